@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
+// TestParseStop checks that stop rules are read from texts and written again, and that invalid ones are errors.
 func TestParseStop(t *testing.T) {
 	for text, want := range map[string]Stop{
 		"": {}, "residual": {Rule: Residual}, "predictions": {Rule: Predictions}, "anorm": {Rule: ANorm}, "labels=1%": {Labels, 0.01}, "labels=0.01": {Labels, 0.01},
@@ -38,13 +39,14 @@ func TestParseStop(t *testing.T) {
 	}
 }
 
-// TestOpen tests that a label is open unless its lead exceeds the sum of the two bounds, and that NaN is open.
+// TestOpen checks that a label is open unless its lead exceeds the sum of the two bounds, and that NaN counts as
+// open.
 func TestOpen(t *testing.T) {
-	one := func(f, root, e float64) int {
+	openOne := func(f, root, e float64) int {
 		return Open(mat.NewDense(1, 1, []float64{f}), []float64{root}, []float64{e})
 	}
-	if one(0.5, 2, 0.2) != 0 || one(-0.5, 2, 0.2) != 0 || one(0.4, 2, 0.2) != 1 || one(math.NaN(), 1, 0.1) != 1 ||
-		one(1, 1, math.NaN()) != 1 {
+	if openOne(0.5, 2, 0.2) != 0 || openOne(-0.5, 2, 0.2) != 0 || openOne(0.4, 2, 0.2) != 1 || openOne(math.NaN(), 1, 0.1) != 1 ||
+		openOne(1, 1, math.NaN()) != 1 {
 		t.Error("one column")
 	}
 	f := mat.NewDense(3, 3, []float64{1, 0.5, 0, 1, 0.5, 0.45, 0, 0, 0})
@@ -57,7 +59,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// problem is K+λI of points drawn at random, with a Nyström preconditioner.
+// problem is K+λI of random points with a Nyström preconditioner.
 type problem struct {
 	x      points.Points
 	k      *gram.Matrix
@@ -78,7 +80,7 @@ func newProblem(t *testing.T, n int, lambda, lambdaP float64) *problem {
 	return p
 }
 
-// size returns ‖A⁻¹r‖_A.
+// returns ‖A⁻¹r‖_A.
 func (p *problem) size(t *testing.T, r mat.Vector) float64 {
 	t.Helper()
 	var chol mat.Cholesky
@@ -90,16 +92,17 @@ func (p *problem) size(t *testing.T, r mat.Vector) float64 {
 	return math.Sqrt(mat.Dot(r, &z))
 }
 
-// TestLambdaMin: μ is a lower bound of the spectrum, nothing where products are off by λ, and has seven bits.
+// TestLambdaMin checks that μ is a lower bound of the spectrum of M⁻¹A, that it is 0 if the products may have errors
+// of size λ, and that it is rounded to seven bits.
 func TestLambdaMin(t *testing.T) {
 	p := newProblem(t, 40, 0.1, 0.5)
 	for i := range uint64(20) {
 		r, z := testkit.RandomMatrix(i, 40, 1), mat.NewDense(40, 1, nil)
 		testkit.OK(t, p.m.SolveTo(t.Context(), z, r))
-		e := p.size(t, r.ColView(0))
+		norm := p.size(t, r.ColView(0))
 		if mu := LambdaMin(p.f, 0.1, 0.5, 0); !(mu > 0.17 && mu < 0.181) ||
-			mu*e*e > mat.Dot(r.ColView(0), z.ColView(0)) {
-			t.Fatalf("μ = %g: rᵀA⁻¹r = %g, rᵀM⁻¹r = %g", mu, e*e, mat.Dot(r.ColView(0), z.ColView(0)))
+			mu*norm*norm > mat.Dot(r.ColView(0), z.ColView(0)) {
+			t.Fatalf("μ = %g: rᵀA⁻¹r = %g, rᵀM⁻¹r = %g", mu, norm*norm, mat.Dot(r.ColView(0), z.ColView(0)))
 		}
 	}
 	if mu := LambdaMin(nil, 0.1, 0, 0.04); mu > 0.06 || mu < 0.059 ||
@@ -112,7 +115,7 @@ func TestLambdaMin(t *testing.T) {
 	}
 }
 
-// wrong is M with an inverse that has large relative errors.
+// wrong is M with an inverse whose relative errors are up to off.
 type wrong struct {
 	*precond.Woodbury
 	off float64
@@ -124,7 +127,7 @@ func (w wrong) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return err
 }
 
-// TestTightenCertain tests that the certain bound is valid for any error of M⁻¹, and close to the error for an accurate
+// TestTightenCertain checks that the certain bound is valid for any error of M⁻¹, and close to the error for an accurate
 // M⁻¹.
 func TestTightenCertain(t *testing.T) {
 	const n = 60
@@ -134,29 +137,29 @@ func TestTightenCertain(t *testing.T) {
 		rng.New(i).Sub("y").Normals(y.RawMatrix().Data, 0)
 		res := testkit.Must(pcg.Solve(t.Context(), p.k, p.m, y, &pcg.Options{Tol: 1e-3, MaxIter: 1 + int(i%6)}))
 		c.Copy(res.X)
-		e := p.size(t, res.R.ColView(0))
+		norm := p.size(t, res.R.ColView(0))
 		b := &Basis{Lambda: p.lambda, Norms: []float64{mat.Norm(y, 2)}}
 		for _, off := range []float64{0, 1e-3, 0.5, 3} {
 			rounding := []float64{1e-12}
 			got := b.Final(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true, PCG: res})
 			direct := got.Certain[0]
 			testkit.OK(t, got.TightenCertain(t.Context(), b, wrong{p.m, off}, p.f, 0.05, res.R, rounding))
-			if v := got.Certain[0]; v < e*(1-1e-10) || v > direct || got.Bounds[0] > v ||
-				off == 0 && v > 1.01*math.Sqrt(p.f.CondBound(0.01, 0.05))*e {
-				t.Errorf("answer %d, M⁻¹ off by %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i, off, e, v,
+			if v := got.Certain[0]; v < norm*(1-1e-10) || v > direct || got.Bounds[0] > v ||
+				off == 0 && v > 1.01*math.Sqrt(p.f.CondBound(0.01, 0.05))*norm {
+				t.Errorf("answer %d, M⁻¹ off by %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i, off, norm, v,
 					direct)
 			}
 		}
 	}
 }
 
-// TestFinal tests that the bounds include the gap between the true and the recursive residual, and that there are no
+// TestFinal checks that the bounds include the gap between the true and the recursive residual, and that there are no
 // bounds if a number is not finite.
 func TestFinal(t *testing.T) {
-	one := mat.NewDense(1, 1, []float64{1})
+	unit := mat.NewDense(1, 1, []float64{1})
 	res := &pcg.Result{RelRes: []float64{1e-6}, Gap: []float64{1e-3}, History: pcg.History{Error: [][]float64{{1e-5}}}}
 	b := &Basis{Lambda: 0.25, Mu: 1, Norms: []float64{1}}
-	a := &Answer{C: one, Y: one, Residuals: []float64{1e-2}, Rounding: []float64{1e-4}, PCG: res}
+	a := &Answer{C: unit, Y: unit, Residuals: []float64{1e-2}, Rounding: []float64{1e-4}, PCG: res}
 	e := b.Final(a)
 	if want := 2*1e-6 + 2*(1e-3+1e-4); math.Abs(e.Bounds[0]-want) > 1e-7*want || e.Certain != nil || e.Mu != 1 {
 		t.Errorf("%+v, want %g", e, want)
@@ -171,7 +174,7 @@ func TestFinal(t *testing.T) {
 	}
 }
 
-// TestSample tests that a sample that contains all rows decides by the count of Open.
+// TestSample checks that a sample that contains all rows decides by the count of Open.
 func TestSample(t *testing.T) {
 	p := newProblem(t, 50, 0.1, 0.1)
 	k := kernel.Gaussian{Sigma: 1}

@@ -8,7 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/bound"
 )
 
-// Three points whose decision values are known to 0.3, for k(x, x) = 1: the label of the second may change.
+// Example counts the open labels of three points whose decision values have errors of at most 0.3 for k(x, x) = 1.
+// The label of the second point may change.
 func Example() {
 	f := mat.NewDense(3, 3, []float64{
 		0.9, -0.8, -0.7,

@@ -7,10 +7,10 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestTraceEstimate: the estimate is above the limit of a series that is geometric in its halves, at most the bound by
-// the residual, and 1 where nothing is known.
+// TestTraceEstimate checks that the estimate is at least the limit of a geometric series, at most the bound from the
+// residual, and 1 if nothing is known.
 func TestTraceEstimate(t *testing.T) {
-	const n, lambda = 1 << 40, 0.5 // so many signs have no deviation
+	const n, lambda = 1 << 40, 0.5 // the statistical deviation of so many signs is negligible
 	for _, rate := range []float64{0.3, 0.6, 0.8} {
 		var decrease []float64
 		v := (1 - rate) * 0.4 / lambda // the sum tends to 0.4
@@ -25,13 +25,14 @@ func TestTraceEstimate(t *testing.T) {
 		missing := 0.4 * math.Pow(rate, 8)
 		testkit.Near(t, TraceEstimate(decrease, math.Sqrt(missing), lambda, n), 0.4, 1e-5, rate)
 	}
-	testkit.Equal(t, TraceEstimate([]float64{0.1, 0.2}, 10, lambda, n), 1.0) // it still grows
+	// The series still grows, so nothing is known.
+	testkit.Equal(t, TraceEstimate([]float64{0.1, 0.2}, 10, lambda, n), 1.0)
 	few, many := TraceEstimate([]float64{0.8, 0}, 10, lambda, 100), TraceEstimate([]float64{0.8, 0}, 10, lambda, 10000)
 	testkit.Near(t, few-0.4, 3*math.Sqrt(2*0.4*0.6/100), 1e-12)
 	testkit.Near(t, many-0.4, (few-0.4)/10, 1e-12)
 }
 
-// TestExpected: only the rule predictions expects a larger tolerance than τ, and none that is smaller.
+// TestExpected checks that only the rule predictions expects a larger tolerance than τ.
 func TestExpected(t *testing.T) {
 	for rule := Default; rule <= Predictions; rule++ {
 		s := Stop{Rule: rule}

@@ -16,22 +16,22 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestRows: of 288 of 1,200 rows the first are those of largest norm, the others are drawn; of points of which as many
-// are enough, all are taken.
+// TestRows checks that the first rows are the outliers, which have the largest norms, and that the others are drawn
+// at random. All rows are used if there are no more than RowsChecked.
 func TestRows(t *testing.T) {
 	for _, n := range []int{1200, RowsChecked, 20} {
 		for seed := range uint64(4) {
 			x := points.NewDense(n, 4, nil)
 			rng.New(seed).Sub("x").Normals(x.Data, 0)
-			far := min(outlierRows, n/2)
-			for i := range far { // all of one place in the order
+			outliers := min(outlierRows, n/2)
+			for i := range outliers { // the outliers are consecutive rows
 				x.Row(n/2 + i)[0] += 20 + float64(i)
 			}
-			// by float32 inner products, which tell these distances
+			// The stored K has float32 inner products, so these outliers are checked.
 			r := NewRows(kernel.Gaussian{Sigma: 1.5}, x, 0.1, 1e-2, gram.Choice{}, rng.New(seed))
-			if r.Len() != min(n, RowsChecked) || r.weights[far-1] != 1 || slices.Min(r.indices[:far]) != n/2 ||
-				slices.Max(r.indices[:far]) != n/2+far-1 {
-				t.Errorf("%d rows, the far ones %v", r.Len(), r.indices[:far])
+			if r.Len() != min(n, RowsChecked) || r.weights[outliers-1] != 1 || slices.Min(r.indices[:outliers]) != n/2 ||
+				slices.Max(r.indices[:outliers]) != n/2+outliers-1 {
+				t.Errorf("%d rows, the far ones %v", r.Len(), r.indices[:outliers])
 			}
 			if slices.Sort(r.indices); len(slices.Compact(r.indices)) != min(n, RowsChecked) {
 				t.Error("rows come twice")
@@ -40,9 +40,9 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestEstimate: of all rows the residual is that of K, computed here entry by entry, and its difference from
-// another one is exact; of a sample both are to the slack. Targets of zeros have none, and those whose squares are 0
-// the same.
+// TestEstimate compares the estimated residual with that of K, formed entry by entry, and its difference from another
+// residual. If all rows are used the estimates are exact, otherwise they are right to the factor Slack. A column of
+// zeros has the residual 0, and a column whose squares underflow has the same estimate as its scaled copy.
 func TestEstimate(t *testing.T) {
 	k, lambda := kernel.Gaussian{Sigma: 1.5}, 0.1
 	for _, n := range []int{1200, RowsChecked} {
@@ -59,18 +59,18 @@ func TestEstimate(t *testing.T) {
 		stored := testkit.RandomMatrix(5, n, 3)
 		stored.Scale(math.Ldexp(1, -600), stored)
 		rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(6))
-		residual, off, err := rows.Estimate(t.Context(), comm.Alone(), y, c, stored)
+		residual, differences, err := rows.Estimate(t.Context(), comm.Alone(), y, c, stored)
 		testkit.OK(t, err)
 		_, all, err := rows.Estimate(t.Context(), comm.Alone(), y, c, nil)
-		if err != nil || residual[2] != 0 || off[2] != 0 {
-			t.Errorf("%v, %v, %v", residual, off, err)
+		if err != nil || residual[2] != 0 || differences[2] != 0 {
+			t.Errorf("%v, %v, %v", residual, differences, err)
 		}
 		var d mat.Dense
 		d.Sub(r, stored)
 		for j := range 2 {
 			size := mat.Norm(y.ColView(j), 2)
 			for what, v := range map[string][2]float64{"residual": {residual[j], mat.Norm(r.ColView(j), 2) / size},
-				"off": {off[j], mat.Norm(d.ColView(j), 2) / size}, "all": {all[j], residual[j]}} {
+				"off": {differences[j], mat.Norm(d.ColView(j), 2) / size}, "all": {all[j], residual[j]}} {
 				if ratio := v[0] / v[1]; ratio > Slack(n)*(1+1e-9) || ratio < 1/Slack(n)*(1-1e-9) {
 					t.Errorf("n = %d, column %d: %s is %.6g, want %.6g", n, j, what, v[0], v[1])
 				}
@@ -79,19 +79,19 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestCountOutliers counts points that are so far from the origin that an entry between two of them may be wrong by a
-// quarter of τ. The count is 0 if they are more than an eighth of all points, and at most maxOutlierRows.
+// TestCountOutliers checks the number of points that are so far from the origin that an entry between two of them may
+// have an error of τ/4. The count is 0 if they are more than an eighth of all points, and at most maxOutlierRows.
 func TestCountOutliers(t *testing.T) {
 	const n = 64
 	gauss := kernel.Gaussian{Sigma: 1.5}
 	r := &Rows{k: gauss, x: points.NewDense(n, 4, nil), tol: 1e-3}
-	// Of float32: 4·16·2⁻⁵³·2²⁹·max‖x‖²/(2σ²) + 16·2⁻²⁴ = τ/4.
+	// edge is the norm at which the error bound of float32, 4·16·2⁻⁵³·2²⁹·max‖x‖²/(2σ²) + 16·2⁻²⁴, is τ/4.
 	edge := (1e-3/4 - 16*0x1p-24) / (64 * 0x1p-24) * 2 * gauss.Sigma * gauss.Sigma
 	for _, c := range []struct {
-		far  int
-		by   float64
-		kept gram.Choice
-		want int
+		outliers int
+		factor   float64
+		choice   gram.Choice
+		want     int
 	}{
 		{5, 1.001, gram.Choice{}, 5}, {5, 0.999, gram.Choice{}, 0}, {8, 1.001, gram.Choice{}, 8},
 		{9, 1.001, gram.Choice{}, 0}, {0, 1, gram.Choice{}, 0},
@@ -100,10 +100,10 @@ func TestCountOutliers(t *testing.T) {
 		{5, 0x1p29, gram.Choice{Arithmetic: kernel.Differences}, 0},
 	} {
 		norms := make([]float64, n)
-		for i := range c.far {
-			norms[7*i] = c.by * edge
+		for i := range c.outliers {
+			norms[7*i] = c.factor * edge
 		}
-		testkit.Equal(t, r.countOutliers(norms, c.kept), c.want, c)
+		testkit.Equal(t, r.countOutliers(norms, c.choice), c.want, c)
 	}
 	many := &Rows{k: gauss, x: points.NewDense(8*maxOutlierRows+16, 1, nil), tol: 1e-3}
 	norms := make([]float64, 8*maxOutlierRows+16)
@@ -115,23 +115,33 @@ func TestCountOutliers(t *testing.T) {
 	testkit.Equal(t, poly.countOutliers(norms[:5], gram.Choice{}), 0)
 }
 
-// TestSlack tests that the factor is 1 if all rows are in the sample.
+// TestSlack checks that the factor is 1 if all rows are in the sample.
 func TestSlack(t *testing.T) {
 	if Slack(RowsChecked) != 1 || Slack(RowsChecked+1) != 1.15 {
 		t.Errorf("%g, %g", Slack(RowsChecked), Slack(RowsChecked+1))
 	}
 }
 
-// TestEstimateWeighted: of weighted points the estimates are those of SKS, however unequal the weights, also where the
-// residual is in light rows.
+// TestEstimateWeighted checks that the estimates for weighted points are those of SKS, S = diag(√w_i), however
+// unequal the weights are, also if the residual is in rows of small weight.
 func TestEstimateWeighted(t *testing.T) {
 	const n, lambda = 1500, 0.1
 	k := kernel.Gaussian{Sigma: 1.5}
 	base := testkit.RandomPoints(2, n, 3)
 	for wi, weight := range []func(i int) float64{
-		func(i int) float64 { return map[bool]float64{true: 40, false: 0.5}[i%80 == 3] },
+		func(i int) float64 {
+			if i%80 == 3 {
+				return 40
+			}
+			return 0.5
+		},
 		func(i int) float64 { return math.Exp(6 * math.Sin(float64(i*i))) },
-		func(i int) float64 { return map[bool]float64{true: 1e8, false: 1}[i == 777] },
+		func(i int) float64 {
+			if i == 777 {
+				return 1e8
+			}
+			return 1
+		},
 	} {
 		w := make([]float64, n)
 		for i := range w {
@@ -139,7 +149,7 @@ func TestEstimateWeighted(t *testing.T) {
 		}
 		x := testkit.Must(points.Weigh(base, w))
 		y, c, r := testkit.RandomMatrix(3, n, 2), testkit.RandomMatrix(4, n, 2), mat.NewDense(n, 2, nil)
-		for i, f := range x.Factors { // light rows have as much of column 1 as heavy ones
+		for i, f := range x.Factors { // rows of small weight have as large a part of column 1 as those of large weight
 			y.Set(i, 0, f*y.At(i, 0))
 			c.Set(i, 1, c.At(i, 1)/max(1, f*f))
 		}
@@ -165,7 +175,7 @@ func TestEstimateWeighted(t *testing.T) {
 	}
 }
 
-// TestLargest: the rows of largest norm, with ties in the order given, are those of a stable sort.
+// TestLargest checks that largest returns the rows of largest norm in the order of a stable sort.
 func TestLargest(t *testing.T) {
 	for seed := range uint64(20) {
 		order := rng.New(seed).Perm(int(40 + 10*seed))

@@ -10,7 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
-// TestSolutionNormBound: the lower bound of ‖c*‖_A holds where yᵀc cancels, and is the same in every unit of y.
+// TestSolutionNormBound checks the lower bound of ‖c*‖_A if yᵀc suffers from cancellation, and that it does not
+// depend on the unit of y.
 func TestSolutionNormBound(t *testing.T) {
 	const n = 100
 	for trial := range uint64(50) {
@@ -19,8 +20,8 @@ func TestSolutionNormBound(t *testing.T) {
 		g.Normals(y.RawVector().Data, 0)
 		g.Normals(c.RawVector().Data, n)
 		ynorm := mat.Norm(y, 2)
-		left := math.Pow(10, -float64(trial%17)) - mat.Dot(y, c)/(ynorm*ynorm)
-		c.AddScaledVec(c, left, y) // yᵀc is about 10^−k of what cancels
+		factor := math.Pow(10, -float64(trial%17)) - mat.Dot(y, c)/(ynorm*ynorm)
+		c.AddScaledVec(c, factor, y) // yᵀc is about 10^−k times the terms that cancel
 		exact := new(big.Float).SetPrec(300)
 		for i := range n {
 			v := new(big.Float).SetPrec(300).SetFloat64(y.AtVec(i))
@@ -34,7 +35,7 @@ func TestSolutionNormBound(t *testing.T) {
 			t.Errorf("trial %d: ‖c*‖_A ≥ %g, and it is %g", trial, got, v)
 		}
 	}
-	for _, e := range []int{0, -300, 300} { // of y, and so of c
+	for _, e := range []int{0, -300, 300} { // binary exponent of y, and so of c
 		y, c := mat.NewDense(2, 1, []float64{math.Ldexp(3, e), math.Ldexp(4, e)}),
 			mat.NewDense(2, 1, []float64{math.Ldexp(1, e), math.Ldexp(2, e)})
 		b := &Basis{Lambda: 1, Norms: []float64{math.Ldexp(5, e)}}

@@ -12,14 +12,14 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// BenchmarkSolve compares K, n²d flops in float64, and the factor, n³/3, with what products take on
-// this machine: the metrics are the ratios of the least times to that.
+// BenchmarkSolve reports the times of forming K, n²d flops in float64, and of the factorization, n³/3 flops, relative
+// to the times at the measured rates of matrix products. Each is the minimum over the runs.
 func BenchmarkSolve(b *testing.B) {
 	testkit.FastBLAS(b)
 	const n, d = 4000, 784
 	x := points.NewDense32(n, d, nil)
 	g := rng.New(1)
-	for i := range x.Data { // as MNIST's: one number in five not 0
+	for i := range x.Data { // one number in five is not 0, as for MNIST
 		if v := g.Float64(uint64(i)); v < 0.2 {
 			x.Data[i] = float32(5 * v)
 		}

@@ -28,6 +28,8 @@ func targets(seed uint64, n, t int) *mat.Dense {
 	return mat.NewDense(n, t, testkit.Normals(seed, 6, n*t))
 }
 
+// check solves and compares the result with a dense Cholesky solve. A result may be called converged only if the true
+// residual and its rounding together are at most the tolerance.
 func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64,
 	y *mat.Dense, o *direct.Options) {
 	t.Helper()
@@ -69,6 +71,8 @@ func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts poi
 	}
 }
 
+// TestAgainstDense compares both precisions with dense solves, for several kernels, numbers of columns and types of
+// points.
 func TestAgainstDense(t *testing.T) {
 	kernels := []kernel.Kernel{
 		kernel.Gaussian{Sigma: 2}, kernel.Laplacian{Sigma: 3}, kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 2},
@@ -88,7 +92,7 @@ func TestAgainstDense(t *testing.T) {
 	}
 }
 
-// TestTiles: more than one tile, and OpenBLAS.
+// TestTiles solves a problem of more than one tile, with each BLAS, and checks the progress.
 func TestTiles(t *testing.T) {
 	x := draw(2, 1100, 6)
 	y := targets(1, x.N, 2)
@@ -108,7 +112,7 @@ func TestTiles(t *testing.T) {
 	testkit.EachBLAS(t, run)
 }
 
-// TestEdges: duplicated points, constant columns, zero and tiny targets, one point.
+// TestEdges solves problems with repeated points, constant coordinates, zero and tiny targets, and a single point.
 func TestEdges(t *testing.T) {
 	x := draw(3, 60, 3)
 	for i := range 60 {
@@ -127,8 +131,8 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestFarGroups: two groups of points far apart, where inner products lose all distances: K has to
-// come from differences for the answer to be one of K. A reported residual is a true one.
+// TestFarGroups solves for two distant groups of points, for which inner products lose all distances within a group.
+// K must be formed from coordinate differences, and the reported residual must be the true one.
 func TestFarGroups(t *testing.T) {
 	for _, far := range []float64{1e4, 1e5, 1e6} {
 		x := draw(6, 200, 8)
@@ -145,8 +149,8 @@ func TestFarGroups(t *testing.T) {
 	}
 }
 
-// TestFar tests points whose distance from zero is large compared with their spread, such as unix times: distances must
-// not suffer from cancellation.
+// TestFar uses points whose distance from zero is large compared with their spread, such as Unix times: distances
+// must not suffer from cancellation.
 func TestFar(t *testing.T) {
 	x := points.NewDense(120, 1, nil)
 	rnd := rand.New(rand.NewPCG(9, 7))
@@ -159,7 +163,8 @@ func TestFar(t *testing.T) {
 	}
 }
 
-// TestRefinement: a residual below 1e-12 is reached, and rounding says that it is not proved.
+// TestRefinement checks that refinement reaches a residual below 1e-12, which is not proved because of rounding, and
+// that an unreachable tolerance ends with the status Stagnated.
 func TestRefinement(t *testing.T) {
 	x := draw(5, 300, 2)
 	y := targets(4, 300, 2)
@@ -170,20 +175,22 @@ func TestRefinement(t *testing.T) {
 		len(res.History) != res.Rounds+1 || !(res.History[0][0] > 1e-9) {
 		t.Errorf("%v, %v", res, err)
 	}
-	// No float64 residual is 1e-20.
+	// No float64 solution has the residual 1e-20.
 	for _, p := range precisions {
 		res, err = direct.Solve(context.Background(), k, x, 0.01, y, &direct.Options{Precision: p, Tol: 1e-20})
 		if err != nil || res.Status != pcg.Stagnated || !strings.Contains(res.String(), "stagnated") {
 			t.Errorf("%v: %v, %v", p, res, err)
 		}
 	}
-	// λ below what float32 sees: an error or a status, never a wrong claim.
+	// For a λ below the rounding of float32 the result is an error or a status, never a false claim.
 	res, err = direct.Solve(context.Background(), k, x, 1e-9, y, &direct.Options{Precision: direct.Float32Refined})
 	if err == nil && res.Status == pcg.Converged || err != nil && !strings.Contains(err.Error(), "λ = 1e-09") {
 		t.Errorf("%v, %v", res, err)
 	}
 }
 
+// TestErrors checks the errors for an invalid λ or kernel and for a K that is not positive semidefinite, the status
+// for targets that are not finite, and cancellation.
 func TestErrors(t *testing.T) {
 	x := draw(6, 80, 2)
 	y := targets(5, 80, 1)
@@ -206,9 +213,9 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(-1)} {
-		off := targets(5, 80, 1)
-		off.Set(4, 0, v)
-		if res := testkit.Must(direct.Solve(ctx, g, x, 1, off, nil)); res.Status != pcg.Stagnated {
+		notFinite := targets(5, 80, 1)
+		notFinite.Set(4, 0, v)
+		if res := testkit.Must(direct.Solve(ctx, g, x, 1, notFinite, nil)); res.Status != pcg.Stagnated {
 			t.Errorf("%v: %v", v, res)
 		}
 	}
@@ -218,7 +225,7 @@ func TestErrors(t *testing.T) {
 	}})
 }
 
-// TestAdd: every part of the seconds is added.
+// TestAdd checks that Add sums every part of the seconds.
 func TestAdd(t *testing.T) {
 	s := direct.Seconds{Kernel: 1, Factor: 2, Solve: 3, Residual: 4, Total: 11}
 	s.Add(direct.Seconds{Kernel: 10, Factor: 20, Solve: 30, Residual: 40, Total: 101})
@@ -227,7 +234,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestMemory: the limit is kept and there is one n×n array.
+// TestMemory checks that the memory limit is kept and that only one n×n array is allocated.
 func TestMemory(t *testing.T) {
 	const n = 1200
 	x := draw(7, n, 3)
@@ -240,7 +247,7 @@ func TestMemory(t *testing.T) {
 	// growth is that of one array. The minimum of three runs is used. The first run fills pools, and no collection
 	// empties them.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	least := func(p direct.Precision, n int) float64 {
+	smallest := func(p direct.Precision, n int) float64 {
 		bytes := int64(math.MaxInt64)
 		for range 3 {
 			bytes = min(bytes, testkit.Allocated(func() {
@@ -254,7 +261,7 @@ func TestMemory(t *testing.T) {
 		return float64(bytes)
 	}
 	for p, entry := range map[direct.Precision]float64{direct.Float64: 8, direct.Float32Refined: 4} {
-		growth, array := least(p, 2*n)-least(p, n), entry*3*n*n
+		growth, array := smallest(p, 2*n)-smallest(p, n), entry*3*n*n
 		if growth > 1.3*array {
 			t.Errorf("%v: from n to 2n %.3g bytes more, one array grows by %.3g", p, growth, array)
 		}

@@ -7,7 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/direct"
 )
 
-// TestFasterPrecision: float32 is for enough points, a λ that it has a factor for, and a τ that one round comes to.
+// TestFasterPrecision checks that float32 is chosen for many points only, and if K+λI has a float32 factor and one
+// round of refinement reaches the tolerance.
 func TestFasterPrecision(t *testing.T) {
 	for _, c := range []struct {
 		n                    int

@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestEnds checks both ends of an exact interval, the relative width of a negative value, and
-// which confidences are too near to 1.
+// TestEnds checks both ends of an exact interval, the relative width of intervals of a negative value, of zero and of
+// unbounded ones, and the largest allowed confidence.
 func TestEnds(t *testing.T) {
 	if x := Exact(3, 0.5, "m"); x.Lo != 2.5 || x.Hi != 3.5 || x.Value != 3 || x.Method != "m" {
 		t.Errorf("%+v", x)
@@ -24,7 +24,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestNullEnds reads missing ends as unbounded on their own side.
+// TestNullEnds checks that missing ends in JSON are read as unbounded on their side.
 func TestNullEnds(t *testing.T) {
 	var e Interval
 	testkit.OK(t, json.Unmarshal([]byte(`{"value":null,"lo":null,"hi":null,"confidence":0.9,"method":"x","seconds":2}`),

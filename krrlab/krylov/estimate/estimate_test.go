@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
+// TestJSON writes intervals to JSON and reads them back; infinite ends and NaN are null.
 func TestJSON(t *testing.T) {
 	for _, e := range []Interval{
 		{57.25, 55, 60.5, 0.95, "hutchinson", 1.5},
@@ -33,6 +34,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestInterval checks Covers, Width, String and the allowed confidences.
 func TestInterval(t *testing.T) {
 	e := Interval{50, 45, 55, 0.95, "slq", 0}
 	if !e.Covers(45) || !e.Covers(55) || e.Covers(44.9) || e.Covers(55.1) || e.Covers(math.NaN()) {

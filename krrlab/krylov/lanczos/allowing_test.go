@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// TestAllowingByHand compares the intervals of κ, λ_min and λ_max with values computed by hand, and tests invalid e.
+// TestAllowingByHand compares the intervals of κ, λ_min and λ_max with values worked out by hand, and checks that
+// invalid e panic.
 func TestAllowingByHand(t *testing.T) {
 	r := &Result{N: 9, Min: estimate.Interval{Value: 1.5, Lo: 1, Hi: 2},
 		Max: estimate.Interval{Value: 9, Lo: 8, Hi: 10}}
@@ -20,8 +21,8 @@ func TestAllowingByHand(t *testing.T) {
 		1:   {1, math.Inf(1), 0.5, math.Inf(1), 4, math.Inf(1)},
 		3:   {1, math.Inf(1), 0.25, math.Inf(1), 2, math.Inf(1)},
 	} {
-		kappa, least, most := r.Allowing(e)
-		for i, got := range []float64{kappa.Lo, kappa.Hi, least.Lo, least.Hi, most.Lo, most.Hi} {
+		kappa, smallest, largest := r.Allowing(e)
+		for i, got := range []float64{kappa.Lo, kappa.Hi, smallest.Lo, smallest.Hi, largest.Lo, largest.Hi} {
 			if got != want[i] && !(math.Abs(got-want[i]) <= 1e-14*want[i]) {
 				t.Errorf("e = %g: end %d is %g, want %g", e, i, got, want[i])
 			}

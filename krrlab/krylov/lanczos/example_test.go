@@ -28,7 +28,7 @@ func (n path) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return ctx.Err()
 }
 
-// The largest eigenvalue of a matrix of order 10,000, from a few dozen products.
+// Example bounds the largest eigenvalue of a matrix of order 10,000 with a few dozen products.
 func Example() {
 	res, err := lanczos.Run(context.Background(), path(10000), &lanczos.Options{
 		Ends: lanczos.Largest, Confidence: 0.99, Tol: 0.02, Start: rng.New(1),

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// dense is an operator as an ordinary matrix.
+// dense is an operator with a dense matrix.
 type dense struct{ mat.Symmetric }
 
 func (a dense) Dim() int { return a.SymmetricDim() }
@@ -21,7 +21,7 @@ func (a dense) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return ctx.Err()
 }
 
-// metric is M = BBᵀ as an ordinary matrix.
+// metric is the dense matrix M = BBᵀ.
 type metric struct {
 	mat.Symmetric
 	b    *mat.Dense
@@ -53,8 +53,8 @@ func (m *metric) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error
 	return nil
 }
 
-// diagonal is the diagonal matrix with the given eigenvalues. For a start that is uniform on the sphere, the process does
-// not depend on the eigenvectors.
+// diagonal is a diagonal matrix with the given eigenvalues. The start vector is uniform on the sphere, so the process
+// does not depend on the eigenvectors.
 type diagonal []float64
 
 func (a diagonal) Dim() int { return len(a) }
@@ -69,14 +69,14 @@ func (a diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return ctx.Err()
 }
 
-// run runs the process or ends the test.
+// runs the process, or ends the test if that is an error.
 func run(t testing.TB, a Operator, o *Options) *Result {
 	t.Helper()
 	r := testkit.Must(Run(t.Context(), a, o))
 	return r
 }
 
-// spectra returns lists of n eigenvalues, by name. They are not all sorted.
+// spectra returns lists of n eigenvalues, by name. Not all of them are sorted.
 func spectra(n int) map[string][]float64 {
 	make := func(f func(i int) float64) []float64 {
 		v := make([]float64, n)

@@ -8,28 +8,28 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 )
 
-// TestKnownInside: the bounds of λ_max from below and of λ_min from above hold for the A' that A = (1±e)A' stands for.
+// TestKnownInside checks that the lower bound of λ_max and the upper bound of λ_min hold for A' if A = (1±e)A'.
 func TestKnownInside(t *testing.T) {
-	const least, most = 0.5, 9
+	const smallest, largest = 0.5, 9
 	for _, e := range []float64{0, 0.01, 0.5, 1, 3} {
-		for _, off := range []float64{1 - e, 1 + e} {
-			if off <= 0 {
+		for _, factor := range []float64{1 - e, 1 + e} {
+			if factor <= 0 {
 				continue
 			}
 			kappa, low, high := lanczos.Known(
-				estimate.Interval{Value: off * least, Hi: off * least, Confidence: 1, Method: "m"},
-				estimate.Interval{Value: off * most, Lo: off * most, Hi: math.Inf(1), Confidence: 1,
+				estimate.Interval{Value: factor * smallest, Hi: factor * smallest, Confidence: 1, Method: "m"},
+				estimate.Interval{Value: factor * largest, Lo: factor * largest, Hi: math.Inf(1), Confidence: 1,
 					Method: "m"}).Allowing(e)
-			if low.Hi < least || low.Lo != 0 || high.Lo > most || !math.IsInf(high.Hi, 1) || kappa.Lo > most/least ||
-				kappa.Lo < 1 || !math.IsInf(kappa.Hi, 1) || kappa.Value != most/least || kappa.Confidence != 1 ||
+			if low.Hi < smallest || low.Lo != 0 || high.Lo > largest || !math.IsInf(high.Hi, 1) || kappa.Lo > largest/smallest ||
+				kappa.Lo < 1 || !math.IsInf(kappa.Hi, 1) || kappa.Value != largest/smallest || kappa.Confidence != 1 ||
 				kappa.Method != "m" {
-				t.Errorf("e = %g, A = %gA': κ %v, λ_min %v, λ_max %v", e, off, kappa, low, high)
+				t.Errorf("e = %g, A = %gA': κ %v, λ_min %v, λ_max %v", e, factor, kappa, low, high)
 			}
 		}
 	}
 }
 
-// TestKnownEnds: κ is known to a rounding if both ends are, and the error of K as stored is allowed for.
+// TestKnownEnds checks that κ is known to rounding if both ends are, and that the storage error of K is allowed for.
 func TestKnownEnds(t *testing.T) {
 	ends := lanczos.Known(estimate.Exact(2, 0.5, "m"), estimate.Exact(10, 0.5, "m"))
 	kappa, _, _ := ends.Allowing(0)

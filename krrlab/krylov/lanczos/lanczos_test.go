@@ -17,7 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestFullRun: after n steps T has A's eigenvalues, and the intervals are points.
+// TestFullRun checks that T has the eigenvalues of A after n steps, and that the intervals then have no width.
 func TestFullRun(t *testing.T) {
 	for name, v := range spectra(40) {
 		slices.Sort(v)
@@ -61,8 +61,7 @@ func TestPencil(t *testing.T) {
 	}
 }
 
-// failures counts, over seeds, how often an end lies outside of its interval at any of the
-// steps up to k.
+// failures counts over seeds how often λ_min or λ_max lies outside its interval at any of the given steps.
 func failures(t *testing.T, v []float64, seeds, steps int, o Options) (low, high int) {
 	t.Helper()
 	slices.Sort(v)
@@ -87,9 +86,9 @@ func failures(t *testing.T, v []float64, seeds, steps int, o Options) (low, high
 	return low, high
 }
 
-// TestCoverage counts failures at any step of the run. They must stay below the stated
-// probability by Clopper and Pearson's bound at 1e-4, and happen where it is large: a bound
-// that never fails would be a loose one.
+// TestCoverage counts how often an end is outside its interval at any step. The count must be compatible with the
+// stated probability (Clopper and Pearson's bound at 1e-4). For a confidence of 0.4 there must be failures: a bound
+// that never fails would be loose.
 func TestCoverage(t *testing.T) {
 	seeds := suite.Scale(60, 60, 400)
 	for name, v := range spectra(300) {
@@ -98,7 +97,7 @@ func TestCoverage(t *testing.T) {
 			delta := (1 - confidence) / 2
 			for end, misses := range map[string]int{"λ_min": low, "λ_max": high} {
 				t.Logf("%s, %s: %d of %d missed, δ = %g", name, end, misses, seeds, delta)
-				if p := upTo(seeds, misses, delta); p < 1e-4 {
+				if p := atLeast(seeds, misses, delta); p < 1e-4 {
 					t.Errorf("%s, %s: %d of %d missed, stated probability %g", name, end, misses, seeds, delta)
 				}
 			}
@@ -109,15 +108,15 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// upTo returns P(X ≥ misses) for X binomial.
-func upTo(n, misses int, p float64) float64 {
+// upTo returns P(X ≥ misses) for a binomial X.
+func atLeast(n, misses int, p float64) float64 {
 	if misses == 0 {
 		return 1
 	}
 	return 1 - distuv.Binomial{N: float64(n), P: p}.CDF(float64(misses)-1)
 }
 
-// TestOneEnd tests that a bound of one end with failure probability δ equals that of two ends with 2δ.
+// TestOneEnd checks that a bound of one end with failure probability δ equals that of two ends with 2δ.
 func TestOneEnd(t *testing.T) {
 	v := spectra(200)["even"]
 	both := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.9, Tol: -1})
@@ -127,7 +126,7 @@ func TestOneEnd(t *testing.T) {
 	}
 }
 
-// TestTolerance tests that a process with a tolerance ends early, with intervals that are as narrow as requested.
+// TestTolerance checks that a process with a tolerance ends early, with intervals that are as narrow as requested.
 func TestTolerance(t *testing.T) {
 	for name, v := range spectra(400) {
 		res := run(t, diagonal(v), &Options{Steps: 400, Tol: 0.2})
@@ -151,7 +150,7 @@ func TestTolerance(t *testing.T) {
 	}
 }
 
-// TestStartMass compares with the distribution of the squared component of normal vectors.
+// TestStartMass compares startMass with the distribution of the squared component of a random unit vector.
 func TestStartMass(t *testing.T) {
 	for _, n := range []int{2, 3, 50, 3000} {
 		for _, delta := range []float64{0.01, 0.3} {
@@ -174,11 +173,14 @@ func TestStartMass(t *testing.T) {
 	}
 	testkit.Near(t, float64(below)/draws, 0.1, 0.01)
 	testkit.Equal(t, startMass(1, 0.5), 1)
-	if big := startMass(1000000, 0.025); big < 0.9e-9 || big > 1.1e-9 { // (0.0313)²/n, the normal's quantile
+	// About (0.0313)²/n, from the quantile of a normal number.
+	if big := startMass(1000000, 0.025); big < 0.9e-9 || big > 1.1e-9 {
 		t.Errorf("n = 1e6: %g", big)
 	}
 }
 
+// TestAPriori compares the a-priori bound with a value worked out by hand. It must hold, and the bound from the run
+// must be sharper.
 func TestAPriori(t *testing.T) {
 	// 1.648·√1000·e^(−√ε·99) = 0.05 by hand.
 	if e := APriori(1000, 50, 0.05); math.Abs(1.648*math.Sqrt(1000)*math.Exp(-math.Sqrt(e)*99)-0.05) > 1e-12 {
@@ -187,7 +189,7 @@ func TestAPriori(t *testing.T) {
 	if APriori(1000, 1, 0.05) != 1 || APriori(20, 20, 0.05) != 0 {
 		t.Error("the ends")
 	}
-	// It holds, and the bound from what was seen is sharper.
+	// The a-priori bound holds, and the bound from the run is sharper.
 	v := spectra(300)["even"]
 	eps := APriori(300, 30, 0.025)
 	for seed := range 20 {
@@ -216,7 +218,7 @@ func (a inexact) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return err
 }
 
-// TestSlack tests that products with errors of norm ε give a slack of about ε, and intervals that are still valid.
+// TestSlack checks that products with errors of norm ε give a slack of about ε and valid intervals.
 func TestSlack(t *testing.T) {
 	v := spectra(500)["cluster"]
 	for _, noise := range []float64{1e-8, 1e-4} {
@@ -231,8 +233,9 @@ func TestSlack(t *testing.T) {
 	}
 }
 
+// TestFewEigenvalues checks matrices with three different eigenvalues and with one, and a matrix of order 1.
 func TestFewEigenvalues(t *testing.T) {
-	// Three different eigenvalues: three steps are all there is.
+	// With three different eigenvalues the process ends after three steps.
 	v := make([]float64, 60)
 	for i := range v {
 		v[i] = float64(1 + i%3)
@@ -256,7 +259,7 @@ func TestFewEigenvalues(t *testing.T) {
 	}
 }
 
-// failing returns an error at the third product, or not a number.
+// failing returns an error, or a NaN if err is nil, at the third product.
 type failing struct {
 	diagonal
 	calls int
@@ -274,7 +277,7 @@ func (a *failing) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return err
 }
 
-// indefinite is a metric that is none.
+// indefinite is a metric M = −I, which is not positive definite.
 type indefinite int
 
 func (m indefinite) Dim() int { return int(m) }
@@ -289,6 +292,8 @@ func (m indefinite) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	return nil
 }
 
+// TestErrors checks that errors of products, of the metric and of the monitor, NaN, and a canceled context end a run
+// with the result so far.
 func TestErrors(t *testing.T) {
 	v := spectra(30)["even"]
 	boom := errors.New("boom")
@@ -323,20 +328,20 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// scaled draws by times what M does.
+// scaled multiplies the draws of a metric by a factor.
 type scaled struct {
 	*metric
-	by float64
+	factor float64
 }
 
 func (m scaled) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	err := m.metric.NormalTo(ctx, dst, g)
-	dst.Scale(m.by, dst)
+	dst.Scale(m.factor, dst)
 	return err
 }
 
-// TestCovariance tests that draws with another covariance than M are an error, and that draws with covariance M never
-// are.
+// TestCovariance checks that draws with another covariance than M are an error, and that draws with covariance M
+// never are.
 func TestCovariance(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 150} {
 		b, a := mat.NewDense(n, n, nil), make(diagonal, n)
@@ -350,15 +355,17 @@ func TestCovariance(t *testing.T) {
 			_, err := RunPencil(t.Context(), a, m, &Options{Steps: 1, Start: rng.New(seed)})
 			testkit.OK(t, err)
 		}
-		for by, found := range map[float64]bool{100: true, 0.1: n > 120} { // χ²_n is small with few degrees of freedom
-			if _, err := RunPencil(t.Context(), a, scaled{m, by}, &Options{Start: rng.New(1)}); (err != nil) != found ||
+		// A small χ²_n is not improbable enough with few degrees of freedom.
+		for factor, found := range map[float64]bool{100: true, 0.1: n > 120} {
+			if _, err := RunPencil(t.Context(), a, scaled{m, factor}, &Options{Start: rng.New(1)}); (err != nil) != found ||
 				found && !strings.Contains(err.Error(), "another covariance") {
-				t.Errorf("n = %d, %g times a draw: %v", n, by, err)
+				t.Errorf("n = %d, %g times a draw: %v", n, factor, err)
 			}
 		}
 	}
 }
 
+// TestMisuse checks that invalid options and arguments panic.
 func TestMisuse(t *testing.T) {
 	v := diagonal(spectra(30)["even"])
 	for _, o := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Ends: 7},
@@ -372,7 +379,7 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
-// shifted are the metrics D+cI for diagonal D, which draw as one noise vector scaled.
+// shifted are the metrics D+cI with a diagonal D. They scale the same noise vector for their draws.
 type shifted struct {
 	d      diagonal
 	shifts []float64
@@ -398,7 +405,7 @@ func (m shifted) NormalColumnsTo(_ context.Context, dst *mat.Dense, g rng.Stream
 	return nil
 }
 
-// single is one of them.
+// single is the metric with shift number c.
 type single struct {
 	shifted
 	c int
@@ -409,13 +416,14 @@ func (m single) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 }
 
 func (m single) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	all := mat.NewDense(m.Dim(), len(m.shifts), nil)
-	err := m.NormalColumnsTo(ctx, all, g)
-	dst.Copy(all.Slice(0, m.Dim(), m.c, m.c+1))
+	draws := mat.NewDense(m.Dim(), len(m.shifts), nil)
+	err := m.NormalColumnsTo(ctx, draws, g)
+	dst.Copy(draws.Slice(0, m.Dim(), m.c, m.c+1))
 	return err
 }
 
-// TestRunMany tests that each of several pencils takes the same steps as in a separate run, and ends after as many.
+// TestRunMany checks that each of several pencils takes the same steps as in a run of its own, and ends after as
+// many.
 func TestRunMany(t *testing.T) {
 	v := spectra(400)["geometric"]
 	m := shifted{diagonal(v), []float64{0.001, 0.1, 10}}

@@ -10,15 +10,15 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestQuadratureBounds: after any number of steps v₁ᵀln(A)v₁ lies between the Gauss–Radau and the Gauss rule, with any
-// lower bound of the spectrum, and all steps give it.
+// TestQuadratureBounds checks that v₁ᵀln(A)v₁ lies between the Gauss–Radau and the Gauss rule after any number of
+// steps, for any lower bound of the spectrum, and that both agree after n steps.
 func TestQuadratureBounds(t *testing.T) {
 	const n = 60
 	for name, v := range spectra(n) {
 		if name == "indefinite" {
 			continue
 		}
-		least := slices.Min(v)
+		smallest := slices.Min(v)
 		start := make([]float64, n)
 		rng.New(3).Normals(start, 0)
 		var want, norm float64
@@ -34,7 +34,7 @@ func TestQuadratureBounds(t *testing.T) {
 				high += w * math.Log(nodes[i])
 			}
 			for _, share := range []float64{1, 0.5, 1e-6} {
-				low := r.logRules(share * least).radau
+				low := r.logRules(share * smallest).radau
 				if !(low <= want+1e-10 && want <= high+1e-10) || k == n && high-low > 1e-9 {
 					t.Errorf("%s, %d steps, μ = %g·λ_min: %g not in [%g, %g]", name, k, share, want, low, high)
 				}
@@ -42,12 +42,12 @@ func TestQuadratureBounds(t *testing.T) {
 		}
 	}
 	if low := (&Result{Steps: 1, Alpha: []float64{1}, Beta: []float64{0.5}}).logRules(2).radau; !math.IsInf(low, -1) {
-		t.Errorf("%g by what is no lower bound of the spectrum", low)
+		t.Errorf("%g with a number above the smallest eigenvalue", low)
 	}
 }
 
-// TestLogDet counts, over seeds, how often the interval of ln det misses, as TestCoverage: with the least eigenvalue
-// known or not, few or many steps, one start or several.
+// TestLogDet counts over seeds how often the interval of ln det misses, as TestCoverage does: with a known and an
+// unknown smallest eigenvalue, few and many steps, and one or several starts.
 func TestLogDet(t *testing.T) {
 	seeds := suite.Scale(40, 40, 1000)
 	const n = 100
@@ -63,19 +63,19 @@ func TestLogDet(t *testing.T) {
 			confidence, least float64
 			steps, starts     int
 		}{{0.95, 0, 40, 1}, {0.95, slices.Min(v), 12, 1}, {0.8, slices.Min(v) / 100, 20, 4}, {0.95, slices.Min(v), 30, 10}, {0.1, slices.Min(v), 30, 1}} {
-			misses, unbounded, widths, off := 0, 0, 0.0, 0
+			misses, unbounded, widths, estimateMisses := 0, 0, 0.0, 0
 			for seed := range seeds {
-				var all []*Result
+				var runs []*Result
 				for i := range c.starts {
-					all = append(all, run(t, diagonal(v), &Options{Steps: c.steps, Tol: -1, Confidence: c.confidence,
+					runs = append(runs, run(t, diagonal(v), &Options{Steps: c.steps, Tol: -1, Confidence: c.confidence,
 						Definite: true, Start: rng.New(uint64(seed)).Sub("start", uint64(i))}))
 				}
-				e, student := LogDet(all, c.least)
+				e, student := LogDet(runs, c.least)
 				if c.starts == 1 != math.IsInf(student.Hi, 1) || student.Value != e.Value {
 					t.Errorf("%s: %v, estimated %v", name, e, student)
 				}
 				if !student.Covers(want) {
-					off++
+					estimateMisses++
 				}
 				switch width := e.Hi - e.Lo; {
 				case !(width < math.Inf(1)):
@@ -91,11 +91,11 @@ func TestLogDet(t *testing.T) {
 				}
 			}
 			t.Logf("%s, ln det %.4g, %+v: %d of %d missed, %d estimates, %d unbounded, mean width %.3g", name, want, c, misses,
-				seeds, off, unbounded, widths/float64(seeds-unbounded))
-			if p := upTo(seeds, off, 1-c.confidence); p < 1e-4 {
-				t.Errorf("%s, %+v: %d of %d estimates missed", name, c, off, seeds)
+				seeds, estimateMisses, unbounded, widths/float64(seeds-unbounded))
+			if p := atLeast(seeds, estimateMisses, 1-c.confidence); p < 1e-4 {
+				t.Errorf("%s, %+v: %d of %d estimates missed", name, c, estimateMisses, seeds)
 			}
-			if p := upTo(seeds, misses, 1-c.confidence); p < 1e-4 {
+			if p := atLeast(seeds, misses, 1-c.confidence); p < 1e-4 {
 				t.Errorf("%s, %+v: %d of %d missed", name, c, misses, seeds)
 			}
 			if c.confidence < 0.5 && misses == 0 || c.least > 0 && unbounded > 0 {
@@ -105,7 +105,7 @@ func TestLogDet(t *testing.T) {
 	}
 }
 
-// TestLogDetInaccurate tests that inaccurate products widen the interval.
+// TestLogDetInaccurate checks that inaccurate products widen the interval.
 func TestLogDetInaccurate(t *testing.T) {
 	v := spectra(200)["cluster"]
 	calls := 0
@@ -123,7 +123,7 @@ func TestLogDetInaccurate(t *testing.T) {
 	if !noisy.Covers(sum) {
 		t.Errorf("%v, is %g", noisy, sum)
 	}
-	// A multiple of I, and order 1: one step tells all.
+	// One step is exact for a multiple of I and for order 1.
 	for _, u := range [][]float64{{3, 3, 3, 3}, {0.25}} {
 		want := float64(len(u)) * math.Log(u[0])
 		one, _ := LogDet([]*Result{testkit.Must(Run(t.Context(), diagonal(u), nil))}, 0)
@@ -133,7 +133,8 @@ func TestLogDetInaccurate(t *testing.T) {
 	}
 }
 
-// TestLogDetFails: a process whose quadrature fails does not count as 0.
+// TestLogDetFails checks that a run whose quadrature fails makes the result NaN or unbounded, and does not count as
+// 0.
 func TestLogDetFails(t *testing.T) {
 	r := run(t, diagonal(spectra(20)["geometric"]), &Options{Steps: 5, Tol: -1, Start: rng.New(3)})
 	broken := *r

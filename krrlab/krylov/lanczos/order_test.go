@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// ordered reports whether e is an interval: Lo ≤ Value ≤ Hi, a Value of NaN being one that is not known.
+// ordered reports whether e is a valid interval: Lo ≤ Value ≤ Hi, or an unknown Value, NaN.
 func ordered(e estimate.Interval) bool {
 	if math.IsNaN(e.Lo) || math.IsNaN(e.Hi) || e.Lo > e.Hi {
 		return false
@@ -22,7 +22,7 @@ func ordered(e estimate.Interval) bool {
 }
 
 // TestIndefinite runs processes with Options.Definite on spectra with a negative eigenvalue. The result must be
-// Indefinite, with an interval of λ_min that is ordered and not cut off at 0.
+// Indefinite, and the interval of λ_min must not be clipped at 0.
 func TestIndefinite(t *testing.T) {
 	v := []float64{-10.8}
 	for i := range 60 {
@@ -96,8 +96,8 @@ func TestInexactInverse(t *testing.T) {
 	}
 }
 
-// spectrum draws eigenvalues at random: of very different or of like size, many of them alike, some
-// zero, some negative.
+// spectrum draws random eigenvalues: of similar or very different sizes, many of them equal, some zero, some
+// negative.
 func spectrum(g rng.Stream, n int) []float64 {
 	v := make([]float64, n)
 	size := math.Pow(10, 16*g.Sub("size").Float64(0)-8)
@@ -117,8 +117,8 @@ func spectrum(g rng.Stream, n int) []float64 {
 	return v
 }
 
-// TestRandomSpectra tests, on random spectra and after every step, that intervals are ordered, that their inner ends are
-// valid, and that their outer ends fail no more often than stated.
+// TestRandomSpectra checks on random spectra and after every step that intervals are ordered and that their inner
+// ends are valid. The outer ends may fail no more often than stated.
 func TestRandomSpectra(t *testing.T) {
 	const problems, confidence = 400, 0.8
 	g := rng.New(11)
@@ -127,7 +127,7 @@ func TestRandomSpectra(t *testing.T) {
 		g := g.Sub("problem", p)
 		n := 1 + g.Sub("n").IntN(0, 40)
 		v := spectrum(g, n)
-		least, most := slices.Min(v), slices.Max(v)
+		smallest, largest := slices.Min(v), slices.Max(v)
 		o := &Options{Steps: 1 + g.Sub("steps").IntN(0, n+2), Confidence: confidence, Start: g.Sub("start"), Tol: 0.01}
 		switch g.Sub("options").IntN(0, 5) {
 		case 1:
@@ -135,9 +135,9 @@ func TestRandomSpectra(t *testing.T) {
 		case 2:
 			o.Cond = true
 		case 3:
-			o.Definite = true // of indefinite ones too
+			o.Definite = true // also set for indefinite matrices
 		}
-		room := 1e-13 * max(-least, most)
+		room := 1e-13 * max(-smallest, largest)
 		o.Monitor = func(r *Result) error {
 			for name, e := range map[string]estimate.Interval{"λ_min": r.Min, "λ_max": r.Max, "κ": r.Cond(),
 				"norm": r.Norm()} {
@@ -145,9 +145,9 @@ func TestRandomSpectra(t *testing.T) {
 					t.Fatalf("problem %d, step %d: %s %+v", p, r.Steps, name, e)
 				}
 			}
-			if r.Min.Hi < least-room || r.Max.Lo > most+room || r.Norm().Lo > max(-least, most)+room {
+			if r.Min.Hi < smallest-room || r.Max.Lo > largest+room || r.Norm().Lo > max(-smallest, largest)+room {
 				t.Errorf("problem %d, step %d: inner ends %g and %g of a spectrum from %g to %g", p, r.Steps, r.Min.Hi,
-					r.Max.Lo, least, most)
+					r.Max.Lo, smallest, largest)
 			}
 			return nil
 		}
@@ -155,21 +155,21 @@ func TestRandomSpectra(t *testing.T) {
 		if err != nil {
 			t.Fatalf("problem %d: %v", p, err)
 		}
-		if least < 0 && o.Definite && !r.Indefinite() {
+		if smallest < 0 && o.Definite && !r.Indefinite() {
 			continue // Definite was a false statement
 		}
-		if r.Min.Lo > least+room || r.Max.Hi < most-room {
+		if r.Min.Lo > smallest+room || r.Max.Hi < largest-room {
 			missed++
 		}
 	}
 	t.Logf("%d of %d missed", missed, problems)
-	if upTo(problems, missed, 1-confidence) < 1e-4 {
+	if atLeast(problems, missed, 1-confidence) < 1e-4 {
 		t.Errorf("%d of %d missed, stated probability %.2g", missed, problems, 1-confidence)
 	}
 }
 
-// TestAllowing tests that intervals from a perturbed matrix, with the allowance for the perturbation, are valid for the
-// unperturbed matrix. Perturbations are up to larger than λ, so some of the perturbed matrices are indefinite.
+// TestAllowing checks that intervals from a perturbed matrix, with the allowance for the perturbation, are valid for
+// the unperturbed matrix. Perturbations may exceed λ, so some of the perturbed matrices are indefinite.
 func TestAllowing(t *testing.T) {
 	const n, lambda = 30, 1e-3
 	missed := 0
@@ -185,25 +185,25 @@ func TestAllowing(t *testing.T) {
 			stored[i] += size * math.Copysign(1, g.Sub("sign").Float64(uint64(i))-0.5)
 		}
 		r := run(t, diagonal(stored), &Options{Definite: true, Confidence: 0.99, Start: g.Sub("start"), Steps: 12})
-		kappa, least, most := r.Allowing(size / lambda)
-		for name, e := range map[string]estimate.Interval{"κ": kappa, "λ_min": least, "λ_max": most} {
+		kappa, smallest, largest := r.Allowing(size / lambda)
+		for name, e := range map[string]estimate.Interval{"κ": kappa, "λ_min": smallest, "λ_max": largest} {
 			if !ordered(e) {
 				t.Errorf("problem %d: %s %+v", p, name, e)
 			}
 		}
 		lo, hi := slices.Min(v), slices.Max(v)
-		if least.Hi < lo || most.Lo > hi || kappa.Lo > hi/lo {
-			t.Errorf("problem %d: inner ends: κ %v, λ_min %v, λ_max %v of %g to %g", p, kappa, least, most, lo, hi)
+		if smallest.Hi < lo || largest.Lo > hi || kappa.Lo > hi/lo {
+			t.Errorf("problem %d: inner ends: κ %v, λ_min %v, λ_max %v of %g to %g", p, kappa, smallest, largest, lo, hi)
 		}
-		if !kappa.Covers(hi/lo) || !least.Covers(lo) || !most.Covers(hi) {
+		if !kappa.Covers(hi/lo) || !smallest.Covers(lo) || !largest.Covers(hi) {
 			missed++
 		}
-		if r.Indefinite() && !(math.IsInf(kappa.Hi, 1) && math.IsInf(least.Hi, 1) && math.IsInf(most.Hi, 1) &&
+		if r.Indefinite() && !(math.IsInf(kappa.Hi, 1) && math.IsInf(smallest.Hi, 1) && math.IsInf(largest.Hi, 1) &&
 			math.IsNaN(kappa.Value)) {
-			t.Errorf("problem %d: bounds of an indefinite matrix: κ %v, λ_min %v, λ_max %v", p, kappa, least, most)
+			t.Errorf("problem %d: bounds of an indefinite matrix: κ %v, λ_min %v, λ_max %v", p, kappa, smallest, largest)
 		}
 	}
-	if upTo(200, missed, 0.01) < 1e-4 {
+	if atLeast(200, missed, 0.01) < 1e-4 {
 		t.Errorf("%d of 200 missed at 99 %%", missed)
 	}
 }

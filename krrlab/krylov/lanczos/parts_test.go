@@ -8,8 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// TestChristoffel: Σ p_j(x)² of T with diagonal 1, 2, 3 and β = 1, 2, 1, by hand: 1, 4, 5½, 3 at x = 5, and
-// 1, 1, ½, −½ of −T at 0. Beyond the Ritz values it reaches the limit where documented.
+// TestChristoffel compares Σ p_j(x)² with values worked out by hand for T with the diagonal 1, 2, 3 and β = 1, 2, 1:
+// the p_j are 1, 4, 5½, 3 at x = 5, and 1, 1, ½, −½ for −T at 0. Beyond the Ritz values the sum must reach the limit
+// at the documented bound.
 func TestChristoffel(t *testing.T) {
 	alpha, beta := []float64{1, 2, 3}, []float64{1, 2, 1}
 	for _, c := range []struct{ sign, x, sum float64 }{{1, 5, 56.25}, {-1, 0, 2.5}} {
@@ -17,7 +18,7 @@ func TestChristoffel(t *testing.T) {
 			t.Errorf("sign %g, x = %g: the sum is not %g", c.sign, c.x, c.sum)
 		}
 	}
-	if christoffelExceeds(alpha, beta, 1, 1, 0.5) { // the first row's own
+	if christoffelExceeds(alpha, beta, 1, 1, 0.5) { // x is the first diagonal entry
 		t.Error("a sum at a Ritz value")
 	}
 	ritz := Ritz(alpha, beta)
@@ -43,7 +44,7 @@ func TestChristoffel(t *testing.T) {
 	testkit.Equal(t, outerBound([]float64{0, 0}, []float64{0, 0}, 1, 0, 0.1), 0)
 }
 
-// TestSampleFactor: √(ν/χ²) with the 1 % quantiles of the usual tables.
+// TestSampleFactor compares sampleFactor with √(ν/χ²) and the 1 % quantiles of the usual tables.
 func TestSampleFactor(t *testing.T) {
 	for k, chi := range map[int]float64{2: 0.000157088, 3: 0.114832, 4: 0.872090, 5: 2.558212, 6: 5.229349} {
 		nu := float64(k*(k-1)) / 2
@@ -56,7 +57,7 @@ func TestSampleFactor(t *testing.T) {
 	}
 }
 
-// TestCondOfSingular tests that κ is unbounded if λ_min is 0, and that the matrix is then not called indefinite.
+// TestCondOfSingular checks that κ is unbounded if λ_min is 0, and that the matrix is then not called indefinite.
 func TestCondOfSingular(t *testing.T) {
 	r := &Result{Min: estimate.Interval{}, Max: estimate.Interval{Value: 2, Lo: 2, Hi: 3}}
 	if k := r.Cond(); !math.IsNaN(k.Value) || k.Lo != 1 || !math.IsInf(k.Hi, 1) || r.Indefinite() {
@@ -68,8 +69,8 @@ func TestCondOfSingular(t *testing.T) {
 	}
 }
 
-// TestSquaredError compares the squared error of step 3 for order 12 with (h₂−β₂)²+h₁²+h₀², times 12/3. It also compares
-// the slack with its formula, and tests that β becomes 0 in the last step and at the level of rounding.
+// TestSquaredError compares the squared error of step 3 for order 12 with 12/3·((h₂−β₂)²+h₁²+h₀²), and the slack with
+// its formula. β must be 0 in the last step and at the level of rounding.
 func TestSquaredError(t *testing.T) {
 	p := &process{n: 12, h: []float64{0.5, -1, 3, 9}, res: &Result{Beta: []float64{7, 8, 1}}}
 	testkit.Equal(t, p.squaredError(3), 4*(4+1+0.25))

@@ -7,8 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestRitzIterations compares with pivots taken by hand; that PCG takes as many is the test of
-// the stage Quality.
+// TestRitzIterations compares the predicted iterations with pivots worked out by hand. The tests of the stage quality
+// compare them with those of PCG.
 func TestRitzIterations(t *testing.T) {
 	alpha, beta := []float64{2, 2, 2, 2}, []float64{1, 1, 1, 1}
 	// d: 2, 1.5, 4/3, 5/4; residuals 1/2, 1/3, 1/4, 1/5.

@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// accurate checks a result against the residuals formed here.
+// accurate compares the residuals that a result reports with those that are formed here.
 func accurate(t *testing.T, label string, a mat.Matrix, b *mat.Dense, res *pcg.Result) {
 	t.Helper()
 	if res.Status != pcg.Converged {
@@ -26,14 +26,15 @@ func accurate(t *testing.T, label string, a mat.Matrix, b *mat.Dense, res *pcg.R
 	}
 }
 
-// TestAgainstDense compares Solve and SolveBlock with Cholesky, and iterations and κ of one with the other's.
+// TestAgainstDense compares Solve and SolveBlock with a Cholesky solve, and their numbers of iterations with each
+// other.
 func TestAgainstDense(t *testing.T) {
 	const n, tol = 120, 1e-9
 	for name, spectrum := range map[string][]float64{
 		"identity": geometric(n, 1), "well": geometric(n, 50), "clustered": clustered(n), "ill": geometric(n, 1e5),
 	} {
 		a := spd(2, spectrum)
-		var m mat.SymDense // A disturbed, positive definite
+		var m mat.SymDense // A plus a positive definite perturbation
 		m.AddSym(a, spd(3, geometric(n, 30)))
 		for _, k := range []int{1, 2, 3, 10, 17} {
 			b := random(uint64(k), n, k)
@@ -54,13 +55,13 @@ func TestAgainstDense(t *testing.T) {
 						}
 					}
 				}
-				most := float64(alone.Iterations) + 1
+				limit := float64(alone.Iterations) + 1
 				if k == 1 {
-					most *= 1.1 // other rounding errors
+					limit *= 1.1 // other rounding errors
 				} else if k >= 10 && alone.Iterations > 20 {
-					most *= 0.4
+					limit *= 0.4
 				}
-				if float64(res.Iterations) > most {
+				if float64(res.Iterations) > limit {
 					t.Errorf("%s: %d iterations, Solve needs %d", label, res.Iterations, alone.Iterations)
 				}
 				if c := res.Cond(); !math.IsNaN(c) || len(res.History.Restarts) > 0 {
@@ -71,9 +72,8 @@ func TestAgainstDense(t *testing.T) {
 	}
 }
 
-// TestBlockReference compares with the definition: after k iterations X is, column by
-// column, the point of the block Krylov space that is nearest to A⁻¹B in the A-norm.
-// In particular it is nearer than Solve's.
+// TestBlockReference compares SolveBlock with its definition: after k iterations each column of X is the point of the
+// block Krylov space that is nearest to A⁻¹B in the A-norm. In particular it is at least as near as that of Solve.
 func TestBlockReference(t *testing.T) {
 	const n, k = 90, 4
 	a := spd(5, geometric(n, 1e4))
@@ -91,7 +91,7 @@ func TestBlockReference(t *testing.T) {
 			}
 			return solveDense(t, pre, v)
 		}
-		var q mat.Dense // a basis of span{Z, M⁻¹AZ, …}, Z = M⁻¹B, orthonormal
+		var q mat.Dense // orthonormal basis of span{Z, M⁻¹AZ, …} with Z = M⁻¹B
 		last := apply(b)
 		for iters := 1; iters <= 6; iters++ {
 			if iters > 1 {
@@ -127,7 +127,7 @@ func TestBlockReference(t *testing.T) {
 				e.SubVec(res.X.ColView(j), x.ColView(j))
 				f.SubVec(alone.X.ColView(j), x.ColView(j))
 				if aNorm(a, &e) > aNorm(a, &f)*(1+1e-9) {
-					t.Errorf("%d iterations: column %d is farther off than Solve's", iters, j)
+					t.Errorf("%d iterations: column %d has a larger error than Solve's", iters, j)
 				}
 				near(t, "the residual by recurrence", res.RelRes[j], res.TrueRelRes[j], 1e-9)
 			}
@@ -138,7 +138,8 @@ func TestBlockReference(t *testing.T) {
 	}
 }
 
-// TestBlockDependent solves for columns that are equal, zero, multiples or combinations of others, exactly or nearly.
+// TestBlockDependent solves for columns that are zero, equal to others, multiples of others, or combinations of
+// others, exactly or nearly.
 func TestBlockDependent(t *testing.T) {
 	const n = 100
 	a := spd(10, geometric(n, 1e4))
@@ -166,7 +167,7 @@ func TestBlockDependent(t *testing.T) {
 				label := fmt.Sprintf("τ = %g, dependent to %g, M %s", tol, e, name)
 				accurate(t, label, a, b, res)
 				testkit.Equal(t, mat.Norm(res.X.ColView(4), 2), 0, label)
-				// Of columns rounded by the coarse M⁻¹ more may be independent, by the arithmetic's rounding.
+				// Rounding of M⁻¹ may make more of the columns independent, but only in the coarse arithmetic.
 				if want := 3*res.Iterations + 9; e == 0 && name != "coarse" && len(res.History.Restarts) == 0 &&
 					res.Stats.MulTo.Columns != want {
 					t.Errorf("%s: %d columns multiplied, want %d", label, res.Stats.MulTo.Columns, want)
@@ -176,8 +177,8 @@ func TestBlockDependent(t *testing.T) {
 	}
 }
 
-// TestBlockShrinks solves with few distinct eigenvalues and eigenvectors as right-hand sides, so that directions of the
-// block become dependent one after the other.
+// TestBlockShrinks solves with few distinct eigenvalues and with eigenvectors as right-hand sides, so that directions
+// of the block become dependent one after the other.
 func TestBlockShrinks(t *testing.T) {
 	const n, k = 64, 6
 	spectrum := make([]float64, n)
@@ -200,7 +201,7 @@ func TestBlockShrinks(t *testing.T) {
 			t.Errorf("%v %+v", res, res.Columns)
 		}
 		if res.Stats.MulTo.Columns >= (res.Iterations+1)*k {
-			t.Errorf("the block did not sink: %d columns in %d iterations", res.Stats.MulTo.Columns, res.Iterations)
+			t.Errorf("the block did not shrink: %d columns in %d iterations", res.Stats.MulTo.Columns, res.Iterations)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// TestIndefiniteAtOnce tests that the relative residual is 1 if A proves indefinite in the first step, so X is 0.
+// TestIndefiniteAtOnce checks that the relative residual is 1 and X = 0 if A is found indefinite in the first step.
 func TestIndefiniteAtOnce(t *testing.T) {
 	minus := dense{mat.NewSymDense(3, []float64{-1, 0, 0, 0, -1, 0, 0, 0, -1})}
 	for _, size := range []float64{1, 3, 1e-99, 1e99} {
@@ -28,8 +28,8 @@ func TestIndefiniteAtOnce(t *testing.T) {
 	}
 }
 
-// TestBlockIndefinite: A and M that are not positive definite are named, and nothing
-// else is.
+// TestBlockIndefinite checks that an A or M that is not positive definite is found, that the status names the right
+// one, and that NaN is a breakdown.
 func TestBlockIndefinite(t *testing.T) {
 	const n = 80
 	good := spd(24, geometric(n, 1e3))
@@ -39,9 +39,9 @@ func TestBlockIndefinite(t *testing.T) {
 	}
 	for _, k := range []int{1, 2, 5, 12} {
 		b := random(25, n, k)
-		for _, low := range []float64{-1e-2, -1, -100} {
+		for _, negative := range []float64{-1e-2, -1, -100} {
 			spectrum := geometric(n, 1e3)
-			spectrum[n/2] = low
+			spectrum[n/2] = negative
 			bad := spd(26, spectrum)
 			res := solveBlock(t, dense{bad}, nil, b, &pcg.Options{Tol: 1e-10})
 			if c := res.Columns[k-1]; res.Status != pcg.Indefinite || !(c.Curvature < 0) ||
@@ -86,8 +86,8 @@ func TestBlockIndefinite(t *testing.T) {
 	}
 }
 
-// TestInaccurate tests products that are too inaccurate for the convergence of the recursive residual, and that exact
-// products for true residuals correct the answer.
+// TestInaccurate checks that products that are too inaccurate end with the status Inaccurate although the recursive
+// residual converges, and that exact products for true residuals correct the answer.
 func TestInaccurate(t *testing.T) {
 	const n = 100
 	a := spd(27, geometric(n, 1e4))
@@ -111,9 +111,9 @@ func TestInaccurate(t *testing.T) {
 				t.Errorf("restarts %v, %+v", res.History.Restarts, res.Stats)
 			}
 		}
-		other := dense{spd(29, geometric(n, 10))} // another matrix altogether: no claim
-		res = solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, MaxIter: 10000, Exact: other})
-		if res.Status != pcg.Inaccurate || slices.Max(residuals(other, res.X, b)) < 1e-3 {
+		different := dense{spd(29, geometric(n, 10))} // another matrix altogether: no claim
+		res = solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, MaxIter: 10000, Exact: different})
+		if res.Status != pcg.Inaccurate || slices.Max(residuals(different, res.X, b)) < 1e-3 {
 			t.Errorf("another matrix, t = %d: %v", k, res)
 		}
 	}
@@ -143,7 +143,7 @@ func TestBlockGuess(t *testing.T) {
 	}
 }
 
-// TestHopelessTolerance tests that a solve with an unreachable tolerance ends, and that slow convergence is not
+// TestHopelessTolerance checks that a solve with an unreachable tolerance ends, and that slow convergence is not
 // reported as stagnation.
 func TestHopelessTolerance(t *testing.T) {
 	for _, k := range []int{1, 2, 20} {
@@ -159,12 +159,12 @@ func TestHopelessTolerance(t *testing.T) {
 		t.Errorf("τ = 1e-30: %v", res)
 	}
 	slow := diagonal(geometric(300, 1e10))
-	for most, run := range map[int]solver{100_000: pcg.Solve, 3000: pcg.SolveBlock} {
+	for limit, run := range map[int]solver{100_000: pcg.Solve, 3000: pcg.SolveBlock} {
 		res, err := run(t.Context(), slow, nil, random(35, 300, 3), &pcg.Options{MaxIter: 200})
 		if err != nil || res.Status != pcg.MaxIterations || res.Iterations != 200 {
 			t.Errorf("slow: %v, %v", res, err)
 		}
-		res, err = run(t.Context(), slow, nil, random(35, 300, 12), &pcg.Options{MaxIter: most})
+		res, err = run(t.Context(), slow, nil, random(35, 300, 12), &pcg.Options{MaxIter: limit})
 		if err != nil || res.Status != pcg.Converged {
 			t.Errorf("slow, to the end: %v, %v", res, err)
 		}
@@ -175,20 +175,21 @@ func TestHopelessTolerance(t *testing.T) {
 	}
 }
 
-// TestBlockMemory tests that SolveBlock allocates 4nt numbers, and nothing in an iteration.
+// TestBlockMemory checks that SolveBlock allocates 4nt numbers, and nothing per iteration.
 func TestBlockMemory(t *testing.T) {
 	const n, k = 4000, 24
 	small := 26*k*8 + 12*k*k*8 + 8*512*k
 	testMemory(t, pcg.SolveBlock, k, 5, 25, 4*8*n*k+small+50_000)
 }
 
+// TestBlockFlops checks the flops of an iteration for n = 1000 and t = 10, with and without a preconditioner.
 func TestBlockFlops(t *testing.T) {
 	testkit.Equal(t, pcg.BlockFlops(1000, 10, true), 16*1000*100)
 	testkit.Equal(t, pcg.BlockFlops(1000, 10, false), 14*1000*100)
 }
 
-// BenchmarkSolveBlock measures an iteration over its products and solves, here with diagonal matrices, and its own
-// work.
+// BenchmarkSolveBlock reports the time of an iteration relative to its products and solves, which are diagonal here,
+// and the rate of its own work.
 func BenchmarkSolveBlock(b *testing.B) {
 	const n = 60000
 	d, m := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2))
@@ -209,8 +210,8 @@ func BenchmarkSolveBlock(b *testing.B) {
 }
 
 func ExampleSolveBlock() {
-	// Two right-hand sides and their difference: the block has two directions an
-	// iteration, and four dimensions are searched in two iterations.
+	// The third right-hand side is the difference of the others. The block has two directions, so two iterations
+	// search all four dimensions.
 	a := dense{mat.NewSymDense(4, []float64{4, 1, 0, 0, 1, 3, 1, 0, 0, 1, 2, 1, 0, 0, 1, 5})}
 	b := mat.NewDense(4, 3, []float64{6, 9, -3, 10, 7, 3, 12, 6, 6, 23, 7, 16})
 	for _, f := range []solver{

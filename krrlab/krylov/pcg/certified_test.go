@@ -117,7 +117,7 @@ func TestTrueResidual(t *testing.T) {
 	}
 }
 
-// TestExactNotFinite tests that a column whose recursive residual has converged ends as a Breakdown if its true residual
+// TestExactNotFinite checks that a column whose recursive residual has converged ends as a Breakdown if its true residual
 // is not finite. It also tests that a solve that starts at the solution takes no step and no solve with M.
 func TestExactNotFinite(t *testing.T) {
 	a, nan, b := diagonal{2, 4}, diagonal{2, math.NaN()}, mat.NewDense(2, 1, []float64{2, 4})

@@ -30,8 +30,8 @@ func (m columns) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []i
 	return ctx.Err()
 }
 
-// TestColumnPreconditioner tests that a column with the preconditioner M_c takes the same steps as in a separate solve
-// with M_c, although the other columns end earlier or later.
+// TestColumnPreconditioner checks that a column with the preconditioner M_c takes the same steps as in a separate
+// solve with M_c, although the other columns end earlier or later.
 func TestColumnPreconditioner(t *testing.T) {
 	const n = 200
 	a, m, b := make(diagonal, n), columns{}, mat.NewDense(n, 4, nil)

@@ -18,6 +18,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
+// TestCancel checks that a canceled solve returns the iterate at that time with the status Canceled, and that nothing
+// claims convergence afterwards.
 func TestCancel(t *testing.T) {
 	const n = 60
 	a := spd(20, geometric(n, 1e5))
@@ -48,7 +50,7 @@ func TestCancel(t *testing.T) {
 			res.Columns[1].Status != pcg.Canceled {
 			t.Errorf("canceled before: %v, %v", res, err)
 		}
-		// A column of zeros is solved whenever the others end.
+		// A column of zeros is solved, no matter when the others end.
 		ctx, cancel = context.WithCancel(context.Background())
 		mixed := mat.DenseCopyOf(b)
 		mixed.SetCol(0, make([]float64, n))
@@ -67,8 +69,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestStop tests that ErrStop of the monitor, wrapped or not, ends a solve without an error, and that the result has the
-// true residual of the current iterate.
+// TestStop checks that ErrStop of the monitor, wrapped or not, ends a solve without an error, and that the result has
+// the true residual of the current iterate.
 func TestStop(t *testing.T) {
 	const n = 60
 	a, b := spd(20, geometric(n, 1e5)), random(21, n, 3)
@@ -92,6 +94,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// TestErrors checks that an error of a product, of a solve with M or of the monitor, in any iteration, ends the solve
+// with that error and the status Failed or Stopped.
 func TestErrors(t *testing.T) {
 	const n = 60
 	a := spd(22, geometric(n, 1e5))
@@ -138,6 +142,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestMonitor checks the numbers that the monitor sees, and the lengths of the history.
 func TestMonitor(t *testing.T) {
 	const n = 90
 	a := spd(24, geometric(n, 1e3))
@@ -160,7 +165,7 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestDeterministic tests that results have the same bits in repeated solves, on any number of threads and in any scale
+// TestDeterministic checks that results have the same bits in repeated solves, on any number of threads and in any scale
 // of the columns. A column of Solve also has the bits of a solve of that column alone.
 func TestDeterministic(t *testing.T) {
 	const n, k = 1100, 5 // more than two blocks of rows
@@ -200,11 +205,11 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestMemory tests that Solve allocates 4nt numbers and the history, and nothing in an iteration.
+// TestMemory checks that Solve allocates 4nt numbers and the history, and nothing in an iteration.
 func TestMemory(t *testing.T) {
 	const n, k = 4000, 40
 	history := 4 * 61 * k * 8
-	sums := 4 * 8 * (n/512 + 1) * k // of the pieces of rows
+	sums := 4 * 8 * (n/512 + 1) * k // partial sums of the blocks of rows
 	testMemory(t, pcg.Solve, k, 10, 60, 4*8*n*k+history+sums+50_000)
 }
 
@@ -241,6 +246,7 @@ func testMemory(t *testing.T, solve solver, k, few, many, limit int) {
 	}
 }
 
+// TestPanics checks that arguments of the wrong shape and invalid options panic.
 func TestPanics(t *testing.T) {
 	a := dense{spd(28, geometric(5, 2))}
 	b := random(1, 5, 2)
@@ -263,7 +269,7 @@ func TestPanics(t *testing.T) {
 	})
 }
 
-// TestStatusText tests that every status can be read from its text, and that other texts are errors.
+// TestStatusText checks that every status can be read from its text, and that other texts are errors.
 func TestStatusText(t *testing.T) {
 	for want := pcg.Active; want <= pcg.Undecided; want++ {
 		var got pcg.Status
@@ -275,39 +281,39 @@ func TestStatusText(t *testing.T) {
 	testkit.Fails(t, new(pcg.Status).UnmarshalText([]byte("done")), "done")
 }
 
-// TestAim checks that the recurrence continues to Aim·Tol, and that this saves the restart
-// of products that are not exact.
+// TestAim checks that the recursive residual is reduced to Aim·Tol, and that this avoids a restart for inexact
+// products.
 func TestAim(t *testing.T) {
 	const n, tol = 200, 1e-3
 	a := spd(41, geometric(n, 1e4))
 	b := random(42, n, 1)
-	all := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
+	full := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
 	half := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5})
-	// Ended by the number of iterations on the way to a half of the tolerance, but within it.
+	// MaxIter ends this solve before half of the tolerance, but within the tolerance.
 	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5,
-		MaxIter: all.Iterations}); r.Status != pcg.Converged || r.TrueRelRes[0] > tol {
+		MaxIter: full.Iterations}); r.Status != pcg.Converged || r.TrueRelRes[0] > tol {
 		t.Errorf("aim ½, as many iterations as for aim 1: %v", r)
 	}
-	if all.RelRes[0] <= tol/2 || half.RelRes[0] > tol/2 || half.Iterations <= all.Iterations {
-		t.Errorf("aim 1: %v\naim ½: %v", all, half)
+	if full.RelRes[0] <= tol/2 || half.RelRes[0] > tol/2 || half.Iterations <= full.Iterations {
+		t.Errorf("aim 1: %v\naim ½: %v", full, half)
 	}
-	// Exact products differ by a constant along the residual of all, so that it just misses a tolerance that its recursive
-	// residual just meets. The difference of 2 % is much larger than the rounding errors of that residual.
-	last := all.RelRes[0]
+	// Exact products differ by a constant along the residual of full, so that it just misses a tolerance that its
+	// recursive residual just meets. The difference of 2 % is much larger than the rounding errors of that residual.
+	last := full.RelRes[0]
 	near := min(1.02*last, tol)
 	e := mat.NewDense(n, 1, nil)
-	e.Mul(a, all.X)
+	e.Mul(a, full.X)
 	e.Sub(b, e)
 	e.Scale(1.05*(near-last)/last, e)
-	off := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+	inexact := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
 		err := dense{a}.MulTo(ctx, dst, src)
 		dst.Sub(dst, e)
 		return err
 	}}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: near, Exact: off}); len(r.History.Restarts) == 0 {
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: near, Exact: inexact}); len(r.History.Restarts) == 0 {
 		t.Errorf("aim 1, products off: %v without a restart", r)
 	}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: near, Exact: off, Aim: 0.5}); len(r.History.Restarts) != 0 ||
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: near, Exact: inexact, Aim: 0.5}); len(r.History.Restarts) != 0 ||
 		r.Status != pcg.Converged {
 		t.Errorf("aim ½, products off: %v, restarts %v", r, r.History.Restarts)
 	}
@@ -330,7 +336,7 @@ func TestUndoRestart(t *testing.T) {
 	}
 }
 
-// TestRightHandSideRange tests that right-hand sides whose squares might underflow or overflow are errors, and that a
+// TestRightHandSideRange checks that right-hand sides whose squares might underflow or overflow are errors, and that a
 // column of zeros is not.
 func TestRightHandSideRange(t *testing.T) {
 	a := diagonal{1, 2}

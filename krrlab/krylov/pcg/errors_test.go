@@ -13,32 +13,32 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// errorsOf runs a solve and returns ‖x_j−x_jk‖_A/‖y_j‖₂ for every iteration k and column j. The iterates are the results
-// of solves that end after k iterations.
+// errorsOf runs a solve and returns ‖x_j−x_jk‖_A/‖y_j‖₂ for every iteration k and column j. The iterates are the
+// results of solves that end after k iterations.
 func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pcg.Preconditioner, b *mat.Dense,
 	o pcg.Options) (*pcg.Result, [][]float64) {
 	t.Helper()
 	x := solveDense(t, a, b)
 	last := testkit.Must(solve(t.Context(), op, m, b, &o))
 	n, cols := b.Dims()
-	all := make([][]float64, last.Iterations+1)
-	for k := range all {
-		at := mat.NewDense(n, cols, nil)
+	errs := make([][]float64, last.Iterations+1)
+	for k := range errs {
+		iterate := mat.NewDense(n, cols, nil)
 		if k > 0 {
 			part := o
 			part.MaxIter = k
-			at = testkit.Must(solve(t.Context(), op, m, b, &part)).X
+			iterate = testkit.Must(solve(t.Context(), op, m, b, &part)).X
 		}
-		at.Sub(x, at)
+		iterate.Sub(x, iterate)
 		for j := range cols {
-			e := at.ColView(j)
-			all[k] = append(all[k], aNorm(a, e)/mat.Norm(b.ColView(j), 2))
+			e := iterate.ColView(j)
+			errs[k] = append(errs[k], aNorm(a, e)/mat.Norm(b.ColView(j), 2))
 		}
 	}
-	return last, all
+	return last, errs
 }
 
-// TestErrorBounds tests that the bounds are at least the error of every iterate for lower bounds μ at and below the
+// TestErrorBounds checks that the bounds are at least the error of every iterate for lower bounds μ at and below the
 // smallest eigenvalue, and that they are close to the error if μ is close to the smallest eigenvalue.
 func TestErrorBounds(t *testing.T) {
 	const n, cols = 60, 3
@@ -66,7 +66,7 @@ func TestErrorBounds(t *testing.T) {
 	}
 }
 
-// enclose checks the bounds of a result, which may be off by gap, and returns the largest ratio of an upper
+// enclose checks the bounds of a result, which may be too small by gap, and returns the largest ratio of an upper
 // bound to the error.
 func enclose(t *testing.T, what string, res *pcg.Result, want [][]float64, gap float64) (near float64) {
 	t.Helper()
@@ -102,7 +102,8 @@ func TestErrorBoundsRounding(t *testing.T) {
 		last := want[len(want)-1]
 		for j, e := range last {
 			upper := res.History.Error[res.Iterations][j]
-			// ‖f‖₂ for f of the two residuals and of the product that the true one was taken with, Ax ≈ y.
+			// ‖f‖₂ for the difference f of the two residuals, and for the error of the product Ax ≈ y of the true
+			// one.
 			gap := res.Gap[j] + 1e-7
 			if math.Abs(res.TrueRelRes[j]-res.RelRes[j]) > res.Gap[j] || res.Gap[j] > res.TrueRelRes[j]+res.RelRes[j] {
 				t.Errorf("%s: residuals %.3g and %.3g, gap %.3g", name, res.TrueRelRes[j], res.RelRes[j], res.Gap[j])
@@ -118,7 +119,7 @@ func TestErrorBoundsRounding(t *testing.T) {
 	}
 }
 
-// TestErrorBoundsRestart tests that the bounds remain valid after restarts.
+// TestErrorBoundsRestart checks that the bounds remain valid after restarts.
 func TestErrorBoundsRestart(t *testing.T) {
 	exact, rough := stored(60)
 	b := random(72, 60, 2)
@@ -138,7 +139,7 @@ func TestErrorBoundsRestart(t *testing.T) {
 	}
 }
 
-// TestErrorBoundsOptions tests that bounds change no bit of an answer, that they are nil without LambdaMin and NaN if
+// TestErrorBoundsOptions checks that bounds change no bit of an answer, that they are nil without LambdaMin and NaN if
 // LambdaMin is refuted, and that a monitor can end a solve by them.
 func TestErrorBoundsOptions(t *testing.T) {
 	const n = 50

@@ -6,7 +6,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// The residual has fallen to a tenth in the last four of eight iterations: to 10⁻³ it is twice as far again.
+// ExampleForecast predicts the iterations to the residual 10⁻³. The residual fell to a tenth in the last four of
+// eight iterations, so twice as many are needed again.
 func ExampleForecast() {
 	low, mid := pcg.Forecast([]float64{1, 1, 1, 1, 1, 0.6, 0.3, 0.2, 0.1}, 1e-3)
 	fmt.Printf("%.1f iterations more, at least %.1f\n", mid, low)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestForecast compares forecasts with what geometric sequences do, and with the formula.
+// TestForecast compares forecasts with geometric sequences, and with the formula.
 func TestForecast(t *testing.T) {
 	for _, c := range []struct {
 		rate float64
@@ -34,7 +34,7 @@ func TestForecast(t *testing.T) {
 		"rising":     {[]float64{1, 2, 3, 4, 5}, [2]float64{2 * thousand, inf}},
 		"done":       {[]float64{1, 1e-1, 1e-3}, [2]float64{0, 0}},
 		"there once": {[]float64{1, 1e-4, 1e-1, 1, 1, 1}, [2]float64{0, 0}},
-		// from r_2, of which 0.1 is the least so far, to 0.01: ln 10 in 2 iterations, ln 10 to go
+		// from the smallest residual up to r_2, 0.1, to 0.01: ln 10 in 2 iterations, and ln 10 remains
 		"least": {[]float64{1, 0.1, 0.5, 0.01, 0.02}, [2]float64{2 * math.Log(10) / (math.Log(10) + 1), 2}},
 	} {
 		low, mid := Forecast(c.r, 1e-3)

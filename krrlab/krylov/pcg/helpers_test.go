@@ -25,7 +25,8 @@ func (a dense) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// inverse applies M⁻¹ by a dense Cholesky factorization, on one thread, so that their number does not change a bit.
+// inverse applies M⁻¹ by a dense Cholesky factorization on one thread, so the number of threads does not change a
+// bit.
 type inverse struct{ chol *mat.Cholesky }
 
 func invert(t testing.TB, m *mat.SymDense) inverse {
@@ -73,7 +74,7 @@ func (d diagonal) each(ctx context.Context, dst, src *mat.Dense, f func(a, v flo
 	return ctx.Err()
 }
 
-// fn is an operator and preconditioner made of a function.
+// fn is an operator and a preconditioner that calls a function.
 type fn struct {
 	n int
 	f func(ctx context.Context, dst, src *mat.Dense) error
@@ -103,7 +104,7 @@ func geometric(n int, kappa float64) []float64 {
 	return v
 }
 
-// clustered returns n numbers about 1 and a few large ones.
+// clustered returns n numbers close to 1 except for three large ones.
 func clustered(n int) []float64 {
 	v := make([]float64, n)
 	for i := range v {
@@ -113,7 +114,7 @@ func clustered(n int) []float64 {
 	return v
 }
 
-// solveDense is the reference: AX = B by Cholesky.
+// solveDense returns the reference, the solution of AX = B by Cholesky.
 func solveDense(t testing.TB, a *mat.SymDense, b *mat.Dense) *mat.Dense {
 	t.Helper()
 	var c mat.Cholesky
@@ -125,7 +126,7 @@ func solveDense(t testing.TB, a *mat.SymDense, b *mat.Dense) *mat.Dense {
 	return &x
 }
 
-// residuals is the reference: ‖b_j−Ax_j‖/‖b_j‖.
+// residuals returns the reference, ‖b_j−Ax_j‖/‖b_j‖.
 func residuals(a mat.Matrix, x, b *mat.Dense) []float64 {
 	var r mat.Dense
 	r.Mul(a, x)
@@ -140,7 +141,7 @@ func residuals(a mat.Matrix, x, b *mat.Dense) []float64 {
 	return out
 }
 
-// aNorm returns ‖x_j‖_A.
+// aNorm returns ‖x‖_A.
 func aNorm(a mat.Matrix, x mat.Vector) float64 { return math.Sqrt(mat.Inner(x, a, x)) }
 
 func solve(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) *pcg.Result {
@@ -156,7 +157,7 @@ type solver = func(context.Context, pcg.Operator, pcg.Preconditioner, *mat.Dense
 
 var solvers = map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock}
 
-// eigenvalues returns those of M⁻¹A, ascending; M = I if nil.
+// eigenvalues returns the eigenvalues of M⁻¹A in ascending order. A nil m stands for the identity.
 func eigenvalues(t *testing.T, a, m *mat.SymDense) []float64 {
 	if m == nil {
 		return testkit.Eigenvalues(t, a)

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestFactor tests which matrices are classified as definite, semidefinite, indefinite, or not finite.
+// TestFactor checks which matrices are classified as definite, semidefinite, indefinite, or not finite.
 func TestFactor(t *testing.T) {
 	const e = 1e-3
 	inf := math.Inf(1)
@@ -44,7 +44,7 @@ func TestFactor(t *testing.T) {
 	}
 }
 
-// TestOrthonormalise tests that blocks of any condition number become orthonormal, and that R = Q'S.
+// TestOrthonormalise checks that blocks of any condition number become M⁻¹-orthonormal with R = QS.
 func TestOrthonormalise(t *testing.T) {
 	const n, k = 700, 6
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -95,7 +95,7 @@ func TestOrthonormalise(t *testing.T) {
 	}
 }
 
-// ramp is the diagonal matrix 1, …, 10.
+// ramp is the diagonal matrix with entries from 1 to 10.
 type ramp int
 
 func (r ramp) Dim() int { return int(r) }

@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/precondtest"
 )
 
+// TestConformance runs the tests of every operator and preconditioner on the helpers of this package.
 func TestConformance(t *testing.T) {
 	a := spd(1, geometric(40, 100))
 	if err := precondtest.Operator(t.Context(), dense{a}, nil); err != nil {
@@ -28,8 +29,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestReference follows the recurrences of Saad's algorithm 9.1, written out for one
-// vector, number by number.
+// TestReference compares every number of Solve with the recurrences of Saad's algorithm 9.1, written out for one
+// vector.
 func TestReference(t *testing.T) {
 	const n, iters = 60, 12
 	a := spd(4, geometric(n, 1e3))
@@ -80,8 +81,8 @@ func near(t *testing.T, what string, got, want, tol float64) {
 	testkit.Near(t, got, want, tol*(math.Abs(want)+1e-3), what)
 }
 
-// TestEndedColumns: columns that need very different numbers of iterations, among them
-// zero and repeated ones.
+// TestEndedColumns solves for columns that need very different numbers of iterations, among them zero and repeated
+// ones. A column that has converged must not change any more, and products must have the active columns only.
 func TestEndedColumns(t *testing.T) {
 	const n = 150
 	a, v := testkit.Designed(6, geometric(n, 1e4))
@@ -135,6 +136,7 @@ func TestEndedColumns(t *testing.T) {
 	}
 }
 
+// TestZero checks that right-hand sides of zeros are solved without a product, also from a nonzero guess.
 func TestZero(t *testing.T) {
 	a := spd(8, geometric(10, 4))
 	never := fn{10, func(context.Context, *mat.Dense, *mat.Dense) error { return errors.New("called") }}
@@ -157,6 +159,8 @@ func TestZero(t *testing.T) {
 	}
 }
 
+// TestIndefinite checks that an indefinite A and an indefinite M end a column, and that the status names the right
+// one.
 func TestIndefinite(t *testing.T) {
 	const n = 50
 	spectrum := geometric(n, 100)
@@ -164,7 +168,7 @@ func TestIndefinite(t *testing.T) {
 	a, v := testkit.Designed(12, spectrum)
 	b := random(13, n, 3)
 	for i := range n {
-		b.Set(i, 1, v.At(i, n-1)) // never leaves the positive part
+		b.Set(i, 1, v.At(i, n-1)) // an eigenvector of a positive eigenvalue
 	}
 	res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-8})
 	if res.Status != pcg.Indefinite || res.Columns[0].Status != pcg.Indefinite ||
@@ -194,11 +198,13 @@ func TestIndefinite(t *testing.T) {
 	}
 }
 
+// TestNaN checks that B or InitX with NaN or Inf is an error, and that NaN or Inf from a product or solve is a
+// Breakdown with a finite X.
 func TestNaN(t *testing.T) {
 	const n = 30
 	a := spd(15, geometric(n, 100))
 	b := random(16, n, 2)
-	kept := b.At(3, 1)
+	original := b.At(3, 1)
 	for _, v := range []float64{math.NaN(), math.Inf(-1)} {
 		b.Set(3, 1, v)
 		for name, run := range solvers {
@@ -207,7 +213,7 @@ func TestNaN(t *testing.T) {
 				t.Errorf("%s, B with %v: %v, %v", name, v, res, err)
 			}
 		}
-		b.Set(3, 1, kept)
+		b.Set(3, 1, original)
 		if _, err := pcg.Solve(context.Background(), dense{a}, nil, b,
 			&pcg.Options{InitX: mat.NewDense(n, 2, slices.Repeat([]float64{v}, 2*n))}); err == nil {
 			t.Errorf("InitX with %v: no error", v)

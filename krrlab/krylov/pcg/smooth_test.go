@@ -11,9 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// TestSmooth tests that residuals are those of the returned iterates, never increase, and are at most those of conjugate
-// gradients; bounds are at least the errors of the smoothed iterates; the answer does not depend on the threads; and the
-// tolerance is met, for columns that end at different times, from a guess that is wrong in a few rows.
+// TestSmooth checks residual smoothing. The residuals must be those of the returned iterates, never increase, and be
+// at most those of conjugate gradients. Bounds must be at least the errors of the smoothed iterates, and the answer
+// must not depend on the number of threads. The columns end at different times, and the guess is wrong in a few rows.
 func TestSmooth(t *testing.T) {
 	const n, cols = 40, 3
 	for i, cond := range []float64{3, 1e3} {
@@ -23,7 +23,7 @@ func TestSmooth(t *testing.T) {
 		for r := range 5 {
 			guess.SetRow(r, make([]float64, cols))
 		}
-		guess.SetCol(1, mat.Col(nil, 1, x)) // ends at once
+		guess.SetCol(1, mat.Col(nil, 1, x)) // this column ends at once
 		preconditioner := spd(uint64(50+i), geometric(n, 5))
 		m, mu := invert(t, preconditioner), eigenvalues(t, a, preconditioner)[0]
 		plain := pcg.Options{Tol: 1e-9, InitX: guess, LambdaMin: mu / 2}
@@ -66,8 +66,8 @@ func TestSmooth(t *testing.T) {
 	}
 }
 
-// TestSmoothRestarts tests that products with an inaccurate matrix are refined to the tolerance of the exact one, and a monitor
-// sees the smoothed iterate.
+// TestSmoothRestarts checks that products with an inaccurate matrix are refined to the tolerance of the exact one,
+// and that a monitor sees the smoothed iterate.
 func TestSmoothRestarts(t *testing.T) {
 	const n = 60
 	a, b := spd(1, geometric(n, 1e3)), random(2, n, 2)

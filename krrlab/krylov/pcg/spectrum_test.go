@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// TestRitz compares with the generalized eigenvalues of (A, M).
+// TestRitz compares the Ritz values with the generalized eigenvalues of (A, M).
 func TestRitz(t *testing.T) {
 	const n = 60
 	a := spd(30, geometric(n, 1e3))
@@ -56,8 +56,8 @@ func TestRitz(t *testing.T) {
 	}
 }
 
-// TestBound: after IterationBound(κ, ε) iterations the A-norm of the error is at most
-// ε times the first (mathematics: the bound is on this norm, not on the residual).
+// TestBound checks that after IterationBound(κ, ε) iterations the A-norm of the error is at most ε times the initial
+// one. The bound is for this norm and not for the residual.
 func TestBound(t *testing.T) {
 	const n = 100
 	for seed := range uint64(5) {
@@ -85,7 +85,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// rounded is A with products rounded to float32.
+// rounded multiplies by A and rounds the products to float32.
 func rounded(a *mat.SymDense) fn {
 	return fn{a.SymmetricDim(), func(ctx context.Context, dst, src *mat.Dense) error {
 		err := dense{a}.MulTo(ctx, dst, src)
@@ -94,35 +94,35 @@ func rounded(a *mat.SymDense) fn {
 	}}
 }
 
-// TestRestartsHelp tests restarts with an exact matrix that is s times A, so that each restart multiplies the true
+// TestRestartsHelp checks restarts with an exact matrix that is s times A, so that each restart multiplies the true
 // residual by s−1. The column is restarted until it converges if s−1 is at most a half, and otherwise it is not
 // restarted again.
 func TestRestartsHelp(t *testing.T) {
 	const n, tol = 60, 1e-8
 	a := spd(66, geometric(n, 100))
 	b := random(67, n, 2)
-	for _, by := range []struct {
+	for _, test := range []struct {
 		s        float64
 		restarts int // at least
 		status   pcg.Status
 	}{{1.01, 3, pcg.Converged}, {1.4, 19, pcg.Converged}, {1.6, 1, pcg.Inaccurate}} { // 0.01⁴ and 0.4²⁰ ≈ τ
 		exact := mat.NewSymDense(n, nil)
-		exact.ScaleSym(by.s, a)
+		exact.ScaleSym(test.s, a)
 		res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, MaxIter: 10000, Exact: dense{exact}})
 		restarts := len(res.History.Restarts)
-		if restarts < by.restarts || res.Status != by.status {
-			t.Errorf("s = %g: %v after %d restarts", by.s, res, restarts)
+		if restarts < test.restarts || res.Status != test.status {
+			t.Errorf("s = %g: %v after %d restarts", test.s, res, restarts)
 		}
-		if by.status == pcg.Converged {
+		if test.status == pcg.Converged {
 			accurate(t, "restarted", exact, b, res)
-		} else if want := math.Pow(by.s-1, 2); restarts > 1 || math.Abs(res.TrueRelRes[0]/want-1) > 1e-3 {
-			t.Errorf("s = %g: residual %g after %d restarts, want %g after one", by.s, res.TrueRelRes[0], restarts,
+		} else if want := math.Pow(test.s-1, 2); restarts > 1 || math.Abs(res.TrueRelRes[0]/want-1) > 1e-3 {
+			t.Errorf("s = %g: residual %g after %d restarts, want %g after one", test.s, res.TrueRelRes[0], restarts,
 				want)
 		}
 	}
 }
 
-// TestMedian compares with the definition.
+// TestMedian compares MedianByNorm with the definition.
 func TestMedian(t *testing.T) {
 	const n, k = 25, 6
 	a := spd(70, geometric(n, 1e3))
@@ -134,7 +134,7 @@ func TestMedian(t *testing.T) {
 		}
 		x := testkit.Must(pcg.MedianByNorm(context.Background(), dense{a}, xs))
 		for c := range k {
-			best, least := -1, math.Inf(1)
+			best, smallest := -1, math.Inf(1)
 			for i := range xs {
 				var list []float64
 				for j := range xs {
@@ -143,8 +143,8 @@ func TestMedian(t *testing.T) {
 					list = append(list, aNorm(a, &d))
 				}
 				slices.Sort(list)
-				if m := list[r/2]; m < least*(1-1e-12) {
-					best, least = i, m
+				if m := list[r/2]; m < smallest*(1-1e-12) {
+					best, smallest = i, m
 				}
 			}
 			if !mat.Equal(x.ColView(c), xs[best].ColView(c)) {
@@ -154,8 +154,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestMedianMajority tests that the choice is within 3ε if a majority of the candidates is within ε, whatever the others
-// are, including NaN.
+// TestMedianMajority checks that the choice is within 3ε if a majority of the candidates is within ε, whatever the
+// others are, including NaN.
 func TestMedianMajority(t *testing.T) {
 	const n = 20
 	a := spd(71, geometric(n, 1e4))

@@ -74,7 +74,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// refuse tests that states that are damaged or have too many iterations are errors.
+// refuse checks that a state that is damaged or has too many iterations is an error.
 func refuse(t *testing.T, resume func(state []byte, maxIter int) error, state []byte) {
 	for _, s := range map[string][]byte{
 		"no bytes": {}, "few bytes": state[:4], "half a head": state[:100], "half a state": state[:len(state)-9],
@@ -84,7 +84,7 @@ func refuse(t *testing.T, resume func(state []byte, maxIter int) error, state []
 	testkit.Fails(t, resume(state, 3), "of at most 3")
 }
 
-// TestResumeOther tests that a state of Solve is an error in SolveBlock, and in a solve of another size.
+// TestResumeOther checks that a state of Solve is an error in SolveBlock, and in a solve of another size.
 func TestResumeOther(t *testing.T) {
 	exact, _ := stored(20)
 	b := mat.NewDense(20, 1, nil)

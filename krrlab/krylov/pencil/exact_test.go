@@ -15,19 +15,21 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// skewed is M⁻¹ with by more in entry (1, 0).
+// skewed is M⁻¹ with by added to the entry (1, 0), so that it is not symmetric.
 type skewed struct {
 	pcg.Preconditioner
-	by float64
+	extra float64
 }
 
 func (m skewed) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	row := mat.Row(nil, 0, r)
 	err := m.Preconditioner.SolveTo(ctx, dst, r)
-	floats.AddScaled(dst.RawRowView(1), m.by, row)
+	floats.AddScaled(dst.RawRowView(1), m.extra, row)
 	return err
 }
 
+// TestSpectrum compares the eigenvalues of (A, M) with those of dense matrices. The slack must cover an M⁻¹ that is
+// not exactly symmetric, and a large asymmetry must be detected.
 func TestSpectrum(t *testing.T) {
 	const n, s, lambda, lambdaP = 130, 40, 0.05, 0.2
 	g, wide, z := mat.NewDense(n, n, nil), mat.NewDense(n, s, nil), points.NewDense32(n, s, nil)
@@ -41,7 +43,7 @@ func TestSpectrum(t *testing.T) {
 	zz.SymOuterK(1, wide)
 	want := testkit.Pencil(t, testkit.Plus(&k, lambda), testkit.Plus(&zz, lambdaP))
 	m := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormLInv}))
-	// this share of M⁻¹ is added to one off-diagonal entry
+	// The keys are the shares of 1/λ_p that are added to one off-diagonal entry of M⁻¹.
 	for share, want := range map[float64][]float64{0: want, 0.01: want, 3: nil} {
 		got, slack, ok, err := eigenvalues(t.Context(), mat.DenseCopyOf(&k), lambda, skewed{m, share / lambdaP})
 		if err != nil || ok != (want != nil) || share == 0 && slack > 1e-8 {
@@ -58,7 +60,7 @@ func TestSpectrum(t *testing.T) {
 	}
 }
 
-// TestSpectrumSlack: n·2⁻⁵³·‖A‖_∞ without a preconditioner.
+// TestSpectrumSlack checks that the slack without a preconditioner is n·2⁻⁵³·‖A‖_∞.
 func TestSpectrumSlack(t *testing.T) {
 	k := mat.NewDense(3, 3, []float64{2, 0, 0, 0, 3, 0, 0, 0, 4})
 	v, slack, ok, err := eigenvalues(t.Context(), k, 1, nil)

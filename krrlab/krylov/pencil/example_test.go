@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// powers is diag(1, 2, …, n)^p, and as a preconditioner its inverse is its application.
+// powers is a diagonal matrix with the entries apply(1), …, apply(n). Its SolveTo and MulTo both multiply by it.
 type powers struct {
 	n     int
 	apply func(i int) float64
@@ -31,8 +31,8 @@ func (m powers) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return m.SolveTo(ctx, dst, src)
 }
 
-// A = diag(1, …, 100) without a preconditioner, and with its own inverse, which cannot draw: its κ is bounded from
-// below alone.
+// Example compares A = diag(1, …, 100) without a preconditioner and with its own inverse. The latter has no draws, so
+// its κ is bounded from below only.
 func Example() {
 	const n = 100
 	ctx := context.Background()

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// diagonal is A.
+// diagonal is a diagonal matrix A.
 type diagonal []float64
 
 func (a diagonal) Dim() int { return len(a) }
@@ -25,8 +25,9 @@ func (a diagonal) MulTo(_ context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// TestBounds: bounds of the error are those of package pcg where these are less than ‖r‖₂/√λ, with a μ that is a lower
-// bound and with those that the iterations refute; there are none without a bound of λ_min(A).
+// TestBounds checks that the error bounds are those of package pcg where they are below ‖r‖₂/√λ, for values μ that
+// are lower bounds of the spectrum and for those that the iterations refute. There are no bounds without a lower
+// bound of λ_min(A).
 func TestBounds(t *testing.T) {
 	const n = 60
 	a, b := make(diagonal, n), mat.NewDense(n, 1, nil)
@@ -59,7 +60,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestLikelihoodOfStored tests K = 0 that is stored as −λ/2·I: the energy of y is half of the one for the stored A.
+// TestLikelihoodOfStored checks the likelihood for K = 0 that is stored as −λ/2·I. The energy yᵀA⁻¹y of the true A is
+// half of that of the stored one.
 func TestLikelihoodOfStored(t *testing.T) {
 	det := estimate.Exact(0, 0, "")
 	s := &Set{A: diagonal{0.5}, StorageError: 0.5, squaredNorm: 1e6, Rows: []*Row{{Determinant: Determinant{LogDetA: &det}, energyBounds: [2]float64{2, 2}}}}
@@ -69,7 +71,7 @@ func TestLikelihoodOfStored(t *testing.T) {
 	}
 }
 
-// TestExploreTolerance checks that the slider of the tolerance contains its value and is the second one.
+// TestExploreTolerance checks that the tolerance is the second slider and that its range contains its value.
 func TestExploreTolerance(t *testing.T) {
 	for _, tau := range []float64{1e-9, 1e-3, 0.7} {
 		s := Explore(map[string]any{}, 0.9, tau, plots.Slider{Name: "λ_p"}, plots.Slider{Name: "s"}).Sliders
@@ -79,7 +81,8 @@ func TestExploreTolerance(t *testing.T) {
 	}
 }
 
-// TestFormatEstimated: the width of an interval decides the number of decimals, also if it is 0 or infinite.
+// TestFormatEstimated checks that the width of an interval determines the number of decimals, also if it is 0 or
+// infinite.
 func TestFormatEstimated(t *testing.T) {
 	for halfWidth, want := range map[float64]string{0.25: "3.14 ± 0.25", 30: "3 ± 30", 0: "3.14158999999999988 ± 0",
 		math.Inf(1): "3 ± +Inf"} {

@@ -19,7 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// solver is M by its inverse alone, in n rows.
+// solver is a preconditioner of order n with nothing but SolveTo.
 type solver struct {
 	n     int
 	solve func(dst, r *mat.Dense) error
@@ -28,7 +28,7 @@ type solver struct {
 func (m solver) Dim() int                                           { return m.n }
 func (m solver) SolveTo(_ context.Context, dst, r *mat.Dense) error { return m.solve(dst, r) }
 
-// scale is M = diag(m), which is drawn from and whose determinant is known.
+// scale is M = diag(m), with draws and a known determinant.
 type scale []float64
 
 func (m scale) Dim() int { return len(m) }
@@ -51,7 +51,7 @@ func (m scale) LogDet() (sum float64) {
 	return sum
 }
 
-// bench has the problem with A = K+I = diag(a), y = 1, and makes one preconditioner.
+// bench has the problem A = K+I = diag(a) with targets 0, and makes one preconditioner.
 type bench struct {
 	stage.Bench
 	a    diagonal
@@ -75,23 +75,23 @@ func (b bench) Make(context.Context, stage.Entry, int) (*stage.Made, error) {
 	return &stage.Made{M: b.made, S: 3, LambdaP: 2, Bytes: 5, CondBound: math.Inf(1)}, nil
 }
 
-// TestSet judges five preconditioners of A = diag(a) side by side, of which one fails, one becomes indefinite and one
-// cannot draw. Each row must be what its M has alone: the iterations and residuals of conjugate gradients for two
-// right-hand sides, intervals that cover κ, ln det A and the likelihood, and all eigenvalues, if M⁻¹ is symmetric. A is
-// stored with an error of a tenth of λ, which the intervals allow for.
+// TestSet compares five preconditioners of A = diag(a) side by side. One of them fails, one is indefinite and one has
+// no draws. Each row must contain the results of its M alone: the iterations and residuals of conjugate gradients for
+// one and two right-hand sides, intervals that cover κ, ln det A and the likelihood, and all eigenvalues if M⁻¹ is
+// symmetric. A is stored with an error of a tenth of λ, which the intervals must allow for.
 func TestSet(t *testing.T) {
-	const n, off = 40, 0.1
+	const n, storageError = 40, 0.1
 	a, stored, m := make(diagonal, n), make(diagonal, n), make(scale, n)
 	for i := range a {
 		a[i], m[i] = 1+float64(i*i)/20, 1+float64(i)/3
-		stored[i] = a[i] + off*math.Pow(-1, float64(i))
+		stored[i] = a[i] + storageError*math.Pow(-1, float64(i))
 	}
 	broken, bad := errors.New("broken"), append(scale{-1}, m[1:]...)
 	ms := []pcg.Preconditioner{nil, m, solver{n, func(dst, r *mat.Dense) error { return m.SolveTo(t.Context(), dst, r) }},
 		solver{n, func(*mat.Dense, *mat.Dense) error { return broken }}, bad}
 	for _, columns := range []int{1, 2} {
 		sides := NewPreconditioners(n, comm.Alone(), ms...)
-		s := &Set{A: stored, M: sides, StorageError: off, LambdaMinA: 0.9, LambdaMin: make([]float64, len(ms)), Probes: 3,
+		s := &Set{A: stored, M: sides, StorageError: storageError, LambdaMinA: 0.9, LambdaMin: make([]float64, len(ms)), Probes: 3,
 			Tell: func(context.Context, stage.Event) {}, RecursiveResiduals: true}
 		for range ms {
 			row := NewRow("M")
@@ -115,7 +115,7 @@ func TestSet(t *testing.T) {
 			}
 			kappa := floats.Max(ratio) / floats.Min(ratio)
 			alone := testkit.Must(pcg.Solve(t.Context(), stored, ms[c], b, &pcg.Options{Tol: 1e-5, Aim: 1}))
-			var widest float64 // of the columns' Ritz values
+			var widest float64 // largest ratio of the extreme Ritz values of a column
 			for j := range columns {
 				ritz := alone.Ritz(j)
 				widest = max(widest, ritz[len(ritz)-1]/ritz[0])
@@ -152,26 +152,26 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestMake tests that Make rejects an M⁻¹ that is not symmetric positive definite of order n, with the reason.
+// TestMake checks that Make refuses an M⁻¹ that is not symmetric positive definite of order n, and names the reason.
 func TestMake(t *testing.T) {
 	const n = 6
 	calls := 0
-	each := func(f func(dst, r *mat.Dense)) solver {
+	changed := func(f func(dst, r *mat.Dense)) solver {
 		return solver{n, func(dst, r *mat.Dense) error { dst.Copy(r); f(dst, r); return nil }}
 	}
 	for want, m := range map[string]pcg.Preconditioner{
-		"":                each(func(dst, _ *mat.Dense) { dst.Scale(2, dst) }),
+		"":                changed(func(dst, _ *mat.Dense) { dst.Scale(2, dst) }),
 		"M is of order 5": solver{n: 5},
 		"refused":         solver{n, func(*mat.Dense, *mat.Dense) error { return errors.New("refused") }},
-		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = 0":    each(func(dst, _ *mat.Dense) { dst.Zero() }),
-		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = +Inf": each(func(dst, _ *mat.Dense) { dst.Set(1, 1, math.Inf(1)) }),
-		"not symmetric": each(func(dst, r *mat.Dense) { dst.Set(0, 0, r.At(1, 0)); dst.Set(0, 1, r.At(1, 1)) }),
-		"when asked for again": each(func(dst, _ *mat.Dense) {
+		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = 0":    changed(func(dst, _ *mat.Dense) { dst.Zero() }),
+		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = +Inf": changed(func(dst, _ *mat.Dense) { dst.Set(1, 1, math.Inf(1)) }),
+		"not symmetric": changed(func(dst, r *mat.Dense) { dst.Set(0, 0, r.At(1, 0)); dst.Set(0, 1, r.At(1, 1)) }),
+		"when asked for again": changed(func(dst, _ *mat.Dense) {
 			if calls++; calls > 1 {
 				dst.Scale(1+2e-5, dst)
 			}
 		}),
-		"not positive definite": each(func(dst, _ *mat.Dense) { dst.Scale(-1, dst) }),
+		"not positive definite": changed(func(dst, _ *mat.Dense) { dst.Scale(-1, dst) }),
 	} {
 		row := NewRow("M")
 		made, err := Make(t.Context(), bench{a: make(diagonal, n), made: m}, stage.Entry{}, &row)
@@ -184,8 +184,8 @@ func TestMake(t *testing.T) {
 			t.Errorf("%+v, %v", row, err)
 		}
 	}
-	for _, by := range []float64{0, math.Inf(1)} { // a draw of zeros, and one that is not finite
-		s := NewPreconditioners(n, comm.Alone(), scale{by, by, by, by, by, by}, nil)
+	for _, factor := range []float64{0, math.Inf(1)} { // a draw of zeros, and one that is not finite
+		s := NewPreconditioners(n, comm.Alone(), scale{factor, factor, factor, factor, factor, factor}, nil)
 		to := mat.NewDense(n, 2, nil)
 		testkit.OK(t, s.NormalColumnsTo(t.Context(), to, rng.New(1)))
 		if testkit.Fails(t, s.Errs[0], "a draw of N(0, M) has norm"); !math.IsNaN(to.At(0, 0)) || math.IsNaN(to.At(0, 1)) {
@@ -194,7 +194,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestClipByEta: 1/max(1, (λ_p+η)/λ) ≤ λ_min and λ_max ≤ max(1, (λ+η)/λ_p), which never make an interval empty.
+// TestClipByEta checks 1/max(1, (λ_p+η)/λ) ≤ λ_min and λ_max ≤ max(1, (λ+η)/λ_p), and that clipping never makes an
+// interval empty.
 func TestClipByEta(t *testing.T) {
 	for _, c := range []struct{ lambda, eta, lambdaP, lo, hi, kappa float64 }{
 		{2, 1, 4, 0.4, 1, 2.5}, {2, 1, 1, 1, 3, 3}, {1, 9, 1, 0.2, 6, 30}, {1, 0, 1, 1, 1, 1},
