@@ -2,7 +2,7 @@ package accel
 
 import "testing"
 
-// library returns OpenBLAS or skips the test.
+// library returns OpenBLAS, or skips the test if it is not installed.
 func library(t testing.TB) *Library {
 	t.Helper()
 	l, err := OpenBLAS()
@@ -12,27 +12,26 @@ func library(t testing.TB) *Library {
 	return l
 }
 
-// withBLAS is Use for the length of a test.
+// withBLAS uses the given BLAS until the test ends.
 func withBLAS(t testing.TB, l *Library) {
 	Use(l)
 	t.Cleanup(func() { Use(nil) })
 }
 
-// onEach runs f on gonum's BLAS and, if it is there, on OpenBLAS, as Use sets
-// them.
+// onEach runs f with gonum's BLAS and, if it is installed, with OpenBLAS.
 func onEach(t *testing.T, f func(t *testing.T)) {
 	t.Run("gonum", func(t *testing.T) { withBLAS(t, nil); f(t) })
 	t.Run("openblas", func(t *testing.T) { withBLAS(t, library(t)); f(t) })
 }
 
-// withThreads sets the number of threads for the length of a test.
+// withThreads sets the number of threads until the test ends.
 func withThreads(t testing.TB, n int) {
 	old := Threads()
 	SetThreads(n)
 	t.Cleanup(func() { SetThreads(old) })
 }
 
-// panicOf returns what f panics with, nil if it does not.
+// panicOf returns the value with which f panics, or nil if it does not panic.
 func panicOf(f func()) (v any) {
 	defer func() { v = recover() }()
 	f()

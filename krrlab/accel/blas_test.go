@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
+// TestOverrides compares the routines that call OpenBLAS with gonum's.
 func TestOverrides(t *testing.T) {
 	withBLAS(t, library(t))
 	testOverrides(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{}))
@@ -24,8 +25,7 @@ type draw[T real] struct {
 	*rand.Rand
 }
 
-// dim draws a dimension: small ones, those around the block sizes of both
-// libraries, and now and then a long one.
+// draws a dimension: small ones, those around the block sizes of both libraries, and sometimes a long one.
 func (g draw[T]) dim() int {
 	d := []int{1, 2, 3, 5, 8, 17, 31, 40, 64, 65, 97, 130}
 	if g.IntN(12) == 0 {
@@ -34,7 +34,7 @@ func (g draw[T]) dim() int {
 	return d[g.IntN(len(d))]
 }
 
-// dims draws three dimensions of which at most one is long.
+// draws three dimensions, at most one of which is long.
 func (g draw[T]) dims() (m, n, k int) {
 	for {
 		m, n, k = g.dim(), g.dim(), g.dim()
@@ -54,15 +54,14 @@ func (g draw[T]) slice(n int) []T {
 	return s
 }
 
-// matrix draws an r×c matrix with a stride that may be more than c, and a slice
-// that ends with the last element or extends beyond it.
+// draws an r×c matrix with a stride of at least c. The slice ends with the last element or extends beyond it.
 func (g draw[T]) matrix(r, c int) (a []T, ld int) {
 	ld = c + g.IntN(2)*g.IntN(9)
 	return g.slice((r-1)*ld + c + g.IntN(2)*g.IntN(20)), ld
 }
 
-// triangle draws a well-conditioned triangular matrix with NaN in the other half,
-// and on the diagonal if that is not to be read.
+// draws a well-conditioned triangular matrix. The elements that must not be read are NaN: the other triangle, and the
+// diagonal of a unit triangular matrix.
 func (g draw[T]) triangle(ul blas.Uplo, d blas.Diag, n int) (a []T, ld int) {
 	a, ld = g.matrix(n, n)
 	for i := range n {
@@ -99,8 +98,7 @@ func (g draw[T]) uplo() blas.Uplo { return []blas.Uplo{blas.Upper, blas.Lower}[g
 func (g draw[T]) side() blas.Side { return []blas.Side{blas.Left, blas.Right}[g.IntN(2)] }
 func (g draw[T]) diag() blas.Diag { return []blas.Diag{blas.NonUnit, blas.Unit}[g.IntN(2)] }
 
-// output draws an output operand: full of NaN if β = 0 says that it is only
-// written.
+// draws an output operand, which is full of NaN if β = 0, because it must then not be read.
 func (g draw[T]) output(r, c int, beta T) (a []T, ld int) {
 	a, ld = g.matrix(r, c)
 	if beta == 0 {
@@ -115,8 +113,8 @@ func (g draw[T]) output(r, c int, beta T) (a []T, ld int) {
 
 func clone[T any](s []T) []T { return append([]T(nil), s...) }
 
-// near reports the first difference between got and want of more than tol,
-// relative to 1 or want; NaN equals NaN.
+// near returns an error for the first element of got that differs from want by more than tol, relative to the larger
+// of 1 and |want|. NaN equals NaN.
 func near[T real](got, want []T, tol float64) error {
 	for i, w := range want {
 		d := math.Abs(float64(got[i]) - float64(w))
@@ -127,8 +125,7 @@ func near[T real](got, want []T, tol float64) error {
 	return nil
 }
 
-// testOverrides compares ours with the reference over random shapes, strides,
-// transposes and scalars.
+// testOverrides compares our routines with the reference for random shapes, strides, transposes and scalars.
 func testOverrides[T real](t *testing.T, u float64, ours, ref level3Routines[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(7, 8))}
 	check := func(got, want []T, k int, format string, args ...any) {
@@ -168,12 +165,12 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref level3Routines[T])
 		check(y, want, max(m, n), "gemv %c %d %d inc %d %d α=%v β=%v", tA, m, n, incX, incY, alpha, beta)
 
 		if n > 1000 {
-			continue // no square matrices of that order
+			continue // square matrices of this order would be too large
 		}
 		a, lda = g.matrix(opDims(tA, n, k))
 		c, ldc = g.output(n, n, beta)
 		want = clone(c)
-		if beta == 0 { // gonum's Aᵀ·A into a lower triangle reads C even so
+		if beta == 0 { // gonum reads C for Aᵀ·A into a lower triangle although β = 0
 			clear(want)
 			for i := range c {
 				if c[i] == c[i] || !large(n, n, k, syrkWork) || alpha == 0 || (ul == blas.Upper) != (i%ldc >= i/ldc) {
@@ -189,9 +186,9 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref level3Routines[T])
 			continue
 		}
 		a, lda = g.triangle(ul, d, order(s, m, n))
-		for name, f := range map[string]func(by level3Routines[T], b []T){
-			"trsm": func(by level3Routines[T], b []T) { by.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
-			"trmm": func(by level3Routines[T], b []T) { by.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
+		for name, f := range map[string]func(l level3Routines[T], b []T){
+			"trsm": func(l level3Routines[T], b []T) { l.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
+			"trmm": func(l level3Routines[T], b []T) { l.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
 		} {
 			b, ldb = g.matrix(m, n)
 			want = clone(b)
@@ -202,34 +199,35 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref level3Routines[T])
 	}
 }
 
-// lenOp returns the length of a vector along the rows, r, of op(A).
+// lenOp returns the number of rows of op(A) for an r×c matrix A.
 func lenOp(t blas.Transpose, r, c int) int {
 	n, _ := opDims(t, r, c)
 	return n
 }
 
-// vector draws a vector of n elements with some increment.
+// draws a vector of n elements with a random increment.
 func (g draw[T]) vector(n int) (x []T, inc int) {
 	inc = []int{1, 1, 2, 3, -1, -2}[g.IntN(6)]
 	return g.slice((n-1)*max(inc, -inc) + 1 + g.IntN(2)*g.IntN(9)), inc
 }
 
-// TestMisuse checks that what gonum panics at, ours panics at with the same
-// words, and that nothing else panics: arguments are drawn around what is right.
+// TestMisuse checks that our routines panic with the same text as gonum's for invalid arguments, and only for those.
+// The arguments are drawn around valid ones.
 func TestMisuse(t *testing.T) {
 	withBLAS(t, library(t))
 	testMisuse(t, of64(float64s{}), of64(gonum.Implementation{}))
 	testMisuse(t, of32(float32s{}), of32(gonum.Implementation{}))
 }
 
+// testMisuse compares the panics of our routines with those of the reference.
 func testMisuse[T real](t *testing.T, ours, ref level3Routines[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(9, 10))}
 	trials := 3000
 	if suite.Small() || race.Enabled {
 		trials = 600
 	}
-	// off draws a number that is now and then too small.
-	off := func(n int) int {
+	// shrink returns n, and sometimes a number that is too small.
+	shrink := func(n int) int {
 		if g.IntN(8) == 0 {
 			return n - 1 - g.IntN(3)
 		}
@@ -247,20 +245,20 @@ func testMisuse[T real](t *testing.T, ours, ref level3Routines[T]) {
 		}
 		return b
 	}
-	length := func(r, c, ld int) int { return max(0, off(max(0, (r-1)*ld+c))) }
+	length := func(r, c, ld int) int { return max(0, shrink(max(0, (r-1)*ld+c))) }
 	panics := 0
 	compare := func(name string, f func(l level3Routines[T], out []T), out []T) {
 		t.Helper()
 		want, got := clone(out), clone(out)
-		pw := panicOf(func() { f(ref, want) })
-		pg := panicOf(func() { f(ours, got) })
-		if pw != nil {
+		wantPanic := panicOf(func() { f(ref, want) })
+		gotPanic := panicOf(func() { f(ours, got) })
+		if wantPanic != nil {
 			panics++
 		}
-		if fmt.Sprint(pw) != fmt.Sprint(pg) {
-			t.Fatalf("%s panics with %v, gonum's with %v", name, pg, pw)
+		if fmt.Sprint(wantPanic) != fmt.Sprint(gotPanic) {
+			t.Fatalf("%s panics with %v, gonum's with %v", name, gotPanic, wantPanic)
 		}
-		if pw == nil {
+		if wantPanic == nil {
 			if err := near(got, want, 1e-3); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -274,23 +272,23 @@ func testMisuse[T real](t *testing.T, ours, ref level3Routines[T]) {
 
 		ra, ca := opDims(tA, m, k)
 		rb, cb := opDims(tB, k, n)
-		lda, ldb, ldc := off(ca), off(cb), off(n)
+		lda, ldb, ldc := shrink(ca), shrink(cb), shrink(n)
 		a, b := g.slice(length(ra, ca, lda)), g.slice(length(rb, cb, ldb))
 		compare("gemm", func(l level3Routines[T], c []T) {
 			l.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		}, g.slice(length(m, n, ldc)))
 
 		ra, ca = opDims(tA, n, k)
-		lda, ldc = off(ca), off(n)
+		lda, ldc = shrink(ca), shrink(n)
 		a = g.slice(length(ra, ca, lda))
 		compare("syrk", func(l level3Routines[T], c []T) {
 			l.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 		}, g.slice(length(n, n, ldc)))
 
 		q := order(s, m, n)
-		lda, ldb, ldc = off(q), off(n), off(n)
+		lda, ldb, ldc = shrink(q), shrink(n), shrink(n)
 		a, b = g.slice(length(q, q, lda)), g.slice(length(m, n, ldb))
-		for i := range a { // tame, so that solutions stay small
+		for i := range a { // close to the identity, so that solutions stay small
 			if a[i] /= 40; lda > 0 && i%(lda+1) == 0 {
 				a[i]++
 			}
@@ -300,7 +298,7 @@ func testMisuse[T real](t *testing.T, ours, ref level3Routines[T]) {
 
 		m, n = 3*m, 3*n
 		incX, incY := g.IntN(5)-2, g.IntN(5)-2
-		lda = off(n)
+		lda = shrink(n)
 		a = g.slice(length(m, n, lda))
 		x := g.slice(length(lenOp(tA, n, m), 1, max(incX, -incX)))
 		compare("gemv", func(l level3Routines[T], y []T) {
@@ -308,11 +306,11 @@ func testMisuse[T real](t *testing.T, ours, ref level3Routines[T]) {
 		}, g.slice(length(lenOp(tA, m, n), 1, max(incY, -incY))))
 	}
 	if panics < trials {
-		t.Errorf("only %d panics in %d trials: the draw is too tame", panics, trials)
+		t.Errorf("only %d panics in %d trials: the drawn arguments are valid too often", panics, trials)
 	}
 }
 
-// Dimensions that 32 bits do not hold must not reach C.
+// TestChecks32Bits checks that dimensions that exceed 32 bits do not reach C.
 func TestChecks32Bits(t *testing.T) {
 	n := math.MaxInt32
 	big := n + 1
@@ -339,6 +337,7 @@ func TestChecks32Bits(t *testing.T) {
 	}
 }
 
+// TestNoAllocation checks that the routines that call OpenBLAS allocate nothing.
 func TestNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes pools forget")

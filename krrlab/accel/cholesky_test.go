@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// wave returns the positive definite matrix e^(−|i−j|/40)·cos((i−j)/7) + 0.3·δ_ij, lower
-// triangle, with row stride ld and NaN elsewhere.
+// wave returns the positive definite matrix e^(−|i−j|/40)·cos((i−j)/7) + 0.3·δ_ij as a lower triangle with row stride
+// ld. All other elements are NaN.
 func wave[T real](n, ld int) []T {
 	a := make([]T, max(0, (n-1)*ld+n))
 	for i := range a {
@@ -25,7 +25,7 @@ func wave[T real](n, ld int) []T {
 	return a
 }
 
-// widened returns the lower triangle of a as a dense matrix.
+// widened returns the lower triangle of a as a dense matrix in float64.
 func widened[T real](n int, a []T, ld int) *mat.Dense {
 	l := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -36,11 +36,11 @@ func widened[T real](n int, a []T, ld int) *mat.Dense {
 	return l
 }
 
-// Orders of one tile, of two and three.
+// tiled are orders of one, two and three tiles.
 var tiled = []int{1, 40, tileOrder - 1, tileOrder, tileOrder + 1, 2*tileOrder + 100}
 
-// lowerOnThreads returns what f makes of a wave, with zeros above the diagonal. It checks that nothing above the diagonal is
-// read or written, and that the bits do not depend on the number of threads.
+// lowerOnThreads returns the result of f for a wave matrix, with zeros above the diagonal. It checks that nothing
+// above the diagonal is read or written, and that the bits do not depend on the number of threads.
 func lowerOnThreads[T real](t *testing.T, n, ld int, f func(n int, a []T, lda int) bool) (first []T) {
 	t.Helper()
 	for _, threads := range []int{1, 2, 5} {
@@ -66,7 +66,8 @@ func lowerOnThreads[T real](t *testing.T, n, ld int, f func(n int, a []T, lda in
 	return first
 }
 
-// testCholesky checks L·Lᵀ = A.
+// testCholesky checks L·Lᵀ = A, and that a matrix that is not positive definite is refused with the failed pivot on
+// the diagonal.
 func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, lda int) bool) {
 	onEach(t, func(t *testing.T) {
 		for _, n := range tiled {
@@ -82,28 +83,28 @@ func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, ld
 					}
 				}
 			}
-			for _, at := range []int{0, n / 2, n - 1} { // not definite
+			for _, pivot := range []int{0, n / 2, n - 1} { // not definite
 				for _, bad := range []float64{-1, nan, math.Inf(-1)} {
 					a := wave[T](n, ld)
-					a[at*ld+at] = T(bad)
+					a[pivot*ld+pivot] = T(bad)
 					if potrf(n, a, ld) {
-						t.Errorf("n = %d: ok with %v at %d", n, bad, at)
+						t.Errorf("n = %d: ok with %v at %d", n, bad, pivot)
 						continue
 					}
-					for i := range at { // the pivot is where the caller looks for it
+					for i := range pivot { // the caller takes the first pivot that is not positive
 						if !(a[i*ld+i] > 0) {
-							t.Errorf("n = %d: pivot %d is %v, the bad one is %d", n, i, a[i*ld+i], at)
+							t.Errorf("n = %d: pivot %d is %v, the bad one is %d", n, i, a[i*ld+i], pivot)
 						}
 					}
-					if a[at*ld+at] > 0 {
-						t.Errorf("n = %d: pivot %d is %v, was %v", n, at, a[at*ld+at], bad)
+					if a[pivot*ld+pivot] > 0 {
+						t.Errorf("n = %d: pivot %d is %v, was %v", n, pivot, a[pivot*ld+pivot], bad)
 					}
 				}
-				if at > 0 {
+				if pivot > 0 {
 					a := wave[T](n, ld)
-					a[at*ld] = T(nan)
+					a[pivot*ld] = T(nan)
 					if potrf(n, a, ld) {
-						t.Errorf("n = %d: ok with NaN at (%d, 0)", n, at)
+						t.Errorf("n = %d: ok with NaN at (%d, 0)", n, pivot)
 					}
 				}
 			}
@@ -111,7 +112,7 @@ func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, ld
 	})
 }
 
-// TestBadPivot: the pivot that failed is in the diagonal, also where the diagonal was positive.
+// TestBadPivot checks that the failed pivot is on the diagonal, also if the original diagonal entry was positive.
 func TestBadPivot(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		a, b := []float64{1, 0, 2, 1}, []float32{1, 0, 2, 1} // 1 − 2² = −3
@@ -121,7 +122,8 @@ func TestBadPivot(t *testing.T) {
 		if a[3] != -3 || b[3] != -3 {
 			t.Errorf("pivots %v and %v, want -3", a[3], b[3])
 		}
-		for _, n := range []int{40, tileOrder + 1} { // of order n, with that at its end
+		// The identity of order n, with the 2×2 matrix from above at its end.
+		for _, n := range []int{40, tileOrder + 1} {
 			a, b := make([]float64, n*n), make([]float32, n*n)
 			for i := range n {
 				a[i*n+i], b[i*n+i] = 1, 1
@@ -137,10 +139,13 @@ func TestBadPivot(t *testing.T) {
 	})
 }
 
+// TestTiledDpotrf checks Dpotrf.
 func TestTiledDpotrf(t *testing.T) { testCholesky(t, 1e-14, Dpotrf) }
+
+// TestTiledSpotrf checks Spotrf.
 func TestTiledSpotrf(t *testing.T) { testCholesky(t, 1e-6, Spotrf) }
 
-// TestTiledDtrtri checks L⁻¹L = I.
+// TestTiledDtrtri checks L⁻¹L = I, and that a singular matrix is refused unchanged.
 func TestTiledDtrtri(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		for _, n := range tiled {
@@ -149,7 +154,7 @@ func TestTiledDtrtri(t *testing.T) {
 			x := widened(n, lowerOnThreads(t, n, ld, Dtrtri), ld)
 			var p mat.Dense
 			p.Mul(x, l)
-			var size mat.Dense // |X||L|, what rounding is relative to
+			var size mat.Dense // |X||L|, the unit of the rounding errors
 			size.Mul(abs(x), abs(l))
 			for i := range n {
 				for j := range n {
@@ -171,6 +176,7 @@ func TestTiledDtrtri(t *testing.T) {
 	})
 }
 
+// abs returns |a|, element by element.
 func abs(a *mat.Dense) *mat.Dense {
 	var b mat.Dense
 	b.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, a)

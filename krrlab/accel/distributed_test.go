@@ -11,8 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestDistributedMatrix: the factor and its inverse on ranks, some of them without a block column, have the bits of one
-// process, whose L⁻¹L is I; a pivot that is not positive is named by all; an error of one ends all.
+// TestDistributedMatrix checks that the factor on several ranks, some of them without a block column, and its inverse
+// have the bits of one process, for which L⁻¹L = I. All ranks must name a pivot that is not positive, and an error of
+// one communication must end all ranks.
 func TestDistributedMatrix(t *testing.T) {
 	n := 2*accel.TileOrder + 37
 	entry := func(i, j int) float64 {
@@ -36,18 +37,18 @@ func TestDistributedMatrix(t *testing.T) {
 			whole[i*n+j] = entry(i, j)
 		}
 	}
-	one := accel.WrapMatrix(n, whole, n)
-	one.Diagonal(func(v *float64) { *v += 0.25 })
-	if at, _, err := one.Potrf(); at != n || err != nil {
-		t.Fatal(at, err)
+	single := accel.WrapMatrix(n, whole, n)
+	single.Diagonal(func(v *float64) { *v += 0.25 })
+	if failedPivot, _, err := single.Potrf(); failedPivot != n || err != nil {
+		t.Fatal(failedPivot, err)
 	}
 	l := append([]float64(nil), whole...)
 	want := make([][]float64, n)
 	alone := accel.NewDistributedMatrix(n, 0, 1, nil)
 	fill(alone)
 	alone.Diagonal(func(v *float64) { *v += 0.25 })
-	if at, _, err := alone.Potrf(); at != n || err != nil {
-		t.Fatal(at, err)
+	if failedPivot, _, err := alone.Potrf(); failedPivot != n || err != nil {
+		t.Fatal(failedPivot, err)
 	}
 	testkit.OK(t, alone.Invert(func(i int, row []float64) { want[i] = append([]float64(nil), row...) }))
 	for _, i := range []int{0, accel.TileOrder, n - 1} { // row i of L⁻¹L
@@ -56,19 +57,22 @@ func TestDistributedMatrix(t *testing.T) {
 			for k := j; k <= i; k++ {
 				sum += want[i][k] * l[k*n+j]
 			}
-			if e := math.Abs(sum - map[bool]float64{true: 1}[i == j]); e > 1e-12 {
+			if i == j {
+				sum--
+			}
+			if e := math.Abs(sum); e > 1e-12 {
 				t.Fatalf("L⁻¹L is off I by %g at (%d, %d)", e, i, j)
 			}
 		}
 	}
 	failed := errors.New("no link")
 	for _, c := range []struct {
-		p, fail int     // calls of Share before it fails; 0: never
-		shift   float64 // of the diagonal
+		p, fail int     // p ranks; the call of the share function that fails, 0 for none
+		shift   float64 // added to the diagonal
 	}{{2, 0, 0.25}, {5, 0, 0.25}, {2, 1, 0.25}, {2, 0, -1.5}, {2, 4, 0.25}} {
-		var all sync.WaitGroup
+		var group sync.WaitGroup
 		for _, g := range comm.Local(c.p, comm.Options{}) {
-			all.Go(func() {
+			group.Go(func() {
 				calls := 0
 				d := accel.NewDistributedMatrix(n, g.Rank(), c.p, func(x []float64, root int) error {
 					if calls++; calls == c.fail {
@@ -78,10 +82,10 @@ func TestDistributedMatrix(t *testing.T) {
 				})
 				fill(d)
 				d.Diagonal(func(v *float64) { *v += c.shift })
-				at, pivot, err := d.Potrf()
+				failedPivot, pivot, err := d.Potrf()
 				if c.shift < 0 {
-					if at != 0 || pivot != entry(0, 0)+c.shift || err != nil {
-						t.Errorf("rank %d: pivot %d is %v, %v", g.Rank(), at, pivot, err)
+					if failedPivot != 0 || pivot != entry(0, 0)+c.shift || err != nil {
+						t.Errorf("rank %d: pivot %d is %v, %v", g.Rank(), failedPivot, pivot, err)
 					}
 					return
 				}
@@ -101,6 +105,6 @@ func TestDistributedMatrix(t *testing.T) {
 				}
 			})
 		}
-		all.Wait()
+		group.Wait()
 	}
 }

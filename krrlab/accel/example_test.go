@@ -11,9 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// Tiles of a Gram matrix in parallel: each worker owns scratch memory, each tile
-// is a product on one thread followed by Go work. The sum is taken in the order
-// of the tiles, so it does not depend on the number of threads.
+// ExampleForEach computes tiles of a Gram matrix in parallel. Each worker has scratch memory of its own, and each
+// tile is a product on one thread followed by Go code. The sum is taken in the order of the tiles, so it does not
+// depend on the number of threads.
 func ExampleForEach() {
 	x := blas32.General{Rows: 4, Cols: 2, Stride: 2, Data: []float32{0, 0, 1, 0, 0, 1, 1, 1}}
 	scratch := make([][]float32, accel.Threads())

@@ -12,8 +12,7 @@ import (
 	"gonum.org/v1/gonum/lapack/gonum"
 )
 
-// definite draws a symmetric positive definite matrix G·Gᵀ/n + I/10, both
-// triangles stored, row stride ld.
+// definite draws a symmetric positive definite matrix G·Gᵀ/n + I/10 with row stride ld. Both triangles are stored.
 func definite(g *rand.Rand, n, ld int) []float64 {
 	f := make([]float64, n*n)
 	for i := range f {
@@ -36,6 +35,8 @@ func definite(g *rand.Rand, n, ld int) []float64 {
 
 var orders = []int{0, 1, 2, 31, 32, 33, 64, 65, 130, 200}
 
+// TestDpotrf compares OpenBLAS's Cholesky factor with gonum's, and checks that a matrix that is not positive definite
+// is refused.
 func TestDpotrf(t *testing.T) {
 	g := rand.New(rand.NewPCG(11, 12))
 	withBLAS(t, library(t))
@@ -72,6 +73,8 @@ func TestDpotrf(t *testing.T) {
 	}
 }
 
+// TestDtrtri compares OpenBLAS's triangular inverse with gonum's, and checks that a singular matrix is refused
+// unchanged.
 func TestDtrtri(t *testing.T) {
 	g := draw[float64]{rand.New(rand.NewPCG(13, 14))}
 	withBLAS(t, library(t))
@@ -101,6 +104,7 @@ func TestDtrtri(t *testing.T) {
 	}
 }
 
+// TestDsyev compares OpenBLAS's eigenvalues with gonum's, and checks the eigenvectors by their residuals and norms.
 func TestDsyev(t *testing.T) {
 	g := rand.New(rand.NewPCG(15, 16))
 	withBLAS(t, library(t))
@@ -110,7 +114,7 @@ func TestDsyev(t *testing.T) {
 			ld := n + g.IntN(4)
 			a0 := definite(g, n, ld)
 			stored := clone(a0)
-			for i := range n { // the other triangle is not to be read
+			for i := range n { // the other triangle must not be read
 				for j := range n {
 					if i != j && (ul == blas.Upper) != (j > i) {
 						stored[i*ld+j] = 1e9
@@ -158,7 +162,7 @@ func TestDsyev(t *testing.T) {
 	}
 }
 
-// Misuse panics as gonum's does.
+// TestLapackMisuse checks that invalid arguments panic with the same text as gonum's routines.
 func TestLapackMisuse(t *testing.T) {
 	withBLAS(t, library(t))
 	o, ref := libraryLAPACK{}, gonum.Implementation{}
@@ -210,7 +214,7 @@ func cholesky(n int, a []float64, ld int) {
 	}
 }
 
-// L·Lᵀ = A + E with |E| ≤ 2·n·u·|L|·|L|ᵀ, element by element.
+// TestSpotrfBackwardError checks L·Lᵀ = A + E with |E| ≤ 2·n·u·|L|·|L|ᵀ, element by element.
 func TestSpotrfBackwardError(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(19, 20))
@@ -239,6 +243,7 @@ func TestSpotrfBackwardError(t *testing.T) {
 	})
 }
 
+// TestSpotrfFails checks that a matrix with a zero row and column is refused, and that invalid arguments panic.
 func TestSpotrfFails(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(21, 22))
@@ -268,7 +273,7 @@ func TestSpotrfFails(t *testing.T) {
 	})
 }
 
-// TestEigen: [2 1; 1 2] has 1 and 3, and a context that has ended is the error.
+// TestEigen checks that [2 1; 1 2] has the eigenvalues 1 and 3, and that a canceled context is an error.
 func TestEigen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	a := blas64.Symmetric{Uplo: blas.Lower, N: 2, Stride: 2, Data: []float64{2, 0, 1, 2}}
@@ -281,7 +286,7 @@ func TestEigen(t *testing.T) {
 	}
 }
 
-// TestEigenRange: eigenvalues and eigenvectors of matrices of any size, also of low rank.
+// TestEigenRange checks eigenvalues and eigenvectors of very small and very large matrices of rank two.
 func TestEigenRange(t *testing.T) {
 	const n = 40
 	for _, size := range []float64{1e-300, 1e-200, 1e-125, 1, 1e200} {
@@ -308,17 +313,18 @@ func TestEigenRange(t *testing.T) {
 	}
 }
 
-// TestDsyevNotFinite: a matrix with a NaN or an infinite entry in the triangle that is read has no eigenvalues.
+// TestDsyevNotFinite checks that a matrix with a NaN or infinite entry in the triangle that is read has no
+// eigenvalues.
 func TestDsyevNotFinite(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		for _, n := range []int{1, 2, 40} {
 			for _, jobz := range []lapack.EVJob{lapack.EVNone, lapack.EVCompute} {
 				for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-					for _, at := range []int{0, (n - 1) * n, n*n - 1} {
+					for _, position := range []int{0, (n - 1) * n, n*n - 1} {
 						a, w, work := wave[float64](n, n), make([]float64, n), make([]float64, 3*n)
-						a[at] = bad
+						a[position] = bad
 						if (libraryLAPACK{}).Dsyev(jobz, blas.Lower, n, a, n, w, work, len(work)) || w[0] == w[0] {
-							t.Errorf("n = %d, %v at %d: %v", n, bad, at, w)
+							t.Errorf("n = %d, %v at %d: %v", n, bad, position, w)
 						}
 					}
 				}

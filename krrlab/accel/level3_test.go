@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
+// TestOwn compares Go's own routines with gonum's, for valid and invalid arguments.
 func TestOwn(t *testing.T) {
 	withThreads(t, 3)
 	withBLAS(t, nil)
@@ -27,7 +28,8 @@ func testOwn[T real](t *testing.T, u float64, own, ref level3Routines[T]) {
 	t.Run("values", func(t *testing.T) {
 		syrk := own.syrk
 		own.syrk = func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
-			for i := 0; beta == 0 && i < n; i++ { // the test expects of small problems what gonum does: reads C
+			// gonum reads C although β = 0, and the test expects that of small problems.
+			for i := 0; beta == 0 && i < n; i++ {
 				clear(triangleRow(ul, n, c, ldc, i))
 			}
 			syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
@@ -36,8 +38,8 @@ func testOwn[T real](t *testing.T, u float64, own, ref level3Routines[T]) {
 	})
 }
 
-// TestOwnThreads computes on several numbers of threads, outside and inside ForEach:
-// the same bits.
+// TestOwnThreads checks that Go's own routines have the same bits for any number of threads, outside and inside
+// ForEach.
 func TestOwnThreads(t *testing.T) {
 	withBLAS(t, nil)
 	if simd.InUse() == simd.Portable {
@@ -66,13 +68,13 @@ func testOwnThreads[T real](t *testing.T, u float64, own, ref level3Routines[T])
 			}
 
 			ul, h := g.uplo(), min(m, 800)
-			at := blas.NoTrans // of A as an h×k matrix
+			transA := blas.NoTrans // how A is used as an h×k matrix
 			if tA != blas.NoTrans {
-				at = blas.Trans
+				transA = blas.Trans
 			}
 			d, ldd := g.matrix(h, h)
-			sameBits(t, fmt.Sprintf("syrk %c%c %v", ul, at, s), d, func(d []T) {
-				own.syrk(ul, at, h, k, 1.5, a, lda, beta, d, ldd)
+			sameBits(t, fmt.Sprintf("syrk %c%c %v", ul, transA, s), d, func(d []T) {
+				own.syrk(ul, transA, h, k, 1.5, a, lda, beta, d, ldd)
 			})
 		}
 	}
@@ -84,9 +86,9 @@ func testOwnThreads[T real](t *testing.T, u float64, own, ref level3Routines[T])
 				a, lda := g.triangle(ul, d, order(side, m, n))
 				b, ldb := g.matrix(m, n)
 				name := fmt.Sprintf("%c%c%c%c %v", side, ul, tA, d, s)
-				for _, f := range []func(of level3Routines[T], b []T){
-					func(of level3Routines[T], b []T) { of.trsm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb) },
-					func(of level3Routines[T], b []T) { of.trmm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb) },
+				for _, f := range []func(l level3Routines[T], b []T){
+					func(l level3Routines[T], b []T) { l.trsm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb) },
+					func(l level3Routines[T], b []T) { l.trmm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb) },
 				} {
 					got, want := sameBits(t, name, b, func(b []T) { f(own, b) }), clone(b)
 					f(ref, want)
@@ -99,8 +101,8 @@ func testOwnThreads[T real](t *testing.T, u float64, own, ref level3Routines[T])
 	}
 }
 
-// sameBits runs f on copies of c on several numbers of threads, outside and inside
-// ForEach, and returns what becomes of c.
+// sameBits runs f on copies of c with several numbers of threads, outside and inside ForEach. It returns the changed
+// c and checks that all have the same bits.
 func sameBits[T real](t *testing.T, name string, c []T, f func(c []T)) (want []T) {
 	t.Helper()
 	old := Threads()
@@ -125,6 +127,8 @@ func sameBits[T real](t *testing.T, name string, c []T, f func(c []T)) (want []T
 	return want
 }
 
+// TestPieces checks that the pieces of a product are multiples of the register tile, not too large, and enough for
+// the threads.
 func TestPieces(t *testing.T) {
 	if simd.InUse() == simd.Portable {
 		t.Skip("gonum's own products are in use")
@@ -148,7 +152,8 @@ func testPieces[T real](t *testing.T) {
 	}
 }
 
-// TestOwnNoAllocation: on one thread, as inside ForEach; on several a product makes the bodies of its pieces.
+// TestOwnNoAllocation checks that Go's own routines allocate nothing on one thread, as inside ForEach. On several
+// threads a product allocates the bodies of its pieces.
 func TestOwnNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes pools forget")

@@ -12,9 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// TestMachine says what the tests of this process run on, in one line of words. A row of
-// make test-machines that wants a certain arithmetic asks for its words in KRRLAB_MACHINE: it
-// fails where they are missing, as the row's other tests would show nothing.
+// TestMachine logs the arithmetic on which the tests of this process run, in one line of words. A row of "make
+// test-machines" that needs a certain arithmetic lists its words in KRRLAB_MACHINE. The test fails if one is missing,
+// because the other tests of the row would then check something else.
 func TestMachine(t *testing.T) {
 	words := []string{runtime.GOARCH, "loops:" + simd.InUse().String(),
 		fmt.Sprintf("threads:%d", accel.Threads()), "blas:" + accel.InUse().Name}

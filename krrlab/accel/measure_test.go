@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRate: in no time at all, one call to warm up and one that counts, the best of both; none once ctx is done.
+// TestRate checks that a rate comes from one call to warm up and one that counts if no time is allowed, and that a
+// canceled context gives no rate.
 func TestRate(t *testing.T) {
 	calls := 0
 	if r := Rate(t.Context(), 0, 1e-3, func() { calls++ }); calls != 2 || !(r > 0 && r <= 1e6) {

@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// fake returns a machine with those files and process limits.
+// fake returns a machine with the given files and process limits.
 func fake(files map[string]string, own ...limit) machine {
 	m := fstest.MapFS{}
 	for name, text := range files {
@@ -36,6 +36,8 @@ const (
 	container = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
 )
 
+// TestMemoryLimit checks the memory limit, its source and the available memory for the files of different systems and
+// control groups.
 func TestMemoryLimit(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -139,7 +141,8 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestAddressLimit: of a limit on addresses those that hold no memory are not for data.
+// TestAddressLimit checks that addresses that are reserved without memory do not count as available under an address
+// limit.
 func TestAddressLimit(t *testing.T) {
 	m := fake(map[string]string{"/proc/meminfo": meminfo}, addressLimit(3<<30, 2<<30, 1<<29))
 	limit, _ := m.memoryShare(1)
@@ -151,10 +154,10 @@ func TestAddressLimit(t *testing.T) {
 	}
 }
 
-// TestMemoryShare: processes share the memory of the machine, and each has its own limit on addresses.
+// TestMemoryShare checks that processes share the memory of the machine, but that each has its own address limit.
 func TestMemoryShare(t *testing.T) {
 	for ranks, want := range map[int]int64{1: 6 << 30, 2: 6 << 30, 4: 4 << 30} {
-		m := fake(map[string]string{"/proc/meminfo": meminfo}, addressLimit(6<<30, 0, 0)) // of 16 GiB
+		m := fake(map[string]string{"/proc/meminfo": meminfo}, addressLimit(6<<30, 0, 0)) // the machine has 16 GiB
 		share, source := m.memoryShare(ranks)
 		if share != want || strings.HasPrefix(source, "RLIMIT_AS") != (ranks < 4) {
 			t.Errorf("%d ranks: %d of %s, want %d", ranks, share, source, want)
@@ -162,7 +165,7 @@ func TestMemoryShare(t *testing.T) {
 	}
 }
 
-// TestOccupied: memory counts while it is in use, and not when Go's heap has it again.
+// TestOccupied checks that memory counts while it is in use, and no longer after Go's heap has reclaimed it.
 func TestOccupied(t *testing.T) {
 	const size = 64 << 20
 	runtime.GC()
@@ -185,6 +188,8 @@ func TestOccupied(t *testing.T) {
 	}
 }
 
+// TestPeakRSSAndModel reads the peak memory and the model of the processor from files, or from the system if there
+// are none.
 func TestPeakRSSAndModel(t *testing.T) {
 	m := fake(map[string]string{
 		"/proc/self/status": "Name:\tx\nVmHWM:\t    2048 kB\n",
@@ -203,6 +208,7 @@ func TestPeakRSSAndModel(t *testing.T) {
 	}
 }
 
+// TestThisMachine checks the numbers of this machine for plausibility.
 func TestThisMachine(t *testing.T) {
 	c := CPU()
 	limit, source := MemoryLimit()
@@ -214,7 +220,7 @@ func TestThisMachine(t *testing.T) {
 	if limit < 0 || limit == math.MaxInt64 || source == "" || avail < 0 || avail > limit || peak < 0 {
 		t.Error("memory makes no sense")
 	}
-	// The peak covers memory that was touched.
+	// The peak must include memory that was touched.
 	buf := make([]byte, 64<<20)
 	for i := range buf {
 		buf[i] = byte(i)
@@ -225,8 +231,8 @@ func TestThisMachine(t *testing.T) {
 	sink.Add(uint64(buf[len(buf)/2]))
 }
 
-// BoundGarbage sets Go's limit, which is then no limit of the process's own, and
-// leaves one that is there alone.
+// TestBoundGarbage checks that BoundGarbage sets Go's memory limit, which then does not count as a limit of the
+// process, and that it does not change a limit that is set already.
 func TestBoundGarbage(t *testing.T) {
 	old := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(old)
@@ -235,7 +241,7 @@ func TestBoundGarbage(t *testing.T) {
 	if before == 0 {
 		t.Skip("the system tells no memory limit")
 	}
-	_, _, changing := addresses() // where addresses are limited, by all that takes some
+	_, _, changing := addresses() // an address limit changes with every allocation
 	BoundGarbage()
 	if got := debug.SetMemoryLimit(-1); got != before/10*9 && !changing {
 		t.Errorf("Go's limit is %d of %d", got, before)
@@ -250,8 +256,8 @@ func TestBoundGarbage(t *testing.T) {
 	}
 }
 
-// TestGarbage: beside 400 MB a tenth of it may be garbage, beside little as much again; also where the collection that
-// finds the 400 MB runs before the bound of the last one is set.
+// TestGarbage checks that a tenth of 400 MB of live memory may be garbage, but as much again of little memory, also
+// if the collection that finds the 400 MB runs before the bound of the last one is set.
 func TestGarbage(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
@@ -272,7 +278,7 @@ func TestGarbage(t *testing.T) {
 		next *node
 		_    [6]int
 	}
-	var list *node // for the collector to follow
+	var list *node // pointers for the collector to follow
 	for range 100_000 {
 		list = &node{next: list}
 	}
@@ -286,7 +292,7 @@ func TestGarbage(t *testing.T) {
 	runtime.KeepAlive(list)
 }
 
-// TestBytes checks the units.
+// TestBytes checks the units of a number of bytes.
 func TestBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 12345678: "12.3 MB", 7.26e9: "7.26 GB",
 		5e15: "5e+03 TB"} {

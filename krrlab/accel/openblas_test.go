@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
+// TestOpenBLASInfo checks the description of OpenBLAS, and that it is loaded once.
 func TestOpenBLASInfo(t *testing.T) {
 	l := library(t)
 	t.Logf("%v; %s; %d", l.Info(), l.Info().Config, l.par)
@@ -22,6 +23,7 @@ func TestOpenBLASInfo(t *testing.T) {
 	}
 }
 
+// TestFindFails checks that the error for a missing library names every file that was tried and says what to install.
 func TestFindFails(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "libopenblas.so.0")
 	if err := os.WriteFile(bad, []byte("not a library"), 0o644); err != nil {
@@ -41,6 +43,7 @@ func TestFindFails(t *testing.T) {
 	t.Log(err)
 }
 
+// TestMappedFile checks how the file of a loaded library is found in /proc/self/maps.
 func TestMappedFile(t *testing.T) {
 	maps := "00400000-00452000 r-xp 00000000 08:02 173521      /usr/bin/x\n" +
 		"7f0-7f1 rw-p 00000000 00:00 0 \n" +
@@ -57,7 +60,8 @@ func TestMappedFile(t *testing.T) {
 	}
 }
 
-// TestNarrow: a library that leaves AVX-512 unused is not asked for large products where the processor has it.
+// TestNarrow checks which builds of OpenBLAS use AVX-512 and fused multiply-adds, and that Go's own products replace
+// those of a build that does not use the AVX-512 of the processor.
 func TestNarrow(t *testing.T) {
 	for config, want := range map[string][2]bool{ // AVX-512, and fused multiply-adds without it
 		"OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=64": {false, true},
@@ -87,6 +91,7 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// TestSum compares sum with a plain loop for all lengths up to 69.
 func TestSum(t *testing.T) {
 	for n := range 70 {
 		s, want := make([]uint64, n), uint64(0)

@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
+// TestForEachEveryIndexOnce checks that every index runs once and that no worker runs two bodies at the same time.
 func TestForEachEveryIndexOnce(t *testing.T) {
 	for _, threads := range []int{1, 2, 3, 8} {
 		withThreads(t, threads)
@@ -38,6 +39,7 @@ func TestForEachEveryIndexOnce(t *testing.T) {
 	}
 }
 
+// TestForEachBlock checks that every index is in one block, and that all blocks except the last have the given size.
 func TestForEachBlock(t *testing.T) {
 	for _, c := range [][2]int{{0, 4}, {1, 4}, {4, 4}, {11, 4}, {3, 1}} {
 		n, size := c[0], c[1]
@@ -58,6 +60,7 @@ func TestForEachBlock(t *testing.T) {
 	}
 }
 
+// TestForEachConcurrentCalls checks several calls of ForEach at the same time.
 func TestForEachConcurrentCalls(t *testing.T) {
 	withThreads(t, 3)
 	var wg sync.WaitGroup
@@ -75,6 +78,8 @@ func TestForEachConcurrentCalls(t *testing.T) {
 	}
 }
 
+// TestForEachPanic checks that a panic of a body reaches the caller with its stack, that no further index runs, and
+// that the pool works afterwards.
 func TestForEachPanic(t *testing.T) {
 	boom := errors.New("boom")
 	for _, threads := range []int{1, 4} {
@@ -117,8 +122,7 @@ func TestForEachPanic(t *testing.T) {
 	}
 }
 
-// A body that ends its goroutine (t.FailNow does) must not leave the caller
-// waiting for ever.
+// TestForEachGoexit checks that a body that ends its goroutine, as t.FailNow does, does not block the caller forever.
 func TestForEachGoexit(t *testing.T) {
 	withThreads(t, 2)
 	got := make(chan any)
@@ -141,6 +145,7 @@ func TestForEachGoexit(t *testing.T) {
 	}
 }
 
+// TestForEachCancel checks that no further body starts once the context is canceled.
 func TestForEachCancel(t *testing.T) {
 	withThreads(t, 2)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -164,6 +169,7 @@ func TestForEachCancel(t *testing.T) {
 	}
 }
 
+// TestForEachNoAllocation checks that ForEach allocates nothing.
 func TestForEachNoAllocation(t *testing.T) {
 	withThreads(t, 4)
 	sums := make([]float64, 4)
@@ -174,6 +180,7 @@ func TestForEachNoAllocation(t *testing.T) {
 	}
 }
 
+// TestSetThreads checks Threads after SetThreads, and that zero threads panic.
 func TestSetThreads(t *testing.T) {
 	withThreads(t, 5)
 	if Threads() != 5 {
@@ -184,7 +191,7 @@ func TestSetThreads(t *testing.T) {
 	}
 }
 
-// The owner of threads gives the BLAS all of them outside ForEach and one inside.
+// TestBLASThreadsFollowForEach checks that the BLAS has all threads outside ForEach and one inside.
 func TestBLASThreadsFollowForEach(t *testing.T) {
 	l := library(t)
 	withThreads(t, 2)

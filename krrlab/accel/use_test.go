@@ -21,7 +21,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// product returns A·Aᵀ of some matrix A, by the BLAS in use and, bit for bit, as l should have it.
+// product returns A·Aᵀ of a random matrix A from the BLAS in use, and the same bits from a direct call of l, or of
+// Go's own product if l is nil.
 func product(l *Library) (got, want []float64) {
 	const n = 192
 	g := rand.New(rand.NewPCG(5, 6))
@@ -43,6 +44,7 @@ func product(l *Library) (got, want []float64) {
 	return got, want
 }
 
+// checkInUse checks that l is in use.
 func checkInUse(t *testing.T, l *Library) {
 	t.Helper()
 	want := BLAS{Name: "gonum"}
@@ -57,6 +59,7 @@ func checkInUse(t *testing.T, l *Library) {
 	}
 }
 
+// TestUse switches between Go's own products and OpenBLAS.
 func TestUse(t *testing.T) {
 	t.Cleanup(func() { Use(nil) })
 	Use(nil)
@@ -68,11 +71,11 @@ func TestUse(t *testing.T) {
 	checkInUse(t, nil)
 }
 
-// TestChoice: a process that does not call Use chooses at its first product, once, whatever
-// goroutine comes first, and not before.
+// TestChoice checks that a process that does not call Use chooses its BLAS at its first product, once, whatever
+// goroutine comes first, and not earlier.
 func TestChoice(t *testing.T) {
 	t.Cleanup(func() { Use(nil) })
-	withThreads(t, 1) // one thread has the same bits beside others
+	withThreads(t, 1) // with one thread a product has the same bits while others run
 	lib, err := OpenBLAS()
 	if err != nil {
 		lib = nil
@@ -105,7 +108,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestChoiceInForEach: chosen by a worker the library has one thread until the ForEach ends.
+// TestChoiceInForEach checks that a library that is chosen inside ForEach has one thread until the ForEach ends.
 func TestChoiceInForEach(t *testing.T) {
 	t.Cleanup(func() { Use(nil) })
 	l := library(t)
@@ -124,7 +127,8 @@ func TestChoiceInForEach(t *testing.T) {
 	}
 }
 
-// TestWanted: the tests of this module run on Go's own by default, those of others as programs do.
+// TestWanted checks that the tests of this module use Go's own BLAS by default, and that programs and the tests of
+// other modules use OpenBLAS.
 func TestWanted(t *testing.T) {
 	for path, want := range map[string]bool{
 		"github.com/krrlab/lab/krrlab/base/rng.test": false,
@@ -138,7 +142,7 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// TestChoiceInLimit: where addresses are limited (ulimit -v) a process that chooses by itself takes Go's own.
+// TestChoiceInLimit checks that a process with an address limit (ulimit -v) chooses Go's own BLAS.
 func TestChoiceInLimit(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" || race.Enabled {
 		t.Skip("needs ulimit -v and no emulator, and the race detector takes more addresses than that")

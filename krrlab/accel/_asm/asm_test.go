@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestUpToDate compares the files that are checked in with what is generated, but for the line that says how.
+// TestUpToDate compares the generated files with the files in the repository, except for the first line, which
+// contains the command.
 func TestUpToDate(t *testing.T) {
 	dir := t.TempDir()
 	for _, pkg := range []string{"simd", "gemm"} {

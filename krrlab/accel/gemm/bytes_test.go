@@ -10,17 +10,17 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// onEveryPath runs f on each path that this processor has; a path of AVX-512 with AMX or VNNI once more with the
-// kernels that processors without them use.
+// onEveryPath runs f on each path of this processor, and on AVX-512 also with the kernels for processors without AMX
+// or VNNI.
 func onEveryPath(t *testing.T, f func(t *testing.T)) {
-	was := simd.InUse()
-	defer simd.Use(was)
+	previous := simd.InUse()
+	defer simd.Use(previous)
 	for _, p := range simd.Paths()[1:] {
 		simd.Use(p)
 		t.Run(p.String(), f)
 	}
-	if was == simd.AVX512 {
-		k := byPath[was]
+	if previous == simd.AVX512 {
+		k := byPath[previous]
 		best := k.bytes
 		defer func() { k.bytes = best }()
 		for i := range len(byteKernels) - 1 {
@@ -30,8 +30,8 @@ func onEveryPath(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// TestBytesExact compares products of bytes with those of big integers, for numbers of rows on both sides of
-// the tiles, strides that are multiples of 4 and others, and rows that end with their slice.
+// TestBytesExact compares products of bytes with big integers, for numbers of rows around the tile sizes, strides
+// that are and are not multiples of 4, and rows that end with their slice.
 func TestBytesExact(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	draws := map[string]func() uint8{
@@ -80,7 +80,7 @@ func TestBytesExact(t *testing.T) {
 	})
 }
 
-// TestBytesDeep: the longest rows, of 255 only, do not overflow, and are cut into blocks.
+// TestBytesDeep checks that the longest rows, full of 255, do not overflow. They are divided into blocks.
 func TestBytesDeep(t *testing.T) {
 	onEveryPath(t, func(t *testing.T) {
 		const m, n, k = 33, 35, MaxBytesK
@@ -100,7 +100,7 @@ func TestBytesDeep(t *testing.T) {
 	})
 }
 
-// TestBytesPanics: what does not fit is refused.
+// TestBytesPanics checks that arguments of the wrong shape panic.
 func TestBytesPanics(t *testing.T) {
 	v, c := make([]uint8, 12), make([]int32, 9)
 	for i, f := range []func(){
@@ -122,7 +122,7 @@ func TestBytesPanics(t *testing.T) {
 	Bytes(ByteProduct{0, 3, 4, nil, 4, v, 4, nil, 3})
 }
 
-// TestByteSum adds bytes of every length up to beyond one part.
+// TestByteSum adds bytes in slices of every length up to more than one part.
 func TestByteSum(t *testing.T) {
 	v := slices.Repeat([]uint8{255}, 2100)
 	for n := range v {

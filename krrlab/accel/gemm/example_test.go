@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/gemm"
 )
 
-// C = AB with A 2×3 and B 3×2, row by row.
+// ExampleGemm computes C = AB for a 2×3 matrix A and a 3×2 matrix B.
 func ExampleGemm() {
 	a := []float64{1, 2, 3, 4, 5, 6}
 	b := []float64{1, 0, 0, 1, 1, 1}

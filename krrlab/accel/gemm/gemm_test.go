@@ -16,7 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// TestMain runs no test where there are no kernels.
+// TestMain runs the tests only if there are kernels for this processor.
 func TestMain(m *testing.M) {
 	if simd.InUse() != simd.Portable {
 		os.Exit(m.Run())
@@ -24,11 +24,11 @@ func TestMain(m *testing.M) {
 	fmt.Println("no kernels for this processor")
 }
 
-// onPaths runs both forms of a test on every path this processor has.
+// onPaths runs both precisions of a test on every path of this processor.
 func onPaths(t *testing.T, f32, f64 func(t *testing.T)) {
 	before := simd.InUse()
 	t.Cleanup(func() { simd.Use(before) })
-	for _, p := range simd.Paths()[1:] { // accel takes gonum's code on the first
+	for _, p := range simd.Paths()[1:] { // the first path is the portable one, for which accel uses gonum's code
 		t.Run(p.String(), func(t *testing.T) {
 			simd.Use(p)
 			t.Run("float32", f32)
@@ -45,6 +45,7 @@ func unit[T real]() float64 {
 	return 0x1p-53
 }
 
+// values returns n numbers uniform in [−1, 1).
 func values[T real](g *rand.Rand, n int) []T {
 	s := make([]T, n)
 	for i := range s {
@@ -53,13 +54,17 @@ func values[T real](g *rand.Rand, n int) []T {
 	return s
 }
 
-// operand is an r×c matrix within a longer, unaligned slice that is NaN elsewhere.
+// identical reports whether v and w are equal or both NaN.
+func identical[T real](v, w T) bool { return v == w || v != v && w != w }
+
+// operand is an r×c matrix within a longer, unaligned slice, which is NaN outside the matrix.
 type operand[T real] struct {
 	r, c, ld int
 	data     []T // from element (0, 0) to the last
 	whole    []T
 }
 
+// newOperand draws a matrix X for which op(X) is r×c.
 func newOperand[T real](g *rand.Rand, t blas.Transpose, r, c int) operand[T] {
 	if t != blas.NoTrans {
 		r, c = c, r
@@ -105,18 +110,18 @@ func testCase[T real](t *testing.T, g *rand.Rand, tA, tB blas.Transpose, m, n, k
 	Gemm(Product[T]{tA, tB, m, n, k, alpha, a.data, a.ld, b.data, b.ld, beta, c.data, c.ld})
 	checkCase(t, tA, tB, k, alpha, beta, a, b, old, c)
 
-	for i := range m { // what lies around C is as before
+	for i := range m { // the elements around C must be unchanged
 		copy(c.data[i*c.ld:i*c.ld+n], old.data[i*c.ld:i*c.ld+n])
 	}
 	for i := range before {
-		if v, w := c.whole[i], before[i]; v != w && (v == v || w == w) {
+		if !identical(c.whole[i], before[i]) {
 			t.Fatalf("%c%c %d %d %d: wrote outside C", tA, tB, m, n, k)
 		}
 	}
 }
 
-// checkCase compares c with α·op(A)·op(B) + β·old within the bound of the package
-// comment, (d + ⌈k/d⌉ + 1)·u·(|α||A||B| + |β||C|).
+// checkCase compares c with α·op(A)·op(B) + β·old. The error must be within the bound of the package comment, (d +
+// ⌈k/d⌉ + 1)·u·(|α||A||B| + |β||C|), where d is the depth of a block.
 func checkCase[T real](t *testing.T, tA, tB blas.Transpose, k int, alpha, beta T, a, b, old, c operand[T]) {
 	t.Helper()
 	d := max(1, min(k, depthMax))
@@ -152,6 +157,8 @@ func checkCase[T real](t *testing.T, tA, tB blas.Transpose, k int, alpha, beta T
 	}
 }
 
+// TestSizes checks products whose sizes are around those of the register tile and of the blocks, for all transposes
+// and several scalars.
 func TestSizes(t *testing.T) {
 	onPaths(t, testSizes[float32], testSizes[float64])
 }
@@ -170,7 +177,7 @@ func testSizes[T real](t *testing.T) {
 	for _, m := range mn {
 		for _, n := range mn {
 			for _, k := range append(ks, deep[(m+n)%len(deep)]) {
-				for q := range 4 {
+				for q := range 4 { // the four pairs of NoTrans and Trans; sometimes two ConjTrans for two Trans
 					tA, tB := transposes[q%2], transposes[q/2]
 					if q == 3 && count%3 == 0 {
 						tA, tB = blas.ConjTrans, blas.ConjTrans
@@ -195,8 +202,8 @@ func testSizes[T real](t *testing.T) {
 	}
 }
 
-// TestSyrk compares both triangles with gemm, to the bit, and checks that the other is
-// left alone.
+// TestSyrk checks that Syrk computes the requested triangle, lower or upper, with the bits of Gemm, and does not
+// change the opposite triangle.
 func TestSyrk(t *testing.T) {
 	onPaths(t, testSyrk[float32], testSyrk[float64])
 }
@@ -209,7 +216,7 @@ func testSyrk[T real](t *testing.T) {
 	}
 	for trial, n := range orders {
 		for _, k := range []int{1, 8, 260} {
-			for q := range 6 {
+			for q := range 6 { // three transposes for each of two triangles
 				tA, ul := transposes[q%3], []blas.Uplo{blas.Lower, blas.Upper}[q/3]
 				beta := []T{0, 1, 0.3}[(trial+q)%3]
 				a, c := newOperand[T](g, tA, n, k), newOperand[T](g, blas.NoTrans, n, n)
@@ -220,11 +227,11 @@ func testSyrk[T real](t *testing.T) {
 				}
 				want := slices.Clone(c.data)
 				full := slices.Clone(c.data)
-				other := blas.NoTrans
+				opposite := blas.NoTrans
 				if tA == blas.NoTrans {
-					other = blas.Trans
+					opposite = blas.Trans
 				}
-				Gemm(Product[T]{tA, other, n, n, k, -0.7, a.data, a.ld, a.data, a.ld, beta, full, c.ld})
+				Gemm(Product[T]{tA, opposite, n, n, k, -0.7, a.data, a.ld, a.data, a.ld, beta, full, c.ld})
 				for i := range n {
 					lo, hi := 0, i+1
 					if ul == blas.Upper {
@@ -234,7 +241,7 @@ func testSyrk[T real](t *testing.T) {
 				}
 				Syrk(ul, Product[T]{tA, 0, 0, n, k, -0.7, a.data, a.ld, nil, 0, beta, c.data, c.ld})
 				for i, w := range want {
-					if v := c.data[i]; v != w && (v == v || w == w) {
+					if v := c.data[i]; !identical(v, w) {
 						t.Fatalf("%c%c %d %d: element %d, %d is %v, want %v", ul, tA, n, k, i/c.ld, i%c.ld, v, w)
 					}
 				}
@@ -243,7 +250,7 @@ func testSyrk[T real](t *testing.T) {
 	}
 }
 
-// TestSpecial has infinities and NaN in A, B and C.
+// TestSpecial checks products of matrices with infinities and NaN.
 func TestSpecial(t *testing.T) {
 	onPaths(t, testSpecial[float32], testSpecial[float64])
 }
@@ -270,19 +277,19 @@ func testSpecial[T real](t *testing.T) {
 	}
 }
 
-// TestExact multiplies integers, plain ones and multiples of the least subnormal
-// number, which must not be flushed to zero.
+// TestExact multiplies integers, also as multiples of the smallest subnormal number, which must not be flushed to
+// zero. The products must be exact.
 func TestExact(t *testing.T) {
 	onPaths(t, func(t *testing.T) { testExact[float32](t, 0x1p-149) },
 		func(t *testing.T) { testExact[float64](t, 0x1p-1074) })
 }
 
-func testExact[T real](t *testing.T, least T) {
+func testExact[T real](t *testing.T, smallest T) {
 	g := rand.New(rand.NewPCG(7, 8))
 	const m, n, k = 30, 50, 300
 	a, b, c := make([]T, m*k), make([]T, k*n), make([]T, m*n)
 	want := make([]T, m*n)
-	for _, scale := range []T{1, least} {
+	for _, scale := range []T{1, smallest} {
 		for i := range a {
 			a[i] = T(g.IntN(201)-100) * scale
 		}
@@ -305,7 +312,8 @@ func testExact[T real](t *testing.T, least T) {
 	}
 }
 
-// TestNoAllocation: the workspaces are used again.
+// TestNoAllocation checks that a product uses the workspaces of earlier products, and that the block sizes are
+// multiples of the register tile.
 func TestNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes pools forget")

@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// shape is the flags of one call.
+// shape is the side, triangle, transpose and diagonal of one call.
 type shape struct {
 	s  blas.Side
 	ul blas.Uplo
@@ -23,7 +23,7 @@ type shape struct {
 
 func (s shape) String() string { return fmt.Sprintf("%c%c%c%c", s.s, s.ul, s.t, s.d) }
 
-// shapes are all of them.
+// shapes returns all shapes.
 func shapes() (out []shape) {
 	for _, s := range []blas.Side{blas.Left, blas.Right} {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
@@ -56,7 +56,7 @@ func drawTriangle[T real](g *rand.Rand, s shape, q int) operand[T] {
 	return a
 }
 
-// element returns element (i, j) of op(A).
+// returns element (i, j) of op(A).
 func (s shape) element(i, j int, at func(t blas.Transpose, i, j int) float64) float64 {
 	stored := (s.ul == blas.Lower) == ((i > j) == (s.t == blas.NoTrans))
 	switch {
@@ -68,8 +68,8 @@ func (s shape) element(i, j int, at func(t blas.Transpose, i, j int) float64) fl
 	return at(s.t, i, j)
 }
 
-// testTriangular computes with one triangular matrix and checks the bounds of the
-// package comment: of a solve for op(A)·X − α·B, of a product for X − α·op(A)·B.
+// testTriangular solves or multiplies with a triangular matrix of order q and checks the bounds of the package
+// comment: those of op(A)·X − α·B for a solve, and of X − α·op(A)·B for a product.
 func testTriangular[T real](t *testing.T, operation Operation, g *rand.Rand, s shape, q, vectors int, alpha T) {
 	t.Helper()
 	m, n := q, vectors
@@ -117,16 +117,17 @@ func testTriangular[T real](t *testing.T, operation Operation, g *rand.Rand, s s
 			}
 		}
 	}
-	for i := range m { // what lies around B is as before
+	for i := range m { // the elements around B must be unchanged
 		copy(b.data[i*b.ld:i*b.ld+n], old[i*b.ld:i*b.ld+n])
 	}
 	for i, w := range before {
-		if v := b.whole[i]; v != w && (v == v || w == w) {
+		if !identical(b.whole[i], w) {
 			t.Fatalf("%v %d %d: wrote outside B", s, m, n)
 		}
 	}
 }
 
+// TestTriangular checks solves and products of all shapes and of orders around the block sizes.
 func TestTriangular(t *testing.T) { onPaths(t, testTriangulars[float32], testTriangulars[float64]) }
 
 func testTriangulars[T real](t *testing.T) {
@@ -149,7 +150,7 @@ func testTriangulars[T real](t *testing.T) {
 	}
 }
 
-// TestTriangularSpecial has NaN and infinities stay in their vectors.
+// TestTriangularSpecial checks that NaN and infinities affect only the vectors that contain them.
 func TestTriangularSpecial(t *testing.T) {
 	onPaths(t, testTriangularSpecial[float32], testTriangularSpecial[float64])
 }
@@ -163,7 +164,7 @@ func testTriangularSpecial[T real](t *testing.T) {
 		if s.s == blas.Right {
 			m, n = vectors, q
 		}
-		at := func(i, v int) int { // of element i of vector v
+		at := func(i, v int) int { // position of element i of vector v
 			if s.s == blas.Right {
 				return v*n + i
 			}

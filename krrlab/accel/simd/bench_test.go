@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkBoth reads matrices of 512×512 tiles in turn, 64 MiB for each core, with one
-// core and with two that read different memory: 1e9 entries of the tiles a second.
+// BenchmarkBoth reads matrices of 512×512 tiles in turn, 64 MiB for each core, on one core and on two cores that read
+// different memory. It reports 1e9 entries of the tiles per second.
 func BenchmarkBoth(b *testing.B) {
 	for _, p := range Paths() {
 		for _, t := range []int{1, 2, 3, 4, 8, 10, 16} {
@@ -50,7 +50,7 @@ func benchmarkTiles[T uint16 | float32](b *testing.B, name string, p Path, t, ti
 	}
 }
 
-// BenchmarkElements measures the elementwise functions on one core: ns a number.
+// BenchmarkElements measures the elementwise functions on one core in ns per number.
 func BenchmarkElements(b *testing.B) {
 	const n = 4096
 	wide, out := make([]float64, n), make([]float64, n)

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// ulp32 returns the error of got in units of the last place of float32 at want.
+// ulp32 returns the error of got in float32 units in the last place of want.
 func ulp32(got float32, want float64) float64 {
 	_, e := math.Frexp(want)
 	return math.Abs(float64(got)-want) / math.Ldexp(1, max(e-24, -149))
 }
 
-// floats calls f on slices of consecutive float32 numbers in [from, to], every
-// step-th one in the order of their bits, of lengths that vary.
+// floats calls f with slices of float32 numbers in [from, to], every step-th one in the order of their bits, and with
+// to.
 func floats(from, to float32, step uint32, f func(x []float32)) {
 	lo, hi := math.Float32bits(from), math.Float32bits(to)
 	if lo > hi {
@@ -31,6 +31,7 @@ func floats(from, to float32, step uint32, f func(x []float32)) {
 	f(append(buf, to))
 }
 
+// TestExp32Error checks that Exp32 has an error of at most 0.55 ulp.
 func TestExp32Error(t *testing.T) { onEach(t, testExp32Error) }
 
 func testExp32Error(t *testing.T) {
@@ -49,13 +50,14 @@ func testExp32Error(t *testing.T) {
 	}
 	floats(0, 88.72283, 1999, check)
 	floats(float32(math.Copysign(0, -1)), -87.33654, 1999, check)
-	floats(88.7227, 88.72283, 1, check) // all of them near the ends
+	floats(88.7227, 88.72283, 1, check) // all numbers near the ends of the range
 	floats(-87.3365, -87.33654, 1, check)
-	floats(0.34, 0.35, 13, check) // and where n changes
+	floats(0.34, 0.35, 13, check) // and near the points where the integer part of x/ln 2 changes
 	floats(-0.35, -0.34, 13, check)
 	t.Logf("worst error %.4f ulp", worst)
 }
 
+// TestExp32Special checks zeros, subnormal arguments, infinities, NaN, overflow and underflow.
 func TestExp32Special(t *testing.T) { onEach(t, testExp32Special) }
 
 func testExp32Special(t *testing.T) {
@@ -75,7 +77,7 @@ func testExp32Special(t *testing.T) {
 	if Exp32(got, got); got[0] == got[0] {
 		t.Errorf("Exp32(NaN) = %g", got[0])
 	}
-	// Nothing that Exp32 returns is subnormal.
+	// Exp32 must return no subnormal number.
 	floats(-87.3, -87.4, 1, func(x []float32) {
 		y := make([]float32, len(x))
 		Exp32(y, x)
@@ -87,7 +89,8 @@ func testExp32Special(t *testing.T) {
 	})
 }
 
-// TestExp64 checks e^a against 200 bits, and that the assembly gives the bits of the Go code wherever a number stands.
+// TestExp64 compares e^a with 200-bit arithmetic, and checks that a number has the same bits wherever it is in a
+// slice.
 func TestExp64(t *testing.T) { onEach(t, testExp64) }
 
 func testExp64(t *testing.T) {
@@ -95,7 +98,7 @@ func testExp64(t *testing.T) {
 	g := rand.New(rand.NewPCG(19, 20))
 	x := []float64{0, 0x1p-1074, 1e-300, 1e-17, math.Nextafter(-flush, 0), -flush, math.Nextafter(-flush, 1e3), 1e3,
 		1e300, math.Inf(1), math.NaN()}
-	for k := range 40 { // near where n changes, and anywhere
+	for k := range 40 { // near the points where the integer part of a/ln 2 changes, and anywhere
 		x = append(x, (float64(k)+0.5)*math.Ln2, math.Nextafter((float64(k)+0.5)*math.Ln2, 0), 2*g.Float64(),
 			-flush*g.Float64(), math.Exp(-30*g.Float64()))
 	}
@@ -117,9 +120,9 @@ func testExp64(t *testing.T) {
 			_, e := math.Frexp(top)
 			diff, _ := want.Sub(want, big.NewFloat(got[i])).Float64()
 			worst = max(worst, math.Abs(diff)/math.Ldexp(1, e-53))
-			one := []float64{v}
-			if Exp64(one, one, scale, flush); one[0] != got[i] {
-				t.Errorf("e^%g is %g in a row, %g alone", a, got[i], one[0])
+			alone := []float64{v}
+			if Exp64(alone, alone, scale, flush); alone[0] != got[i] {
+				t.Errorf("e^%g is %g in a row, %g alone", a, got[i], alone[0])
 			}
 		}
 	}
@@ -129,7 +132,7 @@ func testExp64(t *testing.T) {
 	t.Logf("worst error %.4f ulp", worst)
 }
 
-// bigExp returns e^a, −140 ≤ a ≤ 0: the series of e^(a/1024) to the tenth square.
+// bigExp returns e^a for −140 ≤ a ≤ 0, from the series of e^(a/1024) squared ten times.
 func bigExp(a float64) *big.Float {
 	num := func(v float64) *big.Float { return big.NewFloat(v).SetPrec(200) }
 	y := num(a)
@@ -146,6 +149,7 @@ func bigExp(a float64) *big.Float {
 	return sum
 }
 
+// TestCos32Error checks that Cos32 has an error of at most 3.1e-8 and is NaN for infinite arguments.
 func TestCos32Error(t *testing.T) { onEach(t, testCos32Error) }
 
 func testCos32Error(t *testing.T) {
@@ -182,7 +186,7 @@ func testCos32Error(t *testing.T) {
 	}
 }
 
-// The result must not depend on the length of the slices, nor on dst being x.
+// TestElementwiseSlices checks that a result does not depend on the length of the slices, or on dst being x.
 func TestElementwiseSlices(t *testing.T) { onEach(t, testElementwiseSlices) }
 
 func testElementwiseSlices(t *testing.T) {
@@ -216,7 +220,7 @@ func testElementwiseSlices(t *testing.T) {
 	}
 }
 
-// TestShortSlices: the functions panic if a slice is too short, even if its capacity suffices.
+// TestShortSlices checks that the functions panic if a slice is too short, even if its capacity suffices.
 func TestShortSlices(t *testing.T) {
 	const n = 3
 	x, short := make([]float64, n), make([]float64, n)[:n-1]

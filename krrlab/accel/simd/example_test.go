@@ -6,7 +6,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// e^x of a row of float32 numbers, each rounded once.
+// ExampleExp32 computes e^x of a row of float32 numbers.
 func ExampleExp32() {
 	x := []float32{0, 1, -1}
 	simd.Exp32(x, x)

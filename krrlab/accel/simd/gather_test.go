@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// sparse returns rows×cols in which row r has r%most+least entries near the diagonal.
-func sparse(g *rand.Rand, rows, cols, least, most int) (start []int64, col []int32, value []float32) {
+// sparse returns a rows×cols matrix with least + r%most entries in row r, near the diagonal.
+func sparse(g *rand.Rand, rows, cols, least, variation int) (start []int64, col []int32, value []float32) {
 	start = []int64{0}
 	for r := range rows {
-		for range least + r%most {
+		for range least + r%variation {
 			col = append(col, int32(min(cols-1, max(0, r+g.IntN(1000)-500))))
 			value = append(value, 2*g.Float32()-1)
 		}
@@ -22,8 +22,8 @@ func sparse(g *rand.Rand, rows, cols, least, most int) (start []int64, col []int
 	return start, col, value
 }
 
-// TestGatherDot compares with the sums as the comment defines them, bit by bit, for rows of all lengths around the
-// eight lanes, on every path; nothing beyond y is written.
+// TestGatherDot compares GatherDot bit by bit with the documented order of summation, for rows of all lengths around
+// the eight lanes and on every path. Nothing beyond y may be written.
 func TestGatherDot(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(7, 8))
@@ -56,8 +56,7 @@ func TestGatherDot(t *testing.T) {
 	})
 }
 
-// BenchmarkGatherDot measures products with a sparse matrix whose rows have 60 neighbors and the diagonal.
-// TestPairSums compares with sums in the same order, in both precisions.
+// TestPairSums compares Squares and Absolutes with sums in the same order, in both precisions.
 func TestPairSums(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
 	onEach(t, func(t *testing.T) {
@@ -86,6 +85,7 @@ func testPairSums[T number](t *testing.T, x, z []T, sums func(dst *[PairLanes]T,
 	}
 }
 
+// BenchmarkGatherDot measures products with a sparse matrix with 61 entries per row, the diagonal and 60 neighbors.
 func BenchmarkGatherDot(b *testing.B) {
 	const n, k = 1 << 14, 61
 	g := rand.New(rand.NewPCG(1, 2))
@@ -96,13 +96,13 @@ func BenchmarkGatherDot(b *testing.B) {
 			b.Run(fmt.Sprintf("%v/t=%d", p, t), func(b *testing.B) {
 				defer Use(InUse())
 				Use(p)
-				least := time.Hour
+				shortest := time.Hour
 				for b.Loop() {
 					at := time.Now()
 					GatherDot(start, col, value, x, y, t)
-					least = min(least, time.Since(at))
+					shortest = min(shortest, time.Since(at))
 				}
-				b.ReportMetric(least.Seconds()*1e9/float64(len(col)*t), "ns/term")
+				b.ReportMetric(shortest.Seconds()*1e9/float64(len(col)*t), "ns/term")
 			})
 		}
 	}

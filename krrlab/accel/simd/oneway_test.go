@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMany compares products of tiles of many pieces with the portable ones, for all numbers of right-hand sides that
-// are dealt to passes in different ways.
+// TestMany compares products of large tiles with the portable ones, for all numbers of right-hand sides that are
+// divided into passes in different ways.
 func TestMany(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		testMany[float32](t, 1e-3)
@@ -48,7 +48,7 @@ func testMany[T number](t *testing.T, tol float64) {
 	}
 }
 
-// TestPieces checks that the pieces of a tile cover it, each entry once.
+// TestPieces checks that the pieces of a tile cover each of its entries once.
 func TestPieces(t *testing.T) {
 	for _, forward := range []bool{true, false} {
 		for _, size := range [][2]int{{1, 8}, {24, 512}, {25, 520}, {71, 1536}, {7, 2000}} {
@@ -72,8 +72,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestShare checks that as many rows are fetched as are wanted, and not many more, where the
-// groups read enough.
+// TestShare checks that as many rows are prefetched as requested, if the groups are large enough, and at most one
+// group more.
 func TestShare(t *testing.T) {
 	for want := range 40 {
 		for groups := range 13 {
@@ -89,17 +89,17 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestTake checks that the passes take all right-hand sides, in as few passes as can be.
+// TestTake checks that the passes process all right-hand sides, in the smallest number of passes.
 func TestTake(t *testing.T) {
-	for most := 1; most <= maxPassSides; most++ {
-		p := &passes[float32, float64]{maxSides: most}
+	for sides := 1; sides <= maxPassSides; sides++ {
+		p := &passes[float32, float64]{maxSides: sides}
 		for k := 1; k <= 40; k++ {
 			n, left := 0, k
 			for ; left > 0; n++ {
 				left -= p.take(left)
 			}
-			if left < 0 || n != (k+most-1)/most {
-				t.Errorf("%d right-hand sides, %d in a pass: %d passes, %d left", k, most, n, left)
+			if left < 0 || n != (k+sides-1)/sides {
+				t.Errorf("%d right-hand sides, %d in a pass: %d passes, %d left", k, sides, n, left)
 			}
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPack packs rows with special values of all lengths around a register, on every path, and unpacks them; nothing
-// beyond the row, its words of mask and its values is written or read.
+// TestPack packs rows with special values, of all lengths around a register, on every path, and unpacks them. Nothing
+// beyond the row, its mask and its values may be written or read.
 func TestPack(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		testPack[float32](t, 1e-5)
@@ -19,7 +19,7 @@ func TestPack(t *testing.T) {
 
 func testPack[T number](t *testing.T, tol float64) {
 	g := rand.New(rand.NewPCG(1, 2))
-	const least = 0.5
+	const cutoff = 0.5
 	for _, c := range append(edges, 255, 256, 257) {
 		for _, share := range []float64{0, 0.1, 0.5, 1} {
 			row := draw[T](g, c)
@@ -28,9 +28,9 @@ func testPack[T number](t *testing.T, tol float64) {
 			for j := range row {
 				row[j] = T(0.4 * (2*g.Float64() - 1))
 				if g.Float64() < share {
-					row[j] = []T{least, -least, T(math.NaN()), T(math.Inf(-1)), 3}[g.IntN(5)]
+					row[j] = []T{cutoff, -cutoff, T(math.NaN()), T(math.Inf(-1)), 3}[g.IntN(5)]
 				}
-				if v := float64(row[j]); !(math.Abs(v) < least) {
+				if v := float64(row[j]); !(math.Abs(v) < cutoff) {
 					want[j/16] |= 1 << (j % 16)
 					values = append(values, row[j])
 				}
@@ -40,20 +40,20 @@ func testPack[T number](t *testing.T, tol float64) {
 			for w := range mask {
 				mask[w] = 0xabcd
 			}
-			was := slices.Clone(dropped)
-			n, sum := Pack(got, mask, row, least, dropped)
+			wantDropped := slices.Clone(dropped)
+			n, sum := Pack(got, mask, row, cutoff, dropped)
 			if n != len(values) || !slices.Equal(mask, want) || !same(got[:n], values) {
 				t.Fatalf("%s: %d values %v under %x, want %v under %x", name, n, got[:n], mask, values, want)
 			}
-			var all float64
+			var total float64
 			for j, v := range row {
-				if size := math.Abs(float64(v)); size < least {
-					all += size
-					was[j] += T(size)
+				if size := math.Abs(float64(v)); size < cutoff {
+					total += size
+					wantDropped[j] += T(size)
 				}
 			}
-			if !slices.Equal(dropped, was) || !(math.Abs(float64(sum)-all) <= tol*all) {
-				t.Fatalf("%s: dropped %v of sum %v, want %v of %v", name, dropped, sum, was, all)
+			if !slices.Equal(dropped, wantDropped) || !(math.Abs(float64(sum)-total) <= tol*total) {
+				t.Fatalf("%s: dropped %v of sum %v, want %v of %v", name, dropped, sum, wantDropped, total)
 			}
 			back := draw[T](g, c)
 			if read := Unpack(back, mask, got[:n:n]); read != n {
@@ -71,12 +71,12 @@ func testPack[T number](t *testing.T, tol float64) {
 	}
 }
 
-// same compares bit by bit, as far as NaN goes.
+// same reports whether a and b are equal, where NaN equals NaN.
 func same[T number](a, b []T) bool {
 	return slices.EqualFunc(a, b, func(v, w T) bool { return v == w || v != v && w != w })
 }
 
-// TestCandidates compares with the definition, on rows with NaN and ties.
+// TestCandidates compares Candidates with its definition, for rows with NaN and ties.
 func TestCandidates(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(5, 6))
@@ -92,22 +92,25 @@ func TestCandidates(t *testing.T) {
 					case 1:
 						row[b] = float32(math.NaN())
 					}
-					floor := map[bool]float32{true: 0.9, false: floors[b]}[before[b] < 4]
+					floor := floors[b]
+					if before[b] < 4 {
+						floor = 0.9
+					}
 					if size := float32(math.Abs(float64(row[b]))); size >= floor {
 						want = append(want, int32(b))
 					}
 				}
-				at := make([]int32, c+1)
-				at[c] = -7
-				if n := Candidates(at[:c], row, floors, before, 0.9, 4); !slices.Equal(at[:n], want) || at[c] != -7 {
-					t.Fatalf("%d numbers: %v, want %v", c, at[:n], want)
+				found := make([]int32, c+1)
+				found[c] = -7
+				if n := Candidates(found[:c], row, floors, before, 0.9, 4); !slices.Equal(found[:n], want) || found[c] != -7 {
+					t.Fatalf("%d numbers: %v, want %v", c, found[:n], want)
 				}
 			}
 		}
 	})
 }
 
-// TestPackPanics: slices that are too short are refused.
+// TestPackPanics checks that slices that are too short panic.
 func TestPackPanics(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		f := func(n int) []float32 { return make([]float32, n) }

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// onEach runs a test on every path that this processor has.
+// onEach runs a test on every path of this processor.
 func onEach(t *testing.T, f func(t *testing.T)) {
 	for _, p := range Paths() {
 		t.Run(p.String(), func(t *testing.T) {
@@ -22,10 +22,10 @@ func onEach(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// edges are sizes around the lanes of a register, a turn of the loop and a chunk of rows.
+// edges are sizes around the number of lanes of a register, a step of the loop and a chunk of rows.
 var edges = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 49, 64, 121}
 
-// draw returns n normal numbers, from an odd place of a longer slice and thus unaligned.
+// draw returns n normal numbers in an unaligned slice.
 func draw[T number](g *rand.Rand, n int) []T {
 	v := make([]T, n+3)
 	for i := range v {
@@ -34,8 +34,8 @@ func draw[T number](g *rand.Rand, n int) []T {
 	return v[1 : n+1 : n+1]
 }
 
-// testProducts compares a product with its definition in float64. The error of a sum of m
-// products is at most (m+2)·u of the sum of their magnitudes.
+// testProducts compares a product with its definition in float64. The error of a sum of m products is at most (m+2)·u
+// times the sum of their magnitudes.
 func testProducts[T, V number](t *testing.T, sums, adds bool, u float64,
 	f func(rows, cols int, tile []T, ld int, x, y, z, s []V, k int, w *Workspace)) {
 	g := rand.New(rand.NewPCG(1, 2))
@@ -101,10 +101,11 @@ func testOneWay[T number](t *testing.T) {
 	})
 }
 
-// specials are what vectors have now and then.
+// specials are the special values that some vectors contain.
 var specials = []float32{float32(math.NaN()), float32(math.Inf(-1)), 0x1p-140}
 
-// TestBoth16 compares 16-bit tiles with the same numbers in float32, exactly: they are small.
+// TestBoth16 compares products of 16-bit tiles with those of the same numbers in float32. The numbers are so small
+// that both are exact.
 func TestBoth16(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(13, 14))
@@ -139,7 +140,7 @@ func TestBoth16(t *testing.T) {
 	})
 }
 
-// TestBoth16Values checks every 16-bit number, at every place of a register.
+// TestBoth16Values checks every 16-bit number at every place of a register.
 func TestBoth16Values(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		const rows, cols, ld = 1 << 8, 1 << 8, 1<<8 + 1 // unaligned rows
@@ -152,7 +153,7 @@ func TestBoth16Values(t *testing.T) {
 			}
 			x, y, z, u := make([]float32, cols*k), make([]float32, cols*k), make([]float32, rows*k),
 				make([]float32, rows*k)
-			for r := range rows { // one row at a time: y is that row, u one column of it
+			for r := range rows { // one row at a time: y must be this row, and u a column
 				clear(y)
 				clear(z)
 				clear(x)
@@ -176,7 +177,7 @@ func TestBoth16Values(t *testing.T) {
 	})
 }
 
-// TestNarrow checks rounding, to even on a tie, and that Widen is its inverse.
+// TestNarrow checks that Narrow rounds to even on a tie, and that Widen is its inverse.
 func TestNarrow(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		x := make([]float32, 1<<16)
@@ -203,46 +204,46 @@ func TestNarrow(t *testing.T) {
 	})
 }
 
-// TestSpecials checks that NaN and Inf reach what depends on them and nothing else, and
-// that subnormal numbers count.
+// TestSpecials checks that NaN and Inf reach the results that depend on them and no others, and that subnormal
+// numbers are not flushed.
 func TestSpecials(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		const rows, cols, k = 9, 40, 3
 		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
-			for _, at := range [][2]int{{0, 0}, {3, 17}, {8, 39}, {4, 33}} {
+			for _, position := range [][2]int{{0, 0}, {3, 17}, {8, 39}, {4, 33}} {
 				tile := make([]float32, rows*cols)
-				tile[at[0]*cols+at[1]] = bad
-				one := slices.Repeat([]float32{1}, cols*k)
+				tile[position[0]*cols+position[1]] = bad
+				ones := slices.Repeat([]float32{1}, cols*k)
 				y, u := make([]float32, cols*k), make([]float32, rows*k)
-				Both(rows, cols, tile, cols, one, y, one, u, k, &Workspace{})
+				Both(rows, cols, tile, cols, ones, y, ones, u, k, &Workspace{})
 				for i, v := range y {
-					if hit := i%cols == at[1]; hit != (v != 0) {
-						t.Errorf("%v at %v: y[%d] = %v", bad, at, i, v)
+					if hit := i%cols == position[1]; hit != (v != 0) {
+						t.Errorf("%v at %v: y[%d] = %v", bad, position, i, v)
 					}
 				}
 				for i, v := range u {
-					if hit := i%rows == at[0]; hit != (v != 0) {
-						t.Errorf("%v at %v: u[%d] = %v", bad, at, i, v)
+					if hit := i%rows == position[0]; hit != (v != 0) {
+						t.Errorf("%v at %v: u[%d] = %v", bad, position, i, v)
 					}
 				}
 			}
 		}
 		tiny := slices.Repeat([]float32{0x1p-140}, rows*cols)
-		one := slices.Repeat([]float32{1}, cols*k)
+		ones := slices.Repeat([]float32{1}, cols*k)
 		y, u := make([]float32, cols*k), make([]float32, rows*k)
-		Both(rows, cols, tiny, cols, one, y, one, u, k, &Workspace{})
+		Both(rows, cols, tiny, cols, ones, y, ones, u, k, &Workspace{})
 		if y[0] != rows*0x1p-140 || u[0] != cols*0x1p-140 {
 			t.Errorf("subnormal sums %g and %g", y[0], u[0])
 		}
 	})
 }
 
-// columns returns t vectors of n numbers, stored one after the other with a stride.
+// columns returns t vectors of n numbers, stored one after the other with the given stride.
 func columns(v []float64, t, n, stride int) blas64.General {
 	return blas64.General{Rows: t, Cols: n, Stride: stride, Data: v}
 }
 
-// TestTileMisuse checks that what does not fit panics.
+// TestTileMisuse checks that arguments of the wrong shape panic.
 func TestTileMisuse(t *testing.T) {
 	v := make([]float32, 20)
 	w := make([]float64, 20)
@@ -261,7 +262,7 @@ func TestTileMisuse(t *testing.T) {
 	)
 }
 
-// panics reports the calls that do not.
+// panics reports the calls that do not panic.
 func panics(t *testing.T, calls ...func()) {
 	t.Helper()
 	for i, call := range calls {
@@ -276,7 +277,7 @@ func panics(t *testing.T, calls ...func()) {
 	}
 }
 
-// TestTileAllocations checks that a warm workspace is enough.
+// TestTileAllocations checks that products allocate nothing after the first use of a workspace.
 func TestTileAllocations(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		const n, k = 70, 5
@@ -299,7 +300,7 @@ func TestTileAllocations(t *testing.T) {
 	})
 }
 
-// TestSameBits checks that the elementwise functions give the same bits on all paths.
+// TestSameBits checks that the elementwise functions have the same bits on all paths.
 func TestSameBits(t *testing.T) {
 	defer Use(InUse())
 	g := rand.New(rand.NewPCG(5, 6))
@@ -307,7 +308,7 @@ func TestSameBits(t *testing.T) {
 	for i := range x {
 		x[i] *= 60
 	}
-	for i := 0; i < len(x); i += 97 { // out of range, here and there
+	for i := 0; i < len(x); i += 97 { // some are out of range
 		x[i] = []float32{1e30, -1e30, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 100, -100,
 			3e6}[i/97%8]
 	}
@@ -316,7 +317,7 @@ func TestSameBits(t *testing.T) {
 		zz[i] = math.Abs(g.NormFloat64()) * 50
 		inner64[i] = float64(x[i])*(1+1e-9) + 1e-12
 	}
-	for i := 5; i < len(x); i += 101 { // NaN with its own bits, and Inf
+	for i := 5; i < len(x); i += 101 { // some are NaN or Inf
 		zz[i] = []float64{math.NaN(), math.Inf(1)}[i%2]
 		inner64[i+1] = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[i%3]
 	}
@@ -332,7 +333,7 @@ func TestSameBits(t *testing.T) {
 		"GaussianRow":   func(dst []float32) { GaussianRow(dst, x, zz, 30, -0.1, -69) },
 		"GaussianRow64": func(dst []float32) { GaussianRow(dst, inner64, zz, 30, -0.1, -69) },
 		"Round":         func(dst []float32) { Round(dst, small) },
-		"GaussianRowInt": func(dst []float32) { // over its products
+		"GaussianRowInt": func(dst []float32) { // the result replaces the products in place
 			in := unsafe.Slice((*int32)(unsafe.Pointer(&dst[0])), len(dst))
 			copy(in, products)
 			GaussianRow(dst, in, zz, 1<<31, -1.0/(1<<27), -69)
@@ -359,7 +360,8 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// TestSquaredDistances checks the values against the formula, in place too, and what Round flushes.
+// TestSquaredDistances compares SquaredDistances with its formula, also in place, and checks that Round flushes
+// numbers below 2⁻¹²⁶ to zero.
 func TestSquaredDistances(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		inner := draw[float32](rand.New(rand.NewPCG(7, 8)), 77)
@@ -389,7 +391,7 @@ func TestSquaredDistances(t *testing.T) {
 	})
 }
 
-// TestGaussianRow checks the values against the formula, and the flush.
+// TestGaussianRow compares GaussianRow with its formula, and checks the flush to zero.
 func TestGaussianRow(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(7, 8))
@@ -410,7 +412,7 @@ func TestGaussianRow(t *testing.T) {
 				t.Errorf("e^%g = %g, want %g", a, v, want)
 			}
 		}
-		const large = 2e9 // distances of a few units between integers of that norm
+		const large = 2e9 // squared distances of a few units between integers of this squared norm
 		products := make([]int32, n)
 		for i := range zz {
 			products[i], zz[i] = large-int32(i%5), large-float64(i%7)
@@ -425,7 +427,7 @@ func TestGaussianRow(t *testing.T) {
 	})
 }
 
-// TestButterfly checks that butterflies make the Walsh–Hadamard transform, H_ij = (−1)^(i∧j).
+// TestButterfly checks that butterflies compute the Walsh–Hadamard transform, H_ij = (−1)^(number of bits of i∧j).
 func TestButterfly(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		const n = 64
@@ -452,7 +454,7 @@ func TestButterfly(t *testing.T) {
 	})
 }
 
-// TestPaths checks names, and that the fastest path is taken.
+// TestPaths checks the names of the paths, and that the fastest one is in use.
 func TestPaths(t *testing.T) {
 	paths := Paths()
 	if paths[0] != Portable || InUse() != paths[len(paths)-1] {
@@ -471,7 +473,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestStrides checks that columns may lie apart, and that nothing between is touched.
+// TestStrides checks vectors with a stride, and that the elements between them are unchanged.
 func TestStrides(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		const rows, cols, k, xs, us = 13, 37, 5, 41, 20

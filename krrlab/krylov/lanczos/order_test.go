@@ -60,8 +60,9 @@ func (m inexactInverse) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream
 	return nil
 }
 
-// TestInexactInverse: errors of M⁻¹ make Ritz values of a positive definite pencil negative, which is not called
-// indefinite, and the intervals cover what is there. A pencil with a negative eigenvalue is called so.
+// TestInexactInverse checks that errors of M⁻¹, which may make Ritz values of a positive definite pencil negative, do
+// not make the result Indefinite, and that the intervals are still valid. A pencil with a negative eigenvalue must be
+// Indefinite.
 func TestInexactInverse(t *testing.T) {
 	const n = 60
 	v, negative := make(diagonal, n), 0
@@ -71,10 +72,10 @@ func TestInexactInverse(t *testing.T) {
 	shifted := slices.Clone(v)
 	shifted[n-1] = -1e7
 	for seed := range uint64(4) {
-		for _, e := range []float64{1e-12, 1e-7, 1e-4} {
+		for _, size := range []float64{1e-12, 1e-7, 1e-4} {
 			inverse := mat.NewDense(n, n, nil)
 			rng.New(8).Normals(inverse.RawMatrix().Data, 0)
-			inverse.Scale(e/math.Sqrt(n), inverse)
+			inverse.Scale(size/math.Sqrt(n), inverse)
 			for i := range n {
 				inverse.Set(i, i, 1+inverse.At(i, i))
 			}
@@ -84,10 +85,10 @@ func TestInexactInverse(t *testing.T) {
 				negative++
 			}
 			if r.Indefinite() || !(r.Min.Lo <= 1e-3) || !(r.Min.Hi >= 1e-3) || !(r.Max.Lo <= 1e8 && 1e8 <= r.Max.Hi) {
-				t.Errorf("seed %d, error %g: indefinite %v, λ_min %v, λ_max %v", seed, e, r.Indefinite(), r.Min, r.Max)
+				t.Errorf("seed %d, error %g: indefinite %v, λ_min %v, λ_max %v", seed, size, r.Indefinite(), r.Min, r.Max)
 			}
 			if r = testkit.Must(RunPencil(t.Context(), shifted, inexactInverse{inverse}, o)); !r.Indefinite() {
-				t.Errorf("seed %d, error %g: λ_min = -1e7 in %v", seed, e, r.Min)
+				t.Errorf("seed %d, error %g: λ_min = -1e7 in %v", seed, size, r.Min)
 			}
 		}
 	}
