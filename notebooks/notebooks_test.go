@@ -265,7 +265,8 @@ func TestGophernotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range allNotebooks(t) {
-		if b, err := os.ReadFile(name); err != nil || strings.Contains(string(b), "Explore(") { // only krrlab's kernel has Explore
+		// Only krrlab's kernel has Explore.
+		if b, err := os.ReadFile(name); err != nil || strings.Contains(string(b), "Explore(") {
 			continue
 		}
 		runPython(t, append(os.Environ(), "JUPYTER_PATH="+filepath.Join(dir, "share", "jupyter")), "execute.py",

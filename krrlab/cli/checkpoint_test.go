@@ -50,7 +50,8 @@ func TestInterruptedSolve(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for ctx.Err() == nil {
-			if files, _ := filepath.Glob(filepath.Join(kept, "checkpoint-*")); len(files) > 0 { // the first checkpoint shows that the iteration runs
+			// The first checkpoint shows that the iteration runs.
+			if files, _ := filepath.Glob(filepath.Join(kept, "checkpoint-*")); len(files) > 0 {
 				cancel()
 			}
 			time.Sleep(time.Millisecond)

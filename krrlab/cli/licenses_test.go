@@ -17,7 +17,8 @@ func TestLicenses(t *testing.T) {
 	}
 	table, texts, _ := strings.Cut(out, "\n\n")
 	var got []string
-	for _, row := range strings.Split(table, "\n")[3:] { // the first three rows are the heading, krrlab and the standard library
+	// The first three rows are the heading, krrlab and the standard library.
+	for _, row := range strings.Split(table, "\n")[3:] {
 		columns := strings.Fields(row)
 		module := strings.Join(columns[len(columns)-2:], " ")
 		got = append(got, module)

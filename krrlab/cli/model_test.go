@@ -116,7 +116,8 @@ func TestPythonVerifier(t *testing.T) {
 			t.Errorf("%s, other data: %v: %s", c.flags, err, out)
 		}
 		b := read(t, m)
-		position := strings.Index(string(b), "c.npy") + 600 // a byte of the array of coefficients, after the header of c.npy
+		// A byte of the array of coefficients, after the header of c.npy.
+		position := strings.Index(string(b), "c.npy") + 600
 		b[position] ^= 1
 		if out, err := run(write(t, dir, "bad.krr", string(b)), train); err == nil || !strings.Contains(out, "c.npy") {
 			t.Errorf("%s, damaged: %v: %s", c.flags, err, out)

@@ -92,7 +92,8 @@ func TestPictures(t *testing.T) {
 	}
 	pictures := append(testkit.Must(filepath.Glob(docs+"/*.svg")), testkit.Must(filepath.Glob(docs+"/stages/*.svg"))...)
 	for _, name := range pictures {
-		if !slices.Contains(listed, name) && filepath.Base(name) != "low-rank-and-sparse.svg" { // that picture is drawn by a notebook
+		// That picture is drawn by a notebook.
+		if !slices.Contains(listed, name) && filepath.Base(name) != "low-rank-and-sparse.svg" {
 			t.Errorf("%s is not in pictures.txt", name)
 		}
 	}

@@ -119,7 +119,8 @@ func TestPredictBound(t *testing.T) {
 		write(t, ".", "train.csv", data)
 		const fit = "fit --train train.csv --sigma 1 --lambda 0.01 --solver cg --residual exact"
 		script(t, "$ "+fit+" --tol 1e-1 --out loose")
-		command(t, strings.Fields(fit+" --tol 1e-12 --out exact")...) // the exit code does not matter: rounding may keep the fit from this tolerance
+		// The exit code does not matter: rounding may keep the fit from this tolerance.
+		command(t, strings.Fields(fit+" --tol 1e-12 --out exact")...)
 		loose, exact := rows("loose"), rows("exact")
 		boundColumn, last := slices.Index(loose[0], "bound"), len(loose[0])-1
 		if boundColumn < 0 || (loose[0][last] == "settled") != (name == "classes") {

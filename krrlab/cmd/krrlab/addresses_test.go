@@ -34,7 +34,8 @@ func TestAddresses(t *testing.T) {
 			cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -s 8192 && ulimit -v %.0f && exec "$0" "$@"`,
 				limit.gb*1e9/1024), cmd.Path}, cmd.Args[1:]...)
 			cmd.Path = "/bin/sh"
-			cmd.Env = append(cmd.Env, "GOMAXPROCS=2", "KRRLAB_BLAS=") // every thread needs addresses, so their number is fixed
+			// Every thread needs addresses, so their number is fixed.
+			cmd.Env = append(cmd.Env, "GOMAXPROCS=2", "KRRLAB_BLAS=")
 			text, err := cmd.CombinedOutput()
 			if strings.Contains(string(text), "ThreadSanitizer") {
 				t.Skip("the race detector takes more addresses than that")

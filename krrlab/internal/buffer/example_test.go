@@ -6,7 +6,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// A buffer is allocated once for the largest length.
+// This example grows one buffer to several lengths: it is allocated again only if a length exceeds its capacity.
 func Example() {
 	var buf []float64
 	for _, n := range []int{3, 2, 5} {

@@ -11,6 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
+// open opens the checkpoint store of a folder for the configuration with the given first byte, and closes it when the
+// test ends.
 func open(t *testing.T, dir string, owner byte) *Store {
 	t.Helper()
 	s := testkit.Must(Open(dir, [32]byte{owner}))
@@ -18,7 +20,8 @@ func open(t *testing.T, dir string, owner byte) *Store {
 	return s
 }
 
-// load expects a state and as many refusals, the first of which says why.
+// load checks that Load returns the wanted state and the wanted number of refused files, and that the first refusal
+// names the reason why.
 func load(t *testing.T, s *Store, want string, refused int, why string) {
 	t.Helper()
 	b, bad, err := s.Load()
@@ -30,6 +33,8 @@ func load(t *testing.T, s *Store, want string, refused int, why string) {
 	}
 }
 
+// TestStore checks the life of a store: it saves states, loads the newest one, keeps only maxFiles files, continues
+// after it is opened again, and Clear removes its files and the other named files.
 func TestStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	s := open(t, dir, 1)
@@ -48,7 +53,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("%v remain", all)
 	}
 	s.Close()
-	s = open(t, dir, 1) // by another process
+	s = open(t, dir, 1) // as another process would
 	testkit.OK(t, s.Save([]byte("state 5")))
 	load(t, s, "state 5", 0, "")
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "beside"), nil, 0o644))
@@ -59,7 +64,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestNothing: a state of no bytes is one.
+// TestNothing checks that a state of zero bytes is saved and loaded as the newest state.
 func TestNothing(t *testing.T) {
 	s := open(t, t.TempDir(), 1)
 	_ = s.Save([]byte("the one before"))
@@ -67,9 +72,10 @@ func TestNothing(t *testing.T) {
 	load(t, s, "", 0, "")
 }
 
-// TestDamage damages the newest file in every way: it is refused, and the one before used.
+// TestDamage damages the newest checkpoint in several ways. Load must refuse it with the right reason and return the
+// checkpoint before it, and a later Save must succeed.
 func TestDamage(t *testing.T) {
-	for what, damage := range map[string]struct {
+	for name, damage := range map[string]struct {
 		change func(b []byte) []byte
 		why    string
 	}{
@@ -84,10 +90,10 @@ func TestDamage(t *testing.T) {
 		s := open(t, t.TempDir(), 1)
 		_ = s.Save([]byte("the one before"))
 		_ = s.Save([]byte("the newest"))
-		name := s.path(1)
-		b := testkit.Must(os.ReadFile(name))
-		testkit.OK(t, os.WriteFile(name, damage.change(b), 0o644))
-		t.Run(what, func(t *testing.T) {
+		file := s.path(1)
+		b := testkit.Must(os.ReadFile(file))
+		testkit.OK(t, os.WriteFile(file, damage.change(b), 0o644))
+		t.Run(name, func(t *testing.T) {
 			load(t, s, "the one before", 1, damage.why)
 			testkit.OK(t, s.Save([]byte("after it")))
 			load(t, s, "after it", 0, "")
@@ -95,6 +101,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestOther checks that a store refuses the checkpoints of another configuration, in an error of one line, and that a
+// folder inside a file is an error.
 func TestOther(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1)
@@ -110,8 +118,8 @@ func TestOther(t *testing.T) {
 	}
 }
 
-// TestFolderNames: a folder whose name is a pattern of others is itself, and the others are left
-// alone.
+// TestFolderNames checks that a folder whose name is a file pattern is not mixed up with the folders that match the
+// pattern: Save removes the unfinished file in its own folder only.
 func TestFolderNames(t *testing.T) {
 	parent := t.TempDir()
 	dir, other := filepath.Join(parent, "run[1]"), filepath.Join(parent, "run1")
@@ -131,8 +139,8 @@ func TestFolderNames(t *testing.T) {
 	}
 }
 
-// TestBegin: a folder is begun in if it has no state, and resumed from if it has one, where that is asked for; a run
-// that was refused does not keep others out.
+// TestBegin checks that Begin starts anew in a folder without a state, and resumes from a state only if asked to. A
+// resumed run notes a damaged file; a refused run releases its lock, so that a later run can open the folder.
 func TestBegin(t *testing.T) {
 	dir := t.TempDir()
 	var notes []string

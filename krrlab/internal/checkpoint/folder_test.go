@@ -8,12 +8,12 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestOthersFiles: only its own half-written files are removed from the folder.
+// TestOthersFiles checks that a store removes only its own unfinished files from the folder.
 func TestOthersFiles(t *testing.T) {
 	s := &Store{dir: t.TempDir()}
 	keep := []string{"notes.part", "." + prefix + "notes", "results.csv"}
-	gone := "." + prefix + "x.part"
-	for _, name := range append(keep, gone) {
+	unfinished := "." + prefix + "x.part"
+	for _, name := range append(keep, unfinished) {
 		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, name), []byte("x"), 0o600))
 	}
 	testkit.OK(t, s.remove(nil))
@@ -22,7 +22,7 @@ func TestOthersFiles(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(s.dir, gone)); err == nil {
-		t.Error(gone, "is still there")
+	if _, err := os.Stat(filepath.Join(s.dir, unfinished)); err == nil {
+		t.Error(unfinished, "is still there")
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// playVariable makes this test binary a process that has the folder it names, until it is killed.
+// playVariable is the environment variable that turns this test binary into a process that holds the lock of the named
+// folder until it is killed.
 const playVariable = "KRRLAB_PLAY_RUN"
 
 func TestMain(m *testing.M) {
@@ -27,13 +28,15 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Println("has it")
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends
-		runtime.KeepAlive(s)                 // collected, it would close its lock
+		runtime.KeepAlive(s)                 // a store that the garbage collector frees would release its lock
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
-// TestTwoRuns: a folder is one run's, whatever another would do, and free when that ends.
+// TestTwoRuns checks that a folder belongs to one run at a time and is free again when that run ends. A store that was
+// closed no longer removes files, even if another run then owns the folder, and Clear of the first store removes the
+// files once nobody owns the folder.
 func TestTwoRuns(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, dir, 1)
@@ -59,7 +62,7 @@ func TestTwoRuns(t *testing.T) {
 	}
 }
 
-// TestKilledRun: the folder of a run that was killed is free at once.
+// TestKilledRun checks that the folder of a run that was killed can be opened at once.
 func TestKilledRun(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0])
@@ -73,19 +76,20 @@ func TestKilledRun(t *testing.T) {
 	}
 	testkit.OK(t, err)
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if _, e := Open(dir, [32]byte{1}); e == nil || !strings.Contains(e.Error(),
+	if _, openErr := Open(dir, [32]byte{1}); openErr == nil || !strings.Contains(openErr.Error(),
 		fmt.Sprintf("process %d ", cmd.Process.Pid)) {
-		t.Errorf("the folder of a run that says %q, %v: %v", line, err, e)
+		t.Errorf("the folder of a run that says %q, %v: %v", line, err, openErr)
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	if _, err := os.Stat(filepath.Join(dir, lockName)); err != nil {
-		t.Errorf("killed, it cannot have cleared up: %v", err)
+		t.Errorf("a killed run cannot have removed its lock file: %v", err)
 	}
 	open(t, dir, 1)
 }
 
-// TestFolderTaken: a run whose folder was removed and is another's now does not write into it.
+// TestFolderTaken checks that a run whose folder was removed, and then made again by another run, does not write into
+// it.
 func TestFolderTaken(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	first := open(t, dir, 1)
@@ -104,10 +108,10 @@ func TestFolderTaken(t *testing.T) {
 	}
 }
 
-// TestLockNoFile: a lock that is a link, to a file, to none or to a folder, or no file, is refused, and what it leads
-// to stays as it is.
+// TestLockNoFile checks that a lock that is not a regular file is refused: a link to a file, to nothing, to a folder or
+// to itself, or a folder. The target of the link must stay as it is.
 func TestLockNoFile(t *testing.T) {
-	for name, make := range map[string]func(lock, target string) error{
+	for name, makeLock := range map[string]func(lock, target string) error{
 		"link":        func(lock, target string) error { return os.Symlink(target, lock) },
 		"to nothing":  func(lock, target string) error { return os.Symlink(target+"2", lock) },
 		"to a folder": func(lock, target string) error { return os.Symlink(filepath.Dir(target), lock) },
@@ -116,16 +120,16 @@ func TestLockNoFile(t *testing.T) {
 	} {
 		dir, target := t.TempDir(), filepath.Join(t.TempDir(), "mine")
 		testkit.OK(t, os.WriteFile(target, []byte("text"), 0o644))
-		if err := make(filepath.Join(dir, lockName), target); err != nil {
+		if err := makeLock(filepath.Join(dir, lockName), target); err != nil {
 			t.Skip(err)
 		}
 		_, err := Open(dir, [32]byte{1})
-		if text, e := os.ReadFile(target); err == nil || !strings.Contains(err.Error(), "no regular file") ||
-			string(text) != "text" || e != nil {
-			t.Errorf("%s: %v; %q, %v", name, err, text, e)
+		if text, readErr := os.ReadFile(target); err == nil || !strings.Contains(err.Error(), "no regular file") ||
+			string(text) != "text" || readErr != nil {
+			t.Errorf("%s: %v; %q, %v", name, err, text, readErr)
 		}
 		if _, err := os.Stat(target + "2"); err == nil {
-			t.Errorf("%s: made what it leads to", name)
+			t.Errorf("%s: the target of the link was created", name)
 		}
 	}
 }

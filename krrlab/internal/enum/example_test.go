@@ -6,13 +6,15 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/enum"
 )
 
+// color is an enumeration whose names are in colors.
 type color int
 
 var colors = []string{"red", "green"}
 
 func (c color) String() string { return enum.Name(colors, c) }
 
-// A value has its name, and a name its value.
+// This example defines an enumeration, parses the name of a value, and prints values inside and outside the
+// enumeration.
 func Example() {
 	green, err := enum.Parse[color]("color", colors, "green")
 	fmt.Println(green, int(green), err)

@@ -10,9 +10,11 @@ import (
 	"testing"
 )
 
-// fileGraph holds what files of a package use of each other: names of declarations by file and file.
+// fileGraph holds the uses between files of a package: for each file and each other file, the names that the first uses
+// of the second.
 type fileGraph map[string]map[string][]string
 
+// filesOf returns the graph of the files of a package.
 func filesOf(u *unit) fileGraph {
 	g := fileGraph{}
 	for _, f := range u.files {
@@ -32,7 +34,7 @@ func filesOf(u *unit) fileGraph {
 	return g
 }
 
-// path returns the files by which from leads to to, both included, nil if it does not.
+// path returns the files on a path of uses between two files, including both, or nil if there is none.
 func (g fileGraph) path(from, to string, seen map[string]bool) []string {
 	if from == to {
 		return []string{to}
@@ -48,7 +50,7 @@ func (g fileGraph) path(from, to string, seen map[string]bool) []string {
 	return nil
 }
 
-// cycles returns a line for each use that closes a cycle.
+// cycles returns a line for each use that is part of a cycle.
 func (g fileGraph) cycles() (out []string) {
 	for from, uses := range g {
 		for to, names := range uses {
@@ -62,7 +64,8 @@ func (g fileGraph) cycles() (out []string) {
 	return out
 }
 
-// TestFileCycles: within package krrlab no file uses a file that uses it, itself or through others.
+// TestFileCycles checks that no file of package krrlab uses a file that uses it in turn, directly or through other
+// files.
 func TestFileCycles(t *testing.T) {
 	for _, u := range checked(t) {
 		if u.path == "krrlab" && !u.test {
@@ -73,6 +76,8 @@ func TestFileCycles(t *testing.T) {
 	}
 }
 
+// TestCyclesCanFail checks that a cycle of three files is found, with a line for each of its uses, and that there is
+// none once a use is removed.
 func TestCyclesCanFail(t *testing.T) {
 	g := fileGraph{"a": {"b": {"B"}}, "b": {"c": {"C"}}, "c": {"a": {"A"}, "d": {"D"}}, "d": nil}
 	if got := g.cycles(); len(got) != 3 ||

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// stages is the floor from which on numbers are shown. Below it nothing prints, draws, or knows of a
-// process.
+// stages is the lowest floor whose packages may show numbers. Packages below it do not print, draw, or use properties
+// of the process.
 const stages = 4
 
-// floors lists every package of the module by its path in it. Add new ones here.
+// floors lists the floor of every package of the module. A package may import packages of lower floors; allowed lists
+// the exceptions. Add new packages here.
 var floors = map[string]int{
 	"krrlab/accel":            0,
 	"krrlab/accel/gemm":       0,
@@ -139,13 +140,13 @@ var allowed = map[[2]string]string{
 	{"krrlab/stage/solve", "krrlab/stage/plan"}:            "a solution has the plan it came of",
 }
 
-// only lists the packages that may import a module: gota's data frames and gonum/plot, which a notebook shows.
+// only lists modules that just a few packages may import: gota's data frames and gonum/plot, which a notebook shows.
 var only = map[string][]string{
 	"github.com/go-gota/gota": {"krrlab/notebook/bindings", "krrlab/notebook/display"},
 	"gonum.org/v1/plot":       {"plots/draw", "krrlab/notebook/bindings", "krrlab/notebook/display"},
 }
 
-// importRule returns what is wrong with an import, "" if nothing is.
+// importRule returns the rule that the import of imp by pkg breaks, or "" if it breaks none.
 func importRule(pkg, imp string) string {
 	floor, listed := floors[pkg]
 	if !listed {
@@ -159,7 +160,7 @@ func importRule(pkg, imp string) string {
 	target, ours := strings.CutPrefix(imp, module+"/")
 	other, known := floors[target]
 	switch {
-	case !ours || !known: // which is reported once, at the package itself
+	case !ours || !known: // a missing floor is reported once, for the package itself
 		return ""
 	case target == "plots" && floor < stages:
 		return fmt.Sprintf("%s imports plots; below floor %d return numbers and let the caller draw", pkg, stages)
@@ -176,12 +177,13 @@ func importRule(pkg, imp string) string {
 	return ""
 }
 
-// processUses are what only a command may use: it exits, reads the environment, chooses the BLAS of the process.
+// processUses matches what only a command may use: functions that end the process, read its environment, or choose its
+// BLAS.
 var processUses = regexp.MustCompile(`^os\.(Exit|Getenv|LookupEnv|Environ|ExpandEnv|Setenv|Unsetenv|User\w+Dir|Args)$|^log\.Fatal|^` +
 	module + `/krrlab/accel\.Use$`)
 
-// ownUses are those that a package has all the same, for its default: accel.EnvBLAS, datasets.Dirs; and what OpenBLAS
-// reads while it is loaded.
+// ownUses lists the exceptions from processUses. Packages read their defaults from the environment, as accel.EnvBLAS
+// and datasets.Dirs do, and accel sets variables that OpenBLAS reads while it is loaded.
 var ownUses = map[string]bool{
 	"krrlab/accel os.Setenv": true, "krrlab/accel os.Unsetenv": true,
 	"krrlab/accel os.Getenv": true, "krrlab/base/suite os.Getenv": true, "datasets os.Getenv": true,
@@ -189,10 +191,10 @@ var ownUses = map[string]bool{
 	"krrlab/internal/testkit " + module + "/krrlab/accel.Use": true,
 }
 
-// prints are what nothing below the stages may use.
+// prints matches functions that print, which packages below the stages must not use.
 var prints = regexp.MustCompile(`^fmt\.Print|^os\.Std|^log(/slog)?\.|^println?$`)
 
-// useRule returns what is wrong with the use of an object, path.Name, "" if nothing is.
+// useRule returns the rule that pkg breaks by using an object (path.Name), or "" if it breaks none.
 func useRule(pkg, object string) string {
 	floor, known := floors[pkg]
 	switch {

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/json.txt")
 
-// written lists what the program writes as JSON beside the results of stages, and the type of it.
+// written lists the types that the program writes as JSON, other than the results of stages, and where it writes them.
 var written = [][2]string{
 	{"krrlab/stage/solve.Solution", "krrlab fit --json"},
 	{"krrlab/stage/verify.Verification", "krrlab verify --json"},
@@ -36,21 +36,21 @@ var written = [][2]string{
 	{"krrlab/ranks/remote.report", "a stage on ranks: a line of its log"},
 }
 
-// foreignKeys begin types whose keys others have chosen, or within one page of HTML.
+// foreignKeys lists prefixes of types whose keys are not ours to choose, or that appear only within one HTML page.
 var foreignKeys = []string{"krrlab/notebook/", "plots.", "plots/draw."}
 
-// standIns have their own MarshalJSON: what it writes.
+// standIns lists types that have their own MarshalJSON method, with the form that it writes.
 var standIns = map[string]string{"krrlab/stage.Number": "number or null",
 	"krrlab/krylov/estimate.Interval": "krrlab/krylov/estimate.intervalJSON"}
 
-// schema collects the keys of struct types.
+// schema collects the JSON keys of struct types.
 type schema struct {
 	structs map[string]*types.Struct
-	text    map[string]bool // types written as text
+	text    map[string]bool // types that are written as a string
 	keys    map[string][]string
 }
 
-// json returns how a type is written, and adds the structs that it has.
+// json returns how a type is written as JSON, and adds the structs that it contains.
 func (s *schema) json(t types.Type) string {
 	if n, ok := types.Unalias(t).(*types.Named); ok {
 		full := name(n.Obj())
@@ -87,7 +87,7 @@ func (s *schema) json(t types.Type) string {
 	return "string"
 }
 
-// add collects the keys of a struct and of those that it has.
+// add collects the keys of a struct and of the structs that it contains.
 func (s *schema) add(full string) {
 	st := s.structs[full]
 	if st == nil || s.keys[full] != nil {
@@ -113,13 +113,15 @@ func (s *schema) add(full string) {
 	}
 }
 
-// shadows fails the test where a struct has a key of one that it embeds, whose value JSON then leaves out.
+// shadows fails the test if a struct has the same key as a struct that it embeds, because JSON then omits the value of
+// the embedded one.
 func (s *schema) shadows(t *testing.T) {
 	t.Helper()
-	own := func(n string) (keys, embedded []string) {
+	// ownKeys returns the keys of a struct itself, and the names of the structs that it embeds.
+	ownKeys := func(n string) (keys, embedded []string) {
 		for _, k := range s.keys[n] {
-			if of, ok := strings.CutPrefix(k, "and those of "); ok {
-				embedded = append(embedded, of)
+			if embeddedName, ok := strings.CutPrefix(k, "and those of "); ok {
+				embedded = append(embedded, embeddedName)
 			} else {
 				keys = append(keys, strings.TrimSuffix(strings.Fields(k)[0], "?"))
 			}
@@ -127,9 +129,9 @@ func (s *schema) shadows(t *testing.T) {
 		return keys, embedded
 	}
 	for n := range s.keys {
-		keys, embedded := own(n)
+		keys, embedded := ownKeys(n)
 		for _, e := range embedded {
-			for _, k := range first(own(e)) {
+			for _, k := range first(ownKeys(e)) {
 				if slices.Contains(keys, k) {
 					t.Errorf("%s has the key %q of %s, which it embeds: JSON has the former alone", n, k, e)
 				}
@@ -138,10 +140,11 @@ func (s *schema) shadows(t *testing.T) {
 	}
 }
 
+// first returns the first of two lists.
 func first(a, _ []string) []string { return a }
 
-// TestJSONKeys: the keys of all JSON that the program writes are those of testdata/json.txt. A key that
-// goes has its successor in CHANGELOG.md; -update writes the file.
+// TestJSONKeys checks that the keys of all JSON that the program writes are those of testdata/json.txt, so that a
+// change is noticed. If a key is removed, CHANGELOG.md must name its successor; the flag -update writes the file.
 func TestJSONKeys(t *testing.T) {
 	s := &schema{structs: map[string]*types.Struct{}, text: map[string]bool{}, keys: map[string][]string{}}
 	for _, u := range checked(t) {

@@ -13,15 +13,16 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestModule checks what the packages of this module import and use, without their tests.
+// TestModule checks the imports and uses of all packages of this module, without their tests, by importRule and
+// useRule.
 func TestModule(t *testing.T) {
 	for _, u := range checked(t) {
 		if u.test {
 			continue
 		}
 		for _, f := range u.files {
-			report := func(n ast.Node, what string) {
-				testkit.Equal(t, what, "", fset.Position(n.Pos()))
+			report := func(n ast.Node, problem string) {
+				testkit.Equal(t, problem, "", fset.Position(n.Pos()))
 			}
 			for _, imp := range f.Imports {
 				path, _ := strconv.Unquote(imp.Path.Value)
@@ -41,7 +42,7 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// TestFloors checks the lists themselves.
+// TestFloors checks the list of allowed imports: each is within one floor, and no two packages may import each other.
 func TestFloors(t *testing.T) {
 	for pair := range allowed {
 		testkit.Equal(t, floors[pair[0]], floors[pair[1]], pair[0], pair[1])
@@ -49,7 +50,7 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// TestRules breaks each rule.
+// TestRules checks importRule and useRule on imports and uses that break each rule, and on some that are allowed.
 func TestRules(t *testing.T) {
 	for _, c := range []struct{ pkg, imp, want string }{
 		{"krrlab/kernel/gram", module + "/krrlab/kernel", ""},
@@ -86,7 +87,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestDocs: packages, and exported types, functions and methods, have comments.
+// TestDocs checks that packages and their exported types, functions and methods have comments.
 func TestDocs(t *testing.T) {
 	for _, u := range checked(t) {
 		if u.test || u.pkg.Name() == "main" {
@@ -112,19 +113,21 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestFormat: gofmt changes nothing, and no text has a word of unfinished work; the words are split here.
+// TestFormat checks that gofmt changes no file, and that no text contains one of the usual marks of unfinished work.
+// The marks are split in this file so that it does not contain them.
 func TestFormat(t *testing.T) {
 	goroot := testkit.Must(exec.Command("go", "env", "GOROOT").Output())
 	words := `\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`
-	for what, line := range map[string][]string{
+	for problem, line := range map[string][]string{
 		"run gofmt -w on": {filepath.Join(strings.TrimSpace(string(goroot)), "bin", "gofmt"), "-l", "."},
 		"finish what is begun": {"git", "grep", "-nE", words, "--", "*.go", "*.md", "*.py", "*.sh", "*.s", "*.c", "*.h",
 			"Makefile"},
 	} {
 		cmd := exec.Command(line[0], line[1:]...)
 		cmd.Dir = root
-		if out, _ := cmd.Output(); len(out) > 0 { // git grep ends with 1 where there is none
-			t.Errorf("%s: %s", what, out)
+		// The exit status does not matter: git grep exits with 1 if there is no match.
+		if out, _ := cmd.Output(); len(out) > 0 {
+			t.Errorf("%s: %s", problem, out)
 		}
 	}
 }

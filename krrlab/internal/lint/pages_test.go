@@ -19,7 +19,7 @@ var (
 	link   = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 )
 
-// pages returns the Markdown files of the project.
+// pages returns the paths of the Markdown files of the project.
 func pages(t *testing.T) []string {
 	var names []string
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -38,13 +38,14 @@ func pages(t *testing.T) []string {
 	return names
 }
 
+// read returns the text of a file, or ends the test.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	b := testkit.Must(os.ReadFile(name))
 	return string(b)
 }
 
-// anchors returns the names that the headings of a page have on GitHub.
+// anchors returns the anchors that GitHub makes for the headings of a page.
 func anchors(text string) map[string]bool {
 	out := map[string]bool{}
 	for _, line := range strings.Split(fenced.ReplaceAllString(text, ""), "\n") {
@@ -63,7 +64,7 @@ func anchors(text string) map[string]bool {
 	return out
 }
 
-// TestLinks: a link of a page leads to a file, and to a heading of it, that is there.
+// TestLinks checks that each link of a page to a file of the project, and to a heading in it, has a target.
 func TestLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		text := fenced.ReplaceAllString(read(t, page), "")
@@ -85,8 +86,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestPrograms: the program of docs/go.md prints what stands below it, and the README's lines of Go are
-// a program with the imports that they name.
+// TestPrograms checks the programs in the documentation. The program of docs/go.md must print the output that the page
+// shows, and the Go code of the README must run as a program once the imports that it uses are added.
 func TestPrograms(t *testing.T) {
 	var program, output string
 	for _, m := range fenced.FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "go.md")), -1) {
@@ -114,7 +115,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// run runs a program of one file within this module, and returns what it prints.
+// run builds and runs a program of one file within this module and returns its output.
 func run(t *testing.T, program string) string {
 	t.Helper()
 	file, dir := filepath.Join(t.TempDir(), "main.go"), t.TempDir()
@@ -134,7 +135,8 @@ func run(t *testing.T, program string) string {
 	return string(out)
 }
 
-// TestActions reads the hosted CI: every action is pinned by a commit, as a tag can be moved to other code.
+// TestActions checks that the workflows of the hosted CI pin each action to a commit, because a tag can be moved to
+// other code.
 func TestActions(t *testing.T) {
 	names := testkit.Must(filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yml")))
 	uses := regexp.MustCompile(`uses: (\S+)`)

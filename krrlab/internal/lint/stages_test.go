@@ -19,7 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// usesStage lists the packages that need what a stage computes, beside krrlab, where it is registered, with the reason.
+// usesStage lists the packages, other than krrlab/stages.go, that may use the package of a stage, with the reason.
 var usesStage = map[[2]string]string{
 	{"krrlab", "krrlab/stage/compare"}:              "preconditioners race as they are compared",
 	{"krrlab", "krrlab/stage/plan"}:                 "Solve does what is planned",
@@ -32,7 +32,7 @@ var usesStage = map[[2]string]string{
 	{"theory", "krrlab/stage/lambdap"}:              "the bound of κ by η",
 }
 
-// stageFolders returns the paths of the packages that define a stage, in the module, and the units of others.
+// stageFolders returns the paths of the packages that define a stage, and the units of all other packages.
 func stageFolders(t *testing.T) (stages []string, others []*unit) {
 	for _, u := range checked(t) {
 		if v := u.pkg.Scope().Lookup("Stage"); v != nil && !u.test && name(v) == u.path+".Stage" {
@@ -46,8 +46,8 @@ func stageFolders(t *testing.T) (stages []string, others []*unit) {
 	return stages, others
 }
 
-// TestStageFolders: the options of a stage, its numbers, its result, with all that is shown of it, and the texts of its
-// command stand in its folder; others know of it by its definition.
+// TestStageFolders checks that the options, computation, result and texts of a stage are used only in its own package:
+// other packages know a stage only by its definition, which krrlab/stages.go registers.
 func TestStageFolders(t *testing.T) {
 	stages, others := stageFolders(t)
 	if len(stages) < 6 {
@@ -61,19 +61,19 @@ func TestStageFolders(t *testing.T) {
 			if o.Pkg() == nil {
 				continue
 			}
-			path, at := strings.TrimPrefix(o.Pkg().Path(), module+"/"), fset.Position(id.Pos())
+			path, position := strings.TrimPrefix(o.Pkg().Path(), module+"/"), fset.Position(id.Pos())
 			switch {
 			case !slices.Contains(stages, path) || usesStage[[2]string{u.path, path}] != "":
-			case u.path != "krrlab" || filepath.Base(at.Filename) != "stages.go":
+			case u.path != "krrlab" || filepath.Base(position.Filename) != "stages.go":
 				t.Errorf("%s: %s of the stage %s: move what uses it into the stage; krrlab/stages.go registers stages",
-					at, id.Name, path)
+					position, id.Name, path)
 			}
 		}
 	}
 }
 
-// TestFewImports: krrlab joins the packages below it to a laboratory, and imports at most 20 of them beside the stages
-// and those that solve and verify; what needs more belongs into one of them.
+// TestFewImports checks that package krrlab, which connects the packages below it, imports at most 20 of them, not
+// counting the stages and the packages that solve and verify.
 func TestFewImports(t *testing.T) {
 	stages, others := stageFolders(t)
 	for _, u := range others {
@@ -93,8 +93,9 @@ func TestFewImports(t *testing.T) {
 	}
 }
 
-// TestForeignPackages: a Go program that imports krrlab compiles at most 60 packages that are neither ours nor of the
-// standard library. What needs more is a package that a program imports, such as datasets/parquet and plots/draw.
+// TestForeignPackages checks that a Go program that imports krrlab compiles at most 60 packages outside this module and
+// the standard library. Features with more dependencies are in packages that a program imports separately, such as
+// datasets/parquet and plots/draw.
 func TestForeignPackages(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+"/krrlab").Output()
 	testkit.OK(t, err)
@@ -104,8 +105,9 @@ func TestForeignPackages(t *testing.T) {
 	}
 }
 
-// TestStageRemoved: without the folder of a stage, and its declarations in krrlab/stages.go, everything else builds,
-// but what usesStage says needs it. The laboratory itself needs plan, and compare for races.
+// TestStageRemoved checks that the module builds without the folder of a stage and its declarations in
+// krrlab/stages.go, except the packages that usesStage lists. The stages plan and compare are not removed, because the
+// laboratory itself needs them.
 func TestStageRemoved(t *testing.T) {
 	stages, _ := stageFolders(t)
 	for _, stage := range stages {
@@ -120,18 +122,19 @@ func TestStageRemoved(t *testing.T) {
 	}
 }
 
-// TestKindRemoved: without the file of a kernel or of a preconditioner everything builds that does not name its type:
-// the laboratory itself does not know single kinds.
+// TestKindRemoved checks that the packages that do not name the type of a kernel or preconditioner build without the
+// file that defines it: the laboratory itself must not know single kinds.
 func TestKindRemoved(t *testing.T) {
 	if suite.Scale(0, 1, 1) == 0 {
 		t.Skip("it builds the laboratory anew: KRRLAB_LONG=suite")
 	}
-	for kind, naming := range map[string][]string{ // and those that name it: published problems, theorems, the notebook
+	// The values are the packages that name the type: published problems, theorems, the notebook.
+	for kind, naming := range map[string][]string{
 		"krrlab/kernel/laplacian.go":       {bindings, "experiments/testbed", "theory"},
 		"krrlab/precond/recipe/vecchia.go": {bindings},
 	} {
 		files := map[string][]byte{filepath.Join(root, kind): nil}
-		if kind == "krrlab/precond/recipe/vecchia.go" { // but for the short name that the root package has for each
+		if kind == "krrlab/precond/recipe/vecchia.go" { // the alias in the root package is removed too
 			aliases := filepath.Join(root, "krrlab", "precond.go")
 			text := testkit.Must(os.ReadFile(aliases))
 			files[aliases] = bytes.Replace(text, []byte("\tVecchia        = recipe.Vecchia\n"), nil, 1)
@@ -141,17 +144,17 @@ func TestKindRemoved(t *testing.T) {
 	}
 }
 
-// buildWithout builds all packages with other contents of some files; nil is for a file that is gone. It does not build
-// programs, the package removed, and packages that need one for which skip returns true.
+// buildWithout builds all packages with other contents of some files; nil stands for a deleted file. It leaves out
+// programs, the removed package, and packages that depend on a package for which skip returns true.
 func buildWithout(t *testing.T, files map[string][]byte, removed string, skip func(path string) bool) {
 	replace, dir := map[string]string{}, t.TempDir()
 	for file, content := range files {
-		to := ""
+		replacement := ""
 		if content != nil {
-			to = filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(file, root), "/", "_"))
-			testkit.OK(t, os.WriteFile(to, content, 0o600))
+			replacement = filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(file, root), "/", "_"))
+			testkit.OK(t, os.WriteFile(replacement, content, 0o600))
 		}
-		replace[testkit.Must(filepath.Abs(file))] = to
+		replace[testkit.Must(filepath.Abs(file))] = replacement
 	}
 	overlay := filepath.Join(dir, "overlay.json")
 	testkit.OK(t, os.WriteFile(overlay, testkit.Must(json.Marshal(map[string]any{"Replace": replace})), 0o600))
@@ -174,7 +177,7 @@ func buildWithout(t *testing.T, files map[string][]byte, removed string, skip fu
 	}
 }
 
-// withoutStage returns what files become without a stage: nil for gone.
+// withoutStage returns the contents of the files that change if a stage is removed; nil stands for a deleted file.
 func withoutStage(t *testing.T, stage string) map[string][]byte {
 	files := map[string][]byte{}
 	for _, file := range testkit.Must(filepath.Glob(filepath.Join(root, stage, "*.go"))) {
@@ -183,34 +186,35 @@ func withoutStage(t *testing.T, stage string) map[string][]byte {
 	file := filepath.Join(root, "krrlab", "stages.go")
 	set := token.NewFileSet()
 	f := testkit.Must(parser.ParseFile(set, file, nil, 0))
-	lost := map[string]bool{filepath.Base(stage): true} // names that are gone with it
-	of := func(n ast.Node) (is bool) {
+	// Names that refer to the stage, directly or through a removed type.
+	removed := map[string]bool{filepath.Base(stage): true}
+	refersToStage := func(n ast.Node) (found bool) {
 		ast.Inspect(n, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && lost[id.Name] {
-				is = true
+			if id, ok := n.(*ast.Ident); ok && removed[id.Name] {
+				found = true
 			}
-			return !is
+			return !found
 		})
-		return is
+		return found
 	}
 	f.Decls = slices.DeleteFunc(f.Decls, func(d ast.Decl) bool {
 		g, ok := d.(*ast.GenDecl)
 		if !ok {
-			return of(d)
+			return refersToStage(d)
 		}
 		g.Specs = slices.DeleteFunc(g.Specs, func(s ast.Spec) bool {
 			switch s := s.(type) {
 			case *ast.ImportSpec:
 				return s.Path.Value == `"`+module+"/"+stage+`"`
 			case *ast.TypeSpec:
-				lost[s.Name.Name] = lost[s.Name.Name] || of(s.Type)
-				return lost[s.Name.Name]
+				removed[s.Name.Name] = removed[s.Name.Name] || refersToStage(s.Type)
+				return removed[s.Name.Name]
 			case *ast.ValueSpec:
 				if list, ok := s.Values[0].(*ast.CompositeLit); ok {
-					list.Elts = slices.DeleteFunc(list.Elts, func(e ast.Expr) bool { return of(e) })
+					list.Elts = slices.DeleteFunc(list.Elts, func(e ast.Expr) bool { return refersToStage(e) })
 					return false
 				}
-				return of(s.Values[0])
+				return refersToStage(s.Values[0])
 			}
 			return false
 		})

@@ -13,7 +13,7 @@ import (
 // subject is "package: what it does", or several packages, in lower case and without a full stop.
 var subject = regexp.MustCompile(`^[a-z][\w./ ,-]*: [^\s].*[^.]$`)
 
-// wrong returns what is wrong with the subject of a commit, "" if nothing is.
+// wrong returns the rule that the subject of a commit breaks, or "" if it breaks none.
 func wrong(s string) string {
 	switch n := utf8.RuneCountInString(s); {
 	case n > 72:
@@ -24,7 +24,7 @@ func wrong(s string) string {
 	return ""
 }
 
-// TestSubjects reads the last commits, as many as are here: the rule is of November 2026.
+// TestSubjects checks the subjects of at most 50 recent commits; the rule exists since November 2026.
 func TestSubjects(t *testing.T) {
 	log := exec.Command("git", "log", "-50", "--since=2026-11-22T08:00:00Z", "--no-merges", "--format=%h %s")
 	log.Dir = root
@@ -38,8 +38,9 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
+// TestSubjectsCanFail checks wrong on good and bad subjects.
 func TestSubjectsCanFail(t *testing.T) {
-	for s, ok := range map[string]bool{
+	for s, valid := range map[string]bool{
 		"gram: fix the diagonal of the last tile": true,
 		"pcg, comm: tests hold on arm64":          true,
 		"krrlab/cli: one flag less":               true,
@@ -49,7 +50,7 @@ func TestSubjectsCanFail(t *testing.T) {
 		"gram: " + strings.Repeat("κ", 67):        false,
 		"gram: " + strings.Repeat("κ", 66):        true,
 	} {
-		if got := wrong(s); (got == "") != ok {
+		if got := wrong(s); (got == "") != valid {
 			t.Errorf("%q: %q", s, got)
 		}
 	}

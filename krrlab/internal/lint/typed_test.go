@@ -18,10 +18,10 @@ import (
 	"testing"
 )
 
-// unit is the Go files of one folder that are compiled together, with their types.
+// unit holds the Go files of one folder that are compiled together, with their types.
 type unit struct {
-	path  string // in the module
-	test  bool   // the files are those of a test, checked together with the package's or in a separate package
+	path  string // path of the package relative to the module
+	test  bool   // the files are tests, type-checked with their package or as a package of their own
 	files []*ast.File
 	pkg   *types.Package
 	info  types.Info
@@ -29,8 +29,8 @@ type unit struct {
 
 var fset = token.NewFileSet()
 
-// units type-checks the module once for all tests: each package, and then its tests, of which what does
-// not resolve (the exports of export_test.go, packages that only tests import) is left out.
+// units type-checks the module once for all tests: each package, and then its tests. Names in tests that cannot be
+// resolved (the exports of export_test.go, and packages that only tests import) are ignored.
 var units = sync.OnceValues(func() ([]*unit, error) {
 	list := exec.Command("go", "list", "-export", "-deps",
 		"-json=ImportPath,Dir,Export,GoFiles,TestGoFiles,XTestGoFiles,DepOnly", "./...", "testing")
@@ -96,6 +96,7 @@ var units = sync.OnceValues(func() ([]*unit, error) {
 
 const module = "github.com/krrlab/lab"
 
+// checked returns the type-checked units of the module, or ends the test.
 func checked(t *testing.T) []*unit {
 	t.Helper()
 	us, err := units()
@@ -105,7 +106,8 @@ func checked(t *testing.T) []*unit {
 	return us
 }
 
-// name returns how an object is known in the module: folder.Name or folder.Type.Method.
+// name returns the name by which an object is known in the module, folder.Name or folder.Type.Method, or "" for other
+// objects.
 func name(o types.Object) string {
 	if o.Pkg() == nil {
 		return ""

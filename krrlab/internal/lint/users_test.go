@@ -13,7 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// kept lists exported names, or all of a folder or a type (.*), that nothing here uses, with the reason.
+// kept lists exported names that no other package uses, with the reason why they are exported. An entry FOLDER.* or
+// TYPE.* stands for all exported names of a folder or type.
 var kept = map[string]string{
 	"krrlab/notebook/display.*":   "gophernotes' names, called in cells",
 	"experiments/baseline.Loss.*": "the formulas of the manual",
@@ -45,55 +46,57 @@ var kept = map[string]string{
 	"theory.PredictionBound":                    "a formula of the manual",
 }
 
-// customaryCalls are the methods that packages of the standard library call without an interface of ours.
+// customaryCalls are the methods that packages of the standard library call through interfaces of their own.
 var customaryCalls = []string{"Error", "String", "Unwrap", "Is", "As", "MarshalText", "UnmarshalText", "MarshalJSON",
 	"UnmarshalJSON"}
 
-// TestUsers: an exported name has a user in another package (its tests too), a notebook or a page. A type
-// has one too if an exported declaration is made of it, a constant if one of its block or its type has, a
-// method if an interface has it. Errors are there for errors.As and errors.Is.
+// TestUsers checks that every exported name has a user: another package, a test of another package, a notebook or a
+// documentation page. A type also has a user if an exported declaration contains it, a constant if another constant of
+// its block or its type has one, and a method if some interface has a method of its name. Errors are exempt, since
+// users find them with errors.As and errors.Is.
 func TestUsers(t *testing.T) {
-	us := checked(t)
-	used, calls := usedNames(us)
-	for w := range selected(t) {
-		used[w] = true
+	allUnits := checked(t)
+	used, calls := usedNames(allUnits)
+	for selection := range selected(t) {
+		used[selection] = true
 	}
 	for _, n := range customaryCalls {
 		calls[n] = true
 	}
-	idle := map[string]bool{}
-	for _, u := range us {
+	unused := map[string]bool{}
+	for _, u := range allUnits {
 		if u.test || u.path == bindings || u.pkg.Name() == "main" {
 			continue
 		}
 		madeOf(u.pkg, used)
 		blocks := constBlocks(u, used)
-		for o := range exported(u.pkg) {
-			n := name(o)
-			_, method := o.(*types.Func)
-			method = method && o.Parent() == nil
-			isError := types.NewMethodSet(types.NewPointer(o.Type())).Lookup(nil, "Error") != nil
+		for object := range exported(u.pkg) {
+			n := name(object)
+			_, method := object.(*types.Func)
+			method = method && object.Parent() == nil
+			isError := types.NewMethodSet(types.NewPointer(object.Type())).Lookup(nil, "Error") != nil
 			switch {
-			case used[n] || used["."+o.Name()] || blocks[n] || isError || strings.HasPrefix(o.Name(), "Err") ||
-				method && calls[o.Name()]:
+			case used[n] || used["."+object.Name()] || blocks[n] || isError || strings.HasPrefix(object.Name(), "Err") ||
+				method && calls[object.Name()]:
 			case kept[n] != "" || kept[n[:strings.LastIndex(n, ".")]+".*"] != "" || kept[u.path+".*"] != "":
-				idle[n], idle[n[:strings.LastIndex(n, ".")]+".*"], idle[u.path+".*"] = true, true, true
+				unused[n], unused[n[:strings.LastIndex(n, ".")]+".*"], unused[u.path+".*"] = true, true, true
 			default:
 				t.Errorf("%s: nothing uses %s but its own package: remove it, unexport it, or give it a user",
-					fset.Position(o.Pos()), n)
+					fset.Position(object.Pos()), n)
 			}
 		}
 	}
 	for n := range kept {
-		if !idle[n] {
+		if !unused[n] {
 			t.Errorf("%s is gone or has a user: strike it out of kept", n)
 		}
 	}
 }
 
+// bindings is the generated package that exports names to the notebook; its uses do not count.
 const bindings = "krrlab/notebook/bindings"
 
-// usedNames returns what packages use of others, and the methods that interfaces have.
+// usedNames returns the names that packages use of other packages, and the names of the methods of all interfaces.
 func usedNames(us []*unit) (used, calls map[string]bool) {
 	used, calls = map[string]bool{}, map[string]bool{}
 	for _, u := range us {
@@ -119,7 +122,7 @@ func usedNames(us []*unit) (used, calls map[string]bool) {
 	return used, calls
 }
 
-// exported yields the exported objects of a package, and the methods of its exported types.
+// exported yields the exported objects of a package and the exported methods of its exported types.
 func exported(pkg *types.Package) iter.Seq[types.Object] {
 	return func(yield func(types.Object) bool) {
 		for _, n := range pkg.Scope().Names() {
@@ -142,7 +145,8 @@ func exported(pkg *types.Package) iter.Seq[types.Object] {
 	}
 }
 
-// constBlocks returns the constants of blocks with one that is used, and those of types of the package.
+// constBlocks returns, for each constant of a package, whether its block has a constant that is used or whose type,
+// declared in the package, is used.
 func constBlocks(u *unit, used map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	for _, f := range u.files {
@@ -170,7 +174,7 @@ func constBlocks(u *unit, used map[string]bool) map[string]bool {
 	return out
 }
 
-// madeOf adds the types that the exported declarations of a package are made of.
+// madeOf adds the named types that the exported declarations of a package contain.
 func madeOf(pkg *types.Package, out map[string]bool) {
 	for o := range exported(pkg) {
 		if typ, ok := o.(*types.TypeName); ok && !typ.IsAlias() {
@@ -181,7 +185,7 @@ func madeOf(pkg *types.Package, out map[string]bool) {
 	}
 }
 
-// parts adds the named types that a type is made of.
+// parts adds the named types that a type contains.
 func parts(t types.Type, out map[string]bool) {
 	switch t := t.(type) {
 	case *types.Named:
@@ -218,7 +222,7 @@ func parts(t types.Type, out map[string]bool) {
 
 var selector = regexp.MustCompile(`\.[A-Z]\w*`)
 
-// selected returns the names that notebooks and pages select of something, each behind a dot.
+// selected returns the names that follow a dot in notebooks and pages, each with its dot, such as ".Solve".
 func selected(t *testing.T) map[string]bool {
 	out := map[string]bool{}
 	books := testkit.Must(filepath.Glob(filepath.Join(root, "notebooks", "*.ipynb")))
@@ -232,7 +236,7 @@ func selected(t *testing.T) map[string]bool {
 	return out
 }
 
-// TestExamples: a package that others may import shows by an Example what it is for.
+// TestExamples checks that each package that other modules may import has an Example.
 func TestExamples(t *testing.T) {
 	missing := map[string]bool{}
 	for _, u := range checked(t) {

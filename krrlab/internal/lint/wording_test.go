@@ -18,7 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// vague are words that name nothing when they are the whole name of a function, a type, a field or a variable.
+// vague lists words that say nothing when they are the whole name of a function, type, field or variable.
 var vague = strings.Fields(`left own near kept held told lost came begun made most least of by at laid wider finer
 	beside instead said seen given taken gone done here there then whole part more less rest none some other others
 	both each same such enough few many again once until since from to with without as so yet still ever never always
@@ -69,20 +69,20 @@ func TestWording(t *testing.T) {
 		}
 		testkit.OK(t, os.WriteFile(file, []byte(text.String()), 0o644))
 	}
-	most := map[string]int{}
+	allowedCounts := map[string]int{}
 	for line := range strings.Lines(string(testkit.Must(os.ReadFile(file)))) {
 		folder, count, _ := strings.Cut(strings.TrimSpace(line), " ")
-		most[folder] = testkit.Must(strconv.Atoi(count))
+		allowedCounts[folder] = testkit.Must(strconv.Atoi(count))
 	}
 	for folder, count := range counts {
-		if count > most[folder] {
+		if count > allowedCounts[folder] {
 			t.Errorf("%s has %d vague names and inverted or worn sentences, %d before: use standard names and plain "+
-				"sentences\n%s", folder, count, most[folder], strings.Join(places[folder], "\n"))
+				"sentences\n%s", folder, count, allowedCounts[folder], strings.Join(places[folder], "\n"))
 		}
 	}
 }
 
-// vagueWording returns the places of the vague names that a file declares and of the inverted or worn sentences of its
+// vagueWording returns the places of vague names that a file declares, and of inverted or worn sentences in its
 // comments.
 func vagueWording(t *testing.T, path string) (places []string) {
 	set := token.NewFileSet()

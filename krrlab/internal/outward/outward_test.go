@@ -15,40 +15,46 @@ func Example() {
 	// Output: κ in [1.351e+05, 1.501e+05]
 }
 
-// TestOutward: what is printed bounds the number, and is less than one unit of the last digit from it.
+// TestOutward checks, for special and random numbers and 1 to 6 digits, that Down and Up print a lower and an upper
+// bound of the number, and that the two bounds differ by at most one unit of the last digit. UpE must print the same
+// number as Up.
 func TestOutward(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
+	rnd := rand.New(rand.NewPCG(1, 1))
 	values := []float64{0, 1, -1, 1500, 9.9996, 9.9994, 99999.6, -9.9996, 0.1, 1e-300, math.MaxFloat64 / 2, math.Inf(1),
 		math.Inf(-1)}
 	for range 10000 {
-		values = append(values, r.NormFloat64()*math.Pow(10, float64(r.IntN(40)-20)))
+		values = append(values, rnd.NormFloat64()*math.Pow(10, float64(rnd.IntN(40)-20)))
 	}
-	for _, power := range []float64{1e-25, 1e23, 1e46} { // the logarithm of the next numbers is rounded to an integer
+	// The computed logarithm of numbers next to these powers is an integer.
+	for _, power := range []float64{1e-25, 1e23, 1e46} {
 		for v, k := math.Nextafter(power, 0), 0; k < 8; v, k = math.Nextafter(v, math.Inf(1)), k+1 {
 			values = append(values, v, -v)
 		}
 	}
 	for _, v := range values {
 		for digits := 1; digits <= 6; digits++ {
-			lo, e1 := strconv.ParseFloat(Down(v, digits), 64)
-			hi, e2 := strconv.ParseFloat(Up(v, digits), 64)
-			unit := math.Abs(v) * (math.Pow(10, 1-float64(digits))*(1+1e-12) + 0x1p-51) // lo and hi are rounded
+			lo, loErr := strconv.ParseFloat(Down(v, digits), 64)
+			hi, hiErr := strconv.ParseFloat(Up(v, digits), 64)
+			// Lo and hi are rounded to float64 themselves.
+			unit := math.Abs(v) * (math.Pow(10, 1-float64(digits))*(1+1e-12) + 0x1p-51)
 			if up, err := strconv.ParseFloat(UpE(v, digits), 64); err != nil || up != hi {
 				t.Fatalf("%v in %d digits: %s, %s", v, digits, UpE(v, digits), Up(v, digits))
 			}
-			if e1 != nil || e2 != nil || lo > v || hi < v || hi-lo > unit {
+			if loErr != nil || hiErr != nil || lo > v || hi < v || hi-lo > unit {
 				t.Errorf("%v in %d digits: [%s, %s]", v, digits, Down(v, digits), Up(v, digits))
 			}
 		}
 	}
 }
 
-// TestLargest: numbers that round to more than the largest float64 are bounded, too.
+// TestLargest checks bounds of numbers that would round to more than the largest float64 number.
 func TestLargest(t *testing.T) {
 	testkit.Equal(t, Down(1.797e308, 2)+" "+Down(math.MaxFloat64, 1)+" "+Up(-1.797e308, 2), "1.7e+308 1e+308 -1.7e+308")
 	testkit.Equal(t, Up(1.797e308, 2)+" "+Down(-1.797e308, 2), "1.8e+308 -1.8e+308")
 }
 
+// TestPlain checks numbers, spans and lists that are printed with separators of thousands. Very small and very large
+// numbers have exponents, and a list that contains such separators is itself separated by semicolons.
 func TestPlain(t *testing.T) {
 	for v, want := range map[float64]string{
 		63312.4: "63,310", 0.10061: "0.1006", 1234: "1234", 12345.6: "12,350", 0: "0", -98765.4: "-98,770",
@@ -61,7 +67,7 @@ func TestPlain(t *testing.T) {
 	testkit.Equal(t, PlainList([]float64{63312, 0.5}, 4)+" "+PlainList([]float64{6, 0.5}, 4), "63,310; 0.5 6, 0.5")
 }
 
-// TestPercent: no share of 100 % or more has an exponent.
+// TestPercent checks that no percentage has an exponent, not even one of 100 % or more.
 func TestPercent(t *testing.T) {
 	for share, want := range map[float64]string{1: "100 %", 0.99709: "100 %", 12.34: "1200 %", 0.0354: "3.5 %", 0: "0 %"} {
 		testkit.Equal(t, Percent(share, 2), want, share)
