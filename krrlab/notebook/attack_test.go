@@ -22,9 +22,10 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 )
 
+// attackedKernel is the environment variable with the connection file for TestKernelProcess.
 const attackedKernel = "KRRLAB_TEST_CONNECTION_FILE"
 
-// TestKernelProcess is the kernel that TestAttack attacks.
+// TestKernelProcess is not a test by itself: it runs the kernel that TestAttack attacks, in a separate process.
 func TestKernelProcess(t *testing.T) {
 	file := os.Getenv(attackedKernel)
 	if file == "" {
@@ -33,7 +34,7 @@ func TestKernelProcess(t *testing.T) {
 	testkit.OK(t, Kernel(context.Background(), file, &Options{Version: "test"}))
 }
 
-// startProcess runs a kernel in a separate process and connects to it.
+// startProcess runs a kernel in a separate process and connects a client to it.
 func startProcess(t *testing.T) (c *client, pid int) {
 	t.Helper()
 	conn, file := newConnection(t)
@@ -55,7 +56,7 @@ func startProcess(t *testing.T) (c *client, pid int) {
 	return c, cmd.Process.Pid
 }
 
-// memory returns the most memory that a process has had, in MB; 0 where that is not known.
+// memory returns the peak memory of a process in MB, or 0 if it is not known.
 func memory(pid int) (mb float64) {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if _, rest, ok := strings.Cut(string(b), "VmHWM:"); ok {
@@ -64,29 +65,29 @@ func memory(pid int) (mb float64) {
 	return mb / 1024
 }
 
-// attacker is one of those that attack the kernel at a time.
+// attacker is one of the clients that attack the kernel at the same time.
 type attacker struct {
 	conn   jupyter.Connection
 	rnd    *rand.Rand
-	held   []net.Conn // open, and not used any more
-	signed [][]byte   // a message that was sent before
+	held   []net.Conn // connections that stay open and are not used any more
+	signed [][]byte   // a correctly signed message that the kernel has already received
 }
 
-const attackers, holds = 8, 60 // held by each
+const attackers, maxHeld = 8, 60 // number of attackers, and of open connections that each of them keeps
 
-// attack is a way to attack: what is sent to a port, and what happens then.
+// attack is a kind of attack: the ports, the bytes that are sent, and what happens to the connection then.
 type attack struct {
 	name  string
 	ports func(jupyter.Connection) []int
 	bytes func(*attacker) []byte
-	then  int
+	then  int // refused, drained or kept
 }
 
-// What becomes of the connection of an attack.
+// These constants say what happens to the connection of an attack.
 const (
-	refused = iota // the kernel closes it
-	drained        // we send no more, and the kernel closes it when it has read all
-	kept           // it stays open for a while
+	refused = iota // the kernel closes the connection
+	drained        // the attacker sends no more, and the kernel closes the connection once it has read everything
+	kept           // the connection stays open for a while
 )
 
 func anyPort(c jupyter.Connection) []int {
@@ -96,7 +97,7 @@ func routers(c jupyter.Connection) []int { return []int{c.ShellPort, c.StdinPort
 func iopub(c jupyter.Connection) []int   { return []int{c.IOPubPort} }
 func heart(c jupyter.Connection) []int   { return []int{c.HBPort} }
 
-// zmtpGreeting, zmtpReady and zmtpFrames are what clients send, written without the code under test.
+// zmtpGreeting, zmtpReady and zmtpMessage are the bytes that clients send, written without the code under test.
 const zmtpGreeting = "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x03\x00NULL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
 	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
@@ -105,8 +106,10 @@ func zmtpReady(typ string) string {
 	return "\x04" + string(rune(len(body))) + body
 }
 
+// hello returns a complete handshake for a type of socket.
 func hello(typ string) []byte { return []byte(zmtpGreeting + zmtpReady(typ)) }
 
+// longFrame returns a frame with any declared length, whatever its content.
 func longFrame(flags byte, declared uint64, content []byte) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{flags | 2}, declared), content...)
 }
@@ -122,15 +125,16 @@ func zmtpMessage(frames [][]byte) (b []byte) {
 	return b
 }
 
-func (a *attacker) garbage(most int) []byte {
-	b := make([]byte, 1+a.rnd.IntN(most))
+// garbage returns between 1 and maxLength random bytes.
+func (a *attacker) garbage(maxLength int) []byte {
+	b := make([]byte, 1+a.rnd.IntN(maxLength))
 	for i := range b {
 		b[i] = byte(a.rnd.Uint32())
 	}
 	return b
 }
 
-// changed returns b with some bytes changed, perhaps cut short.
+// changed returns a copy of b with up to four bytes changed, cut to a random length.
 func (a *attacker) changed(b []byte) []byte {
 	b = bytes.Clone(b)
 	for range 1 + a.rnd.IntN(4) {
@@ -139,7 +143,7 @@ func (a *attacker) changed(b []byte) []byte {
 	return b[:1+a.rnd.IntN(len(b))]
 }
 
-// request returns the frames of a request to run code that counts how often it ran.
+// request returns the frames of a request to run code that counts its own runs, signed with a key.
 func (a *attacker) request(key string) [][]byte {
 	frames, err := jupyter.Encode(nil, "execute_request", "attacker", nil, map[string]any{"code": "hits++"},
 		[]byte(key))
@@ -149,13 +153,14 @@ func (a *attacker) request(key string) [][]byte {
 	return frames
 }
 
-// badFrames are frames that end a connection.
+// badFrames returns a handshake and a frame whose declared length is far larger than its content.
 func badFrames(declared uint64) func(*attacker) []byte {
 	return func(a *attacker) []byte {
 		return append(hello("DEALER"), longFrame(byte(a.rnd.IntN(2)), declared, a.garbage(1000))...)
 	}
 }
 
+// attacks returns all kinds of attacks.
 func attacks() []attack {
 	after := func(typ string, f func(*attacker) []byte) func(*attacker) []byte {
 		return func(a *attacker) []byte { return append(hello(typ), f(a)...) }
@@ -198,19 +203,19 @@ func attacks() []attack {
 	}
 }
 
-// try makes an attack; an error is what went otherwise than expected.
+// try makes an attack. It returns an error if the kernel does not accept or close the connection as expected.
 func (a *attacker) try(x attack) error {
 	ports := x.ports(a.conn)
 	c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", ports[a.rnd.IntN(len(ports))]), 30*time.Second)
 	if err != nil {
 		return err
 	}
-	_ = c.(*net.TCPConn).SetLinger(0) // or the ports are used up soon
+	_ = c.(*net.TCPConn).SetLinger(0) // otherwise closed connections would soon use up the ports
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	if x.then == kept {
 		_ = c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
 	}
-	_, _ = c.Write(x.bytes(a)) // the kernel may have closed it
+	_, _ = c.Write(x.bytes(a)) // an error is allowed: the kernel may have closed the connection
 	switch x.then {
 	case drained:
 		_ = c.(*net.TCPConn).CloseWrite()
@@ -222,7 +227,7 @@ func (a *attacker) try(x attack) error {
 			return err
 		}
 	default:
-		if a.held = append(a.held, c); len(a.held) > holds {
+		if a.held = append(a.held, c); len(a.held) > maxHeld {
 			a.held[0].Close()
 			a.held = a.held[1:]
 		}
@@ -230,7 +235,7 @@ func (a *attacker) try(x attack) error {
 	return nil
 }
 
-// attackAll makes n attacks, of all kinds, from several connections at a time.
+// attackAll makes n attacks, of all kinds, from several attackers at the same time.
 func attackAll(t *testing.T, conn jupyter.Connection, signed [][]byte, n int) {
 	all := attacks()
 	var next atomic.Int64
@@ -251,29 +256,29 @@ func attackAll(t *testing.T, conn jupyter.Connection, signed [][]byte, n int) {
 	wait.Wait()
 }
 
-// aftermath makes sure that the kernel is as it was, for the client of before and for a new one.
+// aftermath checks that the attacks did not change the kernel, neither for its earlier client nor for a new one.
 func aftermath(t *testing.T, c *client, cells int) {
 	if got, _ := c.run("hits"); !strings.HasSuffix(got, "execute_result 1") {
 		t.Errorf("code that was sent once: %q", got)
 	}
 	c.send(c.control, "kernel_info_request", map[string]any{})
 	c.wait(c.answers[c.control], "kernel_info_reply")
-	late := &client{t: t, conn: c.conn}
-	late.connect()
-	if got, _ := late.run("n"); !strings.HasSuffix(got, fmt.Sprint("execute_result ", cells)) {
+	newcomer := &client{t: t, conn: c.conn}
+	newcomer.connect()
+	if got, _ := newcomer.run("n"); !strings.HasSuffix(got, fmt.Sprint("execute_result ", cells)) {
 		t.Errorf("a new client: %q", got)
 	}
-	late.send(late.shell, "execute_request", map[string]any{"code": "Input(\"? \")", "allow_stdin": true})
-	late.wait(late.answers[late.stdin], "input_request")
-	late.send(late.stdin, "input_reply", map[string]any{"value": "me"})
-	if r := fields(late.wait(late.answers[late.shell], "execute_reply")); r["status"] != "ok" {
+	newcomer.send(newcomer.shell, "execute_request", map[string]any{"code": "Input(\"? \")", "allow_stdin": true})
+	newcomer.wait(newcomer.answers[newcomer.stdin], "input_request")
+	newcomer.send(newcomer.stdin, "input_reply", map[string]any{"value": "me"})
+	if r := fields(newcomer.wait(newcomer.answers[newcomer.shell], "execute_reply")); r["status"] != "ok" {
 		t.Errorf("a question: %v", r)
 	}
 }
 
-// TestAttack attacks a running kernel from many connections without its key, while a client works.
-// The client notices nothing, the state is kept, nothing of the attackers has run, and the memory
-// stays small.
+// TestAttack attacks a running kernel from many connections without its key, while a client works. The client must get
+// all its answers, the state of the kernel must be kept, no code of the attackers may run, and the memory must stay
+// below 400 MB.
 func TestAttack(t *testing.T) {
 	n := suite.Scale(1000, 3000, 100000)
 	c, pid := startProcess(t)

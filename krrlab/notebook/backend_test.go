@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestBackend sends a stage from a cell to a launcher that waits, and interrupts the cell: the
-// launcher is told to end, and the next cell runs.
+// TestBackend runs a solve of a cell through a launcher that never ends by itself, and interrupts the cell. The
+// progress of the ranks must be shown, the launcher must be terminated, and the next cell must run.
 func TestBackend(t *testing.T) {
 	dir := t.TempDir()
 	launcher := filepath.Join(dir, "mpirun")
@@ -27,7 +27,7 @@ if err != nil { panic(err) }`, launcher))
 	id := c.send(c.shell, "execute_request", map[string]any{"code": "lab.Solve(ctx)"})
 	await(t, filepath.Join(dir, "begun"))
 	shown := false
-	for limit := time.After(3 * time.Minute); !shown; { // the progress of the ranks
+	for limit := time.After(3 * time.Minute); !shown; { // until the progress that the ranks report is shown
 		select {
 		case m := <-c.published:
 			shown = strings.Contains(string(m.Content), "solve: iteration 7")
@@ -46,7 +46,7 @@ if err != nil { panic(err) }`, launcher))
 	}
 }
 
-// await waits for a file.
+// await waits up to three minutes until a file exists.
 func await(t *testing.T, name string) {
 	t.Helper()
 	for range 9000 {

@@ -28,7 +28,7 @@ type client struct {
 	interrupt                    chan os.Signal
 }
 
-// freePorts returns ports that nobody listens on.
+// freePorts returns n ports on which nothing listens.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var out []int
@@ -40,7 +40,7 @@ func freePorts(t testing.TB, n int) []int {
 	return out
 }
 
-// newConnection writes a connection file.
+// newConnection writes a connection file with free ports, and returns the connection and the path of the file.
 func newConnection(t testing.TB) (jupyter.Connection, string) {
 	p := freePorts(t, 5)
 	c := jupyter.Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256", Key: "a key",
@@ -51,7 +51,7 @@ func newConnection(t testing.TB) (jupyter.Connection, string) {
 	return c, name
 }
 
-// start runs a kernel in this process and connects to it.
+// start runs a kernel in this process and connects a client to it.
 func start(t testing.TB) *client {
 	conn, file := newConnection(t)
 	c := &client{t: t, conn: conn, ended: make(chan error, 1), interrupt: make(chan os.Signal, 1)}
@@ -102,7 +102,7 @@ func (c *client) dial(typ, id string, port int) *zmtp.Conn {
 	}
 }
 
-// follow hands on what a socket receives.
+// follow returns a channel with the messages that a socket receives.
 func (c *client) follow(s *zmtp.Conn) chan *jupyter.Message {
 	out := make(chan *jupyter.Message, 100000)
 	go func() {
@@ -119,7 +119,7 @@ func (c *client) follow(s *zmtp.Conn) chan *jupyter.Message {
 	return out
 }
 
-// wait returns the next message of a type.
+// wait returns the next message of a type, or ends the test after three minutes.
 func (c *client) wait(from chan *jupyter.Message, typ string) *jupyter.Message {
 	c.t.Helper()
 	limit := time.After(3 * time.Minute)
@@ -135,7 +135,7 @@ func (c *client) wait(from chan *jupyter.Message, typ string) *jupyter.Message {
 	}
 }
 
-// send sends a request and returns the id of it.
+// send sends a request and returns its message id.
 func (c *client) send(s *zmtp.Conn, typ string, content any) string {
 	c.t.Helper()
 	frames := testkit.Must(jupyter.Encode(nil, typ, "session", nil, content, []byte(c.conn.Key)))
@@ -145,21 +145,22 @@ func (c *client) send(s *zmtp.Conn, typ string, content any) string {
 	return h.ID
 }
 
-// ask sends a request of the shell channel and returns the content of the answer.
+// ask sends a request on the shell channel and returns the content of its reply.
 func (c *client) ask(typ string, content any) map[string]any {
 	c.t.Helper()
 	c.send(c.shell, typ+"_request", content)
 	return fields(c.wait(c.answers[c.shell], typ+"_reply"))
 }
 
+// fields returns the content of a message.
 func fields(m *jupyter.Message) map[string]any {
 	var out map[string]any
 	_ = json.Unmarshal(m.Content, &out)
 	return out
 }
 
-// run runs a cell and returns what was published of it, in order and on one line, and
-// the reply.
+// run runs a cell. It returns the messages published for the cell, in order and on one line, and the reply; more has
+// additional fields of the request.
 func (c *client) run(code string, more ...map[string]any) (string, map[string]any) {
 	c.t.Helper()
 	content := map[string]any{"code": code, "allow_stdin": true}

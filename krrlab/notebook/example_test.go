@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook"
 )
 
-// Install writes the kernel's specification into a folder of Jupyter's data.
+// This example installs the specification of the kernel in a data folder of Jupyter.
 func ExampleInstall() {
 	data, err := os.MkdirTemp("", "jupyter")
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestExport runs a notebook and reads its page: Markdown with formulas, code and outputs
-// escaped, the figure with one script, and what the cell that fails says.
+// TestExport runs a notebook with a failing cell and checks its HTML page: Markdown with formulas, escaped code and
+// outputs, the figures with one common script, and the error message of the failing cell. The notebook itself must not
+// change.
 func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	file, page := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "a.html")

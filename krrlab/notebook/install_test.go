@@ -9,17 +9,18 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestNamesOfDots refuses names that are folders above that of a kernel, and removes nothing.
+// TestNamesOfDots checks that names of kernels such as "." and "..", which are folders above that of a kernel, are
+// refused and nothing is removed. Other names with dots are allowed.
 func TestNamesOfDots(t *testing.T) {
 	data := t.TempDir()
 	other := filepath.Join(data, "kernels", "other")
 	testkit.OK(t, os.MkdirAll(other, 0o755))
 	for _, name := range []string{"", ".", "..", "..."} {
-		s := Spec{Data: data, Name: name, Program: "krrlab"}
-		if dir, err := Install(s); err == nil {
+		spec := Spec{Data: data, Name: name, Program: "krrlab"}
+		if dir, err := Install(spec); err == nil {
 			t.Errorf("installed %s in %s", name, dir)
 		}
-		if dir, err := Uninstall(s); err == nil {
+		if dir, err := Uninstall(spec); err == nil {
 			t.Errorf("removed %s: %s", name, dir)
 		}
 	}
@@ -27,18 +28,18 @@ func TestNamesOfDots(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range []string{"go-1.x", ".hidden_2"} {
-		s := Spec{Data: data, Name: name, Program: "krrlab"}
-		if _, err := Install(s); err != nil {
+		spec := Spec{Data: data, Name: name, Program: "krrlab"}
+		if _, err := Install(spec); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
-		if _, err := Uninstall(s); err != nil {
+		if _, err := Uninstall(spec); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 }
 
-// TestOtherKernels leaves kernels of other programs alone unless it is told to, and files that are
-// not the kernel's.
+// TestOtherKernels checks that Install and Uninstall refuse to replace kernels of other programs without Force, and
+// that Uninstall removes only the files of the kernel itself.
 func TestOtherKernels(t *testing.T) {
 	s := Spec{Data: t.TempDir(), Name: "python3", Program: "krrlab"}
 	file, logo := filepath.Join(s.dir(), "kernel.json"), filepath.Join(s.dir(), "logo-64x64.png")
@@ -51,13 +52,13 @@ func TestOtherKernels(t *testing.T) {
 		for _, name := range []string{file, logo} {
 			testkit.OK(t, os.WriteFile(name, []byte(other), 0o644))
 		}
-		for what, f := range map[string]func(Spec) (string, error){"install": Install, "uninstall": Uninstall} {
+		for operation, f := range map[string]func(Spec) (string, error){"install": Install, "uninstall": Uninstall} {
 			if _, err := f(s); err == nil || !strings.Contains(err.Error(), file+" is another kernel") ||
 				!strings.Contains(err.Error(), "--force") || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s over %s: %v", what, other, err)
+				t.Errorf("%s over %s: %v", operation, other, err)
 			}
 			if b, err := os.ReadFile(file); err != nil || string(b) != other {
-				t.Errorf("%s: %q, %v, was %s", what, b, err, other)
+				t.Errorf("%s: %q, %v, was %s", operation, b, err, other)
 			}
 		}
 		s.Force = true
@@ -65,7 +66,7 @@ func TestOtherKernels(t *testing.T) {
 			t.Error(err)
 		}
 		s.Force = false
-		if _, err := Install(s); err != nil { // over its own
+		if _, err := Install(s); err != nil { // a kernel of this program may be replaced
 			t.Error(err)
 		}
 		if removed, err := Uninstall(s); err != nil || removed != file {

@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestExecute asks what the kernel is, runs cells and reads every message that comes of them.
+// TestExecute asks the kernel for its properties, runs cells, and checks all messages and replies for them. Silent
+// cells publish nothing and do not count.
 func TestExecute(t *testing.T) {
 	c := start(t)
 	info := c.ask("kernel_info", map[string]any{})
@@ -39,9 +40,9 @@ func TestExecute(t *testing.T) {
 	}
 	got, reply := c.run("y := x + 1\ny", map[string]any{"silent": true,
 		"user_expressions": map[string]string{"a": "y * 2", "b": "nosuch"}})
-	exprs := reply["user_expressions"].(map[string]any)
-	a, b := exprs["a"].(map[string]any), exprs["b"].(map[string]any)
-	if got != "busy" || a["data"].(map[string]any)["text/plain"] != "8" || b["status"] != "error" {
+	expressions := reply["user_expressions"].(map[string]any)
+	valid, invalid := expressions["a"].(map[string]any), expressions["b"].(map[string]any)
+	if got != "busy" || valid["data"].(map[string]any)["text/plain"] != "8" || invalid["status"] != "error" {
 		t.Errorf("silent: %q, %v", got, reply)
 	}
 	if _, reply := c.run("1", map[string]any{"store_history": false}); reply["execution_count"] != float64(7) {
@@ -49,7 +50,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// TestHeartbeat sends bytes and has them back, while a cell runs too.
+// TestHeartbeat checks that the heartbeat socket returns the bytes that it receives while a cell runs.
 func TestHeartbeat(t *testing.T) {
 	c := start(t)
 	c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
@@ -70,7 +71,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// TestInterrupts interrupts twenty times in a row, by message and by signal, as soon as the cell is announced.
+// TestInterrupts interrupts twenty cells in a row, by message and by signal in turn, as soon as each cell is announced.
+// The kernel must run the next cell normally.
 func TestInterrupts(t *testing.T) {
 	c := start(t)
 	for i := range 20 {
@@ -90,8 +92,8 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// TestInputAgain asks a reader whose connection is gone: who comes again with its identity is asked,
-// others are not.
+// TestInputAgain checks a cell that asks for input after the stdin connection of its front end was lost. A new
+// connection with the same identity must get the question, and another client must not.
 func TestInputAgain(t *testing.T) {
 	c := start(t)
 	c.stdin.Close()
@@ -99,19 +101,19 @@ func TestInputAgain(t *testing.T) {
 	c.wait(c.published, "execute_input")
 	other := c.dial("DEALER", "other", c.conn.StdinPort)
 	defer other.Close()
-	asked := c.follow(other)
+	otherMessages := c.follow(other)
 	c.stdin = c.dial("DEALER", fmt.Sprintf("client-%p", c), c.conn.StdinPort)
 	c.wait(c.follow(c.stdin), "input_request")
 	c.send(c.stdin, "input_reply", map[string]any{"value": "me"})
 	if r := fields(c.wait(c.answers[c.shell], "execute_reply")); r["status"] != "ok" {
 		t.Errorf("%v", r)
 	}
-	if len(asked) > 0 {
+	if len(otherMessages) > 0 {
 		t.Error("another was asked")
 	}
 }
 
-// TestMonitor solves a problem that takes a while: one line shows how far it is.
+// TestMonitor checks that the progress of a long solve is shown in one output, which is updated.
 func TestMonitor(t *testing.T) {
 	c := start(t)
 	c.run("import (\"time\"; \"github.com/krrlab/lab/krrlab\"; \"github.com/krrlab/lab/krrlab/stage\")\np := Progress()")

@@ -11,6 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
+// TestMathML checks the MathML of formulas, and that mathML returns nothing for TeX that it does not know or that is
+// not complete.
 func TestMathML(t *testing.T) {
 	for tex, want := range map[string]string{
 		`$\frac12x^10$`:          "<mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mi>x</mi><mn>1</mn></msup><mn>0</mn>",
@@ -30,7 +32,8 @@ func TestMathML(t *testing.T) {
 	}
 }
 
-// TestHostileFormulas: no formula brings its own elements into a page, and none, however long or deep, holds it up.
+// TestHostileFormulas checks that no formula can put elements of its own into a page, and that very long or deeply
+// nested formulas are left as text.
 func TestHostileFormulas(t *testing.T) {
 	for _, tex := range []string{"\\mathbb%s", "\\mathrm%s", "\\operatorname%s", "\\text%s", "{\\rm %s}", "\\hat%s",
 		"\\left%s", "\\frac%s1", "\\sqrt%s", "x_%s", "%s"} {
@@ -53,7 +56,7 @@ func TestHostileFormulas(t *testing.T) {
 	}
 }
 
-// TestMathMLOfNotebooks: all formulas of the notebooks can be drawn.
+// TestMathMLOfNotebooks checks that all formulas in the notebooks of the project can be converted.
 func TestMathMLOfNotebooks(t *testing.T) {
 	files, _ := filepath.Glob("../../notebooks/*.ipynb")
 	all := 0

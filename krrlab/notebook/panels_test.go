@@ -10,12 +10,12 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 )
 
-// exploreCell makes a panel of one slider, whose function tells how often it ran.
+// exploreCell makes a panel with one slider, whose function counts its runs.
 const exploreCell = `type T struct { N int ` + "`flag:\"n\" default:\"10\" check:\"[1,1000]\"`" + ` }
 runs := 0
 Explore(func(o T) string { runs++; return fmt.Sprint("n is ", o.N) })`
 
-// states asks for the states of all models, as a front end does that connects, and returns them by their comm.
+// states requests the states of all widget models, as a front end does when it connects, and returns them by comm id.
 func (c *client) states() map[string]map[string]any {
 	c.send(c.shell, "comm_open", map[string]any{"comm_id": "control", "target_name": "jupyter.widget.control"})
 	c.tell("control", map[string]any{"method": "request_states"})
@@ -27,7 +27,7 @@ func (c *client) states() map[string]map[string]any {
 			}
 		}
 		testkit.OK(c.t, json.Unmarshal(m.Content, &content))
-		if content.Data.States == nil { // of an update
+		if content.Data.States == nil { // this message is an update of one model
 			continue
 		}
 		out := map[string]map[string]any{}
@@ -38,12 +38,12 @@ func (c *client) states() map[string]map[string]any {
 	}
 }
 
-// tell sends a message of a comm.
+// tell sends a message about a comm.
 func (c *client) tell(id string, data map[string]any) {
 	c.send(c.shell, "comm_msg", map[string]any{"comm_id": id, "data": data})
 }
 
-// slider returns the comm and the value of the slider n.
+// slider returns the comm id and the value of the slider n.
 func (c *client) slider() (id string, value any) {
 	for id, s := range c.states() {
 		if s["description"] == "n" {
@@ -54,15 +54,15 @@ func (c *client) slider() (id string, value any) {
 	return "", nil
 }
 
-// result waits until a panel shows a text.
+// result waits until a panel shows the text.
 func (c *client) result(text string) {
 	for !strings.Contains(string(c.wait(c.published, "comm_msg").Content), text) {
 	}
 }
 
-// TestPanelAttack sends a panel a thousand values, values that it does not have, messages to models that do not exist,
-// states of megabytes, and messages of clients without the key. The last valid value is shown, nothing else has changed,
-// no model is new, and the memory stays small.
+// TestPanelAttack sends a panel a thousand values, invalid values, messages to models that do not exist, very long
+// states, and messages of clients without the key. The last valid value must be shown, no other state may change, no
+// model may be added, and the memory may grow by at most 150 MB.
 func TestPanelAttack(t *testing.T) {
 	c, pid := startProcess(t)
 	got, reply := c.run(exploreCell)
@@ -71,7 +71,7 @@ func TestPanelAttack(t *testing.T) {
 	}
 	id, value := c.slider()
 	testkit.Equal(t, value, any(10.0))
-	models, calm := len(c.states()), memory(pid)
+	models, memoryBefore := len(c.states()), memory(pid)
 	update := func(v any) map[string]any {
 		return map[string]any{"method": "update", "state": map[string]any{"value": v}}
 	}
@@ -81,8 +81,8 @@ func TestPanelAttack(t *testing.T) {
 	}
 	c.send(c.shell, "comm_open", map[string]any{"comm_id": "mine", "target_name": "jupyter.widget",
 		"data": map[string]any{"state": map[string]any{"_model_name": "IntSliderModel"}}})
-	for _, bad := range []any{-1, 1e9, "x", nil, []int{1}, strings.Repeat("x", 900000)} {
-		c.tell(id, update(bad))
+	for _, invalid := range []any{-1, 1e9, "x", nil, []int{1}, strings.Repeat("x", 900000)} {
+		c.tell(id, update(invalid))
 	}
 	c.tell(id, update(500))
 	c.result("n is 500")
@@ -103,12 +103,13 @@ func TestPanelAttack(t *testing.T) {
 	}
 	_, value = c.slider()
 	testkit.Equal(t, fmt.Sprint(value, " ", len(c.states())), fmt.Sprint(500, " ", models))
-	if peak := memory(pid); peak > calm+150 {
-		t.Errorf("%.0f MB, %.0f before", peak, calm)
+	if peak := memory(pid); peak > memoryBefore+150 {
+		t.Errorf("%.0f MB, %.0f before", peak, memoryBefore)
 	}
 }
 
-// TestPanelInterrupt: the kernel's interrupt ends the run of a panel while no cell runs, and controls move while a cell runs.
+// TestPanelInterrupt checks that an interrupt of the kernel ends the run of a panel while no cell runs, and that
+// controls work while a cell runs.
 func TestPanelInterrupt(t *testing.T) {
 	c := start(t)
 	c.run(`type T struct { N int ` + "`flag:\"n\" default:\"10\" check:\"[1,1000]\"`" + ` }

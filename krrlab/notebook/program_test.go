@@ -14,7 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// writeCells writes a notebook of cells, each a code with optional lines before it: tag=NAME, kind=KIND.
+// writeCells writes a notebook with one cell for each code. Lines tag=NAME and kind=KIND before the code set tags and
+// the type of the cell.
 func writeCells(t *testing.T, name string, codes []string) {
 	t.Helper()
 	var cells []any
@@ -38,7 +39,7 @@ func writeCells(t *testing.T, name string, codes []string) {
 	testkit.OK(t, os.WriteFile(name, testkit.Must(json.Marshal(map[string]any{"cells": cells, "nbformat": 4})), 0o600))
 }
 
-// shownText returns what a notebook shows: a line for each output, with the number of its cell.
+// shownText returns the outputs of a notebook, one line for each, which begins with the number of the cell.
 func shownText(t *testing.T, name string) (out []string) {
 	t.Helper()
 	var nb struct {
@@ -53,15 +54,15 @@ func shownText(t *testing.T, name string) (out []string) {
 	}
 	testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(name)), &nb))
 	for i, c := range nb.Cells {
-		for _, o := range c.Outputs {
-			text := regexp.MustCompile(`(?m)^time .* allocated\n`).ReplaceAllString(o.Text, "")
-			out = append(out, fmt.Sprint(i, " ", text, o.Data["text/plain"], o.Name))
+		for _, output := range c.Outputs {
+			text := regexp.MustCompile(`(?m)^time .* allocated\n`).ReplaceAllString(output.Text, "")
+			out = append(out, fmt.Sprint(i, " ", text, output.Data["text/plain"], output.Name))
 		}
 	}
 	return out
 }
 
-// programCells are cells with all that an export has to rewrite.
+// programCells are cells with everything that an export has to rewrite.
 var programCells = []string{
 	"kind=markdown\n# A title\n\nwith `%%go` and\n%%go in it",
 	"tag=parameters\ntag=more\nn := 3 // points",
@@ -87,32 +88,33 @@ var programCells = []string{
 	"// The last cell.\nfmt.Println(\"n =\", n) // with a comment (of two words)",
 }
 
-// TestProgram exports cells, imports the program and runs both: the outputs are the same. With KRRLAB_LONG, the program
-// prints them, too.
+// TestProgram exports a notebook as a program, imports the program as a notebook, and runs both notebooks: their
+// outputs must be the same. With KRRLAB_LONG, the test also builds the program, which must print these outputs.
 func TestProgram(t *testing.T) {
 	dir := t.TempDir()
-	first, again, main := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "b.ipynb"), filepath.Join(dir, "main.go")
-	writeCells(t, first, programCells)
-	notes := testkit.Must(Export(first, main, &Options{}))
+	original, imported, main := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "b.ipynb"), filepath.Join(dir, "main.go")
+	writeCells(t, original, programCells)
+	notes := testkit.Must(Export(original, main, &Options{}))
 	testkit.Equal(t, strings.Join(notes, "\n"), `cell 15: %time: a comment in the program
 cell 17: its tag raises-exception: a comment in the program
 cell 18: undefined: undefinedName; declare it above, or run the cell that does, or import its package: a comment in the program
 cell 19: %who: a comment in the program`)
-	testkit.OK(t, Import(main, again))
-	ends := len(programCells) - 3 // the cell of undefinedName would end the run
-	for _, name := range []string{first, again} {
+	testkit.OK(t, Import(main, imported))
+	// The cell with undefinedName is removed because it would end the run.
+	failing := len(programCells) - 3
+	for _, name := range []string{original, imported} {
 		nb, cells, err := read(name)
 		testkit.OK(t, err)
-		if got := source(cells[ends].(map[string]any)["source"]); got != programCells[ends] {
+		if got := source(cells[failing].(map[string]any)["source"]); got != programCells[failing] {
 			t.Errorf("%s: %q", name, got)
 		}
-		nb["cells"] = append(cells[:ends:ends], cells[ends+2])
+		nb["cells"] = append(cells[:failing:failing], cells[failing+2])
 		testkit.OK(t, writeNotebook(name, nb))
 		testkit.OK(t, Run(t.Context(), name, name, &Options{}))
 	}
-	want, got := shownText(t, first), shownText(t, again)
+	want, got := shownText(t, original), shownText(t, imported)
 	testkit.Equal(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
-	_, cells, err := read(again)
+	_, cells, err := read(imported)
 	testkit.OK(t, err)
 	testkit.Equal(t, source(cells[0].(map[string]any)["source"]), strings.TrimPrefix(programCells[0], "kind=markdown\n"))
 	testkit.Equal(t, fmt.Sprint(tags(cells[1])), "[parameters more]")
@@ -138,7 +140,8 @@ cell 19: %who: a comment in the program`)
 	testkit.Equal(t, string(out), text.String())
 }
 
-// TestProgramRefused: what no program can do is an error that names the cell, and nothing is written.
+// TestProgramRefused checks that code that works in cells but not in a program is an error that names the cell, and
+// that no program is written.
 func TestProgramRefused(t *testing.T) {
 	dir := t.TempDir()
 	for want, cells := range map[string][]string{
@@ -161,7 +164,8 @@ func TestProgramRefused(t *testing.T) {
 	}
 }
 
-// TestImportProgram imports a program that is not of Export, and runs it.
+// TestImportProgram imports and runs a program that Export has not written, and refuses a program whose cell marks do
+// not match.
 func TestImportProgram(t *testing.T) {
 	dir := t.TempDir()
 	main, name := filepath.Join(dir, "main.go"), filepath.Join(dir, "a.ipynb")

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/golang"
 )
 
-// TestPageTaken sends outputs after those of a cell were taken: what was taken does not change.
+// TestPageTaken checks that outputs that arrive after take do not change the outputs that take has returned.
 func TestPageTaken(t *testing.T) {
 	data := func(v any) display.Data {
 		return display.Data{Data: display.MIMEMap{"text/plain": v}, Transient: display.MIMEMap{"display_id": "a"}}
@@ -26,37 +26,39 @@ func TestPageTaken(t *testing.T) {
 	empty := func() *cellOutputs {
 		return &cellOutputs{displayed: &displayedOutputs{ids: map[string][]map[string]any{}}}
 	}
-	p := empty()
+	outputs := empty()
 	for i := range 3 {
-		p.Display(data(i))
+		outputs.Display(data(i))
 	}
 	value := display.Data{Data: display.MIMEMap{"text/plain": "7"}, Metadata: display.MIMEMap{}}
-	got := p.take(resultOutputs(1, golang.Result{Value: &value})...)
+	got := outputs.take(resultOutputs(1, golang.Result{Value: &value})...)
 	want := text(got)
 	if len(got) != 4 ||
 		!strings.Contains(want,
 			`"data":{"text/plain":"7"},"execution_count":1,"metadata":{},"output_type":"execute_result"`) {
 		t.Errorf("%s", want)
 	}
-	q := empty()
-	q.Stream("stdout", "a")
-	stream := q.take()
-	for _, p := range []*cellOutputs{p, q} {
-		p.Stream("stdout", "late")
-		p.Display(data("late"))
-		p.Update(data("late"))
-		p.Clear(false)
-		p.Stream("stdout", "late")
+	streamOutputs := empty()
+	streamOutputs.Stream("stdout", "a")
+	stream := streamOutputs.take()
+	for _, outputs := range []*cellOutputs{outputs, streamOutputs} {
+		outputs.Stream("stdout", "late")
+		outputs.Display(data("late"))
+		outputs.Update(data("late"))
+		outputs.Clear(false)
+		outputs.Stream("stdout", "late")
 	}
 	if text(got[:4:4]) != want || text(stream) != `[{"name":"stdout","output_type":"stream","text":"a"}]` {
 		t.Errorf("%s, %s", text(got), text(stream))
 	}
-	if p := empty().take(); text(p) != "[]" {
-		t.Errorf("no outputs: %s", text(p))
+	if outputs := empty().take(); text(outputs) != "[]" {
+		t.Errorf("no outputs: %s", text(outputs))
 	}
 }
 
-// TestRunOutputs runs a notebook and reads what was kept of each cell.
+// TestRunOutputs runs a notebook and checks the outputs saved with each cell: updates of earlier outputs, cleared
+// outputs, values that JSON cannot hold, and expected failures. Cells after the failing one keep their old outputs, and
+// a failed run does not change the notebook if it is also the output file.
 func TestRunOutputs(t *testing.T) {
 	cells := []struct{ code, want string }{
 		{"panic(\"meant\") // raises-exception", "error Panic"},
@@ -89,7 +91,7 @@ func TestRunOutputs(t *testing.T) {
 		}
 	}
 	if kept, err := os.ReadFile(name); err != nil || string(kept) != string(b) {
-		t.Errorf("a run that failed has changed its notebook, %v", err)
+		t.Errorf("a failed run has changed its notebook, %v", err)
 	}
 	b = testkit.Must(os.ReadFile(name + "2"))
 	var nb struct {
@@ -98,20 +100,20 @@ func TestRunOutputs(t *testing.T) {
 	testkit.OK(t, json.Unmarshal(b, &nb))
 	for i, c := range nb.Cells {
 		var got []string
-		for _, o := range c.Outputs {
-			line := []any{o["output_type"]}
+		for _, output := range c.Outputs {
+			line := []any{output["output_type"]}
 			for _, k := range []string{"text", "ename"} {
-				if o[k] != nil {
-					line = append(line, o[k])
+				if output[k] != nil {
+					line = append(line, output[k])
 				}
 			}
-			data, _ := o["data"].(map[string]any)
+			data, _ := output["data"].(map[string]any)
 			for _, k := range []string{"text/plain", "application/json"} {
 				if v := data[k]; v != nil && v != "" {
 					line = append(line, v)
 				}
 			}
-			if m, _ := o["metadata"].(map[string]any); len(m) > 0 {
+			if m, _ := output["metadata"].(map[string]any); len(m) > 0 {
 				line = append(line, m)
 			}
 			got = append(got, strings.TrimSpace(fmt.Sprintln(line...)))
@@ -120,7 +122,8 @@ func TestRunOutputs(t *testing.T) {
 	}
 }
 
-// TestOtherLanguage runs notebooks of other languages: none is run, and the file stays as it is.
+// TestOtherLanguage checks that a notebook in another language is refused with the name of the language, that none of
+// its cells is run, and that the file stays unchanged. The empty name stands for Go notebooks, which are run.
 func TestOtherLanguage(t *testing.T) {
 	dir := t.TempDir()
 	ran := filepath.Join(dir, "ran")
@@ -137,7 +140,7 @@ func TestOtherLanguage(t *testing.T) {
 		`{"kernelspec": {"name": "krrlab", "language": "go"}, "language_info": {"name": "python"}}`:                 "python",
 		`{"kernelspec": {"name": ".net-csharp", "language": "C#"}, "language_info": {"name": "polyglot-notebook"}}`: "C#",
 		`{"vscode": "python"}`:   "python",
-		`{"vscode": "markdown"}`: "", // of a cell of text
+		`{"vscode": "markdown"}`: "", // the language of a text cell does not matter
 	} {
 		os.Remove(ran)
 		cell := `{"cell_type": "code", "metadata": {}, "execution_count": 3, "outputs": [{"output_type": "stream", "name": "stdout", "text": "old"}], "source": ` +
@@ -153,22 +156,23 @@ func TestOtherLanguage(t *testing.T) {
 		name := filepath.Join(dir, "n.ipynb")
 		testkit.OK(t, os.WriteFile(name, []byte(text), 0o600))
 		err := Run(t.Context(), name, name, &Options{HTML: filepath.Join(dir, "n.html")})
-		_, begun := os.Stat(ran)
+		_, notRun := os.Stat(ran)
 		after, _ := os.ReadFile(name)
 		switch {
-		case want == "" && (err != nil || begun != nil):
-			t.Errorf("%s: %v, %v", metadata, err, begun)
+		case want == "" && (err != nil || notRun != nil):
+			t.Errorf("%s: %v, %v", metadata, err, notRun)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), "a notebook in "+want+", not in Go") ||
 			strings.Contains(err.Error(), "\n")):
 			t.Errorf("%s: %v", metadata, err)
-		case want != "" && (begun == nil || string(after) != text):
+		case want != "" && (notRun == nil || string(after) != text):
 			t.Errorf("%s: run, or changed", metadata)
 		}
 	}
 }
 
-// TestParameters: values are assigned in a cell after the one with the tag, numbers as numbers and other text as strings;
-// the cell replaces one of an earlier run.
+// TestParameters checks that parameters are assigned in a cell after the one with the tag "parameters", numbers as
+// numbers and other texts as strings. The cell replaces that of an earlier run. Wrong parameters, and parameters for a
+// notebook without such a tag, are errors.
 func TestParameters(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.ipynb"), filepath.Join(dir, "out.ipynb")
@@ -187,9 +191,9 @@ func TestParameters(t *testing.T) {
 		}
 		in = out
 	}
-	for _, bad := range []string{"n", "1=2", "m=3"} {
-		if _, err := run(in, bad); err == nil {
-			t.Errorf("%s is assigned", bad)
+	for _, wrong := range []string{"n", "1=2", "m=3"} {
+		if _, err := run(in, wrong); err == nil {
+			t.Errorf("%s is assigned", wrong)
 		}
 	}
 	if _, err := withParameters(nil, []string{"n=1"}); err == nil {

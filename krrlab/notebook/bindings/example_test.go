@@ -8,7 +8,8 @@ import (
 	_ "github.com/krrlab/lab/krrlab/notebook/bindings"
 )
 
-// A program that imports the bindings can run cells that import the laboratory.
+// This example looks up a function of the laboratory in the bindings. A program that imports the bindings can run cells
+// that import the laboratory.
 func Example() {
 	p := imports.Packages["github.com/krrlab/lab/krrlab"]
 	fmt.Println(p.Name, p.Binds["New"].Type())

@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
-// What is compiled into the program is imported as it is.
+// This example asks for a package that is compiled into the program, which needs no download.
 func ExampleFinder_Download() {
 	f := &modules.Finder{Compiled: func(path string) bool { return path == "gonum.org/v1/gonum/mat" }}
 	defer f.Close()

@@ -20,7 +20,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// published are the modules of the test's proxy: module@version, then files.
+// published are the modules of the test's module proxy: the files of each module@version.
 var published = map[string]map[string]string{
 	"example.test/plain@v1.1.0": {"go.mod": "module example.test/plain\n\ngo 1.21\n",
 		"plain.go": "package plain\n\nfunc One() int { return 1 }\n",
@@ -41,7 +41,7 @@ var published = map[string]map[string]string{
 		"semver/semver.go": "package semver\n\nfunc Compare(a, b string) int { return 0 }\n"},
 }
 
-// proxied makes a proxy of the published modules, and a module cache of the test's own.
+// proxied serves the published modules by a proxy in a folder, and gives the test a module cache of its own.
 func proxied(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
@@ -60,17 +60,17 @@ func proxied(t *testing.T) {
 			testkit.OK(t, err)
 		}
 		testkit.OK(t, z.Close())
-		at := filepath.Join(dir, filepath.FromSlash(mod), "@v")
-		testkit.OK(t, os.MkdirAll(at, 0o755))
-		list, _ := os.ReadFile(filepath.Join(at, "list"))
+		versions := filepath.Join(dir, filepath.FromSlash(mod), "@v")
+		testkit.OK(t, os.MkdirAll(versions, 0o755))
+		list, _ := os.ReadFile(filepath.Join(versions, "list"))
 		for file, text := range map[string][]byte{"list": append(list, version+"\n"...),
 			version + ".info": []byte(`{"Version":"` + version + `"}`), version +
 				".mod": []byte(files["go.mod"]), version + ".zip": b.Bytes()} {
-			testkit.OK(t, os.WriteFile(filepath.Join(at, file), text, 0o644))
+			testkit.OK(t, os.WriteFile(filepath.Join(versions, file), text, 0o644))
 		}
 	}
 	cache := t.TempDir()
-	t.Cleanup(func() { // the go command makes its folders read-only
+	t.Cleanup(func() { // the go command makes the folders of the cache read-only, so that they could not be removed
 		_ = filepath.WalkDir(cache, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
 				_ = os.Chmod(path, 0o755)
@@ -94,16 +94,17 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
+// none reports false: no package is compiled into the program.
 func none(string) bool { return false }
 
-// TestFind finds packages in the module cache, without a proxy and without assembly, in the module of the folder and
-// in its vendor folder.
+// TestFind checks that packages are found in the module cache, in the module of the working directory, and in its
+// vendor folder, without using the proxy. Files with assembly are replaced by their pure Go versions.
 func TestFind(t *testing.T) {
 	proxied(t)
 	t.Chdir(t.TempDir())
-	f := &Finder{Compiled: none}
-	defer f.Close()
-	if _, err := f.Find(t.Context(), "example.test/gen"); !errors.Is(err, ErrNotFound) {
+	finder := &Finder{Compiled: none}
+	defer finder.Close()
+	if _, err := finder.Find(t.Context(), "example.test/gen"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before it was downloaded: %v", err)
 	}
 	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/gen v0.2.0\n",
@@ -112,65 +113,68 @@ func TestFind(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	dir := testkit.Must(os.Getwd())
 	t.Chdir(t.TempDir())
-	p, err := f.Find(t.Context(), "example.test/gen")
+	p, err := finder.Find(t.Context(), "example.test/gen")
 	if err != nil || p.Module != "example.test/gen v0.2.0" || p.Go != "go1.22" ||
 		!slices.Equal(p.Files, []string{"gen.go"}) || !p.Requested {
 		t.Errorf("%+v, %v", p, err)
 	}
-	text, err := f.Doc(t.Context(), "example.test/plain", "One")
+	text, err := finder.Doc(t.Context(), "example.test/plain", "One")
 	if err != nil || !strings.Contains(text, "func One() int") {
 		t.Errorf("documentation of a package in the module cache: %q, %v", text, err)
 	}
-	p, err = f.Find(t.Context(), "example.test/plain")
+	p, err = finder.Find(t.Context(), "example.test/plain")
 	if err != nil || p.Module != "example.test/plain v1.1.0" ||
 		!slices.Equal(p.Files, []string{"plain.go", "pure.go"}) || p.Requested {
 		t.Errorf("what it imports: %+v, %v", p, err)
 	}
-	if _, err := f.Find(t.Context(), "example.test/none"); !errors.Is(err, ErrNotFound) {
+	if _, err := finder.Find(t.Context(), "example.test/none"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("%v", err)
 	}
 	t.Chdir(dir)
-	if p, err := f.Find(t.Context(), "./mine"); err != nil || p.Path != "here/mine" || p.Module != "here" {
+	if p, err := finder.Find(t.Context(), "./mine"); err != nil || p.Path != "here/mine" || p.Module != "here" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	testkit.Fails(t, testkit.ErrOf(f.Find(t.Context(), "./nowhere")), "nowhere")
+	testkit.Fails(t, testkit.ErrOf(finder.Find(t.Context(), "./nowhere")), "nowhere")
 	testkit.Must(runGo(t.Context(), ".", nil, "mod", "vendor"))
 	t.Setenv("GOMODCACHE", t.TempDir())
-	g := &Finder{Compiled: none}
-	if p, err := g.Find(t.Context(), "example.test/gen"); err != nil ||
+	vendorFinder := &Finder{Compiled: none}
+	if p, err := vendorFinder.Find(t.Context(), "example.test/gen"); err != nil ||
 		p.Dir != filepath.Join(dir, "vendor", "example.test", "gen") {
 		t.Errorf("from the vendor folder: %+v, %v", p, err)
 	}
 }
 
-// TestProgram builds programs of the standard library, and of the module cache.
+// TestProgram builds and runs programs that use the standard library, the module of the working directory, and the
+// module cache. Packages that are missing, and errors in the code, are reported in one line, and no temporary files may
+// be left.
 func TestProgram(t *testing.T) {
 	if err := exec.Command(os.Args[0], "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
 		t.Skip("the system can't start this program, which an emulator runs")
 	}
 	proxied(t)
-	at := t.TempDir()
-	write(t, at, map[string]string{"go.mod": "module example.test/here/v2\n",
+	moduleDir := t.TempDir()
+	write(t, moduleDir, map[string]string{"go.mod": "module example.test/here/v2\n",
 		"sub.go":         "package here\n\nimport \"example.test/gen\"\n\nvar Three = gen.One + 2\n",
 		"apart/apart.go": "package apart\n\nimport \"example.test/none\"\n\nvar Four = none.Four\n"})
 	for _, args := range []string{"get example.test/gen@v0.2.0 example.test/base@v0.9.0",
 		"mod download example.test/gen@v0.2.0 example.test/plain@v1.1.0 example.test/base@v1.0.0"} {
-		testkit.Must(runGo(t.Context(), at, nil, strings.Fields(args)...))
+		testkit.Must(runGo(t.Context(), moduleDir, nil, strings.Fields(args)...))
 	}
 	t.Setenv("GOPROXY", "off")
-	t.Setenv("GOOS", "js") // of the reader's own builds
+	t.Setenv("GOOS", "js") // settings for the user's own builds, which must not apply
 	t.Setenv("GOARCH", "wasm")
-	t.Chdir(at)
+	t.Chdir(moduleDir)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	f := &Finder{Compiled: none}
+	finder := &Finder{Compiled: none}
 	for _, c := range []struct{ imports, text, want string }{
 		{"", "fmt.Print(1)", "1"},
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
 		{"example.test/here/v2/apart", "fmt.Print(apart.Four)", "example.test/here/v2/apart: not in the module cache"},
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
 		{"example.test/gen", "fmt.Print(gen.Map([]int{1, 2}, func(i int) int { return i + gen.One }))", "[2 3]"},
-		{"example.test/base", "fmt.Print(base.V)", "0.9"}, // of the folder's module, not the newest
+		// The version that the module of the folder requires, not the newest one.
+		{"example.test/base", "fmt.Print(base.V)", "0.9"},
 		{"example.test/none", "", "example.test/none: not in the module cache"},
 		{"", "nosuch()", "undefined: nosuch"},
 	} {
@@ -182,7 +186,7 @@ func TestProgram(t *testing.T) {
 			imports = []string{c.imports}
 			files["cell/c.go"] = strings.Replace(files["cell/c.go"], "import", "import \""+c.imports+"\"\n\nimport", 1)
 		}
-		dir, err := f.Program(t.Context(), files, imports)
+		dir, err := finder.Program(t.Context(), files, imports)
 		if err != nil {
 			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %v", c.text, err)
@@ -195,7 +199,7 @@ func TestProgram(t *testing.T) {
 		}
 		_ = os.RemoveAll(dir)
 	}
-	if err := f.Close(); err != nil {
+	if err := finder.Close(); err != nil {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(temp); len(left) > 0 {
@@ -203,32 +207,34 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestNewer: a package that asks for a newer version of what is compiled in is reported.
+// TestNewer checks that a package that requires a newer version of a module that is compiled into the program is
+// reported.
 func TestNewer(t *testing.T) {
 	proxied(t)
 	t.Chdir(t.TempDir())
 	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/floats v1.0.0\n",
 		"x.go": "package x\n\nimport _ \"example.test/floats\"\n"})
 	testkit.Must(runGo(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"))
-	was := linkedVersions
-	defer func() { linkedVersions = was }()
-	// a test's program does not know
+	original := linkedVersions
+	defer func() { linkedVersions = original }()
+	// A test binary does not know the versions of its own modules.
 	linkedVersions = func() map[string]string { return map[string]string{"golang.org/x/mod": "v0.32.0"} }
-	f := &Finder{Compiled: func(path string) bool { return path == "golang.org/x/mod/semver" }}
-	defer f.Close()
-	p, err := f.Find(t.Context(), "example.test/floats")
+	finder := &Finder{Compiled: func(path string) bool { return path == "golang.org/x/mod/semver" }}
+	defer finder.Close()
+	p, err := finder.Find(t.Context(), "example.test/floats")
 	if err != nil || len(p.VersionConflicts) != 1 || !strings.Contains(p.VersionConflicts[0], "golang.org/x/mod v0.") ||
 		!strings.HasSuffix(p.VersionConflicts[0], ", not v0.99.0") {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
-// TestDownload downloads packages: what an import finds then, and what cannot be had.
+// TestDownload checks which version Download selects, which version later imports find, and the errors for packages
+// that need no download or do not exist.
 func TestDownload(t *testing.T) {
 	proxied(t)
 	t.Chdir(t.TempDir())
-	f := &Finder{Compiled: func(path string) bool { return path == "example.test/bound" }}
-	defer f.Close()
+	finder := &Finder{Compiled: func(path string) bool { return path == "example.test/bound" }}
+	defer finder.Close()
 	for _, c := range []struct{ name, module, wrong string }{
 		{"example.test/base@v1.1.0-rc.1", "example.test/base v1.1.0-rc.1", ""},
 		{"example.test/base", "example.test/base v1.0.0", ""},
@@ -241,7 +247,7 @@ func TestDownload(t *testing.T) {
 		{"example.test/plain@v9", "", "v9"},
 		{"example.test/plain/nowhere", "", "example.test/plain/nowhere"},
 	} {
-		p, err := f.Download(t.Context(), c.name)
+		p, err := finder.Download(t.Context(), c.name)
 		if c.wrong != "" {
 			testkit.Fails(t, err, c.wrong)
 		} else if err != nil || p.Module != c.module {
@@ -249,23 +255,25 @@ func TestDownload(t *testing.T) {
 		}
 	}
 	t.Setenv("GOPROXY", "off")
-	if p, err := f.Download(t.Context(), "example.test/gen"); err != nil || p.Module != "example.test/gen v0.2.0" {
+	if p, err := finder.Download(t.Context(), "example.test/gen"); err != nil || p.Module != "example.test/gen v0.2.0" {
 		t.Errorf("without a network: %+v, %v", p, err)
 	}
-	testkit.Fails(t, testkit.ErrOf(f.Download(t.Context(), "example.test/gen@v0.1.0")), "v0.1.0")
+	testkit.Fails(t, testkit.ErrOf(finder.Download(t.Context(), "example.test/gen@v0.1.0")), "v0.1.0")
 }
 
-// TestKilled: a build does not outlive a program that is killed, nor one whose context ends.
+// TestKilled checks that a build does not outlive the program that started it. A child process starts a fake go
+// command, which holds a named pipe open; the test kills the child and waits until the pipe is closed.
 func TestKilled(t *testing.T) {
 	const child = "KRRLAB_TEST_BUILDS"
 	if os.Getenv(child) != "" {
-		// what is caught has its default in a build, even in the background
+		// A signal that this process catches has its default effect in the build, even if the test runs in the
+		// background.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 		_, _ = (&Finder{}).Program(t.Context(), map[string]string{"main.go": "package main"}, nil)
 		return
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("builds outlive a program that is killed, but under Linux")
+		t.Skip("only Linux ends the builds of a killed program")
 	}
 	dir := t.TempDir()
 	alive := filepath.Join(dir, "alive")
@@ -275,16 +283,16 @@ func TestKilled(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 	cmd.Env = append(os.Environ(), child+"=1", "PATH="+dir+":"+os.Getenv("PATH"), "TMPDIR="+dir)
 	testkit.OK(t, cmd.Start())
-	held, err := os.Open(alive) // returns when the build has opened it
+	pipe, err := os.Open(alive) // returns when the build has opened the pipe
 	if err == nil {
-		defer held.Close()
-		_, err = io.ReadFull(held, make([]byte, len("begun\n")))
+		defer pipe.Close()
+		_, err = io.ReadFull(pipe, make([]byte, len("begun\n")))
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	testkit.OK(t, err)
-	_ = held.SetReadDeadline(time.Now().Add(5 * time.Minute))
-	if _, err := held.Read(make([]byte, 1)); err != io.EOF {
+	_ = pipe.SetReadDeadline(time.Now().Add(5 * time.Minute))
+	if _, err := pipe.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("a build continues: %v", err)
 	}
 }

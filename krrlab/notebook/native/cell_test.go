@@ -7,10 +7,13 @@ import (
 	"testing"
 )
 
-// TestCompile: what the go command is given for a cell, and the lines of what it says.
+// TestCompile checks the files that Compile gives to the go command for a cell, and the error that it returns for the
+// messages of the go command. Types with an Eval method for pairs of points get an EvalTile method.
 func TestCompile(t *testing.T) {
 	const eval = "func (k K) Eval(x, z []float64) float64 { return 1 }"
-	for _, c := range []struct{ code, says, want, given string }{
+	// Each case has the code, the message of the build, the start of the expected error and a part of the generated
+	// file.
+	for _, c := range []struct{ code, message, want, generated string }{
 		{"var _ = math.E", "", "", `package cell; import math "math"`},
 		{"import \"math/rand\"\n\nvar _ = rand.Int63() + int64(math.E)", "", "", `package cell; import math "math"`},
 		{"import \"math/rand/v2\"\n\nvar _ = rand.Int64()", "", "", "package cell\n"},
@@ -31,16 +34,16 @@ func TestCompile(t *testing.T) {
 		var cell string
 		_, err := Compile(t.Context(), func(_ context.Context, files map[string]string, _ []string) (string, error) {
 			cell = files["cell/cell.go"]
-			return "", errors.New(c.says)
+			return "", errors.New(c.message)
 		},
 			Source{Name: "Cell 5", Code: c.code,
 				ImplicitImport: func(name string) string { return map[string]string{"math": "math"}[name] }})
-		n := 0
-		if strings.Contains(c.given, "EvalTile") {
-			n = 1
+		wantTiles := 0
+		if strings.Contains(c.generated, "EvalTile") {
+			wantTiles = 1
 		}
-		if !strings.HasPrefix(err.Error(), c.want) || !strings.Contains(cell, c.given) ||
-			strings.Count(cell, "EvalTile(") != n {
+		if !strings.HasPrefix(err.Error(), c.want) || !strings.Contains(cell, c.generated) ||
+			strings.Count(cell, "EvalTile(") != wantTiles {
 			t.Errorf("%s\n got %v of\n%s\nwant %s", c.code, err, cell, c.want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/native"
 )
 
-// The go command's message about a cell becomes an error on the cell's own line.
+// This example turns a message of the go command about a cell into an error with the line of the cell.
 func ExampleCompile() {
 	build := func(context.Context, map[string]string, []string) (string, error) {
 		return "", errors.New("# notebook/cell; Cell 5:2: undefined: y; too many errors")

@@ -25,7 +25,8 @@ type mixed struct {
 	e struct{ F float32 }
 }
 
-// functions are those of the program that TestMain makes of the test.
+// functions are the functions of the program as which TestMain runs this test binary. The tests call them by their
+// index.
 var functions = []any{
 	func(dst, x []float64) {
 		for i, v := range x {
@@ -37,7 +38,7 @@ var functions = []any{
 	func(x []float64) []float64 { return append(x, 1) },
 	func(x []float64) bool { return x == nil },
 	func(m map[int]int) {},
-	func() { // leaves a program behind
+	func() { // starts another program, and exits before it
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "KRRLAB_TEST_SERVE=wait")
 		if cmd.Start() == nil {
@@ -55,7 +56,7 @@ func TestMain(m *testing.M) {
 		}
 	case "exit":
 		os.Exit(2)
-	case "wait": // for the end of the test
+	case "wait": // until the test has removed its folder
 		for {
 			if _, err := os.Stat(os.Getenv("KRRLAB_TEST_FOLDER")); err != nil {
 				return
@@ -66,34 +67,34 @@ func TestMain(m *testing.M) {
 	Serve("Cell 1", functions)
 }
 
-// served starts the test as a program.
+// served starts this test binary as a program that serves the functions.
 func served(t *testing.T) *process {
 	t.Helper()
 	t.Setenv("KRRLAB_TEST_SERVE", "1")
 	path := testkit.Must(os.Executable())
-	p, hello, err := start(t.Context(), "Cell 1", path)
+	program, greeting, err := start(t.Context(), "Cell 1", path)
 	if errors.Is(err, syscall.ENOEXEC) {
 		t.Skip("the system can't start this program, which an emulator runs")
 	}
 	testkit.OK(t, err)
-	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	t.Cleanup(func() { _ = program.cmd.Process.Kill() })
 	for i := range functions {
-		if got, want := hello.nextText(), map[int]string{5: "takes map[int]int"}[i]; got != want {
+		if got, want := greeting.nextText(), map[int]string{5: "takes map[int]int"}[i]; got != want {
 			t.Errorf("function %d: %q, want %q", i, got, want)
 		}
 	}
-	return p
+	return program
 }
 
-// TestCall sends values of all kinds there and back.
+// TestCall calls functions with arguments and results of all supported kinds.
 func TestCall(t *testing.T) {
 	p := served(t)
 	in := mixed{-128, math.MaxUint64, "ü", []float64{1, math.NaN()}, struct{ F float32 }{0.1}}
 	var out mixed
 	var on bool
 	var err error
-	if e := p.Call(nil, 1, []any{in, true}, []any{&out, &on, &err}); e != nil {
-		t.Fatal(e)
+	if callErr := p.Call(nil, 1, []any{in, true}, []any{&out, &on, &err}); callErr != nil {
+		t.Fatal(callErr)
 	}
 	in.A++
 	if on || err.Error() != "ü" || !math.IsNaN(out.d[1]) || out.A != -127 || out.b != in.b || out.c != in.c ||
@@ -103,29 +104,31 @@ func TestCall(t *testing.T) {
 	for _, x := range [][]float64{nil, {}, {5}} {
 		var y []float64
 		var empty bool
-		if e := errors.Join(p.Call(nil, 3, []any{x}, []any{&y}), p.Call(nil, 4, []any{x}, []any{&empty})); e != nil ||
+		if callErr := errors.Join(p.Call(nil, 3, []any{x}, []any{&y}), p.Call(nil, 4, []any{x}, []any{&empty})); callErr != nil ||
 			len(y) != len(x)+1 || empty != (x == nil) {
-			t.Errorf("%v: %v, %v, %v", x, y, empty, e)
+			t.Errorf("%v: %v, %v, %v", x, y, empty, callErr)
 		}
 	}
 }
 
-// TestOverlap calls a function with slices that share memory, as if it were here, from several goroutines.
+// TestOverlap calls a function in the program with slices that share memory, from several goroutines, and compares the
+// result with that of the same function in this process.
 func TestOverlap(t *testing.T) {
 	p := served(t)
 	var wg sync.WaitGroup
 	for n := range 8 {
+		// The slices begin at two offsets in one array, so that they overlap, coincide, or are apart.
 		wg.Go(func() {
-			for _, at := range [][2]int{{0, 0}, {0, 1}, {1, 0}, {0, 5000 * n}, {5000 * n, 0}} {
-				here, there := make([]float64, 10000*n+10), make([]float64, 10000*n+10)
-				for i := range here {
-					here[i], there[i] = float64(i), float64(i)
+			for _, offsets := range [][2]int{{0, 0}, {0, 1}, {1, 0}, {0, 5000 * n}, {5000 * n, 0}} {
+				local, remote := make([]float64, 10000*n+10), make([]float64, 10000*n+10)
+				for i := range local {
+					local[i], remote[i] = float64(i), float64(i)
 				}
 				m := 5000*n + 3
-				functions[0].(func(_, _ []float64))(here[at[0]:][:m], here[at[1]:][:m])
-				if err := p.Call(nil, 0, []any{there[at[0]:][:m], there[at[1]:][:m]}, nil); err != nil ||
-					!reflect.DeepEqual(here, there) {
-					t.Errorf("%d at %v: %v", m, at, err)
+				functions[0].(func(_, _ []float64))(local[offsets[0]:][:m], local[offsets[1]:][:m])
+				if err := p.Call(nil, 0, []any{remote[offsets[0]:][:m], remote[offsets[1]:][:m]}, nil); err != nil ||
+					!reflect.DeepEqual(local, remote) {
+					t.Errorf("%d at %v: %v", m, offsets, err)
 				}
 			}
 		})
@@ -136,31 +139,31 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestEnds: a program ends when its parent has gone, which closes the pipe, also during a call; and a call
-// ends with the program.
+// TestEnds checks that the program ends when the pipe from its parent is closed, even during a call, and that calls
+// then fail with an error. A call also ends if it is halted.
 func TestEnds(t *testing.T) {
-	p := served(t)
-	ended := make(chan error)
-	go func() { ended <- p.Call(nil, 2, nil, nil) }()
-	testkit.OK(t, p.Call(nil, 4, []any{[]float64{}}, []any{new(bool)}))
-	p.requests.Close()
-	if err := <-ended; err == nil ||
+	program := served(t)
+	result := make(chan error)
+	go func() { result <- program.Call(nil, 2, nil, nil) }()
+	testkit.OK(t, program.Call(nil, 4, []any{[]float64{}}, []any{new(bool)}))
+	program.requests.Close()
+	if err := <-result; err == nil ||
 		err.Error() != "the compiled program has ended (exit status 0): run its cell again (Cell 1, line 1)" {
 		t.Error(err)
 	}
-	if err := p.Call(nil, 4, []any{[]float64{}}, []any{new(bool)}); err == nil {
+	if err := program.Call(nil, 4, []any{[]float64{}}, []any{new(bool)}); err == nil {
 		t.Error("a call of a program that has ended")
 	}
-	p = served(t)
+	program = served(t)
 	halt := make(chan struct{})
-	go func() { ended <- p.Call(halt, 2, nil, nil) }()
+	go func() { result <- program.Call(halt, 2, nil, nil) }()
 	close(halt)
-	if err := <-ended; !errors.Is(err, ErrHalted) {
+	if err := <-result; !errors.Is(err, ErrHalted) {
 		t.Error(err)
 	}
 }
 
-// TestLeftBehind: a call ends with the program also where that has started another one, which continues.
+// TestLeftBehind checks that a call ends with its program even if the program has started another one that continues.
 func TestLeftBehind(t *testing.T) {
 	t.Setenv("KRRLAB_TEST_FOLDER", t.TempDir())
 	p := served(t)
@@ -170,7 +173,8 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestBeforeServing: a program that ends, or does not come to an end, before it serves.
+// TestBeforeServing checks the errors for a program that exits before it serves, that does not come to serve before its
+// context is cancelled, or that cannot be started.
 func TestBeforeServing(t *testing.T) {
 	served(t)
 	path := testkit.Must(os.Executable())
@@ -193,7 +197,7 @@ func TestBeforeServing(t *testing.T) {
 	}
 }
 
-// TestNoMemory: a call that there is no memory for fails, and smaller ones go on.
+// TestNoMemory checks that a call whose arguments do not fit into memory fails, and that smaller calls still succeed.
 func TestNoMemory(t *testing.T) {
 	p := served(t)
 	small := func() error { return p.Call(nil, 4, []any{[]float64{1}}, []any{new(bool)}) }
