@@ -22,7 +22,7 @@ type Source struct {
 	name   string
 	file   *os.File // nil for a stream
 	r      *bufio.Reader
-	packed []string    // containers in which the content was packed, the outermost first
+	packed []string    // names of the containers in which the content was packed, the outermost first
 	arrays []*zip.File // arrays of an .npz file
 	zipped *zip.File   // file of the zip archive that is currently read
 
@@ -35,9 +35,10 @@ type Source struct {
 	isLatin1 bool // some text is not UTF-8
 }
 
+// openSource opens a file and unpacks its containers.
 func openSource(ctx context.Context, name string) (*Source, error) {
 	f, err := os.Open(name)
-	if err != nil && name == "-" {
+	if err != nil && name == "-" { // the name of the standard input for many other programs
 		err = &os.PathError{Err: errors.New("want a file; /dev/stdin is what is piped in")}
 	}
 	if err != nil {
@@ -87,6 +88,7 @@ func (s *Source) fault(line, column int, reason string) *ParseError {
 // fileFault returns a *ParseError that concerns the whole file.
 func (s *Source) fileFault(format string, args ...any) error { return s.Fault(0, 0, format, args...) }
 
+// readDataset chooses the format, reads the data set, checks it, and groups its equal rows.
 func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	opt, err := o.withDefaults()
 	if err != nil {
@@ -135,7 +137,7 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	d.Source = s.name
 	d.Name, d.Read = baseName(s.name), s.reading
 	if n := d.Len(); d.HasAnswers() && d.Dim() > 0 {
-		// In use are the points, and the answers as texts and as numbers; counting equal rows needs more.
+		// Memory in use: the points, and each answer as a text and as a number. Counting equal rows needs more.
 		s.usedBytes = points.MemoryBytes(d.X) + 16*int64(n)
 		if err := s.reserve(points.FirstEqualBytes*n, n-1); err != nil {
 			return nil, err
@@ -176,7 +178,8 @@ func (s *Source) skipByteOrderMark() error {
 	return nil
 }
 
-// rejectColumnOptions returns an error if options name columns and the format has none.
+// rejectColumnOptions returns an error if options name columns of a format without them, one with Format.Answers. An
+// optional target is ignored.
 func (s *Source) rejectColumnOptions(o *ReadOptions) error {
 	if s.format.Answers == "" {
 		return nil

@@ -84,17 +84,17 @@ func table4Plot(r *Report) *plots.Figure {
 // iterationRatio returns a cell with the iterations of a divided by those of b. If a did not converge, the cell shows a
 // lower bound of the ratio. The cell is blank if b did not converge, or if a or b did not run.
 func iterationRatio(a, b *sample) plots.Cell {
-	if s := b.median(); math.IsNaN(s) {
+	if iterations := b.median(); math.IsNaN(iterations) {
 		return plots.Blank()
 	} else if a.unconverged != nil {
-		lowerBound := float64(a.unconverged.Result.Iterations) / s
+		lowerBound := float64(a.unconverged.Result.Iterations) / iterations
 		return plots.Spread(math.NaN(), lowerBound, math.Inf(1), fmt.Sprintf("≥ %.1f", lowerBound))
 	}
-	q := a.median() / b.median()
-	if math.IsNaN(q) {
+	ratio := a.median() / b.median()
+	if math.IsNaN(ratio) {
 		return plots.Blank()
 	}
-	return plots.Spread(q, q, q, fmt.Sprintf("%.1f", q))
+	return plots.Spread(ratio, ratio, ratio, fmt.Sprintf("%.1f", ratio))
 }
 
 // severalTimes is the smallest ratio of iteration counts that the verdict accepts as "several times". A larger value

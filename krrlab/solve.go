@@ -33,9 +33,9 @@ import (
 // startPart is the name in solve.Appended of the coefficients that the solve starts from.
 const startPart = "coefficients, as a start"
 
-// solve solves by the configured method. It returns a solution without a model and solve.ErrLate if the plan's method
-// is late, and the error if the solve failed. Otherwise the solution has a model, and an error, if there is one, says
-// why the solve ended early.
+// solve solves by the configured method. It returns a solution without a model if the solve failed, with the error, which
+// is solve.ErrLate if the method takes so much longer than planned that the fallback replaces it. Otherwise the solution
+// has a model, and an error, if there is one, says why the solve ended early.
 func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	start := time.Now()
 	if l.cfg.Solver != Direct {
@@ -206,7 +206,7 @@ func (b *bench) PlanTask() *plan.Task {
 	return t
 }
 
-// solveRunner runs Solve as a stage. It accepts an indefinite precomputed K, about which it proves nothing. It is not
+// solveRunner runs Solve as a stage. It accepts an indefinite precomputed K, for which it gives no error bounds. It is not
 // in Stages, because krrlab fit is its command.
 type solveRunner struct{}
 
@@ -301,13 +301,12 @@ func (l *Lab) fallbackPlan(ctx context.Context, sol *Solution, err error) *plan.
 }
 
 // currentPlan returns the plan in a checkpoint that is resumed, or the one that Plan made, or a new one, and the
-// seconds that planning took. The plan is nil if the checkpoint has none or planning fails. currentPlan returns an
-// error if the plan of a checkpoint cannot be read or ctx ends.
+// seconds that planning took. A checkpoint has no plan if the configuration of its run named the method. The plan is nil
+// if planning fails. currentPlan returns an error if the plan of a checkpoint cannot be read or ctx ends.
 func (l *Lab) currentPlan(ctx context.Context) (p *plan.Report, seconds float64, err error) {
 	checkpoint := l.cfg.Checkpoint
 	if checkpoint != nil && checkpoint.Resume {
 		if checkpoint.HasState() { // a plan without a state may belong to other data
-			// without a plan file, the configuration named the method
 			if p, err = plan.ReadReport(checkpoint.Dir); p != nil || err != nil {
 				return p, 0, err
 			}
@@ -368,8 +367,8 @@ func (l *Lab) withPlan(cfg Config, p *plan.Report) (*Lab, error) {
 // takes longer.
 const raceIterations = 30
 
-// race runs raceIterations iterations with each of the given preconditioners, the planned one and none. It predicts
-// from the slopes of the residuals which one finishes first. It returns a lab that uses this one, whose M is then built
+// race runs raceIterations iterations with each of the given preconditioners, with the planned one, and without one. It
+// predicts from the slopes of the residuals which one finishes first. It returns a lab that uses this one, whose M is then built
 // already, or the direct solver of the plan if that is predicted to be faster, and the plan with the results of the
 // race.
 func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner) (*Lab, *plan.Report, error) {
@@ -394,7 +393,8 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 		return nil, nil, err
 	}
 	compared, tol := v.(*compare.Result), l.cfg.Stop.Expected(l.cfg.Tol)
-	raced, winnerIndex, leastSeconds := *p, []float64{-1}, math.Inf(1)
+	raced, leastSeconds := *p, math.Inf(1)
+	winnerIndex := []float64{-1} // a slice, because ranks share it
 	if direct != nil {
 		leastSeconds = direct.Seconds.Total
 	}
@@ -500,8 +500,8 @@ func (l *Lab) makePrecond(ctx context.Context, sol *Solution, matrices *solve.Ma
 	if approx == nil {
 		seconds := 0.
 		err := stage.Timed(&seconds, func() (err error) { matrices.M, err = l.M(ctx); return err })
-		if h := l.cachedM(l.cfg.Precond); h.shared {
-			seconds = h.seconds
+		if cached := l.cachedM(l.cfg.Precond); cached.shared {
+			seconds = cached.seconds
 			noteShared(sol, true, "factor")
 		}
 		sol.Seconds.Factor += seconds

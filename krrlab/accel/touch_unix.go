@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TouchRate measures the rate at which all Threads() together write to memory for the first time, in bytes per second.
+// TouchRate measures the rate at which all Threads() together write to memory for the first time, in bytes per second:
+// the system then provides each page, which takes much of the time in which a large matrix is formed.
 // The threads write one byte in each page of a new mapping of the given number of bytes (or an eighth of the available
-// memory if that is less). The mapping is written in four parts, and TouchRate returns the rate of the fastest one. The
-// mapping is released at the end, not part by part, since the system would then return the same pages. TouchRate
-// returns 0 if ctx is done first or the system does not provide the mapping.
+// memory if that is less). The mapping is written in four parts, and TouchRate returns the rate of the fastest one, because
+// other programs can only slow a part down. All of it is released at the end: if each part were released at once, the
+// system could provide its pages again. TouchRate returns 0 if ctx is done first or the system does not provide the mapping.
 func TouchRate(ctx context.Context, bytes int) (rate float64) {
 	const parts = 4
 	if a := MemoryAvailable(); a > 0 {
@@ -28,10 +29,10 @@ func TouchRate(ctx context.Context, bytes int) (rate float64) {
 		return 0
 	}
 	defer func() { _ = unix.Munmap(m) }()
-	for i := 0; i < parts && ctx.Err() == nil; i++ {
+	for part := 0; part < parts && ctx.Err() == nil; part++ {
 		start := time.Now()
 		_ = ForEach(ctx, Threads(), func(_, thread int) {
-			firstByte := (i*Threads() + thread) * threadBytes
+			firstByte := (part*Threads() + thread) * threadBytes
 			for b := firstByte; b < firstByte+threadBytes; b += page {
 				m[b] = 1
 			}

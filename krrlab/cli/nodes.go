@@ -15,8 +15,8 @@ import (
 )
 
 // predictNodes predicts the time and the memory of a solve on several machines, for a problem of which only the size is
-// known, and prints the prediction. It returns handled = false, and does nothing, if the data are available and the
-// number of iterations is not set: the caller then predicts from the data.
+// known, and prints the prediction. It returns handled = false if the caller can predict from the data: with --train, with
+// a packed folder, or if a known data set is available and the number of iterations is not set.
 func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options) (handled bool, err error) {
 	o.Memory = c.Memory
 	if c.Train != "" {
@@ -44,10 +44,10 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 		if h.D = info.D; h.N == 0 || h.N > info.N && !info.Endless {
 			h.N = info.N
 		}
-		if h.T = 1; info.Classes > 2 {
+		if h.T = 1; info.Classes > 2 { // a right-hand side for each class, and one for two
 			h.T = info.Classes
 		}
-		pointsAreBytes = info.Scale == "pixel"
+		pointsAreBytes = info.Scale == "pixel" // which are stored in a byte
 		if p := info.Paper; p != nil && candidate.Iterations == 0 {
 			iterationSource, candidate.Iterations = "the paper's of this s", p.Iterations
 			spec.S = cmp.Or(spec.S, p.Features)
@@ -58,7 +58,7 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 	}
 	switch {
 	case candidate.Iterations == 0:
-		return false, usagef("--nodes without data: want --iterations, which no rule expects without points")
+		return false, usagef("--nodes without data: want --iterations, which cannot be predicted without points")
 	case c.Solver == krrlab.Direct || c.Solver == krrlab.Fourier:
 		return false, usagef("--nodes predicts solvers with iterations on K: leave --solver %v out", c.Solver)
 	}
@@ -90,7 +90,7 @@ func setNodesPrecond(candidate *cost.Candidate, spec krrlab.PrecondSpec, n int) 
 	p, err := spec.Preconditioner(nil)
 	if _, isLowRank := p.(stage.LowRank); isLowRank && err == nil && spec.S == 0 && spec.Levels == nil &&
 		!strings.Contains(spec.Name, " features=") {
-		spec.S = min(krrlab.DefaultFeatures(n), n)
+		spec.S = min(krrlab.DefaultFeatures(n), n) // no number of features is given
 		p, err = spec.Preconditioner(nil)
 	}
 	if err != nil {

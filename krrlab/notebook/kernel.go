@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 )
 
-// Options are the options of Kernel and Run.
+// Options configure Kernel, and Run, which executes a notebook file.
 type Options struct {
 	Version   string           // version of the program
 	DataDirs  []string         // folders in which cells look for data
@@ -67,7 +67,7 @@ func (l language) Run(name, code string, cell *jupyter.Cell) jupyter.Outcome {
 func (l language) Info() map[string]any {
 	return map[string]any{
 		"implementation": "krrlab", "implementation_version": l.version,
-		"banner": fmt.Sprintf("krrlab %s: all of the Go of %s, interpreted, for kernel ridge regression; %%help "+
+		"banner": fmt.Sprintf("krrlab %s: the whole language of %s, interpreted, for kernel ridge regression; %%help "+
 			"lists the commands", l.version, runtime.Version()),
 		"language_info": languageInfo(),
 		"help_links": []map[string]string{

@@ -46,7 +46,7 @@ func (w *Woodbury) mulTo(ctx context.Context, dst, src *mat.Dense, ridge float64
 //	x = Z·g₁ + √λ_p·g₂,  g₁ ∈ R^s and g₂ ∈ R^n standard normal.
 //
 // M^(-1/2)·x is standard normal in R^n, so x is a starting vector without a preferred direction for iterations with
-// M⁻¹A. Column j depends on g and j only. NormalTo returns an error for FormU, which does not store Z.
+// M⁻¹A, A = K+λI. Column j depends on g and j only. NormalTo returns an error for FormU, which does not store Z.
 func (w *Woodbury) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	p := w.start(dst, dst, forward)
 	defer w.release(p)
@@ -66,7 +66,7 @@ func (w *Woodbury) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) e
 // needsZ returns an error if Z is not stored.
 func (w *Woodbury) needsZ() error {
 	if w.form == FormU {
-		return fmt.Errorf("precond: the form U keeps no Z to multiply by: take another form (%w)",
+		return fmt.Errorf("precond: the form U does not store Z, which products with M need: take another form (%w)",
 			errors.ErrUnsupported)
 	}
 	return nil

@@ -47,7 +47,7 @@ func (e *extent) add(f *plots.Figure, s *plots.Series) {
 		bounded, axis := &e.y, &f.Y // what Lo and Hi bound
 		if s.Style == plots.Bars {
 			e.x.add(&f.X, 0)
-			e.y.add(&f.Y, y-barHeight, y+barHeight)
+			e.y.add(&f.Y, y-halfBarHeight, y+halfBarHeight)
 			bounded, axis = &e.x, &f.X
 		}
 		if s.Lo != nil {

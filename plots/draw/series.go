@@ -40,8 +40,7 @@ func (d *drawing) shownRuns(i int) [][]vg.Point {
 	return d.runs(i, func(j int) bool { return d.f.Y.Shows(y[j]) }, func(j int) vg.Length { return d.py(y[j]) })
 }
 
-// thinOut removes the points that are closer than 0.25 points to the previous remaining one, except for the last
-// point. The difference is not visible, and files of long series become much smaller.
+// thinOut removes the points that are closer than 0.25 pt to the previous remaining one, except for the last one. The difference is not visible, and files of long series become much smaller.
 func thinOut(ps []vg.Point) []vg.Point {
 	out := ps[:0:0]
 	for i, p := range ps {
@@ -63,7 +62,7 @@ func distance(a, b vg.Point) vg.Length {
 
 // drawSeries draws the line and the markers of series i, or, for Points, its error bars and markers.
 func (d *drawing) drawSeries(i int) {
-	s, l, c := &d.f.Series[i], d.appearanceOf(i), d.area()
+	s, look, c := &d.f.Series[i], d.appearanceOf(i), d.area()
 	markerPoints := d.markerPoints(i)
 	switch s.Style {
 	case plots.Bars:
@@ -75,19 +74,19 @@ func (d *drawing) drawSeries(i int) {
 			if ps = thinOut(ps); len(ps) == 1 { // a single sample between gaps would be invisible as a line
 				markerPoints = append(markerPoints, ps[0])
 			}
-			c.StrokeLines(lineStyle(l.color, lineWidth, l.dash...), c.ClipLinesXY(ps)...)
+			c.StrokeLines(lineStyle(look.color, lineWidth, look.dash...), c.ClipLinesXY(ps)...)
 		}
 	}
 	for _, pt := range markerPoints {
 		if c.Contains(pt) {
-			d.pen.drawMarker(l, pt)
+			d.pen.drawMarker(look, pt)
 		}
 	}
 }
 
 // markerPoints returns the positions of the markers of series i: every sample for Points and for lines of at most 16
-// samples, and about ten points along a longer line if the figure has several series. Steps and neutral lines have no
-// markers.
+// samples, and about ten points along a longer line if the figure has several series. Steps, bars and lines
+// without a marker radius, such as reference lines, have none.
 func (d *drawing) markerPoints(i int) []vg.Point {
 	s := &d.f.Series[i]
 	if s.Style == plots.Steps || s.Style == plots.Bars || d.appearanceOf(i).radius == 0 {
@@ -124,7 +123,7 @@ func (d *drawing) lowerEnd(v float64) vg.Length {
 }
 
 // upperEnd returns the vertical position of the upper end v of an interval. If the axis cannot show v, the position is
-// below the plot for v ≤ 0, and otherwise above it.
+// below the plot for v ≤ 0, which a logarithmic axis has no place for, and otherwise above it.
 func (d *drawing) upperEnd(v float64) vg.Length {
 	if d.f.Y.Shows(v) || v <= 0 {
 		return d.lowerEnd(v)
@@ -152,8 +151,8 @@ func (d *drawing) drawBand(i int) {
 	}
 }
 
-// barHeight is half the height of a bar in units of the y axis. At 0.5 neighboring bars touch.
-const barHeight = 0.36
+// halfBarHeight is half the height of a bar in units of the y axis. At 0.5 neighboring bars touch.
+const halfBarHeight = 0.36
 
 // drawBars draws the bars of series i, and a line with caps from Lo to Hi over each.
 func (d *drawing) drawBars(i int) {
@@ -163,7 +162,7 @@ func (d *drawing) drawBars(i int) {
 		if !d.f.X.Shows(x) || !d.f.Y.Shows(y) {
 			continue
 		}
-		base, end, low, high := d.px(0), d.px(x), d.py(y-barHeight), d.py(y+barHeight)
+		base, end, low, high := d.px(0), d.px(x), d.py(y-halfBarHeight), d.py(y+halfBarHeight)
 		c.FillPolygon(d.appearanceOf(i).color, c.ClipPolygonXY([]vg.Point{point(base, low), point(end, low),
 			point(end, high), point(base, high)}))
 		if s.Lo != nil && hasInterval(s, j) {
@@ -358,8 +357,8 @@ const (
 	margin         vg.Length = 7
 )
 
-// manyPoints is the number of points of a series above which its markers become smaller. At a larger value more of them
-// hide one another.
+// manyPoints is the number of points of a series above which its markers become smaller. At a larger value the markers of
+// long series hide one another.
 const manyPoints = 500
 
 // appearance holds the properties that distinguish a series from the others.

@@ -13,20 +13,21 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// leverageParts is the number of parts in which the tensor of leverages is summed, for any number of threads.
+// leverageParts is the number of parts in which the tensor of leverages is summed. It is constant, so that the bits do
+// not depend on the number of threads.
 const leverageParts = 4
 
-// LeverageBytes returns the bytes of the numbers of n points that Leverages takes, with t columns of β.
+// LeverageBytes returns the memory, in bytes, that each call of Leverages takes for n points and t columns of β.
 func LeverageBytes(n, t int) int64 { return 8 * int64(n) * int64(t+1) }
 
 // Leverages calls use, for one point x_i after the other, with row i of Φβ and h(x_i) = φ(x_i)ᵀ(ΦᵀWΦ+λI)⁻¹φ(x_i), in
-// one pass. The posterior variance of a Gaussian process with noise variance λ at x is λh(x), that of its function; and
-// for a point of weight w of the fit w·h is the leverage, 1 − λ((W^½K̃W^½+λI)⁻¹)_ii.
+// one pass. λh(x) is the posterior variance, without noise, of a Gaussian process with the covariance K̃ = ΦΦᵀ and the
+// noise variance λ. If x_i is a point of the fit with weight w_i, W = diag(w), then w_i·h(x_i) is its leverage,
+// 1 − λ((W^½K̃W^½+λI)⁻¹)_ii.
 //
-// h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. The first call
-// takes another 3M² numbers and M³ multiply-adds, each call n numbers and n for each column of β. β may be nil, for no
-// values. use must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored, and
-// on several ranks.
+// h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. With M modes, the
+// first call takes M³ multiply-adds and the memory of 3M² numbers. Each call takes LeverageBytes. If β is nil, there are
+// no values. use must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored, or on several ranks.
 func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense,
 	use func(i int, values []float64, h float64)) error {
 	if f.series.options.Comm.Size() > 1 {
@@ -82,7 +83,7 @@ func (f *Factor) leverageTensor(ctx context.Context) ([]float64, error) {
 		tensor := s.newTensor(2).data
 		for p := index; p < size; p += leverageParts {
 			for k, v := range inverse.RawRowView(p)[:p+1] {
-				if v *= s.modes[p].root * s.modes[k].root; k < p {
+				if v *= s.modes[p].root * s.modes[k].root; k < p { // the inverse is symmetric
 					v *= 2
 				}
 				terms, count := widths.terms(&s.modes[p], &s.modes[k], v)
@@ -93,10 +94,13 @@ func (f *Factor) leverageTensor(ctx context.Context) ([]float64, error) {
 		}
 		parts[index] = tensor
 	})
+	if err != nil {
+		return nil, err
+	}
 	for _, tensor := range parts[1:] {
 		for k, v := range tensor {
 			parts[0][k] += v
 		}
 	}
-	return parts[0], err
+	return parts[0], nil
 }

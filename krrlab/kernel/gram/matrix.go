@@ -21,11 +21,11 @@ import (
 // vectors per worker.
 type Matrix struct {
 	k              kernel.Kernel
-	x              points.Points         // the points without weights
-	factors        []float64             // √w_i of points.Weighted; nil without weights
-	lambda         float64               // λ
+	x              points.Points // the points without weights
+	factors        []float64     // √w_i of points.Weighted; nil without weights
+	lambda         float64
 	diag           []float64             // k(x_i, x_i)
-	diagonalBounds []float64             // kernel.Sizes: equals diag if K is known to be positive semi-definite
+	diagonalBounds []float64             // kernel.DiagonalBounds: equals diag if K is known to be positive semi-definite
 	tiling         *tiling               // blocks of points, and the tiles of this rank
 	leaves         *tree.Tree            // tree whose leaves are the blocks of sparse tiles; nil if all tiles are formed
 	skippedSums    []float64             // for each leaf, a bound of the row sums of its skipped tiles
@@ -265,7 +265,7 @@ const exactTileSize = 128
 // differences otherwise. Choice().Error is the proved bound of ‖E‖₂, and Rounding bounds the error of a product.
 //
 // The result stores no K. A product costs n²d flops (n²d/2 multiply-adds) plus the kernel values; with differences it
-// costs about ten times as much. If m itself stores a kernel.Costly kernel in float64, Exact returns m.
+// costs about ten times as much. If m stores K in float64 with a proved error (Choice().Certain), Exact returns m.
 func (m *Matrix) Exact(accuracy float64) *Matrix {
 	if m.choice.Certain && m.choice.Storage == Float64 {
 		return m
@@ -286,8 +286,8 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 	return e
 }
 
-// Certified returns a matrix with the tiles of m whose Choice is Certain, or nil unless these are dense and in float64.
-// Its Rounding is often larger than that of Exact, but a product takes only as long as one with m. Certified costs
+// Certified returns a matrix that shares the tiles of m and has a proved error bound (Choice().Certain). It returns nil if
+// the tiles are sparse or not in float64. Its Rounding is often larger than that of Exact, but a product takes only as long as one with m. Certified costs
 // O(nd).
 func (m *Matrix) Certified() *Matrix {
 	if m.choice.Storage != Float64 || m.choice.Sparse != nil {
@@ -314,7 +314,7 @@ func (m *Matrix) sumRounding() float64 { return float64(m.tiling.size+m.tiling.b
 //
 //	|fl(Ac)_i − (Ac)_i| ≤ (δ + (T + n/T + 8)u)·√k_ii·Σ_j √k_jj·|c_j| + 4uλ|c_i| + (n+8)·2⁻¹⁰⁷⁴,  u = 2⁻⁵³.
 //
-// Here kernel.Sizes replace k_ii, and weights multiply them. The last term, for subnormal products, is multiplied by
+// Here kernel.DiagonalBounds replace k_ii, and weights multiply them. The last term, for subnormal products, is multiplied by
 // max(1, w_i). The norm of the omitted entries (Sparsity) times ‖c‖₂ is added.
 func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	const u = 0x1p-53

@@ -13,14 +13,14 @@ import (
 type Result struct {
 	stage.Header
 	To      float64 `json:"to"`                // relative residual at which the iterations ended
-	Against string  `json:"against,omitempty"` // Options.Against
+	Against string  `json:"against,omitempty"` // what the rows are compared with, besides each other (Options.Against)
 	Storage string  `json:"storage"`           // storage of K
 	// KError is the predicted bound of ‖K_stored−K‖₂. Residuals and bounds of errors are those of the stored K; the
 	// intervals of κ are those of K.
 	KError  float64      `json:"kernel_error_bound"`
 	KBytes  int64        `json:"kernel_bytes"`
 	Product float64      `json:"product_seconds"` // time of a product of K with all t right-hand sides
-	Rows    []pencil.Row `json:"rows"`            // a row for each draw, M = I first
+	Rows    []pencil.Row `json:"rows"`            // one for each draw of each preconditioner; the first has M = I
 	Seconds struct {
 		Kernel float64 `json:"kernel"` // time to form K
 		Total  float64 `json:"total"`

@@ -12,7 +12,7 @@ import (
 )
 
 // Result is the record of a search for the number of features (section 5 of the paper): s is doubled until a test of Z
-// accepts.
+// accepts. Each s that is tried is a rung.
 type Result struct {
 	stage.Header
 	LambdaP  float64 `json:"lambda_p"`
@@ -29,10 +29,10 @@ type Result struct {
 	Coverage   string  `json:"coverage,omitempty"` // what Theorem 7 proves for this kernel and these features
 
 	Status Status `json:"status"`
-	// S is the width of the accepted rung, or else of the rung with the least predicted time; 0 if there is no rung.
+	// S is the number of features that was accepted, or else that with the least predicted time; 0 if none was tried.
 	S       int     `json:"s"`
-	Max     int     `json:"max"`   // width of the last possible rung
-	Limit   string  `json:"limit"` // reason for Max: n, asked or memory
+	Max     int     `json:"max"`   // the largest possible S
+	Limit   string  `json:"limit"` // what limits Max: n, asked (by the options) or memory
 	Rungs   []Rung  `json:"rungs"`
 	Seconds float64 `json:"seconds"`
 }
@@ -84,7 +84,7 @@ func (s *Result) resultText() string {
 		return fmt.Sprintf("%s: no s up to %d (%s) is accepted; s = %d has the least predicted time", s.Status, s.Max,
 			reason, s.S)
 	}
-	return fmt.Sprintf("%s: of %s s = %d has the least predicted time", s.Status, plural.Count(len(s.Rungs), "rung"),
+	return fmt.Sprintf("%s: among %s, s = %d has the least predicted time", s.Status, plural.Count(len(s.Rungs), "rung"),
 		s.S)
 }
 
@@ -112,7 +112,7 @@ func (s *Result) Table() *plots.Table {
 			row = append(row, c.Rank, c.Norm, c.First,
 				c.Low.Value, plots.AtLeast(c.Low.Lo), c.High.Value, plots.AtMost(c.High.Hi), c.Second)
 		} else if theorem {
-			row = append(row, make([]any, 10)...)
+			row = append(row, make([]any, 10)...) // no values of the conditions
 		}
 		seconds := r.Seconds
 		t.Add(append(row, r.Verdict, r.Iterations, r.PredictedSeconds, seconds.Features, seconds.Gram, seconds.Factor,
@@ -159,6 +159,7 @@ func (s *Result) conditionSeries() []plots.Series {
 		if c := r.Conditions; c != nil {
 			width, alpha, gamma := float64(r.S), s.Constants.Alpha, s.Constants.Gamma
 			condition1.AddBand(width, c.Norm.Value/alpha, c.Norm.Lo/alpha, c.Norm.Hi/alpha)
+			// |ratio−1| is largest at the least or the largest ratio, and smallest at the inner ends of their intervals
 			condition2.AddBand(width, math.Max(1-c.Low.Value, c.High.Value-1)/gamma,
 				math.Max(1-c.Low.Hi, c.High.Lo-1)/gamma, math.Max(1-c.Low.Lo, c.High.Hi-1)/gamma)
 		}

@@ -13,10 +13,10 @@ import (
 
 // slq estimates the curve λ ↦ s_λ(K) at the problem's λ and at Options.Lambdas. It runs one Lanczos process of K for
 // each probe z of signs. With T_k the tridiagonal matrix after k steps, zᵀ(K+λI)⁻¹z lies between the Gauss rule
-// n·e₁ᵀ(T_k+λI)⁻¹e₁ and the Gauss–Radau rule with a node at −e, for every λ. A process ends when these bounds are close
-// enough at the problem's λ. The control variate at each λ is that of (ZZᵀ+λI)⁻¹.
+// n·e₁ᵀ(T_k+λI)⁻¹e₁ and the Gauss–Radau rule with a node at −e, for every λ, where no eigenvalue of K as stored is below
+// −e. A process ends when these bounds are close enough at the problem's λ. The control variate at each λ is that of (ZZᵀ+λI)⁻¹.
 //
-// The work is 2kmn² flops for the products and 4k²mn for full orthogonalization. The memory is 8kn bytes per probe; the
+// For m probes of k steps the work is 2kmn² flops for the products and 4k²mn for full orthogonalization. The memory is 8kn bytes per probe; the
 // size of a batch limits it to about 1 GB. If ctx ends, slq returns the result of the complete batches, or nil if there
 // is none, together with ctx's error.
 func slq(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
@@ -88,7 +88,7 @@ func (c *slqRun) batch(ctx context.Context, m int, current estimate.Interval) er
 	n := c.problem.K.Dim()
 	z := estimate.Signs(n, c.probes, m, c.options.stream)
 	var running []*lanczos.Result
-	y, half := make([]float64, m), slices.Repeat([]float64{float64(n)}, m)
+	y, half := make([]float64, m), slices.Repeat([]float64{float64(n)}, m) // zᵀ(I−λA⁻¹)z is in [0, n]
 	results, err := lanczos.RunFrom(ctx, shifted{c.problem.K, 0}, z, &lanczos.Options{
 		Steps: maxSteps, Ends: lanczos.Neither,
 		Monitor: func(r *lanczos.Result) error {
@@ -101,7 +101,7 @@ func (c *slqRun) batch(ctx context.Context, m int, current estimate.Interval) er
 			j := slices.Index(running, r)
 			y[j], half[j] = c.problem.quadraticForm(r)
 			truncation, target, share := stat.Mean(half, nil), 0.05*c.options.Width*stat.Mean(y, nil), 1.0
-			if truncation > target {
+			if truncation > target { // it decreases geometrically, from n
 				share = math.Log(float64(n)/truncation) / math.Log(float64(n)/target)
 			}
 			if c.options.progress(int(100*max(0, share)), 100, current); truncation > target {
@@ -135,7 +135,8 @@ func (c *slqRun) batch(ctx context.Context, m int, current estimate.Interval) er
 	return nil
 }
 
-// quadraticForm returns zᵀ(I−λA⁻¹)z with its error bound ±half, from the Lanczos process that began with the signs z.
+// quadraticForm returns zᵀ(I−λA⁻¹)z, A = K+λI, with its error bound ±half, from the Lanczos process that began with the
+// signs z. The node of the Gauss–Radau rule is at −λ/2 at least, so that A stays positive definite.
 func (p *problem) quadraticForm(r *lanczos.Result) (y, half float64) {
 	norm := max(slices.Max(r.Alpha), slices.Max(r.Beta))
 	lo, hi := inverseBounds(r, p.Lambda, -min(p.Error+rounding(norm, r.N), p.Lambda/2))
@@ -143,8 +144,8 @@ func (p *problem) quadraticForm(r *lanczos.Result) (y, half float64) {
 	return zz * (1 - p.Lambda*(lo+hi)/2), zz * p.Lambda * (hi - lo) / 2
 }
 
-// rounding returns n·2⁻⁵²·‖K‖₂, a bound for how negative rounding can make an eigenvalue of the Lanczos matrix of a
-// positive semi-definite K.
+// rounding returns n·2⁻⁵²·norm, an estimate of how negative rounding can make an eigenvalue of the Lanczos matrix T of a
+// positive semi-definite K. The norm is the largest entry of T, at least a third of ‖T‖₂.
 func rounding(norm float64, n int) float64 { return float64(n) * 0x1p-52 * norm }
 
 // inverseBounds bounds qᵀ(K+λI)⁻¹q, q = z/‖z‖₂: the Gauss rule e₁ᵀ(T_k+λI)⁻¹e₁ is the lower bound and, with a ≤

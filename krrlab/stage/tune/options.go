@@ -41,15 +41,15 @@ type Options struct {
 	Rows int `flag:"rows" default:"2000" check:">=10"`
 	// Metric is the quantity to optimize: a model.Metric, or auto for the share of wrong labels or the RMSE.
 	Metric string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
-	// Points is the maximum number of points on the first level.
+	// Points is the maximum number of points, pairs of a scale and λ, that the first level of the search evaluates.
 	Points int `flag:"points" default:"120" check:">=1" help:"maximum number of points of the first level"`
 	// Gain is the smallest relative reduction of the error that is worth another point: a level ends when the expected
 	// reduction is smaller. A smaller Gain evaluates more points.
 	Gain float64 `flag:"gain" default:"0.002" check:"positive"`
-	// Quick makes a single subsample of 500 rows decide, without length scales, in about a second of a processor. Rows,
-	// Points, Gain and Distance are then ignored. krrlab fit searches so unless --tune or a parameter is set.
+	// Quick searches on a single subsample of 500 rows with one length scale, in about a second of a processor. Rows,
+	// Points, Gain and Distance are then ignored. krrlab fit does so unless --tune or a parameter is set.
 	Quick bool `flag:"quick"`
-	// Valid are rows to judge by instead of leave-one-out. They are raw, or scaled as the rows of the fit.
+	// Valid are rows to judge by instead of leave-one-out. Their features are unscaled, or scaled as those of the fit.
 	Valid *datasets.Dataset
 
 	// DistanceFlag is the flag of the command that Prepare copies to Distance. Its default is auto.
@@ -103,7 +103,7 @@ func (o *Options) check() error {
 		}
 	}
 	if o.Gamma > 0 && math.IsInf(1/o.Gamma, 1) {
-		return fmt.Errorf("tune: γ = %g: want a number whose inverse float64 holds", o.Gamma)
+		return fmt.Errorf("tune: γ = %g: want a number whose inverse is finite in float64", o.Gamma)
 	}
 	if o.isExplicit() && o.Sigma > 0 {
 		return fmt.Errorf("tune: the distance %s is not searched for a given σ = %g", o.Distance, o.Sigma)
@@ -148,7 +148,7 @@ type family struct {
 	index      int           // position in search.families
 	fixed      [2]float64    // the scale and λ that the options set; 0: searched
 	grid       [2][]float64  // grids of log scale and log λ
-	start      [2][]float64  // coordinates on the grids at which the first level begins
+	start      [2][]float64  // log scales and log λ on the grids at which the first level begins
 	firstLevel int           // level on which the family joined the search
 	shape      []float64     // Distance.Shape; nil: one length scale for all features
 }
