@@ -28,7 +28,7 @@ func TestMultiply(t *testing.T) {
 			got := mat.NewDense(n, 3, nil)
 			err := w.MulTo(t.Context(), got, x)
 			if form == precond.FormU {
-				testkit.Fails(t, err, "keeps no Z")
+				testkit.Fails(t, err, "does not store Z")
 				continue
 			}
 			if err != nil || !mat.EqualApprox(got, &m, 1e-11) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/go/packages"
+
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
@@ -61,7 +63,7 @@ func load(t *testing.T, src string) *Package {
 	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "a.go": "package m\n\n" + src} {
 		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	ps := testkit.Must(Load(dir, "."))
+	ps := testkit.Must(Load(dir, packages.LoadSyntax, "."))
 	return ps[0]
 }
 

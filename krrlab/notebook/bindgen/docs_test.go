@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/go/packages"
+
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
@@ -30,7 +32,7 @@ type Entry struct {
 // TestDocs collects the documentation of all bound packages. Every exported name must have a declaration, and 95 % of
 // them a comment. With -update, it writes the file that make build embeds.
 func TestDocs(t *testing.T) {
-	ps := testkit.Must(bound("."))
+	ps := testkit.Must(bound(".", packages.LoadSyntax))
 	ix := NewIndex(ps)
 	all := map[string]map[string]Entry{}
 	names, missing := 0, []string{}

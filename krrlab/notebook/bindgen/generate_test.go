@@ -46,13 +46,13 @@ var Patterns = []string{
 var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd",
 	"krrlab/base/atomicfile", "krrlab/internal", "krrlab/notebook", "krrlab/base/safe", "krrlab/base/suite", "notebooks", "plots/internal"}
 
-// bound loads the packages of Patterns except those of Unbound. dir is a folder of the module.
-func bound(dir string) ([]*Package, error) {
+// bound loads the packages of Patterns except those of Unbound, in a mode of Load. dir is a folder of the module.
+func bound(dir string, mode packages.LoadMode) ([]*Package, error) {
 	paths, err := Paths(dir, Patterns...)
 	if err != nil {
 		return nil, err
 	}
-	ps, err := Load(dir, slices.DeleteFunc(paths, isUnbound)...) // packages of Unbound need not compile
+	ps, err := Load(dir, mode, slices.DeleteFunc(paths, isUnbound)...) // packages of Unbound need not compile
 	for _, p := range ps {
 		if p.Path == displayPath {
 			p.As = "display"
@@ -63,7 +63,7 @@ func bound(dir string) ([]*Package, error) {
 
 // Generate returns the Go files of krrlab/notebook/bindings, by name. dir is a folder of the module.
 func Generate(dir string) (map[string][]byte, error) {
-	ps, err := bound(dir)
+	ps, err := bound(dir, packages.LoadTypes)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func StdFiles(dir string) (map[string][]byte, error) {
 		!strings.HasPrefix(v, stdRelease+"-") {
 		return nil, nil
 	}
-	ps, err := Load(dir, Std...)
+	ps, err := Load(dir, packages.LoadTypes, Std...)
 	if err != nil {
 		return nil, err
 	}
