@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -373,14 +374,17 @@ func (c Coding) EncodeForFit(d *Dataset) (*mat.Dense, error) {
 // Encode returns the right-hand sides Y, n×t. It returns an error if d has no answers, a label that is not in c.Labels,
 // or a target that is not finite or whose square overflows.
 func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
 	n := d.Len()
 	if c.Labels == nil {
 		if d.Target == nil {
 			return nil, fmt.Errorf("%s: no numbers to fit", d.Name)
 		}
 		t := 1 + len(d.MoreTargets)
-		if c.Mean != nil && len(c.Mean) != t {
-			return nil, fmt.Errorf("%s: %d targets, and means of %d", d.Name, t, len(c.Mean))
+		if c.Mean != nil && (len(c.Mean) != t || !isFinite(floats.Sum(c.Mean))) {
+			return nil, fmt.Errorf("%s: %d targets, and the means %v: want a finite one of each", d.Name, t, c.Mean)
 		}
 		y := mat.NewDense(n, t, nil)
 		for j, target := range d.TargetColumns() {

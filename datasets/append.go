@@ -16,6 +16,9 @@ import (
 // columns, no answers or a label that d lacks. It also returns one if words or dates are coded differently or
 // coordinates are projected differently, and if groups were given (GroupBy), as their numbers differ between files.
 func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
+	if err := tail.Check(); err != nil {
+		return nil, err
+	}
 	switch {
 	case tail.Task != d.Task || len(tail.MoreTargets) != len(d.MoreTargets) || !tail.HasAnswers():
 		return nil, fmt.Errorf("%s: the rows to append need answers for the same %v of %d targets", tail.Name, d.Task,

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -78,6 +79,35 @@ type Dataset struct {
 	imputed      []float64  // value of each feature that Impute wrote for missing values
 	bestErrors   []float64  // built-in data: squared or 0/1 error of the best predictor on each point
 	unusedHashes [][]uint64 // hashes of the cells of columns that are not features, for Group
+}
+
+// Check returns an error if d is nil or has no X, if a list of answers or groups does not have one element for each
+// point, if a class has no label, or if Task is unknown or the kind of the answers is not that of Task. Fits,
+// predictions and Append call it.
+func (d *Dataset) Check() error {
+	if d == nil || d.X == nil {
+		return errors.New("no points: the data set is nil; check the error of what loaded it")
+	}
+	n := d.Len()
+	for j, target := range d.TargetColumns() {
+		if len(target) != n && (j > 0 || target != nil) {
+			return fmt.Errorf("%s: %d numbers of target %d for %d points", d.Name, len(target), j, n)
+		}
+	}
+	for i, k := range d.Class {
+		if k < 0 || k >= len(d.Labels) {
+			return fmt.Errorf("%s: the class of row %d (counted from 0) is %d, and there are %d labels", d.Name, i, k,
+				len(d.Labels))
+		}
+	}
+	switch {
+	case d.Task != Regression && (d.Task != Classification || d.Class == nil && d.Target != nil):
+		return fmt.Errorf("%s: task %d: want Regression, with answers in Target, or Classification, in Class", d.Name,
+			int(d.Task))
+	case d.Class != nil && len(d.Class) != n || d.Groups != nil && len(d.Groups) != n:
+		return fmt.Errorf("%s: %d classes and %d groups for %d points", d.Name, len(d.Class), len(d.Groups), n)
+	}
+	return nil
 }
 
 // Len returns the number n of points.

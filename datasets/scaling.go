@@ -278,9 +278,12 @@ func (s *Scaling) Validate() error {
 // Apply returns the data set with its points scaled by s. It returns d itself if d is already scaled by the same
 // numbers, or if s is nil and d is raw. d is not changed. Without Shift, Fill and Matrix, sparse points remain sparse,
 // and float32 points remain float32; bytes remain bytes if, in addition, all features have one scale. In all other
-// cases the result is dense float64. It is an error if the points were scaled differently, or if their number of
-// features is not that of s.
+// cases the result is dense float64. It is an error if the points were scaled differently, if their number of features
+// is not that of s, or if d is invalid (Dataset.Check).
 func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
 	name := safe.Name(cmp.Or(d.Name, "data set"))
 	switch {
 	case s.equal(d.Scaling):

@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -92,7 +93,7 @@ func StartFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) 
 		return nil, err
 	}
 	n, _, t := l.Dims()
-	rows, columns := c.Dims()
+	rows, columns := cmp.Or(c, &mat.Dense{}).Dims()
 	if rows > n || columns != t {
 		return nil, fmt.Errorf("krrlab: coefficients %d×%d to start from, for %d rows and %d columns", rows, columns, n,
 			t)

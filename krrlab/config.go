@@ -28,8 +28,8 @@ import (
 // With weights w = train.FitWeights and W = diag(w), the problem is (W^½KW^½+λI)ĉ = W^½y (points.Weighted). Residuals
 // and bounds then refer to W^½KW^½, and the coefficients of the model are W^½ĉ.
 func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
-	if train == nil || train.X == nil {
-		return nil, fmt.Errorf("krrlab: no training points: the data set is nil; check the error of what loaded it")
+	if err := train.Check(); err != nil {
+		return nil, err
 	}
 	n := train.Len()
 	if n < 2 {

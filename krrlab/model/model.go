@@ -108,10 +108,12 @@ func (m *Model) Task() datasets.Task {
 }
 
 // Dims returns the number n of training points, their dimension d and the number
-// t of columns of C.
+// t of columns of C, or zeros if m has no points or no coefficients.
 func (m *Model) Dims() (n, d, t int) {
-	n, d = m.X.Dims()
-	_, t = m.C.Dims()
+	if m.X != nil && m.C != nil {
+		n, d = m.X.Dims()
+		_, t = m.C.Dims()
+	}
 	return n, d, t
 }
 
@@ -143,14 +145,15 @@ func (m *Model) String() string {
 
 func (m *Model) check() error {
 	n, d, t := m.Dims()
+	if n < 1 || d < 1 {
+		return fmt.Errorf("model: %d points of dimension %d", n, d)
+	}
 	rows, _ := m.C.Dims()
 	want := max(1, len(m.Targets))
 	if len(m.Labels) > 2 {
 		want = len(m.Labels)
 	}
 	switch {
-	case n < 1 || d < 1:
-		return fmt.Errorf("model: %d points of dimension %d", n, d)
 	case rows != n:
 		return fmt.Errorf("model: %d rows of coefficients for %d points", rows, n)
 	case m.Groups != nil && (len(m.Groups) != n || m.Repeats == nil || m.Repeats.Grouped == 0):
@@ -324,9 +327,6 @@ func (m *Model) ReadOptions(o datasets.ReadOptions) datasets.ReadOptions {
 // model's points; d.Scaling tells which. Predict returns an error for any other scaling, and if the features of d and
 // of the model have different names.
 func (m *Model) Predict(ctx context.Context, d *datasets.Dataset, o *Options) (*Prediction, error) {
-	if err := d.CheckColumns(m.Columns, "the model"); err != nil {
-		return nil, err
-	}
 	f, err := m.decision(ctx, d, o)
 	if err != nil {
 		return nil, err
@@ -348,6 +348,9 @@ func (m *Model) prediction(f *mat.Dense) *Prediction {
 // Evaluate predicts the points of d and compares the result with d's answers. Labels are compared by Dataset.ClassIn. A
 // label that the model does not know counts as an error. If no label is known, Evaluate returns an error.
 func (m *Model) Evaluate(ctx context.Context, d *datasets.Dataset, o *Options) (*Score, error) {
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
 	if d.Task != m.Task() {
 		return nil, fmt.Errorf("model: test data for %v do not fit a model for %v", d.Task, m.Task())
 	}

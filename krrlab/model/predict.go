@@ -73,8 +73,8 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 //
 // For a kernel.Precomputed, the points are the rows of K(test, train), or rows of K if the model contains it.
 //
-// Decision returns an error if the dimension of raw is not the model's, or a decision value is not finite, and the
-// context's error if the context ends.
+// Decision returns an error if the dimension of raw is not the model's, if a feature is not finite after scaling, if a
+// decision value is not finite, or if an option is invalid, and the context's error if the context ends.
 func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*mat.Dense, error) {
 	return m.decision(ctx, &datasets.Dataset{X: raw}, o)
 }
@@ -83,17 +83,29 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 func (m *Model) decision(ctx context.Context, data *datasets.Dataset, o *Options) (*mat.Dense, error) {
 	o = cmp.Or(o, &Options{})
 	n, d, t := m.Dims()
-	rows, dz := data.X.Dims()
-	if rows == 0 {
-		return nil, fmt.Errorf("model: no points to predict")
+	err := data.Check()
+	if err == nil {
+		err = data.CheckColumns(m.Columns, "the model")
 	}
-	var err error
+	if err != nil {
+		return nil, err
+	}
+	rows, dz := data.X.Dims()
+	switch {
+	case rows == 0:
+		return nil, fmt.Errorf("model: no points to predict")
+	case !(o.Accuracy >= 0):
+		return nil, fmt.Errorf("model: Accuracy %g: want a number above 0, or 0 for the default", o.Accuracy)
+	}
 	if p := kernel.AsPrecomputed(m.Kernel); p == nil {
 		data, err = m.Scaled(data)
 	} else if dz != p.N() && dz != d {
 		err = fmt.Errorf("model: K(test, train) has %d columns, the K of the fit had %d rows", dz, p.N())
 	} else if dz != p.N() {
 		err = kernel.Check(m.Kernel, data.X)
+	}
+	if err == nil {
+		err = points.CheckFinite(data.X)
 	}
 	if err != nil {
 		return nil, err

@@ -157,7 +157,13 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 	}}
 	stage.SetUnknown(checker.result)
 	for _, d := range []*datasets.Dataset{o.Train, o.Test} {
-		if d != nil && d.Read != nil {
+		if d == nil {
+			continue
+		}
+		if err := d.Check(); err != nil {
+			return nil, err
+		}
+		if d.Read != nil {
 			checker.result.Read = append(checker.result.Read, d.Read)
 		}
 	}
