@@ -131,7 +131,7 @@ func (l *Lab) M(ctx context.Context) (pcg.Preconditioner, error) {
 // Entry implements stage.Bench. A rank and a λ_p that the text does not set are those of the configuration.
 func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 	if e.Value != nil {
-		return e, nil
+		return e, stage.CheckOptions(e.Value)
 	}
 	_, text := e.Split()
 	p, err := stage.ParsePreconditioner(text)

@@ -133,7 +133,10 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 		return nil, fmt.Errorf("krrlab: a precomputed K takes only stop residual, as it is not known to be positive " +
 			"semi-definite, and neither Comm nor Backend")
 	}
-	var err error
+	err := stage.CheckOptions(cfg.Precond)
+	if err != nil {
+		return nil, fmt.Errorf("krrlab: %w", err)
+	}
 	l.requested.solver, l.requested.precond, l.requested.stop = cfg.Solver, cfg.Precond, cfg.Stop
 	if cfg.openTol = cfg.openTol || cfg.Tol == 0; cfg.openTol {
 		if cfg.Tol = 1e-3; p.coding.Labels == nil { // as in the paper
@@ -232,9 +235,6 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	}
 	if c.Monitor == nil {
 		c.Monitor = func(Event) error { return nil }
-	}
-	if err := c.Stop.Check(); err != nil {
-		return c, err
 	}
 	return c, c.validate()
 }

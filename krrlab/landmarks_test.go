@@ -179,7 +179,7 @@ func TestVecchia(t *testing.T) {
 	}
 	for _, p := range []Vecchia{{S: -1}, {S: 601}, {Damping: 2}, {Damping: math.NaN()}} {
 		testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 0.01, Precond: p})),
-			"krrlab: Vecchia: ")
+			"ecchia: ")
 	}
 }
 

@@ -57,8 +57,13 @@ type Given struct {
 
 func (g Given) String() string { return cmp.Or(g.Name, "given") }
 
-// Make returns M.
-func (g Given) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) { return g.M, nil }
+// Make returns M, or an error if there is none.
+func (g Given) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) {
+	if g.M == nil {
+		return nil, fmt.Errorf("krrlab: Given without M: check the error of what built it; None means M = I")
+	}
+	return g.M, nil
+}
 
 // defaultPrecond returns the default preconditioner for a kernel, with the given rank and ridge; 0 means their
 // defaults. It uses random features, or landmarks for a kernel without them.

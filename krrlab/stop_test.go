@@ -265,7 +265,7 @@ func TestStopRefused(t *testing.T) {
 	}{
 		"classification":         {regression(x), Config{Stop: labels}},
 		"Stop and Solver direct": {classes(x, 2), Config{Stop: labels, Solver: Direct}},
-		"share 0":                {classes(x, 2), Config{Stop: bound.Stop{Rule: bound.Labels}}},
+		"want a share":           {classes(x, 2), Config{Stop: bound.Stop{Rule: bound.Labels}}},
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
 		testkit.Fails(t, testkit.ErrOf(New(c.train, c.cfg)), want)

@@ -165,6 +165,19 @@ func KindOf(p Preconditioner) (k Kind, ok bool) {
 	return Kind{}, false
 }
 
+// CheckOptions returns an error if an option of a preconditioner of a registered kind has an invalid value.
+func CheckOptions(p Preconditioner) error {
+	if _, ok := KindOf(p); !ok || reflect.TypeOf(p).Kind() != reflect.Struct {
+		return nil
+	}
+	v := reflect.New(reflect.TypeOf(p))
+	v.Elem().Set(reflect.ValueOf(p))
+	if err := schema.Settle(v.Interface()); err != nil {
+		return fmt.Errorf("the preconditioner %s: %w", NameOf(p), err)
+	}
+	return nil
+}
+
 // NameOf returns the name of a preconditioner in JSON and flags. For a type that is not registered it is the result of
 // String.
 func NameOf(p Preconditioner) string {

@@ -386,6 +386,9 @@ func (f *Field) verifyOne(v reflect.Value) error {
 	case f.check.text != "" && !f.check.contains(number(v)):
 		return fmt.Errorf("%s %s: want %s", f.title(), text, f.want())
 	}
+	if parser, ok := reflect.New(v.Type()).Interface().(encoding.TextUnmarshaler); ok {
+		return f.wrong(text, parser.UnmarshalText([]byte(text)))
+	}
 	return nil
 }
 

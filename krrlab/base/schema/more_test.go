@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
@@ -93,11 +94,26 @@ func TestMore(t *testing.T) {
 	testkit.OK(t, s.Lookup("words").Set(""))
 	testkit.Equal(t, s.Given("zero") && o.Zero == -1 && s.Lookup("words").String() == "\"a\nb\"", true, o)
 	testkit.Equal(t, Settle(&more{Kind: "x"}).Error(), `Kind "x": want one of plain, run:`)
+	// the value of a type that parses its own text, which no text stands for
+	testkit.Fails(t, Settle(&struct {
+		Size side `flag:"side"`
+	}{7}), `Size "unknown (7)": want one of left, right`)
 	testkit.Panics(t, map[string]func(){"a kind of value that is no option": func() {
 		_ = Of(&struct {
 			A complex128 `flag:"a"`
 		}{}).Lookup("a").Set("1")
 	}})
+}
+
+type side int
+
+var sides = []string{"left", "right"}
+
+func (s side) String() string { return enum.Name(sides, s) }
+
+func (s *side) UnmarshalText(b []byte) (err error) {
+	*s, err = enum.Parse[side]("side", sides, string(b))
+	return err
 }
 
 type written struct {

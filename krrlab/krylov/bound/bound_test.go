@@ -34,8 +34,10 @@ func TestParseStop(t *testing.T) {
 			t.Errorf("%q: %v", text, s)
 		}
 	}
-	if (Stop{Rule: 5}).Check() == nil || (Stop{Rule: Labels}).Check() == nil {
-		t.Error("a stop of no rule or no share passes")
+	for _, s := range []Stop{{Rule: 5}, {Rule: Labels}, {Labels, math.NaN()}} { // options are checked by their text
+		if new(Stop).UnmarshalText([]byte(s.String())) == nil {
+			t.Errorf("%v passes", s)
+		}
 	}
 }
 

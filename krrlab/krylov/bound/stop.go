@@ -40,23 +40,12 @@ func parseStop(text string) (Stop, error) {
 		if percent {
 			v /= 100
 		}
-		if s := (Stop{Labels, v}); err == nil && s.Check() == nil {
-			return s, nil
+		if err == nil && v > 0 && v < 1 {
+			return Stop{Labels, v}, nil
 		}
 		return Stop{}, fmt.Errorf("labels=%s: want a share above 0 and below 1, such as labels=1%%", share)
 	}
 	return Stop{}, fmt.Errorf(`unknown stop %q: want "predictions", "residual", "anorm" or "labels=1%%"`, text)
-}
-
-// Check returns an error unless the rule is known and its share in (0, 1).
-func (s Stop) Check() error {
-	switch {
-	case s.Rule < Default || s.Rule > Predictions:
-		return fmt.Errorf("stop rule %d: want predictions, residual, anorm or labels", int(s.Rule))
-	case s.Rule == Labels && !(s.Share > 0 && s.Share < 1):
-		return fmt.Errorf("stop at a share %g of open labels: want one above 0 and below 1", s.Share)
-	}
-	return nil
 }
 
 // String returns a text that parseStop can parse.

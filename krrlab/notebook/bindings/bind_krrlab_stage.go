@@ -19,6 +19,7 @@ func init() {
 			"Bounds":                 r.ValueOf(stage.Bounds),
 			"BuiltIn":                r.ValueOf(stage.BuiltIn),
 			"Centered":               r.ValueOf(stage.Centered),
+			"CheckOptions":           r.ValueOf(stage.CheckOptions),
 			"CheckSize":              r.ValueOf(stage.CheckSize),
 			"Compare":                r.ValueOf(stage.Compare),
 			"DefaultKind":            r.ValueOf(stage.DefaultKind),

@@ -46,7 +46,7 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 		if err != nil {
 			return nil, err
 		}
-		if total <= opt.StopResidual*float64(len(p.landmarks)) {
+		if !(total > max(0, opt.StopResidual)*float64(len(p.landmarks))) {
 			break
 		}
 		quantiles = quantiles[:0]

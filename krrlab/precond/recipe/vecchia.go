@@ -22,7 +22,7 @@ import (
 // features or landmarks capture little of K.
 type Vecchia struct {
 	S int `flag:"features" symbol:"s" check:">=0"` // rank of F, 0 ≤ s ≤ n; default: 0, no F
-	// Neighbors is the number k of off-diagonal entries in a row of G; a negative number means none. Default: a rule
+	// Neighbors is the number k of off-diagonal entries in a row of G; −1 means none. Default: a rule
 	// chooses 15 to 120 (vecchia.Options).
 	Neighbors int     `flag:"neighbors" symbol:"k" check:">=-1" zero:"-1"`
 	Damping   float64 `flag:"damping" symbol:"ω" check:"(0,1]"` // ω in (0, 1]; default: chosen by a rule
@@ -43,13 +43,10 @@ func (p Vecchia) String() string {
 	return s
 }
 
-// Settled implements stage.Settler. It checks the options; there are no defaults to set.
+// Settled implements stage.Settler. It checks S; there are no defaults to set.
 func (p Vecchia) Settled(d stage.Defaults) (stage.Preconditioner, error) {
-	if p.S < 0 || p.S > d.N {
+	if p.S > d.N {
 		return p, fmt.Errorf("krrlab: Vecchia: %d pivots: want 0 to n = %d", p.S, d.N)
-	}
-	if !(p.Damping >= 0 && p.Damping <= 1) {
-		return p, fmt.Errorf("krrlab: Vecchia: ω = %g: want 0 < ω ≤ 1, or 0 for the rule's", p.Damping)
 	}
 	return p, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // defaultKernels are the kernels tried by default, ordered from the smoothest to the roughest.
@@ -23,10 +24,10 @@ var defaultKernels = []string{"gaussian", "matern52", "matern32", "laplacian"}
 // Options of a search. Zero values mean the defaults. The search does not vary a kernel parameter or λ that is set.
 type Options struct {
 	Kernels []string `flag:"kernels" not:"kernel"` // names of the kernels to try; default: defaultKernels
-	Sigma   float64  // bandwidth σ; default: searched about the median distance of rows
-	Gamma   float64  // γ of the polynomial (γxᵀz+c)^q; default: searched about 1/median ‖x‖²
+	Sigma   float64  `check:"positive"`            // bandwidth σ; default: searched about the median distance of rows
+	Gamma   float64  `check:"positive"`            // γ of the polynomial (γxᵀz+c)^q; default: searched, ≈ 1/median ‖x‖²
 	Coef0   *float64 // c of the polynomial; default: 1
-	Degree  int      // q of the polynomial; default: 2, 3 and 4 are tried
+	Degree  int      `check:">=1"` // q of the polynomial; default: 2, 3 and 4 are tried
 	Lambda  float64  // ridge λ; default: searched
 
 	// Distance is the distance of points that the kernel is a function of: sigma, with one length scale for all
@@ -97,9 +98,9 @@ func (o *Options) check() error {
 	if err := schema.Settle(new(*o)); err != nil {
 		return fmt.Errorf("tune: %w", err)
 	}
-	for name, v := range map[string]float64{"σ": o.Sigma, "γ": o.Gamma, "λ": o.Lambda} {
-		if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("tune: %s = %g: want a positive number, or 0 for the default", name, v)
+	if o.Lambda != 0 {
+		if err := stage.CheckSize("λ", o.Lambda); err != nil {
+			return fmt.Errorf("tune: %w, or 0 for the default", err)
 		}
 	}
 	if o.Gamma > 0 && math.IsInf(1/o.Gamma, 1) {

@@ -426,7 +426,9 @@ func TestCheck(t *testing.T) {
 		"inverse": {Kernels: []string{"polynomial"}, Gamma: 1e-310},
 		"kernel":  {Kernels: []string{"cosine"}},
 		"λ":       {Lambda: -1},
-		"σ":       {Sigma: math.NaN()},
+		"Sigma":   {Sigma: math.NaN()},
+		"Degree":  {Degree: -1},
+		"1e100":   {Lambda: 1e308},
 		"Rows":    {Rows: -1},
 	} {
 		testkit.Fails(t, o.check(), want)
