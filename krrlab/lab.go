@@ -3,6 +3,7 @@ package krrlab
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"reflect"
 	"sync"
 	"time"
@@ -191,9 +192,13 @@ func (l *Lab) watch(ctx context.Context, name stage.Name) func(completed, total 
 	return stage.Progress(ctx, l.Tell, name)
 }
 
-// resultAs returns the result of a stage as a value of its type, or zero if there is none.
+// resultAs returns the result of a stage as a value of its type, or zero if there is none. A result of another type is
+// an error.
 func resultAs[T Stage](s Stage, err error) (T, error) {
-	v, _ := s.(T)
+	v, ok := s.(T)
+	if !ok && s != nil && err == nil {
+		err = fmt.Errorf("krrlab: with these options the result is a %T, which Run returns", s)
+	}
 	return v, err
 }
 

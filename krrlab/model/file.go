@@ -61,11 +61,8 @@ type Info struct {
 }
 
 // Save writes the model to the named file, completely or not at all. It returns an error if the kernel is user-defined
-// and not registered (kernel.Register), or if the residual in Origin is not a number.
+// and not registered (kernel.Register), if the residual in Origin is not a number, or if Load would reject the model.
 func (m *Model) Save(name string) error {
-	if err := m.check(); err != nil {
-		return err
-	}
 	if r := m.Origin.TrueResidual; r != nil && (math.IsNaN(*r) || math.IsInf(*r, 0)) {
 		return fmt.Errorf("model: not saved: the residual of its answer is %g, beyond the range of float64: fit "+
 			"with targets in another unit, or a larger λ", *r)
@@ -73,6 +70,9 @@ func (m *Model) Save(name string) error {
 	meta, err := m.Info()
 	if err != nil {
 		return fmt.Errorf("model: cannot save: %w", err)
+	}
+	if err := m.validate(*meta); err != nil {
+		return fmt.Errorf("model: not saved: %w", err)
 	}
 	return atomicfile.Write(name, func(w io.Writer) error { return m.write(w, meta) })
 }
@@ -267,6 +267,9 @@ func (m *Model) validate(meta Info) error {
 	if meta.Task != m.Task().String() {
 		return fmt.Errorf("task is %q with %d labels", meta.Task, len(m.Labels))
 	}
+	if err := m.check(); err != nil {
+		return err
+	}
 	if !(m.Lambda > 0) || math.IsInf(m.Lambda, 0) {
 		return fmt.Errorf("λ = %g", m.Lambda)
 	}
@@ -277,13 +280,9 @@ func (m *Model) validate(meta Info) error {
 		return err
 	}
 	if x, ok := m.X.(*points.CSR); ok {
-		if err := checkFinite("nonzero", x.Val); err != nil {
-			return err
-		}
-	} else if err := points.CheckFinite(m.X); err != nil {
-		return err
+		return checkFinite("nonzero", x.Val)
 	}
-	return m.check()
+	return points.CheckFinite(m.X)
 }
 
 func checkFinite(name string, v []float64) error {

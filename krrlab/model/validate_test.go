@@ -1,12 +1,16 @@
 package model
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -71,6 +75,37 @@ func TestValidate(t *testing.T) {
 	testkit.Fails(t, m.validate(Info{Task: "classification"}), `task is "classification" with 0 labels`)
 	m.C.Set(6, 0, math.NaN())
 	testkit.Fails(t, m.validate(Info{Task: "regression"}), "coefficient 6 is NaN")
+}
+
+// TestRefused checks that points, options and models that give no numbers are errors that say which.
+func TestRefused(t *testing.T) {
+	m := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		z := points.NewDense(2, 3, []float64{1, 2, 3, 4, bad, 6})
+		testkit.Fails(t, testkit.ErrOf(m.Decision(t.Context(), z, nil)), "entry (1, 1) is "+fmt.Sprint(bad))
+		if m.Scaling = scaled(3); math.IsNaN(bad) { // a missing value
+			m.Scaling.Fill = []float64{1, 2, 3}
+			mustDecide(t, m, z, nil)
+		}
+		m.Scaling = nil
+	}
+	for _, a := range []float64{math.NaN(), -1} {
+		testkit.Fails(t, testkit.ErrOf(m.Decision(t.Context(), m.X, &Options{Accuracy: a})), "Accuracy "+fmt.Sprint(a))
+	}
+	for _, d := range []*datasets.Dataset{nil, {}} {
+		testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), d, nil)), "the data set is nil")
+		testkit.Fails(t, testkit.ErrOf(m.Evaluate(t.Context(), d, nil)), "the data set is nil")
+	}
+	testkit.Fails(t, testkit.ErrOf(m.Decision(t.Context(), nil, nil)), "the data set is nil")
+	name := filepath.Join(t.TempDir(), "m.krr")
+	m.C.Set(6, 0, math.NaN())
+	testkit.Fails(t, m.Save(name), "not saved: coefficient 6 is NaN")
+	empty := &Model{Kernel: m.Kernel}
+	testkit.Fails(t, empty.Save(name), "0 points of dimension 0")
+	testkit.Fails(t, testkit.ErrOf(empty.Decision(t.Context(), m.X, nil)), "the model was fitted on 0")
+	if _, err := os.Stat(name); err == nil {
+		t.Error("a file is left")
+	}
 }
 
 // TestDistributedBatches checks that batches of points are distributed over the ranks and that each rank receives all

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 )
@@ -70,6 +71,11 @@ func Handler(m *model.Model, o Options) (http.Handler, error) {
 // Run answers requests to l until ctx ends. It then accepts no more, and returns when the running ones are answered, or
 // with an error after Timeout.
 func Run(ctx context.Context, l net.Listener, m *model.Model, o Options) error {
+	err := schema.Settle(&o)
+	if err != nil {
+		l.Close()
+		return fmt.Errorf("serve: %w", err)
+	}
 	h, err := Handler(m, o)
 	if err != nil {
 		l.Close()

@@ -242,6 +242,21 @@ func TestManyRequests(t *testing.T) {
 	}
 }
 
+// TestDefaults checks that zero options mean the documented limits, and that an invalid one is an error that names it.
+func TestDefaults(t *testing.T) {
+	address, end := run(t, serve.Options{})
+	r := testkit.Must(http.Post("http://"+address+"/predict", "application/json", strings.NewReader(`[{"a":1,"city":"x"}]`)))
+	if r.Body.Close(); r.StatusCode != http.StatusOK {
+		t.Errorf("status %d", r.StatusCode)
+	}
+	testkit.OK(t, end())
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
+	testkit.Fails(t, serve.Run(t.Context(), l, sums(), serve.Options{Waiting: -1}), "Waiting -1: want at least 1")
+	if _, err := l.Accept(); err == nil {
+		t.Error("the listener is open")
+	}
+}
+
 // A handler answers a request with the prediction of the model.
 func ExampleHandler() {
 	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Columns: []string{"x"},

@@ -44,6 +44,17 @@ func TestRun(t *testing.T) {
 	o := plan.Options{Nodes: 4, Cores: 8, Bandwidth: 10, Latency: 50e3, Iterations: 77,
 		Rates: "gemm32=640,gemm64=320,read=90,exp=22"}
 	v := testkit.Must(makeLab(nil, krrlab.AutoSolver).Run(t.Context(), o))
+	// a Go caller has the defaults and the checks of the flags
+	o.Bandwidth, o.Latency = 0, 0
+	byDefault := testkit.Must(makeLab(nil, krrlab.AutoSolver).Run(t.Context(), o)).(*plan.Scaling)
+	if n, want := byDefault.Machines, v.(*plan.Scaling).Machines; n.Bandwidth != want.Bandwidth || n.Latency != want.Latency {
+		t.Errorf("by default a network of %g B/s and %g s, want %g and %g", n.Bandwidth, n.Latency, want.Bandwidth, want.Latency)
+	}
+	for want, bad := range map[string]plan.Options{
+		"Nodes -1": {Nodes: -1}, "Cores -2": {Nodes: 4, Cores: -2}, "Price -3": {Nodes: 4, Price: -3},
+	} {
+		testkit.Fails(t, testkit.ErrOf(makeLab(nil, krrlab.AutoSolver).Run(t.Context(), bad)), want)
+	}
 	s := v.(*plan.Scaling)
 	if c := s.Choice; s.Requested.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct || s.From != "as given" {
 		t.Errorf("%v", s)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/stage/cost"
@@ -82,6 +83,11 @@ type Bench interface {
 // Run makes a Plan, or a Scaling if Nodes is set. On ranks, all ranks measure the rates together, the first rank plans,
 // and every rank returns its plan.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+	if o.Nodes != 0 { // without it, the other options have no effect
+		if err := schema.Settle(&o); err != nil {
+			return nil, fmt.Errorf("plan: %w", err)
+		}
+	}
 	start, p := time.Now(), b.Problem()
 	b.Tell(ctx, stage.Event{Stage: stage.Plan})
 	plan, err := o.choose(ctx, b)
