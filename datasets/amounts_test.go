@@ -6,9 +6,11 @@ import (
 	"testing"
 )
 
-// TestAmounts: amounts in parentheses are negative where the whole column is numbers, of features and answers, which a
-// note says; else the message names the form.
+// TestAmounts checks that numbers in parentheses are read as negative amounts, for a feature and for the target, and that
+// a note says so. Separators of thousands may be combined with parentheses, which may have spaces inside. A column in
+// which a cell is no such number is refused with a message that names the cell or the form.
 func TestAmounts(t *testing.T) {
+	// table returns a file of two columns, the second of which has the given cells.
 	table := func(head string, cells []string) string {
 		text := head + "\n"
 		for i, cell := range cells {
@@ -16,35 +18,44 @@ func TestAmounts(t *testing.T) {
 		}
 		return text
 	}
-	for cells, want := range map[string]string{
-		"(3.00) 7 (.5)": "[-3 7 -0.5]", "(1,234.50) 1,000.00 ( 12 )": "[-1234.5 1000 -12]", "1.234,50 (1.234.567) -2": "[1234.5 -1.234567e+06 -2]",
-		"(0) 1 2": "[0 1 2]", "(3) x 5": "!line 3, column 2: cost: \"x\" is not a number",
-		"(3) (1,234) 5": "!a negative amount in parentheses, a decimal comma or a separator of thousands?",
-		"(3) ($3) 5":    "!a negative amount in parentheses, a unit?", "1,000.00 2 3": "!separators of thousands? write 1000.00",
-		"(-3) 1 2": "!\"(-3)\" is not a number", "(1e999) 1 2": "!is not a number",
+	for _, c := range []struct {
+		cells  string // cells of the column, separated by |
+		want   string // the numbers that are read
+		refuse string // part of the error if the column is refused
+	}{
+		{cells: "(3.00)|7|(.5)", want: "[-3 7 -0.5]"},
+		{cells: "(1,234.50)|1,000.00|( 12 )", want: "[-1234.5 1000 -12]"},
+		{cells: "1.234,50|(1.234.567)|-2", want: "[1234.5 -1.234567e+06 -2]"},
+		{cells: "(0)|1|2", want: "[0 1 2]"},
+		{cells: "(3)|x|5", refuse: `line 3, column 2: cost: "x" is not a number`},
+		{cells: "(3)|(1,234)|5", refuse: "a negative amount in parentheses, a decimal comma or a separator of thousands?"},
+		{cells: "(3)|($3)|5", refuse: "a negative amount in parentheses, a unit?"},
+		{cells: "1,000.00|2|3", refuse: "separators of thousands? write 1000.00"},
+		{cells: "(-3)|1|2", refuse: `"(-3)" is not a number`},
+		{cells: "(1e999)|1|2", refuse: "is not a number"},
 	} {
-		words := strings.Fields(strings.ReplaceAll(cells, "( 12 )", "(12)"))
+		cells := strings.Split(c.cells, "|")
 		o := ReadOptions{Task: "regression", Separator: ";", Target: "0", Header: "yes"}
-		d, err := Read(strings.NewReader(table("y;cost", words)), "f", &o)
+		d, err := Read(strings.NewReader(table("y;cost", cells)), "f", &o)
 		o.Target = "cost"
-		target, errTarget := Read(strings.NewReader(table("a;cost", words)), "f", &o)
-		if text, bad := strings.CutPrefix(want, "!"); bad {
-			fails(t, err, text)
+		target, errTarget := Read(strings.NewReader(table("a;cost", cells)), "f", &o)
+		if c.refuse != "" {
+			fails(t, err, c.refuse)
 			if errTarget == nil {
-				t.Errorf("%s: the target is read", cells)
+				t.Errorf("%s: the target is read", c.cells)
 			}
 			continue
 		}
 		if err != nil || errTarget != nil {
-			t.Errorf("%s: %v, %v", cells, err, errTarget)
+			t.Errorf("%s: %v, %v", c.cells, err, errTarget)
 			continue
 		}
 		var got []float64
 		for _, row := range dense(d.X) {
 			got = append(got, row[0])
 		}
-		if fmt.Sprint(got) != want || fmt.Sprint(target.Target) != want {
-			t.Errorf("%s: %v, target %v, want %s", cells, got, target.Target, want)
+		if fmt.Sprint(got) != c.want || fmt.Sprint(target.Target) != c.want {
+			t.Errorf("%s: %v, target %v, want %s", c.cells, got, target.Target, c.want)
 		}
 		contains(t, d.Read.String(), `"cost": amounts in parentheses, in `)
 		contains(t, target.Read.String(), "target: amounts in parentheses, in ")

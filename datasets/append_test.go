@@ -9,7 +9,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestAppend: answers, weights, labels, means, class weights and groups of the joined rows are those of all rows.
+// TestAppend checks that the answers, weights, labels, means, class weights and groups of appended data are those of
+// all rows together. Raw rows are scaled like the earlier ones, and rows with other labels, columns or targets are
+// refused.
 func TestAppend(t *testing.T) {
 	d := &Dataset{Name: "a", X: points.NewDense(3, 1, []float64{1, 2, 1}), Target: []float64{1, 2, 1},
 		MoreTargets: [][]float64{{5, 6, 5}}, Targets: []string{"u", "v"}, Columns: []string{"x"}}
@@ -46,8 +48,8 @@ func TestAppend(t *testing.T) {
 	fails(t, errOf(d.Append(&swapped)), `have the targets "v", "u", the others "u", "v": give both in the same order`)
 }
 
-// TestAppendCodings: rows whose words, dates or coordinates are coded differently are not appended, and rows that are read
-// with the coding of the first ones are.
+// TestAppendCodings checks that rows whose dates or coordinates are coded differently cannot be appended, and that
+// rows that are read with the coding of the first ones can.
 func TestAppendCodings(t *testing.T) {
 	read := func(text string, o ReadOptions) *Dataset {
 		return must(Read(strings.NewReader(text), "rows", &o))

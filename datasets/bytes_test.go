@@ -7,27 +7,27 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestScaleToBytes: which points are bytes when they are scaled, and that their numbers are those of the float64 that
-// they would be.
+// TestScaleToBytes checks which points are stored as bytes after scaling, and that their values are those that the
+// same scaling gives in float64.
 func TestScaleToBytes(t *testing.T) {
-	whole := points.NewDense(3, 2, []float64{0, 255, 3, 4, 250, 1})
+	pixels := points.NewDense(3, 2, []float64{0, 255, 3, 4, 250, 1})
 	sparse := &points.CSR{N: 3, D: 2, Ptr: []int{0, 1, 1, 3}, Col: []int32{1, 0, 1}, Val: []float64{1, 1, 1}}
 	for name, c := range map[string]struct {
 		x     points.Points
 		kind  string
-		scale float64 // 0: no bytes
+		scale float64 // scale of the bytes, or 0 if the points are not stored as bytes
 	}{
-		"integers":             {whole, "none", 1},
-		"pixels":               {whole, "pixel", 1.0 / 255},
+		"integers":             {pixels, "none", 1},
+		"pixels":               {pixels, "pixel", 1.0 / 255},
 		"pixels read as bytes": {points.NewBytes(1, 2, 1, []uint8{7, 9}), "pixel", 1.0 / 255},
 		"pixels in float32":    {points.NewDense32(1, 2, []float32{7, 9}), "pixel", 1.0 / 255},
 		"pixels scaled before": {points.NewDense(1, 3, []float64{2.0 / 255, 3.0 / 255, 1}), "none", 1.0 / 255},
 		"0 and 1":              {sparse, "none", 1},
 		"0 and 1 by unit":      {sparse, "unit", 1},
 		"0 and 255 by unit":    {points.NewDense(3, 2, []float64{0, 255, 255, 0, 51, 51}), "unit", 1.0 / 255},
-		"unit with two scales": {whole, "unit", 0},
+		"unit with two scales": {pixels, "unit", 0},
 		"unit with a shift":    {points.NewDense(3, 1, []float64{1, 255, 4}), "unit", 0},
-		"standard":             {whole, "standard", 0},
+		"standard":             {pixels, "standard", 0},
 		"fractions":            {points.NewDense(1, 2, []float64{0.25, 0.3}), "none", 0},
 		"negative":             {points.NewDense(1, 2, []float64{-1, 1}), "none", 0},
 		"sparse with few nonzeros": {&points.CSR{N: 1, D: 25, Ptr: []int{0, 2}, Col: []int32{0, 24},
@@ -64,7 +64,8 @@ func TestScaleToBytes(t *testing.T) {
 	}
 }
 
-// TestScaleTestToBytes: test points are bytes of the training points' scale, or stay numbers.
+// TestScaleTestToBytes checks that test points are stored as bytes with the scale of the training points if their
+// values allow it, and as numbers otherwise.
 func TestScaleTestToBytes(t *testing.T) {
 	train := &Dataset{X: points.NewDense(1, 2, []float64{0.5, 1.5})}
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/suite"
 )
 
-// bz2Blocks is a file of bzip2 in base64, with streams of 5, 0, 1 and 2 blocks.
+// bz2Blocks is a bzip2 file in base64 with streams of 5, 0, 1 and 2 blocks.
 const bz2Blocks = `
 QlpoMTFBWSZTWZO3DQwAAAJYAAAQAAQ8ACAAMMAIabKIIyeYoKyTKazua7hVgAAtrAAACAACP/AYAI020Ip6YaYqEU/VNsmmoIp4xNEk1eNHVUc/
 Kaxe9TEQo0dKmgQxIsYd2gaFUJU+XarNWWJI1ANy73XDu7L6TfsHDISx3SxtKGmcVYpbBw8dWWc7tn434qmJOsxcsp2IcUFKCfHdNLKvNLxVoTeZ
@@ -29,39 +29,40 @@ QRTxiaJJq8aOqo5+U1i96mIhRo6VNAhiRYw7tA0KoSp8u1WassSRqAbl3uuHd2X0m/YOGQljuljaUNM4
 E+O6aWVeaXirQm8zxvK0RUWLR9T4fPtjMkgJbDIs4+Cj1XQB0NFzwMTGbfM8g99XGsQ7M9HHa9lrFs4O23HaCQ321nyaAciYHuhcbi3y36UDfW9L
 kG3CpgCEeujXI+Uz7c53+YoKyTKazJ24aGAAABLAAACAACHgAQABhgBDTZRBGTxdyRThQkCoZ7Fs`
 
-// TestBzip2: files of several blocks and streams, whole, cut short and with a bit turned, are read as package
-// compress/bzip2 reads them, with the same errors; also where every thousandth bit begins what looks like a block.
+// TestBzip2 checks that the parallel bzip2 reader gives the bytes and the errors of package compress/bzip2. It reads
+// a file with several blocks and streams completely, cut short, and with one changed bit, also with a shorter mask
+// for which about every thousandth bit looks like the start of a block.
 func TestBzip2(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(3)
 	file := string(must(base64.StdEncoding.DecodeString(bz2Blocks)))
-	same := func(what, file string) {
+	checkSame := func(what, file string) {
 		t.Helper()
-		want, wrong := io.ReadAll(bzip2.NewReader(strings.NewReader(file)))
+		want, wantErr := io.ReadAll(bzip2.NewReader(strings.NewReader(file)))
 		got, err := io.ReadAll(newBzip2Reader(strings.NewReader(file), int64(len(file))))
-		if !bytes.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(wrong) {
-			t.Errorf("%s: %d bytes and %v, want %d and %v", what, len(got), err, len(want), wrong)
+		if !bytes.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Errorf("%s: %d bytes and %v, want %d and %v", what, len(got), err, len(want), wantErr)
 		}
 	}
 	for _, mask := range []uint64{bzipMagicMask, 1<<10 - 1} {
 		defer func(m uint64) { bzipMagicMask = m }(bzipMagicMask)
 		bzipMagicMask = mask
-		same("whole", file)
-		same("more after it", file+"BZ")
-		same("text after it", file+"1,2\n3,4\n")
+		checkSame("whole", file)
+		checkSame("more after it", file+"BZ")
+		checkSame("text after it", file+"1,2\n3,4\n")
 	}
 	bzipMagicMask = 1<<bzipMagicBits - 1
 	for k := 0; k < len(file); k += suite.Scale(11, 1, 1) {
-		same(fmt.Sprint("cut at ", k), file[:k])
+		checkSame(fmt.Sprint("cut at ", k), file[:k])
 		flipped := []byte(file)
 		flipped[k] ^= 1 << (k % 8)
-		same(fmt.Sprint("bit of byte ", k), string(flipped))
+		checkSame(fmt.Sprint("bit of byte ", k), string(flipped))
 	}
-	same("no file", "BZh0123456789")
+	checkSame("no file", "BZh0123456789")
 }
 
-// TestBlocks: files of many blocks are read as they are by one thread: rows, lines of errors and of what is skipped,
-// where cells in quotes, comments and gaps lie across the ends of blocks.
+// TestBlocks checks that a text of many blocks gives the same rows, notes and line numbers of errors on four threads
+// as on one. Quoted cells, comments and missing cells lie across the ends of blocks.
 func TestBlocks(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n = 9000
@@ -99,8 +100,8 @@ func TestBlocks(t *testing.T) {
 			}
 			return fmt.Sprintf("%x %v %v %v", d.Fingerprint(), d.Read, d.Columns, d.Categories)
 		}
-		if one, four := read(1), read(4); one != four {
-			t.Errorf("%s: %s, with one thread %s", name, four, one)
+		if single, parallel := read(1), read(4); single != parallel {
+			t.Errorf("%s: %s, with one thread %s", name, parallel, single)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestCategorical: a column of words becomes a feature for each of its values, in its place and sorted, with a header
-// or without, a missing cell a separate value; other files are coded by the same values, and unknown ones are
-// zeros.
+// TestCategorical checks that a column of words becomes one feature for each of its sorted values, in the place of
+// the column. A missing cell is a separate value. Another file is coded by the same values, and all its features are
+// zero for an unknown word.
 func TestCategorical(t *testing.T) {
 	const text = "size,color,y\n1,red,10\n2,blue,20\n3,,30\n4,red,40\n"
 	want := [][]float64{{1, 0, 0, 1}, {2, 0, 1, 0}, {3, 1, 0, 0}, {4, 0, 0, 1}}
@@ -63,8 +63,9 @@ func TestCategorical(t *testing.T) {
 	}
 }
 
-// TestCategoriesOfEqualFeatures: each of two columns with the same values, or of two columns of dates, has its own
-// category, given by names or by numbers in any order, in this data set and in a file that is read by its features.
+// TestCategoriesOfEqualFeatures checks that two columns with the same values, or two columns of dates, keep their own
+// categories. The columns may be given by names or numbers in any order, also in a file that is read with the columns
+// of a model.
 func TestCategoriesOfEqualFeatures(t *testing.T) {
 	const text = "a,b,start,end,y\nno,yes,2020-01-01,2021-01-01,1\nyes,no,2020-03-05,2021-02-03,2\nno,no,2020-05-06,2021-03-01,3\n"
 	for _, columns := range [][]string{{"b", "a", "end", "start"}, {"1", "0", "3", "2"}, {"-4", "-5", "-2", "-3"},
@@ -98,10 +99,12 @@ func TestCategoriesOfEqualFeatures(t *testing.T) {
 	}
 }
 
-// TestEqualWords: words of a category and names of columns that people take for the same are the same, in one file and
-// in others; what was taken is noted, unknown words are counted, and a column without a known word is refused.
+// TestEqualWords checks that words and column names that people regard as the same, such as 1.0 and 1, are coded
+// alike in one file and in others. A note lists them, unknown words are counted, and a column without any known word
+// is refused.
 func TestEqualWords(t *testing.T) {
 	for _, c := range []struct{ words, values, other, codes, note string }{
+		// In codes, each digit is the place of the value, and - stands for an unknown word.
 		{"1 2 3", "1 2 3", "1.0 +2 3e0", "012", `words taken as equal in "k": "+2" = "2", "1.0" = "1", "3e0" = "3"`},
 		{"1 1.0 2", "1 2", "2.0 01 1", "1-0", `"2.0" = "2"`},
 		{"True False", "False True", "TRUE false true", "101", `"TRUE" = "True"`},

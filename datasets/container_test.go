@@ -15,7 +15,7 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// packed returns the text in a container.
+// packed returns the text packed in a container of the given kind.
 func packed(t testing.TB, kind, text string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -41,7 +41,7 @@ func packed(t testing.TB, kind, text string) string {
 	return b.String()
 }
 
-// zipped returns an archive of files: name, content, name, content, …
+// zipped returns a zip archive of the given files, each a name followed by its content.
 func zipped(t testing.TB, files ...string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -56,8 +56,8 @@ func zipped(t testing.TB, files ...string) string {
 	return b.String()
 }
 
-// TestContainers: a table is the same in whatever it is packed, from a file and from a stream; damage is one line, of a
-// text that has changed perhaps where it is no table; a context ends the reading.
+// TestContainers checks that a table reads the same from every container, from a file and from a stream. Damaged
+// containers are errors of one line, and a canceled context ends the reading.
 func TestContainers(t *testing.T) {
 	table := strings.Repeat("1,2,3.5\n4,5,6.5\n", 20000)
 	for _, kind := range []string{"gzip", "xz", "zstd", "zip", "gzip xz", "zip gzip", "zstd zip"} {
@@ -74,10 +74,10 @@ func TestContainers(t *testing.T) {
 					return ReadFile(t.Context(), put(t, dir, "table", c), nil)
 				},
 			}
-			for way, read := range read {
+			for source, read := range read {
 				d, err := read(whole)
 				if err != nil || d.Len() != 40000 || d.Dim() != 2 || d.Target[39999] != 6.5 {
-					t.Fatalf("%s: %v, %v", way, d, err)
+					t.Fatalf("%s: %v, %v", source, d, err)
 				}
 				if last := kind[strings.LastIndex(kind, " ")+1:]; !strings.Contains(d.Read.String(),
 					"unpacked from "+last) {
@@ -90,12 +90,12 @@ func TestContainers(t *testing.T) {
 				} {
 					if d, err := read(c); err == nil || what != "changed" && !strings.Contains(err.Error(), "get ") ||
 						strings.Contains(err.Error(), "\n") {
-						t.Errorf("%s, %s: %v, %v", way, what, d, err)
+						t.Errorf("%s, %s: %v, %v", source, what, d, err)
 					}
 				}
 			}
 			read["file"](whole)
-			if _, err := ReadFile(&counted{Context: context.Background(), most: 1}, path, nil); !errors.Is(err,
+			if _, err := ReadFile(&counted{Context: context.Background(), limit: 1}, path, nil); !errors.Is(err,
 				context.Canceled) {
 				t.Errorf("ended: %v", err)
 			}
@@ -103,8 +103,8 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// TestStrangers: what is not read is named, with what to do.
-func TestStrangers(t *testing.T) {
+// TestUnreadable checks that files of a kind that cannot be read are refused with their kind and a remedy.
+func TestUnreadable(t *testing.T) {
 	encrypted := []byte(zipped(t, "a.csv", "1,2\n"))
 	encrypted[bytes.Index(encrypted, []byte("PK\x01\x02"))+8] |= 1
 	checkReadings(t, []reading{
@@ -123,7 +123,8 @@ func TestStrangers(t *testing.T) {
 	})
 }
 
-// TestRegisterFormat: a name and an ending have one owner.
+// TestRegisterFormat checks that a format is refused if its name or one of its endings is invalid or belongs to
+// another format.
 func TestRegisterFormat(t *testing.T) {
 	read := (*Source).csv
 	for want, f := range map[string]Format{
@@ -138,8 +139,8 @@ func TestRegisterFormat(t *testing.T) {
 	}
 }
 
-// TestPacking: sound files are read in every form that common programs write, or refused with a command that unpacks
-// them, and never called damaged.
+// TestPacking checks that sound packed files in the forms that common programs write are read, or refused with a
+// command that unpacks them. They must never be called damaged.
 func TestPacking(t *testing.T) {
 	const table, want, skip = "1,2,3.5\n4,5,6.5\n", "[[1 2] [4 5]] [3.5 6.5] [] [] []", "\x5f\x2a\x4d\x18\x02\x00\x00\x00hi"
 	text := func(code string) string { return string(must(base64.StdEncoding.DecodeString(code))) }

@@ -12,7 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// TestBlanksWide checks that no separator is lost in rows that are longer than any buffer.
+// TestBlanksWide checks that separators are found in rows that are longer than any buffer, whatever the sizes in
+// which the reader delivers them.
 func TestBlanksWide(t *testing.T) {
 	for _, columns := range []int{2049, 3001} {
 		var b strings.Builder
@@ -54,7 +55,7 @@ func TestBlanksWide(t *testing.T) {
 	}
 }
 
-// randomText returns up to n letters of those given.
+// randomText returns a random text of up to n of the given letters.
 func randomText(r *rand.Rand, letters string, n int) string {
 	b := make([]byte, r.IntN(n+1))
 	for i := range b {
@@ -63,7 +64,8 @@ func randomText(r *rand.Rand, letters string, n int) string {
 	return string(b)
 }
 
-// TestRecords: texts without quotes are split as encoding/csv splits them, which a quote in the last row calls for.
+// TestRecords checks on random texts that rows without quotes are split in the way of encoding/csv. The reference is
+// the same text with a quote in its last row, for which encoding/csv is used.
 func TestRecords(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
@@ -86,19 +88,20 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestParse: a number is what strconv makes of it, to the bit.
+// TestParse checks on random texts that parseNumber gives the bits of strconv.ParseFloat, and refuses the same texts.
 func TestParse(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200000 {
 		text := randomText(r, "0123456789012345678901234567890123456789..-+e", 20)
 		got, err := parseNumber(text)
-		want, wrong := strconv.ParseFloat(text, 64)
-		if (err != nil) != (wrong != nil) || math.Float64bits(got) != math.Float64bits(want) {
-			t.Fatalf("%q: %v, %v, want %v, %v", text, got, err, want, wrong)
+		want, wantErr := strconv.ParseFloat(text, 64)
+		if (err != nil) != (wantErr != nil) || math.Float64bits(got) != math.Float64bits(want) {
+			t.Fatalf("%q: %v, %v, want %v, %v", text, got, err, want, wantErr)
 		}
 	}
 }
 
+// TestCheckColumns checks the comparison of the feature names of two files.
 func TestCheckColumns(t *testing.T) {
 	read := func(file string) *Dataset {
 		return must(Read(strings.NewReader(file), "test.csv", nil))

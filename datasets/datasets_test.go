@@ -17,6 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
+// TestCoding checks the coding of classes as ±1 and of numbers, and that labels are matched by their text and unknown
+// ones refused.
 func TestCoding(t *testing.T) {
 	d := func(labels []string, class ...int) *Dataset {
 		return &Dataset{Name: "d", Task: Classification, X: points.NewDense(len(class), 1, nil), Labels: labels,
@@ -56,6 +58,7 @@ func TestCoding(t *testing.T) {
 	}
 }
 
+// TestLabelOrder checks that labels are sorted as numbers if all of them are numbers, and as texts otherwise.
 func TestLabelOrder(t *testing.T) {
 	for _, c := range [][]string{{"-1", "0", "2", "10"}, {"10", "2", "x"}, {"1e1", "1e2"}} {
 		got := slices.Clone(c)
@@ -69,6 +72,7 @@ func TestLabelOrder(t *testing.T) {
 // applied returns x scaled by s.
 func applied(s *Scaling, x points.Points) points.Points { return must(s.Apply(&Dataset{X: x})).X }
 
+// TestScaling compares each scaling of dense and sparse points with values computed by hand.
 func TestScaling(t *testing.T) {
 	x := points.NewDense(3, 3, []float64{1, 5, -2, 3, 5, 0, 2, 5, 2})
 	csr := &points.CSR{N: 3, D: 3, Ptr: []int{0, 1, 3, 4}, Col: []int32{0, 0, 2, 2}, Val: []float64{-4, 2, 5, 10}}
@@ -109,7 +113,8 @@ func TestScaling(t *testing.T) {
 	fails(t, errOf(fitScaling("log", x)), "standard")
 }
 
-// TestSynthetic checks that the noise is as documented, and that prefixes agree.
+// TestSynthetic checks that the noise of synthetic data is the documented one within five standard deviations, and
+// that the first rows do not depend on the number of rows.
 func TestSynthetic(t *testing.T) {
 	const n = 20000
 	r := SyntheticRegression(n, 4, 0.1, 1)
@@ -135,7 +140,7 @@ func TestSynthetic(t *testing.T) {
 	}
 }
 
-// TestRegistry checks that the entries are complete and consistent.
+// TestRegistry checks that the entries of the registry are complete and consistent.
 func TestRegistry(t *testing.T) {
 	paper := 0
 	for _, i := range Registry() {
@@ -173,6 +178,7 @@ func TestRegistry(t *testing.T) {
 	fails(t, errOf(Lookup("minst")), "mnist")
 }
 
+// TestMissing checks that the error for a missing data set says how to get it and where its files belong.
 func TestMissing(t *testing.T) {
 	for name, want := range map[string][]string{
 		"mnist":       {"krrlab data fetch mnist", "https://", "dir/mnist/train-images-idx3-ubyte.gz", "3 more"},
@@ -192,7 +198,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// put writes a file below the folder and returns its path.
+// put writes a file below a folder, which it creates, and returns its path.
 func put[T string | []byte](t *testing.T, dir, name string, content T) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -203,7 +209,8 @@ func put[T string | []byte](t *testing.T, dir, name string, content T) string {
 	return path
 }
 
-// TestLoad loads a small set laid out like USPS, and abalone's split.
+// TestLoad loads a small set laid out like USPS, and checks that the random split of abalone has the documented sizes
+// and is always the same.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	row := strings.Repeat(" 0.5", 256) + "\n"
@@ -239,6 +246,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestOneVersusRest checks that all classes but the given one are merged.
 func TestOneVersusRest(t *testing.T) {
 	d := &Dataset{Class: []int{0, 1, 2, 1}, Labels: []string{"1", "2", "3"}}
 	d.oneVersusRest("2")
@@ -247,8 +255,8 @@ func TestOneVersusRest(t *testing.T) {
 	}
 }
 
-// TestLabel: the label is that of the largest value, the first of equals, or the sign of one; the margin is positive
-// where it is the class asked for.
+// TestLabel checks that the predicted class is that of the first largest value, or the sign of a single value, and
+// that the margin of a class is positive if the class is predicted.
 func TestLabel(t *testing.T) {
 	for _, c := range []struct {
 		f       []float64

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// dated returns a table with a number, these cells, and an answer.
+// dated returns a table with a number, one of the given cells in the column when, and an answer.
 func dated(cells ...string) string {
 	text := "a,when,y\n"
 	for i, cell := range cells {
@@ -17,13 +17,15 @@ func dated(cells ...string) string {
 	return text
 }
 
+// readDates reads the table with when as a column of dates.
 func readDates(text, order string) (*Dataset, error) {
 	return Read(strings.NewReader(text), "f", &ReadOptions{Task: "regression",
 		Categorical: []Category{{Column: "when", Dates: &Dates{Order: order}}}})
 }
 
-// TestDates: dates in every form become days since the first, the time of day, the weekday and the day of the year, by
-// the standard library's calendar; a file after the fit is read in its way, whatever the form of its dates.
+// TestDates checks that dates in every form become the days since the first one, the time of day, the weekday and the
+// day of the year, by the standard library's calendar. A file that is read with the columns of the fit must give the
+// same features.
 func TestDates(t *testing.T) {
 	for _, c := range []struct {
 		cells, order string // cells separated by |
@@ -63,7 +65,8 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// checkDates compares features with those of instants.
+// checkDates compares the features of d with those of the instants want, which are separated by |. cells is the text
+// of the table, for messages.
 func checkDates(t *testing.T, cells string, d *Dataset, want string) {
 	t.Helper()
 	var all []time.Time
@@ -113,8 +116,8 @@ func checkDates(t *testing.T, cells string, d *Dataset, want string) {
 	}
 }
 
-// TestDateFaults: what is no date, or leaves open which, is refused with its place and a remedy, in the file of the fit
-// and after it; the command that is proposed for a column of dates reads it.
+// TestDateFaults checks that cells that are not dates, or whose day and month are ambiguous, are refused with their
+// place and a remedy, in the file of the fit and in later files.
 func TestDateFaults(t *testing.T) {
 	for cells, want := range map[string]string{
 		"2024-01-01|2023-02-29": `f, line 3, column 2: when: "2023-02-29" is no date`, "2024-01-01|soon": `"soon" is no date`,

@@ -13,7 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestScalingSlice: slices of dense and sparse points have the ranges, means and deviations of their own rows.
+// TestScalingSlice checks that a scaling fitted on a slice of dense or sparse points uses the ranges, means and
+// deviations of the rows of the slice only. Invalid scalings are refused.
 func TestScalingSlice(t *testing.T) {
 	d := points.NewDense(5, 4, []float64{
 		9, 9, 9, 9,
@@ -51,7 +52,8 @@ func TestScalingSlice(t *testing.T) {
 	}
 }
 
-// TestGuess: what is guessed of whole numbers, others and words, on either side of the limits.
+// TestGuess checks which task is guessed for answers that are whole numbers, other numbers or words, just below and
+// just above the limits on the number of different values and on the rows per value.
 func TestGuess(t *testing.T) {
 	for _, c := range []struct {
 		kinds, rows int
@@ -83,7 +85,8 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// TestCodingErrors: data without answers, a target that is not finite or whose square overflows, and labels that are fewer or more than three.
+// TestCodingErrors checks that data without answers, and targets that are not finite or whose square overflows, are
+// refused. It also checks the number of columns for few and for many labels.
 func TestCodingErrors(t *testing.T) {
 	x := points.NewDense(2, 1, nil)
 	fails(t, errOf((Coding{}).EncodeForFit(&Dataset{Name: "d", X: x})), "d: no numbers to fit")

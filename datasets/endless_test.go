@@ -12,42 +12,43 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestEndless: the first rows are the given ones, the others functions of seed and index.
+// TestEndless checks that the first generated rows are the given ones, and that the others depend only on the seed
+// and their index, not on the number of rows or threads.
 func TestEndless(t *testing.T) {
 	base := SyntheticDigits(30, 3)
-	first := func(by deformation, seed uint64, rows int) *Dataset {
-		return must(generateEndless(t.Context(), base, by, seed, rows))
+	generate := func(d deformation, seed uint64, rows int) *Dataset {
+		return must(generateEndless(t.Context(), base, d, seed, rows))
 	}
-	whole := first(endlessDeformation, 1, 100)
+	hundred := generate(endlessDeformation, 1, 100)
 	data := func(d *Dataset, rows int) []float32 { return d.X.(*points.Dense32).Data[:784*rows] }
-	if !slices.Equal(data(whole, 30), data(base, 30)) ||
-		strings.Contains(first(endlessDeformation, 1, 30).Source, "generated from") {
+	if !slices.Equal(data(hundred, 30), data(base, 30)) ||
+		strings.Contains(generate(endlessDeformation, 1, 30).Source, "generated from") {
 		t.Error("the first rows are not the given ones")
 	}
-	if !strings.Contains(whole.Source, "generated from synthetic-digits") {
-		t.Errorf("source %q", whole.Source)
+	if !strings.Contains(hundred.Source, "generated from synthetic-digits") {
+		t.Errorf("source %q", hundred.Source)
 	}
-	if !slices.Equal(data(first(endlessDeformation, 1, 75), 75), data(whole, 75)) {
+	if !slices.Equal(data(generate(endlessDeformation, 1, 75), 75), data(hundred, 75)) {
 		t.Error("the rows depend on how many follow")
 	}
 	threads := accel.Threads()
 	accel.SetThreads(3)
-	again := first(endlessDeformation, 1, 100)
+	again := generate(endlessDeformation, 1, 100)
 	accel.SetThreads(threads)
-	if !slices.Equal(data(again, 100), data(whole, 100)) {
+	if !slices.Equal(data(again, 100), data(hundred, 100)) {
 		t.Error("the rows depend on the number of threads")
 	}
 	row := func(s *Dataset, i int) []float32 { return s.X.(*points.Dense32).Row(i) }
-	if slices.Equal(row(whole, 30), row(whole, 60)) || slices.Equal(row(whole, 30),
-		row(first(endlessDeformation, 2, 31), 30)) {
+	if slices.Equal(row(hundred, 30), row(hundred, 60)) || slices.Equal(row(hundred, 30),
+		row(generate(endlessDeformation, 2, 31), 30)) {
 		t.Error("a deformation is drawn twice")
 	}
 	for i := range 100 {
-		if whole.Class[i] != base.Class[i%30] {
-			t.Errorf("row %d has class %d, its original %d", i, whole.Class[i], base.Class[i%30])
+		if hundred.Class[i] != base.Class[i%30] {
+			t.Errorf("row %d has class %d, its original %d", i, hundred.Class[i], base.Class[i%30])
 		}
 	}
-	if still := first(deformation{}, 1, 60); !slices.Equal(data(still, 60)[30*784:], data(base, 30)) {
+	if still := generate(deformation{}, 1, 60); !slices.Equal(data(still, 60)[30*784:], data(base, 30)) {
 		t.Error("no deformation deforms")
 	}
 	fails(t, errOf(generateEndless(t.Context(), base, endlessDeformation, 1, 1<<40)), "take fewer")
@@ -58,8 +59,8 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestDeformation moves a picture by what is asked: a whole number of pixels exactly, half a
-// turn of an odd picture exactly, and the field has the root mean square of its formula.
+// TestDeformation checks the interpolation between pixels, and compares a random rotation and shift of a picture with
+// its formula. The pixels of the picture are a linear function, for which the interpolation is exact.
 func TestDeformation(t *testing.T) {
 	const side = 9
 	src := make([]float32, side*side)
@@ -76,8 +77,8 @@ func TestDeformation(t *testing.T) {
 	// The rows of a rotation, independently: pixel p has the value at c + R(p−c).
 	g := rng.New(5)
 	u := g.Sub("affine")
-	turn := deformation{Rotate: 90, Shift: 3}
-	f = newDeformer(turn, side)
+	rotation := deformation{Rotate: 90, Shift: 3}
+	f = newDeformer(rotation, side)
 	got := make([]float32, side*side)
 	f.apply(got, src, g)
 	angle, tx, ty := 90*(2*u.Float64(2)-1)*math.Pi/180, 3*(2*u.Float64(0)-1), 3*(2*u.Float64(1)-1)
@@ -98,6 +99,8 @@ func TestDeformation(t *testing.T) {
 	}
 }
 
+// TestElasticField checks that the random displacement field has the root mean square of its formula, inside the
+// picture and at its border, and that it is smooth.
 func TestElasticField(t *testing.T) {
 	const side, draws = 16, 200
 	d := deformation{Alpha: 30, Sigma: 3}
@@ -106,9 +109,9 @@ func TestElasticField(t *testing.T) {
 	for i := range draws {
 		f.drawField(rng.New(1).Sub("test", uint64(i)))
 		for axis := range f.field {
-			for at, v := range f.field[axis] {
+			for pixel, v := range f.field[axis] {
 				sum += v * v
-				if at < side {
+				if pixel < side {
 					border += v * v
 				}
 			}
@@ -134,7 +137,7 @@ func TestElasticField(t *testing.T) {
 	}
 }
 
-// TestSyntheticDigits: there are digits of all classes; rows do not depend on their number.
+// TestSyntheticDigits checks that all ten digits occur, and that the first rows do not depend on the number of rows.
 func TestSyntheticDigits(t *testing.T) {
 	p := must(Load(context.Background(), "synthetic-digits", &LoadOptions{N: 300}))
 	for k, c := range p.Train.rowsOfClasses() {
@@ -148,7 +151,7 @@ func TestSyntheticDigits(t *testing.T) {
 	}
 }
 
-// TestEndlessLoad takes 12 rows of a set of pictures laid out like MNIST with 5.
+// TestEndlessLoad loads 12 rows of mnist-infinite from a set of five pictures laid out like MNIST.
 func TestEndlessLoad(t *testing.T) {
 	dir := t.TempDir()
 	digits := SyntheticDigits(5, 1)

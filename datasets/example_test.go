@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 )
 
-// A csv file with a header: the last column is the target.
+// By default the last column of a CSV file with a header is the target.
 func ExampleRead() {
 	file := "area,rooms,price\n50,2,100\n80,3,170\n120,4,260\n"
 	d, err := datasets.Read(strings.NewReader(file), "flats.csv", &datasets.ReadOptions{Task: "regression"})

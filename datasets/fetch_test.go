@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// TestDownload checks that a download is checked, and never looks complete before it is.
+// TestDownload checks that a download is verified by its checksum and its kind, and that a file never has its final
+// name before that.
 func TestDownload(t *testing.T) {
 	content := strings.Repeat("1,2,3\n", 20000)
 	sum := sha256.Sum256([]byte(content))
@@ -28,19 +29,19 @@ func TestDownload(t *testing.T) {
 		sum        string
 		want       string // part of the error; "" for success
 	}{
-		{"whole", "f.gz", whole(packed), good, ""},
-		{"no checksum known", "f.gz", whole(packed), "", ""},
+		{"whole", "f.gz", serveText(packed), good, ""},
+		{"no checksum known", "f.gz", serveText(packed), "", ""},
 		{"broken off", "f.gz", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", strconv.Itoa(len(packed)))
 			w.Write([]byte(packed[:len(packed)/2]))
 		}, good, "broken off after"},
-		{"wrong checksum", "f.gz", whole(gzipped("other")), good, "bad checksum"},
+		{"wrong checksum", "f.gz", serveText(gzipped("other")), good, "bad checksum"},
 		{"not found", "f.gz", http.NotFound, good, "404"},
 		{"a part", "f.gz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(206) }, good,
 			"206 Partial Content"},
-		{"a page", "f.csv", whole("\xef\xbb\xbf \n" + page), "", "a web page, not the file"},
-		{"a packed page", "f.gz", whole(gzipped(page)), "", "a web page, not the file"},
-		{"a page under a packed name", "f.bz2", whole(page), "", "not packed as .bz2"},
+		{"a page", "f.csv", serveText("\xef\xbb\xbf \n" + page), "", "a web page, not the file"},
+		{"a packed page", "f.gz", serveText(gzipped(page)), "", "a web page, not the file"},
+		{"a page under a packed name", "f.bz2", serveText(page), "", "not packed as .bz2"},
 		{"nothing", "f.csv", func(http.ResponseWriter, *http.Request) {}, "", "empty"},
 		{"a status that prints badly", "f.csv", func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, _ := w.(http.Hijacker).Hijack()
@@ -52,7 +53,8 @@ func TestDownload(t *testing.T) {
 			s := httptest.NewServer(c.serve)
 			defer s.Close()
 			dst := filepath.Join(t.TempDir(), "set", c.path)
-			put(t, filepath.Dir(dst), c.path+".part", strings.Repeat("garbage", len(packed))) // of a try before
+			// A part of an earlier download is still there.
+			put(t, filepath.Dir(dst), c.path+".part", strings.Repeat("garbage", len(packed)))
 			o := &FetchOptions{Client: s.Client()}
 			f := File{Path: "set/" + c.path, URLs: []string{s.URL, s.URL + "/again"}, SHA256: c.sum}
 			err := o.fetchFile(t.Context(), f, filepath.Dir(filepath.Dir(dst)))
@@ -68,15 +70,16 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-func whole(content string) http.HandlerFunc {
+// serveText returns a handler that sends the content.
+func serveText(content string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(content)) }
 }
 
-// TestMirrors checks that the next URL is tried, and that the progress is reported.
+// TestMirrors checks that the next URL is tried if one fails, and that the progress is reported.
 func TestMirrors(t *testing.T) {
 	bad := httptest.NewServer(http.NotFoundHandler())
 	defer bad.Close()
-	good := httptest.NewServer(http.HandlerFunc(whole("1,2\n")))
+	good := httptest.NewServer(http.HandlerFunc(serveText("1,2\n")))
 	defer good.Close()
 	dir := t.TempDir()
 	var last int64
@@ -97,6 +100,8 @@ func TestMirrors(t *testing.T) {
 	}
 }
 
+// TestFetchArguments checks that an unknown set and a set that cannot be downloaded are errors, and that a built-in
+// set needs no download.
 func TestFetchArguments(t *testing.T) {
 	if err := Fetch(context.Background(), "nosuch", t.TempDir(), nil); err == nil {
 		t.Error("an unknown name passed")
@@ -108,6 +113,8 @@ func TestFetchArguments(t *testing.T) {
 	}
 }
 
+// TestVerify checks that the checksum is that of the unpacked content, and that a file without a known checksum is
+// not an error.
 func TestVerify(t *testing.T) {
 	path := put(t, t.TempDir(), "f.gz", gzipped("abc"))
 	f := File{SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"} // of "abc"
@@ -121,36 +128,37 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestFetchDowngrade: a redirection from https to http is refused, others are followed.
+// TestFetchDowngrade checks that a redirection from https to http is refused, also by way of another server, and that
+// other redirections are followed.
 func TestFetchDowngrade(t *testing.T) {
-	plain := httptest.NewServer(http.HandlerFunc(whole("1,2\n")))
-	defer plain.Close()
-	target := plain.URL
-	tls1 := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	httpServer := httptest.NewServer(http.HandlerFunc(serveText("1,2\n")))
+	defer httpServer.Close()
+	target := httpServer.URL
+	tlsServer := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/file" {
-			whole("1,2\n")(w, r)
+			serveText("1,2\n")(w, r)
 			return
 		}
 		http.Redirect(w, r, target, http.StatusFound)
 	}))
-	defer tls1.Close()
+	defer tlsServer.Close()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	get := func(url string) error {
 		o := &FetchOptions{Client: client}
 		return o.fetchFile(context.Background(), File{Path: "f.csv", URLs: []string{url}}, t.TempDir())
 	}
-	fails(t, get(tls1.URL), "redirected from https to")
-	back := httptest.NewServer(http.RedirectHandler(tls1.URL+"/file", http.StatusFound))
-	defer back.Close()
-	target = back.URL
-	fails(t, get(tls1.URL), "redirected from https to")
-	target = tls1.URL + "/file"
-	if err := get(tls1.URL); err != nil {
+	fails(t, get(tlsServer.URL), "redirected from https to")
+	backToHTTPS := httptest.NewServer(http.RedirectHandler(tlsServer.URL+"/file", http.StatusFound))
+	defer backToHTTPS.Close()
+	target = backToHTTPS.URL
+	fails(t, get(tlsServer.URL), "redirected from https to")
+	target = tlsServer.URL + "/file"
+	if err := get(tlsServer.URL); err != nil {
 		t.Errorf("to https: %v", err)
 	}
-	away := httptest.NewServer(http.RedirectHandler(plain.URL, http.StatusFound))
-	defer away.Close()
-	if err := get(away.URL); err != nil {
+	fromHTTP := httptest.NewServer(http.RedirectHandler(httpServer.URL, http.StatusFound))
+	defer fromHTTP.Close()
+	if err := get(fromHTTP.URL); err != nil {
 		t.Errorf("from http to http: %v", err)
 	}
 }

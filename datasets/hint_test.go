@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// columnsOf returns n points whose feature j is normal with standard deviation sd[j].
+// columnsOf returns n points whose feature j is normal with the standard deviation sd[j].
 func columnsOf(n int, sd ...float64) *points.Dense {
 	x := points.NewDense(n, len(sd), nil)
 	rng.New(3).Normals(x.Data, 0)
@@ -24,7 +24,7 @@ func columnsOf(n int, sd ...float64) *points.Dense {
 	return x
 }
 
-// sparseOf returns the dense points as sparse ones.
+// sparseOf returns the dense points in sparse form.
 func sparseOf(x *points.Dense) *points.CSR {
 	c := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
 	for i := range x.N {
@@ -38,19 +38,20 @@ func sparseOf(x *points.Dense) *points.CSR {
 	return c
 }
 
-// TestAutoScaling: spreads like those of the wine data are standardized; equal ones, bytes, sparse points, pixels that
-// are rarely set and a constant are let be.
+// TestAutoScaling checks the choice of the scaling auto. Spreads as different as those of the wine data are
+// standardized. Equal spreads, bytes, sparse points, rarely set pixels and constants are left unscaled, with a hint
+// where another scaling may help.
 func TestAutoScaling(t *testing.T) {
 	wine := columnsOf(150, 0.81, 1.1, 0.27, 3.3, 14, 0.63, 1, 0.12, 0.57, 2.3, 0.23, 0.71, 315)
 	pixels := points.NewDense(1000, 40, nil)
 	for i := range pixels.N {
 		for j := range pixels.D {
-			if j < 20 || i%100 == j { // of 20 each tenth of a hundred is set once in a hundred rows
+			if j < 20 || i%100 == j { // each of the last 20 pixels is set in one of a hundred rows
 				pixels.Row(i)[j] = float64(255 * (i * (j + 7) % 2))
 			}
 		}
 	}
-	edge := points.NewDense(1000, 40, slices.Clone(pixels.Data)) // two pixels that are set rarely, and never fully
+	edge := points.NewDense(1000, 40, slices.Clone(pixels.Data)) // has two rare pixels that are never fully set
 	for i := range edge.N {
 		edge.Row(i)[38] /= 50
 		edge.Row(i)[39] /= 80
@@ -72,7 +73,7 @@ func TestAutoScaling(t *testing.T) {
 		name string
 		d    *Dataset
 		kind string
-		want []string // in the reason
+		want []string // parts of the reason
 	}{
 		{"wine", &Dataset{X: wine}, "standard", []string{"feature 12", "feature 7"}},
 		{"wine in sparse form", &Dataset{X: sparseOf(wine)}, "standard", []string{"feature 12"}},
@@ -107,8 +108,8 @@ func TestAutoScaling(t *testing.T) {
 	}
 }
 
-// TestTaskHint: whole numbers, three or more, may be classes or counts; words, two classes and other numbers are what
-// they are.
+// TestTaskHint checks that three or more different whole numbers as answers give a hint that they may be classes or
+// counts. Words, two classes and other numbers must not give a hint.
 func TestTaskHint(t *testing.T) {
 	for _, c := range []struct {
 		values int
@@ -133,13 +134,13 @@ func TestTaskHint(t *testing.T) {
 	}
 }
 
-// TestIDHint: columns that look like identifiers are found by their values, in any order and with gaps, or by their names,
-// and features are not.
+// TestIDHint checks that columns that look like identifiers are found by their values, in any order and with gaps, or
+// by their names, and that features are not. The hint names the option that drops them.
 func TestIDHint(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		at   func(i int) float64
-		want bool
+		name  string
+		value func(i int) float64
+		want  bool
 	}{
 		{"a", func(i int) float64 { return 1001 + float64(i) }, true},
 		{"a", func(i int) float64 { return float64(i*7%20 - 5) }, true},
@@ -156,7 +157,7 @@ func TestIDHint(t *testing.T) {
 	} {
 		x := columnsOf(20, 1, 1)
 		for i := range x.N {
-			x.Row(i)[1] = c.at(i)
+			x.Row(i)[1] = c.value(i)
 		}
 		got := (&Dataset{X: x, Columns: []string{"b", c.name}}).IDHint()
 		if (got != "") != c.want || c.want && !strings.HasPrefix(got, strconv.Quote(c.name)+" looks like") {
@@ -180,7 +181,7 @@ func TestIDHint(t *testing.T) {
 	}
 }
 
-// TestScalingRange: features beyond what can be squared are refused.
+// TestScalingRange checks that features so large or small that their squares overflow or underflow are refused.
 func TestScalingRange(t *testing.T) {
 	for want, x := range map[string]*points.Dense{
 		"feature 1 goes from -1.5e+101 to 1": points.NewDense(2, 2, []float64{0, -1.5e101, 1, 1}),

@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// counted points: point i is (i), its class the one given.
+// classed returns points with the given classes. The only feature of point i is i.
 func classed(class []int, labels ...string) *Dataset {
 	x := points.NewDense(len(class), 1, nil)
 	for i := range x.Data {
@@ -18,26 +18,26 @@ func classed(class []int, labels ...string) *Dataset {
 	return &Dataset{Name: "made", Task: Classification, X: x, Class: class, Labels: labels}
 }
 
-// TestHoldout: the parts are disjoint, whole, in order, the same for one seed and others for another, and every row
-// is held out as often, whatever its class.
+// TestHoldout checks that the two parts are a partition of the rows in their order, that they depend on the seed
+// only, and that each row is held out equally often, whatever its class.
 func TestHoldout(t *testing.T) {
 	class := slices.Concat(slices.Repeat([]int{0}, 50), slices.Repeat([]int{1}, 23), slices.Repeat([]int{2}, 4),
 		[]int{3})
 	d := classed(class, "a", "b", "c", "d")
 	for _, share := range []float64{0.01, 0.2, 0.5, 0.9} {
-		train, held := must2(d.Holdout(share, 7))
-		if want := max(1, int(share*78+0.5)); held.Len() != want && share < 0.9 {
-			t.Errorf("%g: %d rows are held out, want %d", share, held.Len(), want)
+		train, test := must2(d.Holdout(share, 7))
+		if want := max(1, int(share*78+0.5)); test.Len() != want && share < 0.9 {
+			t.Errorf("%g: %d rows are held out, want %d", share, test.Len(), want)
 		}
-		a, b := train.X.(*points.Dense).Data, held.X.(*points.Dense).Data
+		a, b := train.X.(*points.Dense).Data, test.X.(*points.Dense).Data
 		if all := slices.Concat(a, b); !slices.IsSorted(a) || !slices.IsSorted(b) || len(all) != 78 {
 			t.Errorf("%g: parts %v, %v", share, a, b)
 		} else if slices.Sort(all); !slices.Equal(all, d.X.(*points.Dense).Data) {
 			t.Errorf("%g: not a partition: %v", share, all)
 		}
 		for i, v := range b {
-			if held.Class[i] != class[int(v)] {
-				t.Errorf("%g: row %g has class %d", share, v, held.Class[i])
+			if test.Class[i] != class[int(v)] {
+				t.Errorf("%g: row %g has class %d", share, v, test.Class[i])
 			}
 		}
 		if _, again, _ := d.Holdout(share, 7); !slices.Equal(again.X.(*points.Dense).Data, b) {
@@ -49,21 +49,22 @@ func TestHoldout(t *testing.T) {
 	}
 	count := make([]float64, 78)
 	for seed := range uint64(1000) {
-		_, held := must2(d.Holdout(0.25, seed))
-		for _, v := range held.X.(*points.Dense).Data {
+		_, test := must2(d.Holdout(0.25, seed))
+		for _, v := range test.X.(*points.Dense).Data {
 			count[int(v)]++
 		}
 	}
-	for i, c := range count { // 256 ± 14
+	for i, c := range count {
+		// 20 of the 78 rows are held out. The count has the expectation 256 and the standard deviation 14.
 		if math.Abs(c-1000*20/78.0) > 70 {
 			t.Errorf("row %d of class %d is held out %g times of 1,000", i, class[i], c)
 		}
 	}
 	r := classed(make([]int, 10))
 	r.Task, r.Target, r.Class = Regression, slices.Clone(r.X.(*points.Dense).Data), nil
-	train, held, err := r.Holdout(0.25, 1)
-	if err != nil || held.Len() != 3 || train.Len() != 7 || !slices.Equal(held.Target, held.X.(*points.Dense).Data) {
-		t.Errorf("regression: %v, %v, %v", train, held, err)
+	train, test, err := r.Holdout(0.25, 1)
+	if err != nil || test.Len() != 3 || train.Len() != 7 || !slices.Equal(test.Target, test.X.(*points.Dense).Data) {
+		t.Errorf("regression: %v, %v, %v", train, test, err)
 	}
 	for _, share := range []float64{0, 1, -1} {
 		if _, _, err := d.Holdout(share, 1); err == nil {
@@ -72,20 +73,20 @@ func TestHoldout(t *testing.T) {
 	}
 }
 
-// TestHoldoutTogether: equal rows are on one side, and some are left to train on.
+// TestHoldoutTogether checks that rows with equal features are in the same part, and that both parts have rows.
 func TestHoldoutTogether(t *testing.T) {
-	of := make([]int, 60)
-	for i := range of {
-		of[i] = i * i % 17
+	group := make([]int, 60)
+	for i := range group {
+		group[i] = i * i % 17
 	}
-	d := classed(of, strings.Split("abcdefghijklmnopq", "")...)
-	d.X = points.Gather(d.X, of)
+	d := classed(group, strings.Split("abcdefghijklmnopq", "")...)
+	d.X = points.Gather(d.X, group)
 	d = must(d.Group("together", nil))
 	for seed := range uint64(20) {
-		train, held, err := d.Holdout(0.3, seed)
-		if err != nil || held.Len() < 18 || train.Len()+held.Len() != 60 ||
-			slices.ContainsFunc(held.Class, func(c int) bool { return slices.Contains(train.Labels, held.Labels[c]) }) {
-			t.Errorf("%v and %v, %v", train, held, err)
+		train, test, err := d.Holdout(0.3, seed)
+		if err != nil || test.Len() < 18 || train.Len()+test.Len() != 60 ||
+			slices.ContainsFunc(test.Class, func(c int) bool { return slices.Contains(train.Labels, test.Labels[c]) }) {
+			t.Errorf("%v and %v, %v", train, test, err)
 		}
 	}
 	if _, _, err := must(classed(make([]int, 9), "a").Subset(make([]int, 9)).Group("together", nil)).Holdout(0.2, 1); err == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// saved returns an array as NumPy saves it.
+// saved returns an array as a file in .npy format.
 func saved(t testing.TB, data any, shape ...int) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -21,13 +21,15 @@ func saved(t testing.TB, data any, shape ...int) string {
 	return b.String()
 }
 
-// stored returns a .npy file of a type that is not written, its elements given as bytes.
+// stored returns a .npy file of an element type that package npy does not write, with the given bytes as elements in
+// Fortran order.
 func stored(descr, shape, elements string) string {
 	dict := "{'descr': '" + descr + "', 'fortran_order': True, 'shape': " + shape + ", }\n"
 	return npy.Magic + "\x01\x00" + string([]byte{byte(len(dict)), 0}) + dict + elements
 }
 
-// TestArrays: matrices with their answers in a column or beside them, in every way they are named.
+// TestArrays checks matrices with their answers in a column or in a separate array, with all names and shapes of
+// arrays that are recognized.
 func TestArrays(t *testing.T) {
 	table := []float64{1, 2, 3.5, 4, 5, 6.5}
 	xy := func(names ...string) string {
@@ -38,7 +40,7 @@ func TestArrays(t *testing.T) {
 		}
 		return zipped(t, files...)
 	}
-	whole := saved(t, []float64{1, 2, 4, 5}, 2, 2)
+	matrix := saved(t, []float64{1, 2, 4, 5}, 2, 2)
 	names := stored("<U2", "(2,)", "a\x00\x00\x00\x00\x00\x00\x00y\x00\x00\x002\x00\x00\x00")
 	medical := zipped(t, "train_images.npy", saved(t, []uint8{1, 2, 3, 4, 5, 6, 7, 8}, 2, 2, 2), "train_labels.npy",
 		saved(t, []float64{.5, 1.5}, 2, 1), "test_images.npy", saved(t, []uint8{9, 8, 7, 6}, 1, 2, 2), "test_labels.npy",
@@ -57,14 +59,14 @@ func TestArrays(t *testing.T) {
 			"[[1 2 3 4] [5 6 7 8]] [] [] [] []\nf: npy, of shape [2 2 2]"},
 		{"Fortran", stored(">i2", "(2, 2)", "\x00\x01\x00\x02\xff\xff\x00\x04"), ReadOptions{Target: "none"},
 			"[[1 -1] [2 4]] [] [] [] []"},
-		{"names", zipped(t, "X.npy", whole, "y.npy", saved(t, []float64{3.5, 6.5}, 2), "columns.npy", names),
+		{"names", zipped(t, "X.npy", matrix, "y.npy", saved(t, []float64{3.5, 6.5}, 2), "columns.npy", names),
 			ReadOptions{}, "[[1 2] [4 5]] [3.5 6.5] [] [] [a y2]"},
 		{"too many names", zipped(t, "X.npy", saved(t, []float64{1, 2, 3}, 3, 1), "y.npy", saved(t, []float64{4, 5, 6.5}, 3),
 			"columns.npy", names), ReadOptions{}, "[[1] [2] [3]] [4 5 6.5] [] [] []\nf: npy: points X of shape [3 1], " +
 			"answers y; 3 rows of 1 features; arrays not read: columns of shape [2]"},
-		{"other order", zipped(t, "X.npy", whole, "columns.npy", names),
+		{"other order", zipped(t, "X.npy", matrix, "columns.npy", names),
 			ReadOptions{Columns: []string{"y2", "a"}, Dim: 2, TargetOptional: true}, "[[2 1] [5 4]] [] [] [] [y2 a]"},
-		{"other names", zipped(t, "X.npy", whole, "columns.npy", names),
+		{"other names", zipped(t, "X.npy", matrix, "columns.npy", names),
 			ReadOptions{Columns: []string{"y2", "b"}, Dim: 2, TargetOptional: true},
 			`!f: the columns "b" of the model are missing: there are "a", "y2"`},
 		{"ids", saved(t, []int64{1, 900719925474099301, 2, 900719925474099302}, 2, 2),
@@ -92,17 +94,17 @@ func TestArrays(t *testing.T) {
 				"arrays not read: x_test of shape [2], y_test of shape [2]"},
 		{"MedMNIST", medical, ReadOptions{}, "[[1 2 3 4] [5 6 7 8]] [0.5 1.5] [] [] []"},
 		{"its test part", medical, ReadOptions{TestPart: true, Dim: 4, DimSource: "f"}, "[[9 8 7 6]] [7.5] [] [] []"},
-		{"two test parts", zipped(t, "test_images.npy", whole, "x_test.npy", saved(t, []float64{6, 7, 8, 9}, 2, 2)),
+		{"two test parts", zipped(t, "test_images.npy", matrix, "x_test.npy", saved(t, []float64{6, 7, 8, 9}, 2, 2)),
 			ReadOptions{TestPart: true, Target: "none"}, "[[6 7] [8 9]] [] [] [] []"},
 		{"points by name", medical, ReadOptions{Points: "test_images", Target: "none"}, "[[9 8 7 6]] [] [] [] []"},
 		{"scikit-learn", xy("data", "target"), ReadOptions{}, "[[1 2] [4 5]] [3.5 6.5]"},
-		{"without names", zipped(t, "arr_0.npy", whole, "arr_1.npy", saved(t, []float64{.5, 1.5}, 2, 1)), ReadOptions{},
+		{"without names", zipped(t, "arr_0.npy", matrix, "arr_1.npy", saved(t, []float64{.5, 1.5}, 2, 1)), ReadOptions{},
 			"[[1 2] [4 5]] [0.5 1.5]"},
-		{"a row of answers", zipped(t, "X.npy", whole, "Y.npy", saved(t, []float64{.5, 1.5}, 1, 2)), ReadOptions{},
+		{"a row of answers", zipped(t, "X.npy", matrix, "Y.npy", saved(t, []float64{.5, 1.5}, 1, 2)), ReadOptions{},
 			"[[1 2] [4 5]] [0.5 1.5]"},
-		{"two targets", zipped(t, "X.npy", whole, "y.npy", whole), ReadOptions{},
+		{"two targets", zipped(t, "X.npy", matrix, "y.npy", matrix), ReadOptions{},
 			"[[1 2] [4 5]] [1 4] [] [] []\nf: npy: points X of shape [2 2], answers y; 2 rows of 2 features; further targets \"y_1\""},
-		{"two targets again", zipped(t, "X.npy", whole, "y.npy", whole),
+		{"two targets again", zipped(t, "X.npy", matrix, "y.npy", matrix),
 			ReadOptions{Target: "y_0", MoreTargets: []string{"y_1"}, TargetOptional: true, Dim: 2}, "[[1 2] [4 5]] [1 4]"},
 		{"weights", xy("X", "y", "w"), ReadOptions{Weights: "w"}, "weights in column 4"},
 		{"not read", xy("X", "y", "w"), ReadOptions{}, "arrays not read: w of shape [2]"},
@@ -111,14 +113,15 @@ func TestArrays(t *testing.T) {
 	})
 }
 
+// TestArrayFaults checks that damaged, unsuitable and too large arrays are refused with a reason.
 func TestArrayFaults(t *testing.T) {
 	damaged := []byte(zipped(t, "X.npy", saved(t, []float64{1, 2, 3, 4}, 2, 2), "y.npy", saved(t, []float64{1, 2}, 2)))
 	damaged[bytes.Index(damaged, []byte("PK\x01\x02"))+16] ^= 1
-	nan, whole := saved(t, []float64{1, 2, 3, 4, math.NaN(), math.NaN()}, 3, 2), saved(t, []float64{1, 2, 3, 4}, 2, 2)
+	nan, matrix := saved(t, []float64{1, 2, 3, 4, math.NaN(), math.NaN()}, 3, 2), saved(t, []float64{1, 2, 3, 4}, 2, 2)
 	checkReadings(t, []reading{
-		{"cut", whole[:len(whole)-3], ReadOptions{}, "!the file is cut short; get it again"},
+		{"cut", matrix[:len(matrix)-3], ReadOptions{}, "!the file is cut short; get it again"},
 		{"checksum in an archive", string(damaged), ReadOptions{}, "!bad checksum: the file is damaged"},
-		{"checksum of gzip", gzipped(whole)[:len(gzipped(whole))-8] + "\x00\x00\x00\x00\xa0\x00\x00\x00", ReadOptions{},
+		{"checksum of gzip", gzipped(matrix)[:len(gzipped(matrix))-8] + "\x00\x00\x00\x00\xa0\x00\x00\x00", ReadOptions{},
 			"!bad checksum: the file is damaged"},
 		{"not finite", nan, ReadOptions{Target: "none"}, "!add --impute median"},
 		{"huge", stored("<f8", "(4000000000, 2)", ""), ReadOptions{Memory: 1 << 20},
@@ -130,32 +133,32 @@ func TestArrayFaults(t *testing.T) {
 		{"complex", stored("<c8", "(1, 2)", "0123456789abcdef"), ReadOptions{},
 			"!neither numbers nor short texts: convert them by astype"},
 		{"empty", saved(t, []float64{}, 0, 3), ReadOptions{}, "!the array has shape [0 3]: no rows"},
-		{"empty answers", zipped(t, "X.npy", whole, "y.npy", saved(t, []float64{}, 2, 0)), ReadOptions{},
+		{"empty answers", zipped(t, "X.npy", matrix, "y.npy", saved(t, []float64{}, 2, 0)), ReadOptions{},
 			"!the array y has shape [2 0]: no rows or no columns"},
 		{"one column", saved(t, []float64{1, 2}, 2), ReadOptions{}, "!one column only: no features beside the target"},
-		{"target by name", whole, ReadOptions{Target: "price"}, `!no column is named "price"`},
-		{"target beyond", whole, ReadOptions{Target: "2"}, "!column 2: the rows have 2 columns"},
-		{"width", whole, ReadOptions{Dim: 4, Target: "none"}, "!points have 2 features, want 4"},
+		{"target by name", matrix, ReadOptions{Target: "price"}, `!no column is named "price"`},
+		{"target beyond", matrix, ReadOptions{Target: "2"}, "!column 2: the rows have 2 columns"},
+		{"width", matrix, ReadOptions{Dim: 4, Target: "none"}, "!points have 2 features, want 4"},
 		{"words", zipped(t, "X.npy", stored("|S1", "(2, 2)", "abcd"), "y.npy", saved(t, []float64{1, 2}, 2)),
 			ReadOptions{}, "!columns that are no numbers"},
-		{"two matrices", zipped(t, "a.npy", whole, "b.npy", whole), ReadOptions{},
+		{"two matrices", zipped(t, "a.npy", matrix, "b.npy", matrix), ReadOptions{},
 			"!no array is named X, and not just one is a matrix: there are a of shape [2 2], b of shape [2 2]"},
-		{"two vectors", zipped(t, "X.npy", whole, "a.npy", saved(t, []float64{1, 2}, 2), "b.npy",
+		{"two vectors", zipped(t, "X.npy", matrix, "a.npy", saved(t, []float64{1, 2}, 2), "b.npy",
 			saved(t, []float64{1, 2}, 2)), ReadOptions{}, "!name the answers by --target"},
-		{"unknown vector", zipped(t, "X.npy", whole, "y.npy", saved(t, []float64{1, 2}, 2)), ReadOptions{Target: "z"},
+		{"unknown vector", zipped(t, "X.npy", matrix, "y.npy", saved(t, []float64{1, 2}, 2)), ReadOptions{Target: "z"},
 			`!no array is named "z"`},
-		{"lengths", zipped(t, "X.npy", whole, "y.npy", saved(t, []float64{1, 2, 3}, 3)), ReadOptions{},
+		{"lengths", zipped(t, "X.npy", matrix, "y.npy", saved(t, []float64{1, 2, 3}, 3)), ReadOptions{},
 			"!3 answers y, and 2 points X"},
-		{"two targets", zipped(t, "X.npy", whole, "y.npy", whole), ReadOptions{Task: "classification"},
+		{"two targets", zipped(t, "X.npy", matrix, "y.npy", matrix), ReadOptions{Task: "classification"},
 			"!the answers y have 2 columns: several targets need --task regression"},
-		{"two arrays", whole + whole, ReadOptions{}, "!a second array follows the first"},
-		{"more bytes", whole + "x", ReadOptions{}, "!more bytes follow the array, of shape [2 2]"},
+		{"two arrays", matrix + matrix, ReadOptions{}, "!a second array follows the first"},
+		{"more bytes", matrix + "x", ReadOptions{}, "!more bytes follow the array, of shape [2 2]"},
 		{"pictures", saved(t, make([]uint8, 8), 2, 2, 2), ReadOptions{}, "!an array of shape [2 2 2] has no column of answers"},
 		{"named fields", stored("[('a', '<f8')]", "(2,)", strings.Repeat("\x00", 16)), ReadOptions{},
 			"!a structured array, of named fields: write it by pandas.DataFrame"},
 		{"SciPy", zipped(t, "indices.npy", saved(t, []int32{0}, 1), "indptr.npy", saved(t, []int32{0, 1}, 2), "shape.npy",
 			saved(t, []int64{1, 1}, 2), "data.npy", saved(t, []float64{1}, 1)), ReadOptions{}, "!a sparse matrix of SciPy"},
-		{"no text", whole, ReadOptions{Format: "csv"}, "!neither text"},
+		{"no text", matrix, ReadOptions{Format: "csv"}, "!neither text"},
 		{"text", "1,2\n3,4\n", ReadOptions{Format: "npy"}, "!not an array in .npy format"},
 	})
 	d, err := Read(strings.NewReader(nan), "file", &ReadOptions{Target: "none", KeepMissing: true})
@@ -167,6 +170,7 @@ func TestArrayFaults(t *testing.T) {
 	}
 }
 
+// TestReadMatrix checks which files are read as a matrix of numbers, and the memory limit.
 func TestReadMatrix(t *testing.T) {
 	dir := t.TempDir()
 	k := saved(t, []float64{1, 2, 3, 4}, 2, 2)
@@ -198,6 +202,7 @@ func TestReadMatrix(t *testing.T) {
 	}
 }
 
+// FuzzArrays checks that no bytes make the reader of arrays panic or accept numbers that are not finite.
 func FuzzArrays(f *testing.F) {
 	f.Add([]byte(saved(f, []float64{1, 2, 3, 4}, 2, 2)))
 	f.Add([]byte(stored(">f2", "(2, 2)", "abcdefgh")))
@@ -206,8 +211,8 @@ func FuzzArrays(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { check(t, b, &ReadOptions{Format: "npy", Memory: 1 << 20}) })
 }
 
-// TestKept: columns in another order than in the array do not overwrite one another.
-func TestKept(t *testing.T) {
+// TestSelectColumns checks that columns in another order than in the array do not overwrite one another.
+func TestSelectColumns(t *testing.T) {
 	if got := selectColumns([]int{1, 2, 3, 4}, 2, 2, []int{1, 0}); !slices.Equal(got, []int{2, 1, 4, 3}) {
 		t.Error(got)
 	}

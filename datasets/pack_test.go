@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// packedSets are data of each kind of points and answers.
+// packedSets returns a data set of each format of points and kind of answers.
 func packedSets() map[string]*Dataset {
 	x := []float64{1, 0, 2.5, 3, 0, -6, 0, 8, 9}
 	return map[string]*Dataset{
@@ -39,7 +39,7 @@ func packedFolder(t testing.TB, train *Dataset) string {
 	return dir
 }
 
-// TestPack: packed data are loaded as they were, to the bit.
+// TestPack checks that packed data are loaded unchanged, to the bit.
 func TestPack(t *testing.T) {
 	for name, d := range packedSets() {
 		dir := filepath.Join(t.TempDir(), "x")
@@ -76,36 +76,37 @@ func TestPack(t *testing.T) {
 	fails(t, errOf(Load(t.Context(), packedFolder(t, d), &LoadOptions{N: 2})), "--n 2")
 }
 
-// TestPackDamaged: each file changed, cut short, longer or missing is refused in one line that names it.
+// TestPackDamaged checks that each file of a packed folder that is changed, cut short, extended or missing is refused
+// in one line that names the file.
 func TestPackDamaged(t *testing.T) {
 	for kind, d := range packedSets() {
 		dir := packedFolder(t, d)
 		files, _ := filepath.Glob(filepath.Join(dir, "*"))
 		for _, name := range files {
-			whole := must(os.ReadFile(name))
-			flipped := append([]byte(nil), whole...)
+			content := must(os.ReadFile(name))
+			flipped := append([]byte(nil), content...)
 			flipped[len(flipped)-5] ^= 1
-			for what, b := range map[string][]byte{"changed": flipped, "short": whole[:len(whole)-3], "empty": {},
-				"long": append(whole[:len(whole):len(whole)], "more"...)} {
+			for damage, b := range map[string][]byte{"changed": flipped, "short": content[:len(content)-3], "empty": {},
+				"long": append(content[:len(content):len(content)], "more"...)} {
 				os.WriteFile(name, b, 0o666)
 				_, err := Load(t.Context(), dir, nil)
 				if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
-					t.Errorf("%s: %s %s: %v", kind, name, what, err)
+					t.Errorf("%s: %s %s: %v", kind, name, damage, err)
 				}
 			}
 			os.Remove(name)
 			if _, err := Load(t.Context(), dir, nil); err == nil {
 				t.Errorf("%s: without %s", kind, name)
 			}
-			os.WriteFile(name, whole, 0o666)
+			os.WriteFile(name, content, 0o666)
 		}
 	}
 }
 
-// TestPackWrong: a folder that is signed again with other contents is refused in one line, whatever they are.
+// TestPackWrong checks that a packed folder with inconsistent contents and a valid signature is refused in one line.
 func TestPackWrong(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		kind   string
 		change func(d *Dataset, m *manifest)
 	}{
@@ -141,12 +142,12 @@ func TestPackWrong(t *testing.T) {
 		_, err := Load(t.Context(), dir, nil)
 		if err == nil || !strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), "\n") ||
 			!strings.HasSuffix(err.Error(), ": pack the data again") {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// FuzzPack: whatever the signed manifest says, loading ends with data that check accepts, or with an error.
+// FuzzPack checks that loading a packed folder with any signed manifest gives valid data or an error.
 func FuzzPack(f *testing.F) {
 	for _, d := range packedSets() {
 		dir := packedFolder(f, d)

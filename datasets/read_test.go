@@ -18,7 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// dense returns the points as rows.
+// dense returns the points as rows of float64 numbers.
 func dense(x points.Points) [][]float64 {
 	n, d := x.Dims()
 	rows := make([][]float64, n)
@@ -29,6 +29,7 @@ func dense(x points.Points) [][]float64 {
 	return rows
 }
 
+// gzipped returns the text packed by gzip.
 func gzipped(s string) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -37,19 +38,20 @@ func gzipped(s string) string {
 	return b.String()
 }
 
-// bz2 is "1,2\n3,4\n" packed by bzip2.
+// bz2 is the text "1,2\n3,4\n" packed by bzip2.
 const bz2 = "\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\x93\xb7\x0d\x0c\x00\x00\x02\x58\x00\x00\x10\x00\x04\x3c\x00\x20\x00\x30\xc0\x08\x69\xb2\x88\x23\x27\x8b\xb9\x22\x9c\x28\x48\x49\xdb\x86\x86\x00"
 
-// reading is a file and what is made of it: the rows, targets, labels, classes and columns, a part of the line
-// on how it was read, or after a bang the error.
+// reading is a file and the expected result of reading it with the options o. If want begins with "!", the rest is a
+// part of the error. Otherwise want is a part of the rows, targets, labels, classes and columns, followed by the line
+// on how the file was read.
 type reading struct {
 	name, file string
 	o          ReadOptions
 	want       string
 }
 
-// UnmarshalJSON implements json.Unmarshaler: a reading is a list of its fields. The file is a template that may call
-// rowsOf, classesOf and strings.Repeat.
+// UnmarshalJSON implements json.Unmarshaler. In JSON a reading is a list of its fields, and the file is a template that
+// may call rowsOf, classesOf and strings.Repeat by the names rows, classes and repeat.
 func (r *reading) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -63,36 +65,38 @@ func (r *reading) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// checkReadings reads each file, and those of testdata/readings.json that are the test's; an error is one line.
+// checkReadings checks the given readings and those of testdata/readings.json that belong to the test. Every error
+// must be one line.
 func checkReadings(t *testing.T, cases []reading) {
 	t.Helper()
-	kept := map[string][]reading{}
-	if err := json.Unmarshal(must(os.ReadFile("testdata/readings.json")), &kept); err != nil {
+	stored := map[string][]reading{}
+	if err := json.Unmarshal(must(os.ReadFile("testdata/readings.json")), &stored); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range append(cases, kept[t.Name()]...) {
+	for _, c := range append(cases, stored[t.Name()]...) {
 		d, err := Read(strings.NewReader(c.file), "f", &c.o)
-		want, bang := strings.CutPrefix(c.want, "!")
-		got, said := "", fmt.Sprint(err)
+		want, isError := strings.CutPrefix(c.want, "!")
+		got, message := "", fmt.Sprint(err)
 		if err == nil {
-			got, said = fmt.Sprintln(dense(d.X), d.Target, d.Labels, d.Class, d.Columns), d.Read.String()
+			got, message = fmt.Sprintln(dense(d.X), d.Target, d.Labels, d.Class, d.Columns), d.Read.String()
 		}
-		if bang != (err != nil) || !strings.Contains(got+said, want) || strings.Contains(said, "\n") {
-			t.Errorf("%s: %.2000s, want %s", c.name, got+said, c.want)
+		if isError != (err != nil) || !strings.Contains(got+message, want) || strings.Contains(message, "\n") {
+			t.Errorf("%s: %.2000s, want %s", c.name, got+message, c.want)
 		}
 	}
 }
 
-// TestRead: separators, headers, marks, targets by number and name, columns left out, and every fault with its place.
+// TestRead checks separators, headers, byte order marks, targets by number and by name, dropped columns, and that
+// every fault is reported with its place.
 func TestRead(t *testing.T) {
-	whole := gzipped(strings.Repeat("1,2\n3,4\n", 5000))
+	packedText := gzipped(strings.Repeat("1,2\n3,4\n", 5000))
 	checkReadings(t, []reading{
 		{"bzip2", bz2, ReadOptions{Target: "none"}, "[[1 2] [3 4]] [] [] [] []"},
 		{"Latin-1", "gr\xf6\xdfe,y\n1,3.5\n", ReadOptions{}, "[[1]] [3.5] [] [] [größe]"},
 		{"mark, packed", gzipped("\xef\xbb\xbf1,2,3.5\n"), ReadOptions{}, "[[1 2]] [3.5] [] [] []"},
 		{"empty gzip", gzipped(""), ReadOptions{}, "!f: the file is empty"},
-		{"cut gzip", whole[:len(whole)/2], ReadOptions{}, "!f: the file is cut short"},
-		{"damaged gzip", whole[:len(whole)-6] + "abcdef", ReadOptions{}, "!f: bad checksum"},
+		{"cut gzip", packedText[:len(packedText)/2], ReadOptions{}, "!f: the file is cut short"},
+		{"damaged gzip", packedText[:len(packedText)-6] + "abcdef", ReadOptions{}, "!f: bad checksum"},
 		{"cut bzip2", bz2[:20], ReadOptions{}, "!f: the file is cut short"},
 		{"damaged bzip2", bz2[:20] + "x" + bz2[21:], ReadOptions{}, "!f: damaged bzip2 data"},
 		{"UTF-16", "\xff\xfe1\x00,\x002\x00", ReadOptions{}, "!f: the text is UTF-16; save as UTF-8"},
@@ -102,8 +106,8 @@ func TestRead(t *testing.T) {
 	fails(t, errOf(ReadFile(t.Context(), "no/such/file", nil)), "no/such/file")
 }
 
-// idxFiles writes n images of h×w pixels, pixel j of image i being 10i+j, and their labels and returns the images'
-// path.
+// idxFiles writes n images of h×w pixels and their labels in idx format and returns the path of the images. Pixel j
+// of image i is 10i+j. edit may change the contents of the two files before they are written.
 func idxFiles(t *testing.T, n, h, w int, edit func(images, labels []byte) (i, l []byte)) string {
 	images := binary.BigEndian.AppendUint32(nil, idxImages)
 	labels := binary.BigEndian.AppendUint32(nil, idxLabels)
@@ -127,12 +131,12 @@ func idxFiles(t *testing.T, n, h, w int, edit func(images, labels []byte) (i, l 
 	return put(t, dir, "t-images-idx3-ubyte", images)
 }
 
-// TestIDX: images of few pixels, and of more in all than are read at once.
+// TestIDX checks files with few small images, and with more pixels than are read at once.
 func TestIDX(t *testing.T) {
-	for _, c := range []struct{ n, h, w, most, want int }{{4, 2, 3, 3, 3}, {700, 50, 50, 0, 700},
+	for _, c := range []struct{ n, h, w, maxRows, want int }{{4, 2, 3, 3, 3}, {700, 50, 50, 0, 700},
 		{700, 50, 50, 9999, 700}} {
 		d := must(ReadFile(t.Context(), idxFiles(t, c.n, c.h, c.w, nil),
-			&ReadOptions{Task: "classification", MaxRows: c.most}))
+			&ReadOptions{Task: "classification", MaxRows: c.maxRows}))
 		x := d.X.(*points.Bytes)
 		if x.N != c.want || x.D != c.h*c.w || !slices.Equal(d.Labels, []string{"0", "1", "2"}) {
 			t.Fatalf("%v: %d×%d, labels %q", c, x.N, x.D, d.Labels)
@@ -153,7 +157,7 @@ func TestIDX(t *testing.T) {
 	}
 }
 
-// TestIDXFaults checks the faults of idx files.
+// TestIDXFaults checks that faults of idx files are reported.
 func TestIDXFaults(t *testing.T) {
 	for want, edit := range map[string]func(i, l []byte) (_, _ []byte){
 		"wrong magic number 0x00000803, want 0x00000801": func(i, _ []byte) (_, _ []byte) { return i, i },
@@ -175,6 +179,7 @@ func TestIDXFaults(t *testing.T) {
 	}
 }
 
+// FuzzCSV checks that no CSV text makes the reader panic or accept numbers that are not finite.
 func FuzzCSV(f *testing.F) {
 	for _, s := range []string{"1,2,3\n4,5,6\n", "a,b\n1,2\n", "\"x\",1\n", "1 2 3\n", "1;2\n", bz2, gzipped("1,2\n")} {
 		f.Add([]byte(s), "")
@@ -183,6 +188,7 @@ func FuzzCSV(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, target string) { check(t, b, &ReadOptions{Format: "csv", Target: target}) })
 }
 
+// FuzzLIBSVM checks that no LIBSVM text makes the reader panic or accept numbers that are not finite.
 func FuzzLIBSVM(f *testing.F) {
 	for _, s := range []string{"1 1:2 3:4\n", "+1 # c\n-1 2147483646:1", "a 1:1"} {
 		f.Add([]byte(s))
@@ -190,13 +196,13 @@ func FuzzLIBSVM(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { check(t, b, &ReadOptions{Format: "libsvm"}) })
 }
 
+// FuzzIDX checks that no idx file makes the reader panic or accept numbers that are not finite.
 func FuzzIDX(f *testing.F) {
 	f.Add([]byte("\x00\x00\x08\x03\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x02ab"))
 	f.Fuzz(func(t *testing.T, b []byte) { check(t, b, &ReadOptions{Format: "idx", Target: "none"}) })
 }
 
-// check reads b and checks that what comes out is sound: it never panics, and accepts
-// finite numbers only.
+// check reads the bytes b. If the reader accepts them, the data must be consistent and finite.
 func check(t *testing.T, b []byte, o *ReadOptions) {
 	d, err := Read(bytes.NewReader(b), "file", o)
 	if err != nil {
@@ -214,13 +220,13 @@ func check(t *testing.T, b []byte, o *ReadOptions) {
 	}
 }
 
-// TestReadFileEnds: a context that ends while a file is read ends the reading, with its error, in
-// whatever form the file is; a file that is read to its end is not concerned.
+// TestReadFileEnds checks that a context that is canceled during the reading of a file ends it with the error of the
+// context, and that the file is read with a context that is not canceled.
 func TestReadFileEnds(t *testing.T) {
 	dir := t.TempDir()
 	for name, line := range map[string]string{"table.csv": "1,2,3\n", "table.libsvm": "1 1:2 2:3\n"} {
 		path := put(t, dir, name, strings.Repeat(line, 1<<17))
-		ctx := &counted{Context: context.Background(), most: 2}
+		ctx := &counted{Context: context.Background(), limit: 2}
 		if _, err := ReadFile(ctx, path, &ReadOptions{Task: "regression"}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -230,20 +236,20 @@ func TestReadFileEnds(t *testing.T) {
 	}
 }
 
-// counted is a context that ends when it was asked more than most times.
+// counted is a context that is canceled once its Err was called more than limit times.
 type counted struct {
 	context.Context
-	most, asked int
+	limit, asked int
 }
 
 func (c *counted) Err() error {
-	if c.asked++; c.asked > c.most {
+	if c.asked++; c.asked > c.limit {
 		return context.Canceled
 	}
 	return nil
 }
 
-// must returns v of a call that a test begins with, and panics with its error.
+// must returns v. It panics if a call on which the test depends fails.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -251,9 +257,10 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// errOf returns the error of a call with a result.
 func errOf[T any](_ T, err error) error { return err }
 
-// fails reports an error that does not say what it is to say, or that there is none.
+// fails reports a missing error, and an error that does not contain the wanted text.
 func fails(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -261,7 +268,7 @@ func fails(t *testing.T, err error, want string) {
 	}
 }
 
-// contains reports it if a text lacks a part.
+// contains reports a text without the wanted part.
 func contains(t *testing.T, text, want string) {
 	t.Helper()
 	if !strings.Contains(text, want) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// rowsOf returns n rows of a format with i·0.37 − 3, which is no whole number, and i as arguments.
+// rowsOf returns n rows of a format with the arguments 0.37·i − 3.02, which is not a whole number, and i.
 func rowsOf(n int, format string) string {
 	return lines(n, func(i int) string { return fmt.Sprintf(format, 0.37*float64(i)-3.02, i) })
 }
@@ -18,7 +18,8 @@ func classesOf(n int, words ...string) string {
 		func(i int) string { return fmt.Sprintf("%.2f,%d,%s", 0.37*float64(i)-3.02, i%7, words[i%len(words)]) })
 }
 
-// TestReading: what is decided about a file is reported, or the file is refused with the flag that decides.
+// TestReading checks that every decision about a file is reported, or that the file is refused with the flag that
+// decides.
 func TestReading(t *testing.T) {
 	checkReadings(t, []reading{{"Latin-1", "a,b,y\n" + classesOf(40, "M\xfcller", "M\xf6ller"), ReadOptions{},
 		"labels Möller (20), Müller (20)"}})
@@ -34,7 +35,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// TestByName: the features of a model are found by their names, and nothing is guessed where there are none.
+// TestByName checks that the features of a model are found by their names, and that nothing is guessed if the file
+// has no names.
 func TestByName(t *testing.T) {
 	cat := []Category{{Column: "1", Values: []string{"", "red", "blue"}}}
 	columns := []string{"a", "color=", "color=red", "color=blue", "b"}
@@ -76,8 +78,8 @@ func TestByName(t *testing.T) {
 	}
 }
 
-// TestUnnamedColumn: a column without a name, such as an index that pandas writes, is not taken for the target if no
-// target is named, nor is a column with the name none if there is none.
+// TestUnnamedColumn checks that a column without a name, such as an index written by pandas, is not taken for the
+// target if no target is named, and a column with the name none is not if the target is none.
 func TestUnnamedColumn(t *testing.T) {
 	o := ReadOptions{Columns: []string{"a", "b"}, Dim: 2, Task: "regression"}
 	d := must(Read(strings.NewReader(",a,b,y\n7,1,2,0.5\n8,3,4,0.6\n"), "f.csv", &o))
@@ -93,8 +95,8 @@ func TestUnnamedColumn(t *testing.T) {
 	}
 }
 
-// TestClassIn: labels of other files are those of the same text, or else of the same number, boolean or Unicode text, or
-// else, with a note, the only one that differs in case.
+// TestClassIn checks how labels of other files are matched with known ones. They match by the same text, else by the
+// same number, boolean or Unicode text, and else, with a note, by the only label that differs in case.
 func TestClassIn(t *testing.T) {
 	for _, c := range []struct {
 		labels, known []string

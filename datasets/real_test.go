@@ -18,7 +18,8 @@ func realData(t testing.TB) string {
 	return dir
 }
 
-// TestRealData loads every set that is at hand and compares it with what its publishers say.
+// TestRealData loads every data set of the registry whose files are present and compares its size and class counts
+// with those of its publishers.
 func TestRealData(t *testing.T) {
 	dir := realData(t)
 	counts := map[string][2][]int{ // points per class, training and test

@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// table returns n rows whose features are columns of draws, with an answer that is a function of them; classes are its
-// sign, or its whole part.
+// table returns n rows whose features are drawn by the columns, with an answer that is a function of them. If classes
+// is set, the class is the sign of the answer.
 func table(n int, answer func(x []float64) float64, classes bool, columns ...func() float64) *Dataset {
 	x := points.NewDense(n, len(columns), nil)
 	d := &Dataset{Name: "table", X: x}
@@ -24,19 +24,23 @@ func table(n int, answer func(x []float64) float64, classes bool, columns ...fun
 	if classes {
 		d.Task, d.Labels = Classification, []string{"no", "yes"}
 		for _, y := range d.Target {
-			d.Class = append(d.Class, map[bool]int{true: 1}[y > 0])
+			class := 0
+			if y > 0 {
+				class = 1
+			}
+			d.Class = append(d.Class, class)
 		}
 		d.Target = nil
 	}
 	return d
 }
 
-// TestCopies: the rule auto tells copies of a record from independent rows of equal features, in ten draws of each
-// kind of table.
+// TestCopies checks that the rule auto distinguishes copies of a record from independent rows with equal features, in
+// ten draws of each kind of table.
 func TestCopies(t *testing.T) {
 	var g *rand.Rand
 	normal := func() float64 { return g.NormFloat64() }
-	level := func(k int) func() float64 { return func() float64 { return float64(g.IntN(k)) } }
+	category := func(k int) func() float64 { return func() float64 { return float64(g.IntN(k)) } }
 	rounded := func() float64 { return math.Round(50 * g.NormFloat64()) }
 	zeros := func() float64 { return max(0, math.Round(3*g.NormFloat64()-2)) }
 	zipf := func() float64 { return math.Floor(math.Pow(1-g.Float64(), -3)) }
@@ -49,26 +53,27 @@ func TestCopies(t *testing.T) {
 	}
 	noisy := func(x []float64) float64 { return sum(x) + g.NormFloat64() }
 	count := func(x []float64) float64 { return max(0, math.Round(noisy(x))) }
-	some := func(d *Dataset, share float64) *Dataset { // that share of the rows once more
+	someTwice := func(d *Dataset, share float64) *Dataset { // appends copies of the given share of the rows
 		n := d.Len()
 		rows := g.Perm(n)
 		return d.Subset(append(rows, rows[:int(share*float64(n))]...))
 	}
-	drawn := func(d *Dataset) *Dataset { // with replacement
+	resampled := func(d *Dataset) *Dataset { // draws as many rows with replacement
 		rows := make([]int, d.Len())
 		for i := range rows {
 			rows[i] = g.IntN(len(rows))
 		}
 		return d.Subset(rows)
 	}
-	minority := func(d *Dataset) *Dataset { // a tenth of the rows, drawn with replacement to half of all
+	oversampled := func(d *Dataset) *Dataset { // draws from the last tenth of the rows until it has half of all rows
 		rows := g.Perm(450)
 		for range 450 {
 			rows = append(rows, 450+g.IntN(50))
 		}
 		return d.Subset(rows)
 	}
-	pairs := func(d *Dataset, agree float64) *Dataset { // two rows for each setting, whose labels agree so often
+	// pairs has two rows with the features of each row of d. Labels change with the probability 1−agree.
+	pairs := func(d *Dataset, agree float64) *Dataset {
 		n := d.Len()
 		d = d.Subset(append(g.Perm(n), g.Perm(n)...))
 		for i := range n {
@@ -78,16 +83,17 @@ func TestCopies(t *testing.T) {
 		}
 		return d
 	}
-	identified := func(d *Dataset) *Dataset { // by a column of names that is left out
+	identified := func(d *Dataset) *Dataset { // adds the hashes of a dropped column of unique names
 		d.unusedHashes = [][]uint64{make([]uint64, d.Len())}
 		for i := range d.unusedHashes[0] {
 			d.unusedHashes[0][i] = g.Uint64()
 		}
 		return d
 	}
-	again := func(d *Dataset, share float64) *Dataset { // as some, with the names
+	// identifiedTwice is someTwice for rows with names, which are copied too.
+	identifiedTwice := func(d *Dataset, share float64) *Dataset {
 		names := d.unusedHashes[0]
-		out := some(&Dataset{Task: d.Task, X: d.X, Class: d.Class, Labels: d.Labels, Target: d.Target,
+		out := someTwice(&Dataset{Task: d.Task, X: d.X, Class: d.Class, Labels: d.Labels, Target: d.Target,
 			bestErrors: rows(d.Len())}, share)
 		out.unusedHashes = [][]uint64{make([]uint64, out.Len())}
 		for i, row := range out.bestErrors {
@@ -97,45 +103,45 @@ func TestCopies(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		copies int // rows that are copies of an earlier one; −1: some
+		copies int // number of rows that are copies of an earlier one, or −1 if it is random
 		make   func() *Dataset
 	}{
-		{"categories, noisy answers", 0, func() *Dataset { return table(500, noisy, false, level(5), level(5)) }},
-		{"categories, noisy classes", 0, func() *Dataset { return table(500, noisy, true, level(5), level(5)) }},
-		{"categories, classes without noise", 0, func() *Dataset { return table(600, sum, true, level(12), level(12)) }},
-		{"categories, answers without noise", 0, func() *Dataset { return table(600, sum, false, level(12), level(12)) }},
-		{"doses without noise", 0, func() *Dataset { return table(300, sum, true, level(20)) }},
-		{"sex and class", 0, func() *Dataset { return table(891, noisy, true, level(2), level(3)) }},
-		{"ratings", 0, func() *Dataset { return table(500, count, false, level(5), level(5), level(5), level(5)) }},
+		{"categories, noisy answers", 0, func() *Dataset { return table(500, noisy, false, category(5), category(5)) }},
+		{"categories, noisy classes", 0, func() *Dataset { return table(500, noisy, true, category(5), category(5)) }},
+		{"categories, classes without noise", 0, func() *Dataset { return table(600, sum, true, category(12), category(12)) }},
+		{"categories, answers without noise", 0, func() *Dataset { return table(600, sum, false, category(12), category(12)) }},
+		{"doses without noise", 0, func() *Dataset { return table(300, sum, true, category(20)) }},
+		{"sex and class", 0, func() *Dataset { return table(891, noisy, true, category(2), category(3)) }},
+		{"ratings", 0, func() *Dataset { return table(500, count, false, category(5), category(5), category(5), category(5)) }},
 		{"Zipf column, noisy", 0, func() *Dataset { return table(500, noisy, true, zipf) }},
-		{"Zipf column without noise", 0, func() *Dataset { return table(500, sum, true, zipf, level(4)) }},
+		{"Zipf column without noise", 0, func() *Dataset { return table(500, sum, true, zipf, category(4)) }},
 		{"counts with many zeros", 0, func() *Dataset { return table(500, count, false, zeros, zeros, zeros) }},
 		{"rain at three places", 0, func() *Dataset { return table(500, rained, false, rain, rain, rain) }},
 		{"pairs, 82 % agree", 0, func() *Dataset { return pairs(table(150, sum, true, normal, normal), 0.82) }},
 		{"pairs, one feature", 0, func() *Dataset { return pairs(table(150, sum, true, normal), 0.82) }},
 		{"pairs, noisy answers", 0, func() *Dataset {
-			d := some(table(150, noisy, false, normal, normal), 1)
+			d := someTwice(table(150, noisy, false, normal, normal), 1)
 			for i := range d.Target {
 				d.Target[i] += normal()
 			}
 			return d
 		}},
-		{"names left out", 0, func() *Dataset { return identified(table(400, noisy, true, level(3), level(4))) }},
-		{"numbers, 10 % twice", 50, func() *Dataset { return some(table(500, noisy, false, normal, normal), 0.1) }},
-		{"numbers, 30 % twice", 150, func() *Dataset { return some(table(500, noisy, true, normal, normal), 0.3) }},
-		{"one number, 30 % twice", 150, func() *Dataset { return some(table(500, noisy, true, normal), 0.3) }},
-		{"numbers, all twice", 500, func() *Dataset { return some(table(500, noisy, true, normal, normal), 1) }},
-		{"numbers, drawn again", -1, func() *Dataset { return drawn(table(500, noisy, true, normal, normal, normal)) }},
-		{"minority drawn again", -1, func() *Dataset { return minority(table(500, noisy, true, normal, normal)) }},
+		{"names left out", 0, func() *Dataset { return identified(table(400, noisy, true, category(3), category(4))) }},
+		{"numbers, 10 % twice", 50, func() *Dataset { return someTwice(table(500, noisy, false, normal, normal), 0.1) }},
+		{"numbers, 30 % twice", 150, func() *Dataset { return someTwice(table(500, noisy, true, normal, normal), 0.3) }},
+		{"one number, 30 % twice", 150, func() *Dataset { return someTwice(table(500, noisy, true, normal), 0.3) }},
+		{"numbers, all twice", 500, func() *Dataset { return someTwice(table(500, noisy, true, normal, normal), 1) }},
+		{"numbers, drawn again", -1, func() *Dataset { return resampled(table(500, noisy, true, normal, normal, normal)) }},
+		{"minority drawn again", -1, func() *Dataset { return oversampled(table(500, noisy, true, normal, normal)) }},
 		{"rounded numbers, 20 % twice", 100, func() *Dataset {
-			return some(table(500, count, false, rounded, rounded, rounded, rounded), 0.2)
+			return someTwice(table(500, count, false, rounded, rounded, rounded, rounded), 0.2)
 		}},
-		{"categories, all twice", 500, func() *Dataset { return some(table(500, noisy, true, level(3), level(4)), 1) }},
+		{"categories, all twice", 500, func() *Dataset { return someTwice(table(500, noisy, true, category(3), category(4)), 1) }},
 		{"categories and numbers as answers, 20 % twice", 100, func() *Dataset {
-			return some(table(500, noisy, false, level(5), level(5)), 0.2)
+			return someTwice(table(500, noisy, false, category(5), category(5)), 0.2)
 		}},
 		{"names left out, 20 % twice", 80, func() *Dataset {
-			return again(identified(table(400, noisy, true, level(3), level(4))), 0.2)
+			return identifiedTwice(identified(table(400, noisy, true, category(3), category(4))), 0.2)
 		}},
 	} {
 		for seed := range uint64(10) {
@@ -150,9 +156,10 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// rained is 0 where nowhere is rain.
+// rained is an answer that is 0 if all features are 0.
 func rained(x []float64) float64 { return 2*x[0] + x[1] + x[2]*x[0] }
 
+// rows returns the numbers 0, …, n−1.
 func rows(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -161,8 +168,8 @@ func rows(n int) []float64 {
 	return out
 }
 
-// TestReadRepeats: a column of groups is no feature, a column that is left out tells rows apart unless it counts them,
-// and parts of the data, packed or not, keep the groups.
+// TestReadRepeats checks that a column of groups is not a feature, that a dropped column distinguishes rows unless it
+// only counts them, and that parts of the data and packed data keep the groups.
 func TestReadRepeats(t *testing.T) {
 	var text, twice strings.Builder
 	for i := range 40 {
@@ -176,9 +183,9 @@ func TestReadRepeats(t *testing.T) {
 		return must(Read(strings.NewReader(text), "t.csv", &o))
 	}
 	d := read(text.String(), ReadOptions{Drop: []string{"2"}, Groups: "1"})
-	train, held, err := d.Holdout(0.3, 1)
-	if err != nil || d.Dim() != 1 || d.Repeats.Grouped != 33 || held.Overlap(train) != held.Len()-3 {
-		t.Errorf("%v: %+v, %d of %d", err, d.Repeats, held.Overlap(train), held.Len())
+	train, test, err := d.Holdout(0.3, 1)
+	if err != nil || d.Dim() != 1 || d.Repeats.Grouped != 33 || test.Overlap(train) != test.Len()-3 {
+		t.Errorf("%v: %+v, %d of %d", err, d.Repeats, test.Overlap(train), test.Len())
 	}
 	if p := must(unpackFolder(packedFolder(t, d), 0)).Train; p.Fingerprint() != d.Fingerprint() || *p.Repeats != *d.Repeats {
 		t.Errorf("packed: %+v", p.Repeats)

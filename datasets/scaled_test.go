@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestScaled: a data set says what its points were scaled by, and so does all that is made of it; nothing is
-// scaled twice, or otherwise than it was.
+// TestScaled checks that a data set records the scaling of its points, that its parts inherit the record, and that
+// nothing is scaled twice or with another scaling.
 func TestScaled(t *testing.T) {
 	raw := classed([]int{0, 1, 0, 1, 0, 1}, "a", "b")
 	raw.X = points.NewDense(6, 2, []float64{1, 5, 3, 4, 2, 5, 0, 7, 1, 1, 9, 2})
@@ -23,15 +23,15 @@ func TestScaled(t *testing.T) {
 		raw.Scaling != nil || raw.X.(*points.Dense).Data[0] != 1 {
 		t.Fatalf("%+v, %+v of %+v", d, other, raw)
 	}
-	in, out := must2(d.Holdout(0.5, 1))
+	kept, heldOut := must2(d.Holdout(0.5, 1))
 	for what, part := range map[string]*Dataset{"slice": d.Slice(1, 4), "head": d.Head(2),
-		"subset": d.Subset([]int{5, 0}), "kept": in, "held out": out} {
+		"subset": d.Subset([]int{5, 0}), "kept": kept, "held out": heldOut} {
 		if part.Scaling != s {
 			t.Errorf("%s: %v", what, part.Scaling)
 		}
 	}
-	for _, same := range []*Scaling{s, must(readJSON(s))} {
-		if again, err := same.Apply(d); err != nil || again != d {
+	for _, equalScaling := range []*Scaling{s, must(readJSON(s))} {
+		if again, err := equalScaling.Apply(d); err != nil || again != d {
 			t.Errorf("scaled again: %v", err)
 		}
 	}
@@ -62,8 +62,8 @@ func TestScaled(t *testing.T) {
 	}
 }
 
-// TestStretch compares length scales and matrices, one after the other and after other scalings, with dense algebra. The
-// scaling of the result gives new rows the bits that the rows of the fit have, and is equal to itself alone.
+// TestStretch compares length scales and matrices, applied one after the other and after other scalings, with dense
+// algebra. The resulting scaling must give a raw row the bits of the row of the fit, and be equal only to itself.
 func TestStretch(t *testing.T) {
 	lengths, l := []float64{2, 0.5, 4}, []float64{1, -2, 0.3, 0, 0.7, 1.1, -0.6, 0.2, 3}
 	dense := points.NewDense(5, 3, []float64{1, 5, 3, 0, 2, 5, 0, 7, 0, 1, 9, 2, 0, 0, -6})
@@ -133,6 +133,7 @@ func readJSON[T any](v T) (read T, err error) {
 	return read, err
 }
 
+// must2 returns the two data sets and panics on an error.
 func must2(a, b *Dataset, err error) (*Dataset, *Dataset) {
 	if err != nil {
 		panic(err)
@@ -140,7 +141,7 @@ func must2(a, b *Dataset, err error) (*Dataset, *Dataset) {
 	return a, b
 }
 
-// TestDirs: data are looked for in $KRRLAB_DATA and the user's cache by default.
+// TestDirs checks that data are searched in $KRRLAB_DATA and in the user's cache by default.
 func TestDirs(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	t.Setenv("KRRLAB_DATA", first)

@@ -20,7 +20,8 @@ func greatCircle(a, b []float64) float64 {
 	return 2 * 6371.0088 * math.Asin(math.Sqrt(u*u+math.Cos(a[1]*degree)*math.Cos(b[1]*degree)*v*v))
 }
 
-// readSpace reads rows of lon, lat, word, y with the coordinates lon and lat.
+// readSpace returns a data set with the given longitudes and latitudes, a column of words that is ignored, and the
+// row number as the answer.
 func readSpace(t *testing.T, rows [][]float64) *Dataset {
 	t.Helper()
 	text := "Lat,word,lon,y\n"
@@ -34,8 +35,9 @@ func readSpace(t *testing.T, rows [][]float64) *Dataset {
 	return must(Read(strings.NewReader(text), "wells.csv", &ReadOptions{Target: "y", Space: s}))
 }
 
-// TestSpaceDistances: near each other, anywhere on the sphere, points have great-circle distances within the factor of the
-// projection; on the whole sphere the distance is the chord.
+// TestSpaceDistances compares distances of projected points with great-circle distances. For points near each other
+// anywhere on the sphere they must agree within the distortion of the projection. For points on the whole sphere they
+// must be the chords.
 func TestSpaceDistances(t *testing.T) {
 	for seed := range uint64(8) {
 		u := make([]float64, 200)
@@ -57,8 +59,11 @@ func TestSpaceDistances(t *testing.T) {
 			rows[i][0] = max(rows[i][0], -180)
 		}
 		d := readSpace(t, rows)
-		want := map[bool]Projection{true: Chord, false: Azimuthal}[seed > 5]
-		if d.Space.Projection != want || d.Dim() != map[bool]int{true: 3, false: 2}[seed > 5] {
+		want, dim, limit := Azimuthal, 2, 1/math.Cos(azimuthalRadius/2)-1
+		if seed > 5 { // points on the whole sphere
+			want, dim, limit = Chord, 3, 1e-9
+		}
+		if d.Space.Projection != want || d.Dim() != dim {
 			t.Fatalf("seed %d: %+v", seed, d.Space)
 		}
 		x := d.X.(*points.Dense)
@@ -76,7 +81,7 @@ func TestSpaceDistances(t *testing.T) {
 				worst = max(worst, math.Abs(math.Sqrt(sum)/exact-1))
 			}
 		}
-		if limit := map[bool]float64{true: 1e-9, false: 1/math.Cos(azimuthalRadius/2) - 1}[seed > 5]; worst > limit {
+		if worst > limit {
 			t.Errorf("seed %d: distances are off by %g, at most %g", seed, worst, limit)
 		}
 		if want == Azimuthal && !strings.Contains(d.Read.String(), "Lambert azimuthal equal-area") ||
@@ -89,8 +94,9 @@ func TestSpaceDistances(t *testing.T) {
 	}
 }
 
-// TestSpaceRead: new rows get the projection of the fit, with columns in another order and other columns, with the
-// projection from JSON; the scaling is none; other coordinates are kept; a grid has the features of its cells.
+// TestSpaceRead checks that new rows get the projection of the fit, also with columns in another order, with further
+// columns and with a projection from JSON. No scaling is chosen, coordinates that are not degrees are unchanged, and
+// a grid has the features of its cells.
 func TestSpaceRead(t *testing.T) {
 	rows := [][]float64{{7, 50}, {8, 51}, {9, 49}, {8.5, 50.5}}
 	d := readSpace(t, rows)
@@ -129,8 +135,8 @@ func TestSpaceRead(t *testing.T) {
 	}
 }
 
-// TestSpaceRefusals: names that lie about degrees, missing coordinates, formats without columns, unknown columns, damaged
-// projections and wrong grids are errors.
+// TestSpaceRefusals checks that impossible degrees, missing coordinates, formats without columns, unknown columns,
+// damaged projections and invalid grids are errors.
 func TestSpaceRefusals(t *testing.T) {
 	read := func(text string, o ReadOptions) error {
 		_, err := Read(strings.NewReader(text), "a.csv", &o)
@@ -159,8 +165,8 @@ func TestSpaceRefusals(t *testing.T) {
 	}
 }
 
-// TestSpaceByNumber: columns of a file without a header are taken by their numbers, whatever the first row of a new file
-// is; a file of the coordinates alone has them in the order of the file of the fit.
+// TestSpaceByNumber checks that coordinates in a file without a header are found by their numbers, whatever the first
+// row of a later file is. A file with the coordinates alone has them in the order of the file of the fit.
 func TestSpaceByNumber(t *testing.T) {
 	fit := func(text string, columns ...string) *Dataset {
 		return must(Read(strings.NewReader(text), "grid.csv", &ReadOptions{Space: &Space{Columns: columns}, Target: "0"}))
@@ -190,7 +196,8 @@ func TestSpaceByNumber(t *testing.T) {
 	}
 }
 
-// TestSpaceAppend: the box grows by the rows that are appended.
+// TestSpaceAppend checks that appended rows extend the box of the coordinates, and that the earlier data set keeps
+// its own box.
 func TestSpaceAppend(t *testing.T) {
 	d := readSpace(t, [][]float64{{7, 50}, {8, 51}, {9, 49}})
 	tail := must(Read(strings.NewReader("lon,Lat,y\n9.5,50,1\n8,48,2\n"), "new.csv", &ReadOptions{Target: "y", Columns: d.Columns, Dim: 2,
@@ -201,7 +208,7 @@ func TestSpaceAppend(t *testing.T) {
 	}
 }
 
-// TestSpaceImpossible: impossible degrees of new rows are errors, as at the fit.
+// TestSpaceImpossible checks that impossible degrees in later files are errors, as in the file of the fit.
 func TestSpaceImpossible(t *testing.T) {
 	for _, d := range []*Dataset{readSpace(t, [][]float64{{7, 50}, {8, 51}}), readSpace(t, [][]float64{{7, 50}, {-100, -60}, {120, 0}})} {
 		for text, want := range map[string]string{"500,50": `"lon" goes from 500 to 500`, "8,95": "a latitude in degrees from -90 to 90"} {
@@ -213,8 +220,8 @@ func TestSpaceImpossible(t *testing.T) {
 	}
 }
 
-// TestSpaceWords: coordinates that are words, missing or dates are refused, at the fit and later, without flags that exclude
-// --space.
+// TestSpaceWords checks that coordinates that are words, missing or dates are refused, in the file of the fit and
+// later. The messages must not propose flags that --space excludes.
 func TestSpaceWords(t *testing.T) {
 	fitted := readSpace(t, [][]float64{{7, 50}, {8, 51}})
 	for _, o := range []ReadOptions{{Space: &Space{Columns: []string{"lon", "Lat"}}},
@@ -228,8 +235,8 @@ func TestSpaceWords(t *testing.T) {
 	}
 }
 
-// TestSpaceNames: other files have the names of the coordinates, not those of the features, also in a comment above the
-// rows.
+// TestSpaceNames checks that later files are searched for the names of the coordinates and not for those of the
+// projected features, also if the names are in a comment above the rows.
 func TestSpaceNames(t *testing.T) {
 	fitted := readSpace(t, [][]float64{{7, 50}, {8, 51}})
 	o := &ReadOptions{Target: "none", Space: fitted.Space, Columns: fitted.Columns, Dim: 2}
@@ -241,7 +248,8 @@ func TestSpaceNames(t *testing.T) {
 	}
 }
 
-// TestSpaceGridIsRead: the cells of a map are read again as the same points, across the 180th meridian too.
+// TestSpaceGridIsRead checks that the cells of a map, written to a file and read again, are the same points, also
+// across the 180th meridian.
 func TestSpaceGridIsRead(t *testing.T) {
 	for want, rows := range map[float64][][]float64{175: {{175, -20}, {-173, -12}}, 173: {{173, -20}, {-175, -12}},
 		-190: {{170, -20}, {-100, 3}, {-60, 3}, {10, -12}}, -124: {{-124, 40}, {-120, 45}}} {
@@ -264,7 +272,7 @@ func TestSpaceGridIsRead(t *testing.T) {
 	}
 }
 
-// TestSpaceSet: names may have commas in quotes, and a second flag adds columns.
+// TestSpaceSet checks that quoted names may contain commas, and that a second flag adds columns.
 func TestSpaceSet(t *testing.T) {
 	s := &Space{}
 	if err := s.Set(`a b,"c,d"`); err != nil || !slices.Equal(s.Columns, []string{"a b", "c,d"}) || s.String() != `a b,"c,d"` {
@@ -286,7 +294,8 @@ func TestSpaceSet(t *testing.T) {
 	}
 }
 
-// TestSpaceGlobe: the box of points around the globe goes from -180 to 180, and a note says that a third coordinate is in km.
+// TestSpaceGlobe checks that the box of points around the globe goes from -180 to 180, and that a note says that a
+// third coordinate should be in km.
 func TestSpaceGlobe(t *testing.T) {
 	text := "lon,lat,depth,y\n"
 	for i := range 60 {
@@ -298,8 +307,8 @@ func TestSpaceGlobe(t *testing.T) {
 	}
 }
 
-// TestSpaceSourceColumns: a projected longitude and latitude are one column, with the names of the file, and other
-// coordinates are columns of their own.
+// TestSpaceSourceColumns checks that a projected longitude and latitude are one source column, with the names in the
+// file, and that other coordinates are separate columns.
 func TestSpaceSourceColumns(t *testing.T) {
 	for want, c := range map[string]struct {
 		text, header string

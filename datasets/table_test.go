@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// lines returns rows of f(i).
+// lines returns the rows f(0), …, f(n−1), each followed by a line break.
 func lines(n int, f func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -21,7 +21,7 @@ func lines(n int, f func(i int) string) string {
 	return b.String()
 }
 
-// TestMissingCells: one error counts the missing cells of the whole file by column.
+// TestMissingCells checks that one error counts the missing cells of the whole file by column.
 func TestMissingCells(t *testing.T) {
 	file := "id,age,\"pri\nce\",y\n" + lines(30, func(i int) string {
 		age, price, y := "3", "4", "5.5"
@@ -51,8 +51,8 @@ func TestMissingCells(t *testing.T) {
 	}
 }
 
-// TestErrorsPrint: whatever a file holds, an error is one line without control characters and of
-// bounded length.
+// TestErrorsPrint checks that an error is one line of bounded length without control characters, whatever the file
+// contains.
 func TestErrorsPrint(t *testing.T) {
 	const evil = "\x1b[2J\x07\u202egnp\x9b\r"
 	long := strings.Repeat("x", 1<<20)
@@ -88,7 +88,7 @@ func TestErrorsPrint(t *testing.T) {
 	}
 }
 
-// repeated reads text over and over, n bytes in all.
+// repeated is a reader of n bytes, which are the head followed by the text again and again.
 type repeated struct {
 	head, text string
 	n, at      int
@@ -109,8 +109,8 @@ func (r *repeated) Read(p []byte) (int, error) {
 	return k, nil
 }
 
-// TestBombs: what would take more than the memory that is allowed ends with one line, and takes
-// no more than that, whatever the form of the file.
+// TestBombs checks that a file that needs more memory than is allowed ends with an error of one line and without much
+// more memory than that, for every format.
 func TestBombs(t *testing.T) {
 	const limit, size = 8 << 20, 64 << 20
 	images := "\x00\x00\x08\x03\x01\x00\x00\x00\x00\x00\x00\x1c\x00\x00\x00\x1c" // 2^24 of 28×28
@@ -132,31 +132,36 @@ func TestBombs(t *testing.T) {
 		{"idx", images, "\x00", "idx", "rows do not fit into"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			target := ""
+			if c.format == "idx" { // the images have no labels
+				target = "none"
+			}
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			_, err := Read(&repeated{head: c.head, text: c.text, n: size}, "bomb",
-				&ReadOptions{Format: c.format, Target: map[FormatName]string{"idx": "none"}[c.format], Memory: limit})
+				&ReadOptions{Format: c.format, Target: target, Memory: limit})
 			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want %q", err, c.want)
 			}
-			// Small objects that are soon garbage are counted too: the words of a line.
-			if took := after.TotalAlloc - before.TotalAlloc; took > 8*limit {
-				t.Errorf("%d bytes were allocated", took)
+			// TotalAlloc also counts short-lived small objects, such as the words of a line, so eight times the limit is
+			// allowed.
+			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8*limit {
+				t.Errorf("%d bytes were allocated", allocated)
 			}
 		})
 	}
-	// Packed, the same is met while it unpacks.
+	// The limit also applies while a file is unpacked.
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	io.Copy(z, &repeated{text: "0,0\n", n: size})
 	z.Close()
 	fails(t, errOf(Read(&packed, "bomb.gz", &ReadOptions{Memory: limit})), "rows do not fit into 8.39 MB")
-	// What follows the reading of rows counts too.
+	// The limit also includes the memory that is needed after the rows are read.
 	fails(t, errOf(Read(strings.NewReader(strings.Repeat("1,2\n", 200000)), "rows", &ReadOptions{Memory: limit})),
 		"more than 199999 rows do not fit into 8.39 MB")
-	// An index of 2^31−2 is one number, but vectors of as many are not to be had.
+	// A sparse row with the index 2^31−2 is small, but vectors of that dimension do not fit.
 	wide := "1 1:1\n1 2147483646:1\n2 1:1\n"
 	fails(t, errOf(Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 30})),
 		"wide.svm, line 2: index 2147483646: vectors of that length need")
@@ -166,8 +171,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestWideLine: a row of many cells takes a time that grows with their number; by columns of
-// gota's it took ten microseconds a cell.
+// TestWideLine checks that a row of many cells is read with far fewer allocations than cells.
 func TestWideLine(t *testing.T) {
 	const cells = 400000
 	d, err := Read(strings.NewReader(strings.Repeat("1.5,", cells)+"2.5\n"), "wide.csv", nil)

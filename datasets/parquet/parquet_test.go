@@ -19,14 +19,16 @@ import (
 
 type options = datasets.ReadOptions
 
-// reading is a file and what is made of it: the rows, targets, labels and columns, a part of the line on how it was read,
-// or after a bang the error.
+// reading is a file and the expected result of reading it with the options o. If want begins with "!", the rest is a
+// part of the error. Otherwise want is a part of the rows, targets, labels, classes and columns, followed by the line
+// on how the file was read.
 type reading struct {
 	name, file string
 	o          options
 	want       string
 }
 
+// check checks the given readings.
 func check(t *testing.T, cases []reading) {
 	t.Helper()
 	for _, c := range cases {
@@ -47,6 +49,7 @@ func check(t *testing.T, cases []reading) {
 	}
 }
 
+// must returns v and panics on an error.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -54,6 +57,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// gzipped returns the text packed by gzip.
 func gzipped(text string) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -62,7 +66,7 @@ func gzipped(text string) string {
 	return b.String()
 }
 
-// house is a row with columns of every type that is read.
+// house is a row with a column of every type that can be read.
 type house struct {
 	Index int64         `parquet:"__index_level_0__"`
 	Age   int32         `parquet:"age"`
@@ -92,6 +96,7 @@ func tableOf[T any](t testing.TB, rows []T, o ...parquet.WriterOption) string {
 	return b.String()
 }
 
+// houses returns twelve rows. The number of rooms and the town of row 4 are missing.
 func houses() (rows []house) {
 	for i := range 12 {
 		h := house{Index: int64(i), Age: int32(i%4 + 1), Area: float32(i) / 2, Sold: i%2 == 0, Cost: int64(-150 + 7*i),
@@ -106,34 +111,36 @@ func houses() (rows []house) {
 	return rows
 }
 
+// TestParquet checks the features, the target and the labels that are read from Parquet files with several layouts
+// and options.
 func TestParquet(t *testing.T) {
 	drop := func(more ...string) []string { return append([]string{"when", "daily", "tags"}, more...) }
-	whole := tableOf(t, houses())
-	small := options{Drop: drop("rooms", "town", "id")}
+	table := tableOf(t, houses())
+	numbersOnly := options{Drop: drop("rooms", "town", "id")}
 	for _, c := range []struct {
 		name, file string
 		o          options
 		want       string // columns, row 5, its target, labels
 	}{
-		{"numbers", whole, small, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
-		{"compressed", tableOf(t, houses(), parquet.Compression(&parquet.Zstd)), small,
+		{"numbers", table, numbersOnly, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
+		{"compressed", tableOf(t, houses(), parquet.Compression(&parquet.Zstd)), numbersOnly,
 			"[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
-		{"groups", tableOf(t, houses(), parquet.MaxRowsPerRowGroup(5)), small,
+		{"groups", tableOf(t, houses(), parquet.MaxRowsPerRowGroup(5)), numbersOnly,
 			"[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
-		{"packed", gzipped(whole), small, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
-		{"missing", whole, options{Drop: drop("town", "id", "sold", "cost"), KeepMissing: true},
+		{"packed", gzipped(table), numbersOnly, "[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
+		{"missing", table, options{Drop: drop("town", "id", "sold", "cost"), KeepMissing: true},
 			"[age rooms area] [2 2 2.5] 5.25 []"},
-		{"words", whole, options{Drop: drop("rooms", "id", "sold", "cost"),
+		{"words", table, options{Drop: drop("rooms", "id", "sold", "cost"),
 			Categorical: []datasets.Category{{Column: "town"}}}, "[age area town= town=Köln town=Ulm] [2 2.5 0 1 0] 5.25 []"},
-		{"booleans as words", whole, options{Drop: drop("rooms", "id", "town", "cost"),
+		{"booleans as words", table, options{Drop: drop("rooms", "id", "town", "cost"),
 			Categorical: []datasets.Category{{Column: "sold"}}}, "[age area sold=False sold=True] [2 2.5 1 0] 5.25 []"},
-		{"another target", whole, options{Drop: drop("rooms", "town", "id"), Target: "cost"},
+		{"another target", table, options{Drop: drop("rooms", "town", "id"), Target: "cost"},
 			"[age area sold price] [2 2.5 0 5.25] -1.15 []"},
-		{"labels", whole, options{Drop: drop("rooms", "town"), Target: "id"},
+		{"labels", table, options{Drop: drop("rooms", "town"), Target: "id"},
 			"[age area sold cost price] [2 2.5 0 -1.15 5.25] 1 [9223372036854775808 9223372036854775809]"},
-		{"by name", whole, options{Columns: []string{"cost", "age"}, Dim: 2, TargetOptional: true},
+		{"by name", table, options{Columns: []string{"cost", "age"}, Dim: 2, TargetOptional: true},
 			"[cost age] [-1.15 2]-[]"},
-		{"rows", whole, options{Drop: drop("rooms", "town", "id"), MaxRows: 6},
+		{"rows", table, options{Drop: drop("rooms", "town", "id"), MaxRows: 6},
 			"[age area sold cost] [2 2.5 0 -1.15] 5.25 []"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -154,6 +161,7 @@ func TestParquet(t *testing.T) {
 	}
 }
 
+// TestParquetFaults checks that damaged files and columns that cannot be read are refused with a remedy.
 func TestParquetFaults(t *testing.T) {
 	whole := tableOf(t, houses())
 	check(t, []reading{
@@ -173,14 +181,14 @@ func TestParquetFaults(t *testing.T) {
 	})
 }
 
-// float16 is a column type that the library does not have.
+// float16 is a column type that the Parquet library does not have.
 type float16 struct{ parquet.Type }
 
 func (float16) LogicalType() *format.LogicalType {
 	return &format.LogicalType{Value: new(format.Float16Type)}
 }
 
-// typesTable returns a Parquet file of three rows, whose columns are in the order of their names.
+// typesTable returns a Parquet file of three rows whose columns are in the order of their names.
 func typesTable(t testing.TB, o ...parquet.WriterOption) string {
 	t.Helper()
 	fixed := func(n int) parquet.Type { return parquet.FixedLenByteArrayType(n) }
@@ -195,7 +203,11 @@ func typesTable(t testing.TB, o ...parquet.WriterOption) string {
 		for j, v := range []any{[]byte{0, byte(60 + i)}, i == 1, []byte("0123456789abcde" + string(rune('0'+i))), []byte("\x1b\x00z"),
 			[]byte("\x07[2J"), []byte("00" + string(rune('7'+i))), nil, []byte("ab\x1b\nc"), float64(i) + .5} {
 			value := parquet.ValueOf(v)
-			row = append(row, value.Level(0, map[bool]int{true: 1}[j == 6 && v != nil], j))
+			definition := 0
+			if j == 6 && v != nil { // a value of the optional column f
+				definition = 1
+			}
+			row = append(row, value.Level(0, definition, j))
 		}
 		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
 			t.Fatal(err)
@@ -207,7 +219,8 @@ func typesTable(t testing.TB, o ...parquet.WriterOption) string {
 	return b.String()
 }
 
-// TestParquetTypes: types, the index of a data frame, and columns of one name, which are told apart by their places.
+// TestParquetTypes checks less common column types, the index of a data frame, and columns with the same name, which
+// are distinguished by their places.
 func TestParquetTypes(t *testing.T) {
 	file := typesTable(t)
 	rest := []string{"b", "c", "d", "f", "g"}
@@ -238,8 +251,8 @@ func TestParquetTypes(t *testing.T) {
 	}
 }
 
-// TestParquetMemory: a page of a column that is read counts before it is unpacked, with its values, others do not, and
-// a page that is longer than its header says is found.
+// TestParquetMemory checks that the memory of a page with its values is counted before it is unpacked, for the
+// columns that are read only, and that a page that is longer than its header says is detected.
 func TestParquetMemory(t *testing.T) {
 	type row struct {
 		A, Y float64
@@ -266,14 +279,14 @@ func TestParquetMemory(t *testing.T) {
 	}
 }
 
-// TestDates: the types of dates and times are read by ReadOptions.Categorical.
+// TestDates checks that columns of dates and times are read with ReadOptions.Categorical.
 func TestDates(t *testing.T) {
 	check(t, []reading{{"", tableOf(t, houses()), options{Drop: []string{"tags", "id", "town", "rooms"},
 		Categorical: []datasets.Category{{Column: "when", Dates: &datasets.Dates{}}, {Column: "daily", Dates: &datasets.Dates{}}}},
 		`"when": dates from 2020-01-01 to 2020-01-12`}})
 }
 
-// FuzzParquet: no file ends the program, and numbers are finite.
+// FuzzParquet checks that no file makes the reader panic or accept numbers that are not finite.
 func FuzzParquet(f *testing.F) {
 	f.Add([]byte(tableOf(f, houses()[:2])))
 	f.Add([]byte(tableOf(f, []struct{ A, B float64 }{{1, 2}, {3, 4}})))
