@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
+// The tables of the paper can be looked up.
 func ExamplePublished() {
 	t, err := experiments.Published("table5")
 	if err != nil {
@@ -28,7 +29,7 @@ func ExamplePublished() {
 	// As published by Avron, Clarkson and Woodruff (2017).
 }
 
-// A user-defined experiment: does the tolerance matter to the error?
+// This user-defined experiment compares the errors for two tolerances.
 func ExampleRun() {
 	own := &experiments.Experiment{ID: "own", Title: "Two tolerances",
 		Plan: func(experiments.Scale) []experiments.Entry {

@@ -105,8 +105,8 @@ func TestFigure1Verdicts(t *testing.T) {
 	}
 	r := invented(t, "figure1", mnist1(0.004, 1))
 	for _, c := range []struct {
-		what, claims, want string
-		of                 func(e *Entry) *Result
+		name, claims, want string
+		result             func(e *Entry) *Result
 	}{
 		{"all", "gap s random", Holds, mnist1(0.004, 1)},
 		{"a seed within the exact ones", "gap", Fails, mnist1(0.0002, 1)},
@@ -125,7 +125,7 @@ func TestFigure1Verdicts(t *testing.T) {
 	} {
 		for _, key := range strings.Fields(c.claims) {
 			claim := map[string]string{"gap": gap, "s": flat, "random": slow}[key]
-			t.Run(c.what, func(t *testing.T) { expectOutcome(t, invented(t, "figure1", c.of), claim, c.want) })
+			t.Run(c.name, func(t *testing.T) { expectOutcome(t, invented(t, "figure1", c.result), claim, c.want) })
 		}
 	}
 	r.Scale = Smoke

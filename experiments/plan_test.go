@@ -113,7 +113,7 @@ func TestOrder(t *testing.T) {
 // share Z only with the same preconditioner.
 func TestSharedCosts(t *testing.T) {
 	costs := func(done int, cases ...Case) (charged string) {
-		list := planJobs([]*Report{toy(cases...)}, new((*Options)(nil).withDefaults()))
+		list := planJobs([]*Report{smallPlan(cases...)}, new((*Options)(nil).withDefaults()))
 		for i := range done {
 			list[i].result = &Result{}
 		}
@@ -123,7 +123,7 @@ func TestSharedCosts(t *testing.T) {
 		}
 		return charged
 	}
-	pcg, block, other := featured(krrlab.PCG, 60), featured(krrlab.BlockPCG, 60), featured(krrlab.BlockPCG, 60)
+	pcg, block, other := withFeatures(krrlab.PCG, 60), withFeatures(krrlab.BlockPCG, 60), withFeatures(krrlab.BlockPCG, 60)
 	other.Name = "rpcholesky"
 	if got := costs(0, pcg, block); got != "true true; false false; " {
 		t.Error("two jobs:", got)

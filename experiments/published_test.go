@@ -49,10 +49,10 @@ func TestSpotValues(t *testing.T) {
 			t.Errorf("%s without preconditioner: %v, want FAIL", name, c)
 		}
 	}
-	for _, none := range []plots.Cell{publishedRow{"table1", "NONE"}.cell("n"), publishedRow{"table1", "MNIST"}.cell("none"),
+	for _, missing := range []plots.Cell{publishedRow{"table1", "NONE"}.cell("n"), publishedRow{"table1", "MNIST"}.cell("none"),
 		publishedRow{}.cell("n")} {
-		if !none.IsBlank() {
-			t.Errorf("what is not there: %v", none)
+		if !missing.IsBlank() {
+			t.Errorf("what is not there: %v", missing)
 		}
 	}
 }
@@ -63,21 +63,21 @@ func TestDiscrepancies(t *testing.T) {
 	if c := (publishedRow{"table2", "ADULT"}).cell("lambda_p"); !c.IsBlank() {
 		t.Errorf("λ_p of ADULT is %v, want a blank", c)
 	}
-	var more, other []string
+	var moreIterations, otherSize []string
 	for _, row := range must(Published("table2")).Rows {
 		name := row[0].String()
 		if value(t, "table2", name, "iterations") > value(t, "table1", name, "iterations") {
-			more = append(more, name)
+			moreIterations = append(moreIterations, name)
 		}
 		if value(t, "table2", name, "s") != value(t, "table1", name, "s") {
-			other = append(other, name)
+			otherSize = append(otherSize, name)
 		}
 	}
-	if want := []string{"ADULT", "EPSILON", "YEARMSD"}; !reflect.DeepEqual(more, want) {
-		t.Errorf("more iterations with another λ_p: %v, want %v", more, want)
+	if want := []string{"ADULT", "EPSILON", "YEARMSD"}; !reflect.DeepEqual(moreIterations, want) {
+		t.Errorf("more iterations with another λ_p: %v, want %v", moreIterations, want)
 	}
-	if want := []string{"IJCNN1", "MNIST-400K", "MNIST-1M", "COVTYPE"}; !reflect.DeepEqual(other, want) {
-		t.Errorf("another s with another λ_p: %v, want %v", other, want)
+	if want := []string{"IJCNN1", "MNIST-400K", "MNIST-1M", "COVTYPE"}; !reflect.DeepEqual(otherSize, want) {
+		t.Errorf("another s with another λ_p: %v, want %v", otherSize, want)
 	}
 }
 

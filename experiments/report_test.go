@@ -10,13 +10,13 @@ import (
 
 // invented returns the laptop report of an experiment with made-up results. The function of returns the result of an
 // entry, or nil if its case was not run. The data of the results are those of the cases.
-func invented(t *testing.T, id string, of func(e *Entry) *Result) *Report {
+func invented(t *testing.T, id string, resultOf func(e *Entry) *Result) *Report {
 	t.Helper()
 	e := must(Find(id))
 	r := NewPlan(e, Laptop)
 	for i := range r.Entries {
 		x := &r.Entries[i]
-		if x.Result = of(x); x.Result != nil {
+		if x.Result = resultOf(x); x.Result != nil {
 			size := sizeOf(x.Case)
 			x.Result.Data = Data{Name: x.Case.Data, N: size.N, Of: size.N, TestN: size.TestN, T: size.T}
 			x.Result.Machine, x.Result.Date, x.Result.Commit = Machine{CPU: "a processor", Threads: 2},

@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 )
 
-// toy returns a plan with small cases on built-in data.
-func toy(cases ...Case) *Report {
+// smallPlan returns a report with the given small cases on built-in data and without results.
+func smallPlan(cases ...Case) *Report {
 	r := &Report{ID: "toy", Title: "Small cases", Scale: Smoke}
 	for _, c := range cases {
 		r.Entries = append(r.Entries, Entry{Row: c.Data, Role: c.settings(), Case: c})
@@ -25,7 +25,7 @@ func toy(cases ...Case) *Report {
 	return r
 }
 
-// small returns a case with 400 points of five classes.
+// small returns a case with 400 points of five classes for the given solver.
 func small(s krrlab.Solver) Case {
 	return Case{
 		Data: "synthetic-classes", N: 400, TestN: 300, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5},
@@ -33,15 +33,15 @@ func small(s krrlab.Solver) Case {
 	}
 }
 
-// featured returns a small case with s random features.
-func featured(solver krrlab.Solver, s int) Case {
+// withFeatures returns a small case whose preconditioner has s random features.
+func withFeatures(solver krrlab.Solver, s int) Case {
 	c := small(solver)
 	c.S = s
 	return c
 }
 
-// rival returns a small case of a competing method with s features.
-func rival(m Method, s int) Case {
+// competing returns a small case of a competing method with s features.
+func competing(m Method, s int) Case {
 	c := small(0)
 	c.Method, c.S = m, s
 	return c
@@ -61,31 +61,32 @@ func run(t *testing.T, p *Report, o *Options) []Entry {
 // TestMethods compares the methods that solve the exact problem with the dense solver, and the objectives of ADMM and
 // of random features with each other.
 func TestMethods(t *testing.T) {
-	square := rival(ADMM, 60)
+	square := competing(ADMM, 60)
 	square.Loss, square.Tol, square.MaxIter = "square", 1e-6, 2000
-	nystrom := featured(krrlab.PCG, 60)
-	nystrom.Name, nystrom.Tiles = "nystrom", gram.DenseTiles // an option of krrlab.New is one of a case
-	es := run(t, toy(small(krrlab.Direct), small(krrlab.CG), featured(krrlab.PCG, 60), featured(krrlab.BlockPCG, 60),
-		nystrom, rival(RandomFeatures, 60), square), nil)
-	want := es[0].Result.TestError
+	nystrom := withFeatures(krrlab.PCG, 60)
+	nystrom.Name, nystrom.Tiles = "nystrom", gram.DenseTiles // cases have all options of krrlab.New
+	es := run(t, smallPlan(small(krrlab.Direct), small(krrlab.CG), withFeatures(krrlab.PCG, 60), withFeatures(krrlab.BlockPCG, 60),
+		nystrom, competing(RandomFeatures, 60), square), nil)
+	exact, randomFeatures, admm := es[:5], es[5].Result, es[6].Result
+	want := exact[0].Result.TestError // of the direct solver
 	for _, e := range es {
 		x := e.Result
 		if !x.Ran() || !x.Converged || x.Date == "" || x.Commit != "test" || x.Machine.Threads == 0 {
 			t.Fatalf("%v: %+v", e.Case, x)
 		}
 	}
-	for _, e := range es[:5] {
+	for _, e := range exact {
 		if x := e.Result; x.TestError == nil || *x.TestError != *want || x.TestN != 300 || x.TrueResidual == nil ||
 			*x.TrueResidual > 1e-8 {
 			t.Errorf("%v: error %v, want %v; residual %v", e.Case, x.TestError, want, x.TrueResidual)
 		}
 	}
 	// ½‖ZW−Y‖²+(λ/2)‖W‖² is half the random features objective.
-	if a, b := es[6].Result, es[5].Result; math.Abs(2*a.Values["objective"]/b.Values["objective"]-1) > 1e-4 ||
-		a.Values["rho"] <= 0 {
-		t.Errorf("ADMM's objective %v, the direct one %v", a.Values, b.Values)
+	if ratio := 2 * admm.Values["objective"] / randomFeatures.Values["objective"]; math.Abs(ratio-1) > 1e-4 ||
+		admm.Values["rho"] <= 0 {
+		t.Errorf("ADMM's objective %v, the direct one %v", admm.Values, randomFeatures.Values)
 	}
-	d := es[0].Result.Data
+	d := exact[0].Result.Data
 	if d.N != 400 || d.Of != 4000 || d.TestN != 300 ||
 		!strings.Contains(d.Note, "the first 400 of 4000 training rows") ||
 		!strings.Contains(d.Note, "the first 300 of 2000 test rows") {
@@ -95,22 +96,24 @@ func TestMethods(t *testing.T) {
 
 // TestReached checks that the iterations to 10⁻² within a more accurate solve are those of a solve to 10⁻².
 func TestReached(t *testing.T) {
-	fine, coarse := featured(krrlab.PCG, 30), featured(krrlab.PCG, 30)
+	fine, coarse := withFeatures(krrlab.PCG, 30), withFeatures(krrlab.PCG, 30)
 	fine.Tol, coarse.Tol = 1e-6, 1e-2
-	es := run(t, toy(fine, coarse), nil)
-	got, ok := es[0].Result.iterationsTo(1e-2)
-	if want := es[1].Result.Iterations; !ok || got != want || want >= es[0].Result.Iterations {
-		t.Errorf("%d iterations to 10⁻² of %d, %v; a solve takes %d", got, es[0].Result.Iterations, ok, want)
+	es := run(t, smallPlan(fine, coarse), nil)
+	accurate, rough := es[0].Result, es[1].Result
+	got, ok := accurate.iterationsTo(1e-2)
+	if want := rough.Iterations; !ok || got != want || want >= accurate.Iterations {
+		t.Errorf("%d iterations to 10⁻² of %d, %v; a solve takes %d", got, accurate.Iterations, ok, want)
 	}
-	if _, ok := es[1].Result.iterationsTo(1e-5); ok {
+	if _, ok := rough.iterationsTo(1e-5); ok {
 		t.Error("10⁻⁵ was reached by a solve to 10⁻²")
 	}
-	if h := es[0].Result.History; len(h) != es[0].Result.Iterations+1 || h[0] != 1 {
+	if h := accurate.History; len(h) != accurate.Iterations+1 || h[0] != 1 {
 		t.Errorf("history of %d entries that begins with %g", len(h), h[0])
 	}
-	if !reflect.DeepEqual(es[1].Result.Shared, []string{"features", "factor", "kernel"}) &&
-		!reflect.DeepEqual(es[0].Result.Shared, []string{"features", "factor", "kernel"}) {
-		t.Errorf("shared %q and %q", es[0].Result.Shared, es[1].Result.Shared)
+	// The solve that runs second shares everything with the first one.
+	if all := []string{"features", "factor", "kernel"}; !reflect.DeepEqual(rough.Shared, all) &&
+		!reflect.DeepEqual(accurate.Shared, all) {
+		t.Errorf("shared %q and %q", accurate.Shared, rough.Shared)
 	}
 }
 
@@ -131,8 +134,8 @@ func strip(es []Entry) []Entry {
 // TestResume interrupts a run after two cases and resumes it. The finished cases are not run again, and the results
 // are those of an uninterrupted run.
 func TestResume(t *testing.T) {
-	cases := []Case{featured(krrlab.PCG, 30), featured(krrlab.PCG, 60), featured(krrlab.BlockPCG, 60), small(krrlab.CG)}
-	whole := run(t, toy(cases...), nil)
+	cases := []Case{withFeatures(krrlab.PCG, 30), withFeatures(krrlab.PCG, 60), withFeatures(krrlab.BlockPCG, 60), small(krrlab.CG)}
+	whole := run(t, smallPlan(cases...), nil)
 	out := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := 0
@@ -141,7 +144,7 @@ func TestResume(t *testing.T) {
 			cancel()
 		}
 	}}
-	reports, err := Run(ctx, []*Report{toy(cases...)}, o)
+	reports, err := Run(ctx, []*Report{smallPlan(cases...)}, o)
 	if !errors.Is(err, context.Canceled) || done != 2 {
 		t.Fatalf("%d cases, %v", done, err)
 	}
@@ -156,7 +159,7 @@ func TestResume(t *testing.T) {
 	}
 	for _, want := range []int{2, 0} {
 		var again []Case
-		es := run(t, toy(cases...), &Options{Out: out, Finished: func(c Case, _ *Result) { again = append(again, c) }})
+		es := run(t, smallPlan(cases...), &Options{Out: out, Finished: func(c Case, _ *Result) { again = append(again, c) }})
 		if len(again) != want {
 			t.Errorf("%d cases were run after the interruption: %v", len(again), again)
 		}
@@ -173,19 +176,20 @@ func TestResume(t *testing.T) {
 // TestFailures checks that a case that fails, or cannot be started, has a result with the reason, and that the other
 // cases are run.
 func TestFailures(t *testing.T) {
-	unknown := small(krrlab.PCG)
-	unknown.Kernel.Name = "none"
-	wide := featured(krrlab.PCG, 401)
-	none := small(krrlab.CG)
-	none.Data = "nothing"
-	method := small(krrlab.CG)
-	method.Method = "guess"
-	absent := small(krrlab.CG)
-	absent.Data, absent.N = "adult", 100
-	large := small(krrlab.CG)
-	large.N = 4000
-	es := run(t, toy(unknown, wide, none, method, absent, large, small(krrlab.CG)),
+	unknownKernel := small(krrlab.PCG)
+	unknownKernel.Kernel.Name = "none"
+	tooManyFeatures := withFeatures(krrlab.PCG, 401)
+	unknownData := small(krrlab.CG)
+	unknownData.Data = "nothing"
+	unknownMethod := small(krrlab.CG)
+	unknownMethod.Method = "guess"
+	missingFiles := small(krrlab.CG)
+	missingFiles.Data, missingFiles.N = "adult", 100
+	tooLarge := small(krrlab.CG)
+	tooLarge.N = 4000
+	es := run(t, smallPlan(unknownKernel, tooManyFeatures, unknownData, unknownMethod, missingFiles, tooLarge, small(krrlab.CG)),
 		&Options{Out: t.TempDir(), Dirs: []string{t.TempDir()}, Memory: 20e6})
+	last := es[6] // the only case that can run
 	for i, want := range []struct {
 		status Status
 		reason string
@@ -199,14 +203,14 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%v: %s: %s, want %q", es[i].Case, x.Status, x.Reason, want.reason)
 		}
 	}
-	if x := es[6].Result; !x.Ran() || !x.Converged {
+	if x := last.Result; !x.Ran() || !x.Converged {
 		t.Errorf("the case after those that failed: %+v", x)
 	}
 	r := &Report{Entries: es}
 	if r.OK() {
 		t.Error("a report with failures is OK")
 	}
-	if r = (&Report{Entries: es[4:]}); !r.OK() {
+	if r = (&Report{Entries: es[4:]}); !r.OK() { // without the four cases that failed
 		t.Error("a report whose cases could not begin or ran is not OK")
 	}
 	if n := len((&Report{Entries: es}).NotRun().Rows); n != 6 {

@@ -98,12 +98,12 @@ func TestReadmeRows(t *testing.T) {
 		}
 		return out
 	}
-	all, some := rows(filepath.Join("docs", "results.md")), rows("README.md")
-	if len(some) != 5 {
-		t.Errorf("%d rows in README.md, want 5", len(some))
+	inResults, inReadme := rows(filepath.Join("docs", "results.md")), rows("README.md")
+	if len(inReadme) != 5 {
+		t.Errorf("%d rows in README.md, want 5", len(inReadme))
 	}
-	for name, row := range some {
-		want := all[name]
+	for name, row := range inReadme {
+		want := inResults[name]
 		if len(want) != 9 {
 			t.Errorf("%s is not in docs/results.md: %q", name, want)
 			continue

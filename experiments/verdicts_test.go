@@ -42,15 +42,15 @@ func TestClaimsFollowTheTruth(t *testing.T) {
 			known := truth <= allowed
 			for _, c := range []struct {
 				claim   string
-				true    bool // of the truth
-				decided bool // by what is known of it
+				isTrue  bool // whether the claim is true for the number of iterations that are needed
+				decided bool // whether the allowed number of iterations decides the claim
 			}{
 				// 979·0.75 = 734.25, 979·1.25 = 1223.75
 				{agrees, truth >= 735 && truth <= 1223, known || allowed >= 1223},
 				{several, truth >= 3*with, known || allowed >= 3*with-1},
 			} {
 				want := Open
-				if c.decided && c.true {
+				if c.decided && c.isTrue {
 					want = Holds
 				} else if c.decided {
 					want = Fails

@@ -8,6 +8,7 @@ import (
 	_ "github.com/krrlab/lab/plots/draw"
 )
 
+// A table can be written as text and as CSV.
 func ExampleTable() {
 	t := &plots.Table{
 		Title: "Time to solve",
@@ -30,6 +31,7 @@ func ExampleTable() {
 	// ADULT,32561,13,
 }
 
+// Residuals of two preconditioners are drawn with the tolerance.
 func ExampleConvergence() {
 	f := plots.Convergence("Two preconditioners", 1e-3,
 		plots.Series{Name: "λ_p = λ", Y: []float64{1, 0.3, 0.08, 0.02, 5e-3, 9e-4}},
@@ -42,6 +44,7 @@ func ExampleConvergence() {
 	// plots: convergence.gif: the name of a figure ends in .svg, .png, .pdf or .html
 }
 
+// Eigenvalues are drawn against their index, with λ as a line.
 func ExampleSpectrum() {
 	f := plots.Spectrum("Eigenvalues of K", 1e-2, plots.Series{Name: "K", Y: []float64{100, 10, 1, 0.1, 0.01, 0.001}})
 	fmt.Print(f)
@@ -53,6 +56,7 @@ func ExampleSpectrum() {
 	// [1 2 3 4 5 6] λ = 10⁻²
 }
 
+// Condition numbers are drawn against the sketch size, with their intervals and the target.
 func ExampleLadder() {
 	f := plots.Ladder("Doubling s until κ ≤ 30", "κ(M⁻¹A)", 30, 2, plots.Series{
 		Name: "κ, 95 % interval",
@@ -72,6 +76,7 @@ func ExampleLadder() {
 	// κ, 95 % interval: 3 samples from 21 to 160
 }
 
+// A quantity is drawn against a parameter, with reference lines at special values.
 func ExampleSweep() {
 	at := []plots.RefLine{{At: 1e-6, Label: "λ"}, {At: 1e-4, Label: "λ+η"}}
 	lambdaP := []float64{1e-7, 1e-6, 1e-5, 1e-4, 1e-3}
@@ -89,6 +94,7 @@ func ExampleSweep() {
 	// bound: 5 samples from 31 to 900
 }
 
+// A matrix of values is drawn in colors.
 func ExampleMap() {
 	f := plots.Map("Condition number", "sketch size s", "λ_p", "κ(M⁻¹A)",
 		[]float64{1000, 2000, 4000}, []float64{1e-6, 1e-4},
@@ -102,6 +108,7 @@ func ExampleMap() {
 	// κ(M⁻¹A): 2×3 cells from 2.8 to 24
 }
 
+// A grid has several figures. A grid that cannot be drawn shows the reason.
 func ExampleGrid() {
 	panel := func(title string, rate float64) *plots.Figure {
 		return plots.Convergence(title, 1e-3,

@@ -63,9 +63,9 @@ func TestCSV(t *testing.T) {
 	if !reflect.DeepEqual(rows, want) {
 		t.Errorf("%q", rows)
 	}
-	one := &Table{Columns: []Column{{Name: "a"}}, Rows: [][]Cell{{}, {Text("x")}}}
-	if rows, _ := csv.NewReader(strings.NewReader(one.CSV())).ReadAll(); len(rows) != 3 {
-		t.Errorf("a blank row was lost: %q", one.CSV())
+	blankRow := &Table{Columns: []Column{{Name: "a"}}, Rows: [][]Cell{{}, {Text("x")}}}
+	if rows, _ := csv.NewReader(strings.NewReader(blankRow.CSV())).ReadAll(); len(rows) != 3 {
+		t.Errorf("a blank row was lost: %q", blankRow.CSV())
 	}
 }
 

@@ -50,8 +50,8 @@ func (m alteredMap) MapTo(z []float64, ld int, x points.Points, w *feature.Works
 func (m alteredMap) Hash(t, i int) (int, float64) { return m.Map.(hashFunctions).Hash(t, i) }
 
 // scaledBy returns features that are multiplied by a number.
-func scaledBy(d feature.Dist, by float64) feature.Dist {
-	return altered{d, func(_ hashFunctions, _ *points.Dense, z *mat.Dense) { z.Scale(by, z) }}
+func scaledBy(d feature.Dist, factor float64) feature.Dist {
+	return altered{d, func(_ hashFunctions, _ *points.Dense, z *mat.Dense) { z.Scale(factor, z) }}
 }
 
 // byTuples returns a TensorSketch computed by its definition, as a sum over all tuples of coordinates with the signs
@@ -169,10 +169,10 @@ func printedU(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precon
 	return transposed{&inv, precond.Identity{N: z.N}}, nil
 }
 
-// halfRidge is M⁻¹ multiplied by a number: with λ in C and λ_p in front of the formula.
+// halfRidge is M⁻¹ multiplied by a factor. It arises if λ is used in the matrix C, and λ_p in front of the formula.
 type halfRidge struct {
 	Preconditioner
-	by float64
+	factor float64
 }
 
 // SolveTo implements pcg.Preconditioner.
@@ -180,6 +180,6 @@ func (m halfRidge) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	if err := m.Preconditioner.SolveTo(ctx, dst, r); err != nil {
 		return err
 	}
-	dst.Scale(m.by, dst)
+	dst.Scale(m.factor, dst)
 	return nil
 }

@@ -24,9 +24,9 @@ import (
 // TestErratum2 checks that (xᵀz)² is the product of all ordered pairs of coordinates, and not of the distinct
 // monomials alone.
 func TestErratum2(t *testing.T) {
-	two := points.NewDense(2, 3, []float64{1, -2, 0.5, 3, 1, 2})
-	want := homogeneous(2).Eval(two.Row(0), two.Row(1))
-	v := tensors(two, 2)
+	x := points.NewDense(2, 3, []float64{1, -2, 0.5, 3, 1, 2})
+	want := homogeneous(2).Eval(x.Row(0), x.Row(1))
+	v := tensors(x, 2)
 	ordered, distinct := 0.0, 0.0
 	for c := range 9 {
 		p := v.At(0, c) * v.At(1, c)
@@ -61,9 +61,9 @@ func TestErratum5(t *testing.T) {
 	if d := maxDifference(outer(matrixOf(o).T()), identity(24)); d > 1e-12 {
 		t.Errorf("padded: |SᵀS−I| = %g", d)
 	}
-	cut := mat.DenseCopyOf(matrixOf(o).Slice(0, 24, 0, 24)) // the leading 24 rows of H₃₂, as if of order 24
-	cut.Scale(math.Sqrt(32.0/24), cut)
-	if d := maxDifference(outer(cut.T()), identity(24)); d < 0.1 {
+	unpadded := mat.DenseCopyOf(matrixOf(o).Slice(0, 24, 0, 24)) // the leading 24 rows of H₃₂, as if of order 24
+	unpadded.Scale(math.Sqrt(32.0/24), unpadded)
+	if d := maxDifference(outer(unpadded.T()), identity(24)); d < 0.1 {
 		t.Errorf("without padding: |SᵀS−I| = %g only", d)
 	}
 }
@@ -72,17 +72,17 @@ func TestErratum5(t *testing.T) {
 func TestErratum7(t *testing.T) {
 	mu := []float64{0.2, 1, 5, 40}
 	for _, lambda := range []float64{0.1, 1, 10} {
-		right, printed := 4.0, 4.0
+		corrected, printed := 4.0, 4.0
 		for _, v := range mu {
-			right -= lambda / (v + lambda)
+			corrected -= lambda / (v + lambda)
 			printed -= lambda / (v + 1)
 		}
 		want := statDimOf(mu, lambda)
-		if math.Abs(right-want) > 1e-12 {
-			t.Errorf("λ = %g: n − λ·tr((K+λI)⁻¹) = %g, want %g", lambda, right, want)
+		if math.Abs(corrected-want) > 1e-12 {
+			t.Errorf("λ = %g: n − λ·tr((K+λI)⁻¹) = %g, want %g", lambda, corrected, want)
 		}
-		if off := math.Abs(printed - want); (off < 0.1) != (lambda == 1) {
-			t.Errorf("λ = %g: the printed form has an error of %g", lambda, off)
+		if difference := math.Abs(printed - want); (difference < 0.1) != (lambda == 1) {
+			t.Errorf("λ = %g: the printed form has an error of %g", lambda, difference)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/krrlab/lab/theory"
 )
 
+// A claim of the paper is checked on random problems.
 func ExampleCheck() {
 	c, err := theory.Find("lambda-p")
 	if err != nil {

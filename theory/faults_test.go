@@ -35,11 +35,11 @@ type fault struct {
 // faults returns all faults that are tested.
 func faults() []fault {
 	own := builtinParts()
-	tensor := func(by float64) func(kernel.Polynomial) feature.Dist {
-		return func(k kernel.Polynomial) feature.Dist { return scaledBy(feature.TensorSketch{Kernel: k}, by) }
+	tensor := func(factor float64) func(kernel.Polynomial) feature.Dist {
+		return func(k kernel.Polynomial) feature.Dist { return scaledBy(feature.TensorSketch{Kernel: k}, factor) }
 	}
-	fourier := func(by float64) func(kernel.Kernel) feature.Dist {
-		return func(k kernel.Kernel) feature.Dist { return scaledBy(feature.Fourier{Kernel: k}, by) }
+	fourier := func(factor float64) func(kernel.Kernel) feature.Dist {
+		return func(k kernel.Kernel) feature.Dist { return scaledBy(feature.Fourier{Kernel: k}, factor) }
 	}
 	unscaled := func(o sketch.Operator, v []float64) {
 		for i := range v {

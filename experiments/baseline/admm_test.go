@@ -140,11 +140,11 @@ func targetsOf(l baseline.Loss, x *points.Dense, t int) *mat.Dense {
 // value is a lower bound.
 func expectOptimum(t testing.TB, label string, r *baseline.Result, l baseline.Loss, z, y *mat.Dense, lambda float64) {
 	t.Helper()
-	best, own := lossOptimum(t, l, z, y, lambda), lossObjective(l, z, y, r.W, lambda)
+	best, objective := lossOptimum(t, l, z, y, lambda), lossObjective(l, z, y, r.W, lambda)
 	if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || r.Gap > 1e-5 ||
-		!(math.Abs(own-r.Objective) <= 1e-10*best) || !(r.Dual <= best*(1+1e-6)) {
+		!(math.Abs(objective-r.Objective) <= 1e-10*best) || !(r.Dual <= best*(1+1e-6)) {
 		t.Errorf("%s, %v: %v, objective %.10g, of W %.10g, optimum %.10g, dual value %.10g", label, l, r.Status,
-			r.Objective, own, best, r.Dual)
+			r.Objective, objective, best, r.Dual)
 	}
 }
 

@@ -161,9 +161,9 @@ func TestErrors(t *testing.T) {
 	x := draw(18, 600, 3)
 	y := wave(x, 1)
 	m := sample(t, gaussian, 3, 50)
-	far := draw(18, 600, 3)
-	far.Row(599)[2] = 1e30
-	little := baseline.Options{Memory: 1000}
+	farPoint := draw(18, 600, 3)
+	farPoint.Row(599)[2] = 1e30
+	tooLittle := baseline.Options{Memory: 1000}
 	for _, f := range []func(m feature.Map, x points.Points, y *mat.Dense, o baseline.Options) error{
 		func(m feature.Map, x points.Points, y *mat.Dense, o baseline.Options) error {
 			_, err := baseline.RandomFeatures(t.Context(), m, x, 1, y, &o)
@@ -174,14 +174,14 @@ func TestErrors(t *testing.T) {
 			return err
 		},
 	} {
-		fails(t, f(sample(t, sketched, 3, 40), far, y, baseline.Options{}), "point 599")
-		fails(t, f(m, x, y, little), "n = 600, s = 50")
-		panics(t, "rows", func() error { return f(m, x, targets(1, 599, 1), little) })
-		panics(t, "dim", func() error { return f(sample(t, gaussian, 4, 5), x, y, little) })
+		fails(t, f(sample(t, sketched, 3, 40), farPoint, y, baseline.Options{}), "point 599")
+		fails(t, f(m, x, y, tooLittle), "n = 600, s = 50")
+		panics(t, "rows", func() error { return f(m, x, targets(1, 599, 1), tooLittle) })
+		panics(t, "dim", func() error { return f(sample(t, gaussian, 4, 5), x, y, tooLittle) })
 	}
 	// ZᵀZ of rank 1, λ below rounding.
-	flat := points.NewDense(600, 3, nil)
-	_, err := baseline.RandomFeatures(t.Context(), m, flat, 1e-18, y, nil)
+	zeros := points.NewDense(600, 3, nil)
+	_, err := baseline.RandomFeatures(t.Context(), m, zeros, 1e-18, y, nil)
 	fails(t, err, "not positive definite")
 	_, err = baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{Loss: "huber"})
 	fails(t, err, `unknown loss "huber"`)
@@ -200,18 +200,18 @@ func TestInterrupted(t *testing.T) {
 	x := draw(26, 300, 2)
 	y := wave(x, 1)
 	m := sample(t, gaussian, 2, 40)
-	for _, at := range []string{"features", "factor", "rho", "solve"} {
+	for _, endStage := range []string{"features", "factor", "rho", "solve"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		o := baseline.Options{Progress: func(stage string, _, _ int) {
-			if stage == at {
+			if stage == endStage {
 				cancel()
 			}
 		}}
 		_, err := baseline.ADMM(ctx, m, x, 1, y, &baseline.ADMMOptions{Options: o, Rho: []float64{1, 2}, Tol: 1e-15})
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", at, err)
+			t.Errorf("%s: %v", endStage, err)
 		}
-		if at == "features" {
+		if endStage == "features" {
 			if _, err = baseline.RandomFeatures(ctx, m, x, 1, y, &o); !errors.Is(err, context.Canceled) {
 				t.Errorf("random features: %v", err)
 			}
@@ -219,6 +219,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// Ridge regression on 400 random features predicts the targets of five points.
 func ExampleRandomFeatures() {
 	x := points.NewDense(5, 1, []float64{0, 1, 2, 3, 4})
 	y := mat.NewDense(5, 1, []float64{1, 2, 3, 2, 1})

@@ -53,11 +53,11 @@ func panics(t *testing.T, name string, call func() error) {
 	_ = call()
 }
 
-// near reports an error unless got differs from want by at most off.
-func near(t *testing.T, label string, got, want, off float64) {
+// near reports an error unless got differs from want by at most tolerance.
+func near(t *testing.T, label string, got, want, tolerance float64) {
 	t.Helper()
-	if !(math.Abs(got-want) <= off) {
-		t.Errorf("%s: %.15g, want %.15g, to %.3g", label, got, want, off)
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s: %.15g, want %.15g, to %.3g", label, got, want, tolerance)
 	}
 }
 

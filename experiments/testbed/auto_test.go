@@ -70,28 +70,28 @@ func problem(t *testing.T, text string) (p testbed.Problem, data *datasets.Datas
 // numbers of points, or "all" for benchProblems, which make bench-plan sets. The default is one problem with few
 // points.
 func TestAuto(t *testing.T) {
-	which := cmp.Or(os.Getenv("KRRLAB_PLAN"), "grid:300")
-	if which == "all" {
-		which = benchProblems
+	problems := cmp.Or(os.Getenv("KRRLAB_PLAN"), "grid:300")
+	if problems == "all" {
+		problems = benchProblems
 	}
-	if which == "refit" {
+	if problems == "refit" {
 		t.Skip("TestRefit runs")
 	}
-	if lib, err := accel.OpenBLAS(); err == nil && which != "grid:300" {
+	if lib, err := accel.OpenBLAS(); err == nil && problems != "grid:300" {
 		accel.Use(lib)
 		defer accel.Use(nil)
 	} else {
 		t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	}
-	var all [2]ratios
-	for _, text := range strings.Fields(which) {
+	var times [2]ratios
+	for _, text := range strings.Fields(problems) {
 		p, data := problem(t, text)
 		for k, took := range solveAllWays(t, &p, data) {
-			all[k].add(took)
+			times[k].add(took)
 		}
 	}
 	for k, unit := range []string{"seconds", "processor seconds"} {
-		r := &all[k]
+		r := &times[k]
 		slices.Sort(r.best)
 		t.Logf("%s: auto ÷ best %.2f in the median, %.2f at worst, %.2f where the best takes more than %g s; "+
 			"auto ÷ direct at most %.2f", unit, r.best[len(r.best)/2], r.best[len(r.best)-1], r.slow, slowSeconds, r.direct)

@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/experiments/testbed"
 )
 
-// The problems that need no file.
+// Some problems of the testbed need no file.
 func Example() {
 	for _, p := range testbed.Problems() {
 		if strings.Contains(p.Source, "scaled: ") { // of a data set

@@ -71,10 +71,10 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 			t.Logf("%s: left out: %v", p.Name, err)
 			continue
 		}
-		for lambda, of := range draws {
+		for lambda, byPreconditioner := range draws {
 			m := measurement{name: fmt.Sprintf("%s, λ = %.2g", p.Name, lambda), iterations: map[string]float64{},
 				fitted: slices.Contains(strings.Fields(fitted), p.Name)}
-			for name, ranks := range of {
+			for name, ranks := range byPreconditioner {
 				median := func(share int) float64 {
 					v := slices.Sorted(slices.Values(ranks[share]))
 					return v[(len(v)-1)/2]
@@ -115,7 +115,10 @@ func (m *measurement) pivots() float64 {
 
 // part returns whether the rules may be fitted to the problem, as text.
 func (m *measurement) part() string {
-	return map[bool]string{true: "fitted", false: "kept aside"}[m.fitted]
+	if m.fitted {
+		return "fitted"
+	}
+	return "kept aside"
 }
 
 // rule is a part of the rule of thumb: it predicts c·x^p iterations.
@@ -135,13 +138,13 @@ func TestRefit(t *testing.T) {
 		t.Skip("KRRLAB_PLAN=refit fits the rule of thumb of auto to the kept runs; make bench-plan PLAN=refit sets it")
 	}
 	list := measurements(t, 5000)
-	both := func(m *measurement) float64 {
+	bothIterations := func(m *measurement) float64 {
 		return math.Sqrt(m.iterations["vecchia neighbors=10 n/40"] * m.iterations["vecchia neighbors=30 n/40"])
 	}
 	for _, r := range []rule{
 		{"pivots", func(m *measurement) float64 { return 1 + m.gamma() }, (*measurement).pivots,
 			func(m *measurement) float64 { return m.PivotIterations() }},
-		{"both", func(m *measurement) float64 { return m.PivotIterations() }, both, func(m *measurement) float64 {
+		{"both", func(m *measurement) float64 { return m.PivotIterations() }, bothIterations, func(m *measurement) float64 {
 			return recipe.Vecchia{S: m.N / 40, Neighbors: 15}.Iterations(&m.Outlook)
 		}},
 	} {

@@ -17,8 +17,8 @@ import (
 	"github.com/krrlab/lab/experiments/testbed"
 )
 
-// ok ends the test if there is an error.
-func ok(t *testing.T, err error) {
+// noError ends the test if there is an error.
+func noError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestResume(t *testing.T) {
 	o := testbed.Options{Problems: []string{"grid", "pairs"}, N: 150, Seeds: 2, Shares: []int{30, 5}, MaxIter: 60,
 		Tell: func(string) { groups++ }}
 	f := must(testbed.Open(name))
-	ok(t, testbed.Run(t.Context(), f, o))
+	noError(t, testbed.Run(t.Context(), f, o))
 	// The first group of a problem and a λ also has the run without a preconditioner, and the five without a rank.
 	firstGroup, otherGroup := 1+2*len(testbed.Preconditioners()), 2*(len(testbed.Preconditioners())-5)
 	if groups != 8 || len(f.Lines) != 4*(firstGroup+otherGroup) {
@@ -67,7 +67,7 @@ func TestResume(t *testing.T) {
 	foreign.Preconditioner = "mine"
 	again.Lines = append(again.Lines[:end], foreign) // as if killed before the last group
 	groups = 0
-	ok(t, testbed.Run(t.Context(), again, o))
+	noError(t, testbed.Run(t.Context(), again, o))
 	if groups != 1 {
 		t.Errorf("%d groups were run again, want 1", groups)
 	}
@@ -79,12 +79,12 @@ func TestResume(t *testing.T) {
 		}
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
-	ok(t, f.WritePage(page))
+	noError(t, f.WritePage(page))
 	text := must(os.ReadFile(page))
 	_, js, _ := strings.Cut(string(text), "const lines = ")
 	js, script, _ := strings.Cut(js, "; //")
 	var shown []map[string]any
-	ok(t, json.Unmarshal([]byte(js), &shown))
+	noError(t, json.Unmarshal([]byte(js), &shown))
 	used := regexp.MustCompile(`\bl\.([a-z_]+)`).FindAllStringSubmatch(script, -1)
 	if len(shown) != len(f.Lines) || len(used) < 20 {
 		t.Fatalf("the page has %d lines and uses %d fields", len(shown), len(used))
@@ -97,7 +97,7 @@ func TestResume(t *testing.T) {
 		}
 		js := must(json.Marshal(l))
 		var want map[string]any
-		ok(t, json.Unmarshal(js, &want))
+		noError(t, json.Unmarshal(js, &want))
 		for _, name := range used {
 			if got := shown[i][name[1]]; !reflect.DeepEqual(got, want[name[1]]) && (name[1] != "kappa" || l.Exact != nil) {
 				t.Errorf("line %d of the page has %s %v, want %v", i, name[1], got, want[name[1]])
@@ -112,14 +112,14 @@ func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	mine := filepath.Join(dir, "mine.jsonl")
 	line := `{"schema":1,"problem":"grid","n":100,"lambda":0.001,"preconditioner":"mine","rank":10,"iterations_to":[3,5]}`
-	ok(t, os.WriteFile(mine, []byte(line+"\n"), 0o600))
+	noError(t, os.WriteFile(mine, []byte(line+"\n"), 0o600))
 	f := must(testbed.Open(filepath.Join(dir, "runs.jsonl")))
-	ok(t, f.Add(mine))
+	noError(t, f.Add(mine))
 	if len(f.Lines) != 1 || f.Lines[0].Preconditioner != "mine" || !reflect.DeepEqual(f.Lines[0].Reached, []int{3, 5}) {
 		t.Errorf("%+v", f.Lines)
 	}
-	ok(t, os.WriteFile(mine, []byte(line+"\n\n"+line+"\n"+line[:40]), 0o600))
-	ok(t, f.Add(mine))
+	noError(t, os.WriteFile(mine, []byte(line+"\n\n"+line+"\n"+line[:40]), 0o600))
+	noError(t, f.Add(mine))
 	if want := []string{mine + ":4: the last line is cut short, and is left out",
 		mine + ": 2 runs are already there, and left out"}; len(f.Lines) != 1 || !slices.Equal(f.Notes, want) {
 		t.Errorf("%d lines, notes %q", len(f.Lines), f.Notes)
@@ -135,7 +135,7 @@ func TestForeign(t *testing.T) {
 		{"[3,5]", `[],"kappa":[3,2]`, "lower end first"}, {"[3,5]", `[],"kappa":[-3,0]`, "kappa is -3"},
 		{"[3,5]", `[],"exact":{"lambda_min":2,"lambda_max":1}`, "lambda_max 1"}, {"[3,5]", "[3,6]", "other numbers"},
 	} {
-		ok(t, os.WriteFile(mine, []byte(line+"\n"+strings.Replace(line, c.old, c.new, 1)+"\n"), 0o600))
+		noError(t, os.WriteFile(mine, []byte(line+"\n"+strings.Replace(line, c.old, c.new, 1)+"\n"), 0o600))
 		if err := f.Add(mine); err == nil || !strings.Contains(err.Error(), "mine.jsonl:2: ") ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s for %s: %v, want %s", c.new, c.old, err, c.want)
@@ -154,7 +154,7 @@ func TestForeign(t *testing.T) {
 func TestResultsAreCurrent(t *testing.T) {
 	f := must(testbed.Open("../results/testbed.jsonl"))
 	page := filepath.Join(t.TempDir(), "testbed.html")
-	ok(t, f.WritePage(page))
+	noError(t, f.WritePage(page))
 	made := must(os.ReadFile(page))
 	kept := must(os.ReadFile("../results/testbed.html"))
 	if len(f.Lines) < 1000 || string(made) != string(kept) {
@@ -167,7 +167,7 @@ func TestResultsAreCurrent(t *testing.T) {
 func TestExact(t *testing.T) {
 	f := must(testbed.Open(filepath.Join(t.TempDir(), "runs.jsonl")))
 	o := testbed.Options{Problems: []string{"noise", "pairs"}, N: 120, Seeds: 1, Shares: []int{10}}
-	ok(t, testbed.Run(t.Context(), f, o))
+	noError(t, testbed.Run(t.Context(), f, o))
 	count := 0
 	for _, l := range f.Lines {
 		if l.Preconditioner != "none" {
@@ -194,7 +194,7 @@ func TestExact(t *testing.T) {
 			t.Fatalf("%s: A is not definite", l.Problem)
 		}
 		var inverse mat.SymDense
-		ok(t, c.InverseTo(&inverse))
+		noError(t, c.InverseTo(&inverse))
 		var eigen mat.EigenSym
 		if !eigen.Factorize(a, false) {
 			t.Fatal("no eigenvalues")

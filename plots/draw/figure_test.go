@@ -156,9 +156,9 @@ func TestHardData(t *testing.T) {
 	for i := range big {
 		big[i] = math.Sin(float64(i))
 	}
-	rise := make([]float64, 60)
-	for i := range rise {
-		rise[i] = float64(i + 1)
+	ascending := make([]float64, 60)
+	for i := range ascending {
+		ascending[i] = float64(i + 1)
 	}
 	wide := plots.Convergence(strings.Repeat("title ", 30), 0, plots.Series{Y: []float64{1, 2}})
 	many := &plots.Figure{}
@@ -192,7 +192,7 @@ func TestHardData(t *testing.T) {
 			Z: [][]float64{{-math.MaxFloat64, math.MaxFloat64}}}},
 		"huge log map": plots.Map("", "", "", "", []float64{5e-324, math.MaxFloat64}, []float64{1},
 			[][]float64{{5e-324, math.MaxFloat64}}),
-		"many cells":  plots.Map("t", "x", "y", "z", rise, rise, slices.Repeat([][]float64{rise}, len(rise))),
+		"many cells":  plots.Map("t", "x", "y", "z", ascending, ascending, slices.Repeat([][]float64{ascending}, len(ascending))),
 		"outside map": {X: plots.Axis{Min: 5, Max: 6}, Map: &plots.HeatMap{X: []float64{1}, Y: []float64{1}, Z: [][]float64{{3}}}},
 		"map, series": {Map: &plots.HeatMap{X: []float64{1}, Y: []float64{1}, Z: [][]float64{{3}}},
 			Series: []plots.Series{{Name: "path", Y: []float64{1, 2}}}},
@@ -254,9 +254,9 @@ func laidOut(f *plots.Figure) *drawing {
 // TestNeutral checks that a neutral line has no markers and takes no color from the named series, that neutral points
 // have markers, and that those of many points are small.
 func TestNeutral(t *testing.T) {
-	xy := []float64{0, 1}
-	f := &plots.Figure{Panels: []plots.Figure{{Series: []plots.Series{{Name: "reference", X: xy, Y: xy, Neutral: true},
-		{Name: "bins", Style: plots.Points, X: xy, Y: xy, Neutral: true}, {Name: "a", X: xy, Y: xy},
+	values := []float64{0, 1}
+	f := &plots.Figure{Panels: []plots.Figure{{Series: []plots.Series{{Name: "reference", X: values, Y: values, Neutral: true},
+		{Name: "bins", Style: plots.Points, X: values, Y: values, Neutral: true}, {Name: "a", X: values, Y: values},
 		{Name: "many", Style: plots.Points, Y: make([]float64, 2*manyPoints)}}}}}
 	var d *drawing
 	must(document{format: "png", width: 6, height: 4}.render(func(p pen, w, h vg.Length) { d = drawTo(f, p, w, h)[0] }))

@@ -118,7 +118,7 @@ func TestGridValidate(t *testing.T) {
 // TestPanelTitles checks that the titles of panels are aligned. They begin at the plots, or at the edges of the panels
 // if one of them is wider than its plot.
 func TestPanelTitles(t *testing.T) {
-	begin := func(second string) (x []float64) {
+	titlePositions := func(second string) (x []float64) {
 		a := &plots.Figure{Title: "short", Series: line(1, 2)}
 		b := &plots.Figure{Title: second, Series: line(1, 2)}
 		for _, m := range regexp.MustCompile(`(?s)<text x="([0-9.]+)"[^>]*font-weight:bold`).FindAllStringSubmatch(plots.Grid("", 1, a, b).SVG(), -1) {
@@ -127,7 +127,7 @@ func TestPanelTitles(t *testing.T) {
 		}
 		return x
 	}
-	plain, long := begin("as short"), begin(strings.Repeat("a long title ", 9))
+	plain, long := titlePositions("as short"), titlePositions(strings.Repeat("a long title ", 9))
 	if len(plain) != 2 || len(long) != 2 || plain[0] != plain[1] || long[0] != long[1] || long[0] >= plain[0] {
 		t.Errorf("titles begin at %v, with a long one at %v", plain, long)
 	}
@@ -160,19 +160,19 @@ func TestLabelsFit(t *testing.T) {
 	for _, f := range []*plots.Figure{plain, colors, plots.Grid("", 2, plain, colors)} {
 		c := new(recorder.Canvas)
 		w, h := sizeOf(f)
-		most := 0.0
+		longest := 0.0
 		for _, d := range drawTo(f, pen{Canvas: c}, vg.Length(w)*vg.Inch, vg.Length(h)*vg.Inch) {
-			most = max(most, d.box.Size().X.Points())
+			longest = max(longest, d.box.Size().X.Points())
 		}
-		found := 0
+		count := 0
 		for _, m := range regexp.MustCompile(`textLength="([0-9.]+)"[^>]*>a long`).FindAllStringSubmatch(f.SVG(), -1) {
-			found++
-			if length, _ := strconv.ParseFloat(m[1], 64); length > most+0.1 {
-				t.Errorf("a label of %g points, the longest axis has %g", length, most)
+			count++
+			if length, _ := strconv.ParseFloat(m[1], 64); length > longest+0.1 {
+				t.Errorf("a label of %g points, the longest axis has %g", length, longest)
 			}
 		}
-		if found < 2 {
-			t.Errorf("%d labels", found)
+		if count < 2 {
+			t.Errorf("%d labels", count)
 		}
 	}
 }

@@ -69,22 +69,23 @@ func TestMapImage(t *testing.T) {
 		t.Errorf("%d bytes", len(svg))
 	}
 	img := must(png.Decode(bytes.NewReader(f.PNG())))
-	at := func(x, y float64) color.NRGBA { // of the picture
+	// colorOf returns the color of the picture at the data coordinates x and y.
+	colorOf := func(x, y float64) color.NRGBA {
 		scale := float64(img.Bounds().Dx()) / float64(d.w)
 		return nrgba(img.At(int(float64(d.px(x))*scale), img.Bounds().Dy()-1-int(float64(d.py(y))*scale)))
 	}
 	for _, c := range [][2]int{{0, 0}, {ny - 1, nx - 1}, {ny / 2, 7}, {10, 50}} {
-		got, want := at(float64(c[1]), float64(c[0])), nrgba(d.shadeOf(z[c[0]][c[1]]))
+		got, want := colorOf(float64(c[1]), float64(c[0])), nrgba(d.shadeOf(z[c[0]][c[1]]))
 		for k, v := range []int{int(got.R) - int(want.R), int(got.G) - int(want.G), int(got.B) - int(want.B)} {
-			if v < -12 || v > 12 { // the next cell of a row has another color
+			if v < -12 || v > 12 { // the pixel may belong to the next cell, whose color differs slightly
 				t.Errorf("cell %v: %v, want %v (%d)", c, got, want, k)
 			}
 		}
 	}
-	if got := at(5, 3); got != nrgba(gridColor) {
+	if got := colorOf(5, 3); got != nrgba(gridColor) {
 		t.Errorf("NaN: %v", got)
 	}
-	if got := at(-8, 20); got != nrgba(backgroundColor) {
+	if got := colorOf(-8, 20); got != nrgba(backgroundColor) {
 		t.Errorf("outside: %v", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // TestRuns checks which characters are raised and lowered.
 func TestRuns(t *testing.T) {
 	for _, c := range []struct {
-		in, want string
+		text, want string
 	}{
 		{"10⁻³", "[{10 0} {−3 1}]"},
 		{"ZZᵀ+λₚI", "[{ZZ 0} {T 1} {+λ 0} {p -1} {I 0}]"},
@@ -22,25 +22,25 @@ func TestRuns(t *testing.T) {
 		{"_a b^ c_{", "[{_a b^ c_{ 0}]"},
 		{"", "[]"},
 	} {
-		if got := fmt.Sprint(Runs(c.in)); got != c.want {
-			t.Errorf("runs(%q) = %s, want %s", c.in, got, c.want)
+		if got := fmt.Sprint(Runs(c.text)); got != c.want {
+			t.Errorf("runs(%q) = %s, want %s", c.text, got, c.want)
 		}
 	}
 }
 
 // TestScripts checks subscripts and superscripts in Unicode characters and in HTML.
 func TestScripts(t *testing.T) {
-	for _, c := range []struct{ in, flat, markup string }{
+	for _, c := range []struct{ text, flat, markup string }{
 		{"λ_p, λ_max(M_k⁻¹A)", "λₚ, λₘₐₓ(Mₖ⁻¹A)", "λ<sub>p</sub>, λ<sub>max</sub>(M<sub>k</sub>⁻¹A)"},
 		{"‖Z_kZ_kᵀ−K‖₂", "‖ZₖZₖᵀ−K‖₂", "‖Z<sub>k</sub>Z<sub>k</sub>ᵀ−K‖₂"},
 		{"‖e‖_A < x^{k-1}", "‖e‖_A < x^{k−1}", "‖e‖<sub>A</sub> &lt; x<sup>k−1</sup>"},
 		{"cal_housing_2 & s_λ", "cal_housing_2 & s_λ", "cal_housing_2 &amp; s<sub>λ</sub>"},
 	} {
-		if got := Flat(c.in); got != c.flat {
-			t.Errorf("flat(%q) = %q, want %q", c.in, got, c.flat)
+		if got := Flat(c.text); got != c.flat {
+			t.Errorf("flat(%q) = %q, want %q", c.text, got, c.flat)
 		}
-		if got := Markup(c.in); got != c.markup {
-			t.Errorf("markup(%q) = %q, want %q", c.in, got, c.markup)
+		if got := Markup(c.text); got != c.markup {
+			t.Errorf("markup(%q) = %q, want %q", c.text, got, c.markup)
 		}
 	}
 }
@@ -55,7 +55,8 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestPlain: there is never a power of ten.
+// TestPlain checks that numbers are written without a power of ten, with three significant digits or all digits
+// before the point.
 func TestPlain(t *testing.T) {
 	for v, want := range map[float64]string{1234.5: "1234", 0.00001234: "0.0000123", -0.00002: "−0.00002", 999.7: "1000",
 		12345.6: "12,346", 1e15: "1,000,000,000,000,000", 100: "100", 99.96: "100", 0.25: "0.25", -2.5: "−2.5",
