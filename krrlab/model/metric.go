@@ -188,17 +188,20 @@ func classWeights(inClass []bool, weights []float64) (w []float64, positives, ne
 	return w, positives, negatives
 }
 
-// Platt returns the a and b that minimize the cross-entropy −Σ t_i log p_i + (1−t_i) log(1−p_i), p = 1/(1+exp(−af−b)),
-// by Newton's method. A step is halved until it reduces the cross-entropy. The targets are t_i = (N₊+1)/(N₊+2) for the
+// Platt returns the a ≥ 0 and b that minimize the cross-entropy −Σ t_i log p_i + (1−t_i) log(1−p_i), p =
+// 1/(1+exp(−af−b)), by Newton's method. A step is halved until it reduces the cross-entropy. The targets are t_i = (N₊+1)/(N₊+2) for the
 // N₊ rows in the class, and 1/(N₋+2) for the others, so a and b are finite. Rows count by their weights, nil for equal
-// weights. The result does not depend on the unit and origin of f, because f minus its mean is fitted.
+// weights. The result does not depend on the unit and origin of f, because f minus its mean is fitted. A negative a
+// is refused since a model without information has leave-one-out values that fall with the label that is left out: they
+// would give the label away, but only on these rows.
 func Platt(f []float64, inClass []bool, weights []float64) (a, b float64) {
 	weights, positives, negatives := classWeights(inClass, weights)
+	high, low := (positives+1)/(positives+2), 1/(negatives+2)
 	target := func(i int) float64 {
 		if inClass[i] {
-			return (positives + 1) / (positives + 2)
+			return high
 		}
-		return 1 / (negatives + 2)
+		return low
 	}
 	mean := floats.Sum(f) / max(float64(len(f)), 1)
 	entropy := func(a, b float64) (sum float64) {
@@ -231,6 +234,10 @@ func Platt(f []float64, inClass []bool, weights []float64) (a, b float64) {
 		if gain = current - trial; gain > 0 {
 			a, b, current = a+step*da, b+step*db, trial
 		}
+	}
+	if a < 0 { // the least over a ≥ 0 is at a = 0, where p is the mean target
+		share := (positives*high + negatives*low) / (positives + negatives)
+		return 0, math.Log(share / (1 - share))
 	}
 	return a, b - a*mean
 }

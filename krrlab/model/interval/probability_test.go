@@ -39,6 +39,11 @@ func TestPlatt(t *testing.T) {
 		math.IsNaN(b) {
 		t.Errorf("separated: a = %g, b = %g", a, b)
 	}
+	falling := []bool{true, true, false, false, false, false}
+	if a, b := model.Platt([]float64{-2, -2, 1, 1, 1, 1}, falling, nil); a != 0 ||
+		math.Abs(logistic(b)-(4./6+2*0.75)/6) > 1e-12 {
+		t.Errorf("values that fall with the label: a = %g, b = %g", a, b)
+	}
 	for _, v := range []float64{0, 1, 0.1, -0.7, 1e-9} {
 		a, b := model.Platt([]float64{v, v, v, v, v, v}, []bool{false, false, false, false, true, true}, nil)
 		// Platt's targets are (2+1)/(2+2) = 0.75 for the two positive rows and 1/(4+2) for the four others.

@@ -125,3 +125,27 @@ func TestWeightedLoss(t *testing.T) {
 		testkit.Near(t, loss(&weighty), loss(set.Subset(copies)), 1e-9, set.Task)
 	}
 }
+
+// TestLogLossOfConstants checks that leave-one-out scores of a nearly constant prediction, which fall with the label that
+// is left out, have at least the log loss of the shares of the classes.
+func TestLogLossOfConstants(t *testing.T) {
+	for classes := 2; classes < 5; classes++ {
+		d := datasets.SyntheticClasses(60, 3, classes, 0.1, 5)
+		p := data(t, d)
+		p.judgment = judgment{metric: model.LogLoss}
+		sample := (&search{data: p}).newSample(upTo(d.Len()))
+		v, _, _ := testkit.Must(sample.loss(t.Context(), kernel.Gaussian{Sigma: 50}, 1000)).Error()
+		count, entropy := make([]float64, len(d.Labels)), 0.0
+		for _, c := range d.Class {
+			count[c]++
+		}
+		for _, k := range count {
+			if k > 0 {
+				entropy -= k / float64(d.Len()) * math.Log(k/float64(d.Len()))
+			}
+		}
+		if v < 0.97*entropy {
+			t.Errorf("%d classes: log loss %g of a constant, want at least the entropy %g", len(d.Labels), v, entropy)
+		}
+	}
+}
