@@ -20,11 +20,12 @@ var update = flag.Bool("update", false, "write krrlab/notebook/bindings")
 // command updates the bindings.
 const command = "go generate ./krrlab/notebook/bindgen"
 
-// TestBindings compares the files in krrlab/notebook/bindings with the generated ones. With -update, it writes them.
+// TestBindings checks that the files in krrlab/notebook/bindings are equal to the generated ones. With -update, it
+// writes them.
 func TestBindings(t *testing.T) {
 	files := testkit.Must(Generate("."))
-	std := testkit.Must(StdFiles("."))
-	maps.Copy(files, std)
+	stdFiles := testkit.Must(StdFiles("."))
+	maps.Copy(files, stdFiles)
 	dir := filepath.Join("..", "bindings")
 	existing := map[string]bool{}
 	names, _ := filepath.Glob(filepath.Join(dir, "bind_*.go"))
@@ -45,18 +46,18 @@ func TestBindings(t *testing.T) {
 		testkit.OK(t, os.WriteFile(path, want, 0o644))
 	}
 	for name := range existing {
-		if std == nil && strings.HasPrefix(name, "bind_std_") { // this is another release of Go
+		if stdFiles == nil && strings.HasPrefix(name, "bind_std_") { // another release of Go cannot check these files
 			continue
 		}
 		if !*update {
-			t.Errorf("%s binds a package that is no more; run: %s", name, command)
+			t.Errorf("%s binds a package that no longer exists; run: %s", name, command)
 		} else if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// load writes a package to a separate module and loads it.
+// load writes a module with one package and loads the package.
 func load(t *testing.T, src string) *Package {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,7 +68,7 @@ func load(t *testing.T, src string) *Package {
 	return ps[0]
 }
 
-// TestRefused tries to bind one example of each kind of object that the interpreter does not support.
+// TestRefused checks that Source returns an error for each kind of object that the interpreter does not support.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"func F[T any](x T) {}", "m.F: a generic function"},
@@ -80,7 +81,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSource binds a small package with every kind of exported object.
+// TestSource checks the bindings and the documentation of a small package with every kind of exported object.
 func TestSource(t *testing.T) {
 	p := load(t, `
 // Pi is a number.

@@ -24,26 +24,30 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
+// page is a value with an HTML method.
 type page struct{}
 
 func (page) HTML() string   { return "<b>x</b>" }
 func (page) String() string { return "x" }
 
+// drawing is a value with methods for pictures; SVG returns err.
 type drawing struct{ err error }
 
 func (d *drawing) SVG() (string, error) { return "<svg/>", d.err }
 func (d *drawing) PNG() []byte          { return []byte("png") }
 
+// wild is a value whose HTML method panics.
 type wild struct{}
 
 func (wild) HTML() string   { panic("no") }
 func (wild) String() string { return "wild" }
 
-// stage shows a figure within its HTML.
+// stage is a value whose HTML contains that of a figure.
 type stage struct{ f *plots.Figure }
 
 func (s stage) HTML() string { return "<p>a</p>" + s.f.HTML() }
 
+// node is a value that can contain another node.
 type node struct {
 	Name string
 	X    []float64
@@ -52,7 +56,8 @@ type node struct {
 	M    map[int]int
 }
 
-// TestRender renders one value of every kind.
+// TestRender checks the representations of one value of every kind: exactly the wanted MIME types, with the wanted text
+// in each. Show must return an error for values that cannot be shown.
 func TestRender(t *testing.T) {
 	figure := plots.Convergence("c", 0, plots.Series{Name: "s", X: []float64{0, 1}, Y: []float64{1, 0.1}})
 	captioned := *figure
@@ -68,12 +73,13 @@ func TestRender(t *testing.T) {
 	broken.Title.Text, broken.Y.Scale, broken.Y.Min = "b", plot.LogScale{}, -1
 	gaussian := kernel.Gaussian{Sigma: 2}
 	k := testkit.Must(gram.New(t.Context(), gaussian, x, 0.5, &gram.Options{}))
-	seen := func(text string) map[string]string { return map[string]string{"text/plain": text} }
+	plainText := func(text string) map[string]string { return map[string]string{"text/plain": text} }
 	type config struct {
 		Kernel                    kernel.Kernel
 		Lambda                    float64
 		A, B, C, D, E, F, G, H, I int
 	}
+	// Show returns an error for the values with these names.
 	unshown := map[string]bool{"panics": true, "no plot": true, "no figure": true}
 	for name, c := range map[string]struct {
 		v    any
@@ -128,12 +134,12 @@ func TestRender(t *testing.T) {
 			"text/plain": "a<b: classification"}},
 		"frame":  {frame, map[string]string{"text/html": "a&lt;b (float)", "text/plain": "2 rows × 2 columns"}},
 		"series": {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
-		"K":      {k, seen("K+λI, kernel gaussian(sigma=2), λ = 0.5; K 7×7 in float")},
-		"Z":      {x, seen("7 × 10 *points.Dense")},
-		"M":      {precond.Identity{N: 3}, seen("{N:3}")},
-		"kernel": {kernel.Laplacian{Sigma: 3}, seen("laplacian(sigma=3)")},
+		"K":      {k, plainText("K+λI, kernel gaussian(sigma=2), λ = 0.5; K 7×7 in float")},
+		"Z":      {x, plainText("7 × 10 *points.Dense")},
+		"M":      {precond.Identity{N: 3}, plainText("{N:3}")},
+		"kernel": {kernel.Laplacian{Sigma: 3}, plainText("laplacian(sigma=3)")},
 		"config": {config{Kernel: gaussian, Lambda: 0.5},
-			seen("{Kernel:gaussian(sigma=2) Lambda:0.5 … 9 fields are zero}")},
+			plainText("{Kernel:gaussian(sigma=2) Lambda:0.5 … 9 fields are zero}")},
 		"data": {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
 		"bytes": {display.Any("", []byte("\x89PNG\r\n\x1a\n")),
 			map[string]string{"image/png": "", "text/plain": "8 bytes"}},
@@ -155,7 +161,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// ExampleRender shows what a notebook is sent of a matrix.
+// ExampleRender prints the text of a matrix in a notebook.
 func ExampleRender() {
 	fmt.Println(display.Render(mat.NewDense(2, 2, []float64{1, 0.5, 0.5, 1})).Data[display.MIMETypeText])
 	// Output:

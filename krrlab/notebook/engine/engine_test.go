@@ -57,8 +57,10 @@ func open(t testing.TB) (*Engine, func(code string) string) {
 	}
 }
 
+// cells are cells of a session, with the start of the result of each; an empty result must be equal.
 type cells []struct{ code, want string }
 
+// run runs the cells in a new engine and checks their results.
 func (cs cells) run(t *testing.T) {
 	t.Helper()
 	_, run := open(t)
@@ -69,7 +71,7 @@ func (cs cells) run(t *testing.T) {
 	}
 }
 
-// TestResults calls a function with several results from many goroutines.
+// TestResults calls a function with several results from many goroutines, and checks that no results are mixed up.
 func TestResults(t *testing.T) {
 	_, run := open(t)
 	got := run(`func both(v int) (int, int) { return v, v * v }
@@ -109,7 +111,7 @@ func TestCollected(t *testing.T) {
 		"return s + fmt.Sprint((*p)[1]-(*p)[0])[:1] }\nx := 1\nsum(adder{&x, &x})"), "→1830")
 }
 
-// TestManyTypes declares types with methods in many cells.
+// TestManyTypes declares types with methods in many cells, with names that are used again.
 func TestManyTypes(t *testing.T) {
 	_, run := open(t)
 	for i := range 300 {
@@ -120,8 +122,8 @@ func TestManyTypes(t *testing.T) {
 	}
 }
 
-// TestRoom declares more methods than fit in the method table, in a separate process. The cell must fail, and the
-// process must continue.
+// TestRoom declares more methods than fit into the method table, in a separate process. The cell that exceeds the table
+// must fail, and the process must continue.
 func TestRoom(t *testing.T) {
 	if os.Getenv("KRRLAB_ROOM") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestRoom$", "-test.v")
@@ -153,7 +155,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestStop stops a loop, a recursion and a callback of compiled code, and continues.
+// TestStop stops a loop, a recursion, a callback of compiled code and a loop that recovers from panics, and checks that
+// the engine continues.
 func TestStop(t *testing.T) {
 	e, run := open(t)
 	begun := make(chan uint64)
@@ -174,7 +177,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestMembers lists the names that can follow a dot.
+// TestMembers checks the names that can follow a dot, for a generic type with an embedded field.
 func TestMembers(t *testing.T) {
 	e, run := open(t)
 	run("type in struct{ a int }\nfunc (i *in) B() {}\ntype P[T any] struct { in; V T }\nfunc (p P[T]) Get() T { " +

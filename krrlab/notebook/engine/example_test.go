@@ -6,7 +6,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
-// The second cell uses the declaration of the first one.
+// This example runs two cells; the second one uses the declaration of the first.
 func ExampleEngine_Compile() {
 	e := engine.New(nil)
 	for _, code := range []string{"func double[T int | float64](x T) T { return 2 * x }", "double(1.5)"} {

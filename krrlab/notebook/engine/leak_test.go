@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestForgotten declares the same names repeatedly. Objects without references must be released.
+// TestForgotten declares the same names repeatedly, and checks that objects without references are released: the second
+// half of the cells may leave at most 2,000 bytes each.
 func TestForgotten(t *testing.T) {
 	e, run := open(t)
 	heap := func() int64 {
@@ -30,9 +31,9 @@ func TestForgotten(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if grown := heap() - before; grown > n/2*2000 {
-		t.Errorf("%d cells left %d bytes, %d units", n/2, grown, len(e.units))
+	if growth := heap() - before; growth > n/2*2000 {
+		t.Errorf("%d cells left %d bytes, %d units", n/2, growth, len(e.units))
 	} else {
-		t.Logf("%d cells left %d bytes, %d units", n/2, grown, len(e.units))
+		t.Logf("%d cells left %d bytes, %d units", n/2, growth, len(e.units))
 	}
 }

@@ -45,9 +45,9 @@ func TestImportOrder(t *testing.T) {
 			if table == nil || path == "unsafe" {
 				continue
 			}
-			for name, rt := range table.NamedTypes {
-				if got, ok := e.loader.LookupReflect(p.Scope().Lookup(name).Type()); !ok || got != rt {
-					t.Errorf("seed %d: %s.%s is %v, want %v", seed, path, name, got, rt)
+			for name, reflectType := range table.NamedTypes {
+				if got, ok := e.loader.LookupReflect(p.Scope().Lookup(name).Type()); !ok || got != reflectType {
+					t.Errorf("seed %d: %s.%s is %v, want %v", seed, path, name, got, reflectType)
 				}
 			}
 		}
@@ -57,6 +57,7 @@ func TestImportOrder(t *testing.T) {
 	}
 }
 
+// differing returns the first pair of lines in which two texts differ.
 func differing(a, b string) (out string) {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range min(len(x), len(y)) {

@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
-// lacking lists cells whose results depend on features, with the expected results with and without these features.
+// lacking lists cells whose results depend on features of the interpreter, with the expected results with and without
+// these features.
 var lacking = []struct {
-	needs     []*feature
-	code      []string
-	with, not string
+	needs         []*feature
+	code          []string
+	with, without string // expected results if all features in needs are available, and if one is missing
 }{
 	{[]*feature{phiFeature}, []string{"a, b := 1, 2\nfor range 3 { a, b = b, a }", "a, b"}, "→2→1", "→2→1"},
 	{[]*feature{resultFeature}, []string{"func two() (int, int) { return 1, 2 }",
@@ -37,34 +38,34 @@ func TestMissing(t *testing.T) {
 	}
 	var all []*field
 	for _, f := range features {
-		for _, x := range f.fields {
-			if !slices.Contains(all, x) {
-				all = append(all, x)
+		for _, privateField := range f.fields {
+			if !slices.Contains(all, privateField) {
+				all = append(all, privateField)
 			}
 		}
 	}
 	sets := [][]*field{all}
-	for _, x := range all {
-		sets = append(sets, []*field{x})
+	for _, privateField := range all {
+		sets = append(sets, []*field{privateField})
 	}
 	for _, set := range sets {
 		t.Run(set[0].path, func(t *testing.T) {
-			for _, x := range set {
-				x.exists = false
-				defer func() { x.exists = true }()
+			for _, privateField := range set {
+				privateField.exists = false
+				defer func() { privateField.exists = true }()
 			}
 			for _, f := range features {
-				said := slices.ContainsFunc(Missing(),
+				reported := slices.ContainsFunc(Missing(),
 					func(s string) bool { return strings.HasPrefix(s, "this kernel lacks "+f.name+": "+f.fallback) })
 				if lacks := slices.ContainsFunc(set,
-					func(x *field) bool { return slices.Contains(f.fields, x) }); said != lacks {
-					t.Errorf("%s: said %v, want %v", f.name, said, lacks)
+					func(privateField *field) bool { return slices.Contains(f.fields, privateField) }); reported != lacks {
+					t.Errorf("%s: said %v, want %v", f.name, reported, lacks)
 				}
 			}
 			for _, c := range lacking {
 				want := c.with
 				if slices.ContainsFunc(c.needs, func(f *feature) bool { return !f.available() }) {
-					want = c.not
+					want = c.without
 				}
 				e, run := open(t)
 				if c.needs[0] == panicFeature {
@@ -83,7 +84,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// halts stops a loop that would end after a few iterations.
+// halts checks that a loop that would end after a few iterations is stopped if the feature for this is available, and
+// otherwise runs to its end.
 func halts(t *testing.T) {
 	e, run := open(t)
 	n := 0
@@ -91,8 +93,8 @@ func halts(t *testing.T) {
 	e.Declare(map[string]any{"over": &over})
 	got := run("for !over() { }\n\"end\"")
 	Resume(Goid())
-	can := haltFeature.available()
-	if want := "stopped"; can && !strings.Contains(got, want) || !can && got != "→end" {
+	canHalt := haltFeature.available()
+	if want := "stopped"; canHalt && !strings.Contains(got, want) || !canHalt && got != "→end" {
 		t.Errorf("halting %v: %q", haltFeature.available(), got)
 	}
 }

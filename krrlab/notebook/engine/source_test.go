@@ -82,6 +82,7 @@ func Hidden() interface{ Inc() int } { return &hidden{} }
 	"ex.org/boom":   {"go1.26", "package boom\n\nvar X = func() int { panic(\"at once\") }()\n"},
 }
 
+// findSource returns the package of sources with the given path.
 func findSource(path string) (*Source, error) {
 	src := sources[path]
 	if src == nil {
@@ -94,8 +95,8 @@ func findSource(path string) (*Source, error) {
 	return s, nil
 }
 
-// TestSource imports packages that are interpreted: they are initialized once, and all cells see the same variables
-// and types.
+// TestSource imports packages that are interpreted. They must be initialized once, all cells must see the same
+// variables and types, and packages that cannot be interpreted are errors with the place of the cause.
 func TestSource(t *testing.T) {
 	e, run := open(t)
 	e.FindSource = findSource
@@ -150,9 +151,9 @@ func TestSourceCost(t *testing.T) {
 	if got := run("import \"ex.org/big\"\nbig.One()"); got != "→1" {
 		t.Fatal(got)
 	}
-	few := testing.AllocsPerRun(2, func() { run("big.One()") })
-	many := testing.AllocsPerRun(2, func() { run("big.F299(nil)") })
-	if few > many/20 {
-		t.Errorf("%v allocations for one function, %v for 300", few, many)
+	oneFunction := testing.AllocsPerRun(2, func() { run("big.One()") })
+	allFunctions := testing.AllocsPerRun(2, func() { run("big.F299(nil)") })
+	if oneFunction > allFunctions/20 {
+		t.Errorf("%v allocations for one function, %v for 300", oneFunction, allFunctions)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestLeave interrupts cells that wait for ever: each is left behind, and the session goes
-// on with what there was.
+// TestLeave interrupts cells that wait forever. Each goroutine is abandoned, which the output says, and the session
+// continues with its variables. If such a goroutine wakes up later, it must not change any variable.
 func TestLeave(t *testing.T) {
 	s := open(t, nil)
 	run(s,
@@ -46,8 +46,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestLeftForGood wakes cells that were left behind: neither their other parts nor their context
-// come back to life, and what they did not come to is not declared.
+// TestLeftForGood lets abandoned cells continue. Their remaining statements must not run, their context must stay
+// cancelled, and variables whose declaration they did not reach must stay undeclared.
 func TestLeftForGood(t *testing.T) {
 	s := open(t, nil)
 	t.Chdir(t.TempDir())
@@ -78,7 +78,7 @@ func TestLeftForGood(t *testing.T) {
 	}
 }
 
-// TestGoexit ends the goroutine of the cell, not the session.
+// TestGoexit checks that runtime.Goexit ends the cell with an error, and neither the session nor its variables.
 func TestGoexit(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"runtime\"\nkept := 1")
@@ -89,7 +89,8 @@ func TestGoexit(t *testing.T) {
 	testkit.Contains(t, run(s, "lost"), "undefined: lost")
 }
 
-// TestRecursion runs functions that call themselves for ever.
+// TestRecursion checks that functions that call themselves without end fail the cell, and that a recursion of depth
+// 10,000 succeeds.
 func TestRecursion(t *testing.T) {
 	s := open(t, nil)
 	run(s,
@@ -103,7 +104,8 @@ func TestRecursion(t *testing.T) {
 	testkit.Equal(t, run(s, "sum(10000)"), "→50005000")
 }
 
-// TestManyStacks: many goroutines take what a recursion without an end takes, and none is that deep.
+// TestManyStacks checks that many goroutines with moderately deep recursions, whose stacks together are as large as
+// that of an endless recursion, are not mistaken for one.
 func TestManyStacks(t *testing.T) {
 	s := open(t, nil)
 	got := run(s, `import "sync"
@@ -120,7 +122,7 @@ total`)
 	testkit.Equal(t, got, "→2592576000")
 }
 
-// interruptAfter interrupts the cell that runs, or will, after some time.
+// interruptAfter waits for the given time, and then interrupts the running cell, or the next one that runs.
 func interruptAfter(s *Session, d time.Duration) {
 	time.Sleep(d)
 	for c := s.runningCell.Load(); c == nil || !s.interrupt(c); c = s.runningCell.Load() {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestCutCharacter: output that is cut at maxOutput ends with a whole character, also if it was printed in parts.
+// TestCutCharacter checks that output that is cut at maxOutput ends with a whole character, even if the bytes of the
+// character were printed separately.
 func TestCutCharacter(t *testing.T) {
 	for _, parts := range [][]string{{"aλb"}, {"a\xce", "\xbbb"}, {"a", "λ", "b"}} {
 		var out sheet

@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/golang"
 )
 
-// screen shows what cells print.
+// screen is an Output that prints what cells print.
 type screen struct{}
 
 func (screen) Interrupts() <-chan struct{}        { return nil }
@@ -18,7 +18,7 @@ func (screen) Update(display.Data)                {}
 func (screen) Clear(bool)                         {}
 func (screen) Input(string, bool) (string, error) { return "", nil }
 
-// Two cells share their variables; the last expression is the value.
+// This example runs two cells, which share their variables. The last expression of a cell is its value.
 func ExampleSession_Run() {
 	s, err := golang.New(nil)
 	if err != nil {
@@ -26,7 +26,7 @@ func ExampleSession_Run() {
 	}
 	s.Run("Cell 1", "x := 20", screen{})
 	r := s.Run("Cell 2", "x+1", screen{})
-	s.Close() // and os.Stdout is the program's again
+	s.Close() // afterwards, os.Stdout is that of the program again
 	fmt.Println(r.Value.Data["text/plain"], r.Err)
 	// Output: 21 <nil>
 }

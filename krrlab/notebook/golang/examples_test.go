@@ -14,15 +14,15 @@ import (
 	"github.com/krrlab/lab/krrlab/base/suite"
 )
 
-// exampleFiles are beginnings of the names of files of examples, of gonum, gonum/plot (BSD license) and gota (Apache
-// license). The short suite runs the first ones.
+// exampleFiles are prefixes of the names of files with examples, of gonum and gonum/plot (BSD license) and of gota
+// (Apache license). The short suite runs the first ones.
 var exampleFiles = []string{
 	"mat/cholesky", "plotter/functions", "stat/pca", "optimize/local", "interp/interp", "floats/examples", "stat/roc",
 	"plotter/boxplot", "plotutil/errorpoints", "dataframe/examples",
 }
 
-// TestExamples runs examples of gonum, gonum/plot and gota in cells, as they stand in the module cache: a file is a cell,
-// and the call of each example another one. They print what their comments say.
+// TestExamples runs examples of gonum, gonum/plot and gota in cells, as they are in the module cache. Each file is a
+// cell, the call of each example is another cell, and the output must be that of the example's comment.
 func TestExamples(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "gonum.org/v1/gonum", "gonum.org/v1/plot",
 		"github.com/go-gota/gota").Output()

@@ -11,7 +11,8 @@ type noisy struct{}
 
 func (noisy) HTML() string { log.Print("drawn"); return "<b>n</b>" }
 
-// TestUpdatePrints replaces a value by one that prints while it is rendered.
+// TestUpdatePrints replaces a displayed value by one that prints while it is rendered, and checks that the printed text
+// is shown too.
 func TestUpdatePrints(t *testing.T) {
 	s := open(t, nil)
 	s.do(func() { v := any(noisy{}); s.interp.Declare(map[string]any{"v": &v}) })

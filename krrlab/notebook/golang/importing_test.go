@@ -2,7 +2,8 @@ package golang
 
 import "testing"
 
-// TestMissing: the first cell says what the kernel lacks, in lines that the later ones do not repeat.
+// TestMissing checks that the first cell prints the features that the kernel lacks, and that later cells do not repeat
+// these lines.
 func TestMissing(t *testing.T) {
 	s := open(t, nil)
 	s.missing = []string{"this kernel lacks a", "this kernel lacks b"}

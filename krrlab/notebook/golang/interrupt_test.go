@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestInterruptedFails interrupts cells that would come to their end all the same: sleeps in a loop,
-// a call that returns when its context ends, a command. Each fails with Interrupted, what is behind the statement
-// does not run, and what the statement found is kept.
+// TestInterruptedFails interrupts cells that would also end by themselves: sleeps in a loop, a call that returns when
+// its context ends, and a command. Each cell must fail with Interrupted, the statements after the interrupted one must
+// not run, and values that the interrupted call returned are kept.
 func TestInterruptedFails(t *testing.T) {
 	s := open(t, nil)
 	run(s, `import ("context"; "fmt"; "time")
@@ -38,7 +38,7 @@ func partial(ctx context.Context) (int, error) { <-ctx.Done(); return 7, ctx.Err
 	}
 }
 
-// TestSleepOfGoroutine interrupts a cell while a goroutine of another one sleeps: that sleeps on.
+// TestSleepOfGoroutine checks that interrupting a cell does not wake a goroutine of another cell that sleeps.
 func TestSleepOfGoroutine(t *testing.T) {
 	s := open(t, nil)
 	run(s,

@@ -7,23 +7,26 @@ import (
 	"testing"
 )
 
-// language has programs for each section of the language specification and for the generic functions of slices,
-// maps, cmp, sync and iter, each with what it prints when Go compiles it.
+// language contains programs for each section of the language specification and for the generic functions of slices,
+// maps, cmp, sync and iter, each with the output that it prints when it is compiled by Go.
 //
 //go:embed testdata/language.txt
 var language string
 
-// languagePrograms are the titles, codes and outputs of the programs.
-func languagePrograms() (out [][3]string) {
+// languageProgram is a program of the language tests, with its expected output.
+type languageProgram struct{ title, code, output string }
+
+// languagePrograms returns the programs in language.
+func languagePrograms() (out []languageProgram) {
 	for _, p := range strings.Split(language, "\n## ") {
 		title, rest, _ := strings.Cut(strings.TrimPrefix(p, "## "), "\n")
 		code, prints, _ := strings.Cut(rest, "\n-- prints --\n")
-		out = append(out, [3]string{title, code, strings.TrimRight(prints, "\n")})
+		out = append(out, languageProgram{title, code, strings.TrimRight(prints, "\n")})
 	}
 	return out
 }
 
-// printed is what a cell has printed.
+// printed returns the text that a cell has printed.
 func printed(p *sheet) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +37,7 @@ func printed(p *sheet) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// TestLanguage runs each program as a cell.
+// TestLanguage runs each program as a cell and compares its output with that of compiled Go.
 func TestLanguage(t *testing.T) {
 	s := open(t, nil)
 	all := languagePrograms()
@@ -45,14 +48,14 @@ func TestLanguage(t *testing.T) {
 	for i, p := range all {
 		s.do(s.startInterpreter)
 		sheet := &sheet{}
-		r := s.Run(fmt.Sprintf("Cell %d", i), p[1], sheet)
+		r := s.Run(fmt.Sprintf("Cell %d", i), p.code, sheet)
 		got := printed(sheet)
 		if r.Err != nil {
 			got += "\n✗" + r.Err.Error()
 		}
-		if got != p[2] {
+		if got != p.output {
 			failed++
-			t.Errorf("%s\n got %q\nwant %q", p[0], got, p[2])
+			t.Errorf("%s\n got %q\nwant %q", p.title, got, p.output)
 		}
 	}
 	t.Logf("%d of %d programs run as cells", len(all)-failed, len(all))

@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestBackground leaves a command in the background: the cell ends without an error, and what
-// the command prints afterwards is shown.
+// TestBackground leaves a command in the background: the cell must end without an error, and the later output of the
+// command must be shown.
 func TestBackground(t *testing.T) {
 	s := open(t, nil)
 	t.Chdir(t.TempDir())
@@ -30,7 +30,7 @@ func TestBackground(t *testing.T) {
 	t.Errorf("the command was cut off: %q", p.all())
 }
 
-// TestBackgroundEnds: what a cell leaves in the background ends with the session.
+// TestBackgroundEnds checks that a command that a cell leaves in the background ends with the session.
 func TestBackgroundEnds(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s, err := New(nil)
@@ -38,7 +38,7 @@ func TestBackgroundEnds(t *testing.T) {
 	if r := s.Run("Cell 1", "!mkfifo line\n!sleep 600 >line 2>&1 &", &sheet{}); r.Err != nil {
 		t.Error(r.Err)
 	}
-	line := testkit.Must(os.Open("line")) // waits for the command
+	line := testkit.Must(os.Open("line")) // waits until the command has opened the pipe
 	defer line.Close()
 	s.Close()
 	if text, err := io.ReadAll(line); err != nil || len(text) > 0 {

@@ -7,7 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestNewcomer runs what somebody types in the first ten minutes.
+// TestNewcomer runs cells as somebody may type them in the first ten minutes, and checks that results and errors
+// contain the expected text and no internals of the interpreter.
 func TestNewcomer(t *testing.T) {
 	for _, c := range script(t, "Newcomer") {
 		t.Run(c.code, func(t *testing.T) {
@@ -21,7 +22,8 @@ func TestNewcomer(t *testing.T) {
 	}
 }
 
-// TestSlowKernel makes a laboratory with a kernel that a cell declares: it says how long K takes.
+// TestSlowKernel checks that a laboratory with many points and a kernel that a cell declares prints how long the
+// interpreted kernel takes. There must be no such message for few points or for a built-in kernel.
 func TestSlowKernel(t *testing.T) {
 	s := open(t, nil)
 	run(s, `import ("github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "github.com/krrlab/lab/datasets"; "math")
@@ -31,14 +33,14 @@ func (c Cauchy) String() string { return "cauchy" }
 pair, err := datasets.Load(ctx, "synthetic-regression", &datasets.LoadOptions{N: 4000})
 few := pair.Train.Head(20)`)
 	config := "krrlab.Config{Kernel: %s, Lambda: 0.1, Solver: krrlab.Direct})"
-	with := func(data, kernel string) string {
+	newLab := func(data, kernel string) string {
 		return run(s, "lab, err := krrlab.New("+data+", "+strings.Replace(config, "%s", kernel, 1)+"\n1")
 	}
-	if got := with("pair.Train", "Cauchy{1}"); !strings.Contains(got, "stderr: the kernel cauchy is interpreted: ") ||
+	if got := newLab("pair.Train", "Cauchy{1}"); !strings.Contains(got, "stderr: the kernel cauchy is interpreted: ") ||
 		!strings.HasSuffix(got, "→1") {
 		t.Errorf("interpreted: %q", got)
 	}
-	for _, got := range []string{with("few", "Cauchy{1}"), with("pair.Train", "kernel.Gaussian{Sigma: 1}")} {
+	for _, got := range []string{newLab("few", "Cauchy{1}"), newLab("pair.Train", "kernel.Gaussian{Sigma: 1}")} {
 		testkit.Equal(t, got, "→1")
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/bindings"
 )
 
-// TestInterpreted imports packages of the module of the folder, and of none.
+// TestInterpreted imports packages of the module of the working directory, which are interpreted, and packages that are
+// not there. Functions of interpreted packages can be interrupted, and completion knows their names.
 func TestInterpreted(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command: ", err)
@@ -47,7 +48,8 @@ func TestInterpreted(t *testing.T) {
 	}
 }
 
-// TestNoGo: without Go there is a line that says so.
+// TestNoGo checks that without the go command, imports and %install print one line that says so, and that documentation
+// still works.
 func TestNoGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s := open(t, nil)
@@ -62,7 +64,7 @@ func TestNoGo(t *testing.T) {
 	}
 	code := "krrlab.New"
 	want := noCommentsHint
-	if e, ok := bindings.Lookup("github.com/krrlab/lab/krrlab", "New"); ok { // built by make build
+	if e, ok := bindings.Lookup("github.com/krrlab/lab/krrlab", "New"); ok { // make build embeds the documentation
 		want = e.Doc
 	}
 	if got, _ := s.Inspect(code, len(code), true); !strings.Contains(got, "New(") || !strings.Contains(got, want) {

@@ -18,7 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// needGo skips a test where no programs can be built or run.
+// needGo skips a test if no programs can be built or run, and turns off the network for the go command.
 func needGo(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
@@ -30,13 +30,14 @@ func needGo(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 }
 
+// openGo starts a session for a test that needs the go command.
 func openGo(t *testing.T) *Session {
 	t.Helper()
 	needGo(t)
 	return open(t, nil)
 }
 
-// numbered runs a cell of that number.
+// numbered runs a cell with the given number and returns its outcome.
 func numbered(s *Session, number int, code string) string {
 	p := &sheet{}
 	return outcome(s.Run(fmt.Sprint("Cell ", number), code, p), p)
@@ -70,17 +71,17 @@ func TestCompiledErrors(t *testing.T) {
 	for _, c := range []struct{ code, after string }{{"for { At(0) }", "→1"},
 		{"done := make(chan bool)\ngo func() { defer close(done); Spin() }()\n<-done",
 			"✗Panic: the compiled program has ended (signal: killed): run its cell again " + ended}} {
-		came := make(chan string)
-		go func() { came <- numbered(s, 3, c.code) }()
+		result := make(chan string)
+		go func() { result <- numbered(s, 3, c.code) }()
 		interruptAfter(s, 50*time.Millisecond)
-		if got := <-came; !strings.Contains(got, "✗Interrupted: ") {
+		if got := <-result; !strings.Contains(got, "✗Interrupted: ") {
 			t.Errorf("%s: %q", c.code, got)
 		}
 		testkit.Equal(t, numbered(s, 4, "At(0)"), c.after, c.code)
 	}
 }
 
-// Inverse is the kernel of compiledKernel, compiled here.
+// Inverse is the kernel that compiledKernel puts into a cell; here it is compiled into the test.
 type Inverse struct{ C float64 }
 
 func (k Inverse) at(sq float64) float64 { return math.Exp(-sq/40) / (1 + sq/k.C) }
@@ -104,7 +105,7 @@ func (k Inverse) Profile(dst, sq []float64) {
 
 func (k Inverse) Slope() float64 { return 1.0/40 + 1/k.C }
 
-// compiledKernel returns the cell of Inverse, with its Profile or without it.
+// compiledKernel returns a cell with the source of Inverse, with or without its Profile method.
 func compiledKernel(t *testing.T, profile bool) string {
 	t.Helper()
 	b, err := os.ReadFile("compiled_test.go")
@@ -118,7 +119,8 @@ func compiledKernel(t *testing.T, profile bool) string {
 	return "%%go\n" + string(b)[from:to]
 }
 
-// formed makes cells that form K of 320 points, with tiles of 64, and compare it with that of the kernel mine.
+// formed is a cell with functions that form the kernel matrix K of 320 points in tiles of 64, and compare it with that
+// of the kernel mine for every storage.
 const formed = `import "github.com/krrlab/lab/krrlab/kernel/points"; import "github.com/krrlab/lab/krrlab/kernel/gram"; import "github.com/krrlab/lab/krrlab/kernel"; import "gonum.org/v1/gonum/mat"
 x := points.NewDense(320, 3, nil)
 for i := range x.Data { x.Data[i] = 3 * math.Sin(float64(7*i)) }
@@ -139,8 +141,9 @@ func same(k kernel.Kernel) (bool, error) {
 	return true, nil
 }`
 
-// TestCompiledKernel: the K of a compiled kernel has the bits of one that is linked in, and takes a call a tile. One
-// that fails within the compiled loops fails the cell.
+// TestCompiledKernel checks that the kernel matrix of a kernel in a compiled cell equals, bit for bit, that of the same
+// kernel in this program, and that forming it takes about one call per tile. A compiled kernel that fails within its
+// loops must fail the cell.
 func TestCompiledKernel(t *testing.T) {
 	s := openGo(t)
 	var mine kernel.Kernel = Inverse{32}
@@ -157,12 +160,12 @@ func TestCompiledKernel(t *testing.T) {
 		if got := numbered(s, 2, c.cell); got != "" {
 			t.Fatal(got)
 		}
-		// a type that embeds it adds a method
-		const with = "type wide struct{ Inverse }\nfunc (wide) Spread(g rng.Stream) float64 { return 1 }\n" +
+		// A type that embeds the compiled kernel can add a method.
+		const embedding = "type wide struct{ Inverse }\nfunc (wide) Spread(g rng.Stream) float64 { return 1 }\n" +
 			"_, ok := kernel.Kernel(wide{}).(kernel.Mixture)\n"
 		before := s.programs.calls.Load()
-		if got := numbered(s, 3, with+"both, err := same(wide{Inverse{32}})\nok, both"); got != fmt.Sprintf("→%t, true",
-			i == 0) { // a mixture has a profile
+		if got := numbered(s, 3, embedding+"both, err := same(wide{Inverse{32}})\nok, both"); got != fmt.Sprintf("→%t, true",
+			i == 0) { // only a kernel with a profile can be a mixture
 			t.Errorf("kernel %d: %q", i, got)
 		}
 		const entries = 3 * 320 * 320 / 2 // rows of tiles of 64 would be 7,680 calls
@@ -206,8 +209,8 @@ func TestCompiledKernel(t *testing.T) {
 	testkit.Contains(t, <-ended, "✗Interrupted: ")
 }
 
-// TestCompiledLeavesNothing: while a compiled program runs nothing of it is in the folder of temporary files, and it
-// ends with the session.
+// TestCompiledLeavesNothing checks that a running compiled program has no files in the folder of temporary files, and
+// that it ends with the session.
 func TestCompiledLeavesNothing(t *testing.T) {
 	needGo(t)
 	temp := t.TempDir()
@@ -225,13 +228,14 @@ func TestCompiledLeavesNothing(t *testing.T) {
 		t.Fatal(pid)
 	}
 	p, err := os.FindProcess(n)
-	for err == nil && p.Signal(syscall.Signal(0)) == nil { // until the test's own time limit
+	// A program that does not end lets the test exceed its time limit.
+	for err == nil && p.Signal(syscall.Signal(0)) == nil {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// TestBuildEnds: a build is gone, with all that it has started, when its session is, also where it does not heed an
-// interrupt: who reads the pipe that it holds sees its end.
+// TestBuildEnds checks that a build, and everything that it has started, ends with its session, even if the build
+// ignores interrupts. A fake go command and its child hold a named pipe open; the test waits until the pipe is closed.
 func TestBuildEnds(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	alive := filepath.Join(dir, "alive")
@@ -246,14 +250,15 @@ func TestBuildEnds(t *testing.T) {
 	s := testkit.Must(New(nil))
 	cell := make(chan string)
 	go func() { cell <- numbered(s, 1, "%%go\nfunc One() int { return 1 }") }()
-	held := testkit.Must(os.Open(alive)) // waits for the build
-	defer held.Close()
+	pipe := testkit.Must(os.Open(alive)) // waits until the build has opened the pipe
+	defer pipe.Close()
 	buf := make([]byte, 1)
-	testkit.Must(io.ReadFull(held, buf))
+	testkit.Must(io.ReadFull(pipe, buf))
 	s.Close()
 	<-cell
-	_ = held.SetReadDeadline(time.Now().Add(5 * time.Minute)) // far less than what a build that continues takes
-	if n, err := held.Read(buf); err != io.EOF {
+	// Far less than the 600 seconds that the fake build would take.
+	_ = pipe.SetReadDeadline(time.Now().Add(5 * time.Minute))
+	if n, err := pipe.Read(buf); err != io.EOF {
 		t.Errorf("a build continues: %d, %v", n, err)
 	}
 	if left, err := os.ReadDir(temp); len(left) > 0 || err != nil {
@@ -261,7 +266,8 @@ func TestBuildEnds(t *testing.T) {
 	}
 }
 
-// TestCompiledWithoutGo: without the go command the cell is interpreted, and says so.
+// TestCompiledWithoutGo checks that a compiled cell is interpreted if there is no go command, and that the output says
+// so.
 func TestCompiledWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s := open(t, nil)
@@ -270,7 +276,8 @@ func TestCompiledWithoutGo(t *testing.T) {
 	testkit.Equal(t, numbered(s, 2, "Twice(-2)"), "→4")
 }
 
-// TestCompiledAgain: a program ends when its functions were declared again a few times, and says that; others go on.
+// TestCompiledAgain checks that a compiled program ends once its functions were declared again more than maxSuperseded
+// times. Calls of methods of its values then fail with a message that says so, and other programs continue.
 func TestCompiledAgain(t *testing.T) {
 	s := openGo(t)
 	const first, again = "%%go\nconst Size = 1\n\ntype T struct{ N float64 }\n\nfunc (t T) Of() int { return Size }", "%%go\nconst Size = 2\n\nfunc Other() int { return Size }"
@@ -279,7 +286,8 @@ func TestCompiledAgain(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if got := numbered(s, 10, "old.Of() + T{}.Of() + Other()"); got != "→4" { // Size is another cell's, too
+	// Each method uses the constant Size of its own cell: 1 + 1 + 2.
+	if got := numbered(s, 10, "old.Of() + T{}.Of() + Other()"); got != "→4" {
 		t.Error(got)
 	}
 	for i := range maxSuperseded + 1 {

@@ -18,7 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
-// sheet is an Output that keeps what it is sent.
+// sheet is an Output that keeps the texts and values that it receives as events.
 type sheet struct {
 	mu     sync.Mutex
 	events []string
@@ -43,6 +43,7 @@ func (p *sheet) Input(prompt string, password bool) (string, error) {
 	return p.reply(prompt)
 }
 
+// all returns the events on one line.
 func (p *sheet) all() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,15 +58,16 @@ func open(t testing.TB, dataDirs []string) *Session {
 	return s
 }
 
-// run runs a cell and returns what it showed, its value and its error, on one line.
+// run runs a cell and returns its events, its value after → and its error after ✗, on one line.
 func run(s *Session, code string) string {
 	p := &sheet{}
 	return outcome(s.Run("Cell 1", code, p), p)
 }
 
-// declare makes a function known to cells.
+// declare gives a function to cells under a name.
 func declare[F any](s *Session, name string, f F) { s.interp.Declare(map[string]any{name: &f}) }
 
+// outcome returns the events, the value after → and the error after ✗ of a cell that was run.
 func outcome(r Result, p *sheet) string {
 	out := p.all()
 	if r.Value != nil {
@@ -77,16 +79,17 @@ func outcome(r Result, p *sheet) string {
 	return out
 }
 
-// TestCells runs cells one after the other, in a session for each script: cells of all kinds; names declared again with
-// another type, whose earlier functions keep the old variables; compiled types that refer to themselves; variables of
-// loops, which each iteration has its own of; the standard library of after the interpreter's own table.
+// TestCells runs scripts of cells, each script in a session of its own. The scripts cover cells of all kinds; names
+// that are declared again with another type, whose earlier functions keep the old variables; compiled types that refer
+// to themselves; loop variables, of which each iteration has its own; and packages of the standard library that are
+// newer than the interpreter's own table.
 func TestCells(t *testing.T) {
 	for _, name := range []string{"Cells", "Retyped", "RecursiveTypes", "LoopVariables", "NewerLibrary"} {
 		t.Run(name, func(t *testing.T) { cells(t, open(t, nil), equal, script(t, name)...) })
 	}
 }
 
-// TestErrors has one cell for each way to fail.
+// TestErrors runs one cell for each kind of error, and checks that the variables of earlier cells are kept.
 func TestErrors(t *testing.T) {
 	s := open(t, nil)
 	s.Run("Cell 0",
@@ -103,7 +106,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestInterrupt interrupts cells of every kind, twenty times each, and continues.
+// TestInterrupt interrupts cells of every kind, twenty times each, and checks that the session continues.
 func TestInterrupt(t *testing.T) {
 	s := open(t, nil)
 	run(s,
@@ -125,24 +128,25 @@ func TestInterrupt(t *testing.T) {
 	testkit.Equal(t, run(s, "n := 0\nfor { begun(); n++ }"), "✗Interrupted: the cell was interrupted (Cell 1, line 2)")
 }
 
-// begins declares a function begun, whose calls are reported on the channel to whoever listens.
+// begins declares a function begun for cells. Each of its calls is reported on the channel, unless a report is already
+// waiting there.
 func begins(s *Session) <-chan bool {
-	told := make(chan bool, 1)
+	calls := make(chan bool, 1)
 	s.do(func() {
 		declare(s, "begun", func() {
 			select {
-			case told <- true:
+			case calls <- true:
 			default:
 			}
 		})
 	})
-	return told
+	return calls
 }
 
-// TestPartial interrupts a solve: the cell keeps what the solve returned.
+// TestPartial interrupts a solve and checks that the cell keeps the values that the solve returned.
 func TestPartial(t *testing.T) {
 	s := open(t, nil)
-	told := begins(s)
+	calls := begins(s)
 	run(s, `import ("context"; "time"; "fmt")
 var found int
 func long(ctx context.Context) (int, error) {
@@ -152,13 +156,13 @@ func long(ctx context.Context) (int, error) {
 		time.Sleep(time.Millisecond)
 	}
 }`)
-	go func() { <-told; interruptAfter(s, 0) }()
+	go func() { <-calls; interruptAfter(s, 0) }()
 	testkit.Equal(t, run(s, "found, err := long(ctx)"), "✗Interrupted: the cell was interrupted (Cell 1, line 1)")
 	testkit.Equal(t, run(s, "found > 0"), "→true")
 	testkit.Equal(t, run(s, "ctx.Err() == nil"), "→true")
 }
 
-// TestGoroutinePanic panics in goroutines of every kind.
+// TestGoroutinePanic checks that a panic in a goroutine of any kind is printed, and does not end the session.
 func TestGoroutinePanic(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"time\"\nfunc bad(i int) { var a []int; a[i] = 1 }")
@@ -182,7 +186,8 @@ func TestGoroutinePanic(t *testing.T) {
 	testkit.Equal(t, run(s, "1"), "→1")
 }
 
-// TestOutput prints much, and characters in pieces.
+// TestOutput prints more than maxOutput bytes, which must be cut, and characters byte by byte, which must be shown as
+// whole characters.
 func TestOutput(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import (\"fmt\"; \"os\"; \"strings\")")
@@ -199,7 +204,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestMany runs many cells, as many as ten thousand where time is no matter.
+// TestMany runs many cells, up to ten thousand in the long suite, and checks that they leave at most 1,500 bytes each.
 func TestMany(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"fmt\"\ntotal := 0")
@@ -210,27 +215,28 @@ func TestMany(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	marks := []int{n / 10, n * 55 / 100, n}
-	var at [3]int64
+	cellCounts := []int{n / 10, n * 55 / 100, n}
+	var heapSizes [3]int64
 	cell := 0
-	for k, mark := range marks {
-		for ; cell < mark; cell++ {
+	for k, count := range cellCounts {
+		for ; cell < count; cell++ {
 			if got, want := run(s, fmt.Sprintf("x := %d\ntotal += x\nfmt.Println(x)\ntotal",
 				cell)), fmt.Sprintf("stdout: %d\n→%d", cell, cell*(cell+1)/2); got != want {
 				t.Fatalf("cell %d: %q, want %q", cell, got, want)
 			}
 		}
-		at[k] = heap()
+		heapSizes[k] = heap()
 	}
-	// What is allocated once, and what other tests leave to the collector, is in one of the halves; what cells leave
-	// is in both.
-	grown, cells := min(at[1]-at[0], at[2]-at[1]), marks[2]-marks[1]
+	// Memory that is allocated only once, or that other tests leave to the garbage collector, appears in only one of
+	// the two intervals between the measurements. Memory that the cells leave appears in both, so the smaller growth
+	// counts.
+	grown, cells := min(heapSizes[1]-heapSizes[0], heapSizes[2]-heapSizes[1]), cellCounts[2]-cellCounts[1]
 	if t.Logf("%d cells left %d bytes", cells, grown); grown > int64(cells)*1500 {
-		t.Errorf("%d cells left %d bytes in either half", cells, grown)
+		t.Errorf("%d cells left %d bytes in each half", cells, grown)
 	}
 }
 
-// TestCommands runs the commands.
+// TestCommands runs the commands that begin with % or !.
 func TestCommands(t *testing.T) {
 	s := open(t, nil)
 	t.Chdir(t.TempDir())
@@ -241,7 +247,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestInput reads lines from the reader.
+// TestInput checks that Input and the Scan functions of fmt read lines that the user types.
 func TestInput(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"fmt\"")
@@ -254,7 +260,7 @@ func TestInput(t *testing.T) {
 		p), "stderr: fmt.Scan: unexpected newline\n→12")
 }
 
-// TestComplete asks for names at the end of cells.
+// TestComplete checks which names are suggested at the end of cells.
 func TestComplete(t *testing.T) {
 	s := open(t, nil)
 	t.Chdir(t.TempDir())
@@ -281,7 +287,7 @@ m := mat.NewDense(2, 2, nil)`)
 	testkit.Equal(t, run(s, "lambda"), "→3")
 }
 
-// TestInspect asks for documentation at the end of cells.
+// TestInspect checks the documentation of the name at the end of a cell.
 func TestInspect(t *testing.T) {
 	s := open(t, nil)
 	run(s, `import ("strings"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "gonum.org/v1/gonum/mat")
@@ -299,7 +305,8 @@ func f(a int) string { return "" }`)
 	}
 }
 
-// TestIsComplete asks of cells whether they can be run.
+// TestIsComplete checks whether cells are recognized as complete, incomplete or invalid, and the indent of the next
+// line.
 func TestIsComplete(t *testing.T) {
 	s := open(t, nil)
 	for code, want := range map[string]string{
@@ -316,13 +323,14 @@ func TestIsComplete(t *testing.T) {
 	}
 }
 
+// equal is a match for cells that requires equal texts.
 func equal(got, want string) bool { return got == want }
 
 // step is a cell and its expected result.
 type step struct{ code, want string }
 
 // scripts contains the cells of tests, after the names of the tests. A cell ends with a line that consists of -- and
-// the expected result.
+// the expected result: the events of the cell, its value after → and its error after ✗.
 //
 //go:embed testdata/cells.txt
 var scripts string
@@ -332,7 +340,7 @@ var (
 	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\s`, " ")
 )
 
-// script returns the cells of a test.
+// script returns the cells of the test with the given name in scripts.
 func script(t *testing.T, name string) (out []step) {
 	t.Helper()
 	_, text, found := strings.Cut("\n"+scripts, "\n## "+name+"\n")
@@ -348,7 +356,7 @@ func script(t *testing.T, name string) (out []step) {
 	return out
 }
 
-// cells runs cells and compares what comes of each.
+// cells runs cells and compares the result of each with the expected one.
 func cells(t *testing.T, s *Session, match func(got, want string) bool, steps ...step) {
 	t.Helper()
 	for _, c := range steps {

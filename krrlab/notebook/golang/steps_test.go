@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestAfterError makes sure that a failed cell leaves no variables without a value, and
-// those of before as they were.
+// TestAfterError checks that a failed cell declares no variables without a value, and that variables from before keep
+// their values.
 func TestAfterError(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"errors\"\nfunc boom() string { panic(\"no\") }\nword := \"old\"")

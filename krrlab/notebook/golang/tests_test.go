@@ -9,11 +9,12 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestTestPrograms looks at the programs and flags that %test and %bench give to go test, with a go command that prints them.
+// TestTestPrograms checks the test programs and flags that %test and %bench give to go test. A fake go command prints
+// them.
 func TestTestPrograms(t *testing.T) {
 	dir := t.TempDir()
-	const printing = "#!/bin/sh\n[ $1 = mod ] || { echo $*; cat cells_test.go; }\n"
-	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(printing), 0o755))
+	const fakeGo = "#!/bin/sh\n[ $1 = mod ] || { echo $*; cat cells_test.go; }\n"
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	s := open(t, nil)
 	for i, c := range script(t, "Tests") {
@@ -23,7 +24,7 @@ func TestTestPrograms(t *testing.T) {
 	}
 }
 
-// TestGoTest runs tests and benchmarks of cells by go test.
+// TestGoTest runs tests and benchmarks of cells with the real go test.
 func TestGoTest(t *testing.T) {
 	needGo(t)
 	t.Chdir(t.TempDir())

@@ -9,10 +9,11 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestReadConnection reads connection files. Missing or unknown values must be rejected or replaced by safe ones.
+// TestReadConnection checks connection files. Missing values are replaced by safe ones, and unsafe, unknown or invalid
+// values are rejected with an error of one line that names the file.
 func TestReadConnection(t *testing.T) {
 	const ports = `"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":65535`
-	for _, x := range []struct{ file, address, want string }{
+	for _, test := range []struct{ file, address, want string }{
 		{`{"transport":"tcp","ip":"127.0.0.1","signature_scheme":"hmac-sha256","key":"k","kernel_name":"x",` + ports +
 			`}`, "tcp://127.0.0.1:1", ""},
 		{`{` + ports + `}`, "tcp://127.0.0.1:1", ""},
@@ -37,14 +38,14 @@ func TestReadConnection(t *testing.T) {
 		{`[]`, "", "cannot unmarshal"},
 	} {
 		name := filepath.Join(t.TempDir(), "c.json")
-		testkit.OK(t, os.WriteFile(name, []byte(x.file), 0o600))
-		c, err := ReadConnection(name)
+		testkit.OK(t, os.WriteFile(name, []byte(test.file), 0o600))
+		connection, err := ReadConnection(name)
 		switch {
-		case x.want == "" && (err != nil || c.address(c.ShellPort) != x.address):
-			t.Errorf("%s: %v, %v", x.file, c.address(c.ShellPort), err)
-		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want) ||
+		case test.want == "" && (err != nil || connection.address(connection.ShellPort) != test.address):
+			t.Errorf("%s: %v, %v", test.file, connection.address(connection.ShellPort), err)
+		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) ||
 			!strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n")):
-			t.Errorf("%s: %v, want %s", x.file, err, x.want)
+			t.Errorf("%s: %v, want %s", test.file, err, test.want)
 		}
 	}
 	if s, err := Listen(Connection{IP: "0.0.0.0"}, nil); err == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 )
 
-// A message is signed with the key of the connection, and checked when it is read.
+// This example signs a message with the key of a connection, and decodes it with that key and with another one.
 func ExampleDecode() {
 	key := []byte("secret")
 	frames, err := jupyter.Encode(nil, "status", "session", nil, map[string]string{"execution_state": "idle"}, key)

@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// scripted is a language of a few words.
+// scripted is a Language whose cells are a few fixed words; any other code is its own value.
 type scripted struct {
 	info   content
 	models *widget.Set
@@ -66,7 +66,7 @@ func (scripted) Inspect(code string, cursor int, more bool) (string, bool) {
 
 func (scripted) IsComplete(code string) (string, string) { return code, "  " }
 
-// front is a front end: its connections, and what it says.
+// front is a front end: its connections to the server, and its session.
 type front struct {
 	t                         *testing.T
 	s                         *Server
@@ -75,7 +75,7 @@ type front struct {
 	served                    chan struct{}
 }
 
-// connect starts a kernel with that key and connects to it.
+// connect starts a kernel with the given key and connects a front end to it.
 func connect(t *testing.T, key string) *front {
 	t.Helper()
 	lang := scripted{content{"implementation": "impl", "banner": "welcome"}, new(widget.Set)}
@@ -96,12 +96,12 @@ func connect(t *testing.T, key string) *front {
 		defer close(f.served)
 		_ = s.Serve(t.Context())
 	}()
-	<-s.serving // "starting" is published, to no later subscriber
+	<-s.serving // by now the status "starting" was published, before the tests read their own messages
 	f.shell, f.control, f.stdin = dial(s.shell, "DEALER"), dial(s.control, "DEALER"), dial(s.stdin, "DEALER")
 	return f
 }
 
-// recv returns the next message and its content.
+// recv returns the next message on a connection, and its content.
 func (f *front) recv(c *zmtp.Conn) (*Message, map[string]any) {
 	f.t.Helper()
 	m, err := Decode(testkit.Must(c.Recv()), f.s.key)
@@ -119,8 +119,8 @@ func (f *front) request(typ string, content any) ([][]byte, string) {
 	return frames, string(frames[2])
 }
 
-// tell sends a request and returns the types and contents of the messages published for it, until the state is idle.
-func (f *front) tell(typ string, content any) (words []string) {
+// tell sends a request and returns the types and contents of the messages published for it, until the kernel is idle.
+func (f *front) tell(typ string, content any) (published []string) {
 	f.t.Helper()
 	frames, header := f.request(typ, content)
 	testkit.OK(f.t, f.shell.Send(frames...))
@@ -132,34 +132,34 @@ func (f *front) tell(typ string, content any) (words []string) {
 		if string(m.Identities[0]) != m.Header.Type {
 			f.t.Errorf("topic %s of %s", m.Identities[0], m.Header.Type)
 		}
-		words = append(words, m.Header.Type+" "+string(m.Content))
-		if words[len(words)-1] == `status {"execution_state":"idle"}` {
-			return words
+		published = append(published, m.Header.Type+" "+string(m.Content))
+		if published[len(published)-1] == `status {"execution_state":"idle"}` {
+			return published
 		}
 	}
 }
 
-// ask is tell with the answer, which must be to the request.
-func (f *front) ask(typ string, content any) (reply map[string]any, words []string) {
+// ask is like tell, and also returns the content of the reply, which must have the type of the request.
+func (f *front) ask(typ string, content any) (reply map[string]any, published []string) {
 	f.t.Helper()
-	words = f.tell(typ, content)
+	published = f.tell(typ, content)
 	m, reply := f.recv(f.shell)
 	if want := strings.TrimSuffix(typ, "_request") + "_reply"; m.Header.Type != want {
 		f.t.Errorf("%s is answered by %s", typ, m.Header.Type)
 	}
-	return reply, words
+	return reply, published
 }
 
-// same fails the test unless the value is that of the JSON text.
-func (f *front) same(what string, got any, want string) {
+// same checks that a value equals that of the JSON text want.
+func (f *front) same(description string, got any, want string) {
 	f.t.Helper()
-	var w any
-	testkit.OK(f.t, json.Unmarshal([]byte(want), &w))
+	var wantValue any
+	testkit.OK(f.t, json.Unmarshal([]byte(want), &wantValue))
 	b, _ := json.Marshal(got)
-	var g any
-	_ = json.Unmarshal(b, &g)
-	if !reflect.DeepEqual(g, w) {
-		f.t.Errorf("%s: %s, want %s", what, b, want)
+	var gotValue any
+	_ = json.Unmarshal(b, &gotValue)
+	if !reflect.DeepEqual(gotValue, wantValue) {
+		f.t.Errorf("%s: %s, want %s", description, b, want)
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestMatches: patterns of a history search, millions of stars among them.
+// TestMatches checks which history entries match a search pattern, including patterns with millions of stars, which
+// must not take long.
 func TestMatches(t *testing.T) {
 	many := strings.Repeat("*", 4_000_000)
 	s := &Server{history: []historyEntry{{1, "x := 3\ny", ""}, {2, "übung(", ""}, {3, "", ""}, {4, "aab", ""}}}
@@ -17,7 +18,7 @@ func TestMatches(t *testing.T) {
 		"*aab": "4", "*ab": "4", "a*a*b": "4", "a*b*b": "", "???": "4", "x": "",
 		"*[*": "", "*" + many + "(": "2", strings.Repeat("a*", 1_000_000): "",
 	} {
-		got := ""
+		got := "" // the numbers of the matching entries
 		for _, e := range s.searchHistory(request{Access: "search", Pattern: pattern}) {
 			got += fmt.Sprint(e[1])
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// encoded returns the frames of an execute_request.
+// encoded returns the frames of an execute_request that is signed with the key.
 func encoded(t testing.TB, key string) [][]byte {
 	t.Helper()
 	frames := testkit.Must(Encode([][]byte{[]byte("id")}, "execute_request", "s", nil,
@@ -20,7 +20,8 @@ func encoded(t testing.TB, key string) [][]byte {
 	return frames
 }
 
-// TestDecode takes the message with its signature, and with no other.
+// TestDecode checks that Decode accepts a message with its signature, and rejects every other signature and every
+// change of a signed frame.
 func TestDecode(t *testing.T) {
 	const key = "a key"
 	frames := encoded(t, key)
@@ -29,24 +30,24 @@ func TestDecode(t *testing.T) {
 		string(m.Content) != `{"code":"x := 1"}` || fmt.Sprintf("%s", m.Identities) != "[id]" {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	right := frames[2]
-	for what, signature := range map[string][]byte{
-		"empty": {}, "nil": nil, "of another key": encoded(t, "another key")[2], "cut short": right[:63],
-		"longer":      append(bytes.Clone(right), '0'),
-		"in capitals": bytes.ToUpper(right), "zeros": []byte(strings.Repeat("0", 64)), "of no key": encoded(t, "")[2],
+	correct := frames[2]
+	for name, signature := range map[string][]byte{
+		"empty": {}, "nil": nil, "of another key": encoded(t, "another key")[2], "cut short": correct[:63],
+		"longer":      append(bytes.Clone(correct), '0'),
+		"in capitals": bytes.ToUpper(correct), "zeros": []byte(strings.Repeat("0", 64)), "of no key": encoded(t, "")[2],
 	} {
-		bad := slices.Clone(frames)
-		if bad[2] = signature; bytes.Equal(signature, right) {
+		changed := slices.Clone(frames)
+		if changed[2] = signature; bytes.Equal(signature, correct) {
 			continue
 		}
-		if m, err := Decode(bad, []byte(key)); !errors.Is(err, errSignature) {
-			t.Errorf("signature %s: %v, %v", what, m, err)
+		if m, err := Decode(changed, []byte(key)); !errors.Is(err, errSignature) {
+			t.Errorf("signature %s: %v, %v", name, m, err)
 		}
 	}
 	for i := 3; i < 7; i++ {
-		bad := slices.Clone(frames)
-		bad[i] = append(bytes.Clone(bad[i]), ' ')
-		if _, err := Decode(bad, []byte(key)); !errors.Is(err, errSignature) {
+		changed := slices.Clone(frames)
+		changed[i] = append(bytes.Clone(changed[i]), ' ')
+		if _, err := Decode(changed, []byte(key)); !errors.Is(err, errSignature) {
 			t.Errorf("frame %d changed: %v", i, err)
 		}
 	}
@@ -58,8 +59,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// FuzzDecode hands any frames to Decode, with and without their signature: it returns a message that
-// is signed and has a header, or an error.
+// FuzzDecode decodes arbitrary frames, with and without a correct signature. Decode must return an error, or a message
+// that is signed and has a valid header.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("id\n<IDS|MSG>\n\n{}\n{}\n{}\n{}"), true)
 	f.Add(bytes.Join(encoded(f, "key"), []byte("\n")), false)
@@ -69,8 +70,8 @@ func FuzzDecode(f *testing.F) {
 		key := []byte("key")
 		frames := bytes.Split(b, []byte("\n"))
 		i := slices.IndexFunc(frames, func(f []byte) bool { return bytes.Equal(f, delimiter) })
-		whole := i >= 0 && len(frames) >= i+6
-		if signed && whole {
+		isComplete := i >= 0 && len(frames) >= i+6
+		if signed && isComplete {
 			frames[i+1] = sign(key, frames[i+2:i+6])
 		}
 		m, err := Decode(frames, key)
@@ -80,14 +81,15 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		if !whole || !bytes.Equal(frames[i+1], sign(key, frames[i+2:i+6])) || len(m.Identities) != i ||
+		if !isComplete || !bytes.Equal(frames[i+1], sign(key, frames[i+2:i+6])) || len(m.Identities) != i ||
 			!json.Valid(m.RawHeader) {
 			t.Errorf("%q: %+v", frames, m)
 		}
 	})
 }
 
-// TestSignatures remembers as many signatures as promised, and no more than twice as many.
+// TestSignatures checks that a signature is recognized after up to limit others, and that at most twice as many are
+// remembered.
 func TestSignatures(t *testing.T) {
 	s := signatures{limit: 100}
 	sig := func(i int) []byte { return sign([]byte("k"), [][]byte{{byte(i), byte(i >> 8)}}) }
@@ -97,7 +99,7 @@ func TestSignatures(t *testing.T) {
 		}
 		for _, before := range []int{0, 1, 50, 99} {
 			if i >= before && s.isNew(sig(i-before)) {
-				t.Fatalf("signature %d is taken again after %d others", i-before, before)
+				t.Fatalf("signature %d is accepted again after %d others", i-before, before)
 			}
 		}
 		if n := len(s.recent) + len(s.older); n > 200 {

@@ -15,7 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// TestRequests asks everything that a front end may.
+// TestRequests sends every kind of request and checks the replies. Comms of front ends are closed, and unknown messages
+// are errors.
 func TestRequests(t *testing.T) {
 	f := connect(t, "k")
 	for _, c := range []struct {
@@ -122,12 +123,12 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestAborted: after a failure the cells that wait are not run, unless that is asked for; other
-// requests are answered.
+// TestAborted checks that after a failed cell the queued cells are not run, unless stop_on_error is false, and that
+// other requests are still answered.
 func TestAborted(t *testing.T) {
 	for _, stop := range []bool{true, false} {
 		f := connect(t, "k")
-		f.s.mu.Lock() // until all have come
+		f.s.mu.Lock() // keeps the queue locked until all requests are in it
 		for _, c := range []struct {
 			typ  string
 			body content
@@ -138,7 +139,7 @@ func TestAborted(t *testing.T) {
 			f.s.queue = append(f.s.queue, m)
 		}
 		f.s.mu.Unlock()
-		reply, _ := f.ask("history_request", content{}) // wakes it, and comes last
+		reply, _ := f.ask("history_request", content{}) // this request wakes the server and is answered last
 		want := `[[1,1,"fail"]]`
 		if !stop {
 			want = `[[1,1,"fail"],[1,2,"x"],[1,3,"y"]]`
@@ -147,17 +148,17 @@ func TestAborted(t *testing.T) {
 	}
 }
 
-// TestReplays: a message is taken once, with the right signature, and not from the server itself; without
-// a key, whatever comes.
+// TestReplays checks that a message is accepted only once, with a correct signature, and not with the session of the
+// server itself. Without a key, all messages are accepted.
 func TestReplays(t *testing.T) {
 	f := connect(t, "k")
 	frames, _ := f.request("comm_info_request", content{})
 	forged := append([][]byte{}, frames...)
 	forged[1] = []byte(strings.Repeat("0", 64))
 	f.session = f.s.session
-	own, _ := f.request("comm_info_request", content{})
+	fromServer, _ := f.request("comm_info_request", content{})
 	f.session = "of the front end"
-	for _, m := range [][][]byte{frames, frames, forged, own, frames} {
+	for _, m := range [][][]byte{frames, frames, forged, fromServer, frames} {
 		testkit.OK(t, f.shell.Send(m...))
 	}
 	frames, _ = f.request("kernel_info_request", content{})
@@ -167,16 +168,16 @@ func TestReplays(t *testing.T) {
 			t.Errorf("%s, want %s", m.Header.Type, want)
 		}
 	}
-	open := connect(t, "")
+	withoutKey := connect(t, "")
 	for range 3 {
-		if reply, _ := open.ask("comm_info_request", content{}); reply["status"] != "ok" {
+		if reply, _ := withoutKey.ask("comm_info_request", content{}); reply["status"] != "ok" {
 			t.Errorf("%v", reply)
 		}
 	}
 }
 
-// TestQuestions: a cell asks the front end that runs it, if that may be asked, and an interrupt ends
-// the question.
+// TestQuestions checks that a cell can ask its front end for input if the front end allows it, and that an interrupt
+// ends the question.
 func TestQuestions(t *testing.T) {
 	f := connect(t, "k")
 	_, words := f.ask("execute_request", content{"code": "ask"})
@@ -218,7 +219,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestShutdown: the kernel says that it goes, to the one who asked and to all, and goes.
+// TestShutdown checks that the kernel confirms a shutdown on the control channel and to all subscribers, and then ends.
 func TestShutdown(t *testing.T) {
 	f := connect(t, "k")
 	frames, header := f.request("shutdown_request", content{"restart": true})
@@ -234,7 +235,8 @@ func TestShutdown(t *testing.T) {
 	within(t, "the kernel", f.served)
 }
 
-// TestNoReply: what JSON cannot carry is answered as a failure, and a request of nobody not at all.
+// TestNoReply checks that a reply that JSON cannot represent becomes an error reply, and that a reply to a message
+// without a sender is dropped.
 func TestNoReply(t *testing.T) {
 	f := connect(t, "k")
 	f.s.reply(&Message{}, "x_reply", content{})
@@ -251,20 +253,20 @@ func TestNoReply(t *testing.T) {
 	}
 }
 
-// TestOwner: the sockets are for the owner of the connection file.
+// TestOwner checks that the owner of the sockets is the owner of the connection file.
 func TestOwner(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "c.json")
 	testkit.OK(t, os.WriteFile(name, []byte(`{"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":5}`),
 		0o600))
-	_ = os.Chown(name, 12345, -1) // where that may be done
+	_ = os.Chown(name, 12345, -1) // only root can change the owner; otherwise it stays that of the test
 	st := testkit.Must(os.Stat(name))
 	if c, err := ReadConnection(name); err != nil || c.ownerUID != zmtp.OwnerOf(st) {
 		t.Errorf("owner %d, want %d; %v", c.ownerUID, zmtp.OwnerOf(st), err)
 	}
 }
 
-// TestListen: where a port is taken nothing stays open, whichever it is, and Close closes all. Another
-// process may come between, but not each time.
+// TestListen checks that Listen closes all its sockets if one of the ports is in use, whichever it is, and that Close
+// closes all. Another process may take one of the ports in between, so each case is tried up to three times.
 func TestListen(t *testing.T) {
 	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
@@ -281,15 +283,16 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// listenTwice starts a kernel, and one at the same ports but that socket i has one that is taken.
+// listenTwice starts and closes a kernel, and starts another one on the same ports, except that socket i has a port
+// that is in use. It returns an error if the second start succeeds or leaves a socket open.
 func listenTwice(i, taken int) error {
 	s, err := Listen(Connection{IP: "127.0.0.1"}, scripted{})
 	if err != nil {
 		return err
 	}
 	var ports []int
-	for _, x := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.hb, s.pub} {
-		ports = append(ports, x.Addr().(*net.TCPAddr).Port)
+	for _, socket := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.hb, s.pub} {
+		ports = append(ports, socket.Addr().(*net.TCPAddr).Port)
 	}
 	s.Close()
 	ports[i] = taken
@@ -303,11 +306,11 @@ func listenTwice(i, taken int) error {
 		if k == i {
 			continue
 		}
-		x, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			return fmt.Errorf("socket %d is open still: %w", k, err)
 		}
-		x.Close()
+		listener.Close()
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type deaf struct {
 
 func (d deaf) Run(string, string, *Cell) Outcome { close(d.begun); <-d.ended; return Outcome{} }
 
-// serve starts a kernel that has little patience. The channel is closed when Serve returns.
+// serve starts a kernel with a short timeout. The channel is closed when Serve returns.
 func serve(t *testing.T) (*Server, <-chan struct{}) {
 	t.Helper()
 	lang := deaf{begun: make(chan struct{}), ended: make(chan struct{})}
@@ -40,16 +40,16 @@ func serve(t *testing.T) (*Server, <-chan struct{}) {
 func (deaf) Interrupt() {}
 
 // within fails the test unless the channel is closed soon.
-func within(t *testing.T, what string, c <-chan struct{}) {
+func within(t *testing.T, name string, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
 	case <-time.After(2 * time.Minute):
-		t.Fatalf("%s does not end", what)
+		t.Fatalf("%s does not end", name)
 	}
 }
 
-// TestInterruptInVain interrupts a cell that does not end, as after its goroutine has died, and shuts down.
+// TestInterruptInVain interrupts a cell that cannot be interrupted, and checks that the kernel still shuts down.
 func TestInterruptInVain(t *testing.T) {
 	s, served := serve(t)
 	s.enqueue(&Message{Header: Header{Type: "execute_request"}, Content: []byte("{}")})
@@ -61,14 +61,14 @@ func TestInterruptInVain(t *testing.T) {
 	within(t, "the kernel", served)
 }
 
-// TestSubscriberThatDoesNotRead shuts down while a subscriber has more to read than connections
-// hold.
+// TestSubscriberThatDoesNotRead checks that the kernel shuts down while a subscriber does not read, although more data
+// wait for it than a connection can buffer.
 func TestSubscriberThatDoesNotRead(t *testing.T) {
 	s, served := serve(t)
 	conn := testkit.Must(zmtp.Dial("tcp://"+s.pub.Addr().String(), "SUB", ""))
 	defer conn.Close()
 	testkit.OK(t, conn.Send([]byte{1}))
-	if _, err := conn.Recv(); err != nil { // the welcome
+	if _, err := conn.Recv(); err != nil { // the welcome message
 		t.Fatal(err)
 	}
 	s.publish("stream", nil, map[string]any{"name": "stdout", "text": strings.Repeat("x", 32<<20)})

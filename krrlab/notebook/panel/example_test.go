@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/widget"
 )
 
-// A panel of a function, in a notebook without controls: it shows the result for the defaults.
+// This example makes a panel for a function in a notebook without controls, which shows the result for the default
+// options.
 func Example() {
 	type options struct {
 		N int `flag:"n" default:"12" help:"number to be squared"`

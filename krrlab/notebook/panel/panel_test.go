@@ -25,14 +25,14 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/quality"
 )
 
-// reader is a notebook whose reader moves controls.
+// reader is a notebook whose user moves the controls of a panel.
 type reader struct {
 	t       *testing.T
 	set     widget.Set
 	mu      sync.Mutex
-	labels  map[string]string // comm by label
-	values  map[string]string // value of each HTML control
-	changed chan bool         // an HTML control changed
+	labels  map[string]string // comm id of each control, by its label
+	values  map[string]string // value of each HTML control, by its comm id
+	changed chan bool         // receives a value when an HTML control has changed
 	outputs []display.Data
 }
 
@@ -65,7 +65,7 @@ func (r *reader) receive(typ string, content, _ map[string]any) {
 	}
 }
 
-// move sets a control.
+// move changes the state of the control with a label, or clicks it.
 func (r *reader) move(label, key string, value any) {
 	r.mu.Lock()
 	id := r.labels[label]
@@ -81,7 +81,7 @@ func (r *reader) move(label, key string, value any) {
 	r.set.Receive("comm_msg", b, r.receive)
 }
 
-// wait waits until a control shows a text.
+// wait waits until an HTML control shows the text.
 func (r *reader) wait(text string) {
 	r.t.Helper()
 	limit := time.After(2 * time.Minute)
@@ -100,6 +100,7 @@ func (r *reader) wait(text string) {
 	}
 }
 
+// open shows a panel of a subject, and closes it when the test ends.
 func (r *reader) open(s Subject, err error) *Panel {
 	r.t.Helper()
 	testkit.OK(r.t, err)
@@ -108,6 +109,7 @@ func (r *reader) open(s Subject, err error) *Panel {
 	return p
 }
 
+// choice has an option for each kind of control.
 type choice struct {
 	N     int     `flag:"n" symbol:"𝑛" default:"10" check:"[1,100]" help:"points"`
 	Q     float64 `flag:"q" default:"0.5" check:"(0,1)"`
@@ -119,7 +121,7 @@ type choice struct {
 	File  string  `flag:"file" file:"read"`
 }
 
-// TestDescribe: which control an option has, and its range.
+// TestDescribe checks which control each kind of option gets, with its range and step.
 func TestDescribe(t *testing.T) {
 	want := []string{"𝑛 IntSlider 10 1 100 1", "q FloatSlider 0.5 0.01 0.99 0.01", "rate FloatLogSlider 0.01 1e-05 10 0",
 		"name Dropdown x 0 0 0", "other Checkbox false 0 0 0", "max Text  0 0 0", "lists Text  0 0 0"}
@@ -134,7 +136,7 @@ func TestDescribe(t *testing.T) {
 	testkit.Equal(t, fmt.Sprint(s.Min, s.Max, s.Step), "10 1000 10")
 }
 
-// TestLiteral: a setting as Go code.
+// TestLiteral checks the Go code of values of options.
 func TestLiteral(t *testing.T) {
 	for want, v := range map[string]any{
 		"panel.choice{N: 3, Q: 0.25, Lists: []int{1, 2}}":              choice{N: 3, Q: 0.25, Lists: []int{1, 2}},
@@ -146,8 +148,9 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-// TestFunction moves the controls of a function: the newest setting is shown, errors and panics are told, and a run
-// that waits ends when it is superseded or stopped.
+// TestFunction moves the controls of a panel for a function. The panel must show the result of the newest setting,
+// errors, panics and invalid values. A run that waits for its context ends when a newer setting replaces it or Stop is
+// clicked.
 func TestFunction(t *testing.T) {
 	r := newReader(t)
 	started := make(chan int, 100)
@@ -158,7 +161,7 @@ func TestFunction(t *testing.T) {
 			panic("unlucky")
 		case o.N == 14:
 			return "", errors.New("<no>")
-		case o.N >= 20: // until the context ends
+		case o.N >= 20: // runs until the context ends
 			<-ctx.Done()
 			return fmt.Sprint("part of ", o.N), ctx.Err()
 		}
@@ -180,7 +183,7 @@ func TestFunction(t *testing.T) {
 	for i := range 20 {
 		r.move("𝑛", "value", 20+i)
 	}
-	for n := range started { // settings in between may be left out
+	for n := range started { // settings before the last one may be skipped
 		if n == 39 {
 			break
 		}
@@ -211,7 +214,8 @@ func TestFunction(t *testing.T) {
 	testkit.Equal(t, len(r.set.Comms("")), 0)
 }
 
-// TestFirst: the error of the first run is that of New, and an interrupt ends it.
+// TestFirst checks that New returns the error of the first run, and that cancelling its context ends this run. Values
+// that are not suitable functions are errors.
 func TestFirst(t *testing.T) {
 	r := newReader(t)
 	fails := testkit.Must(Function(func(choice) (int, error) { return 0, errors.New("no") }, "f"))
@@ -224,16 +228,16 @@ func TestFirst(t *testing.T) {
 	p, err := New(ctx, r.host(), waits, "b")
 	testkit.Equal(t, err, context.Canceled)
 	p.Close()
-	for _, bad := range []any{nil, 1, func() int { return 1 }, func(int) int { return 1 }, func(choice) {},
+	for _, unsuitable := range []any{nil, 1, func() int { return 1 }, func(int) int { return 1 }, func(choice) {},
 		func(struct{ A int }) int { return 1 }, func(choice) (int, int) { return 1, 1 }} {
-		if _, err := Function(bad, "f"); err == nil {
-			t.Errorf("%T is explored", bad)
+		if _, err := Function(unsuitable, "f"); err == nil {
+			t.Errorf("%T is explored", unsuitable)
 		}
 	}
 }
 
-// TestStage: a panel of a stage has the preconditioner of the lab, whose settings share K, and the results are those of
-// the code that it shows.
+// TestStage checks a panel for a stage. Its controls change the preconditioner of the laboratory, the settings share
+// one kernel matrix K, and the result equals that of the Go code that the panel shows.
 func TestStage(t *testing.T) {
 	train := datasets.SyntheticRegression(200, 2, 0.1, 1)
 	lab := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1,
@@ -244,14 +248,14 @@ func TestStage(t *testing.T) {
 	r.move("s", "value", 80)
 	r.wait("c.Precond = recipe.Features{S: 80, LambdaP: 0.1}")
 	other := testkit.Must(lab.With(func(c *krrlab.Config) { c.Precond = krrlab.Features{S: 80, LambdaP: 0.1} }))
-	q := testkit.Must(other.Run(t.Context(), quality.Options{ExactBelow: -1})).(*quality.Result)
-	_, kappa, _ := strings.Cut(q.String(), "κ(M⁻¹A) ")
+	result := testkit.Must(other.Run(t.Context(), quality.Options{ExactBelow: -1})).(*quality.Result)
+	_, kappa, _ := strings.Cut(result.String(), "κ(M⁻¹A) ")
 	kappa, _, _ = strings.Cut(kappa, "\n")
 	r.wait(kappa)
 	var names []string
-	for _, k := range stage.Kinds() {
-		if k.Suits(lab.Config().Kernel) == nil && !strings.HasSuffix(k.Name, ":") {
-			names = append(names, k.Name)
+	for _, kind := range stage.Kinds() {
+		if kind.Suits(lab.Config().Kernel) == nil && !strings.HasSuffix(kind.Name, ":") {
+			names = append(names, kind.Name)
 		}
 	}
 	r.move("preconditioner", "index", slices.Index(names, "nystrom"))
@@ -264,15 +268,15 @@ func TestStage(t *testing.T) {
 	if s := testkit.Must(Stage(lab, compare.Options{}, "lab")).(*laboratory); s.hasPreconditioner() {
 		t.Error("compare has a choice of preconditioner")
 	}
-	before := testkit.Must(lab.K(t.Context()))
-	again := testkit.Must(other.K(t.Context()))
-	if before != again {
+	matrix := testkit.Must(lab.K(t.Context()))
+	otherMatrix := testkit.Must(other.K(t.Context()))
+	if matrix != otherMatrix {
 		t.Error("two settings have two matrices")
 	}
 }
 
-// TestStopBetweenRuns presses Stop after the loop of a panel has seen that a control moved, and before it runs the
-// subject: the subject does not run, and the panel says so. The next move runs it.
+// TestStopBetweenRuns clicks Stop after the loop of a panel has noticed a moved control and before it runs the subject.
+// The subject must not run, and the panel says so. The next move must run it.
 func TestStopBetweenRuns(t *testing.T) {
 	r := newReader(t)
 	runs := make(chan int, 10)
@@ -282,7 +286,7 @@ func TestStopBetweenRuns(t *testing.T) {
 	p.mu.Lock()
 	p.waits = true
 	p.moved <- struct{}{}
-	for len(p.moved) > 0 { // until the loop has received it, and waits for the lock
+	for len(p.moved) > 0 { // until the loop has received the move, and waits for the lock
 		runtime.Gosched()
 	}
 	p.interrupt()

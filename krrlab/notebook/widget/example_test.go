@@ -6,7 +6,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/widget"
 )
 
-// A slider is announced to the front ends, and a front end moves it.
+// This example opens a slider, which is announced to the front ends, and then lets a front end move it.
 func Example() {
 	var set widget.Set
 	var comm any

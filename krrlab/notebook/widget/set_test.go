@@ -10,26 +10,29 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// frontEnd keeps what a Set publishes.
+// frontEnd is a front end that keeps the messages that a Set publishes.
 type frontEnd struct {
 	t    *testing.T
 	set  Set
-	sent []string // type and content
+	sent []string // type, content and version of each message
 }
 
+// send keeps a message of the Set.
 func (f *frontEnd) send(typ string, content, metadata map[string]any) {
 	b := testkit.Must(json.Marshal(content))
 	f.sent = append(f.sent, fmt.Sprint(typ, " ", string(b), " ", metadata["version"]))
 }
 
-// tell sends a message with that data about a comm and returns what the Set publishes then.
+// tell sends the Set a message about a comm, and returns the messages that the Set then publishes.
 func (f *frontEnd) tell(typ, id, target, data string) []string {
 	f.sent = nil
 	f.set.Receive(typ, fmt.Appendf(nil, `{"comm_id":%q,"target_name":%q,"data":%s}`, id, target, data), f.send)
 	return f.sent
 }
 
-// TestVersions: what a slider and a choice are in each version, and which front end chooses it.
+// TestVersions checks a slider and a dropdown list in both versions of the widget protocol: their initial state,
+// changes by the front end, and requests for their state. A front end that opens the target jupyter.widget.version
+// selects version 1.
 func TestVersions(t *testing.T) {
 	for version, want := range map[int][]string{
 		1: {`"_model_module":"jupyter-js-widgets"`, `"_model_name":"SelectionSliderModel"`, `"value":"0.1"`,
@@ -50,9 +53,9 @@ func TestVersions(t *testing.T) {
 		number := testkit.Must(f.set.Open(Spec{Kind: FloatLogSlider, Label: "<x>", Value: 0.1, Min: 0.01, Max: 1}, f.send, nil))
 		choice := testkit.Must(f.set.Open(Spec{Kind: Dropdown, Value: "b", Options: []string{"a", "b"}}, f.send, nil))
 		all := strings.Join(f.sent, "\n")
-		for _, w := range want {
-			if !strings.Contains(all, w) {
-				t.Errorf("version %d: no %s in %s", version, w, all)
+		for _, part := range want {
+			if !strings.Contains(all, part) {
+				t.Errorf("version %d: no %s in %s", version, part, all)
 			}
 		}
 		f.tell("comm_msg", number.id, "", map[int]string{1: `{"method":"backbone","sync_data":{"value":"0.0126"}}`,
@@ -71,30 +74,32 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestControl: a front end of version 2 gets all states at once.
+// TestControl checks that a front end of version 2 gets all states with one request, and that Close removes a model and
+// its style.
 func TestControl(t *testing.T) {
 	f := &frontEnd{t: t}
-	m := testkit.Must(f.set.Open(Spec{Kind: Text, Label: "x", Value: "abc"}, f.send, nil))
+	control := testkit.Must(f.set.Open(Spec{Kind: Text, Label: "x", Value: "abc"}, f.send, nil))
 	f.tell("comm_open", "c", "jupyter.widget.control", "{}")
 	got := f.tell("comm_msg", "c", "", `{"method":"request_states"}`)
-	if len(got) != 1 || !strings.Contains(got[0], `"update_states"`) || !strings.Contains(got[0], m.id) ||
+	if len(got) != 1 || !strings.Contains(got[0], `"update_states"`) || !strings.Contains(got[0], control.id) ||
 		!strings.Contains(got[0], `"model_module":"@jupyter-widgets/controls"`) {
 		t.Errorf("%q", got)
 	}
-	testkit.Equal(t, len(f.set.Comms("")), 2) // with its style
+	testkit.Equal(t, len(f.set.Comms("")), 2) // the model and its style
 	testkit.Equal(t, len(f.set.Comms("another")), 0)
-	m.Close()
-	m.Change(func(s *Spec) { s.Value = "closed" })
+	control.Close()
+	control.Change(func(s *Spec) { s.Value = "closed" })
 	testkit.Equal(t, len(f.set.Comms("jupyter.widget")), 0)
 }
 
-// TestAccept: values that a control does not have are not stored, and change nothing.
+// TestAccept checks that invalid values of a control are not stored, and that neither they nor an unchanged value count
+// as a change. A button accepts only clicks.
 func TestAccept(t *testing.T) {
 	f := &frontEnd{t: t}
 	changes := 0
 	for _, c := range []struct {
 		spec     Spec
-		good     []string
+		accepted []string
 		value    any
 		rejected []string
 	}{
@@ -112,7 +117,7 @@ func TestAccept(t *testing.T) {
 			f.tell("comm_msg", m.id, "", `{"method":"update","state":{"value":`+v+`,"min":-1e9,"_options_labels":["c"]}}`)
 		}
 		changes = 0
-		for _, v := range c.good {
+		for _, v := range c.accepted {
 			send(v)
 			send(v) // the same value is no change
 		}
@@ -120,7 +125,7 @@ func TestAccept(t *testing.T) {
 			send(v)
 		}
 		testkit.Equal(t, m.Value(), c.value, c.spec.Kind)
-		testkit.Equal(t, changes, len(c.good), c.spec.Kind)
+		testkit.Equal(t, changes, len(c.accepted), c.spec.Kind)
 	}
 	clicks := 0
 	b := testkit.Must(f.set.Open(Spec{Kind: Button, Label: "Stop"}, f.send, func() { clicks++ }))
@@ -130,7 +135,8 @@ func TestAccept(t *testing.T) {
 	testkit.Equal(t, clicks, 1)
 }
 
-// TestLimits: front ends open nothing, messages that are too long or no JSON are dropped, and the number of models has an end.
+// TestLimits checks that front ends cannot open models, that messages that are too long or not JSON are dropped, and
+// that the number of models is limited.
 func TestLimits(t *testing.T) {
 	f := &frontEnd{t: t}
 	for _, target := range []string{"jupyter.widget", "another", ""} {
@@ -157,7 +163,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLogLabels: the labels of version 1 go from the least to the largest value, in steps of a tenth of a decade.
+// TestLogLabels checks that the labels of a logarithmic slider in version 1 go from the smallest to the largest value,
+// in steps of a tenth of a decade.
 func TestLogLabels(t *testing.T) {
 	s := Spec{Kind: FloatLogSlider, Value: 3.1, Min: 0.001, Max: 1000}
 	labels := s.logLabels()

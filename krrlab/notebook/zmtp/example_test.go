@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// A socket that answers what it receives, and a client of it.
+// This example opens a socket that returns each message with an additional frame, and a client of this socket.
 func Example() {
 	s, err := zmtp.Listen("tcp://127.0.0.1:0", zmtp.Options{
 		Type:    "ROUTER",

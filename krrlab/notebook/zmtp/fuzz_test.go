@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// tape is a connection on which b comes, and nothing is heard.
+// tape is a connection that reads from a Reader and discards what is written.
 type tape struct {
 	net.Conn
 	io.Reader
@@ -23,6 +23,8 @@ func (t *tape) Read(b []byte) (int, error)     { return t.Reader.Read(b) }
 func (*tape) Write(b []byte) (int, error)      { return len(b), nil }
 func (*tape) SetReadDeadline(time.Time) error  { return nil }
 func (*tape) SetWriteDeadline(time.Time) error { return nil }
+
+// wire returns a frame with any declared size, followed by b.
 func wire(flags byte, size uint64, b string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{flags | flagLong}, size), b...)
 }
@@ -30,8 +32,8 @@ func wire(flags byte, size uint64, b string) []byte {
 // readyShort is a READY command whose only property ends after its name.
 var readyShort = []byte("\x04\x09\x05READY\x01A\x00")
 
-// FuzzHandshake hands any bytes to the side that listens: it ends, with an error or with a peer that
-// it may talk to.
+// FuzzHandshake sends arbitrary bytes to a listening socket. The handshake must return an error, or a peer of a type
+// that a ROUTER may talk to.
 func FuzzHandshake(f *testing.F) {
 	f.Add(append(append(bytes.Clone(greeting[:]), 4, 42), properties{"DEALER", "me"}.command()...))
 	f.Add(append(bytes.Clone(greeting[:]), readyShort...))
@@ -47,8 +49,8 @@ func FuzzHandshake(f *testing.F) {
 	})
 }
 
-// FuzzFrames hands any bytes to the reader of messages: what it takes is within the limits, and is
-// the same when it is written and read again.
+// FuzzFrames gives arbitrary bytes to the reader of messages. A message that it accepts must be within the limits, and
+// must be the same after it is written and read again.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("\x01\x02ab\x00\x00"), 1000)
 	f.Add(wire(0, 1<<62, "a"), 1000)
@@ -68,9 +70,9 @@ func FuzzFrames(f *testing.F) {
 				t.Fatalf("%d frames, %d bytes, limit %d", len(m), messageSize(m), limit)
 			}
 			var text bytes.Buffer
-			again := Conn{r: bufio.NewReader(&text), w: bufio.NewWriter(&text), maxMessage: c.maxMessage}
-			testkit.OK(t, again.Send(m...))
-			if got, err := again.Recv(); err != nil || !slices.EqualFunc(got, m, bytes.Equal) {
+			copyConn := Conn{r: bufio.NewReader(&text), w: bufio.NewWriter(&text), maxMessage: c.maxMessage}
+			testkit.OK(t, copyConn.Send(m...))
+			if got, err := copyConn.Recv(); err != nil || !slices.EqualFunc(got, m, bytes.Equal) {
 				t.Fatalf("%q, %v, want %q", got, err, m)
 			}
 		}

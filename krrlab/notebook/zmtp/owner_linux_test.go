@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// dialAs connects as another user, by a thread that ends then.
+// dialAs connects as another user of the machine. The thread that takes this user's identity ends with its goroutine.
 func dialAs(t *testing.T, uid int, addr string) net.Conn {
 	t.Helper()
 	type result struct {
@@ -34,17 +34,18 @@ func dialAs(t *testing.T, uid int, addr string) net.Conn {
 	return r.conn
 }
 
-// TestForeign connects as other users of the machine: only the one that is named is heard.
+// TestForeign connects as several users of the machine, and checks that only root and the owner of the socket get an
+// answer.
 func TestForeign(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can connect as another user")
 	}
 	s := echo(t, Options{Owner: 1234})
-	for uid, heard := range map[int]bool{0: true, 1234: true, 65534: false} {
+	for uid, accepted := range map[int]bool{0: true, 1234: true, 65534: false} {
 		c := dialAs(t, uid, s.Addr().String())
 		_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 		_, _ = c.Write(greeting[:])
-		if n, err := c.Read(make([]byte, 64)); (n > 0) != heard {
+		if n, err := c.Read(make([]byte, 64)); (n > 0) != accepted {
 			t.Errorf("user %d: %d bytes, %v", uid, n, err)
 		}
 	}

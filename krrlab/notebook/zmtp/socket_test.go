@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// echo opens a socket that answers what it receives.
+// echo opens a socket that returns each message to its sender.
 func echo(t *testing.T, o Options) *Socket {
 	t.Helper()
 	if o.Type == "" {
@@ -29,7 +29,7 @@ func echo(t *testing.T, o Options) *Socket {
 	return s
 }
 
-// raw connects without a word.
+// raw opens a connection and sends nothing.
 func raw(t *testing.T, s *Socket) net.Conn {
 	t.Helper()
 	c := testkit.Must(net.Dial("tcp", s.Addr().String()))
@@ -45,27 +45,28 @@ func dial(t *testing.T, s *Socket, identity string) *Conn {
 	return c
 }
 
-// alive makes sure that a connection is answered.
-func alive(t *testing.T, what string, c *Conn) {
+// alive checks that the socket answers a message on the connection.
+func alive(t *testing.T, text string, c *Conn) {
 	t.Helper()
 	_ = c.rw.SetReadDeadline(time.Now().Add(3 * time.Minute))
-	testkit.OK(t, c.Send([]byte(what)))
-	if m, err := c.Recv(); err != nil || string(bytes.Join(m, nil)) != strings.TrimPrefix(what, "\x01") {
-		t.Fatalf("%s: %q, %v", what, m, err)
+	testkit.OK(t, c.Send([]byte(text)))
+	if m, err := c.Recv(); err != nil || string(bytes.Join(m, nil)) != strings.TrimPrefix(text, "\x01") {
+		t.Fatalf("%s: %q, %v", text, m, err)
 	}
 }
 
 // dropped waits until the other side has closed the connection.
-func dropped(t *testing.T, what string, c net.Conn) {
+func dropped(t *testing.T, name string, c net.Conn) {
 	t.Helper()
 	_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%s: not dropped", what)
+		t.Errorf("%s: not dropped", name)
 	}
 }
 
-// TestMalformed sends what no peer sends: the connection is closed, little memory is taken, and
-// another peer is answered as before.
+// TestMalformed sends bytes that no correct peer sends. The socket must close each of these connections and answer
+// another peer as before, and all together must not allocate more than 16 MB. An unknown command with a correct form is
+// ignored.
 func TestMalformed(t *testing.T) {
 	s := echo(t, Options{})
 	other := dial(t, s, "other")
@@ -73,7 +74,7 @@ func TestMalformed(t *testing.T) {
 	curve := strings.Replace(string(greeting[:]), "NULL\x00", "CURVE", 1)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	for what, b := range map[string]string{
+	for name, b := range map[string]string{
 		"http":                "GET / HTTP/1.1\r\n\r\n",
 		"version 2":           "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x01" + string(greeting[11:]),
 		"curve":               curve,
@@ -98,10 +99,11 @@ func TestMalformed(t *testing.T) {
 	} {
 		c := raw(t, s)
 		if _, err := c.Write([]byte(b)); err != nil {
-			continue // it was dropped before all was said
+			continue // the connection was closed before everything was sent
+			// the greeting, READY with two properties, and the echo
 		}
-		dropped(t, what, c)
-		alive(t, what, other)
+		dropped(t, name, c)
+		alive(t, name, other)
 	}
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
@@ -111,13 +113,14 @@ func TestMalformed(t *testing.T) {
 	testkit.Must(io.WriteString(c, hello+"\x04\x05\x04NONE"+"\x00\x02hi"))
 	_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	want := "\x00\x02hi"
-	all := make([]byte, 64+2+41+len(want)) // the greeting, READY of two properties, what is asked for
+	all := make([]byte, 64+2+41+len(want)) // the greeting, READY with two properties, and the echo
 	if _, err := io.ReadFull(c, all); err != nil || !strings.HasSuffix(string(all), want) {
 		t.Errorf("%q, %v", all, err)
 	}
 }
 
-// TestSilent connects and says nothing: nobody waits for that, and it ends in time.
+// TestSilent opens connections that send nothing, or only a part of the handshake. They must not delay other peers, and
+// must be closed once the time for the handshake is over.
 func TestSilent(t *testing.T) {
 	for _, limit := range []time.Duration{time.Hour, 300 * time.Millisecond} {
 		s := echo(t, Options{limits: changed(func(l *limits) { l.handshake = limit })})
@@ -139,15 +142,15 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// changed are the usual limits but what f changes.
+// changed returns the usual limits with the changes that f makes.
 func changed(f func(*limits)) *limits {
 	l := routerLimits
 	f(&l)
 	return &l
 }
 
-// TestPeers opens more connections than there may be: those in handshake give way first, then those that have sent
-// nothing, then the one not trusted that has been silent for longest.
+// TestPeers opens more connections than the socket allows. Connections in the handshake are closed first, then those
+// that have sent nothing, and then the untrusted one that has been silent for the longest time.
 func TestPeers(t *testing.T) {
 	s := echo(t, Options{limits: changed(func(l *limits) { l.peers = 3 }), Receive: func(p *Peer, m [][]byte) {
 		if string(m[0]) == "trust" {
@@ -173,11 +176,12 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestSubscribers: those there stay, and hear what begins with one of their topics, of which they may have so many.
+// TestSubscribers checks that subscribers receive the messages that begin with one of their topics, that a new
+// subscriber cannot displace one of them, and that the number of their topics is limited.
 func TestSubscribers(t *testing.T) {
 	s := echo(t, Options{Type: "XPUB", limits: changed(func(l *limits) { l.peers = 2 }),
 		Welcome: func(topic []byte) [][]byte { return [][]byte{topic} }})
-	var all []*Conn
+	var subscribers []*Conn
 	for range 2 {
 		c := testkit.Must(Dial("tcp://"+s.Addr().String(), "SUB", ""))
 		defer c.Close()
@@ -192,13 +196,13 @@ func TestSubscribers(t *testing.T) {
 		_ = c.Send([]byte("\x01a"), []byte("two frames"))
 		_ = c.Send([]byte{})
 		alive(t, "\x01more", c)
-		all = append(all, c)
+		subscribers = append(subscribers, c)
 	}
 	dropped(t, "one too many", raw(t, s))
 	for _, topic := range []string{"status", "stream", "a", "error"} {
 		s.Publish([][]byte{[]byte(topic), []byte("x")})
 	}
-	for _, c := range all {
+	for _, c := range subscribers {
 		for _, want := range []string{"streamx", "errorx"} {
 			if m, err := c.Recv(); err != nil || string(bytes.Join(m, nil)) != want {
 				t.Errorf("%q, %v, want %s", m, err, want)
@@ -206,13 +210,13 @@ func TestSubscribers(t *testing.T) {
 		}
 	}
 	for range maxTopics - 3 {
-		alive(t, "\x01more", all[0])
+		alive(t, "\x01more", subscribers[0])
 	}
-	_ = all[0].Send([]byte("\x01too many"))
-	dropped(t, "too many topics", all[0].rw)
+	_ = subscribers[0].Send([]byte("\x01too many"))
+	dropped(t, "too many topics", subscribers[0].rw)
 }
 
-// TestTrust sends a message that only a trusted peer may send.
+// TestTrust checks that a trusted peer may send longer messages than others, up to a limit of its own.
 func TestTrust(t *testing.T) {
 	s := echo(t, Options{limits: changed(func(l *limits) { l.message, l.trusted = 1000, 100000 }),
 		Receive: func(p *Peer, m [][]byte) { p.Trust(); p.Send(m) }})
@@ -229,7 +233,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestDeaf sends to peers that do not read, until too much waits or for too long.
+// TestDeaf sends to peers that do not read. They must be dropped once too much data wait for them, or once a write
+// takes too long.
 func TestDeaf(t *testing.T) {
 	part := make([]byte, 1<<20)
 	for _, l := range []*limits{changed(func(l *limits) { l.queue, l.write = 32<<20, time.Hour }),
@@ -250,33 +255,34 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// TestReply answers a peer that has come again, and none of another identity.
+// TestReply checks that a reply to a peer that has connected again with the same identity goes to the new connection,
+// and that messages for an unknown identity are dropped.
 func TestReply(t *testing.T) {
 	peers := make(chan *Peer, 3)
-	s := echo(t, Options{Receive: func(p *Peer, m [][]byte) { peers <- p; p.Send(m) }})
+	s := echo(t, Options{Receive: func(peer *Peer, m [][]byte) { peers <- peer; peer.Send(m) }})
 	first := dial(t, s, "me")
 	alive(t, "first", first)
-	p := <-peers
+	peer := <-peers
 	first.Close()
-	again, nameless := dial(t, s, "me"), dial(t, s, "")
-	alive(t, "again", again)
+	reconnected, nameless := dial(t, s, "me"), dial(t, s, "")
+	alive(t, "again", reconnected)
 	alive(t, "nameless", nameless)
-	p.Close()
-	p.Reply([][]byte{[]byte("late")})
+	peer.Close()
+	peer.Reply([][]byte{[]byte("late")})
 	s.SendTo("", [][]byte{[]byte("nobody")})
-	if m, err := again.Recv(); err != nil || string(m[0]) != "late" {
+	if m, err := reconnected.Recv(); err != nil || string(m[0]) != "late" {
 		t.Errorf("%q, %v", m, err)
 	}
 	alive(t, "nameless again", nameless)
 }
 
-// TestIPC listens at a file that is its owner's alone, and replaces one that is left of a process
-// that was killed, not one in use.
+// TestIPC checks a socket at a file: only its owner may use the file, a file left behind by a killed process is
+// replaced, and one in use is not.
 func TestIPC(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "s")
-	left := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"}))
-	left.SetUnlinkOnClose(false)
-	left.Close()
+	stale := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"}))
+	stale.SetUnlinkOnClose(false)
+	stale.Close()
 	s := testkit.Must(Listen("ipc://"+name, Options{Type: "REP", Receive: func(p *Peer, m [][]byte) { p.Send(m) }}))
 	defer s.Close(time.Time{})
 	if st, err := os.Stat(name); err != nil || st.Mode().Perm() != 0o600 {
