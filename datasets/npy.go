@@ -432,8 +432,8 @@ func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (x, y *array, err
 	if x == nil && len(arrays) == 1 && (o.AnswersOnly || isMatrix(arrays[0])) {
 		x, y = arrays[0], nil
 	}
-	if findArray(arrays, "indptr", "col") != nil && findArray(arrays, "shape") != nil {
-		return fail("a sparse matrix of SciPy, without answers: write both by " +
+	if findArray(arrays, "indptr", "col", "offsets") != nil && findArray(arrays, "shape") != nil {
+		return fail("a sparse matrix of SciPy: write it by numpy.save('X.npy', X.toarray()), or with answers by " +
 			"sklearn.datasets.dump_svmlight_file(X, y, 'data.svm', zero_based=False)")
 	}
 	if x == nil {

@@ -158,6 +158,8 @@ func TestArrayFaults(t *testing.T) {
 			"!a structured array, of named fields: write it by pandas.DataFrame"},
 		{"SciPy", zipped(t, "indices.npy", saved(t, []int32{0}, 1), "indptr.npy", saved(t, []int32{0, 1}, 2), "shape.npy",
 			saved(t, []int64{1, 1}, 2), "data.npy", saved(t, []float64{1}, 1)), ReadOptions{}, "!a sparse matrix of SciPy"},
+		{"SciPy diagonals", zipped(t, "offsets.npy", saved(t, []int32{0, 1}, 2), "shape.npy", saved(t, []int64{2, 2}, 2),
+			"data.npy", matrix), ReadOptions{Target: "none"}, "!a sparse matrix of SciPy"},
 		{"no text", matrix, ReadOptions{Format: "csv"}, "!neither text"},
 		{"text", "1,2\n3,4\n", ReadOptions{Format: "npy"}, "!not an array in .npy format"},
 	})

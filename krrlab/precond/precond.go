@@ -205,7 +205,9 @@ func (w *Woodbury) Form() Form { return w.form }
 func (w *Woodbury) Corrects() bool { return w.correctsAt(w.lambdaP) }
 
 // correctsAt is Corrects for another λ_p.
-func (w *Woodbury) correctsAt(lambdaP float64) bool { return w.z != nil && w.trace > correctionLimit*lambdaP }
+func (w *Woodbury) correctsAt(lambdaP float64) bool {
+	return w.z != nil && w.trace > correctionLimit*lambdaP
+}
 
 // Seconds returns the time that New spent on each of its steps.
 func (w *Woodbury) Seconds() Seconds { return w.seconds }

@@ -278,21 +278,21 @@ func (g *group) step(ctx context.Context) error {
 // by the difference: T no longer belongs to the pencil.
 func (g *group) checkNegative(ctx context.Context, p *process) error {
 	r := p.res
-	x, mx, ax := mat.NewDense(p.n, 1, nil), make([]float64, p.n), mat.NewDense(p.n, 1, nil)
+	x, mx, ax := make([]float64, p.n), make([]float64, p.n), make([]float64, p.n)
 	_, s := eigenT(r.Alpha, r.Beta)
 	if s == nil {
 		return errors.New("lanczos: the eigenvalues of a tridiagonal matrix did not converge")
 	}
 	for j := range r.Steps {
-		floats.AddScaled(x.RawMatrix().Data, s.At(j, 0), p.z[j])
+		floats.AddScaled(x, s.At(j, 0), p.z[j])
 		floats.AddScaled(mx, s.At(j, 0), p.r[j])
 	}
-	if err := g.a.MulTo(ctx, ax, x); err != nil {
+	if err := g.a.MulTo(ctx, mat.NewDense(p.n, 1, ax), mat.NewDense(p.n, 1, x)); err != nil {
 		return err
 	}
-	squaredNorm := math.Abs(floats.Dot(x.RawMatrix().Data, mx)) // xᵀMx
-	rho := mat.Dot(x.ColView(0), ax.ColView(0)) / squaredNorm
-	rounding := float64(p.n) * unitRoundoff * p.norm2 * math.Pow(mat.Norm(x, 2), 2) / squaredNorm
+	squaredNorm := math.Abs(floats.Dot(x, mx)) // xᵀMx
+	rho := floats.Dot(x, ax) / squaredNorm
+	rounding := float64(p.n) * unitRoundoff * p.norm2 * floats.Dot(x, x) / squaredNorm
 	p.negative = rho+r.Slack+rounding < 0
 	if p.refuted = !p.negative; p.refuted {
 		r.Slack += max(0, rho-r.Ritz[0]) + rounding
