@@ -30,6 +30,7 @@ type Set struct {
 	LambdaMin          []float64 // lower bound of λ_min(M_c⁻¹A) for each c; 0 if none is known
 	RecursiveResiduals bool      // use recursive residuals only, because no true residual is computed
 	MixedTargets       bool      // the right-hand side combines several targets, so Likelihood is not computed
+	Weights            []float64 // weights of the rows, by which A and the right-hand side are multiplied; nil: all ones
 	// Probes is the number of Lanczos processes for each M_c; 0 means 1. Processes after the first are used only for
 	// ln det(K+λI).
 	Probes int
@@ -195,6 +196,9 @@ func (s *Set) likelihood(r *Row, det *estimate.Interval) *estimate.Interval {
 		return nil
 	}
 	e, constant := *det, float64(s.A.Dim())*math.Log(2*math.Pi)
+	for _, w := range s.Weights { // A and y are multiplied by the weights
+		constant -= math.Log(w)
+	}
 	e.Value += constant + s.squaredNorm*r.energyBounds[0]
 	// extreme case K = 0 and E = −StorageError·λI
 	e.Lo += constant + s.squaredNorm*r.energyBounds[0]*max(0, 1-s.StorageError)

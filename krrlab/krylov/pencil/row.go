@@ -105,7 +105,8 @@ type Determinant struct {
 	LogDet  stage.Number `json:"log_det"`
 	Kaporin stage.Number `json:"kaporin"`
 	// LogDetA is ln det(K+λI). Likelihood is −2 ln p(y) = yᵀ(K+λI)⁻¹y + ln det(K+λI) + n·ln 2π for y ~ N(0, K+λI),
-	// where y is the only right-hand side. They are nil if M has no LogDet, or if Bounds is empty. These intervals are
+	// where y is the only right-hand side. With weights it is that of y ~ N(0, K+λW⁻¹) before K and y are multiplied by
+	// W^½, which subtracts ln det W. They are nil if M has no LogDet, or if Bounds is empty. These intervals are
 	// proved in the sense of lanczos.LogDet, and they include the storage error of K.
 	LogDetA    *estimate.Interval `json:"log_det_a,omitempty"`
 	Likelihood *estimate.Interval `json:"minus_2_log_likelihood,omitempty"`

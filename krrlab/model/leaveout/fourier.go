@@ -91,6 +91,9 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 				fit += m.y.At(g, j) * solution.At(g, j)
 			}
 		}
+		for _, w := range opt.Weights { // p of Y before it was multiplied by the weights
+			fit -= float64(t) * math.Log(w)
+		}
 		scores[q].Minus2LogLikelihood, scores[q].Error.Method = fit, "fourier"
 		scores[q].Error.Seconds = time.Since(start).Seconds()
 		opt.Progress(q+1, len(lambdas))

@@ -69,16 +69,18 @@ func TestFourier(t *testing.T) {
 			sym, likelihood := mat.NewSymDense(n, nil), 0.0
 			for i := range n {
 				for j := range i + 1 {
-					sym.SetSym(i, j, k.At(i, j))
+					sym.SetSym(i, j, gauss.Eval(x.Row(i), x.Row(j)))
 				}
-				sym.SetSym(i, i, k.At(i, i)+lambda)
+				sym.SetSym(i, i, 1+lambda/weight(i))
 			}
+			answers := mat.DenseCopyOf(y)
+			answers.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(weight(i)) }, answers)
 			var factor mat.Cholesky
 			var c mat.Dense
-			if !factor.Factorize(sym) || factor.SolveTo(&c, y) != nil {
+			if !factor.Factorize(sym) || factor.SolveTo(&c, answers) != nil {
 				t.Fatal("not definite")
 			}
-			c.MulElem(&c, y)
+			c.MulElem(&c, answers)
 			likelihood = mat.Sum(&c) + 2*(factor.LogDet()+float64(n)*math.Log(2*math.Pi))
 			if math.Abs(a.Minus2LogLikelihood-likelihood) > 1e-7*math.Abs(likelihood)+1e-5 {
 				t.Errorf("%s: −2 ln p = %.10g, want %.10g", name, a.Minus2LogLikelihood, likelihood)

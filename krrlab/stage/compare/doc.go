@@ -10,7 +10,8 @@
 // for f(x) = x and ln x (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl. 38 (2017), DOI 10.1137/16M1104974). Kaporin's
 // number ln β = n·ln(tr(M⁻¹A)/n) − ln det(M⁻¹A) follows from it (Kaporin, Numer. Linear Algebra Appl. 1 (1994)). Up to
 // Options.ExactBelow points, all of these are exact, from all eigenvalues. If ln det M is known, ln det(K+λI) has an
-// interval (lanczos.LogDet); for one target, so has −2 ln p(y), y ~ N(0, K+λI).
+// interval (lanczos.LogDet); for one target, so has −2 ln p(y), y ~ N(0, K+λW⁻¹), where W are
+// the weights of the rows, and y and K are not multiplied by them.
 //
 // The error after k iterations has upper bounds in the norm of A. One is ‖r_k‖₂/√λ, with λ reduced by the error of the
 // stored K. If a positive lower bound μ ≤ λ_min(M⁻¹A) is known, the Gauss–Radau rule gives another one (package pcg).

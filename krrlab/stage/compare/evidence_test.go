@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	rows "github.com/krrlab/lab/krrlab/krylov/pencil"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -119,4 +120,36 @@ func plain(t *testing.T, lab *krrlab.Lab) *mat.SymDense {
 	k := mat.NewDense(n, n, nil)
 	testkit.OK(t, testkit.Must(lab.K(t.Context())).Exact(1e-12).DenseTo(t.Context(), k))
 	return testkit.Plus(mat.NewSymDense(n, k.RawMatrix().Data), lab.Config().Lambda)
+}
+
+// TestLikelihoodOfWeights checks −2 ln p(y) of rows with weights against a dense factor of K+λW⁻¹, with y before it is
+// multiplied by the weights.
+func TestLikelihoodOfWeights(t *testing.T) {
+	const n, lambda = 80, 0.05
+	d := datasets.SyntheticRegression(n, 2, 0.3, 3)
+	for i := range n {
+		d.Weights = append(d.Weights, 0.1+float64(i%7))
+	}
+	gauss := kernel.Gaussian{Sigma: 1.5}
+	lab := testkit.Must(krrlab.New(d, krrlab.Config{Kernel: gauss, Lambda: lambda, Storage: gram.Float64}))
+	a, y := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
+	x := d.X.(*points.Dense)
+	for i, w := range d.Weights {
+		y.SetVec(i, lab.Targets().At(i, 0)/math.Sqrt(w))
+		for j := range i + 1 {
+			a.SetSym(i, j, gauss.Eval(x.Row(i), x.Row(j)))
+		}
+		a.SetSym(i, i, 1+lambda/w)
+	}
+	var chol mat.Cholesky
+	var c mat.VecDense
+	if !chol.Factorize(a) || chol.SolveVecTo(&c, y) != nil {
+		t.Fatal("K+λW⁻¹ is not definite")
+	}
+	want := mat.Dot(y, &c) + chol.LogDet() + n*math.Log(2*math.Pi)
+	r := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Confidence: 0.999,
+		With: stage.Entries{{Text: "rpcholesky features=40"}}}))
+	if l := r.Rows[0].Likelihood; l == nil || !l.Covers(want) || l.Width() > 6 {
+		t.Errorf("−2 ln p(y) is %v, want %g", l, want)
+	}
 }

@@ -196,6 +196,7 @@ func (c *comparison) judgeGroup(ctx context.Context) error {
 	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin,
 		RecursiveResiduals: true,
 		MixedTargets:       c.problem.T > 1,
+		Weights:            c.problem.Train.FitWeights(),
 		Probes:             c.options.Probes,
 		Tell:               c.bench.Tell}
 	var ms []pcg.Preconditioner

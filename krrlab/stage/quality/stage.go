@@ -74,7 +74,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	q.Seconds.Kernel, q.KError = k.Seconds, k.Error
 	preconditioners := pencil.NewPreconditioners(p.N, p.Comm, preconditioner.M)
 	set := &pencil.Set{A: k, M: preconditioners, Rows: []*pencil.Row{&q.Row}, StorageError: k.Error / p.Lambda,
-		Tell: b.Tell}
+		Weights: p.Train.FitWeights(), Tell: b.Tell}
 	timed := func(seconds *float64, step func() error) {
 		if err == nil {
 			if err = stage.Timed(seconds, step); err == nil && preconditioners.Errs[0] != nil {
