@@ -3,6 +3,7 @@ package krrlab
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -266,6 +267,9 @@ func TestWeightsLeftOut(t *testing.T) {
 			if s.Error.Lo > want*(1+1e-6) || s.Error.Hi < want*(1-1e-6) ||
 				exactBelow == 0 && math.Abs(s.Error.Value-want) > 1e-6*want {
 				t.Errorf("%v, exact below %d: %v, want %g", train.Task, exactBelow, s.Error, want)
+			}
+			if !strings.Contains(r.String(), "krrlab tune") { // tune supports weights
+				t.Errorf("no advice in %v", r)
 			}
 			if exactBelow == 0 {
 				for i, v := range residuals {

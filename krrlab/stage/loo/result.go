@@ -146,7 +146,7 @@ func (r *Result) String() string {
 		errorText += fmt.Sprintf(" (%s on %s)", r.errorText(v), datasets.RowsOfQuestion(r.Repeats.OtherQuestion))
 	}
 	tuneNote := "; other σ and kernels: krrlab tune"
-	if r.Weighted || r.Kernel.Name == "precomputed" { // tune supports neither
+	if r.Kernel.Name == "precomputed" { // tune does not support it
 		tuneNote = ""
 	}
 	b.Add("fit with", "--lambda %.3g: %s by leave-one-out%s%s", best.Lambda, errorText, r.edgeNote(), tuneNote)
