@@ -111,6 +111,7 @@ func (g draw[T]) output(r, c int, beta T) (a []T, ld int) {
 	return a, ld
 }
 
+// clone returns a copy of s.
 func clone[T any](s []T) []T { return append([]T(nil), s...) }
 
 // near returns an error for the first element of got that differs from want by more than tol, relative to the larger
@@ -219,7 +220,7 @@ func TestMisuse(t *testing.T) {
 	testMisuse(t, of32(float32s{}), of32(gonum.Implementation{}))
 }
 
-// testMisuse compares the panics of our routines with those of the reference.
+// testMisuse compares the panics of our routines with those of the reference for random arguments.
 func testMisuse[T real](t *testing.T, ours, ref level3Routines[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(9, 10))}
 	trials := 3000

@@ -31,18 +31,18 @@ func TestDistributedMatrix(t *testing.T) {
 			}
 		}
 	}
-	whole := make([]float64, n*n)
+	lower := make([]float64, n*n)
 	for i := range n {
 		for j := range i + 1 {
-			whole[i*n+j] = entry(i, j)
+			lower[i*n+j] = entry(i, j)
 		}
 	}
-	single := accel.WrapMatrix(n, whole, n)
+	single := accel.WrapMatrix(n, lower, n)
 	single.Diagonal(func(v *float64) { *v += 0.25 })
 	if failedPivot, _, err := single.Potrf(); failedPivot != n || err != nil {
 		t.Fatal(failedPivot, err)
 	}
-	l := append([]float64(nil), whole...)
+	l := append([]float64(nil), lower...)
 	want := make([][]float64, n)
 	alone := accel.NewDistributedMatrix(n, 0, 1, nil)
 	fill(alone)
@@ -60,8 +60,8 @@ func TestDistributedMatrix(t *testing.T) {
 			if i == j {
 				sum--
 			}
-			if e := math.Abs(sum); e > 1e-12 {
-				t.Fatalf("L⁻¹L is off I by %g at (%d, %d)", e, i, j)
+			if deviation := math.Abs(sum); deviation > 1e-12 {
+				t.Fatalf("L⁻¹L is off I by %g at (%d, %d)", deviation, i, j)
 			}
 		}
 	}

@@ -40,13 +40,13 @@ var orders = []int{0, 1, 2, 31, 32, 33, 64, 65, 130, 200}
 func TestDpotrf(t *testing.T) {
 	g := rand.New(rand.NewPCG(11, 12))
 	withBLAS(t, library(t))
-	o, ref := libraryLAPACK{}, gonum.Implementation{}
+	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			ld := n + 1 + g.IntN(4)
 			a := definite(g, n, ld)
 			want := clone(a)
-			if ok, wok := o.Dpotrf(ul, n, a, ld), ref.Dpotrf(ul, n, want, ld); !ok || !wok {
+			if ok, wok := openBLASRoutines.Dpotrf(ul, n, a, ld), ref.Dpotrf(ul, n, want, ld); !ok || !wok {
 				t.Fatalf("n = %d: ok %v, gonum's %v", n, ok, wok)
 			}
 			if err := near(a, want, 1e-12); err != nil {
@@ -58,14 +58,14 @@ func TestDpotrf(t *testing.T) {
 			for _, bad := range []float64{-1, nan, math.Inf(-1)} { // not definite
 				a = definite(g, n, ld)
 				a[(n-1)*ld+n-1] = bad
-				if o.Dpotrf(ul, n, a, ld) {
+				if openBLASRoutines.Dpotrf(ul, n, a, ld) {
 					t.Errorf("n = %d: ok with a_nn = %v", n, bad)
 				}
 			}
 			a = definite(g, n, ld)
 			if n > 1 {
 				a[ld], a[1] = nan, nan
-				if o.Dpotrf(ul, n, a, ld) {
+				if openBLASRoutines.Dpotrf(ul, n, a, ld) {
 					t.Errorf("n = %d: ok with a_21 = NaN", n)
 				}
 			}
@@ -78,13 +78,13 @@ func TestDpotrf(t *testing.T) {
 func TestDtrtri(t *testing.T) {
 	g := draw[float64]{rand.New(rand.NewPCG(13, 14))}
 	withBLAS(t, library(t))
-	o, ref := libraryLAPACK{}, gonum.Implementation{}
+	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders[1:] {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			for _, d := range []blas.Diag{blas.NonUnit, blas.Unit} {
 				a, ld := g.triangle(ul, d, n)
 				want := clone(a)
-				if ok, wok := o.Dtrtri(ul, d, n, a, ld), ref.Dtrtri(ul, d, n, want, ld); !ok || !wok {
+				if ok, wok := openBLASRoutines.Dtrtri(ul, d, n, a, ld), ref.Dtrtri(ul, d, n, want, ld); !ok || !wok {
 					t.Fatalf("n = %d: ok %v, gonum's %v", n, ok, wok)
 				}
 				if err := near(a, want, 1e-12); err != nil {
@@ -94,7 +94,7 @@ func TestDtrtri(t *testing.T) {
 			a, ld := g.triangle(ul, blas.NonUnit, n)
 			a[(n/2)*ld+n/2] = 0
 			want := clone(a)
-			if o.Dtrtri(ul, blas.NonUnit, n, a, ld) {
+			if openBLASRoutines.Dtrtri(ul, blas.NonUnit, n, a, ld) {
 				t.Errorf("n = %d: a singular matrix passes", n)
 			}
 			if err := near(a, want, 0); err != nil {
@@ -108,7 +108,7 @@ func TestDtrtri(t *testing.T) {
 func TestDsyev(t *testing.T) {
 	g := rand.New(rand.NewPCG(15, 16))
 	withBLAS(t, library(t))
-	o, ref := libraryLAPACK{}, gonum.Implementation{}
+	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders[1:] {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			ld := n + g.IntN(4)
@@ -122,11 +122,11 @@ func TestDsyev(t *testing.T) {
 				}
 			}
 			q := []float64{0}
-			o.Dsyev(lapack.EVCompute, ul, n, nil, ld, nil, q, -1)
+			openBLASRoutines.Dsyev(lapack.EVCompute, ul, n, nil, ld, nil, q, -1)
 			work := make([]float64, int(q[0]))
 			w, want := make([]float64, n), make([]float64, n)
 			v := clone(stored)
-			if !o.Dsyev(lapack.EVCompute, ul, n, v, ld, w, work, len(work)) {
+			if !openBLASRoutines.Dsyev(lapack.EVCompute, ul, n, v, ld, w, work, len(work)) {
 				t.Fatal("not ok")
 			}
 			if !ref.Dsyev(lapack.EVNone, ul, n, clone(stored), ld, want, work, len(work)) {
@@ -136,26 +136,26 @@ func TestDsyev(t *testing.T) {
 				t.Fatalf("n = %d, %c: eigenvalues: %v", n, ul, err)
 			}
 			only := make([]float64, n)
-			if !o.Dsyev(lapack.EVNone, ul, n, clone(stored), ld, only, work, len(work)) {
+			if !openBLASRoutines.Dsyev(lapack.EVNone, ul, n, clone(stored), ld, only, work, len(work)) {
 				t.Fatal("not ok")
 			}
 			if err := near(only, want, 1e-12); err != nil {
 				t.Fatalf("n = %d, %c: eigenvalues alone: %v", n, ul, err)
 			}
-			for e := range n { // A·v_e = w_e·v_e, vᵀ·v = 1, v_e in column e
+			for column := range n { // A·v_e = w_e·v_e, vᵀ·v = 1, v_e in column e
 				norm := 0.0
 				for i := range n {
 					s := 0.0
 					for j := range n {
-						s += a0[i*ld+j] * v[j*ld+e]
+						s += a0[i*ld+j] * v[j*ld+column]
 					}
-					if d := math.Abs(s - w[e]*v[i*ld+e]); d > 1e-11 {
-						t.Fatalf("n = %d, %c: eigenvector %d: residual %.3g", n, ul, e, d)
+					if d := math.Abs(s - w[column]*v[i*ld+column]); d > 1e-11 {
+						t.Fatalf("n = %d, %c: eigenvector %d: residual %.3g", n, ul, column, d)
 					}
-					norm += v[i*ld+e] * v[i*ld+e]
+					norm += v[i*ld+column] * v[i*ld+column]
 				}
 				if math.Abs(norm-1) > 1e-11 {
-					t.Fatalf("n = %d: eigenvector %d has squared norm %v", n, e, norm)
+					t.Fatalf("n = %d: eigenvector %d has squared norm %v", n, column, norm)
 				}
 			}
 		}
@@ -165,7 +165,7 @@ func TestDsyev(t *testing.T) {
 // TestLapackMisuse checks that invalid arguments panic with the same text as gonum's routines.
 func TestLapackMisuse(t *testing.T) {
 	withBLAS(t, library(t))
-	o, ref := libraryLAPACK{}, gonum.Implementation{}
+	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
 	const n = 40
 	for _, ul := range []blas.Uplo{blas.Lower, 'X'} {
 		for _, m := range []int{-1, n} {
@@ -184,7 +184,7 @@ func TestLapackMisuse(t *testing.T) {
 							func(l lapack.Float64) { l.Dsyev(lapack.EVCompute, ul, m, clone(a), ld, w, work, lwork) },
 							func(l lapack.Float64) { l.Dsyev('Q', ul, m, clone(a), ld, w, work, lwork) },
 						} {
-							got, want := panicOf(func() { f(o) }), panicOf(func() { f(ref) })
+							got, want := panicOf(func() { f(openBLASRoutines) }), panicOf(func() { f(ref) })
 							if got != want {
 								t.Errorf("case %d %c m=%d ld=%d short=%d lwork=%d: panics with %v, gonum's with %v", i,
 									ul, m, ld, short, lwork, got, want)
@@ -235,8 +235,8 @@ func TestSpotrfBackwardError(t *testing.T) {
 					p := float64(f[i*n+k]) * float64(f[j*n+k])
 					s, abs = s+p, abs+math.Abs(p)
 				}
-				if e := math.Abs(s - float64(a32[i*n+j])); e > 2*n*0x1p-24*abs {
-					t.Fatalf("(%d, %d): error %.3g, bound %.3g", i, j, e, 2*n*0x1p-24*abs)
+				if backward := math.Abs(s - float64(a32[i*n+j])); backward > 2*n*0x1p-24*abs {
+					t.Fatalf("(%d, %d): error %.3g, bound %.3g", i, j, backward, 2*n*0x1p-24*abs)
 				}
 			}
 		}
@@ -248,15 +248,15 @@ func TestSpotrfFails(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(21, 22))
 		for _, n := range []int{5, 40, 200} {
-			for _, at := range []int{0, n / 2, n - 1} {
+			for _, position := range []int{0, n / 2, n - 1} {
 				f := make([]float32, n*n)
 				for i, v := range definite(g, n, n) {
-					if f[i] = float32(v); i/n == at || i%n == at {
+					if f[i] = float32(v); i/n == position || i%n == position {
 						f[i] = 0
 					}
 				}
 				if Spotrf(n, f, n) {
-					t.Errorf("n = %d: ok with zeros in row and column %d", n, at)
+					t.Errorf("n = %d: ok with zeros in row and column %d", n, position)
 				}
 			}
 		}

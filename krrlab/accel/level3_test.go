@@ -23,6 +23,7 @@ func TestOwn(t *testing.T) {
 	t.Run("float64", func(t *testing.T) { testOwn(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{})) })
 }
 
+// testOwn runs TestOwn in one precision with the unit roundoff u.
 func testOwn[T real](t *testing.T, u float64, own, ref level3Routines[T]) {
 	t.Run("misuse", func(t *testing.T) { testMisuse(t, own, ref) })
 	t.Run("values", func(t *testing.T) {
@@ -49,6 +50,7 @@ func TestOwnThreads(t *testing.T) {
 	testOwnThreads(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{}))
 }
 
+// testOwnThreads runs TestOwnThreads in one precision with the unit roundoff u.
 func testOwnThreads[T real](t *testing.T, u float64, own, ref level3Routines[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(31, 32))}
 	for _, s := range [][3]int{{200, 90, 100}, {1, 3000, 400}, {3000, 1, 400}, {7, 400, 500}, {520, 1030, 30},
@@ -137,6 +139,7 @@ func TestPieces(t *testing.T) {
 	testPieces[float64](t)
 }
 
+// testPieces runs TestPieces in one precision.
 func testPieces[T real](t *testing.T) {
 	mr, nr := gogemm.TileSize[T]()
 	for _, threads := range []int{2, 3, 7, 16, 64} {
@@ -167,6 +170,7 @@ func TestOwnNoAllocation(t *testing.T) {
 	testNoAllocation(t, of64(float64s{}))
 }
 
+// testNoAllocation checks that the given routines allocate nothing.
 func testNoAllocation[T real](t *testing.T, own level3Routines[T]) {
 	const n = 150
 	a, b, c := make([]T, n*n), make([]T, n*n), make([]T, n*n)

@@ -177,14 +177,14 @@ func TestOccupied(t *testing.T) {
 	for i := 0; i < size; i += 1024 {
 		buf[i] = 1
 	}
-	if more := Occupied() - before; more < size*9/10 {
-		t.Errorf("with %d bytes more it holds %d more", size, more)
+	if growth := Occupied() - before; growth < size*9/10 {
+		t.Errorf("with %d bytes more it holds %d more", size, growth)
 	}
 	runtime.KeepAlive(buf)
 	buf = nil
 	runtime.GC()
-	if more := Occupied() - before; more > size/2 {
-		t.Errorf("without them it holds %d more", more)
+	if growth := Occupied() - before; growth > size/2 {
+		t.Errorf("without them it holds %d more", growth)
 	}
 }
 
@@ -285,9 +285,9 @@ func TestGarbage(t *testing.T) {
 	for range 20 {
 		become(100, runtime.GC)
 		runtime.GC()
-		held := make([]byte, 400<<20)
+		live := make([]byte, 400<<20)
 		become(10, runtime.Gosched)
-		sink.Add(uint64(held[len(held)-1]))
+		sink.Add(uint64(live[len(live)-1]))
 	}
 	runtime.KeepAlive(list)
 }

@@ -84,10 +84,10 @@ func TestForEachPanic(t *testing.T) {
 	boom := errors.New("boom")
 	for _, threads := range []int{1, 4} {
 		withThreads(t, threads)
-		for _, at := range []int{0, 5, 99} {
+		for _, failing := range []int{0, 5, 99} {
 			v := panicOf(func() {
 				_ = ForEach(context.Background(), 100, func(_, i int) {
-					if i == at {
+					if i == failing {
 						panic(boom)
 					}
 				})
@@ -98,10 +98,10 @@ func TestForEachPanic(t *testing.T) {
 				t.Fatalf("panic with %#v", v)
 			}
 		}
-		var after atomic.Int32 // the pool still works
-		_ = ForEach(context.Background(), 100, func(_, i int) { after.Add(1) })
-		if after.Load() != 100 {
-			t.Errorf("%d bodies ran after a panic", after.Load())
+		var calls atomic.Int32 // the pool still works
+		_ = ForEach(context.Background(), 100, func(_, i int) { calls.Add(1) })
+		if calls.Load() != 100 {
+			t.Errorf("%d bodies ran after a panic", calls.Load())
 		}
 	}
 	withThreads(t, 2) // no index is handed out after a panic

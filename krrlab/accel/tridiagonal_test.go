@@ -21,19 +21,19 @@ func TestDsterf(t *testing.T) {
 		for i := range e {
 			e[i] = g.NormFloat64()
 		}
-		want, off := slices.Clone(d), slices.Clone(e)
-		if !(lapack.Implementation{}).Dsterf(n, want, off) {
+		want, offDiagonal := slices.Clone(d), slices.Clone(e)
+		if !(lapack.Implementation{}).Dsterf(n, want, offDiagonal) {
 			t.Fatal("no reference")
 		}
 		for _, scale := range []float64{1, 0x1p-900, 0x1p900} {
-			got, off := slices.Clone(d), slices.Clone(e)
+			got, offDiagonal := slices.Clone(d), slices.Clone(e)
 			for i := range got {
 				got[i] *= scale
 			}
-			for i := range off {
-				off[i] *= scale
+			for i := range offDiagonal {
+				offDiagonal[i] *= scale
 			}
-			if !Dsterf(got, off) {
+			if !Dsterf(got, offDiagonal) {
 				t.Fatalf("n = %d, scale %g: failed", n, scale)
 			}
 			for i := range got {

@@ -15,8 +15,8 @@ func TestSlope(t *testing.T) {
 			steepest := 0.0
 			for i := range 2000 {
 				s := sigma * sigma * 1e-5 * math.Pow(1.008, float64(i)) // r²
-				at := func(s float64) float64 { return k.Eval([]float64{math.Sqrt(s)}, []float64{0}) }
-				steepest = max(steepest, (at(s)-at(1.001*s))/(0.001*s))
+				valueAt := func(s float64) float64 { return k.Eval([]float64{math.Sqrt(s)}, []float64{0}) }
+				steepest = max(steepest, (valueAt(s)-valueAt(1.001*s))/(0.001*s))
 			}
 			if bound := k.Slope(); steepest > bound*(1+1e-6) || steepest < 0.99*bound {
 				t.Errorf("%v: slope %g, bound %g", k, steepest, bound)
@@ -29,30 +29,30 @@ func TestSlope(t *testing.T) {
 // dimension 9.
 func TestEntryErrorFormula(t *testing.T) {
 	const d = 9
-	near := PointSummary{Dim: d, MaxSq: 100}
-	sparse, moved, far := near, near, PointSummary{Dim: d, MaxSq: 1e30}
+	origin := PointSummary{Dim: d, MaxSq: 100}
+	sparse, moved, distant := origin, origin, PointSummary{Dim: d, MaxSq: 1e30}
 	sparse.Sparse, moved.Shifted = true, true
 	for _, c := range []struct {
-		k     Kernel
-		arith Arithmetic
-		e     PointSummary
-		units float64
+		k       Kernel
+		arith   Arithmetic
+		summary PointSummary
+		units   float64
 	}{
-		{Gaussian{2}, Differences, near, 25},
-		{Matern32{2}, Differences, far, 25},
-		{Gaussian{2}, Float64, near, 4*21*100/8. + 16},      // s = 1/(2σ²)
+		{Gaussian{2}, Differences, origin, 25},
+		{Matern32{2}, Differences, distant, 25},
+		{Gaussian{2}, Float64, origin, 4*21*100/8. + 16},    // s = 1/(2σ²)
 		{Matern32{2}, Float64, moved, 4*21*100*3/8. + 16},   // 3/(2σ²)
 		{Matern52{2}, Float32, sparse, 4*21*100*5/24. + 16}, // 5/(6σ²)
-		{Gaussian{2}, Float64, far, 0x1p53},                 // an error of 1
-		{Laplacian{2}, Float64, near, 25},
+		{Gaussian{2}, Float64, distant, 0x1p53},             // an error of 1
+		{Laplacian{2}, Float64, origin, 25},
 		{Laplacian{2}, Differences, moved, 25},
 		{Laplacian{2}, Float64, sparse, 4*21*30/2. + 16}, // √d·‖x‖₂ = 30
 		{Laplacian{2}, Float64, moved, 4*21*30/2. + 16},
 		{Laplacian{2}, Float64, PointSummary{Dim: d, MaxSq: 1e40, Shifted: true}, 0x1p53},
-		{Polynomial{1, 1, 3}, Float64, far, 3*13 + 8},
-		{Polynomial{1, 1, 3}, Differences, near, 3*13 + 8},
-		{Func{F: Gaussian{1}.Eval}, Float64, far, 0},
+		{Polynomial{1, 1, 3}, Float64, distant, 3*13 + 8},
+		{Polynomial{1, 1, 3}, Differences, origin, 3*13 + 8},
+		{Func{F: Gaussian{1}.Eval}, Float64, distant, 0},
 	} {
-		testkit.Near(t, EntryError(c.k, c.arith, c.e)/0x1p-53, c.units, 1e-12*c.units, c.k, c.arith, c.e)
+		testkit.Near(t, EntryError(c.k, c.arith, c.summary)/0x1p-53, c.units, 1e-12*c.units, c.k, c.arith, c.summary)
 	}
 }

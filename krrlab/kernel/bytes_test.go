@@ -89,10 +89,10 @@ func TestBytesTile(t *testing.T) {
 
 // exactValue returns the kernel of the exact squared distance or inner product, and √(k(x,x)·k(z,z)).
 func exactValue(k kernel.Kernel, bx, bz []uint8, scale float64, x, z []float64) (v, size float64) {
-	var sq, in, xx, zz int64
+	var sq, inner, xx, zz int64
 	for j, b := range bx {
-		e := int64(b) - int64(bz[j])
-		sq, in, xx, zz = sq+e*e, in+int64(b)*int64(bz[j]), xx+int64(b)*int64(b), zz+int64(bz[j])*int64(bz[j])
+		difference := int64(b) - int64(bz[j])
+		sq, inner, xx, zz = sq+difference*difference, inner+int64(b)*int64(bz[j]), xx+int64(b)*int64(b), zz+int64(bz[j])*int64(bz[j])
 	}
 	scaled := func(n int64) float64 {
 		s := new(big.Float).SetPrec(300).SetFloat64(scale)
@@ -102,11 +102,11 @@ func exactValue(k kernel.Kernel, bx, bz []uint8, scale float64, x, z []float64) 
 	switch k := k.(type) {
 	case kernel.Polynomial:
 		f := func(p int64) float64 { return math.Pow(k.Gamma*scaled(p)+k.Coef0, float64(k.Degree)) }
-		return f(in), math.Sqrt(f(xx) * f(zz))
+		return f(inner), math.Sqrt(f(xx) * f(zz))
 	case kernel.Radial:
-		one := []float64{scaled(sq)}
-		k.Profile(one, one)
-		return one[0], 1
+		value := []float64{scaled(sq)}
+		k.Profile(value, value)
+		return value[0], 1
 	}
 	return k.Eval(x, z), 1
 }

@@ -70,7 +70,7 @@ func TestNoDistanceTable(t *testing.T) {
 	x, gauss := few(5, 40, 1), kernel.Gaussian{Sigma: 1}
 	dense := points.NewDense(5, 40, nil)
 	points.Panel64To(x, dense.Data, 40)
-	far := points.NewBytes(1, 9, 1, []uint8{15, 15, 15, 15, 15, 15, 15, 15, 15})
+	large := points.NewBytes(1, 9, 1, []uint8{15, 15, 15, 15, 15, 15, 15, 15, 15})
 	for name, c := range map[string]struct {
 		k kernel.Kernel
 		x points.Points
@@ -80,13 +80,13 @@ func TestNoDistanceTable(t *testing.T) {
 		"polynomial": {kernel.Polynomial{Gamma: 1, Degree: 2}, x},
 		"no points":  {gauss, points.NewBytes(0, 3, 1, nil)},
 		"many":       {gauss, points.NewBytes(1, gemm.MaxBytesK+1, 1, nil)},
-		"far":        {gauss, points.NewBytes(1, 10, 1, append(far.Data, 5))}, // ‖x‖² = 2,050
+		"far":        {gauss, points.NewBytes(1, 10, 1, append(large.Data, 5))}, // ‖x‖² = 2,050
 	} {
 		if l := kernel.NewDistanceTable(c.k, c.x, points.SqNorms(c.x)); l != nil {
 			t.Errorf("%s: a table", name)
 		}
 	}
-	if l := kernel.NewDistanceTable(gauss, far, points.SqNorms(far)); l == nil {
+	if l := kernel.NewDistanceTable(gauss, large, points.SqNorms(large)); l == nil {
 		t.Error("‖x‖² = 2,025: no table")
 	}
 }

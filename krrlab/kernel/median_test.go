@@ -19,9 +19,9 @@ func TestMedianDistance(t *testing.T) {
 	testkit.Equal(t, kernel.MedianDistance(x.Slice(0, 1), false), 0)
 	testkit.Equal(t, kernel.MedianDistance(points.NewDense(5, 1, []float64{1, 1, 1, 1, 4}), false), 3)
 	testkit.Equal(t, kernel.MedianDistance(points.NewDense(3, 1, []float64{2, 2, 2}), true), 0)
-	far := &points.CSR{N: 3, D: math.MaxInt32, Ptr: []int{0, 1, 2, 3}, Col: []int32{0, 5, math.MaxInt32 - 1},
+	wide := &points.CSR{N: 3, D: math.MaxInt32, Ptr: []int{0, 1, 2, 3}, Col: []int32{0, 5, math.MaxInt32 - 1},
 		Val: []float64{3, 4, 0}}
-	testkit.Equal(t, kernel.MedianDistance(far, false), 4)
+	testkit.Equal(t, kernel.MedianDistance(wide, false), 4)
 }
 
 // TestMedianOfMany checks that the median of more than 1,000 points comes from a sample that the order of the points
@@ -35,19 +35,19 @@ func TestMedianOfMany(t *testing.T) {
 	}
 	sparse := testkit.Sparse(x)
 	for _, l1 := range []bool{false, true} {
-		var all []float64
+		var distances []float64
 		for i := 0; i < n; i += 7 {
 			for j := 0; j < i; j += 7 {
 				a, b := math.Abs(x.Row(i)[0]-x.Row(j)[0]), math.Abs(x.Row(i)[2]-x.Row(j)[2])
 				if l1 {
-					all = append(all, a+b)
+					distances = append(distances, a+b)
 				} else {
-					all = append(all, math.Hypot(a, b))
+					distances = append(distances, math.Hypot(a, b))
 				}
 			}
 		}
-		slices.Sort(all)
-		want := all[len(all)/2] // slightly more than the median 1 − √½ = 0.29 of the first coordinate
+		slices.Sort(distances)
+		want := distances[len(distances)/2] // slightly more than the median 1 − √½ = 0.29 of the first coordinate
 		a, b := kernel.MedianDistance(x, l1), kernel.MedianDistance(sparse, l1)
 		if math.Abs(a/want-1) > 0.1 || math.Abs(b/a-1) > 1e-14 {
 			t.Errorf("median %g and %g, want about %g", a, b, want)

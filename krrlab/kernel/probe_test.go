@@ -66,21 +66,21 @@ func TestProbeRows(t *testing.T) {
 // TestAccurateChoice checks that Accurate chooses inner products in float64 if their proved error is small enough or
 // the kernel has no other arithmetic.
 func TestAccurateChoice(t *testing.T) {
-	near := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
-	far := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1e6, 0, -1e6, 1})))
+	centered := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
+	distant := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1e6, 0, -1e6, 1})))
 	gauss, poly := kernel.Gaussian{Sigma: 1}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}
 	for name, c := range map[string]struct {
 		k        kernel.Kernel
-		e        kernel.PointSummary
+		summary  kernel.PointSummary
 		accuracy float64
 		want     kernel.Arithmetic
 	}{
-		"near": {gauss, near, 1e-12, kernel.Float64}, "far": {gauss, far, 1e-12, kernel.Differences},
-		"far, coarse": {gauss, far, 1, kernel.Float64},
-		"polynomial":  {poly, far, 0, kernel.Float64}, "nothing will do": {gauss, near, 0, kernel.Differences},
+		"near": {gauss, centered, 1e-12, kernel.Float64}, "far": {gauss, distant, 1e-12, kernel.Differences},
+		"far, coarse": {gauss, distant, 1, kernel.Float64},
+		"polynomial":  {poly, distant, 0, kernel.Float64}, "nothing will do": {gauss, centered, 0, kernel.Differences},
 	} {
-		arith, bound := kernel.Accurate(c.k, c.e, c.accuracy)
-		if arith != c.want || bound != kernel.EntryError(c.k, arith, c.e) || !(bound >= 0) || math.IsInf(bound, 1) {
+		arith, bound := kernel.Accurate(c.k, c.summary, c.accuracy)
+		if arith != c.want || bound != kernel.EntryError(c.k, arith, c.summary) || !(bound >= 0) || math.IsInf(bound, 1) {
 			t.Errorf("%s: %v with error %g, want %v", name, arith, bound, c.want)
 		}
 		if c.want == kernel.Float64 && c.k == kernel.Kernel(gauss) && bound > c.accuracy {
@@ -135,14 +135,15 @@ func TestMovedDistances(t *testing.T) {
 		kernel.Tile64(tile, n, k, p, p, kernel.Float64, &kernel.Workspace{})
 		for i := range n {
 			for j := range n {
-				if e := math.Abs(tile[i*n+j] - k.Eval(x.Row(i), x.Row(j))); e > bound+20*0x1p-53 { // + Eval's rounding
-					t.Fatalf("%v: entry (%d, %d) has an error of %g, at most %g", k, i, j, e, bound)
+				// The last term is the rounding of Eval.
+				if deviation := math.Abs(tile[i*n+j] - k.Eval(x.Row(i), x.Row(j))); deviation > bound+20*0x1p-53 {
+					t.Fatalf("%v: entry (%d, %d) has an error of %g, at most %g", k, i, j, deviation, bound)
 				}
 			}
 		}
-		if at, arith := place.Accurate(k, 1e-12); bound > 1e-12 &&
-			(arith != kernel.Differences || at.Shift != nil || at.Panel.X != points.Points(x)) {
-			t.Errorf("%v: %v of points moved by %v", k, arith, at.Shift)
+		if chosen, arith := place.Accurate(k, 1e-12); bound > 1e-12 &&
+			(arith != kernel.Differences || chosen.Shift != nil || chosen.Panel.X != points.Points(x)) {
+			t.Errorf("%v: %v of points moved by %v", k, arith, chosen.Shift)
 		}
 	}
 }

@@ -107,24 +107,24 @@ func (k waving) Eval(x, z []float64) float64 {
 // TestCheck checks that Check compares the claims of a radial kernel with its values, and that the error names the
 // false one.
 func TestCheck(t *testing.T) {
-	one := multiquadric{1, 1}
+	base := multiquadric{1, 1}
 	x := draw(9, 200, 1, 1)[0]
 	for _, c := range []struct {
 		k    kernel.Kernel
 		want string
 	}{
-		{one, ""}, {ramp{}, ""}, {own{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""}, {multiquadric{7, 1e-3}, ""},
+		{base, ""}, {ramp{}, ""}, {own{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""}, {multiquadric{7, 1e-3}, ""},
 		{multiquadric{7, 1e3}, ""},
-		{liar{one, 1, 0.5, false}, ""},
-		{liar{one, 1, math.Inf(1), false}, ""},
-		{liar{one, 1, 0.499, false}, "Slope() = 0.499"},
-		{liar{one, 1, 0, false}, "Slope() = 0"},
-		{liar{one, 1, math.NaN(), false}, "Slope() = NaN"},
-		{liar{one, 1.001, 1, false}, "by Profile and"},
-		{liar{one, -1, 1, false}, "g(0) = -1"},
-		{liar{one, 1, 0.5, true}, "above k(x, x) = 1"},
+		{liar{base, 1, 0.5, false}, ""},
+		{liar{base, 1, math.Inf(1), false}, ""},
+		{liar{base, 1, 0.499, false}, "Slope() = 0.499"},
+		{liar{base, 1, 0, false}, "Slope() = 0"},
+		{liar{base, 1, math.NaN(), false}, "Slope() = NaN"},
+		{liar{base, 1.001, 1, false}, "by Profile and"},
+		{liar{base, -1, 1, false}, "g(0) = -1"},
+		{liar{base, 1, 0.5, true}, "above k(x, x) = 1"},
 		{embedded{kernel.Gaussian{Sigma: 1}}, "by Profile and"},
-		{falling{one}, ""}, {waving{falling{one}}, "says that it decreases"},
+		{falling{base}, ""}, {waving{falling{base}}, "says that it decreases"},
 		{tiled{own{}, new(int)}, ""}, {transposed{tiled{own{}, new(int)}}, "by EvalTile and"},
 		{narrow{tiled{own{}, new(int)}}, "is NaN by EvalTile and"},
 	} {
@@ -133,7 +133,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c.k, err, c.want)
 		}
 	}
-	if err := kernel.Check(liar{one, 2, 2, false}, points.NewDense(1, 1, nil)); err == nil {
+	if err := kernel.Check(liar{base, 2, 2, false}, points.NewDense(1, 1, nil)); err == nil {
 		t.Error("one point: no error")
 	}
 }

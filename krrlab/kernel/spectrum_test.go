@@ -49,11 +49,11 @@ func TestTailBound(t *testing.T) {
 		bound, metric := kernel.TailBound(k)
 		testkit.Equal(t, (metric == tree.Manhattan), (k == kernel.Laplacian{Sigma: 0.8}), k, metric)
 		for _, r := range []float64{0, 0.3, 2, 9, 1000} {
-			at := r
+			distance := r
 			if metric != tree.Manhattan {
-				at = r * r
+				distance = r * r
 			}
-			if got, want := bound(at), k.Eval([]float64{r}, []float64{0}); !(got >= want) || got > want*(1+1e-9)+1e-59 {
+			if got, want := bound(distance), k.Eval([]float64{r}, []float64{0}); !(got >= want) || got > want*(1+1e-9)+1e-59 {
 				t.Errorf("%v: at most %g beyond %g, where it is %g", k, got, r, want)
 			}
 		}

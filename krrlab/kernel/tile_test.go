@@ -124,16 +124,16 @@ func checkTiles(t *testing.T, name string, k kernel.Kernel, x, z points.Points, 
 	for _, v := range want {
 		scale = max(scale, math.Abs(v))
 	}
-	check := func(what string, got func(i int) float64, tol float64) {
+	check := func(tile string, got func(i int) float64, tol float64) {
 		for a := range nx {
 			for b := range nz {
 				if v := got(a*ld + b); !(math.Abs(v-want[a*nz+b]) <= tol*scale) {
-					t.Fatalf("%s, %s: (%d, %d) is %v, want %v", name, what, a, b, v, want[a*nz+b])
+					t.Fatalf("%s, %s: (%d, %d) is %v, want %v", name, tile, a, b, v, want[a*nz+b])
 				}
 			}
 			for b := nz; b < ld; b++ {
 				if got(a*ld+b) != 7 {
-					t.Fatalf("%s, %s: wrote beyond its columns", name, what)
+					t.Fatalf("%s, %s: wrote beyond its columns", name, tile)
 				}
 			}
 		}

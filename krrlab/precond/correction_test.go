@@ -49,9 +49,9 @@ func TestCorrection(t *testing.T) {
 							ms["family"] = member{testkit.Must(w.Family([]float64{frobeniusNorm, lambdaP})), 1}
 						}
 						for name, m := range ms {
-							if e := quadraticError(t, m, wide, lambdaP); !(e < bound) {
+							if relative := quadraticError(t, m, wide, lambdaP); !(relative < bound) {
 								t.Errorf("%s, s = %d, tr ZᵀZ/λ_p = %.0e, %s: relative error %.2g of rᵀM⁻¹r", kind, s,
-									ratio, name, e)
+									ratio, name, relative)
 							}
 						}
 					}

@@ -32,13 +32,13 @@ func decaying(n, s int, rate float64) *points.Dense32 {
 // spectralNorm returns ‖a−b‖₂ of two symmetric matrices of order s, given by their lower triangles.
 func spectralNorm(t *testing.T, a, b []float64, s int) float64 {
 	t.Helper()
-	e := mat.NewSymDense(s, nil)
+	difference := mat.NewSymDense(s, nil)
 	for i := range s {
 		for j := range i + 1 {
-			e.SetSym(i, j, a[i*s+j]-b[i*s+j])
+			difference.SetSym(i, j, a[i*s+j]-b[i*s+j])
 		}
 	}
-	v := testkit.Eigenvalues(t, e)
+	v := testkit.Eigenvalues(t, difference)
 	return max(math.Abs(v[0]), math.Abs(v[s-1]))
 }
 
@@ -113,8 +113,8 @@ func withinTenth(t *testing.T, z *points.Dense32, lambdaP float64) error {
 	}
 	var c mat.Dense
 	c.Mul(l, l.T())
-	if e := spectralNorm(t, c.RawMatrix().Data, exact, s); e > lambdaP/10+1e-14*trace(exact, s) {
-		return fmt.Errorf("the factor has an error of %.3g", e)
+	if norm := spectralNorm(t, c.RawMatrix().Data, exact, s); norm > lambdaP/10+1e-14*trace(exact, s) {
+		return fmt.Errorf("the factor has an error of %.3g", norm)
 	}
 	return nil
 }
@@ -144,8 +144,8 @@ func TestMeasuredOnRanks(t *testing.T) {
 				if c.Rank() > 0 {
 					return
 				}
-				if e := spectralNorm(t, got, exact, z.D); e > lambdaP/10 {
-					t.Errorf("λ_p = %g, %d ranks: ‖E‖₂ = %.3g", lambdaP, p, e)
+				if norm := spectralNorm(t, got, exact, z.D); norm > lambdaP/10 {
+					t.Errorf("λ_p = %g, %d ranks: ‖E‖₂ = %.3g", lambdaP, p, norm)
 				}
 				if first == nil {
 					first = got

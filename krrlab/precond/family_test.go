@@ -34,8 +34,8 @@ func TestFamily(t *testing.T) {
 		var want mat.Dense
 		testkit.OK(t, want.Solve(full(wide, lambdas[c]), r.Slice(0, n, j, j+1)))
 		want.Sub(&want, got.Slice(0, n, j, j+1))
-		if e := mat.Norm(&want, 2) / mat.Norm(got.ColView(j), 2); e > 1e-9 {
-			t.Errorf("column %d, λ_p = %g: off by %.2g", j, lambdas[c], e)
+		if relative := mat.Norm(&want, 2) / mat.Norm(got.ColView(j), 2); relative > 1e-9 {
+			t.Errorf("column %d, λ_p = %g: off by %.2g", j, lambdas[c], relative)
 		}
 	}
 	x := mat.NewDense(n, 4, nil)

@@ -25,8 +25,8 @@ func randomFeatures(n, s int) *points.Dense32 {
 // are columns of a wider matrix, and some steps end within a block.
 func TestGramGrows(t *testing.T) {
 	ctx := t.Context()
-	all := randomFeatures(1100, 740) // more than one panel of rows, more than one block
-	z := &points.Dense32{N: all.N, D: 700, Stride: all.Stride, Data: all.Data[40:]}
+	wider := randomFeatures(1100, 740) // more than one panel of rows, more than one block
+	z := &points.Dense32{N: wider.N, D: 700, Stride: wider.Stride, Data: wider.Data[40:]}
 	var g Gram
 	for _, s := range []int{40, 80, 513, 700} {
 		part := *z
@@ -34,13 +34,13 @@ func TestGramGrows(t *testing.T) {
 		testkit.OK(t, g.Grow(ctx, nil, &part))
 	}
 	grown := testkit.Must(NewFromGram(ctx, z, &g, 0.5, &Options{Form: FormL}))
-	whole := testkit.Must(New(ctx, z, 0.5, &Options{Form: FormL}))
+	direct := testkit.Must(New(ctx, z, 0.5, &Options{Form: FormL}))
 	r, a, b := testkit.RandomMatrix(4, z.N, 2), mat.NewDense(z.N, 2, nil), mat.NewDense(z.N, 2, nil)
 	testkit.OK(t, grown.SolveTo(ctx, a, r))
-	testkit.OK(t, whole.SolveTo(ctx, b, r))
+	testkit.OK(t, direct.SolveTo(ctx, b, r))
 	b.Sub(a, b)
-	if e := mat.Norm(b, 2) / mat.Norm(a, 2); e > 1e-12 {
-		t.Errorf("M⁻¹ from the grown ZᵀZ has an error of %.3g", e)
+	if relative := mat.Norm(b, 2) / mat.Norm(a, 2); relative > 1e-12 {
+		t.Errorf("M⁻¹ from the grown ZᵀZ has an error of %.3g", relative)
 	}
 	bad := randomFeatures(1100, 701)
 	bad.Row(7)[700] = float32(math.NaN())

@@ -25,11 +25,11 @@ func TestOuter(t *testing.T) {
 	const n, s = 1300, 600 // more than one block of columns, and a short unit of rows
 	z, _ := features(5, n, s, 0.999)
 	src := random(6, n, 3)
-	product := func(o *precond.Outer, err error) *mat.Dense {
+	product := func(outerProduct *precond.Outer, err error) *mat.Dense {
 		t.Helper()
 		dst := mat.NewDense(n, 3, nil)
 		if err == nil {
-			err = o.KMulTo(t.Context(), dst, src)
+			err = outerProduct.KMulTo(t.Context(), dst, src)
 		}
 		testkit.OK(t, err)
 		return dst
@@ -38,8 +38,8 @@ func TestOuter(t *testing.T) {
 	if got := product(build(t, z, 0.1, precond.FormL).Outer(), nil); !mat.Equal(got, want) {
 		t.Error("ZZᵀ of M has other bits")
 	}
-	o := testkit.Must(precond.NewOuter(t.Context(), nil, z))
-	d, got := o.SubtractFrom(twice{o}), mat.NewDense(n, 3, nil) // 2ZZᵀ−ZZᵀ
+	outerProduct := testkit.Must(precond.NewOuter(t.Context(), nil, z))
+	d, got := outerProduct.SubtractFrom(twice{outerProduct}), mat.NewDense(n, 3, nil) // 2ZZᵀ−ZZᵀ
 	if err := d.MulTo(t.Context(), got, src); err != nil || d.Dim() != n || !mat.EqualApprox(got, want, 1e-12) {
 		t.Errorf("of order %d, not K−ZZᵀ: %v", d.Dim(), err)
 	}

@@ -92,9 +92,9 @@ func TestInverse(t *testing.T) {
 						testkit.OK(t, chol.SolveTo(&want, r))
 						got := apply(t, w, r)
 						got.Sub(got, &want)
-						if e := mat.Norm(got, 2) / mat.Norm(&want, 2); !(e < 1e-9) {
+						if relative := mat.Norm(got, 2) / mat.Norm(&want, 2); !(relative < 1e-9) {
 							t.Errorf("n = %d, s = %d, λ_p = %g, form %v, t = %d: relative error %.3g", dim.n, dim.s,
-								lambdaP, form, k, e)
+								lambdaP, form, k, relative)
 						}
 					}
 				}
@@ -115,16 +115,16 @@ func (m member) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 }
 
 func (m member) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	all := mat.NewDense(m.Dim(), 2, nil)
-	err := m.NormalColumnsTo(ctx, all, g)
-	dst.Copy(all.ColView(m.c))
+	columns := mat.NewDense(m.Dim(), 2, nil)
+	err := m.NormalColumnsTo(ctx, columns, g)
+	dst.Copy(columns.ColView(m.c))
 	return err
 }
 
 // TestConformance runs the tests of every preconditioner on the identity, every form and a family.
 func TestConformance(t *testing.T) {
 	z, _ := features(2, 400, 60, 0.9)
-	o := &precondtest.Options{Tol: 1e-11, InPlace: true, Strided: true, Concurrent: true}
+	opts := &precondtest.Options{Tol: 1e-11, InPlace: true, Strided: true, Concurrent: true}
 	testkit.EachBLAS(t, func(t *testing.T) {
 		ms := map[string]pcg.Preconditioner{"identity": precond.Identity{N: 33}}
 		for _, form := range forms {
@@ -133,7 +133,7 @@ func TestConformance(t *testing.T) {
 		family := testkit.Must(build(t, z, 0.1, precond.FormEigen).Family([]float64{0.1, 0.03}))
 		ms["family"] = member{family, 1}
 		for name, m := range ms {
-			if err := precondtest.Test(t.Context(), m, o); err != nil {
+			if err := precondtest.Test(t.Context(), m, opts); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -218,8 +218,8 @@ func TestWithLambda(t *testing.T) {
 		testkit.OK(t, want.Solve(full(wide, lambdaP), r))
 		got := apply(t, v, r)
 		got.Sub(got, &want)
-		if e := mat.Norm(got, 2) / mat.Norm(&want, 2); e > 1e-8 || v.LambdaP() != lambdaP || w.LambdaP() != 1 {
-			t.Errorf("λ_p = %g: relative error %.3g", lambdaP, e)
+		if relative := mat.Norm(got, 2) / mat.Norm(&want, 2); relative > 1e-8 || v.LambdaP() != lambdaP || w.LambdaP() != 1 {
+			t.Errorf("λ_p = %g: relative error %.3g", lambdaP, relative)
 		}
 		if l := build(t, z, lambdaP, precond.FormL).StatDim(); math.Abs(v.StatDim()-l) > 1e-9 {
 			t.Errorf("λ_p = %g: s_λ = %v, form L %v", lambdaP, v.StatDim(), l)
@@ -231,8 +231,8 @@ func TestWithLambda(t *testing.T) {
 	if _, err := build(t, z, 1, precond.FormL).WithLambda(2); err == nil {
 		t.Error("form L took another λ_p")
 	}
-	if e := w.Eigenvalues(); len(e) != 50 || e[0] < 0 || e[49] < e[0] {
-		t.Errorf("eigenvalues %v", e)
+	if relative := w.Eigenvalues(); len(relative) != 50 || relative[0] < 0 || relative[49] < relative[0] {
+		t.Errorf("eigenvalues %v", relative)
 	}
 }
 
@@ -261,8 +261,8 @@ func TestThreads(t *testing.T) {
 				v.Mul(wide.T(), x)
 				res.Mul(wide, &v)
 				res.Apply(func(i, j int, v float64) float64 { return v + 0.1*x.At(i, j) - r.At(i, j) }, &res)
-				if e := mat.Norm(&res, 2) / mat.Norm(r, 2); !(e < 1e-9) {
-					t.Errorf("form %v: ‖Mx−r‖ = %.3g‖r‖", form, e)
+				if relative := mat.Norm(&res, 2) / mat.Norm(r, 2); !(relative < 1e-9) {
+					t.Errorf("form %v: ‖Mx−r‖ = %.3g‖r‖", form, relative)
 				}
 			} else if !mat.Equal(first, x) {
 				t.Errorf("form %v: other bits with %d threads", form, threads)
@@ -350,8 +350,8 @@ func TestErrors(t *testing.T) {
 		})
 		r := random(6, 40, 2)
 		testkit.Canceled(t, func(ctx context.Context) error { return w.SolveTo(ctx, r, r) })
-		o := testkit.Must(precond.NewOuter(ctx, nil, z))
-		testkit.Canceled(t, func(ctx context.Context) error { return o.KMulTo(ctx, r, r) })
+		outerProduct := testkit.Must(precond.NewOuter(ctx, nil, z))
+		testkit.Canceled(t, func(ctx context.Context) error { return outerProduct.KMulTo(ctx, r, r) })
 		testkit.Contains(t, w.String(), "n = 40, s = 12, λ_p = 1, form "+form.String())
 		if b, err := json.Marshal(form); err != nil || string(b) != `"`+form.String()+`"` || w.Features() != 12 {
 			t.Errorf("form %s of %d features: %v", b, w.Features(), err)
@@ -395,17 +395,17 @@ func TestPanics(t *testing.T) {
 // their names.
 func TestChoice(t *testing.T) {
 	for _, c := range []struct {
-		n, s int
-		o    *precond.Options
-		want precond.Form
+		n, s    int
+		options *precond.Options
+		want    precond.Form
 	}{
 		{900, 120, nil, precond.FormLInv}, {241, 120, &precond.Options{RHS: 10}, precond.FormLInv},
 		{240, 120, &precond.Options{RHS: 10}, precond.FormU},
 	} {
 		z, _ := features(12, c.n, c.s, 0.99)
-		w, err := precond.New(context.Background(), z, 1, c.o)
+		w, err := precond.New(context.Background(), z, 1, c.options)
 		if err != nil || w.Form() != c.want {
-			t.Errorf("n = %d, s = %d, %+v: form %v, want %v; %v", c.n, c.s, c.o, w.Form(), c.want, err)
+			t.Errorf("n = %d, s = %d, %+v: form %v, want %v; %v", c.n, c.s, c.options, w.Form(), c.want, err)
 		}
 	}
 	var g precond.Form

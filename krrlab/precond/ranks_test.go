@@ -29,14 +29,14 @@ func TestRanks(t *testing.T) {
 		for name, c := range map[string]struct {
 			n, s    int
 			lambdaP float64
-			o       Options
+			options Options
 		}{
 			"L": {1700, 520, 0.1, Options{Form: FormL}}, "Linv": {1700, 520, 0.1, Options{Form: FormLInv}},
 			"eigen": {1700, 90, 0.1, Options{Form: FormEigen}},
 			"U":     {1200, 520, 0.1, Options{Form: FormU}}, "fast": {1700, 520, 0.1, Options{Fast: true}},
 			"auto": {1030, 520, 0.1, Options{}}, "corrected": {1030, 96, 1e-9, Options{}},
 		} {
-			t.Run(name, func(t *testing.T) { sameOnRanks(t, c.n, c.s, 3, c.lambdaP, c.o) })
+			t.Run(name, func(t *testing.T) { sameOnRanks(t, c.n, c.s, 3, c.lambdaP, c.options) })
 		}
 	}
 	testkit.EachBLAS(t, run)
@@ -44,13 +44,13 @@ func TestRanks(t *testing.T) {
 
 // sameOnRanks compares M⁻¹R and the statistical dimension with one process, for several numbers of threads and ranks,
 // and the traffic of a solve with its formula.
-func sameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, o Options) {
+func sameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, opts Options) {
 	z := randomFeatures(n, s)
 	r, want := testkit.RandomMatrix(4, n, cols), mat.NewDense(n, cols, nil)
 	var stat float64
 	for i, threads := range []int{1, 2, 8} {
 		accel.SetThreads(threads)
-		w := testkit.Must(New(t.Context(), z, lambdaP, &o))
+		w := testkit.Must(New(t.Context(), z, lambdaP, &opts))
 		y := mat.NewDense(n, cols, nil)
 		testkit.OK(t, w.SolveTo(t.Context(), y, r))
 		if i == 0 {
@@ -63,9 +63,9 @@ func sameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, o Options) {
 	for i, p := range []int{1, 2, 3, 5} {
 		accel.SetThreads(1 + i%3)
 		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-			o := o
-			o.Comm = c
-			w, err := New(t.Context(), own, lambdaP, &o)
+			opts := opts
+			opts.Comm = c
+			w, err := New(t.Context(), own, lambdaP, &opts)
 			if err != nil {
 				t.Error(err)
 				return

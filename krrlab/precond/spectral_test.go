@@ -36,8 +36,8 @@ func TestSpectral(t *testing.T) {
 	difference.Mul(&outer, &g) // ZᵀZ − σ_s²I
 	difference.Sub(&difference, testkit.Plus(&g, -smallest))
 	// T is shorter than V·diag(√(1−σ_s²/σ_j²)) by a relative amount of this size, which keeps ‖T‖₂ ≤ 1
-	if e := mat.Norm(&difference, math.Inf(1)); e > 2*s*s*0x1p-51*mat.Norm(&g, math.Inf(1)) {
-		t.Errorf("TTᵀZᵀZ is off ZᵀZ−σ_s²I by %g", e)
+	if norm := mat.Norm(&difference, math.Inf(1)); norm > 2*s*s*0x1p-51*mat.Norm(&g, math.Inf(1)) {
+		t.Errorf("TTᵀZᵀZ is off ZᵀZ−σ_s²I by %g", norm)
 	}
 	onRanks(3, z, func(c comm.Comm, own *points.Dense32) {
 		if m, v, err := Spectral(t.Context(), c, own); err != nil || v != sigma2 || !slices.Equal(m, got) {

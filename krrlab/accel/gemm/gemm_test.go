@@ -163,6 +163,7 @@ func TestSizes(t *testing.T) {
 	onPaths(t, testSizes[float32], testSizes[float64])
 }
 
+// testSizes runs TestSizes in one precision.
 func testSizes[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	mn := []int{1, 5, 6, 7, 13, 14, 15, 16, 17, 31, 32, 33}
@@ -208,6 +209,7 @@ func TestSyrk(t *testing.T) {
 	onPaths(t, testSyrk[float32], testSyrk[float64])
 }
 
+// testSyrk runs TestSyrk in one precision.
 func testSyrk[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(13, 14))
 	orders := []int{1, 5, 6, 7, 16, 17, 33, 100, 169, 400}
@@ -255,6 +257,7 @@ func TestSpecial(t *testing.T) {
 	onPaths(t, testSpecial[float32], testSpecial[float64])
 }
 
+// testSpecial runs TestSpecial in one precision. Each operand has up to two special entries.
 func testSpecial[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(5, 6))
 	special := []T{T(math.NaN()), T(math.Inf(1)), T(math.Inf(-1)), 0}
@@ -284,6 +287,7 @@ func TestExact(t *testing.T) {
 		func(t *testing.T) { testExact[float64](t, 0x1p-1074) })
 }
 
+// testExact runs TestExact in one precision, whose smallest subnormal number is given.
 func testExact[T real](t *testing.T, smallest T) {
 	g := rand.New(rand.NewPCG(7, 8))
 	const m, n, k = 30, 50, 300
@@ -321,6 +325,7 @@ func TestNoAllocation(t *testing.T) {
 	onPaths(t, testNoAllocation[float32], testNoAllocation[float64])
 }
 
+// testNoAllocation runs TestNoAllocation in one precision.
 func testNoAllocation[T real](t *testing.T) {
 	const n = 70
 	a, b, c := make([]T, n*n), make([]T, n*n), make([]T, n*n)

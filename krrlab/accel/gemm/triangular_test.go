@@ -57,7 +57,7 @@ func drawTriangle[T real](g *rand.Rand, s shape, q int) operand[T] {
 }
 
 // returns element (i, j) of op(A).
-func (s shape) element(i, j int, at func(t blas.Transpose, i, j int) float64) float64 {
+func (s shape) element(i, j int, elementOf func(t blas.Transpose, i, j int) float64) float64 {
 	stored := (s.ul == blas.Lower) == ((i > j) == (s.t == blas.NoTrans))
 	switch {
 	case i == j && s.d == blas.Unit:
@@ -65,7 +65,7 @@ func (s shape) element(i, j int, at func(t blas.Transpose, i, j int) float64) fl
 	case i != j && !stored:
 		return 0
 	}
-	return at(s.t, i, j)
+	return elementOf(s.t, i, j)
 }
 
 // testTriangular solves or multiplies with a triangular matrix of order q and checks the bounds of the package
@@ -130,6 +130,7 @@ func testTriangular[T real](t *testing.T, operation Operation, g *rand.Rand, s s
 // TestTriangular checks solves and products of all shapes and of orders around the block sizes.
 func TestTriangular(t *testing.T) { onPaths(t, testTriangulars[float32], testTriangulars[float64]) }
 
+// testTriangulars runs TestTriangular in one precision.
 func testTriangulars[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(41, 42))
 	for _, s := range shapes() {
@@ -155,6 +156,8 @@ func TestTriangularSpecial(t *testing.T) {
 	onPaths(t, testTriangularSpecial[float32], testTriangularSpecial[float64])
 }
 
+// testTriangularSpecial runs TestTriangularSpecial in one precision. A special value in element 20 of a vector
+// affects that element and those that the recurrence computes from it.
 func testTriangularSpecial[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(45, 46))
 	const q, vectors = 40, 11
@@ -164,27 +167,27 @@ func testTriangularSpecial[T real](t *testing.T) {
 		if s.s == blas.Right {
 			m, n = vectors, q
 		}
-		at := func(i, v int) int { // position of element i of vector v
+		position := func(i, v int) int { // position of element i of vector v
 			if s.s == blas.Right {
 				return v*n + i
 			}
 			return i*n + v
 		}
-		down := (s.ul == blas.Lower) == ((s.s == blas.Left) == (s.t == blas.NoTrans))
+		spreadsDown := (s.ul == blas.Lower) == ((s.s == blas.Left) == (s.t == blas.NoTrans))
 		for _, operation := range []Operation{Solve, Multiply} {
 			clean := values[T](g, m*n)
 			dirty := slices.Clone(clean)
 			for v, bad := range []float64{3: math.NaN(), 5: math.Inf(1), 9: math.Inf(-1)} {
 				if bad != 0 {
-					dirty[at(20, v)] = T(bad)
+					dirty[position(20, v)] = T(bad)
 				}
 			}
 			Triangular(Triangle[T]{operation, s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, clean, n})
 			Triangular(Triangle[T]{operation, s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, dirty, n})
 			for i := range q {
 				for v := range vectors {
-					c, d := clean[at(i, v)], dirty[at(i, v)]
-					hit := (v == 3 || v == 5 || v == 9) && (i == 20 || (i > 20) == down)
+					c, d := clean[position(i, v)], dirty[position(i, v)]
+					hit := (v == 3 || v == 5 || v == 9) && (i == 20 || (i > 20) == spreadsDown)
 					if finite := d-d == 0; finite == hit || !hit && c != d {
 						t.Fatalf("%v: element %d of vector %d is %v, beside %v", s, i, v, d, c)
 					}

@@ -18,6 +18,7 @@ func BenchmarkBoth(b *testing.B) {
 	}
 }
 
+// benchmarkTiles multiplies by the given number of tiles in turn, on one and on two cores.
 func benchmarkTiles[T uint16 | float32](b *testing.B, name string, p Path, t, tiles int,
 	f func(rows, cols int, tile []T, ld int, x, y, z, u []float32, t int, w *Workspace)) {
 	const n = 512

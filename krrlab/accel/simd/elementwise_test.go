@@ -9,8 +9,8 @@ import (
 
 // ulp32 returns the error of got in float32 units in the last place of want.
 func ulp32(got float32, want float64) float64 {
-	_, e := math.Frexp(want)
-	return math.Abs(float64(got)-want) / math.Ldexp(1, max(e-24, -149))
+	_, exponent := math.Frexp(want)
+	return math.Abs(float64(got)-want) / math.Ldexp(1, max(exponent-24, -149))
 }
 
 // floats calls f with slices of float32 numbers in [from, to], every step-th one in the order of their bits, and with
@@ -34,16 +34,17 @@ func floats(from, to float32, step uint32, f func(x []float32)) {
 // TestExp32Error checks that Exp32 has an error of at most 0.55 ulp.
 func TestExp32Error(t *testing.T) { onEach(t, testExp32Error) }
 
+// testExp32Error runs TestExp32Error on one path.
 func testExp32Error(t *testing.T) {
 	var worst float64
 	check := func(x []float32) {
 		got := make([]float32, len(x))
 		Exp32(got, x)
 		for i, v := range x {
-			if e := ulp32(got[i], math.Exp(float64(v))); e > worst {
-				worst = e
-				if e > 0.55 {
-					t.Fatalf("Exp32(%g) = %g, want %g: %.3f ulp", v, got[i], math.Exp(float64(v)), e)
+			if ulps := ulp32(got[i], math.Exp(float64(v))); ulps > worst {
+				worst = ulps
+				if ulps > 0.55 {
+					t.Fatalf("Exp32(%g) = %g, want %g: %.3f ulp", v, got[i], math.Exp(float64(v)), ulps)
 				}
 			}
 		}
@@ -60,6 +61,7 @@ func testExp32Error(t *testing.T) {
 // TestExp32Special checks zeros, subnormal arguments, infinities, NaN, overflow and underflow.
 func TestExp32Special(t *testing.T) { onEach(t, testExp32Special) }
 
+// testExp32Special runs TestExp32Special on one path.
 func testExp32Special(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, c := range []struct{ x, want float32 }{
@@ -93,6 +95,7 @@ func testExp32Special(t *testing.T) {
 // slice.
 func TestExp64(t *testing.T) { onEach(t, testExp64) }
 
+// testExp64 runs TestExp64 on one path.
 func testExp64(t *testing.T) {
 	const flush = -200 * math.Ln2
 	g := rand.New(rand.NewPCG(19, 20))
@@ -116,10 +119,10 @@ func testExp64(t *testing.T) {
 				continue
 			}
 			want := bigExp(a)
-			top, _ := want.Float64()
-			_, e := math.Frexp(top)
+			nearest, _ := want.Float64()
+			_, exponent := math.Frexp(nearest)
 			diff, _ := want.Sub(want, big.NewFloat(got[i])).Float64()
-			worst = max(worst, math.Abs(diff)/math.Ldexp(1, e-53))
+			worst = max(worst, math.Abs(diff)/math.Ldexp(1, exponent-53))
 			alone := []float64{v}
 			if Exp64(alone, alone, scale, flush); alone[0] != got[i] {
 				t.Errorf("e^%g is %g in a row, %g alone", a, got[i], alone[0])
@@ -152,6 +155,7 @@ func bigExp(a float64) *big.Float {
 // TestCos32Error checks that Cos32 has an error of at most 3.1e-8 and is NaN for infinite arguments.
 func TestCos32Error(t *testing.T) { onEach(t, testCos32Error) }
 
+// testCos32Error runs TestCos32Error on one path.
 func testCos32Error(t *testing.T) {
 	const bound = 3.1e-8
 	worst := 0.0
@@ -162,10 +166,10 @@ func testCos32Error(t *testing.T) {
 			if math.Abs(float64(got[i])) > 1 {
 				t.Fatalf("Cos32(%g) = %g", v, got[i])
 			}
-			if e := math.Abs(float64(got[i]) - math.Cos(float64(v))); e > worst {
-				worst = e
-				if e > bound {
-					t.Fatalf("Cos32(%g) = %g, want %g: error %.3g", v, got[i], math.Cos(float64(v)), e)
+			if deviation := math.Abs(float64(got[i]) - math.Cos(float64(v))); deviation > worst {
+				worst = deviation
+				if deviation > bound {
+					t.Fatalf("Cos32(%g) = %g, want %g: error %.3g", v, got[i], math.Cos(float64(v)), deviation)
 				}
 			}
 		}
@@ -189,6 +193,7 @@ func testCos32Error(t *testing.T) {
 // TestElementwiseSlices checks that a result does not depend on the length of the slices, or on dst being x.
 func TestElementwiseSlices(t *testing.T) { onEach(t, testElementwiseSlices) }
 
+// testElementwiseSlices runs TestElementwiseSlices on one path.
 func testElementwiseSlices(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	for name, f := range map[string]func(dst, x []float32){"Exp32": Exp32, "Cos32": Cos32} {
@@ -204,11 +209,11 @@ func testElementwiseSlices(t *testing.T) {
 			got := make([]float32, n+1)
 			got[n] = 42
 			f(got, x[:n])
-			same := append([]float32(nil), x[:n]...)
-			f(same, same)
+			inPlace := append([]float32(nil), x[:n]...)
+			f(inPlace, inPlace)
 			for i := range n {
-				if got[i] != want[i] || same[i] != want[i] {
-					t.Fatalf("%s, n = %d, i = %d: %g, in place %g, want %g", name, n, i, got[i], same[i], want[i])
+				if got[i] != want[i] || inPlace[i] != want[i] {
+					t.Fatalf("%s, n = %d, i = %d: %g, in place %g, want %g", name, n, i, got[i], inPlace[i], want[i])
 				}
 			}
 			if got[n] != 42 {

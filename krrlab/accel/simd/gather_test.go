@@ -10,10 +10,10 @@ import (
 )
 
 // sparse returns a rows×cols matrix with least + r%most entries in row r, near the diagonal.
-func sparse(g *rand.Rand, rows, cols, least, variation int) (start []int64, col []int32, value []float32) {
+func sparse(g *rand.Rand, rows, cols, fewest, variation int) (start []int64, col []int32, value []float32) {
 	start = []int64{0}
 	for r := range rows {
-		for range least + r%variation {
+		for range fewest + r%variation {
 			col = append(col, int32(min(cols-1, max(0, r+g.IntN(1000)-500))))
 			value = append(value, 2*g.Float32()-1)
 		}
@@ -70,6 +70,7 @@ func TestPairSums(t *testing.T) {
 	})
 }
 
+// testPairSums compares sums with a plain loop over the given term of a difference.
 func testPairSums[T number](t *testing.T, x, z []T, sums func(dst *[PairLanes]T, x, z []T), term func(e T) T) {
 	t.Helper()
 	got := [PairLanes]T{5} // is overwritten
@@ -98,9 +99,9 @@ func BenchmarkGatherDot(b *testing.B) {
 				Use(p)
 				shortest := time.Hour
 				for b.Loop() {
-					at := time.Now()
+					begin := time.Now()
 					GatherDot(start, col, value, x, y, t)
-					shortest = min(shortest, time.Since(at))
+					shortest = min(shortest, time.Since(begin))
 				}
 				b.ReportMetric(shortest.Seconds()*1e9/float64(len(col)*t), "ns/term")
 			})

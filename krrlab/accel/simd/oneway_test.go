@@ -16,6 +16,7 @@ func TestMany(t *testing.T) {
 	})
 }
 
+// testMany runs TestMany in one precision.
 func testMany[T number](t *testing.T, tol float64) {
 	g := rand.New(rand.NewPCG(15, 16))
 	var w Workspace
@@ -29,8 +30,8 @@ func testMany[T number](t *testing.T, tol float64) {
 		Backward(tile, ld, columns(y, k, cols, cols), columns(z, k, rows, rows), &w)
 		wy, wu := make([]float64, cols*k), make([]float64, rows*k)
 		portable(0, &tileProduct[T, float64]{true, true, rows, cols, tile, ld, x, wy, cols, z, wu, rows, k})
-		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12 }
-		if !slices.EqualFunc(y, wy, near) || !slices.EqualFunc(u, wu, near) {
+		closeTo := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12 }
+		if !slices.EqualFunc(y, wy, closeTo) || !slices.EqualFunc(u, wu, closeTo) {
 			t.Fatalf("%T, t=%d: one way differs", tile, k)
 		}
 		x1, z1, y1, u1 := make([]T, cols*k), make([]T, rows*k), make([]T, cols*k), make([]T, rows*k)
@@ -94,12 +95,12 @@ func TestTake(t *testing.T) {
 	for sides := 1; sides <= maxPassSides; sides++ {
 		p := &passes[float32, float64]{maxSides: sides}
 		for k := 1; k <= 40; k++ {
-			n, left := 0, k
-			for ; left > 0; n++ {
-				left -= p.take(left)
+			n, remaining := 0, k
+			for ; remaining > 0; n++ {
+				remaining -= p.take(remaining)
 			}
-			if left < 0 || n != (k+sides-1)/sides {
-				t.Errorf("%d right-hand sides, %d in a pass: %d passes, %d left", k, sides, n, left)
+			if remaining < 0 || n != (k+sides-1)/sides {
+				t.Errorf("%d right-hand sides, %d in a pass: %d passes, %d left", k, sides, n, remaining)
 			}
 		}
 	}

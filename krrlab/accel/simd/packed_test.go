@@ -17,6 +17,7 @@ func TestPack(t *testing.T) {
 	})
 }
 
+// testPack runs TestPack in one precision.
 func testPack[T number](t *testing.T, tol float64) {
 	g := rand.New(rand.NewPCG(1, 2))
 	const cutoff = 0.5

@@ -48,14 +48,14 @@ func testProducts[T, V number](t *testing.T, sums, adds bool, u float64,
 			x, y, z, s := draw[V](g, cols*k), draw[V](g, cols*k), draw[V](g, rows*k), draw[V](g, rows*k)
 			y0, s0 := slices.Clone(y), slices.Clone(s)
 			f(rows, cols, tile, ld, x, y, z, s, k, &w)
-			check := func(what string, i, c int, got, start V, m int, term func(j int) float64) {
+			check := func(name string, i, c int, got, start V, m int, term func(j int) float64) {
 				want, size := float64(start), math.Abs(float64(start))
 				for j := range m {
 					want += term(j)
 					size += math.Abs(term(j))
 				}
-				if e := math.Abs(float64(got) - want); !(e <= float64(m+2)*u*size) {
-					t.Fatalf("%d×%d, t=%d: %s(%d, %d) is %v, want %v", rows, cols, k, what, i, c, got, want)
+				if deviation := math.Abs(float64(got) - want); !(deviation <= float64(m+2)*u*size) {
+					t.Fatalf("%d×%d, t=%d: %s(%d, %d) is %v, want %v", rows, cols, k, name, i, c, got, want)
 				}
 			}
 			for c := range k {
@@ -90,6 +90,7 @@ func TestProducts(t *testing.T) {
 	})
 }
 
+// testOneWay compares Forward and Backward with the definition.
 func testOneWay[T number](t *testing.T) {
 	testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []T, ld int, x, _, _, u []float64, k int,
 		_ *Workspace) {
@@ -118,7 +119,7 @@ func TestBoth16(t *testing.T) {
 					tile[i] = uint16(g.IntN(50))
 					wide[i] = float32(tile[i])
 				}
-				whole := func(n int) []float32 {
+				integers := func(n int) []float32 {
 					v := make([]float32, n)
 					for i := range v {
 						v[i] = float32(g.IntN(41) - 20)
@@ -128,7 +129,7 @@ func TestBoth16(t *testing.T) {
 					}
 					return v
 				}
-				x, y, z, u := whole(cols*k), whole(cols*k), whole(rows*k), whole(rows*k)
+				x, y, z, u := integers(cols*k), integers(cols*k), integers(rows*k), integers(rows*k)
 				y2, u2 := slices.Clone(y), slices.Clone(u)
 				Both(rows, cols, tile, ld, x, y, z, u, k, &w)
 				Both(rows, cols, wide, ld, x, y2, z, u2, k, &w)
@@ -334,9 +335,9 @@ func TestSameBits(t *testing.T) {
 		"GaussianRow64": func(dst []float32) { GaussianRow(dst, inner64, zz, 30, -0.1, -69) },
 		"Round":         func(dst []float32) { Round(dst, small) },
 		"GaussianRowInt": func(dst []float32) { // the result replaces the products in place
-			in := unsafe.Slice((*int32)(unsafe.Pointer(&dst[0])), len(dst))
-			copy(in, products)
-			GaussianRow(dst, in, zz, 1<<31, -1.0/(1<<27), -69)
+			ints := unsafe.Slice((*int32)(unsafe.Pointer(&dst[0])), len(dst))
+			copy(ints, products)
+			GaussianRow(dst, ints, zz, 1<<31, -1.0/(1<<27), -69)
 		},
 		"Widen": func(dst []float32) { Widen(dst, integers) },
 		"Butterfly32": func(dst []float32) {
@@ -408,7 +409,7 @@ func TestGaussianRow(t *testing.T) {
 			if a < -69 {
 				want = 0
 			}
-			if e := math.Abs(float64(v) - want); e > want*(math.Abs(a)*0x1p-24+0x1p-23) {
+			if deviation := math.Abs(float64(v) - want); deviation > want*(math.Abs(a)*0x1p-24+0x1p-23) {
 				t.Errorf("e^%g = %g, want %g", a, v, want)
 			}
 		}

@@ -138,8 +138,8 @@ func TestIntN(t *testing.T) {
 		residue[v%3]++
 	}
 	for k := range 3 {
-		for what, v := range map[string]int{"third": third[k], "residue": residue[k]} {
-			testkit.Near(t, float64(v), draws/3, 5*math.Sqrt(draws*2/9.), what, k, n, v, draws)
+		for name, v := range map[string]int{"third": third[k], "residue": residue[k]} {
+			testkit.Near(t, float64(v), draws/3, 5*math.Sqrt(draws*2/9.), name, k, n, v, draws)
 		}
 	}
 	for i := range uint64(100) {

@@ -14,6 +14,7 @@ import (
 var streams = []rng.Stream{rng.New(0), rng.New(1), rng.New(1 << 63), rng.New(1).Sub("a"), rng.New(1).Sub("a", 1),
 	rng.New(1).Sub("a", 2), rng.New(2).Sub("b").Sub("c")}
 
+// normalCDF returns the distribution function of a standard normal number.
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
 // TestNormalDistribution checks the moments and the distribution function of normal numbers.
@@ -32,7 +33,7 @@ func TestNormalDistribution(t *testing.T) {
 // moments compares the means of x, x², x³ and x⁴ with m1, …, m4. The sampling error of power p has the variance (m_2p
 // − m_p²)/m; m6 and m8 are needed for p = 3 and 4. The threshold of five standard errors is exceeded with probability
 // 6e-7 per moment, and 1e-5 for p = 4, whose tails are heavier.
-func moments(t *testing.T, k int, what string, x []float64, m1, m2, m3, m4, m6, m8 float64) {
+func moments(t *testing.T, k int, name string, x []float64, m1, m2, m3, m4, m6, m8 float64) {
 	t.Helper()
 	want := []float64{m1, m2, m3, m4}
 	square := []float64{m2, m4, m6, m8}
@@ -43,7 +44,7 @@ func moments(t *testing.T, k int, what string, x []float64, m1, m2, m3, m4, m6, 
 		}
 		mean := sum / float64(len(x))
 		if se := math.Sqrt((square[p] - want[p]*want[p]) / float64(len(x))); math.Abs(mean-want[p]) > 5*se {
-			t.Errorf("stream %d: mean of %s^%d is %.4f, want %.4f ± %.4f", k, what, p+1, mean, want[p], se)
+			t.Errorf("stream %d: mean of %s^%d is %.4f, want %.4f ± %.4f", k, name, p+1, mean, want[p], se)
 		}
 	}
 }

@@ -16,18 +16,18 @@ type options struct {
 
 // Example settles the options of a Go caller, and takes flags from the same fields.
 func Example() {
-	o := options{Steps: 20}
-	fmt.Println(schema.Settle(&o), o)
+	opts := options{Steps: 20}
+	fmt.Println(schema.Settle(&opts), opts)
 	fmt.Println(schema.Settle(&options{Steps: -1}))
 
-	o = options{}
-	of, flags := schema.Of(&o), flag.NewFlagSet("stage", flag.ContinueOnError)
+	opts = options{}
+	optionSet, flags := schema.Of(&opts), flag.NewFlagSet("stage", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	for _, f := range of.Fields {
+	for _, f := range optionSet.Fields {
 		flags.Var(f, f.Name, f.Help)
 	}
-	fmt.Println(flags.Parse([]string{"--steps", "7", "--grid", "0.1,1"}), of.Settle(), o)
-	fmt.Println(of.Lookup("grid").Set("0"))
+	fmt.Println(flags.Parse([]string{"--steps", "7", "--grid", "0.1,1"}), optionSet.Settle(), opts)
+	fmt.Println(optionSet.Lookup("grid").Set("0"))
 	// Output:
 	// <nil> {20 0.2 []}
 	// Steps -1: want at least 1, such as 300

@@ -67,8 +67,8 @@ func TestMore(t *testing.T) {
 		"--both and --part exclude each other":                      {"both", "1", "part", "1", "kind", "plain"},
 		"--words @nowhere: open nowhere: no such file or directory": {"words", "@nowhere"},
 	} {
-		o := more{}
-		s := Of(&o)
+		opts := more{}
+		s := Of(&opts)
 		var err error
 		for i := 0; i+1 < len(args) && err == nil; i += 2 {
 			err = s.Lookup(args[i]).Set(args[i+1])
@@ -78,8 +78,8 @@ func TestMore(t *testing.T) {
 		}
 		testkit.Equal(t, fmt.Sprint(err), want, args)
 	}
-	o := more{Part: 5, Both: new(1)}
-	s := Of(&o).Describe(map[string]string{"words": "some words", "gone": "x"})
+	opts := more{Part: 5, Both: new(1)}
+	s := Of(&opts).Describe(map[string]string{"words": "some words", "gone": "x"})
 	for name, want := range map[string][4]string{ // text, default, type, file
 		"kind": {"", "", "kind", ""}, "part": {"5", "5", "int", ""}, "both": {"1", "1", "int", ""},
 		"words": {"", "", "stringSlice", "read"}, "level": {"5%", "5%", "string", ""}, "zero": {"3", "3", "int", ""},
@@ -92,7 +92,7 @@ func TestMore(t *testing.T) {
 	testkit.OK(t, s.Lookup("zero").Set("0"))
 	testkit.OK(t, s.Lookup("words").Set("\"a\nb\""))
 	testkit.OK(t, s.Lookup("words").Set(""))
-	testkit.Equal(t, s.Given("zero") && o.Zero == -1 && s.Lookup("words").String() == "\"a\nb\"", true, o)
+	testkit.Equal(t, s.Given("zero") && opts.Zero == -1 && s.Lookup("words").String() == "\"a\nb\"", true, opts)
 	testkit.Equal(t, Settle(&more{Kind: "x"}).Error(), `Kind "x": want one of plain, run:`)
 	// the value of a type that parses its own text, which no text stands for
 	testkit.Fails(t, Settle(&struct {
@@ -145,21 +145,21 @@ func TestMembers(t *testing.T) {
 		{"plot=a.svg|title= x|mark= ", "a.svg", " x", "a", " --plot a.svg --title=' x' --mark=' '"},
 		{"plot=a.svg|mark=", "a.svg", "-", "a", " --plot a.svg --mark=''"},
 	} {
-		var o written
-		s, line := Of(&o), ""
+		var opts written
+		s, line := Of(&opts), ""
 		for _, arg := range strings.Split(c.args, "|") {
 			name, text, _ := strings.Cut(arg, "=")
 			testkit.OK(t, s.Lookup(name).Set(text))
 		}
 		title := "-"
-		if o.Title != nil {
-			title = *o.Title
+		if opts.Title != nil {
+			title = *opts.Title
 		}
 		for _, f := range s.Fields {
 			line += f.Flag()
 		}
-		testkit.Equal(t, [4]string{o.Plot, title, o.Kind, line}, [4]string{c.plot, c.title, c.kind, c.line}, c.args)
-		testkit.Equal(t, [2]bool{s.Given("plot"), o.Tune}, [2]bool{c.plot != "", strings.Contains(c.args, "tune")}, c.args)
+		testkit.Equal(t, [4]string{opts.Plot, title, opts.Kind, line}, [4]string{c.plot, c.title, c.kind, c.line}, c.args)
+		testkit.Equal(t, [2]bool{s.Given("plot"), opts.Tune}, [2]bool{c.plot != "", strings.Contains(c.args, "tune")}, c.args)
 	}
 	s := Of(new(written))
 	testkit.Equal(t, s.Lookup("tune").Set("kind=c").Error(), `--tune kind "c": want one of a, b`)

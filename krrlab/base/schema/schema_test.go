@@ -66,8 +66,8 @@ type all struct {
 }
 
 // set parses flags of the form --name=value and settles the options.
-func set(o *all, args ...string) (*Schema, error) {
-	s := Of(o)
+func set(opts *all, args ...string) (*Schema, error) {
+	s := Of(opts)
 	for _, arg := range args {
 		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		if err := s.Lookup(name).Set(value); err != nil {
@@ -79,10 +79,10 @@ func set(o *all, args ...string) (*Schema, error) {
 
 // TestValues checks that options of every type are read, written as they were typed, and have their defaults.
 func TestValues(t *testing.T) {
-	o := all{Mode: "yes"} // a value of the Go caller is the default of the flag
+	opts := all{Mode: "yes"} // a value of the Go caller is the default of the flag
 	list := filepath.Join(t.TempDir(), "list")
 	testkit.OK(t, os.WriteFile(list, []byte("3\n 5,8\n"), 0o600))
-	s, err := set(&o, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=@"+list, "--counts=010", `--drop=a,"b,""c"`,
+	s, err := set(&opts, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=@"+list, "--counts=010", `--drop=a,"b,""c"`,
 		"--limit=30s", "--coef=2", "--bytes=1.5kB", "--quiet=true")
 	testkit.OK(t, err)
 	want := all{
@@ -90,8 +90,8 @@ func TestValues(t *testing.T) {
 		Mode: "yes", Drop: []string{"a", `b,"c`}, Limit: 30 * time.Second, Coef: new(2.0), Seed: 1,
 		Bytes: 1500, Quiet: true, Steps: 150,
 	}
-	if !reflect.DeepEqual(o, want) {
-		t.Errorf("%+v, want %+v", o, want)
+	if !reflect.DeepEqual(opts, want) {
+		t.Errorf("%+v, want %+v", opts, want)
 	}
 	for name, want := range map[string][3]string{ // its text, default and type
 		"color": {"green", "", "string"}, "share": {"0.95", "0.95", "float64"},
@@ -159,22 +159,22 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v\nwant %s", args, err, want)
 		}
 	}
-	for want, o := range map[string]*all{
+	for want, opts := range map[string]*all{
 		"<nil>":                                  {Size: 40},
 		"Steps -1: want at least 1, such as 150": {Steps: -1},
 		"Word \"x\": want one of one, two":       {inner: inner{Word: "x"}},
 		"Drop and Keep exclude each other":       {Drop: []string{"a"}, Keep: []string{"b"}},
 		"Damping goes with Color green only":     {Damping: 0.5},
 	} {
-		if err := Settle(o); fmt.Sprint(err) != want {
-			t.Errorf("%+v: %v\nwant %s", o, err, want)
+		if err := Settle(opts); fmt.Sprint(err) != want {
+			t.Errorf("%+v: %v\nwant %s", opts, err, want)
 		}
 	}
 }
 
 // TestMisuse checks that invalid struct tags panic when they are read.
 func TestMisuse(t *testing.T) {
-	for name, o := range map[string]any{
+	for name, opts := range map[string]any{
 		"no pointer": all{},
 		"a check": &struct {
 			A int `check:"rather large"`
@@ -193,7 +193,7 @@ func TestMisuse(t *testing.T) {
 			B int `flag:"a"`
 		}{},
 	} {
-		testkit.Panics(t, map[string]func(){name: func() { Of(o) }})
+		testkit.Panics(t, map[string]func(){name: func() { Of(opts) }})
 	}
 }
 

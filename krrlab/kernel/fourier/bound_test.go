@@ -93,9 +93,9 @@ func TestBoundOfNorm(t *testing.T) {
 				radii[k] = math.Hypot(radii[k], float64(m.index[a]/2)*s.axes[a].spacing/unit)
 			}
 		}
-		top := floats.Max(radii)
+		largestRadius := floats.Max(radii)
 		shells := 1
-		for float64(shells) <= top && norm(func(k int) bool { return radii[k] <= top-float64(shells)+1e-9 }) <= bound {
+		for float64(shells) <= largestRadius && norm(func(k int) bool { return radii[k] <= largestRadius-float64(shells)+1e-9 }) <= bound {
 			shells++
 		}
 		allowed := 1
@@ -105,9 +105,9 @@ func TestBoundOfNorm(t *testing.T) {
 		if s.EntryError() > 0.01 {
 			loose++
 		} else if needed[shells]++; shells > allowed {
-			t.Errorf("%s: %d of %.1f shells must be missing until the error exceeds %.4g", name, shells, top, bound)
+			t.Errorf("%s: %d of %.1f shells must be missing until the error exceeds %.4g", name, shells, largestRadius, bound)
 		}
-		t.Logf("%s: ‖K̃−K‖₂ = %.3g, bound %.3g; %d of %.1f shells", name, e, bound, shells, top)
+		t.Logf("%s: ‖K̃−K‖₂ = %.3g, bound %.3g; %d of %.1f shells", name, e, bound, shells, largestRadius)
 	}
 	t.Logf("%d problems: ‖K̃−K‖₂ is at most %.2g times its bound; missing shells that were noticed: %v, %d problems with a larger ε",
 		problems, closest, needed, loose)

@@ -31,9 +31,9 @@ func TestExpansion(t *testing.T) {
 				}
 				if bound > 1e-12 && bound < 1e-5 && float64(top)*e.half < float64(terms)/3 {
 					noticed++
-					if less := worstError(&e, terms-1); less <= bound {
+					if shorter := worstError(&e, terms-1); shorter <= bound {
 						t.Errorf("frequency %d, %d cells, %d polynomials: without the last the error is %.3g, bound %.3g",
-							top, cells, terms, less, bound)
+							top, cells, terms, shorter, bound)
 					}
 				}
 			}
@@ -55,8 +55,8 @@ func worstError(e *expansion, terms int) (worst float64) {
 			for q := range e.top + 1 {
 				sum := -cmplx.Exp(complex(0, float64(q)*(float64(2*cell+1)+place)*e.half))
 				for j, v := range row {
-					at := coefficients.Data[j*coefficients.Stride+2*q:]
-					sum += complex(v*at[0], v*at[1])
+					pair := coefficients.Data[j*coefficients.Stride+2*q:]
+					sum += complex(v*pair[0], v*pair[1])
 				}
 				worst = max(worst, cmplx.Abs(sum))
 			}
@@ -92,13 +92,13 @@ func TestPass(t *testing.T) {
 				wantGram.Mul(phi.T(), phi)
 				wantProjected.Mul(phi.T(), v)
 				wantValues.Mul(phi, beta)
-				for what, pair := range map[string][2]*mat.Dense{"ΦᵀΦ": {gram, &wantGram}, "Normal's ΦᵀV": {projected, &wantProjected},
+				for quantity, pair := range map[string][2]*mat.Dense{"ΦᵀΦ": {gram, &wantGram}, "Normal's ΦᵀV": {projected, &wantProjected},
 					"Project": {testkit.Must(s.Project(t.Context(), x, v)), &wantProjected},
 					"Eval":    {testkit.Must(s.Eval(t.Context(), x, beta)), &wantValues}} {
 					var difference mat.Dense
 					difference.Sub(pair[0], pair[1])
-					if e := mat.Norm(&difference, 2) / mat.Norm(pair[1], 2); !(e < 2e-14) {
-						t.Errorf("d = %d, %s, angle %g, %s: relative error %.3g", d, name, angle, what, e)
+					if relative := mat.Norm(&difference, 2) / mat.Norm(pair[1], 2); !(relative < 2e-14) {
+						t.Errorf("d = %d, %s, angle %g, %s: relative error %.3g", d, name, angle, quantity, relative)
 					}
 				}
 			}

@@ -113,8 +113,8 @@ func checkBound(t *testing.T, name string, k kernel.Kernel, x *points.Dense, acc
 		return worst
 	}
 	const rounding = 1e-13
-	if e := worst(s); e > s.EntryError()+rounding || s.EntryError() > accuracy {
-		t.Errorf("%s: error %.3g, bound %.3g", name, e, s.EntryError())
+	if deviation := worst(s); deviation > s.EntryError()+rounding || s.EntryError() > accuracy {
+		t.Errorf("%s: error %.3g, bound %.3g", name, deviation, s.EntryError())
 	}
 	truncated := *s
 	share := 0.75
@@ -122,8 +122,8 @@ func checkBound(t *testing.T, name string, k kernel.Kernel, x *points.Dense, acc
 		share = 0.5
 	}
 	truncated.modes = s.modes[:int(share*float64(len(s.modes)-1))+1]
-	if e := worst(&truncated); e <= s.EntryError() && len(s.modes) > 1 {
-		t.Errorf("%s: %d of %d modes have an error of %.3g, the bound is %.3g", name, len(truncated.modes), len(s.modes), e, s.EntryError())
+	if deviation := worst(&truncated); deviation <= s.EntryError() && len(s.modes) > 1 {
+		t.Errorf("%s: %d of %d modes have an error of %.3g, the bound is %.3g", name, len(truncated.modes), len(s.modes), deviation, s.EntryError())
 	}
 }
 
@@ -142,12 +142,12 @@ func TestSolve(t *testing.T) {
 						continue
 					}
 					t.Run(fmt.Sprintf("%d %s %v %v", d, name, weighted, direct), func(t *testing.T) {
-						o := Options{}
+						opts := Options{}
 						if !direct {
 							// The exact block has fewer than all modes, so the preconditioner is not exact.
-							o.DirectModes, o.exactModes = 1, []int{40, 150, 1500}[d-1]
+							opts.DirectModes, opts.exactModes = 1, []int{40, 150, 1500}[d-1]
 						}
-						compare(t, x, kernel.Gaussian{Sigma: []float64{0.1, 0.3, 1.2}[d-1]}, weighted, o)
+						compare(t, x, kernel.Gaussian{Sigma: []float64{0.1, 0.3, 1.2}[d-1]}, weighted, opts)
 					})
 				}
 			}
@@ -156,10 +156,10 @@ func TestSolve(t *testing.T) {
 }
 
 // compare solves a problem of two targets and compares every result with dense linear algebra.
-func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o Options) {
+func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, opts Options) {
 	const lambda = 0.01
 	ctx, n := t.Context(), x.N
-	s := testkit.Must(New(k, o, x))
+	s := testkit.Must(New(k, opts, x))
 	y := mat.NewDense(n, 2, nil)
 	rng.New(3).Normals(y.RawMatrix().Data, 0)
 	a := dense(k, x)
@@ -226,11 +226,11 @@ func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o Op
 	if worst > 1e-8*mat.Norm(&fitted, 2) {
 		t.Errorf("%d modes, %d iterations: fitted values are off by %.3g", s.Modes(), iterations, worst)
 	}
-	if o.DirectModes == 1 {
+	if opts.DirectModes == 1 {
 		testkit.Fails(t, sol.Leverages(ctx, x, beta, nil), "are more than the 1 that are factored")
 		return
 	}
-	if e := math.Abs(sol.LogDet - factor.LogDet()); e > 1e-7*float64(n) {
+	if deviation := math.Abs(sol.LogDet - factor.LogDet()); deviation > 1e-7*float64(n) {
 		t.Errorf("ln det %.10g, want %.10g", sol.LogDet, factor.LogDet())
 	}
 	var inverse mat.SymDense
@@ -241,7 +241,7 @@ func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o Op
 		if weighted {
 			w = weights[i]
 		}
-		if e := math.Abs(w*h - 1 + lambda*inverse.At(i, i)); e > 1e-9 || math.Abs(f[1]-values.At(i, 1)) > 1e-9*mat.Norm(&fitted, 2) {
+		if deviation := math.Abs(w*h - 1 + lambda*inverse.At(i, i)); deviation > 1e-9 || math.Abs(f[1]-values.At(i, 1)) > 1e-9*mat.Norm(&fitted, 2) {
 			t.Errorf("point %d: leverage %.10g, want %.10g; values %v", i, w*h, 1-lambda*inverse.At(i, i), f)
 		}
 	}))
@@ -263,8 +263,8 @@ func TestRefused(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, Options{}, x)), "take the Gaussian kernel or matern52")
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1e-4}, Options{}, x)), "sparse tiles suit a narrow kernel")
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 4, nil))), "4 dimensions")
-	same := testkit.Must(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 2, nil))) // a box of side 0
-	if same.Modes() < 1 || same.EntryError() > 1e-13 {
-		t.Errorf("%d modes, error %g", same.Modes(), same.EntryError())
+	single := testkit.Must(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 2, nil))) // a box of side 0
+	if single.Modes() < 1 || single.EntryError() > 1e-13 {
+		t.Errorf("%d modes, error %g", single.Modes(), single.EntryError())
 	}
 }

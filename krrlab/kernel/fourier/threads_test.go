@@ -21,6 +21,7 @@ import (
 // The products are large enough to be divided among threads.
 func TestThreads(t *testing.T) { testkit.EachBLAS(t, eachNumberOfThreads) }
 
+// eachNumberOfThreads runs TestThreads with the BLAS in use.
 func eachNumberOfThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	defer accel.SetThreads(accel.Threads())
@@ -28,19 +29,19 @@ func eachNumberOfThreads(t *testing.T) {
 		d     int
 		sigma float64
 	}{{1, 0.01}, {2, 0.25}, {3, 4}} {
-		for _, o := range []Options{{EntryError: 1e-4}, {EntryError: 1e-4, DirectModes: 1, exactModes: 40}} {
+		for _, opts := range []Options{{EntryError: 1e-4}, {EntryError: 1e-4, DirectModes: 1, exactModes: 40}} {
 			x := clouds(2200, c.d, 4)["clusters"] // more than one block
 			var first map[string][]float64
 			for _, threads := range []int{1, 2, 3, 8} {
 				runtime.GOMAXPROCS(threads)
 				accel.SetThreads(threads)
-				got := allResults(t, kernel.Gaussian{Sigma: c.sigma}, x, o)
+				got := allResults(t, kernel.Gaussian{Sigma: c.sigma}, x, opts)
 				if first == nil {
 					first = got
 				}
 				for name, v := range got {
 					if !slices.EqualFunc(v, first[name], sameBits) {
-						t.Errorf("d = %d, %+v: %s differs between 1 and %d threads", c.d, o, name, threads)
+						t.Errorf("d = %d, %+v: %s differs between 1 and %d threads", c.d, opts, name, threads)
 					}
 				}
 			}
@@ -55,14 +56,14 @@ func TestRanks(t *testing.T) {
 		d     int
 		sigma float64
 	}{{1, 0.01}, {2, 0.25}, {3, 4}} {
-		for _, o := range []Options{{EntryError: 1e-4}, {EntryError: 1e-4, DirectModes: 1, exactModes: 40}} {
+		for _, opts := range []Options{{EntryError: 1e-4}, {EntryError: 1e-4, DirectModes: 1, exactModes: 40}} {
 			x := clouds(2200, c.d, 4)["clusters"]
-			want := allResults(t, kernel.Gaussian{Sigma: c.sigma}, x, o)
+			want := allResults(t, kernel.Gaussian{Sigma: c.sigma}, x, opts)
 			for _, size := range []int{2, 3, 50} {
 				comm.RunLocal(size, func(rank comm.Comm) {
-					o := o
-					o.Comm = rank
-					for name, v := range allResults(t, kernel.Gaussian{Sigma: c.sigma}, x, o) {
+					opts := opts
+					opts.Comm = rank
+					for name, v := range allResults(t, kernel.Gaussian{Sigma: c.sigma}, x, opts) {
 						if !slices.EqualFunc(v, want[name], sameBits) {
 							t.Errorf("d = %d, %d ranks: %s differs on rank %d", c.d, size, name, rank.Rank())
 						}
@@ -73,11 +74,12 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+// sameBits reports whether a and b have the same bits.
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
 // allResults returns every number that a series computes for two targets at the points x, with weights. On ranks it
 // omits the statistical dimension and the leverages.
-func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, o Options) map[string][]float64 {
+func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, opts Options) map[string][]float64 {
 	t.Helper()
 	ctx := t.Context()
 	y, weights := mat.NewDense(x.N, 2, nil), make([]float64, x.N)
@@ -85,7 +87,7 @@ func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, o Options) map[s
 	for i := range weights {
 		weights[i] = 1 + float64(i%3)
 	}
-	s := testkit.Must(New(k, o, x))
+	s := testkit.Must(New(k, opts, x))
 	normal, b, err := s.Normal(ctx, x, weights, y)
 	testkit.OK(t, err)
 	factor := testkit.Must(normal.Factor(ctx, 0.1))
@@ -99,16 +101,16 @@ func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, o Options) map[s
 		updated.Set(i, j, f)
 		return y.At(i, j) - f
 	}))
-	all := map[string][]float64{"ΦᵀY": b.RawMatrix().Data, "Project": testkit.Must(s.Project(ctx, x, y)).RawMatrix().Data,
+	results := map[string][]float64{"ΦᵀY": b.RawMatrix().Data, "Project": testkit.Must(s.Project(ctx, x, y)).RawMatrix().Data,
 		"β": beta.RawMatrix().Data, "Φβ": testkit.Must(s.Eval(ctx, x, beta)).RawMatrix().Data, "EvalProject": updated.RawMatrix().Data,
 		"its projection": projected.RawMatrix().Data, "ln det": {factor.LogDet}, "iterations": {float64(iterations)}}
-	if o.Comm != nil {
-		return all
+	if opts.Comm != nil {
+		return results
 	}
-	if all["s_λ"] = []float64{testkit.Must(factor.StatDim(ctx))}; s.Direct() {
+	if results["s_λ"] = []float64{testkit.Must(factor.StatDim(ctx))}; s.Direct() {
 		testkit.OK(t, factor.Leverages(ctx, x, beta, func(_ int, values []float64, h float64) {
-			all["leverages"] = append(append(all["leverages"], values...), h)
+			results["leverages"] = append(append(results["leverages"], values...), h)
 		}))
 	}
-	return all
+	return results
 }

@@ -108,20 +108,20 @@ func TestShift(t *testing.T) {
 		if !(choice.Shift > 0.7 && choice.Shift < 1) || !strings.Contains(choice.String(), "entries less 0.") {
 			t.Fatalf("%v: %v", s, choice)
 		}
-		all, cols, out := mat.NewDense(n, n, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, 2, nil)
-		testkit.OK(t, errors.Join(m.DenseTo(t.Context(), all), m.Columns(t.Context(), idx, cols),
+		denseK, cols, out := mat.NewDense(n, n, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, 2, nil)
+		testkit.OK(t, errors.Join(m.DenseTo(t.Context(), denseK), m.Columns(t.Context(), idx, cols),
 			m.KMulTo(t.Context(), out, c)))
 		entry := 0x1p-24 * (1 - choice.Shift)
 		for i := range n {
 			for j := range n {
-				if off := math.Abs(all.At(i, j) - truth.At(i, j)); off > entry {
-					t.Fatalf("%v: entry (%d, %d) has an error of %g, want %g at most", s, i, j, off, entry)
+				if deviation := math.Abs(denseK.At(i, j) - truth.At(i, j)); deviation > entry {
+					t.Fatalf("%v: entry (%d, %d) has an error of %g, want %g at most", s, i, j, deviation, entry)
 				}
 			}
 			for q, j := range idx {
-				if cols.At(i, q) != all.At(i, j) {
+				if cols.At(i, q) != denseK.At(i, j) {
 					t.Fatalf("%v: column %d has %v in row %d, the dense matrix %v", s, j, cols.At(i, q), i,
-						all.At(i, j))
+						denseK.At(i, j))
 				}
 			}
 		}
@@ -135,8 +135,8 @@ func TestShift(t *testing.T) {
 			largestRowSum = max(largestRowSum, sum)
 		}
 		// A tile sums 128 terms in float32. Each entry, product and sum is rounded.
-		if off := mat.Max(out) - mat.Min(out); off > 2*(128+4)*0x1p-24*largestRowSum {
-			t.Errorf("%v: products are off by %g, want %g at most", s, off, 2*(128+4)*0x1p-24*largestRowSum)
+		if deviation := mat.Max(out) - mat.Min(out); deviation > 2*(128+4)*0x1p-24*largestRowSum {
+			t.Errorf("%v: products are off by %g, want %g at most", s, deviation, 2*(128+4)*0x1p-24*largestRowSum)
 		}
 		if norm := errorNorm(t, m); !(norm <= choice.Error) {
 			t.Errorf("%v: ‖E‖₂ = %g, above %g", s, norm, choice.Error)

@@ -30,10 +30,10 @@ func moved(seed uint64, n, d int, shift float64) *points.Dense {
 func errorNorm(t *testing.T, m *gram.Matrix) float64 {
 	t.Helper()
 	n := m.Dim()
-	e := mat.NewDense(n, n, nil)
-	testkit.OK(t, m.DenseTo(ctx, e))
-	e.Sub(e, full(m.Kernel(), m.Points()))
-	v := testkit.Eigenvalues(t, mat.NewSymDense(n, e.RawMatrix().Data))
+	storageError := mat.NewDense(n, n, nil)
+	testkit.OK(t, m.DenseTo(ctx, storageError))
+	storageError.Sub(storageError, full(m.Kernel(), m.Points()))
+	v := testkit.Eigenvalues(t, mat.NewSymDense(n, storageError.RawMatrix().Data))
 	return max(-v[0], v[n-1])
 }
 
@@ -121,8 +121,8 @@ func TestPrefer(t *testing.T) {
 			PreferredAccuracy: c.prefer})
 		got := m.Choice()
 		testkit.Equal(t, got.Storage, c.want, c.prefer, c.memory, got)
-		if e := errorNorm(t, m); e > 1e-3 || c.want == gram.Float64 && e > c.prefer {
-			t.Errorf("preferred %g, memory %d: ‖E‖₂ = %.2g", c.prefer, c.memory, e)
+		if norm := errorNorm(t, m); norm > 1e-3 || c.want == gram.Float64 && norm > c.prefer {
+			t.Errorf("preferred %g, memory %d: ‖E‖₂ = %.2g", c.prefer, c.memory, norm)
 		}
 	}
 }
@@ -297,26 +297,26 @@ func TestSameAs(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 2}
 	x := moved(3, 300, 5, 4)
 	src := normal(4, 300, 2)
-	for _, o := range []gram.Options{
+	for _, opts := range []gram.Options{
 		{Storage: gram.Float64}, {Storage: gram.Float32, Accuracy: 1e3}, {Storage: gram.Float32, Accuracy: 1e-20},
 		{Storage: gram.Recompute, Accuracy: 1e3}, {Storage: gram.Recompute, Accuracy: 1e-20}, {Storage: gram.Fixed16},
 	} {
-		before := mustNew(t, k, x, 100, &o)
+		before := mustNew(t, k, x, 100, &opts)
 		want, got := mat.NewDense(300, 2, nil), mat.NewDense(300, 2, nil)
 		testkit.OK(t, before.MulTo(ctx, want, src))
-		was := before.Choice()
+		choice := before.Choice()
 		for _, accuracy := range []float64{1e-20, 1e3} {
-			m := mustNew(t, k, x, 100, &gram.Options{SameAs: &was, Accuracy: accuracy})
+			m := mustNew(t, k, x, 100, &gram.Options{SameAs: &choice, Accuracy: accuracy})
 			testkit.OK(t, m.MulTo(ctx, got, src))
-			if c := m.Choice(); c.Storage != was.Storage || c.Arithmetic != was.Arithmetic ||
-				c.Centred != was.Centred || !mat.Equal(got, want) {
-				t.Errorf("%v\nas\n%v", c, was)
+			if c := m.Choice(); c.Storage != choice.Storage || c.Arithmetic != choice.Arithmetic ||
+				c.Centred != choice.Centred || !mat.Equal(got, want) {
+				t.Errorf("%v\nas\n%v", c, choice)
 			}
 		}
 		var full *gram.MemoryError
-		if _, err := gram.New(ctx, k, x, 100, &gram.Options{SameAs: &was, Memory: 1000}); !errors.As(err, &full) ||
-			full.Storage != was.Storage {
-			t.Errorf("as %v in 1 kB: %v", was.Storage, err)
+		if _, err := gram.New(ctx, k, x, 100, &gram.Options{SameAs: &choice, Memory: 1000}); !errors.As(err, &full) ||
+			full.Storage != choice.Storage {
+			t.Errorf("as %v in 1 kB: %v", choice.Storage, err)
 		}
 	}
 	other := gram.Choice{Storage: gram.Float64, Arithmetic: kernel.Float32}

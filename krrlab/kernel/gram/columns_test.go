@@ -28,27 +28,27 @@ func TestColumnsLayout(t *testing.T) {
 				testkit.OK(t, m.DenseTo(ctx, dense))
 				perm := rand.New(rand.NewPCG(5, uint64(c.n))).Perm(c.n)
 				for _, idx := range [][]int{{c.n - 1}, {7, 0, 7, 3, 0}, perm[:c.n/2], perm} {
-					whole := mat.NewDense(c.n+1, len(idx)+2, nil) // with a border of −7 that must not change
+					bordered := mat.NewDense(c.n+1, len(idx)+2, nil) // with a border of −7 that must not change
 					for i := range c.n + 1 {
 						for j := range len(idx) + 2 {
-							whole.Set(i, j, -7)
+							bordered.Set(i, j, -7)
 						}
 					}
-					dst := whole.Slice(0, c.n, 1, len(idx)+1).(*mat.Dense)
+					dst := bordered.Slice(0, c.n, 1, len(idx)+1).(*mat.Dense)
 					testkit.OK(t, m.Columns(ctx, idx, dst))
 					var tol float64
 					if s == gram.Recompute {
 						tol = tolerance(s, m.Choice().Arithmetic)
 					}
-					checkColumns(t, fmt.Sprintf("n=%d tile=%d %T %v, %d columns", c.n, c.tile, x, s, len(idx)), whole,
+					checkColumns(t, fmt.Sprintf("n=%d tile=%d %T %v, %d columns", c.n, c.tile, x, s, len(idx)), bordered,
 						dense, idx, tol)
 					rows := slices.Concat(perm[c.n/3:], perm[:1])
 					part := mat.NewDense(len(rows), len(idx), nil)
 					testkit.OK(t, m.Part(ctx, rows, idx, part.RawMatrix()))
 					for a, i := range rows {
 						for b, j := range idx {
-							if off := math.Abs(part.At(a, b) - dense.At(i, j)); off > tolerance(s, m.Choice().Arithmetic) {
-								t.Fatalf("n=%d tile=%d %T %v: entry (%d, %d) of a part has error %g", c.n, c.tile, x, s, i, j, off)
+							if deviation := math.Abs(part.At(a, b) - dense.At(i, j)); deviation > tolerance(s, m.Choice().Arithmetic) {
+								t.Fatalf("n=%d tile=%d %T %v: entry (%d, %d) of a part has error %g", c.n, c.tile, x, s, i, j, deviation)
 							}
 						}
 					}
@@ -67,14 +67,14 @@ func TestPartBits(t *testing.T) {
 	m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 0.1, nil).Exact(1e-6)
 	testkit.EachBLAS(t, func(t *testing.T) {
 		for _, cols := range []int{1, 7, 16, 30, 131} {
-			whole := mat.NewDense(n, cols, nil)
-			testkit.OK(t, m.Columns(ctx, perm[:cols], whole))
+			columns := mat.NewDense(n, cols, nil)
+			testkit.OK(t, m.Columns(ctx, perm[:cols], columns))
 			for _, rows := range [][]int{perm[:1], perm[:14], perm[5:35], {n - 1, 3, n - 2}, perm} {
 				part := mat.NewDense(len(rows), cols, nil)
 				testkit.OK(t, m.Part(ctx, rows, perm[:cols], part.RawMatrix()))
 				for a, i := range rows {
-					same := slices.Equal(part.RawRowView(a), whole.RawRowView(i))
-					testkit.Equal(t, same, true, len(rows), cols, i)
+					equal := slices.Equal(part.RawRowView(a), columns.RawRowView(i))
+					testkit.Equal(t, equal, true, len(rows), cols, i)
 				}
 			}
 		}
@@ -82,16 +82,16 @@ func TestPartBits(t *testing.T) {
 }
 
 // checkColumns compares the interior of whole with the columns idx of dense, and its border with −7.
-func checkColumns(t *testing.T, name string, whole, dense *mat.Dense, idx []int, tol float64) {
+func checkColumns(t *testing.T, name string, bordered, dense *mat.Dense, idx []int, tol float64) {
 	t.Helper()
-	rows, cols := whole.Dims()
+	rows, cols := bordered.Dims()
 	for i := range rows {
 		for j := range cols {
 			want := -7.0
 			if i < rows-1 && j > 0 && j < cols-1 {
 				want = dense.At(i, idx[j-1])
 			}
-			if got := whole.At(i, j); !(got-want <= tol && want-got <= tol) {
+			if got := bordered.At(i, j); !(got-want <= tol && want-got <= tol) {
 				t.Fatalf("%s: entry (%d, %d) is %v, want %v", name, i, j, got, want)
 			}
 		}

@@ -37,7 +37,7 @@ func TestMeasure(t *testing.T) {
 	rng.New(5).Normals(v, 0)
 	normalize(v)
 	exactMethod := method{inFloat64: true, arithmetic: kernel.Differences}
-	for _, c := range []struct{ lead, size, outlier, normK float64 }{
+	for _, c := range []struct{ leading, size, outlier, normK float64 }{
 		{1, 1e-3, 0, 50}, {2.05, 1e-3, 0, 50}, {2.3, 1e-3, 0, 50}, {10, 1e-3, 0, 50}, {10, 1e-3, 300, 50},
 		{0, 0, 0, 50}, {1, 1e-3, 0, 1e16},
 	} {
@@ -45,11 +45,11 @@ func TestMeasure(t *testing.T) {
 		for i := range d {
 			d[i] = c.size * float64(1-2*(i%2))
 		}
-		d[0] *= c.lead
-		e := mat.NewDense(rows, rows, nil)
+		d[0] *= c.leading
+		sampleError := mat.NewDense(rows, rows, nil)
 		em := withSpectrum(7, d)
-		e.Slice(0, m, 0, m).(*mat.Dense).Copy(em)
-		e.Set(m+3, m+3, c.size*c.outlier)
+		sampleError.Slice(0, m, 0, m).(*mat.Dense).Copy(em)
+		sampleError.Set(m+3, m+3, c.size*c.outlier)
 		s := &sample{m: mx, random: m, idx: make([]int, rows), x: x.Slice(0, rows), entries: make([]float64, rows*rows),
 			errorBound: 0.25 * c.size, normK: c.normK, eigenvector: v}
 		a := mat.NewDense(rows, rows, nil)
@@ -59,7 +59,7 @@ func TestMeasure(t *testing.T) {
 		testkit.OK(t, s.formRows(t.Context(), exactMethod, mx.frame.mean, func(i int, row []float64) {
 			testkit.Equal(t, len(row), i+1, i)
 			for j, k := range row {
-				s.entries[i*rows+j] = k - e.At(i, j)
+				s.entries[i*rows+j] = k - sampleError.At(i, j)
 				a.Set(i, j, k)
 			}
 		}))
@@ -67,18 +67,18 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("K(70, 9) = %v, want %v", a.At(70, 9), want)
 		}
 		got := testkit.Must(s.measure(t.Context(), exactMethod))
-		rms := math.Sqrt((c.lead*c.lead+m-1)/m/m) * c.size
-		top := c.size * max(c.lead, 1)
+		rms := math.Sqrt((c.leading*c.leading+m-1)/m/m) * c.size
+		largest := c.size * max(c.leading, 1)
 		var ev mat.VecDense
 		ev.MulVec(em, mat.NewVecDense(m, v))
 		along := math.Abs(mat.Dot(mat.NewVecDense(m, v), &ev))
-		if edge := rms * math.Sqrt(m); top > 2.1*edge {
-			along = max(along, (top+math.Sqrt(top*top-4*rms*rms*m))/2)
+		if edge := rms * math.Sqrt(m); largest > 2.1*edge {
+			along = max(along, (largest+math.Sqrt(largest*largest-4*rms*rms*m))/2)
 		}
-		norm := max(top, c.size*c.outlier)
+		norm := max(largest, c.size*c.outlier)
 		bound := max(2*rms*math.Sqrt(n)+along*n/m, 1.1*norm, 0x1p-52*c.normK*n/m) + s.errorBound
-		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*b+1e-14 }
-		if !near(got.Rms, rms) || !near(got.Norm, norm) || !near(got.Bound, bound) || got.Rows != rows ||
+		isNear := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*b+1e-14 }
+		if !isNear(got.Rms, rms) || !isNear(got.Norm, norm) || !isNear(got.Bound, bound) || got.Rows != rows ||
 			got.NormK != c.normK {
 			t.Errorf("%+v: %+v, want rms %g, norm %g and bound %g", c, got, rms, norm, bound)
 		}

@@ -56,24 +56,24 @@ func TestExtend(t *testing.T) {
 					}
 					return m
 				}
-				m, one := extended(2), extended(1)
+				m, single := extended(2), extended(1)
 				want := full(k, x)
 				want.Apply(func(i, j int, v float64) float64 { return v * math.Sqrt(weights[i]*weights[j]) }, want)
 				c := m.Choice()
 				tolerance := 2*c.Error + 1e-6*mat.Norm(want, 2)
 				v, got, again, dense := normal(5, n, 2), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
 				testkit.OK(t, m.KMulTo(ctx, got, v))
-				testkit.OK(t, one.KMulTo(ctx, again, v))
+				testkit.OK(t, single.KMulTo(ctx, again, v))
 				dense.Mul(want, v)
-				if off := testkit.Apart(got, dense); !(off <= tolerance*mat.Norm(v, 2)) || !mat.Equal(got, again) {
-					t.Errorf("%s: a product is off by %g, tolerance %g, or differs between threads", name, off, tolerance)
+				if deviation := testkit.Apart(got, dense); !(deviation <= tolerance*mat.Norm(v, 2)) || !mat.Equal(got, again) {
+					t.Errorf("%s: a product is off by %g, tolerance %g, or differs between threads", name, deviation, tolerance)
 				}
 				columns := mat.NewDense(n, n, nil)
 				testkit.OK(t, m.Columns(ctx, seq(n), columns))
 				columns.Sub(columns, want)
 				eigenvalues := testkit.Eigenvalues(t, testkit.Symmetric(columns))
-				if off := max(-eigenvalues[0], eigenvalues[n-1]); !(off <= c.Error+1e-13*mat.Norm(want, 2)) || storage != c.Storage {
-					t.Errorf("%s: ‖E‖₂ = %g, predicted %g, as %v", name, off, c.Error, c.Storage)
+				if deviation := max(-eigenvalues[0], eigenvalues[n-1]); !(deviation <= c.Error+1e-13*mat.Norm(want, 2)) || storage != c.Storage {
+					t.Errorf("%s: ‖E‖₂ = %g, predicted %g, as %v", name, deviation, c.Error, c.Storage)
 				}
 			}
 		}

@@ -85,11 +85,13 @@ func normal(seed uint64, n, t int) *mat.Dense {
 	return mat.NewDense(n, t, v)
 }
 
-func mustNew(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, o *gram.Options) *gram.Matrix {
+// mustNew returns the matrix of New, or ends the test if that is an error.
+func mustNew(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, opts *gram.Options) *gram.Matrix {
 	t.Helper()
-	return testkit.Must(gram.New(ctx, k, x, lambda, o))
+	return testkit.Must(gram.New(ctx, k, x, lambda, opts))
 }
 
+// maxAbs returns the largest absolute entry of a.
 func maxAbs(a mat.Matrix) float64 { return max(mat.Max(a), -mat.Min(a)) }
 
 // tolerance returns the tolerance of entries and products, relative to the largest entry of K.
@@ -142,7 +144,7 @@ func checkMatrix(t *testing.T, name string, m *gram.Matrix, want *mat.Dense, lam
 	testkit.OK(t, m.DenseTo(ctx, got))
 	for i := range n {
 		for j := range n {
-			if e := math.Abs(got.At(i, j) - want.At(i, j)); !(e <= tol) {
+			if deviation := math.Abs(got.At(i, j) - want.At(i, j)); !(deviation <= tol) {
 				t.Fatalf("%s: K(%d, %d) = %v, want %v", name, i, j, got.At(i, j), want.At(i, j))
 			}
 			if got.At(i, j) != got.At(j, i) {
@@ -172,12 +174,13 @@ func checkMatrix(t *testing.T, name string, m *gram.Matrix, want *mat.Dense, lam
 	}
 }
 
+// checkClose checks that the entries of got and want differ by at most tol.
 func checkClose(t *testing.T, name string, got, want *mat.Dense, tol float64) {
 	t.Helper()
 	n, c := want.Dims()
 	for i := range n {
 		for j := range c {
-			if e := math.Abs(got.At(i, j) - want.At(i, j)); !(e <= tol) {
+			if deviation := math.Abs(got.At(i, j) - want.At(i, j)); !(deviation <= tol) {
 				t.Fatalf("%s: (%d, %d) is %v, want %v ± %.1g", name, i, j, got.At(i, j), want.At(i, j), tol)
 			}
 		}

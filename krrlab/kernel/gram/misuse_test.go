@@ -31,12 +31,12 @@ func TestProgressAndCancel(t *testing.T) {
 	}
 	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
 		c, cancel := context.WithCancel(ctx)
-		o := gram.Options{Storage: s, TileSize: 10, Progress: func(done, _ int) {
+		opts := gram.Options{Storage: s, TileSize: 10, Progress: func(done, _ int) {
 			if done == 20 {
 				cancel()
 			}
 		}}
-		m, err := gram.New(c, kernels[0], x, 0.1, &o)
+		m, err := gram.New(c, kernels[0], x, 0.1, &opts)
 		if s != gram.Recompute && (!errors.Is(err, context.Canceled) || m != nil) {
 			t.Errorf("%v: New after cancel: %v, %v", s, m, err)
 		}
@@ -90,11 +90,11 @@ func TestErrors(t *testing.T) {
 	}}
 	cube := kernel.Polynomial{Gamma: 1, Coef0: 0, Degree: 3}
 	for _, c := range []struct {
-		k      kernel.Kernel
-		x      points.Points
-		lambda float64
-		o      gram.Options
-		want   string
+		k       kernel.Kernel
+		x       points.Points
+		lambda  float64
+		options gram.Options
+		want    string
 	}{
 		{kernel.Gaussian{}, x, 1, gram.Options{}, "sigma = 0"},
 		{nil, x, 1, gram.Options{}, "no kernel"},
@@ -106,14 +106,16 @@ func TestErrors(t *testing.T) {
 		{cube, large, 1, gram.Options{Storage: gram.Float32}, "too large for float32"},
 		{nan, x, 1, gram.Options{Storage: gram.Float64}, "kernel odd of points"},
 	} {
-		testkit.Fails(t, testkit.ErrOf(gram.New(ctx, c.k, c.x, c.lambda, &c.o)), c.want)
+		testkit.Fails(t, testkit.ErrOf(gram.New(ctx, c.k, c.x, c.lambda, &c.options)), c.want)
 	}
 	if m := mustNew(t, cube, large, 1, nil); m.Storage() != gram.Float64 {
 		t.Errorf("entries of 1e120 are stored as %v", m.Storage())
 	}
 	m := mustNew(t, kernels[0], x, 1, nil)
-	product := func(to, of, columns, sides int) func() {
-		return func() { _ = m.MulTo(ctx, mat.NewDense(to, columns, nil), mat.NewDense(of, sides, nil)) }
+	product := func(resultRows, sourceRows, resultColumns, sourceColumns int) func() {
+		return func() {
+			_ = m.MulTo(ctx, mat.NewDense(resultRows, resultColumns, nil), mat.NewDense(sourceRows, sourceColumns, nil))
+		}
 	}
 	for name, f := range map[string]func(){
 		"product of a 20×20": product(20, 20, 1, 2), "with 19×2 into 20×2": product(20, 19, 2, 2),

@@ -35,7 +35,7 @@ func TestNeighbors(t *testing.T) {
 	} {
 		a := testkit.Must(gram.New(t.Context(), c.k, points.NewDense(n, 3, x), 1,
 			&gram.Options{Storage: c.s, TileSize: 32}))
-		near := testkit.Must(a.Neighbors(t.Context(), position, count))
+		neighbors := testkit.Must(a.Neighbors(t.Context(), position, count))
 		k := mat.NewDense(n, n, nil)
 		testkit.OK(t, a.DenseTo(t.Context(), k))
 		d := a.Diag()
@@ -56,16 +56,16 @@ func TestNeighbors(t *testing.T) {
 				return cmp.Compare(math.Abs(value(i, q)),
 					math.Abs(value(i, p)))
 			})
-			index, values := near.Of(i)
+			index, values := neighbors.Of(i)
 			if len(index) != min(count, len(want)) {
 				t.Fatalf("%v %v: point %d has %d neighbors of %d", c.k, c.s, i, len(index), len(want))
 			}
 			for a, j := range index {
-				got, least := value(i, int(j)), value(i, want[a])
-				if position[j] >= position[i] || math.Abs(math.Abs(got)-math.Abs(least)) > 1e-6 ||
+				got, wantValue := value(i, int(j)), value(i, want[a])
+				if position[j] >= position[i] || math.Abs(math.Abs(got)-math.Abs(wantValue)) > 1e-6 ||
 					math.Abs(got-float64(values[a])) > 1e-6 {
 					t.Errorf("%v %v: neighbor %d of point %d is %d of %g (%g), want %d of %g", c.k, c.s, a, i, j, got,
-						values[a], want[a], least)
+						values[a], want[a], wantValue)
 				}
 			}
 		}

@@ -56,8 +56,8 @@ func BenchmarkNew(b *testing.B) {
 	testkit.FastBLAS(b)
 	x := images(b, benchN)
 	for _, c := range []struct {
-		name string
-		o    gram.Options
+		name    string
+		options gram.Options
 	}{
 		{"float32/float32", gram.Options{Storage: gram.Float32, Accuracy: 1}},
 		{"float32/float64", gram.Options{Storage: gram.Float32, Accuracy: 1e-12}},
@@ -67,7 +67,7 @@ func BenchmarkNew(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			var m *gram.Matrix
 			testkit.Floor(b, 0, benchN*benchN*784, 0, func() (err error) {
-				m, err = gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, 0.01, &c.o)
+				m, err = gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, 0.01, &c.options)
 				return err
 			})
 			b.Log(m.Choice(), m.Choice().Tried)

@@ -122,9 +122,9 @@ func checkCertain(t *testing.T, m *Matrix, summary kernel.PointSummary) {
 	}
 	if kernel.ShiftInvariant(m.k) { // inner products are used as soon as their own bound meets the accuracy
 		innerProductError := kernel.EntryError(m.k, kernel.Float64, summary) * m.Trace()
-		if at, below := m.Exact(1.001*innerProductError).Choice(), m.Exact(0.999*innerProductError).Choice(); at.Arithmetic != kernel.Float64 ||
+		if above, below := m.Exact(1.001*innerProductError).Choice(), m.Exact(0.999*innerProductError).Choice(); above.Arithmetic != kernel.Float64 ||
 			below.Arithmetic != kernel.Differences {
-			t.Errorf("%v: %v at an error of %g, %v below", m.k, at.Arithmetic, innerProductError, below.Arithmetic)
+			t.Errorf("%v: %v at an error of %g, %v below", m.k, above.Arithmetic, innerProductError, below.Arithmetic)
 		}
 	}
 	if got := m.EntryError(); !math.IsInf(got, 1) {
@@ -192,9 +192,9 @@ func TestOptionsAsText(t *testing.T) {
 		Storage Storage
 		Tiles   Tiles
 	}
-	o, got := named{Fixed16, SparseTiles}, named{}
-	b := testkit.Must(json.Marshal(o))
-	if err := json.Unmarshal(b, &got); err != nil || got != o || string(b) != `{"Storage":"fixed16","Tiles":"sparse"}` {
+	opts, got := named{Fixed16, SparseTiles}, named{}
+	b := testkit.Must(json.Marshal(opts))
+	if err := json.Unmarshal(b, &got); err != nil || got != opts || string(b) != `{"Storage":"fixed16","Tiles":"sparse"}` {
 		t.Errorf("%s is read as %v: %v", b, got, err)
 	}
 	testkit.Fails(t, json.Unmarshal([]byte(`{"Storage":"half"}`), &got), `storage "half"`)
@@ -209,17 +209,17 @@ func TestCanceled(t *testing.T) {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	for _, o := range []Options{{Tiles: SparseTiles}, {Storage: Recompute, Tiles: SparseTiles}, {Storage: Fixed16}} {
-		o.TileSize = 32
+	for _, opts := range []Options{{Tiles: SparseTiles}, {Storage: Recompute, Tiles: SparseTiles}, {Storage: Fixed16}} {
+		opts.TileSize = 32
 		var m *Matrix
 		testkit.Canceled(t, func(ctx context.Context) (err error) {
-			m, err = New(ctx, k, x, 0.1, &o)
+			m, err = New(ctx, k, x, 0.1, &opts)
 			return err
 		})
 		testkit.Canceled(t, func(ctx context.Context) error { return m.MulTo(ctx, v, v) })
 		testkit.Canceled(t, func(ctx context.Context) error { return m.Columns(ctx, []int{3, 1}, columns) })
 		testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(m.Neighbors(ctx, order, 3)) })
-		if whole := m.choice.Sparse == nil; whole != (m.choice.Formed() == 1) || m.Unit() != 0x1p-22 || m.Exact(1).Unit() != 0x1p-51 {
+		if dense := m.choice.Sparse == nil; dense != (m.choice.Formed() == 1) || m.Unit() != 0x1p-22 || m.Exact(1).Unit() != 0x1p-51 {
 			t.Errorf("%v: %.3g of it formed, units %g and %g", m.choice, m.choice.Formed(), m.Unit(), m.Exact(1).Unit())
 		}
 	}

@@ -62,8 +62,8 @@ func TestRanks(t *testing.T) {
 			if st == Fixed16 && !kernel.Bounded01(k) {
 				continue
 			}
-			o := Options{Storage: st, TileSize: 64}
-			single := testkit.Must(New(t.Context(), k, x, 0.5, &o))
+			opts := Options{Storage: st, TileSize: 64}
+			single := testkit.Must(New(t.Context(), k, x, 0.5, &opts))
 			want, wantCols, wantAll := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil),
 				mat.NewDense(n, n, nil)
 			testkit.OK(t, single.MulTo(t.Context(), want, b))
@@ -80,14 +80,14 @@ func TestRanks(t *testing.T) {
 				accel.SetThreads(1 + i%3)
 				var tileBytes [7]int64
 				onRanks(p, func(c comm.Comm) {
-					o := o
-					o.Comm = c
-					m, err := New(t.Context(), k, x, 0.5, &o)
+					opts := opts
+					opts.Comm = c
+					m, err := New(t.Context(), k, x, 0.5, &opts)
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					y, cs, all := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, n, nil)
+					y, cs, denseK := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, n, nil)
 					before, words := c.Traffic(), int64(1)
 					if err := m.MulTo(t.Context(), y, b); err != nil {
 						t.Error(err)
@@ -102,10 +102,10 @@ func TestRanks(t *testing.T) {
 					if err := m.Columns(t.Context(), idx, cs); err != nil {
 						t.Error(err)
 					}
-					if err := m.DenseTo(t.Context(), all); err != nil {
+					if err := m.DenseTo(t.Context(), denseK); err != nil {
 						t.Error(err)
 					}
-					if !mat.Equal(y, want) || !mat.Equal(cs, wantCols) || !mat.Equal(all, wantAll) {
+					if !mat.Equal(y, want) || !mat.Equal(cs, wantCols) || !mat.Equal(denseK, wantAll) {
 						t.Errorf("%v %v: rank %d of %d has other bits than one process", k, st, c.Rank(), p)
 					}
 					tileBytes[c.Rank()] = m.ops.tileBytes()
@@ -221,18 +221,18 @@ func TestRanksMemory(t *testing.T) {
 	const n = 1000
 	x := cloud(n, 2)
 	k := kernel.Gaussian{Sigma: 1}
-	o := Options{Storage: Float64, Memory: 4 << 20}
-	if _, err := New(t.Context(), k, x, 1, &o); err == nil {
-		t.Fatalf("4n² bytes fit %d", o.Memory)
+	opts := Options{Storage: Float64, Memory: 4 << 20}
+	if _, err := New(t.Context(), k, x, 1, &opts); err == nil {
+		t.Fatalf("4n² bytes fit %d", opts.Memory)
 	}
 	onRanks(2, func(c comm.Comm) {
-		o := o
-		o.Comm = c
-		if _, err := New(t.Context(), k, x, 1, &o); err != nil {
+		opts := opts
+		opts.Comm = c
+		if _, err := New(t.Context(), k, x, 1, &opts); err != nil {
 			t.Error(err)
 		}
-		o.Memory = 1 << 20
-		testkit.Fails(t, testkit.ErrOf(New(t.Context(), k, x, 1, &o)), "is allowed")
+		opts.Memory = 1 << 20
+		testkit.Fails(t, testkit.ErrOf(New(t.Context(), k, x, 1, &opts)), "is allowed")
 	})
 }
 

@@ -47,8 +47,8 @@ func TestRounding(t *testing.T) {
 				k := new(big.Float).SetPrec(200).SetFloat64(p.k.Eval(p.x.Row(i), p.x.Row(j)))
 				want.Add(want, k.Mul(k, big.NewFloat(c.At(j, 0))))
 			}
-			e, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
-			errorSq += e * e
+			deviation, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
+			errorSq += deviation * deviation
 			size += math.Sqrt(p.k.Eval(p.x.Row(i), p.x.Row(i))) * math.Abs(c.At(i, 0))
 			norm += c.At(i, 0) * c.At(i, 0)
 		}
@@ -120,9 +120,9 @@ func TestCertified(t *testing.T) {
 		for i := range x.Data {
 			x.Data[i] += shift
 		}
-		whole := testkit.Must(New(t.Context(), k, x, lambda, &Options{Storage: Float64}))
-		part := testkit.Must(New(t.Context(), k, x.Slice(0, first), lambda, &Options{Storage: Float64, TileSize: whole.choice.Tile}))
-		for name, m := range map[string]*Matrix{"whole": whole, "extended": testkit.Must(part.Extend(t.Context(), x, nil))} {
+		complete := testkit.Must(New(t.Context(), k, x, lambda, &Options{Storage: Float64}))
+		leading := testkit.Must(New(t.Context(), k, x.Slice(0, first), lambda, &Options{Storage: Float64, TileSize: complete.choice.Tile}))
+		for name, m := range map[string]*Matrix{"whole": complete, "extended": testkit.Must(leading.Extend(t.Context(), x, nil))} {
 			certified := m.Certified()
 			if c := certified.Choice(); !c.Certain || c.Error > 1e-3 || m.choice.Certain || certified.ops != m.ops {
 				t.Fatalf("%v, %s: %+v", k, name, c)
@@ -139,8 +139,8 @@ func TestCertified(t *testing.T) {
 					entry := new(big.Float).SetPrec(200).SetFloat64(k.Eval(x.Row(i), x.Row(j)))
 					want.Add(want, entry.Mul(entry, big.NewFloat(c.At(j, 0))))
 				}
-				e, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
-				errorSq += e * e
+				deviation, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
+				errorSq += deviation * deviation
 			}
 			if bound := certified.Rounding(c)[0]; !(math.Sqrt(errorSq) <= bound) || bound > 1e-2 {
 				t.Errorf("%v, %s: error %g, bound %g", k, name, math.Sqrt(errorSq), bound)

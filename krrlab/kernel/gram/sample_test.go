@@ -44,27 +44,27 @@ func TestGrowth(t *testing.T) {
 // TestChoose checks that New decides as Choose does, and that Options.Chosen replaces its decision.
 func TestChoose(t *testing.T) {
 	const n = 1300
-	x, k, o := moved(3, n, 4, 1), kernel.Gaussian{Sigma: 2}, &gram.Options{PreferredAccuracy: 1e-5, Seed: 7}
-	choice, err := gram.Choose(ctx, k, x, 0.1, o)
+	x, k, opts := moved(3, n, 4, 1), kernel.Gaussian{Sigma: 2}, &gram.Options{PreferredAccuracy: 1e-5, Seed: 7}
+	choice, err := gram.Choose(ctx, k, x, 0.1, opts)
 	if err != nil {
 		t.Fatal(choice, err)
 	}
-	m := mustNew(t, k, x, 0.1, o)
+	m := mustNew(t, k, x, 0.1, opts)
 	if c, l := m.Choice(), choice; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centred != l.Centred ||
 		c.Error != l.Error {
 		t.Errorf("%v, Choose returns %v", c, l)
 	}
 	given := choice
 	given.Reason = "told"
-	o.Chosen = &given
-	again := mustNew(t, k, x, 0.1, o)
+	opts.Chosen = &given
+	again := mustNew(t, k, x, 0.1, opts)
 	first, second := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
 	y := normal(5, n, 2)
 	if err := errors.Join(m.MulTo(ctx, first, y), again.MulTo(ctx, second, y)); err != nil || !mat.Equal(first, second) ||
 		again.Choice().Reason != "told" {
 		t.Errorf("%v: other products than of the matrix that decides itself: %v", again.Choice(), err)
 	}
-	if _, err := gram.Choose(ctx, k, x, -1, o); err == nil {
+	if _, err := gram.Choose(ctx, k, x, -1, opts); err == nil {
 		t.Error("λ = −1 is accepted")
 	}
 }
@@ -74,14 +74,14 @@ func TestChoose(t *testing.T) {
 func TestChooseSparse(t *testing.T) {
 	const n = 900
 	x, k := points.NewDense(n, 2, normal(3, n, 2).RawMatrix().Data), kernel.Gaussian{Sigma: 0.05}
-	o := &gram.Options{PreferredAccuracy: 1e-5, Seed: 7, Tiles: gram.SparseTiles, MaxDroppedNorm: 1e-6}
-	alone := mustNew(t, k, x, 0.1, o)
-	choice, err := gram.Choose(ctx, k, x, 0.1, o)
+	opts := &gram.Options{PreferredAccuracy: 1e-5, Seed: 7, Tiles: gram.SparseTiles, MaxDroppedNorm: 1e-6}
+	alone := mustNew(t, k, x, 0.1, opts)
+	choice, err := gram.Choose(ctx, k, x, 0.1, opts)
 	if err != nil || choice.Sparse == nil {
 		t.Fatal(choice, err)
 	}
-	o.Chosen = &choice
-	given := mustNew(t, k, x, 0.1, o)
+	opts.Chosen = &choice
+	given := mustNew(t, k, x, 0.1, opts)
 	first, second, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), normal(5, n, 2)
 	if err := errors.Join(alone.MulTo(ctx, first, y), given.MulTo(ctx, second, y)); err != nil || !mat.Equal(first, second) {
 		t.Errorf("other products, %v", err)

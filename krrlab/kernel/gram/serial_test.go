@@ -24,8 +24,8 @@ func TestTables(t *testing.T) {
 			tl.assignTiles()
 		})
 		ownTiles := int64(len(tl.order))
-		if all := int64(tl.blocks) * int64(tl.blocks+1) / 2; ownTiles != (all-int64(rank)+ranks-1)/ranks {
-			t.Fatalf("rank %d has %d of %d tiles", rank, ownTiles, all)
+		if allTiles := int64(tl.blocks) * int64(tl.blocks+1) / 2; ownTiles != (allTiles-int64(rank)+ranks-1)/ranks {
+			t.Fatalf("rank %d has %d of %d tiles", rank, ownTiles, allTiles)
 		}
 		if bytes += ownTiles * int64(unsafe.Sizeof([]float32{})); bytes > 40*ownTiles {
 			t.Errorf("rank %d: %d bytes for %d tiles", rank, bytes, ownTiles)
@@ -69,11 +69,11 @@ func TestPasses(t *testing.T) {
 		p, y := productWithoutTiles[float32](n, cols, shift)
 		testkit.OK(t, p.run(t.Context()))
 		for c := range cols {
-			var top, sum float64
+			var largest, sum float64
 			for i := range n {
-				top = max(top, math.Abs(p.src.Data[i*cols+c]))
+				largest = max(largest, math.Abs(p.src.Data[i*cols+c]))
 			}
-			scale := math.Exp2(math.Ceil(math.Log2(top)))
+			scale := math.Exp2(math.Ceil(math.Log2(largest)))
 			for i := range n {
 				sum += p.src.Data[i*cols+c] / scale
 			}

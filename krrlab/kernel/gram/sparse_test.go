@@ -75,9 +75,9 @@ func exactK(k kernel.Kernel, x points.Points) *mat.Dense {
 
 // largestRow returns max_i Σ_j |A_ij−B_ij|, which is at least ‖A−B‖₂ for symmetric matrices.
 func largestRow(a, b *mat.Dense) float64 {
-	var e mat.Dense
-	e.Sub(a, b)
-	return mat.Norm(&e, math.Inf(1))
+	var difference mat.Dense
+	difference.Sub(a, b)
+	return mat.Norm(&difference, math.Inf(1))
 }
 
 // flat is a user-defined decreasing radial kernel, 1/(1+r⁴).
@@ -242,9 +242,9 @@ func TestSparseTold(t *testing.T) {
 	want.Mul(exactK(bumped{}, x), v)
 	productError := func(m *Matrix) float64 {
 		testkit.OK(t, m.KMulTo(t.Context(), got, v))
-		var e mat.Dense
-		e.Sub(got, want)
-		return mat.Norm(&e, 2)
+		var difference mat.Dense
+		difference.Sub(got, want)
+		return mat.Norm(&difference, 2)
 	}
 	exact := m.Exact(1e-6)
 	if a, b := productError(m), productError(exact); !m.Choice().Sparse.Told || a < 1e-3 || b > exact.Rounding(v)[0]+1e-12 {
@@ -259,8 +259,8 @@ func TestSparseRanks(t *testing.T) {
 	x := narrow(n, 1, rng.New(9))
 	k, v := kernel.Gaussian{Sigma: 0.7}, mat.NewDense(n, 1, nil)
 	rng.New(3).Normals(v.RawMatrix().Data, 0)
-	o := Options{Storage: Float64, Tiles: SparseTiles, TileSize: 24, Accuracy: 0.01}
-	single := testkit.Must(New(ctx, k, x, 0.1, &o))
+	opts := Options{Storage: Float64, Tiles: SparseTiles, TileSize: 24, Accuracy: 0.01}
+	single := testkit.Must(New(ctx, k, x, 0.1, &opts))
 	want := mat.NewDense(n, 1, nil)
 	testkit.OK(t, single.MulTo(ctx, want, v))
 	position := make([]int32, n)
@@ -282,7 +282,7 @@ func TestSparseRanks(t *testing.T) {
 	}
 	previous := single.Choice()
 	onRanks(3, func(c comm.Comm) {
-		rankOptions := o
+		rankOptions := opts
 		rankOptions.Comm, rankOptions.SameAs = c, &previous
 		m, err := New(ctx, k, x, 0.1, &rankOptions)
 		if err != nil {
@@ -297,7 +297,7 @@ func TestSparseRanks(t *testing.T) {
 		if err := m.MulTo(ctx, got, v); err != nil || !mat.Equal(got, want) {
 			t.Errorf("the product on ranks has other bits: %v", err)
 		}
-		if near, err := m.Neighbors(ctx, position, 3); err != nil || !reflect.DeepEqual(near, sparseNeighbors) {
+		if neighbors, err := m.Neighbors(ctx, position, 3); err != nil || !reflect.DeepEqual(neighbors, sparseNeighbors) {
 			t.Errorf("the neighbors on ranks are others: %v", err)
 		}
 	})
@@ -338,15 +338,15 @@ func TestSparseWeighted(t *testing.T) {
 	m := testkit.Must(New(t.Context(), k, x, lambda, &Options{Tiles: SparseTiles, Storage: Float64, TileSize: 64}))
 	exact := m.Exact(1)
 	for name, a := range map[string]*Matrix{"stored": m, "recomputed": exact} {
-		s, got, e := a.Choice().Sparse, mat.NewDense(n, n, nil), new(mat.Dense)
+		s, got, omitted := a.Choice().Sparse, mat.NewDense(n, n, nil), new(mat.Dense)
 		if s == nil || s.Kept > 0.5 {
 			t.Fatalf("%s: %+v", name, s)
 		}
 		testkit.OK(t, a.DenseTo(t.Context(), got))
-		e.Sub(want, got)
+		omitted.Sub(want, got)
 		// this matrix is similar to the error, so it has the same eigenvalues
-		e.Apply(func(i, j int, v float64) float64 { return v / x.Factors[j] * x.Factors[i] }, e)
-		if norm := mat.Norm(e, math.Inf(1)); !(norm <= s.Dropped*(1+1e-9)+1e-9) {
+		omitted.Apply(func(i, j int, v float64) float64 { return v / x.Factors[j] * x.Factors[i] }, omitted)
+		if norm := mat.Norm(omitted, math.Inf(1)); !(norm <= s.Dropped*(1+1e-9)+1e-9) {
 			t.Errorf("%s: %g is left out, bound %g", name, norm, s.Dropped)
 		}
 		if s.Dropped > 0.25*m.Choice().Accuracy {

@@ -40,28 +40,28 @@ func TestWeighted(t *testing.T) {
 			x := weigh(base)
 			want := full(k, base)
 			want.Apply(func(i, j int, v float64) float64 { return x.Factors[i] * v * x.Factors[j] }, want)
-			for _, o := range []gram.Options{{Storage: gram.Float64}, {Storage: gram.Float32}, {Storage: gram.Recompute},
+			for _, opts := range []gram.Options{{Storage: gram.Float64}, {Storage: gram.Float32}, {Storage: gram.Recompute},
 				{Storage: gram.Fixed16}, {Storage: gram.Float64, Tiles: gram.SparseTiles}, {}} {
-				narrow := o.Storage == gram.Fixed16 || o.Tiles == gram.SparseTiles
-				if narrow && ki > 0 || o.Storage == gram.Float32 && kernel.AsPrecomputed(k) != nil {
+				narrow := opts.Storage == gram.Fixed16 || opts.Tiles == gram.SparseTiles
+				if narrow && ki > 0 || opts.Storage == gram.Float32 && kernel.AsPrecomputed(k) != nil {
 					continue
 				}
-				o.TileSize = 32
+				opts.TileSize = 32
 				l := lambda
 				if narrow {
 					l = 1e4
 				}
-				m, err := gram.New(ctx, k, x, l, &o)
+				m, err := gram.New(ctx, k, x, l, &opts)
 				if err != nil {
-					t.Errorf("%v, %v: %v", k, o.Storage, err)
+					t.Errorf("%v, %v: %v", k, opts.Storage, err)
 					continue
 				}
-				name := fmt.Sprintf("kernel %d, points %d, %v, %v", ki, xi, m.Storage(), o.Tiles)
+				name := fmt.Sprintf("kernel %d, points %d, %v, %v", ki, xi, m.Storage(), opts.Tiles)
 				got := mat.NewDense(n, n, nil)
 				testkit.OK(t, m.DenseTo(ctx, got))
-				var e mat.Dense
-				e.Sub(got, want)
-				if norm, claimed := power(&e), m.Choice().Error; !(norm <= claimed*(1+1e-9)+1e-12*mat.Norm(want, 2)) {
+				var difference mat.Dense
+				difference.Sub(got, want)
+				if norm, claimed := power(&difference), m.Choice().Error; !(norm <= claimed*(1+1e-9)+1e-12*mat.Norm(want, 2)) {
 					t.Errorf("%s: ‖E‖₂ = %g, claimed %g", name, norm, claimed)
 				}
 				sameWeighted(t, name, m, got, k)
@@ -87,27 +87,27 @@ func sameWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, kern 
 			t.Errorf("%s: a product of %v is off by %g", name, a.Choice(), mat.Norm(difference, 2))
 		}
 	}
-	whole, part, block := mat.NewDense(n, n, nil), mat.NewDense(3, 2, nil), make([]float64, 9)
-	testkit.OK(t, exact.DenseTo(ctx, whole))
+	exactK, part, block := mat.NewDense(n, n, nil), mat.NewDense(3, 2, nil), make([]float64, 9)
+	testkit.OK(t, exact.DenseTo(ctx, exactK))
 	rows, cols := []int{40, 3, 99}, []int{7, 136}
 	testkit.OK(t, exact.Part(ctx, rows, cols, part.RawMatrix()))
 	exact.Block(block, 3, rows, new(gram.BlockWorkspace))
-	near := func(what string, got, want float64, i, j int) {
-		if !(math.Abs(got-want) <= 1e-12*math.Sqrt(whole.At(i, i)*whole.At(j, j))) {
-			t.Errorf("%s: %s (%d, %d) is %g, want %g", name, what, i, j, got, want)
+	checkNear := func(entryName string, got, want float64, i, j int) {
+		if !(math.Abs(got-want) <= 1e-12*math.Sqrt(exactK.At(i, i)*exactK.At(j, j))) {
+			t.Errorf("%s: %s (%d, %d) is %g, want %g", name, entryName, i, j, got, want)
 		}
 	}
 	for a, i := range rows {
 		for b, j := range cols {
-			near("part", part.At(a, b), whole.At(i, j), i, j)
+			checkNear("part", part.At(a, b), exactK.At(i, j), i, j)
 		}
 		for b := a; b < 3; b++ {
-			near("block", block[a*3+b], whole.At(i, rows[b]), i, rows[b])
+			checkNear("block", block[a*3+b], exactK.At(i, rows[b]), i, rows[b])
 		}
 	}
 	var trace float64
 	for i, d := range m.Diag() {
-		near("diagonal", d, whole.At(i, i), i, i)
+		checkNear("diagonal", d, exactK.At(i, i), i, i)
 		trace += d
 	}
 	testkit.Near(t, m.Trace(), trace, 1e-9*math.Abs(trace), name, "trace")
@@ -135,8 +135,8 @@ func TestWeightedEstimate(t *testing.T) {
 				x.Row(i)[0] += shift
 			}
 			weighted := testkit.Must(points.Weigh(x, w))
-			o := &gram.Options{Storage: gram.Float32, Accuracy: 1e9, Tiles: gram.DenseTiles}
-			m := testkit.Must(gram.New(ctx, kernel.Gaussian{Sigma: 2}, weighted, 1, o))
+			opts := &gram.Options{Storage: gram.Float32, Accuracy: 1e9, Tiles: gram.DenseTiles}
+			m := testkit.Must(gram.New(ctx, kernel.Gaussian{Sigma: 2}, weighted, 1, opts))
 			got, want := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
 			testkit.OK(t, m.DenseTo(ctx, got))
 			testkit.OK(t, m.Exact(1e-9).DenseTo(ctx, want))

@@ -41,9 +41,9 @@ func TestInnerWhole(t *testing.T) {
 			{6, 4, gemm.MaxBytesK}, {6, 4, 2*gemm.MaxBytesK + 5}} {
 			a, b := drawBytes(g, s[0], s[2], 0.25), drawBytes(g, s[1], s[2], 0.25)
 			ld := s[1] + 2
-			whole, ints := filled[float64](s[0]*ld), make([]int32, s[0]*ld)
+			products, ints := filled[float64](s[0]*ld), make([]int32, s[0]*ld)
 			var w Workspace
-			if !InnerWhole(whole, ld, a, b, &w) || InnerInt(ints, ld, a, b, &w) != (s[2] <= gemm.MaxBytesK) {
+			if !InnerWhole(products, ld, a, b, &w) || InnerInt(ints, ld, a, b, &w) != (s[2] <= gemm.MaxBytesK) {
 				t.Fatalf("%v: not taken, or taken", s)
 			}
 			for i := range s[0] {
@@ -56,9 +56,9 @@ func TestInnerWhole(t *testing.T) {
 							want.Add(want, big.NewInt(int64(v)*int64(b.Row(j)[c])))
 						}
 					}
-					if whole[i*ld+j] != float64(want.Int64()) || j < s[1] && s[2] <= gemm.MaxBytesK &&
+					if products[i*ld+j] != float64(want.Int64()) || j < s[1] && s[2] <= gemm.MaxBytesK &&
 						int64(ints[i*ld+j]) != want.Int64() {
-						t.Fatalf("%v (%d, %d): %v and %d, want %v", s, i, j, whole[i*ld+j], ints[i*ld+j], want)
+						t.Fatalf("%v (%d, %d): %v and %d, want %v", s, i, j, products[i*ld+j], ints[i*ld+j], want)
 					}
 				}
 			}
@@ -95,9 +95,9 @@ func TestBytesPoints(t *testing.T) {
 					t.Errorf("scale %g: %T is %v, want %v", scale, p[0], got, want)
 				}
 			}
-			whole := make([]float64, 9)
-			WholeNorms(whole, NewPanel32(x).Norms, scale*scale)
-			for i, v := range whole {
+			norms := make([]float64, 9)
+			WholeNorms(norms, NewPanel32(x).Norms, scale*scale)
+			for i, v := range norms {
 				var want float64
 				for _, b := range x.Row(i) {
 					want += float64(b) * float64(b)

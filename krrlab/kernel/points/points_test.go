@@ -50,6 +50,7 @@ func naive(x, z Points, f func(x, z []float64) float64) []float64 {
 	return out
 }
 
+// dot returns xᵀz.
 func dot(x, z []float64) (s float64) {
 	for j := range x {
 		s += x[j] * z[j]
@@ -57,6 +58,7 @@ func dot(x, z []float64) (s float64) {
 	return s
 }
 
+// dist1 returns ‖x−z‖₁.
 func dist1(x, z []float64) (s float64) {
 	for j := range x {
 		s += math.Abs(x[j] - z[j])
@@ -74,14 +76,14 @@ func TestPairs(t *testing.T) {
 	}{{1, 1, 1, 1}, {3, 5, 0, 1}, {7, 4, 9, 1}, {6, 5, 1, 1}, {5, 3, 2, 0.5}, {20, 33, 40, 0.3}, {30, 31, 600, 0.01},
 		{5, 6, 1100, 0.6}, {8, 9, 30, 0}, {20, 10, 60000, 0.001}, {0, 4, 3, 1}}
 	for _, c := range shapes {
-		a64, a32, as := random(1, c.na, c.d, c.density)
+		a64, a32, aSparse := random(1, c.na, c.d, c.density)
 		b64, b32, bs := random(2, c.nb, c.d, c.density)
 		shift := make([]float64, c.d)
 		for j := range shift {
 			shift[j] = float64(j%3) - 1
 		}
 		wantIn, wantL1 := naive(a64, b64, dot), naive(a64, b64, dist1)
-		as1, bs1 := []Points{a64, a32, as, opaque{a64}}, []Points{b64, b32, bs, opaque{b64}}
+		as1, bs1 := []Points{a64, a32, aSparse, opaque{a64}}, []Points{b64, b32, bs, opaque{b64}}
 		for ia, a := range as1 {
 			for ib, b := range bs1 {
 				checkPair(t, a, b, wantIn, wantL1, &w)
@@ -135,6 +137,7 @@ func checkPair(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace
 	}
 }
 
+// run32 calls f with dst in float32 and stores the result in dst.
 func run32(dst []float64, f func([]float32)) {
 	v := make([]float32, len(dst))
 	for i := range v {
@@ -146,6 +149,7 @@ func run32(dst []float64, f func([]float32)) {
 	}
 }
 
+// maxAbs returns the largest absolute value of v.
 func maxAbs(v []float64) (m float64) {
 	for _, a := range v {
 		m = max(m, math.Abs(a))
@@ -184,20 +188,20 @@ func TestMerge(t *testing.T) {
 	}{{0, false}, {0.002, false}, {0.006, false}, {0.1, true}} {
 		const n, d = 20, 3000
 		x, _, s := random(6, n, d, c.density)
-		near := &CSR{N: n, D: d, Ptr: s.Ptr, Col: s.Col, Val: slices.Clone(s.Val)}
-		for p := range near.Val {
-			near.Val[p] *= 1 + 1e-9
+		perturbed := &CSR{N: n, D: d, Ptr: s.Ptr, Col: s.Col, Val: slices.Clone(s.Val)}
+		for p := range perturbed.Val {
+			perturbed.Val[p] *= 1 + 1e-9
 		}
 		z := NewDense(n, d, nil)
 		for i := range n {
-			near.RowTo(z.Data[i*d:(i+1)*d], i)
+			perturbed.RowTo(z.Data[i*d:(i+1)*d], i)
 		}
 		w.dense64[0] = nil
 		for _, f := range []func(dst []float64, ld int, a, b Points, w *Workspace){SqDist64, SumDist64} {
 			got, want := filled[float64](n*n), make([]float64, n*n)
-			f(got, n, s, near, &w)
-			if made := len(w.dense64[0]) > 0; made != c.dense {
-				t.Errorf("density %v: made dense %v", c.density, made)
+			f(got, n, s, perturbed, &w)
+			if madeDense := len(w.dense64[0]) > 0; madeDense != c.dense {
+				t.Errorf("density %v: made dense %v", c.density, madeDense)
 			}
 			f(want, n, x, z, &w)
 			w.dense64[0] = nil
@@ -363,10 +367,10 @@ func TestInnerOfItself(t *testing.T) {
 // TestConcat joins points of the same and of different types, and parts of larger sets.
 func TestConcat(t *testing.T) {
 	a, a32, s := random(7, 11, 6, 0.5)
-	whole := NewBytes(11, 6, 0.5, nil)
+	bytePoints := NewBytes(11, 6, 0.5, nil)
 	for i := range 11 {
 		for j := range 6 {
-			whole.Row(i)[j] = uint8(7 * i * j)
+			bytePoints.Row(i)[j] = uint8(7 * i * j)
 		}
 	}
 	asDense := func(x Points) *Dense {
@@ -375,7 +379,7 @@ func TestConcat(t *testing.T) {
 		return out
 	}
 	for _, c := range []struct{ x, y, want Points }{{a, a, &Dense{}}, {a32, a32, &Dense32{}}, {s, s, &CSR{}},
-		{whole, whole, &Bytes{}}, {whole, asDense(whole), &Bytes{}}, {whole, a, &Dense{}}, {s, a32, &Dense{}}} {
+		{bytePoints, bytePoints, &Bytes{}}, {bytePoints, asDense(bytePoints), &Bytes{}}, {bytePoints, a, &Dense{}}, {s, a32, &Dense{}}} {
 		got := Concat(c.x.Slice(2, 9), c.y.Slice(3, 11))
 		if n, d := got.Dims(); n != 15 || d != 6 || fmt.Sprintf("%T", got) != fmt.Sprintf("%T", c.want) {
 			t.Fatalf("%T and %T become %T, %d×%d", c.x, c.y, got, n, d)

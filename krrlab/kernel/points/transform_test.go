@@ -25,8 +25,8 @@ func TestTransform(t *testing.T) {
 			if !mat.EqualApprox(mat.NewDense(9, rows, got.Data), &want, 1e-14) {
 				t.Errorf("%T, %d rows: %v, want %v", x, rows, got.Data, want)
 			}
-			if one := Transform(x.Slice(5, 6), l); !slices.Equal(one.Data, got.Row(5)) {
-				t.Errorf("%T: %v alone, %v among others", x, one.Data, got.Row(5))
+			if alone := Transform(x.Slice(5, 6), l); !slices.Equal(alone.Data, got.Row(5)) {
+				t.Errorf("%T: %v alone, %v among others", x, alone.Data, got.Row(5))
 			}
 		}
 	}

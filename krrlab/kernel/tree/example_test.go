@@ -19,12 +19,12 @@ func Example() {
 		return
 	}
 	gaussian := func(sq float64) float64 { return math.Exp(-sq / 2) }
-	near, lost, _, _ := t.Pairs(context.Background(), t, tree.SquaredEuclidean, gaussian, 1e-6)
+	pairs, rowSums, _, _ := t.Pairs(context.Background(), t, tree.SquaredEuclidean, gaussian, 1e-6)
 	fmt.Println(t.Order, t.Start)
-	for _, p := range near {
+	for _, p := range pairs {
 		fmt.Printf("leaves %d and %d: at most %.0f\n", p.A, p.B, p.Bound)
 	}
-	fmt.Printf("a row lacks at most %.1e\n", lost[0])
+	fmt.Printf("a row lacks at most %.1e\n", rowSums[0])
 	// Output:
 	// [0 2 1 3] [0 2 4]
 	// leaves 0 and 0: at most 1

@@ -91,8 +91,8 @@ func TestSplit(t *testing.T) {
 		{[]float64{0, 1, 9, 10, 11, 12, 13, 14}, 1, true},      // a quarter is below the gap of 8
 		{[]float64{0, 1, 9, 10, 11, 12, 13, 14, 15}, 10, true}, // and here less
 	} {
-		if at, cut := splitValue(c.v); at != c.want || cut != c.cut {
-			t.Errorf("%v: at %v, %v", c.v, at, cut)
+		if value, cut := splitValue(c.v); value != c.want || cut != c.cut {
+			t.Errorf("%v: at %v, %v", c.v, value, cut)
 		}
 	}
 	// one point differs from all others, of which only some are sampled
@@ -103,12 +103,12 @@ func TestSplit(t *testing.T) {
 		t.Errorf("leaves begin at %v", tr.Start)
 	}
 	tr = testkit.Must(New(context.Background(), x, maxSampledPoints))
-	same := func(float64) float64 { return 0.5 }
-	all := tr.Leaves() * (tr.Leaves() + 1) / 2
+	constant := func(float64) float64 { return 0.5 }
+	allPairs := tr.Leaves() * (tr.Leaves() + 1) / 2
 	// A kernel equal to the limit is not negligible.
-	for least, want := range map[float64]int{0.5: all, math.Nextafter(0.5, 1): 0} {
-		near, _, _, err := tr.Pairs(context.Background(), tr, SquaredEuclidean, same, least)
+	for cutoff, want := range map[float64]int{0.5: allPairs, math.Nextafter(0.5, 1): 0} {
+		pairs, _, _, err := tr.Pairs(context.Background(), tr, SquaredEuclidean, constant, cutoff)
 		testkit.OK(t, err)
-		testkit.Equal(t, len(near), want)
+		testkit.Equal(t, len(pairs), want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // clouds returns point sets of several shapes.
 func clouds(n int) map[string]points.Points {
-	at := func(d int, f func(row []float64, i int)) *points.Dense {
+	newPoints := func(d int, f func(row []float64, i int)) *points.Dense {
 		x := points.NewDense(n, d, nil)
 		rng.New(uint64(d)).Normals(x.Data, 0)
 		for i := range n {
@@ -22,17 +22,17 @@ func clouds(n int) map[string]points.Points {
 		return x
 	}
 	return map[string]points.Points{
-		"normal":     at(4, func([]float64, int) {}),
-		"line":       at(1, func([]float64, int) {}),
-		"far groups": at(3, func(row []float64, i int) { row[i%3] += 1e6 * float64(i%5) }),
-		"0 and 1": at(30, func(row []float64, i int) {
+		"normal":     newPoints(4, func([]float64, int) {}),
+		"line":       newPoints(1, func([]float64, int) {}),
+		"far groups": newPoints(3, func(row []float64, i int) { row[i%3] += 1e6 * float64(i%5) }),
+		"0 and 1": newPoints(30, func(row []float64, i int) {
 			for c := range row {
 				row[c] = float64(i >> (c % 9) & 1)
 			}
 		}),
-		"same":   at(2, func(row []float64, i int) { row[0], row[1] = 3, 4 }),
-		"scales": at(5, func(row []float64, i int) { row[2] *= 1e8; row[3] *= 1e-8 }),
-		"one apart": at(2, func(row []float64, i int) {
+		"same":   newPoints(2, func(row []float64, i int) { row[0], row[1] = 3, 4 }),
+		"scales": newPoints(5, func(row []float64, i int) { row[2] *= 1e8; row[3] *= 1e-8 }),
+		"one apart": newPoints(2, func(row []float64, i int) {
 			if row[0], row[1] = 0, 0; i == n/2 {
 				row[0] = 1
 			}
@@ -73,11 +73,11 @@ func TestTree(t *testing.T) {
 // check compares Pairs with all pairs of points, for a kernel with the given scale.
 func check(t *testing.T, name string, x points.Points, tr, u *Tree, metric Metric, scale float64) {
 	k := func(distance float64) float64 { return math.Exp(-distance / scale) }
-	const least = 0.01
-	near, rows, columns, err := tr.Pairs(context.Background(), u, metric, k, least)
+	const cutoff = 0.01
+	pairs, rows, columns, err := tr.Pairs(context.Background(), u, metric, k, cutoff)
 	testkit.OK(t, err)
 	bounds := map[[2]int]float64{}
-	for _, p := range near {
+	for _, p := range pairs {
 		bounds[[2]int{p.A, p.B}] = p.Bound
 		if u == tr {
 			bounds[[2]int{p.B, p.A}] = p.Bound
@@ -103,7 +103,7 @@ func check(t *testing.T, name string, x points.Points, tr, u *Tree, metric Metri
 						}
 					}
 					switch v := k(distance); {
-					case listed && v > bound*(1+1e-14), !listed && v >= least:
+					case listed && v > bound*(1+1e-14), !listed && v >= cutoff:
 						t.Fatalf("%s: points of leaves %d and %d have %v, said at most %v", name, la, lb, v, bound)
 					case !listed:
 						rowSum += v

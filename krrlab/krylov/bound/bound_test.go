@@ -24,8 +24,8 @@ func TestParseStop(t *testing.T) {
 		"labels=2.5 %": {Labels, 0.025},
 	} {
 		s, err := parseStop(text)
-		if again, e := parseStop(s.String()); err != nil || s != want || e != nil || again != s {
-			t.Errorf("%q: %v, %v, and again %v, %v", text, s, err, again, e)
+		if again, errAgain := parseStop(s.String()); err != nil || s != want || errAgain != nil || again != s {
+			t.Errorf("%q: %v, %v, and again %v, %v", text, s, err, again, errAgain)
 		}
 	}
 	for _, text := range []string{"labels", "labels=", "labels=0", "labels=100%", "labels=-1%", "labels=NaN",
@@ -71,6 +71,8 @@ type problem struct {
 	lambda float64
 }
 
+// newProblem draws n points of the plane and forms K+λI and a preconditioner with the given λ_p from 15 Nyström
+// landmarks.
 func newProblem(t *testing.T, n int, lambda, lambdaP float64) *problem {
 	t.Helper()
 	x := testkit.RandomPoints(5, n, 2)
@@ -129,8 +131,8 @@ func (w wrong) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return err
 }
 
-// TestTightenCertain checks that the certain bound is valid for any error of M⁻¹, and close to the error for an accurate
-// M⁻¹.
+// TestTightenCertain checks that the certain bound is valid for any error of M⁻¹, and close to the error for an
+// accurate M⁻¹.
 func TestTightenCertain(t *testing.T) {
 	const n = 60
 	p := newProblem(t, n, 0.01, 0.05)
@@ -141,14 +143,14 @@ func TestTightenCertain(t *testing.T) {
 		c.Copy(res.X)
 		norm := p.size(t, res.R.ColView(0))
 		b := &Basis{Lambda: p.lambda, Norms: []float64{mat.Norm(y, 2)}}
-		for _, off := range []float64{0, 1e-3, 0.5, 3} {
+		for _, inverseError := range []float64{0, 1e-3, 0.5, 3} {
 			rounding := []float64{1e-12}
 			got := b.Final(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true, PCG: res})
 			direct := got.Certain[0]
-			testkit.OK(t, got.TightenCertain(t.Context(), b, wrong{p.m, off}, p.f, 0.05, res.R, rounding))
+			testkit.OK(t, got.TightenCertain(t.Context(), b, wrong{p.m, inverseError}, p.f, 0.05, res.R, rounding))
 			if v := got.Certain[0]; v < norm*(1-1e-10) || v > direct || got.Bounds[0] > v ||
-				off == 0 && v > 1.01*math.Sqrt(p.f.CondBound(0.01, 0.05))*norm {
-				t.Errorf("answer %d, M⁻¹ off by %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i, off, norm, v,
+				inverseError == 0 && v > 1.01*math.Sqrt(p.f.CondBound(0.01, 0.05))*norm {
+				t.Errorf("answer %d, M⁻¹ off by %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i, inverseError, norm, v,
 					direct)
 			}
 		}
@@ -162,17 +164,17 @@ func TestFinal(t *testing.T) {
 	res := &pcg.Result{RelRes: []float64{1e-6}, Gap: []float64{1e-3}, History: pcg.History{Error: [][]float64{{1e-5}}}}
 	b := &Basis{Lambda: 0.25, Mu: 1, Norms: []float64{1}}
 	a := &Answer{C: unit, Y: unit, Residuals: []float64{1e-2}, Rounding: []float64{1e-4}, PCG: res}
-	e := b.Final(a)
-	if want := 2*1e-6 + 2*(1e-3+1e-4); math.Abs(e.Bounds[0]-want) > 1e-7*want || e.Certain != nil || e.Mu != 1 {
-		t.Errorf("%+v, want %g", e, want)
+	result := b.Final(a)
+	if want := 2*1e-6 + 2*(1e-3+1e-4); math.Abs(result.Bounds[0]-want) > 1e-7*want || result.Certain != nil || result.Mu != 1 {
+		t.Errorf("%+v, want %g", result, want)
 	}
 	res.Gap[0] = math.NaN()
-	if e = b.Final(a); math.Abs(e.Bounds[0]-2*1.01e-2) > 1e-8 {
-		t.Errorf("%+v with an unknown gap", e)
+	if result = b.Final(a); math.Abs(result.Bounds[0]-2*1.01e-2) > 1e-8 {
+		t.Errorf("%+v with an unknown gap", result)
 	}
 	a.Residuals[0] = math.NaN()
-	if e = b.Final(a); e != nil || e.Model() != nil {
-		t.Errorf("%+v of no residual", e)
+	if result = b.Final(a); result != nil || result.Model() != nil {
+		t.Errorf("%+v of no residual", result)
 	}
 }
 
@@ -192,15 +194,15 @@ func TestSample(t *testing.T) {
 			}
 		}
 	}
-	for _, e := range []float64{0.01, 0.1, 0.5, 2} {
-		errors := []float64{e, e / 2, e}
+	for _, bound := range []float64{0.01, 0.1, 0.5, 2} {
+		errors := []float64{bound, bound / 2, bound}
 		open := float64(Open(f, Roots(k, rows), errors))
 		for _, share := range []float64{0.02, 0.1, 0.3, 0.9} {
 			s := testkit.Must(NewSample(t.Context(), k, p.x, rows, share, rng.New(1)))
-			few, err := s.fewOpen(t.Context(), c, errors)
-			if err != nil || few != (open <= share*37) || !s.isDue(errors) || s.isDue(errors) ||
-				s.isDue([]float64{e, 0, 0.9 * e}) || !s.isDue([]float64{e / 2, 0, 0}) {
-				t.Errorf("%g of 37 open, share %g: %v, %v", open, share, few, err)
+			isFew, err := s.fewOpen(t.Context(), c, errors)
+			if err != nil || isFew != (open <= share*37) || !s.isDue(errors) || s.isDue(errors) ||
+				s.isDue([]float64{bound, 0, 0.9 * bound}) || !s.isDue([]float64{bound / 2, 0, 0}) {
+				t.Errorf("%g of 37 open, share %g: %v, %v", open, share, isFew, err)
 			}
 		}
 	}

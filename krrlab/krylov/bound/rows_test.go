@@ -61,7 +61,7 @@ func TestEstimate(t *testing.T) {
 		rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(6))
 		residual, differences, err := rows.Estimate(t.Context(), comm.Alone(), y, c, stored)
 		testkit.OK(t, err)
-		_, all, err := rows.Estimate(t.Context(), comm.Alone(), y, c, nil)
+		_, withoutStored, err := rows.Estimate(t.Context(), comm.Alone(), y, c, nil)
 		if err != nil || residual[2] != 0 || differences[2] != 0 {
 			t.Errorf("%v, %v, %v", residual, differences, err)
 		}
@@ -69,10 +69,10 @@ func TestEstimate(t *testing.T) {
 		d.Sub(r, stored)
 		for j := range 2 {
 			size := mat.Norm(y.ColView(j), 2)
-			for what, v := range map[string][2]float64{"residual": {residual[j], mat.Norm(r.ColView(j), 2) / size},
-				"off": {differences[j], mat.Norm(d.ColView(j), 2) / size}, "all": {all[j], residual[j]}} {
+			for name, v := range map[string][2]float64{"residual": {residual[j], mat.Norm(r.ColView(j), 2) / size},
+				"off": {differences[j], mat.Norm(d.ColView(j), 2) / size}, "all": {withoutStored[j], residual[j]}} {
 				if ratio := v[0] / v[1]; ratio > Slack(n)*(1+1e-9) || ratio < 1/Slack(n)*(1-1e-9) {
-					t.Errorf("n = %d, column %d: %s is %.6g, want %.6g", n, j, what, v[0], v[1])
+					t.Errorf("n = %d, column %d: %s is %.6g, want %.6g", n, j, name, v[0], v[1])
 				}
 			}
 		}
@@ -105,12 +105,12 @@ func TestCountOutliers(t *testing.T) {
 		}
 		testkit.Equal(t, r.countOutliers(norms, c.choice), c.want, c)
 	}
-	many := &Rows{k: gauss, x: points.NewDense(8*maxOutlierRows+16, 1, nil), tol: 1e-3}
+	manyRows := &Rows{k: gauss, x: points.NewDense(8*maxOutlierRows+16, 1, nil), tol: 1e-3}
 	norms := make([]float64, 8*maxOutlierRows+16)
 	for i := range maxOutlierRows + 2 {
 		norms[i] = 1e9
 	}
-	testkit.Equal(t, many.countOutliers(norms, gram.Choice{}), maxOutlierRows)
+	testkit.Equal(t, manyRows.countOutliers(norms, gram.Choice{}), maxOutlierRows)
 	poly := &Rows{k: kernel.Polynomial{Gamma: 1, Degree: 2}, x: r.x, tol: 1e-3}
 	testkit.Equal(t, poly.countOutliers(norms[:5], gram.Choice{}), 0)
 }

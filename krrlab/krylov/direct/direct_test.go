@@ -20,10 +20,12 @@ import (
 
 var precisions = []direct.Precision{direct.Float64, direct.Float32Refined}
 
+// draw returns n points with d normal coordinates.
 func draw(seed uint64, n, d int) *points.Dense {
 	return points.NewDense(n, d, testkit.Normals(seed, 5, n*d))
 }
 
+// targets returns an n×t matrix of normal numbers.
 func targets(seed uint64, n, t int) *mat.Dense {
 	return mat.NewDense(n, t, testkit.Normals(seed, 6, n*t))
 }
@@ -31,9 +33,9 @@ func targets(seed uint64, n, t int) *mat.Dense {
 // check solves and compares the result with a dense Cholesky solve. A result may be called converged only if the true
 // residual and its rounding together are at most the tolerance.
 func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64,
-	y *mat.Dense, o *direct.Options) {
+	y *mat.Dense, opts *direct.Options) {
 	t.Helper()
-	res, err := direct.Solve(context.Background(), k, pts, lambda, y, o)
+	res, err := direct.Solve(context.Background(), k, pts, lambda, y, opts)
 	if err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}
@@ -66,8 +68,8 @@ func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts poi
 	}
 	var d mat.Dense
 	d.Sub(res.X, &want)
-	if e := mat.Norm(&d, 2); e > 2*res.Tol*mat.Norm(y, 2)/lambda {
-		t.Errorf("%s: off by %.3g", label, e)
+	if deviation := mat.Norm(&d, 2); deviation > 2*res.Tol*mat.Norm(y, 2)/lambda {
+		t.Errorf("%s: off by %.3g", label, deviation)
 	}
 }
 
@@ -134,16 +136,16 @@ func TestEdges(t *testing.T) {
 // TestFarGroups solves for two distant groups of points, for which inner products lose all distances within a group.
 // K must be formed from coordinate differences, and the reported residual must be the true one.
 func TestFarGroups(t *testing.T) {
-	for _, far := range []float64{1e4, 1e5, 1e6} {
+	for _, distance := range []float64{1e4, 1e5, 1e6} {
 		x := draw(6, 200, 8)
 		for i := range x.N {
 			for j := range x.Row(i) {
-				x.Row(i)[j] += far * float64(i%2*2-1)
+				x.Row(i)[j] += distance * float64(i%2*2-1)
 			}
 		}
 		y := targets(9, x.N, 2)
 		for _, p := range precisions {
-			check(t, fmt.Sprintf("%v, groups at ±%g", p, far), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
+			check(t, fmt.Sprintf("%v, groups at ±%g", p, distance), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
 				&direct.Options{Precision: p, Tol: 1e-9})
 		}
 	}

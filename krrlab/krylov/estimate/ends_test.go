@@ -26,10 +26,10 @@ func TestEnds(t *testing.T) {
 
 // TestNullEnds checks that missing ends in JSON are read as unbounded on their side.
 func TestNullEnds(t *testing.T) {
-	var e Interval
+	var interval Interval
 	testkit.OK(t, json.Unmarshal([]byte(`{"value":null,"lo":null,"hi":null,"confidence":0.9,"method":"x","seconds":2}`),
-		&e))
-	if !math.IsNaN(e.Value) || !math.IsInf(e.Lo, -1) || !math.IsInf(e.Hi, 1) || e.Confidence != 0.9 || e.Seconds != 2 {
-		t.Errorf("%+v", e)
+		&interval))
+	if !math.IsNaN(interval.Value) || !math.IsInf(interval.Lo, -1) || !math.IsInf(interval.Hi, 1) || interval.Confidence != 0.9 || interval.Seconds != 2 {
+		t.Errorf("%+v", interval)
 	}
 }

@@ -11,18 +11,18 @@ import (
 
 // TestJSON writes intervals to JSON and reads them back; infinite ends and NaN are null.
 func TestJSON(t *testing.T) {
-	for _, e := range []Interval{
+	for _, interval := range []Interval{
 		{57.25, 55, 60.5, 0.95, "hutchinson", 1.5},
 		{2, 1, math.Inf(1), 0.9, "lanczos", 0},
 		{2, math.Inf(-1), 3, 0.9, "lanczos", 0},
 	} {
-		b, err := json.Marshal(e)
+		b, err := json.Marshal(interval)
 		testkit.OK(t, err)
 		var got Interval
-		if err := json.Unmarshal(b, &got); err != nil || got != e {
-			t.Errorf("%s: got %+v, want %+v (%v)", b, got, e, err)
+		if err := json.Unmarshal(b, &got); err != nil || got != interval {
+			t.Errorf("%s: got %+v, want %+v (%v)", b, got, interval, err)
 		}
-		testkit.Equal(t, strings.Contains(string(b), "null"), (math.IsInf(e.Lo, 0) || math.IsInf(e.Hi, 0)), b)
+		testkit.Equal(t, strings.Contains(string(b), "null"), (math.IsInf(interval.Lo, 0) || math.IsInf(interval.Hi, 0)), b)
 	}
 	b, err := json.Marshal(Interval{Value: math.NaN()})
 	var got Interval
@@ -36,12 +36,12 @@ func TestJSON(t *testing.T) {
 
 // TestInterval checks Covers, Width, String and the allowed confidences.
 func TestInterval(t *testing.T) {
-	e := Interval{50, 45, 55, 0.95, "slq", 0}
-	if !e.Covers(45) || !e.Covers(55) || e.Covers(44.9) || e.Covers(55.1) || e.Covers(math.NaN()) {
+	interval := Interval{50, 45, 55, 0.95, "slq", 0}
+	if !interval.Covers(45) || !interval.Covers(55) || interval.Covers(44.9) || interval.Covers(55.1) || interval.Covers(math.NaN()) {
 		t.Error("Covers")
 	}
-	testkit.Equal(t, e.Width(), 0.2)
-	testkit.Equal(t, e.String(), "50, in [45, 55] with 95 % confidence (slq)")
+	testkit.Equal(t, interval.Width(), 0.2)
+	testkit.Equal(t, interval.String(), "50, in [45, 55] with 95 % confidence (slq)")
 	if x := Exact(3, 0, "eigenvalues"); x.Width() != 0 || !x.Covers(3) || x.Confidence != 1 {
 		t.Errorf("%+v", x)
 	}

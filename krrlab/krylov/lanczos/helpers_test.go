@@ -28,6 +28,7 @@ type metric struct {
 	chol mat.Cholesky
 }
 
+// newMetric returns M = BBᵀ.
 func newMetric(t testing.TB, b *mat.Dense) *metric {
 	t.Helper()
 	var s mat.SymDense
@@ -70,15 +71,15 @@ func (a diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 }
 
 // runs the process, or ends the test if that is an error.
-func run(t testing.TB, a Operator, o *Options) *Result {
+func run(t testing.TB, a Operator, opts *Options) *Result {
 	t.Helper()
-	r := testkit.Must(Run(t.Context(), a, o))
+	r := testkit.Must(Run(t.Context(), a, opts))
 	return r
 }
 
 // spectra returns lists of n eigenvalues, by name. Not all of them are sorted.
 func spectra(n int) map[string][]float64 {
-	make := func(f func(i int) float64) []float64 {
+	list := func(f func(i int) float64) []float64 {
 		v := make([]float64, n)
 		for i := range v {
 			v[i] = f(i)
@@ -86,10 +87,10 @@ func spectra(n int) map[string][]float64 {
 		return v
 	}
 	return map[string][]float64{
-		"even":       make(func(i int) float64 { return 1 + float64(i) }),
-		"geometric":  make(func(i int) float64 { return math.Pow(10, -3+4*float64(i)/float64(n)) }),
-		"indefinite": make(func(i int) float64 { return -3 + 5*float64(i)/float64(n-1) }),
-		"cluster": make(func(i int) float64 {
+		"even":       list(func(i int) float64 { return 1 + float64(i) }),
+		"geometric":  list(func(i int) float64 { return math.Pow(10, -3+4*float64(i)/float64(n)) }),
+		"indefinite": list(func(i int) float64 { return -3 + 5*float64(i)/float64(n-1) }),
+		"cluster": list(func(i int) float64 {
 			switch i {
 			case 0:
 				return 0.2

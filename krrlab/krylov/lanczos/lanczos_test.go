@@ -30,9 +30,9 @@ func TestFullRun(t *testing.T) {
 		for i, r := range res.Ritz {
 			testkit.Near(t, r, v[i], 1e-12*size, name, i)
 		}
-		for _, e := range []float64{res.Min.Hi - res.Min.Lo, res.Max.Hi - res.Max.Lo} {
-			if e < 0 || e > 1e-10*size {
-				t.Errorf("%s: an end is known to %g only: %v", name, e, res)
+		for _, width := range []float64{res.Min.Hi - res.Min.Lo, res.Max.Hi - res.Max.Lo} {
+			if width < 0 || width > 1e-10*size {
+				t.Errorf("%s: an end is known to %g only: %v", name, width, res)
 			}
 		}
 		if !res.Min.Covers(v[0]) || !res.Max.Covers(v[39]) || res.Slack > 1e-11*size {
@@ -62,20 +62,20 @@ func TestPencil(t *testing.T) {
 }
 
 // failures counts over seeds how often λ_min or λ_max lies outside its interval at any of the given steps.
-func failures(t *testing.T, v []float64, seeds, steps int, o Options) (low, high int) {
+func failures(t *testing.T, v []float64, seeds, steps int, opts Options) (low, high int) {
 	t.Helper()
 	slices.Sort(v)
 	n := len(v)
 	for seed := range seeds {
 		var missLow, missHigh bool
-		o := o
-		o.Steps, o.Tol, o.Start = steps, -1, rng.New(uint64(seed))
-		o.Monitor = func(r *Result) error {
+		opts := opts
+		opts.Steps, opts.Tol, opts.Start = steps, -1, rng.New(uint64(seed))
+		opts.Monitor = func(r *Result) error {
 			missLow = missLow || !r.Min.Covers(v[0])
 			missHigh = missHigh || !r.Max.Covers(v[n-1])
 			return nil
 		}
-		testkit.Must(Run(t.Context(), diagonal(v), &o))
+		testkit.Must(Run(t.Context(), diagonal(v), &opts))
 		if missLow {
 			low++
 		}
@@ -119,10 +119,10 @@ func atLeast(n, misses int, p float64) float64 {
 // TestOneEnd checks that a bound of one end with failure probability δ equals that of two ends with 2δ.
 func TestOneEnd(t *testing.T) {
 	v := spectra(200)["even"]
-	both := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.9, Tol: -1})
-	top := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.95, Ends: Largest, Tol: -1})
-	if math.Abs(top.Max.Hi-both.Max.Hi) > 1e-9 || !math.IsInf(top.Min.Lo, -1) {
-		t.Errorf("%v\n%v", both, top)
+	twoEnds := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.9, Tol: -1})
+	oneEnd := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.95, Ends: Largest, Tol: -1})
+	if math.Abs(oneEnd.Max.Hi-twoEnds.Max.Hi) > 1e-9 || !math.IsInf(oneEnd.Min.Lo, -1) {
+		t.Errorf("%v\n%v", twoEnds, oneEnd)
 	}
 }
 
@@ -183,8 +183,8 @@ func TestStartMass(t *testing.T) {
 // must be sharper.
 func TestAPriori(t *testing.T) {
 	// 1.648·√1000·e^(−√ε·99) = 0.05 by hand.
-	if e := APriori(1000, 50, 0.05); math.Abs(1.648*math.Sqrt(1000)*math.Exp(-math.Sqrt(e)*99)-0.05) > 1e-12 {
-		t.Errorf("ε = %g", e)
+	if bound := APriori(1000, 50, 0.05); math.Abs(1.648*math.Sqrt(1000)*math.Exp(-math.Sqrt(bound)*99)-0.05) > 1e-12 {
+		t.Errorf("ε = %g", bound)
 	}
 	if APriori(1000, 1, 0.05) != 1 || APriori(20, 20, 0.05) != 0 {
 		t.Error("the ends")
@@ -210,9 +210,9 @@ type inexact struct {
 func (a inexact) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	err := a.diagonal.MulTo(ctx, dst, src)
 	*a.calls++
-	e := make([]float64, a.Dim())
-	rng.New(11).Sub("noise", uint64(*a.calls)).Normals(e, 0)
-	for i, v := range e {
+	noise := make([]float64, a.Dim())
+	rng.New(11).Sub("noise", uint64(*a.calls)).Normals(noise, 0)
+	for i, v := range noise {
 		dst.Set(i, 0, dst.At(i, 0)+a.noise*v/math.Sqrt(float64(a.Dim())))
 	}
 	return err
@@ -253,9 +253,9 @@ func TestFewEigenvalues(t *testing.T) {
 			t.Errorf("%g·I: %v, %v", size, res, err)
 		}
 	}
-	one, err := Run(t.Context(), diagonal([]float64{-4}), nil)
-	if err != nil || one.Max.Value != -4 || !one.Norm().Covers(4) {
-		t.Errorf("order 1: %v, %v", one, err)
+	single, err := Run(t.Context(), diagonal([]float64{-4}), nil)
+	if err != nil || single.Max.Value != -4 || !single.Norm().Covers(4) {
+		t.Errorf("order 1: %v, %v", single, err)
 	}
 }
 
@@ -368,9 +368,9 @@ func TestCovariance(t *testing.T) {
 // TestMisuse checks that invalid options and arguments panic.
 func TestMisuse(t *testing.T) {
 	v := diagonal(spectra(30)["even"])
-	for _, o := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Ends: 7},
+	for _, opts := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Ends: 7},
 		{Ends: Largest, Norm: true}, {Norm: true, Cond: true}} {
-		testkit.Panics(t, map[string]func(){fmt.Sprint(o): func() { _, _ = Run(t.Context(), v, &o) }})
+		testkit.Panics(t, map[string]func(){fmt.Sprint(opts): func() { _, _ = Run(t.Context(), v, &opts) }})
 	}
 	testkit.Panics(t, map[string]func(){
 		"orders": func() { _, _ = RunPencil(t.Context(), v, indefinite(31), nil) },
@@ -427,10 +427,10 @@ func (m single) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) erro
 func TestRunMany(t *testing.T) {
 	v := spectra(400)["geometric"]
 	m := shifted{diagonal(v), []float64{0.001, 0.1, 10}}
-	o := &Options{Steps: 60, Tol: 0.05, Start: rng.New(4)}
-	many := testkit.Must(RunMany(t.Context(), diagonal(v), m, 3, o))
-	for c, res := range many {
-		alone := testkit.Must(RunPencil(t.Context(), diagonal(v), single{m, c}, o))
+	opts := &Options{Steps: 60, Tol: 0.05, Start: rng.New(4)}
+	results := testkit.Must(RunMany(t.Context(), diagonal(v), m, 3, opts))
+	for c, res := range results {
+		alone := testkit.Must(RunPencil(t.Context(), diagonal(v), single{m, c}, opts))
 		if !slices.Equal(alone.Alpha, res.Alpha) || !slices.Equal(alone.Beta, res.Beta) ||
 			alone.Converged != res.Converged {
 			t.Errorf("shift %g: %v\nalone %v", m.shifts[c], res, alone)
@@ -440,7 +440,7 @@ func TestRunMany(t *testing.T) {
 			t.Errorf("shift %g: %v, is [%g, %g]", m.shifts[c], res, low, high)
 		}
 	}
-	if many[0].Steps == many[2].Steps {
-		t.Errorf("all ended after %d steps: nothing was dropped", many[0].Steps)
+	if results[0].Steps == results[2].Steps {
+		t.Errorf("all ended after %d steps: nothing was dropped", results[0].Steps)
 	}
 }

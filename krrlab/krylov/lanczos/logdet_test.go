@@ -60,8 +60,8 @@ func TestLogDet(t *testing.T) {
 			want += math.Log(x)
 		}
 		for _, c := range []struct {
-			confidence, least float64
-			steps, starts     int
+			confidence, smallest float64
+			steps, starts        int
 		}{{0.95, 0, 40, 1}, {0.95, slices.Min(v), 12, 1}, {0.8, slices.Min(v) / 100, 20, 4}, {0.95, slices.Min(v), 30, 10}, {0.1, slices.Min(v), 30, 1}} {
 			misses, unbounded, widths, estimateMisses := 0, 0, 0.0, 0
 			for seed := range seeds {
@@ -70,23 +70,23 @@ func TestLogDet(t *testing.T) {
 					runs = append(runs, run(t, diagonal(v), &Options{Steps: c.steps, Tol: -1, Confidence: c.confidence,
 						Definite: true, Start: rng.New(uint64(seed)).Sub("start", uint64(i))}))
 				}
-				e, student := LogDet(runs, c.least)
-				if c.starts == 1 != math.IsInf(student.Hi, 1) || student.Value != e.Value {
-					t.Errorf("%s: %v, estimated %v", name, e, student)
+				proved, student := LogDet(runs, c.smallest)
+				if c.starts == 1 != math.IsInf(student.Hi, 1) || student.Value != proved.Value {
+					t.Errorf("%s: %v, estimated %v", name, proved, student)
 				}
 				if !student.Covers(want) {
 					estimateMisses++
 				}
-				switch width := e.Hi - e.Lo; {
+				switch width := proved.Hi - proved.Lo; {
 				case !(width < math.Inf(1)):
 					unbounded++
-				case !e.Covers(want):
+				case !proved.Covers(want):
 					misses++
 					fallthrough
 				default:
 					widths += width
-					if !ordered(e) {
-						t.Errorf("%s: %v", name, e)
+					if !ordered(proved) {
+						t.Errorf("%s: %v", name, proved)
 					}
 				}
 			}
@@ -98,7 +98,7 @@ func TestLogDet(t *testing.T) {
 			if p := atLeast(seeds, misses, 1-c.confidence); p < 1e-4 {
 				t.Errorf("%s, %+v: %d of %d missed", name, c, misses, seeds)
 			}
-			if c.confidence < 0.5 && misses == 0 || c.least > 0 && unbounded > 0 {
+			if c.confidence < 0.5 && misses == 0 || c.smallest > 0 && unbounded > 0 {
 				t.Errorf("%s, %+v: no failure, or no lower end in %d of %d: the bound is loose", name, c, unbounded, seeds)
 			}
 		}
@@ -113,7 +113,7 @@ func TestLogDetInaccurate(t *testing.T) {
 	exact := run(t, diagonal(v), &Options{Steps: 30, Tol: -1})
 	noisy, _ := LogDet([]*Result{r}, 0.1)
 	plain, _ := LogDet([]*Result{exact}, 0.1)
-	if more := (noisy.Hi - noisy.Lo) - (plain.Hi - plain.Lo); more < 200*r.Slack {
+	if widening := (noisy.Hi - noisy.Lo) - (plain.Hi - plain.Lo); widening < 200*r.Slack {
 		t.Errorf("%v, by accurate products %v", noisy, plain)
 	}
 	var sum float64
@@ -126,9 +126,9 @@ func TestLogDetInaccurate(t *testing.T) {
 	// One step is exact for a multiple of I and for order 1.
 	for _, u := range [][]float64{{3, 3, 3, 3}, {0.25}} {
 		want := float64(len(u)) * math.Log(u[0])
-		one, _ := LogDet([]*Result{testkit.Must(Run(t.Context(), diagonal(u), nil))}, 0)
-		if math.Abs(one.Lo-want) > 1e-4 || math.Abs(one.Hi-want) > 1e-4 {
-			t.Errorf("%v: %v", u, one)
+		single, _ := LogDet([]*Result{testkit.Must(Run(t.Context(), diagonal(u), nil))}, 0)
+		if math.Abs(single.Lo-want) > 1e-4 || math.Abs(single.Hi-want) > 1e-4 {
+			t.Errorf("%v: %v", u, single)
 		}
 	}
 }

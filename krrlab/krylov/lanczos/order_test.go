@@ -14,11 +14,11 @@ import (
 )
 
 // ordered reports whether e is a valid interval: Lo ≤ Value ≤ Hi, or an unknown Value, NaN.
-func ordered(e estimate.Interval) bool {
-	if math.IsNaN(e.Lo) || math.IsNaN(e.Hi) || e.Lo > e.Hi {
+func ordered(interval estimate.Interval) bool {
+	if math.IsNaN(interval.Lo) || math.IsNaN(interval.Hi) || interval.Lo > interval.Hi {
 		return false
 	}
-	return math.IsNaN(e.Value) || e.Lo <= e.Value && e.Value <= e.Hi
+	return math.IsNaN(interval.Value) || interval.Lo <= interval.Value && interval.Value <= interval.Hi
 }
 
 // TestIndefinite runs processes with Options.Definite on spectra with a negative eigenvalue. The result must be
@@ -79,15 +79,15 @@ func TestInexactInverse(t *testing.T) {
 			for i := range n {
 				inverse.Set(i, i, 1+inverse.At(i, i))
 			}
-			o := &Options{Start: rng.New(seed), Steps: n, Tol: 1e-9, Definite: true}
-			r := testkit.Must(RunPencil(t.Context(), v, inexactInverse{inverse}, o))
+			opts := &Options{Start: rng.New(seed), Steps: n, Tol: 1e-9, Definite: true}
+			r := testkit.Must(RunPencil(t.Context(), v, inexactInverse{inverse}, opts))
 			if r.Ritz[0] < 0 {
 				negative++
 			}
 			if r.Indefinite() || !(r.Min.Lo <= 1e-3) || !(r.Min.Hi >= 1e-3) || !(r.Max.Lo <= 1e8 && 1e8 <= r.Max.Hi) {
 				t.Errorf("seed %d, error %g: indefinite %v, λ_min %v, λ_max %v", seed, size, r.Indefinite(), r.Min, r.Max)
 			}
-			if r = testkit.Must(RunPencil(t.Context(), shifted, inexactInverse{inverse}, o)); !r.Indefinite() {
+			if r = testkit.Must(RunPencil(t.Context(), shifted, inexactInverse{inverse}, opts)); !r.Indefinite() {
 				t.Errorf("seed %d, error %g: λ_min = -1e7 in %v", seed, size, r.Min)
 			}
 		}
@@ -129,21 +129,21 @@ func TestRandomSpectra(t *testing.T) {
 		n := 1 + g.Sub("n").IntN(0, 40)
 		v := spectrum(g, n)
 		smallest, largest := slices.Min(v), slices.Max(v)
-		o := &Options{Steps: 1 + g.Sub("steps").IntN(0, n+2), Confidence: confidence, Start: g.Sub("start"), Tol: 0.01}
+		opts := &Options{Steps: 1 + g.Sub("steps").IntN(0, n+2), Confidence: confidence, Start: g.Sub("start"), Tol: 0.01}
 		switch g.Sub("options").IntN(0, 5) {
 		case 1:
-			o.Norm = true
+			opts.Norm = true
 		case 2:
-			o.Cond = true
+			opts.Cond = true
 		case 3:
-			o.Definite = true // also set for indefinite matrices
+			opts.Definite = true // also set for indefinite matrices
 		}
 		room := 1e-13 * max(-smallest, largest)
-		o.Monitor = func(r *Result) error {
-			for name, e := range map[string]estimate.Interval{"λ_min": r.Min, "λ_max": r.Max, "κ": r.Cond(),
+		opts.Monitor = func(r *Result) error {
+			for name, interval := range map[string]estimate.Interval{"λ_min": r.Min, "λ_max": r.Max, "κ": r.Cond(),
 				"norm": r.Norm()} {
-				if !ordered(e) {
-					t.Fatalf("problem %d, step %d: %s %+v", p, r.Steps, name, e)
+				if !ordered(interval) {
+					t.Fatalf("problem %d, step %d: %s %+v", p, r.Steps, name, interval)
 				}
 			}
 			if r.Min.Hi < smallest-room || r.Max.Lo > largest+room || r.Norm().Lo > max(-smallest, largest)+room {
@@ -152,11 +152,11 @@ func TestRandomSpectra(t *testing.T) {
 			}
 			return nil
 		}
-		r, err := Run(context.Background(), diagonal(v), o)
+		r, err := Run(context.Background(), diagonal(v), opts)
 		if err != nil {
 			t.Fatalf("problem %d: %v", p, err)
 		}
-		if smallest < 0 && o.Definite && !r.Indefinite() {
+		if smallest < 0 && opts.Definite && !r.Indefinite() {
 			continue // Definite was a false statement
 		}
 		if r.Min.Lo > smallest+room || r.Max.Hi < largest-room {
@@ -187,9 +187,9 @@ func TestAllowing(t *testing.T) {
 		}
 		r := run(t, diagonal(stored), &Options{Definite: true, Confidence: 0.99, Start: g.Sub("start"), Steps: 12})
 		kappa, smallest, largest := r.Allowing(size / lambda)
-		for name, e := range map[string]estimate.Interval{"κ": kappa, "λ_min": smallest, "λ_max": largest} {
-			if !ordered(e) {
-				t.Errorf("problem %d: %s %+v", p, name, e)
+		for name, interval := range map[string]estimate.Interval{"κ": kappa, "λ_min": smallest, "λ_max": largest} {
+			if !ordered(interval) {
+				t.Errorf("problem %d: %s %+v", p, name, interval)
 			}
 		}
 		lo, hi := slices.Min(v), slices.Max(v)

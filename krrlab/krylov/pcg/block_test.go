@@ -41,17 +41,17 @@ func TestAgainstDense(t *testing.T) {
 			want := solveDense(t, a, b)
 			for _, pre := range []pcg.Preconditioner{nil, invert(t, &m)} {
 				label := fmt.Sprintf("%s, t = %d, preconditioned %v", name, k, pre != nil)
-				o := &pcg.Options{Tol: tol, MaxIter: 20000}
-				res := solveBlock(t, dense{a}, pre, b, o)
-				alone := solve(t, dense{a}, pre, b, o)
+				opts := &pcg.Options{Tol: tol, MaxIter: 20000}
+				res := solveBlock(t, dense{a}, pre, b, opts)
+				alone := solve(t, dense{a}, pre, b, opts)
 				for _, res := range []*pcg.Result{res, alone} {
 					accurate(t, label, a, b, res)
 					for j := range k {
 						var d mat.VecDense
 						d.SubVec(res.X.ColView(j), want.ColView(j))
 						// ‖x−x*‖ ≤ ‖A⁻¹‖·‖r‖, λ_min = 1
-						if e := mat.Norm(&d, 2); e > 2*tol*mat.Norm(b.ColView(j), 2) {
-							t.Errorf("%s: column %d has an error of %.3g", label, j, e)
+						if deviation := mat.Norm(&d, 2); deviation > 2*tol*mat.Norm(b.ColView(j), 2) {
+							t.Errorf("%s: column %d has an error of %.3g", label, j, deviation)
 						}
 					}
 				}
@@ -114,19 +114,19 @@ func TestBlockReference(t *testing.T) {
 			rhs.Mul(q.T(), b)
 			testkit.OK(t, c.Solve(&h, &rhs))
 			want.Mul(&q, &c)
-			o := &pcg.Options{Tol: 1e-14, MaxIter: iters}
-			res := solveBlock(t, dense{a}, prec, b, o)
-			alone := solve(t, dense{a}, prec, b, o)
+			opts := &pcg.Options{Tol: 1e-14, MaxIter: iters}
+			res := solveBlock(t, dense{a}, prec, b, opts)
+			alone := solve(t, dense{a}, prec, b, opts)
 			for j := range k {
-				var d, e, f mat.VecDense
+				var d, blockError, singleError mat.VecDense
 				d.SubVec(res.X.ColView(j), want.ColView(j))
 				if aNorm(a, &d) > 1e-9*aNorm(a, x.ColView(j)) {
 					t.Errorf("preconditioned %v, %d iterations: column %d: error %.3g of %.3g", pre != nil, iters, j,
 						aNorm(a, &d), aNorm(a, x.ColView(j)))
 				}
-				e.SubVec(res.X.ColView(j), x.ColView(j))
-				f.SubVec(alone.X.ColView(j), x.ColView(j))
-				if aNorm(a, &e) > aNorm(a, &f)*(1+1e-9) {
+				blockError.SubVec(res.X.ColView(j), x.ColView(j))
+				singleError.SubVec(alone.X.ColView(j), x.ColView(j))
+				if aNorm(a, &blockError) > aNorm(a, &singleError)*(1+1e-9) {
 					t.Errorf("%d iterations: column %d has a larger error than Solve's", iters, j)
 				}
 				near(t, "the residual by recurrence", res.RelRes[j], res.TrueRelRes[j], 1e-9)
@@ -143,32 +143,32 @@ func TestBlockReference(t *testing.T) {
 func TestBlockDependent(t *testing.T) {
 	const n = 100
 	a := spd(10, geometric(n, 1e4))
-	var near mat.SymDense
-	near.AddSym(a, spd(11, geometric(n, 30)))
-	m := invert(t, &near)
+	var perturbed mat.SymDense
+	perturbed.AddSym(a, spd(11, geometric(n, 30)))
+	m := invert(t, &perturbed)
 	coarse := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { // M⁻¹ in single precision
 		err := m.SolveTo(ctx, dst, src)
 		dst.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, dst)
 		return err
 	}}
 	for _, tol := range []float64{1e-3, 1e-6, 1e-11} {
-		for _, e := range []float64{0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-3} {
+		for _, distance := range []float64{0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-3} {
 			b, d := random(12, n, 9), random(13, n, 9)
 			for i := range n {
-				b.Set(i, 3, b.At(i, 0)+e*d.At(i, 3))
+				b.Set(i, 3, b.At(i, 0)+distance*d.At(i, 3))
 				b.Set(i, 4, 0)
 				b.Set(i, 5, math.Ldexp(b.At(i, 1), 60))
-				b.Set(i, 6, 3*b.At(i, 1)-b.At(i, 2)+e*d.At(i, 6))
-				b.Set(i, 7, b.At(i, 0)+b.At(i, 1)+b.At(i, 2)+e*d.At(i, 7))
+				b.Set(i, 6, 3*b.At(i, 1)-b.At(i, 2)+distance*d.At(i, 6))
+				b.Set(i, 7, b.At(i, 0)+b.At(i, 1)+b.At(i, 2)+distance*d.At(i, 7))
 				b.Set(i, 8, -7e-30*b.At(i, 6))
 			}
 			for name, pre := range map[string]pcg.Preconditioner{"none": nil, "good": m, "coarse": coarse} {
 				res := solveBlock(t, dense{a}, pre, b, &pcg.Options{Tol: tol, MaxIter: 2000})
-				label := fmt.Sprintf("τ = %g, dependent to %g, M %s", tol, e, name)
+				label := fmt.Sprintf("τ = %g, dependent to %g, M %s", tol, distance, name)
 				accurate(t, label, a, b, res)
 				testkit.Equal(t, mat.Norm(res.X.ColView(4), 2), 0, label)
 				// Rounding of M⁻¹ may make more of the columns independent, but only in the coarse arithmetic.
-				if want := 3*res.Iterations + 9; e == 0 && name != "coarse" && len(res.History.Restarts) == 0 &&
+				if want := 3*res.Iterations + 9; distance == 0 && name != "coarse" && len(res.History.Restarts) == 0 &&
 					res.Stats.MulTo.Columns != want {
 					t.Errorf("%s: %d columns multiplied, want %d", label, res.Stats.MulTo.Columns, want)
 				}

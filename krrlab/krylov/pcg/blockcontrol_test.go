@@ -53,13 +53,13 @@ func TestBlockIndefinite(t *testing.T) {
 				t.Errorf("M, t = %d: %v %+v", k, res, c)
 			}
 		}
-		e := mat.NewDense(n, k, nil) // eᵀSe = 0 for the swap, but not in a block of two
+		units := mat.NewDense(n, k, nil) // eᵀSe = 0 for the swap, but not in a block of two
 		for j := range k {
-			e.Set(j, j, 1)
+			units.Set(j, j, 1)
 		}
-		res := solveBlock(t, dense{swap}, nil, e, nil)
+		res := solveBlock(t, dense{swap}, nil, units, nil)
 		testkit.Equal(t, res.Status, pcg.Indefinite, k, res)
-		res = solveBlock(t, dense{good}, fn{n, dense{swap}.MulTo}, e, nil)
+		res = solveBlock(t, dense{good}, fn{n, dense{swap}.MulTo}, units, nil)
 		if res.Status != pcg.IndefinitePreconditioner || res.Iterations != 0 || mat.Norm(res.X, 2) != 0 {
 			t.Errorf("swap as M, t = %d: %v", k, res)
 		}
@@ -68,7 +68,7 @@ func TestBlockIndefinite(t *testing.T) {
 		for i := 1; i < n; i++ {
 			zero[i] = 1
 		}
-		if res = solveBlock(t, zero, nil, e, nil); k == 1 && res.Status != pcg.Indefinite ||
+		if res = solveBlock(t, zero, nil, units, nil); k == 1 && res.Status != pcg.Indefinite ||
 			res.Status == pcg.Converged {
 			t.Errorf("semidefinite A, t = %d: %v", k, res)
 		}
@@ -134,9 +134,9 @@ func TestBlockGuess(t *testing.T) {
 	if !mat.Equal(guess, before) || res.Columns[0].Iterations != 0 || res.Columns[2].Iterations == 0 {
 		t.Errorf("%v %+v", res, res.Columns)
 	}
-	far := random(32, n, k)
-	far.Scale(1e16, far)
-	res = solveBlock(t, dense{a}, invert(t, a), b, &pcg.Options{Tol: 1e-8, InitX: far})
+	distant := random(32, n, k)
+	distant.Scale(1e16, distant)
+	res = solveBlock(t, dense{a}, invert(t, a), b, &pcg.Options{Tol: 1e-8, InitX: distant})
 	accurate(t, "far", a, b, res)
 	if len(res.History.Restarts) == 0 || res.Iterations > 6 {
 		t.Errorf("far: %v, restarts %v", res, res.History.Restarts)

@@ -31,7 +31,7 @@ func TestResumeWithinRounding(t *testing.T) {
 	}
 	size := mat.Norm(b, 2)
 	below := false // a restart from a residual below the tolerance has been seen
-	o := pcg.Options{Tol: tol, Exact: bounded{dense{exact}, func(x *mat.Dense) []float64 {
+	opts := pcg.Options{Tol: tol, Exact: bounded{dense{exact}, func(x *mat.Dense) []float64 {
 		var r mat.Dense
 		r.Mul(exact, x)
 		r.Sub(b, &r)
@@ -39,19 +39,19 @@ func TestResumeWithinRounding(t *testing.T) {
 		return []float64{0.7 * tol * size}
 	}}}
 	var states [][]byte
-	o.Checkpoint = func(st *pcg.State) error {
+	opts.Checkpoint = func(st *pcg.State) error {
 		b, err := st.MarshalBinary()
 		states = append(states, b)
 		return err
 	}
-	want, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &o)
+	want, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &opts)
 	if err != nil || want.Status != pcg.Converged || len(want.History.Restarts) == 0 || !below {
 		t.Fatalf("%v, %v, restarts at %v, below the tolerance: %v", err, want.Status, want.History.Restarts, below)
 	}
-	o.Checkpoint = nil
+	opts.Checkpoint = nil
 	for k, state := range states {
-		o.Resume = state
-		res, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &o)
+		opts.Resume = state
+		res, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &opts)
 		if err != nil {
 			t.Fatalf("state %d of %d: %v", k, len(states), err)
 		}
@@ -62,8 +62,8 @@ func TestResumeWithinRounding(t *testing.T) {
 	}
 }
 
-// TestConvergedIsProved compares an answer with a smaller residual and one with a smaller rounding error bound. An answer
-// that is returned as converged must be the one whose convergence is proved.
+// TestConvergedIsProved compares an answer with a smaller residual and one with a smaller rounding error bound. An
+// answer that is returned as converged must be the one whose convergence is proved.
 func TestConvergedIsProved(t *testing.T) {
 	const tol = 1e-3
 	b := mat.NewDense(2, 1, []float64{0.75, 0.75})
@@ -96,15 +96,15 @@ func TestTrueResidual(t *testing.T) {
 	y, c, r := mat.NewDense(2, 4, []float64{10, 0, 0, 1, 0, 0, 1, 1}),
 		mat.NewDense(2, 4, []float64{7, 0, 0, math.NaN(), -4, 0, 0, 1}), mat.NewDense(2, 4, nil)
 	y.Set(0, 2, 0)
-	one := dense{mat.NewSymDense(2, []float64{1, 0, 0, 1})}
-	rel, rounding, err := pcg.TrueResidual(t.Context(), r, one, y, c)
+	identity := dense{mat.NewSymDense(2, []float64{1, 0, 0, 1})}
+	rel, rounding, err := pcg.TrueResidual(t.Context(), r, identity, y, c)
 	if err != nil || rounding != nil || rel[0] != 0.5 || rel[1] != 0 || rel[2] != 1 || !math.IsNaN(rel[3]) ||
 		r.At(0, 0) != 3 || r.At(1, 0) != 4 {
 		t.Errorf("%v, %v, %v", rel, rounding, err)
 	}
 	y.Set(1, 2, 0)
 	c.Set(0, 2, 5)
-	rel, rounding, err = pcg.TrueResidual(t.Context(), r, bounded{one,
+	rel, rounding, err = pcg.TrueResidual(t.Context(), r, bounded{identity,
 		func(*mat.Dense) []float64 { return []float64{1e-3, 1, 1, 0} }}, y, c)
 	if err != nil || !math.IsInf(rel[2], 1) || rounding[0] != 1e-4+12*0x1p-53*0.5 || rounding[1] != 0 ||
 		rounding[2] != 0 {
@@ -112,13 +112,13 @@ func TestTrueResidual(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := pcg.TrueResidual(ctx, r, one, y, c); err == nil {
+	if _, _, err := pcg.TrueResidual(ctx, r, identity, y, c); err == nil {
 		t.Error("no error of a product that fails")
 	}
 }
 
-// TestExactNotFinite checks that a column whose recursive residual has converged ends as a Breakdown if its true residual
-// is not finite. It also tests that a solve that starts at the solution takes no step and no solve with M.
+// TestExactNotFinite checks that a column whose recursive residual has converged ends as a Breakdown if its true
+// residual is not finite. It also checks that a solve that starts at the solution takes no step and no solve with M.
 func TestExactNotFinite(t *testing.T) {
 	a, nan, b := diagonal{2, 4}, diagonal{2, math.NaN()}, mat.NewDense(2, 1, []float64{2, 4})
 	for name, solve := range solvers {

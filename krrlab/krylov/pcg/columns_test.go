@@ -46,14 +46,14 @@ func TestColumnPreconditioner(t *testing.T) {
 		}
 		m = append(m, d)
 	}
-	o := &pcg.Options{Tol: 1e-8}
-	res, err := pcg.Solve(t.Context(), a, m, b, o)
+	opts := &pcg.Options{Tol: 1e-8}
+	res, err := pcg.Solve(t.Context(), a, m, b, opts)
 	if err != nil || res.Status != pcg.Converged {
 		t.Fatalf("%v, %v", res, err)
 	}
 	var steps []int
 	for c := range 4 {
-		alone := testkit.Must(pcg.Solve(t.Context(), a, m[c], mat.DenseCopyOf(b.Slice(0, n, c, c+1)), o))
+		alone := testkit.Must(pcg.Solve(t.Context(), a, m[c], mat.DenseCopyOf(b.Slice(0, n, c, c+1)), opts))
 		if alone.Iterations != res.Columns[c].Iterations || !mat.EqualApprox(alone.X, res.X.Slice(0, n, c, c+1),
 			1e-12) {
 			t.Errorf("column %d: %d iterations, alone %d", c, res.Columns[c].Iterations, alone.Iterations)
@@ -63,5 +63,5 @@ func TestColumnPreconditioner(t *testing.T) {
 	if steps[3] >= steps[0] || slices.Equal(steps[:1], steps[1:2]) {
 		t.Errorf("%v iterations: the preconditioners make no difference", steps)
 	}
-	testkit.Panics(t, map[string]func(){"SolveBlock": func() { _, _ = pcg.SolveBlock(t.Context(), a, m, b, o) }})
+	testkit.Panics(t, map[string]func(){"SolveBlock": func() { _, _ = pcg.SolveBlock(t.Context(), a, m, b, opts) }})
 }

@@ -27,13 +27,13 @@ func TestCancel(t *testing.T) {
 	for _, run := range solvers {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		o := &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
+		opts := &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
 			if it.Index == 7 {
 				cancel()
 			}
 			return nil
 		}}
-		res, err := run(ctx, dense{a}, nil, b, o)
+		res, err := run(ctx, dense{a}, nil, b, opts)
 		if !errors.Is(err, context.Canceled) || res == nil {
 			t.Fatalf("%v, %v", res, err)
 		}
@@ -41,8 +41,8 @@ func TestCancel(t *testing.T) {
 			!math.IsNaN(res.TrueRelRes[0]) || res.Columns[2].Status != pcg.Canceled {
 			t.Errorf("%v", res)
 		}
-		if part, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7}); err != nil ||
-			!mat.Equal(part.X, res.X) {
+		if shorter, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7}); err != nil ||
+			!mat.Equal(shorter.X, res.X) {
 			t.Error("the partial answer is not that after 7 iterations")
 		}
 		res, err = run(ctx, dense{a}, nil, b, nil)
@@ -54,7 +54,7 @@ func TestCancel(t *testing.T) {
 		ctx, cancel = context.WithCancel(context.Background())
 		mixed := mat.DenseCopyOf(b)
 		mixed.SetCol(0, make([]float64, n))
-		res, err = run(ctx, dense{a}, nil, mixed, o)
+		res, err = run(ctx, dense{a}, nil, mixed, opts)
 		if c := res.Columns; !errors.Is(err, context.Canceled) || c[0].Status != pcg.Converged ||
 			c[1].Status != pcg.Canceled {
 			t.Errorf("canceled beside zeros: %v, %v", err, c)
@@ -86,9 +86,9 @@ func TestStop(t *testing.T) {
 			if err != nil || res.Status != pcg.Stopped || res.Iterations != 7 || res.Columns[2].Status != pcg.Stopped {
 				t.Fatalf("%v, %v", res, err)
 			}
-			part, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7})
-			if err != nil || !mat.Equal(part.X, res.X) || !slices.Equal(part.TrueRelRes, res.TrueRelRes) {
-				t.Errorf("not the answer after 7 iterations: %v, %v; %v", part, err, res)
+			shorter, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7})
+			if err != nil || !mat.Equal(shorter.X, res.X) || !slices.Equal(shorter.TrueRelRes, res.TrueRelRes) {
+				t.Errorf("not the answer after 7 iterations: %v, %v; %v", shorter, err, res)
 			}
 		}
 	}
@@ -110,8 +110,8 @@ func TestErrors(t *testing.T) {
 				}
 				return dense{a}.MulTo(ctx, dst, src)
 			}}
-			o := &pcg.Options{MaxIter: 3}
-			res, err := run(context.Background(), fail, nil, b, o)
+			opts := &pcg.Options{MaxIter: 3}
+			res, err := run(context.Background(), fail, nil, b, opts)
 			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Columns[0].Status != pcg.Failed ||
 				res.Iterations != calls {
 				t.Errorf("A fails: %v, %v", res, err)
@@ -120,7 +120,7 @@ func TestErrors(t *testing.T) {
 				continue // the third solve with M is the last
 			}
 			count = 0
-			res, err = run(context.Background(), dense{a}, fail, b, o)
+			res, err = run(context.Background(), dense{a}, fail, b, opts)
 			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Iterations != calls {
 				t.Errorf("M fails: %v, %v", res, err)
 			}
@@ -165,27 +165,27 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestDeterministic checks that results have the same bits in repeated solves, on any number of threads and in any scale
-// of the columns. A column of Solve also has the bits of a solve of that column alone.
+// TestDeterministic checks that results have the same bits in repeated solves, on any number of threads and in any
+// scale of the columns. A column of Solve also has the bits of a solve of that column alone.
 func TestDeterministic(t *testing.T) {
 	const n, k = 1100, 5 // more than two blocks of rows
 	a, m := diagonal(geometric(n, 1e4)), diagonal(geometric(n, 10))
-	o := &pcg.Options{Tol: 1e-9}
+	opts := &pcg.Options{Tol: 1e-9}
 	for name, solve := range map[string]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense,
 		*pcg.Options) *pcg.Result{"single": solve, "block": solveBlock} {
 		b := random(36, n, k)
-		first := solve(t, a, m, b, o)
+		first := solve(t, a, m, b, opts)
 		accurate(t, name, mat.NewDiagDense(n, a), b, first)
 		for _, threads := range []int{1, 2, 7} {
 			before := runtime.GOMAXPROCS(threads)
-			again := solve(t, a, m, b, o)
+			again := solve(t, a, m, b, opts)
 			runtime.GOMAXPROCS(before)
 			if !mat.Equal(first.X, again.X) || again.Iterations != first.Iterations {
 				t.Fatalf("%s: another answer with %d threads", name, threads)
 			}
 		}
 		for j := range k {
-			if alone := solve(t, a, m, mat.DenseCopyOf(b.Slice(0, n, j, j+1)), o); name == "single" &&
+			if alone := solve(t, a, m, mat.DenseCopyOf(b.Slice(0, n, j, j+1)), opts); name == "single" &&
 				!mat.Equal(alone.X, first.X.Slice(0, n, j, j+1)) {
 				t.Errorf("column %d differs when solved alone", j)
 			}
@@ -193,7 +193,7 @@ func TestDeterministic(t *testing.T) {
 		for i := range n {
 			b.Set(i, 2, math.Ldexp(b.At(i, 2), 300))
 		}
-		scaled := solve(t, a, m, b, o)
+		scaled := solve(t, a, m, b, opts)
 		for i := range n {
 			for j := range k {
 				if v := first.X.At(i, j); j == 2 && scaled.X.At(i, j) != math.Ldexp(v, 300) || j != 2 &&
@@ -216,7 +216,7 @@ func TestMemory(t *testing.T) {
 // testMemory solves for k columns of n = 4000 rows in few and in many iterations. The many must allocate at most limit
 // bytes, and as often as the few. It counts on one thread and without the collector, because each thread takes its
 // scratch memory from a pool that the collector empties.
-func testMemory(t *testing.T, solve solver, k, few, many, limit int) {
+func testMemory(t *testing.T, solve solver, k, fewIterations, manyIterations, limit int) {
 	t.Helper()
 	if race.Enabled {
 		t.Skip("sync.Pool drops what it is given under the race detector")
@@ -228,18 +228,18 @@ func testMemory(t *testing.T, solve solver, k, few, many, limit int) {
 	const n = 4000
 	d, m, b := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2)), random(27, n, k)
 	measure := func(iters int) (mallocs, bytes uint64) {
-		o := &pcg.Options{Tol: 1e-14, MaxIter: iters, Monitor: func(*pcg.Iteration) error { return nil }}
+		opts := &pcg.Options{Tol: 1e-14, MaxIter: iters, Monitor: func(*pcg.Iteration) error { return nil }}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		testkit.Must(solve(context.Background(), d, m, b, o))
+		testkit.Must(solve(context.Background(), d, m, b, opts))
 		runtime.ReadMemStats(&after)
 		return after.Mallocs - before.Mallocs, after.TotalAlloc - before.TotalAlloc
 	}
 	measure(1)
-	short, _ := measure(few)
-	long, bytes := measure(many)
+	short, _ := measure(fewIterations)
+	long, bytes := measure(manyIterations)
 	if long > short+2 { // the runtime may allocate now and then
-		t.Errorf("%d allocations for %d iterations, %d for %d", short, few, long, many)
+		t.Errorf("%d allocations for %d iterations, %d for %d", short, fewIterations, long, manyIterations)
 	}
 	if bytes > uint64(limit) {
 		t.Errorf("%d bytes allocated, want at most %d", bytes, limit)
@@ -300,20 +300,20 @@ func TestAim(t *testing.T) {
 	// Exact products differ by a constant along the residual of full, so that it just misses a tolerance that its
 	// recursive residual just meets. The difference of 2 % is much larger than the rounding errors of that residual.
 	last := full.RelRes[0]
-	near := min(1.02*last, tol)
-	e := mat.NewDense(n, 1, nil)
-	e.Mul(a, full.X)
-	e.Sub(b, e)
-	e.Scale(1.05*(near-last)/last, e)
+	tightTol := min(1.02*last, tol)
+	shift := mat.NewDense(n, 1, nil)
+	shift.Mul(a, full.X)
+	shift.Sub(b, shift)
+	shift.Scale(1.05*(tightTol-last)/last, shift)
 	inexact := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
 		err := dense{a}.MulTo(ctx, dst, src)
-		dst.Sub(dst, e)
+		dst.Sub(dst, shift)
 		return err
 	}}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: near, Exact: inexact}); len(r.History.Restarts) == 0 {
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: inexact}); len(r.History.Restarts) == 0 {
 		t.Errorf("aim 1, products off: %v without a restart", r)
 	}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: near, Exact: inexact, Aim: 0.5}); len(r.History.Restarts) != 0 ||
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: inexact, Aim: 0.5}); len(r.History.Restarts) != 0 ||
 		r.Status != pcg.Converged {
 		t.Errorf("aim ½, products off: %v, restarts %v", r, r.History.Restarts)
 	}
@@ -323,9 +323,9 @@ func TestAim(t *testing.T) {
 // and must be undone.
 func TestUndoRestart(t *testing.T) {
 	b := mat.NewDense(4, 2, []float64{1, 0, 2, 1, -1, 3, 0.5, -2})
-	o := &pcg.Options{Exact: diagonal{3, 3, 3, 3}}
-	for name, res := range map[string]*pcg.Result{"pcg": solve(t, diagonal{1, 1, 1, 1}, nil, b, o),
-		"block": solveBlock(t, diagonal{1, 1, 1, 1}, nil, b, o)} {
+	opts := &pcg.Options{Exact: diagonal{3, 3, 3, 3}}
+	for name, res := range map[string]*pcg.Result{"pcg": solve(t, diagonal{1, 1, 1, 1}, nil, b, opts),
+		"block": solveBlock(t, diagonal{1, 1, 1, 1}, nil, b, opts)} {
 		if !mat.EqualApprox(res.X, b, 1e-12) || res.Status != pcg.Inaccurate || len(res.History.Restarts) != 1 {
 			t.Errorf("%s: %v after restarts at %v: x = %v", name, res.Status, res.History.Restarts,
 				mat.Formatted(res.X))

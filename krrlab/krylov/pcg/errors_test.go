@@ -16,23 +16,23 @@ import (
 // errorsOf runs a solve and returns ‖x_j−x_jk‖_A/‖y_j‖₂ for every iteration k and column j. The iterates are the
 // results of solves that end after k iterations.
 func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pcg.Preconditioner, b *mat.Dense,
-	o pcg.Options) (*pcg.Result, [][]float64) {
+	opts pcg.Options) (*pcg.Result, [][]float64) {
 	t.Helper()
 	x := solveDense(t, a, b)
-	last := testkit.Must(solve(t.Context(), op, m, b, &o))
+	last := testkit.Must(solve(t.Context(), op, m, b, &opts))
 	n, cols := b.Dims()
 	errs := make([][]float64, last.Iterations+1)
 	for k := range errs {
 		iterate := mat.NewDense(n, cols, nil)
 		if k > 0 {
-			part := o
-			part.MaxIter = k
-			iterate = testkit.Must(solve(t.Context(), op, m, b, &part)).X
+			shorter := opts
+			shorter.MaxIter = k
+			iterate = testkit.Must(solve(t.Context(), op, m, b, &shorter)).X
 		}
 		iterate.Sub(x, iterate)
 		for j := range cols {
-			e := iterate.ColView(j)
-			errs[k] = append(errs[k], aNorm(a, e)/mat.Norm(b.ColView(j), 2))
+			deviation := iterate.ColView(j)
+			errs[k] = append(errs[k], aNorm(a, deviation)/mat.Norm(b.ColView(j), 2))
 		}
 	}
 	return last, errs
@@ -50,15 +50,15 @@ func TestErrorBounds(t *testing.T) {
 				if m != nil {
 					inv = invert(t, m)
 				}
-				least := eigenvalues(t, a, m)[0]
+				smallest := eigenvalues(t, a, m)[0]
 				b := random(uint64(60+i), n, cols)
 				for _, share := range []float64{1 - 1e-10, 0.9, 0.1, 1e-3} {
-					o := pcg.Options{Tol: 1e-6, MaxIter: 25, LambdaMin: share * least}
-					res, want := errorsOf(t, solve, a, dense{a}, inv, b, o)
-					what := fmt.Sprintf("%s, κ %g, M %d, share %g", name, cond, j, share)
-					near := enclose(t, what, res, want, 0)
-					if share >= 0.9 && near > 20 || share < 1e-2 && near < 1.01 {
-						t.Errorf("%s: upper bounds up to %.3g times the error", what, near)
+					opts := pcg.Options{Tol: 1e-6, MaxIter: 25, LambdaMin: share * smallest}
+					res, want := errorsOf(t, solve, a, dense{a}, inv, b, opts)
+					label := fmt.Sprintf("%s, κ %g, M %d, share %g", name, cond, j, share)
+					ratio := enclose(t, label, res, want, 0)
+					if share >= 0.9 && ratio > 20 || share < 1e-2 && ratio < 1.01 {
+						t.Errorf("%s: upper bounds up to %.3g times the error", label, ratio)
 					}
 				}
 			}
@@ -68,21 +68,21 @@ func TestErrorBounds(t *testing.T) {
 
 // enclose checks the bounds of a result, which may be too small by gap, and returns the largest ratio of an upper
 // bound to the error.
-func enclose(t *testing.T, what string, res *pcg.Result, want [][]float64, gap float64) (near float64) {
+func enclose(t *testing.T, name string, res *pcg.Result, want [][]float64, gap float64) (ratio float64) {
 	t.Helper()
 	for j := range want[0] {
 		for k, row := range want {
 			e, upper := row[j], res.History.Error[k][j]
 			slack := 1e-7*want[0][j] + gap // rounding, and columns that have converged stay where they are
 			if e > upper+slack {
-				t.Errorf("%s, column %d, iterate %d: error %.4g, bound %.4g", what, j, k, e, upper)
+				t.Errorf("%s, column %d, iterate %d: error %.4g, bound %.4g", name, j, k, e, upper)
 			}
 			if e > 1e-5*want[0][j] {
-				near = max(near, upper/e)
+				ratio = max(ratio, upper/e)
 			}
 		}
 	}
-	return near
+	return ratio
 }
 
 // TestErrorBoundsRounding multiplies with relative errors of 10⁻⁷ that are not symmetric. The bounds may then be too
@@ -97,8 +97,8 @@ func TestErrorBoundsRounding(t *testing.T) {
 		return err
 	}}
 	for name, solve := range solvers {
-		o := pcg.Options{Tol: 1e-12, MaxIter: 250, LambdaMin: 0.5}
-		res, want := errorsOf(t, solve, a, noisy, nil, b, o)
+		opts := pcg.Options{Tol: 1e-12, MaxIter: 250, LambdaMin: 0.5}
+		res, want := errorsOf(t, solve, a, noisy, nil, b, opts)
 		last := want[len(want)-1]
 		for j, e := range last {
 			upper := res.History.Error[res.Iterations][j]
@@ -123,17 +123,17 @@ func TestErrorBoundsRounding(t *testing.T) {
 func TestErrorBoundsRestart(t *testing.T) {
 	exact, rough := stored(60)
 	b := random(72, 60, 2)
-	least := eigenvalues(t, rough, nil)[0]
+	smallest := eigenvalues(t, rough, nil)[0]
 	res, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &pcg.Options{Tol: 1e-5, Exact: dense{exact},
-		LambdaMin: 0.9 * least})
+		LambdaMin: 0.9 * smallest})
 	if err != nil || len(res.History.Restarts) == 0 {
 		t.Fatalf("%v, %v: not the case that was meant", res, err)
 	}
-	e := solveDense(t, exact, b)
-	e.Sub(e, res.X)
+	deviation := solveDense(t, exact, b)
+	deviation.Sub(deviation, res.X)
 	for j := range 2 {
 		upper := res.History.Error[res.Iterations][j]
-		if got := aNorm(exact, e.ColView(j)) / mat.Norm(b.ColView(j), 2); !(got <= 1.1*upper) {
+		if got := aNorm(exact, deviation.ColView(j)) / mat.Norm(b.ColView(j), 2); !(got <= 1.1*upper) {
 			t.Errorf("column %d: %.4g, at most %.4g", j, got, upper)
 		}
 	}
@@ -146,46 +146,46 @@ func TestErrorBoundsOptions(t *testing.T) {
 	a := spd(73, geometric(n, 1e3))
 	b := random(74, n, 3)
 	for name, f := range solvers {
-		run := func(o pcg.Options) *pcg.Result {
+		run := func(opts pcg.Options) *pcg.Result {
 			t.Helper()
-			res, err := f(t.Context(), dense{a}, nil, b, &o)
+			res, err := f(t.Context(), dense{a}, nil, b, &opts)
 			if err != nil && !errors.Is(err, errEnough) {
 				t.Fatal(err)
 			}
 			return res
 		}
-		bare, with := run(pcg.Options{}), run(pcg.Options{LambdaMin: 0.5})
-		if !mat.Equal(bare.X, with.X) || bare.Iterations != with.Iterations || bare.History.Error != nil {
+		bare, bounded := run(pcg.Options{}), run(pcg.Options{LambdaMin: 0.5})
+		if !mat.Equal(bare.X, bounded.X) || bare.Iterations != bounded.Iterations || bare.History.Error != nil {
 			t.Errorf("%s: another answer with bounds", name)
 		}
 		wrong := run(pcg.Options{LambdaMin: 30, Tol: 1e-8})
 		if upper := wrong.History.Error[wrong.Iterations][0]; !math.IsNaN(upper) {
 			t.Errorf("%s: λ_min above the spectrum is not refuted: %v", name, upper)
 		}
-		var at, fallen []float64
+		var bounds, decreases []float64
 		x := mat.NewDense(n, 3, nil)
 		stopped := run(pcg.Options{LambdaMin: 0.5, Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
-			if at = append(at[:0], it.Error...); max(at[0], at[1], at[2]) < 1e-2 {
-				fallen = append(fallen, it.TotalDecrease...)
+			if bounds = append(bounds[:0], it.Error...); max(bounds[0], bounds[1], bounds[2]) < 1e-2 {
+				decreases = append(decreases, it.TotalDecrease...)
 				it.AnswerTo(x)
 				return errEnough
 			}
 			return nil
 		}})
-		if len(at) != 3 || stopped.Status != pcg.Stopped ||
+		if len(bounds) != 3 || stopped.Status != pcg.Stopped ||
 			stopped.Iterations >= run(pcg.Options{Tol: 1e-10}).Iterations {
-			t.Errorf("%s: %v after %v", name, stopped, at)
+			t.Errorf("%s: %v after %v", name, stopped, bounds)
 		}
 		if !mat.EqualApprox(x, stopped.X, 1e-15) {
 			t.Errorf("%s: the answer that the monitor sees is another one", name)
 		}
 		exact := solveDense(t, a, b)
-		for j, v := range fallen {
-			var e mat.VecDense
-			e.SubVec(exact.ColView(j), x.ColView(j))
-			want := (mat.Dot(exact.ColView(j), b.ColView(j)) - mat.Inner(&e, a, &e)) / mat.Dot(b.ColView(j),
+		for j, v := range decreases {
+			var deviation mat.VecDense
+			deviation.SubVec(exact.ColView(j), x.ColView(j))
+			want := (mat.Dot(exact.ColView(j), b.ColView(j)) - mat.Inner(&deviation, a, &deviation)) / mat.Dot(b.ColView(j),
 				b.ColView(j))
-			if len(fallen) != 3 || math.Abs(v-want) > 1e-9*want {
+			if len(decreases) != 3 || math.Abs(v-want) > 1e-9*want {
 				t.Errorf("%s, column %d: the error has fallen by %.12g, want ‖x‖_A²−‖e‖_A² = %.12g", name, j, v, want)
 			}
 		}

@@ -29,6 +29,7 @@ func (a dense) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 // bit.
 type inverse struct{ chol *mat.Cholesky }
 
+// invert factors m.
 func invert(t testing.TB, m *mat.SymDense) inverse {
 	var c mat.Cholesky
 	if !c.Factorize(m) {
@@ -41,8 +42,8 @@ func (m inverse) Dim() int { return m.chol.SymmetricDim() }
 
 func (m inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	var err error
-	if e := accel.ForEach(ctx, 1, func(_, _ int) { err = m.chol.SolveTo(dst, r) }); e != nil {
-		return e
+	if errPool := accel.ForEach(ctx, 1, func(_, _ int) { err = m.chol.SolveTo(dst, r) }); errPool != nil {
+		return errPool
 	}
 	return err
 }
@@ -144,12 +145,14 @@ func residuals(a mat.Matrix, x, b *mat.Dense) []float64 {
 // aNorm returns ‖x‖_A.
 func aNorm(a mat.Matrix, x mat.Vector) float64 { return math.Sqrt(mat.Inner(x, a, x)) }
 
-func solve(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) *pcg.Result {
-	return testkit.Must(pcg.Solve(t.Context(), a, m, b, o))
+// solve runs pcg.Solve, or ends the test if that is an error.
+func solve(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, opts *pcg.Options) *pcg.Result {
+	return testkit.Must(pcg.Solve(t.Context(), a, m, b, opts))
 }
 
-func solveBlock(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) *pcg.Result {
-	return testkit.Must(pcg.SolveBlock(t.Context(), a, m, b, o))
+// solveBlock runs pcg.SolveBlock, or ends the test if that is an error.
+func solveBlock(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, opts *pcg.Options) *pcg.Result {
+	return testkit.Must(pcg.SolveBlock(t.Context(), a, m, b, opts))
 }
 
 // solver is Solve or SolveBlock, and solvers has both by name.

@@ -48,12 +48,12 @@ func TestFactor(t *testing.T) {
 func TestOrthonormalise(t *testing.T) {
 	const n, k = 700, 6
 	rnd := rand.New(rand.NewPCG(3, 4))
-	for _, e := range []float64{1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-14, 0} {
+	for _, spread := range []float64{1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-14, 0} {
 		b := mat.NewDense(n, k, nil)
 		for i := range n {
 			common := rnd.NormFloat64()
 			for j := range k {
-				b.Set(i, j, common+e*rnd.NormFloat64())
+				b.Set(i, j, common+spread*rnd.NormFloat64())
 			}
 		}
 		for _, m := range []Preconditioner{nil, ramp(n)} {
@@ -64,11 +64,11 @@ func TestOrthonormalise(t *testing.T) {
 			s.k = k
 			testkit.OK(t, s.orthonormalise(context.Background(), 0))
 			want := k
-			if e <= 1e-12 {
+			if spread <= 1e-12 {
 				want = 1
 			}
 			if s.k != want || s.width != k {
-				t.Errorf("e = %g: %d directions, want %d", e, s.k, want)
+				t.Errorf("e = %g: %d directions, want %d", spread, s.k, want)
 			}
 			var g, d mat.Dense
 			g.Mul(s.r.T(), s.z)
@@ -76,7 +76,7 @@ func TestOrthonormalise(t *testing.T) {
 				g.Set(i, i, g.At(i, i)-1)
 			}
 			if v := mat.Norm(&g, 2); v > 1e-10 {
-				t.Errorf("e = %g, M %v: ‖QᵀM⁻¹Q − I‖ = %.3g", e, m != nil, v)
+				t.Errorf("e = %g, M %v: ‖QᵀM⁻¹Q − I‖ = %.3g", spread, m != nil, v)
 			}
 			z := mat.NewDense(n, s.k, nil)
 			if m != nil {
@@ -84,12 +84,12 @@ func TestOrthonormalise(t *testing.T) {
 				z.Sub(z, s.z)
 			}
 			if v := mat.Norm(z, 2); v > 1e-10 {
-				t.Errorf("e = %g: ‖M⁻¹Q − Z‖ = %.3g", e, v)
+				t.Errorf("e = %g: ‖M⁻¹Q − Z‖ = %.3g", spread, v)
 			}
 			d.Mul(s.r, mat.NewDense(s.k, k, s.s[:s.k*k]))
 			d.Sub(&d, r)
 			if v := mat.Norm(&d, 2); v > 1e-11*mat.Norm(r, 2) {
-				t.Errorf("e = %g: ‖QS − R‖ = %.3g", e, v)
+				t.Errorf("e = %g: ‖QS − R‖ = %.3g", spread, v)
 			}
 		}
 	}

@@ -76,9 +76,10 @@ func TestReference(t *testing.T) {
 	}
 }
 
-func near(t *testing.T, what string, got, want, tol float64) {
+// near checks that got and want differ by at most tol·(|want| + 10⁻³).
+func near(t *testing.T, name string, got, want, tol float64) {
 	t.Helper()
-	testkit.Near(t, got, want, tol*(math.Abs(want)+1e-3), what)
+	testkit.Near(t, got, want, tol*(math.Abs(want)+1e-3), name)
 }
 
 // TestEndedColumns solves for columns that need very different numbers of iterations, among them zero and repeated
@@ -129,7 +130,7 @@ func TestEndedColumns(t *testing.T) {
 	for j := range 6 {
 		for i := range n {
 			scale := mat.Norm(b.ColView(j), math.Inf(1))
-			if e := math.Abs(res.X.At(i, j) - want.At(i, j)); e > 1e-6*scale {
+			if deviation := math.Abs(res.X.At(i, j) - want.At(i, j)); deviation > 1e-6*scale {
 				t.Fatalf("x(%d, %d) = %v, want %v", i, j, res.X.At(i, j), want.At(i, j))
 			}
 		}
@@ -140,8 +141,8 @@ func TestEndedColumns(t *testing.T) {
 func TestZero(t *testing.T) {
 	a := spd(8, geometric(10, 4))
 	never := fn{10, func(context.Context, *mat.Dense, *mat.Dense) error { return errors.New("called") }}
-	for _, o := range []*pcg.Options{nil, {InitX: random(1, 10, 2)}} {
-		res := solve(t, never, never, mat.NewDense(10, 2, nil), o)
+	for _, opts := range []*pcg.Options{nil, {InitX: random(1, 10, 2)}} {
+		res := solve(t, never, never, mat.NewDense(10, 2, nil), opts)
 		if res.Status != pcg.Converged || res.Iterations != 0 || mat.Norm(res.X, 2) != 0 || res.MaxTrueRelRes() != 0 {
 			t.Errorf("B = 0: %v", res)
 		}

@@ -34,9 +34,9 @@ func TestSmooth(t *testing.T) {
 			t.Errorf("condition %g: %v; without smoothing %v", cond, got, want)
 		}
 		for k := 0; k <= got.Iterations; k += 3 {
-			part := smooth
-			part.MaxIter = max(1, k)
-			res := solve(t, dense{a}, m, b, &part)
+			shorter := smooth
+			shorter.MaxIter = max(1, k)
+			res := solve(t, dense{a}, m, b, &shorter)
 			for j, rel := range got.History.RelRes[k] {
 				if rel > plain.Tol && rel > want.History.RelRes[k][j]*(1+1e-9) || k > 0 && rel > got.History.RelRes[k-1][j] {
 					t.Errorf("condition %g, iteration %d, column %d: residual %g, without smoothing %g", cond, k, j, rel,
@@ -48,9 +48,9 @@ func TestSmooth(t *testing.T) {
 				if v := residuals(a, res.X, b)[j]; math.Abs(v-rel) > 1e-10 || math.Abs(res.TrueRelRes[j]-v) > 1e-12 {
 					t.Errorf("condition %g, iteration %d, column %d: residual %g, reported %g", cond, k, j, v, rel)
 				}
-				var e mat.VecDense
-				e.SubVec(x.ColView(j), res.X.ColView(j))
-				size := aNorm(a, &e) / mat.Norm(b.ColView(j), 2)
+				var deviation mat.VecDense
+				deviation.SubVec(x.ColView(j), res.X.ColView(j))
+				size := aNorm(a, &deviation) / mat.Norm(b.ColView(j), 2)
 				if bound := got.History.Error[k][j]; !(bound >= size*(1-1e-9)) || bound > 1e3*size {
 					t.Errorf("condition %g, iteration %d, column %d: error %g, bound %g", cond, k, j, size, bound)
 				}
@@ -74,7 +74,7 @@ func TestSmoothRestarts(t *testing.T) {
 	rounded := fn{n, nil}
 	rounded.f = dense{spd(1, geometric(n, 1e3*(1+1e-4)))}.MulTo
 	seen := mat.NewDense(n, 2, nil)
-	o := &pcg.Options{Tol: 1e-8, InitX: random(3, n, 2), Smooth: true, Exact: dense{a}, Refine: 1e-3,
+	opts := &pcg.Options{Tol: 1e-8, InitX: random(3, n, 2), Smooth: true, Exact: dense{a}, Refine: 1e-3,
 		Monitor: func(it *pcg.Iteration) error {
 			it.AnswerTo(seen)
 			if it.Restart > 0 {
@@ -87,14 +87,14 @@ func TestSmoothRestarts(t *testing.T) {
 			}
 			return nil
 		}}
-	res := solve(t, rounded, nil, b, o)
+	res := solve(t, rounded, nil, b, opts)
 	if v := residuals(a, res.X, b); res.Status != pcg.Converged || max(v[0], v[1]) > 1e-8 || res.History.Restarts == nil {
 		t.Errorf("%v: %v", res, v)
 	}
-	saving := *o
+	saving := *opts
 	saving.Checkpoint = func(*pcg.State) error { return nil }
 	testkit.Panics(t, map[string]func(){
 		"checkpoints": func() { _, _ = pcg.Solve(t.Context(), rounded, nil, b, &saving) },
-		"SolveBlock":  func() { _, _ = pcg.SolveBlock(t.Context(), rounded, nil, b, o) },
+		"SolveBlock":  func() { _, _ = pcg.SolveBlock(t.Context(), rounded, nil, b, opts) },
 	})
 }

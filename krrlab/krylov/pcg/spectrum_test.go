@@ -30,16 +30,16 @@ func TestRitz(t *testing.T) {
 			t.Errorf("κ = %v, estimated %v", kappa, c)
 		}
 		for _, k := range []int{1, 2, 5, 20} {
-			part := solve(t, dense{a}, prec, random(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: k})
+			shorter := solve(t, dense{a}, prec, random(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: k})
 			for j := range 3 {
-				ritz := part.Ritz(j)
+				ritz := shorter.Ritz(j)
 				if len(ritz) != k || ritz[0] < exact[0]*(1-1e-9) || ritz[k-1] > exact[n-1]*(1+1e-9) ||
 					!slices.IsSorted(ritz) {
 					t.Errorf("%d iterations, column %d: Ritz values %v outside [%v, %v]", k, j, ritz, exact[0],
 						exact[n-1])
 				}
 			}
-			if c := part.Cond(); c > kappa*(1+1e-9) {
+			if c := shorter.Cond(); c > kappa*(1+1e-9) {
 				t.Errorf("%d iterations: estimate %v above κ = %v", k, c, kappa)
 			}
 		}
@@ -70,8 +70,8 @@ func TestBound(t *testing.T) {
 				for j := range 2 {
 					var d mat.VecDense
 					d.SubVec(x.ColView(j), res.X.ColView(j))
-					if e, e0 := aNorm(a, &d), aNorm(a, x.ColView(j)); e > eps*e0*(1+1e-9) {
-						t.Errorf("κ = %v, ε = %v: error %.3g of %.3g", kappa, eps, e, e0)
+					if errorNorm, initialNorm := aNorm(a, &d), aNorm(a, x.ColView(j)); errorNorm > eps*initialNorm*(1+1e-9) {
+						t.Errorf("κ = %v, ε = %v: error %.3g of %.3g", kappa, eps, errorNorm, initialNorm)
 					}
 				}
 			}
@@ -178,8 +178,8 @@ func TestMedianMajority(t *testing.T) {
 		}
 		x := testkit.Must(pcg.MedianByNorm(context.Background(), dense{a}, xs))
 		x.Sub(x, truth)
-		if e := aNorm(a, x.ColView(0)); !(e <= 3*eps) {
-			t.Errorf("seed %d: error %v, ε = %v", seed, e, eps)
+		if errorNorm := aNorm(a, x.ColView(0)); !(errorNorm <= 3*eps) {
+			t.Errorf("seed %d: error %v, ε = %v", seed, errorNorm, eps)
 		}
 	}
 }

@@ -43,22 +43,22 @@ func TestResume(t *testing.T) {
 		m[i] = 1 + 0.1*float64(i%7)
 	}
 	for name, solve := range solvers {
-		o := pcg.Options{Tol: 1e-5, Exact: dense{exact}, LambdaMin: 1e-3}
+		opts := pcg.Options{Tol: 1e-5, Exact: dense{exact}, LambdaMin: 1e-3}
 		var states [][]byte
-		o.Checkpoint = func(st *pcg.State) error {
+		opts.Checkpoint = func(st *pcg.State) error {
 			b, err := st.MarshalBinary()
 			states = append(states, b)
 			return err
 		}
-		want := testkit.Must(solve(t.Context(), dense{rough}, m, b, &o))
+		want := testkit.Must(solve(t.Context(), dense{rough}, m, b, &opts))
 		if len(want.History.Restarts) == 0 || len(states) < 10 {
 			t.Fatalf("%s: %v with restarts %v, %d states: not the case that was meant", name, want,
 				want.History.Restarts, len(states))
 		}
-		o.Checkpoint = nil
+		opts.Checkpoint = nil
 		for k, state := range states {
-			o.Resume = state
-			got := testkit.Must(solve(t.Context(), dense{rough}, m, b, &o))
+			opts.Resume = state
+			got := testkit.Must(solve(t.Context(), dense{rough}, m, b, &opts))
 			if !mat.Equal(got.X, want.X) || got.Iterations != want.Iterations || got.Status != want.Status ||
 				!reflect.DeepEqual(got.Columns, want.Columns) || !reflect.DeepEqual(got.History, want.History) ||
 				!reflect.DeepEqual(got.TrueRelRes, want.TrueRelRes) || !reflect.DeepEqual(got.Gap, want.Gap) {
@@ -66,9 +66,9 @@ func TestResume(t *testing.T) {
 			}
 		}
 		refuse(t, func(state []byte, maxIter int) error {
-			o := o
-			o.Resume, o.MaxIter = state, maxIter
-			_, err := solve(t.Context(), dense{rough}, m, b, &o)
+			opts := opts
+			opts.Resume, opts.MaxIter = state, maxIter
+			_, err := solve(t.Context(), dense{rough}, m, b, &opts)
 			return err
 		}, states[len(states)-1])
 	}
@@ -91,14 +91,14 @@ func TestResumeOther(t *testing.T) {
 	b.Set(3, 0, 1)
 	var state []byte
 	full := errors.New("disk full")
-	o := &pcg.Options{Tol: 1e-9, Checkpoint: func(st *pcg.State) error {
+	opts := &pcg.Options{Tol: 1e-9, Checkpoint: func(st *pcg.State) error {
 		if st.Iterations() == 2 {
 			state, _ = st.MarshalBinary()
 			return full
 		}
 		return nil
 	}}
-	res, err := pcg.Solve(t.Context(), dense{exact}, nil, b, o)
+	res, err := pcg.Solve(t.Context(), dense{exact}, nil, b, opts)
 	if !errors.Is(err, full) || res.Status != pcg.Failed || res.Iterations != 2 {
 		t.Errorf("%v, %v", res, err)
 	}

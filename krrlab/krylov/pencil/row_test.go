@@ -44,8 +44,8 @@ func TestBounds(t *testing.T) {
 		row := set.Rows[0]
 		for k, v := range row.Bounds {
 			want := row.Residuals[k] / math.Sqrt(0.1)
-			if e := res.History.Error[k][0]; k > 0 && e < want {
-				want = e
+			if bound := res.History.Error[k][0]; k > 0 && bound < want {
+				want = bound
 			}
 			testkit.Near(t, v/want, 1, 1e-9, mu, k, v, want)
 		}
@@ -86,11 +86,11 @@ func TestExploreTolerance(t *testing.T) {
 func TestFormatEstimated(t *testing.T) {
 	for halfWidth, want := range map[float64]string{0.25: "3.14 ± 0.25", 30: "3 ± 30", 0: "3.14158999999999988 ± 0",
 		math.Inf(1): "3 ± +Inf"} {
-		e := estimate.Interval{Value: 3.14159, Lo: 3.14159 - halfWidth, Hi: 3.14159 + halfWidth}
+		interval := estimate.Interval{Value: 3.14159, Lo: 3.14159 - halfWidth, Hi: 3.14159 + halfWidth}
 		if halfWidth == 0.25 {
-			e.Lo, e.Hi = e.Value, e.Value+0.2444
+			interval.Lo, interval.Hi = interval.Value, interval.Value+0.2444
 		}
-		if got := formatEstimated(e); !strings.HasPrefix(got, want+" with") {
+		if got := formatEstimated(interval); !strings.HasPrefix(got, want+" with") {
 			t.Errorf("%g: %s, want %s", halfWidth, got, want)
 		}
 	}

@@ -120,9 +120,9 @@ func TestStack(t *testing.T) {
 		t.Fatalf("%d×%d", d, s)
 	}
 	var w Workspace
-	all := make([]float64, 20*16)
+	features := make([]float64, 20*16)
 	m.MapTo(nil, 16, points.NewDense(0, 4, nil), &w)
-	m.MapTo(all, 16, x, &w)
+	m.MapTo(features, 16, x, &w)
 	start := 0
 	for _, p := range parts {
 		_, b := p.Dims()
@@ -130,8 +130,8 @@ func TestStack(t *testing.T) {
 		p.MapTo(z, b, x, &w)
 		for i := range 20 {
 			for k := range b {
-				if want := math.Sqrt(float64(b)/16) * z[i*b+k]; math.Abs(all[i*16+start+k]-want) > 1e-15 {
-					t.Fatalf("point %d, feature %d: %g, want %g", i, start+k, all[i*16+start+k], want)
+				if want := math.Sqrt(float64(b)/16) * z[i*b+k]; math.Abs(features[i*16+start+k]-want) > 1e-15 {
+					t.Fatalf("point %d, feature %d: %g, want %g", i, start+k, features[i*16+start+k], want)
 				}
 			}
 		}

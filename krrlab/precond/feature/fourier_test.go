@@ -165,9 +165,9 @@ func TestSpectralLaws(t *testing.T) {
 			}
 			coord[j], norm[j] = w[j%d], dot(w, w)
 		}
-		check := func(what string, v []float64, cdf func(float64) float64, pass bool) {
+		check := func(name string, v []float64, cdf func(float64) float64, pass bool) {
 			if k := testkit.KS(v, cdf); (k <= 2.7) != pass {
-				t.Errorf("%v: Kolmogorov-Smirnov statistic of %s is %.2f", dist, what, k)
+				t.Errorf("%v: Kolmogorov-Smirnov statistic of %s is %.2f", dist, name, k)
 			}
 		}
 		check("a coordinate", coord, law.coordinate, true)
@@ -251,11 +251,11 @@ func widen(z []float32) []float64 {
 }
 
 // compare checks |got−want| ≤ tol elementwise.
-func compare(t *testing.T, what string, got, want []float64, tol float64) {
+func compare(t *testing.T, name string, got, want []float64, tol float64) {
 	t.Helper()
 	for i := range want {
 		if !(math.Abs(got[i]-want[i]) <= tol) {
-			t.Errorf("%s: element %d is %g, want %g ± %.1g", what, i, got[i], want[i], tol)
+			t.Errorf("%s: element %d is %g, want %g ± %.1g", name, i, got[i], want[i], tol)
 			return
 		}
 	}

@@ -47,19 +47,19 @@ func TestHashArithmetic(t *testing.T) {
 // 6e-7.
 func TestHashIndependence(t *testing.T) {
 	const draws, s = 40000, 5
-	var same, sign float64
+	var sharedBucket, sign float64
 	for r := range uint64(draws) {
 		g := rng.New(99).Sub("draw", r)
-		h := newPolyHash(3, g.Sub("h"))
-		if h.value(1)%s == h.value(2)%s && h.value(2)%s == h.value(3)%s {
-			same++
+		bucketHash := newPolyHash(3, g.Sub("h"))
+		if bucketHash.value(1)%s == bucketHash.value(2)%s && bucketHash.value(2)%s == bucketHash.value(3)%s {
+			sharedBucket++
 		}
-		e := newPolyHash(4, g.Sub("g"))
-		sign += 1 - 2*float64((e.value(0)+e.value(1)+e.value(2)+e.value(3))&1)
+		signHash := newPolyHash(4, g.Sub("g"))
+		sign += 1 - 2*float64((signHash.value(0)+signHash.value(1)+signHash.value(2)+signHash.value(3))&1)
 	}
 	const p = 1.0 / (s * s)
-	if z := (same/draws - p) / math.Sqrt(p*(1-p)/draws); math.Abs(z) > 5 {
-		t.Errorf("three indices share a bucket in %.4f of the draws, want %.4f", same/draws, p)
+	if z := (sharedBucket/draws - p) / math.Sqrt(p*(1-p)/draws); math.Abs(z) > 5 {
+		t.Errorf("three indices share a bucket in %.4f of the draws, want %.4f", sharedBucket/draws, p)
 	}
 	if z := sign / math.Sqrt(draws); math.Abs(z) > 5 {
 		t.Errorf("mean of a product of four signs is %.4f, want 0", sign/draws)

@@ -52,6 +52,7 @@ func sparsify(x *points.Dense) (*points.Dense, *points.CSR) {
 	return x, testkit.Sparse(x)
 }
 
+// dot returns xᵀy.
 func dot(x, y []float64) float64 { return floats.Dot(x, y) }
 
 // meanOf returns the mean of v and its standard error.

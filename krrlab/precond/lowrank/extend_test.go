@@ -41,17 +41,17 @@ func TestExtend(t *testing.T) {
 					f := testkit.Must(first.Extend(ctx, head(k, 91), nil))
 					return testkit.Must(f.Extend(ctx, k, nil))
 				}
-				f, one := extended(2), extended(1)
+				f, single := extended(2), extended(1)
 				verify(t, name+scale, k, f)
-				if !mat.Equal(wide(f.F), wide(one.F)) || !mat.Equal(wide(f.F).Slice(0, 90, 0, f.Rank()), wide(first.F)) ||
-					f.Residual != one.Residual || f.Rounding != one.Rounding || !f.Certain() || f.RequestedRank != 20 {
+				if !mat.Equal(wide(f.F), wide(single.F)) || !mat.Equal(wide(f.F).Slice(0, 90, 0, f.Rank()), wide(first.F)) ||
+					f.Residual != single.Residual || f.Rounding != single.Rounding || !f.Certain() || f.RequestedRank != 20 {
 					t.Errorf("%s%s: rows of F that differ between threads or from before, or %v", name, scale, f)
 				}
 				want, approximation := reference(t, k, f.Landmarks, f.Shift), approximationOf(f)
 				for i := range n {
 					for j := range n {
-						if e := math.Abs(approximation.At(i, j) - want.At(i, j)); !(e <= 1e-6*math.Sqrt(k.At(i, i)*k.At(j, j))) {
-							t.Fatalf("%s%s: K̂(%d, %d) is off by %g", name, scale, i, j, e)
+						if deviation := math.Abs(approximation.At(i, j) - want.At(i, j)); !(deviation <= 1e-6*math.Sqrt(k.At(i, i)*k.At(j, j))) {
+							t.Fatalf("%s%s: K̂(%d, %d) is off by %g", name, scale, i, j, deviation)
 						}
 					}
 				}
@@ -89,8 +89,8 @@ func TestExtendInexact(t *testing.T) {
 				cross := x[i][0]*x[j][0] + x[i][1]*x[j][1]
 				r2 := x[i][0]*x[i][0] + x[i][1]*x[i][1] + (x[j][0]*x[j][0] + x[j][1]*x[j][1]) - 2*cross
 				inexactHead.SetSym(i, j, math.Exp(-max(0, r2)/2))
-				if e := math.Abs(inexactHead.At(i, j) - k.At(i, j)); e > inexactHead.epsilon {
-					t.Fatalf("an entry is off by %g", e)
+				if deviation := math.Abs(inexactHead.At(i, j) - k.At(i, j)); deviation > inexactHead.epsilon {
+					t.Fatalf("an entry is off by %g", deviation)
 				}
 			}
 		}

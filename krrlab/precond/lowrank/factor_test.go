@@ -25,8 +25,8 @@ import (
 // kappa returns the condition number of (K̂+λ_pI)⁻¹(K+λI).
 func kappa(t *testing.T, k mat.Symmetric, f *lowrank.Factor, lambda, lambdaP float64) float64 {
 	t.Helper()
-	e := testkit.Pencil(t, testkit.Plus(k, lambda), testkit.Plus(approximationOf(f), lambdaP))
-	return e[len(e)-1] / e[0]
+	eigenvalues := testkit.Pencil(t, testkit.Plus(k, lambda), testkit.Plus(approximationOf(f), lambdaP))
+	return eigenvalues[len(eigenvalues)-1] / eigenvalues[0]
 }
 
 // TestCondBound checks that CondBound is at least the condition number, and that without the allowance for rounding
@@ -34,7 +34,7 @@ func kappa(t *testing.T, k mat.Symmetric, f *lowrank.Factor, lambda, lambdaP flo
 func TestCondBound(t *testing.T) {
 	for name, k := range map[string]*dense{"gaussian": gaussian(1, 80, 4, 1.5), "smooth": gaussian(2, 80, 1, 2),
 		"scaled": spread(gaussian(3, 80, 4, 2))} {
-		for what, m := range methods {
+		for methodName, m := range methods {
 			for _, rank := range []int{3, 20, 60} {
 				f := testkit.Must(m(ctx, k, rank, rng.New(9), nil))
 				for _, lambda := range []float64{1e-3, 0.1, 3} {
@@ -42,13 +42,13 @@ func TestCondBound(t *testing.T) {
 					for _, ratio := range []float64{0.1, 1, 1.5, 10, 1000} {
 						got, bound := kappa(t, k, f, lambda, ratio*lambda), f.CondBound(lambda, ratio*lambda)
 						if !(got <= bound*(1+1e-9)) {
-							t.Errorf("%s, %s, rank %d, λ = %g, λ_p = %gλ: κ = %v, bound %v", name, what, rank, lambda,
+							t.Errorf("%s, %s, rank %d, λ = %g, λ_p = %gλ: κ = %v, bound %v", name, methodName, rank, lambda,
 								ratio, got, bound)
 						}
 					}
 					if b, want := f.CondBound(lambda, lambda),
 						1+max(0, f.Residual)/lambda; math.Abs(b-want) > 4*f.Rounding/lambda*want {
-						t.Errorf("%s, %s, rank %d: bound %v, want about %v", name, what, rank, b, want)
+						t.Errorf("%s, %s, rank %d: bound %v, want about %v", name, methodName, rank, b, want)
 					}
 				}
 			}
@@ -87,9 +87,9 @@ func TestDuplicates(t *testing.T) {
 	for i := range repeated {
 		repeated[i] = []float64{0.5}
 	}
-	for what, m := range methods {
+	for methodName, m := range methods {
 		for _, block := range []int{1, 5, 40} {
-			name := fmt.Sprintf("%s, block %d", what, block)
+			name := fmt.Sprintf("%s, block %d", methodName, block)
 			var calls []int
 			var last int
 			f := testkit.Must(m(ctx, gaussianOf(x, 1), 50, rng.New(1),
@@ -119,7 +119,7 @@ func TestDeterminism(t *testing.T) {
 	threadsBefore := accel.Threads()
 	defer accel.SetThreads(threadsBefore)
 	k := gaussian(7, 700, 6, 2)
-	for what, m := range methods {
+	for methodName, m := range methods {
 		var first *lowrank.Factor
 		for _, threads := range []int{1, 2, 5} {
 			accel.SetThreads(threads)
@@ -129,12 +129,12 @@ func TestDeterminism(t *testing.T) {
 			}
 			if !slices.Equal(first.Landmarks, f.Landmarks) || !slices.Equal(first.F.Data, f.F.Data) ||
 				first.Residual != f.Residual || first.Rounding != f.Rounding || first.Columns != f.Columns {
-				t.Errorf("%s differs on %d threads", what, threads)
+				t.Errorf("%s differs on %d threads", methodName, threads)
 			}
 		}
 		other := testkit.Must(m(ctx, k, 70, rng.New(6), nil))
 		if slices.Equal(first.Landmarks, other.Landmarks) {
-			t.Errorf("%s: the same landmarks for two seeds", what)
+			t.Errorf("%s: the same landmarks for two seeds", methodName)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestRanks(t *testing.T) {
 	}
 	for name, k := range map[string]*dense{"gaussian": gaussian(7, n, 6, 2), "twice": gaussianOf(repeated, 1),
 		"scaled": spread(gaussian(3, n, 4, 1.5))} {
-		for what, m := range methods {
+		for methodName, m := range methods {
 			want := testkit.Must(m(ctx, k, rank, rng.New(5), &lowrank.Options{Block: block}))
 			for _, p := range []int{2, 3, 5} {
 				comm.RunLocal(p, func(c comm.Comm) {
@@ -164,19 +164,19 @@ func TestRanks(t *testing.T) {
 					lo, hi := comm.Rows(n, precond.RankRows, r, p)
 					blocks := int64(want.Columns+block-1) / block
 					limit := blocks * int64(8*block*(want.Rank()+2)+64*p)
-					if what == "Nyström" {
+					if methodName == "Nyström" {
 						limit = int64(8*rank + 24 + 64*p)
 					}
 					if got := c.Traffic().Bytes; got > limit {
-						t.Errorf("%s, %s: rank %d of %d sent %d bytes, want at most %d", name, what, r, p, got, limit)
+						t.Errorf("%s, %s: rank %d of %d sent %d bytes, want at most %d", name, methodName, r, p, got, limit)
 					}
 					if !slices.Equal(f.F.Data, want.F.Data[lo*want.Rank():hi*want.Rank()]) {
-						t.Errorf("%s, %s: other rows at rank %d of %d", name, what, r, p)
+						t.Errorf("%s, %s: other rows at rank %d of %d", name, methodName, r, p)
 					}
 					other := *f
 					other.F = want.F
 					if !reflect.DeepEqual(lowrank.WithoutT(&other), lowrank.WithoutT(want)) { // no rank keeps T
-						t.Errorf("%s, %s: rank %d of %d: %v, want %v", name, what, r, p, f, want)
+						t.Errorf("%s, %s: rank %d of %d: %v, want %v", name, methodName, r, p, f, want)
 					}
 				})
 			}
@@ -204,7 +204,7 @@ func TestBroken(t *testing.T) {
 	for i := range 20 {
 		half[21*i] = 0.5
 	}
-	for what, m := range methods {
+	for methodName, m := range methods {
 		for failingCall, succeeded := 1, false; !succeeded; failingCall++ {
 			var errs [2]error
 			comm.RunLocal(2, func(c comm.Comm) {
@@ -214,7 +214,7 @@ func TestBroken(t *testing.T) {
 					err = f.MulRight(ctx, b, half[:f.F.D*f.F.D])
 				}
 				if errs[c.Rank()] = err; (err == nil) != (b.callsLeft > 0) || err != nil && !errors.Is(err, errLink) {
-					t.Errorf("%s, rank %d: collective %d fails: %v", what, c.Rank(), failingCall, err)
+					t.Errorf("%s, rank %d: collective %d fails: %v", methodName, c.Rank(), failingCall, err)
 				}
 			})
 			succeeded = errs[0] == nil
@@ -260,11 +260,11 @@ func TestGram(t *testing.T) {
 	x32, csr := testkit.RoundToFloat32(x), testkit.Sparse(x)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Gaussian{Sigma: 20}, kernel.Laplacian{Sigma: 3},
 		kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
-		for what, m := range methods {
+		for methodName, m := range methods {
 			var first []int
 			for _, p := range []points.Points{x, x32, csr} {
 				for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
-					name := fmt.Sprintf("%s, %v, %T, %v", what, k, p, s)
+					name := fmt.Sprintf("%s, %v, %T, %v", methodName, k, p, s)
 					a := testkit.Must(gram.New(ctx, k, p, 0.1,
 						&gram.Options{Storage: s, TileSize: 48, Accuracy: 1e-12}))
 					exact := a.Exact(1e-9)
@@ -308,7 +308,7 @@ func TestErrors(t *testing.T) {
 	}
 	canceledLater, stop := context.WithCancel(ctx)
 	for _, c := range []struct {
-		what string
+		name string
 		ctx  context.Context
 		k    lowrank.Source
 		rank int
@@ -329,14 +329,14 @@ func TestErrors(t *testing.T) {
 		{"trace", ctx, scaledBy(1.5e308), 3, "the trace of K, of order 20, is not finite"},
 		{"diagonal", ctx, &liar{good}, 20, "on the diagonal"},
 	} {
-		for what, m := range methods {
+		for methodName, m := range methods {
 			_, err := m(c.ctx, c.k, c.rank, rng.New(4), &lowrank.Options{Block: 5})
 			if k, ok := c.k.(*dense); ok {
 				k.calls = 0
 			}
 			testkit.Fails(t, err, c.want)
-			if c.what == "source" && !errors.Is(err, errSource) {
-				t.Errorf("%s: %v does not wrap the source's error", what, err)
+			if c.name == "source" && !errors.Is(err, errSource) {
+				t.Errorf("%s: %v does not wrap the source's error", methodName, err)
 			}
 		}
 	}

@@ -166,8 +166,8 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 	columnTolerance := 4*u + math.Sqrt(f.Shift*float64(n))/2
 	for _, j := range f.Landmarks {
 		for i := range n {
-			if e := math.Abs(residual.At(i, j)); e > columnTolerance*math.Sqrt(k.At(i, i)*k.At(j, j)) {
-				t.Fatalf("%s: K−K̂ is %.3g at (%d, %d), in the column of a landmark", name, e, i, j)
+			if deviation := math.Abs(residual.At(i, j)); deviation > columnTolerance*math.Sqrt(k.At(i, i)*k.At(j, j)) {
+				t.Fatalf("%s: K−K̂ is %.3g at (%d, %d), in the column of a landmark", name, deviation, i, j)
 			}
 		}
 	}

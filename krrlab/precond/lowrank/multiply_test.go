@@ -39,30 +39,30 @@ func TestMulRight(t *testing.T) {
 		t.Error(err)
 		return nil
 	}
-	whole := newFactor(nil)
+	single := newFactor(nil)
 	var want mat.Dense
-	want.Mul(wide(whole.F), &transform)
-	testkit.OK(t, whole.MulRight(ctx, comm.Alone(), transform.RawMatrix().Data))
+	want.Mul(wide(single.F), &transform)
+	testkit.OK(t, single.MulRight(ctx, comm.Alone(), transform.RawMatrix().Data))
 	for i := range n {
-		for j, v := range whole.F.Row(i) {
+		for j, v := range single.F.Row(i) {
 			if w := want.At(i, j); math.Abs(float64(v)-w) > 0x1p-24*math.Abs(w)+1e-14 {
 				t.Fatalf("F·T is %v at (%d, %d), want %v", v, i, j, w)
 			}
 		}
 	}
-	r := residualOf(k, whole)
-	if e := math.Abs(whole.Residual - mat.Trace(r)); e > 1e-12*n {
-		t.Errorf("tr(K−K̂) = %v, want %v", whole.Residual, mat.Trace(r))
+	r := residualOf(k, single)
+	if deviation := math.Abs(single.Residual - mat.Trace(r)); deviation > 1e-12*n {
+		t.Errorf("tr(K−K̂) = %v, want %v", single.Residual, mat.Trace(r))
 	}
-	if smallest := floats.Min(testkit.Eigenvalues(t, r)); smallest < -whole.Rounding || whole.Rounding > 1e-5*whole.Trace {
-		t.Errorf("least eigenvalue of K−K̂ is %g, rounding %g", smallest, whole.Rounding)
+	if smallest := floats.Min(testkit.Eigenvalues(t, r)); smallest < -single.Rounding || single.Rounding > 1e-5*single.Trace {
+		t.Errorf("least eigenvalue of K−K̂ is %g, rounding %g", smallest, single.Rounding)
 	}
 	comm.RunLocal(3, func(c comm.Comm) {
 		f := newFactor(c)
 		lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), 3)
-		if err := f.MulRight(ctx, c, transform.RawMatrix().Data); err != nil || f.Residual != whole.Residual ||
-			f.Rounding != whole.Rounding || !slices.Equal(f.F.Data, whole.F.Data[lo*rank:hi*rank]) {
-			t.Errorf("rank %d: %v, %v, want %v", c.Rank(), err, f, whole)
+		if err := f.MulRight(ctx, c, transform.RawMatrix().Data); err != nil || f.Residual != single.Residual ||
+			f.Rounding != single.Rounding || !slices.Equal(f.F.Data, single.F.Data[lo*rank:hi*rank]) {
+			t.Errorf("rank %d: %v, %v, want %v", c.Rank(), err, f, single)
 		}
 	})
 	testkit.Canceled(t, func(ctx context.Context) error {

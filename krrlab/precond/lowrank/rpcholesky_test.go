@@ -68,12 +68,12 @@ func TestPivotLaw(t *testing.T) {
 		var chi, rareObserved, rareExpected float64
 		cells := 0
 		for q, p := range law {
-			o, e := count[q], p*runs // observed and expected draws
-			if e < 10 {              // merged into one cell
-				rareObserved, rareExpected = rareObserved+o, rareExpected+e
+			observed, expected := count[q], p*runs // observed and expected draws
+			if expected < 10 {                     // merged into one cell
+				rareObserved, rareExpected = rareObserved+observed, rareExpected+expected
 				continue
 			}
-			chi += (o - e) * (o - e) / e
+			chi += (observed - expected) * (observed - expected) / expected
 			cells++
 		}
 		if rareExpected > 0 {
@@ -149,10 +149,10 @@ func TestSaturated(t *testing.T) {
 	for d := 1; d <= 3; d++ {
 		for _, sigma := range []float64{0.5, 5} {
 			k := gaussian(uint64(d), 120, d, sigma)
-			for what, m := range methods {
+			for methodName, m := range methods {
 				for _, block := range []int{1, 10, 100} {
 					f := testkit.Must(m(ctx, k, 100, rng.New(1), &lowrank.Options{Block: block}))
-					verify(t, fmt.Sprintf("%s, d = %d, σ = %g, block %d", what, d, sigma, block), k, f)
+					verify(t, fmt.Sprintf("%s, d = %d, σ = %g, block %d", methodName, d, sigma, block), k, f)
 				}
 			}
 		}
@@ -230,7 +230,7 @@ func TestStopResidual(t *testing.T) {
 			}
 			comm.RunLocal(3, func(c comm.Comm) {
 				lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), 3)
-				if part := newFactor(c); part != nil && !slices.Equal(part.F.Data, f.F.Data[lo*want:hi*want]) {
+				if ownRows := newFactor(c); ownRows != nil && !slices.Equal(ownRows.F.Data, f.F.Data[lo*want:hi*want]) {
 					t.Errorf("seed %d, γ = %g: other rows at rank %d", seed, gamma, c.Rank())
 				}
 			})

@@ -14,8 +14,8 @@ func skewed(dst, r *mat.Dense) { dst.Set(order-1, 0, dst.At(order-1, 0)+r.At(0, 
 
 func ExampleTest() {
 	fmt.Println(precondtest.Test(context.Background(), diagonal{}, nil))
-	o := &precondtest.Options{Tol: 1e-8}
-	fmt.Println(precondtest.Test(context.Background(), fault("SolveTo", skewed), o) == nil)
+	opts := &precondtest.Options{Tol: 1e-8}
+	fmt.Println(precondtest.Test(context.Background(), fault("SolveTo", skewed), opts) == nil)
 	// Output:
 	// <nil>
 	// false

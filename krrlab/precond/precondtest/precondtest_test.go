@@ -24,7 +24,8 @@ const order = 40
 // diagonal is the preconditioner M = diag(1, 2, …), which has all the properties that are tested.
 type diagonal struct{}
 
-func at(i int) float64 { return 1 + float64(i) }
+// diagonalEntry returns entry (i, i) of M.
+func diagonalEntry(i int) float64 { return 1 + float64(i) }
 
 func (diagonal) Dim() int { return order }
 
@@ -37,15 +38,15 @@ func (diagonal) each(ctx context.Context, dst, src *mat.Dense, f func(i int, v f
 }
 
 func (d diagonal) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	return d.each(ctx, dst, r, func(i int, v float64) float64 { return v / at(i) })
+	return d.each(ctx, dst, r, func(i int, v float64) float64 { return v / diagonalEntry(i) })
 }
 
 func (d diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return d.each(ctx, dst, src, func(i int, v float64) float64 { return at(i) * v })
+	return d.each(ctx, dst, src, func(i int, v float64) float64 { return diagonalEntry(i) * v })
 }
 
 func (d diagonal) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	return d.each(ctx, dst, dst, func(i int, _ float64) float64 { return math.Sqrt(at(i)) * g.Normal(uint64(i)) })
+	return d.each(ctx, dst, dst, func(i int, _ float64) float64 { return math.Sqrt(diagonalEntry(i)) * g.Normal(uint64(i)) })
 }
 
 // double is diagonal with faults in the methods that the maps name.
@@ -105,13 +106,13 @@ var all = &precondtest.Options{InPlace: true, Strided: true, Concurrent: true}
 
 // TestGood checks that correct preconditioners pass for 20 seeds, also those without products or draws.
 func TestGood(t *testing.T) {
-	none := fmt.Errorf("no Z: %w", errors.ErrUnsupported)
-	unsupported := double{dim: order, err: map[string]error{"MulTo": none, "NormalTo": none}}
+	errNoZ := fmt.Errorf("no Z: %w", errors.ErrUnsupported)
+	unsupported := double{dim: order, err: map[string]error{"MulTo": errNoZ, "NormalTo": errNoZ}}
 	for _, m := range []pcg.Preconditioner{diagonal{}, bare{diagonal{}}, unsupported} {
 		for seed := range uint64(20) {
-			o := *all
-			o.Seed = seed
-			if err := precondtest.Test(t.Context(), m, &o); err != nil {
+			opts := *all
+			opts.Seed = seed
+			if err := precondtest.Test(t.Context(), m, &opts); err != nil {
 				t.Errorf("%T, seed %d: %v", m, seed, err)
 			}
 		}
@@ -187,9 +188,9 @@ func TestBroken(t *testing.T) {
 			}
 		}),
 		"SolveTo of 41×1 into 41×1, at order 40, gives an answer": {dim: order,
-			solve: func(v float64, i int) float64 { return v / at(i) }},
+			solve: func(v float64, i int) float64 { return v / diagonalEntry(i) }},
 		"panics with \"runtime error: index out of range": {dim: order,
-			solve: func(v float64, i int) float64 { return v / at(make([]int, order)[i]+i) }},
+			solve: func(v float64, i int) float64 { return v / diagonalEntry(make([]int, order)[i]+i) }},
 		"SolveTo in place is wrong": fault("SolveTo", func(dst, r *mat.Dense) {
 			if dst == r {
 				dst.Zero()

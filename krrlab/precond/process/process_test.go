@@ -47,6 +47,7 @@ const n, d = 40, 3
 //   - nan, shape: answers with a NaN, or with an array of the wrong shape.
 const childEnv = "KRRLAB_TEST_PROCESS"
 
+// TestMain runs the tests, or plays a child process if childEnv is set.
 func TestMain(m *testing.M) {
 	if kind := os.Getenv(childEnv); kind != "" {
 		if err := child(kind, bufio.NewReader(os.Stdin), os.Stdout); err != nil && !errors.Is(err, io.EOF) {
@@ -60,8 +61,8 @@ func TestMain(m *testing.M) {
 
 // child speaks the protocol for M = 2I. Before it is ready it sends one request of each kind and checks the shapes of
 // the replies. It then behaves as its kind says, see childEnv.
-func child(kind string, in *bufio.Reader, out io.Writer) error {
-	line, err := in.ReadString('\n')
+func child(kind string, input *bufio.Reader, out io.Writer) error {
+	line, err := input.ReadString('\n')
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 		if err := request(); err != nil {
 			return err
 		}
-		h, _, err := npy.Read(in, 1<<20)
+		h, _, err := npy.Read(input, 1<<20)
 		if err != nil {
 			return err
 		}
@@ -102,11 +103,11 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 		fmt.Fprintln(out, strings.Repeat("x", 1<<17))
 	case "column":
 		fmt.Fprintln(out, "columns")
-		return errors.Join(npy.Write(out, []int64{int64(n)}, 1), hang(in))
+		return errors.Join(npy.Write(out, []int64{int64(n)}, 1), hang(input))
 	case "refuses":
 		fmt.Fprintln(out, "error no M for this")
 	case "silent":
-		return hang(in)
+		return hang(input)
 	}
 	factor := 1.
 	if text, ok := strings.CutPrefix(kind, "factor "); ok {
@@ -118,14 +119,14 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 		fmt.Fprintln(out, "ready normal")
 	}
 	for {
-		line, err := in.ReadString('\n')
+		line, err := input.ReadString('\n')
 		if err != nil {
 			return err
 		}
 		k, data := 1, any(nil)
 		if strings.HasPrefix(line, "solve") {
 			var h npy.Header
-			if h, data, err = npy.Read(in, 1<<20); err != nil {
+			if h, data, err = npy.Read(input, 1<<20); err != nil {
 				return err
 			}
 			k = h.Shape[1]
@@ -139,7 +140,7 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 			}
 		}
 		if requested, ok := strings.CutPrefix(kind, "ask "); ok {
-			if answer, err = sendRequest(requested, in, out); err != nil {
+			if answer, err = sendRequest(requested, input, out); err != nil {
 				return err
 			}
 			k = len(answer) / n
@@ -150,7 +151,7 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 			os.Exit(3)
 		case "killed":
 			self, _ := os.FindProcess(os.Getpid())
-			return errors.Join(self.Kill(), hang(in))
+			return errors.Join(self.Kill(), hang(input))
 		case "parent":
 			cmd := exec.Command("sleep", "600")
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -161,7 +162,7 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 		case "nan":
 			answer[1] = math.NaN()
 		case "hangs":
-			return hang(in)
+			return hang(input)
 		case "shape":
 			answer = answer[1:]
 		case "refuses later":
@@ -185,7 +186,7 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 
 // sendRequest sends the request "LINE/ARRAY": the line, and the array of that name if there is one. It returns the
 // numbers of the reply.
-func sendRequest(question string, in *bufio.Reader, out io.Writer) (all []float64, err error) {
+func sendRequest(question string, input *bufio.Reader, out io.Writer) (numbers []float64, err error) {
 	line, array, _ := strings.Cut(question, "/")
 	fmt.Fprintln(out, line)
 	switch array {
@@ -205,16 +206,16 @@ func sendRequest(question string, in *bufio.Reader, out io.Writer) (all []float6
 	if err != nil {
 		return nil, err
 	}
-	_, data, err := npy.Read(in, 1<<20)
+	_, data, err := npy.Read(input, 1<<20)
 	switch v := data.(type) {
 	case []float64:
-		all = v
+		numbers = v
 	case []int32:
 		for _, j := range v {
-			all = append(all, float64(j))
+			numbers = append(numbers, float64(j))
 		}
 	}
-	return all, err
+	return numbers, err
 }
 
 // TestQuestions checks that the data that a preconditioner requests are those of K, that an invalid request ends the
@@ -231,8 +232,8 @@ func TestQuestions(t *testing.T) {
 			for i := range order {
 				order[i] = int32(i)
 			}
-			near, err := k.Neighbors(t.Context(), order, n)
-			dst.Apply(func(i, j int, _ float64) float64 { return float64(near.Index[i*n+j]) }, dst)
+			neighbors, err := k.Neighbors(t.Context(), order, n)
+			dst.Apply(func(i, j int, _ float64) float64 { return float64(neighbors.Index[i*n+j]) }, dst)
 			return err
 		},
 		"product/ramp": func(k *gram.Matrix, dst *mat.Dense) error {
@@ -272,8 +273,8 @@ func TestQuestions(t *testing.T) {
 }
 
 // hang waits until the input ends.
-func hang(in io.Reader) error {
-	_, err := io.Copy(io.Discard, in)
+func hang(input io.Reader) error {
+	_, err := io.Copy(io.Discard, input)
 	return err
 }
 
@@ -381,7 +382,7 @@ func TestFaults(t *testing.T) {
 	k, pid := matrix(t), filepath.Join(t.TempDir(), "pid")
 	_, err := process.Start(t.Context(), "echo $$ >'"+pid+"'; echo error no; exec sleep 600", k, process.Options{})
 	id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pid))))))
-	if survivor, e := os.FindProcess(id); err == nil || e == nil && survivor.Signal(syscall.Signal(0)) == nil {
+	if survivor, errFind := os.FindProcess(id); err == nil || errFind == nil && survivor.Signal(syscall.Signal(0)) == nil {
 		t.Errorf("it lives on after %v", err)
 	}
 	_, err = process.Start(t.Context(), "exec >&-; exec sleep 600", k, process.Options{})

@@ -44,12 +44,12 @@ func request(w io.Writer, line string, n, k int) {
 // TestServe checks that requests are answered in order, that an operator's error is sent as an answer, and that a
 // malformed request ends the service.
 func TestServe(t *testing.T) {
-	var in, out bytes.Buffer
-	request(&in, "scale 2.5", 3, 2)
-	request(&in, "fail", 3, 1)
-	request(&in, "scale -1", 3, 1)
-	testkit.OK(t, process.Serve(t.Context(), &in, &out, 3, operators(nil)))
-	r := bufio.NewReader(&out)
+	var input, output bytes.Buffer
+	request(&input, "scale 2.5", 3, 2)
+	request(&input, "fail", 3, 1)
+	request(&input, "scale -1", 3, 1)
+	testkit.OK(t, process.Serve(t.Context(), &input, &output, 3, operators(nil)))
+	r := bufio.NewReader(&output)
 	for _, want := range []struct {
 		line   string
 		k      int
@@ -68,7 +68,7 @@ func TestServe(t *testing.T) {
 			testkit.Equal(t, v, want.factor*float64(i))
 		}
 	}
-	testkit.Equal(t, r.Buffered()+out.Len(), 0, "bytes after the last answer")
+	testkit.Equal(t, r.Buffered()+output.Len(), 0, "bytes after the last answer")
 
 	for want, write := range map[string]func(w io.Writer){
 		`no operator is named "multiply"`: func(w io.Writer) { request(w, "multiply", 3, 1) },
@@ -76,14 +76,14 @@ func TestServe(t *testing.T) {
 		"unexpected EOF":                  func(w io.Writer) { fmt.Fprint(w, "scale 1\n\x93NUM") },
 		`the request "scale"`:             func(w io.Writer) { fmt.Fprint(w, "scale") },
 	} {
-		in.Reset()
-		write(&in)
-		testkit.Fails(t, process.Serve(t.Context(), &in, io.Discard, 3, operators(nil)), want)
+		input.Reset()
+		write(&input)
+		testkit.Fails(t, process.Serve(t.Context(), &input, io.Discard, 3, operators(nil)), want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	in.Reset()
-	request(&in, "cancel", 3, 1)
-	if err := process.Serve(ctx, &in, io.Discard, 3, operators(cancel)); !errors.Is(err, context.Canceled) {
+	input.Reset()
+	request(&input, "cancel", 3, 1)
+	if err := process.Serve(ctx, &input, io.Discard, 3, operators(cancel)); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
 	testkit.Fails(t, process.Serve(t.Context(), strings.NewReader("scale 1\n"), io.Discard, 3, operators(nil)), "EOF")

@@ -72,13 +72,13 @@ func (m *blocks) Dim() int { return m.n }
 // solves with each diagonal block.
 func (m *blocks) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	_, t := r.Dims()
-	for at, k := 0, 0; at < m.n; k++ {
+	for start, k := 0, 0; start < m.n; k++ {
 		size := m.factors[k].SymmetricDim()
-		to := dst.Slice(at, at+size, 0, t).(*mat.Dense)
-		if err := m.factors[k].SolveTo(to, mat.DenseCopyOf(r.Slice(at, at+size, 0, t))); err != nil {
+		block := dst.Slice(start, start+size, 0, t).(*mat.Dense)
+		if err := m.factors[k].SolveTo(block, mat.DenseCopyOf(r.Slice(start, start+size, 0, t))); err != nil {
 			return err
 		}
-		at += size
+		start += size
 	}
 	return nil
 }

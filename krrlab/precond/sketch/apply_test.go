@@ -14,10 +14,12 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
+// rows32 returns n rows to sketch in float32, with the strides ldd of the result and lds of the source.
 func rows32(dst []float32, ldd int, src []float32, lds, n int) sketch.Rows32 {
 	return sketch.Rows32{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: n}
 }
 
+// rows64 returns n rows to sketch in float64, with the strides ldd of the result and lds of the source.
 func rows64(dst []float64, ldd int, src []float64, lds, n int) sketch.Rows64 {
 	return sketch.Rows64{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: n}
 }
@@ -231,9 +233,9 @@ func TestBadArguments(t *testing.T) {
 		}
 	}
 	testkit.Fails(t, testkit.ErrOf(sketch.Parse("fft")), "want countsketch, srht or gaussian")
-	none := draw(t, sketch.Gaussian{}, 10, 4, rng.New(1))
-	none.Apply32(rows32(nil, 4, nil, 10, 0), nil)
-	none.Apply64(rows64(nil, 4, nil, 10, 0), nil)
+	empty := draw(t, sketch.Gaussian{}, 10, 4, rng.New(1))
+	empty.Apply32(rows32(nil, 4, nil, 10, 0), nil)
+	empty.Apply64(rows64(nil, 4, nil, 10, 0), nil)
 	op := draw(t, sketch.SRHT{}, 10, 4, rng.New(1))
 	testkit.Panics(t, map[string]func(){
 		"short source": func() {

@@ -20,6 +20,7 @@ var dists = []sketch.Dist{
 		{Dist: sketch.Gaussian{}}},
 }
 
+// draws a sketch, or ends the test if that is an error.
 func draw(t testing.TB, d sketch.Dist, m, s int, g rng.Stream) sketch.Operator {
 	t.Helper()
 	return testkit.Must(d.Sample(m, s, g))
@@ -75,8 +76,8 @@ func matrix(t testing.TB, op sketch.Operator) [][]float64 {
 		}
 	case *sketch.CompositionOperator:
 		a = matrix(t, op.Levels[0])
-		for _, o := range op.Levels[1:] {
-			a = times(matrix(t, o), a)
+		for _, level := range op.Levels[1:] {
+			a = times(matrix(t, level), a)
 		}
 	default:
 		t.Fatalf("no matrix of %T", op)
@@ -84,6 +85,7 @@ func matrix(t testing.TB, op sketch.Operator) [][]float64 {
 	return a
 }
 
+// times returns the product ab.
 func times(a, b [][]float64) [][]float64 {
 	c := make([][]float64, len(a))
 	for i := range a {
@@ -104,6 +106,7 @@ func vectors(n, m int, seed uint64) []float64 {
 	return x
 }
 
+// dot returns xᵀy.
 func dot(x, y []float64) float64 { return floats.Dot(x, y) }
 
 // mean returns the mean and the standard error of the mean.

@@ -59,7 +59,7 @@ func TestMisprintedScale(t *testing.T) {
 // worstEntry returns the entry of the mean of SᵀS that deviates most from I, and its deviation in standard errors.
 func worstEntry(t *testing.T, draws, m int, s func(r uint64) [][]float64) (worst, z float64) {
 	t.Helper()
-	all := make([][]float64, m*m)
+	values := make([][]float64, m*m)
 	for r := range draws {
 		a := s(uint64(r))
 		for i := range m {
@@ -68,11 +68,11 @@ func worstEntry(t *testing.T, draws, m int, s func(r uint64) [][]float64) (worst
 				for _, row := range a {
 					v += row[i] * row[j]
 				}
-				all[i*m+j] = append(all[i*m+j], v)
+				values[i*m+j] = append(values[i*m+j], v)
 			}
 		}
 	}
-	for p, v := range all {
+	for p, v := range values {
 		want := 0.0
 		if p%(m+1) == 0 {
 			want = 1
@@ -178,15 +178,15 @@ func distortion(op sketch.Operator, q []float64, m, k int) float64 {
 	op.Apply64(rows64(y.RawMatrix().Data, s, q, m, k), &sketch.Workspace{})
 	var g mat.Dense
 	g.Mul(y, y.T())
-	e := mat.NewSymDense(k, nil)
+	deviation := mat.NewSymDense(k, nil)
 	for i := range k {
 		for j := range i + 1 {
-			e.SetSym(i, j, g.At(i, j))
+			deviation.SetSym(i, j, g.At(i, j))
 		}
-		e.SetSym(i, i, g.At(i, i)-1)
+		deviation.SetSym(i, i, g.At(i, i)-1)
 	}
 	var eig mat.EigenSym
-	eig.Factorize(e, false)
+	eig.Factorize(deviation, false)
 	v := eig.Values(nil)
 	return max(math.Abs(v[0]), math.Abs(v[k-1]))
 }

@@ -25,12 +25,12 @@ func TestExtend(t *testing.T) {
 		x := points.NewDense(n, 3, testkit.Normals(seed, 1, 3*n))
 		k := kernel.Gaussian{Sigma: 0.8}
 		g := rng.New(seed)
-		whole := testkit.Must(gram.New(t.Context(), k, x, 0.1, &gram.Options{Tiles: gram.DenseTiles}))
-		part := func(rows int) *gram.Matrix {
+		complete := testkit.Must(gram.New(t.Context(), k, x, 0.1, &gram.Options{Tiles: gram.DenseTiles}))
+		leading := func(rows int) *gram.Matrix {
 			return testkit.Must(gram.New(t.Context(), k, x.Slice(0, rows), 0.1, &gram.Options{Tiles: gram.DenseTiles}))
 		}
-		factor := testkit.Must(lowrank.RPCholesky(t.Context(), part(first).Exact(1e-12), 15, g, nil))
-		extended := testkit.Must(factor.Extend(t.Context(), whole.Exact(1e-12), nil))
+		factor := testkit.Must(lowrank.RPCholesky(t.Context(), leading(first).Exact(1e-12), 15, g, nil))
+		extended := testkit.Must(factor.Extend(t.Context(), complete.Exact(1e-12), nil))
 		for _, f := range []*points.Dense32{nil, extended.F} {
 			rowsOfF := func(rows int) *points.Dense32 {
 				if f == nil {
@@ -38,24 +38,24 @@ func TestExtend(t *testing.T) {
 				}
 				return f.Slice(0, rows).(*points.Dense32)
 			}
-			o := &vecchia.Options{Neighbors: 7, Damping: 0.6, Order: order(first, g)}
+			opts := &vecchia.Options{Neighbors: 7, Damping: 0.6, Order: order(first, g)}
 			got := func(threads int) (*vecchia.Inverse, *mat.Dense) {
 				defer accel.SetThreads(accel.Threads())
 				accel.SetThreads(threads)
-				m := testkit.Must(vecchia.New(t.Context(), part(first), rowsOfF(first), o))
-				m = testkit.Must(m.Extend(t.Context(), part(first+1), rowsOfF(first+1)))
-				m = testkit.Must(m.Extend(t.Context(), whole, f))
+				m := testkit.Must(vecchia.New(t.Context(), leading(first), rowsOfF(first), opts))
+				m = testkit.Must(m.Extend(t.Context(), leading(first+1), rowsOfF(first+1)))
+				m = testkit.Must(m.Extend(t.Context(), complete, f))
 				y := mat.NewDense(n, 2, testkit.Normals(seed, 2, 2*n))
 				testkit.OK(t, m.SolveTo(t.Context(), y, y))
 				return m, y
 			}
 			m, y := got(2)
 			_, single := got(1)
-			extendedOrder := slices.Clone(o.Order)
+			extendedOrder := slices.Clone(opts.Order)
 			for i := first; i < n; i++ {
 				extendedOrder = append(extendedOrder, int32(i))
 			}
-			want := testkit.Must(vecchia.New(t.Context(), whole, f, &vecchia.Options{Neighbors: 7, Damping: 0.6, Order: extendedOrder}))
+			want := testkit.Must(vecchia.New(t.Context(), complete, f, &vecchia.Options{Neighbors: 7, Damping: 0.6, Order: extendedOrder}))
 			for i := range n {
 				cols, values := m.Row(i)
 				wantCols, wantValues := want.Row(i)
@@ -65,8 +65,8 @@ func TestExtend(t *testing.T) {
 			}
 			z := mat.NewDense(n, 2, testkit.Normals(seed, 2, 2*n))
 			testkit.OK(t, want.SolveTo(t.Context(), z, z))
-			if off := testkit.Apart(y, z); !(off <= 1e-9*mat.Norm(z, 2)) || !mat.Equal(y, single) {
-				t.Errorf("seed %d: M⁻¹x is off by %g, or differs between threads", seed, off)
+			if deviation := testkit.Apart(y, z); !(deviation <= 1e-9*mat.Norm(z, 2)) || !mat.Equal(y, single) {
+				t.Errorf("seed %d: M⁻¹x is off by %g, or differs between threads", seed, deviation)
 			}
 			if d := m.LogDet() - want.LogDet(); d*d > 1e-12 || m.Description() != want.Description() {
 				t.Errorf("ln det is off by %g; %s, want %s", d, m.Description(), want.Description())

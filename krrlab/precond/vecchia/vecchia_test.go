@@ -27,7 +27,7 @@ const lambda = 0.01
 
 // problem returns K+λI of n points in the plane and a factor of K of rank r, which is nil for r = 0. The points are
 // dense, sparse for form "csr", or rows of a precomputed K for form "given".
-func problem(t *testing.T, n, r int, k kernel.Kernel, form string, o *gram.Options) (*gram.Matrix, *points.Dense32) {
+func problem(t *testing.T, n, r int, k kernel.Kernel, form string, opts *gram.Options) (*gram.Matrix, *points.Dense32) {
 	t.Helper()
 	x := make([]float64, 2*n)
 	rng.New(1).Sub("points").Normals(x, 0)
@@ -45,7 +45,7 @@ func problem(t *testing.T, n, r int, k kernel.Kernel, form string, o *gram.Optio
 		testkit.OK(t, err)
 		k, pts = given, kernel.Rows(n)
 	}
-	a := testkit.Must(gram.New(t.Context(), k, pts, lambda, o))
+	a := testkit.Must(gram.New(t.Context(), k, pts, lambda, opts))
 	if r == 0 {
 		return a, nil
 	}
@@ -105,24 +105,24 @@ func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega 
 				before = append(before, j)
 			}
 		}
-		near := largest(before, 3*k, func(j int) float64 {
+		neighbors := largest(before, 3*k, func(j int) float64 {
 			return math.Abs(float64(float32(kk.At(i, j) / math.Sqrt(kk.At(i, i)*kk.At(j, j)))))
 		})
 		if f == nil {
-			near = near[:min(k, len(near))]
+			neighbors = neighbors[:min(k, len(neighbors))]
 		} else {
-			near = largest(near, k, func(j int) float64 { return math.Abs(r.At(i, j)) / math.Sqrt(s.At(i, i)*s.At(j, j)) })
+			neighbors = largest(neighbors, k, func(j int) float64 { return math.Abs(r.At(i, j)) / math.Sqrt(s.At(i, i)*s.At(j, j)) })
 		}
-		idx := append(near, i)
+		idx := append(neighbors, i)
 		among := mat.NewDense(len(idx), len(idx), nil)
 		for x, p := range idx {
 			for y, q := range idx {
 				among.Set(x, y, s.At(p, q))
 			}
 		}
-		e, z := mat.NewVecDense(len(idx), nil), mat.NewVecDense(len(idx), nil)
-		e.SetVec(len(idx)-1, 1)
-		testkit.OK(t, z.SolveVec(among, e))
+		unit, z := mat.NewVecDense(len(idx), nil), mat.NewVecDense(len(idx), nil)
+		unit.SetVec(len(idx)-1, 1)
+		testkit.OK(t, z.SolveVec(among, unit))
 		for x, p := range idx {
 			g.Set(i, p, z.AtVec(x)/math.Sqrt(z.AtVec(len(idx)-1)))
 		}
@@ -142,8 +142,8 @@ func identity(n int) *mat.Dense {
 // order returns a random order: the place of each point.
 func order(n int, g rng.Stream) []int32 {
 	out := make([]int32, n)
-	for at, i := range g.Perm(n) {
-		out[i] = int32(at)
+	for place, i := range g.Perm(n) {
+		out[i] = int32(place)
 	}
 	return out
 }
@@ -197,24 +197,24 @@ func TestDefinition(t *testing.T) {
 		{1, 3, 1, 1, wide, "", gram.Float64},
 	} {
 		a, f := problem(t, c.n, c.r, c.kern, c.form, &gram.Options{Storage: c.storage})
-		o := &vecchia.Options{Neighbors: cmp.Or(c.k, -1), Damping: c.omega, Order: order(c.n, rng.New(3))}
-		m, err := vecchia.New(t.Context(), a, f, o)
+		opts := &vecchia.Options{Neighbors: cmp.Or(c.k, -1), Damping: c.omega, Order: order(c.n, rng.New(3))}
+		m, err := vecchia.New(t.Context(), a, f, opts)
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		want, localMatrix := byDefinition(t, a, f, min(c.k, c.n-1), c.omega, o.Order)
+		want, localMatrix := byDefinition(t, a, f, min(c.k, c.n-1), c.omega, opts.Order)
 		id := identity(c.n)
 		inv, column := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
 		e0 := mat.DenseCopyOf(id.Slice(0, c.n, 0, 1))
 		if err := errors.Join(m.SolveTo(t.Context(), inv, id), m.SolveTo(t.Context(), column, e0),
-			sound(m, o.Order)); err != nil {
+			sound(m, opts.Order)); err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		checkNorm := func(what string, got, want mat.Matrix, limit float64) {
+		checkNorm := func(name string, got, want mat.Matrix, limit float64) {
 			var diff mat.Dense
 			diff.Sub(got, want)
-			if e := mat.Norm(&diff, 2) / mat.Norm(want, 2); !(e < limit) {
-				t.Errorf("%+v: %s has a relative error of %.2g", c, what, e)
+			if relative := mat.Norm(&diff, 2) / mat.Norm(want, 2); !(relative < limit) {
+				t.Errorf("%+v: %s has a relative error of %.2g", c, name, relative)
 			}
 		}
 		var unit mat.Dense
@@ -251,22 +251,22 @@ func TestPermuted(t *testing.T) {
 	rng.New(1).Sub("points").Normals(x, 0)
 	perm, places := rng.New(7).Perm(n), order(n, rng.New(3))
 	inverse := func(source func(i int) int) (*vecchia.Inverse, []int32, *mat.Dense) {
-		p, o, landmarks := points.NewDense(n, 2, nil), make([]int32, n), make([]int, 9)
+		p, positions, landmarks := points.NewDense(n, 2, nil), make([]int32, n), make([]int, 9)
 		for i := range n {
 			copy(p.Data[2*i:2*i+2], x[2*source(i):])
-			if o[i] = places[source(i)]; source(i) < 9 {
+			if positions[i] = places[source(i)]; source(i) < 9 {
 				landmarks[source(i)] = i
 			}
 		}
 		a := testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, p, lambda, nil))
 		f := testkit.Must(lowrank.NystromAt(t.Context(), a.Exact(1e-9), landmarks, nil))
-		m := testkit.Must(vecchia.New(t.Context(), a, f.F, &vecchia.Options{Order: o, Neighbors: 9, Damping: 0.7}))
+		m := testkit.Must(vecchia.New(t.Context(), a, f.F, &vecchia.Options{Order: positions, Neighbors: 9, Damping: 0.7}))
 		out := mat.NewDense(n, n, nil)
-		testkit.OK(t, errors.Join(m.SolveTo(t.Context(), out, identity(n)), sound(m, o)))
-		return m, o, out
+		testkit.OK(t, errors.Join(m.SolveTo(t.Context(), out, identity(n)), sound(m, positions)))
+		return m, positions, out
 	}
 	_, _, want := inverse(func(i int) int { return i })
-	m, o, got := inverse(func(i int) int { return perm[i] })
+	m, positions, got := inverse(func(i int) int { return perm[i] })
 	size := mat.Max(want)
 	for i := range n {
 		for j := range n {
@@ -275,9 +275,9 @@ func TestPermuted(t *testing.T) {
 			}
 		}
 	}
-	cols, _ := m.Row(slices.Index(o, n/2))
-	cols[0] = int32(slices.Index(o, n-1))
-	if sound(m, o) == nil {
+	cols, _ := m.Row(slices.Index(positions, n/2))
+	cols[0] = int32(slices.Index(positions, n-1))
+	if sound(m, positions) == nil {
 		t.Error("a neighbor that comes after its point is not noticed")
 	}
 }
@@ -288,14 +288,14 @@ func TestDraws(t *testing.T) {
 	const n, draws = 30, 4000
 	for _, r := range []int{0, 4} {
 		a, f := problem(t, n, r, kernel.Matern32{Sigma: 1}, "", nil)
-		o := &vecchia.Options{Neighbors: 5, Damping: 0.5, Order: order(n, rng.New(3))}
-		m, err := vecchia.New(t.Context(), a, f, o)
+		opts := &vecchia.Options{Neighbors: 5, Damping: 0.5, Order: order(n, rng.New(3))}
+		m, err := vecchia.New(t.Context(), a, f, opts)
 		x := mat.NewDense(n, draws, nil)
 		if err == nil {
 			err = m.NormalTo(t.Context(), x, rng.New(8))
 		}
 		testkit.OK(t, err)
-		dense, _ := byDefinition(t, a, f, 5, 0.5, o.Order)
+		dense, _ := byDefinition(t, a, f, 5, 0.5, opts.Order)
 		var chol mat.Cholesky
 		testkit.Equal(t, chol.Factorize(mat.NewSymDense(n, dense.RawMatrix().Data)), true)
 		var l mat.TriDense
@@ -392,10 +392,10 @@ func TestRule(t *testing.T) {
 		var logs, energy [4]float64
 		var total float64
 		for _, i := range point[n-rows:] {
-			near := slices.Clone(point[:n-rows])
+			candidates := slices.Clone(point[:n-rows])
 			square := func(j int) float64 { return s.At(i, j) * s.At(i, j) / (s.At(i, i) * s.At(j, j)) }
-			slices.SortFunc(near, func(x, y int) int { return cmp.Compare(square(y), square(x)) })
-			for place, j := range near {
+			slices.SortFunc(candidates, func(x, y int) int { return cmp.Compare(square(y), square(x)) })
+			for place, j := range candidates {
 				total += square(j)
 				for b := range energy {
 					if place < 15<<b {
@@ -404,7 +404,7 @@ func TestRule(t *testing.T) {
 				}
 			}
 			for b := range logs {
-				idx := append(slices.Clone(near[:15<<b]), i)
+				idx := append(slices.Clone(candidates[:15<<b]), i)
 				among := mat.NewDense(len(idx), len(idx), nil)
 				among.Apply(func(x, y int, _ float64) float64 { return s.At(idx[x], idx[y]) }, among)
 				var inverse mat.Dense

@@ -16,10 +16,10 @@ import (
 )
 
 // onRanks runs body on p goroutine ranks and returns the error of each.
-func onRanks(p int, o comm.Options, body func(c comm.Comm) error) []error {
+func onRanks(p int, opts comm.Options, body func(c comm.Comm) error) []error {
 	errs := make([]error, p)
 	var wg sync.WaitGroup
-	for r, c := range comm.Local(p, o) {
+	for r, c := range comm.Local(p, opts) {
 		wg.Go(func() { errs[r] = body(c) })
 	}
 	wg.Wait()
@@ -57,10 +57,10 @@ func TestWatchdog(t *testing.T) {
 		return meet(t.Context(), c)
 	})
 	for _, r := range []int{0, 2} {
-		var e *comm.Error
+		var commErr *comm.Error
 		// On a busy machine the other waiting rank may be late as well, and is then also listed.
-		if !errors.As(errs[r], &e) || e.Rank != r || !regexp.MustCompile(fmt.Sprintf(`missing: \[(%d )?1( %d)?\]`, 2-r,
-			2-r)).MatchString(e.Error()) {
+		if !errors.As(errs[r], &commErr) || commErr.Rank != r || !regexp.MustCompile(fmt.Sprintf(`missing: \[(%d )?1( %d)?\]`, 2-r,
+			2-r)).MatchString(commErr.Error()) {
 			t.Errorf("rank %d: %v", r, errs[r])
 		}
 	}
@@ -192,10 +192,10 @@ func TestFixed(t *testing.T) {
 	// whatever follows it.
 	for v, fits := range map[float64]bool{4: true, -4: true, math.Nextafter(4, 5): false,
 		math.Nextafter(-4, -5): false} {
-		two, rest, narrow := []int64{0, 0}, []int64{0, 0}, float32(v)
-		if f.Add(two, []float64{v, 1}) != fits || f.AddScaled(two, []float64{v / 2, 1}, []float64{2, 1}) != fits ||
-			f.AddFine(two, rest, []float64{8 * v, 1}, []float64{0.125, 1}) != fits ||
-			f.AddScaled32(two, []float32{2 * narrow, 1}, []float64{0.5, 1}) != (float64(narrow) == 4 ||
+		sums, rest, narrow := []int64{0, 0}, []int64{0, 0}, float32(v)
+		if f.Add(sums, []float64{v, 1}) != fits || f.AddScaled(sums, []float64{v / 2, 1}, []float64{2, 1}) != fits ||
+			f.AddFine(sums, rest, []float64{8 * v, 1}, []float64{0.125, 1}) != fits ||
+			f.AddScaled32(sums, []float32{2 * narrow, 1}, []float64{0.5, 1}) != (float64(narrow) == 4 ||
 				float64(narrow) == -4) {
 			t.Errorf("%v of 4: fits is not %v", v, fits)
 		}

@@ -178,8 +178,8 @@ func agree(ctx context.Context, c comm.Comm) error {
 		err = errors.New("no such file")
 	}
 	err = comm.Agree(ctx, c, err)
-	var e *comm.RankError
-	if !errors.As(err, &e) || e.Rank != last || !strings.Contains(err.Error(), "no such file") {
+	var rankErr *comm.RankError
+	if !errors.As(err, &rankErr) || rankErr.Rank != last || !strings.Contains(err.Error(), "no such file") {
 		return fmt.Errorf("rank %d's error arrives as %v", last, err)
 	}
 	return nil

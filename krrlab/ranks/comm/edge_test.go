@@ -42,11 +42,11 @@ func TestFixedRange(t *testing.T) {
 	}
 	f := FixedFor(3)
 	for _, scale := range []float64{1, 0.25, 8} {
-		over, sum, scaled := f.Over(scale), []int64{0}, []int64{0}
-		over.Add(sum, []float64{0.1})
+		scaledUnit, sum, scaled := f.Over(scale), []int64{0}, []int64{0}
+		scaledUnit.Add(sum, []float64{0.1})
 		f.AddScaled(scaled, []float64{0.1}, []float64{scale})
-		if sum[0] != scaled[0] || math.Abs(over.Value(sum[0])-0.1) > 0x1p-50 || over.up*over.down != 1 {
-			t.Errorf("over %g: %d units, scaled %d; %g", scale, sum[0], scaled[0], over.Value(sum[0]))
+		if sum[0] != scaled[0] || math.Abs(scaledUnit.Value(sum[0])-0.1) > 0x1p-50 || scaledUnit.up*scaledUnit.down != 1 {
+			t.Errorf("over %g: %d units, scaled %d; %g", scale, sum[0], scaled[0], scaledUnit.Value(sum[0]))
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestSame(t *testing.T) {
 				mine = last
 			}
 			err := Same(t.Context(), c, []byte(mine), other)
-			if e, ok := errors.AsType[*RankError](err); ok != (last != "ab") || ok && e.Rank != 2 {
+			if rankErr, ok := errors.AsType[*RankError](err); ok != (last != "ab") || ok && rankErr.Rank != 2 {
 				t.Errorf("rank 2 has %q: %v", last, err)
 			}
 		})
@@ -124,8 +124,8 @@ func TestAgreeRanks(t *testing.T) {
 			t.Error(err)
 		}
 		err := Agree(t.Context(), c, errs[c.Rank()])
-		var e *RankError
-		if !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Text != "one" || err.Error() != "rank 1 of 3: one" ||
+		var rankErr *RankError
+		if !errors.As(err, &rankErr) || rankErr.Rank != 1 || rankErr.Size != 3 || rankErr.Text != "one" || err.Error() != "rank 1 of 3: one" ||
 			errors.Is(err, errs[1]) != (c.Rank() == 1) {
 			t.Errorf("rank %d: %#v", c.Rank(), err)
 		}
@@ -137,7 +137,7 @@ func TestAgreeRanks(t *testing.T) {
 		} else {
 			err = Agree(t.Context(), c, errs[2])
 		}
-		if !errors.As(err, &e) || e.Rank != 2 || e.Text != "" {
+		if !errors.As(err, &rankErr) || rankErr.Rank != 2 || rankErr.Text != "" {
 			t.Errorf("rank %d: %#v", c.Rank(), err)
 		}
 		err = Agree(t.Context(), c, errors.New("all"))
@@ -170,12 +170,12 @@ func TestShared(t *testing.T) {
 			t.Errorf("rank %d: %v, %v", c.Rank(), x, err)
 		}
 		for _, test := range []struct {
-			all  [3]int64
-			want int64
+			values [3]int64
+			want   int64
 		}{{[3]int64{0, 0, 0}, 0}, {[3]int64{5, 0, 3}, 3}, {[3]int64{3, 5, 0}, 3}, {[3]int64{-1, 4, 9}, 4},
 			{[3]int64{0, 0, 1}, 1}} {
-			if v, err := MinPositive(t.Context(), c, test.all[c.Rank()]); err != nil || v != test.want {
-				t.Errorf("the least of %v: %d, %v", test.all, v, err)
+			if v, err := MinPositive(t.Context(), c, test.values[c.Rank()]); err != nil || v != test.want {
+				t.Errorf("the least of %v: %d, %v", test.values, v, err)
 			}
 		}
 	})
@@ -213,16 +213,16 @@ func TestBroken(t *testing.T) {
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	g := Local(3, Options{})
-	var e *Error
-	if err := g[1].AllReduceInt64(done, nil); !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Op != opReduce ||
+	var commErr *Error
+	if err := g[1].AllReduceInt64(done, nil); !errors.As(err, &commErr) || commErr.Rank != 1 || commErr.Size != 3 || commErr.Op != opReduce ||
 		!errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	_ = g[0].AllReduceInt64(done, nil)
-	_, least := MinPositive(done, Alone(), 1)
-	_, shared := Share(done, Alone(), nil, 0)
-	if _, at := Locate(done, Alone()); least != context.Canceled || shared != least || at != least {
-		t.Errorf("alone: %v, %v, %v", least, shared, at)
+	_, errMin := MinPositive(done, Alone(), 1)
+	_, errShare := Share(done, Alone(), nil, 0)
+	if _, errLocate := Locate(done, Alone()); errMin != context.Canceled || errShare != errMin || errLocate != errMin {
+		t.Errorf("alone: %v, %v, %v", errMin, errShare, errLocate)
 	}
 	testkit.Fails(t, g[2].AllReduceInt64(t.Context(), nil), "rank 1 was stopped")
 	defer func() {

@@ -25,6 +25,7 @@ const (
 	saidVariable = "KRRLAB_COMM_SAID"
 )
 
+// TestMain runs the tests, or plays one rank if playVariable is set and a launcher started the process.
 func TestMain(m *testing.M) {
 	play := os.Getenv(playVariable)
 	launch, ranked := comm.Detect(os.Getenv)
@@ -41,17 +42,17 @@ func TestMain(m *testing.M) {
 }
 
 // say writes the message of a rank to the folder of saidVariable, if it is set.
-func say(rank int, what error) error {
+func say(rank int, message error) error {
 	if os.Getenv(saidVariable) == "" {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(os.Getenv(saidVariable), fmt.Sprint(rank)), fmt.Appendln(nil, what), 0o644)
+	return os.WriteFile(filepath.Join(os.Getenv(saidVariable), fmt.Sprint(rank)), fmt.Appendln(nil, message), 0o644)
 }
 
 // perform plays one rank.
 func perform(play string, launch comm.Launch) error {
 	ctx := context.Background()
-	o := comm.Options{Limit: time.Minute}
+	opts := comm.Options{Limit: time.Minute}
 	switch play {
 	case "trees": // uses the algorithm of many ranks
 		comm.Trees()
@@ -59,9 +60,9 @@ func perform(play string, launch comm.Launch) error {
 	case "chunks":
 		comm.Chunks()
 	case "watchdog":
-		o.Limit = 2 * time.Second
+		opts.Limit = 2 * time.Second
 	}
-	w, err := comm.Open(launch, o)
+	w, err := comm.Open(launch, opts)
 	if err != nil {
 		return err
 	}
@@ -106,8 +107,8 @@ func perform(play string, launch comm.Launch) error {
 func guest() error {
 	func() {
 		defer func() { _ = recover() }()
-		var none *int
-		*none = 1
+		var nothing *int
+		*nothing = 1
 	}()
 	maps, err := os.ReadFile("/proc/self/smaps")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,8 +167,8 @@ func start(t *testing.T, p int, play string, judge func(t *testing.T, out string
 				t.Fatalf("no end within a quarter of an hour:\n%s", out)
 			}
 			for rank := range p {
-				said, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint(rank)))
-				out = append(out, said...)
+				message, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint(rank)))
+				out = append(out, message...)
 			}
 			judge(t, string(out), err)
 		})

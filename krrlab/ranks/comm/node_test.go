@@ -82,16 +82,16 @@ func TestLocate(t *testing.T) {
 // cgroup.
 func TestMachine(t *testing.T) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	group, e := os.Readlink("/proc/self/ns/cgroup")
-	if err = cmp.Or(err, e); err != nil {
+	group, errGroup := os.Readlink("/proc/self/ns/cgroup")
+	if err = cmp.Or(err, errGroup); err != nil {
 		t.Skip(err)
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	all := [cpuWords]uint64{0b11}
+	mask := [cpuWords]uint64{0b11}
 	_, limit := accel.MemoryLimit()
-	if got := machine(all); got != string(boot) && !strings.HasPrefix(limit, "cgroup") {
+	if got := machine(mask); got != string(boot) && !strings.HasPrefix(limit, "cgroup") {
 		t.Errorf("%q, want %q", got, boot)
 	}
 	runtime.GOMAXPROCS(1)
-	testkit.Equal(t, machine(all), string(boot)+group)
+	testkit.Equal(t, machine(mask), string(boot)+group)
 }

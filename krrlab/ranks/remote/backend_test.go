@@ -85,8 +85,10 @@ func (k inverse) Eval(x, z []float64) float64 {
 	return 1 / (1 + k.C*sq)
 }
 
+// testBackend returns a backend of two ranks with the job folder dir.
 func testBackend(dir string) *Backend { return &Backend{Ranks: 2, Dir: dir} }
 
+// withBackend returns the configuration with the backend b.
 func withBackend(c krrlab.Config, b *Backend) krrlab.Config {
 	c.Backend = b
 	return c
@@ -278,8 +280,8 @@ func TestCoefficients(t *testing.T) {
 	}
 	testkit.OK(t, out.write(root, sol))
 	file := filepath.Join(root, answerFile)
-	whole := testkit.Must(os.ReadFile(file))
-	testkit.OK(t, os.WriteFile(file, whole[1:], 0o644))
+	content := testkit.Must(os.ReadFile(file))
+	testkit.OK(t, os.WriteFile(file, content[1:], 0o644))
 	testkit.Fails(t, out.decode(new(krrlab.Solution), root), "coefficients: mat: ")
 	testkit.OK(t, os.Remove(file))
 	testkit.Fails(t, out.decode(new(krrlab.Solution), root), "no such file")

@@ -41,6 +41,7 @@ func regression(x points.Points) *datasets.Dataset {
 // problem returns a classification problem with three classes.
 func problem(n int) *datasets.Dataset { return classes(kinds(n, 4)["float64"], 3) }
 
+// newLab returns the lab, or ends the test if that is an error.
 func newLab(t *testing.T, train *datasets.Dataset, cfg krrlab.Config) *krrlab.Lab {
 	t.Helper()
 	l := testkit.Must(krrlab.New(train, cfg))
