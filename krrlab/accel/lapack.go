@@ -101,7 +101,8 @@ func (o libraryLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64
 
 // Eigen returns the eigenvalues of the symmetric matrix a, in ascending order. It takes 4n³/3 flops on one thread; with
 // more threads the bits of the result would depend on their number. It overwrites a; if jobz is EVCompute, the columns
-// of a become the eigenvectors. It returns an error if ctx is done or the iteration does not converge.
+// of a become the eigenvectors. It returns an error if ctx ends or the iteration does not converge. If ctx ends after
+// the computation has begun, Eigen returns only when the computation is complete.
 func Eigen(ctx context.Context, jobz lapack.EVJob, a blas64.Symmetric) ([]float64, error) {
 	values, query := make([]float64, a.N), make([]float64, 1)
 	lapack64.Syev(jobz, a, values, query, -1)

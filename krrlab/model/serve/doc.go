@@ -10,8 +10,8 @@
 //	{"value":[312.4]}
 //
 // null is a missing value. Every row must have the same columns. A model of a file without a header has no names of
-// columns, and takes lists of cells only. Names and types are checked as for a file, and an error is {"error": "…"}
-// with a status of 400 or more.
+// columns, and takes lists of cells only. A model of a file with a header that has columns of words or dates takes
+// objects only. Names and types are checked as for a file, and an error is {"error": "…"} with a status of 400 or more.
 //
 // The size of a request, its time, and the number of requests and of predictions at the same time are limited. There is
 // no encryption and no authentication: listen on an address that only trusted programs reach.
