@@ -29,10 +29,10 @@ func TouchRate(ctx context.Context, bytes int) (rate float64) {
 		return 0
 	}
 	defer func() { _ = unix.Munmap(m) }()
-	for part := 0; part < parts && ctx.Err() == nil; part++ {
+	for i := 0; i < parts && ctx.Err() == nil; i++ {
 		start := time.Now()
 		_ = ForEach(ctx, Threads(), func(_, thread int) {
-			firstByte := (part*Threads() + thread) * threadBytes
+			firstByte := (i*Threads() + thread) * threadBytes
 			for b := firstByte; b < firstByte+threadBytes; b += page {
 				m[b] = 1
 			}

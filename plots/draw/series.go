@@ -62,7 +62,7 @@ func distance(a, b vg.Point) vg.Length {
 
 // drawSeries draws the line and the markers of series i, or, for Points, its error bars and markers.
 func (d *drawing) drawSeries(i int) {
-	s, look, c := &d.f.Series[i], d.appearanceOf(i), d.area()
+	s, appearance, c := &d.f.Series[i], d.appearanceOf(i), d.area()
 	markerPoints := d.markerPoints(i)
 	switch s.Style {
 	case plots.Bars:
@@ -74,12 +74,12 @@ func (d *drawing) drawSeries(i int) {
 			if ps = thinOut(ps); len(ps) == 1 { // a single sample between gaps would be invisible as a line
 				markerPoints = append(markerPoints, ps[0])
 			}
-			c.StrokeLines(lineStyle(look.color, lineWidth, look.dash...), c.ClipLinesXY(ps)...)
+			c.StrokeLines(lineStyle(appearance.color, lineWidth, appearance.dash...), c.ClipLinesXY(ps)...)
 		}
 	}
 	for _, pt := range markerPoints {
 		if c.Contains(pt) {
-			d.pen.drawMarker(look, pt)
+			d.pen.drawMarker(appearance, pt)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 type Result struct {
 	stage.Header
 	To      float64 `json:"to"`                // relative residual at which the iterations ended
-	Against string  `json:"against,omitempty"` // what the rows are compared with, besides each other (Options.Against)
+	Against string  `json:"against,omitempty"` // rank or bytes: the iterations are drawn against these
 	Storage string  `json:"storage"`           // storage of K
 	// KError is the predicted bound of ‖K_stored−K‖₂. Residuals and bounds of errors are those of the stored K; the
 	// intervals of κ are those of K.
