@@ -57,7 +57,7 @@ func TestAppendCodings(t *testing.T) {
 	for _, c := range []struct {
 		o           ReadOptions
 		first, next string
-		want        string // of the error if the next rows are read without the coding of the first ones
+		want        string // part of the error if the next rows are read without the coding of the first ones
 	}{
 		{ReadOptions{Target: "y", Categorical: []Category{{Column: "day", Dates: &Dates{}}}},
 			"day,y\n2024-01-01,1\n2024-01-09,2\n", "day,y\n2024-02-01,1\n2024-02-09,2\n", `the column "day"`},

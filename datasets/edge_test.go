@@ -24,7 +24,7 @@ func TestScalingSlice(t *testing.T) {
 		8, 8, 8, 8,
 	})
 	dp, sp := d.Slice(1, 4), sparseOf(d).Slice(1, 4)
-	for kind, want := range map[string][]float64{ // of the first point
+	for kind, want := range map[string][]float64{ // features of the first point after scaling
 		"standard": {-1 / math.Sqrt(2.0/3), (4.0 / 3) / math.Sqrt(32.0/9), 0, 0},
 		"unit":     {1.0 / 3, 0, 1, -0.5},
 		"pixel":    {1.0 / 255, 0, 2.0 / 255, -1.0 / 255},

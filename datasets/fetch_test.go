@@ -117,7 +117,7 @@ func TestFetchArguments(t *testing.T) {
 // not an error.
 func TestVerify(t *testing.T) {
 	path := put(t, t.TempDir(), "f.gz", gzipped("abc"))
-	f := File{SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"} // of "abc"
+	f := File{SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"} // checksum of "abc"
 	if known, err := f.Verify(path); !known || err != nil {
 		t.Errorf("%v, %v", known, err)
 	}

@@ -43,7 +43,7 @@ func TestByName(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
 		o          ReadOptions
-		x          []float64 // of the first row
+		x          []float64 // features of the first row, or nil if the file is refused
 		want       string
 	}{
 		{"another order", "b,y,color,a\n2,0.5,red,1\n3,0.7,blue,4\n", ReadOptions{Target: "y"},

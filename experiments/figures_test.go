@@ -158,7 +158,7 @@ func TestFigure2(t *testing.T) {
 		expectOutcome(t, invented(t, "figure2", mnist2(0.9, 0.5)), claim, Fails)
 	}
 	expectOutcome(t, invented(t, "figure2", mnist2(0.9, 2)), time, Holds) // better in twice the time
-	// What did not run leaves open what it would decide, and is not mentioned.
+	// Cases that were not run leave the claims open that they would decide, and no others.
 	for name, c := range map[string]struct {
 		without func(e *Entry) bool
 		open    []string

@@ -117,8 +117,8 @@ func TestTable1(t *testing.T) {
 	expectCells(t, tab, "MNIST", map[int]string{4: "90 (85–95)", 6: fmt.Sprint(90. / 85), 7: "10",
 		9: fmt.Sprint(10. / 115)})
 	expectCells(t, tab, "ADULT", map[int]string{4: "FAIL (1000)", 5: "13", 6: ""})
-	// What Auto took is beside the paper's, its plan's seconds among ours, without ratios: the rows are not the
-	// paper's.
+	// The time of Auto includes the plan and stands next to the published one. There are no ratios, because the rows
+	// are not those of the paper.
 	expectCells(t, tab, covtypeAuto, map[int]string{6: "", 7: "22", 9: ""})
 	expectOutcome(t, r, "errors agree", Holds, "MNIST 1.33 % against 1.33 %")
 	expectOutcome(t, table1Report(t, 0.0006), "errors agree", Fails, "MNIST 1.39 %")

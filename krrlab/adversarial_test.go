@@ -51,7 +51,7 @@ func adversePoints(kind string, n, d int, g rng.Stream) [][]float64 {
 		}
 		shift := 0.0
 		switch kind {
-		case "groups": // by turns
+		case "groups": // rows belong to the groups in turn
 			shift = size * float64(i%groups)
 		case "blocks": // one after the other
 			shift = size * float64(i*groups/n)

@@ -140,8 +140,8 @@ func TestAppendManyTimes(t *testing.T) {
 				t.Fatalf("%v, %d rows: %v", p, rows, sol.Appended)
 			}
 		}
-		if whole := mustSolve(t, d, l.cfg); iterations >= 100*whole.Iterations {
-			t.Errorf("%v: %d iterations in a hundred appends, %d in one solve", p, iterations, whole.Iterations)
+		if complete := mustSolve(t, d, l.cfg); iterations >= 100*complete.Iterations {
+			t.Errorf("%v: %d iterations in a hundred appends, %d in one solve", p, iterations, complete.Iterations)
 		}
 	}
 }

@@ -315,7 +315,7 @@ func TestPlanOnRanks(t *testing.T) {
 func TestSwitchesToDirect(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	pairs := kinds(DirectBelow+100, 4, 5)["float64"].(*points.Dense)
-	for i := 1; i < DirectBelow+100; i += 2 { // at distances from 1e-5 to 1
+	for i := 1; i < DirectBelow+100; i += 2 { // the two points of a pair have a distance from 1e-5 to 1
 		copy(pairs.Row(i), pairs.Row(i-1))
 		pairs.Row(i)[i%4] += math.Pow(10, -5*float64(i)/DirectBelow)
 	}

@@ -94,18 +94,18 @@ func TestScalingTravels(t *testing.T) {
 		for form, x := range kinds(120, 4, 3) {
 			t.Run(kind+" "+form, func(t *testing.T) {
 				train, test := classes(x, 3), classes(kinds(40, 4, 9)[form], 3)
-				both := scale(t, kind, train, test)
+				scaled := scale(t, kind, train, test)
 				cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 30}, Tol: 1e-6}
-				sol := mustSolve(t, both[0], cfg)
+				sol := mustSolve(t, scaled[0], cfg)
 				name := filepath.Join(t.TempDir(), "m.krr")
 				testkit.OK(t, sol.Model.Save(name))
 				saved := testkit.Must(model.Load(name))
 				for _, m := range []*model.Model{sol.Model, saved} {
-					checkSamePredictions(t, m, sol.PredictOptions(), test, both[1])
+					checkSamePredictions(t, m, sol.PredictOptions(), test, scaled[1])
 				}
 				onRanks(2, func(c comm.Comm) {
-					if s := solveOn(t, c, both[0], cfg); s != nil {
-						checkSamePredictions(t, s.Model, s.PredictOptions(), test, both[1])
+					if s := solveOn(t, c, scaled[0], cfg); s != nil {
+						checkSamePredictions(t, s.Model, s.PredictOptions(), test, scaled[1])
 					}
 				})
 			})
@@ -137,11 +137,11 @@ func checkSamePredictions(t *testing.T, m *model.Model, o *model.Options, raw, s
 // scaled in another way.
 func TestVerifyScaled(t *testing.T) {
 	train, test := regression(kinds(90, 4, 3)["float64"]), regression(kinds(30, 4, 9)["float64"])
-	both := scale(t, "standard", train, test)
-	m := mustSolve(t, both[0], Config{Kernel: gauss, Lambda: 0.1}).Model
+	scaled := scale(t, "standard", train, test)
+	m := mustSolve(t, scaled[0], Config{Kernel: gauss, Lambda: 0.1}).Model
 	var first string
-	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: both[0], Test: both[1]},
-		{Train: both[0], Test: test}} {
+	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: scaled[0], Test: scaled[1]},
+		{Train: scaled[0], Test: test}} {
 		v := verified(t, m, o)
 		if text := fmt.Sprint(v.Residual, v.Rounding, v.TestError, v.PredictionBound); i == 0 {
 			first = text

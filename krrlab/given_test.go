@@ -76,7 +76,7 @@ func TestGiven(t *testing.T) {
 			sol := answer[true]
 			tolerance := 1e-4
 			if single {
-				tolerance = 1e-3 // of K in float32, ‖E‖₂/λ ≈ 2√n·2⁻²⁵/λ times c
+				tolerance = 1e-3 // rounding K to float32 changes c by about ‖E‖₂/λ ≈ 2√n·2⁻²⁵/λ times its norm
 			}
 			var diff mat.Dense
 			diff.Sub(sol.Model.C, answer[false].Model.C)

@@ -99,9 +99,9 @@ func (r *reference) residuals(c, y *mat.Dense) []float64 {
 // predict returns the values of the exact solution's prediction function f at the points z.
 func (r *reference) predict(z points.Points) *mat.Dense {
 	_, t := r.c.Dims()
-	at := rows(z)
-	f := mat.NewDense(len(at), t, nil)
-	for a, p := range at {
+	testRows := rows(z)
+	f := mat.NewDense(len(testRows), t, nil)
+	for a, p := range testRows {
 		for i, x := range r.x {
 			v := r.k.Eval(p, x)
 			for j := range t {

@@ -93,8 +93,8 @@ func TestConfigErrors(t *testing.T) {
 		testkit.Fails(t, testkit.ErrOf(New(train, c.cfg)), c.want)
 	}
 	testkit.Fails(t, testkit.ErrOf(New(train.Head(1), Config{Kernel: gauss, Lambda: 1})), "at least 2")
-	one := classes(kinds(30, 4, 1)["float64"], 1)
-	testkit.Fails(t, testkit.ErrOf(New(one, Config{Kernel: gauss, Lambda: 1})), "class")
+	oneClass := classes(kinds(30, 4, 1)["float64"], 1)
+	testkit.Fails(t, testkit.ErrOf(New(oneClass, Config{Kernel: gauss, Lambda: 1})), "class")
 }
 
 // dot returns the inner product of x and z.

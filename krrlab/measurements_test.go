@@ -40,7 +40,7 @@ func dimension(mu []float64, lambda float64) (s float64) {
 // covers the exact value. It takes some minutes and runs only with KRRLAB_LONG.
 func TestStatDimCoverage(t *testing.T) {
 	dir := suite.RealData(t)
-	if lib, err := accel.OpenBLAS(); err == nil { // for the time it takes
+	if lib, err := accel.OpenBLAS(); err == nil { // makes the test faster
 		testkit.UseBLAS(t, lib)
 	}
 	for name, sigma := range map[string]float64{"mnist": 8.5, "ijcnn1": 0.3} {
@@ -105,17 +105,17 @@ func TestLambdaPMap(t *testing.T) {
 	}
 	var grid []float64
 	for _, r := range m.Sweeps {
-		var g []float64
+		var lambdas []float64
 		for _, p := range r.Points {
-			g = append(g, p.LambdaP)
+			lambdas = append(lambdas, p.LambdaP)
 			if p.Iterations != nil || p.Predicted > 0 != (p.Seconds > 0) {
 				t.Errorf("s = %d: %+v", r.S, p)
 			}
 		}
 		if grid == nil {
-			grid = g
-		} else if !reflect.DeepEqual(g, grid) {
-			t.Errorf("grids %v and %v", g, grid)
+			grid = lambdas
+		} else if !reflect.DeepEqual(lambdas, grid) {
+			t.Errorf("grids %v and %v", lambdas, grid)
 		}
 	}
 	if a, b := m.Sweeps[0].Points[m.Sweeps[0].Best].Kappa.Value, m.Sweeps[2].Points[m.Sweeps[2].Best].Kappa.Value; b >= a {

@@ -114,7 +114,7 @@ func TestTraffic(t *testing.T) {
 type traffic struct {
 	bytes      int64
 	iterations int
-	seconds    float64 // of the network
+	seconds    float64 // time that the messages take on the network link
 }
 
 // measureTraffic solves on p ranks and returns the traffic of rank 0.

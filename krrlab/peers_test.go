@@ -26,7 +26,7 @@ func TestScikitLearn(t *testing.T) {
 	const n, m, d = 300, 50, 5
 	for _, size := range []int{0, 4} {
 		x := kinds(n, d, 11)["float64"].(*points.Dense)
-		at := kinds(m, d, 12)["float64"].(*points.Dense)
+		testPoints := kinds(m, d, 12)["float64"].(*points.Dense)
 		train := regression(x)
 		if size > 0 {
 			train = classes(x, size)
@@ -36,7 +36,7 @@ func TestScikitLearn(t *testing.T) {
 		y := newLab(t, train, Config{Kernel: gauss, Lambda: 1}).y
 		_, cols := y.Dims()
 		writeArray(t, file("x"), x.Data, n, d)
-		writeArray(t, file("at"), at.Data, m, d)
+		writeArray(t, file("at"), testPoints.Data, m, d)
 		writeArray(t, file("y"), y.RawMatrix().Data, n, cols)
 		for _, k := range kernels[:suite.Scale(2, len(kernels), len(kernels))] { // Python is started for each
 			spec := testkit.Must(kernel.ToSpec(k))
@@ -57,7 +57,7 @@ func TestScikitLearn(t *testing.T) {
 				sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.02, Precond: m, Solver: solver, Tol: 1e-6,
 					MaxIter: 5000})
 				for _, float64s := range []bool{false, true} {
-					f := testkit.Must(sol.Model.Decision(t.Context(), at, &model.Options{Float64: float64s}))
+					f := testkit.Must(sol.Model.Decision(t.Context(), testPoints, &model.Options{Float64: float64s}))
 					if e := apart(f, want); !(e <= 1e-3) || !sol.Converged() {
 						t.Errorf("%v, t=%d, %v: %s, predictions are %.3g apart", k, cols, solver, sol.Status, e)
 					}

@@ -152,7 +152,7 @@ func TestPrecondKept(t *testing.T) {
 	train := ranksProblem(60)
 	for _, p := range []Preconditioner{Features{}, Features{S: 20}, Nystrom{S: 30}, RPCholesky{S: 30},
 		RPCholesky{LambdaP: 2}, Vecchia{S: 10}, Vecchia{Neighbors: 5}, scaled{}} {
-		if text, err := stage.PreconditionerText(p, gauss); err == nil { // as JSON has it
+		if text, err := stage.PreconditionerText(p, gauss); err == nil { // the text is the form of p in JSON
 			p = testkit.Must(stage.ParsePreconditioner(text))
 		}
 		for _, asked := range []Solver{AutoSolver, PCG, BlockPCG, CG, Direct} {

@@ -52,7 +52,7 @@ func TestFewBadRows(t *testing.T) {
 		}
 		lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Tol: 1e-3, Solver: CG,
 			Precond: None{}, MaxIter: 500, Seed: seed})
-		lab.policy.ExactWork, lab.policy.RefineWork = 0, 0 // as for a problem too large for residuals in float64
+		lab.policy.ExactWork, lab.policy.RefineWork = 0, 0 // treats the problem as too large for float64 residuals
 		sol := solveLab(t, lab)
 		v := verified(t, sol.Model, VerifyOptions{Train: train, Passes: 1})
 		if !strings.Contains(sol.StorageReason, "float32 tiles") || !strings.Contains(sol.StorageReason, "distances in float32") ||

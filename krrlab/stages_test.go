@@ -207,7 +207,7 @@ func TestStagesInterrupted(t *testing.T) {
 			q := s.(*Quality)
 			return q.Steps == 5 && q.Iterations == nil && q.Kappa.Lo > 1
 		}},
-		{"lambda-p", `{"Points": 5, "Sizes": [20, 40, 80]}`, func(e Event) bool { // in the second row of the map
+		{"lambda-p", `{"Points": 5, "Sizes": [20, 40, 80]}`, func(e Event) bool { // ends in the second row of the map
 			if e.Stage == stage.Lanczos && e.Done == 3 {
 				seen++
 			}
@@ -265,7 +265,7 @@ func sixteenProbes(s Stage) bool {
 // TestMultiLevelMemory checks that all ranks skip a preconditioner if one rank has no memory for it.
 func TestMultiLevelMemory(t *testing.T) {
 	setThreads(t, 2)
-	left := make([]string, 2)
+	skipped := make([]string, 2)
 	onRanks(2, func(c comm.Comm) {
 		cfg := Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Seed: 5, Comm: c}
 		if c.Rank() == 1 {
@@ -278,11 +278,11 @@ func TestMultiLevelMemory(t *testing.T) {
 			return
 		}
 		for _, l := range m.Chain {
-			left[c.Rank()] += fmt.Sprintf("%d: %s; ", l.Width, l.SkipReason)
+			skipped[c.Rank()] += fmt.Sprintf("%d: %s; ", l.Width, l.SkipReason)
 		}
 	})
-	if left[0] != left[1] || !strings.Contains(left[0], "GB") {
-		t.Errorf("rank 0 leaves out %q, rank 1 %q", left[0], left[1])
+	if skipped[0] != skipped[1] || !strings.Contains(skipped[0], "GB") {
+		t.Errorf("rank 0 leaves out %q, rank 1 %q", skipped[0], skipped[1])
 	}
 }
 

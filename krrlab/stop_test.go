@@ -36,9 +36,9 @@ func endAt(k int, end func() error) func(Event) error {
 	}
 }
 
-// TestStopStages checks that an error of the Monitor ends every stage. pcg.ErrStop stops a stage that has a partial
-// result without an error, and any other error is returned together with that result. Stages without a partial result
-// return the Monitor's error.
+// TestStopStages checks that an error of the Monitor ends every stage. If a stage has a partial result, it returns
+// this result, without an error for pcg.ErrStop and with the Monitor's error otherwise. A stage without a result
+// returns the Monitor's error, also pcg.ErrStop.
 func TestStopStages(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	boom := errors.New("boom")

@@ -47,7 +47,7 @@ func TestMeasures(t *testing.T) {
 	rng.New(1).Normals(z, 0)
 	e.mean("d", z, 0, 0)
 	e.mean("e", z, 0.5, 1)
-	e.mean("f", z, 0.01, 0.005) // as expected, which is above the bound
+	e.mean("f", z, 0.01, 0.005) // the mean is the expected one, which exceeds the bound
 	e.atMost("g", []float64{math.NaN(), 0.1}, 1)
 	e.finish()
 	m := e.Measures
@@ -208,7 +208,7 @@ func TestMargin(t *testing.T) {
 		g := rng.New(7).Sub("pair", i)
 		p, lambda := newTwin(g, 6), logUniform(g.Sub("lambda"), 0.1, 100)
 		zz := outer(toFloat64(p.z))
-		v := eigenvalues(congruence(choleskyFactor(addRidge(zz, lambda)), addRidge(p.k, lambda))) // of M⁻¹A
+		v := eigenvalues(congruence(choleskyFactor(addRidge(zz, lambda)), addRidge(p.k, lambda))) // spectrum of M⁻¹A
 		eps := max(1/v[0]-1, 1-1/v[len(v)-1])
 		for _, want := range presets[1:] {
 			if eps >= want.Margin() {

@@ -223,25 +223,25 @@ func typesTable(t testing.TB, o ...parquet.WriterOption) string {
 // are distinguished by their places.
 func TestParquetTypes(t *testing.T) {
 	file := typesTable(t)
-	rest := []string{"b", "c", "d", "f", "g"}
+	otherColumns := []string{"b", "c", "d", "f", "g"}
 	index := func(columns string) string {
 		return typesTable(t, parquet.KeyValueMetadata("pandas", `{"index_columns": [`+columns+`, {"kind": "range", "start": 0}]}`))
 	}
 	twins := strings.ReplaceAll(file, "a2", "a1")
 	check(t, []reading{
-		{"float16, booleans, digits", file, options{Drop: rest}, "[[1 0 7] [1.25 1 8] [1.5 0 9]] [0.5 1.5 2.5] [] [] [a1 a2 e]"},
-		{"digits are noted", file, options{Drop: rest}, `texts are read as numbers in "e" (--categorical e reads`},
+		{"float16, booleans, digits", file, options{Drop: otherColumns}, "[[1 0 7] [1.25 1 8] [1.5 0 9]] [0.5 1.5 2.5] [] [] [a1 a2 e]"},
+		{"digits are noted", file, options{Drop: otherColumns}, `texts are read as numbers in "e" (--categorical e reads`},
 		{"no value", file, options{Drop: []string{"b", "c", "d", "e", "g"}}, `!"f" has no value; add --drop f`},
 		{"bytes", file, options{Drop: []string{"e", "f"}}, `!"c" has words (1, such as "\\x1b007a")`},
-		{"index", index(`"a2", "e"`), options{Drop: rest}, `left out "a2", "b", "c", "d", "e", "f", "g"; index of the data ` +
+		{"index", index(`"a2", "e"`), options{Drop: otherColumns}, `left out "a2", "b", "c", "d", "e", "f", "g"; index of the data ` +
 			`frame: "a2", "e" (reset_index() in pandas makes it a feature)`},
-		{"index as the target", index(`"a2"`), options{Drop: rest, Target: "a2"}, "[[1 7 0.5] [1.25 8 1.5] [1.5 9 2.5]] [] [False True]"},
+		{"index as the target", index(`"a2"`), options{Drop: otherColumns, Target: "a2"}, "[[1 7 0.5] [1.25 8 1.5] [1.5 9 2.5]] [] [False True]"},
 		{"index of the model", index(`"a1"`), options{Columns: []string{"a1"}, Dim: 1, TargetOptional: true}, "[[1] [1.25] [1.5]]"},
-		{"twins", twins, options{Drop: append(rest, "e", "0")}, "[[0] [1] [0]] [0.5 1.5 2.5] [] [] [a1]"},
-		{"twins are noted", twins, options{Drop: append(rest, "e")}, `several columns are named "a1": rename them`},
+		{"twins", twins, options{Drop: append(otherColumns, "e", "0")}, "[[0] [1] [0]] [0.5 1.5 2.5] [] [] [a1]"},
+		{"twins are noted", twins, options{Drop: append(otherColumns, "e")}, `several columns are named "a1": rename them`},
 		{"twins by name", twins, options{Columns: []string{"a1"}, Dim: 1}, `!several columns are named "a1"`},
 	})
-	d := must(datasets.Read(strings.NewReader(file), "f", &options{Drop: rest, Keep: append(rest, "a1")}))
+	d := must(datasets.Read(strings.NewReader(file), "f", &options{Drop: otherColumns, Keep: append(otherColumns, "a1")}))
 	got := ""
 	for _, column := range d.KeptColumns {
 		got += fmt.Sprintf("%q ", column[1])

@@ -10,7 +10,7 @@ import (
 // Some problems of the testbed need no file.
 func Example() {
 	for _, p := range testbed.Problems() {
-		if strings.Contains(p.Source, "scaled: ") { // of a data set
+		if strings.Contains(p.Source, "scaled: ") { // the problem needs a data set
 			continue
 		}
 		fmt.Println(p.Name, p.Kernel, p.Lambda)

@@ -28,7 +28,7 @@ type measurement struct {
 	cost.Outlook
 	name       string
 	fitted     bool
-	iterations map[string]float64 // of a preconditioner; +Inf if it failed
+	iterations map[string]float64 // iterations with each preconditioner, +Inf if it failed
 }
 
 // measurements returns the pilot samples and the kept iterations of the problems of at most n points whose data are on
@@ -40,7 +40,7 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 		if len(problems) > 0 && !slices.Contains(problems, p.Name) {
 			continue
 		}
-		draws := map[float64]map[string]map[int][]float64{} // by λ, preconditioner and rank
+		draws := map[float64]map[string]map[int][]float64{} // iterations of the draws by λ, preconditioner and n/rank
 		size := 0
 		for _, l := range f.Lines {
 			if l.Problem != p.Name || l.N > n || l.N < 3000 {

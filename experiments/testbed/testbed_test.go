@@ -65,7 +65,7 @@ func TestResume(t *testing.T) {
 	}
 	foreign, end := again.Lines[len(again.Lines)-1], len(again.Lines)-otherGroup // a run of ours is not replaced by it
 	foreign.Preconditioner = "mine"
-	again.Lines = append(again.Lines[:end], foreign) // as if killed before the last group
+	again.Lines = append(again.Lines[:end], foreign) // the state of a run that was killed before the last group
 	groups = 0
 	noError(t, testbed.Run(t.Context(), again, o))
 	if groups != 1 {
@@ -90,7 +90,7 @@ func TestResume(t *testing.T) {
 		t.Fatalf("the page has %d lines and uses %d fields", len(shown), len(used))
 	}
 	for i, l := range f.Lines {
-		if i > 0 { // as the page does
+		if i > 0 { // the script of the page fills in unchanged fields in the same way
 			fields := maps.Clone(shown[i-1])
 			maps.Copy(fields, shown[i])
 			shown[i] = fields

@@ -234,7 +234,7 @@ func TestCurves(t *testing.T) {
 				if d.Class[i] != k {
 					continue
 				}
-				truePositives, selected := 0.0, 0.0 // at the threshold of row i
+				truePositives, selected := 0.0, 0.0 // weights of rows with values not below that of row i
 				for j := range n {
 					if d.Class[j] != len(labels) && f(j) >= f(i) {
 						if selected += weight(j); d.Class[j] == k {

@@ -192,16 +192,16 @@ func TestDamaged(t *testing.T) {
 	z := kinds(4, 3, 5)["float64"]
 	all := models()
 	for _, m := range []*Model{all[1], all[6], all[11]} {
-		whole := save(t, m)
+		file := save(t, m)
 		want := mustDecide(t, m, z, nil)
-		for cut := range whole {
-			if _, err := read(whole[:cut]); err == nil {
-				t.Fatalf("%T: the first %d of %d bytes are taken for a model", m.X, cut, len(whole))
+		for cut := range file {
+			if _, err := read(file[:cut]); err == nil {
+				t.Fatalf("%T: the first %d of %d bytes are taken for a model", m.X, cut, len(file))
 			}
 		}
 		refused := 0
-		for i := range whole {
-			bad := bytes.Clone(whole)
+		for i := range file {
+			bad := bytes.Clone(file)
 			bad[i] ^= 0x41
 			got, err := read(bad)
 			if err != nil {
@@ -212,8 +212,8 @@ func TestDamaged(t *testing.T) {
 				t.Fatalf("%T: with byte %d changed another model is read", m.X, i)
 			}
 		}
-		if refused < len(whole)/2 {
-			t.Errorf("%T: %d of %d changes are seen", m.X, refused, len(whole))
+		if refused < len(file)/2 {
+			t.Errorf("%T: %d of %d changes are seen", m.X, refused, len(file))
 		}
 	}
 }
@@ -384,7 +384,7 @@ func TestMemory(t *testing.T) {
 		left int64
 		want string
 	}{
-		{dense, 0, ""}, // not known
+		{dense, 0, ""}, // 0 means that the available memory is unknown
 		{dense, 1, "c.npy: 5.73 kB more are needed"},
 		{dense, 10000, "x.npy: 16.9 kB more are needed"}, // 700·3·8 and a header; c.npy takes 5,728
 		{dense, 5000, "c.npy: 5.73 kB more are needed"},

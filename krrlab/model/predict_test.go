@@ -70,7 +70,7 @@ func TestPrecision(t *testing.T) {
 	}
 	unix := func(_, _ int, v float64) float64 { return 1.7e9 + 1e4*v }
 	twoGroupsFar := func(i, j int, v float64) float64 { return []float64{1e9, 1e8*float64(i%2) + v}[j] }
-	threeOutliers := func(n int) func(i, j int, v float64) float64 { // of three float32 has no digits left
+	threeOutliers := func(n int) func(i, j int, v float64) float64 { // float32 has no digits left for three points
 		return func(i, j int, v float64) float64 {
 			if j == 0 && (i == n/5 || i == n/2 || i == n-7) {
 				v += 1000
@@ -121,7 +121,7 @@ func TestPrecision(t *testing.T) {
 // whatever the sizes of the others. One target has coefficients that nearly cancel.
 func TestPrecisionOfColumns(t *testing.T) {
 	x := kinds(300, 3, 1)["float64"].(*points.Dense)
-	for i := range x.Data { // near each other, so that K is nearly of rank one
+	for i := range x.Data { // the points become so close to each other that K nearly has rank one
 		x.Data[i] *= 0.02
 	}
 	for _, unit := range []float64{1, 1e-2, 1e-5, 1e-9, 1e3} {

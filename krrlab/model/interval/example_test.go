@@ -20,7 +20,7 @@ func Example() {
 	m := &model.Model{
 		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.5,
 		X: points.NewDense(2, 1, []float64{-1, 1}), C: mat.NewDense(2, 1, []float64{-0.7, 0.7}),
-		Origin: model.Origin{TrueResidual: new(0.0)}, // of the targets AC
+		Origin: model.Origin{TrueResidual: new(0.0)}, // C solves the problem with the targets AC exactly
 	}
 	s, err := interval.Cholesky(ctx, m, 0)
 	if err != nil {

@@ -71,7 +71,8 @@ func TestPosterior(t *testing.T) {
 				t.Errorf("%s: %d modes", name, o.Modes)
 			}
 			variances, tau := denseVariances(t, m, test.X)
-			const rounding = 1e-7 // of a standard deviation, from 1e-14·n/λ of a variance
+			// A rounding error of 1e-14·n/λ of a variance may change a standard deviation by this much.
+			const rounding = 1e-7
 			for j, scale := range tau {
 				if e := math.Abs(o.Noise[j] - math.Sqrt(lambda)*scale); !(e < 1e-8*scale) {
 					t.Errorf("%s: noise %g, want %g", name, o.Noise[j], math.Sqrt(lambda)*scale)

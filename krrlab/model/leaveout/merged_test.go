@@ -249,7 +249,7 @@ func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
 	if b.Solve(a, centered) != nil {
 		return math.NaN(), math.NaN()
 	}
-	h.Mul(kk, &b) // of f, beside the mean
+	h.Mul(kk, &b) // the part of the hat matrix without the mean
 	for g := range u {
 		for l, j := range first {
 			if o.Mean {

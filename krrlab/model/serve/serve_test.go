@@ -150,7 +150,7 @@ func TestGapAlone(t *testing.T) {
 		for _, body := range []string{named, strings.NewReplacer(`{"x": `, "[", "}", "]").Replace(named)} {
 			status, got := post(t, h, "application/json", body)
 			testkit.Equal(t, got, `{"value":[`+strings.TrimSuffix(strings.Repeat("1,", rows), ",")+`]}`, body, status)
-			m.Columns = nil // for the second body
+			m.Columns = nil // the second body has rows without names
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
-	_ "github.com/krrlab/lab/krrlab/precond/recipe" // whose kinds are the default
+	_ "github.com/krrlab/lab/krrlab/precond/recipe" // registers the kinds that are compared by default
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
 )

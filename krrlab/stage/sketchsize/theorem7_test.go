@@ -17,24 +17,24 @@ func TestExtremes(t *testing.T) {
 		loAt := func(x float64) float64 {
 			return (1 + math.Pow(max(math.Sqrt((1-c.Gamma)*x)-math.Sqrt(c.Alpha), 0), 2)) / (1 + c.Theta + x)
 		}
-		most, least := max(hiAt(0), 1+c.Gamma), min(loAt(0), 1-c.Gamma)
+		largest, smallest := max(hiAt(0), 1+c.Gamma), min(loAt(0), 1-c.Gamma)
 		highest, lowest := 0., 0. // logarithms of the t at which the extremes lie
 		for _, step := range []float64{1e-3, 1e-6} {
 			nearHighest, nearLowest := highest, lowest
 			for k := range 40001 { // e^−20 … e^20, then about the extremes
 				x := float64(k-20000) * step
-				if v := hiAt(math.Exp(nearHighest + x)); v > most {
-					most, highest = v, nearHighest+x
+				if v := hiAt(math.Exp(nearHighest + x)); v > largest {
+					largest, highest = v, nearHighest+x
 				}
-				if v := loAt(math.Exp(nearLowest + x)); v < least {
-					least, lowest = v, nearLowest+x
+				if v := loAt(math.Exp(nearLowest + x)); v < smallest {
+					smallest, lowest = v, nearLowest+x
 				}
 			}
 		}
 		hi, lo := c.Upper(), c.Lower()
 		// At an extreme a step of 1e-6 in log t changes the quotient by its curvature only, about 1e-12.
-		if math.Abs(hi-most) > 1e-11*most || math.Abs(lo-least) > 1e-11*least {
-			t.Errorf("%+v: hi %.15g and lo %.15g, on a grid %.15g and %.15g", c, hi, lo, most, least)
+		if math.Abs(hi-largest) > 1e-11*largest || math.Abs(lo-smallest) > 1e-11*smallest {
+			t.Errorf("%+v: hi %.15g and lo %.15g, on a grid %.15g and %.15g", c, hi, lo, largest, smallest)
 		}
 		if b := c.Bound(); math.Abs(b-hi/lo) > 1e-14*b {
 			t.Errorf("%+v: bound %g of %g/%g", c, b, hi, lo)

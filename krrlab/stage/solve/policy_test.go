@@ -22,7 +22,7 @@ func TestWork(t *testing.T) {
 		residual                ResidualPolicy
 		exactWork, refineWork   float64
 		exact, refines, checked bool
-		accuracy                float64 // in units of λ
+		accuracy                float64 // storage error that is requested, in units of λ
 	}{
 		{AutoResidual, work, work, true, true, true, 20e-3},
 		{AutoResidual, work - 1, work, false, true, true, 20e-3},
@@ -69,7 +69,8 @@ func TestAims(t *testing.T) {
 	s := system(func(s *System) { s.Storage, s.Residual = gram.Float32, StoredResidual })
 	a := testkit.Must(s.source(t.Context(), nil, nil)).A
 	e, exact := a.Choice().Error, a.Exact(1e-9)
-	for share, want := range map[float64][2]float64{ // of τ: Share·‖E‖₂/λ; the aim with it, and with K recomputed
+	// share is the part of τ that ErrorShare·‖E‖₂/λ takes. want has the aims with the stored K and with K recomputed.
+	for share, want := range map[float64][2]float64{
 		0.1: {0.7, 0.67}, 0.2: {0.6, 0.37}, 0.4: {0.5, 0.25}, 0.01: {0.79, 0.75},
 	} {
 		s.Tol = s.Policy.ErrorShare * e / s.Lambda / share

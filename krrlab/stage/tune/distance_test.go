@@ -151,7 +151,7 @@ func TestLengths(t *testing.T) {
 	train, _, err := datasets.Stretch(perFeature.Best.Lengths, d.train, nil)
 	testkit.OK(t, err)
 	k := testkit.Must(kernel.FromSpec(perFeature.Best.Spec()))
-	for i := 0; i < 450; i += 90 { // of a few rows, by refits of the result
+	for i := 0; i < 450; i += 90 { // leave-one-out residuals of a few rows by refits with the result
 		e.SetRow(i, predict(t, &problem{train: train, y: d.y}, k, perFeature.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]),
 			[]int{i}).RawRowView(0))
 	}

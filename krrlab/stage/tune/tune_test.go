@@ -316,7 +316,7 @@ func TestSmoothest(t *testing.T) {
 		s.families = testkit.Must(s.opt.families())
 		testkit.OK(t, s.prepare(t.Context(), lastLevel))
 		s.levels = s.levels[len(s.levels)-1:]
-		s.levels[0].maxPoints = 4 // where it begins
+		s.levels[0].maxPoints = 4 // the search ends after its first points
 		s.models = append(s.models, make([]*process, len(s.families)))
 		testkit.OK(t, s.explore(t.Context(), 0, s.families))
 		grid := s.families[0].grid[1]

@@ -46,7 +46,7 @@ func TestFirstDifference(t *testing.T) {
 			testkit.Equal(t, firstDifference(a, b), want, c, change)
 		}
 	}
-	for v, want := range map[float64]int{0: -1, 0.9e-36: -1, -1.1e-36: 1, 1e-30: 1} { // beside a zero
+	for v, want := range map[float64]int{0: -1, 0.9e-36: -1, -1.1e-36: 1, 1e-30: 1} { // numbers compared with a zero
 		b := points.NewDense(3, 2, slices.Clone(a.Data))
 		b.Row(1)[0] = v
 		testkit.Equal(t, firstDifference(a, b), want, v)

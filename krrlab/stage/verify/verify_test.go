@@ -127,8 +127,8 @@ func TestCondOfZeros(t *testing.T) {
 		}
 		m := formed(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20)
 		s := testkit.Must(m.Cond(t.Context(), lambda, 30, rng.New(1)))
-		most := max(0, testkit.Eigenvalues(t, reference(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x))[9])
-		if kappa := (most + lambda) / lambda; !s.Cond.Covers(kappa) || math.IsInf(s.Cond.Hi, 1) ||
+		largest := max(0, testkit.Eigenvalues(t, reference(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x))[9])
+		if kappa := (largest + lambda) / lambda; !s.Cond.Covers(kappa) || math.IsInf(s.Cond.Hi, 1) ||
 			math.IsNaN(s.Cond.Value) {
 			t.Errorf("%d points that are not zero: κ = %g in %v", nonzero, kappa, s.Cond)
 		}
