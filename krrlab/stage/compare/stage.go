@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
 	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
@@ -193,10 +194,11 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 
 // judgeGroup judges the preconditioners of the group together, and removes them from it.
 func (c *comparison) judgeGroup(ctx context.Context) error {
+	_, weights := points.SplitWeights(c.problem.X)
 	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin,
 		RecursiveResiduals: true,
 		MixedTargets:       c.problem.T > 1,
-		Weights:            c.problem.Train.FitWeights(),
+		Weights:            weights,
 		Probes:             c.options.Probes,
 		Tell:               c.bench.Tell}
 	var ms []pcg.Preconditioner

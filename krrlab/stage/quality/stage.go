@@ -7,6 +7,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/krylov/pencil"
@@ -73,8 +74,9 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	q.Seconds.Kernel, q.KError = k.Seconds, k.Error
 	preconditioners := pencil.NewPreconditioners(p.N, p.Comm, preconditioner.M)
+	_, weights := points.SplitWeights(p.X)
 	set := &pencil.Set{A: k, M: preconditioners, Rows: []*pencil.Row{&q.Row}, StorageError: k.Error / p.Lambda,
-		Weights: p.Train.FitWeights(), Tell: b.Tell}
+		Weights: weights, Tell: b.Tell}
 	timed := func(seconds *float64, step func() error) {
 		if err == nil {
 			if err = stage.Timed(seconds, step); err == nil && preconditioners.Errs[0] != nil {
