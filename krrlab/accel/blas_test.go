@@ -25,7 +25,7 @@ type draw[T real] struct {
 	*rand.Rand
 }
 
-// draws a dimension: small ones, those around the block sizes of both libraries, and sometimes a long one.
+// dim draws a dimension: small ones, those around the block sizes of both libraries, and sometimes a long one.
 func (g draw[T]) dim() int {
 	d := []int{1, 2, 3, 5, 8, 17, 31, 40, 64, 65, 97, 130}
 	if g.IntN(12) == 0 {
@@ -34,7 +34,7 @@ func (g draw[T]) dim() int {
 	return d[g.IntN(len(d))]
 }
 
-// draws three dimensions, at most one of which is long.
+// dims draws three dimensions, at most one of which is long.
 func (g draw[T]) dims() (m, n, k int) {
 	for {
 		m, n, k = g.dim(), g.dim(), g.dim()
@@ -54,14 +54,14 @@ func (g draw[T]) slice(n int) []T {
 	return s
 }
 
-// draws an r×c matrix with a stride of at least c. The slice ends with the last element or extends beyond it.
+// matrix draws an r×c matrix with a stride of at least c. The slice ends with the last element or extends beyond it.
 func (g draw[T]) matrix(r, c int) (a []T, ld int) {
 	ld = c + g.IntN(2)*g.IntN(9)
 	return g.slice((r-1)*ld + c + g.IntN(2)*g.IntN(20)), ld
 }
 
-// draws a well-conditioned triangular matrix. The elements that must not be read are NaN: the other triangle, and the
-// diagonal of a unit triangular matrix.
+// triangle draws a well-conditioned triangular matrix. The elements that must not be read are NaN: the other
+// triangle, and the diagonal of a unit triangular matrix.
 func (g draw[T]) triangle(ul blas.Uplo, d blas.Diag, n int) (a []T, ld int) {
 	a, ld = g.matrix(n, n)
 	for i := range n {
@@ -98,7 +98,7 @@ func (g draw[T]) uplo() blas.Uplo { return []blas.Uplo{blas.Upper, blas.Lower}[g
 func (g draw[T]) side() blas.Side { return []blas.Side{blas.Left, blas.Right}[g.IntN(2)] }
 func (g draw[T]) diag() blas.Diag { return []blas.Diag{blas.NonUnit, blas.Unit}[g.IntN(2)] }
 
-// draws an output operand, which is full of NaN if β = 0, because it must then not be read.
+// output draws an output operand, which is full of NaN if β = 0, because it must then not be read.
 func (g draw[T]) output(r, c int, beta T) (a []T, ld int) {
 	a, ld = g.matrix(r, c)
 	if beta == 0 {
@@ -206,7 +206,7 @@ func lenOp(t blas.Transpose, r, c int) int {
 	return n
 }
 
-// draws a vector of n elements with a random increment.
+// vector draws a vector of n elements with a random increment.
 func (g draw[T]) vector(n int) (x []T, inc int) {
 	inc = []int{1, 1, 2, 3, -1, -2}[g.IntN(6)]
 	return g.slice((n-1)*max(inc, -inc) + 1 + g.IntN(2)*g.IntN(9)), inc

@@ -142,7 +142,7 @@ func TestDsyev(t *testing.T) {
 			if err := near(only, want, 1e-12); err != nil {
 				t.Fatalf("n = %d, %c: eigenvalues alone: %v", n, ul, err)
 			}
-			for column := range n { // A·v_e = w_e·v_e, vᵀ·v = 1, v_e in column e
+			for column := range n { // A·v = w·v and vᵀ·v = 1 for each column v
 				norm := 0.0
 				for i := range n {
 					s := 0.0

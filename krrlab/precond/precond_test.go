@@ -231,8 +231,8 @@ func TestWithLambda(t *testing.T) {
 	if _, err := build(t, z, 1, precond.FormL).WithLambda(2); err == nil {
 		t.Error("form L took another λ_p")
 	}
-	if relative := w.Eigenvalues(); len(relative) != 50 || relative[0] < 0 || relative[49] < relative[0] {
-		t.Errorf("eigenvalues %v", relative)
+	if v := w.Eigenvalues(); len(v) != 50 || v[0] < 0 || v[49] < v[0] {
+		t.Errorf("eigenvalues %v", v)
 	}
 }
 

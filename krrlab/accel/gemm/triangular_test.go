@@ -56,7 +56,7 @@ func drawTriangle[T real](g *rand.Rand, s shape, q int) operand[T] {
 	return a
 }
 
-// returns element (i, j) of op(A).
+// element returns element (i, j) of op(A).
 func (s shape) element(i, j int, elementOf func(t blas.Transpose, i, j int) float64) float64 {
 	stored := (s.ul == blas.Lower) == ((i > j) == (s.t == blas.NoTrans))
 	switch {

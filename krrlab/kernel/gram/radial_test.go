@@ -38,7 +38,7 @@ func (k radial) Profile(dst, sq []float64) {
 	}
 }
 
-// returns the field slope if it is not 0, and a bound of the true slope otherwise.
+// Slope returns the field slope if it is not 0, and a bound of the true slope otherwise.
 func (k radial) Slope() float64 {
 	if k.slope != 0 {
 		return k.slope

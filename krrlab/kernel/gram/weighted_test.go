@@ -111,8 +111,8 @@ func sameWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, kern 
 		trace += d
 	}
 	testkit.Near(t, m.Trace(), trace, 1e-9*math.Abs(trace), name, "trace")
-	if allowed := exact.EntryError(); kernel.BuiltIn(kern) && !(allowed > 0 && allowed < 1e-9) {
-		t.Errorf("%s: entry error %g", name, allowed)
+	if entryError := exact.EntryError(); kernel.BuiltIn(kern) && !(entryError > 0 && entryError < 1e-9) {
+		t.Errorf("%s: entry error %g", name, entryError)
 	}
 }
 

@@ -84,7 +84,7 @@ func newProblem(t *testing.T, n int, lambda, lambdaP float64) *problem {
 	return p
 }
 
-// returns ‖A⁻¹r‖_A.
+// size returns ‖A⁻¹r‖_A.
 func (p *problem) size(t *testing.T, r mat.Vector) float64 {
 	t.Helper()
 	var chol mat.Cholesky

@@ -53,7 +53,7 @@ func TestBlockIndefinite(t *testing.T) {
 				t.Errorf("M, t = %d: %v %+v", k, res, c)
 			}
 		}
-		units := mat.NewDense(n, k, nil) // eᵀSe = 0 for the swap, but not in a block of two
+		units := mat.NewDense(n, k, nil) // columns e of the identity: eᵀSe = 0 for the swap, but not in a block of two
 		for j := range k {
 			units.Set(j, j, 1)
 		}

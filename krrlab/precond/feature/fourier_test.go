@@ -219,7 +219,7 @@ func TestFourierLargePhases(t *testing.T) {
 			for _, p := range []points.Points{dense, csr} {
 				z := make([]float32, 20*s)
 				m.MapTo32(z, s, p, &feature.Workspace{})
-				// Phases up to 1024 in float32 are off by 1024·2⁻²⁴ = 6e-5 and a few more roundings.
+				// Phases up to 1024 in float32 have errors of 1024·2⁻²⁴ = 6e-5 and a few more roundings.
 				compare(t, fmt.Sprintf("%v of %T", k, p), widen(z), featuresOf(m, p), 3e-4*math.Sqrt(2.0/s)+1e-15/sigma)
 			}
 		}

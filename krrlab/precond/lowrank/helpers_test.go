@@ -31,7 +31,7 @@ type dense struct {
 
 var errSource = errors.New("no more columns")
 
-// returns a bound for entries that are formed from differences of few coordinates.
+// EntryError returns a bound for entries that are formed from differences of few coordinates.
 func (k *dense) EntryError() float64 { return 0x1p-48 }
 
 func (k *dense) Dim() int { return k.SymmetricDim() }

@@ -48,8 +48,8 @@ func (p Blocks) Make(_ context.Context, b stage.Bench) (pcg.Preconditioner, erro
 	return m, nil
 }
 
-// predicts the cost. Cost, Iterations and Propose allow plans to choose Blocks. Its claimed cost is so low that a
-// plan does choose it.
+// Cost predicts the cost. Cost, Iterations and Propose allow plans to choose Blocks. Its claimed cost is so low that
+// a plan does choose it.
 func (p Blocks) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 	return cost.Parts{Factor: float64(m.N*p.Size*p.Size) / m.Gemm64, Apply: 1e-9,
 		Bytes: cost.Memory{Features: 8 * int64(m.N) * int64(p.Size)}}
@@ -69,7 +69,7 @@ type blocks struct {
 
 func (m *blocks) Dim() int { return m.n }
 
-// solves with each diagonal block.
+// SolveTo solves with each diagonal block.
 func (m *blocks) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	_, t := r.Dims()
 	for start, k := 0, 0; start < m.n; k++ {

@@ -1,4 +1,4 @@
 package vecchia
 
-// returns the column indices and values of row i of G. The last index is i.
+// Row returns the column indices and values of row i of G. The last index is i.
 func (m *Inverse) Row(i int) ([]int32, []float32) { return m.g.row(i) }

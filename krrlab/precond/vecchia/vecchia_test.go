@@ -62,7 +62,7 @@ func denseOf(t *testing.T, a *gram.Matrix) *mat.Dense {
 
 // byDefinition returns M = FFᵀ+(GᵀG)⁻¹ and ωR+λI with R = K−FFᵀ. The rows of G come from dense solves and their
 // neighbors from sorting.
-func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) (among,
+func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) (m,
 	localMatrix *mat.Dense) {
 	t.Helper()
 	n := a.Dim()
