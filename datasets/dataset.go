@@ -304,7 +304,8 @@ func (d *Dataset) describeSpread() string {
 		ratio, sd[largest], d.featureName(largest), sd[smallest], d.featureName(smallest))
 }
 
-// rarelyVaries reports for each feature, whose range is lo to hi, whether at least nine of ten rows have one of its ends.
+// rarelyVaries reports for each feature, whose range is lo to hi, whether at least nine of ten rows have one of its
+// ends.
 func rarelyVaries(x points.Points, lo, hi []float64) []bool {
 	n, d := x.Dims()
 	lowest, highest, rare := make([]int, d), make([]int, d), make([]bool, d)

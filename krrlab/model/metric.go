@@ -189,11 +189,13 @@ func classWeights(inClass []bool, weights []float64) (w []float64, positives, ne
 }
 
 // Platt returns the a ≥ 0 and b that minimize the cross-entropy −Σ t_i log p_i + (1−t_i) log(1−p_i), p =
-// 1/(1+exp(−af−b)), by Newton's method. A step is halved until it reduces the cross-entropy. The targets are t_i = (N₊+1)/(N₊+2) for the
-// N₊ rows in the class, and 1/(N₋+2) for the others, so a and b are finite. Rows count by their weights, nil for equal
-// weights. The result does not depend on the unit and origin of f, because f minus its mean is fitted. A negative a
-// is refused since a model without information has leave-one-out values that fall with the label that is left out: they
-// would give the label away, but only on these rows.
+// 1/(1+exp(−af−b)), by Newton's method. A step is halved until it reduces the cross-entropy. The targets are t_i =
+// (N₊+1)/(N₊+2) for the N₊ rows in the class, and 1/(N₋+2) for the others, so a and b are finite. Rows count by their
+// weights, nil for equal weights. The result does not depend on the unit and origin of f, because f minus its mean is
+// fitted.
+//
+// If the minimum over all a has a < 0, the result is a = 0. A model without information has leave-one-out values that
+// fall with the label that is left out: a negative a would reveal the label, but only on these rows.
 func Platt(f []float64, inClass []bool, weights []float64) (a, b float64) {
 	weights, positives, negatives := classWeights(inClass, weights)
 	high, low := (positives+1)/(positives+2), 1/(negatives+2)

@@ -126,8 +126,8 @@ func TestWeightedLoss(t *testing.T) {
 	}
 }
 
-// TestLogLossOfConstants checks that leave-one-out scores of a nearly constant prediction, which fall with the label that
-// is left out, have at least the log loss of the shares of the classes.
+// TestLogLossOfConstants checks that leave-one-out scores of a nearly constant prediction, which fall with the label
+// that is left out, have at least the log loss of the shares of the classes.
 func TestLogLossOfConstants(t *testing.T) {
 	for classes := 2; classes < 5; classes++ {
 		d := datasets.SyntheticClasses(60, 3, classes, 0.1, 5)
