@@ -84,8 +84,8 @@ func ExampleMain_format() {
 		args := strings.Fields(strings.ReplaceAll(c.line, "DIR", dir))
 		code := cli.Main(context.Background(), args, cli.Env{Stdout: &out, Stderr: &out,
 			UseBLAS: func(context.Context, string) (note string, err error) { return "", nil }})
-		said := strings.ReplaceAll(out.String(), dir+string(filepath.Separator), "")
-		fmt.Println(args[0], code, regexp.MustCompile(c.show).FindString(said))
+		printed := strings.ReplaceAll(out.String(), dir+string(filepath.Separator), "")
+		fmt.Println(args[0], code, regexp.MustCompile(c.show).FindString(printed))
 	}
 	// Output:
 	// datasets: RegisterFormat("weka"): the ending ".arff" is taken by the format arff

@@ -25,14 +25,14 @@ var (
 
 // words returns the sorted texts of an SVG picture: title, caption, axes and legend. Numbers are replaced by "#" and
 // names of data sets by "DATA".
-func words(t *testing.T, svg []byte) (all []string) {
+func words(t *testing.T, svg []byte) (texts []string) {
 	t.Helper()
 	dec, text, depth := xml.NewDecoder(strings.NewReader(string(svg))), "", 0
 	for {
 		token, err := dec.Token()
 		if err == io.EOF {
-			slices.Sort(all)
-			return slices.Compact(all)
+			slices.Sort(texts)
+			return slices.Compact(texts)
 		}
 		testkit.OK(t, err)
 		switch token := token.(type) {
@@ -47,7 +47,7 @@ func words(t *testing.T, svg []byte) (all []string) {
 				text = numbers.ReplaceAllString(dataNames.ReplaceAllString(text, "DATA"), "#")
 				text = strings.TrimSpace(strings.ReplaceAll(text, "##", "#"))
 				if text != "" && text != "#" {
-					all = append(all, text)
+					texts = append(texts, text)
 				}
 				depth = 0
 			}

@@ -18,19 +18,19 @@ import (
 // the terminal.
 func TestForeignNames(t *testing.T) {
 	dir := t.TempDir()
-	evil := "\x1b[2J\u009b1m\x1b]0;x\a"
-	rows := strings.ReplaceAll(table(60, []string{"lo", "hi" + evil}, false), "hi", "\"hi") // in quotes
-	rows = "a" + evil + ",b,c,y" + evil + "\n" + strings.ReplaceAll(rows, evil+"\n", evil+"\"\n")
-	train, m, out := write(t, dir, "t"+evil+".csv", rows), filepath.Join(dir, "m"+evil+".krr"), filepath.Join(dir,
-		"p"+evil+".csv")
+	control := "\x1b[2J\u009b1m\x1b]0;x\a"
+	rows := strings.ReplaceAll(table(60, []string{"lo", "hi" + control}, false), "hi", "\"hi") // in quotes
+	rows = "a" + control + ",b,c,y" + control + "\n" + strings.ReplaceAll(rows, control+"\n", control+"\"\n")
+	train, m, out := write(t, dir, "t"+control+".csv", rows), filepath.Join(dir, "m"+control+".krr"), filepath.Join(dir,
+		"p"+control+".csv")
 	for _, args := range [][]string{
 		{"fit", "--train", train, "--holdout", "0.3", "--out", m}, {"fit", "--train", train, "--target", "0" +
-			evil}, {"tune", "--train", train},
-		{"model", "info", m}, {"model", "info", m + evil}, {"verify", m, "--train", train}, {"predict", m, "--in",
+			control}, {"tune", "--train", train},
+		{"model", "info", m}, {"model", "info", m + control}, {"verify", m, "--train", train}, {"predict", m, "--in",
 			train, "--out", out},
 		{"predict", m, "--in", train, "--out", out, "--interval", "80%", "--probabilities"}, {"fit", "--train", train,
-			"--target", "a" + evil}, {evil}, {"loo", "--train", train},
-		{"fit", "--train", train, "--solver", evil},
+			"--target", "a" + control}, {control}, {"loo", "--train", train},
+		{"fit", "--train", train, "--solver", control},
 	} {
 		_, out, errs := command(t, args...)
 		if text := out + errs; text == "" || strings.ContainsFunc(text,
@@ -53,13 +53,13 @@ func TestPasted(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no bash")
 	}
-	again := pflag.NewFlagSet("fit", pflag.ContinueOnError)
-	addOptions(again, schema.Of(&dataFlags{}))
+	parsed := pflag.NewFlagSet("fit", pflag.ContinueOnError)
+	addOptions(parsed, schema.Of(&dataFlags{}))
 	words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-	if err := again.Parse(words[2:]); err != nil || words[1] != "fit" {
+	if err := parsed.Parse(words[2:]); err != nil || words[1] != "fit" {
 		t.Fatalf("%q: %v", words, err)
 	}
 	set.Visit(func(f *pflag.Flag) {
-		testkit.Equal(t, again.Lookup(f.Name).Value.String(), f.Value.String(), f.Name, f.Value, line)
+		testkit.Equal(t, parsed.Lookup(f.Name).Value.String(), f.Value.String(), f.Name, f.Value, line)
 	})
 }

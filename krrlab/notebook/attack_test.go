@@ -237,14 +237,14 @@ func (a *attacker) try(x attack) error {
 
 // attackAll makes n attacks, of all kinds, from several attackers at the same time.
 func attackAll(t *testing.T, conn jupyter.Connection, signed [][]byte, n int) {
-	all := attacks()
+	kinds := attacks()
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	for i := range attackers {
 		wait.Go(func() {
 			a := &attacker{conn: conn, rnd: rand.New(rand.NewPCG(1, uint64(i))), signed: signed}
 			for k := int(next.Add(1)) - 1; k < n && !t.Failed(); k = int(next.Add(1)) - 1 {
-				if x := all[k%len(all)]; a.try(x) != nil {
+				if x := kinds[k%len(kinds)]; a.try(x) != nil {
 					t.Errorf("%s: the kernel is not there, or does not close the connection", x.name)
 				}
 			}

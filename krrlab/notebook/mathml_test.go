@@ -59,7 +59,7 @@ func TestHostileFormulas(t *testing.T) {
 // TestMathMLOfNotebooks checks that all formulas in the notebooks of the project can be converted.
 func TestMathMLOfNotebooks(t *testing.T) {
 	files, _ := filepath.Glob("../../notebooks/*.ipynb")
-	all := 0
+	count := 0
 	for _, file := range files {
 		text := testkit.Must(os.ReadFile(file))
 		var book struct {
@@ -78,12 +78,12 @@ func TestMathMLOfNotebooks(t *testing.T) {
 				if m != "" && mathML(m) == "" {
 					t.Errorf("%s: %s", filepath.Base(file), m)
 				}
-				all += min(len(m), 1)
+				count += min(len(m), 1)
 				src = src[max(len(m), 1):]
 			}
 		}
 	}
-	if all < 300 {
-		t.Errorf("%d formulas", all)
+	if count < 300 {
+		t.Errorf("%d formulas", count)
 	}
 }

@@ -29,6 +29,7 @@ import (
 // playVariable is the environment variable that makes this test binary act as the command krrlab.
 const playVariable = "KRRLAB_PLAY_KRRLAB"
 
+// TestMain runs krrlab itself if playVariable is set, and the tests otherwise.
 func TestMain(m *testing.M) {
 	if os.Getenv(playVariable) != "" {
 		main()
@@ -120,17 +121,17 @@ func quick(out string) []string {
 // TestFitOnRanks fits on 1, 2 and 4 ranks of each MPI implementation. There must be one report and one model, the same
 // coefficients everywhere, and the report must count the ranks and the bytes that they exchange.
 func TestFitOnRanks(t *testing.T) {
-	var first *mat.Dense
-	for l := range launchers {
+	var reference *mat.Dense
+	for launcher := range launchers {
 		for _, p := range []int{1, 2, 4} {
-			t.Run(fmt.Sprintf("%s-%d", launchers[l].name, p), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s-%d", launchers[launcher].name, p), func(t *testing.T) {
 				dir := t.TempDir()
 				out, js := filepath.Join(dir, "m.krr"), filepath.Join(dir, "r.json")
-				text := runs(t, krrlab(limited(t), t, l, p, append(quick(out), "--json", js)...),
+				text := runs(t, krrlab(limited(t), t, launcher, p, append(quick(out), "--json", js)...),
 					fmt.Sprintf("ranks        %d (%d on this machine)", p, p))
 				testkit.Equal(t, strings.Count(text, "converged after"), 1, text)
-				first = cmp.Or(first, coefficients(out))
-				same(t, out, first)
+				reference = cmp.Or(reference, coefficients(out))
+				same(t, out, reference)
 				var report struct {
 					Ranks struct {
 						Count int

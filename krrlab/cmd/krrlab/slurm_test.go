@@ -55,19 +55,19 @@ func newSlurm(t *testing.T) *slurm {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	first := 0 // the first process of the process namespace; all others end with it
+	firstProcess := 0 // the first process of the process namespace; all others end with it
 	t.Cleanup(func() {
-		if first > 0 {
-			_ = syscall.Kill(first, syscall.SIGKILL)
+		if firstProcess > 0 {
+			_ = syscall.Kill(firstProcess, syscall.SIGKILL)
 		}
 		<-ended
 		gone(t, s.dir, text.String())
 	})
 	for range 3000 {
 		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", cmd.Process.Pid))
-		_, _ = fmt.Sscan(string(children), &first)
+		_, _ = fmt.Sscan(string(children), &firstProcess)
 		if _, err := os.Stat(filepath.Join(s.dir, "ready")); err == nil {
-			s.wrap(t, first)
+			s.wrap(t, firstProcess)
 			return s
 		}
 		select {
@@ -83,9 +83,9 @@ func newSlurm(t *testing.T) *slurm {
 
 // wrap writes scripts with the names of Slurm's commands to the folder. Each runs the command in the namespaces of the
 // cluster's first process.
-func (s *slurm) wrap(t *testing.T, first int) {
+func (s *slurm) wrap(t *testing.T, firstProcess int) {
 	for _, name := range []string{"srun", "sbatch", "scancel", "squeue", "scontrol"} {
-		text := fmt.Sprintf("#!/bin/sh\nSLURM_CONF=%s/slurm.conf exec nsenter -t %d --net --uts -- %s \"$@\"\n", s.dir, first,
+		text := fmt.Sprintf("#!/bin/sh\nSLURM_CONF=%s/slurm.conf exec nsenter -t %d --net --uts -- %s \"$@\"\n", s.dir, firstProcess,
 			testkit.Must(exec.LookPath(name)))
 		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o755))
 	}
@@ -233,17 +233,17 @@ func testSlurmBackend(t *testing.T, s *slurm) {
 		return &remote.Backend{Ranks: 3, Launcher: filepath.Join(s.dir, "srun"), Program: s.self,
 			Flags: []string{"--blas", "go"}, Dir: filepath.Join(s.dir, name), Options: append(options, "-N3")}
 	}
-	var first *mat.Dense
+	var reference *mat.Dense
 	for _, backend := range []*remote.Backend{newBackend("alone"), newBackend("options", "--mpi=pmi2")} {
 		events := 0
 		cfg.Backend = backend
 		cfg.Monitor = func(bench.Event) error { events++; return nil }
 		sol, err := testkit.Must(bench.New(train, cfg)).Solve(limited(t))
 		testkit.OK(t, err)
-		if first == nil {
-			first = sol.Model.C
+		if reference == nil {
+			reference = sol.Model.C
 		}
-		if !mat.Equal(sol.Model.C, first) || !sol.Converged() || sol.Ranks.Count != 3 || events < 5 {
+		if !mat.Equal(sol.Model.C, reference) || !sol.Converged() || sol.Ranks.Count != 3 || events < 5 {
 			t.Errorf("%s on %d ranks, %d events; or other coefficients", sol.Status, sol.Ranks.Count, events)
 		}
 	}

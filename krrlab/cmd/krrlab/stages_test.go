@@ -36,7 +36,7 @@ func TestStagesUnderMPI(t *testing.T) {
 		{"predict", []string{"predict", "--model", saved, "--data", "synthetic-classes:test", "--decision"}},
 	} {
 		t.Run(stage.name, func(t *testing.T) {
-			var first any
+			var reference any
 			for l, p := range []int{2, 3} {
 				file := filepath.Join(dir, fmt.Sprintf("%s-%d", stage.name, l))
 				flag := "--json"
@@ -58,11 +58,11 @@ func TestStagesUnderMPI(t *testing.T) {
 					testkit.OK(t, json.NewDecoder(bytes.NewReader(b)).Decode(&got))
 					got = testkit.Timeless(got, nil)
 				}
-				if first == nil {
-					first = got
+				if reference == nil {
+					reference = got
 				}
-				if !reflect.DeepEqual(got, first) {
-					t.Errorf("%d ranks of %s:\n%v\n2 of %s:\n%v", p, launchers[l].name, got, launchers[0].name, first)
+				if !reflect.DeepEqual(got, reference) {
+					t.Errorf("%d ranks of %s:\n%v\n2 of %s:\n%v", p, launchers[l].name, got, launchers[0].name, reference)
 				}
 			}
 		})

@@ -124,17 +124,17 @@ func TestFolderNames(t *testing.T) {
 	parent := t.TempDir()
 	dir, other := filepath.Join(parent, "run[1]"), filepath.Join(parent, "run1")
 	s := open(t, dir, 1)
-	own, foreign := filepath.Join(dir, ".checkpoint-00000000.krrc.1.part"),
+	ownFile, otherFile := filepath.Join(dir, ".checkpoint-00000000.krrc.1.part"),
 		filepath.Join(other, ".checkpoint-00000000.krrc.1.part")
 	testkit.OK(t, os.Mkdir(other, 0o755))
-	for _, name := range []string{own, foreign} {
+	for _, name := range []string{ownFile, otherFile} {
 		testkit.OK(t, os.WriteFile(name, nil, 0o644))
 	}
 	testkit.OK(t, s.Save([]byte("state")))
-	if _, err := os.Stat(own); !os.IsNotExist(err) {
+	if _, err := os.Stat(ownFile); !os.IsNotExist(err) {
 		t.Errorf("what an interrupted Save has left: %v", err)
 	}
-	if _, err := os.Stat(foreign); err != nil {
+	if _, err := os.Stat(otherFile); err != nil {
 		t.Errorf("another run's: %v", err)
 	}
 }

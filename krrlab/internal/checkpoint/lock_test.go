@@ -19,6 +19,8 @@ import (
 // folder until it is killed.
 const playVariable = "KRRLAB_PLAY_RUN"
 
+// TestMain opens the folder that playVariable names and holds its lock until it is killed, or runs the tests if the
+// variable is not set.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(playVariable); dir != "" {
 		s, err := Open(dir, [32]byte{1})

@@ -160,13 +160,13 @@ func TestJSONKeys(t *testing.T) {
 		}
 	}
 	files := map[string]string{}
-	all := written
+	writtenTypes := written
 	for _, d := range krrlab.Stages() {
 		result := reflect.TypeOf(d.Result).Elem()
-		all = append(all, [2]string{strings.TrimPrefix(result.PkgPath(), module+"/") + "." + result.Name(),
+		writtenTypes = append(writtenTypes, [2]string{strings.TrimPrefix(result.PkgPath(), module+"/") + "." + result.Name(),
 			fmt.Sprintf("krrlab %s --json", d.Name)})
 	}
-	for _, w := range all {
+	for _, w := range writtenTypes {
 		if s.structs[w[0]] == nil {
 			t.Errorf("%s (%s) is gone: strike it out of written", w[0], w[1])
 		}

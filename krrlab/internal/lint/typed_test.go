@@ -44,7 +44,7 @@ var units = sync.OnceValues(func() ([]*unit, error) {
 		GoFiles, TestGoFiles, XTestGoFiles []string
 		DepOnly                            bool
 	}
-	var all []listed
+	var packages []listed
 	exports := map[string]string{}
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var l listed
@@ -54,14 +54,14 @@ var units = sync.OnceValues(func() ([]*unit, error) {
 			return nil, err
 		}
 		exports[l.ImportPath] = l.Export
-		all = append(all, l)
+		packages = append(packages, l)
 	}
 	conf := types.Config{Error: func(error) {}, Importer: importer.ForCompiler(fset, "gc",
 		func(path string) (io.ReadCloser, error) {
 			return os.Open(exports[path])
 		})}
 	var us []*unit
-	for _, l := range all {
+	for _, l := range packages {
 		path, ours := strings.CutPrefix(l.ImportPath, module)
 		if !ours || l.DepOnly {
 			continue

@@ -103,9 +103,9 @@ func usedNames(us []*unit) (used, calls map[string]bool) {
 		if u.path == bindings {
 			continue
 		}
-		own := strings.TrimSuffix(u.pkg.Path(), "_test")
+		ownPath := strings.TrimSuffix(u.pkg.Path(), "_test")
 		for _, o := range u.info.Uses {
-			if o.Pkg() != nil && o.Pkg().Path() != own && o.Pkg() != u.pkg {
+			if o.Pkg() != nil && o.Pkg().Path() != ownPath && o.Pkg() != u.pkg {
 				used[name(o)] = true
 			}
 		}
@@ -126,15 +126,15 @@ func usedNames(us []*unit) (used, calls map[string]bool) {
 func exported(pkg *types.Package) iter.Seq[types.Object] {
 	return func(yield func(types.Object) bool) {
 		for _, n := range pkg.Scope().Names() {
-			o := pkg.Scope().Lookup(n)
-			if !o.Exported() {
+			object := pkg.Scope().Lookup(n)
+			if !object.Exported() {
 				continue
 			}
-			if !yield(o) {
+			if !yield(object) {
 				return
 			}
-			typ, isType := o.(*types.TypeName)
-			if named, ok := o.Type().(*types.Named); ok && isType && !typ.IsAlias() {
+			typ, isType := object.(*types.TypeName)
+			if named, ok := object.Type().(*types.Named); ok && isType && !typ.IsAlias() {
 				for m := range named.Methods() {
 					if m.Exported() && !yield(m) {
 						return

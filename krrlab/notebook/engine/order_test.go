@@ -20,7 +20,7 @@ import (
 // and the same in all orders, and none may be loaded from the source of Go.
 func TestImportOrder(t *testing.T) {
 	paths := slices.Sorted(maps.Keys(Packages()))
-	first := map[string]string{}
+	reference := map[string]string{}
 	seeds := uint64(6)
 	if suite.Small() {
 		seeds = 2
@@ -37,9 +37,9 @@ func TestImportOrder(t *testing.T) {
 			p, _ := e.loader.Import(path)
 			text := contents(p)
 			if seed == 0 {
-				first[path] = text
-			} else if text != first[path] {
-				t.Errorf("seed %d: %s has other names or types:%s", seed, path, differing(first[path], text))
+				reference[path] = text
+			} else if text != reference[path] {
+				t.Errorf("seed %d: %s has other names or types:%s", seed, path, differing(reference[path], text))
 			}
 			table, _ := ixgo.LookupPackage(path)
 			if table == nil || path == "unsafe" {
@@ -72,20 +72,20 @@ func differing(a, b string) (out string) {
 func contents(p *types.Package) string {
 	var b strings.Builder
 	for _, name := range p.Scope().Names() {
-		o := p.Scope().Lookup(name)
+		object := p.Scope().Lookup(name)
 		if !token.IsExported(name) || !token.IsIdentifier(name) {
 			continue
 		}
-		if _, ok := o.(*types.TypeName); !ok {
-			b.WriteString(ObjectString(o) + "\n")
+		if _, ok := object.(*types.TypeName); !ok {
+			b.WriteString(ObjectString(object) + "\n")
 		} else {
-			if u := o.Type().Underlying(); reflect.TypeOf(u) != reflect.TypeFor[*types.Struct]() {
+			if u := object.Type().Underlying(); reflect.TypeOf(u) != reflect.TypeFor[*types.Struct]() {
 				b.WriteString(TypeString(u))
 			}
 			b.WriteString(" is type " + name + "\n")
-			for m := range strings.Lines(strings.Join(Members(o.Type()), "\n")) {
+			for m := range strings.Lines(strings.Join(Members(object.Type()), "\n")) {
 				if m = strings.TrimSpace(m); token.IsExported(m) {
-					b.WriteString("\t" + ObjectString(Member(o.Type(), m)) + "\n")
+					b.WriteString("\t" + ObjectString(Member(object.Type(), m)) + "\n")
 				}
 			}
 		}

@@ -36,16 +36,16 @@ func TestMissing(t *testing.T) {
 	if lines := Missing(); lines != nil {
 		t.Fatal(lines)
 	}
-	var all []*field
+	var allFields []*field
 	for _, f := range features {
 		for _, privateField := range f.fields {
-			if !slices.Contains(all, privateField) {
-				all = append(all, privateField)
+			if !slices.Contains(allFields, privateField) {
+				allFields = append(allFields, privateField)
 			}
 		}
 	}
-	sets := [][]*field{all}
-	for _, privateField := range all {
+	sets := [][]*field{allFields}
+	for _, privateField := range allFields {
 		sets = append(sets, []*field{privateField})
 	}
 	for _, set := range sets {

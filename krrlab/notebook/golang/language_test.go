@@ -40,12 +40,12 @@ func printed(p *sheet) string {
 // TestLanguage runs each program as a cell and compares its output with that of compiled Go.
 func TestLanguage(t *testing.T) {
 	s := open(t, nil)
-	all := languagePrograms()
-	if len(all) < 100 {
-		t.Fatalf("%d programs", len(all))
+	programs := languagePrograms()
+	if len(programs) < 100 {
+		t.Fatalf("%d programs", len(programs))
 	}
 	failed := 0
-	for i, p := range all {
+	for i, p := range programs {
 		s.do(s.startInterpreter)
 		sheet := &sheet{}
 		r := s.Run(fmt.Sprintf("Cell %d", i), p.code, sheet)
@@ -58,5 +58,5 @@ func TestLanguage(t *testing.T) {
 			t.Errorf("%s\n got %q\nwant %q", p.title, got, p.output)
 		}
 	}
-	t.Logf("%d of %d programs run as cells", len(all)-failed, len(all))
+	t.Logf("%d of %d programs run as cells", len(programs)-failed, len(programs))
 }

@@ -47,6 +47,8 @@ var functions = []any{
 	},
 }
 
+// TestMain runs this test binary as a program that serves functions, or as one of the other programs that the tests
+// need, if KRRLAB_TEST_SERVE is set.
 func TestMain(m *testing.M) {
 	switch os.Getenv("KRRLAB_TEST_SERVE") {
 	case "":
@@ -89,17 +91,17 @@ func served(t *testing.T) *process {
 // TestCall calls functions with arguments and results of all supported kinds.
 func TestCall(t *testing.T) {
 	p := served(t)
-	in := mixed{-128, math.MaxUint64, "ü", []float64{1, math.NaN()}, struct{ F float32 }{0.1}}
+	argument := mixed{-128, math.MaxUint64, "ü", []float64{1, math.NaN()}, struct{ F float32 }{0.1}}
 	var out mixed
-	var on bool
+	var flag bool
 	var err error
-	if callErr := p.Call(nil, 1, []any{in, true}, []any{&out, &on, &err}); callErr != nil {
+	if callErr := p.Call(nil, 1, []any{argument, true}, []any{&out, &flag, &err}); callErr != nil {
 		t.Fatal(callErr)
 	}
-	in.A++
-	if on || err.Error() != "ü" || !math.IsNaN(out.d[1]) || out.A != -127 || out.b != in.b || out.c != in.c ||
-		out.e != in.e {
-		t.Errorf("%+v, %v, %v", out, on, err)
+	argument.A++
+	if flag || err.Error() != "ü" || !math.IsNaN(out.d[1]) || out.A != -127 || out.b != argument.b || out.c != argument.c ||
+		out.e != argument.e {
+		t.Errorf("%+v, %v, %v", out, flag, err)
 	}
 	for _, x := range [][]float64{nil, {}, {5}} {
 		var y []float64

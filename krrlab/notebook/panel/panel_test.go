@@ -87,15 +87,15 @@ func (r *reader) wait(text string) {
 	limit := time.After(2 * time.Minute)
 	for {
 		r.mu.Lock()
-		all := fmt.Sprint(r.values)
+		shown := fmt.Sprint(r.values)
 		r.mu.Unlock()
-		if strings.Contains(all, text) {
+		if strings.Contains(shown, text) {
 			return
 		}
 		select {
 		case <-r.changed:
 		case <-limit:
-			r.t.Fatalf("no %q in %.3000s", text, all)
+			r.t.Fatalf("no %q in %.3000s", text, shown)
 		}
 	}
 }

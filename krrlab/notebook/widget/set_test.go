@@ -52,10 +52,10 @@ func TestVersions(t *testing.T) {
 		f.sent = nil
 		number := testkit.Must(f.set.Open(Spec{Kind: FloatLogSlider, Label: "<x>", Value: 0.1, Min: 0.01, Max: 1}, f.send, nil))
 		choice := testkit.Must(f.set.Open(Spec{Kind: Dropdown, Value: "b", Options: []string{"a", "b"}}, f.send, nil))
-		all := strings.Join(f.sent, "\n")
+		messages := strings.Join(f.sent, "\n")
 		for _, part := range want {
-			if !strings.Contains(all, part) {
-				t.Errorf("version %d: no %s in %s", version, part, all)
+			if !strings.Contains(messages, part) {
+				t.Errorf("version %d: no %s in %s", version, part, messages)
 			}
 		}
 		f.tell("comm_msg", number.id, "", map[int]string{1: `{"method":"backbone","sync_data":{"value":"0.0126"}}`,

@@ -113,9 +113,9 @@ func TestMalformed(t *testing.T) {
 	testkit.Must(io.WriteString(c, hello+"\x04\x05\x04NONE"+"\x00\x02hi"))
 	_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	want := "\x00\x02hi"
-	all := make([]byte, 64+2+41+len(want)) // the greeting, READY with two properties, and the echo
-	if _, err := io.ReadFull(c, all); err != nil || !strings.HasSuffix(string(all), want) {
-		t.Errorf("%q, %v", all, err)
+	answer := make([]byte, 64+2+41+len(want)) // the greeting, READY with two properties, and the echo
+	if _, err := io.ReadFull(c, answer); err != nil || !strings.HasSuffix(string(answer), want) {
+		t.Errorf("%q, %v", answer, err)
 	}
 }
 
