@@ -108,7 +108,7 @@ func (k Inverse) Slope() float64 { return 1.0/40 + 1/k.C }
 // compiledKernel returns a cell with the source of Inverse, with or without its Profile method.
 func compiledKernel(t *testing.T, profile bool) string {
 	t.Helper()
-	b, err := os.ReadFile("compiled_test.go")
+	b, err := os.ReadFile("programs_test.go")
 	if err != nil {
 		t.Skip("no source: ", err)
 	}
