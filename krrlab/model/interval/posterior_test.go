@@ -47,7 +47,7 @@ func TestPosterior(t *testing.T) {
 		series bool
 	}{
 		"line": {kernel.Gaussian{Sigma: 0.5}, 200, 1, true}, "plane": {kernel.Gaussian{Sigma: 2}, 400, 2, true},
-		"space": {kernel.Gaussian{Sigma: 12}, 3000, 3, true}, "few points": {kernel.Gaussian{Sigma: 0.5}, 60, 2, false},
+		"space": {kernel.Gaussian{Sigma: 12}, 4500, 3, true}, "few points": {kernel.Gaussian{Sigma: 0.5}, 60, 2, false},
 		"matern": {kernel.Matern32{Sigma: 1}, 80, 2, false}, "polynomial": {kernels[4], 50, 4, false},
 	} {
 		if c.n > 1000 && suite.Small() {
