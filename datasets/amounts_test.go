@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestAmounts checks that numbers in parentheses are read as negative amounts, for a feature and for the target, and that
-// a note says so. Separators of thousands may be combined with parentheses, which may have spaces inside. A column in
-// which a cell is no such number is refused with a message that names the cell or the form.
+// TestAmounts checks that numbers in parentheses are read as negative amounts, for a feature and for the target, and
+// that a note says so. Separators of thousands may be combined with parentheses, which may have spaces inside. A column
+// in which a cell is no such number is refused with a message that names the cell or the form.
 func TestAmounts(t *testing.T) {
 	// table returns a file of two columns, the second of which has the given cells.
 	table := func(head string, cells []string) string {

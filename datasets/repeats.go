@@ -348,8 +348,8 @@ func firstOfPairs(a, b []int) []int {
 	return firstOf(combined)
 }
 
-// answersOf returns for each row of the sets the first row with equal answers and weight. Answers and weights that some of
-// the sets lack are not compared.
+// answersOf returns for each row of the sets the first row with equal answers and weight. Answers and weights that some
+// of the sets lack are not compared.
 func answersOf(sets []*Dataset) []int {
 	var weights, classes []float64
 	targets, rows := map[int][]float64{}, 0

@@ -200,7 +200,8 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	asTheyAre := ""
 	for j, name := range s.Columns {
 		if j != lon && j != lat {
-			asTheyAre += fmt.Sprintf("; %s is the next feature, as it is: give it in km, or a length scale of its own", quote(name))
+			asTheyAre += fmt.Sprintf("; %s is the next feature, as it is: give it in km, or a length scale of its own",
+				quote(name))
 		}
 	}
 	n, _ := x.Dims()
@@ -344,7 +345,8 @@ func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error
 		return nil, nil, fmt.Errorf("a grid of %v cells for the coordinates %s: want a number from 1 on for each, "+
 			"and at most 10⁸ cells", sizes, nameList(s.Columns))
 	}
-	need, available := total*float64(50+16*s.dim()), accel.MemoryAvailable() // measured for maps with standard deviations
+	need, available := total*float64(50+16*s.dim()),
+		accel.MemoryAvailable() // measured for maps with standard deviations
 	if available > 0 && need > float64(available) {
 		return nil, nil, fmt.Errorf("a grid of %v cells takes some %s of memory, and %s are available: take fewer cells",
 			sizes, accel.Bytes(int64(need)), accel.Bytes(available))

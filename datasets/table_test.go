@@ -145,8 +145,8 @@ func TestBombs(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want %q", err, c.want)
 			}
-			// TotalAlloc also counts short-lived small objects, such as the words of a line, so eight times the limit is
-			// allowed.
+			// TotalAlloc also counts short-lived small objects, such as the words of a line, so eight times the limit
+			// is allowed.
 			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8*limit {
 				t.Errorf("%d bytes were allocated", allocated)
 			}

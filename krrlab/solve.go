@@ -33,9 +33,9 @@ import (
 // startPart is the name in solve.Appended of the coefficients that the solve starts from.
 const startPart = "coefficients, as a start"
 
-// solve solves by the configured method. It returns a solution without a model if the solve failed, with the error, which
-// is solve.ErrLate if the method takes so much longer than planned that the fallback replaces it. Otherwise the solution
-// has a model, and an error, if there is one, says why the solve ended early.
+// solve solves by the configured method. It returns a solution without a model if the solve failed, with the error,
+// which is solve.ErrLate if the method takes so much longer than planned that the fallback replaces it. Otherwise the
+// solution has a model, and an error, if there is one, says why the solve ended early.
 func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	start := time.Now()
 	if l.cfg.Solver != Direct {
@@ -206,8 +206,8 @@ func (b *bench) PlanTask() *plan.Task {
 	return t
 }
 
-// solveRunner runs Solve as a stage. It accepts an indefinite precomputed K, for which it gives no error bounds. It is not
-// in Stages, because krrlab fit is its command.
+// solveRunner runs Solve as a stage. It accepts an indefinite precomputed K, for which it gives no error bounds. It is
+// not in Stages, because krrlab fit is its command.
 type solveRunner struct{}
 
 var solveStage = stage.Definition{Name: stage.Solve, Options: solveRunner{}, Result: (*Solution)(nil), Indefinite: true}
@@ -301,8 +301,8 @@ func (l *Lab) fallbackPlan(ctx context.Context, sol *Solution, err error) *plan.
 }
 
 // currentPlan returns the plan in a checkpoint that is resumed, or the one that Plan made, or a new one, and the
-// seconds that planning took. A checkpoint has no plan if the configuration of its run named the method. The plan is nil
-// if planning fails. currentPlan returns an error if the plan of a checkpoint cannot be read or ctx ends.
+// seconds that planning took. A checkpoint has no plan if the configuration of its run named the method. The plan is
+// nil if planning fails. currentPlan returns an error if the plan of a checkpoint cannot be read or ctx ends.
 func (l *Lab) currentPlan(ctx context.Context) (p *plan.Report, seconds float64, err error) {
 	checkpoint := l.cfg.Checkpoint
 	if checkpoint != nil && checkpoint.Resume {
@@ -368,9 +368,9 @@ func (l *Lab) withPlan(cfg Config, p *plan.Report) (*Lab, error) {
 const raceIterations = 30
 
 // race runs raceIterations iterations with each of the given preconditioners, with the planned one, and without one. It
-// predicts from the slopes of the residuals which one finishes first. It returns a lab that uses this one, whose M is then built
-// already, or the direct solver of the plan if that is predicted to be faster, and the plan with the results of the
-// race.
+// predicts from the slopes of the residuals which one finishes first. It returns a lab that uses this one, whose M is
+// then built already, or the direct solver of the plan if that is predicted to be faster, and the plan with the results
+// of the race.
 func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner) (*Lab, *plan.Report, error) {
 	planned, err := l.labForPlan(p)
 	if err != nil {

@@ -137,7 +137,8 @@ func TestWeightsDense(t *testing.T) {
 				{Precond: RPCholesky{S: 90}, Storage: gram.Float64, Exact: StoredResidual},
 				{Precond: RPCholesky{S: 90}, Tiles: gram.SparseTiles},
 			} {
-				// Sparse tiles run with the first two kernels only, and other formats than float64 in every fourth case.
+				// Sparse tiles run with the first two kernels only, and other formats than float64 in every fourth
+				// case.
 				if cfg.Tiles == gram.SparseTiles && ki > 1 || name != "float64" && ci%4 != 2 {
 					continue
 				}

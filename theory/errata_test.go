@@ -18,8 +18,8 @@ import (
 )
 
 // The tests of this file show for entries of ERRATA.md that the printed form is wrong and the corrected one is right.
-// Entries 1, 2, 3, 4 and 6 are among the faults of TestFaults. Entries 12 and 13 are about tables and are tested in package
-// experiments.
+// Entries 1, 2, 3, 4 and 6 are among the faults of TestFaults. Entries 12 and 13 are about tables and are tested in
+// package experiments.
 
 // TestErratum2 checks that (xᵀz)² is the product of all ordered pairs of coordinates, and not of the distinct
 // monomials alone.

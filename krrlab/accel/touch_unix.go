@@ -11,11 +11,11 @@ import (
 )
 
 // TouchRate measures the rate at which all Threads() together write to memory for the first time, in bytes per second:
-// the system then provides each page, which takes much of the time in which a large matrix is formed.
-// The threads write one byte in each page of a new mapping of the given number of bytes (or an eighth of the available
-// memory if that is less). The mapping is written in four parts, and TouchRate returns the rate of the fastest one, because
-// other programs can only slow a part down. All of it is released at the end: if each part were released at once, the
-// system could provide its pages again. TouchRate returns 0 if ctx is done first or the system does not provide the mapping.
+// the system then provides each page, which takes much of the time in which a large matrix is formed. The threads write
+// one byte in each page of a new mapping of the given number of bytes (or an eighth of the available memory if that is
+// less). The mapping is written in four parts, and TouchRate returns the rate of the fastest one, because other
+// programs can only slow a part down. All of it is released at the end: if each part were released at once, the system
+// could provide its pages again. TouchRate returns 0 if ctx is done first or the system does not provide the mapping.
 func TouchRate(ctx context.Context, bytes int) (rate float64) {
 	const parts = 4
 	if a := MemoryAvailable(); a > 0 {

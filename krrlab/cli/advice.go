@@ -66,8 +66,8 @@ func advice(sol *krrlab.Solution) string {
 		return fmt.Sprintf("rounding may change this residual by %.0e, so that float64 cannot tell whether it meets "+
 			"the tolerance: try a larger --lambda or a larger --tol", sol.Rounding)
 	case limitedByRounding && sol.Solver == krrlab.Fourier:
-		return fmt.Sprintf("the Fourier series (‖E‖₂ ≲ %.2g) and rounding keep the residual up: try another --solver, or a larger "+
-			"--lambda or a larger --tol", float64(sol.KBound))
+		return fmt.Sprintf("the Fourier series (‖E‖₂ ≲ %.2g) and rounding keep the residual up: try another "+
+			"--solver, or a larger --lambda or a larger --tol", float64(sol.KBound))
 	case limitedByRounding:
 		return "rounding keeps the residual up: try a larger --lambda or a larger --tol"
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // predictNodes predicts the time and the memory of a solve on several machines, for a problem of which only the size is
-// known, and prints the prediction. It returns handled = false if the caller can predict from the data: with --train, with
-// a packed folder, or if a known data set is available and the number of iterations is not set.
+// known, and prints the prediction. It returns handled = false if the caller can predict from the data: with --train,
+// with a packed folder, or if a known data set is available and the number of iterations is not set.
 func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options) (handled bool, err error) {
 	o.Memory = c.Memory
 	if c.Train != "" {

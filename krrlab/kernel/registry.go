@@ -167,7 +167,8 @@ func Parse(text string) (k Kernel, scaled bool, err error) {
 		}
 		if err := json.Unmarshal([]byte(value), f.Addr().Interface()); err != nil || value == "null" {
 			want := map[reflect.Kind]string{reflect.Float64: "number", reflect.Int: "whole number"}[f.Kind()]
-			return nil, false, fmt.Errorf("kernel: %q: %s=%s: want a %s", text, name, value, cmp.Or(want, f.Kind().String()))
+			return nil, false, fmt.Errorf("kernel: %q: %s=%s: want a %s", text, name, value,
+				cmp.Or(want, f.Kind().String()))
 		}
 		if s, ok := v.Interface().(Scaled); ok { // scaled if WithScale changes this parameter
 			rescaled := reflect.Indirect(reflect.ValueOf(s.WithScale(2 * s.Scale())))

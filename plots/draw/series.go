@@ -40,7 +40,8 @@ func (d *drawing) shownRuns(i int) [][]vg.Point {
 	return d.runs(i, func(j int) bool { return d.f.Y.Shows(y[j]) }, func(j int) vg.Length { return d.py(y[j]) })
 }
 
-// thinOut removes the points that are closer than 0.25 pt to the previous remaining one, except for the last one. The difference is not visible, and files of long series become much smaller.
+// thinOut removes the points that are closer than 0.25 pt to the previous remaining one, except for the last one. The
+// difference is not visible, and files of long series become much smaller.
 func thinOut(ps []vg.Point) []vg.Point {
 	out := ps[:0:0]
 	for i, p := range ps {
@@ -357,8 +358,8 @@ const (
 	margin         vg.Length = 7
 )
 
-// manyPoints is the number of points of a series above which its markers become smaller. At a larger value the markers of
-// long series hide one another.
+// manyPoints is the number of points of a series above which its markers become smaller. At a larger value the markers
+// of long series hide one another.
 const manyPoints = 500
 
 // appearance holds the properties that distinguish a series from the others.

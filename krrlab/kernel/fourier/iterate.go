@@ -66,8 +66,8 @@ func (p *weightPreconditioner) solve(dst, r []float64) {
 	blas64.Trsv(blas.Trans, triangle(p.factor), block)
 }
 
-// iterate replaces the right-hand sides b by the solutions of the equations, by conjugate gradients, one column after the
-// other.
+// iterate replaces the right-hand sides b by the solutions of the equations, by conjugate gradients, one column after
+// the other.
 func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (iterations int, err error) {
 	size, columns := b.Dims()
 	for j := range columns {

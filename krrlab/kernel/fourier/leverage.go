@@ -25,9 +25,10 @@ func LeverageBytes(n, t int) int64 { return 8 * int64(n) * int64(t+1) }
 // noise variance λ. If x_i is a point of the fit with weight w_i, W = diag(w), then w_i·h(x_i) is its leverage,
 // 1 − λ((W^½K̃W^½+λI)⁻¹)_ii.
 //
-// h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. With M modes, the
-// first call takes M³ multiply-adds and the memory of 3M² numbers. Each call takes LeverageBytes. If β is nil, there are
-// no values. use must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored, or on several ranks.
+// h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. With M modes,
+// the first call takes M³ multiply-adds and the memory of 3M² numbers. Each call takes LeverageBytes. If β is nil,
+// there are no values. use must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored, or on several
+// ranks.
 func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense,
 	use func(i int, values []float64, h float64)) error {
 	if f.series.options.Comm.Size() > 1 {

@@ -105,8 +105,8 @@ func (w momentWidths) terms(p, r *mode, v float64) (sum [1 << MaxDim]term, count
 	return sum, count
 }
 
-// Factor solves (ΦᵀΦ + λI)β = b for one λ. If ranks share the passes, only the first one has the factor, and StatDim and
-// Leverages are not available.
+// Factor solves (ΦᵀΦ + λI)β = b for one λ. If ranks share the passes, only the first one has the factor, and StatDim
+// and Leverages are not available.
 type Factor struct {
 	LogDet  float64 // ln det(K̃ + λI); NaN if ΦᵀΦ + λI was not factored
 	series  *Series

@@ -73,7 +73,8 @@ func (s *Series) pass(ctx context.Context, x points.Points, factor int, evaluate
 	if n > math.MaxInt32 {
 		return fmt.Errorf("a Fourier series takes at most %d points, not %d", math.MaxInt32, n)
 	}
-	p := &pass{comm: s.options.Comm, points: x, evaluated: evaluated, summed: summed, use: use, workers: make([]*passWorker, accel.Threads())}
+	p := &pass{comm: s.options.Comm, points: x, evaluated: evaluated, summed: summed, use: use,
+		workers: make([]*passWorker, accel.Threads())}
 	p.expansions, _ = s.expansions(factor, n, len(evaluated)+len(summed))
 	if err := p.sort(ctx); err != nil {
 		return err

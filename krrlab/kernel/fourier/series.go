@@ -37,7 +37,8 @@ type Options struct {
 	MaxModes    int // more modes are an error; default 300,000
 	DirectModes int // most modes for which ΦᵀΦ + λI is factored; default 8,000
 	// Comm are the ranks that share the passes over the points: all of them have all points, and each takes some of the
-	// rows of cells. The first rank alone factors. All results have the same bits as in one process. Default: one process.
+	// rows of cells. The first rank alone factors. All results have the same bits as in one process. Default: one
+	// process.
 	Comm comm.Comm
 
 	// exactModes is the number of modes of largest weight on which the preconditioner of conjugate gradients is exact.

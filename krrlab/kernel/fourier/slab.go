@@ -51,11 +51,13 @@ func (p *pass) treatSlab(ctx context.Context, cell int) error {
 	return ctx.Err()
 }
 
-// newSlab returns a slab whose rows are shared by the ranks, in order, so that each has about the same number of points.
+// newSlab returns a slab whose rows are shared by the ranks, in order, so that each has about the same number of
+// points.
 func (p *pass) newSlab(cell int) *slab {
 	e, ranks := &p.expansions, p.comm.Size()
 	rows := e[1].cells
-	s := &slab{cell: cell, start: p.rowStarts(cell, 0)[0], owners: make([]int, rows), sums: make([][]blas64.General, rows),
+	s := &slab{cell: cell, start: p.rowStarts(cell, 0)[0], owners: make([]int, rows),
+		sums:        make([][]blas64.General, rows),
 		rankNumbers: make([]int, ranks), rankValues: make([]int, ranks)}
 	s.end = p.starts[(cell+1)*rows*e[2].cells]
 	pairs, width := e[0].terms*e[1].terms, 0 // of a row: pairs·width sums

@@ -286,9 +286,9 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 	return e
 }
 
-// Certified returns a matrix that shares the tiles of m and has a proved error bound (Choice().Certain). It returns nil if
-// the tiles are sparse or not in float64. Its Rounding is often larger than that of Exact, but a product takes only as long as one with m. Certified costs
-// O(nd).
+// Certified returns a matrix that shares the tiles of m and has a proved error bound (Choice().Certain). It returns nil
+// if the tiles are sparse or not in float64. Its Rounding is often larger than that of Exact, but a product takes only
+// as long as one with m. Certified costs O(nd).
 func (m *Matrix) Certified() *Matrix {
 	if m.choice.Storage != Float64 || m.choice.Sparse != nil {
 		return nil
@@ -314,8 +314,8 @@ func (m *Matrix) sumRounding() float64 { return float64(m.tiling.size+m.tiling.b
 //
 //	|fl(Ac)_i − (Ac)_i| ≤ (δ + (T + n/T + 8)u)·√k_ii·Σ_j √k_jj·|c_j| + 4uλ|c_i| + (n+8)·2⁻¹⁰⁷⁴,  u = 2⁻⁵³.
 //
-// Here kernel.DiagonalBounds replace k_ii, and weights multiply them. The last term, for subnormal products, is multiplied by
-// max(1, w_i). The norm of the omitted entries (Sparsity) times ‖c‖₂ is added.
+// Here kernel.DiagonalBounds replace k_ii, and weights multiply them. The last term, for subnormal products, is
+// multiplied by max(1, w_i). The norm of the omitted entries (Sparsity) times ‖c‖₂ is added.
 func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	const u = 0x1p-53
 	if !m.choice.Certain {

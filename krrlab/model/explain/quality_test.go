@@ -82,7 +82,8 @@ func TestQuality(t *testing.T) {
 			d.Class[i] = 1 - p.Class[i]
 		}
 	}
-	// The map of the right half is wrong for the other, and that of the wrong half is constant, as its slope is at least 0.
+	// The map of the right half is wrong for the other, and that of the wrong half is constant, as its slope is at
+	// least 0.
 	crossed := crossFitted(p, d)
 	for i := range d.Class {
 		if share := crossed.At(i, d.Class[i]); i%2 == 0 && math.Abs(p.Decision.At(i, 0)) > 1 && share > 0.5 ||

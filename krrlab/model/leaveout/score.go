@@ -71,8 +71,8 @@ type Score struct {
 	// S is s_λ = n − λ·tr A⁻¹, the degrees of freedom, plus one if the mean is subtracted.
 	S float64 `json:"stat_dim"`
 	// Minus2LogLikelihood is −2 ln p(Y) of a Gaussian process with covariance K and noise variance λ/w_i, for Y and K
-	// before they are multiplied by the weights, summed over the right-hand sides; 0 if it is not computed. Only Fourier
-	// computes it.
+	// before they are multiplied by the weights, summed over the right-hand sides; 0 if it is not computed. Only
+	// Fourier computes it.
 	Minus2LogLikelihood float64 `json:"minus_2_log_likelihood,omitempty"`
 	// Residuals are y_i − f_{−i}(x_i), n×t; nil unless Problem.Residuals.
 	Residuals *mat.Dense `json:"-"`

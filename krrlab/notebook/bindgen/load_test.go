@@ -21,9 +21,9 @@ type Package struct {
 	fset  *token.FileSet
 }
 
-// Load returns the packages that match the patterns, sorted by path. The mode packages.LoadTypes reads the types from the
-// export data of the compiler, packages.LoadSyntax also parses the files. Load needs the go command; dir is a folder of
-// the module.
+// Load returns the packages that match the patterns, sorted by path. The mode packages.LoadTypes reads the types from
+// the export data of the compiler, packages.LoadSyntax also parses the files. Load needs the go command; dir is a
+// folder of the module.
 func Load(dir string, mode packages.LoadMode, patterns ...string) ([]*Package, error) {
 	loaded, err := packages.Load(&packages.Config{Mode: mode, Dir: dir}, patterns...)
 	if err != nil {

@@ -50,7 +50,8 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 		case strings.HasPrefix(field, "-"):
 			flags = append(flags, field)
 		case pattern != "":
-			return fmt.Errorf("%q and %q: want one pattern of names, and values of flags after =, as in -count=3", pattern, field)
+			return fmt.Errorf("%q and %q: want one pattern of names, and values of flags after =, as in -count=3",
+				pattern, field)
 		default:
 			pattern = field
 		}

@@ -84,8 +84,8 @@ func (s *Result) resultText() string {
 		return fmt.Sprintf("%s: no s up to %d (%s) is accepted; s = %d has the least predicted time", s.Status, s.Max,
 			reason, s.S)
 	}
-	return fmt.Sprintf("%s: among %s, s = %d has the least predicted time", s.Status, plural.Count(len(s.Rungs), "rung"),
-		s.S)
+	return fmt.Sprintf("%s: among %s, s = %d has the least predicted time", s.Status,
+		plural.Count(len(s.Rungs), "rung"), s.S)
 }
 
 // HTML returns the result as text, figure and table, for a notebook.

@@ -50,7 +50,8 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
 	}
 	if k := s.Checkpoint; k != nil && k.Note != nil {
-		k.Note(fmt.Sprintf("the solver fourier writes no checkpoint into %s: after an interruption it starts again", k.Dir))
+		k.Note(fmt.Sprintf("the solver fourier writes no checkpoint into %s: after an interruption it starts again",
+			k.Dir))
 	}
 	sol.KBytes = f.series.Work(s.Train.Len(), s.columns(), s.Lambda).Bytes
 	if need := cost.SeriesBytes(sol.KBytes, s.Train.Len(), s.Train.Dim(), s.columns()); s.Memory > 0 &&

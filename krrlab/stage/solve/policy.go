@@ -123,7 +123,8 @@ func formedShare(a *gram.Matrix) float64 {
 }
 
 // UsesExactResidual reports whether every true residual is computed with a float64 kernel matrix: a recomputed one, or
-// a stored one for expensive kernels and where the proved error of a is negligible. a is K̃, or nil if it was not formed yet.
+// a stored one for expensive kernels and where the proved error of a is negligible. a is K̃, or nil if it was not
+// formed yet.
 func (t *System) UsesExactResidual(a *gram.Matrix) bool {
 	maxWork := t.Policy.ExactWork
 	if kernel.Costly(t.Kernel) {

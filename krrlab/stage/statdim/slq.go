@@ -13,12 +13,13 @@ import (
 
 // slq estimates the curve λ ↦ s_λ(K) at the problem's λ and at Options.Lambdas. It runs one Lanczos process of K for
 // each probe z of signs. With T_k the tridiagonal matrix after k steps, zᵀ(K+λI)⁻¹z lies between the Gauss rule
-// n·e₁ᵀ(T_k+λI)⁻¹e₁ and the Gauss–Radau rule with a node at −e, for every λ, where no eigenvalue of K as stored is below
-// −e. A process ends when these bounds are close enough at the problem's λ. The control variate at each λ is that of (ZZᵀ+λI)⁻¹.
+// n·e₁ᵀ(T_k+λI)⁻¹e₁ and the Gauss–Radau rule with a node at −e, for every λ, where no eigenvalue of K as stored is
+// below −e. A process ends when these bounds are close enough at the problem's λ. The control variate at each λ is that
+// of (ZZᵀ+λI)⁻¹.
 //
-// For m probes of k steps the work is 2kmn² flops for the products and 4k²mn for full orthogonalization. The memory is 8kn bytes per probe; the
-// size of a batch limits it to about 1 GB. If ctx ends, slq returns the result of the complete batches, or nil if there
-// is none, together with ctx's error.
+// For m probes of k steps the work is 2kmn² flops for the products and 4k²mn for full orthogonalization. The memory is
+// 8kn bytes per probe; the size of a batch limits it to about 1 GB. If ctx ends, slq returns the result of the complete
+// batches, or nil if there is none, together with ctx's error.
 func slq(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 	state := &slqRun{options: o}
 	for _, l := range grid(p.Lambda, o.Lambdas) {
@@ -144,8 +145,8 @@ func (p *problem) quadraticForm(r *lanczos.Result) (y, half float64) {
 	return zz * (1 - p.Lambda*(lo+hi)/2), zz * p.Lambda * (hi - lo) / 2
 }
 
-// rounding returns n·2⁻⁵²·norm, an estimate of how negative rounding can make an eigenvalue of the Lanczos matrix T of a
-// positive semi-definite K. The norm is the largest entry of T, at least a third of ‖T‖₂.
+// rounding returns n·2⁻⁵²·norm, an estimate of how negative rounding can make an eigenvalue of the Lanczos matrix T of
+// a positive semi-definite K. The norm is the largest entry of T, at least a third of ‖T‖₂.
 func rounding(norm float64, n int) float64 { return float64(n) * 0x1p-52 * norm }
 
 // inverseBounds bounds qᵀ(K+λI)⁻¹q, q = z/‖z‖₂: the Gauss rule e₁ᵀ(T_k+λI)⁻¹e₁ is the lower bound and, with a ≤

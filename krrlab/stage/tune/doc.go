@@ -8,8 +8,9 @@
 //
 // The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its 95 % interval accounts for the sampling of rows:
 // it is Wilson's interval for a share, and Student's interval of the logarithm for a root mean square. If rows are in
-// groups, the groups are drawn, and the standard error is that of the sums over groups. The interval does not account for the selection of a point by its error. Two points of the search are compared row by row, which
-// detects differences far smaller than their intervals.
+// groups, the groups are drawn, and the standard error is that of the sums over groups. The interval does not account
+// for the selection of a point by its error. Two points of the search are compared row by row, which detects
+// differences far smaller than their intervals.
 //
 // # Levels
 //

@@ -174,7 +174,8 @@ func (l *loss) relativeExcess(m *loss) (excess, se float64) {
 	return power * mean / base, power * se / base
 }
 
-// meanAndError returns the mean of a value for each row and its standard error, for groups that are drawn independently.
+// meanAndError returns the mean of a value for each row and its standard error, for groups that are drawn
+// independently.
 func (l *loss) meanAndError(v []float64) (mean, se float64) {
 	mean, sd := stat.PopMeanStdDev(v, nil)
 	n := float64(len(v))
