@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -75,6 +76,21 @@ func TestRanks(t *testing.T) {
 }
 
 // sameBits reports whether a and b have the same bits.
+// TestRanksError checks that every rank gets the error of the first rank, which alone factors.
+func TestRanksError(t *testing.T) {
+	x := clouds(50, 2, 4)["clusters"]
+	comm.RunLocal(3, func(rank comm.Comm) {
+		s := testkit.Must(New(kernel.Gaussian{Sigma: 1}, Options{Comm: rank}, x))
+		normal, _, err := s.Normal(t.Context(), x, nil, mat.NewDense(x.N, 1, nil))
+		if err == nil {
+			_, err = normal.Factor(t.Context(), -1e9)
+		}
+		if err == nil || !strings.Contains(err.Error(), "not positive definite") {
+			t.Errorf("rank %d: error %v", rank.Rank(), err)
+		}
+	})
+}
+
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
 // allResults returns every number that a series computes for two targets at the points x, with weights. On ranks it
