@@ -131,6 +131,5 @@ func ExampleGrid() {
 	//   relative residual against iteration
 	//   pcg: 3 samples from 4×10⁻⁴ to 1
 	//   cg: 3 samples from 0.8 to 1
-	// <pre>plots: figure &#34;Two data sets&#34;: panel 2 (&#34;IJCNN1&#34;): series &#34;pcg&#34; has 1 values of x
-	// and 3 of y</pre>
+	// <pre>plots: figure &#34;Two data sets&#34;: panel 2 (&#34;IJCNN1&#34;): series &#34;pcg&#34; has 1 values of x and 3 of y</pre>
 }
