@@ -13,6 +13,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/base/safe"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 )
 
 // Classes describes the errors of a classifier for each class. Rows with weights count by their weights.
@@ -32,7 +33,7 @@ type Classes struct {
 	// of another class, with ties counted by half. For several classes it is the mean over each class against the rest.
 	// Rows with labels that the model does not know are ignored. AUC is nil if fewer than two classes remain.
 	AUC   *float64 `json:"auc"`
-	AUCOf string   `json:"auc_of,omitempty"` // the classes that AUC compares
+	AUCOf string   `json:"auc_of,omitempty"` // the classes that AUC compares, and the number of rows that it ignores
 }
 
 // Share is a number of rows out of a total.
@@ -77,14 +78,16 @@ func (p *Prediction) scoreClasses(d *datasets.Dataset) *Classes {
 		}
 	}
 	c.Errors = make([]Share, len(c.Labels))
-	counts, total := map[[2]int]float64{}, 0.0
+	counts, total, ignored := map[[2]int]float64{}, 0.0, 0
 	predicted := make([]float64, len(c.Labels))
 	for i, class := range d.Class {
 		w, truth := d.Weight(i), classIndex[class]
 		counts[[2]int{truth, p.Class[i]}] += w
 		c.Errors[truth].Of += w
 		predicted[p.Class[i]] += w
-		total += w
+		if total += w; truth >= len(p.Labels) {
+			ignored++
+		}
 	}
 	for pair, count := range counts {
 		if pair[0] != pair[1] {
@@ -106,6 +109,9 @@ func (p *Prediction) scoreClasses(d *datasets.Dataset) *Classes {
 	}
 	if p.Decision != nil {
 		c.setAUC(p.Curves(d), p.Labels)
+	}
+	if c.AUC != nil && ignored > 0 {
+		c.AUCOf += ", without " + plural.Count(ignored, "row") + " of labels that the model does not know"
 	}
 	return c
 }

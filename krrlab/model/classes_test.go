@@ -1,9 +1,12 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -102,6 +105,15 @@ func TestClasses(t *testing.T) {
 		}
 		testkit.Equal(t, len(got.Confusions), pairs, c)
 		checkAUC(t, c.model, f, d, got.AUC)
+		ignored := 0.0
+		for label, rows := range rowsOf {
+			if !slices.Contains(c.model, label) {
+				ignored += rows
+			}
+		}
+		if want := fmt.Sprintf("without %g row", ignored); got.AUC != nil && strings.Contains(got.AUCOf, want) != (ignored > 0) {
+			t.Errorf("%v: %q, want %s", c, got.AUCOf, want)
+		}
 	}
 }
 
