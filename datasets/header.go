@@ -155,10 +155,14 @@ func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
 	}
 	used[c.target] = true
 	if c.o.Groups != "" {
-		if c.group, _, err = findColumn(firstRow, c.o.Groups); err != nil {
+		switch c.group, _, err = findColumn(firstRow, c.o.Groups); {
+		case err == nil && !(c.o.TestPart && used[c.group]):
+			used[c.group] = true
+		case c.o.TestPart: // a file of test rows may lack the groups
+			c.group = -1
+		default:
 			return false, fmt.Errorf("groups: %w", err)
 		}
-		used[c.group] = true
 	}
 	for _, name := range c.o.MoreTargets {
 		j, _ := index.find(name)

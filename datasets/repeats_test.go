@@ -206,6 +206,23 @@ func TestReadRepeats(t *testing.T) {
 	if got := bare.Overlap(weighted); got != 1 {
 		t.Errorf("%d rows of equal weight are copies, want 1", got)
 	}
+	// A test file has its own groups, or none.
+	for file, grouped := range map[string]int{"g,x,y\nu,1,1\nu,2,0\nv,3,1\n": 1, "x,y\n1,1\n2,0\n3,1\n": 0} {
+		o := ReadOptions{Groups: "g", Columns: []string{"x"}, Dim: 1, Target: "y", Task: "regression", TestPart: true}
+		if d, err := Read(strings.NewReader(file), "t.csv", &o); err != nil || d.Repeats.Grouped != grouped ||
+			(d.Repeats.Rule == "groups") != (grouped > 0) {
+			t.Errorf("%q: %+v, %v", file, d, err)
+		}
+		if o.Groups = "0"; grouped == 0 { // the column of a feature is not that of the groups
+			if d := must(Read(strings.NewReader(file), "t.csv", &o)); d.Repeats.Rule != "auto" {
+				t.Errorf("%+v", d.Repeats)
+			}
+		}
+		if o.Groups, o.TestPart = "g", false; grouped == 0 {
+			_, err := Read(strings.NewReader(file), "t.csv", &o)
+			fails(t, err, "groups: no column")
+		}
+	}
 	if _, err := Read(strings.NewReader(text.String()), "t.csv", &ReadOptions{Groups: "1", Repeats: "apart"}); err == nil {
 		t.Error("groups and a rule")
 	}

@@ -215,7 +215,7 @@ func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets
 	o.Target, o.Task, o.Categorical, o.Space = d.target, train.Task.String(), train.Categories, train.Space
 	o.Columns, o.Dim, o.DimSource, o.TestPart = train.Columns, train.Dim(), f.Train, true
 	o.Drop = slices.DeleteFunc(slices.Clone(d.drop), func(name string) bool { return name == f.Weights })
-	o.MaxRows, o.Groups, o.AnswersOnly = 0, "", false
+	o.MaxRows, o.AnswersOnly = 0, false
 	if train.Targets != nil {
 		o.MoreTargets = train.Targets[1:]
 	}
@@ -225,7 +225,11 @@ func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets
 	if f.Weights != "" && d.test.Weights == nil {
 		d.addHint("%s has no column %s: each test row counts once", f.Test, f.Weights)
 	}
-	if f.Groups != "" {
+	switch r := d.test.Repeats; {
+	case f.Groups == "":
+	case r == nil || r.Rule != "groups":
+		d.addHint("%s has no column %s: each of its rows counts as a group", f.Test, f.Groups)
+	default:
 		d.addHint("groups are not compared between files: the test error is of new groups only if %s has no row of a "+
 			"group in %s", f.Test, f.Train)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,6 +219,34 @@ func TestShortReport(t *testing.T) {
 	if out := script(t, "$ fit --train train.csv --target y --test train.csv --sigma 1"); !strings.Contains(out,
 		"baseline     "+want) {
 		t.Errorf("want %s\n%s", want, out)
+	}
+}
+
+// TestValidGroups checks that rows to judge by have the groups of their own file, which widen the interval of the error,
+// and that a note says so if the file has none.
+func TestValidGroups(t *testing.T) {
+	var effect float64 // of the groups on the answers
+	row := func(i int) string {
+		return fmt.Sprintf("%d,%d.5,%g\n", i/4, i*7%60, math.Sin(float64(i))+effect*float64(i/4%2))
+	}
+	train := lines(60, row)
+	effect = 3
+	text := lines(60, row)
+	files(t, map[string]string{"t.csv": "g,x,y\n" + train, "v.csv": "g,x,y\n" + text,
+		"w.csv": "x,y\n" + regexp.MustCompile(`(?m)^[^,\n]*,`).ReplaceAllString(text, "")})
+	script(t, `
+$ tune --train t.csv --valid v.csv --groups g --target y --sigma 3 --lambda 1 --json v.json
+	rows of one group stay together; the error is of rows of new groups
+	groups are not compared between files
+$ tune --train t.csv --valid w.csv --groups g --target y --sigma 3 --lambda 1 --json w.json
+	note: w.csv has no column g: each of its rows counts as a group
+	!the error is of`)
+	width := func(file string) float64 {
+		best := report(t, file)["best"].(map[string]any)
+		return best["hi"].(float64) - best["lo"].(float64)
+	}
+	if grouped, alone := width("v.json"), width("w.json"); !(grouped > 1.2*alone) {
+		t.Errorf("width %g with groups, %g without", grouped, alone)
 	}
 }
 

@@ -137,6 +137,9 @@ func (s *search) result() *Result {
 		r.Levels[k].Name += fmt.Sprintf(", without a fit: %v", s.lastFailure)
 	}
 	r.Map, r.Repeats, r.OtherError = s.errorMap(best), s.groups.Repeats, stage.Unknown
+	if s.data.valid != nil {
+		r.Repeats = s.data.valid.Grouping(nil).Repeats
+	}
 	if r.edge = best.edge(); r.edge != "" {
 		r.edge += ": others, held by flags, may be better"
 	}
