@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/model/interval"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -38,6 +39,7 @@ type Explanation struct {
 	Rows         int          `json:"rows"`        // number of rows that were used
 	Of           int          `json:"of"`          // number of rows in the data
 	FittedRows   int          `json:"fitted_rows"` // number of rows in the data that are of the fit
+	Copies       int          `json:"copies"`      // number of used rows that are in the group of an earlier one
 	Permutations int          `json:"permutations"`
 	Metric       model.Metric `json:"metric"`
 	Loss         float64      `json:"loss"` // loss of the metric on the rows, see model.Metric.Value
@@ -57,7 +59,8 @@ type Importance struct {
 	Column string  `json:"column"`
 	Mean   float64 `json:"importance"` // mean increase over the permutations
 	// StandardError is that of Mean by the jackknife over groups of rows, as scored rows and as rows whose cells others
-	// get; unknown if a group is the only one of a class, or the rows are too few to leave one out.
+	// get; unknown if a group is the only one of a class, or the rows are too few to leave one out. Copies of a record
+	// are in one group.
 	StandardError stage.Number `json:"standard_error"`
 	Deviation     float64      `json:"deviation"` // standard deviation of the increase over the permutations
 }
@@ -96,6 +99,7 @@ type explainer struct {
 	d                *datasets.Dataset // the rows that are used, with their answers
 	x                []float64         // features of d by rows, rows×dim
 	dim              int
+	groupOf          []int // first row of the group of each row, such as of the copies of a record
 	progress         func(predicted, total int)
 	predicted, total int
 }
@@ -138,7 +142,8 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 		slices.Sort(rows)
 		d = d.Subset(rows)
 	}
-	x := &explainer{m: m, d: d, dim: d.Dim(), progress: o.Progress}
+	x := &explainer{m: m, d: d, dim: d.Dim(), groupOf: d.Grouping(nil).First, progress: o.Progress}
+	e.Copies = points.CountRepeated(x.groupOf)
 	x.x = make([]float64, d.Len()*x.dim)
 	points.Panel64To(d.X, x.x, x.dim)
 	x.total = 1 + len(columns)*o.Permutations // the values of the partial dependence follow
@@ -210,7 +215,13 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 		return 0, err
 	}
 	rows := x.d.Len()
-	groups := min(jackknifeGroups, rows)
+	groups := min(jackknifeGroups, rows-e.Copies)
+	foldOf, count := make([]int, rows), 0 // group that the jackknife leaves out, of each row
+	for i, first := range x.groupOf {
+		if foldOf[i] = foldOf[first]; first == i {
+			foldOf[i], count = count%groups, count+1
+		}
+	}
 	answers := *x.d
 	answers.X = points.NewDense(rows, 1, nil) // Score does not read the features
 	all := make([]int, rows)
@@ -251,7 +262,7 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 			for g := range jackknife {
 				var index []int // rows that are not in group g and whose cells are not of a row of group g
 				for i, donor := range orders[r] {
-					if i%groups != g && donor%groups != g {
+					if foldOf[i] != g && foldOf[donor] != g {
 						index = append(index, i)
 					}
 				}
@@ -325,10 +336,9 @@ func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *
 					}
 				}
 			}
-			mean, deviation := stat.MeanStdDev(mat.Col(nil, class, values), nil)
+			mean, se := estimate.MeanOfGroups(mat.Col(nil, class, values), x.groupOf)
 			curve := &d.Curves[k]
-			curve.Mean = append(curve.Mean, mean)
-			curve.StandardError = append(curve.StandardError, deviation/math.Sqrt(float64(x.d.Len())))
+			curve.Mean, curve.StandardError = append(curve.Mean, mean), append(curve.StandardError, se)
 		}
 	}
 	return d, nil

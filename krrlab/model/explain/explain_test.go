@@ -180,13 +180,13 @@ func TestRun(t *testing.T) {
 // TestStandardError compares the mean standard error of an importance with its standard deviation over samples of
 // rows. The model predicts the square of a feature. A row with a large cell has a large loss if the cell is replaced,
 // and gives a large loss to the row that gets the cell. If the standard error ignored the second effect, it would be
-// three quarters of the deviation.
+// three quarters of the deviation. If all rows are there twice, it must stay.
 func TestStandardError(t *testing.T) {
 	const samples, n = 120, 60
 	m := &model.Model{Kernel: kernel.Polynomial{Gamma: 1, Degree: 2}, Lambda: 1, X: points.NewDense(1, 2, []float64{1, 0}),
 		C: mat.NewDense(1, 1, []float64{1})}
 	var importance []float64
-	variance := 0.0
+	variance, copied := 0.0, 0.0
 	for seed := range uint64(samples) {
 		d := &datasets.Dataset{Name: "t", Task: datasets.Regression, X: points.NewDense(n, 2, nil)}
 		stream := rng.New(seed).Sub("t")
@@ -199,6 +199,19 @@ func TestStandardError(t *testing.T) {
 		c := e.Columns[0]
 		importance = append(importance, c.Mean)
 		variance += float64(c.StandardError*c.StandardError) / samples
+		if seed%3 > 0 {
+			continue
+		}
+		twice := d.Subset(append(stream.Perm(n), stream.Sub("b").Perm(n)...)).WithGroups()
+		e = testkit.Must(Run(t.Context(), m, twice, Options{Permutations: 5, Top: 1, Seed: seed}))
+		copied += float64(e.Columns[0].StandardError*e.Columns[0].StandardError) / (samples / 3)
+		testkit.Equal(t, e.Copies, n)
+		testkit.Contains(t, e.String(), "60 rows; a record counts once")
+	}
+	if ratio := math.Sqrt(copied) / stat.StdDev(importance, nil); ratio < 0.85 || ratio > 1.35 {
+		t.Errorf("with copies, standard error %g times the standard deviation over samples", ratio)
+	} else {
+		t.Logf("with copies, ratio %g", ratio)
 	}
 	if ratio := math.Sqrt(variance) / stat.StdDev(importance, nil); ratio < 0.9 || ratio > 1.35 {
 		t.Errorf("standard error %g times the standard deviation over samples", ratio)

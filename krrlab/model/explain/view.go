@@ -39,6 +39,9 @@ func (e *Explanation) String() string {
 	if e.FittedRows > 0 {
 		b.Add("note", "the model has learned the rows of the fit, and their importance differs from that of new rows")
 	}
+	if e.Copies > 0 {
+		b.Add("copies", "%s; a record counts once in the standard errors", plural.Count(e.Copies, "row"))
+	}
 	b.Add("importance", "%s if a column is permuted, mean of %d permutations ± standard error", e.change(),
 		e.Permutations)
 	factor, unit := e.unit()

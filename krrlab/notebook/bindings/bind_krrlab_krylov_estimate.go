@@ -17,6 +17,7 @@ func init() {
 			"CheckConfidence":   r.ValueOf(estimate.CheckConfidence),
 			"DefaultConfidence": r.ValueOf(*new(float64)),
 			"Exact":             r.ValueOf(estimate.Exact),
+			"MeanOfGroups":      r.ValueOf(estimate.MeanOfGroups),
 			"Signs":             r.ValueOf(estimate.Signs),
 			"Student":           r.ValueOf(estimate.Student),
 		},

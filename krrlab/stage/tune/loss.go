@@ -177,16 +177,7 @@ func (l *loss) relativeExcess(m *loss) (excess, se float64) {
 // meanAndError returns the mean of a value for each row and its standard error, for groups that are drawn
 // independently.
 func (l *loss) meanAndError(v []float64) (mean, se float64) {
-	mean, sd := stat.PopMeanStdDev(v, nil)
-	n := float64(len(v))
-	if l.groups == nil {
-		return mean, sd / math.Sqrt(n)
-	}
-	sums := make([]float64, len(v)) // of the deviations of each group, at its first row
-	for i, g := range l.groups {
-		sums[g] += v[i] - mean
-	}
-	return mean, floats.Norm(sums, 2) / n
+	return estimate.MeanOfGroups(v, l.groups)
 }
 
 // inTargetUnits divides column j of y, which may be residuals, by √t times the root mean square of column j of trainY,
