@@ -319,6 +319,37 @@ func (d *Dataset) Balance() (*Dataset, error) {
 	return &out, nil
 }
 
+// WeighClasses returns d with the ClassWeights that text names: "none", "balanced" for those of Balance, or the weights
+// of some labels, as in "yes=10,no=0.5"; other labels have the weight 1. It returns an error if a weight is not a
+// positive number, no row has one of the labels, or the answers are numbers.
+func (d *Dataset) WeighClasses(text string) (*Dataset, error) {
+	if text == "" || text == "none" {
+		return d, nil
+	}
+	out, err := d.Balance()
+	if err != nil || text == "balanced" {
+		return out, err
+	}
+	count := d.rowsOfClasses()
+	for c := range count {
+		out.ClassWeights[c] = 1
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		k := strings.LastIndex(word, "=")
+		w, err := strconv.ParseFloat(word[k+1:], 64)
+		if k < 0 || err != nil || !(w > 0 && isFinite(w)) {
+			return nil, fmt.Errorf("class weights %s: want none, balanced, or positive weights, such as yes=10,no=0.5",
+				quote(text))
+		}
+		c, _ := newWordIndex(d.Labels).find(word[:k])
+		if c < 0 || count[c] == 0 {
+			return nil, fmt.Errorf("class weights: no row has the label %s", quote(word[:k]))
+		}
+		out.ClassWeights[c] = w
+	}
+	return out, nil
+}
+
 // Center returns d with Mean set to the mean of each target, weighted by Weights. A fit subtracts Mean from the
 // targets, and its model adds it to the predictions, so that the ridge pulls f towards the mean and not towards 0. For
 // classification d itself is returned.

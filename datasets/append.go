@@ -62,11 +62,14 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 		out.Class = append(out.Class, place[c])
 	}
 	if d.ClassWeights != nil {
-		balanced, err := out.Balance()
+		balanced, err := d.Balance()
 		if err != nil {
 			return nil, err
 		}
-		out = *balanced
+		if slices.Equal(d.ClassWeights, balanced.ClassWeights) {
+			rebalanced, _ := out.Balance()
+			out.ClassWeights = rebalanced.ClassWeights
+		}
 	}
 	if d.Mean != nil {
 		out = *out.Center()

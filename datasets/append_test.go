@@ -36,6 +36,10 @@ func TestAppend(t *testing.T) {
 	if !slices.Equal(joined.Class, []int{0, 1, 1, 1}) || joined.ClassWeights[0] != 2 {
 		t.Errorf("%v, weights %v", joined.Class, joined.ClassWeights)
 	}
+	weighted := must(must(c.WeighClasses("no=0.5,yes=4")).Append(e))
+	if !slices.Equal(weighted.ClassWeights, []float64{0.5, 4}) {
+		t.Errorf("given weights became %v", weighted.ClassWeights)
+	}
 	e.Class[1] = 1
 	fails(t, errOf(c.Append(e)), `the label "maybe" is not among those of the fit`)
 	named := *more

@@ -140,8 +140,17 @@ $ fit --verbose --train once.csv --weights w --solver pcg --precond features --f
 			"$ fit --train rare.csv --sigma 5 --lambda 1 --out c.krr --class-weights "+classes+"\n$ predict --model "+
 				"c.krr --in rare.csv"), ",b\n")
 	}
-	if unweighted, balanced := countRare("none"), countRare("balanced"); unweighted != 0 || balanced < 5 {
-		t.Errorf("the rare class is predicted %d times, balanced %d times", unweighted, balanced)
+	unweighted, balanced, weighted := countRare("none"), countRare("balanced"), countRare("a=0.1,b=10")
+	if unweighted != 0 || balanced < 5 || weighted < 5 {
+		t.Errorf("the rare class is predicted %d times, balanced %d times, with weights %d times", unweighted, balanced,
+			weighted)
+	}
+	// Class weights count in the fits of tune, not in its errors: a fit that predicts "a" for all rows is wrong for all "b".
+	const tune = "$ tune --train rare.csv --sigma 5 --lambda 1e9 --class-weights "
+	script(t, tune+"b=1e-9 --json t.json\n\tclass weights count in the fits only\n1"+tune+"q=2\n\tno row has the label \"q\"\n1"+
+		tune+"b\n\twant none, balanced, or\n1"+tune+"b=-1\n\tpositive")
+	if e := report(t, "t.json")["best"].(map[string]any)["error"]; e != 0.125 {
+		t.Errorf("the error weighs classes: %v", e)
 	}
 }
 

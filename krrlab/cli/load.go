@@ -26,7 +26,7 @@ type dataFlags struct {
 	Impute  string   `flag:"impute" default:"none" check:"one of none median mean" with:"train"`
 	Scale   string   `flag:"scale" check:"one of auto none unit standard pixel"`
 	Center  string   `flag:"center" default:"auto" check:"one of auto yes no"`
-	Classes string   `flag:"class-weights" default:"none" check:"one of none balanced"`
+	Classes string   `flag:"class-weights" default:"none"`
 	Test    string   `flag:"test" file:"read" with:"train" not:"holdout"`
 	Holdout float64  `flag:"holdout" check:"(0,1)" with:"train"`
 }
@@ -44,9 +44,10 @@ func (dataFlags) Help() map[string]string {
 			"and features of similar spread, else standard (default: auto for --train, the registry's for --data)",
 		"center": "subtract the mean from the targets and add it to the predictions: yes, no, or auto (yes for " +
 			"regression)",
-		"class-weights": "balanced gives all classes the same total weight, none all rows the same weight",
-		"test":          "test data, a file of the same form as --train",
-		"holdout":       "share of the training rows that become test rows, such as 0.2; the same rows in every run",
+		"class-weights": "balanced gives all classes the same total weight, none all rows the same weight, yes=10,no=1 " +
+			"the rows of these labels these weights; they count in fits, not in scores",
+		"test":    "test data, a file of the same form as --train",
+		"holdout": "share of the training rows that become test rows, such as 0.2; the same rows in every run",
 	}
 }
 
@@ -87,8 +88,8 @@ func (a *app) loadData(ctx context.Context, f *labFlags) (*problemData, error) {
 		_, distance := f.Sigma.scaleAndDistance()
 		d.train, d.test, err = datasets.Stretch(distance, d.train, d.test)
 	}
-	if err == nil && f.Classes == "balanced" {
-		d.train, err = d.train.Balance()
+	if err == nil {
+		d.train, err = d.train.WeighClasses(f.Classes)
 	}
 	if err != nil || f.Center == "no" {
 		return d, err

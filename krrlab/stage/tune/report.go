@@ -75,8 +75,11 @@ func (p *Point) errorText(m model.Metric) string {
 	return m.Span(float64(p.Error), float64(p.Lo), float64(p.Hi))
 }
 
-// unitsNote states the units of the errors of several targets; it is empty for one target.
+// unitsNote states the units of the errors of several targets, or that the classes have weights; else it is empty.
 func (r *Result) unitsNote() string {
+	if r.classWeights {
+		return " (class weights count in the fits only)"
+	}
 	if r.T == 1 || r.classes() {
 		return ""
 	}

@@ -105,7 +105,8 @@ type Result struct {
 	// or the last level did not use leave-one-out.
 	OtherError stage.Number `json:"other_error"`
 
-	edge string // report line if Best is at an end of its grid
+	classWeights bool   // the fits had class weights, which do not count in the errors
+	edge         string // report line if Best is at an end of its grid
 }
 
 // result returns the result of the points evaluated so far, or nil if none of them has a loss.

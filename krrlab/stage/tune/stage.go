@@ -142,6 +142,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if r == nil {
 		return nil, err
 	}
+	r.classWeights = train.ClassWeights != nil
 	if r.Header, r.MemoryNote = p.Header, o.memoryNote; metric == model.F1 && p.T == 1 {
 		r.PositiveClass = p.Coding.Labels[data.judgment.positiveClass]
 	}

@@ -254,6 +254,9 @@ class _KernelMachine(BaseEstimator):
             if (weights == 1).all():
                 weights = None
         targets = self._coded(targets)
+        if isinstance(options.get("class_weights"), dict):
+            options["class_weights"] = ",".join(f"{text}={options['class_weights'].get(label, 1.0)}"
+                                                for label, text in zip(self.classes_.tolist(), self._texts))
         with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
             file, where = t.write(folder, targets, weights)
             model, report = os.path.join(folder, "model.krr"), os.path.join(folder, "report.json")
@@ -476,8 +479,8 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
     ----------
     {_PARAMETERS}
     class_weight : dict or "balanced", default=None
-        Weights of the classes, times those of the rows. "balanced" counts in the fit only. Those of a dict count as
-        ``sample_weight`` does, also in the errors that ``tune`` compares.
+        Weights of the classes in the fit, times those of the rows. They do not count in the errors that ``tune``
+        compares; ``sample_weight`` does.
     threshold : float or "auto", default=0.0
         For two classes, what f is compared with; "auto" is the best for ``metric`` by leave-one-out.
     probability : bool, default=False
@@ -562,10 +565,11 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
             unknown = [label for label in self.class_weight if label not in labels]
             if unknown:
                 raise ValueError(f"The classes, {unknown}, are not in class_weight's y")
-            factors = np.array([self.class_weight.get(label, 1.0) for label in labels.tolist()])
-            weights = factors if weights is None else factors * np.asarray(weights, float)
+            counted = np.array([self.class_weight.get(label, 1.0) != 0 for label in labels.tolist()])
+            if not counted.all():  # rows of a class of weight 0 are no rows
+                weights = counted * (1.0 if weights is None else np.asarray(weights, float))
         self._fit(X, targets, weights, {
-            "task": "classification", "class_weights": "balanced" if self.class_weight == "balanced" else None,
+            "task": "classification", "class_weights": self.class_weight,
             "threshold": None if self.threshold == 0 else self.threshold,
             "calibrate": "loo" if self.probability else (self.options or {}).get("calibrate", "none")})
         if sorted(self._texts) != sorted(self.model_.labels):

@@ -194,6 +194,12 @@ class Frames(unittest.TestCase):
         heavy = KernelRidgeClassifier(lam=10, class_weight={"high": 100}).fit(frame, labels)
         light = KernelRidgeClassifier(lam=10, class_weight={"high": 0.01}).fit(frame, labels)
         self.assertGreater((heavy.predict(frame) == "high").sum(), (light.predict(frame) == "high").sum())
+        # the weights of a dict do not count in the errors that tune compares
+        blind = KernelRidgeClassifier("gaussian", lam=1e9, sigma=1, tune=True, class_weight={"high": 1e-9})
+        share = (labels == "high").mean()
+        self.assertAlmostEqual(blind.fit(frame, labels).report_["tune"]["best"]["error"], share, places=6)
+        one = KernelRidgeClassifier(lam=1, class_weight={"high": 0})
+        self.refused("one class only", lambda: one.fit(frame, labels))
 
     def test_sparse(self):
         dense = np.where(r.random((n, 6)) < 0.3, r.normal(size=(n, 6)), 0)
