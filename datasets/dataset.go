@@ -276,7 +276,7 @@ func (d *Dataset) AutoScaling() (kind, reason string) {
 
 // describeSpread describes how much the spreads of the features differ; "" if they are similar.
 func (d *Dataset) describeSpread() string {
-	lo, hi := featureRanges(d.X)
+	lo, hi := FeatureRanges(d.X)
 	mean, sd := featureMoments(d.X)
 	width := floats.SubTo(make([]float64, len(sd)), hi, lo)
 	var varies []int

@@ -110,7 +110,7 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 		}
 		return s, nil
 	}
-	lo, hi := featureRanges(x)
+	lo, hi := FeatureRanges(x)
 	_, sparse := x.(*points.CSR)
 	var sd []float64
 	if kind == "standard" {
@@ -164,8 +164,8 @@ func checkScaledMemory(name, denseAdvice string, x points.Points) error {
 		name, c.N, c.D, accel.Bytes(int64(required)), accel.Bytes(available), advice)
 }
 
-// featureRanges returns the smallest and the largest value of each feature.
-func featureRanges(x points.Points) (lo, hi []float64) {
+// FeatureRanges returns the smallest and the largest value of each feature.
+func FeatureRanges(x points.Points) (lo, hi []float64) {
 	n, d := x.Dims()
 	lo, hi = make([]float64, d), make([]float64, d)
 	if c, ok := x.(*points.CSR); ok {

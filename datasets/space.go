@@ -218,7 +218,7 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 // checkDegrees returns an error if a longitude or latitude of x is impossible.
 func (s *Space) checkDegrees(x points.Points) error {
 	lon, lat, _ := s.degrees()
-	lows, highs := featureRanges(x)
+	lows, highs := FeatureRanges(x)
 	for _, c := range []struct {
 		kind      string
 		column    int
@@ -234,7 +234,7 @@ func (s *Space) checkDegrees(x points.Points) error {
 
 // setBox sets the box to that of the coordinates x.
 func (s *Space) setBox(x points.Points) {
-	s.Low, s.High = featureRanges(x)
+	s.Low, s.High = FeatureRanges(x)
 	if s.Projection == Plane {
 		return
 	}

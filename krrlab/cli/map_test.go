@@ -23,11 +23,12 @@ import (
 func TestMap(t *testing.T) {
 	uniform := make([]float64, 900)
 	rng.New(1).Float64s(uniform, 0)
-	wells := "id,lat,lon,depth\n"
+	wells, swapped := "id,lat,lon,depth\n", "lon,lat,depth\n"
 	for i := range 300 {
 		wells += fmt.Sprintf("%d,%g,%g,%g\n", i, 48+2*uniform[3*i], 8+3*uniform[3*i+1], math.Sin(4*uniform[3*i])+uniform[3*i+1]+0.1*uniform[3*i+2])
+		swapped += fmt.Sprintf("%g,%g,1\n", 48+2*uniform[3*i], 8+3*uniform[3*i+1])
 	}
-	files(t, map[string]string{"wells.csv": wells})
+	files(t, map[string]string{"wells.csv": wells, "swapped.csv": swapped})
 	script(t, `
 $ fit --train wells.csv --target depth --space lat,lon --kernel gaussian --sigma 80 --lambda 0.05 --tol 1e-8 --out w.krr
 	left out "id"
@@ -40,6 +41,11 @@ $ map w.krr --grid 7x5 --out map.csv --plot map.svg
 $ map w.krr --grid 7x5 --out map.npy --plot map.html
 $ predict w.krr --in map.csv --interval 90% --method posterior --out again.csv
 	left out, not in the model: "row", "prediction", "std"
+	!so far from
+$ predict w.krr --in swapped.csv
+	note: 300 of 300 rows are so far from the training points that the kernel is below 0.001
+$ predict w.krr --in swapped.csv --out s.csv
+	note         300 of 300 rows are so far
 $ fit --train wells.csv --target depth --space lat --kernel gaussian --sigma 0.5 --lambda 0.05 --out line.krr
 	"lat" are coordinates as they are
 $ map line.krr --plot line.svg --out line.csv --no-std

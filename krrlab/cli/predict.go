@@ -219,14 +219,19 @@ func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, d
 // reportPredictions prints the file that was read, the scores of the predictions if the answers are known, and the
 // file that was written.
 func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.Dataset, p *predictions) {
-	fitNote := ""
+	var notes []string
 	if p.fittedRows > 0 && p.fittedRows < data.Len() {
-		fitNote = fmt.Sprintf("%d of %d rows are of the fit, whose errors say little about new rows", p.fittedRows,
-			data.Len())
+		notes = append(notes, fmt.Sprintf("%d of %d rows are of the fit, whose errors say little about new rows",
+			p.fittedRows, data.Len()))
+	}
+	if far := m.FarRows(data); far > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d rows are so far from the training points that the kernel is below "+
+			"%g there, and predictions nearly constant (are columns swapped, or in other units?)", far, data.Len(),
+			model.NegligibleKernel))
 	}
 	if f.Out == "" { // the predictions were written to the output stream
-		if fitNote != "" {
-			a.notef("note: %s", fitNote)
+		for _, text := range notes {
+			a.notef("note: %s", text)
 		}
 		if data.Read != nil {
 			a.notef("read: %v", data.Read)
@@ -246,9 +251,9 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 			subset = "training"
 		}
 		lines.Score(subset, p.Score(data))
-		if fitNote != "" {
-			lines.Add("note", "%s", fitNote)
-		}
+	}
+	for _, text := range notes {
+		lines.Add("note", "%s", text)
 	}
 	if p.bounds != nil {
 		lines.Add("bound", "%s", p.boundText(m))

@@ -7,6 +7,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/kernel/tree"
 )
 
 const (
@@ -17,6 +18,9 @@ const (
 	// the share expected of independent rows, and is still explained by chance. A larger value overlooks more rows of
 	// the fit; a smaller one takes more independent rows with few distinct values for rows of the fit.
 	chanceErrors = 3
+	// NegligibleKernel is the share of the kernel's largest value below which a training point hardly changes a
+	// prediction. A smaller value counts fewer rows as far.
+	NegligibleKernel = 1e-3
 )
 
 // FittedRows returns the number of rows of d, raw or scaled as the model's points, that are rows of the fit. These are
@@ -63,6 +67,35 @@ func (m *Model) FittedRows(d *datasets.Dataset) int {
 	areCopies := m.Repeats != nil && m.Repeats.Grouped > 0 && m.Repeats.Question != datasets.NewGroup
 	if !areCopies && float64(count) <= chance*float64(len(rows)) {
 		return 0
+	}
+	return count
+}
+
+// FarRows returns the number of rows of d, raw or scaled as the model's points, at which the kernel is below
+// NegligibleKernel for all of the model's points, by their distance from the bounding box of these. Their predictions
+// are nearly constant. Rows inside the box are not counted, even if they are far from all points. FarRows returns 0 if
+// the kernel is not known to decrease with the distance.
+func (m *Model) FarRows(d *datasets.Dataset) (count int) {
+	tailBound, metric := kernel.TailBound(m.Kernel)
+	scaled, err := m.Scaled(d)
+	if tailBound == nil || err != nil {
+		return 0
+	}
+	low, high := datasets.FeatureRanges(m.X)
+	row := make([]float64, len(low))
+	for i := range d.Len() {
+		scaled.X.RowTo(row, i)
+		distance := 0.0
+		for j, v := range row {
+			excess := max(0, low[j]-v, v-high[j])
+			if metric == tree.SquaredEuclidean {
+				excess *= excess
+			}
+			distance += excess
+		}
+		if tailBound(distance) < NegligibleKernel*tailBound(0) {
+			count++
+		}
 	}
 	return count
 }

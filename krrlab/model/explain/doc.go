@@ -18,8 +18,8 @@
 // The standard error is that of the jackknife over 20 groups of rows: I_j is computed without each group. A row counts
 // twice, by its own loss and by the loss of the row that gets its cell, so that rows whose cell comes from the group
 // are left out too. Copies of a record are in one group. It covers the drawing of independent records and, with some
-// excess, that of the permutations, whose standard deviation is also returned. It does not cover the fit: another sample
-// of training rows gives another model.
+// excess, that of the permutations, whose standard deviation is also returned. It does not cover the fit: another
+// sample of training rows gives another model.
 //
 // # Partial dependence
 //

@@ -19,6 +19,7 @@ func init() {
 			"Chord":               r.ValueOf(datasets.Chord),
 			"Classification":      r.ValueOf(datasets.Classification),
 			"Dirs":                r.ValueOf(datasets.Dirs),
+			"FeatureRanges":       r.ValueOf(datasets.FeatureRanges),
 			"Fetch":               r.ValueOf(datasets.Fetch),
 			"IsPacked":            r.ValueOf(datasets.IsPacked),
 			"Load":                r.ValueOf(datasets.Load),
