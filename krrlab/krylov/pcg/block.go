@@ -49,9 +49,6 @@ func SolveBlock(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense,
 	if _, ok := m.(ColumnPreconditioner); ok {
 		panic("pcg: SolveBlock with a preconditioner for each column: its columns are combined")
 	}
-	if o != nil && o.Smooth {
-		panic("pcg: SolveBlock does not smooth its iterates")
-	}
 	base, err := newSolver(a, m, b, o)
 	if err != nil {
 		return nil, err
@@ -129,6 +126,7 @@ func (s *block) step() {
 	s.runStep((*blockRows)(s), s.t)               // X ← X + PD,  Q ← Q − W·H
 	copy(s.pAp, s.rr)                             // checkConvergence reports pAp as the curvature if a norm is not finite
 	s.updateErrorBounds()
+	s.smoothStep()
 	s.checkConvergence() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
 }
 

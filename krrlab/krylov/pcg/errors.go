@@ -6,7 +6,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
-	"gonum.org/v1/gonum/mat"
 )
 
 // decreaseFactor = 1−2⁻²⁰ multiplies the decrease of the error in a step. It is slightly below 1, so that rounding
@@ -109,19 +108,23 @@ func (s *solver) addDecrease(c int) {
 	}
 }
 
-// saveResidual saves the recursive residual of column c, at position j. In a block solve r_j = Qc_j.
+// saveResidual saves the recursive residual of column c, at position j. In a block solve r_j = Qc_j. With
+// Options.Smooth it is that of the smoothed iterate.
 func (s *solver) saveResidual(j, c int) {
 	b, a := s.block, len(s.cols)
-	if b == nil {
-		s.endResiduals.SetCol(c, mat.Col(nil, j, s.r))
-		return
-	}
 	for i := range s.n {
-		var sum float64
-		for m, q := range s.buf[0][i*b.k : (i+1)*b.k] {
-			sum += q * b.c[m*a+j]
+		var v float64
+		switch {
+		case s.opt.Smooth:
+			v = s.smooth.r[i*s.t+c]
+		case b == nil:
+			v = s.r.At(i, j)
+		default:
+			for m, q := range s.buf[0][i*b.k : (i+1)*b.k] {
+				v += q * b.c[m*a+j]
+			}
 		}
-		s.endResiduals.Set(i, c, sum)
+		s.endResiduals.Set(i, c, v)
 	}
 }
 

@@ -60,11 +60,11 @@ type Options struct {
 	MaxIter int
 	// InitX is the initial guess, n×t. It costs one additional product with A. Default 0.
 	InitX *mat.Dense
-	// Smooth smooths the iterates of Solve, so that their residuals never increase. An iteration from an InitX with few
+	// Smooth smooths the iterates, so that their residuals never increase. An iteration from an InitX with few
 	// wrong entries, whose residuals first increase, then takes about a third fewer steps to the tolerance. The answer
 	// is no longer the iterate with the least A-norm of the error. Alpha, Beta, Decrease and TotalDecrease remain those
 	// of the iterates before smoothing. It takes 2nt numbers more and two passes in each
-	// iteration. Solve panics if Checkpoint or Resume is also set, and SolveBlock if Smooth is set. Default: false.
+	// iteration, and in SolveBlock 2nt² operations. Solve panics if Checkpoint or Resume is also set. Default: false.
 	Smooth bool
 	// Monitor, if not nil, is called after every iteration. If it returns an error, Solve ends with Status Stopped and
 	// returns that error; it returns a nil error if the monitor returned ErrStop.

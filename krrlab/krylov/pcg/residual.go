@@ -69,7 +69,7 @@ func (s *solver) verify(ctx context.Context) error {
 			s.res.Columns[c].Status = MaxIterations
 		}
 	}
-	s.takeAllSmoothed()
+	s.takeSmoothed(s.cols...)
 	s.saveEndResiduals()
 	op := &s.res.Stats.MulTo
 	if s.opt.Exact != nil {
@@ -203,7 +203,7 @@ func (s *solver) undoRestart(c int) {
 func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	res := s.res
 	if err != nil && s.monitorErr == nil { // otherwise verify does it
-		s.takeAllSmoothed()
+		s.takeSmoothed(s.cols...)
 	}
 	switch {
 	case err == nil:

@@ -14,12 +14,13 @@ import "math"
 // (1994), doi:10.1137/0915021.
 type smoothing struct {
 	x, r   []float64 // X̄ and R̄, n×t
+	latest []float64 // residuals r of the iterates x, by position in solver.cols
 	theta  []float64 // θ by position in solver.cols
 	bounds []float64 // bounds of ‖ē_c‖_A/‖y_c‖₂; none without Options.LambdaMin
 	sums   []float64 // sums of the two sweeps
 }
 
-// startSmoothing sets X̄ = X and R̄ = R for the columns s.cols.
+// startSmoothing sets X̄ = X and R̄ = R for the columns s.cols, whose residuals are in R.
 func (s *solver) startSmoothing() {
 	if !s.opt.Smooth {
 		return
@@ -30,6 +31,10 @@ func (s *solver) startSmoothing() {
 		m.theta, m.sums = make([]float64, s.t), make([]float64, 2*s.t)
 	}
 	k := len(s.cols)
+	m.latest = s.buf[0]
+	if s.block != nil { // R = QC overwrites AP, which the step no longer needs
+		m.latest = s.buf[2]
+	}
 	copy(m.x, s.x.RawMatrix().Data)
 	for i := range s.n {
 		for j, c := range s.cols {
@@ -70,8 +75,13 @@ type smoothingAngles solver
 
 func (s *smoothingAngles) rows(i0, i1 int, sum, _ []float64) {
 	k := len(s.cols)
+	if b := s.block; b != nil {
+		r := rowsOf(s.smooth.latest, i0, i1, k)
+		clear(r.Data)
+		addThinProduct(1, rowsOf(s.buf[0], i0, i1, b.k), rowsOf(b.c, 0, b.k, k), r) // R = QC
+	}
 	for i := i0; i < i1; i++ {
-		smoothed, r := s.smooth.r[i*s.t:(i+1)*s.t], s.buf[0][i*k:(i+1)*k]
+		smoothed, r := s.smooth.r[i*s.t:(i+1)*s.t], s.smooth.latest[i*k:(i+1)*k]
 		for j, c := range s.cols {
 			d := r[j] - smoothed[c]
 			sum[j] += smoothed[c] * d
@@ -88,7 +98,7 @@ func (s *smoothingRows) rows(i0, i1 int, sum, _ []float64) {
 	for i := i0; i < i1; i++ {
 		for j, c := range s.cols {
 			theta, smoothedR, smoothedX := s.smooth.theta[j], &s.smooth.r[i*s.t+c], &s.smooth.x[i*s.t+c]
-			*smoothedR += theta * (s.buf[0][i*k+j] - *smoothedR)
+			*smoothedR += theta * (s.smooth.latest[i*k+j] - *smoothedR)
 			*smoothedX += theta * (x[i*s.t+c] - *smoothedX)
 			sum[j] += *smoothedR * *smoothedR
 			sum[k+j] += *smoothedX * *smoothedX
@@ -96,20 +106,12 @@ func (s *smoothingRows) rows(i0, i1 int, sum, _ []float64) {
 	}
 }
 
-// takeAllSmoothed is takeSmoothed for the columns s.cols.
-func (s *solver) takeAllSmoothed() {
-	for j, c := range s.cols {
-		s.takeSmoothed(j, c)
-	}
-}
-
-// takeSmoothed sets x_c and its recursive residual, at position j, to the smoothed ones.
-func (s *solver) takeSmoothed(j, c int) {
-	if !s.opt.Smooth {
-		return
-	}
-	k, x := len(s.cols), s.x.RawMatrix().Data
-	for i := range s.n {
-		x[i*s.t+c], s.buf[0][i*k+j] = s.smooth.x[i*s.t+c], s.smooth.r[i*s.t+c]
+// takeSmoothed sets the given columns of X to those of X̄.
+func (s *solver) takeSmoothed(columns ...int) {
+	x := s.x.RawMatrix().Data
+	for _, c := range columns {
+		for i := c; i < len(x) && s.opt.Smooth; i += s.t {
+			x[i] = s.smooth.x[i]
+		}
 	}
 }

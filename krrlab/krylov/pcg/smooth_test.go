@@ -11,9 +11,10 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// TestSmooth checks residual smoothing. The residuals must be those of the returned iterates, never increase, and be
-// at most those of conjugate gradients. Bounds must be at least the errors of the smoothed iterates, and the answer
-// must not depend on the number of threads. The columns end at different times, and the guess is wrong in a few rows.
+// TestSmooth checks residual smoothing in Solve and in SolveBlock. The residuals must be those of the returned iterates,
+// never increase, and be at most those of conjugate gradients. Bounds must be at least the errors of the smoothed
+// iterates, and much larger only where those of conjugate gradients are as well. The answer must not depend on the number
+// of threads. The columns end at different times, and the guess is wrong in a few rows.
 func TestSmooth(t *testing.T) {
 	const n, cols = 40, 3
 	for i, cond := range []float64{3, 1e3} {
@@ -29,40 +30,43 @@ func TestSmooth(t *testing.T) {
 		plain := pcg.Options{Tol: 1e-9, InitX: guess, LambdaMin: mu / 2}
 		smooth := plain
 		smooth.Smooth = true
-		want, got := solve(t, dense{a}, m, b, &plain), solve(t, dense{a}, m, b, &smooth)
-		if got.Status != pcg.Converged || got.Iterations > want.Iterations {
-			t.Errorf("condition %g: %v; without smoothing %v", cond, got, want)
-		}
-		for k := 0; k <= got.Iterations; k += 3 {
-			shorter := smooth
-			shorter.MaxIter = max(1, k)
-			res := solve(t, dense{a}, m, b, &shorter)
-			for j, rel := range got.History.RelRes[k] {
-				if rel > plain.Tol && rel > want.History.RelRes[k][j]*(1+1e-9) || k > 0 && rel > got.History.RelRes[k-1][j] {
-					t.Errorf("condition %g, iteration %d, column %d: residual %g, without smoothing %g", cond, k, j, rel,
-						want.History.RelRes[k][j])
-				}
-				if k == 0 || rel < 1e-8 {
-					continue
-				}
-				if v := residuals(a, res.X, b)[j]; math.Abs(v-rel) > 1e-10 || math.Abs(res.TrueRelRes[j]-v) > 1e-12 {
-					t.Errorf("condition %g, iteration %d, column %d: residual %g, reported %g", cond, k, j, v, rel)
-				}
-				var deviation mat.VecDense
-				deviation.SubVec(x.ColView(j), res.X.ColView(j))
-				size := aNorm(a, &deviation) / mat.Norm(b.ColView(j), 2)
-				if bound := got.History.Error[k][j]; !(bound >= size*(1-1e-9)) || bound > 1e3*size {
-					t.Errorf("condition %g, iteration %d, column %d: error %g, bound %g", cond, k, j, size, bound)
+		for name, method := range solvers {
+			solve := func(o *pcg.Options) *pcg.Result { return testkit.Must(method(t.Context(), dense{a}, m, b, o)) }
+			want, got := solve(&plain), solve(&smooth)
+			if got.Status != pcg.Converged || got.Iterations > want.Iterations {
+				t.Errorf("%s, condition %g: %v; without smoothing %v", name, cond, got, want)
+			}
+			for k := 0; k <= got.Iterations; k += 3 {
+				shorter := smooth
+				shorter.MaxIter = max(1, k)
+				res := solve(&shorter)
+				for j, rel := range got.History.RelRes[k] {
+					if rel > plain.Tol && rel > want.History.RelRes[k][j]*(1+1e-9) || k > 0 && rel > got.History.RelRes[k-1][j] {
+						t.Errorf("%s, condition %g, iteration %d, column %d: residual %g, without smoothing %g", name, cond, k, j, rel,
+							want.History.RelRes[k][j])
+					}
+					if k == 0 || rel < 1e-8 {
+						continue
+					}
+					if v := residuals(a, res.X, b)[j]; math.Abs(v-rel) > 1e-10 || math.Abs(res.TrueRelRes[j]-v) > 1e-12 {
+						t.Errorf("%s, condition %g, iteration %d, column %d: residual %g, reported %g", name, cond, k, j, v, rel)
+					}
+					var deviation mat.VecDense
+					deviation.SubVec(x.ColView(j), res.X.ColView(j))
+					size := aNorm(a, &deviation) / mat.Norm(b.ColView(j), 2)
+					if bound := got.History.Error[k][j]; !(bound >= size*(1-1e-9)) || bound > max(1e3*size, 1.1*want.History.Error[k][j]) {
+						t.Errorf("%s, condition %g, iteration %d, column %d: error %g, bound %g", name, cond, k, j, size, bound)
+					}
 				}
 			}
+			func() {
+				defer accel.SetThreads(accel.Threads())
+				accel.SetThreads(3 - min(2, accel.Threads()))
+				if other := solve(&smooth); !mat.Equal(other.X, got.X) {
+					t.Errorf("%s, condition %g: other bits with another number of threads", name, cond)
+				}
+			}()
 		}
-		func() {
-			defer accel.SetThreads(accel.Threads())
-			accel.SetThreads(3 - min(2, accel.Threads()))
-			if other := solve(t, dense{a}, m, b, &smooth); !mat.Equal(other.X, got.X) {
-				t.Errorf("condition %g: other bits with another number of threads", cond)
-			}
-		}()
 	}
 }
 
@@ -87,14 +91,15 @@ func TestSmoothRestarts(t *testing.T) {
 			}
 			return nil
 		}}
-	res := solve(t, rounded, nil, b, opts)
-	if v := residuals(a, res.X, b); res.Status != pcg.Converged || max(v[0], v[1]) > 1e-8 || res.History.Restarts == nil {
-		t.Errorf("%v: %v", res, v)
+	for name, method := range solvers {
+		res := testkit.Must(method(t.Context(), rounded, nil, b, opts))
+		if v := residuals(a, res.X, b); res.Status != pcg.Converged || max(v[0], v[1]) > 1e-8 || res.History.Restarts == nil {
+			t.Errorf("%s: %v: %v", name, res, v)
+		}
 	}
 	saving := *opts
 	saving.Checkpoint = func(*pcg.State) error { return nil }
 	testkit.Panics(t, map[string]func(){
 		"checkpoints": func() { _, _ = pcg.Solve(t.Context(), rounded, nil, b, &saving) },
-		"SolveBlock":  func() { _, _ = pcg.SolveBlock(t.Context(), rounded, nil, b, opts) },
 	})
 }

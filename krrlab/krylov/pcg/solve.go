@@ -73,9 +73,11 @@ func (s *solver) iterate(ctx context.Context) error {
 		return nil
 	}
 	if !s.resumed {
+		s.startSmoothing()
 		if err := s.method.firstDirections(ctx); err != nil {
 			return err
 		}
+		s.smooth.bounds = append(s.smooth.bounds[:0], s.bounds.history.lastRow()...)
 	}
 	s.resumed = false
 	for s.isActive() {
@@ -109,7 +111,6 @@ func (s *solver) isActive() bool {
 // firstDirections implements method for Solve. Blocks contain only the active columns, and vectors only their entries:
 // position j stands for column s.cols[j].
 func (s *solver) firstDirections(ctx context.Context) error {
-	s.startSmoothing()
 	if err := s.precondition(ctx); err != nil { // z_j = M⁻¹r_j
 		return err
 	}
@@ -117,7 +118,6 @@ func (s *solver) firstDirections(ctx context.Context) error {
 	s.checkRho(s.rho)
 	s.p.Copy(s.z) // p_j = z_j
 	s.startErrorBounds()
-	s.smooth.bounds = append(s.smooth.bounds[:0], s.bounds.history.lastRow()...)
 	return nil
 }
 

@@ -250,7 +250,7 @@ func (s *solver) removeEnded() {
 		if s.res.Columns[c].Status == Active {
 			s.keptPositions = append(s.keptPositions, j)
 		} else {
-			s.takeSmoothed(j, c)
+			s.takeSmoothed(c)
 		}
 	}
 	if len(s.keptPositions) == len(s.cols) {

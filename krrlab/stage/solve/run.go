@@ -89,7 +89,7 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 	o := new(pcg.Options)
 	if s.Start != nil && s.Stop.Rule != bound.ANorm {
 		o.InitX, s.solutionNorms = s.Start, make([]float64, s.columns())
-		o.Smooth = s.Solver != BlockPCG && s.checkpoints == nil
+		o.Smooth = s.checkpoints == nil
 		if s.StartTrace > 0 && s.bounds.Noise == nil {
 			s.bounds.Noise = &bound.Noise{Trace: s.StartTrace}
 		}
