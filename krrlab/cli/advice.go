@@ -13,7 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// interruptedText returns the iterations and the residual that an interrupted solve reached, or "" if sol is nil.
+// interruptedText returns the end of the message about an interrupted solve: the iterations and the residual that it
+// reached. The residual is the true one if it was computed, and else the one that the iteration updates recursively.
+// interruptedText returns "" if sol is nil.
 func interruptedText(sol *krrlab.Solution) string {
 	if sol == nil {
 		return ""
@@ -27,22 +29,25 @@ func interruptedText(sol *krrlab.Solution) string {
 
 // noSkillWarning returns a warning if a constant predicts the test data at least as well as the model, and ""
 // otherwise. The constant is the mean answer for a regression and the most frequent class for a classification.
+// noSkillWarning does not judge a classifier with class weights or with another threshold than 0, which accepts more
+// errors in favor of the rare class.
 func (r *fitted) noSkillWarning() string {
 	const suggestion = "; try another --sigma, a larger --lambda, or --scale standard"
 	if r2 := r.sol.R2; r2.Known() && r2 <= 0 {
 		return "R² is not above 0: the mean of the answers predicts as well" + suggestion
 	}
-	// Class weights and thresholds accept a larger error rate in favor of the rare class.
+	const rounding = 1e-12 // two error rates that differ by less are equal
 	otherObjective := r.sol.Threshold != nil || r.sol.Weighted && !r.sol.TrainWeighted
 	if c := r.sol.Classes; c != nil && !otherObjective && c.BaseRate < 1 &&
-		float64(r.sol.TestError)+c.BaseRate >= 1-1e-12 {
+		float64(r.sol.TestError)+c.BaseRate >= 1-rounding {
 		return fmt.Sprintf("always %q, the most frequent class, has an error of %.2f %%, no more than the model%s",
 			c.Largest, 100-100*c.BaseRate, suggestion)
 	}
 	return ""
 }
 
-// advice returns a sentence with options to try, for a solve that did not reach the tolerance.
+// advice returns a sentence with options to try, for a solve that did not reach the tolerance. The first case that
+// applies decides: the cause that is known most precisely comes first.
 func advice(sol *krrlab.Solution) string {
 	kind := stage.KindNamed(sol.Precond)
 	limitedByRounding := sol.Status == pcg.Inaccurate || sol.Status == pcg.Stagnated

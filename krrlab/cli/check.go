@@ -45,12 +45,13 @@ the method. The claims are
 	return withOptions(cmd, schema.Of(f), run)
 }
 
-// claimList returns the names of the claims, broken into lines of at most 80 characters.
+// claimList returns the names of all claims, each after two spaces, in lines of at most 80 characters.
 func claimList() string {
+	const lineWidth = 80 - len("  ") - len(".")
 	var b strings.Builder
 	width := 0
 	for _, c := range theory.Claims() {
-		if width > 0 && width+len(c.Name) > 75 {
+		if width > 0 && width+len(c.Name) > lineWidth {
 			b.WriteString("\n")
 			width = 0
 		}
@@ -76,6 +77,8 @@ func claims(names []string) ([]theory.Claim, error) {
 	return selected, nil
 }
 
+// check checks the claims that args names, prints and saves the results, and returns an error if a claim failed. With
+// --figures it only draws the figures of the claims.
 func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 	list, err := claims(args)
 	if err != nil {
@@ -101,7 +104,7 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 	return a.finishCheck(ctx, f, report, len(list), time.Since(start))
 }
 
-// printResult prints the result of one claim.
+// printResult prints the result of one claim, with --verbose also its statement.
 func (a *app) printResult(f *checkFlags, r *theory.Result) {
 	if !f.Verbose {
 		a.printf("%s\n", r.Line())
@@ -115,7 +118,8 @@ func (a *app) printResult(f *checkFlags, r *theory.Result) {
 	a.printf("%s\n", r)
 }
 
-// finishCheck prints the summary and returns the error that sets the exit code: nil if every checked claim passed.
+// finishCheck prints the summary of a check that took the time elapsed, with the number of requested claims. It returns
+// nil if all claims were checked and passed, and otherwise the error that sets the exit code.
 func (a *app) finishCheck(ctx context.Context, f *checkFlags, report *theory.Report, requested int,
 	elapsed time.Duration) error {
 	if f.JSON != "" {
@@ -139,7 +143,7 @@ func (a *app) finishCheck(ctx context.Context, f *checkFlags, report *theory.Rep
 	return nil
 }
 
-// checkFigures draws the figures of the claims into a folder.
+// checkFigures draws the figures of the claims into the folder dir. It returns an error if no claim has a figure.
 func (a *app) checkFigures(ctx context.Context, dir string, list []theory.Claim, o *theory.Options) error {
 	names, err := theory.Figures(ctx, dir, list, o)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 )
 
 // checkpointFlags are the flags for saving the state of a solve and for resuming from it. Package schema describes the
-// tags: not excludes another flag, with requires one, and in lets the value be given as every=30s after the folder.
+// tags. The tag not excludes another flag, and with requires one. The tag in lets the interval be written after the
+// folder, as in --checkpoint "run1 every=30s".
 type checkpointFlags struct {
 	Dir    string             `flag:"checkpoint" not:"solver=direct"`
 	Every  checkpointInterval `flag:"checkpoint-every" in:"checkpoint every" default:"1m" with:"checkpoint"`
@@ -28,7 +29,7 @@ func (checkpointFlags) Help() map[string]string {
 }
 
 // checkpointInterval is the interval between two checkpoints: a time such as 30s, or a number of iterations such as
-// 10it.
+// 10it. The field that is not used is 0.
 type checkpointInterval struct {
 	time       time.Duration
 	iterations int
@@ -60,19 +61,24 @@ func (c *checkpointInterval) Set(text string) (err error) {
 	return nil
 }
 
-// setCheckpoint sets cfg.Checkpoint from the flags. Unless --quiet is set, the solve reports on stderr whether it
-// resumed from a checkpoint or refused one.
+// setCheckpoint sets cfg.Checkpoint from the flags, and remembers the folder for resumeHint. It does nothing without
+// --checkpoint. Unless --quiet is set, the solve reports on stderr whether it resumed from a checkpoint or refused one.
 func (a *app) setCheckpoint(cfg *krrlab.Config, f *checkpointFlags) {
 	if f.Dir == "" {
 		return
 	}
 	a.checkpointDir.Store(f.Dir)
-	cfg.Checkpoint = &krrlab.Checkpoint{Dir: f.Dir, Resume: f.Resume, Every: f.Every.time,
-		EveryIter: f.Every.iterations}
-	cfg.Checkpoint.Note = func(text string) { a.notef("%s", text) }
+	cfg.Checkpoint = &krrlab.Checkpoint{
+		Dir:       f.Dir,
+		Resume:    f.Resume,
+		Every:     f.Every.time,
+		EveryIter: f.Every.iterations,
+		Note:      func(text string) { a.notef("%s", text) },
+	}
 }
 
-// resumeHint returns a note on how to continue from the checkpoint of this run, or "" if there is no checkpoint.
+// resumeHint returns the end of an error message that says how to continue from the checkpoint of this run, or "" if
+// there is no checkpoint.
 func (a *app) resumeHint() string {
 	dir, _ := a.checkpointDir.Load().(string)
 	if !checkpoint.Exists(dir) {

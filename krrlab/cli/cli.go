@@ -66,8 +66,8 @@ type app struct {
 	globalFlags
 	flags           *schema.Schema // the fields of globalFlags as options
 	ranks           *rankGroup     // the ranks of this run, after joinRanks; nil for a single process
-	checkpointDir   atomic.Value   // folder of checkpoints, a string
-	commandPath     string         // name of the running command, such as "krrlab fit"
+	checkpointDir   atomic.Value   // folder of checkpoints, a string; atomic because abandon reads it during the run
+	commandPath     string         // name of the command that ran, such as "krrlab fit"; set when it has ended
 	progress        *progress      // the progress line, which any output removes
 	deadline        *deadline      // expires some time after the command's context ended
 	args            []string       // the command line without the program's name
@@ -91,8 +91,8 @@ func (globalFlags) Help() map[string]string {
 	}
 }
 
-// Main runs the command line args (without the program's name) and returns the
-// exit code.
+// Main runs the command line args (without the program's name) and returns the exit code. If the command does not end
+// within a delay after ctx has ended, Main abandons it and returns while its goroutines may still run.
 func Main(ctx context.Context, args []string, env Env) int {
 	p := &progress{w: safe.Writer{W: env.Stderr}, columns: env.Width}
 	out := &output{w: env.Stdout, progress: p}
@@ -113,7 +113,8 @@ func Main(ctx context.Context, args []string, env Env) int {
 	}
 }
 
-// execute runs the command and returns the exit code.
+// execute runs the command, prints the message of its error and returns the exit code. A failed write to out, the
+// output stream, is an error too.
 func (a *app) execute(ctx context.Context, out *output) int {
 	root := a.root()
 	root.SetArgs(a.args)
@@ -135,6 +136,7 @@ func (a *app) execute(ctx context.Context, out *output) int {
 	return a.endRank(ctx, err, code, text)
 }
 
+// nothingWritten ends the message about an interrupted command that has neither results nor a checkpoint.
 const nothingWritten = "; nothing was written"
 
 // verdict returns the exit code and the message, "" for none, of a command that ended with err.
@@ -154,8 +156,9 @@ func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
 	return exitError, a.failureText(err)
 }
 
-// failureText returns the message of an error. If the run has left a checkpoint and err is a lost rank or a failed
-// save, the message also explains how to continue from the checkpoint.
+// failureText returns the message of an error, without the name of the package that it comes from. If the run has left
+// a checkpoint and err is a lost rank or a failed save, the message also explains how to continue from the checkpoint.
+// If further flags are needed to read a file, the message contains the command line with these flags.
 func (a *app) failureText(err error) string {
 	if rankErr, ok := errors.AsType[*comm.Error](err); ok {
 		return strings.TrimPrefix(rankErr.Error(), "comm: ") + a.resumeHint()
@@ -175,6 +178,7 @@ func (a *app) failureText(err error) string {
 	return strings.TrimPrefix(err.Error(), "krrlab: ")
 }
 
+// root returns the command krrlab with all its subcommands and the global flags.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "krrlab",
@@ -238,7 +242,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// oneArg returns a check that there is exactly one positional argument, with text as its error message.
+// oneArg returns a check for cobra.Command.Args that there is exactly one positional argument. Its error message is
+// text.
 func oneArg(text string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -248,8 +253,8 @@ func oneArg(text string) cobra.PositionalArgs {
 	}
 }
 
-// setUp applies the global flags: it sets the number of threads, the instruction set and the BLAS. It ends the command
-// on a rank for which there is no work.
+// setUp applies the global flags before a command runs: it sets the number of threads, the instruction set and the
+// BLAS. On a rank for which there is no work it returns an error that ends the command with exitOK.
 func (a *app) setUp(cmd *cobra.Command, _ []string) error {
 	if a.isIdleRank(cmd) {
 		return errStatus(exitOK)
@@ -268,6 +273,7 @@ func (a *app) setUp(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
+// setThreads limits Go's scheduler and the BLAS to n threads.
 func (a *app) setThreads(n int) {
 	a.Threads = n
 	runtime.GOMAXPROCS(n)
@@ -288,7 +294,7 @@ func (a *app) warnf(format string, args ...any) {
 	}
 }
 
-// commandsWithoutBLAS lists the commands that compute nothing, for which no BLAS is loaded.
+// commandsWithoutBLAS lists the commands for which no BLAS is loaded, because they compute nothing.
 var commandsWithoutBLAS = []string{
 	"krrlab", "krrlab version", "krrlab licenses", "krrlab data", "krrlab data list", "krrlab data info",
 	"krrlab data fetch",
@@ -308,7 +314,7 @@ func useCPU(name string) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(paths, p) { // the processors of other ranks may have it
+	if !slices.Contains(paths, p) {
 		return fmt.Errorf("--cpu %s: this processor runs %v", name, paths)
 	}
 	simd.Use(p)

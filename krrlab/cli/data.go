@@ -60,6 +60,7 @@ memory instead of being read, and all processes of a machine share them.`,
 	}, s, f, a.pack)
 }
 
+// pack reads and scales the data that the flags select, and writes them into the folder --out.
 func (a *app) pack(ctx context.Context, f *packFlags) error {
 	if err := asUsageError(f.check()); err != nil {
 		return err
@@ -83,6 +84,7 @@ func (a *app) pack(ctx context.Context, f *packFlags) error {
 	return nil
 }
 
+// dataList prints a table of the data sets in the registry, and the folders that were searched for them.
 func (a *app) dataList() error {
 	t := &plots.Table{Columns: plots.Heads("name", "task", "n", "test", "d", "classes", "here", "what")}
 	for _, info := range datasets.Registry() {
@@ -103,8 +105,8 @@ func (a *app) dataList() error {
 	return nil
 }
 
-// dataInfo prints the description of a data set, and verifies the checksums of its files on this machine. It returns
-// an error if a file is damaged.
+// dataInfo prints the description of a data set or of a packed folder. For a data set it verifies the checksums of its
+// files on this machine, lists the addresses of missing files, and returns an error if a file is damaged.
 func (a *app) dataInfo(name string) error {
 	if err := checkDataName(name); err != nil {
 		return err
@@ -120,9 +122,9 @@ func (a *app) dataInfo(name string) error {
 	if err != nil {
 		return err
 	}
-	line := func(name, text string) {
+	line := func(label, text string) {
 		if text != "" {
-			a.printf("%-9s %s\n", name, text)
+			a.printf("%-9s %s\n", label, text)
 		}
 	}
 	line("name", info.Name)
@@ -171,7 +173,7 @@ func paperError(info *datasets.Info) string {
 	return fmt.Sprintf("%.2f %%", 100*info.Paper.Error)
 }
 
-// dataFetch downloads the missing files of a data set.
+// dataFetch downloads the missing files of a data set into --data-dir, or into the user's cache.
 func (a *app) dataFetch(ctx context.Context, name string) error {
 	if err := checkDataName(name); err != nil {
 		return err
@@ -180,13 +182,13 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 	if len(dirs) == 0 {
 		return fmt.Errorf("no folder to put data in: give --data-dir")
 	}
-	dir := dirs[len(dirs)-1]
+	dir := dirs[len(dirs)-1] // the user's cache
 	if a.DataDir != "" {
 		dir = a.DataDir
 	}
 	err := datasets.Fetch(ctx, name, dir, &datasets.FetchOptions{Progress: func(file string, completed, total int64) {
 		e := krrlab.Event{Stage: stage.Name(file), Done: int(completed), Total: int(total), Remaining: -1}
-		if total <= 0 {
+		if total <= 0 { // the server has not sent the size
 			e.Detail = accel.Bytes(completed)
 		}
 		a.show(e)

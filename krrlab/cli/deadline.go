@@ -18,7 +18,7 @@ var grace, rankGrace = time.Second, 5 * time.Second
 type deadline struct {
 	delay   time.Duration // time from the end of the context to the deadline
 	expired chan struct{} // gets a value at the deadline
-	release func() bool   // stops following the context
+	release func() bool   // stops following the context; nil before the first call of follow
 }
 
 func newDeadline(delay time.Duration) *deadline {
@@ -41,8 +41,9 @@ func (d *deadline) follow(ctx context.Context) {
 	})
 }
 
-// abandon cleans up after a command that is still running at its deadline, and returns the exit code. It reports the
-// interruption, but waits at most the time grace for an error stream that blocks too.
+// abandon cleans up after a command that is still running at its deadline, and returns the exit code: it removes
+// unfinished files and ends child processes. It reports the interruption, but waits at most the time grace for an error
+// stream that blocks too.
 func (a *app) abandon() int {
 	atomicfile.Abandon()
 	group.EndAll()

@@ -19,14 +19,15 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// demoCase is one row of the demonstration.
+// demoCase is a problem of the demonstration, which is solved with and without the preconditioner.
 type demoCase struct {
-	data    string
-	n, s    int
-	lambdaP float64
+	data    string  // name of the data set
+	n       int     // number of training rows; 0 for all
+	s       int     // number of random features of the preconditioner; 0 for the default
+	lambdaP float64 // ridge λ_p of the preconditioner; 0 for the default
 }
 
-// demoCases are solved in this order. A case whose data set is not found is skipped.
+// demoCases are the problems, in the order in which they are solved. A case whose data set is not found is skipped.
 var demoCases = []demoCase{
 	{data: "synthetic-regression"},
 	{data: "synthetic-classes"},
@@ -92,16 +93,20 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 	return nil
 }
 
+// demoFit solves a case with the given solver: PCG with random features, CG without a preconditioner.
 func (a *app) demoFit(ctx context.Context, c demoCase, solver krrlab.Solver) (*fitted, error) {
 	f := newFitFlags()
 	f.Data, f.Center, f.Solver, f.MaxRows = c.data, "no", solver, c.n
 	f.Stop.Rule = bound.Residual // both solvers reach the same tolerance, which the figure shows
-	if f.Name = "none"; solver == krrlab.PCG {
+	f.PrecondSpec = krrlab.PrecondSpec{Name: "none"}
+	if solver == krrlab.PCG {
 		f.PrecondSpec = krrlab.PrecondSpec{Name: "features", S: c.s, LambdaP: c.lambdaP}
 	}
 	return a.solve(ctx, f)
 }
 
+// demoRow returns the cells of the table's row for a solution. The errors are error rates in percent for classes, and
+// RMSE for a regression.
 func demoRow(r *krrlab.Solution) []any {
 	text := func(format string, v krrlab.Number) any {
 		if !v.Known() {

@@ -26,10 +26,11 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 }
 
-// doctor prints one line for each component that krrlab can use, such as the processor, the BLAS and MPI.
+// doctor prints a line for each component that krrlab can use, such as the processor, the BLAS and MPI. It measures the
+// speed of the machine, which takes some seconds, and saves the rates for krrlab plan.
 func (a *app) doctor(ctx context.Context) error {
-	line := func(name, format string, args ...any) {
-		a.printf("%-10s "+format+"\n", append([]any{name}, args...)...)
+	line := func(label, format string, args ...any) {
+		a.printf("%-10s "+format+"\n", append([]any{label}, args...)...)
 	}
 	line("krrlab", "%s, %s %s/%s", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	cpu := accel.CPU()
@@ -43,16 +44,15 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	line("reading", "%s on %s", rateText(rates.Read, "GB/s"), plural.Count(accel.Threads(), "thread"))
 	b := accel.InUse()
-	usesSlowBLAS := b.Name != "openblas" && a.BLAS != "go"
 	line("blas", "%v: dgemm %s, sgemm %s", b, rateText(rates.Gemm64, "GFLOP/s"), rateText(rates.Gemm32, "GFLOP/s"))
 	line("mpi", "%s", cmp.Or(findProgram("mpirun", "mpiexec", "srun"),
 		"not found (for runs on ranks: sudo apt-get install openmpi-bin)"))
 	line("jupyter", "%s", cmp.Or(findProgram("jupyter-notebook", "jupyter-lab", "jupyter"),
 		"not found (for notebooks: sudo apt-get install jupyter-notebook)"))
 	for i, d := range a.dirs() {
-		line([]string{"data", ""}[min(i, 1)], "%s", d)
+		line([]string{"data", ""}[min(i, 1)], "%s", d) // only the first line has the label
 	}
-	if usesSlowBLAS {
+	if b.Name != "openblas" && a.BLAS != "go" { // --blas go uses the slower BLAS on purpose
 		line("install", "sudo apt-get install libopenblas0")
 		line("", "(factorizations and eigenvalue problems then run faster)")
 	} else {

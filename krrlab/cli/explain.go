@@ -16,10 +16,13 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// qualityText describes the picture of explain.Quality.
+// qualityText describes the picture of explain.Quality in help texts.
 const qualityText = "predicted against actual, or ROC, confusion and calibration,"
 
-// qualityFigure draws predictions against the answers of d. fittedRows is the number of rows of d that are of the fit.
+// qualityFigure draws the predictions p against the answers of d, under a title with the name of the data and the
+// error. probabilities has a row for each point and a column for each class; it may be nil. fittedRows is the number of
+// rows of d to which the model was fitted. qualityFigure returns an error if d has no answers of the predicted kind, or
+// if the picture cannot be drawn.
 func qualityFigure(name string, p *model.Prediction, d *datasets.Dataset, probabilities *mat.Dense,
 	fittedRows int) (*plots.Figure, error) {
 	if !canScore(p, d) {
@@ -37,15 +40,17 @@ func qualityFigure(name string, p *model.Prediction, d *datasets.Dataset, probab
 	return f, f.Validate()
 }
 
-// canScore reports whether d has answers of the kind that is predicted.
+// canScore reports whether d has answers that can be compared with the predictions p: classes for classes, and as many
+// targets as are predicted.
 func canScore(p *model.Prediction, d *datasets.Dataset) bool {
 	return d.HasAnswers() && (d.Class != nil) == (p.Labels != nil) && len(d.MoreTargets)+1 == max(1, len(p.Targets))
 }
 
-// plotPredictions sets r.plot to the picture of the test rows, or of training rows if there are no test rows.
+// plotPredictions sets r.plot to the picture of the test rows, or of a part of the training rows if there are no test
+// rows.
 func (r *fitted) plotPredictions(ctx context.Context) (err error) {
 	rows, p, fittedRows := r.data.test, r.test, 0
-	if p == nil {
+	if p == nil { // there are no test rows
 		rows = r.data.train.Subset(explain.SpacedRows(r.data.train.Len()))
 		if p, err = r.sol.Model.Predict(ctx, rows, r.sol.PredictOptions()); err != nil {
 			return err
@@ -72,7 +77,7 @@ func (explainFlags) Help() map[string]string {
 
 func (a *app) explainCommand() *cobra.Command {
 	f := &explainFlags{}
-	f.flags = schema.Of(f).Without(append(ownReadOptions, "keep")...)
+	f.flags = schema.Of(f).Without(append(fixedReadOptions, "keep")...)
 	return flagCommand(&cobra.Command{
 		Use:   "explain MODEL (--in FILE | --data NAME:test)",
 		Short: "Show which columns the predictions of a saved model depend on",
@@ -87,6 +92,7 @@ information share its importance.`,
 	}, f.flags, f, a.explain)
 }
 
+// explain runs krrlab explain. It returns an error if the rows have no answers.
 func (a *app) explain(ctx context.Context, f *explainFlags) error {
 	if err := f.check(); err != nil {
 		return err
@@ -109,6 +115,6 @@ func (a *app) explain(ctx context.Context, f *explainFlags) error {
 		return err
 	}
 	err = a.printAndWrite(&f.stageFiles, e)
-	a.printWritten(14, "", "")
+	a.printWritten(stageLabelWidth, nil)
 	return err
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// fixedByModel are the flags that --extend does not take, as the model determines them.
+// fixedByModel lists the flags that cannot be combined with --extend, because the model determines their values.
 var fixedByModel = []string{"kernel", "sigma", "gamma", "coef0", "degree", "lambda", "scale", "impute", "categorical",
 	"dates", "drop", "more-targets", "center", "class-weights", "repeats", "groups", "task", "n", "space"}
 
-// loadExtension reads the model of --extend and appends the rows of --train to those of its fit. It returns an error if
-// the model lacks the answers of its rows, or if the rows do not fit it.
+// loadExtension reads the model of --extend and appends the rows of --train to those of its fit, on all ranks together.
+// It returns an error if the model was saved without its training targets, or if the columns, labels or weights of
+// --train do not match those of the model.
 func (a *app) loadExtension(ctx context.Context, f *fitFlags) (*problemData, error) {
 	m, err := a.loadModel(ctx, f.Extend)
 	if err != nil {
@@ -27,21 +28,24 @@ func (a *app) loadExtension(ctx context.Context, f *fitFlags) (*problemData, err
 	return f.extension(ctx, m)
 }
 
-// extension reads the new rows and the test rows for a model.
+// extension returns the data of a fit that extends m: the rows of its fit followed by those of --train, and the rows of
+// --test. It adds hints with unknown words and with the error of m on the new rows, and suggests --tune if the number
+// of rows has at least doubled.
 func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData, error) {
-	rows, err := m.Training()
+	oldRows, err := m.Training()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Extend, err)
 	}
 	o := f.ReadOptions
-	if o.Memory = f.Memory; !f.flags.Given("target") {
-		o.Target = ""
+	o.Memory = f.Memory
+	if !f.flags.Given("target") {
+		o.Target = "" // the target column of the model
 	}
 	newRows, err := readForModel(ctx, m, f.Train, o)
 	if err != nil {
 		return nil, err
 	}
-	if reason := newRows.Read.Unjudged; reason != "" {
+	if reason := newRows.Read.Unjudged; reason != "" { // the targets are missing or invalid
 		return nil, errors.New(reason)
 	}
 	if m.Weights != nil && newRows.Weights == nil {
@@ -49,22 +53,23 @@ func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData,
 			"new rows, --weights COLUMN", f.Extend, f.Train)
 	}
 	d := &problemData{target: m.Origin.Target, drop: m.Origin.Drop, groups: m.Origin.Groups, extended: m,
-		kernel: m.Kernel,
-		lambda: m.Lambda}
-	if d.train, err = rows.Append(newRows); err != nil {
+		kernel: m.Kernel, lambda: m.Lambda}
+	if d.train, err = oldRows.Append(newRows); err != nil { // Append scales the new rows
 		return nil, err
 	}
-	d.train.Read = newRows.Read
+	d.train.Read = newRows.Read // the report describes the file that this command has read
 	d.addHint("%s", unknownWordsWarning(newRows))
+
 	score, err := m.Evaluate(ctx, newRows, nil)
 	if err != nil {
 		return nil, err
 	}
 	d.addHint("%s before it was extended: %v of %s", f.Extend, score, f.Train)
-	if d.train.Len() >= 2*rows.Len() {
+	if d.train.Len() >= 2*oldRows.Len() {
 		d.addHint("the rows have at least doubled, and kernel and λ are those of before: --tune on all rows may do " +
 			"better")
 	}
+
 	if f.Test == "" {
 		return d, nil
 	}

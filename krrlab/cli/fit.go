@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,7 @@ var plannedHelp = map[string]string{
 		"process-timeout=20m' waits longer for its answers (default: auto, chosen by a plan)",
 }
 
+// newFitFlags returns the flags of krrlab fit with their defaults.
 func newFitFlags() *fitFlags {
 	f := &fitFlags{labFlags: newLabFlags()}
 	f.Name = "auto"
@@ -106,6 +108,9 @@ and rank 0 prints and writes the results. --resume continues an interrupted run 
 	}, f.flags, f, a.fit)
 }
 
+// fit runs krrlab fit: it solves the problem, calibrates the model if it is to be saved, and writes the results. If the
+// solution is too inaccurate for the leave-one-out errors of --calibrate loo, fit writes the results without them, and
+// then returns that error.
 func (a *app) fit(ctx context.Context, f *fitFlags) error {
 	if err := f.check(); err != nil {
 		return err
@@ -119,11 +124,11 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
-	var unsolved error
+	var calibrationErr error
 	if f.Out != "" {
 		err := a.calibrate(ctx, f.Calibrate, r)
 		if errors.Is(err, interval.ErrUnsolved) {
-			unsolved, err = err, nil // write the report and the model nevertheless, on all ranks
+			calibrationErr, err = err, nil // write the report and the model nevertheless, on all ranks
 		}
 		if err = a.agree(ctx, err); err != nil {
 			return err
@@ -135,14 +140,15 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 		}
 	}
 	err = a.writeResults(ctx, f, r)
-	if _, silent := errors.AsType[errStatus](err); silent && unsolved != nil {
-		a.warnf("--calibrate loo: %v", unsolved)
+	if _, silent := errors.AsType[errStatus](err); silent && calibrationErr != nil {
+		a.warnf("--calibrate loo: %v", calibrationErr)
 	}
-	return cmp.Or(err, a.agree(ctx, unsolved))
+	return cmp.Or(err, a.agree(ctx, calibrationErr))
 }
 
 // writeResults writes the files that the flags name and prints the report. After an error it still writes the
-// remaining files and prints the report, and then returns the first error.
+// remaining files and prints the report, and then returns the first error. If the solve reached the tolerance and all
+// files were written, writeResults removes the checkpoints. All ranks call it together.
 func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitted) error {
 	err := a.writeOutput(f.Out, r.sol.Model.Save)
 	err = cmp.Or(err, a.writeStage(&f.stageFiles, r.sol, r.plot))
@@ -153,7 +159,8 @@ func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitted) error {
 	return cmp.Or(a.agree(ctx, err), a.reportFit(f, r))
 }
 
-// solve loads the data, chooses kernel and λ if --tune is set, solves the problem and tests the model.
+// solve loads the data, solves the problem and tests the model. Before that it chooses kernel and λ by a search, with
+// --tune or if they are not known (chooses).
 func (a *app) solve(ctx context.Context, f *fitFlags) (*fitted, error) {
 	start := time.Now()
 	data, cfg, err := a.loadAndConfigure(ctx, &f.labFlags, func(ctx context.Context) (*problemData, error) {
@@ -187,9 +194,10 @@ func (a *app) solve(ctx context.Context, f *fitFlags) (*fitted, error) {
 	return r, err
 }
 
-// loadAndConfigure joins the ranks, loads the data by load and returns it with the configuration that the flags
-// describe. An option that is not set comes from the model of --extend or from the registry's settings for the data, or
-// else is the default that its help text states. It returns an error if the ranks do not read the same data.
+// loadAndConfigure joins the ranks, loads the data by load, prints the hints, and returns the data with the
+// configuration that the flags describe. An option that is not set comes from the model of --extend or from the
+// registry's settings for the data, or else is the default that its help text states. All ranks call it together. It
+// returns an error if they do not have the same data and options.
 func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(context.Context) (*problemData, error)) (
 	*problemData, krrlab.Config, error) {
 	if err := a.startRun(ctx, &f.rankFlags, f.flags); err != nil {
@@ -207,13 +215,13 @@ func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(conte
 	a.showHints(data)
 	cfg, err := f.configFor(data)
 	cfg.Memory = 0 // it may differ between ranks, and is set below
-	if ownOptions, _ := json.Marshal([]any{cfg, f.PrecondSpec, f.kernelFlags}); err == nil {
-		err = a.requireSame(ctx, ownOptions, "the options here, or the files that they name, are not those of rank 0")
+	if options, _ := json.Marshal([]any{cfg, f.PrecondSpec, f.kernelFlags}); err == nil {
+		err = a.requireSame(ctx, options, "the options here, or the files that they name, are not those of rank 0")
 	}
-	if cfg.Monitor = a.show; cfg.Stop.Rule == bound.Labels {
+	if cfg.Stop.Rule == bound.Labels {
 		cfg.StopRows = data.test
 	}
-	cfg.Comm, cfg.Memory = a.comm(), a.memoryBudget(f.Memory)
+	cfg.Monitor, cfg.Comm, cfg.Memory = a.show, a.comm(), a.memoryBudget(f.Memory)
 	return data, cfg, err
 }
 
@@ -225,8 +233,9 @@ type fitted struct {
 	plot *plots.Figure     // picture for --plot; nil without it
 }
 
-// solveAndScore solves the problem, sets the threshold and tests the model on the test data. The threshold is that of
-// the flags, or else that of the model of --extend.
+// solveAndScore solves the problem, sets the threshold, cross-validates if --folds is set, and tests the model on the
+// test data. The threshold is that of the flags, or else that of the model of --extend. A failed cross-validation is
+// recorded in the solution and does not end the command. loadSeconds is the time that loading the data took.
 func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.Config, loadSeconds float64,
 	f *fitFlags) (*fitted, error) {
 	start := time.Now()
@@ -243,10 +252,12 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 		if data.test != nil {
 			o.Tests = data.test.Len()
 		}
+		// After any other error than that of the context, Solve runs the default method.
 		if _, err := lab.Plan(ctx, o); err != nil && ctx.Err() != nil {
 			return nil, err
 		}
 	}
+
 	sol, err := lab.Solve(ctx)
 	if err != nil {
 		a.interruptedNote = interruptedText(sol) + cmp.Or(a.resumeHint(), nothingWritten)
@@ -271,25 +282,12 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 		}
 	}
 	sol.Version = a.env.Version
-	origin := &sol.Model.Origin
-	origin.Version, origin.Categorical = a.env.Version, data.train.Categories
-	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.sourceRows, data.holdout
-	origin.Groups, origin.Space = data.groups, data.train.Space
-	origin.Tuned = extended != nil && extended.Origin.Tuned
+	data.setOrigin(&sol.Model.Origin, a.env.Version)
 	r := &fitted{sol: sol, data: data}
 	if data.test != nil {
-		if data.test.Read != nil && data.test.Read != data.train.Read { // the test rows come from a file of their own
-			sol.Read = append(sol.Read, data.test.Read)
-		}
-		t0 := time.Now()
-		if r.test, err = sol.Model.Predict(ctx, data.test, sol.PredictOptions()); err != nil {
+		if err := r.scoreTest(ctx, cfg.Stop.Rule); err != nil {
 			return nil, err
 		}
-		sol.SetScore(r.test.Score(data.test))
-		if cfg.Stop.Rule == bound.Labels {
-			sol.CountOpenLabels(r.test, data.test)
-		}
-		sol.Seconds.Predict = time.Since(t0).Seconds()
 	}
 	sol.Seconds.Load = loadSeconds
 	sol.Seconds.Total = loadSeconds + time.Since(start).Seconds()
@@ -298,8 +296,36 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	return r, nil
 }
 
-// threshold returns the number that f(x) is compared with to decide between two classes. It is nil if neither
-// --threshold nor --metric is set so that the threshold may differ from 0.
+// setOrigin records in the origin of a model how its training data were read, and the version of this program.
+func (d *problemData) setOrigin(o *model.Origin, version string) {
+	o.Version, o.Categorical = version, d.train.Categories
+	o.Target, o.Drop, o.Rows, o.Holdout = d.target, d.drop, d.sourceRows, d.holdout
+	o.Groups, o.Space = d.groups, d.train.Space
+	o.Tuned = d.extended != nil && d.extended.Origin.Tuned
+}
+
+// scoreTest predicts the test rows, and adds their errors to the solution. With the rule bound.Labels it also counts
+// the labels that the remaining error of the solve leaves undecided.
+func (r *fitted) scoreTest(ctx context.Context, rule bound.Rule) (err error) {
+	sol, test := r.sol, r.data.test
+	if test.Read != nil && test.Read != r.data.train.Read { // the test rows come from a file of their own
+		sol.Read = append(sol.Read, test.Read)
+	}
+	start := time.Now()
+	if r.test, err = sol.Model.Predict(ctx, test, sol.PredictOptions()); err != nil {
+		return err
+	}
+	sol.SetScore(r.test.Score(test))
+	if rule == bound.Labels {
+		sol.CountOpenLabels(r.test, test)
+	}
+	sol.Seconds.Predict = time.Since(start).Seconds()
+	return nil
+}
+
+// threshold returns the number that f(x) is compared with to decide between two classes: the value of --threshold, or
+// the best one for --metric by leave-one-out. It returns nil for the usual threshold 0: if --threshold is not set and
+// the metric does not depend on a threshold or there are not two classes.
 func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datasets.Dataset) (*solve.Threshold, error) {
 	m, err := model.MetricOf(f.Metric, train.Class != nil)
 	if err != nil {
@@ -317,7 +343,8 @@ func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datase
 	return lab.BestThreshold(ctx, m)
 }
 
-// reportFit prints the report of a fit. It returns an error if the solve did not reach the tolerance.
+// reportFit prints the report of a fit, or a summary of it. If the solve did not reach the tolerance, it also prints a
+// warning with advice, and returns an error that sets the exit code.
 func (a *app) reportFit(f *fitFlags, r *fitted) error {
 	verbose := f.Verbose || f.Data+f.Matrix != "" && !f.flags.Given("verbose") || !r.sol.Reached()
 	if verbose {
@@ -329,11 +356,11 @@ func (a *app) reportFit(f *fitFlags, r *fitted) error {
 		a.printf("%s", r.sol.Summary())
 	}
 	if text := r.noSkillWarning(); text != "" {
-		a.printf("%-12s %s\n", "note", text)
+		a.printf("%-*s %s\n", labelWidth, "note", text)
 	}
-	a.printWritten(12, f.Plot, "predictions against answers")
+	a.printWritten(labelWidth, map[string]string{f.Plot: "predictions against answers"})
 	if !verbose {
-		a.printf("%-12s %s\n", "next", f.nextSteps(slices.Contains(a.writtenFiles, f.Out)))
+		a.printf("%-*s %s\n", labelWidth, "next", f.nextSteps(slices.Contains(a.writtenFiles, f.Out)))
 	}
 	if r.sol.Reached() {
 		return nil
@@ -343,7 +370,7 @@ func (a *app) reportFit(f *fitFlags, r *fitted) error {
 	return errStatus(exitNotConverged)
 }
 
-// nextSteps names what to do after the fit, whose model may have been saved.
+// nextSteps suggests further commands and flags to the user. saved reports whether the model was saved.
 func (f *fitFlags) nextSteps(saved bool) string {
 	var steps []string
 	if f.Plot == "" {
@@ -365,13 +392,14 @@ func (f *fitFlags) check() error {
 			return usagef("--%s: with --extend the model determines it: leave it out", name)
 		}
 	}
-	switch weights := f.Weights != "" || f.Classes == "balanced"; {
+	switch weighted := f.Weights != "" || f.Classes == "balanced"; {
 	case f.Calibrate == "test" && f.Train != "" && f.Test == "" && f.Holdout == 0:
 		return errNoTestRows
-	case f.Calibrate == "loo" && weights:
+	case f.Calibrate == "loo" && weighted:
 		return usagef("--calibrate loo does not go with weights: want test rows, --test FILE or --holdout SHARE")
 	}
-	if v, err := strconv.ParseFloat(f.Threshold, 64); f.Threshold != "auto" && (err != nil || v-v != 0) {
+	if v, err := strconv.ParseFloat(f.Threshold, 64); f.Threshold != "auto" &&
+		(err != nil || math.IsNaN(v) || math.IsInf(v, 0)) {
 		return usagef("--threshold %s: want a number or auto", f.Threshold)
 	}
 	if f.Stop.Rule == bound.Labels && (f.flags.Given("threshold") || model.Metric(f.Metric).Thresholded()) {

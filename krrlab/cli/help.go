@@ -14,8 +14,9 @@ const helpWidth = 120
 // kernelGroup is the title of the flags that choose the kernel and λ, in commands with the flag kernel.
 const kernelGroup = "Kernel and λ"
 
-// flagGroups lists the flags of all commands by purpose, in the order of the help text. Flags in none of the groups
-// are shown first, under the title "Flags", as are those of kernelGroup in commands without the flag kernel.
+// flagGroups lists the flags of all commands by purpose, in the order of the help text; names are separated by spaces.
+// Flags in none of the groups are shown first, under the title "Flags", as are those of kernelGroup in commands without
+// the flag kernel.
 var flagGroups = []struct{ title, names string }{
 	{"Flags", ""},
 	{"Data", "data train test holdout in valid target n format"},
@@ -30,7 +31,7 @@ var flagGroups = []struct{ title, names string }{
 // studyGroup is the title of the command group that contains the stages.
 const studyGroup = "Study kernel systems and preconditioners:"
 
-// commandGroups lists the commands by purpose.
+// commandGroups lists the commands by purpose, in the order of the help text; names are separated by spaces.
 var commandGroups = []struct{ title, names string }{
 	{"Fit and predict:", "fit tune predict map explain serve verify model data demo"},
 	{"Choose λ and the method:", "loo plan"},
@@ -39,7 +40,7 @@ var commandGroups = []struct{ title, names string }{
 	{"Notebooks, machines, this program:", "notebook doctor version licenses completion help"},
 }
 
-// groupCommands sorts the commands of root, and the flags of each command, into groups with titles.
+// groupCommands divides the commands of root, and the flags of each command, into groups with titles in the help texts.
 func groupCommands(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -57,38 +58,44 @@ func groupCommands(root *cobra.Command) {
 		"{{grouped .LocalFlags | trimTrailingWhitespaces}}", 1))
 }
 
-// groupedUsage returns the help text of the flags. More than maxUngrouped flags are divided into groups with titles.
+// groupedUsage returns the help text of the flags that are not hidden. More than maxUngrouped flags are divided into
+// groups with titles. groupedUsage changes flags.SortFlags to false.
 func groupedUsage(flags *pflag.FlagSet) string {
 	const maxUngrouped = 12
 	groups, count := slices.Clone(flagGroups), 0
 	flags.VisitAll(func(f *pflag.Flag) {
-		inGroup := func(g struct{ title, names string }) bool { return slices.Contains(strings.Fields(g.names), f.Name) }
 		if f.Hidden {
 			return
 		}
-		if count++; !slices.ContainsFunc(flagGroups, inGroup) {
+		count++
+		inGroup := func(g struct{ title, names string }) bool {
+			return slices.Contains(strings.Fields(g.names), f.Name)
+		}
+		if !slices.ContainsFunc(flagGroups, inGroup) {
 			groups[0].names += " " + f.Name
 		}
 	})
-	if flags.Lookup("kernel") == nil { // the metric of explain belongs to its own options
+	if flags.Lookup("kernel") == nil { // such as explain, whose flag metric has nothing to do with a kernel
 		for i, g := range groups {
 			if g.title == kernelGroup {
 				groups[0].names, groups[i].names = groups[0].names+" "+g.names, ""
 			}
 		}
 	}
-	if flags.SortFlags = false; count <= maxUngrouped {
+	flags.SortFlags = false
+	if count <= maxUngrouped {
 		return "Flags:\n" + flags.FlagUsagesWrapped(helpWidth)
 	}
 	var b strings.Builder
 	for _, g := range groups {
 		s := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s.SortFlags = false
 		for _, name := range strings.Fields(g.names) {
 			if f := flags.Lookup(name); f != nil {
 				s.AddFlag(f)
 			}
 		}
-		if s.SortFlags = false; s.HasAvailableFlags() {
+		if s.HasAvailableFlags() {
 			b.WriteString(g.title + ":\n" + s.FlagUsagesWrapped(helpWidth) + "\n")
 		}
 	}

@@ -16,15 +16,16 @@ import (
 	"github.com/krrlab/lab/krrlab/model/interval"
 )
 
-// intervals returns the prediction intervals of --interval and --method. It uses the scores in the model if they are
-// for this method; otherwise it factors K+λI for leave-one-out.
+// intervals returns the prediction intervals of --interval and --method for the predictions p of the rows d. It uses
+// the scores in the model if they are for this method. Otherwise the jackknife methods factor K+λI for leave-one-out
+// errors, and method posterior computes the variances of the points. intervals returns an error for a model of several
+// targets, and for method split if the model has no scores of test rows.
 func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d *datasets.Dataset,
 	p *model.Prediction) (*interval.Intervals, error) {
-	level := float64(f.Interval)
 	if m.Targets != nil {
 		return nil, fmt.Errorf("%s has %d targets: --interval is for models with one target", f.Model, len(m.Targets))
 	}
-	c, method := m.Calibration, f.Method
+	level, c, method := float64(f.Interval), m.Calibration, f.Method
 	switch {
 	case method == "auto" && c != nil:
 		method = c.Method
@@ -56,8 +57,9 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 	return interval.FromSystem(ctx, s, p, d, level)
 }
 
-// probabilities returns the probability of each class for each point. It uses the calibration in the model, or
-// leave-one-out if there is none.
+// probabilities returns the probability of each class (column) for each point (row). It uses the calibration in the
+// model. If there is none, it computes one from leave-one-out errors and stores it in m. It returns an error if the
+// model is a regression.
 func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model,
 	p *model.Prediction) (*mat.Dense, error) {
 	if m.Labels == nil {
@@ -74,8 +76,8 @@ func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model
 	return interval.Probabilities(m.Calibration, p)
 }
 
-// probabilityText describes the rows that the probabilities were fitted to. If the answers are known it adds the log
-// loss and the calibration error.
+// probabilityText describes the rows that the probabilities were fitted to. If the classes of the rows d are known, it
+// adds the log loss and the calibration error of the probabilities prob of d.
 func probabilityText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) string {
 	rows, _ := m.Calibration.Scores.Dims()
 	source := map[string]string{interval.Split: "test rows of the fit",
@@ -88,13 +90,13 @@ func probabilityText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) strin
 	return text
 }
 
-// factorSystem returns a Cholesky factorization of the model's K+λI, for leave-one-out.
+// factorSystem returns a Cholesky factorization of the model's K+λI, for leave-one-out. It returns an error for a model
+// that was fitted with weights, and for one of a precomputed K that is not in the file.
 func (a *app) factorSystem(ctx context.Context, m *model.Model) (*interval.System, error) {
 	if m.Weighted {
 		return nil, fmt.Errorf("%s was fitted with weights, with which leave-one-out errors are not those of new "+
 			"rows: fit with --holdout or --test, whose rows are then used; for a regression --method posterior takes "+
-			"weights",
-			m.Origin.Dataset)
+			"weights", m.Origin.Dataset)
 	}
 	if p := kernel.AsPrecomputed(m.Kernel); p != nil && p.Bytes() == 0 {
 		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are "+
@@ -103,13 +105,15 @@ func (a *app) factorSystem(ctx context.Context, m *model.Model) (*interval.Syste
 	return interval.Cholesky(ctx, m, accel.MemoryAvailable())
 }
 
+// errNoTestRows is the error of --calibrate test without test rows.
 var errNoTestRows = usagef("--calibrate test: there are no test rows: want --test FILE or --holdout SHARE")
 
-// calibrate saves scores in the model for later prediction intervals. The mode is the value of --calibrate.
+// calibrate stores scores in the model for later prediction intervals and probabilities. The mode is the value of
+// --calibrate; auto stores scores only if there are test rows and one target, because intervals are for one target.
+// calibrate does nothing on a rank other than the first.
 func (a *app) calibrate(ctx context.Context, mode string, r *fitted) (err error) {
 	m := r.sol.Model
 	switch {
-	// Intervals are not available for several targets.
 	case !a.isFirstRank() || mode == "none" || mode == "auto" && (r.test == nil || m.Targets != nil):
 		return nil
 	case mode == "loo":
@@ -126,7 +130,8 @@ func (a *app) calibrate(ctx context.Context, mode string, r *fitted) (err error)
 	return err
 }
 
-// intervalText describes the intervals: level, method, mean size and, if the answers are known, coverage.
+// intervalText describes the intervals v of the predictions p: level, method, guarantee, mean width or mean number of
+// labels, and, if the answers of the rows d are known, the share of answers that they contain.
 func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Dataset) string {
 	text := fmt.Sprintf("%.6g %% by %s, %s; ", 100*v.Level, v.Method, v.Guarantee())
 	rows, _ := p.Decision.Dims()
@@ -166,12 +171,12 @@ func otherLabel(labels []string) string {
 	return text
 }
 
-// labelSet returns the labels of a set of classes, separated by |.
+// labelSet returns the labels of a set of classes, separated by |. The index len(labels) stands for any other label.
 func labelSet(set []int, labels []string) string {
+	all := append(labels[:len(labels):len(labels)], otherLabel(labels))
 	var names []string
-	labels = append(labels[:len(labels):len(labels)], otherLabel(labels))
 	for _, j := range set {
-		name := labels[j]
+		name := all[j]
 		if strings.ContainsAny(name, `|"`) { // quote as in a csv file with the separator |
 			name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 		}

@@ -18,7 +18,8 @@ import (
 // defaultLambda is the ridge λ if neither a flag nor the registry of data sets sets it.
 const defaultLambda = 0.01
 
-// kernelFlags are the flags that choose the kernel and its parameters.
+// kernelFlags are the flags that choose the kernel and its parameters. A polynomial kernel is
+// (gamma·xᵀz + coef0)^degree.
 type kernelFlags struct {
 	Matrix string `flag:"matrix" in:"kernel" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dates|dim|tune|precond=features"`
 
@@ -43,6 +44,7 @@ func (kernelFlags) Help() map[string]string {
 // scikit-learn's name of the Gaussian kernel.
 type kernelName string
 
+// Set returns an error for an unknown kernel or an invalid parameter.
 func (k *kernelName) Set(text string) error {
 	if text == "rbf" {
 		text = defaultKernel
@@ -57,11 +59,13 @@ func (k *kernelName) Set(text string) error {
 // defaultKernel is the kernel for which the registry of data sets has a bandwidth σ.
 const defaultKernel = "gaussian"
 
-// bandwidth is the value of --sigma: nil if it is not set, one bandwidth σ, or a distance as for datasets.Stretch.
+// bandwidth is the value of --sigma: nil if it is not set, one bandwidth σ, or a distance for datasets.Stretch: a
+// bandwidth for each of the d features, or the d² entries of a matrix.
 type bandwidth []float64
 
 func (b *bandwidth) Type() string { return "float64" }
 
+// Set parses a number, numbers separated by commas, or the name of a file of numbers. A single number must be positive.
 func (b *bandwidth) Set(text string) error {
 	*b = nil
 	if _, err := strconv.ParseFloat(text, 64); err != nil && !strings.Contains(text, ",") {
@@ -88,8 +92,9 @@ func (b *bandwidth) Set(text string) error {
 	return nil
 }
 
-// scaleAndDistance returns the bandwidth σ of the kernel and the distance for datasets.Stretch. σ is 0 if --sigma is
-// not set, and 1 if there is a distance, which is nil otherwise.
+// scaleAndDistance returns the bandwidth σ of the kernel and the distance for datasets.Stretch. If --sigma is one
+// number, that is σ, and distance is nil. If it is several numbers, they are the distance, and σ is 1. If --sigma is
+// not set, the results are 0 and nil.
 func (b bandwidth) scaleAndDistance() (sigma float64, distance []float64) {
 	switch len(b) {
 	case 0:
@@ -112,33 +117,35 @@ func (f *kernelFlags) check() error {
 	return err
 }
 
-// buildKernel returns the kernel that the flags describe. If the kernel has a length scale that --kernel does not set,
-// it is sigma.
+// buildKernel returns the kernel that the flags describe, with the length scale sigma unless --kernel sets one or the
+// kernel has none. It returns an error if --sigma is set for such a kernel, or if a parameter is invalid.
 func (f *kernelFlags) buildKernel(sigma float64) (kernel.Kernel, error) {
 	k, hasScale, err := kernel.Parse(string(f.KernelName))
 	if err != nil {
 		return nil, err
 	}
 	if _, ok := k.(kernel.Polynomial); ok {
+		// The name alone leaves the parameters to the older flags --gamma, --coef0 and --degree.
 		if !strings.Contains(string(f.KernelName), " ") {
 			k = kernel.Polynomial{Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}
 		}
 		return k, kernel.Validate(k)
 	}
-	s, ok := k.(kernel.Scaled)
+	scaled, ok := k.(kernel.Scaled)
 	switch {
 	case f.Sigma != nil && !ok:
 		return nil, fmt.Errorf("--sigma: the kernel %v has no length scale (kernel.Scaled)", k)
 	case f.Sigma != nil && hasScale:
 		return nil, fmt.Errorf("--sigma: --kernel %q has the length scale already", string(f.KernelName))
 	case ok && !hasScale:
-		k = s.WithScale(sigma)
+		k = scaled.WithScale(sigma)
 	}
 	return k, kernel.Validate(k)
 }
 
-// kernelFor returns the kernel for the data, which may determine it. Its length scale σ is --sigma if that is set, else
-// the registry's value for the data if the kernel is Gaussian, else the median distance between points.
+// kernelFor returns the kernel for the data: that of data if it is set, and else the one that the flags describe. The
+// length scale σ is --sigma if that is set, else the registry's value for the data if the kernel is Gaussian, else the
+// median distance between points, rounded to three digits.
 func (f *kernelFlags) kernelFor(data *problemData) (kernel.Kernel, error) {
 	if data.kernel != nil {
 		return data.kernel, nil
@@ -162,7 +169,8 @@ func (f *kernelFlags) kernelFor(data *problemData) (kernel.Kernel, error) {
 }
 
 // usePrecomputed reads the matrix K of --matrix and makes the row numbers of K the training points. It returns an error
-// if K and the training file do not have the same number of rows.
+// if K has fewer rows than the training data, or more without --n having cut these. Rows of d.train keep their groups
+// if they have any; otherwise rows with equal rows of K are grouped by the rule --repeats.
 func (d *problemData) usePrecomputed(ctx context.Context, f *labFlags) error {
 	x, err := datasets.ReadMatrix(ctx, f.Matrix, f.Memory)
 	if err != nil {
@@ -175,14 +183,15 @@ func (d *problemData) usePrecomputed(ctx context.Context, f *labFlags) error {
 	d.kernel = k
 	n := d.train.Len()
 	if rows := k.N(); rows < n || rows > n && (f.MaxRows == 0 || n < f.MaxRows) {
-		header := ""
+		headerHint := ""
 		if n == rows+1 {
-			header = "; if its first line is a header, say --format header=yes"
+			headerHint = "; if its first line is a header, say --format header=yes"
 		}
 		return fmt.Errorf("%s: K has %d rows, and %s has %d: want a target for each row%s", f.Matrix, rows, f.Train, n,
-			header)
+			headerHint)
 	}
-	if d.train.X, d.train.Columns = kernel.Rows(n), nil; d.train.Groups != nil {
+	d.train.X, d.train.Columns = kernel.Rows(n), nil
+	if d.train.Groups != nil {
 		d.train = d.train.GroupBy(d.train.Groups)
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/stage/cost"
 	"github.com/krrlab/lab/plots"
-	_ "github.com/krrlab/lab/plots/draw" // pictures
+	_ "github.com/krrlab/lab/plots/draw" // draws pictures for package plots
 )
 
 // labFlags are the flags of commands that create a krrlab.Lab: the data, the kernel, the configuration, the output
@@ -29,10 +29,10 @@ type labFlags struct {
 	flags *schema.Schema // all options of the command; Given reports which of them were set
 }
 
-// newLabFlags returns flags with the defaults of the command line that differ from the defaults of the Go API.
+// newLabFlags returns flags with those defaults of the command line that differ from the defaults of the Go API.
 func newLabFlags() labFlags {
 	f := labFlags{Config: krrlab.Config{Seed: 1}, rankFlags: rankFlags{Limit: comm.DefaultLimit}}
-	f.Target = "-1"
+	f.Target = "-1" // the last column
 	return f
 }
 
@@ -46,27 +46,28 @@ func (labFlags) Help() map[string]string {
 // check returns an error if the flags are invalid for any data.
 func (f *labFlags) check() error {
 	if f.withoutPreconditioner() && f.Name != cost.None && f.flags.Given("precond", "sketch", "form") {
-		return usagef("--solver %v has no preconditioner: leave --precond out",
-			f.Solver)
+		return usagef("--solver %v has no preconditioner: leave --precond out", f.Solver)
 	}
 	_, err := f.effectivePrecond(nil).Preconditioner(nil)
 	return cmp.Or(asUsageError(err), asUsageError(f.dataFlags.check()), asUsageError(f.kernelFlags.check()))
 }
 
-// effectivePrecond returns the preconditioner that the flags select. If --sketch or --form is set without --precond,
-// which is then auto, it is the usual preconditioner for the kernel k, since auto does not have these options.
+// effectivePrecond returns the preconditioner that the flags select for the kernel k, which may be nil. If --sketch or
+// --form is set with --precond auto, which has no such options, it is the usual preconditioner for k. Without a
+// preconditioner, --features and --lambda-p have no effect.
 func (f *labFlags) effectivePrecond(k kernel.Kernel) krrlab.PrecondSpec {
 	spec := f.PrecondSpec
 	if spec.Name == "auto" && (spec.Levels != nil || spec.Form != precond.AutoForm) {
 		spec.Name = stage.DefaultKind(k).Name
 	}
-	if f.withoutPreconditioner() { // fit prints a note about this
+	if f.withoutPreconditioner() { // krrlab fit prints a note about this
 		spec.S, spec.LambdaP = 0, 0
 	}
 	return spec
 }
 
-// configFor returns the configuration for the data, with its kernel, λ and preconditioner.
+// configFor returns the configuration for the data, with its kernel, λ and preconditioner. λ is that of the flags, else
+// that of the data, else defaultLambda.
 func (f *labFlags) configFor(data *problemData) (cfg krrlab.Config, err error) {
 	cfg = f.Config
 	cfg.Kernel, err = f.kernelFor(data)
@@ -85,15 +86,17 @@ func (f *labFlags) withoutPreconditioner() bool {
 
 const (
 	// rankMemoryShare is the fraction of the memory of the machine, or of its control group, that all ranks on it may
-	// use together by default. A larger value allows larger problems but risks that the system runs out of memory.
+	// use together by default. A larger value allows larger problems but risks that the system runs out of memory. The
+	// value is a judgment.
 	rankMemoryShare = 0.9
 	// reservedBytes is the memory that is subtracted from the limit for the program, its libraries and garbage, which
-	// the predicted memory of a solve does not include.
+	// the predicted memory of a solve does not include. The value is a judgment.
 	reservedBytes = 100e6
 )
 
 // memoryBudget returns the bytes that a solve may use if this process is limited to limit bytes. A limit of 0 stands
-// for the default, this process's share of the machine's memory. The result is 0 if the machine's memory is unknown.
+// for the default, this process's share of the machine's memory. The result is 0, which means no limit, if the
+// machine's memory is unknown; otherwise it is at least 1.
 func (a *app) memoryBudget(limit int64) int64 {
 	if limit == 0 {
 		ranks := 1
@@ -123,7 +126,7 @@ type pictureFlags struct {
 	Size  pictureSize `flag:"size" in:"plot" with:"plot|plot-solve"`
 }
 
-// formats is the part of the help text of --plot that lists the file formats.
+// formats ends the help texts of --plot: it lists the file formats and the options.
 const formats = " (.svg, .png, .pdf or .html); options after it: size=5x3 in inches, title=TEXT"
 
 func (stageFiles) Help() map[string]string {
@@ -133,7 +136,7 @@ func (stageFiles) Help() map[string]string {
 	}
 }
 
-// save writes a picture with the title and the size that the flags set.
+// save writes a picture to a file, after it has changed the picture's title and size to those that the flags set.
 func (f *pictureFlags) save(figure *plots.Figure, file string) error {
 	if f.Title != nil {
 		figure.Title = *f.Title
@@ -150,7 +153,7 @@ type pictureSize struct{ width, height float64 }
 func (s *pictureSize) Type() string { return "WxH" }
 
 func (s *pictureSize) Set(text string) error {
-	var trailing string
+	var trailing string // if text goes on after the height, a third value is scanned, which is refused
 	n, _ := fmt.Sscanf(text+" ", "%fx%f%s", &s.width, &s.height, &trailing)
 	if n != 2 || !(s.width >= 1 && s.width <= 40 && s.height >= 1 && s.height <= 40) {
 		return errors.New("want width and height in inches, from 1 to 40, such as 5x3")

@@ -17,7 +17,7 @@ import (
 //go:embed licenses.txt.gz
 var licenses []byte
 
-// licensesCommand returns the command that prints all licenses.
+// licensesCommand returns the command that prints the licenses of krrlab and of the packages that it is linked with.
 func (a *app) licensesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "licenses",

@@ -63,12 +63,12 @@ func (f *dataFlags) check() error {
 // problemData contains the training and test data of a problem after scaling, and where they come from.
 type problemData struct {
 	train, test   *datasets.Dataset // test is nil if there are no test data
-	target        string            // target column of the csv file
-	drop          []string          // columns of the csv file that are no features
-	groups        string            // column of the csv file with the groups of rows
+	target        string            // target column of the csv file, by name if it has names
+	drop          []string          // columns of the csv file that are neither features nor targets
+	groups        string            // column of the csv file that says which rows belong together; "" for none
 	holdout       float64           // share of the rows read that are test data; 0 without --holdout
-	sourceRows    int               // number of training and test rows that were read; 0 without --holdout
-	sigma, lambda float64           // σ and λ of the registry, or λ of the model of --extend; 0 if there is none
+	sourceRows    int               // number of rows that were divided into training and test rows; 0 without --holdout
+	sigma, lambda float64           // σ and λ of the registry, or λ of the model of --extend; 0 if not known
 	hints         []string          // notes to print before the work begins
 	kernel        kernel.Kernel     // K of --matrix, or the kernel of the model of --extend; nil if the flags choose it
 	extended      *model.Model      // model of --extend, whose coefficients are those of the first rows; nil without it
@@ -81,7 +81,8 @@ func (d *problemData) addHint(format string, args ...any) {
 	}
 }
 
-// loadData reads, scales, weights and centers the data that the flags select.
+// loadData reads the data that the flags select, scales and stretches their features, balances the classes and centers
+// the targets, as far as the flags ask for it.
 func (a *app) loadData(ctx context.Context, f *labFlags) (*problemData, error) {
 	d, err := a.readData(ctx, f)
 	if err == nil {
@@ -101,9 +102,10 @@ func (a *app) loadData(ctx context.Context, f *labFlags) (*problemData, error) {
 	return d, nil
 }
 
-// readData reads the data that the flags select and scales their features.
+// readData reads the data that the flags select and scales their features. With --memory it limits the memory of the
+// whole process while it reads.
 func (a *app) readData(ctx context.Context, f *labFlags) (*problemData, error) {
-	if f.Memory > 0 { // the limit applies to the memory of the reader and to garbage
+	if f.Memory > 0 { // Go then collects garbage in time
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.Memory))
 	}
 	if f.Data == "" {
@@ -112,7 +114,8 @@ func (a *app) readData(ctx context.Context, f *labFlags) (*problemData, error) {
 	return a.loadNamed(ctx, f)
 }
 
-// loadNamed reads the data set or the packed folder of --data.
+// loadNamed reads the data set or the packed folder of --data. It returns an error if a packed folder was scaled in
+// another way than --scale asks for.
 func (a *app) loadNamed(ctx context.Context, f *labFlags) (*problemData, error) {
 	o := &datasets.LoadOptions{Dirs: a.dirs(), Scale: f.Scale, N: f.MaxRows, Memory: f.Memory}
 	p, err := datasets.Load(ctx, f.Data, o)
@@ -142,10 +145,11 @@ func (d *problemData) hintFewerRows(requested int, name string) {
 	}
 }
 
-// loadFiles reads the files of --train, --test and --matrix, or holds out test rows, and prepares the features.
+// loadFiles reads the files of --train, --test and --matrix, or holds out test rows, fills in missing values and scales
+// the features. It adds a hint about every decision that it makes from the data.
 func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) {
 	o := f.ReadOptions
-	o.Memory, o.AnswersOnly = f.Memory, f.Matrix != ""
+	o.Memory, o.AnswersOnly = f.Memory, f.Matrix != "" // K takes the place of the features
 	o.KeepMissing = o.KeepMissing || f.Impute != "none"
 	for _, name := range f.Words {
 		o.Categorical = append(o.Categorical, datasets.Category{Column: name})
@@ -157,15 +161,16 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 	if err != nil {
 		return nil, err
 	}
+
 	d := &problemData{train: train, target: f.Target, drop: f.Drop, groups: f.Groups}
-	if train.Columns != nil && train.Read.Target != "" { // then other files may have the target in another column
+	if train.Columns != nil && train.Read.Target != "" { // in other files the column may have another number
 		d.target = train.Read.Target
 	} else if train.Targets != nil {
 		d.target = train.Targets[0]
 	}
 	for _, column := range []string{f.Weights, f.Groups} { // they are not features in other files either
-		if column != "" && train.Space == nil {
-			d.drop = append(d.drop[:len(d.drop):len(d.drop)], column)
+		if column != "" && train.Space == nil { // with coordinates, all other columns are left out anyway
+			d.drop = append(d.drop[:len(d.drop):len(d.drop)], column) // never into the array of f.Drop
 		}
 	}
 	d.hintFewerRows(f.MaxRows, f.Train)
@@ -173,6 +178,7 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 	if f.Task == "auto" && train.Targets == nil {
 		d.addHint("%s", train.TaskHint())
 	}
+
 	if f.Matrix != "" {
 		if err := d.usePrecomputed(ctx, f); err != nil {
 			return nil, err
@@ -196,7 +202,8 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 			return nil, err
 		}
 	}
-	if d.train, err = d.impute(f.Impute); err != nil || d.kernel != nil {
+
+	if d.train, err = d.impute(f.Impute); err != nil || d.kernel != nil { // a precomputed K has no features to scale
 		return d, err
 	}
 	scale := cmp.Or(f.Scale, "auto")
@@ -210,7 +217,9 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 	return d, err
 }
 
-// readTest reads the test file, with the task, the columns and the categories of the training data.
+// readTest reads the test file into d.test, with the task, the columns and the categories of the training rows train. o
+// are the options with which these were read. readTest adds hints about differences between the two files, and returns
+// an error if the labels do not match.
 func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets.Dataset,
 	o datasets.ReadOptions) (err error) {
 	o.Target, o.Task, o.Categorical, o.Space = d.target, train.Task.String(), train.Categories, train.Space
@@ -240,7 +249,8 @@ func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets
 	return err
 }
 
-// unknownWordsWarning returns a warning about words that do not occur in the training rows, or "" if there are none.
+// unknownWordsWarning returns a warning about words in categorical columns of d that do not occur in the training rows,
+// or "" if there are none.
 func unknownWordsWarning(d *datasets.Dataset) string {
 	var descriptions []string
 	for _, u := range d.Unknown {
@@ -255,16 +265,17 @@ func unknownWordsWarning(d *datasets.Dataset) string {
 
 // impute returns the training data with missing values filled in by the rule, and adds a hint with their number.
 func (d *problemData) impute(rule string) (*datasets.Dataset, error) {
-	train, count, err := d.train.Impute(rule)
+	train, missing, err := d.train.Impute(rule) // missing[j] is the number of missing values of feature j
 	cells, columns := 0, 0
-	for _, k := range count {
-		if cells += k; k > 0 {
+	for _, k := range missing {
+		if k > 0 {
+			cells += k
 			columns++
 		}
 	}
 	if cells > 0 {
 		d.addHint("--impute %s: filled %s in the training rows, in %d of %s", rule,
-			plural.Count(cells, "missing value"), columns, plural.Count(len(count), "feature"))
+			plural.Count(cells, "missing value"), columns, plural.Count(len(missing), "feature"))
 	}
 	return train, err
 }

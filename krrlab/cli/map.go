@@ -39,7 +39,7 @@ func (mapFlags) Help() map[string]string {
 	}
 }
 
-// gridSizes are numbers of cells, such as 200x150.
+// gridSizes are the numbers of cells along the coordinates, such as 200x150; nil if --grid is not set.
 type gridSizes []int
 
 func (g *gridSizes) Set(text string) error {
@@ -72,15 +72,17 @@ horizontal and changes fastest; rows and layers go upward.`,
 	}, schema.Of(f), f, a.drawMap)
 }
 
-// gridMap is a prediction on a grid.
+// gridMap is a prediction on a grid. Its points are the centers of the cells; the first coordinate changes fastest.
 type gridMap struct {
-	target string
-	names  []string    // coordinates
+	target string      // name of the target column; may be ""
+	names  []string    // names of the coordinates
 	values [][]float64 // centers of the cells along each coordinate
 	*model.Prediction
 	posterior *interval.Posterior // nil without standard deviations
 }
 
+// drawMap runs krrlab map. It returns an error if the model was not fitted with --space, is not a regression with one
+// target, or has too many coordinates for a picture.
 func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 	if f.Out == "" && f.Plot == "" {
 		return usagef("nothing to write: want --plot FILE or --out FILE")
@@ -103,7 +105,8 @@ func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 	if err != nil {
 		return err
 	}
-	if g.values = values; f.Plot != "" && g.axes() == nil {
+	g.values = values
+	if f.Plot != "" && g.axes() == nil {
 		return fmt.Errorf("--plot: a grid of one cell is no map to draw: --out writes its prediction")
 	}
 	o := &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Progress: a.showPredicted}
@@ -117,12 +120,12 @@ func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 	}
 	err = a.writeOutput(f.Out, g.write)
 	err = cmp.Or(err, a.writeOutput(f.Plot, func(file string) error { return f.save(g.figure(space.Aspect()), file) }))
-	a.printf("%-12s %s\n", "grid", g.text())
-	a.printWritten(12, "", "")
+	a.printf("%-*s %s\n", labelWidth, "grid", g.text())
+	a.printWritten(labelWidth, nil)
 	return err
 }
 
-// text describes the grid and how the standard deviations were computed.
+// text describes the grid, the ranges of the predictions and of the standard deviations, and how these were computed.
 func (g *gridMap) text() string {
 	var sizes []string
 	for _, v := range g.values {
@@ -134,15 +137,16 @@ func (g *gridMap) text() string {
 		std := p.Std.RawMatrix().Data
 		text += fmt.Sprintf("; std %s to %s, noise %s", outward.Plain(slices.Min(std), 3),
 			outward.Plain(slices.Max(std), 3), outward.Plain(p.Noise[0], 3))
-		if text += ", by a factor of K"; p.Modes > 0 {
-			text = strings.TrimSuffix(text, "a factor of K") + fmt.Sprintf("a Fourier series of %d modes, whose "+
-				"truncation changes it by at most %.1g", p.Modes, p.TruncationError)
+		if p.Modes == 0 {
+			return text + ", by a factor of K"
 		}
+		text += fmt.Sprintf(", by a Fourier series of %d modes, whose truncation changes it by at most %.1g", p.Modes,
+			p.TruncationError)
 	}
 	return text
 }
 
-// layers returns the predictions and, if they are known, the standard deviations.
+// layers returns the predictions and, if they are known, the standard deviations, each with a value for every cell.
 func (g *gridMap) layers() [][]float64 {
 	if g.posterior == nil {
 		return [][]float64{g.Value}
@@ -150,7 +154,8 @@ func (g *gridMap) layers() [][]float64 {
 	return [][]float64{g.Value, g.posterior.Std.RawMatrix().Data}
 }
 
-// write writes the grid as a table in CSV, or as an array in NumPy's format.
+// write writes the grid to a file: as CSV with a row for each cell, or, if the name ends in .npy, as an array of the
+// shape (layers, …, cells of the second coordinate, cells of the first coordinate).
 func (g *gridMap) write(file string) error {
 	layers := g.layers()
 	if filepath.Ext(file) == ".npy" {
@@ -161,9 +166,9 @@ func (g *gridMap) write(file string) error {
 		return atomicfile.Write(file, func(w io.Writer) error { return npy.Write(w, slices.Concat(layers...), shape...) })
 	}
 	var columns []model.Column
-	stride := 1
+	stride := 1 // distance between neighboring cells along coordinate j in the order of the points
 	for j, v := range g.values {
-		s := stride
+		s := stride // the value that the closure sees
 		columns = append(columns, model.Column{Name: g.names[j],
 			Cell: func(i int) string { return model.FullPrecision(v[i/s%len(v)]) }})
 		stride *= len(v)
@@ -175,7 +180,7 @@ func (g *gridMap) write(file string) error {
 	return atomicfile.Write(file, func(w io.Writer) error { return model.WriteCSV(w, len(g.Value), columns) })
 }
 
-// axes returns the coordinates along which there are several cells.
+// axes returns the indices of the coordinates along which there are several cells.
 func (g *gridMap) axes() (axes []int) {
 	for j, v := range g.values {
 		if len(v) > 1 {
@@ -185,8 +190,8 @@ func (g *gridMap) axes() (axes []int) {
 	return axes
 }
 
-// figure draws maps of two coordinates with the given ratio of width to height, or a curve if there are several cells
-// along one of them only.
+// figure draws a map of the two coordinates for each layer, side by side, or a curve if there are several cells along
+// one coordinate only. aspect is the ratio of width to height of the mapped box.
 func (g *gridMap) figure(aspect float64) *plots.Figure {
 	target := cmp.Or(g.target, "prediction")
 	if axes := g.axes(); len(axes) == 1 {
@@ -211,8 +216,12 @@ func (g *gridMap) figure(aspect float64) *plots.Figure {
 			Y: plots.Axis{Label: g.names[1]}, Map: h})
 	}
 	all := plots.Grid("", len(panels), panels...)
-	const side = 4.0 // of a panel, in inches
-	all.Width = float64(len(panels)) * (side*min(1, aspect) + 1.6)
-	all.Height = side*min(1, 1/aspect) + 1
+	const (
+		side        = 4.0 // length of the longer side of a map, in inches
+		extraWidth  = 1.6 // width of the labels and of the color bar next to a map, in inches
+		extraHeight = 1.0 // height of the title and of the labels, in inches
+	)
+	all.Width = float64(len(panels)) * (side*min(1, aspect) + extraWidth)
+	all.Height = side*min(1, 1/aspect) + extraHeight
 	return all
 }

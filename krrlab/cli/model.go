@@ -37,7 +37,8 @@ func (f *modelFlag) takeModelArg(cmd *cobra.Command, args []string) error {
 	return noArgs(cmd, args)
 }
 
-// loadModel reads the model file. It returns an error on all ranks if they did not read the same model.
+// loadModel reads the model file, on all ranks together. It returns an error on all ranks if one of them could not read
+// it, or if they did not read the same model.
 func (a *app) loadModel(ctx context.Context, file string) (*model.Model, error) {
 	m, err := model.Load(file)
 	if err = a.agree(ctx, err); err == nil {
@@ -89,12 +90,13 @@ func (a *app) modelInfo(_ context.Context, f *modelInfoFlags) error {
 	}
 	a.printf("%s", i.text(m))
 	err = a.writeOutput(f.JSON, func(file string) error { return stage.WriteJSON(file, i) })
-	a.printWritten(12, "", "")
+	a.printWritten(labelWidth, nil)
 	return err
 }
 
+// text returns the lines that krrlab model info prints for the model m.
 func (i *modelInfo) text(m *model.Model) string {
-	b := stage.Lines{Width: 12}
+	b := stage.Lines{Width: labelWidth}
 	sum := "Σ c_i k(x_i, x)"
 	if i.Mean != nil {
 		sum = "mean + " + sum
@@ -158,8 +160,8 @@ func originText(o *model.Origin) string {
 	return text
 }
 
-// joinNames returns the names separated by commas. If there are more than maxShown, it returns the first and the number
-// of all.
+// joinNames returns the names separated by commas, safe to print. If there are more than maxShown, it returns the first
+// maxShown and the number of all.
 func joinNames(names []string) string {
 	const maxShown = 12
 	var shown []string

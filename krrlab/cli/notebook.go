@@ -27,7 +27,8 @@ func (a *app) kernelCommand() *cobra.Command {
 		Args:   oneArg("want the connection file, which Jupyter gives"),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// An interrupt ends the running cell, not the kernel.
+			// An interrupt, the first of EndSignals, ends the running cell, but not the kernel. The context of the
+			// command ends with an interrupt, so the kernel has another context, which the other signals end.
 			interrupt := make(chan os.Signal, 1)
 			signal.Notify(interrupt, os.Interrupt)
 			defer signal.Stop(interrupt)
@@ -56,9 +57,11 @@ type installFlags struct {
 	Force  bool   `flag:"force" help:"also replace or remove a kernel of this name that belongs to another program"`
 }
 
-// spec returns the description of the kernel for package notebook. Its folder is user unless flags select another one.
-func (p *installFlags) spec(user string) (notebook.Spec, error) {
-	s, prefix := notebook.Spec{Data: user, Name: p.Name, Force: p.Force}, p.Prefix
+// spec returns the description of the kernel for package notebook. Its folder is userData, Jupyter's data folder of the
+// user, unless flags select another one. spec returns an error if userData is "" then, or if --sys-prefix cannot run
+// python3.
+func (p *installFlags) spec(userData string) (notebook.Spec, error) {
+	s, prefix := notebook.Spec{Data: userData, Name: p.Name, Force: p.Force}, p.Prefix
 	switch {
 	case prefix != "":
 	case p.Sys:
@@ -67,7 +70,7 @@ func (p *installFlags) spec(user string) (notebook.Spec, error) {
 			return s, fmt.Errorf("--sys-prefix asks python3, which failed: %w", err)
 		}
 		prefix = strings.TrimSpace(string(out))
-	case user == "":
+	case userData == "":
 		return s, errors.New("no home folder: use --prefix")
 	default:
 		return s, nil
@@ -77,30 +80,30 @@ func (p *installFlags) spec(user string) (notebook.Spec, error) {
 }
 
 func (a *app) installCommand() *cobra.Command {
-	var p struct {
+	var f struct {
 		installFlags
 		Interrupt string `flag:"interrupt" default:"message" check:"one of message signal"`
 	}
-	flags := schema.Of(&p)
+	flags := schema.Of(&f)
 	flags.Lookup("interrupt").Help = "how Jupyter interrupts the kernel: message or signal"
 	const short = "Register this kernel with Jupyter"
-	return a.installLocationCommand("install", short, &p.installFlags, flags, func(s notebook.Spec) (err error) {
-		s.Interrupt = p.Interrupt
+	return a.kernelSpecCommand("install", short, &f.installFlags, flags, func(s notebook.Spec) (err error) {
+		s.Interrupt = f.Interrupt
 		if s.Program, err = os.Executable(); err != nil {
 			return err
 		}
 		dir, err := notebook.Install(s)
 		if err == nil {
-			a.printf("installed the kernel %s in %s\n", p.Name, dir)
+			a.printf("installed the kernel %s in %s\n", f.Name, dir)
 		}
 		return err
 	})
 }
 
 func (a *app) uninstallCommand() *cobra.Command {
-	p := &installFlags{}
+	f := &installFlags{}
 	const short = "Remove this kernel from Jupyter"
-	return a.installLocationCommand("uninstall", short, p, schema.Of(p), func(s notebook.Spec) error {
+	return a.kernelSpecCommand("uninstall", short, f, schema.Of(f), func(s notebook.Spec) error {
 		dir, err := notebook.Uninstall(s)
 		if err == nil {
 			a.printf("removed %s\n", dir)
@@ -109,15 +112,16 @@ func (a *app) uninstallCommand() *cobra.Command {
 	})
 }
 
-// installLocationCommand returns a command that applies an action to the kernel that the flags describe.
-func (a *app) installLocationCommand(name, short string, p *installFlags, flags *schema.Schema,
+// kernelSpecCommand returns a command that applies an action to the kernel that f describes. flags are all options of
+// the command, those of f and possibly more.
+func (a *app) kernelSpecCommand(name, short string, f *installFlags, flags *schema.Schema,
 	action func(notebook.Spec) error) *cobra.Command {
 	return withOptions(&cobra.Command{
 		Use:   name + " [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
 		Short: short,
 		Args:  noArgs,
 	}, flags, func(context.Context, []string) error {
-		s, err := p.spec(a.env.JupyterData)
+		s, err := f.spec(a.env.JupyterData)
 		if err != nil {
 			return err
 		}
@@ -151,7 +155,8 @@ func (a *app) importCommand() *cobra.Command {
 	}, notebook.Import)
 }
 
-// convertCommand completes a command that reads one file and writes another one.
+// convertCommand completes and returns cmd, a command that reads the file of its first argument and writes that of its
+// second one.
 func (a *app) convertCommand(cmd *cobra.Command, convert func(source, target string) error) *cobra.Command {
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) != 2 {
@@ -211,7 +216,7 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run a notebook from top to bottom and save its outputs",
 		Args:  oneArg("want one notebook: krrlab notebook run FILE.ipynb"),
 	}, s, func(ctx context.Context, args []string) error {
-		outFile := args[0]
+		outFile := args[0] // the notebook with its outputs; "" writes none
 		switch {
 		case f.Check, f.HTML != "" && f.Out == "":
 			outFile = ""
@@ -226,8 +231,7 @@ func (a *app) runCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		o := &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), HTML: f.HTML,
-			Parameters: parameters}
+		o := &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), HTML: f.HTML, Parameters: parameters}
 		err = notebook.Run(ctx, args[0], outFile, o)
 		if failed := (*notebook.CellError)(nil); errors.As(err, &failed) && outFile == args[0] {
 			return fmt.Errorf("%w; the notebook is as it was: --out FILE keeps what its cells showed", err)

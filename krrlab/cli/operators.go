@@ -30,14 +30,15 @@ answer is a line "answer" and an array, or a line "error TEXT". Arrays are float
 	}, f.flags, &f, a.operators)
 }
 
-// operators serves requests for products with K and M⁻¹ one after the other. A preconditioner that could not be
-// computed is tried again at the next request.
+// operators serves requests for products with the kernel matrix K and with the inverses of preconditioners M, one after
+// the other, until the input ends. A preconditioner that could not be computed is tried again at the next request.
 func (a *app) operators(ctx context.Context, f *labFlags) error {
 	a.Quiet = true // standard output carries only the answers
 	if err := f.check(); err != nil {
 		return err
 	}
-	data, cfg, err := a.loadAndConfigure(ctx, f, func(ctx context.Context) (*problemData, error) { return a.loadData(ctx, f) })
+	load := func(ctx context.Context) (*problemData, error) { return a.loadData(ctx, f) }
+	data, cfg, err := a.loadAndConfigure(ctx, f, load)
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (a *app) operators(ctx context.Context, f *labFlags) error {
 		return err
 	}
 	n, _, _ := lab.Dims()
-	preconditioners := map[string]pcg.Preconditioner{} // by the text of the request, such as "nystrom features=500"
+	preconditioners := map[string]pcg.Preconditioner{} // by their text in requests, such as "nystrom features=500"
 	return process.Serve(ctx, a.env.Stdin, a.env.Stdout, n, process.Operators{
 		"product": func(ctx context.Context, _ string, dst, x *mat.Dense) error {
 			k, err := lab.K(ctx)
@@ -62,11 +63,11 @@ func (a *app) operators(ctx context.Context, f *labFlags) error {
 				if err != nil {
 					return err
 				}
-				l, err := lab.With(func(c *krrlab.Config) { c.Precond = p })
+				preconditionedLab, err := lab.With(func(c *krrlab.Config) { c.Precond = p })
 				if err != nil {
 					return err
 				}
-				if m, err = l.M(ctx); err != nil {
+				if m, err = preconditionedLab.M(ctx); err != nil {
 					return err
 				}
 				preconditioners[text] = m

@@ -23,8 +23,8 @@ func asUsageError(err error) error {
 	return errUsage{err}
 }
 
-// withOptions adds the options of s as flags to cmd and returns cmd. The command checks the options and the files that
-// they name, and then calls run.
+// withOptions adds the options of s as flags to cmd, sets cmd.RunE and returns cmd. The command checks the options and
+// the files that they name, and then calls run. A command on ranks checks the files in startRun.
 func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Context,
 	args []string) error) *cobra.Command {
 	addOptions(cmd.Flags(), s)
@@ -33,7 +33,7 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 		if err := s.Settle(); err != nil {
 			return errUsage{err}
 		}
-		if cmd.Annotations == nil { // commands on ranks check the files in startRun
+		if cmd.Annotations == nil { // it is not a command on ranks
 			if err := checkOptionFiles(s); err != nil {
 				return err
 			}
@@ -43,7 +43,8 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 	return cmd
 }
 
-// flagCommand is withOptions for a command that needs only its flags f. It has no arguments unless cmd.Args takes them.
+// flagCommand is withOptions for a command whose run needs only its flags f. The command refuses positional arguments
+// unless cmd.Args is set.
 func flagCommand[F any](cmd *cobra.Command, s *schema.Schema, f F, run func(ctx context.Context,
 	f F) error) *cobra.Command {
 	if cmd.Args == nil {
@@ -67,7 +68,8 @@ func commandLine(s *schema.Schema) (text string) {
 	return text
 }
 
-// addOptions adds one flag for each option that has a name.
+// addOptions adds a flag to p for each option of s that has a name. Flags that are written as a part of another flag's
+// value (Field.Owner) are hidden.
 func addOptions(p *pflag.FlagSet, s *schema.Schema) {
 	for _, o := range s.Fields {
 		if o.Name == "" {
@@ -76,11 +78,12 @@ func addOptions(p *pflag.FlagSet, s *schema.Schema) {
 		f := p.VarPF(optionValue{o}, o.Name, "", o.Help)
 		owner, _ := o.Owner()
 		f.Hidden = o.Hidden || owner != nil
-		if f.DefValue = o.Default; strings.Contains(o.Help, "(default: ") { // the text includes it
+		f.DefValue = o.Default
+		if strings.Contains(o.Help, "(default: ") { // do not show the default twice
 			f.DefValue = ""
 		}
 		if o.IsBoolFlag() {
-			f.NoOptDefVal = "true"
+			f.NoOptDefVal = "true" // the value of the flag without "=value"
 		}
 	}
 }

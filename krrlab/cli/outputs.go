@@ -46,8 +46,8 @@ func checkOptionFiles(s *schema.Schema) error {
 	return checkFiles(reads, writes)
 }
 
-// checkFiles returns an error if one of the files to write cannot be written, or is also read or written by another
-// flag. It is called before any work is done. A path of "" stands for no file.
+// checkFiles returns an error if one of the files to write cannot be written, is the standard stream "-", or is also
+// read or written by another flag. It is called before any work is done. A path of "" stands for no file.
 func checkFiles(reads, writes []namedFile) error {
 	for i, w := range writes {
 		if w.path == "" {
@@ -57,9 +57,9 @@ func checkFiles(reads, writes []namedFile) error {
 			return usagef("%s -: want the name of a file; the output stream is /dev/stdout, which --quiet leaves to it",
 				w.flag)
 		}
-		for _, o := range append(reads[:len(reads):len(reads)], writes[:i]...) {
-			if o.path != "" && sameFile(o.path, w.path) {
-				return usagef("%s %s: that is the file of %s: give it another name", w.flag, w.path, o.flag)
+		for _, other := range append(reads[:len(reads):len(reads)], writes[:i]...) {
+			if other.path != "" && sameFile(other.path, w.path) {
+				return usagef("%s %s: that is the file of %s: give it another name", w.flag, w.path, other.flag)
 			}
 		}
 		if err := atomicfile.Check(w.path); err != nil {
@@ -69,8 +69,8 @@ func checkFiles(reads, writes []namedFile) error {
 	return nil
 }
 
-// sameFile reports whether two paths name the same file, which need not exist. It returns false for devices and pipes,
-// since writing to them overwrites nothing.
+// sameFile reports whether two paths name the same regular file. Neither file needs to exist: then it compares their
+// names and folders. It returns false for devices and pipes, since writing to them overwrites nothing.
 func sameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
@@ -116,21 +116,21 @@ func (o *output) failure() error {
 	return fmt.Errorf("cannot write the output: %w", err)
 }
 
-// progress shows one line that is updated in place: the stage, the iteration or the finished share, the residual and
-// the remaining time.
+// progress is the progress line on the terminal, which is updated in place. Several goroutines may use it.
 type progress struct {
 	w          io.Writer  // the terminal
 	columns    func() int // returns the number of columns of the terminal, or 0 if unknown; may be nil
-	mu         sync.Mutex
+	mu         sync.Mutex // guards the fields below
 	lastUpdate time.Time
 	lineWidth  int // number of characters on the line at present
 }
 
-// updateInterval is the minimum time between two updates of the progress line.
+// updateInterval is the minimum time between two updates of the progress line, so that drawing costs no noticeable
+// time. It is a judgment.
 const updateInterval = 100 * time.Millisecond
 
-// show shows an event on the progress line. It is the Monitor of a krrlab.Config. The last event of a stage is always
-// shown, others only after updateInterval.
+// show shows an event on the progress line. It is the Monitor of a krrlab.Config and always returns nil. The last event
+// of a stage is always shown, others only after updateInterval.
 func (a *app) show(e krrlab.Event) error {
 	wait := updateInterval
 	if e.Total > 0 && e.Done == e.Total {
@@ -170,18 +170,17 @@ func (p *progress) clear() {
 	}
 }
 
-// draw writes the line over the previous one. It is cut to one character less than the width of the terminal, because a
-// line that wraps could not be overwritten.
-func (p *progress) draw(s string) {
-	text := []rune(safe.Line(s))
+// draw writes text over the previous line. It is cut to one character less than the width of the terminal, because a
+// line that wraps could not be overwritten. p.mu must be held.
+func (p *progress) draw(text string) {
+	line := []rune(safe.Line(text))
 	if p.columns != nil {
-		if columns := p.columns() - 1; columns > 0 && len(text) > columns {
-			text = append(text[:columns-1], '…')
+		if columns := p.columns() - 1; columns > 0 && len(line) > columns {
+			line = append(line[:columns-1], '…')
 		}
 	}
-	s, n := string(text), len(text)
-	fmt.Fprintf(p.w, "\r%s%s", s, strings.Repeat(" ", max(0, p.lineWidth-n)))
-	p.lineWidth = n
+	fmt.Fprintf(p.w, "\r%s%s", string(line), strings.Repeat(" ", max(0, p.lineWidth-len(line))))
+	p.lineWidth = len(line)
 }
 
 // EndSignals returns the signals that end a command in an orderly way, so that finished results are saved: an

@@ -89,7 +89,7 @@ func (l *level) Set(text string) error {
 
 func (a *app) predictCommand() *cobra.Command {
 	f := &predictFlags{rankFlags: rankFlags{comm.DefaultLimit}}
-	f.flags = schema.Of(f).Without(ownReadOptions...)
+	f.flags = schema.Of(f).Without(fixedReadOptions...)
 	return flagCommand(&cobra.Command{
 		Use:   "predict MODEL (--data NAME:test | --in FILE) [--out FILE]",
 		Short: "Predict with a saved model",
@@ -131,8 +131,9 @@ file. It has a column for each row of the K of the fit, including rows that were
 	}, f.flags, f, a.predict)
 }
 
-// ownReadOptions lists the options of reading that a model determines, or that are for training rows.
-var ownReadOptions = []string{"task", "space", "weights", "repeats", "groups", "dim", "n"}
+// fixedReadOptions lists the options of reading that commands with a model do not have, because the model determines
+// them or because they are for training rows.
+var fixedReadOptions = []string{"task", "space", "weights", "repeats", "groups", "dim", "n"}
 
 // check returns an error if the flags are invalid for any model.
 func (f *rowsFlags) check() error {
@@ -146,6 +147,7 @@ func (f *rowsFlags) check() error {
 	return checkDataName(name)
 }
 
+// predict runs krrlab predict, on all ranks together. The first rank adds the further columns and writes the files.
 func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if err := f.check(); err != nil {
 		return err
@@ -164,17 +166,20 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if err := a.requireSameData(ctx, data); err != nil {
 		return err
 	}
+
 	p := &predictions{keptColumns: data.KeptColumns, writesDecision: f.Decision}
 	if f.Bound {
 		if p.bounds, err = m.Bounds(data); err != nil {
 			return fmt.Errorf("%s: %w", f.Model, err)
 		}
 	}
+	// The bound is for predictions in float64.
 	o := &model.Options{Float64: f.Bound, Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.comm(),
 		Progress: a.showPredicted}
 	if p.Prediction, err = m.Predict(ctx, data, o); err != nil {
 		return err
 	}
+
 	if a.isFirstRank() {
 		err = a.addOutputs(ctx, f, m, data, p)
 	}
@@ -191,7 +196,8 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	return err
 }
 
-// addOutputs adds the further columns, the unit of rounding and the picture that the flags select to the predictions.
+// addOutputs sets the fields of p that the flags select: intervals, probabilities, the unit of rounding and the
+// picture. It also counts the rows of the fit among the rows of data.
 func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, data *datasets.Dataset,
 	p *predictions) (err error) {
 	if f.Interval > 0 {
@@ -217,7 +223,7 @@ func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, d
 }
 
 // reportPredictions prints the file that was read, the scores of the predictions if the answers are known, and the
-// file that was written.
+// file that was written. If the predictions went to the output stream, it prints only notes, to the error stream.
 func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.Dataset, p *predictions) {
 	var notes []string
 	if p.fittedRows > 0 && p.fittedRows < data.Len() {
@@ -241,7 +247,7 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 		}
 		return
 	}
-	lines := stage.Lines{Width: 12}
+	lines := stage.Lines{Width: labelWidth}
 	if data.Read != nil {
 		lines.Add("read", "%s", data.Read)
 	}
@@ -270,10 +276,11 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 	}
 	lines.Add("wrote", "%s (%s)", f.Out, plural.Count(data.Len(), "row"))
 	a.printf("%s", lines.String())
-	a.printWritten(12, "", "")
+	a.printWritten(labelWidth, nil)
 }
 
-// predictionPoints reads the rows that the flags name.
+// predictionPoints reads the rows that the flags name, without scaling. It sets f.TestPart for rows of a file. If the
+// answers in that file cannot be compared with predictions, it removes the classes.
 func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model) (*datasets.Dataset, error) {
 	if kernel.AsPrecomputed(m.Kernel) != nil {
 		return f.kernelRows(ctx, m)
@@ -306,7 +313,8 @@ func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model
 }
 
 // readForModel reads a file whose columns are those of the model's training data. If the predictions cannot be compared
-// with the answers in the file, Read.Unjudged is the reason.
+// with the answers in the file, because these cannot be read or have no label of the model, it returns no error but
+// sets the reason, Read.Unjudged.
 func readForModel(ctx context.Context, m *model.Model, file string, o datasets.ReadOptions) (*datasets.Dataset, error) {
 	o = m.ReadOptions(o)
 	d, err := datasets.ReadFile(ctx, file, &o)
@@ -322,7 +330,8 @@ func readForModel(ctx context.Context, m *model.Model, file string, o datasets.R
 	return d, nil
 }
 
-// kernelRows reads K(test, train) for a model with a precomputed kernel matrix.
+// kernelRows reads the matrix K(test, train) of --in, m×n, for a model with a precomputed kernel matrix. It returns an
+// error if flags are set that describe a table.
 func (f *rowsFlags) kernelRows(ctx context.Context, m *model.Model) (*datasets.Dataset, error) {
 	if f.In == "" || f.flags.Given("target", "drop", "keep", "format", "separator", "header", "comment") {
 		return nil, usagef("%s is a model of a precomputed K: want --in FILE, K(test, train) in a .npy file, which "+
@@ -337,7 +346,8 @@ func (f *rowsFlags) kernelRows(ctx context.Context, m *model.Model) (*datasets.D
 	return &datasets.Dataset{Name: f.In, Source: f.In, Task: m.Task(), X: x}, err
 }
 
-// isSettled reports whether the label of row i is the same for all decision values within their bounds.
+// isSettled reports whether the label of row i is the same for all decision values within their bounds. The bounds must
+// have been computed.
 func (p *predictions) isSettled(i int) bool {
 	row := mat.NewDense(1, p.bounds.RawMatrix().Cols, p.Decision.RawRowView(i))
 	return bound.Open(row, []float64{1}, p.bounds.RawRowView(i)) == 0
@@ -351,7 +361,7 @@ func certainty(e *model.Error) string {
 	return "not certain"
 }
 
-// boundText returns the largest of the bounds and, for classes, the number of settled labels.
+// boundText describes the largest of the bounds and, for classes, the number of settled labels.
 func (p *predictions) boundText(m *model.Model) string {
 	text := fmt.Sprintf("decision values are within %.3g of the exact solution's (%s)", mat.Max(p.bounds),
 		certainty(m.Error))

@@ -20,16 +20,16 @@ import (
 // predictions is the output of krrlab predict.
 type predictions struct {
 	*model.Prediction
-	keptColumns           [][]string          // columns copied from the input file; the first cell is the name
+	keptColumns           [][]string          // columns copied from the input file; the first cell of each is its name
 	writesDecision        bool                // whether to write the decision values
 	bounds, probabilities *mat.Dense          // one row per point; nil if not requested
 	intervals             *interval.Intervals // nil if not requested
 	figure                *plots.Figure       // picture for --plot; nil without it
-	fittedRows            int                 // number of rows that are of the fit, if answers are known
+	fittedRows            int                 // number of rows that were used for the fit; 0 without answers
 	unit                  float64             // power of ten to which predictions in CSV are rounded; 0 for all digits
 }
 
-// digitsLevel is the level of the intervals that determine the digits of predictions without --interval.
+// digitsLevel is the level of the intervals that determine the number of digits of predictions without --interval.
 const digitsLevel = 0.9
 
 // Limits of rounding, beyond which predictions are written with all digits.
@@ -41,8 +41,9 @@ const (
 )
 
 // setUnit sets p.unit to the largest power of ten that is at most a hundredth of half the width of the narrowest
-// interval. Without intervals it takes those of scores that the model has. If there are none, or if a number has no
-// digits to remove at this unit, p.unit stays 0.
+// interval. Without --interval, the intervals of a regression with one target are those of the scores in c, at the
+// level digitsLevel. p.unit stays 0 if there are no intervals, if a width is not positive and finite, or if the numbers
+// are too large in this unit.
 func (p *predictions) setUnit(c *model.Calibration) {
 	v := p.intervals
 	if v == nil && c != nil && p.Labels == nil && p.Targets == nil {
@@ -51,13 +52,13 @@ func (p *predictions) setUnit(c *model.Calibration) {
 	if v == nil || v.Sets != nil {
 		return
 	}
-	var width mat.Dense
-	width.Sub(v.Hi, v.Lo)
-	w := mat.Min(&width) / 2
-	if !(w > 0) || math.IsInf(w, 0) {
+	var widths mat.Dense
+	widths.Sub(v.Hi, v.Lo)
+	halfWidth := mat.Min(&widths) / 2
+	if !(halfWidth > 0) || math.IsInf(halfWidth, 0) {
 		return
 	}
-	unit := math.Pow(10, math.Floor(math.Log10(w/100)))
+	unit := math.Pow(10, math.Floor(math.Log10(halfWidth/100)))
 	largest := 0.0 // largest absolute value of the single column of each matrix; NaN if a number is NaN
 	for _, m := range []*mat.Dense{p.Decision, v.Lo, v.Hi} {
 		largest = max(largest, mat.Norm(m, math.Inf(1)))
@@ -67,14 +68,15 @@ func (p *predictions) setUnit(c *model.Calibration) {
 	}
 }
 
-// rounded formats v as a multiple of unit, a power of ten: the nearest one, or for direction −1 or 1 one below or above
-// v. |v|/unit must be at most maxMultiple.
+// rounded formats v as a multiple of unit, a power of ten. For the direction 0 it is the nearest multiple, for −1 one
+// that is at most v, and for 1 one that is at least v. |v|/unit must be at most maxMultiple.
 func rounded(v, unit, direction float64) string {
 	decimals := max(0, int(-math.Round(math.Log10(unit))))
-	// v/unit may have been rounded across v; +0 makes −0 a 0.
+	// The nearest multiple may lie on the wrong side of v; adding 0 turns −0 into 0.
 	for multiple := math.Round(v/unit) + 0; ; multiple += direction {
 		text := strconv.FormatFloat(multiple*unit, 'f', decimals, 64)
-		if back, err := strconv.ParseFloat(text, 64); err != nil || direction == 0 || direction*(back-v) >= 0 {
+		written, err := strconv.ParseFloat(text, 64)
+		if err != nil || direction == 0 || direction*(written-v) >= 0 {
 			return text
 		}
 	}
@@ -88,8 +90,8 @@ func (p *predictions) columns() (all []model.Column) {
 	addMatrix := func(prefix string, names []string, m *mat.Dense) {
 		all = append(all, model.NumberColumns(prefix, names, m)...)
 	}
-	for _, k := range p.keptColumns {
-		add(k[0], func(i int) string { return k[i+1] }, nil)
+	for _, column := range p.keptColumns {
+		add(column[0], func(i int) string { return column[i+1] }, nil)
 	}
 	all = append(all, p.Columns()...)
 	if p.writesDecision {
@@ -143,6 +145,8 @@ func (p *predictions) write(out io.Writer, file string) error {
 	return atomicfile.Write(file, p.writeCSV)
 }
 
+// writeCSV writes the columns as CSV. If p.unit is set, it rounds the predictions to the nearest multiple of it, and
+// the ends of the intervals outward.
 func (p *predictions) writeCSV(w io.Writer) error {
 	all := p.columns()
 	for j, c := range all {

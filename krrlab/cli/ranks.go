@@ -34,20 +34,21 @@ func (rankFlags) Help() map[string]string {
 // rankGroup is the group of ranks to which this process belongs.
 type rankGroup struct {
 	world *comm.World
-	node  comm.Node
+	node  comm.Node // this process's machine: its number of ranks and processors
 }
 
-// onRanks is the annotation of commands that run on all ranks together.
+// onRanks is the annotation of commands that run on all ranks together. Other commands run on the first rank only.
 var onRanks = map[string]string{"ranks": "all"}
 
-// isIdleRank reports whether the command has no work for this process: a command without the annotation onRanks runs
-// only on the first rank.
+// isIdleRank reports whether the command has no work for this process: whether it is a rank other than the first, and
+// the command runs only on the first rank.
 func (a *app) isIdleRank(cmd *cobra.Command) bool {
 	return a.env.Launch != nil && a.env.Launch.Rank > 0 && cmd.Annotations["ranks"] == ""
 }
 
-// joinRanks connects this process to the other ranks if an MPI launcher started it, and limits it to its share of the
-// machine's processors and memory. On all ranks except the first it sets --quiet.
+// joinRanks connects this process to the other ranks if an MPI launcher started it, and sets a.ranks. It limits the
+// process to its share of the machine's processors, unless --threads is set, and memory. On all ranks except the first
+// it sets --quiet. It returns an error if the ranks run different versions of krrlab.
 func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 	if a.env.Launch == nil {
 		return nil
@@ -69,18 +70,17 @@ func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 		if n.BoundCPUs < n.LauncherCPUs && !a.env.Launch.RequestedCPUs {
 			a.notef("note: the launcher has bound the ranks of this machine to %d of %d processors: mpirun --bind-to "+
 				"none or srun --cpus-per-task gives more, --threads %d is silent (docs/ranks.md)", n.BoundCPUs,
-				n.LauncherCPUs,
-				n.CPUs)
+				n.LauncherCPUs, n.CPUs)
 		}
 	}
 	if share, _ := accel.MemoryShare(a.ranks.node.Ranks); share > 0 {
 		debug.SetMemoryLimit(share)
 	}
 	a.Quiet = a.Quiet || w.Rank() > 0
-	if l := a.env.Launch.LostHostTimeout; l > f.Limit && a.ranks.node.Ranks < w.Size() {
+	severalHosts := a.ranks.node.Ranks < w.Size()
+	if timeout := a.env.Launch.LostHostTimeout; timeout > f.Limit && severalHosts {
 		a.notef("note: %s takes %v to notice that a host is lost, longer than --rank-timeout %v: it may outlive the "+
-			"ranks by minutes (docs/ranks.md)",
-			a.env.Launch.Launcher, l, f.Limit)
+			"ranks by minutes (docs/ranks.md)", a.env.Launch.Launcher, timeout, f.Limit)
 	}
 	return nil
 }
@@ -88,16 +88,17 @@ func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 // isFirstRank reports whether this process prints and writes the results: it is the first rank or the only process.
 func (a *app) isFirstRank() bool { return a.env.Launch == nil || a.env.Launch.Rank == 0 }
 
-// agree returns nil if err is nil on all ranks, and otherwise an error on all ranks. An error that all ranks have
-// already agreed on stays as it is.
+// agree returns nil if err is nil on all ranks, and otherwise an error on all ranks. All ranks must call it. An error
+// that all ranks have already agreed on stays as it is.
 func (a *app) agree(ctx context.Context, err error) error {
-	if _, agreed := errors.AsType[*comm.RankError](err); agreed {
+	if _, isAgreed := errors.AsType[*comm.RankError](err); isAgreed {
 		return err
 	}
 	return comm.Agree(ctx, comm.OrAlone(a.comm()), err)
 }
 
-// startRun joins the ranks and checks the files that the options name. It is called before any work is done.
+// startRun joins the ranks and checks, on the first rank, the files that the options name. All ranks call it before any
+// work is done.
 func (a *app) startRun(ctx context.Context, f *rankFlags, s *schema.Schema) error {
 	err := a.joinRanks(ctx, f)
 	if err == nil && a.isFirstRank() {
@@ -106,21 +107,22 @@ func (a *app) startRun(ctx context.Context, f *rankFlags, s *schema.Schema) erro
 	return a.agree(ctx, err)
 }
 
-// requireSameData returns an error if this rank's data differ from those of the first rank.
+// requireSameData returns an error if this rank's data differ from those of the first rank. nil stands for no data. All
+// ranks must call it.
 func (a *app) requireSameData(ctx context.Context, data ...*datasets.Dataset) error {
-	var ownData []byte
+	var fingerprints []byte
 	for _, d := range data {
 		if d != nil && a.ranks != nil {
 			sum := d.Fingerprint()
-			ownData = append(ownData, sum[:]...)
+			fingerprints = append(fingerprints, sum[:]...)
 		}
 	}
-	return a.requireSame(ctx, ownData, "the data read here are not those of rank 0")
+	return a.requireSame(ctx, fingerprints, "the data read here are not those of rank 0")
 }
 
-// requireSame returns an error with this text if ownData differs from the value on the first rank.
-func (a *app) requireSame(ctx context.Context, ownData []byte, text string) error {
-	return comm.Same(ctx, comm.OrAlone(a.comm()), ownData, errors.New(text))
+// requireSame returns an error with this text if value differs from that on the first rank. All ranks must call it.
+func (a *app) requireSame(ctx context.Context, value []byte, text string) error {
+	return comm.Same(ctx, comm.OrAlone(a.comm()), value, errors.New(text))
 }
 
 // comm returns the communicator of the ranks, or nil for a single process.
@@ -138,9 +140,8 @@ func (a *app) ranksText() string {
 	}
 	w := a.ranks.world
 	t := w.Traffic()
-	return fmt.Sprintf("%-14s %d (%d on this machine); %s sent by each, %.1f s in collectives\n", "ranks", w.Size(),
-		a.ranks.node.Ranks,
-		accel.Bytes(t.Bytes), t.Seconds)
+	return fmt.Sprintf("%-*s %d (%d on this machine); %s sent by each, %.1f s in collectives\n", stageLabelWidth,
+		"ranks", w.Size(), a.ranks.node.Ranks, accel.Bytes(t.Bytes), t.Seconds)
 }
 
 // addRanks adds the number of ranks on this machine and the MPI library to a report.
@@ -152,40 +153,43 @@ func (a *app) addRanks(r *krrlab.Solution) {
 
 // reportDelay is the time that rank 1 waits before it reports an error that not all ranks know of. Rank r waits r times
 // as long, at most maxDelays times. During this time a lower rank with the same error may report it and end all ranks,
-// which takes the launchers some seconds. A shorter delay risks that several ranks print the same error.
+// which takes the launchers some seconds. A shorter delay risks that several ranks print the same error. It is a
+// variable because tests shorten it.
 var reportDelay = 4 * time.Second
 
 // maxDelays is the largest multiple of reportDelay that a rank waits.
 const maxDelays = 5
 
-// endRank ends this process after a run that ended with err, prints text as its message and returns the exit code. If
-// all ranks know how the run ended, they end together and the first rank prints the message. A rank that has not joined
-// the others prints it too if the launcher does not end this rank in time. If not all ranks know how the run ended, the
-// rank that prints its message first aborts the others.
+// endRank ends this process's part in a run that ended with err: it prints text as its message, unless that is "",
+// leaves the other ranks and returns the exit code, which is code unless a rank was lost at the end.
+//
+// If all ranks know how the run ended, they end together and the first rank prints the message. A rank that has not
+// joined the others prints it too if the launcher does not end this rank in time. If not all ranks know how the run
+// ended, the rank that prints its message first aborts the others.
 func (a *app) endRank(ctx context.Context, err error, code int, text string) int {
-	say := func(prefix string) {
+	printMessage := func(prefix string) {
 		if text != "" {
 			fmt.Fprintf(a.env.Stderr, "krrlab: %s%s\n", prefix, text)
 		}
 	}
 	if a.env.Launch == nil {
-		say("")
+		printMessage("")
 		return code
 	}
 	_, isStatus := errors.AsType[errStatus](err)
-	_, allKnow := errors.AsType[*comm.RankError](err)
+	_, isAgreed := errors.AsType[*comm.RankError](err)
 	_, isUsage := errors.AsType[errUsage](err) // all ranks have the same command line
-	endTogether := err == nil || ctx.Err() == nil && (isStatus || allKnow || isUsage)
+	endTogether := err == nil || ctx.Err() == nil && (isStatus || isAgreed || isUsage)
 	switch {
 	case a.isFirstRank():
-		say("")
-	case endTogether && a.ranks == nil && code != exitOK: // the first rank prints it, and the launcher ends this rank
+		printMessage("")
+	case endTogether && a.ranks == nil && code != exitOK: // the first rank prints it, and the launcher ends this one
 		select {
 		case <-ctx.Done():
 		case <-time.After(maxDelays * reportDelay):
 			// Other launchers than MPICH would have ended this rank if the first rank had failed too.
 			if a.env.Launch.Launcher != "MPICH" {
-				say(fmt.Sprintf("rank %d: ", a.env.Launch.Rank))
+				printMessage(fmt.Sprintf("rank %d: ", a.env.Launch.Rank))
 			}
 		}
 	case !endTogether && ctx.Err() == nil:
@@ -198,13 +202,13 @@ func (a *app) endRank(ctx context.Context, err error, code int, text string) int
 		if _, lostRank := errors.AsType[*comm.Error](err); lostRank { // the message names the rank
 			prefix = ""
 		}
-		say(prefix)
+		printMessage(prefix)
 	}
 	if a.ranks == nil {
 		return code
 	}
 	if endTogether {
-		err := a.ranks.world.Close()
+		err := a.ranks.world.Close() // waits for the other ranks
 		if err == nil {
 			return code
 		}
@@ -231,6 +235,7 @@ output stream as lines of JSON.`,
 	}, schema.Of(f), func(ctx context.Context, args []string) error { return a.job(ctx, f, args[0]) })
 }
 
+// job runs the job file on all ranks together. The first rank reports the progress.
 func (a *app) job(ctx context.Context, f *rankFlags, file string) error {
 	if err := a.joinRanks(ctx, f); err != nil {
 		return err
@@ -243,11 +248,11 @@ func (a *app) job(ctx context.Context, f *rankFlags, file string) error {
 	return remote.RunJob(ctx, file, o)
 }
 
-// jobProgress writes the progress of a job as lines of JSON.
+// jobProgress writes the progress of a job to the output stream, as lines of JSON.
 type jobProgress struct {
 	a         *app
-	mu        sync.Mutex
-	stage     stage.Name
+	mu        sync.Mutex // guards the fields below
+	stage     stage.Name // of the last event that was written
 	lastWrite time.Time
 }
 
@@ -261,16 +266,15 @@ func (t *jobProgress) event(e krrlab.Event) error {
 		return nil
 	}
 	t.stage, t.lastWrite = e.Stage, now
-	t.line("event", e)
+	t.writeLine("event", e)
 	return nil
 }
 
-// note writes a note.
-func (t *jobProgress) note(text string) { t.line("note", text) }
+func (t *jobProgress) note(text string) { t.writeLine("note", text) }
 
-// line writes a line of JSON, an object with one key.
-func (t *jobProgress) line(key string, v any) {
-	// An event with a residual that is not finite cannot be written as JSON, and is skipped.
+// writeLine writes a line of JSON, an object with one key. It skips a value that JSON cannot represent, such as an
+// event with a residual that is not finite.
+func (t *jobProgress) writeLine(key string, v any) {
 	if b, err := json.Marshal(map[string]any{key: v}); err == nil {
 		fmt.Fprintf(t.a.env.Stdout, "%s\n", b)
 	}

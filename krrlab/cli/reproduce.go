@@ -43,7 +43,6 @@ func (reproduceFlags) Help() map[string]string {
 	}
 }
 
-// reproduceCommand returns the command krrlab reproduce.
 func (a *app) reproduceCommand() *cobra.Command {
 	f := &reproduceFlags{}
 	f.flags = schema.Of(f)
@@ -71,7 +70,7 @@ Exit code 0 means that every case that could be run has succeeded. The experimen
 }
 
 // reproduce prints the plan of the experiments that args name, and runs it unless --list is set. With --from it only
-// renders the reports in that folder.
+// makes tables and figures from the reports in that folder. It sets f.Into to the default folder if that is "".
 func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) error {
 	ids, err := experimentIDs(f, args)
 	if err != nil {
@@ -104,7 +103,8 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	return a.runPlans(ctx, f, ids, plans, o)
 }
 
-// experimentIDs returns the IDs of the experiments that the arguments name, without duplicates.
+// experimentIDs returns the IDs of the experiments that the arguments name, without duplicates. Without arguments it
+// returns all IDs if nothing is run (--list or --from), and otherwise an error.
 func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
 	if len(args) == 0 {
 		if f.List || f.From != "" {
@@ -127,15 +127,16 @@ func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
 	return ids, nil
 }
 
-// printPlan prints the predicted time and memory of the plans. At scale paper it returns an error unless --yes or
-// --list is set.
+// printPlan prints the number of cases of the plans with their predicted time and memory, with --list or at a scale
+// other than smoke also a table of the cases. At scale paper it returns an error unless --yes or --list is set.
 func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Scale, plans []*experiments.Report,
 	o *experiments.Options) error {
 	estimate, err := experiments.Predict(ctx, plans, o)
 	if err != nil {
 		return err
 	}
-	detailed := f.List || s != experiments.Smoke // scale smoke does not need its cases with real data
+	// Scale smoke takes seconds and does not need its cases with real data, so these details do not matter there.
+	detailed := f.List || s != experiments.Smoke
 	if detailed {
 		a.printf("%s\n", estimate.Table.Text())
 	}
@@ -152,7 +153,9 @@ func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Sc
 	return nil
 }
 
-// runPlans runs the plans, prints their reports and writes tables and figures.
+// runPlans runs the plans, prints their reports, writes tables and figures, and updates the page of --page. It returns
+// an error if a case failed. ids are the IDs of the experiments, for the command line that continues an interrupted
+// run.
 func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, plans []*experiments.Report,
 	o *experiments.Options) error {
 	o.Monitor = func(p experiments.Progress) {
@@ -186,7 +189,7 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	return a.updatePage(f.Page, f.Into)
 }
 
-// renderReports writes the tables and figures of the reports in the folder --from.
+// renderReports writes the tables and figures of the reports in the folder --from, and updates the page of --page.
 func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 	if st, err := os.Stat(f.From); err != nil || !st.IsDir() {
 		return fmt.Errorf("--from %s: there is no such folder", f.From)
@@ -213,9 +216,9 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 	return a.updatePage(f.Page, f.From)
 }
 
-// updatePage replaces the table of results in the file page by the results of the reports in dir. It does nothing if
-// page is "". It returns an error if dir has no reports but the table has rows, and if the page has no place for a
-// table.
+// updatePage replaces the table of results between the markers in the file page by the results of the reports in dir.
+// It does nothing if page is "". It returns an error if the page has no markers, or if dir has no reports but the table
+// has rows.
 func (a *app) updatePage(page, dir string) error {
 	if page == "" {
 		return nil
@@ -232,8 +235,9 @@ func (a *app) updatePage(page, dir string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", page, err)
 	}
-	if _, section, _ := strings.Cut(string(text), experiments.SectionBegin); len(reports) == 0 &&
-		updated != string(text) && strings.Contains(section, "\n|") {
+	_, section, _ := strings.Cut(string(text), experiments.SectionBegin)
+	hasRows := strings.Contains(section, "\n|")
+	if len(reports) == 0 && updated != string(text) && hasRows {
 		return fmt.Errorf("%s has no reports, so the table in %s is not replaced; delete it by hand if it should be "+
 			"empty", dir, page)
 	}

@@ -35,12 +35,13 @@ otherwise. It ends on Ctrl-C or SIGTERM, after it has answered the requests that
 	}, schema.Of(f), f, a.serve)
 }
 
+// serve runs krrlab serve until ctx ends. It prints a note if other machines can reach the server.
 func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	host, port, err := net.SplitHostPort(f.Listen)
 	if err != nil {
 		return usagef("--listen %s: want an address and a port, such as 127.0.0.1:8080", f.Listen)
 	}
-	if host == "" { // the system would take all addresses
+	if host == "" { // net.Listen would listen on all addresses
 		host = "127.0.0.1"
 	}
 	m, err := model.Load(f.Model)

@@ -41,24 +41,27 @@ func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
 type stageCommand struct {
 	*stage.Definition
 	labFlags
-	options  stage.Runner
-	auto     bool          // whether the plan chooses the method, unless flags choose it
-	prepared stage.Command // the flags after the stage has completed them
+	options  stage.Runner  // options of the stage, a pointer
+	auto     bool          // whether a plan chooses the method, unless flags choose it
+	prepared stage.Command // description of the problem, as the stage's Prepare has left it
 }
 
 // methodFlags lists the flags that only some stages have: those that Definition.Flags names.
 const methodFlags = "test holdout precond process-timeout features race lambda-p tol max-iter solver residual stop"
 
-// setFlags sets c.flags to the stage's own options, followed by the common flags that the stage accepts.
+// setFlags sets c.flags to the stage's own options, followed by the common flags that the stage accepts. These are all
+// flags of labFlags except those of methodFlags that Definition.Flags does not name. setFlags also sets c.auto. If the
+// command has the flag solver, the preconditioner is auto unless a flag names one.
 func (c *stageCommand) setFlags() {
-	accepted := map[string]string{}
+	accepted := map[string]string{} // Definition.Flags: names of flags, with the value after "=" or ""
 	for _, word := range strings.Fields(c.Flags) {
 		name, values, _ := strings.Cut(word, "=")
 		accepted[name] = values
 	}
-	solver, choosesMethod := accepted["solver"]
-	if c.auto = choosesMethod; solver != "" {
-		choosesMethod = false
+	solver, plansMethod := accepted["solver"]
+	c.auto = plansMethod
+	hasSolverFlag := plansMethod && solver == ""
+	if solver != "" { // solver=auto: a plan chooses the method, and there is no flag
 		delete(accepted, "solver")
 	}
 	if _, ok := accepted["precond"]; ok {
@@ -70,7 +73,7 @@ func (c *stageCommand) setFlags() {
 			f.Without(name)
 		}
 	}
-	if _, ok := accepted["precond"]; !ok { // then the options of the preconditioner do not apply either
+	if _, ok := accepted["precond"]; !ok { // of the preconditioner's options, keep and show those that are accepted
 		for _, o := range schema.Of(&c.PrecondSpec).Fields {
 			if _, ok := accepted[o.Name]; ok {
 				f.Lookup(o.Name).Hidden = false
@@ -79,10 +82,10 @@ func (c *stageCommand) setFlags() {
 			}
 		}
 	}
-	if o := f.Lookup("tol"); o != nil && !choosesMethod {
+	if o := f.Lookup("tol"); o != nil && !hasSolverFlag {
 		o.Help = strings.Replace(o.Help, " (", " to which iterations are counted (", 1)
 	}
-	if choosesMethod {
+	if hasSolverFlag {
 		c.PrecondSpec.Name = "auto"
 		f.Describe(plannedHelp)
 	}
@@ -102,14 +105,16 @@ func (c *stageCommand) setFlags() {
 	c.flags = f
 }
 
-// tableFile returns the option with the name of the file to which a table is written.
+// tableFile returns an option for the name of the file to which a table of the stage is written. The option is a field
+// of a struct type made for it, because package schema reads options from struct tags.
 func tableFile(t stage.Table) *schema.Field {
 	tag := fmt.Sprintf(`flag:%q help:%q file:"write"`, t.Flag, t.Help)
 	path := reflect.StructField{Name: "Path", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(tag)}
 	return schema.Of(reflect.New(reflect.StructOf([]reflect.StructField{path})).Interface()).Fields[0]
 }
 
-// runStage runs a stage, prints its result and writes the files that the flags name.
+// runStage runs a stage on all ranks together, prints its result and writes the files that the flags name. Stage plan
+// with --nodes does not need the data.
 func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 	if o, ok := c.options.(*plan.Options); ok && o.Nodes > 0 {
 		if handled, err := a.predictNodes(ctx, c, o); handled || err != nil {
@@ -119,6 +124,7 @@ func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 	if err := c.prepare(); err != nil {
 		return err
 	}
+
 	start := time.Now()
 	data, cfg, err := a.loadAndConfigure(ctx, &c.labFlags, func(ctx context.Context) (*problemData, error) {
 		data, err := a.loadData(ctx, &c.labFlags)
@@ -143,8 +149,9 @@ func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 	if err != nil {
 		return err
 	}
+
 	s, err := lab.Run(ctx, c.options)
-	if s == nil || err != nil && ctx.Err() == nil {
+	if s == nil || err != nil && ctx.Err() == nil { // an interrupted stage may return partial results with the error
 		return err
 	}
 	writeErr := a.printAndWrite(&c.stageFiles, s)
@@ -153,7 +160,7 @@ func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 			return writeTable(file, t.Build(s))
 		}))
 	}
-	a.printWritten(14, "", "")
+	a.printWritten(stageLabelWidth, nil)
 	if err == nil {
 		return a.agree(ctx, writeErr)
 	}
@@ -185,13 +192,19 @@ func (c *stageCommand) prepare() error {
 	return nil
 }
 
-// command returns the description of the problem that the flags give, for a stage's Prepare.
+// command returns the description of the problem by the flags, for a stage's Prepare. check must have returned nil.
 func (f *labFlags) command() *stage.Command {
 	sigma, distance := f.Sigma.scaleAndDistance()
 	precond, _ := f.effectivePrecond(nil).Preconditioner(nil) // check has returned its error
-	return &stage.Command{Given: f.flags.Given, Precond: precond, Kernel: kernel.Spec{Name: string(f.KernelName),
-		Sigma: sigma, Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}, Distance: distance, Lambda: f.Lambda,
-		Fit: f.fitCommandLine()}
+	spec := kernel.Spec{Name: string(f.KernelName), Sigma: sigma, Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}
+	return &stage.Command{
+		Given:    f.flags.Given,
+		Precond:  precond,
+		Kernel:   spec,
+		Distance: distance,
+		Lambda:   f.Lambda,
+		Fit:      f.fitCommandLine(),
+	}
 }
 
 // writeStage writes the result of a stage to the files of --json, --csv and --plot. The picture is figure, or the
@@ -207,8 +220,8 @@ func (a *app) writeStage(f *stageFiles, s krrlab.Stage, figure *plots.Figure) er
 	}))
 }
 
-// writeOutput calls write for a file and adds its name to a.writtenFiles. It does nothing if the name is "", or on a
-// rank other than the first.
+// writeOutput calls write for a file and, if that succeeds, adds its name to a.writtenFiles. It does nothing if the
+// name is "", or on a rank other than the first.
 func (a *app) writeOutput(file string, write func(file string) error) error {
 	if file == "" || !a.isFirstRank() {
 		return nil
@@ -220,8 +233,8 @@ func (a *app) writeOutput(file string, write func(file string) error) error {
 	return err
 }
 
-// writeTable writes a table as CSV. If the name ends in .npy it writes the numbers as an array instead, with NaN in
-// cells without a number.
+// writeTable writes a table as CSV, or, if the name ends in .npy, its numbers as an array with NaN in cells without a
+// number.
 func writeTable(name string, t *plots.Table) error {
 	if filepath.Ext(name) != ".npy" {
 		return atomicfile.Put(name, []byte(t.CSV()))
@@ -252,12 +265,18 @@ func writeArray(name string, rows, columns int, value func(i, j int) (float64, e
 	return atomicfile.Write(name, func(w io.Writer) error { return npy.Write(w, data, shape...) })
 }
 
-// printWritten prints a line for each file that was written. Its first word is padded to width, and the description
-// follows the name of the file plot.
-func (a *app) printWritten(width int, plot, description string) {
+// Widths of the first column of reports, the labels of their lines.
+const (
+	labelWidth      = 12 // of fit, predict, map and model info
+	stageLabelWidth = 14 // of stages, verify and explain
+)
+
+// printWritten prints a line for each file that was written. Its label is padded to width. descriptions has texts to
+// print after the names of some files.
+func (a *app) printWritten(width int, descriptions map[string]string) {
 	for _, file := range a.writtenFiles {
-		if file == plot && description != "" {
-			file += " (" + description + ")"
+		if text := descriptions[file]; text != "" {
+			file += " (" + text + ")"
 		}
 		a.printf("%-*s %s\n", width, "wrote", file)
 	}

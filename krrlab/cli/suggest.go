@@ -20,8 +20,8 @@ func didYouMean(prefix, word string) string {
 	return fmt.Sprintf("; did you mean %s%s?", prefix, word)
 }
 
-// suggestCommand returns the end of an error message that suggests the subcommand nearest to a mistyped one. If typed
-// is a file, it suggests the flag that is missing before it.
+// suggestCommand returns the end of an error message that suggests the subcommand of cmd nearest to typed, or "" if
+// none is near. If typed is a file, it suggests the flag that is missing before it.
 func suggestCommand(cmd *cobra.Command, typed string) string {
 	if _, err := os.Stat(typed); err == nil {
 		for _, flag := range []string{"train", "in"} {
@@ -50,10 +50,11 @@ var flagSynonyms = map[string]string{
 	"output":    "out", "model-out": "out",
 }
 
-// flagError marks an error in the flags as an error of the command line, and suggests a flag if one was mistyped.
+// flagError marks an error in the flags as an error of the command line, and suggests a flag if one was mistyped. If
+// cmd has subcommands and the flags follow a mistyped one, it returns an error for that.
 func flagError(cmd *cobra.Command, err error) error {
-	if ours, ok := errors.AsType[errUsage](err); ok { // the option refuses its value
-		return ours
+	if usage, ok := errors.AsType[errUsage](err); ok { // the option refuses its value
+		return usage
 	}
 	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 { // a mistyped command before its flags
 		return noArgs(cmd, typed)
@@ -75,14 +76,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef("%w%s", err, didYouMean("--", schema.Nearest(typed, names)))
 }
 
-// checkDataName returns an error if typed is neither a data set nor a packed folder. It accepts "".
+// checkDataName returns an error if typed is neither a data set of the registry nor a packed folder. It accepts "".
 func checkDataName(typed string) error {
 	var names []string
-	for _, i := range datasets.Registry() {
-		if i.Name == typed {
+	for _, info := range datasets.Registry() {
+		if info.Name == typed {
 			return nil
 		}
-		names = append(names, i.Name)
+		names = append(names, info.Name)
 	}
 	if typed == "" || datasets.IsPacked(typed) {
 		return nil

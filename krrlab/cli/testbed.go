@@ -31,7 +31,8 @@ the same command continues an interrupted one.`,
 	}, schema.Of(f), f, a.testbed)
 }
 
-// testbed adds or makes runs, and writes the page if --page is set.
+// testbed adds the runs in the files of --add to the file --out or, without --add, makes the runs that are missing
+// there. It writes the page if --page is set.
 func (a *app) testbed(ctx context.Context, f *testbedFlags) error {
 	file, err := testbed.Open(f.Out)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// fitCommandLine returns a krrlab fit command for the same data as this command.
+// fitCommandLine returns a krrlab fit command with the data flags that were set for this command.
 func (f *labFlags) fitCommandLine() string {
 	var data schema.Schema
 	for _, o := range schema.Of(&dataFlags{}).Fields {
@@ -32,19 +32,22 @@ func (f *fitFlags) chooses(data *problemData) bool {
 		!f.flags.Given("sigma", "gamma", "lambda") && !strings.Contains(string(f.KernelName), " ")
 }
 
-// minFirstFitRows is the smallest number of rows for a first fit to choose kernel, σ and λ. With fewer rows their
-// leave-one-out errors do not tell the points of the search apart.
+// minFirstFitRows is the smallest number of rows with which fit chooses kernel, σ and λ without --tune. With fewer rows
+// the leave-one-out errors are too noisy to compare kernels. The value is a judgment.
 const minFirstFitRows = 20
 
 // tune runs the stage tune for krrlab fit, or its quick search without --tune. It sets the kernel and λ of cfg to the
-// chosen ones and stretches the data by the chosen distance. If the quick search is not possible, it
-// keeps the defaults, prints the reason and returns nil.
+// chosen ones and stretches the data by the chosen distance. If the quick search is not possible, it keeps the
+// defaults, prints the reason and returns nil without an error.
 func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krrlab.Config) (stage.Choice, error) {
 	values := map[string]string{"metric": f.Metric}
 	if f.Tune {
 		values["distance"] = f.Distance
-	} else if values["quick"] = "true"; cfg.Solver == krrlab.Fourier {
-		values["kernels"] = defaultKernel // not every kernel has a series
+	} else {
+		values["quick"] = "true"
+		if cfg.Solver == krrlab.Fourier {
+			values["kernels"] = defaultKernel // not every kernel has a series
+		}
 	}
 	r, err := a.search(ctx, f, data, cfg, values)
 	if err != nil {
@@ -58,22 +61,24 @@ func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krr
 	if data.train, data.test, err = datasets.Stretch(distance, data.train, data.test); err != nil {
 		return nil, err
 	}
-	if cfg.Lambda = lambda; cfg.StopRows != nil {
+	cfg.Lambda = lambda
+	if cfg.StopRows != nil { // these were the test rows before they were stretched
 		cfg.StopRows = data.test
 	}
 	cfg.Kernel, err = kernel.FromSpec(k)
 	return r, err
 }
 
-// search runs the stage tune with the given values of its options, and with those that the flags fix.
+// search runs the stage tune with the given values of its options, by name, and with those that the flags fix. Without
+// --tune it returns an error if there are fewer than minFirstFitRows rows.
 func (a *app) search(ctx context.Context, f *fitFlags, data *problemData, cfg *krrlab.Config,
 	values map[string]string) (stage.Choice, error) {
 	if n := data.train.Len(); n < minFirstFitRows && !f.Tune {
 		return nil, fmt.Errorf("%s: want at least %d", plural.Count(n, "row"), minFirstFitRows)
 	}
 	stages := krrlab.Stages()
-	d := stages[slices.IndexFunc(stages, func(d stage.Definition) bool { return d.Name == stage.Tune })]
-	options := d.Zero()
+	i := slices.IndexFunc(stages, func(d stage.Definition) bool { return d.Name == stage.Tune })
+	options := stages[i].Zero()
 	for name, value := range values {
 		if err := schema.Of(options).Lookup(name).Set(value); err != nil {
 			return nil, err

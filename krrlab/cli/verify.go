@@ -34,7 +34,7 @@ type verifyFlags struct {
 func (verifyFlags) Help() map[string]string {
 	return map[string]string{
 		"data":   "data set that the model was fitted to; its test rows are predicted",
-		"train":  "file that the model was fitted to; rows that fit --holdout set aside are test data again",
+		"train":  "file that the model was fitted to; the rows that were held out by --holdout are test data again",
 		"target": "target column of a csv file (default: the target column of the fit)",
 		"json":   "write the results as JSON to this file",
 		"plot":   "draw the interval of κ to this file" + formats,
@@ -43,12 +43,13 @@ func (verifyFlags) Help() map[string]string {
 
 func (a *app) verifyCommand() *cobra.Command {
 	f := &verifyFlags{rankFlags: rankFlags{comm.DefaultLimit}}
+	// The model determines which columns and rows of the files are used, and how they are grouped.
 	f.flags = schema.Of(f).Without("task", "space", "drop", "weights", "repeats", "groups", "keep", "dim", "n")
 	return flagCommand(&cobra.Command{
 		Use:   "verify MODEL [--data NAME | --train FILE [--test FILE]]",
 		Short: "Recompute the proved properties of a model: residual, κ, prediction bound",
 		Long: `Verify checks a saved model with simple loops in float64 that do not use the solver. It
-computes the residual r = y−(K+λI)c, a certain interval for κ(K+λI), and the bound
+computes the residual r = y−(K+λI)c, a guaranteed interval for κ(K+λI), and the bound
 |f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) on the predictions, with the share of test labels that this
 bound leaves open. A model file does not contain the targets. They are read from the
 training data, whose first n rows must be the model's; for a classifier without training
@@ -61,6 +62,8 @@ the tolerance of the fit.`,
 	}, f.flags, f, a.verify)
 }
 
+// verify runs krrlab verify, on all ranks together. It returns the error that sets exitNotConverged if the residual
+// exceeds the tolerance of the fit by more than the rounding error of the residual explains.
 func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	if err := checkDataName(f.Data); err != nil {
 		return err
@@ -90,7 +93,7 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	err = a.agree(ctx, a.printAndWrite(&f.stageFiles, v))
-	a.printWritten(14, "", "")
+	a.printWritten(stageLabelWidth, nil)
 	if err != nil {
 		return err
 	}
@@ -106,8 +109,12 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	return nil
 }
 
-// verifyData reads the training and test data without scaling them. If the model was fitted with --holdout, the same
-// rows of the training file are test data.
+// verifyData reads the training and test data without scaling them. It returns nil for data that the flags do not name,
+// and for a model of a precomputed K. It sets the fields of f that say how rows are read and grouped.
+//
+// If the model was fitted with --holdout and the training file has at least as many rows as then, the rows after these
+// are ignored, and the same rows as in the fit are held out: train does not contain them, and they are the test data
+// unless --test names others.
 func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (train, test *datasets.Dataset,
 	err error) {
 	if kernel.AsPrecomputed(m.Kernel) != nil { // Verify returns an error for such a model
@@ -125,7 +132,7 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 			return nil, nil
 		}
 		d, err := readForModel(ctx, m, name, f.ReadOptions)
-		if err == nil && d.Read.Unjudged != "" {
+		if err == nil && d.Read.Unjudged != "" { // the targets are missing or invalid
 			err = fmt.Errorf("%s: %s", name, strings.TrimPrefix(d.Read.Unjudged, name+": "))
 		}
 		return d, err
@@ -134,14 +141,15 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 	if m.Repeats != nil {
 		f.Repeats = m.Repeats.Rule
 	}
-	if f.Groups = m.Origin.Groups; f.Groups != "" {
-		f.Repeats = "auto"
+	f.Groups = m.Origin.Groups
+	if f.Groups != "" {
+		f.Repeats = "auto" // the groups replace any rule, and the reader refuses another value
 	}
 	f.MaxRows = m.Origin.Rows
 	if train, err = read(f.Train); err != nil {
 		return nil, nil, err
 	}
-	f.Groups, f.MaxRows = "", 0
+	f.Groups, f.MaxRows = "", 0 // of the training file only
 	if test, err = read(f.Test); err != nil || train == nil || m.Origin.Holdout == 0 || train.Len() < m.Origin.Rows {
 		return train, test, err
 	}

@@ -9,14 +9,15 @@ import (
 // (ulimit -v). glibc's malloc, which reads this variable once before main, otherwise reserves up to 128 MiB of
 // addresses for each thread, although Go allocates its memory without malloc.
 func spareAddresses() {
+	const unlimited = 1 << 60 // bytes; far more than a process can address, and less than RLIM_INFINITY
 	var r syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &r); err != nil || r.Cur >= 1<<60 {
+	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &r); err != nil || r.Cur >= unlimited {
 		return
 	}
 	const name = "MALLOC_ARENA_MAX"
-	isSet := os.Getenv(name) == "1"
+	isSet := os.Getenv(name) == "1" // the program was restarted already
 	os.Setenv(name, "1")
 	if self, err := os.Executable(); err == nil && !isSet {
-		_ = syscall.Exec(self, os.Args, os.Environ())
+		_ = syscall.Exec(self, os.Args, os.Environ()) // if it fails, the program runs as it is
 	}
 }

@@ -1,5 +1,7 @@
-// Command krrlab is kernel ridge regression by sketching and preconditioning on the
-// command line; see package cli for its commands and krrlab help for their flags.
+// Command krrlab fits, applies and studies kernel ridge regression on the command line. Package
+// cli implements its commands, and krrlab help lists them with their flags. This package adds
+// what depends on the machine: signals, the terminal, environment variables, the BLAS and the
+// MPI launcher.
 package main
 
 import (
@@ -16,7 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/krrlab/lab/datasets"
-	_ "github.com/krrlab/lab/datasets/parquet" // the format of files
+	_ "github.com/krrlab/lab/datasets/parquet" // registers the file format
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/atomicfile"
 	"github.com/krrlab/lab/krrlab/base/safe"
@@ -37,7 +39,7 @@ func main() {
 	code := cli.Main(ctx, os.Args[1:], cli.Env{
 		Launch:   launched,
 		Stdin:    os.Stdin,
-		Stdout:   screen(os.Stdout),
+		Stdout:   safeOutput(os.Stdout),
 		Stderr:   os.Stderr,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Width: func() int {
@@ -47,17 +49,18 @@ func main() {
 			}
 			return columns
 		},
-		DataDirs: datasets.Dirs(), JupyterData: jupyterData(runtime.GOOS, os.Getenv),
-		Version: version(),
-		UseBLAS: useBLAS,
+		DataDirs:    datasets.Dirs(),
+		JupyterData: jupyterData(runtime.GOOS, os.Getenv),
+		Version:     version(),
+		UseBLAS:     useBLAS,
 	})
 	stop()
 	os.Exit(code)
 }
 
-// screen returns the output stream. On a terminal, control characters in the output are escaped, so that text from a
-// file cannot control the terminal; a file or a pipe gets the output unchanged.
-func screen(f *os.File) io.Writer {
+// safeOutput returns a writer to the output stream f. On a terminal, control characters in the output are escaped, so
+// that text from a file cannot control the terminal; a file or a pipe gets the output unchanged.
+func safeOutput(f *os.File) io.Writer {
 	if term.IsTerminal(int(f.Fd())) {
 		return safe.Writer{W: f}
 	}
@@ -89,8 +92,8 @@ func jupyterData(system string, env func(name string) string) string {
 	return filepath.Join(home, ".local", "share", "jupyter")
 }
 
-// loadInterruptibly calls load and returns its result, or the error of ctx if that ends first. The code of a shared
-// library that is being loaded does not handle signals.
+// loadInterruptibly calls load and returns its result, or the error of ctx if that ends first. load then goes on in its
+// goroutine, because the system offers no way to stop the loading of a shared library.
 func loadInterruptibly(ctx context.Context, load func() (*accel.Library, error)) (lib *accel.Library, err error) {
 	type result struct {
 		lib *accel.Library
@@ -110,7 +113,7 @@ func loadInterruptibly(ctx context.Context, load func() (*accel.Library, error))
 }
 
 // useBLAS installs the BLAS with the given name, as Env.UseBLAS of package cli describes. For "auto", the environment
-// variable accel.EnvBLAS may name another one.
+// variable accel.EnvBLAS may name another one. If "auto" finds no OpenBLAS, it installs Go's implementation.
 func useBLAS(ctx context.Context, name string) (note string, err error) {
 	if v := os.Getenv(accel.EnvBLAS); name == "auto" && v != "" {
 		name = v
@@ -133,7 +136,7 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 	case errors.Is(err, accel.ErrAddresses):
 		note = "note: Go's own linear algebra is used instead of OpenBLAS, as addresses are limited (ulimit -v)"
 	}
-	accel.Use(lib)
+	accel.Use(lib) // nil if OpenBLAS was not found: Go's implementation
 	return note, nil
 }
 
