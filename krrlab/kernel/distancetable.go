@@ -13,10 +13,10 @@ import (
 // have a table, and the table takes more cache.
 const maxTableLevels = 4096
 
-// DistanceTable holds the values of a Radial for all squared distances of points.Bytes: integers times Scale². A table
-// is possible if these are few, as for points with coordinates 0 and 1. Entries in float32 are then correctly rounded.
-// They can also be those of k − shift: a wide kernel has values near some constant, and float32 resolves the
-// differences from it better than the values.
+// DistanceTable holds the values of a Radial kernel k for all squared distances of points.Bytes, which are integers
+// times Scale². A table is possible if there are few of them, as for points with coordinates 0 and 1. Entries in
+// float32 are then correctly rounded. Tile32 can also subtract a constant shift from k: the values of a wide kernel are
+// close to some constant, and float32 resolves their differences from it better than the values themselves.
 type DistanceTable struct {
 	unit    float64   // Scale²
 	values  []float64 // k at r² = i·unit
@@ -32,22 +32,23 @@ func NewDistanceTable(k Kernel, x points.Points, norms []float64) *DistanceTable
 	if _, d := x.Dims(); !radial || !ok || d > gemm.MaxBytesK || len(norms) == 0 {
 		return nil
 	}
-	maxLevel := 2 * math.Round(slices.Max(norms)/unit)
+	maxLevel := 2 * math.Round(slices.Max(norms)/unit) // ‖x−z‖² ≤ ‖x‖²+‖z‖², as bytes are not negative
 	if !(maxLevel <= maxTableLevels) {
 		return nil
 	}
-	l := &DistanceTable{unit: unit, values: make([]float64, int(maxLevel)+1)}
-	for i := range l.values {
-		l.values[i] = float64(i) * unit
+	t := &DistanceTable{unit: unit, values: make([]float64, int(maxLevel)+1)}
+	for i := range t.values {
+		t.values[i] = float64(i) * unit
 	}
-	r.Profile(l.values, l.values)
-	return l.Minus(0)
+	r.Profile(t.values, t.values)
+	return t.Minus(0)
 }
 
-// Minus returns a table whose Tile32 computes k − shift.
-func (l *DistanceTable) Minus(shift float64) *DistanceTable {
-	out := &DistanceTable{l.unit, l.values, make([]float32, len(l.values)), shift}
-	for i, v := range l.values {
+// Minus returns a table that shares the values of t, and whose Tile32 computes k − shift. Tile64 does not subtract
+// shift.
+func (t *DistanceTable) Minus(shift float64) *DistanceTable {
+	out := &DistanceTable{t.unit, t.values, make([]float32, len(t.values)), shift}
+	for i, v := range t.values {
 		if v -= shift; !(math.Abs(v) < 0x1p-126) { // subnormal numbers become 0, as in Tile32; NaN stays
 			out.shifted[i] = float32(v)
 		}
@@ -56,22 +57,22 @@ func (l *DistanceTable) Minus(shift float64) *DistanceTable {
 }
 
 // Shift returns the constant that Tile32 subtracts.
-func (l *DistanceTable) Shift() float64 { return l.shift }
+func (t *DistanceTable) Shift() float64 { return t.shift }
 
-// Tile64 computes the same bits as the function Tile64 for the kernel.
-func (l *DistanceTable) Tile64(dst []float64, ld int, x, z points.Panel, w *Workspace) {
+// Tile64 sets dst[a*ld+b] = k(x_a, z_b), without the shift, with the same bits as the function Tile64.
+func (t *DistanceTable) Tile64(dst []float64, ld int, x, z points.Panel, w *Workspace) {
 	nz := z.Len()
 	inner := buffer.Grow(&w.intProducts, x.Len()*nz)
-	fillFromTable(dst, ld, inner, nz, l.values, l.unit, x, z, w)
+	fillFromTable(dst, ld, inner, nz, t.values, t.unit, x, z, w)
 }
 
-// Tile32 sets dst[a*ld+b] = k(x_a, z_b) − Shift, rounded once.
-func (l *DistanceTable) Tile32(dst []float32, ld int, x, z points.Panel, w *Workspace) {
-	fillFromTable(dst, ld, points.Int32View(dst), ld, l.shifted, l.unit, x, z, w)
+// Tile32 sets dst[a*ld+b] = k(x_a, z_b) − Shift, computed in float64 and rounded to float32. Subnormal results are 0.
+func (t *DistanceTable) Tile32(dst []float32, ld int, x, z points.Panel, w *Workspace) {
+	fillFromTable(dst, ld, points.Int32View(dst), ld, t.shifted, t.unit, x, z, w)
 }
 
-// fillFromTable sets dst to the values of the table at the squared distances of x and z. The inner products are
-// computed in inner, in rows of length stride; inner may share the memory of dst.
+// fillFromTable sets dst to the values of the table at the squared distances ‖x‖²+‖z‖²−2xᵀz, in multiples of unit. The
+// inner products are computed in inner, in rows of length stride; inner may share the memory of dst.
 func fillFromTable[T realNumber](dst []T, ld int, inner []int32, stride int, table []T, unit float64,
 	x, z points.Panel, w *Workspace) {
 	points.InnerInt(inner, stride, x.X, z.X, &w.pairs) // exact, because NewDistanceTable checked the points
@@ -81,10 +82,10 @@ func fillFromTable[T realNumber](dst []T, ld int, inner []int32, stride int, tab
 		sq[b] = int32(v)
 	}
 	for a, v := range xNorms {
-		xNorms := int32(v)
-		row, sq := dst[a*ld:a*ld+len(sq)], sq
+		xNorm := int32(v)
+		row, sq := dst[a*ld:a*ld+len(sq)], sq // local slices of equal length, so that the loop has no bounds checks
 		for b, p := range inner[a*stride : a*stride+len(sq)] {
-			row[b] = table[xNorms+sq[b]-2*p]
+			row[b] = table[xNorm+sq[b]-2*p]
 		}
 	}
 }

@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel/gemm"
@@ -11,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// few returns n byte points with coordinates 0, 1 and sometimes 3, times a scale.
-func few(n, d int, scale float64) *points.Bytes {
+// smallBytes returns n byte points with coordinates 0, 1 and sometimes 3, times a scale.
+func smallBytes(n, d int, scale float64) *points.Bytes {
 	g := rand.New(rand.NewPCG(uint64(n), uint64(d)))
 	x := points.NewBytes(n, d, scale, nil)
 	for i := range n {
@@ -23,17 +24,18 @@ func few(n, d int, scale float64) *points.Bytes {
 	return x
 }
 
-// TestDistanceTable checks that float64 tiles from a DistanceTable have the bits of the kernel's own tiles, and
-// float32 tiles those of k−shift rounded once.
+// TestDistanceTable checks that float64 tiles from a DistanceTable have the bits of the kernel's own tiles, with any
+// shift, which Tile64 ignores. Float32 tiles must have those bits minus shift, rounded to float32. Padding behind the
+// rows and results that are subnormal in float32 must be 0.
 func TestDistanceTable(t *testing.T) {
 	defer simd.Use(simd.InUse())
 	const nx, nz, ld = 7, 19, 23
 	for _, d := range []int{1, 9, 130} {
-		x, z := points.NewPanel(few(nx, d, 0.25)), points.NewPanel32(few(nz, d, 0.25))
-		norms := append(append([]float64{}, x.Norms...), z.Norms...)
+		x, z := points.NewPanel(smallBytes(nx, d, 0.25)), points.NewPanel32(smallBytes(nz, d, 0.25))
+		squaredNorms := slices.Concat(x.Norms, z.Norms)
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 3}, kernel.Gaussian{Sigma: 0.06},
 			kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 0.02}, multiquadric{1, 1}} {
-			table := kernel.NewDistanceTable(k, x.X, norms)
+			table := kernel.NewDistanceTable(k, x.X, squaredNorms)
 			if table == nil {
 				t.Fatalf("%v, d = %d: no table", k, d)
 			}
@@ -41,20 +43,21 @@ func TestDistanceTable(t *testing.T) {
 				shifted := table.Minus(shift)
 				for _, p := range simd.Paths() {
 					simd.Use(p)
-					want, wide, got := make([]float64, nx*ld), make([]float64, nx*ld), make([]float32, nx*ld)
+					want, got64, got32 := make([]float64, nx*ld), make([]float64, nx*ld), make([]float32, nx*ld)
 					var w kernel.Workspace
 					kernel.Tile64(want, ld, k, x, z, kernel.Differences, &w)
-					shifted.Tile64(wide, ld, x, z, &w)
-					shifted.Tile32(got, ld, x, z, &w)
+					shifted.Tile64(got64, ld, x, z, &w)
+					shifted.Tile32(got32, ld, x, z, &w)
 					for i, v := range want {
-						if wide[i] != v {
-							t.Fatalf("%v, d = %d, %v: entry %d is %v, want %v", k, d, p, i, wide[i], v)
+						if got64[i] != v {
+							t.Fatalf("%v, d = %d, %v: entry %d is %v, want %v", k, d, p, i, got64[i], v)
 						}
-						if v -= shift; i%ld >= nz || math.Abs(v) < 0x1p-126 {
+						const leastNormal = 0x1p-126 // of float32
+						if v -= shift; i%ld >= nz || math.Abs(v) < leastNormal {
 							v = 0
 						}
-						if got[i] != float32(v) {
-							t.Fatalf("%v less %v, d = %d, %v: entry %d is %v, want %v", k, shift, d, p, i, got[i],
+						if got32[i] != float32(v) {
+							t.Fatalf("%v less %v, d = %d, %v: entry %d is %v, want %v", k, shift, d, p, i, got32[i],
 								float32(v))
 						}
 					}
@@ -67,7 +70,7 @@ func TestDistanceTable(t *testing.T) {
 // TestNoDistanceTable checks that only a radial kernel has a DistanceTable, and only for byte points whose distances
 // take few values.
 func TestNoDistanceTable(t *testing.T) {
-	x, gauss := few(5, 40, 1), kernel.Gaussian{Sigma: 1}
+	x, gauss := smallBytes(5, 40, 1), kernel.Gaussian{Sigma: 1}
 	dense := points.NewDense(5, 40, nil)
 	points.Panel64To(x, dense.Data, 40)
 	large := points.NewBytes(1, 9, 1, []uint8{15, 15, 15, 15, 15, 15, 15, 15, 15})
@@ -80,13 +83,13 @@ func TestNoDistanceTable(t *testing.T) {
 		"polynomial": {kernel.Polynomial{Gamma: 1, Degree: 2}, x},
 		"no points":  {gauss, points.NewBytes(0, 3, 1, nil)},
 		"many":       {gauss, points.NewBytes(1, gemm.MaxBytesK+1, 1, nil)},
-		"far":        {gauss, points.NewBytes(1, 10, 1, append(large.Data, 5))}, // ‖x‖² = 2,050
+		"far":        {gauss, points.NewBytes(1, 10, 1, append(large.Data, 5))}, // ‖x‖² = 2,050 > 2,048
 	} {
-		if l := kernel.NewDistanceTable(c.k, c.x, points.SqNorms(c.x)); l != nil {
-			t.Errorf("%s: a table", name)
+		if table := kernel.NewDistanceTable(c.k, c.x, points.SqNorms(c.x)); table != nil {
+			t.Errorf("%s: got a table, want nil", name)
 		}
 	}
-	if l := kernel.NewDistanceTable(gauss, large, points.SqNorms(large)); l == nil {
-		t.Error("‖x‖² = 2,025: no table")
+	if table := kernel.NewDistanceTable(gauss, large, points.SqNorms(large)); table == nil {
+		t.Error("‖x‖² = 2,025: got no table; the limit is 2,048")
 	}
 }

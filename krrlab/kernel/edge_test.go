@@ -14,7 +14,7 @@ import (
 // arithmetic.
 func TestTileDimensions(t *testing.T) {
 	x, z := points.NewPanel(points.NewDense(2, 3, nil)), points.NewPanel(points.NewDense(2, 4, nil))
-	for _, k := range append(slices.Clone(kernels), own{}) {
+	for _, k := range append(slices.Clone(kernels), minKernel{}) {
 		for _, arith := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
 			for name, f := range map[string]func(w *kernel.Workspace){
 				"Tile64": func(w *kernel.Workspace) { kernel.Tile64(make([]float64, 4), 2, k, x, z, arith, w) },
@@ -26,8 +26,8 @@ func TestTileDimensions(t *testing.T) {
 	}
 }
 
-// TestWideOwn evaluates a user-defined kernel on points so wide that only two of them are converted at a time.
-func TestWideOwn(t *testing.T) {
+// TestWideUserKernel evaluates a user-defined kernel on points so wide that only two of them are converted at a time.
+func TestWideUserKernel(t *testing.T) {
 	const d, n = 1 << 17, 5 // the scratch memory takes two points at a time
 	x := points.NewDense(n, d, nil)
 	for i := range n {
@@ -35,8 +35,8 @@ func TestWideOwn(t *testing.T) {
 	}
 	p := points.NewPanel(x)
 	got, w := make([]float64, n*n), &kernel.Workspace{}
-	bytes := testkit.Allocated(func() { kernel.Tile64(got, n, own{}, p, p, kernel.Float64, w) })
-	if want := evalAll(own{}, x, x); !slices.Equal(got, want) {
+	bytes := testkit.Allocated(func() { kernel.Tile64(got, n, minKernel{}, p, p, kernel.Float64, w) })
+	if want := evalAll(minKernel{}, x, x); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if bytes > 9*3*d {

@@ -12,8 +12,8 @@ import (
 // Kernel is a symmetric positive semidefinite function of two points of the same dimension.
 //
 // A kernel whose calls are expensive can have a method EvalTile(dst, x, z []float64, nx, nz int). It sets dst[i·nz+j]
-// to k(x_i, z_j) for i < nx and j < nz, where the rows x_i and z_j are stored one after the other. It has the same
-// obligations as Eval, and Check compares the two.
+// to k(x_i, z_j) for i < nx and j < nz. The points are the consecutive rows of x and z. EvalTile must satisfy the same
+// conditions as Eval, and Check compares the two.
 type Kernel interface {
 	// Eval returns k(x, z) in float64. It must not keep or change x and z, and
 	// must allow calls from several goroutines.
@@ -49,9 +49,9 @@ func Validate(k Kernel) error {
 
 type validator interface{ Validate() error }
 
-// checkSigma returns an error if σ is so small or large that σ² loses digits.
+// checkSigma returns an error that names the kernel if σ is so small or large that σ² underflows or overflows.
 func checkSigma(name string, sigma float64) error {
-	if !(sigma >= 1e-150 && sigma <= 1e150) { // its square overflows or loses digits
+	if !(sigma >= 1e-150 && sigma <= 1e150) { // NaN too
 		return fmt.Errorf("kernel: %s has sigma = %v, want a number from 1e-150 to 1e150", name, sigma)
 	}
 	return nil
@@ -80,7 +80,7 @@ func ShiftInvariant(k Kernel) bool {
 // Bounded01 reports whether k is known to have values in [0, 1] and k(x, x) = 1.
 func Bounded01(k Kernel) bool { return BuiltIn(k) && ShiftInvariant(k) }
 
-// Diag returns k(x_i, x_i) times the weight for all points, in float64.
+// Diag returns w_i·k(x_i, x_i) for all points in float64, where w_i is the weight of a points.Weighted and otherwise 1.
 func Diag(k Kernel, x points.Points) []float64 {
 	x, factors := points.Split(x)
 	diag := diagonal(k, x)

@@ -24,19 +24,19 @@ func MedianDistance(x points.Points, l1 bool) float64 {
 	if l1 {
 		term, pairSums = math.Abs, points.SumDist64
 	}
-	tile := make([]float64, n*n)
+	sums := make([]float64, n*n)           // row i holds Σ_c term(x_ic−x_jc) for all j, or at least for j < i
 	if sparse, ok := x.(*points.CSR); ok { // costs time proportional to the nonzeros
 		for i := range n {
 			for j := range i {
-				tile[i*n+j] = points.SparseSum(sparse, i, sparse, j, term)
+				sums[i*n+j] = points.SparseSum(sparse, i, sparse, j, term)
 			}
 		}
 	} else {
-		pairSums(tile, n, x, x, new(points.Workspace))
+		pairSums(sums, n, x, x, new(points.Workspace))
 	}
-	dist := tile[:0]
+	dist := sums[:0] // overwrites sums: entry i(i−1)/2+j is never behind the entry i·n+j that is read
 	for i := range n {
-		for _, s := range tile[i*n : i*n+i] {
+		for _, s := range sums[i*n : i*n+i] {
 			if !l1 {
 				s = math.Sqrt(s)
 			}
@@ -46,8 +46,8 @@ func MedianDistance(x points.Points, l1 bool) float64 {
 	return PositiveMedian(dist)
 }
 
-// PositiveMedian sorts the nonnegative numbers v and returns their median. If that is 0, because most points are equal,
-// it returns the median of the positive numbers, or 0 if there are none.
+// PositiveMedian sorts the nonnegative numbers v and returns their median, for an even count the larger of the two
+// middle numbers. If that is 0, it returns the median of the positive numbers, or 0 if there are none.
 func PositiveMedian(v []float64) float64 {
 	slices.Sort(v)
 	if len(v) > 0 && v[len(v)/2] > 0 {

@@ -14,13 +14,14 @@ type Placement struct {
 	Summary  PointSummary // properties of Panel
 }
 
-// NewPlacement shifts the points by their mean m if they are far from the origin compared with their spread,
+// NewPlacement shifts the points by their mean m if three conditions hold: k is known to depend on x−z only, products
+// of the points as given are not already exact (HasExactProducts), and the points are far from the origin compared with
+// their spread,
 //
-//	max‖x_i−m‖² < max‖x_i‖²/16,
+//	max‖x_i−m‖² < max‖x_i‖²/16.
 //
-// if k is known to depend on x−z only, and if products of the points as given are not already exact (HasExactProducts).
-// In distances formed from inner products the error ε·max‖x‖² then becomes ε·max‖x−m‖². Usually a few points suffice to
-// see that no shift is needed.
+// In distances formed from inner products the error ε·max‖x‖² then becomes ε·max‖x−m‖². The factor 16 is a judgment.
+// Usually a few points suffice to see that no shift is needed.
 func NewPlacement(k Kernel, x points.Points) Placement {
 	p := points.NewPanel(x)
 	if m := originShift(k, p); m != nil {
@@ -38,7 +39,7 @@ func (p Placement) Apply(z points.Points) points.Panel {
 	return points.NewPanel(z)
 }
 
-// SummaryWith returns the summary for kernel entries between the points of p and a panel that Apply returned.
+// SummaryWith returns the summary for kernel entries between the points of p and the panel z that Apply returned.
 func (p Placement) SummaryWith(z points.Panel) PointSummary {
 	e := p.Summary
 	e.MaxSq = max(e.MaxSq, slices.Max(z.Norms))
@@ -67,7 +68,8 @@ func originShift(k Kernel, p points.Panel) []float64 {
 	p.X.RowTo(firstRow, 0)
 	for i := range n {
 		p.X.RowTo(row, i)
-		if !(4*squaredDistance(row, firstRow) < maxSq) { // ‖x_i−x_0‖ ≤ 2·max‖x−m‖ is below max‖x‖/2
+		// A shift requires max‖x−m‖ < max‖x‖/4, so ‖x_i−x_0‖ ≤ 2·max‖x−m‖ < max‖x‖/2.
+		if !(4*squaredDistance(row, firstRow) < maxSq) {
 			return nil
 		}
 	}

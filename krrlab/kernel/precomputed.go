@@ -18,7 +18,7 @@ import (
 type Precomputed struct {
 	n         int
 	checksum  string        // hash of the lower triangle of K
-	matrix    points.Points // *points.Dense or *points.Dense32, of which only the lower triangle is used; nil in a loaded model
+	matrix    points.Points // *points.Dense or *points.Dense32 (lower triangle); nil in a loaded model
 	rowMaxima []float64     // max_j |K_ij| for each row i
 }
 
@@ -100,9 +100,9 @@ func AsPrecomputed(k Kernel) *Precomputed {
 // user-defined kernel is trusted, because every Kernel has to be.
 func Semidefinite(k Kernel) bool { return AsPrecomputed(k) == nil }
 
-// DiagonalBounds returns s with |k(x_i, x_j)| ≤ √(s_i·s_j), given the diagonal of K. It returns diag if k is known to
-// be positive semi-definite. Otherwise s_i is the largest |K_ij| of row i, times the weight w_i of the point;
-// points.Split returns the factors √w_i.
+// DiagonalBounds returns s with |k(x_i, x_j)| ≤ √(s_i·s_j) for points x, given diag, the diagonal of their kernel
+// matrix. It returns diag if k is known to be positive semi-definite. Otherwise k is a Precomputed, and s_i is the
+// largest |K_ij| of the row of x_i, times the weight of the point.
 func DiagonalBounds(k Kernel, x points.Points, diag []float64) []float64 {
 	p := AsPrecomputed(k)
 	if p == nil {
@@ -115,7 +115,7 @@ func DiagonalBounds(k Kernel, x points.Points, diag []float64) []float64 {
 		x.RowTo(row, i)
 		s[i] = p.rowMaxima[int(row[0])]
 	}
-	for i, f := range factors {
+	for i, f := range factors { // f is the square root of the weight
 		s[i] *= f * f
 	}
 	return s
@@ -132,7 +132,7 @@ func (k *Precomputed) Bytes() int64 {
 	return points.MemoryBytes(k.matrix)
 }
 
-// Eval implements Kernel.
+// Eval implements Kernel. It returns NaN for two new points, and for two training points if K is absent.
 func (k *Precomputed) Eval(x, z []float64) float64 {
 	if len(z) > 1 {
 		x, z = z, x

@@ -67,12 +67,13 @@ func TestPrecomputed(t *testing.T) {
 			kernel.AsPrecomputed(back).Bytes() != 0 {
 			t.Errorf("%s: %v, %v", name, back, err)
 		}
-		if width := map[string]int64{"float32": 4}[name]; p.N() != n || p.Bytes() != (8-width)*n*n {
-			t.Errorf("%s: %d rows in %d bytes", name, p.N(), p.Bytes())
+		entryBytes := map[string]int64{"float64": 8, "float32": 4, "sparse": 8}[name]
+		if p.N() != n || p.Bytes() != entryBytes*n*n {
+			t.Errorf("%s: %d rows in %d bytes, want %d rows in %d", name, p.N(), p.Bytes(), n, entryBytes*n*n)
 		}
 		testkit.Fails(t, kernel.Check(back, kernel.Rows(n)), "holds no K")
 		if s := kernel.DiagonalBounds(p, kernel.Rows(n), nil); s[4] != largest(k, 4) || kernel.Semidefinite(p) {
-			t.Errorf("%s: sizes %v", name, s)
+			t.Errorf("%s: bound %v of row 4, want %v; semi-definite: %v", name, s[4], largest(k, 4), kernel.Semidefinite(p))
 		}
 	}
 }

@@ -26,15 +26,15 @@ func TestProbeRows(t *testing.T) {
 	slices.SortFunc(outliers, func(a, b int) int { return int(norms[b] - norms[a]) })
 	for _, c := range []struct{ n, random, far int }{{103, 10, 5}, {103, 98, 4}, {103, 98, 5}, {103, 100, 4},
 		{103, 1, 0}, {103, 20, 20}} {
-		idx, first := kernel.ProbeRows(norms[:c.n], c.random, c.far, rng.New(1))
+		idx, randomCount := kernel.ProbeRows(norms[:c.n], c.random, c.far, rng.New(1))
 		if c.n <= c.random+c.far {
-			if len(idx) != c.n || first != c.n || !slices.IsSorted(idx) {
-				t.Errorf("%+v: %d of all, %d at random", c, len(idx), first)
+			if len(idx) != c.n || randomCount != c.n || !slices.IsSorted(idx) {
+				t.Errorf("%+v: %d points, %d of them at random, want all %d", c, len(idx), randomCount, c.n)
 			}
 			continue
 		}
-		testkit.Equal(t, first, c.random, c)
-		for k, i := range idx[:first] {
+		testkit.Equal(t, randomCount, c.random, c)
+		for k, i := range idx[:randomCount] {
 			if i < k*c.n/c.random || i >= (k+1)*c.n/c.random {
 				t.Errorf("%+v: part %d has point %d", c, k, i)
 			}
@@ -44,7 +44,7 @@ func TestProbeRows(t *testing.T) {
 				t.Errorf("%+v: far point %d is missing", c, i)
 			}
 		}
-		for _, i := range idx[first:] {
+		for _, i := range idx[randomCount:] {
 			if !slices.Contains(outliers[:c.far], i) {
 				t.Errorf("%+v: point %d is not far", c, i)
 			}
@@ -55,8 +55,8 @@ func TestProbeRows(t *testing.T) {
 	}
 	drawn := map[int]bool{}
 	for seed := range uint64(400) { // a point of a part of 10 or 11 is missed with probability 1e-17
-		idx, first := kernel.ProbeRows(norms, 10, 5, rng.New(seed))
-		for _, i := range idx[:first] {
+		idx, randomCount := kernel.ProbeRows(norms, 10, 5, rng.New(seed))
+		for _, i := range idx[:randomCount] {
 			drawn[i] = true
 		}
 	}

@@ -25,9 +25,9 @@ type Radial interface {
 	Slope() float64
 }
 
-// Mixture is a Radial that is a scale mixture of Gaussians,
+// Mixture is a Radial that is a scale mixture of Gaussians, with a random scale s ≥ 0,
 //
-//	k(x, z) = g(0)·E exp(−s²‖x−z‖²/2),
+//	k(x, z) = g(0)·E exp(−s²‖x−z‖²/2).
 //
 // Every Radial that is positive semi-definite in all dimensions is one (I. J. Schoenberg, Ann. of Math. 39, 1938). Its
 // spectral measure is the distribution of s·ξ, ξ ∼ N(0, I), so it has Fourier features.
@@ -51,6 +51,7 @@ type profile interface {
 	Profile(dst, s []float64)
 }
 
+// profile32 is a profile with a faster method for values in float32 (see Radial).
 type profile32 interface {
 	Profile32(dst []float32, s []float64)
 }
@@ -81,7 +82,8 @@ func ArgumentOf(k Kernel) Argument {
 // tune) needs it.
 type Differentiable interface {
 	Kernel
-	// Derivative returns the derivative at the argument a. value is the kernel at a.
+	// Derivative returns the derivative of the kernel with respect to its Argument, at the value a of the Argument.
+	// value is the kernel at a.
 	Derivative(a, value float64) float64
 }
 
@@ -101,8 +103,10 @@ func atZero(k Radial) float64 {
 	return v[0]
 }
 
-// checkedPairs is the largest number of pairs of points that Check evaluates.
-const checkedPairs = 64
+const (
+	checkedPairs = 64   // largest number of pairs of points that Check evaluates
+	profileTol   = 1e-9 // relative difference that Check accepts as rounding: a judgment
+)
 
 // Check tests the claims of a user-defined Radial on some pairs of the points. It returns an error if Profile differs
 // from Eval, if k(x, x) is not the largest value, if g decreases from 0 faster than Slope allows, if Derivative is
@@ -129,8 +133,8 @@ func Check(k Kernel, x points.Points) error {
 		return fmt.Errorf("kernel: %v has g(0) = %v and Slope() = %v: want positive numbers, or +Inf for a slope "+
 			"that is not known", k, atOrigin, slope)
 	}
-	rounding := 1e-9 * atOrigin
-	for t := range 10 { // |g(0)−g(r²)| ≤ |g′(0)|r²
+	rounding := profileTol * atOrigin
+	for t := range 10 { // |g(0)−g(r²)| ≤ |g′(0)|r² must hold at r² = g(0)/|g′(0)|·4^−t
 		g := []float64{math.Ldexp(atOrigin/slope, -2*t)}
 		sq := g[0]
 		if r.Profile(g, g); atOrigin-g[0] > slope*sq+rounding {
@@ -138,8 +142,9 @@ func Check(k Kernel, x points.Points) error {
 				"|g′(0)|, or +Inf where it is not known", k, atOrigin-g[0], sq, slope)
 		}
 	}
+
 	n, d := x.Dims()
-	var farthest float64 // ‖x−z‖² of the pairs
+	var farthest float64 // largest ‖x−z‖² of the pairs
 	a, b := make([]float64, d), make([]float64, d)
 	for p := range min(n, checkedPairs) {
 		i := p * n / min(n, checkedPairs)
@@ -158,6 +163,7 @@ func Check(k Kernel, x points.Points) error {
 		}
 		farthest = max(farthest, sq)
 	}
+
 	if d, ok := k.(Decreasing); ok {
 		if err := checkDecreasing(d, farthest); err != nil {
 			return err
@@ -176,7 +182,7 @@ func checkDerivative(r Radial, d Differentiable, farthest float64) error {
 		sq, h := share*farthest, 1e-4*share*farthest
 		g := []float64{sq - h, sq, sq + h}
 		r.Profile(g, g)
-		want := (g[2] - g[0]) / (2 * h)
+		want := (g[2] - g[0]) / (2 * h) // error O((h/sq)²) of truncation, and that of rounding, which is divided by h
 		if got := d.Derivative(sq, g[1]); h > 0 && !(math.Abs(got-want) <= 1e-5*math.Abs(want)+1e-10*atZero(r)/h) {
 			return fmt.Errorf("kernel: %v has the derivative %.6g at r² = %g by Derivative and %.6g by differences of "+
 				"Profile: want dg/dr²", d, got, sq, want)
@@ -188,15 +194,15 @@ func checkDerivative(r Radial, d Differentiable, farthest float64) error {
 // checkDecreasing checks that g is never negative and never increases, at 256 distances up to twice the square root of
 // farthest.
 func checkDecreasing(k Decreasing, farthest float64) error {
-	var distances, g [256]float64
-	for i := range distances {
-		distances[i] = 4 * farthest * math.Pow(float64(i)/float64(len(distances)-1), 2)
+	var sq, g [256]float64 // squared distances
+	for i := range sq {
+		sq[i] = 4 * farthest * math.Pow(float64(i)/float64(len(sq)-1), 2)
 	}
-	k.Profile(g[:], distances[:])
+	k.Profile(g[:], sq[:])
 	for i, v := range g {
-		if !(v >= 0) || i > 0 && v > g[i-1]*(1+1e-9) {
+		if !(v >= 0) || i > 0 && v > g[i-1]*(1+profileTol) {
 			return fmt.Errorf("kernel: %v says that it decreases, and is %v at r² = %g after %v: leave the method "+
-				"Decreasing out", k, v, distances[i], g[max(i-1, 0)])
+				"Decreasing out", k, v, sq[i], g[max(i-1, 0)])
 		}
 	}
 	return nil
@@ -222,7 +228,7 @@ func checkTile(k Kernel, t tiler, p points.Points) error {
 	for i, v := range evals {
 		tileValue := tile[i]
 		bothNaN := math.IsNaN(tileValue) && math.IsNaN(v)
-		if tileValue != v && !(math.Abs(tileValue-v) <= 1e-9*largest) && !bothNaN {
+		if tileValue != v && !(math.Abs(tileValue-v) <= profileTol*largest) && !bothNaN {
 			return fmt.Errorf("kernel: %v of points %d and %d is %v by EvalTile and %v by Eval: want one kernel", k,
 				i/nz, n-nz+i%nz, tileValue, v)
 		}
@@ -237,9 +243,10 @@ type Decreasing interface {
 	Decreasing()
 }
 
-// TailBound returns an upper bound of k as a function of a lower bound of the distance of two points, and the metric of
-// that distance. The bound is proved for the kernels of this package. TailBound returns a nil function for kernels that
-// are not known to decrease.
+// TailBound returns an upper bound of k as a function of a lower bound of the distance of two points. metric says
+// whether the distance is ‖x−z‖₂² or ‖x−z‖₁. The bound is proved for the kernels of this package; for a user-defined
+// kernel it relies on its method Decreasing. TailBound returns a nil function for kernels that are not known to
+// decrease.
 func TailBound(k Kernel) (bound func(distance float64) float64, metric tree.Metric) {
 	p, ok := k.(profile)
 	if _, decreasing := k.(interface{ Decreasing() }); !ok || !decreasing {

@@ -61,8 +61,9 @@ func (ramp) Profile(dst, sq []float64) {
 // liar is multiquadric{1, 1} with a false Profile, Slope or maximum.
 type liar struct {
 	multiquadric
-	factor, slope float64
-	far           bool
+	factor float64 // by which Profile is multiplied
+	slope  float64 // the result of Slope; ½ is right
+	far    bool    // k is 3 at distances above 1
 }
 
 func (k liar) Slope() float64 { return k.slope }
@@ -113,7 +114,7 @@ func TestCheck(t *testing.T) {
 		k    kernel.Kernel
 		want string
 	}{
-		{base, ""}, {ramp{}, ""}, {own{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""}, {multiquadric{7, 1e-3}, ""},
+		{base, ""}, {ramp{}, ""}, {minKernel{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""}, {multiquadric{7, 1e-3}, ""},
 		{multiquadric{7, 1e3}, ""},
 		{liar{base, 1, 0.5, false}, ""},
 		{liar{base, 1, math.Inf(1), false}, ""},
@@ -125,8 +126,8 @@ func TestCheck(t *testing.T) {
 		{liar{base, 1, 0.5, true}, "above k(x, x) = 1"},
 		{embedded{kernel.Gaussian{Sigma: 1}}, "by Profile and"},
 		{falling{base}, ""}, {waving{falling{base}}, "says that it decreases"},
-		{tiled{own{}, new(int)}, ""}, {transposed{tiled{own{}, new(int)}}, "by EvalTile and"},
-		{narrow{tiled{own{}, new(int)}}, "is NaN by EvalTile and"},
+		{tiled{minKernel{}, new(int)}, ""}, {transposed{tiled{minKernel{}, new(int)}}, "by EvalTile and"},
+		{narrow{tiled{minKernel{}, new(int)}}, "is NaN by EvalTile and"},
 	} {
 		err := kernel.Check(c.k, x)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -201,18 +202,18 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%+v: %v, %v, want %q", s, k, err, want)
 		}
 	}
-	testkit.Fails(t, testkit.ErrOf(kernel.ToSpec(own{})), "kernel.Register(name, kernel_test.own{…})")
+	testkit.Fails(t, testkit.ErrOf(kernel.ToSpec(minKernel{})), "kernel.Register(name, kernel_test.minKernel{…})")
 	for _, c := range []struct {
 		name string
 		k    kernel.Kernel
 		want string
 	}{
-		{"", own{}, `such as "mylab.kernel"`}, {"own", own{}, `such as "mylab.own"`}, {".own", own{}, `"mylab.own"`},
-		{"gaussian", own{}, "names without a dot are for built-in kernels"},
+		{"", minKernel{}, `such as "mylab.kernel"`}, {"own", minKernel{}, `such as "mylab.own"`}, {".own", minKernel{}, `"mylab.own"`},
+		{"gaussian", minKernel{}, "names without a dot are for built-in kernels"},
 		{"test.other", multiquadric{}, `"test.multiquadric" is registered for kernel_test.multiquadric`},
-		{"test.multiquadric", own{}, "is registered for kernel_test.multiquadric"},
+		{"test.multiquadric", minKernel{}, "is registered for kernel_test.multiquadric"},
 		{"test.gaussian", kernel.Gaussian{}, "want a user-defined type"}, {"test.nil", nil, "want a user-defined type"},
-		{"test.func", kernel.Func{F: own{}.Eval}, "want a user-defined type"},
+		{"test.func", kernel.Func{F: minKernel{}.Eval}, "want a user-defined type"},
 		{"test.hidden", hidden{c: 1}, "JSON cannot hold all of its fields"},
 	} {
 		testkit.Fails(t, kernel.Register(c.name, c.k), c.want)

@@ -45,11 +45,11 @@ var registry struct {
 	kinds []*kind
 }
 
-// find returns the first kind that satisfies the condition is, or nil.
-func find(is func(*kind) bool) *kind {
+// find returns the first kind for which the condition matches holds, or nil.
+func find(matches func(*kind) bool) *kind {
 	registry.RLock()
 	defer registry.RUnlock()
-	if i := slices.IndexFunc(registry.kinds, is); i >= 0 {
+	if i := slices.IndexFunc(registry.kinds, matches); i >= 0 {
 		return registry.kinds[i]
 	}
 	return nil
@@ -99,7 +99,7 @@ func Register(name string, k Kernel) error {
 	defer registry.Unlock()
 	t := reflect.TypeOf(k)
 	for _, entry := range registry.kinds {
-		if (entry.name == name) != (entry.typ() == t) {
+		if (entry.name == name) != (entry.typ() == t) { // the name belongs to another type, or the type has another name
 			return fail("%q is registered for %v", entry.name, entry.typ())
 		}
 		if entry.name == name {
@@ -121,9 +121,10 @@ func Names() (names []string) {
 	return names
 }
 
-// Variants returns the kernels that a search tries for a text that Parse accepts. For a bare name these are the
-// prototypes of the kernel, and the search varies their length scale. For a text with parameters it is the one kernel
-// that the text describes; scaled is then the result of Parse and means that the length scale must not be varied.
+// Variants returns the kernels that a search tries for a text that Parse accepts, or the error of Parse. For a bare
+// name these are the prototypes of the kernel, and the search varies their length scale. For a text with parameters it
+// is the one kernel that the text describes; scaled is then the result of Parse, and true means that the length scale
+// must not be varied.
 func Variants(text string) (ks []Kernel, scaled bool, err error) {
 	k, scaled, err := Parse(text)
 	if kd := find(hasName(text)); kd != nil {
@@ -137,12 +138,16 @@ func Variants(text string) (ks []Kernel, scaled bool, err error) {
 // lower case. scaled reports whether one of the parameters is the one that Scaled.WithScale sets. Parse returns an
 // error for an unknown name or parameter, and for a value out of range.
 func Parse(text string) (k Kernel, scaled bool, err error) {
-	words := append(strings.Fields(text), "")
-	words = words[:max(1, len(words)-1)]
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		words = []string{""} // an unknown name
+	}
 	kind := find(hasName(words[0]))
 	if kind == nil {
 		return nil, false, unknownKernel(words[0])
 	}
+
+	// v is a copy of the prototype, and fields its settable struct.
 	v := reflect.New(kind.typ()).Elem()
 	v.Set(reflect.ValueOf(kind.prototypes[0]))
 	fields := reflect.Indirect(v)
@@ -151,6 +156,7 @@ func Parse(text string) (k Kernel, scaled bool, err error) {
 		fields.Elem().Set(v.Elem())
 		v, fields = fields, fields.Elem()
 	}
+
 	for _, word := range words[1:] {
 		name, value, ok := strings.Cut(word, "=")
 		f := reflect.Value{}

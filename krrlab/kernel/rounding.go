@@ -45,18 +45,18 @@ func SummaryOf(p points.Panel) PointSummary {
 // Radial has at most the error of Float64 with s/k(x,x) for s, provided that its Slope is correct, and never an error
 // above 2. Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
 func EntryError(k Kernel, arith Arithmetic, e PointSummary) float64 {
-	n := float64(e.Dim)
+	d := float64(e.Dim)
 	if a := ArgumentOf(k); e.ExactBytes && (a == SquaredDistance || a == InnerProduct) {
-		n, arith = 3, Differences
+		d, arith = 3, Differences // exact sums count as those of few coordinates
 	}
 	if b, ok := k.(erringKernel); ok && BuiltIn(k) {
-		return b.entryError(n, arith, e)
+		return b.entryError(d, arith, e)
 	}
 	r, ok := k.(Radial)
 	if !ok {
 		return 0
 	}
-	atOrigin, maxError, rounding := 1.0, 1.0, (n+16)*unit
+	atOrigin, maxError, rounding := 1.0, 1.0, (d+16)*unit // k(x, x), the trivial bound, and the bound with Differences
 	if !BuiltIn(k) {
 		atOrigin, maxError, rounding = atZero(r), 2, 0
 	}
@@ -64,9 +64,9 @@ func EntryError(k Kernel, arith Arithmetic, e PointSummary) float64 {
 	case arith == Differences:
 		return rounding
 	case e.MaxSq == 0: // avoids 0·∞ if the slope is infinite
-		return cancellationError(n, 0)
+		return cancellationError(d, 0)
 	}
-	return min(maxError, cancellationError(n, e.MaxSq*r.Slope()/atOrigin))
+	return min(maxError, cancellationError(d, e.MaxSq*r.Slope()/atOrigin))
 }
 
 // erringKernel is a kernel of this package with a special error bound for EntryError, for points of dimension dim.
@@ -74,24 +74,24 @@ type erringKernel interface {
 	entryError(dim float64, arith Arithmetic, e PointSummary) float64
 }
 
-// cancellationError bounds the error of a kernel of dim-dimensional points whose argument is formed from inner
-// products. size is max‖x‖² times the largest slope.
+// cancellationError bounds the error of a kernel of dim-dimensional points whose argument is formed from inner products
+// (see Float64 in EntryError). size is max‖x‖² times a bound of |∂k/∂r²|, or of |∂k/∂r| times a bound of ‖x‖₁.
 func cancellationError(dim, size float64) float64 { return 4*(dim+12)*unit*size + 16*unit }
 
 // Accurate returns Float64 if EntryError is then at most accuracy, and otherwise Differences, with the bound of
 // EntryError. It always returns Float64 for kernels that are not functions of x−z, and for exact products of bytes.
 func Accurate(k Kernel, e PointSummary, accuracy float64) (arith Arithmetic, bound float64) {
-	v := EntryError(k, Float64, e)
-	if v <= accuracy || !ShiftInvariant(k) || e.ExactBytes && ArgumentOf(k) == SquaredDistance {
-		return Float64, v
+	bound = EntryError(k, Float64, e)
+	if bound <= accuracy || !ShiftInvariant(k) || e.ExactBytes && ArgumentOf(k) == SquaredDistance {
+		return Float64, bound
 	}
 	return Differences, EntryError(k, Differences, e)
 }
 
-// ProbeRows chooses points whose tiles reveal the error of the whole matrix: one random point from each of random equal
-// parts of the points, and the far points of largest norm, for which inner products are least accurate. The random ones
-// come first, and randomCount is their number. If there are at most random+far points, ProbeRows returns all of them
-// and counts all as random.
+// ProbeRows chooses points from whose tiles the error of the whole matrix is estimated: one random point from each of
+// `random` equal parts of the points, and the `far` points of largest norm, for which inner products are least
+// accurate. The random points come first, and randomCount is their number. If there are at most random+far points,
+// ProbeRows returns all of them and counts all as random.
 func ProbeRows(norms []float64, random, far int, g rng.Stream) (idx []int, randomCount int) {
 	n := len(norms)
 	if n <= random+far {
@@ -104,6 +104,8 @@ func ProbeRows(norms []float64, random, far int, g rng.Stream) (idx []int, rando
 		lo, hi := int(int64(k)*int64(n)/int64(random)), int(int64(k+1)*int64(n)/int64(random))
 		idx = append(idx, lo+g.IntN(uint64(k), hi-lo))
 	}
+
+	// The largest norm comes first, and of equal norms the smaller index.
 	compareNorms := func(a, b int) int { return cmp.Or(cmp.Compare(norms[b], norms[a]), a-b) }
 	var outliers []int
 	for i := range n {

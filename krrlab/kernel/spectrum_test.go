@@ -17,7 +17,7 @@ func TestSpectrum(t *testing.T) {
 	const draws = 4000
 	g, w := rng.New(3).Sub("spectrum"), make([]float64, draws)
 	for _, r := range []float64{0.1, 0.7, 3} {
-		check := func(k kernel.Kernel, term func(i int) float64) {
+		checkMean := func(k kernel.Kernel, term func(i int) float64) {
 			var mean float64
 			for i := range draws {
 				mean += term(i) / draws
@@ -30,14 +30,14 @@ func TestSpectrum(t *testing.T) {
 			kernel.Kernel
 			Spread(g rng.Stream) float64
 		}{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 0.8}, kernel.Matern52{Sigma: 0.8}} {
-			check(k, func(i int) float64 {
+			checkMean(k, func(i int) float64 {
 				v := k.Spread(g.Sub("draw", uint64(i))) * r
 				return math.Exp(-v * v / 2) // E cos(wr) for normal frequencies w with this spread
 			})
 		}
 		k := kernel.Laplacian{Sigma: 0.8}
 		k.Frequency(w, g)
-		check(k, func(i int) float64 { return math.Cos(w[i] * r) })
+		checkMean(k, func(i int) float64 { return math.Cos(w[i] * r) })
 	}
 }
 
@@ -53,8 +53,9 @@ func TestTailBound(t *testing.T) {
 			if metric != tree.Manhattan {
 				distance = r * r
 			}
-			if got, want := bound(distance), k.Eval([]float64{r}, []float64{0}); !(got >= want) || got > want*(1+1e-9)+1e-59 {
-				t.Errorf("%v: at most %g beyond %g, where it is %g", k, got, r, want)
+			got, want := bound(distance), k.Eval([]float64{r}, []float64{0})
+			if !(got >= want) || got > want*(1+1e-9)+1e-59 { // 2⁻²⁰⁰ < 1e-59: values that are stored as 0
+				t.Errorf("%v: bound %g at distance %g, want at least %g and hardly more", k, got, r, want)
 			}
 		}
 		if !kernel.Bounded01(k) || kernel.Costly(k) {
@@ -65,7 +66,7 @@ func TestTailBound(t *testing.T) {
 	if bound, _ := kernel.TailBound(cube); bound != nil || kernel.Bounded01(cube) {
 		t.Errorf("%v is bounded", cube)
 	}
-	if !kernel.Costly(own{}) || kernel.Costly(tiled{}) {
+	if !kernel.Costly(minKernel{}) || kernel.Costly(tiled{}) {
 		t.Error("Costly must hold for kernels that are evaluated pair by pair only")
 	}
 }

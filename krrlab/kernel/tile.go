@@ -80,9 +80,10 @@ func tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	}
 	p, nz := k.(profile), z.Len()
 	tile, step := dst, ld
-	if !BuiltIn(k) && ld != nz {
+	if !BuiltIn(k) && ld != nz { // a user-defined Profile is called once, with all entries in one slice
 		tile, step = buffer.Grow(&w.products, x.Len()*nz), nz
 	}
+
 	_, radial := k.(Radial)
 	xx, zz := w.scalars64(tile, step, k, x, z, arith)
 	for a, v := range xx {
@@ -97,6 +98,7 @@ func tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	if BuiltIn(k) {
 		return
 	}
+
 	tile = tile[:len(xx)*nz]
 	p.Profile(tile, tile)
 	if step != ld {
@@ -135,11 +137,11 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		w.evaluatePairs(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = roundNormal32(v) })
 		return
 	}
-	p, step := k.(profile), 0
-	args := buffer.Grow(&w.row, nz)
+
+	p := k.(profile)
 	unit, exact := exactUnit(k, x.X, z.X)
 	exp, tileProfile := exponentialOf(k), profiledByTile(k)
-	if exp != nil && exact {
+	if exp != nil && exact { // a Gaussian of bytes: from the integer inner products, formed in the memory of dst
 		if inner := points.Int32View(dst); points.InnerInt(inner, ld, x.X, z.X, &w.pairs) {
 			xx, zz := w.integerNorms(x, z, unit)
 			for a, v := range xx {
@@ -148,6 +150,10 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 			return
 		}
 	}
+
+	// args holds the arguments of one row in float64, or those of the whole tile if tileProfile is set; row a of them
+	// starts at a*step.
+	args, step := buffer.Grow(&w.row, nz), 0
 	if arith == Float32 && !exact {
 		if ArgumentOf(k) == L1Distance {
 			points.L1Dist32(dst, ld, x.X, z.X, &w.pairs)
@@ -171,6 +177,7 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 			applyRow32(p, exp, tileProfile, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, args[a*step:a*step+nz])
 		}
 	}
+
 	if tileProfile {
 		p.Profile(args, args)
 		for a := range nx {
@@ -186,9 +193,9 @@ func profiledByTile(k Kernel) bool {
 	return !row && !BuiltIn(k)
 }
 
-// scalars64 sets dst to the argument of k for all pairs, ‖x−z‖₁ or xᵀz, and returns the corresponding norms. A squared
-// distance r² is represented as the inner product −r²/2 of points of norm 0, from which r² is recovered with the same
-// bits.
+// scalars64 sets dst[a*ld+b] to ‖x_a−z_b‖₁ if that is the argument of k, and otherwise to x_aᵀz_b. xx and zz are the
+// squared norms with which the caller computes r² = ‖x‖²+‖z‖²−2xᵀz for a kernel of r². If scalars64 computes r² itself,
+// it sets dst to −r²/2 and returns norms of 0, so that the caller obtains r² with the same bits.
 func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic) (xx, zz []float64) {
 	l1 := ArgumentOf(k) == L1Distance
 	unit, exact := exactUnit(k, x.X, z.X)
@@ -258,7 +265,7 @@ func (w *Workspace) inUnits(dst []float64, ld int, k Kernel, x, z points.Panel, 
 	if !radial {
 		return x.Norms, z.Norms
 	}
-	clear(w.wholeNorms)
+	clear(w.wholeNorms) // xx and zz: dst has −r²/2
 	return xx, zz
 }
 
@@ -331,14 +338,15 @@ func exponentialOf(k Kernel) exponential {
 	return nil
 }
 
-// realNumber is the type of an inner product.
+// realNumber is the type of an entry of a tile.
 type realNumber interface{ float32 | float64 }
 
-// applyRow32 sets dst to the kernel values for a row of arguments, or of inner products if k is a Radial. dst and row
-// may share memory. u is scratch memory of the length of dst. If tiles is set, applyRow32 only stores the arguments in
-// u and does not set dst. e is exponentialOf(k), and tiles is profiledByTile(k).
-func applyRow32[T realNumber](k profile, e exponential, tiles bool, dst []float32, row []T, xx float64, zz []float64,
-	u []float64) {
+// applyRow32 sets dst to the kernel values for a row of a tile: of the arguments of k, or of inner products with a
+// point of squared norm xx if k is a Radial; zz are the squared norms of the columns. dst and row may share memory. u
+// is scratch memory of the length of dst. If tileProfile is set, applyRow32 only stores the arguments in u and does not
+// set dst. e is exponentialOf(k), and tileProfile is profiledByTile(k).
+func applyRow32[T realNumber](k profile, e exponential, tileProfile bool, dst []float32, row []T, xx float64,
+	zz, u []float64) {
 	_, radial := k.(Radial)
 	if e != nil {
 		simd.GaussianRow(dst, row, zz, xx, e.exponent(1), flush32)
@@ -355,7 +363,7 @@ func applyRow32[T realNumber](k profile, e exponential, tiles bool, dst []float3
 		k.Profile32(dst, u)
 		return
 	}
-	if !tiles {
+	if !tileProfile {
 		k.Profile(u, u)
 		simd.Round(dst, u)
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// own is the user-defined kernel 1 + Σ_j min(|x_j|, |z_j|).
-type own struct{}
+// minKernel is the user-defined kernel 1 + Σ_j min(|x_j|, |z_j|).
+type minKernel struct{}
 
-func (own) Eval(x, z []float64) float64 {
+func (minKernel) Eval(x, z []float64) float64 {
 	s := 1.0
 	for j, v := range x {
 		s += min(math.Abs(v), math.Abs(z[j]))
 	}
 	return s
 }
-func (own) String() string { return "own" }
+func (minKernel) String() string { return "own" }
 
 // multiquadric is a user-defined radial kernel, the inverse multiquadric C/√(1+r²/σ²).
 type multiquadric struct{ C, Sigma float64 }
@@ -45,7 +45,7 @@ func (k multiquadric) Profile(dst, sq []float64) {
 
 func (k multiquadric) Slope() float64 { return k.C / (2 * k.Sigma * k.Sigma) }
 
-// multiquadric32 has a Profile in float32 as well.
+// multiquadric32 is a multiquadric with a method Profile32.
 type multiquadric32 struct{ multiquadric }
 
 func (k multiquadric32) Profile32(dst []float32, sq []float64) {
@@ -56,7 +56,7 @@ func (k multiquadric32) Profile32(dst []float32, sq []float64) {
 
 var kernels = []kernel.Kernel{
 	kernel.Gaussian{Sigma: 2.5}, kernel.Laplacian{Sigma: 6}, kernel.Matern32{Sigma: 3}, kernel.Matern52{Sigma: 3},
-	kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}, kernel.Polynomial{Gamma: 0.2, Coef0: 0.5, Degree: 6}, own{},
+	kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}, kernel.Polynomial{Gamma: 0.2, Coef0: 0.5, Degree: 6}, minKernel{},
 	kernel.Func{Name: "linear", F: func(x, z []float64) float64 {
 		var s float64
 		for j, v := range x {
@@ -67,7 +67,8 @@ var kernels = []kernel.Kernel{
 	multiquadric{0.5, 3}, multiquadric32{multiquadric{1, 2}},
 }
 
-// draw returns n points of dimension d as dense float64, dense float32 and sparse points.
+// draw returns n points of dimension d as dense float64, dense float32 and sparse points. A coordinate is normal with
+// probability density, and otherwise 0.
 func draw(seed uint64, n, d int, density float64) []points.Points {
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	a := points.NewDense(n, d, nil)
@@ -97,7 +98,7 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// evalAll returns the kernel of all pairs from Eval.
+// evalAll returns k(x_i, z_j) by Eval for all pairs, row by row.
 func evalAll(k kernel.Kernel, x, z points.Points) []float64 {
 	n, d := x.Dims()
 	m, _ := z.Dims()
@@ -113,8 +114,8 @@ func evalAll(k kernel.Kernel, x, z points.Points) []float64 {
 	return out
 }
 
-// checkTiles compares Tile64 and Tile32 with want, and checks that they leave the elements between the rows
-// unchanged.
+// checkTiles compares Tile64 and Tile32 with want, and checks that they leave the elements between the rows unchanged.
+// The tolerances are some tens of roundings in float64 and float32, relative to the larger of 1 and max|want|.
 func checkTiles(t *testing.T, name string, k kernel.Kernel, x, z points.Points, want []float64, w *kernel.Workspace) {
 	t.Helper()
 	nx, _ := x.Dims()
@@ -160,7 +161,8 @@ type constant float64
 func (c constant) Eval(_, _ []float64) float64 { return float64(c) }
 func (c constant) String() string              { return "constant" }
 
-// TestFlush checks that tiles contain no subnormal number: values below the limit are set to 0.
+// TestFlush checks that tiles contain no subnormal number: values below 2⁻¹⁰⁰ (float32) or 2⁻²⁰⁰ (float64) of kernels
+// with an exponential, and values that are subnormal in float32 of all kernels, are set to 0.
 func TestFlush(t *testing.T) {
 	const n = 400
 	x := points.NewDense(n, 1, nil)
@@ -259,9 +261,9 @@ func Example() {
 	// [1.0000 0.6065 0.6065 1.0000]
 }
 
-// tiled is own with EvalTile for many pairs at once. It counts the calls.
+// tiled is minKernel with EvalTile for many pairs at once. It counts the calls.
 type tiled struct {
-	own
+	minKernel
 	calls *int
 }
 
@@ -284,19 +286,19 @@ func (k counted) Profile(dst, sq []float64) {
 	k.multiquadric.Profile(dst, sq)
 }
 
-// TestTogether checks that a user-defined kernel computes a tile in one call, and that the tile has the same bits as
-// calls for single pairs.
-func TestTogether(t *testing.T) {
+// TestOneCallPerTile checks that a user-defined kernel computes a tile in one call, and that the tile has the same bits
+// as calls for single pairs.
+func TestOneCallPerTile(t *testing.T) {
 	var w kernel.Workspace
 	calls := 0
 	for _, d := range []int{4, 100000} { // 100,000 coordinates exceed the rows that are converted at a time
 		xs, zs := draw(11, 9, d, 1e-2), draw(12, 7, d, 1e-2)
 		for _, ld := range []int{7, 10} {
-			for _, k := range []kernel.Kernel{tiled{own{}, &calls}, counted{multiquadric{1, 30}, &calls}} {
+			for _, k := range []kernel.Kernel{tiled{minKernel{}, &calls}, counted{multiquadric{1, 30}, &calls}} {
 				for i := range xs {
 					x, z := points.NewPanel(xs[i]), points.NewPanel(zs[i])
-					pair64, tile64, pair32, tile32 := make([]float64, 1), make([]float64, 9*ld), make([]float32, 1),
-						make([]float32, 9*ld)
+					pair64, tile64 := make([]float64, 1), make([]float64, 9*ld)
+					pair32, tile32 := make([]float32, 1), make([]float32, 9*ld)
 					calls = 0
 					kernel.Tile64(tile64, ld, k, x, z, kernel.Differences, &w)
 					kernel.Tile32(tile32, ld, k, x, z, kernel.Float64, &w)

@@ -35,6 +35,6 @@ func TestDrawWeighted(t *testing.T) {
 			weights += w[i] / p[a] / draws
 		}
 	}
-	testkit.Near(t, number, n, 0.03*n, "number of points")
+	testkit.Near(t, number, n, 0.03*n, "number of points") // the draws are seeded; another error is bias
 	testkit.Near(t, weights, total, 0.03*total, "sum of weights")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// exact returns Σ|x_c−z_c|^power without rounding, for power 1 or 2.
-func exact(x, z []float64, power int) *big.Float {
+// exactDistance returns Σ|x_c−z_c|^power without rounding, for power 1 or 2.
+func exactDistance(x, z []float64, power int) *big.Float {
 	sum := new(big.Float).SetPrec(500)
 	for c, v := range x {
 		w := new(big.Float).SetPrec(500).Sub(big.NewFloat(v), big.NewFloat(z[c]))
@@ -47,7 +47,7 @@ func TestRounding(t *testing.T) {
 			lo, hi, center := tr.box(a)
 			for _, i := range inside(a) {
 				radius := new(big.Float).SetPrec(200).SetFloat64(v.radius)
-				if v.leftChild > 0 && exact(x.Row(i), center, 2).Cmp(radius.Mul(radius, radius)) > 0 {
+				if v.leftChild > 0 && exactDistance(x.Row(i), center, 2).Cmp(radius.Mul(radius, radius)) > 0 {
 					t.Errorf("seed %d: node %d of radius %g does not hold point %d", seed, a, v.radius, i)
 				}
 			}
@@ -58,7 +58,7 @@ func TestRounding(t *testing.T) {
 				for _, i := range inside(a) {
 					for _, j := range inside(b) {
 						for metric, power := range map[Metric]int{SquaredEuclidean: 2, Manhattan: 1} {
-							distance := exact(x.Row(i), x.Row(j), power)
+							distance := exactDistance(x.Row(i), x.Row(j), power)
 							if gap := tr.minDistance(a, tr, b, metric); distance.Cmp(big.NewFloat(gap)) < 0 {
 								t.Fatalf("seed %d: nodes %d and %d are %g apart, points %d and %d %g", seed, a, b, gap, i, j,
 									distance)
@@ -92,7 +92,7 @@ func TestSplit(t *testing.T) {
 		{[]float64{0, 1, 9, 10, 11, 12, 13, 14, 15}, 10, true}, // and here less
 	} {
 		if value, cut := splitValue(c.v); value != c.want || cut != c.cut {
-			t.Errorf("%v: at %v, %v", c.v, value, cut)
+			t.Errorf("%v: split at %v, %v, want %v, %v", c.v, value, cut, c.want, c.cut)
 		}
 	}
 	// one point differs from all others, of which only some are sampled

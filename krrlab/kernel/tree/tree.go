@@ -12,12 +12,12 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// maxSampledPoints is the number of points of a node from which the division is computed. More points find better gaps
-// and cost more time.
+// maxSampledPoints is the largest number of points of a node from which its division is computed. More points find
+// better gaps and cost more time.
 const maxSampledPoints = 512
 
-// Tree is a partition of n points into leaves. It depends only on the points and the size of a leaf. The place of a
-// point is its position in the order of the leaves.
+// Tree is a partition of n points into leaves, by recursive division along one feature. It depends only on the points
+// and the size of a leaf. The place of a point is its position in the order of the leaves.
 type Tree struct {
 	Order []int // index of the point at each place; the points of a leaf are contiguous
 	Start []int // first place of each leaf, followed by n
@@ -28,7 +28,8 @@ type Tree struct {
 	centers        []float64 // centers of the balls, dim numbers for each node
 }
 
-// node is a set of points: those at the places start, …, end−1.
+// node is the set of the points at the places start, …, end−1. It has a bounding box, and a ball that contains its
+// points.
 type node struct {
 	start, end            int
 	leftChild, rightChild int     // indices of the children; 0 for a leaf
@@ -115,12 +116,16 @@ func (t *Tree) setBounds(ctx context.Context, x points.Points) error {
 		}
 		v.radius = max(distance(center, center1)+t.nodes[v.leftChild].radius,
 			distance(center, center2)+t.nodes[v.rightChild].radius)
-		v.radius *= 1 + float64(t.dim+16)*0x1p-52
+		v.radius *= 1 + t.roundingBound()
 	}
 	return err
 }
 
-// setLeafBounds computes the box and the ball of leaf k; row is scratch memory.
+// roundingBound bounds the relative rounding error of a computed distance: that of a sum of dim squares, and of some
+// further operations.
+func (t *Tree) roundingBound() float64 { return float64(t.dim+16) * 0x1p-52 }
+
+// setLeafBounds computes the box of leaf k, and its ball about the mean of its points; row is scratch memory.
 func (t *Tree) setLeafBounds(x points.Points, k int, row []float64) {
 	v := &t.nodes[k]
 	lo, hi, center := t.box(k)
@@ -163,8 +168,8 @@ type cutter struct {
 	above  []int     // points of the second part
 }
 
-// partition divides the points idx into two parts along one feature. It reorders idx and returns the size of the first
-// part.
+// partition divides the points idx into two parts along one feature, or in the middle if all points are equal. It
+// reorders idx and returns the size of the first part.
 func (w *cutter) partition(x points.Points, idx []int) int {
 	feature, threshold, ok := w.chooseCut(x, idx, min(len(idx), maxSampledPoints))
 	if !ok { // all sampled points are equal
@@ -186,8 +191,9 @@ func (w *cutter) partition(x points.Points, idx []int) int {
 	return len(lowPart)
 }
 
-// chooseCut returns the feature and the threshold at which the points are divided, computed from count of them. Points
-// equal to the threshold belong to the lower part. ok is false if these points are all equal.
+// chooseCut returns the feature of largest variance and the threshold at which the points are divided (splitValue),
+// computed from count of them at equal distances in idx. Points equal to the threshold belong to the lower part. ok is
+// false if these points are all equal.
 func (w *cutter) chooseCut(x points.Points, idx []int, count int) (feature int, threshold float64, ok bool) {
 	_, d := x.Dims()
 	sum, squares := make([]float64, d), make([]float64, d)
@@ -198,7 +204,7 @@ func (w *cutter) chooseCut(x points.Points, idx []int, count int) (feature int, 
 		row := w.rows[k*d : (k+1)*d]
 		x.RowTo(row, idx[k*len(idx)/count])
 		for c, v := range row {
-			v -= w.rows[c]
+			v -= w.rows[c] // relative to the first point, so that the variance does not cancel
 			sum[c] += v
 			squares[c] += v * v
 		}
@@ -217,11 +223,12 @@ func (w *cutter) chooseCut(x points.Points, idx []int, count int) (feature int, 
 	return feature, threshold, ok
 }
 
-// splitValue returns the largest value of the lower part when the sorted values v are divided. ok is false if all
-// values are equal.
+// splitValue divides the sorted values v and returns the largest value of the lower part. It divides at the widest gap
+// between the quartiles if that is at least an eighth of the range of v (a judgment: then the values form groups), and
+// otherwise at the gap nearest to the median. Equal values are not separated. ok is false if all values are equal.
 func splitValue(v []float64) (threshold float64, ok bool) {
 	m := len(v)
-	median, widestGap := -1, -1
+	median, widestGap := -1, -1 // index below the gap nearest to the median, and below the widest gap; −1 if none
 	for k := range m - 1 {
 		gap := v[k+1] - v[k]
 		if !(gap > 0) {
@@ -238,7 +245,7 @@ func splitValue(v []float64) (threshold float64, ok bool) {
 		return 0, false
 	}
 	if widestGap >= 0 && v[widestGap+1]-v[widestGap] >= (v[m-1]-v[0])/8 {
-		median = widestGap
+		return v[widestGap], true
 	}
 	return v[median], true
 }
@@ -257,7 +264,7 @@ const (
 func (t *Tree) minDistance(a int, u *Tree, b int, metric Metric) float64 {
 	lo, hi, center := t.box(a)
 	otherLo, otherHi, otherCenter := u.box(b)
-	rounding := 1 - float64(t.dim+16)*0x1p-52
+	rounding := 1 - t.roundingBound()
 	var sum float64
 	if metric == Manhattan {
 		for c, v := range lo {
@@ -265,6 +272,8 @@ func (t *Tree) minDistance(a int, u *Tree, b int, metric Metric) float64 {
 		}
 		return sum * rounding
 	}
+
+	// The boxes and the balls each give a lower bound, and the larger one counts.
 	var centerSq float64
 	for c, v := range lo {
 		w := max(0, v-otherHi[c], otherLo[c]-hi[c])
@@ -278,7 +287,7 @@ func (t *Tree) minDistance(a int, u *Tree, b int, metric Metric) float64 {
 // Pair is a pair of leaves.
 type Pair struct {
 	A, B  int     // numbers of the leaves in the two trees; A ≥ B if both are the same tree
-	Bound float64 // bound(distance) at the smallest possible distance of the leaves, see Pairs
+	Bound float64 // bound(distance) at a lower bound of the distance of the leaves, see Pairs
 }
 
 // Pairs returns the pairs of a leaf of t and a leaf of u for which bound(distance) ≥ cutoff at a lower bound of their
@@ -289,18 +298,20 @@ type Pair struct {
 // row of a point in the leaf loses at most this sum.
 func (t *Tree) Pairs(ctx context.Context, u *Tree, metric Metric, bound func(float64) float64,
 	cutoff float64) (pairs []Pair, tSkipped, uSkipped []float64, err error) {
+	const minTasks = 256 // enough to balance the work of all threads: a judgment
 	w := walk{t, u, metric, bound, cutoff}
-	tasks := []Pair{{}}
-	for len(tasks) < 256 { // expand pairs of nodes until there is enough work for all threads
+	tasks := []Pair{{}} // pairs of nodes; the first is the pair of the roots
+	for len(tasks) < minTasks {
 		var nextTasks []Pair
 		for _, p := range tasks {
 			nextTasks = w.expand(nextTasks, p.A, p.B)
 		}
-		if len(nextTasks) <= len(tasks) {
+		if len(nextTasks) <= len(tasks) { // only pairs of leaves are left
 			break
 		}
 		tasks = nextTasks
 	}
+
 	type result struct{ pairs, skipped []Pair }
 	results := make([]result, len(tasks))
 	if err = accel.ForEach(ctx, len(tasks), func(_, q int) {
@@ -308,6 +319,7 @@ func (t *Tree) Pairs(ctx context.Context, u *Tree, metric Metric, bound func(flo
 	}); err != nil {
 		return nil, nil, nil, err
 	}
+
 	tSkipped, uSkipped = make([]float64, t.Leaves()), make([]float64, u.Leaves())
 	if t == u {
 		uSkipped = tSkipped

@@ -63,15 +63,15 @@ func TestTree(t *testing.T) {
 		for _, metric := range []Metric{SquaredEuclidean, Manhattan} {
 			for _, u := range []*Tree{tr, other} {
 				for _, scale := range []float64{0.1, 1, 1e6} {
-					check(t, name, x, tr, u, metric, scale)
+					checkPairs(t, name, x, tr, u, metric, scale)
 				}
 			}
 		}
 	}
 }
 
-// check compares Pairs with all pairs of points, for a kernel with the given scale.
-func check(t *testing.T, name string, x points.Points, tr, u *Tree, metric Metric, scale float64) {
+// checkPairs compares Pairs with all pairs of points, for the kernel exp(−distance/scale).
+func checkPairs(t *testing.T, name string, x points.Points, tr, u *Tree, metric Metric, scale float64) {
 	k := func(distance float64) float64 { return math.Exp(-distance / scale) }
 	const cutoff = 0.01
 	pairs, rows, columns, err := tr.Pairs(context.Background(), u, metric, k, cutoff)
