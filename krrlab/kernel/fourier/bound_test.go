@@ -22,13 +22,14 @@ import (
 // For a larger ε the number is only logged: nε is then close to ‖K‖₂, and even the loss of nearly all modes may
 // satisfy the bound.
 func TestBoundOfNorm(t *testing.T) {
-	problems, largest := suite.Scale(30, 300, 300), suite.Scale(60, 200, 200)
-	needed, loose, closest := map[int]int{}, 0, 0.0
+	problems, maxPoints := suite.Scale(30, 300, 300), suite.Scale(60, 200, 200)
+	needed := map[int]int{} // problems by the number of shells that must be missing
+	loose, closest := 0, 0.0
 	for seed := range problems {
 		g := rng.New(uint64(seed))
 		u := make([]float64, 10)
 		g.Float64s(u, 0)
-		d, n := 1+seed%3, 20+int(u[0]*float64(largest-20))
+		d, n := 1+seed%3, 20+int(u[0]*float64(maxPoints-20))
 		shape := []string{"even", "clusters", "line", "duplicates", "outlier"}[seed/6%5]
 		x := clouds(n, d, uint64(seed))[shape]
 		for i := range n {
@@ -95,7 +96,8 @@ func TestBoundOfNorm(t *testing.T) {
 		}
 		largestRadius := floats.Max(radii)
 		shells := 1
-		for float64(shells) <= largestRadius && norm(func(k int) bool { return radii[k] <= largestRadius-float64(shells)+1e-9 }) <= bound {
+		within := func(k int) bool { return radii[k] <= largestRadius-float64(shells)+1e-9 }
+		for float64(shells) <= largestRadius && norm(within) <= bound {
 			shells++
 		}
 		allowed := 1
@@ -105,10 +107,11 @@ func TestBoundOfNorm(t *testing.T) {
 		if s.EntryError() > 0.01 {
 			loose++
 		} else if needed[shells]++; shells > allowed {
-			t.Errorf("%s: %d of %.1f shells must be missing until the error exceeds %.4g", name, shells, largestRadius, bound)
+			t.Errorf("%s: %d of %.1f shells must be missing until the error exceeds %.4g, want %d", name, shells,
+				largestRadius, bound, allowed)
 		}
 		t.Logf("%s: ‖K̃−K‖₂ = %.3g, bound %.3g; %d of %.1f shells", name, e, bound, shells, largestRadius)
 	}
-	t.Logf("%d problems: ‖K̃−K‖₂ is at most %.2g times its bound; missing shells that were noticed: %v, %d problems with a larger ε",
-		problems, closest, needed, loose)
+	t.Logf("%d problems: ‖K̃−K‖₂ is at most %.2g times its bound; problems by the missing shells that were noticed: %v; "+
+		"%d problems with a larger ε", problems, closest, needed, loose)
 }

@@ -14,10 +14,10 @@
 //
 //	images = 2 exp(−R²/2σ²)/(1 − exp(−RP/σ²)),   tail = 2 w_m exp(−s(2m+1))/(1 − exp(−s(2m+1))),   s = 2π²σ²/P².
 //
-// Because each factor is at most 1, an entry of K̃ differs from that of K by at most Π_a(1+δ_a) − 1 plus the weights of
-// the modes that are left out: those of least weight, as many as the accuracy allows, plus what Chebyshev expansions
-// (below) add. Series.EntryError is this bound ε, and ‖K̃ − K‖₂ ≤ nε. It covers the truncation, not the rounding of
-// float64, which is about 10⁻¹⁶ times the highest frequency for an entry.
+// Each factor is at most 1, so an entry of K̃ differs from that of K by at most ε, the sum of three numbers: Π_a(1+δ_a)
+// − 1, the weights of the modes that are omitted, and the error of the Chebyshev expansions (below). The omitted modes
+// are those of least weight, as many as the accuracy allows. Series.EntryError is ε, and ‖K̃ − K‖₂ ≤ nε. The bound
+// covers the truncation, not the rounding of float64, which is about 10⁻¹⁶ times the highest frequency for an entry.
 //
 // A kernel whose spectral density S is known (Density), such as Matérn 5/2, has the weights S(‖ξ‖)·Π_a(1/P_a) at the
 // frequencies ξ_a = j_a/P_a. Its images are bounded by an exponential, its tail by integrals. The tail of a Matérn

@@ -14,29 +14,31 @@ const (
 	boxTolerance = 1e-9
 )
 
-// cellAngles are the sizes of a cell that are considered, as qr: the highest frequency times half of the angle of the
-// cell. Large cells have more polynomials, and small cells are more. Beyond 8 the rounding of the polynomials is felt.
+// cellAngles are the candidates for the size of a cell: qr, the highest frequency times half of the angle of the cell.
+// The larger the cells, the fewer there are, and the more polynomials each has. Above 8 the rounding of the polynomials
+// becomes noticeable.
 var cellAngles = []float64{0.5, 1, 2, 4, 8}
 
-// expansion computes the cosines and sines of one axis by polynomials. The axis is cut into equal cells. In a cell with
-// center c and half-width r, both angles,
+// expansion computes the cosines and sines of one axis by polynomials. The axis is cut into equal cells. In a cell
+// whose center has the angle c and whose half-width has the angle r,
 //
 //	e^{iqθ} = e^{iqc} Σ_{j<terms} (2−δ_j0) i^j J_j(qr) T_j((θ−c)/r) + e,   |e| ≤ 2 Σ_{j≥terms} (qr/2)^j/j!,
 //
-// by the Jacobi-Anger expansion and |J_j(z)| ≤ (z/2)^j/j! (DLMF 10.12.2 and 10.14.4). A point then takes terms values
-// of polynomials, and all further work is done once for a cell.
+// with the Bessel functions J_j and the Chebyshev polynomials T_j, by the Jacobi-Anger expansion and |J_j(z)| ≤
+// (z/2)^j/j! (DLMF 10.12.2 and 10.14.4). For each point, only the values of the first `terms` polynomials are computed;
+// all further work is done once for a cell.
 type expansion struct {
 	axis
-	top    int // highest frequency
-	width  int // cosines and sines: width(top), or 1 for an axis that the points do not have
-	cells  int
-	terms  int       // polynomials T_0, …, T_{terms−1}
+	top    int       // highest frequency
+	width  int       // cosines and sines: width(top), or 1 for an axis that the points do not have
+	cells  int       // number of cells along the axis
+	terms  int       // number of polynomials T_0, …, T_{terms−1}
 	half   float64   // r
 	bessel []float64 // (2−δ_j0) J_j(qr), terms×(top+1)
 }
 
-// newExpansion returns an expansion up to a frequency, without the Bessel functions, with cells of at most the size
-// angle.
+// newExpansion returns an expansion up to the frequency top, with cells of at most the size angle (see cellAngles). It
+// does not compute the Bessel functions; see setBessel.
 func newExpansion(a axis, top int, angle float64) expansion {
 	span := 2 * math.Pi * a.spacing * a.side // angle of the box
 	e := expansion{axis: a, top: top, width: width(top), cells: max(1, int(math.Ceil(float64(top)*span/2/angle))),
@@ -48,7 +50,8 @@ func newExpansion(a axis, top int, angle float64) expansion {
 	return e
 }
 
-// truncation bounds the error of an expansion with some terms: 2 Σ_{j≥terms} (z/2)^j/j! by a geometric series.
+// truncation bounds the error of an expansion with the given number of terms, 2 Σ_{j≥terms} (z/2)^j/j! for z = qr, by a
+// geometric series. It returns +Inf if that does not converge.
 func truncation(z float64, terms int) float64 {
 	ratio := z / 2 / float64(terms+1)
 	if ratio >= 1 {
@@ -61,10 +64,10 @@ func truncation(z float64, terms int) float64 {
 	return bound / (1 - ratio)
 }
 
-// evaluationError bounds the error of the expansions in an entry of K̃, and in ΦᵀΦ by the moments, as ‖·‖₂/n, for a sum
-// of all weights. Each cosine and sine of an axis has an error η of at most expansionError, so that an entry of K̃, a
-// sum of products of 2d of them, has an error of at most (1+η)^2d − 1 times the sum. The M weights of ΦᵀΦ add up to at
-// most 2^d times it.
+// evaluationError bounds the error of the expansions in an entry of K̃, and 1/n times the 2-norm of their error in ΦᵀΦ.
+// weights is the sum of the weights of all products of cosines. Each cosine and sine of an axis has an error η of at
+// most expansionError, so that an entry of K̃, a sum of products of 2d of them, has an error of at most (1+η)^2d − 1
+// times weights. The M weights of ΦᵀΦ add up to at most 2^d·weights.
 func evaluationError(d int, weights float64) float64 {
 	return weights * math.Pow(2, float64(d)) * math.Expm1(2*float64(d)*math.Log1p(expansionError))
 }
@@ -102,17 +105,18 @@ func chebyshev(row []float64, x float64) {
 	}
 }
 
-// coefficients returns the coefficients of cos 0, sin 0, cos θ, sin θ, cos 2θ, …, one in each column, in the
-// polynomials of a cell: terms×width numbers. It uses the memory of scratch.
+// coefficients returns the coefficients of cos 0, sin 0, cos θ, sin θ, cos 2θ, … in the polynomials of a cell, as a
+// terms×width matrix with one column for each function. The matrix is in the memory of scratch, which grows if
+// necessary.
 func (e *expansion) coefficients(cell int, scratch *[]float64) blas64.General {
-	head := width(e.top)
-	if need := head + e.terms*e.width; len(*scratch) < need {
+	phaseCount := width(e.top)
+	if need := phaseCount + e.terms*e.width; len(*scratch) < need {
 		*scratch = make([]float64, need)
 	}
-	phases, dst := (*scratch)[:head], matrix(e.terms, e.width, (*scratch)[head:])
+	phases, dst := (*scratch)[:phaseCount], matrix(e.terms, e.width, (*scratch)[phaseCount:])
 	cosinesAndSines(phases, float64(2*cell+1)*e.half)
 	for j := range e.terms {
-		// i^j e^{iφ} = cos φ + i sin φ, −sin φ + i cos φ, −cos φ − i sin φ, sin φ − i cos φ
+		// i^j e^{iφ} = cos φ + i sin φ, −sin φ + i cos φ, −cos φ − i sin φ, sin φ − i cos φ for j = 0, 1, 2, 3
 		row, sign, odd := dst.Data[j*dst.Stride:j*dst.Stride+dst.Cols], []float64{1, 1, -1, -1}[j%4], j%2
 		for q, v := range e.bessel[j*(e.top+1) : (j+1)*(e.top+1)] {
 			v *= sign

@@ -17,17 +17,17 @@ import (
 // of cells and numbers of polynomials. With one polynomial less the error must exceed the bound if qr is below a
 // third of the number of polynomials, because |J_j(z)| is then about (z/2)^j/j!.
 func TestExpansion(t *testing.T) {
-	const rounding = 3e-14
-	noticed := 0
+	const rounding = 3e-14 // of sums of 40 terms with Bessel functions, and of angles up to 40 periods
+	noticed := 0           // cases in which one polynomial less was tried
 	for _, top := range []int{1, 7, 40} {
 		for cells := 1; cells <= 16; cells *= 2 {
 			for terms := 1; terms < 40; terms += 3 {
 				e := expansion{axis: axis{low: -1, side: 3, spacing: 0.2}, top: top, width: width(top), cells: cells, terms: terms,
 					half: 0.2 * math.Pi * 3 / float64(cells)}
 				e.setBessel()
-				error, bound := worstError(&e, terms), truncation(float64(top)*e.half, terms)
-				if error > bound+rounding {
-					t.Errorf("frequency %d, %d cells, %d polynomials: error %.3g, bound %.3g", top, cells, terms, error, bound)
+				worst, bound := worstError(&e, terms), truncation(float64(top)*e.half, terms)
+				if worst > bound+rounding {
+					t.Errorf("frequency %d, %d cells, %d polynomials: error %.3g, bound %.3g", top, cells, terms, worst, bound)
 				}
 				if bound > 1e-12 && bound < 1e-5 && float64(top)*e.half < float64(terms)/3 {
 					noticed++
@@ -92,12 +92,16 @@ func TestPass(t *testing.T) {
 				wantGram.Mul(phi.T(), phi)
 				wantProjected.Mul(phi.T(), v)
 				wantValues.Mul(phi, beta)
-				for quantity, pair := range map[string][2]*mat.Dense{"ΦᵀΦ": {gram, &wantGram}, "Normal's ΦᵀV": {projected, &wantProjected},
-					"Project": {testkit.Must(s.Project(t.Context(), x, v)), &wantProjected},
-					"Eval":    {testkit.Must(s.Eval(t.Context(), x, beta)), &wantValues}} {
+				for quantity, c := range map[string]struct{ got, want *mat.Dense }{
+					"ΦᵀΦ":          {gram, &wantGram},
+					"Normal's ΦᵀV": {projected, &wantProjected},
+					"Project":      {testkit.Must(s.Project(t.Context(), x, v)), &wantProjected},
+					"Eval":         {testkit.Must(s.Eval(t.Context(), x, beta)), &wantValues},
+				} {
 					var difference mat.Dense
-					difference.Sub(pair[0], pair[1])
-					if relative := mat.Norm(&difference, 2) / mat.Norm(pair[1], 2); !(relative < 2e-14) {
+					difference.Sub(c.got, c.want)
+					relative := mat.Norm(&difference, 2) / mat.Norm(c.want, 2)
+					if !(relative < 2e-14) { // some 100 roundings
 						t.Errorf("d = %d, %s, angle %g, %s: relative error %.3g", d, name, angle, quantity, relative)
 					}
 				}
@@ -113,7 +117,8 @@ func TestOutside(t *testing.T) {
 		s := testkit.Must(New(kernel.Gaussian{Sigma: 0.3}, Options{}, x))
 		for _, v := range []float64{-0.1, 1.1, math.NaN()} {
 			outside := points.NewDense(1, 1, []float64{v})
-			testkit.Panics(t, map[string]func(){"outside": func() { _, _ = s.Eval(t.Context(), outside, mat.NewDense(s.Modes(), 1, nil)) }})
+			beta := mat.NewDense(s.Modes(), 1, nil)
+			testkit.Panics(t, map[string]func(){"outside": func() { _, _ = s.Eval(t.Context(), outside, beta) }})
 		}
 	}
 }

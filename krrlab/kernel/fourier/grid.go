@@ -32,39 +32,41 @@ type grid struct {
 	transform [2][]float64 // scratch memory of evaluate and sum
 }
 
-// newGrid computes the weights from the moments: μ = Σ_q 2^k moment_q t_q/N, where k is the number of axes along which
-// t_q is not constant, and N the number of nodes.
+// newGrid computes the weights from the moments: μ = Σ_q 2^k moment_q t_q/N, where t_q are the products of cosines and
+// sines of the moments at the nodes, k is the number of axes along which t_q is not constant, and N the number of
+// nodes.
 func newGrid(ctx context.Context, b *Normal) (*grid, error) {
 	s := b.series
 	g, moments := &grid{series: s, modes: s.newTensor(1)}, s.newTensor(2)
-	var double [MaxDim]gridAxis
+	var momentAxes [MaxDim]gridAxis
 	scaled := slices.Clone(b.moments)
 	total := 1
 	for place, width := range moments.widths {
 		nodes := gridNodes(width)
 		total *= nodes
-		double[place], g.axes[place] = newGridAxis(nodes, width), newGridAxis(nodes, g.modes.widths[place])
+		momentAxes[place], g.axes[place] = newGridAxis(nodes, width), newGridAxis(nodes, g.modes.widths[place])
 	}
 	for k := range scaled {
-		index := k
+		index := k // of the moment along the axes up to place
 		for place := MaxDim - 1; place >= 0; place-- {
-			if width := moments.widths[place]; index%width > 1 {
+			width := moments.widths[place]
+			if index%width > 1 { // not cos 0 or sin 0
 				scaled[k] *= 2
 			}
-			index /= moments.widths[place]
+			index /= width
 		}
 		scaled[k] /= float64(total)
 	}
 	for k := range g.transform {
 		g.transform[k] = make([]float64, total)
 	}
-	values, err := g.evaluate(ctx, &double, scaled)
+	values, err := g.evaluate(ctx, &momentAxes, scaled)
 	g.weights = slices.Clone(values)
 	return g, err
 }
 
-// gridNodes returns the nodes along an axis for moments of some width, 4m+2: at least as many as the width. For a fast
-// Fourier transform their number has no prime factor above 5.
+// gridNodes returns the number of nodes along an axis for moments of the given width, 4m+2: at least the width. For a
+// fast Fourier transform it has no prime factor above 5.
 func gridNodes(width int) int {
 	for width > denseNodes && !smooth(width) {
 		width++
@@ -106,7 +108,8 @@ func (g *grid) multiply(ctx context.Context, dst, v []float64, lambda float64) e
 	return nil
 }
 
-// evaluate returns the values at the nodes of Σ_k t_k, with the coefficients of a tensor. The result is scratch memory.
+// evaluate returns Σ_k c_k t_k at the nodes, where c are the coefficients of a tensor and t_k its products of cosines
+// and sines. The result is scratch memory of g.
 func (g *grid) evaluate(ctx context.Context, axes *[MaxDim]gridAxis, coefficients []float64) ([]float64, error) {
 	data, buffer := coefficients, 0
 	for place := MaxDim - 1; place >= 0; place-- { // each transform makes the last axis the first
@@ -121,10 +124,10 @@ func (g *grid) evaluate(ctx context.Context, axes *[MaxDim]gridAxis, coefficient
 	return data, nil
 }
 
-// sum returns the tensor of the sums of values over the nodes, each times a product of cosines and sines: the transpose
-// of evaluate. values must be its result.
+// sum returns the tensor of the sums over the nodes of values times t_k, the transpose of evaluate. values must be the
+// memory that evaluate returned. The result is scratch memory of g.
 func (g *grid) sum(ctx context.Context, values []float64) ([]float64, error) {
-	data, buffer := values, 1   // the third result of evaluate is in the first memory
+	data, buffer := values, 1   // evaluate has three transforms, so its result is in transform[0]
 	for place := range g.axes { // each transform makes the first axis the last
 		a := &g.axes[place]
 		lines := len(data) / a.nodes
@@ -141,7 +144,7 @@ func (g *grid) sum(ctx context.Context, values []float64) ([]float64, error) {
 // the nodes.
 type gridAxis struct {
 	nodes, width int
-	dense        blas64.General // nodes×width; without numbers for a fast Fourier transform
+	dense        blas64.General // nodes×width; empty for a fast Fourier transform
 	lines        []line         // for a fast Fourier transform: one for each thread
 }
 
@@ -152,6 +155,7 @@ type line struct {
 	coefficients []complex128
 }
 
+// newGridAxis returns the transform for the given numbers of nodes and of cosines and sines.
 func newGridAxis(nodes, width int) gridAxis {
 	g := gridAxis{nodes: nodes, width: width}
 	if nodes > denseNodes {
@@ -179,7 +183,7 @@ func (g *gridAxis) evaluate(ctx context.Context, dst, src blas64.General) error 
 	return accel.ForEach(ctx, src.Rows, func(worker, r int) {
 		l, row := g.lines[worker], src.Data[r*g.width:(r+1)*g.width]
 		clear(l.coefficients)
-		for q := range g.width / 2 {
+		for q := range g.width / 2 { // a cos qθ + b sin qθ has the coefficients (a∓ib)/2 of e^{±iqθ}
 			l.coefficients[q] = complex(row[2*q]/2, -row[2*q+1]/2)
 		}
 		l.coefficients[0] = complex(row[0], 0)

@@ -13,15 +13,18 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// maxIterations bounds the iterations of conjugate gradients.
+// maxIterations is the largest number of iterations of conjugate gradients for one column.
 const maxIterations = 5000
 
-// weightPreconditioner is exact on the modes of largest weight and diagonal on the others.
+// weightPreconditioner is a block diagonal approximation P of ΦᵀΦ + λI. It equals ΦᵀΦ + λI on the modes of largest
+// weight, which come first, and is diagonal on the others.
 type weightPreconditioner struct {
-	factor   *mat.Dense // of the modes of largest weight, which come first
-	diagonal []float64
+	factor   *mat.Dense // Cholesky factor of the block of the first modes
+	diagonal []float64  // of P, for points spread evenly over the periods
 }
 
+// newWeightPreconditioner returns the preconditioner of b + λI. It returns an error if the block is not positive
+// definite in float64.
 func newWeightPreconditioner(ctx context.Context, b *Normal, lambda float64) (*weightPreconditioner, error) {
 	s := b.series
 	count := s.exactModes(b.n, lambda) // the modes are in order of their weights
@@ -39,14 +42,14 @@ func newWeightPreconditioner(ctx context.Context, b *Normal, lambda float64) (*w
 	}
 	total := b.moments[0] // Σ w_i: the moment of frequency 0
 	for k := range p.diagonal {
-		p.diagonal[k] = total*s.modes[k].weight/math.Pow(2, float64(s.modes[k].oscillating(s))) + lambda
+		p.diagonal[k] = total*s.modes[k].weight/math.Pow(2, float64(s.modes[k].oscillatingAxes(s))) + lambda
 	}
 	return p, nil
 }
 
-// oscillating returns along how many axes a mode is not constant: the mean of its square is 2 to the power of minus
-// that.
-func (m *mode) oscillating(s *Series) (axes int) {
+// oscillatingAxes returns the number k of axes along which a mode is not constant. The mean square of the mode without
+// its weight is 2^−k.
+func (m *mode) oscillatingAxes(s *Series) (axes int) {
 	for a := range s.axes {
 		if m.index[a] != 0 {
 			axes++
@@ -62,23 +65,24 @@ func (p *weightPreconditioner) solve(dst, r []float64) {
 	}
 	block := blas64.Vector{N: p.factor.RawMatrix().Rows, Inc: 1, Data: dst}
 	copy(dst[:block.N], r)
-	blas64.Trsv(blas.NoTrans, triangle(p.factor), block) // Trsm would copy the factor for its one column
+	blas64.Trsv(blas.NoTrans, triangle(p.factor), block) // for a single column Trsm would copy the factor
 	blas64.Trsv(blas.Trans, triangle(p.factor), block)
 }
 
-// iterate replaces the right-hand sides b by the solutions of the equations, by conjugate gradients, one column after
-// the other.
+// iterate replaces the right-hand sides b by the solutions of (ΦᵀΦ + λI)β = b, by preconditioned conjugate gradients,
+// one column after the other. A column ends at a relative residual of tol, or without an error after maxIterations.
+// iterations is the largest number over the columns.
 func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (iterations int, err error) {
 	size, columns := b.Dims()
 	for j := range columns {
 		beta, residual := make([]float64, size), mat.Col(nil, j, b)
 		z, direction, image := make([]float64, size), make([]float64, size), make([]float64, size)
-		start := floats.Norm(residual, 2)
+		initialNorm := floats.Norm(residual, 2)
 		f.precond.solve(z, residual)
 		copy(direction, z)
 		rho := floats.Dot(residual, z)
 		count := 0
-		for ; count < maxIterations && floats.Norm(residual, 2) > tol*start; count++ {
+		for ; count < maxIterations && floats.Norm(residual, 2) > tol*initialNorm; count++ {
 			if err := f.applied.multiply(ctx, image, direction, f.lambda); err != nil {
 				return count, err
 			}

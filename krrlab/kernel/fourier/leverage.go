@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// leverageParts is the number of parts in which the tensor of leverages is summed. It is constant, so that the bits do
-// not depend on the number of threads.
+// leverageParts is the number of parts in which the tensor of leverages is summed, at most one thread for each. It is
+// constant, so that the bits do not depend on the number of threads.
 const leverageParts = 4
 
 // LeverageBytes returns the memory, in bytes, that each call of Leverages takes for n points and t columns of β.
@@ -61,23 +61,26 @@ func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense
 	return err
 }
 
-// leverageTensor returns the tensor of φᵀ(ΦᵀΦ+λI)⁻¹φ, among the frequencies up to 2m: products of two modes are written
-// as sums, as for the entries of ΦᵀΦ.
+// leverageTensor returns the coefficients of φ(x)ᵀ(ΦᵀΦ+λI)⁻¹φ(x), as a tensor with twice the frequencies of the series.
+// The products of two modes are written as sums, as for the entries of ΦᵀΦ.
 func (f *Factor) leverageTensor(ctx context.Context) ([]float64, error) {
 	s, size := f.series, len(f.series.modes)
 	r := mat.DenseCopyOf(f.lower).RawMatrix()
 	for i := range size {
 		clear(r.Data[i*size+i+1 : (i+1)*size])
 	}
-	accel.Dtrtri(size, r.Data, size)
+	accel.Dtrtri(size, r.Data, size) // R = L⁻¹
+
+	// The lower triangle of the inverse RᵀR, on one thread for each strip of rows.
 	inverse := mat.NewDense(size, size, nil)
 	strips := (size + pieceRows - 1) / pieceRows
-	accel.Each(strips, func(_, k int) { // the lower triangle of RᵀR, R = L⁻¹, on one thread for each strip of rows
+	accel.Each(strips, func(_, k int) {
 		i := k * pieceRows
 		below := submatrix(r, i, size-i, 0, size) // the rows above do not contribute to this strip
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, submatrix(below, 0, size, i, pieceRows),
 			submatrix(below, 0, size, 0, i+pieceRows), 0, submatrix(inverse.RawMatrix(), i, pieceRows, 0, i+pieceRows))
 	})
+
 	widths := newMomentWidths(s)
 	parts := make([][]float64, leverageParts)
 	err := accel.ForEach(ctx, leverageParts, func(_, index int) {

@@ -13,11 +13,11 @@ import (
 )
 
 // pieceRows and pieceCols are the size of the pieces into which the results of products and solves are cut. Each piece
-// is computed on one thread, so that the bits do not depend on the number of threads: those of a BLAS library that uses
-// threads itself do. Larger pieces are faster, but leave threads without work.
+// is computed on one thread, so that the bits do not depend on the number of threads, as they would with the threads of
+// a BLAS library. Larger pieces are faster, but leave threads without work.
 const pieceRows, pieceCols = 96, 192
 
-// matrix returns numbers as a matrix, row by row.
+// matrix returns the rows×cols matrix whose entries are data, row by row, without a copy.
 func matrix(rows, cols int, data []float64) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: data}
 }
@@ -25,13 +25,13 @@ func matrix(rows, cols int, data []float64) blas64.General {
 // general returns a matrix of zeros.
 func general(rows, cols int) blas64.General { return matrix(rows, cols, make([]float64, rows*cols)) }
 
-// submatrix returns the rows from i and the columns from j on of a matrix, at most as many as given.
+// submatrix returns at most the given numbers of rows from row i on and of columns from column j on, without a copy.
 func submatrix(a blas64.General, i, rows, j, cols int) blas64.General {
 	a.Data, a.Rows, a.Cols = a.Data[i*a.Stride+j:], min(rows, a.Rows-i), min(cols, a.Cols-j)
 	return a
 }
 
-// multiply sets C = op(A)op(B) + βC, in pieces.
+// multiply sets C = op(A)op(B) + βC, in pieces. op(A) is A, or Aᵀ for blas.Trans.
 func multiply(transposeA, transposeB blas.Transpose, a, b blas64.General, beta float64, c blas64.General) {
 	strip := func(a blas64.General, rows bool, begin, count int) blas64.General {
 		if rows {
@@ -47,7 +47,7 @@ func multiply(transposeA, transposeB blas.Transpose, a, b blas64.General, beta f
 	})
 }
 
-// triangle returns the lower triangle of L as BLAS takes it.
+// triangle returns the lower triangle of L in the form that BLAS needs.
 func triangle(l *mat.Dense) blas64.Triangular {
 	r := l.RawMatrix()
 	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: r.Rows, Stride: r.Stride, Data: r.Data}
@@ -63,8 +63,8 @@ func solveLower(l, b *mat.Dense) {
 	})
 }
 
-// Draw returns L⁻ᵀΞ, M×count, for standard normal Ξ from g: columns of the covariance (ΦᵀΦ+λI)⁻¹. It panics if ΦᵀΦ+λI
-// was not factored.
+// Draw returns L⁻ᵀΞ, M×count, for ΦᵀΦ+λI = LLᵀ and standard normal Ξ from g. Its columns are independent normal vectors
+// with the covariance (ΦᵀΦ+λI)⁻¹. Draw panics if ΦᵀΦ+λI was not factored.
 func (f *Factor) Draw(count int, g rng.Stream) *mat.Dense {
 	xi := mat.NewDense(len(f.series.modes), count, nil)
 	all := xi.RawMatrix()
@@ -75,8 +75,9 @@ func (f *Factor) Draw(count int, g rng.Stream) *mat.Dense {
 	return xi
 }
 
-// StatDim returns s_λ(K̃) = tr K̃(K̃+λI)⁻¹ = M − λ‖L⁻¹‖_F², or NaN if ΦᵀΦ + λI was not factored, or on several ranks.
-// It copies and inverts L: about a third of M³ operations.
+// StatDim returns the statistical dimension s_λ(K̃) = tr K̃(K̃+λI)⁻¹ = M − λ‖L⁻¹‖_F², or NaN if ΦᵀΦ + λI was not
+// factored. On several ranks the others than the first, which have no factor, get NaN. StatDim copies and inverts L, in
+// about M³/3 operations.
 func (f *Factor) StatDim(ctx context.Context) (float64, error) {
 	if f.lower == nil {
 		return math.NaN(), nil

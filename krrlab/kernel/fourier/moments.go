@@ -9,11 +9,11 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// width returns the columns of a factor up to frequency q: cos 0, sin 0, cos 1, sin 1, …, sin q.
+// width returns the number of functions cos 0, sin 0, cos θ, sin θ, …, cos qθ, sin qθ.
 func width(q int) int { return 2 * (q + 1) }
 
-// cosinesAndSines sets row, of width(q) numbers, to cos(jθ) and sin(jθ), j = 0, …, q, by e^{i(a+b)θ} = e^{iaθ}e^{ibθ}
-// with a a power of two. The error is about j roundings, as that of the angle is.
+// cosinesAndSines sets row, of width(q) numbers, to cos(jθ) and sin(jθ), j = 0, …, q. It uses e^{i(a+b)θ} =
+// e^{iaθ}e^{ibθ} for powers of two a. The error is about j roundings, like the error that the rounding of θ causes.
 func cosinesAndSines(row []float64, theta float64) {
 	row[0], row[1] = 1, 0
 	if len(row) < 4 {
@@ -21,8 +21,7 @@ func cosinesAndSines(row []float64, theta float64) {
 	}
 	row[3], row[2] = math.Sincos(theta)
 	for filled := 4; filled < len(row); {
-		// e^{iaθ} for the largest lower a
-		c, s := row[filled-2], row[filled-1]
+		c, s := row[filled-2], row[filled-1] // e^{iaθ} for the largest a so far
 		fresh := row[filled:min(2*filled-2, len(row))]
 		lower := row[2 : 2+len(fresh)]
 		for k := 0; k+1 < len(fresh); k += 2 {
@@ -33,7 +32,7 @@ func cosinesAndSines(row []float64, theta float64) {
 	}
 }
 
-// position returns the place of a mode in a tensor with the frequencies of the series.
+// position returns the index of mode m in a tensor with the frequencies of the series.
 func (s *Series) position(m *mode) int {
 	place := 0
 	for a := range s.axes {
@@ -54,7 +53,7 @@ func (s *Series) coefficients(beta *mat.Dense) []tensor {
 	return all
 }
 
-// project returns ΦᵀV for the tensors of the columns of V.
+// project returns ΦᵀV, M×t, from the tensors of sums of the t columns of V.
 func (s *Series) project(sums []tensor) *mat.Dense {
 	b := mat.NewDense(len(s.modes), len(sums), nil)
 	for k := range s.modes {
@@ -83,8 +82,8 @@ func (s *Series) Project(ctx context.Context, x points.Points, v *mat.Dense) (*m
 	return s.project(sums), err
 }
 
-// Eval returns Φβ for any points of the box, β M×t: decision values where β solves Normal's equations. It panics for a
-// point outside the box.
+// Eval returns Φβ, n×t, for n points of the box and β, M×t. These are predictions if β is from Factor.Solve. Eval
+// panics for a point outside the box.
 func (s *Series) Eval(ctx context.Context, x points.Points, beta *mat.Dense) (*mat.Dense, error) {
 	n, _ := x.Dims()
 	_, t := beta.Dims()

@@ -11,15 +11,15 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Normal is ΦᵀWΦ by its moments.
+// Normal is the matrix ΦᵀWΦ of the normal equations, M×M, represented by its moments.
 type Normal struct {
 	series  *Series
 	moments []float64 // Σ_i w_i ⊗_a (cos, sin)(q θ_ia), q ≤ 2m_a
-	n       int
+	n       int       // number of points
 }
 
-// Normal sums the moments of the points, and ΦᵀV for V n×t, in one pass. The weights w, which may be nil for w = 1, are
-// those of the problem (W^½KW^½ + λI)Ĉ = W^½Y, W = diag(w); V is WY.
+// Normal returns ΦᵀWΦ for W = diag(weights), or W = I if weights is nil, and ΦᵀV, M×t, for V n×t, in one pass over the
+// n points. For the weighted problem (W^½KW^½ + λI)Ĉ = W^½Y, V is WY.
 func (s *Series) Normal(ctx context.Context, x points.Points, weights []float64,
 	v *mat.Dense) (*Normal, *mat.Dense, error) {
 	n, _ := x.Dims()
@@ -35,14 +35,14 @@ func (s *Series) Normal(ctx context.Context, x points.Points, weights []float64,
 	return &Normal{series: s, moments: summed[0].data, n: n}, s.project(summed[1:]), err
 }
 
-// term is one of the two terms of a product of two functions of one axis: coefficient times the moment at a place.
+// term is a term of a sum of moments: coefficient times the moment with index place.
 type term struct {
 	place       int
 	coefficient float64
 }
 
-// product returns the two terms by which the product-to-sum identities write the product of the columns p and r of an
-// axis, among the cosines and sines of twice its top frequency.
+// product writes the product of two functions of one axis as a sum of two terms, by the product-to-sum identities. The
+// functions are given by their indices p and r among cos 0, sin 0, cos θ, sin θ, …, and so are those of the terms.
 func product(p, r int) [2]term {
 	cos := func(q int) int { return 2 * q }
 	sin := func(q int) int { return 2*q + 1 }
@@ -91,7 +91,7 @@ func newMomentWidths(s *Series) (w momentWidths) {
 	return w
 }
 
-// terms writes v times the product of two modes, without their weights, as a sum of count terms.
+// terms writes v times the product of two modes, without their weights, as a sum of count = 2^d terms.
 func (w momentWidths) terms(p, r *mode, v float64) (sum [1 << MaxDim]term, count int) {
 	sum[0], count = term{0, v}, 1
 	for a, width := range w {
@@ -111,15 +111,16 @@ type Factor struct {
 	LogDet  float64 // ln det(K̃ + λI); NaN if ΦᵀΦ + λI was not factored
 	series  *Series
 	lambda  float64
-	lower   *mat.Dense // L of ΦᵀΦ + λI = LLᵀ; nil: conjugate gradients
-	applied *grid
-	precond *weightPreconditioner
+	lower   *mat.Dense            // L of ΦᵀΦ + λI = LLᵀ; nil: conjugate gradients
+	applied *grid                 // ΦᵀΦ for conjugate gradients; nil with L
+	precond *weightPreconditioner // of conjugate gradients; nil with L
 
 	leverage []float64 // tensor of φᵀ(ΦᵀΦ+λI)⁻¹φ; nil before the first call of Leverages
 }
 
-// Factor prepares the solution for a λ: up to Options.DirectModes modes by a Cholesky factor, for more by what
-// conjugate gradients need. It returns an error if ΦᵀΦ + λI is not positive definite in float64.
+// Factor prepares Solve for one λ. Up to Options.DirectModes modes it computes a Cholesky factor; for more modes it
+// prepares the matrix and the preconditioner of conjugate gradients. It returns an error if ΦᵀΦ + λI is not positive
+// definite in float64. It is collective.
 func (b *Normal) Factor(ctx context.Context, lambda float64) (*Factor, error) {
 	f, logDet := &Factor{series: b.series, lambda: lambda}, []float64{0}
 	err := b.series.onFirstRank(ctx, logDet, func() (err error) {
@@ -142,7 +143,7 @@ func (f *Factor) prepare(ctx context.Context, b *Normal) (logDet float64, err er
 		return 0, err
 	}
 	size := len(f.series.modes)
-	logDet = float64(b.n-size) * math.Log(f.lambda)
+	logDet = float64(b.n-size) * math.Log(f.lambda) // det(K̃+λI) = λ^(n−M)·det(ΦᵀΦ+λI)
 	for k := range size {
 		logDet += 2 * math.Log(f.lower.At(k, k))
 	}
@@ -165,8 +166,9 @@ func (b *Normal) lower(ctx context.Context, lambda float64) (*mat.Dense, error) 
 	return a, nil
 }
 
-// Solve returns β, M×t, for the right-hand sides b = ΦᵀY: exactly by the factor, or by conjugate gradients to a
-// relative residual of tol, with the number of iterations.
+// Solve returns β, M×t, with (ΦᵀΦ + λI)β = b for the right-hand sides b = ΦᵀY. If ΦᵀΦ + λI was factored, it ignores
+// tol, and iterations is 0. Otherwise it runs conjugate gradients on each column to a relative residual of tol or
+// maxIterations, and iterations is the largest number over the columns. Solve is collective.
 func (f *Factor) Solve(ctx context.Context, b *mat.Dense, tol float64) (beta *mat.Dense, iterations int, err error) {
 	size, t := b.Dims()
 	results := make([]float64, size*t+1) // β and the iterations

@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// blockRows is how many points of a cell are multiplied together. More take memory that no cache holds, fewer waste the
-// matrix product.
+// blockRows is the largest number of points of a cell that are multiplied together. With more, the scratch memory
+// exceeds the cache; with fewer, the matrix products are slower.
 const blockRows = 256
 
 // tensor is an array of numbers for all products over the axes of cos 0, sin 0, cos θ, sin θ, … up to a frequency: sums
@@ -25,7 +25,7 @@ type tensor struct {
 	data   []float64
 }
 
-// newTensor returns a tensor of zeros with the frequencies of the series times a factor.
+// newTensor returns a tensor of zeros with frequencies up to factor times the top frequencies of the series.
 func (s *Series) newTensor(factor int) tensor {
 	w := s.tensorWidths(factor)
 	return tensor{widths: w, data: make([]float64, w[0]*w[1]*w[2])}
@@ -40,8 +40,8 @@ func (s *Series) tensorWidths(factor int) [MaxDim]int {
 	return w
 }
 
-// slot returns the place of axis a of d among three. With fewer axes the first place is empty, because threads share
-// the cells along the second.
+// slot returns the place of axis a of d among three. With fewer axes the first place is empty, because the rows of
+// cells along the second are divided among threads.
 func slot(a, d int) int { return a + min(1, MaxDim-d) }
 
 // pass is one pass over points, which evaluates tensors at them and sums others over them.
@@ -57,7 +57,7 @@ type pass struct {
 	order             []int32 // the points, cell by cell
 	evaluated, summed []tensor
 	use               pointUse
-	workers           []*passWorker
+	workers           []*passWorker // one for each thread; nil before its first row
 }
 
 // pointUse takes the values of the evaluated tensors at point i, and sets the coefficients of the point in the sums. It
@@ -108,6 +108,8 @@ func (p *pass) sort(ctx context.Context) error {
 			cells[i] = int32(cell)
 		}
 	})
+
+	// Counting sort: the points of a cell stay in the order of their indices.
 	p.starts, p.order = make([]int, e[0].cells*e[1].cells*e[2].cells+1), make([]int32, n)
 	for _, c := range cells {
 		p.starts[c+1]++
@@ -115,27 +117,29 @@ func (p *pass) sort(ctx context.Context) error {
 	for c := range len(p.starts) - 1 {
 		p.starts[c+1] += p.starts[c]
 	}
-	free := slices.Clone(p.starts)
+	nextPlaces := slices.Clone(p.starts) // for each cell
 	for i, c := range cells {
-		p.order[free[c]] = int32(i)
-		free[c]++
+		p.order[nextPlaces[c]] = int32(i)
+		nextPlaces[c]++
 	}
 	return err
 }
 
-// passWorker is the scratch memory of one goroutine.
+// passWorker is the scratch memory of one goroutine. In the shapes, b is the number of points of a block, p is the
+// number of products of polynomials of the first two axes, and l is the number of polynomials of the last axis.
 type passWorker struct {
-	point                []float64
-	factors              [MaxDim]blas64.General // values of the polynomials of each axis, one row for each point
-	pairs                blas64.General         // products of those of the first two axes
-	scaled               blas64.General         // those of the last axis times the coefficients of a sum
-	product              blas64.General         // those of the last axis times an evaluated tensor
-	values, coefficients blas64.General         // one row for each point, one column for each tensor
-	rows                 []blas64.General       // evaluated tensors: polynomials of two axes × width of the last
-	evaluated, summed    []blas64.General       // tensors in the polynomials of a cell: those of two axes × those of the last
-	second, third        []float64              // scratch memory of coefficients
+	point                []float64              // coordinates of one point
+	factors              [MaxDim]blas64.General // polynomials of each axis at the points, b×(number of polynomials)
+	pairs                blas64.General         // products of the polynomials of the first two axes, b×p
+	scaled               blas64.General         // polynomials of the last axis times the coefficients of a sum, b×l
+	product              blas64.General         // polynomials of the last axis times an evaluated tensor, b×p
+	values, coefficients blas64.General         // of the points in each evaluated and summed tensor, b×tensors
+	rows                 []blas64.General       // evaluated tensors in a row of cells, p×(width of the last axis)
+	evaluated, summed    []blas64.General       // tensors in the polynomials of a cell, p×l
+	second, third        []float64              // scratch memory of expansion.coefficients
 }
 
+// worker returns the scratch memory of the goroutine with the given index.
 func (p *pass) worker(index int) *passWorker {
 	if w := p.workers[index]; w != nil {
 		return w
@@ -161,8 +165,8 @@ func (p *pass) worker(index int) *passWorker {
 	return w
 }
 
-// row treats the cells of one row of a slab.
-func (p *pass) row(worker int, s *slab, row int) {
+// treatRow evaluates and sums the points of one row of a slab, cell by cell, and adds to s.sums[row].
+func (p *pass) treatRow(worker int, s *slab, row int) {
 	e := &p.expansions
 	starts := p.rowStarts(s.cell, row)
 	w := p.worker(worker)
@@ -178,13 +182,13 @@ func (p *pass) row(worker int, s *slab, row int) {
 	}
 	for cell := range e[2].cells {
 		if start, end := starts[cell], starts[cell+1]; start < end {
-			p.cell(w, s, cell, start, end, s.sums[row])
+			p.treatCell(w, s, cell, start, end, s.sums[row])
 		}
 	}
 }
 
-// cell treats the points order[start:end] of one cell.
-func (p *pass) cell(w *passWorker, s *slab, cell, start, end int, sums []blas64.General) {
+// treatCell evaluates and sums the points order[start:end] of one cell, and adds to sums, one for each summed tensor.
+func (p *pass) treatCell(w *passWorker, s *slab, cell, start, end int, sums []blas64.General) {
 	third := p.expansions[2].coefficients(cell, &w.third)
 	for j, t := range p.evaluated {
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, w.rows[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 0,
@@ -194,7 +198,7 @@ func (p *pass) cell(w *passWorker, s *slab, cell, start, end int, sums []blas64.
 		clear(w.summed[j].Data)
 	}
 	for ; start < end; start += blockRows {
-		p.block(w, s, start, min(start+blockRows, end))
+		p.treatBlock(w, s, start, min(start+blockRows, end))
 	}
 	for j, t := range p.summed {
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, w.summed[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 1,
@@ -202,11 +206,13 @@ func (p *pass) cell(w *passWorker, s *slab, cell, start, end int, sums []blas64.
 	}
 }
 
-// block evaluates and sums the points order[start:end] of a cell, at most blockRows.
-func (p *pass) block(w *passWorker, s *slab, start, end int) {
+// treatBlock evaluates and sums the points order[start:end] of a cell, at most blockRows, and adds to w.summed.
+func (p *pass) treatBlock(w *passWorker, s *slab, start, end int) {
 	members, rows := p.order[start:end], end-start
 	head := func(g blas64.General) blas64.General { return submatrix(g, 0, rows, 0, g.Cols) }
 	row := func(g blas64.General, k int) []float64 { return g.Data[k*g.Stride : k*g.Stride+g.Cols] }
+
+	// The polynomials of each axis at the points, and the products of those of the first two axes.
 	for k, i := range members {
 		p.points.RowTo(w.point, int(i))
 		for place := range w.factors {
@@ -223,6 +229,7 @@ func (p *pass) block(w *passWorker, s *slab, start, end int) {
 			}
 		}
 	}
+
 	for j, tensor := range w.evaluated {
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, head(w.factors[2]), tensor, 0, head(w.product))
 		for k := range members {
@@ -234,6 +241,7 @@ func (p *pass) block(w *passWorker, s *slab, start, end int) {
 		p.use(int(i), row(w.values, k), row(w.coefficients, k))
 		s.keepValues(start+k, row(w.values, k))
 	}
+
 	for j, tensor := range w.summed {
 		for k := range members {
 			f, scaled := w.coefficients.Data[k*w.coefficients.Stride+j], row(w.scaled, k)

@@ -66,32 +66,33 @@ type Density interface {
 	Envelope() (amplitude, length float64)
 }
 
-// axis is one axis of the box of the points.
+// axis is one axis of the box of the points. The angle of a coordinate x is θ = 2π(x−low)/P.
 type axis struct {
-	low     float64
-	side    float64 // of the box
-	spacing float64 // 1/P
+	low     float64 // least coordinate of the box
+	side    float64 // length L of the box
+	spacing float64 // 1/P for the period P
 	top     int     // highest frequency
 }
 
-// Series is K̃ for the points of a box.
+// Series is the Fourier series K̃ of a kernel for the points of a box.
 type Series struct {
-	options Options
-	axes    []axis
-	modes   []mode
-	entry   float64
+	options    Options
+	axes       []axis
+	modes      []mode  // in the order of decreasing weight
+	entryError float64 // bound of |K̃_ij − K_ij|
 }
 
 // mode is a column of Φ: √weight times the product over the axes of cos(jθ) or sin(jθ).
 type mode struct {
-	index  [MaxDim]int // column of each axis in the factor of a block: cos j at 2j, sin j at 2j+1
+	index  [MaxDim]int // for each axis, 2j for cos(jθ) and 2j+1 for sin(jθ)
 	root   float64     // √weight
 	weight float64
 }
 
-// New returns the series of a kernel for some sets of points, all in the same one to three dimensions. It returns an
-// error if the kernel is neither Gaussian nor a Density, if the points have more dimensions, or if more modes than
-// Options.MaxModes are needed.
+// New returns the series of a kernel for the points of all sets, which have the same one to three dimensions. It
+// returns an error if the kernel is neither Gaussian nor a Density, if the points have more dimensions or there are
+// none in the first set, if more modes than Options.MaxModes are needed, or if Options.EntryError is too small for
+// float64.
 func New(k kernel.Kernel, o Options, sets ...points.Points) (*Series, error) {
 	n, d := sets[0].Dims()
 	gaussian, isGaussian := k.(kernel.Gaussian)
@@ -112,11 +113,11 @@ func New(k kernel.Kernel, o Options, sets ...points.Points) (*Series, error) {
 		s := &Series{options: o}
 		return s, s.chooseModes(s.gaussianBox(low, high, gaussian.Sigma))
 	}
-	for accuracy := finestError; ; accuracy *= 10 {
+	for entryError := finestError; ; entryError *= 10 {
 		s := &Series{options: o}
-		s.options.EntryError = cmp.Or(o.EntryError, accuracy)
+		s.options.EntryError = cmp.Or(o.EntryError, entryError)
 		err := s.chooseModes(s.densityBox(low, high, density))
-		if err == nil || o.EntryError > 0 || accuracy > coarsestError/2 {
+		if err == nil || o.EntryError > 0 || entryError > coarsestError/2 { // half: powers of ten are rounded
 			return s, err
 		}
 	}
@@ -139,16 +140,16 @@ func bounds(sets []points.Points) (low, high []float64) {
 	return low, high
 }
 
-// weightOf returns the weight of the frequencies j: that of Π_a cos(j_a θ_a) in the series of k(x−z), for j_a ≥ 0.
+// weightOf returns the coefficient of Π_a cos(j_a θ_a), j_a ≥ 0, in the series of k as a function of x−z.
 type weightOf func(j *[MaxDim]int) float64
 
-// gaussianBox sets the axes for exp(−‖x‖²/2σ²) = Π_a exp(−x_a²/2σ²), with an error of at most ε/2 before modes are left
-// out.
+// gaussianBox sets the axes for exp(−‖x‖²/2σ²) = Π_a exp(−x_a²/2σ²) such that the error is at most half of
+// Options.EntryError before modes are omitted, and sets entryError to a bound of it. It returns the weights.
 func (s *Series) gaussianBox(low, high []float64, sigma float64) weightOf {
 	d := len(low)
-	delta := s.options.EntryError / float64(4*d) // of a factor: (1+δ)^d − 1 ≤ 2dδ
+	delta := s.options.EntryError / float64(4*d) // error δ of a factor: (1+δ)^d − 1 ≤ 2dδ
 	weights := make([]func(j int) float64, d)
-	s.entry = 1
+	s.entryError = 1
 	for a := range d {
 		side := high[a] - low[a]
 		margin := sigma * math.Sqrt(2*math.Log(8/delta)) // R: periodic images are below δ/2
@@ -169,10 +170,10 @@ func (s *Series) gaussianBox(low, high []float64, sigma float64) weightOf {
 		}
 		m := sort.Search(maxFrequency, func(m int) bool { return tail(m) <= delta/2 }) // the tail decreases
 		s.axes = append(s.axes, axis{low: low[a], side: side, spacing: h, top: m})
-		s.entry *= 1 + images() + tail(m)
+		s.entryError *= 1 + images() + tail(m)
 		weights[a] = func(j int) float64 { return weight(j) * float64(min(j, 1)+1) }
 	}
-	s.entry--
+	s.entryError--
 	return func(j *[MaxDim]int) float64 {
 		w := 1.0
 		for a := range weights {
@@ -182,25 +183,27 @@ func (s *Series) gaussianBox(low, high []float64, sigma float64) weightOf {
 	}
 }
 
-// densityBox sets the axes for a Density, with an error of at most ε/2 before modes are left out.
+// densityBox sets the axes for a Density such that the error is at most half of Options.EntryError before modes are
+// omitted, and sets entryError to a bound of it. It returns the weights.
 //
 // With |k(x)| ≤ A exp(−‖x‖/b) and a margin R on each axis, an image whose largest index is q is at a distance of at
 // least qR, and there are (2q+1)^d − (2q−1)^d ≤ 2d(2q+1)^(d−1) of them, so that all images add up to at most
-// 2d·3^(d−1)·A·z/(1−3z), z = exp(−R/b). The weights of frequencies outside the box |j_a|h_a ≤ F are compared with
-// integrals: for the coordinates in which j is not 0, the cell between j and its neighbor toward the origin.
+// 2d·3^(d−1)·A·z/(1−3z), z = exp(−R/b). The weights of frequencies outside the box |j_a|h_a ≤ F, h_a = 1/P_a, are
+// compared with integrals: for the coordinates in which j is not 0, the cell between j and its neighbor toward the
+// origin.
 func (s *Series) densityBox(low, high []float64, k Density) weightOf {
 	d := len(low)
-	goal := s.options.EntryError / 4
+	goal := s.options.EntryError / 4 // of the images, and of the tail
 	amplitude, length := k.Envelope()
 	count := 2 * float64(d) * math.Pow(3, float64(d-1))
-	margin := length * math.Log(4+1.1*count*amplitude/goal)
+	margin := length * math.Log(4+1.1*count*amplitude/goal) // z < 1/4, and count·A·z/(1−3z) < goal
 	z := math.Exp(-margin / length)
 	images := count * amplitude * z / (1 - 3*z)
 	h := make([]float64, d)
 	for a := range d {
 		h[a] = 1 / (high[a] - low[a] + margin)
 	}
-	sphere := []float64{0, 2, 2 * math.Pi, 4 * math.Pi}
+	sphere := []float64{0, 2, 2 * math.Pi, 4 * math.Pi} // surface of the unit sphere in R^k
 	tail := func(f float64) (sum float64) {
 		for set := 1; set < 1<<d; set++ { // the coordinates in which j is not 0
 			size, cell := 0, 1.0
@@ -225,7 +228,7 @@ func (s *Series) densityBox(low, high []float64, k Density) weightOf {
 		s.axes = append(s.axes, axis{low: low[a], side: high[a] - low[a], spacing: h[a],
 			top: int(math.Ceil(top / h[a]))})
 	}
-	s.entry = images + tail(top)
+	s.entryError = images + tail(top)
 	return func(j *[MaxDim]int) float64 {
 		w, square := volume, 0.0
 		for a := range h {
@@ -236,8 +239,10 @@ func (s *Series) densityBox(low, high []float64, k Density) weightOf {
 	}
 }
 
-// chooseModes lists the modes of the box, without those of least weight: these and the error of expansions add up to at
-// most half of the error. It returns an error if there are too many, or if the expansions alone have a larger error.
+// chooseModes sets the modes: those of the box, without as many of least weight as the accuracy allows. The weights of
+// the omitted modes and the error of the expansions (evaluationError) add up to at most half of Options.EntryError, and
+// chooseModes adds them to entryError. It lowers the top frequency of each axis accordingly. It returns an error if
+// there are too many modes, or if the expansions alone have a larger error.
 func (s *Series) chooseModes(weight weightOf) error {
 	boxSize := 1.0
 	for _, a := range s.axes {
@@ -252,6 +257,8 @@ func (s *Series) chooseModes(weight weightOf) error {
 	if boxSize > boxFactor*float64(s.options.MaxModes) {
 		return tooMany(boxSize * math.Pow(2, float64(len(s.axes))) * ballShare[len(s.axes)])
 	}
+
+	// all has the modes that are products of cosines.
 	all := make([]mode, 0, int(boxSize))
 	var j [MaxDim]int
 	var list func(a int)
@@ -270,6 +277,7 @@ func (s *Series) chooseModes(weight weightOf) error {
 	}
 	list(0)
 	slices.SortStableFunc(all, func(m, o mode) int { return cmp.Compare(o.weight, m.weight) })
+
 	total := 0.0
 	for _, m := range all {
 		total += m.weight
@@ -279,11 +287,12 @@ func (s *Series) chooseModes(weight weightOf) error {
 		return fmt.Errorf("an error of %.2g of the entries of K is too small for a Fourier series in float64; %.2g "+
 			"is possible", s.options.EntryError, 4*expansions)
 	}
-	s.entry += expansions
+	s.entryError += expansions
 	for budget -= expansions; len(all) > 1 && all[len(all)-1].weight <= budget; all = all[:len(all)-1] {
 		budget -= all[len(all)-1].weight
-		s.entry += all[len(all)-1].weight
+		s.entryError += all[len(all)-1].weight
 	}
+
 	for k := range s.axes {
 		s.axes[k].top = 0
 	}
@@ -301,10 +310,11 @@ func (s *Series) chooseModes(weight weightOf) error {
 	return nil
 }
 
-// ballShare is the volume of the ball in d dimensions relative to that of the cube around it.
+// ballShare is the volume of the ball in d dimensions relative to that of the cube around it. It estimates the share of
+// the frequencies of a box that are modes, for the error about too many of them.
 var ballShare = [MaxDim + 1]float64{1, 1, math.Pi / 4, math.Pi / 6}
 
-// addOdd adds a mode and those with sines in place of some of its cosines along the axes from a on.
+// addOdd adds mode m and the modes in which some of its cosines along the axes a, a+1, … are replaced by sines.
 func (s *Series) addOdd(m mode, a int) {
 	if a == len(s.axes) {
 		s.modes = append(s.modes, m)
@@ -320,8 +330,8 @@ func (s *Series) addOdd(m mode, a int) {
 // Modes returns the number M of columns of Φ.
 func (s *Series) Modes() int { return len(s.modes) }
 
-// Direct reports whether ΦᵀΦ + λI is factored.
+// Direct reports whether ΦᵀΦ + λI is factored. Otherwise Factor.Solve uses conjugate gradients.
 func (s *Series) Direct() bool { return len(s.modes) <= s.options.DirectModes }
 
 // EntryError returns a bound of |K̃_ij − K_ij| for all points of the box; ‖K̃ − K‖₂ is at most n times as much.
-func (s *Series) EntryError() float64 { return s.entry }
+func (s *Series) EntryError() float64 { return s.entryError }

@@ -10,20 +10,20 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// slab is a slab of cells that a pass treats: its rows, how ranks share them, and their results.
+// slab is a slab of cells that a pass treats: its rows, the ranks that own them, and their results.
 type slab struct {
-	cell        int                // along the first axis
-	start, end  int                // its points are order[start:end]
-	evaluated   []blas64.General   // for each evaluated tensor: polynomials of the first axis × widths of the others
-	owners      []int              // the rank of each row; −1 for a row without points
-	sums        [][]blas64.General // for each row and summed tensor: polynomials of two axes × width of the last
-	numbers     []float64          // of the sums of all rows, one row after the other
-	rankNumbers []int              // how many of them each rank computes
-	values      []float64          // of the evaluated tensors at the points, one point after the other; nil in one process
-	rankValues  []int              // how many of them each rank computes
+	cell        int                // index of the slab along the first axis
+	start, end  int                // the points of the slab are order[start:end]
+	evaluated   []blas64.General   // each evaluated tensor, (polynomials of the first axis)×(widths of the others)
+	owners      []int              // rank that owns each row; −1 for a row without points
+	sums        [][]blas64.General // sum of each row and tensor, (polynomials of two axes)×(width of the last)
+	numbers     []float64          // memory of all sums, one row after the other
+	rankNumbers []int              // count of the elements of numbers that each rank computes
+	values      []float64          // of the evaluated tensors at the points, point by point; nil in one process
+	rankValues  []int              // count of the elements of values that each rank computes
 }
 
-// treatSlab treats the cells of one slab.
+// treatSlab evaluates and sums the points of one slab of cells, and adds to the summed tensors. It is collective.
 func (p *pass) treatSlab(ctx context.Context, cell int) error {
 	s, scratch := p.newSlab(cell), []float64(nil)
 	if s.start == s.end {
@@ -38,7 +38,7 @@ func (p *pass) treatSlab(ctx context.Context, cell int) error {
 	}
 	err := accel.ForEach(ctx, len(s.owners), func(worker, row int) {
 		if s.owners[row] == p.comm.Rank() {
-			p.row(worker, s, row)
+			p.treatRow(worker, s, row)
 		}
 	})
 	if err == nil {
@@ -51,8 +51,8 @@ func (p *pass) treatSlab(ctx context.Context, cell int) error {
 	return ctx.Err()
 }
 
-// newSlab returns a slab whose rows are shared by the ranks, in order, so that each has about the same number of
-// points.
+// newSlab returns a slab whose rows are divided among the ranks, in order, so that each rank has about the same number
+// of points.
 func (p *pass) newSlab(cell int) *slab {
 	e, ranks := &p.expansions, p.comm.Size()
 	rows := e[1].cells
@@ -60,7 +60,7 @@ func (p *pass) newSlab(cell int) *slab {
 		sums:        make([][]blas64.General, rows),
 		rankNumbers: make([]int, ranks), rankValues: make([]int, ranks)}
 	s.end = p.starts[(cell+1)*rows*e[2].cells]
-	pairs, width := e[0].terms*e[1].terms, 0 // of a row: pairs·width sums
+	pairs, width := e[0].terms*e[1].terms, 0 // a row has pairs·width sums
 	for _, t := range p.summed {
 		width += t.widths[2]
 	}
@@ -105,7 +105,7 @@ func (s *slab) keepValues(place int, values []float64) {
 	}
 }
 
-// exchange completes the sums and values of a slab on all ranks, and calls use for the points of the others.
+// exchange gathers the sums and values of a slab on all ranks, and calls use for the points of the rows of other ranks.
 func (p *pass) exchange(ctx context.Context, s *slab) error {
 	if p.comm.Size() == 1 {
 		return nil
@@ -162,7 +162,7 @@ func (p *pass) addRows(s *slab, slabCoefficients blas64.General) {
 	}
 }
 
-// shareSums copies the summed tensors of the first rank to all, because other processors may round otherwise.
+// shareSums copies the summed tensors of the first rank to all, because other processors may round differently.
 func (p *pass) shareSums(ctx context.Context) error {
 	for _, t := range p.summed {
 		if p.comm.Size() > 1 {

@@ -20,10 +20,10 @@ import (
 // TestThreads checks that the coefficients, predictions, leverages, ln det and statistical dimension have the same
 // bits for any number of threads, in each dimension, by a factorization and by conjugate gradients, with each BLAS.
 // The products are large enough to be divided among threads.
-func TestThreads(t *testing.T) { testkit.EachBLAS(t, eachNumberOfThreads) }
+func TestThreads(t *testing.T) { testkit.EachBLAS(t, checkThreads) }
 
-// eachNumberOfThreads runs TestThreads with the BLAS in use.
-func eachNumberOfThreads(t *testing.T) {
+// checkThreads is TestThreads with the BLAS in use.
+func checkThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	defer accel.SetThreads(accel.Threads())
 	for _, c := range []struct {
@@ -31,7 +31,7 @@ func eachNumberOfThreads(t *testing.T) {
 		sigma float64
 	}{{1, 0.01}, {2, 0.25}, {3, 4}} {
 		for _, opts := range []Options{{EntryError: 1e-4}, {EntryError: 1e-4, DirectModes: 1, exactModes: 40}} {
-			x := clouds(2200, c.d, 4)["clusters"] // more than one block
+			x := clouds(2200, c.d, 4)["clusters"] // some cells have more than blockRows points
 			var first map[string][]float64
 			for _, threads := range []int{1, 2, 3, 8} {
 				runtime.GOMAXPROCS(threads)
@@ -75,7 +75,6 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// sameBits reports whether a and b have the same bits.
 // TestRanksError checks that every rank gets the error of the first rank, which alone factors.
 func TestRanksError(t *testing.T) {
 	x := clouds(50, 2, 4)["clusters"]
@@ -91,6 +90,7 @@ func TestRanksError(t *testing.T) {
 	})
 }
 
+// sameBits reports whether a and b have the same bits.
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
 // allResults returns every number that a series computes for two targets at the points x, with weights. On ranks it
@@ -117,9 +117,16 @@ func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, opts Options) ma
 		updated.Set(i, j, f)
 		return y.At(i, j) - f
 	}))
-	results := map[string][]float64{"ΦᵀY": b.RawMatrix().Data, "Project": testkit.Must(s.Project(ctx, x, y)).RawMatrix().Data,
-		"β": beta.RawMatrix().Data, "Φβ": testkit.Must(s.Eval(ctx, x, beta)).RawMatrix().Data, "EvalProject": updated.RawMatrix().Data,
-		"its projection": projected.RawMatrix().Data, "ln det": {factor.LogDet}, "iterations": {float64(iterations)}}
+	results := map[string][]float64{
+		"ΦᵀY":            b.RawMatrix().Data,
+		"Project":        testkit.Must(s.Project(ctx, x, y)).RawMatrix().Data,
+		"β":              beta.RawMatrix().Data,
+		"Φβ":             testkit.Must(s.Eval(ctx, x, beta)).RawMatrix().Data,
+		"EvalProject":    updated.RawMatrix().Data,
+		"its projection": projected.RawMatrix().Data,
+		"ln det":         {factor.LogDet},
+		"iterations":     {float64(iterations)},
+	}
 	if opts.Comm != nil {
 		return results
 	}

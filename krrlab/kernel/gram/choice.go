@@ -118,12 +118,12 @@ func (m *Matrix) shiftOfTiles() []float64 {
 
 // certainMethod returns the cheapest method for entries in float64 with a proved bound ‖E‖₂ ≤ accuracy, or differences
 // if there is none, and the proved bound. If every entry has an error of at most δ·√(s_i·s_j), where s are the
-// kernel.Sizes times the weights, then ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
+// kernel.DiagonalBounds times the weights, then ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
 func (m *Matrix) certainMethod(accuracy float64) (method, float64) {
-	size := sum(m.weighted(m.diagonalBounds))
-	a, e := kernel.Accurate(m.k, m.frame.Summary, accuracy/size)
+	trace := sum(m.weighted(m.diagonalBounds))
+	a, entryError := kernel.Accurate(m.k, m.frame.Summary, accuracy/trace)
 	return method{inFloat64: true, arithmetic: a, centered: a == kernel.Float64 && m.frame.Shift != nil},
-		size * (e + m.scaleError())
+		trace * (entryError + m.scaleError())
 }
 
 // method is a way to compute the entries of K.
@@ -182,7 +182,9 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 		return c, fmt.Errorf("gram: fixed16 is for kernels with values in [0, 1] and k(x, x) = 1, %v is not known to "+
 			"be one: take float32", m.k)
 	}
-	exceedsFloat32 := o.PreferredAccuracy < 0x1p-27*largest*m.maxWeight() // float32 rounding alone is larger
+
+	// Rounding to float32 has relative errors of up to 2⁻²⁴. An accuracy of an eighth of that certainly needs float64.
+	exceedsFloat32 := o.PreferredAccuracy < 0x1p-27*largest*m.maxWeight()
 	wantsFloat64 := o.Storage == Float64 || o.Storage == Auto && exceedsFloat32 && m.fitsMemory(Float64, o.Memory)
 	wantsFloat64 = wantsFloat64 && (o.SameAs == nil || o.SameAs.Storage == Float64)
 	// an expensive kernel is evaluated once per entry, without a sample
@@ -191,6 +193,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 		c.Arithmetic, c.Centred, c.Error, c.Certain = method.arithmetic, method.centered, bound, true
 		return c, m.checkMemory(o)
 	}
+
 	s, err := m.newSample(ctx, o.PreferredAccuracy, o.Seed)
 	if err != nil {
 		return c, err
@@ -217,6 +220,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 		}
 		s.table = m.levels.Minus(shift)
 	}
+
 	list := methodLists{m.methods(Float32), m.methods(Float64)}
 	if largest >= float32Limit {
 		list.inFloat32 = nil
@@ -337,12 +341,13 @@ func (l methodLists) forRecompute() []method {
 func (m *Matrix) requiredBytes(s Storage) int64 {
 	_, d := m.x.Dims()
 	t := int64(m.tiling.size)
-	panel := 2 * 8 * min(t*int64(d), 1<<20) // two converted blocks of points
+	panel := 2 * 8 * min(t*int64(d), 1<<20) // two converted blocks of points, see points.Workspace
 	scratch := int64(accel.Threads()) * (8*t*t + panel)
 	bytes := tableBytes(m.tiling) + scratch
 	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
 	entries := width * m.tiling.entryCount()
 	if p := m.choice.Sparse; p != nil && p.Least > 0 && s != Fixed16 {
+		// The stored entries, 5 % more than predicted from a sample, and one bit for each entry that is formed.
 		entries = min(entries, int64(float64(entries)*p.Kept/p.Formed*1.05)+m.tiling.entryCount()/8)
 	}
 	return bytes + entries

@@ -16,9 +16,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Columns sets dst, n×len(idx), to the columns idx of K (without λ) as stored. A recomputed matrix forms only these
-// columns, or all tiles if that is cheaper. Columns panics if dst has another shape or an index is out of range. It
-// returns ctx's error if ctx is done.
+// Columns sets dst, n×len(idx), to the columns idx of the stored matrix K̃ (without λ), on all ranks. It is collective.
+// A recomputed matrix forms only these columns, or all tiles if that is cheaper. Columns panics if dst has another
+// shape or an index is out of range. It returns ctx's error if ctx is done.
 func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 	n := m.tiling.n
 	if rows, cols := dst.Dims(); rows != n || cols != len(idx) {
@@ -29,7 +29,7 @@ func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 			panic(fmt.Sprintf("gram: column %d of %d", i, n))
 		}
 	}
-	if m.comm.Size() > 1 || m.leaves != nil { // ranks sum their entries, and skipped tiles leave zeros
+	if m.comm.Size() > 1 || m.leaves != nil { // the entries of other ranks, and of skipped tiles, stay 0
 		dst.Zero()
 	}
 	err := m.ops.columns(ctx, dst.RawMatrix(), idx)
@@ -40,13 +40,14 @@ func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 	if raw := dst.RawMatrix(); raw.Stride == raw.Cols {
 		return comm.Merge(ctx, m.comm, raw.Data[:raw.Rows*raw.Cols])
 	}
-	gathered := mat.DenseCopyOf(dst)
-	err = comm.Merge(ctx, m.comm, gathered.RawMatrix().Data)
-	dst.Copy(gathered)
+	contiguous := mat.DenseCopyOf(dst)
+	err = comm.Merge(ctx, m.comm, contiguous.RawMatrix().Data)
+	dst.Copy(contiguous)
 	return err
 }
 
-// DenseTo sets dst, n×n, to K (without λ). It panics if dst has another shape, and returns ctx's error if ctx is done.
+// DenseTo sets dst, n×n, to the stored matrix K̃ (without λ). It panics if dst has another shape, and returns ctx's
+// error if ctx is done.
 func (m *Matrix) DenseTo(ctx context.Context, dst *mat.Dense) error {
 	indices := make([]int, m.tiling.n)
 	for i := range indices {
@@ -55,15 +56,14 @@ func (m *Matrix) DenseTo(ctx context.Context, dst *mat.Dense) error {
 	return m.Columns(ctx, indices, dst)
 }
 
-// columns sets dst to the columns idx of the entries on this rank.
+// columns sets dst to the columns idx, without weights. It leaves the entries of other ranks unchanged.
 func (e *engine[T]) columns(ctx context.Context, dst blas64.General, idx []int) error {
-	form := e.pickColumns
-	// Forming all tiles is cheaper than forming many columns, provided that no tile is skipped: EntryError also has to
-	// hold for entries of skipped tiles.
-	if e.storage == Recompute && (2*len(idx) < e.n || e.points != nil) {
-		form = e.formColumns
+	// Forming all tiles is cheaper than forming more than half of the columns, because a tile serves two blocks of K.
+	// But it does not form skipped tiles, and EntryError has to hold for their entries, too.
+	if e.storage == Recompute && (2*len(idx) < e.n || e.skipsTiles()) {
+		return e.formColumns(ctx, dst, idx)
 	}
-	return form(ctx, dst, idx)
+	return e.pickColumns(ctx, dst, idx)
 }
 
 // columnPick maps a column of a block to a column of the result.
@@ -72,14 +72,15 @@ type columnPick struct {
 	offset int // column within its block
 }
 
-// pickColumns copies the columns idx out of the tiles of this rank.
+// pickColumns copies the columns idx out of the tiles of this rank, which have the entries K_ij − shift.
 func (e *engine[T]) pickColumns(ctx context.Context, dst blas64.General, idx []int) error {
-	picks, shift := make([][]columnPick, e.blocks), e.shift
+	picks, shift := make([][]columnPick, e.blocks), e.shift // picks[b]: the columns in block b
 	for target, c := range idx {
 		b, col := e.locate(c)
 		picks[b] = append(picks[b], columnPick{target, col})
 	}
-	copyRows := func(tile []T, b, columnBlock int) { // rows of block b, picked columns of columnBlock
+	// copyRows copies the rows of block b in the picked columns of columnBlock, out of the tile of the two blocks.
+	copyRows := func(tile []T, b, columnBlock int) {
 		lo, hi := e.block(b)
 		rows, cols, picked := hi-lo, e.rows(columnBlock), picks[columnBlock]
 		for a := range rows {
@@ -105,8 +106,9 @@ func (e *engine[T]) pickColumns(ctx context.Context, dst blas64.General, idx []i
 			}
 		})
 	}
+
+	// One block of rows at a time, so that its part of dst stays in cache.
 	workers := make([]worker[T], accel.Threads())
-	// one block of rows at a time, so that its part of dst stays in cache
 	return accel.ForEach(ctx, e.blocks, func(thread, b int) {
 		for columnBlock, picked := range picks {
 			if p, ok := e.indexOf(max(b, columnBlock), min(b, columnBlock)); ok && len(picked) > 0 {
@@ -116,9 +118,9 @@ func (e *engine[T]) pickColumns(ctx context.Context, dst blas64.General, idx []i
 	})
 }
 
-// Part sets dst, len(rows)×len(cols), to K(rows, cols) (without λ). This rank alone computes it, with the same
-// arithmetic as the tiles. An entry has the same bits as the entry that Columns computes for the same columns in a
-// recomputed matrix. Part panics if an index is out of range, and returns ctx's error if ctx is done.
+// Part sets dst, len(rows)×len(cols), to K(rows, cols) (without λ). It is not collective: the calling rank computes all
+// entries, with the same arithmetic as the tiles. An entry has the same bits as the entry that Columns computes for the
+// same columns in a recomputed matrix. Part panics if an index is out of range, and returns ctx's error if ctx is done.
 func (m *Matrix) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
 	err := m.ops.submatrix(ctx, dst, rows, cols)
 	m.scale(dst, rows, cols)
@@ -127,45 +129,55 @@ func (m *Matrix) Part(ctx context.Context, rows, cols []int, dst blas64.General)
 
 // submatrix implements Matrix.Part, without weights.
 func (e *engine[T]) submatrix(ctx context.Context, dst blas64.General, rows, cols []int) error {
-	// A BLAS may use other code for small products, and the bits of an entry may depend on its position in the
-	// product. The rows are therefore arranged in batches as large as a block. With few columns, each row has the
-	// position that it has in its own block; with many columns, rows are packed one after the other. The rows of the
-	// last block, which may be shorter, have batches of that block's size.
-	const manyColumns = 16
-	packed, count := (len(cols)-1)%e.size >= manyColumns-1, 0
-	var pieces [2][][]int // batches for full blocks and for the last block: rows of dst by position, −1 for none
-	used := make([][2]int, e.size)
+	batches := e.rowBatches(rows, len(cols))
+	return e.formBlocks(ctx, dst, cols, len(batches), func(b int) (points.Panel, []int, []int) {
+		indices := make([]int, len(batches[b]))
+		for slot, a := range batches[b] {
+			indices[slot] = rows[max(a, 0)] // any row fills a free slot
+		}
+		return e.panelOf(indices), indices, batches[b]
+	})
+}
+
+// rowBatches arranges rows in batches as large as a block, for a product with the given number of columns. A batch
+// holds, for each of its slots, an index into rows, or −1 for a free slot.
+//
+// A BLAS may use other code for small products, and the bits of an entry may depend on its position in the product.
+// With few columns in the last chunk of columns, each row therefore has the slot of its position in its own block; with
+// more, the rows are packed one after the other. The rows of the last block, which may be shorter, have batches of that
+// block's size.
+func (e *engine[T]) rowBatches(rows []int, columns int) [][]int {
+	const manyColumns = 16 // columns from which on products have the same bits at any position
+	lastChunk := (columns-1)%e.size + 1
+	packs, packedRows := lastChunk >= manyColumns, 0
+	var batches [2][][]int              // of rows of full blocks, and of rows of the last block
+	nextBatch := make([][2]int, e.size) // for each slot and both kinds, the first batch in which the slot is free
 	for a, i := range rows {
 		b := e.blockOf(e.position(i))
 		lo, hi := e.block(b)
 		slot, size, group := e.position(i)-lo, e.size, 0
 		if b == e.blocks-1 {
 			size, group = hi-lo, 1
-		} else if packed {
-			slot, count = count%size, count+1
+		} else if packs {
+			slot, packedRows = packedRows%size, packedRows+1
 		}
-		piece := used[slot][group]
-		if used[slot][group]++; piece == len(pieces[group]) {
-			pieces[group] = append(pieces[group], slices.Repeat([]int{-1}, size))
+		batch := nextBatch[slot][group]
+		if nextBatch[slot][group]++; batch == len(batches[group]) {
+			batches[group] = append(batches[group], slices.Repeat([]int{-1}, size))
 		}
-		pieces[group][piece][slot] = a
+		batches[group][batch][slot] = a
 	}
-	batches := slices.Concat(pieces[:]...)
-	for b := range batches {
-		if kernel.ByPairs(e.k) { // pair by pair, positions do not matter
-			batches[b] = slices.DeleteFunc(batches[b], func(a int) bool { return a < 0 })
+	all := slices.Concat(batches[:]...)
+	if kernel.ByPairs(e.k) { // evaluated pair by pair, so positions do not matter
+		for b := range all {
+			all[b] = slices.DeleteFunc(all[b], func(a int) bool { return a < 0 })
 		}
 	}
-	return e.formBlocks(ctx, dst, cols, len(batches), func(b int) (points.Panel, []int, []int) {
-		indices := make([]int, len(batches[b]))
-		for slot, a := range batches[b] {
-			indices[slot] = rows[max(a, 0)]
-		}
-		return e.panelOf(indices), indices, batches[b]
-	})
+	return all
 }
 
-// formColumns forms k(x_i, x_c) for the columns c of idx, one block of rows at a time. Rank b mod P forms block b.
+// formColumns forms k(x_i, x_c) for the columns c of idx, one block of rows at a time. Rank b mod P forms block b,
+// where P is the number of ranks, and leaves the other blocks of dst unchanged.
 func (e *engine[T]) formColumns(ctx context.Context, dst blas64.General, idx []int) error {
 	order := e.pointOrder()
 	return e.formBlocks(ctx, dst, idx, len(e.panels), func(b int) (x points.Panel, indices, dstRows []int) {
@@ -177,8 +189,8 @@ func (e *engine[T]) formColumns(ctx context.Context, dst blas64.General, idx []i
 	})
 }
 
-// formBlocks forms k(x_i, x_c) for the columns c of idx and the points i of several blocks of rows. For block b, the
-// function block returns the points x, their indices, and their rows of dst (−1 to skip a point).
+// formBlocks sets dst to k(x_i, x_c) for the columns c of idx and the points i of several blocks of rows. For block b,
+// the function block returns the points x, their indices i, and their rows of dst (−1 to skip a point).
 func (e *engine[T]) formBlocks(ctx context.Context, dst blas64.General, idx []int, blocks int,
 	block func(b int) (x points.Panel, indices, dstRows []int)) error {
 	workers, _ := e.formWorkers.Get().([]worker[T])
@@ -202,7 +214,7 @@ func (e *engine[T]) formBlocks(ctx context.Context, dst blas64.General, idx []in
 				}
 				dstRow := dst.Data[dstRows[r]*dst.Stride+chunkStart:]
 				for q, v := range tile[r*len(chunk) : (r+1)*len(chunk)] {
-					if chunk[q] == i {
+					if chunk[q] == i { // the exact diagonal, as in the tiles
 						v = T(e.diag[e.position(i)] - e.shift)
 					}
 					dstRow[q] = float64(v) + e.shift
@@ -216,8 +228,8 @@ func (e *engine[T]) formBlocks(ctx context.Context, dst blas64.General, idx []in
 	return nil
 }
 
-// panelOf returns the points idx with their norms. It returns a slice of the stored panel without copying if the points
-// are contiguous there.
+// panelOf returns the points idx, at least one, with their norms. It returns a slice of the panel of a block without
+// copying if the points are contiguous there.
 func (e *engine[T]) panelOf(idx []int) points.Panel {
 	norms := make([]float64, len(idx))
 	firstBlock, start := e.locate(idx[0])
@@ -234,8 +246,9 @@ func (e *engine[T]) panelOf(idx []int) points.Panel {
 }
 
 // EntryError returns a proved ε such that every entry (i, j) computed by Columns, Part and Diag differs from K_ij, in
-// exact arithmetic with the points as given, by at most ε√(K_ii·K_jj). It returns +Inf if no bound is known: for a
-// stored K (Exact has a bound), and for a user-defined kernel, whose rounding is unknown.
+// exact arithmetic with the points as given, by at most ε√(K_ii·K_jj). It returns +Inf if no bound is known: if
+// Choice().Certain is false, as for a stored matrix (the matrix of Exact has a bound), and for a user-defined kernel,
+// whose rounding is unknown.
 func (m *Matrix) EntryError() float64 {
 	if !m.choice.Certain || !kernel.BuiltIn(m.k) {
 		return math.Inf(1)
@@ -243,10 +256,11 @@ func (m *Matrix) EntryError() float64 {
 	return kernel.EntryError(m.k, m.choice.Arithmetic, m.frame.Summary) + m.scaleError()
 }
 
-// scaleError bounds the relative error of multiplying an entry by two weight factors.
+// scaleError bounds the relative error of multiplying an entry by two weight factors √w: the rounding of both factors
+// and of two products, each at most 2⁻⁵³.
 func (m *Matrix) scaleError() float64 {
 	if m.factors == nil {
 		return 0
 	}
-	return 0x1p-51
+	return 4 * 0x1p-53
 }

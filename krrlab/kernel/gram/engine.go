@@ -18,7 +18,8 @@ import (
 // entry is the number type in which tiles are multiplied.
 type entry interface{ float32 | float64 }
 
-// operations is the part of the engine that a Matrix uses. It does not depend on the number type of the tiles.
+// operations is the part of the engine that a Matrix uses. It does not depend on the number type of the tiles. The
+// methods are documented at engine.
 type operations interface {
 	formAll(ctx context.Context, progress func(formed, total int)) error
 	reuse(leading operations)
@@ -171,8 +172,9 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(formed, total int
 // whose tiles are dense. Its points are the first ones of e, in blocks of the same size.
 func (e *engine[T]) reuse(leading operations) { e.leading, _ = leading.(*engine[T]) }
 
-// takeTile takes over the entries of tile p from the leading engine. It shares a whole tile, and returns true. The
-// rows of a tile that has grown are copied to t, and their number is returned.
+// takeTile takes over the entries of tile p from the leading engine. If that has all rows of the tile, takeTile stores
+// the same memory as tile p, and isComplete is true. Otherwise it copies the rows that the leading engine has to the
+// memory t from allocate, and returns their number, 0 without a leading engine.
 func (e *engine[T]) takeTile(p int, allocate func() []T) (t []T, rows int, isComplete bool) {
 	i, j := int(e.order[p].i), int(e.order[p].j)
 	if e.leading == nil || i >= e.leading.blocks {
@@ -250,14 +252,15 @@ func (e *engine[T]) formRowsTo(dst []T, p, firstRow int, w *kernel.Workspace) {
 	}
 }
 
-// checkEntries returns an error that names the first entry of tile p, with entries t, that cannot be stored.
+// checkEntries returns an error that names the first entry of tile p, with entries t, that is not finite, or is outside
+// [0, 1] for Fixed16.
 func (e *engine[T]) checkEntries(p int, t []T) error {
 	for q, v := range t {
 		hint := ""
 		switch {
 		case e.storage == Fixed16 && !(v >= 0 && v <= 1):
 			hint = ", outside the [0, 1] of fixed16: take float32"
-		case v-v == 0:
+		case v-v == 0: // finite
 			continue
 		}
 		r := e.order[p]

@@ -259,6 +259,7 @@ func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
 	case method.inFixed16:
 		estimate.Entries = Fixed16
 	}
+
 	unscaled := entryErrors
 	entryErrors = s.scaled(entryErrors, s.factors)
 	var sum float64 // ‖E_m‖_F²
@@ -282,13 +283,14 @@ func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
 	if random < rows || s.factors != nil {
 		norm, _ = power(entryErrors, random, rows)
 	}
-	ev := make([]float64, random)
+
+	ev := make([]float64, random) // E_m·v for the leading eigenvector v of K_m
 	symv(ev, entryErrors, s.eigenvector, rows)
-	vev := math.Abs(blas64.Dot(blas64.Vector{N: random, Inc: 1, Data: ev},
+	c := math.Abs(blas64.Dot(blas64.Vector{N: random, Inc: 1, Data: ev},
 		blas64.Vector{N: random, Inc: 1, Data: s.eigenvector}))
-	c := vev
 	noiseGrowth, sampleEdge, signalGrowth := s.normGrowth()
-	if sampleEdge *= estimate.Rms; norm > 2.1*sampleEdge {
+	sampleEdge *= estimate.Rms // half of the edge of the semicircle
+	if norm > 2.1*sampleEdge {
 		c = max(c, (norm+math.Sqrt(norm*norm-4*sampleEdge*sampleEdge))/2)
 	}
 	predicted := 2*estimate.Rms*noiseGrowth + c*signalGrowth

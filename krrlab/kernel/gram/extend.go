@@ -9,9 +9,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Extend returns K+λI for the points x, the first of which are those of m, with the storage, the tile size and the
-// arithmetic of m. Only the entries of the other points are formed; the result shares the other tiles with m. They are
-// the same numbers as those of New with the choice of m, up to the rounding of inner products. The storage error is
+// Extend returns K+λI for the points x, the first of which must be those of m, with the storage, the tile size and the
+// arithmetic of m. It forms only the entries of the new points; the result shares the tiles of the old points with m.
+// The entries equal those of New with the choice of m, up to the rounding of inner products. The storage error is
 // predicted again. Weights in x may differ from those of m.
 //
 // Extend returns an error that says why if the tiles of m cannot be used, a *MemoryError if the result does not fit

@@ -34,7 +34,7 @@ func TestExtend(t *testing.T) {
 		if kind == "far" {
 			x = points.Gather(points.Transform(x, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}), seq(n))
 		}
-		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1.5}, own{}} {
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1.5}, minKernel{}} {
 			for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16, gram.Recompute} {
 				if storage == gram.Fixed16 && k != (kernel.Gaussian{Sigma: 1.5}) {
 					continue

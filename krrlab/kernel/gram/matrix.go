@@ -65,9 +65,10 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 	return m, nil
 }
 
-// formTiles forms the tiles. If more was dropped than predicted, it lowers the entry cutoff to the tile cutoff, below
-// which n entries cannot sum to too much, and forms the tiles again. With Options.SameAs the tiles are never formed
-// again, even if row sums are rounded differently than in the earlier matrix.
+// formTiles forms the tiles, and replaces the predicted norm of the omitted entries by the actual one. If that is
+// larger than predicted, it lowers the entry cutoff to the tile cutoff, below which n entries cannot sum to more than
+// half of the allowance, and forms the tiles again. With Options.SameAs the tiles are never formed again, even if row
+// sums are rounded differently than in the earlier matrix.
 func (m *Matrix) formTiles(ctx context.Context, o *Options) error {
 	m.buildEngine()
 	if err := comm.Agree(ctx, m.comm, m.ops.formAll(ctx, o.Progress)); err != nil {

@@ -90,13 +90,13 @@ const searchRows = 256
 // search is the state of a running Neighbors. The keys of the neighbors of a point form a heap with the smallest key on
 // top. Points are numbered by position.
 type search struct {
-	position  []int32   // position of each point in the caller's order
-	scale     []float32 // 1/√K_ii; nil if the scales are 1 and no entry is negative
-	capacity  int       // number of neighbors per point
-	keys      []uint64  // n·capacity keys, one heap per point
-	count     []int32   // number of neighbors found for each point
-	threshold []float32 // smallest value in a full heap; the smallest normal number if the heap is not full
-	locks     []sync.Mutex
+	position  []int32      // position of each point in the caller's order
+	scale     []float32    // 1/√K_ii; nil if the scales are 1 and no entry is negative
+	capacity  int          // number of neighbors per point
+	keys      []uint64     // n·capacity keys, one heap per point
+	count     []int32      // number of neighbors found for each point
+	threshold []float32    // smallest value in a full heap; the smallest normal number if the heap is not full
+	locks     []sync.Mutex // locks[b] guards the heaps of the points of block b
 
 	firstBlock int // tiles in block rows before this one are skipped
 }
@@ -172,7 +172,7 @@ func (w *worker[T]) offerRow(s *search, i, j0 int, row []T, shift float64) {
 }
 
 // addNeighbor adds a key to the heap of point i. If the heap is full, the key replaces the smallest one, or is
-// discarded if it is smaller.
+// discarded if it is smaller. The caller holds the lock of the block of i.
 func (s *search) addNeighbor(i int, key uint64) {
 	heap, hole := s.keys[i*s.capacity:(i+1)*s.capacity], int(s.count[i])
 	if hole < len(heap) { // sift up
@@ -201,7 +201,8 @@ func (s *search) addNeighbor(i int, key uint64) {
 	}
 }
 
-// writeList writes the neighbors of the point at a position to lists, the nearest first.
+// writeList writes the neighbors of the point at a position to lists, the largest value first. It sorts the heap of the
+// point.
 func (s *search) writeList(lists *NeighborLists, t *tiling, position int) {
 	keys, i := s.keys[position*s.capacity:][:s.count[position]], t.point(position)
 	slices.Sort(keys)
@@ -258,7 +259,8 @@ type BlockWorkspace struct {
 }
 
 // Block sets the upper triangle of dst, in rows of stride ld, to the upper triangle of K(idx, idx) in float64. Some
-// entries below the diagonal are overwritten. Block panics unless the matrix was returned by Exact or NewExact.
+// entries below the diagonal are overwritten. Block panics unless the matrix computes in float64, as one from Exact or
+// NewExact does.
 func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
 	e, ok := m.ops.(*engine[float64])
 	if !ok {

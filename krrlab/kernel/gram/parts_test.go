@@ -41,8 +41,8 @@ func TestRankBytes(t *testing.T) {
 	}
 }
 
-// offset returns n points with shift added to every coordinate, as dense or sparse points.
-func offset(n, d int, shift float64, sparse bool) points.Points {
+// offsetPoints returns n points with shift added to every coordinate, as dense or sparse points.
+func offsetPoints(n, d int, shift float64, sparse bool) points.Points {
 	x := cloud(n, d)
 	s := &points.CSR{N: n, D: d, Ptr: []int{0}}
 	for i := range x.Data {
@@ -58,19 +58,19 @@ func offset(n, d int, shift float64, sparse bool) points.Points {
 	return x
 }
 
-// TestExtent checks the summary of the points after their optional shift to the mean, and the proved bounds of the
+// TestSummary checks the summary of the points after their optional shift to the mean, and the proved bounds of the
 // errors of entries and of K that follow from the summary.
-func TestExtent(t *testing.T) {
+func TestSummary(t *testing.T) {
 	const n, d = 60, 3
 	for _, shift := range []float64{0, 1e4} {
 		for _, sparse := range []bool{false, true} {
 			for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2},
 				kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, tilted{}} {
-				x := offset(n, d, shift, sparse)
+				x := offsetPoints(n, d, shift, sparse)
 				m, _, err := newMatrix(k, x, 1, nil)
 				testkit.OK(t, err)
 				shifted := shift > 0 && kernel.ShiftInvariant(k)
-				dense, mean, row := offset(n, d, shift, false).(*points.Dense), make([]float64, d), make([]float64, d)
+				dense, mean, row := offsetPoints(n, d, shift, false).(*points.Dense), make([]float64, d), make([]float64, d)
 				for i := range n {
 					for j, v := range dense.Row(i) {
 						mean[j] += v / n

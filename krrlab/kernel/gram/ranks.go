@@ -15,10 +15,10 @@ import (
 // rowScales returns powers of two with √k(x_i, x_i)·scale_i ≤ 1. If K is positive semi-definite, this implies |k(x_i,
 // x_j)|·scale_i·scale_j ≤ 1.
 func (m *Matrix) rowScales() []float64 {
-	floor := slices.Max(m.diagonalBounds) * 0x1p-60 // rounding errors next to a zero diagonal entry
+	floor := slices.Max(m.diagonalBounds) * 0x1p-60 // entries of rounding errors in the row of a zero diagonal entry
 	scales := make([]float64, len(m.diagonalBounds))
 	for i, v := range m.diagonalBounds {
-		root := math.Sqrt(max(math.Abs(v), floor) * (1 + 1e-3)) // margin for rounding in tiles and products
+		root := math.Sqrt(max(math.Abs(v), floor) * (1 + 1e-3)) // margin for rounding in tiles and products: a judgment
 		if !kernel.BuiltIn(m.k) {
 			root *= userKernelSlack
 		}

@@ -204,6 +204,7 @@ func (m *Matrix) skipTilesOf(source *Matrix, target float64) {
 // entryCutoff returns the largest power of two ≤ target for which the entries below it sum to at most target in every
 // sampled row, and the share of entries that are not below it. The rows are chosen among the drawn points.
 func (m *Matrix) entryCutoff(ctx context.Context, drawn []int, target float64) (cutoff, keptShare float64, err error) {
+	// octave o has the entries between 2^(topExponent−o−1) and 2^(topExponent−o); the last has all smaller ones.
 	const octaves, rowsPerTask = 256, 8
 	var idx []int
 	for q := range min(tailRows, len(drawn)) {
@@ -233,6 +234,7 @@ func (m *Matrix) entryCutoff(ctx context.Context, drawn []int, target float64) (
 			}
 		}
 	})
+
 	octave := octaves - 1 // entries of this octave and of smaller ones are dropped
 	for ; octave > 1 && math.Ldexp(1, topExponent-octave+1) <= target; octave-- {
 		var worst float64
@@ -262,6 +264,7 @@ type dropSums struct {
 	rows   []atomic.Int64
 }
 
+// newDropSums returns sums of zero for n rows.
 func newDropSums(cutoff float64, n int) *dropSums { return &dropSums{cutoff, make([]atomic.Int64, n)} }
 
 // add adds v to the sum of a row, enlarged to cover the rounding error of sums in float32.
@@ -355,7 +358,7 @@ func (m *Matrix) maxDroppedSum(entries []int64, unit float64) (maxSum float64) {
 		}
 		maxSum = max(maxSum, weight*(v+float64(worst)*unit))
 	}
-	return maxSum * (1 + 0x1p-30)
+	return maxSum * (1 + 0x1p-30) // rounding of the sums
 }
 
 // updateDroppedNorm replaces the predicted norm of the omitted entries by the actual one, on all ranks. It reports

@@ -32,6 +32,9 @@ func newTiling(n, size int, share rankShare) *tiling {
 	return &tiling{n: n, size: size, blocks: (n + size - 1) / size, rankShare: share}
 }
 
+// skipsTiles reports whether the tiling has only the tiles between some of the leaves of a tree.
+func (t *tiling) skipsTiles() bool { return t.points != nil }
+
 // assignTiles sets order. Its memory is proportional to the (n/size)²/2 tiles, so it is called only when tiles are
 // formed.
 func (t *tiling) assignTiles() {

@@ -50,12 +50,10 @@ func NewBytes(n, d int, scale float64, data []uint8) *Bytes {
 // ScaleFits reports whether Bytes may have the given scale.
 func ScaleFits(scale float64) bool { return scale >= minScale && scale <= maxScale }
 
-// AsBytes returns x as Bytes of the given scale, or of a suitable scale if scale is 0. ok is false if x has other
-// values. A number counts as b·scale if it differs by at most the rounding of one operation, a relative error of 2⁻⁵².
-// Sparse points become dense; they are rejected if one byte for every number takes more memory than their nonzeros, 12
-// bytes each.
-//
-// For scale 0 the scales 1, the smallest positive number of x, and 1/255 are tried.
+// AsBytes returns x as Bytes of the given scale. For scale 0 it tries the scales 1, the smallest positive number of x,
+// and 1/255. ok is false if x has a value that is not an integer from 0 to 255 times the scale, up to a relative error
+// of 2⁻⁵², the rounding of one operation. Sparse points become dense; ok is false if one byte for every number takes
+// more memory than their nonzeros, 12 bytes each.
 func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 	n, d := x.Dims()
 	if b, ok := x.(*Bytes); ok && (scale == 0 || scale == b.Scale) {
@@ -66,21 +64,8 @@ func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 	}
 	scales, rows := []float64{scale}, make([][]float64, accel.Threads())
 	if scale == 0 {
-		smallest, largest := math.Inf(1), 0.0
-		var mu sync.Mutex
-		if !forEachPoint(n, func(thread, i int) bool {
-			_, val := storedValues(x, i, &rows[thread])
-			lo, hi := math.Inf(1), 0.0
-			for _, v := range val {
-				if hi = max(hi, v); v > 0 {
-					lo = min(lo, v)
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			smallest, largest = min(smallest, lo), max(largest, hi)
-			return largest == 0 || largest < 256*smallest
-		}) {
+		smallest, ok := smallestPositive(x, rows)
+		if !ok {
 			return nil, false
 		}
 		scales = []float64{1, smallest, 1.0 / 255}
@@ -110,6 +95,29 @@ func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 	return nil, false
 }
 
+// smallestPositive returns the smallest positive number of x, or +Inf if there is none. ok is false if the largest
+// number is at least 256 times as large, so that x has no representation in bytes. rows is scratch memory, one row per
+// thread.
+func smallestPositive(x Points, rows [][]float64) (smallest float64, ok bool) {
+	n, _ := x.Dims()
+	smallest, largest := math.Inf(1), 0.0
+	var mu sync.Mutex
+	ok = forEachPoint(n, func(thread, i int) bool {
+		_, val := storedValues(x, i, &rows[thread])
+		lo, hi := math.Inf(1), 0.0
+		for _, v := range val {
+			if hi = max(hi, v); v > 0 {
+				lo = min(lo, v)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		smallest, largest = min(smallest, lo), max(largest, hi)
+		return largest == 0 || largest < 256*smallest
+	})
+	return smallest, ok
+}
+
 // Dims implements Points.
 func (x *Bytes) Dims() (n, d int) { return x.N, x.D }
 
@@ -133,8 +141,8 @@ func scaleTo[T realNumber](dst []T, src []uint8, scale float64) {
 	}
 }
 
-// squaredNorm returns Σ v².
-func squaredNorm(v []uint8) (s uint64) {
+// sumSqBytes returns Σ v².
+func sumSqBytes(v []uint8) (s uint64) {
 	for _, b := range v {
 		s += uint64(b) * uint64(b)
 	}
@@ -160,10 +168,10 @@ func WholeNorms(dst, norms []float64, unit float64) {
 	}
 }
 
-// InnerInt sets dst[i*ld+j] = a_iᵀb_j in units of Scale² for all pairs, exactly. It reports whether it can: both must
-// be Bytes of the same scale with at most gemm.MaxBytesK dimensions. On processors without instructions for bytes, it
-// forms the products of 256 dimensions at a time in float32, which is exact too, because they are integers below 2²⁴.
-// InnerInt panics if the dimensions differ.
+// InnerInt sets dst[i*ld+j] = a_iᵀb_j in units of Scale² for all pairs, exactly, and returns true. It returns false and
+// does nothing unless both are Bytes of the same scale with at most gemm.MaxBytesK dimensions. On processors without
+// instructions for bytes, it forms the products of 256 dimensions at a time in float32, which is exact too, because
+// they are integers below 2²⁴. InnerInt panics if the dimensions differ.
 func InnerInt(dst []int32, ld int, a, b Points, w *Workspace) bool {
 	na, nb, d := pairDims(a, b, ld)
 	if _, ok := ExactProductUnit(a, b); !ok || d > gemm.MaxBytesK {

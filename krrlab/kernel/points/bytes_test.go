@@ -22,8 +22,8 @@ func drawBytes(g *rand.Rand, n, d int, scale float64) *Bytes {
 	return x
 }
 
-// onGemmPaths runs f with every SIMD path of the machine.
-func onGemmPaths(t *testing.T, f func(t *testing.T)) {
+// onEachPath runs f with every SIMD path of the machine.
+func onEachPath(t *testing.T, f func(t *testing.T)) {
 	previous := simd.InUse()
 	defer simd.Use(previous)
 	for _, p := range simd.Paths() {
@@ -36,29 +36,32 @@ func onGemmPaths(t *testing.T, f func(t *testing.T)) {
 // overflow.
 func TestInnerWhole(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
-	onGemmPaths(t, func(t *testing.T) {
-		for _, s := range [][3]int{{1, 1, 1}, {4, 3, 0}, {5, 37, 255}, {16, 7, 258}, {3, 33, 785},
+	onEachPath(t, func(t *testing.T) {
+		for _, s := range []struct{ na, nb, d int }{{1, 1, 1}, {4, 3, 0}, {5, 37, 255}, {16, 7, 258}, {3, 33, 785},
 			{6, 4, gemm.MaxBytesK}, {6, 4, 2*gemm.MaxBytesK + 5}} {
-			a, b := drawBytes(g, s[0], s[2], 0.25), drawBytes(g, s[1], s[2], 0.25)
-			ld := s[1] + 2
-			products, ints := filled[float64](s[0]*ld), make([]int32, s[0]*ld)
+			a, b := drawBytes(g, s.na, s.d, 0.25), drawBytes(g, s.nb, s.d, 0.25)
+			ld, fitsInt32 := s.nb+2, s.d <= gemm.MaxBytesK
+			products, ints := filled[float64](s.na*ld), make([]int32, s.na*ld)
 			var w Workspace
-			if !InnerWhole(products, ld, a, b, &w) || InnerInt(ints, ld, a, b, &w) != (s[2] <= gemm.MaxBytesK) {
-				t.Fatalf("%v: not taken, or taken", s)
+			if !InnerWhole(products, ld, a, b, &w) {
+				t.Fatalf("%+v: InnerWhole returned false", s)
 			}
-			for i := range s[0] {
+			if got := InnerInt(ints, ld, a, b, &w); got != fitsInt32 {
+				t.Fatalf("%+v: InnerInt returned %v, want %v", s, got, fitsInt32)
+			}
+			for i := range s.na {
 				for j := range ld {
 					want := big.NewInt(0)
-					if j >= s[1] {
+					if j >= s.nb { // padding, which keeps the value of filled
 						want.SetInt64(-9)
 					} else {
 						for c, v := range a.Row(i) {
 							want.Add(want, big.NewInt(int64(v)*int64(b.Row(j)[c])))
 						}
 					}
-					if products[i*ld+j] != float64(want.Int64()) || j < s[1] && s[2] <= gemm.MaxBytesK &&
-						int64(ints[i*ld+j]) != want.Int64() {
-						t.Fatalf("%v (%d, %d): %v and %d, want %v", s, i, j, products[i*ld+j], ints[i*ld+j], want)
+					if products[i*ld+j] != float64(want.Int64()) ||
+						j < s.nb && fitsInt32 && int64(ints[i*ld+j]) != want.Int64() {
+						t.Fatalf("%+v (%d, %d): %v and %d, want %v", s, i, j, products[i*ld+j], ints[i*ld+j], want)
 					}
 				}
 			}
@@ -134,7 +137,7 @@ func TestAsBytes(t *testing.T) {
 	for name, c := range map[string]struct {
 		x     Points
 		scale float64 // requested scale, 0 for any
-		want  float64 // 0: refused
+		want  float64 // scale of the result; 0 if AsBytes refuses the points
 	}{
 		"integers":       {NewDense(2, 2, []float64{0, 255, 2, 4}), 0, 1},
 		"pixels":         {NewDense(2, 2, []float64{0, 1, 17.0 / 255, 4.0 / 255}), 0, 1.0 / 255},

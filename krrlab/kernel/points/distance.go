@@ -24,7 +24,7 @@ func SumDist64(dst []float64, ld int, a, b Points, w *Workspace) {
 }
 
 // mergeSparse sets dst to the sums of term(a_ic − b_jc) over the coordinates in which a_i or b_j is not zero. It does
-// so only for sparse points with few nonzeros, and reports whether it did.
+// so only for sparse points with few nonzeros, and reports whether it did. term(0) must be 0.
 func mergeSparse(dst []float64, ld int, a, b Points, term func(float64) float64) bool {
 	na, nb, d := pairDims(a, b, ld)
 	sa, sb, ok := asCSRPair(a, b)
@@ -93,8 +93,8 @@ func l1Distances[T realNumber](dst []T, ld int, a, b Points, w *Workspace, buffe
 	pairwiseSums(dst, ld, a, b, buffers, scratch, simd.Absolutes[T])
 }
 
-// pairwiseSums sets dst to the result of sums, a sum over the coordinates, for all pairs of points, converted to dense
-// ones.
+// pairwiseSums sets dst to a sum over the coordinates for all pairs of points, which it converts to dense ones in
+// blocks of columns. sums computes these sums for one point x and simd.PairLanes points z.
 func pairwiseSums[T realNumber](dst []T, ld int, a, b Points, buffers *[2][]T, scratch *pairScratch[T],
 	sums func(dst *[simd.PairLanes]T, x, z []T)) {
 	na, nb, d := pairDims(a, b, ld)
@@ -118,7 +118,7 @@ type pairScratch[T realNumber] struct {
 	sums [simd.PairLanes]T // sums for one point and the points of the block
 }
 
-// addPairSums adds the sums for all pairs of rows of x and z to dst, simd.PairLanes rows of z at a time.
+// addPairSums adds to dst the sums for all pairs of rows of x and z. It handles simd.PairLanes rows of z at a time.
 func addPairSums[T realNumber](dst []T, ld int, x, z columnBlock[T], sums func(dst *[simd.PairLanes]T, x, z []T),
 	w *pairScratch[T]) {
 	const lanes = simd.PairLanes
@@ -141,26 +141,27 @@ func addPairSums[T realNumber](dst []T, ld int, x, z columnBlock[T], sums func(d
 	}
 }
 
-// sparseL1 calls emit, for each row i of a, with the distances to all rows of b, whose transposed panel is in w.
+// sparseL1 calls emit, for each row i of a, with the distances ‖a_i − b_j‖₁ to all rows of b, whose transposed panel is
+// in w. See L1Dist64 for the formula.
 func (w *Workspace) sparseL1(a, b *CSR, emit func(i int, acc []float64)) {
-	one := buffer.Grow(&w.absSums[1], b.N)
-	for j := range one {
+	bNorms := buffer.Grow(&w.absSums, b.N)
+	for j := range bNorms {
 		_, val := b.Row(j)
-		one[j] = sumOfAbs(val)
+		bNorms[j] = sumOfAbs(val)
 	}
 	acc := buffer.Grow(&w.acc, b.N)
 	for i := range a.N {
 		col, val := a.Row(i)
-		xi := sumOfAbs(val)
-		for j, zj := range one {
-			acc[j] = xi + zj
+		aNorm := sumOfAbs(val)
+		for j, bNorm := range bNorms {
+			acc[j] = aNorm + bNorm
 		}
 		for k, c := range col {
 			v := val[k]
-			p, q := w.ptr[c], w.ptr[c+1]
-			bv := w.val[p:q]
-			for m, j := range w.row[p:q] {
-				acc[j] += math.Abs(v-bv[m]) - math.Abs(v) - math.Abs(bv[m])
+			start, end := w.ptr[c], w.ptr[c+1]
+			bVal := w.val[start:end]
+			for m, j := range w.row[start:end] {
+				acc[j] += math.Abs(v-bVal[m]) - math.Abs(v) - math.Abs(bVal[m])
 			}
 		}
 		for j, v := range acc {

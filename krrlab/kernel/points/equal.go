@@ -24,6 +24,7 @@ func FirstEqualColumns(lo, hi int, sets ...Points) (result []int) {
 		n, _ := x.Dims()
 		result = append(result, make([]int, n)...)
 	}
+
 	n, seed, hash := len(result), maphash.MakeSeed(), make([]uint64, len(result))
 	parts, keys := uint64(accel.Threads()), make([]rowKey, accel.Threads())
 	for i := range keys {
@@ -33,6 +34,8 @@ func FirstEqualColumns(lo, hi int, sets ...Points) (result []int) {
 		hash[i] = maphash.Bytes(seed, keys[thread].keyOf(sets, i))
 		return true
 	})
+
+	// Each thread handles the points whose hash modulo parts is its partition, in its own hash table.
 	accel.Each(int(parts), func(_, partition int) {
 		count := 0
 		for _, h := range hash {
@@ -41,7 +44,7 @@ func FirstEqualColumns(lo, hi int, sets ...Points) (result []int) {
 			}
 		}
 		keyA, keyB := rowKey{lo: lo, hi: hi}, rowKey{lo: lo, hi: hi}
-		// hash table with linear probing: the number + 1 of the first of equal points
+		// Hash table with linear probing. A slot has the number + 1 of the first of several equal points, or 0.
 		table := make([]uint32, 1<<bits.Len(uint(2*count)))
 		for i, h := range hash {
 			for position := h / parts; h%parts == uint64(partition); position++ {

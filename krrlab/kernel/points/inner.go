@@ -20,7 +20,7 @@ type Workspace struct {
 	row           []int32      // transposed panel: rows of the nonzeros
 	val           []float64    // transposed panel: nonzeros
 	acc           []float64    // results for one point of the first set
-	absSums       [2][]float64 // ‖x‖₁ of the points of the two sets
+	absSums       []float64    // ‖b_j‖₁ of the points of the second set
 	intProducts   []int32      // inner products of bytes
 	chunkProducts []float32    // inner products of some columns of bytes
 	pairs64       pairScratch[float64]
@@ -29,13 +29,16 @@ type Workspace struct {
 
 // maxPanelEntries is the number of entries that are converted at once: a larger panel is converted, multiplied and
 // added in blocks of columns. This bounds the scratch memory for large dimensions (8 MB in float64) up to 16,384
-// points; with more points, a block has 64 columns and is larger. A larger value needs more memory and fewer passes
-// over the result.
+// points; with more points, a block has minChunkColumns columns and is larger. A larger value needs more memory and
+// fewer passes over the result.
 const maxPanelEntries = 1 << 20
 
-// chunkColumns returns the number of columns, out of d, to handle at once for panels of at most n rows: at least 64,
-// because a product with fewer columns is dominated by the time for adding to the result.
-func chunkColumns(n, d int) int { return min(d, max(64, maxPanelEntries/max(n, 1))) }
+// minChunkColumns is the smallest number of columns of a block. A product with fewer columns is dominated by the time
+// for adding to the result.
+const minChunkColumns = 64
+
+// chunkColumns returns the number of columns, out of d, to handle at once for panels of at most n rows.
+func chunkColumns(n, d int) int { return min(d, max(minChunkColumns, maxPanelEntries/max(n, 1))) }
 
 // Inner64 sets dst[i*ld+j] = a_iᵀ b_j for all pairs, in float64. dst has len(a) rows and len(b) columns with stride ld.
 //
@@ -79,8 +82,8 @@ func Inner32(dst []float32, ld int, a, b Points, w *Workspace) {
 	}
 }
 
-// innerProducts implements Inner64 and Inner32. mul multiplies a block of columns x of a by the same columns z of b,
-// and adds the products to β times the result dst. If a and b are the same dense matrix, z is x.
+// innerProducts implements Inner64 and Inner32. mul sets dst to x·zᵀ + β·dst for a block of columns x of a and the same
+// columns z of b. If a and b are the same dense matrix, z is x.
 func innerProducts[T realNumber](dst []T, ld int, a, b Points, w *Workspace, buffers *[2][]T, round rounding,
 	mul func(x, z columnBlock[T], beta T)) {
 	na, nb, d := pairDims(a, b, ld)

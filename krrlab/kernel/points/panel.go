@@ -19,7 +19,7 @@ func NewPanel(x Points) Panel { return newPanel(x, sumSq) }
 // newPanel returns the panel of x with squared norms computed by sqNorm.
 func newPanel(x Points, sqNorm func(row []float64) float64) Panel {
 	x, factors := Split(x)
-	return Panel{x, rowSums(x, sqNorm), factors}
+	return Panel{x, squaredNorms(x, sqNorm), factors}
 }
 
 // NewPanel32 returns the panel of x with the squared norms of the points *rounded to float32*, accumulated in float64.
@@ -126,8 +126,8 @@ func Gather(x Points, idx []int) Points {
 	return out
 }
 
-// Concat returns the points of a followed by those of b, in the representation of a if b fits it, and in float64
-// otherwise. It panics if the dimensions differ.
+// Concat returns the points of a followed by those of b, without weights, in the representation of a if b fits it, and
+// in float64 otherwise. It panics if the dimensions differ.
 func Concat(a, b Points) Points {
 	na, d := a.Dims()
 	nb, db := b.Dims()

@@ -98,7 +98,8 @@ func (x *CSR) Row(i int) (col []int32, val []float64) {
 func (x *CSR) NNZ() int { return x.Ptr[x.N] - x.Ptr[0] }
 
 // Check returns an error unless x is a valid matrix, for example after it was read from a file. The offsets must rise
-// from 0 to the number of nonzeros, and the columns of each row must strictly increase and be below D.
+// from 0 to the number of nonzeros, so x must not be a slice, and the columns of each row must strictly increase and be
+// below D.
 func (x *CSR) Check() error {
 	if x.N < 0 || len(x.Ptr) != x.N+1 || len(x.Col) != len(x.Val) || x.Ptr[0] != 0 || x.Ptr[x.N] != len(x.Col) {
 		return fmt.Errorf("sparse points: %d columns, %d values, and offsets that do not fit %d rows", len(x.Col),
@@ -175,7 +176,7 @@ func (x *CSR) RowTo(dst []float64, i int) {
 
 // SqNorms returns the squared Euclidean norms ‖x_i‖² of all points, in float64.
 func SqNorms(x Points) []float64 {
-	return rowSums(x, sumSq)
+	return squaredNorms(x, sumSq)
 }
 
 // pointsPerTask is the number of points that a thread handles at once. A larger value takes fewer synchronizations and
@@ -216,22 +217,22 @@ func columnOf(col []int32, k int) int {
 	return int(col[k])
 }
 
-// rowSums returns, for every point, f of its stored values, computed on all threads. f must be a sum of squares: for
-// Bytes, rowSums does not call f, but computes scale²·Σ b² and rounds it twice.
-func rowSums(x Points, f func(v []float64) float64) []float64 {
+// squaredNorms returns the squared norm of every point, computed on all threads: f of the stored values, where f is
+// sumSq or sumSq32. For Bytes it does not call f, but computes scale²·Σ b² and rounds it twice.
+func squaredNorms(x Points, f func(v []float64) float64) []float64 {
 	n, _ := x.Dims()
-	sums, rows := make([]float64, n), make([][]float64, accel.Threads())
+	norms, rows := make([]float64, n), make([][]float64, accel.Threads())
 	bytes, isBytes := x.(*Bytes)
 	forEachPoint(n, func(thread, i int) bool {
 		if isBytes {
-			sums[i] = float64(squaredNorm(bytes.Row(i))) * (bytes.Scale * bytes.Scale)
+			norms[i] = float64(sumSqBytes(bytes.Row(i))) * (bytes.Scale * bytes.Scale)
 		} else {
 			_, val := storedValues(x, i, &rows[thread])
-			sums[i] = f(val)
+			norms[i] = f(val)
 		}
 		return true
 	})
-	return sums
+	return norms
 }
 
 // sumSq returns Σ v².
@@ -252,8 +253,8 @@ func CheckFinite(x Points) error {
 	return nil
 }
 
-// FindNonFinite finds the first entry x_ij = v that is NaN or infinite. It ignores values for which allowed returns
-// true, unless allowed is nil.
+// FindNonFinite returns the first entry x_ij = v that is NaN or infinite, and exists = true, or exists = false if there
+// is none. It ignores values for which allowed returns true, unless allowed is nil.
 func FindNonFinite(x Points, allowed func(v float64) bool) (i, j int, v float64, exists bool) {
 	var row []float64
 	n, _ := x.Dims()

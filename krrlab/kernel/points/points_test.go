@@ -31,11 +31,11 @@ func random(seed uint64, n, d int, density float64) (*Dense, *Dense32, *CSR) {
 	return a, b, s
 }
 
-// opaque hides the type of points from the package.
+// opaque hides the type of points from the package, so that only the methods of Points are available.
 type opaque struct{ Points }
 
-// naive returns f of all pairs of points.
-func naive(x, z Points, f func(x, z []float64) float64) []float64 {
+// allPairs returns f(x_i, z_j) for all pairs of points, row by row.
+func allPairs(x, z Points, f func(x, z []float64) float64) []float64 {
 	n, d := x.Dims()
 	m, _ := z.Dims()
 	out := make([]float64, n*m)
@@ -77,19 +77,18 @@ func TestPairs(t *testing.T) {
 		{5, 6, 1100, 0.6}, {8, 9, 30, 0}, {20, 10, 60000, 0.001}, {0, 4, 3, 1}}
 	for _, c := range shapes {
 		a64, a32, aSparse := random(1, c.na, c.d, c.density)
-		b64, b32, bs := random(2, c.nb, c.d, c.density)
+		b64, b32, bSparse := random(2, c.nb, c.d, c.density)
 		shift := make([]float64, c.d)
 		for j := range shift {
 			shift[j] = float64(j%3) - 1
 		}
-		wantIn, wantL1 := naive(a64, b64, dot), naive(a64, b64, dist1)
-		as1, bs1 := []Points{a64, a32, aSparse, opaque{a64}}, []Points{b64, b32, bs, opaque{b64}}
-		for ia, a := range as1 {
-			for ib, b := range bs1 {
+		wantIn, wantL1 := allPairs(a64, b64, dot), allPairs(a64, b64, dist1)
+		for ia, a := range []Points{a64, a32, aSparse, opaque{a64}} {
+			for ib, b := range []Points{b64, b32, bSparse, opaque{b64}} {
 				checkPair(t, a, b, wantIn, wantL1, &w)
 				if ia == ib && c.d > 0 {
 					sa, sb := Shift(a, shift), Shift(b, shift)
-					checkPair(t, sa, sb, naive(sa, sb, dot), wantL1, &w)
+					checkPair(t, sa, sb, allPairs(sa, sb, dot), wantL1, &w)
 				}
 			}
 		}
@@ -97,7 +96,7 @@ func TestPairs(t *testing.T) {
 }
 
 // checkPair compares the products and distances of a and b with the given ones, and checks that the elements between
-// the rows are unchanged.
+// the rows are unchanged. A sum of d terms may have an error of about √d roundings of the largest one.
 func checkPair(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace) {
 	t.Helper()
 	na, d := a.Dims()
@@ -157,9 +156,9 @@ func maxAbs(v []float64) (m float64) {
 	return m
 }
 
-// TestSparseWalks checks at which densities products of sparse panels use the nonzeros only, and that a large sparse
+// TestSparseProducts checks at which densities products of sparse panels use the nonzeros only, and that a large sparse
 // product is not made dense.
-func TestSparseWalks(t *testing.T) {
+func TestSparseProducts(t *testing.T) {
 	var w Workspace
 	for _, c := range []struct {
 		density float64
@@ -167,7 +166,7 @@ func TestSparseWalks(t *testing.T) {
 	}{{0.002, true}, {0.1, true}, {0.4, false}, {1, false}} {
 		_, _, s := random(4, 64, 1000, c.density)
 		if got := w.transposeIfCheap(s, s, false); got != c.want {
-			t.Errorf("density %v: walks nonzeros %v, want %v", c.density, got, c.want)
+			t.Errorf("density %v: a product uses the nonzeros only: %v, want %v", c.density, got, c.want)
 		}
 	}
 	_, _, s := random(4, 512, 47000, 0.002)
@@ -201,7 +200,7 @@ func TestMerge(t *testing.T) {
 			got, want := filled[float64](n*n), make([]float64, n*n)
 			f(got, n, s, perturbed, &w)
 			if madeDense := len(w.dense64[0]) > 0; madeDense != c.dense {
-				t.Errorf("density %v: made dense %v", c.density, madeDense)
+				t.Errorf("density %v: made dense: %v, want %v", c.density, madeDense, c.dense)
 			}
 			f(want, n, x, z, &w)
 			w.dense64[0] = nil
@@ -311,8 +310,8 @@ func TestMisusePanics(t *testing.T) {
 	}
 }
 
-// TestHeld compares MemoryBytes with the sizes of the arrays. One offset of a CSR is not counted.
-func TestHeld(t *testing.T) {
+// TestMemoryBytes compares MemoryBytes with the sizes of the arrays. One offset of a CSR is not counted.
+func TestMemoryBytes(t *testing.T) {
 	dense, single, sparse := random(3, 7, 4, 0.5)
 	for x, want := range map[Points]int{
 		dense: 8 * len(dense.Data), single: 4 * len(single.Data),
@@ -378,8 +377,15 @@ func TestConcat(t *testing.T) {
 		Panel64To(x, out.Data, 6)
 		return out
 	}
-	for _, c := range []struct{ x, y, want Points }{{a, a, &Dense{}}, {a32, a32, &Dense32{}}, {s, s, &CSR{}},
-		{bytePoints, bytePoints, &Bytes{}}, {bytePoints, asDense(bytePoints), &Bytes{}}, {bytePoints, a, &Dense{}}, {s, a32, &Dense{}}} {
+	for _, c := range []struct{ x, y, want Points }{ // want has the expected type
+		{a, a, &Dense{}},
+		{a32, a32, &Dense32{}},
+		{s, s, &CSR{}},
+		{bytePoints, bytePoints, &Bytes{}},
+		{bytePoints, asDense(bytePoints), &Bytes{}},
+		{bytePoints, a, &Dense{}},
+		{s, a32, &Dense{}},
+	} {
 		got := Concat(c.x.Slice(2, 9), c.y.Slice(3, 11))
 		if n, d := got.Dims(); n != 15 || d != 6 || fmt.Sprintf("%T", got) != fmt.Sprintf("%T", c.want) {
 			t.Fatalf("%T and %T become %T, %d×%d", c.x, c.y, got, n, d)

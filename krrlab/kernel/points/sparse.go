@@ -22,6 +22,7 @@ func DistanceWork(x Points) float64 {
 	x, _ = Split(x)
 	n, d := x.Dims()
 	perPair := float64(d)
+	// Merging two points takes as many steps as both have nonzeros.
 	if s, ok := x.(*CSR); ok && n > 0 {
 		perPair = min(perPair, max(1, 2*mergeCost*float64(s.NNZ())/float64(n)))
 	}
@@ -44,9 +45,10 @@ const (
 )
 
 // transposeIfCheap writes b by columns (compressed sparse columns) to w if iterating over the nonzeros of a and b is
-// cheaper than a dense product. It reports whether it did. If round is set, the values are rounded to float32.
+// cheaper than a dense product, and reports whether it is. If round is roundedValues, the values are rounded to
+// float32.
 func (w *Workspace) transposeIfCheap(a, b *CSR, round rounding) bool {
-	if b.NNZ() == 0 || a.NNZ() == 0 {
+	if b.NNZ() == 0 || a.NNZ() == 0 { // all products are 0, as with an empty panel
 		clear(buffer.Grow(&w.ptr, b.D+1))
 		return true
 	}
