@@ -96,7 +96,7 @@ func (c *Table) reportAmounts() error {
 }
 
 // replaceAmounts replaces amounts in the answers by plain numbers if all answers are numbers or amounts, and some are
-// amounts in parentheses. It returns the number of rows with amounts in parentheses.
+// amounts in parentheses. It returns the number of rows with amounts in parentheses, or 0 if it replaced nothing.
 func (a *answers) replaceAmounts() (rows int) {
 	texts, negatives := make([]string, len(a.texts)), make([]bool, len(a.texts))
 	for k, text := range a.texts {

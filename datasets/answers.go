@@ -30,8 +30,8 @@ func parseNumber(text string) (float64, error) {
 }
 
 // parseShort parses a number of at most 15 digits without an exponent; ok is false for any other text. The digits, as
-// an integer, and a power of 10 below 10²³ are exact float64 numbers, so their quotient, rounded once, is the correctly
-// rounded number (Clinger, PLDI 1990, DOI 10.1145/93542.93557).
+// an integer below 10¹⁵ < 2⁵³, and a power of 10 below 10²³ are exact float64 numbers, so their quotient, rounded once,
+// is the correctly rounded number (Clinger, PLDI 1990, DOI 10.1145/93542.93557).
 func parseShort[T string | []byte](text T) (v float64, ok bool) {
 	i, digits, point, mantissa := 0, 0, -1, int64(0)
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
@@ -86,7 +86,7 @@ const (
 	// classes, a larger minRowsPerClass fewer.
 	maxGuessedClasses = 20
 	minRowsPerClass   = 5
-	// maxTarget is the largest absolute value of a regression target: its square does not overflow (krrlab.New).
+	// maxTarget is the largest absolute value of a regression target. Sums of squares of such numbers do not overflow.
 	maxTarget = 1e100
 )
 
@@ -211,8 +211,8 @@ func (a *answers) guessTask(s *Source, forms answerForms) (string, error) {
 			break
 		}
 	}
-	k := len(count)
-	fewClasses := forms.allWhole && k <= maxGuessedClasses && k*minRowsPerClass <= n
+	distinct := len(count)
+	fewClasses := forms.allWhole && distinct <= maxGuessedClasses && distinct*minRowsPerClass <= n
 	switch {
 	case !forms.hasWords && fewClasses:
 		return "classification", nil
@@ -235,11 +235,11 @@ func (a *answers) guessTask(s *Source, forms answerForms) (string, error) {
 		return "", a.errorAt(s, i, "%s is not a number%s; if the answers are classes, say --task classification",
 			quote(a.texts[i]), localForm(a.texts[i]))
 	}
-	if k > maxGuessedClasses && k*minRowsPerClass > n {
+	if distinct > maxGuessedClasses && distinct*minRowsPerClass > n {
 		return "", a.errorAt(s, 0,
 			"%s is not a number, and the %d rows have more than %d different words, too many to be classes: say "+
 				"which column is the --target, or --task classification",
-			quote(a.texts[0]), n, k-1)
+			quote(a.texts[0]), n, distinct-1)
 	}
 	return "classification", nil
 }
@@ -279,7 +279,7 @@ func (d *Dataset) rowsOfClasses() []int {
 func (d *Dataset) RarerClass() int {
 	var count [2]int
 	for _, c := range d.Class {
-		count[min(c, 1)]++
+		count[min(c, 1)]++ // further classes count as class 1
 	}
 	if count[0] < count[1] {
 		return 0

@@ -8,9 +8,9 @@ import (
 )
 
 // Append returns the rows of d followed by those of tail, which may be raw or scaled as d. The scaling, the coding of
-// words, the columns and the labels are those of d. The box of coordinates grows by the rows of tail. The mean of a
-// centered data set, the class weights of a balanced one, and groups that a rule formed are computed again for all
-// rows. Rows without weights have the weight 1.
+// words, the columns and the labels are those of d. The box of coordinates (Space) is enlarged to contain the rows of
+// tail. The mean of a centered data set, the class weights of a balanced one, and groups that a rule formed are
+// computed again for all rows. Rows without weights have the weight 1.
 //
 // Append returns an error if tail has another task, dimension, scaling or number of targets, other names of targets or
 // columns, no answers or a label that d lacks. It also returns one if words or dates are coded differently or
@@ -39,6 +39,7 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	out := *d
 	out.X = points.Concat(d.X, tail.X)
 	if d.Space != nil && tail.Space != nil {
@@ -52,15 +53,17 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	if d.Weights != nil || tail.Weights != nil {
 		out.Weights = slices.Concat(d.allWeights(), tail.allWeights())
 	}
-	place := tail.ClassIn(d.Labels)
+	classIn := tail.ClassIn(d.Labels)
 	out.Class = slices.Clone(d.Class)
 	for _, c := range tail.Class {
-		if place[c] < 0 {
+		if classIn[c] < 0 {
 			return nil, fmt.Errorf("%s: the label %s is not among those of the fit, %s: fit all rows anew", tail.Name,
 				quote(tail.Labels[c]), nameList(d.Labels))
 		}
-		out.Class = append(out.Class, place[c])
+		out.Class = append(out.Class, classIn[c])
 	}
+
+	// Class weights that Balance chose, the mean and the groups depend on all rows.
 	if d.ClassWeights != nil {
 		balanced, err := d.Balance()
 		if err != nil {

@@ -18,7 +18,8 @@ const (
 	bzipMagicBits  = 48
 	bzipSumBits    = 32 // the checksum follows the magic number
 
-	// maxBzipBlock is an upper bound of the bytes of a compressed block. The search for the end of a block stops there.
+	// maxBzipBlock is an upper bound of the bytes of a compressed block, whose content has at most 900,000 bytes. The
+	// search for the end of a block stops there.
 	maxBzipBlock = 1 << 22
 )
 
@@ -49,15 +50,16 @@ type bzip2Reader struct {
 	fallback      io.Reader // reader of the whole file, used after a failure
 }
 
-// bzip2Block is a section of the file: a compressed block, or the end of a stream with the header of the next one.
+// bzip2Block is a section of the file: a compressed block, or the end of a stream with the header of the next one. The
+// first section of a file is the header of the first stream, which counts as an end with the checksum 0.
 type bzip2Block struct {
 	data             []byte
-	firstBit, endBit int // section of data, in bits: firstBit ≤ bit < endBit
-	level            byte
-	isEnd            bool
-	sum              uint32
+	firstBit, endBit int    // section of data, in bits: firstBit ≤ bit < endBit
+	level            byte   // level of the stream, '1' to '9'
+	isEnd            bool   // the section is the end of a stream
+	sum              uint32 // checksum of the block, or at an end that of the stream
 	unpacked         bytes.Buffer
-	err              error
+	err              error // error of unpacking
 }
 
 func newBzip2Reader(file io.ReaderAt, size int64) io.Reader {
@@ -77,7 +79,7 @@ func (z *bzip2Reader) Read(p []byte) (int, error) {
 		case err == nil && b.isEnd && b.sum == z.combinedSum:
 			z.combinedSum = 0
 		case err == nil && !b.isEnd && b.err == nil:
-			z.combinedSum = (z.combinedSum<<1 | z.combinedSum>>31) ^ b.sum
+			z.combinedSum = (z.combinedSum<<1 | z.combinedSum>>31) ^ b.sum // the format defines the sum of a stream so
 			z.returnedBytes += int64(b.unpacked.Len())
 			z.unpacked.Reset(b.unpacked.Bytes())
 		default:
@@ -116,8 +118,8 @@ func (z *bzip2Reader) cutBlock() (*bzip2Block, error) {
 	head := b.data[(contentBit+7)/8:]
 	head = head[:max(0, len(head)-len(z.buffer))]
 	switch z.allCut = z.magic == 0; {
-	case z.allCut && len(head) == 0 && contentBit > b.firstBit:
-	case !z.allCut && z.magicBit == 0 && bzipStreamHead.Match(head):
+	case z.allCut && len(head) == 0 && contentBit > b.firstBit: // nothing follows the last checksum
+	case !z.allCut && z.magicBit == 0 && bzipStreamHead.Match(head): // the next stream begins at a whole byte
 		z.level = head[3]
 	default:
 		return nil, errBzip2
@@ -128,8 +130,8 @@ func (z *bzip2Reader) cutBlock() (*bzip2Block, error) {
 // bzipStreamHead matches the header of a stream.
 var bzipStreamHead = regexp.MustCompile(`^BZh[1-9]$`)
 
-// findMagic reads on to the next magic number and returns the bit of z.buffer at which it begins. If there is none it
-// returns the end of the data and magic = 0.
+// findMagic reads on to the next magic number after the current one and returns the bit of z.buffer at which it begins.
+// If there is none within maxBzipBlock bytes it returns the end of z.buffer and magic = 0.
 func (z *bzip2Reader) findMagic() (bit int, magic uint64) {
 	var recentBits uint64
 	for i := 0; i < maxBzipBlock; i++ {
@@ -154,11 +156,13 @@ func (z *bzip2Reader) findMagic() (bit int, magic uint64) {
 	return 8 * len(z.buffer), 0
 }
 
-// unpack builds a complete stream from the bits of the block, an end and the checksum, and unpacks it.
+// unpack sets b.sum. If b is a block, it builds a complete stream from its bits, an end and the checksum, and unpacks
+// that.
 func (b *bzip2Block) unpack() {
 	stream, buffered, bufferedBits := append([]byte("BZh"), b.level), uint64(0), 0
-	put := func(v uint64, n int) {
-		for buffered, bufferedBits = buffered<<n|v, bufferedBits+n; bufferedBits >= 8; bufferedBits -= 8 {
+	put := func(v uint64, n int) { // appends n ≤ 48 bits; fewer than 8 bits remain buffered
+		buffered, bufferedBits = buffered<<n|v, bufferedBits+n
+		for ; bufferedBits >= 8; bufferedBits -= 8 {
 			stream = append(stream, byte(buffered>>(bufferedBits-8)))
 		}
 	}
@@ -167,7 +171,7 @@ func (b *bzip2Block) unpack() {
 		put(uint64(b.data[bit/8]>>(8-bit%8-n))&(1<<n-1), n)
 		bit += n
 	}
-	if len(stream) >= 14 {
+	if len(stream) >= 14 { // 4 bytes of header, 6 of magic number and 4 of checksum
 		b.sum = binary.BigEndian.Uint32(stream[10:])
 	}
 	if b.isEnd {
@@ -175,6 +179,6 @@ func (b *bzip2Block) unpack() {
 	}
 	put(bzipEndMagic, bzipMagicBits)
 	put(uint64(b.sum), bzipSumBits)
-	put(0, 7)
+	put(0, 7) // completes the last byte
 	_, b.err = b.unpacked.ReadFrom(bzip2.NewReader(bytes.NewReader(stream)))
 }

@@ -58,10 +58,12 @@ type category struct {
 	codeOf        map[string]int // cache of the codes of known texts, of at most 2·maxCategories of them
 	index         *wordIndex     // index of Values; nil if the values are collected from the file
 	valueSet      *wordSet       // the values collected from the file
-	missingValue  int            // index in Values of the only value that means missing; notFound, or ambiguous if there are several
-	unknownRows   map[string]int // number of rows of each word that is not in Values, for the first maxCategories of them
 	hasKnownValue bool           // at least one row has a value that is in Values
 	dates         *dateReader    // reader of a column of dates; nil for words
+	// missingValue is the index in Values of the value that means missing: notFound for none, ambiguous for several.
+	missingValue int
+	// unknownRows is the number of rows of each word that is not in Values, for the first maxCategories such words.
+	unknownRows map[string]int
 }
 
 // sourceColumns returns the file columns that the named features were made of. For each column it returns its name, and
@@ -80,10 +82,10 @@ func sourceColumns(columns []string, coded []Category) (names []string, categori
 	return names, categories
 }
 
-// firstCategory returns the index of the category that codes the first of the named features, and the name of its
-// column, or notFound. The category has the name of the column. If there is none, it is the first of those that are
-// given by numbers and have the values or dates of these features, where the numbers from 0 are in ascending order, and
-// so are the negative ones.
+// firstCategory returns the index in unused of the category that codes the first of the named features, and the name of
+// its column; notFound if there is none. A category that is given by the name of the column is preferred. Otherwise it
+// is the category with the smallest number among those that are given by a number and have the values or dates of these
+// features. Numbers from the start of a row (0, 1, …) and from its end (-1, -2, …) are not compared with each other.
 func firstCategory(columns []string, unused []Category) (first int, name string) {
 	first = notFound
 	var firstNumber int
@@ -196,7 +198,7 @@ func (w *category) encode(text string) (float64, error) {
 	if i < 0 && (w.unknownRows[text] > 0 || len(w.unknownRows) < maxCategories) {
 		w.unknownRows[strings.Clone(text)]++
 	}
-	return float64(max(i, notFound)), nil
+	return float64(max(i, notFound)), nil // ambiguous counts as notFound
 }
 
 // newCode returns the code of a text that is not in codeOf; a negative number if the value is unknown.

@@ -56,8 +56,10 @@ func (d *Dataset) check(missing missingValues) error {
 
 // checkAnswers is the part of check for the answers and weights of n points.
 func (d *Dataset) checkAnswers(n int) error {
-	if d.Class != nil && d.Target != nil || d.HasAnswers() && (d.Class != nil) != (d.Task == Classification) ||
-		len(d.MoreTargets) > 0 && (d.Target == nil || len(d.Targets) != 1+len(d.MoreTargets)) {
+	hasBoth := d.Class != nil && d.Target != nil
+	otherTask := d.HasAnswers() && (d.Class != nil) != (d.Task == Classification)
+	otherTargets := len(d.MoreTargets) > 0 && (d.Target == nil || len(d.Targets) != 1+len(d.MoreTargets))
+	if hasBoth || otherTask || otherTargets {
 		return fmt.Errorf("the answers do not fit the task %v or the %d names of targets", d.Task, len(d.Targets))
 	}
 	columns := append([][]float64{d.Weights, d.bestErrors, d.Target}, d.MoreTargets...)

@@ -50,7 +50,8 @@ const (
 	gzipStart = "\x1f\x8b"
 	zstdStart = "\x28\xb5\x2f\xfd"
 	zipStart  = "PK\x03\x04"
-	// maxNesting is the largest number of containers that may be nested in one another.
+	// maxNesting is the largest number of containers that may be nested in one another, a judgment. The content of a
+	// deeper container is read as if it were not packed.
 	maxNesting = 3
 	// maxWindow is the largest window of zstd, and of LZMA in zip archives, that is accepted, in bytes. It is the limit
 	// of the zstd program, and bounds the memory for unpacking. It does not apply to xz: the dictionary of LZMA2 has
@@ -67,7 +68,8 @@ func (s *Source) unpack(r io.Reader) error {
 	s.r = bufio.NewReaderSize(&cancelableReader{ctx: s.ctx, r: r}, 1<<18)
 	for range maxNesting {
 		head, _ := s.r.Peek(8)
-		if len(head) > 4 && head[0]>>4 == 5 && string(head[1:4]) == "\x2a\x4d\x18" { // a skippable frame
+		// A file of zstd may begin with a skippable frame, whose magic number is one of 0x184d2a50 … 0x184d2a5f.
+		if len(head) > 4 && head[0]>>4 == 5 && string(head[1:4]) == "\x2a\x4d\x18" {
 			head = []byte(zstdStart)
 		}
 		k := 0
@@ -151,7 +153,8 @@ var zipMethods = map[uint16]opener{
 }
 
 // unlzma unpacks a file of a zip archive that is compressed by LZMA. The data begin with two bytes of version, two
-// bytes with the length of the properties, and five bytes of properties.
+// bytes with the length of the properties, and five bytes of properties. The header of an LZMA file, which the reader
+// expects, has the properties and the length of the unpacked content.
 func (s *Source) unlzma(r *bufio.Reader) (io.Reader, error) {
 	head := make([]byte, 9)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -257,6 +260,7 @@ func (s *Source) readError(line int, err error) error {
 	if k := len(s.packed); k > 0 {
 		packing = s.packed[k-1]
 	}
+	// Errors without a type are recognized by the texts of the packages that unpack.
 	mentions := func(text string) bool { return !isSystemError && strings.Contains(err.Error(), text) }
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):

@@ -90,7 +90,7 @@ func (d *Dataset) Check() error {
 	}
 	n := d.Len()
 	for j, target := range d.TargetColumns() {
-		if len(target) != n && (j > 0 || target != nil) {
+		if len(target) != n && (j > 0 || target != nil) { // only the first target may be nil
 			return fmt.Errorf("%s: %d numbers of target %d for %d points", d.Name, len(target), j, n)
 		}
 	}
@@ -100,8 +100,9 @@ func (d *Dataset) Check() error {
 				len(d.Labels))
 		}
 	}
+	onlyNumbers := d.Class == nil && d.Target != nil
 	switch {
-	case d.Task != Regression && (d.Task != Classification || d.Class == nil && d.Target != nil):
+	case d.Task != Regression && d.Task != Classification, d.Task == Classification && onlyNumbers:
 		return fmt.Errorf("%s: task %d: want Regression, with answers in Target, or Classification, in Class", d.Name,
 			int(d.Task))
 	case d.Class != nil && len(d.Class) != n || d.Groups != nil && len(d.Groups) != n:

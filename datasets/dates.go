@@ -87,7 +87,7 @@ func (r *dateReader) parseCell(text string) (float64, error) {
 	if sinceEpoch.MatchString(text) {
 		v, err := strconv.ParseFloat(text, 64)
 		digits := len(strings.Split(text, ".")[0])
-		for ; digits > 11; digits -= 3 {
+		for ; digits > 11; digits -= 3 { // seconds have 9 to 11 digits, and each smaller unit has three more
 			v /= 1000
 		}
 		if err != nil {
@@ -202,26 +202,27 @@ func parseTimeOfDay(m []string) (seconds float64, err error) {
 		}
 		hour = hour%12 + map[string]int{"pm": 12}[half]
 	}
-	if hour > 23 || minute > 59 || second > 61 {
+	if hour > 23 || minute > 59 || second > 61 { // 60 and more is a leap second
 		return 0, fmt.Errorf("%s:%s:%v is no time of day", m[0], m[1], second)
 	}
 	seconds, zone := float64(hour*3600+minute*60)+second, m[4]
 	if zone != "" && strings.ContainsAny(zone[:1], "+-") {
 		digits := strings.Replace(zone[1:], ":", "", 1)
-		h, _ := strconv.Atoi(digits[:2])
-		min, _ := strconv.Atoi(cmp.Or(digits[2:], "0"))
-		offset := float64(h*3600 + min*60)
+		zoneHours, _ := strconv.Atoi(digits[:2])
+		zoneMinutes, _ := strconv.Atoi(cmp.Or(digits[2:], "0"))
+		offset := float64(zoneHours*3600 + zoneMinutes*60)
 		if zone[0] == '+' {
 			offset = -offset
 		}
-		if seconds += offset; h > 23 || min > 59 {
+		if seconds += offset; zoneHours > 23 || zoneMinutes > 59 {
 			return 0, fmt.Errorf("%s is no time zone", zone)
 		}
 	}
 	return seconds, nil
 }
 
-// encodeDate returns the code of a date and of seconds since its midnight, which are between −1 and 3 days.
+// encodeDate returns the code of a date and of the seconds since its midnight, which are between −1 and 3 days: the
+// digits of the date as the number yyyymmdd, times codesPerDay, plus the seconds and one day.
 func encodeDate(t time.Time, seconds float64) float64 {
 	year, month, date := t.Date()
 	return float64((year*100+int(month))*100+date)*codesPerDay + seconds + secondsPerDay
@@ -324,8 +325,8 @@ func (d *Dates) setFeatures(row []float64, code float64) {
 	if d.Times {
 		cycle(secondOfDay, secondsPerDay)
 	}
-	midnight := (t - secondOfDay) / secondsPerDay // days since 1970, a Thursday
-	cycle(midnight+3, 7)
+	day := (t - secondOfDay) / secondsPerDay // whole days since 1970-01-01, a Thursday
+	cycle(day+3, 7)                          // a multiple of 7 for Mondays
 	yearDay := t
 	if !math.IsNaN(t) {
 		yearDay = float64(time.Unix(int64(math.Floor(t)), 0).UTC().YearDay()-1) + secondOfDay/secondsPerDay

@@ -161,7 +161,8 @@ func isRowNameHeader(rows [][]string, width int) bool {
 
 // chooseSeparator chooses the separator of the cells and returns the reason. The score of a separator is the share of
 // rows that have the most frequent width, which must be at least 2, plus the share of cells that are numbers, minus the
-// share of cells that contain another separator. It returns an error if two separators have the best score.
+// share of cells that contain another separator. It returns an error if two separators have the best score; only a
+// blank yields to another separator. If no separator gives two cells, the table has one column.
 func chooseSeparator(head textHead, comment rune) (sep rune, reason string, err error) {
 	best, rival := 0.0, rune(0)
 	for _, s := range separators {
@@ -283,11 +284,13 @@ func gatherEvidence(firstRow []string, nextRows [][]string, target int) *headerE
 //
 // A column of numbers below a word indicates a header. So do numbers in the first row that count the columns or
 // increase, as years and wavelengths do, next to a word that is in no other row. Words that are in other rows too
-// indicate that there is no header. It returns an error if the evidence is contradictory.
+// indicate that there is no header. It returns an error if the evidence is contradictory. The least numbers of rows and
+// columns in the conditions are judgments: few numbers may rise or count by chance.
 func guessHeader(firstRow []string, nextRows [][]string, target int) (isHeader bool, reason string, err error) {
 	const either = "say --format header=yes if it is a header, --format header=no if it is none"
 	e := gatherEvidence(firstRow, nextRows, target)
 	n := len(e.numbers)
+	newWords := e.wordsOverNumbers+e.newTargetWords > 0 // some word of the first row is not a value
 	rises := e.allPlain && n > 1
 	for i := 1; i < n; i++ {
 		rises = rises && e.numbers[i] > e.numbers[i-1]
@@ -300,12 +303,12 @@ func guessHeader(firstRow []string, nextRows [][]string, target int) (isHeader b
 		return true, "words", nil
 	case n == 0:
 		return false, "the words of the first row are in others too", nil
-	case counts && e.words > 0 && e.repeatedWords == 0 && e.wordsOverNumbers+e.newTargetWords > 0,
-		counts && e.words == 0 && n > 2 && 2*e.fractionColumns > len(firstRow):
+	case counts && e.words > 0 && e.repeatedWords == 0 && newWords,
+		counts && e.words == 0 && n > 2 && 2*e.fractionColumns > len(firstRow): // 0, 1, 2, … above measured numbers
 		return true, "numbers that count the columns", nil
-	case counts && e.words == 0 && n > 4 && len(nextRows) >= 10:
+	case counts && e.words == 0 && n > 4 && len(nextRows) >= 10: // above whole numbers
 		return false, "", fmt.Errorf("the first row counts the columns: %s", either)
-	case rises && e.wordsOverNumbers+e.newTargetWords > 0 && e.featureWordsOverNumbers == 0 && e.repeatedWords == 0 &&
+	case rises && newWords && e.featureWordsOverNumbers == 0 && e.repeatedWords == 0 &&
 		(e.wordsOverNumbers > 0 || n > 2):
 		return true, "numbers that rise, and the word " + quote(firstRow[target]), nil
 	case rises && e.newTargetWords > 0:

@@ -137,7 +137,7 @@ func (o *FetchOptions) download(ctx context.Context, url, dst string) error {
 	if _, err = io.Copy(w, resp.Body); err != nil {
 		err = fmt.Errorf("broken off after %d bytes (run it again): %w", w.written, err)
 	}
-	return cmp.Or(err, file.Sync(), file.Close())
+	return cmp.Or(err, file.Sync(), file.Close()) // all arguments are evaluated, so the file is closed in any case
 }
 
 // byteCounter is a writer that reports the number of bytes written.

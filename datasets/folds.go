@@ -21,13 +21,13 @@ func (d *Dataset) Folds(k int, seed uint64) ([][]int, error) {
 	if d.Class != nil {
 		slices.SortStableFunc(order, func(a, b int) int { return d.Class[a] - d.Class[b] })
 	}
-	foldOf := make([]int, len(groupOf))
-	for p, f := range order {
-		foldOf[f] = p % k
+	foldOf := make([]int, len(groupOf)) // at the first row of each group, its fold
+	for position, first := range order {
+		foldOf[first] = position % k
 	}
 	folds := make([][]int, k)
-	for i, f := range groupOf {
-		folds[foldOf[f]] = append(folds[foldOf[f]], i)
+	for i, first := range groupOf {
+		folds[foldOf[first]] = append(folds[foldOf[first]], i)
 	}
 	return folds, nil
 }

@@ -131,6 +131,7 @@ func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
 			c.categories[j] = categories[k]
 		}
 	}
+
 	if len(missing) == len(names) {
 		return false, nil
 	}
@@ -141,6 +142,8 @@ func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
 	if renamed != nil {
 		c.reading.note("columns taken as equal: %s", listed(renamed))
 	}
+
+	// The columns of the target, the groups, the further targets and the weights.
 	if c.target = notFound; c.o.Target != "" && c.o.Target != "none" { // even if a column has this name
 		c.target, _ = index.find(c.o.Target)
 	}
@@ -153,7 +156,7 @@ func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
 		return false, fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target",
 			c.target, cmp.Or(c.o.DimSource, "the model"))
 	}
-	used[c.target] = true
+	used[c.target] = true // without effect for notFound
 	if c.o.Groups != "" {
 		switch c.group, _, err = findColumn(firstRow, c.o.Groups); {
 		case err == nil && !(c.o.TestPart && used[c.group]):
@@ -175,6 +178,7 @@ func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
 	if j, _ := index.find(c.o.Weights); c.o.Weights != "" && j >= 0 && !used[j] { // a file may lack the weights
 		c.weight, used[j] = j, true
 	}
+
 	for j, name := range firstRow {
 		if !used[j] && slices.Contains(c.o.Drop, name) {
 			c.roleOf[j] = "drop"
@@ -246,6 +250,8 @@ func (c *Table) assignByOptions(firstRow []string) (named bool, err error) {
 	if o.Groups != "" {
 		c.group = claim("groups", o.Groups)
 	}
+
+	// The default target is the last column, except if the remaining columns are just the features.
 	remaining := len(firstRow) - len(c.roleOf)
 	if c.target = -1; o.Target != "none" && (remaining != o.Dim || o.Target != "" && !o.TargetOptional) {
 		if c.target = claim("target", cmp.Or(o.Target, "-1")); c.target < 0 && o.TargetOptional && o.Dim > 0 {
@@ -257,6 +263,8 @@ func (c *Table) assignByOptions(firstRow []string) (named bool, err error) {
 			c.moreTargets, c.moreAnswers = append(c.moreTargets, claim("target", name)), append(c.moreAnswers, nil)
 		}
 	}
+
+	// The remaining columns are features, or only the coordinates are.
 	if o.Space != nil {
 		columns := o.Space.Columns
 		if o.Space.ByNumber {

@@ -22,8 +22,10 @@ func init() {
 const (
 	idxImages = 0x00000803
 	idxLabels = 0x00000801
-	maxSide   = 1 << 12 // largest height or width of an image in pixels
 )
+
+// maxSide is the largest height or width of an image in pixels, a judgment that excludes damaged headers.
+const maxSide = 1 << 12
 
 // idx reads images, each as one point with pixels 0 … 255, and the labels from a second file in the same folder, unless
 // o.Target is "none".
@@ -54,6 +56,7 @@ func (s *Source) idx(o *ReadOptions) (*Dataset, error) {
 	return out, s.setAnswers(out, labels, o, nil)
 }
 
+// idxHeader reads the magic number, which must be the given one, and the sizes of all dimensions.
 func (s *Source) idxHeader(magic uint32, dims int) (size []int, err error) {
 	head := make([]uint32, 1+dims)
 	if err := binary.Read(s.r, binary.BigEndian, head[:1]); err != nil {
@@ -72,7 +75,8 @@ func (s *Source) idxHeader(magic uint32, dims int) (size []int, err error) {
 	return size, nil
 }
 
-// idxBytes reads the first n of all total items, of d bytes each.
+// idxBytes reads the first n of all total items, of d bytes each, or returns an error if there are fewer. If n is
+// total, it also reads the rest of the content, because checksums are verified at its end.
 func (s *Source) idxBytes(n, total, d int, items string) ([]byte, error) {
 	out, err := s.readUpTo(int64(n) * int64(d))
 	if err == nil && len(out) < n*d {

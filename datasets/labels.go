@@ -17,12 +17,12 @@ import (
 // the form of R.
 var wholeNumber = regexp.MustCompile(`^[+-]?\d+(\.0*)?(e[+-]?\d+)?$`)
 
-// maxExactWhole is the smallest number from which whole numbers are not read by value: texts of up to 15 digits are
-// distinguished by their float64 values, longer ones need not be.
+// maxExactWhole limits the absolute value of numbers that are compared by value. Whole numbers of up to 15 digits have
+// distinct float64 values; larger numbers need not, and are compared as texts.
 const maxExactWhole = 1e15
 
 // wholeValue returns the value of a text that says no more than the value of a whole number. ok is false for other
-// texts, such as 01 and numbers from maxExactWhole on.
+// texts, such as 01, and for numbers of at least maxExactWhole in absolute value.
 func wholeValue(text string) (v float64, ok bool) {
 	if !wholeNumber.MatchString(text) {
 		return 0, false

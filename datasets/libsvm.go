@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// maxColumn is the largest feature index that is accepted.
+// maxColumn is the largest feature index, counted from 1, that is accepted: points.CSR has columns of the type int32.
 const maxColumn = math.MaxInt32 - 1
 
 func init() {

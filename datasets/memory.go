@@ -15,7 +15,7 @@ const (
 	float64Growth = 8 * 9 / 4
 	int32Growth   = 4 * 9 / 4
 	intGrowth     = 8 * 9 / 4
-	byteGrowth    = 3
+	byteGrowth    = 3                // a bytes.Buffer doubles: twice the content, and the old copy
 	textGrowth    = (16 + 8) * 9 / 4 // a string and the number of its line
 )
 
@@ -23,8 +23,8 @@ const (
 // take about fifteen times the memory of its text; a smaller value admits lines whose cells exceed the budget.
 const lineFraction = 32
 
-// denseVectors is the number of dense vectors of length d that are allocated in addition to sparse points: their mean,
-// the scaling and rows that are read.
+// denseVectors is the number of dense vectors of length d that are allocated in addition to sparse points in R^d: their
+// mean, the scaling and rows that are read.
 const denseVectors = 6
 
 // minMemory is the number of bytes that reading may always use. The available memory of the machine is determined only

@@ -123,6 +123,7 @@ func (s *Source) readElements(a *array, r io.Reader) (err error) {
 	return nil
 }
 
+// arrayFault converts an error of package npy into a *ParseError.
 func (s *Source) arrayFault(err error) error {
 	if s.ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, zip.ErrChecksum) {
 		return s.readError(0, err)
@@ -225,7 +226,7 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 			c.o.Target = strconv.Itoa(x.d)
 		}
 	case s.arrays != nil && len(namedArrays) > 0 && (o.Target == "" || o.Target == "-1"):
-		c.o.Target = strconv.Itoa(x.d - 1)
+		c.o.Target = strconv.Itoa(x.d - 1) // the last column of the points, not of the named arrays
 	case len(x.Shape) > 2 && o.Target != "none" && !o.TargetOptional:
 		return nil, s.fileFault("an array of shape %v has no column of answers: write points and answers into one "+
 			"file by np.savez('data.npz', X=X, y=y)", x.Shape)
@@ -288,6 +289,7 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 		}
 		return x, nil, nil, err
 	}
+
 	var arrays []*array
 	for _, f := range s.arrays {
 		if err := s.readMember(f, func(h npy.Header, _ io.Reader) error {
@@ -322,7 +324,8 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 	if unused != nil {
 		s.reading.note("arrays not read: %s", listed(unused))
 	}
-	arraysToRead := append(namedArrays, x, y, x.columns)
+
+	arraysToRead := append(namedArrays, x, y, x.columns) // some are nil
 	for k, a := range arrays {
 		if !slices.Contains(arraysToRead, a) {
 			continue

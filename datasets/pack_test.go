@@ -57,10 +57,10 @@ func TestPack(t *testing.T) {
 			if got.Fingerprint() != d.Fingerprint() || reflect.TypeOf(got.X) != reflect.TypeOf(d.X) {
 				t.Errorf("%s: other numbers", name)
 			}
-			bare, was := *got, *d
-			bare.X, was.X = nil, nil
-			if !reflect.DeepEqual(bare, was) {
-				t.Errorf("%s: %+v, want %+v", name, bare, was)
+			gotRest, wantRest := *got, *d
+			gotRest.X, wantRest.X = nil, nil
+			if !reflect.DeepEqual(gotRest, wantRest) {
+				t.Errorf("%s: %+v, want %+v", name, gotRest, wantRest)
 			}
 		}
 		if p.Info.Sigma != 2 || p.Info.Lambda != 3 || p.Target != "y" || p.Drop[0] != "id" {
@@ -147,7 +147,8 @@ func TestPackWrong(t *testing.T) {
 	}
 }
 
-// FuzzPack checks that loading a packed folder with any signed manifest gives valid data or an error.
+// FuzzPack checks that loading a packed folder with any signed manifest gives valid data or an error. The arrays of the
+// folder are those of one of the packedSets, which the order of the map chooses.
 func FuzzPack(f *testing.F) {
 	for _, d := range packedSets() {
 		dir := packedFolder(f, d)

@@ -22,23 +22,23 @@ type pipeline[T any] struct {
 }
 
 // get returns the next processed item. After the last item it returns the error of produce.
-func (a *pipeline[T]) get() (v T, err error) {
-	for a.err == nil && len(a.pending) < a.limit() {
+func (p *pipeline[T]) get() (v T, err error) {
+	for p.err == nil && len(p.pending) < p.limit() {
 		var v T
-		if v, a.err = a.produce(); a.err == nil {
+		if v, p.err = p.produce(); p.err == nil {
 			result := make(chan T, 1)
-			a.pending = append(a.pending, result)
+			p.pending = append(p.pending, result)
 			go func() {
-				a.process(v)
+				p.process(v)
 				result <- v
 			}()
 		}
 	}
-	if len(a.pending) == 0 {
-		return v, a.err
+	if len(p.pending) == 0 {
+		return v, p.err
 	}
-	v = <-a.pending[0]
-	a.pending = a.pending[1:]
+	v = <-p.pending[0]
+	p.pending = p.pending[1:]
 	return v, nil
 }
 
@@ -97,7 +97,7 @@ func (s *Source) eachRow(line int, inQuotes func(text []byte) bool, limit func()
 		if endErr != nil {
 			return nil, endErr
 		}
-		b := &block{text: make([]byte, 0, blockBytes+1<<13)}
+		b := &block{text: make([]byte, 0, blockBytes+1<<13)} // with space for the rest of the last line
 		if k := len(freeBlocks) - 1; k >= 0 {
 			b, freeBlocks = freeBlocks[k], freeBlocks[:k]
 		}

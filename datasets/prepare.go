@@ -42,7 +42,7 @@ func (d *Dataset) Impute(method string) (filled *Dataset, count []int, err error
 		if fill[j] = stat.Mean(column, nil); method == "median" {
 			slices.Sort(column)
 			m := len(column)
-			fill[j] = column[(m-1)/2]/2 + column[m/2]/2
+			fill[j] = column[(m-1)/2]/2 + column[m/2]/2 // halved before the sum, which could overflow
 		}
 	}
 	filling := &Scaling{Scale: slices.Repeat([]float64{1}, x.D), Fill: fill}
@@ -51,13 +51,17 @@ func (d *Dataset) Impute(method string) (filled *Dataset, count []int, err error
 	return &out, count, nil
 }
 
-// Stretch changes the distance of the points, after their scaling, in both data sets; test may be nil. For d features,
-// d numbers are length scales: feature j is divided by distance[j], and a kernel of ‖x−z‖ with σ = 1 then has the
-// length scale distance[j] for feature j (automatic relevance determination, ARD). If there are d² numbers, they are a
-// matrix L by rows: each point x is replaced by Lx, dense, and the kernel is a function of ‖L(x−z)‖. The Scaling of
-// both results includes the change. If distance is nil, the data sets are returned unchanged. It is an error if there
-// are other than d or d² numbers, a length scale that is not positive, a number that is not finite, or too little
-// memory for dense points.
+// Stretch changes the distance between points: it returns both data sets with their features, which may be scaled,
+// transformed once more; test may be nil. distance has one of two forms, for d features:
+//
+//   - d numbers are length scales. Feature j is divided by distance[j], so that a kernel of ‖x−z‖ with σ = 1 has the
+//     length scale distance[j] for feature j (automatic relevance determination, ARD).
+//   - d² numbers are a matrix L by rows. Each point x is replaced by Lx, dense, so that a kernel of ‖x−z‖ becomes one
+//     of ‖L(x−z)‖.
+//
+// The Scaling of both results includes the change. If distance is nil, the data sets are returned unchanged. It is an
+// error if there are other than d or d² numbers, a length scale that is not positive, a number that is not finite, or
+// too little memory for dense points. For d = 1, a number is a length scale.
 func Stretch(distance []float64, train, test *Dataset) (scaledTrain, scaledTest *Dataset, err error) {
 	if distance == nil {
 		return train, test, nil
@@ -110,6 +114,7 @@ func (s *Scaling) composeWith(previous *Scaling) *Scaling {
 		out.Matrix = s.Matrix
 		return &out
 	}
+	// The new matrix is the product of s and the previous matrix, whose columns s transforms as if they were points.
 	columns := points.NewDense(dim, dim, nil) // row k has column k of the previous matrix
 	for k := range previous.Matrix {
 		columns.Data[k%dim*dim+k/dim] = previous.Matrix[k]

@@ -101,8 +101,8 @@ type ReadOptions struct {
 	// the only matrix. TestPart selects x_test and y_test if the file has them in addition to x_train and y_train.
 	Points   string `flag:"x" in:"format" with:"train|in|test"`
 	TestPart bool
-	// Dim is the wanted number of features; the default is the number in the file. Sparse points whose last features
-	// are all zero get this dimension. Any other number is an error.
+	// Dim is the wanted number of features; the default is the number in the file. A file with another number is an
+	// error, except that sparse points whose last features are all zero get the dimension Dim.
 	Dim int `flag:"dim" in:"format" check:">=1" with:"train"`
 	// DimSource names the data whose number of features Dim is, such as the training file, for the error.
 	DimSource string

@@ -24,9 +24,9 @@ type Reading struct {
 	Labels  []LabelCount `json:"labels,omitempty"`
 	Missing int          `json:"missing,omitempty"` // number of missing cells, to be filled in
 	Repeats *Repeats     `json:"repeats,omitempty"` // how rows are grouped; nil without answers
-	// Unjudged is the reason why optional answers of the file were ignored.
-	Unjudged string   `json:"unjudged,omitempty"`
-	Notes    []string `json:"notes,omitempty"`
+	// NoAnswersReason says why optional answers of the file were ignored; "" if they were not.
+	NoAnswersReason string   `json:"unjudged,omitempty"`
+	Notes           []string `json:"notes,omitempty"`
 }
 
 // LabelCount is a class and its number of rows.
@@ -46,6 +46,7 @@ func (r *Reading) skip(firstLine, n int) {
 	r.Skips += n
 }
 
+// note adds a remark to the report.
 func (r *Reading) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
@@ -102,6 +103,6 @@ func (r *Reading) String() string {
 	add(r.Missing > 0, "missing cells: %d", r.Missing)
 	repeats := r.Repeats.String()
 	add(repeats != "", "%s", repeats)
-	add(r.Unjudged != "", "answers left out: %s", r.Unjudged)
+	add(r.NoAnswersReason != "", "answers left out: %s", r.NoAnswersReason)
 	return quoteIfLong(filepath.Base(r.File)) + ": " + strings.Join(append(parts, r.Notes...), "; ")
 }

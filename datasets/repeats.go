@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Questions that an error on rows outside the fit can answer: they say how new these rows are.
+// Kinds of rows outside the fit on which an error is measured. The error of each kind answers another question, such as
+// how well rows of new groups are predicted.
 const (
 	NewRow   = "new row"   // a row of the same distribution, possibly with the features of a row of the fit
 	NewCell  = "new cell"  // a row whose features no row of the fit has
@@ -21,8 +22,8 @@ const (
 // split, and are left out together.
 type Repeats struct {
 	Rule          string `json:"rule"`            // auto, together, apart (Dataset.Group) or groups (GroupBy)
-	Question      string `json:"question"`        // question that an error answers: NewRow, NewCell or NewGroup
-	OtherQuestion string `json:"other,omitempty"` // a second question, whose answer may differ; "" if there is none
+	Question      string `json:"question"`        // kind of rows of the error: NewRow, NewCell or NewGroup
+	OtherQuestion string `json:"other,omitempty"` // a second kind, whose error may differ; "" if there is none
 	Repeated      int    `json:"repeated"`        // number of rows with the features of an earlier row
 	Grouped       int    `json:"grouped"`         // number of rows in the group of an earlier row
 	Why           string `json:"why,omitempty"`   // reason for the decision
@@ -47,21 +48,23 @@ func (r *Repeats) String() string {
 	return text + "they count as new rows, as " + r.Why
 }
 
-// RowsOfQuestion describes the rows on which an error is measured, given the question that it answers.
+// RowsOfQuestion describes the rows on which an error is measured, given their kind; "" for an unknown kind.
 func RowsOfQuestion(question string) string {
 	return map[string]string{NewRow: "new rows", NewCell: "rows whose features are new",
 		NewGroup: "rows of new groups", NewCopy: "rows whose copies the fit may have"}[question]
 }
 
-// Grouping is the grouping of the rows of a data set.
+// Grouping has the group of each row of a data set, and the reason for the groups. A group is identified by its first
+// row.
 type Grouping struct {
 	Repeats
 	First      []int // for each row, the first row of its group
-	OtherFirst []int // the same for the grouping of the question OtherQuestion; nil if there is none
+	OtherFirst []int // the same for groups by which an error is one of the kind OtherQuestion; nil if there is none
 }
 
-// Grouping returns the groups of d's rows; they are formed by the rule auto if no rule was applied. cells[i] is the
-// first row with the features of row i; nil stands for points.FirstEqual(d.X).
+// Grouping returns the groups of d's rows; they are formed by the rule auto if no rule was applied. A cell consists of
+// all rows with equal features: cells[i] is the first row with the features of row i. nil stands for
+// points.FirstEqual(d.X).
 func (d *Dataset) Grouping(cells []int) *Grouping {
 	n := d.Len()
 	alone := make([]int, n)
@@ -81,18 +84,20 @@ func (d *Dataset) Grouping(cells []int) *Grouping {
 	}
 	g.Repeated, g.Grouped = points.CountRepeated(cells), points.CountRepeated(g.First)
 	switch {
-	case g.Question == NewRow && !slices.Equal(g.First, cells):
+	case g.Question == NewRow && !slices.Equal(g.First, cells): // some rows of a cell are no copies
 		g.OtherQuestion, g.OtherFirst = NewCell, cells
-	case g.Grouped > 0 && g.Question == NewRow:
+	case g.Grouped > 0 && g.Question == NewRow: // all rows of a cell are copies
 		g.OtherQuestion, g.OtherFirst = NewCopy, alone
-	case g.Grouped > 0:
+	case g.Grouped > 0: // NewCell or NewGroup
 		g.OtherQuestion, g.OtherFirst = NewRow, alone
 	}
 	return g
 }
 
-// Equal returns firstRows as equal if all rows of a group have equal features, and as other if they need not (GroupBy).
-func (g *Grouping) Equal(firstRows []int) (equal, other []int) {
+// SplitByKind returns firstRows, where firstRows[i] is the first row of the group of row i, as one of two results: as
+// equalRows if all rows of a group have equal features, and as groups if they need not (GroupBy). The other result is
+// nil.
+func (g *Grouping) SplitByKind(firstRows []int) (equalRows, groups []int) {
 	if g.Question == NewGroup && points.CountRepeated(firstRows) > 0 {
 		return nil, firstRows
 	}
@@ -146,7 +151,7 @@ func (d *Dataset) withGroups(cells []int) *Dataset {
 // are parts of one data set, the groups are those of the whole data set; otherwise they are formed by the rule of
 // train.
 func (d *Dataset) Overlap(train *Dataset) int {
-	if d.Repeats != nil && d.Repeats == train.Repeats {
+	if d.Repeats != nil && d.Repeats == train.Repeats { // only parts of one data set share the pointer
 		groups := slices.Concat(train.Groups, d.Groups)
 		if len(groups) == 0 {
 			return 0
@@ -167,17 +172,19 @@ func (d *Dataset) Overlap(train *Dataset) int {
 	return count
 }
 
-// Limits of the evidence that rows are copies; see findCopies.
+// Limits of the evidence that rows are copies. They are judgments, checked by the tables of TestCopies. A cell, a
+// record and a key are defined at findCopies.
 const (
-	// maxMixedShare is the largest share of repeated cells with differing answers that are considered exceptions.
+	// maxMixedShare is the largest share of the cells with several rows that may have several records, so that answers
+	// of equal features still count as equal.
 	maxMixedShare = 0.05
-	// minDistinctShare is the smallest share of the records that a part of their values must distinguish to determine
-	// the record. A larger value finds fewer copies.
+	// minDistinctShare is the smallest ratio of the number of distinct keys to the number of records at which a key
+	// determines the record. A larger value finds fewer copies.
 	minDistinctShare = 0.95
-	// maxRowsPerRecord is the largest average number of rows per distinct part at which a half of the features may
-	// determine the record. A larger value finds more copies.
-	maxRowsPerRecord = 8
-	// maxRowsPerValue is the same limit for points with a single feature.
+	// maxRowsPerKey is the largest average number of rows with the same key at which a key determines the record. A
+	// larger value finds more copies.
+	maxRowsPerKey = 8
+	// maxRowsPerValue is the same limit if the key is a single feature and there are no other features.
 	maxRowsPerValue = 2
 	// maxRareRows is the largest number of rows of a record that is never taken for a frequent value.
 	maxRareRows = 3
@@ -215,12 +222,13 @@ func pointsOf(sets []*Dataset) (x []points.Points) {
 // findCopies returns the groups of rows that are copies of one record, and the reason. The groups are nil if rows of
 // equal features are independent.
 //
-// A cell consists of all rows with equal features; a record consists of the features, answers and weight of a row. Rows
-// of one record are taken for copies if its values are so rare that independent rows would not share them by chance: a
-// part of the values distinguishes nearly all records, and there are many records. The part is the first or the last
-// half of the features, or a column that is not a feature, or the answers if rows of equal features have different
-// answers. Rows are also taken for copies if the number of rows of every record is a multiple of g > 1; then the groups
-// have g rows each.
+// A cell consists of all rows with equal features; a record consists of the features, answers and weight of a row. A
+// key is a part of these values, or a column that is not a feature. Rows of one record are taken for copies if its
+// values are so rare that independent rows would not share them by chance, which is the case if some key determines the
+// record: the key distinguishes nearly all records, and few rows share it. The keys are the first and the last half of
+// the features, and the columns that are not features. If rows of equal features have different answers, the features
+// cannot determine the record, and the key is the answers. Rows are also taken for copies if the number of rows of
+// every record is a multiple of g > 1; then the groups have g rows each.
 func findCopies(cells []int, sets []*Dataset) (groups []int, reason string) {
 	answers := answersOf(sets)
 	records := firstOfPairs(cells, answers)
@@ -228,28 +236,31 @@ func findCopies(cells []int, sets []*Dataset) (groups []int, reason string) {
 		return nil, "no two have equal answers"
 	}
 	n, dim := len(cells), sets[0].Dim()
+	// determines reports whether a key determines the records. key[i] is the first row with the key of row i, and
+	// maxRows is the largest accepted average number of rows with the same key.
 	determines := func(key, records []int, maxRows int) bool {
-		count := n - points.CountRepeated(key)
-		distinguishes := float64(count) >= minDistinctShare*float64(n-points.CountRepeated(records))
-		return distinguishes && maxRows*count >= n && !dominated(records)
+		distinctKeys := n - points.CountRepeated(key)
+		distinguishes := float64(distinctKeys) >= minDistinctShare*float64(n-points.CountRepeated(records))
+		return distinguishes && maxRows*distinctKeys >= n && !dominated(records)
 	}
 	half := func(lo, hi int) []int { return points.FirstEqualColumns(lo, hi, pointsOf(sets)...) }
 	answersDiffer := mixedShare(cells, records) > maxMixedShare
 	switch {
-	case answersDiffer && determines(answers, records, maxRowsPerRecord):
+	case answersDiffer && determines(answers, records, maxRowsPerKey):
 		return records, "their answers are equal, and rare"
-	case answersDiffer:
+	case answersDiffer: // no part of the features determines the record
 	case dim == 1 && determines(cells, records, maxRowsPerValue),
-		dim > 1 && (determines(half(0, dim/2), records, maxRowsPerRecord) ||
-			determines(half(dim-dim/2, dim), records, maxRowsPerRecord)):
+		dim > 1 && (determines(half(0, dim/2), records, maxRowsPerKey) ||
+			determines(half(dim-dim/2, dim), records, maxRowsPerKey)):
 		return records, "half of the features determine the others and the answers"
 	}
+	// Rows that differ in a column that is not a feature are different records.
 	extended := records
 	for _, column := range sets[0].unusedHashes {
 		extended = firstOfPairs(extended, firstOf(column))
 	}
 	for _, column := range sets[0].unusedHashes {
-		if points.CountRepeated(extended) > 0 && determines(firstOf(column), extended, maxRowsPerRecord) {
+		if points.CountRepeated(extended) > 0 && determines(firstOf(column), extended, maxRowsPerKey) {
 			return extended, "a column that is left out determines the record"
 		}
 	}
@@ -294,7 +305,7 @@ func commonDivisor(records []int) (g int) {
 	if len(records)-points.CountRepeated(records) < minDivisorRecords {
 		return 1
 	}
-	for _, b := range groupSizes(records) {
+	for _, b := range groupSizes(records) { // by Euclid's algorithm, with gcd(0, b) = b
 		for a := g; ; a, b = b, a%b {
 			if b == 0 {
 				g = a
@@ -305,7 +316,7 @@ func commonDivisor(records []int) (g int) {
 	return g
 }
 
-// splitGroups splits each group into groups of g rows.
+// splitGroups splits each group into groups of g consecutive rows of the group.
 func splitGroups(groups []int, g int) []int {
 	out, count, currentFirst := make([]int, len(groups)), make([]int, len(groups)), make([]int, len(groups))
 	for i, k := range groups {
@@ -359,7 +370,7 @@ func answersOf(sets []*Dataset) []int {
 		place := d.ClassIn(sets[0].Labels)
 		for _, c := range d.Class {
 			class := place[c]
-			if class < 0 {
+			if class < 0 { // a label that the first set lacks: a number that no label of the first set has
 				class = -1 - c
 			}
 			classes = append(classes, float64(class))
@@ -379,15 +390,16 @@ func answersOf(sets []*Dataset) []int {
 
 // unusedColumn hashes the cells of a column that is not a feature, and detects whether they merely count the rows.
 type unusedColumn struct {
-	seed     maphash.Seed
-	hashes   []uint64
-	previous float64 // number in the previous cell
-	varies   bool    // the cells are not consecutive numbers
+	seed       maphash.Seed
+	hashes     []uint64
+	previous   float64 // number in the previous cell
+	notCounter bool    // the cells are not consecutive numbers n, n+1, n+2, …
 }
 
+// add adds the cell of the next row.
 func (u *unusedColumn) add(text string) {
 	v, err := parseNumber(text)
-	u.varies = u.varies || err != nil || len(u.hashes) > 0 && v != u.previous+1
+	u.notCounter = u.notCounter || err != nil || len(u.hashes) > 0 && v != u.previous+1
 	u.previous = v
 	u.hashes = append(u.hashes, maphash.String(u.seed, text))
 }

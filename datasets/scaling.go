@@ -127,7 +127,7 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 					j, lo[j], hi[j])
 		}
 		switch {
-		case sd != nil && (width == 0 || sd[j] <= roundingTolerance*math.Abs(s.Shift[j])):
+		case sd != nil && (width == 0 || sd[j] <= roundingTolerance*math.Abs(s.Shift[j])): // constant
 			continue
 		case sd != nil:
 			width = sd[j]
@@ -213,6 +213,7 @@ func featureMoments(x points.Points) (mean, sd []float64) {
 	return mean, sd
 }
 
+// visitRows calls f with each row of x in turn, in float64. The slice is reused.
 func visitRows(x points.Points, f func(row []float64)) {
 	n, d := x.Dims()
 	row := make([]float64, d)
@@ -303,6 +304,7 @@ func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 	return &out, nil
 }
 
+// equal reports whether s and r map points equally. Their Kind and Lengths may differ.
 func (s *Scaling) equal(r *Scaling) bool {
 	return s == r || s != nil && r != nil && slices.Equal(s.Shift, r.Shift) && slices.Equal(s.Scale, r.Scale) &&
 		slices.Equal(s.Fill, r.Fill) && slices.Equal(s.Matrix, r.Matrix)
@@ -319,6 +321,7 @@ func (s *Scaling) uniformScale() (scale float64, ok bool) {
 	return s.Scale[0], true
 }
 
+// scalePoints returns the points of x, which have s.Dim() features, scaled by s. For the types see Apply.
 func (s *Scaling) scalePoints(x points.Points) points.Points {
 	if s.Matrix != nil {
 		features := *s
@@ -408,15 +411,16 @@ func (d *Dataset) HoldoutRows(share float64, seed uint64) (trainRows, testRows [
 		return nil, nil, fmt.Errorf("a holdout of %g of the rows: want a number between 0 and 1, such as 0.2", share)
 	}
 	groupOf := d.Grouping(nil).First
-	size, heldOut := groupSizes(groupOf), make([]bool, n)
-	want, order := max(1, int(math.Round(share*float64(n)))), shuffledGroups(groupOf, rng.New(seed).Sub("holdout", 0))
-	for _, f := range order {
-		if want > 0 {
-			heldOut[f], want = true, want-size[f]
+	size, heldOut := groupSizes(groupOf), make([]bool, n) // of each group, at its first row
+	missing := max(1, int(math.Round(share*float64(n))))  // rows still to be held out
+	order := shuffledGroups(groupOf, rng.New(seed).Sub("holdout", 0))
+	for _, first := range order {
+		if missing > 0 {
+			heldOut[first], missing = true, missing-size[first]
 		}
 	}
-	for i, f := range groupOf {
-		if heldOut[f] {
+	for i, first := range groupOf {
+		if heldOut[first] {
 			testRows = append(testRows, i)
 		} else {
 			trainRows = append(trainRows, i)

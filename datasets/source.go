@@ -30,9 +30,9 @@ type Source struct {
 	usedBytes    int64 // bytes in use, of the memory budget
 	askedMachine bool  // the available memory of the machine has been determined
 
-	format   *Format
-	reading  *Reading
-	isLatin1 bool // some text is not UTF-8
+	format   *Format  // format that was chosen
+	reading  *Reading // record of the decisions so far
+	isLatin1 bool     // some text is not UTF-8
 }
 
 // openSource opens a file and unpacks its containers.
@@ -88,7 +88,7 @@ func (s *Source) fault(line, column int, reason string) *ParseError {
 // fileFault returns a *ParseError that concerns the whole file.
 func (s *Source) fileFault(format string, args ...any) error { return s.Fault(0, 0, format, args...) }
 
-// readDataset chooses the format, reads the data set, checks it, and groups its equal rows.
+// readDataset chooses the format, reads the data set, projects its coordinates, checks it, and groups its equal rows.
 func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	opt, err := o.withDefaults()
 	if err != nil {
@@ -119,6 +119,7 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	if err := s.rejectColumnOptions(&opt); err != nil {
 		return nil, err
 	}
+
 	d, err := format.Read(s, &opt)
 	if err != nil {
 		return nil, err
@@ -134,6 +135,7 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	if err := d.check(missingValues(opt.KeepMissing)); err != nil {
 		return nil, s.fileFault("%v", err)
 	}
+
 	d.Source = s.name
 	d.Name, d.Read = baseName(s.name), s.reading
 	if n := d.Len(); d.HasAnswers() && d.Dim() > 0 {

@@ -59,7 +59,8 @@ type Space struct {
 	High []float64 `json:"high"`
 }
 
-// degrees returns the indices of longitude and latitude among the columns; ok is false if they are not both named so.
+// degrees returns the indices of the longitude and the latitude among the columns, which are recognized by their names;
+// ok is false, and one of the indices negative, unless both are there.
 func (s *Space) degrees() (lon, lat int, ok bool) {
 	find := func(names ...string) int {
 		return slices.IndexFunc(s.Columns, func(c string) bool { return slices.Contains(names, strings.ToLower(c)) })
@@ -119,8 +120,9 @@ func (s *Space) dim() int {
 	return len(s.Columns)
 }
 
-// positions returns the numbers of the columns in a file with the given number of columns, counted from 0. A file with
-// no more columns than coordinates has the coordinates alone, in their order in the file of the fit. s is ByNumber.
+// positions returns the numbers of the coordinates among the columns of a file of the given width, counted from 0; s
+// must be ByNumber. A file with no more columns than coordinates has the coordinates alone, in their order in the file
+// of the fit.
 func (s *Space) positions(width int) (columns []string) {
 	if width != len(s.Columns) {
 		return s.Columns
@@ -145,7 +147,7 @@ func unit(lon, lat float64) r3.Vec {
 	return r3.Vec{X: cosLat * cosLon, Y: cosLat * sinLon, Z: sinLat}
 }
 
-// features appends the features of a point with the given coordinates.
+// features appends the features of a point to dst. row has its coordinates in the order of Columns.
 func (s *Space) features(dst, row []float64) []float64 {
 	lon, lat, _ := s.degrees()
 	switch s.Projection {
@@ -158,8 +160,8 @@ func (s *Space) features(dst, row []float64) []float64 {
 		sinLat, cosLat := math.Sincos(row[lat] * math.Pi / 180)
 		sinCenter, cosCenter := math.Sincos(s.Center[1] * math.Pi / 180)
 		sinLon, cosLon := math.Sincos((row[lon] - s.Center[0]) * math.Pi / 180)
-		cosine := sinCenter*sinLat + cosCenter*cosLat*cosLon // of the angle to the center
-		scale := earthRadius * math.Sqrt(2/math.Max(1+cosine, 1e-12))
+		cosine := sinCenter*sinLat + cosCenter*cosLat*cosLon          // of the angle to the center
+		scale := earthRadius * math.Sqrt(2/math.Max(1+cosine, 1e-12)) // finite even opposite to the center
 		dst = append(dst, scale*cosLat*sinLon, scale*(cosCenter*sinLat-sinCenter*cosLat*cosLon))
 	}
 	for j, v := range row {
@@ -190,6 +192,8 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	if err := s.checkDegrees(x); err != nil {
 		return "", fmt.Errorf("%w: rename it if it is a coordinate in a plane", err)
 	}
+
+	// The center is the direction of the sum of the points on the unit sphere.
 	var sum r3.Vec
 	visitRows(x, func(row []float64) { sum = r3.Add(sum, unit(row[lon], row[lat])) })
 	norm := math.Sqrt(r3.Norm2(sum))
@@ -206,6 +210,7 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	}
 	n, _ := x.Dims()
 	radius := math.Acos(min(max(cosine, -1), 1))
+	// If the mean of the points is short, they surround the globe, and the center has no meaning.
 	if s.Projection = Chord; radius > azimuthalRadius || norm < float64(n)/2 {
 		return names + " are degrees on a sphere: features are x, y, z in km, so that the distance is the chord" +
 			asTheyAre, nil
@@ -232,7 +237,8 @@ func (s *Space) checkDegrees(x points.Points) error {
 	return nil
 }
 
-// setBox sets the box to that of the coordinates x.
+// setBox sets Low and High to the smallest and largest coordinates x. Longitudes are taken within 180 degrees of the
+// center.
 func (s *Space) setBox(x points.Points) {
 	s.Low, s.High = FeatureRanges(x)
 	if s.Projection == Plane {
@@ -249,7 +255,8 @@ func (s *Space) setBox(x points.Points) {
 
 // roundBox lets the longitudes go from -180 to 180 degrees if the box leaves out less than 10 degrees.
 func (s *Space) roundBox() {
-	if lon, _, _ := s.degrees(); s.Projection != Plane && s.High[lon]-s.Low[lon] > 350 {
+	const nearlyGlobe = 360 - 10 // degrees
+	if lon, _, _ := s.degrees(); s.Projection != Plane && s.High[lon]-s.Low[lon] > nearlyGlobe {
 		s.Low[lon], s.High[lon] = -180, 180
 	}
 }
@@ -268,9 +275,9 @@ func (s *Space) extended(more *Space) *Space {
 // validate returns an error if s cannot be the result of a fit.
 func (s *Space) validate() error {
 	_, _, geographic := s.degrees()
-	d, ok := len(s.Columns), slices.Contains([]Projection{Plane, Azimuthal, Chord}, s.Projection)
-	if !ok || s.Projection != Plane && (!geographic || len(s.Center) != 2) || d > maxCoordinates || len(s.Low) != d ||
-		len(s.High) != d {
+	d, isKnown := len(s.Columns), slices.Contains([]Projection{Plane, Azimuthal, Chord}, s.Projection)
+	noDegrees := s.Projection != Plane && (!geographic || len(s.Center) != 2)
+	if !isKnown || noDegrees || d > maxCoordinates || len(s.Low) != d || len(s.High) != d {
 		return fmt.Errorf("the projection %q of the coordinates %s is damaged", s.Projection, nameList(s.Columns))
 	}
 	return nil
@@ -345,8 +352,8 @@ func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error
 		return nil, nil, fmt.Errorf("a grid of %v cells for the coordinates %s: want a number from 1 on for each, "+
 			"and at most 10⁸ cells", sizes, nameList(s.Columns))
 	}
-	need, available := total*float64(50+16*s.dim()),
-		accel.MemoryAvailable() // measured for maps with standard deviations
+	// Bytes per cell of a map with standard deviations, by measurement.
+	need, available := total*float64(50+16*s.dim()), accel.MemoryAvailable()
 	if available > 0 && need > float64(available) {
 		return nil, nil, fmt.Errorf("a grid of %v cells takes some %s of memory, and %s are available: take fewer cells",
 			sizes, accel.Bytes(int64(need)), accel.Bytes(available))
@@ -383,8 +390,8 @@ func (s *Space) isShared(j int) bool {
 	return !(s.High[j]-s.Low[j] > 1e-10*max(math.Abs(s.Low[j]), math.Abs(s.High[j])))
 }
 
-// Aspect returns the ratio of the sides of a map of the first two coordinates: that of their distances. It is 1 for one
-// coordinate, and if the box is flat.
+// Aspect returns the width of a map of the first two coordinates divided by its height, as distances: a degree of
+// longitude is shorter than one of latitude. It is 1 for one coordinate, and if the box is flat.
 func (s *Space) Aspect() float64 {
 	if len(s.Columns) == 1 {
 		return 1
@@ -399,6 +406,7 @@ func (s *Space) Aspect() float64 {
 	return width / height
 }
 
+// defaultSizes returns the default numbers of cells of Grid.
 func (s *Space) defaultSizes() []int {
 	switch len(s.Columns) {
 	case 1:

@@ -33,14 +33,15 @@ func newBumps(d int, s rng.Stream) bumps {
 	return b
 }
 
+// value returns g(x).
 func (b bumps) value(x []float64) float64 {
 	var g float64
 	for m, w := range b.weights {
-		var r float64
+		var squaredDistance float64
 		for j, c := range b.centers.Row(m) {
-			r += (x[j] - c) * (x[j] - c)
+			squaredDistance += (x[j] - c) * (x[j] - c)
 		}
-		g += w * math.Exp(-r*b.halfInverse)
+		g += w * math.Exp(-squaredDistance*b.halfInverse)
 	}
 	return g
 }
@@ -123,15 +124,19 @@ func (d *Dataset) BestError() float64 {
 	return mean
 }
 
-// digitSide is the height and width of a synthetic digit in pixels, as in MNIST.
-const digitSide = 28
+// digitSide is the height and width of a picture of a synthetic digit in pixels, and penSide that of the square in its
+// middle that contains the digit; both are as in MNIST.
+const (
+	digitSide = 28
+	penSide   = 20
+)
 
 // digitDeformation is the deformation of synthetic digits. It is strong enough that they cannot be classified without
 // error, but they remain legible.
 var digitDeformation = deformation{Shift: 1.5, Rotate: 12, Alpha: 36, Sigma: 4}
 
-// pen has the strokes of the ten digits in a square of side 20 in the middle of the picture. A stroke is a sequence of
-// points, connected by straight lines; each point is its coordinates x and y, with y downwards.
+// pen has the strokes of the ten digits in a square of side penSide. A stroke is a sequence of points, connected by
+// straight lines; each point is its coordinates x and y, with y downwards.
 var pen = parsePen(`
 10 1 5 3 3 10 5 17 10 19 15 17 17 10 15 3 10 1
 6 5 11 1 11 19
@@ -164,7 +169,7 @@ func parsePen(text string) (digits [][][]float64) {
 // draw sets dst to a digit drawn with a pen of the given radius in pixels. The value is 255 in the strokes and falls to
 // 0 over one pixel.
 func draw(dst []float32, digit int, radius float64) {
-	const corner = (digitSide - 20) / 2
+	const corner = (digitSide - penSide) / 2
 	for y := range digitSide {
 		for x := range digitSide {
 			best := math.Inf(1)
@@ -330,8 +335,8 @@ func (f *deformer) value(src []float32, x, y float64) float64 {
 	x0, y0 := math.Floor(x), math.Floor(y)
 	a, b := x-x0, y-y0
 	i, j := int(y0), int(x0)
-	return (1-b)*((1-a)*f.pixel(src, i, j)+a*f.pixel(src, i, j+1)) + b*((1-a)*f.pixel(src, i+1, j)+a*f.pixel(src, i+1,
-		j+1))
+	return (1-b)*((1-a)*f.pixel(src, i, j)+a*f.pixel(src, i, j+1)) +
+		b*((1-a)*f.pixel(src, i+1, j)+a*f.pixel(src, i+1, j+1))
 }
 
 // pixel returns the pixel in row i and column j, or 0 outside the picture.

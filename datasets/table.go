@@ -67,8 +67,8 @@ type Table struct {
 	answers     answers
 	faults      map[int]*columnFaults
 	booleanLine map[int]int // line of the first true or false in a column of numbers
-	rows        int
-	isArray     bool // the features are in an array already, and are checked but not copied
+	rows        int         // number of rows added so far
+	isArray     bool        // the features are in an array already, and are checked but not copied
 }
 
 // Table returns a table with the columns that the file declares.
@@ -141,7 +141,7 @@ func (c *Table) Reads(j int) bool {
 // Compares reports whether Add compares the cells of column j, which is dropped, to recognize copies of a record.
 func (c *Table) Compares(j int) bool { return !c.Reads(j) && c.unused[j] != nil }
 
-// ExcludeFromComparison excludes column j from this comparison, because it takes too much memory.
+// ExcludeFromComparison makes Compares(j) false, because the cells of column j take too much memory.
 func (c *Table) ExcludeFromComparison(j int) {
 	delete(c.unused, j)
 	c.reading.note("%s is not compared to tell copies of a record: it takes too much memory", c.columnName(j))
@@ -150,7 +150,7 @@ func (c *Table) ExcludeFromComparison(j int) {
 // newTable returns a table whose columns are not known yet.
 func (s *Source) newTable(o *ReadOptions) *Table {
 	options := *o
-	for _, k := range o.Categorical { // Dim becomes the number of columns
+	for _, k := range o.Categorical { // Dim counts the features of a column; here it becomes the number of columns
 		if options.Dim > 0 && (k.Values != nil || k.Dates != nil) {
 			options.Dim -= len(k.suffixes()) - 1
 		}
@@ -187,7 +187,7 @@ func (c *Table) Dataset() (*Dataset, error) {
 		d.Groups = firstOf(c.groups)
 	}
 	for _, u := range c.unused {
-		if u.varies {
+		if u.notCounter {
 			d.unusedHashes = append(d.unusedHashes, u.hashes)
 		}
 	}
@@ -210,7 +210,7 @@ func (s *Source) setAnswers(d *Dataset, a *answers, o *ReadOptions, err error) e
 	err = cmp.Or(err, d.setAnswers(s, a, o.Task))
 	if pe, ok := errors.AsType[*ParseError](err); ok && o.TargetOptional {
 		d.Target, d.Class, d.Labels, d.MoreTargets, d.Targets = nil, nil, nil, nil, nil
-		s.reading.Unjudged = fmt.Sprintf("line %d, %s", pe.Line, pe.Reason)
+		s.reading.NoAnswersReason = fmt.Sprintf("line %d, %s", pe.Line, pe.Reason)
 		return nil
 	}
 	return err
@@ -229,6 +229,7 @@ func (c *Table) Add(r Cells, line int) error {
 			return err
 		}
 	}
+
 	c.rows++
 	for k, j := range c.copiedColumns {
 		text := strings.Clone(safe.Cell(c.s.decodeText(r.Text(j))))
@@ -261,6 +262,7 @@ func (c *Table) Add(r Cells, line int) error {
 	for j, u := range c.unused {
 		u.add(r.Text(j))
 	}
+
 	if c.target < 0 {
 		return nil
 	}
@@ -286,7 +288,8 @@ func (c *Table) Add(r Cells, line int) error {
 	return c.answers.addRow(c.s, answer, line)
 }
 
-// addFeatures reads the features of a row.
+// addFeatures appends the features of a row to c.numbers, with codes for words and dates. If the features are in an
+// array already (isArray), it only checks them.
 func (c *Table) addFeatures(r Cells, line int) error {
 	text, ok := r.(*textRow)
 	hasNumbers := ok && text.numbers != nil
@@ -320,21 +323,8 @@ func (c *Table) addFeatures(r Cells, line int) error {
 			v, err = parseNumber(r.Text(j))
 		}
 		if err != nil || !isFinite(v) {
-			text, isNaN := r.Text(j), math.IsNaN(v)
-			isAmount, isBoolean := false, false
-			if v, isAmount = c.recordAmount(line, j, text); !isAmount {
-				v, isBoolean = boolean(text)
-			}
-			if isBoolean {
-				c.booleanLine[j] = cmp.Or(c.booleanLine[j], line)
-			} else if !isAmount && isNaN {
-				v = math.NaN()
-				c.noteMissing(line, j, text)
-			} else if !isAmount {
-				v = math.NaN()
-				if err := c.noteNonNumber(line, j, text); err != nil {
-					return err
-				}
+			if v, err = c.readIrregular(line, j, r.Text(j), math.IsNaN(v)); err != nil {
+				return err
 			}
 		}
 		c.rowNumbers = append(c.rowNumbers, v)
@@ -343,6 +333,24 @@ func (c *Table) addFeatures(r Cells, line int) error {
 		c.numbers.appendAll(c.rowNumbers)
 	}
 	return nil
+}
+
+// readIrregular returns the number for a cell of column j that is not the text of a finite number: that of an amount or
+// a boolean, else NaN. It records the cell, as a missing one if isNaN is set, and returns an error if no flag of the
+// command can repair it.
+func (c *Table) readIrregular(line, j int, text string, isNaN bool) (float64, error) {
+	if v, isAmount := c.recordAmount(line, j, text); isAmount {
+		return v, nil
+	}
+	if v, isBoolean := boolean(text); isBoolean {
+		c.booleanLine[j] = cmp.Or(c.booleanLine[j], line)
+		return v, nil
+	}
+	if isNaN {
+		c.noteMissing(line, j, text)
+		return math.NaN(), nil
+	}
+	return math.NaN(), c.noteNonNumber(line, j, text)
 }
 
 // boolean returns 1 for the word true and 0 for the word false, in any case; ok is false for other texts.

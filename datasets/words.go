@@ -13,7 +13,7 @@ import (
 // digits) is their composed form in Unicode (NFC).
 func wordKey(text string) string {
 	if v, ok := wholeValue(text); ok {
-		return strconv.FormatFloat(v+0, 'f', -1, 64) // −0+0 = 0
+		return strconv.FormatFloat(v+0, 'f', -1, 64) // v+0, because −0+0 = 0
 	}
 	if lower := strings.ToLower(text); lower == "true" || lower == "false" {
 		return lower

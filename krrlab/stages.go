@@ -382,7 +382,7 @@ func (b *bench) looDecisions(ctx context.Context) ([]float64, error) {
 	}
 	groups := b.data.Grouping(kernel.FirstEqual(b.cfg.Kernel, b.data.X))
 	q := &leaveout.Problem{Classes: true, Residuals: true, KError: errorBound, Weights: b.data.FitWeights()}
-	q.Same, q.Groups = groups.Equal(groups.First)
+	q.Same, q.Groups = groups.SplitByKind(groups.First)
 	s, err := leaveout.Dense(ctx, k, b.y, []float64{b.cfg.Lambda}, q)
 	if err = comm.Agree(ctx, b.comm, err); err != nil {
 		return nil, err

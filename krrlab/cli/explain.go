@@ -102,8 +102,8 @@ func (a *app) explain(ctx context.Context, f *explainFlags) error {
 		return err
 	}
 	rows, err := a.predictionPoints(ctx, &f.rowsFlags, m)
-	if err == nil && rows.Read != nil && rows.Read.Unjudged != "" {
-		err = errors.New(rows.Read.Unjudged)
+	if err == nil && rows.Read != nil && rows.Read.NoAnswersReason != "" {
+		err = errors.New(rows.Read.NoAnswersReason)
 	}
 	if err != nil {
 		return err

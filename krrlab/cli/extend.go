@@ -45,7 +45,7 @@ func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData,
 	if err != nil {
 		return nil, err
 	}
-	if reason := newRows.Read.Unjudged; reason != "" { // the targets are missing or invalid
+	if reason := newRows.Read.NoAnswersReason; reason != "" { // the targets are missing or invalid
 		return nil, errors.New(reason)
 	}
 	if m.Weights != nil && newRows.Weights == nil {

@@ -291,7 +291,7 @@ func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model
 		if err != nil {
 			return nil, err
 		}
-		if data.Read.Unjudged != "" {
+		if data.Read.NoAnswersReason != "" {
 			data.Class, data.Labels = nil, nil
 		}
 		if text := unknownWordsWarning(data); text != "" {
@@ -314,7 +314,7 @@ func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model
 
 // readForModel reads a file whose columns are those of the model's training data. If the predictions cannot be compared
 // with the answers in the file, because these cannot be read or have no label of the model, it returns no error but
-// sets the reason, Read.Unjudged.
+// sets the reason, Read.NoAnswersReason.
 func readForModel(ctx context.Context, m *model.Model, file string, o datasets.ReadOptions) (*datasets.Dataset, error) {
 	o = m.ReadOptions(o)
 	d, err := datasets.ReadFile(ctx, file, &o)
@@ -323,7 +323,7 @@ func readForModel(ctx context.Context, m *model.Model, file string, o datasets.R
 	}
 	switch note, err := d.CheckLabels(m.Labels); {
 	case err != nil:
-		d.Read.Unjudged = cmp.Or(d.Read.Unjudged, err.Error())
+		d.Read.NoAnswersReason = cmp.Or(d.Read.NoAnswersReason, err.Error())
 	case note != "":
 		d.Read.Notes = append(d.Read.Notes, note)
 	}

@@ -132,8 +132,8 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 			return nil, nil
 		}
 		d, err := readForModel(ctx, m, name, f.ReadOptions)
-		if err == nil && d.Read.Unjudged != "" { // the targets are missing or invalid
-			err = fmt.Errorf("%s: %s", name, strings.TrimPrefix(d.Read.Unjudged, name+": "))
+		if err == nil && d.Read.NoAnswersReason != "" { // the targets are missing or invalid
+			err = fmt.Errorf("%s: %s", name, strings.TrimPrefix(d.Read.NoAnswersReason, name+": "))
 		}
 		return d, err
 	}

@@ -74,7 +74,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		Confidence: o.Confidence, Probes: o.Probes, Residuals: o.Residuals,
 		Stream: rng.New(p.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, b.Tell, stage.Probes),
 	}
-	q.Same, q.Groups = groups.Equal(groups.First)
+	q.Same, q.Groups = groups.SplitByKind(groups.First)
 	if p.Train.ClassWeights != nil {
 		q.Scored = p.Train.Weight
 	}
@@ -104,7 +104,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	if dense && groups.OtherFirst != nil {
 		q.Residuals = false
-		q.Same, q.Groups = groups.Equal(groups.OtherFirst)
+		q.Same, q.Groups = groups.SplitByKind(groups.OtherFirst)
 		alternative := &Result{}
 		if err := alternative.scoreDense(ctx, b, q, []float64{r.Scores[r.Best].Lambda}); err != nil {
 			return nil, err

@@ -160,7 +160,7 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*lo
 // of the group of each row.
 func (s *sample) leaveOut(ctx context.Context, lambda float64, firstOfGroup []int) (*loss, error) {
 	o := &leaveout.Problem{Classes: s.judgment.classes(), Residuals: true, Mean: s.centersTargets}
-	o.Same, o.Groups = s.groups.Equal(firstOfGroup)
+	o.Same, o.Groups = s.groups.SplitByKind(firstOfGroup)
 	for _, f := range s.sqrtWeights {
 		o.Weights = append(o.Weights, f*f)
 	}

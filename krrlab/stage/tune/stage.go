@@ -180,7 +180,7 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgm
 	q := &leaveout.Problem{Classes: judgment.classes(), Weights: train.FitWeights(), Mean: p.Coding.Mean != nil,
 		Residuals: true}
 	groups := train.Grouping(nil)
-	if q.Same, q.Groups = groups.Equal(groups.First); q.Groups != nil {
+	if q.Same, q.Groups = groups.SplitByKind(groups.First); q.Groups != nil {
 		return nil
 	}
 	judgment.weights, judgment.groups = train.Weights, groups.First
