@@ -80,7 +80,7 @@ func costOf(r *cost.Rates, c Case, size problemSize, iterations int) caseCost {
 		candidate.Storage = gram.Float64
 	}
 	cost.Model{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1),
-		Tests: size.TestN}.Predict(&candidate)
+		TestRows: size.TestN}.Predict(&candidate)
 	predicted := caseCost{candidate.Seconds, candidate.Bytes}
 	if passes := 2. * featuresIterations; c.Method != "" {
 		widthRatio := max(1, s/n) // the model limits s to n

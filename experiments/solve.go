@@ -28,7 +28,7 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	if lab.Planning() {
 		var o krrlab.PlanOptions
 		if test := s.testRows(c); test != nil {
-			o.Tests = test.Len()
+			o.TestRows = test.Len()
 		}
 		if _, err := lab.Plan(ctx, o); err != nil {
 			return nil, err

@@ -89,7 +89,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 	if named, err := lab.With(func(c *Config) { c.Precond = Nystrom{S: 50} }); err != nil || named.Planning() {
 		t.Fatal("a method is named, and it is planned: ", err)
 	}
-	p, err := lab.Plan(t.Context(), PlanOptions{Tests: 10})
+	p, err := lab.Plan(t.Context(), PlanOptions{TestRows: 10})
 	if err != nil || p.N != DirectBelow+100 || p.Took <= 0 {
 		t.Fatalf("%+v, %v", p, err)
 	}

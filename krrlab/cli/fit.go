@@ -250,7 +250,7 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	if lab.Planning() {
 		var o krrlab.PlanOptions
 		if data.test != nil {
-			o.Tests = data.test.Len()
+			o.TestRows = data.test.Len()
 		}
 		// After any other error than that of the context, Solve runs the default method.
 		if _, err := lab.Plan(ctx, o); err != nil && ctx.Err() != nil {

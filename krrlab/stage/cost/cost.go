@@ -65,7 +65,7 @@ type Model struct {
 	N, D, T        int
 	Ranks          int     // number P of ranks, each with these rates; 0 means 1
 	Cores          int     // cores of a rank; 0: the threads of this process
-	Tests          int     // number of points to predict
+	TestRows       int     // number of points to predict
 	PointBytes     int64   // bytes of X; 0 means 8nd
 	MeanRowSum     float64 // mean over the rows of Σ_{j≠i}|k(x_i, x_j)|; 0: unknown
 	ResidualRounds int     // true residuals with recomputed K during the iteration; 0: one with 288 rows of K
@@ -133,7 +133,7 @@ func (m Model) Predict(c *Candidate) {
 	m.setEntrySeconds(c)
 	n, sec, parts := float64(m.N), &c.Seconds, m.precondParts(c)
 	c.S, c.LambdaP, c.Neighbors = parts.S, parts.LambdaP, parts.Neighbors
-	*sec = Seconds{Predict: n * float64(m.Tests) / float64(m.Ranks) * (m.EntrySeconds + 2*float64(m.T)/m.Gemm32)}
+	*sec = Seconds{Predict: n * float64(m.TestRows) / float64(m.Ranks) * (m.EntrySeconds + 2*float64(m.T)/m.Gemm32)}
 	c.Bytes = m.Memory(c).Peak
 	if c.Solver == Direct {
 		m.predictDirect(c)

@@ -23,7 +23,7 @@ func (m *Model) predictFourier(c *Candidate) {
 	sec.Kernel, sec.Factor = seriesFactor*seconds(work.Moments)/ranks, seconds(work.Factor)
 	sec.Solve = 3*seriesFactor*seconds(work.Pass)/ranks + seconds(float64(c.Iterations*m.T)*work.Iteration)
 	sec.Residual = m.residualSeconds()
-	if tests := float64(m.Tests); tests > 0 {
+	if tests := float64(m.TestRows); tests > 0 {
 		sec.Predict = min(sec.Predict, seriesFactor*seconds(work.Pass*(n+tests)/n)+seriesRows*n*m.ExactEntrySeconds)
 	}
 	if m.Ranks > 1 {

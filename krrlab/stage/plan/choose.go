@@ -39,19 +39,20 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &model{t, pilot, cost.Model{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, Tests: t.Tests,
-		PointBytes: t.PointBytes, Ranks: t.Comm.Size(), MeanRowSum: pilot.MeanRowSum, K: &pilot.choice,
-		ErrorKnown: t.Comm.Size() == 1},
-		cost.Outlook{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Fixed.S, LambdaP: t.Fixed.LambdaP,
-			PilotResidual: pilot.Residual, LowRank: pilot.LowRank, MeanRowSum: pilot.MeanRowSum,
-			LargestRowSum: pilot.LargestRowSum,
-			MaxDiagonal:   pilot.maxDiagonal}}
+	m := &model{Task: t, Pilot: pilot,
+		cost: cost.Model{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, TestRows: t.TestRows,
+			PointBytes: t.PointBytes, Ranks: t.Comm.Size(), MeanRowSum: pilot.MeanRowSum, K: &pilot.choice,
+			ErrorKnown: t.Comm.Size() == 1},
+		outlook: cost.Outlook{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Fixed.S,
+			LambdaP: t.Fixed.LambdaP, PilotResidual: pilot.Residual, LowRank: pilot.LowRank,
+			MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum, MaxDiagonal: pilot.maxDiagonal}}
 	list, err := m.candidates(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	series, noSeries := m.series()
-	chosen := series != nil && (t.Fixed.Solver == cost.Fourier || m.seriesIsFastest(series, list))
+	seriesChosen := series != nil && (t.Fixed.Solver == cost.Fourier || m.seriesIsFastest(series, list))
 	if series != nil {
 		list = append(list, series)
 	}
@@ -62,13 +63,20 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		return nil, fmt.Errorf("plan: no method whose costs it knows has the solver %q and the preconditioner %q",
 			t.Fixed.Solver, fmt.Sprint(t.Fixed.Precond))
 	}
+
+	// A series was compared by operation counts (seriesIsFastest), not by measured rates: it comes first if it is the
+	// choice, and otherwise after all candidates that are not refused.
 	key := func(c *cost.Candidate) float64 {
-		if c == series && c.RefusalReason == "" { // by counts, so that the choice does not depend on measured rates
-			return map[bool]float64{true: 0, false: math.MaxFloat64}[chosen]
+		switch {
+		case c != series || c.RefusalReason != "":
+			return m.sortKey(c)
+		case seriesChosen:
+			return 0
 		}
-		return m.sortKey(c)
+		return math.MaxFloat64
 	}
 	slices.SortStableFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(key(a), key(b)) })
+
 	best := list[0]
 	switch {
 	case best.RefusalReason == "":
@@ -78,28 +86,36 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		best = slices.MinFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(a.Bytes, b.Bytes) })
 		return nil, fmt.Errorf("plan: no way to solve fits, the least is %v: %s", best, best.RefusalReason)
 	}
+
 	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{NoSeries: noSeries}.WithChoice(best)}
 	if p.Bytes = t.OtherBytes + best.Bytes; t.PeakBytes > 0 {
 		p.Bytes = max(p.Bytes, accel.PeakRSS()) // planning takes memory too
 	}
-	memoryLimit, _ := accel.MemoryLimit() // the memory of the machine, in case the task has no limit
-	for i, candidate := range list[1:] {
+	p.setAlternatives(best == series)
+	p.Flips = m.flips(p)
+	return p, nil
+}
+
+// setAlternatives sets RunnerUp and Fallback from the candidates after the choice, which is the first one. The fallback
+// of a series is the runner-up. The fallback of an iteration is the fastest direct solver that leaves a tenth of the
+// machine's memory free, because the task may have no memory limit.
+func (p *Plan) setAlternatives(seriesChosen bool) {
+	memoryLimit, _ := accel.MemoryLimit()
+	for i, candidate := range p.Candidates[1:] {
 		switch {
 		case candidate.RefusalReason != "":
 			continue
 		case i == 0:
 			p.RunnerUp = candidate
 		}
-		if p.Fallback == nil && candidate.Solver == cost.Direct && best.Solver != cost.Direct &&
+		if p.Fallback == nil && candidate.Solver == cost.Direct && p.Choice.Solver != cost.Direct &&
 			candidate.Bytes <= memoryLimit/10*9 {
 			p.Fallback = candidate
 		}
 	}
-	if best == series && p.RunnerUp != nil {
+	if seriesChosen && p.RunnerUp != nil {
 		p.Fallback = p.RunnerUp
 	}
-	p.Flips = m.flips(p)
-	return p, nil
 }
 
 // sortKey orders the candidates: first the one that the fixed rule requires, whether or not it fits, then the others by
@@ -114,7 +130,9 @@ func (m *model) sortKey(c *cost.Candidate) float64 {
 	return c.Seconds.Training()
 }
 
-// candidates lists the predicted candidates that respect the choices in Task.Fixed.
+// candidates lists the candidates that respect the choices in Task.Fixed, with predicted costs. For each iterative
+// method it tries the storages of kernelStorages in order and keeps the first one that fits into memory, or the last
+// one, as a refused candidate. Automatic storage in 16 bits is skipped for a preconditioner that reads entries of K.
 func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err error) {
 	fixed, storages := m.Fixed, m.kernelStorages(ctx)
 	add := func(c cost.Candidate) {
@@ -125,7 +143,7 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 		if c.Solver == cost.Direct {
 			allowed = []gram.Storage{c.Storage}
 		}
-		_, needsExactK := c.Preconditioner.(stage.FromK) // M is built from exact entries of K, for example from the largest ones
+		_, needsExactK := c.Preconditioner.(stage.FromK) // M is built from entries of K
 		for _, c.Storage = range allowed {
 			autoFixed16 := c.Storage == gram.Fixed16 && fixed.Storage == gram.Auto
 			if m.predict(&c); c.RefusalReason == "" && !(autoFixed16 && needsExactK) {
@@ -190,7 +208,9 @@ func (m *model) proposals() (list []stage.Preconditioner, err error) {
 
 // directStorages returns the storages in which a direct solver may keep its Cholesky factor, or nil if the task needs
 // an iterative solver. If the fixed rule applies, its storage is the only one. Otherwise the list has the storages that
-// the task allows: float64 always, and float32 if refinement with a float32 factor is likely to converge.
+// the task allows: float64 always, and float32 if refinement with a float32 factor is likely to converge. For that, the
+// factorization must not fail, as it may for λ below the expected rounding error u·√n·max k(x, x) of a pivot, with u =
+// 2⁻²⁴; and u‖K‖₂/λ must be at most ½, so that each round of refinement reduces the residual.
 func (m *model) directStorages() (list []gram.Storage) {
 	if m.IterativeOnly {
 		return nil
@@ -208,24 +228,26 @@ func (m *model) directStorages() (list []gram.Storage) {
 	return list
 }
 
-// predictIterations returns the iterations that the rule of thumb predicts for a candidate, in proportion to ln(2/τ).
+// predictIterations returns the iterations that the rule of thumb predicts for a candidate. The rule is for τ = 10⁻³,
+// for which ln(2/τ) = ln 2000; for another tolerance, iterations grow in proportion to ln(2/τ).
 //
 // For M = I it is the smaller of two bounds: the one for a condition number of κ = (largest row sum of |K|)/λ, and the
 // number of pilot points plus the iterations with as many pivots, as r large eigenvalues take one iteration each.
 func (m *model) predictIterations(c *cost.Candidate) float64 {
-	digits, pivots := math.Log(2/cmp.Or(m.ExpectedTol, m.Tol))/math.Log(2000), m.outlook.PivotIterations()
-	iterations := min(math.Log(2000)/2*math.Sqrt(1+m.LargestRowSum/m.Lambda), float64(m.M)/digits+pivots)
+	tolFactor, pivots := math.Log(2/cmp.Or(m.ExpectedTol, m.Tol))/math.Log(2000), m.outlook.PivotIterations()
+	iterations := min(math.Log(2000)/2*math.Sqrt(1+m.LargestRowSum/m.Lambda), float64(m.M)/tolFactor+pivots)
 	if p, ok := c.Preconditioner.(cost.IterationPredictor); ok {
 		iterations = p.Iterations(&m.outlook)
 	}
 	if c.Solver == cost.BlockPCG {
 		iterations *= blockFactor
 	}
-	return math.Ceil(min(digits*iterations, float64(m.N)))
+	return math.Ceil(min(tolFactor*iterations, float64(m.N)))
 }
 
 // predict sets the iterations, seconds and bytes of a candidate, and RefusalReason if it needs more than the memory
-// budget.
+// budget. The iterations of a direct solver in float32 are rounds of refinement after the first solve. Each round
+// reduces the residual by the factor reduction, so that log τ/log reduction solves are needed to reach τ.
 func (m *model) predict(c *cost.Candidate) {
 	if c.Solver == cost.Fourier {
 		c.Work = c.Series.Work(m.N, m.T, m.Lambda)
@@ -271,27 +293,30 @@ func (m *model) kernelStorages(ctx context.Context) (list []gram.Storage) {
 	return append(list, gram.Recompute)
 }
 
-// flips describes which numbers of iterations, or which memory limit, would change the choice of p.
+// flips describes what would change the choice of p: the number of iterations of the choice, or of the runner-up if the
+// choice is a direct solver, at which both take equally long; and the memory budget of the first faster candidate that
+// was refused.
 func (m *model) flips(p *Plan) (flips []string) {
-	b, r := &p.Choice, p.RunnerUp
-	if m.fixedByRule(b) {
+	choice, runnerUp := &p.Choice, p.RunnerUp
+	if m.fixedByRule(choice) {
 		return []string{
 			"--solver or --precond: so few points are solved directly, by a fixed rule, whatever is predicted"}
 	}
-	if r != nil && b.Solver != cost.Fourier && r.Solver != cost.Fourier {
-		gain, c, than := r.Seconds.Training()-b.Seconds.Training(), b, "more"
-		if b.Solver == cost.Direct {
-			gain, c, than = -gain, r, "fewer"
+	if runnerUp != nil && choice.Solver != cost.Fourier && runnerUp.Solver != cost.Fourier {
+		iterative, comparison := choice, "more"
+		extraSeconds := runnerUp.Seconds.Training() - choice.Seconds.Training() // of iterations, up to the change
+		if choice.Solver == cost.Direct {
+			iterative, comparison, extraSeconds = runnerUp, "fewer", -extraSeconds
 		}
-		if limit := float64(c.Iterations) + gain/c.IterationSeconds(); limit >= 1 {
-			flips = append(flips, fmt.Sprintf("%s than %.0f iterations where %d are expected: then %v is faster", than,
-				limit, c.Iterations, r))
+		if limit := float64(iterative.Iterations) + extraSeconds/iterative.IterationSeconds(); limit >= 1 {
+			flips = append(flips, fmt.Sprintf("%s than %.0f iterations where %d are expected: then %v is faster",
+				comparison, limit, iterative.Iterations, runnerUp))
 		}
 	}
-	for _, o := range p.Candidates {
-		if o.RefusalReason != "" && o.Seconds.Training() < b.Seconds.Training() {
+	for _, c := range p.Candidates {
+		if c.RefusalReason != "" && c.Seconds.Training() < choice.Seconds.Training() {
 			return append(flips, fmt.Sprintf("a memory budget of %s in addition to the program: then %v, %.3g s",
-				accel.Bytes(o.Bytes), o, o.Seconds.Training()))
+				accel.Bytes(c.Bytes), c, c.Seconds.Training()))
 		}
 	}
 	return flips

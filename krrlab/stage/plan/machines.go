@@ -26,10 +26,11 @@ const maxReadRate = 100e9
 const randomPoints = 8192
 
 // machines returns the machines that the options describe. Rates that the options do not set are those of this machine,
-// scaled by the ratio of the cores. It returns an error for malformed Options.Rates.
+// scaled by the ratio of the cores. It returns an error for malformed Options.Rates. There the rate "entry" is a number
+// of entries of K per second, which becomes EntrySeconds.
 func (o Options) machines(ctx context.Context) (m Machines, err error) {
 	m = Machines{Nodes: o.Nodes, Cores: cmp.Or(o.Cores, accel.Threads()), Memory: o.Memory, Price: o.Price}
-	m.Network = cost.Network{Bandwidth: o.Bandwidth / 8 * 1e9, Latency: o.Latency.Seconds()}
+	m.Network = cost.Network{Bandwidth: o.Bandwidth / 8 * 1e9, Latency: o.Latency.Seconds()} // Gbit/s to bytes/s
 	rateByName := map[string]*float64{"read": &m.Read, "gemm32": &m.Gemm32, "gemm64": &m.Gemm64, "exp": &m.Exp,
 		"entry": &m.EntrySeconds}
 	for _, word := range strings.FieldsFunc(o.Rates, func(r rune) bool { return r == ',' }) {
@@ -49,9 +50,11 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 	}
 	r, err := cost.ReadRates(ctx)
 	speedup := float64(m.Cores) / float64(accel.Threads())
-	m.Machine, m.Read = r.Machine, cmp.Or(m.Read, min(speedup*r.Read, max(r.Read, maxReadRate)))
-	m.Gemm32, m.Gemm64, m.Exp = cmp.Or(m.Gemm32, speedup*r.Gemm32), cmp.Or(m.Gemm64, speedup*r.Gemm64),
-		cmp.Or(m.Exp, speedup*r.Exp)
+	m.Machine = r.Machine
+	m.Read = cmp.Or(m.Read, min(speedup*r.Read, max(r.Read, maxReadRate)))
+	m.Gemm32 = cmp.Or(m.Gemm32, speedup*r.Gemm32)
+	m.Gemm64 = cmp.Or(m.Gemm64, speedup*r.Gemm64)
+	m.Exp = cmp.Or(m.Exp, speedup*r.Exp)
 	m.Touch = speedup * r.Touch
 	return m, err
 }
@@ -73,7 +76,7 @@ func (o Options) Scale(ctx context.Context, h stage.Header, pointsInBytes bool, 
 	var x points.Points = sample
 	if pointsInBytes {
 		for i, v := range sample.Data {
-			sample.Data[i] = math.Floor(256*v) / 255
+			sample.Data[i] = math.Floor(256*v) / 255 // a multiple of 1/255, as AsBytes requires
 		}
 		x, _ = points.AsBytes(sample, 1./255)
 		c.PointBytes = int64(h.N) * int64(h.D)
@@ -91,7 +94,8 @@ func (o Options) Scale(ctx context.Context, h stage.Header, pointsInBytes bool, 
 }
 
 // checkCountable returns an error if a predicted number of bytes, either of all points on one machine or of the largest
-// problem in weak scaling, might overflow an int64.
+// problem in weak scaling (Scaling), might overflow an int64. It adds K, at most 8n²/2 bytes per machine in either case,
+// vectors of each point (coordinates, some 10 blocks of right-hand sides, features and neighbors), and s×s matrices.
 func (o Options) checkCountable(h stage.Header, way cost.Candidate) error {
 	if p, ok := way.Preconditioner.(cost.Preconditioner); ok {
 		parts := p.Cost(&cost.Model{Rates: cost.Reference(), N: min(h.N, 1000), D: h.D, T: h.T}, gram.Recompute)
@@ -107,11 +111,13 @@ func (o Options) checkCountable(h stage.Header, way cost.Candidate) error {
 		"points", h.N, h.D, h.T, way.S, bytes)
 }
 
-// setEntrySeconds sets the seconds per entry of K on the machines from those measured on this one.
+// setEntrySeconds sets the seconds per entry of K on the machines from those measured on this one. It keeps EntrySeconds
+// if the options set them.
 func (m *Machines) setEntrySeconds(e cost.Entries) {
 	slowdown := float64(accel.Threads()) / float64(m.Cores)
-	m.ExactEntrySeconds, m.EntrySeconds, m.TimingSpread = slowdown*e.ExactEntrySeconds, cmp.Or(m.EntrySeconds,
-		slowdown*e.EntrySeconds), e.TimingSpread
+	m.ExactEntrySeconds = slowdown * e.ExactEntrySeconds
+	m.EntrySeconds = cmp.Or(m.EntrySeconds, slowdown*e.EntrySeconds)
+	m.TimingSpread = e.TimingSpread
 }
 
 // bestScaling predicts every iterative candidate of a plan on the machines and returns the best one. It returns an
@@ -127,13 +133,12 @@ func (o Options) bestScaling(ctx context.Context, p *Plan, problem *stage.Proble
 		if way.Solver == cost.Direct || way.Solver == cost.Fourier {
 			continue
 		}
-		c := cost.Model{N: problem.N, D: problem.D, T: problem.T, Tests: o.Tests,
-			PointBytes: points.MemoryBytes(problem.X),
-			K:          &p.Pilot.choice}
+		c := cost.Model{N: problem.N, D: problem.D, T: problem.T, TestRows: o.TestRows,
+			PointBytes: points.MemoryBytes(problem.X), K: &p.Pilot.choice}
 		candidate := *way
-		if candidate.Iterations = cmp.Or(o.Iterations, way.Iterations); c.K.Sparse == nil &&
-			p.Pilot.task.Fixed.Storage == gram.Auto {
-			candidate.Storage = gram.Auto
+		candidate.Iterations = cmp.Or(o.Iterations, way.Iterations)
+		if c.K.Sparse == nil && p.Pilot.task.Fixed.Storage == gram.Auto {
+			candidate.Storage = gram.Auto // chosen again for the memory of the machines
 		}
 		s := m.Scale(p.Header, c, candidate)
 		if s.From = "by the rule"; o.Iterations > 0 {

@@ -19,7 +19,7 @@ import (
 
 // Pilot has properties of K that were estimated from a random sample of the points.
 type Pilot struct {
-	M       int     `json:"m"`
+	M       int     `json:"m"`       // number of sampled points from which the properties are estimated
 	Seconds float64 `json:"seconds"` // time that the pilot sample took
 	cost.Entries
 	// Residual is the mean residual of a point after projection on M others: the mean of the last squared pivots of the
@@ -40,8 +40,8 @@ type Pilot struct {
 }
 
 const (
-	pilotShare     = 1. / 20 // share of the points in the pilot sample
-	minPilotPoints = 150     // smallest pilot sample
+	pilotShare     = 1. / 20 // share of the points in the pilot sample; a larger one takes longer
+	minPilotPoints = 150     // smallest pilot sample: its last fifth, 30 pivots, gives Pilot.Residual
 	maxPilotPoints = 1024    // largest pilot sample: it is factored, at a cost of its cube
 
 	// timedPoints is the smallest number of points on which entries of K are timed. With only a few hundred points an
@@ -105,8 +105,8 @@ func spreadText(e *cost.Entries) string {
 		"prediction is of an idle one", timings, e.TimingSpread)
 }
 
-// timeEntry returns the seconds per entry of k, measured by products that form all entries, and the ratio of the
-// slowest timing to the quickest.
+// timeEntry returns the seconds per entry of k, measured by products that form all entries of the lower triangle, and
+// the ratio of the slowest timing to the quickest. The first product is not timed.
 func timeEntry(ctx context.Context, k *gram.Matrix) (seconds, spread float64, err error) {
 	n := k.Dim()
 	x, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
@@ -117,7 +117,7 @@ func timeEntry(ctx context.Context, k *gram.Matrix) (seconds, spread float64, er
 		for start := time.Now(); err == nil && (math.IsInf(best, 1) || time.Since(start) < 2*time.Millisecond); {
 			t := time.Now()
 			err = k.MulTo(ctx, y, x)
-			best = min(best, max(time.Since(t).Seconds(), 1e-9))
+			best = min(best, max(time.Since(t).Seconds(), 1e-9)) // not 0, by which others divide
 		}
 		quickest, slowest = min(quickest, best), max(slowest, best)
 	}
@@ -140,9 +140,9 @@ func (p *Pilot) sumRows(k *mat.Dense) {
 	}
 }
 
-// factorize overwrites k by its Cholesky factor, after adding a multiple of the identity that covers rounding errors,
-// and sets Residual from the last fifth of the pivots. If k is not positive definite, the rows from the failing pivot
-// on keep their values.
+// factorize overwrites k by its Cholesky factor, after adding a multiple of the identity that covers rounding errors.
+// It sets Residual to the mean of the last fifth of the squared pivots, and LowRank. If k is not positive definite, the
+// rows from the failing pivot on keep their values, which then count as pivots.
 func (p *Pilot) factorize(k *mat.Dense) {
 	m, l := p.M, k.RawMatrix().Data
 	for i := range m {
@@ -159,8 +159,11 @@ func (p *Pilot) factorize(k *mat.Dense) {
 	p.LowRank = p.lowRank(fifth, mean)
 }
 
-// lowRank returns Pilot.LowRank. The argument mean returns the mean residual over window points after projection on i
-// others.
+// lowRank returns Pilot.LowRank. mean(i) is the mean of the squared pivots i … i+window−1: the mean residual of window
+// points, each after projection on the points before it.
+//
+// If no window has a residual of rλ/n per point, the rank r is extrapolated. The residual is assumed to decrease as
+// r^−decay, with the decay between the windows that end at M/2 and at M, which gives r = M·(n·Residual/(λM))^(1/(1+decay)).
 func (p *Pilot) lowRank(window int, mean func(i int) float64) int {
 	n, lambda := float64(p.task.N), p.task.Lambda
 	for i := 0; i <= p.M-window; i += max(1, window/4) {

@@ -27,7 +27,7 @@ func rates() cost.Rates {
 }
 
 // smooth returns a task with n points in R^d and a Gaussian kernel.
-func smooth(n, d int) *Task {
+func smoothTask(n, d int) *Task {
 	x := points.NewDense(n, d, nil)
 	rng.New(1).Normals(x.Data, 0)
 	y := mat.NewDense(n, 1, nil)
@@ -40,7 +40,7 @@ func smooth(n, d int) *Task {
 }
 
 // chosen returns the plan of a task.
-func chosen(t *testing.T, task *Task, r cost.Rates) *Plan {
+func planOf(t *testing.T, task *Task, r cost.Rates) *Plan {
 	t.Helper()
 	return testkit.Must(choose(t.Context(), task, r))
 }
@@ -53,7 +53,7 @@ func pilotOf(t *testing.T, task *Task) *Pilot {
 
 // TestPilot compares the row sums and the residual of the pilot sample with dense linear algebra.
 func TestPilot(t *testing.T) {
-	task := smooth(minPilotPoints, 8) // so few points that the pilot sample contains all of them
+	task := smoothTask(minPilotPoints, 8) // so few points that the pilot sample contains all of them
 	task.Lambda, task.Kernel = 1, kernel.Gaussian{Sigma: 2}
 	p := pilotOf(t, task)
 	x, k := task.X.(*points.Dense), mat.NewSymDense(p.M, nil)
@@ -72,7 +72,8 @@ func TestPilot(t *testing.T) {
 		math.Abs(p.LargestRowSum-largest) > 1e-9*largest {
 		t.Errorf("%+v, want sums of rows %g and %g", p, sum, largest)
 	}
-	var want float64 // residual of a point by those before
+	// The residual of point s after projection on the points before it is K_ss − bᵀK⁻¹b; the last fifth is averaged.
+	var want float64
 	for s := p.M * 4 / 5; s < p.M; s++ {
 		var w mat.Cholesky
 		var v mat.VecDense
@@ -89,7 +90,7 @@ func TestPilot(t *testing.T) {
 		t.Errorf("%+v, want a residual of %g", p, want)
 	}
 	for n, m := range map[int]int{1: 1, 100: 100, 4000: 200, 30000: maxPilotPoints} {
-		if p := pilotOf(t, smooth(n, 2)); p.M != m {
+		if p := pilotOf(t, smoothTask(n, 2)); p.M != m {
 			t.Errorf("n = %d: %d points, want %d", n, p.M, m)
 		}
 	}
@@ -100,11 +101,12 @@ func TestPilot(t *testing.T) {
 // such rank below the size of the pilot sample.
 func TestLowRank(t *testing.T) {
 	for _, lambda := range []float64{1e-2, 1e-3, 1e-4} {
-		task := smooth(300, 2)
+		task := smoothTask(300, 2)
 		task.Lambda, task.Kernel = lambda, kernel.Gaussian{Sigma: 1}
 		p := pilotOf(t, task)
 		x := task.X.(*points.Dense)
-		remainingTrace := func(r int) (trace float64) {
+		// remainingTrace returns tr(K−FFᵀ) after r steps, each of which draws pivot s with probability K_ss/tr K.
+		remainingTrace := func(r int) float64 {
 			k := mat.NewDense(300, 300, nil)
 			for i := range 300 {
 				for j := range 300 {
@@ -121,13 +123,14 @@ func TestLowRank(t *testing.T) {
 			}
 			return mat.Trace(k)
 		}
-		if r := p.LowRank; r <= 0 || r >= 150 || remainingTrace(r) > lambda*float64(r) || remainingTrace(r/4) <= lambda*float64(r/4) {
+		if r := p.LowRank; r <= 0 || r >= minPilotPoints || remainingTrace(r) > lambda*float64(r) ||
+			remainingTrace(r/4) <= lambda*float64(r/4) {
 			t.Errorf("λ = %g: rank %d leaves %g, a fourth of it %g", lambda, r, remainingTrace(r), remainingTrace(r/4))
 		}
 	}
-	task := smooth(300, 8)
+	task := smoothTask(300, 8)
 	task.Kernel = kernel.Laplacian{Sigma: 1}
-	if r := pilotOf(t, task).LowRank; r > 0 && r < 150 {
+	if r := pilotOf(t, task).LowRank; r > 0 && r < minPilotPoints {
 		t.Errorf("a rough kernel: rank %d", r)
 	}
 }
@@ -174,9 +177,9 @@ func TestChoice(t *testing.T) {
 		"little memory": {func(t *Task) { t.Memory = 2e6 },
 			func(c *cost.Candidate) bool { return c.RefusalReason != "" || c.Bytes <= 2e6 }},
 	} {
-		task := smooth(1200, 4)
+		task := smoothTask(1200, 4)
 		c.set(task)
-		p := chosen(t, task, rates())
+		p := planOf(t, task, rates())
 		for i, o := range p.Candidates {
 			if !c.want(o) {
 				t.Errorf("%s: %v, %+v", name, o, o)
@@ -196,20 +199,20 @@ func TestChoice(t *testing.T) {
 			t.Errorf("%s: %v, by name %s", name, &p.Choice, p.Flags)
 		}
 	}
-	task := smooth(1200, 4)
+	task := smoothTask(1200, 4)
 	task.Memory = 1000
 	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no way to solve fits")
-	task = smooth(1200, 4)
+	task = smoothTask(1200, 4)
 	task.Fixed.Solver, task.Fixed.Precond = cost.Direct, recipe.Nystrom{S: 9}
 	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no method whose costs it knows")
 }
 
-// TestRule checks which method is chosen for local, wide and rough kernels, for fast factorizations and for near
+// TestChosenMethod checks which method is chosen for local, wide and rough kernels, for fast factorizations and for near
 // duplicates.
-func TestRule(t *testing.T) {
-	local := smooth(4200, 2)
+func TestChosenMethod(t *testing.T) {
+	local := smoothTask(4200, 2)
 	local.Kernel, local.Lambda, local.MaxDropped = kernel.Gaussian{Sigma: 0.02}, 0.01, 1e-4
-	p := chosen(t, local, rates())
+	p := planOf(t, local, rates())
 	if p.Choice.Precond != "vecchia" || !strings.Contains(p.Flags, "--precond vecchia") || p.Fallback == nil {
 		t.Errorf("a local K: %v, %v", p, p.Fallback)
 	}
@@ -217,58 +220,58 @@ func TestRule(t *testing.T) {
 		0) != nil {
 		t.Error("the storage choice of the pilot sample is not passed on")
 	}
-	mixed := smooth(4000, 5)
+	mixed := smoothTask(4000, 5)
 	mixed.Kernel, mixed.Lambda, mixed.IterativeOnly = kernel.Gaussian{Sigma: 1}, 1e-4, true
-	if p = chosen(t, mixed, rates()); p.Choice.S != 100 || !strings.Contains(p.Flags,
+	if p = planOf(t, mixed, rates()); p.Choice.S != 100 || !strings.Contains(p.Flags,
 		"--precond 'vecchia features=100 neighbors=15'") {
 		t.Errorf("neither wide nor local: %v", p)
 	}
-	wide := smooth(4000, 2)
-	wide.Kernel, wide.Tests = kernel.Gaussian{Sigma: 3}, 7
-	if p = chosen(t, wide, rates()); p.Choice.Precond != "rpcholesky" || p.Choice.S >= 100 ||
+	wide := smoothTask(4000, 2)
+	wide.Kernel, wide.TestRows = kernel.Gaussian{Sigma: 3}, 7
+	if p = planOf(t, wide, rates()); p.Choice.Precond != "rpcholesky" || p.Choice.S >= 100 ||
 		p.Choice.LambdaP > 1.1*wide.Lambda {
 		t.Errorf("a wide kernel: %v", p)
 	}
 	wide.Kernel = kernel.Laplacian{Sigma: 3}
-	if p = chosen(t, wide, rates()); p.Choice.S != 200 || p.Choice.LambdaP != wide.Lambda ||
+	if p = planOf(t, wide, rates()); p.Choice.S != 200 || p.Choice.LambdaP != wide.Lambda ||
 		!strings.Contains(p.Flags, "residual=0.05") {
 		t.Errorf("a rough kernel: %v", p)
 	}
 	wide.Lambda /= 1000 // γ is 25,000 λ
-	for _, c := range chosen(t, wide, rates()).Candidates {
+	for _, c := range planOf(t, wide, rates()).Candidates {
 		if c.Precond == "rpcholesky" && (c.S != 200 || c.LambdaP != 10*wide.Lambda) {
 			t.Errorf("a rough kernel, small λ: %v", c)
 		}
 	}
 	quick := rates()
 	quick.Gemm32, quick.Gemm64 = 1e16, 1e16
-	if p = chosen(t, smooth(2000, 4), quick); p.Choice.Solver != cost.Direct || p.Fallback != nil || len(p.Flips) > 1 {
+	if p = planOf(t, smoothTask(2000, 4), quick); p.Choice.Solver != cost.Direct || p.Fallback != nil || len(p.Flips) > 1 {
 		t.Errorf("fast factorizations: %v", p)
 	}
-	duplicates := smooth(3600, 4)
+	duplicates := smoothTask(3600, 4)
 	x := duplicates.X.(*points.Dense)
 	for i := 1; i < 3600; i += 2 {
 		copy(x.Row(i), x.Row(i-1))
 		x.Row(i)[i%4] += math.Pow(10, -5*float64(i)/3600)
 	}
 	duplicates.Lambda, duplicates.Tol = 1e-5, 1e-5
-	if p = chosen(t, duplicates, rates()); p.Choice.Solver != cost.Direct || p.Choice.Storage != gram.Float64 {
+	if p = planOf(t, duplicates, rates()); p.Choice.Solver != cost.Direct || p.Choice.Storage != gram.Float64 {
 		t.Errorf("near duplicates: %v", p)
 	}
 	duplicates.Kernel = kernel.Gaussian{Sigma: 0.2} // u‖K‖₂ is less than λ, though u·n·max k(x, x) is more
 	duplicates.Fixed.Solver = cost.Direct
-	if p = chosen(t, duplicates, rates()); !slices.ContainsFunc(p.Candidates, func(c *cost.Candidate) bool {
+	if p = planOf(t, duplicates, rates()); !slices.ContainsFunc(p.Candidates, func(c *cost.Candidate) bool {
 		return c.Storage == gram.Float32 && c.Iterations > 0
 	}) {
 		t.Errorf("a narrow kernel: %v", p)
 	}
 }
 
-// TestGiven checks that a precomputed K is planned without storing it again.
-func TestGiven(t *testing.T) {
+// TestPrecomputed checks that a precomputed K is planned without storing it again.
+func TestPrecomputed(t *testing.T) {
 	const n = 700
 	k := points.NewDense(n, n, nil)
-	x := smooth(n, 4)
+	x := smoothTask(n, 4)
 	for i := range n {
 		for j := range n {
 			k.Row(i)[j] = x.Kernel.Eval(x.X.(*points.Dense).Row(i), x.X.(*points.Dense).Row(j))
@@ -276,20 +279,20 @@ func TestGiven(t *testing.T) {
 	}
 	given := testkit.Must(kernel.NewPrecomputed(k))
 	x.Kernel, x.X = given, kernel.Rows(n)
-	for _, c := range chosen(t, x, rates()).Candidates {
+	for _, c := range planOf(t, x, rates()).Candidates {
 		if c.Solver != cost.Direct && c.Storage != gram.Recompute {
 			t.Errorf("%v: %v", c, c.Storage)
 		}
 	}
 }
 
-// TestSmall checks that the fixed rule for few points leads to the direct solver in the storage of the rule, and that a
+// TestFixedRule checks that the fixed rule for few points leads to the direct solver in the storage of the rule, and that a
 // plan for a single point has finite numbers.
-func TestSmall(t *testing.T) {
+func TestFixedRule(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 300, 1200} {
-		task := smooth(n, 2)
-		task.Tests, task.DirectStorage = 1, gram.Float64-gram.Storage(n%2)+1 // float64 of an odd n, else float32
-		p := chosen(t, task, rates())
+		task := smoothTask(n, 2)
+		task.TestRows, task.DirectStorage = 1, gram.Float64-gram.Storage(n%2)+1 // float64 of an odd n, else float32
+		p := planOf(t, task, rates())
 		if p.Choice.Solver != cost.Direct || p.Choice.Storage != task.DirectStorage {
 			t.Errorf("n = %d: %+v", n, p)
 		}
@@ -311,9 +314,9 @@ func TestTinyEntries(t *testing.T) {
 			"constant": func(_, _ []float64) float64 { return size },
 			"full":     func(x, z []float64) float64 { return size * math.Exp(-math.Abs(x[0]-z[0])) },
 		} {
-			task := smooth(300, 1)
+			task := smoothTask(300, 1)
 			task.Kernel = kernel.Func{Name: name, F: k}
-			for _, c := range chosen(t, task, rates()).Candidates {
+			for _, c := range planOf(t, task, rates()).Candidates {
 				if !(c.Seconds.Total >= 0) || math.IsInf(c.Seconds.Total, 1) || c.Iterations < 0 {
 					t.Errorf("%s of %g: %+v", name, size, c)
 				}
@@ -322,11 +325,12 @@ func TestTinyEntries(t *testing.T) {
 	}
 }
 
-// TestShown checks the report and the figures of a plan. The BLAS library is named without its folder.
-func TestShown(t *testing.T) {
+// TestReport checks the report, the table and the figure of a plan. The report must name the BLAS library without its
+// folder.
+func TestReport(t *testing.T) {
 	r := rates()
 	r.Machine = "a processor, 2 threads, openblas 0.3.21 (/usr/lib/some-where/libopenblas.so), avx2"
-	p := chosen(t, smooth(1200, 4), r)
+	p := planOf(t, smoothTask(1200, 4), r)
 	testkit.Contains(t, p.String(), "openblas 0.3.21 (libopenblas.so), avx2", "choice", "runner-up", "by name")
 	testkit.Equal(t, len(p.Table().Rows), len(p.Candidates))
 	if f := p.Plot(); len(f.Series) < 3 || f.Series[0].Y[1] != p.Choice.Seconds.Total {
@@ -337,31 +341,34 @@ func TestShown(t *testing.T) {
 // TestLate checks when an iteration is late according to the predicted seconds, and when the direct solver runs after
 // an iteration that did not converge.
 func TestLate(t *testing.T) {
-	pcg := &cost.Candidate{Solver: cost.PCG, Precond: "nystrom", Iterations: 9, Seconds: cost.Seconds{Solve: 10, Total: 10}}
+	pcg := &cost.Candidate{Solver: cost.PCG, Precond: "nystrom", Iterations: 9,
+		Seconds: cost.Seconds{Solve: 10, Total: 10}}
 	direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Seconds: cost.Seconds{Factor: 16, Total: 16}}
 	r := &Report{Choice: *pcg, Seconds: pcg.Seconds, Fallback: direct} // an iteration takes 1 s
 	for _, c := range []struct {
-		done             int     // iterations so far
-		fewest, expected float64 // the smallest and the expected number of remaining iterations
-		late             bool
+		doneIterations          int     // iterations so far
+		minRemaining, remaining float64 // the smallest and the expected number of remaining iterations
+		want                    bool
 	}{{3, 100, 200, false}, {4, 16, 45, true}, {4, 15, 42, false}, {4, math.Inf(1), math.Inf(1), true}, {16, 1, 2.1,
 		true}, {16, 1, 2, false}, {17, 0, 1, false}, {18, 0, 1, true}} {
-		testkit.Equal(t, r.Late(c.done, c.fewest, c.expected), c.late, c)
+		testkit.Equal(t, r.Late(c.doneIterations, c.minRemaining, c.remaining), c.want, c)
 	}
 	r.Seconds = cost.Seconds{Kernel: 4, Solve: 10, Total: 14} // K and M count
 	if !r.Late(0, 16, 45) || !r.Late(12, 1, 2.1) {
-		t.Error("what was spent before the iterations does not count")
+		t.Error("the seconds for K and M do not count as spent")
 	}
 	if r.PrefersDirect(1) || !r.PrefersDirect(2) || (*Report)(nil).PrefersDirect(9) {
-		t.Error("an end that is worth 16 s is not 1.6 s")
+		t.Error("a direct solver of 16 s must follow an iteration of at least 1.6 s, and no shorter one")
 	}
 	if (*Report)(nil).Late(1e9, 1e9, 1e9) || (&Report{}).Late(1e9, 1e9, 1e9) {
 		t.Error("late without a plan")
 	}
 }
 
-// TestTouch checks that the predicted seconds include the first write of every matrix that is formed.
-func TestTouch(t *testing.T) {
+// TestFirstWrites checks that the predicted seconds include the first write of every matrix that is formed: K, 8n²/2
+// bytes, and in most cases features or a factor in float32, 4ns bytes. The slow machine writes 10⁶ bytes a second for
+// the first time, so that its seconds exceed those of the reference by the bytes over 10⁶.
+func TestFirstWrites(t *testing.T) {
 	const n, s = 10_000, 100
 	for _, c := range []cost.Candidate{{Solver: cost.PCG, Preconditioner: recipe.Features{S: s}},
 		{Solver: cost.PCG, Preconditioner: recipe.Nystrom{S: s}}, {Solver: cost.PCG, Preconditioner: recipe.RPCholesky{S: s}},
@@ -374,8 +381,9 @@ func TestTouch(t *testing.T) {
 			cost.Model{Rates: r, N: n, D: 5, T: 1}.Predict(&c)
 			total[i] = c.Seconds.Total
 		}
-		if ratio := (total[1] - total[0]) / (1e-6 * (8*n*n/2 + 4*n*float64(c.S))); ratio < 0.95 || ratio > 1.1 {
-			t.Errorf("%v, %v: %g of the bytes", c.Solver, c.Precond, ratio)
+		ratio := (total[1] - total[0]) / (1e-6 * (8*n*n/2 + 4*n*float64(c.S)))
+		if ratio < 0.95 || ratio > 1.1 { // smaller matrices are written too
+			t.Errorf("%v, %v: the first writes cost %g of the expected seconds", c.Solver, c.Precond, ratio)
 		}
 	}
 }

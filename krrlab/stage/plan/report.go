@@ -16,7 +16,7 @@ import (
 type Report struct {
 	Choice  cost.Candidate `json:"choice"`
 	Seconds cost.Seconds   `json:"predicted_seconds"`
-	Bytes   int64          `json:"predicted_bytes"` // predicted peak memory of the process
+	Bytes   int64          `json:"predicted_bytes"` // predicted peak memory of the process; at least that of planning
 	Flags   string         `json:"flags"`           // flags of krrlab fit that request the choice by name
 	Raced   []Raced        `json:"raced,omitempty"` // preconditioners that were raced against the choice
 	// NoSeries is the reason why there is no Fourier series for points in one to three dimensions; "" if there is one,
@@ -53,8 +53,8 @@ func (r *Raced) String() string {
 		r.Name, r.Seconds, r.Iterations, r.Residual, r.Remaining)
 }
 
-// Limits for switching from an iteration to the direct solver. Shares are relative to the predicted seconds of the
-// direct solver.
+// Limits for switching from an iteration to the direct solver, which are judgments. Shares are relative to the predicted
+// seconds of the direct solver.
 const (
 	minSpentShare = 0.25 // the extrapolation of the residuals may cause a switch only after this share was spent
 	// Once the direct solver's time is spent, a switch needs more than this share remaining, or spent in addition.
@@ -63,15 +63,19 @@ const (
 	maxDirectRatio = 10
 )
 
-// Late reports whether the direct solver is predicted to finish sooner than the iteration. The first argument is the
-// number of iterations done, remaining the number still needed according to the slope of the residuals, and
-// minRemaining a lower bound of that number.
+// Late reports whether the direct solver should replace the iteration. The first argument is the number of iterations
+// done, remaining the number still needed according to the slope of the residuals, and minRemaining a lower bound of
+// that number. Late returns false for a nil Report, and without a Fallback.
 //
-// The result is true in three cases: at least a quarter of the direct solver's seconds is spent, forming K and M
-// included, and minRemaining iterations take longer than the direct solver; or all of its seconds are spent and the
-// remaining iterations take more than an eighth of them; or nine eighths of them are spent. A solve that switches
-// therefore takes at most about 2.1 times as long as the direct solver alone. All seconds are predicted ones, so the
-// result does not depend on a clock.
+// Let D be the predicted seconds of the direct solver, and let the seconds spent include those for K and M. The result
+// is true in three cases:
+//
+//   - at least D/4 is spent, and minRemaining iterations take at least D;
+//   - at least D is spent, and the remaining iterations take more than D/8;
+//   - at least 9D/8 is spent.
+//
+// A solve that switches therefore takes at most about 2.1 times as long as the direct solver alone. All seconds are
+// predicted ones, so the result does not depend on a clock.
 func (r *Report) Late(iterations int, minRemaining, remaining float64) bool {
 	if r == nil || r.Fallback == nil {
 		return false
@@ -83,8 +87,8 @@ func (r *Report) Late(iterations int, minRemaining, remaining float64) bool {
 		spent >= 1+maxOverrunShare
 }
 
-// PrefersSeriesFallback reports whether the Fallback should run after a Fourier series that missed τ: if it is
-// predicted to take at most ten times as long as the series.
+// PrefersSeriesFallback reports whether the Fallback, which must not be nil, should run after a Fourier series that
+// missed τ: if it is predicted to take at most ten times as long as the series.
 func (r *Report) PrefersSeriesFallback() bool {
 	return r.Fallback.Seconds.Training() <= maxDirectRatio*r.Seconds.Training()
 }

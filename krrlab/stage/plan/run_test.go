@@ -16,8 +16,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestRun checks that ranks make the same plan, with a measured network, and that the prediction for several machines
-// uses an iterative candidate.
+// TestRun checks that two ranks make the same plan, with a measured network. It also checks predictions for several
+// machines: they use an iterative candidate and the requested or predicted iterations, a Go caller gets the defaults and
+// checks of the flags, and a direct solver is an error.
 func TestRun(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
@@ -29,7 +30,7 @@ func TestRun(t *testing.T) {
 	var all sync.WaitGroup
 	for _, c := range comm.Local(2, comm.Options{}) {
 		all.Go(func() {
-			p, err := makeLab(c, krrlab.AutoSolver).Plan(t.Context(), plan.Options{Tests: 10})
+			p, err := makeLab(c, krrlab.AutoSolver).Plan(t.Context(), plan.Options{TestRows: 10})
 			if plans[c.Rank()] = p; err != nil {
 				t.Errorf("rank %d: %v", c.Rank(), err)
 			}
@@ -47,8 +48,8 @@ func TestRun(t *testing.T) {
 	// a Go caller has the defaults and the checks of the flags
 	o.Bandwidth, o.Latency = 0, 0
 	byDefault := testkit.Must(makeLab(nil, krrlab.AutoSolver).Run(t.Context(), o)).(*plan.Scaling)
-	if n, want := byDefault.Machines, v.(*plan.Scaling).Machines; n.Bandwidth != want.Bandwidth || n.Latency != want.Latency {
-		t.Errorf("by default a network of %g B/s and %g s, want %g and %g", n.Bandwidth, n.Latency, want.Bandwidth, want.Latency)
+	if got, want := byDefault.Machines.Network, v.(*plan.Scaling).Machines.Network; got != want {
+		t.Errorf("by default the network %+v, want %+v", got, want)
 	}
 	for want, bad := range map[string]plan.Options{
 		"Nodes -1": {Nodes: -1}, "Cores -2": {Nodes: 4, Cores: -2}, "Price -3": {Nodes: 4, Price: -3},
@@ -64,9 +65,9 @@ func TestRun(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(makeLab(nil, krrlab.Direct).Run(t.Context(), o)), "a direct solver is for one machine")
 }
 
-// TestFewAsSolved checks that for few points Plan chooses what Solve uses, and that both refuse a problem that does not
+// TestPlanAgreesWithSolve checks that for few points Plan chooses what Solve uses, and that both refuse a problem that does not
 // fit into memory.
-func TestFewAsSolved(t *testing.T) {
+func TestPlanAgreesWithSolve(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
 	for name, cfg := range map[string]krrlab.Config{

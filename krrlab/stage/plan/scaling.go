@@ -18,10 +18,10 @@ import (
 type Machines struct {
 	cost.Rates
 	cost.Entries         // zero values are computed from the rates
-	Nodes        int     `json:"nodes"`
-	Cores        int     `json:"cores"`
+	Nodes        int     `json:"nodes"`  // number of machines
+	Cores        int     `json:"cores"`  // number of cores of one machine
 	Memory       int64   `json:"memory"` // memory of one machine in bytes; 0: no limit
-	Price        float64 `json:"price"`  // price of one machine for an hour
+	Price        float64 `json:"price"`  // price of one machine for an hour, in any currency; 0: unknown
 }
 
 // Scaling predicts the costs of one candidate on a number of machines, and on fewer and more of them.
@@ -29,7 +29,7 @@ type Scaling struct {
 	stage.Header
 	Machines Machines       `json:"machines"`
 	Choice   cost.Candidate `json:"choice"`
-	From     string         `json:"iterations_from"`
+	From     string         `json:"iterations_from"` // source of Choice.Iterations, as reported
 	// Requested is the prediction for the requested number of machines. Strong has the predictions for 1, 2, 4, … 1,024
 	// machines and the same problem; Weak those for a problem that grows with the number P of machines, n ∝ √P, so that
 	// each machine stores an equal amount of K.
@@ -41,29 +41,30 @@ type Scaling struct {
 // Extent is the predicted cost on one number of machines.
 type Extent struct {
 	Nodes   int          `json:"nodes"`
-	N       int          `json:"n"`
+	N       int          `json:"n"` // number of points
 	Seconds cost.Seconds `json:"predicted_seconds"`
 	Bytes   int64        `json:"predicted_bytes"` // peak memory of a rank
 	Reason  string       `json:"reason"`          // the largest part of Bytes
 	Sent    int64        `json:"sent"`            // bytes that a rank passes to collectives
-	Money   float64      `json:"money"`
-	Storage gram.Storage `json:"storage"`
-	Limits  []Limit      `json:"limits"`
+	Money   float64      `json:"money"`           // price of all machines, in the currency of Machines.Price
+	Storage gram.Storage `json:"storage"`         // storage of K
+	Limits  []Limit      `json:"limits"`          // of the stages, in the order of stageNames
 }
 
 // Limit names the resource that limits one stage of a solve: the one of which a tenfold amount would save the most
 // seconds.
 type Limit struct {
 	Stage    string  `json:"stage"`
-	Seconds  float64 `json:"seconds"`
-	Resource string  `json:"limit"`
+	Seconds  float64 `json:"seconds"` // predicted seconds of the stage
+	Resource string  `json:"limit"`   // "" if none of the resources saves time
 }
 
 // maxNodes is the largest number of machines for which Scale makes predictions.
 const maxNodes = 1024
 
-// Scale predicts the costs of a candidate on the machines, and on 1 to 1,024 of them. Storage auto means float32 if
-// that fits into memory and recompute otherwise.
+// Scale predicts the costs of the candidate way on the machines, and on 1 to 1,024 of them, for the problem that h and c
+// describe. Storage auto means float32 if that fits into memory and recompute otherwise. Choice.RefusalReason of the
+// result is set if the candidate does not fit.
 func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scaling {
 	s := &Scaling{Header: h, Machines: m, Choice: way}
 	c.Rates, c.Entries, c.Cores = m.Rates, m.Entries, m.Cores
@@ -84,8 +85,8 @@ func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scali
 	return s
 }
 
-// extent predicts the costs on the given number of machines. Storage auto means float32 if that fits into memory and
-// recompute otherwise.
+// extent predicts the costs on the given number of machines, and finds the limits by making each resource ten times as
+// large in turn. Storage auto means float32 if that fits into memory and recompute otherwise.
 func (m *Machines) extent(c cost.Model, way cost.Candidate, nodes int) Extent {
 	if c.Ranks = nodes; way.Storage == gram.Auto {
 		if way.Storage = gram.Float32; m.Memory > 0 && c.Memory(&way).Peak > m.Memory {
@@ -97,7 +98,8 @@ func (m *Machines) extent(c cost.Model, way cost.Candidate, nodes int) Extent {
 	e := Extent{Nodes: nodes, N: c.N, Seconds: way.Seconds, Bytes: memory.Peak, Reason: memory.Reason(),
 		Sent: traffic.Bytes(&way), Storage: way.Storage,
 		Money: m.Price * float64(nodes) * way.Seconds.Total / 3600}
-	best := stageSeconds(&way.Seconds)
+
+	best := stageSeconds(&way.Seconds) // the fewest seconds of each stage with one resource enlarged
 	for i, v := range best {
 		e.Limits = append(e.Limits, Limit{Stage: stageNames[i], Seconds: v})
 	}
@@ -111,7 +113,7 @@ func (m *Machines) extent(c cost.Model, way cost.Candidate, nodes int) Extent {
 			c.Read *= 10
 		case "network":
 			c.Bandwidth *= 10
-		default:
+		case "latency":
 			c.Latency /= 10
 		}
 		c.Predict(&way)
@@ -124,6 +126,7 @@ func (m *Machines) extent(c cost.Model, way cost.Candidate, nodes int) Extent {
 	return e
 }
 
+// stageNames are the stages of a solve that several machines share.
 var stageNames = []string{"kernel", "features", "factor", "solve", "residual"}
 
 // stageSeconds returns the seconds of the stages in the order of stageNames.

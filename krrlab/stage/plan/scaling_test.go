@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"math"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -31,17 +30,19 @@ func TestScale(t *testing.T) {
 		{Solver: cost.PCG, Preconditioner: recipe.Vecchia{S: 1000, Neighbors: 30}, Iterations: 50},
 	} {
 		s := testkit.Must(cluster().Scale(t.Context(), h, true, requested))
-		eightMachines := s.Strong[3]
-		if eightMachines.Seconds != s.Requested.Seconds || eightMachines.Bytes != s.Requested.Bytes || eightMachines.Sent != s.Requested.Sent ||
-			s.Requested.Nodes != 8 ||
-			eightMachines.Money != s.Requested.Money || math.Abs(eightMachines.Money-16*eightMachines.Seconds.Total/3600) > 1e-9*eightMachines.Money {
-			t.Errorf("%v: 8 machines asked for %+v, among others %+v", &requested, s.Requested, eightMachines)
+		of8 := s.Strong[3]
+		if of8.Seconds != s.Requested.Seconds || of8.Bytes != s.Requested.Bytes || of8.Sent != s.Requested.Sent ||
+			of8.Money != s.Requested.Money || s.Requested.Nodes != 8 {
+			t.Errorf("%v: 8 machines as requested %+v, in the list %+v", &requested, s.Requested, of8)
 		}
-		if s.Requested.N != h.N || s.Weak[3].N != h.N || s.Weak[5].N != 2*h.N || len(s.Strong) != 11 ||
-			len(s.Weak) != 11 {
-			t.Errorf("%v: points %d and %d, %d and %d numbers of machines", &requested, s.Requested.N, s.Weak[5].N,
-				len(s.Strong),
-				len(s.Weak))
+		// 8 machines cost 2 an hour each
+		testkit.Near(t, of8.Money, 16*of8.Seconds.Total/3600, 1e-9*of8.Money, &requested)
+		if s.Requested.N != h.N || s.Weak[3].N != h.N || s.Weak[5].N != 2*h.N {
+			t.Errorf("%v: %d points on the requested machines, %d on 8 and %d on 32 in weak scaling", &requested,
+				s.Requested.N, s.Weak[3].N, s.Weak[5].N)
+		}
+		if len(s.Strong) != 11 || len(s.Weak) != 11 { // 2⁰ … 2¹⁰ machines
+			t.Errorf("%v: %d and %d numbers of machines, want 11", &requested, len(s.Strong), len(s.Weak))
 		}
 		for i, e := range s.Strong {
 			if i > 0 && e.Storage == s.Strong[i-1].Storage && (e.Bytes > s.Strong[i-1].Bytes ||
@@ -60,8 +61,8 @@ func TestScale(t *testing.T) {
 				t.Errorf("%v: %d machines take %+v, by Cost %+v", &requested, e.Nodes, e.Seconds, candidate.Seconds)
 			}
 		}
-		if storageOfOne := s.Strong[0].Storage; storageOfOne != gram.Recompute || s.Strong[10].Storage != gram.Float32 {
-			t.Errorf("%v: K is %v on one machine of 64 GB, %v on 1,024", &requested, storageOfOne, s.Strong[10].Storage)
+		if storage1 := s.Strong[0].Storage; storage1 != gram.Recompute || s.Strong[10].Storage != gram.Float32 {
+			t.Errorf("%v: K is %v on one machine of 64 GB, %v on 1,024", &requested, storage1, s.Strong[10].Storage)
 		}
 		if n := len(s.Table().Rows); n != 23 || len(s.Plot().Panels) != 2 {
 			t.Errorf("%d rows, %d panels", n, len(s.Plot().Panels))
@@ -74,8 +75,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestBetter checks that a candidate that fits into memory is preferred, and of two such candidates the faster one.
-func TestBetter(t *testing.T) {
+// TestBetterThan checks that a candidate that fits into memory is preferred, and of two such candidates the faster one.
+func TestBetterThan(t *testing.T) {
 	h, o := stage.Header{N: 1e5, D: 20, T: 1}, cluster()
 	scaled := func(iterations int) *Scaling {
 		return testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
@@ -94,9 +95,9 @@ func TestBetter(t *testing.T) {
 	}
 }
 
-// TestHere checks that missing rates are those of this machine times the ratio of the cores, with a limit on the memory
+// TestMissingRates checks that missing rates are those of this machine times the ratio of the cores, with a limit on the memory
 // bandwidth.
-func TestHere(t *testing.T) {
+func TestMissingRates(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	threads := accel.Threads()
 	o := Options{Nodes: 2, Cores: 100 * threads, Bandwidth: 10, Rates: "exp=5"}

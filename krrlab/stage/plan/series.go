@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
+// Limits for choosing a Fourier series. They are judgments.
 const (
 	// seriesGain is the smallest ratio of the seconds of the fastest other candidate to those of a Fourier series at
 	// which the plan chooses the series. A larger value chooses it less often.
@@ -17,7 +18,7 @@ const (
 	// seriesSeconds is the smallest number of seconds of the fastest other candidate at which the plan chooses a
 	// Fourier series. A larger value chooses it less often.
 	seriesSeconds = 0.25
-	// maxRoundingShare is the largest rounding error of a series solve, 2⁻⁵³‖K‖/λ, as a fraction of the tolerance. A
+	// maxRoundingShare is the largest rounding error of a series solve, 2⁻⁵³‖K‖₂/λ, as a fraction of the tolerance. A
 	// larger value allows the series at a smaller λ, where it may miss the tolerance.
 	maxRoundingShare = 0.1
 	// boxShare is the share of the points, along each axis, that the box without outliers contains. A smaller value
@@ -26,14 +27,13 @@ const (
 )
 
 // series returns the candidate that solves by a Fourier series, or the reason why there is none. If the series is not
-// requested, both are zero for points in more than fourier.MaxDim dimensions, and if an option of another method is
-// set.
+// requested, both are zero for points in more than fourier.MaxDim dimensions, if an option of another method is set,
+// and if the fixed rule for few points applies.
 func (m *model) series() (c *cost.Candidate, reason string) {
 	fixed, isRequested := m.Fixed, m.Fixed.Solver == cost.Fourier
-	x, _ := points.Split(m.X)
-	if !isRequested && (fixed.Solver != "" || fixed.Precond != nil || fixed.S > 0 || fixed.LambdaP > 0 ||
-		m.DirectStorage != gram.Auto ||
-		m.D > fourier.MaxDim) {
+	x, _ := points.Split(m.X) // without the weights
+	isOtherFixed := fixed.Solver != "" || fixed.Precond != nil || fixed.S > 0 || fixed.LambdaP > 0
+	if !isRequested && (isOtherFixed || m.DirectStorage != gram.Auto || m.D > fourier.MaxDim) {
 		return nil, ""
 	}
 	if m.NoSeries || fixed.Storage != gram.Auto {
@@ -43,8 +43,8 @@ func (m *model) series() (c *cost.Candidate, reason string) {
 	if err != nil {
 		return nil, err.Error() + m.outlierRemark(x)
 	}
-	if rounding := 0x1p-53 * (m.MeanRowSum + m.maxDiagonal) / m.Lambda; !isRequested &&
-		rounding > maxRoundingShare*m.Tol {
+	rounding := 0x1p-53 * (m.MeanRowSum + m.maxDiagonal) / m.Lambda // the sum estimates ‖K‖₂
+	if !isRequested && rounding > maxRoundingShare*m.Tol {
 		return nil, fmt.Sprintf("λ = %g is so small that a Fourier series in float64 may miss the tolerance", m.Lambda)
 	}
 	c = &cost.Candidate{Solver: cost.Fourier, Precond: cost.None, Series: s, Modes: s.Modes()}
@@ -78,7 +78,7 @@ func (m *model) outlierRemark(x points.Points) string {
 
 // seriesIsFastest reports whether every rival that is not refused takes at least seriesSeconds, and at least seriesGain
 // times the seconds of the series. The seconds are predicted from operation counts at the rates of the reference
-// machine, so that the choice is the same on every machine.
+// machine, which has two cores, so that the choice is the same on every machine.
 func (m *model) seriesIsFastest(series *cost.Candidate, rivals []*cost.Candidate) bool {
 	reference := *m
 	reference.cost.Rates, reference.cost.Entries, reference.cost.Cores = cost.Reference(), cost.Entries{}, 2

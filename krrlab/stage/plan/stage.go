@@ -14,7 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// Stage is the definition of the stage.
+// Stage defines the stage plan, which predicts the costs of every method to fit a model. It takes a K that is not
+// positive semi-definite, because it solves nothing.
 var Stage = stage.Definition{
 	Name: stage.Plan, Options: Options{}, Result: (*Plan)(nil), Indefinite: true,
 	NoBackend: "its ranks take pcg or block-pcg with the default preconditioner, or what the Config names",
@@ -34,19 +35,21 @@ With --nodes it predicts what machines would take, and what limits each stage on
   krrlab plan --problem 10000000,20,1 --nodes 1024 --precond 'auto features=20000' --iterations 100`,
 }
 
-// Options are the options of the stage. Nodes > 0 asks for the prediction of a run on several machines.
+// Options are the options of the stage. Nodes > 0 asks for the prediction of a run on several machines; the fields after
+// it describe these machines and that run.
 type Options struct {
-	Tests int // number of points to predict after the fit; default: none
+	TestRows int // number of points to predict after the fit; default: none
 
-	Nodes      int           `flag:"nodes" check:"[1,65536]"`
-	Memory     int64         // memory of a machine in bytes; 0: no limit
-	Cores      int           `flag:"cores" with:"nodes" check:">=1"`
-	Bandwidth  float64       `flag:"bandwidth" with:"nodes" default:"10" check:"positive"` // Gbit/s
-	Latency    time.Duration `flag:"latency" with:"nodes" default:"50us" check:"positive"`
-	Price      float64       `flag:"price" with:"nodes" check:"positive"`
-	Rates      string        `flag:"rates" with:"nodes"`
-	Iterations int           `flag:"iterations" with:"nodes" check:">=1"`
-	Problem    []int         `flag:"problem" with:"nodes" not:"data|train" check:">=1"`
+	Nodes      int           `flag:"nodes" check:"[1,65536]"` // number of machines, each of which runs one rank
+	Memory     int64         // memory of one machine in bytes; 0: no limit
+	Cores      int           `flag:"cores" with:"nodes" check:">=1"`                       // of one machine; 0: as this one
+	Bandwidth  float64       `flag:"bandwidth" with:"nodes" default:"10" check:"positive"` // of a link, in Gbit/s
+	Latency    time.Duration `flag:"latency" with:"nodes" default:"50us" check:"positive"` // of a message
+	Price      float64       `flag:"price" with:"nodes" check:"positive"`                  // of one machine for an hour
+	Rates      string        `flag:"rates" with:"nodes"`                                   // name=number, see Help
+	Iterations int           `flag:"iterations" with:"nodes" check:">=1"`                  // expected number; 0: by rule
+	// Problem is n, d and t of a problem whose data need not be available. It is for the command only.
+	Problem []int `flag:"problem" with:"nodes" not:"data|train" check:">=1"`
 }
 
 // Help returns the help texts of flags that other commands define with a different text.
@@ -58,9 +61,9 @@ func (Options) Help() map[string]string {
 		"cores": "cores of a machine (default: of this one); its rates are those measured here times these cores, " +
 			"but at most 100 GB/s of memory are read",
 		"bandwidth":  "Gbit/s of a machine's link, in each direction",
-		"latency":    "of a message",
-		"price":      "of a machine for an hour",
-		"iterations": "to expect (default: by the rule, of data that are here; else the paper's)",
+		"latency":    "latency of a message",
+		"price":      "price of a machine for an hour, in any currency",
+		"iterations": "expected iterations (default: by the rule if the data are here, else the paper's)",
 		"problem":    "n,d,t: so many points of this dimension, and right-hand sides, instead of data",
 		"json":       "write the plan as JSON to this file",
 		"plot": "draw predicted seconds against iterations, or machines, to this file (.svg, .png, .pdf, or .html " +
@@ -68,9 +71,9 @@ func (Options) Help() map[string]string {
 	}
 }
 
-// Prepare makes the command set Tests to the number of test rows.
+// Prepare makes the command set TestRows to the number of test rows.
 func (o *Options) Prepare(c *stage.Command) error {
-	c.Tested = func(d *datasets.Dataset) { o.Tests = d.Len() }
+	c.Tested = func(d *datasets.Dataset) { o.TestRows = d.Len() }
 	return nil
 }
 
@@ -80,21 +83,21 @@ type Bench interface {
 	PlanTask() *Task
 }
 
-// Run makes a Plan, or a Scaling if Nodes is set. On ranks, all ranks measure the rates together, the first rank plans,
-// and every rank returns its plan.
+// Run makes a Plan, or a Scaling if Nodes is set. With several MPI ranks, all ranks measure the rates together, the
+// first rank plans, and every rank returns its plan.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
-	if o.Nodes != 0 { // without it, the other options have no effect
+	if o.Nodes != 0 { // otherwise the options of machines have no effect, and are not checked
 		if err := schema.Settle(&o); err != nil {
 			return nil, fmt.Errorf("plan: %w", err)
 		}
 	}
 	start, p := time.Now(), b.Problem()
 	b.Tell(ctx, stage.Event{Stage: stage.Plan})
-	plan, err := o.choose(ctx, b)
-	if err = comm.Agree(ctx, p.Comm, err); err != nil {
+	plan, err := o.planOnFirstRank(ctx, b)
+	if err = comm.Agree(ctx, p.Comm, err); err != nil { // all ranks return the same error
 		return nil, err
 	}
-	if p.Comm.Size() > 1 {
+	if p.Comm.Size() > 1 { // send the plan of the first rank to the others
 		text, err := json.Marshal(plan)
 		if err == nil {
 			text, err = comm.Share(ctx, p.Comm, text, 0)
@@ -113,8 +116,9 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	return plan, nil
 }
 
-// choose returns the plan of the first rank, and nil on the other ranks.
-func (o Options) choose(ctx context.Context, b stage.Bench) (*Plan, error) {
+// planOnFirstRank measures the rates on all ranks together. On the first rank it then returns the plan, and on the
+// others nil. It returns an error if b is not a Bench.
+func (o Options) planOnFirstRank(ctx context.Context, b stage.Bench) (*Plan, error) {
 	p, readRates := b.Problem(), cost.ReadRates
 	if p.Comm.Size() > 1 { // the rates of a rank are lower while the other ranks are busy
 		readRates = func(ctx context.Context) (cost.Rates, error) { return cost.Measure(ctx), ctx.Err() }
@@ -129,9 +133,9 @@ func (o Options) choose(ctx context.Context, b stage.Bench) (*Plan, error) {
 	}
 	planBench, ok := b.(Bench)
 	if !ok {
-		return nil, fmt.Errorf("plan: a %T does not say what is held of the way to solve: plan by krrlab.Lab", b)
+		return nil, fmt.Errorf("plan: %T has no method PlanTask; use krrlab.Lab.Plan", b)
 	}
 	task := planBench.PlanTask()
-	task.Tests = o.Tests
+	task.TestRows = o.TestRows
 	return choose(ctx, task, rates)
 }

@@ -8,12 +8,12 @@ import (
 // Task is the problem (K+λI)C = Y to plan for, with the choices that the user has fixed.
 type Task struct {
 	*stage.Problem
-	PreferredError float64 // preferred bound of the storage error ‖E‖₂; 0: 20τλ
+	PreferredError float64 // preferred bound of ‖E‖₂, where E is the error of the stored K; 0: 20τλ
 	MaxDropped     float64 // bound of the 2-norm of the entries that sparse tiles drop, see gram.Options
 	PointBytes     int64   // bytes of X
 	OtherBytes     int64   // bytes that the process occupies in addition to X
 	PeakBytes      int64   // peak memory of the process until now
-	Tests          int     // number of points to predict
+	TestRows       int     // number of points to predict
 	ExpectedTol    float64 // tolerance at which an iteration is expected to end; 0: Tol
 	ExactResidual  bool    // true residuals are computed with K in float64
 
@@ -31,7 +31,7 @@ type Task struct {
 type Fixed struct {
 	Solver  string
 	Precond stage.Preconditioner // preconditioner and its options
-	S       int                  // rank, for any preconditioner
-	LambdaP float64              // λ_p, for any preconditioner
-	Storage gram.Storage         // of K
+	S       int                  // rank s, for any preconditioner
+	LambdaP float64              // ridge λ_p of the preconditioner ZZᵀ+λ_pI, for any preconditioner
+	Storage gram.Storage         // storage of K; Auto leaves it to the plan
 }

@@ -18,12 +18,14 @@ type Plan struct {
 	stage.Header
 	Report
 	// RunnerUp is the best candidate after the choice; nil if there is none.
-	RunnerUp   *cost.Candidate   `json:"runner_up"`
-	Flips      []string          `json:"flips"`      // descriptions of what would change the choice
-	Candidates []*cost.Candidate `json:"candidates"` // in order of predicted training time, refused ones last
+	RunnerUp *cost.Candidate `json:"runner_up"`
+	Flips    []string        `json:"flips"` // descriptions of what would change the choice
+	// Candidates are in the order of predicted training time: the choice first, refused ones last. A Fourier series that
+	// was not chosen comes after the other candidates that are not refused.
+	Candidates []*cost.Candidate `json:"candidates"`
 	Pilot      Pilot             `json:"pilot"`
 	Rates      cost.Rates        `json:"rates"`
-	Took       float64           `json:"seconds"` // time for planning
+	Took       float64           `json:"seconds"` // seconds spent on planning
 }
 
 // StorageChoice returns how the plan would store K, if it was made for the given storage and the given preferred bound
@@ -38,7 +40,7 @@ func (p *Plan) StorageChoice(storage gram.Storage, preferredError float64) *gram
 
 var _ stage.Stage = (*Plan)(nil)
 
-// folderPattern matches the folder of the BLAS library in the name of a machine.
+// folderPattern matches the folder of the BLAS library in the name of a machine, which the report omits.
 var folderPattern = regexp.MustCompile(`\([^()]*/`)
 
 // String reports the choice, the runner-up, what would change the choice, and the costs of planning.

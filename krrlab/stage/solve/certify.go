@@ -13,16 +13,16 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// startBounds prepares the error bounds and the stopping rule for an iteration with the options o, and sets
-// o.LambdaMin. For stop rule labels it draws the sample of rows whose labels are watched. It returns an error if these
-// rows cannot be scaled like the training points.
+// startBounds prepares s.bounds, the error bounds and the stopping rule, for an iteration with the options o, and sets
+// o.LambdaMin to the lower bound of the eigenvalues of M⁻¹A. For stop rule labels it draws the sample of rows whose
+// labels are watched. It returns an error if these rows cannot be scaled like the training points.
 func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 	w := &s.bounds
 	w.Basis = s.newBasis(s.solutionNorms)
 	o.LambdaMin = w.Basis.Mu
 	w.Stop, w.Tau, w.Tol, w.TolShare = s.Stop, s.Policy.Aim*s.Tol, s.Tol, o.Tol/s.Tol
-	w.Classes, w.Trace = s.Train.Task == datasets.Classification, s.estimateTrace
-	if w.Ended = false; s.refining { // a refinement ends by its residual only
+	w.Classes, w.Trace, w.Ended = s.Train.Task == datasets.Classification, s.estimateTrace, false
+	if s.refining { // a refinement ends by its residual only
 		w.Stop = bound.Stop{}
 	}
 	if w.Stop.Rule != bound.Labels || w.Sample != nil {
@@ -41,12 +41,15 @@ func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 	return err
 }
 
-// takeTolerance makes tol, which stop rule predictions accepted, the tolerance of the rest of the solve.
+// takeTolerance makes tol, which stop rule predictions accepted, the tolerance of the rest of the solve. noise is the
+// estimate from which the rule derived it.
 func (s *run) takeTolerance(tol float64, noise *bound.Noise) {
 	s.Tol, s.sol.Tol, s.sol.Noise = tol, tol, noise
 }
 
-// estimateTrace implements bound.Watch.Trace by conjugate gradients with K̃ and the preconditioner of the solve.
+// estimateTrace implements bound.Watch.Trace: it estimates λ·tr(A⁻¹)/n from one probe z of random signs, by conjugate
+// gradients with K̃ and the preconditioner of the solve. It also returns the number of products with K̃. The trace is 1,
+// its upper bound, if conjugate gradients fail.
 func (s *run) estimateTrace(ctx context.Context, iterations int) (trace float64, products int, err error) {
 	n, g := s.Train.Len(), rng.New(s.Seed).Sub("trace")
 	z := mat.NewDense(n, 1, nil)
@@ -68,8 +71,9 @@ func (s *run) estimateTrace(ctx context.Context, iterations int) (trace float64,
 }
 
 // newBasis returns the properties of the problem that error bounds are based on. Products with K̃ are assumed to have
-// an error of up to twice the storage error, as their rounding adds up to as much again. The argument has lower bounds
-// of ‖c_j*‖_A, or is nil.
+// an error of up to twice the storage error, as their rounding adds up to as much again. solutionNorms has lower bounds
+// of ‖c_j*‖_A for the exact solution c_j*, or is nil. The bound Mu of the eigenvalues of M⁻¹A is known for landmarks and
+// for M = I only.
 func (s *run) newBasis(solutionNorms []float64) *bound.Basis {
 	b := &bound.Basis{Lambda: s.MinEigenvalue, SolutionNorms: solutionNorms}
 	for j := range s.columns() {
@@ -93,8 +97,9 @@ func (s *run) residualTol() float64 {
 	return s.Tol * math.Sqrt(s.Lambda/(s.Lambda+s.A.Trace()))
 }
 
-// errorBounds returns the error bounds of the answer c that follow from its residuals, or nil if the error of these
-// residuals is unknown.
+// errorBounds returns the error bounds of the answer c that follow from its residuals, or nil if the residuals or their
+// error are unknown. The bounds are certain if the rounding of the residuals is bounded, not estimated from checked
+// rows, and K is proved to be positive semi-definite.
 func (s *run) errorBounds(c *mat.Dense) *bound.Errors {
 	sol := s.sol
 	input := &bound.Answer{C: c, Y: s.Y, Residuals: sol.TrueResiduals, Rounding: sol.Roundings, PCG: sol.Result,
@@ -111,8 +116,8 @@ func (s *run) errorBounds(c *mat.Dense) *bound.Errors {
 	return s.newBasis(nil).Final(input)
 }
 
-// certify sets the error bounds of the answer c, the criterion that it meets, and the number of labels that may still
-// change.
+// certify sets the error bounds of the answer c, the criterion that it meets, and, for stop rule labels on the training
+// rows, the number of labels that may still change. Undecided counts as met for the criterion "residual".
 func (s *run) certify(ctx context.Context, c *mat.Dense) error {
 	sol := s.sol
 	if sol.Converged() || sol.Status == pcg.Undecided {

@@ -26,7 +26,7 @@ type progress struct {
 	// K describes the storage of K. A resumed run must use the same one, although auto depends on memory and ranks.
 	K     gram.Choice
 	State []byte // state of the run (pcg.State)
-	At    int    // number of iterations of the run in State
+	At    int    // number of iterations that the run had done when State was taken
 	// Tol is the tolerance that stop rule predictions accepted in an earlier run; 0: none.
 	Tol   float64
 	Noise *bound.Noise // estimate of the rule predictions; nil before the first one
@@ -38,7 +38,7 @@ type checkpoints struct {
 	options        Checkpoint
 	store          *checkpoint.Store // nil on all ranks but the first, as all ranks have the same state
 	progress       progress
-	watch          *bound.Watch // watch of the run that is saved
+	watch          *bound.Watch // has the estimate of the noise to save
 	state          []byte       // state of the run to resume; nil if none is resumed
 	savedAt        time.Time    // time of the last checkpoint
 	savedIteration int          // iterations of the run at the last checkpoint
@@ -69,8 +69,9 @@ type Checkpoint struct {
 // HasState reports whether Dir has checkpoints.
 func (k *Checkpoint) HasState() bool { return checkpoint.Exists(k.Dir) }
 
-// openCheckpoints opens the folder of checkpoints and reads the state to resume into sol. It also returns the storage
-// of K when the state was written, or nil if nothing is resumed.
+// openCheckpoints opens the folder of checkpoints, on the first rank, and reads the state to resume on all ranks. It sets
+// the iterations and the history of sol from that state, and otherwise saves the plan in the folder. It also returns the
+// storage of K when the state was written, or nil if nothing is resumed. Everything is nil if t has no Checkpoint.
 func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoints, storage *gram.Choice, err error) {
 	if t.Checkpoint == nil {
 		return nil, nil, nil
@@ -101,7 +102,7 @@ func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoi
 	if err != nil {
 		return nil, nil, err
 	}
-	if sol.store = k.store; len(state) == 0 {
+	if sol.store = k.store; len(state) == 0 { // nothing to resume
 		if t.Plan != nil && k.store != nil { // this run owns the folder now
 			err = t.Plan.Save(k.options.Dir)
 		}
@@ -125,12 +126,13 @@ func (k *checkpoints) close() {
 	}
 }
 
-// restore sets the estimate of the noise, and the tolerance if one was accepted, of a resumed solve.
+// restore sets the estimate of the noise of a resumed solve, and its tolerance if stop rule predictions accepted one.
 func (k *checkpoints) restore(s *run) {
 	if k == nil {
 		return
 	}
-	k.watch, s.bounds.Noise = &s.bounds, k.progress.Noise
+	k.watch = &s.bounds
+	s.bounds.Noise = k.progress.Noise
 	if k.progress.Tol > 0 {
 		s.takeTolerance(k.progress.Tol, k.progress.Noise)
 	}
@@ -146,7 +148,7 @@ func (k *checkpoints) answer() *mat.Dense {
 }
 
 // configure sets the options o of a run for resuming and saving. storage is the storage of K, and refined is the answer
-// to refine, or nil for the first run.
+// to refine, or nil for the first run. The state is resumed by the first call only; a later run starts anew.
 func (k *checkpoints) configure(sol *Solution, storage gram.Choice, refined *mat.Dense, o *pcg.Options) {
 	if k == nil {
 		return

@@ -11,8 +11,8 @@ import (
 )
 
 // direct solves by a dense Cholesky factorization, in the precision of the configured or planned storage, or else in
-// that of DirectStorage. If float32 was not configured and its residual does not reach τ, direct solves again in
-// float64, provided that it fits into memory.
+// that of DirectStorage. If the user did not configure float32, and it fails or its residual does not reach τ, direct
+// solves again in float64, provided that this fits into memory.
 func (s *run) direct(ctx context.Context) (*mat.Dense, error) {
 	o := &direct.Options{Tol: s.Tol, Memory: s.Memory, Progress: stage.Progress(ctx, s.tell, stage.Kernel)}
 	if s.Storage == gram.Float32 || s.Storage == gram.Auto && s.DirectStorage() == gram.Float32 {

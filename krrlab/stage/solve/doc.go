@@ -9,7 +9,8 @@
 //	refine    until K itself, not only K̃, meets the tolerance      refine.go
 //	certify   bound the error, and decide which criterion was met  certify.go
 //
-// K̃ is the stored kernel matrix, whose entries may be rounded to float32 or 16 bits, or dropped.
+// K̃ is the stored kernel matrix, whose entries may be rounded to float32 or 16 bits, or dropped. A = K+λI, or K̃+λI in
+// the iteration, M is the preconditioner, τ the tolerance of the relative residual, and C (n×t) the coefficients.
 //
 // If true residuals are computed with K in float64 from the start, package pcg restarts with them, and no refinement is
 // needed. Otherwise they are computed with K̃, rows of K in float64 estimate their error, and an answer that these rows

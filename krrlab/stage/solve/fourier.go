@@ -26,8 +26,9 @@ const (
 	fourierInnerTol = 1e-12
 )
 
-// fourierRun solves with the Fourier series K̃ of K. K is never stored. As with a stored K, the answer is judged by its
-// true residual with K in float64 if UsesExactResidual, and by a sample of rows of K in float64 otherwise.
+// fourierRun solves with the Fourier series K̃ = ΦΦᵀ of K, where Φ (n×modes) has the values of the modes at the points;
+// with weights W it is W^½ΦΦᵀW^½. K is never stored. As with a stored K, the answer is judged by its true residual with
+// K in float64 if UsesExactResidual, and by a sample of rows of K in float64 otherwise.
 type fourierRun struct {
 	*run
 	series  *fourier.Series
@@ -108,7 +109,7 @@ func (f *fourierRun) storageDescription() gram.Choice {
 }
 
 // refine solves with K̃ and refines the answer until its residual with K̃ is at most Policy.Aim·Tol, or after
-// fourierRefinements rounds. b is ΦᵀW^½Y.
+// fourierRefinements rounds. b is ΦᵀW^½Y. It sets the residuals, the history and the status of the solution.
 func (f *fourierRun) refine(ctx context.Context, b *mat.Dense) (*mat.Dense, error) {
 	sol := f.sol
 	n, t := f.Y.Dims()
@@ -153,7 +154,7 @@ func (f *fourierRun) refine(ctx context.Context, b *mat.Dense) (*mat.Dense, erro
 	}
 }
 
-// residual returns Y − (K̃+λI)C for b = ΦᵀW^½C.
+// residual returns Y − (K̃+λI)C, given b = ΦᵀW^½C.
 func (f *fourierRun) residual(ctx context.Context, c, b *mat.Dense) (*mat.Dense, error) {
 	r, err := f.series.Eval(ctx, f.x, b)
 	if err == nil {
@@ -162,7 +163,7 @@ func (f *fourierRun) residual(ctx context.Context, c, b *mat.Dense) (*mat.Dense,
 	return r, err
 }
 
-// root returns √w_i.
+// root returns √w_i, which is 1 without weights.
 func (f *fourierRun) root(i int) float64 {
 	if f.roots == nil {
 		return 1

@@ -21,8 +21,8 @@ const (
 	// 5e11, some seconds, if the checked rows leave less than half of the tolerance.
 	AutoResidual ResidualPolicy = iota
 	// ExactResidual computes K again in float64, tile by tile, unless K is stored in float64 and its proved error is
-	// negligible. It takes n²d/2 multiply-adds and gives a certain bound
-	// of the rounding errors (Solution.Rounding). If K̃ was too inaccurate for the tolerance, the answer is refined.
+	// negligible. It takes n²d/2 multiply-adds and gives a certain bound of the rounding errors (Solution.Rounding). If
+	// K̃ was too inaccurate for the tolerance, the answer is refined.
 	ExactResidual
 	// StoredResidual takes one product with K̃ and estimates its error from rows of K in float64: 256 rows drawn at
 	// random and the 32 farthest from the mean (Solution.StorageResidual).
@@ -43,15 +43,16 @@ func (r *ResidualPolicy) UnmarshalText(b []byte) (err error) {
 }
 
 // Policy has the numbers that control how much work a solve spends on the accuracy of K, of residuals and of the
-// answer. E = K̃ − K is the storage error. The solution c_j for K̃ has the residual Ec_j in the true problem, with
-// ‖Ec_j‖₂ ≤ ‖E‖₂‖y_j‖₂/λ. The rounding errors of float32 products add up to as much again.
+// answer. E = K̃ − K is the storage error, and τ is the tolerance of the relative residual. The solution c_j for K̃ has
+// the residual Ec_j in the true problem, with ‖Ec_j‖₂ ≤ ‖E‖₂‖y_j‖₂/λ. The rounding errors of float32 products add up to
+// as much again.
 type Policy struct {
 	// ExactWork is the largest points.DistanceWork for which AutoResidual always recomputes K. A larger value certifies
 	// more answers, and costs n²d/2 multiply-adds per residual.
 	ExactWork float64
 	// RefineWork is the largest points.DistanceWork for which AutoResidual recomputes K if the checked rows miss τ.
 	RefineWork float64
-	// EvalWork is the work of one call of Eval, in units of one feature of a point.
+	// EvalWork is the assumed work of one call of a user-defined kernel's Eval, in units of one feature of a point.
 	EvalWork float64
 
 	// PreferredError·τλ is the preferred bound of ‖E‖₂ if true residuals are computed with an exact K. A smaller value
@@ -109,14 +110,15 @@ func (t *System) work() float64 {
 	return work
 }
 
-// formedShare returns the share of the entries of K that a product in float64 forms. a is K̃, or nil if it was not
-// formed yet; then the share is 1.
+// formedShare returns the share of the entries of K that a product in float64 forms, if it skips the same tiles as a.
+// a is K̃, or nil if it was not formed yet; then the share is 1. It is also 1 if tiles are skipped only because a
+// user-defined kernel is declared to decrease: a float64 product does not rely on that.
 func formedShare(a *gram.Matrix) float64 {
 	if a == nil {
 		return 1
 	}
 	c := a.Choice()
-	if c.Sparse != nil && c.Sparse.Told { // see gram.Matrix.Exact
+	if c.Sparse != nil && c.Sparse.Told { // gram.Matrix.Exact forms all entries then
 		return 1
 	}
 	return c.Formed()
@@ -137,7 +139,8 @@ func (t *System) UsesExactResidual(a *gram.Matrix) bool {
 		t.work()*formedShare(a) <= maxWork)
 }
 
-// refinesByExact reports whether K is recomputed if the checked rows miss the tolerance.
+// refinesByExact reports whether K is recomputed if the checked rows miss the tolerance. a is K̃, or nil if it was not
+// formed yet.
 func (t *System) refinesByExact(a *gram.Matrix) bool {
 	return t.Residual == AutoResidual && t.work()*formedShare(a) <= t.Policy.RefineWork
 }
@@ -157,7 +160,7 @@ func (t *System) PreferredError() float64 {
 	return t.Policy.PreferredError * t.Tol * t.Lambda
 }
 
-// StorageErrorBound returns the bound of ‖E‖₂ that K̃ must meet, if the storage is open.
+// StorageErrorBound returns the bound of ‖E‖₂, E = K̃ − K, that K̃ must meet if the storage is chosen automatically.
 func (t *System) StorageErrorBound() float64 {
 	if t.MayRecompute() {
 		return min(t.PreferredError(), t.Lambda/t.Policy.Coarsest)
@@ -178,8 +181,8 @@ func (t *System) DirectStorage() gram.Storage {
 	return gram.Float64
 }
 
-// setAim sets the share of the tolerance at which an iteration with products by a ends. If exact is not nil, it also
-// makes pcg compute true residuals with exact, or with a where that is as good, and restart from them.
+// setAim sets o.Aim, the share of the tolerance at which an iteration with products by a ends. If exact is not nil, it
+// also makes pcg compute true residuals with exact, or with a where that is as good, and restart from them.
 func (t *run) setAim(o *pcg.Options, a, exact *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()
 	// leave room for the error that the checked rows will reveal
@@ -192,15 +195,16 @@ func (t *run) setAim(o *pcg.Options, a, exact *gram.Matrix) {
 	}
 }
 
-// refineTol returns the tolerance of a refinement with K̃, which leaves room for the storage residual. slack is the
-// factor that covers the sampling error of that residual. The result is false if too little of tau is left.
+// refineTol returns the tolerance of a refinement with K̃, which leaves room for the storage residual ‖Ec‖₂/‖y‖₂, given
+// as storage. slack is the factor that covers the sampling error of that residual. The result is false if too little of
+// tau is left.
 func (t *System) refineTol(tau, slack, storage float64) (float64, bool) {
 	remaining := tau - t.Policy.SafetyFactor*slack*storage
 	return remaining, remaining >= tau*t.Policy.MinShareLeft
 }
 
 // recomputedTol returns the tolerance of a refinement with a recomputed K that is not in float64. It leaves room for
-// the error that the checked rows will reveal.
+// the error that the checked rows will reveal (Policy.RecomputedAims).
 func (t *System) recomputedTol(tau float64, recomputed *gram.Matrix) float64 {
 	p := &t.Policy
 	return tau * min(max(p.Aim-3*p.ErrorShare*recomputed.Choice().Error/(t.Lambda*t.Tol), p.RecomputedAims[0]),

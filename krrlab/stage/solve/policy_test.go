@@ -17,12 +17,12 @@ import (
 // TestWork checks for which work the true residuals are computed with K in float64, the limit included, and which
 // storage error is then requested. For a kernel without a profile, evaluations count as work.
 func TestWork(t *testing.T) {
-	const work = 2 * order * order // n²d
+	const work = 2 * numPoints * numPoints // n²d
 	for _, c := range []struct {
-		residual                ResidualPolicy
-		exactWork, refineWork   float64
-		exact, refines, checked bool
-		accuracy                float64 // storage error that is requested, in units of λ
+		residual                            ResidualPolicy
+		exactWork, refineWork               float64
+		exact, refinesByExact, mayRecompute bool
+		storageError                        float64 // storage error that is requested, in units of λ
 	}{
 		{AutoResidual, work, work, true, true, true, 20e-3},
 		{AutoResidual, work - 1, work, false, true, true, 20e-3},
@@ -33,12 +33,12 @@ func TestWork(t *testing.T) {
 		s := system(func(s *System) { s.Tol, s.Residual = 1e-3, c.residual })
 		s.Policy.ExactWork, s.Policy.RefineWork = c.exactWork, c.refineWork
 		got := [3]bool{s.UsesExactResidual(nil), s.refinesByExact(nil), s.MayRecompute()}
-		testkit.Equal(t, got, [3]bool{c.exact, c.refines, c.checked}, c)
-		testkit.Near(t, s.StorageErrorBound()/s.Lambda, c.accuracy, 1e-12, c)
+		testkit.Equal(t, got, [3]bool{c.exact, c.refinesByExact, c.mayRecompute}, c)
+		testkit.Near(t, s.StorageErrorBound()/s.Lambda, c.storageError, 1e-12, c)
 		// For a user-defined kernel the limit is RefineWork in both cases.
 		s.Kernel, s.Policy.ExactWork, s.Policy.EvalWork = kernel.Func{F: s.Kernel.Eval}, -1, 3
-		s.Policy.RefineWork += 3 * order * order
-		if s.UsesExactResidual(nil) != c.checked || s.MayRecompute() != c.checked || s.PreferredError() != 1e-300 {
+		s.Policy.RefineWork += 3 * numPoints * numPoints
+		if s.UsesExactResidual(nil) != c.mayRecompute || s.MayRecompute() != c.mayRecompute || s.PreferredError() != 1e-300 {
 			t.Errorf("%+v with a costly kernel: %v", c, s.UsesExactResidual(nil))
 		}
 		testkit.Equal(t, s.DirectStorage(), gram.Float64)
@@ -48,9 +48,9 @@ func TestWork(t *testing.T) {
 // declared is a user-defined kernel that is declared to decrease with distance.
 type declared struct{ kernel.Gaussian }
 
-// TestWorkOfSparse checks that tiles that are not formed do not count as work, unless they are omitted only because a
+// TestWorkOfSparseTiles checks that tiles that are not formed do not count as work, unless they are omitted only because a
 // user-defined kernel is declared to decrease.
-func TestWorkOfSparse(t *testing.T) {
+func TestWorkOfSparseTiles(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1e-3}, declared{kernel.Gaussian{Sigma: 1e-3}}} {
 		s := system(func(s *System) { s.Kernel = k })
 		a := testkit.Must(gram.New(t.Context(), k, s.Train.X, s.Lambda, &gram.Options{Tiles: gram.SparseTiles, TileSize: 16}))
@@ -59,7 +59,8 @@ func TestWorkOfSparse(t *testing.T) {
 		s.Policy.ExactWork, s.Policy.RefineWork = work*share, work*share
 		if !(share < 1) || s.UsesExactResidual(nil) || s.UsesExactResidual(a) == declaredOnly || s.refinesByExact(a) == declaredOnly ||
 			declaredOnly != (formedShare(a) == 1) {
-			t.Errorf("%T: %g of K is formed, of the user %v, exact %v", k, share, declaredOnly, s.UsesExactResidual(a))
+			t.Errorf("%T: the share %g of K is formed, Told %v, exact residuals %v", k, share, declaredOnly,
+				s.UsesExactResidual(a))
 		}
 	}
 }
@@ -84,17 +85,17 @@ func TestAims(t *testing.T) {
 	if refinement.setAim(&o, a, nil); o.Aim != s.Policy.Aim || o.Exact != nil {
 		t.Errorf("a refinement aims at %g", o.Aim)
 	}
-	for _, reduce := range []float64{0.05, 1e9} {
-		s.Policy.RestartReduction = reduce
+	for _, restartReduction := range []float64{0.05, 1e9} {
+		s.Policy.RestartReduction = restartReduction
 		if refinement.setAim(&o, a, exact); o.Aim != s.Policy.Aim || o.Exact.(*residualOperator).Matrix != exact ||
-			math.Abs(o.Refine-min(reduce*e/s.Lambda, 0.5)) > 1e-12 {
+			math.Abs(o.Refine-min(restartReduction*e/s.Lambda, 0.5)) > 1e-12 {
 			t.Errorf("with K in float64: aim %g, a reduction by %g", o.Aim, o.Refine)
 		}
 	}
 	s.Policy.SafetyFactor = 1
 	for storage, want := range map[float64]float64{0.4: 1.2, 0.5: 1, 0.75: 0.5} {
-		reduction, enough := s.refineTol(2, 2, storage)
-		testkit.Equal(t, reduction, want, storage)
+		tol, enough := s.refineTol(2, 2, storage)
+		testkit.Equal(t, tol, want, storage)
 		testkit.Equal(t, enough, want >= 1, storage)
 	}
 	testkit.Near(t, s.RecomputedErrorBound(), s.Tol*s.Lambda/20, 0)

@@ -16,8 +16,8 @@ import (
 
 // refine improves the answer c until K itself meets the tolerance, and returns the new answer. It refines with K̃ if
 // the checked rows leave enough of the tolerance, and otherwise with the matrix for true residuals. If residuals can
-// only be computed with K̃, and too little of the tolerance is left, refine does so only for an iteration that was
-// stopped, or for a refinement that is resumed.
+// only be computed with K̃, and too little of the tolerance is left, the answer is refined, with K̃, only if a stopping
+// rule ended the iteration or if a refinement is resumed; otherwise refine returns c.
 func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	sol := s.sol
 	if !s.UsesExactResidual(s.A) && sol.SampledResiduals == nil { // a resumed solve has no checked rows yet
@@ -28,6 +28,7 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 			return c, err
 		}
 	}
+
 	o := &pcg.Options{InitX: c}
 	s.refining = true
 	exact, kind, storedSuffices, err := (*gram.Matrix)(nil), InStored, false, error(nil)
@@ -36,29 +37,32 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 			slices.Max(sol.StorageResiduals))
 	}
 	if !storedSuffices {
-		if exact, kind, o.Tol, err = s.residualMatrix(ctx, true); err != nil ||
-			exact == nil && sol.Status != pcg.Stopped && s.checkpoints.answer() == nil {
+		exact, kind, o.Tol, err = s.residualMatrix(ctx, true)
+		mustContinue := sol.Status == pcg.Stopped || s.checkpoints.answer() != nil
+		if err != nil || exact == nil && !mustContinue {
 			return c, err
 		}
 	}
+
 	s.checkpoints.configure(sol, s.A.Choice(), c, o)
 	if bounds := s.errorBounds(c); bounds != nil {
 		s.solutionNorms = bounds.SolutionNormBounds
 	}
 	c, err = s.pcg(ctx, o, exact, kind)
-	if err != nil || exact != nil && exact.Choice().Certain {
+	if err != nil || exact != nil && exact.Choice().Certain { // no rows of the new answer are checked
 		sol.SampledResiduals, sol.StorageResiduals, sol.SampledRows = nil, nil, 0
 		return c, err
 	}
 	return c, s.checkRows(ctx, c)
 }
 
-// residualMatrix returns the matrix for true residuals, its description and its tolerance. The matrix is nil if
-// residuals are computed with K̃.
+// residualMatrix returns the matrix for true residuals, its description for Solution.ResidualKind and the tolerance of
+// an iteration with it. The matrix is nil if residuals are computed with K̃. inaccurate tells that the answer for K̃
+// misses the tolerance.
 //
 // It is K in float64 if that is affordable (UsesExactResidual), or if the answer for K̃ is inaccurate and refinement is
 // allowed. For 16-bit tiles with AutoResidual it is a recomputed K, in the fastest arithmetic whose error is at most
-// PreferredError, or, if that takes long, at most λ/10.
+// PreferredError, or, if that takes long, at most gram's default, λ/10.
 func (s *run) residualMatrix(ctx context.Context, inaccurate bool) (*gram.Matrix, string, float64, error) {
 	tau, auto16 := s.residualTol(), s.Residual == AutoResidual && s.A.Storage() == gram.Fixed16
 	switch {
@@ -87,9 +91,9 @@ type residualOperator struct {
 	*gram.Matrix
 	stored     *gram.Matrix                  // K̃ in float64 with a proved error; nil: K̃ is stored otherwise
 	negligible func(rounding []float64) bool // whether errors ‖fl(Ac_j)−Ac_j‖₂ are negligible
-	// Products so far were taken with these matrices, last with the last one. A solve keeps residuals of some columns
-	// when it takes those of others again.
-	used []*gram.Matrix
+	// usedMatrices are the matrices of the products so far, that of the last product at the end. All of them count for
+	// Rounding, because a solve may compute the residuals of some columns again and keep those of others.
+	usedMatrices []*gram.Matrix
 }
 
 // residualOperator returns the operator for true residuals that uses the stored matrix a where it can, and otherwise
@@ -116,18 +120,18 @@ func (o *residualOperator) matrixFor(x *mat.Dense) *gram.Matrix {
 // MulTo implements pcg.Operator.
 func (o *residualOperator) MulTo(ctx context.Context, dst, x *mat.Dense) error {
 	a := o.matrixFor(x)
-	o.used = append(slices.DeleteFunc(o.used, func(b *gram.Matrix) bool { return a == b }), a)
+	o.usedMatrices = append(slices.DeleteFunc(o.usedMatrices, func(b *gram.Matrix) bool { return a == b }), a)
 	return a.MulTo(ctx, dst, x)
 }
 
 // Rounding implements pcg.Bounded. It returns bounds for products with x by any matrix that was used, or nil if one of
 // them has none.
 func (o *residualOperator) Rounding(x *mat.Dense) []float64 {
-	if len(o.used) == 0 { // Y = 0
+	if len(o.usedMatrices) == 0 { // Y = 0
 		return o.Matrix.Rounding(x)
 	}
 	var largest []float64
-	for _, a := range o.used {
+	for _, a := range o.usedMatrices {
 		rounding := a.Rounding(x)
 		if rounding == nil {
 			return nil
@@ -144,7 +148,7 @@ func (o *residualOperator) Rounding(x *mat.Dense) []float64 {
 
 // usedStored reports whether the last product was taken with the stored matrix.
 func (o *residualOperator) usedStored() bool {
-	return len(o.used) > 0 && o.used[len(o.used)-1] == o.stored
+	return len(o.usedMatrices) > 0 && o.usedMatrices[len(o.usedMatrices)-1] == o.stored
 }
 
 // trueResidual computes the true residuals r = Y − Ac of c with the matrix a.
@@ -157,8 +161,8 @@ func (s *run) trueResidual(ctx context.Context, a *gram.Matrix, c *mat.Dense) er
 	return err
 }
 
-// checkRows estimates the true residuals of c, and the error of those computed with K̃, from rows of K in float64
-// (bound.Rows).
+// checkRows sets SampledResiduals, StorageResiduals and SampledRows of the solution: estimates of the true residuals of
+// c, and of the error of those computed with K̃, from rows of K in float64 (bound.Rows). s.residuals must be those of c.
 func (s *run) checkRows(ctx context.Context, c *mat.Dense) error {
 	return s.checkRowsOf(ctx, s.A.Choice(), c)
 }
@@ -191,9 +195,9 @@ func (s *run) rowsMeet(tau float64) bool {
 // correctStatus sets the status of an answer from its true residuals. If rows were checked, they decide, however the
 // iteration ended, since it may have aimed lower than τ to leave room for their result (recomputedTol).
 //
-// If residuals in float64 meet τ and only the certain bound of their rounding exceeds it, the status becomes Undecided
-// instead of Inaccurate. The test uses the rounding bound divided by √n, the size that independent rounding errors
-// have.
+// If residuals in float64 meet τ, and only the certain bound of their rounding keeps them from being proved to meet it,
+// the status changes from Inaccurate to Undecided. The test uses the rounding bound divided by √n, the size that
+// independent rounding errors have.
 func (s *run) correctStatus() {
 	sol := s.sol
 	switch {

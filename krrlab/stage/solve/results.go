@@ -13,7 +13,8 @@ import (
 )
 
 // addIterations adds the result of a run of conjugate gradients to the solution. seconds is the total time of the run,
-// and bounds[k] the error bound after iteration k (HistRow.Bound).
+// and bounds[k] the error bound after iteration k (HistRow.Bound). Iterations, seconds and history are added to those of
+// earlier runs; the other fields are replaced.
 func (s *Solution) addIterations(res *pcg.Result, bounds []float64, seconds float64) {
 	s.Seconds.Residual += res.Stats.Exact.Seconds
 	s.Seconds.Solve += seconds - res.Stats.Exact.Seconds
@@ -42,8 +43,8 @@ func (s *Solution) addDirect(res *direct.Result) {
 	}
 }
 
-// setWorst sets the largest residual of each kind from the residuals of the columns. A kind with a residual that is not
-// finite, which JSON cannot express, becomes unknown.
+// setWorst sets the largest residual, and the largest of its errors, from those of the columns. If one of a list is not
+// finite, which JSON cannot express, the list and its largest number become unknown.
 func (s *Solution) setWorst() {
 	s.TrueResidual, s.TrueResiduals = worst(s.TrueResiduals)
 	s.Rounding, s.Roundings = worst(s.Roundings)

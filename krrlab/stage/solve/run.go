@@ -21,17 +21,17 @@ type run struct {
 	sol           *Solution
 	checkpoints   *checkpoints // nil if none are configured
 	residuals     *mat.Dense   // residuals of the answer, whose norms are the true residuals; nil if unknown
-	stopError     error        // error of the Monitor that stopped the iteration
+	stopError     error        // error that stopped the iteration: of the Monitor, or ErrLate; nil for pcg.ErrStop
 	solutionNorms []float64    // lower bounds of ‖c_j*‖_A for an iteration that starts with an answer; nil: unknown
-	bounds        bound.Watch
-	refining      bool // the iteration improves an answer of this solve
+	bounds        bound.Watch  // error bounds and stopping rule of the iteration
+	refining      bool         // the iteration improves an answer of this solve
 }
 
 // Run solves the system t with the matrices that source makes. It returns the coefficients C, n×t, and sets the
 // properties of the answer in sol, except for its model. The fields of sol that describe the request must be set.
 //
 // C is nil if there is no answer. If ctx ended or the Monitor stopped the iteration, Run may return the last iterate
-// together with the error.
+// together with the error. A planned solve that takes too long returns ErrLate and no answer.
 func Run(ctx context.Context, t *System, source Source, sol *Solution) (*mat.Dense, error) {
 	s := &run{System: t, source: source, sol: sol}
 	sol.System = t
@@ -72,7 +72,8 @@ func statusOf(ctx context.Context) pcg.Status {
 	return pcg.Canceled
 }
 
-// iterate solves by conjugate gradients with or without a preconditioner, or by block conjugate gradients.
+// iterate solves by conjugate gradients with or without a preconditioner, or by block conjugate gradients. It resumes
+// from a checkpoint if there is one, and refines the answer if it misses the tolerance for K itself.
 func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 	var saved *gram.Choice
 	if s.checkpoints, saved, err = openCheckpoints(ctx, s.System, s.sol); err != nil {
@@ -88,7 +89,7 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 	}
 	o := new(pcg.Options)
 	if s.Start != nil && s.Stop.Rule != bound.ANorm {
-		o.InitX, s.solutionNorms = s.Start, make([]float64, s.columns())
+		o.InitX, s.solutionNorms = s.Start, make([]float64, s.columns()) // the lower bounds 0
 		o.Smooth = s.checkpoints == nil
 		if s.StartTrace > 0 && s.bounds.Noise == nil {
 			s.bounds.Noise = &bound.Noise{Trace: s.StartTrace}
@@ -110,7 +111,7 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 		}
 	}
 	switch {
-	case s.sol.Status == pcg.Stopped && s.bounds.Ended: // the stopping rule was met by the recursive residual
+	case s.sol.Status == pcg.Stopped && s.bounds.Ended: // the recursive residual met the stopping rule: certify that
 		if err := s.certify(ctx, c); err != nil || s.sol.Reached() {
 			return c, err
 		}
@@ -120,9 +121,10 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 	return s.refine(ctx, c)
 }
 
-// pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = o.InitX; nil is 0. If exact is not nil, the
-// true residual is computed with it, and if K̃ is too inaccurate for the tolerance, the restarts of package pcg refine
-// C. kind describes exact in the report.
+// pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = o.InitX, where nil means 0, and adds the result
+// to the solution. If exact is not nil, the true residual is computed with it, and if K̃ is too inaccurate for the
+// tolerance, the restarts of package pcg refine C. kind describes exact in the report. pcg returns nil if there is no
+// iterate, and the last iterate together with the error if ctx ended.
 func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind string) (*mat.Dense, error) {
 	sol := s.sol
 	if err := s.startBounds(ctx, o); err != nil {
@@ -149,7 +151,7 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 	if exact != nil && o.Exact.(*residualOperator).usedStored() {
 		sol.ResidualKind = InStored64
 	}
-	if res.Tol > o.Tol { // also if the run was resumed after that
+	if res.Tol > o.Tol { // stop rule predictions accepted a larger tolerance, in this run or in the one that it resumes
 		s.takeTolerance(res.Tol/s.bounds.TolShare, s.bounds.Noise)
 	}
 	sol.addIterations(res, s.bounds.Basis.History(res), time.Since(start).Seconds())

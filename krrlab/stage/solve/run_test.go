@@ -11,8 +11,10 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// TestSettleStatus checks how the checked rows, and the rounding bound of the residual, change the status of an answer.
-func TestSettleStatus(t *testing.T) {
+// TestCorrectStatus checks how the checked rows, and the rounding bound of the residual, change the status of an answer.
+// Up to bound.RowsChecked points, all rows are checked, and the factor for the sampling error is 1; beyond it is 1.15.
+// The residuals are relative, for τ = 10⁻³.
+func TestCorrectStatus(t *testing.T) {
 	column := func(v float64) []float64 { return []float64{v} }
 	for _, n := range []int{bound.RowsChecked, bound.RowsChecked + 1} {
 		task := &System{Train: &datasets.Dataset{X: points.NewDense(n, 2, nil)}, Tol: 1e-3}
@@ -27,7 +29,8 @@ func TestSettleStatus(t *testing.T) {
 				Residuals: Residuals{TrueResiduals: column(0), StorageResiduals: column(0.8e-3), SampledResiduals: column(1)}}, pcg.Converged},
 			{Solution{Ending: Ending{Status: pcg.Converged},
 				Residuals: Residuals{TrueResiduals: column(0), StorageResiduals: column(1.1e-3), SampledResiduals: column(1)}}, pcg.Inaccurate},
-			{Solution{Residuals: Residuals{TrueResiduals: column(0), StorageResiduals: column(0), SampledResiduals: column(0)}}, pcg.Active},
+			{Solution{Residuals: Residuals{TrueResiduals: column(0), StorageResiduals: column(0),
+				SampledResiduals: column(0)}}, pcg.Active}, // the iteration did not end at its tolerance
 			{Solution{Ending: Ending{Status: pcg.Inaccurate},
 				Residuals: Residuals{TrueResiduals: column(1e-5), Roundings: column(8e-3)}}, pcg.Undecided},
 			{Solution{Ending: Ending{Status: pcg.Inaccurate},
@@ -45,27 +48,31 @@ func TestSettleStatus(t *testing.T) {
 		} {
 			sol := c.sol
 			if (&run{System: task, sol: &sol}).correctStatus(); sol.Status != c.want {
-				t.Errorf("%+v: %v", c.sol, sol.Status)
+				t.Errorf("%+v: %v, want %v", c.sol, sol.Status, c.want)
 			}
 		}
 	}
 }
 
-// TestWithin checks that an answer is accepted by the smaller of two bounds: the residual with the stored K plus its
+// TestRowsMeet checks that an answer is accepted by the smaller of two bounds: the residual with the stored K plus its
 // estimated error, or the sampled residual, each with its sampling error.
-func TestWithin(t *testing.T) {
+func TestRowsMeet(t *testing.T) {
 	const tau = 1e-3
 	for _, c := range []struct {
-		n                     int
-		stored, diff, sampled float64 // in units of τ
-		want                  bool
+		n      int
+		stored float64 // true residual with K̃, in units of τ
+		// storage and sampled are Residuals.StorageResiduals and SampledResiduals in units of τ.
+		storage, sampled float64
+		want             bool
 	}{
 		{1000, 0.5, 0.42, 9, true}, {1000, 0.5, 0.45, 9, false}, {1000, 0.99, 9, 0.86, true},
 		{1000, 0.99, 9, 0.88, false},
 		{1000, 0.5, math.NaN(), math.NaN(), false}, {200, 0.5, 0.49, 9, true}, {200, 0.5, 0.51, 9, false},
 	} {
-		s := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(c.n, 1, nil)}, Tol: tau}, sol: &Solution{Residuals: Residuals{
-			TrueResiduals: []float64{0, c.stored * tau}, StorageResiduals: []float64{0, c.diff * tau}, SampledResiduals: []float64{0, c.sampled * tau}}}}
+		residuals := Residuals{TrueResiduals: []float64{0, c.stored * tau}, StorageResiduals: []float64{0, c.storage * tau},
+			SampledResiduals: []float64{0, c.sampled * tau}}
+		s := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(c.n, 1, nil)}, Tol: tau},
+			sol: &Solution{Residuals: residuals}}
 		testkit.Equal(t, s.rowsMeet(tau), c.want, c, !c.want)
 	}
 }

@@ -51,12 +51,12 @@ type Solution struct {
 	Result *pcg.Result  `json:"-"` // result of PCG, BlockPCG or CG; nil for Direct, and from a Backend
 }
 
-// Approach is the solver and the preconditioner of a Solution.
+// Approach is the solver of a Solution, and its preconditioner M = ZZᵀ+λ_pI, or a sparse inverse.
 type Approach struct {
-	Precond       string       `json:"precond,omitempty"`
+	Precond       string       `json:"precond,omitempty"`        // name of the kind of preconditioner
 	PrecondReason string       `json:"precond_reason,omitempty"` // why landmarks are used, if no random features exist
-	LambdaP       stage.Number `json:"lambda_p"`
-	// S is the number of features, or the rank of the landmarks; 0 without a preconditioner.
+	LambdaP       stage.Number `json:"lambda_p"`                 // ridge λ_p of the preconditioner
+	// S is the number of columns of Z: of features, or the rank of the landmarks; 0 without a preconditioner.
 	S         int          `json:"s"`
 	Features  string       `json:"features,omitempty"`  // distribution of the feature map
 	Neighbors int          `json:"neighbors,omitempty"` // k of the sparse inverse
@@ -68,7 +68,7 @@ type Approach struct {
 	// KappaBound is a rigorous bound of κ(M⁻¹A) for landmarks and for K itself, not K̃; +Inf, null in JSON: there is
 	// none.
 	KappaBound stage.Number `json:"kappa_bound"`
-	StatDim    stage.Number `json:"stat_dim_features"` // s_{λ_p}(ZZᵀ) = ‖U‖_F²
+	StatDim    stage.Number `json:"stat_dim_features"` // statistical dimension s_{λ_p}(ZZᵀ) = tr((ZZᵀ+λ_pI)⁻¹ZZᵀ)
 }
 
 // Environment is the program and the machine that computed a Solution.
@@ -76,7 +76,7 @@ type Environment struct {
 	BLAS      string `json:"blas"`
 	Threads   int    `json:"threads"`
 	Version   string `json:"krrlab_version,omitempty"`
-	PeakBytes int64  `json:"peak_bytes"`
+	PeakBytes int64  `json:"peak_bytes"` // peak resident memory of the process
 }
 
 // Ending says when and why the iteration ended.
@@ -145,11 +145,11 @@ type Scores struct {
 	TargetRMSE []float64    `json:"target_rmse,omitempty"`
 	RelErr     stage.Number `json:"relative_error"`
 	R2         stage.Number `json:"r2"`
-	BestError  stage.Number `json:"best_possible_error"` // smallest possible test_error or rmse, if known
+	BestError  stage.Number `json:"best_possible_error"` // smallest possible TestError or RMSE, if known
 	// Classes has the confusion matrix of the test rows.
 	Classes *model.Classes `json:"classes,omitempty"`
-	// TrainError is the fraction of wrong labels, or the RMSE, on the weighted training rows, computed from y−λW⁻¹c. It
-	// is unknown if the residual is too large for that.
+	// TrainError is the fraction of wrong labels, or the RMSE, on the training rows with their weights W, computed from
+	// the fitted values y−λW⁻¹c. It is unknown if the residual is too large for that.
 	TrainError    stage.Number `json:"training_error"`
 	TrainWeighted bool         `json:"training_weighted,omitempty"` // the training rows are weighted
 }
@@ -159,7 +159,7 @@ type KernelMatrix struct {
 	Storage       string       `json:"storage"`                  // storage of K
 	StorageReason string       `json:"storage_reason,omitempty"` // reason for the storage
 	KBound        stage.Number `json:"kernel_error_bound"`       // predicted bound of ‖K̃−K‖₂, for the stored K̃
-	KBytes        int64        `json:"kernel_bytes"`
+	KBytes        int64        `json:"kernel_bytes"`             // memory of K̃ on a rank
 	// KeptShare is the share of the entries that sparse tiles keep; unknown for dense tiles.
 	KeptShare    stage.Number `json:"kernel_kept"`
 	DroppedBound stage.Number `json:"kernel_dropped_bound"` // bound of the 2-norm of the dropped entries
@@ -216,7 +216,7 @@ func (a *Appended) String() string {
 
 // HistRow is one iteration of the solve.
 type HistRow struct {
-	Iteration int       `json:"iteration"`
+	Iteration int       `json:"iteration"`         // number of the row; 0 is the start
 	Residual  float64   `json:"residual"`          // largest recursive residual of all columns
 	Columns   []float64 `json:"columns,omitempty"` // recursive residuals of all columns
 	// Bound is the upper bound of ‖c_j−c_j*‖_A/‖c_j*‖_A for the worst column, apart from the storage error.
@@ -240,7 +240,7 @@ type Threshold struct {
 	Metric model.Metric `json:"metric,omitempty"`
 	Source string       `json:"source,omitempty"` // file of the extended model whose threshold this is; "" for none
 	Class  string       `json:"of,omitempty"`     // class of the F1
-	// 1 − F1, or the metric, on the rows that the threshold was chosen on
+	// Loss is 1 − F1 or, for another metric, the metric itself, on the rows that the threshold was chosen on.
 	Loss float64 `json:"loss,omitempty"`
 	Rows string  `json:"rows,omitempty"` // description of these rows
 }
@@ -248,7 +248,7 @@ type Threshold struct {
 // Folds is the result of a cross-validation: each fold of the training rows is predicted by a fit to the others.
 type Folds struct {
 	Errors []float64 `json:"errors"` // of each fold: share of wrong labels, or RMSE
-	Mean   float64   `json:"mean"`
+	Mean   float64   `json:"mean"`   // mean of Errors
 	// StandardError is the standard deviation of Errors over √k. It understates the error of Mean, as the fits share
 	// rows.
 	StandardError float64 `json:"standard_error"`
@@ -295,7 +295,7 @@ func (s *Solution) PredictOptions() *model.Options {
 	}
 }
 
-// finish sets the fields that are known only at the end of the solve.
+// finish sets the Environment and the largest residuals (setWorst), which are known only at the end of the solve.
 func (s *Solution) finish() {
 	blas := accel.InUse()
 	if blas.Path != "" { // the folder of the library means nothing on another machine
@@ -311,9 +311,10 @@ func (s *Solution) Converged() bool { return s.Status == pcg.Converged }
 // Reached reports whether the stopping rule or the tolerance of the residual was met.
 func (s *Solution) Reached() bool { return s.Criterion != "" }
 
-// CountOpenLabels counts the labels that may differ in the exact solution, among the predictions p, with
-// PredictOptions, for the points of d. It accounts for the rounding of the prediction. It sets LabelsCounted and
-// LabelsOpen. It does nothing if there is no error bound or no labels, or if the bounds cannot be computed for d.
+// CountOpenLabels sets LabelsCounted to the number of the predictions p, which must have been made with PredictOptions
+// for the points of d, and LabelsOpen to the number of those whose label may differ in the exact solution. It accounts
+// for the rounding of the predictions. It does nothing if there is no error bound or no labels, or if the bounds cannot
+// be computed for d.
 func (s *Solution) CountOpenLabels(p *model.Prediction, d *datasets.Dataset) {
 	if s.Error == nil || p.Labels == nil {
 		return
@@ -342,8 +343,8 @@ func (s *Solution) SetScore(score *model.Score) {
 // known. A residual of this size changes decision values by 1 % of the targets in root mean square.
 const maxTrainingResidual = 0.01
 
-// SetTraining sets the training error, on the rows that the model was fitted to. It does nothing if the residual is
-// both too large and unknown entry by entry, or if the model cannot predict the rows of d.
+// SetTraining sets TrainError, the error on the rows d that the model was fitted to. It does nothing if the residual is
+// known by its norm only and that is too large, or if the model cannot predict the rows of d.
 func (s *Solution) SetTraining(d *datasets.Dataset) {
 	if !(s.TrueResidual <= maxTrainingResidual) && s.residuals == nil {
 		return

@@ -15,9 +15,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestWordsOfAReport checks that a report writes the parameters of the kernel to four digits and seconds in a suitable
+// TestString checks that a report writes the parameters of the kernel to four digits and seconds in a suitable
 // unit, and that the JSON has all digits.
-func TestWordsOfAReport(t *testing.T) {
+func TestString(t *testing.T) {
 	r := &Solution{Header: stage.Header{Dataset: "a", Task: "regression", N: 100, D: 3, T: 1,
 		Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25},
 		Approach: Approach{Solver: PCG, Precond: "features",
@@ -46,8 +46,8 @@ machine      go, 2 threads, peak memory 50 MB
 	testkit.Equal(t, r.Plot().Title, "a: Gaussian kernel, σ = 1.576, λ = 0.25")
 }
 
-// TestResidualWords checks that the text on the residual says what is known, and no more.
-func TestResidualWords(t *testing.T) {
+// TestResidualText checks that the text on the residual has all known numbers, and nothing about unknown ones.
+func TestResidualText(t *testing.T) {
 	s := NewSolution(stage.Header{Tol: 1e-3})
 	testkit.Equal(t, s.residualText(), "")
 	s.ResidualKind, s.TrueResidual, s.Rounding = "K as stored", 0.00123, 2e-12

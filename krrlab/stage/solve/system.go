@@ -25,12 +25,14 @@ import (
 type Solver int
 
 const (
-	// AutoSolver, with the preconditioner Auto{} or nil, means the choice of Plan for n > DirectBelow. If there is no
-	// plan (fewer points, a Backend), a fixed rule applies: PCG if the preconditioner or the storage is set; otherwise
-	// Direct, in the precision of direct.FasterPrecision, if n ≤ DirectBelow and there are no ranks, no checkpoints and
-	// no Stop by bounds; otherwise BlockPCG or PCG according to cost.BlockPays.
+	// AutoSolver, with the preconditioner Auto{} or nil, means the choice of Plan for n > krrlab.DirectBelow. If there is
+	// no plan (fewer points, a Backend), a fixed rule applies:
+	//   - PCG if the preconditioner or the storage is set;
+	//   - otherwise Direct, in the precision of direct.FasterPrecision, if n ≤ DirectBelow and there are no ranks, no
+	//     checkpoints and no Stop by bounds;
+	//   - otherwise BlockPCG or PCG according to cost.BlockPays.
 	AutoSolver Solver = iota
-	// PCG is Algorithm 1 of the paper.
+	// PCG is preconditioned conjugate gradients, Algorithm 1 of the paper of Avron, Clarkson and Woodruff.
 	PCG
 	// CG is conjugate gradients without a preconditioner.
 	CG
@@ -62,8 +64,8 @@ func (s *Solver) UnmarshalText(b []byte) (err error) {
 type System struct {
 	Kernel kernel.Kernel
 	Train  *datasets.Dataset // training points, and the scaling for StopRows
-	Y      *mat.Dense        // n×t
-	Lambda float64
+	Y      *mat.Dense        // right-hand sides, n×t
+	Lambda float64           // ridge λ > 0
 	// MinEigenvalue is a lower bound of the eigenvalues of K+λI: λ, or 0 unless K is known to be positive
 	// semi-definite.
 	MinEigenvalue float64
@@ -71,21 +73,21 @@ type System struct {
 	ProvedSemidefinite bool
 
 	Solver       Solver
-	Tol          float64
+	Tol          float64 // tolerance τ of the relative residual
 	MaxIter      int
-	Storage      gram.Storage
-	RetryFloat64 bool // a planned direct solve in float32 is repeated in float64 if it misses the tolerance
+	Storage      gram.Storage // storage of K; Auto leaves it to the Source
+	RetryFloat64 bool         // a planned direct solve in float32 is repeated in float64 if it misses the tolerance
 	Tiles        gram.Tiles
 	Memory       int64 // memory budget of a direct solve in bytes, without the points; 0: no limit
 	Seed         uint64
 	Residual     ResidualPolicy
 	Policy       Policy
 	Stop         bound.Stop
-	StopRows     *datasets.Dataset
+	StopRows     *datasets.Dataset // rows whose labels stop rule labels watches, not scaled; nil: the training rows
 
 	Comm       comm.Comm
-	Monitor    func(stage.Event) error
-	Plan       *plan.Report // plan that chose the method; nil: none
+	Monitor    func(stage.Event) error // must not be nil
+	Plan       *plan.Report            // plan that chose the method; nil: none
 	Checkpoint *Checkpoint
 	// Start has coefficients from which the iteration starts, n×t; nil: from 0. Stop rule anorm always starts from 0,
 	// as its relative bound then needs no other estimate of ‖c*‖_A. Direct solvers ignore Start.
@@ -96,8 +98,8 @@ type System struct {
 	Owner func() ([sha256.Size]byte, error)
 }
 
-// Source makes K̃ and the preconditioner, and describes them in s. If a state is resumed, K̃ gets the given storage,
-// with which the state was written; otherwise resumed is nil.
+// Source makes K̃ and the preconditioner, and describes them in s. If the solve resumes from a checkpoint, resumed is
+// the storage with which that was written, and K̃ gets the same; otherwise resumed is nil.
 type Source func(ctx context.Context, resumed *gram.Choice, s *Solution) (Matrices, error)
 
 // Matrices are K+λI, with the stored kernel matrix K̃ for K, and a preconditioner.

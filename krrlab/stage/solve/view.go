@@ -85,7 +85,7 @@ func (s *Solution) Summary() string {
 	return b.String() + choice + fit.String()
 }
 
-// addScores adds the threshold and the errors on test and training rows.
+// addScores adds the threshold, and the errors on test rows, in cross-validation and on training rows.
 func (s *Solution) addScores(b *stage.Lines) {
 	isClassification := s.Task == datasets.Classification.String()
 	if s.Threshold != nil {
@@ -144,7 +144,8 @@ func (s *Solution) kernelText() string {
 	return text
 }
 
-// doubt returns the reason why the error bound is not certain, or "" if it is.
+// doubt returns the end of the sentence "the error bound is estimated": the reason why the bound is not certain, or "" if
+// it is.
 func (s *Solution) doubt() string {
 	switch {
 	case s.Error.Certain != nil:
@@ -165,13 +166,13 @@ func (s *Solution) addPlan(b *stage.Lines) {
 	took := t.Kernel + t.Features + t.Factor + t.Solve + t.Residual + t.Predict
 	b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks "+
 		"for it by name", t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), took, p.Flags)
-	q, iterations := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
+	predicted, iterations := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
 	if s.Solver == Direct {
 		iterations = ""
 	}
 	b.Add("", "predicted, taken: kernel %.2g, %.2g s; features and factor %.2g, %.2g s; solve %.2g, %.2g s; "+
 		"residual %.2g, %.2g s%s",
-		q.Kernel, t.Kernel, q.Features+q.Factor, t.Features+t.Factor, q.Solve, t.Solve, q.Residual, t.Residual,
+		predicted.Kernel, t.Kernel, predicted.Features+predicted.Factor, t.Features+t.Factor, predicted.Solve, t.Solve, predicted.Residual, t.Residual,
 		iterations)
 	for i := range p.Raced {
 		b.Add([]string{"race", ""}[min(i, 1)], "%v", &p.Raced[i])
@@ -181,8 +182,9 @@ func (s *Solution) addPlan(b *stage.Lines) {
 	}
 }
 
-// noiseText describes the tolerance that stop rule predictions took, and the certain error of the fitted values. From
-// K(c*−c) = KA⁻¹r and ‖KA⁻¹‖₂ ≤ 1 follows that they differ by at most the residual.
+// noiseText describes the tolerance that stop rule predictions took, and the error of the fitted values Kc. From
+// K(c*−c) = KA⁻¹r and ‖KA⁻¹‖₂ ≤ 1 follows that they differ from Kc*, for the exact solution c*, by at most the residual
+// r. The error is certain if the bounds of the residual are.
 func (s *Solution) noiseText() string {
 	source, certainty, largest := "the trace of A⁻¹ taken as n/λ", "estimated", 0.
 	if s.Noise.Products > 0 {

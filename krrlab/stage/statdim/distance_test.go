@@ -17,9 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// TestDistances checks that the certain distance of a landmark factor bounds the differences of the eigenvalues of K
+// TestFactorDistance checks that the certain distance of a landmark factor bounds the differences of the eigenvalues of K
 // and FFᵀ, and is not much too large. It also checks degreesAt, grid, and that a canceled context ends Dense.
-func TestDistances(t *testing.T) {
+func TestFactorDistance(t *testing.T) {
 	const n = 60
 	x := points.NewDense(n, 2, nil)
 	rng.New(1).Normals(x.Data, 0)

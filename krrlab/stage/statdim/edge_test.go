@@ -11,9 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 )
 
-// TestControlExplains checks that features close to K explain nearly all of the variance of the probes and narrow the
+// TestVarianceExplained checks that features close to K explain nearly all of the variance of the probes and narrow the
 // interval. Without a control variate nothing is explained.
-func TestControlExplains(t *testing.T) {
+func TestVarianceExplained(t *testing.T) {
 	s := spectra[1]
 	d := s.design(150, 3)
 	for _, m := range methods {
@@ -46,7 +46,7 @@ func TestTraceBoundsAttained(t *testing.T) {
 		t.Errorf("most %g, want %g", hi, want)
 	}
 	if lo, hi := traceBounds(10, 0, 0.5); lo != 0 || hi != 0 {
-		t.Errorf("of nothing [%g, %g]", lo, hi)
+		t.Errorf("a trace of 0 gives [%g, %g], want [0, 0]", lo, hi)
 	}
 }
 
@@ -62,9 +62,9 @@ func TestRadauPivot(t *testing.T) {
 	}
 }
 
-// TestUnseen checks that the interval covers s_λ often enough if a group of equal rows is the only source of variance,
+// TestEqualRows checks that the interval covers s_λ often enough if a group of equal rows is the only source of variance,
 // which a few probes may miss.
-func TestUnseen(t *testing.T) {
+func TestEqualRows(t *testing.T) {
 	const seeds, lambda = 200, 0.01
 	for _, c := range []struct{ n, group int }{{30, 3}, {60, 50}, {2, 2}} {
 		k := mat.NewSymDense(c.n, nil)

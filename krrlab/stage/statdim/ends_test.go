@@ -9,8 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestMajorization compares the vectors in given boxes that majorize all others, and that all others majorize, with
-// values computed by hand. It also checks the boxes of the eigenvalues.
+// TestMajorization compares majorant and minorant, the extreme vectors in given boxes with a given sum, with values
+// computed by hand. It also checks the boxes of the eigenvalues.
 func TestMajorization(t *testing.T) {
 	lo, hi := []float64{1, 0, 0}, []float64{3, 2, 1}
 	for _, c := range []struct {
@@ -56,9 +56,9 @@ func TestInterval(t *testing.T) {
 		{0, 3, 0.5, 0.25, 3, 2.25, 3.75, 0},
 		{0.01, 3, 0.5, 0.25, 3, 2.19, 3.81, 0.06},          // 2s < n−s
 		{0.01, 4, 0, 0, 4, 3.94, 4.06, 0.06},               // n−s < 2s
-		{0, 4.5, 1, 0, 4.5, 3.5, 5, 0},                     // no more than there can be
-		{0, 7, 1, 0, 5, 4, 5, 0},                           // the value too
-		{0, 0.5, 1, 0, 10.0 / 11, 10.0 / 11, 21.0 / 11, 0}, // no less
+		{0, 4.5, 1, 0, 4.5, 3.5, 5, 0},                     // the upper end is cut
+		{0, 7, 1, 0, 5, 4, 5, 0},                           // the value is cut too
+		{0, 0.5, 1, 0, 10.0 / 11, 10.0 / 11, 21.0 / 11, 0}, // the value and the lower end are cut
 	} {
 		p, r := &problem{K: dense{id}, Lambda: 1, Error: c.e}, &Numbers{Sampling: c.sampling, Truncation: c.truncation}
 		got := p.interval(r, c.value, &Options{Confidence: 0.9}, "m")
@@ -75,8 +75,8 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestMissed checks that the report says why a requested width was not reached.
-func TestMissed(t *testing.T) {
+// TestMissedWidthNote checks that the report says why a requested width was not reached.
+func TestMissedWidthNote(t *testing.T) {
 	s := Result{Numbers: Numbers{Truncation: 1}}
 	testkit.Contains(t, s.missedWidthNote(), "(asked 0 %)", "truncation and storage limit it")
 }

@@ -68,7 +68,8 @@ func factorDistance(f *lowrank.Factor) distance {
 	if !f.Certain() {
 		return unknownDistance
 	}
-	// The second term is n·u·tr K for the inner products of FᵀF, and 10·rank·u·tr K for its eigenvalues.
+	// The second term is n·u·tr K for the inner products of FᵀF, and 10·rank·u·tr K, the customary allowance for LAPACK,
+	// for its eigenvalues, with u = 2⁻⁵³.
 	e := f.Rounding + float64(f.N+10*f.Rank())*0x1p-53*f.Trace
 	return distance{Below: e, Above: max(0, f.Residual) + 2*e}
 }
@@ -85,7 +86,7 @@ func degreesAt(mu, lambdas []float64) []float64 {
 }
 
 // featureCurve returns s_λ(ZZᵀ) = Σ_i σ_i²/(σ_i²+λ) at each λ as the estimate of s_λ(K), for K of order n and the given
-// trace. The preconditioner has already computed the eigenvalues σ_i² of ZᵀZ, so that the curve costs almost nothing.
+// trace. sigma2 has the eigenvalues σ_i² of ZᵀZ, in any order.
 //
 // The interval has the smallest and the largest s_λ of any K with this trace whose eigenvalues are within the distance
 // d of those of ZZᵀ. If d is unknown, only the trace restricts the eigenvalues. The interval shrinks with d. A value
@@ -166,16 +167,16 @@ func minorant(sum float64, lo, hi []float64) []float64 {
 		}
 		return x, total
 	}
-	a, b := 0.0, slices.Max(hi)
-	for range 200 {
-		if mid := (a + b) / 2; mid == a || mid == b {
+	lower, upper := 0.0, slices.Max(hi)
+	for range 200 { // bisect until no float64 lies between the two, after some 60 steps unless the level is tiny
+		if mid := (lower + upper) / 2; mid == lower || mid == upper {
 			break
 		} else if _, total := clamped(mid); total < sum {
-			a = mid
+			lower = mid
 		} else {
-			b = mid
+			upper = mid
 		}
 	}
-	x, _ := clamped(b)
+	x, _ := clamped(upper)
 	return x
 }

@@ -10,15 +10,16 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// quantiles are the quantiles of Student's distribution at 0.975 and at 0.9, by degrees of freedom, from the usual
+// studentQuantiles are the quantiles of Student's distribution at 0.975 and at 0.9, by degrees of freedom, from the usual
 // tables.
-var quantiles = map[int][2]float64{
+var studentQuantiles = map[int][2]float64{
 	6: {2.446912, 1.439756}, 7: {2.364624, 1.414924}, 9: {2.262157, 1.383029}, 13: {2.160369, 1.350171},
 	14: {2.144787, 1.345030}, 15: {2.131450, 1.340606},
 }
 
-// line returns the value at x of the least-squares line through (w_i, y_i) without row out.
-func line(w, y []float64, omitted int, x float64) float64 {
+// lineAt returns the value at x of the least-squares line through (w_i, y_i) without row omitted, or with all rows if
+// omitted is −1.
+func lineAt(w, y []float64, omitted int, x float64) float64 {
 	var m, sw, sy, sww, swy float64
 	for i := range y {
 		if i != omitted {
@@ -29,9 +30,9 @@ func line(w, y []float64, omitted int, x float64) float64 {
 	return sy/m + slope*(x-sw/m)
 }
 
-// TestFit compares the fit with a linear regression by the normal equations, and its jackknife with refits without one
+// TestFitIntercept compares the fit with a linear regression by the normal equations, and its jackknife with refits without one
 // probe each, for samples with and without a control variate.
-func TestFit(t *testing.T) {
+func TestFitIntercept(t *testing.T) {
 	for _, c := range []struct {
 		m       int
 		control bool
@@ -84,13 +85,13 @@ func TestFit(t *testing.T) {
 		if c.control {
 			var jackknife float64
 			for i := range c.m {
-				d := line(s.w, s.y, i, at) - line(s.w, s.y, -1, at)
+				d := lineAt(s.w, s.y, i, at) - lineAt(s.w, s.y, -1, at)
 				jackknife += d * d
 			}
 			variance = max(variance, jackknife)
 		}
 		for i, confidence := range []float64{0.95, 0.8} {
-			want := []float64{mat.Dot(&v, y), quantiles[c.dof][i] * math.Sqrt(variance), truncation, 1 - rss/syy}
+			want := []float64{mat.Dot(&v, y), studentQuantiles[c.dof][i] * math.Sqrt(variance), truncation, 1 - rss/syy}
 			a, sampling, trunc, explained := s.fitIntercept(at, confidence)
 			for k, got := range []float64{a, sampling, trunc, explained} {
 				if math.Abs(got-want[k]) > 1e-6*(1+math.Abs(want[k])) {
@@ -102,17 +103,17 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestCoverageRate pools seeds and spectra, with the probes of the first batch only. The number of intervals
-// distinguishes a coverage of 95 % from one of 90 %: at 95 %, fewer than 1,117 of 1,200 intervals cover with
-// probability 0.1 %; at 90 %, 1,117 or more cover with probability 0.02 %.
+// TestCoverageRate checks the rate of coverage over 200 seeds and six spectra, with the probes of the first batch only.
+// The number of intervals distinguishes a coverage of 95 % from one of 90 %: at 95 %, fewer than 1,117 of 1,200
+// intervals cover with probability 0.1 %; at 90 %, 1,117 or more cover with probability 0.02 %.
 func TestCoverageRate(t *testing.T) {
-	const n, each, least = 48, 200, 1117
+	const n, seeds, minCount = 48, 200, 1117
 	for _, m := range methods {
 		covered, count := 0, 0
 		for _, s := range spectra {
 			d := s.design(n, 11)
 			p := &problem{K: d.k, Lambda: s.lambda}
-			for seed := range each {
+			for seed := range seeds {
 				r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed)).Sub(s.name), probes: 12,
 					MaxProbes: 12, Width: 1e-4}))
 				count++
@@ -122,7 +123,7 @@ func TestCoverageRate(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d of %d", m.name, covered, count)
-		if covered < least {
+		if covered < minCount {
 			t.Errorf("%s: 95 %% intervals cover in %d of %d", m.name, covered, count)
 		}
 	}

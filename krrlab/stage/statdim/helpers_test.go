@@ -97,9 +97,9 @@ func control(t testing.TB, z *points.Dense32, lambdaP float64) *precond.Woodbury
 	return testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormEigen}))
 }
 
-// leastCovered returns in how many of count seeds a 95 % interval must cover: in 90 of 100 seeds or more, and in all
+// minCovered returns in how many of count seeds a 95 % interval must cover: in 90 of 100 seeds or more, and in all
 // but three of fewer seeds. At a coverage of 95 %, 6 or fewer of 10 intervals cover with probability 6e-5.
-func leastCovered(count int) int {
+func minCovered(count int) int {
 	if count >= 100 {
 		return 90
 	}

@@ -21,7 +21,7 @@ import (
 // is none, together with ctx's error.
 func hutchinson(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 	var s sample
-	columns, steps := 0, 0
+	products, steps := 0, 0
 	return p.narrowInterval(o, func(m int, tol float64, current estimate.Interval) (*Numbers, error) {
 		for len(s.y) < m {
 			z := estimate.Signs(p.K.Dim(), len(s.y), min(m-len(s.y), blockColumns), o.stream)
@@ -35,9 +35,9 @@ func hutchinson(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 			y, half := solution.quadraticForms(p)
 			s.y, s.half = append(s.y, y...), append(s.half, half...)
 			steps += solution.iterations
-			columns += solution.columns
+			products += solution.products
 		}
-		numbers := &Numbers{Probes: m, Steps: steps, Columns: columns}
+		numbers := &Numbers{Probes: m, Steps: steps, Products: products}
 		p.setEstimate(numbers, &s, o, "hutchinson")
 		return numbers, nil
 	})
@@ -66,12 +66,13 @@ func (p *problem) initialGuess() float64 {
 }
 
 // tolerance returns the relative residual τ of the solves. At this τ the truncation τ²n is a tenth of the requested
-// width, for the guess s of s_λ.
+// width, for the guess s of s_λ. It is between 10⁻⁷, near which rounding ends the solves, and 0.1.
 func (p *problem) tolerance(o *Options, s float64) float64 {
 	return max(1e-7, min(math.Sqrt(0.1*o.Width*s/float64(p.K.Dim())), 0.1))
 }
 
-// appendControl appends w = zᵀz − λ_p·zᵀM⁻¹z of the probes z to s.
+// appendControl appends w = zᵀz − λ_p·zᵀM⁻¹z of the probes, the columns of z, to s. Without a control variate it does
+// nothing.
 func (p *problem) appendControl(ctx context.Context, s *sample, z *mat.Dense) error {
 	if p.Control == nil {
 		return nil
@@ -92,7 +93,7 @@ func (p *problem) appendControl(ctx context.Context, s *sample, z *mat.Dense) er
 type solution struct {
 	z, x, r    *mat.Dense
 	iterations int
-	columns    int // number of vectors multiplied by K
+	products   int // number of vectors multiplied by K
 }
 
 // quadraticForms returns the forms z_jᵀ(I−λA⁻¹)z_j with error bounds ±half_j, from
@@ -101,14 +102,15 @@ type solution struct {
 func (q *solution) quadraticForms(p *problem) (y, half []float64) {
 	zz, zx, xr, rr := dots(q.z, q.z), dots(q.z, q.x), dots(q.x, q.r), dots(q.r, q.r)
 	for j := range zz {
-		rr[j] *= p.Lambda / p.eigenvalueBound() / 2
-		zz[j] += -p.Lambda*(zx[j]+xr[j]) - rr[j]
+		rr[j] *= p.Lambda / p.eigenvalueBound() / 2 // half of the length of the interval
+		zz[j] += -p.Lambda*(zx[j]+xr[j]) - rr[j]    // its middle
 	}
 	return zz, rr
 }
 
 // solveProbes solves Ax = z for the columns of z to the relative residual tol, or for at most maxSteps iterations, and
-// forms the true residual.
+// forms the true residual. current is the estimate so far, for reports of progress. It returns an error if A or M is not
+// positive definite.
 func (p *problem) solveProbes(ctx context.Context, z *mat.Dense, tol float64, o *Options,
 	current estimate.Interval) (*solution, error) {
 	var preconditioner pcg.Preconditioner
@@ -130,14 +132,14 @@ func (p *problem) solveProbes(ctx context.Context, z *mat.Dense, tol float64, o 
 		return nil, fmt.Errorf("statdim: the solve for the probes failed: %v", res)
 	}
 	solution := &solution{z: z, x: res.X, r: new(mat.Dense), iterations: res.Iterations,
-		columns: res.Stats.MulTo.Columns}
+		products: res.Stats.MulTo.Columns}
 	solution.r.CloneFrom(z)
 	if err := a.MulTo(ctx, solution.r, solution.x); err != nil {
 		return nil, err
 	}
 	solution.r.Sub(z, solution.r) // r = z − Ax
 	_, t := z.Dims()
-	solution.columns += t
+	solution.products += t
 	return solution, nil
 }
 

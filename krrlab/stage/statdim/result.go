@@ -16,41 +16,44 @@ type Point struct {
 	Estimate estimate.Interval `json:"estimate"`
 }
 
-// Numbers are an estimate of s_λ(K) with its errors and cost. The half-width of the interval is
-// Sampling+Truncation+Storage.
+// Numbers are an estimate of s_λ(K) with its errors and cost. For a randomized method the half-width of the interval is
+// Sampling+Truncation+Storage, before the interval is cut to the bounds that tr K proves.
 type Numbers struct {
 	Estimate     estimate.Interval `json:"estimate"`
 	WidthReached bool              `json:"width_reached"` // the interval is as narrow as requested
 	// Curve is the estimate at several λ in ascending order, among them the problem's λ. It is nil for a single λ.
 	Curve             []Point `json:"curve,omitempty"`
-	Probes            int     `json:"probes,omitempty"`      // number m of probes
+	Probes            int     `json:"probes,omitempty"`      // number m of random probes
 	Steps             int     `json:"steps,omitempty"`       // number of Lanczos steps, or of iterations of all solves
-	Columns           int     `json:"columns,omitempty"`     // number of vectors multiplied by K
+	Products          int     `json:"columns,omitempty"`     // number of vectors multiplied by K
 	Sampling          float64 `json:"half_width_sampling"`   // half-width due to the random probes
-	Truncation        float64 `json:"half_width_truncation"` // half-width due to inexact solves
+	Truncation        float64 `json:"half_width_truncation"` // half-width due to the end of solves or Lanczos processes
 	Storage           float64 `json:"half_width_storage"`    // half-width due to the stored K
-	VarianceExplained float64 `json:"variance_explained"`    // share of the probes' variance that the control variate removed
+	VarianceExplained float64 `json:"variance_explained"`    // share of the variance that the control variate removed
 }
 
-// Result is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval.
+// Result is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval. Z (n×s) are the random features or the
+// landmark factor of the problem, with ZZᵀ ≈ K; they give the control variate, whose matrix is M = ZZᵀ+λ_pI.
 type Result struct {
 	stage.Header
 	Method Method `json:"method"`
 	Why    string `json:"why,omitempty"` // reason for the choice of auto
 
 	Numbers
-	Width float64 `json:"width_asked"` // requested relative width of the interval
+	RequestedWidth float64 `json:"width_asked"` // requested relative width of the interval
 
-	Precond  string  `json:"preconditioner,omitempty"` // preconditioner that defines Z
-	S        int     `json:"s,omitempty"`              // number of columns of Z
-	LambdaP  float64 `json:"lambda_p,omitempty"`
-	USquared float64 `json:"u_squared,omitempty"` // ‖U‖_F² = s_{λ_p}(ZZᵀ)
+	Precond  string  `json:"preconditioner,omitempty"` // preconditioner that defines Z; "" if Z was not used
+	S        int     `json:"s,omitempty"`              // number s of columns of Z
+	LambdaP  float64 `json:"lambda_p,omitempty"`       // ridge λ_p of M
+	ZStatDim float64 `json:"u_squared,omitempty"`      // s_{λ_p}(ZZᵀ) = ‖U‖_F², where UUᵀ = Z(ZᵀZ+λ_pI)⁻¹Zᵀ
 	// ZCurve is s_λ(ZZᵀ) at ZLambdas.
 	ZLambdas []float64 `json:"z_lambdas,omitempty"`
 	ZCurve   []float64 `json:"z_curve,omitempty"`
 
-	KError  float64 `json:"kernel_error"` // predicted e ≥ ‖K_stored−K‖₂, plus the error of products with K_stored
-	Seconds float64 `json:"seconds"`      // total time, including that for K and Z
+	// KError is the predicted bound of ‖K_stored−K‖₂, where K_stored is the stored kernel matrix, plus that of the error
+	// of products with K_stored.
+	KError  float64 `json:"kernel_error"`
+	Seconds float64 `json:"seconds"` // total time, including that for K and Z
 }
 
 func (s *Result) String() string {
@@ -71,11 +74,11 @@ func (s *Result) String() string {
 		outward.Percent(e.Width(), 2), s.missedWidthNote())
 	if s.Probes > 0 {
 		b.Add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
-		b.Add("probes", "%d, %s, %s multiplied by K", s.Probes, s.stepText(), plural.Count(s.Columns, "vector"))
+		b.Add("probes", "%d, %s, %s multiplied by K", s.Probes, s.stepText(), plural.Count(s.Products, "vector"))
 	}
 	if s.S > 0 {
-		b.Add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %.6g%s", s.Precond, s.S, s.USquared, s.LambdaP,
-			s.explainedText())
+		b.Add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %.6g%s", s.Precond, s.S, s.ZStatDim, s.LambdaP,
+			s.varianceNote())
 	}
 	b.Took(s.Seconds)
 	return b.String()
@@ -87,13 +90,14 @@ func (s *Result) missedWidthNote() string {
 	case s.WidthReached:
 		return ""
 	case s.Method == Free:
-		return fmt.Sprintf(" (asked %s): all that tr K and this Z prove", outward.Percent(s.Width, 2))
+		return fmt.Sprintf(" (asked %s): tr K and this Z prove no narrower interval", outward.Percent(s.RequestedWidth, 2))
 	case s.Truncation+s.Storage > s.Sampling:
-		return fmt.Sprintf(" (asked %s): truncation and storage limit it", outward.Percent(s.Width, 2))
+		return fmt.Sprintf(" (asked %s): truncation and storage limit it", outward.Percent(s.RequestedWidth, 2))
 	}
-	return fmt.Sprintf(" (asked %s)", outward.Percent(s.Width, 2))
+	return fmt.Sprintf(" (asked %s)", outward.Percent(s.RequestedWidth, 2))
 }
 
+// stepText returns the number of steps of the randomized methods: Lanczos steps, or iterations of solves.
 func (s *Result) stepText() string {
 	if s.Method == SLQ {
 		return fmt.Sprintf("%d Lanczos steps", s.Steps)
@@ -101,7 +105,9 @@ func (s *Result) stepText() string {
 	return plural.Count(s.Steps, "iteration")
 }
 
-func (s *Result) explainedText() string {
+// varianceNote says how much of the variance the control variate removed; it is empty if there was none or it removed
+// nothing.
+func (s *Result) varianceNote() string {
 	if s.VarianceExplained <= 0 {
 		return ""
 	}

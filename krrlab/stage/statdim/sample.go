@@ -74,7 +74,7 @@ func (p *problem) minHalfWidth(s float64, m int, confidence float64) float64 {
 	return estimate.Student(confidence, float64(m-1)) * theta * math.Sqrt(2/float64(m))
 }
 
-// setEstimate sets the estimate and the parts of its half-width from the samples.
+// setEstimate sets the estimate of r, the parts of its half-width and VarianceExplained from the samples.
 func (p *problem) setEstimate(r *Numbers, samples *sample, o *Options, method string) {
 	var mean, intercept float64
 	if p.Control != nil {
@@ -97,17 +97,17 @@ func (p *problem) interval(r *Numbers, value float64, o *Options, method string)
 }
 
 // narrowInterval calls batch with an increasing total number m of probes, the tolerance of their solves and the
-// estimate so far, until the interval is as narrow as requested or more probes cannot make it so. If a batch fails, it
-// returns the result of the previous batches together with the error.
+// estimate so far, until the interval is as narrow as requested, there are MaxProbes, or more probes cannot make it so.
+// If a batch fails, it returns the result of the previous batches together with the error.
 func (p *problem) narrowInterval(o *Options, batch func(m int, tol float64, current estimate.Interval) (*Numbers,
 	error)) (res *Numbers, err error) {
 	start, m, current := time.Now(), o.probes, estimate.Interval{}
 	for guess := p.initialGuess(); ; guess = current.Value {
-		nextNumbers, err := batch(m, p.tolerance(o, guess), current)
+		numbers, err := batch(m, p.tolerance(o, guess), current)
 		if err != nil {
 			return res, err
 		}
-		res, current = nextNumbers, nextNumbers.Estimate
+		res, current = numbers, numbers.Estimate
 		res.Estimate.Seconds, res.WidthReached = time.Since(start).Seconds(), current.Width() <= o.Width
 		if res.WidthReached || m >= o.MaxProbes || !res.probesCanNarrow(o) {
 			return res, nil

@@ -60,7 +60,7 @@ type slqRun struct {
 	options  *Options
 	probes   int
 	steps    int // largest number of steps of a batch
-	columns  int // number of vectors multiplied by K
+	products int // number of vectors multiplied by K
 }
 
 // batchSize returns a number of probes whose Lanczos vectors fit in a gigabyte.
@@ -71,7 +71,7 @@ func (c *slqRun) batchSize() int {
 
 // result returns the curve estimated from the probes so far.
 func (c *slqRun) result() *Numbers {
-	res := &Numbers{Probes: c.probes, Steps: c.steps, Columns: c.columns}
+	res := &Numbers{Probes: c.probes, Steps: c.steps, Products: c.products}
 	for i, p := range c.problems {
 		var numbers Numbers
 		p.setEstimate(&numbers, &c.samples[i], c.options, "slq")
@@ -84,7 +84,8 @@ func (c *slqRun) result() *Numbers {
 	return res
 }
 
-// batch runs the next m probes.
+// batch runs the next m probes. Every fifth step it bounds the quadratic form of each probe, and it ends a process when
+// the mean bound is small enough. It then adds the forms of all probes to the samples of all λ.
 func (c *slqRun) batch(ctx context.Context, m int, current estimate.Interval) error {
 	n := c.problem.K.Dim()
 	z := estimate.Signs(n, c.probes, m, c.options.stream)
@@ -101,6 +102,7 @@ func (c *slqRun) batch(ctx context.Context, m int, current estimate.Interval) er
 			}
 			j := slices.Index(running, r)
 			y[j], half[j] = c.problem.quadraticForm(r)
+			// the mean truncation may take a tenth of the requested half-width
 			truncation, target, share := stat.Mean(half, nil), 0.05*c.options.Width*stat.Mean(y, nil), 1.0
 			if truncation > target { // it decreases geometrically, from n
 				share = math.Log(float64(n)/truncation) / math.Log(float64(n)/target)
@@ -131,7 +133,7 @@ func (c *slqRun) batch(ctx context.Context, m int, current estimate.Interval) er
 	c.probes += m
 	for _, r := range results {
 		c.steps = max(c.steps, r.Steps)
-		c.columns += r.Steps
+		c.products += r.Steps
 	}
 	return nil
 }

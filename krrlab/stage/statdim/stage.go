@@ -21,7 +21,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Stage is the definition of the stage.
+// Stage defines the stage statdim.
 var Stage = stage.Definition{
 	Name: "statdim", Options: Options{}, Result: (*Result)(nil),
 	Flags: "precond features lambda-p",
@@ -47,16 +47,19 @@ const (
 	Auto Method = "auto"
 	// Exact computes all eigenvalues of K, in 8n² bytes and 4n³/3 flops.
 	Exact Method = "exact"
-	// Hutchinson solves for probes as right-hand sides of a preconditioned block solve, with M⁻¹ as control variate.
+	// Hutchinson averages zᵀ(I−λA⁻¹)z over random vectors z of signs, the probes. It solves Ax = z for a block of probes
+	// at a time, A = K+λI, with the preconditioner M and with zᵀM⁻¹z as control variate.
 	Hutchinson Method = "hutchinson"
 	// SLQ is stochastic Lanczos quadrature at all λ, with the same control variate.
 	SLQ Method = "slq"
-	// Free is s_λ(ZZᵀ). At λ = λ_p it is ‖U‖_F², which the preconditioner computes anyway.
+	// Free is s_λ(ZZᵀ) for the features or landmarks Z of the preconditioner, from the eigenvalues of ZᵀZ. It takes no
+	// product with K.
 	Free Method = "free"
 	// Fourier factors the matrix of the modes of a Fourier series of K, for points in one to three dimensions.
 	Fourier Method = "fourier"
 )
 
+// Limits of the work. They are judgments.
 const (
 	maxExactN          = 3000 // largest n for which Auto computes all eigenvalues
 	maxControlFeatures = 2000 // maximum number s of features of the control variate, which takes 9s³ flops
@@ -94,11 +97,11 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	p := b.Problem()
 	if len(o.Lambdas) == 0 {
 		for i := -4; i <= 16; i++ {
-			o.Lambdas = append(o.Lambdas, p.Lambda*math.Pow(10, float64(i)/4))
+			o.Lambdas = append(o.Lambdas, p.Lambda*math.Pow(10, float64(i)/4)) // λ/10 to 10⁴λ
 		}
 	}
 	o.Lambdas = grid(p.Lambda, o.Lambdas)
-	r := &run{Result: &Result{Header: p.Header, Width: o.Width}, options: &o, bench: b, problem: p}
+	r := &run{Result: &Result{Header: p.Header, RequestedWidth: o.Width}, options: &o, bench: b, problem: p}
 	err := map[Method]func(context.Context) error{
 		Auto: r.runAuto, Exact: r.runExact, Hutchinson: r.runProbes, SLQ: r.runProbes, Free: r.runFree,
 		Fourier: r.runFourier,
@@ -118,7 +121,8 @@ type run struct {
 	problem *stage.Problem
 }
 
-// runAuto chooses a method and runs it.
+// runAuto chooses a method and runs it (Auto). Hutchinson follows SLQ only if it may help: if SLQ did not reach the
+// requested width, and its truncation is at least half of the half-width of the interval.
 func (r *run) runAuto(ctx context.Context) error {
 	reason := fmt.Sprintf("n > %d", maxExactN)
 	if r.N <= maxExactN {
@@ -138,6 +142,7 @@ func (r *run) runAuto(ctx context.Context) error {
 	if err != errNoSeries {
 		r.Why += fmt.Sprintf("; no Fourier series: %v", err)
 	}
+
 	if err := r.runProbes(ctx); err != nil {
 		return err
 	}
@@ -154,12 +159,12 @@ func (r *run) runAuto(ctx context.Context) error {
 
 var errNoSeries = errors.New("krrlab: K has no Fourier series with few modes here: take another method")
 
-// runFourier runs the method that the options name.
+// runFourier runs the method Fourier, whatever the number of modes.
 func (r *run) runFourier(ctx context.Context) error { return r.runSeries(ctx, r.problem.Series) }
 
-// runSeries computes s_λ(K̃) for a Fourier series K̃ of K, which seriesOf returns with its error. Because μ/(μ+λ) grows
-// by at most 1/λ, it differs from s_λ(K) by at most Σ|μ_i(K̃)−μ_i(K)|/λ ≤ √n‖E‖_F/λ ≤ √n·n·ε/λ, with nε the bound of
-// the series.
+// runSeries computes s_λ(K̃) for a Fourier series K̃ of K, which seriesOf returns with the bound nε of ‖E‖_F, E = K̃−K.
+// The derivative of μ/(μ+λ) is at most 1/λ, so that s_λ(K̃) differs from s_λ(K) by at most Σ|μ_i(K̃)−μ_i(K)|/λ ≤
+// √n‖E‖_F/λ ≤ √n·nε/λ. It returns errNoSeries if seriesOf returns nil.
 func (r *run) runSeries(ctx context.Context, seriesOf func() (*fourier.Series, float64)) error {
 	s, bound := seriesOf()
 	if s == nil {
@@ -183,6 +188,7 @@ func (r *run) runSeries(ctx context.Context, seriesOf func() (*fourier.Series, f
 		if err != nil {
 			return err
 		}
+		// the error of the series, and an allowance for the rounding of the factorization of order size
 		size := float64(s.Modes())
 		storage := math.Sqrt(float64(r.N))*bound/lambda + 4*(size+1)*0x1p-53*(trace/lambda+size)*v
 		e := estimate.Exact(v, 0, "fourier").Widened(storage)
@@ -193,12 +199,13 @@ func (r *run) runSeries(ctx context.Context, seriesOf func() (*fourier.Series, f
 			r.Estimate, r.Storage = e, storage
 		}
 	}
-	r.WidthReached = r.Estimate.Width() <= r.Width
+	r.WidthReached = r.Estimate.Width() <= r.RequestedWidth
 	return nil
 }
 
+// runExact computes all eigenvalues of K. The error wraps a *stage.TooLarge if K does not fit into memory.
 func (r *run) runExact(ctx context.Context) error {
-	k, kernelError, err := r.bench.Dense(ctx, 8)
+	k, kernelError, err := r.bench.Dense(ctx, 8) // 8 bytes an entry: the eigenvalues overwrite K
 	if tooLarge, ok := errors.AsType[*stage.TooLarge](err); ok {
 		return fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %w: take another method", r.N, tooLarge)
 	}
@@ -214,7 +221,8 @@ func (r *run) runExact(ctx context.Context) error {
 	return nil
 }
 
-// runProbes estimates s_λ by Hutchinson or SLQ, with M as control variate.
+// runProbes estimates s_λ by Hutchinson or SLQ, whichever Options.Method names, with M as control variate. M is made of
+// at most maxControlFeatures columns of Z.
 func (r *run) runProbes(ctx context.Context) error {
 	z, extraBytes := r.problem.Z, int64(0)
 	if z != nil {
@@ -234,7 +242,7 @@ func (r *run) runProbes(ctx context.Context) error {
 		}
 	}
 	o := *r.options
-	estimator, key := hutchinson, uint64(2)
+	estimator, key := hutchinson, uint64(2) // the keys select different random streams
 	if o.Method == SLQ {
 		estimator, key = slq, 4
 	}
@@ -254,8 +262,8 @@ func (r *run) runProbes(ctx context.Context) error {
 	return err
 }
 
-// inEigenForm returns ZZᵀ+λ_pI in the eigen form and the distance of ZZᵀ from K, and sets the fields of the result that
-// describe Z.
+// inEigenForm makes the Z of the approximation a. It returns ZZᵀ+λ_pI in the eigen form and the distance of ZZᵀ from K,
+// and sets the fields of the result that describe Z.
 func (r *run) inEigenForm(ctx context.Context, a *stage.Approximation) (*precond.Woodbury, distance, error) {
 	z, err := r.bench.Z(ctx, *a)
 	if err != nil {
@@ -272,12 +280,12 @@ func (r *run) inEigenForm(ctx context.Context, a *stage.Approximation) (*precond
 	if err != nil {
 		return nil, d, err
 	}
-	r.S, r.LambdaP, r.USquared = w.Features(), w.LambdaP(), w.StatDim()
+	r.S, r.LambdaP, r.ZStatDim = w.Features(), w.LambdaP(), w.StatDim()
 	r.ZLambdas, r.ZCurve = r.options.Lambdas, degreesAt(w.Eigenvalues(), r.options.Lambdas)
 	return w, d, nil
 }
 
-// runFree computes s_λ(ZZᵀ).
+// runFree computes s_λ(ZZᵀ), with the interval that tr K and the distance of ZZᵀ from K prove (featureCurve).
 func (r *run) runFree(ctx context.Context) error {
 	start := time.Now()
 	z := r.problem.Z

@@ -24,10 +24,10 @@ type method struct {
 	run  func(ctx context.Context, p *problem, o *Options) (*Numbers, error)
 }
 
-var methods = []method{{"hutchinson", settled(hutchinson)}, {"slq", settled(slq)}}
+var methods = []method{{"hutchinson", withDefaults(hutchinson)}, {"slq", withDefaults(slq)}}
 
-// settled returns the method for options whose zeros are replaced by the defaults, and which may have any MaxProbes.
-func settled(run func(context.Context, *problem, *Options) (*Numbers, error)) func(context.Context, *problem,
+// withDefaults returns the method for options whose zeros are replaced by the defaults, and which may have any MaxProbes.
+func withDefaults(run func(context.Context, *problem, *Options) (*Numbers, error)) func(context.Context, *problem,
 	*Options) (*Numbers, error) {
 	return func(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 		maxProbes := o.MaxProbes
@@ -40,8 +40,8 @@ func settled(run func(context.Context, *problem, *Options) (*Numbers, error)) fu
 	}
 }
 
-// TestCoverage counts over seeds how often the 95 % interval covers the exact value, for designed spectra with and
-// without a control variate. It also checks that the requested width is reached unless the probes are used up.
+// TestCoverage checks that the 95 % interval covers the exact value for enough seeds (minCovered), for designed spectra
+// with and without a control variate. It also checks that the requested width is reached unless the probes are used up.
 func TestCoverage(t *testing.T) {
 	const n = 200
 	for _, s := range spectra {
@@ -72,7 +72,7 @@ func TestCoverage(t *testing.T) {
 					}
 					t.Logf("s_λ = %.4g: %d of %d covered, %d reached 10 %%, %.1f probes", d.exact, covered, count,
 						reached, float64(probes)/float64(count))
-					if covered < leastCovered(count) {
+					if covered < minCovered(count) {
 						t.Errorf("95 %% interval covers %.6g in %d of %d seeds", d.exact, covered, count)
 					}
 				})
@@ -81,9 +81,9 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestForms checks that the quadratic form of each probe lies within its certain bounds, however early the solve or the
+// TestQuadraticForms checks that the quadratic form of each probe lies within its certain bounds, however early the solve or the
 // Lanczos process ends.
-func TestForms(t *testing.T) {
+func TestQuadraticForms(t *testing.T) {
 	const n, m = 120, 6
 	for _, s := range spectra {
 		d := s.design(n, 7)
@@ -110,7 +110,7 @@ func TestForms(t *testing.T) {
 				check("solve", j, y[j], half[j])
 			}
 		}
-		steps(t, d.k, z, 40, func(j int, r *lanczos.Result) {
+		forEachStep(t, d.k, z, 40, func(j int, r *lanczos.Result) {
 			y, half := p.quadraticForm(r)
 			check(fmt.Sprintf("%d Lanczos steps", r.Steps), j, y, half)
 			if r.Steps == 40 && half > 0.05*n {
@@ -120,16 +120,16 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// steps runs Lanczos processes from the columns of z, and calls each after every step of a process.
-func steps(t *testing.T, k dense, z *mat.Dense, count int, each func(j int, r *lanczos.Result)) {
+// forEachStep runs Lanczos processes from the columns of z, and calls each after every step of a process.
+func forEachStep(t *testing.T, k dense, z *mat.Dense, count int, check func(j int, r *lanczos.Result)) {
 	t.Helper()
-	var all []*lanczos.Result
+	var results []*lanczos.Result
 	testkit.Must(lanczos.RunFrom(t.Context(), shifted{k, 0}, z, &lanczos.Options{Steps: count, Ends: lanczos.Neither,
 		Monitor: func(r *lanczos.Result) error {
 			if r.Steps == 1 {
-				all = append(all, r)
+				results = append(results, r)
 			}
-			each(slices.Index(all, r), r)
+			check(slices.Index(results, r), r)
 			return nil
 		}}))
 }
@@ -146,7 +146,7 @@ func TestTinyRidge(t *testing.T) {
 	if r := rounding(d.mu[0], n); r < lambda {
 		t.Fatalf("rounding %g is below λ: the test is too tame", r)
 	}
-	steps(t, d.k, z, 12, func(j int, r *lanczos.Result) {
+	forEachStep(t, d.k, z, 12, func(j int, r *lanczos.Result) {
 		var want float64
 		for i, mu := range d.mu {
 			want += uz.At(i, j) * uz.At(i, j) * mu / (mu + lambda)
@@ -198,8 +198,8 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestUnit checks that the interval allows for the rounding of products, which is the only error for K = I.
-func TestUnit(t *testing.T) {
+// TestProductRounding checks that the interval allows for the rounding of products, which is the only error for K = I.
+func TestProductRounding(t *testing.T) {
 	const n, u, lambda = 40, 1e-3, 0.5
 	k := dense{testkit.Plus(mat.NewSymDense(n, nil), 1)}
 	for _, m := range methods {

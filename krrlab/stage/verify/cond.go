@@ -12,20 +12,20 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// Spectrum has certain bounds of eigenvalues of K and of A = K+λI.
+// Spectrum has certain bounds of eigenvalues of K and of A = K+λI. They assume that K is positive semi-definite.
 type Spectrum struct {
-	Cond        estimate.Interval `json:"kappa"`              // κ(A)
-	SimpleBound float64           `json:"kappa_simple_bound"` // 1 + n·max k(x,x)/λ, rounded up, without any product
-	Largest     estimate.Interval `json:"largest_eigenvalue"` // λ_max(K)
-	Smallest    estimate.Interval `json:"smallest_eigenvalue"`
-	Passes      int               `json:"passes"` // number of passes over K
+	Cond        estimate.Interval `json:"kappa"`               // κ(A)
+	SimpleBound float64           `json:"kappa_simple_bound"`  // 1 + n·max k(x,x)/λ, rounded up, without any product
+	Largest     estimate.Interval `json:"largest_eigenvalue"`  // λ_max(K)
+	Smallest    estimate.Interval `json:"smallest_eigenvalue"` // λ_min(K)
+	Passes      int               `json:"passes"`              // number of passes over K
 }
 
 // Cond bounds the ends of the spectrum of K+λI with the given number of passes over K. A third of them are power steps
 // from v = 1, and the others are Lanczos steps from a random start of the stream. With at most one pass the bounds are
 // wider, but also certain.
 func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Stream) (*Spectrum, error) {
-	const roundUp = 1 + 4*unitRoundoff // covers a few roundings
+	const roundUp = 1 + 4*unitRoundoff // covers the roundings of each expression below that it multiplies or divides
 	n := float64(m.N)
 	traceBound := n * m.Largest * roundUp // λ_max(K) ≤ tr K
 	if m.function.signed {                // then K(x, x) has rounding errors
@@ -39,7 +39,8 @@ func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Str
 	if err != nil {
 		return nil, err
 	}
-	smallest := m.diag[0]
+
+	smallest := m.diag[0] // λ_min(K) ≤ every Rayleigh quotient ≤ λ_max(K)
 	for _, d := range m.diag {
 		smallest = min(smallest, d) // eᵢᵀKeᵢ
 		lo = max(lo, d)
@@ -51,6 +52,7 @@ func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Str
 		}
 		smallest, lo = min(smallest, ritz[0]), max(lo, ritz[len(ritz)-1])
 	}
+
 	s.Passes = passes
 	lo, hi = max(0, lo-slack), min(hi+slack, traceBound)
 	s.Largest = estimate.Interval{Value: lo, Lo: lo, Hi: max(lo, hi), Confidence: 1,
@@ -112,7 +114,7 @@ func (m *Matrix) lanczos(ctx context.Context, steps int, g rng.Stream) ([]float6
 			return nil, err
 		}
 		size := floats.Norm(w, 2)
-		for pass := range 2 {
+		for pass := range 2 { // orthogonalize twice, because of rounding
 			for j, b := range basis {
 				h := floats.Dot(b, w)
 				floats.AddScaled(w, -h, b)
@@ -122,7 +124,7 @@ func (m *Matrix) lanczos(ctx context.Context, steps int, g rng.Stream) ([]float6
 			}
 		}
 		beta := floats.Norm(w, 2)
-		if beta <= 1e-12*size || k+1 == steps {
+		if beta <= 1e-12*size || k+1 == steps { // up to rounding, w is in the span of the basis
 			k++
 			break
 		}

@@ -18,20 +18,20 @@ type function struct {
 	fillSums func(dst, x, z []float64) // sets dst_j to s of x and row j of z
 	finish   func(s float64) float64
 	diagonal func(x []float64) float64 // k(x, x)
-	maxSlope float64                   // bound of |dk/ds|, for kernels of ‖x−z‖₂²
-	degree   int                       // degree of a polynomial; else 0
+	maxSlope float64                   // bound of |dk/ds|, for kernels that are functions of ‖x−z‖₂²
+	degree   int                       // degree of a polynomial kernel; else 0
 	usesEval bool                      // the kernel is user-defined
 }
 
 // newFunction returns the formula of a kernel, or Eval of a user-defined one. It returns an error if there is neither.
 func newFunction(k kernel.Spec) (*function, error) {
-	function := &function{fillSums: squares, squares: true, diagonal: func([]float64) float64 { return 1 }}
+	function := &function{fillSums: fillSquareSums, squares: true, diagonal: func([]float64) float64 { return 1 }}
 	switch k.Name {
 	case "gaussian": // exp(−‖x−z‖²/(2σ²))
 		function.finish = func(s float64) float64 { return math.Exp(-s / (2 * k.Sigma * k.Sigma)) }
 		function.maxSlope = 0.5 / (k.Sigma * k.Sigma)
 	case "laplacian": // exp(−‖x−z‖₁/σ)
-		function.fillSums, function.squares = absolutes, false
+		function.fillSums, function.squares = fillAbsoluteSums, false
 		function.finish = func(s float64) float64 { return math.Exp(-s / k.Sigma) }
 	case "matern32": // (1+a)e^(−a), a = √3·‖x−z‖/σ; dk/ds = −3e^(−a)/(2σ²)
 		function.finish = func(s float64) float64 {
@@ -46,11 +46,11 @@ func newFunction(k kernel.Spec) (*function, error) {
 		}
 		function.maxSlope = 5.0 / 6 / (k.Sigma * k.Sigma)
 	case "polynomial": // (γxᵀz+c)^q
-		function.fillSums, function.squares, function.signed, function.degree = products, false, true, k.Degree
+		function.fillSums, function.squares, function.signed, function.degree = fillProducts, false, true, k.Degree
 		function.finish = func(s float64) float64 { return math.Pow(k.Gamma*s+k.Coef0, float64(k.Degree)) }
 		function.diagonal = func(x []float64) float64 {
 			var s [1]float64
-			products(s[:], x, x)
+			fillProducts(s[:], x, x)
 			return function.finish(s[0])
 		}
 	default:
@@ -90,9 +90,9 @@ func (m *Matrix) entryError(largest, maxSqNorm float64) float64 {
 	return float64(d+16) * unitRoundoff
 }
 
-// byFour sets dst_j to a sum over row j of z, of length d, four rows at a time. In the last call the last row may
+// sumRowsByFour sets dst_j to a sum over row j of z, of length d, four rows at a time. In the last call the last row may
 // repeat.
-func byFour(dst, z []float64, d int, sums func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64)) {
+func sumRowsByFour(dst, z []float64, d int, sums func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64)) {
 	row := func(j int) []float64 { return z[min(j, len(dst)-1)*d:][:d] }
 	for j := 0; j < len(dst); j += 4 {
 		s0, s1, s2, s3 := sums(row(j), row(j+1), row(j+2), row(j+3))
@@ -100,9 +100,9 @@ func byFour(dst, z []float64, d int, sums func(z0, z1, z2, z3 []float64) (s0, s1
 	}
 }
 
-// squares sets dst_j = Σ_c (x_c−z_jc)².
-func squares(dst, x, z []float64) {
-	byFour(dst, z, len(x), func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64) {
+// fillSquareSums sets dst_j = Σ_c (x_c−z_jc)².
+func fillSquareSums(dst, x, z []float64) {
+	sumRowsByFour(dst, z, len(x), func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64) {
 		z0, z1, z2, z3 = z0[:len(x)], z1[:len(x)], z2[:len(x)], z3[:len(x)] // eliminates bounds checks below
 		for c, v := range x {
 			e0, e1, e2, e3 := v-z0[c], v-z1[c], v-z2[c], v-z3[c]
@@ -115,8 +115,8 @@ func squares(dst, x, z []float64) {
 	})
 }
 
-// absolutes sets dst_j = Σ_c |x_c−z_jc|.
-func absolutes(dst, x, z []float64) {
+// fillAbsoluteSums sets dst_j = Σ_c |x_c−z_jc|.
+func fillAbsoluteSums(dst, x, z []float64) {
 	d := len(x)
 	for j := range dst {
 		row := z[j*d:][:d]
@@ -128,8 +128,8 @@ func absolutes(dst, x, z []float64) {
 	}
 }
 
-// products sets dst_j = Σ_c x_c·z_jc.
-func products(dst, x, z []float64) {
+// fillProducts sets dst_j = Σ_c x_c·z_jc.
+func fillProducts(dst, x, z []float64) {
 	d := len(x)
 	for j := range dst {
 		row := z[j*d:][:d]
@@ -148,6 +148,7 @@ type sparseRow struct {
 	sqNorm  float64 // ‖x‖²
 }
 
+// newSparseRow returns x without its zeros.
 func newSparseRow(x []float64) sparseRow {
 	var row sparseRow
 	for c, v := range x {
@@ -161,7 +162,7 @@ func newSparseRow(x []float64) sparseRow {
 
 // sparseProducts sets dst_j = xᵀz_j for rows z_j of length d.
 func sparseProducts(dst []float64, x sparseRow, z []float64, d int) {
-	byFour(dst, z, d, func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64) {
+	sumRowsByFour(dst, z, d, func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64) {
 		for k, c := range x.indices {
 			v := x.values[k]
 			s0 += v * z0[c]

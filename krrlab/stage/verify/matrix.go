@@ -18,7 +18,7 @@ const block = 256
 
 // Matrix is the kernel matrix K of n points, processed row by row.
 type Matrix struct {
-	N, D       int
+	N, D       int     // number and dimension of the points
 	Largest    float64 // max_i k(x_i, x_i)
 	EntryError float64 // δ, a bound of the error of an entry
 	Stored     bool    // K is stored; otherwise its rows are formed again for each product
@@ -26,8 +26,8 @@ type Matrix struct {
 	Weights []float64
 
 	function  *function
-	x         []float64 // n×d
-	diag      []float64
+	x         []float64 // points, n×d
+	diag      []float64 // k(x_i, x_i)
 	entries   []float64 // this rank's rows of K; nil if K is not stored
 	sqNorms   []float64 // ‖x_i‖², if most coordinates are zero, for s = ‖x‖²+‖z‖²−2xᵀz; else nil
 	maxSqNorm float64   // the largest of sqNorms
@@ -60,7 +60,7 @@ func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, me
 	if math.IsInf(m.Largest, 0) || math.IsNaN(m.Largest) {
 		return nil, fmt.Errorf("verify: k(x, x) is %v", m.Largest)
 	}
-	m.useSparseRows()
+	m.skipZeros()
 	m.EntryError = m.entryError(m.Largest, m.maxSqNorm)
 	return m, m.storeRows(ctx, memory)
 }
@@ -69,7 +69,7 @@ func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, me
 // triangle and copies it to the upper one, which has the same bits; several ranks form whole rows.
 func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 	n, size := m.N, m.comm.Size()
-	localRows := min(((n+group-1)/group+size-1)/size*group, n) // at most
+	localRows := min(((n+group-1)/group+size-1)/size*group, n) // the most rows of a rank
 	const insufficient, sufficient = 1, 2
 	memoryState := int64(sufficient)
 	if 8*int64(localRows)*int64(n) > memory {
@@ -97,7 +97,8 @@ func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 	if size > 1 {
 		return nil
 	}
-	return accel.ForEach(ctx, (n+block-1)/block, func(_, b int) { // copy the lower triangle to the upper one
+	// Copy the lower triangle to the upper one, in square tiles that fit into the cache.
+	return accel.ForEach(ctx, (n+block-1)/block, func(_, b int) {
 		for i0 := b * block; i0 < n; i0 += block {
 			for i := i0; i < min(i0+block, n); i++ {
 				for j := b * block; j < min((b+1)*block, i); j++ {
@@ -108,7 +109,7 @@ func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 	})
 }
 
-// formRows sets dst to the rows lo, lo+1, … of K, or to their first entries if dst is shorter.
+// formRows sets dst[r] to row lo+r of K, or to its first entries if dst[r] is shorter. It must include the diagonal.
 func (m *Matrix) formRows(dst [][]float64, lo int) {
 	z := make([][]float64, len(dst))
 	for r := range z {
@@ -125,8 +126,8 @@ func (m *Matrix) storageRow(i int) int {
 	return i/group/m.comm.Size()*group + i%group
 }
 
-// gatherSums completes the lists on all ranks: of each number, one rank has the value and all others have 0. It returns
-// err, or the error of another rank, if either is not nil.
+// gatherSums completes the lists on all ranks. Before the call, each number is on one rank, and the other ranks have 0
+// in its place. gatherSums returns err, or the error of another rank, if either is not nil.
 func (m *Matrix) gatherSums(ctx context.Context, err error, lists ...[]float64) error {
 	if err := comm.Agree(ctx, m.comm, err); err != nil {
 		return err
@@ -139,6 +140,7 @@ func (m *Matrix) gatherSums(ctx context.Context, err error, lists ...[]float64) 
 	return nil
 }
 
+// dense returns the coordinates of the points, n×d.
 func dense(x points.Points) []float64 {
 	n, d := x.Dims()
 	out := make([]float64, n*d)
@@ -160,14 +162,16 @@ func (m *Matrix) forEachGroup(ctx context.Context, n int, body func(lo, hi int))
 	return accel.ForEach(ctx, tasks, func(_, b int) {
 		lo := (rank + (tasks-1-b)*size) * group
 		body(lo, min(lo+group, n))
+		// the rows of all ranks, as if they were equally fast
 		if c := int(completed.Add(group)) * size; m.Progress != nil && b%8 == 7 {
 			m.Progress(min(c, n), n)
 		}
 	})
 }
 
-// useSparseRows makes products of rows skip zeros if at least half of the coordinates are zero.
-func (m *Matrix) useSparseRows() {
+// skipZeros makes products of rows skip zeros if at least half of the coordinates are zero. It does nothing for kernels
+// that are not functions of ‖x−z‖₂² or xᵀz.
+func (m *Matrix) skipZeros() {
 	zeros := 0
 	for _, v := range m.x {
 		if v == 0 {
@@ -292,5 +296,6 @@ func blockedDot(dst, row, v []float64, t int) {
 	}
 }
 
-// sumError returns (n/256+260)·u, a bound of the relative error of a sum of n products in blocks.
+// sumError returns (n/256+260)·u, a bound of the error of a sum of n products in blocks, relative to the sum of their
+// magnitudes.
 func (m *Matrix) sumError() float64 { return (float64(m.N)/block + 260) * unitRoundoff }

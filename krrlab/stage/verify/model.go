@@ -129,6 +129,8 @@ type checker struct {
 	test          *datasets.Dataset // scaled test data
 }
 
+// newChecker checks the model and the data, replaces zeros in o by the defaults, and sets the fields of the result that
+// need no computation. It returns an error if the file of the model does not have what a verification needs.
 func newChecker(m *model.Model, o *Options) (*checker, error) {
 	if m.Weighted && m.Weights == nil {
 		return nil, fmt.Errorf("the model was fitted with weights, which its file does not have: its residual " +
@@ -178,7 +180,8 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 	return checker, err
 }
 
-// applyScaling checks the data against the model, and scales them as the model's points. role names the data in errors.
+// applyScaling checks that the data have the columns, task and dimension of the model, and scales them as its points.
+// role names the data in errors.
 func (c *checker) applyScaling(role string, d *datasets.Dataset) (*datasets.Dataset, error) {
 	switch err := d.CheckColumns(c.model.Columns, "the model"); {
 	case err != nil:
@@ -191,6 +194,7 @@ func (c *checker) applyScaling(role string, d *datasets.Dataset) (*datasets.Data
 	return c.model.Scaling.Apply(d)
 }
 
+// watch returns a function that reports progress to the Monitor, as that of the given stage.
 func (c *checker) watch(ctx context.Context, name stage.Name) func(completed, total int) {
 	return func(completed, total int) {
 		stage.Tell(ctx, c.options.Monitor, stage.Event{Stage: name, Done: completed, Total: total, Remaining: -1})
@@ -226,6 +230,7 @@ func firstDifference(a, b points.Points) int {
 		a.RowTo(x, i)
 		b.RowTo(z, i)
 		for j, v := range x {
+			// 1e-6 is some 8 float32 roundings; below 1e-36 numbers count as zero
 			if math.Abs(v-z[j]) > 1e-6*max(math.Abs(v), math.Abs(z[j]), 1e-30) {
 				return i
 			}
@@ -234,8 +239,8 @@ func firstDifference(a, b points.Points) int {
 	return -1
 }
 
-// checkResidual computes the norms of the columns of the residual R = Y − AC. If y was not given, it recovers the
-// labels of a classifier first. For a regression without targets it does nothing.
+// checkResidual computes the norms of the columns of the residual R = Y − AC, and the bound of predictions that follows
+// from them. If y was not given, it recovers the labels of a classifier first. Without targets it sets nothing.
 func (c *checker) checkResidual(ctx context.Context) error {
 	c.matrix.Progress = c.watch(ctx, stage.Residual)
 	product, rounding, err := c.matrix.Apply(ctx, c.c, c.result.T, c.result.Lambda)
@@ -285,7 +290,7 @@ func recoverLabels(v []float64, t int) []float64 {
 		for _, x := range y[i : i+t] {
 			sum += x
 		}
-		if sum != float64(2-t) {
+		if sum != float64(2-t) { // one 1 and t−1 times −1
 			return nil
 		}
 	}
@@ -297,7 +302,7 @@ func (c *checker) checkSpectrum(ctx context.Context) error {
 	passes := c.options.Passes
 	if passes == 0 {
 		passes = 3
-		if c.matrix.Stored {
+		if c.matrix.Stored { // a pass takes little time then
 			passes = 30
 		}
 	}
@@ -309,7 +314,8 @@ func (c *checker) checkSpectrum(ctx context.Context) error {
 	return err
 }
 
-// checkPredictions predicts the test points, and counts the labels that may differ in the exact solution.
+// checkPredictions predicts the test points, and sets the test error and the share of labels that may differ in the
+// exact solution. It does nothing without test data, or if the residual is unknown.
 func (c *checker) checkPredictions(ctx context.Context) error {
 	if c.test == nil || c.residualNorms == nil {
 		return nil

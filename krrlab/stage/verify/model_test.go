@@ -9,9 +9,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestRecovered checks that labels are recovered only if each number is within ½ of ±1, and if each row of several
+// TestRecoverLabels checks that labels are recovered only if each number is within ½ of ±1, and if each row of several
 // columns has exactly one +1.
-func TestRecovered(t *testing.T) {
+func TestRecoverLabels(t *testing.T) {
 	for _, c := range []struct {
 		v    []float64
 		t    int

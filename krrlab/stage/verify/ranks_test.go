@@ -17,13 +17,14 @@ type results struct {
 	Stored            bool
 }
 
-// TestRanks checks that 1, 2, 3 and 5 ranks have exactly the results of one process, with K stored and formed again.
+// TestRanks checks that 1, 2, 3 and 5 ranks have exactly the results of one process, whether K is stored or its rows are
+// formed again for each product.
 func TestRanks(t *testing.T) {
 	const n, cols, lambda = 333, 2, 0.1
 	for _, spec := range specs {
 		for _, density := range []float64{1, 0.2} {
 			for _, memory := range []int64{0, 1 << 30} {
-				x, z := cloud(n, 5, density, 1), cloud(50, 5, density, 2)
+				x, z := normalPoints(n, 5, density, 1), normalPoints(50, 5, density, 2)
 				c, y := make([]float64, n*cols), make([]float64, n*cols)
 				rng.New(3).Normals(c, 0)
 				rng.New(4).Normals(y, 0)
@@ -33,18 +34,18 @@ func TestRanks(t *testing.T) {
 						t.Error(err)
 						return nil
 					}
-					f := &results{Stored: m.Stored}
-					if f.Applied, f.Rounding, err = m.Apply(t.Context(), c, cols, lambda); err == nil {
-						f.Spectrum, err = m.Cond(t.Context(), lambda, 6, rng.New(5))
+					got := &results{Stored: m.Stored}
+					if got.Applied, got.Rounding, err = m.Apply(t.Context(), c, cols, lambda); err == nil {
+						got.Spectrum, err = m.Cond(t.Context(), lambda, 6, rng.New(5))
 					}
 					if err == nil {
-						r := m.Residual(f.Applied, f.Rounding, c, y, cols, lambda)
-						f.Prediction, err = m.Predict(t.Context(), z, c, cols, r, lambda)
+						r := m.Residual(got.Applied, got.Rounding, c, y, cols, lambda)
+						got.Prediction, err = m.Predict(t.Context(), z, c, cols, r, lambda)
 					}
 					if err != nil {
 						t.Error(err)
 					}
-					return f
+					return got
 				}
 				want := verify(nil)
 				if want.Stored != (memory > 0) {

@@ -15,7 +15,7 @@ type Residual struct {
 	R        []float64 // n×t
 	Norm     []float64 // ‖r_j‖₂
 	Target   []float64 // ‖W^½y_j‖₂
-	Rounding []float64 // bound of the error of Norm
+	Rounding []float64 // bound of the rounding error of Norm
 	Cross    []float64 // t×t: ‖r_a−r_b‖₂
 	OneNorm  []float64 // ‖c_j‖₁
 }
@@ -49,16 +49,17 @@ func (m *Matrix) weight(i int) float64 {
 	return m.Weights[i]
 }
 
-// Residual returns W^½(Y−v) with its norms, where v = AC and rounding are the results of Apply.
+// Residual returns W^½(Y−v) with its norms, where v = AC and rounding are the results of Apply for the coefficients c
+// and lambda. v, c and y are n×t.
 func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *Residual {
 	n := m.N
 	r := &Residual{R: make([]float64, n*t), Norm: make([]float64, t), Target: make([]float64, t),
 		Rounding: make([]float64, t),
 		Cross:    make([]float64, t*t), OneNorm: oneNorms(c, t)}
-	// Unit roundoffs for λC, its addition to KC and the difference Y−v; with weights also for W⁻¹ and W^½.
-	steps := 4.0
+	// The number of unit roundoffs for λC, its addition to KC and the difference Y−v; with weights also for W⁻¹ and W^½.
+	roundings := 4.0
 	if m.Weights != nil {
-		steps = 8
+		roundings = 8
 	}
 	roots := make([]float64, n) // √w_i
 	for i := range roots {
@@ -74,9 +75,8 @@ func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *R
 		})
 		r.Norm[j] = norm2(n, func(i int) float64 { return r.R[i*t+j] })
 		r.Target[j] = norm2(n, func(i int) float64 { return roots[i] * y[i*t+j] })
-		// n·u for the sum of squares in rootNorm and Norm
-		squares := float64(n) * unitRoundoff
-		r.Rounding[j] = (1+squares)*rootNorm*rounding[j] + steps*unitRoundoff*terms + squares*r.Norm[j]
+		sumError := float64(n) * unitRoundoff // relative error of a sum of n squares, as in rootNorm and Norm
+		r.Rounding[j] = (1+sumError)*rootNorm*rounding[j] + roundings*unitRoundoff*terms + sumError*r.Norm[j]
 		for k := range j {
 			s := norm2(n, func(i int) float64 { return r.R[i*t+j] - r.R[i*t+k] })
 			r.Cross[j*t+k], r.Cross[k*t+j] = s, s
@@ -133,20 +133,21 @@ type Prediction struct {
 	Gap []float64
 }
 
-// Predict evaluates f̃(z) = Σ_i C_ij k(x_i, z) at the points z by blocked sums in float64. It returns an error if their
-// dimension is not that of K's points.
+// Predict evaluates f̃_j(z) = Σ_i C_ij k(x_i, z) at the points z by blocked sums in float64, and bounds the distance from
+// the exact solution by the residual r of the coefficients c (n×t). It returns an error if the dimension of z is not
+// that of K's points.
 func (m *Matrix) Predict(ctx context.Context, z points.Points, c []float64, t int, r *Residual,
 	lambda float64) (*Prediction, error) {
 	rows, d := z.Dims()
 	if d != m.D {
 		return nil, fmt.Errorf("verify: test points of dimension %d for a model of dimension %d", d, m.D)
 	}
-	rows64 := dense(z)
+	coordinates := dense(z)
 	p := &Prediction{F: make([]float64, rows*t), Bound: make([]float64, rows*t), Gap: make([]float64, rows)}
 	err := m.forEachGroup(ctx, rows, func(lo, hi int) {
 		k, x := make([][]float64, hi-lo), make([][]float64, hi-lo)
 		for a := lo; a < hi; a++ {
-			k[a-lo], x[a-lo] = make([]float64, m.N), rows64[a*d:(a+1)*d]
+			k[a-lo], x[a-lo] = make([]float64, m.N), coordinates[a*d:(a+1)*d]
 		}
 		m.kernelRows(k, x)
 		for a := lo; a < hi; a++ {

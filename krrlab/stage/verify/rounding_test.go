@@ -18,18 +18,18 @@ import (
 func TestRoundingOfPredictions(t *testing.T) {
 	const n, cols, lambda = 70, 2, 0.1
 	spec := kernel.Spec{Name: "polynomial", Gamma: 0.5, Coef0: 1, Degree: 3}
-	x, z := cloud(n, 4, 1, 9), cloud(40, 4, 1, 10)
+	x, z := normalPoints(n, 4, 1, 9), normalPoints(40, 4, 1, 10)
 	c := make([]float64, n*cols)
 	rng.New(3).Normals(c, 0)
 	for i := range c {
 		c[i] *= 1e9
 	}
-	m := formed(t, spec, x, 1<<30)
+	m := newMatrix(t, spec, x, 1<<30)
 	r := &Residual{Norm: make([]float64, cols), Rounding: make([]float64, cols), Cross: make([]float64, cols*cols),
 		OneNorm: oneNorms(c, cols)}
 	p := testkit.Must(m.Predict(t.Context(), z, c, cols, r, lambda))
 	exact := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
-	largestShare := 0.0
+	largestShare := 0.0 // of an error, relative to its bound
 	for a := range z.N {
 		for j := range cols {
 			sum := exact(0)
@@ -58,7 +58,7 @@ func TestRoundingOfPredictions(t *testing.T) {
 		}
 	}
 	if largestShare < 1e-5 {
-		t.Errorf("the largest error is %g of the bound", largestShare)
+		t.Errorf("the largest error is %g of the bound: no rounding is visible", largestShare)
 	}
 	// The rounding error of the residual widens the bound in the same way as the residual itself.
 	known, unknown := *r, *r
@@ -82,7 +82,7 @@ func TestEntryError(t *testing.T) {
 	s, _ := sum.Mul(sum, sum).Mul(sum, big.NewFloat(d)).Float64()
 	for _, spec := range []kernel.Spec{{Name: "gaussian", Sigma: 4}, {Name: "matern32", Sigma: 4},
 		{Name: "matern52", Sigma: 4}} {
-		m := formed(t, spec, x, 1<<30)
+		m := newMatrix(t, spec, x, 1<<30)
 		r := math.Sqrt(s) / spec.Sigma
 		want := map[string]float64{
 			"gaussian": math.Exp(-r * r / 2),

@@ -10,11 +10,11 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestOne checks a matrix of a single point, and that no points or no coordinates are an error.
-func TestOne(t *testing.T) {
+// TestOnePoint checks a matrix of a single point, and that no points or no coordinates are an error.
+func TestOnePoint(t *testing.T) {
 	poly := kernel.Spec{Name: "polynomial", Gamma: 1, Coef0: 1, Degree: 2}
 	for _, memory := range []int64{0, 8} {
-		m := formed(t, poly, points.NewDense(1, 1, []float64{2}), memory)
+		m := newMatrix(t, poly, points.NewDense(1, 1, []float64{2}), memory)
 		testkit.Equal(t, m.Stored, (memory == 8), memory)
 		s := testkit.Must(m.Cond(t.Context(), 5, 6, rng.New(1)))
 		// The kernel of the point 2 with itself is (2·2+1)² = 25.

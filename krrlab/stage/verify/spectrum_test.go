@@ -38,8 +38,8 @@ func TestRankOne(t *testing.T) {
 			}
 			checkWithin := func(name string, value *big.Float, lo, hi float64) {
 				if value.Cmp(big.NewFloat(lo)) < 0 || value.Cmp(big.NewFloat(hi)) > 0 {
-					t.Errorf("n = %d, x of 2^%d, %d passes: %s is %.20g, in [%.20g, %.20g]", n, exponent, passes, name, value, lo,
-						hi)
+					t.Errorf("n = %d, x of 2^%d, %d passes: %s is %.20g, not in [%.20g, %.20g]", n, exponent, passes, name,
+						value, lo, hi)
 				}
 			}
 			checkWithin("λ_max", exact, s.Largest.Lo, s.Largest.Hi)

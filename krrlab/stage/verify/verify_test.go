@@ -20,14 +20,14 @@ var specs = []kernel.Spec{
 	{Name: "polynomial", Gamma: 0.2, Coef0: 1, Degree: 3},
 }
 
-// formed returns the matrix of a kernel and fails the test on an error.
-func formed(t testing.TB, spec kernel.Spec, x points.Points, memory int64) *Matrix {
+// newMatrix returns the matrix of a kernel and fails the test on an error.
+func newMatrix(t testing.TB, spec kernel.Spec, x points.Points, memory int64) *Matrix {
 	t.Helper()
 	return testkit.Must(New(t.Context(), nil, spec, x, memory, nil))
 }
 
-// cloud returns n normal points in R^d, of which the given share of the coordinates is not zero.
-func cloud(n, d int, density float64, seed uint64) *points.Dense {
+// normalPoints returns n normal points in R^d, of which the given share of the coordinates is not zero.
+func normalPoints(n, d int, density float64, seed uint64) *points.Dense {
 	x := points.NewDense(n, d, nil)
 	g := rng.New(seed)
 	for i := range x.Data {
@@ -38,8 +38,8 @@ func cloud(n, d int, density float64, seed uint64) *points.Dense {
 	return x
 }
 
-// reference returns the kernel matrix by kernel.Eval.
-func reference(t *testing.T, spec kernel.Spec, x *points.Dense) *mat.SymDense {
+// referenceMatrix returns the kernel matrix by kernel.Eval.
+func referenceMatrix(t *testing.T, spec kernel.Spec, x *points.Dense) *mat.SymDense {
 	t.Helper()
 	return testkit.Gram(testkit.Must(kernel.FromSpec(spec)), x)
 }
@@ -51,10 +51,10 @@ func TestMatrix(t *testing.T) {
 	const n, d, cols = 61, 7, 3
 	for _, spec := range specs {
 		for _, density := range []float64{1, 0.2} {
-			x := cloud(n, d, density, 3)
-			k := reference(t, spec, x)
+			x := normalPoints(n, d, density, 3)
+			k := referenceMatrix(t, spec, x)
 			for _, memory := range []int64{0, 8 * n * n} {
-				m := formed(t, spec, x, memory)
+				m := newMatrix(t, spec, x, memory)
 				if m.Stored != (memory > 0) || (m.sqNorms != nil) != (density < 0.5 && spec.Name != "laplacian") {
 					t.Errorf("%s: stored %v with %d bytes, zeros skipped %v at density %g", spec.Name, m.Stored, memory,
 						m.sqNorms != nil, density)
@@ -67,7 +67,7 @@ func TestMatrix(t *testing.T) {
 					}
 				}
 				if m.EntryError > 1e-11*m.Largest {
-					t.Errorf("%s: bound of an entry %.2g says nothing", spec.Name, m.EntryError)
+					t.Errorf("%s: the bound %.2g of an entry is too wide", spec.Name, m.EntryError)
 				}
 				v, w := make([]float64, n*cols), make([]float64, n*cols)
 				rng.New(5).Normals(v, 0)
@@ -88,31 +88,31 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestCond compares the intervals with all eigenvalues.
+// TestCond checks that the intervals cover the eigenvalues and κ, and get narrower with more passes.
 func TestCond(t *testing.T) {
 	const lambda = 0.3
 	for _, spec := range specs {
-		x := cloud(120, 4, 1, 7)
-		k := reference(t, spec, x)
+		x := normalPoints(120, 4, 1, 7)
+		k := referenceMatrix(t, spec, x)
 		mu := testkit.Eigenvalues(t, k)
 		smallest, largest := mu[0], mu[len(mu)-1]
 		kappa := (largest + lambda) / (max(smallest, 0) + lambda)
-		before := math.Inf(1)
+		previousWidth := math.Inf(1)
 		for _, passes := range []int{1, 3, 30} {
-			m := formed(t, spec, x, 1<<30)
+			m := newMatrix(t, spec, x, 1<<30)
 			s := testkit.Must(m.Cond(t.Context(), lambda, passes, rng.New(1)))
 			if !s.Cond.Covers(kappa) || !s.Largest.Covers(largest) || !s.Smallest.Covers(max(smallest, 0)) ||
 				s.Cond.Hi > s.SimpleBound*(1+1e-9) {
 				t.Errorf("%s, %d passes: κ = %g in %v, λ_max = %g in %v, λ_min = %g in %v, simple bound %g",
 					spec.Name, passes, kappa, s.Cond, largest, s.Largest, smallest, s.Smallest, s.SimpleBound)
 			}
-			if s.Cond.Width() > before*(1+1e-12) {
+			if s.Cond.Width() > previousWidth*(1+1e-12) {
 				t.Errorf("%s: the interval widens to %g at %d passes", spec.Name, s.Cond.Width(), passes)
 			}
-			before = s.Cond.Width()
+			previousWidth = s.Cond.Width()
 		}
-		if spec.Name != "polynomial" && before > 1.5 {
-			t.Errorf("%s: 30 passes leave a width of %g", spec.Name, before)
+		if spec.Name != "polynomial" && previousWidth > 1.5 {
+			t.Errorf("%s: 30 passes leave a width of %g", spec.Name, previousWidth)
 		}
 	}
 }
@@ -125,9 +125,9 @@ func TestCondOfZeros(t *testing.T) {
 		for i := range 2 * nonzero {
 			x.Data[i] = float64(1 + i)
 		}
-		m := formed(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20)
+		m := newMatrix(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20)
 		s := testkit.Must(m.Cond(t.Context(), lambda, 30, rng.New(1)))
-		largest := max(0, testkit.Eigenvalues(t, reference(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x))[9])
+		largest := max(0, testkit.Eigenvalues(t, referenceMatrix(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x))[9])
 		if kappa := (largest + lambda) / lambda; !s.Cond.Covers(kappa) || math.IsInf(s.Cond.Hi, 1) ||
 			math.IsNaN(s.Cond.Value) {
 			t.Errorf("%d points that are not zero: κ = %g in %v", nonzero, kappa, s.Cond)
@@ -141,9 +141,9 @@ func TestBounds(t *testing.T) {
 	const n, lambda = 90, 0.05
 	for _, cols := range []int{1, 3} {
 		for k, spec := range specs {
-			x, z := cloud(n, 4, 1, 9), cloud(200, 4, 1, 10)
-			a := reference(t, spec, x)
-			m := formed(t, spec, x, 1<<30)
+			x, z := normalPoints(n, 4, 1, 9), normalPoints(200, 4, 1, 10)
+			a := referenceMatrix(t, spec, x)
+			m := newMatrix(t, spec, x, 1<<30)
 			if k%2 == 1 {
 				m.Weights = make([]float64, n)
 				for i := range n {
@@ -187,16 +187,16 @@ func TestBounds(t *testing.T) {
 			p := testkit.Must(m.Predict(t.Context(), z, raw, cols, r, lambda))
 			exact := testkit.Must(m.Predict(t.Context(), z, c.RawMatrix().Data, cols, r, lambda))
 			proved := 0
-			for q := range z.N {
+			for p0 := range z.N {
 				for j := range cols {
-					if e := math.Abs(p.F[q*cols+j] - exact.F[q*cols+j]); e > p.Bound[q*cols+j] {
-						t.Errorf("%s: f has an error of %.3g, bound %.3g", spec.Name, e, p.Bound[q*cols+j])
+					if e := math.Abs(p.F[p0*cols+j] - exact.F[p0*cols+j]); e > p.Bound[p0*cols+j] {
+						t.Errorf("%s: f has an error of %.3g, bound %.3g", spec.Name, e, p.Bound[p0*cols+j])
 					}
 				}
-				if p.Gap[q] > 1 {
+				if p.Gap[p0] > 1 {
 					proved++
-					got, want := p.F[q*cols:(q+1)*cols], exact.F[q*cols:(q+1)*cols]
-					testkit.Equal(t, datasets.PredictedClass(got), datasets.PredictedClass(want), spec.Name, q)
+					got, want := p.F[p0*cols:(p0+1)*cols], exact.F[p0*cols:(p0+1)*cols]
+					testkit.Equal(t, datasets.PredictedClass(got), datasets.PredictedClass(want), spec.Name, p0)
 				}
 			}
 			testkit.Near(t, p.Open(), (1 - float64(proved)/float64(z.N)), 1e-12, spec.Name, proved, z.N)
@@ -206,25 +206,25 @@ func TestBounds(t *testing.T) {
 
 // TestMisuse checks that an unknown kernel and points of another dimension are refused.
 func TestMisuse(t *testing.T) {
-	x := cloud(10, 3, 1, 1)
+	x := normalPoints(10, 3, 1, 1)
 	if _, err := New(t.Context(), nil, kernel.Spec{Name: "mine"}, x, 0, nil); err == nil {
 		t.Error("an unknown kernel is verified")
 	}
-	m := formed(t, specs[0], x, 0)
-	if _, err := m.Predict(t.Context(), cloud(2, 4, 1, 1), make([]float64, 10), 1, &Residual{}, 1); err == nil {
+	m := newMatrix(t, specs[0], x, 0)
+	if _, err := m.Predict(t.Context(), normalPoints(2, 4, 1, 1), make([]float64, 10), 1, &Residual{}, 1); err == nil {
 		t.Error("points of another dimension are predicted")
 	}
 }
 
-// TestRelative checks the worst relative norm: it is 0 if target and residual are zero, infinite if only the target is,
+// TestWorstRelative checks the worst relative norm: it is 0 if target and residual are zero, infinite if only the target is,
 // and NaN if a norm is NaN.
-func TestRelative(t *testing.T) {
+func TestWorstRelative(t *testing.T) {
 	r := &Residual{Norm: []float64{0, 3, 1}, Rounding: []float64{0, 0, 2}, Target: []float64{0, 6, 4}}
 	testkit.Equal(t, r.worstRelative(r.Norm), 0.5)
 	testkit.Equal(t, r.worstRelative(r.upperNorms()), 0.75)
 	r.Rounding[0] = 1e-300
 	testkit.Equal(t, r.worstRelative(r.upperNorms()), math.Inf(1))
 	if r.Norm[1] = math.NaN(); !math.IsNaN(r.worstRelative(r.Norm)) || !math.IsNaN(r.worstRelative(r.upperNorms())) {
-		t.Error("NaN is a residual") // also after a column without a bound
+		t.Error("a norm of NaN has a worst relative norm") // also after a column whose ratio is infinite
 	}
 }

@@ -47,6 +47,7 @@ func (v *Verification) String() string {
 	return b.String()
 }
 
+// targetsNote explains the source of the targets.
 func (v *Verification) targetsNote() string {
 	switch v.Targets {
 	case targetsRecovered:
