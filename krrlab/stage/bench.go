@@ -24,9 +24,10 @@ import (
 )
 
 // Bench provides a stage with its problem, its method and the matrices of both. Each matrix is made once and shared
-// with later stages. krrlab.Lab.Run passes a Bench to a stage, and never runs two stages at the same time. On ranks,
-// all ranks call each method together.
+// with later stages. krrlab.Lab.Run passes a Bench to a stage, and never runs two stages at the same time. With several
+// ranks, all ranks call each method together.
 type Bench interface {
+	// Problem returns the problem, which the stage must not change.
 	Problem() *Problem
 	// K returns K+λI with the stored kernel matrix K̃. The stage needs extraBytes more memory, in addition to K and to
 	// Problem.HeldBytes. K returns an error if no storage fits into the memory budget.
@@ -53,31 +54,32 @@ type Bench interface {
 
 // Problem describes the problem and the method of a bench. The values it points to must not be changed.
 type Problem struct {
-	Header                    // names, n, d, t, λ, τ and the seed, the first fields of every result
-	Kernel    kernel.Kernel   // k(x, z)
-	X         points.Points   // n×d; points.Weighted with weights
-	Y         *mat.Dense      // the coded targets, n×t
-	Coding    datasets.Coding // coding of the targets
-	Train     *datasets.Dataset
-	Comm      comm.Comm      // the ranks; a single process is a group of one
-	Memory    int64          // memory budget in bytes, 0: no limit
-	HeldBytes int64          // bytes of X, Y and the vectors of a solve
-	MaxIter   int            // largest number of iterations of a solve
-	Precond   string         // name of the configured preconditioner, as in JSON and flags
-	Entry     Entry          // configured preconditioner, with its defaults in place
-	Planned   bool           // the preconditioner is that of the fixed rule, while Solve uses the choice of Plan
-	S         int            // default number of features
-	Z         *Approximation // Z of the configured preconditioner; nil: it has none
+	Header                      // names, n, d, t, λ, τ and the seed, the first fields of every result
+	Kernel    kernel.Kernel     // k(x, z)
+	X         points.Points     // n×d; points.Weighted with weights
+	Y         *mat.Dense        // the coded targets, n×t
+	Coding    datasets.Coding   // coding of the targets
+	Train     *datasets.Dataset // training rows, with their points and targets before they are coded
+	Comm      comm.Comm         // the ranks; a single process is a group of one
+	Memory    int64             // memory budget in bytes, 0: no limit
+	HeldBytes int64             // bytes of X, Y and the vectors of a solve
+	MaxIter   int               // largest number of iterations of a solve
+	Precond   string            // name of the configured preconditioner, as in JSON and flags
+	Entry     Entry             // configured preconditioner, with its defaults in place
+	Planned   bool              // the preconditioner is that of a fixed rule, while Solve uses the choice of Plan
+	S         int               // default number of features
+	Z         *Approximation    // Z of the configured preconditioner; nil: it has none
 	// ProcessTimeout is the largest time that another process may take to start, and to answer.
 	ProcessTimeout time.Duration
 }
 
 // smallSeries is the number of modes of a Fourier series that AffordableSeries accepts for any number of points: its
-// factor takes about a second. A larger value takes the series in place of other methods for fewer points.
+// factor takes about a second. With a larger value, stages use the series for fewer points.
 const smallSeries = 2000
 
-// AffordableSeries is Series for a stage that has other methods: it returns nil also if the series has more modes than
-// K has points, unless it is small. Work with M modes takes M³ multiply-adds.
+// AffordableSeries is Series for a stage that has other methods. It also returns nil if the series has more modes than
+// there are points and more than smallSeries, because its factorization takes about as many multiply-adds as the cube of
+// the number of modes.
 func (p *Problem) AffordableSeries() (s *fourier.Series, errorBound float64) {
 	if s, errorBound = p.Series(); s != nil && s.Modes() > max(p.N, smallSeries) {
 		return nil, 0
@@ -99,14 +101,16 @@ func (p *Problem) Series() (s *fourier.Series, errorBound float64) {
 }
 
 const (
-	// seriesError is the error of an entry of K by the series of stages: a larger one takes fewer modes.
+	// seriesError is the largest error of an entry of K by the series of stages. A larger one takes fewer modes.
 	seriesError = 1e-12
-	// seriesModes is the largest number of modes of such a series, whose matrices take 32 bytes for each pair of modes.
+	// seriesModes is the largest number of modes of such a series. Its matrices take 32 bytes for each pair of modes, 2
+	// GB in all; a larger value allows narrower kernels and takes more memory and time.
 	seriesModes = 8000
 )
 
-// SeriesOf returns a Fourier series of a kernel for features x of the rows, without weights, whose modes are few enough
-// to be factored. It is an error if there is none, on ranks, or if its matrices do not fit into the memory budget.
+// SeriesOf returns a Fourier series of the kernel k for the points x, without their weights, with at most seriesModes
+// modes. It returns an error if there is none, if there are several ranks, or if its matrices do not fit into the memory
+// budget.
 func (p *Problem) SeriesOf(k kernel.Kernel, x points.Points) (*fourier.Series, error) {
 	s, err := fourier.New(k, fourier.Options{EntryError: seriesError, MaxModes: seriesModes}, x)
 	if err != nil {
@@ -134,24 +138,25 @@ type LowRank interface {
 
 // Approximation specifies Z, n×s, of ZZᵀ ≈ K and the preconditioner ZZᵀ+λ_pI.
 type Approximation struct {
-	Source   // method that makes Z
-	S        int
-	LambdaP  float64
-	Form     precond.Form
-	Spectral bool // the ridge is LambdaP + Drawn.ExtraLambdaP
+	Source                // method that makes Z
+	S        int          // number s of columns of Z
+	LambdaP  float64      // ridge λ_p
+	Form     precond.Form // form of the inverse
+	Spectral bool         // the ridge is LambdaP + Drawn.ExtraLambdaP
 }
 
 // Source is a method that makes Z, n×s.
 type Source interface {
 	String() string // description for reports
+	// Draw makes Z for the problem of b. All ranks call it together, and each gets the rows that it owns.
 	Draw(ctx context.Context, b Bench, s int) (*Drawn, error)
 }
 
 // Extender is a Source that can add rows to a Z that it made.
 type Extender interface {
 	Source
-	// Extend returns Z for the problem of b, one process without ranks, whose first rows are those of z. It returns an
-	// error that says why if Z must be made anew.
+	// Extend returns Z for the problem of b, whose first rows are those of z. There must be a single process. It returns
+	// an error with the reason if Z must be made anew.
 	Extend(ctx context.Context, b Bench, z *Drawn) (*Drawn, error)
 }
 
@@ -172,7 +177,7 @@ func (a *Approximation) Map() feature.Dist {
 	return f.Dist
 }
 
-// Inverse returns M⁻¹ and caches it for later stages.
+// Inverse returns M⁻¹ for M = ZZᵀ+λ_pI. It builds M, unless a previous stage did, and caches it for later stages.
 func (a *Approximation) Inverse(ctx context.Context, b Bench) (*precond.Woodbury, error) {
 	m, err := b.Cached(*a, func() (pcg.Preconditioner, error) {
 		z, err := b.Z(ctx, *a)
@@ -260,8 +265,8 @@ func (e *TooLarge) Error() string {
 	return fmt.Sprintf("%s, the limit is %s", accel.Bytes(e.Need), accel.Bytes(e.Limit))
 }
 
-// Aim is the share of the tolerance τ at which conjugate gradients end. The rest allows for rounding errors, which
-// would otherwise cause a restart.
+// Aim is the share of the tolerance τ at which conjugate gradients end. The rest allows for the difference between the
+// recursive and the true residual, which would otherwise cause a restart. A smaller value costs iterations.
 const Aim = 0.97
 
 // FreeBytes returns the bytes that remain for a stage in addition to K, or 0 if there is no limit.
@@ -272,8 +277,8 @@ func (p *Problem) FreeBytes(k *Gram) int64 {
 	return max(1, p.Memory-p.HeldBytes-k.Bytes())
 }
 
-// LowRankBytes returns the memory that a stage needs for Z, n×s: Z in float32, ZᵀZ, its factor, and the space to form
-// it.
+// LowRankBytes returns the memory in bytes that a stage needs for Z, n×s: Z in float32, and three s×s matrices in
+// float64, which are ZᵀZ, its factor, and the space to form it.
 func (p *Problem) LowRankBytes(s int) int64 { return 4*int64(p.N)*int64(s) + 24*int64(s)*int64(s) }
 
 // Progress returns a function that reports the progress of a part of a stage and the time left.

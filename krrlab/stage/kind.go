@@ -38,8 +38,8 @@ type Settler interface {
 
 // Extensible is a Preconditioner whose M can be extended to more points.
 type Extensible interface {
-	// Extend returns M for the problem of b, one process without ranks, whose first points are those of m. It returns
-	// an error that says why if M must be made anew.
+	// Extend returns M for the problem of b, whose first points are those of m. There must be a single process. It
+	// returns an error with the reason if M must be made anew.
 	Extend(ctx context.Context, b Bench, m pcg.Preconditioner) (pcg.Preconditioner, error)
 }
 
@@ -53,10 +53,10 @@ type WithFactor interface {
 // Defaults are the values that a Settler uses for options that are not set.
 type Defaults struct {
 	Kernel  kernel.Kernel
-	N       int     // points
-	Lambda  float64 // λ
+	N       int     // number of points
+	Lambda  float64 // ridge λ of the problem
 	S       int     // number of features, or rank
-	LambdaP float64 // λ_p
+	LambdaP float64 // ridge λ_p of the preconditioner
 }
 
 // CheckSize returns an error if a number of the problem (targets, λ, λ_p, or y/λ, the size of coefficients) is outside
@@ -76,8 +76,8 @@ type FromK interface {
 
 // SparseInverse is implemented by an M⁻¹ that couples each point with its neighbors. Reports show the results.
 type SparseInverse interface {
-	Neighbors() int
-	Damping() float64
+	Neighbors() int   // number k of neighbors per point
+	Damping() float64 // damping ω
 }
 
 // Kind describes a type of preconditioner that has a name.
@@ -122,6 +122,7 @@ func BuiltIn(k Kind) {
 	}
 }
 
+// register adds a kind to kinds.all. It returns an error if the name is invalid, or the name or the type is registered.
 func register(k Kind) error {
 	kinds.Lock()
 	defer kinds.Unlock()
@@ -265,8 +266,9 @@ func optionList(s *schema.Schema) string {
 	return "want one of " + strings.Join(names, ", ")
 }
 
-// PreconditionerText is the inverse of ParsePreconditioner, for a kernel. It returns an error for a preconditioner that
-// text cannot describe: one of an unregistered type, or with a part such as a user-defined feature map.
+// PreconditionerText is the inverse of ParsePreconditioner. The kernel kern determines which options are defaults that
+// the text omits. It returns an error for a preconditioner that text cannot describe: one of an unregistered type, or
+// with a part such as a user-defined feature map.
 func PreconditionerText(p Preconditioner, kern kernel.Kernel) (text string, err error) {
 	k, ok := KindOf(p)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 )
 
-// Lines builds a text of aligned lines, each with a name and a text.
+// Lines builds a text of aligned lines, each with a name and a text. The zero value is ready to use.
 type Lines struct {
 	Width int // width of the names; default: 14
 	b     strings.Builder

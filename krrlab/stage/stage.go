@@ -50,23 +50,23 @@ func HTML(s Stage) string {
 // Header describes the problem of a stage. Its fields come first in the JSON of a result, and the result must not use
 // their keys again.
 type Header struct {
-	Dataset string `json:"dataset"`
+	Dataset string `json:"dataset"`          // name of the data set
 	Source  string `json:"source,omitempty"` // files or generator of the points
-	// remark on the data, for example that they are a subset or a stand-in
+	// Note is a remark on the data, for example that they are a subset or a stand-in.
 	Note    string `json:"note,omitempty"`
-	Task    string `json:"task"`
+	Task    string `json:"task"`              // regression or classification
 	Scaling string `json:"scaling,omitempty"` // scaling of the points: none, unit, standard or pixel
-	// mean that was subtracted from the targets; y below is centered
+	// Mean is the mean of each target that was subtracted from it; y in the result is centered.
 	Mean []float64 `json:"mean,omitempty"`
-	// Weighted reports that the rows have weights W; K below is W^½KW^½, and y is W^½y.
+	// Weighted reports that the rows have weights W; K in the result is W^½KW^½, and y is W^½y.
 	Weighted bool                `json:"weighted,omitempty"`
-	N        int                 `json:"n"`
-	D        int                 `json:"d"`
+	N        int                 `json:"n"`              // number of points
+	D        int                 `json:"d"`              // number of features of a point
 	T        int                 `json:"t"`              // number of right-hand sides
 	Read     []*datasets.Reading `json:"read,omitempty"` // how the files were read, the training file first
 	Kernel   kernel.Spec         `json:"kernel"`
-	Lambda   float64             `json:"lambda"`
-	Tol      float64             `json:"tol"` // tolerance τ
+	Lambda   float64             `json:"lambda"` // ridge λ
+	Tol      float64             `json:"tol"`    // tolerance τ of the relative residual
 	Seed     uint64              `json:"seed"`
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestTook checks that the total determines the unit of all seconds.
+// TestTook checks that the total determines the unit and the digits of all seconds.
 func TestTook(t *testing.T) {
 	for total, want := range map[float64]string{
 		0.00004: "milliseconds a 0.0, total 0.0\n", 0.0421: "milliseconds a 21.1, total 42.1\n",

@@ -88,8 +88,7 @@ func TestJSON(t *testing.T) {
 	testkit.Equal(t, RoundDigits(1.23456, 3), 1.23)
 }
 
-// TestMemory checks the memory that remains for a stage, the memory of Z, and the progress and the times that stages
-// report.
+// TestMemory checks FreeBytes and LowRankBytes, and the progress and the times that Progress, Timed and Lap report.
 func TestMemory(t *testing.T) {
 	k := &Gram{Matrix: testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(9, 1, nil), 1, nil))}
 	p := &Problem{Header: Header{N: 10}, HeldBytes: 7}

@@ -42,7 +42,7 @@ func (r *Result) Plot() *plots.Figure {
 				series[2].Add(s, row.Bounds[k])
 			}
 		}
-		var share float64
+		var share float64 // of the eigenvalues up to theta
 		if row.Exact == nil {
 			spectrum.Title = "spectrum of M⁻¹A, by quadrature"
 		}

@@ -18,7 +18,7 @@ type Result struct {
 	// KError is the predicted bound of ‖K_stored−K‖₂. Residuals and bounds of errors are those of the stored K; the
 	// intervals of κ are those of K.
 	KError  float64      `json:"kernel_error_bound"`
-	KBytes  int64        `json:"kernel_bytes"`
+	KBytes  int64        `json:"kernel_bytes"`    // memory of K on a rank
 	Product float64      `json:"product_seconds"` // time of a product of K with all t right-hand sides
 	Rows    []pencil.Row `json:"rows"`            // one for each draw of each preconditioner; the first has M = I
 	Seconds struct {

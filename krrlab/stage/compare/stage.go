@@ -20,7 +20,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Stage is the definition of the stage.
+// Stage defines the stage compare.
 var Stage = stage.Definition{
 	Name: stage.Compare, Aliases: []string{"race"}, Options: Options{}, Result: (*Result)(nil),
 	Flags: "features lambda-p process-timeout max-iter",
@@ -85,8 +85,8 @@ type comparison struct {
 	options *Options
 	bench   stage.Bench
 	problem *stage.Problem
-	k       *stage.Gram
-	rhs     *mat.Dense // n×1
+	k       *stage.Gram // K+λI
+	rhs     *mat.Dense  // right-hand side b, n×1
 	result  *Result
 
 	lambdaMin float64 // lower bound of λ_min(A); 0 if none is known
@@ -114,7 +114,8 @@ func CombinedTargets(y *mat.Dense, seed uint64) *mat.Dense {
 	return b
 }
 
-// judgeAll judges M = I and every preconditioner, in groups that fit into the memory.
+// judgeAll judges M = I and every preconditioner, in groups that fit into the memory. A preconditioner whose name occurs
+// again gets a number, as in "nystrom (2)".
 func (c *comparison) judgeAll(ctx context.Context) error {
 	freeBytes := c.problem.FreeBytes(c.k)
 	if freeBytes == 0 {
@@ -127,6 +128,7 @@ func (c *comparison) judgeAll(ctx context.Context) error {
 	if c.result.Product, err = pencil.Seconds(ctx, c.k.MulTo, c.problem.Y); err != nil {
 		return err
 	}
+
 	c.lambdaMin = bound.LambdaMin(nil, c.problem.Lambda, 0, 2*c.k.Error)
 	identity := &stage.Made{LambdaMin: c.lambdaMin}
 	c.addToGroup(pencil.NewRow("none"), identity, c.requiredBytes(identity))
@@ -147,8 +149,8 @@ func (c *comparison) judgeAll(ctx context.Context) error {
 	return c.judgeGroup(ctx)
 }
 
-// requiredBytes returns the memory of a preconditioner, with the vectors of conjugate gradients and of a Lanczos
-// process.
+// requiredBytes returns the memory of a preconditioner with 5 vectors of conjugate gradients, and 2 for each step of a
+// Lanczos process.
 func (c *comparison) requiredBytes(m *stage.Made) int64 {
 	return m.Bytes + 8*int64(c.problem.N)*int64(5+2*max(0, c.options.Steps))
 }
@@ -156,24 +158,28 @@ func (c *comparison) requiredBytes(m *stage.Made) int64 {
 // addToGroup adds a preconditioner to the group, and its row to the result.
 func (c *comparison) addToGroup(row pencil.Row, m *stage.Made, required int64) {
 	row.FailureReason = pencil.NotReached // replaced when it is judged
-	c.group, c.preconditioners, c.groupBytes = append(c.group, len(c.result.Rows)),
-		append(c.preconditioners, m), c.groupBytes+required
+	c.group = append(c.group, len(c.result.Rows))
+	c.preconditioners = append(c.preconditioners, m)
+	c.groupBytes += required
 	c.result.Rows = append(c.result.Rows, row)
 }
 
-// addDraw makes a preconditioner and adds it to the group. If the memory is full, it first judges the present group.
+// addDraw makes a preconditioner and adds it to the group. If the memory is full, it first judges the present group. If
+// the preconditioner cannot be made or does not fit into memory, its row gets the reason. addDraw returns an error only
+// if ctx ended, the ranks cannot communicate, or the group could not be judged.
 func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row) error {
 	m, err := pencil.Make(ctx, c.bench, e, &row)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var required int64
-	if err == nil { // ranks have different rows; required is the largest memory of any of them
-		remaining, e := comm.MinPositive(ctx, c.problem.Comm, math.MaxInt64/2-c.requiredBytes(m))
+	if err == nil { // ranks have different rows; required is the largest memory of any of them, by a minimum
+		const limit = math.MaxInt64 / 2
+		minRemaining, e := comm.MinPositive(ctx, c.problem.Comm, limit-c.requiredBytes(m))
 		if e != nil {
 			return e
 		}
-		if required = math.MaxInt64/2 - remaining; required > c.freeBytes {
+		if required = limit - minRemaining; required > c.freeBytes {
 			err = fmt.Errorf("it takes %s with vectors, and beside K there are %s", accel.Bytes(required),
 				accel.Bytes(c.freeBytes))
 		}
@@ -192,15 +198,12 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 	return nil
 }
 
-// judgeGroup judges the preconditioners of the group together, and removes them from it.
+// judgeGroup judges the preconditioners of the group together, and removes them from it. Progress is reported for the
+// first draw of each.
 func (c *comparison) judgeGroup(ctx context.Context) error {
 	_, weights := points.SplitWeights(c.problem.X)
-	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin,
-		RecursiveResiduals: true,
-		MixedTargets:       c.problem.T > 1,
-		Weights:            weights,
-		Probes:             c.options.Probes,
-		Tell:               c.bench.Tell}
+	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin, RecursiveResiduals: true,
+		MixedTargets: c.problem.T > 1, Weights: weights, Probes: c.options.Probes, Tell: c.bench.Tell}
 	var ms []pcg.Preconditioner
 	for i, m := range c.preconditioners {
 		s.Rows, s.LambdaMin = append(s.Rows, &c.result.Rows[c.group[i]]), append(s.LambdaMin, m.LambdaMin)

@@ -21,8 +21,8 @@ type Seconds struct {
 	Solve    float64 `json:"solve"`    // iterations, or triangular solves
 	Residual float64 `json:"residual"` // true residuals with a recomputed K
 	Predict  float64 `json:"predict"`  // predicting the test points
-	Total    float64 `json:"total"`
-	Network  float64 `json:"network"` // part of all these that is spent in collectives
+	Total    float64 `json:"total"`    // sum of these
+	Network  float64 `json:"network"`  // part of all these that is spent in collectives
 }
 
 // Sum returns the sum over the stages.
@@ -62,14 +62,14 @@ const (
 type Model struct {
 	Rates
 	Entries
-	N, D, T        int
+	N, D, T        int     // n, d and t
 	Ranks          int     // number P of ranks, each with these rates; 0 means 1
 	Cores          int     // cores of a rank; 0: the threads of this process
 	TestRows       int     // number of points to predict
 	PointBytes     int64   // bytes of X; 0 means 8nd
 	MeanRowSum     float64 // mean over the rows of Σ_{j≠i}|k(x_i, x_j)|; 0: unknown
 	ResidualRounds int     // true residuals with recomputed K during the iteration; 0: one with 288 rows of K
-	ErrorKnown     bool    // the storage error is known already, so that estimating it takes no time
+	ErrorKnown     bool    // the storage error ‖K̃−K‖₂ is known already, so that estimating it takes no time
 	// K describes the storage of K. Entries that it drops are not formed, read or stored. nil: no entries are dropped.
 	K *gram.Choice
 }
@@ -93,8 +93,8 @@ type Preconditioner interface {
 
 // Parts are the predicted costs of a preconditioner, in addition to those of K.
 type Parts struct {
-	S         int     // rank
-	LambdaP   float64 // ridge λ_p; 0: M has none
+	S         int     // rank s
+	LambdaP   float64 // ridge λ_p of M; 0: M has none
 	Neighbors int     // neighbors per point of a sparse inverse; a guess if a rule chooses them later
 
 	Features float64 // seconds for forming Z, or the factor of the landmarks
@@ -115,7 +115,7 @@ func (m *Model) precondParts(c *Candidate) (p Parts) {
 }
 
 // Predict sets the seconds and bytes of a candidate whose solver, preconditioner, storage and iterations are set. It
-// also sets S, LambdaP and Neighbors. With ε seconds per stored entry of K and ε_exact per exact entry, and with the
+// also sets S, LambdaP and Neighbors, from those that the preconditioner predicts. With ε seconds per stored entry of K and ε_exact per exact entry, and with the
 // rates G of matrix products, B of reading memory, T of writing memory for the first time and E of exponentials, the
 // seconds are
 //
@@ -202,8 +202,8 @@ func (m *Model) recomputedSeconds(entrySeconds float64) float64 {
 	return m.formedEntries() * (entrySeconds + 4*m.LoopSeconds(productValues, productColumnValues))
 }
 
-// LoopSeconds returns the seconds of an inner loop that costs as much as values exponentials, and columnValues more for
-// each column of R.
+// LoopSeconds returns the seconds of an inner loop over t columns that takes as long as values + columnValues·t
+// exponentials.
 func (m *Model) LoopSeconds(values, columnValues float64) float64 {
 	return (values + columnValues*float64(m.T)) / m.Exp
 }
@@ -235,8 +235,8 @@ func (m *Model) vectorSeconds(solver string, preconditioned bool) float64 {
 	return passes + (blockFactor+blockFewColumns/t)*pcg.BlockFlops(m.N, m.T, preconditioned)/m.Gemm64
 }
 
-// ApplyLowRankSeconds returns the seconds of (ZZᵀ+λ_pI)⁻¹R with Z n×s, if the factor of order s is distributed over
-// sharers ranks.
+// ApplyLowRankSeconds returns the seconds of (ZZᵀ+λ_pI)⁻¹R with Z n×s and R n×t, if the factor of order s is distributed
+// over sharers ranks.
 func (m *Model) ApplyLowRankSeconds(s, sharers int) float64 {
 	return float64(s) * max(applyBytes/m.Read, m.LoopSeconds(applyValues, applyColumnValues)) *
 		(m.OwnRows() + float64(s)/float64(sharers))
@@ -301,7 +301,8 @@ func (m *Model) predictDirect(c *Candidate) {
 	sec.Residual = rounds * m.recomputedSeconds(m.ExactEntrySeconds)
 }
 
-// CholeskySeconds returns the seconds of a Cholesky factorization of order n that is distributed over ranks.
+// CholeskySeconds returns the seconds of a Cholesky factorization of order n that is distributed over ranks. gemm is the
+// rate of matrix products in flops per second.
 //
 // The n³/3 flops run at 1/1.12 of the rate gemm of matrix products. In addition, the factors of the diagonal tiles and
 // the triangular solves with them (package accel) run one after the other while other ranks wait. They take 1.5 times

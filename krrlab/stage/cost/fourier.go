@@ -1,11 +1,11 @@
 package cost
 
-// Costs of a solve by a Fourier series, measured on two cores.
+// Costs of a solve by a Fourier series. The first was measured on two cores; the others follow from the algorithms.
 const (
-	seriesFactor  = 3  // work of a pass over the points, relative to the rate of large matrix products
-	seriesVectors = 6  // n×t blocks of float64
-	seriesNumbers = 10 // numbers of each point that checking rows of K takes, in addition to a copy of the points
-	seriesRows    = 64 // points that are predicted without the series too
+	seriesFactor  = 3  // seconds of a multiply-add in a pass over the points, relative to one in a large matrix product
+	seriesVectors = 6  // number of n×t blocks of float64 that the solve allocates
+	seriesNumbers = 10 // float64 per point that checking rows of K allocates, in addition to a copy of the points
+	seriesRows    = 64 // number of predictions that are checked by kernel sums
 )
 
 // SeriesBytes returns the memory of a solve by a Fourier series that takes seriesBytes itself, for n points in R^d and
@@ -14,12 +14,13 @@ func SeriesBytes(seriesBytes int64, n, d, t int) int64 {
 	return seriesBytes + 8*int64(n)*int64(seriesVectors*t+seriesNumbers+d)
 }
 
-// predictFourier sets the seconds of a solve by a Fourier series: a pass for the moments, three for the answer and its
-// residual, the factor and the iterations. Ranks share the passes, and the first factors.
+// predictFourier sets the seconds of a solve by a Fourier series: a pass over the points for the moments, three passes
+// for the answer and its residual, the factor and the iterations. The ranks share the passes, and each of them computes
+// the factor and the iterations.
 func (m *Model) predictFourier(c *Candidate) {
 	n, ranks, sec := float64(m.N), float64(max(1, m.Ranks)), &c.Seconds
 	work := &c.Work
-	seconds := func(products float64) float64 { return 2 * products / m.Gemm64 }
+	seconds := func(multiplyAdds float64) float64 { return 2 * multiplyAdds / m.Gemm64 }
 	sec.Kernel, sec.Factor = seriesFactor*seconds(work.Moments)/ranks, seconds(work.Factor)
 	sec.Solve = 3*seriesFactor*seconds(work.Pass)/ranks + seconds(float64(c.Iterations*m.T)*work.Iteration)
 	sec.Residual = m.residualSeconds()

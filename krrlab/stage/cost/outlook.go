@@ -12,11 +12,11 @@ import (
 // from a pilot sample of M points.
 type Outlook struct {
 	Kernel kernel.Kernel
-	N, M   int
+	N, M   int // numbers n of points and M of sampled ones
 	Lambda float64
 	// S and LambdaP are the values that the user requested for any preconditioner; 0: not requested.
-	S       int     // rank
-	LambdaP float64 // λ_p
+	S       int     // rank s
+	LambdaP float64 // ridge λ_p of M = FFᵀ+λ_pI
 	// PilotResidual is the mean residual of a point after projection on M others.
 	PilotResidual float64
 	// LowRank is the number r of random pivots with which tr(K−FFᵀ) is expected to be at most rλ, according to the
@@ -39,6 +39,7 @@ type IterationPredictor interface {
 // the Zero of every Kind.
 type Proposer interface {
 	IterationPredictor
+	// Propose returns the configurations worth trying, or nil if there is none. The receiver is the Zero of a Kind.
 	Propose(o *Outlook) []stage.Preconditioner
 }
 
@@ -77,7 +78,8 @@ func (o *Outlook) Pivots() (rank int, lambdaP float64) {
 	return rank, cmp.Or(o.LambdaP, lambdaP)
 }
 
-// gamma returns γ = (n−r)·PilotResidual/r with r = M, but at most the largest row sum.
+// gamma returns γ = (n−r)·PilotResidual/r with r = M, but at most the largest row sum: the mean eigenvalue, per pivot, of
+// what r = M pivots leave of K.
 func (o *Outlook) gamma() float64 {
 	r := float64(o.M)
 	return min((float64(o.N)-r)*o.PilotResidual/r, o.LargestRowSum)

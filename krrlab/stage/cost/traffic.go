@@ -25,7 +25,7 @@ type Network struct {
 // of 3 runs. All ranks must call it together.
 func MeasureNetwork(ctx context.Context, c comm.Comm) (n Network, err error) {
 	r := Group{P: float64(c.Size())}
-	var mid [2]float64
+	var medians [2]float64 // seconds
 	sizes := [2]int{1, 1e6}
 	x := make([]int64, sizes[1])
 	for i, size := range sizes {
@@ -38,11 +38,12 @@ func MeasureNetwork(ctx context.Context, c comm.Comm) (n Network, err error) {
 			took[k] = time.Since(clock).Seconds()
 		}
 		slices.Sort(took)
-		mid[i] = took[len(took)/2]
+		medians[i] = took[len(took)/2]
 	}
 	small, large := r.Reduce(1), r.Reduce(float64(sizes[1]))
-	n.Latency = mid[0] / small.Steps
-	n.Bandwidth = large.Wire / max(mid[1]-large.Steps*n.Latency, mid[1]/10)
+	n.Latency = medians[0] / small.Steps
+	// at least a tenth of the seconds are for the bytes, even if the latency was measured too large
+	n.Bandwidth = large.Wire / max(medians[1]-large.Steps*n.Latency, medians[1]/10)
 	return n, nil
 }
 
@@ -88,7 +89,7 @@ func (e *Exchange) Bytes(c *Candidate) int64 {
 	return e.Features.Bytes + e.Factor.Bytes + e.Solve(c).Bytes + e.Residual.Bytes
 }
 
-// Group counts the exchanges in collectives of P ranks, the first of which owns OwnRows of Rows rows.
+// Group counts the exchanges in collectives of P ranks, the first of which owns OwnRows of all Rows rows.
 type Group struct {
 	P, OwnRows, Rows float64
 }
@@ -134,7 +135,7 @@ func (m Model) Traffic(c *Candidate) Exchange {
 	}
 	e, t := m.precondParts(c).Traffic, float64(max(1, m.T))
 	r := m.Group()
-	if c.Solver == Fourier { // about: moments and a projection gather sums of cells, and two passes values
+	if c.Solver == Fourier { // about: the moments and a projection gather sums of cells, and two passes gather values
 		sums := float64(c.Work.RowSums)
 		e.Factor.Add(Group{r.P, sums / r.P, sums}.Gather(1), 2)
 		e.Factor.Add(r.Gather(t), 2)

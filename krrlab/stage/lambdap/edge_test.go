@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pencil"
 )
 
-// TestFinish checks the predicted times and the choice: the point with the least time, or of equal times the one with
+// TestPredictSeconds checks the predicted times and the choice: the point with the least time, or of equal times the one with
 // the smaller κ. Points that are unknown or have not converged are not chosen.
-func TestFinish(t *testing.T) {
+func TestPredictSeconds(t *testing.T) {
 	its := func(n int) *int { return &n }
 	point := func(predicted int, iterations *int, status pcg.Status, kappa float64) Point {
 		return Point{Row: pencil.Row{Iteration: pencil.Iteration{Predicted: predicted, Iterations: iterations, Status: status}, Spectrum: pencil.Spectrum{Kappa: estimate.Exact(kappa, 0, "")}}}

@@ -24,21 +24,21 @@ import (
 )
 
 // ridge is the operator K+λI with a dense matrix K.
-type ridge struct {
+type ridgeOperator struct {
 	k      *mat.SymDense
 	lambda float64
 }
 
-func (a ridge) Dim() int        { return a.k.SymmetricDim() }
-func (a ridge) Lambda() float64 { return a.lambda }
+func (a ridgeOperator) Dim() int        { return a.k.SymmetricDim() }
+func (a ridgeOperator) Lambda() float64 { return a.lambda }
 
 // KMulTo forms the product on one BLAS thread. The bits of a BLAS product may depend on the number of threads, and the
 // tests compare bits. Products of package gram have the same bits for any number of threads.
-func (a ridge) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (a ridgeOperator) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return accel.ForEach(ctx, 1, func(_, _ int) { dst.Mul(a.k, src) })
 }
 
-func (a ridge) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (a ridgeOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	err := a.KMulTo(ctx, dst, src)
 	dst.Apply(func(i, j int, v float64) float64 { return v + a.lambda*src.At(i, j) }, dst)
 	return err
@@ -59,9 +59,9 @@ func measureSweep(ctx context.Context, a stage.Operator, z *points.Dense32, y *m
 	return measure(ctx, a, z, y, zSeconds, o)
 }
 
-// problem returns the Gaussian kernel matrix of n random points, and a Z of s random Fourier features, so that ZZᵀ ≈ K.
+// newTestProblem returns the Gaussian kernel matrix of n random points, and a Z of s random Fourier features, so that ZZᵀ ≈ K.
 // It draws the features itself.
-func problem(n, s int, lambda float64, seed uint64) (ridge, *points.Dense32) {
+func newTestProblem(n, s int, lambda float64, seed uint64) (ridgeOperator, *points.Dense32) {
 	const d = 3
 	x := make([]float64, n*d)
 	rng.New(seed).Sub("x").Normals(x, 0)
@@ -88,7 +88,7 @@ func problem(n, s int, lambda float64, seed uint64) (ridge, *points.Dense32) {
 			z.Data[i*s+j] = float32(math.Sqrt(2/float64(s)) * math.Cos(phase))
 		}
 	}
-	return ridge{k, lambda}, z
+	return ridgeOperator{k, lambda}, z
 }
 
 // outer returns ZZᵀ in float64.
@@ -107,20 +107,20 @@ func outer(z *points.Dense32) *mat.SymDense {
 }
 
 // distance returns ‖K−ZZᵀ‖₂.
-func distance(t *testing.T, a ridge, zz *mat.SymDense) float64 {
+func distance(t *testing.T, a ridgeOperator, zz *mat.SymDense) float64 {
 	var difference mat.Dense
 	difference.Sub(a.k, zz)
 	v := testkit.Eigenvalues(t, testkit.Symmetric(&difference))
 	return max(-v[0], v[len(v)-1])
 }
 
-// spectrum returns the eigenvalues of M⁻¹(K+λI) in ascending order, M = ZZᵀ+λ_pI.
-func spectrum(t *testing.T, a ridge, zz *mat.SymDense, lambdaP float64) []float64 {
+// pencilEigenvalues returns the eigenvalues of M⁻¹(K+λI) in ascending order, M = ZZᵀ+λ_pI.
+func pencilEigenvalues(t *testing.T, a ridgeOperator, zz *mat.SymDense, lambdaP float64) []float64 {
 	return testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, lambdaP))
 }
 
-// normals returns an n×t matrix of normal numbers.
-func normals(n, t int, seed uint64) *mat.Dense {
+// randomRightHandSides returns an n×t matrix of normal numbers.
+func randomRightHandSides(n, t int, seed uint64) *mat.Dense {
 	y := mat.NewDense(n, t, nil)
 	rng.New(seed).Normals(y.RawMatrix().Data, 0)
 	return y
@@ -129,11 +129,11 @@ func normals(n, t int, seed uint64) *mat.Dense {
 // TestBound checks that the bound holds for every λ_p of the grid, and its values for λ = 0.1 and η = 1.
 func TestBound(t *testing.T) {
 	const n, lambda = 80, 0.1
-	a, z := problem(n, 30, lambda, 2)
+	a, z := newTestProblem(n, 30, lambda, 2)
 	zz := outer(z)
 	eta := distance(t, a, zz)
 	for _, lambdaP := range defaultGrid(lambda, eta, 9) {
-		m := spectrum(t, a, zz, lambdaP)
+		m := pencilEigenvalues(t, a, zz, lambdaP)
 		if kappa, bound := m[n-1]/m[0], Bound(lambda, lambdaP, eta); kappa > bound*(1+1e-9) {
 			t.Errorf("λ_p = %g: κ = %g beyond the bound %g", lambdaP, kappa, bound)
 		}
@@ -169,8 +169,8 @@ func TestGrid(t *testing.T) {
 // alone.
 func TestSweep(t *testing.T) {
 	const n, lambda = 200, 0.01
-	a, z := problem(n, 50, lambda, 3)
-	y := normals(n, 3, 4)
+	a, z := newTestProblem(n, 50, lambda, 3)
+	y := randomRightHandSides(n, 3, 4)
 	parts := map[stage.Name]bool{}
 	r := testkit.Must(measureSweep(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
 		tell: func(_ context.Context, e stage.Event) { parts[e.Stage] = true }}))
@@ -186,7 +186,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	for _, p := range r.Points {
-		m := spectrum(t, a, zz, p.LambdaP)
+		m := pencilEigenvalues(t, a, zz, p.LambdaP)
 		kappa := m[n-1] / m[0]
 		if !p.Kappa.Covers(kappa*(1+1e-8)) && !p.Kappa.Covers(kappa*(1-1e-8)) || p.Bound < kappa {
 			t.Errorf("λ_p = %g: κ %v, bound %g, is %g", p.LambdaP, p.Kappa, p.Bound, kappa)
@@ -214,23 +214,23 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepStored checks that the intervals allow for the storage error of K, which changes the diagonal here.
-func TestSweepStored(t *testing.T) {
+// TestSweepStorageError checks that the intervals allow for the storage error of K, which changes the diagonal here.
+func TestSweepStorageError(t *testing.T) {
 	const n, lambda, e = 200, 0.01, 0.4 * 0.01
-	a, z := problem(n, 50, lambda, 3)
-	stored := ridge{mat.NewSymDense(n, nil), lambda}
+	a, z := newTestProblem(n, 50, lambda, 3)
+	stored := ridgeOperator{mat.NewSymDense(n, nil), lambda}
 	stored.k.CopySym(a.k)
 	for i := range n {
 		stored.k.SetSym(i, i, a.k.At(i, i)+e)
 	}
-	y := normals(n, 1, 4)
+	y := randomRightHandSides(n, 1, 4)
 	r := testkit.Must(measureSweep(t.Context(), stored, z, y, 0.5, &Options{Points: 5, kError: e}))
 	zz := outer(z)
 	if eta := distance(t, a, zz); !r.Eta.Covers(eta) {
 		t.Errorf("η = %v, is %g", r.Eta, eta)
 	}
 	for _, p := range r.Points {
-		m := spectrum(t, a, zz, p.LambdaP)
+		m := pencilEigenvalues(t, a, zz, p.LambdaP)
 		if !p.Kappa.Covers(m[n-1] / m[0]) {
 			t.Errorf("λ_p = %g: κ %v, is %g", p.LambdaP, p.Kappa, m[n-1]/m[0])
 		}
@@ -245,13 +245,13 @@ func TestSweepStored(t *testing.T) {
 // iterations of the solves that had ended.
 func TestInterrupted(t *testing.T) {
 	const n = 200
-	a, z := problem(n, 50, 0.01, 3)
-	y := normals(n, 1, 4)
+	a, z := newTestProblem(n, 50, 0.01, 3)
+	y := randomRightHandSides(n, 1, 4)
 	// Each part is canceled in its fourth Lanczos step, or in iteration 76, when only some of the solves have ended.
-	for part, at := range map[stage.Name]int{"lanczos": 4, "solve": 76} {
+	for part, event := range map[stage.Name]int{"lanczos": 4, "solve": 76} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := measureSweep(ctx, a, z, y, 0, &Options{Points: 7, tell: func(_ context.Context, e stage.Event) {
-			if e.Stage == part && max(e.Done, e.Iteration) == at {
+			if e.Stage == part && max(e.Done, e.Iteration) == event {
 				cancel()
 			}
 		}})
@@ -261,7 +261,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		counted := 0
 		for _, p := range r.Points {
-			m := spectrum(t, a, outer(z), p.LambdaP)
+			m := pencilEigenvalues(t, a, outer(z), p.LambdaP)
 			kappa := m[n-1] / m[0]
 			if !p.Kappa.Covers(kappa) && math.Abs(p.Kappa.Value/kappa-1) > 1e-6 {
 				t.Errorf("%s: λ_p = %g: κ %v, is %g", part, p.LambdaP, p.Kappa, kappa)
@@ -284,8 +284,8 @@ func TestInterrupted(t *testing.T) {
 // TestRanksChoose checks that ranks with different clocks predict the same times and choose the same λ_p.
 func TestRanksChoose(t *testing.T) {
 	const n = 60
-	a, z := problem(n, 12, 0.1, 1)
-	y := normals(n, 2, 2)
+	a, z := newTestProblem(n, 12, 0.1, 1)
+	y := randomRightHandSides(n, 2, 2)
 	sweeps := make([]*Sweep, 2)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{}) {

@@ -10,9 +10,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pencil"
 )
 
-// TestKappaOfBoth checks that the interval of κ combines the Lanczos process, widened for the storage error, with the
+// TestClipByEta checks that the interval of κ combines the Lanczos process, widened for the storage error, with the
 // bounds by η: for λ = 1, η = 3 and λ_p = 2 the spectrum lies in [1/5, 2].
-func TestKappaOfBoth(t *testing.T) {
+func TestClipByEta(t *testing.T) {
 	at := func(lo, hi float64) estimate.Interval { return estimate.Interval{Value: lo, Lo: lo, Hi: hi} }
 	for _, c := range []struct {
 		name              string

@@ -12,7 +12,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Result is a sweep of the preconditioner's ridge λ_p, or a map over (s, λ_p).
+// Result is a sweep of the ridge λ_p of the preconditioner M = ZZᵀ+λ_pI, or a map over (s, λ_p) for several numbers s of
+// columns of Z.
 type Result struct {
 	stage.Header
 	Features string   `json:"features"` // features or landmarks of Z
@@ -24,9 +25,9 @@ type Result struct {
 	Seconds     float64 `json:"seconds"`            // total time, including that for K and Z
 }
 
-// addSweep adds a sweep, and updates the best point of all sweeps.
-func (s *Result) addSweep(r *Sweep) {
-	s.Sweeps = append(s.Sweeps, r)
+// addSweep adds a sweep, and updates the best point of all sweeps, the one of least predicted time.
+func (s *Result) addSweep(added *Sweep) {
+	s.Sweeps = append(s.Sweeps, added)
 	lowestSeconds := math.Inf(1)
 	for _, r := range s.Sweeps {
 		if r.Best >= 0 && r.Points[r.Best].Seconds < lowestSeconds {
@@ -58,6 +59,7 @@ func (s *Result) String() string {
 	return b.String()
 }
 
+// summary describes the point on one line; tol is τ.
 func (p *Point) summary(tol float64) string { return p.Name + ": " + p.Text(tol, p.Seconds) }
 
 // Table returns a table with one row per s and λ_p.
@@ -104,12 +106,12 @@ func (s *Result) Plot() *plots.Figure {
 		p := &r.Points[r.Best]
 		f.Panels[0].Marks = []plots.Mark{{X: p.LambdaP, Y: p.Kappa.Value, Label: "least time"}}
 	}
-	var top float64
+	var largestKappa float64
 	for _, p := range r.Points {
-		top = max(top, p.Kappa.Value)
+		largestKappa = max(largestKappa, p.Kappa.Value)
 	}
-	if top > 1 && !math.IsInf(top, 1) { // the bound and the upper ends may be far above κ
-		f.Panels[0].Y.Min, f.Panels[0].Y.Max = 1, 30*top
+	if largestKappa > 1 && !math.IsInf(largestKappa, 1) { // the bound and the upper ends may be far above κ
+		f.Panels[0].Y.Min, f.Panels[0].Y.Max = 1, 30*largestKappa
 	}
 	return f
 }
@@ -182,7 +184,8 @@ func (s *Result) HTML() string { return stage.HTML(s) }
 // subdivisions is the number of steps of the slider between adjacent measured values of λ_p.
 const subdivisions = 8
 
-// controls returns sliders over λ_p, τ and, if there are several sweeps, s. It returns nil if nothing was measured.
+// controls returns sliders over λ_p, τ and, if there are several sweeps, s. It returns nil if the first sweep has fewer
+// than two points, or no Lanczos steps.
 func (s *Result) controls() *plots.Controls {
 	var sweeps [][]map[string]any
 	var sizes []float64

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Stage is the definition of the stage.
+// Stage defines the stage lambda-p.
 var Stage = stage.Definition{
 	Name: "lambda-p", Options: Options{}, Result: (*Result)(nil),
 	Flags: "precond features tol",

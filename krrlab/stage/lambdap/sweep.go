@@ -27,16 +27,16 @@ type Point struct {
 
 // Sweep is the result for one Z, n×s, at each λ_p.
 type Sweep struct {
-	N                int               `json:"n"`
-	S                int               `json:"s"`
+	N                int               `json:"n"` // number of points
+	S                int               `json:"s"` // number of columns of Z
 	Lambda           float64           `json:"lambda"`
-	Eta              estimate.Interval `json:"eta"` // ‖K−ZZᵀ‖₂
+	Eta              estimate.Interval `json:"eta"` // η = ‖K−ZZᵀ‖₂
 	Points           []Point           `json:"points"`
 	Best             int               `json:"best"`              // index of the point of least predicted time; −1: none
 	SetUpSeconds     float64           `json:"seconds_set_up"`    // time to form Z and set up M
 	IterationSeconds float64           `json:"seconds_iteration"` // time of an iteration with all right-hand sides
 	Eigen            float64           `json:"seconds_eigen"`     // time of the sweep's eigendecomposition
-	Total            float64           `json:"seconds"`
+	Total            float64           `json:"seconds"`           // time of the sweep, without that to form Z
 }
 
 // measure measures ZZᵀ+λ_pI as a preconditioner of K+λI for a grid of λ_p. It measures η = ‖K−ZZᵀ‖₂, and for each λ_p
@@ -84,8 +84,9 @@ func (s *sweep) decompose(ctx context.Context) (err error) {
 	return err
 }
 
-// measureCost measures the time of a set-up, at λ_p = λ+η, and of an iteration. All ranks have the seconds of rank 0,
-// so that all choose the same λ_p.
+// measureCost sets SetUpSeconds, the time to form Z and to set up M, at λ_p = λ+η, and IterationSeconds, that of a
+// product with A and a solve with M. All ranks get the seconds of rank 0, also for Eigen, so that all choose the same
+// λ_p.
 func (s *sweep) measureCost(ctx context.Context) error {
 	_, t := s.y.Dims()
 	clock := time.Now()
@@ -93,26 +94,27 @@ func (s *sweep) measureCost(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x := []float64{s.zSeconds + stage.Lap(&clock), 0, s.Eigen}
+	seconds := []float64{s.zSeconds + stage.Lap(&clock), 0, s.Eigen} // of the set-up, an iteration and Eigen
 	for _, op := range []func(context.Context, *mat.Dense, *mat.Dense) error{s.a.MulTo, m.SolveTo} {
-		seconds, err := pencil.Seconds(ctx, op, s.y)
+		v, err := pencil.Seconds(ctx, op, s.y)
 		if err != nil {
 			return err
 		}
-		x[1] += seconds
+		seconds[1] += v
 	}
-	err = comm.ShareNumbers(ctx, s.options.comm, x, 0)
-	s.SetUpSeconds, s.IterationSeconds, s.Eigen = x[0], x[1], x[2]
+	err = comm.ShareNumbers(ctx, s.options.comm, seconds, 0)
+	s.SetUpSeconds, s.IterationSeconds, s.Eigen = seconds[0], seconds[1], seconds[2]
 	return err
 }
 
-// lanczosOptions returns the options of a Lanczos process that may fail with half of the allowed probability.
+// lanczosOptions returns the options of a Lanczos process that may fail with half of the allowed probability, as both η
+// and κ have one. tol is the relative width of the interval at which the process ends.
 func (s *sweep) lanczosOptions(tol float64, stream string) lanczos.Options {
 	return lanczos.Options{Steps: s.options.Steps, Tol: tol, Confidence: 1 - (1-s.options.Confidence)/2,
 		Start: s.options.stream.Sub(stream)}
 }
 
-// measureEta brackets ‖K−ZZᵀ‖₂.
+// measureEta sets Eta, by a Lanczos process for K−ZZᵀ.
 func (s *sweep) measureEta(ctx context.Context) error {
 	o := s.lanczosOptions(0.05, "eta")
 	o.Norm, o.Monitor = true, func(r *lanczos.Result) error {
@@ -126,7 +128,9 @@ func (s *sweep) measureEta(ctx context.Context) error {
 	return err
 }
 
-// measureKappas brackets κ for all λ_p of the grid together.
+// measureKappas sets Points: the intervals of κ and of the extreme eigenvalues of M⁻¹A, for all λ_p of the grid together.
+// If a part of the processes was interrupted before its first step, these points are removed. It returns an error if a
+// process fails at its first step.
 func (s *sweep) measureKappas(ctx context.Context) error {
 	grid := s.options.Grid
 	if len(grid) == 0 {
@@ -150,8 +154,8 @@ func (s *sweep) measureKappas(ctx context.Context) error {
 			return fmt.Errorf("%s: %s", p.Name, p.FailureReason)
 		}
 		p.ClipByEta(s.Lambda, s.Eta.Hi)
-		for _, i := range []*estimate.Interval{&p.Kappa, &p.Min, &p.Max} { // each includes the probability that η fails
-			i.Confidence = s.options.Confidence
+		for _, interval := range []*estimate.Interval{&p.Kappa, &p.Min, &p.Max} { // η may fail too
+			interval.Confidence = s.options.Confidence
 		}
 	}
 	if err != nil {
@@ -160,7 +164,7 @@ func (s *sweep) measureKappas(ctx context.Context) error {
 	return err
 }
 
-// countIterations counts the iterations of PCG for all λ_p together.
+// countIterations counts the iterations of PCG with the first Columns right-hand sides, for all λ_p together.
 func (s *sweep) countIterations(ctx context.Context) error {
 	if s.options.Columns == 0 {
 		return nil
@@ -169,7 +173,8 @@ func (s *sweep) countIterations(ctx context.Context) error {
 		pcg.Options{Tol: s.options.tol, Aim: stage.Aim, MaxIter: s.options.MaxIter})
 }
 
-// predictSeconds predicts the times and chooses the point of least time, and of smaller κ among equal times.
+// predictSeconds predicts the times, from counted iterations or else predicted ones, and sets Best to the point of least
+// time, and of smaller κ among equal times. A point whose counted iterations did not converge has no time.
 func (s *sweep) predictSeconds() {
 	r := s.Sweep
 	for i := range r.Points {
@@ -189,7 +194,7 @@ func (s *sweep) predictSeconds() {
 	}
 }
 
-// At returns the point of that λ_p, or nil if there is none.
+// At returns the point with the given λ_p, or nil if there is none.
 func (r *Sweep) At(lambdaP float64) *Point {
 	for i := range r.Points {
 		if r.Points[i].LambdaP == lambdaP {

@@ -16,10 +16,10 @@ import (
 type Result struct {
 	stage.Header
 	Classification bool             `json:"classes"` // errors are shares of wrong labels, not mean squares
-	Scores         []leaveout.Score `json:"scores"`
-	Best           int              `json:"best"` // index of the smallest error
+	Scores         []leaveout.Score `json:"scores"`  // one for each λ of the grid
+	Best           int              `json:"best"`    // index in Scores of the smallest error
 
-	// Repeats states which equal rows are left out together, and which question the errors answer.
+	// Repeats states which equal rows are left out together, and for which new rows the errors hold.
 	Repeats datasets.Repeats `json:"repeats"`
 	// NoIntervalReason explains why the result claims no interval, namely why equal rows could not be left out
 	// together. It is "" if the result claims an interval.

@@ -20,7 +20,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Stage is the definition of the stage.
+// Stage defines the stage loo.
 var Stage = stage.Definition{
 	Name: "loo", Options: Options{}, Result: (*Result)(nil),
 	Short: "Leave-one-out error and GCV for a grid of λ, with intervals",
@@ -78,7 +78,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if p.Train.ClassWeights != nil {
 		q.Scored = p.Train.Weight
 	}
-	dense := r.N <= o.ExactBelow
+
+	dense := r.N <= o.ExactBelow // dense factors are used
 	var err error
 	if dense {
 		err = r.scoreDense(ctx, b, q, o.Lambdas)
@@ -102,7 +103,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			r.Best = i
 		}
 	}
-	if dense && groups.OtherFirst != nil {
+	if dense && groups.OtherFirst != nil { // also the best λ for the other grouping of equal rows
 		q.Residuals = false
 		q.Same, q.Groups = groups.SplitByKind(groups.OtherFirst)
 		alternative := &Result{}
@@ -115,9 +116,10 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	return r, nil
 }
 
-// scoreDense computes the scores by dense factors.
+// scoreDense sets the scores for the lambdas, from dense factors. The error wraps a *stage.TooLarge if these do not fit
+// into memory.
 func (r *Result) scoreDense(ctx context.Context, b stage.Bench, q *leaveout.Problem, lambdas []float64) error {
-	k, kernelError, err := b.Dense(ctx, 16) // K and its factor
+	k, kernelError, err := b.Dense(ctx, 16) // bytes per entry: of K and of its factor
 	if err != nil {
 		return err
 	}
@@ -183,7 +185,7 @@ func (o *Options) approximation(p *stage.Problem) (*stage.Approximation, error) 
 		return nil, err
 	}
 	d := p.Defaults()
-	d.S = cmp.Or(o.Rank, min(max(500, p.N/5), p.N, 1000))
+	d.S = cmp.Or(o.Rank, min(max(500, p.N/5), p.N, 1000)) // see the help text of --rank
 	withDefaults, err := lowRank.Settled(d)
 	if err != nil {
 		return nil, err
@@ -193,7 +195,8 @@ func (o *Options) approximation(p *stage.Problem) (*stage.Approximation, error) 
 	return z, nil
 }
 
-// scorePath computes the scores by probes in one subspace for all λ.
+// scorePath sets the scores from probes in one subspace for all λ (leaveout.Path). It returns an error for groups of rows
+// that differ. If equal rows cannot be left out together, the scores have no interval, and NoIntervalReason says so.
 func (r *Result) scorePath(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) error {
 	p := b.Problem()
 	if q.Groups != nil {

@@ -21,9 +21,9 @@ import (
 
 // problem is (K+λI)C = Y with the ridge λ_p > 0 of its preconditioners.
 type problem struct {
-	A       stage.Operator
-	X       points.Points
-	Y       *mat.Dense // n×t
+	A       stage.Operator // K̃+λI with the stored K̃
+	X       points.Points  // n points
+	Y       *mat.Dense     // n×t
 	LambdaP float64
 	Error   float64   // upper bound of ‖K̃−K‖₂ for the stored K̃ in A; the intervals are those of K and allow for it
 	Comm    comm.Comm // ranks that share K and the rows of Z; all have X and Y, and call measure together
@@ -79,6 +79,7 @@ func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Op
 	case work > o.Work:
 		level.SkipReason = fmt.Sprintf("its set-up would take %.2g flops", work)
 	}
+
 	clock := time.Now()
 	z, err := formFeatures(ctx, m, p, func(completed, total int) { o.progress("", "features", completed, total) })
 	if err != nil {
@@ -92,6 +93,7 @@ func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Op
 	if level.SkipReason != "" {
 		return level, nil
 	}
+
 	o.progress("", "factor", 0, 0)
 	preconditioner, err := level.factor(ctx, p, z)
 	if err != nil {
@@ -144,11 +146,13 @@ func (l *Measurement) measureError(ctx context.Context, p *problem, z *points.De
 	return nil
 }
 
-// factor sets up M.
+// factor sets up M in the cheaper of two forms, FormL and FormLInv, for an assumed number of applications.
 func (l *Measurement) factor(ctx context.Context, p *problem, z *points.Dense32) (metric, error) {
+	const applications = 100 // of M⁻¹, in the Lanczos process and the solve
 	_, t := p.Y.Dims()
 	o := &precond.Options{RHS: t, Form: precond.FormLInv, Comm: p.Comm} // not Fast, because M itself is measured
-	if n := p.A.Dim(); precond.Cost(precond.FormL, n, z.D, t, 100) < precond.Cost(precond.FormLInv, n, z.D, t, 100) {
+	cost := func(form precond.Form) float64 { return precond.Cost(form, p.A.Dim(), z.D, t, applications) }
+	if cost(precond.FormL) < cost(precond.FormLInv) {
 		o.Form = precond.FormL
 	}
 	w, err := precond.New(ctx, z, p.LambdaP, o)
@@ -159,8 +163,8 @@ func (l *Measurement) factor(ctx context.Context, p *problem, z *points.Dense32)
 	return w, nil
 }
 
-// measureKappa measures κ(M⁻¹A) for A = K+λI with K itself, not the stored K. If the Lanczos process gives only a weak
-// bound of λ_min, the error gives another: with η ≥ ‖ZZᵀ−K‖₂,
+// measureKappa measures κ(M⁻¹A) for A = K+λI with K itself, not the stored K. measureError must have run. If the Lanczos
+// process gives only a weak bound of λ_min, the error gives another: with η ≥ ‖ZZᵀ−K‖₂,
 //
 //	M ≼ K+(η+λ_p)I ≼ max(1, (η+λ_p)/λ)·A,  so  λ_min(M⁻¹A) ≥ 1/max(1, (η+λ_p)/λ).
 func (l *Measurement) measureKappa(ctx context.Context, p *problem, m metric, g rng.Stream, o *Options) error {
@@ -180,7 +184,8 @@ func (l *Measurement) measureKappa(ctx context.Context, p *problem, m metric, g 
 	return nil
 }
 
-// solve runs PCG from C = 0.
+// solve solves AC = Y by PCG from C = 0, for the iterations. s is the number of features, for the error. Without
+// convergence it returns no error, but Converged is false.
 func (l *Measurement) solve(ctx context.Context, p *problem, m metric, s int, o *Options) error {
 	res, err := pcg.Solve(ctx, p.A, m, p.Y, &pcg.Options{
 		Tol: o.tol, Aim: stage.Aim, MaxIter: o.maxIter,

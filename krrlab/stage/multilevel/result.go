@@ -9,18 +9,18 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Result describes the quality of each level of Algorithm 2 (section 4 of the paper),
+// Result describes the quality of each level of Algorithm 2 (section 4 of Avron, Clarkson and Woodruff),
 //
 //	Z_1 = φ₁(X),  Z_{k+1} = Z_k·S_{k+1}ᵀ,  M_k = Z_kZ_kᵀ + λ_pI,
 //
-// and of features alone of the same widths.
+// where φ₁ are random features and S_{k+1} is a sketch, and of features alone of the same widths.
 type Result struct {
 	stage.Header
-	LambdaP float64 `json:"lambda_p"`
+	LambdaP float64 `json:"lambda_p"` // ridge λ_p of every M_k
 
-	Levels     feature.Levels `json:"levels"` // the requested chain
-	Features   string         `json:"features"`
-	Confidence float64        `json:"confidence"`
+	Levels     feature.Levels `json:"levels"`             // the requested chain
+	Features   string         `json:"features"`           // distribution of φ₁
+	Confidence float64        `json:"confidence"`         // probability that both intervals of a level hold
 	KError     stage.Number   `json:"kernel_error_bound"` // predicted ‖K̃−K‖₂, included in the intervals
 	Chain      []LevelResult  `json:"chain"`              // the levels, without those that were not reached
 	OneLevel   []LevelResult  `json:"one_level"`          // features alone, at the widths of later levels

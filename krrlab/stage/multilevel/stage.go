@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Stage is the definition of the stage.
+// Stage defines the stage multilevel.
 var Stage = stage.Definition{
 	Name: "multilevel", Options: Options{}, Result: (*Result)(nil), Flags: "lambda-p tol max-iter",
 	Short: "Measure each level of Algorithm 2: wide features, then sketches of them",

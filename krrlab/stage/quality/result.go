@@ -33,7 +33,7 @@ type Result struct {
 	Neighbors int     `json:"neighbors,omitempty"` // k of a sparse inverse
 	Damping   float64 `json:"damping,omitempty"`   // ω of a sparse inverse
 
-	pencil.Row         // Row.Iterations are those of PCG on the targets
+	pencil.Row         // κ, its interval and the iterations; Row.Iterations are those of PCG on the targets
 	KError     float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
 	Trace      []Step  `json:"trace"`              // state after each step of Lanczos
 	Seconds    Seconds `json:"seconds"`
@@ -108,6 +108,7 @@ func (q *Result) String() string {
 	return b.String()
 }
 
+// metricText describes M.
 func (q *Result) metricText() string {
 	switch {
 	case q.Precond == "none":

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Stage is the definition of the stage.
+// Stage defines the stage quality.
 var Stage = stage.Definition{
 	Name: "quality", Options: Options{}, Result: (*Result)(nil),
 	Flags: "precond features lambda-p tol max-iter",
@@ -77,6 +77,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	_, weights := points.SplitWeights(p.X)
 	set := &pencil.Set{A: k, M: preconditioners, Rows: []*pencil.Row{&q.Row}, StorageError: k.Error / p.Lambda,
 		Weights: weights, Tell: b.Tell}
+	// timed runs a step unless an earlier one failed, and adds its time to *seconds.
 	timed := func(seconds *float64, step func() error) {
 		if err == nil {
 			if err = stage.Timed(seconds, step); err == nil && preconditioners.Errs[0] != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Conditions are the quantities of Theorem 7's conditions, measured for one Z. All intervals hold together with the
-// requested probability.
+// Conditions are the quantities of Theorem 7's conditions (Test), measured for one Z, n×s. P is the projector on the
+// eigenvectors of ZZᵀ whose eigenvalues exceed θλ. All intervals hold together with the requested probability.
 type Conditions struct {
 	Rank int               `json:"rank"` // rank of P: number of eigenvalues of ZZᵀ above θλ
 	Norm estimate.Interval `json:"norm"` // ‖(I−P)K(I−P)‖₂/λ; condition 1 requires at most α
@@ -22,9 +22,9 @@ type Conditions struct {
 	// requires them in [1−γ, 1+γ]. Both are 1 if P = 0.
 	Low     estimate.Interval `json:"low"`
 	High    estimate.Interval `json:"high"`
-	First   Verdict           `json:"condition_1"`
-	Second  Verdict           `json:"condition_2"`
-	Seconds float64           `json:"seconds"`
+	First   Verdict           `json:"condition_1"` // verdict on condition 1
+	Second  Verdict           `json:"condition_2"` // verdict on condition 2
+	Seconds float64           `json:"seconds"`     // time of the measurements
 }
 
 // Verdict is the result of a test of a condition or of a rung.
@@ -63,8 +63,9 @@ func atLeast(e estimate.Interval, limit float64) Verdict {
 	return atMost(estimate.Interval{Lo: -e.Hi, Hi: -e.Lo}, -limit)
 }
 
-// eigenprojector is the projector P, represented by eigenvectors. With ẐᵀẐ = VΣ̂²Vᵀ, the columns of W = ẐV_rΣ̂_r⁻¹ are
-// the r eigenvectors of ZZᵀ whose eigenvalues σ̂²/c exceed θλ; they belong to the last r entries of Σ̂².
+// eigenprojector is the projector P, represented by eigenvectors. Ẑ = √c·Z is the unscaled Z of the ladder. With ẐᵀẐ =
+// VΣ̂²Vᵀ, the columns of W = ẐV_rΣ̂_r⁻¹ are the r eigenvectors of ZZᵀ whose eigenvalues σ̂²/c exceed θλ; they belong to
+// the last r entries of Σ̂².
 type eigenprojector struct {
 	k          stage.Operator
 	inverse    *precond.Woodbury // ẐẐᵀ+I in the eigen form, which multiplies by ẐV
@@ -75,7 +76,8 @@ type eigenprojector struct {
 	x, y       *mat.Dense        // scratch of the operators below, n×1
 }
 
-// newEigenprojector decomposes ẐᵀẐ. Eigenvalues below the resolution of float64, 64·2⁻⁵³·s·σ₁², count as zero.
+// newEigenprojector decomposes ẐᵀẐ. threshold is θλ. Eigenvalues below 64·2⁻⁵³·s·σ̂₁², a generous allowance for rounding,
+// count as zero.
 func newEigenprojector(ctx context.Context, k stage.Operator, ladder *ladder, threshold float64) (*eigenprojector,
 	error) {
 	w, err := ladder.woodbury(ctx, 1, precond.FormEigen)
@@ -174,7 +176,7 @@ func (s *search) conditions(ctx context.Context, ladder *ladder, test Test, delt
 		Rank: projector.rank, Norm: estimate.Exact(0, 0, "P = I"),
 		Low: estimate.Exact(1, 0, "P = 0"), High: estimate.Exact(1, 0, "P = 0"),
 	}
-	if projector.rank < s.n {
+	if projector.rank < s.n { // condition 1
 		o := s.lanczosOptions(1-delta/3, g.Sub("condition 1"), func(r *lanczos.Result) judgement {
 			return judgeNorm(r, s.problem.Error, test.Alpha*s.problem.Lambda)
 		})
@@ -186,7 +188,7 @@ func (s *search) conditions(ctx context.Context, ladder *ladder, test Test, delt
 		result.Norm = scaledInterval(r.Max.Widened(s.problem.Error), 1/s.problem.Lambda)
 		products += r.MulTo.Calls
 	}
-	if projector.rank > 0 {
+	if projector.rank > 0 { // condition 2
 		// With E = K_stored−K, ‖D^(-½)WᵀEWD^(-½)‖₂ ≤ ‖E‖₂/min σ².
 		e := s.problem.Error * projector.scale / projector.sigma2[len(projector.sigma2)-projector.rank]
 		r, err := lanczos.Run(ctx, &rangeOperator{projector}, s.lanczosOptions(

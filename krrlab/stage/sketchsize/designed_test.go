@@ -21,24 +21,24 @@ import (
 // reach down to about λ.
 type design struct {
 	name    string
-	r       int
-	rho     float64
-	rotated bool
+	r       int     // dimension of the points before they are rotated
+	rho     float64 // ρ
+	rotated bool    // the points are rotated into R⁴⁰
 	lambda  float64
-	s       int
+	s       int // number of features of a draw
 }
 
 // designs are the spectra of TestDesigned.
 var designs = []design{
-	{"own coordinates", 3, 0.8, false, 1, 64},
+	{"not rotated", 3, 0.8, false, 1, 64},
 	{"down to λ", 4, 0.6, false, 1, 128},
-	{"turned", 3, 0.8, true, 1, 64},
+	{"rotated", 3, 0.8, true, 1, 64},
 }
 
 // points returns the points of the design.
 func (c design) points() *points.Dense {
 	const n, d = 150, 40
-	y := cloud(n, c.r, c.rho)
+	y := scaledNormals(n, c.r, c.rho)
 	if !c.rotated {
 		return y
 	}
@@ -54,32 +54,32 @@ func (c design) points() *points.Dense {
 type tally struct {
 	accepts      int
 	falseAccepts int // κ above the bound
-	falseRejects int // κ ≤ 5, not accepted
+	falseRejects int // κ ≤ 5, not accepted; these are allowed
 	unmet        int // accepted although a condition does not hold
 	missed       int // not accepted although both conditions hold
 }
 
-// TestDesigned counts over seeds how often the tests of Theorem 7 and of κ contradict dense linear algebra. False
+// TestDecisions counts over seeds how often the tests of Theorem 7 and of κ contradict dense linear algebra. False
 // accepts must be at most as frequent as the confidence of 95 % allows. The long suite uses 200 seeds.
-func TestDesigned(t *testing.T) {
+func TestDecisions(t *testing.T) {
 	seeds := uint64(suite.Scale(24, 24, 200))
 	const confidence = 0.95
 	for _, c := range designs {
 		k := kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}
 		x := c.points()
-		p, dense := problem(t, k, x, c.lambda), testkit.Gram(k, x)
+		p, dense := newTestProblem(t, k, x, c.lambda), testkit.Gram(k, x)
 		z := feature.TensorSketch{Kernel: k}
 		type draw struct {
 			seed  uint64
 			theta float64
 		}
-		known := make(map[draw]reference)
+		references := make(map[draw]reference)
 		referenceOf := func(seed uint64, theta float64) reference {
 			d := draw{seed, theta}
-			if _, ok := known[d]; !ok {
-				known[d] = newReference(t, dense, denseFeatures(t, z, x, c.s, c.s, rng.New(seed)), c.lambda, theta)
+			if _, ok := references[d]; !ok {
+				references[d] = newReference(t, dense, denseFeatures(t, z, x, c.s, c.s, rng.New(seed)), c.lambda, theta)
 			}
-			return known[d]
+			return references[d]
 		}
 		small := 0
 		for seed := range seeds {

@@ -17,8 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// cloud returns n points of R^d whose coordinate c has the standard deviation ρ^c.
-func cloud(n, d int, rho float64) *points.Dense {
+// scaledNormals returns n points of R^d whose coordinate c has the standard deviation ρ^c.
+func scaledNormals(n, d int, rho float64) *points.Dense {
 	x := points.NewDense(n, d, nil)
 	rng.New(77).Normals(x.Data, 0)
 	for i := range x.Data {
@@ -27,8 +27,8 @@ func cloud(n, d int, rho float64) *points.Dense {
 	return x
 }
 
-// problem returns the search problem of the points x with the default features of the kernel.
-func problem(t testing.TB, k kernel.Kernel, x points.Points, lambda float64) Problem {
+// newTestProblem returns the search problem of the points x with the default features of the kernel.
+func newTestProblem(t testing.TB, k kernel.Kernel, x points.Points, lambda float64) Problem {
 	t.Helper()
 	a := testkit.Must(gram.New(context.Background(), k, x, lambda, &gram.Options{Storage: gram.Float64}))
 	dist := testkit.Must(feature.For(k))
@@ -104,8 +104,8 @@ func newReference(t testing.TB, k *mat.SymDense, z *mat.Dense, lambda, theta flo
 	return r
 }
 
-// holds checks that the intervals of a rung contain the reference values, up to 1e-5 because Z is in float32.
-func (r reference) holds(t *testing.T, u Rung, about ...any) {
+// checkRung checks that the intervals of a rung contain the reference values, up to 1e-5 because Z is in float32.
+func (r reference) checkRung(t *testing.T, u Rung, about ...any) {
 	t.Helper()
 	for what, e := range map[string]struct {
 		got  estimate.Interval
@@ -127,7 +127,7 @@ func searchSeed(t testing.TB, p Problem, o Options, seed uint64) *Result {
 	return testkit.Must(Search(context.Background(), p, &o, rng.New(seed)))
 }
 
-// chosen returns the index of the rung that a search names, or −1.
-func chosen(r *Result) int {
+// chosenRung returns the index of the rung that a search names, or −1.
+func chosenRung(r *Result) int {
 	return slices.IndexFunc(r.Rungs, func(u Rung) bool { return u.S == r.S })
 }

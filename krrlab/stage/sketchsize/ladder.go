@@ -17,11 +17,11 @@ import (
 
 // Problem is the problem to choose the number of features for.
 type Problem struct {
-	K       stage.Operator
-	X       points.Points // n points
-	Map     feature.Dist  // distribution of the features; Search makes it nested, see feature.Doubling
+	K       stage.Operator // the stored K+λI, with products with K
+	X       points.Points  // n points
+	Map     feature.Dist   // distribution of the features; Search makes it nested, see feature.Doubling
 	Lambda  float64
-	LambdaP float64 // λ_p; 0 means λ
+	LambdaP float64 // ridge λ_p of M = ZZᵀ+λ_pI; 0 means λ
 	RHS     int     // number t of right-hand sides of the intended solve; 0 means 1
 	Tol     float64 // tolerance τ of the intended solve; 0 means 1e-3
 	// Error is e ≥ ‖K_stored−K‖₂ for the stored K. All claims are about K itself, and allow for this error. Default 0.
@@ -70,7 +70,7 @@ func (l *ladder) growTo(ctx context.Context, width int) error {
 		for i := range n {
 			row := z.Row(i)[oldWidth:]
 			for j := range row {
-				row[j] *= scale // Ẑ_new = √((s−from)/First)·φ
+				row[j] *= scale // the added s' features have the factor 1/√s', which becomes 1/√First
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // TestBadArguments checks that each invalid argument is an error of one line with the number.
 func TestBadArguments(t *testing.T) {
-	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(60, 4, 0.7), 0.05)
+	p := newTestProblem(t, kernel.Gaussian{Sigma: 2}, scaledNormals(60, 4, 0.7), 0.05)
 	ridged := p
 	ridged.LambdaP = 0.5
 	for _, c := range []struct {
@@ -42,11 +42,11 @@ func TestBadArguments(t *testing.T) {
 		testkit.Fails(t, new(Test).Set(text), want)
 	}
 	for preset, want := range map[string]Test{"": Kappa5, "paper": PaperTest, "kappa5": Kappa5, "kappa10": Kappa10} {
-		o, own := Options{Preset: preset}, Test{}
+		o, parsed := Options{Preset: preset}, Test{}
 		testkit.OK(t, o.setDefaults(60, 1, 1))
-		testkit.OK(t, own.Set(want.String()))
-		if own.Name = want.Name; o.Constants != want || own != want {
-			t.Errorf("%s: %v, as text %v", preset, o.Constants, own)
+		testkit.OK(t, parsed.Set(want.String()))
+		if parsed.Name = want.Name; o.Constants != want || parsed != want {
+			t.Errorf("%s: %v, as text %v", preset, o.Constants, parsed)
 		}
 	}
 }

@@ -15,17 +15,17 @@ import (
 // accepts. Each s that is tried is a rung.
 type Result struct {
 	stage.Header
-	LambdaP  float64 `json:"lambda_p"`
-	Features string  `json:"features"`
-	Storage  string  `json:"storage"`
+	LambdaP  float64 `json:"lambda_p"` // ridge λ_p of M = ZZᵀ+λ_pI
+	Features string  `json:"features"` // distribution of the features
+	Storage  string  `json:"storage"`  // storage of K
 	// KBound is the predicted bound of ‖K_stored−K‖₂. All claims allow for it, but the confidence does not include the
 	// probability that the bound holds.
 	KBound stage.Number `json:"kernel_error_bound"`
 
 	Test       Kind    `json:"test"`
-	Target     float64 `json:"target"`    // largest acceptable κ: the requested one, or the bound of Constants
-	Constants  Test    `json:"constants"` // constants of Theorem7; zero for Kappa
-	Confidence float64 `json:"confidence"`
+	Target     float64 `json:"target"`             // largest acceptable κ: the requested one, or the bound of Constants
+	Constants  Test    `json:"constants"`          // constants of Theorem7; zero for Kappa
+	Confidence float64 `json:"confidence"`         // probability that no rung is accepted wrongly
 	Coverage   string  `json:"coverage,omitempty"` // what Theorem 7 proves for this kernel and these features
 
 	Status Status `json:"status"`
@@ -52,6 +52,7 @@ func (s *Result) String() string {
 	return b.String()
 }
 
+// testText states the test and its confidence.
 func (s *Result) testText() string {
 	if s.Test == Theorem7 {
 		c := s.Constants
@@ -61,6 +62,7 @@ func (s *Result) testText() string {
 	return fmt.Sprintf("κ(M⁻¹A) ≤ %g; confidence %g", s.Target, s.Confidence)
 }
 
+// rungText describes a rung on one line.
 func (s *Result) rungText(r Rung) string {
 	t := fmt.Sprintf("%-7s κ %-18s", r.Verdict, outward.Span(r.Kappa.Lo, r.Kappa.Hi, 4))
 	if c := r.Conditions; c != nil {
@@ -71,6 +73,7 @@ func (s *Result) rungText(r Rung) string {
 		r.PredictedSeconds, r.Seconds.Rung)
 }
 
+// resultText states how the search ended and the number of features that it names.
 func (s *Result) resultText() string {
 	if s.S == 0 {
 		return fmt.Sprintf("%s: no rung", s.Status)

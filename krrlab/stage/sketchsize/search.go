@@ -30,7 +30,7 @@ type Seconds struct {
 	Rung     float64 `json:"rung"`     // total time of this rung
 }
 
-// Rung is the result for one width s.
+// Rung is the result for one number of features s.
 type Rung struct {
 	S                int               `json:"s"`
 	Kappa            estimate.Interval `json:"kappa"`      // κ(M⁻¹A), for K itself
@@ -38,7 +38,7 @@ type Rung struct {
 	Max              estimate.Interval `json:"lambda_max"` // λ_max(M⁻¹A), for K itself
 	Conditions       *Conditions       `json:"conditions"` // conditions of Theorem 7; nil if they were not measured
 	Verdict          Verdict           `json:"verdict"`
-	Iterations       int               `json:"iterations"`            // ⌈(√κ/2)·ln(2/τ)⌉
+	Iterations       int               `json:"iterations"`            // bound ⌈(√κ/2)·ln(2/τ)⌉ of those of PCG
 	IterationSeconds float64           `json:"seconds_per_iteration"` // time of one iteration of a solve
 	PredictedSeconds float64           `json:"predicted_seconds"`     // time of a solve: features, ZᵀZ, factor and iterations
 	Products         int               `json:"products"`              // number of products with K in the test
@@ -58,9 +58,9 @@ const (
 type search struct {
 	problem  Problem
 	options  Options
-	n        int
-	maxRungs int        // rungs at most
-	ones     *mat.Dense // n×t
+	n        int        // number of points
+	maxRungs int        // largest possible number of rungs
+	ones     *mat.Dense // n×t ones, the right-hand sides with which operations are timed
 }
 
 // Search doubles s from o.First until a test of Z accepts. The features are those of the stream g.Sub("features", 0),
@@ -175,8 +175,9 @@ func (s *search) measureRung(ctx context.Context, ladder *ladder, width int, pro
 		return nil, err
 	}
 	ladder.seconds.Factor = stage.Lap(&clock)
+
 	rung := &Rung{S: width}
-	delta := (1 - s.options.Confidence) / float64(s.maxRungs)
+	delta := (1 - s.options.Confidence) / float64(s.maxRungs) // allowed probability that this rung is accepted wrongly
 	if err := s.measureKappa(ctx, rung, metric, delta, g); err != nil {
 		return nil, err
 	}
@@ -185,6 +186,7 @@ func (s *search) measureRung(ctx context.Context, ladder *ladder, width int, pro
 			return nil, err
 		}
 	}
+
 	solveSeconds, err := pencil.Seconds(ctx, metric.SolveTo, s.ones)
 	if err != nil {
 		return nil, err
@@ -211,7 +213,8 @@ func (s *search) shareSeconds(ctx context.Context, r *Rung) error {
 	return err
 }
 
-// measureKappa measures κ, and sets the verdict of the test Kappa.
+// measureKappa measures κ(M⁻¹A) with the confidence 1−delta, and sets the verdict of the test Kappa. It returns an error
+// if the interval has no finite κ ≥ 1, because A is not positive definite up to rounding and storage errors.
 func (s *search) measureKappa(ctx context.Context, rung *Rung, metric *metric, delta float64, g rng.Stream) error {
 	e := s.problem.Error / s.problem.Lambda
 	judge := func(r *lanczos.Result) judgement { return judgeKappa(r, e, s.options.Target) }
@@ -259,7 +262,7 @@ type judgement struct {
 	innerEnd float64 // end of the interval that is a Ritz value
 }
 
-// judgeKappa compares κ with a limit, allowing for the error e.
+// judgeKappa compares κ with a limit, allowing for the relative storage error e = ‖K_stored−K‖₂/λ.
 func judgeKappa(r *lanczos.Result, e, limit float64) judgement {
 	storedKappa := r.Cond()
 	k, _, _ := r.Allowing(e)
@@ -275,13 +278,13 @@ func judgeNorm(r *lanczos.Result, e, limit float64) judgement {
 // judgeRatios compares both ends of the spectrum, widened by e, with 1±γ.
 func judgeRatios(r *lanczos.Result, e, gamma float64) judgement {
 	v := ratiosWithin(r.Min.Widened(e), r.Max.Widened(e), gamma)
-	return judgement{v, max(r.Min.Width(), r.Max.Width()), r.Max.Lo / max(r.Min.Hi, 0x1p-50)}
+	return judgement{v, max(r.Min.Width(), r.Max.Width()), r.Max.Lo / max(r.Min.Hi, 0x1p-50)} // the minimum avoids ∞
 }
 
 // lanczosOptions returns the options of a Lanczos process. It ends if the interval is narrower than narrowWidth; if the
 // verdict is clear and the interval is narrower than plotWidth, which is enough for a figure; or if the verdict is a
 // rejection and the inner end, from which times are predicted, grew by at most the factor maxGrowth over the last
-// window of steps.
+// window of steps. These numbers are judgments: smaller widths and a smaller growth take more steps.
 func (s *search) lanczosOptions(confidence float64, g rng.Stream,
 	judge func(*lanczos.Result) judgement) *lanczos.Options {
 	const plotWidth, narrowWidth, window, maxGrowth = 0.1, 1e-3, 16, 1.02

@@ -21,8 +21,8 @@ import (
 func TestAgainstDense(t *testing.T) {
 	const lambda = 0.5
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}} {
-		x := cloud(300, 4, 0.7)
-		p := problem(t, k, x, lambda)
+		x := scaledNormals(300, 4, 0.7)
+		p := newTestProblem(t, k, x, lambda)
 		dense := testkit.Gram(k, x)
 		o := Options{Test: Theorem7, First: 16, Max: 256, Constants: Test{Theta: 0.3, Alpha: 0.01, Gamma: 0.001}}
 		res := searchSeed(t, p, o, 3)
@@ -35,7 +35,7 @@ func TestAgainstDense(t *testing.T) {
 			if c == nil || c.Rank != ref.rank {
 				t.Fatalf("%v, s = %d: conditions %+v, want rank %d", k, r.S, c, ref.rank)
 			}
-			ref.holds(t, r, k, r.S)
+			ref.checkRung(t, r, k, r.S)
 			for _, e := range []estimate.Interval{r.Kappa, r.Min, r.Max, c.Norm, c.Low, c.High} {
 				if e.Width() > 0.5 && e.Hi > 1e-3 {
 					t.Errorf("%v, s = %d: %v is wide", k, r.S, e)
@@ -53,27 +53,27 @@ func TestAgainstDense(t *testing.T) {
 func TestKappa(t *testing.T) {
 	const lambda = 0.2
 	k := kernel.Gaussian{Sigma: 1.5}
-	x := cloud(400, 3, 0.8)
-	p := problem(t, k, x, lambda)
+	x := scaledNormals(400, 3, 0.8)
+	p := newTestProblem(t, k, x, lambda)
 	dense := testkit.Gram(k, x)
 	res := searchSeed(t, p, Options{First: 8, Target: 12}, 5)
-	if res.Status != Found || chosen(res) != len(res.Rungs)-1 || chosen(res) < 1 {
-		t.Fatalf("status %s, rung %d of %d", res.Status, chosen(res), len(res.Rungs))
+	if res.Status != Found || chosenRung(res) != len(res.Rungs)-1 || chosenRung(res) < 1 {
+		t.Fatalf("status %s, rung %d of %d", res.Status, chosenRung(res), len(res.Rungs))
 	}
 	for i, r := range res.Rungs {
 		ref := newReference(t, dense, denseFeatures(t, p.Map, x, 8, r.S, rng.New(5)), lambda, 0.3)
-		if within := ref.kappa <= 12; within != (i == chosen(res)) || within != (r.Verdict == Accept) {
+		if within := ref.kappa <= 12; within != (i == chosenRung(res)) || within != (r.Verdict == Accept) {
 			t.Errorf("s = %d: κ = %g, verdict %s", r.S, ref.kappa, r.Verdict)
 		}
 	}
 	none := searchSeed(t, p, Options{First: 8, Target: 1.001}, 5)
-	if none.Status != None || chosen(none) < 0 {
-		t.Fatalf("status %s, rung %d", none.Status, chosen(none))
+	if none.Status != None || chosenRung(none) < 0 {
+		t.Fatalf("status %s, rung %d", none.Status, chosenRung(none))
 	}
 	for i, r := range none.Rungs {
-		if r.Verdict == Accept || r.PredictedSeconds < none.Rungs[chosen(none)].PredictedSeconds {
+		if r.Verdict == Accept || r.PredictedSeconds < none.Rungs[chosenRung(none)].PredictedSeconds {
 			t.Errorf("rung %d: %s, %g s predicted, the chosen one %g s", i, r.Verdict, r.PredictedSeconds,
-				none.Rungs[chosen(none)].PredictedSeconds)
+				none.Rungs[chosenRung(none)].PredictedSeconds)
 		}
 	}
 	testkit.Equal(t, none.Rungs[len(none.Rungs)-1].S, 256)
@@ -81,7 +81,7 @@ func TestKappa(t *testing.T) {
 
 // TestEigenLimit checks that the conditions of rungs that κ refutes are measured only up to s = Options.Eigen.
 func TestEigenLimit(t *testing.T) {
-	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(150, 4, 0.7), 0.05)
+	p := newTestProblem(t, kernel.Gaussian{Sigma: 2}, scaledNormals(150, 4, 0.7), 0.05)
 	for _, r := range searchSeed(t, p, Options{Test: Theorem7, First: 8, Max: 32, Eigen: 16}, 3).Rungs {
 		if r.Verdict != Reject || (r.Conditions != nil) != (r.S <= 16) {
 			t.Errorf("s = %d: %s, conditions %v", r.S, r.Verdict, r.Conditions)
@@ -91,7 +91,7 @@ func TestEigenLimit(t *testing.T) {
 
 // TestInterrupted checks that an interrupted search returns the completed rungs together with the error of the context.
 func TestInterrupted(t *testing.T) {
-	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
+	p := newTestProblem(t, kernel.Gaussian{Sigma: 2}, scaledNormals(300, 4, 0.7), 0.05)
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &Options{First: 16, Target: 1.01, progress: func(done, total int) {
 		if done == 1+4 { // the progress at the end of the second rung
@@ -99,14 +99,14 @@ func TestInterrupted(t *testing.T) {
 		}
 	}}
 	res, err := Search(ctx, p, o, rng.New(1))
-	if err != context.Canceled || res == nil || len(res.Rungs) != 2 || res.Status != Interrupted || chosen(res) < 0 {
+	if err != context.Canceled || res == nil || len(res.Rungs) != 2 || res.Status != Interrupted || chosenRung(res) < 0 {
 		t.Errorf("%+v, error %v", res, err)
 	}
 }
 
 // TestMemory checks that the ladder ends within the memory budget.
 func TestMemory(t *testing.T) {
-	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
+	p := newTestProblem(t, kernel.Gaussian{Sigma: 2}, scaledNormals(300, 4, 0.7), 0.05)
 	res := searchSeed(t, p, Options{First: 16, Target: 1.01, memory: 200e3}, 1)
 	if res.Limit != "memory" || res.Max != 64 {
 		t.Errorf("up to s = %d, limit %s", res.Max, res.Limit)
@@ -117,12 +117,12 @@ func TestMemory(t *testing.T) {
 }
 
 // slow is an operator whose products take longer on all ranks but the first.
-type slow struct {
+type slowOperator struct {
 	stage.Operator
 	rank int
 }
 
-func (k slow) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (k slowOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	err := k.Operator.MulTo(ctx, dst, src)
 	if k.rank > 0 {
 		time.Sleep(time.Millisecond)
@@ -132,13 +132,13 @@ func (k slow) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 
 // TestRanksChoose checks that ranks with different clocks predict the same times and choose the same rung.
 func TestRanksChoose(t *testing.T) {
-	p := problem(t, kernel.Gaussian{Sigma: 1.5}, cloud(200, 3, 0.8), 0.05)
+	p := newTestProblem(t, kernel.Gaussian{Sigma: 1.5}, scaledNormals(200, 3, 0.8), 0.05)
 	results := make([]*Result, 2)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{}) {
 		wg.Go(func() {
 			p := p
-			p.K, p.Comm = slow{p.K, r}, c
+			p.K, p.Comm = slowOperator{p.K, r}, c
 			var err error
 			if results[r], err = Search(t.Context(), p, &Options{Target: 1.01, First: 8, Max: 64}, rng.New(3)); err != nil {
 				t.Errorf("rank %d: %v", r, err)
@@ -152,7 +152,7 @@ func TestRanksChoose(t *testing.T) {
 	if results[0].Status != None || len(results[0].Rungs) != 4 {
 		t.Fatalf("%s after %d rungs", results[0].Status, len(results[0].Rungs))
 	}
-	testkit.Equal(t, chosen(results[0]), chosen(results[1]))
+	testkit.Equal(t, chosenRung(results[0]), chosenRung(results[1]))
 	for i, a := range results[0].Rungs {
 		if b := results[1].Rungs[i]; a.PredictedSeconds != b.PredictedSeconds || a.IterationSeconds != b.IterationSeconds || a.Seconds != b.Seconds {
 			t.Errorf("s = %d: %g s predicted by rank 0, %g s by rank 1", a.S, a.PredictedSeconds, b.PredictedSeconds)

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Stage is the definition of the stage.
+// Stage defines the stage sketch-size.
 var Stage = stage.Definition{
 	Name: "sketch-size", Options: Options{}, Result: (*Result)(nil), Flags: "lambda-p",
 	Short: "Double the number of features s until a test of them accepts",

@@ -8,17 +8,17 @@ import (
 
 // TestDefaults checks the documented defaults, and the memory of a rung by its formula.
 func TestDefaults(t *testing.T) {
-	settled := func(n int) (o Options, err error) { err = o.setDefaults(n, 1, 1); return o, err }
-	o, err := settled(2000)
+	withDefaults := func(n int) (o Options, err error) { err = o.setDefaults(n, 1, 1); return o, err }
+	o, err := withDefaults(2000)
 	testkit.OK(t, err)
 	if o.Test != Kappa || o.Target != 30 || o.Constants != Kappa5 || o.Confidence != 0.95 ||
 		o.Eigen != 2048 || o.Steps != 150 || o.First != 128 || o.Max != 1999 {
 		t.Errorf("%+v", o)
 	}
-	if o, err = settled(80); err != nil || o.First != 10 || o.Max != 79 {
+	if o, err = withDefaults(80); err != nil || o.First != 10 || o.Max != 79 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if o, err = settled(5); err != nil || o.First != 1 || o.Max != 4 {
+	if o, err = withDefaults(5); err != nil || o.First != 1 || o.Max != 4 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	const n, w = 1000, 100

@@ -8,16 +8,17 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// Test has the constants of Theorem 7's two conditions on a matrix of features Z. With P the orthogonal projector on
-// the span of the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and K = VVᵀ, the conditions are
+// Test has the constants of Theorem 7's two conditions on a matrix of features Z, n×s, for the kernel matrix K and the
+// ridge λ. With P the orthogonal projector on the span of the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and K =
+// VVᵀ, the conditions are
 //
 //  1. ‖(I−P)K(I−P)‖₂ ≤ αλ,
 //  2. (1−γ)‖ZᵀPx‖² ≤ ‖VᵀPx‖² ≤ (1+γ)‖ZᵀPx‖²  for all x.
 type Test struct {
-	Name  string  `json:"name"`
-	Theta float64 `json:"theta"`
-	Alpha float64 `json:"alpha"`
-	Gamma float64 `json:"gamma"`
+	Name  string  `json:"name"`  // name of the preset, or "own constants"
+	Theta float64 `json:"theta"` // θ
+	Alpha float64 `json:"alpha"` // α
+	Gamma float64 `json:"gamma"` // γ
 }
 
 // The presets. PaperTest has the constants printed in the paper; for TensorSketch they need about 11,000 times the
@@ -29,7 +30,7 @@ var (
 	Kappa10   = Test{"kappa10", 0.36, 0.56, 0.54}
 )
 
-// Set parses θ,α,γ.
+// Set parses the text θ,α,γ of a flag, and checks the constants. It changes c even if it returns an error.
 func (c *Test) Set(text string) error {
 	var trailing string
 	*c = Test{Name: "own constants"}
@@ -59,6 +60,7 @@ func (c Test) Validate() error {
 	return nil
 }
 
+// validate panics if the constants do not imply any bound.
 func (c Test) validate() {
 	if err := c.Validate(); err != nil {
 		panic(err.Error())

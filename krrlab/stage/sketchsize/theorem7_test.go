@@ -7,8 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestExtremes compares the extremes over t with those on a fine grid, and the bound with their ratio.
-func TestExtremes(t *testing.T) {
+// TestUpperAndLower compares the extremes over t with those on a fine grid, and the bound with their ratio.
+func TestUpperAndLower(t *testing.T) {
 	for _, c := range []Test{PaperTest, Kappa5, Kappa10, {Theta: 0.3, Alpha: 0.5, Gamma: 0.2},
 		{Theta: 0, Alpha: 0, Gamma: 0.5}, {Theta: 3, Alpha: 0.01, Gamma: 0.9}, {Theta: 5, Alpha: 4, Gamma: 0}} {
 		hiAt := func(x float64) float64 {
@@ -50,9 +50,9 @@ func TestMargin(t *testing.T) {
 	}{
 		{Test{Theta: 1, Alpha: 3, Gamma: 0.5}, 0.2},           // min(1 − 2/4, 0.5/2.5)
 		{Test{Theta: 1, Alpha: 1.5, Gamma: 0.5}, 0.2},         // min(1 − 2/2.5, 0.2)
-		{Test{Theta: 1, Alpha: 1.25, Gamma: 0.5}, 1 - 2/2.25}, // condition 1
-		{Test{Theta: 0.25, Alpha: 9, Gamma: 0.5}, 0.5 / 5.5},  // condition 2
-		{Test{Theta: 1, Alpha: 0.5, Gamma: 0.5}, 1 - 2/1.5},   // none
+		{Test{Theta: 1, Alpha: 1.25, Gamma: 0.5}, 1 - 2/2.25}, // condition 1 decides
+		{Test{Theta: 0.25, Alpha: 9, Gamma: 0.5}, 0.5 / 5.5},  // condition 2 decides
+		{Test{Theta: 1, Alpha: 0.5, Gamma: 0.5}, 1 - 2/1.5},   // negative: no ε suffices
 	} {
 		testkit.Near(t, c.test.Margin(), c.want, 1e-15, c.test)
 		want := math.Inf(1)

@@ -22,8 +22,8 @@ import (
 func TestThresholds(t *testing.T) {
 	const lambda, near = 0.5, 0.01
 	k := kernel.Polynomial{Gamma: 1, Degree: 1}
-	x := cloud(200, 6, 0.5)
-	p := problem(t, k, x, lambda)
+	x := scaledNormals(200, 6, 0.5)
+	p := newTestProblem(t, k, x, lambda)
 	p.Map = biased{1.2} // it has fewer columns than x has coordinates, and condition 1 concerns the other coordinates
 	ref := newReference(t, testkit.Gram(k, x), denseFeatures(t, p.Map, x, 4, 4, rng.New(3)), lambda, 0.3)
 	gamma := max(ref.high-1, 1-ref.low)
@@ -47,7 +47,7 @@ func TestThresholds(t *testing.T) {
 // TestUpperEnd checks that a rung is accepted only if the upper end of the interval of κ is at most the target, even if
 // κ itself is below the target.
 func TestUpperEnd(t *testing.T) {
-	p := problem(t, kernel.Gaussian{Sigma: 1.5}, cloud(400, 3, 0.8), 0.2)
+	p := newTestProblem(t, kernel.Gaussian{Sigma: 1.5}, scaledNormals(400, 3, 0.8), 0.2)
 	across := 0
 	for steps := range 25 {
 		o := Options{First: 64, Max: 64, Target: 60, Steps: steps + 2}
@@ -95,13 +95,13 @@ func (m biasedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 }
 
 // stored is K+λI with the storage error size·uuᵀ, where ‖u‖₂ = 1.
-type stored struct {
+type storedOperator struct {
 	stage.Operator
 	size float64
 	u    []float64
 }
 
-func (k stored) add(dst, src *mat.Dense, err error) error {
+func (k storedOperator) add(dst, src *mat.Dense, err error) error {
 	u := mat.NewDense(len(k.u), 1, k.u)
 	var c, e mat.Dense
 	c.Mul(u.T(), src)
@@ -111,21 +111,21 @@ func (k stored) add(dst, src *mat.Dense, err error) error {
 	return err
 }
 
-func (k stored) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (k storedOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return k.add(dst, src, k.Operator.MulTo(ctx, dst, src))
 }
 
-func (k stored) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (k storedOperator) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return k.add(dst, src, k.Operator.KMulTo(ctx, dst, src))
 }
 
-// TestStored checks that the intervals contain the values of K itself although K is stored with an error. A stored K+λI
+// TestStorageError checks that the intervals contain the values of K itself although K is stored with an error. A stored K+λI
 // that is indefinite is an error.
-func TestStored(t *testing.T) {
+func TestStorageError(t *testing.T) {
 	const lambda = 0.5
 	k := kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}
-	x := cloud(150, 4, 0.7)
-	exact := problem(t, k, x, lambda)
+	x := scaledNormals(150, 4, 0.7)
+	exact := newTestProblem(t, k, x, lambda)
 	dense := testkit.Gram(k, x)
 	ref := newReference(t, dense, denseFeatures(t, exact.Map, x, 64, 64, rng.New(3)), lambda, 0.3)
 	var eig mat.EigenSym
@@ -138,16 +138,16 @@ func TestStored(t *testing.T) {
 	for _, size := range []float64{0.2, -0.2, 0.4, -0.4} {
 		for _, col := range []int{0, 75, 140, 149} {
 			p := exact
-			p.K, p.Error = stored{exact.K, size, mat.Col(nil, col, &vectors)}, math.Abs(size)
+			p.K, p.Error = storedOperator{exact.K, size, mat.Col(nil, col, &vectors)}, math.Abs(size)
 			r := searchSeed(t, p, o, 3).Rungs[0]
 			if r.Conditions == nil {
 				t.Fatalf("error %g along eigenvector %d: no conditions", size, col)
 			}
-			ref.holds(t, r, size, col)
+			ref.checkRung(t, r, size, col)
 		}
 	}
 	p := exact
-	p.K, p.Error = stored{exact.K, -2 * lambda, mat.Col(nil, 0, &vectors)}, 0.01
+	p.K, p.Error = storedOperator{exact.K, -2 * lambda, mat.Col(nil, 0, &vectors)}, 0.01
 	if _, err := Search(t.Context(), p, &o, rng.New(3)); err == nil {
 		t.Error("an indefinite K+λI passes")
 	}

@@ -29,7 +29,7 @@ const (
 	fullDistance    = "full"
 )
 
-// Limits of the search for a distance.
+// Limits of the search for a distance, and its prior. They are judgments.
 const (
 	maxFeatures     = 64   // maximum number of features
 	maxFittedRows   = 1000 // maximum number of rows to fit to; it is also at most half of the rows
@@ -59,8 +59,9 @@ type Distance struct {
 	Deviation float64 `json:"deviation"` // standard error of Gain
 	Accepted  bool    `json:"accepted"`  // the kernel with this distance joined the search
 
-	Shape      []float64   `json:"shape"`                // length scales over Sigma, or L by rows times Sigma
-	Relevant   []string    `json:"relevant"`             // features by the change of distances per standard deviation
+	Shape []float64 `json:"shape"` // length scales over Sigma, or L by rows times Sigma
+	// Relevant are the features, those first whose change by a standard deviation changes distances most.
+	Relevant   []string    `json:"relevant"`
 	Directions []Direction `json:"directions,omitempty"` // directions of a matrix, the shortest length scale first
 	Seconds    float64     `json:"seconds"`
 }
@@ -97,7 +98,7 @@ func (f *family) obstacle() string {
 func (s *search) distanceRows() (fittedRows int, reason string) {
 	rows, d := len(s.distinctRows()), s.data.train.Dim()
 	rowLimit, minRows := min(maxFittedRows, rows/2), max(minFittedRows, rowsPerFeature*d)
-	// matrixGradient has three matrices in addition to K and the table.
+	// In addition to K and one table, matrixGradient has three matrices: A, G and H.
 	fittedRows = maxRows(s.opt.memoryBudget, rowLimit, func(fittedRows int) int64 {
 		return sampleBytes(fittedRows+judgingCount(rows, fittedRows), fittedRows, d, 1, 3)
 	})
@@ -120,7 +121,7 @@ func (s *search) searchDistances(ctx context.Context, level int) error {
 	if s.opt.Distance == sigmaDistance || s.opt.Sigma > 0 || best == nil {
 		return nil
 	}
-	m, reason := s.distanceRows()
+	fittedRows, reason := s.distanceRows()
 	if reason == "" {
 		reason = best.family.obstacle()
 	}
@@ -129,14 +130,14 @@ func (s *search) searchDistances(ctx context.Context, level int) error {
 		return nil
 	}
 	s.levels[level].sample.freeMatrices()
-	fit := s.newDistanceFit(best, m)
+	fit := s.newDistanceFit(best, fittedRows)
 	for _, kind := range []string{lengthsDistance, fullDistance} {
 		if kind == fullDistance && s.opt.Distance == lengthsDistance {
 			break
 		}
 		if s.notify != nil {
 			s.notify(stage.Event{Stage: stage.Tune, Remaining: -1, Detail: fmt.Sprintf("distance %s of %d features "+
-				"for %s on %d rows", kind, fit.x.D, best.family.name, m)})
+				"for %s on %d rows", kind, fit.x.D, best.family.name, fittedRows)})
 		}
 		result, err := fit.run(ctx, kind)
 		if err != nil {
@@ -156,7 +157,8 @@ func (s *search) searchDistances(ctx context.Context, level int) error {
 	return nil
 }
 
-// join adds the family of a kernel with a distance to the search, and explores it on the level.
+// join adds the family of a kernel with a distance to the search, and explores it on the level with at most
+// maxJoinPoints points. The grid of the scale is centered on the fitted σ, and the search begins at the fitted σ and λ.
 func (s *search) join(ctx context.Context, level int, base *family, result *Distance) error {
 	f := *base
 	f.index, f.shape, f.firstLevel = len(s.families), result.Shape, level
@@ -179,7 +181,7 @@ type distanceFit struct {
 	sample    *sample       // all rows
 	x         *points.Dense // points of all rows, centered
 	name      string        // name of the kernel
-	m, judged int           // numbers of fitted rows and of judging rows
+	m, judged int           // number m of fitted rows, and number of judging rows
 	lengths   []float64     // length scales of the distance accepted last
 	lambda    float64       // λ of that distance
 }
@@ -225,7 +227,8 @@ func (f *distanceFit) run(ctx context.Context, kind string) (*Distance, error) {
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	var losses [2]*loss
+
+	var losses [2]*loss // of the judging rows, with the fitted distance and with the previous one
 	for i, theta := range [][]float64{fitted, theta} {
 		f.sample.freeMatrices()
 		f.sample.x = stretch(x, objective.shape(theta))
@@ -240,6 +243,7 @@ func (f *distanceFit) run(ctx context.Context, kind string) (*Distance, error) {
 	result.Gain, result.Deviation = losses[0].relativeExcess(losses[1])
 	result.Gain = -result.Gain
 	result.Accepted = result.Gain > max(2*result.Deviation, tieTolerance)
+
 	for j := range result.Shape { // combine with the length scales that the points were divided by
 		if objective.matrix {
 			result.Shape[j] /= f.lengths[j%d]
@@ -250,7 +254,7 @@ func (f *distanceFit) run(ctx context.Context, kind string) (*Distance, error) {
 	if result.Accepted && !objective.matrix {
 		f.lengths, f.lambda = slices.Clone(result.Shape), math.Exp(fitted[lambdaIndex])
 	}
-	if objective.matrix {
+	if objective.matrix { // separate the size of the shape, as Sigma
 		result.Sigma = round3(math.Sqrt(float64(d)) / floats.Norm(result.Shape, 2))
 		floats.Scale(result.Sigma, result.Shape)
 	} else {
@@ -273,10 +277,12 @@ func centeredDense(x points.Points) *points.Dense {
 	return out
 }
 
-// describe sets the relevant features and the directions of the distance, for the points x with the given names.
+// describe sets the relevant features and the directions of the distance, for the points x whose features have the given
+// names, or numbers if names is nil. Both follow from L·diag(s), where s_j is the standard deviation of feature j: the
+// norm of column j is the change of distances per standard deviation.
 func (f *Distance) describe(x *points.Dense, names []string) {
 	d := x.D
-	l, sizes := mat.NewDense(d, d, nil), make([]float64, d)
+	l, sizes := mat.NewDense(d, d, nil), make([]float64, d) // L·diag(s), and the norms of its columns
 	for k := range d {
 		sd := stat.StdDev(mat.Col(nil, k, mat.NewDense(x.N, d, x.Data)), nil)
 		for j := range d {
@@ -298,6 +304,7 @@ func (f *Distance) describe(x *points.Dense, names []string) {
 	for _, j := range decreasing(sizes) {
 		f.Relevant = append(f.Relevant, name(j))
 	}
+
 	var svd mat.SVD
 	if f.Kind != fullDistance || !svd.Factorize(l, mat.SVDFull) {
 		return
@@ -310,7 +317,7 @@ func (f *Distance) describe(x *points.Dense, names []string) {
 		if direction.Features[order[0]] < 0 {
 			floats.Scale(-1, direction.Features)
 		}
-		for rank, j := range order[:min(4, d)] {
+		for rank, j := range order[:min(4, d)] { // up to four coordinates, without small ones
 			c := direction.Features[j]
 			if rank > 0 && math.Abs(c) < 0.2 {
 				break
@@ -333,12 +340,13 @@ func decreasing(v []float64) []int {
 	return order
 }
 
-// minimize minimizes the objective from θ by L-BFGS, and returns the final θ.
+// minimize minimizes the objective from θ by L-BFGS with at most maxEvaluations evaluations, and returns the final θ. It
+// returns an error if the objective has no value at the start, or if ctx ended.
 func (r *relevance) minimize(ctx context.Context, theta []float64) ([]float64, error) {
 	evaluatedAt, grad, value := make([]float64, len(theta)), make([]float64, len(theta)), math.NaN()
 	var failed error
 	eval := func(x []float64) {
-		if !math.IsNaN(value) && floats.Equal(x, evaluatedAt) {
+		if !math.IsNaN(value) && floats.Equal(x, evaluatedAt) { // Func and Grad are called at the same point
 			return
 		}
 		copy(evaluatedAt, x)

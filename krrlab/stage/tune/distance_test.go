@@ -28,12 +28,12 @@ func TestRelevanceGradient(t *testing.T) {
 	for i := range weights {
 		weights[i] = 0.2 + float64(i*i%7)
 	}
-	weighted, weightedClasses := *datasets.SyntheticRegression(n, d, 0.1, 1), *cut(columns(n, d, bowl), -0.7, 0.4)
+	weighted, weightedClasses := *datasets.SyntheticRegression(n, d, 0.1, 1), *toClasses(twoRelevantFeatures(n, d, bowl), -0.7, 0.4)
 	weighted.Weights, weightedClasses.Weights = weights, weights
 	for name, set := range map[string]*datasets.Dataset{"regression": datasets.SyntheticRegression(n, d, 0.1, 1),
-		"two classes": cut(columns(n, d, bowl), 0), "three": cut(columns(n, d, bowl), -0.7, 0.4),
+		"two classes": toClasses(twoRelevantFeatures(n, d, bowl), 0), "three": toClasses(twoRelevantFeatures(n, d, bowl), -0.7, 0.4),
 		"weights": &weighted, "weights of classes": &weightedClasses} {
-		single, sampleOfAll := data(t, set), (&search{data: data(t, set)}).trainingSample(upTo(n))
+		single, sampleOfAll := newProblem(t, set), (&search{data: newProblem(t, set)}).trainingSample(upTo(n))
 		x := centeredDense(set.X)
 		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
@@ -47,7 +47,7 @@ func TestRelevanceGradient(t *testing.T) {
 				}
 				checkGradient(t, r, theta, name)
 				stretched := &problem{train: &datasets.Dataset{X: stretch(x, r.shape(theta)), Weights: set.Weights}, y: single.y}
-				want := judge(false).loss(single.y, points.ScaleRows(sampleOfAll.sqrtWeights, leaveOut(t, stretched, k, 0.2))).objective()
+				want := newJudgment(false).loss(single.y, points.ScaleRows(sampleOfAll.sqrtWeights, looResiduals(t, stretched, k, 0.2))).objective()
 				for j, v := range theta[:len(theta)-1] {
 					want += 0.005 * (v - r.priorMean[j]) * (v - r.priorMean[j])
 				}
@@ -75,9 +75,9 @@ func checkGradient(t *testing.T, r *relevance, theta []float64, name string) {
 		const h = 1e-5
 		var f [2]float64
 		for i, sign := range []float64{1, -1} {
-			at := slices.Clone(theta)
-			at[j] += sign * h
-			_, f[i] = value(at)
+			shifted := slices.Clone(theta)
+			shifted[j] += sign * h
+			_, f[i] = value(shifted)
 		}
 		if want := (f[0] - f[1]) / (2 * h); math.Abs(grad[j]-want) > 1e-6*(1+math.Abs(want)) {
 			t.Errorf("%s, %v, matrix %v: derivative %d is %.8g, by differences %.8g", name, r.k, r.matrix, j, grad[j], want)
@@ -85,8 +85,8 @@ func checkGradient(t *testing.T, r *relevance, theta []float64, name string) {
 	}
 }
 
-// columns returns n rows of d features, of which only the first two matter.
-func columns(n, d int, f func(a, b, noise float64) float64) *datasets.Dataset {
+// twoRelevantFeatures returns n rows of d features, of which only the first two matter.
+func twoRelevantFeatures(n, d int, f func(a, b, noise float64) float64) *datasets.Dataset {
 	g := rng.New(3)
 	x, noise := points.NewDense(n, d, nil), make([]float64, n)
 	g.Sub("x").Normals(x.Data, 0)
@@ -105,7 +105,7 @@ func columns(n, d int, f func(a, b, noise float64) float64) *datasets.Dataset {
 func bowl(a, b, noise float64) float64 { return a + b*b - 1 + noise }
 
 // cut turns a regression into a classification: the classes are the intervals between the given answers.
-func cut(set *datasets.Dataset, at ...float64) *datasets.Dataset {
+func toClasses(set *datasets.Dataset, at ...float64) *datasets.Dataset {
 	set.Task, set.Labels = datasets.Classification, []string{"0", "1", "2"}[:len(at)+1]
 	for _, v := range set.Target {
 		c, _ := slices.BinarySearch(at, v)
@@ -121,7 +121,7 @@ func TestLengths(t *testing.T) {
 	ctx := context.Background()
 	f := func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + 0.1*noise }
 	o := Options{Kernels: []string{"gaussian", "laplacian"}}
-	d := data(t, columns(450, 8, f))
+	d := newProblem(t, twoRelevantFeatures(450, 8, f))
 	isotropic, err := run(ctx, d, o, nil, nil)
 	if err != nil || isotropic.Distances != nil || isotropic.Best.Lengths != nil {
 		t.Fatalf("%+v, %v", isotropic, err)
@@ -152,7 +152,7 @@ func TestLengths(t *testing.T) {
 	testkit.OK(t, err)
 	k := testkit.Must(kernel.FromSpec(perFeature.Best.Spec()))
 	for i := 0; i < 450; i += 90 { // leave-one-out residuals of a few rows by refits with the result
-		e.SetRow(i, predict(t, &problem{train: train, y: d.y}, k, perFeature.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]),
+		e.SetRow(i, fitResiduals(t, &problem{train: train, y: d.y}, k, perFeature.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]),
 			[]int{i}).RawRowView(0))
 	}
 	sampleOfAll := (&search{data: d}).newSample(rows)
@@ -164,7 +164,7 @@ func TestLengths(t *testing.T) {
 			t.Errorf("row %d: %g in the search, %g by a refit of the result", i, found.rows[i], want)
 		}
 	}
-	equallyRelevant, err := run(ctx, data(t, columns(450, 2,
+	equallyRelevant, err := run(ctx, newProblem(t, twoRelevantFeatures(450, 2,
 		func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + noise })), o, nil, nil)
 	if err != nil || len(equallyRelevant.Distances) != 1 || equallyRelevant.Distances[0].Accepted || equallyRelevant.Best.Lengths != nil ||
 		!strings.Contains(equallyRelevant.String(), "not taken") {
@@ -176,14 +176,14 @@ func TestLengths(t *testing.T) {
 		if change(&options); name != "polynomial" {
 			options.Kernels = []string{"gaussian"}
 		}
-		if r, err := run(ctx, data(t, columns(200, 3, f)), options, nil, nil); err != nil || r.Distances != nil {
+		if r, err := run(ctx, newProblem(t, twoRelevantFeatures(200, 3, f)), options, nil, nil); err != nil || r.Distances != nil {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
 }
 
-// rotated returns rows of a function of three random directions of d features, with noise 0.1.
-func rotated(n, d int, seed uint64) *datasets.Dataset {
+// rotatedData returns rows of a function of three random directions of d features, with noise 0.1.
+func rotatedData(n, d int, seed uint64) *datasets.Dataset {
 	g := rng.New(seed)
 	x, noise, r := points.NewDense(n, d, nil), make([]float64, n), make([]float64, d*d)
 	g.Sub("x").Normals(x.Data, 0)
@@ -208,9 +208,9 @@ func rotated(n, d int, seed uint64) *datasets.Dataset {
 func TestMatrix(t *testing.T) {
 	const n, tested = 400, 300
 	for seed := range uint64(suite.Scale(1, 1, 10)) {
-		all := rotated(n+tested, 6, seed+1)
+		all := rotatedData(n+tested, 6, seed+1)
 		test := upTo(n + tested)[n:]
-		d, y := data(t, all.Subset(upTo(n))), data(t, all)
+		d, y := newProblem(t, all.Subset(upTo(n))), newProblem(t, all)
 		errors := map[string]float64{}
 		var r *Result
 		for _, distance := range []string{"lengths", "full"} {
@@ -219,7 +219,7 @@ func TestMatrix(t *testing.T) {
 			stretched, _, err := datasets.Stretch(r.Best.Distance(), all, nil)
 			testkit.OK(t, err)
 			k := testkit.Must(kernel.FromSpec(r.Best.Spec()))
-			e := predict(t, &problem{train: stretched, y: y.y}, k, r.Best.Lambda, upTo(n), test)
+			e := fitResiduals(t, &problem{train: stretched, y: y.y}, k, r.Best.Lambda, upTo(n), test)
 			errors[distance] = mat.Norm(e, 2) / math.Sqrt(tested)
 		}
 		if !(errors["full"] <= 0.75*errors["lengths"]) || len(r.Best.Matrix) != 36 || r.Best.Spec().Sigma != 1 {
@@ -254,23 +254,23 @@ func TestMatrix(t *testing.T) {
 }
 
 // bare is a registered kernel without a derivative.
-type bare struct{ Sigma float64 }
+type noDerivative struct{ Sigma float64 }
 
-func (k bare) String() string                        { return fmt.Sprintf("tunetest.bare(%g)", k.Sigma) }
-func (k bare) Eval(x, z []float64) float64           { return kernel.Gaussian(k).Eval(x, z) }
-func (k bare) Profile(dst, sq []float64)             { kernel.Gaussian(k).Profile(dst, sq) }
-func (k bare) Slope() float64                        { return kernel.Gaussian(k).Slope() }
-func (k bare) Scale() float64                        { return k.Sigma }
-func (k bare) WithScale(sigma float64) kernel.Kernel { return bare{sigma} }
+func (k noDerivative) String() string                        { return fmt.Sprintf("tunetest.bare(%g)", k.Sigma) }
+func (k noDerivative) Eval(x, z []float64) float64           { return kernel.Gaussian(k).Eval(x, z) }
+func (k noDerivative) Profile(dst, sq []float64)             { kernel.Gaussian(k).Profile(dst, sq) }
+func (k noDerivative) Slope() float64                        { return kernel.Gaussian(k).Slope() }
+func (k noDerivative) Scale() float64                        { return k.Sigma }
+func (k noDerivative) WithScale(sigma float64) kernel.Kernel { return noDerivative{sigma} }
 
-var registerBare = sync.OnceValue(func() error { return kernel.Register("tunetest.bare", bare{1}) })
+var registerNoDerivative = sync.OnceValue(func() error { return kernel.Register("tunetest.bare", noDerivative{1}) })
 
 // TestNoDistance checks that a distance that cannot be searched is an error with the reason if it was requested, and
 // with auto a line of the result.
 func TestNoDistance(t *testing.T) {
 	f := func(a, b, noise float64) float64 { return a + b + noise }
-	testkit.OK(t, registerBare())
-	few, many := columns(190, 2, f), columns(120, 65, f)
+	testkit.OK(t, registerNoDerivative())
+	few, many := twoRelevantFeatures(190, 2, f), twoRelevantFeatures(120, 65, f)
 	for _, c := range []struct {
 		set  *datasets.Dataset
 		o    Options
@@ -279,7 +279,7 @@ func TestNoDistance(t *testing.T) {
 		{few, Options{Distance: "full"}, "tune: no distance full: there are 190 different rows, want 200 for 2 features"},
 		{many, Options{Distance: "lengths"}, "tune: no distance lengths: there are 65 features, want 2 to 64"},
 		{few, Options{Distance: "full", Sigma: 2}, "tune: the distance full is not searched for a given σ = 2"},
-		{columns(220, 2, f), Options{Distance: "full", Kernels: []string{"tunetest.bare"}},
+		{twoRelevantFeatures(220, 2, f), Options{Distance: "full", Kernels: []string{"tunetest.bare"}},
 			"tune: no distance full: the kernel tunetest.bare has no method Derivative (kernel.Differentiable)"},
 		{few, Options{Distance: "half"}, `tune: Distance "half": want one of auto, sigma, lengths, full`},
 		{few, Options{Distance: "lengths", Kernels: []string{"gaussian", "polynomial"}},
@@ -291,13 +291,13 @@ func TestNoDistance(t *testing.T) {
 		c.o.Points = 3
 		err := c.o.check()
 		if err == nil {
-			_, err = run(t.Context(), data(t, c.set), c.o, nil, nil)
+			_, err = run(t.Context(), newProblem(t, c.set), c.o, nil, nil)
 		}
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%+v: %v, want %s", c.o, err, c.want)
 		}
 		if c.o.Distance = "auto"; c.o.Sigma == 0 {
-			r := testkit.Must(run(t.Context(), data(t, c.set), c.o, nil, nil))
+			r := testkit.Must(run(t.Context(), newProblem(t, c.set), c.o, nil, nil))
 			if _, reason, _ := strings.Cut(c.want, "no distance full: "); r.DistanceNote == "" ||
 				strings.Contains(c.want, "no distance full") && !strings.HasSuffix(r.DistanceNote, reason) {
 				t.Errorf("auto: %q, want %s", r.DistanceNote, c.want)

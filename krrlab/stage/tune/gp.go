@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// gridPoint is a point of the search: log σ and log λ.
+// gridPoint is a point of the search: the logarithms of the scale and of λ.
 type gridPoint [2]float64
 
 // process is a Gaussian process over (log σ, log λ), conditioned on some values:
@@ -102,10 +102,10 @@ func (p *process) condition(d []float64, noise, priorSD float64) (likelihood flo
 		return 0, false
 	}
 	p.weights = rd.RawVector().Data
-	m := float64(n + priorCount)
-	ss := (mat.Dot(y, rd) + priorCount*priorSD*priorSD) / m // the mode of the posterior of s²
-	p.scale = math.Sqrt(ss)
-	return -0.5*m*math.Log(ss) - 0.5*p.chol.LogDet(), true
+	count := float64(n + priorCount)
+	scale2 := (mat.Dot(y, rd) + priorCount*priorSD*priorSD) / count // the mode of the posterior of s²
+	p.scale = math.Sqrt(scale2)
+	return -0.5*count*math.Log(scale2) - 0.5*p.chol.LogDet(), true
 }
 
 // corr returns the Matérn 5/2 correlation of g at two points.

@@ -51,6 +51,7 @@ func (j judgment) onRows(d *datasets.Dataset) judgment {
 	return j
 }
 
+// classes reports whether the judged rows have classes.
 func (j *judgment) classes() bool { return j.metric != model.RMSE && j.metric != "" }
 
 // relativeWeights returns the weights of the n rows over their mean.
@@ -147,7 +148,8 @@ func (l *loss) Error() (v, lo, hi float64) {
 }
 
 // compared returns the losses of the rows by which the search compares points. An error is the given power of their
-// mean plus the offset, which makes the logarithm of an error of classes finite.
+// mean plus the offset. For classes the offset is a quarter of a wrong label (a judgment), so that the logarithm of an
+// error of 0 is finite.
 func (l *loss) compared() (rows []float64, power, offset float64) {
 	if l.classes {
 		return l.smoothed, 1, 0.25 / float64(len(l.smoothed))
@@ -161,11 +163,12 @@ func (l *loss) objective() float64 {
 	return power * math.Log(max(stat.Mean(rows, nil), 0)+offset+math.SmallestNonzeroFloat64)
 }
 
-// relativeExcess returns the excess of l's error over m's relative to m's, and its standard error, which is computed
-// from the differences of rows. For squared losses it is the first-order excess of the root mean square.
-func (l *loss) relativeExcess(m *loss) (excess, se float64) {
+// relativeExcess returns the excess of l's error over that of reference, relative to the latter, and its standard error,
+// which is computed from the differences of rows. For squared losses it is the first-order excess of the root mean
+// square. Both are 0 if the error of reference is 0.
+func (l *loss) relativeExcess(reference *loss) (excess, se float64) {
 	rows, power, offset := l.compared()
-	baseRows, _, _ := m.compared()
+	baseRows, _, _ := reference.compared()
 	mean, se := l.meanAndError(floats.SubTo(make([]float64, len(rows)), rows, baseRows))
 	base := stat.Mean(baseRows, nil) + offset
 	if base <= 0 {
@@ -189,11 +192,11 @@ func (j *judgment) inTargetUnits(y, trainY *mat.Dense) *mat.Dense {
 		return y
 	}
 	unit := make([]float64, t)
-	for j := range unit {
-		if unit[j] = mat.Norm(trainY.ColView(j), 2) * math.Sqrt(float64(t)/float64(n)); unit[j] == 0 {
-			unit[j] = 1
+	for col := range unit {
+		if unit[col] = mat.Norm(trainY.ColView(col), 2) * math.Sqrt(float64(t)/float64(n)); unit[col] == 0 {
+			unit[col] = 1
 		}
 	}
-	y.Apply(func(_, j int, v float64) float64 { return v / unit[j] }, y)
+	y.Apply(func(_, col int, v float64) float64 { return v / unit[col] }, y)
 	return y
 }

@@ -16,7 +16,7 @@ import (
 // For one row nothing is known.
 func TestErrorCovers(t *testing.T) {
 	const trials = 2000
-	for n, least := range map[int]float64{3: 0.85, 5: 0.89, 20: 0.90, 100: 0.92} {
+	for n, minShare := range map[int]float64{3: 0.85, 5: 0.89, 20: 0.90, 100: 0.92} {
 		covered := 0
 		for seed := range trials {
 			l := &loss{rows: make([]float64, n)}
@@ -29,7 +29,7 @@ func TestErrorCovers(t *testing.T) {
 				covered++
 			}
 		}
-		if share := float64(covered) / trials; share < least {
+		if share := float64(covered) / trials; share < minShare {
 			t.Errorf("%d rows: %g of the intervals cover", n, share)
 		}
 	}
@@ -187,8 +187,8 @@ func TestSmoothedLossOfVanishingScores(t *testing.T) {
 	}
 }
 
-// judge returns the default judgment.
-func judge(classes bool) *judgment {
+// newJudgment returns the default judgment.
+func newJudgment(classes bool) *judgment {
 	if classes {
 		return &judgment{metric: model.ErrorRate}
 	}

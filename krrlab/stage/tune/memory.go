@@ -56,7 +56,8 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 	}
 	baseBytes := p.HeldBytes + points.MemoryBytes(p.X) // the last sample splits the points into two copies
 	o.memoryBudget = max(1, memory-baseBytes)
-	bytes := func(m int) int64 { // two copies of K: a factorization, and the previous one until it is collected
+	// In addition to K there are two copies: a factorization, and the previous one until it is collected.
+	bytes := func(m int) int64 {
 		if o.Quick {
 			m += m / 2 // rows that addRareClasses may add
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestLimit checks that the matrices of a search fit into the memory budget, that a note says so if it limits the rows,
+// TestLimitMemory checks that the matrices of a search fit into the memory budget, that a note says so if it limits the rows,
 // and that fewer than minRows rows are refused.
-func TestLimit(t *testing.T) {
+func TestLimitMemory(t *testing.T) {
 	const d = 3
 	valid := datasets.SyntheticRegression(50, d, 0, 1)
 	for _, v := range []struct {
@@ -51,10 +51,10 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestJudgedSample checks that K has columns for the fitted rows only if other rows judge.
-func TestJudgedSample(t *testing.T) {
+// TestSampleSize checks that K has columns for the fitted rows only if other rows judge.
+func TestSampleSize(t *testing.T) {
 	set := datasets.SyntheticRegression(60, 3, 0.1, 1)
-	judged := &sample{x: set.X, y: data(t, set).y, fittedRows: 20, tables: map[string][]float64{}}
+	judged := &sample{x: set.X, y: newProblem(t, set).y, fittedRows: 20, tables: map[string][]float64{}}
 	testkit.Must(judged.loss(t.Context(), kernel.Gaussian{Sigma: 1}, 0.1))
 	if rows, columns := judged.k.Dims(); rows != 60 || columns != 20 || len(judged.tables["squares"]) != 60*20 {
 		t.Errorf("K is %d×%d", rows, columns)

@@ -35,27 +35,27 @@ func (s *scores) isClass(class int) []bool {
 
 // balancedWeights returns weights of the rows with which all classes have the same total weight.
 func (s *scores) balancedWeights() []float64 {
-	v := make([]float64, len(s.weights))
+	weights := make([]float64, len(s.weights))
 	for i, c := range s.truth {
-		v[i] = s.weights[i] * float64(len(v)) / (float64(s.presentClasses) * s.classWeights[c])
+		weights[i] = s.weights[i] * float64(len(weights)) / (float64(s.presentClasses) * s.classWeights[c])
 	}
-	return v
+	return weights
 }
 
-// errorLosses returns the row losses of the error rate or of the balanced error, exact and smoothed. The balanced error
-// of two classes is that at the best threshold.
+// errorLosses returns the row losses of the error rate or of the balanced error, exact and smoothed (loss.smoothed). The
+// balanced error of two classes is that at the best threshold.
 func (s *scores) errorLosses(m model.Metric) (rows, soft []float64) {
 	n, t := s.f.Dims()
 	rows, soft = make([]float64, n), make([]float64, n)
-	v := s.weights
+	weights := s.weights
 	if m == model.BalancedError {
-		v = s.balancedWeights()
+		weights = s.balancedWeights()
 	}
 	if t > 1 {
 		degrees := s.degrees()
 		for i, c := range s.truth {
-			if soft[i] = v[i] * (1 - degrees.At(i, c)); datasets.PredictedClass(s.f.RawRowView(i)) != c {
-				rows[i] = v[i]
+			if soft[i] = weights[i] * (1 - degrees.At(i, c)); datasets.PredictedClass(s.f.RawRowView(i)) != c {
+				rows[i] = weights[i]
 			}
 		}
 		return rows, soft
@@ -68,9 +68,10 @@ func (s *scores) errorLosses(m model.Metric) (rows, soft []float64) {
 		width = stepWidth(f, 0)
 	}
 	for i, c := range s.truth {
-		above := []float64{f[i] - threshold}
-		if soft[i] = v[i] * smoothStep(-datasets.Margin(above, c), 2*width); datasets.PredictedClass(above) != c {
-			rows[i] = v[i]
+		decision := []float64{f[i] - threshold}
+		soft[i] = weights[i] * smoothStep(-datasets.Margin(decision, c), 2*width) // a margin is ±2 decision values
+		if datasets.PredictedClass(decision) != c {
+			rows[i] = weights[i]
 		}
 	}
 	return rows, soft
@@ -252,7 +253,7 @@ func (s *scores) logLoss() []float64 {
 		case c == 0:
 			right = 1 - right
 		}
-		rows[i] = -s.weights[i] * math.Log(max(right, 1e-15))
+		rows[i] = -s.weights[i] * math.Log(max(right, 1e-15)) // finite
 	}
 	return rows
 }

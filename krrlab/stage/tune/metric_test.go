@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// drawn returns coded answers of n rows, scores with ties that are correlated with them, and integer weights.
-func drawn(n, t int, seed uint64) (y, f *mat.Dense, w []float64, d *datasets.Dataset) {
+// randomScores returns coded answers of n rows, scores with ties that are correlated with them, and integer weights.
+func randomScores(n, t int, seed uint64) (y, f *mat.Dense, w []float64, d *datasets.Dataset) {
 	g := rng.New(seed)
 	y, f = mat.NewDense(n, t, nil), mat.NewDense(n, t, nil)
 	d = &datasets.Dataset{X: points.NewDense(n, 1, nil), Task: datasets.Classification,
@@ -41,7 +41,7 @@ func drawn(n, t int, seed uint64) (y, f *mat.Dense, w []float64, d *datasets.Dat
 // value.
 func TestMetrics(t *testing.T) {
 	for _, cols := range []int{1, 3} {
-		y, f, w, d := drawn(80, cols, 5)
+		y, f, w, d := randomScores(80, cols, 5)
 		var e mat.Dense
 		e.Sub(y, f)
 		var copies []int
@@ -77,9 +77,9 @@ func TestMetrics(t *testing.T) {
 			for i := range d.Class {
 				p.Class = append(p.Class, datasets.PredictedClass(p.Decision.RawRowView(i)))
 			}
-			weighty := *d
-			weighty.Weights = w
-			c, want := p.Score(&weighty), 0.0
+			weighted := *d
+			weighted.Weights = w
+			c, want := p.Score(&weighted), 0.0
 			switch m {
 			case model.ErrorRate:
 				want = c.ErrorRate
@@ -107,22 +107,22 @@ func TestMetrics(t *testing.T) {
 func TestWeightedLoss(t *testing.T) {
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(40, 3, 0.1, 5),
 		datasets.SyntheticClasses(40, 3, 2, 0.1, 5)} {
-		weighty := *set
+		weighted := *set
 		var copies []int
 		for i := range set.Len() {
-			weighty.Weights = append(weighty.Weights, float64(1+i%3))
+			weighted.Weights = append(weighted.Weights, float64(1+i%3))
 			for range 1 + i%3 {
 				copies = append(copies, i)
 			}
 		}
 		loss := func(d *datasets.Dataset) float64 {
-			p := data(t, d)
+			p := newProblem(t, d)
 			p.y = testkit.Must(datasets.Coding{Labels: d.Labels}.EncodeForFit(d))
 			sampleOfAll := (&search{data: p}).newSample(upTo(d.Len()))
 			v, _, _ := testkit.Must(sampleOfAll.loss(t.Context(), kernel.Gaussian{Sigma: 1.2}, 0.3)).Error()
 			return v
 		}
-		testkit.Near(t, loss(&weighty), loss(set.Subset(copies)), 1e-9, set.Task)
+		testkit.Near(t, loss(&weighted), loss(set.Subset(copies)), 1e-9, set.Task)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestWeightedLoss(t *testing.T) {
 func TestLogLossOfConstants(t *testing.T) {
 	for classes := 2; classes < 5; classes++ {
 		d := datasets.SyntheticClasses(60, 3, classes, 0.1, 5)
-		p := data(t, d)
+		p := newProblem(t, d)
 		p.judgment = judgment{metric: model.LogLoss}
 		sample := (&search{data: p}).newSample(upTo(d.Len()))
 		v, _, _ := testkit.Must(sample.loss(t.Context(), kernel.Gaussian{Sigma: 50}, 1000)).Error()

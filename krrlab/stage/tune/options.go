@@ -262,7 +262,7 @@ type axis struct {
 }
 
 // scaleAxis and lambdaAxis are the grids of the scale, in multiples of the typical scale of the rows, and of λ, in
-// multiples of the mean of K's diagonal.
+// multiples of the mean of K's diagonal. They are judgments.
 var (
 	scaleAxis  = axis{1.0 / 16, 16, math.Pow(2, 0.25), []float64{0.2, 0.6, 1.8}}
 	lambdaAxis = axis{1e-7, 1e3, math.Pow(10, 0.25), []float64{1e-5, 1e-3, 0.1, 3}}
@@ -274,7 +274,7 @@ func (a axis) grid(fixed, unit float64) (grid, start []float64) {
 	if fixed > 0 {
 		return []float64{math.Log(fixed)}, []float64{math.Log(fixed)}
 	}
-	for v := a.lo; v < a.hi*math.Sqrt(a.step); v *= a.step {
+	for v := a.lo; v < a.hi*math.Sqrt(a.step); v *= a.step { // up to hi, whatever rounding does
 		grid = append(grid, math.Log(round3(unit*v)))
 	}
 	for _, v := range a.start {

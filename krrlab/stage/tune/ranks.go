@@ -73,7 +73,8 @@ func runOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full
 	return r, err
 }
 
-// evaluateForFirst evaluates the points that rank 0 sends, until it sends the end of the search.
+// evaluateForFirst evaluates the points that rank 0 sends, and passes its events to notify, until it sends the end of
+// the search. It returns the result or the error of rank 0.
 func evaluateForFirst(ctx context.Context, c comm.Comm, full *evaluator, notify func(stage.Event)) (*Result, error) {
 	for {
 		b, err := comm.Share(ctx, c, nil, 0)

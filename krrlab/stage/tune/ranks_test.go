@@ -18,7 +18,7 @@ import (
 // TestRunOnRanks checks that all ranks evaluate the same points and have the result of a single process, and that all
 // ranks return if one of them is stopped.
 func TestRunOnRanks(t *testing.T) {
-	d := data(t, datasets.SyntheticRegression(500, 2, 0.1, 1))
+	d := newProblem(t, datasets.SyntheticRegression(500, 2, 0.1, 1))
 	o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 150, Distance: "lengths"}
 	type end struct {
 		js        string

@@ -117,7 +117,8 @@ func (r *relevance) shape(theta []float64) []float64 {
 	return shape
 }
 
-// matrixGradient returns the objective f and H, of which only the lower triangle is set.
+// matrixGradient returns the objective f without the prior, and H, of which only the lower triangle is set. It returns
+// an error if K+λI is not positive definite or all leave-one-out residuals are zero.
 func (r *relevance) matrixGradient(k *mat.Dense, lambda float64) (float64, *mat.Dense, error) {
 	n, t := r.y.Dims()
 	a := make([]float64, n*n)
@@ -185,8 +186,8 @@ func pointGradient(ctx context.Context, k kernel.Kernel, p *mat.Dense, z *points
 	})
 }
 
-// stretch returns points of a different shape: feature j divided by shape_j or, if the shape has d² numbers, the points
-// multiplied by the matrix that it has by rows.
+// stretch returns the points in the distance of the shape: feature j divided by shape_j or, if the shape has d² numbers,
+// the points multiplied by the matrix with these rows.
 func stretch(x *points.Dense, shape []float64) *points.Dense {
 	n, d := x.Dims()
 	if len(shape) > d {

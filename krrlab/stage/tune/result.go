@@ -21,10 +21,10 @@ import (
 // Point is an evaluated point of the search: one kernel and one λ.
 type Point struct {
 	Kernel string  `json:"kernel"`
-	Sigma  float64 `json:"sigma"` // length scale; 0 for a polynomial; geometric mean of Lengths, or √d/‖L‖_F of Matrix
-	Gamma  float64 `json:"gamma,omitempty"`
-	Coef0  float64 `json:"coef0,omitempty"`
-	Degree int     `json:"degree,omitempty"`
+	Sigma  float64 `json:"sigma"`            // length scale; 0 for a polynomial; geometric mean of Lengths, or √d/‖L‖_F of Matrix
+	Gamma  float64 `json:"gamma,omitempty"`  // γ of the polynomial kernel (γxᵀz+c)^q
+	Coef0  float64 `json:"coef0,omitempty"`  // c of the polynomial
+	Degree int     `json:"degree,omitempty"` // q of the polynomial
 	// Params are the parameters of a registered kernel.
 	Params kernel.Params `json:"params,omitempty"`
 	Lambda float64       `json:"lambda"`
@@ -116,7 +116,7 @@ func (s *search) result() *Result {
 		level--
 	}
 	best := s.choosePoint(level)
-	if best == nil && level > 0 && s.levels[level].suits != nil { // no series: the level before decides
+	if best == nil && level > 0 && s.levels[level].canEvaluate != nil { // no series: the level before decides
 		best = s.choosePoint(level - 1)
 	}
 	if best == nil {
@@ -200,7 +200,8 @@ func (p *point) edge() string {
 	return strings.Join(notes, "; ")
 }
 
-// errorMap returns the map about a point, or nil if the scale or λ has fewer than two grid values.
+// errorMap returns the map about a point, or nil if the scale or λ has fewer than two grid values. The map reaches from a
+// seventh to 7 times the scale, and from 10⁻⁴ to 10⁴ times λ.
 func (s *search) errorMap(best *point) *Map {
 	m := &Map{}
 	var logAxes [2][]float64
@@ -243,7 +244,9 @@ func (f *family) reportedScale(scale float64) float64 {
 	return k.(kernel.Scaled).Scale()
 }
 
-// choosePoint returns the point of level q with the smallest modeled error, or a smoother point that ties with it.
+// choosePoint returns the smoothest of the points of level q that tie with the one of smallest modeled error, or nil if
+// no point has a loss. Points without length scales are smoothest, then the kernels in the order of defaultKernels, then
+// larger λ, and then larger scales.
 func (s *search) choosePoint(q int) *point {
 	best, lowest := s.bestPoint(q)
 	if best == nil {
@@ -290,8 +293,7 @@ func (s *search) describe(p *point) Point {
 		if len(p.family.shape) > s.data.train.Dim() {
 			r.Matrix = append(r.Matrix, outward.Rounded(v/r.Sigma, 7))
 		} else {
-			r.Lengths = append(r.Lengths, outward.Rounded(r.Sigma*v,
-				6)) // exact: a product of two numbers of three digits
+			r.Lengths = append(r.Lengths, outward.Rounded(r.Sigma*v, 6)) // exact: two factors of three digits
 		}
 	}
 	if p.loss == nil {

@@ -159,12 +159,12 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*lo
 // leaveOut returns the leave-one-out loss, with the rows of each group left out together. firstOfGroup is the first row
 // of the group of each row.
 func (s *sample) leaveOut(ctx context.Context, lambda float64, firstOfGroup []int) (*loss, error) {
-	o := &leaveout.Problem{Classes: s.judgment.classes(), Residuals: true, Mean: s.centersTargets}
-	o.Same, o.Groups = s.groups.SplitByKind(firstOfGroup)
+	options := &leaveout.Problem{Classes: s.judgment.classes(), Residuals: true, Mean: s.centersTargets}
+	options.Same, options.Groups = s.groups.SplitByKind(firstOfGroup)
 	for _, f := range s.sqrtWeights {
-		o.Weights = append(o.Weights, f*f)
+		options.Weights = append(options.Weights, f*f)
 	}
-	scores, err := leaveout.Dense(ctx, s.k, points.ScaleRows(s.sqrtWeights, s.y), []float64{lambda}, o)
+	scores, err := leaveout.Dense(ctx, s.k, points.ScaleRows(s.sqrtWeights, s.y), []float64{lambda}, options)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (s *sample) typicalScale(ctx context.Context, f *family) (float64, error) {
 	}
 	_, m := s.dims()
 	var values []float64
-	for i := range min(m, 1000) {
+	for i := range min(m, 1000) { // half a million pairs are enough for a median
 		if kernel.ArgumentOf(k) == kernel.InnerProduct {
 			values = append(values, t[i*m+i])
 			continue
@@ -257,7 +257,7 @@ func (s *sample) typicalScale(ctx context.Context, f *family) (float64, error) {
 	return scale, nil
 }
 
-// setShape stretches the points by shape; nil restores them.
+// setShape stretches the points by shape; nil restores them. It frees the matrices of the previous shape.
 func (s *sample) setShape(shape []float64) {
 	if slices.Equal(shape, s.shape) {
 		return
@@ -277,8 +277,9 @@ func (s *sample) setShape(shape []float64) {
 const minClassRows = 50
 
 // addRareClasses returns the first count rows in random order, followed by rows of classes of which these have fewer
-// than minClassRows. If it adds any, it sets s.classFactors to the ratio of a class's share of all rows to its share of
-// the sample, so that the weighted losses are estimates of those of a random sample.
+// than minClassRows. Added rows are at most half of count. If there are any, it sets s.classFactors to the ratio of a
+// class's share of all rows to its share of the sample, so that the weighted losses are estimates of those of a random
+// sample.
 func (s *search) addRareClasses(count int) []int {
 	rows, class := s.order[:count:count], s.data.train.Class
 	if class == nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // maxLaterPoints limits the number of points on each level after the first. The last level of a large problem
-// fits all rows and has half as many points.
+// fits all rows and has half as many points. It is a judgment, as are the other limits of the search below.
 const maxLaterPoints = 12
 
 // tieTolerance is the largest relative excess of the error at which a smoother point still ties with the best one. The
@@ -86,8 +86,8 @@ func run(ctx context.Context, data *problem, o Options, full *evaluator, notify 
 	}
 	for q := range s.levels {
 		s.models = append(s.models, make([]*process, len(s.families)))
-		if otherwise := s.levels[q].otherwise; otherwise != nil && !s.prefersSuited(q) {
-			e, err := otherwise()
+		if alternative := s.levels[q].alternative; alternative != nil && !s.canEvaluateBest(q) {
+			e, err := alternative()
 			if err != nil {
 				return nil, err
 			}
@@ -114,10 +114,12 @@ func run(ctx context.Context, data *problem, o Options, full *evaluator, notify 
 	return r, err
 }
 
-// prepare creates the levels and sets the grids of all families.
+// prepare creates the levels and sets the grids of all families. There is a level of a quarter of the sample, or of up to
+// 250 rows but at most half of a smaller sample, if that has at least 100 rows; a level of the whole sample; and a level
+// of all rows, which full evaluates, if the sample has fewer.
 func (s *search) prepare(ctx context.Context, full *evaluator) error {
 	n := s.data.train.Len()
-	sizes := []int{n}
+	sizes := []int{n} // numbers of rows of the levels with a sample
 	if !s.opt.usesAllRows(n) {
 		sizes = []int{s.opt.Rows}
 	}
@@ -146,8 +148,10 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 			return sample.loss(ctx, k, lambda)
 		}
 		name := fmt.Sprintf("%s, %d rows", s.data.criterion(), rows)
-		s.levels = append(s.levels, level{evaluator{name: name, loss: loss}, sample, rows, maxPoints, minPoints, nil})
-		// With a few hundred rows the first level is unreliable, and a point of all rows costs only milliseconds.
+		s.levels = append(s.levels, level{evaluator: evaluator{name: name, loss: loss}, sample: sample, rows: rows,
+			maxPoints: maxPoints, minPoints: minPoints})
+		// With a few hundred rows the first level is unreliable, and a point of all rows costs only milliseconds, so
+		// that more points are evaluated the fewer rows there are.
 		if maxPoints = maxLaterPoints; n <= 1000 {
 			maxPoints, minPoints = 24000/n, 8000/n
 		}
@@ -167,17 +171,18 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 		}
 	}
 	if full != nil && n > sizes[len(sizes)-1] && !s.opt.Quick {
-		if maxPoints = maxLaterPoints / 2; full.suits != nil {
+		if maxPoints = maxLaterPoints / 2; full.canEvaluate != nil {
 			maxPoints = maxLaterPoints
 		}
-		s.levels = append(s.levels, level{*full, nil, n, maxPoints, 0, nil})
+		s.levels = append(s.levels, level{evaluator: *full, rows: n, maxPoints: maxPoints})
 	}
 	s.sampleLevels = len(sizes)
 	return nil
 }
 
 // explore evaluates points of the families on level q: the start points, then the point of largest expected
-// improvement until the level ends. On the last level it also evaluates the smoothest point tied with the best.
+// improvement until that is too small or the level has maxPoints. On the last level it also evaluates the smoothest grid
+// point that the model predicts to tie with the best.
 func (s *search) explore(ctx context.Context, q int, families []*family) error {
 	for _, f := range families {
 		for _, x := range s.startPoints(q, f) {
@@ -235,6 +240,7 @@ func (s *search) otherError(ctx context.Context, p *Point) (stage.Number, error)
 	return stage.Number(v), nil
 }
 
+// errNoLoss is the error of a fit whose Cholesky factorization fails. The point then has no loss.
 var errNoLoss = errors.New("K+λI is not positive definite in float64")
 
 // startPoints returns the points at which level q begins for a family: a coarse grid on the family's first level, and
@@ -244,7 +250,7 @@ func (s *search) startPoints(q int, f *family) (starts []gridPoint) {
 	if q > f.firstLevel {
 		center := s.smoothestTied(s.model(q-1, f), f)
 		starts = []gridPoint{center}
-		if s.levels[q].suits != nil {
+		if s.levels[q].canEvaluate != nil {
 			for _, u := range f.start[0] {
 				starts = append(starts, gridPoint{u, center[1]})
 			}
@@ -284,18 +290,19 @@ func (s *search) smoothestTied(p *process, f *family) gridPoint {
 // with which it is searched on the last level. A larger number searches more families there.
 const lastLevelExcess = 0.02
 
-// prefersSuited reports whether the model of level q−1 has a family that level q can evaluate among the best.
-func (s *search) prefersSuited(q int) bool {
-	best, suited := math.Inf(1), math.Inf(1)
+// canEvaluateBest reports whether level q can evaluate a family that is among the best by the model of level q−1: within
+// lastLevelExcess of the best one.
+func (s *search) canEvaluateBest(q int) bool {
+	best, evaluable := math.Inf(1), math.Inf(1) // smallest predicted log errors, of all families and of those it evaluates
 	for _, f := range s.families {
 		if p := s.model(q-1, f); p != nil {
 			_, y := s.modelMinimum(p, f)
-			if best = min(best, y); s.levels[q].suits(f) {
-				suited = min(suited, y)
+			if best = min(best, y); s.levels[q].canEvaluate(f) {
+				evaluable = min(evaluable, y)
 			}
 		}
 	}
-	return suited <= best+lastLevelExcess
+	return evaluable <= best+lastLevelExcess
 }
 
 // activeFamilies returns the families to search on level q: those that the model of the previous level does not rule
@@ -308,10 +315,10 @@ func (s *search) activeFamilies(q int) []*family {
 		f *family
 		y float64
 	}
-	var ranked []rankedFamily
-	suits := s.levels[len(s.levels)-1].suits
+	var ranked []rankedFamily // by the smallest log error y that the model predicts
+	canEvaluate := s.levels[len(s.levels)-1].canEvaluate
 	for _, f := range s.families {
-		if p := s.model(q-1, f); p != nil && (q < len(s.levels)-1 || suits == nil || suits(f)) {
+		if p := s.model(q-1, f); p != nil && (q < len(s.levels)-1 || canEvaluate == nil || canEvaluate(f)) {
 			_, y := s.modelMinimum(p, f)
 			ranked = append(ranked, rankedFamily{f, y})
 		}
@@ -326,7 +333,7 @@ func (s *search) activeFamilies(q int) []*family {
 	isotropic := slices.IndexFunc(ranked, func(r rankedFamily) bool { return r.f.shape == nil })
 	for i, r := range ranked {
 		// Many more rows may rank the few families of a last level of a Fourier series otherwise.
-		if r.y <= ranked[0].y+maxExcess || i == isotropic || suits != nil && suits(r.f) {
+		if r.y <= ranked[0].y+maxExcess || i == isotropic || canEvaluate != nil && canEvaluate(r.f) {
 			active = append(active, r.f)
 		}
 	}
@@ -376,7 +383,7 @@ func (s *search) model(q int, f *family) *process {
 		y[i] = min(y[i], lowest+maxLogExcess) // a stationary process does not describe the surface far from the best
 	}
 	var prior *process
-	if q > f.firstLevel && s.levels[q].suits == nil {
+	if q > f.firstLevel && s.levels[q].canEvaluate == nil {
 		prior = s.model(q-1, f)
 	}
 	s.models[q][f.index] = fitProcess(x, y, prior)
@@ -409,10 +416,11 @@ func (s *search) bestImprovement(q int, families []*family) (best *family, x gri
 }
 
 // searchRegion returns the condition for points to be searched on level q. On a family's first level all points are
-// searched, or with length scales or a matrix those near the start point; on later levels, the points that are
-// promising by the model of the previous level.
+// searched, or with length scales or a matrix those near the start point: within a factor of 2 of the scale and of 30 of
+// λ. On later levels it is within a factor of 4 and of 100 of the best point of the previous level, where its model
+// predicts a log error at most 0.2 above the smallest.
 func (s *search) searchRegion(q int, f *family) func(gridPoint) bool {
-	if q == f.firstLevel || s.levels[q].suits != nil {
+	if q == f.firstLevel || s.levels[q].canEvaluate != nil {
 		return func(x gridPoint) bool {
 			return f.shape == nil || math.Abs(x[0]-f.start[0][0]) < math.Log(2) &&
 				math.Abs(x[1]-f.start[1][0]) < math.Log(30)
@@ -426,6 +434,7 @@ func (s *search) searchRegion(q int, f *family) func(gridPoint) bool {
 	}
 }
 
+// isEvaluated reports whether level q has evaluated the point x of the family.
 func (s *search) isEvaluated(q int, f *family, x gridPoint) bool {
 	return slices.ContainsFunc(s.levels[q].points, func(p *point) bool { return p.family == f && p.location == x })
 }

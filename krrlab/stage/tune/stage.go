@@ -17,7 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Stage is the definition of the stage.
+// Stage defines the stage tune. It takes a problem whose K is not positive semi-definite, because it ignores the kernel
+// of the problem.
 var Stage = stage.Definition{
 	Name: stage.Tune, Options: Options{}, Result: (*Result)(nil), Flags: "solver=auto", Indefinite: true,
 	NoBackend: "tune in this process, and fit with the result by the Backend",
@@ -133,7 +134,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 		holdout := func() (*evaluator, error) { return o.holdout(bench, p, y, data.judgment) }
 		if full = o.seriesEvaluator(p, y, data.judgment); full != nil {
-			full.otherwise = holdout
+			full.alternative = holdout
 		} else if full, err = holdout(); err != nil {
 			return nil, err
 		}
@@ -164,8 +165,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 const seriesRows = 100_000
 
 // seriesEvaluator returns the evaluator of a last level that is the leave-one-out of all rows by a Fourier series
-// (leaveout.Fourier), or nil for few rows, on ranks, with rows to judge by, with groups of rows that differ, or if no
-// kernel of the options has a series.
+// (leaveout.Fourier), or nil for fewer than seriesRows rows, with several ranks, with rows to judge by, with groups of
+// rows that differ, or if no kernel of the options has a series.
 func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgment) *evaluator {
 	point := points.NewDense(1, p.D, nil)
 	hasSeries := func(f *family) bool {
@@ -177,14 +178,14 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgm
 		return nil
 	}
 	train := p.Train.WithGroups()
-	q := &leaveout.Problem{Classes: judgment.classes(), Weights: train.FitWeights(), Mean: p.Coding.Mean != nil,
+	options := &leaveout.Problem{Classes: judgment.classes(), Weights: train.FitWeights(), Mean: p.Coding.Mean != nil,
 		Residuals: true}
 	groups := train.Grouping(nil)
-	if q.Same, q.Groups = groups.SplitByKind(groups.First); q.Groups != nil {
+	if options.Same, options.Groups = groups.SplitByKind(groups.First); options.Groups != nil {
 		return nil
 	}
 	judgment.weights, judgment.groups = train.Weights, groups.First
-	return &evaluator{suits: hasSeries, name: fmt.Sprintf("loo, all %d rows, of kernels with a Fourier series", p.N),
+	return &evaluator{canEvaluate: hasSeries, name: fmt.Sprintf("loo, all %d rows, of kernels with a Fourier series", p.N),
 		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
 			stretched, _, err := datasets.Stretch(shape, train, nil)
 			if err != nil {
@@ -194,7 +195,7 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgm
 			if err != nil {
 				return nil, err
 			}
-			scores, err := leaveout.Fourier(ctx, s, stretched.X, p.Y, []float64{lambda}, q)
+			scores, err := leaveout.Fourier(ctx, s, stretched.X, p.Y, []float64{lambda}, options)
 			if err != nil {
 				return nil, err
 			}
@@ -205,11 +206,12 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgm
 // evaluator computes the loss of a kernel and a λ on the rows of one level.
 type evaluator struct {
 	name string // description of the rows, such as "3000 rows held out, fits of 13000"
-	// suits reports whether the level can evaluate a family; nil: it evaluates all families.
-	suits func(f *family) bool
-	// otherwise makes the evaluator of the level if the previous level prefers a family that does not suit; nil if all
-	// do.
-	otherwise func() (*evaluator, error)
+	// canEvaluate reports whether the level can evaluate a family; nil: it evaluates all families. Only a level of a
+	// Fourier series restricts its families.
+	canEvaluate func(f *family) bool
+	// alternative makes another evaluator of the level, for the case that the previous level prefers families that this
+	// one cannot evaluate; nil if it can evaluate all.
+	alternative func() (*evaluator, error)
 
 	// loss returns the loss of k and λ, for points stretched by shape unless shape is nil. Every call returns the
 	// losses of the same rows in the same order.

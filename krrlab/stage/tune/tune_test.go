@@ -22,15 +22,15 @@ import (
 )
 
 // data returns the tuning problem of a data set.
-func data(t *testing.T, set *datasets.Dataset) *problem {
+func newProblem(t *testing.T, set *datasets.Dataset) *problem {
 	t.Helper()
 	y := testkit.Must(datasets.Coding{Labels: set.Labels}.EncodeForFit(set))
-	return &problem{train: set, y: y, seed: 1, judgment: *judge(set.Class != nil)}
+	return &problem{train: set, y: y, seed: 1, judgment: *newJudgment(set.Class != nil)}
 }
 
-// predict fits the rows trainRows with their weights and returns the residuals of the rows testRows, computed with
+// fitResiduals fits the rows trainRows with their weights and returns the residuals of the rows testRows, computed with
 // plain dense algebra.
-func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, trainRows, testRows []int) *mat.Dense {
+func fitResiduals(t *testing.T, d *problem, k kernel.Kernel, lambda float64, trainRows, testRows []int) *mat.Dense {
 	t.Helper()
 	row := func(i int) []float64 {
 		x := make([]float64, d.train.Dim())
@@ -61,13 +61,13 @@ func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, trainRow
 	return e
 }
 
-// leaveOut returns the leave-one-out residuals by one fit for each row.
-func leaveOut(t *testing.T, d *problem, k kernel.Kernel, lambda float64) *mat.Dense {
+// looResiduals returns the leave-one-out residuals by one fit for each row.
+func looResiduals(t *testing.T, d *problem, k kernel.Kernel, lambda float64) *mat.Dense {
 	t.Helper()
 	n, cols := d.y.Dims()
 	e, rows := mat.NewDense(n, cols, nil), upTo(n)
 	for i := range n {
-		e.SetRow(i, predict(t, d, k, lambda, slices.Concat(rows[:i], rows[i+1:]), rows[i:i+1]).RawRowView(0))
+		e.SetRow(i, fitResiduals(t, d, k, lambda, slices.Concat(rows[:i], rows[i+1:]), rows[i:i+1]).RawRowView(0))
 	}
 	return e
 }
@@ -77,7 +77,7 @@ func leaveOut(t *testing.T, d *problem, k kernel.Kernel, lambda float64) *mat.De
 func TestSeriesLevel(t *testing.T) {
 	const n = 60
 	set := datasets.SyntheticRegression(n, 2, 0.1, 1)
-	d := data(t, set)
+	d := newProblem(t, set)
 	p := &stage.Problem{Header: stage.Header{N: n, D: 2, T: 1}, X: set.X, Y: d.y, Train: set, Comm: comm.OrAlone(nil)}
 	o := Options{}.withDefaults()
 	if o.seriesEvaluator(p, d.y, d.judgment) != nil {
@@ -86,7 +86,7 @@ func TestSeriesLevel(t *testing.T) {
 	p.N = seriesRows
 	e := o.seriesEvaluator(p, d.y, d.judgment)
 	families := testkit.Must(o.families())
-	if !e.suits(families[0]) || e.suits(families[3]) {
+	if !e.canEvaluate(families[0]) || e.canEvaluate(families[3]) {
 		t.Errorf("%s and %s", families[0].name, families[3].name)
 	}
 	sample := (&search{data: d}).newSample(upTo(n))
@@ -122,13 +122,13 @@ func TestSeriesLevelOrHoldout(t *testing.T) {
 					set.Target[i] = walk
 				}
 			}
-			d := data(t, set)
+			d := newProblem(t, set)
 			all := (&search{data: d}).newSample(upTo(n))
 			loss := func(ctx context.Context, _ []float64, k kernel.Kernel, lambda float64) (*loss, error) {
 				return all.loss(ctx, k, lambda)
 			}
-			full := &evaluator{name: "series", loss: loss, suits: func(f *family) bool { return f.name == "gaussian" },
-				otherwise: func() (*evaluator, error) { return &evaluator{name: "held out", loss: loss}, nil }}
+			full := &evaluator{name: "series", loss: loss, canEvaluate: func(f *family) bool { return f.name == "gaussian" },
+				alternative: func() (*evaluator, error) { return &evaluator{name: "held out", loss: loss}, nil }}
 			o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 120, Points: 40, Distance: "sigma"}
 			r := testkit.Must(run(t.Context(), d, o, full, func(stage.Event) {}))
 			if last := r.Levels[len(r.Levels)-1].Name; last != c.level || r.Best.Kernel != c.kernel {
@@ -148,28 +148,28 @@ func upTo(n int) []int {
 	return rows
 }
 
-// TestCriteria compares leave-one-out and validation with plain fits, for each kernel.
-func TestCriteria(t *testing.T) {
+// TestLosses compares leave-one-out and validation with plain fits, for each kernel.
+func TestLosses(t *testing.T) {
 	ctx := context.Background()
 	const n = 40
 	rows := upTo(n)
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 1),
 		datasets.SyntheticClasses(n, 3, 3, 0.05, 1)} {
-		d := data(t, set)
+		d := newProblem(t, set)
 		_, cols := d.y.Dims()
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Laplacian{Sigma: 2},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
 			for _, valid := range []bool{false, true} {
-				want, y, in := leaveOut(t, d, k, 0.1), d.y, rows
-				withValid := &problem{train: set, y: d.y, judgment: *judge(set.Class != nil)}
+				want, y, in := looResiduals(t, d, k, 0.1), d.y, rows
+				withValid := &problem{train: set, y: d.y, judgment: *newJudgment(set.Class != nil)}
 				if valid {
 					in = rows[:n-10]
-					want = predict(t, d, k, 0.1, in, rows[n-10:])
+					want = fitResiduals(t, d, k, 0.1, in, rows[n-10:])
 					y = mat.DenseCopyOf(d.y.Slice(n-10, n, 0, cols))
 					withValid.valid, withValid.validY = set.Slice(n-10, n), y
 				}
 				got := testkit.Must((&search{data: withValid}).newSample(in).loss(ctx, k, 0.1))
-				ref := judge(set.Class != nil).loss(y, want)
+				ref := newJudgment(set.Class != nil).loss(y, want)
 				for i, v := range ref.rows {
 					if math.Abs(v-got.rows[i]) > 1e-5*(1+v) {
 						t.Errorf("%s, %v, %v: row %d is %g, want %g", set.Name, k, valid, i, got.rows[i], v)
@@ -192,9 +192,9 @@ func TestClusters(t *testing.T) {
 		x.Row(i)[1] += float64(i%2*2-1) * (1 << 27)
 	}
 	set.X = x
-	d := data(t, set)
+	d := newProblem(t, set)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 1}} {
-		want := mat.Norm(leaveOut(t, d, k, 0.01), 2) / math.Sqrt(n)
+		want := mat.Norm(looResiduals(t, d, k, 0.01), 2) / math.Sqrt(n)
 		l := testkit.Must((&search{data: d}).newSample(rows).loss(t.Context(), k, 0.01))
 		if v, _, _ := l.Error(); !(math.Abs(v/want-1) < 1e-9) {
 			t.Errorf("%v: error %g, want %g", k, v, want)
@@ -207,12 +207,12 @@ func TestClusters(t *testing.T) {
 func TestLoss(t *testing.T) {
 	y := mat.NewDense(4, 1, []float64{1, -1, 1, -1})
 	e := mat.NewDense(4, 1, []float64{0.5, -0.5, 1.5, 0}) // predictions 0.5, -0.5, -0.5, -1
-	l := judge(true).loss(y, e)
+	l := newJudgment(true).loss(y, e)
 	// The interval is Wilson's for 1 of 4.
 	if v, lo, hi := l.Error(); v != 0.25 || math.Abs(lo-0.0456) > 1e-3 || math.Abs(hi-0.6994) > 1e-3 {
 		t.Errorf("%g in [%g, %g]", v, lo, hi)
 	}
-	three := judge(true).loss(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
+	three := newJudgment(true).loss(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
 		mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}))
 	if three.rows[0] != 0 || three.rows[1] != 1 { // the scores of the second row are −1, −0.5 and 0
 		t.Errorf("%v", three.rows)
@@ -221,11 +221,11 @@ func TestLoss(t *testing.T) {
 	if v, _, _ := f1.loss(mat.NewDense(2, 1, []float64{-1, -1}), mat.NewDense(2, 1, nil)).Error(); v != 1 {
 		t.Errorf("1 − F1 = %g, want 1", v)
 	}
-	r := judge(false).loss(y, e)
+	r := newJudgment(false).loss(y, e)
 	if v, lo, hi := r.Error(); math.Abs(v-math.Sqrt(2.75/4)) > 1e-7 || !(lo < v && v < hi) {
 		t.Errorf("%g in [%g, %g]", v, lo, hi)
 	}
-	worse := judge(false).loss(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0})) // 1.1 times
+	worse := newJudgment(false).loss(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0})) // 1.1 times
 	if share, se := worse.relativeExcess(r); math.Abs(share-0.105) > 1e-6 || !(se > 0) {
 		t.Errorf("worse by %g ± %g, want half of 1.21−1", share, se)
 	}
@@ -236,7 +236,7 @@ func TestSearch(t *testing.T) {
 	ctx := context.Background()
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(160, 3, 0.2, 1),
 		datasets.SyntheticClasses(160, 3, 2, 0.05, 1)} {
-		d, o := data(t, set), Options{Kernels: []string{"gaussian"}, Points: 200}
+		d, o := newProblem(t, set), Options{Kernels: []string{"gaussian"}, Points: 200}
 		var events int
 		var loss float64
 		r := testkit.Must(run(ctx, d, o, nil, func(e stage.Event) {
@@ -274,10 +274,10 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestHeld checks that the search does not vary parameters that the options set.
-func TestHeld(t *testing.T) {
+// TestFixedParameters checks that the search does not vary parameters that the options set.
+func TestFixedParameters(t *testing.T) {
 	ctx := context.Background()
-	d := data(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
+	d := newProblem(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
 	r := testkit.Must(run(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567}, nil, nil))
 	for _, p := range r.Points {
 		testkit.Equal(t, p.Sigma, 0.71234567)
@@ -298,10 +298,10 @@ func TestHeld(t *testing.T) {
 	testkit.Equal(t, r.Best.Gamma, 0.12345678)
 }
 
-// TestSmoothest checks that the largest λ is chosen if λ does not matter, although the search does not evaluate it by
+// TestSmoothestTied checks that the largest λ is chosen if λ does not matter, although the search does not evaluate it by
 // itself, and that it is not chosen if λ matters.
-func TestSmoothest(t *testing.T) {
-	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
+func TestSmoothestTied(t *testing.T) {
+	d := newProblem(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
 		lastLevel := &evaluator{name: name, loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64,
 		) (*loss, error) {
@@ -337,7 +337,7 @@ func TestEdge(t *testing.T) {
 		"λ = 1e-07 is the least that is searched": {Kernels: []string{"laplacian"}, Sigma: 20},
 		"": {Kernels: []string{"laplacian"}, Sigma: 20, Lambda: 1e-7},
 	} {
-		r := testkit.Must(run(t.Context(), data(t, set), o, nil, nil))
+		r := testkit.Must(run(t.Context(), newProblem(t, set), o, nil, nil))
 		for _, text := range []string{r.String(), r.Short()} {
 			// Both reports note the end of the grid, unless λ is fixed.
 			if strings.Contains(text, "searched: others") != (want != "") || !strings.Contains(text, want) {
@@ -355,7 +355,7 @@ func TestEdge(t *testing.T) {
 
 // TestLevels checks that a large problem begins on a subsample, and that the last level decides.
 func TestLevels(t *testing.T) {
-	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
+	d := newProblem(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	var calls int
 	full := &evaluator{name: "made up", loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64,
 	) (*loss, error) {
@@ -385,9 +385,9 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestRepeated checks that copies of a judged row do not reveal its answer: the error stays above the noise, and random
+// TestRepeatedRows checks that copies of a judged row do not reveal its answer: the error stays above the noise, and random
 // labels are not predicted better than by chance.
-func TestRepeated(t *testing.T) {
+func TestRepeatedRows(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	for _, times := range []int{2, 3} {
 		distinct := datasets.SyntheticRegression(240/times, 2, 0, 1)
@@ -402,7 +402,7 @@ func TestRepeated(t *testing.T) {
 		}
 		for name, set := range map[string]*datasets.Dataset{"noise": distinct.Subset(rows).Center(),
 			"coin": coin.Subset(rows)} {
-			d := data(t, set)
+			d := newProblem(t, set)
 			d.centersTargets = set.Mean != nil
 			r := testkit.Must(run(t.Context(), d, Options{Distance: "auto"}, nil, nil))
 			// Noise has the standard deviation 1, and a coin is guessed wrongly half of the time.
@@ -414,7 +414,7 @@ func TestRepeated(t *testing.T) {
 		}
 	}
 	grouped := testkit.Must(datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9)).Group("together", nil))
-	testkit.Fails(t, testkit.ErrOf(run(t.Context(), data(t, grouped), Options{}, nil, nil)), "in one group")
+	testkit.Fails(t, testkit.ErrOf(run(t.Context(), newProblem(t, grouped), Options{}, nil, nil)), "in one group")
 }
 
 // TestCheck checks that invalid options are refused by name.
@@ -440,7 +440,7 @@ func TestCheck(t *testing.T) {
 
 // TestReport checks the note on a smoother choice among tied points, and the figure of a search.
 func TestReport(t *testing.T) {
-	d := data(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
+	d := newProblem(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
 	r := testkit.Must(run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}}, nil,
 		nil))
 	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.flags()
@@ -469,7 +469,7 @@ func TestFewRows(t *testing.T) {
 		n    int
 		rows []int
 	}{{150, []int{150}}, {300, []int{150, 300}}, {600, []int{250, 600}}} {
-		r := testkit.Must(run(context.Background(), data(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)),
+		r := testkit.Must(run(context.Background(), newProblem(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)),
 			Options{}, nil, nil))
 		var rows []int
 		var work float64

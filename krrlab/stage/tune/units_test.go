@@ -8,22 +8,22 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestInUnits checks that the units of several targets do not matter, and that a single target and classes are
+// TestInTargetUnits checks that the units of several targets do not matter, and that a single target and classes are
 // unchanged.
-func TestInUnits(t *testing.T) {
+func TestInTargetUnits(t *testing.T) {
 	original := mat.NewDense(2, 2, []float64{3, 0.3, 4, 0.4})
-	y := judge(false).inTargetUnits(mat.DenseCopyOf(original), original)
+	y := newJudgment(false).inTargetUnits(mat.DenseCopyOf(original), original)
 	var sum float64
 	for i := range 2 {
 		testkit.Near(t, y.At(i, 0), y.At(i, 1), 1e-15, mat.Formatted(y))
 		sum += y.At(i, 0)*y.At(i, 0) + y.At(i, 1)*y.At(i, 1)
 	}
 	testkit.Near(t, sum/2, 1, 1e-12)
-	if y := judge(true).inTargetUnits(mat.DenseCopyOf(original), original); !mat.Equal(y, original) {
+	if y := newJudgment(true).inTargetUnits(mat.DenseCopyOf(original), original); !mat.Equal(y, original) {
 		t.Error("classes have units")
 	}
 	zeros := mat.NewDense(2, 2, []float64{1, 0, 1, 0})
-	if y := judge(false).inTargetUnits(mat.DenseCopyOf(zeros), zeros); y.At(0, 1) != 0 {
+	if y := newJudgment(false).inTargetUnits(mat.DenseCopyOf(zeros), zeros); y.At(0, 1) != 0 {
 		t.Errorf("%v", mat.Formatted(y))
 	}
 }
