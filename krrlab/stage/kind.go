@@ -266,9 +266,9 @@ func optionList(s *schema.Schema) string {
 	return "want one of " + strings.Join(names, ", ")
 }
 
-// PreconditionerText is the inverse of ParsePreconditioner. The kernel kern determines which options are defaults that
-// the text omits. It returns an error for a preconditioner that text cannot describe: one of an unregistered type, or
-// with a part such as a user-defined feature map.
+// PreconditionerText is the inverse of ParsePreconditioner, for a preconditioner of a problem with the kernel kern, from
+// which a feature map must follow. It returns an error for a preconditioner that text cannot describe: one of an
+// unregistered type, or with a part such as a user-defined feature map.
 func PreconditionerText(p Preconditioner, kern kernel.Kernel) (text string, err error) {
 	k, ok := KindOf(p)
 	if !ok {

@@ -130,7 +130,7 @@ type checker struct {
 }
 
 // newChecker checks the model and the data, replaces zeros in o by the defaults, and sets the fields of the result that
-// need no computation. It returns an error if the file of the model does not have what a verification needs.
+// need no computation. It returns an error if a verification needs numbers that the file of the model does not have.
 func newChecker(m *model.Model, o *Options) (*checker, error) {
 	if m.Weighted && m.Weights == nil {
 		return nil, fmt.Errorf("the model was fitted with weights, which its file does not have: its residual " +
