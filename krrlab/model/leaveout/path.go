@@ -47,6 +47,8 @@ type matrix interface {
 //  2. The error of the solves, measured by the change of the result in one more step with M.
 //  3. The effect of Problem.KError, as if it were spread evenly over the points.
 //
+// The upper end for a regression is e^{h/v}·v for an error v of half-width h, since 1/p² is skewed.
+//
 // If the noise of the probes exceeds a fifth of (A⁻¹)_ii, or if using the outliers' own estimates moves the error out
 // of the interval, the interval is replaced by the bounds that follow from bounds of (A⁻¹)_ii, with errors 2 and 3
 // added. Its lower end follows from (A⁻¹)_ii ≤ 1/λ or, if Problem.Below is known, from about (A⁻¹)_ii ≤ (M⁻¹)_ii. Its
@@ -365,6 +367,9 @@ func (e *estimator) score(previous *estimator) Score {
 	halfWidth += bias + slack
 	s.Error = estimate.Interval{Value: v, Lo: v - halfWidth, Hi: v + halfWidth, Confidence: o.Confidence,
 		Method: "probes"}
+	if e.tau == nil && v > 0 { // the mean of 1/p² is skewed
+		s.Error.Hi = v * math.Exp(halfWidth/v)
+	}
 	e.widen(&s.Error, slack)
 	if i := &s.Error; e.tau == nil {
 		nt := float64(n * t)

@@ -109,6 +109,9 @@ func TestPath(t *testing.T) {
 				}
 				if g.Error.Method == "probes" {
 					claimed[j]++
+					if v := g.Error; !s.classes && !(v.Hi-v.Value > v.Value-v.Lo) {
+						t.Errorf("%s, seed %d, λ = %g: %v allows for no skewness", s.name, seed, lambdas[j], v)
+					}
 				}
 				width[j] += (g.Error.Hi - g.Error.Lo) / 2 / truth / float64(seeds)
 				bias[j] += (g.Error.Value/truth - 1) / float64(seeds)
