@@ -63,6 +63,7 @@ type Importance struct {
 	// are in one group.
 	StandardError stage.Number `json:"standard_error"`
 	Deviation     float64      `json:"deviation"` // standard deviation of the increase over the permutations
+	source        datasets.SourceColumn
 }
 
 // Dependence is the mean prediction of the rows for values of one column.
@@ -150,21 +151,12 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	if e.Loss, err = x.importance(ctx, e, columns, random.Sub("permutations")); err != nil {
 		return nil, err
 	}
-	order := make([]int, len(columns))
-	for k := range order {
-		order[k] = k
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(e.Columns[b].Mean, e.Columns[a].Mean) })
-	sorted := make([]Importance, len(columns))
-	for k, j := range order {
-		sorted[k] = e.Columns[j]
-	}
-	e.Columns = sorted
-	for _, j := range order[:min(o.Top, len(order))] {
-		if columns[j].Category == nil && columns[j].Count > 1 { // a place is no axis; krrlab map draws predictions
+	slices.SortStableFunc(e.Columns, func(a, b Importance) int { return cmp.Compare(b.Mean, a.Mean) })
+	for _, c := range e.Columns[:min(o.Top, len(columns))] {
+		if c.source.Category == nil && c.source.Count > 1 { // a place is no axis; krrlab map draws predictions
 			continue
 		}
-		dependence, err := x.dependence(ctx, columns[j], e)
+		dependence, err := x.dependence(ctx, c.source, e)
 		if err != nil {
 			return nil, err
 		}
@@ -275,7 +267,7 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 		}
 		_, variance := stat.PopMeanVariance(jackknife, nil)
 		mean, deviation := stat.MeanStdDev(increases, nil)
-		e.Columns = append(e.Columns, Importance{Column: c.Name, Mean: mean, Deviation: deviation,
+		e.Columns = append(e.Columns, Importance{Column: c.Name, Mean: mean, Deviation: deviation, source: c,
 			StandardError: stage.Number(math.Sqrt(variance * float64(groups-1)))})
 	}
 	return reference, nil
