@@ -250,7 +250,7 @@ type Folds struct {
 	Errors []float64 `json:"errors"` // of each fold: share of wrong labels, or RMSE
 	Mean   float64   `json:"mean"`   // mean of Errors
 	// StandardError is the standard deviation of Errors over √k. It understates the error of Mean, as the fits share
-	// rows.
+	// rows and k is small: Mean ± 2 StandardError covers the error on new rows in some 70 to 80 %.
 	StandardError float64 `json:"standard_error"`
 }
 

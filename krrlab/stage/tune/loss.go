@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -25,10 +26,14 @@ type loss struct {
 	// smoothed is rows with a smoothed step, for classification only. The search compares points by it.
 	smoothed []float64
 	groups   []int // first row of the group of each row; nil: the rows are independent
-	classes  bool  // classification
-	metric   model.Metric
-	isShare  bool    // all rows are independent, and 0 or 1
-	seconds  float64 // time of the evaluation
+	// effectiveRows is the number W²/Σ_g W_g² of independent rows of equal weight that would have the same variance,
+	// where W_g is the weight of a group, or of a row without one, and W the sum of all. 0 stands for the number of
+	// rows.
+	effectiveRows float64
+	classes       bool // classification
+	metric        model.Metric
+	isShare       bool    // all rows are independent, and 0 or 1
+	seconds       float64 // time of the evaluation
 }
 
 // softness is the width of the smoothed step of loss.smoothed, in units of the root mean square of the margins, or of
@@ -72,7 +77,14 @@ func (j *judgment) loss(y, e *mat.Dense) *loss {
 		l.groups = j.groups
 	}
 	l.isShare = j.metric == model.ErrorRate && j.weights == nil && l.groups == nil
-	weights := j.relativeWeights(n)
+	weights, sums := j.relativeWeights(n), make([]float64, n)
+	for i, w := range weights {
+		if l.groups != nil {
+			i = l.groups[i]
+		}
+		sums[i] += w
+	}
+	l.effectiveRows = float64(n*n) / floats.Dot(sums, sums)
 	if !l.classes {
 		for i := range n {
 			for k := range t {
@@ -116,20 +128,24 @@ const z95 = 1.959964
 
 // Error returns the loss and its 95 % interval over samples of rows, or of groups of rows. The interval is
 //   - Wilson's for a share of unweighted rows without groups,
-//   - normal on the scale of log m/(1−m) for other losses m in [0, 1],
-//   - normal and cut at 0 for the log loss, and
+//   - Student's on the scale of log m/(1−m) for other losses m in [0, 1],
+//   - Student's and cut at 0 for the log loss, and
 //   - Student's on the scale of log m^½ for a root mean square m^½, because log m^½ is less skewed than m.
+//
+// The degrees of freedom are effectiveRows−1, so that few rows of large weight count as few rows.
 func (l *loss) Error() (v, lo, hi float64) {
 	mean, se := l.meanAndError(l.rows)
-	n := float64(len(l.rows) - points.CountRepeated(l.groups))
+	n := cmp.Or(l.effectiveRows, float64(len(l.rows)))
+	freedom := max(n-1, 1)
+	t := estimate.Student(0.95, freedom) * math.Sqrt(n/freedom) * se
 	switch {
 	case l.metric == model.LogLoss:
-		return mean, max(0, mean-z95*se), mean + z95*se
+		return mean, max(0, mean-t), mean + t
 	case l.classes && !l.isShare: // log m/(1−m), by its derivative
 		if mean <= 0 || mean >= 1 {
 			return mean, max(0, mean-3/n), min(1, mean+3/n) // rule of three: an event that occurs in none of n rows
 		}
-		odds, factor := mean/(1-mean), math.Exp(z95*se/(mean*(1-mean)))
+		odds, factor := mean/(1-mean), math.Exp(t/(mean*(1-mean)))
 		return mean, odds / factor / (1 + odds/factor), odds * factor / (1 + odds*factor)
 	case l.classes: // Wilson
 		z := z95 * z95 / n
@@ -143,7 +159,7 @@ func (l *loss) Error() (v, lo, hi float64) {
 	case mean == 0:
 		return 0, 0, 0
 	}
-	r := math.Exp(estimate.Student(0.95, n-1) * se * math.Sqrt(n/(n-1)) / mean / 2) // d log √m = dm/(2m)
+	r := math.Exp(t / mean / 2) // d log √m = dm/(2m)
 	return v, v / r, v * r
 }
 
