@@ -103,8 +103,8 @@ func (s *Solution) addScores(b *stage.Lines) {
 		} else if s.T > 1 {
 			text += " over all targets"
 		}
-		b.Add("folds", "%s%s (mean and its standard error, which is too small), each of %d folds predicted by a fit to the others", text,
-			map[bool]string{true: ", weighted"}[s.TrainWeighted], len(f.Errors))
+		b.Add("folds", "%s%s (mean and its standard error, which is too small), each of %d folds predicted by a fit to "+
+			"the others", text, map[bool]string{true: ", weighted"}[s.TrainWeighted], len(f.Errors))
 		switch {
 		case s.Tune != nil && s.Threshold != nil:
 			b.AddText("", "kernel, λ and threshold were chosen on all these rows, so the error is optimistic")
