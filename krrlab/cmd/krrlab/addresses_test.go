@@ -3,8 +3,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -55,15 +53,3 @@ func TestAddresses(t *testing.T) {
 // fitSmall is the command line of a small fit that uses the BLAS.
 var fitSmall = []string{"fit", "--data", "synthetic-classes", "--n", "600", "--features", "100", "--lambda", "0.1",
 	"--solver", "block-pcg"}
-
-// TestInterruptedLoad checks that loading a library ends with the context, even if the loader never returns.
-func TestInterruptedLoad(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err := loadInterruptibly(ctx, func() (*accel.Library, error) {
-		cancel()
-		select {}
-	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-}

@@ -106,6 +106,7 @@ var floors = map[string]int{
 	"krrlab/notebook/panel":    8,
 
 	"krrlab/cmd/krrlab":    9,
+	"krrlab/cmd/program":   9,
 	"krrlab/internal/lint": 9,
 	"notebooks":            9,
 }
@@ -127,6 +128,7 @@ var allowed = map[[2]string]string{
 	{"krrlab/precond/lowrank", "krrlab/precond"}:           "rows of F are dealt as those of Z",
 	{"krrlab/kernel/points", "krrlab/accel/simd"}:          "sums over coordinates are inner loops",
 	{"krrlab/kernel/tree", "krrlab/accel"}:                 "on the pool of workers",
+	{"krrlab/cmd/krrlab", "krrlab/cmd/program"}:            "its main function, which other programs call too",
 	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",
 	{"krrlab/notebook", "krrlab/notebook/golang"}:          "the kernel is the protocol around the interpreter",
 	{"krrlab/notebook/golang", "krrlab/notebook/bindings"}: "the interpreter knows what cells may import",

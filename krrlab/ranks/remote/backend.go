@@ -33,8 +33,8 @@ type Backend struct {
 	// --oversubscribe for more ranks than processors, and --allow-run-as-root for root; for that of MPICH, -hosts.
 	Options []string
 	// Program is the program that the ranks run: krrlab, or for user-defined kernels a program that registers them
-	// (kernel.Register) and calls cli.Main as krrlab does. Default: this program if its name begins with krrlab,
-	// otherwise the krrlab on the path.
+	// (kernel.Register) and calls program.Run (krrlab/cmd/program). Default: this program if its name begins with
+	// krrlab, otherwise the krrlab on the path.
 	Program string
 	// Flags are additional flags of krrlab job, such as --threads and --blas; its help lists them.
 	Flags []string

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package program
 
 // spareAddresses does nothing: only glibc's malloc reserves many addresses.
 func spareAddresses() {}

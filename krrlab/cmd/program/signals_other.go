@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package program
 
 // ignoreFileLimit does nothing: there is no such limit on this system.
 func ignoreFileLimit() {}

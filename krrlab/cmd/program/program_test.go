@@ -1,8 +1,12 @@
-package main
+package program
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel"
 )
 
 // TestJupyterData checks the folder in which Jupyter looks for the user's kernels, by operating system and environment
@@ -20,5 +24,17 @@ func TestJupyterData(t *testing.T) {
 			func(name string) string { return env[name] }); filepath.ToSlash(got) != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
+	}
+}
+
+// TestInterruptedLoad checks that loading a library ends with the context, even if the loader never returns.
+func TestInterruptedLoad(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := loadInterruptibly(ctx, func() (*accel.Library, error) {
+		cancel()
+		select {}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }
