@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -37,11 +38,19 @@ type Options struct {
 func Preconditioners() (names []string) {
 	for _, k := range stage.Kinds() {
 		for _, v := range k.Variants {
-			text := strings.TrimSpace(k.Name + " " + v)
-			names = append(names, strings.Replace(text, " features=0", " alone", 1))
+			names = append(names, variantName(k, v))
 		}
 	}
 	return append(append(names, externalNames...), askotchName)
+}
+
+// variantName returns the name of a variant of a kind. A kind without the option features has no rank.
+func variantName(k stage.Kind, variant string) string {
+	name, withoutRank := strings.CutSuffix(strings.TrimSpace(k.Name+" "+variant), " features=0")
+	if withoutRank || schema.Of(reflect.New(reflect.TypeOf(k.Zero)).Interface()).Lookup("features") == nil {
+		name += " alone"
+	}
+	return name
 }
 
 // rankOf returns the rank of the runs of a preconditioner in a group of runs with the given rank. It is 0 if the
