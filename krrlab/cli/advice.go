@@ -50,7 +50,9 @@ func (r *fitted) noSkillWarning() string {
 // applies decides: the cause that is known most precisely comes first.
 func advice(sol *krrlab.Solution) string {
 	kind := stage.KindNamed(sol.Precond)
-	limitedByRounding := sol.Status == pcg.Inaccurate || sol.Status == pcg.Stagnated
+	stoppedByM := kind.AdviceIfBroken != "" && sol.Storage != gram.Float32.String() &&
+		sol.TrueResidual > 1e3*sol.Rounding // which is far from what rounding alone leaves
+	limitedByRounding := sol.Status == pcg.Inaccurate || sol.Status == pcg.Stagnated && !stoppedByM
 	switch {
 	case sol.Status == pcg.Indefinite && sol.Storage != gram.Float64.String() && sol.Kernel.Name != "precomputed":
 		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K has an error above λ: try --storage "+

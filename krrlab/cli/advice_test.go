@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
@@ -53,6 +54,13 @@ func TestAdvice(t *testing.T) {
 	hidden.Tol = 1e-10
 	if got := advice(hidden); !strings.Contains(got, "by 3e-09, so that float64 cannot tell") {
 		t.Errorf("%q", got)
+	}
+	// The preconditioner of another program stops the iteration at a residual far above rounding if it is singular.
+	singular := &krrlab.Solution{Ending: solve.Ending{Status: pcg.Stagnated}, Residuals: solve.Residuals{TrueResidual: 1e-3, Rounding: 2e-11}}
+	for _, c := range []struct{ precond, storage, want string }{{"process:./m", "float64", "compare --with"},
+		{"process:./m", "float32", "--storage float64"}, {"nystrom", "float64", "rounding keeps"}} {
+		singular.Precond, singular.Storage = c.precond, c.storage
+		testkit.Contains(t, advice(singular), c.want)
 	}
 	series := &krrlab.Solution{Ending: solve.Ending{Status: pcg.Inaccurate}, KernelMatrix: solve.KernelMatrix{KBound: 4e-6}, Approach: solve.Approach{Solver: krrlab.Fourier}}
 	series.TrueResidual = 1

@@ -64,18 +64,20 @@ func (fitFlags) Help() map[string]string {
 	}
 }
 
-// plannedHelp contains the help texts of flags for commands in which the plan chooses the method.
-var plannedHelp = map[string]string{
-	"precond": "preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1': " +
-		strings.Join(stage.Names(), ", ") + "; 'auto race=NAME …' tries others side by side; 'process:COMMAND " +
-		"process-timeout=20m' waits longer for its answers (default: auto, chosen by a plan)",
+// plannedHelp returns the help texts of flags for commands in which the plan chooses the method.
+func plannedHelp() map[string]string {
+	return map[string]string{
+		"precond": "preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1': " +
+			strings.Join(stage.Names(), ", ") + "; 'auto race=NAME …' tries others side by side; 'process:COMMAND " +
+			"process-timeout=20m' waits longer for its answers (default: auto, chosen by a plan)",
+	}
 }
 
 // newFitFlags returns the flags of krrlab fit with their defaults.
 func newFitFlags() *fitFlags {
 	f := &fitFlags{labFlags: newLabFlags()}
 	f.Name = "auto"
-	f.flags = schema.Of(f).Without("keep").Describe(plannedHelp)
+	f.flags = schema.Of(f).Without("keep").Describe(plannedHelp())
 	return f
 }
 

@@ -8,10 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
@@ -165,6 +168,19 @@ func TestMeant(t *testing.T) {
 	--comment goes with --train`)
 }
 
+// plain is a user-defined kind of preconditioner without optional methods, M = I.
+type plain struct {
+	X int `flag:"x"`
+}
+
+func (plain) String() string { return "plain" }
+
+func (plain) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) { return nil, nil }
+
+var registerPlain = sync.OnceValue(func() error {
+	return stage.RegisterPreconditioner(stage.Kind{Name: "mylab.plain", Zero: plain{}})
+})
+
 // TestHelp checks that the help lists the exit codes, and that the help of a flag without a default shows no empty
 // default.
 func TestHelp(t *testing.T) {
@@ -172,12 +188,17 @@ func TestHelp(t *testing.T) {
 		out, "Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached") {
 		t.Error(out)
 	}
+	testkit.OK(t, registerPlain())
+	if _, out, _ := command(t, "fit", "--help"); !strings.Contains(strings.Join(strings.Fields(out), " "), "mylab.plain") {
+		t.Error("the help does not list a preconditioner that the program has registered")
+	}
 	for _, name := range []string{"statdim", "lambda-p", "sketch-size"} {
 		if _, out, _ := command(t, name, "--help"); strings.Contains(out, "(default [])") ||
 			strings.Contains(out, "(default )") || !strings.Contains(out, "--train") {
 			t.Errorf("%s:\n%s", name, out)
 		}
 	}
+	testkit.Contains(t, stage.KindNamed("mylab.plain").AdviceIfBroken, "krrlab compare --with 'mylab.plain…'")
 }
 
 // TestOutputsFirst checks that a notebook is not run if its output file cannot be written.

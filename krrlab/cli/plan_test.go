@@ -40,6 +40,12 @@ $ plan --train train.csv --target y --sigma 2 --precond vecchia --neighbors 7 --
     "spectral=true": the preconditioner auto has no such option: want one of features, lambda-p
 1$ plan --train train.csv --target y --sigma 2 --precond process:cat
     the preconditioner process:cat has no methods Cost and Iterations`)
+	testkit.OK(t, registerPlain())
+	script(t, `1$ plan --train train.csv --target y --sigma 2 --precond mylab.plain
+    the preconditioner mylab.plain has no methods Cost and Iterations`)
+	_, _, errs := command(t, "compare", "--train", "train.csv", "--target", "y", "--sigma", "2", "--with",
+		"process:cat process-timeout=5s")
+	testkit.Contains(t, errs, "say --process-timeout")
 }
 
 // TestPlanNodes checks plans for several machines. For data at hand the number of iterations is predicted by a rule;

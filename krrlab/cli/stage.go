@@ -87,7 +87,7 @@ func (c *stageCommand) setFlags() {
 	}
 	if hasSolverFlag {
 		c.PrecondSpec.Name = "auto"
-		f.Describe(plannedHelp)
+		f.Describe(plannedHelp())
 	}
 	stageFields := schema.Of(c.options).Fields
 	if h, ok := c.options.(interface{ Help() map[string]string }); ok {

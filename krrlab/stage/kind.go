@@ -97,7 +97,8 @@ type Kind struct {
 	// only if it is named.
 	Variants []string
 	// AdviceIfSlow is the advice if the iterations were not enough, and AdviceIfIndefinite that if M is not positive
-	// definite. AdviceIfBroken replaces both if M is not built by this program.
+	// definite. AdviceIfBroken replaces both if M is not built by this program. A user-defined kind with none of them
+	// gets an AdviceIfBroken that names krrlab compare.
 	AdviceIfSlow, AdviceIfIndefinite, AdviceIfBroken string
 }
 
@@ -128,6 +129,10 @@ func register(k Kind) error {
 	defer kinds.Unlock()
 	if k.Zero == nil || strings.ContainsAny(k.Name, " =") {
 		return fmt.Errorf("the kind of preconditioner %q has no Zero, or its name has a blank or =", k.Name)
+	}
+	if strings.ContainsAny(k.Name, ".:") && k.AdviceIfSlow+k.AdviceIfIndefinite == "" && k.AdviceIfBroken == "" {
+		k.AdviceIfBroken = "krrlab compare --with '" + k.Name + "…' says whether M⁻¹ is symmetric and positive definite; " +
+			"if it is, try a larger --max-iter, or --solver direct"
 	}
 	index, exists := slices.BinarySearchFunc(kinds.all, k,
 		func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
@@ -232,6 +237,9 @@ func ParsePreconditioner(text string) (Preconditioner, error) {
 	}
 	p := reflect.New(reflect.TypeOf(k.Zero))
 	if argument, ok := strings.CutPrefix(text, k.Name); ok && strings.HasSuffix(k.Name, ":") {
+		if strings.Contains(argument, " process-timeout=") {
+			return nil, fmt.Errorf("process-timeout= is an option of --precond: say --process-timeout")
+		}
 		p.Elem().Field(0).SetString(argument)
 		return p.Elem().Interface().(Preconditioner), nil
 	}

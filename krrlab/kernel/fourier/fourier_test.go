@@ -269,7 +269,8 @@ func scale(f float64, a mat.Matrix) *mat.Dense {
 func TestRefused(t *testing.T) {
 	x := points.NewDense(3, 2, []float64{0, 0, 1, 1, 0, 1})
 	wide := points.NewDense(3, 4, nil)
-	testkit.Fails(t, testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, Options{}, x)), "take the Gaussian kernel or matern52")
+	laplacian := testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, Options{}, x))
+	testkit.Fails(t, laplacian, "no method SpectralDensity (fourier.Density); take the Gaussian kernel or matern52")
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1e-4}, Options{}, x)), "sparse tiles suit a narrow kernel")
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1}, Options{}, wide)), "4 dimensions")
 	single := testkit.Must(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 2, nil))) // a box of side 0

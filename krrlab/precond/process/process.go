@@ -171,7 +171,7 @@ func (p *Preconditioner) request(ctx context.Context, line string, x *mat.Dense,
 	}
 	word, _, _ := strings.Cut(line, " ")
 	limited, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("no answer to %q within %v "+
-		"(process-timeout= in --precond)", word, p.timeout))
+		"(--process-timeout, or process-timeout= in --precond)", word, p.timeout))
 	defer cancel()
 	stop := context.AfterFunc(limited, func() { group.Kill(p.cmd) })
 	defer stop()

@@ -194,7 +194,7 @@ func (m *model) proposals() (list []stage.Preconditioner, err error) {
 			if _, ok := p.(cost.Preconditioner); ok {
 				missing = "method Iterations, which a plan asks for (cost.IterationPredictor)"
 			}
-			return nil, fmt.Errorf("plan: the preconditioner %v has no %s", p, missing)
+			return nil, fmt.Errorf("plan: the preconditioner %s has no %s", stage.NameOf(p), missing)
 		}
 		return []stage.Preconditioner{p}, nil
 	}
