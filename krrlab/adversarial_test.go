@@ -139,7 +139,7 @@ func newAdverse(i int) *adverse {
 	}
 	h.cfg.Precond = None{}
 	if m := pick[stage.LowRank](c, 9, Features{}, Nystrom{}, RPCholesky{}, nil); m != nil {
-		h.cfg.Precond = sized(m, 1+c.IntN(11, n/2), 0)
+		h.cfg.Precond = withSize(m, 1+c.IntN(11, n/2), 0)
 	}
 	if h.cfg.Solver == CG || h.cfg.Precond == Preconditioner(None{}) {
 		h.cfg.Solver, h.cfg.Precond = CG, None{}
@@ -223,7 +223,7 @@ func (h *adverse) judge(t *testing.T, sol *Solution) []float64 {
 		}
 	}
 	if v := h.verify(t, sol, 1); v != nil {
-		testkit.Near(t, worst(want), float64(v.Residual), float64(v.Rounding)*(1+1e-9), h.name, float64(v.Rounding))
+		testkit.Near(t, largestOrNaN(want), float64(v.Residual), float64(v.Rounding)*(1+1e-9), h.name, float64(v.Rounding))
 	}
 	return want
 }
@@ -394,16 +394,16 @@ func (h *adverse) statDim(t *testing.T) float64 {
 // rounding error of the residual. It runs with 16-bit tiles, whose answers have to be refined at small tolerances,
 // and with float32 tiles.
 func TestStricterIsBetter(t *testing.T) {
-	x := kinds(300, 4, 5)["float64"]
+	x := pointsByFormat(300, 4, 5)["float64"]
 	for _, storage := range []gram.Storage{gram.Fixed16, gram.Float32} {
 		for _, solver := range []Solver{PCG, BlockPCG, CG} {
 			last := math.Inf(1)
 			for _, tol := range []float64{1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14} {
-				sol := mustSolve(t, classes(x, 3),
+				sol := mustSolve(t, classification(x, 3),
 					Config{Kernel: gauss, Lambda: 0.01, Precond: precondFor(solver, Features{S: 60}), Tol: tol,
 						Solver: solver, Storage: storage, MaxIter: 2000})
-				want := worst(newReference(t, gauss, x, 0.01, sol.System.Y).residuals(sol.Model.C, sol.System.Y))
-				if !(want <= max(1.5*last, worst(sol.Roundings))) || tol >= 1e-8 && !sol.Converged() {
+				want := largestOrNaN(newReference(t, gauss, x, 0.01, sol.System.Y).residuals(sol.Model.C, sol.System.Y))
+				if !(want <= max(1.5*last, largestOrNaN(sol.Roundings))) || tol >= 1e-8 && !sol.Converged() {
 					t.Errorf("%v, %v, τ = %g: %s, residual %.3g, with the tolerance before %.3g", storage, solver, tol,
 						sol.Status, want, last)
 				}

@@ -90,7 +90,7 @@ func TestAdverseWide(t *testing.T) {
 			h := largeProblem(fmt.Sprintf("wide kernel, number %d, %v", i, storage), rows, Config{
 				Kernel: kernel.Gaussian{Sigma: math.Sqrt(float64(d)) * logUniform(f, 0, 0.7, 1.6)}, Lambda: lambda,
 				Tol: 1e-3, Seed: uint64(i),
-				Solver: PCG, Storage: storage, Precond: sized(RPCholesky{}, n/10+c.IntN(2, n/3), lambda),
+				Solver: PCG, Storage: storage, Precond: withSize(RPCholesky{}, n/10+c.IntN(2, n/3), lambda),
 			})
 			lab := newLab(t, h.train, h.cfg)
 			z, err := lab.Z(t.Context())

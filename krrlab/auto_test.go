@@ -56,7 +56,7 @@ func TestAutoLeaves(t *testing.T) {
 		if c.cfg.Lambda = 0.1; c.cfg.Kernel == nil {
 			c.cfg.Kernel = gauss
 		}
-		open, cfg, err := c.cfg.openChoices(c.n)
+		open, cfg, err := c.cfg.planChoices(c.n)
 		testkit.OK(t, err)
 		testkit.Equal(t, (open != nil && !open.fixedRule), c.plans, name, open)
 		if open != nil && (open.solverSet != (c.cfg.Solver != AutoSolver) ||
@@ -78,7 +78,7 @@ func TestAutoLeaves(t *testing.T) {
 // survives JSON, and that a second plan makes the same choice.
 func TestSolvesAsPlanned(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	lab, err := New(regression(kinds(DirectBelow+100, 3, 5)["float64"]),
+	lab, err := New(regression(pointsByFormat(DirectBelow+100, 3, 5)["float64"]),
 		Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual})
 	if err != nil || !lab.Planning() {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 // float32 factorization fails. It also checks that a cancellation and a memory limit during the second try are
 // respected.
 func TestDirectPrecision(t *testing.T) {
-	train := regression(kinds(2001, 2, 5)["float64"])
+	train := regression(pointsByFormat(2001, 2, 5)["float64"])
 	for _, c := range []struct {
 		lambda, tol float64
 		n           int
@@ -254,7 +254,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "run")
 	cfg := Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual, Checkpoint: &Checkpoint{Dir: dir, EveryIter: 1}}
-	train := regression(kinds(DirectBelow+100, 3, 5)["float64"])
+	train := regression(pointsByFormat(DirectBelow+100, 3, 5)["float64"])
 	cfg.Monitor = func(e Event) error {
 		if e.Iteration == 2 {
 			return pcg.ErrStop
@@ -314,7 +314,7 @@ func TestPlanOnRanks(t *testing.T) {
 // and the answer must converge. The test fixes all planned times, so no clock has an influence.
 func TestSwitchesToDirect(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	pairs := kinds(DirectBelow+100, 4, 5)["float64"].(*points.Dense)
+	pairs := pointsByFormat(DirectBelow+100, 4, 5)["float64"].(*points.Dense)
 	for i := 1; i < DirectBelow+100; i += 2 { // the two points of a pair have a distance from 1e-5 to 1
 		copy(pairs.Row(i), pairs.Row(i-1))
 		pairs.Row(i)[i%4] += math.Pow(10, -5*float64(i)/DirectBelow)
@@ -384,7 +384,7 @@ func (m *exactInverse) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 func TestRace(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	const n = 300
-	train := regression(kinds(n, 3, 5)["float64"])
+	train := regression(pointsByFormat(n, 3, 5)["float64"])
 	cfg := Config{Kernel: gauss, Lambda: 1e-4, Tol: 1e-8, Solver: PCG}
 	a := mat.NewSymDense(n, nil)
 	x := train.X.(*points.Dense)

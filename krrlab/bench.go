@@ -19,7 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// bench is a lab in the form that stages work with.
+// bench implements stage.Bench for a lab, and the Bench interfaces of packages plan and tune.
 type bench struct {
 	*Lab
 	problem *stage.Problem
@@ -178,7 +178,8 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 	return result, err
 }
 
-// makeLowRank builds M = ZZᵀ+λ_pI, which is not shared, in a form that can draw from N(0, M), with its certain bounds.
+// makeLowRank builds M = ZZᵀ+λ_pI, which is not shared, in a form that can draw from N(0, M). It sets CondBound and, if
+// K was formed, LambdaMin, which are known for landmarks only.
 func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.Made, error) {
 	settled, err := p.Settled((&bench{Lab: l}).Problem().Defaults())
 	if err != nil {

@@ -267,7 +267,7 @@ func TestCheckpointFails(t *testing.T) {
 // TestRefusedLeavesPlan checks that a run that is refused a folder in use does not change the plan saved there, and
 // that a run that ends well leaves no file there once its checkpoints are removed, with and without weights.
 func TestRefusedLeavesPlan(t *testing.T) {
-	train := regression(kinds(DirectBelow+100, 3, 5)["float64"])
+	train := regression(pointsByFormat(DirectBelow+100, 3, 5)["float64"])
 	weighted := *train
 	weighted.Weights = make([]float64, train.Len())
 	for i := range weighted.Weights {

@@ -99,7 +99,7 @@ func (l *Lab) With(change func(*Config)) (*Lab, error) {
 	cfg.Kernel = l.cfg.Kernel
 	m, err := l.problem.newLab(cfg)
 	if err == nil && sameSolver && samePrecond && cfg.Storage == l.cfg.Storage && cfg.Tiles == l.cfg.Tiles {
-		m.openChoices = l.openChoices
+		m.planChoices = l.planChoices
 	}
 	return m, err
 }
@@ -143,15 +143,15 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 			cfg.Tol = 1e-5
 		}
 	}
-	if l.openChoices, cfg, err = cfg.openChoices(n); err != nil {
+	if l.planChoices, cfg, err = cfg.planChoices(n); err != nil {
 		return nil, err
 	}
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
 		return nil, err
 	}
-	if l.openChoices != nil && l.openChoices.fixedRule &&
+	if l.planChoices != nil && l.planChoices.fixedRule &&
 		l.cfg.Solver != Direct { // the fixed rule already chose a method
-		l.openChoices = nil
+		l.planChoices = nil
 	}
 	for j := range t {
 		if y := mat.Norm(p.y.ColView(j), math.Inf(1)); y > 0 &&
@@ -163,9 +163,9 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 	return l, nil
 }
 
-// openChoices returns the choices that a configuration leaves to the plan, for n points, or nil if there are none, and
+// planChoices returns the choices that a configuration leaves to the plan, for n points, or nil if there are none, and
 // the configuration with the choices of the fixed rule.
-func (c Config) openChoices(n int) (choices *openChoices, settled Config, err error) {
+func (c Config) planChoices(n int) (choices *planChoices, settled Config, err error) {
 	a, isAuto := c.Precond.(Auto)
 	if isAuto {
 		c.Precond = nil
@@ -181,7 +181,7 @@ func (c Config) openChoices(n int) (choices *openChoices, settled Config, err er
 	if !planned || c.Backend != nil || c.Comm != nil && (fixedRule || c.Checkpoint != nil) {
 		return nil, c, nil
 	}
-	return &openChoices{fixedRule, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}, c, nil
+	return &planChoices{fixedRule, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}, c, nil
 }
 
 // withDefaults returns the configuration with zero values replaced by the defaults for n points and t right-hand sides.

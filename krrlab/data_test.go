@@ -91,9 +91,9 @@ func scale(t *testing.T, kind string, train, test *datasets.Dataset) [2]*dataset
 // scaling and format of points.
 func TestScalingTravels(t *testing.T) {
 	for _, kind := range datasets.Scalings {
-		for form, x := range kinds(120, 4, 3) {
+		for form, x := range pointsByFormat(120, 4, 3) {
 			t.Run(kind+" "+form, func(t *testing.T) {
-				train, test := classes(x, 3), classes(kinds(40, 4, 9)[form], 3)
+				train, test := classification(x, 3), classification(pointsByFormat(40, 4, 9)[form], 3)
 				scaled := scale(t, kind, train, test)
 				cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 30}, Tol: 1e-6}
 				sol := mustSolve(t, scaled[0], cfg)
@@ -136,13 +136,13 @@ func checkSamePredictions(t *testing.T, m *model.Model, o *model.Options, raw, s
 // TestVerifyScaled checks that Verify proves the same of raw data as of scaled data, and refuses data that were
 // scaled in another way.
 func TestVerifyScaled(t *testing.T) {
-	train, test := regression(kinds(90, 4, 3)["float64"]), regression(kinds(30, 4, 9)["float64"])
+	train, test := regression(pointsByFormat(90, 4, 3)["float64"]), regression(pointsByFormat(30, 4, 9)["float64"])
 	scaled := scale(t, "standard", train, test)
 	m := mustSolve(t, scaled[0], Config{Kernel: gauss, Lambda: 0.1}).Model
 	var first string
 	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: scaled[0], Test: scaled[1]},
 		{Train: scaled[0], Test: test}} {
-		v := verified(t, m, o)
+		v := mustVerify(t, m, o)
 		if text := fmt.Sprint(v.Residual, v.Rounding, v.TestError, v.PredictionBound); i == 0 {
 			first = text
 		} else if text != first {
@@ -187,7 +187,7 @@ func TestNumberRanges(t *testing.T) {
 		{1e60, 1e100, 1, 1, "targets of size 1e+110"},
 		{1e60, 1, 1e-60, 1, "want both and y/λ from 1e-100 to 1e100"}, {1e-60, 1, 1e60, 1, "in another unit"},
 	} {
-		train := regression(kinds(20, 3, 1)["float64"])
+		train := regression(pointsByFormat(20, 3, 1)["float64"])
 		for i := range train.Target {
 			train.Target[i] = c.target
 		}
@@ -208,7 +208,7 @@ func TestUnitOfTargets(t *testing.T) {
 	for _, solver := range []Solver{PCG, BlockPCG, CG, Direct} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: solver, Precond: precondFor(solver, Features{S: 30}),
 			Tol: 1e-6}
-		train := regression(kinds(90, 4, 3)["float64"])
+		train := regression(pointsByFormat(90, 4, 3)["float64"])
 		want := mustSolve(t, train, cfg)
 		for _, unit := range []float64{0x1p-300, 0x1p300} {
 			scaled := *train

@@ -41,7 +41,7 @@ func TestFourier(t *testing.T) {
 			for exact, text := range map[ResidualPolicy]string{AutoResidual: "certain: ", StoredResidual: "rows in float64"} {
 				cfg.Exact = exact
 				sol := mustSolve(t, &data, cfg)
-				if e := apart(sol.Model.C, want.Model.C); e > 1e-6 || !sol.Converged() ||
+				if e := relativeDifference(sol.Model.C, want.Model.C); e > 1e-6 || !sol.Converged() ||
 					!(sol.KBound > 0 && float64(sol.KBound) < 1e-9) {
 					t.Errorf("%s, weights %v: off by %.3g; %v", name, weighted, e, sol)
 				}

@@ -123,9 +123,9 @@ func rows(x points.Points) [][]float64 {
 	return r
 }
 
-// kinds returns the same n points of dimension d in each storage format except bytes. A third of their numbers are
-// not zero.
-func kinds(n, d int, seed uint64) map[string]points.Points {
+// pointsByFormat returns the same n points of dimension d in each storage format except bytes. A third of their numbers
+// are not zero.
+func pointsByFormat(n, d int, seed uint64) map[string]points.Points {
 	all := testkit.PointsInEachFormat(n, d, rng.New(seed).Sub("points"))
 	delete(all, "bytes")
 	return all
@@ -140,8 +140,8 @@ func regression(x points.Points) *datasets.Dataset {
 	return d
 }
 
-// classes returns a classification data set in which the points have the k labels in turn.
-func classes(x points.Points, k int) *datasets.Dataset {
+// classification returns a classification data set in which the points have the k labels in turn.
+func classification(x points.Points, k int) *datasets.Dataset {
 	n, _ := x.Dims()
 	d := &datasets.Dataset{Name: "test", Task: datasets.Classification, X: x}
 	for c := range k {
@@ -179,8 +179,8 @@ func mustSolve(t testing.TB, train *datasets.Dataset, cfg Config) *Solution {
 	return solveLab(t, newLab(t, train, cfg))
 }
 
-// verified returns the verification of a model and fails the test on an error.
-func verified(t testing.TB, m *model.Model, o VerifyOptions) *Verification {
+// mustVerify returns the verification of a model and fails the test on an error.
+func mustVerify(t testing.TB, m *model.Model, o VerifyOptions) *Verification {
 	t.Helper()
 	return testkit.Must(Verify(t.Context(), m, o))
 }
@@ -216,15 +216,15 @@ func (r *reference) energyNorms(c *mat.Dense, j int) (errorNorm, solutionNorm fl
 	return math.Sqrt(mat.Inner(&e, r.a, &e)), math.Sqrt(mat.Inner(r.c.ColView(j), r.a, r.c.ColView(j)))
 }
 
-// apart returns max|a−b| / max|b|, the largest difference relative to the largest entry of b.
-func apart(a, b mat.Matrix) float64 {
+// relativeDifference returns max|a−b| / max|b|, the largest difference relative to the largest entry of b.
+func relativeDifference(a, b mat.Matrix) float64 {
 	var d mat.Dense
 	d.Sub(a, b)
 	return maxAbs(&d) / maxAbs(b)
 }
 
-// worst returns the largest number in v, or NaN if v contains a NaN.
-func worst(v []float64) (largest float64) {
+// largestOrNaN returns the largest number in v, or NaN if v contains a NaN.
+func largestOrNaN(v []float64) (largest float64) {
 	for _, x := range v {
 		largest = math.Max(largest, x)
 	}
@@ -242,8 +242,8 @@ func maxAbs(a mat.Matrix) (m float64) {
 	return m
 }
 
-// sized returns the preconditioner p with s features or landmarks and the parameter λ_p.
-func sized(p stage.LowRank, s int, lambdaP float64) Preconditioner {
+// withSize returns the preconditioner p with s features or landmarks and the parameter λ_p.
+func withSize(p stage.LowRank, s int, lambdaP float64) Preconditioner {
 	switch p := p.(type) {
 	case Features:
 		p.S, p.LambdaP = s, lambdaP

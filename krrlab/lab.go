@@ -150,14 +150,14 @@ type Lab struct {
 	}
 	policy solve.Policy
 
-	openChoices  *openChoices // choices left to the plan; nil if there are none
+	planChoices  *planChoices // choices left to the plan; nil if there are none
 	savedPlan    *plan.Plan   // plan that Plan made for Solve
 	plan         *plan.Report // plan whose choice this lab runs; nil: none
 	retryFloat64 bool         // a planned direct solve in float32 is repeated in float64 if it misses the tolerance
 }
 
-// openChoices describes the choices of a method that are left to the plan, and the values that the user has fixed.
-type openChoices struct {
+// planChoices describes the choices of a method that are left to the plan, and the values that the user has fixed.
+type planChoices struct {
 	fixedRule bool             // the number of points is so small that the fixed rule applies
 	solverSet bool             // the solver is fixed
 	s         int              // rank; 0: open
@@ -166,7 +166,7 @@ type openChoices struct {
 }
 
 // Planning reports whether Solve uses the choice of Plan.
-func (l *Lab) Planning() bool { return l.openChoices != nil && !l.openChoices.fixedRule }
+func (l *Lab) Planning() bool { return l.planChoices != nil && !l.planChoices.fixedRule }
 
 // Config returns the configuration with its defaults set.
 func (l *Lab) Config() Config { return l.cfg }

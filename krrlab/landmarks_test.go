@@ -149,7 +149,7 @@ func TestVecchia(t *testing.T) {
 		{Neighbors: -1}} {
 		for _, s := range []gram.Storage{gram.Float32, gram.Recompute} {
 			sol := solve(p, PCG, s)
-			if e := apart(sol.Model.C, want); !sol.Converged() || !(e < 1e-4) {
+			if e := relativeDifference(sol.Model.C, want); !sol.Converged() || !(e < 1e-4) {
 				t.Errorf("%v, %v: %v, coefficients off by %g", p, s, sol.Status, e)
 			}
 			if p.Neighbors >= 0 && 3*sol.Iterations > plain {

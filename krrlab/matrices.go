@@ -55,24 +55,25 @@ type kernelRequest struct {
 	refined    bool         // the answer is refined, so that auto may store K in 16 bits
 }
 
-// matrix returns K+λI with the stored kernel matrix. It returns the cached one if that has the requested storage and
-// accuracy and fits into memory, and otherwise forms it. It returns an error if no storage fits.
+// matrix returns K+λI with the stored kernel matrix. It returns the cached one if that has the requested storage and a
+// small enough error and fits into memory on every rank. Otherwise it frees that matrix, and M if M was built from it,
+// and forms another one. It returns an error if no storage fits.
 func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matrix], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.extraBytes += l.vectorBytes()
-	k, t, key := &l.k, l.system(), []any{l.cfg.Storage, l.cfg.Tiles}
-	accuracy := t.StorageErrorBound()
+	k, system, key := &l.k, l.system(), []any{l.cfg.Storage, l.cfg.Tiles}
+	maxError := system.StorageErrorBound()
 	suits := k.key != nil && (r.refined || l.cfg.Storage != gram.Auto || k.value.Storage() != gram.Fixed16) &&
-		(k.accuracy <= accuracy || k.value.Choice().Error <= accuracy) &&
+		(k.accuracy <= maxError || k.value.Choice().Error <= maxError) &&
 		(r.resumed == nil || r.resumed.Same(k.value.Choice()))
 	if suits {
-		const full, fits = 1, 2
+		const tooLarge, fits = 1, 2 // the minimum over the ranks is tooLarge if K is too large on any of them
 		state := int64(fits)
 		if l.cfg.Memory > 0 && r.extraBytes+k.value.Bytes() > l.cfg.Memory {
-			state = full
+			state = tooLarge
 		}
-		if state, err = comm.MinPositive(ctx, l.comm, state); err != nil { // each rank has its own limit
+		if state, err = comm.MinPositive(ctx, l.comm, state); err != nil {
 			return f, err
 		}
 		suits = state == fits
@@ -84,8 +85,8 @@ func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matri
 		if l.m.dependsOnK {
 			l.m.free()
 		}
-		k.accuracy = accuracy
-		return gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.storageOptions(ctx, t, r))
+		k.accuracy = maxError
+		return gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.storageOptions(ctx, system, r))
 	})
 }
 
@@ -106,7 +107,9 @@ func (l *Lab) storageOptions(ctx context.Context, t *solve.System, r kernelReque
 	return o
 }
 
-// lowRankFactor returns the Z of an approximation, the cached one if it has the same options and seed.
+// lowRankFactor returns the Z, n×s, of an approximation ZZᵀ ≈ K: the cached one if it has the same options and seed.
+// Before it draws another Z, it frees the cached M, which may depend on the previous one. With the spectral rule, Z is
+// multiplied by a rotation of its columns, and z.ExtraLambdaP is set.
 func (l *Lab) lowRankFactor(ctx context.Context, b stage.Bench, approx *stage.Approximation) (cached[*stage.Drawn],
 	error) {
 	l.makingZ.Lock()
@@ -120,9 +123,9 @@ func (l *Lab) lowRankFactor(ctx context.Context, b stage.Bench, approx *stage.Ap
 			z.Text = approx.String()
 		}
 		if err == nil && approx.Spectral {
-			var t []float64
-			if t, z.ExtraLambdaP, err = precond.Spectral(ctx, l.comm, z.Z); err == nil {
-				err = z.Factor.MulRight(ctx, l.comm, t)
+			var rotation []float64
+			if rotation, z.ExtraLambdaP, err = precond.Spectral(ctx, l.comm, z.Z); err == nil {
+				err = z.Factor.MulRight(ctx, l.comm, rotation)
 			}
 		}
 		return z, comm.Agree(ctx, l.comm, err)
@@ -136,10 +139,12 @@ func zKey(approx *stage.Approximation) stage.Approximation {
 	return key
 }
 
-// vectorBytes returns the bytes of the points, the targets, PCG's n×t blocks and the sample of rows that Stop watches.
+// vectorBytes returns the bytes of the points, of the targets and PCG's blocks, in all 8 n×t matrices of float64, and
+// of the sample of rows that stop rule labels watches.
 func (l *Lab) vectorBytes() int64 {
-	n, _, t := l.Dims()
-	bytes := l.pointBytes() + 8*8*int64(n)*int64(t)
+	n, _, columns := l.Dims()
+	const blocks, float64Bytes = 8, 8
+	bytes := l.pointBytes() + blocks*float64Bytes*int64(n)*int64(columns)
 	if l.cfg.Stop.Rule == bound.Labels {
 		bytes += bound.SampleBytes(n)
 	}
@@ -156,8 +161,8 @@ func (l *Lab) cachedM(key any) (h cached[pcg.Preconditioner]) {
 	return h
 }
 
-// minEigenvalue returns a lower bound of the eigenvalues of K+λI, which error bounds are based on: λ, or 0 unless K is
-// known to be positive semi-definite.
+// minEigenvalue returns a lower bound of the eigenvalues of K+λI, which error bounds are based on. It is λ if K is
+// known to be positive semi-definite, and 0, which is no bound, otherwise.
 func (l *Lab) minEigenvalue() float64 {
 	if kernel.Semidefinite(l.cfg.Kernel) {
 		return l.cfg.Lambda
@@ -170,15 +175,18 @@ func (l *Lab) pointBytes() int64 {
 	return points.MemoryBytes(l.train.X) + kernel.AsPrecomputed(l.cfg.Kernel).Bytes()
 }
 
-// kernelErrorBound returns a bound of ‖K̃−K'‖₂ for a positive semi-definite K', to which the intervals of stages refer.
+// kernelErrorBound returns a bound of ‖K̃−K'‖₂, where K̃ is the stored kernel matrix and K' = K+shift·I is positive
+// semi-definite. The shift is 0 except for a precomputed K (checkSemidefinite). The intervals of stages are those of
+// K'.
 func (l *Lab) kernelErrorBound(k *gram.Matrix) float64 { return k.Choice().Error + l.shift }
 
-// checkSemidefinite finds a shift of at most λ/100 for which a precomputed K, plus shift·I, is positive semi-definite,
-// or returns an error if there is none.
+// checkSemidefinite sets l.shift for a precomputed K, such that K+shift·I is positive semi-definite. The shift is at
+// most λ/100 plus the rounding error of the test; if that is not enough, checkSemidefinite returns an error. For other
+// kernels it does nothing.
 //
 // It tests this by a Cholesky factorization. If there are more than 4,000 points, or more than memory allows, it
-// factors only as many evenly spaced rows and columns of K. The smaller test proves nothing about all of K, and a note
-// in the reports says so.
+// factors only as many evenly spaced rows and columns of K. The smaller test proves nothing about all of K, and l.note,
+// which reports show, says so.
 func (l *Lab) checkSemidefinite(ctx context.Context) error {
 	if kernel.Semidefinite(l.cfg.Kernel) || l.shift > 0 {
 		return nil

@@ -77,7 +77,7 @@ func lambdaPConfig() Config {
 // TestLambdaP compares κ and its bound at each λ_p of a sweep with dense spectra, for random features of two kernels
 // and for landmarks.
 func TestLambdaP(t *testing.T) {
-	x := kinds(200, 5, 3)["float32"]
+	x := pointsByFormat(200, 5, 3)["float32"]
 	poly := lambdaPConfig()
 	poly.Kernel = kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 2}
 	landmarks := lambdaPConfig()
@@ -98,7 +98,7 @@ func TestLambdaP(t *testing.T) {
 // TestLambdaPMap checks the map of κ over s and λ_p. All rows must use one grid, κ at the best λ_p must fall as s
 // grows, and the row of one s must equal a sweep with that s alone.
 func TestLambdaPMap(t *testing.T) {
-	l := newLab(t, regression(kinds(300, 4, 3)["float64"]), lambdaPConfig())
+	l := newLab(t, regression(pointsByFormat(300, 4, 3)["float64"]), lambdaPConfig())
 	m := testkit.Must(l.LambdaP(t.Context(), LambdaPOptions{Points: 5, Sizes: []int{80, 20, 40}}))
 	if len(m.Sweeps) != 3 || m.Sweeps[0].S != 20 || m.Sweeps[2].S != 80 {
 		t.Fatalf("%v", m)

@@ -80,7 +80,7 @@ func TestTraffic(t *testing.T) {
 		for _, p := range [][]int{{2, 3}, {3}}[suite.Scale(1, 0, 0)] {
 			for _, exact := range []ResidualPolicy{StoredResidual, ExactResidual}[:suite.Scale(1+len(name)%2, 2, 2)] {
 				t.Run(fmt.Sprintf("%s %d %v", name, p, exact), func(t *testing.T) {
-					train := regression(kinds(c.n, 4, 3)["float64"])
+					train := regression(pointsByFormat(c.n, 4, 3)["float64"])
 					cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Tol: 1e-3, Exact: exact, Solver: PCG,
 						Precond: c.precond, Storage: c.candidate.Storage}
 					if c.precond == nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// TestOptionsOfCallers checks that values of a Go caller that no flag accepts are errors that name them, not defaults.
-func TestOptionsOfCallers(t *testing.T) {
+// TestInvalidConfig checks that New rejects invalid values of fields, which flags could not produce, with an error that
+// names the field.
+func TestInvalidConfig(t *testing.T) {
 	train := datasets.SyntheticRegression(40, 2, 0.1, 1)
 	for want, change := range map[string]func(*Config){
 		`Solver "unknown (6)": want one of auto, pcg`: func(c *Config) { c.Solver = 6 },
@@ -31,12 +32,18 @@ func TestOptionsOfCallers(t *testing.T) {
 		"nystrom: S -7: want at least 1":              func(c *Config) { c.Precond = Nystrom{S: -7} },
 	} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1}
-		if change(&cfg); cfg.Stop.Rule == bound.Labels {
-			testkit.Fails(t, testkit.ErrOf(New(classes(train.X, 2), cfg)), want)
-			continue
+		change(&cfg)
+		set := train
+		if cfg.Stop.Rule == bound.Labels { // this rule is for classes only
+			set = classification(train.X, 2)
 		}
-		testkit.Fails(t, testkit.ErrOf(New(train, cfg)), want)
+		testkit.Fails(t, testkit.ErrOf(New(set, cfg)), want)
 	}
+}
+
+// TestInvalidArguments checks that stages reject invalid options, data sets without points, and a Given without M.
+func TestInvalidArguments(t *testing.T) {
+	train := datasets.SyntheticRegression(40, 2, 0.1, 1)
 	lab := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1})
 	testkit.Fails(t, testkit.ErrOf(lab.Compare(t.Context(), CompareOptions{}, RPCholesky{Residual: -1})), "Residual -1")
 	testkit.Fails(t, testkit.ErrOf(lab.Plan(t.Context(), PlanOptions{Nodes: 2})), "which Run returns")
@@ -49,8 +56,8 @@ func TestOptionsOfCallers(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), m, VerifyOptions{Train: new(datasets.Dataset)})), "no points")
 }
 
-// TestShortTargets checks that a fit does not take missing answers for zeros.
-func TestShortTargets(t *testing.T) {
+// TestMissingTargets checks that data sets with fewer targets than points are errors, rather than padded with zeros.
+func TestMissingTargets(t *testing.T) {
 	train := datasets.SyntheticRegression(40, 2, 0.1, 1)
 	short, more := *train, *datasets.SyntheticRegression(5, 2, 0.1, 2)
 	short.Target, more.Target = short.Target[:39], more.Target[:4]
@@ -59,8 +66,8 @@ func TestShortTargets(t *testing.T) {
 	sol := solveLab(t, lab)
 	testkit.Fails(t, testkit.ErrOf(lab.Append(t.Context(), sol, &more)), "4 numbers of target 0 for 5 points")
 	testkit.Fails(t, testkit.ErrOf(sol.Model.Evaluate(t.Context(), &more, nil)), "4 numbers of target 0 for 5 points")
-	// a classification without classes is no regression on other numbers
-	short = *train
-	short.Task = datasets.Classification
-	testkit.Fails(t, testkit.ErrOf(New(&short, lab.cfg)), "Classification, in Class")
+	// Without classes, New must not silently treat a classification as a regression on Target.
+	noClasses := *train
+	noClasses.Task = datasets.Classification
+	testkit.Fails(t, testkit.ErrOf(New(&noClasses, lab.cfg)), "Classification, in Class")
 }

@@ -25,11 +25,11 @@ func TestScikitLearn(t *testing.T) {
 	python := testkit.Python(t, "sklearn.kernel_ridge", "python3-sklearn")
 	const n, m, d = 300, 50, 5
 	for _, size := range []int{0, 4} {
-		x := kinds(n, d, 11)["float64"].(*points.Dense)
-		testPoints := kinds(m, d, 12)["float64"].(*points.Dense)
+		x := pointsByFormat(n, d, 11)["float64"].(*points.Dense)
+		testPoints := pointsByFormat(m, d, 12)["float64"].(*points.Dense)
 		train := regression(x)
 		if size > 0 {
-			train = classes(x, size)
+			train = classification(x, size)
 		}
 		dir := t.TempDir()
 		file := func(name string) string { return filepath.Join(dir, name+".npy") }
@@ -58,7 +58,7 @@ func TestScikitLearn(t *testing.T) {
 					MaxIter: 5000})
 				for _, float64s := range []bool{false, true} {
 					f := testkit.Must(sol.Model.Decision(t.Context(), testPoints, &model.Options{Float64: float64s}))
-					if e := apart(f, want); !(e <= 1e-3) || !sol.Converged() {
+					if e := relativeDifference(f, want); !(e <= 1e-3) || !sol.Converged() {
 						t.Errorf("%v, t=%d, %v: %s, predictions are %.3g apart", k, cols, solver, sol.Status, e)
 					}
 				}

@@ -61,7 +61,7 @@ func TestUserDefined(t *testing.T) {
 	l := newLab(t, train, cfg)
 	sol := solveLab(t, l)
 	ref := newReference(t, gauss, train.X, 0.1, l.y)
-	if e := apart(sol.Model.C, &ref.c); e > 1e-5 || !sol.Converged() || sol.Solver != PCG ||
+	if e := relativeDifference(sol.Model.C, &ref.c); e > 1e-5 || !sol.Converged() || sol.Solver != PCG ||
 		sol.Precond != p.String() || sol.LambdaP.Known() || sol.S != 0 {
 		t.Errorf("%v: off by %.3g; %+v", p, e, sol)
 	}

@@ -36,7 +36,7 @@ func TestShared(t *testing.T) {
 		{"first", func(c *Config) {}, nil},
 		{"tolerance", func(c *Config) { c.Tol = 1e-2 }, []string{"features", "factor", "kernel"}},
 		{"λ_p", func(c *Config) { c.Precond = Features{S: 60, LambdaP: 0.5} }, []string{"features", "kernel"}},
-		{"form", func(c *Config) { c.Precond = Features{S: 60, LambdaP: 0.5, Form: 2} },
+		{"form", func(c *Config) { c.Precond = Features{S: 60, LambdaP: 0.5, Form: precond.Form(2)} },
 			[]string{"features", "kernel"}},
 		{"seed", func(c *Config) { c.Seed = 8 }, []string{"kernel"}},
 		{"s", func(c *Config) { c.Seed, c.Precond = 8, Features{S: 90} }, []string{"kernel"}},
@@ -85,8 +85,8 @@ func TestSharedRefines(t *testing.T) {
 	}
 }
 
-// TestWithRefuses checks that With refuses changes that make another problem, such as another λ or kernel. It also
-// checks that labs share a problem whose kernel is a Go function.
+// TestWithRefuses checks that With refuses changes of what labs of one problem share: λ, the kernel and Comm. It also
+// checks that a lab with another method shares the problem, even if its kernel is a Go function.
 func TestWithRefuses(t *testing.T) {
 	for _, k := range []kernel.Kernel{gauss, kernel.Func{Name: "own", F: gauss.Eval}} {
 		l := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: k, Lambda: 0.1, Solver: PCG})
@@ -105,21 +105,21 @@ func TestWithRefuses(t *testing.T) {
 
 // TestStagesWait checks that a stage that waits for another stage of the same lab ends with the error of its context.
 func TestStagesWait(t *testing.T) {
-	s := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1})
-	end := testkit.Must(s.acquire(t.Context()))
+	lab := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1})
+	end := testkit.Must(lab.acquire(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.acquire(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := lab.acquire(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("while another runs: %v", err)
 	}
 	end()
-	testkit.Must(s.acquire(t.Context()))()
+	testkit.Must(lab.acquire(t.Context()))()
 }
 
-// TestOwner checks that the fingerprint of a computation changes with everything that the answer depends on, and with
-// nothing that may differ when the computation is resumed.
-func TestOwner(t *testing.T) {
-	owner := func(train *datasets.Dataset, change func(*Config)) [32]byte {
+// TestFingerprint checks that the fingerprint of a computation changes with everything that the answer depends on, and
+// with nothing that may differ when the computation is resumed.
+func TestFingerprint(t *testing.T) {
+	fingerprintOf := func(train *datasets.Dataset, change func(*Config)) [32]byte {
 		t.Helper()
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20, LambdaP: 0.2}, Tol: 1e-6,
 			Seed: 3, Storage: gram.Float64}
@@ -129,7 +129,7 @@ func TestOwner(t *testing.T) {
 		return testkit.Must(newLab(t, train, cfg).fingerprint())
 	}
 	train := ranksProblem(40)
-	seen := map[[32]byte]string{owner(train, nil): "unchanged"}
+	seen := map[[32]byte]string{fingerprintOf(train, nil): "unchanged"}
 	differs := func(what string, sum [32]byte) {
 		t.Helper()
 		if other, ok := seen[sum]; ok {
@@ -147,43 +147,45 @@ func TestOwner(t *testing.T) {
 		"form":     func(c *Config) { c.Precond = Features{S: 20, LambdaP: 0.2, Form: precond.FormEigen} },
 		"nystrom":  func(c *Config) { c.Precond = Nystrom{S: 20, LambdaP: 0.2} },
 		"spectral": func(c *Config) { c.Precond = Nystrom{S: 20, LambdaP: 0.2, Spectral: true} },
-		"given":    func(c *Config) { c.Precond = Nystrom{S: 2, LambdaP: 0.2, Landmarks: []int{3, 1}} },
-		"others":   func(c *Config) { c.Precond = Nystrom{S: 2, LambdaP: 0.2, Landmarks: []int{3, 2}} },
+		"landmarks 3, 1": func(c *Config) {
+			c.Precond = Nystrom{S: 2, LambdaP: 0.2, Landmarks: []int{3, 1}}
+		},
+		"landmarks 3, 2": func(c *Config) {
+			c.Precond = Nystrom{S: 2, LambdaP: 0.2, Landmarks: []int{3, 2}}
+		},
 		"τ":        func(c *Config) { c.Tol = math.Nextafter(1e-6, 1) },
 		"storage":  func(c *Config) { c.Storage = gram.Float32 },
 		"seed":     func(c *Config) { c.Seed = 4 },
 		"residual": func(c *Config) { c.Exact = ExactResidual },
 	} {
-		differs(what, owner(train, change))
+		differs(what, fingerprintOf(train, change))
 	}
 	for what, change := range map[string]func(d *datasets.Dataset){
 		"a class": func(d *datasets.Dataset) { d.Class[7] = (d.Class[7] + 1) % len(d.Labels) },
 		"a label": func(d *datasets.Dataset) { d.Labels[1] += "x" },
 		"a number": func(d *datasets.Dataset) {
 			x := d.X.(*points.Dense)
-			x.Data[5] = math.Nextafter(x.Data[5],
-				9)
+			x.Data[5] = math.Nextafter(x.Data[5], 9)
 		},
-		"a row less": func(d *datasets.Dataset) { *d = *d.Head(39) },
-		"numbers as y": func(d *datasets.Dataset) {
-			d.Task, d.Target, d.Class = datasets.Regression,
-				make([]float64, 40), nil
+		"one row fewer": func(d *datasets.Dataset) { *d = *d.Head(39) },
+		"regression targets": func(d *datasets.Dataset) {
+			d.Task, d.Target, d.Class = datasets.Regression, make([]float64, 40), nil
 		},
-		"another y": func(d *datasets.Dataset) {
+		"another regression target": func(d *datasets.Dataset) {
 			d.Task, d.Target, d.Class = datasets.Regression, make([]float64, 40), nil
 			d.Target[39] = 1e-3
 		},
 	} {
 		d := ranksProblem(40)
 		change(d)
-		differs(what, owner(d, nil))
+		differs(what, fingerprintOf(d, nil))
 	}
 	for what, change := range map[string]func(*Config){
 		"iterations": func(c *Config) { c.MaxIter = 7 },
 		"memory":     func(c *Config) { c.Memory = 1 << 30 },
 		"monitor":    func(c *Config) { c.Monitor = func(Event) error { return nil } },
 	} {
-		if sum := owner(train, change); seen[sum] != "unchanged" {
+		if sum := fingerprintOf(train, change); seen[sum] != "unchanged" {
 			t.Errorf("another fingerprint for other %s", what)
 		}
 	}
@@ -218,8 +220,8 @@ func TestFingerprintOf(t *testing.T) {
 	testkit.Equal(t, fingerprint(view.Slice(1, 3)), fingerprint(sparse))
 }
 
-// TestShown checks what a notebook shows of a problem, of a direct solve, and of empty values.
-func TestShown(t *testing.T) {
+// TestHTML checks String and HTML of a lab, of a direct solve, which has no iterations to show, and of empty values.
+func TestHTML(t *testing.T) {
 	dense := newLab(t, datasets.SyntheticRegression(200, 4, 0.1, 1), Config{Kernel: gauss, Lambda: 0.1, Solver: Direct})
 	exact := solveLab(t, dense)
 	testkit.Contains(t, dense.HTML(), "n = 200, d = 4", ">data")

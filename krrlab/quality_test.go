@@ -44,7 +44,7 @@ func denseSpectrum(t testing.TB, k kernel.Kernel, x points.Points, lambda float6
 // TestQualityAgainstDense compares κ, the extreme eigenvalues and the exact spectrum with a dense reference, and the
 // predicted number of iterations with that of a solve, for three kernels.
 func TestQualityAgainstDense(t *testing.T) {
-	x := kinds(150, 5, 4)["float64"]
+	x := pointsByFormat(150, 5, 4)["float64"]
 	for _, k := range kernels[2:] {
 		cfg := Config{Kernel: k, Lambda: 0.05, Solver: PCG, Precond: Features{S: 60, LambdaP: 0.3}, Tol: 1e-6, Seed: 3}
 		l := newLab(t, regression(x), cfg)
@@ -72,7 +72,7 @@ func TestQualityAgainstDense(t *testing.T) {
 // TestQualityOfAuto checks that the quality of the preconditioner of Auto says that a plan might choose another one,
 // and that the quality of a named preconditioner does not.
 func TestQualityOfAuto(t *testing.T) {
-	train := regression(kinds(DirectBelow+1, 2, 5)["float32"])
+	train := regression(pointsByFormat(DirectBelow+1, 2, 5)["float32"])
 	for _, p := range []Preconditioner{Auto{S: 20}, Features{S: 20}} {
 		cfg := Config{Kernel: gauss, Lambda: 1, Solver: PCG, Precond: p}
 		q := testkit.Must(newLab(t, train, cfg).Quality(t.Context(), QualityOptions{Steps: 2, NoSolve: true}))
@@ -135,7 +135,7 @@ func TestQualityCoverage(t *testing.T) {
 	}
 	dir := os.Getenv("KRRLAB_DATA")
 	if suite.Scale(0, 0, 1) == 0 || dir == "" {
-		x := kinds(250, 6, 2)["float32"]
+		x := pointsByFormat(250, 6, 2)["float32"]
 		check("small", regression(x), Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG,
 			Precond: Features{S: 100, LambdaP: 0.1}}, 20, 2)
 		return
@@ -158,7 +158,7 @@ func TestQualityCoverage(t *testing.T) {
 // with few and many Lanczos steps.
 func TestVecchiaCoverage(t *testing.T) {
 	starts := suite.Scale(20, 60, 200)
-	train := regression(kinds(150, 3, 2)["float32"])
+	train := regression(pointsByFormat(150, 3, 2)["float32"])
 	for _, p := range []Vecchia{{S: 10, Neighbors: 6, Damping: 0.5}, {Neighbors: 6, Damping: 1},
 		{S: 10, Neighbors: -1}} {
 		for _, options := range []QualityOptions{{}, {Confidence: 0.6, Steps: 12}} {

@@ -97,11 +97,11 @@ func TestRegisteredKernelEverywhere(t *testing.T) {
 func TestRadialAgainstDense(t *testing.T) {
 	const n, d, lambda, tol = 80, 5, 0.05, 1e-9
 	k := quadric{2}
-	test := kinds(30, d, 8)["float64"]
+	test := pointsByFormat(30, d, 8)["float64"]
 	defer simd.Use(simd.InUse())
 	for _, path := range simd.Paths() {
 		simd.Use(path)
-		for kind, x := range kinds(n, d, 7) {
+		for kind, x := range pointsByFormat(n, d, 7) {
 			train := regression(x)
 			for _, cfg := range []Config{
 				{}, {Solver: PCG}, {Solver: BlockPCG, Precond: Features{S: 60}},
@@ -116,12 +116,12 @@ func TestRadialAgainstDense(t *testing.T) {
 				cfg.Lambda, cfg.Tol = lambda, tol
 				sol := mustSolve(t, train, cfg)
 				ref := newReference(t, k, x, lambda, sol.System.Y)
-				if e := apart(sol.Model.C, &ref.c); !sol.Converged() || e > 1e-6 {
+				if e := relativeDifference(sol.Model.C, &ref.c); !sol.Converged() || e > 1e-6 {
 					t.Errorf("%v, %s points, %T by %v, %v: %v, coefficients off by %.3g", path, kind, cfg.Kernel,
 						sol.Solver, cfg.Precond, sol.Status, e)
 				}
 				f := testkit.Must(sol.Model.Decision(t.Context(), test, nil))
-				if e := apart(f, ref.predict(test)); e > 2e-5 {
+				if e := relativeDifference(f, ref.predict(test)); e > 2e-5 {
 					t.Errorf("%v, %s points, %T: predictions off by %.3g", path, kind, cfg.Kernel, e)
 				}
 			}
@@ -133,7 +133,7 @@ func TestRadialAgainstDense(t *testing.T) {
 // predicts the same. The model of an unregistered kernel must be refused with a message that says how to register it,
 // and checkpoint fingerprints must distinguish kernel parameters, even if String does not print them.
 func TestRegisteredKernel(t *testing.T) {
-	train := regression(kinds(80, 4, 7)["float64"])
+	train := regression(pointsByFormat(80, 4, 7)["float64"])
 	sol := mustSolve(t, train, Config{Kernel: quadric{2}, Lambda: 0.1, Tol: 1e-6})
 	name := filepath.Join(t.TempDir(), "m.krr")
 	testkit.OK(t, sol.Model.Save(name))
@@ -191,7 +191,7 @@ func TestEvaluatedOnce(t *testing.T) {
 		c.cfg.Kernel = kernel.Func{Name: "own",
 			F: func(x, z []float64) float64 { calls.Add(1); return gauss.Eval(x, z) }}
 		c.cfg.Lambda = 0.1
-		train := regression(kinds(c.n, 3, 5)["float64"])
+		train := regression(pointsByFormat(c.n, 3, 5)["float64"])
 		sol := mustSolve(t, train, c.cfg)
 		if got := float64(calls.Load()) / float64(c.n*c.n/2); got > c.limit {
 			t.Errorf("%s: %.3g·n²/2 evaluations", name, got)

@@ -19,7 +19,9 @@ import (
 )
 
 // ranksProblem returns a classification problem with n points in three classes.
-func ranksProblem(n int) *datasets.Dataset { return classes(kinds(n, 4, 8)["float64"], 3) }
+func ranksProblem(n int) *datasets.Dataset {
+	return classification(pointsByFormat(n, 4, 8)["float64"], 3)
+}
 
 // onEachRank solves ranksProblem on p goroutine ranks and passes the solution of every rank to check.
 func onEachRank(t *testing.T, p, n int, cfg Config, check func(rank int, s *Solution)) {
@@ -37,7 +39,7 @@ func sameAnswer(a, b *Solution) string {
 	case a.Iterations != b.Iterations || a.Status != b.Status:
 		return fmt.Sprintf("%s after %d iterations, want %s after %d", a.Status, a.Iterations, b.Status, b.Iterations)
 	case !mat.Equal(a.Model.C, b.Model.C):
-		return fmt.Sprintf("coefficients that differ by %.2g", apart(a.Model.C, b.Model.C))
+		return fmt.Sprintf("coefficients that differ by %.2g", relativeDifference(a.Model.C, b.Model.C))
 	case !slices.Equal(a.TrueResiduals, b.TrueResiduals) || !slices.Equal(a.SampledResiduals, b.SampledResiduals):
 		return fmt.Sprintf("residuals %v, %v, want %v, %v", a.TrueResiduals, a.SampledResiduals, b.TrueResiduals,
 			b.SampledResiduals)
@@ -123,7 +125,7 @@ func TestRanks(t *testing.T) {
 
 // TestRanksPredict checks that the predictions on three ranks have the bits of those of one process.
 func TestRanksPredict(t *testing.T) {
-	test := kinds(600, 4, 9)["float64"]
+	test := pointsByFormat(600, 4, 9)["float64"]
 	sol := mustSolve(t, ranksProblem(700), Config{Kernel: gauss, Lambda: 0.1})
 	o := sol.PredictOptions()
 	want := testkit.Must(sol.Model.Decision(t.Context(), test, o))

@@ -20,13 +20,13 @@ var (
 // storage and form of the preconditioner, for regression and for up to 17 classes.
 func TestSolversAgainstDense(t *testing.T) {
 	const n, d, tol = 85, 5, 1e-7
-	test := kinds(20, d, 9)
-	for kind, x := range kinds(n, d, 2) {
+	test := pointsByFormat(20, d, 9)
+	for kind, x := range pointsByFormat(n, d, 2) {
 		for _, k := range kernels {
 			for _, size := range []int{0, 3, 2, 10, 17}[:suite.Scale(3, 5, 5)] {
 				train := regression(x)
 				if size > 0 {
-					train = classes(x, size)
+					train = classification(x, size)
 				}
 				for _, solver := range []Solver{PCG, BlockPCG, CG, Direct} {
 					for i, storage := range storages {
@@ -49,7 +49,7 @@ func TestSolversAgainstDense(t *testing.T) {
 							}
 						}
 						f := testkit.Must(sol.Model.Decision(t.Context(), test[kind], &model.Options{Float64: true}))
-						if e := apart(f, ref.predict(test[kind])); e > 1e-4 {
+						if e := relativeDifference(f, ref.predict(test[kind])); e > 1e-4 {
 							t.Errorf("%s: predictions are off by %.3g", name, e)
 						}
 					}

@@ -20,7 +20,7 @@ import (
 // TestCertainOfLandmarks checks the reported bound of κ for landmarks. It is the bound of the factor times 11/9,
 // because the float32 inverse agrees with M⁻¹ to a tenth, so that κ grows at most by (1+0.1)/(1−0.1).
 func TestCertainOfLandmarks(t *testing.T) {
-	l := newLab(t, regression(kinds(200, 4, 6)["float64"]),
+	l := newLab(t, regression(pointsByFormat(200, 4, 6)["float64"]),
 		Config{Kernel: gauss, Lambda: 0.1, Precond: RPCholesky{S: 30}, Solver: PCG})
 	sol := solveLab(t, l)
 	f := l.z.value.Factor
@@ -54,7 +54,7 @@ func TestFewBadRows(t *testing.T) {
 			Precond: None{}, MaxIter: 500, Seed: seed})
 		lab.policy.ExactWork, lab.policy.RefineWork = 0, 0 // treats the problem as too large for float64 residuals
 		sol := solveLab(t, lab)
-		v := verified(t, sol.Model, VerifyOptions{Train: train, Passes: 1})
+		v := mustVerify(t, sol.Model, VerifyOptions{Train: train, Passes: 1})
 		if !strings.Contains(sol.StorageReason, "float32 tiles") || !strings.Contains(sol.StorageReason, "distances in float32") ||
 			float64(v.Residual) < 2e-3 {
 			t.Fatalf("seed %d: %s, residual %.3g: nothing to be found", seed, sol.StorageReason, float64(v.Residual))
@@ -265,7 +265,7 @@ func trueResiduals(k kernel.Kernel, x [][]float64, lambda float64, c, y *mat.Den
 func TestStoredAllowance(t *testing.T) {
 	different := 0
 	for seed := range uint64(6) {
-		train := regression(kinds(120, 4, seed)["float64"])
+		train := regression(pointsByFormat(120, 4, seed)["float64"])
 		cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1e-3, Solver: CG, Precond: None{},
 			Storage: gram.Fixed16, Seed: seed}
 		a := testkit.Must(newLab(t, train, cfg).K(t.Context()))

@@ -14,10 +14,10 @@ import (
 // solved returns the solution of a problem with three classes, with its score on the training set.
 func solved(t *testing.T, solver Solver) *Solution {
 	t.Helper()
-	x := kinds(90, 4, 3)["float64"]
-	sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: precondFor(solver, Features{S: 30}),
+	x := pointsByFormat(90, 4, 3)["float64"]
+	sol := mustSolve(t, classification(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: precondFor(solver, Features{S: 30}),
 		Solver: solver, Seed: 7})
-	score := testkit.Must(sol.Model.Evaluate(t.Context(), classes(x, 3), nil))
+	score := testkit.Must(sol.Model.Evaluate(t.Context(), classification(x, 3), nil))
 	sol.SetScore(score)
 	return sol
 }

@@ -187,7 +187,7 @@ func (b *bench) PlanTask() *plan.Task {
 		IterativeOnly: noSeries || c.onRanks() || c.Checkpoint != nil,
 		ExpectedTol:   c.Stop.Expected(c.Tol),
 	}
-	if l.openChoices != nil && l.openChoices.fixedRule {
+	if l.planChoices != nil && l.planChoices.fixedRule {
 		t.DirectStorage = s.DirectStorage()
 	}
 	if t.Comm.Size() == 1 {
@@ -195,12 +195,12 @@ func (b *bench) PlanTask() *plan.Task {
 		t.OtherBytes, t.PeakBytes = max(0, accel.Occupied()-t.PointBytes), accel.PeakRSS()
 	}
 	fixed := &t.Fixed
-	if l.openChoices == nil {
+	if l.planChoices == nil {
 		fixed.Precond = c.Precond
 	} else {
-		fixed.S, fixed.LambdaP = l.openChoices.s, l.openChoices.lambdaP
+		fixed.S, fixed.LambdaP = l.planChoices.s, l.planChoices.lambdaP
 	}
-	if fixed.Storage = c.Storage; l.openChoices == nil || l.openChoices.solverSet {
+	if fixed.Storage = c.Storage; l.planChoices == nil || l.planChoices.solverSet {
 		fixed.Solver = c.Solver.String()
 	}
 	return t
@@ -236,8 +236,8 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 		return l.solve(ctx)
 	}
 	var plannedLab *Lab
-	if len(l.openChoices.race) > 0 {
-		plannedLab, p, err = l.race(ctx, p, l.openChoices.race)
+	if len(l.planChoices.race) > 0 {
+		plannedLab, p, err = l.race(ctx, p, l.planChoices.race)
 		planSeconds += time.Since(start).Seconds()
 	} else {
 		plannedLab, err = l.labForPlan(p)
@@ -359,7 +359,7 @@ func (l *Lab) withPlan(cfg Config, p *plan.Report) (*Lab, error) {
 		return nil, err
 	}
 	planned := *l
-	planned.cfg, planned.openChoices, planned.plan, planned.retryFloat64 = cfg, nil, p, l.cfg.Storage == gram.Auto
+	planned.cfg, planned.planChoices, planned.plan, planned.retryFloat64 = cfg, nil, p, l.cfg.Storage == gram.Auto
 	return &planned, nil
 }
 

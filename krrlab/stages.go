@@ -104,7 +104,8 @@ func (l *Lab) send(ctx context.Context, s stage.Runner, d *stage.Definition) (St
 	return v, err
 }
 
-// Solve computes the coefficients with the configured solver, or with the choice of Plan if the solver is open.
+// Solve computes the coefficients C of (K+λI)C = Y with the configured solver, or with the choice of Plan if the
+// configuration leaves the solver to it (AutoSolver).
 //
 // If ctx or the Monitor ends the iteration, Solve returns the partial Solution together with the error of ctx or of the
 // Monitor (nil for pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, which has the
@@ -112,9 +113,10 @@ func (l *Lab) send(ctx context.Context, s stage.Runner, d *stage.Definition) (St
 // ctx ended, they are unknown, and History has the recursive ones. Checkpoints are kept, so that the solve can be
 // resumed.
 //
-// Before the first iteration, and for the direct solver, there is no partial result, and the Solution is nil. On ranks,
-// all ranks stop at the same iteration if the Monitor of one of them asks for it; if the context of one rank ends, the
-// others return an error. A Backend tells its ranks to end, and returns the results that they write before.
+// Before the first iteration, and for the direct solver, there is no partial result, and the Solution is nil. With
+// several ranks, all of them stop at the same iteration if the Monitor of one of them returns an error; if the context
+// of one rank ends, the others return an error. A Backend makes its ranks end, and returns the results that they write
+// before.
 func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
 	return resultAs[*Solution](l.Run(ctx, solveRunner{}))
 }
@@ -126,18 +128,17 @@ type (
 	StatDim        = statdim.Result
 )
 
-// The methods of StatDim.
+// The methods of StatDim. Names without StatDim are those of the literature.
 const (
-	AutoStatDim  = statdim.Auto
-	ExactStatDim = statdim.Exact
-	Hutchinson   = statdim.Hutchinson
-	SLQ          = statdim.SLQ
-	FreeStatDim  = statdim.Free
-
-	FourierStatDim = statdim.Fourier
+	AutoStatDim    = statdim.Auto       // the cheapest method that reaches the requested width
+	ExactStatDim   = statdim.Exact      // all eigenvalues of K
+	Hutchinson     = statdim.Hutchinson // random probes and preconditioned solves
+	SLQ            = statdim.SLQ        // stochastic Lanczos quadrature
+	FreeStatDim    = statdim.Free       // eigenvalues of ZᵀZ, without products with K
+	FourierStatDim = statdim.Fourier    // a Fourier series of K
 )
 
-// StatDim estimates the statistical dimension s_λ(K).
+// StatDim estimates the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹), the degrees of freedom of the regression.
 func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 	return resultAs[*StatDim](l.Run(ctx, o))
 }
@@ -148,7 +149,8 @@ type (
 	LambdaP        = lambdap.Result
 )
 
-// LambdaP measures a range of λ_p for the features of the configuration.
+// LambdaP measures κ(M⁻¹(K+λI)) and the iterations for several ridges λ_p of the preconditioner M = ZZᵀ+λ_pI, where Z
+// are the features or landmarks of the configuration.
 func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 	return resultAs[*LambdaP](l.Run(ctx, o))
 }
@@ -159,7 +161,7 @@ type (
 	Quality        = quality.Result
 )
 
-// Quality measures the preconditioner of the configuration, by an interval for κ(M⁻¹A).
+// Quality measures the preconditioner M of the configuration, by an interval for the condition number κ(M⁻¹(K+λI)).
 func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 	return resultAs[*Quality](l.Run(ctx, o))
 }
@@ -170,7 +172,7 @@ type (
 	SketchSize        = sketchsize.Result
 )
 
-// SketchSize doubles the number of features s until a test accepts them.
+// SketchSize doubles the number of random features s until a test accepts them as a preconditioner.
 func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize, error) {
 	return resultAs[*SketchSize](l.Run(ctx, o))
 }
@@ -182,7 +184,9 @@ type (
 	MeasuredLevel     = multilevel.LevelResult
 )
 
-// MultiLevel measures each level of Algorithm 2, and features alone. A nil pointer means the default options.
+// MultiLevel measures κ(M⁻¹(K+λI)) and the iterations for each level of Algorithm 2 of Avron, Clarkson and Woodruff,
+// random features that are sketched to fewer and fewer columns, and for features alone. A nil pointer means the default
+// options.
 func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
 	if o == nil {
 		o = new(MultiLevelOptions)
@@ -196,7 +200,7 @@ type (
 	LeaveOneOut        = loo.Result
 )
 
-// LeaveOneOut computes the leave-one-out error and GCV for each λ of a grid.
+// LeaveOneOut computes the leave-one-out error and generalized cross-validation (GCV) for each λ of a grid.
 func (l *Lab) LeaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneOut, error) {
 	return resultAs[*LeaveOneOut](l.Run(ctx, o))
 }
@@ -208,8 +212,9 @@ type PlanOptions = plan.Options
 // machine and the iterations of a rule of thumb. It chooses the one with the least training time; Solve uses the same
 // choice with AutoSolver. Settings of the configuration are fixed. Package plan describes the method.
 //
-// The seconds, and therefore the choice, depend on the machine and on its load. On ranks, all ranks measure the rates
-// together, the first rank plans, and the others get its plan. With a Backend, Plan returns an error.
+// The seconds, and therefore the choice, depend on the machine and on its load. With several ranks, all of them measure
+// the rates together, the first rank plans, and the others get its plan. Plan returns an error with a Backend, and if
+// o.Nodes is set, for which Run returns a *plan.Scaling.
 func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	p, err := resultAs[*plan.Plan](l.Run(ctx, o))
 	if p != nil {
@@ -269,20 +274,22 @@ func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification
 	return verify.Model(ctx, m, o)
 }
 
-// Decide fits a model by the lab's method to train, with kernel k and ridge lambda, and returns its decision values for
-// points. It returns an error if the fit does not converge.
+// Decide implements tune.Bench. It fits a model by the lab's method to train, with kernel k and ridge lambda, and
+// returns its decision values for the rows of test, m×t. The tolerance is that of the lab, but at least 1e-4 if it was
+// configured, because decision values of this accuracy suffice. Decide returns an error if the fit does not converge; a
+// residual that meets the tolerance, although rounding errors may exceed it (pcg.Undecided), is accepted.
 func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
-	points *datasets.Dataset) (*mat.Dense, error) {
+	test *datasets.Dataset) (*mat.Dense, error) {
 	cfg := b.cfg
 	cfg.Kernel, cfg.Lambda, cfg.Checkpoint, cfg.StopRows, cfg.Stop = k, lambda, nil, nil, bound.Stop{}
-	if cfg.Memory > 0 { // subtract the points of the lab and the points to predict, both also without length scales
+	if cfg.Memory > 0 { // subtract the lab's points, and as much for copies of train and test
 		cfg.Memory = max(1, cfg.Memory-2*b.pointBytes())
 	}
 	cfg.Monitor = func(Event) error { return ctx.Err() }
 	if !cfg.openTol {
 		cfg.Tol = max(cfg.Tol, 1e-4)
 	}
-	if cfg.Solver, cfg.Precond = b.requested.solver, b.requested.precond; b.openChoices != nil {
+	if cfg.Solver, cfg.Precond = b.requested.solver, b.requested.precond; b.planChoices != nil {
 		cfg.Solver, cfg.Precond = AutoSolver, nil
 	}
 	l, err := New(train, cfg)
@@ -296,22 +303,22 @@ func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Ke
 	if sol.Status != pcg.Converged && sol.Status != pcg.Undecided {
 		return nil, fmt.Errorf("krrlab: the fit to %d rows did not converge: %v", train.Len(), sol.Status)
 	}
-	f, err := sol.Model.Predict(ctx, points, sol.PredictOptions())
+	f, err := sol.Model.Predict(ctx, test, sol.PredictOptions())
 	if err != nil {
 		return nil, err
 	}
 	return f.Decision, nil
 }
 
-// thresholdRows is the largest number of points for which thresholds are chosen by leave-one-out, which takes 2n³/3
-// multiply-adds. For more points, a part of the rows is held out instead.
-const thresholdRows = 8000
+// maxLeaveOneOutRows is the largest number of rows for which thresholds are chosen by leave-one-out, which takes 2n³/3
+// multiply-adds. For more rows, a part of them is held out.
+const maxLeaveOneOutRows = 8000
 
 // BestThreshold returns the threshold of a classifier of two classes that optimizes a metric
-// (model.Metric.BestThreshold) on rows outside the fit. Up to 8,000 rows, the decision value of each row is that of a
-// fit without it. For more rows, a fifth of them, but at most 5,000, is held out of a fit by the lab's method. The
-// metric F1 refers to the rarer class. Rows are weighted by their Weights. It returns an error for more than two
-// classes or an unsuitable metric.
+// (model.Metric.BestThreshold) on rows outside the fit. Up to 8,000 rows, and if memory suffices, the decision value of
+// each row is that of a fit without it. Otherwise a fifth of the rows, but at most 5,000, is held out of a fit by the
+// lab's method. The metric F1 refers to the rarer class. Rows are weighted by their Weights. It returns an error unless
+// there are two classes, and for an unsuitable metric.
 func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Threshold, error) {
 	labels := l.coding.Labels
 	if len(labels) != 2 {
@@ -320,7 +327,7 @@ func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Thresho
 	if m != model.ErrorRate && !m.Thresholded() {
 		return nil, fmt.Errorf("krrlab: no threshold is best for %s: want error, balanced-error or f1", m.Name())
 	}
-	judged, f, description, err := (&bench{Lab: l}).unseenDecisions(ctx)
+	unseen, f, description, err := (&bench{Lab: l}).unseenDecisions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -332,12 +339,12 @@ func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Thresho
 		}
 		t.Class = labels[positive]
 	}
-	classIndex, isPositive := judged.ClassIn(labels), make([]bool, len(f))
+	classIndex, isPositive := unseen.ClassIn(labels), make([]bool, len(f))
 	for i := range f {
 		f[i] *= sign
-		isPositive[i] = classIndex[judged.Class[i]] == positive
+		isPositive[i] = classIndex[unseen.Class[i]] == positive
 	}
-	t.Value, t.Loss = m.BestThreshold(f, isPositive, judged.Weights)
+	t.Value, t.Loss = m.BestThreshold(f, isPositive, unseen.Weights)
 	t.Value *= sign
 	return t, nil
 }
@@ -345,38 +352,39 @@ func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Thresho
 // unseenDecisions returns rows with their decision values by fits without them, and a description of the rows.
 func (b *bench) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []float64, description string, err error) {
 	n, train := b.data.Len(), b.data
-	if n <= thresholdRows {
+	if n <= maxLeaveOneOutRows {
 		f, err := b.looDecisions(ctx)
-		if _, full := errors.AsType[*stage.TooLarge](err); !full {
+		if _, tooLarge := errors.AsType[*stage.TooLarge](err); !tooLarge {
 			return train, f, fmt.Sprintf("%d rows, each left out", n), err
 		}
 	}
-	for try := range uint64(50) { // until the fitted rows have two classes
-		var fitted, judged *datasets.Dataset
-		if fitted, judged, err = train.Holdout(min(0.2, 5000/float64(n)), b.cfg.Seed+try<<32); err != nil {
+	for attempt := range uint64(50) { // until the fitted rows have two classes
+		var fitted, heldOut *datasets.Dataset
+		if fitted, heldOut, err = train.Holdout(min(0.2, 5000/float64(n)), b.cfg.Seed+attempt<<32); err != nil {
 			return nil, nil, "", err
 		}
 		if _, err = b.coding.EncodeForFit(fitted); err != nil {
 			continue
 		}
-		values, err := b.Decide(ctx, fitted, b.cfg.Kernel, b.cfg.Lambda, judged)
+		values, err := b.Decide(ctx, fitted, b.cfg.Kernel, b.cfg.Lambda, heldOut)
 		if err != nil {
 			return nil, nil, "", err
 		}
-		return judged, mat.Col(nil, 0, values), fmt.Sprintf("%d rows held out of a fit to %d", judged.Len(),
+		return heldOut, mat.Col(nil, 0, values), fmt.Sprintf("%d rows held out of a fit to %d", heldOut.Len(),
 			fitted.Len()), nil
 	}
 	return nil, nil, "", err
 }
 
-// looDecisions returns the leave-one-out decision value of each row.
+// looDecisions returns the leave-one-out decision value of each row, for two classes. The error wraps a *stage.TooLarge
+// if dense factors do not fit into memory.
 func (b *bench) looDecisions(ctx context.Context) ([]float64, error) {
 	end, err := b.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	k, errorBound, err := b.Dense(ctx, 16) // memory for K and its factor
+	k, errorBound, err := b.Dense(ctx, 16) // bytes per entry: of K and of its factor
 	if err != nil {
 		return nil, err
 	}
@@ -391,6 +399,6 @@ func (b *bench) looDecisions(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	y.Sub(y, s[0].Residuals)
+	y.Sub(y, s[0].Residuals) // f_{−i}(x_i) = y_i − the leave-one-out residual
 	return mat.Col(nil, 0, y), nil
 }

@@ -176,7 +176,7 @@ func TestStageArguments(t *testing.T) {
 		},
 	} {
 		for o, want := range cases {
-			l := newLab(t, regression(kinds(50, 3, 1)["float64"]),
+			l := newLab(t, regression(pointsByFormat(50, 3, 1)["float64"]),
 				Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20, LambdaP: 3}})
 			if s, err := l.RunNamed(t.Context(), name, []byte(o)); s != nil || err == nil ||
 				!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -187,7 +187,7 @@ func TestStageArguments(t *testing.T) {
 			}
 		}
 	}
-	plain := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Solver: CG})
+	plain := newLab(t, regression(pointsByFormat(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Solver: CG})
 	for name, o := range map[stage.Name]string{"lambda-p": `{}`, "statdim": `{"Method": "free"}`} {
 		testkit.Fails(t, testkit.ErrOf(plain.RunNamed(t.Context(), name, []byte(o))), "preconditioner")
 	}
@@ -241,7 +241,7 @@ func TestStagesInterrupted(t *testing.T) {
 		if c.stage == "statdim" {
 			cfg.Lambda, cfg.Precond = 20, Features{S: 2}
 		}
-		l := newLab(t, regression(kinds(250, 4, 3)["float64"]), cfg)
+		l := newLab(t, regression(pointsByFormat(250, 4, 3)["float64"]), cfg)
 		s, err := l.RunNamed(ctx, c.stage, []byte(c.options))
 		if !errors.Is(err, context.Canceled) || s == nil || !c.check(s) || s.Plot().Validate() != nil {
 			t.Errorf("%s, %s: %v, %v", c.stage, c.options, s, err)
@@ -332,7 +332,7 @@ func TestDecide(t *testing.T) {
 // also in a lab derived by With.
 func TestTol(t *testing.T) {
 	x := datasets.SyntheticRegression(20, 2, 0.1, 5).X
-	for tol, train := range map[float64]*datasets.Dataset{1e-5: regression(x), 1e-3: classes(x, 2)} {
+	for tol, train := range map[float64]*datasets.Dataset{1e-5: regression(x), 1e-3: classification(x, 2)} {
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1})
 		again := testkit.Must(l.With(func(c *Config) { c.Tol, c.Solver = 0, CG }))
 		if l.Config().Tol != tol || again.Config().Tol != tol {

@@ -40,7 +40,7 @@ func noisy(i int) (*datasets.Dataset, Config) {
 	}
 	switch {
 	case i%4 == 1:
-		d = classes(x, 2+i%3)
+		d = classification(x, 2+i%3)
 		for r := range n {
 			if noise[r] < 0.5 {
 				d.Class[r] = min(len(d.Labels)-1, int(math.Abs(x.Row(r)[0])))

@@ -146,9 +146,9 @@ func TestErrorBoundsHold(t *testing.T) {
 					Exact: []ResidualPolicy{ExactResidual, StoredResidual}[i%3/2],
 				}
 				if approximation, ok := p.(stage.LowRank); ok {
-					cfg.Precond = sized(approximation, 25, cfg.Lambda*[]float64{1, 10}[i%2])
+					cfg.Precond = withSize(approximation, 25, cfg.Lambda*[]float64{1, 10}[i%2])
 				}
-				l := newLab(t, classes(x, 2+i%3), cfg)
+				l := newLab(t, classification(x, 2+i%3), cfg)
 				sol, err := l.Solve(t.Context())
 				if err != nil {
 					t.Fatalf("%s, %v, problem %d: %v", name, storage, i, err)
@@ -211,14 +211,14 @@ func TestErrorBoundsHold(t *testing.T) {
 // settled label must be that of the exact solution, and fewer iterations must be needed than at a small tolerance. It
 // runs for the labels of the training points and for those of other points.
 func TestStopLabels(t *testing.T) {
-	x, other := kinds(400, 3, 4)["float64"], classes(kinds(150, 3, 9)["float64"], 3)
+	x, other := pointsByFormat(400, 3, 4)["float64"], classification(pointsByFormat(150, 3, 9)["float64"], 3)
 	for _, stopRows := range []*datasets.Dataset{nil, other} { // nil stands for the training points
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: sized(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-8}
-		full := mustSolve(t, classes(x, 3), cfg)
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: withSize(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-8}
+		full := mustSolve(t, classification(x, 3), cfg)
 		cfg.Stop, cfg.StopRows = bound.Stop{Rule: bound.Labels, Share: 0.05}, stopRows
-		l := newLab(t, classes(x, 3), cfg)
-		sol := mustSolve(t, classes(x, 3), cfg)
-		rows := classes(x, 3)
+		l := newLab(t, classification(x, 3), cfg)
+		sol := mustSolve(t, classification(x, 3), cfg)
+		rows := classification(x, 3)
 		if stopRows != nil {
 			rows = stopRows
 		}
@@ -248,7 +248,7 @@ func TestStopLabels(t *testing.T) {
 		}
 		cfg.Tol = 0.3
 		// A loose tolerance is reached before the labels are settled.
-		if first := mustSolve(t, classes(x, 3), cfg); first.Criterion != "residual" || !first.Converged() {
+		if first := mustSolve(t, classification(x, 3), cfg); first.Criterion != "residual" || !first.Converged() {
 			t.Errorf("τ = 0.3: %v, criterion %q", first.Status, first.Criterion)
 		}
 	}
@@ -257,20 +257,20 @@ func TestStopLabels(t *testing.T) {
 // TestStopRefused checks that a stopping rule that does not suit the task or the solver is refused, and that the
 // default solver is one that supports the rule.
 func TestStopRefused(t *testing.T) {
-	x := kinds(30, 3, 1)["float64"]
+	x := pointsByFormat(30, 3, 1)["float64"]
 	labels := bound.Stop{Rule: bound.Labels, Share: 0.1}
 	for want, c := range map[string]struct {
 		train *datasets.Dataset
 		cfg   Config
 	}{
 		"classification":         {regression(x), Config{Stop: labels}},
-		"Stop and Solver direct": {classes(x, 2), Config{Stop: labels, Solver: Direct}},
-		"want a share":           {classes(x, 2), Config{Stop: bound.Stop{Rule: bound.Labels}}},
+		"Stop and Solver direct": {classification(x, 2), Config{Stop: labels, Solver: Direct}},
+		"want a share":           {classification(x, 2), Config{Stop: bound.Stop{Rule: bound.Labels}}},
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
 		testkit.Fails(t, testkit.ErrOf(New(c.train, c.cfg)), want)
 	}
-	if l := newLab(t, classes(x, 2), Config{Kernel: gauss, Lambda: 0.1, Stop: labels}); l.cfg.Solver == Direct {
+	if l := newLab(t, classification(x, 2), Config{Kernel: gauss, Lambda: 0.1, Stop: labels}); l.cfg.Solver == Direct {
 		t.Error("auto takes the direct solver, which does not stop")
 	}
 }
@@ -280,8 +280,8 @@ func TestStopRefused(t *testing.T) {
 func TestStopRulesOnRanks(t *testing.T) {
 	const n = 560 // two of the units in which rows are distributed over ranks
 	for name, cfg := range map[string]Config{
-		"anorm": {Precond: sized(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-2, Stop: bound.Stop{Rule: bound.ANorm}},
-		"labels": {Precond: sized(RPCholesky{}, 30, 0.1), Solver: BlockPCG, Tol: 1e-6,
+		"anorm": {Precond: withSize(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-2, Stop: bound.Stop{Rule: bound.ANorm}},
+		"labels": {Precond: withSize(RPCholesky{}, 30, 0.1), Solver: BlockPCG, Tol: 1e-6,
 			Stop: bound.Stop{Rule: bound.Labels, Share: 0.1}},
 		"predictions": {Precond: Nystrom{S: 20}, Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 1e-3},
 	} {

@@ -92,7 +92,7 @@ func TestWeightsFar(t *testing.T) {
 			for _, cfg := range []Config{{Solver: Direct}, {Solver: CG}, {Precond: RPCholesky{S: 40}}} {
 				cfg.Kernel, cfg.Lambda, cfg.Tol = k, 0.1, 1e-8
 				want, got := mustSolve(t, near, cfg), mustSolve(t, &far, cfg)
-				difference := apart(predictions(t, got.Model, &far), predictions(t, want.Model, near))
+				difference := relativeDifference(predictions(t, got.Model, &far), predictions(t, want.Model, near))
 				if got.Status != pcg.Converged || difference > 1e-6 {
 					t.Errorf("seed %d, %v, %v: %v, predictions %g apart", seed, k, cfg.Solver, got.Status, difference)
 				}
@@ -117,8 +117,8 @@ func withRoots(train *datasets.Dataset) *points.Dense {
 // hold, also on ranks.
 func TestWeightsDense(t *testing.T) {
 	const n, lambda = 150, 0.5
-	for name, x := range kinds(n, 5, 4) {
-		train := classes(x, 2)
+	for name, x := range pointsByFormat(n, 5, 4) {
+		train := classification(x, 2)
 		train.Weights = make([]float64, n)
 		for i := range n {
 			train.Weights[i] = math.Pow(10, 4*math.Sin(float64(i*i)))
@@ -174,7 +174,7 @@ func TestWeightsDense(t *testing.T) {
 // TestWeightsStages checks that κ and the statistical dimension of a weighted problem are those of the dense W^½KW^½.
 func TestWeightsStages(t *testing.T) {
 	const n, lambda = 120, 0.5
-	train := regression(kinds(n, 5, 4)["sparse"])
+	train := regression(pointsByFormat(n, 5, 4)["sparse"])
 	train.Weights = make([]float64, n)
 	for i := range n {
 		train.Weights[i] = math.Pow(10, 2*math.Sin(float64(i*i)))
@@ -218,8 +218,8 @@ func TestWeightsEqual(t *testing.T) {
 		cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-9, Precond: RPCholesky{S: 60}}
 		want := predictions(t, mustSolve(t, train, cfg).Model, test)
 		cfg.Lambda *= w
-		if got := predictions(t, mustSolve(t, &weighty, cfg).Model, test); apart(got, want) > 1e-7 {
-			t.Errorf("weights %g: predictions are %g apart", w, apart(got, want))
+		if got := predictions(t, mustSolve(t, &weighty, cfg).Model, test); relativeDifference(got, want) > 1e-7 {
+			t.Errorf("weights %g: predictions are %g apart", w, relativeDifference(got, want))
 		}
 	}
 }

@@ -18,14 +18,15 @@ func TestAccuracyFor(t *testing.T) {
 	}
 }
 
-// TestScoreOfZero checks the relative figures of a score if all answers, or all errors, are zero.
+// TestScoreOfZero checks the relative figures of a score for targets that are all zero: RelErr and R2 are 0 and 1
+// without an error, and otherwise +Inf and −Inf.
 func TestScoreOfZero(t *testing.T) {
 	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(2, 1, nil), Target: []float64{0, 0}}
 	if s := (&Prediction{Value: []float64{0, 0}}).Score(d); s.RelErr != 0 || s.R2 != 1 || s.RMSE != 0 {
-		t.Errorf("nothing wrong: %+v", s)
+		t.Errorf("predictions without an error: %+v", s)
 	}
 	if s := (&Prediction{Value: []float64{3, 4}}).Score(d); !math.IsInf(s.RelErr, 1) || !math.IsInf(s.R2, -1) ||
 		math.Abs(s.RMSE-math.Sqrt(12.5)) > 1e-15 || !strings.Contains(s.String(), "R² undefined") {
-		t.Errorf("answers of zero: %+v", s)
+		t.Errorf("wrong predictions: %+v", s)
 	}
 }

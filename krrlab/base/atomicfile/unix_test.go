@@ -12,33 +12,33 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// text returns a function that writes s.
-func text(s string) func(io.Writer) error {
+// writeString returns a function that writes s.
+func writeString(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
 
-// TestLink checks that a symbolic link remains, and that its target gets the content, whether the target existed or
-// not.
+// TestLink checks that symbolic links remain, and that their target gets the content, whether the target existed or
+// not. The file is written through a link to a link.
 func TestLink(t *testing.T) {
 	dir := t.TempDir()
 	testkit.OK(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
-	a, b, file := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "sub", "file")
-	testkit.OK(t, os.Symlink("b", a))
-	testkit.OK(t, os.Symlink(filepath.Join("sub", "file"), b))
+	linkToLink, link, file := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "sub", "file")
+	testkit.OK(t, os.Symlink("b", linkToLink))
+	testkit.OK(t, os.Symlink(filepath.Join("sub", "file"), link))
 	for _, want := range []string{"new", "replaced"} {
-		testkit.OK(t, Check(a))
-		testkit.OK(t, Write(a, text(want)))
+		testkit.OK(t, Check(linkToLink))
+		testkit.OK(t, Write(linkToLink, writeString(want)))
 		if got, err := os.ReadFile(file); string(got) != want {
 			t.Errorf("the target has %q, %v", got, err)
 		}
-		for _, name := range []string{a, b} {
+		for _, name := range []string{linkToLink, link} {
 			if st, err := os.Lstat(name); err != nil || st.Mode()&os.ModeSymlink == 0 {
 				t.Errorf("%s is %v, %v", name, st.Mode(), err)
 			}
 		}
 	}
 	if es, _ := os.ReadDir(filepath.Join(dir, "sub")); len(es) != 1 {
-		t.Errorf("left behind: %v", es)
+		t.Errorf("want the target alone, got %v", es)
 	}
 }
 
@@ -48,10 +48,10 @@ func TestMode(t *testing.T) {
 	defer syscall.Umask(old)
 	name := filepath.Join(t.TempDir(), "a")
 	for _, want := range []os.FileMode{0o640, 0o600, 0o664} {
-		testkit.OK(t, Write(name, text("x")))
-		if want != 0o640 {
+		testkit.OK(t, Write(name, writeString("x")))
+		if want != 0o640 { // the file exists already
 			testkit.OK(t, os.Chmod(name, want))
-			testkit.OK(t, Write(name, text("y")))
+			testkit.OK(t, Write(name, writeString("y")))
 		}
 		if st, err := os.Stat(name); err != nil || st.Mode() != want {
 			t.Errorf("mode %v, want %v", st.Mode(), want)
@@ -70,7 +70,7 @@ func TestOutput(t *testing.T) {
 	testkit.OK(t, os.Symlink("f", link))
 	io.WriteString(f, "before ")
 	for _, name := range []string{f.Name(), link} {
-		testkit.OK(t, Write(name, text("written ")))
+		testkit.OK(t, Write(name, writeString("written ")))
 	}
 	io.WriteString(f, "after")
 	if b, _ := os.ReadFile(f.Name()); string(b) != "before written written after" {
@@ -90,7 +90,7 @@ func TestPipe(t *testing.T) {
 		got <- string(b)
 	}()
 	testkit.OK(t, Check(name))
-	testkit.OK(t, Write(name, text("through")))
+	testkit.OK(t, Write(name, writeString("through")))
 	if s := <-got; s != "through" {
 		t.Errorf("read %q", s)
 	}

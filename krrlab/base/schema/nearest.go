@@ -3,25 +3,25 @@ package schema
 import "strings"
 
 // Nearest returns the word that a mistyped one most likely stands for: the first one with the smallest edit distance.
-// It returns "" if every distance is larger than a third of the number of typed letters plus one. Case is ignored,
-// and a word that begins with the typed text has distance at most 1.
+// It returns "" if every distance is larger than n/3+1, rounded down, where n is the length of typed in bytes. Case is
+// ignored, and a word that begins with the typed text has distance at most 1.
 func Nearest(typed string, words []string) (word string) {
 	typed = strings.ToLower(typed)
-	minDistance := (len(typed)+3)/3 + 1
+	limit := len(typed)/3 + 2 // the accepted distance is below limit
 	for _, w := range words {
 		lower := strings.ToLower(w)
 		d := distance(typed, lower)
 		if typed != "" && strings.HasPrefix(lower, typed) {
 			d = min(d, 1)
 		}
-		if d < minDistance {
-			word, minDistance = w, d
+		if d < limit {
+			word, limit = w, d
 		}
 	}
 	return word
 }
 
-// distance returns Levenshtein's edit distance, the smallest number of letters to insert, delete or replace.
+// distance returns Levenshtein's edit distance, the smallest number of bytes to insert, delete or replace.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

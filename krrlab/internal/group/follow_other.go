@@ -4,5 +4,5 @@ package group
 
 import "syscall"
 
-// follow does nothing: on this system a command keeps running when this process is killed.
-func follow(*syscall.SysProcAttr, syscall.Signal) {}
+// signalOnParentDeath does nothing: on this system a command keeps running when this process is killed.
+func signalOnParentDeath(*syscall.SysProcAttr, syscall.Signal) {}

@@ -11,8 +11,8 @@ import (
 // Isolate does nothing.
 func Isolate(*exec.Cmd) {}
 
-// Cancel does nothing. When its context ends, only the command itself is killed.
-func Cancel(*exec.Cmd, syscall.Signal) {}
+// IsolateAndSignal does nothing. When its context ends, only the command itself is killed.
+func IsolateAndSignal(*exec.Cmd, syscall.Signal) {}
 
 // Kill does nothing.
 func Kill(*exec.Cmd) {}

@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// Isolate makes a command that has not been started run in a new process group.
+// Isolate makes a command that has not been started run in a new process group. It replaces cmd.SysProcAttr.
 func Isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// Cancel does what Isolate does, and also sends a signal to the group when the context of the command ends. On Linux,
-// the command also receives the signal when this process is killed.
-func Cancel(cmd *exec.Cmd, sig syscall.Signal) {
+// IsolateAndSignal does what Isolate does, and sets cmd.Cancel, so that the group gets the signal when the context of
+// the command ends. On Linux, the command also receives the signal when this process is killed.
+func IsolateAndSignal(cmd *exec.Cmd, sig syscall.Signal) {
 	Isolate(cmd)
-	follow(cmd.SysProcAttr, sig)
+	signalOnParentDeath(cmd.SysProcAttr, sig)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, sig) }
 }
 
@@ -29,8 +29,8 @@ var (
 	background = map[int]bool{} // groups of commands that have ended, while child processes still run
 )
 
-// EndWithProgram records the process group of a command that has ended, if some of its child processes still run, for
-// EndAll.
+// EndWithProgram makes EndAll kill the process group of a command, which has ended, if some of its child processes
+// still run.
 func EndWithProgram(cmd *exec.Cmd) {
 	if cmd.Process == nil {
 		return

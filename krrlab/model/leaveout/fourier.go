@@ -16,9 +16,12 @@ import (
 const minComplement = 1e-9
 
 // Fourier computes the score of each λ as Dense does, from a Fourier series of K (package fourier) for the points x,
-// without their weights. With the M modes Φ of the merged rows and their weights W,
+// which are not multiplied by their weights. Equal rows are merged (Problem.Same). For row g of the merged rows, let
+// φ_gᵀ be the values of the M modes, row g of Φ, with ‖φ_g‖ = 1, and W_g the weight. With Ã = W^½ΦΦᵀW^½+λI and the
+// merged, weighted targets Ỹ,
 //
-//	C = (Ỹ − W^½Φβ)/λ,  (Ã⁻¹)_gg = (1 − W_g φ_gᵀ(ΦᵀWΦ+λI)⁻¹φ_g)/λ.
+//	C = Ã⁻¹Ỹ = (Ỹ − W^½Φβ)/λ,  β = (ΦᵀWΦ+λI)⁻¹ΦᵀW^½Ỹ,
+//	(Ã⁻¹)_gg = (1 − W_g φ_gᵀ(ΦᵀWΦ+λI)⁻¹φ_g)/λ.
 //
 // It also sets Score.Minus2LogLikelihood. The intervals include Problem.KError and 4(M+1)·2⁻⁵³·tr(ΦᵀWΦ+λI) for
 // rounding, which is an estimate and no proof. Work: a pass over the points for the moments, and for each λ a pass and
@@ -44,10 +47,10 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 	if len(m.firstRows) < n {
 		x = points.Gather(x, m.firstRows)
 	}
-	rhs, weights, total := m.rightHandSides(), make([]float64, len(m.firstRows)), 0.0
+	rhs, weights, totalWeight := m.rightHandSides(), make([]float64, len(m.firstRows)), 0.0
 	for g, root := range m.rootWeights {
 		weights[g] = root * root
-		total += weights[g]
+		totalWeight += weights[g]
 	}
 	normal, projected, err := s.Normal(ctx, x, weights, points.ScaleRows(m.rootWeights, rhs))
 	if err != nil {
@@ -64,37 +67,41 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 		if err != nil {
 			return nil, err
 		}
-		solution, inverse, smallest := mat.DenseCopyOf(rhs), &Factor{Diag: make([]float64, len(weights))}, 1.0
-		err = f.Leverages(ctx, x, beta, func(g int, values []float64, h float64) {
-			complement := 1 - weights[g]*h
+		solution, inverseDiag, smallest := mat.DenseCopyOf(rhs), make([]float64, len(weights)), 1.0
+		err = f.Leverages(ctx, x, beta, func(g int, values []float64, unweighted float64) {
+			complement := 1 - weights[g]*unweighted
 			smallest = min(smallest, complement)
-			inverse.Diag[g] = complement / lambda
+			inverseDiag[g] = complement / lambda
 			for j, v := range values {
 				solution.Set(g, j, (rhs.At(g, j)-m.rootWeights[g]*v)/lambda)
 			}
 		})
-		if err == nil && !(smallest > minComplement) {
+		if err == nil && !(smallest > minComplement) { // also if it is NaN
 			err = fmt.Errorf("1 − the leverage of a row is %.1g, too small for float64: take a larger λ", smallest)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)
 		}
-		size := float64(s.Modes())
-		scores[q], err = m.exactScore(solution, inverse, lambda, opt.KError+4*(size+1)*0x1p-53*(total+size*lambda),
-			&opt)
+		modes := float64(s.Modes())
+		rounding := 4 * (modes + 1) * 0x1p-53 * (totalWeight + modes*lambda) // tr(ΦᵀWΦ) = Σ W_g
+		scores[q], err = m.exactScore(solution, &Factor{Diag: inverseDiag}, lambda, opt.KError+rounding, &opt)
 		if err != nil {
 			return nil, err
 		}
-		fit := m.withinGroups/lambda + float64(t)*(f.LogDet+float64(n-len(weights))*math.Log(lambda)+float64(n)*math.Log(2*math.Pi))
+
+		// −2 ln p(Y) = tr(YᵀA⁻¹Y) + t·(ln det A + n·ln 2π). For each row that was merged away, det A has a factor λ in
+		// addition to det Ã; the differences of merged targets from their means contribute withinGroups/λ.
+		minus2LogLikelihood := m.withinGroups/lambda + float64(t)*
+			(f.LogDet+float64(n-len(weights))*math.Log(lambda)+float64(n)*math.Log(2*math.Pi))
 		for g := range weights {
 			for j := range t {
-				fit += m.y.At(g, j) * solution.At(g, j)
+				minus2LogLikelihood += m.y.At(g, j) * solution.At(g, j)
 			}
 		}
-		for _, w := range opt.Weights { // p of Y before it was multiplied by the weights
-			fit -= float64(t) * math.Log(w)
+		for _, w := range opt.Weights { // Y was multiplied by √w; this gives the density of the original Y
+			minus2LogLikelihood -= float64(t) * math.Log(w)
 		}
-		scores[q].Minus2LogLikelihood, scores[q].Error.Method = fit, "fourier"
+		scores[q].Minus2LogLikelihood, scores[q].Error.Method = minus2LogLikelihood, "fourier"
 		scores[q].Error.Seconds = time.Since(start).Seconds()
 		opt.Progress(q+1, len(lambdas))
 	}

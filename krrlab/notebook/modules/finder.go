@@ -376,7 +376,7 @@ func startGo(ctx context.Context, dir string, env []string, stdout, stderr io.Wr
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	group.Cancel(cmd, syscall.SIGINT)
+	group.IsolateAndSignal(cmd, syscall.SIGINT)
 	cmd.WaitDelay = killDelay
 	err := cmd.Start()
 	if errors.Is(err, exec.ErrNotFound) {

@@ -56,7 +56,7 @@ func Start(ctx context.Context, command string, k *gram.Matrix, o Options) (*Pre
 	p := &Preconditioner{k: k, command: command, timeout: cmp.Or(o.Timeout, 5*time.Minute), stderr: &tail{},
 		cmd: exec.CommandContext(ctx, "sh", "-c", command)}
 	p.exited, p.output = make(chan struct{}), make(chan error, 1)
-	group.Cancel(p.cmd, syscall.SIGKILL)
+	group.IsolateAndSignal(p.cmd, syscall.SIGKILL)
 	p.cmd.Stderr, p.cmd.WaitDelay = p.stderr, drainTime
 	if err := p.start(); err != nil {
 		return nil, fmt.Errorf("process: %w", err)

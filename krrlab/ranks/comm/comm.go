@@ -64,21 +64,20 @@ type Options struct {
 }
 
 // DefaultLimit is the default of Options.Limit. It is longer than the time that ranks with evenly distributed work
-// wait for each other while K is formed.
+// wait for each other while the kernel matrix is formed.
 const DefaultLimit = 10 * time.Minute
 
 // limit returns o.Limit or its default. It panics if the limit is negative.
 func (o Options) limit() time.Duration {
 	if o.Limit < 0 {
-		panic(fmt.Sprintf("comm: a limit of %v: want a positive one", o.Limit))
+		panic(fmt.Sprintf("comm: a limit of %v: want a positive one, or 0 for the default", o.Limit))
 	}
 	return cmp.Or(o.Limit, DefaultLimit)
 }
 
-// Error is a failure of communication. Only the rank that returns it has this error; its peers detect the failure
-// separately.
+// Error is a failure of communication as one rank saw it. Other ranks may return a different one.
 type Error struct {
-	Rank, Size int
+	Rank, Size int    // this rank, and the number of ranks
 	Op         string // "all-gather", "broadcast", …
 	Err        error
 }
@@ -104,6 +103,7 @@ func checkParts(n, size int, counts []int) {
 	}
 }
 
+// checkRoot panics unless root is a rank of a group of the given size.
 func checkRoot(root, size int) {
 	if root < 0 || root >= size {
 		panic(fmt.Sprintf("comm: root %d of %d ranks", root, size))
@@ -139,24 +139,24 @@ var launchers = []struct{ name, rank, size string }{
 // Detect determines from the environment how the process was started as a rank. It returns false if the process is
 // not a rank. It loads no library.
 func Detect(getenv func(string) string) (Launch, bool) {
-	askedForCPUs := getenv("SLURM_CPUS_PER_TASK") != ""
+	requestedCPUs := getenv("SLURM_CPUS_PER_TASK") != ""
 	for _, l := range launchers {
 		rank, err := strconv.Atoi(getenv(l.rank))
 		if err != nil || rank < 0 {
 			continue
 		}
 		if l.size == "" {
-			return Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank), RequestedCPUs: askedForCPUs}, true
+			return Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank), RequestedCPUs: requestedCPUs}, true
 		}
 		size, err := strconv.Atoi(getenv(l.size))
-		if err != nil || size < 1 || l.name == "Slurm" && size == 1 {
+		if err != nil || size < 1 || l.name == "Slurm" && size == 1 { // a step of one task is an ordinary process
 			continue
 		}
-		launch := Launch{Launcher: l.name, Rank: rank, Size: size, RequestedCPUs: askedForCPUs}
+		launch := Launch{Launcher: l.name, Rank: rank, Size: size, RequestedCPUs: requestedCPUs}
 		switch l.name {
 		case "Open MPI":
 			launch.LostHostTimeout = openMPILostHostTimeout(getenv)
-		case "Slurm": // an interface of another name may serve
+		case "Slurm": // srun offers no PMI under these names of SLURM_MPI_TYPE; a plugin with another name may
 			launch.NoPMI = slices.Contains([]string{"", "none", "pmix", "pmi2"}, getenv("SLURM_MPI_TYPE"))
 		}
 		return launch, true
@@ -198,7 +198,7 @@ type Node struct {
 	LauncherCPUs int
 }
 
-// cpuWords is the number of 64-bit words of an affinity mask.
+// cpuWords is the number of 64-bit words of an affinity mask. Processors from number 1,024 on are ignored.
 const cpuWords = 16
 
 // Locate is a collective that determines how the ranks share their machines. A processor that k ranks may run on
@@ -258,10 +258,11 @@ func shareOfCPUs(ownRow []int64, peers [][]int64) int {
 			sum += 1 / float64(users)
 		}
 	}
-	if limit := runtime.GOMAXPROCS(0); limit < usable { // a quota of processor time limits all ranks together
+	// The Go runtime lowers GOMAXPROCS to the quota of the control group, which all ranks on the machine share.
+	if limit := runtime.GOMAXPROCS(0); limit < usable {
 		sum = min(sum, float64(limit)/float64(len(peers)))
 	}
-	return int(sum + 1e-9)
+	return int(sum + 1e-9) // 1e-9 offsets the rounding of Σ 1/users
 }
 
 // machine returns a name that is equal for ranks on the same machine: the boot identifier of the system, extended by

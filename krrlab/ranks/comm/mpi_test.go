@@ -17,44 +17,54 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// playVariable is the environment variable with the part that this test binary plays when mpirun starts it as a rank.
-// saidVariable is the one with the folder for the messages of ranks that abort, because a launcher may lose their
+// scenarioVariable is the environment variable with the scenario that this test binary runs when mpirun starts it as a
+// rank:
+//
+//	suite      only the conformance tests
+//	chunks     the conformance tests, with MPI calls split into chunks
+//	trees      chunks, with the algorithm of many ranks
+//	unchanged  checkProcessUnchanged, and the conformance tests
+//	watchdog   the last rank hangs, and the others give up after the limit
+//	cancel     the last rank hangs, and the contexts of the others end
+//	abort      the last rank aborts all ranks
+//
+// messageDirVariable is the one with the folder for the messages of ranks that abort, because a launcher may lose their
 // output.
 const (
-	playVariable = "KRRLAB_COMM_PLAY"
-	saidVariable = "KRRLAB_COMM_SAID"
+	scenarioVariable   = "KRRLAB_COMM_PLAY"
+	messageDirVariable = "KRRLAB_COMM_SAID"
 )
 
-// TestMain runs the tests, or plays one rank if playVariable is set and a launcher started the process.
+// TestMain runs the tests, or a scenario as one rank if scenarioVariable is set and a launcher started the process.
 func TestMain(m *testing.M) {
-	play := os.Getenv(playVariable)
+	scenario := os.Getenv(scenarioVariable)
 	launch, ranked := comm.Detect(os.Getenv)
-	if play == "" || !ranked {
+	if scenario == "" || !ranked {
 		os.Exit(m.Run())
 	}
-	if err := perform(play, launch); err != nil {
+	if err := runScenario(scenario, launch); err != nil {
 		fmt.Printf("FAILED %v\n", err)
-		if err := say(launch.Rank, err); err != nil {
+		if err := writeMessage(launch.Rank, err); err != nil {
 			fmt.Println(err)
 		}
 		os.Exit(1)
 	}
 }
 
-// say writes the message of a rank to the folder of saidVariable, if it is set.
-func say(rank int, message error) error {
-	if os.Getenv(saidVariable) == "" {
+// writeMessage writes the message of a rank to the folder of messageDirVariable, if it is set.
+func writeMessage(rank int, message error) error {
+	if os.Getenv(messageDirVariable) == "" {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(os.Getenv(saidVariable), fmt.Sprint(rank)), fmt.Appendln(nil, message), 0o644)
+	return os.WriteFile(filepath.Join(os.Getenv(messageDirVariable), fmt.Sprint(rank)), fmt.Appendln(nil, message), 0o644)
 }
 
-// perform plays one rank.
-func perform(play string, launch comm.Launch) error {
+// runScenario runs a scenario as one rank. Without an error, it prints that the rank passed.
+func runScenario(scenario string, launch comm.Launch) error {
 	ctx := context.Background()
 	opts := comm.Options{Limit: time.Minute}
-	switch play {
-	case "trees": // uses the algorithm of many ranks
+	switch scenario {
+	case "trees":
 		comm.Trees()
 		fallthrough
 	case "chunks":
@@ -66,16 +76,16 @@ func perform(play string, launch comm.Launch) error {
 	if err != nil {
 		return err
 	}
-	switch play {
-	case "guest":
-		if err := guest(); err != nil {
+	switch scenario {
+	case "unchanged":
+		if err := checkProcessUnchanged(); err != nil {
 			return err
 		}
 	case "watchdog": // the last rank hangs
 		if w.Rank() == w.Size()-1 {
 			time.Sleep(time.Hour)
 		}
-		if err := say(w.Rank(), meet(ctx, w)); err != nil {
+		if err := writeMessage(w.Rank(), meet(ctx, w)); err != nil {
 			return err
 		}
 		w.Abort(1)
@@ -102,9 +112,9 @@ func perform(play string, launch comm.Launch) error {
 	return w.Close()
 }
 
-// guest returns an error if MPI has overwritten code of the C library, which no thread may run at that time. It also
-// panics and recovers: the process ends if MPI has replaced Go's signal handler.
-func guest() error {
+// checkProcessUnchanged returns an error if MPI has overwritten code of the C library, which another thread may be
+// running meanwhile. It also panics and recovers: the process ends if MPI has replaced Go's signal handler.
+func checkProcessUnchanged() error {
 	func() {
 		defer func() { _ = recover() }()
 		var nothing *int
@@ -126,7 +136,7 @@ func guest() error {
 	return err
 }
 
-// launchers are the commands that start ranks. These are Debian's names, under which both can be installed.
+// launchers are the commands that start ranks. Debian installs both side by side under these names.
 var launchers = []struct {
 	name string
 	args []string
@@ -135,8 +145,10 @@ var launchers = []struct {
 	{"mpirun.mpich", nil},
 }
 
-// start runs this test binary on p ranks with each installed launcher.
-func start(t *testing.T, p int, play string, judge func(t *testing.T, out string, err error)) {
+// start runs a scenario of this test binary on p ranks with each installed launcher, and passes the output, with the
+// messages of the ranks, and the error of the launcher to check. Other numbers of ranks than 2 are skipped unless the
+// suite is long.
+func start(t *testing.T, p int, scenario string, check func(t *testing.T, out string, err error)) {
 	if p != 2 { // two ranks of each launcher are always tested
 		suite.Long(t, "ranks of MPI")
 	}
@@ -157,7 +169,7 @@ func start(t *testing.T, p int, play string, judge func(t *testing.T, out string
 			defer cancel()
 			cmd := exec.CommandContext(ctx, path, append(l.args, "-n", fmt.Sprint(p), self)...)
 			dir := t.TempDir()
-			cmd.Env = append(os.Environ(), playVariable+"="+play, saidVariable+"="+dir)
+			cmd.Env = append(os.Environ(), scenarioVariable+"="+scenario, messageDirVariable+"="+dir)
 			cmd.WaitDelay = 10 * time.Second
 			if _, err := cmd.StdinPipe(); err != nil { // stays open for MPICH's mpirun: see docs/ranks.md
 				t.Fatal(err)
@@ -170,16 +182,20 @@ func start(t *testing.T, p int, play string, judge func(t *testing.T, out string
 				message, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint(rank)))
 				out = append(out, message...)
 			}
-			judge(t, string(out), err)
+			check(t, string(out), err)
 		})
 	}
 }
 
 // TestMPI runs the conformance tests on MPI ranks.
 func TestMPI(t *testing.T) {
-	for _, play := range []string{"suite", "chunks", "trees"} {
-		for _, p := range [][]int{{2}, {1, 2, 3}}[suite.Scale(0, 1, 1)] {
-			start(t, p, play, func(t *testing.T, out string, err error) {
+	for _, scenario := range []string{"suite", "chunks", "trees"} {
+		counts := []int{1, 2, 3}
+		if suite.Scale(0, 1, 1) == 0 { // the short suite
+			counts = []int{2}
+		}
+		for _, p := range counts {
+			start(t, p, scenario, func(t *testing.T, out string, err error) {
 				if n := strings.Count(out, "passed rank"); err != nil || n != p {
 					t.Errorf("%d of %d ranks passed, %v:\n%s", n, p, err, out)
 				}
@@ -190,7 +206,7 @@ func TestMPI(t *testing.T) {
 
 // TestProcessUnchanged checks that MPI does not change the code of the C library or Go's signal handlers.
 func TestProcessUnchanged(t *testing.T) {
-	start(t, 2, "guest", func(t *testing.T, out string, err error) {
+	start(t, 2, "unchanged", func(t *testing.T, out string, err error) {
 		if n := strings.Count(out, "passed rank"); err != nil || n != 2 {
 			t.Errorf("%d of 2 ranks passed, %v:\n%s", n, err, out)
 		}
@@ -199,13 +215,13 @@ func TestProcessUnchanged(t *testing.T) {
 
 // TestMPIFaults lets one of three ranks hang or abort. The run must end with a message and a nonzero exit code.
 func TestMPIFaults(t *testing.T) {
-	for play, want := range map[string]string{
+	for scenario, want := range map[string]string{
 		"watchdog": "no answer within 2s: a peer has died, hangs, or cannot be reached",
 		"cancel":   "context deadline exceeded",
-		"abort":    "",
+		"abort":    "", // only the exit code is checked
 	} {
-		t.Run(play, func(t *testing.T) {
-			start(t, 3, play, func(t *testing.T, out string, err error) {
+		t.Run(scenario, func(t *testing.T) {
+			start(t, 3, scenario, func(t *testing.T, out string, err error) {
 				var exit *exec.ExitError
 				if !errors.As(err, &exit) || !strings.Contains(out, want) {
 					t.Errorf("%v:\n%s", err, out)
@@ -232,7 +248,7 @@ func TestAloneAsRank(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, self)
-		cmd.Env = append(os.Environ(), playVariable+"=suite", "OMPI_ALLOW_RUN_AS_ROOT=1",
+		cmd.Env = append(os.Environ(), scenarioVariable+"=suite", "OMPI_ALLOW_RUN_AS_ROOT=1",
 			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 		cmd.Env = append(cmd.Env, strings.Fields(env)...)
 		text, err := cmd.CombinedOutput()

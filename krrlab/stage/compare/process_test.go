@@ -71,7 +71,7 @@ func TestProcess(t *testing.T) {
 	testkit.OK(t, theirs.SolveTo(ctx, inverse, unit))
 	var m mat.Dense
 	testkit.OK(t, m.Inverse(inverse))
-	a := plain(t, lab)
+	a := exactMatrix(t, lab)
 	var landmarks []int
 	for j := range n {
 		var difference float64

@@ -30,7 +30,7 @@ func Dense(ctx context.Context, k *mat.Dense, storageError, lambda float64, lamb
 	if err != nil {
 		return nil, err
 	}
-	n := len(mu)
+	n := len(mu) // mu is in ascending order
 	eps := storageError + float64(n)*0x1p-52*max(-mu[0], mu[n-1])
 	res := &Numbers{WidthReached: true}
 	for _, l := range curveLambdas {
@@ -50,7 +50,7 @@ func Dense(ctx context.Context, k *mat.Dense, storageError, lambda float64, lamb
 	return res, nil
 }
 
-// degree returns g(μ) = μ/(μ+λ).
+// degree returns g(μ) = μ/(μ+λ), the degree of freedom that the eigenvalue mu contributes to s_λ.
 func degree(mu, lambda float64) float64 { return mu / (mu + lambda) }
 
 // distance bounds the distance of the eigenvalues of K from those of its approximation ZZᵀ: σ_i²−Below ≤ μ_i ≤
@@ -59,7 +59,7 @@ type distance struct {
 	Below, Above float64
 }
 
-// unknownDistance is the distance of random features.
+// unknownDistance restricts no eigenvalue. It is that of random features, for which no certain bound is known.
 var unknownDistance = distance{math.Inf(1), math.Inf(1)}
 
 // factorDistance returns the distance of a landmark factor's FFᵀ from K itself, not from the stored K. It includes the
@@ -68,8 +68,9 @@ func factorDistance(f *lowrank.Factor) distance {
 	if !f.Certain() {
 		return unknownDistance
 	}
-	// The second term is n·u·tr K for the inner products of FᵀF, and 10·rank·u·tr K, the customary allowance for LAPACK,
-	// for its eigenvalues, with u = 2⁻⁵³.
+	// The second term is n·u·tr K for the inner products of FᵀF, and 10·rank·u·tr K, the customary allowance for
+	// LAPACK, for its eigenvalues, with u = 2⁻⁵³. Above has e twice, because the trace of the residual K−FFᵀ has this
+	// error too.
 	e := f.Rounding + float64(f.N+10*f.Rank())*0x1p-53*f.Trace
 	return distance{Below: e, Above: max(0, f.Residual) + 2*e}
 }
@@ -93,7 +94,7 @@ func degreesAt(mu, lambdas []float64) []float64 {
 // outside of the interval is moved to its nearer end.
 func featureCurve(n int, trace float64, sigma2 []float64, d distance, lambdas []float64) []Point {
 	lo, hi := eigenvalueBoxes(n, trace, sigma2, d)
-	concentrated, leveled := majorant(trace, lo, hi), minorant(trace, lo, hi)
+	concentrated, leveled := majorant(trace, lo, hi), minorant(trace, lo, hi) // with the smallest and the largest s_λ
 	var points []Point
 	values := degreesAt(sigma2, lambdas)
 	for k, l := range lambdas {
@@ -110,9 +111,9 @@ func featureCurve(n int, trace float64, sigma2 []float64, d distance, lambdas []
 	return points
 }
 
-// eigenvalueBoxes returns bounds of the eigenvalues of K in descending order: within d of the σ_i², or of zero for i
-// beyond the features, and 0 ≤ μ_i ≤ tr K/i, because i eigenvalues are at least as large as μ_i. If the boxes exclude
-// the trace because of rounding, they are widened until they admit it.
+// eigenvalueBoxes returns bounds of the eigenvalues μ_1 ≥ μ_2 ≥ … of K: within d of the σ_i², or of zero for i beyond
+// the features, and 0 ≤ μ_i ≤ tr K/i, because i eigenvalues are at least as large as μ_i. If the boxes exclude the
+// trace because of rounding, they are widened until they admit it.
 func eigenvalueBoxes(n int, trace float64, sigma2 []float64, d distance) (lo, hi []float64) {
 	s := slices.Sorted(slices.Values(sigma2))
 	slices.Reverse(s)
@@ -142,7 +143,8 @@ func eigenvalueBoxes(n int, trace float64, sigma2 []float64, d distance) (lo, hi
 }
 
 // majorant returns the vector in the boxes with the given sum that majorizes all others: upper ends first, then one
-// value inside its box, then lower ends. A sum of a concave function g is smallest there.
+// value inside its box, then lower ends. A sum of a concave function g is smallest there. lo and hi must be in
+// descending order, and the sum must be between their sums.
 func majorant(sum float64, lo, hi []float64) []float64 {
 	x := slices.Clone(lo)
 	for _, v := range lo {
@@ -157,7 +159,7 @@ func majorant(sum float64, lo, hi []float64) []float64 {
 }
 
 // minorant returns the vector in the boxes with the given sum that all others majorize: a common level, clamped to the
-// boxes. A sum of a concave function g is largest there.
+// boxes. A sum of a concave function g is largest there. The same must hold for lo, hi and the sum as for majorant.
 func minorant(sum float64, lo, hi []float64) []float64 {
 	clamped := func(level float64) (x []float64, total float64) {
 		x = make([]float64, len(lo))

@@ -10,7 +10,7 @@
 // # Residual
 //
 // Let u = 2⁻⁵³, let δ (Matrix.EntryError) bound the error of each entry of K, and let κ_max = max k(x,x). Sums are
-// newMatrix in blocks of 256 terms, and there are at most n/256+1 blocks. Then
+// formed in blocks of 256 terms, and there are at most n/256+1 blocks. Then
 //
 //	|fl(r_ij) − r_ij| ≤ (δ + (n/256+260)·u·κ_max)·‖c_j‖₁ + 4u(|y_ij| + λ|c_ij|),
 //
