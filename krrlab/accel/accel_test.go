@@ -2,26 +2,26 @@ package accel
 
 import "testing"
 
-// library returns OpenBLAS, or skips the test if it is not installed.
-func library(t testing.TB) *Library {
+// requireOpenBLAS returns OpenBLAS, or skips the test if it is not installed.
+func requireOpenBLAS(t testing.TB) *Library {
 	t.Helper()
 	l, err := OpenBLAS()
 	if err != nil {
-		t.Skip("libopenblas.so.0 not found; install libopenblas0")
+		t.Skipf("%v; install libopenblas0", err)
 	}
 	return l
 }
 
-// withBLAS uses the given BLAS until the test ends.
+// withBLAS uses l, or gonum's BLAS if l is nil, until the test ends, and then gonum's.
 func withBLAS(t testing.TB, l *Library) {
 	Use(l)
 	t.Cleanup(func() { Use(nil) })
 }
 
-// onEach runs f with gonum's BLAS and, if it is installed, with OpenBLAS.
-func onEach(t *testing.T, f func(t *testing.T)) {
+// onEachBLAS runs f with gonum's BLAS and, if it is installed, with OpenBLAS.
+func onEachBLAS(t *testing.T, f func(t *testing.T)) {
 	t.Run("gonum", func(t *testing.T) { withBLAS(t, nil); f(t) })
-	t.Run("openblas", func(t *testing.T) { withBLAS(t, library(t)); f(t) })
+	t.Run("openblas", func(t *testing.T) { withBLAS(t, requireOpenBLAS(t)); f(t) })
 }
 
 // withThreads sets the number of threads until the test ends.

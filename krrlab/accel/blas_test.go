@@ -15,7 +15,7 @@ import (
 
 // TestOverrides compares the routines that call OpenBLAS with gonum's.
 func TestOverrides(t *testing.T) {
-	withBLAS(t, library(t))
+	withBLAS(t, requireOpenBLAS(t))
 	testOverrides(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{}))
 	testOverrides(t, 0x1p-24, of32(float32s{}), of32(gonum.Implementation{}))
 }
@@ -215,7 +215,7 @@ func (g draw[T]) vector(n int) (x []T, inc int) {
 // TestMisuse checks that our routines panic with the same text as gonum's for invalid arguments, and only for those.
 // The arguments are drawn around valid ones.
 func TestMisuse(t *testing.T) {
-	withBLAS(t, library(t))
+	withBLAS(t, requireOpenBLAS(t))
 	testMisuse(t, of64(float64s{}), of64(gonum.Implementation{}))
 	testMisuse(t, of32(float32s{}), of32(gonum.Implementation{}))
 }
@@ -343,6 +343,6 @@ func TestNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes pools forget")
 	}
-	withBLAS(t, library(t))
+	withBLAS(t, requireOpenBLAS(t))
 	testNoAllocation(t, of64(float64s{}))
 }

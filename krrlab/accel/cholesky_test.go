@@ -69,7 +69,7 @@ func lowerOnThreads[T real](t *testing.T, n, ld int, f func(n int, a []T, lda in
 // testCholesky checks L·Lᵀ = A, and that a matrix that is not positive definite is refused with the failed pivot on
 // the diagonal.
 func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, lda int) bool) {
-	onEach(t, func(t *testing.T) {
+	onEachBLAS(t, func(t *testing.T) {
 		for _, n := range tiled {
 			ld := n + 3
 			want := widened(n, wave[T](n, ld), ld)
@@ -114,7 +114,7 @@ func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, ld
 
 // TestBadPivot checks that the failed pivot is on the diagonal, also if the original diagonal entry was positive.
 func TestBadPivot(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachBLAS(t, func(t *testing.T) {
 		a, b := []float64{1, 0, 2, 1}, []float32{1, 0, 2, 1} // 1 − 2² = −3
 		if Dpotrf(2, a, 2) || Spotrf(2, b, 2) {
 			t.Error("ok of a matrix that is not definite")
@@ -147,7 +147,7 @@ func TestTiledSpotrf(t *testing.T) { testCholesky(t, 1e-6, Spotrf) }
 
 // TestTiledDtrtri checks L⁻¹L = I, and that a singular matrix is refused unchanged.
 func TestTiledDtrtri(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachBLAS(t, func(t *testing.T) {
 		for _, n := range tiled {
 			ld := n + 2
 			l := widened(n, wave[float64](n, ld), ld)

@@ -39,7 +39,7 @@ var orders = []int{0, 1, 2, 31, 32, 33, 64, 65, 130, 200}
 // is refused.
 func TestDpotrf(t *testing.T) {
 	g := rand.New(rand.NewPCG(11, 12))
-	withBLAS(t, library(t))
+	withBLAS(t, requireOpenBLAS(t))
 	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
@@ -77,7 +77,7 @@ func TestDpotrf(t *testing.T) {
 // unchanged.
 func TestDtrtri(t *testing.T) {
 	g := draw[float64]{rand.New(rand.NewPCG(13, 14))}
-	withBLAS(t, library(t))
+	withBLAS(t, requireOpenBLAS(t))
 	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders[1:] {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
@@ -107,7 +107,7 @@ func TestDtrtri(t *testing.T) {
 // TestDsyev compares OpenBLAS's eigenvalues with gonum's, and checks the eigenvectors by their residuals and norms.
 func TestDsyev(t *testing.T) {
 	g := rand.New(rand.NewPCG(15, 16))
-	withBLAS(t, library(t))
+	withBLAS(t, requireOpenBLAS(t))
 	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders[1:] {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
@@ -164,7 +164,7 @@ func TestDsyev(t *testing.T) {
 
 // TestLapackMisuse checks that invalid arguments panic with the same text as gonum's routines.
 func TestLapackMisuse(t *testing.T) {
-	withBLAS(t, library(t))
+	withBLAS(t, requireOpenBLAS(t))
 	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
 	const n = 40
 	for _, ul := range []blas.Uplo{blas.Lower, 'X'} {
@@ -216,7 +216,7 @@ func cholesky(n int, a []float64, ld int) {
 
 // TestSpotrfBackwardError checks L·Lᵀ = A + E with |E| ≤ 2·n·u·|L|·|L|ᵀ, element by element.
 func TestSpotrfBackwardError(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachBLAS(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(19, 20))
 		const n = 150
 		a := definite(g, n, n)
@@ -245,7 +245,7 @@ func TestSpotrfBackwardError(t *testing.T) {
 
 // TestSpotrfFails checks that a matrix with a zero row and column is refused, and that invalid arguments panic.
 func TestSpotrfFails(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachBLAS(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(21, 22))
 		for _, n := range []int{5, 40, 200} {
 			for _, position := range []int{0, n / 2, n - 1} {
@@ -316,7 +316,7 @@ func TestEigenRange(t *testing.T) {
 // TestDsyevNotFinite checks that a matrix with a NaN or infinite entry in the triangle that is read has no
 // eigenvalues.
 func TestDsyevNotFinite(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachBLAS(t, func(t *testing.T) {
 		for _, n := range []int{1, 2, 40} {
 			for _, jobz := range []lapack.EVJob{lapack.EVNone, lapack.EVCompute} {
 				for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {

@@ -12,7 +12,7 @@ import (
 
 // TestOpenBLASInfo checks the description of OpenBLAS, and that it is loaded once.
 func TestOpenBLASInfo(t *testing.T) {
-	l := library(t)
+	l := requireOpenBLAS(t)
 	t.Logf("%v; %s; %d", l.Info(), l.Info().Config, l.par)
 	if i := l.Info(); i.Name != "openblas" || i.Version == "" || i.Path == "" ||
 		!strings.Contains(i.Config, "OpenBLAS") {

@@ -193,7 +193,7 @@ func TestSetThreads(t *testing.T) {
 
 // TestBLASThreadsFollowForEach checks that the BLAS has all threads outside ForEach and one inside.
 func TestBLASThreadsFollowForEach(t *testing.T) {
-	l := library(t)
+	l := requireOpenBLAS(t)
 	withThreads(t, 2)
 	Use(l)
 	t.Cleanup(func() { Use(nil) })

@@ -64,7 +64,7 @@ func TestUse(t *testing.T) {
 	t.Cleanup(func() { Use(nil) })
 	Use(nil)
 	checkInUse(t, nil)
-	l := library(t)
+	l := requireOpenBLAS(t)
 	Use(l)
 	checkInUse(t, l)
 	Use(nil)
@@ -111,7 +111,7 @@ func TestChoice(t *testing.T) {
 // TestChoiceInForEach checks that a library that is chosen inside ForEach has one thread until the ForEach ends.
 func TestChoiceInForEach(t *testing.T) {
 	t.Cleanup(func() { Use(nil) })
-	l := library(t)
+	l := requireOpenBLAS(t)
 	withThreads(t, min(2, runtime.NumCPU()))
 	t.Setenv(EnvBLAS, "auto")
 	currentChoice.Store(nil)

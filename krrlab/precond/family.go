@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
-// Family is a set of preconditioners M_c = ZZᵀ+λ_cI, one for each column c of a block of vectors, from one
+// Family is the set of preconditioners M_c = ZZᵀ+λ_cI, one for each column c of a block of vectors, from one
 // eigendecomposition ZᵀZ = VΣ²Vᵀ. An application to t columns reads Z twice and takes 4nst + 4s²t flops, the same as
 // one Woodbury of FormEigen.
 type Family struct {

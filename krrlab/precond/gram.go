@@ -53,6 +53,7 @@ type gramScratch struct {
 	sum   []int64   // the sum of products over panels
 }
 
+// gramSum returns a gramSum for this rank's rows z of Z.
 func (k *rows) gramSum(z *points.Dense32, p precision) *gramSum {
 	return &gramSum{k, z, p, comm.FixedFor(float64(k.n) * (1 + 1e-3)), make([]gramScratch, accel.Threads())}
 }
@@ -75,6 +76,7 @@ func (g *gramSum) forEachBlock(ctx context.Context, blocks []gramBlock, use func
 func (g *gramSum) addPanel(w *gramScratch, b gramBlock, p0, m int) {
 	// A diagonal block needs only its lower triangle. gonum's syrk is slower than its gemm, in spite of half the work.
 	useSyrk := b.i == b.j && accel.InUse().Name != "gonum"
+
 	if g.precision == fastProducts {
 		z := g.z
 		buffer.Grow(&w.out32, b.rows*b.cols)
@@ -94,6 +96,7 @@ func (g *gramSum) addPanel(w *gramScratch, b gramBlock, p0, m int) {
 		}
 		return
 	}
+
 	buffer.Grow(&w.out, b.rows*b.cols)
 	x := g.columns(&w.x, p0, m, b.i, b.rows)
 	if useSyrk {
@@ -138,6 +141,8 @@ func (k *rows) gram(ctx context.Context, z *points.Dense32, firstRow int, p prec
 	if c.Size == 1 {
 		minBlocks = max(minBlocks, 4*accel.Threads()) // few threads are idle at the end of each group of blocks
 	}
+
+	// Each step computes a group of blocks, whole block rows i0 to i1−1, and adds it over the ranks.
 	for len(blocks) > 0 {
 		count := 1
 		for count < len(blocks) && (count < minBlocks || blocks[count].i == blocks[count-1].i) {

@@ -15,8 +15,8 @@ import (
 //
 // Grow reuses the first block. The zero value has no columns. A Gram takes 8s² bytes.
 type Gram struct {
-	s    int
-	data []float64 // s×s, lower triangle
+	s    int       // number of columns of Z
+	data []float64 // ZᵀZ, s×s, lower triangle
 }
 
 // TakeShifted returns ZᵀZ + ridge·I, s×s and row-major, with zeros above the diagonal. The result uses the memory of g,

@@ -33,13 +33,13 @@ func (o *Outer) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return o.w.mulTo(ctx, dst, src, 0)
 }
 
-// Difference is the symmetric operator K−ZZᵀ. The Lanczos process computes its norm.
+// Difference is the symmetric operator K−ZZᵀ, whose norm the Lanczos process computes.
 type Difference struct {
 	k interface {
 		KMulTo(ctx context.Context, dst, src *mat.Dense) error
 	}
 	z  *Outer
-	zz mat.Dense
+	zz mat.Dense // scratch: ZZᵀ·src
 }
 
 // SubtractFrom returns K−ZZᵀ for a K of the same order. The result is not safe for concurrent use.

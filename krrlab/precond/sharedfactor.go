@@ -48,6 +48,7 @@ type linv struct {
 	hasBlock      func(b int) bool // whether this rank has block b; nil if it has all blocks
 }
 
+// newLinv returns the L⁻¹ of order s without blocks.
 func newLinv(s int) *linv {
 	blocks := (s + colBlock - 1) / colBlock
 	return &linv{rows: make([][]float64, blocks), columns: make([][]float64, blocks), s: s}

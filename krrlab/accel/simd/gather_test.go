@@ -25,7 +25,7 @@ func sparse(g *rand.Rand, rows, cols, fewest, variation int) (start []int64, col
 // TestGatherDot compares GatherDot bit by bit with the documented order of summation, for rows of all lengths around
 // the eight lanes and on every path. Nothing beyond y may be written.
 func TestGatherDot(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(7, 8))
 		const rows, cols = 50, 90
 		start, col, value := sparse(g, rows, cols, 0, 35)
@@ -59,7 +59,7 @@ func TestGatherDot(t *testing.T) {
 // TestPairSums compares Squares and Absolutes with sums in the same order, in both precisions.
 func TestPairSums(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		for _, n := range edges {
 			testPairSums(t, draw[float64](g, n), draw[float64](g, n*PairLanes), Squares,
 				func(e float64) float64 { return e * e })

@@ -10,7 +10,7 @@ import (
 // TestMany compares products of large tiles with the portable ones, for all numbers of right-hand sides that are
 // divided into passes in different ways.
 func TestMany(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		testMany[float32](t, 1e-3)
 		testMany[float64](t, 1e-12)
 	})

@@ -11,7 +11,7 @@ import (
 // TestPack packs rows with special values, of all lengths around a register, on every path, and unpacks them. Nothing
 // beyond the row, its mask and its values may be written or read.
 func TestPack(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		testPack[float32](t, 1e-5)
 		testPack[float64](t, 1e-14)
 	})
@@ -79,7 +79,7 @@ func same[T number](a, b []T) bool {
 
 // TestCandidates compares Candidates with its definition, for rows with NaN and ties.
 func TestCandidates(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(5, 6))
 		for _, c := range append(edges, 255, 256, 257) {
 			for _, share := range []float32{0, 0.1, 0.9, 1} {
@@ -113,7 +113,7 @@ func TestCandidates(t *testing.T) {
 
 // TestPackPanics checks that slices that are too short panic.
 func TestPackPanics(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		f := func(n int) []float32 { return make([]float32, n) }
 		panics(t,
 			func() { Pack(f(32), make([]uint16, 3), f(33), 1, f(33)) },

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// onEach runs a test on every path of this processor.
-func onEach(t *testing.T, f func(t *testing.T)) {
+// onEachPath runs a test on every path of this processor.
+func onEachPath(t *testing.T, f func(t *testing.T)) {
 	for _, p := range Paths() {
 		t.Run(p.String(), func(t *testing.T) {
 			defer Use(InUse())
@@ -82,7 +82,7 @@ func testProducts[T, V number](t *testing.T, sums, adds bool, u float64,
 
 // TestProducts compares all kinds of products with the definition.
 func TestProducts(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		testProducts(t, true, true, 0x1p-24, Both[float32, float32])
 		testProducts(t, true, true, 0x1p-53, Both[float64, float64])
 		testOneWay[float32](t)
@@ -108,7 +108,7 @@ var specials = []float32{float32(math.NaN()), float32(math.Inf(-1)), 0x1p-140}
 // TestBoth16 compares products of 16-bit tiles with those of the same numbers in float32. The numbers are so small
 // that both are exact.
 func TestBoth16(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(13, 14))
 		var w Workspace
 		for _, rows := range edges {
@@ -143,7 +143,7 @@ func TestBoth16(t *testing.T) {
 
 // TestBoth16Values checks every 16-bit number at every place of a register.
 func TestBoth16Values(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		const rows, cols, ld = 1 << 8, 1 << 8, 1<<8 + 1 // unaligned rows
 		for k := 1; k <= 4; k++ {
 			tile := make([]uint16, rows*ld)
@@ -180,7 +180,7 @@ func TestBoth16Values(t *testing.T) {
 
 // TestNarrow checks that Narrow rounds to even on a tie, and that Widen is its inverse.
 func TestNarrow(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		x := make([]float32, 1<<16)
 		for i := range x {
 			x[i] = float32(i) / 65535
@@ -208,7 +208,7 @@ func TestNarrow(t *testing.T) {
 // TestSpecials checks that NaN and Inf reach the results that depend on them and no others, and that subnormal
 // numbers are not flushed.
 func TestSpecials(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		const rows, cols, k = 9, 40, 3
 		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
 			for _, position := range [][2]int{{0, 0}, {3, 17}, {8, 39}, {4, 33}} {
@@ -280,7 +280,7 @@ func panics(t *testing.T, calls ...func()) {
 
 // TestTileAllocations checks that products allocate nothing after the first use of a workspace.
 func TestTileAllocations(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		const n, k = 70, 5
 		a, v, d := make([]float32, n*n), make([]float32, n*k), make([]float64, n*k)
 		h := make([]uint16, n*n)
@@ -364,7 +364,7 @@ func TestSameBits(t *testing.T) {
 // TestSquaredDistances compares SquaredDistances with its formula, also in place, and checks that Round flushes
 // numbers below 2⁻¹²⁶ to zero.
 func TestSquaredDistances(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		inner := draw[float32](rand.New(rand.NewPCG(7, 8)), 77)
 		zz, wide, dst := make([]float64, len(inner)), make([]float64, len(inner)), make([]float64, len(inner))
 		for i, v := range inner {
@@ -394,7 +394,7 @@ func TestSquaredDistances(t *testing.T) {
 
 // TestGaussianRow compares GaussianRow with its formula, and checks the flush to zero.
 func TestGaussianRow(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(7, 8))
 		const n = 77
 		inner := draw[float32](g, n)
@@ -430,7 +430,7 @@ func TestGaussianRow(t *testing.T) {
 
 // TestButterfly checks that butterflies compute the Walsh–Hadamard transform, H_ij = (−1)^(number of bits of i∧j).
 func TestButterfly(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		const n = 64
 		x := draw[float64](rand.New(rand.NewPCG(9, 10)), n)
 		y := slices.Clone(x)
@@ -476,7 +476,7 @@ func TestPaths(t *testing.T) {
 
 // TestStrides checks vectors with a stride, and that the elements between them are unchanged.
 func TestStrides(t *testing.T) {
-	onEach(t, func(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
 		const rows, cols, k, xs, us = 13, 37, 5, 41, 20
 		g := rand.New(rand.NewPCG(11, 12))
 		tile := draw[float32](g, rows*cols)

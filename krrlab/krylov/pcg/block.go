@@ -7,9 +7,9 @@ import (
 )
 
 // SolveBlock solves AX = B with the same options, results and statuses as Solve, but by block conjugate gradients: all
-// columns share one search space, which grows by k ≤ t directions per iteration. In exact arithmetic it needs at most
-// as many iterations as Solve, up to the difference between the A-norm of the error, which it minimizes, and the norm
-// of the residual, which it tests. The package documentation explains when it is faster.
+// columns share one search space, which grows by k ≤ t directions per iteration. In exact arithmetic the A-norm of the
+// error of each column is, after every iteration, at most that of Solve. The norm of the residual, which is tested, may
+// be larger. The package documentation explains when SolveBlock is faster.
 //
 // The variant is BCGrQ (Dubrulle 2001) with preconditioning and deflation. The residuals are represented as R = QC,
 // with Q n×k, QᵀM⁻¹Q = I and C k×t. Starting from P = Z = M⁻¹Q, and with Π = PᵀAP, an iteration is
@@ -27,10 +27,10 @@ import (
 // 1 = (Pv)ᵀ(Qv) ≤ ‖Pv‖_M‖Qv‖_{M⁻¹} = ‖Pv‖_M, which gives the lower bound. In Zv = Pv − P_old·Sᵀv the two terms are
 // A-orthogonal, so ‖Pv‖_A ≤ ‖Zv‖_A, which gives the upper bound.
 //
-// Only Q − AP·Π⁻¹ can become rank-deficient. The factorization drops its dependent directions: those whose component
-// independent of the other directions is at most 10⁻³τ of their norm (at most 10⁻⁶, at least 10⁻¹²). Equal, dependent
-// and zero columns and t > n therefore need no special treatment. The error from dropped directions appears in the true
-// residual, which is tested as in Solve, and a restart corrects it.
+// Only Q − AP·Π⁻¹ can become rank-deficient. The factorization drops its dependent directions: a direction whose
+// component independent of the other directions is at most max(min(10⁻³τ, 10⁻⁶), 10⁻¹²) times its norm, where τ is
+// Options.Tol. Equal, dependent and zero columns and t > n therefore need no special treatment. The error from dropped
+// directions appears in the true residual, which is tested as in Solve, and a restart corrects it.
 //
 // A column that has converged is frozen as in Solve, but its directions stay in the block and speed up the other
 // columns. Therefore k decreases only if directions become dependent.
@@ -81,8 +81,8 @@ type block struct {
 	d          []float64 // D = Π⁻¹C
 	pi, h      []float64 // Π and H = Π⁻¹, k×k
 	s          []float64 // S, k×width
-	f, ft      []float64 // scratch, k×k
-	gram       factor
+	f, ft      []float64 // scratch, k×k: F with Π⁻¹ = FFᵀ, and Fᵀ or Sᵀ
+	gram       factor    // factorization of Π or of QᵀM⁻¹Q
 	relSize    []float64 // norms of Q's columns relative to their initial norms, see selectDirections
 	selected   []int     // columns of Q that remain, in their new order
 	rowScratch []float64 // scratch, t
@@ -96,7 +96,8 @@ func newBlock(base *solver) *block {
 	for _, v := range []*[]float64{&s.c, &s.scratch, &s.d, &s.pi, &s.h, &s.s, &s.f, &s.ft} {
 		*v = make([]float64, t*t)
 	}
-	s.gram, base.block, base.method = newFactor(t), s, s
+	base.block, base.method = s, s // base calls the methods of s
+	s.gram = newFactor(t)
 	s.relSize, s.selected, s.rowScratch = make([]float64, t), make([]int, 0, t), make([]float64, t)
 	s.bounds = newBounds(base.opt.LambdaMin, t, t*t, base.initialHistoryRows())
 	return s
@@ -116,7 +117,8 @@ func (s *block) firstDirections(ctx context.Context) error {
 	return nil
 }
 
-// step implements method. It sets rr_j = ‖Qc_j‖², xx_j = ‖x_j‖², dx_j = ‖Pd_j‖² for the active columns.
+// step implements method. It sets rr_j = ‖Qc_j‖², xx_j = ‖x_j‖², dx_j = ‖Pd_j‖² for the active columns, where c_j, x_j
+// and d_j are columns of C, X and D.
 func (s *block) step() {
 	s.crossProduct(s.pi, s.p, s.w) // Π = PᵀAP
 	if !s.invertPi() {             // H = Π⁻¹
@@ -124,7 +126,7 @@ func (s *block) step() {
 	}
 	product(s.d, s.h, s.c, s.k, s.k, len(s.cols)) // D = HC
 	s.runStep((*blockRows)(s), s.t)               // X ← X + PD,  Q ← Q − W·H
-	copy(s.pAp, s.rr)                             // checkConvergence reports pAp as the curvature if a norm is not finite
+	copy(s.pAp, s.rr)                             // checkConvergence reports it as curvature if it is not finite
 	s.updateErrorBounds()
 	s.smoothStep()
 	s.checkConvergence() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
@@ -153,7 +155,8 @@ func (s *block) endAll(status Status, curvature float64) {
 // false. H omits directions in which Π is zero to working precision, so the step does not move along them.
 func (s *block) invertPi() bool {
 	g := &s.gram
-	switch st := g.factorise(s.pi, s.k, 0, 1); {
+	const anyPivot, rounding = 0, 1 // accept every pivot above the rounding errors
+	switch st := g.factorise(s.pi, s.k, anyPivot, rounding); {
 	case st != Active:
 		s.endAll(st, g.badCurvature)
 		return false
@@ -171,18 +174,21 @@ func (s *block) invertPi() bool {
 	return true
 }
 
+// blockRows is a block as the rowTask of step. rows updates rows i0 to i1−1 of X and Q, and adds the squares of these
+// rows of QC, X and PD to sum, which holds rr, xx and dx one after the other. work has t numbers per row.
 type blockRows block
 
 func (s *blockRows) rows(i0, i1 int, sum, work []float64) {
 	k, t, a := s.k, s.t, len(s.cols)
 	rr, xx, dx := sum[:a], sum[a:2*a], sum[2*a:]
 	x, q := s.x.RawMatrix().Data, rowsOf(s.r.RawMatrix().Data, i0, i1, k)
-	move := rowsOf(work, 0, i1-i0, a)
-	clear(move.Data)
-	addThinProduct(1, rowsOf(s.p.RawMatrix().Data, i0, i1, k), rowsOf(s.d, 0, k, a), move)
-	for i := range move.Rows {
+
+	product := rowsOf(work, 0, i1-i0, a) // PD
+	clear(product.Data)
+	addThinProduct(1, rowsOf(s.p.RawMatrix().Data, i0, i1, k), rowsOf(s.d, 0, k, a), product)
+	for i := range product.Rows {
 		xi := x[(i0+i)*t : (i0+i+1)*t]
-		for j, v := range move.Data[i*a : (i+1)*a] {
+		for j, v := range product.Data[i*a : (i+1)*a] {
 			c := s.cols[j]
 			xi[c] += v // X ← X + PD
 			xx[j] += xi[c] * xi[c]
@@ -190,11 +196,12 @@ func (s *blockRows) rows(i0, i1 int, sum, work []float64) {
 		}
 	}
 	addThinProduct(-1, rowsOf(s.w.RawMatrix().Data, i0, i1, k), rowsOf(s.h, 0, k, k), q) // Q ← Q − AP·H
-	clear(move.Data)
-	addThinProduct(1, q, rowsOf(s.c, 0, k, a), move)
-	for i := range move.Rows {
-		for j, v := range move.Data[i*a : (i+1)*a] {
-			rr[j] += v * v // ‖r_j‖², R = QC
+
+	clear(product.Data) // R = QC
+	addThinProduct(1, q, rowsOf(s.c, 0, k, a), product)
+	for i := range product.Rows {
+		for j, v := range product.Data[i*a : (i+1)*a] {
+			rr[j] += v * v
 		}
 	}
 }
@@ -203,7 +210,8 @@ func (s *blockRows) rows(i0, i1 int, sum, work []float64) {
 func (s *block) updateDirections() {
 	k := s.k
 	transpose(s.ft, s.s, k, s.width)
-	s.multiplyBlock(s.buf[1], s.width, k, s.ft, s.z.RawMatrix().Data)
+	p := s.buf[1] // the result has the same memory
+	s.multiplyBlock(p, s.width, k, s.ft, s.z.RawMatrix().Data)
 	s.width = k
 	s.reshape(s.p, 1, k)
 }

@@ -12,15 +12,16 @@ import (
 // cannot make the bound of a very small remaining error negative.
 const decreaseFactor = 1 - 0x1p-20
 
-// bounds computes the upper bounds of the error of a solve. All fields are zero without Options.LambdaMin.
+// bounds computes upper bounds of the error e_k = x_k − A⁻¹y after k iterations. All fields are zero without
+// Options.LambdaMin = μ > 0.
 //
-// For one column, ‖e_k‖_A² ≤ γ_kρ_k with γ_0 = 1/μ and, by the Gauss–Radau rule with a node at μ (Meurant
-// and Tichý 2013),
+// For one column, with ρ_k = r_kᵀM⁻¹r_k and the coefficients α_k and β_k of Solve, ‖e_k‖_A² ≤ γ_kρ_k with γ_0 = 1/μ
+// and, by the Gauss–Radau rule with a node at μ (Meurant and Tichý 2013),
 //
 //	‖e_{k+1}‖_A² ≤ (γ_k−α_k)ρ_k,  γ_{k+1} = (γ_k−α_k)/(μ(γ_k−α_k)+β_k).
 //
-// For a block, e_jᵀAe_j = c_jᵀWc_j with W = QᵀA⁻¹Q ≼ Γ, Γ_0 = I/μ and, by its block form (Zimmerling,
-// Druskin and Simoncini 2025),
+// For a block, with Q, C, S and Π of SolveBlock and column c_j of C, e_jᵀAe_j = c_jᵀWc_j with W = QᵀA⁻¹Q ≼ Γ, Γ_0 = I/μ
+// and, by the block form of the rule (Zimmerling, Druskin and Simoncini 2025),
 //
 //	W_{k+1}: SᵀW_{k+1}S = W_k − Π⁻¹,  Γ_{k+1} = (μI + S(Γ_k−Π⁻¹)⁻¹Sᵀ)⁻¹.
 type bounds struct {
@@ -31,12 +32,14 @@ type bounds struct {
 	history   table     // bounds of ‖e_j‖_A/‖y_j‖₂, one row per iteration
 }
 
-func newBounds(mu float64, t, size, rows int) bounds {
+// newBounds returns bounds for the given number of columns, with gammaSize numbers in gamma, and with memory for a
+// history of historyRows iterations. It returns the zero value for mu = 0.
+func newBounds(mu float64, columns, gammaSize, historyRows int) bounds {
 	if mu == 0 {
 		return bounds{}
 	}
-	return bounds{mu: mu, gamma: make([]float64, size), remaining: make([]float64, size),
-		scratch: make([]float64, size), history: newTable(t, rows)}
+	return bounds{mu: mu, gamma: make([]float64, gammaSize), remaining: make([]float64, gammaSize),
+		scratch: make([]float64, gammaSize), history: newTable(columns, historyRows)}
 }
 
 // addRow appends a row to the history, initialized with the previous row.
@@ -57,9 +60,11 @@ func (s *solver) startIteration() {
 	}
 }
 
-// setBound sets the bound of column c, given y = ‖y_c‖₂ and an upper bound v of its squared error. The result is NaN if
-// v is negative, because then μ is not a lower bound of the spectrum.
-func (b *bounds) setBound(c int, v, y float64) { b.history.lastRow()[c] = math.Sqrt(v) / y }
+// setBound sets the bound of column c in the last row of the history, given yNorm = ‖y_c‖₂ and an upper bound of
+// ‖e_c‖_A². The bound is NaN if squaredError is negative, because then μ is not a lower bound of the spectrum.
+func (b *bounds) setBound(c int, squaredError, yNorm float64) {
+	b.history.lastRow()[c] = math.Sqrt(squaredError) / yNorm
+}
 
 // startErrorBounds initializes the bounds from ρ: ‖e‖_A² = rᵀA⁻¹r ≤ rᵀM⁻¹r/μ.
 func (s *solver) startErrorBounds() {
@@ -100,28 +105,29 @@ func (s *solver) updateErrorBounds() {
 	}
 }
 
-// addDecrease adds the decrease of ‖e_c‖_A² in this step to its total, until the first restart starts a new Krylov
-// space.
+// addDecrease adds the decrease of ‖e_c‖_A² in this step to its total. After the first restart, which starts a new
+// Krylov space, it does nothing.
 func (s *solver) addDecrease(c int) {
 	if s.res.History.Restarts == nil {
 		s.totalDecrease[c] += s.decreaseRow[c]
 	}
 }
 
-// saveResidual saves the recursive residual of column c, at position j. In a block solve r_j = Qc_j. With
-// Options.Smooth it is that of the smoothed iterate.
+// saveResidual saves the recursive residual of column c, at position j of s.cols, in endResiduals. In a block solve
+// r_j = Qc_j. With Options.Smooth it is the residual of the smoothed iterate.
 func (s *solver) saveResidual(j, c int) {
-	b, a := s.block, len(s.cols)
+	blk, active := s.block, len(s.cols)
+	q := s.buf[0] // in a block solve, Q, n×k
 	for i := range s.n {
 		var v float64
 		switch {
 		case s.opt.Smooth:
 			v = s.smooth.r[i*s.t+c]
-		case b == nil:
+		case blk == nil:
 			v = s.r.At(i, j)
 		default:
-			for m, q := range s.buf[0][i*b.k : (i+1)*b.k] {
-				v += q * b.c[m*a+j]
+			for l, u := range q[i*blk.k : (i+1)*blk.k] {
+				v += u * blk.c[l*active+j]
 			}
 		}
 		s.endResiduals.Set(i, c, v)
@@ -144,7 +150,8 @@ func (s *solver) saveEndResiduals() {
 	}
 }
 
-// setGap sets Result.Gap. R must be the true residual, n×t.
+// setGap sets Result.Gap, ‖r_c − r̂_c‖₂/‖y_c‖₂ for the true residual r_c and the recursive residual r̂_c of each column
+// when it ended, and 0 for y_c = 0. R must be the true residual, n×t.
 func (s *solver) setGap() {
 	if s.endResiduals == nil {
 		return
@@ -183,7 +190,7 @@ func (s *block) startErrorBounds() {
 	}
 	copy(s.d, s.c) // CᵀC = RᵀM⁻¹R
 	for j := range s.cols {
-		s.rho[j] = s.inner(j)
+		s.rho[j] = s.dotCD(j)
 	}
 	s.solver.startErrorBounds()
 	identity(b.gamma, s.k)
@@ -192,8 +199,8 @@ func (s *block) startErrorBounds() {
 	}
 }
 
-// inner returns c_jᵀd_j.
-func (s *block) inner(j int) (sum float64) {
+// dotCD returns c_jᵀd_j for the columns j of C and D.
+func (s *block) dotCD(j int) (sum float64) {
 	a := len(s.cols)
 	for i := range s.k {
 		sum += s.c[i*a+j] * s.d[i*a+j]
@@ -205,7 +212,7 @@ func (s *block) inner(j int) (sum float64) {
 // error. D must be Π⁻¹C.
 func (s *block) updateErrorBounds() {
 	for j, c := range s.cols {
-		s.decreaseRow[c] = s.inner(j) / s.ynorm[c] / s.ynorm[c]
+		s.decreaseRow[c] = s.dotCD(j) / s.ynorm[c] / s.ynorm[c]
 		s.addDecrease(c)
 	}
 	b := &s.bounds
@@ -218,7 +225,7 @@ func (s *block) updateErrorBounds() {
 	}
 	product(s.d, b.remaining, s.c, k, k, a)
 	for j, c := range s.cols {
-		b.setBound(c, s.inner(j), s.ynorm[c])
+		b.setBound(c, s.dotCD(j), s.ynorm[c])
 	}
 }
 
@@ -245,7 +252,7 @@ func (s *block) advanceGamma() {
 		}
 		return
 	}
-	lapack64.Potri(factor)
+	lapack64.Potri(factor) // sets the upper triangle, which is copied to the lower one
 	for i := range k {
 		for j := range i {
 			b.gamma[i*k+j] = b.gamma[j*k+i]
@@ -253,6 +260,7 @@ func (s *block) advanceGamma() {
 	}
 }
 
+// symmetric returns the n×n matrix with contiguous rows in data, of which the upper triangle is used.
 func symmetric(data []float64, n int) blas64.Symmetric {
 	return blas64.Symmetric{N: n, Stride: n, Data: data[:n*n], Uplo: blas.Upper}
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Forecast predicts the number of further iterations until the residual reaches τ = tol. The argument residuals
-// contains the residuals after 0, 1, …, k iterations. The prediction expected assumes the convergence rate of the
-// second half of them:
+// Forecast predicts the number of further iterations until the residual reaches τ = tol. residuals holds the norms of
+// the residuals r_0, r_1, …, r_k after 0, 1, …, k iterations. The prediction expected assumes the convergence rate of
+// the second half of them:
 //
 //	expected = ln(r_k/τ)/rate,  rate = (ln r_h − ln r_k)/(k−h),  h = ⌊k/2⌋,
 //

@@ -29,7 +29,7 @@ func MedianByNorm(ctx context.Context, a Operator, xs []*mat.Dense) (*mat.Dense,
 	n, t := chosen.Dims()
 	// x_i − x_j = d_i − d_j with d_i = x_i − x_0: the products Ad_i have rounding errors
 	// in proportion to the differences, not to the solutions.
-	d, ad := make([]*mat.Dense, len(xs)), make([]*mat.Dense, len(xs))
+	d, ad := make([]*mat.Dense, len(xs)), make([]*mat.Dense, len(xs)) // d_i and Ad_i
 	for i, x := range xs {
 		d[i], ad[i] = mat.NewDense(n, t, nil), mat.NewDense(n, t, nil)
 		if i == 0 {
@@ -40,7 +40,7 @@ func MedianByNorm(ctx context.Context, a Operator, xs []*mat.Dense) (*mat.Dense,
 			return nil, err
 		}
 	}
-	squares := make([]float64, len(xs)) // ‖x_i−x_j‖²_A of column c
+	squares := make([]float64, len(xs)) // ‖x_i−x_j‖²_A of column c for one i and all j
 	for c := range t {
 		smallest := math.Inf(1)
 		for i, x := range xs {

@@ -14,6 +14,7 @@ import (
 const (
 	maxPasses    = 6     // maximum number of passes of one orthonormalisation
 	acceptPivot  = 1e-8  // a pass accepts directions with larger pivots; others wait for the next pass
+	acceptMargin = 100   // accepted pivots are also larger than this many rounding errors of G; see factorise
 	roundingNorm = 1e-13 // norm of the rounding errors that remain of a direction of norm 1
 	onePassPivot = 1e-4  // if all pivots are at least this, one pass leaves errors of about 1e-11 and is enough
 )
@@ -34,8 +35,9 @@ const (
 // if the condition number in the first pass is at most 1/√ε, which the pivoting ensures.
 //
 // Directions of norm at most negligible are dropped at once: after a step from directions of norm 1 they are rounding
-// errors. If no direction remains, all recursive residuals are zero to working precision, and the true residual
-// decides.
+// errors. If no direction remains, all recursive residuals are zero to working precision. orthonormalise then marks all
+// columns as Converged, and the true residual decides. If G shows that M is not positive definite, or is not finite, it
+// ends all columns and returns nil.
 func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 	s.width = s.k
 	identity(s.s, s.k)
@@ -53,7 +55,7 @@ func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 		}
 		s.zeroNegligible(pass, negligible)
 		g := &s.gram
-		if st := g.factorise(s.h, s.k, acceptPivot, 100); st != Active {
+		if st := g.factorise(s.h, s.k, acceptPivot, acceptMargin); st != Active {
 			if st == Indefinite {
 				st = IndefinitePreconditioner
 			}
@@ -75,7 +77,8 @@ func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 	return nil
 }
 
-// zeroNegligible sets to zero the rows and columns of G that belong to negligible directions.
+// zeroNegligible sets to zero the rows and columns of G that belong to negligible directions: in the first pass those
+// of norm at most negligible, and later pending ones that have become smaller than dropCutoff.
 func (s *block) zeroNegligible(pass int, negligible float64) {
 	for i := range s.k {
 		v := s.h[i*s.k+i] // ‖q_i‖² in the M⁻¹ norm
@@ -165,7 +168,7 @@ func (s *block) applyPass() {
 //	(D⁻¹GD⁻¹)[piv, piv] = TᵀT + [0 0; 0 E],  T rank×k, upper trapezoidal.
 type factor struct {
 	k, rank int
-	piv     []int
+	piv     []int     // piv[j] is the row of G at position j in the order of the pivots
 	d       []float64 // √G_ii
 	t       []float64 // T, in the first rows of a k×k matrix
 
@@ -178,6 +181,7 @@ type factor struct {
 	work            []float64 // scratch memory for LAPACK, 2k
 }
 
+// newFactor returns a factor with memory for matrices of order up to t.
 func newFactor(t int) factor {
 	return factor{
 		piv: make([]int, t), d: make([]float64, t), remainderDiag: make([]float64, t),
@@ -191,7 +195,7 @@ func newFactor(t int) factor {
 //
 //	noiseLevel = max(16kε, 4·max_ij |G_ij−G_ji| / √(G_ii·G_jj)),
 //
-// and pivots above max(minPivot, margin·noiseLevel) are accepted.
+// with unit roundoff ε, and pivots above max(minPivot, margin·noiseLevel) are accepted.
 func (f *factor) factorise(g []float64, k int, minPivot, margin float64) Status {
 	f.k, f.rank, f.smallestPivot, f.badCurvature, f.hasZeroDiagonal = k, 0, 1, 0, false
 	for i := range k {
@@ -233,7 +237,8 @@ func (f *factor) factorise(g []float64, k int, minPivot, margin float64) Status 
 	return f.checkRemainder()
 }
 
-// checkRemainder computes E and tests whether it can be semidefinite: a semidefinite E has E_ij² ≤ E_ii·E_jj.
+// checkRemainder sets the diagonal of E and tests whether E can be semidefinite up to rounding errors: a semidefinite E
+// has E_ij² ≤ E_ii·E_jj. It returns Active or Indefinite.
 func (f *factor) checkRemainder() Status {
 	k := f.k
 	entry := func(i, j int) float64 {

@@ -62,7 +62,8 @@ func TrueResidual(ctx context.Context, r *mat.Dense, a Operator, y, c *mat.Dense
 	return rel, residualRounding(a, c, norms, rel), nil
 }
 
-// verify recomputes the residual from X and updates the statuses of the columns accordingly.
+// verify sets R to the true residual, and updates the statuses of the columns: Converged only if the true residual,
+// with the bound of its rounding error if there is one, is at most Tol, and otherwise Inaccurate.
 func (s *solver) verify(ctx context.Context) error {
 	for _, c := range s.cols {
 		if s.res.Columns[c].Status == Active {

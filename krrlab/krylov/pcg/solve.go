@@ -168,7 +168,8 @@ func (s *solver) stepLengths() {
 	}
 }
 
-// runStep runs a task whose sums are rr, xx and dx of the active columns, with scratch memory of t numbers per row.
+// runStep runs a task, with scratch memory of t numbers per row, and sets rr, xx and dx of the active columns to its
+// sums.
 func (s *solver) runStep(task rowTask, t int) {
 	a := len(s.cols)
 	sums := s.stepSums[:3*a]
@@ -176,6 +177,8 @@ func (s *solver) runStep(task rowTask, t int) {
 	s.rr, s.xx, s.dx = sums[:a], sums[a:2*a], sums[2*a:]
 }
 
+// stepRows is a solver as the rowTask of step. rows updates rows i0 to i1−1 of X and R, and adds the squares of these
+// rows of R, X and the steps α_jp_j to sum, which holds rr, xx and dx one after the other.
 type stepRows solver
 
 func (s *stepRows) rows(i0, i1 int, sum, _ []float64) {

@@ -73,6 +73,8 @@ type solver struct {
 	res                   *Result
 }
 
+// newSolver checks the arguments of Solve, sets the defaults of the options, and allocates the state. It returns an
+// error if B or Options.InitX is not finite, or if a column of B is too small or too large.
 func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver, error) {
 	n, t := b.Dims()
 	s := &solver{a: a, m: m, b: b, n: n, t: t}
@@ -121,6 +123,7 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	return s, s.setNorms()
 }
 
+// checkShapes panics if the shapes of the operands do not match, or if an option is out of range.
 func (s *solver) checkShapes() {
 	for name, m := range map[string]interface{ Dim() int }{"A": s.a, "the preconditioner": s.m,
 		"Options.Exact": s.opt.Exact} {
@@ -157,7 +160,8 @@ func checkFinite(name string, x *mat.Dense) error {
 	return nil
 }
 
-// initialHistoryRows returns the initial number of rows to allocate for a table of the history.
+// initialHistoryRows returns the number of rows for which a table of the history is allocated first; it grows if there
+// are more iterations.
 func (s *solver) initialHistoryRows() int { return min(s.opt.MaxIter, 1024) + 1 }
 
 // resize sets the number of columns of R, P and W to k.
@@ -190,7 +194,8 @@ func (s *solver) setNorms() error {
 	return nil
 }
 
-// start sets R = B − AX and collects in s.cols the columns that have not converged.
+// start sets R = B − AX and collects in s.cols the columns that have not converged. It sets the initial guess of
+// columns with y_j = 0 to 0.
 func (s *solver) start(ctx context.Context) error {
 	hasGuess := false
 	for c, y := range s.ynorm {
@@ -318,6 +323,7 @@ func (s *solver) timed(ctx context.Context, op *Op, operation string, f func() e
 	return err
 }
 
+// callMonitor appends the residuals of this iteration to the history, and calls Options.Monitor.
 func (s *solver) callMonitor() error {
 	copy(s.relres.addRow(), s.res.RelRes)
 	if s.opt.Monitor == nil {

@@ -77,6 +77,7 @@ func (s *solver) crossProduct(dst []float64, x, y *mat.Dense) {
 	s.sweep.run(dst[:k*k], s.n, s.t, (*crossRows)(s))
 }
 
+// crossRows is a solver as the rowTask of crossProduct.
 type crossRows solver
 
 func (s *crossRows) rows(i0, i1 int, sum, _ []float64) {
@@ -98,6 +99,7 @@ func (s *solver) multiplyBlock(buf []float64, oldWidth, k int, f, add []float64)
 	}
 }
 
+// productRows is a solver as the rowTask of multiplyBlock.
 type productRows solver
 
 func (s *productRows) rows(i0, i1 int, _, work []float64) {

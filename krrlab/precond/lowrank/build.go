@@ -39,7 +39,7 @@ type builder struct {
 	entryError   float64         // ε of Source.EntryError; in Extend the larger ε of the earlier and the new entries
 	// minRelativeError is q of the factor that Extend extends; 0 otherwise.
 	minRelativeError float64
-	formedColumns    int       // number of columns of K formed so far
+	formedColumns    int       // number of columns of K formed by all steps so far
 	roundingSq       []float64 // for each panel of rows, ‖δ‖_F² of the rounding δ of F to float32
 	lower            []float64 // T of certify.go, rank×rank; nil if it is not kept
 }

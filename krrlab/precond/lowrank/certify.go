@@ -62,7 +62,8 @@ const maxErrorGrowth = 1.8
 // claims a bound.
 const minDiagonal = 0x1p-90
 
-// certify sets Residual, Rounding and EntryError.
+// certify sets the Residual, Rounding and EntryError of f, the factor that p has computed, and its relativeError and
+// roundingSq. It is collective.
 func (p *builder) certify(ctx context.Context, f *Factor) error {
 	f.EntryError, f.relativeError = p.entryError, p.relativeError()
 	largest := slices.Max(p.diag)
@@ -71,7 +72,7 @@ func (p *builder) certify(ctx context.Context, f *Factor) error {
 			f.EntryError = math.Inf(1)
 		}
 	}
-	var sums [3]float64 // of d, |d| and roundingSq
+	var sums [3]float64 // of residualDiag, |residualDiag| and roundingSq
 	err := addInRankOrder(ctx, p.comm, sums[:], func() {
 		for _, v := range p.residualDiag {
 			sums[0] += v
@@ -82,10 +83,11 @@ func (p *builder) certify(ctx context.Context, f *Factor) error {
 		}
 	})
 	f.Residual, f.roundingSq = sums[0], sums[2]
-	square := max(0, f.Trace-f.Residual) // ‖F‖_F² = tr K̂
-	delta := 1.001 * math.Sqrt(sums[2])
-	t := 1.001 * max(f.Trace, square)
-	f.Rounding = 1.001*(2*math.Sqrt(square)*delta+delta*delta) + 3*p.relativeError()*t +
+	normSq := max(0, f.Trace-f.Residual) // ‖F‖_F² = tr K̂
+	// The factors 1.001 cover the rounding of the sums.
+	delta := 1.001 * math.Sqrt(sums[2]) // ‖δ‖_F
+	t := 1.001 * max(f.Trace, normSq)
+	f.Rounding = 1.001*(2*math.Sqrt(normSq)*delta+delta*delta) + 3*p.relativeError()*t +
 		float64(p.n)*unitRoundoff*sums[1]
 	return err
 }

@@ -21,12 +21,12 @@ var ctx = context.Background()
 
 var _ lowrank.Source = (*gram.Matrix)(nil)
 
-// dense is a Source that stores the whole matrix.
+// dense is a Source that stores the whole matrix. One call of Part can fail with errSource, or cancel a context.
 type dense struct {
 	*mat.SymDense
-	fail   int // number of the call of Part that fails, counted from 1
-	calls  int
-	cancel func()
+	fail   int    // number of the call of Part that fails, counted from 1; 0: none
+	calls  int    // calls of Part so far
+	cancel func() // what the failing call does; nil: it returns errSource
 }
 
 var errSource = errors.New("no more columns")
@@ -88,7 +88,7 @@ func gaussianOf(x [][]float64, sigma float64) *dense {
 	return &dense{SymDense: k}
 }
 
-// spread scales the rows and columns of k by factors from 10⁻³ to 10³.
+// spread returns k with its rows and columns scaled by factors from 10⁻³ to 10³.
 func spread(k *dense) *dense {
 	s := mat.NewSymDense(k.Dim(), nil)
 	size := func(i int) float64 { return math.Pow(10, 3*math.Sin(float64(i))) }

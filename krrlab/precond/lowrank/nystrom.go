@@ -83,8 +83,8 @@ func NystromAt(ctx context.Context, src Source, landmarks []int, o *Options) (*F
 // normColumns is the number of columns of F whose squared norms are computed in one unit of work.
 const normColumns = 128
 
-// nystrom computes L, and with it F in strips of rows. W and C are scaled by 4⁻ʰ, an exact power of two for which the
-// largest diagonal entry of K is near 1.
+// nystrom is the state of NystromAt: it computes L, and with it F in strips of rows. W and C are scaled by 4⁻ʰ, an
+// exact power of two for which the largest diagonal entry of K is near 1.
 type nystrom struct {
 	*builder
 	landmarks []int
@@ -132,9 +132,10 @@ func (p *nystrom) scaleAndRound(ctx context.Context, rows []int, c []float64) er
 	})
 }
 
-// factorW computes L with LLᵀ = 4⁻ʰ(W+νD), where zeros on the diagonal of W are replaced by 1.
+// factorW sets ν and 2⁻ʰL, with LLᵀ = W+νD, where zeros on the diagonal of 4⁻ʰW are replaced by 1. It multiplies ν by
+// ten until W+νD is positive definite, and returns an error if ν then exceeds maxShift.
 func (p *nystrom) factorW(ctx context.Context) error {
-	const maxShift = 1e-4
+	const maxShift = 1e-4 // a judgment: a K that needs more is not positive semi-definite
 	r := p.f.D
 	p.nu = p.shift()
 	p.l = make([]float64, r*r)
@@ -159,7 +160,7 @@ func (p *nystrom) factorW(ctx context.Context) error {
 	}
 }
 
-// exponent returns h with 4ʰ near the largest diagonal entry of K.
+// exponent returns h for which 4ʰ is within a factor of 4 of the largest diagonal entry of K.
 func (p *builder) exponent() int {
 	_, e := math.Frexp(slices.Max(p.diag))
 	return e / 2
@@ -230,7 +231,7 @@ func (p *nystrom) dropDependent(ctx context.Context) error {
 }
 
 // dropColumns removes the marked columns of F and their landmarks, moves the remaining columns together, and adds the
-// squares of the removed entries to d.
+// squares of the removed entries to residualDiag. It returns an error if no landmark remains.
 func (p *nystrom) dropColumns(dropped []bool) error {
 	var landmarks []int
 	for j, s := range p.landmarks {

@@ -54,8 +54,12 @@ type partial struct {
 }
 
 // panel holds the scratch memory of one worker.
-type panel struct{ wide, row []float64 }
+type panel struct {
+	wide []float64 // panelRows rows and up to panelCols columns of F in float64
+	row  []float64 // one row of the accepted columns
+}
 
+// newPartial returns a partial factor without columns.
 func newPartial(b *builder) *partial {
 	block := b.block
 	p := &partial{builder: b, residuals: slices.Clone(b.residualDiag), nu: b.shift()}
@@ -103,8 +107,9 @@ func (p *partial) updatePrefixSums(ctx context.Context) (sum float64, err error)
 	return sum, nil
 }
 
-// findPoints returns for each v < Σ_l d_l the eligible point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, where d_l is
-// the residual of point l and the sums are over eligible points. It inverts their cumulative distribution.
+// findPoints returns, for each number v of vs, the point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, where d_l is the
+// residual of point l and the sums are over the points that may still be drawn. It thereby inverts their cumulative
+// distribution. Each v must be less than the sum of all d_l. findPoints is collective.
 func (p *partial) findPoints(ctx context.Context, vs []float64) ([]int64, error) {
 	chosen := make([]int64, len(vs))
 	for k, v := range vs {

@@ -51,7 +51,9 @@ type Preconditioner struct {
 	broken error   // if not nil, the result of every further request
 }
 
-// Start starts the process and waits until M is ready. The process ends when ctx ends.
+// Start starts the process that runs command in a shell, and waits until M for the matrix k is ready. The process ends
+// when ctx ends. Start returns an error if the process does not start, reports an error, or is not ready within
+// o.Timeout.
 func Start(ctx context.Context, command string, k *gram.Matrix, o Options) (*Preconditioner, error) {
 	p := &Preconditioner{k: k, command: command, timeout: cmp.Or(o.Timeout, 5*time.Minute), stderr: &tail{},
 		cmd: exec.CommandContext(ctx, "sh", "-c", command)}
@@ -113,7 +115,9 @@ func (p *Preconditioner) kill() {
 // Dim returns n.
 func (p *Preconditioner) Dim() int { return p.k.Dim() }
 
-// SolveTo sets dst = M⁻¹r, n×k.
+// SolveTo sets dst = M⁻¹r, n×k, times the scale of answerScale. It returns an error if the process does not answer, or
+// with something else than numbers of this shape; the process is then killed, and every further call returns this
+// error.
 func (p *Preconditioner) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	n, k := r.Dims()
 	if dn, dk := dst.Dims(); n != p.Dim() || dn != n || dk != k {
@@ -140,7 +144,8 @@ func (p *Preconditioner) answerScale(size float64) float64 {
 	return cmp.Or(p.scale, 1)
 }
 
-// maxExponent is the largest |e| for which an M⁻¹ of the size 2^e is not scaled.
+// maxExponent is the largest |e| for which an M⁻¹ of the size 2^e is not scaled. It is a judgment: products of five
+// such numbers neither overflow nor underflow.
 const maxExponent = 200
 
 // NormalTo sets dst, n×1, to a draw from N(0, M). Its error wraps errors.ErrUnsupported if the process cannot draw.
@@ -372,7 +377,7 @@ func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 	return send(p.stdin, "", reply)
 }
 
-// columns reads the indices of the requested columns of K.
+// columns reads the indices of the requested columns of K. It returns an error unless they are distinct and in range.
 func (p *Preconditioner) columns() ([]int, error) {
 	h, data, err := npy.Read(p.stdout, 8*int64(p.Dim())+1<<20)
 	if err != nil {

@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/process"
 )
 
-const n, d = 40, 3
+const numPoints, dim = 40, 3 // of the matrix that the child preconditions
 
 // childEnv is the environment variable that turns the test binary into the child process. Its value is the kind of
 // the child:
@@ -36,7 +37,7 @@ const n, d = 40, 3
 //   - good: a preconditioner with solves and draws;
 //   - plain: a preconditioner with solves only;
 //   - factor F: like good, with M⁻¹ multiplied by F;
-//   - ask Q: sends the request Q (see sendRequest) before each answer, and answers with the reply;
+//   - ask REQUEST: sends the request (see sendRequest) before each answer, and answers with the reply;
 //   - twice: writes the line "answer" again after each answer;
 //   - talks, long: writes a line that the protocol does not know, or that is too long, before it is ready;
 //   - column: requests a column that does not exist;
@@ -66,7 +67,7 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var n, d, t int
+	var n, d, t int // points, dimension, right-hand sides
 	var lambda float64
 	var seed uint64
 	if _, err := fmt.Sscanf(line, "krrlab 1 %d %d %d %g %d", &n, &d, &t, &lambda, &seed); err != nil || t != 2 ||
@@ -123,15 +124,15 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		k, data := 1, any(nil)
+		columns, data := 1, any(nil)
 		if strings.HasPrefix(line, "solve") {
 			var h npy.Header
 			if h, data, err = npy.Read(input, 1<<20); err != nil {
 				return err
 			}
-			k = h.Shape[1]
+			columns = h.Shape[1]
 		}
-		answer := make([]float64, n*k)
+		answer := make([]float64, n*columns)
 		for i := range answer {
 			if v, ok := data.([]float64); ok {
 				answer[i] = v[i] / 2 * factor
@@ -139,11 +140,11 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 				answer[i] = math.Sqrt2 / math.Sqrt(factor)
 			}
 		}
-		if requested, ok := strings.CutPrefix(kind, "ask "); ok {
-			if answer, err = sendRequest(requested, input, out); err != nil {
+		if request, ok := strings.CutPrefix(kind, "ask "); ok {
+			if answer, err = sendRequest(request, input, out); err != nil {
 				return err
 			}
-			k = len(answer) / n
+			columns = len(answer) / n
 		}
 		switch kind {
 		case "dies":
@@ -173,7 +174,7 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 		if kind == "shape" {
 			err = npy.Write(out, answer, len(answer))
 		} else {
-			err = npy.Write(out, answer, n, k)
+			err = npy.Write(out, answer, n, columns)
 		}
 		if kind == "twice" {
 			fmt.Fprintln(out, "answer")
@@ -186,8 +187,8 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 
 // sendRequest sends the request "LINE/ARRAY": the line, and the array of that name if there is one. It returns the
 // numbers of the reply.
-func sendRequest(question string, input *bufio.Reader, out io.Writer) (numbers []float64, err error) {
-	line, array, _ := strings.Cut(question, "/")
+func sendRequest(request string, input *bufio.Reader, out io.Writer) (numbers []float64, err error) {
+	line, array, _ := strings.Cut(request, "/")
 	fmt.Fprintln(out, line)
 	switch array {
 	case "int32":
@@ -197,11 +198,11 @@ func sendRequest(question string, input *bufio.Reader, out io.Writer) (numbers [
 	case "float64":
 		err = npy.Write(out, []float64{1}, 1)
 	case "ramp":
-		ramp := make([]float64, 2*n)
+		ramp := make([]float64, 2*numPoints)
 		for i := range ramp {
 			ramp[i] = float64(i)
 		}
-		err = npy.Write(out, ramp, n, 2)
+		err = npy.Write(out, ramp, numPoints, 2)
 	}
 	if err != nil {
 		return nil, err
@@ -218,57 +219,59 @@ func sendRequest(question string, input *bufio.Reader, out io.Writer) (numbers [
 	return numbers, err
 }
 
-// TestQuestions checks that the data that a preconditioner requests are those of K, that an invalid request ends the
-// process with the reason, and that NormalTo is an error for a preconditioner without draws.
-func TestQuestions(t *testing.T) {
-	for question, want := range map[string]func(k *gram.Matrix, dst *mat.Dense) error{
+// TestRequests checks that the data that a preconditioner requests are those of K, that an invalid request is an error
+// with the reason, and that NormalTo is an error for a preconditioner without draws.
+func TestRequests(t *testing.T) {
+	for request, want := range map[string]func(k *gram.Matrix, dst *mat.Dense) error{
 		"points": func(k *gram.Matrix, dst *mat.Dense) error {
-			points.Panel64To(k.Points(), dst.RawMatrix().Data, d)
+			points.Panel64To(k.Points(), dst.RawMatrix().Data, dim)
 			return nil
 		},
 		"columns/int32": func(k *gram.Matrix, dst *mat.Dense) error { return k.Columns(t.Context(), []int{5, 2}, dst) },
 		"neighbors 40": func(k *gram.Matrix, dst *mat.Dense) error {
-			order := make([]int32, n)
+			order := make([]int32, numPoints)
 			for i := range order {
 				order[i] = int32(i)
 			}
-			neighbors, err := k.Neighbors(t.Context(), order, n)
-			dst.Apply(func(i, j int, _ float64) float64 { return float64(neighbors.Index[i*n+j]) }, dst)
+			neighbors, err := k.Neighbors(t.Context(), order, numPoints)
+			dst.Apply(func(i, j int, _ float64) float64 { return float64(neighbors.Index[i*numPoints+j]) }, dst)
 			return err
 		},
 		"product/ramp": func(k *gram.Matrix, dst *mat.Dense) error {
-			v := mat.NewDense(n, 2, nil)
+			v := mat.NewDense(numPoints, 2, nil)
 			v.Apply(func(i, j int, _ float64) float64 { return float64(2*i + j) }, v)
 			return k.KMulTo(t.Context(), dst, v)
 		},
 	} {
-		m, k := testkit.Must(start(t, "ask "+question, 0)), matrix(t)
-		columns := map[string]int{"points": d, "neighbors 40": n}[question]
-		got := mat.NewDense(n, max(columns, 2), nil)
+		m, k := testkit.Must(start(t, "ask "+request, 0)), matrix(t)
+		columns := cmp.Or(map[string]int{"points": dim, "neighbors 40": numPoints}[request], 2) // of the reply
+		got := mat.NewDense(numPoints, columns, nil)
 		truth := mat.DenseCopyOf(got)
-		testkit.OK(t, m.SolveTo(t.Context(), got, mat.NewDense(n, max(columns, 2), nil)))
+		testkit.OK(t, m.SolveTo(t.Context(), got, mat.NewDense(numPoints, columns, nil)))
 		if testkit.OK(t, want(k, truth)); !mat.Equal(got, truth) || mat.Norm(got, 2) == 0 {
-			t.Errorf("%s: %v", question, mat.Formatted(got))
+			t.Errorf("%s: got %v, want %v", request, mat.Formatted(got), mat.Formatted(truth))
 		}
-		testkit.Fails(t, m.SolveTo(t.Context(), got, mat.NewDense(n+1, 2, nil)), "M⁻¹ of 41×2 into 40")
+		testkit.Fails(t, m.SolveTo(t.Context(), got, mat.NewDense(numPoints+1, 2, nil)), "M⁻¹ of 41×2 into 40")
 	}
-	for question, want := range map[string]string{
+	for request, want := range map[string]string{
 		"neighbors 0": "neighbors 0: want a number from 1 to 40", "neighbors 41": "neighbors 41: want",
 		"neighbors x": "neighbors x: want", "columns/twice": "column 1: want different ones from 0 to 39",
 		"columns/float64": "columns of type <f8 and shape [1]: want integers",
 		"product/float64": "shape [1]: want float64 and 40×k", "error": "",
 	} {
-		m := testkit.Must(start(t, "ask "+question, 0))
-		column := mat.NewDense(n, 1, nil)
-		if err := m.SolveTo(t.Context(), column, column); question == "error" {
+		m := testkit.Must(start(t, "ask "+request, 0))
+		column := mat.NewDense(numPoints, 1, nil)
+		err := m.SolveTo(t.Context(), column, column)
+		if request == "error" { // without a reason, so the message ends with the word itself
 			testkit.Equal(t, strings.HasSuffix(err.Error(), ": error"), true, err)
-		} else {
-			testkit.Fails(t, err, want)
+			continue
 		}
+		testkit.Fails(t, err, want)
 	}
 	m := testkit.Must(start(t, "plain", 0))
-	if err := m.NormalTo(t.Context(), mat.NewDense(n, 1, nil), rng.New(1)); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("it draws: %v", err)
+	err := m.NormalTo(t.Context(), mat.NewDense(numPoints, 1, nil), rng.New(1))
+	if !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("NormalTo without draws: error %v, want %v", err, errors.ErrUnsupported)
 	}
 }
 
@@ -281,11 +284,11 @@ func hang(input io.Reader) error {
 // matrix returns K + λI of 40 points with λ = 0.5.
 func matrix(t *testing.T) *gram.Matrix {
 	t.Helper()
-	x := points.NewDense(n, d, testkit.Normals(1, 2, n*d))
+	x := points.NewDense(numPoints, dim, testkit.Normals(1, 2, numPoints*dim))
 	return testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil))
 }
 
-// starts the child of the given kind.
+// start starts the child of the given kind (see childEnv) with K + λI of matrix; timeout 0 means the default.
 func start(t *testing.T, kind string, timeout time.Duration) (*process.Preconditioner, error) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -297,16 +300,16 @@ func start(t *testing.T, kind string, timeout time.Duration) (*process.Precondit
 // TestAnswers checks M⁻¹R and a draw from N(0, M) of a preconditioner in a child process.
 func TestAnswers(t *testing.T) {
 	m := testkit.Must(start(t, "good", 0))
-	r, dst := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
-	for i := range n {
+	r, dst := mat.NewDense(numPoints, 2, nil), mat.NewDense(numPoints, 2, nil)
+	for i := range numPoints {
 		r.Set(i, 1, float64(i))
 	}
 	testkit.OK(t, m.SolveTo(t.Context(), dst, r))
 	dst.Scale(2, dst)
-	if m.Dim() != n || !mat.Equal(dst, r) {
+	if m.Dim() != numPoints || !mat.Equal(dst, r) {
 		t.Errorf("order %d, M⁻¹R = %v", m.Dim(), mat.Formatted(dst.T()))
 	}
-	column := mat.NewDense(n, 1, nil)
+	column := mat.NewDense(numPoints, 1, nil)
 	if err := m.NormalTo(t.Context(), column, rng.New(1)); err != nil || column.At(5, 0) != math.Sqrt2 {
 		t.Errorf("draws %v: %v", column.At(5, 0), err)
 	}
@@ -315,14 +318,15 @@ func TestAnswers(t *testing.T) {
 // TestScale checks that the scale of a preconditioner is changed only if products could overflow or underflow: M⁻¹ of
 // size 10⁻³⁰ is used as given, but not M⁻¹ of size 10⁻³⁰⁰ or 10³⁰⁰. A draw and a solve must belong to the same M.
 func TestScale(t *testing.T) {
-	for _, factor := range []string{"1e-30", "1e-300", "1e300"} {
+	for factor, wantScaled := range map[string]bool{"1e-30": false, "1e-300": true, "1e300": true} {
 		m := testkit.Must(start(t, "factor "+factor, 0))
-		r, dst, draw := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+		r, dst, draw := mat.NewDense(numPoints, 1, nil), mat.NewDense(numPoints, 1, nil), mat.NewDense(numPoints, 1, nil)
 		r.Set(3, 0, 1)
 		testkit.OK(t, m.NormalTo(t.Context(), draw, rng.New(1)))
 		testkit.OK(t, m.SolveTo(t.Context(), dst, r))
 		size := dst.At(3, 0)
-		testkit.Equal(t, factor == "1e-30", (size < 1e-20), factor, size)
+		isScaled := size > 1e-20 && size < 1e20 // the scaled size is near 1
+		testkit.Equal(t, isScaled, wantScaled, factor, size)
 		if v := draw.At(0, 0); math.Abs(v*v*size-1) > 1e-10 { // v² is 1/M⁻¹, if both belong to the same M
 			t.Errorf("%s: a draw of %g for M⁻¹ of %g", factor, v, size)
 		}
@@ -333,22 +337,28 @@ func TestScale(t *testing.T) {
 func TestUnexpectedOutput(t *testing.T) {
 	m, err := start(t, "twice", 0)
 	testkit.OK(t, err)
-	r, dst := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	r, dst := mat.NewDense(numPoints, 1, nil), mat.NewDense(numPoints, 1, nil)
 	for err == nil { // until the second line "answer" has arrived
 		err = m.SolveTo(t.Context(), dst, r)
 	}
 	testkit.Contains(t, err.Error(), "standard output")
 }
 
-// TestConforms checks that a preconditioner in a child process passes the tests of every preconditioner, and that a
-// call with a canceled context does not end the process.
+// TestConforms checks that a preconditioner in a child process passes the tests of every preconditioner, also after a
+// call with a canceled context, which must not end the process.
 func TestConforms(t *testing.T) {
 	m := testkit.Must(start(t, "plain", 0))
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	column := mat.NewDense(numPoints, 1, nil)
+	if err := m.SolveTo(canceled, column, column); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call with a canceled context: error %v, want %v", err, context.Canceled)
+	}
 	testkit.OK(t, precondtest.Test(t.Context(), m, nil))
 }
 
-// TestFaults checks that a process that dies, hangs, refuses or sends wrong data yields an error of one line that
-// names the fault, and that no child survives.
+// TestFaults checks that a process that dies, hangs, refuses or sends wrong data yields an error of one line that names
+// the fault, that a process that is refused does not survive, and that a call ends when its context is canceled.
 func TestFaults(t *testing.T) {
 	for kind, want := range map[string]string{
 		"talks":   "answer or error: its standard output carries the protocol; print to standard error",
@@ -369,29 +379,35 @@ func TestFaults(t *testing.T) {
 		}
 		m, err := start(t, kind, timeout)
 		if err == nil {
-			r := mat.NewDense(n, 1, nil)
-			err = m.SolveTo(t.Context(), mat.NewDense(n, 1, nil), r)
-			if again := m.SolveTo(t.Context(), mat.NewDense(n, 1, nil), r); again == nil {
-				t.Errorf("%s: answers again", kind)
+			r := mat.NewDense(numPoints, 1, nil)
+			err = m.SolveTo(t.Context(), mat.NewDense(numPoints, 1, nil), r)
+			if again := m.SolveTo(t.Context(), mat.NewDense(numPoints, 1, nil), r); again == nil {
+				t.Errorf("%s: the next request is answered, want an error", kind)
 			}
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", kind, err, want)
 		}
 	}
-	k, pid := matrix(t), filepath.Join(t.TempDir(), "pid")
-	_, err := process.Start(t.Context(), "echo $$ >'"+pid+"'; echo error no; exec sleep 600", k, process.Options{})
-	id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pid))))))
+
+	k, pidFile := matrix(t), filepath.Join(t.TempDir(), "pid")
+	refuses := "echo $$ >'" + pidFile + "'; echo error no; exec sleep 600"
+	_, err := process.Start(t.Context(), refuses, k, process.Options{})
+	id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pidFile))))))
 	if survivor, errFind := os.FindProcess(id); err == nil || errFind == nil && survivor.Signal(syscall.Signal(0)) == nil {
 		t.Errorf("it lives on after %v", err)
 	}
-	_, err = process.Start(t.Context(), "exec >&-; exec sleep 600", k, process.Options{})
+
+	closesOutput := "exec >&-; exec sleep 600" // closes its standard output and lives on
+	_, err = process.Start(t.Context(), closesOutput, k, process.Options{})
 	testkit.Contains(t, fmt.Sprint(err), `it closed its standard input or output before it answered "krrlab"`)
+
 	ctx, cancel := context.WithCancel(t.Context())
 	m, err := start(t, "hangs", 0)
 	testkit.OK(t, err)
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if err := m.SolveTo(ctx, mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)); !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled: %v", err)
+	column := mat.NewDense(numPoints, 1, nil)
+	if err := m.SolveTo(ctx, column, column); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: error %v, want %v", err, context.Canceled)
 	}
 }

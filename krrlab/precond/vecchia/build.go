@@ -22,7 +22,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// build is the state of New.
+// build is the state of New. In its comments, J is the conditioning set of a point: the point itself, last, and its
+// neighbors; R = K − FFᵀ is the residual matrix.
 type build struct {
 	*Inverse
 	matrix      *gram.Matrix    // K+λI as stored
@@ -213,7 +214,9 @@ func (b *build) computeRow(w *worker, i int) bool {
 	if !w.cholesky(k) {
 		return false
 	}
-	g := buffer.Grow(&w.g, k) // solution of Ug = e_k; it is z/√z_k for the solution z of UᵀUz = e_k
+
+	// The row of G is the solution g of Ug = e_k; it is z/√z_k for the solution z of UᵀUz = e_k.
+	g := buffer.Grow(&w.g, k)
 	g[k-1] = 1 / a[(k-1)*ld+k-1]
 	for r := k - 2; r >= 0; r-- {
 		g[r] = -floats.Dot(a[r*ld+r+1:r*ld+k], g[r+1:]) / a[r*ld+r]
@@ -221,7 +224,8 @@ func (b *build) computeRow(w *worker, i int) bool {
 	for c, j := range w.rows {
 		cols[c], values[c] = int32(j), float32(g[c])
 	}
-	if b.h != nil {
+
+	if b.h != nil { // the row of H is gᵀF(J, :)
 		r := b.f.D
 		h := buffer.Grow(&w.h, r)
 		clear(h)
@@ -235,8 +239,8 @@ func (b *build) computeRow(w *worker, i int) bool {
 	return true
 }
 
-// conditioningSet sets w.rows to the k neighbors of a row of G in ascending order, then the row, and w.points to their
-// points.
+// conditioningSet sets w.rows to the rows of G of the k neighbors of the point of a row, in ascending order, followed
+// by the row itself, and w.points to their points.
 func (b *build) conditioningSet(w *worker, row, k int) {
 	w.rows, w.points = w.rows[:0], w.points[:0]
 	if k > 0 {
@@ -259,8 +263,8 @@ func (b *build) conditioningSet(w *worker, row, k int) {
 // nearestInResidual returns the k candidates j of point i with the largest |R_ij|/√((ωR_ii+λ)(ωR_jj+λ)), in descending
 // order; ties are in the order of the candidates. index and value are the candidates and their K_ij/√(K_ii·K_jj).
 func (b *build) nearestInResidual(w *worker, i, k int, index []int32, value []float32) []int32 {
-	scores, r := buffer.Grow(&w.scores, len(index)), b.f.D
-	f := points.NewDense32(len(index), r, buffer.Grow(&w.candidateF, len(index)*r))
+	scores, rank := buffer.Grow(&w.scores, len(index)), b.f.D
+	f := points.NewDense32(len(index), rank, buffer.Grow(&w.candidateF, len(index)*rank))
 	for a, j := range index {
 		copy(f.Row(a), b.f.Row(int(j)))
 	}

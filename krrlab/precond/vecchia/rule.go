@@ -23,7 +23,7 @@ const (
 	ruleBlock    = 16   // pilot points processed together; their columns of K take 128n bytes
 	minNeighbors = 15   // smallest k that the rule chooses
 	maxDoublings = 3    // largest number of times that the rule doubles minNeighbors
-	minDecrease  = 0.05 // decrease of the mean log conditional variance for which k is doubled; larger: fewer neighbors
+	minDecrease  = 0.05 // least decrease of the mean log conditional variance for which k is doubled
 	minDamping   = 0.05 // smallest ω that the rule chooses
 )
 
@@ -46,7 +46,8 @@ func (b *build) chooseParameters(ctx context.Context) error {
 		b.k, b.damping = requested, b.o.Damping
 		return nil
 	}
-	b.damping = 1
+
+	b.damping = 1 // ω for the pilot sample
 	b.computeDiagonals()
 	rows := min(RuleRows, (b.n+3)/4)
 	doubled := 0
@@ -57,6 +58,7 @@ func (b *build) chooseParameters(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	if b.k = requested; b.o.Neighbors == 0 {
 		for doubled = 0; doubled < maxDoublings && s.logs[doubled+1]-s.logs[doubled+2] > minDecrease; {
 			doubled++

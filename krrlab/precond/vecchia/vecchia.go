@@ -97,8 +97,7 @@ func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32)
 	for position, row := range e.rowsInOrder {
 		o.Order[e.pointOf[row]] = int32(position)
 	}
-	b := &build{Inverse: e, matrix: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: o, comm: comm.Alone(), hi: n,
-		leading: m}
+	b := &build{Inverse: e, matrix: k, exact: exactMatrix(k), f: f, o: o, comm: comm.Alone(), hi: n, leading: m}
 	err := b.findCandidates(ctx)
 	if err == nil {
 		err = b.computeG(ctx)
@@ -109,7 +108,7 @@ func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32)
 	return e, err
 }
 
-// newBuild checks the arguments of New and determines the order π.
+// newBuild checks the arguments of New and determines the order π. It panics if an argument is out of range.
 func newBuild(k *gram.Matrix, f *points.Dense32, o *Options) *build {
 	opt := *cmp.Or(o, &Options{})
 	n := k.Dim()
@@ -130,9 +129,11 @@ func newBuild(k *gram.Matrix, f *points.Dense32, o *Options) *build {
 	for row, i := range m.pointOf {
 		m.rowsInOrder[opt.Order[i]] = int32(row)
 	}
-	return &build{Inverse: m, matrix: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: &opt, comm: c, lo: lo,
-		hi: hi}
+	return &build{Inverse: m, matrix: k, exact: exactMatrix(k), f: f, o: &opt, comm: c, lo: lo, hi: hi}
 }
+
+// exactMatrix returns k recomputed in float64 with an error that is negligible compared with λ.
+func exactMatrix(k *gram.Matrix) *gram.Matrix { return k.Exact(k.Lambda() / 1000) }
 
 // Dim returns n.
 func (m *Inverse) Dim() int { return m.n }
