@@ -141,7 +141,7 @@ type Errors struct {
 // roundoffFactor bounds the relative rounding errors of sums of up to 10⁷ float64 numbers.
 const roundoffFactor = 1 + 1e-8
 
-// Final returns the bounds of an answer, or nil if they are not finite, for example because Lambda is 0.
+// Final returns the bounds of the errors of an answer, or nil if they are not finite, for example because Lambda is 0.
 func (b *Basis) Final(a *Answer) *Errors {
 	t := len(b.Norms)
 	e := &Errors{Bounds: make([]float64, t), SolutionNormBounds: make([]float64, t), Mu: b.Mu}

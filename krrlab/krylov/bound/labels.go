@@ -18,9 +18,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// Open returns the number of rows of decision values F, m×t, with a label that may change if f_j(x_i) has an error of
-// up to roots_i·errors_j, roots_i = √k(x_i, x_i). The label is the sign if there is one column, and the index of the
-// largest value otherwise.
+// Open returns the number of rows of decision values F, m×t, whose label is open: it may change if f_j(x_i) has an
+// error of up to roots_i·errors_j, roots_i = √k(x_i, x_i). The label is the sign if there is one column, and the index
+// of the largest value otherwise.
 func Open(f *mat.Dense, roots, errors []float64) (open int) {
 	m, t := f.Dims()
 	for i := range m {
@@ -91,7 +91,8 @@ func NewSample(ctx context.Context, k kernel.Kernel, x, rows points.Points, shar
 // stripRows is the number of rows that a worker processes together.
 const stripRows = 64
 
-// isDue reports whether the largest error bound has decreased by a fifth since isDue last returned true.
+// isDue reports whether the labels should be tested: the largest error bound has decreased by a fifth since isDue last
+// returned true.
 func (s *Sample) isDue(errors []float64) bool {
 	worst := slices.Max(errors)
 	if !(worst <= s.nextError) {
@@ -101,9 +102,9 @@ func (s *Sample) isDue(errors []float64) bool {
 	return true
 }
 
-// fewOpen reports whether at most the fraction share of all rows is open, for coefficients C with the given error
-// bounds. The result is exact if the sample contains all rows. Otherwise it has 99 % confidence, by the binomial
-// distribution.
+// fewOpen reports whether the labels of at most the fraction share of all rows are open, for coefficients C with the
+// given error bounds. The result is exact if the sample contains all rows. Otherwise a result true has 99 % confidence,
+// by the binomial distribution.
 func (s *Sample) fewOpen(ctx context.Context, c *mat.Dense, errors []float64) (bool, error) {
 	_, t := c.Dims()
 	f := mat.NewDense(s.m, t, nil)
@@ -123,7 +124,8 @@ func (s *Sample) fewOpen(ctx context.Context, c *mat.Dense, errors []float64) (b
 	return distuv.Binomial{N: float64(s.m), P: s.share}.CDF(float64(open)) <= 0.01, nil
 }
 
-// Watch bounds the error of an iteration, and ends it according to Stop.
+// Watch bounds the error of an iteration, and ends it according to Stop. The caller sets the exported fields, and
+// Enough changes Noise, Tol and Ended.
 type Watch struct {
 	Basis  *Basis
 	Stop   Stop
@@ -134,16 +136,16 @@ type Watch struct {
 	Classes bool
 	// Trace estimates λ·tr(A⁻¹)/n from above with at most the given number of iterations for a random vector.
 	Trace    func(ctx context.Context, iterations int) (trace float64, products int, err error)
-	Tol      float64 // tolerance τ of the solve, then the one that the rule Predictions accepted
-	TolShare float64 // share of the tolerance that the iteration is asked for
-	Ended    bool    // Watch ended the iteration by ANorm or Labels
-	target   float64 // tolerance by the latest estimate of the noise; 0: none
-	errors   []float64
-	c        *mat.Dense
+	Tol      float64    // tolerance τ of the solve, then the one that the rule Predictions accepted
+	TolShare float64    // share of the tolerance that the iteration is asked for
+	Ended    bool       // Watch ended the iteration by ANorm or Labels
+	target   float64    // tolerance by the latest estimate of the noise; 0: none
+	errors   []float64  // bounds of the errors of the columns
+	c        *mat.Dense // copy of the iterate, for the rule Labels
 }
 
-// Enough returns the bound of the error relative to the solution. The error is pcg.ErrStop if the rule Stop is
-// satisfied.
+// Enough is called after each iteration. It returns the largest bound of ‖e_j‖_A/‖c_j*‖_A, and pcg.ErrStop if the rule
+// ANorm or Labels is satisfied. For the rule Predictions it may raise the tolerance of the iteration.
 func (w *Watch) Enough(ctx context.Context, iteration *pcg.Iteration) (float64, error) {
 	if w.errors == nil {
 		w.errors = make([]float64, len(w.Basis.Norms))
@@ -171,7 +173,7 @@ func (w *Watch) Enough(ctx context.Context, iteration *pcg.Iteration) (float64, 
 	return worst, nil
 }
 
-// decisionErrors converts errors to bounds of |f_j*(x)−f_j(x)|/√k(x, x), see Errors.Decisions.
+// decisionErrors converts w.errors in place to bounds of |f_j*(x)−f_j(x)|/√k(x, x), see Errors.Decisions.
 func (w *Watch) decisionErrors(relres []float64) []float64 {
 	for j, y := range w.Basis.Norms {
 		w.errors[j] = min(w.errors[j], relres[j]*y/(2*math.Sqrt(w.Basis.Lambda)))

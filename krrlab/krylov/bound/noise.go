@@ -10,14 +10,15 @@ import (
 
 const (
 	// noiseShare is the size of a residual, relative to the noise of the data, at which the rule Predictions ends an
-	// iteration. Half of it takes some 15 % more iterations. Twice of it changed test errors by up to 0.3 %.
+	// iteration. With half of this value there are some 15 % more iterations; with twice this value test errors changed
+	// by up to 0.3 %.
 	noiseShare = 0.03
 	// expectedNoise is the noise relative to RMS(y) that a prediction of iterations assumes. Measured values are
 	// between 0.07 and 0.8.
 	expectedNoise = 1. / 3
-	// traceShare is the largest share of the remaining iterations that the estimate of the trace may take for one
-	// column; for several, up to half of them, as a product with one column is then the cheaper one. A larger share
-	// costs more where the trace is near n, and finds more of the noise of models that interpolate.
+	// traceShare limits the iterations for the estimate of the trace, as a share of the remaining iterations for each
+	// column, up to half of them. They are iterations with one column, which cost less than those with several. A
+	// larger share costs more if the trace is near n, and improves the estimated noise of models that interpolate.
 	traceShare = 0.25
 	// minTraceIterations is the smallest number of iterations from which the trace is estimated.
 	minTraceIterations = 3
@@ -29,17 +30,18 @@ type Noise struct {
 	// Relative is the estimated noise of every column relative to RMS(y_j). Up to the error of Trace, it is not above
 	// the estimate for the exact solution.
 	Relative []float64 `json:"relative"`
-	// Deciding is the noise that the tolerance was taken from: for classes the root mean square over the columns, and
-	// otherwise the least of the columns whose residual is still above τ.
+	// Deciding is the noise that determined the tolerance: for classes the root mean square over the columns, and
+	// otherwise the smallest of the columns whose residual was still above τ.
 	Deciding float64 `json:"deciding"`
-	// Trace estimates λ·tr(A⁻¹)/n from above. If Products is 0, it is 1, which holds for every K, or follows from that
-	// of the first rows (Appended).
+	// Trace is an upper estimate of λ·tr(A⁻¹)/n. If Products is 0, it is 1, a bound for every K, or it follows from the
+	// Trace of the first rows (Appended).
 	Trace    float64 `json:"trace"`
 	Products int     `json:"products"` // products with A for the estimate of Trace
 }
 
-// Appended returns an upper bound of λ·tr(A⁻¹)/n for rows of which the share in (0, 1] belongs to the estimate n. With
-// more rows, n − λ·tr(A⁻¹) = tr(KA⁻¹) does not decrease, as the eigenvalues of K interlace. It returns 0 for nil.
+// Appended returns an upper bound of λ·tr(A⁻¹)/n after rows were appended to those of the estimate n, which are now the
+// given share in (0, 1] of all rows. When rows are added, n − λ·tr(A⁻¹) = tr(KA⁻¹) does not decrease, because the
+// eigenvalues of K interlace. It returns 0 for nil.
 func (n *Noise) Appended(share float64) float64 {
 	if n == nil {
 		return 0
@@ -61,15 +63,16 @@ func (w *Watch) Target() float64 { return cmp.Or(w.target, w.Stop.Expected(w.Tol
 
 // checkNoise ends the iteration if its residuals are at most the tolerance of noiseTol.
 //
-// The model that is solved exactly, c*, has the residuals y−Kc* = λc* on the rows of the fit, whose root mean square
-// is the noise times λ·tr(A⁻¹)/n (generalized cross-validation; Golub, Heath and Wahba 1979). For an iterate c,
-// ‖λc−λc*‖₂ = ‖λA⁻¹r‖₂ ≤ ‖r‖₂. A residual of at most s/(s+b)·‖λc‖₂ with b ≥ λ·tr(A⁻¹)/n is therefore at most s times
-// the noise that belongs to c*, and not only to c. The estimate does not depend on threads or ranks.
+// The exact solution c* has the residuals y−Kc* = λc* on the rows of the fit. Their root mean square is the noise times
+// λ·tr(A⁻¹)/n (generalized cross-validation; Golub, Heath and Wahba 1979). For an iterate c with the residual r of the
+// linear system, ‖λc−λc*‖₂ = ‖λA⁻¹r‖₂ ≤ ‖r‖₂. If ‖r‖₂ ≤ s/(s+b)·‖λc‖₂ with s = noiseShare and b ≥ λ·tr(A⁻¹)/n, it is
+// therefore at most s times the noise that c* yields, and not only the noise that c yields. The estimate does not
+// depend on threads or ranks.
 func (w *Watch) checkNoise(ctx context.Context, iteration *pcg.Iteration) error {
-	// The noise is not above RMS(y). A residual below τ ends the iteration anyway. After a restart the tolerance that
-	// was accepted stays.
-	if iteration.MaxRelRes > noiseShare || iteration.MaxRelRes <= w.Tol*w.TolShare || w.Noise != nil &&
-		w.Noise.Relative != nil {
+	// The noise is at most RMS(y), so a larger residual is certainly too large. A residual below τ ends the iteration
+	// anyway. After a restart, the accepted tolerance stays.
+	accepted := w.Noise != nil && w.Noise.Relative != nil
+	if iteration.MaxRelRes > noiseShare || iteration.MaxRelRes <= w.Tol*w.TolShare || accepted {
 		return nil
 	}
 	if w.Noise == nil {
@@ -98,8 +101,8 @@ func (w *Watch) checkNoise(ctx context.Context, iteration *pcg.Iteration) error 
 	return nil
 }
 
-// decidingNoise returns the noise from which the tolerance is taken: for classes, whose columns decide together, their
-// root mean square, and otherwise the smallest of the columns whose residual is above τ; at most 1.
+// decidingNoise returns the noise that determines the tolerance, at most 1: for classes, whose columns decide together,
+// their root mean square, and otherwise the smallest of the columns whose residual is above τ.
 func (w *Watch) decidingNoise(iteration *pcg.Iteration) float64 {
 	smallest, squares, columns := 1., 0., 0.
 	for j, rel := range iteration.RelRes {
@@ -130,14 +133,14 @@ func (w *Watch) noiseOf(iteration *pcg.Iteration, j int) float64 {
 	return w.Basis.Lambda * iteration.XNorm[j] / w.Basis.Norms[j] / (noiseShare + w.Noise.Trace)
 }
 
-// TraceEstimate estimates λ·tr(A⁻¹)/n, A = K+λI, from conjugate gradients for a vector z of n random signs, whose mean
-// of λzᵀA⁻¹z is λ·tr(A⁻¹). decrease has the decreases of ‖e‖_A²/‖z‖₂² of its iterations, and residual the last residual
-// relative to ‖z‖₂.
+// TraceEstimate returns an upper estimate of λ·tr(A⁻¹)/n, A = K+λI, of at most 1, from conjugate gradients for a vector
+// z of n random signs, for which the expectation of λzᵀA⁻¹z is λ·tr(A⁻¹). decrease has the decreases of ‖e‖_A²/‖z‖₂² in
+// its iterations, and residual is the last residual relative to ‖z‖₂.
 //
-// The sum of the decreases approaches zᵀA⁻¹z/n from below, with an error of at most residual²/λ. It is S after all
-// iterations, of which the second half has the share g. If both halves belonged to a geometric series, S·g²/(1−2g) were
-// missing. The estimate adds S·g/(1−2g), but no more than the bound, and three standard deviations of the random signs,
-// whose variance is at most 2b(1−b)/n for the trace b.
+// The sum of the decreases approaches zᵀA⁻¹z/n from below, with an error of at most residual²/λ. Let S be the sum over
+// all iterations, and g the share of the second half of them. If both halves belonged to a geometric series,
+// S·g²/(1−2g) would be missing. The estimate adds S·g/(1−2g), but at most the bound, and then three standard deviations
+// of the random signs, whose variance is at most 2b(1−b)/n for a trace of b.
 func TraceEstimate(decrease []float64, residual, lambda float64, n int) float64 {
 	var sum, half float64
 	for k, v := range decrease {

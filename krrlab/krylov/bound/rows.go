@@ -26,7 +26,7 @@ const (
 const RowsChecked = drawnRows + outlierRows
 
 // Slack returns the factor that turns an estimate from Rows of n points into a bound: 1 if they contain all rows, and
-// otherwise 1 plus three standard errors of a norm estimated from 256 rows.
+// otherwise 1 plus about three standard errors of a norm estimated from 256 rows of normal numbers, 1/√(2·256) each.
 func Slack(n int) float64 {
 	if n <= RowsChecked {
 		return 1
@@ -115,9 +115,9 @@ func (r *Rows) countOutliers(norms []float64, storage gram.Choice) int {
 	if storage.Arithmetic == kernel.Differences || storage.Whole || !kernel.ShiftInvariant(r.k) {
 		return 0
 	}
-	roundingFactor := 1.0
+	roundingFactor := 1.0 // unit roundoff of the inner products, in units of that of float64
 	if storage.Arithmetic == kernel.Float32 {
-		roundingFactor = 0x1p29
+		roundingFactor = 0x1p-24 / 0x1p-53
 	}
 	n, d := r.x.Dims()
 	count := 0
@@ -136,10 +136,10 @@ func (r *Rows) countOutliers(norms []float64, storage gram.Choice) int {
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.indices) }
 
-// Estimate returns, for every column of C, n×t, ‖r_j‖₂/‖y_j‖₂, and in the same units the error of the residual stored,
-// which was computed with the stored K. This error is usually a small part of the residual, so the sampling error has
-// little effect. If stored is nil, the error is the residual itself. Both results include an estimate of the rounding
-// errors of the rows. If ranks share the work, all of them must call Estimate.
+// Estimate returns, for every column of C, n×t, an estimate of ‖r_j‖₂/‖y_j‖₂, and in the same units the error of
+// stored, the residual that was computed with the stored K. This error is usually a small part of the residual, so the
+// sampling error has little effect. If stored is nil, the error is the residual itself. Both results include an
+// estimate of the rounding errors of the rows. If ranks share the work, all of them must call Estimate.
 func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.Dense) (residual,
 	storageError []float64, err error) {
 	base, factors := points.Split(r.x)
@@ -160,7 +160,9 @@ func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.
 		if ynorm == 0 {
 			continue // y_j = 0, so c_j = 0
 		}
-		var rr, dd float64 // relative to ‖y_j‖₂, because squares of small targets underflow
+		// Estimates of ‖r_j‖² and of the squared norm of its difference from the stored residual. They are relative to
+		// ‖y_j‖₂, because squares of small targets underflow.
+		var rr, dd float64
 		for k, i := range r.indices {
 			v, w := y.At(i, j)-r.lambda*c.At(i, j)-f.At(k, j), r.weights[k]
 			d := v
@@ -179,9 +181,10 @@ func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.
 //
 //	u·√(δ/u+n)·√(Σ_l s_l)·√(Σ_l s_l·c_lj²)/‖y_j‖₂,  u = 2⁻⁵³,
 //
-// where s are the kernel.Sizes. It assumes δ/u independent roundings in an entry, by kernel.EntryError for differences
-// (inner products are used only if their additional error is negligible), and n in each sum: N. J. Higham, T. Mary, A
-// new approach to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41, 2019, doi:10.1137/18M1226312.
+// where s are the kernel.DiagonalBounds and δ is the error of an entry. It assumes δ/u independent roundings in an
+// entry, by kernel.EntryError for differences (inner products are used only if their additional error is negligible),
+// and n in each sum: N. J. Higham, T. Mary, A new approach to probabilistic rounding error analysis, SIAM J. Sci.
+// Comput. 41, 2019, doi:10.1137/18M1226312.
 func (r *Rows) rounding(y, c *mat.Dense) []float64 {
 	n, t := y.Dims()
 	sizes := kernel.DiagonalBounds(r.k, r.x, kernel.Diag(r.k, r.x))

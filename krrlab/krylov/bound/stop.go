@@ -20,7 +20,8 @@ const (
 	Predictions             // end when the residual is small compared with the noise of the data, or by Residual
 )
 
-// Stop is a Rule with its share. Its text is "", "residual", "anorm", "labels=1%" or "predictions".
+// Stop is the criterion that ends an iteration: a Rule, with the share of the rule Labels. Its text is "", "residual",
+// "anorm", "labels=1%" or "predictions".
 type Stop struct {
 	Rule  Rule
 	Share float64 // largest fraction of open labels for the rule Labels, in (0, 1)

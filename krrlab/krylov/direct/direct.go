@@ -95,7 +95,8 @@ func MemoryNeeded(p Precision, n, t int) int64 {
 	return entry*int64(n)*int64(n) + 4*8*int64(n)*int64(t)
 }
 
-// FasterPrecision returns the precision that is likely to be faster. The argument largest is max k(x, x).
+// FasterPrecision returns the precision that is likely to be faster for n points. largest is max k(x, x), and tol the
+// tolerance of the solve.
 //
 // Float32Refined saves half of the n³/3 flops, but computes a second true residual, which takes n²/2 kernel entries in
 // float64. It is faster beyond 2,000 points (at 10 ns an entry and 100 GFLOP/s in float32, n > 1,500) if one round of
@@ -176,6 +177,8 @@ type state struct {
 	res    *Result
 }
 
+// newState checks the arguments of Solve, chooses the matrix for true residuals and the arithmetic of the factor, and
+// returns the state before the factorization. It returns an error if the memory limit is too small.
 func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*state,
 	error) {
 	d := &state{k: k, y: y, lambda: lambda}
@@ -198,6 +201,8 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	if err != nil {
 		return nil, err
 	}
+
+	// An expensive kernel is evaluated once, and its matrix stored if it fits.
 	if matrixBytes := 4 * int64(d.n) * int64(d.n+tileSize); kernel.Costly(k) &&
 		(d.opt.Memory == 0 || need+matrixBytes <= d.opt.Memory) {
 		need += matrixBytes
@@ -249,8 +254,8 @@ func (d *state) computeResidual(ctx context.Context, r *mat.Dense) error {
 	return nil
 }
 
-// checkDone sets the status and returns true if the residual meets the tolerance, or if the last round did not halve
-// it.
+// checkDone sets the status and returns true if the residual, with the bound of its rounding error, meets the
+// tolerance, if the last round did not halve it, or if it is NaN. Otherwise it returns false.
 func (d *state) checkDone() bool {
 	h := d.res.History
 	worst, converged := slices.Max(h[len(h)-1]), true

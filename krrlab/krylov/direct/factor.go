@@ -18,7 +18,7 @@ import (
 // factor is a matrix that is first K+λI and then L, in the lower triangle of one n×n array.
 type factor interface {
 	form(ctx context.Context, d *state) error // computes K + λI
-	cholesky() bool                           // computes L with LLᵀ = K + λI, in place
+	cholesky() bool                           // computes L with LLᵀ = K + λI, in place; false if that fails
 	solve(r *mat.Dense)                       // r ← (LLᵀ)⁻¹r
 	badPivot() int                            // returns the index, from 1, of the pivot that failed, or 0 if unknown
 }
@@ -50,7 +50,7 @@ type factorOf[T float32 | float64] struct {
 	n, t  int
 	tile  func(dst []T, ld int, k kernel.Kernel, x, z points.Panel, arith kernel.Arithmetic, w *kernel.Workspace)
 	potrf func(n int, a []T, ld int) bool
-	a     []T
+	a     []T // n×n, row-major
 }
 
 func (f *factorOf[T]) form(ctx context.Context, d *state) error {
@@ -69,7 +69,8 @@ func (f *factorOf[T]) form(ctx context.Context, d *state) error {
 	return err
 }
 
-// copyStored copies the entries of the stored matrix for residuals, column by column; columns of K are also rows.
+// copyStored sets the lower triangle to K + λI, from the stored matrix d.exact. It copies columns of K, which are also
+// its rows.
 func (f *factorOf[T]) copyStored(ctx context.Context, d *state) error {
 	for lo := 0; lo < f.n; lo += tileSize {
 		idx := make([]int, min(tileSize, f.n-lo))
@@ -92,18 +93,20 @@ func (f *factorOf[T]) copyStored(ctx context.Context, d *state) error {
 
 func (f *factorOf[T]) cholesky() bool { return f.potrf(f.n, f.a, f.n) }
 
-// These constants are the block sizes of the triangular solves. L⁻¹r is computed in blocks of blockRows rows: first the
-// products with the entries of L left of the diagonal block are subtracted, in strips of stripRows rows for each
-// worker, and then the diagonal block is solved. L⁻ᵀr solves the diagonal block first, and then subtracts its products
-// from the rows above, in strips of stripColumns columns of L.
+// These constants are the block sizes of the triangular solves; larger blocks are more efficient and leave threads
+// idle. L⁻¹r is computed in blocks of blockRows rows: first the products with the entries of L left of the diagonal
+// block are subtracted, in strips of stripRows rows for each worker, and then the diagonal block is solved. L⁻ᵀr solves
+// the diagonal block first, and then subtracts its products from the rows above, in strips of stripColumns columns of
+// L.
 const (
 	blockRows    = 96
 	stripRows    = 24
 	stripColumns = 256
 )
 
-// solve reads L once for L⁻¹r and once for L⁻ᵀ(L⁻¹r), whatever the number of columns. The columns of r are stored in v
-// one after the other; rows that have been solved are stored with the opposite sign.
+// solve implements factor. It reads L once for L⁻¹r and once for L⁻ᵀ(L⁻¹r), whatever the number of columns. The columns
+// of r are copied to v one after the other. Rows that have been solved have the opposite sign there, so that Forward
+// and Backward, which add products, subtract them.
 func (f *factorOf[T]) solve(r *mat.Dense) {
 	n, t := f.n, f.t
 	v := make([]float64, n*t)
@@ -119,7 +122,8 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 		})
 		f.solveDiagonalBlock(blas.NoTrans, lo, rows, v)
 	}
-	floats.Scale(-1, v)
+	floats.Scale(-1, v) // L⁻¹r
+
 	for lo := (n - 1) / blockRows * blockRows; lo >= 0; lo -= blockRows {
 		rows := min(blockRows, n-lo)
 		f.solveDiagonalBlock(blas.Trans, lo, rows, v)
@@ -128,7 +132,7 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 				blas64.General{Rows: t, Cols: rows, Stride: n, Data: v[lo:]}, &work[worker])
 		})
 	}
-	floats.Scale(-1, v)
+	floats.Scale(-1, v) // L⁻ᵀL⁻¹r
 	for j := range t {
 		r.SetCol(j, v[j*n:(j+1)*n])
 	}

@@ -84,6 +84,7 @@ func (e *Interval) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// finiteOrNil returns a pointer to v, or nil if v is not finite.
 func finiteOrNil(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -91,6 +92,7 @@ func finiteOrNil(v float64) *float64 {
 	return &v
 }
 
+// valueOr returns *p, or v if p is nil.
 func valueOr(p *float64, v float64) float64 {
 	if p == nil {
 		return v

@@ -27,12 +27,12 @@ func startMass(n int, delta float64) float64 {
 
 // APriori returns ε such that the largest Ritz value after k steps, from a start uniform on the sphere, differs from
 // the largest eigenvalue of any positive semi-definite matrix of order n by at most ε·λ_max, with probability at least
-// 1−δ,
+// 1−δ, by theorem 4.2 of Kuczyński and Woźniakowski 1992,
 //
-//	P(θ_max < (1−ε)λ_max) ≤ 1.648·√n·e^(−√ε(2k−1)),
+//	P(θ_max < (1−ε)λ_max) ≤ 1.648·√n·e^(−√ε(2k−1)).
 //
-// Kuczyński and Woźniakowski 1992, theorem 4.2. For both ends of a spectrum, replace λ_max by λ_max−λ_min. The result
-// is at most 1. APriori panics unless n, k ≥ 1 and 0 < δ < 1.
+// For both ends of a spectrum, replace λ_max by λ_max−λ_min. The result is at most 1, and 0 for k ≥ n. APriori panics
+// unless n, k ≥ 1 and 0 < δ < 1.
 func APriori(n, k int, delta float64) float64 {
 	if n < 1 || k < 1 || !(delta > 0 && delta < 1) {
 		panic(fmt.Sprintf("lanczos: APriori(%d, %d, %g): want n, k ≥ 1 and 0 < δ < 1", n, k, delta))
@@ -44,8 +44,9 @@ func APriori(n, k int, delta float64) float64 {
 	return min(1, e*e)
 }
 
-// christoffelExceeds reports whether Σ_{j≤k} p_j(x)² exceeds limit, where sign·x lies outside the range of the Ritz
-// values. For sign = −1 it uses −T instead of T:
+// christoffelExceeds reports whether Σ_{j≤k} p_j(x)² exceeds limit for the orthonormal polynomials p_j of sign·T, where
+// sign = ±1, and x lies outside the range of its Ritz values. For the diagonal α_j and the off-diagonal β_j of that
+// matrix,
 //
 //	β_j p_j = (x−α_j)p_{j−1} − β_{j−1}p_{j−2},  p_0 = 1.
 func christoffelExceeds(alpha, beta []float64, sign, x, limit float64) bool {
@@ -74,7 +75,7 @@ func outerBound(alpha, beta []float64, sign, theta, mass float64) float64 {
 	if scale == 0 {
 		return theta
 	}
-	lo, hi := 0.0, max(0x1p-50*scale, 0x1p-1022)
+	lo, hi := 0.0, max(0x1p-50*scale, 0x1p-1022) // bracket of U − theta, first doubled and then bisected
 	for hi <= math.MaxFloat64 && !christoffelExceeds(alpha, beta, sign, theta+hi, 1/mass) {
 		lo, hi = hi, 2*hi
 	}

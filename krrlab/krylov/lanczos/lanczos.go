@@ -101,7 +101,7 @@ func (o *Options) withDefaults(n int) Options {
 	return opt
 }
 
-// Op counts the calls of one operation.
+// Op counts the calls of one operation and their seconds.
 type Op struct {
 	Calls   int
 	Seconds float64
@@ -160,10 +160,11 @@ func (r *Result) Cond() estimate.Interval {
 // Allowing returns the intervals of κ, λ_min and λ_max of M⁻¹A' for a positive definite A' that is approximated by A,
 // with
 //
-//	(1−e)A' ≼ A ≼ (1+e)A',
+//	(1−e)A' ≼ A ≼ (1+e)A'.
 //
-// The matrices K'+λI and K+λI satisfy this for e = ‖K−K'‖₂/λ. If e is predicted, the confidence does not cover the
-// prediction. If A is Indefinite, no e < 1 can be valid, and nothing is known of A'. Allowing panics if e < 0.
+// The matrices K'+λI and K+λI satisfy this for e = ‖K−K'‖₂/λ if K' is positive semi-definite. If e is predicted, the
+// confidence does not cover the prediction. If A is Indefinite, no e < 1 can be valid, and nothing is known of A'.
+// Allowing panics if e < 0.
 func (r *Result) Allowing(e float64) (kappa, minInterval, maxInterval estimate.Interval) {
 	if !(e >= 0) {
 		panic(fmt.Sprintf("lanczos: an allowance of %v", e))

@@ -161,7 +161,8 @@ func (g *group) scatter(x *mat.Dense, vector func(p *process) []float64) {
 	}
 }
 
-// startVectors computes r₁ and z₁, and ends the processes whose start is not valid.
+// startVectors computes r₁ and z₁, and ends the processes whose start is not valid: zero, not finite, or of a norm that
+// a draw of N(0, M) has with a probability of at most 2e^−tailExponent.
 func (g *group) startVectors(ctx context.Context) error {
 	norms, err := g.norms(ctx)
 	if err != nil {
@@ -368,7 +369,7 @@ func (p *process) orthogonalize(ctx context.Context) error {
 	return nil
 }
 
-// extendT appends α_j and β_j to T, and updates Slack.
+// extendT appends α_j and β_j to T, and updates Slack. β_j is 0 after n steps, and if it is at the level of rounding.
 func (p *process) extendT(beta float64) {
 	r := p.res
 	if r.Steps+1 == p.n || beta <= 8*unitRoundoff*max(largestEntry(r.Alpha, r.Beta), math.Abs(p.alpha)) {
@@ -404,8 +405,8 @@ func (p *process) squaredError(j int) float64 {
 	return (e*e + floats.Dot(smaller, smaller)) * float64(p.n) / float64(j)
 }
 
-// dots sets h_i = x_iᵀw. Partial sums of rowBlock rows are added in row order, so the bits do not depend on the number
-// of threads.
+// dots sets h_i = x_iᵀw for all vectors of x. Partial sums of rowBlock rows are added in row order, so the bits do not
+// depend on the number of threads.
 func (p *process) dots(ctx context.Context, x [][]float64) error {
 	steps := p.o.Steps
 	err := accel.ForEachBlock(ctx, p.n, rowBlock, func(_, i0, i1 int) {

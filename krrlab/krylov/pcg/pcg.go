@@ -277,6 +277,7 @@ func (r *Result) String() string {
 	return s
 }
 
+// problem describes why the column ended without an answer, or returns "" if that needs no explanation.
 func (c Column) problem() string {
 	switch c.Status {
 	case Indefinite:

@@ -40,7 +40,8 @@ type Set struct {
 }
 
 // Lanczos runs the Lanczos processes of all rows that have not failed until each interval of κ is as narrow as o
-// requires, and predicts the iterations to tau. If a process fails, or its M cannot draw, only this process ends.
+// requires, and predicts the iterations to tau. It then runs the further processes for ln det(K+λI) (Probes). If a
+// process fails, or its M cannot draw, only this process ends, with the reason in its row.
 func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error {
 	preconditioners, _ := s.M.(*Preconditioners)
 	for c, r := range s.Rows {
@@ -61,13 +62,15 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 		}
 		return nil
 	}
+
 	firstRun, err := lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &o)
 	runs, useful := [][]*lanczos.Result{firstRun}, s.usefulProbes(firstRun)
 	for i := 1; i < s.Probes && err == nil; i++ {
+		const checkedSteps = 8 // the spread is computed every so many steps, because it takes eigenvalues of T
 		probe := lanczos.Options{Steps: o.Steps, Ends: lanczos.Neither, Start: o.Start.Sub("probe", uint64(i)),
 			Done: func(c int, r *lanczos.Result) bool {
 				gap, deviation := math.Inf(1), 0.
-				if useful[c] && r.Steps%8 == 0 {
+				if useful[c] && r.Steps%checkedSteps == 0 {
 					gap, deviation = s.logDetSpread(c, firstRun[c], r)
 				}
 				return !useful[c] || gap <= deviation/10
@@ -82,6 +85,7 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 		runs = append(runs, results)
 		s.Tell(ctx, stage.Event{Stage: stage.Lanczos, Detail: "ln det", Done: i, Total: s.Probes - 1, Remaining: -1})
 	}
+
 	for c, l := range runs[0] {
 		switch {
 		case preconditioners != nil && errors.Is(preconditioners.Errs[c], errors.ErrUnsupported):

@@ -118,9 +118,9 @@ func (s *Preconditioners) runGuarded(ctx context.Context, result *mat.Dense, c i
 	return nil
 }
 
-// maxAsymmetry is the largest difference of xᵀM⁻¹y and yᵀM⁻¹x, relative to ‖x‖₂‖M⁻¹y‖₂, and of two results M⁻¹x,
-// relative to their norm, that checkInverse accepts. An M⁻¹ in float32 reaches this accuracy; a smaller value
-// rejects it.
+// maxAsymmetry is the largest difference that checkInverse accepts: of xᵀM⁻¹y and yᵀM⁻¹x relative to ‖x‖₂‖M⁻¹y‖₂, and
+// of two results M⁻¹x relative to their norm. An M⁻¹ in float32 reaches this accuracy; a much smaller value would
+// reject it.
 const maxAsymmetry = 1e-5
 
 // Make constructs the preconditioner of an entry for the draw of row, and records its properties in row. If one rank
@@ -145,8 +145,9 @@ func Make(ctx context.Context, b stage.Bench, e stage.Entry, row *Row) (*stage.M
 	return m, nil
 }
 
-// checkInverse returns an error if M is not a preconditioner of order n. It applies M⁻¹ to two random columns together,
-// and to the first of them alone.
+// checkInverse returns an error if M⁻¹ has another order than n, if its products are zero, not finite or not
+// repeatable, or if it is not symmetric or not positive definite. It applies M⁻¹ to two random columns together, and to
+// the first of them alone. A nil m, for M = I, passes.
 func checkInverse(ctx context.Context, m pcg.Preconditioner, n int) error {
 	if m == nil {
 		return nil

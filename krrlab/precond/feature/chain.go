@@ -104,13 +104,13 @@ type chainSpace struct {
 	sketches sketch.Workspace
 	z32      []float32 // a panel of Z₁
 	z64      []float64 // a panel of Z₁ in float64
-	tmp      []float64
+	tmp      []float64 // a panel of Z₁ in float64, before it is rounded to float32
 }
 
 // MapTo implements Map.
 func (m *ChainMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
 	c := w.chainSpace()
-	mapLevels(m, z, ld, x, levels[float64]{&c.z64, func(z []float64, ld int, x points.Points) {
+	mapLevels(m, z, ld, x, chainSteps[float64]{&c.z64, func(z []float64, ld int, x points.Points) {
 		m.features.MapTo(z, ld, x, &c.features)
 	}, func(dst []float64, ldd int, src []float64, lds, rows int) {
 		m.sketches.Apply64(sketch.Rows64{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: rows}, &c.sketches)
@@ -120,7 +120,7 @@ func (m *ChainMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
 // MapTo32 implements Map32. All levels are computed in float32.
 func (m *ChainMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace) {
 	c := w.chainSpace()
-	mapLevels(m, z, ld, x, levels[float32]{&c.z32, func(z []float32, ld int, x points.Points) {
+	mapLevels(m, z, ld, x, chainSteps[float32]{&c.z32, func(z []float32, ld int, x points.Points) {
 		mapTo32(m.features, z, ld, x, &c.features, &c.tmp)
 	}, func(dst []float32, ldd int, src []float32, lds, rows int) {
 		m.sketches.Apply32(sketch.Rows32{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: rows}, &c.sketches)
@@ -135,15 +135,15 @@ func (w *Workspace) chainSpace() *chainSpace {
 	return w.chain
 }
 
-// levels has the two steps of a ChainMap in one precision.
-type levels[T float32 | float64] struct {
+// chainSteps has the two steps of a ChainMap in one precision.
+type chainSteps[T float32 | float64] struct {
 	z1       *[]T // scratch memory for a panel of Z₁
 	features func(z []T, ld int, x points.Points)
 	sketches func(dst []T, ldd int, src []T, lds, rows int)
 }
 
 // mapLevels applies all levels of m to the points, a panel at a time.
-func mapLevels[T float32 | float64](m *ChainMap, z []T, ld int, x points.Points, l levels[T]) {
+func mapLevels[T float32 | float64](m *ChainMap, z []T, ld int, x points.Points, l chainSteps[T]) {
 	n := checkMap(m, len(z), ld, x)
 	_, width := m.features.Dims()
 	for i := 0; i < n; i += panelRows {

@@ -45,14 +45,14 @@ type Map32 interface {
 type Workspace struct {
 	x64, w64, phase64 []float64 // points, frequencies and phases in float64
 	x32               []float32 // points in float32
-	norms             []float64
-	wideFeatures      []int // features whose phases are computed in float64
+	norms             []float64 // one point, for its norm
+	wideFeatures      []int     // features whose phases are computed in float64
 
-	fft          *fourier.FFT // of a TensorSketchMap
-	seq          []float64
-	prod, factor []complex128
+	fft          *fourier.FFT // transform of a TensorSketchMap
+	seq          []float64    // a CountSketch, and later φ(x)
+	prod, factor []complex128 // the product of the transforms so far, and the transform of one CountSketch
 
-	chain *chainSpace
+	chain *chainSpace // nil unless a ChainMap was evaluated
 }
 
 // For returns the distribution that the paper uses for a kernel: Fourier features for kernels with a spectral measure,
@@ -95,8 +95,8 @@ func checkMap(m Map, size, ld int, x points.Points) (n int) {
 	return n
 }
 
-// panelRows is the number of points in one unit of work. More points make BLAS more efficient; fewer points balance the
-// threads better and need less scratch memory.
+// panelRows is the largest number of points in one unit of work. More points make BLAS more efficient; fewer points
+// balance the threads better and need less scratch memory.
 const panelRows = 256
 
 // Matrix returns Z, n×s in float32 with the rows φ(x_i)ᵀ; for points.Weighted the rows are √w_i·φ(x_i)ᵀ. Panels of 256

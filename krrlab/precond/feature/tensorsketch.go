@@ -161,7 +161,7 @@ func (m *TensorSketchMap) countSketch(y []float64, t int, x points.Points, i int
 	if s, ok := x.(*points.CSR); ok {
 		col, val := s.Row(i)
 		for p, c := range col {
-			add(y, table[c], root*val[p])
+			addToBucket(y, table[c], root*val[p])
 		}
 	} else {
 		if t == 0 {
@@ -169,15 +169,15 @@ func (m *TensorSketchMap) countSketch(y []float64, t int, x points.Points, i int
 		}
 		for c, v := range w.x64 {
 			if v != 0 {
-				add(y, table[c], root*v)
+				addToBucket(y, table[c], root*v)
 			}
 		}
 	}
-	add(y, table[m.d], math.Sqrt(m.k.Coef0))
+	addToBucket(y, table[m.d], math.Sqrt(m.k.Coef0))
 }
 
-// add adds v to the bucket of a table entry, with the sign of the entry.
-func add(y []float64, entry uint32, v float64) {
+// addToBucket adds v to the bucket of a table entry, with the sign of the entry.
+func addToBucket(y []float64, entry uint32, v float64) {
 	y[entry>>1] += math.Float64frombits(math.Float64bits(v) ^ uint64(entry)<<63)
 }
 

@@ -146,7 +146,8 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 		len(f.F.Data) != n*f.F.D {
 		t.Fatalf("%s: F is %d×%d with %d landmarks, %d numbers", name, f.F.N, f.F.D, len(f.Landmarks), len(f.F.Data))
 	}
-	testkit.Equal(t, len(slices.Compact(slices.Sorted(slices.Values(f.Landmarks)))), len(f.Landmarks), name, f.Landmarks)
+	distinct := slices.Compact(slices.Sorted(slices.Values(f.Landmarks)))
+	testkit.Equal(t, len(distinct), len(f.Landmarks), name, f.Landmarks)
 	residual := residualOf(k, f)
 	const u = 0x1p-24
 	rounded := true
@@ -172,7 +173,8 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 		}
 	}
 	trace := mat.Trace(k)
-	if math.Abs(f.Trace-trace) > traceTolerance*trace || math.Abs(f.Residual-mat.Trace(residual)) > traceTolerance*trace {
+	limit := traceTolerance * trace
+	if math.Abs(f.Trace-trace) > limit || math.Abs(f.Residual-mat.Trace(residual)) > limit {
 		t.Errorf("%s: traces %v and %v, want %v and %v", name, f.Trace, f.Residual, trace, mat.Trace(residual))
 	}
 	if f.Rounding < 0 || f.Rounding > 2.1*u*trace {

@@ -29,14 +29,14 @@ func (s *suite) checkMetric(m lanczos.Metric) {
 	case errors.Is(err, errors.ErrUnsupported):
 		return
 	case err != nil:
-		s.add("NormalTo: %w", err)
+		s.addViolation("NormalTo: %w", err)
 		return
 	}
 	count := float64(m.Dim() * drawCount)
 	y := s.must("SolveTo", s.solve, x)
 	share := floats.Dot(x.RawMatrix().Data, y.RawMatrix().Data) / count
 	if tolerance := sigmas * math.Sqrt(2/count); !(math.Abs(share-1) <= tolerance) {
-		s.add("NormalTo does not have the covariance M: the mean of xᵀM⁻¹x is %.4g·n, want n to %.2g·n", share,
+		s.addViolation("NormalTo does not have the covariance M: the mean of xᵀM⁻¹x is %.4g·n, want n to %.2g·n", share,
 			tolerance)
 	}
 	v := s.directions(x)
@@ -48,12 +48,12 @@ func (s *suite) checkMetric(m lanczos.Metric) {
 		mean, variance := stat.MeanVariance(e.RawRowView(j)[1:], nil) // the first draw is one of the directions
 		size := mat.Dot(v.ColView(j), u.ColView(j))                   // vᵀM⁻¹v
 		if mean, tolerance := mean/math.Sqrt(size), sigmas/math.Sqrt(drawCount-1); !(math.Abs(mean) <= tolerance) {
-			s.add("NormalTo does not have mean 0: %.3g standard deviations in direction %d, want 0 to %.2g", mean, j,
+			s.addViolation("NormalTo does not have mean 0: %.3g standard deviations in direction %d, want 0 to %.2g", mean, j,
 				tolerance)
 			return
 		}
 		if tolerance := sigmas * math.Sqrt(2./(drawCount-1)); !(math.Abs(variance/size-1) <= tolerance) {
-			s.add("NormalTo does not have the covariance M: its variance is %.3g of M's in direction %d, want 1 to "+
+			s.addViolation("NormalTo does not have the covariance M: its variance is %.3g of M's in direction %d, want 1 to "+
 				"%.2g", variance/size, j, tolerance)
 			return
 		}
@@ -76,7 +76,7 @@ func (s *suite) drawSamples(m lanczos.Metric, g rng.Stream) (*mat.Dense, error) 
 	}
 	err := m.NormalTo(s.ctx, draw, g.Sub("draw", 0))
 	if draw0 := x.Slice(0, n, 0, 1); err == nil && !mat.Equal(draw, draw0) {
-		s.add("NormalTo with the same stream gives another draw, off by %.3g", relativeError(draw, draw0))
+		s.addViolation("NormalTo with the same stream gives another draw, off by %.3g", relativeError(draw, draw0))
 	}
 	s.checkCanceled("NormalTo: ", func(ctx context.Context) error { return m.NormalTo(ctx, draw, g) })
 	return x, err

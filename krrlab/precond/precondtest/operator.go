@@ -24,7 +24,7 @@ func (s *suite) checkOperator(name string, a pcg.Operator) bool {
 	violations := len(s.violations)
 	n := a.Dim()
 	if n < 1 {
-		s.add("%sthe order is %d, want at least 1", name, n)
+		s.addViolation("%sthe order is %d, want at least 1", name, n)
 		return false
 	}
 	x := probes(n, 8, s.o.Seed)
@@ -40,11 +40,11 @@ func (s *suite) checkOperator(name string, a pcg.Operator) bool {
 	case errors.Is(err, errors.ErrUnsupported) && s.y != nil: // an optional method, not SolveTo
 		return false
 	case err != nil:
-		s.add("%s%w", name, err)
+		s.addViolation("%s%w", name, err)
 		return false
 	}
 	if !mat.Equal(x, original) {
-		s.add("%sthe source was changed", name)
+		s.addViolation("%sthe source was changed", name)
 	}
 	s.checkSymmetric(name, x, y)
 	return len(s.violations) == violations
@@ -80,7 +80,7 @@ func (s *suite) checkLinear(name string, a pcg.Operator, x, y *mat.Dense) error 
 	yc.Mul(y, c)
 	got, err := s.product(a, &xc)
 	if err == nil && !s.isNear(got, &yc) {
-		s.add("%snot linear: A(XC) differs from (AX)C by %.3g", name, relativeError(got, &yc))
+		s.addViolation("%snot linear: A(XC) differs from (AX)C by %.3g", name, relativeError(got, &yc))
 	}
 	return err
 }
@@ -92,14 +92,14 @@ func (s *suite) checkSymmetric(name string, x, y *mat.Dense) {
 	g.Mul(x.T(), y)
 	for i := range k {
 		if v := g.At(i, i); v <= 0 {
-			s.add("%snot positive definite: xᵀAx = %.3g (probe %d)", name, v, i)
+			s.addViolation("%snot positive definite: xᵀAx = %.3g (probe %d)", name, v, i)
 			return
 		}
 		for j := range i {
 			size := max(mat.Norm(x.ColView(i), 2)*mat.Norm(y.ColView(j), 2),
 				mat.Norm(x.ColView(j), 2)*mat.Norm(y.ColView(i), 2))
 			if u, v := g.At(i, j), g.At(j, i); math.Abs(u-v) > s.o.Tol*size {
-				s.add("%snot symmetric: xᵀAz = %.17g, zᵀAx = %.17g (probes %d, %d)", name, u, v, i, j)
+				s.addViolation("%snot symmetric: xᵀAz = %.17g, zᵀAx = %.17g (probes %d, %d)", name, u, v, i, j)
 				return
 			}
 		}
@@ -115,7 +115,7 @@ func (s *suite) checkBlocks(name string, a pcg.Operator, x, y *mat.Dense) error 
 			return err
 		}
 		if want := y.Slice(0, n, j, j+w); !s.isNear(block, want) {
-			s.add("%scolumns from %d on differ by %.3g when a block is one of %d", name, j, relativeError(block, want),
+			s.addViolation("%scolumns from %d on differ by %.3g when a block is one of %d", name, j, relativeError(block, want),
 				w)
 			return nil
 		}
@@ -130,7 +130,7 @@ func (s *suite) checkRepeat(name string, a pcg.Operator, x, y *mat.Dense) error 
 		return err
 	}
 	if !mat.Equal(y, repeated) {
-		s.add("%sthe same call gave another result", name)
+		s.addViolation("%sthe same call gave another result", name)
 	}
 	s.checkCanceled(name, func(ctx context.Context) error { return a.MulTo(ctx, repeated, x) })
 	return nil
@@ -141,6 +141,6 @@ func (s *suite) checkCanceled(name string, call func(ctx context.Context) error)
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if err := call(ctx); !errors.Is(err, context.Canceled) {
-		s.add("%safter the context was canceled: %v, want its error", name, err)
+		s.addViolation("%safter the context was canceled: %v, want its error", name, err)
 	}
 }

@@ -81,21 +81,22 @@ type suite struct {
 	violations []error
 }
 
+// newSuite returns a suite without violations, with the defaults for options that are not set.
 func newSuite(ctx context.Context, o *Options) *suite {
 	s := &suite{ctx: ctx, o: *cmp.Or(o, &Options{})}
 	s.o.Tol = cmp.Or(s.o.Tol, 1e-10)
 	return s
 }
 
-// add adds a violation.
-func (s *suite) add(format string, args ...any) {
+// addViolation adds a violation, an error with the given text.
+func (s *suite) addViolation(format string, args ...any) {
 	s.violations = append(s.violations, fmt.Errorf(format, args...))
 }
 
 // expect adds a violation if err is not nil, or if got differs from want by more than the tolerance.
 func (s *suite) expect(operation string, err error, got *mat.Dense, want mat.Matrix) {
 	if err != nil || !s.isNear(got, want) {
-		s.add("%s is wrong by %.3g, error %v", operation, relativeError(got, want), err)
+		s.addViolation("%s is wrong by %.3g, error %v", operation, relativeError(got, want), err)
 	}
 }
 
@@ -103,7 +104,7 @@ func (s *suite) expect(operation string, err error, got *mat.Dense, want mat.Mat
 func (s *suite) must(operation string, a pcg.Operator, x *mat.Dense) *mat.Dense {
 	y, err := s.product(a, x)
 	if err != nil {
-		s.add("%s: %w", operation, err)
+		s.addViolation("%s: %w", operation, err)
 		return mat.NewDense(x.RawMatrix().Rows, x.RawMatrix().Cols, nil)
 	}
 	return y
@@ -115,7 +116,7 @@ func (s *suite) checkThreads() {
 	for _, n := range []int{1, 2, 5} {
 		accel.SetThreads(n)
 		if y := s.must("SolveTo", s.solve, s.x); !mat.Equal(y, s.y) {
-			s.add("SolveTo has other bits on %d threads, off by %.3g", n, relativeError(y, s.y))
+			s.addViolation("SolveTo has other bits on %d threads, off by %.3g", n, relativeError(y, s.y))
 			return
 		}
 	}
@@ -130,7 +131,7 @@ func (s *suite) checkShapes() {
 			continue
 		}
 		if fault := s.fault(mat.NewDense(c[0], c[1], nil), mat.NewDense(c[2], c[3], nil)); fault != "" {
-			s.add("SolveTo of %d×%d into %d×%d, at order %d, %s: want an error, or a panic that says what is wrong",
+			s.addViolation("SolveTo of %d×%d into %d×%d, at order %d, %s: want an error, or a panic that says what is wrong",
 				c[2], c[3], c[0], c[1], n, fault)
 			return
 		}
@@ -164,7 +165,7 @@ func (s *suite) checkStrided() {
 	s.expect("SolveTo between columns of wider matrices", s.solve.MulTo(s.ctx, y, r), y, s.y)
 	y.Zero()
 	if want := float64(3 * outside * n); mat.Sum(dst) != want {
-		s.add("SolveTo into columns of a wider matrix changes the others")
+		s.addViolation("SolveTo into columns of a wider matrix changes the others")
 	}
 }
 

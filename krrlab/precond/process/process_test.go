@@ -320,7 +320,8 @@ func TestAnswers(t *testing.T) {
 func TestScale(t *testing.T) {
 	for factor, wantScaled := range map[string]bool{"1e-30": false, "1e-300": true, "1e300": true} {
 		m := testkit.Must(start(t, "factor "+factor, 0))
-		r, dst, draw := mat.NewDense(numPoints, 1, nil), mat.NewDense(numPoints, 1, nil), mat.NewDense(numPoints, 1, nil)
+		r, dst := mat.NewDense(numPoints, 1, nil), mat.NewDense(numPoints, 1, nil)
+		draw := mat.NewDense(numPoints, 1, nil)
 		r.Set(3, 0, 1)
 		testkit.OK(t, m.NormalTo(t.Context(), draw, rng.New(1)))
 		testkit.OK(t, m.SolveTo(t.Context(), dst, r))
@@ -394,8 +395,9 @@ func TestFaults(t *testing.T) {
 	refuses := "echo $$ >'" + pidFile + "'; echo error no; exec sleep 600"
 	_, err := process.Start(t.Context(), refuses, k, process.Options{})
 	id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pidFile))))))
-	if survivor, errFind := os.FindProcess(id); err == nil || errFind == nil && survivor.Signal(syscall.Signal(0)) == nil {
-		t.Errorf("it lives on after %v", err)
+	testkit.Equal(t, err != nil, true, "error of a process that refuses")
+	if survivor, errFind := os.FindProcess(id); errFind == nil && survivor.Signal(syscall.Signal(0)) == nil {
+		t.Errorf("the process lives on after %v", err)
 	}
 
 	closesOutput := "exec >&-; exec sleep 600" // closes its standard output and lives on

@@ -20,8 +20,9 @@ import (
 type factorFunc func(k lowrank.Source, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error)
 
 // fromColumns computes a factor F of rank s from columns of K. They are recomputed in float64 for any storage of K, so
-// the bounds that the factor certifies refer to the exact K. Distances are computed from differences of points if inner
-// products would cancel more digits than a factorization of this rank loses by rounding.
+// the bounds that the factor certifies refer to the exact K. The accuracy of K is λ/1000, or the rounding error of a
+// factorization of this rank if that is larger. Distances are computed from differences of points if inner products
+// cancel more digits than that.
 func fromColumns(ctx context.Context, b stage.Bench, s int, compute factorFunc) (*stage.Drawn, error) {
 	p := b.Problem()
 	trace := floats.Sum(kernel.Diag(p.Kernel, p.X))
@@ -72,6 +73,8 @@ const (
 )
 
 // addPivotCost adds the cost of a factor of s random pivots to p: ns(1.1·ε_exact + 31.6/E + 4/T + 4.5s/G₆₄) seconds.
+// ε_exact is the time of an entry of the exact K (cost.Model.ExactEntrySeconds); the other symbols are those of
+// Features.Cost.
 func addPivotCost(m *cost.Model, s int, p *cost.Parts) {
 	if s == 0 {
 		return
@@ -96,5 +99,5 @@ func addPivotCost(m *cost.Model, s int, p *cost.Parts) {
 	traffic.Add(r.Gather(1./precond.RankRows), blocks)
 }
 
-// pivotBlock returns the number of pivots that RPCholesky proposes together.
+// pivotBlock returns the number of pivots that RPCholesky proposes together, the default of lowrank.Options.Block.
 func pivotBlock(s int) int { return min(max(10, s/10), 200, s) }

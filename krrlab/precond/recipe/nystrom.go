@@ -82,7 +82,8 @@ func (p Nystrom) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, e
 // nystromSlowdown is the cost of F: n·s² operations, in units of one flop at the rate of a matrix product.
 const nystromSlowdown = 1.3
 
-// Cost implements cost.Preconditioner. F takes ns(ε_exact + 31.6/E + 4/T + 1.3s/G₆₄) + s²/2·ε_exact seconds.
+// Cost implements cost.Preconditioner. F takes ns(ε_exact + 31.6/E + 4/T + 1.3s/G₆₄) + s²/2·ε_exact seconds, with the
+// symbols of addPivotCost.
 func (p Nystrom) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 	parts := landmarkCost(m, p.S, p.LambdaP, p.Form)
 	s, rows, order := float64(p.S), m.OwnRows(), int64(p.S)

@@ -8,10 +8,10 @@ import (
 // CountSketch is the distribution of the sparsest sketches (Charikar, Chen and Farach-Colton 2004). Column j of S has a
 // single entry, g(j) = ±1 in row h(j):
 //
-//	(Sx)_b = Σ_{j: h(j)=b} g(j)·x_j,
+//	(Sx)_b = Σ_{j: h(j)=b} g(j)·x_j.
 //
-// h is uniform on the s rows. All h(j) and g(j) are independent here; mean and variance would only require a pairwise
-// independent h and a 4-wise independent g.
+// h(j) is uniform on the s rows. All h(j) and g(j) are independent here; for mean and variance alone, a pairwise
+// independent h and a 4-wise independent g would suffice.
 type CountSketch struct{}
 
 // CountSketchOperator is a draw of CountSketch. It takes 4m bytes.

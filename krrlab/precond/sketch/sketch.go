@@ -47,6 +47,7 @@ type Workspace struct {
 	panel64 [2][]float64 // panel32 for float64
 }
 
+// rowBlock is the argument of Apply32 and Apply64. Row i of Src starts at Src[i*SrcStride], and so for Dst.
 type rowBlock[T float] struct {
 	Dst       []T
 	DstStride int
@@ -55,6 +56,7 @@ type rowBlock[T float] struct {
 	Count     int // number of rows
 }
 
+// float is the number type of rows.
 type float interface{ float32 | float64 }
 
 // Parse returns the distribution with the given name: "countsketch", "srht" or "gaussian".
@@ -90,8 +92,8 @@ func (b *rowBlock[T]) check(o Operator) {
 	}
 }
 
-// panelRows is the number of rows in one unit of work. More rows make a product with a Gaussian matrix more efficient;
-// fewer rows balance the threads better.
+// panelRows is the largest number of rows in one unit of work. More rows make a product with a Gaussian matrix more
+// efficient; fewer rows balance the threads better.
 const panelRows = 256
 
 // Apply returns Z·Sᵀ, n×s, for the rows of Z, n×m. Panels of 256 rows are processed in parallel and written directly to

@@ -18,8 +18,8 @@ import (
 // (definition 11 of the paper, with the scale for an H of entries ±1). D is diagonal with independent random signs. H
 // is the Walsh–Hadamard matrix whose order M is the smallest power of two ≥ m; it is applied to vectors padded with
 // zeros. P selects s of its rows, 1 ≤ s ≤ M, without replacement and in ascending order. A row takes M·log₂M additions,
-// or fewer if the padding is long. A transform pruned to the sampled rows would take M·log₂s additions; that would
-// save log₂(M/s) of the stages, which are the fastest ones, and is not worth its code.
+// or fewer if the padding is long. A transform pruned to the sampled rows would take M·log₂s additions. It would save
+// log₂(M/s) of the stages, which are the fastest ones, and is not implemented.
 type SRHT struct{}
 
 // SRHTOperator is a draw of SRHT. It takes 4m + 4s bytes.
@@ -139,21 +139,21 @@ func load8[T float](y, x []T, d []float32) {
 	y[4], y[5], y[6], y[7] = a0-a4, a1-a5, a2-a6, a3-a7
 }
 
-// stages performs the stages h = 8, …, M/2 of the R rows in y, of length MR. Only the first live numbers of y are set;
-// the others are treated as zeros. minRun is 8R, the length of the runs of the first of these stages.
-func stages[T float](y []T, live, minRun int) {
+// stages performs the stages h = 8, …, M/2 of the R rows in y, of length MR. Only the first setCount numbers of y are
+// set; the others are treated as zeros. minRun is 8R, the length of the runs of the first of these stages.
+func stages[T float](y []T, setCount, minRun int) {
 	half := len(y) / 2
 	switch {
-	case half < minRun:
-	case live <= half: // the second half is zero: (a+0, a−0)
-		stages(y[:half], live, minRun)
+	case half < minRun: // no stage is left
+	case setCount <= half: // the second half is zero: (a+0, a−0)
+		stages(y[:half], setCount, minRun)
 		copy(y[half:], y[:half])
 	case len(y) > inCache:
 		stages(y[:half], half, minRun)
-		stages(y[half:], live-half, minRun)
+		stages(y[half:], setCount-half, minRun)
 		simd.Butterfly(y[:half], y[half:])
 	default:
-		clear(y[live:])
+		clear(y[setCount:])
 		for run := minRun; run < len(y); run *= 2 {
 			for i := 0; i < len(y); i += 2 * run {
 				simd.Butterfly(y[i:i+run], y[i+run:i+2*run])
@@ -162,7 +162,7 @@ func stages[T float](y []T, live, minRun int) {
 	}
 }
 
-// transform applies o, with scratch memory for groupRows rows in buf.
+// transform sets every row of b.Dst to S times the row of b.Src, with scratch memory for groupRows rows in buf.
 func transform[T float](o *SRHTOperator, b rowBlock[T], buf *[]T) {
 	b.check(o)
 	group, scale := buffer.Grow(buf, groupRows*o.padded()), T(o.scale)
