@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/dl"
 )
 
+// real is a number format of the BLAS.
 type real interface{ float32 | float64 }
 
 // maxInt is the largest dimension or stride that fits the 32-bit integers of the library.

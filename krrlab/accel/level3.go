@@ -117,9 +117,9 @@ func blockIndex(q int) (i, j int) {
 	return i, q
 }
 
-// pieceSize returns the size of the pieces into which an m×n matrix C is cut. If C has enough tiles, there is at least
-// one piece per thread, and fewer than four per thread are a multiple of the number of threads. No piece is larger than
-// maxPieceRows×maxPieceCols, rounded up to complete tiles.
+// pieceSize returns the size of the pieces into which an m×n matrix C is cut, in complete tiles. No piece is larger
+// than maxPieceRows×maxPieceCols, rounded up to complete tiles. If C has enough tiles, there are at least four pieces
+// per thread, or their number is a multiple of the number of threads, so that no thread is idle for long at the end.
 func pieceSize[T real](m, n, threads int) (rows, cols int) {
 	mr, nr := gogemm.TileSize[T]()
 	sizeOf := func(n, count, unit int) int { return ((n+count-1)/count + unit - 1) / unit * unit }
@@ -191,6 +191,7 @@ type level3Routines[T real] struct {
 	gemv func(tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T, y []T, incY int)
 }
 
+// of64 and of32 return the routines of a BLAS in float64 and in float32.
 func of64(i blas.Float64) level3Routines[float64] {
 	return level3Routines[float64]{i.Dgemm, i.Dsyrk, i.Dtrsm, i.Dtrmm, i.Dgemv}
 }
@@ -239,16 +240,17 @@ func (p *level3[T]) gemm(arguments productArgs[T]) {
 	l, x := inUse(), gogemm.Product[T](arguments)
 	ra, ca := opDims(x.TransA, x.M, x.K)
 	rb, cb := opDims(x.TransB, x.K, x.N)
-	good := isTrans(x.TransA) && isTrans(x.TransB) && x.Alpha != 0 && fitsMatrix(ra, ca, x.LDA, len(x.A)) &&
+	isValid := isTrans(x.TransA) && isTrans(x.TransB) && x.Alpha != 0 && fitsMatrix(ra, ca, x.LDA, len(x.A)) &&
 		fitsMatrix(rb, cb, x.LDB, len(x.B)) && fitsMatrix(x.M, x.N, x.LDC, len(x.C))
 	smallest := min(x.M, x.N, x.K)
 	if !large(x.M, x.N, x.K, gemmWork) {
 		l = nil // a call of the library costs more than the product
 	}
+
 	switch {
-	case good && usesGemm(l, smallest):
+	case isValid && usesGemm(l, smallest):
 		gemmGo(x)
-	case !good || l == nil:
+	case !isValid || l == nil:
 		p.gonum.gemm(x.TransA, x.TransB, x.M, x.N, x.K, x.Alpha, x.A, x.LDA, x.B, x.LDB, x.Beta, x.C, x.LDC)
 	case goThreads.Load() == 1 && smallest >= p.avx2Order && simd.InUse() == simd.AVX2:
 		gogemm.Gemm(x)
@@ -263,15 +265,15 @@ func (p *level3[T]) gemm(arguments productArgs[T]) {
 func (p *level3[T]) syrk(ul blas.Uplo, arguments productArgs[T]) {
 	l, x, n := inUse(), gogemm.Product[T](arguments), arguments.N
 	ra, ca := opDims(x.TransA, n, x.K)
-	good := isUplo(ul) && isTrans(x.TransA) && x.Alpha != 0 && fitsMatrix(ra, ca, x.LDA, len(x.A)) &&
+	isValid := isUplo(ul) && isTrans(x.TransA) && x.Alpha != 0 && fitsMatrix(ra, ca, x.LDA, len(x.A)) &&
 		fitsMatrix(n, n, x.LDC, len(x.C))
 	if !large(n, n, x.K, syrkWork) {
 		l = nil
 	}
 	switch {
-	case good && usesGemm(l, min(n, x.K)):
+	case isValid && usesGemm(l, min(n, x.K)):
 		syrkGo(ul, x)
-	case !good || l == nil:
+	case !isValid || l == nil:
 		p.gonum.syrk(ul, x.TransA, n, x.K, x.Alpha, x.A, x.LDA, x.Beta, x.C, x.LDC)
 	default:
 		for i := 0; x.Beta == 0 && i < n; i++ { // some builds scale by β, and 0·NaN = NaN
@@ -290,12 +292,12 @@ func (p *level3[T]) trxm(arguments triangleArgs[T]) {
 		gonumRoutine, libraryRoutine = p.gonum.trmm, func(r *routines) uintptr { return r.trmm }
 	}
 	q := order(x.Side, x.M, x.N)
-	good := isSide(x.Side) && isUplo(x.Uplo) && isTrans(x.TransA) && isDiag(x.Diag) && x.Alpha != 0 &&
+	isValid := isSide(x.Side) && isUplo(x.Uplo) && isTrans(x.TransA) && isDiag(x.Diag) && x.Alpha != 0 &&
 		fitsMatrix(q, q, x.LDA, len(x.A)) && fitsMatrix(x.M, x.N, x.LDB, len(x.B))
 	switch {
-	case good && usesGemm(l, 0) && large(x.M, x.N, q, trxmGoWork):
+	case isValid && usesGemm(l, 0) && large(x.M, x.N, q, trxmGoWork):
 		trxmGo(x)
-	case !good || l == nil || !large(x.M, x.N, q, trxmWork):
+	case !isValid || l == nil || !large(x.M, x.N, q, trxmWork):
 		gonumRoutine(x.Side, x.Uplo, x.TransA, x.Diag, x.M, x.N, x.Alpha, x.A, x.LDA, x.B, x.LDB)
 	default:
 		fortran(l, routine[T]{libraryRoutine(p.routinesOf(l)), "cccciiapipi",

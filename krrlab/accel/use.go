@@ -19,6 +19,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
+// nan is NaN. It fills operands that a BLAS must overwrite.
 var nan = math.NaN()
 
 // choice is the BLAS chosen for the process. Its lib is nil for the implementation in Go.

@@ -104,6 +104,7 @@ type reduction struct {
 	period         float64
 }
 
+// newReduction loads the constants of a reduction into registers. The bias is an integer.
 func newReduction(period, bias float64) reduction {
 	return reduction{load(1 / period), load(3<<51 + bias), period}
 }
@@ -126,8 +127,8 @@ func (d reduction) reduce(y [2]VecVirtual) (t [2]VecVirtual) {
 // expReduction returns the reduction for e^y. Its bias is that of a float64 exponent: 2ⁿ has the exponent n + 1023.
 func expReduction() reduction { return newReduction(math.Ln2, 1023) }
 
-// expLanes sets y, two registers of float64 within [expMin, expMax], to e^y with the operations of the Go function exp.
-// NaN stays NaN.
+// expLanes sets y, two registers of float64 within [expMin, expMax], to e^y with the operations of the Go function exp
+// of package simd, whose polynomial it evaluates. NaN stays NaN.
 func (d reduction) expLanes(y [2]VecVirtual) {
 	t := d.reduce(y)
 	y2 := squares(y)

@@ -42,7 +42,10 @@ const (
 	cacheLine = 64            // bytes
 )
 
-func (k kernel) cols() int    { return vectors * k.set.bytes / k.size }
+// cols returns the number of columns of the block.
+func (k kernel) cols() int { return vectors * k.set.bytes / k.size }
+
+// name returns the name of the routine.
 func (k kernel) name() string { return fmt.Sprintf("%sgemm%dx%d", k.letter, k.rows, k.cols()) }
 
 // build generates the kernel.

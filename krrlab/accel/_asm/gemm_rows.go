@@ -19,6 +19,7 @@ var copiers = []copier{
 	{float64s, 64}, {float64s, 128},
 }
 
+// build generates the routine.
 func (t copier) build() {
 	w := t.bytes / t.size
 	name := fmt.Sprintf("%scopy%d", t.letter, w)

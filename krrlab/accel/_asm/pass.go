@@ -36,6 +36,7 @@ var (
 	backward = way{"Backward", false, true}
 )
 
+// name returns the name of the routine.
 func (p tilePass) name() string {
 	label := p.label
 	if p.stream {
@@ -244,6 +245,7 @@ type columns struct {
 	k                  int
 }
 
+// newColumns returns columns whose address is set by start.
 func newColumns(stride GPVirtual, k int) columns {
 	return columns{GP64(), GP64(), stride, k}
 }

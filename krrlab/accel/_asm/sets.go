@@ -6,6 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
+// op is a function that generates an instruction with the given operands.
 type op = func(ops ...Op)
 
 // format describes how the entries of a tile are stored and the instructions that compute with them.

@@ -25,7 +25,7 @@ type partialProduct[T real] struct {
 // block is the m×n block of C at (i, j), which is computed from k columns of op(A).
 type block struct {
 	i, j, m, n, k int
-	add           bool // add to the elements of C instead of overwriting them
+	add           bool // add to the elements of C; false: overwrite them
 }
 
 // region is the part of C that is computed.
@@ -77,8 +77,8 @@ func blockSize(n, limit, unit int) int {
 // between blocks.
 func depth(k int) int { return blockSize(k, depthMax, 8) }
 
-// gemm computes a product block by block. Every block B_pj of B is packed once, and every block A_ip of A is packed
-// once for each j:
+// gemm computes the product x block by block, with the micro-kernel k. Every block B_pj of B is packed once, and every
+// block A_ip of A is packed once for each j:
 //
 //	C_ij = β·C_ij,  C_ij = C_ij + α·A_ip·B_pj,  p ascending.
 func (w *workspace[T]) gemm(k kernel[T], x *partialProduct[T]) {

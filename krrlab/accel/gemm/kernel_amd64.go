@@ -11,7 +11,7 @@ var byPath = []*kernels{nil, &avx2, &avx512}
 
 // byteKernels holds the micro-kernels for bytes that this processor can run, from the slowest to the fastest: AVX2,
 // VNNI, AMX.
-var byteKernels = []byteKernel{{6, 16, true, false, 1, igemm6x16}}
+var byteKernels = []byteKernel{{mr: 6, nr: 16, wide: true, depth: 1, mul: igemm6x16}}
 
 var (
 	avx2 = kernels{
@@ -28,10 +28,10 @@ var (
 
 func init() {
 	if cpu.X86.HasAVX512VNNI {
-		byteKernels = append(byteKernels, byteKernel{14, 32, false, true, 1, igemm14x32})
+		byteKernels = append(byteKernels, byteKernel{mr: 14, nr: 32, shifted: true, depth: 1, mul: igemm14x32})
 	}
 	if cpu.X86.HasAMXInt8 && runtime.GOOS == "linux" && permit() == 0 {
-		byteKernels = append(byteKernels, byteKernel{32, 32, false, false, 16, igemm32x32})
+		byteKernels = append(byteKernels, byteKernel{mr: 32, nr: 32, depth: 16, mul: igemm32x32})
 	}
 	avx512.bytes = byteKernels[len(byteKernels)-1]
 }

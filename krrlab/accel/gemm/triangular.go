@@ -256,7 +256,7 @@ func (x *Triangle[T]) unpack(src []T, i0, v int, shape panelShape) {
 // solveTile computes x ← t⁻¹x for a tile x of mr×nr. The triangle t is the one that uplo selects, and its diagonal
 // holds reciprocals. For every row r, in the order of substitution,
 //
-//	x_r ← (x_r − Σ_q t_rq·x_q)·t_rr⁻¹,  q over the rows that are already solved
+//	x_r ← (x_r − Σ_q t_rq·x_q)·t_rr⁻¹,  q over the rows that are already solved.
 func solveTile[T real](t, x []T, mr, nr int, uplo blas.Uplo) {
 	for i := range mr {
 		r, q0, q1 := i, 0, i
@@ -275,7 +275,7 @@ func solveTile[T real](t, x []T, mr, nr int, uplo blas.Uplo) {
 // multiplyTile computes x ← tx for a tile x of mr×nr. The triangle t is the one that uplo selects. The rows are taken
 // in the reverse order of solveTile, so that every x_q on the right is still the old one:
 //
-//	x_r ← t_rr·x_r + Σ_q t_rq·x_q
+//	x_r ← t_rr·x_r + Σ_q t_rq·x_q.
 func multiplyTile[T real](t, x []T, mr, nr int, uplo blas.Uplo) {
 	for i := range mr {
 		r, q0, q1 := i, i+1, mr
@@ -291,8 +291,8 @@ func multiplyTile[T real](t, x []T, mr, nr int, uplo blas.Uplo) {
 	}
 }
 
-// subtract computes x ← x − v·y. It takes four elements at a time, so the length of x must be a multiple of 4, as nr
-// is.
+// subtract computes x ← x − v·y. It takes four elements at a time, so the length of x must be a multiple of 4; nr is
+// one.
 func subtract[T real](x, y []T, v T) {
 	for len(x) >= 4 && len(y) >= 4 {
 		x[0] -= v * y[0]

@@ -5,13 +5,17 @@ import "fmt"
 // gatherMask[4-t:] is a mask that selects the first t of four vectors.
 var gatherMask = [8]uint64{1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1}
 
-// GatherDot sets y = S·x for t vectors by rows, y[r·t+c] = Σ_a value_a·x[col_a·t+c], row r of the sparse S having
-// the entries a from start_r up to start_{r+1}. Entry 8i+l of a row is added in lane l, s_l; to
+// GatherDot sets y = S·x for a sparse matrix S and t vectors that are stored by rows,
 //
-//	((s₀+s₄)+(s₂+s₆)) + ((s₁+s₅)+(s₃+s₇))
+//	y[r·t+c] = Σ_a value_a·x[col_a·t+c],
 //
-// the entries beyond the last eight are added in their order. Each operation is rounded to float64, on every path
-// alike, and for any t. It panics if a slice is too short; columns beyond x are not noticed on all paths.
+// where row r of S has the entries a = start_r, …, start_{r+1}−1. The sum is formed in eight lanes: entry 8i+l of a row
+// is added to s_l. The entries after the last complete group of eight are added, in their order, to
+//
+//	((s₀+s₄)+(s₂+s₆)) + ((s₁+s₅)+(s₃+s₇)).
+//
+// Each operation is rounded to float64, so that the bits are the same on every path and for any t. GatherDot panics if
+// a slice is too short. Not all paths detect columns beyond x.
 func GatherDot(start []int64, col []int32, value []float32, x, y []float64, t int) {
 	rows := len(start) - 1
 	if rows < 1 || t < 1 {

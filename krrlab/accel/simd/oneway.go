@@ -18,8 +18,8 @@ func Forward[T number](tile []T, ld int, x, u blas64.General) {
 	k := current()
 	p := pick[*passes[T, float64]](k.forward, k.forward64)
 	checkOneWay(len(tile), ld, x, u)
-	p.run(&tileProduct[T, float64]{true, false, u.Cols, x.Cols, tile, ld, x.Data, nil, x.Stride, nil, u.Data, u.Stride,
-		x.Rows})
+	p.run(&tileProduct[T, float64]{sums: true, rows: u.Cols, cols: x.Cols, tile: tile, ld: ld, x: x.Data,
+		stride: x.Stride, u: u.Data, rowStride: u.Stride, t: x.Rows})
 }
 
 // Backward computes Y += Z·T, y_c += Tᵀ·z_c for every row c of Y, t×cols, and of Z, t×rows. See Forward.
@@ -31,8 +31,8 @@ func Backward[T number](tile []T, ld int, y, z blas64.General, w *Workspace) {
 	for c := range y.Rows {
 		copy(py[c*stride:c*stride+y.Cols], y.Data[c*y.Stride:c*y.Stride+y.Cols])
 	}
-	p.run(&tileProduct[T, float64]{false, true, z.Cols, y.Cols, tile, ld, nil, py, stride, z.Data, nil, z.Stride,
-		y.Rows})
+	p.run(&tileProduct[T, float64]{adds: true, rows: z.Cols, cols: y.Cols, tile: tile, ld: ld, y: py, stride: stride,
+		z: z.Data, rowStride: z.Stride, t: y.Rows})
 	for c := range y.Rows {
 		copy(y.Data[c*y.Stride:c*y.Stride+y.Cols], py[c*stride:c*stride+y.Cols])
 	}

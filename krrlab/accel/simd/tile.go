@@ -70,7 +70,7 @@ type tileProduct[T entry, V number] struct {
 
 // run computes the product a. p is nil if the path in use has no passes; then the portable code does all the work.
 func (p *passes[T, V]) run(a *tileProduct[T, V]) {
-	body := 0
+	body := 0 // number of columns that the passes compute
 	switch {
 	case p == nil:
 	case a.sums && a.adds:
@@ -91,7 +91,7 @@ func (p *passes[T, V]) twoWay(body int, a *tileProduct[T, V]) {
 		return
 	}
 	chunk := chunkRows
-	if p.take(a.t) == a.t { // a single pass: all rows except the last few, after which there is nothing to prefetch
+	if p.take(a.t) == a.t { // one pass: all rows but the last few, after which there is nothing to prefetch
 		chunk = max(chunk, (a.rows-fetchRows)/chunkRows*chunkRows)
 	}
 	for r0 := 0; body > 0 && r0 < a.rows; r0 += chunk {
@@ -232,7 +232,8 @@ func Both[T entry, V number](rows, cols int, tile []T, ld int, x, y, z, u []V, t
 		copy(px[c*stride:c*stride+cols], x[c*cols:(c+1)*cols])
 		clear(py[c*stride : c*stride+cols])
 	}
-	p.run(&tileProduct[T, V]{true, true, rows, cols, tile, ld, px, py, stride, z, u, rows, t})
+	p.run(&tileProduct[T, V]{sums: true, adds: true, rows: rows, cols: cols, tile: tile, ld: ld, x: px, y: py,
+		stride: stride, z: z, u: u, rowStride: rows, t: t})
 	for c := range t {
 		addTo(y[c*cols:(c+1)*cols], py[c*stride:c*stride+cols])
 	}

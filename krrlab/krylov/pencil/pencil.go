@@ -30,7 +30,7 @@ type Set struct {
 	LambdaMin          []float64 // lower bound of λ_min(M_c⁻¹A) for each c; 0 if none is known
 	RecursiveResiduals bool      // use recursive residuals only, because no true residual is computed
 	MixedTargets       bool      // the right-hand side combines several targets, so Likelihood is not computed
-	Weights            []float64 // weights of the rows, by which A and the right-hand side are multiplied; nil: all ones
+	Weights            []float64 // weights of the rows, which scale A and the right-hand side; nil: all ones
 	// Probes is the number of Lanczos processes for each M_c; 0 means 1. Processes after the first are used only for
 	// ln det(K+λI).
 	Probes int

@@ -48,13 +48,13 @@ func (s *suite) checkMetric(m lanczos.Metric) {
 		mean, variance := stat.MeanVariance(e.RawRowView(j)[1:], nil) // the first draw is one of the directions
 		size := mat.Dot(v.ColView(j), u.ColView(j))                   // vᵀM⁻¹v
 		if mean, tolerance := mean/math.Sqrt(size), sigmas/math.Sqrt(drawCount-1); !(math.Abs(mean) <= tolerance) {
-			s.addViolation("NormalTo does not have mean 0: %.3g standard deviations in direction %d, want 0 to %.2g", mean, j,
-				tolerance)
+			s.addViolation("NormalTo does not have mean 0: %.3g standard deviations in direction %d, want 0 to %.2g",
+				mean, j, tolerance)
 			return
 		}
 		if tolerance := sigmas * math.Sqrt(2./(drawCount-1)); !(math.Abs(variance/size-1) <= tolerance) {
-			s.addViolation("NormalTo does not have the covariance M: its variance is %.3g of M's in direction %d, want 1 to "+
-				"%.2g", variance/size, j, tolerance)
+			s.addViolation("NormalTo does not have the covariance M: its variance is %.3g of M's in direction %d, want "+
+				"1 to %.2g", variance/size, j, tolerance)
 			return
 		}
 	}

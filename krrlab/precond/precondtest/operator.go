@@ -115,8 +115,8 @@ func (s *suite) checkBlocks(name string, a pcg.Operator, x, y *mat.Dense) error 
 			return err
 		}
 		if want := y.Slice(0, n, j, j+w); !s.isNear(block, want) {
-			s.addViolation("%scolumns from %d on differ by %.3g when a block is one of %d", name, j, relativeError(block, want),
-				w)
+			s.addViolation("%scolumns from %d on differ by %.3g when a block is one of %d", name, j,
+				relativeError(block, want), w)
 			return nil
 		}
 	}

@@ -131,8 +131,8 @@ func (s *suite) checkShapes() {
 			continue
 		}
 		if fault := s.fault(mat.NewDense(c[0], c[1], nil), mat.NewDense(c[2], c[3], nil)); fault != "" {
-			s.addViolation("SolveTo of %d×%d into %d×%d, at order %d, %s: want an error, or a panic that says what is wrong",
-				c[2], c[3], c[0], c[1], n, fault)
+			s.addViolation("SolveTo of %d×%d into %d×%d, at order %d, %s: want an error, or a panic that says what is "+
+				"wrong", c[2], c[3], c[0], c[1], n, fault)
 			return
 		}
 	}

@@ -43,10 +43,11 @@ type extension struct{}
 
 // Extend implements stage.Extender.
 func (extension) Extend(ctx context.Context, b stage.Bench, z *stage.Drawn) (*stage.Drawn, error) {
-	return fromColumns(ctx, b, z.Z.D, func(k lowrank.Source, _ rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
+	extend := func(k lowrank.Source, _ rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
 		o.Comm = nil
 		return z.Factor.Extend(ctx, k, o)
-	})
+	}
+	return fromColumns(ctx, b, z.Z.D, extend)
 }
 
 // pivotSource computes factors by randomly pivoted Cholesky, which stopResidual may end (lowrank.Options.StopResidual).
