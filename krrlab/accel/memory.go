@@ -120,6 +120,7 @@ func (m machine) peakRSS() int64 {
 	return b
 }
 
+// physicalSource is the source of the limit that is the memory of the machine.
 const physicalSource = "physical memory"
 
 // allLimits returns the limits on the memory of the process. If the memory of the machine is known, it is the first.

@@ -100,6 +100,7 @@ func libraryNames() []string {
 	}
 }
 
+// openBLAS is the result of the only search of OpenBLAS.
 var openBLAS struct {
 	load sync.Once
 	lib  *Library
@@ -281,6 +282,7 @@ type frame struct {
 	args        [20]uintptr
 }
 
+// frames holds unused frames, so that a call does not allocate.
 var frames = sync.Pool{New: func() any { return new(frame) }}
 
 // loadedFrom returns the file from which a library was loaded, or its name if the system does not report the file.

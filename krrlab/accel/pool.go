@@ -82,6 +82,7 @@ func (j *job) run(worker int) {
 	finished = true
 }
 
+// errGoexit is the panic value of a body that ended its goroutine without a panic.
 var errGoexit = errors.New("accel: the body of a ForEach called runtime.Goexit")
 
 // ErrFault is the error of CatchFaults: a mapped file can no longer be read.

@@ -47,6 +47,7 @@ func Validate(k Kernel) error {
 	return nil
 }
 
+// validator is a kernel that checks its parameters.
 type validator interface{ Validate() error }
 
 // checkSigma returns an error that names the kernel if σ is so small or large that σ² underflows or overflows.

@@ -94,6 +94,7 @@ func (k Polynomial) Validate() error {
 	return nil
 }
 
+// positive reports whether v is positive and finite.
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 
 // Profile sets dst = (γp+c)^q for inner products p.

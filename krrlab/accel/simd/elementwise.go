@@ -110,6 +110,7 @@ func Exp64(dst, x []float64, scale, flush float64) {
 	}
 }
 
+// expPortable is Exp32 in Go, for any numbers.
 func expPortable(dst, x []float32) {
 	for i, v := range x {
 		if !(expMin <= v && v <= expMax) {
@@ -160,6 +161,7 @@ func Cos32(dst, x []float32) {
 	applyInEights(dst, x, -cosMax, cosMax, cos32AVX2, cosPortable)
 }
 
+// cosPortable is Cos32 in Go, for any numbers.
 func cosPortable(dst, x []float32) {
 	for i, v := range x {
 		if !(-cosMax <= v && v <= cosMax) {

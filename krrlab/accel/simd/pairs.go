@@ -18,6 +18,7 @@ func Absolutes[T number](dst *[PairLanes]T, x, z []T) {
 	sumPairs(pick[pairSums[T]](k.absolutes32, k.absolutes64), dst, x, z, func(e T) T { return max(e, -e) })
 }
 
+// sumPairs sets dst_j = Σ_c term(x_c−z_cj), by the assembly routine f, or in Go if f is nil.
 func sumPairs[T number](f pairSums[T], dst *[PairLanes]T, x, z []T, term func(T) T) {
 	z = prefix(z, len(x)*PairLanes)
 	if f != nil && len(x) > 0 {

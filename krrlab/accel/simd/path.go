@@ -83,4 +83,5 @@ func Use(p Path) {
 // InUse returns the path in use.
 func InUse() Path { return Path(inUse.Load()) }
 
+// current returns the routines of the path in use.
 func current() *kit { return kits[inUse.Load()] }

@@ -84,6 +84,7 @@ func (b *Normal) Matrix(ctx context.Context) (*mat.Dense, error) {
 // momentWidths are the widths of the moments of each axis.
 type momentWidths []int
 
+// newMomentWidths returns the widths for the moments of a series, whose frequencies are twice those of the series.
 func newMomentWidths(s *Series) (w momentWidths) {
 	for _, a := range s.axes {
 		w = append(w, width(2*a.top))

@@ -46,6 +46,7 @@ type Options struct {
 	exactModes int
 }
 
+// withDefaults returns o with the defaults, except that of EntryError, which depends on the kernel.
 func (o Options) withDefaults() Options {
 	o.MaxModes, o.DirectModes = cmp.Or(o.MaxModes, 300_000), cmp.Or(o.DirectModes, 8000)
 	if o.Comm == nil {

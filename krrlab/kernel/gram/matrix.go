@@ -249,6 +249,7 @@ func (m *Matrix) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return m.mulTo(ctx, dst, src, 0)
 }
 
+// mulTo sets dst = (K+lambda·I)·src.
 func (m *Matrix) mulTo(ctx context.Context, dst, src *mat.Dense, lambda float64) error {
 	n, t := src.Dims()
 	if dstRows, dstCols := dst.Dims(); n != m.tiling.n || dstRows != n || dstCols != t {

@@ -20,6 +20,7 @@ type radial struct {
 
 func (k radial) String() string { return fmt.Sprintf("radial(%g, %g)", k.scale, k.c) }
 
+// at returns the kernel at a squared distance.
 func (k radial) at(sq float64) float64 {
 	return k.scale * (1 - k.c + k.c*math.Cos(math.Sqrt(sq/16))) / (1 + sq/16)
 }

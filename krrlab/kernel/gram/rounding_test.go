@@ -72,19 +72,19 @@ func TestRounding(t *testing.T) {
 	}
 }
 
-// TestRanksBeside checks that Columns on several ranks writes into a part of a wider matrix and leaves the other
-// columns unchanged.
-func TestRanksBeside(t *testing.T) {
+// TestRanksStridedColumns checks that Columns on several ranks writes into a part of a wider matrix and leaves the
+// other columns unchanged.
+func TestRanksStridedColumns(t *testing.T) {
 	const n = 130
 	idx := []int{129, 0, 64}
 	x := cloud(n, 3)
 	for _, p := range []int{2, 3} {
-		onRanks(p, func(c comm.Comm) { columnsBeside(t, x, idx, c) })
+		onRanks(p, func(c comm.Comm) { checkStridedColumns(t, x, idx, c) })
 	}
 }
 
-// columnsBeside runs TestRanksBeside on one rank.
-func columnsBeside(t *testing.T, x *points.Dense, idx []int, c comm.Comm) {
+// checkStridedColumns is TestRanksStridedColumns on one rank.
+func checkStridedColumns(t *testing.T, x *points.Dense, idx []int, c comm.Comm) {
 	n := x.N
 	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Storage: Float64, TileSize: 32, Comm: c})
 	if err != nil {

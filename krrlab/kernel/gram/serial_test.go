@@ -39,8 +39,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// without returns a product that has no tiles, with its result vector, for n points and t columns. It leaves the
-// passes over the vectors.
+// productWithoutTiles returns a product that has no tiles, with its result vector, for n points and t columns. It
+// leaves the passes over the vectors.
 func productWithoutTiles[T entry](n, t int, shift float64) (*product[T], []float64) {
 	tl := newTiling(n, 512, rankShare{0, 1})
 	tl.assignTiles()

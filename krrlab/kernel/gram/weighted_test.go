@@ -61,7 +61,7 @@ func TestWeighted(t *testing.T) {
 				testkit.OK(t, m.DenseTo(ctx, got))
 				var difference mat.Dense
 				difference.Sub(got, want)
-				if norm, claimed := power(&difference), m.Choice().Error; !(norm <= claimed*(1+1e-9)+1e-12*mat.Norm(want, 2)) {
+				if norm, claimed := norm2(&difference), m.Choice().Error; !(norm <= claimed*(1+1e-9)+1e-12*mat.Norm(want, 2)) {
 					t.Errorf("%s: ‖E‖₂ = %g, claimed %g", name, norm, claimed)
 				}
 				sameWeighted(t, name, m, got, k)
@@ -124,9 +124,9 @@ func TestWeightedEstimate(t *testing.T) {
 	for _, shift := range []float64{0, 8} {
 		for wi, weight := range []func(i int) float64{
 			func(i int) float64 { return 3 },
-			func(i int) float64 { return either(i%80 == 3, 40, 0.5) },
+			func(i int) float64 { return ifElse(i%80 == 3, 40, 0.5) },
 			func(i int) float64 { return math.Exp(6 * math.Sin(float64(i*i))) },
-			func(i int) float64 { return either(i == 777, 1e5, 1) },
+			func(i int) float64 { return ifElse(i == 777, 1e5, 1) },
 		} {
 			x := points.NewDense(n, 3, normal(2, n, 3).RawMatrix().Data)
 			w := make([]float64, n)
@@ -141,7 +141,7 @@ func TestWeightedEstimate(t *testing.T) {
 			testkit.OK(t, m.DenseTo(ctx, got))
 			testkit.OK(t, m.Exact(1e-9).DenseTo(ctx, want))
 			got.Sub(got, want)
-			norm := power(got)
+			norm := norm2(got)
 			if predicted := m.Choice().Error; !(norm <= predicted && predicted <= 30*norm) {
 				t.Errorf("%g away, weights %d: ‖E‖₂ = %.3g, predicted %.3g", shift, wi, norm, predicted)
 			}
@@ -149,16 +149,16 @@ func TestWeightedEstimate(t *testing.T) {
 	}
 }
 
-// either returns a if the condition holds and b otherwise.
-func either(condition bool, a, b float64) float64 {
+// ifElse returns a if the condition holds and b otherwise.
+func ifElse(condition bool, a, b float64) float64 {
 	if condition {
 		return a
 	}
 	return b
 }
 
-// power returns ‖A‖₂ by power iteration.
-func power(a *mat.Dense) (norm float64) {
+// norm2 returns ‖A‖₂ by power iteration.
+func norm2(a *mat.Dense) (norm float64) {
 	n, _ := a.Dims()
 	v := normal(9, n, 1)
 	for range 20 {

@@ -30,9 +30,9 @@ func targets(seed uint64, n, t int) *mat.Dense {
 	return mat.NewDense(n, t, testkit.Normals(seed, 6, n*t))
 }
 
-// check solves and compares the result with a dense Cholesky solve. A result may be called converged only if the true
-// residual and its rounding together are at most the tolerance.
-func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64,
+// checkSolution solves and compares the result with a dense Cholesky solve. A result may be called converged only if
+// the true residual and its rounding together are at most the tolerance.
+func checkSolution(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64,
 	y *mat.Dense, opts *direct.Options) {
 	t.Helper()
 	res, err := direct.Solve(context.Background(), k, pts, lambda, y, opts)
@@ -86,7 +86,7 @@ func TestAgainstDense(t *testing.T) {
 		for _, p := range precisions {
 			for _, cols := range []int{1, 2, 3, 10, 17} {
 				for _, pts := range []points.Points{x, testkit.Sparse(x)} {
-					check(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, pts), k, x, pts, 0.1,
+					checkSolution(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, pts), k, x, pts, 0.1,
 						targets(uint64(cols), x.N, cols), &direct.Options{Precision: p, Tol: 1e-10})
 				}
 			}
@@ -101,7 +101,7 @@ func TestTiles(t *testing.T) {
 	run := func(t *testing.T) {
 		for _, p := range precisions {
 			last := 0
-			check(t, p.String(), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
+			checkSolution(t, p.String(), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
 				&direct.Options{Precision: p, Tol: 1e-10, Progress: func(done, total int) {
 					if total != 6 || done != last+1 {
 						t.Errorf("progress %d of %d after %d", done, total, last)
@@ -127,8 +127,8 @@ func TestEdges(t *testing.T) {
 		y.Set(i, 2, 1e-60*y.At(i, 2))
 	}
 	for _, p := range precisions {
-		check(t, p.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y, &direct.Options{Precision: p, Tol: 1e-10})
-		check(t, p.String(), kernel.Gaussian{Sigma: 1}, draw(4, 1, 3), draw(4, 1, 3), 0.05, targets(3, 1, 2),
+		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y, &direct.Options{Precision: p, Tol: 1e-10})
+		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1}, draw(4, 1, 3), draw(4, 1, 3), 0.05, targets(3, 1, 2),
 			&direct.Options{Precision: p, Tol: 1e-10})
 	}
 }
@@ -145,7 +145,7 @@ func TestFarGroups(t *testing.T) {
 		}
 		y := targets(9, x.N, 2)
 		for _, p := range precisions {
-			check(t, fmt.Sprintf("%v, groups at ±%g", p, distance), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
+			checkSolution(t, fmt.Sprintf("%v, groups at ±%g", p, distance), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
 				&direct.Options{Precision: p, Tol: 1e-9})
 		}
 	}
@@ -161,7 +161,7 @@ func TestFar(t *testing.T) {
 	}
 	y := targets(9, 120, 2)
 	for _, p := range precisions {
-		check(t, p.String(), kernel.Gaussian{Sigma: 1e3}, x, x, 1e-3, y, &direct.Options{Precision: p, Tol: 1e-9})
+		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1e3}, x, x, 1e-3, y, &direct.Options{Precision: p, Tol: 1e-9})
 	}
 }
 

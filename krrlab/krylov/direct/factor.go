@@ -53,6 +53,7 @@ type factorOf[T float32 | float64] struct {
 	a     []T // n×n, row-major
 }
 
+// form implements factor. It copies the matrix for residuals if that is stored, and otherwise forms the tiles.
 func (f *factorOf[T]) form(ctx context.Context, d *state) error {
 	n := f.n
 	f.a = make([]T, n*n)
@@ -91,6 +92,7 @@ func (f *factorOf[T]) copyStored(ctx context.Context, d *state) error {
 	return nil
 }
 
+// cholesky implements factor.
 func (f *factorOf[T]) cholesky() bool { return f.potrf(f.n, f.a, f.n) }
 
 // These constants are the block sizes of the triangular solves; larger blocks are more efficient and leave threads
@@ -165,6 +167,7 @@ func (f *factorOf[T]) solveDiagonalBlock(trans blas.Transpose, lo, rows int, v [
 	}
 }
 
+// badPivot implements factor.
 func (f *factorOf[T]) badPivot() int {
 	for i := range f.n {
 		if !(f.a[i*f.n+i] > 0) {

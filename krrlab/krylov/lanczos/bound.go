@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
+// methodName is the Method of the intervals of this package.
 const methodName = "random-start Lanczos"
 
 // startMass returns the δ-quantile of Beta(½, (n−1)/2). The squared component, along any fixed direction, of a vector

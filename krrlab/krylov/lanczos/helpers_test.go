@@ -70,7 +70,7 @@ func (a diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return ctx.Err()
 }
 
-// runs the process, or ends the test if that is an error.
+// run runs the process, or ends the test if that is an error.
 func run(t testing.TB, a Operator, opts *Options) *Result {
 	t.Helper()
 	r := testkit.Must(Run(t.Context(), a, opts))

@@ -108,7 +108,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// upTo returns P(X ≥ misses) for a binomial X.
+// atLeast returns P(X ≥ misses) for a binomial X.
 func atLeast(n, misses int, p float64) float64 {
 	if misses == 0 {
 		return 1

@@ -129,7 +129,7 @@ func TestBlockReference(t *testing.T) {
 				if aNorm(a, &blockError) > aNorm(a, &singleError)*(1+1e-9) {
 					t.Errorf("%d iterations: column %d has a larger error than Solve's", iters, j)
 				}
-				near(t, "the residual by recurrence", res.RelRes[j], res.TrueRelRes[j], 1e-9)
+				checkNear(t, "the residual by recurrence", res.RelRes[j], res.TrueRelRes[j], 1e-9)
 			}
 			if res.Status != pcg.MaxIterations || res.Iterations != iters || len(res.History.RelRes) != iters+1 {
 				t.Errorf("%v", res)

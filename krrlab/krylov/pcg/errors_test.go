@@ -56,7 +56,7 @@ func TestErrorBounds(t *testing.T) {
 					opts := pcg.Options{Tol: 1e-6, MaxIter: 25, LambdaMin: share * smallest}
 					res, want := errorsOf(t, solve, a, dense{a}, inv, b, opts)
 					label := fmt.Sprintf("%s, κ %g, M %d, share %g", name, cond, j, share)
-					ratio := enclose(t, label, res, want, 0)
+					ratio := checkEnclosed(t, label, res, want, 0)
 					if share >= 0.9 && ratio > 20 || share < 1e-2 && ratio < 1.01 {
 						t.Errorf("%s: upper bounds up to %.3g times the error", label, ratio)
 					}
@@ -66,9 +66,9 @@ func TestErrorBounds(t *testing.T) {
 	}
 }
 
-// enclose checks the bounds of a result, which may be too small by gap, and returns the largest ratio of an upper
+// checkEnclosed checks the bounds of a result, which may be too small by gap, and returns the largest ratio of an upper
 // bound to the error.
-func enclose(t *testing.T, name string, res *pcg.Result, want [][]float64, gap float64) (ratio float64) {
+func checkEnclosed(t *testing.T, name string, res *pcg.Result, want [][]float64, gap float64) (ratio float64) {
 	t.Helper()
 	for j := range want[0] {
 		for k, row := range want {
@@ -115,7 +115,7 @@ func TestErrorBoundsRounding(t *testing.T) {
 				t.Errorf("%s: error %.3g, bound %.3g: rounding does not show", name, e, upper)
 			}
 		}
-		enclose(t, name, res, want, 1e-5)
+		checkEnclosed(t, name, res, want, 1e-5)
 	}
 }
 

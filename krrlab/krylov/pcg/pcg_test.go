@@ -61,14 +61,14 @@ func TestReference(t *testing.T) {
 			rho = next
 			p.AddScaledVec(z, beta, p)
 			rel := mat.Norm(r, 2) / mat.Norm(b.ColView(c), 2)
-			near(t, fmt.Sprintf("α_%d", k+1), res.History.Alpha[k][c], alpha, 1e-9)
+			checkNear(t, fmt.Sprintf("α_%d", k+1), res.History.Alpha[k][c], alpha, 1e-9)
 			if k+1 < iters {
-				near(t, fmt.Sprintf("β_%d", k+1), res.History.Beta[k][c], beta, 1e-8)
+				checkNear(t, fmt.Sprintf("β_%d", k+1), res.History.Beta[k][c], beta, 1e-8)
 			}
-			near(t, fmt.Sprintf("residual %d", k+1), res.History.RelRes[k+1][c], rel, 1e-8)
+			checkNear(t, fmt.Sprintf("residual %d", k+1), res.History.RelRes[k+1][c], rel, 1e-8)
 		}
 		for i := range n {
-			near(t, "x", res.X.At(i, c), x.AtVec(i), 1e-8)
+			checkNear(t, "x", res.X.At(i, c), x.AtVec(i), 1e-8)
 		}
 	}
 	if res.Status != pcg.MaxIterations || res.Iterations != iters || len(res.History.RelRes) != iters+1 {
@@ -76,8 +76,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// near checks that got and want differ by at most tol·(|want| + 10⁻³).
-func near(t *testing.T, name string, got, want, tol float64) {
+// checkNear checks that got and want differ by at most tol·(|want| + 10⁻³).
+func checkNear(t *testing.T, name string, got, want, tol float64) {
 	t.Helper()
 	testkit.Near(t, got, want, tol*(math.Abs(want)+1e-3), name)
 }

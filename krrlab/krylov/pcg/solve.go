@@ -247,4 +247,5 @@ func (s *solver) endColumn(c int, status Status, curvature float64) {
 	s.res.Columns[c].Status, s.res.Columns[c].Curvature = status, curvature
 }
 
+// finite reports whether v is neither infinite nor NaN.
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -65,7 +65,7 @@ func TestResume(t *testing.T) {
 				t.Errorf("%s resumed from state %d: %v, unbroken %v", name, k, got, want)
 			}
 		}
-		refuse(t, func(state []byte, maxIter int) error {
+		checkRefused(t, func(state []byte, maxIter int) error {
 			opts := opts
 			opts.Resume, opts.MaxIter = state, maxIter
 			_, err := solve(t.Context(), dense{rough}, m, b, &opts)
@@ -74,8 +74,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// refuse checks that a state that is damaged or has too many iterations is an error.
-func refuse(t *testing.T, resume func(state []byte, maxIter int) error, state []byte) {
+// checkRefused checks that a state that is damaged or has too many iterations is an error.
+func checkRefused(t *testing.T, resume func(state []byte, maxIter int) error, state []byte) {
 	for _, s := range map[string][]byte{
 		"no bytes": {}, "few bytes": state[:4], "half a head": state[:100], "half a state": state[:len(state)-9],
 	} {

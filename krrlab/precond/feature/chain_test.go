@@ -45,15 +45,15 @@ func TestChain(t *testing.T) {
 			out := make([]float64, n*next)
 			m.Sketch(k).Apply64(sketch.Rows64{Dst: out, DstStride: next, Src: want, SrcStride: width, Count: n}, &sketch.Workspace{})
 			want, width = out, next
-			compare(t, fmt.Sprintf("%v, level %d", c, k), featuresOf(m.Level(k), x), want, 1e-13)
+			checkEqual(t, fmt.Sprintf("%v, level %d", c, k), featuresOf(m.Level(k), x), want, 1e-13)
 		}
 		z, z32 := make([]float64, n*ld), make([]float32, n*ld)
 		var w feature.Workspace
 		m.MapTo(z, ld, x, &w)
 		m.MapTo32(z32, ld, x, &w)
 		for i := range n {
-			compare(t, c.String(), z[i*ld:i*ld+s], want[i*s:(i+1)*s], 1e-13)
-			compare(t, c.String()+" in float32", widen(z32[i*ld:i*ld+s]), want[i*s:(i+1)*s], 3e-5)
+			checkEqual(t, c.String(), z[i*ld:i*ld+s], want[i*s:(i+1)*s], 1e-13)
+			checkEqual(t, c.String()+" in float32", widen(z32[i*ld:i*ld+s]), want[i*s:(i+1)*s], 3e-5)
 		}
 		testkit.Equal(t, slices.Max(z[s:ld]), 0, c)
 	}

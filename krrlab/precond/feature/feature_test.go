@@ -65,7 +65,7 @@ func TestMatrix(t *testing.T) {
 				for _, v := range want {
 					size = max(size, math.Abs(v))
 				}
-				compare(t, fmt.Sprintf("%v, n=%d, %T", dist, n, p), widen(z[0].Data), want, 1e-4*size)
+				checkEqual(t, fmt.Sprintf("%v, n=%d, %T", dist, n, p), widen(z[0].Data), want, 1e-4*size)
 			}
 		}
 	}
@@ -159,8 +159,8 @@ func TestStride(t *testing.T) {
 		m.MapTo(z, ld, x, &feature.Workspace{})
 		m.(feature.Map32).MapTo32(z32, ld, x, &feature.Workspace{})
 		for i := range n {
-			compare(t, dist.String(), z[i*ld:i*ld+s], want[i*s:(i+1)*s], 0)
-			compare(t, dist.String(), widen(z32[i*ld:i*ld+s]), want[i*s:(i+1)*s], 1e-4)
+			checkEqual(t, dist.String(), z[i*ld:i*ld+s], want[i*s:(i+1)*s], 0)
+			checkEqual(t, dist.String(), widen(z32[i*ld:i*ld+s]), want[i*s:(i+1)*s], 1e-4)
 			for _, j := range []int{s, s + 1, s + 2} {
 				if z[i*ld+j] != 7 || z32[i*ld+j] != 7 {
 					t.Fatalf("%v: element %d of row %d, beyond the features, was written", dist, j, i)

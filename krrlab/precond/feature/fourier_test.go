@@ -201,10 +201,10 @@ func TestFourierFormula(t *testing.T) {
 		for _, p := range []points.Points{x, x32, csr, points.Shift(x, make([]float64, d))} {
 			name := fmt.Sprintf("%v of %T", dist, p)
 			// The Laplacian's frequencies have heavy tails, so phases reach about 1e5.
-			compare(t, name, featuresOf(m, p), want, 1e-11)
+			checkEqual(t, name, featuresOf(m, p), want, 1e-11)
 			z := make([]float32, n*s)
 			m.MapTo32(z, s, p, &feature.Workspace{})
-			compare(t, name+" in float32", widen(z), want, 1e-4*math.Sqrt(2.0/s))
+			checkEqual(t, name+" in float32", widen(z), want, 1e-4*math.Sqrt(2.0/s))
 		}
 	}
 }
@@ -220,7 +220,7 @@ func TestFourierLargePhases(t *testing.T) {
 				z := make([]float32, 20*s)
 				m.MapTo32(z, s, p, &feature.Workspace{})
 				// Phases up to 1024 in float32 have errors of 1024·2⁻²⁴ = 6e-5 and a few more roundings.
-				compare(t, fmt.Sprintf("%v of %T", k, p), widen(z), featuresOf(m, p), 3e-4*math.Sqrt(2.0/s)+1e-15/sigma)
+				checkEqual(t, fmt.Sprintf("%v of %T", k, p), widen(z), featuresOf(m, p), 3e-4*math.Sqrt(2.0/s)+1e-15/sigma)
 			}
 		}
 	}
@@ -238,7 +238,7 @@ func TestFourierPrefix(t *testing.T) {
 			for j := range got {
 				got[j] *= math.Sqrt2
 			}
-			compare(t, dist.String(), got, short[i*s:(i+1)*s], 1e-12)
+			checkEqual(t, dist.String(), got, short[i*s:(i+1)*s], 1e-12)
 		}
 	}
 }
@@ -250,8 +250,8 @@ func widen(z []float32) []float64 {
 	return w
 }
 
-// compare checks |got−want| ≤ tol elementwise.
-func compare(t *testing.T, name string, got, want []float64, tol float64) {
+// checkEqual checks |got−want| ≤ tol elementwise.
+func checkEqual(t *testing.T, name string, got, want []float64, tol float64) {
 	t.Helper()
 	for i := range want {
 		if !(math.Abs(got[i]-want[i]) <= tol) {

@@ -67,8 +67,8 @@ func TestTensorSketchDefinition(t *testing.T) {
 					want := naiveSketch(m, k, x.Row(i), false)
 					name := fmt.Sprintf("q=%d, s=%d, %T, point %d", q, s, p, i)
 					scale := math.Pow(k.Eval(x.Row(i), x.Row(i)), 0.5)
-					compare(t, name, got[i*s:(i+1)*s], want, 1e-13*scale)
-					compare(t, name+" in float32", widen(z[i*s:(i+1)*s]), want, 3e-7*scale)
+					checkEqual(t, name, got[i*s:(i+1)*s], want, 1e-13*scale)
+					checkEqual(t, name+" in float32", widen(z[i*s:(i+1)*s]), want, 3e-7*scale)
 				}
 			}
 		}

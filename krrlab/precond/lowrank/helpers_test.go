@@ -134,12 +134,12 @@ func residualOf(k mat.Symmetric, f *lowrank.Factor) *mat.SymDense {
 	return residual
 }
 
-// verify checks the properties of every factor: the shapes, the landmarks, K̂ = K in the columns of the landmarks,
+// checkFactor checks the properties of every factor: the shapes, the landmarks, K̂ = K in the columns of the landmarks,
 // the traces, and that K−K̂ is positive semidefinite up to F's rounding. A K that was rounded to float32 is itself
 // positive semidefinite only up to its rounding. That rounding is allowed for, multiplied by 5 because the
 // interpolation weights enlarge it by about the sum of their squares. The shift ν changes the columns of the
 // landmarks by at most ν‖C(W+νD)⁻¹D‖ ≤ √(ν‖K‖)/2 if the diagonal is 1.
-func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
+func checkFactor(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 	t.Helper()
 	n := k.SymmetricDim()
 	if f.F.N != n || f.F.D != len(f.Landmarks) || f.Rank() != f.F.D || f.F.D < 1 || f.F.D > f.RequestedRank ||

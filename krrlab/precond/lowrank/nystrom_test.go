@@ -40,7 +40,7 @@ func reference(t *testing.T, k mat.Symmetric, landmarks []int, nu float64) *mat.
 // TestNystromReference compares K̂ with C(W+νD)⁻¹Cᵀ in float64 (see reference) for several block sizes. ‖·‖_F of the
 // difference, which is at least ‖·‖₂, may be the predicted rounding plus ‖K−K̂‖₂/1000; the second part is for an
 // ill-conditioned W. The test also checks that the landmarks are the first entries of the permutation that is drawn
-// from the stream, and that the factor is certified (verify).
+// from the stream, and that the factor is certified (checkFactor).
 func TestNystromReference(t *testing.T) {
 	for name, k := range map[string]*dense{ // the arguments of gaussian are the seed, n, the dimension and σ
 		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5),
@@ -52,7 +52,7 @@ func TestNystromReference(t *testing.T) {
 				name := fmt.Sprintf("%s, rank %d, block %d", name, rank, block)
 				g := rng.New(uint64(rank))
 				f := testkit.Must(lowrank.Nystrom(ctx, k, rank, g, &lowrank.Options{Block: block}))
-				verify(t, name, k, f)
+				checkFactor(t, name, k, f)
 				landmarks := g.Sub("landmarks").Perm(k.Dim())[:rank]
 				if f.RequestedRank != rank || f.Columns != rank || f.Method != "Nyström" {
 					t.Errorf("%s: %v", name, f)

@@ -20,7 +20,7 @@ var dists = []sketch.Dist{
 		{Dist: sketch.Gaussian{}}},
 }
 
-// draws a sketch, or ends the test if that is an error.
+// draw draws a sketch, or ends the test if that is an error.
 func draw(t testing.TB, d sketch.Dist, m, s int, g rng.Stream) sketch.Operator {
 	t.Helper()
 	return testkit.Must(d.Sample(m, s, g))
