@@ -148,7 +148,7 @@ func BoundGarbage() {
 			setGCPercent()
 			updateAfterNextCollection(time.AfterFunc(gcUpdateDelay, func() {
 				setGCPercent()
-				time.AfterFunc(20*gcUpdateDelay, setGCPercent) // on a busy machine the collection may not have ended earlier
+				time.AfterFunc(20*gcUpdateDelay, setGCPercent) // on a busy machine the collection may end late
 			}))
 		})
 	}

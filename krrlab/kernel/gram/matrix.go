@@ -25,9 +25,9 @@ type Matrix struct {
 	factors        []float64     // √w_i of points.Weighted; nil without weights
 	lambda         float64
 	diag           []float64             // k(x_i, x_i)
-	diagonalBounds []float64             // kernel.DiagonalBounds: equals diag if K is known to be positive semi-definite
+	diagonalBounds []float64             // kernel.DiagonalBounds; diag if K is known to be positive semi-definite
 	tiling         *tiling               // blocks of points, and the tiles of this rank
-	leaves         *tree.Tree            // tree whose leaves are the blocks of sparse tiles; nil if all tiles are formed
+	leaves         *tree.Tree            // its leaves are the blocks of sparse tiles; nil if all tiles are formed
 	skippedSums    []float64             // for each leaf, a bound of the row sums of its skipped tiles
 	frame          frame                 // the points, shifted for inner products
 	levels         *kernel.DistanceTable // table of all kernel values if the points have few distances, else nil
