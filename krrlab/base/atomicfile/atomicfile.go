@@ -84,7 +84,8 @@ func Abandon() {
 
 // writeTo calls write with a buffered writer for f, and flushes it.
 func writeTo(f *os.File, write func(io.Writer) error) error {
-	w := bufio.NewWriterSize(f, 1<<20)
+	const bufferSize = 1 << 20 // bytes
+	w := bufio.NewWriterSize(f, bufferSize)
 	if err := write(w); err != nil {
 		return err
 	}
@@ -128,7 +129,8 @@ func stream(st fs.FileInfo) *os.File {
 // maxLinks is the largest number of symbolic links that are followed, as in Linux.
 const maxLinks = 40
 
-// target follows symbolic links from name to a file that is not a link, which need not exist.
+// target follows symbolic links from name to a file that is not a link, which need not exist. After maxLinks links it
+// gives up and returns a link.
 func target(name string) string {
 	for range maxLinks {
 		link, err := os.Readlink(name)
@@ -143,7 +145,7 @@ func target(name string) string {
 	return name
 }
 
-// temporary creates a temporary file with a new name in the folder of name.
+// temporary creates a temporary file with a new name, .NAME.RANDOM.part, in the folder of name.
 func temporary(name string) (*os.File, error) {
 	dir, base := filepath.Split(name)
 	for {

@@ -4,5 +4,5 @@ package npy
 
 import "os"
 
-// mapped reads a file into memory.
-func mapped(name string) ([]byte, error) { return os.ReadFile(name) }
+// mapFile reads a file into memory.
+func mapFile(name string) ([]byte, error) { return os.ReadFile(name) }

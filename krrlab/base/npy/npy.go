@@ -22,8 +22,8 @@ import (
 // Magic is the first bytes of every file.
 const Magic = "\x93NUMPY"
 
-// magic is Magic and the format version 1.0, the version that is written.
-const magic = Magic + "\x01\x00"
+// magicV1 is Magic and the format version 1.0, the version that is written.
+const magicV1 = Magic + "\x01\x00"
 
 // maxHeader is the longest header that is read, in bytes. Version 1.0 allows 65,535.
 const maxHeader = 4096
@@ -110,7 +110,8 @@ func (h Header) kind() kind {
 	if err != nil || n < 1 || n > maxText || !strings.ContainsRune("US", rune(h.Descr[1])) {
 		return kind{}
 	}
-	return kind{16 + 4*n, func(r io.Reader, h Header) (any, error) { return texts(r, h, n) }}
+	const stringHeader, maxUTF8 = 16, 4 // bytes of a Go string without its text, and of a character
+	return kind{stringHeader + maxUTF8*n, func(r io.Reader, h Header) (any, error) { return texts(r, h, n) }}
 }
 
 // convert is the conversion S → T.
@@ -136,9 +137,9 @@ func Half(bits uint16) float32 {
 // chunk is the number of elements that are read at once.
 const chunk = 1 << 15
 
-// written maps the element types that Write supports to their Descr. Map returns elements of these types without
+// writtenTypes maps the element types that Write supports to their Descr. Map returns elements of these types without
 // copying.
-var written = map[reflect.Type]string{
+var writtenTypes = map[reflect.Type]string{
 	reflect.TypeFor[uint8](): "|u1", reflect.TypeFor[float32](): "<f4", reflect.TypeFor[float64](): "<f8",
 	reflect.TypeFor[int32](): "<i4", reflect.TypeFor[int64](): "<i8",
 }
@@ -147,7 +148,7 @@ var written = map[reflect.Type]string{
 // Write panics if data has another type or if its length does not match the shape.
 func Write(w io.Writer, data any, shape ...int) error {
 	v := reflect.ValueOf(data)
-	h := Header{Descr: written[v.Type().Elem()], Shape: shape}
+	h := Header{Descr: writtenTypes[v.Type().Elem()], Shape: shape}
 	if size, ok := h.Size(); !ok || size != v.Len() || h.Descr == "" {
 		panic(fmt.Sprintf("npy: shape %v for %d elements of %T", shape, v.Len(), data))
 	}
@@ -158,13 +159,13 @@ func Write(w io.Writer, data any, shape ...int) error {
 	return err
 }
 
-// native reports whether this machine is little-endian, as the written format.
-var native = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+// isLittleEndian reports whether this machine has the byte order of the written format.
+var isLittleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Raw returns the elements of data as the bytes that Write writes. On a little-endian machine they share the memory
 // of data.
 func Raw(data any) []byte {
-	if !native {
+	if !isLittleEndian {
 		b, _ := binary.Append(nil, binary.LittleEndian, data) // no error: the elements have a fixed size
 		return b
 	}
@@ -189,7 +190,7 @@ func Ints(data any) (elements []int, ok bool) {
 // memory, data refers to the mapped file: it is read-only and valid until the process ends, and the file must not
 // change until then. Otherwise data is a copy, as from Read.
 func Map(name string) (h Header, data any, err error) {
-	b, err := mapped(name)
+	b, err := mapFile(name)
 	if err != nil {
 		return h, nil, err
 	}
@@ -198,8 +199,8 @@ func Map(name string) (h Header, data any, err error) {
 		return h, nil, err
 	}
 	b = b[len(b)-r.Len():]
-	for t, descr := range written {
-		if descr != h.Descr || h.Fortran || !native {
+	for t, descr := range writtenTypes {
+		if descr != h.Descr || h.Fortran || !isLittleEndian {
 			continue
 		}
 		size, _ := h.Size()
@@ -258,6 +259,7 @@ func texts(r io.Reader, h Header, n int) (any, error) {
 	return data, nil
 }
 
+// writeHeader writes the header of an array in C order.
 func writeHeader(w io.Writer, h Header) error {
 	dims := make([]string, len(h.Shape))
 	for i, n := range h.Shape {
@@ -269,9 +271,9 @@ func writeHeader(w io.Writer, h Header) error {
 	}
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", h.Descr, shape)
 	// pad magic, length, dict and a final newline to a multiple of 64 bytes
-	pad := 64 - (len(magic)+2+len(dict)+1)%64
+	pad := 64 - (len(magicV1)+2+len(dict)+1)%64
 	dict += strings.Repeat(" ", pad%64) + "\n"
-	head := append([]byte(magic), byte(len(dict)), byte(len(dict)>>8))
+	head := append([]byte(magicV1), byte(len(dict)), byte(len(dict)>>8))
 	_, err := w.Write(append(head, dict...))
 	return err
 }
@@ -279,17 +281,17 @@ func writeHeader(w io.Writer, h Header) error {
 // ReadHeader reads the header. The next byte of r is then the first of the elements.
 func ReadHeader(r io.Reader) (Header, error) {
 	const cut = "header cut short"
-	var pre [len(magic) + 4]byte
+	var pre [len(magicV1) + 4]byte // magic number, version, and length of the header in 2 or 4 bytes
 	if err := fill(r, pre[:len(Magic)], "no header"); err != nil {
 		return Header{}, err
 	}
 	if string(pre[:len(Magic)]) != Magic {
 		return Header{}, errors.New("npy: not an array in .npy format")
 	}
-	if err := fill(r, pre[len(Magic):len(magic)], cut); err != nil {
+	if err := fill(r, pre[len(Magic):len(magicV1)], cut); err != nil {
 		return Header{}, err
 	}
-	version, length := pre[len(Magic)], pre[len(magic):]
+	version, length := pre[len(Magic)], pre[len(magicV1):]
 	if version < 1 || version > 3 {
 		return Header{}, fmt.Errorf("npy: an array in .npy format of version %d; versions 1 to 3 are read", version)
 	}
@@ -299,7 +301,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 	if err := fill(r, length, cut); err != nil {
 		return Header{}, err
 	}
-	n := binary.LittleEndian.Uint32(pre[len(magic):])
+	n := binary.LittleEndian.Uint32(pre[len(magicV1):]) // with version 1, the upper two bytes are 0
 	if n > maxHeader {
 		return Header{}, fmt.Errorf("npy: header of %d bytes; at most %d are read", n, maxHeader)
 	}

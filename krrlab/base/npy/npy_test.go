@@ -86,7 +86,7 @@ func TestReadRefuses(t *testing.T) {
 // file returns the bytes of an .npy file with an array of the given type, order and shape.
 func file(descr, fortran, shape, elements string) string {
 	dict := "{'descr': '" + descr + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }\n"
-	return magic + string([]byte{byte(len(dict)), 0}) + dict + elements
+	return magicV1 + string([]byte{byte(len(dict)), 0}) + dict + elements
 }
 
 // TestTypes reads elements of every type and byte order in which NumPy writes numbers and texts.
@@ -135,7 +135,7 @@ func FuzzRead(f *testing.F) {
 	var buf bytes.Buffer
 	testkit.OK(f, Write(&buf, []float32{1, 2, 3, 4}, 2, 2))
 	f.Add(buf.Bytes())
-	f.Add([]byte(magic + "\x00\x00"))
+	f.Add([]byte(magicV1 + "\x00\x00"))
 	f.Add([]byte(file(">f2", "True", "(2, 1)", "abcd")))
 	f.Add([]byte(file("<U1", "False", "()", "abcd")))
 	f.Fuzz(func(t *testing.T, b []byte) {

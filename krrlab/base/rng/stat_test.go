@@ -1,6 +1,7 @@
 package rng_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -23,17 +24,17 @@ func TestNormalDistribution(t *testing.T) {
 	for k, s := range streams {
 		x := make([]float64, m)
 		s.Normals(x, 1000)
-		moments(t, k, "normal", x, 0, 1, 0, 3, 15, 105)
+		checkMoments(t, k, "normal", x, 0, 1, 0, 3, 15, 105)
 		if d := testkit.KS(x, normalCDF); d > 2.7 { // exceeded with probability 9e-7
 			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of normals %.2f", k, d)
 		}
 	}
 }
 
-// moments compares the means of x, x², x³ and x⁴ with m1, …, m4. The sampling error of power p has the variance (m_2p
-// − m_p²)/m; m6 and m8 are needed for p = 3 and 4. The threshold of five standard errors is exceeded with probability
-// 6e-7 per moment, and 1e-5 for p = 4, whose tails are heavier.
-func moments(t *testing.T, k int, name string, x []float64, m1, m2, m3, m4, m6, m8 float64) {
+// checkMoments compares the means of x, x², x³ and x⁴, where x has m numbers of stream k, with m1, …, m4. The sampling
+// error of power p has the variance (m_2p − m_p²)/m; m6 and m8 are needed for p = 3 and 4. The threshold of five
+// standard errors is exceeded with probability 6e-7 per moment, and 1e-5 for p = 4, whose tails are heavier.
+func checkMoments(t *testing.T, k int, name string, x []float64, m1, m2, m3, m4, m6, m8 float64) {
 	t.Helper()
 	want := []float64{m1, m2, m3, m4}
 	square := []float64{m2, m4, m6, m8}
@@ -121,7 +122,7 @@ func TestIndependence(t *testing.T) {
 		"no index": draw(r.Sub("a"), 0), "child": draw(r.Sub("a", 7).Sub("a", 7), 0), "root": draw(r, 0),
 	}
 	for _, lag := range []uint64{1, 2, 3, 4, 7, 8, 16, 64, 256, 1024, 1 << 32, 1 << 33, 1 << 63} {
-		others["lag "+string(rune('a'+len(others)))] = draw(r.Sub("a", 7), lag)
+		others[fmt.Sprint("lag ", lag)] = draw(r.Sub("a", 7), lag)
 	}
 	for name, y := range others {
 		var xy, x2y2 float64

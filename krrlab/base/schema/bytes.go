@@ -10,7 +10,7 @@ import (
 // powers maps the letter of a unit to an exponent of 1000, or of 1024 if an i follows the letter.
 var powers = map[string]float64{"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 
-// parseBytes converts a text such as 20GB to a number of bytes.
+// parseBytes converts a text such as 20GB to a number of bytes, from 1 to 2⁶⁰.
 func parseBytes(text string) (int64, error) {
 	number := strings.TrimRight(text, "kKMGTiB")
 	letter, binary := strings.CutSuffix(strings.TrimSuffix(text[len(number):], "B"), "i")

@@ -28,8 +28,8 @@ type Field struct {
 	structField reflect.StructField
 	value       reflect.Value // the field in the caller's struct
 	check       check
-	namesFlag   bool // errors name the flag instead of the field
-	inOwner     bool // set in the flag of the owner
+	namesFlag   bool // errors name the flag and not the field
+	inOwner     bool // set in the flag of the owner (Owner)
 	isSet       bool // set by its flag, or not zero in the struct of a Go caller
 }
 
@@ -39,6 +39,7 @@ type setter interface{ Set(text string) error }
 // named is a type with a fixed set of values, which have names.
 type named interface{ Names() []string }
 
+// tag returns the text of a tag of the field.
 func (f *Field) tag(key string) string { return f.structField.Tag.Get(key) }
 
 // list returns the alternatives in a tag, which are separated by |.
@@ -243,7 +244,8 @@ func (f *Field) checkUnknownMember(text string) error {
 		advice)
 }
 
-// read parses a value. Its errors describe the valid texts.
+// read parses a text and sets the value to it; the elements of a list are appended. It does not check the value. Its
+// errors describe the valid texts.
 func (f *Field) read(text string) error {
 	v := f.value
 	if v.Kind() == reflect.Pointer {
@@ -255,7 +257,7 @@ func (f *Field) read(text string) error {
 	if f.tag("unit") == "bytes" {
 		n, err := parseBytes(text)
 		v.SetInt(n)
-		return f.wrong(text, err)
+		return f.wrapError(text, err)
 	}
 	pointer := v.Addr().Interface()
 	if n, ok := pointer.(named); ok && text != "" && !slices.Contains(n.Names(), text) {
@@ -263,9 +265,9 @@ func (f *Field) read(text string) error {
 	}
 	switch pointer := pointer.(type) {
 	case setter:
-		return f.wrong(text, pointer.Set(text))
+		return f.wrapError(text, pointer.Set(text))
 	case encoding.TextUnmarshaler:
-		return f.wrong(text, pointer.UnmarshalText([]byte(text)))
+		return f.wrapError(text, pointer.UnmarshalText([]byte(text)))
 	}
 	if v.Kind() != reflect.Slice {
 		return f.scan(v, text)
@@ -296,9 +298,9 @@ func (f *Field) read(text string) error {
 	return nil
 }
 
-// wrong adds the name of the option to the error of a type that parses its own text. It also adds the text if the
+// wrapError adds the name of the option to the error of a type that parses its own text. It also adds the text if the
 // error only describes the valid texts.
-func (f *Field) wrong(text string, err error) error {
+func (f *Field) wrapError(text string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -387,11 +389,12 @@ func (f *Field) verifyOne(v reflect.Value) error {
 		return fmt.Errorf("%s %s: want %s", f.title(), text, f.want())
 	}
 	if parser, ok := reflect.New(v.Type()).Interface().(encoding.TextUnmarshaler); ok {
-		return f.wrong(text, parser.UnmarshalText([]byte(text)))
+		return f.wrapError(text, parser.UnmarshalText([]byte(text)))
 	}
 	return nil
 }
 
+// notOneOf returns the error for a text that is none of the valid words.
 func (f *Field) notOneOf(text string, words []string) error {
 	return fmt.Errorf("%s %q: want one of %s", f.title(), text, strings.Join(words, ", "))
 }

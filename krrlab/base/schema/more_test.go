@@ -44,7 +44,8 @@ type kind string
 
 func (*kind) Type() string { return "kind" }
 
-type more struct {
+// conditionalOptions are options that depend on others.
+type conditionalOptions struct {
 	Kind  kind     `flag:"kind" check:"one of plain run:"`
 	Other bool     `flag:"other"`
 	Part  int      `flag:"part" with:"kind=plain|kind=run:x|kind=|gone=1" check:">=0"`
@@ -55,9 +56,9 @@ type more struct {
 	Zero  int      `flag:"zero" default:"3" zero:"-1" check:">=-1"`
 }
 
-// TestMore checks values that begin with a name, options that depend on a value of another option, and the texts,
+// TestConditions checks values that begin with a name, options that depend on a value of another option, and the texts,
 // defaults and types that a command shows.
-func TestMore(t *testing.T) {
+func TestConditions(t *testing.T) {
 	for want, args := range map[string][]string{
 		"<nil>": {"kind", "run:a"}, "--kind \"run\": want one of plain, run:": {"kind", "run"},
 		"--kind \"plainer\": want one of plain, run:":               {"kind", "plainer"},
@@ -67,7 +68,7 @@ func TestMore(t *testing.T) {
 		"--both and --part exclude each other":                      {"both", "1", "part", "1", "kind", "plain"},
 		"--words @nowhere: open nowhere: no such file or directory": {"words", "@nowhere"},
 	} {
-		opts := more{}
+		opts := conditionalOptions{}
 		s := Of(&opts)
 		var err error
 		for i := 0; i+1 < len(args) && err == nil; i += 2 {
@@ -78,7 +79,7 @@ func TestMore(t *testing.T) {
 		}
 		testkit.Equal(t, fmt.Sprint(err), want, args)
 	}
-	opts := more{Part: 5, Both: new(1)}
+	opts := conditionalOptions{Part: 5, Both: new(1)}
 	s := Of(&opts).Describe(map[string]string{"words": "some words", "gone": "x"})
 	for name, want := range map[string][4]string{ // text, default, type, file
 		"kind": {"", "", "kind", ""}, "part": {"5", "5", "int", ""}, "both": {"1", "1", "int", ""},
@@ -93,8 +94,8 @@ func TestMore(t *testing.T) {
 	testkit.OK(t, s.Lookup("words").Set("\"a\nb\""))
 	testkit.OK(t, s.Lookup("words").Set(""))
 	testkit.Equal(t, s.Given("zero") && opts.Zero == -1 && s.Lookup("words").String() == "\"a\nb\"", true, opts)
-	testkit.Equal(t, Settle(&more{Kind: "x"}).Error(), `Kind "x": want one of plain, run:`)
-	// the value of a type that parses its own text, which no text stands for
+	testkit.Equal(t, Settle(&conditionalOptions{Kind: "x"}).Error(), `Kind "x": want one of plain, run:`)
+	// A value of a type that parses its own text, and that no text denotes.
 	testkit.Fails(t, Settle(&struct {
 		Size side `flag:"side"`
 	}{7}), `Size "unknown (7)": want one of left, right`)
@@ -116,7 +117,8 @@ func (s *side) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-type written struct {
+// memberOptions are options that are written in the flags of others.
+type memberOptions struct {
 	Plot  string        `flag:"plot" file:"write"`
 	Title *string       `flag:"title" in:"plot"`
 	Wait  time.Duration `flag:"plot-wait" in:"plot wait" default:"1m"`
@@ -145,7 +147,7 @@ func TestMembers(t *testing.T) {
 		{"plot=a.svg|title= x|mark= ", "a.svg", " x", "a", " --plot a.svg --title=' x' --mark=' '"},
 		{"plot=a.svg|mark=", "a.svg", "-", "a", " --plot a.svg --mark=''"},
 	} {
-		var opts written
+		var opts memberOptions
 		s, line := Of(&opts), ""
 		for _, arg := range strings.Split(c.args, "|") {
 			name, text, _ := strings.Cut(arg, "=")
@@ -161,7 +163,7 @@ func TestMembers(t *testing.T) {
 		testkit.Equal(t, [4]string{opts.Plot, title, opts.Kind, line}, [4]string{c.plot, c.title, c.kind, c.line}, c.args)
 		testkit.Equal(t, [2]bool{s.Given("plot"), opts.Tune}, [2]bool{c.plot != "", strings.Contains(c.args, "tune")}, c.args)
 	}
-	s := Of(new(written))
+	s := Of(new(memberOptions))
 	testkit.Equal(t, s.Lookup("tune").Set("kind=c").Error(), `--tune kind "c": want one of a, b`)
 	testkit.OK(t, s.Lookup("plot").Set("a.svg wait=5m"))
 	testkit.Equal(t, s.Lookup("plot").Set("b.svg wait=1m").Error(), `--plot wait: both "5m0s" and "1m0s" are given: want one value`)
@@ -171,7 +173,7 @@ func TestMembers(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	testkit.OK(t, Of(new(written)).Lookup("plot").Set("./my titel=x"))
+	testkit.OK(t, Of(new(memberOptions)).Lookup("plot").Set("./my titel=x"))
 	testkit.OK(t, s.Lookup("title").Set("titel=x"))
 	testkit.Equal(t, s.Lookup("plot").Set("a.svg mark=  title=x").Error(), `--plot mark "": want a character`)
 	owner, key := s.Lookup("plot-wait").Owner()

@@ -23,7 +23,7 @@ func Nearest(typed string, words []string) (word string) {
 
 // distance returns Levenshtein's edit distance, the smallest number of bytes to insert, delete or replace.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	row := make([]int, len(b)+1) // row[j] is the distance of a[:i] and b[:j]
 	for j := range row {
 		row[j] = j
 	}

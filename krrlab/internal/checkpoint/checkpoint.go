@@ -39,9 +39,9 @@ const (
 // Store is a folder with the checkpoints of one computation.
 type Store struct {
 	dir        string
-	owner      [sha256.Size]byte
-	nextNumber int      // number in the name of the next file
-	lockFile   *os.File // locked while the store is open; nil if the file system does not support locks
+	owner      [sha256.Size]byte // fingerprint of the computation
+	nextNumber int               // number in the name of the next file
+	lockFile   *os.File          // locked while the store is open; nil if the file system does not support locks
 }
 
 // Open creates the folder dir if needed and returns its store, for the computation with the fingerprint owner. The

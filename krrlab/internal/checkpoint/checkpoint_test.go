@@ -20,9 +20,9 @@ func open(t *testing.T, dir string, owner byte) *Store {
 	return s
 }
 
-// load checks that Load returns the wanted state and the wanted number of refused files, and that the first refusal
+// checkLoad checks that Load returns the wanted state and the wanted number of refused files, and that the first refusal
 // names the reason why.
-func load(t *testing.T, s *Store, want string, refused int, why string) {
+func checkLoad(t *testing.T, s *Store, want string, refused int, why string) {
 	t.Helper()
 	b, bad, err := s.Load()
 	if err != nil || string(b) != want || len(bad) != refused {
@@ -38,14 +38,14 @@ func load(t *testing.T, s *Store, want string, refused int, why string) {
 func TestStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	s := open(t, dir, 1)
-	load(t, s, "", 0, "")
+	checkLoad(t, s, "", 0, "")
 	if Exists(dir) || Exists(filepath.Join(dir, "none")) {
 		t.Error("a folder without checkpoints has some")
 	}
 	for k := range 5 {
 		testkit.OK(t, s.Save(fmt.Appendf(nil, "state %d", k)))
 	}
-	load(t, s, "state 4", 0, "")
+	checkLoad(t, s, "state 4", 0, "")
 	if !Exists(dir) {
 		t.Error("a folder with checkpoints has none")
 	}
@@ -55,7 +55,7 @@ func TestStore(t *testing.T) {
 	s.Close()
 	s = open(t, dir, 1) // as another process would
 	testkit.OK(t, s.Save([]byte("state 5")))
-	load(t, s, "state 5", 0, "")
+	checkLoad(t, s, "state 5", 0, "")
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "beside"), nil, 0o644))
 	testkit.OK(t, s.Clear("beside", "none"))
 	s.Close()
@@ -64,12 +64,12 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestNothing checks that a state of zero bytes is saved and loaded as the newest state.
-func TestNothing(t *testing.T) {
+// TestEmptyState checks that a state of zero bytes is saved and loaded as the newest state.
+func TestEmptyState(t *testing.T) {
 	s := open(t, t.TempDir(), 1)
 	_ = s.Save([]byte("the one before"))
 	testkit.OK(t, s.Save(nil))
-	load(t, s, "", 0, "")
+	checkLoad(t, s, "", 0, "")
 }
 
 // TestDamage damages the newest checkpoint in several ways. Load must refuse it with the right reason and return the
@@ -94,16 +94,16 @@ func TestDamage(t *testing.T) {
 		b := testkit.Must(os.ReadFile(file))
 		testkit.OK(t, os.WriteFile(file, damage.change(b), 0o644))
 		t.Run(name, func(t *testing.T) {
-			load(t, s, "the one before", 1, damage.why)
+			checkLoad(t, s, "the one before", 1, damage.why)
 			testkit.OK(t, s.Save([]byte("after it")))
-			load(t, s, "after it", 0, "")
+			checkLoad(t, s, "after it", 0, "")
 		})
 	}
 }
 
-// TestOther checks that a store refuses the checkpoints of another configuration, in an error of one line, and that a
+// TestOtherConfiguration checks that a store refuses the checkpoints of another configuration, in an error of one line, and that a
 // folder inside a file is an error.
-func TestOther(t *testing.T) {
+func TestOtherConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1)
 	_ = s.Save([]byte("mine"))

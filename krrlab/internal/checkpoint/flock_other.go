@@ -7,4 +7,5 @@ import (
 	"os"
 )
 
+// flock returns an error, because locks are not supported on this system.
 func flock(*os.File) error { return errors.ErrUnsupported }

@@ -30,11 +30,11 @@ func (s *Store) lock() error {
 			return fmt.Errorf("checkpoint folder: %w", err)
 		}
 		if err := flock(f); err != nil {
-			user, _ := os.ReadFile(name) // "process 12 on host since …"
+			holder, _ := os.ReadFile(name) // "process 12 on host since …"
 			f.Close()
 			if errors.Is(err, errLocked) {
 				return fmt.Errorf("checkpoint folder %s is in use by %s: %w", s.dir,
-					cmp.Or(strings.TrimSpace(string(user)), "another run"), err)
+					cmp.Or(strings.TrimSpace(string(holder)), "another run"), err)
 			}
 			return nil
 		}

@@ -15,20 +15,19 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// playVariable is the environment variable that turns this test binary into a process that holds the lock of the named
-// folder until it is killed.
-const playVariable = "KRRLAB_PLAY_RUN"
+// lockVariable is the environment variable that turns this test binary into a process that holds the lock of the named
+// folder until it is killed or its standard input ends.
+const lockVariable = "KRRLAB_TEST_LOCK"
 
-// TestMain opens the folder that playVariable names and holds its lock until it is killed, or runs the tests if the
-// variable is not set.
+// TestMain opens the folder that lockVariable names and holds its lock, or runs the tests if the variable is not set.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(playVariable); dir != "" {
+	if dir := os.Getenv(lockVariable); dir != "" {
 		s, err := Open(dir, [32]byte{1})
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
-		fmt.Println("has it")
+		fmt.Println("locked")
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends
 		runtime.KeepAlive(s)                 // a store that the garbage collector frees would release its lock
 		os.Exit(0)
@@ -47,14 +46,14 @@ func TestTwoRuns(t *testing.T) {
 	if !errors.Is(err, errLocked) || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
 		t.Errorf("%v", err)
 	}
-	load(t, first, "mine", 0, "")
+	checkLoad(t, first, "mine", 0, "")
 	first.Close()
 	second := open(t, dir, 1)
 	_ = second.Save([]byte("gone on"))
 	if err := first.Clear(); err != nil { // the files now belong to another run
 		t.Error(err)
 	}
-	load(t, second, "gone on", 0, "")
+	checkLoad(t, second, "gone on", 0, "")
 	second.Close()
 	if err := first.Clear(); err != nil {
 		t.Error(err)
@@ -68,7 +67,7 @@ func TestTwoRuns(t *testing.T) {
 func TestKilledRun(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), playVariable+"="+dir)
+	cmd.Env = append(os.Environ(), lockVariable+"="+dir)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		_, err = cmd.StdinPipe()

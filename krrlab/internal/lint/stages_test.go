@@ -21,9 +21,9 @@ import (
 
 // usesStage lists the packages, other than krrlab/stages.go, that may use the package of a stage, with the reason.
 var usesStage = map[[2]string]string{
-	{"krrlab", "krrlab/stage/compare"}:              "preconditioners race as they are compared",
-	{"krrlab", "krrlab/stage/plan"}:                 "Solve does what is planned",
-	{"krrlab/stage/solve", "krrlab/stage/plan"}:     "a solution has the plan it came of",
+	{"krrlab", "krrlab/stage/compare"}:              "the race of preconditioners is a comparison",
+	{"krrlab", "krrlab/stage/plan"}:                 "Solve follows a plan",
+	{"krrlab/stage/solve", "krrlab/stage/plan"}:     "a solution contains its plan",
 	{"krrlab/cli", "krrlab/stage/plan"}:             "doctor and reproduce predict memory and seconds",
 	{"experiments", "krrlab/stage/plan"}:            "seconds of cases are predicted",
 	{"experiments/testbed", "krrlab/stage/compare"}: "its runs are those of comparisons",

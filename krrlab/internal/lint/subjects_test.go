@@ -13,8 +13,8 @@ import (
 // subject is "package: what it does", or several packages, in lower case and without a full stop.
 var subject = regexp.MustCompile(`^[a-z][\w./ ,-]*: [^\s].*[^.]$`)
 
-// wrong returns the rule that the subject of a commit breaks, or "" if it breaks none.
-func wrong(s string) string {
+// subjectRule returns the rule that the subject of a commit breaks, or "" if it breaks none.
+func subjectRule(s string) string {
 	switch n := utf8.RuneCountInString(s); {
 	case n > 72:
 		return "is longer than 72 characters"
@@ -34,11 +34,11 @@ func TestSubjects(t *testing.T) {
 	}
 	for line := range strings.Lines(string(out)) {
 		hash, s, _ := strings.Cut(strings.TrimSpace(line), " ")
-		testkit.Equal(t, wrong(s), "", hash, s)
+		testkit.Equal(t, subjectRule(s), "", hash, s)
 	}
 }
 
-// TestSubjectsCanFail checks wrong on good and bad subjects.
+// TestSubjectsCanFail checks subjectRule on good and bad subjects.
 func TestSubjectsCanFail(t *testing.T) {
 	for s, valid := range map[string]bool{
 		"gram: fix the diagonal of the last tile": true,
@@ -50,8 +50,8 @@ func TestSubjectsCanFail(t *testing.T) {
 		"gram: " + strings.Repeat("κ", 67):        false,
 		"gram: " + strings.Repeat("κ", 66):        true,
 	} {
-		if got := wrong(s); (got == "") != valid {
-			t.Errorf("%q: %q", s, got)
+		if got := subjectRule(s); (got == "") != valid {
+			t.Errorf("%q: the broken rule is %q, want none: %v", s, got, valid)
 		}
 	}
 }

@@ -19,15 +19,15 @@ var kept = map[string]string{
 	"krrlab/notebook/display.*":   "gophernotes' names, called in cells",
 	"experiments/baseline.Loss.*": "the formulas of the manual",
 
-	"experiments/testbed.Preconditioners": "what a reader of the lines looks up",
-	"experiments/testbed.Problems":        "what a reader of the lines looks up",
+	"experiments/testbed.Preconditioners": "readers of testbed lines look up their names",
+	"experiments/testbed.Problems":        "readers of testbed lines look up their names",
 
 	"krrlab.DirectBelow": "a default that is documented",
 
-	"krrlab/precond/vecchia.Inverse.Description": "stages ask M for it",
-	"krrlab/precond/recipe.Features.Suits":       "stage.Kind.Suits asks for it",
+	"krrlab/precond/vecchia.Inverse.Description": "an optional method of M that stages call",
+	"krrlab/precond/recipe.Features.Suits":       "an optional method that stage.Kind.Suits calls",
 
-	"experiments.Report.*": "what a notebook shows of a report",
+	"experiments.Report.*": "a notebook shows them",
 
 	"krrlab/stage/solve.InStored":   "a value of Solution.ResidualKind",
 	"krrlab/stage/solve.InFloat64":  "a value of Solution.ResidualKind",

@@ -86,8 +86,9 @@ func removeExponent(s string) string {
 	return integer + decimals
 }
 
-// formatDirected formats v. If rounding went against the sign of direction, it returns the next number with as many
-// digits in that direction.
+// formatDirected formats v by strconv.FormatFloat with the given format and precision, which gives a number of digits
+// significant digits. direction is 1 to round up, and −1 to round down: if the formatted number is on the other side of
+// v, the result is the next number with as many digits.
 func formatDirected(v float64, format byte, precision, digits int, direction float64) string {
 	s := strconv.FormatFloat(v, format, precision, 64)
 	r, _ := strconv.ParseFloat(s, 64) // ±Inf if s exceeds float64

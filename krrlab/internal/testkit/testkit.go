@@ -48,8 +48,9 @@ func Allocs(runs int, f func()) float64 {
 	return smallest
 }
 
-// Timeless returns the JSON of v as maps, lists, strings and numbers. It omits the keys that depend on the clock, and
-// those for which drop returns true; drop may be nil. Timeless panics if v cannot be converted to JSON.
+// Timeless returns the JSON of v as maps, lists, strings and numbers. It omits the keys that depend on the clock, which
+// contain "seconds" or begin with "best", and those for which drop returns true; drop may be nil. Timeless panics if v
+// cannot be converted to JSON.
 func Timeless(v any, drop func(key string, object map[string]any) bool) any {
 	b, err := json.Marshal(v)
 	if err == nil {
@@ -261,11 +262,11 @@ func Canceled(t testing.TB, f func(ctx context.Context) error) {
 		cancel()
 		switch completed := ctx.remaining.Load() >= 0; {
 		case completed && (err != nil || ends == 0):
-			t.Fatalf("of a context that does not end, asked %d times: %v", ends, err)
+			t.Fatalf("after %d calls of Err, and no cancellation: %v, want a call and no error", ends, err)
 		case completed:
 			return
 		case !errors.Is(err, context.Canceled):
-			t.Fatalf("of a context that ends at question %d: %v", ends, err)
+			t.Fatalf("canceled at call %d of Err (counted from 0): %v, want the error of the context", ends, err)
 		}
 	}
 }

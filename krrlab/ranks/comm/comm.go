@@ -207,7 +207,7 @@ const cpuWords = 16
 //
 // If this rank has a processor to itself, its later MPI collectives poll longer before they start to sleep.
 func Locate(ctx context.Context, c Comm) (Node, error) {
-	const width = 1 + cpuWords
+	const width = 1 + cpuWords // of the row of a rank: a hash of the name of its machine, and its affinity mask
 	rows := make([]int64, width*c.Size())
 	ownRow := rows[width*c.Rank():][:width]
 	mask := affinity(0)
@@ -240,13 +240,13 @@ func Locate(ctx context.Context, c Comm) (Node, error) {
 	return n, nil
 }
 
-// shareOfCPUs returns the number of processors for the rank with the given row, rounded down: Σ 1/users over the
-// processors in its affinity mask, limited by a quota of processor time. It returns 0 if several ranks share one
-// processor.
+// shareOfCPUs returns the number of processors for the rank with the given row (Locate), rounded down: Σ 1/users over
+// the processors in its affinity mask, limited by a quota of processor time. peers are the rows of all ranks on the
+// machine, including this one. It returns 0 if several ranks share one processor.
 func shareOfCPUs(ownRow []int64, peers [][]int64) int {
 	usable, sum := 0, 0.0
 	for w := 1; w < len(ownRow); w++ {
-		for m := uint64(ownRow[w]); m != 0; m &= m - 1 {
+		for m := uint64(ownRow[w]); m != 0; m &= m - 1 { // clears the lowest bit
 			bit := uint64(1) << bits.TrailingZeros64(m)
 			users := 0
 			for _, p := range peers {

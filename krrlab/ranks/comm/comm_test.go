@@ -28,7 +28,7 @@ func onRanks(p int, opts comm.Options, body func(c comm.Comm) error) []error {
 
 // TestAlone runs the conformance tests on the communicator of a single process.
 func TestAlone(t *testing.T) {
-	if err := conform(t.Context(), comm.Alone()); err != nil {
+	if err := checkConformance(t.Context(), comm.Alone()); err != nil {
 		t.Error(err)
 	}
 }
@@ -36,7 +36,8 @@ func TestAlone(t *testing.T) {
 // TestLocal runs the conformance tests on goroutine ranks.
 func TestLocal(t *testing.T) {
 	for _, p := range []int{1, 2, 3, 4, 7} {
-		for _, err := range onRanks(p, comm.Options{}, func(c comm.Comm) error { return conform(t.Context(), c) }) {
+		errs := onRanks(p, comm.Options{}, func(c comm.Comm) error { return checkConformance(t.Context(), c) })
+		for _, err := range errs {
 			if err != nil {
 				t.Error(err)
 			}
@@ -44,8 +45,8 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// meet waits for all ranks.
-func meet(ctx context.Context, c comm.Comm) error { return c.AllReduceInt64(ctx, []int64{0}) }
+// barrier waits for all ranks.
+func barrier(ctx context.Context, c comm.Comm) error { return c.AllReduceInt64(ctx, []int64{0}) }
 
 // TestWatchdog lets one of three ranks never come. The other two must get an error of their own rank that names it as
 // missing.
@@ -54,7 +55,7 @@ func TestWatchdog(t *testing.T) {
 		if c.Rank() == 1 {
 			return nil // dead
 		}
-		return meet(t.Context(), c)
+		return barrier(t.Context(), c)
 	})
 	for _, r := range []int{0, 2} {
 		var commErr *comm.Error
@@ -75,8 +76,8 @@ func TestCancel(t *testing.T) {
 			cancel()
 			return nil
 		}
-		err := meet(ctx, c)
-		if again := meet(t.Context(), c); again == nil {
+		err := barrier(ctx, c)
+		if again := barrier(t.Context(), c); again == nil {
 			t.Errorf("rank %d: a broken group continues", c.Rank())
 		}
 		return err
@@ -122,7 +123,7 @@ func TestDetect(t *testing.T) {
 		}
 		got, ok := comm.Detect(func(k string) string { return env[k] })
 		if got != c.want || ok != c.ranked {
-			t.Errorf("%q: %+v, %v", c.env, got, ok)
+			t.Errorf("%q: %+v, %v, want %+v, %v", c.env, got, ok, c.want, c.ranked)
 		}
 	}
 }
@@ -182,6 +183,7 @@ func TestFixed(t *testing.T) {
 		}
 		want += v
 	}
+	// Each of the five terms loses at most 3·2⁻⁶¹; the reference sum, below 2, is rounded a few times.
 	testkit.Near(t, f.Value(sum[0]), want, 5*3*0x1p-61+0x1p-52)
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e9} {
 		if f.Add(sum, []float64{bad}) {
@@ -197,7 +199,7 @@ func TestFixed(t *testing.T) {
 			f.AddFine(sums, rest, []float64{8 * v, 1}, []float64{0.125, 1}) != fits ||
 			f.AddScaled32(sums, []float32{2 * narrow, 1}, []float64{0.5, 1}) != (float64(narrow) == 4 ||
 				float64(narrow) == -4) {
-			t.Errorf("%v of 4: fits is not %v", v, fits)
+			t.Errorf("%v, where at most 4 fits: want fits = %v", v, fits)
 		}
 	}
 	if v := comm.FixedFor(math.Inf(1)).Value(0); !math.IsNaN(v) {

@@ -10,22 +10,22 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// conform checks the requirements on every implementation of comm.Comm, for any number of ranks, which all call it at
+// checkConformance checks the requirements on every implementation of comm.Comm, for any number of ranks, which all call it at
 // the same time. It returns the errors that this rank finds. The group can be used afterwards. Failures of peers and
 // canceled contexts break a group: their tests are next to the implementations.
-func conform(ctx context.Context, c comm.Comm) error {
+func checkConformance(ctx context.Context, c comm.Comm) error {
 	var errs []error
 	for _, k := range []struct {
 		name string
 		run  func(ctx context.Context, c comm.Comm) error
 	}{
-		{"ranks", ranks},
-		{"all-reduce of int64", allReduceInt64},
-		{"all-gather", allGather},
-		{"broadcast", broadcast},
-		{"traffic", traffic},
-		{"agree", agree},
-		{"fixed-point sums", fixed},
+		{"ranks", checkRanks},
+		{"all-reduce of int64", checkAllReduce},
+		{"all-gather", checkAllGather},
+		{"broadcast", checkBroadcast},
+		{"traffic", checkTraffic},
+		{"agree", checkAgree},
+		{"fixed-point sums", checkFixedSums},
 	} {
 		if err := k.run(ctx, c); err != nil {
 			errs = append(errs, fmt.Errorf("%s: rank %d of %d: %w", k.name, c.Rank(), c.Size(), err))
@@ -38,8 +38,8 @@ func conform(ctx context.Context, c comm.Comm) error {
 // Chunks.
 var lengths = []int{0, 1, 2, 7, 1000, 70001}
 
-// ranks checks that the ranks are 0, 1, …, p−1.
-func ranks(ctx context.Context, c comm.Comm) error {
+// checkRanks checks that the ranks are 0, 1, …, p−1.
+func checkRanks(ctx context.Context, c comm.Comm) error {
 	if c.Size() < 1 || c.Rank() < 0 || c.Rank() >= c.Size() {
 		return fmt.Errorf("rank %d, size %d", c.Rank(), c.Size())
 	}
@@ -56,8 +56,8 @@ func ranks(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-// allReduceInt64 checks sums of numbers that need more than the 53 bits of float64.
-func allReduceInt64(ctx context.Context, c comm.Comm) error {
+// checkAllReduce checks sums of numbers that need more than the 53 bits of float64.
+func checkAllReduce(ctx context.Context, c comm.Comm) error {
 	p := int64(c.Size())
 	for _, n := range lengths {
 		x := make([]int64, n)
@@ -76,8 +76,8 @@ func allReduceInt64(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-// allGather checks blocks of different lengths, of which that of rank 0 is empty.
-func allGather(ctx context.Context, c comm.Comm) error {
+// checkAllGather checks blocks of different lengths; if there are several ranks, the block of rank 0 is empty.
+func checkAllGather(ctx context.Context, c comm.Comm) error {
 	for _, n := range lengths {
 		counts, sum := make([]int, c.Size()), 0
 		for r := range counts {
@@ -112,8 +112,8 @@ func allGather(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-// broadcast checks broadcasts from every rank.
-func broadcast(ctx context.Context, c comm.Comm) error {
+// checkBroadcast checks broadcasts from every rank.
+func checkBroadcast(ctx context.Context, c comm.Comm) error {
 	for root := range c.Size() {
 		for _, n := range lengths {
 			x := make([]byte, n)
@@ -135,8 +135,8 @@ func broadcast(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-// traffic checks the counted bytes and calls.
-func traffic(ctx context.Context, c comm.Comm) error {
+// checkTraffic checks the counted bytes and calls.
+func checkTraffic(ctx context.Context, c comm.Comm) error {
 	if c.Size() == 1 { // a single process counts nothing
 		return nil
 	}
@@ -164,8 +164,8 @@ func traffic(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-// agree checks that an error of the last rank reaches all ranks.
-func agree(ctx context.Context, c comm.Comm) error {
+// checkAgree checks that an error of the last rank reaches all ranks.
+func checkAgree(ctx context.Context, c comm.Comm) error {
 	if err := comm.Agree(ctx, c, nil); err != nil {
 		return fmt.Errorf("an error from nothing: %w", err)
 	}
@@ -185,8 +185,8 @@ func agree(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-// fixed adds the same terms on one rank and distributed over the ranks. The sums must be equal.
-func fixed(ctx context.Context, c comm.Comm) error {
+// checkFixedSums adds the same terms on one rank and distributed over the ranks. The sums must be equal.
+func checkFixedSums(ctx context.Context, c comm.Comm) error {
 	const m = 1000
 	f := comm.FixedFor(m)
 	sum, want := []int64{0}, []int64{0}
@@ -201,7 +201,7 @@ func fixed(ctx context.Context, c comm.Comm) error {
 		return err
 	}
 	if sum[0] != want[0] {
-		return fmt.Errorf("%v, alone %v", f.Value(sum[0]), f.Value(want[0]))
+		return fmt.Errorf("the sum is %v, want that of one rank, %v", f.Value(sum[0]), f.Value(want[0]))
 	}
 	return nil
 }

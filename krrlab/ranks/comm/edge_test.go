@@ -20,10 +20,10 @@ func TestFixedRange(t *testing.T) {
 	for _, bound := range []float64{1, 1.5, 2, 3, -3, 1e-9, 1e-200, 1e200, math.MaxFloat64} {
 		f := FixedFor(bound)
 		if n := math.Abs(bound) * f.up; !(n >= 0x1p61 && n < 0x1p62) || f.up*f.down != 1 {
-			t.Errorf("a bound of %g is %g units; %g units in 1, of %g", bound, n, f.up, f.down)
+			t.Errorf("a bound of %g is %g units, want 2⁶¹ to 2⁶²; 1 is %g units of %g", bound, n, f.up, f.down)
 		}
 		if frac, _ := math.Frexp(f.down); frac != 0.5 {
-			t.Errorf("a unit of %g", f.down)
+			t.Errorf("a bound of %g: the unit %g is not a power of two", bound, f.down)
 		}
 	}
 	for _, bound := range []float64{0, math.SmallestNonzeroFloat64, 1e-300} {
@@ -71,7 +71,7 @@ func TestFine(t *testing.T) {
 	got.Add(got, new(big.Float).SetInt64(sum[0])).Mul(got, unit)
 	deviation, _ := new(big.Float).Sub(got, want).Float64()
 	if math.Abs(deviation) > terms*f.down*0x1p-40 {
-		t.Errorf("the sum has an error of %g units", deviation/f.down)
+		t.Errorf("the sum has an error of %g units, want at most %g", deviation/f.down, terms*0x1p-40)
 	}
 	exact, _ := want.Float64()
 	testkit.Near(t, f.FineValue(sum[0], rest[0]), exact, 0x1p-51*math.Abs(exact))

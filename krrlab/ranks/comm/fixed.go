@@ -29,14 +29,14 @@ func FixedFor(bound float64) Fixed {
 	if !(bound <= math.MaxFloat64) {
 		return Fixed{down: math.NaN()}
 	}
-	_, exp := math.Frexp(bound) // bound < 2^exp
-	e := min(62-exp, 1000)
+	_, exp := math.Frexp(bound) // 2^(exp−1) ≤ bound < 2^exp
+	e := min(62-exp, 1000)      // at most 1000, so that neither 2^e nor 2^-e overflows or underflows
 	return Fixed{up: math.Ldexp(1, e), down: math.Ldexp(1, -e), valid: true}
 }
 
-// magnitudeLimit is the magnitude of 2⁶², the largest number that fits. The bits of floating-point numbers without
-// the sign have the same order as the absolute values, with NaN last, so one maximum over the bits replaces a branch
-// for each number.
+// magnitudeLimit is the magnitude of 2⁶², the largest number that fits: the exponent 62 with the bias 1023, above 53
+// zeros. The bits of floating-point numbers without the sign have the same order as the absolute values, with NaN last,
+// so one maximum over the bits replaces a branch for each number.
 const magnitudeLimit = (1023 + 62) << 53
 
 // magnitude returns the bits of s without its sign. It is monotone in |s|.
@@ -85,8 +85,8 @@ func addScaled[T float32 | float64](f Fixed, dst []int64, src []T, scale []float
 }
 
 // AddFine is AddScaled with extra precision: the truncated part of each term, which is exact in float64, is added to
-// fraction in units of q·2⁻⁴⁰. The pair (dst, fraction) then represents the sum of m ≤ 2²² terms with an error of at
-// most m·q·2⁻⁴⁰, less than m·B·2⁻¹⁰¹.
+// fraction in units of q·2⁻⁴⁰. The pair (dst, fraction) then represents the sum of m terms with an error of at most
+// m·q·2⁻⁴⁰, less than m·B·2⁻¹⁰¹. Up to m = 2²², the sum of the fractions cannot overflow.
 func (f Fixed) AddFine(dst, fraction []int64, src, scale []float64) bool {
 	if !f.valid {
 		return true

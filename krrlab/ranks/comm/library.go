@@ -14,10 +14,13 @@ type library struct {
 	name string // file name under which the library was loaded
 	kind string // ABI of the library, "Open MPI" or "MPICH"
 
+	// Addresses of the functions of MPI, and of usleep of the C library.
 	initThread, finalize, abort, errorString, setErrhandler uintptr
 	commRank, commSize, getVersion                          uintptr
 	iallreduce, ibcast, isend, irecv, test, usleep          uintptr
 
+	// Handles of predefined objects, and special addresses: MPI_COMM_WORLD, MPI_INT64_T, MPI_BYTE, MPI_SUM,
+	// MPI_ERRORS_RETURN, MPI_IN_PLACE and MPI_STATUS_IGNORE.
 	world, int64, byte, sum, errorsReturn, inPlace, statusIgnore uintptr
 }
 
@@ -69,8 +72,9 @@ var ucxSettings = map[string]string{"UCX_MEM_EVENTS": "n", "UCX_HANDLE_ERRORS": 
 func load(launcher string) (*library, error) {
 	if setenv := dl.Sym(dl.Anywhere, "setenv"); setenv != 0 {
 		for name, value := range ucxSettings {
+			const overwrite = 0 // false
 			name, value := append([]byte(name), 0), append([]byte(value), 0)
-			invoke(setenv, uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&value[0])), 0)
+			invoke(setenv, uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&value[0])), overwrite)
 		}
 	}
 	var tried []string
@@ -85,6 +89,7 @@ func load(launcher string) (*library, error) {
 		"(Debian, Ubuntu: libopenmpi3 for Open MPI, libmpich12 for MPICH); tried %s", strings.Join(tried, ", "))
 }
 
+// loadLibrary loads the library in a file, and determines its ABI and the handles.
 func loadLibrary(name string) (*library, error) {
 	handle, err := dl.Open(name, true)
 	if err != nil {
@@ -156,20 +161,21 @@ func SrunInterface(list string) string {
 	}
 	lib, err := load("PMIx")
 	if err != nil {
-		lib = &library{}
+		lib = &library{} // srun then assumes Open MPI
 	}
 	return lib.srun()
 }
 
+// version returns the first line of the text by which the library describes itself.
 func (l *library) version() string {
-	buf, n := make([]byte, 8192), new(int32)
+	buf, n := make([]byte, 8192), new(int32) // at least MPI_MAX_LIBRARY_VERSION_STRING of both ABIs
 	invoke(l.getVersion, uintptr(unsafe.Pointer(&buf[0])), uintptr(unsafe.Pointer(n)))
 	return cLine(buf, *n)
 }
 
 // failure converts an MPI return code to an error.
 func (l *library) failure(code int32) error {
-	buf, n := make([]byte, 1024), new(int32)
+	buf, n := make([]byte, 1024), new(int32) // at least MPI_MAX_ERROR_STRING of both ABIs
 	invoke(l.errorString, uintptr(code), uintptr(unsafe.Pointer(&buf[0])), uintptr(unsafe.Pointer(n)))
 	return fmt.Errorf("%s: %s", l.kind, cLine(buf, *n))
 }

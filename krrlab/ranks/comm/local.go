@@ -107,7 +107,8 @@ func (g *group) fail(cause error) {
 	}
 }
 
-// meet calls the pending collective, waits for all ranks and records the traffic.
+// meet calls a collective, waits for all ranks, and records the traffic: bytes is the amount of data that this rank
+// contributes.
 func (c *local) meet(ctx context.Context, k call, bytes int) error {
 	start := time.Now()
 	if err := c.g.join(ctx, c.rank, k); err != nil {

@@ -16,13 +16,13 @@ import (
 // no lock.
 type World struct {
 	lib        *library
-	limit      time.Duration
+	limit      time.Duration // longest time that a collective may take
 	rank, size int
 	spin       time.Duration // time for which the MPI thread polls without a pause
 	received   []int64       // buffer for the parts of the peers in addPairs
 	traffic    Traffic
-	calls      chan *request
-	broken     error
+	calls      chan *request // requests to the MPI thread
+	broken     error         // first failure, which all later collectives return; nil while the group works
 }
 
 var _ Comm = (*World)(nil)
@@ -57,10 +57,13 @@ const codeAbandoned = -1
 
 // finish starts non-blocking MPI calls and polls until all have completed or the caller has given up the request. The
 // MPI thread therefore never blocks inside MPI because of a missing peer.
-func (r *request) finish(start ...func(req *handle) int32) int32 {
-	h, completed := make([]handle, len(start)), new(int32)
-	for i, f := range start {
-		if code := f(&h[i]); code != 0 {
+//
+// Each of starts starts a call that writes its handle to req, and returns an MPI code. finish returns 0, the code of
+// the first failure, or codeAbandoned.
+func (r *request) finish(starts ...func(req *handle) int32) int32 {
+	h, completed := make([]handle, len(starts)), new(int32)
+	for i, start := range starts {
+		if code := start(&h[i]); code != 0 {
 			return code
 		}
 	}

@@ -85,7 +85,7 @@ func runScenario(scenario string, launch comm.Launch) error {
 		if w.Rank() == w.Size()-1 {
 			time.Sleep(time.Hour)
 		}
-		if err := writeMessage(w.Rank(), meet(ctx, w)); err != nil {
+		if err := writeMessage(w.Rank(), barrier(ctx, w)); err != nil {
 			return err
 		}
 		w.Abort(1)
@@ -93,9 +93,9 @@ func runScenario(scenario string, launch comm.Launch) error {
 		if w.Rank() == w.Size()-1 {
 			w.Abort(7)
 		}
-		return meet(ctx, w)
+		return barrier(ctx, w)
 	case "cancel":
-		if err := meet(ctx, w); err != nil {
+		if err := barrier(ctx, w); err != nil {
 			return err
 		}
 		if w.Rank() == w.Size()-1 {
@@ -103,9 +103,9 @@ func runScenario(scenario string, launch comm.Launch) error {
 		}
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		return meet(ctx, w)
+		return barrier(ctx, w)
 	}
-	if err := conform(ctx, w); err != nil {
+	if err := checkConformance(ctx, w); err != nil {
 		return err
 	}
 	fmt.Printf("passed rank %d of %d, %s\n", w.Rank(), w.Size(), w.Library())

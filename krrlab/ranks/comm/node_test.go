@@ -12,10 +12,11 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// Trees makes small groups use the reductions of the MPI library, which are otherwise for many ranks.
+// Trees makes groups of any size use the reductions of the MPI library, which small ones do not, until the process
+// ends.
 func Trees() { maxPairRanks = 0 }
 
-// Chunks limits a message to few numbers.
+// Chunks limits an MPI call to 999 elements until the process ends.
 func Chunks() { maxCount = 999 }
 
 // TestShare checks the number of processors of a rank from the processors that it and its peers may use.
@@ -23,8 +24,8 @@ func TestShare(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
 	mask := func(m int64) []int64 { return []int64{1, m, 0} }
 	for _, c := range []struct {
-		own   int64
-		peers []int64
+		own   int64   // affinity mask of the rank
+		peers []int64 // affinity masks of all ranks on the machine, including the rank
 		want  int
 	}{
 		{0b1111, []int64{0b1111}, 4},
@@ -46,8 +47,9 @@ func TestShare(t *testing.T) {
 // processors.
 func TestQuota(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	if own := []int64{1, 0b111111}; shareOfCPUs(own, [][]int64{own, own}) != 1 {
-		t.Errorf("%d processors of a quota of 2, for 2 ranks", shareOfCPUs(own, [][]int64{own, own}))
+	ownRow := []int64{1, 0b111111} // six processors
+	if got := shareOfCPUs(ownRow, [][]int64{ownRow, ownRow}); got != 1 {
+		t.Errorf("each of 2 ranks gets %d processors of a quota of 2, want 1", got)
 	}
 	count := 0
 	for _, m := range everyCPU() {

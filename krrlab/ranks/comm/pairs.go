@@ -50,8 +50,9 @@ func (r *request) addPairs(x []int64) int32 {
 }
 
 // exchange sends outgoing(q) to every other rank q and receives incoming[q] from it. It transfers pairPiece elements
-// of each at a time.
+// of each at a time, in messages of messageLength elements.
 func (r *request) exchange(outgoing func(q int) []int64, incoming [][]int64) int32 {
+	const tag = 0
 	step := min(messageLength, maxCount)
 	for offset, unfinished := 0, true; unfinished; offset += pairPiece {
 		unfinished = false
@@ -62,7 +63,7 @@ func (r *request) exchange(outgoing func(q int) []int64, incoming [][]int64) int
 			for lo := offset; lo < end; lo += step {
 				y := x[lo:min(lo+step, end)]
 				calls = append(calls, func(req *handle) int32 {
-					return invoke(fn, uintptr(unsafe.Pointer(&y[0])), uintptr(len(y)), r.lib.int64, uintptr(peer), 0,
+					return invoke(fn, uintptr(unsafe.Pointer(&y[0])), uintptr(len(y)), r.lib.int64, uintptr(peer), tag,
 						r.lib.world, uintptr(unsafe.Pointer(req)))
 				})
 			}

@@ -149,14 +149,16 @@ func (b *Backend) mpirunArgs(version string) (args []string) {
 
 // keepAlive returns arguments that make the mpirun of Open MPI notice a lost host before the ranks do, so that mpirun
 // ends the run. It gives up a silent host after a third of the limit, but after at most a minute and at least 3
-// seconds.
+// seconds: that is the time until the first of two probes, plus two intervals of a fifth of the total.
 func keepAlive(limit time.Duration) (args []string) {
 	limit = cmp.Or(limit, comm.DefaultLimit)
 	seconds := max(3, min(60, int(limit.Seconds()/3)))
+	interval := max(1, seconds/5)
+	const probes = 2
 	for _, p := range []struct {
 		name  string
 		value int
-	}{{"time", seconds - 2*max(1, seconds/5)}, {"intvl", max(1, seconds/5)}, {"probes", 2}} {
+	}{{"time", seconds - probes*interval}, {"intvl", interval}, {"probes", probes}} {
 		args = append(args, "--mca", "oob_tcp_keepalive_"+p.name, fmt.Sprint(p.value))
 	}
 	return args

@@ -17,9 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// data describes the training data of a job. The points are in a model file (package model), with the targets as its
-// coefficients. The file lies in the root folder, and jobs with the same data share it. Weights are in a second file,
-// named after the first with the suffix weightsFile.
+// data describes the training data of a job. The points are in a model file (package model), with the encoded targets
+// or classes in the place of its coefficients. The file is in the folder of all jobs, and jobs with the same data share
+// it. Weights are in a second file, named after the first with the suffix weightsFile.
 type data struct {
 	Title    string `json:"title"`
 	Source   string `json:"source,omitempty"`
@@ -33,6 +33,7 @@ type data struct {
 // weightsFile is the suffix of the file with the weights.
 const weightsFile = ".weights.npy"
 
+// path returns the path of the model file in the folder of all jobs.
 func (j *data) path(root string) string { return filepath.Join(root, filepath.Base(j.Sum)+".krr") }
 
 // writeData writes the data to the folder root, unless they are already there, and returns their description.
@@ -53,6 +54,7 @@ func writeData(root string, d *datasets.Dataset) (data, error) {
 			return j, err
 		}
 	}
+	// A model needs a kernel and λ, which readers of the data ignore.
 	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: d.X, C: y, Labels: d.Labels, Targets: d.Targets,
 		Mean: d.Mean, Scaling: d.Scaling, Columns: d.Columns, Groups: d.Groups, Repeats: d.Repeats}
 	return j, m.Save(j.path(root))

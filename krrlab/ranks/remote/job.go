@@ -106,7 +106,7 @@ func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stageName stage.Name, opt
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
 	sum := sha256.Sum256(text)
-	dir.name = string(stageName) + "-" + hex.EncodeToString(sum[:6])
+	dir.name = string(stageName) + "-" + hex.EncodeToString(sum[:6]) // equal jobs share a folder
 	if err := os.MkdirAll(dir.path(""), 0o755); err != nil {
 		return fmt.Errorf("krrlab: job: %w", err)
 	}

@@ -25,13 +25,14 @@ import (
 // grace is the time that ranks have to end after SIGTERM before they are killed.
 const grace = 30 * time.Second
 
-// jobDir is the location of a job and its files.
+// jobDir is the folder of a job, in a folder that other jobs may share.
 type jobDir struct {
 	root      string // folder with the job folders and the data that they share
 	temporary bool   // root is a temporary folder of this job
 	name      string // name of the job folder in root
 }
 
+// path returns the path of a file of the job; result returns that of the result file.
 func (d *jobDir) path(name string) string { return filepath.Join(d.root, d.name, name) }
 func (d *jobDir) result() string          { return d.path(resultFile) }
 

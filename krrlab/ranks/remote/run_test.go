@@ -57,8 +57,8 @@ func TestSrun(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(b.command(t.Context(), "job.json")), "not on the path: install it")
 }
 
-// pretend writes a launcher that runs the given script, in which $file is the file of the job.
-func pretend(t *testing.T, script string) string {
+// fakeLauncher writes a launcher that runs the given script, in which $file is the file of the job.
+func fakeLauncher(t *testing.T, script string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "mpirun")
 	text := "#!/bin/sh\n[ \"$1\" = --version ] && { echo HYDRA; exit; }\nfor file; do :; done\n" + script
@@ -72,27 +72,28 @@ func TestBackendRuns(t *testing.T) {
 	train := problem(50)
 	var events []krrlab.Event
 	var notes []string
-	end := func() {} // called when the script reports that it is ready
-	var stop error   // what the Monitor then returns
+	onReady := func() {}   // called when the script reports that it is ready
+	var monitorError error // error that the Monitor then returns
 	lab := func(script string) *krrlab.Lab {
 		events, notes = nil, nil
 		return newLab(t, train, krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10},
 			Monitor: func(e krrlab.Event) error {
 				if events = append(events, e); e.Stage == "ready" {
-					end()
-					return stop
+					onReady()
+					return monitorError
 				}
 				return nil
 			},
 			Checkpoint: &krrlab.Checkpoint{Dir: "kept", Note: func(s string) { notes = append(notes, s) }},
-			Backend:    &Backend{Ranks: 2, Dir: t.TempDir(), Program: "/bin/true", Launcher: pretend(t, script)}})
+			Backend:    &Backend{Ranks: 2, Dir: t.TempDir(), Program: "/bin/true", Launcher: fakeLauncher(t, script)}})
 	}
-	const quality = `echo '{"version":5,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
+	// writeResult writes the result of the stage, with further fields in the place of %s.
+	const writeResult = `echo '{"version":5,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
 `
-	done := fmt.Sprintf(quality, "")
+	writeComplete := fmt.Sprintf(writeResult, "")
 	const report = "printf " +
 		"'{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"
-	q, err := lab(report+done).Quality(t.Context(), krrlab.QualityOptions{})
+	q, err := lab(report+writeComplete).Quality(t.Context(), krrlab.QualityOptions{})
 	if err != nil || q.N != 50 || q.Steps != 7 {
 		t.Errorf("%v, %+v", err, q)
 	}
@@ -107,8 +108,8 @@ func TestBackendRuns(t *testing.T) {
 		"exit 7":                                                               "exit status 7: no output",
 		"exit 0":                                                               "ended without a result",
 		"mkdir $(dirname \"$file\")/result.json":                               "result of the ranks: read",
-		fmt.Sprintf(quality, `,"interrupted":true`):                            "were interrupted",
-		fmt.Sprintf(quality, `,"interrupted":true`) +
+		fmt.Sprintf(writeResult, `,"interrupted":true`):                        "were interrupted",
+		fmt.Sprintf(writeResult, `,"interrupted":true`) +
 			"echo 'krrlab: a scheduler'; exit 130": "until then: the job on 2 ranks failed: exit status 130: a " +
 			"scheduler",
 		"echo '{\"version\":6}' >$(dirname \"$file\")/result.json":               "format version 6",
@@ -119,11 +120,11 @@ func TestBackendRuns(t *testing.T) {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
 	}
-	q, err = lab(fmt.Sprintf(quality, `,"interrupted":true`)+"exit 130").Quality(t.Context(), krrlab.QualityOptions{})
+	q, err = lab(fmt.Sprintf(writeResult, `,"interrupted":true`)+"exit 130").Quality(t.Context(), krrlab.QualityOptions{})
 	if err == nil || q == nil || q.Steps != 7 {
 		t.Errorf("interrupted by others: %v, %+v", err, q)
 	}
-	if q, err = lab(done+"echo 'krrlab: not all ranks ended'; exit 1").Quality(t.Context(),
+	if q, err = lab(writeComplete+"echo 'krrlab: not all ranks ended'; exit 1").Quality(t.Context(),
 		krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
 		t.Errorf("a failure after the result: %v, %+v", err, q)
 	}
@@ -131,27 +132,31 @@ func TestBackendRuns(t *testing.T) {
 `
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	end = cancel
-	if q, err = lab("trap 'exit 143' TERM\n"+done+ready+"while :; do sleep 0.05; done").Quality(ctx,
+	onReady = cancel
+	if q, err = lab("trap 'exit 143' TERM\n"+writeComplete+ready+"while :; do sleep 0.05; done").Quality(ctx,
 		krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
 		t.Errorf("an end after the result: %v, %+v", err, q)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
-	end = cancel
+	onReady = cancel
 	q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
 		"TERM\nkept='{\"version\":5,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 		ready+"while :; do sleep 0.05; done").Quality(ctx, krrlab.QualityOptions{})
 	if !errors.Is(err, context.Canceled) || q == nil || q.Steps != 4 {
 		t.Errorf("%v, %+v", err, q)
 	}
-	end = func() {}
-	for _, stop = range []error{pcg.ErrStop, errors.New("boom")} { // errors of the Monitor, which end the ranks
+	onReady = func() {}
+	for _, monitorError = range []error{pcg.ErrStop, errors.New("boom")} { // each ends the ranks
 		q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
 			"TERM\nkept='{\"version\":5,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 			ready+"while :; do sleep 0.05; done").Quality(t.Context(), krrlab.QualityOptions{})
-		if q == nil || q.Steps != 4 || stop == pcg.ErrStop && err != nil || stop != pcg.ErrStop && err != stop {
-			t.Errorf("%v: %v, %+v", stop, err, q)
+		want := monitorError
+		if want == pcg.ErrStop { // not a failure
+			want = nil
+		}
+		if q == nil || q.Steps != 4 || err != want {
+			t.Errorf("%v: %v, %+v, want the error %v and 4 steps", monitorError, err, q, want)
 		}
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
