@@ -95,8 +95,8 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 	values["objective"] = fit.Objective
 	r := s.newResult(c)
 	r.Status, r.Converged, r.Iterations = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Iterations
-	r.Seconds.Load, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = s.loadSeconds, fit.Seconds.Features,
-		fit.Seconds.Factor, fit.Seconds.Solve
+	r.Seconds.Load, r.Seconds.Features = s.loadSeconds, fit.Seconds.Features
+	r.Seconds.Factor, r.Seconds.Solve = fit.Seconds.Factor, fit.Seconds.Solve
 	r.Values = finiteValues(values)
 	return r, s.addScores(c, r, func(test *datasets.Dataset) (*model.Score, error) {
 		f, err := fit.Predict(ctx, test.X)

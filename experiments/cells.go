@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// featuresCell returns the number of features s; blank if no seed ran, or if the method has no s.
+// featuresCell returns a cell with the number of features; blank if no seed ran, or if the method has no features.
 func (s *sample) featuresCell() plots.Cell {
 	if s.firstRun == nil || s.firstCase.S == 0 {
 		return plots.Blank()
@@ -33,32 +33,33 @@ func optionalCell(v *float64) plots.Cell {
 	return plots.Number(*v)
 }
 
-// ratio returns a cell with ours/theirs, blank if one of them is NaN or if the entry's problem is not the published
+// ratioCell returns a cell with ours/theirs, blank if one of them is NaN or if the entry's problem is not the published
 // one.
-func ratio(e *Entry, ours, theirs float64) plots.Cell {
+func ratioCell(e *Entry, ours, theirs float64) plots.Cell {
 	if e == nil || !e.sameProblem() {
 		return plots.Blank()
 	}
 	return numberCell(ours / theirs)
 }
 
-// compareIterations returns three cells: our iterations, the published iterations of a column, and their ratio.
-func (s *sample) compareIterations(p publishedRow, column string) []plots.Cell {
-	return []plots.Cell{s.iterationsCell(), p.cell(column), ratio(s.firstRun, s.median(), p.number(column))}
+// iterationCells returns three cells: our iterations, the published iterations of a column, and their ratio.
+func (s *sample) iterationCells(p publishedRow, column string) []plots.Cell {
+	return []plots.Cell{s.iterationsCell(), p.cell(column),
+		ratioCell(s.firstRun, s.medianIterations(), p.number(column))}
 }
 
-// compareSeconds returns three cells: our seconds of training, the published seconds of a column, and their ratio. The
+// secondsCells returns three cells: our seconds of training, the published seconds of a column, and their ratio. The
 // ratio is blank if a seed did not converge.
-func (s *sample) compareSeconds(p publishedRow, column string) []plots.Cell {
-	q := plots.Blank()
+func (s *sample) secondsCells(p publishedRow, column string) []plots.Cell {
+	ratio := plots.Blank()
 	if s.unconverged == nil {
-		q = ratio(s.firstRun, s.trainSeconds(), p.number(column))
+		ratio = ratioCell(s.firstRun, s.trainSeconds(), p.number(column))
 	}
-	return []plots.Cell{numberCell(s.trainSeconds()), numberCell(p.number(column)), q}
+	return []plots.Cell{numberCell(s.trainSeconds()), numberCell(p.number(column)), ratio}
 }
 
-// compareError returns two cells: our test error and the published error of a column.
-func (s *sample) compareError(p publishedRow, column string) []plots.Cell {
+// errorCells returns two cells: our test error and the published error of a column.
+func (s *sample) errorCells(p publishedRow, column string) []plots.Cell {
 	return []plots.Cell{errorCell(s.result()), p.publishedErrorCell(column)}
 }
 
@@ -104,14 +105,14 @@ func (r *Report) publishedRow(table, row string) publishedRow {
 	return publishedRow{table, r.firstOfRow(row).Paper}
 }
 
-// ranEntry returns the first entry of the row that ran, or nil if there is none.
-func (r *Report) ranEntry(row string) *Entry {
+// firstRanEntry returns the first entry that ran among those of the row, or nil if there is none.
+func (r *Report) firstRanEntry(row string) *Entry {
 	return r.firstEntry(func(e *Entry) bool { return e.Row == row && e.Result.Ran() })
 }
 
-// ranRows returns the rows with at least one entry that ran.
+// ranRows returns the names of the rows with at least one entry that ran.
 func (r *Report) ranRows() []string {
-	return slices.DeleteFunc(r.Rows(), func(row string) bool { return r.ranEntry(row) == nil })
+	return slices.DeleteFunc(r.Rows(), func(row string) bool { return r.firstRanEntry(row) == nil })
 }
 
 // appendUnique appends v to the list, unless the list already contains it.
@@ -122,7 +123,8 @@ func appendUnique[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// paperName returns the name of the table or figure in the paper, such as "Table 1".
+// paperName returns the name of the table or figure in the paper, such as "Table 1" for the ID "table1". The ID must be
+// a word and one digit.
 func (r *Report) paperName() string {
 	end := len(r.ID) - 1
 	return firstUpper(r.ID[:end]) + " " + r.ID[end:]
@@ -138,7 +140,7 @@ func (r *Report) caption(text string) string {
 	s := text + " Iterations and training seconds: median of the seeds (least–most); all else: first seed. Ratios " +
 		"only if all of the paper's training data were used. " + firstUpper(string(r.Scale)) + " scale."
 	if r.Scale == Smoke {
-		s += " Small problems that show that everything runs; none of the numbers says anything of the paper's."
+		s += " These small problems only show that everything runs: their numbers cannot be compared with the paper's."
 	}
 	return s + r.autoText()
 }

@@ -43,7 +43,7 @@ const (
 	// storage depends on the data (package gram).
 	float64Tol = 1e-5
 
-	// Default predictions of the number of iterations, by method.
+	// Default predictions of the number of iterations, by method: judgments, for cases without a published number.
 	cgIterations       = 600 // conjugate gradients without a preconditioner
 	pcgIterations      = 100 // preconditioned conjugate gradients
 	featuresIterations = 6   // random features

@@ -149,7 +149,7 @@ func (r *Report) curveFigure(title, caption string, roles []string, sides ...pan
 func figure1Plot(r *Report) *plots.Figure {
 	n := 0
 	for _, row := range r.ranRows() {
-		n = max(n, r.ranEntry(row).Result.Data.N)
+		n = max(n, r.firstRanEntry(row).Result.Data.N)
 	}
 	return r.curveFigure("Random features against the exact method, n = "+plots.Count(n),
 		"Test error (left) and seconds of training (right) against the number s of random features, which are the "+
@@ -185,7 +185,7 @@ func figure1Verdicts(r *Report) []Verdict {
 	for _, row := range r.Rows() {
 		exact, features := r.curve(row, exactRole), r.curve(row, featuresRole)
 		basis := row
-		if e := r.ranEntry(row); e != nil {
+		if e := r.firstRanEntry(row); e != nil {
 			basis = fmt.Sprintf("%s, %s training rows", e.Result.Data.Name, plots.Count(e.Result.Data.N))
 		}
 		if !r.canJudge(claims, basis, row, append(slices.Clone(exact), features...)...) {

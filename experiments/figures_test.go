@@ -103,7 +103,7 @@ func TestFigure1Verdicts(t *testing.T) {
 	changed := func(f func(e *Entry, x *Result) *Result) func(e *Entry) *Result {
 		return func(e *Entry) *Result { return f(e, mnist1(0.004, 1)(e)) }
 	}
-	r := invented(t, "figure1", mnist1(0.004, 1))
+	r := madeUpReport(t, "figure1", mnist1(0.004, 1))
 	for _, c := range []struct {
 		name, claims, want string
 		result             func(e *Entry) *Result
@@ -125,7 +125,7 @@ func TestFigure1Verdicts(t *testing.T) {
 	} {
 		for _, key := range strings.Fields(c.claims) {
 			claim := map[string]string{"gap": gap, "s": flat, "random": slow}[key]
-			t.Run(c.name, func(t *testing.T) { expectOutcome(t, invented(t, "figure1", c.result), claim, c.want) })
+			t.Run(c.name, func(t *testing.T) { expectOutcome(t, madeUpReport(t, "figure1", c.result), claim, c.want) })
 		}
 	}
 	r.Scale = Smoke
@@ -150,14 +150,14 @@ func mnist2(factor, share float64) func(e *Entry) *Result {
 // TestFigure2 checks results for which each claim of figure 2 holds, fails, or is open, and the number of seeds.
 func TestFigure2(t *testing.T) {
 	const below, falls, time = "the exact method's error is below", "the exact method's error keeps", "in the time that"
-	r := invented(t, "figure2", mnist2(1.2, 0.5))
+	r := madeUpReport(t, "figure2", mnist2(1.2, 0.5))
 	for _, claim := range []string{below, falls, time} {
 		expectOutcome(t, r, claim, Holds)
 	}
 	for _, claim := range []string{below, time} { // random features are better and faster
-		expectOutcome(t, invented(t, "figure2", mnist2(0.9, 0.5)), claim, Fails)
+		expectOutcome(t, madeUpReport(t, "figure2", mnist2(0.9, 0.5)), claim, Fails)
 	}
-	expectOutcome(t, invented(t, "figure2", mnist2(0.9, 2)), time, Holds) // better in twice the time
+	expectOutcome(t, madeUpReport(t, "figure2", mnist2(0.9, 2)), time, Holds) // better in twice the time
 	// Cases that were not run leave the claims open that they would decide, and no others.
 	for name, c := range map[string]struct {
 		without func(e *Entry) bool
@@ -178,7 +178,7 @@ func TestFigure2(t *testing.T) {
 			[]string{below, time}},
 		"nothing that was asked": {func(e *Entry) bool { return false }, nil},
 	} {
-		r := invented(t, "figure2", func(e *Entry) *Result {
+		r := madeUpReport(t, "figure2", func(e *Entry) *Result {
 			if c.without(e) {
 				return nil
 			}
@@ -192,7 +192,7 @@ func TestFigure2(t *testing.T) {
 			t.Run("without "+name, func(t *testing.T) { expectOutcome(t, r, claim, want) })
 		}
 	}
-	flat := invented(t, "figure2", func(e *Entry) *Result { return answer(50, 0.02) })
+	flat := madeUpReport(t, "figure2", func(e *Entry) *Result { return answer(50, 0.02) })
 	expectOutcome(t, flat, falls, Fails)
 	for _, row := range r.Rows() {
 		for _, p := range r.curve(row, exactRole) {

@@ -15,16 +15,16 @@ import (
 // python is the interpreter for which Debian installs packages.
 const python = "/usr/bin/python3"
 
-// modules skips the test unless python can import the named modules. install is the package that contains them.
-func modules(t *testing.T, names, install string) {
+// requireModules skips the test unless python can import the named modules. install is the package that contains them.
+func requireModules(t *testing.T, names, install string) {
 	t.Helper()
 	if err := exec.Command(python, "-c", "import "+names).Run(); err != nil {
 		t.Skipf("no %s for %s (apt-get install %s): %v", names, python, install, err)
 	}
 }
 
-// selfTest runs the self-test of a script in the folder peers.
-func selfTest(t *testing.T, script string) {
+// checkSelfTest runs the self-test of a script in the folder peers.
+func checkSelfTest(t *testing.T, script string) {
 	t.Helper()
 	out, err := exec.Command(python, "peers/"+script, "--self-test").CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != "self-test: ok" {
@@ -32,8 +32,8 @@ func selfTest(t *testing.T, script string) {
 	}
 }
 
-// refuses checks that a script ends with an error message, and without a traceback, for each of the command lines.
-func refuses(t *testing.T, script string, lines ...[]string) {
+// checkRefuses checks that a script ends with an error message, and without a traceback, for each of the command lines.
+func checkRefuses(t *testing.T, script string, lines ...[]string) {
 	t.Helper()
 	for _, args := range lines {
 		cmd := exec.Command(python, append([]string{"peers/" + script}, args...)...)
@@ -46,9 +46,9 @@ func refuses(t *testing.T, script string, lines ...[]string) {
 
 // TestPeers checks the script for the comparison with scikit-learn.
 func TestPeers(t *testing.T) {
-	modules(t, "numpy, sklearn.kernel_ridge", "python3-sklearn")
-	selfTest(t, "krr_sklearn.py")
-	refuses(t, "krr_sklearn.py", []string{"--lambda", "0"}, []string{"--sigma", "nan"}, []string{"--kernel", "none"},
+	requireModules(t, "numpy, sklearn.kernel_ridge", "python3-sklearn")
+	checkSelfTest(t, "krr_sklearn.py")
+	checkRefuses(t, "krr_sklearn.py", []string{"--lambda", "0"}, []string{"--sigma", "nan"}, []string{"--kernel", "none"},
 		[]string{"--train", "x.npy"},
 		[]string{"--train", "none.npy", "--target", "none.npy", "--test", "none.npy", "--out", "none/p.npy"},
 		[]string{"--mnist", "0"}, []string{"--mnist", "9", "--kernel", "laplacian"}, []string{"--mnist", "9"})
@@ -56,17 +56,17 @@ func TestPeers(t *testing.T) {
 
 // TestNumPy checks the script for the comparison with NumPy.
 func TestNumPy(t *testing.T) {
-	modules(t, "numpy", "python3-numpy")
-	selfTest(t, "krr_numpy.py")
-	refuses(t, "krr_numpy.py", []string{"--n", "0"}, []string{"--lambda", "nan"}, []string{"--precond", "ichol"},
+	requireModules(t, "numpy", "python3-numpy")
+	checkSelfTest(t, "krr_numpy.py")
+	checkRefuses(t, "krr_numpy.py", []string{"--n", "0"}, []string{"--lambda", "nan"}, []string{"--precond", "ichol"},
 		[]string{"--seed", "-1"},
 		[]string{"--n", "9", "--features", "10", "--precond", "nystrom"}, []string{"--n", "9"})
 }
 
 // TestBenchPeers runs the benchmark of all programs on a few points in the format of MNIST, and checks its tables.
 func TestBenchPeers(t *testing.T) {
-	modules(t, "numpy, sklearn.kernel_ridge", "python3-sklearn")
-	refuses(t, "bench_peers.py", []string{"--n", "0"}, []string{"--krrlab", "none"}, []string{"--krrlab", python})
+	requireModules(t, "numpy, sklearn.kernel_ridge", "python3-sklearn")
+	checkRefuses(t, "bench_peers.py", []string{"--n", "0"}, []string{"--krrlab", "none"}, []string{"--krrlab", python})
 	dir := t.TempDir()
 	krrlab := filepath.Join(dir, "krrlab")
 	if out, err := exec.Command("go", "build", "-o", krrlab, "../krrlab/cmd/krrlab").CombinedOutput(); err != nil {

@@ -19,8 +19,8 @@ func plansAt(s Scale) []*Report {
 	return plans
 }
 
-// everything returns the jobs of the plans as if no data set were missing.
-func everything(plans []*Report) []*job {
+// jobsWithAllData returns the jobs of the plans as if no data set were missing.
+func jobsWithAllData(plans []*Report) []*job {
 	list := planJobs(plans, new((*Options)(nil).withDefaults()))
 	for _, j := range list {
 		if strings.HasPrefix(j.skipReason, "data file") {
@@ -36,7 +36,7 @@ func everything(plans []*Report) []*job {
 func TestLaptopBudget(t *testing.T) {
 	for _, e := range registry {
 		var total float64
-		for _, j := range everything([]*Report{NewPlan(&e, Laptop)}) {
+		for _, j := range jobsWithAllData([]*Report{NewPlan(&e, Laptop)}) {
 			if files := must(datasets.Lookup(j.testCase.Data)).Files; j.skipReason != "" || len(files) > 0 && !atHand[j.testCase.Data] {
 				continue // the user may have it; it is not in the budget
 			}
@@ -60,7 +60,7 @@ var atHand = map[string]bool{
 
 // TestSharedCases checks that a case of several tables is run once.
 func TestSharedCases(t *testing.T) {
-	list := everything(plansAt(Laptop))
+	list := jobsWithAllData(plansAt(Laptop))
 	seen := map[string]bool{}
 	shared := 0
 	for _, j := range list {
@@ -88,7 +88,7 @@ func TestSharedCases(t *testing.T) {
 // TestOrder checks that the jobs of one group follow each other, and that only the first of them has the cost of what
 // they share.
 func TestOrder(t *testing.T) {
-	list := everything(plansAt(Laptop))
+	list := jobsWithAllData(plansAt(Laptop))
 	closed := map[group]bool{}
 	for i, j := range list {
 		if i > 0 && groupOf(list[i-1].testCase) != groupOf(j.testCase) {

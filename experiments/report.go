@@ -24,10 +24,10 @@ import (
 // Report contains the entries of an experiment at one scale, with the results of those that were run. The table, the
 // figure and the verdicts are computed from the report alone, which is stored as JSON in <id>.<scale>.json.
 type Report struct {
-	ID      string  `json:"id"`
+	ID      string  `json:"id"` // identifier of the experiment, such as "table1"
 	Scale   Scale   `json:"scale"`
-	Title   string  `json:"title"`
-	Section string  `json:"section"`
+	Title   string  `json:"title"`   // title in one line
+	Section string  `json:"section"` // of the paper, such as "section 6.2, table 1"
 	Entries []Entry `json:"entries"`
 }
 
@@ -47,12 +47,12 @@ func (r *Report) Save(name string) error {
 
 // readReport reads a report that Save wrote. It returns an error if the report does not belong to the file name.
 func readReport(name string) (*Report, error) {
-	js, err := os.ReadFile(name)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	var r Report
-	d := json.NewDecoder(bytes.NewReader(js))
+	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields() // otherwise a case written by another version could be read as a different case
 	if err = d.Decode(&r); err == nil && r.FileName() != filepath.Base(name) {
 		err = fmt.Errorf("it holds %s", r.FileName())
@@ -63,8 +63,8 @@ func readReport(name string) (*Report, error) {
 	return &r, nil
 }
 
-// LoadReports reads the reports in a folder, in the order of registry and of scales. It returns no reports and no error
-// if the folder has none or does not exist.
+// LoadReports reads the reports in a folder, in the order of IDs and for each experiment from the smallest scale on. It
+// returns no reports and no error if the folder has none or does not exist.
 func LoadReports(dir string) ([]*Report, error) { return loadReports(dir, IDs()) }
 
 // loadReports reads the reports of the given experiments in a folder, as LoadReports does.
@@ -116,7 +116,7 @@ func (r *Report) Rows() []string {
 	return rows
 }
 
-// Find returns the entries of a row and a role, in the order of the plan: one for each seed.
+// Find returns the entries of a row and a role, in the order of Entries: one for each seed.
 func (r *Report) Find(row, role string) []*Entry {
 	var out []*Entry
 	for i := range r.Entries {
@@ -155,7 +155,7 @@ func (r *Report) String() string {
 }
 
 // WriteFiles writes the report into a folder and returns the names of the files: <id>.<scale>.md with the complete
-// report, .csv with the table and .svg with the figure. The same report gives the same bytes.
+// report, .csv with the table and, if the experiment has a figure, .svg with it. The same report gives the same bytes.
 func (r *Report) WriteFiles(dir string) (names []string, err error) {
 	content := map[string]string{".md": r.Markdown(), ".csv": r.Table().CSV()}
 	if f := r.Plot(); f != nil {
@@ -176,7 +176,7 @@ func (r *Report) WriteFiles(dir string) (names []string, err error) {
 func (r *Report) Markdown() string {
 	var verdicts []Verdict
 	for _, v := range r.Verdicts() {
-		verdicts = append(verdicts, v.abbreviate(v.Basis))
+		verdicts = append(verdicts, v.short())
 	}
 	var b strings.Builder
 	err := markdownTemplate.Execute(&b, map[string]any{"Report": r, "Section": firstUpper(r.Section),
@@ -217,14 +217,14 @@ func (r *Report) HTML() string {
 	for _, t := range r.noteTables() {
 		text += plots.FoldedHTML(strings.ToLower(t.Title), t.HTML())
 	}
-	return plots.OneScript(text)
+	return plots.OneScript(text) // the table and the figure share one script
 }
 
-// abbreviate returns the verdict with text in place of its detailed numbers, if the claim holds. The numbers are in the
-// table or the figure.
-func (v Verdict) abbreviate(text string) Verdict {
+// short returns the verdict with its basis in place of its detailed numbers if the claim holds, because the numbers are
+// in the table or the figure.
+func (v Verdict) short() Verdict {
 	if v.Outcome == Holds {
-		v.Detail = text
+		v.Detail = v.Basis
 	}
 	return v
 }
@@ -252,14 +252,14 @@ func firstUpper(s string) string {
 func Measure(ctx context.Context, cases []Case, o *Options) ([]*Result, error) {
 	opt := *cmp.Or(o, &Options{})
 	opt.Out = ""
-	p := &Report{ID: "own", Title: "User-defined cases"}
+	r := &Report{ID: "own", Title: "User-defined cases"}
 	for _, c := range cases {
-		p.Entries = append(p.Entries, Entry{Row: c.Data, Role: c.method(), Case: c})
+		r.Entries = append(r.Entries, Entry{Row: c.Data, Role: c.method(), Case: c})
 	}
-	_, err := Run(ctx, []*Report{p}, &opt)
+	_, err := Run(ctx, []*Report{r}, &opt)
 	out := make([]*Result, len(cases))
 	for i := range out {
-		out[i] = p.Entries[i].Result
+		out[i] = r.Entries[i].Result
 	}
 	return out, err
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// invented returns the laptop report of an experiment with made-up results. The function of returns the result of an
+// madeUpReport returns the laptop report of an experiment with made-up results. The function of returns the result of an
 // entry, or nil if its case was not run. The data of the results are those of the cases.
-func invented(t *testing.T, id string, resultOf func(e *Entry) *Result) *Report {
+func madeUpReport(t *testing.T, id string, resultOf func(e *Entry) *Result) *Report {
 	t.Helper()
 	e := must(Find(id))
 	r := NewPlan(e, Laptop)
@@ -86,7 +86,7 @@ const (
 // table1Report returns results of table 1 with three seeds for MNIST, one seed of ADULT that did not converge, and a
 // subset of COVTYPE. The error of MNIST differs from the published one by off.
 func table1Report(t *testing.T, off float64) *Report {
-	return invented(t, "table1", func(e *Entry) *Result {
+	return madeUpReport(t, "table1", func(e *Entry) *Result {
 		switch e.Row {
 		case "MNIST":
 			return answer(80+5*int(e.Case.Seed), 0.0133+off)
@@ -127,7 +127,7 @@ func TestTable1(t *testing.T) {
 	if _, d := outcome(t, r, "iterations of table 1"); strings.Contains(d, "COVTYPE") {
 		t.Errorf("a subset is compared with the published row: %s", d)
 	}
-	none := invented(t, "table1", func(*Entry) *Result { return nil })
+	none := madeUpReport(t, "table1", func(*Entry) *Result { return nil })
 	expectOutcome(t, none, "errors agree", Open, "ADULT, IJCNN1, MNIST")
 	if n := len(none.Table().Rows); n != 0 {
 		t.Errorf("%d rows of nothing", n)
@@ -141,7 +141,7 @@ func TestTable1(t *testing.T) {
 // although its data are here. Seeds that did not run are counted, and the first seed that ran replaces the tested one.
 func TestRowsThatDidNotRun(t *testing.T) {
 	report := func(mnist func(e *Entry) *Result) *Report {
-		return invented(t, "table1", func(e *Entry) *Result {
+		return madeUpReport(t, "table1", func(e *Entry) *Result {
 			switch e.Row {
 			case "ADULT":
 				return answer(13, 0.1499)
@@ -181,7 +181,7 @@ func TestRowsThatDidNotRun(t *testing.T) {
 
 // table2Report returns results of table 2 with the given iterations for λ_p = 10λ on MNIST and ADULT.
 func table2Report(t *testing.T, mnist, adult int) *Report {
-	return invented(t, "table2", func(e *Entry) *Result {
+	return madeUpReport(t, "table2", func(e *Entry) *Result {
 		its := map[string][3]int{"MNIST": {85, mnist, 0}, "ADULT": {13, adult, 0}, covtype: {500, 300, 200}}[e.Row]
 		switch {
 		case its[0] == 0:
@@ -220,7 +220,7 @@ func TestTable2(t *testing.T) {
 // TestTable3 checks the verdict on the errors of ADMM and the method. A subset is judged, and a stand-in is not.
 func TestTable3(t *testing.T) {
 	report := func(admm float64) *Report {
-		return invented(t, "table3", func(e *Entry) *Result {
+		return madeUpReport(t, "table3", func(e *Entry) *Result {
 			if e.Row != "MNIST" {
 				return nil
 			}
@@ -242,7 +242,7 @@ func TestTable3(t *testing.T) {
 		}
 	}
 	expectOutcome(t, r, "the method's error", Holds, "(gap 0.5)")
-	stand := invented(t, "table3", func(e *Entry) *Result {
+	stand := madeUpReport(t, "table3", func(e *Entry) *Result {
 		return answer(85, map[string]float64{admmRole: 0.1}[e.Role])
 	})
 	for _, v := range stand.Verdicts() {
@@ -255,7 +255,7 @@ func TestTable3(t *testing.T) {
 // TestTable5 checks the iterations to 10⁻² and the verdict on the difference of the errors.
 func TestTable5(t *testing.T) {
 	report := func(coarse float64) *Report {
-		return invented(t, "table5", func(e *Entry) *Result {
+		return madeUpReport(t, "table5", func(e *Entry) *Result {
 			if e.Row != "MNIST" {
 				return nil
 			}

@@ -19,7 +19,7 @@ type row struct {
 	n, testN   int    // number of training and test rows, the first ones of the data set; 0 for all
 	seeds      int    // number of seeds
 	skipReason string // why the row is not run; empty if it is run
-	usesAuto   bool   // whether the row is solved by Auto instead of Algorithm 1
+	usesAuto   bool   // the row is solved by Auto and not by Algorithm 1
 }
 
 // rowsOf returns the rows of a table at a scale: the rows that the paper prints in this table, the stand-ins and the

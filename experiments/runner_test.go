@@ -117,8 +117,8 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// strip returns entries without the measurements that differ between runs: dates, seconds, bytes and shared stages.
-func strip(es []Entry) []Entry {
+// withoutMeasurements returns entries without the measurements that differ between runs: dates, seconds, bytes and shared stages.
+func withoutMeasurements(es []Entry) []Entry {
 	var out []Entry
 	for _, e := range es {
 		if e.Result != nil {
@@ -163,7 +163,7 @@ func TestResume(t *testing.T) {
 		if len(again) != want {
 			t.Errorf("%d cases were run after the interruption: %v", len(again), again)
 		}
-		if !reflect.DeepEqual(strip(es), strip(whole)) {
+		if !reflect.DeepEqual(withoutMeasurements(es), withoutMeasurements(whole)) {
 			t.Error("resumed, the results are not those of one run")
 		}
 	}
@@ -227,10 +227,10 @@ func TestReportJSON(t *testing.T) {
 	if err := reports[0].Save(name); err != nil {
 		t.Fatal(err)
 	}
-	back := must(readReport(name))
+	decoded := must(readReport(name))
 	a, _ := json.Marshal(reports[0])
-	b, _ := json.Marshal(back)
-	if string(a) != string(b) || reports[0].String() != back.String() {
+	b, _ := json.Marshal(decoded)
+	if string(a) != string(b) || reports[0].String() != decoded.String() {
 		t.Errorf("%s\n%s", a, b)
 	}
 	all, err := LoadReports(filepath.Dir(name))

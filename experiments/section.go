@@ -45,7 +45,7 @@ func Section(reports []*Report) string {
 		for _, v := range r.Verdicts() {
 			if counts[v.Outcome]++; v.Outcome != Holds {
 				notHolding += fmt.Sprintf("- [%s](../experiments/results/%s.md) %s\n",
-					r.paperName(), r.baseName(), v.abbreviate(""))
+					r.paperName(), r.baseName(), v)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func summaryTable(table1, table2, table4 *Report) *plots.Table {
 		t.Add(row, s.firstRun.Result.Data.N, s.featuresCell(), s.iterationsCell(), p.cell("iterations"),
 			iterationsIn(table2, row, tenLambdaRole, s.firstCase.S), iterationsIn(table4, row, plainRole, 0),
 			s.trainSeconds(),
-			s.compareError(p, "error_rate"))
+			s.errorCells(p, "error_rate"))
 	}
 	return t
 }

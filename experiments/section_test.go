@@ -63,7 +63,7 @@ func TestSection(t *testing.T) {
 	if strings.Contains(s, " holds: ") {
 		t.Errorf("what holds is said twice: %s", s)
 	}
-	s = Section([]*Report{invented(t, "figure1", mnist1(0.004, 1))})
+	s = Section([]*Report{madeUpReport(t, "figure1", mnist1(0.004, 1))})
 	contains(t, s, "![Random features against the exact method", "Of 3 claims 3 hold (")
 	text := "a\n" + SectionBegin + "\nold\n" + SectionEnd + "\nb\n"
 	got, err := UpdateSection(text, "new\n")

@@ -94,11 +94,11 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// minMax returns the smallest and the largest of ascending numbers.
+// minMax returns the smallest and the largest of ascending numbers. There must be at least one.
 func minMax(v []float64) (lo, hi float64) { return v[0], v[len(v)-1] }
 
-// median returns the median number of iterations. It is NaN if a seed did not converge or no seed ran.
-func (s *sample) median() float64 {
+// medianIterations returns the median number of iterations. It is NaN if a seed did not converge or no seed ran.
+func (s *sample) medianIterations() float64 {
 	if s.unconverged != nil {
 		return math.NaN()
 	}
@@ -112,7 +112,7 @@ func (s *sample) iterationBounds() bounds {
 	if s.unconverged != nil {
 		return bounds{float64(s.unconverged.Result.Iterations) + 1, math.Inf(1)}
 	}
-	return bounds{s.median(), s.median()}
+	return bounds{s.medianIterations(), s.medianIterations()}
 }
 
 // spreadCell returns a cell with the median, the minimum and the maximum of ascending numbers. Its text is "85
@@ -145,7 +145,7 @@ func (s *sample) iterationsCell() plots.Cell {
 		return plots.Spread(math.NaN(), b.lo, b.hi,
 			fmt.Sprintf("%s (%d)%s", status, s.unconverged.Result.Iterations, s.seedShare()))
 	case s.ranSeeds == 1 && s.plannedSeeds == 1:
-		return plots.Number(s.median())
+		return plots.Number(s.medianIterations())
 	}
 	return spreadCell(s.iterations, "%g", s.seedShare())
 }

@@ -63,8 +63,8 @@ func table1Table(r *Report) *plots.Table {
 		if x == nil {
 			continue
 		}
-		t.Add(row, x.Data.N, s.featuresCell(), s.compareIterations(p, "iterations"), s.compareSeconds(p, "time"),
-			p.cell("resources"), s.compareError(p, "error_rate"), optionalCell(x.residual()), optionalCell(x.Kappa))
+		t.Add(row, x.Data.N, s.featuresCell(), s.iterationCells(p, "iterations"), s.secondsCells(p, "time"),
+			p.cell("resources"), s.errorCells(p, "error_rate"), optionalCell(x.residual()), optionalCell(x.Kappa))
 	}
 	return t
 }

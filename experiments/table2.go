@@ -65,15 +65,15 @@ func table2Table(r *Report) *plots.Table {
 		"data", "s", "λ_p", "iterations :", "published :", "ratio %.2f", "against λ %.2f",
 		"time (s) %.1f", "published (s) %.1f", "ratio %.2f")
 	for _, row := range r.ranRows() {
-		base := r.sampleOf(row, lambdaRole).median()
+		base := r.sampleOf(row, lambdaRole).medianIterations()
 		for _, role := range []string{lambdaRole, tenLambdaRole, printedRole} {
 			s := r.sampleOf(row, role)
 			if s.firstRun == nil {
 				continue
 			}
 			p, prefix := publishedFor(s.firstRun)
-			t.Add(row, s.firstCase.S, s.firstCase.LambdaP, s.compareIterations(p, prefix+"iterations"),
-				numberCell(s.median()/base), s.compareSeconds(p, prefix+"time"))
+			t.Add(row, s.firstCase.S, s.firstCase.LambdaP, s.iterationCells(p, prefix+"iterations"),
+				numberCell(s.medianIterations()/base), s.secondsCells(p, prefix+"time"))
 		}
 	}
 	return t

@@ -51,37 +51,39 @@ func table3Table(r *Report) *plots.Table {
 		"published (s) %.1f", "ratio %.2f", "ADMM error :", "published :", "proposed time (s) %.1f",
 		"published (s) %.1f", "ratio %.2f", "proposed error :", "published :")
 	for _, row := range r.ranRows() {
-		a, b, p := r.sampleOf(row, admmRole), r.sampleOf(row, proposedRole), r.publishedRow("table3", row)
+		admm, proposed, p := r.sampleOf(row, admmRole), r.sampleOf(row, proposedRole), r.publishedRow("table3", row)
 		var rho, iterations, gap any
-		if x := a.result(); x != nil {
+		if x := admm.result(); x != nil {
 			rho, iterations, gap = x.valueCell("rho"), x.Iterations, x.valueCell("gap")
 		}
-		t.Add(row, a.featuresCell(), p.cell("admm_s"), rho, iterations, gap, a.compareSeconds(p, "admm_time"),
-			a.compareError(p, "admm_error"), b.compareSeconds(p, "proposed_time"), b.compareError(p, "proposed_error"))
+		t.Add(row, admm.featuresCell(), p.cell("admm_s"), rho, iterations, gap, admm.secondsCells(p, "admm_time"),
+			admm.errorCells(p, "admm_error"), proposed.secondsCells(p, "proposed_time"),
+			proposed.errorCells(p, "proposed_error"))
 	}
 	return t
 }
 
 // table3Verdicts judges whether the error of Algorithm 1 is below that of ADMM.
 func table3Verdicts(r *Report) []Verdict {
-	j := evidence{claim: fmt.Sprintf("the method's error is below that of ADMM on random features after at most %d "+
+	judged := evidence{claim: fmt.Sprintf("the method's error is below that of ADMM on random features after at most %d "+
 		"iterations", admmMaxIter)}
 	for _, row := range r.ranRows() {
-		x, y := r.sampleOf(row, admmRole).result(), r.sampleOf(row, proposedRole).result()
+		admm, proposed := r.sampleOf(row, admmRole).result(), r.sampleOf(row, proposedRole).result()
 		// The paper's claim is not about stand-ins.
-		if r.Scale == Smoke || r.publishedRow("", row).row == "" || math.IsNaN(x.Error()) || math.IsNaN(y.Error()) {
+		if r.Scale == Smoke || r.publishedRow("", row).row == "" || math.IsNaN(admm.Error()) ||
+			math.IsNaN(proposed.Error()) {
 			continue
 		}
-		j.basis = append(j.basis, row)
-		text := fmt.Sprintf("%s %v against ADMM's %v", row, errorCell(y), errorCell(x))
-		if gap, ok := x.Values["gap"]; ok && !x.Converged {
+		judged.basis = append(judged.basis, row)
+		text := fmt.Sprintf("%s %v against ADMM's %v", row, errorCell(proposed), errorCell(admm))
+		if gap, ok := admm.Values["gap"]; ok && !admm.Converged {
 			text += fmt.Sprintf(" (gap %.2g)", gap)
 		}
-		if !y.Converged {
-			j.addRow(Open, "%s did not converge", row)
+		if !proposed.Converged {
+			judged.addRow(Open, "%s did not converge", row)
 			continue
 		}
-		j.addRow(outcomeOf(y.Error() < x.Error()), "%s", text)
+		judged.addRow(outcomeOf(proposed.Error() < admm.Error()), "%s", text)
 	}
-	return []Verdict{j.verdict()}
+	return []Verdict{judged.verdict()}
 }

@@ -48,10 +48,10 @@ func table4Table(r *Report) *plots.Table {
 		if result := plain.result(); result != nil {
 			plainResidual = optionalCell(result.residual())
 		}
-		t.Add(row, plain.compareIterations(published, "cg_iterations"), plain.compareSeconds(published, "cg_time"),
+		t.Add(row, plain.iterationCells(published, "cg_iterations"), plain.secondsCells(published, "cg_time"),
 			plainResidual, errorCell(plain.result()), proposed.featuresCell(),
-			proposed.compareIterations(published, "proposed_iterations"),
-			proposed.compareSeconds(published, "proposed_time"), errorCell(proposed.result()),
+			proposed.iterationCells(published, "proposed_iterations"),
+			proposed.secondsCells(published, "proposed_time"), errorCell(proposed.result()),
 			iterationRatio(plain, proposed))
 	}
 	return t
@@ -62,7 +62,7 @@ func table4Table(r *Report) *plots.Table {
 func table4Plot(r *Report) *plots.Figure {
 	var panels []*plots.Figure
 	for _, row := range r.ranRows() {
-		f := plots.Convergence(row, r.ranEntry(row).Case.Tol)
+		f := plots.Convergence(row, r.firstRanEntry(row).Case.Tol)
 		for _, role := range []string{proposedRole, plainRole} {
 			if e := r.sampleOf(row, role).firstRun; e != nil && len(e.Result.History) > 0 {
 				f.Series = append(f.Series, plots.Series{Name: role, Y: e.Result.History})
@@ -84,13 +84,13 @@ func table4Plot(r *Report) *plots.Figure {
 // iterationRatio returns a cell with the iterations of a divided by those of b. If a did not converge, the cell shows a
 // lower bound of the ratio. The cell is blank if b did not converge, or if a or b did not run.
 func iterationRatio(a, b *sample) plots.Cell {
-	if iterations := b.median(); math.IsNaN(iterations) {
+	if iterations := b.medianIterations(); math.IsNaN(iterations) {
 		return plots.Blank()
 	} else if a.unconverged != nil {
 		lowerBound := float64(a.unconverged.Result.Iterations) / iterations
 		return plots.Spread(math.NaN(), lowerBound, math.Inf(1), fmt.Sprintf("≥ %.1f", lowerBound))
 	}
-	ratio := a.median() / b.median()
+	ratio := a.medianIterations() / b.medianIterations()
 	if math.IsNaN(ratio) {
 		return plots.Blank()
 	}

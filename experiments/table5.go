@@ -60,9 +60,9 @@ func table5Table(r *Report) *plots.Table {
 		if d := coarse.result().Error() - fine.result().Error(); !math.IsNaN(d) {
 			change = cellWithText(d, fmt.Sprintf("%+.2f %%", 100*d))
 		}
-		t.Add(row, fine.firstCase.S, coarse.compareIterations(published, "tol_1e-2_iterations"),
-			coarse.compareError(published, "tol_1e-2_error"),
-			fine.compareIterations(published, "tol_1e-3_iterations"), fine.compareError(published, "tol_1e-3_error"),
+		t.Add(row, fine.firstCase.S, coarse.iterationCells(published, "tol_1e-2_iterations"),
+			coarse.errorCells(published, "tol_1e-2_error"),
+			fine.iterationCells(published, "tol_1e-3_iterations"), fine.errorCells(published, "tol_1e-3_error"),
 			change)
 	}
 	return t

@@ -21,15 +21,15 @@ func stopped(needs, allowed int) *Result {
 func TestClaimsFollowTheTruth(t *testing.T) {
 	const agrees, several = "iterations of plain CG", "plain CG needs several"
 	seen := map[string]map[string]int{agrees: {}, several: {}}
-	with := 150 // iterations of the preconditioned solve
+	preconditioned := 150 // iterations of the preconditioned solve
 	for _, allowed := range []int{300, 449, 450, 735, 1000, 1223, 1224, 1900} {
 		for _, truth := range []int{300, 400, 449, 450, 734, 735, 979, 1000, 1001, 1223, 1224, 1500, 1900, 3000, 5000} {
-			r := invented(t, "table4", func(e *Entry) *Result {
+			r := madeUpReport(t, "table4", func(e *Entry) *Result {
 				switch {
 				case e.Row == "MNIST" && e.Role == plainRole:
 					return stopped(truth, allowed)
 				case e.Row == "MNIST":
-					return answer(with, 0.1)
+					return answer(preconditioned, 0.1)
 				case e.Row == "GISETTE":
 					return answer(1, 0.1)
 				case e.Row == "ADULT" && e.Role == plainRole:
@@ -47,7 +47,7 @@ func TestClaimsFollowTheTruth(t *testing.T) {
 			}{
 				// 979·0.75 = 734.25, 979·1.25 = 1223.75
 				{agrees, truth >= 735 && truth <= 1223, known || allowed >= 1223},
-				{several, truth >= 3*with, known || allowed >= 3*with-1},
+				{several, truth >= 3*preconditioned, known || allowed >= 3*preconditioned-1},
 			} {
 				want := Open
 				if c.decided && c.isTrue {

@@ -78,10 +78,10 @@ func byTuples(k kernel.Polynomial, printed bool) feature.Dist {
 	}}
 }
 
-// changed is a distribution of sketches whose results are changed by the function out.
+// changed is a distribution of sketches whose results are changed by a function.
 type changed struct {
 	sketch.Dist
-	out func(o sketch.Operator, v []float64)
+	out func(o sketch.Operator, v []float64) // changes the product v of the sketch o with a vector
 }
 
 // Sample implements sketch.Dist. The sketch gives access to its signs and rows if the original one does.

@@ -84,8 +84,8 @@ func findClaims(t *testing.T, names ...string) (claims []Claim) {
 func TestReport(t *testing.T) {
 	r := must(Check(t.Context(), findClaims(t, "proposition2", "lambda-p"), &Options{Trials: 20}, nil))
 	js := must(json.Marshal(r))
-	var back Report
-	if err := json.Unmarshal(js, &back); err != nil || !reflect.DeepEqual(&back, r) {
+	var decoded Report
+	if err := json.Unmarshal(js, &decoded); err != nil || !reflect.DeepEqual(&decoded, r) {
 		t.Errorf("%v: %s", err, js)
 	}
 	if s := r.String(); !strings.Contains(s, "proposition2") || !strings.Contains(s, "bound") {
@@ -222,6 +222,6 @@ func TestMargin(t *testing.T) {
 		}
 	}
 	if used < 100 {
-		t.Errorf("only %d usable cases", used)
+		t.Errorf("ε is within the margin in %d cases only, want 100 or more", used)
 	}
 }

@@ -18,8 +18,9 @@ import (
 )
 
 // The tests of this file show for entries of ERRATA.md that the printed form is wrong and the corrected one is right.
-// Entries 1, 2, 3, 4 and 6 are among the faults of TestFaults. Entries 12 and 13 are about tables and are tested in
-// package experiments.
+// Entries 1, 3, 4 and 6, and entry 2 once more, are tested by TestFaults. Entries 12 and 13 are about tables and are
+// tested in package experiments. TestMoments, the last one, is about no entry, but about closed forms that the paper
+// only bounds.
 
 // TestErratum2 checks that (xᵀz)² is the product of all ordered pairs of coordinates, and not of the distinct
 // monomials alone.
@@ -40,22 +41,28 @@ func TestErratum2(t *testing.T) {
 	}
 }
 
-// TestErratum5 checks that M of Z₃ needs the factor of Z₃, and not the factor of Z₁ that Algorithm 1 has computed. It
-// also checks that a Hadamard transform is orthogonal for a padded vector, and not if its order is no power of two.
+// TestErratum5 checks that the preconditioner M = Z₃Z₃ᵀ+λI, with the features Z₃ after the last sketch of a chain, must
+// be factored from Z₃. The printed Algorithm 1 factors the features Z₁ before the sketches. It also checks that a
+// Hadamard transform is orthogonal for a padded vector, and not if its order is no power of two.
 func TestErratum5(t *testing.T) {
+	const lambda = 0.5
 	g := rng.New(3)
 	x := cloud(g, 6, 4, 0.8)
 	c := feature.Chain{Features: feature.TensorSketch{Kernel: homogeneous(2)}, Width: 24,
 		Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 8}, {Dist: sketch.Gaussian{}}}}
-	m := must(c.Sample(4, 5, g))
-	z3 := must(feature.Matrix(t.Context(), m, x, nil))
-	z1 := must(feature.Matrix(t.Context(), m.(*feature.ChainMap).Level(1), x, nil))
-	want := inverse(addRidge(outer(toFloat64(z3)), 0.5))
-	for i, z := range []*points.Dense32{z3, z1} {
-		inv := denseInverse(t.Context(), must(builtinParts().Precond(t.Context(), z, 0.5, 0.5, precond.FormU)))
-		if d := maxDifference(inv, want); (i == 0) != (d < 1e-6) || i == 1 && d < 1e-2 {
-			t.Errorf("C = Z_%dᵀZ_%[1]d+λI: off by %g", 3-2*i, d)
-		}
+	chain := must(c.Sample(4, 5, g))
+	z3 := must(feature.Matrix(t.Context(), chain, x, nil))
+	z1 := must(feature.Matrix(t.Context(), chain.(*feature.ChainMap).Level(1), x, nil))
+	want := inverse(addRidge(outer(toFloat64(z3)), lambda))
+	inverseError := func(z *points.Dense32) float64 { // of M⁻¹ by the factor of ZᵀZ+λI
+		m := must(builtinParts().Precond(t.Context(), z, lambda, lambda, precond.FormU))
+		return maxDifference(denseInverse(t.Context(), m), want)
+	}
+	if d := inverseError(z3); !(d < 1e-6) {
+		t.Errorf("M⁻¹ by the factor of Z₃ᵀZ₃+λI has an error of %g, want the rounding error of float32", d)
+	}
+	if d := inverseError(z1); !(d >= 1e-2) {
+		t.Errorf("M⁻¹ by the factor of Z₁ᵀZ₁+λI has an error of %g, want a large one", d)
 	}
 	o := must(sketch.SRHT{}.Sample(24, 32, g)) // padded to 32
 	if d := maxDifference(outer(matrixOf(o).T()), identity(24)); d > 1e-12 {
@@ -99,20 +106,21 @@ func TestErratum8(t *testing.T) {
 		t.Errorf("read from left to right: %g", got)
 	}
 	// One point with k(x, x) = λ: ‖Qᵀ‖² = ½, and of the draws with |‖S₁Qᵀ‖²−½| ≤ ¼ some are below ½,
-	// none below ¼.
+	// none below ¼. S₁Qᵀ is zᵀ/√(k(x, x)+λ), where z has the features of x.
 	x := points.NewDense(1, 4, []float64{1, 1, 1, 1})
-	below, least := 0, 1.0
+	const kPlusLambda = 16 + 16 // k(x, x) = (xᵀx)² = 16
+	belowHalf, smallest := 0, 1.0
 	for i := range 200 {
 		z := featureMatrix(feature.TensorSketch{Kernel: homogeneous(2)}, x, 200, rng.New(uint64(i)))
-		if v := outer(z).At(0, 0) / 32; math.Abs(v-0.5) <= 0.25 {
-			least = min(least, v)
+		if v := outer(z).At(0, 0) / kPlusLambda; math.Abs(v-0.5) <= 0.25 {
+			smallest = min(smallest, v)
 			if v < 0.49 {
-				below++
+				belowHalf++
 			}
 		}
 	}
-	if below < 10 || least < 0.25 {
-		t.Errorf("‖S₁Qᵀ‖² < ½ in %d of 200 draws, at least %g", below, least)
+	if belowHalf < 10 || smallest < 0.25 {
+		t.Errorf("‖S₁Qᵀ‖² < ½ in %d of 200 draws, at least %g, want 10 or more draws, and at least ¼", belowHalf, smallest)
 	}
 }
 
@@ -136,14 +144,14 @@ func TestErratum9(t *testing.T) {
 	near("the paper's chain", (1+c)/(1-c), 34.3, 1e-3)
 }
 
-// TestErratum10 checks that power iteration accepts a matrix that it should reject. The upper end of Lanczos at 95 %
-// accepts it for at most 5 % of the starts.
+// TestErratum10 checks that three steps of power iteration accept, for most random starts, a matrix whose norm is above
+// the limit. The upper end of the 95 % interval of Lanczos accepts it for at most 5 % of the starts.
 func TestErratum10(t *testing.T) {
 	const n, limit, steps = 60, 1.0, 3
 	v := tabulate(n, func(i int) float64 { return 0.9 * float64(i) / n })
 	v[n-1] = 1.1 // above the limit, by one eigenvalue
 	a := withSpectrum(rng.New(1), v)
-	power, certain := 0, 0
+	acceptedByPower, acceptedByLanczos := 0, 0
 	const starts = 200
 	for i := range starts {
 		x := mat.NewVecDense(n, nil)
@@ -153,7 +161,7 @@ func TestErratum10(t *testing.T) {
 			x.MulVec(a, x)
 		}
 		if mat.Norm(x, 2) <= limit {
-			power++
+			acceptedByPower++
 		}
 		r, err := lanczos.Run(context.Background(), operator{a},
 			&lanczos.Options{Steps: steps, Tol: -1, Ends: lanczos.Largest, Definite: true, Start: rng.New(uint64(i))})
@@ -161,14 +169,14 @@ func TestErratum10(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Max.Hi <= limit {
-			certain++
+			acceptedByLanczos++
 		}
 	}
-	if power < starts/2 {
-		t.Errorf("power iteration accepts %d of %d starts only", power, starts)
+	if acceptedByPower < starts/2 {
+		t.Errorf("power iteration accepts %d of %d starts only", acceptedByPower, starts)
 	}
-	if clopperPearson(certain, starts) > 0.05 {
-		t.Errorf("Lanczos accepts %d of %d starts", certain, starts)
+	if clopperPearson(acceptedByLanczos, starts) > 0.05 { // the lower end of the 99.9 % interval of the share
+		t.Errorf("Lanczos accepts %d of %d starts, want at most 5 %%", acceptedByLanczos, starts)
 	}
 }
 
@@ -183,7 +191,8 @@ func TestErratum11(t *testing.T) {
 	for i, mu := range v {
 		a.SetSym(i, i, mu)
 	}
-	// An error of 0.9·τ in the A-norm, all of it along the largest eigenvalue, for y along the least.
+	// c solves ac = y, along the eigenvector of the smallest eigenvalue. x has the relative error ‖x−c‖_A/‖c‖_A = 0.9τ,
+	// all of it along the eigenvector of the largest eigenvalue.
 	c.SetVec(0, 1)
 	y.SetVec(0, v[0])
 	x := mat.VecDenseCopyOf(c)
@@ -207,26 +216,27 @@ func TestMoments(t *testing.T) {
 	x := points.NewDense(2, 2, []float64{0.7, -1.2, 0.4, 0.9})
 	for _, s := range []int{2, 3} {
 		for _, q := range []int{1, 2} {
-			t.Run(fmt.Sprintf("q=%d s=%d", q, s), func(t *testing.T) { momentsByEnumeration(t, x, q, s) })
+			t.Run(fmt.Sprintf("q=%d s=%d", q, s), func(t *testing.T) { checkMoments(t, x, q, s) })
 		}
 	}
 }
 
-// table contains the hashes h[t][i] and the signs g[t][i] of a TensorSketch.
-type table struct{ h, g [][]int }
+// hashTable contains the hashes h[f][i] and the signs g[f][i] of a TensorSketch, for factor f and coordinate i.
+type hashTable struct{ h, g [][]int }
 
 // Hash implements hashFunctions.
-func (t table) Hash(f, i int) (int, float64) { return t.h[f][i], float64(t.g[f][i]) }
+func (m hashTable) Hash(f, i int) (int, float64) { return m.h[f][i], float64(m.g[f][i]) }
 
-// momentsByEnumeration checks the first two moments of the product of two points.
-func momentsByEnumeration(t *testing.T, x *points.Dense, q, s int) {
+// checkMoments checks the mean and the variance of φ(x₁)ᵀφ(x₂) for the two points of x and a TensorSketch with q
+// factors and s buckets.
+func checkMoments(t *testing.T, x *points.Dense, q, s int) {
 	d := x.D
 	v := tensors(x, q)
 	var first, second float64
 	count := 0
 	// The digits of code are a hash and a sign for every factor and coordinate.
 	for code := range power(2*s, q*d) {
-		m := table{h: make([][]int, q), g: make([][]int, q)}
+		m := hashTable{h: make([][]int, q), g: make([][]int, q)}
 		remaining := code
 		for f := range q {
 			for range d {

@@ -34,9 +34,9 @@ import (
 type experiment struct {
 	Result
 	ctx      context.Context
-	trials   int
-	g        rng.Stream
-	parts    Parts
+	trials   int        // Options.Trials
+	g        rng.Stream // random numbers of the claim
+	parts    Parts      // implementations that the claim is checked on
 	progress func(completed, total int)
 }
 

@@ -224,6 +224,7 @@ func checkFixed16(e *experiment) {
 			1.1) // 1.1 also allows for the float32 distances
 		rms := math.Sqrt(frobeniusSquared(storageError) / (n * (n - 1)))
 		t.mean("mean of rms(E) over h/√12", rms/(fixedStep/math.Sqrt(12)), 1)
+		// By the semicircle law ‖E‖₂ is close to 2·rms·√n; the limits 1.15 and 1.3 allow for its fluctuation at n = 100.
 		size := norm(storageError)
 		edge := size / (2 * rms * math.Sqrt(n))
 		t.atMost("‖E‖₂ over 2·rms·√n", edge, 1.15)
@@ -232,6 +233,8 @@ func checkFixed16(e *experiment) {
 		a := addRidge(k, lambda)
 		stored := mat.NewSymDense(n, nil)
 		stored.AddSym(a, storageError)
+
+		// Iterative refinement: solves with the stored matrix, and residuals with the exact one.
 		y := vector(g.Sub("y"), n)
 		x, r, chol := mat.NewVecDense(n, nil), mat.VecDenseCopyOf(y), cholesky(stored)
 		for j := 1.0; j <= 3; j++ {

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// epsilon is the accuracy ε in the checks that run PCG.
+// epsilon is the accuracy ε = ‖c̃−c‖_A/‖c‖_A that the checks require of PCG after the claimed number of iterations.
 const epsilon = 1e-3
 
 // solveSlack is an allowance for rounding errors in ‖c̃−c‖_A/‖c‖_A, for problems with κ(A) up to a million.

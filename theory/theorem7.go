@@ -115,8 +115,8 @@ func (e *experiment) testProblems(c sketchsize.Test) []testProblem {
 // searchDelta is the probability with which the test may accept a rung wrongly, for a whole ladder.
 const searchDelta = 0.05
 
-// runLadder runs the test once on a ladder of at most three rungs and returns the rungs that it reached. The confidence
-// is for the whole ladder.
+// runLadder runs the test once on a ladder of at most three rungs, which are numbers of features, and returns the
+// outcomes of the rungs that it reached. The confidence is for the whole ladder.
 func (a testProblem) runLadder(e *experiment, op *gram.Matrix, k *mat.SymDense, c sketchsize.Test,
 	g rng.Stream) (out []outcome) {
 	p := sketchsize.Problem{K: op, X: a.x, Map: a.dist, Lambda: a.lambda, Error: op.Choice().Error}

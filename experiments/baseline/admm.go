@@ -132,7 +132,7 @@ func (a *admm) setDefaults() {
 	for j := range a.Blocks + 1 {
 		a.blockStart = append(a.blockStart, j*a.s/a.Blocks)
 	}
-	a.panel = max(8, min(passEntries/a.s, 96)&^7)
+	a.panel = max(8, min(passEntries/a.s, 96)&^7) // a multiple of 8
 	a.tasks = max(1, min(passTasks, a.n/a.panel))
 }
 

@@ -1,13 +1,15 @@
-// Package baseline contains careful implementations of two methods that compete with the preconditioned solver: the
-// random features method and block ADMM on random features. Two other competitors are elsewhere: conjugate gradients
-// without a preconditioner are pcg.Solve, and the dense solver is package direct.
+// Package baseline implements two methods that are compared with the preconditioned solver: the random features method
+// and block ADMM on random features. Two other methods for comparison are elsewhere: pcg.Solve without a preconditioner
+// is the method of conjugate gradients, and package direct is the dense solver.
 //
-//	method               minimizes                          cost, s features
-//	RandomFeatures       ‖ZW−Y‖²+λ‖W‖²                      nsd + ns²/2 + s³/6
-//	ADMM                 Σ loss(y, ZW) + (λ/2)‖W‖²          nsd + ns²/2C, then 2nst an iteration
+//	method               minimizes                          multiply-adds
+//	RandomFeatures       ‖ZW−Y‖²+λ‖W‖²                      nsd + ns²/2 + s³/6, then 4nst an iteration
+//	ADMM                 Σ loss(y, o) + (λ/2)‖W‖²           nsd + ns²/(2C), then 2nst an iteration
 //
-// In both methods λ is the ridge of K+λI: as ZZᵀ → K, they converge to the exact method. (The square loss of ADMM is
-// ½(y−o)².) Both store Z in float32.
+// The n×s matrix Z has the features of n points of dimension d, Y (n×t) the targets, and W (s×t) the weights. The sum
+// is over the entries y of Y and the entries o of the outputs ZW. C is the number of blocks of ADMM. In both methods λ
+// is the ridge of K+λI: as ZZᵀ → K, they converge to the exact method. (The square loss of ADMM is ½(y−o)².) Both store
+// Z in float32.
 //
 // # Random features
 //
@@ -23,13 +25,13 @@
 //
 //	min loss(y) + (λ/2)Σ_j‖w_j‖²  with  y_j = Z_jx_j,  x_j = w_j,  y = Σ_j y_j.
 //
-// An iteration, in scaled form, with x̃ and ỹ the duals of w and y, x̃_j those of x_j (the dual of y_j is
-// −ỹ), is
+// An iteration, in scaled form with the penalty parameter ρ > 0, has the duals ỹ of y, w̃_j of w_j and x̃_j of x_j; the
+// dual of y_j is −ỹ. It consists of proximal points, projections, averages, and the update of the duals:
 //
-//	y^½ = prox_{loss/ρ}(y−ỹ),  w_j^½ = ρ(w_j−x̃)/(λ+ρ)
-//	(x_j, y_j) = the point of {y = Z_jx} nearest to (w_j−x̃_j, y_j+ỹ)
-//	w_j ← (w_j^½+x_j)/2,  y, y_j ← the nearest with y = Σ_j y_j
-//	each dual increases by the amount that the last line subtracted.
+//	y^½ = prox_{loss/ρ}(y−ỹ),  w_j^½ = ρ(w_j−w̃_j)/(λ+ρ)
+//	(x_j, y_j^½) = the point of {(x, Z_jx)} nearest to (w_j−x̃_j, y_j+ỹ)
+//	w_j ← (w_j^½+x_j)/2,  y ← y^½−δ,  y_j ← y_j^½+δ  with  δ = (y^½−Σ_j y_j^½)/(C+1)
+//	ỹ ← ỹ+δ,  w̃_j ← w̃_j+w_j^½−w_j,  x̃_j ← x̃_j+x_j−w_j
 //
 // The projection needs the inverse of I+Z_jᵀZ_j, which does not depend on ρ. One pass over Z computes the second
 // product of an iteration and the first product of the next one. The loop ends when the residuals of the splitting are

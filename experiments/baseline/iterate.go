@@ -12,8 +12,9 @@ import (
 )
 
 // iteration is the state of block ADMM for one penalty parameter ρ. The dual variables are scaled, which means that
-// they are divided by ρ. Vectors have the layout that the comment of admm describes. The dual of y_j is −ỹ and is not
-// stored.
+// they are divided by ρ. Vectors have the layout that the comment of admm describes. The weights w_j of all blocks and
+// their duals w̃_j, in the notation of the package documentation, are the vectors x and x̃ here. The dual of y_j is −ỹ
+// and is not stored.
 type iteration struct {
 	*admm
 	rho float64

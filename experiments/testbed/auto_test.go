@@ -27,15 +27,15 @@ const benchProblems = "synthetic-regression:4000 synthetic-classes:4000 abalone:
 	"ijcnn1:20000 adult:20000 covtype-sample:20000 covtype7-sample:10000:0.3 cal-housing:16512 protein:20000 pairs:3600 " +
 	"curve:10000 clusters:10000 cal-laplacian:10000 plane:20000"
 
-// way is a configuration that a problem is solved with.
-type way struct {
+// configuration is a configuration that a problem is solved with.
+type configuration struct {
 	name string
 	krrlab.Config
 }
 
-// ways returns auto and its candidates for n points.
-func ways(n int, lambda float64) []way {
-	return []way{
+// configurations returns auto and its candidates for n points.
+func configurations(n int, lambda float64) []configuration {
+	return []configuration{
 		{"direct", krrlab.Config{Solver: krrlab.Direct, Storage: gram.Float32}},
 		{"pivots", krrlab.Config{Precond: krrlab.RPCholesky{S: n / 20, LambdaP: 10 * lambda}}},
 		{"auto", krrlab.Config{}},
@@ -86,7 +86,7 @@ func TestAuto(t *testing.T) {
 	var times [2]ratios
 	for _, text := range strings.Fields(problems) {
 		p, data := problem(t, text)
-		for k, took := range solveAllWays(t, &p, data) {
+		for k, took := range solveAllConfigurations(t, &p, data) {
 			times[k].add(took)
 		}
 	}
@@ -111,7 +111,7 @@ type ratios struct {
 	direct float64   // the largest ratio to the time of the direct solver
 }
 
-// add adds a problem with the given times by the name of the way.
+// add adds a problem with the given times by the name of the configuration.
 func (r *ratios) add(took map[string]float64) {
 	best := math.Inf(1)
 	for name, v := range took {
@@ -125,23 +125,23 @@ func (r *ratios) add(took map[string]float64) {
 	r.direct = max(r.direct, took["auto"]/took["direct"])
 }
 
-// Numbers of solves with each way. A fast problem is solved more often, and a slow way only once.
+// Numbers of solves with each configuration. A fast problem is solved more often, and a slow configuration only once.
 const (
 	minTurns      = 3
 	maxTurns      = 15
 	enoughSeconds = 2   // after minTurns, a problem is repeated until auto has taken so many seconds
-	slowRatio     = 1.5 // a way that takes so many times as long as the best one is not repeated
+	slowRatio     = 1.5 // a configuration that takes so many times as long as the best one is not repeated
 )
 
-// solveAllWays solves a problem in every way, in turns. It returns the least seconds and the least processor seconds
-// of each way that reached the tolerance.
-func solveAllWays(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (least [2]map[string]float64) {
+// solveAllConfigurations solves a problem with every configuration, in turns. It returns the least seconds and the least
+// processor seconds of each configuration that reached the tolerance.
+func solveAllConfigurations(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (least [2]map[string]float64) {
 	n := data.Len()
 	least = [2]map[string]float64{{}, {}}
-	rows := make([][]any, len(ways(n, p.Lambda)))
+	rows := make([][]any, len(configurations(n, p.Lambda)))
 	best, spent := math.Inf(1), 0.0
 	for turn := 0; turn < minTurns || turn < maxTurns && spent < enoughSeconds; turn++ {
-		for i, w := range ways(n, p.Lambda) {
+		for i, w := range configurations(n, p.Lambda) {
 			if v, ok := least[0][w.name]; turn > 0 && w.name != "auto" && !(ok && v < slowRatio*best) {
 				continue
 			}

@@ -46,7 +46,8 @@ func (s *setup) spectrum(ctx context.Context, minLambda float64) (*spectrum, err
 	if err != nil {
 		return nil, err
 	}
-	return &spectrum{mu, errorBound + float64(n)*0x1p-52*max(mu[n-1], -mu[0])}, nil
+	roundingError := float64(n) * 0x1p-52 * max(mu[n-1], -mu[0]) // of the eigenvalue solver
+	return &spectrum{mu, errorBound + roundingError}, nil
 }
 
 // exact returns properties of K+λI that follow from the eigenvalues μ_i of K: λ_min, λ_max, Σ μ_i/(μ_i+λ) and

@@ -75,7 +75,7 @@ func (p greedy) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, e
 	for i := range diag {
 		diag[i] = e.k(i, i)
 	}
-	smallest := 1e-14 * slices.Max(diag)
+	smallest := 1e-14 * slices.Max(diag) // smaller diagonal entries are rounding errors
 	for r := range s {
 		pivot := floats.MaxIdx(diag)
 		root := math.Sqrt(diag[pivot])
@@ -286,6 +286,7 @@ type entries struct {
 	x      *mat.Dense // n×d, the points
 }
 
+// newEntries copies the points of a problem to float64.
 func newEntries(b stage.Bench) *entries {
 	p := b.Problem()
 	e := &entries{p.Kernel, p.N, p.Lambda, mat.NewDense(p.N, p.D, nil)}

@@ -70,6 +70,7 @@ type key struct {
 	lambda                                   float64
 }
 
+// key returns the key of the run.
 func (l *Line) key() key {
 	return key{l.Problem, l.Kernel, l.Machine, l.Preconditioner, l.N, l.D, l.T, l.Rank, l.Draw, l.MaxIter, l.Lambda}
 }
@@ -95,14 +96,15 @@ func (f *File) Add(name string) error {
 	for i := range f.Lines {
 		lines[f.Lines[i].key()] = &f.Lines[i]
 	}
-	i, duplicates := 0, 0
+	lineNumber, duplicates := 0, 0
 	for text := range bytes.Lines(text) {
-		if i++; len(bytes.TrimSpace(text)) == 0 {
+		if lineNumber++; len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		l, err := parseLine(bytes.TrimPrefix(text, []byte("\ufeff")))
-		if errors.Is(err, io.ErrUnexpectedEOF) && i > 1 && !bytes.HasSuffix(text, []byte("\n")) {
-			f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: the last line is cut short, and is left out", name, i))
+		l, err := parseLine(bytes.TrimPrefix(text, []byte("\ufeff"))) // a byte order mark
+		if errors.Is(err, io.ErrUnexpectedEOF) && lineNumber > 1 && !bytes.HasSuffix(text, []byte("\n")) {
+			f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: the last line is cut short, and is left out", name,
+				lineNumber))
 			break
 		}
 		var existing *Line
@@ -115,7 +117,7 @@ func (f *File) Add(name string) error {
 		}
 		switch {
 		case err != nil:
-			return fmt.Errorf("%s:%d: %w", name, i, err)
+			return fmt.Errorf("%s:%d: %w", name, lineNumber, err)
 		case existing != nil:
 			duplicates++
 		default:

@@ -154,12 +154,12 @@ func selectProblems(names []string) ([]Problem, error) {
 		return problems, nil
 	}
 	var selected []Problem
-	var lookUp []string
+	var known []string
 	for _, p := range problems {
-		lookUp = append(lookUp, p.Name)
+		known = append(known, p.Name)
 	}
 	for _, name := range names {
-		i, err := indexOf("problem", name, lookUp)
+		i, err := indexOf("problem", name, known)
 		if err != nil {
 			return nil, err
 		}
