@@ -224,7 +224,7 @@ func checkFixed16(e *experiment) {
 			1.1) // 1.1 also allows for the float32 distances
 		rms := math.Sqrt(frobeniusSquared(storageError) / (n * (n - 1)))
 		t.mean("mean of rms(E) over h/√12", rms/(fixedStep/math.Sqrt(12)), 1)
-		// By the semicircle law ‖E‖₂ is close to 2·rms·√n; the limits 1.15 and 1.3 allow for its fluctuation at n = 100.
+		// The semicircle law predicts ‖E‖₂ ≈ 2·rms·√n; the limits 1.15 and 1.3 allow for the fluctuation at n = 100.
 		size := norm(storageError)
 		edge := size / (2 * rms * math.Sqrt(n))
 		t.atMost("‖E‖₂ over 2·rms·√n", edge, 1.15)

@@ -154,12 +154,12 @@ func selectProblems(names []string) ([]Problem, error) {
 		return problems, nil
 	}
 	var selected []Problem
-	var known []string
+	var knownNames []string
 	for _, p := range problems {
-		known = append(known, p.Name)
+		knownNames = append(knownNames, p.Name)
 	}
 	for _, name := range names {
-		i, err := indexOf("problem", name, known)
+		i, err := indexOf("problem", name, knownNames)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@
 //	Local(p, o)      p ranks that are goroutines of this process; for tests
 //	Open(launch, o)  the ranks that mpirun, mpiexec or srun started; uses MPI
 //
-// Package commtest is the conformance suite of all three.
+// The tests of this package check the same requirements for all three (checkConformance).
 //
 // # MPI without cgo
 //
