@@ -70,10 +70,10 @@ func TestDates(t *testing.T) {
 func checkDates(t *testing.T, cells string, d *Dataset, want string) {
 	t.Helper()
 	var all []time.Time
-	clock := strings.HasPrefix(want, "T")
-	hours := strings.Contains(want, "T")
+	onlyTimes := strings.HasPrefix(want, "T") // times of day without dates
+	hasTimes := strings.Contains(want, "T")
 	for _, w := range strings.Split(want, "|") {
-		if clock {
+		if onlyTimes {
 			w = "1970-01-01" + w
 		} else if !strings.Contains(w, "T") {
 			w += "T00:00:00Z"
@@ -93,13 +93,13 @@ func checkDates(t *testing.T, cells string, d *Dataset, want string) {
 			row = append(row, math.Sin(2*math.Pi*v/period), math.Cos(2*math.Pi*v/period))
 		}
 		hour := w.Sub(w.Truncate(24 * time.Hour)).Hours()
-		if !clock {
+		if !onlyTimes {
 			row = append(row, w.Sub(first).Hours()/24)
 		}
-		if hours {
+		if hasTimes {
 			cycle(hour, 24)
 		}
-		if !clock {
+		if !onlyTimes {
 			cycle(float64((w.Weekday()+6)%7), 7)
 			cycle(float64(w.YearDay()-1)+hour/24, 365.25)
 		}

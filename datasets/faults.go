@@ -93,14 +93,14 @@ func (c *Table) faultError() error {
 	var r remedies
 	missingCells := 0
 	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
-		f, flags, text := c.faults[j], &r.drop, c.columnName(j)
+		f, flags, text := c.faults[j], &r.drop, c.columnName(j) // flags is the list of the flag that repairs column j
 		switch {
 		case f.missingCells == c.rows && c.rows > 1 && j != c.target && c.o.Dim == 0:
 			text += " has no value"
-		case f.wordCells == 0:
+		case f.wordCells == 0: // only missing cells
 			missingColumns, missingCells = append(missingColumns, j), missingCells+f.missingCells
 			continue
-		case c.booleanLine[j] == 0 && 2*f.wordCells <= c.rows-f.missingCells || c.rows == 1:
+		case c.booleanLine[j] == 0 && 2*f.wordCells <= c.rows-f.missingCells || c.rows == 1: // most values are numbers
 			if f.wordCells > 1 {
 				f.word.Reason += fmt.Sprintf(", and %d cells more of the column", f.wordCells-1)
 			}
@@ -123,6 +123,7 @@ func (c *Table) faultError() error {
 		}
 		wordColumns, *flags = append(wordColumns, text), append(*flags, c.flagName(j))
 	}
+
 	pe := &ParseError{File: c.s.name}
 	var reason []string
 	if len(wordColumns) > 0 {

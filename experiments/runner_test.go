@@ -98,8 +98,8 @@ func TestMethods(t *testing.T) {
 func TestReached(t *testing.T) {
 	fine, coarse := withFeatures(krrlab.PCG, 30), withFeatures(krrlab.PCG, 30)
 	fine.Tol, coarse.Tol = 1e-6, 1e-2
-	es := run(t, smallPlan(fine, coarse), nil)
-	accurate, rough := es[0].Result, es[1].Result
+	entries := run(t, smallPlan(fine, coarse), nil)
+	accurate, rough := entries[0].Result, entries[1].Result
 	got, ok := accurate.iterationsTo(1e-2)
 	if want := rough.Iterations; !ok || got != want || want >= accurate.Iterations {
 		t.Errorf("%d iterations to 10⁻² of %d, %v; a solve takes %d", got, accurate.Iterations, ok, want)

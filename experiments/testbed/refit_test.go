@@ -27,7 +27,7 @@ const fitted = "abalone usps mnist ijcnn1 adult covtype-sample covtype7-sample c
 type measurement struct {
 	cost.Outlook
 	name       string
-	fitted     bool
+	fitted     bool               // the rules may be fitted to the problem
 	iterations map[string]float64 // iterations with each preconditioner, +Inf if it failed
 }
 

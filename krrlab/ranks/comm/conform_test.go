@@ -10,9 +10,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// checkConformance checks the requirements on every implementation of comm.Comm, for any number of ranks, which all call it at
-// the same time. It returns the errors that this rank finds. The group can be used afterwards. Failures of peers and
-// canceled contexts break a group: their tests are next to the implementations.
+// checkConformance checks the requirements on every implementation of comm.Comm, for any number of ranks, which all
+// call it at the same time. It returns the errors that this rank finds. The group can be used afterwards. Failures of
+// peers and canceled contexts break a group: their tests are next to the implementations.
 func checkConformance(ctx context.Context, c comm.Comm) error {
 	var errs []error
 	for _, k := range []struct {
