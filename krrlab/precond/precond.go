@@ -152,7 +152,7 @@ func checkRidge(lambdaP float64) error {
 // finish computes the form of w from ZᵀZ.
 func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 	lap := stopwatch()
-	if w.trace = c.trace; w.auto && w.trace > correctionLimit*w.lambdaP {
+	if w.trace = c.trace; w.auto && NeedsCorrection(w.trace, w.lambdaP) {
 		w.form = FormLInv // FormU cannot be corrected
 	}
 	if w.form == FormEigen {
@@ -206,8 +206,11 @@ func (w *Woodbury) Corrects() bool { return w.correctsAt(w.lambdaP) }
 
 // correctsAt is Corrects for another λ_p.
 func (w *Woodbury) correctsAt(lambdaP float64) bool {
-	return w.z != nil && w.trace > correctionLimit*lambdaP
+	return w.z != nil && NeedsCorrection(w.trace, lambdaP)
 }
+
+// NeedsCorrection reports whether M⁻¹r is corrected for a ZZᵀ of the given trace, except with FormU.
+func NeedsCorrection(trace, lambdaP float64) bool { return trace > correctionLimit*lambdaP }
 
 // Seconds returns the time that New spent on each of its steps.
 func (w *Woodbury) Seconds() Seconds { return w.seconds }

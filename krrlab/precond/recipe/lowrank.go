@@ -39,12 +39,17 @@ func newWoodbury(ctx context.Context, b stage.Bench, p stage.LowRank) (*precond.
 	return settled.(stage.LowRank).Approximation(b.Problem().Kernel).Inverse(ctx, b)
 }
 
-// lowRankCost predicts the cost of M = ZZᵀ+λ_pI without the computation of Z.
+// lowRankCost predicts the cost of M = ZZᵀ+λ_pI without the computation of Z. M⁻¹R is corrected, at twice the cost, where
+// ZZᵀ of trace tr K needs it; a λ_p of 0 means that M has none, and needs no correction.
 func lowRankCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost.Parts {
 	t, order := float64(max(1, m.T)), float64(s)
 	ranks := max(m.Ranks, 1)
 	sharers := precond.Sharers(form, m.N, s, max(m.T, 1), ranks)
-	p := cost.Parts{S: s, LambdaP: lambdaP, Apply: m.ApplyLowRankSeconds(s, sharers)}
+	applications := 1.
+	if lambdaP > 0 && form != precond.FormU && precond.NeedsCorrection(m.Trace, lambdaP) {
+		applications = 2
+	}
+	p := cost.Parts{S: s, LambdaP: lambdaP, Apply: applications * m.ApplyLowRankSeconds(s, sharers)}
 	p.Factor = m.OwnRows()*order*(gramEntryExps/m.Exp+gramSlowdown*order/m.Gemm32) +
 		m.CholeskySeconds(order, m.Gemm64, sharers) +
 		inverseSlowdown*order*order*order/3/m.Gemm64/cost.FactorRanks(order, sharers)
@@ -55,10 +60,10 @@ func lowRankCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost.
 	}
 	r := m.Group()
 	apply := &p.Traffic.Iteration
-	apply.Add(r.Reduce(order*t), 1)
-	apply.Add(r.Gather(t), 1)
+	apply.Add(r.Reduce(order*t), applications)
+	apply.Add(r.Gather(t), applications)
 	if sharers > 1 {
-		apply.Add(r.Reduce(order*t), 2)
+		apply.Add(r.Reduce(order*t), 2*applications)
 	}
 	addFactorTraffic(r, s, sharers, &p.Traffic.Factor)
 	return p

@@ -125,3 +125,33 @@ func TestReason(t *testing.T) {
 		}
 	}
 }
+
+// TestCorrectionCost checks that M⁻¹R costs twice as many seconds and messages where Woodbury corrects it, except in form
+// U.
+func TestCorrectionCost(t *testing.T) {
+	z := points.NewDense32(200, 5, nil)
+	for i := range z.Data {
+		z.Data[i] = float32(rng.New(3).Normal(uint64(i)))
+	}
+	for _, form := range []precond.Form{precond.AutoForm, precond.FormL, precond.FormU} {
+		for _, lambdaP := range []float64{1e-9, 1e-3} {
+			w := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: form}))
+			applications := 1.
+			if w.Corrects() {
+				applications = 2
+			}
+			for _, ranks := range []int{1, 3} {
+				m := cost.Model{Rates: cost.Reference(), N: z.N, D: 5, T: 2, Ranks: ranks}
+				p := Features{S: z.D, LambdaP: lambdaP, Form: form}
+				once := p.Cost(&m, gram.Float32)
+				m.Trace = 1000 // that of ZZᵀ is close
+				got := p.Cost(&m, gram.Float32)
+				if got.Apply != applications*once.Apply || got.Traffic.Iteration.Wire != applications*once.Traffic.Iteration.Wire ||
+					(form == precond.FormU || lambdaP > 1e-6) != (applications == 1) {
+					t.Errorf("form %v, λ_p = %g, %d ranks: %v applications: %+v, once %+v", form, lambdaP, ranks, applications,
+						got, once)
+				}
+			}
+		}
+	}
+}

@@ -67,6 +67,7 @@ type Model struct {
 	Cores          int     // cores of a rank; 0: the threads of this process
 	TestRows       int     // number of points to predict
 	PointBytes     int64   // bytes of X; 0 means 8nd
+	Trace          float64 // tr K; 0: unknown, so that no correction of M⁻¹R is predicted
 	MeanRowSum     float64 // mean over the rows of Σ_{j≠i}|k(x_i, x_j)|; 0: unknown
 	ResidualRounds int     // true residuals with recomputed K during the iteration; 0: one with 288 rows of K
 	ErrorKnown     bool    // the storage error ‖K̃−K‖₂ is known already, so that estimating it takes no time

@@ -41,8 +41,8 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	}
 	m := &model{Task: t, Pilot: pilot,
 		cost: cost.Model{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, TestRows: t.TestRows,
-			PointBytes: t.PointBytes, Ranks: t.Comm.Size(), MeanRowSum: pilot.MeanRowSum, K: &pilot.choice,
-			ErrorKnown: t.Comm.Size() == 1},
+			PointBytes: t.PointBytes, Ranks: t.Comm.Size(), Trace: pilot.trace, MeanRowSum: pilot.MeanRowSum,
+			K: &pilot.choice, ErrorKnown: t.Comm.Size() == 1},
 		outlook: cost.Outlook{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Fixed.S,
 			LambdaP: t.Fixed.LambdaP, PilotResidual: pilot.Residual, LowRank: pilot.LowRank,
 			MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum, MaxDiagonal: pilot.maxDiagonal}}

@@ -37,6 +37,7 @@ type Pilot struct {
 	sample      []int       // indices of the sampled points
 	choice      gram.Choice // how K would be stored if memory did not matter
 	maxDiagonal float64     // largest k(x, x) in the sample
+	trace       float64     // estimate of tr K
 }
 
 const (
@@ -135,7 +136,7 @@ func (p *Pilot) sumRows(k *mat.Dense) {
 				sum += math.Abs(v) * scaleToN
 			}
 		}
-		p.MeanRowSum += sum / m
+		p.MeanRowSum, p.trace = p.MeanRowSum+sum/m, p.trace+k.At(i, i)/m*float64(p.task.N)
 		p.LargestRowSum, p.maxDiagonal = max(p.LargestRowSum, sum+k.At(i, i)), max(p.maxDiagonal, k.At(i, i))
 	}
 }
