@@ -68,12 +68,13 @@ func (c pivotSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Dra
 
 // Costs of landmarks in units of the rates of cost.Model. Larger values predict more seconds.
 const (
-	pivotSlowdown   = 4.5  // n·s² operations, in units of one flop at the rate of a matrix product
-	factorEntryExps = 31.6 // additional seconds per entry of F, in exponentials
+	pivotSlowdown   = 1.6  // pivots: n·s² operations, in units of one flop at the rate of a matrix product
+	pivotEntryExps  = 66   // pivots: additional seconds per entry of F, in exponentials
+	factorEntryExps = 31.6 // the same for a given set of landmarks
 	pivotOverhead   = 1.1  // columns of K that RPCholesky forms per column that it accepts
 )
 
-// addPivotCost adds the cost of a factor of s random pivots to p: ns(1.1·ε_exact + 31.6/E + 4/T + 4.5s/G₆₄) seconds.
+// addPivotCost adds the cost of a factor of s random pivots to p: ns(1.1·ε_exact + 66/E + 4/T + 1.6s/G₆₄) seconds.
 // ε_exact is the time of an entry of the exact K (cost.Model.ExactEntrySeconds); the other symbols are those of
 // Features.Cost.
 func addPivotCost(m *cost.Model, s int, p *cost.Parts) {
@@ -81,7 +82,7 @@ func addPivotCost(m *cost.Model, s int, p *cost.Parts) {
 		return
 	}
 	order, rows, maxRows := float64(s), m.OwnRows(), maxOwnRows(m)
-	p.Features = rows*order*(pivotOverhead*m.ExactEntrySeconds+factorEntryExps/m.Exp+pivotSlowdown*order/m.Gemm64) +
+	p.Features = rows*order*(pivotOverhead*m.ExactEntrySeconds+pivotEntryExps/m.Exp+pivotSlowdown*order/m.Gemm64) +
 		m.WriteSeconds(4*rows*order)
 	// the low-order part of F, a block of columns of K, rows of F at the proposals, and conversions on each thread
 	b := int64(pivotBlock(s))

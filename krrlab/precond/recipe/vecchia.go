@@ -152,8 +152,10 @@ const (
 	sparseIterations = 1.1   // iterations without F, in units of (1+k(x,x)/λ)^⅛·√(1 + mean row sum)
 
 	// With F of half the default rank and the fewest neighbors, the predicted number of iterations is
-	// combinedFactor·p^combinedExponent, where p is the predicted number with pivots alone.
-	combinedFactor, combinedExponent = 4.2, 0.6
+	// p·((1+ρ)/wideRowSum)^narrowExponent, at most p, where p is the predicted number with pivots alone and ρ the mean
+	// row sum: neighbors replace pivots in any kernel, and save iterations only in a narrow one. A larger wideRowSum or
+	// narrowExponent predicts fewer iterations for it. They were fitted by TestRefit of package experiments/testbed.
+	wideRowSum, narrowExponent = 500, 0.6
 )
 
 // neighbors returns the number of neighbors, or a guess if the rule of package vecchia will choose it.
@@ -210,7 +212,7 @@ func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.Parts {
 // Iterations implements cost.IterationPredictor.
 func (p Vecchia) Iterations(o *cost.Outlook) float64 {
 	if p.S > 0 {
-		return combinedFactor * math.Pow(o.PivotIterations(), combinedExponent)
+		return o.PivotIterations() * min(1, math.Pow((1+o.MeanRowSum)/wideRowSum, narrowExponent))
 	}
 	return sparseIterations * math.Pow(1+o.MaxDiagonal/o.Lambda, 0.125) * math.Sqrt(1+o.MeanRowSum)
 }
