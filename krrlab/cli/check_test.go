@@ -9,13 +9,13 @@ import (
 	"github.com/krrlab/lab/theory"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
-// TestCheck runs krrlab check on single claims, and reads back the JSON report and the figure that it writes.
+// TestCheck checks the output of krrlab check for single claims, and the JSON report and the figure that it writes.
 func TestCheck(t *testing.T) {
-	files(t, nil)
+	enterFolder(t, nil)
 	script(t, `
 $ check lambda-p --trials 20 --verbose
 	fails by:

@@ -13,15 +13,15 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestCheckpoint stops a fit at its iteration limit and checks four things. A cancelled resume exits with the
 // interruption code; a fit without --resume refuses the existing checkpoint; a fit with --resume converges; and the
 // checkpoint is deleted at the end.
 func TestCheckpoint(t *testing.T) {
-	files(t, nil)
+	enterFolder(t, nil)
 	const fit = "fit --data synthetic-classes --n 300 --features 20 --lambda 0.01 --tol 1e-6 --checkpoint kept " +
 		"--checkpoint-every 1it"
 	script(t, "3$ "+fit+" --max-iter 5")

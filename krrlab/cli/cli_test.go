@@ -50,7 +50,7 @@ var (
 // output. A wrong command line (exit status 2) must not write any standard output.
 func script(t *testing.T, text string) (out string) {
 	t.Helper()
-	var printed, line string
+	var printed, line string // output of the last command, and its line in the script
 	for _, textLine := range strings.Split(text, "\n") {
 		if m := prompt.FindStringSubmatch(textLine); m != nil {
 			args := word.FindAllString(m[2], -1)
@@ -63,17 +63,19 @@ func script(t *testing.T, text string) (out string) {
 				t.Errorf("%s: exit %d, %s%s", textLine, code, stdout, errOut)
 			}
 			out, printed, line = stdout, stdout+errOut, textLine
-		} else if want, not := strings.CutPrefix(strings.TrimSpace(textLine), "!"); strings.Contains(printed, want) == not &&
-			textLine != "" {
-			t.Errorf("%s: %q: it prints\n%s", line, strings.TrimSpace(textLine), printed)
+		} else if textLine != "" {
+			want, mustBeAbsent := strings.CutPrefix(strings.TrimSpace(textLine), "!")
+			if strings.Contains(printed, want) == mustBeAbsent {
+				t.Errorf("%s: %q: it prints\n%s", line, strings.TrimSpace(textLine), printed)
+			}
 		}
 	}
 	return out
 }
 
-// staged runs the command of a stage with --json and --plot, decodes the JSON into the given value, checks that the
+// runStage runs the command of a stage with --json and --plot, decodes the JSON into the given value, checks that the
 // plot is an SVG picture, and returns the standard output.
-func staged(t *testing.T, into any, args ...string) string {
+func runStage(t *testing.T, into any, args ...string) string {
 	t.Helper()
 	js, svg := filepath.Join(t.TempDir(), "s.json"), filepath.Join(t.TempDir(), "s.svg")
 	code, out, errs := command(t, append(args, "--json", js, "--plot", svg)...)
@@ -102,8 +104,8 @@ func write(t *testing.T, dir, name, content string) string {
 	return path
 }
 
-// files creates a temporary folder with the named files and makes it the working directory.
-func files(t *testing.T, named map[string]string) {
+// enterFolder creates a temporary folder with the named files and makes it the working directory.
+func enterFolder(t *testing.T, named map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, content := range named {
@@ -111,14 +113,14 @@ func files(t *testing.T, named map[string]string) {
 	}
 }
 
-// table returns n rows of a csv file with three features a, b, c and a last column y. The answer is sin a + bc plus
-// noise; if there are classes, y is a class chosen by the size of sin a + bc.
-func table(n int, classes []string, header bool) string {
+// table returns a csv file with the header a,b,c,y and the rows of bareTable.
+func table(n int, classes []string) string { return "a,b,c,y\n" + bareTable(n, classes) }
+
+// bareTable returns n rows of a csv file without a header: three normal features a, b, c and a last column y. Without
+// classes, y = sin a + bc plus noise; otherwise y is the class chosen by the size of sin a + bc.
+func bareTable(n int, classes []string) string {
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	var b strings.Builder
-	if header {
-		b.WriteString("a,b,c,y\n")
-	}
 	for range n {
 		x := [3]float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
 		y := math.Sin(x[0]) + x[1]*x[2]
@@ -142,8 +144,8 @@ func report(t *testing.T, path string) map[string]any {
 	return m
 }
 
-// fields checks that the JSON object m has a value other than null for every key.
-func fields(t *testing.T, m any, keys string) {
+// checkFields checks that the JSON object m has a value other than null for every key.
+func checkFields(t *testing.T, m any, keys string) {
 	t.Helper()
 	for _, key := range strings.Fields(keys) {
 		if m.(map[string]any)[key] == nil {
@@ -156,7 +158,7 @@ func fields(t *testing.T, m any, keys string) {
 // the preconditioner gives the same predicted labels.
 func TestFitPredict(t *testing.T) {
 	labels := []string{"low", "mid", "high"}
-	files(t, map[string]string{"train.csv": table(200, labels, false), "test.csv": table(60, labels, false)})
+	enterFolder(t, map[string]string{"train.csv": bareTable(200, labels), "test.csv": bareTable(60, labels)})
 	var want string
 	for _, args := range []string{
 		"direct", "cg", "pcg --features 64 --form L", "pcg --features 64 --form Linv --storage float64",
@@ -186,17 +188,18 @@ func TestFitPredict(t *testing.T) {
 }
 
 // TestBadInput checks that each bad command line or data file gets one line of error output that names the cause and
-// its place, has the right exit code, and leaves no report behind. The replacer adds --json to every fit, and checks
-// that no output contains the word "result".
+// its place, has the right exit code, and leaves no report behind. The replacer adds --json to every fit, and a line
+// "!result", so that no output may contain this word.
 func TestBadInput(t *testing.T) {
 	var gz bytes.Buffer
 	zw := gzip.NewWriter(&gz)
-	zw.Write([]byte(table(400, nil, false)))
+	zw.Write([]byte(bareTable(400, nil)))
 	zw.Close()
-	rows := strings.Split(table(40, nil, false), "\n")
+	rows := strings.Split(bareTable(40, nil), "\n")
+	// row returns the table with s as its seventh line.
 	row := func(s string) string { return strings.Join(append(append(rows[:6:6], s), rows[7:]...), "\n") }
-	files(t, map[string]string{
-		"good.csv": table(40, nil, false), "empty.csv": "", "one.csv": rows[0] + "\n",
+	enterFolder(t, map[string]string{
+		"good.csv": bareTable(40, nil), "empty.csv": "", "one.csv": rows[0] + "\n",
 		"nan.csv": row("1,nan,2,3"), "over.csv": row("1,2,1e999,3"),
 		"text.csv": row("1,two,3,4"), "ragged.csv": row("1,2,3"), "cut.csv.gz": gz.String()[:gz.Len()/2],
 		"sum.csv.gz": gz.String()[:gz.Len()-8] + "12345678", "zero.svm": "1 1:2\n-1 0:3\n",
@@ -303,7 +306,7 @@ func TestBadInput(t *testing.T) {
 // TestNotConverged checks that a fit that misses its tolerance exits with status 3, writes its model, report and
 // picture, and advises what to change.
 func TestNotConverged(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(200, nil, false)})
+	enterFolder(t, map[string]string{"train.csv": bareTable(200, nil)})
 	script(t, `
 3$ fit --train train.csv --solver cg --max-iter 3 --sigma 3 --lambda 1e-6 --json r.json --out m.krr --plot c.svg
 	not converged
@@ -325,7 +328,7 @@ func TestNotConverged(t *testing.T) {
 // that is zero everywhere.
 func TestEasyOddities(t *testing.T) {
 	dir := t.TempDir()
-	rows := strings.SplitAfter(table(30, nil, false), "\n")
+	rows := strings.SplitAfter(bareTable(30, nil), "\n")
 	var twice, constant, zero strings.Builder
 	for _, r := range rows[:30] {
 		twice.WriteString(r + r)
@@ -347,7 +350,7 @@ func TestEasyOddities(t *testing.T) {
 // cancelled, and that fit writes no model then.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
-	train := write(t, dir, "train.csv", table(50, nil, false))
+	train := write(t, dir, "train.csv", bareTable(50, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	m := filepath.Join(dir, "m.krr")

@@ -11,15 +11,15 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestCenter checks that regression subtracts the mean of the answers by default, and that the report and the model say
 // so. The test errors that verify and predict print must equal the test error of the fit. With --center no, as in the
 // paper, nothing is subtracted; classes are never centered.
 func TestCenter(t *testing.T) {
-	files(t, map[string]string{
+	enterFolder(t, map[string]string{
 		"a.csv": lines(60, func(i int) string {
 			x := float64(i*7%60) / 10
 			return fmt.Sprintf("%g,%g\n", x, 500+math.Sin(x))
@@ -70,7 +70,7 @@ func lines(n int, f func(i int) string) string {
 func TestWeights(t *testing.T) {
 	rowAt := func(i int) (x, y float64) { x = float64(i*7%40) / 10; return x, 5 + math.Sin(x) + float64(i%2) }
 	testRows := lines(40, func(i int) string { x, y := rowAt(i); return fmt.Sprintf("%g,1,%g\n", x+0.05, y) })
-	files(t, map[string]string{
+	enterFolder(t, map[string]string{
 		"once.csv": "x,w,y\n" + lines(40, func(i int) string {
 			x, y := rowAt(i)
 			return fmt.Sprintf("%g,%d,%g\n", x, 1+i%2*2, y)
@@ -145,7 +145,8 @@ $ fit --verbose --train once.csv --weights w --solver pcg --precond features --f
 		t.Errorf("the rare class is predicted %d times, balanced %d times, with weights %d times", unweighted, balanced,
 			weighted)
 	}
-	// Class weights count in the fits of tune, not in its errors: a fit that predicts "a" for all rows is wrong for all "b".
+	// Class weights count in the fits of tune, not in its errors: a fit that predicts "a" for all rows is wrong for all
+	// "b".
 	const tune = "$ tune --train rare.csv --sigma 5 --lambda 1e9 --class-weights "
 	script(t, tune+"b=1e-9 --json t.json\n\tclass weights count in the fits only\n1"+tune+"q=2\n\tno row has the label \"q\"\n1"+
 		tune+"b\n\twant none, balanced, or\n1"+tune+"b=-1\n\tpositive")
@@ -174,7 +175,7 @@ func TestImpute(t *testing.T) {
 		}
 	}
 	missingWords := []string{"", "NA", "NaN", "?"}
-	files(t, map[string]string{"a.csv": rows(func(i int) string { return missingWords[i/10] }),
+	enterFolder(t, map[string]string{"a.csv": rows(func(i int) string { return missingWords[i/10] }),
 		"none.csv": "a,b\nNA,1\nNA,2\nNA,3\n"})
 	for method, fill := range map[string]float64{"median": (known[13] + known[14]) / 2, "mean": stat.Mean(known, nil)} {
 		write(t, ".", "filled.csv", rows(func(int) string { return strconv.FormatFloat(fill, 'g', -1, 64) }))
@@ -209,7 +210,7 @@ func TestLengths(t *testing.T) {
 			return fmt.Sprintf("%g,%g,%g\n", x/a, z/b, math.Sin(x)+z)
 		})
 	}
-	files(t, map[string]string{"a.csv": rows(1, 1), "d.csv": rows(2, 0.25), "sigma.txt": "2\n0.25\n"})
+	enterFolder(t, map[string]string{"a.csv": rows(1, 1), "d.csv": rows(2, 0.25), "sigma.txt": "2\n0.25\n"})
 	fitted := func(train, args string) (string, map[string]any) {
 		t.Helper()
 		out := script(t, fmt.Sprintf(`
@@ -268,7 +269,7 @@ func TestCategorical(t *testing.T) {
 			return fmt.Sprintf("%g,%s,%g\n", x, cities[i%3], math.Sin(x)+[]float64{0, 3, 7}[i%3])
 		})
 	}
-	files(t, map[string]string{
+	enterFolder(t, map[string]string{
 		"a.csv": "x,city,y\n" + rows("ulm", "köln", "bonn"), "b.csv": "x,city=bonn,city=köln,city=ulm,y\n" +
 			rows("0,0,1", "0,1,0", "1,0,0"),
 		"new.csv": "x,city,y\n1,paris,1\n2,ulm,1\n",
@@ -296,7 +297,7 @@ $ predict --model b.krr --in b.csv`)
 // the RMSE of each. The other target must not become a feature.
 func TestTargets(t *testing.T) {
 	featuresAt := func(i int) (x, z float64) { return float64(i*7%60) / 10, float64(i*11%60) / 10 }
-	files(t, map[string]string{
+	enterFolder(t, map[string]string{
 		"a.csv": "a,x,b,z,c\n" + lines(60, func(i int) string {
 			x, z := featuresAt(i)
 			return fmt.Sprintf("%g,%g,%g,%g,%g\n", 100+math.Sin(x), x, x*z, z, -5+math.Cos(z))
@@ -372,7 +373,7 @@ func TestThreshold(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "%d,%d,%s\n", i%9*2+i%2, 1+i%2, y)
 	}
-	files(t, map[string]string{"rare.csv": rows.String()})
+	enterFolder(t, map[string]string{"rare.csv": rows.String()})
 	const fit = "fit --train rare.csv --target y --weights w --sigma 3 --lambda 1 --holdout 0.3 --json r.json --out m.krr "
 	script(t, `$ `+fit+`--metric f1
 	the best for F1 of b on 

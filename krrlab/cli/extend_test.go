@@ -14,9 +14,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestExtend checks the models that fit --extend makes. An extended classifier must predict like a fit to all rows
 // within 1e-6, and verify must prove its residual. An extended weighted regression, with words as features, must
@@ -30,7 +30,7 @@ func TestExtend(t *testing.T) {
 		rows = append(rows, fmt.Sprintf("%.5f,%.5f,%s,%d,%.6f,%s\n", a, b, []string{"p", "q"}[i%2], 1+i%3, a+math.Sin(b),
 			[]string{"low", "mid", "high"}[i%3]))
 	}
-	files(t, map[string]string{"old.csv": header + strings.Join(rows[:100], ""), "more.csv": header +
+	enterFolder(t, map[string]string{"old.csv": header + strings.Join(rows[:100], ""), "more.csv": header +
 		strings.Join(rows[100:130], ""), "all.csv": header + strings.Join(rows[:130], ""), "test.csv": header +
 		strings.Join(rows[130:], ""), "new.csv": header + "1,1,p,1,2,other\n"})
 	script(t, `
@@ -104,7 +104,7 @@ func TestExtendThreshold(t *testing.T) {
 		a := rnd.NormFloat64()
 		rows = append(rows, fmt.Sprintf("%.5f,%s\n", a, []string{"no", "yes"}[int(rnd.Float64()+0.7*float64(min(1, max(0, a))))%2]))
 	}
-	files(t, map[string]string{"old.csv": "a,y\n" + strings.Join(rows[:80], ""), "more.csv": "a,y\n" +
+	enterFolder(t, map[string]string{"old.csv": "a,y\n" + strings.Join(rows[:80], ""), "more.csv": "a,y\n" +
 		strings.Join(rows[80:110], ""), "test.csv": "a,y\n" + strings.Join(rows[110:], "")})
 	script(t, `
 $ fit --train old.csv --sigma 1 --lambda 1 --threshold 0.7 --out m.krr`)

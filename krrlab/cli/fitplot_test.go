@@ -12,15 +12,15 @@ import (
 	"github.com/krrlab/lab/krrlab/model/explain"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestFitPlot checks the pictures of a fit. For every solver, --plot draws predictions against answers of the test
 // points or of at most 2000 training points; for classes it draws labels or, if there are many, the error of each
 // class. A target that is zero everywhere is drawn too, and --plot-solve draws the convergence of the solver.
 func TestFitPlot(t *testing.T) {
-	rows := strings.Split(strings.TrimSpace(table(60, nil, false)), "\n")
+	rows := strings.Split(strings.TrimSpace(bareTable(60, nil)), "\n")
 	var zero, words, many strings.Builder
 	for i, r := range rows {
 		x := r[:strings.LastIndex(r, ",")]
@@ -30,8 +30,8 @@ func TestFitPlot(t *testing.T) {
 	for i := range 202 {
 		fmt.Fprintf(&many, "%d,%d,w%d\n", i, i*i%7, i/2)
 	}
-	files(t, map[string]string{"a.csv": strings.Join(rows, "\n"), "zero.csv": zero.String(),
-		"words.csv": words.String(), "many.csv": many.String(), "long.csv": table(2002, nil, false)})
+	enterFolder(t, map[string]string{"a.csv": strings.Join(rows, "\n"), "zero.csv": zero.String(),
+		"words.csv": words.String(), "many.csv": many.String(), "long.csv": bareTable(2002, nil)})
 	const drawn = "p.svg (predictions against answers)\n"
 	// The keys are flags of fit; the values are texts in the output and in the picture.
 	for args, want := range map[string][2]string{
@@ -65,7 +65,7 @@ func TestFitPlot(t *testing.T) {
 // TestPredictPlot checks that predict --plot draws predictions against answers, says how many of the rows were used for
 // the fit, and refuses rows without answers. The rows of the fit are recognized in any order and among other rows.
 func TestPredictPlot(t *testing.T) {
-	rows := table(60, nil, true)
+	rows := table(60, nil)
 	// r.csv has the rows of the fit in reverse order, and m.csv has 40 of them and 20 changed rows.
 	head, body, _ := strings.Cut(strings.TrimSpace(rows), "\n")
 	reversed := strings.Split(body, "\n")
@@ -74,7 +74,7 @@ func TestPredictPlot(t *testing.T) {
 	for _, line := range reversed[40:] {
 		mixed += "\n9" + strings.TrimLeft(line, "-")
 	}
-	files(t, map[string]string{"a.csv": rows, "x.csv": strings.ReplaceAll(rows, ",y\n", ",z\n"),
+	enterFolder(t, map[string]string{"a.csv": rows, "x.csv": strings.ReplaceAll(rows, ",y\n", ",z\n"),
 		"r.csv": head + "\n" + strings.Join(reversed, "\n"), "m.csv": mixed})
 	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
 	if out := script(t, "$ predict m.krr --in a.csv --out p.csv --plot p.html"); !strings.Contains(out, "wrote        p.html\n") ||
@@ -93,7 +93,7 @@ func TestPredictPlot(t *testing.T) {
 // TestExplain checks that krrlab explain prints, draws and writes the importance of the columns, the most important one
 // first, and says how many rows belong to the fit. Rows without answers and metrics of another task are refused.
 func TestExplain(t *testing.T) {
-	files(t, map[string]string{"a.csv": table(60, nil, true), "x.csv": "a,b,c\n1,2,3\n4,5,6\n"})
+	enterFolder(t, map[string]string{"a.csv": table(60, nil), "x.csv": "a,b,c\n1,2,3\n4,5,6\n"})
 	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
 	out := script(t, "$ explain m.krr --in a.csv --permutations 2 --top 2 --json e.json --plot e.svg")
 	if !strings.Contains(out, "60 training points: ") || !strings.Contains(out, "mean of 2 permutations") {

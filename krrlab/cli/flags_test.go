@@ -17,9 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestFlagsBeforeData checks that a wrong command line is reported before any file is opened: the data files and models
 // that these commands name do not exist. The replacer requires that each message ends with the command that prints the
@@ -93,10 +93,10 @@ func TestFlagsBeforeData(t *testing.T) {
 `, "\n\t", "\n\t --help)\n\t"))
 }
 
-// TestMeant checks the suggestion "did you mean" after a mistyped command, flag or data set, and that there is none if
-// no name is similar.
-func TestMeant(t *testing.T) {
-	files(t, map[string]string{"a.csv": "1,2\n"})
+// TestDidYouMean checks the suggestion "did you mean" after a mistyped command, flag or data set, and that there is
+// none if no name is similar.
+func TestDidYouMean(t *testing.T) {
+	enterFolder(t, map[string]string{"a.csv": "1,2\n"})
 	script(t, `
 2$ fti
 	krrlab: unknown argument or command "fti"; did you mean fit? (see krrlab --help)
@@ -203,7 +203,7 @@ func TestHelp(t *testing.T) {
 
 // TestOutputsFirst checks that a notebook is not run if its output file cannot be written.
 func TestOutputsFirst(t *testing.T) {
-	files(t, map[string]string{"n.ipynb": `{"cells": [{"cell_type": "code", "metadata": {}, "source": ` +
+	enterFolder(t, map[string]string{"n.ipynb": `{"cells": [{"cell_type": "code", "metadata": {}, "source": ` +
 		`"import \"os\"\nos.WriteFile(\"ran\", nil, 0o644)"}], ` +
 		`"metadata": {}, "nbformat": 4, "nbformat_minor": 5}`})
 	script(t, `
@@ -250,8 +250,8 @@ $ fit DATA --lambda 1 --precond none --features 9 --solver pcg
 // TestOutputsApart checks that an output that would overwrite an input or another output is refused, also through a
 // symbolic link or another spelling of the path. The null device may be named twice.
 func TestOutputsApart(t *testing.T) {
-	text := table(40, nil, false)
-	files(t, map[string]string{"a.csv": text})
+	text := bareTable(40, nil)
+	enterFolder(t, map[string]string{"a.csv": text})
 	if err := os.Symlink("a.csv", "link"); err != nil {
 		t.Skip(err)
 	}
@@ -275,10 +275,10 @@ $ fit --train a.csv --test a.csv --out `+os.DevNull+" --json "+os.DevNull)
 	testkit.Equal(t, string(read(t, "a.csv")), text)
 }
 
-// full is an output stream on a full disk: every write fails.
-type full struct{}
+// fullDisk is an output stream on a full disk: every write fails.
+type fullDisk struct{}
 
-func (full) Write([]byte) (int, error) {
+func (fullDisk) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: errors.New("no space left")}
 }
 
@@ -287,7 +287,7 @@ func TestOutputLost(t *testing.T) {
 	for _, args := range []string{"version", "licenses", "help", "data list"} {
 		var errs strings.Builder
 		code := Main(t.Context(), strings.Fields(args),
-			Env{Stdout: full{}, Stderr: &errs, UseBLAS: func(context.Context, string) (string, error) {
+			Env{Stdout: fullDisk{}, Stderr: &errs, UseBLAS: func(context.Context, string) (string, error) {
 				return "", nil
 			}})
 		if code != exitError || errs.String() != "krrlab: cannot write the output: no space left\n" {
@@ -301,7 +301,7 @@ func TestOutputLost(t *testing.T) {
 // TestIterationsAsked checks that flags that apply only to an iterative solver make the automatic choice of the solver
 // an iterative one.
 func TestIterationsAsked(t *testing.T) {
-	files(t, nil)
+	enterFolder(t, nil)
 	for args, want := range map[string]string{"": "direct", "--form L": "pcg",
 		"--checkpoint kept": "pcg"} {
 		script(t, "$ fit --data synthetic-regression --n 60 --lambda 1 --json r.json "+args)
@@ -312,12 +312,13 @@ func TestIterationsAsked(t *testing.T) {
 // TestQuiet checks that --quiet suppresses everything but the one line that says why a fit or a verification failed;
 // notes about resumed checkpoints do not appear either.
 func TestQuiet(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(100, nil, false)})
+	enterFolder(t, map[string]string{"train.csv": bareTable(100, nil)})
 	if code, out, errs := command(t, "fit", "--train", "train.csv", "--quiet"); code != 0 || out != "" || errs != "" {
 		t.Errorf("exit %d, printed %q %q", code, out, errs)
 	}
 	for _, args := range []string{"fit --max-iter 3", "fit --max-iter 5", "verify m.krr"} {
-		if args += " --train train.csv --quiet"; args[0] == 'f' {
+		args += " --train train.csv --quiet"
+		if strings.HasPrefix(args, "fit") {
 			args += " --solver cg --sigma 3 --lambda 1e-6 --out m.krr --checkpoint kept --checkpoint-every 1it --resume"
 		}
 		testkit.Equal(t, script(t, "3$ "+args+"\n!resum"), "", args)
@@ -368,7 +369,7 @@ func TestNotebookInterrupted(t *testing.T) {
 // They must have the same effect as the separate flags, and their errors must name the flag and the option. In the
 // texts of this test, "|" stands for a blank within an argument, or for the end of an argument in the table of errors.
 func TestFlagsWithin(t *testing.T) {
-	files(t, map[string]string{"a.csv": strings.ReplaceAll(table(40, nil, false), ",", ";")})
+	enterFolder(t, map[string]string{"a.csv": strings.ReplaceAll(bareTable(40, nil), ",", ";")})
 	reports := map[string]bool{}
 	for _, args := range []string{
 		"--format csv --separator ; --header no --kernel polynomial --gamma 0.1 --degree 2 --storage float64 --tiles dense",
@@ -387,7 +388,7 @@ func TestFlagsWithin(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, len(reports), 1, reports)
-	files(t, map[string]string{" b.csv": strings.ReplaceAll(table(40, nil, false), ",", " ")})
+	enterFolder(t, map[string]string{" b.csv": strings.ReplaceAll(bareTable(40, nil), ",", " ")})
 	code, _, errs := command(t, "fit", "--train", " b.csv", "--separator", " ", "--json", "b.json")
 	testkit.Equal(t, code, 0, errs)
 	if read := fmt.Sprint(report(t, "b.json")["read"]); !strings.Contains(read, "separator:blank (--separator)") {

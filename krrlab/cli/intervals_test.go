@@ -9,9 +9,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // readColumns returns the cells of each column of a csv file by the name of the column.
 func readColumns(t *testing.T, name string) map[string][]string {
@@ -30,12 +30,12 @@ func readColumns(t *testing.T, name string) map[string][]string {
 
 // TestIntervals checks prediction intervals of every method. Each interval must contain its prediction, the output must
 // name the method and its guarantee, and about 90 % of the answers of new rows must be inside. Leave-one-out scores
-// that predict computes again must give the same widths as saved ones. A model without test scores is refused for the
-// split method.
+// that predict computes again must give the same widths as saved ones. Invalid levels and methods, and methods without
+// the scores that they need, are refused.
 func TestIntervals(t *testing.T) {
-	rows := strings.Split(table(700, nil, true), "\n")
-	files(t, map[string]string{"train.csv": strings.Join(rows[:301], "\n"),
-		"new.csv": strings.Join(append(rows[:1:1], rows[301:]...), "\n")})
+	lines := strings.Split(table(700, nil), "\n") // the header and 700 rows; the first 300 are training rows
+	enterFolder(t, map[string]string{"train.csv": strings.Join(lines[:301], "\n"),
+		"new.csv": strings.Join(append(lines[:1:1], lines[301:]...), "\n")})
 	const predict = "$ predict --model m.krr --in new.csv --out pred.csv --interval "
 	number := func(text string) float64 {
 		v := testkit.Must(strconv.ParseFloat(text, 64))
@@ -45,10 +45,10 @@ func TestIntervals(t *testing.T) {
 	measured := func() (inside, width float64) {
 		got := readColumns(t, "pred.csv")
 		for i, text := range got["lo"] {
-			lo, mid, hi, y := number(text), number(got["prediction"][i]), number(got["hi"][i]),
-				number(strings.Split(rows[301+i], ",")[3])
+			lo, mid, hi := number(text), number(got["prediction"][i]), number(got["hi"][i])
+			y := number(strings.Split(lines[301+i], ",")[3]) // the columns are a, b, c and y
 			if !(lo < mid && mid < hi) {
-				t.Fatalf("row %d: %g, %g, %g", i, lo, mid, hi)
+				t.Fatalf("row %d: the prediction %g is not in [%g, %g]", i, mid, lo, hi)
 			}
 			if width += hi - lo; lo <= y && y <= hi {
 				inside++
@@ -56,7 +56,8 @@ func TestIntervals(t *testing.T) {
 		}
 		return inside, width
 	}
-	widths := map[string]float64{}
+	type predictCase struct{ fit, flags string } // flags of fit and of predict, without the first "--"
+	widths := map[predictCase]float64{}
 	for _, c := range []struct{ fit, flags, want string }{
 		{"holdout 0.4", "", "90 % by split, covers with probability 0.9 at least"},
 		{"holdout 0.4", "--method jackknife", "by jackknife, coverage mostly near 0.9, not guaranteed"},
@@ -67,19 +68,20 @@ func TestIntervals(t *testing.T) {
 		{"calibrate none", "--method posterior", "by posterior, covers with probability 0.9 if the answers are a Gaussian process"},
 	} {
 		script(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.01 --out m.krr --"+c.fit+"\n"+predict+
-			"90% "+c.flags+
-			"\n"+c.want+"\nof the 400 answers are inside")
+			"90% "+c.flags+"\n"+c.want+"\nof the 400 answers are inside")
 		inside, width := measured()
-		widths[c.fit+c.flags] = width
+		widths[predictCase{c.fit, c.flags}] = width
 		// The coverage of 400 rows by at least 120 scores has a standard deviation of about 3 %,
 		// √(0.9·0.1·(1/400+1/120)); the tolerance is three of them.
-		testkit.Near(t, inside/400, 0.9, 0.09, c, inside/4)
+		testkit.Near(t, inside/400, 0.9, 0.09, c)
 	}
-	if saved, recomputed := widths["calibrate loo"], widths["calibrate none--method jackknife"]; !(math.Abs(saved/recomputed-1) < 1e-9) {
+	saved, recomputed := widths[predictCase{"calibrate loo", ""}], widths[predictCase{"calibrate none", "--method jackknife"}]
+	if !(math.Abs(saved/recomputed-1) < 1e-9) {
 		t.Errorf("widths with saved scores %g, with recomputed scores %g", saved, recomputed)
 	}
+	// The last case, posterior, also writes standard deviations.
 	if std := readColumns(t, "pred.csv")["std"]; len(std) != 400 || !(number(std[0]) > 0) {
-		t.Errorf("%d standard deviations", len(std))
+		t.Errorf("%d standard deviations, want 400 positive ones", len(std))
 	}
 	script(t, predict+"57% --method jackknife\n57 % by jackknife, coverage mostly near 0.57,\n")
 	script(t, `
@@ -100,7 +102,7 @@ func TestIntervals(t *testing.T) {
 // TestSets checks that a classifier predicts a set of labels for each row that contains the predicted label, and that
 // some sets have several labels at the level 97 %. The method jackknife+ is refused for classes.
 func TestSets(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(300, []string{"low", "mid", "high"}, true)})
+	enterFolder(t, map[string]string{"train.csv": table(300, []string{"low", "mid", "high"})})
 	script(t, "$ fit --train train.csv --sigma 1.5 --holdout 0.4 --out m.krr")
 	for _, method := range []string{"split", "jackknife"} {
 		script(t, "$ predict --model m.krr --in train.csv --interval 0.97 --out pred.csv --method "+method+
@@ -123,7 +125,7 @@ func TestSets(t *testing.T) {
 // fit with --calibrate loo is an error, but the model is written. Every method of predict that uses leave-one-out
 // refuses this model. A fit that also misses its tolerance reports both problems.
 func TestUnsolvedIntervals(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(200, nil, true)})
+	enterFolder(t, map[string]string{"train.csv": table(200, nil)})
 	script(t, strings.ReplaceAll(`
 1$ fit --train train.csv --target y --sigma 1.5 --lambda 1e-6 --solver cg --tol 0.5 --calibrate loo --out m.krr
 	FAR

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
-// TestSecondCommand checks the way from a raw table to a model. The table has an index, dates, two columns of words and
-// missing cells in four of 200 rows. The first fit is refused with one line that names a command; this command fits the
-// table, and the model then predicts a table without answers and with its columns in another order.
-func TestSecondCommand(t *testing.T) {
+// TestSuggestedCommand checks the way from a raw table to a model. The table has an index, dates, three columns of
+// words and missing cells in four of 200 rows. The first fit is refused with one line that names a command; this
+// command fits the table, and the model then predicts a table without answers and with its columns in another order.
+func TestSuggestedCommand(t *testing.T) {
 	table := func(order ...string) string {
 		var b strings.Builder
 		b.WriteString(strings.Join(order, ",") + "\n")
@@ -43,7 +43,7 @@ func TestSecondCommand(t *testing.T) {
 		}
 		return strings.ReplaceAll(b.String(), "street, no,", "\"street, no\",")
 	}
-	files(t, map[string]string{
+	enterFolder(t, map[string]string{
 		"it's train.csv": table("Id", "sold on", "street, no", "color", "size", "rooms", "name", "price"),
 		"new.csv":        table("rooms", "Id", "color", "sold on", "street, no", "size"),
 	})
@@ -70,9 +70,9 @@ func TestSecondCommand(t *testing.T) {
 	}
 }
 
-// TestForeignWords checks that fit and tune accept "rbf", the name of the Gaussian kernel in other programs.
-func TestForeignWords(t *testing.T) {
-	files(t, map[string]string{"a.csv": priced(40, "x", "y", "price")})
+// TestKernelRBF checks that fit and tune accept "rbf", the name of the Gaussian kernel in other programs.
+func TestKernelRBF(t *testing.T) {
+	enterFolder(t, map[string]string{"a.csv": priceTable(40, "x", "y", "price")})
 	script(t, `
 $ fit --train a.csv --kernel rbf
 	gaussian(

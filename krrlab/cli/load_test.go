@@ -10,9 +10,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestDim checks that a LIBSVM test file with more features than the training file is refused with both numbers of
 // features, and that fit reads both files if --dim gives the larger number.
@@ -22,7 +22,7 @@ func TestDim(t *testing.T) {
 			return fmt.Sprintf("%d 1:%d 3:%g%s\n", 2*(i%2)-1, i%7, float64(i)/7, last)
 		})
 	}
-	files(t, map[string]string{"train.svm": rows(""), "test.svm": rows(" 5:1")})
+	enterFolder(t, map[string]string{"train.svm": rows(""), "test.svm": rows(" 5:1")})
 	out := script(t, `
 1$ fit --train train.svm --test test.svm --out m.krr --quiet
 	krrlab: test.svm, line 1: points have 5 features, train.svm has 3; where the last features of sparse
@@ -39,9 +39,9 @@ $ predict --model m.krr --in test.svm`)
 	testkit.Equal(t, strings.Count(out, "\n"), 41, out)
 }
 
-// ids returns a csv file of n rows. Its first column counts the rows, and the spreads of its features a and b differ by
-// orders of magnitude.
-func ids(n int) string {
+// tableWithIDs returns a csv file of n rows. Its first column counts the rows, and the spreads of its features a and b
+// differ by orders of magnitude.
+func tableWithIDs(n int) string {
 	return "id,a,b,y\n" + lines(n, func(i int) string {
 		a, c := float64(i*7%n)/float64(n), float64(i*11%n)
 		return fmt.Sprintf("%d,%g,%g,%g\n", i+1, a, 100*c, a*a+c/float64(n))
@@ -51,7 +51,7 @@ func ids(n int) string {
 // TestHints checks the notes that a fit prints before its work: identifiers among the features, the chosen scaling,
 // missing test data, and fewer rows than --n. A note must not appear if a flag answers its question.
 func TestHints(t *testing.T) {
-	files(t, map[string]string{"a.csv": ids(50)})
+	enterFolder(t, map[string]string{"a.csv": tableWithIDs(50)})
 	const scale = `note: --scale auto: standard, since the spreads of the features differ by a factor ` +
 		`of 5000 (standard deviation 1.44e+03 of "b", 0.289 of "a")` + "\n"
 	const id = `note: "id" looks like an identifier (whole numbers that all differ, or the name): unless the numbers are ` +
@@ -83,8 +83,8 @@ func TestHints(t *testing.T) {
 // TestDrop checks that --drop leaves columns out of the training and the test file, that verify and predict leave out
 // the same columns, and that predict accepts a file without them.
 func TestDrop(t *testing.T) {
-	text := ids(50)
-	files(t, map[string]string{"a.csv": text,
+	text := tableWithIDs(50)
+	enterFolder(t, map[string]string{"a.csv": text,
 		"bare.csv": regexp.MustCompile(`(?m)^[^,]*,([^,]*,[^,]*),.*$`).ReplaceAllString(text, "$1")})
 	want := script(t, `
 $ fit --train a.csv --test a.csv --drop id --target y --scale standard --lambda 0.01 --out m.krr
@@ -110,7 +110,7 @@ $ predict --model m.krr --in bare.csv`)
 // the test error of the fit. The scripts check that bad values of --holdout are refused, and that --memory limits the
 // reading of files by fits and stages.
 func TestHoldout(t *testing.T) {
-	files(t, map[string]string{"a.csv": ids(60), "large.csv": strings.Repeat("0.5,1.5,2.5\n", 20000)})
+	enterFolder(t, map[string]string{"a.csv": tableWithIDs(60), "large.csv": strings.Repeat("0.5,1.5,2.5\n", 20000)})
 	for _, seed := range []string{"1", "7"} {
 		script(t, "$ fit --train a.csv --n 50 --scale standard --holdout 0.3 --out m.krr --json r.json --seed "+seed+`
 $ verify m.krr --train a.csv --json v.json
@@ -141,10 +141,10 @@ $ verify m.krr --train a.csv --json v.json
 	krrlab: large.csv: more than 18517 rows do not fit into 1 MB`)
 }
 
-// TestUseless checks that the report has a note if a constant prediction, the mean or the most frequent class, is at
-// least as good as the model on the test data, and no note otherwise.
-func TestUseless(t *testing.T) {
-	files(t, map[string]string{
+// TestNoSkillWarning checks that the report has a note if a constant prediction, the mean or the most frequent class,
+// is at least as good as the model on the test data, and no note otherwise.
+func TestNoSkillWarning(t *testing.T) {
+	enterFolder(t, map[string]string{
 		"train.csv": lines(40, func(i int) string { return fmt.Sprintf("%d,%g\n", i, 100+float64(i%3)) }),
 		"test.csv":  lines(40, func(i int) string { return fmt.Sprintf("%g,%g\n", float64(i)+0.5, 100+float64(i%3)) }),
 		"words.csv": lines(40, func(i int) string { return fmt.Sprintf("%d,%s\n", i, []string{"a", "a", "b"}[i%3]) }),
@@ -167,7 +167,7 @@ func TestUseless(t *testing.T) {
 // TestPacked checks that a fit to a packed folder gives the same predictions as a fit to the file from which the folder
 // was packed, and that its model predicts such files.
 func TestPacked(t *testing.T) {
-	files(t, map[string]string{"a.csv": ids(50), "b.svm": lines(30, func(i int) string {
+	enterFolder(t, map[string]string{"a.csv": tableWithIDs(50), "b.svm": lines(30, func(i int) string {
 		return fmt.Sprintf("%d 1:%d 2:%d\n", i%2, i%7, i%5)
 	})})
 	for from, with := range map[string]string{

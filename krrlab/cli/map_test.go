@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestMap checks krrlab map for a fit with --space. The fit names its projection of degrees to kilometers. The map in
 // csv and in .npy format must have the predictions and standard deviations that predict gives for the same cells, and
@@ -28,7 +28,7 @@ func TestMap(t *testing.T) {
 		wells += fmt.Sprintf("%d,%g,%g,%g\n", i, 48+2*uniform[3*i], 8+3*uniform[3*i+1], math.Sin(4*uniform[3*i])+uniform[3*i+1]+0.1*uniform[3*i+2])
 		swapped += fmt.Sprintf("%g,%g,1\n", 48+2*uniform[3*i], 8+3*uniform[3*i+1])
 	}
-	files(t, map[string]string{"wells.csv": wells, "swapped.csv": swapped})
+	enterFolder(t, map[string]string{"wells.csv": wells, "swapped.csv": swapped})
 	script(t, `
 $ fit --train wells.csv --target depth --space lat,lon --kernel gaussian --sigma 80 --lambda 0.05 --tol 1e-8 --out w.krr
 	left out "id"
@@ -76,7 +76,7 @@ $ fit --train wells.csv --target depth --kernel gaussian --sigma 1 --lambda 0.1 
 	}
 	if pictures := string(read(t, "map.svg")) + string(read(t, "map.html")) + string(read(t, "line.svg")); strings.Count(pictures, "standard deviation") < 2 ||
 		len(readColumns(t, "line.csv")["lat"]) != 500 {
-		t.Error("pictures")
+		t.Error("a map has no standard deviations, or the map of a line has not 500 cells")
 	}
 }
 
@@ -89,7 +89,7 @@ func TestSpaceWithoutHeader(t *testing.T) {
 			fmt.Fprintf(&rows[i/8], "%d,%d,%g\n", i, j, 10*float64(i)+math.Sin(float64(j)))
 		}
 	}
-	files(t, map[string]string{"grid.csv": rows[0].String(), "more.csv": rows[1].String(), "new.csv": "1,0\n5,2\n3,4\n",
+	enterFolder(t, map[string]string{"grid.csv": rows[0].String(), "more.csv": rows[1].String(), "new.csv": "1,0\n5,2\n3,4\n",
 		"answers.csv": "1,0,10\n2,1,20.84\n"})
 	script(t, `
 $ fit --train grid.csv --target 2 --space 0,1 --kernel gaussian --sigma 3 --lambda 1e-6 --tol 1e-10 --test answers.csv --out grid.krr
@@ -123,7 +123,7 @@ func TestMapOfLine(t *testing.T) {
 		line += fmt.Sprintf("%g,5,1\n", float64(i)/40)
 		place += fmt.Sprintf("3,5,%d\n", i%3)
 	}
-	files(t, map[string]string{"line.csv": line, "place.csv": place})
+	enterFolder(t, map[string]string{"line.csv": line, "place.csv": place})
 	script(t, `
 $ fit --train line.csv --target z --task regression --space x,y --kernel gaussian --sigma 1 --lambda 0.1 --center yes --out line.krr
 $ map line.krr --plot line.svg --out line-map.csv

@@ -14,26 +14,21 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
-// matrixFile writes an m×n array with the entries f(i, j) to a .npy file, in single or double precision, and returns
-// its path.
-func matrixFile(t *testing.T, name string, m, n int, single bool, f func(i, j int) float64) string {
+// matrixFile writes an m×n array with the entries f(i, j), of type float64 or float32, to a .npy file in the working
+// directory.
+func matrixFile[T float32 | float64](t *testing.T, name string, m, n int, f func(i, j int) T) {
 	t.Helper()
-	var data any
-	entries64, entries32 := make([]float64, m*n), make([]float32, m*n)
-	for k := range entries64 {
-		entries64[k] = f(k/n, k%n)
-		entries32[k] = float32(entries64[k])
-	}
-	if data = entries64; single {
-		data = entries32
+	entries := make([]T, m*n)
+	for k := range entries {
+		entries[k] = f(k/n, k%n)
 	}
 	var b bytes.Buffer
-	testkit.OK(t, npy.Write(&b, data, m, n))
-	return write(t, ".", name, b.String())
+	testkit.OK(t, npy.Write(&b, entries, m, n))
+	write(t, ".", name, b.String())
 }
 
 // TestPrecomputedK checks fits to a given kernel matrix K. Their test errors and their predictions from the matrix
@@ -46,13 +41,14 @@ func TestPrecomputedK(t *testing.T) {
 	point := func(i int) float64 { return float64(i*17%n)/10 + float64(i/n)/30 }
 	kernel := func(i, j int) float64 { return math.Exp(-(point(i) - point(j)) * (point(i) - point(j)) / 2) }
 	targets := "name,y\n" + lines(n, func(i int) string { return fmt.Sprintf("row %d,%g\n", i, 100+math.Sin(point(i))) })
-	files(t, map[string]string{
+	enterFolder(t, map[string]string{
 		"train.csv": "x,y\n" + lines(n, func(i int) string {
 			return fmt.Sprintf("%.17g,%g\n", point(i), 100+math.Sin(point(i)))
 		}),
 		"in.csv": "x\n" + lines(fresh, func(i int) string { return fmt.Sprintf("%.17g\n", point(n+i)) }),
 		"y.csv":  targets, "more.csv": targets + "row,3\n", "few.csv": "y\n1\n2\n3\n",
 	})
+	// spoiled returns the kernel with v as the entry (3, 9), without the symmetric one.
 	spoiled := func(v float64) func(i, j int) float64 {
 		return func(i, j int) float64 {
 			if i == 3 && j == 9 {
@@ -61,12 +57,12 @@ func TestPrecomputedK(t *testing.T) {
 			return kernel(i, j)
 		}
 	}
-	matrixFile(t, "K.npy", n, n, false, kernel)
-	matrixFile(t, "K32.npy", n, n, true, kernel)
-	matrixFile(t, "cross.npy", fresh, n, false, func(i, j int) float64 { return kernel(n+i, j) })
-	matrixFile(t, "short.npy", fresh, n-1, false, func(i, j int) float64 { return kernel(n+i, j) })
-	matrixFile(t, "off.npy", n, n, false, spoiled(2))
-	matrixFile(t, "nan.npy", n, n, false, spoiled(math.NaN()))
+	matrixFile(t, "K.npy", n, n, kernel)
+	matrixFile(t, "K32.npy", n, n, func(i, j int) float32 { return float32(kernel(i, j)) })
+	matrixFile(t, "cross.npy", fresh, n, func(i, j int) float64 { return kernel(n+i, j) })
+	matrixFile(t, "short.npy", fresh, n-1, func(i, j int) float64 { return kernel(n+i, j) })
+	matrixFile(t, "off.npy", n, n, spoiled(2))
+	matrixFile(t, "nan.npy", n, n, spoiled(math.NaN()))
 	predicted := func(model, in string) string {
 		t.Helper()
 		script(t, "$ predict --out p.csv "+model+" --in "+in)
@@ -138,7 +134,7 @@ $ loo --train y.csv --target y --kernel precomputed --matrix K.npy --lambda 0.01
 		"refused: the K of the model is not in its file": nil,
 		"refused: k.krr: residual":                       {"--matrix", "wrong.npy"},
 	} {
-		matrixFile(t, "wrong.npy", n, n, false, func(i, j int) float64 { return kernel(i, j) + 0.1 })
+		matrixFile(t, "wrong.npy", n, n, func(i, j int) float64 { return kernel(i, j) + 0.1 })
 		out, err := exec.CommandContext(t.Context(), python,
 			append([]string{verifier, "k.krr", "y.csv"}, args...)...).CombinedOutput()
 		if (err == nil) != (want == "residual ") || !strings.Contains(string(out), want) {

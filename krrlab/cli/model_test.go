@@ -14,14 +14,14 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestModelInfo checks that krrlab model info prints the settings and results of a fit and writes them as JSON, and
 // that a file with one changed bit is refused.
 func TestModelInfo(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(90, []string{"low", "mid", "high"}, true)})
+	enterFolder(t, map[string]string{"train.csv": table(90, []string{"low", "mid", "high"})})
 	script(t, `
 $ fit --train train.csv --kernel matern52 --sigma 1.25 --lambda 0.03 --drop b --scale standard --holdout 0.1 --seed 7 --out m.krr
 $ model info m.krr --json m.json
@@ -76,13 +76,13 @@ func TestPythonVerifier(t *testing.T) {
 		return fmt.Sprintf("%s,%s,%d,%g\n", []string{"ulm", "bonn", ""}[i%3], x, i*7%120, math.Sin(float64(i)))
 	})
 	for i, c := range []struct{ train, flags string }{
-		{table(120, nil, true), "--kernel gaussian --sigma 1 --scale standard --holdout 0.2"},
-		{table(120, nil, false), "--kernel laplacian --sigma 3 --scale unit"},
-		{table(120, words, true), "--kernel matern32 --sigma 2 --drop b"},
-		{table(120, words[:2], true), "--kernel matern52 --sigma 2 --solver cg --max-iter 2000"},
-		{table(120, nil, true), "--kernel matern32 --scale standard --holdout 0.2 --sigma " +
+		{table(120, nil), "--kernel gaussian --sigma 1 --scale standard --holdout 0.2"},
+		{bareTable(120, nil), "--kernel laplacian --sigma 3 --scale unit"},
+		{table(120, words), "--kernel matern32 --sigma 2 --drop b"},
+		{table(120, words[:2]), "--kernel matern52 --sigma 2 --solver cg --max-iter 2000"},
+		{table(120, nil), "--kernel matern32 --scale standard --holdout 0.2 --sigma " +
 			write(t, dir, "matrix.txt", "0.5 -0.25 0\n0.1 0.7 -0.3\n0 0.2 0.4\n")},
-		{table(120, nil, true), "--kernel polynomial --gamma 0.1 --degree 2 --lambda 1"},
+		{table(120, nil), "--kernel polynomial --gamma 0.1 --degree 2 --lambda 1"},
 		{mixed, "--sigma 1 --target 3 --categorical city --impute median --holdout 0.2"},
 		{strings.ReplaceAll(strings.ReplaceAll(mixed, ",NA", ",7"), ",", ";"),
 			"--sigma 1 --target y,z --task regression --categorical city"},

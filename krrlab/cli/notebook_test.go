@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestInstall installs the notebook kernel in the folder that each flag names and removes it again. Without a home
-// folder, --user is an error.
+// TestInstall checks that notebook install writes the kernel into the folder that each flag names, and that notebook
+// uninstall removes it again. Without a home folder, --user is an error.
 func TestInstall(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ user, flag, want string }{

@@ -14,18 +14,18 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 var (
 	numbers   = regexp.MustCompile(`[+−-]?[\d.,]+([e×][\d+−-]+)?( %)?`)
 	dataNames = regexp.MustCompile(`synthetic-(regression|classes)|ijcnn1|mnist|cal-housing|houses`)
 )
 
-// words returns the sorted texts of an SVG picture: title, caption, axes and legend. Numbers are replaced by "#" and
-// names of data sets by "DATA".
-func words(t *testing.T, svg []byte) (texts []string) {
+// pictureWords returns the sorted texts of an SVG picture: title, caption, axes and legend. Numbers are replaced by "#"
+// and names of data sets by "DATA".
+func pictureWords(t *testing.T, svg []byte) (texts []string) {
 	t.Helper()
 	dec, text, depth := xml.NewDecoder(strings.NewReader(string(svg))), "", 0
 	for {
@@ -60,7 +60,7 @@ func words(t *testing.T, svg []byte) (texts []string) {
 // name with "~" in front is known to be out of date.
 func TestPictures(t *testing.T) {
 	docs := testkit.Must(filepath.Abs("../../docs"))
-	files(t, map[string]string{"houses.csv": strings.Replace(table(60, nil, true), "a,b,c,y", "a,b,c,price", 1)})
+	enterFolder(t, map[string]string{"houses.csv": strings.Replace(table(60, nil), "a,b,c,y", "a,b,c,price", 1)})
 	script(t, "$ fit --data synthetic-classes --n 200 --out m.krr")
 	lines := strings.Split(string(read(t, filepath.Join(docs, "pictures.txt"))), "\n")
 	var listed []string
@@ -123,7 +123,7 @@ func compareWords(t *testing.T, kept, drawn string) {
 			return
 		}
 	}
-	if a, b := words(t, read(t, kept)), words(t, read(t, drawn)); !slices.Equal(a, b) {
+	if a, b := pictureWords(t, read(t, kept)), pictureWords(t, read(t, drawn)); !slices.Equal(a, b) {
 		t.Errorf("%s is not of the present code: make pictures\nkept %q\n now %q", kept, a, b)
 	}
 }

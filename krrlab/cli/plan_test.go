@@ -7,21 +7,21 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestPlanCommand runs krrlab plan on data and checks its text, its JSON report and its picture. A choice that the
 // flags fix, such as a preconditioner and its number of features, must hold for every candidate.
 func TestPlanCommand(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(150, []string{"a", "b", "c"}, true)})
+	enterFolder(t, map[string]string{"train.csv": table(150, []string{"a", "b", "c"})})
 	t.Setenv("XDG_CACHE_HOME", ".")
 	var plan map[string]any
-	out := staged(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--holdout", "0.2", "--sigma", "2")
+	out := runStage(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--holdout", "0.2", "--sigma", "2")
 	testkit.Contains(t, out, "choice", "direct, float64", "runner-up", "--solver direct --storage float64", "wrote")
-	fields(t, plan, "choice runner_up predicted_bytes candidates flags")
+	checkFields(t, plan, "choice runner_up predicted_bytes candidates flags")
 	seconds := plan["predicted_seconds"]
-	fields(t, seconds, "kernel features factor solve predict total")
+	checkFields(t, seconds, "kernel features factor solve predict total")
 	if seconds.(map[string]any)["predict"].(float64) <= 0 {
 		t.Error("the test points are not counted")
 	}
@@ -52,12 +52,12 @@ $ plan --train train.csv --target y --sigma 2 --precond vecchia --neighbors 7 --
 // for a problem that is given by its size alone, --iterations must give it. The scripts also check the machine
 // description, sizes too large to count, and missing flags.
 func TestPlanNodes(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(150, []string{"a", "b", "c"}, true)})
+	enterFolder(t, map[string]string{"train.csv": table(150, []string{"a", "b", "c"})})
 	t.Setenv("XDG_CACHE_HOME", ".")
 	var plan map[string]any
-	out := staged(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--sigma", "2", "--nodes", "2")
+	out := runStage(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--sigma", "2", "--nodes", "2")
 	testkit.Contains(t, out, "by the rule", "2 of", "limits")
-	fields(t, plan, "machines choice on strong weak")
+	checkFields(t, plan, "machines choice on strong weak")
 	script(t, `$ plan --problem 1000000,784,10 --nodes 8 --cores 32 --memory 64GB --features 20000 --iterations 100 `+
 		`--price 2 --rates gemm32=3000,gemm64=1500,read=100,exp=40,entry=11 --plot p.svg
     pcg, features, s = 20000, K recompute; 100 iterations, as given

@@ -19,12 +19,12 @@ import (
 	"github.com/krrlab/lab/krrlab/model/interval"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
-// priced returns n rows of a csv file with the given columns, in their order: x, y, and price = 3x − 2y.
-func priced(n int, order ...string) string {
+// priceTable returns n rows of a csv file with the given columns, in their order: x, y, and price = 3x − 2y.
+func priceTable(n int, order ...string) string {
 	var b strings.Builder
 	b.WriteString(strings.Join(order, ",") + "\n")
 	for i := range n {
@@ -45,16 +45,16 @@ func priced(n int, order ...string) string {
 // its columns, in any order, and refuse a file that lacks a feature. A file in a format without columns needs no names.
 func TestColumnsOfTheFit(t *testing.T) {
 	svm := regexp.MustCompile(`(?m)^(.*),(.*),(.*)$`) // the same rows in a format that has no columns
-	_, rows, _ := strings.Cut(priced(40, "price", "x", "y"), "\n")
-	files(t, map[string]string{
-		"train.csv": priced(40, "price", "x", "y"), "last.csv": priced(40, "x", "y", "price"), "none.csv": priced(40,
-			"x", "y"), "missing.csv": priced(40, "price", "x"),
-		"swapped.csv": priced(40, "price", "y", "x"), "other.csv": priced(40, "x", "y",
+	_, rows, _ := strings.Cut(priceTable(40, "price", "x", "y"), "\n")
+	enterFolder(t, map[string]string{
+		"train.csv": priceTable(40, "price", "x", "y"), "last.csv": priceTable(40, "x", "y", "price"), "none.csv": priceTable(40,
+			"x", "y"), "missing.csv": priceTable(40, "price", "x"),
+		"swapped.csv": priceTable(40, "price", "y", "x"), "other.csv": priceTable(40, "x", "y",
 			"price"), "train.svm": svm.ReplaceAllString(rows, "$1 1:$2 2:$3"),
 	})
 	script(t, "$ fit --train train.csv --target price --sigma 1 --lambda 1e-6 --solver direct --out m.krr")
-	for in, judged := range map[string]string{"train.csv": "R²", "last.csv": "R²", "none.csv": "!R²"} {
-		script(t, "$ predict --model m.krr --out pred.csv --in "+in+"\n"+judged)
+	for in, scoreLine := range map[string]string{"train.csv": "R²", "last.csv": "R²", "none.csv": "!R²"} {
+		script(t, "$ predict --model m.krr --out pred.csv --in "+in+"\n"+scoreLine)
 		for i, text := range readColumns(t, "pred.csv")["prediction"] {
 			v, err := strconv.ParseFloat(text, 64)
 			if want := 3*math.Sin(float64(i)) - 2*math.Cos(3*float64(i)); err != nil || math.Abs(v-want) > 0.01 {
@@ -83,7 +83,7 @@ $ fit --train train.csv --test other.csv --target price --solver direct
 // of the features and for dense and sparse files.
 func TestPredictScaled(t *testing.T) {
 	sparse := func(i int) string { return fmt.Sprintf("%d 1:%d 3:0.%d 4:%d\n", i%2, i%7, i, 100-i) }
-	files(t, map[string]string{"a.csv": table(90, nil, true), "b.csv": table(40, nil, true), "a.svm": lines(90, sparse),
+	enterFolder(t, map[string]string{"a.csv": table(90, nil), "b.csv": table(40, nil), "a.svm": lines(90, sparse),
 		"b.svm": lines(40, sparse)})
 	for _, form := range []string{"csv", "svm"} {
 		for _, scale := range datasets.Scalings {
@@ -103,7 +103,7 @@ func TestPredictScaled(t *testing.T) {
 // of the accurate model, and a model file without bounds is refused. The test also requires that the two models differ,
 // so that the bounds are not trivial.
 func TestPredictBound(t *testing.T) {
-	files(t, nil)
+	enterFolder(t, nil)
 	rows := func(model string) [][]string {
 		t.Helper()
 		out := script(t, "$ predict --bound --decision --in train.csv --model "+model)
@@ -114,8 +114,8 @@ func TestPredictBound(t *testing.T) {
 		v := testkit.Must(strconv.ParseFloat(s, 64))
 		return v
 	}
-	for name, data := range map[string]string{"regression": priced(80, "x", "y", "price"),
-		"classes": table(80, []string{"a", "b", "c"}, true)} {
+	for name, data := range map[string]string{"regression": priceTable(80, "x", "y", "price"),
+		"classes": table(80, []string{"a", "b", "c"})} {
 		write(t, ".", "train.csv", data)
 		const fit = "fit --train train.csv --sigma 1 --lambda 0.01 --solver cg --residual exact"
 		script(t, "$ "+fit+" --tol 1e-1 --out loose")
@@ -156,7 +156,7 @@ func TestPredictBound(t *testing.T) {
 // status is "converged" only if the residual met its tolerance, but every such fit exits with status 0. At most 20 % of
 // the 120 labels may be open after --stop labels=20%.
 func TestFitStop(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(120, []string{"a", "b", "c"}, true)})
+	enterFolder(t, map[string]string{"train.csv": table(120, []string{"a", "b", "c"})})
 	const fit = "$ fit --verbose --train train.csv --sigma 1 --lambda 0.1 --precond nystrom --features 20 --json r.json --stop "
 	for stop, criterion := range map[string]string{
 		"anorm --tol 1e-2": "anorm", "labels=20% --tol 1e-9": "labels", "labels=0.001 --tol 0.5": "residual",
@@ -180,7 +180,7 @@ func TestFitStop(t *testing.T) {
 // classifier, and that the JSON reports of fit and verify agree.
 func TestClassifierReport(t *testing.T) {
 	labels := []string{"lo", "mid", "hi"}
-	files(t, map[string]string{"train.csv": table(120, labels, true), "test.csv": table(50, labels, true)})
+	enterFolder(t, map[string]string{"train.csv": table(120, labels), "test.csv": table(50, labels)})
 	var printed []string
 	for _, line := range []string{
 		"fit --train train.csv --test test.csv --out m.krr --json r.json", "predict m.krr --in test.csv --out p.csv",
@@ -208,9 +208,8 @@ func TestClassifierReport(t *testing.T) {
 // TestKeep checks that predict --keep copies the chosen columns of its input file unchanged, by name and by number,
 // with and without a header.
 func TestKeep(t *testing.T) {
-	files(t, map[string]string{
-		"train.csv": table(60, nil, true), "bare.csv": table(60, nil,
-			false), "new.csv": "id,c,a,b,note\n007,1,2,3,\"x, \"\"y\"\"\"\n1e3, 0.50 ,1,1,-\n",
+	enterFolder(t, map[string]string{
+		"train.csv": table(60, nil), "bare.csv": bareTable(60, nil), "new.csv": "id,c,a,b,note\n007,1,2,3,\"x, \"\"y\"\"\"\n1e3, 0.50 ,1,1,-\n",
 		"plain.csv": "1,2,3\n 4,5,6.50\n", "new.svm": "1 1:2 2:3 3:1\n",
 	})
 	script(t, "$ fit --train train.csv --out m.krr\n$ fit --train bare.csv --out bare.krr")
@@ -240,7 +239,7 @@ func TestKeep(t *testing.T) {
 // unit that is small compared with the half width of its interval, and the ends of the interval are rounded outward.
 // Without intervals in the model, with --digits full and with --decision, all digits are written.
 func TestDigits(t *testing.T) {
-	files(t, map[string]string{"a.csv": table(60, nil, true), "b.csv": table(9, nil, true)})
+	enterFolder(t, map[string]string{"a.csv": table(60, nil), "b.csv": table(9, nil)})
 	numbers := func(text string, column int) (v []float64, longest int) {
 		for _, line := range strings.Split(strings.TrimSpace(text), "\n")[1:] {
 			cell := strings.Split(line, ",")[column]

@@ -6,19 +6,19 @@ import (
 	"testing"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestProbabilities checks predict --probabilities with two and three classes. There is one column for each class, its
 // values are between 0 and 1, and each row sums to 1. The calibration uses test rows or leave-one-out values of the
 // training rows, and values that predict computes again must agree with the saved ones. Regression has no
 // probabilities.
 func TestProbabilities(t *testing.T) {
-	files(t, map[string]string{"number.csv": table(40, nil, true)})
+	enterFolder(t, map[string]string{"number.csv": table(40, nil)})
 	for _, labels := range [][]string{{"no", "yes"}, {"low", "mid", "high"}} {
-		write(t, ".", "train.csv", table(150, labels, true))
-		write(t, ".", "new.csv", table(90, labels, true))
+		write(t, ".", "train.csv", table(150, labels))
+		write(t, ".", "new.csv", table(90, labels))
 		var saved []string
 		for _, c := range []struct{ flag, want string }{
 			{"--calibrate loo", "by 150 training rows, each left out; log loss 0."}, {"--calibrate none",

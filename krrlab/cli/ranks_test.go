@@ -39,10 +39,10 @@ func TestProcessorOfRank(t *testing.T) {
 	}
 }
 
-// TestOthersWait checks a rank other than the first with an error that all ranks find before they are connected. The
-// first rank reports such an error. The others print nothing and wait until the launcher ends them, because the
+// TestOtherRanksWait checks a rank other than the first with an error that all ranks find before they are connected.
+// The first rank reports such an error. The others print nothing and wait until the launcher ends them, because the
 // launcher would end the first rank as soon as any rank exits.
-func TestOthersWait(t *testing.T) {
+func TestOtherRanksWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var cancelled atomic.Bool
 	ended := make(chan bool)
@@ -62,7 +62,7 @@ func TestOthersWait(t *testing.T) {
 	cancelled.Store(true)
 	cancel()
 	if !<-ended || code == exitOK || strings.Contains(errs.String(), "no-such-data") {
-		t.Errorf("a rank ends with code %d before the launcher says so, and says %q", code, errs.String())
+		t.Errorf("the rank ended by itself, with exit code 0, or with a message: code %d, %q", code, errs.String())
 	}
 }
 

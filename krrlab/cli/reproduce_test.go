@@ -12,14 +12,14 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
-// TestReproduce runs an experiment, resumes it, and writes its tables again from the saved report. The tables must not
-// change, and the page of results keeps the text around its section.
+// TestReproduce checks that an experiment whose results are saved is not run again, that its tables are written again
+// from the saved report without change, and that the page of results keeps the text around its section.
 func TestReproduce(t *testing.T) {
-	files(t, map[string]string{"results.md": "before\n" + experiments.SectionBegin + "\n" + experiments.SectionEnd +
+	enterFolder(t, map[string]string{"results.md": "before\n" + experiments.SectionBegin + "\n" + experiments.SectionEnd +
 		"\nafter\n"})
 	script(t, `
 $ reproduce table5 table5 --into out
@@ -56,7 +56,7 @@ $ reproduce --from out --page results.md
 func TestReproduceFromNothing(t *testing.T) {
 	text := "before\n" + experiments.SectionBegin + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n" + experiments.SectionEnd +
 		"\nafter\n"
-	files(t, map[string]string{"results.md": text})
+	enterFolder(t, map[string]string{"results.md": text})
 	testkit.OK(t, os.Mkdir("empty", 0o755))
 	script(t, `
 1$ reproduce all --from none --page results.md
@@ -72,7 +72,7 @@ $ reproduce --from empty
 
 // TestReproduceList checks that --list names the missing data and counts the cases that cannot be run without them.
 func TestReproduceList(t *testing.T) {
-	files(t, nil)
+	enterFolder(t, nil)
 	script(t, `
 $ reproduce table3 --scale laptop --list --memory 3GB
 	What is to be run

@@ -13,13 +13,13 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestForeignNames checks that control characters in names of files, columns, labels and flags never reach the
+// TestControlCharacters checks that control characters in names of files, columns, labels and flags never reach the
 // terminal, in the results and errors of every command that prints them. Otherwise a data file could send commands to
 // the terminal.
-func TestForeignNames(t *testing.T) {
+func TestControlCharacters(t *testing.T) {
 	dir := t.TempDir()
 	control := "\x1b[2J\u009b1m\x1b]0;x\a"
-	rows := strings.ReplaceAll(table(60, []string{"lo", "hi" + control}, false), "hi", "\"hi") // in quotes
+	rows := strings.ReplaceAll(bareTable(60, []string{"lo", "hi" + control}), "hi", "\"hi") // in quotes
 	rows = "a" + control + ",b,c,y" + control + "\n" + strings.ReplaceAll(rows, control+"\n", control+"\"\n")
 	train, m, out := write(t, dir, "t"+control+".csv", rows), filepath.Join(dir, "m"+control+".krr"), filepath.Join(dir,
 		"p"+control+".csv")
@@ -40,9 +40,9 @@ func TestForeignNames(t *testing.T) {
 	}
 }
 
-// TestPasted checks that the command line that tune prints is quoted correctly: bash must pass the same values of the
-// data flags to krrlab fit, for names full of special characters.
-func TestPasted(t *testing.T) {
+// TestQuotedCommandLine checks that the command line that tune prints is quoted correctly: bash must pass the same
+// values of the data flags to krrlab fit, for names full of special characters.
+func TestQuotedCommandLine(t *testing.T) {
 	f, set := newFitFlags(), pflag.NewFlagSet("tune", pflag.ContinueOnError)
 	addOptions(set, f.flags)
 	args := []string{"--train", "a`id`; it's \"$HOME\" \\ é.csv", "--test", "[ab]*.csv", "--drop", `"a,b",[c],d e`,

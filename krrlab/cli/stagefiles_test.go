@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// TestWriteTable writes tables to .npy and csv files and reads them back. All digits must be kept, words and missing
-// cells become NaN in the array, and a table of one column becomes a vector.
+// TestWriteTable checks that tables in .npy and csv files have all digits, that words and missing cells are NaN in the
+// array, and that a table of one column is a vector.
 func TestWriteTable(t *testing.T) {
 	wide := &plots.Table{Columns: []plots.Column{{Name: "n"}, {Name: "how"}, {Name: "v", Format: "%.2g"}}}
 	wide.Add(3, "exact", 1.0/3)

@@ -7,14 +7,14 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
-// TestStageCommands runs the command of each stage with various flags, and checks that it prints its data and outputs,
-// draws a picture, and writes the listed keys to its JSON report.
+// TestStageCommands checks that the command of each stage, with various flags, prints its data and outputs, draws a
+// picture, and writes the listed keys to its JSON report.
 func TestStageCommands(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(200, []string{"a", "b", "c"}, true)})
+	enterFolder(t, map[string]string{"train.csv": table(200, []string{"a", "b", "c"})})
 	for args, keys := range map[string]string{
 		"quality --features 60 --lambda-p 0.1":                                               "kappa kappa_exact",
 		"lambda-p --features 40 --points 4":                                                  "sweeps best_s",
@@ -38,8 +38,8 @@ func TestStageCommands(t *testing.T) {
 			args += " --sigma 2"
 		}
 		var stageReport map[string]any
-		out := staged(t, &stageReport, append(strings.Fields(args), "--train", "train.csv", "--lambda", "0.1")...)
-		fields(t, stageReport, keys)
+		out := runStage(t, &stageReport, append(strings.Fields(args), "--train", "train.csv", "--lambda", "0.1")...)
+		checkFields(t, stageReport, keys)
 		testkit.Contains(t, out, "data ", "wrote ")
 	}
 }
@@ -47,7 +47,7 @@ func TestStageCommands(t *testing.T) {
 // TestStageArguments checks that each wrong argument of a stage gets one line that names it. If the argument can be
 // judged without the data, this happens before the data are read: the file missing.csv does not exist.
 func TestStageArguments(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(100, nil, true)})
+	enterFolder(t, map[string]string{"train.csv": table(100, nil)})
 	script(t, `
 2$ quality --train missing.csv --confidence 1
 	confidence 1
@@ -247,10 +247,10 @@ func TestStageArguments(t *testing.T) {
 	want a positive time`)
 }
 
-// TestFitSketch fits with a chain of three sketches of the random features, and checks the size and the description in
-// the report.
+// TestFitSketch checks the number of features and their description in the report of a fit with a chain of three
+// sketches of the random features.
 func TestFitSketch(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(300, nil, true)})
+	enterFolder(t, map[string]string{"train.csv": table(300, nil)})
 	script(t, "$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch "+
 		"features:400,srht:100,gaussian:50 --json r.json")
 	if r := report(t, "r.json"); r["s"] != 50.0 || !strings.HasSuffix(r["features"].(string),

@@ -14,16 +14,16 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestTuneCommand checks the JSON report of krrlab tune, and that the fit command that it prints gives the same test
 // error and parameters as krrlab fit --tune.
 func TestTuneCommand(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(160, []string{"a", "b", "c"}, true)})
+	enterFolder(t, map[string]string{"train.csv": table(160, []string{"a", "b", "c"})})
 	var r map[string]any
-	out := staged(t, &r, "tune", "--train", "train.csv", "--target", "y", "--scale", "standard", "--kernels",
+	out := runStage(t, &r, "tune", "--train", "train.csv", "--target", "y", "--scale", "standard", "--kernels",
 		"gaussian,matern52")
 	if !strings.Contains(out, "chosen") {
 		t.Fatal(out)
@@ -76,7 +76,7 @@ func TestTuneDistance(t *testing.T) {
 		}))
 		args := []string{"--train", kind + ".csv", "--target", "y", "--scale", "standard", "--kernel", "gaussian"}
 		var r map[string]any
-		out := staged(t, &r, append([]string{"tune"}, args...)...)
+		out := runStage(t, &r, append([]string{"tune"}, args...)...)
 		best, found := r["best"].(map[string]any), r["distances"].([]any)
 		numbers, _ := best[kind].([]any)
 		relevant := found[len(found)-1].(map[string]any)["relevant"].([]any)
@@ -103,7 +103,7 @@ func TestTuneDistance(t *testing.T) {
 $ loo --train `+kind+`.csv --target y --scale standard --kernel gaussian --sigma `+sigmaOf(line)+`
 $ predict --model m.krr --in `+kind+`.csv --out p.csv
 `)
-		staged(t, &r, append([]string{"tune", "--distance", "sigma"}, args...)...)
+		runStage(t, &r, append([]string{"tune", "--distance", "sigma"}, args...)...)
 		if best := r["best"].(map[string]any); best[kind] != nil {
 			t.Errorf("--distance sigma: %v", best)
 		}
@@ -126,7 +126,7 @@ func sigmaOf(line string) string {
 // rows of the search, and that the search keeps a parameter that a flag sets. A polynomial kernel keeps its degree, and
 // validation rows can be given.
 func TestTuneCommandLine(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(90, []string{"a", "b"}, true)})
+	enterFolder(t, map[string]string{"train.csv": table(90, []string{"a", "b"})})
 	for _, c := range []struct {
 		args, line, key string
 		want            any
@@ -155,7 +155,7 @@ func TestTuneCommandLine(t *testing.T) {
 // with the same bits for one and two threads. A fit with --sigma, --lambda or kernel parameters makes no search. A fit
 // to too few rows uses the defaults and says why.
 func TestFirstFit(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(60, nil, true), "few.csv": table(12, nil, true)})
+	enterFolder(t, map[string]string{"train.csv": table(60, nil), "few.csv": table(12, nil)})
 	const fit = " fit --train train.csv --target y --json f.json "
 	var singleThreaded any
 	for _, threads := range []string{"1", "2"} {
@@ -190,7 +190,7 @@ func TestFirstFit(t *testing.T) {
 // error with a baseline, and suggests the next command. With --verbose or after a missed tolerance, the report is
 // complete. The baseline must be the RMSE of the mean of the answers.
 func TestShortReport(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(60, nil, true)})
+	enterFolder(t, map[string]string{"train.csv": table(60, nil)})
 	// The values are the names of the lines that must be printed; the other names of the list below must be absent.
 	for args, want := range map[string]string{
 		"--holdout 0.3":          "read|chosen|fitted|test|baseline|next",
@@ -222,8 +222,8 @@ func TestShortReport(t *testing.T) {
 	}
 }
 
-// TestValidGroups checks that rows to judge by have the groups of their own file, which widen the interval of the error,
-// and that a note says so if the file has none.
+// TestValidGroups checks that rows to judge by have the groups of their own file, which widen the interval of the
+// error, and that a note says so if the file has none.
 func TestValidGroups(t *testing.T) {
 	var effect float64 // of the groups on the answers
 	row := func(i int) string {
@@ -232,7 +232,7 @@ func TestValidGroups(t *testing.T) {
 	train := lines(60, row)
 	effect = 3
 	text := lines(60, row)
-	files(t, map[string]string{"t.csv": "g,x,y\n" + train, "v.csv": "g,x,y\n" + text,
+	enterFolder(t, map[string]string{"t.csv": "g,x,y\n" + train, "v.csv": "g,x,y\n" + text,
 		"w.csv": "x,y\n" + regexp.MustCompile(`(?m)^[^,\n]*,`).ReplaceAllString(text, "")})
 	script(t, `
 $ tune --train t.csv --valid v.csv --groups g --target y --sigma 3 --lambda 1 --json v.json
@@ -265,7 +265,7 @@ func TestFoldsFailed(t *testing.T) {
 		fmt.Fprintf(&rare, "%d,%d,%s\n", i, i*i%7, class)
 		fmt.Fprintf(&plain, "%d,%d,%g\n", i, i*i%7, math.Sin(float64(i)))
 	}
-	files(t, map[string]string{"rare.csv": rare.String(), "plain.csv": plain.String()})
+	enterFolder(t, map[string]string{"rare.csv": rare.String(), "plain.csv": plain.String()})
 	script(t, `
 $ fit --train rare.csv --sigma 1 --lambda 0.1 --folds 4 --out m.krr --json r.json
 	folds        none: fold

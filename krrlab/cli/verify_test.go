@@ -7,18 +7,18 @@ import (
 	"github.com/krrlab/lab/krrlab"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
-// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
-// "!".
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
+// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// must not.
 
 // TestVerifyCommand checks the report of krrlab verify for a classifier with its training and test data, and the
 // messages for a model without its data and for wrong command lines and files.
 func TestVerifyCommand(t *testing.T) {
-	files(t, map[string]string{"train.csv": table(200, []string{"no", "yes"}, true),
-		"test.csv": table(90, []string{"no", "yes"}, true)})
+	enterFolder(t, map[string]string{"train.csv": table(200, []string{"no", "yes"}),
+		"test.csv": table(90, []string{"no", "yes"})})
 	script(t, "$ fit --train train.csv --scale standard --sigma 1 --lambda 0.1 --out m.krr")
 	var verification krrlab.Verification
-	if out := staged(t, &verification, "verify", "m.krr", "--train", "train.csv", "--test", "test.csv"); !strings.Contains(out,
+	if out := runStage(t, &verification, "verify", "m.krr", "--train", "train.csv", "--test", "test.csv"); !strings.Contains(out,
 		"proved") {
 		t.Error(out)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// TestAddresses runs commands with limited virtual memory (ulimit -v). They must succeed, and must say in one line if
-// the addresses do not suffice for OpenBLAS. The lowest limit is above 1.7 GB, below which Go's own runtime may fail to
+// TestAddresses checks that commands succeed with limited virtual memory (ulimit -v), and say in one line if the
+// addresses do not suffice for OpenBLAS. The lowest limit is above 1.7 GB, below which Go's own runtime may fail to
 // start.
 func TestAddresses(t *testing.T) {
 	// The command version must not load the BLAS: with too few addresses, loading it would never return.
@@ -28,7 +28,7 @@ func TestAddresses(t *testing.T) {
 		{3.5, fitSmall},
 	} {
 		t.Run(fmt.Sprintf("%s-%.1f", limit.args[0], limit.gb), func(t *testing.T) {
-			cmd := krrlab(limited(t), t, -1, 0, limit.args...)
+			cmd := krrlab(testContext(t), t, -1, 0, limit.args...)
 			cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -s 8192 && ulimit -v %.0f && exec "$0" "$@"`,
 				limit.gb*1e9/1024), cmd.Path}, cmd.Args[1:]...)
 			cmd.Path = "/bin/sh"
@@ -44,7 +44,7 @@ func TestAddresses(t *testing.T) {
 			}
 			if _, err := accel.OpenBLAS(); err == nil && limit.args[0] == "fit" &&
 				!strings.Contains(string(text), "instead of OpenBLAS") {
-				t.Errorf("no word of what is slower:\n%s", text)
+				t.Errorf("no note that OpenBLAS is not used:\n%s", text)
 			}
 		})
 	}

@@ -19,9 +19,9 @@ import (
 // hosts describes two simulated machines with their own names, addresses and networks: Linux namespaces that are joined
 // by a virtual network cable. mpirun runs on host a; a script named agent starts its processes on host b, without ssh.
 type hosts struct {
-	dir   string
-	a, b  int // ids of the processes that keep the namespaces of the hosts alive
-	enter []string
+	dir   string   // folder of the hosts and of the runs on them
+	a, b  int      // ids of the processes that keep the namespaces of the hosts alive
+	enter []string // options of nsenter for a command in the namespaces of host a
 }
 
 // makeHosts is the shell script that creates the two hosts; its argument $1 is their folder. It also mounts a file
@@ -106,7 +106,7 @@ func (h *hosts) on(ctx context.Context, words ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "nsenter", append(args, words...)...)
 	// mpirun makes a folder in TMPDIR that is named after the host; in /tmp it may already exist and belong to another
 	// user.
-	cmd.Env = append(os.Environ(), playVariable+"=1", "TMPDIR="+h.dir)
+	cmd.Env = append(os.Environ(), actAsKrrlab+"=1", "TMPDIR="+h.dir)
 	cmd.WaitDelay = 20 * time.Second
 	return cmd
 }
@@ -114,25 +114,26 @@ func (h *hosts) on(ctx context.Context, words ...string) *exec.Cmd {
 // link sets host a's end of the cable up or down.
 func (h *hosts) link(t *testing.T, state string) {
 	t.Helper()
-	runs(t, h.on(t.Context(), "ip", "link", "set", "krr0", state))
+	mustRun(t, h.on(t.Context(), "ip", "link", "set", "krr0", state))
 }
 
 // krrlab returns the command krrlab on two ranks of each host, connected by TCP. The launcher reports a host as lost
-// after it could not be reached for the given number of seconds.
-func (h *hosts) krrlab(ctx context.Context, lost int, args ...string) *exec.Cmd {
-	return h.ranks(ctx, 2, lost, args...)
+// after it could not be reached for lostAfter seconds.
+func (h *hosts) krrlab(ctx context.Context, lostAfter int, args ...string) *exec.Cmd {
+	return h.ranks(ctx, 2, lostAfter, args...)
 }
 
-// ranks returns the command krrlab on the given number of ranks of each host; see krrlab for lost.
-func (h *hosts) ranks(ctx context.Context, perHost, lost int, args ...string) *exec.Cmd {
+// ranks returns the command krrlab on the given number of ranks of each host; see krrlab for lostAfter.
+func (h *hosts) ranks(ctx context.Context, perHost, lostAfter int, args ...string) *exec.Cmd {
 	self := testkit.Must(os.Executable())
 	words := []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--host",
-		fmt.Sprintf("10.77.0.1:%d,10.77.0.2:%[1]d", perHost), "-n", fmt.Sprint(2 * perHost), "-x", playVariable}
+		fmt.Sprintf("10.77.0.1:%d,10.77.0.2:%[1]d", perHost), "-n", fmt.Sprint(2 * perHost), "-x", actAsKrrlab}
 	for _, option := range [][2]string{
 		{"plm_rsh_agent", filepath.Join(h.dir, "agent")},
 		{"btl", "tcp,self"}, {"btl_tcp_if_include", "krr0"}, {"oob_tcp_if_include", "krr0"},
-		{"oob_tcp_keepalive_time", fmt.Sprint(lost - 2)}, {"oob_tcp_keepalive_intvl", "1"}, {"oob_tcp_keepalive_probes",
-			"2"},
+		// Two probes, one second apart, follow the time without an answer.
+		{"oob_tcp_keepalive_time", fmt.Sprint(lostAfter - 2)},
+		{"oob_tcp_keepalive_intvl", "1"}, {"oob_tcp_keepalive_probes", "2"},
 	} {
 		words = append(words, "--mca", option[0], option[1])
 	}
@@ -155,16 +156,16 @@ func (h *hosts) ranksOn(dir string, onB bool) (pids []int) {
 	return pids
 }
 
-// TestTwoHosts fits on two hosts with their own addresses, with half of the ranks on each, and checks that the
-// coefficients equal those of one process on this machine.
+// TestTwoHosts checks that a fit on two hosts with their own addresses, with half of the ranks on each, gives the
+// coefficients of one process on this machine.
 func TestTwoHosts(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
 	oneProcess, twoHosts := filepath.Join(h.dir, "one.krr"), filepath.Join(h.dir, "two.krr")
-	text := runs(t, h.krrlab(limited(t), 30, quick(twoHosts)...), "ranks        4 (4 on this machine)")
+	text := mustRun(t, h.krrlab(testContext(t), 30, quickFit(twoHosts)...), "ranks        4 (4 on this machine)")
 	testkit.Equal(t, strings.Count(text, "converged after"), 1, text)
-	runs(t, krrlab(limited(t), t, 0, 1, quick(oneProcess)...))
-	same(t, twoHosts, coefficients(oneProcess))
+	mustRun(t, krrlab(testContext(t), t, 0, 1, quickFit(oneProcess)...))
+	checkCoefficients(t, twoHosts, coefficients(oneProcess))
 }
 
 // TestFaultsOfHosts interrupts runs on two hosts. It kills a rank on the other host and cuts the cable; with
@@ -194,11 +195,11 @@ func TestFaultsOfHosts(t *testing.T) {
 			}
 			// The run must not resume from the checkpoint of the previous fault, or it could end before this fault.
 			testkit.OK(t, os.RemoveAll(filepath.Join(dir, "kept")))
-			cmd := h.krrlab(limited(t), 4, slow(dir, "--rank-timeout", limit)...)
+			cmd := h.krrlab(testContext(t), 4, slowFit(dir, "--rank-timeout", limit)...)
 			var out, text bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &text
 			testkit.OK(t, cmd.Start())
-			await(t, dir, 1)
+			awaitCheckpoint(t, dir, 1)
 			struck := time.Now()
 			fault.strike(cmd.Process.Pid)
 			err := cmd.Wait()
@@ -206,7 +207,7 @@ func TestFaultsOfHosts(t *testing.T) {
 			if err == nil || strings.Contains(out.String(), "converged") {
 				t.Fatalf("the run ended well:\n%s%s", out.String(), text.String())
 			}
-			gone(t, dir, text.String())
+			awaitNoProcesses(t, dir, text.String())
 			if fault.message == "" {
 				return
 			}
@@ -223,31 +224,31 @@ func TestFaultsOfHosts(t *testing.T) {
 		})
 	}
 	h.link(t, "up")
-	runs(t, h.krrlab(limited(t), 30, slow(dir, "--resume")...), "resuming from the checkpoint")
-	same(t, filepath.Join(dir, "m.krr"), unbroken(t, true))
+	mustRun(t, h.krrlab(testContext(t), 30, slowFit(dir, "--resume")...), "resuming from the checkpoint")
+	checkCoefficients(t, filepath.Join(dir, "m.krr"), uninterrupted(t, true))
 }
 
-// TestDiskFull fills the disk with a checkpoint. The run must end and say so, the checkpoint before must remain valid,
-// and the run must continue from it once the disk has room.
+// TestDiskFull checks a run whose checkpoint fills the disk. It must end and say so, the previous checkpoint must
+// remain valid, and the run must continue from it once the disk has free space.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
 	full := filepath.Join(h.dir, "small")
 	fit := func(more ...string) []string {
-		return append(slow(h.dir, more...), "--checkpoint", filepath.Join(full, "kept"))
+		return append(slowFit(h.dir, more...), "--checkpoint", filepath.Join(full, "kept"))
 	}
-	text, err := h.krrlab(limited(t), 30, fit()...).CombinedOutput()
+	text, err := h.krrlab(testContext(t), 30, fit()...).CombinedOutput()
 	if got := messages(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "no space left on device") ||
 		!strings.Contains(got[0], "--resume continues") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
-	gone(t, h.dir, string(text))
-	runs(t, h.on(t.Context(), "rm", filepath.Join(full, "ballast")))
-	resumed := runs(t, h.krrlab(limited(t), 30, fit("--resume")...), "resuming from the checkpoint")
+	awaitNoProcesses(t, h.dir, string(text))
+	mustRun(t, h.on(t.Context(), "rm", filepath.Join(full, "ballast")))
+	resumed := mustRun(t, h.krrlab(testContext(t), 30, fit("--resume")...), "resuming from the checkpoint")
 	if strings.Contains(resumed, "refused") {
 		t.Error(resumed)
 	}
-	same(t, filepath.Join(h.dir, "m.krr"), unbroken(t, true))
+	checkCoefficients(t, filepath.Join(h.dir, "m.krr"), uninterrupted(t, true))
 }
 
 // TestFileLimit checks the same as TestDiskFull in one process, without a full disk: a limit on the size of files
@@ -255,12 +256,12 @@ func TestDiskFull(t *testing.T) {
 func TestFileLimit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if text, err := krrlab(limited(t), t, -1, 1, slow(dir, "--max-iter",
+	if text, err := krrlab(testContext(t), t, -1, 1, slowFit(dir, "--max-iter",
 		"30")...).CombinedOutput(); !strings.Contains(string(text), "not converged") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	newest := newestCheckpoint(dir)
-	cmd := krrlab(limited(t), t, -1, 1, slow(dir, "--resume")...)
+	cmd := krrlab(testContext(t), t, -1, 1, slowFit(dir, "--resume")...)
 	cmd.Args = append([]string{"sh", "-c", `ulimit -f 40 && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
 	shell, err := exec.LookPath("sh")
 	if err != nil {
@@ -273,8 +274,8 @@ func TestFileLimit(t *testing.T) {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	testkit.Equal(t, newestCheckpoint(dir), newest)
-	runs(t, krrlab(limited(t), t, -1, 1, slow(dir, "--resume")...))
-	same(t, filepath.Join(dir, "m.krr"), unbroken(t, false))
+	mustRun(t, krrlab(testContext(t), t, -1, 1, slowFit(dir, "--resume")...))
+	checkCoefficients(t, filepath.Join(dir, "m.krr"), uninterrupted(t, false))
 }
 
 // messages returns the lines of text that krrlab itself has written, except the notes about the checkpoint from which

@@ -37,9 +37,9 @@ func kills(t *testing.T) int {
 	return suite.Scale(2, 4, 200)
 }
 
-// brief returns the arguments of a short fit that writes a checkpoint after every iteration.
-func brief(dir string, more ...string) []string {
-	return append(slow(dir, "--n", "500", "--tol", "1e-4", "--rank-timeout", "20s", "--checkpoint-every", "1it"), more...)
+// briefFit returns the arguments of a short fit that writes a checkpoint after every iteration.
+func briefFit(dir string, more ...string) []string {
+	return append(slowFit(dir, "--n", "500", "--tol", "1e-4", "--rank-timeout", "20s", "--checkpoint-every", "1it"), more...)
 }
 
 // tally counts what TestKills has done.
@@ -58,35 +58,35 @@ func (c tally) String() string {
 		c.kills, c.process, c.rank, c.all, c.launcher, c.writing, c.early, c.runs, c.refused)
 }
 
-// TestKills kills runs of one process and of ranks of both MPI implementations with SIGKILL, at random times and while
-// they write checkpoints. Each run is resumed, on another number of ranks, and killed again until it ends with the
-// coefficients of an uninterrupted run, bit for bit. KRRLAB_KILLS=N sets the number of kills.
+// TestKills checks that runs of one process and of ranks of both MPI implementations survive SIGKILL, at random times
+// and while they write checkpoints. Each run is resumed, on another number of ranks, and killed again until it ends. It
+// must end with the coefficients of an uninterrupted run, bit for bit. KRRLAB_KILLS=N sets the number of kills.
 func TestKills(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("no /proc to find processes by")
 	}
 	n := kills(t)
-	k := &killer{g: rand.New(rand.NewSource(1))}
-	var unbrokenC [2]*mat.Dense
+	k := &killer{rnd: rand.New(rand.NewSource(1))}
+	var uninterruptedC [2]*mat.Dense // coefficients of an uninterrupted run in one process and on ranks
 	for r, l := range []int{-1, 0} {
 		dir, start := t.TempDir(), time.Now()
 		if err := findLauncher(launchers[0].name); err != nil && l == 0 {
 			continue
 		}
-		runs(t, krrlab(limited(t), t, l, 2, brief(dir)...))
-		k.takes[r] = time.Since(start)
-		unbrokenC[r] = coefficients(filepath.Join(dir, "m.krr"))
+		mustRun(t, krrlab(testContext(t), t, l, 2, briefFit(dir)...))
+		k.duration[r] = time.Since(start)
+		uninterruptedC[r] = coefficients(filepath.Join(dir, "m.krr"))
 	}
 	for life := 0; k.kills < n; life++ {
 		r := life % 2
-		if unbrokenC[r] == nil {
+		if uninterruptedC[r] == nil {
 			continue
 		}
 		dir := t.TempDir()
 		for !k.run(t, dir, r == 1, k.kills < n) {
 		}
-		if !mat.Equal(coefficients(filepath.Join(dir, "m.krr")), unbrokenC[r]) {
+		if !mat.Equal(coefficients(filepath.Join(dir, "m.krr")), uninterruptedC[r]) {
 			t.Fatalf("after %v: other coefficients than the unbroken run's", k.tally)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "kept", "*")); len(left) > 0 {
@@ -100,37 +100,37 @@ func TestKills(t *testing.T) {
 // killer kills the runs of TestKills and counts what it has done.
 type killer struct {
 	tally
-	g     *rand.Rand
-	takes [2]time.Duration // the times of an uninterrupted run, in one process and on ranks
-	stale []string         // unfinished checkpoints that an earlier kill has left
+	rnd      *rand.Rand
+	duration [2]time.Duration // times of an uninterrupted run, in one process and on ranks
+	stale    []string         // unfinished checkpoints that an earlier kill has left
 }
 
 // run starts or resumes the run in dir. If kill is set, it kills the run at a random time, unless the run ends before.
 // It reports whether the run came to its end.
 func (k *killer) run(t *testing.T, dir string, ranks, kill bool) (ended bool) {
-	launcher, count, longest := -1, 1, k.takes[0]
+	launcher, count, longest := -1, 1, k.duration[0]
 	if ranks {
-		launcher, count, longest = k.g.Intn(len(launchers)), 1+k.g.Intn(3), k.takes[1]
+		launcher, count, longest = k.rnd.Intn(len(launchers)), 1+k.rnd.Intn(3), k.duration[1]
 		if err := findLauncher(launchers[launcher].name); err != nil {
 			launcher = 0
 		}
 	}
-	k.stale = parts(dir)
-	cmd := krrlab(limited(t), t, launcher, count, brief(dir, "--resume")...)
+	k.stale = unfinishedCheckpoints(dir)
+	cmd := krrlab(testContext(t), t, launcher, count, briefFit(dir, "--resume")...)
 	var text bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &text
 	testkit.OK(t, cmd.Start())
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	var err error
-	if kill && !k.wait(dir, done, time.Duration(k.g.Int63n(int64(longest)))) {
+	if kill && !k.wait(dir, done, time.Duration(k.rnd.Int63n(int64(longest)))) {
 		before := k.tally
 		k.strike(dir, cmd.Process.Pid, ranks)
 		if err = <-done; err == nil { // the run had ended just before the kill
 			k.tally = before
 		} else {
 			k.kills++
-			gone(t, dir, text.String())
+			awaitNoProcesses(t, dir, text.String())
 		}
 	} else {
 		err = <-done
@@ -161,7 +161,7 @@ func (k *killer) wait(dir string, done chan error, delay time.Duration) (ended b
 	if endsWithin(delay) {
 		return true
 	}
-	for awaitWrite := k.g.Intn(3) == 0; awaitWrite && !k.inWrite(dir); {
+	for awaitWrite := k.rnd.Intn(3) == 0; awaitWrite && !k.isWriting(dir); {
 		if endsWithin(50 * time.Microsecond) {
 			return true
 		}
@@ -169,16 +169,18 @@ func (k *killer) wait(dir string, done chan error, delay time.Duration) (ended b
 	return false
 }
 
-// parts returns the paths of the unfinished checkpoints of a run in dir.
-func parts(dir string) []string {
+// unfinishedCheckpoints returns the paths of the unfinished checkpoints of a run in dir.
+func unfinishedCheckpoints(dir string) []string {
 	names, _ := filepath.Glob(filepath.Join(dir, "kept", ".*.part"))
 	return names
 }
 
-// inWrite reports whether a checkpoint is being written: whether there is an unfinished one that no earlier kill has
+// isWriting reports whether a checkpoint is being written: whether there is an unfinished one that no earlier kill has
 // left.
-func (k *killer) inWrite(dir string) bool {
-	return slices.ContainsFunc(parts(dir), func(p string) bool { return !slices.Contains(k.stale, p) })
+func (k *killer) isWriting(dir string) bool {
+	return slices.ContainsFunc(unfinishedCheckpoints(dir), func(path string) bool {
+		return !slices.Contains(k.stale, path)
+	})
 }
 
 // strike kills the single process, or one rank, all ranks, or the launcher, chosen at random, and counts the kill.
@@ -186,11 +188,11 @@ func (k *killer) strike(dir string, pid int, ranks bool) {
 	if newestCheckpoint(dir) < 0 {
 		k.early++
 	}
-	if k.inWrite(dir) {
+	if k.isWriting(dir) {
 		k.writing++
 	}
 	victims := ranksOf(dir)
-	switch choice := k.g.Intn(4); {
+	switch choice := k.rnd.Intn(4); {
 	case !ranks:
 		k.process++
 		victims = []int{pid}
@@ -201,7 +203,7 @@ func (k *killer) strike(dir string, pid int, ranks bool) {
 		k.all++
 	default:
 		k.rank++
-		victims = victims[k.g.Intn(len(victims)):][:1]
+		victims = victims[k.rnd.Intn(len(victims)):][:1]
 	}
 	for _, v := range victims {
 		_ = syscall.Kill(v, syscall.SIGKILL)

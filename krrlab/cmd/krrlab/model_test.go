@@ -18,7 +18,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-var measure = flag.Bool("model", false, "hold plan's model of ranks to seconds measured here: on a quiet machine, in minutes")
+var measure = flag.Bool("model", false, "compare the times that plan predicts for ranks with measured ones; on a quiet "+
+	"machine, in minutes")
 
 // TestModel compares the times that plan predicts with measured times of fits of three sizes, on 1, 2 and 4 ranks. More
 // than one rank runs on two hosts whose network link is limited to a given speed, and plan measures that network. All
@@ -42,14 +43,14 @@ func TestModel(t *testing.T) {
 	}{{"veth", []int{1, 2, 4}}, {"1gbit", []int{2, 4}}, {"100mbit", []int{2}}} {
 		if link.name != "veth" {
 			for _, host := range []int{h.a, h.b} {
-				runs(t, h.on(t.Context(), "nsenter", "-t", fmt.Sprint(host), "--net", "tc", "qdisc", "replace", "dev", "krr0",
+				mustRun(t, h.on(t.Context(), "nsenter", "-t", fmt.Sprint(host), "--net", "tc", "qdisc", "replace", "dev", "krr0",
 					"root", "tbf", "rate", link.name, "burst", "256kb", "latency", "50ms"))
 			}
 		}
 		for _, p := range link.ranks {
 			var measured plan.Plan
 			if file := filepath.Join(h.dir, "plan.json"); p > 1 {
-				runs(t, h.ranks(limited(t), p/2, 30, "plan", "--data", "mnist", "--n", "4000", "--threads",
+				mustRun(t, h.ranks(testContext(t), p/2, 30, "plan", "--data", "mnist", "--n", "4000", "--threads",
 					fmt.Sprint(max(1, threads/p)), "--json", file))
 				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(file)), &measured))
 				fmt.Printf("%+v\n", measured.Rates)
@@ -60,9 +61,9 @@ func TestModel(t *testing.T) {
 					"--lambda-p", "0.1", "--precond", "features", "--solver", "block-pcg", "--storage", "float32", "--residual", "stored",
 					"--threads", fmt.Sprint(max(1, threads/p)), "--json", file}
 				if p == 1 {
-					runs(t, krrlab(limited(t), t, -1, 1, args...))
+					mustRun(t, krrlab(testContext(t), t, -1, 1, args...))
 				} else {
-					runs(t, h.ranks(limited(t), p/2, 30, args...))
+					mustRun(t, h.ranks(testContext(t), p/2, 30, args...))
 				}
 				var sol solve.Solution
 				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(file)), &sol))

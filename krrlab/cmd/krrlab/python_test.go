@@ -17,7 +17,7 @@ func TestPython(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), python, "-B", "-W", "ignore::UserWarning", "-m", "unittest", "discover", "-s",
 		filepath.Join(folder, "tests"))
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+folder, "KRRLAB="+program, playVariable+"=1", "OPENBLAS_NUM_THREADS=1",
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+folder, "KRRLAB="+program, actAsKrrlab+"=1", "OPENBLAS_NUM_THREADS=1",
 		"GOMAXPROCS=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

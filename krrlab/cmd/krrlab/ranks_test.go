@@ -26,12 +26,12 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// playVariable is the environment variable that makes this test binary act as the command krrlab.
-const playVariable = "KRRLAB_PLAY_KRRLAB"
+// actAsKrrlab is the environment variable that makes this test binary act as the command krrlab, if it is not empty.
+const actAsKrrlab = "KRRLAB_PLAY_KRRLAB"
 
-// TestMain runs krrlab itself if playVariable is set, and the tests otherwise.
+// TestMain runs krrlab itself if actAsKrrlab is set, and the tests otherwise.
 func TestMain(m *testing.M) {
-	if os.Getenv(playVariable) != "" {
+	if os.Getenv(actAsKrrlab) != "" {
 		main()
 	}
 	os.Exit(m.Run())
@@ -61,8 +61,8 @@ func findLauncher(name string) error {
 	return nil
 }
 
-// krrlab returns the command krrlab on p ranks of launchers[launcher], or in one process if launcher is −1. It skips
-// the test if the launcher is missing.
+// krrlab returns the command krrlab on p ranks of launchers[launcher], or in one process, for any p, if launcher is −1.
+// It skips the test if the launcher is missing.
 func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) *exec.Cmd {
 	t.Helper()
 	self := testkit.Must(os.Executable())
@@ -75,7 +75,7 @@ func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) 
 		}
 	}
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Env = append(os.Environ(), playVariable+"=1")
+	cmd.Env = append(os.Environ(), actAsKrrlab+"=1")
 	cmd.WaitDelay = 20 * time.Second
 	if launcher >= 0 {
 		testkit.Must(cmd.StdinPipe()) // open until the end, for MPICH's mpirun: see docs/ranks.md
@@ -83,8 +83,8 @@ func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) 
 	return cmd
 }
 
-// limited returns a context that ends after 15 minutes, for a run that could otherwise hang.
-func limited(t *testing.T) context.Context {
+// testContext returns a context that ends after 15 minutes, for a run that could otherwise hang.
+func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
@@ -93,16 +93,16 @@ func limited(t *testing.T) context.Context {
 // coefficients returns the matrix C of a model file.
 func coefficients(name string) *mat.Dense { return testkit.Must(model.Load(name)).C }
 
-// same checks that the coefficients of a model file equal want, bit for bit.
-func same(t *testing.T, name string, want *mat.Dense) {
+// checkCoefficients checks that the coefficients of a model file equal want, bit for bit.
+func checkCoefficients(t *testing.T, name string, want *mat.Dense) {
 	t.Helper()
 	if !mat.Equal(coefficients(name), want) {
 		t.Errorf("other coefficients in %s than wanted", name)
 	}
 }
 
-// runs runs a command that must succeed and print all the wanted texts, and returns its output.
-func runs(t *testing.T, cmd *exec.Cmd, wants ...string) string {
+// mustRun runs a command that must succeed and print all the wanted texts, and returns its output.
+func mustRun(t *testing.T, cmd *exec.Cmd, wants ...string) string {
 	t.Helper()
 	text, err := cmd.CombinedOutput()
 	if err != nil {
@@ -112,8 +112,8 @@ func runs(t *testing.T, cmd *exec.Cmd, wants ...string) string {
 	return string(text)
 }
 
-// quick returns the arguments of a fit that takes little time and saves its model to a file.
-func quick(out string) []string {
+// quickFit returns the arguments of a fit that takes little time and saves its model to a file.
+func quickFit(out string) []string {
 	return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100", "--lambda", "0.1", "--tol",
 		"1e-6", "--blas", "go", "--out", out}
 }
@@ -127,11 +127,11 @@ func TestFitOnRanks(t *testing.T) {
 			t.Run(fmt.Sprintf("%s-%d", launchers[launcher].name, p), func(t *testing.T) {
 				dir := t.TempDir()
 				out, js := filepath.Join(dir, "m.krr"), filepath.Join(dir, "r.json")
-				text := runs(t, krrlab(limited(t), t, launcher, p, append(quick(out), "--json", js)...),
+				text := mustRun(t, krrlab(testContext(t), t, launcher, p, append(quickFit(out), "--json", js)...),
 					fmt.Sprintf("ranks        %d (%d on this machine)", p, p))
 				testkit.Equal(t, strings.Count(text, "converged after"), 1, text)
 				reference = cmp.Or(reference, coefficients(out))
-				same(t, out, reference)
+				checkCoefficients(t, out, reference)
 				var report struct {
 					Ranks struct {
 						Count int
@@ -154,7 +154,7 @@ func TestUnsolvedOnRanks(t *testing.T) {
 		t.Run(launchers[l].name, func(t *testing.T) {
 			dir := t.TempDir()
 			out, picture := filepath.Join(dir, "m.krr"), filepath.Join(dir, "p.png")
-			cmd := krrlab(limited(t), t, l, 2, "fit", "--data", "synthetic-regression", "--n", "200", "--solver", "cg",
+			cmd := krrlab(testContext(t), t, l, 2, "fit", "--data", "synthetic-regression", "--n", "200", "--solver", "cg",
 				"--lambda", "1e-6", "--tol", "0.5",
 				"--blas", "go", "--calibrate", "loo", "--out", out, "--plot", picture, "--rank-timeout", "30s")
 			text, err := cmd.CombinedOutput()
@@ -176,10 +176,10 @@ func TestUnsolvedOnRanks(t *testing.T) {
 func TestOtherCommandsOnRanks(t *testing.T) {
 	for l := range launchers {
 		t.Run(launchers[l].name, func(t *testing.T) {
-			if text := runs(t, krrlab(limited(t), t, l, 3, "version")); strings.Count(text, "krrlab ") != 1 {
+			if text := mustRun(t, krrlab(testContext(t), t, l, 3, "version")); strings.Count(text, "krrlab ") != 1 {
 				t.Error(text)
 			}
-			text, err := krrlab(limited(t), t, l, 3, "fit", "--data", "no-such-data").CombinedOutput()
+			text, err := krrlab(testContext(t), t, l, 3, "fit", "--data", "no-such-data").CombinedOutput()
 			if err == nil || strings.Count(string(text), "no-such-data") != 1 {
 				t.Errorf("%v:\n%s", err, text)
 			}
@@ -204,7 +204,7 @@ func TestOtherFiles(t *testing.T) {
 			"marks": fmt.Sprint(r)} {
 			testkit.OK(t, os.WriteFile(filepath.Join(rankDir, name), []byte(text), 0o644))
 		}
-		runs(t, krrlab(limited(t), t, -1, 1, "fit", "--train", filepath.Join(rankDir, "x.csv"), "--lambda", lambda, "--out",
+		mustRun(t, krrlab(testContext(t), t, -1, 1, "fit", "--train", filepath.Join(rankDir, "x.csv"), "--lambda", lambda, "--out",
 			filepath.Join(rankDir, "m.krr")))
 	}
 	const script = `cd "$0/${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"`
@@ -216,7 +216,7 @@ func TestOtherFiles(t *testing.T) {
 			"fit --train x.csv --out p.csv --precond nystrom --landmarks @marks":      "the options here, or",
 			"quality --train x.csv --json p.csv --precond nystrom --landmarks @marks": "the options here, or",
 		} {
-			cmd := krrlab(limited(t), t, l, 2, strings.Fields(line)...)
+			cmd := krrlab(testContext(t), t, l, 2, strings.Fields(line)...)
 			position := len(cmd.Args) - len(strings.Fields(line)) - 1
 			cmd.Args = slices.Insert(cmd.Args, position, "sh", "-c", script, dir)
 			text, err := cmd.CombinedOutput()
@@ -230,9 +230,9 @@ func TestOtherFiles(t *testing.T) {
 	}
 }
 
-// TestBound checks the note that the launcher has bound the ranks to fewer processors than it may use. There must be no
-// note if taskset restricts the launcher itself.
-func TestBound(t *testing.T) {
+// TestBoundProcessors checks the note that the launcher has bound the ranks to fewer processors than it may use. There
+// must be no note if taskset restricts the launcher itself.
+func TestBoundProcessors(t *testing.T) {
 	if err := findLauncher("mpirun.openmpi"); err != nil {
 		t.Skip(err)
 	}
@@ -242,27 +242,27 @@ func TestBound(t *testing.T) {
 	const note = "the launcher has bound the ranks of this machine to 1 of "
 	for options, noted := range map[string]bool{"mpirun.openmpi --bind-to core": true, "mpirun.openmpi --bind-to none": false,
 		"taskset -c 0 mpirun.openmpi --bind-to core": false} {
-		cmd := krrlab(limited(t), t, -1, 1, "fit", "--data", "synthetic-classes", "--n", "100")
+		cmd := krrlab(testContext(t), t, -1, 1, "fit", "--data", "synthetic-classes", "--n", "100")
 		words := append(strings.Fields(options), "--allow-run-as-root", "-n", "1")
 		cmd.Args = append(words, cmd.Args...)
 		cmd.Path = testkit.Must(exec.LookPath(words[0]))
-		if text := runs(t, cmd); strings.Contains(text, note) != noted {
+		if text := mustRun(t, cmd); strings.Contains(text, note) != noted {
 			t.Errorf("%s: a note %v, want %v:\n%s", options, !noted, noted, text)
 		}
 	}
 }
 
-// slow returns the arguments of a fit of many short iterations that writes checkpoints to dir/kept and its model to
+// slowFit returns the arguments of a fit of many short iterations that writes checkpoints to dir/kept and its model to
 // dir/m.krr.
-func slow(dir string, more ...string) []string {
+func slowFit(dir string, more ...string) []string {
 	return append([]string{"fit", "--data", "synthetic-classes", "--n", "1500", "--solver", "cg", "--storage",
 		"recompute", "--lambda", "0.01",
 		"--tol", "1e-6", "--blas", "go", "--out", filepath.Join(dir, "m.krr"), "--checkpoint", filepath.Join(dir,
 			"kept"), "--checkpoint-every", "5it"}, more...)
 }
 
-// await waits until the run in dir has written a checkpoint with a number above after.
-func await(t *testing.T, dir string, after int) {
+// awaitCheckpoint waits until the run in dir has written a checkpoint with a number above after.
+func awaitCheckpoint(t *testing.T, dir string, after int) {
 	t.Helper()
 	for range 9000 {
 		if newestCheckpoint(dir) > after {
@@ -286,27 +286,27 @@ func newestCheckpoint(dir string) int {
 	return newest
 }
 
-// unbroken returns the coefficients of an uninterrupted run of slow, in one process or on two ranks. The coefficients
-// do not depend on the number of ranks and the MPI implementation, so each run is done only once.
-func unbroken(t *testing.T, ranks bool) *mat.Dense {
+// uninterrupted returns the coefficients of an uninterrupted run of slowFit, in one process or on two ranks. The
+// coefficients do not depend on the number of ranks and the MPI implementation, so each run is done only once.
+func uninterrupted(t *testing.T, ranks bool) *mat.Dense {
 	t.Helper()
-	run, launcher := &unbrokenRuns[0], -1
+	run, launcher := &uninterruptedRuns[0], -1
 	if ranks {
-		run, launcher = &unbrokenRuns[1], 0
+		run, launcher = &uninterruptedRuns[1], 0
 	}
 	run.Do(func() {
 		dir := t.TempDir()
-		runs(t, krrlab(limited(t), t, launcher, 2, slow(dir)...))
+		mustRun(t, krrlab(testContext(t), t, launcher, 2, slowFit(dir)...))
 		run.c = coefficients(filepath.Join(dir, "m.krr"))
 	})
 	if run.c == nil {
-		t.Skip("no unbroken run to compare with")
+		t.Skip("no uninterrupted run to compare with")
 	}
 	return run.c
 }
 
-// unbrokenRuns keeps the coefficients of the uninterrupted runs in one process and on ranks.
-var unbrokenRuns [2]struct {
+// uninterruptedRuns keeps the coefficients of the uninterrupted runs in one process and on ranks.
+var uninterruptedRuns [2]struct {
 	sync.Once
 	c *mat.Dense
 }
@@ -339,9 +339,9 @@ func ranksOf(dir string) (pids []int) {
 	return pids
 }
 
-// gone waits until no process of the run in dir is left. It waits up to three minutes, since ranks whose launcher has
-// died need time to notice.
-func gone(t *testing.T, dir, text string) {
+// awaitNoProcesses waits until no process of the run in dir is left, and otherwise reports an error with text, the
+// output of the run. It waits up to three minutes, since ranks whose launcher has died need time to notice.
+func awaitNoProcesses(t *testing.T, dir, text string) {
 	t.Helper()
 	for range 3600 {
 		if len(processesOf(dir)) == 0 {
@@ -366,12 +366,12 @@ func TestFaults(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for round, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
-				cmd := krrlab(limited(t), t, l, p, slow(dir, "--resume")...)
+			for round, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} { // each run resumes the previous one
+				cmd := krrlab(testContext(t), t, l, p, slowFit(dir, "--resume")...)
 				var text bytes.Buffer
 				cmd.Stdout, cmd.Stderr = &text, &text
 				testkit.OK(t, cmd.Start())
-				await(t, dir, 3+6*round)
+				awaitCheckpoint(t, dir, 3+6*round)
 				victim := cmd.Process.Pid // a scheduler signals the launcher
 				if pids := ranksOf(dir); sig == syscall.SIGKILL && len(pids) > 0 {
 					victim = pids[len(pids)-1]
@@ -380,10 +380,10 @@ func TestFaults(t *testing.T) {
 				if err := cmd.Wait(); err == nil {
 					t.Fatalf("%v: code 0:\n%s", sig, text.String())
 				}
-				gone(t, dir, text.String())
+				awaitNoProcesses(t, dir, text.String())
 			}
-			runs(t, krrlab(limited(t), t, l, max(1, p-1), slow(dir, "--resume")...), "resuming from the checkpoint")
-			same(t, filepath.Join(dir, "m.krr"), unbroken(t, l >= 0))
+			mustRun(t, krrlab(testContext(t), t, l, max(1, p-1), slowFit(dir, "--resume")...), "resuming from the checkpoint")
+			checkCoefficients(t, filepath.Join(dir, "m.krr"), uninterrupted(t, l >= 0))
 		})
 	}
 }

@@ -23,8 +23,8 @@ import (
 // correct and a wrong body. After SIGTERM, the server must exit with code 0 and no longer listen.
 func TestServe(t *testing.T) {
 	model := filepath.Join(t.TempDir(), "m.krr")
-	runs(t, krrlab(limited(t), t, -1, 0, "fit", "--data", "synthetic-regression", "--n", "50", "--out", model))
-	cmd := krrlab(limited(t), t, -1, 0, "serve", model, "--listen", "127.0.0.1:0")
+	mustRun(t, krrlab(testContext(t), t, -1, 0, "fit", "--data", "synthetic-regression", "--n", "50", "--out", model))
+	cmd := krrlab(testContext(t), t, -1, 0, "serve", model, "--listen", "127.0.0.1:0")
 	out := testkit.Must(cmd.StdoutPipe())
 	testkit.OK(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }() // has no effect once Wait has returned
@@ -56,7 +56,7 @@ func TestHangUp(t *testing.T) {
 	signal.Notify(caught, syscall.SIGHUP)
 	defer signal.Stop(caught)
 	hangUp := func(nohup bool, args ...string) (code int, errs string) {
-		cmd := krrlab(limited(t), t, -1, 0, args...)
+		cmd := krrlab(testContext(t), t, -1, 0, args...)
 		if nohup {
 			cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
 			cmd.Path = testkit.Must(exec.LookPath("sh"))
@@ -111,7 +111,7 @@ func TestSecondSignal(t *testing.T) {
 // ends, and returns how it ended.
 func interruptReading(t *testing.T, after time.Duration) *os.ProcessState {
 	t.Helper()
-	cmd := krrlab(limited(t), t, -1, 0, "fit", "--train", "/dev/stdin", "--format", "csv")
+	cmd := krrlab(testContext(t), t, -1, 0, "fit", "--train", "/dev/stdin", "--format", "csv")
 	in := testkit.Must(cmd.StdinPipe())
 	testkit.OK(t, cmd.Start())
 	// This is more than a pipe holds, so the process reads once Write returns.

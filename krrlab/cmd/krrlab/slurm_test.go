@@ -20,9 +20,10 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/remote"
 )
 
-// slurm describes a Slurm cluster with three nodes that runs on this host, in namespaces of its own.
+// slurm describes a Slurm cluster with three nodes that runs on this host, in separate namespaces.
 type slurm struct {
-	dir, self string
+	dir  string // folder of the cluster and of the runs on it
+	self string // path of this test binary, which acts as krrlab
 }
 
 // newSlurm starts the cluster, or skips the test and says why.
@@ -61,7 +62,7 @@ func newSlurm(t *testing.T) *slurm {
 			_ = syscall.Kill(firstProcess, syscall.SIGKILL)
 		}
 		<-ended
-		gone(t, s.dir, text.String())
+		awaitNoProcesses(t, s.dir, text.String())
 	})
 	for range 3000 {
 		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", cmd.Process.Pid))
@@ -89,7 +90,7 @@ func (s *slurm) wrap(t *testing.T, firstProcess int) {
 			testkit.Must(exec.LookPath(name)))
 		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o755))
 	}
-	t.Setenv(playVariable, "1")
+	t.Setenv(actAsKrrlab, "1")
 }
 
 // command returns one of Slurm's commands, run in the folder of the cluster.
@@ -118,11 +119,11 @@ func (s *slurm) submit(t *testing.T, out string, options []string, script string
 	t.Helper()
 	testkit.OK(t, os.WriteFile(filepath.Join(s.dir, out+".sh"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	words := append([]string{"--parsable", "--output", out, "--open-mode=append"}, options...)
-	return strings.TrimSpace(runs(t, s.command(t.Context(), "sbatch", append(words, out+".sh")...)))
+	return strings.TrimSpace(mustRun(t, s.command(t.Context(), "sbatch", append(words, out+".sh")...)))
 }
 
-// until waits until Slurm's description of a job matches the regular expression want.
-func (s *slurm) until(t *testing.T, id, want string) {
+// awaitJob waits until Slurm's description of a job matches the regular expression want.
+func (s *slurm) awaitJob(t *testing.T, id, want string) {
 	t.Helper()
 	var text []byte
 	for range 900 {
@@ -169,21 +170,21 @@ func (s *slurm) crash(t *testing.T, node string) (up func()) {
 func TestSlurm(t *testing.T) {
 	s := newSlurm(t)
 	fit := func(name string, ranks ...string) []string {
-		return append(append(ranks, s.self), quick(filepath.Join(s.dir, name))...)
+		return append(append(ranks, s.self), quickFit(filepath.Join(s.dir, name))...)
 	}
-	runs(t, krrlab(limited(t), t, 0, 2, fit("mpirun.krr")[1:]...))
+	mustRun(t, krrlab(testContext(t), t, 0, 2, fit("mpirun.krr")[1:]...))
 	want := coefficients(filepath.Join(s.dir, "mpirun.krr"))
 	for name, options := range map[string][]string{"pmix": {"--mpi=pmix", "-N3", "-n3"}, "pmi2": {"--mpi=pmi2", "-N2", "-n2"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("SLURM_PMIX_DIRECT_CONN", "false") // needed for PMIx, see docs/ranks.md; a Backend sets it itself
 			count := strings.TrimPrefix(options[2], "-n")
-			text := runs(t, s.command(limited(t), "srun", fit(name+".krr", append(options, "-K")...)...))
+			text := mustRun(t, s.command(testContext(t), "srun", fit(name+".krr", append(options, "-K")...)...))
 			testkit.Contains(t, text, fmt.Sprintf("ranks        %s (%[1]s on this machine)", count))
-			same(t, filepath.Join(s.dir, name+".krr"), want)
+			checkCoefficients(t, filepath.Join(s.dir, name+".krr"), want)
 		})
 	}
 	t.Run("no interface", func(t *testing.T) {
-		text, err := s.command(limited(t), "srun", fit("none.krr", "-K", "-N3", "-n3")...).CombinedOutput()
+		text, err := s.command(testContext(t), "srun", fit("none.krr", "-K", "-N3", "-n3")...).CombinedOutput()
 		if got := messages(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "take srun --mpi=pmix") ||
 			strings.Contains(string(text), "MPI_Init") {
 			t.Errorf("%v:\n%s", err, text)
@@ -191,19 +192,19 @@ func TestSlurm(t *testing.T) {
 	})
 	t.Run("sbatch", func(t *testing.T) {
 		id := s.submit(t, "batch", []string{"-N2", "-n2"}, "srun "+strings.Join(fit("batch.krr", "--mpi=pmi2"), " "))
-		s.until(t, id, "JobState=COMPLETED")
+		s.awaitJob(t, id, "JobState=COMPLETED")
 		testkit.Contains(t, s.read("batch"), "ranks        2 (2 on this machine)")
-		same(t, filepath.Join(s.dir, "batch.krr"), want)
+		checkCoefficients(t, filepath.Join(s.dir, "batch.krr"), want)
 	})
 	t.Run("backend", func(t *testing.T) { testSlurmBackend(t, s) })
 	t.Run("scancel", func(t *testing.T) {
 		dir := s.folder(t, "cancel")
 		id := s.submit(t, "canceled", []string{"-N3", "-n3"}, "exec srun --mpi=pmi2 "+s.self+" "+
-			strings.Join(slow(dir), " "))
-		await(t, dir, 1)
-		runs(t, s.command(t.Context(), "scancel", id))
-		s.until(t, id, "JobState=CANCELLED")
-		gone(t, dir, s.read("canceled"))
+			strings.Join(slowFit(dir), " "))
+		awaitCheckpoint(t, dir, 1)
+		mustRun(t, s.command(t.Context(), "scancel", id))
+		s.awaitJob(t, id, "JobState=CANCELLED")
+		awaitNoProcesses(t, dir, s.read("canceled"))
 		testkit.Contains(t, s.read("canceled"), "interrupted after ", "--resume continues")
 	})
 	t.Run("lost node", func(t *testing.T) {
@@ -211,16 +212,16 @@ func TestSlurm(t *testing.T) {
 		// The simulated nodes share one machine, where UCX would exchange data by reading the memory of other processes
 		// (cma) and end the remaining ranks when that fails. Ranks on separate machines cannot do this.
 		id := s.submit(t, "requeued", []string{"-N3", "-n3", "--requeue"}, "UCX_TLS=^cma srun --mpi=pmi2 "+s.self+" "+
-			strings.Join(slow(dir, "--resume", "--rank-timeout", "2m"), " "))
-		await(t, dir, 1)
+			strings.Join(slowFit(dir, "--resume", "--rank-timeout", "2m"), " "))
+		awaitCheckpoint(t, dir, 1)
 		up := s.crash(t, "n3")
-		s.until(t, id, "(?s)JobState=PENDING.*Restarts=1")
-		gone(t, dir, s.read("requeued"))
+		s.awaitJob(t, id, "(?s)JobState=PENDING.*Restarts=1")
+		awaitNoProcesses(t, dir, s.read("requeued"))
 		testkit.Contains(t, s.read("requeued"), "is kept; --resume continues")
 		up()
-		s.until(t, id, "JobState=COMPLETED")
+		s.awaitJob(t, id, "JobState=COMPLETED")
 		testkit.Contains(t, s.read("requeued"), "resuming from the checkpoint", "converged after")
-		same(t, filepath.Join(dir, "m.krr"), unbroken(t, true))
+		checkCoefficients(t, filepath.Join(dir, "m.krr"), uninterrupted(t, true))
 	})
 }
 
@@ -238,7 +239,7 @@ func testSlurmBackend(t *testing.T, s *slurm) {
 		events := 0
 		cfg.Backend = backend
 		cfg.Monitor = func(bench.Event) error { events++; return nil }
-		sol, err := testkit.Must(bench.New(train, cfg)).Solve(limited(t))
+		sol, err := testkit.Must(bench.New(train, cfg)).Solve(testContext(t))
 		testkit.OK(t, err)
 		if reference == nil {
 			reference = sol.Model.C
@@ -248,7 +249,7 @@ func testSlurmBackend(t *testing.T, s *slurm) {
 		}
 	}
 	cancelSolve(t, newBackend("ended", "--mpi=pmi2"))
-	if steps := runs(t, s.command(t.Context(), "squeue", "--noheader", "--steps")); strings.TrimSpace(steps) != "" {
+	if steps := mustRun(t, s.command(t.Context(), "squeue", "--noheader", "--steps")); strings.TrimSpace(steps) != "" {
 		t.Errorf("steps are left:\n%s", steps)
 	}
 }

@@ -19,7 +19,7 @@ func TestStagesUnderMPI(t *testing.T) {
 	dir := t.TempDir()
 	data := []string{"--data", "synthetic-classes", "--n", "500", "--lambda", "0.3"}
 	saved := filepath.Join(dir, "m.krr")
-	if text, err := krrlab(limited(t), t, 0, 2, append([]string{"fit", "--blas", "go", "--features", "60", "--out",
+	if text, err := krrlab(testContext(t), t, 0, 2, append([]string{"fit", "--blas", "go", "--features", "60", "--out",
 		saved}, data...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
@@ -43,7 +43,7 @@ func TestStagesUnderMPI(t *testing.T) {
 				if stage.name == "predict" {
 					flag = "--out"
 				}
-				text, err := krrlab(limited(t), t, l, p, append(stage.args, "--blas", "go", flag, file)...).CombinedOutput()
+				text, err := krrlab(testContext(t), t, l, p, append(stage.args, "--blas", "go", flag, file)...).CombinedOutput()
 				if err != nil || strings.Count(string(text), "wrote") != 1 {
 					t.Fatalf("%v:\n%s", err, text)
 				}
@@ -67,7 +67,7 @@ func TestStagesUnderMPI(t *testing.T) {
 			}
 		})
 	}
-	text, err := krrlab(limited(t), t, 1, 2, append([]string{"quality", "--precond", "none", "--solver"},
+	text, err := krrlab(testContext(t), t, 1, 2, append([]string{"quality", "--precond", "none", "--solver"},
 		data...)...).CombinedOutput()
 	if err == nil || strings.Count(string(text), "unknown flag") != 1 {
 		t.Errorf("%v:\n%s", err, text)
