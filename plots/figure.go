@@ -190,13 +190,14 @@ func (f *Figure) String() string {
 	return b.String()
 }
 
-// span returns text with the range of the finite values; empty if there are none.
-func span(v []float64) string {
-	v = slices.DeleteFunc(slices.Clone(v), func(x float64) bool { return !new(Axis).Shows(x) })
-	if len(v) == 0 {
+// span returns the text " from MIN to MAX" with the range of the finite values, or "" if there are none.
+func span(values []float64) string {
+	isInfinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+	finite := slices.DeleteFunc(slices.Clone(values), isInfinite)
+	if len(finite) == 0 {
 		return ""
 	}
-	return " from " + text.Compact(slices.Min(v)) + " to " + text.Compact(slices.Max(v))
+	return " from " + text.Compact(slices.Min(finite)) + " to " + text.Compact(slices.Max(finite))
 }
 
 // Validate returns an error of one line if the figure cannot be drawn: if it is empty, if its numbers of samples
@@ -216,7 +217,8 @@ func (f *Figure) Validate() error {
 	return nil
 }
 
-// validate does the work of Validate. Its errors continue a sentence that begins with the figure's name.
+// validate does the work of Validate except for the size of the figure. Its errors, and those of the methods below,
+// continue a sentence that begins with the figure's name.
 func (f *Figure) validate() error {
 	if len(f.Panels) > 0 {
 		return f.validatePanels()
@@ -244,6 +246,7 @@ func (f *Figure) showsSample(s Series) bool {
 	return false
 }
 
+// validate checks the numbers of samples and bounds, and the style.
 func (s *Series) validate() error {
 	switch {
 	case s.X != nil && len(s.X) != len(s.Y):
@@ -257,6 +260,8 @@ func (s *Series) validate() error {
 	return nil
 }
 
+// validate checks the ends that the caller has fixed, and the number of names. An end that follows the data is NaN, for
+// which all comparisons are false.
 func (a *Axis) validate(name string) error {
 	lo, hi := a.Ends()
 	for _, v := range []float64{lo, hi} {
@@ -273,7 +278,7 @@ func (a *Axis) validate(name string) error {
 	return nil
 }
 
-// validateCells checks the values of a map's cells on the axis.
+// validateCells checks that the values of a map's cells increase and that the axis can show them.
 func (a *Axis) validateCells(name string, values []float64) error {
 	if len(values) == 0 {
 		return fmt.Errorf(": the map has no values of %s", name)
@@ -314,6 +319,7 @@ func (m *HeatMap) validate(f *Figure) error {
 	return m.Color.validate("color")
 }
 
+// validatePanels checks the panels of a grid, which has no other data.
 func (f *Figure) validatePanels() error {
 	if len(f.Series) > 0 || f.Map != nil || len(f.HLines)+len(f.VLines)+len(f.Marks) > 0 {
 		return fmt.Errorf(" has both panels and data; put the data into a panel")

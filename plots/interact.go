@@ -13,11 +13,11 @@ import (
 //go:embed interact.js
 var interactJS string
 
-// liveScript is the script element with interact.js that an interactive figure contains.
-var liveScript = "<script>" + slim(interactJS) + "</script>\n"
+// scriptElement is the script element with interact.js that an interactive figure contains.
+var scriptElement = "<script>" + minify(interactJS) + "</script>\n"
 
-// slim removes the comment lines and the indentation from a script.
-func slim(js string) string { return jsSpace.ReplaceAllString(js, "") }
+// minify removes the comment lines and the indentation from a script.
+func minify(js string) string { return jsSpace.ReplaceAllString(js, "") }
 
 // jsSpace matches a comment line or an indentation. The comment is first, since otherwise the indentation of a comment
 // matches alone.
@@ -66,16 +66,16 @@ func (f *Figure) HTML() string {
 	b.WriteString(`<script type="application/json">` + data + "</script>\n")
 	if c := f.Controls; c != nil {
 		fmt.Fprintf(&b, "<script>(window.krrControls ??= {})[%q] = %s;</script>\n", c.Name,
-			strings.TrimSpace(slim(c.Script)))
+			strings.TrimSpace(minify(c.Script)))
 	}
-	b.WriteString(liveScript + "</figure>\n")
+	b.WriteString(scriptElement + "</figure>\n")
 	return b.String()
 }
 
 // OneScript returns a page with several figures in which only the last one contains their script.
 func OneScript(page string) string {
-	n := strings.Count(page, liveScript)
-	return strings.Replace(page, liveScript, "", max(n-1, 0)) // the script handles all figures before it
+	n := strings.Count(page, scriptElement)
+	return strings.Replace(page, scriptElement, "", max(n-1, 0)) // the script handles all figures before it
 }
 
 // page returns the figure as an HTML document.

@@ -92,6 +92,7 @@
       const pad = log ? (hi / lo) ** 0.04 : (hi - lo) * 0.04;
       return log ? [lo / pad, hi * pad] : [lo - pad, hi + pad];
     }
+    // setLog makes the axis k logarithmic or linear. It does nothing if a logarithmic axis would show no value.
     setLog(k, log) {
       const a = this.view[k];
       if (log === this.home[k].log) return void Object.assign(a, this.home[k]);
@@ -100,10 +101,12 @@
       if (!ends) return void (a.log = !log);
       [a.min, a.max] = ends;
     }
-    range(k, p, q) { // shows what is between two coordinates
+    // range makes the axis k show the values between two coordinates, unless they are too close to be distinguished.
+    range(k, p, q) {
       const [lo, hi] = [this.from(k, p), this.from(k, q)].sort((a, b) => a - b);
       if (Number.isFinite(lo) && Number.isFinite(hi) && (!this.view[k].log || lo > 0) && hi - lo > 1e-12 * Math.max(Math.abs(lo), Math.abs(hi))) Object.assign(this.view[k], { min: lo, max: hi });
     }
+    // zoom multiplies the shown lengths by a factor. The point (x, y) keeps its place.
     zoom(by, x, y) {
       if (this.spec.fixed) return;
       const [l, b, r, t] = this.box;
@@ -111,6 +114,7 @@
       this.range("y", y - (y + b) * by, y + (-t - y) * by);
       this.figure.changed(this);
     }
+    // move shifts the shown part of the plot by a distance.
     move(dx, dy) {
       if (this.spec.fixed) return;
       const [l, b, r, t] = this.box;
@@ -118,6 +122,7 @@
       this.range("y", -b + dy, -t + dy);
       this.figure.changed(this);
     }
+    // same reports whether the view is that of the static drawing.
     same() { return ["x", "y"].every((k) => ["log", "min", "max"].every((p) => this.view[k][p] === this.home[k][p])); }
 
     // draw shows the static drawing if the view is unchanged, and otherwise draws the plot again.
@@ -129,6 +134,7 @@
       if (!still) this.drawAll();
       if (this.at) this.drawAt();
     }
+    // drawAll draws the plot in its present view, in the style of the static drawing.
     drawAll() {
       const g = this.drawn, [l, b, r, t] = this.box;
       for (const k of ["x", "y"]) {
@@ -169,6 +175,7 @@
     text(g, x, y, s, anchor, size) {
       return element(g, "text", { x, y, "text-anchor": anchor, "font-size": size, fill: "#222", "font-family": "'Liberation Sans',Arial,Helvetica,sans-serif" }, s);
     }
+    // rule draws a reference line at a coordinate of the axis k.
     rule(g, k, at, label) {
       const [l, b, r, t] = this.box, x = k === "x";
       element(g, "path", { d: x ? `M${at},${-b}V${-t}` : `M${l},${at}H${r}`, stroke: "#555", "stroke-dasharray": "4 3" });
@@ -189,6 +196,7 @@
       });
       return out;
     }
+    // end returns the coordinate of the lower or upper end of an interval. An end that the axis cannot show is far outside.
     end(v, upper) { return this.shows("y", v) ? this.to("y", v) : upper && v > 0 ? -1e4 : 1e4; }
     band(g, s) {
       const has = (i) => s.lo[i] !== null && s.hi[i] !== null;
@@ -251,6 +259,7 @@
         if (found && k !== now.k) return this.show(found);
       }
     }
+    // show shows the values of a sample, or nothing if p is null. p has the indices of its series (k) and of the sample (i).
     show(p) {
       this.now = p;
       if (!p) return this.figure.tip(null);
@@ -265,10 +274,12 @@
       if (s.z) lines.push(`${s.n || "value"}: ${number(s.z[p.i])}`);
       this.figure.tip(this, p, lines);
     }
+    // place returns the coordinates of a pointer event.
     place(e) {
       const p = new DOMPoint(e.clientX, e.clientY).matrixTransform(this.hit.getScreenCTM().inverse());
       return [p.x, p.y];
     }
+    // listen installs the handlers of pointer, wheel and keys.
     listen() {
       const h = this.hit, fixed = this.spec.fixed;
       let from = null;
@@ -349,6 +360,7 @@
       this.said = element(root, "output", { class: "krr-said", "aria-live": "polite" });
       if (data.controls) this.sliders(root, svg, data.controls);
     }
+    // entry makes an entry of the legend a switch that hides and shows its series.
     entry(g) {
       const name = g.dataset.name;
       const having = this.panels.filter((p) => p.spec.series.some((s) => s.n === name));
@@ -372,6 +384,7 @@
         toggle();
       });
     }
+    // bar adds the buttons below the drawing, unless no panel can be zoomed.
     bar(root, svg) {
       if (this.panels.every((p) => p.spec.fixed)) return;
       const bar = element(root, "div", { class: "krr-bar", role: "toolbar", "aria-label": "view of the figure" });
@@ -392,6 +405,7 @@
       }, free.some((p) => p.view[k].log)));
       element(bar, "span", {}, "drag to zoom, with Shift to move; double-click for all; click a name to hide it");
     }
+    // sliders adds the sliders of Controls, and runs their computation now and after every change.
     sliders(root, svg, controls) {
       const box = element(root, "div", { class: "krr-sliders" }), said = element(root, "output", { class: "krr-answer", "aria-live": "polite" });
       (root.querySelector(".krr-bar") || svg).after(box, said);
@@ -417,6 +431,7 @@
       inputs.forEach((i) => i.input.addEventListener("input", update));
       update();
     }
+    // all shows all panels in their initial view.
     all() {
       this.panels.forEach((p) => p.reset());
       (this.logs || []).forEach((b, i) => b.setAttribute("aria-pressed", this.panels.some((p) => p.view["xy"[i]].log)));

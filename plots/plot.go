@@ -17,13 +17,13 @@ func Convergence(title string, tol float64, series ...Series) *Figure {
 		Y:      Axis{Label: "relative residual", Log: true},
 		Series: series,
 	}
-	f.level("tolerance ", tol)
+	f.addLevel("tolerance ", tol)
 	return f
 }
 
-// level adds a horizontal line at a value, labeled with the name and the value. It adds nothing unless the value is
+// addLevel adds a horizontal line at a value, labeled with the name and the value. It adds nothing unless the value is
 // positive and finite.
-func (f *Figure) level(name string, value float64) {
+func (f *Figure) addLevel(name string, value float64) {
 	if value > 0 && !math.IsInf(value, 1) {
 		f.HLines = append(f.HLines, RefLine{At: value, Label: name + text.Compact(value)})
 	}
@@ -43,7 +43,8 @@ func Spectrum(title string, lambda float64, series ...Series) *Figure {
 	}
 	for _, s := range series {
 		if s.X == nil {
-			if s.X = make([]float64, len(s.Y)); s.Lo == nil {
+			s.X = make([]float64, len(s.Y))
+			if s.Lo == nil {
 				s.Y = slices.Sorted(slices.Values(s.Y))
 				slices.Reverse(s.Y)
 			}
@@ -54,7 +55,7 @@ func Spectrum(title string, lambda float64, series ...Series) *Figure {
 		f.X.Log = f.X.Log || len(s.Y) > 50
 		f.Series = append(f.Series, s)
 	}
-	f.level("λ = ", lambda)
+	f.addLevel("λ = ", lambda)
 	return f
 }
 
@@ -78,7 +79,7 @@ func Ladder(title, quantity string, target float64, chosen int, rungs ...Series)
 	}
 	slices.Sort(f.X.Ticks)
 	f.X.Ticks = slices.Compact(f.X.Ticks)
-	f.level("target ", target)
+	f.addLevel("target ", target)
 	if len(rungs) > 0 && chosen >= 0 && chosen < min(len(rungs[0].X), len(rungs[0].Y)) {
 		x := rungs[0].X[chosen]
 		f.Marks = []Mark{{X: x, Y: rungs[0].Y[chosen], Label: "s = " + text.Plain(x)}}

@@ -46,7 +46,7 @@ func (t *Table) Text() string {
 	return b.String()
 }
 
-// markdownEscape escapes the characters that Markdown treats as special.
+// markdownEscape escapes the characters that Markdown treats as special, and writes line breaks as <br>.
 var markdownEscape = strings.NewReplacer("\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`",
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "[", "\\[", "]", "\\]", "~", "\\~", "$", "\\$", "\r\n", "<br>", "\n",
 	"<br>", "\r", " ")
@@ -82,12 +82,13 @@ var (
 `))
 )
 
-// fill executes a template with the texts of the table, which escape escapes. leftWord and rightWord are the template's
-// words for the two alignments.
+// fill executes a template with the texts of the table, each of which it passes through escape. leftWord and rightWord
+// are the template's words for the alignment of a column.
 func (t *Table) fill(form *template.Template, escape func(string) string, leftWord, rightWord string) string {
 	sides := make([]string, len(t.Columns))
 	for j := range sides {
-		if sides[j] = leftWord; t.alignedRight(j) {
+		sides[j] = leftWord
+		if t.alignedRight(j) {
 			sides[j] = rightWord
 		}
 	}
@@ -107,11 +108,12 @@ func (t *Table) fill(form *template.Template, escape func(string) string, leftWo
 func (t *Table) CSV() string {
 	records := make([][]string, len(t.Rows)+1)
 	for j := range t.Columns {
-		name, width := t.Columns[j].head(), 1
+		name, width := t.Columns[j].head(), 1 // width is the number of columns in CSV, 1 or 3
 		fields := [][3]string{{name, name + " least", name + " most"}}
 		for i := range t.Rows {
 			c := t.cell(i, j)
-			if fields = append(fields, c.csv()); c.kind == sampled && !math.IsNaN(c.ends[0]) {
+			fields = append(fields, c.csv())
+			if c.kind == sampled && !math.IsNaN(c.ends[0]) {
 				width = 3
 			}
 		}

@@ -58,10 +58,11 @@ type Drawer interface {
 // drawer is the registered Drawer, or nil.
 var drawer Drawer
 
-// Register makes all figures be drawn by d.
+// Register makes d the Drawer of all figures. Package plots/draw calls it when it is imported.
 func Register(d Drawer) { drawer = d }
 
-// show encodes the figure. If it cannot be drawn, the result is a picture of the error.
+// show encodes the figure in the format "svg" or "png". If it cannot be drawn, the result is a picture of the error, or
+// nil for "png" without a Drawer.
 func (f *Figure) show(format string) []byte {
 	b, err := f.encode(format)
 	switch {

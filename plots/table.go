@@ -22,8 +22,8 @@ type Column struct {
 	Format string
 }
 
-// Heads returns columns with the given names. After a name and a blank, a verb is the column's Format, and a colon sets
-// its Right: "n", "time (s)", "κ %.3g", "status :".
+// Heads returns columns with the given names. A name may be followed by a blank and the column's Format, as in
+// "κ %.3g", or by a blank and a colon, which sets Right, as in "status :".
 func Heads(names ...string) (all []Column) {
 	for _, name := range names {
 		c := Column{Name: name}
@@ -142,17 +142,17 @@ func (t *Table) Add(values ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
-// cellOf converts a string or a number to a cell. It panics on any other type.
+// cellOf converts a value of a string, floating-point or signed integer type to a cell. It panics on any other type.
 func cellOf(v any) Cell {
 	r := reflect.ValueOf(v)
-	text, named := v.(fmt.Stringer)
+	stringer, isStringer := v.(fmt.Stringer)
 	switch {
 	case r.Kind() == reflect.String:
 		return Text(r.String())
 	case r.CanFloat():
 		return Number(r.Float())
-	case r.CanInt() && named:
-		return Text(text.String())
+	case r.CanInt() && isStringer:
+		return Text(stringer.String())
 	case r.CanInt():
 		return Number(float64(r.Int()))
 	}
@@ -167,21 +167,22 @@ func (t *Table) cell(i, j int) Cell {
 	return Cell{}
 }
 
-// alignedRight reports whether the cells of column j are aligned right.
+// alignedRight reports whether the cells of column j are aligned right: if Right is set, or if the column has numbers
+// and no texts. Blank cells and spreads do not matter.
 func (t *Table) alignedRight(j int) bool {
-	numbers := t.Columns[j].Right
+	hasNumbers := false
 	for i := range t.Rows {
 		switch t.cell(i, j).kind {
 		case words:
 			return t.Columns[j].Right
 		case numeral:
-			numbers = true
+			hasNumbers = true
 		}
 	}
-	return numbers
+	return hasNumbers || t.Columns[j].Right
 }
 
-// show returns the text of the cell at row i and column j, in the format of its column.
+// show returns the text of the cell at row i and column j, in the format of its column. A bound is rounded outward.
 func (t *Table) show(i, j int) string {
 	c := t.cell(i, j)
 	if c.kind != numeral {
@@ -208,7 +209,8 @@ func (t *Table) show(i, j int) string {
 // that write can represent. This number is found by steps of doubling size from the bound, because the first step that
 // reaches it is shorter than a unit of the last digit.
 func (c Cell) rounded(write func(float64) string) string {
-	s, step := write(c.value), max(math.Abs(c.value)*0x1p-52, math.SmallestNonzeroFloat64)
+	s := write(c.value)
+	step := max(math.Abs(c.value)*0x1p-52, math.SmallestNonzeroFloat64) // at least the distance to the next float64
 	for side := float64(c.side); side != 0; step *= 2 {
 		if r, err := strconv.ParseFloat(s, 64); err != nil || side*r >= side*c.value {
 			break

@@ -46,7 +46,7 @@ func TestText(t *testing.T) {
 // TestMarkdown checks that special characters are escaped.
 func TestMarkdown(t *testing.T) {
 	got := results().Markdown()
-	contains(t, got, "**Results**\n\n| data set | n | time (s) | κ | note |\n|:---|---:|---:|---:|---:|\n",
+	checkContains(t, got, "**Results**\n\n| data set | n | time (s) | κ | note |\n|:---|---:|---:|---:|---:|\n",
 		"| a\\|b, \"q\"<br>&lt;i&gt; |\n", "| cal\\_housing | 640 | NaN | -1e300 |  |\n", "\ns\\_λ &amp; 100 %\n")
 }
 
@@ -80,14 +80,14 @@ func TestCSVSpreads(t *testing.T) {
 	if got := tab.CSV(); got != "its,its least,its most,error\n85,83,88.5,0.25\n7,7,7,\n,1001,+Inf,unknown\n,,,1\n" {
 		t.Error(got)
 	}
-	contains(t, tab.Markdown(), "| 85 (83–88.5) | 25 % |\n", "| FAIL (1000) | unknown |\n")
+	checkContains(t, tab.Markdown(), "| 85 (83–88.5) | 25 % |\n", "| FAIL (1000) | unknown |\n")
 }
 
 // TestTableHTML checks that the element is well-formed, and that special characters are escaped.
 func TestTableHTML(t *testing.T) {
 	got := results().HTML()
-	wellFormed(t, strings.ReplaceAll(got, "<br>", "<br/>"))
-	contains(t, got, `<td style="text-align:right">60,000</td>`, "a|b, &#34;q&#34;<br>&lt;i&gt;",
+	checkWellFormed(t, strings.ReplaceAll(got, "<br>", "<br/>"))
+	checkContains(t, got, `<td style="text-align:right">60,000</td>`, "a|b, &#34;q&#34;<br>&lt;i&gt;",
 		"<caption><b>Results</b><br>s<sub>λ</sub> &amp; 100 %</caption>")
 }
 
@@ -153,8 +153,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// contains reports an error for each of the parts that the text does not contain.
-func contains(t testing.TB, text string, parts ...string) {
+// checkContains reports an error for each of the parts that the text does not contain.
+func checkContains(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
@@ -171,8 +171,8 @@ func TestPreHTML(t *testing.T) {
 	}
 }
 
-// wellFormed ends the test if a text is not well-formed XML.
-func wellFormed(t *testing.T, text string) {
+// checkWellFormed ends the test if a text is not well-formed XML.
+func checkWellFormed(t *testing.T, text string) {
 	t.Helper()
 	for dec := xml.NewDecoder(strings.NewReader(text)); ; {
 		if _, err := dec.Token(); err == io.EOF {

@@ -13,15 +13,17 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// fitScale returns the scale of an axis for data within the limits l. The axis gets about n labels, or labels at the
-// values of a map's cells, and fewer as long as isCrowded reports that they touch.
+// fitScale returns the scale of an axis for data within the limits l. cells are the values of a map's cells on the
+// axis, nil without a map. The axis gets about n labels, or labels at a.Ticks, or at the values of up to nine cells or
+// of every second of up to eighteen. It gets fewer labels as long as isCrowded reports that they touch.
 func fitScale(a *plots.Axis, l limits, cells []float64, n int, isCrowded func(*scale) bool) *scale {
 	if cells != nil {
 		a = withFixedEnds(a, l)
 	}
 	for every := 1; ; every++ {
 		values := a.Ticks
-		if values == nil && every <= 2 && len(cells) <= 9*every {
+		const maxCellLabels = 9 // more cells have ticks at round values
+		if values == nil && every <= 2 && len(cells) <= maxCellLabels*every {
 			values = cells
 		}
 		s := newScale(a, l)
@@ -77,7 +79,7 @@ func (d *drawing) drawGrid() {
 		}
 		for _, s := range []*scale{d.x, d.y} {
 			for _, t := range s.ticks {
-				line, ok := d.lineAt(t.Value, orientation(s == d.x), "")
+				line, ok := d.lineAt(t.Value, orientation(s == d.x), "") // a tick of the x axis has a vertical line
 				if ok && t.IsMinor() == minor && distance(line.a, d.box.Min) > 0.3 {
 					d.strokeLines(style, line)
 				}
@@ -166,7 +168,7 @@ func (s *scale) isCrowded(length vg.Length, o orientation) bool {
 // smallest such unit that gives at most n+1 ticks. If n < 6 and fewer than three ticks result, it tries a larger n.
 func linearTicks(lo, hi float64, n int) (ts []plot.Tick) {
 	minExponent := int(math.Floor(math.Log10((hi-lo)/float64(max(n, 2))))) - 1
-	for k := 0; ; k++ {
+	for k := 0; ; k++ { // units in increasing order
 		mult, exp := []float64{1, 2, 5}[k%3], minExponent+k/3
 		unit := mult * math.Pow(10, float64(exp))
 		minMultiple, maxMultiple := math.Ceil(lo/unit-1e-9), math.Floor(hi/unit+1e-9)
@@ -184,9 +186,9 @@ func linearTicks(lo, hi float64, n int) (ts []plot.Tick) {
 	}
 }
 
-// tickLabel writes j·10^exp. j is a whole number, so that no label shows a rounding error. The number is written
-// without a power of ten if that is short, and otherwise as a multiple of the power of ten of top, which is the
-// largest magnitude on the axis.
+// tickLabel writes j·10^exp, where j is a whole number, so that no label shows a rounding error. top is the largest
+// magnitude on the axis. The label has no power of ten if top is below 10⁷ and at most four decimals are needed.
+// Otherwise all labels of the axis are multiples of the same power of ten, that of top.
 func tickLabel(j float64, exp int, top float64) string {
 	if j == 0 {
 		return "0"
@@ -194,22 +196,22 @@ func tickLabel(j float64, exp int, top float64) string {
 	if top < 1e7 && exp >= -4 {
 		return text.Group(text.Minus(strconv.FormatFloat(j*math.Pow(10, float64(exp)), 'f', max(0, -exp), 64)))
 	}
-	// All labels of an axis have the same power of ten, that of the largest magnitude.
 	p := int(math.Floor(math.Log10(top)))
-	return text.Power(strconv.FormatFloat(j*math.Pow(10, float64(exp-p)), 'f', max(0, p-exp), 64), p)
+	return text.TimesPower(strconv.FormatFloat(j*math.Pow(10, float64(exp-p)), 'f', max(0, p-exp), 64), p)
 }
 
-// logTicks returns ticks in [lo, hi] for a logarithmic axis with room for about n labels. It labels the powers of ten,
+// logTicks returns ticks in [lo, hi] for a logarithmic axis with space for about n labels. It labels the powers of ten,
 // or every k-th one if there are many. If there are few, it also labels 2 and 5 times them, or all their multiples.
-// Multiples without a label are minor ticks.
+// Multiples without a label are minor ticks. The limits between these cases are judgments.
 func logTicks(lo, hi float64, n int) []plot.Tick {
 	decades := math.Log10(hi) - math.Log10(lo)
-	every := 1
+	every := 1 // label every every-th power of ten
 	for decades/float64(every) > float64(max(n, 2))+1 {
 		every++
 	}
-	multiples := "1"
-	if decades < 1.7 || 3*decades <= float64(n)+1 { // there is room for 2 and 5 as well
+	multiples := "1" // digits of the labeled multiples
+
+	if decades < 1.7 || 3*decades <= float64(n)+1 { // there is space for 2 and 5 as well
 		multiples = "125"
 	}
 	if decades < 0.7 {
@@ -242,7 +244,7 @@ func multipleTicks(lo, hi float64, multiples string, every int) (ts []plot.Tick)
 			}
 			t := plot.Tick{Value: v}
 			if strings.Contains(multiples, strconv.Itoa(m)) && p%every == 0 {
-				t.Label = text.Power(strconv.Itoa(m), p)
+				t.Label = text.TimesPower(strconv.Itoa(m), p)
 				if isPlain {
 					t.Label = text.Plain(v)
 				}
@@ -263,7 +265,8 @@ func labelCount(ts []plot.Tick) (n int) {
 	return n
 }
 
-// isShortPlain reports whether v is short when written without a power of ten.
+// isShortPlain reports whether v is short when written without a power of ten: if it is 0, from 0.001 to below 1000 in
+// magnitude, or a whole number of at most seven digits.
 func isShortPlain(v float64) bool {
 	a := math.Abs(v)
 	return v == 0 || a >= 1e-3 && a < 1e3 || a < 1e7 && v == math.Trunc(v)

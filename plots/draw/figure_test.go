@@ -41,8 +41,8 @@ func sample() *plots.Figure {
 func TestFormats(t *testing.T) {
 	f := sample()
 	svg := f.SVG()
-	wellFormed(t, svg)
-	contains(t, svg, "<title>σᵢ² &amp; more</title>", "<desc>a &lt;b&gt; caption</desc>", ">one<", ">two<",
+	checkWellFormed(t, svg)
+	checkContains(t, svg, "<title>σᵢ² &amp; more</title>", "<desc>a &lt;b&gt; caption</desc>", ">one<", ">two<",
 		">three<", ">here<", "Arial", `width="360pt"`, `height="288pt"`)
 	for _, no := range []string{"nowhere", "NaN", "Inf"} {
 		if strings.Contains(svg, no) {
@@ -106,7 +106,7 @@ func TestSave(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	if plots.CheckFormat("x.svg") != nil || plots.CheckFormat("x.gif") == nil {
-		t.Error("CheckFormat")
+		t.Error("CheckFormat refuses .svg or accepts .gif")
 	}
 }
 
@@ -126,12 +126,12 @@ func TestValidate(t *testing.T) {
 		"the y axis cannot end at +Inf":       {Y: plots.Axis{Min: 0, Max: inf}, Series: line(1)},
 		"is 0.1 by 4 inches":                  {Width: 0.1, Series: line(1)},
 	} {
-		refused(t, f, want)
+		checkRefused(t, f, want)
 	}
 }
 
-// refused checks that a figure cannot be drawn for a reason in one line, and that all formats show it.
-func refused(t *testing.T, f *plots.Figure, why string) {
+// checkRefused checks that a figure cannot be drawn for a reason in one line, and that all formats show it.
+func checkRefused(t *testing.T, f *plots.Figure, why string) {
 	t.Helper()
 	err := f.Validate()
 	if err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "\n") {
@@ -208,11 +208,11 @@ func TestHardData(t *testing.T) {
 	}
 	odd := (&plots.Figure{Title: "a\x00b\nc\xff", Caption: "\x01",
 		Series: []plots.Series{{Name: "\x02<", Y: []float64{1, 2}}}}).SVG()
-	wellFormed(t, odd)
+	checkWellFormed(t, odd)
 }
 
-// wellFormed ends the test if a text is not well-formed XML.
-func wellFormed(t *testing.T, text string) {
+// checkWellFormed ends the test if a text is not well-formed XML.
+func checkWellFormed(t *testing.T, text string) {
 	t.Helper()
 	for dec := xml.NewDecoder(strings.NewReader(text)); ; {
 		if _, err := dec.Token(); err == io.EOF {

@@ -39,7 +39,7 @@ func TestGridLayout(t *testing.T) {
 	f := sampleGrid()
 	ds := arranged(f)
 	if ds[0].x.max == ds[1].x.max || ds[0].y.min == ds[2].y.min {
-		t.Error("own axes are the same")
+		t.Error("without ShareX, two panels have the same axis")
 	}
 	if !near(ds[0].box.Min.X, ds[2].box.Min.X) || !near(ds[0].box.Min.Y, ds[1].box.Min.Y) ||
 		!near(ds[0].box.Max.Y, ds[1].box.Max.Y) {
@@ -111,7 +111,7 @@ func TestGridValidate(t *testing.T) {
 	} {
 		f := sampleGrid()
 		change(f)
-		refused(t, f, want)
+		checkRefused(t, f, want)
 	}
 }
 

@@ -27,7 +27,8 @@ func edges(v []float64, a *plots.Axis) []float64 {
 	for i := 1; i < n; i++ {
 		e[i] = forward(v[i-1])/2 + forward(v[i])/2
 	}
-	if e[0], e[n] = lowest-(e[1]-lowest), highest+(highest-e[n-1]); n == 1 {
+	e[0], e[n] = lowest-(e[1]-lowest), highest+(highest-e[n-1])
+	if n == 1 { // a single cell has the width 1 in the coordinate of the axis
 		e[0], e[1] = lowest-0.5, highest+0.5
 	}
 	for i := range e {
@@ -36,7 +37,8 @@ func edges(v []float64, a *plots.Axis) []float64 {
 	return e
 }
 
-// valueText returns the text of the value v in a cell of the map. It is empty for NaN.
+// valueText returns the text of the value v in a cell of the map: in the map's format, or with three digits. It is
+// empty for NaN.
 func valueText(m *plots.HeatMap, v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -48,7 +50,7 @@ func valueText(m *plots.HeatMap, v float64) string {
 	case m.Format != "":
 		return text.Minus(fmt.Sprintf(m.Format, v))
 	}
-	return text.Rounded(v, -3, 4)
+	return text.PlainWithin(v, -3, 4)
 }
 
 // drawMap draws the cells, the color bar and the tags of the reference lines.
@@ -74,7 +76,7 @@ func (d *drawing) drawMap() {
 
 const (
 	// imageCells is the number of cells above which a map is drawn as an image. A larger value makes larger files, of
-	// some 90 bytes for each cell.
+	// some 90 bytes for each cell. The value is a judgment.
 	imageCells = 2000
 	// imageDots is the number of pixels of such an image for each point of length.
 	imageDots = 3
@@ -191,9 +193,11 @@ func (d *drawing) shadeOf(z float64) color.NRGBA {
 	return colorAt(d.color.norm(z))
 }
 
-// textColorOn returns the text color on a cell of the value z: dark on light cells and white on dark ones.
+// textColorOn returns the text color on a cell of the value z: dark on light cells and white on dark ones, so that the
+// contrast is at least 3.9 (TestColors).
 func (d *drawing) textColorOn(z float64) color.NRGBA {
-	if d.f.Map.Color.Shows(z) && d.color.norm(z) > 0.66 {
+	const firstDark = 0.66 // position in the color scale from which on white text has the better contrast
+	if d.f.Map.Color.Shows(z) && d.color.norm(z) > firstDark {
 		return backgroundColor
 	}
 	return textColor
@@ -216,8 +220,8 @@ const (
 	barWidth vg.Length = 11
 )
 
-// mapRoom sets d.color, the scale of the colors, and returns the width that the color bar and its labels need at the
-// right of the plot. It is 0 without a map.
+// mapRoom returns the width that a map's color bar and its labels need at the right of the plot. It is 0 without a map.
+// mapRoom also sets d.color, the scale of the colors, on which the width depends.
 func (d *drawing) mapRoom() vg.Length {
 	m := d.f.Map
 	if m == nil {
@@ -230,7 +234,8 @@ func (d *drawing) mapRoom() vg.Length {
 	return barGap + barWidth + d.barLabelWidth()
 }
 
-// barLabelWidth returns the width that the tick labels and the label of the color bar need.
+// barLabelWidth returns the width that the tick labels and the label of the color bar need. It is 4 points less than
+// they take, since layout adds a right margin of that width.
 func (d *drawing) barLabelWidth() vg.Length {
 	w := tickLength + 3 + maxTickWidth(d.color.ticks) - 4
 	if d.f.Map.Color.Label != "" {

@@ -104,7 +104,7 @@ func TestMapText(t *testing.T) {
 		t.Errorf("format: %q", got)
 	}
 	svg := sampleMap().SVG()
-	contains(t, svg, ">100<", ">40<", ">7<", ">∞<", ">dimension<", ">chosen<")
+	checkContains(t, svg, ">100<", ">40<", ">7<", ">∞<", ">dimension<", ">chosen<")
 	if strings.Contains(svg, "nowhere") || strings.Contains(svg, "NaN") {
 		t.Error("the map shows what it should not")
 	}
@@ -165,6 +165,6 @@ func TestMapValidate(t *testing.T) {
 			f.HLines, change = []plots.RefLine{{}}, func(*plots.HeatMap) {}
 		}
 		change(f.Map)
-		refused(t, f, want)
+		checkRefused(t, f, want)
 	}
 }

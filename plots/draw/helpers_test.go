@@ -67,8 +67,8 @@ func must[T any](v T, err error) T {
 // line returns one series without a name.
 func line(y ...float64) []plots.Series { return []plots.Series{{Y: y}} }
 
-// contains reports an error for each of the parts that the text does not contain.
-func contains(t testing.TB, text string, parts ...string) {
+// checkContains reports an error for each of the parts that the text does not contain.
+func checkContains(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

@@ -63,8 +63,8 @@ func figureData(f *plots.Figure, drawings []*drawing) string {
 }
 
 // plotData returns the data of one drawn plot: the sides of its box (left, bottom, right, top) in points, its axes,
-// series, reference lines (h and v) and marks, and the cells of its map. A plot with a map or with
-// names on an axis is fixed: it shows values on hover, but cannot be zoomed.
+// series, reference lines (h and v) and marks, and the cells of its map. A plot with a map or with names on an axis is
+// fixed: it shows values on hover, but cannot be zoomed.
 func (d *drawing) plotData() jsonObject {
 	axis := func(s *scale) jsonObject {
 		return jsonObject{"log": s.axis.Log, "min": s.min, "max": s.max, "label": text.Flat(s.axis.Label),
@@ -106,8 +106,9 @@ func refLineData(refLines []plots.RefLine) [][2]any {
 }
 
 // thinningThreshold is the number of samples above which a series is thinned before it is passed to the script. A
-// sample inside the axes, other than the first and the last of the series, is then omitted if it is drawn less than
-// 0.25 points from the previous such sample that was passed. Samples outside the axes are never omitted.
+// sample that the axes can show, other than the first and the last of the series, is then omitted if it is drawn less
+// than minDistance from the previous such sample that was passed. Other samples are never omitted. A larger value makes
+// larger pages, in which more samples can be seen after zooming. It is a judgment.
 const thinningThreshold = 4000
 
 // seriesData returns the data of series i: its name (n), style (s), color (c), dashes (d), marker (m), and samples (x,
@@ -123,7 +124,7 @@ func (d *drawing) seriesData(i int) jsonObject {
 	for j, v := range s.Y {
 		pt := point(d.px(s.Abscissa(j)), d.py(v))
 		if len(s.Y) > thinningThreshold && j > 0 && j < len(s.Y)-1 && d.f.X.Shows(s.Abscissa(j)) && d.f.Y.Shows(v) {
-			if distance(pt, previousPoint) < 0.25 {
+			if distance(pt, previousPoint) < minDistance {
 				continue
 			}
 			previousPoint = pt

@@ -58,7 +58,7 @@ func TestInteractive(t *testing.T) {
 		t.Error("NaN is a value, or the slider is lost")
 	}
 	svg, _ := (drawer{}).Interactive(f)
-	contains(t, svg, `<g class="krr-axes" data-name="">`, `<g class="krr-data" data-name="">`,
+	checkContains(t, svg, `<g class="krr-axes" data-name="">`, `<g class="krr-data" data-name="">`,
 		`<g class="krr-entry" data-name="one&lt;/script&gt;`, `data-name="two">`)
 	if strings.ContainsAny(svg, "\ue000\ue001\ue002\ue003\ue004") ||
 		strings.Count(svg, "<g") != strings.Count(svg, "</g>") || strings.Contains(f.SVG(), "krr-") {
@@ -70,7 +70,7 @@ func TestInteractive(t *testing.T) {
 	long := &plots.Figure{Series: []plots.Series{{Y: make([]float64, 3*thinningThreshold)}}}
 	long.Series[0].Y[7] = math.NaN()
 	if n := strings.Count(long.HTML(), "0,0,0,0"); n > thinningThreshold {
-		t.Errorf("a long series is carried whole")
+		t.Errorf("%d samples of a long series are passed to the script, want at most %d", n, thinningThreshold)
 	}
 	if g := plots.Grid("g", 0, sample(), plots.Map("m", "x", "y", "z", []float64{1}, []float64{1},
 		[][]float64{{2}})); !strings.Contains(g.HTML(), `"z":[[2]]}`) || !strings.Contains(g.HTML(), `"fixed":true`) {

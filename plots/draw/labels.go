@@ -7,13 +7,14 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// raster is an image of the drawn data, with one pixel per point, in which free places for labels are searched.
+// raster is an image of the drawn data in which free places for labels are searched. It has one pixel per point of
+// length.
 type raster struct{ *vgimg.Canvas }
 
 // Stroke implements vg.Canvas. It draws long paths in pieces, because the time of the rasterizer grows with the square
 // of the number of points of a path.
 func (g raster) Stroke(path vg.Path) {
-	const piece = 32
+	const piece = 32 // points of a piece; a judgment
 	g.Canvas.Stroke(path[:min(piece, len(path))])
 	for i := piece; i < len(path); i += piece {
 		g.Canvas.Stroke(append(vg.Path{{Type: vg.MoveComp, Pos: path[i-1].Pos}}, path[i:min(i+piece, len(path))]...))
@@ -49,7 +50,8 @@ type placedLabel struct {
 	veiled      *vg.Rectangle // rectangle that is lightened before the label is drawn over data, or nil
 }
 
-// placeLabels finds a place for the labels of reference lines and marks; a map has them outside.
+// placeLabels sets d.labels: it finds a place for the label of each reference line, along the line, and of each mark,
+// around the mark. A map has its labels outside, so d.labels is nil.
 func (d *drawing) placeLabels() {
 	d.labels = nil
 	if d.f.Map != nil {
@@ -75,6 +77,7 @@ func (d *drawing) placeLabels() {
 			continue
 		}
 		w := textWidth(m.Label, markSize)
+		// The candidates are left, right, above and below the mark, the nearest ones first.
 		var corners []vg.Point
 		for _, height := range []vg.Length{5, 9, 24, 42, 62, 84, 110} { // from 24 on, a line leads to the mark
 			for _, side := range []vg.Length{7, -w - 7, -w / 2} {
@@ -85,7 +88,8 @@ func (d *drawing) placeLabels() {
 	}
 }
 
-// placeLabel appends l to d.labels, at the candidate for its lower left corner where it covers the least data. An empty
+// placeLabel appends l to d.labels, at the first of the candidates for its lower left corner where it covers the least
+// data, and marks this place as occupied in d.raster. The label is veiled if it covers data inside the plot. An empty
 // label is ignored.
 func (d *drawing) placeLabel(l placedLabel, corners []vg.Point) {
 	if l.text == "" {
@@ -131,8 +135,9 @@ func (d *drawing) drawLabels() {
 	}
 }
 
-// drawLeader draws a thin line from a mark to its label if they are more than 15 points apart.
+// drawLeader draws a thin line from a mark to its label if they are at least minLeader apart.
 func (d *drawing) drawLeader(l placedLabel) {
+	const minLeader = 15 // in points; a nearer label clearly belongs to its mark
 	if l.mark == nil {
 		return
 	}
@@ -142,7 +147,7 @@ func (d *drawing) drawLeader(l placedLabel) {
 		end.Y = l.start.Y + markSize
 	}
 	gap := distance(*l.mark, end)
-	if gap < 15 {
+	if gap < minLeader {
 		return
 	}
 	start := l.mark.Add(end.Sub(*l.mark).Scale((markRadius*1.7 + 1) / gap))

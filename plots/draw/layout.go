@@ -56,14 +56,15 @@ func (n numbering) numberOf(name string, fallback int) int {
 	return n[name]
 }
 
-// appearanceOf returns the appearance of series i. In a grid the color, the dashes and the marker depend
-// only on the name of the series.
+// appearanceOf returns the appearance of series i. In a grid the color, the dashes and the marker depend only on the
+// name of the series. The markers of Points become smaller if there are more than manyPoints of them, down to 0.55 of
+// the usual radius (a judgment).
 func (d *drawing) appearanceOf(i int) appearance {
 	s, l := &d.f.Series[i], appearance{color: axisColor, dash: dashPatterns[1]}
 	if !s.Neutral {
 		l = standardAppearance(d.appearanceNumbers.numberOf(s.Name, i))
 	}
-	if s.Style == plots.Points { // many large markers would hide one another
+	if s.Style == plots.Points {
 		l.radius = markRadius * vg.Length(min(1, max(0.55, manyPoints/float64(len(s.Y)))))
 	}
 	return l
@@ -128,15 +129,15 @@ func (d *drawing) drawData() {
 	d.drawMarks()
 }
 
-// layout chooses the scales and the plot's rectangle. legendRoom is the height of a legend between the title and the
-// plot, 0 if there is none.
-func (d *drawing) layout(legendRoom vg.Length) {
+// layout sets the scales, the plot's rectangle and the rectangle of the color bar. legendHeight is the height of a
+// legend between the title and the plot, 0 if there is none.
+func (d *drawing) layout(legendHeight vg.Length) {
 	f, e, minimum := d.f, d.extent, d.minMargins
 	cells := plots.HeatMap{}
 	if f.Map != nil {
 		cells = *f.Map
 	}
-	top := margin + legendRoom + tickSize*0.4 + d.tagRoom()
+	top := margin + legendHeight + tickSize*0.4 + d.tagRoom()
 	if f.Title != "" {
 		top += d.titleSize() * 1.35
 	}
@@ -157,6 +158,7 @@ func (d *drawing) layout(legendRoom vg.Length) {
 		leftMargin += labelSize * 1.6
 	}
 	leftMargin, rightMargin := max(leftMargin, minimum.left), max(margin+4+d.mapRoom(), minimum.right)
+	// The width of the plot depends on the labels of the x axis, so it is set anew for each candidate.
 	d.x = fitScale(&f.X, e.x, cells.X, tickCount(d.w-leftMargin-rightMargin, 62), func(s *scale) bool {
 		d.x = s
 		d.fitX(leftMargin, rightMargin)
@@ -169,7 +171,7 @@ func (d *drawing) layout(legendRoom vg.Length) {
 }
 
 // fitX sets the left and right sides of the plot from its margins. It moves the right side inward if a label of the
-// x axis would reach beyond the edge of the canvas.
+// scale d.x would reach beyond the edge of the canvas.
 func (d *drawing) fitX(leftMargin, rightMargin vg.Length) {
 	d.box.Min.X, d.box.Max.X = leftMargin, d.w-rightMargin
 	for _, t := range d.x.ticks {
@@ -208,10 +210,10 @@ func columnsOf(f *plots.Figure) int {
 // rowsOf returns the number of rows of panels.
 func rowsOf(f *plots.Figure) int { return (len(f.Panels) + columnsOf(f) - 1) / columnsOf(f) }
 
-// gridHeight returns the default height of a figure with panels, in inches, limited to [1, 50]. The height of a row is
-// proportional to the figure's width and smaller if there are more columns.
+// gridHeight returns the default height of a figure with panels, in inches, limited to [1, 50], which Validate accepts.
+// The height of a row is proportional to the figure's width and smaller if there are more columns.
 func gridHeight(f *plots.Figure) float64 {
-	rowHeight := []float64{2.7, 2.4, 2.1}[min(columnsOf(f), 3)-1]
+	rowHeight := []float64{2.7, 2.4, 2.1}[min(columnsOf(f), 3)-1] // for one to three columns at a width of 6.5 inches
 	w := cmp.Or(f.Width, 6.5)
 	lg := legend{entries: entries(panelsOf(f, pen{})...)}
 	headHeight := titleSize*1.35 + lg.height(vg.Length(w)*vg.Inch-2*margin)

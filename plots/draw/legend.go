@@ -15,7 +15,8 @@ type entry struct {
 	name   string
 }
 
-// entries returns the legend's entries for some drawings. In a grid, a name that several panels share is listed once.
+// entries returns the legend's entries for a drawing, or for all panels of a grid. They are the named series, and the
+// named marks inside a map. In a grid, a name that several panels share is listed once.
 func entries(ds ...*drawing) (es []entry) {
 	type id struct {
 		name   string
@@ -55,8 +56,10 @@ const (
 	legendRowHeight vg.Length = legendSize * 1.4
 )
 
-// placeLegend returns the legend, and reports whether it can stand inside the plot. It tries the corners of the plot,
-// the middle of its sides, and takes the first where no data are drawn. A map never has its legend inside.
+// placeLegend returns the legend, and reports whether it can stand inside the plot. It tries the corners of the plot
+// and the middles of its sides, and takes the first place where no data are drawn, with a distance of 4 points around
+// it. A legend that is wider or higher than most of the plot is not tried, and a map never has its legend inside. An
+// empty legend is inside.
 func (d *drawing) placeLegend() (lg legend, inside bool) {
 	lg.entries = entries(d)
 	if len(lg.entries) == 0 || d.f.Map != nil {
@@ -72,9 +75,9 @@ func (d *drawing) placeLegend() (lg legend, inside bool) {
 	if w > d.box.Size().X*0.6 || h > d.box.Size().Y*0.7 {
 		return lg, false
 	}
-	room := b.Size().Sub(size)
+	free := b.Size().Sub(size) // by which the legend can be moved
 	for _, fraction := range [][2]vg.Length{{1, 1}, {0, 1}, {1, 0}, {0, 0}, {0.5, 1}, {1, 0.5}, {0, 0.5}, {0.5, 0}} {
-		lg.box.Min = b.Min.Add(point(fraction[0]*room.X, fraction[1]*room.Y))
+		lg.box.Min = b.Min.Add(point(fraction[0]*free.X, fraction[1]*free.Y))
 		lg.box.Max = lg.box.Min.Add(size)
 		if d.darknessIn(inset(lg.box, -4)) == 0 {
 			return lg, true
@@ -112,7 +115,7 @@ func (e entry) drawSample(p pen, start vg.Point) {
 	}
 	s, l, c := &e.d.f.Series[e.index], e.d.appearanceOf(e.index), &draw.Canvas{Canvas: p.Canvas}
 	line := lineStyle(l.color, lineWidth, l.dash...)
-	switch up := (point(0, 4)); {
+	switch up := (point(0, 4)); { // half the height of the sample of a band
 	case s.Style == plots.Points && s.Lo != nil:
 		c.StrokeLine2(lineStyle(l.color, 1), mid.X, mid.Y-5, mid.X, mid.Y+5)
 	case s.Lo != nil:

@@ -31,7 +31,8 @@ type document struct {
 	title, caption string  // SVG contains them for screen readers
 }
 
-// render calls draw with a canvas of the document's size, w×h points, and returns the encoded document.
+// render calls draw with a canvas of the document's size, w×h points, and returns the encoded document. A format other
+// than those of SVG and "png" is taken for "pdf".
 func (d document) render(draw func(p pen, w, h vg.Length)) ([]byte, error) {
 	w, h := vg.Length(d.width)*vg.Inch, vg.Length(d.height)*vg.Inch
 	var buf bytes.Buffer

@@ -25,11 +25,11 @@ func (d *drawing) runs(i int, isShown func(j int) bool, y func(j int) vg.Length)
 		if startsRun {
 			out, startsRun = append(out, nil), false
 		}
-		cur, pt := &out[len(out)-1], point(d.px(x), y(j))
-		if n := len(*cur); s.Style == plots.Steps && n > 0 {
-			*cur = append(*cur, point(pt.X, (*cur)[n-1].Y))
+		run, pt := &out[len(out)-1], point(d.px(x), y(j))
+		if n := len(*run); s.Style == plots.Steps && n > 0 {
+			*run = append(*run, point(pt.X, (*run)[n-1].Y))
 		}
-		*cur = append(*cur, pt)
+		*run = append(*run, pt)
 	}
 	return out
 }
@@ -40,12 +40,15 @@ func (d *drawing) shownRuns(i int) [][]vg.Point {
 	return d.runs(i, func(j int) bool { return d.f.Y.Shows(y[j]) }, func(j int) vg.Length { return d.py(y[j]) })
 }
 
-// thinOut removes the points that are closer than 0.25 pt to the previous remaining one, except for the last one. The
-// difference is not visible, and files of long series become much smaller.
+// minDistance is the distance of two samples, in points, below which the second one may be omitted. The difference is
+// not visible (a pixel of a PNG image is 0.45 points wide), and files of long series become much smaller.
+const minDistance = 0.25
+
+// thinOut removes the points that are closer than minDistance to the previous remaining one, except for the last one.
 func thinOut(ps []vg.Point) []vg.Point {
 	out := ps[:0:0]
 	for i, p := range ps {
-		if n := len(out); n > 0 && i < len(ps)-1 && distance(out[n-1], p) < 0.25 {
+		if n := len(out); n > 0 && i < len(ps)-1 && distance(out[n-1], p) < minDistance {
 			continue
 		}
 		out = append(out, p)
@@ -85,10 +88,11 @@ func (d *drawing) drawSeries(i int) {
 	}
 }
 
-// markerPoints returns the positions of the markers of series i: every sample for Points and for lines of at most 16
-// samples, and about ten points along a longer line if the figure has several series. Steps, bars and lines
-// without a marker radius, such as reference lines, have none.
+// markerPoints returns the positions of the markers of series i: every sample for Points and for lines of at most
+// maxMarked samples, and about ten points along a longer line if the figure has several series. The markers of
+// different lines are shifted against each other. Steps, Bars and lines without a marker radius (Neutral) have none.
 func (d *drawing) markerPoints(i int) []vg.Point {
+	const maxMarked = 16
 	s := &d.f.Series[i]
 	if s.Style == plots.Steps || s.Style == plots.Bars || d.appearanceOf(i).radius == 0 {
 		return nil
@@ -97,7 +101,7 @@ func (d *drawing) markerPoints(i int) []vg.Point {
 	switch {
 	case s.Style == plots.Points:
 		return thinOut(samples)
-	case len(samples) <= 16:
+	case len(samples) <= maxMarked:
 		return samples
 	case len(d.f.Series) == 1:
 		return nil
@@ -124,7 +128,7 @@ func (d *drawing) lowerEnd(v float64) vg.Length {
 }
 
 // upperEnd returns the vertical position of the upper end v of an interval. If the axis cannot show v, the position is
-// below the plot for v ≤ 0, which a logarithmic axis has no place for, and otherwise above it.
+// below the plot for v ≤ 0, which a logarithmic axis cannot show, and otherwise above it.
 func (d *drawing) upperEnd(v float64) vg.Length {
 	if d.f.Y.Shows(v) || v <= 0 {
 		return d.lowerEnd(v)
@@ -366,8 +370,8 @@ const manyPoints = 500
 type appearance struct {
 	color  color.NRGBA
 	dash   []vg.Length // lengths of dashes and gaps; nil for a solid line
-	marker int         // index in markers
-	radius vg.Length   // of the markers; 0 for none
+	marker int         // index of the marker's shape in markers
+	radius vg.Length   // radius of the markers in points; 0 for none
 }
 
 // standardAppearance returns appearance number i. Colors, dash patterns and markers repeat with different periods.
@@ -383,8 +387,8 @@ func (l appearance) tint() color.Color {
 	return c
 }
 
-// shape is a regular polygon or star, or a circle. All distances are in units of a radius that is given when it is
-// drawn.
+// shape is a regular polygon or star, or a circle. Its distances are in units of the radius for which it is drawn. The
+// shapes in markers have different distances, so that they look equally large.
 type shape struct {
 	corners int       // number of corners; 0 for a circle
 	angle   float64   // angle of the first corner, in radians

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Power returns the text of m·10^p, where m is the text of a number. The factor 1 is omitted.
-func Power(m string, p int) string {
-	exp := Flat(fmt.Sprintf("10^{%d}", p))
+// TimesPower returns the text of m·10^p, such as 2.5×10⁻⁴, where m is the text of a number. The factor 1 is omitted.
+func TimesPower(m string, p int) string {
+	power := Flat(fmt.Sprintf("10^{%d}", p)) // with superscript digits
 	switch m {
 	case "1":
-		return exp
+		return power
 	case "-1":
-		return "−" + exp
+		return "−" + power
 	}
-	return Minus(m) + "×" + exp
+	return Minus(m) + "×" + power
 }
 
 // Minus replaces a leading hyphen with a minus sign.
@@ -43,22 +43,24 @@ func GroupFrom(s string, minDigits int) string {
 	return s
 }
 
-// Compact formats v like Rounded, with a power of ten if its magnitude is below 0.1, or 10,000 or more: 10⁻³, 2.5×10⁻⁴,
-// 0.1, 20, 1234.
-func Compact(v float64) string { return Rounded(v, -1, 3) }
+// Compact formats v with a power of ten if its magnitude is below 0.1, or 10,000 or more, and otherwise like Plain:
+// 10⁻³, 2.5×10⁻⁴, 0.1, 20, 1234.
+func Compact(v float64) string { return PlainWithin(v, -1, 3) }
 
-// Rounded formats v like Plain if its magnitude, rounded to three significant digits, is from 10^minExp to below
-// 10^(maxExp+1). Otherwise it formats v with at most three significant digits and a Power of ten.
-func Rounded(v float64, minExp, maxExp int) string {
+// PlainWithin formats v like Plain if its magnitude, rounded to three significant digits, is from 10^minExp to below
+// 10^(maxExp+1). Otherwise it formats v with at most three significant digits and a power of ten, like TimesPower.
+// Zero, infinities and NaN are formatted like Plain.
+func PlainWithin(v float64, minExp, maxExp int) string {
 	m, p := threeDigits(v)
 	if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) && (p < minExp || p > maxExp) {
-		return Power(strings.TrimRight(strings.TrimRight(m, "0"), "."), p)
+		return TimesPower(strings.TrimRight(strings.TrimRight(m, "0"), "."), p)
 	}
 	return Plain(v)
 }
 
-// Plain formats v without a power of ten. A whole number is written in full. Any other number is rounded to at most
-// three significant digits if it is below 1000, and otherwise to a whole number. Infinities are ∞ and −∞.
+// Plain formats v without a power of ten, with a minus sign (−), and with commas from five digits before the point. A
+// whole number is written in full. Any other number is rounded to at most three significant digits if its magnitude is
+// below 1000, and otherwise to a whole number. Infinities are ∞ and −∞, and NaN is "NaN".
 func Plain(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -71,7 +73,7 @@ func Plain(v float64) string {
 		return "0"
 	}
 	_, p := threeDigits(v)
-	s := strconv.FormatFloat(v, 'f', max(0, 2-p), 64)
+	s := strconv.FormatFloat(v, 'f', max(0, 2-p), 64) // three significant digits have 2−p decimals
 	if p < 2 {
 		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
 	}

@@ -10,10 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// IsMark reports whether r is a private-use character. Labels cannot contain them; package draw uses them as marks.
+// IsMark reports whether r is a private-use character of Unicode. Package draw uses these as marks in SVG text; OneLine
+// removes them from labels.
 func IsMark(r rune) bool { return r >= '\ue000' && r <= '\uf8ff' }
 
-// OneLine returns s with blanks for control characters and private-use characters.
+// OneLine returns s in one line: control characters, such as line breaks, and private-use characters become blanks.
 func OneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || IsMark(r) {
@@ -23,7 +24,8 @@ func OneLine(s string) string {
 	}, s)
 }
 
-// Columns returns the number of columns that s needs in a terminal.
+// Columns returns the number of columns that s needs in a terminal. Each character but a combining mark takes one
+// column; wide characters, such as Chinese, are not considered.
 func Columns(s string) (n int) {
 	for _, r := range s {
 		if !unicode.Is(unicode.Mn, r) {
@@ -41,10 +43,10 @@ type Run struct {
 
 // The superscript and subscript characters of Unicode, each with the plain character at the same position.
 const (
-	raised   = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾ⁿᵀ"
-	raisedP  = "0123456789−+()nT"
-	lowered  = "₀₁₂₃₄₅₆₇₈₉₋₊₍₎ₐₑᵢⱼₖₘₙₚₛₜₓ"
-	loweredP = "0123456789−+()aeijkmnpstx"
+	raised       = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾ⁿᵀ"
+	raisedPlain  = "0123456789−+()nT"
+	lowered      = "₀₁₂₃₄₅₆₇₈₉₋₊₍₎ₐₑᵢⱼₖₘₙₚₛₜₓ"
+	loweredPlain = "0123456789−+()aeijkmnpstx"
 )
 
 // translate maps superscript and subscript characters, and two characters that the font lacks, to plain text.
@@ -53,7 +55,7 @@ var translate = func() map[rune]Run {
 	for _, t := range []struct {
 		scripted, plain string
 		level           int
-	}{{raised, raisedP, 1}, {lowered, loweredP, -1}} {
+	}{{raised, raisedPlain, 1}, {lowered, loweredPlain, -1}} {
 		plain := []rune(t.plain)
 		for i, r := range []rune(t.scripted) {
 			m[r] = Run{string(plain[i]), t.level}
@@ -62,8 +64,11 @@ var translate = func() map[rune]Run {
 	return m
 }()
 
-// Runs splits a line of text into pieces of one height. The documentation of package plots has the rules.
+// Runs splits a text, which it makes one line, into pieces of one height. The documentation of package plots (Style)
+// has the rules for superscripts and subscripts.
 func Runs(s string) (out []Run) {
+	// add appends text to the last run or starts a new one. Like the second function, it returns "", because only the
+	// calls of scripted matter here, not the line that it builds.
 	add := func(text string, level int) string {
 		if n := len(out); n > 0 && out[n-1].Level == level {
 			out[n-1].Text += text
@@ -105,8 +110,8 @@ var (
 // levels contains the Level of the text after a mark.
 var levels = map[rune]int{'^': 1, '_': -1}
 
-// script returns the text of the subscript or superscript that begins with the mark at s[i], and the index of its end.
-// ok reports whether there is one.
+// script returns the text of the subscript or superscript that begins with the mark _ or ^ at s[i], without the mark
+// and braces, and the index of its end. ok reports whether there is one.
 func script(s string, i int) (group string, end int, ok bool) {
 	if m := braced.FindStringSubmatch(s[i:]); m != nil && i > 0 {
 		return strings.NewReplacer("-", "−", "_", "").Replace(m[1]), i + len(m[0]), true
@@ -122,8 +127,8 @@ func script(s string, i int) (group string, end int, ok bool) {
 	return "", 0, false
 }
 
-// scripted returns a line in which each subscript or superscript is replaced with write(text, level), and the text
-// between them with plain(text).
+// scripted returns s in which each subscript or superscript is replaced with write(text, level), and the text between
+// them with plain(text). It calls these functions in the order of the text.
 func scripted(s string, plain func(string) string, write func(text string, level int) string) string {
 	var b strings.Builder
 	start := 0
@@ -143,9 +148,9 @@ func scripted(s string, plain func(string) string, write func(text string, level
 func Flat(s string) string {
 	identity := func(s string) string { return s }
 	return scripted(OneLine(s), identity, func(text string, level int) string {
-		plainChars, scriptChars, mark := []rune(loweredP), []rune(lowered), "_"
+		plainChars, scriptChars, mark := []rune(loweredPlain), []rune(lowered), "_"
 		if level > 0 {
-			plainChars, scriptChars, mark = []rune(raisedP), []rune(raised), "^"
+			plainChars, scriptChars, mark = []rune(raisedPlain), []rune(raised), "^"
 		}
 		var out []rune
 		for _, r := range text {

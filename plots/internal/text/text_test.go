@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRuns checks which characters are raised and lowered.
+// TestRuns checks which characters are raised and lowered. The wanted texts list the runs with their levels: 1 for a
+// superscript, −1 for a subscript.
 func TestRuns(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
@@ -23,7 +24,7 @@ func TestRuns(t *testing.T) {
 		{"", "[]"},
 	} {
 		if got := fmt.Sprint(Runs(c.text)); got != c.want {
-			t.Errorf("runs(%q) = %s, want %s", c.text, got, c.want)
+			t.Errorf("Runs(%q) = %s, want %s", c.text, got, c.want)
 		}
 	}
 }
@@ -37,15 +38,15 @@ func TestScripts(t *testing.T) {
 		{"cal_housing_2 & s_λ", "cal_housing_2 & s_λ", "cal_housing_2 &amp; s<sub>λ</sub>"},
 	} {
 		if got := Flat(c.text); got != c.flat {
-			t.Errorf("flat(%q) = %q, want %q", c.text, got, c.flat)
+			t.Errorf("Flat(%q) = %q, want %q", c.text, got, c.flat)
 		}
 		if got := Markup(c.text); got != c.markup {
-			t.Errorf("markup(%q) = %q, want %q", c.text, got, c.markup)
+			t.Errorf("Markup(%q) = %q, want %q", c.text, got, c.markup)
 		}
 	}
 }
 
-// TestCompact checks numbers with and without a power of ten.
+// TestCompact checks which numbers have a power of ten.
 func TestCompact(t *testing.T) {
 	for v, want := range map[float64]string{1e-3: "10⁻³", 2.5e-4: "2.5×10⁻⁴", 0.1: "0.1", 20: "20", -1e5: "−10⁵",
 		0: "0", 1e10: "10¹⁰", 1: "1", 1234.5: "1234", 9999.9: "10⁴", math.Inf(-1): "−∞", math.Copysign(0, -1): "0"} {
@@ -65,7 +66,7 @@ func TestPlain(t *testing.T) {
 			t.Errorf("Plain(%g) = %q, want %q", v, got, want)
 		}
 	}
-	if got := Rounded(1e-5, -6, 3); got != "0.00001" {
-		t.Errorf("Rounded(1e-5) = %q", got)
+	if got := PlainWithin(1e-5, -6, 3); got != "0.00001" {
+		t.Errorf("PlainWithin(1e-5) = %q, want 0.00001", got)
 	}
 }
