@@ -56,8 +56,8 @@ func startProcess(t *testing.T) (c *client, pid int) {
 	return c, cmd.Process.Pid
 }
 
-// memory returns the peak memory of a process in MB, or 0 if it is not known.
-func memory(pid int) (mb float64) {
+// peakMemory returns the peak memory of a process in MB, or 0 if it is not known.
+func peakMemory(pid int) (mb float64) {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if _, rest, ok := strings.Cut(string(b), "VmHWM:"); ok {
 		fmt.Sscan(rest, &mb)
@@ -90,17 +90,26 @@ const (
 	kept           // the connection stays open for a while
 )
 
+// anyPort returns all ports of a connection.
 func anyPort(c jupyter.Connection) []int {
 	return []int{c.ShellPort, c.IOPubPort, c.StdinPort, c.ControlPort, c.HBPort}
 }
-func routers(c jupyter.Connection) []int { return []int{c.ShellPort, c.StdinPort, c.ControlPort} }
-func iopub(c jupyter.Connection) []int   { return []int{c.IOPubPort} }
-func heart(c jupyter.Connection) []int   { return []int{c.HBPort} }
 
-// zmtpGreeting, zmtpReady and zmtpMessage are the bytes that clients send, written without the code under test.
+// routerPorts returns the ports at which the kernel receives requests.
+func routerPorts(c jupyter.Connection) []int { return []int{c.ShellPort, c.StdinPort, c.ControlPort} }
+
+// iopubPort returns the port at which the kernel publishes.
+func iopubPort(c jupyter.Connection) []int { return []int{c.IOPubPort} }
+
+// heartbeatPort returns the port that repeats each message.
+func heartbeatPort(c jupyter.Connection) []int { return []int{c.HBPort} }
+
+// zmtpGreeting, zmtpReady and zmtpMessage give the bytes that clients send, written without the code under test. The
+// greeting has 64 bytes: the version 3.0 of ZMTP, and the mechanism NULL.
 const zmtpGreeting = "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x03\x00NULL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
 	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
+// zmtpReady returns the command READY of a type of socket.
 func zmtpReady(typ string) string {
 	body := "\x05READY\x0bSocket-Type" + string(binary.BigEndian.AppendUint32(nil, uint32(len(typ)))) + typ
 	return "\x04" + string(rune(len(body))) + body
@@ -109,11 +118,13 @@ func zmtpReady(typ string) string {
 // hello returns a complete handshake for a type of socket.
 func hello(typ string) []byte { return []byte(zmtpGreeting + zmtpReady(typ)) }
 
-// longFrame returns a frame with any declared length, whatever its content.
+// longFrame returns a frame with any declared length, whatever its content. The bit 1 of flags says that more frames of
+// the message follow, and 2 that the length has 8 bytes.
 func longFrame(flags byte, declared uint64, content []byte) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{flags | 2}, declared), content...)
 }
 
+// zmtpMessage returns a message of these frames.
 func zmtpMessage(frames [][]byte) (b []byte) {
 	for i, f := range frames {
 		more := byte(1)
@@ -174,37 +185,37 @@ func attacks() []attack {
 		{"HTTP", anyPort, func(*attacker) []byte { return []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }, refused},
 		{"changed handshake", anyPort, func(a *attacker) []byte { return a.changed(hello("DEALER")) }, drained},
 		{"wrong type of socket", anyPort, func(*attacker) []byte { return hello("PUSH") }, refused},
-		{"frame of 2^62 bytes", routers, badFrames(1 << 62), refused},
-		{"part of a large frame", routers, badFrames(1 << 19), kept},
-		{"random frames", routers, after("DEALER", func(a *attacker) []byte { return a.garbage(500) }), drained},
-		{"1000 frames", routers,
+		{"frame of 2^62 bytes", routerPorts, badFrames(1 << 62), refused},
+		{"part of a large frame", routerPorts, badFrames(1 << 19), kept},
+		{"random frames", routerPorts, after("DEALER", func(a *attacker) []byte { return a.garbage(500) }), drained},
+		{"1000 frames", routerPorts,
 			after("DEALER", func(*attacker) []byte { return bytes.Repeat([]byte{1, 1, 'x'}, 1000) }), refused},
-		{"message that is none", routers, after("DEALER", func(a *attacker) []byte {
+		{"message that is none", routerPorts, after("DEALER", func(a *attacker) []byte {
 			return zmtpMessage([][]byte{a.garbage(99), []byte("<IDS|MSG>"), a.garbage(99)})
 		}), drained},
-		{"unsigned message", routers, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.request("")) }),
+		{"unsigned message", routerPorts, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.request("")) }),
 			drained},
-		{"message with a wrong signature", routers, after("DEALER",
+		{"message with a wrong signature", routerPorts, after("DEALER",
 			func(a *attacker) []byte { return zmtpMessage(a.request("guess")) }), drained},
-		{"changed message", routers, after("DEALER", func(a *attacker) []byte {
+		{"changed message", routerPorts, after("DEALER", func(a *attacker) []byte {
 			m := a.request("guess")
 			i := a.rnd.IntN(len(m))
 			m[i] = a.changed(m[i])
 			return zmtpMessage(m)
 		}), drained},
-		{"replayed message", routers, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.signed) }),
+		{"replayed message", routerPorts, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.signed) }),
 			drained},
-		{"subscriber that does not read", iopub, after("SUB", func(*attacker) []byte { return []byte{0, 1, 1} }), kept},
-		{"subscriber of 1000 topics", iopub,
+		{"subscriber that does not read", iopubPort, after("SUB", func(*attacker) []byte { return []byte{0, 1, 1} }), kept},
+		{"subscriber of 1000 topics", iopubPort,
 			after("SUB", func(*attacker) []byte { return bytes.Repeat([]byte{0, 2, 1, 'x'}, 1000) }), refused},
-		{"heartbeat that does not read", heart, after("REQ", func(a *attacker) []byte {
+		{"heartbeat that does not read", heartbeatPort, after("REQ", func(a *attacker) []byte {
 			return bytes.Repeat([]byte{1, 0, 0, 4, 'p', 'i', 'n', 'g'}, 1000+a.rnd.IntN(9000))
 		}), kept},
 	}
 }
 
-// try makes an attack. It returns an error if the kernel does not accept or close the connection as expected.
-func (a *attacker) try(x attack) error {
+// attempt makes an attack. It returns an error if the kernel does not accept or close the connection as expected.
+func (a *attacker) attempt(x attack) error {
 	ports := x.ports(a.conn)
 	c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", ports[a.rnd.IntN(len(ports))]), 30*time.Second)
 	if err != nil {
@@ -244,7 +255,7 @@ func attackAll(t *testing.T, conn jupyter.Connection, signed [][]byte, n int) {
 		wait.Go(func() {
 			a := &attacker{conn: conn, rnd: rand.New(rand.NewPCG(1, uint64(i))), signed: signed}
 			for k := int(next.Add(1)) - 1; k < n && !t.Failed(); k = int(next.Add(1)) - 1 {
-				if x := kinds[k%len(kinds)]; a.try(x) != nil {
+				if x := kinds[k%len(kinds)]; a.attempt(x) != nil {
 					t.Errorf("%s: the kernel is not there, or does not close the connection", x.name)
 				}
 			}
@@ -256,8 +267,8 @@ func attackAll(t *testing.T, conn jupyter.Connection, signed [][]byte, n int) {
 	wait.Wait()
 }
 
-// aftermath checks that the attacks did not change the kernel, neither for its earlier client nor for a new one.
-func aftermath(t *testing.T, c *client, cells int) {
+// checkAfterAttack checks that the attacks did not change the kernel, neither for its earlier client nor for a new one.
+func checkAfterAttack(t *testing.T, c *client, cells int) {
 	if got, _ := c.run("hits"); !strings.HasSuffix(got, "execute_result 1") {
 		t.Errorf("code that was sent once: %q", got)
 	}
@@ -290,7 +301,7 @@ func TestAttack(t *testing.T) {
 	c.wait(c.answers[c.control], "kernel_info_reply")
 	hb := c.dial("REQ", "", c.conn.HBPort)
 	defer hb.Close()
-	calm, begin := memory(pid), time.Now()
+	calm, begin := peakMemory(pid), time.Now()
 	done := make(chan bool)
 	go func() { defer close(done); attackAll(t, c.conn, signed, n) }()
 	cells := 0
@@ -312,9 +323,9 @@ func TestAttack(t *testing.T) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	peak := memory(pid)
+	peak := peakMemory(pid)
 	t.Logf("%d attacks in %v, %d cells run meanwhile, peak %.0f MB (%.0f before)", n, time.Since(begin), cells, peak, calm)
-	aftermath(t, c, cells)
+	checkAfterAttack(t, c, cells)
 	if peak > 400 {
 		t.Errorf("%.0f MB", peak)
 	}

@@ -22,10 +22,10 @@ type client struct {
 	t                            testing.TB
 	conn                         jupyter.Connection
 	shell, control, stdin, iopub *zmtp.Conn
-	published                    chan *jupyter.Message
+	published                    chan *jupyter.Message // messages of iopub
 	answers                      map[*zmtp.Conn]chan *jupyter.Message
-	ended                        chan error
-	interrupt                    chan os.Signal
+	ended                        chan error     // receives the result of the kernel
+	interrupt                    chan os.Signal // interrupts the kernel
 }
 
 // freePorts returns n ports on which nothing listens.
@@ -79,7 +79,7 @@ func (c *client) connect() {
 		id, c.conn.StdinPort}, {&c.iopub, "SUB", "", c.conn.IOPubPort}} {
 		*x.conn = c.dial(x.typ, x.id, x.port)
 	}
-	testkit.OK(c.t, c.iopub.Send([]byte{1}))
+	testkit.OK(c.t, c.iopub.Send([]byte{1})) // subscribes to all topics
 	c.answers = map[*zmtp.Conn]chan *jupyter.Message{}
 	for _, s := range []*zmtp.Conn{c.shell, c.control, c.stdin} {
 		c.answers[s] = c.follow(s)
@@ -159,8 +159,8 @@ func fields(m *jupyter.Message) map[string]any {
 	return out
 }
 
-// run runs a cell. It returns the messages published for the cell, in order and on one line, and the reply; more has
-// additional fields of the request.
+// run runs a cell. It returns the messages published for the cell, in order and on one line, and the content of the
+// reply. more has additional fields of the request.
 func (c *client) run(code string, more ...map[string]any) (string, map[string]any) {
 	c.t.Helper()
 	content := map[string]any{"code": code, "allow_stdin": true}

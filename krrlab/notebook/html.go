@@ -25,13 +25,14 @@ import (
 //go:embed page.html
 var pageHTML string
 
+// pageTemplate is the template of the page of exportHTML: its data are a Title and Cells.
 var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
 // pageCell is a cell of the page template.
 type pageCell struct {
-	Markdown template.HTML
-	Code     string
-	Number   any // execution count, nil if the cell was not run
+	Markdown template.HTML // the converted text of a cell of Markdown, else ""
+	Code     string        // the source of the cell, which is shown unless Markdown is set
+	Number   any           // execution count, nil if the cell was not run
 	Outputs  []pageOutput
 }
 
@@ -71,7 +72,8 @@ func exportHTML(file string, nb map[string]any) ([]byte, error) {
 		Cells []pageCell
 	}{Title: strings.TrimSuffix(filepath.Base(file), ".ipynb")}
 	for _, bookCell := range book.Cells {
-		cell, src := pageCell{Code: source(bookCell.Source), Number: bookCell.Count}, source(bookCell.Source)
+		src := source(bookCell.Source)
+		cell := pageCell{Code: src, Number: bookCell.Count}
 		switch bookCell.Type {
 		case "markdown":
 			if cell.Markdown, err = markdown(src); err != nil {
@@ -100,12 +102,13 @@ func exportHTML(file string, nb map[string]any) ([]byte, error) {
 	return []byte(plots.OneScript(out.String())), err
 }
 
-var (
-	firstHeading = regexp.MustCompile(`(?m)^#\s+(.+?)\s*$`)
-	ansi         = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
-)
+// firstHeading matches a heading of the first level; group 1 is its text.
+var firstHeading = regexp.MustCompile(`(?m)^#\s+(.+?)\s*$`)
 
-// plain removes terminal color codes from a text.
+// ansi matches the codes that control colors and the cursor of a terminal.
+var ansi = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+
+// plain removes the codes of a terminal from a text.
 func plain(s string) string { return ansi.ReplaceAllString(s, "") }
 
 // richest returns the most expressive representation of a value: HTML, SVG, PNG, JPEG, Markdown, LaTeX or plain text,
@@ -137,6 +140,7 @@ func richest(data map[string]any) pageOutput {
 	return pageOutput{Text: plain(valueOf(display.MIMETypeText))}
 }
 
+// converter converts the Markdown of GitHub with formulas to HTML. HTML in the text is kept.
 var converter = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(gmhtml.WithUnsafe()),
 	// a priority after code spans, and before links and emphasis
 	goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithInlineParsers(util.Prioritized(formulas{}, 150))))
@@ -158,10 +162,12 @@ const maxFormula = 4 << 10
 // Trigger implements parser.InlineParser.
 func (formulas) Trigger() []byte { return []byte{'$'} }
 
+// formula matches a formula at the start of a text. A formula between single dollar signs is on one line, contains no
+// code, and has no blank at its start and end, so that prices are no formulas.
 var formula = regexp.MustCompile(`^(?:\$\$(?s:.+?)\$\$|\$[^\s$` + "`" + `](?:[^$\n` + "`" + `]*[^\s$\\` + "`" +
 	`])?\$)`)
 
-// Parse implements parser.InlineParser.
+// Parse implements parser.InlineParser. A formula that mathML does not support remains in TeX.
 func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, position := block.Position()
 	var ahead []byte

@@ -54,16 +54,16 @@ func Kernel(ctx context.Context, connectionFile string, o *Options) error {
 // language implements jupyter.Language for a session.
 type language struct {
 	*golang.Session
-	version string
+	version string // version of the program
 }
 
-// Run executes a cell.
+// Run implements jupyter.Language.
 func (l language) Run(name, code string, cell *jupyter.Cell) jupyter.Outcome {
 	r := l.Session.Run(name, code, cell)
 	return jupyter.Outcome{Value: r.Value, Failure: (*jupyter.Failure)(r.Err)}
 }
 
-// Info returns the description of the kernel in a kernel_info_reply.
+// Info implements jupyter.Language.
 func (l language) Info() map[string]any {
 	return map[string]any{
 		"implementation": "krrlab", "implementation_version": l.version,

@@ -50,8 +50,9 @@ type texReader struct {
 	failed bool   // the formula is malformed or has an unknown command
 }
 
-// nextToken reads a token: a character, or a command without its backslash.
-func (t *texReader) nextToken() (token string, command bool) {
+// nextToken reads a token: a character, or a command without its backslash. It skips spaces before it. At the end of
+// the input, the token is "".
+func (t *texReader) nextToken() (token string, isCommand bool) {
 	t.input = strings.TrimLeft(t.input, " \n")
 	if t.input == "" {
 		return "", false
@@ -72,7 +73,8 @@ func (t *texReader) nextToken() (token string, command bool) {
 	return token, true
 }
 
-// row reads until end, which is skipped, or the whole input if end is "".
+// row reads until end, which it skips, or the whole input if end is "", and returns an mrow element. The formula is
+// malformed if end is missing.
 func (t *texReader) row(end string) string {
 	var b strings.Builder
 	for {
@@ -119,8 +121,8 @@ func (t *texReader) scripted() string {
 
 // atom reads a character, a group, or a command with its arguments.
 func (t *texReader) atom() string {
-	token, command := t.nextToken()
-	if !command {
+	token, isCommand := t.nextToken()
+	if !isCommand {
 		return t.character(token)
 	}
 	switch {
@@ -131,11 +133,11 @@ func (t *texReader) atom() string {
 	case texAccents[token] != "":
 		return `<mover accent="true">` + t.argument() + "<mo>" + texAccents[token] + "</mo></mover>"
 	case slices.Contains(texStretch, token):
-		s, isCommand := t.nextToken()
+		bracket, isCommand := t.nextToken()
 		if isCommand {
-			s = commandCharacter(s)
+			bracket = commandCharacter(bracket)
 		}
-		return `<mo stretchy="true">` + html.EscapeString(s) + "</mo>"
+		return `<mo stretchy="true">` + html.EscapeString(bracket) + "</mo>"
 	}
 	switch token {
 	case "frac", "tfrac", "dfrac":

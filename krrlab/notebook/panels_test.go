@@ -54,8 +54,8 @@ func (c *client) slider() (id string, value any) {
 	return "", nil
 }
 
-// result waits until a panel shows the text.
-func (c *client) result(text string) {
+// awaitResult waits until a panel shows the text.
+func (c *client) awaitResult(text string) {
 	for !strings.Contains(string(c.wait(c.published, "comm_msg").Content), text) {
 	}
 }
@@ -71,7 +71,7 @@ func TestPanelAttack(t *testing.T) {
 	}
 	id, value := c.slider()
 	testkit.Equal(t, value, any(10.0))
-	models, memoryBefore := len(c.states()), memory(pid)
+	models, memoryBefore := len(c.states()), peakMemory(pid)
 	update := func(v any) map[string]any {
 		return map[string]any{"method": "update", "state": map[string]any{"value": v}}
 	}
@@ -85,7 +85,7 @@ func TestPanelAttack(t *testing.T) {
 		c.tell(id, update(invalid))
 	}
 	c.tell(id, update(500))
-	c.result("n is 500")
+	c.awaitResult("n is 500")
 
 	stranger := &client{t: t, conn: c.conn}
 	stranger.conn.Key = "a guess"
@@ -103,7 +103,7 @@ func TestPanelAttack(t *testing.T) {
 	}
 	_, value = c.slider()
 	testkit.Equal(t, fmt.Sprint(value, " ", len(c.states())), fmt.Sprint(500, " ", models))
-	if peak := memory(pid); peak > memoryBefore+150 {
+	if peak := peakMemory(pid); peak > memoryBefore+150 {
 		t.Errorf("%.0f MB, %.0f before", peak, memoryBefore)
 	}
 }
@@ -119,13 +119,13 @@ Explore(func(o T) string { for o.N == 13 { }; return fmt.Sprint("n is ", o.N) })
 		c.tell(id, map[string]any{"method": "update", "state": map[string]any{"value": n}})
 	}
 	move(13)
-	c.result("running")
+	c.awaitResult("running")
 	c.send(c.control, "interrupt_request", map[string]any{})
-	c.result("interrupted before")
+	c.awaitResult("interrupted before")
 	cell := c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
 	c.wait(c.published, "execute_input")
 	move(14)
-	c.result("n is 14")
+	c.awaitResult("n is 14")
 	c.send(c.control, "interrupt_request", map[string]any{})
 	if got := c.until(cell); !strings.HasSuffix(got, "error Interrupted") {
 		t.Errorf("the cell: %s", got)

@@ -91,7 +91,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 	return cellErr
 }
 
-// read reads the file of a notebook in Go, and returns it with its cells.
+// read reads the file of a notebook, and returns it with its cells. It returns an error if the notebook is not in Go.
 func read(file string) (nb map[string]any, cells []any, err error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -150,9 +150,9 @@ func otherLanguage(notebook []byte) string {
 
 // sameFile reports whether two paths denote the same file.
 func sameFile(a, b string) bool {
-	infoA, err := os.Stat(a)
-	infoB, err2 := os.Stat(b)
-	return err == nil && err2 == nil && os.SameFile(infoA, infoB)
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // runCells runs the code cells and stores their outputs in them, until a cell fails or ctx ends.
@@ -253,7 +253,8 @@ func source(v any) string {
 	return b.String()
 }
 
-// writeNotebook writes a notebook in the format of Jupyter: indented by one space, with sorted keys.
+// writeNotebook writes a notebook in the format of Jupyter: indented by one space, with sorted keys. It sets the
+// language in the metadata of nb and, if there is none, the kernel.
 func writeNotebook(name string, nb map[string]any) error {
 	meta, _ := nb["metadata"].(map[string]any)
 	if meta == nil {
@@ -289,7 +290,7 @@ type cellOutputs struct {
 	closed    bool // further outputs are dropped
 }
 
-// change calls f while holding the lock, unless p is closed.
+// change calls f while holding the lock p.displayed.mu, unless p is closed.
 func (p *cellOutputs) change(f func()) {
 	p.displayed.mu.Lock()
 	defer p.displayed.mu.Unlock()

@@ -32,7 +32,7 @@ type Entry struct {
 // TestDocs collects the documentation of all bound packages. Every exported name must have a declaration, and 95 % of
 // them a comment. With -update, it writes the file that make build embeds.
 func TestDocs(t *testing.T) {
-	ps := testkit.Must(bound(".", packages.LoadSyntax))
+	ps := testkit.Must(loadBound(".", packages.LoadSyntax))
 	ix := NewIndex(ps)
 	all := map[string]map[string]Entry{}
 	names, missing := 0, []string{}

@@ -1,5 +1,8 @@
 package bindgen
 
+// This file generates the bindings. It is part of the tests because TestBindings compares or writes them, and no
+// program needs the generator.
+
 import (
 	"bytes"
 	"errors"
@@ -13,13 +16,14 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// displayPath is the path of the package that cells import as "display".
+// displayPath is the path of the package that cells import as "display", as in gophernotes.
 const displayPath = module + "/krrlab/notebook/display"
 
 // Patterns lists the packages that the notebook binds: all packages of the module except those in Unbound, and a
 // selection of packages of gonum, gonum/plot and gota that are useful for research.
 var Patterns = []string{
-	"work", // the whole module; a pattern with ... would need the go.mod files of modules for other systems
+	// work matches the packages of this module. The pattern ./... would need the go.mod files of more modules.
+	"work",
 	"gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat", "gonum.org/v1/gonum/stat/distuv", "gonum.org/v1/gonum/floats",
 	"gonum.org/v1/gonum/optimize",
 	"gonum.org/v1/gonum/lapack", "gonum.org/v1/gonum/lapack/lapack64", "gonum.org/v1/gonum/blas",
@@ -42,12 +46,13 @@ var Patterns = []string{
 }
 
 // Unbound lists the packages of the module that are not useful in cells. Packages in their subfolders are excluded,
-// too.
+// too, except package display.
 var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd",
 	"krrlab/base/atomicfile", "krrlab/internal", "krrlab/notebook", "krrlab/base/safe", "krrlab/base/suite", "notebooks", "plots/internal"}
 
-// bound loads the packages of Patterns except those of Unbound, in a mode of Load. dir is a folder of the module.
-func bound(dir string, mode packages.LoadMode) ([]*Package, error) {
+// loadBound loads the packages of Patterns except those of Unbound. mode says what Load reads of each package. dir is a
+// folder of the module.
+func loadBound(dir string, mode packages.LoadMode) ([]*Package, error) {
 	paths, err := Paths(dir, Patterns...)
 	if err != nil {
 		return nil, err
@@ -63,7 +68,7 @@ func bound(dir string, mode packages.LoadMode) ([]*Package, error) {
 
 // Generate returns the Go files of krrlab/notebook/bindings, by name. dir is a folder of the module.
 func Generate(dir string) (map[string][]byte, error) {
-	ps, err := bound(dir, packages.LoadTypes)
+	ps, err := loadBound(dir, packages.LoadTypes)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +91,7 @@ func Generate(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// isUnbound reports whether path is in Unbound or in a subfolder of such a package.
+// isUnbound reports whether path is in Unbound or in a subfolder of such a package, and is not displayPath.
 func isUnbound(path string) bool {
 	if path == displayPath {
 		return false
@@ -149,6 +154,7 @@ func StdFiles(dir string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Generated code replaces the interpreter's own table of a package. These files must extend it.
 		assign := fmt.Sprintf("imports.Packages[%q] = imports.Package{", p.Path)
 		merge := fmt.Sprintf("merge(%q, imports.PackageUnderlying{", p.Path)
 		src = bytes.Replace(src, []byte(assign), []byte(merge), 1)
@@ -163,6 +169,6 @@ func hasBinding(path, name string) bool {
 	if !ok {
 		return false
 	}
-	_, typ := p.Types[name]
-	return typ || p.Binds[name].IsValid()
+	_, isType := p.Types[name]
+	return isType || p.Binds[name].IsValid()
 }

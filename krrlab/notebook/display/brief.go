@@ -47,7 +47,7 @@ func (p *printer) value(v reflect.Value, depth int) {
 		p.WriteString("nil")
 		return
 	}
-	if depth > 0 && p.ownText(v) {
+	if depth > 0 && p.methodText(v) {
 		return
 	}
 	switch v.Kind() {
@@ -86,9 +86,9 @@ func (p *printer) value(v reflect.Value, depth int) {
 	}
 }
 
-// ownText writes a nested value with its method String or Error. It returns false if there is no such method or if the
-// method panics.
-func (p *printer) ownText(v reflect.Value) (ok bool) {
+// methodText writes the first line of the result of a value's method String or Error. It returns false and writes
+// nothing if there is no such method, if the method panics or if the value is an unexported field.
+func (p *printer) methodText(v reflect.Value) (ok bool) {
 	if !v.CanInterface() || v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer && v.IsNil() {
 		return false
 	}
@@ -108,10 +108,10 @@ func (p *printer) ownText(v reflect.Value) (ok bool) {
 // fields writes the fields of a struct. If there are more than maxFieldsWithZeros, it omits those that are zero.
 func (p *printer) fields(v reflect.Value, depth int) {
 	p.WriteByte('{')
-	start, zero := p.Len(), 0
+	start, zeros := p.Len(), 0
 	for i := range v.NumField() {
 		if v.NumField() > maxFieldsWithZeros && v.Field(i).IsZero() {
-			zero++
+			zeros++
 			continue
 		}
 		if p.Len() > start {
@@ -120,8 +120,8 @@ func (p *printer) fields(v reflect.Value, depth int) {
 		p.WriteString(v.Type().Field(i).Name + ":")
 		p.value(v.Field(i), depth+1)
 	}
-	if zero > 0 {
-		fmt.Fprintf(p, " … %d fields are zero", zero)
+	if zeros > 0 {
+		fmt.Fprintf(p, " … %d fields are zero", zeros)
 	}
 	p.WriteByte('}')
 }
@@ -139,7 +139,7 @@ func limit(n, depth int) int {
 // list writes n elements, up to the limit.
 func (p *printer) list(open string, n, depth int, element func(i int)) {
 	shown := limit(n, depth)
-	p.WriteString(open)
+	p.WriteString(open) // "[" or "map["
 	for i := range shown {
 		if i > 0 {
 			p.WriteByte(' ')
@@ -165,7 +165,7 @@ func compare(a, b reflect.Value) int {
 	return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
 }
 
-// Limits for the table of a data set.
+// Numbers of points and of features in the table of a data set.
 const (
 	shownRows    = 5
 	shownColumns = 8
@@ -259,8 +259,9 @@ func adaptFigure(v any, d *Data) error {
 	}
 	if b, ok := d.Data[MIMETypePNG].([]byte); ok {
 		if c, err := png.DecodeConfig(bytes.NewReader(b)); err == nil {
-			d.Metadata = MIMEMap{MIMETypePNG: MIMEMap{"width": c.Width * 96 / plots.DotsPerInch,
-				"height": c.Height * 96 / plots.DotsPerInch}}
+			const cssPixels = 96 // per inch
+			d.Metadata = MIMEMap{MIMETypePNG: MIMEMap{"width": c.Width * cssPixels / plots.DotsPerInch,
+				"height": c.Height * cssPixels / plots.DotsPerInch}}
 		}
 	}
 	return f.Validate()

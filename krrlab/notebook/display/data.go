@@ -32,7 +32,7 @@ type Data = struct {
 	Transient MIMEMap // properties that are not stored with the notebook, such as display_id
 }
 
-// MakeData returns data of one MIME type, together with a text.
+// MakeData returns data of one MIME type, together with a text: the data itself if it can be read, or a summary.
 func MakeData(mimeType string, data any) Data {
 	d := Data{Data: MIMEMap{mimeType: data}}
 	if mimeType != MIMETypeText {
@@ -55,7 +55,7 @@ func textFor(mimeType string, data any) string {
 	return fmt.Sprint(data)
 }
 
-// MakeData3 returns data of one MIME type, together with the given text.
+// MakeData3 returns data of one MIME type, together with the given text. The name is that of gophernotes.
 func MakeData3(mimeType, plaintext string, data any) Data {
 	return Data{Data: MIMEMap{MIMETypeText: plaintext, mimeType: data}}
 }

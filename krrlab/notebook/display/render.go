@@ -48,7 +48,7 @@ func Show(v any) (Data, error) {
 	return withFailures(d, failures), nil
 }
 
-// withFailures appends the failures to the text.
+// withFailures returns the data with the failures appended to the text.
 func withFailures(d Data, failures []string) Data {
 	if len(failures) > 0 {
 		text, _ := d.Data[MIMETypeText].(string)
@@ -140,7 +140,7 @@ func withText(d Data) Data {
 	return d
 }
 
-// addGeneral adds what the Render method of the value returns, and the PNG of an image.Image.
+// addGeneral adds the data that the Render method of the value returns, and the PNG of an image.Image.
 func addGeneral(v any, d *Data) error {
 	if r, ok := v.(interface{ Render() Data }); ok {
 		x := r.Render()
@@ -157,6 +157,7 @@ func addGeneral(v any, d *Data) error {
 	return nil
 }
 
+// Result types of the methods for representations.
 var (
 	errorType        = reflect.TypeFor[error]()
 	supportedResults = map[reflect.Type]bool{reflect.TypeFor[string](): true, reflect.TypeFor[[]byte](): true}

@@ -108,7 +108,8 @@ func (e *Engine) bindEarlierVariables(u *unit, built map[*unit]*ssa.Package, ctx
 }
 
 // cellTypes returns all types of cells that a unit mentions, and the number of table entries that the methods of the
-// new ones among them need: one for the value and one for the pointer receiver.
+// new ones among them need: for each method one for the value and one for the pointer receiver. used are the objects of
+// interpreted packages that are compiled with the unit.
 func (e *Engine) cellTypes(u *unit, used map[types.Object]bool) (mentioned []types.Type, methods int) {
 	walker := typeWalker{visited: map[types.Type]bool{}}
 	walker.onNamed = func(n *types.Named) {
@@ -232,8 +233,8 @@ func (u *unit) hasInitializer(name string) bool {
 	return false
 }
 
-// release frees the memory of a unit after its execution, and from time to time removes the units that are no longer
-// reachable.
+// release frees the memory of a unit after its execution. If there are more units than e.sweepThreshold, it also
+// removes those that are no longer reachable.
 func (e *Engine) release(u *unit) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -256,7 +257,7 @@ func (e *Engine) release(u *unit) {
 	}
 	if len(e.units) > e.sweepThreshold {
 		e.sweep()
-		e.sweepThreshold = 2*len(e.units) + 50
+		e.sweepThreshold = 2*len(e.units) + 50 // so that the time for sweeps grows only linearly with the number of units
 	}
 }
 

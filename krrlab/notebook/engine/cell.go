@@ -37,6 +37,7 @@ type view struct {
 	imports map[string]string       // package paths by name
 }
 
+// clone returns a copy that can be changed independently.
 func (v view) clone() view { return view{maps.Clone(v.names), maps.Clone(v.imports)} }
 
 // bind makes name denote the object o.
@@ -45,7 +46,8 @@ func (v view) bind(name string, o types.Object) {
 	delete(v.imports, name)
 }
 
-// Compile type-checks a whole cell without executing any of it. name is used in error positions.
+// Compile type-checks a whole cell without executing any of it. name is used in error positions. If the cell is a
+// program, Compile appends a call of main.
 func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -107,7 +109,8 @@ func (e *Engine) compile(name, code string, sections []section, hideResult bool)
 			if section.kind == declaration {
 				u, err = e.checkDeclarations(file, visible)
 			} else {
-				u, err = e.checkStatements(c, file, visible, i+1 == len(sections) && j+1 == len(files) && !hideResult)
+				isLast := i+1 == len(sections) && j+1 == len(files)
+				u, err = e.checkStatements(c, file, visible, isLast && !hideResult)
 			}
 			if err != nil {
 				return c, err
@@ -334,7 +337,8 @@ func (e *Engine) sessionVariables(u *unit, fn *ast.FuncDecl, visible view) {
 			info.Uses[id] = v
 			sessionVar[old] = v
 			visible.bind(id.Name, v)
-			u.declaredNames = append(u.declaredNames, declaredName{id.Name, v, i / 2})
+			step := i / 2 // a call of stepFunc precedes every statement
+			u.declaredNames = append(u.declaredNames, declaredName{id.Name, v, step})
 		}
 	}
 	for id, o := range info.Uses {
@@ -388,16 +392,19 @@ func (c *Cell) UnreadErrors() (out []UnreadError) {
 	return out
 }
 
+// isName reports whether x is the given identifier.
 func isName(x ast.Expr, name string) bool {
 	id, ok := x.(*ast.Ident)
 	return ok && id.Name == name
 }
 
+// isCall reports whether x is a call, or a conversion, which has the same syntax.
 func isCall(x ast.Expr) bool {
 	_, ok := ast.Unparen(x).(*ast.CallExpr)
 	return ok
 }
 
+// callStmt returns a statement at pos that calls the function with the given name.
 func callStmt(name string, pos token.Pos, args ...ast.Expr) ast.Stmt {
 	return &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: name, NamePos: pos}, Lparen: pos, Args: args,
 		Rparen: pos}}
@@ -426,7 +433,7 @@ func (c *Cell) Run(abandoned func() bool, onLine func(line int)) (out []Value, e
 		if unit.pkg == nil {
 			continue
 		}
-		c.e.publish(unit, -1)
+		c.e.publish(unit, -1) // no variables yet
 		var shownValues []any
 		entry := "init"
 		if unit.lines != nil {
@@ -449,7 +456,7 @@ func (c *Cell) Run(abandoned func() bool, onLine func(line int)) (out []Value, e
 		if err != nil {
 			return nil, err
 		}
-		c.e.publish(unit, len(unit.lines)+1)
+		c.e.publish(unit, len(unit.lines)+1) // all names
 		for i, v := range shownValues[:min(len(shownValues), len(c.shownTypes))] {
 			out = append(out, Value{v, c.shownTypes[i]})
 		}

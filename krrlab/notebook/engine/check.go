@@ -17,6 +17,7 @@ type syntax struct {
 	decls map[types.Object]ast.Node // for interpreted packages: declarations of functions, methods and types
 }
 
+// newInfo returns an empty types.Info in which go/types records everything that this package and ssa need.
 func newInfo() *types.Info {
 	return &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
@@ -27,7 +28,8 @@ func newInfo() *types.Info {
 	}
 }
 
-// checkUnit type-checks a file as a new unit.
+// checkUnit type-checks a file as a new unit, in which the visible names can be used. It changes the file as
+// bindMethodValues does.
 func (e *Engine) checkUnit(file *ast.File, visible view) (*unit, error) {
 	u := &unit{src: &syntax{files: []*ast.File{file}, info: newInfo()}, vars: map[string]reflect.Value{}}
 	if err := e.checkInView(u.src, visible); err != nil {
@@ -184,6 +186,7 @@ type typeWalker struct {
 	intoCells   bool                 // also visit the underlying types and methods of types that cells declare
 }
 
+// visit visits a type, which may be nil.
 func (w typeWalker) visit(t types.Type) {
 	if t == nil || w.visited[t] {
 		return

@@ -113,8 +113,10 @@ func OpenBrackets(code string) (open []int, quote int) {
 	}
 }
 
-// Members returns the names of the fields and methods of a type that a cell can use, sorted, including promoted ones.
+// Members returns the names of the fields and methods of a type that a cell can use, sorted, including promoted ones,
+// down to embedded structs of embeddingDepth levels.
 func Members(t types.Type) []string {
+	const embeddingDepth = 4 // also ends the search in a struct that embeds a pointer to itself
 	set := map[string]bool{}
 	add := func(o types.Object) {
 		if o.Exported() || o.Pkg() != nil && o.Pkg().Path() == mainPath {
@@ -127,7 +129,7 @@ func Members(t types.Type) []string {
 			t = p.Elem()
 		}
 		s, ok := t.Underlying().(*types.Struct)
-		if !ok || depth > 4 {
+		if !ok || depth > embeddingDepth {
 			return
 		}
 		for f := range s.Fields() {
@@ -147,6 +149,8 @@ func Members(t types.Type) []string {
 // TypeString returns a type as a cell would write it.
 func TypeString(t types.Type) string { return types.TypeString(t, qualifier) }
 
+// qualifier returns the name of a package in front of its types: "" for types of cells. A patch (see loader.load) has
+// the name of the package that it patches.
 func qualifier(p *types.Package) string {
 	if p.Path() == mainPath {
 		return ""
@@ -175,14 +179,14 @@ func Member(t types.Type, name string) types.Object {
 	return o
 }
 
-// Parse returns the first syntax error of a cell, or nil.
+// Parse returns the first syntax error of a cell, or nil. name is the file name in error positions.
 func (e *Engine) Parse(name, code string) error {
 	items, _, err := e.splitItems(name, code)
 	if err != nil {
 		return err
 	}
-	for _, p := range groupItems(items) {
-		file, err := e.parse(name, code, p)
+	for _, section := range groupItems(items) {
+		file, err := e.parse(name, code, section)
 		if file != nil {
 			e.fset.RemoveFile(e.fset.File(file.Pos()))
 		}

@@ -38,8 +38,8 @@ type Engine struct {
 
 	mu             sync.Mutex // guards the fields below; not held while a cell executes
 	fset           *token.FileSet
-	base           *ixgo.Context
-	loader         *loader
+	base           *ixgo.Context             // context of the packages that are loaded from source
+	loader         *loader                   // imports compiled packages
 	pkg            *types.Package            // package in which every unit is type-checked (see detachPackage)
 	view           view                      // names and imports visible to later cells
 	units          map[*types.Package]*unit  // units whose declarations are still in use
@@ -106,7 +106,8 @@ func New(hooks map[string]any) *Engine {
 }
 
 // checkLocked panics if the lock that is about to be released is not locked. Without this check, the Go runtime would
-// end the process with a fatal error. tryLock and unlock acquire and release the lock; msg completes the panic message.
+// end the process with a fatal error. tryLock acquires the lock if it is free, in a mode that its holder excludes, and
+// unlock releases it; msg completes the panic message.
 func checkLocked(tryLock func() bool, unlock func(), msg string) {
 	if tryLock() {
 		unlock()

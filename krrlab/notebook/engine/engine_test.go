@@ -16,8 +16,8 @@ import (
 	_ "github.com/krrlab/lab/krrlab/notebook/bindings"
 )
 
-// lines collects the text that cells print.
-type lines struct {
+// printedText collects the text that cells print.
+type printedText struct {
 	mu sync.Mutex
 	b  strings.Builder
 }
@@ -26,7 +26,7 @@ type lines struct {
 // the error after ✗.
 func open(t testing.TB) (*Engine, func(code string) string) {
 	t.Helper()
-	out := &lines{}
+	out := &printedText{}
 	e := New(map[string]any{"fmt.Println": func(a ...any) (int, error) {
 		out.mu.Lock()
 		defer out.mu.Unlock()

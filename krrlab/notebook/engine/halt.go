@@ -13,17 +13,16 @@ import (
 
 // Halted is the panic value of a goroutine of a cell that was stopped.
 type Halted struct {
-	File string // file of the interrupted statement, or "" if unknown
-	Line int
+	File string // file of the interrupted statement, which is the name of its cell, or "" if unknown
+	Line int    // line of the statement, or 0 if unknown
 }
 
 func (Halted) Error() string { return "the goroutine was stopped" }
 
-// A goroutine in stopping panics with Halted at its next loop iteration or function call. stopCount is the number of
-// entries; it makes the check cheap while there are none.
+// A goroutine whose number is in stopping panics with Halted at its next loop iteration or function call.
 var (
-	stopping  sync.Map // keys are goroutine numbers
-	stopCount atomic.Int32
+	stopping  sync.Map     // keys are goroutine numbers
+	stopCount atomic.Int32 // number of entries of stopping, which makes the check cheap while there are none
 )
 
 // Stop requests that a goroutine stops: its interpreted code panics with Halted until Resume is called.
@@ -83,7 +82,7 @@ func insertPoll(code []func(*ixgo.Frame), i int, pos token.Position) {
 	instr := code[i]
 	code[i] = func(fr *ixgo.Frame) {
 		if stopCount.Load() > 0 {
-			if _, stop := stopping.Load(Goid()); stop {
+			if _, isStopping := stopping.Load(Goid()); isStopping {
 				panic(ixgo.PanicError{Value: Halted{pos.Filename, pos.Line}})
 			}
 		}

@@ -21,16 +21,16 @@ import (
 // loader extends ixgo's table of compiled packages and their types with the types and variables of cells.
 type loader struct {
 	*ixgo.TypesLoader
-	base         *ixgo.Context
-	mu           sync.Mutex
+	base         *ixgo.Context           // loads packages from source
+	mu           sync.Mutex              // guards the fields below
 	loadErrors   map[string]error        // errors of packages that could not be loaded, by path
 	cellTypes    typeutil.Map            // reflect.Type of each type of a cell, by types.Type
 	pending      []types.Type            // named types that were not known when they were looked up
 	cellPackages map[*byte]*ixgo.Package // packages of the variables of earlier cells; see Installed
 }
 
-// newLoader returns a loader that contains every importable package, initially empty. A compiled type enters its
-// package when it is first mentioned. Therefore packages can be loaded in any order.
+// newLoader returns a loader that contains every importable package, initially empty, and makes it the loader of base.
+// A compiled type enters its package when it is first mentioned. Therefore packages can be loaded in any order.
 func newLoader(base *ixgo.Context) *loader {
 	l := &loader{TypesLoader: base.Loader.(*ixgo.TypesLoader), base: base, loadErrors: map[string]error{},
 		cellPackages: map[*byte]*ixgo.Package{}}
@@ -145,7 +145,8 @@ func (l *loader) LookupReflect(t types.Type) (reflect.Type, bool) {
 	return nil, false
 }
 
-// recordTypes stores the reflect.Type that an interpreter created for each pending type. It does not shorten l.pending.
+// recordTypes stores the reflect.Type that an interpreter created for each pending type. It leaves the types in
+// l.pending, which bindEarlierVariables empties before the next unit is built.
 func (l *loader) recordTypes(record *ixgo.TypesRecord) {
 	l.mu.Lock()
 	pending := slices.Clone(l.pending)

@@ -71,8 +71,8 @@ func valueAs(v any, t reflect.Type) reflect.Value {
 	return reflect.ValueOf(v)
 }
 
-// refuseNilEntries is used if redirectFeature is not available. It returns an error if the program stores an interface
-// that may be nil in a map, because ixgo would delete the entry.
+// refuseNilEntries returns an error if the program stores an interface that may be nil in a map, because ixgo would
+// delete the entry. It is used if redirectFeature is not available, so that fixNilMaps cannot be applied.
 func refuseNilEntries(prog *ssa.Program) error {
 	for f := range ssautil.AllFunctions(prog) {
 		for _, b := range f.Blocks {

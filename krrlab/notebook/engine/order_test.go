@@ -35,11 +35,11 @@ func TestImportOrder(t *testing.T) {
 		}
 		for _, path := range paths {
 			p, _ := e.loader.Import(path)
-			text := contents(p)
+			text := listNames(p)
 			if seed == 0 {
 				reference[path] = text
 			} else if text != reference[path] {
-				t.Errorf("seed %d: %s has other names or types:%s", seed, path, differing(reference[path], text))
+				t.Errorf("seed %d: %s has other names or types:%s", seed, path, firstDifference(reference[path], text))
 			}
 			table, _ := ixgo.LookupPackage(path)
 			if table == nil || path == "unsafe" {
@@ -57,8 +57,9 @@ func TestImportOrder(t *testing.T) {
 	}
 }
 
-// differing returns the first pair of lines in which two texts differ.
-func differing(a, b string) (out string) {
+// firstDifference returns the first pair of lines in which two different texts differ, or a note if one text begins
+// with the other.
+func firstDifference(a, b string) (out string) {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range min(len(x), len(y)) {
 		if x[i] != y[i] {
@@ -68,8 +69,8 @@ func differing(a, b string) (out string) {
 	return " more or less"
 }
 
-// contents lists the names of a package that cells can use.
-func contents(p *types.Package) string {
+// listNames lists the names of a package that cells can use.
+func listNames(p *types.Package) string {
 	var b strings.Builder
 	for _, name := range p.Scope().Names() {
 		object := p.Scope().Lookup(name)

@@ -37,10 +37,13 @@ func (e *Engine) Outline(name, code string) (parts []Fragment, wholeCode string,
 		if err != nil {
 			return nil, code, err
 		}
-		// A section of statements is one unit or several; any other section is one unit.
-		for ok := true; ok; ok = sec.kind == statement && len(units) > 0 && units[0].lines != nil {
+		// A section of statements is one unit or several, which have lines; any other section is one unit.
+		for {
 			e.addObjects(inSection, sec, units[0])
 			units = units[1:]
+			if sec.kind != statement || len(units) == 0 || units[0].lines == nil {
+				break
+			}
 		}
 		parts = append(parts, inSection...)
 	}
@@ -71,7 +74,7 @@ func (e *Engine) sectionParts(code string, sec section) (parts []Fragment, err e
 			add(stmt)
 		}
 	}
-	if final := sec.items[len(sec.items)-1]; final.isList { // which parse has put into a call
+	if final := sec.items[len(sec.items)-1]; final.isList { // parse has put the list of expressions into a call
 		parts[len(parts)-1].Start, parts[len(parts)-1].End = final.start, final.end
 	}
 	return parts, nil
@@ -93,9 +96,9 @@ func (e *Engine) addObjects(parts []Fragment, sec section, u *unit) {
 			return true
 		}
 		o := u.src.info.ObjectOf(id)
-		if _, isPackage := o.(*types.PkgName); !isPackage &&
-			(o == nil || o.Pkg() == nil || o.Pkg().Path() != mainPath ||
-				o.Pkg().Scope().Lookup(o.Name()) != o) {
+		_, isPackage := o.(*types.PkgName)
+		isOfCells := o != nil && o.Pkg() != nil && o.Pkg().Path() == mainPath && o.Pkg().Scope().Lookup(o.Name()) == o
+		if !isPackage && !isOfCells {
 			return true
 		}
 		offset := e.offset(sec, id.Pos())

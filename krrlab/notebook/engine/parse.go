@@ -15,9 +15,9 @@ import (
 type itemKind int
 
 const (
-	statement itemKind = iota
-	declaration
-	importDecl
+	statement   itemKind = iota
+	declaration          // of a constant, variable, type, function or method
+	importDecl           // an import
 )
 
 // item is a top-level import, declaration or statement of a cell, or the part of a statement between two semicolons.
@@ -41,9 +41,9 @@ func (e *Engine) splitItems(name, code string) (out []item, endsWithSemicolon bo
 	file := token.NewFileSet().AddFile(name, -1, len(code))
 	var sc scanner.Scanner
 	sc.Init(file, []byte(code), errs.Add, scanner.ScanComments)
-	var openBrackets []int
-	var firstToken token.Token
-	start, prevEnd := -1, 0
+	var openBrackets []int     // offsets of the brackets without a partner so far
+	var firstToken token.Token // of the current item
+	start, prevEnd := -1, 0    // start of the current item, or −1 between items, and end of the last token
 	for atEOF := false; !atEOF; {
 		pos, t, lit := sc.Scan()
 		offset := file.Offset(pos)
@@ -122,6 +122,7 @@ var directives = map[string]string{
 	"//go:generate": "run the command: !cmd", "//export": "cells are no C library",
 }
 
+// directive matches a comment that begins with one of directives.
 var directive = regexp.MustCompile(`^//(go:(embed|linkname|generate)|export)\b`)
 
 // section is a sequence of items of one kind. It is compiled as one unit, or as several if statements define a variable

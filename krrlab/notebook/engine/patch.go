@@ -101,7 +101,8 @@ func callWithRegisters(f reflect.Value, args []reflect.Value, stack []any, regis
 }
 
 // fixPhis makes the phi nodes of a block assign their values simultaneously, if one of them reads another. ixgo
-// executes phi nodes one after the other, which is wrong for a, b = b, a in a loop.
+// executes phi nodes one after the other, which is wrong for a, b = b, a in a loop. code is the code from the start of
+// the block on, which begins with an instruction for each phi node.
 func (f function) fixPhis(b *ssa.BasicBlock, code []func(*ixgo.Frame)) {
 	var nodes []*ssa.Phi
 	inBlock := map[ssa.Value]bool{}
@@ -135,7 +136,7 @@ func (f function) fixPhis(b *ssa.BasicBlock, code []func(*ixgo.Frame)) {
 	}
 	code[0] = func(fr *ixgo.Frame) {
 		stack := stackOf(fr)
-		var buffer [8]any
+		var buffer [8]any // avoids an allocation for up to 8 nodes
 		values := buffer[:0]
 		for _, r := range edgeRegs[*fieldAddr[int](fr, predField)] {
 			values = append(values, stack[r])

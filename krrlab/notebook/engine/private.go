@@ -56,8 +56,8 @@ var (
 
 // field is a possibly unexported field of a struct.
 type field struct {
-	path, typ string  // type and path of the field; typ is its expected type
-	offset    uintptr // in bytes, from the start of the struct
+	path, typ string  // struct type and path of the field, for messages, and the expected type of the field
+	offset    uintptr // in bytes, from the start of the struct that contains the field
 	exists    bool    // the field exists and has the expected type
 }
 
@@ -106,7 +106,7 @@ func Missing() (lines []string) {
 	return lines
 }
 
-// fieldAddr returns the address of a field of a struct.
+// fieldAddr returns the address of a field of the struct object. The field must exist and have the type T.
 func fieldAddr[T, S any](object *S, f *field) *T {
 	return (*T)(unsafe.Add(unsafe.Pointer(object), f.offset))
 }
@@ -139,7 +139,8 @@ func (f function) instructions() []ssa.Instruction {
 
 // register returns the index of a value in the stack of a frame.
 func (f function) register(v ssa.Value) uint32 {
-	return (*fieldAddr[map[ssa.Value]uint32](f.object, registersField))[v] & 0xffffff
+	const indexMask = 0xffffff // ixgo keeps the kind of the value in the upper 8 bits
+	return (*fieldAddr[map[ssa.Value]uint32](f.object, registersField))[v] & indexMask
 }
 
 // registersOf returns the register of each value.

@@ -79,14 +79,14 @@ func TestMissing(t *testing.T) {
 					t.Errorf("%s\n got %q\nwant %q", strings.Join(c.code, "\n"), got, want)
 				}
 			}
-			halts(t)
+			checkHalt(t)
 		})
 	}
 }
 
-// halts checks that a loop that would end after a few iterations is stopped if the feature for this is available, and
-// otherwise runs to its end.
-func halts(t *testing.T) {
+// checkHalt checks that a loop that would end after a few iterations is stopped if the feature for this is available,
+// and otherwise runs to its end.
+func checkHalt(t *testing.T) {
 	e, run := open(t)
 	n := 0
 	over := func() bool { n++; Stop(Goid()); return n > 3 }

@@ -57,14 +57,14 @@ func (e *Engine) replaceFunction(u *unit, f *types.Func) {
 			redirect.Store(&v)
 		}
 	}
-	for _, v := range e.units {
-		if v.src == nil || v.src.decls != nil {
+	for _, user := range e.units {
+		if user.src == nil || user.src.decls != nil {
 			continue
 		}
-		for id, o := range v.src.info.Uses {
+		for id, o := range user.src.info.Uses {
 			if o == old {
-				v.src.info.Uses[id] = f
-				v.dependencies[u] = true
+				user.src.info.Uses[id] = f
+				user.dependencies[u] = true
 			}
 		}
 	}

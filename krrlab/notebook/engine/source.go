@@ -27,11 +27,12 @@ type importer struct{ *Engine }
 // DisplayPath is the import path of the package that cells can also import as "display".
 const DisplayPath = "github.com/krrlab/lab/krrlab/notebook/display"
 
+// Import returns the package that cells import by a path.
 func (i importer) Import(path string) (*types.Package, error) {
 	if path == DisplayPath {
 		path = "display"
 	}
-	if _, compiled := ixgo.LookupPackage(path); compiled || path == "unsafe" {
+	if _, isCompiled := ixgo.LookupPackage(path); isCompiled || path == "unsafe" {
 		return i.loader.Import(path)
 	}
 	return i.importSource(path)
@@ -107,9 +108,9 @@ func (e *Engine) importSource(path string) (*types.Package, error) {
 func (e *Engine) initializePackages() error {
 	for i, u := range e.uninitialized {
 		if err := e.initialize(u); err != nil {
-			for _, v := range e.uninitialized[i:] {
-				delete(e.units, v.pkg)
-				maps.DeleteFunc(e.sourceUnits, func(_ string, w *unit) bool { return w == v })
+			for _, forgotten := range e.uninitialized[i:] {
+				delete(e.units, forgotten.pkg)
+				maps.DeleteFunc(e.sourceUnits, func(_ string, u *unit) bool { return u == forgotten })
 			}
 			e.uninitialized = nil
 			return err

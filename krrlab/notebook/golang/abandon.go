@@ -75,7 +75,7 @@ func (s *Session) replaceWorker() { go s.loop(s.workerNumber.Add(1)) }
 
 // stackGrowth is the growth of the stacks of all goroutines, in bytes, after which a cell is checked for deep
 // recursion. Go ends the process if one stack exceeds 1 GB. A smaller value causes more checks, during which all
-// goroutines stand still.
+// goroutines stand still. A larger one leaves less time for a check before the process ends.
 const stackGrowth = 192 << 20
 
 // unwindTimeout is the time for which the stop of a deep recursion is awaited. Unwinding so many calls takes seconds on
@@ -91,8 +91,9 @@ var deepTrace = regexp.MustCompile(`(?m)^\.\.\.([5-9]\d{4}|\d{6,}) frames elided
 // arranges after it has encountered a huge one. All goroutines stand still during the check.
 func isRecursingDeeply() bool {
 	buf := make([]byte, 1<<20)
+	const maxTrace = 256 << 20 // bytes; longer traces, of very many goroutines, are cut
 	n := runtime.Stack(buf, true)
-	for ; n == len(buf) && n < 256<<20; n = runtime.Stack(buf, true) {
+	for ; n == len(buf) && n < maxTrace; n = runtime.Stack(buf, true) {
 		buf = make([]byte, 8*n)
 	}
 	return deepTrace.Match(buf[:n])

@@ -29,13 +29,13 @@ const (
 // interpreted code arrives through write. Output of compiled code to os.Stdout and os.Stderr arrives through pipes. The
 // pipes are drained before other output is added, which preserves the order.
 type capture struct {
-	mu         sync.Mutex
-	out        Output
+	mu         sync.Mutex  // guards the fields below
+	out        Output      // of the current or last cell; nil before the first one
 	pending    [2][]byte   // bytes not sent yet, by stream
 	lastStream int         // stream that was written to most recently
 	accepted   int         // bytes of this cell that were not dropped
 	dropped    int         // bytes of this cell beyond maxOutput
-	timer      *time.Timer // calls tick
+	timer      *time.Timer // calls tick, flushDelay after the last output
 	writeEnds  [2]*os.File // pipe ends that serve as os.Stdout and os.Stderr
 	readEnds   [2]*os.File
 	original   [2]*os.File // os.Stdout and os.Stderr of the process
@@ -57,7 +57,7 @@ func newCapture() (*capture, error) {
 	for i := range c.readEnds {
 		go c.followPipe(i)
 	}
-	c.timer = time.AfterFunc(time.Hour, c.tick)
+	c.timer = time.AfterFunc(time.Hour, c.tick) // add resets it to flushDelay
 	return c, nil
 }
 
@@ -113,7 +113,8 @@ func (c *capture) printf(stream int, format string, a ...any) {
 	c.write(stream, fmt.Appendf(nil, format, a...))
 }
 
-// afterText sends the text printed so far and then calls f, which displays something.
+// afterText sends the text printed so far and then calls f with the Output of the cell, if there is one. It holds c.mu
+// meanwhile, so f must not print.
 func (c *capture) afterText(f func(Output)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +134,8 @@ func (c *capture) output() Output {
 	return c.out
 }
 
-// add appends bytes to a stream. The caller holds c.mu.
+// add appends bytes to a stream. If the cell exceeds maxOutput, it sends what fits, in whole characters, with a note,
+// and only counts further bytes. The caller holds c.mu, as for the functions below.
 func (c *capture) add(stream int, p []byte) {
 	if len(p) == 0 {
 		return
@@ -143,7 +145,7 @@ func (c *capture) add(stream int, p []byte) {
 		c.lastStream = stream
 	}
 	if remaining := maxOutput - c.accepted; len(p) > remaining {
-		if c.dropped == 0 {
+		if c.dropped == 0 { // the limit is exceeded for the first time
 			pending := append(c.pending[stream], p[:remaining]...)
 			n := wholeLength(pending)
 			c.pending[stream], c.dropped = pending[:n], len(pending)-n

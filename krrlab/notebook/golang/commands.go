@@ -13,9 +13,10 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
-// magic is a command of cells. Either run executes it, or code returns Go code that does.
+// magic is a command of cells. Either run executes it, or code returns Go code that does. A command without either,
+// such as %time, is executed elsewhere and listed for %help.
 type magic struct {
-	name, arg, text string // for %help, which omits commands without text
+	name, arg, text string // name, arguments and description for %help, which omits commands without text
 	run             func(s *Session, line magicLine) error
 	code            func(s *Session, line magicLine) (string, error)
 }
@@ -100,7 +101,8 @@ func isCellCommand(line string) bool {
 	return strings.HasPrefix(name, "%%") && name != "%%time" && name != "%%capture"
 }
 
-// command runs a command, the text of a segment. If Go code executes the command, it returns this code.
+// command runs a command, the text of a segment. If Go code executes the command, it only returns this code. A command
+// can be written with one more %, as %%timeit for %timeit.
 func (s *Session) command(text string) (code string, err error) {
 	if text[0] == '!' || text[0] == '$' {
 		return "", s.shell("sh", text[1:])
@@ -163,7 +165,7 @@ func (r *recorder) Stream(name, text string) {
 	}
 }
 
-// record executes %capture.
+// record executes %capture: the printed text of the rest of the cell goes to a recorder.
 func (s *Session) record(l magicLine) error {
 	c := s.runningCell.Load()
 	if !token.IsIdentifier(l.arg) {
@@ -177,7 +179,8 @@ func (s *Session) record(l magicLine) error {
 	return nil
 }
 
-// endRecord assigns the recorded text of a cell to its variable.
+// endRecord assigns the recorded text of a cell to its variable, which it declares. If the cell was interrupted, it
+// prints the text.
 func (s *Session) endRecord(c *cell) {
 	s.out.begin(c.out)
 	text := c.recorder.text.String()
@@ -222,7 +225,8 @@ func writeFile(arg, body string) (string, error) {
 	return word + name, cmp.Or(err, f.Close())
 }
 
-// timingCode returns code that measures the run time of the given code with package testing.
+// timingCode returns code that measures the run time of the rest of the line, or of the lines below it, with package
+// testing, and prints it. It evaluates an expression that is no call without using its value.
 func timingCode(_ *Session, l magicLine) (string, error) {
 	code := l.arg
 	if l.body != "" {
@@ -232,7 +236,7 @@ func timingCode(_ *Session, l magicLine) (string, error) {
 		return "", fmt.Errorf("%s wants code to time", l.name)
 	}
 	if e, err := parser.ParseExpr(code); err == nil {
-		if _, call := e.(*ast.CallExpr); !call {
+		if _, isCall := e.(*ast.CallExpr); !isCall {
 			code = "_ = " + code
 		}
 	}
@@ -263,7 +267,7 @@ func (s *Session) completeMagic(line string) (matches []string, n int, ok bool) 
 	return nil, 0, false
 }
 
-// install downloads packages.
+// install executes %install: it downloads packages. It accepts the arguments of go get.
 func (s *Session) install(arg string) error {
 	arg = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(arg, "-U "), "go get "))
 	names := strings.Fields(arg)

@@ -30,7 +30,9 @@ func (s *Session) Complete(code string, cursor int) (matches []string, start, en
 	return matches, start, cursor
 }
 
-func (s *Session) complete(code string, cursor int) ([]string, int) {
+// complete returns the completions at the cursor, which must be inside the code, and the start of the text that they
+// replace. It runs in the worker goroutine.
+func (s *Session) complete(code string, cursor int) (matches []string, start int) {
 	head := code[:cursor]
 	line := head[strings.LastIndexByte(head, '\n')+1:]
 	if t := strings.TrimLeft(line, " \t"); strings.HasPrefix(t, "%") {
@@ -47,9 +49,7 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 	if cur == nil {
 		return nil, cursor
 	}
-	n := len(cur.Path) - 1
-	var matches []string
-	switch parent := cur.Path[n-1].(type) {
+	switch parent := cur.Path[len(cur.Path)-2].(type) { // the last node is the name at the cursor
 	case *ast.SelectorExpr:
 		if p := importedPackage(cur, parent.X); p != nil {
 			matches = exportedNames(p)

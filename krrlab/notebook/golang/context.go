@@ -41,6 +41,7 @@ func (c *cellContext) cancel() bool {
 	return c.used.Load()
 }
 
+// newCellContext returns a context that is not canceled.
 func newCellContext() *cellContext {
 	ctx, stop := context.WithCancel(context.Background())
 	return &cellContext{Context: ctx, stop: stop}
@@ -71,8 +72,8 @@ type progressLine struct {
 	id         string // display_id of the line
 	start      time.Time
 	lastUpdate time.Time
-	shown      bool
-	curves     progressCurves
+	shown      bool           // the line is displayed, so that it can be updated
+	curves     progressCurves // samples for the plot
 }
 
 // Progress returns a monitor that displays one line with the stage, the fraction done or the iteration, the residual

@@ -28,8 +28,8 @@ func (c *capture) drain() {
 	}
 }
 
-// readAvailable reads a pipe until it is empty. It returns true if the pipe may get more data,
-// and false at its end or after an error.
+// readAvailable reads a pipe until it is empty, and adds its data. It returns true if the pipe may get more data, and
+// false at its end or after an error. The caller holds c.mu.
 func (c *capture) readAvailable(stream int, fd uintptr) bool {
 	var buf [64 << 10]byte
 	for {

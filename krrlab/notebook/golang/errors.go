@@ -17,11 +17,11 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/native"
 )
 
-// Error is the failure of a cell: its kind, a one-line message, and a traceback that shows the failing lines of the
-// cell.
+// Error is the failure of a cell. The fields are those of an error message in the protocol of Jupyter: ename, evalue
+// and traceback.
 type Error struct {
-	Name, Value string
-	Traceback   []string
+	Name, Value string   // kind, such as CompileError, and one-line message
+	Traceback   []string // lines for display, with colors: kind and message, and the failing line with its surroundings
 }
 
 // Error returns the kind and the message.
@@ -35,14 +35,16 @@ const (
 	interruptedError = "Interrupted"
 )
 
+// ANSI escape sequences, which Jupyter shows as colors and weights.
 const (
 	red   = "\x1b[31m"
 	bold  = "\x1b[1m"
 	plain = "\x1b[0m"
 )
 
-// failure returns an error that shows a line of the cell, counted from 1, and its surroundings. line is 0 if it is
-// unknown.
+// failure returns an error of the kind name that shows a line of the cell, counted from 1, and its surroundings. line
+// is 0 if it is unknown. Otherwise the name of the cell and the line are appended to the message, unless it has the
+// word "line" already.
 func (c *cell) failure(name, text string, line int) *Error {
 	e := &Error{Name: name, Value: text}
 	head := fmt.Sprintf("%s%s%s: %s%s", bold, red, name, plain, text)
@@ -73,7 +75,7 @@ func (s *Session) compileFailure(c *cell, err error) *Error {
 	case errors.As(err, &list) && len(list) > 0:
 		return c.failure(syntaxError, syntaxText(list[0].Msg), list[0].Pos.Line)
 	case errors.As(err, &typeErr):
-		return c.failure(compileError, hint(oneLine(typeErr.Msg)), typeErr.Fset.Position(typeErr.Pos).Line)
+		return c.failure(compileError, withHint(oneLine(typeErr.Msg)), typeErr.Fset.Position(typeErr.Pos).Line)
 	case errors.As(err, &missing):
 		return c.failure(compileError, s.missingText(missing.Paths), missing.Line)
 	}
@@ -83,18 +85,20 @@ func (s *Session) compileFailure(c *cell, err error) *Error {
 // runFailure converts the error or panic that ended the execution of a cell.
 func (s *Session) runFailure(c *cell, err error) *Error {
 	value, file, line := unwrapPanic(err)
-	halted, ok := value.(engine.Halted)
+	halted, isHalted := value.(engine.Halted)
 	if halted.Line > 0 {
 		file, line = halted.File, halted.Line
 	}
-	if line == 0 || ok && (file != c.name || line > len(c.lines)) {
+	// If the place is unknown, or if an interrupt has stopped a function of another cell, show the line of this cell
+	// that was running.
+	if line == 0 || isHalted && (file != c.name || line > len(c.lines)) {
 		file, line = c.name, c.currentLine
 	}
-	if ok && c.tooDeep.Load() {
+	if isHalted && c.tooDeep.Load() {
 		return c.failure(panicError,
 			"the recursion is too deep: functions that are not done take more than 192 MB of stack", line)
 	}
-	if ok {
+	if isHalted {
 		return c.failure(interruptedError, "the cell was interrupted", line)
 	}
 	text := panicText(value)
@@ -104,7 +108,8 @@ func (s *Session) runFailure(c *cell, err error) *Error {
 	return c.failure(panicError, text, line)
 }
 
-// unwrapPanic returns the original value of a panic, and the cell and line of the innermost call within a cell.
+// unwrapPanic returns the original value of a panic, which the interpreter or a worker goroutine may have wrapped, and
+// the cell and line of the innermost call within a cell. They are "" and 0 if no such call is known.
 func unwrapPanic(value any) (inner any, file string, line int) {
 	var stack []byte
 	for {
@@ -165,12 +170,14 @@ func oneLine(s string) string {
 // package.
 var undefinedName = regexp.MustCompile(`^undefined: (\w+)(\.\w+)?$`)
 
-// typePair matches an error about two incompatible types. Both are written alike if one belongs to an earlier cell.
+// typePair matches an error about two incompatible types. If a cell declares a type again, the old and the new type
+// have the same name in the message.
 var typePair = regexp.MustCompile(`(?: type | types )(\S+?)\)? (?:as|and) (\S+?)(?: value |\))`)
 
-// hint returns a message of go/types, with advice on how to correct the error.
-func hint(text string) string {
-	text = strings.ReplaceAll(text, "main.", "")
+// withHint returns a message of go/types with advice on how to correct the error, if there is any. It removes the
+// qualifier of types that cells declare.
+func withHint(text string) string {
+	text = strings.ReplaceAll(text, "main.", "") // cells are compiled as package main
 	m := undefinedName.FindStringSubmatch(text)
 	if t, ok := strings.CutPrefix(text, "cannot define new methods on non-local type "); ok &&
 		!strings.Contains(t, ".") && types.Universe.Lookup(t) == nil {
@@ -186,8 +193,8 @@ func hint(text string) string {
 	case m[2] != "":
 		return text + "; press Tab after the dot to list the names"
 	}
-	if line := importAdvice(m[1]); line != "" {
-		return text + "; " + line
+	if advice := importAdvice(m[1]); advice != "" {
+		return text + "; " + advice
 	}
 	return text + "; declare it above, or run the cell that does, or import its package"
 }

@@ -33,7 +33,7 @@ func (s *Session) Run(name, code string, out Output) Result {
 // runCell runs a cell in the worker goroutine and sends its outcome to result, unless the cell was abandoned.
 func (s *Session) runCell(c *cell, result chan<- Result) {
 	var res Result
-	returned := false
+	returned := false // becomes true unless the cell calls runtime.Goexit
 	c.goid = engine.Goid()
 	s.out.begin(c.out)
 	c.ctx = s.renewContext()
@@ -198,6 +198,7 @@ func (s *Session) combine(values []any) (d display.Data, err error) {
 	return d, nil
 }
 
+// errorType is the type error of go/types.
 var errorType = types.Universe.Lookup("error").Type()
 
 // allZero reports whether all values are nil or the zero value of their type.

@@ -53,6 +53,7 @@ func (p *panels) forEach(f func(*panel.Panel)) {
 	}
 }
 
+// closeAll closes all panels and forgets them.
 func (p *panels) closeAll() {
 	p.mu.Lock()
 	list := p.list
@@ -72,8 +73,8 @@ type commSender interface {
 var exploreCall = regexp.MustCompile(`\bExplore\(\s*([\pL_][\pL\pN_.]*)\s*[,)]`)
 
 // explore is Explore in cells: it shows a panel for a stage of a lab, for its Solve, or for a function. An error of the
-// first run panics, which ends the cell. Its type does not name stage.Runner, whose package would then be loaded, with
-// all that it imports, when the kernel starts.
+// first run panics, which ends the cell. The options have the type any, not stage.Runner: otherwise the interpreter
+// would load package stage and all that it imports when the kernel starts.
 func (s *Session) explore(subject any, options ...any) {
 	name, out := "", s.out.output()
 	if out == nil {
@@ -89,13 +90,13 @@ func (s *Session) explore(subject any, options ...any) {
 	if err != nil {
 		panic(err)
 	}
-	host := panel.Host{Models: &s.models, Show: s.out.show, Update: func(d display.Data) { out.Update(encode(d)) },
-		Explain: func(r any) string { value, _, _ := unwrapPanic(r); return panicText(value) }}
+	host := panel.Host{Models: &s.models, Show: s.out.show, Explain: explainPanic,
+		Update: func(d display.Data) { out.Update(encode(d)) }}
 	if c, ok := out.(commSender); ok {
 		host.Send = c.Comm
 	}
 	p, err := panel.New(s.ctx.Load(), host, explored, s.panels.nextID())
-	if p != nil {
+	if p != nil { // also if its first run failed
 		s.panels.add(p)
 	}
 	if errors.Is(err, context.Canceled) && s.ctx.Load().Err() != nil {
@@ -106,7 +107,14 @@ func (s *Session) explore(subject any, options ...any) {
 	}
 }
 
-// newSubject returns the subject of the arguments of Explore.
+// explainPanic returns the message for a recovered panic of a run.
+func explainPanic(recovered any) string {
+	value, _, _ := unwrapPanic(recovered)
+	return panicText(value)
+}
+
+// newSubject checks the arguments of Explore and returns the subject that the panel explores. name is the name of the
+// first argument in the cell, for the code that the panel shows; "" stands for a usual name.
 func newSubject(subject any, options []any, name string) (panel.Subject, error) {
 	lab, isLab := subject.(*krrlab.Lab)
 	switch {

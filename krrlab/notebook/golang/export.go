@@ -24,10 +24,12 @@ type NotebookCell struct {
 	Text string
 }
 
-// Program returns a program, in the format of ProgramCells, that executes the cells of a notebook in order. If a name
-// is declared again in a way that no program can follow, it returns an error that names the cell. Notes names the lines
-// that are only comments of the program: commands, and cells that fail to compile or have the tag raises-exception.
-// pictures begins the names of the files to which the program writes pictures.
+// Program returns a program, in the format of ProgramCells, that executes the cells of a notebook in order. The names
+// of the files to which the program writes pictures begin with pictures. The notes list the lines that are
+// only comments in the program: commands, and cells that fail to compile or have the tag raises-exception.
+//
+// Program returns an error that names the cell if a name is declared twice, since a program has only one object of each
+// name at the level of the package and of main, if a cell declares main or init, and if the program does not compile.
 func (s *Session) Program(cells []NotebookCell, pictures string) (src []byte, notes []string, err error) {
 	s.do(func() {
 		x := s.newExporter()
@@ -59,8 +61,8 @@ type exporter struct {
 	interp   *engine.Engine          // type-checks the cells
 	builtIns map[string]types.Object // names that cells can use without declaring or importing them
 	cells    []exportedCell          // the code cells
-	objects  map[string]types.Object // by name
-	// hoisted has the variables that functions use. They are variables of the package, all others of main.
+	objects  map[string]types.Object // objects that the program declares or imports so far, by name
+	// hoisted has the variables that functions use. They become variables of the package, all others variables of main.
 	hoisted  map[types.Object]bool
 	declared map[types.Object]bool // variables that the program declares so far
 	imports  map[string]string     // import specifications without the path, by path
@@ -69,17 +71,17 @@ type exporter struct {
 	main     strings.Builder       // body of main
 	helpers  map[string]string     // declarations for built-in names of cells, by name
 	unused   []string              // variables of main without a use
-	notes    []string
-	isTest   bool // the program is a file of go test (see runTests)
+	notes    []string              // see Program
+	isTest   bool                  // the program is a file of go test (see runTests)
 }
 
 // exportedCell is a code cell.
 type exportedCell struct {
-	name       string // for example Cell 5
-	code       string
-	parts      []engine.Fragment
-	isComment  bool
-	isCompiled bool // a %%go cell
+	name       string            // for example Cell 5
+	code       string            // source with commands as comments
+	parts      []engine.Fragment // declarations and statements of the code; nil if isComment
+	isComment  bool              // the whole cell is only a comment in the program
+	isCompiled bool              // a %%go cell
 }
 
 // commentMark begins lines of a program that are comments there, but not in the notebook.
@@ -90,7 +92,7 @@ func commented(text string) string {
 	return commentMark + strings.ReplaceAll(text, "\n", "\n"+commentMark)
 }
 
-// outline adds a code cell to x.cells.
+// outline adds a code cell to x.cells, with its parts, and notes about what becomes a comment.
 func (x *exporter) outline(name string, c NotebookCell) {
 	e := exportedCell{name: name}
 	note := func(text string) {
@@ -101,7 +103,7 @@ func (x *exporter) outline(name string, c NotebookCell) {
 		switch {
 		case !isCommand(l) || insideGo(lines[:i]):
 		case strings.TrimSpace(l) == "%%go":
-			e.isCompiled, lines[i] = true, "" // the mark of the cell has it
+			e.isCompiled, lines[i] = true, "" // the comment that begins the cell says it
 		default:
 			note(strings.TrimSpace(l))
 			e.isComment, lines[i] = e.isComment || isCellCommand(l), commented(l)
@@ -124,8 +126,8 @@ func (x *exporter) outline(name string, c NotebookCell) {
 	x.cells = append(x.cells, e)
 }
 
-// hoist adds variables to x.hoisted, and reports whether it has added one: those that declarations of the package use,
-// and those that := declares together with one of them.
+// hoist adds variables to x.hoisted: those that declarations of the package use, and those that := declares together
+// with a hoisted one. It reports whether it has added one; the caller repeats it until it has not.
 func (x *exporter) hoist() (added bool) {
 	for _, c := range x.cells {
 		for _, p := range c.parts {
@@ -187,7 +189,7 @@ func isDecl(p engine.Fragment, keywords ...token.Token) bool {
 	return false
 }
 
-// write writes all cells, of which x.cells has the code cells.
+// write writes all cells to x.main and x.decls. x.cells must contain the code cells among them, in order.
 func (x *exporter) write(cells []NotebookCell) error {
 	for x.hoist() {
 	}
@@ -217,9 +219,9 @@ func (x *exporter) write(cells []NotebookCell) error {
 	return nil
 }
 
-// writeParts writes the parts of a cell.
+// writeParts writes the parts of a cell: declarations of the package to x.decls, and the others to x.main.
 func (x *exporter) writeParts(c exportedCell) error {
-	end, declarations := 0, ""
+	end, declarations := 0, "" // end is the offset in the code up to which it was written
 	for i, p := range c.parts {
 		for name, o := range p.Objects {
 			if err := x.addObject(name, o); err != nil {
@@ -264,7 +266,8 @@ func (x *exporter) writeParts(c exportedCell) error {
 	return nil
 }
 
-// addObject adds a name of the program, which has only one object of each name.
+// addObject adds the object of a name to x.objects, and the import of a package. It returns an error if the program has
+// another object of this name.
 func (x *exporter) addObject(name string, o types.Object) error {
 	old := x.objects[name]
 	if p, ok := o.(*types.PkgName); ok {
@@ -281,7 +284,7 @@ func (x *exporter) addObject(name string, o types.Object) error {
 	return nil
 }
 
-// addImport adds an import of a package by a name.
+// addImport adds an import of a package by a name, and returns the name.
 func (x *exporter) addImport(p *types.Package, name string) string {
 	path := engine.ImportPath(p)
 	if path == "display" {
@@ -293,7 +296,9 @@ func (x *exporter) addImport(p *types.Package, name string) string {
 	return name
 }
 
-// partText returns the text of a part in the program, and whether it belongs outside of main. It sets x.newVars.
+// partText returns the text of a part in the program, and whether it belongs outside of main. It sets x.newVars to the
+// declarations of hoisted variables that the part declares by :=, which then assigns. It returns an error if the part
+// cannot be a part of a program.
 func (x *exporter) partText(c exportedCell, p engine.Fragment) (text string, isPackage bool, err error) {
 	text, x.newVars = c.code[p.Start:p.End], ""
 	vars := definedBy(p)
@@ -360,7 +365,8 @@ func (x *exporter) partText(c exportedCell, p engine.Fragment) (text string, isP
 	return text, isDecl(p, token.CONST, token.TYPE, token.FUNC), err
 }
 
-// complete returns the program with the imports and helpers that it needs.
+// complete returns the program with the imports and helpers that it needs. It type-checks the program and mends errors
+// about missing and unused names until there are none. It returns the first error that it cannot mend.
 func (x *exporter) complete(pictures string) ([]byte, error) {
 	for {
 		var b strings.Builder
@@ -383,7 +389,7 @@ func (x *exporter) complete(pictures string) ([]byte, error) {
 			fmt.Fprintf(&b, "_ = %s\n", name)
 		}
 		src := []byte(b.String() + "}\n")
-		if !x.isTest { // which keeps the lines of cells
+		if !x.isTest { // a test keeps the line numbers of the cells, which formatting would change
 			var err error
 			if src, err = format.Source(src); err != nil {
 				return nil, err
@@ -394,7 +400,7 @@ func (x *exporter) complete(pictures string) ([]byte, error) {
 			return src, nil
 		}
 		isUndefined := func(e types.Error) bool { return strings.HasPrefix(e.Msg, undefined) }
-		if slices.ContainsFunc(errs, isUndefined) { // which has other errors as a consequence
+		if slices.ContainsFunc(errs, isUndefined) { // the other errors may be consequences
 			errs = slices.DeleteFunc(errs, func(e types.Error) bool { return !isUndefined(e) })
 		}
 		for _, e := range errs {
@@ -417,8 +423,8 @@ const (
 // unusedImport matches the message of go/types for an import without a use.
 var unusedImport = regexp.MustCompile(`^"(.*?)" imported .*not used`)
 
-// mend removes the cause of an error of the program, and reports whether it could: a helper or an import that is
-// missing, an import or a variable without a use.
+// mend removes the cause of an error of the program, given its message, and reports whether it could. It adds a missing
+// helper or import, removes an unused import, and uses an unused variable of a cell.
 func (x *exporter) mend(message string) bool {
 	if m := unusedImport.FindStringSubmatch(message); m != nil {
 		delete(x.imports, m[1])

@@ -38,11 +38,11 @@ func (s *Session) hooks() map[string]any {
 		"fmt.Scanf": func(format string, a ...any) (int, error) {
 			return s.scan(func(line string) (int, error) { return fmt.Sscanf(line, format, a...) })
 		},
-		"context.Background": background, "context.TO" + "DO": background,
-		"time.Sleep": s.sleep,
+		"context.Background": background,
+		"context.TO" + "DO":  background, // in two parts, so that no search for open tasks finds it
+		"time.Sleep":         s.sleep,
 		"os.Exit": func(code int) {
-			panic(fmt.Sprintf("os.Exit(%d) would end the kernel; "+
-				"return instead", code))
+			panic(fmt.Sprintf("os.Exit(%d) would end the kernel; return instead", code))
 		},
 		"log.Fatal": fatal, "log.Fatalln": fatal,
 		"log.Fatalf":                       func(format string, a ...any) { panic(fmt.Sprintf(format, a...)) },
@@ -112,7 +112,7 @@ func (s *Session) newLab(train *datasets.Dataset, cfg krrlab.Config) (*krrlab.La
 const slowKernelTime = time.Second
 
 // warnSlow prints a warning if K takes longer than slowKernelTime to form because its kernel is declared in a cell. It
-// times the kernel on a small tile, which is doubled until the time can be measured.
+// times the kernel on a tile of m×m points, for m = 4, 8, …, until this takes 20 ms or m would exceed 128 or n.
 func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 	t := reflect.TypeOf(k)
 	if t != nil && t.Kind() == reflect.Pointer {
@@ -121,25 +121,28 @@ func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 	if _, isFunc := k.(kernel.Func); t == nil || t.PkgPath() != "main" && !isFunc {
 		return
 	}
+	const maxSize, minTime = 128, 20 * time.Millisecond
 	n, _ := train.X.Dims()
 	var w kernel.Workspace
-	tile := make([]float64, 128*128)
-	for m := min(n, 4); m > 0; m *= 2 { // until the time is long enough to be measured
+	tile := make([]float64, maxSize*maxSize)
+	for m := min(n, 4); m > 0; m *= 2 {
 		p := points.NewPanel(train.X.Slice(0, m))
-		start, calls := time.Now(), s.programs.calls.Load()
+		start, callsBefore := time.Now(), s.programs.calls.Load()
 		kernel.Tile64(tile, m, k, p, p, kernel.Float64, &w)
-		elapsed, calls := time.Since(start), s.programs.calls.Load()-calls
-		if elapsed < 20*time.Millisecond && 2*m <= min(n, 128) {
+		elapsed, calls := time.Since(start), s.programs.calls.Load()-callsBefore
+		if elapsed < minTime && 2*m <= min(n, maxSize) {
 			continue
 		}
-		perPair, cause := float64(elapsed)/float64(m*m), map[bool]string{true: "is interpreted",
-			false: "calls a compiled function for each pair"}[calls == 0]
+		perPair, cause := float64(elapsed)/float64(m*m), "is interpreted"
+		if calls > 0 {
+			cause = "calls a compiled function for each pair"
+		}
+		// A compiled kernel that is called once or for each row, not for each pair, is fast.
 		if total := time.Duration(float64(n) * float64(n) / 2 * perPair); total > slowKernelTime &&
 			(calls == 0 || calls > int64(m)) {
 			s.out.printf(stderr,
 				"the kernel %v %s: %v an evaluation, so forming K of %d points takes about %v, and again "+
-					"wherever K is recomputed; "+
-					"%s, or take fewer points or a kernel of package kernel\n", k, cause,
+					"wherever K is recomputed; %s, or take fewer points or a kernel of package kernel\n", k, cause,
 				time.Duration(perPair).Round(10*time.Nanosecond), n, total.Round(time.Second), speedAdvice())
 		}
 		return

@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
-// missingText returns an error message about packages that cannot be imported. It suggests similar packages and how to
-// install the missing ones.
+// missingText returns an error message about packages, at least one, that cannot be imported. It suggests packages of
+// the same name and how to install the first one.
 func (s *Session) missingText(paths []string) string {
 	var texts []string
 	for _, path := range paths {

@@ -36,7 +36,7 @@ func (s *Session) describe(head string, length docLength) (string, bool) {
 	if cur == nil {
 		return "", false
 	}
-	n := len(cur.Path) - 1
+	n := len(cur.Path) - 1 // index of the name at the cursor
 	candidates := []ast.Expr{cur.Path[n].(*ast.Ident)}
 	if sel, ok := cur.Path[n-1].(*ast.SelectorExpr); ok {
 		candidates[0] = sel
@@ -118,11 +118,12 @@ func fieldHelp(path, name string) string {
 	return ""
 }
 
-// entryText formats a documentation entry. A short text is cut after 4,000 bytes of the comment.
+// entryText formats a documentation entry. A short text is cut after maxShortDoc bytes of the comment.
 func entryText(e bindings.Entry, length docLength) string {
+	const maxShortDoc = 4000 // more than a tooltip of Jupyter shows without scrolling
 	doc := e.Doc
-	if length == shortDoc && len(doc) > 4000 {
-		doc = strings.ToValidUTF8(doc[:4000], "") + " …"
+	if length == shortDoc && len(doc) > maxShortDoc {
+		doc = strings.ToValidUTF8(doc[:maxShortDoc], "") + " …"
 	}
 	return strings.TrimSpace(e.Decl + "\n\n" + doc)
 }

@@ -38,7 +38,7 @@ func splitCell(lines []string) []segment {
 	}
 	var out []segment
 	var code []string
-	start, timed := 1, false
+	start, timed := 1, false // first line of the collected code, from 1, and whether it is timed
 	flush := func(nextLine int) {
 		if strings.TrimSpace(strings.Join(code, "")) != "" {
 			out = append(out, segment{line: start, code: strings.Join(code, "\n"), timed: timed})
@@ -169,7 +169,8 @@ func (s *Session) shell(program, script string) error {
 	return err
 }
 
-// doc displays the documentation of a name or package, or a list of the packages if name is empty.
+// doc displays the documentation of a name or package, or prints a list of the packages if name is empty. A package can
+// be given by its path, if that has a slash.
 func (s *Session) doc(name string) error {
 	if name == "" {
 		s.out.printf(stdout, "%s\n", strings.Join(packagePaths(), "\n"))

@@ -12,9 +12,10 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/bindings"
 )
 
-// TestInterpreted imports packages of the module of the working directory, which are interpreted, and packages that are
-// not there. Functions of interpreted packages can be interrupted, and completion knows their names.
-func TestInterpreted(t *testing.T) {
+// TestInterpretedPackages checks that packages of the module in the working directory are interpreted, and that imports
+// of missing packages are errors. Functions of interpreted packages can be interrupted, and completion knows their
+// names. The cells are in testdata.
+func TestInterpretedPackages(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command: ", err)
 	}
@@ -23,11 +24,21 @@ func TestInterpreted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	files := map[string]string{
 		"go.mod": "module ex.org/here\n\ngo 1.21\n",
-		"mine/mine.go": "package mine\n\nimport \"time\"\n\n// Twice is two times x.\nfunc Twice(x int) int { " +
-			"return 2 * x }\n\nfunc Wait() { time.Sleep(time.Hour) }\n\nfunc Spin() { for { } }\n\nfunc Fail() { " +
-			"panic(\"here\") }\n",
-		"gen/gen.go": "package gen\n\nfunc Of[T any](x T) []T { return []T{x} }\n",
-		"c/c.go":     "package c\n\nfunc Fast() int\n",
+		"mine/mine.go": `package mine
+
+import "time"
+
+// Twice is two times x.
+func Twice(x int) int { return 2 * x }
+
+func Wait() { time.Sleep(time.Hour) }
+
+func Spin() { for { } }
+
+func Fail() { panic("here") }
+`,
+		"gen/gen.go": "package gen\n\nfunc Of[T any](x T) []T { return []T{x} }\n", // a generic function
+		"c/c.go":     "package c\n\nfunc Fast() int\n",                             // a function in assembly
 		"c/c.s":      "",
 	}
 	for name, text := range files {
@@ -35,22 +46,23 @@ func TestInterpreted(t *testing.T) {
 		testkit.OK(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	s := open(t, nil)
-	cells(t, s, strings.Contains, script(t, "Interpreted")...)
+	checkCells(t, s, strings.Contains, script(t, "Interpreted")...)
 	for _, code := range []string{"mine.Spin()", "mine.Wait()"} {
 		go interruptAfter(s, 10*time.Millisecond)
 		if got := run(s, code); !strings.HasPrefix(got, "✗Interrupted") {
 			t.Errorf("%s: %q", code, got)
 		}
 	}
-	found, _, _ := s.Complete("mine.Tw", 7)
+	const incomplete = "mine.Tw"
+	found, _, _ := s.Complete(incomplete, len(incomplete))
 	if len(found) != 1 || !strings.HasSuffix(found[0], "Twice") {
 		t.Errorf("completion: %v", found)
 	}
 }
 
-// TestNoGo checks that without the go command, imports and %install print one line that says so, and that documentation
-// still works.
-func TestNoGo(t *testing.T) {
+// TestWithoutGoCommand checks that without the go command, imports and %install print one line that says so, and that
+// documentation still works.
+func TestWithoutGoCommand(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s := open(t, nil)
 	for code, want := range map[string]string{

@@ -69,8 +69,8 @@ func (n *programs) stopAll() {
 	n.list = nil
 }
 
-// compile compiles the functions of a %%go cell and declares them in the interpreter. If the go command is missing, the
-// cell is interpreted.
+// compile compiles the functions of a %%go cell, starts their process, and declares them in the interpreter, where they
+// call that process. If the go command is missing, the cell is interpreted. An interrupt during a call stops it.
 func (s *Session) compile(c *cell, seg segment) Result {
 	_, code, _ := strings.Cut(seg.command, "\n")
 	src := native.Source{Name: c.name, Code: strings.Repeat("\n", seg.line-1) + code, ImplicitImport: implicitImport}
@@ -83,7 +83,7 @@ func (s *Session) compile(c *cell, seg segment) Result {
 		s.out.printf(stderr, "%v, so this cell is interpreted, some hundred times slower\n", err)
 		return s.runGo(c, segment{line: seg.line, code: "\n" + code})
 	case errors.As(err, &cellErr):
-		return Result{Err: c.failure(compileError, hint(cellErr.Text), cellErr.Line)}
+		return Result{Err: c.failure(compileError, withHint(cellErr.Text), cellErr.Line)}
 	case err != nil:
 		return Result{Err: s.compileFailure(c, err)}
 	}

@@ -37,8 +37,8 @@ func openGo(t *testing.T) *Session {
 	return open(t, nil)
 }
 
-// numbered runs a cell with the given number and returns its outcome.
-func numbered(s *Session, number int, code string) string {
+// runNumbered runs a cell with the given number and returns its outcome.
+func runNumbered(s *Session, number int, code string) string {
 	p := &sheet{}
 	return outcome(s.Run(fmt.Sprint("Cell ", number), code, p), p)
 }
@@ -47,7 +47,7 @@ func numbered(s *Session, number int, code string) string {
 func TestCompiled(t *testing.T) {
 	s := openGo(t)
 	for i, c := range script(t, "Compiled") {
-		got := numbered(s, i, c.code)
+		got := runNumbered(s, i, c.code)
 		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
@@ -57,13 +57,13 @@ func TestCompiled(t *testing.T) {
 // TestCompiledErrors checks that an error in a compiled cell is reported in one line, with the line number of the cell.
 func TestCompiledErrors(t *testing.T) {
 	s := openGo(t)
-	if got := numbered(s, 1,
+	if got := runNumbered(s, 1,
 		"\n%%go\n\nfunc At(i int) float64 {\n\tx := []float64{1}\n\treturn x[i]\n}\n\nfunc Die() { os.Exit(3) }\n\n"+
 			"func Spin() {\n\tfor {\n\t}\n}\nfunc Exit() { runtime.Goexit() }"); got != "" {
 		t.Fatal(got)
 	}
 	for _, c := range script(t, "CompiledErrors") {
-		if got := numbered(s, 2, c.code); !strings.Contains(got, c.want) || strings.Contains(got, "\n\n") {
+		if got := runNumbered(s, 2, c.code); !strings.Contains(got, c.want) || strings.Contains(got, "\n\n") {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
 	}
@@ -72,12 +72,12 @@ func TestCompiledErrors(t *testing.T) {
 		{"done := make(chan bool)\ngo func() { defer close(done); Spin() }()\n<-done",
 			"✗Panic: the compiled program has ended (signal: killed): run its cell again " + ended}} {
 		result := make(chan string)
-		go func() { result <- numbered(s, 3, c.code) }()
+		go func() { result <- runNumbered(s, 3, c.code) }()
 		interruptAfter(s, 50*time.Millisecond)
 		if got := <-result; !strings.Contains(got, "✗Interrupted: ") {
 			t.Errorf("%s: %q", c.code, got)
 		}
-		testkit.Equal(t, numbered(s, 4, "At(0)"), c.after, c.code)
+		testkit.Equal(t, runNumbered(s, 4, "At(0)"), c.after, c.code)
 	}
 }
 
@@ -119,9 +119,9 @@ func compiledKernel(t *testing.T, profile bool) string {
 	return "%%go\n" + string(b)[from:to]
 }
 
-// formed is a cell with functions that form the kernel matrix K of 320 points in tiles of 64, and compare it with that
-// of the kernel mine for every storage.
-const formed = `import "github.com/krrlab/lab/krrlab/kernel/points"; import "github.com/krrlab/lab/krrlab/kernel/gram"; import "github.com/krrlab/lab/krrlab/kernel"; import "gonum.org/v1/gonum/mat"
+// formCell is a cell with functions that form the kernel matrix K of 320 points in tiles of 64, and compare it with
+// that of the kernel mine for every storage.
+const formCell = `import "github.com/krrlab/lab/krrlab/kernel/points"; import "github.com/krrlab/lab/krrlab/kernel/gram"; import "github.com/krrlab/lab/krrlab/kernel"; import "gonum.org/v1/gonum/mat"
 x := points.NewDense(320, 3, nil)
 for i := range x.Data { x.Data[i] = 3 * math.Sin(float64(7*i)) }
 func form(k kernel.Kernel, s gram.Storage) (*mat.Dense, error) {
@@ -148,7 +148,7 @@ func TestCompiledKernel(t *testing.T) {
 	s := openGo(t)
 	var mine kernel.Kernel = Inverse{32}
 	s.interp.Declare(map[string]any{"mine": &mine})
-	if got := numbered(s, 1, formed); got != "" {
+	if got := runNumbered(s, 1, formCell); got != "" {
 		t.Fatal(got)
 	}
 	for i, c := range []struct {
@@ -157,14 +157,14 @@ func TestCompiledKernel(t *testing.T) {
 	}{{compiledKernel(t, true), Inverse{32}}, {compiledKernel(t, false),
 		kernel.Func{Name: "inverse", F: Inverse{32}.Eval}}} {
 		mine = c.mine
-		if got := numbered(s, 2, c.cell); got != "" {
+		if got := runNumbered(s, 2, c.cell); got != "" {
 			t.Fatal(got)
 		}
 		// A type that embeds the compiled kernel can add a method.
 		const embedding = "type wide struct{ Inverse }\nfunc (wide) Spread(g rng.Stream) float64 { return 1 }\n" +
 			"_, ok := kernel.Kernel(wide{}).(kernel.Mixture)\n"
 		before := s.programs.calls.Load()
-		if got := numbered(s, 3, embedding+"both, err := same(wide{Inverse{32}})\nok, both"); got != fmt.Sprintf("→%t, true",
+		if got := runNumbered(s, 3, embedding+"both, err := same(wide{Inverse{32}})\nok, both"); got != fmt.Sprintf("→%t, true",
 			i == 0) { // only a kernel with a profile can be a mixture
 			t.Errorf("kernel %d: %q", i, got)
 		}
@@ -185,7 +185,7 @@ func TestCompiledKernel(t *testing.T) {
 		for k.C == 37 && len(sq) > 1000 {
 		}
 `, 1)
-	if got := numbered(s, 2, broken); got != "" {
+	if got := runNumbered(s, 2, broken); got != "" {
 		t.Fatal(got)
 	}
 	for _, c := range []struct{ form, want string }{
@@ -196,15 +196,15 @@ func TestCompiledKernel(t *testing.T) {
 			"✗Panic: the compiled program has ended (exit status 7): run its cell again (in a function of Cell 2, " +
 				"line 1)"},
 	} {
-		if got := numbered(s, 3, c.form); !strings.HasPrefix(got, c.want) || strings.Contains(got, "\n") {
+		if got := runNumbered(s, 3, c.form); !strings.HasPrefix(got, c.want) || strings.Contains(got, "\n") {
 			t.Errorf("%s\n got %q\nwant %q", c.form, got, c.want)
 		}
 	}
-	if got := numbered(s, 2, broken); got != "" {
+	if got := runNumbered(s, 2, broken); got != "" {
 		t.Fatal(got)
 	}
 	ended := make(chan string)
-	go func() { ended <- numbered(s, 3, "form(Inverse{37}, gram.Float64)") }()
+	go func() { ended <- runNumbered(s, 3, "form(Inverse{37}, gram.Float64)") }()
 	interruptAfter(s, 50*time.Millisecond)
 	testkit.Contains(t, <-ended, "✗Interrupted: ")
 }
@@ -216,8 +216,8 @@ func TestCompiledLeavesNothing(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	s := testkit.Must(New(nil))
-	got := numbered(s, 1, "%%go\nfunc Pid() int { return os.Getpid() }")
-	pid := numbered(s, 2, "Pid()")
+	got := runNumbered(s, 1, "%%go\nfunc Pid() int { return os.Getpid() }")
+	pid := runNumbered(s, 2, "Pid()")
 	left, err := os.ReadDir(temp)
 	s.Close()
 	if got != "" || len(left) > 0 || err != nil {
@@ -249,7 +249,7 @@ func TestBuildEnds(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	s := testkit.Must(New(nil))
 	cell := make(chan string)
-	go func() { cell <- numbered(s, 1, "%%go\nfunc One() int { return 1 }") }()
+	go func() { cell <- runNumbered(s, 1, "%%go\nfunc One() int { return 1 }") }()
 	pipe := testkit.Must(os.Open(alive)) // waits until the build has opened the pipe
 	defer pipe.Close()
 	buf := make([]byte, 1)
@@ -271,9 +271,9 @@ func TestBuildEnds(t *testing.T) {
 func TestCompiledWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s := open(t, nil)
-	testkit.Equal(t, numbered(s, 1,
+	testkit.Equal(t, runNumbered(s, 1,
 		"\n%%go\nfunc Twice(x float64) float64 { return 2 * math.Abs(x) }"), "stderr: Go is not installed (go.dev/dl), so this cell is interpreted, some hundred times slower\n")
-	testkit.Equal(t, numbered(s, 2, "Twice(-2)"), "→4")
+	testkit.Equal(t, runNumbered(s, 2, "Twice(-2)"), "→4")
 }
 
 // TestCompiledAgain checks that a compiled program ends once its functions were declared again more than maxSuperseded
@@ -282,21 +282,21 @@ func TestCompiledAgain(t *testing.T) {
 	s := openGo(t)
 	const first, again = "%%go\nconst Size = 1\n\ntype T struct{ N float64 }\n\nfunc (t T) Of() int { return Size }", "%%go\nconst Size = 2\n\nfunc Other() int { return Size }"
 	for i, code := range []string{first, "old := T{}", again, again, again, again, again, again} {
-		if got := numbered(s, i, code); got != "" {
+		if got := runNumbered(s, i, code); got != "" {
 			t.Fatal(got)
 		}
 	}
 	// Each method uses the constant Size of its own cell: 1 + 1 + 2.
-	if got := numbered(s, 10, "old.Of() + T{}.Of() + Other()"); got != "→4" {
+	if got := runNumbered(s, 10, "old.Of() + T{}.Of() + Other()"); got != "→4" {
 		t.Error(got)
 	}
 	for i := range maxSuperseded + 1 {
-		if got := numbered(s, 20+i, first); got != "" {
+		if got := runNumbered(s, 20+i, first); got != "" {
 			t.Fatal(got)
 		}
 	}
-	testkit.Equal(t, numbered(s, 30, "T{}.Of() + Other()"), "→3")
-	testkit.Equal(t, numbered(s, 30,
+	testkit.Equal(t, runNumbered(s, 30, "T{}.Of() + Other()"), "→3")
+	testkit.Equal(t, runNumbered(s, 30,
 		"old.Of()"), "✗Panic: the compiled program was ended because its cell was run again: compute again "+
 		"the values made before that (in a function of Cell 0, line 1)")
 	testkit.Equal(t, len(s.programs.list), maxSuperseded+2)

@@ -20,7 +20,7 @@ type progressCurves struct {
 }
 
 // maxSamples is the number of samples of a curve at which every other one is dropped. A larger value gives smoother
-// curves and larger pictures.
+// curves and larger pictures. It is a judgment.
 const maxSamples = 1000
 
 // add adds the samples that an event reports, at the given time in seconds. An event with a loss belongs to a search:
@@ -109,7 +109,8 @@ func (p *progressLine) update(s *Session, e krrlab.Event, now time.Time) {
 	p.show(s, e, e.String(), p.curves.picture())
 }
 
-// finish replaces the line by the elapsed time, with the plot folded below it.
+// finish replaces the line by the elapsed time, with the plot folded below it. It does nothing if the line was never
+// shown.
 func (p *progressLine) finish(s *Session, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

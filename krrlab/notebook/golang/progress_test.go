@@ -13,23 +13,26 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// album is an Output that collects the HTML of displayed values.
-type album struct {
+// htmlRecorder is an Output that collects the HTML of displayed values.
+type htmlRecorder struct {
 	sheet
-	pages []string
+	html []string
 }
 
-func (a *album) Display(d display.Data) {
-	a.pages = append(a.pages, fmt.Sprint(d.Data[display.MIMETypeHTML]))
+// Display implements Output.
+func (r *htmlRecorder) Display(d display.Data) {
+	r.html = append(r.html, fmt.Sprint(d.Data[display.MIMETypeHTML]))
 }
-func (a *album) Update(d display.Data) { a.Display(d) }
 
-// TestGrowth simulates the events of a race of two preconditioners during ten seconds. There must be a picture at most
-// twice a second, with a curve for each of the two, and a folded picture at the end. A task that ends before
-// progressDelay shows nothing, and a stage that does not iterate has no picture.
-func TestGrowth(t *testing.T) {
+// Update implements Output.
+func (r *htmlRecorder) Update(d display.Data) { r.Display(d) }
+
+// TestProgressPictures simulates the events of a race of two preconditioners during ten seconds. There must be at least
+// ten pictures in all, at most two in a second, with a curve for each of the two, and a folded picture at the end. A
+// task that ends before progressDelay shows nothing, and a stage that does not iterate has no picture.
+func TestProgressPictures(t *testing.T) {
 	s := open(t, nil)
-	pictures := &album{}
+	pictures := &htmlRecorder{}
 	s.out.begin(pictures)
 	start := time.Now()
 	line := &progressLine{id: "a", start: start}
@@ -39,20 +42,36 @@ func TestGrowth(t *testing.T) {
 				Residual: math.Exp(-float64(i) / 100), Remaining: -1}, start.Add(time.Duration(i)*10*time.Millisecond))
 		}
 	}
-	if n := len(pictures.pages); n < 10 || n > 20 {
-		t.Errorf("%d pictures in ten seconds", n)
+	if n := len(pictures.html); n < 10 || n > 20 {
+		t.Errorf("%d pictures in ten seconds, want 10 to 20", n)
 	}
 	line.finish(s, start.Add(10*time.Second))
-	last := pictures.pages[len(pictures.pages)-1]
+	last := pictures.html[len(pictures.html)-1]
 	if !strings.Contains(last, "10.0 seconds") ||
 		!regexp.MustCompile(`(?s)<details>.*data:image/svg\+xml;base64,`).MatchString(last) {
-		t.Errorf("at the end %.300s", last)
+		t.Errorf("at the end, want the time and a folded picture: %.300s", last)
 	}
 	figure := line.curves.figure()
 	if len(figure.Series) != 2 || figure.Series[0].Name != "none" || len(figure.Series[0].Y) > maxSamples ||
-		figure.Series[1].X[len(figure.Series[1].X)-1] != 9.99 || figure.Validate() != nil {
-		t.Errorf("%v", figure)
+		figure.Series[1].X[len(figure.Series[1].X)-1] != 9.99 || // the time of the last event in seconds
+		figure.Validate() != nil {
+		t.Errorf("the curves of two preconditioners: %v", figure)
 	}
+	quiet := &htmlRecorder{}
+	s.out.begin(quiet)
+	shortLine := &progressLine{id: "b", start: start}
+	shortLine.update(s, krrlab.Event{Stage: stage.Solve, Iteration: 1, Residual: 1}, start.Add(progressDelay/2))
+	shortLine.finish(s, start.Add(progressDelay/2))
+	kernelLine := &progressLine{id: "c", start: start}
+	kernelLine.update(s, krrlab.Event{Stage: stage.Kernel, Done: 1, Total: 2}, start.Add(time.Second))
+	if len(quiet.html) != 1 || strings.Contains(quiet.html[0], "<img") { // that of kernelLine
+		t.Errorf("want one line without a picture: %q", quiet.html)
+	}
+}
+
+// TestProgressCurves checks the curves of a solve with a bound of its error, and those of a search, which has a point
+// for each event with a loss.
+func TestProgressCurves(t *testing.T) {
 	var solveCurves progressCurves
 	for i := range 5 {
 		solveCurves.add(krrlab.Event{Stage: stage.Solve, Detail: "float64", Iteration: i + 1, Residual: 1, Bound: 2}, float64(i))
@@ -67,15 +86,5 @@ func TestGrowth(t *testing.T) {
 	}
 	if figure := search.figure(); figure == nil || figure.Y.Log || figure.Series[0].Name != "500 rows" || len(figure.Series[0].Y) != 3 {
 		t.Errorf("a search: %v", figure)
-	}
-	quiet := &album{}
-	s.out.begin(quiet)
-	quietLine := &progressLine{id: "b", start: start}
-	quietLine.update(s, krrlab.Event{Stage: stage.Solve, Iteration: 1, Residual: 1}, start.Add(progressDelay/2))
-	quietLine.finish(s, start.Add(progressDelay/2))
-	kernelLine := &progressLine{id: "c", start: start}
-	kernelLine.update(s, krrlab.Event{Stage: stage.Kernel, Done: 1, Total: 2}, start.Add(time.Second))
-	if len(quiet.pages) != 1 || strings.Contains(quiet.pages[0], "<img") {
-		t.Errorf("%q", quiet.pages)
 	}
 }

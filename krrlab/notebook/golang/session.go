@@ -39,11 +39,11 @@ type Result struct {
 
 // Session is a Go interpreter with the variables of the cells it has run.
 type Session struct {
-	interp       *engine.Engine
-	tasks        chan func()   // functions to be run by the worker goroutine
-	quit         chan struct{} // closed by Close
+	interp       *engine.Engine // used by the worker goroutine only
+	tasks        chan func()    // functions to be run by the worker goroutine
+	quit         chan struct{}  // closed by Close
 	out          *capture
-	runningCell  atomic.Pointer[cell]
+	runningCell  atomic.Pointer[cell]         // nil if no cell is running
 	progress     atomic.Pointer[progressLine] // progress line of the running cell
 	ctx          atomic.Pointer[cellContext]  // context of the running cell
 	dirs         []string                     // value of DataDirs in cells
@@ -55,7 +55,7 @@ type Session struct {
 	workerNumber atomic.Int32                 // number of the goroutine that runs cells
 	models       widget.Set                   // controls of panels
 	panels       panels
-	autoget      bool              // download packages that an import misses
+	autoget      bool              // download packages that an import misses (%autoget)
 	history      []recordedSegment // the Go code that has run without an error, in order
 }
 
@@ -169,10 +169,11 @@ func (s *Session) newInterpreter() (*engine.Engine, map[string]types.Object) {
 }
 
 // interruptGrace is the time that an interrupted cell has to return voluntarily if some code in it watches the context.
-// Such code can return its partial results. A larger value delays interrupts of cells that ignore the context.
+// Such code can return its partial results. A larger value delays interrupts of cells that ignore the context. The
+// value is a judgment.
 const interruptGrace = 500 * time.Millisecond
 
-// stopTimeout is the time for which an interrupted cell is signaled before it is abandoned.
+// stopTimeout is the time for which an interrupted cell is signaled before it is abandoned. The value is a judgment.
 const stopTimeout = 2 * time.Second
 
 // interrupt ends a cell, with the error Interrupted. It cancels the context of the cell and stops the interpreter:
@@ -183,9 +184,9 @@ func (s *Session) interrupt(c *cell) bool {
 	if !accepted {
 		return false
 	}
-	used := c.ctx.cancel()
+	watchesContext := c.ctx.cancel()
 	go func() {
-		if isFirst && used {
+		if isFirst && watchesContext {
 			select {
 			case <-c.finished:
 				return

@@ -22,7 +22,7 @@ import (
 type sheet struct {
 	mu     sync.Mutex
 	events []string
-	reply  func(prompt string) (string, error)
+	reply  func(prompt string) (string, error) // answers Input
 }
 
 func (p *sheet) add(s string) {
@@ -85,7 +85,7 @@ func outcome(r Result, p *sheet) string {
 // newer than the interpreter's own table.
 func TestCells(t *testing.T) {
 	for _, name := range []string{"Cells", "Retyped", "RecursiveTypes", "LoopVariables", "NewerLibrary"} {
-		t.Run(name, func(t *testing.T) { cells(t, open(t, nil), equal, script(t, name)...) })
+		t.Run(name, func(t *testing.T) { checkCells(t, open(t, nil), equal, script(t, name)...) })
 	}
 }
 
@@ -356,8 +356,8 @@ func script(t *testing.T, name string) (out []step) {
 	return out
 }
 
-// cells runs cells and compares the result of each with the expected one.
-func cells(t *testing.T, s *Session, match func(got, want string) bool, steps ...step) {
+// checkCells runs cells and compares the result of each with the expected one.
+func checkCells(t *testing.T, s *Session, match func(got, want string) bool, steps ...step) {
 	t.Helper()
 	for _, c := range steps {
 		if got := run(s, c.code); !match(got, c.want) {

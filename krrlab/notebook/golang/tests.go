@@ -135,6 +135,7 @@ func (x *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerun []str
 		return nil, fmt.Errorf("no such function %sXxx(%s *testing.%s) in the cells that have run without an error",
 			prefix, strings.ToLower(prefix[:1]), prefix[:1])
 	}
+	// Keep the needed parts, which need further objects, until no more are found.
 	for isChanged := true; isChanged; {
 		isChanged = false
 		for _, c := range x.cells {

@@ -18,7 +18,7 @@ func TestTestPrograms(t *testing.T) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	s := open(t, nil)
 	for i, c := range script(t, "Tests") {
-		if got := numbered(s, i, c.code); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+		if got := runNumbered(s, i, c.code); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("Cell %d: %s\n got %s\nwant %s", i, c.code, got, c.want)
 		}
 	}
@@ -29,5 +29,5 @@ func TestGoTest(t *testing.T) {
 	needGo(t)
 	t.Chdir(t.TempDir())
 	s := open(t, nil)
-	cells(t, s, strings.Contains, script(t, "GoTest")...)
+	checkCells(t, s, strings.Contains, script(t, "GoTest")...)
 }

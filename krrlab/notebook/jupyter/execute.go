@@ -67,7 +67,7 @@ func (c *Cell) Clear(wait bool) { c.publish("clear_output", map[string]any{"wait
 
 // question is an input_request that was not answered yet.
 type question struct {
-	answer   chan string // closed by an interrupt
+	answer   chan string // receives the answer; closed by an interrupt
 	identity string      // identity of the front end that is asked
 	frames   [][]byte    // the encoded request
 }
@@ -166,8 +166,8 @@ func (f *Failure) content() map[string]any {
 	return map[string]any{"ename": f.Name, "evalue": f.Value, "traceback": f.Traceback}
 }
 
-// evaluate returns the values of the user_expressions of a request. It changes its copy of the cell, so that the
-// expressions print nothing and ask for no input.
+// evaluate returns the values of the user_expressions of a request, by name, in the form used in messages. It changes
+// its copy of the cell, so that the expressions print nothing and ask for no input.
 func (c Cell) evaluate(exprs map[string]string) map[string]any {
 	c.silent, c.allowStdin = true, false
 	values := map[string]any{}
@@ -218,7 +218,7 @@ const maxPatternBytes = 10000
 // glob converts a pattern, in which * matches any text and ? any character, to a regular expression.
 func glob(pattern string) *regexp.Regexp {
 	if pattern = starRun.ReplaceAllString(pattern, "*"); len(pattern) > maxPatternBytes {
-		return regexp.MustCompile(`[^\x00-\x{10FFFF}]`)
+		return regexp.MustCompile(`[^\x00-\x{10FFFF}]`) // matches nothing
 	}
 	pattern = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
 	return regexp.MustCompile("(?s)^" + pattern + "$")
@@ -226,12 +226,13 @@ func glob(pattern string) *regexp.Regexp {
 
 // historyEntry is a cell in the history.
 type historyEntry struct {
-	line          int // number of the cell
-	input, output string
+	line          int    // number of the cell
+	input, output string // code of the cell, and its value as text or ""
 }
 
-// searchHistory returns the entries of the history that a request asks for. An entry consists of the session, the line,
-// and the input or, if the request has output set, the pair of input and output.
+// searchHistory returns the entries of the history that a request asks for. An entry consists of the session 1, the
+// line, and the input or, if the request has output set, the pair of input and output. If the request has unique set,
+// only the last of several equal inputs is returned.
 func (s *Server) searchHistory(req request) [][]any {
 	var matches []historyEntry
 	switch req.Access {
@@ -351,7 +352,7 @@ type request struct {
 // replyType returns the type of the reply to a request.
 func replyType(typ string) string { return strings.TrimSuffix(typ, "_request") + "_reply" }
 
-// byteOffset converts an index in characters to an index in bytes.
+// byteOffset converts an index in characters of s to an index in bytes, which is len(s) if there are fewer characters.
 func byteOffset(s string, runes int) int {
 	for i := range s {
 		if runes <= 0 {
@@ -362,7 +363,7 @@ func byteOffset(s string, runes int) int {
 	return len(s)
 }
 
-// runeOffset converts an index in bytes to an index in characters.
+// runeOffset converts an index in bytes of s to an index in characters.
 func runeOffset(s string, bytes int) int { return utf8.RuneCountInString(s[:min(bytes, len(s))]) }
 
 // complete returns the content of a complete_reply.

@@ -13,7 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// scripted is a Language whose cells are a few fixed words; any other code is its own value.
+// scripted is a Language whose cells are single words: fail fails, none has no value, name has the name of the cell as
+// its value, ask asks a question, slide opens a comm, and show shows each kind of output. Any other code has a value
+// that repeats it.
 type scripted struct {
 	info   content
 	models *widget.Set
@@ -68,11 +70,11 @@ func (scripted) IsComplete(code string) (string, string) { return code, "  " }
 
 // front is a front end: its connections to the server, and its session.
 type front struct {
-	t                         *testing.T
-	s                         *Server
-	shell, control, stdin, io *zmtp.Conn
-	session                   string
-	served                    chan struct{}
+	t                            *testing.T
+	server                       *Server
+	shell, control, stdin, iopub *zmtp.Conn
+	session                      string
+	served                       chan struct{} // closed when Serve returns
 }
 
 // connect starts a kernel with the given key and connects a front end to it.
@@ -80,16 +82,16 @@ func connect(t *testing.T, key string) *front {
 	t.Helper()
 	lang := scripted{content{"implementation": "impl", "banner": "welcome"}, new(widget.Set)}
 	s := testkit.Must(Listen(Connection{IP: "127.0.0.1", Key: key}, lang))
-	f := &front{t: t, s: s, session: "of the front end", served: make(chan struct{})}
+	f := &front{t: t, server: s, session: "of the front end", served: make(chan struct{})}
 	t.Cleanup(s.Close)
 	dial := func(x *zmtp.Socket, typ string) *zmtp.Conn {
 		c := testkit.Must(zmtp.Dial("tcp://"+x.Addr().String(), typ, "me"))
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	f.io = dial(s.pub, "SUB")
-	testkit.OK(t, f.io.Send([]byte{1}))
-	if m, _ := f.recv(f.io); m.Header.Type != "iopub_welcome" {
+	f.iopub = dial(s.pub, "SUB")
+	testkit.OK(t, f.iopub.Send([]byte{1})) // subscribes to all topics
+	if m, _ := f.recv(f.iopub); m.Header.Type != "iopub_welcome" {
 		t.Fatalf("%+v", m)
 	}
 	go func() {
@@ -104,8 +106,8 @@ func connect(t *testing.T, key string) *front {
 // recv returns the next message on a connection, and its content.
 func (f *front) recv(c *zmtp.Conn) (*Message, map[string]any) {
 	f.t.Helper()
-	m, err := Decode(testkit.Must(c.Recv()), f.s.key)
-	if err != nil || m.Header.Session != f.s.session {
+	m, err := Decode(testkit.Must(c.Recv()), f.server.key)
+	if err != nil || m.Header.Session != f.server.session {
 		f.t.Fatalf("%+v, %v", m, err)
 	}
 	var content map[string]any
@@ -115,7 +117,7 @@ func (f *front) recv(c *zmtp.Conn) (*Message, map[string]any) {
 
 // request returns the frames of a request, and its header.
 func (f *front) request(typ string, content any) ([][]byte, string) {
-	frames := testkit.Must(Encode(nil, typ, f.session, nil, content, f.s.key))
+	frames := testkit.Must(Encode(nil, typ, f.session, nil, content, f.server.key))
 	return frames, string(frames[2])
 }
 
@@ -125,7 +127,7 @@ func (f *front) tell(typ string, content any) (published []string) {
 	frames, header := f.request(typ, content)
 	testkit.OK(f.t, f.shell.Send(frames...))
 	for {
-		m, _ := f.recv(f.io)
+		m, _ := f.recv(f.iopub)
 		if string(m.Parent) != header {
 			continue
 		}
@@ -133,7 +135,7 @@ func (f *front) tell(typ string, content any) (published []string) {
 			f.t.Errorf("topic %s of %s", m.Identities[0], m.Header.Type)
 		}
 		published = append(published, m.Header.Type+" "+string(m.Content))
-		if published[len(published)-1] == `status {"execution_state":"idle"}` {
+		if published[len(published)-1] == idle {
 			return published
 		}
 	}
@@ -150,8 +152,8 @@ func (f *front) ask(typ string, content any) (reply map[string]any, published []
 	return reply, published
 }
 
-// same checks that a value equals that of the JSON text want.
-func (f *front) same(description string, got any, want string) {
+// checkJSON checks that a value equals that of the JSON text want.
+func (f *front) checkJSON(description string, got any, want string) {
 	f.t.Helper()
 	var wantValue any
 	testkit.OK(f.t, json.Unmarshal([]byte(want), &wantValue))
@@ -163,6 +165,8 @@ func (f *front) same(description string, got any, want string) {
 	}
 }
 
+// busy and idle are the first and the last message published for a request.
 const busy, idle = `status {"execution_state":"busy"}`, `status {"execution_state":"idle"}`
 
+// content is the content of a message.
 type content = map[string]any

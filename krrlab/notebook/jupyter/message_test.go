@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// encoded returns the frames of an execute_request that is signed with the key.
-func encoded(t testing.TB, key string) [][]byte {
+// encodedRequest returns the frames of an execute_request that is signed with the key.
+func encodedRequest(t testing.TB, key string) [][]byte {
 	t.Helper()
 	frames := testkit.Must(Encode([][]byte{[]byte("id")}, "execute_request", "s", nil,
 		map[string]any{"code": "x := 1"}, []byte(key)))
@@ -24,7 +24,7 @@ func encoded(t testing.TB, key string) [][]byte {
 // change of a signed frame.
 func TestDecode(t *testing.T) {
 	const key = "a key"
-	frames := encoded(t, key)
+	frames := encodedRequest(t, key)
 	m, err := Decode(frames, []byte(key))
 	if err != nil || m.Header.Type != "execute_request" || m.Header.Session != "s" ||
 		string(m.Content) != `{"code":"x := 1"}` || fmt.Sprintf("%s", m.Identities) != "[id]" {
@@ -32,9 +32,9 @@ func TestDecode(t *testing.T) {
 	}
 	correct := frames[2]
 	for name, signature := range map[string][]byte{
-		"empty": {}, "nil": nil, "of another key": encoded(t, "another key")[2], "cut short": correct[:63],
+		"empty": {}, "nil": nil, "of another key": encodedRequest(t, "another key")[2], "cut short": correct[:63],
 		"longer":      append(bytes.Clone(correct), '0'),
-		"in capitals": bytes.ToUpper(correct), "zeros": []byte(strings.Repeat("0", 64)), "of no key": encoded(t, "")[2],
+		"in capitals": bytes.ToUpper(correct), "zeros": []byte(strings.Repeat("0", 64)), "of no key": encodedRequest(t, "")[2],
 	} {
 		changed := slices.Clone(frames)
 		if changed[2] = signature; bytes.Equal(signature, correct) {
@@ -54,7 +54,7 @@ func TestDecode(t *testing.T) {
 	if _, err := Decode(frames, nil); !errors.Is(err, errSignature) {
 		t.Errorf("a signature without a key: %v", err)
 	}
-	if _, err := Decode(encoded(t, ""), nil); err != nil {
+	if _, err := Decode(encodedRequest(t, ""), nil); err != nil {
 		t.Errorf("without a key: %v", err)
 	}
 }
@@ -63,7 +63,7 @@ func TestDecode(t *testing.T) {
 // that is signed and has a valid header.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("id\n<IDS|MSG>\n\n{}\n{}\n{}\n{}"), true)
-	f.Add(bytes.Join(encoded(f, "key"), []byte("\n")), false)
+	f.Add(bytes.Join(encodedRequest(f, "key"), []byte("\n")), false)
 	f.Add([]byte("<IDS|MSG>\n\n"), false)
 	f.Add([]byte("<IDS|MSG>\n\n"+strings.Repeat("[", 1000)+"\n{}\n{}\n{}"), true)
 	f.Fuzz(func(t *testing.T, b []byte, signed bool) {

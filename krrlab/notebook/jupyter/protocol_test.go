@@ -41,18 +41,18 @@ func TestRequests(t *testing.T) {
 		{"odd_request", content{},
 			`{"status":"error","ename":"ProtocolError","evalue":"a message of type odd_request is not known","traceback":[]}`},
 	} {
-		reply, words := f.ask(c.typ, c.content)
-		f.same(c.typ, reply, c.want)
-		f.same(c.typ, words, `["status {\"execution_state\":\"busy\"}","status {\"execution_state\":\"idle\"}"]`)
+		reply, published := f.ask(c.typ, c.content)
+		f.checkJSON(c.typ, reply, c.want)
+		f.checkJSON(c.typ, published, `["status {\"execution_state\":\"busy\"}","status {\"execution_state\":\"idle\"}"]`)
 	}
 	if reply, _ := f.ask("execute_request", []int{1}); reply["status"] != "error" || reply["ename"] != "ProtocolError" {
 		t.Errorf("%v", reply)
 	}
-	if w := f.tell("comm_open", content{"comm_id": "7"}); len(w) != 3 ||
-		w[1] != `comm_close {"comm_id":"7","data":{}}` {
-		t.Errorf("%q", w)
+	if published := f.tell("comm_open", content{"comm_id": "7"}); len(published) != 3 ||
+		published[1] != `comm_close {"comm_id":"7","data":{}}` {
+		t.Errorf("%q", published)
 	}
-	f.ask("execute_request", content{"code": "slide"})
+	f.ask("execute_request", content{"code": "slide"}) // opens a comm
 	reply, _ := f.ask("comm_info_request", content{"target_name": "jupyter.widget"})
 	if comms := reply["comms"].(map[string]any); len(comms) != 1 {
 		t.Errorf("comms after one was opened: %v", comms)
@@ -61,8 +61,8 @@ func TestRequests(t *testing.T) {
 		t.Errorf("comms of another target: %v", reply)
 	}
 	for _, typ := range []string{"comm_msg", "comm_close"} {
-		if w := f.tell(typ, content{}); len(w) != 2 {
-			t.Errorf("%s: %q", typ, w)
+		if published := f.tell(typ, content{}); len(published) != 2 {
+			t.Errorf("%s: %q", typ, published)
 		}
 	}
 }
@@ -71,37 +71,37 @@ func TestRequests(t *testing.T) {
 func TestCells(t *testing.T) {
 	f := connect(t, "k")
 	reply, words := f.ask("execute_request", content{"code": "x", "user_expressions": map[string]string{"e": "y"}})
-	f.same("a value", reply,
+	f.checkJSON("a value", reply,
 		`{"status":"ok","execution_count":1,"payload":[],"user_expressions":{"e":{"status":"ok","data":{"text/plain":"value of y"},"metadata":{}}}}`)
-	f.same("a value", words, fmt.Sprintf(`[%q,%q,%q,%q]`, busy, `execute_input {"code":"x","execution_count":1}`,
+	f.checkJSON("a value", words, fmt.Sprintf(`[%q,%q,%q,%q]`, busy, `execute_input {"code":"x","execution_count":1}`,
 		`execute_result {"data":{"text/plain":"value of x"},"execution_count":1,"metadata":{}}`, idle))
 	reply, words = f.ask("execute_request", content{"code": "x", "silent": true})
-	f.same("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
-	f.same("silence", reply["execution_count"], `1`)
+	f.checkJSON("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
+	f.checkJSON("silence", reply["execution_count"], `1`)
 	if reply, words = f.ask("execute_request", content{"code": "fail", "silent": true}); len(words) != 2 ||
 		reply["status"] != "error" {
 		t.Errorf("%v, %q", reply, words)
 	}
 	f.ask("execute_request", content{"code": "none", "store_history": false})
 	_, words = f.ask("execute_request", content{"code": "show", "silent": true})
-	f.same("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
+	f.checkJSON("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
 	reply, _ = f.ask("execute_request", content{"code": "y", "store_history": false})
-	f.same("not kept", reply["execution_count"], `1`)
+	f.checkJSON("not kept", reply["execution_count"], `1`)
 	_, words = f.ask("execute_request", content{"code": "show"})
-	f.same("shown", words, fmt.Sprintf(`[%q,%q,%q,%q,%q,%q,%q]`, busy,
+	f.checkJSON("shown", words, fmt.Sprintf(`[%q,%q,%q,%q,%q,%q,%q]`, busy,
 		`execute_input {"code":"show","execution_count":2}`,
 		`stream {"name":"stdout","text":"printed"}`,
 		`display_data {"data":{"a":1},"metadata":{},"transient":{"display_id":"7"}}`,
 		`update_display_data {"data":{},"metadata":{"c":2},"transient":{}}`, `clear_output {"wait":true}`, idle))
 	reply, words = f.ask("execute_request", content{"code": "fail", "store_history": true})
-	f.same("a failure", reply,
+	f.checkJSON("a failure", reply,
 		`{"status":"error","execution_count":3,"payload":[],"user_expressions":{},"ename":"Bad","evalue":"why","traceback":["where"]}`)
-	f.same("a failure", words[2], `"error {\"ename\":\"Bad\",\"evalue\":\"why\",\"traceback\":[\"where\"]}"`)
+	f.checkJSON("a failure", words[2], `"error {\"ename\":\"Bad\",\"evalue\":\"why\",\"traceback\":[\"where\"]}"`)
 	reply, words = f.ask("execute_request", content{"code": "name",
 		"user_expressions": map[string]string{"n": "name", "f": "fail", "o": "none"}})
-	f.same("names", words[2],
+	f.checkJSON("names", words[2],
 		`"execute_result {\"data\":{\"text/plain\":\"Cell 4\"},\"execution_count\":4,\"metadata\":{}}"`)
-	f.same("names", reply["user_expressions"],
+	f.checkJSON("names", reply["user_expressions"],
 		`{"n":{"status":"ok","data":{"text/plain":"expression n"},"metadata":{}},"f":{"status":"error","ename":"Bad","evalue":"why","traceback":["where"]},"o":{"status":"ok","data":{},"metadata":{}}}`)
 	f.ask("execute_request", content{"code": "x"})
 	for request, want := range map[string]string{
@@ -119,7 +119,7 @@ func TestCells(t *testing.T) {
 		`{"hist_access_type":"search","pattern":"a"}`:                     `[]`,
 	} {
 		reply, _ := f.ask("history_request", json.RawMessage(request))
-		f.same(request, reply["history"], want)
+		f.checkJSON(request, reply["history"], want)
 	}
 }
 
@@ -128,40 +128,40 @@ func TestCells(t *testing.T) {
 func TestAborted(t *testing.T) {
 	for _, stop := range []bool{true, false} {
 		f := connect(t, "k")
-		f.s.mu.Lock() // keeps the queue locked until all requests are in it
+		f.server.mu.Lock() // keeps the queue locked until all requests are in it
 		for _, c := range []struct {
 			typ  string
 			body content
 		}{{"execute_request", content{"code": "fail", "stop_on_error": stop}}, {"execute_request",
 			content{"code": "x"}}, {"comm_info_request", content{}}, {"execute_request", content{"code": "y"}}} {
 			frames, _ := f.request(c.typ, c.body)
-			m := testkit.Must(Decode(frames, f.s.key))
-			f.s.queue = append(f.s.queue, m)
+			m := testkit.Must(Decode(frames, f.server.key))
+			f.server.queue = append(f.server.queue, m)
 		}
-		f.s.mu.Unlock()
+		f.server.mu.Unlock()
 		reply, _ := f.ask("history_request", content{}) // this request wakes the server and is answered last
 		want := `[[1,1,"fail"]]`
 		if !stop {
 			want = `[[1,1,"fail"],[1,2,"x"],[1,3,"y"]]`
 		}
-		f.same(fmt.Sprint("cells run, stop ", stop), reply["history"], want)
+		f.checkJSON(fmt.Sprint("cells run, stop ", stop), reply["history"], want)
 	}
 }
 
-// TestReplays checks that a message is accepted only once, with a correct signature, and not with the session of the
-// server itself. Without a key, all messages are accepted.
-func TestReplays(t *testing.T) {
+// TestReplayedMessages checks that a message is accepted only once, with a correct signature, and not with the session
+// of the server itself. Without a key, all messages are accepted.
+func TestReplayedMessages(t *testing.T) {
 	f := connect(t, "k")
 	frames, _ := f.request("comm_info_request", content{})
 	forged := append([][]byte{}, frames...)
 	forged[1] = []byte(strings.Repeat("0", 64))
-	f.session = f.s.session
+	f.session = f.server.session
 	fromServer, _ := f.request("comm_info_request", content{})
 	f.session = "of the front end"
 	for _, m := range [][][]byte{frames, frames, forged, fromServer, frames} {
 		testkit.OK(t, f.shell.Send(m...))
 	}
-	frames, _ = f.request("kernel_info_request", content{})
+	frames, _ = f.request("kernel_info_request", content{}) // its reply must be the second one
 	_ = f.shell.Send(frames...)
 	for _, want := range []string{"comm_info_reply", "kernel_info_reply"} {
 		if m, _ := f.recv(f.shell); m.Header.Type != want {
@@ -176,8 +176,8 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// TestQuestions checks that a cell can ask its front end for input if the front end allows it, and that an interrupt
-// ends the question.
+// TestQuestions checks that a cell can ask its front end for input if the front end allows it, that replies of another
+// type are ignored, and that an interrupt ends the question.
 func TestQuestions(t *testing.T) {
 	f := connect(t, "k")
 	_, words := f.ask("execute_request", content{"code": "ask"})
@@ -192,18 +192,18 @@ func TestQuestions(t *testing.T) {
 			string(m.Parent) != header {
 			t.Errorf("%+v, %v", m, body)
 		}
-		want, c := "me<nil>", f.stdin
+		want, channel := "me<nil>", f.stdin
 		answer, _ := f.request("input_reply", content{"value": "me"})
 		if interrupt {
-			want, c = "interrupted", f.control
+			want, channel = "interrupted", f.control
 			answer, _ = f.request("interrupt_request", content{})
 		} else {
 			other, _ := f.request("odd_reply", content{"value": "not me"})
 			_ = f.stdin.Send(other...)
 		}
-		testkit.OK(t, c.Send(answer...))
+		testkit.OK(t, channel.Send(answer...))
 		for {
-			m, body := f.recv(f.io)
+			m, body := f.recv(f.iopub)
 			if m.Header.Type != "execute_result" || string(m.Parent) != header {
 				continue
 			}
@@ -225,22 +225,22 @@ func TestShutdown(t *testing.T) {
 	frames, header := f.request("shutdown_request", content{"restart": true})
 	testkit.OK(t, f.control.Send(frames...))
 	m, body := f.recv(f.control)
-	f.same(m.Header.Type, body, `{"status":"ok","restart":true}`)
+	f.checkJSON(m.Header.Type, body, `{"status":"ok","restart":true}`)
 	for {
-		if m, body = f.recv(f.io); string(m.Parent) == header && m.Header.Type == "shutdown_reply" {
-			f.same("to all", body, `{"status":"ok","restart":true}`)
+		if m, body = f.recv(f.iopub); string(m.Parent) == header && m.Header.Type == "shutdown_reply" {
+			f.checkJSON("to all", body, `{"status":"ok","restart":true}`)
 			break
 		}
 	}
-	within(t, "the kernel", f.served)
+	awaitClosed(t, "the kernel", f.served)
 }
 
 // TestNoReply checks that a reply that JSON cannot represent becomes an error reply, and that a reply to a message
 // without a sender is dropped.
 func TestNoReply(t *testing.T) {
 	f := connect(t, "k")
-	f.s.reply(&Message{}, "x_reply", content{})
-	l := f.s.lang.(scripted)
+	f.server.reply(&Message{}, "x_reply", content{}) // must not panic
+	l := f.server.lang.(scripted)
 	l.info["x"] = math.Inf(1) // the map is the kernel's own
 	reply, _ := f.ask("kernel_info_request", content{})
 	if reply["status"] != "error" || reply["ename"] != "ReplyError" ||
@@ -253,7 +253,7 @@ func TestNoReply(t *testing.T) {
 	}
 }
 
-// TestOwner checks that the owner of the sockets is the owner of the connection file.
+// TestOwner checks that ReadConnection records the owner of the connection file.
 func TestOwner(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "c.json")
 	testkit.OK(t, os.WriteFile(name, []byte(`{"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":5}`),
@@ -272,7 +272,7 @@ func TestListen(t *testing.T) {
 	defer l.Close()
 	for i := range 5 {
 		for k := 1; ; k++ {
-			err := listenTwice(i, l.Addr().(*net.TCPAddr).Port)
+			err := listenAgain(i, l.Addr().(*net.TCPAddr).Port)
 			if err == nil {
 				break
 			}
@@ -283,9 +283,9 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// listenTwice starts and closes a kernel, and starts another one on the same ports, except that socket i has a port
+// listenAgain starts and closes a kernel, and starts another one on the same ports, except that socket i has a port
 // that is in use. It returns an error if the second start succeeds or leaves a socket open.
-func listenTwice(i, taken int) error {
+func listenAgain(i, taken int) error {
 	s, err := Listen(Connection{IP: "127.0.0.1"}, scripted{})
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ type Data = struct {
 	Transient map[string]any
 }
 
-// Failure describes why a cell failed.
+// Failure describes why a cell failed: the kind of error, its message, and lines of text with the place and the cause.
 type Failure struct {
 	Name, Value string
 	Traceback   []string
@@ -35,7 +35,8 @@ type Outcome struct {
 type Language interface {
 	// Info returns the language-dependent fields of a kernel_info_reply.
 	Info() map[string]any
-	// Run executes a cell and returns when it has ended, possibly because of cell.Interrupts.
+	// Run executes a cell and returns when it has ended, possibly because of cell.Interrupts. name identifies the cell
+	// in messages of errors, for example Cell 5.
 	Run(name, code string, cell *Cell) Outcome
 	// Complete returns the completions at the cursor and the range of code that they replace.
 	Complete(code string, cursor int) (matches []string, start, end int)
@@ -45,8 +46,8 @@ type Language interface {
 	IsComplete(code string) (status, indent string)
 	// Comms returns the open comms of a target, or of all targets if it is "", by their identifiers.
 	Comms(target string) map[string]any
-	// ReceiveComm handles a message of type comm_open, comm_msg or comm_close, whose content is raw. It must return
-	// promptly and may be called while a cell runs. publish sends an answer.
+	// ReceiveComm handles a message of type comm_open, comm_msg or comm_close. Its content is undecoded JSON.
+	// ReceiveComm must return promptly and may be called while a cell runs. publish sends an answer.
 	ReceiveComm(typ string, content []byte, publish func(typ string, content, metadata map[string]any))
 	// Interrupt ends what cells have left running in the background.
 	Interrupt()
@@ -63,12 +64,14 @@ type Server struct {
 	signatures   signatures // signatures of received messages
 	controlMutex sync.Mutex // serializes requests of the control channel
 
-	mu              sync.Mutex
+	mu              sync.Mutex // guards the fields up to interrupts
 	wake            *sync.Cond // signals changes of queue and stopping
 	queue           []*Message // requests of the shell channel
 	stopping        bool
-	pendingQuestion *question     // nil if there is none
-	interrupts      chan struct{} // interrupts of the request being answered
+	pendingQuestion *question // nil if there is none
+	// interrupts of the request being answered, nil before the first. It has room for two: the first interrupts the
+	// cell, the second abandons it. Further ones are dropped.
+	interrupts chan struct{}
 
 	cellCount int // number of cells stored in the history so far
 	history   []historyEntry
@@ -124,7 +127,7 @@ func (s *Server) close(deadline time.Time) {
 	}
 }
 
-// welcome returns the first message for a subscriber.
+// welcome returns the first message for a subscriber, or nil if the message cannot be encoded.
 func (s *Server) welcome(topic []byte) [][]byte {
 	frames, err := Encode([][]byte{[]byte("iopub_welcome")}, "iopub_welcome", s.session, nil,
 		map[string]any{"subscription": string(topic)}, s.key)
@@ -134,7 +137,8 @@ func (s *Server) welcome(topic []byte) [][]byte {
 	return frames
 }
 
-// Serve answers messages until it receives a shutdown_request or ctx ends. Then it closes the sockets.
+// Serve answers messages until it receives a shutdown_request or ctx ends. Then it interrupts the running cell, waits
+// for it until the timeout, discards the requests in the queue, and closes the sockets. The error is always nil.
 func (s *Server) Serve(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.stop)()
 	s.publish("status", nil, map[string]any{"execution_state": "starting"})
@@ -189,9 +193,10 @@ func (s *Server) Interrupt() {
 	}
 }
 
-// receive returns a function that passes the messages of a peer to handle. It drops messages with a wrong or repeated
-// signature, and declares the sender of any other message trusted. It also drops messages of the server itself: they
-// are published to all subscribers, so a copy of one must not be accepted as a request.
+// receive returns a function that passes the messages of a peer to handle. It drops messages with a wrong or, if there
+// is a key, a repeated signature. It also drops messages of the server itself: they are published to all subscribers,
+// so a copy of one must not be accepted as a request. The sender of any other message is declared trusted, and the
+// message waits until Serve begins.
 func (s *Server) receive(handle func(*Message)) func(*zmtp.Peer, [][]byte) {
 	return func(p *zmtp.Peer, frames [][]byte) {
 		m, err := Decode(frames, s.key)
@@ -258,7 +263,7 @@ type annotated struct {
 	metadata map[string]any
 }
 
-// publish sends a message to all subscribers. content may be annotated.
+// publish sends a message to all subscribers, unless its content cannot be encoded. content may be of type annotated.
 func (s *Server) publish(typ string, parent json.RawMessage, content any) {
 	frames, err := Encode([][]byte{[]byte(typ)}, typ, s.session, parent, content, s.key)
 	if err == nil {

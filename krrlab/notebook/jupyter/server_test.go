@@ -10,22 +10,31 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// deaf is a Language whose cells run until the test ends, and cannot be interrupted.
-type deaf struct {
+// stuckLanguage is a Language whose cells run until the test ends, and cannot be interrupted.
+type stuckLanguage struct {
 	Language
-	begun, ended chan struct{}
+	begun   chan struct{} // closed when the cell begins
+	release chan struct{} // closed to end the cell
 }
 
-func (d deaf) Run(string, string, *Cell) Outcome { close(d.begun); <-d.ended; return Outcome{} }
+// Run implements Language.
+func (l stuckLanguage) Run(string, string, *Cell) Outcome {
+	close(l.begun)
+	<-l.release
+	return Outcome{}
+}
 
-// serve starts a kernel with a short timeout. The channel is closed when Serve returns.
+// Interrupt implements Language.
+func (stuckLanguage) Interrupt() {}
+
+// serve starts a kernel with a short timeout that runs stuckLanguage. The channel is closed when Serve returns.
 func serve(t *testing.T) (*Server, <-chan struct{}) {
 	t.Helper()
-	lang := deaf{begun: make(chan struct{}), ended: make(chan struct{})}
+	lang := stuckLanguage{begun: make(chan struct{}), release: make(chan struct{})}
 	s := testkit.Must(Listen(Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256"}, lang))
 	s.timeout = 50 * time.Millisecond
 	t.Cleanup(s.Close)
-	t.Cleanup(func() { close(lang.ended) })
+	t.Cleanup(func() { close(lang.release) })
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -36,11 +45,8 @@ func serve(t *testing.T) (*Server, <-chan struct{}) {
 	return s, served
 }
 
-// Interrupt implements Language.
-func (deaf) Interrupt() {}
-
-// within fails the test unless the channel is closed soon.
-func within(t *testing.T, name string, c <-chan struct{}) {
+// awaitClosed fails the test unless the channel is closed within two minutes.
+func awaitClosed(t *testing.T, name string, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
@@ -53,12 +59,12 @@ func within(t *testing.T, name string, c <-chan struct{}) {
 func TestInterruptInVain(t *testing.T) {
 	s, served := serve(t)
 	s.enqueue(&Message{Header: Header{Type: "execute_request"}, Content: []byte("{}")})
-	<-s.lang.(deaf).begun
-	for range 4 {
+	<-s.lang.(stuckLanguage).begun
+	for range 4 { // more than the server keeps: no call may block
 		s.Interrupt()
 	}
 	s.stop()
-	within(t, "the kernel", served)
+	awaitClosed(t, "the kernel", served)
 }
 
 // TestSubscriberThatDoesNotRead checks that the kernel shuts down while a subscriber does not read, although more data
@@ -67,11 +73,11 @@ func TestSubscriberThatDoesNotRead(t *testing.T) {
 	s, served := serve(t)
 	conn := testkit.Must(zmtp.Dial("tcp://"+s.pub.Addr().String(), "SUB", ""))
 	defer conn.Close()
-	testkit.OK(t, conn.Send([]byte{1}))
+	testkit.OK(t, conn.Send([]byte{1}))    // subscribes to all topics
 	if _, err := conn.Recv(); err != nil { // the welcome message
 		t.Fatal(err)
 	}
 	s.publish("stream", nil, map[string]any{"name": "stdout", "text": strings.Repeat("x", 32<<20)})
 	s.stop()
-	within(t, "the kernel", served)
+	awaitClosed(t, "the kernel", served)
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/group"
 )
 
-// ErrNoGo is the error if there is no go command.
+// ErrNoGo is the error of all functions if there is no go command.
 var ErrNoGo = errors.New("Go is not installed (go.dev/dl)")
 
 // ErrNotFound is the error if no available module contains a package.
@@ -39,13 +39,13 @@ type Package struct {
 	Files     []string // names of the Go files for this system; without assembly and C
 	Module    string   // path and version of the module
 	Go        string   // language version, for example go1.21
-	Requested bool     // found by its own path, not as a dependency
+	Requested bool     // Find was called with its path; otherwise it is a dependency of such a package
 	// VersionConflicts lists modules that the package uses in a different version than it requires, because they are
 	// already loaded.
 	VersionConflicts []string
 }
 
-// Finder finds the source of packages.
+// Finder finds the source of packages. Its methods must not be called concurrently. The caller closes it.
 type Finder struct {
 	Compiled func(path string) bool // reports whether a package is compiled into this program
 	tempDir  string                 // folder of temporary modules, for packages from the module cache
@@ -114,8 +114,8 @@ var offline = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOL
 // noDownload is the environment in which the go command downloads nothing and leaves the user's module unchanged.
 var noDownload = []string{"GOPROXY=off"}
 
-// resolve returns a temporary module that requires the newest version of a package in the module cache. If possible,
-// the module also requires the modules of this program in their versions.
+// resolve returns the folder of a temporary module that requires the newest version of a package in the module cache.
+// If possible, the module also requires the modules of this program in their versions.
 func (f *Finder) resolve(ctx context.Context, path string) (dir string, err error) {
 	for _, name := range []string{withProgram, alone} {
 		if dir, err = f.tempModule(ctx, name); err != nil {
@@ -292,7 +292,8 @@ func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
 }
 
 // list finds a package and its dependencies with go list, in the module of dir, and adds them to f.packages. It omits
-// packages of the standard library, and dependencies that are compiled into this program.
+// packages of the standard library, and dependencies that are compiled into this program. A package that was found
+// before keeps its version; if go list names another one, that is a version conflict.
 func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Package, error) {
 	text, err := runGo(ctx, dir, append([]string{"CGO_ENABLED=0"}, env...), "list", "-deps", tagsFlag,
 		"-json=ImportPath,Dir,GoFiles,Standard,DepOnly,Module", path)
@@ -354,7 +355,7 @@ func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Pac
 // runGo runs the go command in dir and returns its output. If it fails, the error contains its messages.
 func runGo(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	var out, messages strings.Builder
-	err := startGo(ctx, dir, env, &out, &messages, args...)
+	err := execGo(ctx, dir, env, &out, &messages, args...)
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
 		return out.String(), err
 	}
@@ -368,10 +369,10 @@ func runGo(ctx context.Context, dir string, env []string, args ...string) (strin
 	return "", errors.New(strings.Join(lines, "; "))
 }
 
-// startGo runs the go command in dir with the given output streams. If it fails or ctx ends, the processes that it
-// started are killed too; after a success they may go on. On Linux, the go command is interrupted if this process is
-// killed.
-func startGo(ctx context.Context, dir string, env []string, stdout, stderr io.Writer, args ...string) error {
+// execGo runs the go command in dir with the given output streams and waits for it. If it fails or ctx ends, the
+// processes that it started are killed too; after a success they may go on. On Linux, the go command is interrupted if
+// this process is killed.
+func execGo(ctx context.Context, dir string, env []string, stdout, stderr io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Environ(), env...)
@@ -394,7 +395,7 @@ func startGo(ctx context.Context, dir string, env []string, stdout, stderr io.Wr
 // does not use the network: imports are resolved in the module of the current folder, in the source tree that contains
 // this program, or in the module cache.
 func (f *Finder) Program(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
-	dir, err = f.module(ctx, files, imports)
+	dir, err = f.newModule(ctx, files, imports)
 	if err == nil {
 		_, err = runGo(ctx, dir, buildEnv(dir), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
 	}
@@ -408,12 +409,12 @@ func (f *Finder) Program(ctx context.Context, files map[string]string, imports [
 // Test runs go test with the given flags on a package of the given files, whose imports are resolved as those of
 // Program are. It writes the output to out. If a test fails, it returns an *exec.ExitError.
 func (f *Finder) Test(ctx context.Context, files map[string]string, imports, flags []string, out io.Writer) error {
-	dir, err := f.module(ctx, files, imports)
+	dir, err := f.newModule(ctx, files, imports)
 	defer os.RemoveAll(dir)
 	if err != nil {
 		return err
 	}
-	return startGo(ctx, dir, buildEnv(dir), out, out, append([]string{"test", "-trimpath"}, flags...)...)
+	return execGo(ctx, dir, buildEnv(dir), out, out, append([]string{"test", "-trimpath"}, flags...)...)
 }
 
 // killDelay is the time that the go command has to end after an interrupt, before it is killed.
@@ -425,9 +426,9 @@ func buildEnv(dir string) []string {
 	return append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...)
 }
 
-// module writes the files and a go.mod file, which requires the modules of the imports, to a new folder. The caller
+// newModule writes the files and a go.mod file, which requires the modules of the imports, to a new folder. The caller
 // removes the folder, also after an error.
-func (f *Finder) module(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
+func (f *Finder) newModule(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "krrlab-program-"); err != nil {
 		return "", err
 	}
@@ -457,7 +458,7 @@ func (f *Finder) module(ctx context.Context, files map[string]string, imports []
 		}
 	}
 	if len(imports) == 0 {
-		// creates a go.mod with the language version of the go command
+		// This creates a go.mod file with the language version of the go command.
 		_, err = runGo(ctx, dir, offline, "mod", "init", "notebook")
 	}
 	return dir, err

@@ -20,8 +20,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// published are the modules of the test's module proxy: the files of each module@version.
-var published = map[string]map[string]string{
+// publishedModules are the modules of the test's module proxy: the files of each module@version.
+var publishedModules = map[string]map[string]string{
 	"example.test/plain@v1.1.0": {"go.mod": "module example.test/plain\n\ngo 1.21\n",
 		"plain.go": "package plain\n\nfunc One() int { return 1 }\n",
 		"fast.go":  "//go:build !purego\n\npackage plain\n\nfunc fast() int\n", "fast.s": "",
@@ -41,14 +41,15 @@ var published = map[string]map[string]string{
 		"semver/semver.go": "package semver\n\nfunc Compare(a, b string) int { return 0 }\n"},
 }
 
-// proxied serves the published modules by a proxy in a folder, and gives the test a module cache of its own.
-func proxied(t *testing.T) {
+// serveModules serves publishedModules by a proxy in a folder, and gives the test an empty module cache. The test is
+// skipped if there is no go command.
+func serveModules(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command: ", err)
 	}
 	dir := t.TempDir()
-	for name, files := range published {
+	for name, files := range publishedModules {
 		mod, version, _ := strings.Cut(name, "@")
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
@@ -94,15 +95,15 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// none reports false: no package is compiled into the program.
-func none(string) bool { return false }
+// noPackage reports false: no package is compiled into the program.
+func noPackage(string) bool { return false }
 
 // TestFind checks that packages are found in the module cache, in the module of the working directory, and in its
 // vendor folder, without using the proxy. Files with assembly are replaced by their pure Go versions.
 func TestFind(t *testing.T) {
-	proxied(t)
+	serveModules(t)
 	t.Chdir(t.TempDir())
-	finder := &Finder{Compiled: none}
+	finder := &Finder{Compiled: noPackage}
 	defer finder.Close()
 	if _, err := finder.Find(t.Context(), "example.test/gen"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before it was downloaded: %v", err)
@@ -137,7 +138,7 @@ func TestFind(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(finder.Find(t.Context(), "./nowhere")), "nowhere")
 	testkit.Must(runGo(t.Context(), ".", nil, "mod", "vendor"))
 	t.Setenv("GOMODCACHE", t.TempDir())
-	vendorFinder := &Finder{Compiled: none}
+	vendorFinder := &Finder{Compiled: noPackage}
 	if p, err := vendorFinder.Find(t.Context(), "example.test/gen"); err != nil ||
 		p.Dir != filepath.Join(dir, "vendor", "example.test", "gen") {
 		t.Errorf("from the vendor folder: %+v, %v", p, err)
@@ -151,7 +152,7 @@ func TestProgram(t *testing.T) {
 	if err := exec.Command(os.Args[0], "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
 		t.Skip("the system can't start this program, which an emulator runs")
 	}
-	proxied(t)
+	serveModules(t)
 	moduleDir := t.TempDir()
 	write(t, moduleDir, map[string]string{"go.mod": "module example.test/here/v2\n",
 		"sub.go":         "package here\n\nimport \"example.test/gen\"\n\nvar Three = gen.One + 2\n",
@@ -166,7 +167,7 @@ func TestProgram(t *testing.T) {
 	t.Chdir(moduleDir)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	finder := &Finder{Compiled: none}
+	finder := &Finder{Compiled: noPackage}
 	for _, c := range []struct{ imports, text, want string }{
 		{"", "fmt.Print(1)", "1"},
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
@@ -207,10 +208,10 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestNewer checks that a package that requires a newer version of a module that is compiled into the program is
+// TestNewerVersion checks that a package that requires a newer version of a module that is compiled into the program is
 // reported.
-func TestNewer(t *testing.T) {
-	proxied(t)
+func TestNewerVersion(t *testing.T) {
+	serveModules(t)
 	t.Chdir(t.TempDir())
 	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/floats v1.0.0\n",
 		"x.go": "package x\n\nimport _ \"example.test/floats\"\n"})
@@ -231,7 +232,7 @@ func TestNewer(t *testing.T) {
 // TestDownload checks which version Download selects, which version later imports find, and the errors for packages
 // that need no download or do not exist.
 func TestDownload(t *testing.T) {
-	proxied(t)
+	serveModules(t)
 	t.Chdir(t.TempDir())
 	finder := &Finder{Compiled: func(path string) bool { return path == "example.test/bound" }}
 	defer finder.Close()
@@ -261,9 +262,9 @@ func TestDownload(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(finder.Download(t.Context(), "example.test/gen@v0.1.0")), "v0.1.0")
 }
 
-// TestKilled checks that a build does not outlive the program that started it. A child process starts a fake go
+// TestKilledProgram checks that a build does not outlive the program that started it. A child process starts a fake go
 // command, which holds a named pipe open; the test kills the child and waits until the pipe is closed.
-func TestKilled(t *testing.T) {
+func TestKilledProgram(t *testing.T) {
 	const child = "KRRLAB_TEST_BUILDS"
 	if os.Getenv(child) != "" {
 		// A signal that this process catches has its default effect in the build, even if the test runs in the
@@ -280,7 +281,7 @@ func TestKilled(t *testing.T) {
 	testkit.OK(t, syscall.Mkfifo(alive, 0o600))
 	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\nexec 9>" + alive + "\necho begun >&9\nexec sleep 600\n"
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fake), 0o755))
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledProgram$")
 	cmd.Env = append(os.Environ(), child+"=1", "PATH="+dir+":"+os.Getenv("PATH"), "TMPDIR="+dir)
 	testkit.OK(t, cmd.Start())
 	pipe, err := os.Open(alive) // returns when the build has opened the pipe

@@ -24,7 +24,7 @@ var ErrHalted = errors.New("native: halted")
 type Error struct {
 	Text string // one line
 	Cell string // name of the cell
-	Line int
+	Line int    // line of the cell, from 1
 }
 
 // Error returns the text and the location.
@@ -53,6 +53,7 @@ type Cell struct {
 	*process
 }
 
+// These files become parts of the program of a cell.
 var (
 	//go:embed wire.go
 	wireSource string
@@ -108,7 +109,8 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 	return c, nil
 }
 
-// programFiles returns the files of the program of a cell, by name.
+// programFiles returns the files of the program of a cell, by name. cell is the Go code of the cell, and table a file
+// with its functions in the variable Krrlab.
 func programFiles(name, cell, table string) map[string]string {
 	inMain := func(s string) string { return strings.Replace(s, "package native", "package main", 1) }
 	return map[string]string{
@@ -229,7 +231,8 @@ func (c *Cell) collectImports() (head string, external []string) {
 	return head, external
 }
 
-var majorVersion = regexp.MustCompile(`/v\d+$`) // for example in math/rand/v2
+// majorVersion matches the end of a path such as math/rand/v2, which is not the name of the package.
+var majorVersion = regexp.MustCompile(`/v\d+$`)
 
 // isStandard reports whether a package is in the standard library.
 func isStandard(p string) bool {
@@ -237,8 +240,8 @@ func isStandard(p string) bool {
 	return !strings.Contains(firstElement, ".")
 }
 
-// locate finds the first line of the cell in an error message of the go command. If there is one, it returns an *Error
-// for that line.
+// locate finds the first line of the cell in an error message of the go command, or the import of the package with
+// which the message begins. If there is one, it returns an *Error for that line, and otherwise err.
 func (c *Cell) locate(err error) error {
 	text := err.Error()
 	location := regexp.MustCompile(`(?:^|; )(?:cell/)?` + regexp.QuoteMeta(c.src.Name) + `:(\d+)(?::\d+)?: `)
@@ -258,7 +261,8 @@ func (c *Cell) locate(err error) error {
 	return &Error{strings.TrimSuffix(text[matches[0][1]:], "; too many errors"), c.src.Name, line}
 }
 
-// Names returns the names of the functions that the session can call, and of the receiver types of such methods.
+// Names returns the names of the functions that the session can call, and of the receiver types of such methods, with
+// repetitions.
 func (c *Cell) Names() (names []string) {
 	for i, f := range c.functions {
 		if c.refusals[i] == "" {

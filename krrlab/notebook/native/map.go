@@ -17,4 +17,5 @@ func mapMemory(f *os.File, offset int64, size int) ([]byte, error) {
 	return syscall.Mmap(int(f.Fd()), offset, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }
 
+// unmapMemory unmaps the memory of mapMemory. It does nothing if b is nil.
 func unmapMemory(b []byte) { _ = syscall.Munmap(b) }

@@ -69,8 +69,8 @@ func TestMain(m *testing.M) {
 	Serve("Cell 1", functions)
 }
 
-// served starts this test binary as a program that serves the functions.
-func served(t *testing.T) *process {
+// startServing starts this test binary as a program that serves the functions. Only function 5 has an unsupported type.
+func startServing(t *testing.T) *process {
 	t.Helper()
 	t.Setenv("KRRLAB_TEST_SERVE", "1")
 	path := testkit.Must(os.Executable())
@@ -90,7 +90,7 @@ func served(t *testing.T) *process {
 
 // TestCall calls functions with arguments and results of all supported kinds.
 func TestCall(t *testing.T) {
-	p := served(t)
+	p := startServing(t)
 	argument := mixed{-128, math.MaxUint64, "ü", []float64{1, math.NaN()}, struct{ F float32 }{0.1}}
 	var out mixed
 	var flag bool
@@ -116,7 +116,7 @@ func TestCall(t *testing.T) {
 // TestOverlap calls a function in the program with slices that share memory, from several goroutines, and compares the
 // result with that of the same function in this process.
 func TestOverlap(t *testing.T) {
-	p := served(t)
+	p := startServing(t)
 	var wg sync.WaitGroup
 	for n := range 8 {
 		// The slices begin at two offsets in one array, so that they overlap, coincide, or are apart.
@@ -144,7 +144,7 @@ func TestOverlap(t *testing.T) {
 // TestEnds checks that the program ends when the pipe from its parent is closed, even during a call, and that calls
 // then fail with an error. A call also ends if it is halted.
 func TestEnds(t *testing.T) {
-	program := served(t)
+	program := startServing(t)
 	result := make(chan error)
 	go func() { result <- program.Call(nil, 2, nil, nil) }()
 	testkit.OK(t, program.Call(nil, 4, []any{[]float64{}}, []any{new(bool)}))
@@ -156,7 +156,7 @@ func TestEnds(t *testing.T) {
 	if err := program.Call(nil, 4, []any{[]float64{}}, []any{new(bool)}); err == nil {
 		t.Error("a call of a program that has ended")
 	}
-	program = served(t)
+	program = startServing(t)
 	halt := make(chan struct{})
 	go func() { result <- program.Call(halt, 2, nil, nil) }()
 	close(halt)
@@ -168,7 +168,7 @@ func TestEnds(t *testing.T) {
 // TestLeftBehind checks that a call ends with its program even if the program has started another one that continues.
 func TestLeftBehind(t *testing.T) {
 	t.Setenv("KRRLAB_TEST_FOLDER", t.TempDir())
-	p := served(t)
+	p := startServing(t)
 	if err := p.Call(nil, 6, nil, nil); err == nil || !strings.HasPrefix(err.Error(),
 		"the compiled program has ended (exit status 3): run its cell again") {
 		t.Error(err)
@@ -178,7 +178,7 @@ func TestLeftBehind(t *testing.T) {
 // TestBeforeServing checks the errors for a program that exits before it serves, that does not come to serve before its
 // context is cancelled, or that cannot be started.
 func TestBeforeServing(t *testing.T) {
-	served(t)
+	startServing(t)
 	path := testkit.Must(os.Executable())
 	t.Setenv("KRRLAB_TEST_SERVE", "exit")
 	if _, _, err := start(t.Context(), "Cell 1", path); err == nil ||
@@ -201,7 +201,7 @@ func TestBeforeServing(t *testing.T) {
 
 // TestNoMemory checks that a call whose arguments do not fit into memory fails, and that smaller calls still succeed.
 func TestNoMemory(t *testing.T) {
-	p := served(t)
+	p := startServing(t)
 	small := func() error { return p.Call(nil, 4, []any{[]float64{1}}, []any{new(bool)}) }
 	testkit.OK(t, small())
 	p.memoryFile.Close()

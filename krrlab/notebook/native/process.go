@@ -21,25 +21,30 @@ import (
 type process struct {
 	cell       string // name of the cell
 	cmd        *exec.Cmd
-	requests   *os.File // pipe to the program
-	memoryFile *os.File // shared with the program
-	mu         sync.Mutex
-	memorySize int64   // bytes of memoryFile
-	lanes      []*lane // all lanes, by number
-	freeLanes  []*lane // lanes not used by a call
-	exitErr    error   // error of all further calls, once the program has ended
+	requests   *os.File   // pipe to the program
+	memoryFile *os.File   // shared with the program
+	mu         sync.Mutex // guards the fields below and those of lanes
+	memorySize int64      // bytes of memoryFile
+	lanes      []*lane    // all lanes, by number
+	freeLanes  []*lane    // lanes not used by a call
+	exitErr    error      // error of all further calls, once the program has ended
 }
 
 // lane holds the resources of one call at a time: a region of the shared memory and a channel for the reply.
 type lane struct {
 	number int
-	offset int64 // position of memory in the file, in bytes
-	memory []byte
+	offset int64         // position of memory in the file, in bytes
+	memory []byte        // mapped part of the file; nil before the first call
 	reply  chan *message // closed when the process has ended
 }
 
+// minLaneSize is the smallest number of bytes of a lane's memory. It is a multiple of the page size, as all offsets in
+// the file must be.
+const minLaneSize = 1 << 16
+
 // start runs the compiled program of a cell, with the output streams of this process. It returns the program's first
-// message, which says for each function why it cannot be called, or "" if it can.
+// message, which says for each function why it cannot be called, or "" if it can. If ctx ends before this message, the
+// program is killed.
 func start(ctx context.Context, cell, path string) (p *process, hello *message, err error) {
 	p = &process{cell: cell, cmd: exec.Command(path)}
 	p.cmd.Stdout, p.cmd.Stderr = os.Stdout, os.Stderr
@@ -140,7 +145,7 @@ func (p *process) acquireLane(minSize int) (*lane, error) {
 	if len(l.memory) > 0 && len(l.memory) >= minSize {
 		return l, nil
 	}
-	size := 1 << 16
+	size := minLaneSize
 	for size < minSize {
 		size *= 2
 	}
@@ -236,10 +241,12 @@ type region struct {
 	offset int // position in the memory of the lane, in float64 numbers
 }
 
+// lo and hi return the addresses of the first byte of the region and of the byte behind it.
 func (r region) lo() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(r.values))) }
 func (r region) hi() uintptr { return r.lo() + 8*uintptr(len(r.values)) }
 
-// add adds a slice. It merges the regions that overlap the slice. The result is always 0.
+// add adds a slice. It merges the regions that overlap the slice. The result is always 0; it makes add a
+// message.offsetOf.
 func (g *regions) add(s []float64) int {
 	merged := region{values: s}
 	*g = slices.DeleteFunc(*g, func(r region) bool {
@@ -257,7 +264,7 @@ func (g *regions) add(s []float64) int {
 	return 0
 }
 
-// assignOffsets sets the offsets of all regions and returns their total length.
+// assignOffsets sets the offsets of all regions and returns their total length in float64 numbers.
 func (g regions) assignOffsets() (n int) {
 	for i := range g {
 		g[i].offset = n
@@ -266,7 +273,7 @@ func (g regions) assignOffsets() (n int) {
 	return n
 }
 
-// offsetOf returns the offset of a slice that was added.
+// offsetOf returns the offset of a slice that was added, in float64 numbers.
 func (g *regions) offsetOf(s []float64) int {
 	target := region{values: s}
 	i := slices.IndexFunc(*g, func(r region) bool { return r.lo() <= target.lo() && target.hi() <= r.hi() })

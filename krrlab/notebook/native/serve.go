@@ -13,15 +13,15 @@ import (
 	"unsafe"
 )
 
-// This file is also a part of the compiled programs, which an older version of Go may build.
+// This file is also a part of the programs of %%go cells (see wire.go).
 
 // server answers the calls in a compiled program.
 type server struct {
-	name       string // name of the cell
-	functions  []any
-	memoryFile *os.File // shared with the parent
-	replies    *os.File // pipe to the parent
-	mu         sync.Mutex
+	name       string              // name of the cell
+	functions  []any               // the functions, by number
+	memoryFile *os.File            // shared with the parent
+	replies    *os.File            // pipe to the parent
+	mu         sync.Mutex          // guards regions and the writing of replies
 	regions    map[int64][]float64 // mapped parts of memoryFile, by offset in bytes
 }
 
@@ -29,8 +29,8 @@ type server struct {
 // until the parent closes the pipe of requests. The pipes of requests and replies and the shared memory are the files
 // 3, 4 and 5.
 func Serve(name string, functions []any) {
-	signal.Ignore(os.Interrupt) // interrupts are handled by the parent
-	debug.SetMaxStack(192 << 20)
+	signal.Ignore(os.Interrupt)  // interrupts are handled by the parent
+	debug.SetMaxStack(192 << 20) // an endless recursion ends before it takes much memory
 	s := &server{name: name, functions: functions, replies: inheritedFile(4, "replies"),
 		memoryFile: inheritedFile(5, "memory"), regions: map[int64][]float64{}}
 	hello := &message{}

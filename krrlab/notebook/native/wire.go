@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// This file is also a part of the compiled programs, which an older version of Go may build.
+// This file is also a part of the programs of %%go cells. The go command of the user builds these, so the file may use
+// only what older versions of Go have, too.
 
 // message is a message in a pipe: a sequence of 8-byte words, and of strings preceded by their length.
 type message struct {
@@ -17,7 +18,8 @@ type message struct {
 	// offsetOf returns the offset of a slice in the shared memory of a request. If it is nil, slices are part of the
 	// message.
 	offsetOf func(s []float64) int
-	// memory is the shared memory of a received request, or nil if slices are part of the message.
+	// memory is the shared memory of a received request, or nil if slices are part of the message. Slices that get
+	// stores are parts of it.
 	memory []float64
 }
 
@@ -34,7 +36,7 @@ func (m *message) putText(s string) {
 	m.buf = append(m.buf, s...)
 }
 
-// nextWord removes and returns the next word.
+// nextWord removes and returns the next word. Like all functions that read a message, it panics if there is none.
 func (m *message) nextWord() uint64 {
 	v := binary.LittleEndian.Uint64(m.buf)
 	m.buf = m.buf[8:]
@@ -49,7 +51,8 @@ func (m *message) nextText() string {
 	return s
 }
 
-// send writes a message, preceded by its length, with a single call of Write.
+// send writes a message, preceded by its length, with a single call of Write, so that messages of several goroutines do
+// not mix.
 func (m *message) send(w io.Writer) error {
 	_, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(m.buf))), m.buf...))
 	return err
@@ -66,10 +69,12 @@ func receive(r io.Reader) (*message, error) {
 	return m, err
 }
 
+// errorType is the type error of the last result of a function.
 var errorType = reflect.TypeFor[error]()
 
-// unsupportedType returns a type within t that cannot be sent, or nil if there is none. Numbers (except uintptr),
-// strings, bools, slices of float64 and structs of these can be sent; results can also be errors.
+// unsupportedType returns a type within t that cannot be sent, or nil if there is none. Integers (except uintptr),
+// floating-point numbers, strings, bools, slices of float64 and structs of these can be sent; results can also be
+// errors.
 func unsupportedType(t reflect.Type, isResult bool) reflect.Type {
 	k := t.Kind()
 	if k == reflect.Struct {
@@ -121,7 +126,7 @@ func (m *message) put(v reflect.Value) {
 	}
 }
 
-// get removes the next value and stores it in v.
+// get removes the next value and stores it in v, which must be addressable.
 func (m *message) get(v reflect.Value) {
 	switch {
 	case v.CanInt():
@@ -146,7 +151,7 @@ func (m *message) get(v reflect.Value) {
 		v.Set(reflect.ValueOf(errors.New(m.nextText())))
 	default:
 		n := int(m.nextWord())
-		s := make([]float64, 0)
+		s := make([]float64, 0) // not nil, unlike the slices above
 		if m.memory == nil {
 			s = make([]float64, n)
 			m.buf = m.buf[copy(bytesOf(s), m.buf):]
@@ -154,7 +159,7 @@ func (m *message) get(v reflect.Value) {
 			offset := int(m.nextWord())
 			s = m.memory[offset : offset+n : offset+n]
 		}
-		v.Set(reflect.NewAt(v.Type(), unsafe.Pointer(&s)).Elem())
+		v.Set(reflect.NewAt(v.Type(), unsafe.Pointer(&s)).Elem()) // v can have a named type
 	}
 }
 

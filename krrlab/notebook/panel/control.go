@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/widget"
 )
 
-// describe returns the control for an option. maxWhole, unless 0, bounds the sliders of whole numbers.
-func describe(f *schema.Field, maxWhole int) widget.Spec {
+// controlFor returns the control for an option. maxWhole, unless 0, bounds the sliders of whole numbers.
+func controlFor(f *schema.Field, maxWhole int) widget.Spec {
 	s := widget.Spec{Label: f.Symbol(), Help: f.Help, Width: "26em"}
 	v, bounds := reflect.ValueOf(f.Value()), f.Interval()
 	_, isDuration := f.Value().(time.Duration)
@@ -38,7 +38,7 @@ func describe(f *schema.Field, maxWhole int) widget.Spec {
 		}
 		s.Min = min(s.Min, float64(v.Int()))
 	case v.CanFloat() && v.Float() != 0:
-		describeNumber(&s, v.Float(), bounds)
+		setNumberSlider(&s, v.Float(), bounds)
 	default:
 		s.Kind, s.Value, s.Placeholder = widget.Text, f.String(), "default"
 		if f.IsZero() {
@@ -48,9 +48,10 @@ func describe(f *schema.Field, maxWhole int) widget.Spec {
 	return s
 }
 
-// describeNumber completes the slider for a real number: a linear one if the interval is bounded and x is not close to
-// its lower end in comparison with its length, and else a logarithmic one.
-func describeNumber(s *widget.Spec, x float64, bounds schema.Interval) {
+// setNumberSlider completes the slider s for a real number x ≠ 0. It is linear if x is negative, or if the interval is
+// bounded, x is not close to its lower end in comparison with its length, and the ratio of its ends is below 100. Else
+// it is logarithmic.
+func setNumberSlider(s *widget.Spec, x float64, bounds schema.Interval) {
 	low, high := bounds.Low, bounds.High
 	isBounded := !math.IsInf(low, 0) && !math.IsInf(high, 0)
 	s.Value = x
@@ -85,17 +86,18 @@ func format(value any) string {
 // group is a struct of options with its controls.
 type group struct {
 	initial  reflect.Value   // the struct that the controls start from
-	shown    reflect.Value   // initial, with defaults
+	shown    reflect.Value   // pointer to initial with defaults, which the controls show
 	controls []*widget.Model // one for each option of the schema
 	starts   []any           // initial values of the controls
 }
 
-// newGroup opens the controls for a struct. defaults is the same struct with the values that the controls show.
+// newGroup opens the controls for a struct. defaults is the same struct with the values that the controls show, and
+// maxWhole is that of controlFor.
 func newGroup(initial, defaults any, maxWhole int, open func(widget.Spec) (*widget.Model, error)) (*group, error) {
 	g := &group{initial: reflect.ValueOf(initial), shown: reflect.New(reflect.TypeOf(initial))}
 	g.shown.Elem().Set(reflect.ValueOf(defaults))
 	for _, f := range withControl(schema.Of(g.shown.Interface())) {
-		spec := describe(f, maxWhole)
+		spec := controlFor(f, maxWhole)
 		m, err := open(spec)
 		if err != nil {
 			return nil, err
@@ -121,7 +123,8 @@ func (g *group) isChanged() bool {
 	return false
 }
 
-// value returns the struct with the values of the controls that were moved. Other fields are as in the initial struct.
+// value returns the struct with the values of the controls that were moved. Other fields are as in the initial struct;
+// an empty text also stands for the initial value.
 func (g *group) value() (reflect.Value, error) {
 	v := reflect.New(g.initial.Type())
 	v.Elem().Set(g.initial)

@@ -60,5 +60,5 @@ func expression(v reflect.Value) (code string, ok bool) {
 	return "", false
 }
 
-// typeName returns the name of a type as a cell writes it.
+// typeName returns the name of a type as a cell writes it. Types that a cell declares belong to package main.
 func typeName(t reflect.Type) string { return strings.ReplaceAll(fmt.Sprint(t), "main.", "") }

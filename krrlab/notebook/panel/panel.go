@@ -46,22 +46,22 @@ type Panel struct {
 	subject              Subject
 	root, status, result *widget.Model
 	moved                chan struct{} // wakes loop if a setting waits to be run
+	closed               chan struct{} // closed by Close
 
-	mu     sync.Mutex
+	mu     sync.Mutex      // guards the fields below
 	waits  bool            // a setting waits to be run
 	run    *run            // the run in progress, or nil
-	runs   int             // completed runs
+	runs   int             // completed runs, without superseded ones
 	models []*widget.Model // all models of the panel, some of which may be closed
-	closed chan struct{}
 }
 
 // run is a run of the subject.
 type run struct {
 	cancel      context.CancelFunc
-	goid        uint64 // goroutine of the run
-	superseded  bool   // a newer setting waits
-	interrupted bool
-	finished    chan struct{}
+	goid        uint64        // goroutine of the run
+	superseded  bool          // a newer setting waits
+	interrupted bool          // the user has ended the run
+	finished    chan struct{} // closed when the run has ended
 }
 
 // New shows a panel and runs its subject once. It returns after this run, or when ctx ends, which interrupts the run.
@@ -142,7 +142,8 @@ func (p *Panel) openControl(spec widget.Spec) (*widget.Model, error) {
 // withoutControls is the text below the result where the controls cannot be used.
 const withoutControls = "The controls of this panel need a running kernel, and a notebook that shows Jupyter's widgets."
 
-// output returns the output of the panel: the controls, and for front ends without controls a static picture.
+// output returns the output of the panel: the controls, and for front ends without controls a static picture. text is
+// the result for front ends that show no HTML.
 func (p *Panel) output(resultHTML, text string) display.Data {
 	d := display.MakeData3(display.MIMETypeHTML, text, `<div class="krr-static">`+resultHTML+`<p><small>`+
 		withoutControls+`</small></p></div>`)
@@ -250,8 +251,8 @@ func (p *Panel) loop(firstErr chan<- error) {
 	}
 }
 
-// runOnce runs the subject with the current setting and shows the result. isCurrent is false if a newer setting has
-// superseded the run.
+// runOnce runs the subject with the current setting and shows the result. An interrupted run has no error. isCurrent is
+// false if a newer setting has superseded the run.
 func (p *Panel) runOnce() (err error, isCurrent bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &run{cancel: cancel, goid: engine.Goid(), finished: make(chan struct{})}
@@ -304,6 +305,9 @@ func (p *Panel) runOnce() (err error, isCurrent bool) {
 	return nil, true
 }
 
+// statusInterval is the shortest time between two reports of a run in the status line.
+const statusInterval = 150 * time.Millisecond
+
 // call runs the subject. A panic is an error.
 func (p *Panel) call(ctx context.Context, f func(context.Context, func(stage.Event)) (any, error)) (v any, err error) {
 	defer func() {
@@ -313,13 +317,14 @@ func (p *Panel) call(ctx context.Context, f func(context.Context, func(stage.Eve
 	}()
 	var lastReport time.Time
 	return f(ctx, func(e stage.Event) {
-		if now := time.Now(); now.Sub(lastReport) > 150*time.Millisecond {
+		if now := time.Now(); now.Sub(lastReport) > statusInterval {
 			lastReport = now
 			p.setStatus(e.String())
 		}
 	})
 }
 
+// setStatus shows a text in the status line.
 func (p *Panel) setStatus(text string) {
 	p.status.Change(func(s *widget.Spec) { s.Value = html.EscapeString(text) })
 }

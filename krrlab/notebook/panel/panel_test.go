@@ -30,16 +30,18 @@ type reader struct {
 	t       *testing.T
 	set     widget.Set
 	mu      sync.Mutex
-	labels  map[string]string // comm id of each control, by its label
+	ids     map[string]string // comm id of each control, by its label
 	values  map[string]string // value of each HTML control, by its comm id
 	changed chan bool         // receives a value when an HTML control has changed
 	outputs []display.Data
 }
 
+// newReader returns a notebook without panels.
 func newReader(t *testing.T) *reader {
-	return &reader{t: t, labels: map[string]string{}, values: map[string]string{}, changed: make(chan bool, 10000)}
+	return &reader{t: t, ids: map[string]string{}, values: map[string]string{}, changed: make(chan bool, 10000)}
 }
 
+// host returns the Host of the panels of r.
 func (r *reader) host() Host {
 	show := func(d display.Data) {
 		r.mu.Lock()
@@ -51,13 +53,14 @@ func (r *reader) host() Host {
 	}}
 }
 
+// receive records a message of a control.
 func (r *reader) receive(typ string, content, _ map[string]any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id := content["comm_id"].(string)
 	state, _ := content["data"].(map[string]any)["state"].(map[string]any)
 	if label, ok := state["description"].(string); ok && label != "" {
-		r.labels[label] = id
+		r.ids[label] = id
 	}
 	if v, ok := state["value"].(string); ok && typ == "comm_msg" {
 		r.values[id] = v
@@ -65,10 +68,10 @@ func (r *reader) receive(typ string, content, _ map[string]any) {
 	}
 }
 
-// move changes the state of the control with a label, or clicks it.
+// move sets key of the state of the control with a label, or clicks it if key is click.
 func (r *reader) move(label, key string, value any) {
 	r.mu.Lock()
-	id := r.labels[label]
+	id := r.ids[label]
 	r.mu.Unlock()
 	if id == "" {
 		r.t.Fatalf("no control %s", label)
@@ -126,13 +129,13 @@ func TestDescribe(t *testing.T) {
 	want := []string{"𝑛 IntSlider 10 1 100 1", "q FloatSlider 0.5 0.01 0.99 0.01", "rate FloatLogSlider 0.01 1e-05 10 0",
 		"name Dropdown x 0 0 0", "other Checkbox false 0 0 0", "max Text  0 0 0", "lists Text  0 0 0"}
 	for i, f := range withControl(schema.Of(new(choice))) {
-		s := describe(f, 0)
+		s := controlFor(f, 0)
 		testkit.Equal(t, fmt.Sprint(s.Label, " ", s.Kind, " ", s.Value, " ", s.Min, " ", s.Max, " ", s.Step), want[i])
 	}
 	f := schema.Of(&struct {
 		S int `flag:"s" default:"500" check:">=1"`
 	}{}).Fields[0]
-	s := describe(f, 1000)
+	s := controlFor(f, 1000)
 	testkit.Equal(t, fmt.Sprint(s.Min, s.Max, s.Step), "10 1000 10")
 }
 
@@ -265,7 +268,7 @@ func TestStage(t *testing.T) {
 	if _, err := Stage(nil, quality.Options{}, "lab"); err == nil {
 		t.Error("a lab that is nil is explored")
 	}
-	if s := testkit.Must(Stage(lab, compare.Options{}, "lab")).(*laboratory); s.hasPreconditioner() {
+	if s := testkit.Must(Stage(lab, compare.Options{}, "lab")).(*stageSubject); s.hasPreconditioner() {
 		t.Error("compare has a choice of preconditioner")
 	}
 	matrix := testkit.Must(lab.K(t.Context()))

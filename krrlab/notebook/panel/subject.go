@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// function is a Subject that calls a function of a cell.
-type function struct {
+// functionSubject is a Subject that calls a function of a cell.
+type functionSubject struct {
 	name        string // text by which the cell refers to the function
 	f           reflect.Value
 	takesCtx    bool
@@ -37,7 +37,7 @@ func Function(f any, name string) (Subject, error) {
 		return nil, fmt.Errorf("Explore of a %T: %s", f, want)
 	}
 	t := v.Type()
-	s := &function{name: name, f: v}
+	s := &functionSubject{name: name, f: v}
 	s.takesCtx = t.NumIn() == 2 && t.In(0) == reflect.TypeFor[context.Context]()
 	s.hasError = t.NumOut() == 2 && t.Out(1) == reflect.TypeFor[error]()
 	if t.NumIn() != 1 && !s.takesCtx || t.NumOut() != 1 && !s.hasError || t.In(t.NumIn()-1).Kind() != reflect.Struct {
@@ -50,7 +50,8 @@ func Function(f any, name string) (Subject, error) {
 	return s, nil
 }
 
-func (s *function) controls(p *Panel) ([]*widget.Model, error) {
+// controls implements Subject.
+func (s *functionSubject) controls(p *Panel) ([]*widget.Model, error) {
 	zero := reflect.Zero(s.optionsType).Interface()
 	var err error
 	if s.options, err = newGroup(zero, zero, 0, p.openControl); err != nil {
@@ -60,9 +61,11 @@ func (s *function) controls(p *Panel) ([]*widget.Model, error) {
 	return []*widget.Model{column}, err
 }
 
-func (s *function) isInterruptible() bool { return s.takesCtx }
+// isInterruptible implements Subject.
+func (s *functionSubject) isInterruptible() bool { return s.takesCtx }
 
-func (s *function) currentRun() (func(context.Context, func(stage.Event)) (any, error), string, error) {
+// currentRun implements Subject.
+func (s *functionSubject) currentRun() (func(context.Context, func(stage.Event)) (any, error), string, error) {
 	v, err := s.options.value()
 	if err != nil {
 		return nil, "", err
@@ -74,10 +77,10 @@ func (s *function) currentRun() (func(context.Context, func(stage.Event)) (any, 
 	if s.hasError {
 		code = "Must(" + code + ")"
 	}
-	if v.Type().Name() == "" {
+	if v.Type().Name() == "" { // literal then returns the fields only, which is no Go code
 		code = "// " + s.name + " with " + literal(v)
 	}
-	full := reflect.New(s.optionsType) // with defaults
+	full := reflect.New(s.optionsType) // the options, which Settle completes with the defaults
 	full.Elem().Set(v)
 	if err := schema.Settle(full.Interface()); err != nil {
 		return nil, code, err
@@ -95,23 +98,24 @@ func (s *function) currentRun() (func(context.Context, func(stage.Event)) (any, 
 	}, code, nil
 }
 
-// laboratory is a Subject that runs a stage of a lab, or the lab's Solve.
-type laboratory struct {
-	name          string // text by which the cell refers to the lab
-	lab           *krrlab.Lab
-	stage         stage.Runner  // stage with its options; nil for Solve
-	options       *group        // options of the stage; nil for Solve
-	kind          *widget.Model // the choice of the preconditioner; nil if the stage has none
-	startKind     string        // name of the preconditioner in the lab's configuration
-	precondColumn *widget.Model // column with the choice of the preconditioner and the controls of its options
+// stageSubject is a Subject that runs a stage of a lab, or the lab's Solve.
+type stageSubject struct {
+	name           string // text by which the cell refers to the lab
+	lab            *krrlab.Lab
+	stage          stage.Runner  // stage with its options; nil for Solve
+	options        *group        // options of the stage; nil for Solve
+	kindChoice     *widget.Model // the choice of the preconditioner; nil if the stage has none
+	configuredKind string        // name of the preconditioner in the lab's configuration
+	precondColumn  *widget.Model // column with the choice of the preconditioner and the controls of its options
 
-	mu      sync.Mutex
-	precond *group // options of the preconditioner; nil if it has none
+	mu      sync.Mutex // guards precond
+	precond *group     // options of the preconditioner; nil if it has none
 }
 
 // Stage returns a Subject that runs stage s of a lab. If s is nil, the Subject runs lab.Solve. A stage that uses the
 // preconditioner of the lab has controls for it, too; a run with another preconditioner shares K with the lab. name is
-// the text by which a cell refers to the lab. Stage returns an error if lab is nil or s is not a struct.
+// the text by which a cell refers to the lab. Stage returns an error if lab is nil, or if s is neither a struct nor a
+// pointer to one.
 func Stage(lab *krrlab.Lab, s stage.Runner, name string) (Subject, error) {
 	if lab == nil {
 		return nil, errors.New("Explore of a lab that is nil: look at the error of krrlab.New")
@@ -124,12 +128,12 @@ func Stage(lab *krrlab.Lab, s stage.Runner, name string) (Subject, error) {
 	if s != nil && reflect.ValueOf(s).Kind() != reflect.Struct {
 		return nil, fmt.Errorf("Explore of the stage %T: want a struct of options", s)
 	}
-	return &laboratory{name: name, lab: lab, stage: s}, nil
+	return &stageSubject{name: name, lab: lab, stage: s}, nil
 }
 
-// hasPreconditioner reports whether the stage depends on the preconditioner of the lab: whether its command has the
-// flag --precond. Every user-defined stage may use it.
-func (s *laboratory) hasPreconditioner() bool {
+// hasPreconditioner reports whether the stage can depend on the preconditioner of the lab. Solve does, a stage of the
+// module does if its command has the flag --precond, and a stage that the user defined may.
+func (s *stageSubject) hasPreconditioner() bool {
 	for _, d := range krrlab.Stages() {
 		if s.stage != nil && reflect.TypeOf(d.Options) == reflect.TypeOf(s.stage) {
 			return slices.Contains(strings.Fields(d.Flags), "precond")
@@ -138,9 +142,11 @@ func (s *laboratory) hasPreconditioner() bool {
 	return true
 }
 
-func (s *laboratory) isInterruptible() bool { return true }
+// isInterruptible implements Subject.
+func (s *stageSubject) isInterruptible() bool { return true }
 
-func (s *laboratory) controls(p *Panel) (columns []*widget.Model, err error) {
+// controls implements Subject.
+func (s *stageSubject) controls(p *Panel) (columns []*widget.Model, err error) {
 	if s.hasPreconditioner() {
 		if err := s.openPreconditioner(p); err != nil {
 			return nil, err
@@ -158,17 +164,17 @@ func (s *laboratory) controls(p *Panel) (columns []*widget.Model, err error) {
 }
 
 // openPreconditioner opens the choice of the kind of preconditioner and the controls of its options.
-func (s *laboratory) openPreconditioner(p *Panel) (err error) {
+func (s *stageSubject) openPreconditioner(p *Panel) (err error) {
 	cfg := s.lab.Config()
-	s.startKind = stage.NameOf(cfg.Precond)
+	s.configuredKind = stage.NameOf(cfg.Precond)
 	var names []string
 	for _, k := range stage.Kinds() {
 		if k.Suits(cfg.Kernel) == nil && !strings.HasSuffix(k.Name, ":") { // a name such as process: wants an argument
 			names = append(names, k.Name)
 		}
 	}
-	if !slices.Contains(names, s.startKind) { // a user-defined one
-		names = append([]string{s.startKind}, names...)
+	if !slices.Contains(names, s.configuredKind) { // a user-defined one
+		names = append([]string{s.configuredKind}, names...)
 	}
 	kindChanged := func() {
 		if err := s.openOptions(p); err != nil {
@@ -177,12 +183,13 @@ func (s *laboratory) openPreconditioner(p *Panel) (err error) {
 		}
 		p.changed()
 	}
-	s.kind, err = p.openModel(widget.Spec{Kind: widget.Dropdown, Label: "preconditioner", Value: s.startKind,
+	// the callback of a control must not wait, and openOptions opens and closes controls
+	s.kindChoice, err = p.openModel(widget.Spec{Kind: widget.Dropdown, Label: "preconditioner", Value: s.configuredKind,
 		Options: names, Width: "26em"}, func() { go kindChanged() })
 	if err != nil {
 		return err
 	}
-	if s.precondColumn, err = p.openModel(widget.Spec{Kind: widget.VBox, Children: []*widget.Model{s.kind}},
+	if s.precondColumn, err = p.openModel(widget.Spec{Kind: widget.VBox, Children: []*widget.Model{s.kindChoice}},
 		nil); err != nil {
 		return err
 	}
@@ -190,17 +197,18 @@ func (s *laboratory) openPreconditioner(p *Panel) (err error) {
 }
 
 // openOptions replaces the controls of the options by those of the chosen kind.
-func (s *laboratory) openOptions(p *Panel) error {
+func (s *stageSubject) openOptions(p *Panel) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name := s.kind.Value().(string)
+	name := s.kindChoice.Value().(string)
 	cfg := s.lab.Config()
 	start := cfg.Precond
-	if name != s.startKind {
+	if name != s.configuredKind {
 		start = stage.KindNamed(name).Zero
 	}
 	hasOptions := reflect.TypeOf(start).Kind() == reflect.Struct
-	if d, ok := start.(interface { // options can only be changed if no user-defined part depends on them
+	// Data replaces the functions in the options by values, which controls can show. It fails if one is user-defined.
+	if d, ok := start.(interface {
 		Data(kernel.Kernel) (stage.Preconditioner, error)
 	}); ok {
 		if data, err := d.Data(cfg.Kernel); err == nil {
@@ -220,7 +228,7 @@ func (s *laboratory) openOptions(p *Panel) error {
 	}
 	old := s.precond
 	s.precond = nil
-	children := []*widget.Model{s.kind}
+	children := []*widget.Model{s.kindChoice}
 	if hasOptions {
 		g, err := newGroup(start, shown, n, p.openControl)
 		if err != nil {
@@ -235,20 +243,21 @@ func (s *laboratory) openOptions(p *Panel) error {
 	return nil
 }
 
-func (s *laboratory) currentRun() (func(context.Context, func(stage.Event)) (any, error), string, error) {
+// currentRun implements Subject.
+func (s *stageSubject) currentRun() (func(context.Context, func(stage.Event)) (any, error), string, error) {
 	var lines []string
-	lab, name, p := s.lab, s.name, stage.Preconditioner(nil)
+	name, precond := s.name, stage.Preconditioner(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kind != nil && (s.kind.Value() != s.startKind || s.precond != nil && s.precond.isChanged()) {
-		v := reflect.ValueOf(stage.KindNamed(s.kind.Value().(string)).Zero)
+	if s.kindChoice != nil && (s.kindChoice.Value() != s.configuredKind || s.precond != nil && s.precond.isChanged()) {
+		v := reflect.ValueOf(stage.KindNamed(s.kindChoice.Value().(string)).Zero)
 		if s.precond != nil {
 			var err error
 			if v, err = s.precond.value(); err != nil {
 				return nil, "", err
 			}
 		}
-		p = v.Interface().(stage.Preconditioner)
+		precond = v.Interface().(stage.Preconditioner)
 		lines = append(lines, fmt.Sprintf("other := Must(%s.With(func(c *krrlab.Config) { c.Precond = %s }))", name,
 			literal(v)))
 		name = "other"
@@ -265,10 +274,10 @@ func (s *laboratory) currentRun() (func(context.Context, func(stage.Event)) (any
 		lines = append(lines, fmt.Sprintf("Must(%s.Run(ctx, %s))", name, literal(v)))
 	}
 	return func(ctx context.Context, report func(stage.Event)) (any, error) {
-		lab, err := lab.With(func(c *krrlab.Config) {
+		lab, err := s.lab.With(func(c *krrlab.Config) {
 			c.Monitor = func(e stage.Event) error { report(e); return nil }
-			if p != nil {
-				c.Precond = p
+			if precond != nil {
+				c.Precond = precond
 			}
 		})
 		if err != nil {

@@ -68,7 +68,8 @@ func (s *Spec) logLabel() string {
 	return slices.MinFunc(s.logLabels(), func(a, b string) int { return cmp.Compare(distance(a), distance(b)) })
 }
 
-// state returns the state of the model in a version of the protocol. layout and style are their models, or nil.
+// state returns the state of the model in a version of the protocol: 1, or else 2. layoutModel and styleModel are the
+// models to which the state refers, or nil.
 func (s *Spec) state(version int, layoutModel, styleModel *Model) map[string]any {
 	name, controls, base := string(s.Kind), "@jupyter-widgets/controls", "@jupyter-widgets/base"
 	controlsVersion, baseVersion := "^1.5.0 || ^2.0.0", "^1.2.0 || ^2.0.0"
@@ -194,9 +195,9 @@ type Model struct {
 	set           *Set
 	id            string
 	spec          Spec
-	layout, style *Model
+	layout, style *Model // parts of the model, or nil
 	send          Send
-	onChange      func()
+	onChange      func() // see Set.Open
 }
 
 // Value returns the current value.
@@ -222,6 +223,7 @@ func (m *Model) Change(change func(*Spec)) {
 	}
 }
 
+// state returns the state of the model for the last front end. The caller holds the lock.
 func (m *Model) state() map[string]any { return m.spec.state(m.set.version, m.layout, m.style) }
 
 // sendUpdate sends a changed state. The caller holds the lock.
@@ -253,6 +255,7 @@ func (m *Model) Close() {
 	m.close()
 }
 
+// close is Close for a caller that holds the lock. It does nothing if the model is nil or closed.
 func (m *Model) close() {
 	if m == nil || m.set.models[m.id] == nil {
 		return
@@ -264,7 +267,7 @@ func (m *Model) close() {
 	m.send("comm_close", map[string]any{"comm_id": m.id, "data": map[string]any{}}, nil)
 }
 
-// hasLabel reports whether a label is written next to the control.
+// hasLabel reports whether a label is written next to the control. A label on a button is not.
 func (s *Spec) hasLabel() bool {
 	return s.Label != "" && s.Kind != Button && !strings.HasSuffix(string(s.Kind), "Box")
 }

@@ -12,9 +12,9 @@ type Send = func(typ string, content, metadata map[string]any)
 
 // Set holds the models of a kernel. Its methods may be called from any goroutine. The zero Set is empty and ready.
 type Set struct {
-	mu      sync.Mutex
-	models  map[string]*Model
-	version int // 1 if the last front end speaks version 1 of the protocol, else 2, or 0 if unknown
+	mu      sync.Mutex        // guards the fields of the Set and of its models
+	models  map[string]*Model // open models, by comm id
+	version int               // 1 if the last front end speaks version 1 of the protocol, else 2, or 0 if unknown
 }
 
 // Targets of comms.
@@ -37,7 +37,7 @@ const (
 func (s *Set) Open(spec Spec, send Send, onChange func()) (*Model, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.models)+3 > maxModels {
+	if len(s.models)+3 > maxModels { // a model can have a layout and a style
 		return nil, fmt.Errorf("widget: %d controls are open: restart the kernel, or make fewer panels", len(s.models))
 	}
 	if s.models == nil {
@@ -54,14 +54,14 @@ func (s *Set) Open(spec Spec, send Send, onChange func()) (*Model, error) {
 	return m, nil
 }
 
-// openPart opens the layout or the style of a model.
+// openPart opens the layout or the style of a model. The caller holds the lock.
 func (s *Set) openPart(spec Spec, send Send) *Model {
 	m := &Model{set: s, id: rand.Text(), spec: spec, send: send}
 	s.announce(m)
 	return m
 }
 
-// announce adds a model to the set and sends it to the front ends.
+// announce adds a model to the set and sends it to the front ends. The caller holds the lock.
 func (s *Set) announce(m *Model) {
 	s.models[m.id] = m
 	data, metadata := m.state(), map[string]any(nil)

@@ -40,7 +40,7 @@ func TestForeign(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can connect as another user")
 	}
-	s := echo(t, Options{Owner: 1234})
+	s := listenEcho(t, Options{Owner: 1234})
 	for uid, accepted := range map[int]bool{0: true, 1234: true, 65534: false} {
 		c := dialAs(t, uid, s.Addr().String())
 		_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))

@@ -27,7 +27,8 @@ type limits struct {
 }
 
 // routerLimits are the limits of a ROUTER.
-var routerLimits = limits{30 * time.Second, 30 * time.Second, 1 << 20, 64 << 20, 256 << 20, 128}
+var routerLimits = limits{handshake: 30 * time.Second, write: 30 * time.Second, message: 1 << 20, trusted: 64 << 20,
+	queue: 256 << 20, peers: 128}
 
 // maxTopics is the maximum number of topics of a subscriber. Front ends subscribe to one, the empty topic.
 const maxTopics = 64
@@ -54,11 +55,11 @@ type Socket struct {
 	limits   limits
 	listener net.Listener
 
-	mu     sync.Mutex
-	peers  []*Peer // oldest first
+	mu     sync.Mutex // guards peers and closed
+	peers  []*Peer    // oldest first
 	closed bool
 
-	received atomic.Int64 // number of received messages
+	received atomic.Int64 // number of messages received so far
 }
 
 // Listen opens a socket at an address tcp://HOST:PORT or ipc://FILE.
@@ -237,7 +238,7 @@ type Peer struct {
 	protection atomic.Int64  // protection from displacement: 0, greeted or more
 	written    chan struct{} // closed when the writer has ended
 
-	mu          sync.Mutex
+	mu          sync.Mutex // guards the fields below
 	wake        *sync.Cond // signals a new message or the end
 	queue       [][][]byte // messages to be written
 	queuedBytes int        // size of the queue and of the message being written

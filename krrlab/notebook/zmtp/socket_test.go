@@ -15,8 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// echo opens a socket that returns each message to its sender.
-func echo(t *testing.T, o Options) *Socket {
+// listenEcho opens a socket that returns each message to its sender.
+func listenEcho(t *testing.T, o Options) *Socket {
 	t.Helper()
 	if o.Type == "" {
 		o.Type = "ROUTER"
@@ -29,8 +29,8 @@ func echo(t *testing.T, o Options) *Socket {
 	return s
 }
 
-// raw opens a connection and sends nothing.
-func raw(t *testing.T, s *Socket) net.Conn {
+// dialRaw opens a connection and sends nothing.
+func dialRaw(t *testing.T, s *Socket) net.Conn {
 	t.Helper()
 	c := testkit.Must(net.Dial("tcp", s.Addr().String()))
 	t.Cleanup(func() { c.Close() })
@@ -45,8 +45,8 @@ func dial(t *testing.T, s *Socket, identity string) *Conn {
 	return c
 }
 
-// alive checks that the socket answers a message on the connection.
-func alive(t *testing.T, text string, c *Conn) {
+// checkAlive checks that the socket answers a message on the connection.
+func checkAlive(t *testing.T, text string, c *Conn) {
 	t.Helper()
 	_ = c.rw.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	testkit.OK(t, c.Send([]byte(text)))
@@ -55,8 +55,8 @@ func alive(t *testing.T, text string, c *Conn) {
 	}
 }
 
-// dropped waits until the other side has closed the connection.
-func dropped(t *testing.T, name string, c net.Conn) {
+// checkDropped waits until the other side has closed the connection.
+func checkDropped(t *testing.T, name string, c net.Conn) {
 	t.Helper()
 	_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -68,7 +68,7 @@ func dropped(t *testing.T, name string, c net.Conn) {
 // another peer as before, and all together must not allocate more than 16 MB. An unknown command with a correct form is
 // ignored.
 func TestMalformed(t *testing.T) {
-	s := echo(t, Options{})
+	s := listenEcho(t, Options{})
 	other := dial(t, s, "other")
 	hello := string(greeting[:]) + "\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER"
 	curve := strings.Replace(string(greeting[:]), "NULL\x00", "CURVE", 1)
@@ -86,30 +86,30 @@ func TestMalformed(t *testing.T) {
 		"message":             string(greeting[:]) + "\x00\x05READY",
 		"type":                string(greeting[:]) + "\x04\x1b\x05READY\x0bSocket-Type\x00\x00\x00\x05XPUSH",
 		"no type":             string(greeting[:]) + "\x04\x06\x05READY",
-		"2^62 bytes":          hello + string(wire(0, 1<<62, "x")),
-		"2^63 bytes":          hello + string(wire(0, 1<<63, "x")),
-		"2^36 bytes":          hello + string(wire(0, 1<<36, "x")),
-		"2^36 bytes of READY": string(greeting[:]) + string(wire(flagCommand, 1<<36, "x")),
-		"limit in two frames": hello + string(wire(flagMore, 1<<19, strings.Repeat("x", 1<<19))) + string(wire(0,
+		"2^62 bytes":          hello + string(longFrame(0, 1<<62, "x")),
+		"2^63 bytes":          hello + string(longFrame(0, 1<<63, "x")),
+		"2^36 bytes":          hello + string(longFrame(0, 1<<36, "x")),
+		"2^36 bytes of READY": string(greeting[:]) + string(longFrame(flagCommand, 1<<36, "x")),
+		"limit in two frames": hello + string(longFrame(flagMore, 1<<19, strings.Repeat("x", 1<<19))) + string(longFrame(0,
 			1<<19, "")),
 		"unknown flag":         hello + "\x08\x01x",
 		"command with more":    hello + "\x05\x05\x04PING",
 		"257 frames":           hello + strings.Repeat("\x01\x00", 257),
 		"command that is none": hello + "\x04\x01\x05",
 	} {
-		c := raw(t, s)
+		c := dialRaw(t, s)
 		if _, err := c.Write([]byte(b)); err != nil {
 			continue // the connection was closed before everything was sent
 			// the greeting, READY with two properties, and the echo
 		}
-		dropped(t, name, c)
-		alive(t, name, other)
+		checkDropped(t, name, c)
+		checkAlive(t, name, other)
 	}
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
 		t.Errorf("%d bytes allocated", n)
 	}
-	c := raw(t, s)
+	c := dialRaw(t, s)
 	testkit.Must(io.WriteString(c, hello+"\x04\x05\x04NONE"+"\x00\x02hi"))
 	_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	want := "\x00\x02hi"
@@ -123,27 +123,27 @@ func TestMalformed(t *testing.T) {
 // must be closed once the time for the handshake is over.
 func TestSilent(t *testing.T) {
 	for _, limit := range []time.Duration{time.Hour, 300 * time.Millisecond} {
-		s := echo(t, Options{limits: changed(func(l *limits) { l.handshake = limit })})
+		s := listenEcho(t, Options{limits: changedLimits(func(l *limits) { l.handshake = limit })})
 		var silent []net.Conn
 		for i := range 20 {
-			c := raw(t, s)
+			c := dialRaw(t, s)
 			if i%2 == 1 {
 				testkit.Must(c.Write(greeting[:30]))
 			}
 			silent = append(silent, c)
 		}
 		if limit == time.Hour {
-			alive(t, "beside silent ones", dial(t, s, ""))
+			checkAlive(t, "beside silent ones", dial(t, s, ""))
 			continue
 		}
 		for _, c := range silent {
-			dropped(t, "silent", c)
+			checkDropped(t, "silent", c)
 		}
 	}
 }
 
 // changed returns the usual limits with the changes that f makes.
-func changed(f func(*limits)) *limits {
+func changedLimits(f func(*limits)) *limits {
 	l := routerLimits
 	f(&l)
 	return &l
@@ -152,34 +152,34 @@ func changed(f func(*limits)) *limits {
 // TestPeers opens more connections than the socket allows. Connections in the handshake are closed first, then those
 // that have sent nothing, and then the untrusted one that has been silent for the longest time.
 func TestPeers(t *testing.T) {
-	s := echo(t, Options{limits: changed(func(l *limits) { l.peers = 3 }), Receive: func(p *Peer, m [][]byte) {
+	s := listenEcho(t, Options{limits: changedLimits(func(l *limits) { l.peers = 3 }), Receive: func(p *Peer, m [][]byte) {
 		if string(m[0]) == "trust" {
 			p.Trust()
 		}
 		p.Send(m)
 	}})
 	first, second := dial(t, s, "first"), dial(t, s, "second")
-	alive(t, "trust", first)
-	alive(t, "second", second)
-	silent := raw(t, s)
+	checkAlive(t, "trust", first)
+	checkAlive(t, "second", second)
+	silent := dialRaw(t, s)
 	idle := dial(t, s, "idle")
-	dropped(t, "in handshake", silent)
+	checkDropped(t, "in handshake", silent)
 	third := dial(t, s, "third")
-	dropped(t, "idle", idle.rw)
-	alive(t, "third", third)
-	alive(t, "second again", second)
+	checkDropped(t, "idle", idle.rw)
+	checkAlive(t, "third", third)
+	checkAlive(t, "second again", second)
 	fourth := dial(t, s, "fourth")
-	alive(t, "fourth", fourth)
-	dropped(t, "third", third.rw)
+	checkAlive(t, "fourth", fourth)
+	checkDropped(t, "third", third.rw)
 	for _, c := range []*Conn{first, second, fourth} {
-		alive(t, "at last", c)
+		checkAlive(t, "at last", c)
 	}
 }
 
 // TestSubscribers checks that subscribers receive the messages that begin with one of their topics, that a new
 // subscriber cannot displace one of them, and that the number of their topics is limited.
 func TestSubscribers(t *testing.T) {
-	s := echo(t, Options{Type: "XPUB", limits: changed(func(l *limits) { l.peers = 2 }),
+	s := listenEcho(t, Options{Type: "XPUB", limits: changedLimits(func(l *limits) { l.peers = 2 }),
 		Welcome: func(topic []byte) [][]byte { return [][]byte{topic} }})
 	var subscribers []*Conn
 	for range 2 {
@@ -188,17 +188,17 @@ func TestSubscribers(t *testing.T) {
 		for _, m := range []string{"\x01status", "\x01str", "\x00status", "\x01status", "\x01st", "\x00status", "\x00none",
 			"\x02x", "\x00st", "\x01err"} {
 			if m[0] == 1 {
-				alive(t, m, c)
+				checkAlive(t, m, c)
 			} else {
 				_ = c.Send([]byte(m))
 			}
 		}
 		_ = c.Send([]byte("\x01a"), []byte("two frames"))
 		_ = c.Send([]byte{})
-		alive(t, "\x01more", c)
+		checkAlive(t, "\x01more", c)
 		subscribers = append(subscribers, c)
 	}
-	dropped(t, "one too many", raw(t, s))
+	checkDropped(t, "one too many", dialRaw(t, s))
 	for _, topic := range []string{"status", "stream", "a", "error"} {
 		s.Publish([][]byte{[]byte(topic), []byte("x")})
 	}
@@ -210,26 +210,26 @@ func TestSubscribers(t *testing.T) {
 		}
 	}
 	for range maxTopics - 3 {
-		alive(t, "\x01more", subscribers[0])
+		checkAlive(t, "\x01more", subscribers[0])
 	}
 	_ = subscribers[0].Send([]byte("\x01too many"))
-	dropped(t, "too many topics", subscribers[0].rw)
+	checkDropped(t, "too many topics", subscribers[0].rw)
 }
 
 // TestTrust checks that a trusted peer may send longer messages than others, up to a limit of its own.
 func TestTrust(t *testing.T) {
-	s := echo(t, Options{limits: changed(func(l *limits) { l.message, l.trusted = 1000, 100000 }),
+	s := listenEcho(t, Options{limits: changedLimits(func(l *limits) { l.message, l.trusted = 1000, 100000 }),
 		Receive: func(p *Peer, m [][]byte) { p.Trust(); p.Send(m) }})
 	large := strings.Repeat("x", 50000)
 	c := dial(t, s, "")
 	if err := c.Send([]byte(large)); err == nil {
-		dropped(t, "not trusted", c.rw)
+		checkDropped(t, "not trusted", c.rw)
 	}
 	c = dial(t, s, "")
-	alive(t, "x", c)
-	alive(t, large, c)
+	checkAlive(t, "x", c)
+	checkAlive(t, large, c)
 	if err := c.Send([]byte(large + large)); err == nil {
-		dropped(t, "trusted", c.rw)
+		checkDropped(t, "trusted", c.rw)
 	}
 }
 
@@ -237,10 +237,10 @@ func TestTrust(t *testing.T) {
 // takes too long.
 func TestDeaf(t *testing.T) {
 	part := make([]byte, 1<<20)
-	for _, l := range []*limits{changed(func(l *limits) { l.queue, l.write = 32<<20, time.Hour }),
-		changed(func(l *limits) { l.queue, l.write = 1<<40, 300*time.Millisecond })} {
+	for _, l := range []*limits{changedLimits(func(l *limits) { l.queue, l.write = 32<<20, time.Hour }),
+		changedLimits(func(l *limits) { l.queue, l.write = 1<<40, 300*time.Millisecond })} {
 		peers := make(chan *Peer)
-		s := echo(t, Options{limits: l, Receive: func(p *Peer, m [][]byte) {
+		s := listenEcho(t, Options{limits: l, Receive: func(p *Peer, m [][]byte) {
 			for i := 0; i < 64 && p.Send([][]byte{part}); i++ {
 			}
 			peers <- p
@@ -259,21 +259,21 @@ func TestDeaf(t *testing.T) {
 // and that messages for an unknown identity are dropped.
 func TestReply(t *testing.T) {
 	peers := make(chan *Peer, 3)
-	s := echo(t, Options{Receive: func(peer *Peer, m [][]byte) { peers <- peer; peer.Send(m) }})
+	s := listenEcho(t, Options{Receive: func(peer *Peer, m [][]byte) { peers <- peer; peer.Send(m) }})
 	first := dial(t, s, "me")
-	alive(t, "first", first)
+	checkAlive(t, "first", first)
 	peer := <-peers
 	first.Close()
 	reconnected, nameless := dial(t, s, "me"), dial(t, s, "")
-	alive(t, "again", reconnected)
-	alive(t, "nameless", nameless)
+	checkAlive(t, "again", reconnected)
+	checkAlive(t, "nameless", nameless)
 	peer.Close()
 	peer.Reply([][]byte{[]byte("late")})
 	s.SendTo("", [][]byte{[]byte("nobody")})
 	if m, err := reconnected.Recv(); err != nil || string(m[0]) != "late" {
 		t.Errorf("%q, %v", m, err)
 	}
-	alive(t, "nameless again", nameless)
+	checkAlive(t, "nameless again", nameless)
 }
 
 // TestIPC checks a socket at a file: only its owner may use the file, a file left behind by a killed process is
@@ -294,5 +294,5 @@ func TestIPC(t *testing.T) {
 	}
 	c := testkit.Must(Dial("ipc://"+name, "REQ", ""))
 	defer c.Close()
-	alive(t, "ipc", c)
+	checkAlive(t, "ipc", c)
 }

@@ -42,6 +42,7 @@ type Conn struct {
 	peer       properties // properties that the peer has sent
 }
 
+// newConn returns a connection before its handshake.
 func newConn(rw net.Conn, l limits) *Conn {
 	w := bufio.NewWriter(&deadlineWriter{rw, l.write})
 	return &Conn{rw: rw, r: bufio.NewReader(rw), w: w, maxMessage: l.message}
@@ -95,12 +96,13 @@ type deadlineWriter struct {
 	timeout time.Duration
 }
 
-func (p *deadlineWriter) Write(b []byte) (n int, err error) {
+// Write implements io.Writer.
+func (w *deadlineWriter) Write(b []byte) (n int, err error) {
 	for chunk := range slices.Chunk(b, writeChunk) {
-		if err := p.rw.SetWriteDeadline(time.Now().Add(p.timeout)); err != nil {
+		if err := w.rw.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
 			return n, err
 		}
-		m, err := p.rw.Write(chunk)
+		m, err := w.rw.Write(chunk)
 		if n += m; err != nil {
 			return n, err
 		}
@@ -111,7 +113,7 @@ func (p *deadlineWriter) Write(b []byte) (n int, err error) {
 // Recv returns the next message. It returns an error if the message exceeds the limits. Commands before or between the
 // frames are ignored, since they have no meaning in version 3.0.
 func (c *Conn) Recv() (m [][]byte, err error) {
-	for remaining := c.maxMessage; ; {
+	for remaining := c.maxMessage; ; { // bytes left for further frames
 		flags, body, err := c.readFrame(remaining - frameOverhead)
 		if err != nil {
 			return nil, err
@@ -135,7 +137,7 @@ func (c *Conn) Recv() (m [][]byte, err error) {
 // readFrame reads a frame with at most maxSize bytes of content, or maxCommand bytes for a command. Memory grows with
 // the bytes that arrive.
 func (c *Conn) readFrame(maxSize int) (flags byte, body []byte, err error) {
-	var head [9]byte
+	var head [9]byte // the flags and a short size are read to its end, a long size to its start
 	if _, err := io.ReadFull(c.r, head[7:]); err != nil {
 		return 0, nil, err
 	}
@@ -194,7 +196,7 @@ var greeting = func() [64]byte {
 // properties is the content of a READY command.
 type properties struct {
 	typ      string // type of the socket
-	identity string
+	identity string // name that the peer claims; can be ""
 }
 
 // parseReady reads the properties in a READY command. Each consists of the length of the name in one byte, the name,
@@ -247,6 +249,7 @@ func (c *Conn) handshake(self properties, limit time.Duration) error {
 	if _, err := io.ReadFull(c.r, received[:]); err != nil {
 		return err
 	}
+	// byte 9 ends the signature, byte 10 is the version, and bytes 12 to 31 are the name of the mechanism
 	if received[9]&1 != 1 || received[10] < 3 || !bytes.Equal(received[12:32], greeting[12:32]) {
 		return errGreeting
 	}
