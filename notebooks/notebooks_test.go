@@ -18,9 +18,9 @@ import (
 // python is Debian's Python interpreter, for which its packages python3-nbclient and jupyter-client are installed.
 const python = "/usr/bin/python3"
 
-// smoke returns the parameters with which a notebook uses few points, or none in the long suite, which runs the
-// notebooks in full.
-func smoke(t *testing.T, name string) []string {
+// smokeParameters returns the parameters with which a notebook uses few points, or none in the long suite, which runs
+// the notebooks in full.
+func smokeParameters(t *testing.T, name string) []string {
 	t.Helper()
 	if suite.Scale(0, 0, 1) == 1 {
 		return nil
@@ -77,28 +77,28 @@ func TestRun(t *testing.T) {
 	for _, name := range names {
 		start, out := time.Now(), filepath.Join(t.TempDir(), name)
 		if err := notebook.Run(t.Context(), name, out, &notebook.Options{Version: "test",
-			Parameters: smoke(t, name)}); err != nil {
+			Parameters: smokeParameters(t, name)}); err != nil {
 			t.Error(err)
 			continue
 		}
-		checkPresent(t, name, out)
+		checkSavedForm(t, name, out)
 		t.Logf("%s: %.0f seconds", name, time.Since(start).Seconds())
 	}
 }
 
-// ownPath matches absolute paths, which mean nothing on another machine.
-var ownPath = regexp.MustCompile(`/(usr|home|root|tmp|var|work|opt|mnt)/[\w./-]+`)
+// machinePath matches absolute paths, which mean nothing on another machine.
+var machinePath = regexp.MustCompile(`/(usr|home|root|tmp|var|work|opt|mnt)/[\w./-]+`)
 
 // TestOutputsKept checks that every notebook was saved after a run from top to bottom without an error, and contains no
 // path of the machine that ran it.
 func TestOutputsKept(t *testing.T) {
 	for _, name := range allNotebooks(t) {
 		b, _ := os.ReadFile(name)
-		if found := ownPath.Find(b); found != nil {
+		if found := machinePath.Find(b); found != nil {
 			t.Errorf("%s: a path of one machine: %s", name, found)
 		}
-		n, shown := 0, 0
-		for _, c := range cells(t, name) {
+		n, shown := 0, 0 // code cells, and their outputs
+		for _, c := range readCells(t, name) {
 			if c.Type != "code" {
 				continue
 			}
@@ -124,8 +124,8 @@ func TestOutputsKept(t *testing.T) {
 // notebooks that are not trusted.
 func TestSource(t *testing.T) {
 	for _, name := range allNotebooks(t) {
-		for _, c := range cells(t, name) {
-			for line := range strings.Lines(joined(c.Source)) {
+		for _, c := range readCells(t, name) {
+			for line := range strings.Lines(joinText(c.Source)) {
 				if n := len([]rune(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t",
 					"    "))); c.Type == "code" && n > 102 {
 					t.Errorf("%s: a line of %d columns: %s", name, n, line)
@@ -133,7 +133,7 @@ func TestSource(t *testing.T) {
 			}
 			for _, o := range c.Outputs {
 				if o.Data["image/svg+xml"] != nil && (o.Data["image/png"] == nil || o.Data["text/html"] == nil) ||
-					strings.Contains(joined(o.Data["text/html"]), "<svg") {
+					strings.Contains(joinText(o.Data["text/html"]), "<svg") {
 					t.Errorf("%s: a drawing without an image; run: bin/krrlab notebook run notebooks/%s", name, name)
 				}
 			}
@@ -187,9 +187,9 @@ func needNbclient(t *testing.T) {
 	}
 }
 
-// install builds krrlab, installs its kernel for both ways to interrupt a cell, by message and by signal, and returns
-// the environment in which Jupyter finds it.
-func install(t *testing.T) []string {
+// installKernel builds krrlab, installs its kernel for both ways to interrupt a cell, by message and by signal, and
+// returns the environment in which Jupyter finds it.
+func installKernel(t *testing.T) []string {
 	t.Helper()
 	needNbclient(t)
 	dir := t.TempDir()
@@ -229,7 +229,7 @@ func runPython(t *testing.T, env []string, name string, args ...string) {
 // default suite checks interruption by message and runs the first notebook; the long suite also checks interruption by
 // signal and runs all notebooks.
 func TestJupyter(t *testing.T) {
-	env := install(t)
+	env := installKernel(t)
 	runPython(t, env, "conformance.py", "krrlab-message")
 	names := allNotebooks(t)
 	if suite.Small() {
@@ -238,7 +238,7 @@ func TestJupyter(t *testing.T) {
 		runPython(t, env, "conformance.py", "krrlab-signal")
 	}
 	for _, name := range names {
-		runPython(t, env, "execute.py", append([]string{"krrlab-message", name}, smoke(t, name)...)...)
+		runPython(t, env, "execute.py", append([]string{"krrlab-message", name}, smokeParameters(t, name)...)...)
 	}
 }
 
@@ -270,6 +270,6 @@ func TestGophernotes(t *testing.T) {
 			continue
 		}
 		runPython(t, append(os.Environ(), "JUPYTER_PATH="+filepath.Join(dir, "share", "jupyter")), "execute.py",
-			append([]string{"gophernotes", name}, smoke(t, name)...)...)
+			append([]string{"gophernotes", name}, smokeParameters(t, name)...)...)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 // cell is a cell of a notebook file.
 type cell struct {
-	Type     string `json:"cell_type"`
-	Source   any    `json:"source"`
+	Type     string `json:"cell_type"` // code, markdown or raw
+	Source   any    `json:"source"`    // see joinText
 	Count    int    `json:"execution_count"`
 	Metadata struct{ Tags []string }
 	Outputs  []struct {
@@ -26,8 +26,8 @@ type cell struct {
 	}
 }
 
-// cells reads the cells of a notebook, except a cell that assigns parameters of a run.
-func cells(t *testing.T, name string) []cell {
+// readCells reads the cells of a notebook, except a cell that assigns parameters of a run.
+func readCells(t *testing.T, name string) []cell {
 	t.Helper()
 	b, err := os.ReadFile(name)
 	var nb struct{ Cells []cell }
@@ -40,8 +40,8 @@ func cells(t *testing.T, name string) []cell {
 	return slices.DeleteFunc(nb.Cells, func(c cell) bool { return slices.Contains(c.Metadata.Tags, "injected-parameters") })
 }
 
-// joined returns a text that a notebook file stores either as one string or as a list of lines.
-func joined(v any) string {
+// joinText returns a text that a notebook file stores either as one string or as a list of lines.
+func joinText(v any) string {
 	lines, ok := v.([]any)
 	if !ok {
 		return fmt.Sprint(v)
@@ -55,18 +55,19 @@ func joined(v any) string {
 
 var (
 	// A cell that showed its progress keeps a line with the time that it took.
-	timeOnly = regexp.MustCompile(`^[\d.]+ seconds$`)
-	// A line in the output of a stage has a name, at least two blanks, and a value.
-	labeled = regexp.MustCompile(`(?m)^([\pL][\pL ()⁻¹₂‖]*?)  +\S`)
-	columns = regexp.MustCompile(`<th[^>]*>\s*([^<]+)`)
+	progressLine = regexp.MustCompile(`^[\d.]+ seconds$`)
+	// A line in the output of a stage has a name, at least two blanks, and a value. Group 1 is the name.
+	labeledLine = regexp.MustCompile(`(?m)^([\pL][\pL ()⁻¹₂‖]*?)  +\S`)
+	// Group 1 is the start of the header of a column.
+	columnHeader = regexp.MustCompile(`<th[^>]*>\s*([^<]+)`)
 )
 
-// form describes the outputs of a cell by properties that depend neither on the number of points nor on the speed of
-// the machine: the representations of each output, the names of its lines, and the columns of its tables.
-func form(c cell) (out []string) {
+// outputForm describes the outputs of a cell by properties that depend neither on the number of points nor on the speed
+// of the machine: the representations of each output, the names of its lines, and the columns of its tables.
+func outputForm(c cell) (out []string) {
 	for _, output := range c.Outputs {
-		text := joined(output.Data["text/plain"])
-		if timeOnly.MatchString(text) {
+		text := joinText(output.Data["text/plain"])
+		if progressLine.MatchString(text) {
 			continue
 		}
 		line := output.Type
@@ -74,10 +75,10 @@ func form(c cell) (out []string) {
 			line += " " + strings.Join(slices.Sorted(maps.Keys(output.Data)), " ")
 		}
 		names := map[string]bool{}
-		for _, m := range labeled.FindAllStringSubmatch(text, -1) {
+		for _, m := range labeledLine.FindAllStringSubmatch(text, -1) {
 			names[strings.TrimPrefix(m[1], "milli")] = true
 		}
-		for _, m := range columns.FindAllStringSubmatch(joined(output.Data["text/html"]), -1) {
+		for _, m := range columnHeader.FindAllStringSubmatch(joinText(output.Data["text/html"]), -1) {
 			names[strings.TrimPrefix(m[1], "milli")] = true
 		}
 		// These lines are printed for data from files, and a notebook with few points takes a built-in problem.
@@ -89,13 +90,13 @@ func form(c cell) (out []string) {
 	return slices.Compact(out)
 }
 
-// checkPresent checks that the outputs saved in a notebook have the same form as those of a new run with the present
+// checkSavedForm checks that the outputs saved in a notebook have the same form as those of a new run with the present
 // code.
-func checkPresent(t *testing.T, name, run string) {
+func checkSavedForm(t *testing.T, name, run string) {
 	t.Helper()
-	kept, now := cells(t, name), cells(t, run)
-	for i, c := range kept {
-		if oldForm, newForm := form(c), form(now[i]); !slices.Equal(oldForm, newForm) {
+	saved, now := readCells(t, name), readCells(t, run)
+	for i, c := range saved {
+		if oldForm, newForm := outputForm(c), outputForm(now[i]); !slices.Equal(oldForm, newForm) {
 			t.Errorf("%s: the outputs of cell [%d] are not those of the present code; run: bin/krrlab notebook "+
 				"run notebooks/%s\nkept %q\n now %q", name, c.Count, name, oldForm, newForm)
 		}
@@ -125,12 +126,12 @@ func TestPictures(t *testing.T) {
 	pictures := 0
 	for _, name := range names {
 		want, code := 0, []string{}
-		for _, c := range cells(t, name) {
+		for _, c := range readCells(t, name) {
 			if c.Type == "code" {
-				code = append(code, joined(c.Source))
+				code = append(code, joinText(c.Source))
 			}
 			for _, o := range c.Outputs {
-				n := len(picture.FindAllString(joined(o.Data["text/html"]), -1))
+				n := len(picture.FindAllString(joinText(o.Data["text/html"]), -1))
 				if o.Data["image/png"] != nil || o.Data["image/svg+xml"] != nil {
 					n = max(n, 1)
 				}

@@ -12,19 +12,19 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook"
 )
 
-// timed matches lines with times and memory sizes, which differ from run to run.
-var timed = regexp.MustCompile(`(?m)^.*(seconds|peak memory).*\n?`)
+// varyingLine matches lines with times and memory sizes, which differ from run to run.
+var varyingLine = regexp.MustCompile(`(?m)^.*(seconds|peak memory).*\n?`)
 
-// shownTexts returns the texts that the cells of a notebook show, without the lines that timed matches.
+// shownTexts returns the texts that the cells of a notebook show, without the lines that varyingLine matches.
 func shownTexts(t *testing.T, name string) (out []string) {
 	t.Helper()
-	for _, c := range cells(t, name) {
+	for _, c := range readCells(t, name) {
 		for _, output := range c.Outputs {
-			text := joined(output.Data["text/plain"])
+			text := joinText(output.Data["text/plain"])
 			if output.Type == "stream" {
-				text = joined(output.Text)
+				text = joinText(output.Text)
 			}
-			if text = strings.TrimSpace(timed.ReplaceAllString(text, "")); text != "" {
+			if text = strings.TrimSpace(varyingLine.ReplaceAllString(text, "")); text != "" {
 				out = append(out, text)
 			}
 		}
@@ -32,8 +32,8 @@ func shownTexts(t *testing.T, name string) (out []string) {
 	return out
 }
 
-// noError ends the test if there is an error.
-func noError(t *testing.T, err error) {
+// mustSucceed ends the test if there is an error.
+func mustSucceed(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -53,9 +53,9 @@ func TestPrograms(t *testing.T) {
 		original, imported := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "b.ipynb")
 		options := &notebook.Options{}
 		name += ".ipynb"
-		noError(t, notebook.Run(t.Context(), name, original, &notebook.Options{Parameters: fewPoints(t, name)}))
+		mustSucceed(t, notebook.Run(t.Context(), name, original, &notebook.Options{Parameters: fewPoints(t, name)}))
 		notes, err := notebook.Export(original, main, options)
-		if noError(t, err); notes != nil {
+		if mustSucceed(t, err); notes != nil {
 			t.Errorf("%s: %q", name, notes)
 		}
 		for _, args := range [][]string{{"vet", main}, {"build", "-o", program, main}} {
@@ -63,8 +63,8 @@ func TestPrograms(t *testing.T) {
 				t.Fatalf("%s: go %s: %s", name, args[0], out)
 			}
 		}
-		noError(t, notebook.Import(main, imported))
-		noError(t, notebook.Run(t.Context(), imported, imported, options))
+		mustSucceed(t, notebook.Import(main, imported))
+		mustSucceed(t, notebook.Run(t.Context(), imported, imported, options))
 		want, got := shownTexts(t, original), shownTexts(t, imported)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q\nnow %q", name, want, got)
@@ -72,8 +72,8 @@ func TestPrograms(t *testing.T) {
 		cmd := exec.Command(program)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
-		noError(t, err)
-		printed := timed.ReplaceAllString(string(out), "")
+		mustSucceed(t, err)
+		printed := varyingLine.ReplaceAllString(string(out), "")
 		for _, text := range want {
 			if !strings.Contains(printed, text) {
 				t.Errorf("%s: the program does not print %q", name, text)
