@@ -23,7 +23,7 @@ import (
 // docsFile is the path of bindings.DocsFile relative to this package.
 var docsFile = filepath.Join("..", "bindings", "docs", "docs.json.gz")
 
-// Entry is the documentation of one name. It is equal to bindings.Entry, because this package does not import that one.
+// Entry is the documentation of one name. It repeats bindings.Entry, because this package does not import that one.
 type Entry struct {
 	Decl string `json:"decl"`
 	Doc  string `json:"doc,omitempty"`
@@ -92,7 +92,7 @@ func NewIndex(ps []*Package) Index {
 				case *ast.FuncDecl:
 					ix.add(p.Path, funcKey(d), d.Doc)
 				case *ast.GenDecl:
-					ix.genDecl(p.Path, d)
+					ix.addDecl(p.Path, d)
 				}
 			}
 		}
@@ -131,8 +131,8 @@ func funcKey(d *ast.FuncDecl) string {
 	return d.Name.Name
 }
 
-// genDecl adds the comments of a declaration of types, variables or constants.
-func (ix Index) genDecl(path string, d *ast.GenDecl) {
+// addDecl adds the comments of a declaration of types, variables or constants.
+func (ix Index) addDecl(path string, d *ast.GenDecl) {
 	for _, s := range d.Specs {
 		switch s := s.(type) {
 		case *ast.TypeSpec:
@@ -172,7 +172,7 @@ func (p *Package) Docs(ix Index) map[string]Entry {
 	}
 	decls := p.typeDecls()
 	for _, o := range p.exported() {
-		e := Entry{Decl: types.ObjectString(o, qual), Doc: orTypeDoc(ix[p.Path+"."+o.Name()], o, ix)}
+		e := Entry{Decl: types.ObjectString(o, qual), Doc: docOrTypeDoc(ix[p.Path+"."+o.Name()], o, ix)}
 		switch o := o.(type) {
 		case *types.Const:
 			e.Decl += " = " + o.Val().String()
@@ -180,16 +180,16 @@ func (p *Package) Docs(ix Index) map[string]Entry {
 			if d := decls[o.Name()]; d != "" {
 				e.Decl = d
 			}
-			p.members(out, o, ix, qual)
+			p.addMembers(out, o, ix, qual)
 		}
 		out[o.Name()] = e
 	}
 	return out
 }
 
-// orTypeDoc returns doc or, if it is empty, the comment of the named type of a constant or variable, since this
+// docOrTypeDoc returns doc or, if it is empty, the comment of the named type of a constant or variable, since this
 // describes all values of an enumeration.
-func orTypeDoc(doc string, o types.Object, ix Index) string {
+func docOrTypeDoc(doc string, o types.Object, ix Index) string {
 	named, ok := o.Type().(*types.Named)
 	if doc != "" || !ok || named.Obj().Pkg() == nil {
 		return doc
@@ -197,8 +197,8 @@ func orTypeDoc(doc string, o types.Object, ix Index) string {
 	return ix[named.Obj().Pkg().Path()+"."+named.Obj().Name()]
 }
 
-// members adds the documentation of the methods and fields of a type.
-func (p *Package) members(out map[string]Entry, o *types.TypeName, ix Index, qual types.Qualifier) {
+// addMembers adds the documentation of the methods and fields of a type to out.
+func (p *Package) addMembers(out map[string]Entry, o *types.TypeName, ix Index, qual types.Qualifier) {
 	t := types.Unalias(o.Type())
 	if s, ok := t.Underlying().(*types.Struct); ok {
 		for i := range s.NumFields() {

@@ -31,13 +31,13 @@ func unsupported(o types.Object) error {
 	return nil
 }
 
-// Source returns a file of the package with the given name that registers the exported objects of p for which bound
-// returns true.
-func Source(name string, p *Package, bound func(types.Object) bool) ([]byte, error) {
+// Source returns a file of the package with the given name that registers the exported objects of p for which isBound
+// returns true. It returns an error if one of these is not supported.
+func Source(name string, p *Package, isBound func(types.Object) bool) ([]byte, error) {
 	var bindEntries, typeEntries, untypedEntries bytes.Buffer
 	alias := p.Types.Name()
 	for _, o := range p.exported() {
-		if !bound(o) {
+		if !isBound(o) {
 			continue
 		}
 		if err := unsupported(o); err != nil {
@@ -57,7 +57,7 @@ func Source(name string, p *Package, bound func(types.Object) bool) ([]byte, err
 			}
 			// Untypeds contains the exact value of an untyped constant; the entry in Binds only has its type.
 			fmt.Fprintf(&bindEntries, "%q: r.ValueOf(*new(%s)),\n", o.Name(), types.Default(basic))
-			fmt.Fprintf(&untypedEntries, "%q: %q,\n", o.Name(), exact(basic, o.(*types.Const).Val()))
+			fmt.Fprintf(&untypedEntries, "%q: %q,\n", o.Name(), exactText(basic, o.(*types.Const).Val()))
 		}
 	}
 	// A package with only untyped constants is imported without a name.
@@ -90,8 +90,9 @@ func init() {
 `, name, alias, p.Path, p.name(), p.Types.Name(), &bindEntries, &typeEntries, &untypedEntries))
 }
 
-// exact formats an untyped constant for the interpreter, as kind:value. A value that is not an integer is a fraction.
-func exact(b *types.Basic, v constant.Value) string {
+// exactText formats an untyped constant for the interpreter, as kind:value. A number that is not an integer is a
+// fraction, and a complex number is real part:imaginary part.
+func exactText(b *types.Basic, v constant.Value) string {
 	text := v.ExactString()
 	switch b.Kind() {
 	case types.UntypedString:

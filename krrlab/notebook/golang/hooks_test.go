@@ -6,16 +6,17 @@ import (
 	"testing"
 )
 
-// noisy is a value that prints while it shows itself.
-type noisy struct{}
+// printingValue is a value that prints while it is rendered.
+type printingValue struct{}
 
-func (noisy) HTML() string { log.Print("drawn"); return "<b>n</b>" }
+// HTML returns the representation of the value that a notebook shows.
+func (printingValue) HTML() string { log.Print("drawn"); return "<b>n</b>" }
 
 // TestUpdatePrints replaces a displayed value by one that prints while it is rendered, and checks that the printed text
 // is shown too.
 func TestUpdatePrints(t *testing.T) {
 	s := open(t, nil)
-	s.do(func() { v := any(noisy{}); s.interp.Declare(map[string]any{"v": &v}) })
+	s.do(func() { v := any(printingValue{}); s.interp.Declare(map[string]any{"v": &v}) })
 	if got := run(s, `Update("a", v)`); !strings.Contains(got, "drawn\n|update a: ") {
 		t.Errorf("%q", got)
 	}

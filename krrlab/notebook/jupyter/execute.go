@@ -15,10 +15,10 @@ import (
 // Cell is the output of a running cell. It sends messages to the front ends.
 type Cell struct {
 	server     *Server
-	parent     *Message // the request
-	silent     bool     // publish nothing
-	allowStdin bool     // the front end accepts input requests
-	interrupts chan struct{}
+	parent     *Message      // the request
+	silent     bool          // publish nothing
+	allowStdin bool          // the front end accepts input requests
+	interrupts chan struct{} // see Interrupts
 }
 
 // Interrupts returns a channel that delivers the interrupts of the cell. The first one requests that the cell ends, and

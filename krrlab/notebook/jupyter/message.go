@@ -148,10 +148,10 @@ func (s *signatures) isNew(signature []byte) bool {
 
 // Connection is the content of a connection file.
 type Connection struct {
-	Transport       string `json:"transport"`
-	IP              string `json:"ip"`
+	Transport       string `json:"transport"` // tcp or ipc
+	IP              string `json:"ip"`        // for ipc, the common prefix of the socket paths
 	SignatureScheme string `json:"signature_scheme"`
-	Key             string `json:"key"`
+	Key             string `json:"key"` // signs all messages; "" for none
 	ShellPort       int    `json:"shell_port"`
 	IOPubPort       int    `json:"iopub_port"`
 	StdinPort       int    `json:"stdin_port"`
@@ -186,7 +186,8 @@ func ReadConnection(name string) (c Connection, err error) {
 	return c, nil
 }
 
-// setDefaults replaces missing values by defaults. It returns an error for unknown or insecure values.
+// setDefaults replaces missing values by defaults. It returns an error for unknown or insecure values, such as a
+// network address without a key.
 func (c *Connection) setDefaults() error {
 	c.Transport = cmp.Or(c.Transport, "tcp")
 	c.SignatureScheme = cmp.Or(c.SignatureScheme, "hmac-sha256")
@@ -211,7 +212,7 @@ func (c *Connection) setDefaults() error {
 	return nil
 }
 
-// address returns the ZeroMQ address of a port.
+// address returns the ZeroMQ address of a port. With port 0, the system chooses a port of tcp.
 func (c *Connection) address(port int) string {
 	if c.Transport == "ipc" {
 		return fmt.Sprintf("ipc://%s-%d", c.IP, port)
