@@ -245,6 +245,9 @@ func (s *Store) Load() (state []byte, refused []error, err error) {
 // Read returns the state in a file that Save has written. It returns an error if the file is damaged or belongs to a
 // computation with another fingerprint.
 func Read(name string, owner [sha256.Size]byte) ([]byte, error) {
+	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() { // a pipe or a device may never end
+		return nil, fmt.Errorf("%s: no regular file", name)
+	}
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
