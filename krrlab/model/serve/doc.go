@@ -13,6 +13,8 @@
 // columns, and takes lists of cells only. A model of a file with a header that has columns of words or dates takes
 // objects only. Names and types are checked as for a file, and an error is {"error": "…"} with a status of 400 or more.
 //
+// A query after /predict, such as ?interval=0.9, is an error: there are no options.
+//
 // The size of a request, its time, and the number of requests and of predictions at the same time are limited. There is
 // no encryption and no authentication: listen on an address that only trusted programs reach.
 package serve

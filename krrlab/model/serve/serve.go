@@ -117,6 +117,10 @@ func (h *handler) predict(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusServiceUnavailable, "%d requests are being answered, the most at the same time", h.Waiting)
 		return
 	}
+	if r.URL.RawQuery != "" {
+		fail(w, http.StatusBadRequest, "query %q: want none; krrlab predict has intervals and other options", r.URL.RawQuery)
+		return
+	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if media != jsonType && media != csvType {
 		fail(w, http.StatusUnsupportedMediaType, "Content-Type %q: want %s or %s", media, jsonType, csvType)

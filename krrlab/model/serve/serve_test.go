@@ -112,6 +112,15 @@ func TestPredict(t *testing.T) {
 			t.Errorf("GET %s: %d", path, w.Code)
 		}
 	}
+	for _, query := range []string{"interval=0.9", "a=1&city=x", "decision", "%zz", "="} {
+		r := httptest.NewRequest("POST", "/predict", strings.NewReader("a,city\n1,x\n"))
+		r.URL.RawQuery = query
+		r.Header.Set("Content-Type", "text/csv")
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != 400 || !strings.Contains(w.Body.String(), "krrlab predict has intervals") {
+			t.Errorf("?%s: %d %s", query, w.Code, w.Body)
+		}
+	}
 	m.Kernel = testkit.Must(kernel.NewPrecomputed(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
 	_, err := serve.Handler(m, limits)
 	testkit.Fails(t, err, "precomputed")
