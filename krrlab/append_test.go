@@ -150,13 +150,13 @@ func TestAppendManyTimes(t *testing.T) {
 // only the kernel matrix and the coefficients, as a start, are kept, the preconditioner is made anew, and the noise
 // trace of the earlier solve is not reused.
 func TestAppendWeights(t *testing.T) {
-	d := testkit.Must(datasets.SyntheticClasses(110, 3, 2, 0.3, 8).Balance())
+	d := datasets.SyntheticClasses(110, 3, 2, 0.3, 8)
 	more := *d.Slice(80, 110)
 	for i := range more.Class {
 		more.Class[i] = 0
 	}
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-7, Precond: Nystrom{S: 20}}
-	l := newLab(t, d.Head(80), cfg)
+	l := newLab(t, testkit.Must(d.Head(80).Balance()), cfg)
 	earlier := solveLab(t, l)
 	earlier.Noise = &bound.Noise{Trace: 0.5}
 	l = testkit.Must(l.Append(t.Context(), earlier, &more))
