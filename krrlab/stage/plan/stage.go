@@ -32,7 +32,7 @@ With --nodes it predicts what machines would take, and what limits each stage on
 	Example: `  krrlab plan --data mnist --n 20000
   krrlab plan --train train.csv --target price --sigma 2 --json plan.json --plot plan.svg
   krrlab plan --data mnist-1m --nodes 8 --cores 32 --memory 256GB --bandwidth 50 --price 2.5
-  krrlab plan --problem 10000000,20,1 --nodes 1024 --precond 'auto features=20000' --iterations 100`,
+  krrlab plan --problem 10000000,20,1 --nodes 1024 --precond 'features features=20000' --iterations 100`,
 }
 
 // Options are the options of the stage. Nodes > 0 asks for the prediction of a run on several machines; the fields after
