@@ -113,10 +113,11 @@ func sameKernel(a, b kernel.Kernel) bool {
 	return reflect.DeepEqual(a, b)
 }
 
+// newLab returns a lab of the problem with the configuration, or an error if they do not fit together.
 func (p *problem) newLab(cfg Config) (*Lab, error) {
 	l := &Lab{problem: p, policy: solve.Default}
 	n, _, t := l.Dims()
-	if cfg.Backend != nil && cfg.Kernel != nil { // check this first, since a user-defined kernel may lack defaults
+	if cfg.Backend != nil && cfg.Kernel != nil { // before the defaults, which a user-defined kernel may lack
 		if err := cfg.Backend.Check(&cfg); err != nil {
 			return nil, err
 		}

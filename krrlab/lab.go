@@ -254,6 +254,7 @@ func (l *Lab) String() string {
 // HTML returns String for a notebook.
 func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
 
+// header returns the header of the results of l.
 func (l *Lab) header() Header {
 	n, d, t := l.Dims()
 	k := l.cfg.Kernel

@@ -44,7 +44,7 @@ func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	placement := kernel.NewPlacement(m.Kernel, m.X)
 	z := placement.Apply(d.X)
 	summary := placement.SummaryWith(z)
-	const u = 0x1p-53
+	const u = 0x1p-53 // unit roundoff
 	kernelError := max(kernel.EntryError(m.Kernel, kernel.Float64, summary),
 		kernel.EntryError(m.Kernel, kernel.Differences, summary))
 	kernelError += float64(n+9) * u

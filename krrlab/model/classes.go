@@ -58,10 +58,10 @@ func (s Share) String() string {
 	return fmt.Sprintf("%.2f %%", 100*s.Wrong/s.Of)
 }
 
-// Confusion is the number of rows of one class that are predicted as another one.
+// Confusion is the number of rows of one class that are predicted as another one, out of all rows of the class.
 type Confusion struct {
-	Class string `json:"class"`
-	For   string `json:"for"`
+	Class string `json:"class"` // true class
+	For   string `json:"for"`   // predicted class
 	Share
 }
 
@@ -78,8 +78,8 @@ func (p *Prediction) scoreClasses(d *datasets.Dataset) *Classes {
 		}
 	}
 	c.Errors = make([]Share, len(c.Labels))
-	counts, total, ignored := map[[2]int]float64{}, 0.0, 0
-	predicted := make([]float64, len(c.Labels))
+	counts, total, ignored := map[[2]int]float64{}, 0.0, 0 // weights of the rows by true and predicted class
+	predicted := make([]float64, len(c.Labels))            // weights of the rows predicted as each class
 	for i, class := range d.Class {
 		w, truth := d.Weight(i), classIndex[class]
 		counts[[2]int{truth, p.Class[i]}] += w
@@ -192,7 +192,8 @@ func (p *Prediction) Curves(d *datasets.Dataset) (curves []Curve) {
 	return curves
 }
 
-// setAUC sets AUC to the mean of the areas under the curves of the classes. Those of two classes are equal.
+// setAUC sets AUC to the mean of the areas under the curves of the classes, and AUCOf. It sets nothing if there are no
+// curves. The two curves of two classes have equal areas, so only the second one counts.
 func (c *Classes) setAUC(curves []Curve, labels []string) {
 	if len(curves) == 0 {
 		return
@@ -211,8 +212,8 @@ func (c *Classes) setAUC(curves []Curve, labels []string) {
 }
 
 // Trained returns the prediction for the n rows of the fit without products with K. d contains these rows with their
-// FitWeights w, and r is the residual W^½y−(W^½KW^½+λI)W^−½c; nil takes it as 0. From it follows
-// f = mean+Kc = mean+y−λW⁻¹c−W^−½r.
+// FitWeights w, W = diag(w), and r is the residual W^½y−(W^½KW^½+λI)W^−½c of the centered targets y, where nil means 0.
+// From it follows f = mean+Kc = mean+y−λW⁻¹c−W^−½r. It returns an error if the targets of d are not those of a fit.
 func (m *Model) Trained(d *datasets.Dataset, r *mat.Dense) (*Prediction, error) {
 	f, err := m.Coding().EncodeForFit(d)
 	if err != nil {

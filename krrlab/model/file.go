@@ -29,8 +29,8 @@ const (
 	formatVersion = 5
 )
 
-// maxInflate bounds how much DEFLATE can expand its input (1032:1), so that a
-// damaged or hostile file cannot claim more memory than its own size allows.
+// maxInflate is the largest number of bytes to which DEFLATE expands one byte. A damaged or hostile file that claims
+// more than that many times its size is therefore not believed.
 const maxInflate = 1032
 
 // Info is the content of model.json: all parts of a model file except the arrays.
@@ -40,9 +40,9 @@ type Info struct {
 	Task    string      `json:"task"`
 	Kernel  kernel.Spec `json:"kernel"`
 	Lambda  float64     `json:"lambda"`
-	N       int         `json:"n"`
-	D       int         `json:"d"`
-	T       int         `json:"t"`
+	N       int         `json:"n"`              // number of training points
+	D       int         `json:"d"`              // number of features
+	T       int         `json:"t"`              // number of columns of the coefficients, as Model.Dims returns it
 	Points  string      `json:"points"`         // "dense", "csr" or "bytes"
 	Unit    float64     `json:"unit,omitempty"` // unit of points in bytes, points.Bytes.Scale
 	Labels  []string    `json:"labels,omitempty"`
@@ -111,6 +111,7 @@ func (m *Model) Info() (*Info, error) {
 	return meta, nil
 }
 
+// write writes a model file, with meta as its model.json.
 func (m *Model) write(w io.Writer, meta *Info) error {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
@@ -128,7 +129,7 @@ func (m *Model) write(w io.Writer, meta *Info) error {
 	if _, err := e.Write(append(js, '\n')); err != nil {
 		return err
 	}
-	put := func(name string, method uint16, data any, shape ...int) {
+	put := func(name string, method uint16, data any, shape ...int) { // writes an array, unless err is set
 		if err != nil {
 			return
 		}
@@ -190,7 +191,8 @@ func Load(name string) (*Model, error) {
 	return m, nil
 }
 
-// Digest returns the names, sizes and checksums of the parts of a model file, and nil if there is no such file.
+// Digest returns the names, sizes and checksums of the parts of a model file, one part a line, or nil if the file
+// cannot be opened or is no model file.
 func Digest(name string) (text []byte) {
 	z, err := zip.OpenReader(name)
 	if err != nil {
@@ -224,7 +226,7 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	return m, nil
 }
 
-// readModel reads the arrays of the model, and checks it.
+// readModel reads the arrays and the kernel of the model m, which has the other parts of meta, and checks m.
 func (a *archive) readModel(m *Model, meta Info) (err error) {
 	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
 		return err
@@ -263,6 +265,7 @@ func (a *archive) readModel(m *Model, meta Info) (err error) {
 	return m.validate(meta)
 }
 
+// validate returns an error if m is not a valid model, or not of the task that meta states.
 func (m *Model) validate(meta Info) error {
 	if meta.Task != m.Task().String() {
 		return fmt.Errorf("task is %q with %d labels", meta.Task, len(m.Labels))
@@ -285,6 +288,7 @@ func (m *Model) validate(meta Info) error {
 	return points.CheckFinite(m.X)
 }
 
+// checkFinite returns an error if a number is infinite or NaN; name is that of one of them.
 func checkFinite(name string, v []float64) error {
 	for i, x := range v {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -298,10 +302,11 @@ func checkFinite(name string, v []float64) error {
 type archive struct {
 	zip          *zip.Reader
 	size         int64
-	claimedBytes int64 // bytes of the arrays read so far
+	claimedBytes int64 // sum of the arguments of claim
 }
 
-// available returns the memory that a model may use. It is only called for models with more than uncheckedBytes bytes.
+// available returns the bytes of memory that a model may use, or 0 if that is unknown. It is only called for models
+// with more than uncheckedBytes bytes.
 var (
 	available            = accel.MemoryAvailable
 	uncheckedBytes int64 = 1 << 24
@@ -323,7 +328,8 @@ func (a *archive) contains(name string) bool {
 	return slices.ContainsFunc(a.zip.File, func(f *zip.File) bool { return f.Name == name })
 }
 
-// claim adds the bytes of an array, and returns an error if the machine has less memory.
+// claim adds the bytes of an array that is about to be read to claimedBytes. It returns an error if the machine has
+// less memory left than this array needs.
 func (a *archive) claim(bytes int64) error {
 	if a.claimedBytes += bytes; a.claimedBytes <= uncheckedBytes {
 		return nil
@@ -334,6 +340,7 @@ func (a *archive) claim(bytes int64) error {
 	return nil
 }
 
+// metadata reads model.json and checks the format, the version and the sizes.
 func (a *archive) metadata() (meta Info, err error) {
 	r, _, err := a.open("model.json")
 	if err != nil {
@@ -420,7 +427,7 @@ func (a *archive) read(name string, shape []int) (data any, err error) {
 	return data, nil
 }
 
-// scores reads the scores of a calibration, for t targets or classes.
+// scores reads the scores of a calibration: a column for each of t targets, or one column with classes.
 func (a *archive) scores(c *Calibration, classes bool, t int) (err error) {
 	if classes {
 		t = 1

@@ -25,9 +25,11 @@ const (
 
 // FittedRows returns the number of rows of d, raw or scaled as the model's points, that are rows of the fit. These are
 // all rows if they are equal to the model's first points; otherwise the rows that are equal to one of the model's
-// points in the precision of float32, and in the answers if both are known. It returns 0 if independent rows would be
-// equal as often, because the rows of the fit also repeat each other, and are no copies. By Good and Turing, the share
-// q of the rows of the fit that another one equals is that of independent rows that equal a row of the fit.
+// points in the precision of float32, and in the answers if both are known.
+//
+// If the rows of the fit repeat each other by chance, independent rows would also be equal to some of them. By Good and
+// Turing, the expected share of such rows is the share q of the rows of the fit that another one equals. FittedRows
+// returns 0 if that explains the count, unless the equal rows of the fit are known to be copies.
 func (m *Model) FittedRows(d *datasets.Dataset) int {
 	scaled, err := m.Scaled(d)
 	if err != nil {

@@ -12,23 +12,25 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
+// Limits of predictions by a Fourier series. They are judgments.
 const (
 	// fourierPairs is the number of pairs of points from which on a Fourier series is considered. For fewer, tiles take
 	// a second or less.
 	fourierPairs = 2e9
-	// fourierGain is how many multiplications of a series cost as much as one kernel value in a tile. A larger value
-	// chooses the series more often.
+	// fourierGain is the number of multiply-adds of a series that are assumed to take as long as one kernel value in a
+	// tile. A larger value chooses the series more often.
 	fourierGain = 4
 	// fourierTrial is the number of points that are predicted without the series too, as a check.
 	fourierTrial = 64
-	// fourierShare is the share of the accuracy that the difference at these points may be.
+	// fourierShare·Accuracy is the largest allowed difference at these points, relative to the largest prediction. A
+	// smaller value uses tiles more often.
 	fourierShare = 0.25
 )
 
-// fourierDecision returns F by a Fourier series of the kernel, with Φ(Z)Φ(X)ᵀC in place of K(Z, X)C. It returns nil if
-// tiles are to be used: if the kernel has no series for these points, if it would not save time, or if 64 points,
-// evenly spread over the rows of Z and predicted in float64 too, differ by more than a quarter of the accuracy that is
-// asked for.
+// fourierDecision returns the decision values F, m×t, at the points z by a Fourier series of the kernel: Φ(Z)Φ(X)ᵀC
+// replaces K(Z, X)C, where Φ has the values of the modes. It returns nil if tiles are to be used: for predictions in
+// float64, if the kernel has no series for these points, if it would not save time, or if 64 points, evenly spread over
+// the rows of z and also predicted in float64, differ by more than a quarter of the requested accuracy.
 func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options) (*mat.Dense, error) {
 	n, d, t := m.Dims()
 	rows, _ := z.Dims()

@@ -95,7 +95,7 @@ func (m Metric) Loss(s *Score) (float64, error) {
 // Text names the metric and its value.
 func (m Metric) Text(loss float64) string { return m.Name() + " " + m.format(m.Value(loss), 0) }
 
-// Span is like Text with an interval [lo, hi] of the loss, rounded outward.
+// Span is like Text, followed by the interval [lo, hi] of the loss as an interval of the metric, rounded outward.
 func (m Metric) Span(loss, lo, hi float64) string {
 	lo, hi = m.Value(lo), m.Value(hi)
 	lo, hi = min(lo, hi), max(lo, hi)
@@ -145,6 +145,7 @@ func (m Metric) BestThreshold(scores []float64, inClass []bool, weights []float6
 		panic(fmt.Sprintf("model: %s has no threshold", m))
 	}
 	highest, lowest := scores[order[0]], scores[order[len(order)-1]]
+	// distance of the first and last threshold from the scores: the mean gap, or a small positive number
 	margin := cmp.Or(max((highest-lowest)/float64(len(order)), 1e-9*max(math.Abs(highest), math.Abs(lowest))), 1)
 	threshold, loss = highest+margin, currentLoss()
 	for k, i := range order {
@@ -215,7 +216,7 @@ func Platt(f []float64, inClass []bool, weights []float64) (a, b float64) {
 	}
 	b = math.Log((positives + 1) / (negatives + 1))
 	current := entropy(a, b)
-	for gain, k := math.Inf(1), 0; gain > 1e-12*current && k < 100; k++ {
+	for gain, k := math.Inf(1), 0; gain > 1e-12*current && k < 100; k++ { // Newton steps
 		var ga, gb, aa, ab, bb float64 // gradient and Hessian
 		for i, v := range f {
 			v -= mean

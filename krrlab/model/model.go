@@ -76,7 +76,7 @@ type Error struct {
 // Origin describes how a model was made. Only Status, Tol and TrueResidual, which describe the accuracy of C, are used
 // in computations; the other fields are information.
 type Origin struct {
-	Dataset string   `json:"dataset"`
+	Dataset string   `json:"dataset"`          // name of the training data
 	Target  string   `json:"target,omitempty"` // csv column of the target in the fit
 	Drop    []string `json:"drop,omitempty"`   // csv columns that the fit ignored
 	Groups  string   `json:"groups,omitempty"` // csv column of the groups in the fit
@@ -89,11 +89,11 @@ type Origin struct {
 	Holdout float64 `json:"holdout,omitempty"` // fraction of the rows that was not used for training
 	// Tuned reports that the kernel and λ were chosen by the error on the rows of the fit.
 	Tuned        bool     `json:"tuned,omitempty"`
-	Solver       string   `json:"solver"`
+	Solver       string   `json:"solver"`           // name of the solver
 	Method       string   `json:"method,omitempty"` // the solver, and its preconditioner if it has one
-	Status       string   `json:"status"`
-	Tol          float64  `json:"tol"`
-	TrueResidual *float64 `json:"true_residual"` // largest ‖y−Ac‖₂/‖y‖₂ of the columns; nil if not measured
+	Status       string   `json:"status"`           // how the solve ended
+	Tol          float64  `json:"tol"`              // tolerance τ of the relative residual
+	TrueResidual *float64 `json:"true_residual"`    // largest ‖y−Ac‖₂/‖y‖₂ of the columns; nil if not measured
 	Seed         uint64   `json:"seed"`
 	Version      string   `json:"krrlab_version"`
 	Created      string   `json:"created"` // RFC 3339
@@ -143,6 +143,7 @@ func (m *Model) String() string {
 		m.Kernel)
 }
 
+// check returns an error if the fields of the model do not fit together, as after reading a damaged file.
 func (m *Model) check() error {
 	n, d, t := m.Dims()
 	if n < 1 || d < 1 {
@@ -238,6 +239,7 @@ func (s Score) String() string {
 		r2, s.points())
 }
 
+// points describes the points of the score.
 func (s Score) points() string {
 	text := plural.Count(s.N, "point")
 	if s.Weighted {
@@ -246,14 +248,13 @@ func (s Score) points() string {
 	return text
 }
 
-// Prediction contains the predictions of the model for points. Class has indices into Labels for a classification.
-// Value has the values for a regression, of the first target if there are several. Decision is f itself, m×t.
+// Prediction contains the predictions of the model for m points.
 type Prediction struct {
-	Class    []int
-	Labels   []string
-	Value    []float64
-	Targets  []string // names of several targets
-	Decision *mat.Dense
+	Class    []int      // for a classification, the index into Labels for each point
+	Labels   []string   // labels of the classes; nil for a regression
+	Value    []float64  // for a regression, the value for each point, of the first target if there are several
+	Targets  []string   // names of the targets of a regression with several; nil for one
+	Decision *mat.Dense // values of f, m×t
 }
 
 // MarshalJSON writes, for classes, the labels, the label of each point and the decision values, one row for each point,

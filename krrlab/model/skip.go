@@ -36,17 +36,17 @@ func (p *predictor) skipFarTiles(ctx context.Context, o *Options, c comm.Comm) (
 	if tailBound == nil || o.Float64 || float64(rows)*float64(p.n) < minPairs {
 		return nil, nil, nil
 	}
-	var sum float64
+	var sum float64 // Σ_i max_j |C_ij|/scale_j
 	for i := range p.n {
-		var c float64
+		var largest float64
 		for j, v := range p.m.C.RawRowView(i) {
 			if v != 0 {
-				c = max(c, math.Abs(v)/p.scale[j])
+				largest = max(largest, math.Abs(v)/p.scale[j])
 			}
 		}
-		sum += c
+		sum += largest
 	}
-	cutoff := cmp.Or(o.Accuracy, defaultAccuracy) / 100 / sum
+	cutoff := cmp.Or(o.Accuracy, defaultAccuracy) / 100 / sum // ε
 	if !(cutoff > 0) || p.nearShare(cutoff) > maxNearShare {
 		return nil, nil, nil
 	}
@@ -69,6 +69,7 @@ func (p *predictor) skipFarTiles(ctx context.Context, o *Options, c comm.Comm) (
 	for a := c.Rank(); a < len(nearLeaves); a += c.Size() {
 		parts = append(parts, part{z.Start[a], z.Start[a+1], nearLeaves[a]})
 	}
+	// the longest parts first, so that the threads end at about the same time
 	slices.SortStableFunc(parts, func(a, b part) int { return len(b.blocks) - len(a.blocks) })
 	p.x, p.z = gatherPanel(p.x, x.Order), gatherPanel(p.z, z.Order)
 	p.setBlocks(x)

@@ -35,7 +35,8 @@ type Header struct {
 	Shape   []int  // length of each dimension
 }
 
-// Size returns the number of elements, and false if it is negative or exceeds 2⁶²/8.
+// Size returns the number of elements, and false if a length is negative or the number exceeds math.MaxInt/16, so that
+// the number of bytes of 8-byte elements does not overflow.
 func (h Header) Size() (int, bool) {
 	size := 1
 	for _, n := range h.Shape {

@@ -33,7 +33,7 @@ type Field struct {
 	isSet       bool // set by its flag, or not zero in the struct of a Go caller
 }
 
-// setter is a type that parses its own text, as values of package flag do.
+// setter is a type of options that parses its own text, as values of package flag do.
 type setter interface{ Set(text string) error }
 
 // named is a type with a fixed set of values, which have names.

@@ -1,4 +1,4 @@
-// Package buffer keeps slices that loops work in from one call to the next. A loop that is warm then allocates nothing.
+// Package buffer reuses slices that loops work in, so that a loop allocates memory in its first pass only.
 package buffer
 
 // Grow sets *buf to a slice of length n, and returns it. It reallocates the slice if its capacity is less than n; the

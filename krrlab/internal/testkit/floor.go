@@ -22,7 +22,7 @@ func MeasureRates() Rates {
 	}
 }
 
-// FastBLAS selects OpenBLAS until the benchmark ends, if the machine has it.
+// FastBLAS selects OpenBLAS, if the machine has it, until the benchmark ends.
 func FastBLAS(b *testing.B) {
 	if lib, err := accel.OpenBLAS(); err == nil {
 		UseBLAS(b, lib)

@@ -162,7 +162,7 @@ func Symmetric(a mat.Matrix) *mat.SymDense {
 	return s
 }
 
-// Designed returns a = UDUᵀ with D = diag(v), and the random orthogonal matrix U.
+// Designed returns a = UDUᵀ with D = diag(v), so that v has the eigenvalues of a, and the random orthogonal matrix U.
 func Designed(seed uint64, v []float64) (a *mat.SymDense, u *mat.Dense) {
 	n := len(v)
 	var qr mat.QR
@@ -231,7 +231,7 @@ func Apart(a, b mat.Matrix) float64 {
 }
 
 // KS returns the Kolmogorov–Smirnov statistic √m·sup|F_m − F| of the sample x of m numbers, which it sorts. For a
-// sample from F it is above 2.7 with probability 2e^(−2·2.7²) = 9e-7.
+// sample from F it is above 2.7 with probability at most 2e^(−2·2.7²) = 9e-7.
 func KS(x []float64, cdf func(float64) float64) (sup float64) {
 	slices.Sort(x)
 	m := float64(len(x))
@@ -278,6 +278,7 @@ type cancelingContext struct {
 	remaining atomic.Int64 // number of calls of Err before the cancellation
 }
 
+// Err implements context.Context.
 func (e *cancelingContext) Err() error {
 	if e.remaining.Add(-1) < 0 {
 		e.cancel()

@@ -35,14 +35,14 @@ type Options struct {
 
 // Explanation is the result of Run. It is a stage.Stage.
 type Explanation struct {
-	Data         string       `json:"data"`        // file or name of the rows
-	Rows         int          `json:"rows"`        // number of rows that were used
-	Of           int          `json:"of"`          // number of rows in the data
-	FittedRows   int          `json:"fitted_rows"` // number of rows in the data that are of the fit
-	Copies       int          `json:"copies"`      // number of used rows that are in the group of an earlier one
-	Permutations int          `json:"permutations"`
-	Metric       model.Metric `json:"metric"`
-	Loss         float64      `json:"loss"` // loss of the metric on the rows, see model.Metric.Value
+	Data         string       `json:"data"`         // file or name of the rows
+	Rows         int          `json:"rows"`         // number of rows that were used
+	Of           int          `json:"of"`           // number of rows in the data
+	FittedRows   int          `json:"fitted_rows"`  // number of rows in the data that are of the fit
+	Copies       int          `json:"copies"`       // number of used rows that are in the group of an earlier one
+	Permutations int          `json:"permutations"` // number of permutations of each column
+	Metric       model.Metric `json:"metric"`       // metric whose loss a permutation increases
+	Loss         float64      `json:"loss"`         // loss of the metric on the rows, see model.Metric.Value
 	Seed         uint64       `json:"seed"`
 	// Columns has the most important column first.
 	Columns []Importance `json:"columns"`
@@ -84,13 +84,16 @@ type DependenceCurve struct {
 	StandardError []float64 `json:"standard_error"` // of the mean over the rows
 }
 
+// Limits of the work and of the results. They are judgments.
 const (
-	jackknifeGroups = 20 // more groups make the standard error less variable, and cost as much
+	// jackknifeGroups is the number of groups of the jackknife. More make the standard error less variable and need no
+	// further predictions.
+	jackknifeGroups = 20
 	gridSize        = 20 // largest number of values of a partial dependence
 	// blockNumbers is the number of features of the rows that are predicted together. A larger number needs more
 	// memory.
 	blockNumbers = 1 << 22
-	// maxColumns is the largest number of columns: of more, few are important, and each costs Permutations predictions.
+	// maxColumns is the largest number of columns. Each costs Permutations predictions of all rows.
 	maxColumns = 2000
 )
 
@@ -105,7 +108,8 @@ type explainer struct {
 	predicted, total int
 }
 
-// variant replaces features of all rows: the features of row i from the one of index start on become values(i).
+// variant replaces features of all rows: the features of row i from the one of index start on become values(i). A nil
+// values changes nothing.
 type variant struct {
 	start  int
 	values func(i int) []float64
@@ -208,7 +212,7 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 	}
 	rows := x.d.Len()
 	groups := min(jackknifeGroups, rows-e.Copies)
-	foldOf, count := make([]int, rows), 0 // group that the jackknife leaves out, of each row
+	foldOf, count := make([]int, rows), 0 // jackknife group of each row; rows of one record are in the same
 	for i, first := range x.groupOf {
 		if foldOf[i] = foldOf[first]; first == i {
 			foldOf[i], count = count%groups, count+1
@@ -236,6 +240,7 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 		return 0, fmt.Errorf("explain: the %s of these %d rows is not known: want rows of two classes", e.Metric.Name(),
 			rows)
 	}
+
 	for k, c := range columns {
 		variants, orders := make([]variant, e.Permutations), make([][]int, e.Permutations)
 		for r := range variants {
@@ -273,7 +278,8 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 	return reference, nil
 }
 
-// dependence returns the partial dependence on a column.
+// dependence returns the partial dependence on a column, and sets e.Quantity. It has no curves if no row has a value
+// that the fit knows.
 func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *Explanation) (*Dependence, error) {
 	d := &Dependence{Column: c.Name}
 	var variants []variant
@@ -281,12 +287,12 @@ func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *
 		variants = append(variants, variant{c.First, func(int) []float64 { return v }})
 	}
 	switch {
-	case c.Category == nil:
+	case c.Category == nil: // numbers
 		for _, v := range grid(x.column(c.First)) {
 			d.Values = append(d.Values, v)
 			add([]float64{v})
 		}
-	case c.Category.Dates == nil:
+	case c.Category.Dates == nil: // words
 		for _, k := range x.frequentWords(c) {
 			d.Words = append(d.Words, c.Category.Values[k])
 			word := make([]float64, c.Count)

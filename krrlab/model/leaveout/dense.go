@@ -42,7 +42,7 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) 
 	if err != nil {
 		return nil, err
 	}
-	a, scores := make([]float64, len(m.firstRows)*len(m.firstRows)), make([]Score, len(lambdas))
+	a, scores := make([]float64, len(m.firstRows)*len(m.firstRows)), make([]Score, len(lambdas)) // a is scratch
 	for q, lambda := range lambdas {
 		err := ctx.Err()
 		if err == nil {
@@ -109,6 +109,7 @@ func Blocks(firstRows []int) (blocks [][]int) {
 	return blocks
 }
 
+// indices returns 0, …, n−1.
 func indices(n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -178,8 +179,10 @@ func (f *Factor) Forward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.NoTrans, 1,
 // Backward sets B to L⁻ᵀB. Forward followed by Backward multiplies by A⁻¹.
 func (f *Factor) Backward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.Trans, 1, f.l, b.RawMatrix()) }
 
-// exactScore computes the score from X = Ã⁻¹[Ỹ, b̃] and the factor of Ã, where Ã has an error of at most eps. With B
-// the blocks (Ã⁻¹)_BB, ‖δẼ_B‖₂ ≤ ‖B⁻¹‖₂‖δC_B‖₂ + √κ(B)·ε/(λ−ε)·‖Ẽ_B‖₂ to first order.
+// exactScore computes the score from X = Ã⁻¹[Ỹ, b̃] and the factor of Ã (see merged for the symbols), where Ã has an
+// error of at most ε = eps in the 2-norm. For a block B of rows and its matrix (Ã⁻¹)_BB, to first order,
+//
+//	‖δẼ_B‖₂ ≤ ‖((Ã⁻¹)_BB)⁻¹‖₂‖δC_B‖₂ + √κ((Ã⁻¹)_BB)·ε/(λ−ε)·‖Ẽ_B‖₂.
 func (m *merged) exactScore(x *mat.Dense, f *Factor, lambda, eps float64, o *Problem) (Score, error) {
 	s := Score{Lambda: lambda}
 	e, sensitivity, c, usedFreedom := m.numerators(x)
@@ -199,7 +202,9 @@ func (m *merged) exactScore(x *mat.Dense, f *Factor, lambda, eps float64, o *Pro
 		return s, err
 	}
 	var ee, maxError, maxCondition float64
-	norms := make([]float64, u) // row g: largest absolute entry of Ẽ; of a block of rows √κ(B) times its Frobenius norm
+	// norms has for each row g its largest absolute entry of Ẽ, or in a block of several rows √κ times the Frobenius
+	// norm of Ẽ_B.
+	norms := make([]float64, u)
 	for q, block := range m.blocks {
 		var square float64
 		for _, g := range block {

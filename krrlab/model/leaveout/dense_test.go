@@ -67,6 +67,6 @@ func TestBadInput(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Dense(ctx, k, y, []float64{1}, nil); err == nil {
-		t.Error("a context that has ended")
+		t.Error("no error with a context that has ended")
 	}
 }

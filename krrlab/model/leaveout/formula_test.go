@@ -78,7 +78,7 @@ func TestPathMisuse(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Path(ctx, s.k, m, s.y, []float64{1}, nil); err == nil {
-		t.Error("a context that has ended")
+		t.Error("no error with a context that has ended")
 	}
 }
 

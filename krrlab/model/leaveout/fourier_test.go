@@ -78,7 +78,7 @@ func TestFourier(t *testing.T) {
 			var factor mat.Cholesky
 			var c mat.Dense
 			if !factor.Factorize(sym) || factor.SolveTo(&c, answers) != nil {
-				t.Fatal("not definite")
+				t.Fatal("K+λW⁻¹ is not positive definite")
 			}
 			c.MulElem(&c, answers)
 			likelihood = mat.Sum(&c) + 2*(factor.LogDet()+float64(n)*math.Log(2*math.Pi))

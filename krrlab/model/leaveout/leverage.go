@@ -39,6 +39,7 @@ type leverages struct {
 	bins              [][]int    // indices of the points in each bin
 }
 
+// Limits of the model. They are judgments.
 const (
 	binPoints = 100 // minimum number of points in a bin if n is larger; larger bins have less noise and a coarser model
 	maxSpread = 0.5 // maximum relative spread of p about its model
@@ -48,8 +49,8 @@ const (
 // distribution is the estimated distribution of each p_i given the estimates.
 type distribution struct {
 	mean, cv2  []float64 // mean and squared coefficient of variation
-	model      []float64 // prediction of the model of the bin alone
-	robustMean []float64 // mean, or the mean of the point's own estimates if contradicts
+	model      []float64 // λ(M⁻¹)_ii/(1+κv_i), the model of the bin alone
+	robustMean []float64 // mean, or the mean of the estimates of the point if they contradict it (contradicts)
 	noise      float64   // root mean square of the relative noise of the means over the probes
 }
 
@@ -125,7 +126,7 @@ func (l *leverages) fitBin(fitted *distribution, bin []int, mean, variance []flo
 		sum += mean[i]
 	}
 	lo, hi := 0.0, 1e3
-	for range 60 {
+	for range 60 { // to the resolution of float64
 		kappa := (lo + hi) / 2
 		var model float64
 		for _, i := range bin {

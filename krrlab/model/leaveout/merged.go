@@ -11,8 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// merged is the problem in which each group g of equal rows is merged into one row with weight W_g = Σw_i and target
-// Σw_iy_i/W_g. Let P, n×u, have the entries p_i = √(w_i/W_g) for the rows i of group g. Then
+// merged is the problem AC = Y, A = K+λI, in which each group g of equal rows is merged into one row with weight W_g =
+// Σw_i and target Σw_iy_i/W_g. K and Y are multiplied by the weights already (Problem.Weights). Let P, n×u, have the
+// entries p_i = √(w_i/W_g) for the rows i of group g. Then
 //
 //	K̃ = PᵀKP,  Ỹ = PᵀY,  PᵀP = I.
 //
@@ -30,9 +31,9 @@ import (
 // Blocks B of rows g that need not be equal are also left out together: E_B = ((Ã⁻¹)_BB)⁻¹(C̃+δ_BÃ⁻¹b̃)_B with
 // δ_B = Σ_B √W_gỹ_g/(S−Σ_B W_g). By default each block is one row.
 type merged struct {
-	groupOf       []int // group of each row
-	firstRows     []int // first row of each group
-	blocks        [][]int
+	groupOf       []int               // group of each row
+	firstRows     []int               // first row of each group
+	blocks        [][]int             // rows g of the merged problem that are left out together
 	p             []float64           // p_i
 	rootWeights   []float64           // √W_g
 	weights       []float64           // weights of the rows; nil means 1
@@ -75,6 +76,7 @@ func (o *Problem) group(n int) *merged {
 	return m
 }
 
+// weight returns w_i.
 func (m *merged) weight(i int) float64 {
 	if m.weights == nil {
 		return 1
@@ -144,7 +146,7 @@ func (m *merged) matrix(a []float64, k *mat.Dense, lambda float64) (trace float6
 	for i, g := range m.groupOf {
 		for j, v := range k.RawRowView(i)[:i+1] {
 			h := m.groupOf[j]
-			if v *= m.p[i] * m.p[j]; g == h && i != j {
+			if v *= m.p[i] * m.p[j]; g == h && i != j { // K_ij and K_ji, of which only one is read
 				v *= 2
 			}
 			a[max(g, h)*u+min(g, h)] += v
@@ -216,7 +218,8 @@ func (m *merged) gcv(c *mat.Dense, free float64) float64 {
 	return v*v + m.meanSquare(0)
 }
 
-// residuals returns the residuals of the rows: y_i minus the prediction that is fitted without its group.
+// residuals returns the residuals of the rows before they were multiplied by √w_i: y_i minus the prediction that is
+// fitted without the group of row i.
 func (m *merged) residuals(e *mat.Dense) *mat.Dense {
 	out := m.expandResiduals(e)
 	out.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(m.weight(i)) }, out)

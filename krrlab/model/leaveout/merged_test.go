@@ -324,7 +324,7 @@ func TestPathTogether(t *testing.T) {
 		}
 		o.Classes = true
 		if _, err := Path(context.Background(), denseMatrix{pk}, m, py, lambdas, o); err == nil {
-			t.Error("classes")
+			t.Error("Path accepts classes with repeated rows")
 		}
 	}
 }

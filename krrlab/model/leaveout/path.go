@@ -110,14 +110,14 @@ func Path(ctx context.Context, k matrix, woodbury *precond.Woodbury, y *mat.Dens
 // run is the state of one call of Path. Matrices with a tilde are those of the merged problem (see merged), which has
 // one row for each group of equal rows; b̃ is its right-hand side for the mean of the targets.
 type run struct {
-	k            matrix
-	woodbury     *precond.Woodbury
+	k            matrix            // K, or PᵀKP if rows are merged
+	woodbury     *precond.Woodbury // ZZᵀ+λ_pI in the eigen form
 	problem      *merged
 	b            *mat.Dense // B = [Ỹ, b̃, G]
 	t            int        // number of columns of [Ỹ, b̃]
 	lambdas      []float64
-	o            *Problem
-	s            *space
+	o            *Problem   // options
+	s            *space     // subspace of the solutions
 	hatDiag      *mat.Dense // diag(ZZᵀ(ZZᵀ+λ_jI)⁻¹), n×len(lambdas)
 	residualDiag []float64  // diag(K−ZZᵀ)
 }
@@ -189,7 +189,7 @@ func (p *run) solve(ctx context.Context) error {
 		if err := f.SolveColumnsTo(ctx, z, r, js); err != nil {
 			return err
 		}
-		if pass > 0 {
+		if pass > 0 { // before that, there are no solutions whose error z could measure
 			for i, c := range cols {
 				p.s.observe(js[i], c, dot(r, r, i, i), dot(r, z, i, i), tol[c])
 			}
@@ -215,6 +215,7 @@ func (p *run) solve(ctx context.Context) error {
 	return nil
 }
 
+// Tolerances of the solves. They are judgments: smaller ones take more passes over K.
 const (
 	solveTol       = 0.003 // tolerance of C in the norm of K+λI, relative to the norm of C
 	probeTolFactor = 8     // factor by which the tolerance of the probes is larger, because their errors are averaged
@@ -348,8 +349,9 @@ func (e *estimator) score(previous *estimator) Score {
 			jackknife += (w - mean) / v * ((w - mean) / v) * float64(m-1) / float64(m)
 		}
 	}
+
 	slack := math.Abs(v - previous.errorOf(previous.distribution)) // error of the solves
-	relKError := 2 * o.KError / (e.lambda - o.KError)
+	relKError := 2 * o.KError / (e.lambda - o.KError)              // relative error of c_i/(A⁻¹)_ii due to KError
 	halfWidth := estimate.Student(o.Confidence, float64(m-1)) * math.Sqrt(jackknife) * v
 	bias := 0.0
 	if e.tau != nil {
@@ -364,6 +366,7 @@ func (e *estimator) score(previous *estimator) Score {
 		bias = max(math.Abs(v-meanSquareFor(e.r, e.distribution.model)),
 			math.Abs(v-e.leverages.seriesEstimate(e.distribution, e.r)))
 	}
+
 	halfWidth += bias + slack
 	s.Error = estimate.Interval{Value: v, Lo: v - halfWidth, Hi: v + halfWidth, Confidence: o.Confidence,
 		Method: "probes"}

@@ -183,7 +183,7 @@ func TestPathAlone(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d by probes", claimed, 10*len(lambdas))
+	t.Logf("%d of %d intervals by probes", claimed, 10*len(lambdas))
 }
 
 // TestPathWeights checks classes whose rows have unequal weights. Proved bounds must contain the weighted share of

@@ -47,7 +47,7 @@ func TestUnits(t *testing.T) {
 					if g.Error.Value != square*w.Error.Value || g.Error.Lo != square*w.Error.Lo ||
 						g.Error.Hi != square*w.Error.Hi || g.GCV != unit*unit*w.GCV ||
 						g.Residuals.At(3, 0) != unit*w.Residuals.At(3, 0) {
-						t.Errorf("%s, classes %v, targets times %g, λ = %g: %v, GCV %g, want %v, GCV %g, times it",
+						t.Errorf("%s, classes %v, targets times %g, λ = %g: %v, GCV %g, want %v, GCV %g, times that squared",
 							name, classes, unit, w.Lambda, g.Error, g.GCV, w.Error, w.GCV)
 					}
 				}

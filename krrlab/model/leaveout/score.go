@@ -35,8 +35,8 @@ type Problem struct {
 	Mean bool
 	// Residuals requests Score.Residuals, which take 8nt bytes for each λ.
 	Residuals bool
-	// Below, if positive, is an e for which ZZᵀ ≼ K+eI is proved, such as Rounding of a lowrank.Factor that is
-	// Certain. Default 0: none is known.
+	// Below, if positive, is an e for which ZZᵀ ≼ K+eI is proved for the Z of Path's preconditioner, such as Rounding
+	// of a lowrank.Factor that is Certain. Default 0: none is known.
 	Below float64
 	// Probes is the number m of probes of Path, at least 4. Default 8.
 	Probes int

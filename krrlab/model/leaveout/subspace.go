@@ -23,8 +23,8 @@ import (
 type space struct {
 	k       matrix
 	lambdas []float64
-	b       *mat.Dense   // n×q
-	v, kv   *mat.Dense   // n×k
+	b       *mat.Dense   // right-hand sides B, n×q
+	v, kv   *mat.Dense   // V and KV, n×k
 	h, p    *mat.Dense   // VᵀKV, (KV)ᵀKV
 	vb, kb  *mat.Dense   // VᵀB, (KV)ᵀB
 	bb      []float64    // ‖b_c‖²
@@ -41,6 +41,7 @@ type space struct {
 	ratioLambda []float64
 }
 
+// newSpace returns the empty space, in which every X_j is 0.
 func newSpace(k matrix, b *mat.Dense, lambdas []float64) *space {
 	_, q := b.Dims()
 	s := &space{k: k, lambdas: lambdas, b: b, bb: make([]float64, q), w: make([]*mat.Dense, len(lambdas)),
@@ -95,8 +96,8 @@ func (s *space) setNorms(j int) {
 	}
 }
 
-// worstLambdas returns, for each column of B, the λ_j with the largest residual relative to its energy that has not
-// converged. It marks the columns that have converged.
+// worstLambdas returns, for each column of B that has not converged at every λ_j, the column and the index j of the
+// largest residual relative to its energy bᵀx. It sets converged where the error is certainly at most the tolerance.
 func (s *space) worstLambdas(tol []float64) (cols, js []int) {
 	for c, bb := range s.bb {
 		largest, bestIndex := 0.0, -1
@@ -150,7 +151,8 @@ func (s *space) residuals(ctx context.Context, cols, js []int) (*mat.Dense, erro
 	return r, mul(ctx, -1, s.v, lw, r)
 }
 
-// observe updates the state by z = M⁻¹r of column c at λ_j: ‖e‖² ≤ rᵀM⁻¹r if M ≼ K+λ_jI.
+// observe updates the state of column c at λ_j from its residual r and z = M⁻¹r, given rr = rᵀr and rz = rᵀz. If M ≼
+// K+λ_jI, the squared error in the norm of K+λ_jI is at most rz.
 func (s *space) observe(j, c int, rr, rz, tol float64) {
 	energy := s.energy[j*len(s.bb)+c]
 	s.ratio[c], s.ratioLambda[c] = rz/rr, s.lambdas[j]

@@ -11,6 +11,7 @@ import (
 	"strconv"
 )
 
+// errRows says which rows in JSON are accepted.
 var errRows = errors.New(`want {"rows": [{"column": value, …}, …]}, a list of such rows, or one row`)
 
 // rowReader converts rows in JSON to CSV. It reads one token after the other, so that the memory for a body does not
@@ -50,7 +51,7 @@ func csvRows(body []byte) (text []byte, header string, err error) {
 // fail sets the error, unless there is one already.
 func (r *rowReader) fail(err error) { r.err = cmp.Or(r.err, err) }
 
-// failRow sets the error of the current row.
+// failRow sets the error of the current row, unless there is an error already. The format continues "row 3".
 func (r *rowReader) failRow(format string, args ...any) {
 	r.fail(fmt.Errorf("row %d"+format, append([]any{r.count}, args...)...))
 }

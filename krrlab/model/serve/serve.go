@@ -40,9 +40,10 @@ const (
 // handler answers the requests for one model.
 type handler struct {
 	Options
-	m           *model.Model
-	info        []byte        // answer of GET /
-	open, slots chan struct{} // one value for each request that is read or waits, and for each prediction
+	m     *model.Model
+	info  []byte        // answer of GET /
+	open  chan struct{} // one value for each request that is not answered yet, at most Waiting
+	slots chan struct{} // one value for each prediction that runs, at most Concurrent
 }
 
 // Handler returns a handler for the model, all of whose options must be set. It returns an error for a model that does
@@ -90,9 +91,9 @@ func Run(ctx context.Context, l net.Listener, m *model.Model, o Options) error {
 		return err
 	case <-ctx.Done():
 	}
-	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), o.Timeout)
+	shutdownCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), o.Timeout)
 	defer stop()
-	if err = s.Shutdown(limit); err != nil {
+	if err = s.Shutdown(shutdownCtx); err != nil {
 		s.Close()
 	}
 	return err

@@ -146,7 +146,8 @@ func Detect(getenv func(string) string) (Launch, bool) {
 			continue
 		}
 		if l.size == "" {
-			return Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank), RequestedCPUs: requestedCPUs}, true
+			launch := Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank), RequestedCPUs: requestedCPUs}
+			return launch, true
 		}
 		size, err := strconv.Atoi(getenv(l.size))
 		if err != nil || size < 1 || l.name == "Slurm" && size == 1 { // a step of one task is an ordinary process

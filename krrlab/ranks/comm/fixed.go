@@ -70,6 +70,7 @@ func (f Fixed) AddScaled32(dst []int64, src []float32, scale []float64) bool {
 	return addScaled(f, dst, src, scale)
 }
 
+// addScaled implements AddScaled and AddScaled32.
 func addScaled[T float32 | float64](f Fixed, dst []int64, src []T, scale []float64) bool {
 	if !f.valid {
 		return true
@@ -117,8 +118,8 @@ func (f Fixed) Value(sum int64) float64 { return float64(sum) * f.down }
 
 // RankError is an error that one rank had and that Agree distributed to all ranks.
 type RankError struct {
-	Rank int
-	Size int
+	Rank int    // rank that had the error
+	Size int    // number of ranks
 	Text string // text of the error at that rank
 	err  error  // the error itself; nil on the other ranks
 }
@@ -202,6 +203,7 @@ func bitsOf(x []float64) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
+// bytesOf returns the numbers of x as bytes that share its memory.
 func bytesOf[T int64 | float64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 8*len(x))
 }

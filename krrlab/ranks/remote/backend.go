@@ -54,6 +54,7 @@ func (b *Backend) Check(cfg *krrlab.Config) error {
 	return err
 }
 
+// check returns an error if the fields of b are invalid.
 func (b *Backend) check() error {
 	switch {
 	case b.Ranks < 1:
@@ -74,7 +75,7 @@ func (b *Backend) launcherName() string {
 	return filepath.Base(cmp.Or(b.Launcher, "mpirun"))
 }
 
-// rankCommand returns the command line of one rank.
+// rankCommand returns the command line of one rank, for the job file named file.
 func (b *Backend) rankCommand(file string) ([]string, error) {
 	name := b.Program
 	if name == "" {
@@ -91,7 +92,8 @@ func (b *Backend) rankCommand(file string) ([]string, error) {
 	return append(args, file), nil
 }
 
-// command returns the command line that starts the ranks.
+// command returns the command line that starts the ranks. It runs the launcher to find the arguments that this one
+// takes: srun with --mpi=list, mpirun with --version.
 func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 	program, err := b.rankCommand(file)
 	if err != nil {

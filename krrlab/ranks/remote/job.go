@@ -39,7 +39,7 @@ type job struct {
 	Stage   stage.Name      `json:"stage"`
 	Config  config          `json:"config"`
 	Data    data            `json:"data"`
-	Options json.RawMessage `json:"options"`
+	Options json.RawMessage `json:"options"` // options of the stage, for krrlab.Lab.RunNamed
 }
 
 // config is the JSON form of a krrlab.Config. Options that are not set get their defaults on the ranks.
@@ -134,7 +134,7 @@ func readJob(name string) (*job, error) {
 type outcome struct {
 	Version     int             `json:"version"`
 	Stage       stage.Name      `json:"stage"`
-	Value       json.RawMessage `json:"value"`
+	Value       json.RawMessage `json:"value"`                 // value of the stage, without the coefficients of a solve
 	Interrupted bool            `json:"interrupted,omitempty"` // the stage ended early, and Value is partial
 }
 

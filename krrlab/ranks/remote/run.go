@@ -34,7 +34,9 @@ type jobDir struct {
 
 // path returns the path of a file of the job; result returns that of the result file.
 func (d *jobDir) path(name string) string { return filepath.Join(d.root, d.name, name) }
-func (d *jobDir) result() string          { return d.path(resultFile) }
+
+// result returns the path of the result file.
+func (d *jobDir) result() string { return d.path(resultFile) }
 
 // removeTemporary removes the folder if it is temporary.
 func (d *jobDir) removeTemporary() {

@@ -37,10 +37,7 @@ func TestLines(t *testing.T) {
 		}
 	}
 	r.Best, r.T = 1, 2
-	if !strings.Contains(r.String(), "RMSE of all targets together; by") {
-		t.Error(r)
-	}
-	if r.Classification, r.Scores[1].Error.Value = true, 0.25; !strings.Contains(r.String(), "--lambda 2: error 25.00 % by") {
-		t.Error(r.String())
-	}
+	testkit.Contains(t, r.String(), "RMSE of all targets together; by")
+	r.Classification, r.Scores[1].Error.Value = true, 0.25
+	testkit.Contains(t, r.String(), "--lambda 2: error 25.00 % by")
 }

@@ -23,7 +23,7 @@ func (r *Result) Chosen() (k kernel.Spec, lambda float64, distance []float64) {
 	return r.Best.Spec(), r.Best.Lambda, r.Best.Distance()
 }
 
-// summary returns the point as one line.
+// summary returns the point as one line, with its error in the metric m.
 func (p *Point) summary(m model.Metric) string {
 	return fmt.Sprintf("%s, λ = %g: %s", p.kernelText(), p.Lambda, p.errorText(m))
 }
@@ -67,7 +67,7 @@ func (p *Point) kernelKeyTitle() string {
 	return kernel.Title(p.Kernel) + strings.TrimPrefix(p.kernelKey(), p.Kernel)
 }
 
-// errorText returns the error and its interval as text.
+// errorText returns the error and its interval as text; without a fit it says so.
 func (p *Point) errorText(m model.Metric) string {
 	if !p.Error.Known() {
 		return "no fit: K+λI is not positive definite in float64, or the solve did not converge"
@@ -123,6 +123,7 @@ func (r *Result) baselineText() string {
 	return text
 }
 
+// classes reports whether the targets are classes.
 func (r *Result) classes() bool { return r.Task == "classification" }
 
 // String returns the result as a few aligned lines.
@@ -243,11 +244,11 @@ func (r *Result) Table() *plots.Table {
 		Columns: plots.Heads("rows", "kernel", "σ %.3g", "γ %.3g", "λ %.3g", "error %.4g", "from %.4g", "to %.4g",
 			"by the model %.4g", "time (s) %.3g"),
 	}
-	cell := func(v stage.Number, make func(float64) plots.Cell) any {
+	cell := func(v stage.Number, newCell func(float64) plots.Cell) any { // empty for a value that p does not have
 		if !v.Known() || v == 0 {
 			return nil
 		}
-		return make(float64(v))
+		return newCell(float64(v))
 	}
 	knownNumber := func(v stage.Number) any { return cell(v, plots.Number) }
 	for _, p := range r.Points {
@@ -266,9 +267,9 @@ func (r *Result) Table() *plots.Table {
 	return t
 }
 
-// Plot returns panels: the modeled error of the chosen kernel over σ and λ, with the evaluated points and a ring around
-// the chosen one; the error of each point of the last level against λ, with its interval; and the directions of a
-// matrix.
+// Plot returns panels: the modeled error of the chosen kernel over σ (or γ) and λ, with the evaluated points and a ring
+// around the chosen one; the error of each point of the last level against λ, with its interval; and the directions of
+// a matrix.
 func (r *Result) Plot() *plots.Figure {
 	quantity := r.Metric.Name()
 	if r.Metric.Value(0) == 1 {
@@ -296,8 +297,8 @@ func (r *Result) Plot() *plots.Figure {
 	return f
 }
 
-// errorMapFigure returns the map of the chosen kernel. All errors of at least 1.5 times the smallest have the
-// same color.
+// errorMapFigure returns the map of the chosen kernel, for a quantity: the name of the error. All errors of at least
+// 1.5 times the smallest have the same color.
 func (r *Result) errorMapFigure(quantity string) *plots.Figure {
 	label, title := "σ", r.Best.kernelKeyTitle()
 	if features := r.mostRelevant(3); features != "" {
@@ -325,7 +326,8 @@ func (r *Result) errorMapFigure(quantity string) *plots.Figure {
 	return m
 }
 
-// errorFigure returns the errors of the last level with their intervals.
+// errorFigure returns the errors of the last level against λ, with their intervals. Those of twice the upper end of the
+// chosen point's interval and more are left out.
 func (r *Result) errorFigure(quantity string) *plots.Figure {
 	lastLevel := r.Points[len(r.Points)-1].Level
 	f := &plots.Figure{Title: strings.Replace(r.Levels[lastLevel].Name, "loo", "leave-one-out", 1),
@@ -369,7 +371,7 @@ func (r *Result) Short() string {
 	return b.String()
 }
 
-// flags returns the point as flags of krrlab fit.
+// flags returns the point as flags of krrlab fit, with a space before the first.
 func (p *Point) flags() string {
 	name, scale := p.Kernel, fmt.Sprint(" --sigma ", p.Sigma)
 	if p.Params != "" || p.Gamma > 0 {
