@@ -99,11 +99,9 @@ func (s *Store) files() (numbers []int, err error) {
 		return nil, fmt.Errorf("checkpoint folder: %w", err)
 	}
 	for _, e := range entries {
-		name, ok := strings.CutPrefix(e.Name(), prefix)
-		if name, ok = strings.CutSuffix(name, suffix); !ok {
-			continue
-		}
-		if k, err := strconv.Atoi(name); err == nil && k >= 0 {
+		digits, hasPrefix := strings.CutPrefix(e.Name(), prefix)
+		digits, hasSuffix := strings.CutSuffix(digits, suffix)
+		if k, err := strconv.Atoi(digits); hasPrefix && hasSuffix && err == nil && k >= 0 {
 			numbers = append(numbers, k)
 		}
 	}
@@ -125,6 +123,7 @@ func Exists(dir string) bool {
 // SaveError is a failure to write a state. Earlier states are unchanged.
 type SaveError struct{ Err error }
 
+// Error returns the cause, and says that it is about a checkpoint.
 func (e *SaveError) Error() string { return fmt.Sprintf("checkpoint: %v", e.Err) }
 
 // Unwrap returns the cause.
@@ -252,7 +251,7 @@ func Read(name string, owner [sha256.Size]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	bad := func(format string, args ...any) ([]byte, error) {
+	bad := func(format string, args ...any) ([]byte, error) { // the format continues the name of the file
 		return nil, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...))
 	}
 	if len(b) < headerSize+sha256.Size {

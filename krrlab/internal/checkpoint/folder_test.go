@@ -8,6 +8,17 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
+// TestSimilarNames checks that files whose names lack the prefix or the suffix do not count as checkpoints.
+func TestSimilarNames(t *testing.T) {
+	s := &Store{dir: t.TempDir()}
+	for _, name := range []string{"00000007.krrc", "x-00000007.krrc", prefix + "00000007", prefix + "7x" + suffix} {
+		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, name), []byte("x"), 0o600))
+	}
+	if numbers, err := s.files(); err != nil || len(numbers) > 0 {
+		t.Errorf("checkpoints %v, %v; want none", numbers, err)
+	}
+}
+
 // TestOthersFiles checks that a store removes only its own unfinished files from the folder.
 func TestOthersFiles(t *testing.T) {
 	s := &Store{dir: t.TempDir()}

@@ -14,7 +14,7 @@ import (
 // releases the lock when the process ends for any reason. The content of the file identifies the run.
 const lockName = ".lock"
 
-// errLocked is the error if another run has locked the folder.
+// errLocked is the error if another run has locked the folder. Its text is the advice at the end of a message.
 var errLocked = errors.New("wait for its end, or take another folder")
 
 // lock locks the folder for this store. It returns nil without a lock if the file system does not support locks.
