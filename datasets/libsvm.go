@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
@@ -65,12 +64,11 @@ func (s *Source) libsvm(o *ReadOptions) (*Dataset, error) {
 	if o.Dim > x.D {
 		x.D, widestLine = o.Dim, 0
 	}
-	need := denseVectors * 8 * float64(x.D)
-	if need > minMemory && s.memoryBudget() > 0 && need > float64(s.memoryBudget()) {
-		return nil, s.Fault(widestLine, 0,
-			"index %d: vectors of that length need %s, and %s of memory are available: "+
-				"number the features without gaps",
-			x.D, accel.Bytes(int64(need)), accel.Bytes(s.memoryBudget()))
+	if need := denseVectors * 8 * int64(x.D); need > minMemory {
+		if err := s.emptyBudget().Check(need, fmt.Sprintf("index %d: vectors of that length", x.D),
+			"number the features without gaps"); err != nil {
+			return nil, s.Fault(widestLine, 0, "%v", err)
+		}
 	}
 	if x.D == 0 {
 		return nil, s.fileFault("no row has a feature")

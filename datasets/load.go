@@ -121,7 +121,8 @@ func (i *Info) readFiles(ctx context.Context, paths map[Role]string, o *LoadOpti
 	}
 	if err == nil && i.Endless && o.N > train.Len() {
 		train.Name = "MNIST"
-		train, err = generateEndless(ctx, train, endlessDeformation, endlessSeed, o.N)
+		train, err = generateEndless(ctx, train, endlessDeformation, endlessSeed, o.N,
+			accel.AvailableMemory(o.Memory, 1))
 	}
 	return train, test, err
 }
@@ -161,12 +162,12 @@ const endlessSeed = 1
 //
 // It follows the "infinite MNIST" of Loosli, Canu and Bottou (Training invariant support vector machines using
 // selective sampling, in Large Scale Kernel Machines, 2007).
-func generateEndless(ctx context.Context, base *Dataset, distortion deformation, seed uint64, rows int) (*Dataset,
-	error) {
+func generateEndless(ctx context.Context, base *Dataset, distortion deformation, seed uint64, rows int,
+	memory accel.Budget) (*Dataset, error) {
 	n, d := base.X.Dims()
-	if need, has := 4*float64(rows)*float64(d), float64(accel.MemoryAvailable()); has > 0 && need > has {
-		return nil, fmt.Errorf("%s: %d rows of %d numbers take %s, more than the machine has: take fewer", base.Name,
-			rows, d, accel.Bytes(int64(need)))
+	if err := memory.Check(accel.Saturated(4*float64(rows)*float64(d)), fmt.Sprintf("%s: %d rows of %d numbers",
+		base.Name, rows, d), "take fewer by --n"); err != nil {
+		return nil, err
 	}
 	x, out := points.NewDense32(rows, d, nil), *base
 	out.X, out.Class = x, make([]int, rows)

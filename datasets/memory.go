@@ -3,8 +3,8 @@ package datasets
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
-	"math"
 
 	"github.com/krrlab/lab/krrlab/accel"
 )
@@ -31,38 +31,41 @@ const denseVectors = 6
 // if more is needed.
 const minMemory = 1 << 24
 
-// memoryBudget returns the number of bytes that the content may take: the value of the options, or half of the
-// available memory of the machine, as the other half is needed for garbage and by the solver; 0 if this is not known.
-func (s *Source) memoryBudget() int64 {
-	if !s.askedMachine && s.memoryLimit == 0 {
-		s.memoryLimit = (accel.MemoryAvailable() + 1) / 2 // rounded up, because 0 stands for an unknown amount
-		if s.memoryLimit > 0 {
-			s.memoryLimit += s.usedBytes
+// memoryBudget returns the memory budget of the content: that of the options, or half of the available memory of the
+// machine, as the other half is needed for garbage and by the solver. The machine is asked once.
+func (s *Source) memoryBudget() accel.Budget {
+	if !s.askedMachine && s.memory.Limit == 0 {
+		if available := accel.AvailableMemory(0, 2).Limit; available > 0 {
+			s.memory.Limit = available + s.memory.Used
 		}
 	}
 	s.askedMachine = true
-	return s.memoryLimit
+	return s.memory
 }
 
-// FreeMemory returns the remaining memory budget in bytes, at least 16 MiB.
-func (s *Source) FreeMemory() int64 {
-	if limit := s.memoryBudget(); limit > 0 {
-		return max(minMemory, limit-s.usedBytes)
+// emptyBudget is memoryBudget with nothing in use.
+func (s *Source) emptyBudget() accel.Budget { return accel.Budget{Limit: s.memoryBudget().Limit} }
+
+// Memory returns the memory budget of the content. At least 16 MiB of it are free.
+func (s *Source) Memory() accel.Budget {
+	b := s.memoryBudget()
+	if b.Limit > 0 {
+		b.Limit = max(b.Limit, b.Used+minMemory)
 	}
-	return math.MaxInt64
+	return b
 }
 
 // reserve adds bytes to the memory in use, after rows rows have been read. It returns an error if the budget is
 // exceeded.
 func (s *Source) reserve(bytes, rows int) error {
-	if s.usedBytes += int64(bytes); s.usedBytes <= s.memoryLimit || s.memoryLimit == 0 && s.usedBytes <= minMemory {
-		return nil
+	s.memory = s.memory.Less(int64(bytes))
+	if used := s.memory.Used; used > s.memory.Limit && (s.memory.Limit > 0 || used > minMemory) {
+		if err := s.emptyBudget().Check(used, fmt.Sprintf("more than %d rows", rows),
+			"read fewer rows by --n, or allow more by --memory"); err != nil {
+			return s.fileFault("%v", err)
+		}
 	}
-	if limit := s.memoryBudget(); limit == 0 || s.usedBytes <= limit {
-		return nil
-	}
-	return s.fileFault("more than %d rows do not fit into %s, the memory for reading: read fewer rows by --n, or "+
-		"allow more memory by --memory", rows, accel.Bytes(s.memoryLimit))
+	return nil
 }
 
 // checkLine returns an error if a line of this length exceeds its share of the memory budget (lineFraction).
@@ -71,7 +74,7 @@ func (s *Source) checkLine(line int, bytes int64) error {
 		return nil
 	}
 	limit := int64(1 << 30)
-	if m := s.memoryBudget(); m > 0 {
+	if m := s.memoryBudget().Limit; m > 0 {
 		limit = m / lineFraction
 	}
 	if bytes <= limit {

@@ -3,7 +3,6 @@ package datasets
 import (
 	"archive/zip"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,9 +112,10 @@ func selectColumns[T any](v []T, n, d int, columns []int) []T {
 
 // readElements reads the elements of an array, after it has reserved the memory.
 func (s *Source) readElements(a *array, r io.Reader) (err error) {
+	used := s.memory.Used
 	if size := a.MemorySize(); size > math.MaxInt64/2 || s.reserve(int(size), 0) != nil {
-		return s.fileFault("an array of shape %v takes %s, the limit is %s: allow more by --memory", a.Shape,
-			accel.Bytes(size), accel.Bytes(s.memoryBudget()))
+		return s.fileFault("%v", &accel.MemoryError{What: fmt.Sprintf("an array of shape %v", a.Shape), Need: size,
+			Budget: s.emptyBudget().Less(used)})
 	}
 	if a.data, err = a.Read(r); err != nil {
 		return s.arrayFault(err)
@@ -475,7 +475,7 @@ func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, 
 		return nil, err
 	}
 	defer s.close()
-	s.memoryLimit, s.reading = cmp.Or(memory, accel.MemoryAvailable()), &Reading{}
+	s.memory, s.reading = accel.AvailableMemory(memory, 1), &Reading{}
 	x, _, _, err := s.readMatrices(&ReadOptions{Target: "none"})
 	if err != nil {
 		return nil, err

@@ -146,9 +146,8 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 // counts too, and the error ends with denseAdvice. There is no error for other points, or if the available memory is
 // not known.
 func checkScaledMemory(name, denseAdvice string, x points.Points) error {
-	available := accel.MemoryAvailable()
 	c, ok := x.(*points.CSR)
-	if !ok || available == 0 {
+	if !ok {
 		return nil
 	}
 	required := denseVectors * 8 * float64(c.D)
@@ -157,11 +156,8 @@ func checkScaledMemory(name, denseAdvice string, x points.Points) error {
 		required += 8 * float64(c.N) * float64(c.D)
 		advice = denseAdvice
 	}
-	if required <= float64(available) {
-		return nil
-	}
-	return fmt.Errorf("%s of %d sparse points with %d features takes %s, and %s are free: %s",
-		name, c.N, c.D, accel.Bytes(int64(required)), accel.Bytes(available), advice)
+	return accel.AvailableMemory(0, 1).Check(accel.Saturated(required), fmt.Sprintf("%s of %d sparse points with %d "+
+		"features", name, c.N, c.D), advice)
 }
 
 // FeatureRanges returns the smallest and the largest value of each feature.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/safe"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
@@ -26,9 +27,8 @@ type Source struct {
 	arrays []*zip.File // arrays of an .npz file
 	zipped *zip.File   // file of the zip archive that is currently read
 
-	memoryLimit  int64 // memory budget in bytes; 0 if it is not known (yet)
-	usedBytes    int64 // bytes in use, of the memory budget
-	askedMachine bool  // the available memory of the machine has been determined
+	memory       accel.Budget // for the content; without a limit if that is not known (yet)
+	askedMachine bool         // the available memory of the machine has been determined
 
 	format   *Format  // format that was chosen
 	reading  *Reading // record of the decisions so far
@@ -95,7 +95,7 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if opt.Memory > 0 {
-		s.memoryLimit = opt.Memory
+		s.memory.Limit = opt.Memory
 	}
 	if opt.Format == "auto" {
 		if err := s.skipByteOrderMark(); err != nil {
@@ -140,7 +140,7 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	d.Name, d.Read = baseName(s.name), s.reading
 	if n := d.Len(); d.HasAnswers() && d.Dim() > 0 {
 		// Memory in use: the points, and each answer as a text and as a number. Counting equal rows needs more.
-		s.usedBytes = points.MemoryBytes(d.X) + 16*int64(n)
+		s.memory.Used = points.MemoryBytes(d.X) + 16*int64(n)
 		if err := s.reserve(points.FirstEqualBytes*n, n-1); err != nil {
 			return nil, err
 		}

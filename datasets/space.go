@@ -331,9 +331,9 @@ func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
 // the points with their features, without a scaling. sizes are the numbers of cells; nil means 200 along the longer
 // side of a plane, 500 on a line, and 40 along each axis of a volume. A coordinate that all points share has one cell,
 // whatever its size. The first coordinate changes fastest. It is an error if there are not as many sizes as
-// coordinates, more than 10⁸ cells, or less memory available than a map of these cells takes. Longitudes that go from
+// coordinates, more than 10⁸ cells, or less memory free than a map of these cells takes. Longitudes that go from
 // below -180 to at most 0 are given from 0 to 360.
-func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error) {
+func (s *Space) Grid(sizes []int, memory accel.Budget) (values [][]float64, cells *Dataset, err error) {
 	if err := s.validate(); err != nil {
 		return nil, nil, err
 	}
@@ -352,11 +352,10 @@ func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error
 		return nil, nil, fmt.Errorf("a grid of %v cells for the coordinates %s: want a number from 1 on for each, "+
 			"and at most 10⁸ cells", sizes, nameList(s.Columns))
 	}
-	// Bytes per cell of a map with standard deviations, by measurement.
-	need, available := total*float64(50+16*s.dim()), accel.MemoryAvailable()
-	if available > 0 && need > float64(available) {
-		return nil, nil, fmt.Errorf("a grid of %v cells takes some %s of memory, and %s are available: take fewer cells",
-			sizes, accel.Bytes(int64(need)), accel.Bytes(available))
+	const cellBytes = 50 // and 16 for each feature: measured for maps with standard deviations
+	if err := memory.Check(int64(total)*int64(cellBytes+16*s.dim()), fmt.Sprintf("a grid of %v cells", sizes),
+		"take fewer cells, or allow more by --memory"); err != nil {
+		return nil, nil, err
 	}
 	for j, k := range sizes {
 		axis, low := make([]float64, k), s.Low[j]

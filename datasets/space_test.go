@@ -3,7 +3,6 @@ package datasets
 import (
 	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -113,7 +112,7 @@ func TestSpaceRead(t *testing.T) {
 			t.Errorf("%v, want rows of %v", x.Data, want.Data)
 		}
 	}
-	values, cells, err := s.Grid([]int{3, 2})
+	values, cells, err := s.Grid([]int{3, 2}, accel.Budget{})
 	if err != nil || cells.Len() != 6 || math.Abs(values[0][0]-(7+1.0/3)) > 1e-12 || values[1][1] != 50.5 {
 		t.Fatalf("%v, %v, %v", values, cells, err)
 	}
@@ -154,13 +153,14 @@ func TestSpaceRefusals(t *testing.T) {
 	fails(t, (&Space{}).Set("a,,b"), "want the names")
 	s := &Space{Columns: []string{"x", "y"}, Projection: Plane, Low: []float64{0, 0}, High: []float64{1, 1}}
 	for _, sizes := range [][]int{{3}, {3, 0}, {1 << 20, 1 << 20}} {
-		_, _, err := s.Grid(sizes)
+		_, _, err := s.Grid(sizes, accel.Budget{})
 		fails(t, err, "at most 10⁸ cells")
 	}
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(accel.Occupied() + 1<<28))
-	_, _, err := s.Grid([]int{4000, 2000})
-	fails(t, err, "a grid of [4000 2000] cells takes some 656 MB of memory, and ")
-	if _, _, err = s.Grid([]int{4000, 200}); err != nil {
+	const need = 4000 * 200 * (50 + 16*2)
+	_, _, err := s.Grid([]int{4000, 200}, accel.Budget{Limit: need + 2e6, Used: 2e6 + 1})
+	fails(t, err, "a grid of [4000 200] cells would take 65.6 MB of memory, and 65.6 MB of 67.6 MB are free: take fewer "+
+		"cells, or allow more by --memory")
+	if _, _, err = s.Grid([]int{4000, 200}, accel.Budget{Limit: need}); err != nil {
 		t.Error(err)
 	}
 }
@@ -254,7 +254,7 @@ func TestSpaceGridIsRead(t *testing.T) {
 	for want, rows := range map[float64][][]float64{175: {{175, -20}, {-173, -12}}, 173: {{173, -20}, {-175, -12}},
 		-190: {{170, -20}, {-100, 3}, {-60, 3}, {10, -12}}, -124: {{-124, 40}, {-120, 45}}} {
 		d := readSpace(t, rows)
-		values, cells, err := d.Space.Grid([]int{6, 2})
+		values, cells, err := d.Space.Grid([]int{6, 2}, accel.Budget{})
 		step := values[0][1] - values[0][0]
 		if err != nil || math.Abs(values[0][0]-step/2-want) > 1e-9 {
 			t.Errorf("%v: longitudes from %v, %v", rows, values[0], err)

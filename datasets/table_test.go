@@ -123,13 +123,13 @@ func TestBombs(t *testing.T) {
 		{"csv, one line of cells", "", "0,", "csv", "the line is longer than"},
 		{"csv, one quoted cell", "1,2\n\"", "0\n", "csv", "the line is longer than"},
 		{"csv, one line of blanks", "1 2\n3 4", " ", "csv", "the line is longer than"},
-		{"csv, rows", "", "0,0\n", "csv", "rows do not fit into"},
-		{"csv, wide rows", "", strings.Repeat("0,", 99) + "1\n", "csv", "rows do not fit into"},
+		{"csv, rows", "", "0,0\n", "csv", "rows would take"},
+		{"csv, wide rows", "", strings.Repeat("0,", 99) + "1\n", "csv", "rows would take"},
 		{"csv, no features wanted", "", "0\n", "csv", "one column only"},
 		{"libsvm, one line", "", "0", "libsvm", "the line is longer than"},
-		{"libsvm, rows", "", "0 1:1\n", "libsvm", "rows do not fit into"},
-		{"libsvm, rows without features", "1 1:1\n", "0\n", "libsvm", "rows do not fit into"},
-		{"idx", images, "\x00", "idx", "rows do not fit into"},
+		{"libsvm, rows", "", "0 1:1\n", "libsvm", "rows would take"},
+		{"libsvm, rows without features", "1 1:1\n", "0\n", "libsvm", "rows would take"},
+		{"idx", images, "\x00", "idx", "rows would take"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			target := ""
@@ -157,14 +157,14 @@ func TestBombs(t *testing.T) {
 	z := gzip.NewWriter(&packed)
 	io.Copy(z, &repeated{text: "0,0\n", n: size})
 	z.Close()
-	fails(t, errOf(Read(&packed, "bomb.gz", &ReadOptions{Memory: limit})), "rows do not fit into 8.39 MB")
+	fails(t, errOf(Read(&packed, "bomb.gz", &ReadOptions{Memory: limit})), "8.39 MB of 8.39 MB are free: read fewer rows by --n")
 	// The limit also includes the memory that is needed after the rows are read.
 	fails(t, errOf(Read(strings.NewReader(strings.Repeat("1,2\n", 200000)), "rows", &ReadOptions{Memory: limit})),
-		"more than 199999 rows do not fit into 8.39 MB")
+		"more than 199999 rows would take 11.2 MB of memory, and 8.39 MB of 8.39 MB are free")
 	// A sparse row with the index 2^31−2 is small, but vectors of that dimension do not fit.
 	wide := "1 1:1\n1 2147483646:1\n2 1:1\n"
 	fails(t, errOf(Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 30})),
-		"wide.svm, line 2: index 2147483646: vectors of that length need")
+		"wide.svm, line 2: index 2147483646: vectors of that length would take")
 	d, err := Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 40})
 	if err != nil || d.X.(*points.CSR).NNZ() != 3 {
 		t.Errorf("a wide row on a machine for it: %v", err)

@@ -10,8 +10,10 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/experiments/baseline"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/precond/feature"
@@ -30,16 +32,6 @@ func (s *session) featureMap(c Case) (feature.Map, error) {
 		return nil, err
 	}
 	return dist.Sample(s.train.Dim(), c.S, rng.New(c.Seed).Sub("features", 0))
-}
-
-// baselineMemory returns the memory limit of a competing method: the limit of the case without the memory of the
-// points.
-func (s *session) baselineMemory() int64 {
-	if s.opt.Memory <= 0 {
-		return 0
-	}
-	n, d := s.train.X.Dims()
-	return max(1, s.opt.Memory-8*int64(n)*int64(d))
 }
 
 // finiteValues removes the values that JSON cannot represent from v, and returns v.
@@ -72,7 +64,8 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := baseline.Options{Memory: s.baselineMemory(), Progress: func(name string, completed, total int) {
+	memory := accel.Budget{Limit: s.opt.Memory, Used: points.MemoryBytes(s.train.X)}
+	o := baseline.Options{Memory: memory, Progress: func(name string, completed, total int) {
 		s.monitor(krrlab.Event{Stage: stage.Name(name), Done: completed, Total: total, Remaining: -1})
 	}}
 	var fit *baseline.Result

@@ -51,14 +51,14 @@ func planJobs(plans []*Report, o *Options) []*job {
 		}
 	}
 	for _, j := range out {
-		switch {
-		case j.skipReason != "":
-		case o.Memory > 0 && j.cost.Bytes > o.Memory:
-			j.skipReason = fmt.Sprintf("needs about %s of memory, of which one machine such as this gives %s: at least "+
-				"%d ranks on as many machines",
-				accel.Bytes(j.cost.Bytes), accel.Bytes(o.Memory), (j.cost.Bytes+o.Memory-1)/o.Memory)
-		default:
-			j.skipReason = missingFile(j.testCase.Data, o.Dirs)
+		if j.skipReason != "" {
+			continue
+		}
+		ranks := (j.cost.Bytes + o.Memory - 1) / max(1, o.Memory)
+		j.skipReason = missingFile(j.testCase.Data, o.Dirs)
+		if err := (accel.Budget{Limit: o.Memory}).Check(j.cost.Bytes, "it", fmt.Sprintf("take at least %d ranks on as "+
+			"many machines", ranks)); err != nil {
+			j.skipReason = err.Error()
 		}
 	}
 	sortJobs(out)

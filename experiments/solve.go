@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/model"
@@ -88,7 +89,7 @@ func (s *session) config(c Case) (cfg krrlab.Config, err error) {
 		cfg.Precond, err = c.Preconditioner(cfg.Kernel)
 	}
 	if n := s.train.Len(); c.countsInDouble(n) &&
-		(s.opt.Memory == 0 || gram.RankBytes(n, gram.Float64, 1) < s.opt.Memory/2) {
+		(accel.Budget{Limit: s.opt.Memory}).Fits(2*gram.RankBytes(n, gram.Float64, 1)) {
 		cfg.Storage = gram.Float64
 	}
 	cfg.Memory, cfg.Monitor = s.opt.Memory, s.monitor

@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -176,8 +175,8 @@ func (l *Lab) extendMatrices(ctx context.Context, out *Lab) {
 		err = extend(&out.z, &old.z, func() (*stage.Drawn, error) {
 			z := old.z.value.Z
 			need := 4 * int64(z.D) * int64(out.data.Len()+z.N)
-			if limit := l.cfg.Memory; limit > 0 && need+out.vectorBytes() > limit {
-				return nil, fmt.Errorf("its old and new rows take %s", accel.Bytes(need))
+			if err := out.memory().Check(need, "Z with its old and new rows", ""); err != nil {
+				return nil, err
 			}
 			if source == nil {
 				return nil, fmt.Errorf("it is of a user-defined kind")
@@ -220,7 +219,7 @@ const maxErrorGrowth = 2
 
 // extendK returns the K of the lab, old, extended to the rows of out.
 func (l *Lab) extendK(ctx context.Context, out *Lab, old *gram.Matrix) (*gram.Matrix, error) {
-	t, r := out.system(), kernelRequest{extraBytes: out.vectorBytes(), refined: out.cfg.Exact == AutoResidual}
+	t, r := out.system(), kernelRequest{refined: out.cfg.Exact == AutoResidual}
 	if p, ok := out.cfg.Precond.(stage.FromK); ok {
 		r.extraBytes += p.MaxBytes(out.data.Len())
 	}

@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
@@ -32,7 +31,7 @@ func (b *bench) Problem() *stage.Problem {
 		l := b.Lab
 		b.problem = &stage.Problem{
 			Header: l.header(), Kernel: l.cfg.Kernel, X: l.train.X, Y: l.y, Coding: l.coding, Train: l.data,
-			Comm: l.comm, Memory: l.cfg.Memory, HeldBytes: l.vectorBytes(), MaxIter: l.cfg.MaxIter,
+			Comm: l.comm, Memory: l.memory(), MaxIter: l.cfg.MaxIter,
 			Precond: stage.NameOf(l.cfg.Precond),
 			Entry:   stage.Entry{Value: l.cfg.Precond}, Planned: l.Planning(), S: DefaultFeatures(l.train.Len()),
 			Z: l.approximation(), ProcessTimeout: l.cfg.ProcessTimeout,
@@ -51,13 +50,15 @@ func (b *bench) K(ctx context.Context, extraBytes int64) (*stage.Gram, error) {
 
 func (b *bench) Dense(ctx context.Context, bytesPerEntry int64) (*mat.Dense, float64, error) {
 	n := b.train.Len()
-	budget, err := comm.MinPositive(ctx, b.comm, b.cfg.Memory)
-	if err != nil {
-		return nil, 0, err
-	}
-	need := bytesPerEntry*int64(n)*int64(n) + kernel.AsPrecomputed(b.cfg.Kernel).Bytes()
-	if bytesPerEntry > 0 && budget > 0 && need > budget {
-		return nil, 0, &stage.TooLarge{Need: need, Limit: budget}
+	if bytesPerEntry > 0 {
+		memory, err := comm.Smallest(ctx, b.comm, b.memory())
+		if err == nil {
+			err = memory.Check(bytesPerEntry*int64(n)*int64(n), fmt.Sprintf("dense work on K of n = %d points", n),
+				"take another method, or allow more by --memory")
+		}
+		if err != nil {
+			return nil, 0, err
+		}
 	}
 	a, err := gram.NewExact(b.cfg.Kernel, b.train.X, b.cfg.Lambda, b.system().RecomputedErrorBound(), b.comm)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -156,7 +157,7 @@ func TestCheckpointStorage(t *testing.T) {
 		cfg.Memory, cfg.Checkpoint.Resume = memory.second, true
 		lab := newLab(t, ranksProblem(problemSize), cfg)
 		sol, err := lab.Solve(t.Context())
-		var full *gram.MemoryError
+		var full *accel.MemoryError
 		switch {
 		case errors.As(err, &full) && memory.second == tight:
 			if !strings.Contains(err.Error(), "needs K in the storage float64") {

@@ -51,11 +51,11 @@ func TestFourier(t *testing.T) {
 	}
 	plane := datasets.SyntheticRegression(60, 2, 0.1, 1)
 	for want, c := range map[string]Config{
-		"take the Gaussian kernel": {Kernel: kernel.Laplacian{Sigma: 1}, Solver: Fourier},
-		"sparse tiles suit":        {Kernel: kernel.Gaussian{Sigma: 1e-5}, Solver: Fourier},
-		"stores no kernel matrix":  {Kernel: gauss, Solver: Fourier, Storage: gram.Float32},
-		"has no preconditioner":    {Kernel: gauss, Solver: Fourier, Precond: Nystrom{S: 9}},
-		"modes and 60 points need": {Kernel: kernel.Gaussian{Sigma: 0.1}, Solver: Fourier, Memory: 1 << 20},
+		"take the Gaussian kernel":       {Kernel: kernel.Laplacian{Sigma: 1}, Solver: Fourier},
+		"sparse tiles suit":              {Kernel: kernel.Gaussian{Sigma: 1e-5}, Solver: Fourier},
+		"stores no kernel matrix":        {Kernel: gauss, Solver: Fourier, Storage: gram.Float32},
+		"has no preconditioner":          {Kernel: gauss, Solver: Fourier, Precond: Nystrom{S: 9}},
+		"modes and 60 points would take": {Kernel: kernel.Gaussian{Sigma: 0.1}, Solver: Fourier, Memory: 1 << 20},
 	} {
 		c.Lambda = 0.1
 		l, err := New(plane, c)

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -18,7 +19,6 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
-	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/stage/tune"
 )
 
@@ -246,9 +246,9 @@ func TestGivenRefused(t *testing.T) {
 		t.Errorf("points and K hold %d bytes, want %d", bytes, want)
 	}
 	for _, missing := range []int64{0, 1} { // memory for dense factors in addition to K, and one byte less
-		lab.cfg.Memory = (16+8)*30*30 - missing
+		lab.cfg.Memory = 16*30*30 + lab.memory().Used - missing
 		_, _, err := (&bench{Lab: lab}).Dense(t.Context(), 16)
-		if _, tooLarge := errors.AsType[*stage.TooLarge](err); tooLarge != (missing == 1) || !tooLarge && err != nil {
+		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge != (missing == 1) || !tooLarge && err != nil {
 			t.Errorf("%d bytes: %v", lab.cfg.Memory, err)
 		}
 	}

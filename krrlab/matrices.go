@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
@@ -61,22 +62,17 @@ type kernelRequest struct {
 func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matrix], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.extraBytes += l.vectorBytes()
 	k, system, key := &l.k, l.system(), []any{l.cfg.Storage, l.cfg.Tiles}
 	maxError := system.StorageErrorBound()
 	suits := k.key != nil && (r.refined || l.cfg.Storage != gram.Auto || k.value.Storage() != gram.Fixed16) &&
 		(k.accuracy <= maxError || k.value.Choice().Error <= maxError) &&
 		(r.resumed == nil || r.resumed.Same(k.value.Choice()))
 	if suits {
-		const tooLarge, fits = 1, 2 // the minimum over the ranks is tooLarge if K is too large on any of them
-		state := int64(fits)
-		if l.cfg.Memory > 0 && r.extraBytes+k.value.Bytes() > l.cfg.Memory {
-			state = tooLarge
-		}
-		if state, err = comm.MinPositive(ctx, l.comm, state); err != nil {
+		memory, err := comm.Smallest(ctx, l.comm, l.memory().Less(r.extraBytes+k.value.Bytes()))
+		if err != nil { // each rank has its own limit
 			return f, err
 		}
-		suits = state == fits
+		suits = memory.Fits(0)
 	}
 	if !suits {
 		k.free()
@@ -94,12 +90,10 @@ func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matri
 func (l *Lab) storageOptions(ctx context.Context, t *solve.System, r kernelRequest) *gram.Options {
 	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, SameAs: r.resumed, Seed: l.cfg.Seed,
 		MaxDroppedNorm: t.PreferredError() / 4,
+		Memory:         l.memory().Less(r.extraBytes),
 		Refined:        r.refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if t.MayRecompute() {
 		o.PreferredAccuracy = t.PreferredError()
-	}
-	if l.cfg.Memory > 0 {
-		o.Memory = max(1, l.cfg.Memory-r.extraBytes)
 	}
 	if r.resumed == nil && l.comm.Size() == 1 {
 		o.Chosen = l.savedPlan.StorageChoice(o.Storage, t.StorageErrorBound())
@@ -139,16 +133,20 @@ func zKey(approx *stage.Approximation) stage.Approximation {
 	return key
 }
 
-// vectorBytes returns the bytes of the points, of the targets and PCG's blocks, in all 8 n×t matrices of float64, and
-// of the sample of rows that stop rule labels watches.
-func (l *Lab) vectorBytes() int64 {
-	n, _, columns := l.Dims()
-	const blocks, float64Bytes = 8, 8
-	bytes := l.pointBytes() + blocks*float64Bytes*int64(n)*int64(columns)
+// memory returns the memory budget of a stage. The points, the targets, the vectors of a solve and the sample of rows
+// that Stop watches are in use.
+func (l *Lab) memory() accel.Budget {
+	n, _, t := l.Dims()
+	b := l.pointMemory().Less(cost.VectorBytes(n, t))
 	if l.cfg.Stop.Rule == bound.Labels {
-		bytes += bound.SampleBytes(n)
+		b = b.Less(bound.SampleBytes(n))
 	}
-	return bytes
+	return b
+}
+
+// pointMemory returns the memory budget in which the points, and K if it is precomputed, are in use.
+func (l *Lab) pointMemory() accel.Budget {
+	return accel.Budget{Limit: l.cfg.Memory, Used: l.pointBytes()}
 }
 
 // cachedM returns the cached M with that key, and the seconds that it took, or zero if there is none.
@@ -191,11 +189,8 @@ func (l *Lab) checkSemidefinite(ctx context.Context) error {
 	if kernel.Semidefinite(l.cfg.Kernel) || l.shift > 0 {
 		return nil
 	}
-	n, x, maxRows := l.train.Len(), l.train.X, 4000
-	if l.cfg.Memory > 0 {
-		// a copy of K and its factor
-		maxRows = min(maxRows, int(math.Sqrt(float64(max(l.cfg.Memory-l.pointBytes(), 64))/16)))
-	}
+	n, x := l.train.Len(), l.train.X
+	maxRows := min(4000, int(math.Sqrt(float64(max(l.pointMemory().Free(), 64))/16))) // a copy of K and its factor
 	if n > maxRows {
 		rows := make([]int, maxRows)
 		for i := range rows {
@@ -235,13 +230,10 @@ func (l *Lab) system() *solve.System {
 		Kernel: c.Kernel, Train: l.train, Y: l.y, Lambda: c.Lambda, MinEigenvalue: l.minEigenvalue(),
 		ProvedSemidefinite: kernel.BuiltIn(c.Kernel),
 		Solver:             c.Solver, Tol: c.Tol, MaxIter: c.MaxIter, Storage: c.Storage, RetryFloat64: l.retryFloat64,
-		Tiles: c.Tiles,
-		Seed:  c.Seed, Residual: c.Exact, Policy: l.policy, Stop: c.Stop, StopRows: c.StopRows,
+		Tiles: c.Tiles, Memory: l.pointMemory(),
+		Seed: c.Seed, Residual: c.Exact, Policy: l.policy, Stop: c.Stop, StopRows: c.StopRows,
 		Start: l.start, StartTrace: l.startTrace,
 		Comm: l.comm, Monitor: c.Monitor, Plan: l.plan, Checkpoint: c.Checkpoint,
-	}
-	if c.Memory > 0 {
-		t.Memory = max(1, c.Memory-l.pointBytes())
 	}
 	return t
 }

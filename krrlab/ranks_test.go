@@ -146,7 +146,7 @@ func TestRanksMemory(t *testing.T) {
 			cfg.Memory = 4e6
 		}
 		err := testkit.ErrOf(newLab(t, ranksProblem(700), cfg).Solve(t.Context()))
-		testkit.Fails(t, err, "each of 3 ranks needs")
+		testkit.Fails(t, err, "each of 3 ranks, without K and the program, would take")
 		testkit.Fails(t, err, "the factor of ZᵀZ+λ_pI")
 	})
 }

@@ -476,7 +476,7 @@ func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution)
 // formKernel forms the requested K and describes it in sol.
 func (l *Lab) formKernel(ctx context.Context, r kernelRequest, sol *Solution) (*gram.Matrix, error) {
 	k, err := l.matrix(ctx, r)
-	if _, full := errors.AsType[*gram.MemoryError](err); full && r.resumed != nil {
+	if _, full := errors.AsType[*accel.MemoryError](err); full && r.resumed != nil {
 		return nil, fmt.Errorf("krrlab: the checkpoint in %s needs K in the storage %v: %w",
 			l.cfg.Checkpoint.Dir, r.resumed.Storage, err)
 	}
@@ -552,15 +552,10 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 	n, d, t := l.Dims()
 	m := cost.Model{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes(), MeanRowSum: math.Inf(1)}.Memory(
 		&cost.Candidate{Preconditioner: l.cfg.Precond, Storage: gram.Recompute})
-	var err error
-	if l.cfg.Memory > 0 && m.Peak > l.cfg.Memory {
-		holder := "the solve"
-		if ranks > 1 {
-			holder = fmt.Sprintf("each of %d ranks", ranks)
-		}
-		err = fmt.Errorf("krrlab: %s needs %s in addition to K, and %s are available in addition to the program: %s",
-			holder, accel.Bytes(m.Peak),
-			accel.Bytes(l.cfg.Memory), m.Reason())
+	holder := "the solve"
+	if ranks > 1 {
+		holder = fmt.Sprintf("each of %d ranks", ranks)
 	}
-	return comm.Agree(ctx, l.comm, err)
+	return comm.Agree(ctx, l.comm, accel.Budget{Limit: l.cfg.Memory}.Check(m.Peak, "krrlab: "+holder+
+		", without K and the program,", m.Reason()))
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
@@ -283,7 +284,7 @@ func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Ke
 	cfg := b.cfg
 	cfg.Kernel, cfg.Lambda, cfg.Checkpoint, cfg.StopRows, cfg.Stop = k, lambda, nil, nil, bound.Stop{}
 	if cfg.Memory > 0 { // subtract the lab's points, and as much for copies of train and test
-		cfg.Memory = max(1, cfg.Memory-2*b.pointBytes())
+		cfg.Memory = max(1, b.pointMemory().Less(b.pointBytes()).Free())
 	}
 	cfg.Monitor = func(Event) error { return ctx.Err() }
 	if !cfg.openTol {
@@ -354,7 +355,7 @@ func (b *bench) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []f
 	n, train := b.data.Len(), b.data
 	if n <= maxLeaveOneOutRows {
 		f, err := b.looDecisions(ctx)
-		if _, tooLarge := errors.AsType[*stage.TooLarge](err); !tooLarge {
+		if _, tooLarge := errors.AsType[*accel.MemoryError](err); !tooLarge {
 			return train, f, fmt.Sprintf("%d rows, each left out", n), err
 		}
 	}
@@ -376,7 +377,7 @@ func (b *bench) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []f
 	return nil, nil, "", err
 }
 
-// looDecisions returns the leave-one-out decision value of each row, for two classes. The error wraps a *stage.TooLarge
+// looDecisions returns the leave-one-out decision value of each row, for two classes. The error wraps an *accel.MemoryError
 // if dense factors do not fit into memory.
 func (b *bench) looDecisions(ctx context.Context) ([]float64, error) {
 	end, err := b.acquire(ctx)

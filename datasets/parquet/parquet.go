@@ -25,7 +25,6 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/npy"
 	"github.com/krrlab/lab/krrlab/base/safe"
 )
@@ -259,7 +258,8 @@ func (x *rowReader) addRowGroup(g int) error {
 // reads.
 func (x *rowReader) chooseColumns(g int, rows int64) (columns []*column, err error) {
 	memory := int64(0) // of the pages of the chosen columns, in bytes
-	free := x.s.FreeMemory()
+	budget := x.s.Memory()
+	free := budget.Free()
 	for _, isRead := range []bool{true, false} {
 		for j, k := range x.columns {
 			if x.t.Reads(j) != isRead || !isRead && !x.t.Compares(j) {
@@ -276,10 +276,10 @@ func (x *rowReader) chooseColumns(g int, rows int64) (columns []*column, err err
 			}
 		}
 	}
-	if memory > free {
-		return nil, x.s.Fault(0, 0, "unpacking the pages of row group %d takes %s, of %s that reading may still take: "+
-			"allow more by --memory, leave columns out by --drop, or write smaller pages, as by "+
-			"to_parquet(…, row_group_size=10000) in pandas", g, accel.Bytes(memory), accel.Bytes(free))
+	if err := budget.Check(memory, fmt.Sprintf("unpacking the pages of row group %d", g), "allow more by --memory, "+
+		"leave columns out by --drop, or write smaller pages, as by to_parquet(…, row_group_size=10000) in "+
+		"pandas"); err != nil {
+		return nil, x.s.Fault(0, 0, "%v", err)
 	}
 	return columns, nil
 }

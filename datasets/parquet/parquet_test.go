@@ -177,7 +177,7 @@ func TestParquetFaults(t *testing.T) {
 		{"no footer", "PAR1PAR1", options{Format: "parquet"}, "!damaged Parquet data"},
 		{"text", "a,b\n1,2\n", options{Format: "parquet"}, "!damaged Parquet data"},
 		{"memory", tableOf(t, make([]house, 20000)), options{Drop: []string{"tags", "when", "rooms", "town"},
-			Memory: 1 << 20}, "!the memory for reading"},
+			Memory: 1 << 20}, "!read fewer rows by --n, or allow more by --memory"},
 	})
 }
 
@@ -264,9 +264,9 @@ func TestParquetMemory(t *testing.T) {
 	large := tableOf(t, rows, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(1<<30))
 	check(t, []reading{
 		{"plain", large, options{Memory: 30 << 20, Drop: []string{"B"}, Target: "Y", MaxRows: 9},
-			"!f: unpacking the pages of row group 0 takes 33.6 MB, of 31.5 MB that reading may still take: allow more by --memory"},
+			"!f: unpacking the pages of row group 0 would take 33.6 MB of memory, and 31.5 MB of 31.5 MB are free: allow more by --memory"},
 		{"dictionary", large, options{Memory: 24 << 20, Drop: []string{"A"}, MaxRows: 9},
-			"!unpacking the pages of row group 0 takes"},
+			"!unpacking the pages of row group 0 would take"},
 		{"room", large, options{Memory: 40 << 20, Drop: []string{"B"}, Target: "Y", MaxRows: 3}, "[[0] [0] [0]] [2 2 2]"},
 		{"small pages", small, options{Memory: 17 << 20, MaxRows: 3}, "[[0 2] [0 2] [0 2]] [0 0 0]"},
 	})

@@ -21,7 +21,7 @@ import (
 
 // Options of RandomFeatures and ADMM. Zero values, and nil, mean the defaults.
 type Options struct {
-	Memory int64 // memory limit in bytes; 0 for no limit
+	Memory accel.Budget // for the method
 	// Progress, if not nil, is called with the progress of each stage: "features" (counted in points), "factor"
 	// (blocks), "rho" (values of the grid) and "solve" (iterations).
 	Progress func(stage string, completed, total int)
@@ -124,9 +124,8 @@ func dimensions(m feature.Map, x points.Points, y *mat.Dense) (n, s, t int64) {
 // formFeatures returns Z. It returns an error, which names the method, if r.Bytes exceeds the memory limit.
 func (r *Result) formFeatures(ctx context.Context, x points.Points, o *Options,
 	method string) (*points.Dense32, error) {
-	if o.Memory > 0 && r.Bytes > o.Memory {
-		return nil, fmt.Errorf("baseline: %s needs %s, %s is allowed; take fewer features", method,
-			accel.Bytes(r.Bytes), accel.Bytes(o.Memory))
+	if err := o.Memory.Check(r.Bytes, "baseline: "+method, "take fewer features"); err != nil {
+		return nil, err
 	}
 	start := time.Now()
 	z, err := feature.Matrix(ctx, r.Map, x, func(completed, total int) {

@@ -163,7 +163,7 @@ func TestErrors(t *testing.T) {
 	m := sample(t, gaussian, 3, 50)
 	farPoint := draw(18, 600, 3)
 	farPoint.Row(599)[2] = 1e30
-	tooLittle := baseline.Options{Memory: 1000}
+	tooLittle := baseline.Options{Memory: accel.Budget{Limit: 1000}}
 	for _, f := range []func(m feature.Map, x points.Points, y *mat.Dense, o baseline.Options) error{
 		func(m feature.Map, x points.Points, y *mat.Dense, o baseline.Options) error {
 			_, err := baseline.RandomFeatures(t.Context(), m, x, 1, y, &o)

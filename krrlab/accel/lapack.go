@@ -74,6 +74,13 @@ func (o libraryLAPACK) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda
 // may not terminate then, and those of gonum may return numbers.
 func (o libraryLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
 	lwork int) (ok bool) {
+	return o.dsyev(context.Background(), jobz, blas64.Symmetric{Uplo: ul, N: n, Data: a, Stride: lda}, w, work, lwork)
+}
+
+// dsyev is Dsyev for the matrix s. It also returns false if ctx ends.
+func (o libraryLAPACK) dsyev(ctx context.Context, jobz lapack.EVJob, s blas64.Symmetric, w, work []float64,
+	lwork int) (ok bool) {
+	ul, n, a, lda := s.Uplo, s.N, s.Data, s.Stride
 	isValid := n > 0 && (jobz == lapack.EVNone || jobz == lapack.EVCompute) && isUplo(ul) &&
 		fitsMatrix(n, n, lda, len(a)) && len(w) >= n && lwork >= max(1, 3*n-1) && len(work) >= lwork
 	if isValid && !isFiniteTriangle(ul, n, a, lda) {
@@ -84,7 +91,7 @@ func (o libraryLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64
 	}
 	l := inUse()
 	if l == nil || n < lapackOrder || n > 32000 || !isValid {
-		return o.syev(jobz, ul, n, a, lda, w, work, lwork)
+		return o.syev(ctx, jobz, s, w, work, lwork)
 	}
 	lw, liw := 1+2*n, 1
 	if jobz == lapack.EVCompute {
@@ -101,14 +108,17 @@ func (o libraryLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64
 
 // Eigen returns the eigenvalues of the symmetric matrix a, in ascending order. It takes 4n³/3 flops on one thread; with
 // more threads the bits of the result would depend on their number. It overwrites a; if jobz is EVCompute, the columns
-// of a become the eigenvectors. It returns an error if ctx ends or the iteration does not converge. If ctx ends after
-// the computation has begun, Eigen returns only when the computation is complete.
+// of a become the eigenvectors. It returns an error if ctx ends or the iteration does not converge.
+//
+// Without a library, a reduction of the lower triangle ends between two panels of 32 columns if ctx ends; for
+// eigenvalues alone, that is nearly all of the work. A library's routine, and the computation of eigenvectors after the
+// reduction, are completed before Eigen returns ctx's error.
 func Eigen(ctx context.Context, jobz lapack.EVJob, a blas64.Symmetric) ([]float64, error) {
 	values, query := make([]float64, a.N), make([]float64, 1)
 	lapack64.Syev(jobz, a, values, query, -1)
 	work := make([]float64, int(query[0]))
 	ok := false
-	err := ForEach(ctx, 1, func(_, _ int) { ok = lapack64.Syev(jobz, a, values, work, len(work)) })
+	err := ForEach(ctx, 1, func(_, _ int) { ok = libraryLAPACK{}.dsyev(ctx, jobz, a, values, work, len(work)) })
 	if err == nil && !ok {
 		err = fmt.Errorf("the eigenvalues of a matrix of order %d did not converge", a.N)
 	}
@@ -241,9 +251,10 @@ func normalize(diag, off []float64) (e int, ok bool) {
 }
 
 // syev is gonum's Dsyev, except that the tridiagonal matrix is normalized, because gonum's own scaling panics for tiny
-// or huge blocks.
-func (o libraryLAPACK) syev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
+// or huge blocks, and that it returns false if ctx ends during the reduction.
+func (o libraryLAPACK) syev(ctx context.Context, jobz lapack.EVJob, s blas64.Symmetric, w, work []float64,
 	lwork int) (ok bool) {
+	ul, n, a, lda := s.Uplo, s.N, s.Data, s.Stride
 	var maxAbs float64
 	if lwork >= 3*n-1 && len(work) >= lwork && n > 1 && isUplo(ul) && fitsMatrix(n, n, lda, len(a)) && len(w) >= n {
 		maxAbs = o.Dlansy(lapack.MaxAbs, ul, n, a, lda, work)
@@ -259,7 +270,9 @@ func (o libraryLAPACK) syev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64,
 		}
 	}
 	off, tau, remainingWork := work[:n-1], work[n:2*n-1], work[2*n:]
-	o.Dsytrd(ul, n, a, lda, w, off, tau, remainingWork, lwork-2*n)
+	if !o.reduce(ctx, s, w, off, tau, remainingWork[:lwork-2*n]) {
+		return false
+	}
 	tridiagonalExponent, ok := normalize(w[:n], off)
 	switch {
 	case !ok:
@@ -274,4 +287,31 @@ func (o libraryLAPACK) syev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64,
 		w[i] = math.Ldexp(w[i], inputExponent+tridiagonalExponent)
 	}
 	return ok
+}
+
+// reduce is gonum's Dsytrd. It returns false if ctx ends between two panels of a lower triangle: with V the Householder
+// vectors of a panel of nb columns, and W the matrix that Dlatrd returns, the rest is updated by A ← A − VWᵀ − WVᵀ.
+func (o libraryLAPACK) reduce(ctx context.Context, s blas64.Symmetric, d, e, tau, work []float64) bool {
+	ul, n, a, lda := s.Uplo, s.N, s.Data, s.Stride
+	nb := o.Ilaenv(1, "DSYTRD", string(ul), n, -1, -1, -1)
+	last := max(nb, o.Ilaenv(3, "DSYTRD", string(ul), n, -1, -1, -1)) // order of the part without panels
+	if ul == blas.Upper || n <= last || len(work) < n*nb {
+		o.Dsytrd(ul, n, a, lda, d, e, tau, work, len(work))
+		return ctx.Err() == nil
+	}
+	i := 0
+	for ; i < n-last && ctx.Err() == nil; i += nb {
+		panel, rest := a[i*lda+i:], n-i-nb
+		o.Dlatrd(ul, n-i, nb, panel, lda, e[i:], tau[i:], work, nb)
+		blas64.Implementation().Dsyr2k(ul, blas.NoTrans, rest, nb, -1, panel[nb*lda:], lda, work[nb*nb:], nb, 1,
+			panel[nb*lda+nb:], lda)
+		for j := i; j < i+nb; j++ {
+			a[(j+1)*lda+j], d[j] = e[j], a[j*lda+j]
+		}
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	o.Dsytd2(ul, n-i, a[i*lda+i:], lda, d[i:], e[i:], tau[i:])
+	return true
 }

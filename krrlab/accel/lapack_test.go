@@ -2,8 +2,10 @@ package accel
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
@@ -331,4 +333,52 @@ func TestDsyevNotFinite(t *testing.T) {
 			}
 		}
 	})
+}
+
+// countdown is a context that ends when Err has been called so many times.
+type countdown struct {
+	context.Context
+	calls int
+}
+
+func (c *countdown) Err() error {
+	if c.calls--; c.calls < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestEigenEnds checks that eigenvalues end between two panels of the reduction if their context does, and that the
+// reduction has the bits of gonum's.
+func TestEigenEnds(t *testing.T) {
+	withBLAS(t, nil)
+	g := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{1, 31, 33, 130, 200} {
+		a, ld := definite(g, n, n+1), n+1
+		q := []float64{0}
+		ref := libraryLAPACK{}
+		ref.Dsyev(lapack.EVNone, blas.Lower, n, nil, ld, nil, q, -1)
+		lwork := int(q[0]) - 2*n
+		var parts [2][]float64
+		for k := range parts {
+			b, d, e, tau, work := clone(a), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, lwork)
+			if k == 0 {
+				ref.Dsytrd(blas.Lower, n, b, ld, d, e[:n-1], tau[:n-1], work, lwork)
+			} else if s := (blas64.Symmetric{Uplo: blas.Lower, N: n, Data: b, Stride: ld}); !ref.reduce(t.Context(), s, d,
+				e[:n-1], tau[:n-1], work) {
+				t.Fatal("the reduction ended")
+			}
+			parts[k] = slices.Concat(b, d, e, tau)
+		}
+		if !slices.Equal(parts[0], parts[1]) {
+			t.Errorf("n = %d: the reduction differs from gonum's", n)
+		}
+	}
+	const n = 200
+	a := definite(g, n, n)
+	ended := clone(a)
+	_, err := Eigen(&countdown{t.Context(), 4}, lapack.EVNone, blas64.Symmetric{Uplo: blas.Lower, N: n, Data: ended, Stride: n})
+	if !errors.Is(err, context.Canceled) || slices.Equal(ended, a) || ended[(n-3)*n+n-4] == 0 {
+		t.Errorf("error %v", err)
+	}
 }

@@ -250,7 +250,8 @@ func TestBadInput(t *testing.T) {
 1$ fit --train good.csv --memory 1kB --solver pcg
 	kB
 1$ fit --train good.csv --memory 100MB --solver pcg
-	1 B are available in addition to the program
+	without K and the program, would take
+	and 1 B of 1 B are free
 1$ fit --data mnist
 	mnist
 	http

@@ -128,7 +128,7 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 	}
 	var calibrationErr error
 	if f.Out != "" {
-		err := a.calibrate(ctx, f.Calibrate, r)
+		err := a.calibrate(ctx, f.Calibrate, f.Memory, r)
 		if errors.Is(err, interval.ErrUnsolved) {
 			calibrationErr, err = err, nil // write the report and the model nevertheless, on all ranks
 		}
@@ -223,7 +223,7 @@ func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(conte
 	if cfg.Stop.Rule == bound.Labels {
 		cfg.StopRows = data.test
 	}
-	cfg.Monitor, cfg.Comm, cfg.Memory = a.show, a.comm(), a.memoryBudget(f.Memory)
+	cfg.Monitor, cfg.Comm, cfg.Memory = a.show, a.comm(), a.memoryLimit(f.Memory)
 	return data, cfg, err
 }
 

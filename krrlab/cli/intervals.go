@@ -41,13 +41,13 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 		return interval.FromScores(c, p, level)
 	}
 	if method == interval.GaussianProcess {
-		posterior, err := interval.NewPosterior(ctx, m, p, d, accel.MemoryAvailable())
+		posterior, err := interval.NewPosterior(ctx, m, p, d, accel.AvailableMemory(f.Memory, 1).Limit)
 		if err != nil {
 			return nil, err
 		}
 		return posterior.Intervals(level)
 	}
-	s, err := a.factorSystem(ctx, m)
+	s, err := a.factorSystem(ctx, m, f.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model
 			f.Model)
 	}
 	if m.Calibration == nil || m.Calibration.Slope == nil {
-		s, err := a.factorSystem(ctx, m)
+		s, err := a.factorSystem(ctx, m, f.Memory)
 		if err != nil {
 			return nil, err
 		}
@@ -90,9 +90,10 @@ func probabilityText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) strin
 	return text
 }
 
-// factorSystem returns a Cholesky factorization of the model's K+λI, for leave-one-out. It returns an error for a model
-// that was fitted with weights, and for one of a precomputed K that is not in the file.
-func (a *app) factorSystem(ctx context.Context, m *model.Model) (*interval.System, error) {
+// factorSystem returns a Cholesky factorization of the model's K+λI, for leave-one-out, in memory bytes, 0 for what is
+// available. It returns an error for a model that was fitted with weights, and for one of a precomputed K that is not in
+// the file.
+func (a *app) factorSystem(ctx context.Context, m *model.Model, memory int64) (*interval.System, error) {
 	if m.Weighted {
 		return nil, fmt.Errorf("%s was fitted with weights, with which leave-one-out errors are not those of new "+
 			"rows: fit with --holdout or --test, whose rows are then used; for a regression --method posterior takes "+
@@ -102,7 +103,7 @@ func (a *app) factorSystem(ctx context.Context, m *model.Model) (*interval.Syste
 		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are "+
 			"then used", m.Origin.Dataset)
 	}
-	return interval.Cholesky(ctx, m, accel.MemoryAvailable())
+	return interval.Cholesky(ctx, m, accel.AvailableMemory(memory, 1).Limit)
 }
 
 // errNoTestRows is the error of --calibrate test without test rows.
@@ -110,14 +111,14 @@ var errNoTestRows = usagef("--calibrate test: there are no test rows: want --tes
 
 // calibrate stores scores in the model for later prediction intervals and probabilities. The mode is the value of
 // --calibrate; auto stores scores only if there are test rows and one target, because intervals are for one target.
-// calibrate does nothing on a rank other than the first.
-func (a *app) calibrate(ctx context.Context, mode string, r *fitted) (err error) {
+// memory is the value of --memory. calibrate does nothing on a rank other than the first.
+func (a *app) calibrate(ctx context.Context, mode string, memory int64, r *fitted) (err error) {
 	m := r.sol.Model
 	switch {
 	case !a.isFirstRank() || mode == "none" || mode == "auto" && (r.test == nil || m.Targets != nil):
 		return nil
 	case mode == "loo":
-		s, err := a.factorSystem(ctx, m)
+		s, err := a.factorSystem(ctx, m, memory)
 		if err != nil {
 			return err
 		}

@@ -84,32 +84,14 @@ func (f *labFlags) withoutPreconditioner() bool {
 	return f.Name == cost.None || f.Solver == krrlab.CG || f.Solver == krrlab.Direct || f.Solver == krrlab.Fourier
 }
 
-const (
-	// rankMemoryShare is the fraction of the memory of the machine, or of its control group, that all ranks on it may
-	// use together by default. A larger value allows larger problems but risks that the system runs out of memory. The
-	// value is a judgment.
-	rankMemoryShare = 0.9
-	// reservedBytes is the memory that is subtracted from the limit for the program, its libraries and garbage, which
-	// the predicted memory of a solve does not include. The value is a judgment.
-	reservedBytes = 100e6
-)
-
-// memoryBudget returns the bytes that a solve may use if this process is limited to limit bytes. A limit of 0 stands
-// for the default, this process's share of the machine's memory. The result is 0, which means no limit, if the
-// machine's memory is unknown; otherwise it is at least 1.
-func (a *app) memoryBudget(limit int64) int64 {
-	if limit == 0 {
-		ranks := 1
-		if a.ranks != nil {
-			ranks = a.ranks.node.Ranks
-		}
-		share, _ := accel.MemoryShare(ranks)
-		limit = int64(rankMemoryShare * float64(share))
+// memoryLimit returns the bytes that a solve may use if this process, or this rank, is limited to limit bytes, 0 for
+// the default.
+func (a *app) memoryLimit(limit int64) int64 {
+	ranks := 1
+	if a.ranks != nil {
+		ranks = a.ranks.node.Ranks
 	}
-	if limit == 0 {
-		return 0
-	}
-	return max(1, limit-reservedBytes)
+	return accel.ProcessLimit(limit, ranks)
 }
 
 // stageFiles are the names of the files to which the result of a stage is written; "" writes no file.

@@ -136,9 +136,9 @@ $ verify m.krr --train a.csv --json v.json
 2$ quality --train a.csv --holdout 0.2 --columns 1
 	krrlab: unknown flag: --holdout (see krrlab quality --help)
 1$ fit --train large.csv --n 19999 --memory 1MB --quiet
-	krrlab: large.csv: more than 18517 rows do not fit into 1 MB
+	krrlab: large.csv: more than 18517 rows would take 1 MB of memory, and 1 MB of 1 MB are free: read fewer rows by --n
 1$ quality --train large.csv --n 19999 --memory 1MB --quiet
-	krrlab: large.csv: more than 18517 rows do not fit into 1 MB`)
+	krrlab: large.csv: more than 18517 rows would take 1 MB of memory, and 1 MB of 1 MB are free: read fewer rows by --n`)
 }
 
 // TestNoSkillWarning checks that the report has a note if a constant prediction, the mean or the most frequent class,

@@ -26,9 +26,10 @@ import (
 type mapFlags struct {
 	modelFlag
 	pictureFlags
-	Grid  gridSizes `flag:"grid" help:"cells of each coordinate, such as 200x150 (default: 200 along the longer side, 500 on a line)"`
-	Out   string    `flag:"out" file:"write"`
-	NoStd bool      `flag:"no-std" help:"leave the standard deviation out"`
+	Grid   gridSizes `flag:"grid" help:"cells of each coordinate, such as 200x150 (default: 200 along the longer side, 500 on a line)"`
+	Out    string    `flag:"out" file:"write"`
+	Memory int64     `flag:"memory" check:">=0" unit:"bytes" help:"memory limit, such as 20GB (default: what is available)"`
+	NoStd  bool      `flag:"no-std" help:"leave the standard deviation out"`
 }
 
 func (mapFlags) Help() map[string]string {
@@ -101,7 +102,8 @@ func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 		return usagef("--plot: %s has %d coordinates, and a picture has two: want --out", f.Model, len(space.Columns))
 	}
 	g := &gridMap{target: m.Origin.Target, names: space.Columns}
-	values, cells, err := space.Grid(f.Grid)
+	memory := accel.AvailableMemory(f.Memory, 1)
+	values, cells, err := space.Grid(f.Grid, memory)
 	if err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 	}
 	o := &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Progress: a.showPredicted}
 	if g.Prediction, err = m.Predict(ctx, cells, o); err == nil && !f.NoStd {
-		if g.posterior, err = interval.NewPosterior(ctx, m, g.Prediction, cells, accel.MemoryAvailable()); err != nil {
+		if g.posterior, err = interval.NewPosterior(ctx, m, g.Prediction, cells, memory.Limit); err != nil {
 			err = fmt.Errorf("%w; --no-std draws the map without standard deviations", err)
 		}
 	}

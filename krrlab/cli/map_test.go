@@ -61,7 +61,29 @@ $ map line.krr --plot line.svg --out line.csv --no-std
 	--space
 $ fit --train wells.csv --target depth --kernel gaussian --sigma 1 --lambda 0.1 --out no.krr
 1$ map no.krr --out m.csv
-	fit with --space lon,lat`)
+	fit with --space lon,lat
+1$ map w.krr --grid 7x5 --out m.csv --memory 2869
+	a grid of [7 5] cells would take 2.87 kB of memory, and 2.87 kB of 2.87 kB are free: take fewer cells, or allow more
+1$ map w.krr --grid 7x5 --out m.csv --memory 2870
+	would take 720 kB of memory
+	or allow more by --memory; --no-std draws the map without standard deviations
+$ map w.krr --grid 7x5 --out m.csv --memory 2870 --no-std
+	7×5 cells
+1$ predict w.krr --in map.csv --interval 90% --method posterior --out new.csv --memory 100kB
+	would take
+	and 100 kB of 100 kB are free
+1$ predict w.krr --in map.csv --interval 90% --out new.csv --memory 719999
+	the factor of K+λI of 300 points would take 720 kB
+$ predict w.krr --in map.csv --interval 90% --out new.csv --memory 720000
+1$ tune --train wells.csv --target depth --memory 100MB
+	a search with the fewest rows, 100, would take
+	0 B of 1 B are free: allow more by --memory
+1$ loo --train wells.csv --target depth --sigma 80 --lambda 0.05 --memory 100MB
+	would take
+	0 B of 1 B are free
+1$ statdim --train wells.csv --target depth --sigma 80 --lambda 0.05 --method exact --memory 100MB
+	dense work on K of n = 300 points would take 720 kB of memory, and 0 B of 1 B are free: take another method
+$ statdim --train wells.csv --target depth --sigma 80 --lambda 0.05 --method exact --memory 101MB`)
 	_, data, err := npy.Read(testkit.Must(os.Open("map.npy")), 1<<20)
 	testkit.OK(t, err)
 	array, grid, again := data.([]float64), readColumns(t, "map.csv"), readColumns(t, "again.csv")

@@ -109,7 +109,7 @@ $ loo --train y.csv --target y --kernel precomputed --matrix K.npy --lambda 0.01
 1$ FIT --matrix y.csv
 	y.csv: npy: not an array
 1$ FIT --matrix K.npy --memory 20kB
-	takes 28.8 kB, the limit is
+	would take 28.8 kB of memory, and 20 kB of 20 kB are free: allow more by --memory
 1$ fit --train more.csv --target y --kernel precomputed --matrix K.npy
 	want a target for each row; if its first line is a header, say --format header=yes
 1$ fit --train few.csv --target y --kernel precomputed --matrix K.npy --n 50

@@ -30,6 +30,7 @@ type rowsFlags struct {
 	Data string `flag:"data" not:"in" help:"points of a named data set: NAME:test or NAME:train"`
 	In   string `flag:"in" file:"read" help:"points in a file, or the rows of K(test, train) in a .npy file"`
 	datasets.ReadOptions
+	Memory int64 `flag:"memory" check:">=0" unit:"bytes" help:"memory limit, such as 20GB (default: what is available)"`
 
 	flags *schema.Schema
 }
@@ -286,7 +287,7 @@ func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model
 		return f.kernelRows(ctx, m)
 	}
 	if f.Data == "" {
-		f.TestPart = true
+		f.TestPart, f.ReadOptions.Memory = true, f.Memory
 		data, err := readForModel(ctx, m, f.In, f.ReadOptions)
 		if err != nil {
 			return nil, err
@@ -300,7 +301,7 @@ func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model
 		return data, nil
 	}
 	name, subset, _ := strings.Cut(f.Data, ":")
-	pair, err := datasets.Load(ctx, name, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none"})
+	pair, err := datasets.Load(ctx, name, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none", Memory: f.Memory})
 	switch {
 	case err != nil:
 		return nil, err
@@ -337,7 +338,7 @@ func (f *rowsFlags) kernelRows(ctx context.Context, m *model.Model) (*datasets.D
 		return nil, usagef("%s is a model of a precomputed K: want --in FILE, K(test, train) in a .npy file, which "+
 			"has no columns of text: leave --target, --keep and --format out", f.Model)
 	}
-	x, err := datasets.ReadMatrix(ctx, f.In, 0)
+	x, err := datasets.ReadMatrix(ctx, f.In, f.Memory)
 	if err == nil {
 		if err = points.CheckFinite(x); err != nil {
 			err = fmt.Errorf("%s: %w", f.In, err)

@@ -240,7 +240,7 @@ func (a *app) job(ctx context.Context, f *rankFlags, file string) error {
 	if err := a.joinRanks(ctx, f); err != nil {
 		return err
 	}
-	o := remote.Options{Comm: a.comm(), Memory: a.memoryBudget(0)}
+	o := remote.Options{Comm: a.comm(), Memory: a.memoryLimit(0)}
 	if a.isFirstRank() && !a.Quiet {
 		t := &jobProgress{a: a}
 		o.Monitor, o.Note = t.event, t.note

@@ -81,7 +81,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 		return a.renderReports(f, ids)
 	}
 	f.Into = cmp.Or(f.Into, filepath.Join("out", "reproduce"))
-	o := &experiments.Options{Dirs: a.dirs(), Out: f.Into, Memory: a.memoryBudget(f.Memory), Version: a.env.Version}
+	o := &experiments.Options{Dirs: a.dirs(), Out: f.Into, Memory: a.memoryLimit(f.Memory), Version: a.env.Version}
 	if scale != experiments.Smoke || f.List { // predictions for scale smoke need no measured rates
 		rates, err := cost.ReadRates(ctx)
 		if err != nil {

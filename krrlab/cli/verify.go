@@ -77,9 +77,8 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	}
 	o := f.VerifyOptions
 	o.Monitor, o.Comm = a.show, a.comm()
-	if a.ranks != nil && o.Memory == 0 { // half of this rank's share; rounded up, because 0 stands for an unknown limit
-		parts := 2 * int64(a.ranks.node.Ranks)
-		o.Memory = (accel.MemoryAvailable() + parts - 1) / parts
+	if a.ranks != nil { // half of this rank's share
+		o.Memory = accel.AvailableMemory(o.Memory, 2*a.ranks.node.Ranks).Limit
 	}
 	o.Train, o.Test, err = a.verifyData(ctx, f, m)
 	if err = a.agree(ctx, err); err != nil {

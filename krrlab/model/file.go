@@ -308,7 +308,7 @@ type archive struct {
 // available returns the bytes of memory that a model may use, or 0 if that is unknown. It is only called for models
 // with more than uncheckedBytes bytes.
 var (
-	available            = accel.MemoryAvailable
+	available            = func() accel.Budget { return accel.AvailableMemory(0, 1) }
 	uncheckedBytes int64 = 1 << 24
 )
 
@@ -334,10 +334,7 @@ func (a *archive) claim(bytes int64) error {
 	if a.claimedBytes += bytes; a.claimedBytes <= uncheckedBytes {
 		return nil
 	}
-	if free := available(); free > 0 && bytes >= free {
-		return fmt.Errorf("%s more are needed, and %s of memory are left", accel.Bytes(bytes), accel.Bytes(free))
-	}
-	return nil
+	return available().Check(bytes, "an array of the model", "take a machine with more")
 }
 
 // metadata reads model.json and checks the format, the version and the sizes.

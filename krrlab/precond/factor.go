@@ -124,8 +124,8 @@ func (w *Woodbury) computeU(ctx context.Context) error {
 }
 
 // eigen overwrites ZᵀZ = VΣ²Vᵀ by its eigenvectors V, and sets w.sigma2, w.statDim and w.logDet.
-func (w *Woodbury) eigen() (err error) {
-	w.sigma2, err = accel.Eigen(context.Background(), lapack.EVCompute,
+func (w *Woodbury) eigen(ctx context.Context) (err error) {
+	w.sigma2, err = accel.Eigen(ctx, lapack.EVCompute,
 		blas64.Symmetric{Uplo: blas.Lower, N: w.s, Stride: w.s, Data: w.factor})
 	if err != nil {
 		return fmt.Errorf("precond: ZᵀZ: %w", err)

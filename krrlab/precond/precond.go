@@ -156,7 +156,7 @@ func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 		w.form = FormLInv // FormU cannot be corrected
 	}
 	if w.form == FormEigen {
-		err = w.eigen()
+		err = w.eigen(ctx)
 	} else {
 		err = w.factorize(ctx, c)
 	}

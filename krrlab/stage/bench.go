@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -30,10 +31,10 @@ type Bench interface {
 	// Problem returns the problem, which the stage must not change.
 	Problem() *Problem
 	// K returns K+λI with the stored kernel matrix K̃. The stage needs extraBytes more memory, in addition to K and to
-	// Problem.HeldBytes. K returns an error if no storage fits into the memory budget.
+	// what Problem.Memory counts as used. K returns an error if no storage fits into the memory budget.
 	K(ctx context.Context, extraBytes int64) (*Gram, error)
-	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. It returns a *TooLarge if n² times
-	// bytesPerEntry, which must include the bytes of K, exceeds the memory budget; with 0 it does not check.
+	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. It returns an *accel.MemoryError if n²
+	// times bytesPerEntry, which must include the bytes of K, exceeds the memory budget; with 0 it does not check.
 	Dense(ctx context.Context, bytesPerEntry int64) (k *mat.Dense, errorBound float64, err error)
 	// Z returns the Z that a specifies. It draws it unless it was drawn before.
 	Z(ctx context.Context, a Approximation) (*Drawn, error)
@@ -54,21 +55,20 @@ type Bench interface {
 
 // Problem describes the problem and the method of a bench. The values it points to must not be changed.
 type Problem struct {
-	Header                      // names, n, d, t, λ, τ and the seed, the first fields of every result
-	Kernel    kernel.Kernel     // k(x, z)
-	X         points.Points     // n×d; points.Weighted with weights
-	Y         *mat.Dense        // the coded targets, n×t
-	Coding    datasets.Coding   // coding of the targets
-	Train     *datasets.Dataset // training rows, with their points and targets before they are coded
-	Comm      comm.Comm         // the ranks; a single process is a group of one
-	Memory    int64             // memory budget in bytes, 0: no limit
-	HeldBytes int64             // bytes of X, Y and the vectors of a solve
-	MaxIter   int               // largest number of iterations of a solve
-	Precond   string            // name of the configured preconditioner, as in JSON and flags
-	Entry     Entry             // configured preconditioner, with its defaults in place
-	Planned   bool              // the preconditioner is that of a fixed rule, while Solve uses the choice of Plan
-	S         int               // default number of features
-	Z         *Approximation    // Z of the configured preconditioner; nil: it has none
+	Header                    // names, n, d, t, λ, τ and the seed, the first fields of every result
+	Kernel  kernel.Kernel     // k(x, z)
+	X       points.Points     // n×d; points.Weighted with weights
+	Y       *mat.Dense        // the coded targets, n×t
+	Coding  datasets.Coding   // coding of the targets
+	Train   *datasets.Dataset // training rows, with their points and targets before they are coded
+	Comm    comm.Comm         // the ranks; a single process is a group of one
+	Memory  accel.Budget      // memory budget, of which X, Y and the vectors of a solve are in use
+	MaxIter int               // largest number of iterations of a solve
+	Precond string            // name of the configured preconditioner, as in JSON and flags
+	Entry   Entry             // configured preconditioner, with its defaults in place
+	Planned bool              // the preconditioner is that of a fixed rule, while Solve uses the choice of Plan
+	S       int               // default number of features
+	Z       *Approximation    // Z of the configured preconditioner; nil: it has none
 	// ProcessTimeout is the largest time that another process may take to start, and to answer.
 	ProcessTimeout time.Duration
 }
@@ -117,10 +117,10 @@ func (p *Problem) SeriesOf(k kernel.Kernel, x points.Points) (*fourier.Series, e
 		return nil, err
 	}
 	need := 4*s.Work(p.N, p.T, p.Lambda).Bytes + fourier.LeverageBytes(p.N, p.T)
-	if p.Comm.Size() > 1 || p.Memory > 0 && p.HeldBytes+need > p.Memory {
-		return nil, fmt.Errorf("a Fourier series of %d modes takes one process and %s", s.Modes(), accel.Bytes(need))
+	if p.Comm.Size() > 1 {
+		return nil, errors.New("a Fourier series takes one process, without ranks")
 	}
-	return s, nil
+	return s, p.Memory.Check(need, fmt.Sprintf("a Fourier series of %d modes", s.Modes()), "")
 }
 
 // Defaults returns the defaults for the options of a preconditioner of this problem.
@@ -217,9 +217,9 @@ func (f RandomFeatures) Extend(ctx context.Context, b Bench, z *Drawn) (*Drawn, 
 // rows returns rows lo to hi-1 of Z, n×s.
 func (f RandomFeatures) rows(ctx context.Context, b Bench, s, lo, hi int) (*Drawn, error) {
 	p := b.Problem()
-	if need := 4 * int64(hi-lo) * int64(s); p.Memory > 0 && need > p.Memory {
-		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features", p.N, s,
-			accel.Bytes(need), accel.Bytes(p.Memory))
+	if err := p.Memory.Check(4*int64(hi-lo)*int64(s), fmt.Sprintf("krrlab: Z of n = %d by s = %d", p.N, s),
+		"take fewer features, or allow more by --memory"); err != nil {
+		return nil, err
 	}
 	m, err := f.Sample(p.D, s, rng.New(p.Seed).Sub("features", 0))
 	if err != nil {
@@ -258,23 +258,13 @@ type Gram struct {
 	Error float64
 }
 
-// TooLarge is the error of work on K in float64 that does not fit into the memory budget.
-type TooLarge struct{ Need, Limit int64 }
-
-func (e *TooLarge) Error() string {
-	return fmt.Sprintf("%s, the limit is %s", accel.Bytes(e.Need), accel.Bytes(e.Limit))
-}
-
 // Aim is the share of the tolerance τ at which conjugate gradients end. The rest allows for the difference between the
 // recursive and the true residual, which would otherwise cause a restart. A smaller value costs iterations.
 const Aim = 0.97
 
-// FreeBytes returns the bytes that remain for a stage in addition to K, or 0 if there is no limit.
-func (p *Problem) FreeBytes(k *Gram) int64 {
-	if p.Memory == 0 {
-		return 0
-	}
-	return max(1, p.Memory-p.HeldBytes-k.Bytes())
+// MemoryWith returns the memory budget of a stage in addition to K, that of the rank with the least free memory.
+func (p *Problem) MemoryWith(ctx context.Context, k *Gram) (accel.Budget, error) {
+	return comm.Smallest(ctx, p.Comm, p.Memory.Less(k.Bytes()))
 }
 
 // LowRankBytes returns the memory in bytes that a stage needs for Z, n×s: Z in float32, and three s×s matrices in

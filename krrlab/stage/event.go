@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
@@ -141,10 +142,11 @@ func AgreeToStop(ctx context.Context, ranks comm.Comm, err error) error {
 	case err != nil:
 		state = fails
 	}
-	switch worst, agreeErr := comm.MinPositive(ctx, ranks, state); {
-	case agreeErr != nil || worst == goesOn:
+	worst, agreeErr := comm.Smallest(ctx, ranks, accel.Budget{Limit: state})
+	switch {
+	case agreeErr != nil || worst.Free() == goesOn:
 		return nil
-	case worst == stops:
+	case worst.Free() == stops:
 		return pcg.ErrStop
 	case state != fails:
 		err = nil

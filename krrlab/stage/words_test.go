@@ -12,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -88,13 +90,13 @@ func TestJSON(t *testing.T) {
 	testkit.Equal(t, RoundDigits(1.23456, 3), 1.23)
 }
 
-// TestMemory checks FreeBytes and LowRankBytes, and the progress and the times that Progress, Timed and Lap report.
+// TestMemory checks MemoryWith and LowRankBytes, and the progress and the times that Progress, Timed and Lap report.
 func TestMemory(t *testing.T) {
 	k := &Gram{Matrix: testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(9, 1, nil), 1, nil))}
-	p := &Problem{Header: Header{N: 10}, HeldBytes: 7}
-	for memory, want := range map[int64]int64{0: 0, k.Bytes() + 17: 10, k.Bytes() + 7: 1, 1: 1} {
-		p.Memory = memory
-		testkit.Equal(t, p.FreeBytes(k), want, memory)
+	p := &Problem{Header: Header{N: 10}, Comm: comm.Alone()}
+	for limit, want := range map[int64]int64{0: math.MaxInt64, k.Bytes() + 17: 10, k.Bytes() + 7: 0, 1: -6 - k.Bytes()} {
+		p.Memory = accel.Budget{Limit: limit, Used: 7}
+		testkit.Equal(t, testkit.Must(p.MemoryWith(t.Context(), k)).Free(), want, limit)
 	}
 	testkit.Equal(t, p.LowRankBytes(3), 4*10*3+24*9)
 	var events []string

@@ -191,7 +191,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 	if method, bound := m.certainMethod(0); kernel.Costly(m.k) && wantsFloat64 {
 		c.Storage, c.Reason = Float64, "evaluated once"
 		c.Arithmetic, c.Centred, c.Error, c.Certain = method.arithmetic, method.centered, bound, true
-		return c, m.checkMemory(o)
+		return c, m.checkMemory(Float64, o.Memory)
 	}
 
 	s, err := m.newSample(ctx, o.PreferredAccuracy, o.Seed)
@@ -202,8 +202,10 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 		return c, err
 	}
 	m.choice.Sparse = c.Sparse // requiredBytes reads it
-	if err := m.checkMemory(o); err != nil {
-		return c, err
+	if o.Storage != Auto {
+		if err := m.checkMemory(o.Storage, o.Memory); err != nil {
+			return c, err
+		}
 	}
 	if c.Sparse != nil {
 		reduced := *o
@@ -292,14 +294,14 @@ func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, list methodList
 	if o.Refined && m.allowsFixed16() && !m.fitsMemory(Float32, o.Memory) && m.fitsMemory(Fixed16, o.Memory) {
 		fixed16, err := m.estimateFixed16(ctx, s, c, slices.Clone(list.inFloat32))
 		if err == nil || ctx.Err() != nil {
-			c.Storage, c.Reason = Fixed16, "float32 does not fit "+accel.Bytes(o.Memory)
+			c.Storage, c.Reason = Fixed16, "float32 does not fit "+accel.Bytes(o.Memory.Free())
 			return fixed16, err
 		}
 	}
-	if !m.fitsMemory(Recompute, o.Memory) {
-		return best, m.memoryError(Auto, o.Memory)
+	if err := m.checkMemory(Recompute, o.Memory); err != nil {
+		return best, err
 	}
-	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing accurate enough fits %s", accel.Bytes(o.Memory))
+	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing accurate enough fits %s", accel.Bytes(o.Memory.Free()))
 	return s.bestEstimate(ctx, c, list.forRecompute(), o.Accuracy)
 }
 
@@ -353,29 +355,22 @@ func (m *Matrix) requiredBytes(s Storage) int64 {
 	return bytes + entries
 }
 
-// checkMemory returns a *MemoryError if an explicitly requested storage does not fit the memory budget.
-func (m *Matrix) checkMemory(o *Options) error {
-	if o.Storage == Auto || m.fitsMemory(o.Storage, o.Memory) {
+// checkMemory returns an *accel.MemoryError, with the storages that would fit, if the storage s does not fit the memory
+// budget.
+func (m *Matrix) checkMemory(s Storage, memory accel.Budget) error {
+	if m.fitsMemory(s, memory) {
 		return nil
 	}
-	return m.memoryError(o.Storage, o.Memory)
-}
-
-// fitsMemory reports whether a storage fits the memory budget, 0 for no limit.
-func (m *Matrix) fitsMemory(s Storage, memory int64) bool {
-	return memory == 0 || m.requiredBytes(s) <= memory
-}
-
-// memoryError returns a *MemoryError for the requested storage s, with the storages that would fit.
-func (m *Matrix) memoryError(s Storage, memory int64) error {
-	e := &MemoryError{N: m.tiling.n, Storage: s, Have: memory, Need: m.requiredBytes(s)}
-	for _, alternative := range []Storage{Float64, Float32, Fixed16, Recompute} {
-		if alternative == Fixed16 && !m.allowsFixed16() {
-			continue
-		}
-		if m.fitsMemory(alternative, memory) {
-			e.Fits, e.Bytes = append(e.Fits, alternative), append(e.Bytes, m.requiredBytes(alternative))
+	advice := "allow more by --memory"
+	for _, other := range []Storage{Recompute, Fixed16, Float32, Float64} {
+		if m.fitsMemory(other, memory) && (other != Fixed16 || m.allowsFixed16()) {
+			advice = fmt.Sprintf("%v (%s) fits, or %s", other, accel.Bytes(m.requiredBytes(other)), advice)
 		}
 	}
-	return e
+	return memory.Check(m.requiredBytes(s), fmt.Sprintf("gram: K of %d points as %v", m.tiling.n, s), advice)
+}
+
+// fitsMemory reports whether a storage fits the memory budget.
+func (m *Matrix) fitsMemory(s Storage, memory accel.Budget) bool {
+	return memory.Fits(m.requiredBytes(s))
 }

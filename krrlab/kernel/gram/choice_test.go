@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -86,7 +85,7 @@ func TestAuto(t *testing.T) {
 		{0, 1e-7, 150e3, gram.Recompute, kernel.Float64, false},
 		{0, 1e-2, 150e3, gram.Float32, kernel.Float32, false},
 	} {
-		m := mustNew(t, g, moved(3, n, 5, c.shift), c.lambda, &gram.Options{Memory: c.memory, TileSize: 32})
+		m := mustNew(t, g, moved(3, n, 5, c.shift), c.lambda, &gram.Options{Memory: accel.Budget{Limit: c.memory}, TileSize: 32})
 		got := m.Choice()
 		if got.Storage != c.storage || got.Arithmetic != c.arith || got.Centred != c.centered {
 			t.Errorf("moved by %g, λ = %g, memory %d: %v", c.shift, c.lambda, c.memory, got)
@@ -117,7 +116,7 @@ func TestPrefer(t *testing.T) {
 		{1e-9, 150e3, gram.Float32},
 		{1e-9, 100e3, gram.Recompute},
 	} {
-		m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Memory: c.memory, TileSize: 32,
+		m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Memory: accel.Budget{Limit: c.memory}, TileSize: 32,
 			PreferredAccuracy: c.prefer})
 		got := m.Choice()
 		testkit.Equal(t, got.Storage, c.want, c.prefer, c.memory, got)
@@ -170,7 +169,7 @@ func TestHalf(t *testing.T) {
 		{kernels[0], 1e-5, true, 17e5, gram.Recompute},
 		{kernel.Polynomial{Gamma: 1, Degree: 2}, 0.1, true, 17e5, gram.Recompute},
 	} {
-		m := mustNew(t, c.k, draw(4, 1000, 3, 1)[1], c.lambda, &gram.Options{Memory: c.memory, Refined: c.refined,
+		m := mustNew(t, c.k, draw(4, 1000, 3, 1)[1], c.lambda, &gram.Options{Memory: accel.Budget{Limit: c.memory}, Refined: c.refined,
 			TileSize: 50})
 		if got := m.Choice(); got.Storage != c.want || got.Bytes > c.memory {
 			t.Errorf("%v: %v", c, got)
@@ -178,25 +177,24 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// TestMemoryError checks that a matrix that exceeds the memory limit yields a MemoryError that lists the storages
+// TestMemoryError checks that a matrix that exceeds the memory limit yields an error that lists the storages
 // that fit.
 func TestMemoryError(t *testing.T) {
 	x := draw(4, 1000, 3, 1)[1]
-	_, err := gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Storage: gram.Float64, Memory: 4e6, TileSize: 50})
-	var e *gram.MemoryError
-	if !errors.As(err, &e) || e.Have != 4e6 || e.Need < 4e6 || len(e.Fits) != 3 {
+	_, err := gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Storage: gram.Float64, Memory: accel.Budget{Limit: 4e6}, TileSize: 50})
+	var e *accel.MemoryError
+	if !errors.As(err, &e) || e.Budget.Limit != 4e6 || e.Need < 4e6 {
 		t.Fatalf("error %v", err)
 	}
-	testkit.Contains(t, err.Error(), "1000 points", "4.", "MB as float64", "4 MB is allowed", "float32 (2.",
-		"fixed16 (1.", "recompute (", " fit")
+	testkit.Contains(t, err.Error(), "1000 points as float64 would take 4.", "4 MB of 4 MB are free: float32 (2.",
+		"fixed16 (1.", "recompute (", " fits, or allow more by --memory")
 	_, err = gram.New(ctx, kernel.Polynomial{Gamma: 1, Degree: 2}, x, 0.1,
-		&gram.Options{Storage: gram.Float64, Memory: 4e6, TileSize: 50})
-	if !errors.As(err, &e) || !slices.Equal(e.Fits, []gram.Storage{gram.Float32, gram.Recompute}) {
+		&gram.Options{Storage: gram.Float64, Memory: accel.Budget{Limit: 4e6}, TileSize: 50})
+	if !errors.As(err, &e) || strings.Contains(e.Advice, "fixed16") || strings.Count(e.Advice, "fits") != 2 {
 		t.Errorf("values may leave [0, 1]: %v", err)
 	}
-	_, err = gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Memory: 1000})
-	if !errors.As(err, &e) || len(e.Fits) != 0 || !strings.Contains(err.Error(), "as auto") ||
-		!strings.Contains(err.Error(), "no storage fits") {
+	_, err = gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Memory: accel.Budget{Limit: 1000}})
+	if !errors.As(err, &e) || e.Advice != "allow more by --memory" || !strings.Contains(err.Error(), "as recompute") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -313,9 +311,9 @@ func TestSameAs(t *testing.T) {
 				t.Errorf("%v\nas\n%v", c, choice)
 			}
 		}
-		var full *gram.MemoryError
-		if _, err := gram.New(ctx, k, x, 100, &gram.Options{SameAs: &choice, Memory: 1000}); !errors.As(err, &full) ||
-			full.Storage != choice.Storage {
+		var full *accel.MemoryError
+		if _, err := gram.New(ctx, k, x, 100, &gram.Options{SameAs: &choice, Memory: accel.Budget{Limit: 1000}}); !errors.As(err, &full) ||
+			!strings.HasSuffix(full.What, "as "+choice.Storage.String()) {
 			t.Errorf("as %v in 1 kB: %v", choice.Storage, err)
 		}
 	}

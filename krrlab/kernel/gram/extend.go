@@ -14,9 +14,9 @@ import (
 // The entries equal those of New with the choice of m, up to the rounding of inner products. The storage error is
 // predicted again. Weights in x may differ from those of m.
 //
-// Extend returns an error that says why if the tiles of m cannot be used, a *MemoryError if the result does not fit
-// o.Memory, and the other errors of New. It ignores the storage and the tiles of o, and panics if x has fewer points
-// than m.
+// Extend returns an error that says why if the tiles of m cannot be used, an *accel.MemoryError if the result does not
+// fit o.Memory, and the other errors of New. It ignores the storage and the tiles of o, and panics if x has fewer
+// points than m.
 func (m *Matrix) Extend(ctx context.Context, x points.Points, o *Options) (*Matrix, error) {
 	n, _ := x.Dims()
 	if n < m.tiling.n {

@@ -107,7 +107,7 @@ func TestNotExtended(t *testing.T) {
 		testkit.Fails(t, err, want)
 	}
 	m := testkit.Must(gram.New(ctx, k, x.Slice(0, 300), 1, &gram.Options{Tiles: gram.DenseTiles, Storage: gram.Float32}))
-	if _, err := m.Extend(ctx, x, &gram.Options{Memory: 1 << 18}); !errors.As(err, new(*gram.MemoryError)) {
+	if _, err := m.Extend(ctx, x, &gram.Options{Memory: accel.Budget{Limit: 1 << 18}}); !errors.As(err, new(*accel.MemoryError)) {
 		t.Error(err)
 	}
 	testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(m.Extend(ctx, x, nil)) })

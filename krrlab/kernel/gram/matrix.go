@@ -43,14 +43,14 @@ type Matrix struct {
 // else that is documented about K, such as its error bounds, refers to SKS.
 //
 // New returns an error if k is not valid, if x has no points or values too large to square, if λ is negative or not a
-// number, if k overflows, and a *MemoryError if the requested storage does not fit o.Memory (with Auto: if not even
-// recomputing fits). It returns ctx's error if ctx is done. A nil o selects the defaults.
+// number, if k overflows, and an *accel.MemoryError if the requested storage does not fit o.Memory (with Auto: if not
+// even recomputing fits). It returns ctx's error if ctx is done. A nil o selects the defaults.
 func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matrix, error) {
 	m, opt, err := newMatrix(k, x, lambda, o)
 	if err != nil {
 		return nil, err
 	}
-	if c := opt.Chosen; c != nil && c.Bytes > 0 && (opt.Memory == 0 || c.Bytes <= opt.Memory) {
+	if c := opt.Chosen; c != nil && c.Bytes > 0 && opt.Memory.Fits(c.Bytes) {
 		m.choice = *c
 	} else if m.choice, err = m.chooseOnRanks(ctx, &opt); err != nil {
 		return nil, err

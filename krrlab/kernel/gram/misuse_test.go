@@ -128,7 +128,7 @@ func TestErrors(t *testing.T) {
 		"column 20 of 20":                       func() { _ = m.Columns(ctx, []int{20}, mat.NewDense(20, 1, nil)) },
 		"into 19×20":                            func() { _ = m.DenseTo(ctx, mat.NewDense(19, 20, nil)) },
 		"unknown storage":                       func() { _, _ = gram.New(ctx, kernels[0], x, 1, &gram.Options{Storage: 9}) },
-		"negative option":                       func() { _, _ = gram.New(ctx, kernels[0], x, 1, &gram.Options{Memory: -1}) },
+		"negative option":                       func() { _, _ = gram.New(ctx, kernels[0], x, 1, &gram.Options{Memory: accel.Budget{Limit: -1}}) },
 	} {
 		func() {
 			defer func() {

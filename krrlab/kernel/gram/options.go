@@ -3,7 +3,6 @@ package gram
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/enum"
@@ -66,8 +65,8 @@ type Options struct {
 	// Chosen, if not nil, is the result of Choose with the same arguments except for Memory. New uses it if it fits
 	// Memory. It must be nil if there are several ranks.
 	Chosen *Choice
-	// Memory is the memory budget of the matrix in bytes, 0 for no limit.
-	Memory int64
+	// Memory is the memory budget of the matrix.
+	Memory accel.Budget
 	// Tiles selects dense or sparse tiles. Default: sparse tiles if they omit most entries (see Sparsity).
 	Tiles Tiles
 	// MaxDroppedNorm bounds the 2-norm of the entries that sparse tiles omit. Default and maximum:
@@ -91,7 +90,7 @@ type Options struct {
 	Seed uint64
 	// Comm is the group of ranks among which the tiles are distributed. Each rank forms and stores its own tiles, has
 	// all points, and calls the methods of the Matrix together with the others. Memory is then the budget per rank;
-	// the smallest of all ranks counts. Default: comm.Alone().
+	// that of the rank with the least free memory counts. Default: comm.Alone().
 	Comm comm.Comm
 }
 
@@ -109,9 +108,9 @@ func (o *Options) withDefaults(n int, lambda float64) Options {
 	if s.Storage < Auto || s.Storage > Fixed16 {
 		panic(fmt.Sprintf("gram: unknown storage %v", s.Storage))
 	}
-	if s.TileSize < 0 || s.Memory < 0 || s.Accuracy < 0 || s.PreferredAccuracy < 0 || s.MaxDroppedNorm < 0 {
+	if s.TileSize < 0 || s.Memory.Limit < 0 || s.Accuracy < 0 || s.PreferredAccuracy < 0 || s.MaxDroppedNorm < 0 {
 		panic(fmt.Sprintf("gram: negative option: tile size %d, memory %d, accuracy %v, preferred %v", s.TileSize,
-			s.Memory, s.Accuracy, s.PreferredAccuracy))
+			s.Memory.Limit, s.Accuracy, s.PreferredAccuracy))
 	}
 	if s.TileSize == 0 {
 		eighth := (n + 7) / 8
@@ -126,31 +125,4 @@ func (o *Options) withDefaults(n int, lambda float64) Options {
 		s.MaxDroppedNorm = maxDropped
 	}
 	return s
-}
-
-// MemoryError reports that the requested storage does not fit the memory budget.
-type MemoryError struct {
-	N       int       // number of points
-	Storage Storage   // requested storage
-	Need    int64     // bytes that the requested storage needs
-	Have    int64     // memory budget in bytes
-	Fits    []Storage // storages that fit the budget
-	Bytes   []int64   // bytes needed by each entry of Fits
-}
-
-func (e *MemoryError) Error() string {
-	var fits []string
-	for i, s := range e.Fits {
-		fits = append(fits, fmt.Sprintf("%v (%s)", s, accel.Bytes(e.Bytes[i])))
-	}
-	fitting := "no storage fits"
-	switch len(fits) {
-	case 0:
-	case 1:
-		fitting = fits[0] + " fits"
-	default:
-		fitting = strings.Join(fits, " and ") + " fit"
-	}
-	return fmt.Sprintf("gram: K of %d points needs %s as %v, but %s is allowed; %s", e.N, accel.Bytes(e.Need),
-		e.Storage, accel.Bytes(e.Have), fitting)
 }

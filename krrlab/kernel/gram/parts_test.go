@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -132,22 +131,10 @@ func checkCertain(t *testing.T, m *Matrix, summary kernel.PointSummary) {
 	}
 }
 
-// TestChoiceWords checks that a NaN error does not count as within the requested accuracy, and that a MemoryError
-// lists the storages that fit.
+// TestChoiceWords checks that a NaN error does not count as within the requested accuracy.
 func TestChoiceWords(t *testing.T) {
 	for e, want := range map[float64]string{1e-3: "within the 0.001 asked", math.NaN(): "‖E‖₂ ≲ NaN predicted, above", 0.002: "above"} {
 		testkit.Contains(t, fmt.Sprint(Choice{Accuracy: 1e-3, Error: e}), want)
-	}
-	for fits, want := range map[*MemoryError]string{
-		{Need: 2000, Have: 1000, Storage: Float64}: "2 kB as float64, but 1 kB is allowed; no " +
-			"storage fits",
-		{Storage: Float64, Fits: []Storage{Recompute}, Bytes: []int64{5}}: "; recompute (5 B) fits",
-		{Storage: Float64, Fits: []Storage{Float32, Fixed16, Recompute},
-			Bytes: []int64{3000, 2000, 1000}}: "; float32 (3 kB) and fixed16 (2 kB) and recompute (1 kB) fit",
-	} {
-		if got := fits.Error(); !strings.HasSuffix(got, want) {
-			t.Errorf("%q, want %q at its end", got, want)
-		}
 	}
 }
 

@@ -44,9 +44,10 @@ func (s rankShare) owns(q int) bool { return q%s.size == s.rank }
 // count returns how many of n tiles belong to this rank.
 func (s rankShare) count(n int) int { return (n - s.rank + s.size - 1) / s.size }
 
-// chooseOnRanks returns the choice of rank 0 on every rank. The memory budget is the smallest of all ranks.
+// chooseOnRanks returns the choice of rank 0 on every rank. The memory budget is that of the rank with the least free
+// memory.
 func (m *Matrix) chooseOnRanks(ctx context.Context, o *Options) (c Choice, err error) {
-	if o.Memory, err = comm.MinPositive(ctx, m.comm, o.Memory); err != nil {
+	if o.Memory, err = comm.Smallest(ctx, m.comm, o.Memory); err != nil {
 		return c, err
 	}
 	var b bytes.Buffer

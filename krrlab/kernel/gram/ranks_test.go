@@ -221,7 +221,7 @@ func TestRanksMemory(t *testing.T) {
 	const n = 1000
 	x := cloud(n, 2)
 	k := kernel.Gaussian{Sigma: 1}
-	opts := Options{Storage: Float64, Memory: 4 << 20}
+	opts := Options{Storage: Float64, Memory: accel.Budget{Limit: 4 << 20}}
 	if _, err := New(t.Context(), k, x, 1, &opts); err == nil {
 		t.Fatalf("4n² bytes fit %d", opts.Memory)
 	}
@@ -231,8 +231,8 @@ func TestRanksMemory(t *testing.T) {
 		if _, err := New(t.Context(), k, x, 1, &opts); err != nil {
 			t.Error(err)
 		}
-		opts.Memory = 1 << 20
-		testkit.Fails(t, testkit.ErrOf(New(t.Context(), k, x, 1, &opts)), "is allowed")
+		opts.Memory.Limit = 1 << 20
+		testkit.Fails(t, testkit.ErrOf(New(t.Context(), k, x, 1, &opts)), "of 1.05 MB are free")
 	})
 }
 

@@ -35,8 +35,8 @@ type Options struct {
 	Precision Precision
 	// Tol is the tolerance for ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ of every column, including rounding. Default 1e-8.
 	Tol float64
-	// Memory is the maximum number of bytes that Solve may use, 0 for no limit.
-	Memory int64
+	// Memory is the memory budget of Solve.
+	Memory accel.Budget
 	// Progress, if not nil, is called with the number of tiles of K that have been formed, and of all tiles.
 	Progress func(completed, total int)
 }
@@ -187,8 +187,9 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	}
 	d.n, _ = x.Dims()
 	_, d.t = y.Dims()
-	if !(d.opt.Tol >= 0) || d.opt.Memory < 0 || d.opt.Precision < Float64 || d.opt.Precision > Float32Refined {
-		panic(fmt.Sprintf("direct: tolerance %v, memory %d, precision %v", d.opt.Tol, d.opt.Memory, d.opt.Precision))
+	if !(d.opt.Tol >= 0) || d.opt.Memory.Limit < 0 || d.opt.Precision < Float64 || d.opt.Precision > Float32Refined {
+		panic(fmt.Sprintf("direct: tolerance %v, memory %d, precision %v", d.opt.Tol, d.opt.Memory.Limit,
+			d.opt.Precision))
 	}
 	d.opt.Tol = cmp.Or(d.opt.Tol, 1e-8)
 	if !(lambda > 0) || math.IsInf(lambda, 1) {
@@ -197,14 +198,15 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	if rows, _ := y.Dims(); rows != d.n {
 		panic(fmt.Sprintf("direct: %d points, %d rows of targets", d.n, rows))
 	}
-	need, err := d.requiredMemory()
+	need := MemoryNeeded(d.opt.Precision, d.n, d.t)
+	err := d.checkMemory(need)
 	if err != nil {
 		return nil, err
 	}
 
 	// An expensive kernel is evaluated once, and its matrix stored if it fits.
 	if matrixBytes := 4 * int64(d.n) * int64(d.n+tileSize); kernel.Costly(k) &&
-		(d.opt.Memory == 0 || need+matrixBytes <= d.opt.Memory) {
+		d.opt.Memory.Fits(need+matrixBytes) {
 		need += matrixBytes
 		d.exact, err = gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Float64, Progress: d.opt.Progress})
 	} else {
@@ -228,19 +230,14 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	return d, nil
 }
 
-// requiredMemory returns the number of bytes that are needed, and an error if they exceed the limit.
-func (d *state) requiredMemory() (int64, error) {
-	need := MemoryNeeded(d.opt.Precision, d.n, d.t)
-	if d.opt.Memory == 0 || need <= d.opt.Memory {
-		return need, nil
+// checkMemory returns an error if the needed bytes exceed the memory budget.
+func (d *state) checkMemory(need int64) error {
+	advice := "take an iterative solver, or allow more by --memory"
+	if singleBytes := MemoryNeeded(Float32Refined, d.n, d.t); d.opt.Memory.Fits(singleBytes) {
+		advice = fmt.Sprintf("float32-refined (%s) fits, or allow more by --memory", accel.Bytes(singleBytes))
 	}
-	hint := "take an iterative solver"
-	if singleBytes := MemoryNeeded(Float32Refined, d.n, d.t); d.opt.Precision == Float64 &&
-		singleBytes <= d.opt.Memory {
-		hint = fmt.Sprintf("float32-refined (%s) fits", accel.Bytes(singleBytes))
-	}
-	return need, fmt.Errorf("direct: the Cholesky factor with %d points in %v needs %s, %s is allowed; %s",
-		d.n, d.opt.Precision, accel.Bytes(need), accel.Bytes(d.opt.Memory), hint)
+	return d.opt.Memory.Check(need, fmt.Sprintf("direct: the Cholesky factor with %d points in %v", d.n,
+		d.opt.Precision), advice)
 }
 
 // computeResidual sets R = Y − (K+λI)C and records the relative norms of its columns.

@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -241,9 +242,9 @@ func TestMemory(t *testing.T) {
 	const n = 1200
 	x := draw(7, n, 3)
 	y := targets(6, n, 1)
-	_, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: 7 * n * n})
-	testkit.Fails(t, err, "needs 11.6 MB, 10.1 MB is allowed; float32-refined (5.8 MB) fits")
-	_, err = direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: 3 * n * n})
+	_, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: accel.Budget{Limit: 7 * n * n}})
+	testkit.Fails(t, err, "would take 11.6 MB of memory, and 10.1 MB of 10.1 MB are free: float32-refined (5.8 MB) fits, or allow more by")
+	_, err = direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: accel.Budget{Limit: 3 * n * n}})
 	testkit.Fails(t, err, "take an iterative solver")
 	// Memory other than the n×n array (tiles, the rows that gram samples) does not grow with n²: from n to 2n the
 	// growth is that of one array. The minimum of three runs is used. The first run fills pools, and no collection

@@ -82,9 +82,9 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 	if o.series, noSeries = fourier.New(m.Kernel, fourier.Options{EntryError: posteriorEntryError,
 		MaxModes: posteriorModes}, m.X, o.z); noSeries == nil && o.series.Modes() < n {
 		need := 4*o.series.Work(n, t, m.Lambda).Bytes + fourier.LeverageBytes(n, t)
-		if memory > 0 && need > memory {
-			return nil, fmt.Errorf("interval: %d modes need %s, %s is allowed", o.series.Modes(), accel.Bytes(need),
-				accel.Bytes(memory))
+		if err := (accel.Budget{Limit: memory}).Check(need, fmt.Sprintf("interval: a Fourier series of %d modes",
+			o.series.Modes()), ""); err != nil {
+			return nil, err
 		}
 		return o, o.bySeries(ctx, m)
 	}

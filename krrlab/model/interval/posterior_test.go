@@ -279,7 +279,7 @@ func TestPosteriorRefusals(t *testing.T) {
 		"a precomputed kernel":    func(m *model.Model) { m.Kernel = testkit.Must(kernel.NewPrecomputed(points.NewDense(2, 2, nil))) },
 		"too far from the soluti": func(m *model.Model) { m.Origin.TrueResidual = new(0.9) },
 		"residual is not known":   func(m *model.Model) { m.Origin.TrueResidual, m.Kernel = nil, kernel.Laplacian{Sigma: 1} },
-		"100 kB is allowed":       func(m *model.Model) { m.Kernel = kernel.Laplacian{Sigma: 1} },
+		"100 kB are free":         func(m *model.Model) { m.Kernel = kernel.Laplacian{Sigma: 1} },
 		"is narrow for the box":   func(m *model.Model) { m.Kernel = kernel.Gaussian{Sigma: 1e-6} },
 	} {
 		m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)

@@ -94,9 +94,10 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 // newFactored is Cholesky for all regressions, also with weights that the model has.
 func newFactored(ctx context.Context, m *model.Model, memory int64) (*System, error) {
 	n, _, t := m.Dims()
-	if need := 8 * int64(n) * int64(n); memory > 0 && need > memory {
-		return nil, fmt.Errorf("interval: the factor of K+λI of %d points needs %s, %s is allowed: take split "+
-			"conformal intervals", n, accel.Bytes(need), accel.Bytes(memory))
+	what := fmt.Sprintf("interval: the factor of K+λI of %d points", n)
+	if err := (accel.Budget{Limit: memory}).Check(8*int64(n)*int64(n), what,
+		"take split conformal intervals, or allow more by --memory"); err != nil {
+		return nil, err
 	}
 	s := newSystem(m)
 	a := mat.NewDense(n, n, nil)

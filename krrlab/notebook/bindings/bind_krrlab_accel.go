@@ -14,6 +14,7 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/accel"] = imports.Package{
 		Name: "accel",
 		Binds: map[string]r.Value{
+			"AvailableMemory":      r.ValueOf(accel.AvailableMemory),
 			"BoundGarbage":         r.ValueOf(accel.BoundGarbage),
 			"Bytes":                r.ValueOf(accel.Bytes),
 			"CPU":                  r.ValueOf(accel.CPU),
@@ -39,9 +40,11 @@ func init() {
 			"Occupied":             r.ValueOf(accel.Occupied),
 			"OpenBLAS":             r.ValueOf(accel.OpenBLAS),
 			"PeakRSS":              r.ValueOf(accel.PeakRSS),
+			"ProcessLimit":         r.ValueOf(accel.ProcessLimit),
 			"ProcessorSeconds":     r.ValueOf(accel.ProcessorSeconds),
 			"Rate":                 r.ValueOf(accel.Rate),
 			"ReadRate":             r.ValueOf(accel.ReadRate),
+			"Saturated":            r.ValueOf(accel.Saturated),
 			"SetThreads":           r.ValueOf(accel.SetThreads),
 			"Spotrf":               r.ValueOf(accel.Spotrf),
 			"Threads":              r.ValueOf(accel.Threads),
@@ -51,10 +54,12 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"BLAS":              r.TypeOf((*accel.BLAS)(nil)).Elem(),
+			"Budget":            r.TypeOf((*accel.Budget)(nil)).Elem(),
 			"CPUInfo":           r.TypeOf((*accel.CPUInfo)(nil)).Elem(),
 			"DistributedMatrix": r.TypeOf((*accel.DistributedMatrix)(nil)).Elem(),
 			"Library":           r.TypeOf((*accel.Library)(nil)).Elem(),
 			"LibraryError":      r.TypeOf((*accel.LibraryError)(nil)).Elem(),
+			"MemoryError":       r.TypeOf((*accel.MemoryError)(nil)).Elem(),
 			"WorkerPanic":       r.TypeOf((*accel.WorkerPanic)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{

@@ -32,7 +32,6 @@ func init() {
 			"Choice":         r.TypeOf((*gram.Choice)(nil)).Elem(),
 			"Estimate":       r.TypeOf((*gram.Estimate)(nil)).Elem(),
 			"Matrix":         r.TypeOf((*gram.Matrix)(nil)).Elem(),
-			"MemoryError":    r.TypeOf((*gram.MemoryError)(nil)).Elem(),
 			"NeighborLists":  r.TypeOf((*gram.NeighborLists)(nil)).Elem(),
 			"Options":        r.TypeOf((*gram.Options)(nil)).Elem(),
 			"Sparsity":       r.TypeOf((*gram.Sparsity)(nil)).Elem(),

@@ -23,7 +23,6 @@ func init() {
 			"Local":         r.ValueOf(comm.Local),
 			"Locate":        r.ValueOf(comm.Locate),
 			"Merge":         r.ValueOf(comm.Merge),
-			"MinPositive":   r.ValueOf(comm.MinPositive),
 			"Open":          r.ValueOf(comm.Open),
 			"OrAlone":       r.ValueOf(comm.OrAlone),
 			"Rows":          r.ValueOf(comm.Rows),
@@ -31,6 +30,7 @@ func init() {
 			"Same":          r.ValueOf(comm.Same),
 			"Share":         r.ValueOf(comm.Share),
 			"ShareNumbers":  r.ValueOf(comm.ShareNumbers),
+			"Smallest":      r.ValueOf(comm.Smallest),
 			"SrunInterface": r.ValueOf(comm.SrunInterface),
 		},
 		Types: map[string]r.Type{

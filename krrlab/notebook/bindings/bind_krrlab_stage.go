@@ -97,7 +97,6 @@ func init() {
 			"SparseInverse":  r.TypeOf((*stage.SparseInverse)(nil)).Elem(),
 			"Stage":          r.TypeOf((*stage.Stage)(nil)).Elem(),
 			"Table":          r.TypeOf((*stage.Table)(nil)).Elem(),
-			"TooLarge":       r.TypeOf((*stage.TooLarge)(nil)).Elem(),
 			"WithFactor":     r.TypeOf((*stage.WithFactor)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{

@@ -28,6 +28,7 @@ func init() {
 			"Reference":      r.ValueOf(cost.Reference),
 			"SeriesBytes":    r.ValueOf(cost.SeriesBytes),
 			"ThisMachine":    r.ValueOf(cost.ThisMachine),
+			"VectorBytes":    r.ValueOf(cost.VectorBytes),
 		},
 		Types: map[string]r.Type{
 			"Candidate":          r.TypeOf((*cost.Candidate)(nil)).Elem(),

@@ -63,10 +63,9 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 		return nil, err
 	}
 	// W in float32
-	if need, available := 4*float64(d)*float64(s), accel.MemoryAvailable(); available > 0 && need > float64(available) {
-		return nil,
-			fmt.Errorf("feature: %d Fourier features of points of dimension %d need %.3g GB for their frequencies, "+
-				"%.3g GB are free: use fewer features", s, d, need/1e9, float64(available)/1e9)
+	if err := accel.AvailableMemory(0, 1).Check(accel.Saturated(4*float64(d)*float64(s)), fmt.Sprintf("feature: the "+
+		"frequencies of %d Fourier features of points of dimension %d", s, d), "use fewer features"); err != nil {
+		return nil, err
 	}
 	m := &FourierMap{d: d, s: s, wt: make([]float32, d*s), b: make([]float64, s), b32: make([]float32, s),
 		norm: make([]float64, s), scale: math.Sqrt(2 / float64(s))}

@@ -35,12 +35,6 @@ var (
 // more memory and gives longer matrix products.
 const convertedEntries = 1 << 19
 
-// exceedsMemory reports whether need, in bytes, is more than the available memory; available = 0 means unknown. A need
-// of up to 100 MB is always accepted.
-func exceedsMemory(need, available float64) bool {
-	return need > 1e8 && available > 0 && need > available
-}
-
 func (Gaussian) String() string { return "gaussian" }
 
 // Sample implements Dist. Row i of G is drawn from g.Sub("gaussian row", i). Sample returns an error if G needs more
@@ -49,10 +43,9 @@ func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
 	if err := checkSample(d, m, s); err != nil {
 		return nil, err
 	}
-	if need, available := 4*float64(m)*float64(s), float64(accel.MemoryAvailable()); exceedsMemory(need, available) {
-		return nil,
-			fmt.Errorf("sketch: a Gaussian sketch from dimension %d to %d needs %.3g GB, and %.3g GB are free: put an "+
-				"srht before it", m, s, need/1e9, available/1e9)
+	if err := accel.AvailableMemory(0, 1).Check(accel.Saturated(4*float64(m)*float64(s)), fmt.Sprintf("sketch: a "+
+		"Gaussian sketch from dimension %d to %d", m, s), "put an srht before it"); err != nil {
+		return nil, err
 	}
 	o := &GaussianOperator{m: m, s: s, g: make([]float32, m*s), scale: 1 / math.Sqrt(float64(s))}
 	rows := make([][]float64, accel.Threads())

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
@@ -147,7 +148,7 @@ func TestAgreeRanks(t *testing.T) {
 	})
 }
 
-// TestShared checks Share for bytes of any length, ShareNumbers, Merge, and the smallest positive number of all
+// TestShared checks Share for bytes of any length, ShareNumbers, Merge, and the smallest budget of all
 // ranks.
 func TestShared(t *testing.T) {
 	RunLocal(3, func(c Comm) {
@@ -169,13 +170,13 @@ func TestShared(t *testing.T) {
 		if err := Merge(t.Context(), c, x); err != nil || !slices.Equal(x, values) || !math.Signbit(x[2]) {
 			t.Errorf("rank %d: %v, %v", c.Rank(), x, err)
 		}
-		for _, test := range []struct {
-			values [3]int64
-			want   int64
-		}{{[3]int64{0, 0, 0}, 0}, {[3]int64{5, 0, 3}, 3}, {[3]int64{3, 5, 0}, 3}, {[3]int64{-1, 4, 9}, 4},
-			{[3]int64{0, 0, 1}, 1}} {
-			if v, err := MinPositive(t.Context(), c, test.values[c.Rank()]); err != nil || v != test.want {
-				t.Errorf("the least of %v: %d, %v", test.values, v, err)
+		for _, budgets := range [][3]accel.Budget{
+			{{Used: 9}, {Limit: 7}, {Limit: 9, Used: 3}}, {{Limit: 5, Used: 9}, {}, {Limit: 4}}, {{Used: 1}, {Used: 1}, {}},
+		} {
+			want := min(budgets[0].Free(), budgets[1].Free(), budgets[2].Free())
+			if b, err := Smallest(t.Context(), c, budgets[c.Rank()]); err != nil || b.Free() != want ||
+				budgets[c.Rank()].Limit > 0 && b.Limit != budgets[c.Rank()].Limit {
+				t.Errorf("the smallest of %v: %v, %v", budgets, b, err)
 			}
 		}
 	})
@@ -219,7 +220,7 @@ func TestBroken(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_ = g[0].AllReduceInt64(done, nil)
-	_, errMin := MinPositive(done, Alone(), 1)
+	_, errMin := Smallest(done, Alone(), accel.Budget{})
 	_, errShare := Share(done, Alone(), nil, 0)
 	if _, errLocate := Locate(done, Alone()); errMin != context.Canceled || errShare != errMin || errLocate != errMin {
 		t.Errorf("alone: %v, %v, %v", errMin, errShare, errLocate)

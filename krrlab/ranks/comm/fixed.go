@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"unsafe"
+
+	"github.com/krrlab/lab/krrlab/accel"
 )
 
 // Fixed converts float64 numbers to 64-bit fixed point: v is represented by the integer trunc(v·2^e). Sums of such
@@ -208,20 +210,21 @@ func bytesOf[T int64 | float64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 8*len(x))
 }
 
-// MinPositive is a collective that returns the smallest positive v of all ranks, or 0 if no v is positive.
-func MinPositive(ctx context.Context, c Comm, v int64) (int64, error) {
-	values := make([]int64, c.Size())
-	values[c.Rank()] = v
-	if err := c.AllReduceInt64(ctx, values); err != nil {
-		return 0, err
+// Smallest is a collective that returns b with as little free memory as the rank that has the least. A budget without a
+// limit does not count, unless no rank has one.
+func Smallest(ctx context.Context, c Comm, b accel.Budget) (accel.Budget, error) {
+	free := make([]int64, c.Size())
+	free[c.Rank()] = b.Free()
+	if err := c.AllReduceInt64(ctx, free); err != nil {
+		return b, err
 	}
-	var smallest int64
-	for _, w := range values {
-		if w > 0 && (smallest == 0 || w < smallest) {
-			smallest = w
+	if least := slices.Min(free); least < b.Free() {
+		if b.Limit == 0 {
+			b.Limit = max(1, least)
 		}
+		b.Used = b.Limit - least
 	}
-	return smallest, nil
+	return b, nil
 }
 
 // Rows returns the rows [lo, hi) of n that a rank owns in a block distribution: blocks of unit rows are distributed

@@ -94,8 +94,8 @@ type comparison struct {
 	// The group consists of the preconditioners that are made and not yet judged.
 	group           []int // indices in result.Rows
 	preconditioners []*stage.Made
-	groupBytes      int64 // memory of the group
-	freeBytes       int64 // memory available to a group, on any rank
+	groupBytes      int64        // memory of the group
+	memory          accel.Budget // for a group, on any rank
 }
 
 // CombinedTargets returns the right-hand side of the comparison: the target, or for t > 1 the sum of the targets with
@@ -117,12 +117,8 @@ func CombinedTargets(y *mat.Dense, seed uint64) *mat.Dense {
 // judgeAll judges M = I and every preconditioner, in groups that fit into the memory. A preconditioner whose name occurs
 // again gets a number, as in "nystrom (2)".
 func (c *comparison) judgeAll(ctx context.Context) error {
-	freeBytes := c.problem.FreeBytes(c.k)
-	if freeBytes == 0 {
-		freeBytes = math.MaxInt64
-	}
 	var err error
-	if c.freeBytes, err = comm.MinPositive(ctx, c.problem.Comm, freeBytes); err != nil {
+	if c.memory, err = c.problem.MemoryWith(ctx, c.k); err != nil {
 		return err
 	}
 	if c.result.Product, err = pencil.Seconds(ctx, c.k.MulTo, c.problem.Y); err != nil {
@@ -173,23 +169,20 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 		return ctx.Err()
 	}
 	var required int64
-	if err == nil { // ranks have different rows; required is the largest memory of any of them, by a minimum
-		const limit = math.MaxInt64 / 2
-		minRemaining, e := comm.MinPositive(ctx, c.problem.Comm, limit-c.requiredBytes(m))
+	if err == nil { // ranks have different rows; required is the largest memory of any of them
+		most, e := comm.Smallest(ctx, c.problem.Comm, accel.Budget{Limit: math.MaxInt64, Used: c.requiredBytes(m)})
 		if e != nil {
 			return e
 		}
-		if required = limit - minRemaining; required > c.freeBytes {
-			err = fmt.Errorf("it takes %s with vectors, and beside K there are %s", accel.Bytes(required),
-				accel.Bytes(c.freeBytes))
-		}
+		required = most.Used
+		err = c.memory.Check(required, "it with its vectors", "")
 	}
 	if err != nil {
 		row.FailureReason, row.Solve = err.Error(), 0
 		c.result.Rows = append(c.result.Rows, row)
 		return nil
 	}
-	if c.groupBytes+required > c.freeBytes {
+	if !c.memory.Fits(c.groupBytes + required) {
 		if err := c.judgeGroup(ctx); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
@@ -86,7 +87,7 @@ func TestGroupsOfMemory(t *testing.T) {
 	const need = 1000 + 8*30*(5+2*7)
 	for memory, want := range map[int64]int{1 << 40: 1, 3*need - 1000: 1, 3*need - 1001: 2, 2*need - 1001: 3, need: 3, need - 1: 1} {
 		b := newBench(kernel.Gaussian{Sigma: 1})
-		b.problem.HeldBytes, b.problem.Memory = 17, memory+17+b.k.Bytes()
+		b.problem.Memory = accel.Budget{Limit: memory + 17 + b.k.Bytes(), Used: 17}
 		r := testkit.Must(Options{Steps: 7, ExactBelow: -1, To: 1e-3,
 			With: stage.Entries{{Text: "a"}, {Text: "exact"}, {Text: refused}}}.Run(t.Context(), b)).(*Result)
 		groups, eventsOf := 0, map[string]int{}
@@ -102,7 +103,7 @@ func TestGroupsOfMemory(t *testing.T) {
 			t.Errorf("memory %d: %d groups, want %d, events %v", memory, groups, want, eventsOf)
 		}
 		for _, row := range r.Rows[1:3] {
-			if excluded := strings.Contains(row.FailureReason, "it takes"); excluded != (memory < need) ||
+			if excluded := strings.Contains(row.FailureReason, "it with its vectors would take"); excluded != (memory < need) ||
 				!excluded && row.Steps == 0 && row.Name == "a" {
 				t.Errorf("memory %d: %+v", memory, row)
 			}

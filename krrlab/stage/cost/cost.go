@@ -333,6 +333,9 @@ type Memory struct {
 	Forming, Solving, Peak int64
 }
 
+// VectorBytes returns the memory of the targets and of the vectors of an iteration, n×t each.
+func VectorBytes(n, t int) int64 { return 10 * 8 * int64(n) * int64(t) }
+
 // Memory returns the memory of one rank for a candidate whose solver, preconditioner and storage are set.
 func (m Model) Memory(c *Candidate) Memory {
 	v := m.precondParts(c).Bytes
@@ -346,7 +349,7 @@ func (m Model) Memory(c *Candidate) Memory {
 		v.Peak = v.Points + v.Kernel
 		return v
 	}
-	v.Kernel, v.Vectors = m.KernelBytes(c.Storage), 80*int64(m.N)*int64(m.T)
+	v.Kernel, v.Vectors = m.KernelBytes(c.Storage), VectorBytes(m.N, m.T)
 	fixedBytes := v.Points + v.Features
 	v.Solving = fixedBytes + v.Kernel + v.Factor + v.Vectors
 	v.Forming = fixedBytes + max(v.Forming, v.Columns)

@@ -312,3 +312,51 @@ func TestRanksChoose(t *testing.T) {
 		}
 	}
 }
+
+// columnCounter counts the columns of the widest product.
+type columnCounter struct {
+	ridge
+	widest int
+}
+
+func (c *columnCounter) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	c.widest = max(c.widest, src.RawMatrix().Cols)
+	return c.ridge.MulTo(ctx, dst, src)
+}
+
+// TestManyPoints checks that a grid of more than maxColumns λ_p is measured in sets of that size, to the numbers that
+// each λ_p has alone, and that it ends with its context.
+func TestManyPoints(t *testing.T) {
+	a, z := problem(20, 8, 0.1, 3)
+	y := normals(20, 1, 4)
+	grid := make([]float64, maxColumns+5)
+	for i := range grid {
+		grid[i] = 0.01 * math.Pow(1.03, float64(i))
+	}
+	for _, cancels := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		counter := &columnCounter{ridge: a}
+		r, err := measureSweep(ctx, counter, z, y, 0, &Options{Grid: slices.Clone(grid), Columns: 1, Steps: 6,
+			tell: func(_ context.Context, e stage.Event) {
+				if cancels && e.Stage == stage.Lanczos && e.Done == 3 {
+					cancel()
+				}
+			}})
+		cancel()
+		switch {
+		case cancels && (!errors.Is(err, context.Canceled) || r == nil || len(r.Points) != maxColumns):
+			t.Fatalf("%v, %v", r, err)
+		case counter.widest != maxColumns:
+			t.Errorf("a product had %d columns", counter.widest)
+		case !cancels && (err != nil || len(r.Points) != len(grid)):
+			t.Fatalf("%v, %v", r, err)
+		}
+		for i := 0; i < len(r.Points) && !cancels; i += maxColumns {
+			p := r.Points[i]
+			alone := testkit.Must(measureSweep(t.Context(), a, z, y, 0, &Options{Grid: []float64{grid[i]}, Columns: 1, Steps: 6})).Points[0]
+			if p.LambdaP != grid[i] || *p.Iterations != *alone.Iterations || math.Abs(p.Kappa.Value/alone.Kappa.Value-1) > 1e-9 {
+				t.Errorf("λ_p = %g: κ %v in %d iterations, alone %v in %d", p.LambdaP, p.Kappa, *p.Iterations, alone.Kappa, *alone.Iterations)
+			}
+		}
+	}
+}

@@ -75,8 +75,8 @@ func errNoRidge(precond string) error {
 
 // Run sweeps λ_p for the features of the configuration. The cost is K, Z, and for each s one eigendecomposition of ZᵀZ
 // (9s³ flops). Each step of Lanczos and each iteration takes a product of K with one column per λ_p. The Lanczos
-// vectors take 16nk bytes for each λ_p and k steps. If ctx ends, Run returns the points measured so far together with
-// ctx's error.
+// vectors take 16nk bytes for each of at most 256 λ_p at a time and k steps, and results 32k bytes for each λ_p. If
+// ctx ends, Run returns the points measured so far together with ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
 	if err := o.setDefaults(p); err != nil {
@@ -87,7 +87,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if p.Z.Map() != nil {
 		r.Features = p.Z.String()
 	}
-	lanczosBytes := 16 * int64(r.N) * int64(min(o.Steps, r.N)) * int64(cmp.Or(len(o.Grid), o.Points+3))
+	count := cmp.Or(len(o.Grid), o.Points+3)
+	lanczosBytes := 16 * int64(min(o.Steps, r.N)) * (int64(r.N)*int64(min(count, maxColumns)) + 2*int64(count))
 	k, err := b.K(ctx, p.LowRankBytes(slices.Max(o.Sizes))+lanczosBytes)
 	if err != nil {
 		return nil, err

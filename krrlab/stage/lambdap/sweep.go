@@ -48,7 +48,7 @@ func measure(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.De
 	o *Options) (*Sweep, error) {
 	start := time.Now()
 	s := &sweep{Sweep: &Sweep{N: a.Dim(), S: z.D, Lambda: a.Lambda(), Best: -1}, a: a, z: z, y: y, zSeconds: zSeconds,
-		options: o, set: pencil.Set{A: a, StorageError: o.kError / a.Lambda(), Tell: o.tell}}
+		options: o}
 	var err error
 	steps := []func(context.Context) error{s.decompose, s.measureEta, s.measureCost, s.measureKappas, s.countIterations}
 	for _, step := range steps {
@@ -73,7 +73,7 @@ type sweep struct {
 	zSeconds  float64 // time to form Z
 	options   *Options
 	eigenForm *precond.Woodbury // ZZᵀ+λI in the eigen form
-	set       pencil.Set        // rows of all λ_p
+	sets      []*pencil.Set     // rows of all λ_p, at most maxColumns in a set
 }
 
 // decompose computes the eigendecomposition of ZᵀZ.
@@ -128,26 +128,37 @@ func (s *sweep) measureEta(ctx context.Context) error {
 	return err
 }
 
-// measureKappas sets Points: the intervals of κ and of the extreme eigenvalues of M⁻¹A, for all λ_p of the grid together.
-// If a part of the processes was interrupted before its first step, these points are removed. It returns an error if a
-// process fails at its first step.
+// maxColumns is the largest number of λ_p that share products. A larger value takes fewer products with K, but more
+// memory, and more time until a sweep ends after its context.
+const maxColumns = 256
+
+// measureKappas sets Points: the intervals of κ and of the extreme eigenvalues of M⁻¹A, for maxColumns λ_p of the grid
+// together. If a part of the processes was interrupted before its first step, these points are removed. It returns an
+// error if a process fails at its first step.
 func (s *sweep) measureKappas(ctx context.Context) error {
 	grid := s.options.Grid
 	if len(grid) == 0 {
 		grid = defaultGrid(s.Lambda, s.Eta.Value, s.options.Points)
 	}
-	f, err := s.eigenForm.Family(grid)
-	if err != nil {
-		return err
-	}
-	s.set.M, s.Points = f, make([]Point, len(grid))
+	s.Points = make([]Point, len(grid))
 	for i, v := range grid {
 		row := pencil.NewRow(fmt.Sprintf("λ_p = %.4g", v))
 		row.S, row.LambdaP = s.S, v
 		s.Points[i] = Point{Row: row, Bound: Bound(s.Lambda, v, s.Eta.Hi)}
-		s.set.Rows = append(s.set.Rows, &s.Points[i].Row)
 	}
-	err = s.set.Lanczos(ctx, s.lanczosOptions(s.options.Width, "kappa"), s.options.tol)
+	var err error
+	for lo := 0; lo < len(grid) && err == nil; lo += maxColumns {
+		hi := min(lo+maxColumns, len(grid))
+		set := &pencil.Set{A: s.a, StorageError: s.options.kError / s.Lambda, Tell: s.options.tell}
+		if set.M, err = s.eigenForm.Family(grid[lo:hi]); err != nil {
+			return err
+		}
+		for i := range s.Points[lo:hi] {
+			set.Rows = append(set.Rows, &s.Points[lo+i].Row)
+		}
+		s.sets = append(s.sets, set)
+		err = set.Lanczos(ctx, s.lanczosOptions(s.options.Width, "kappa"), s.options.tol)
+	}
 	for i := range s.Points {
 		p := &s.Points[i]
 		if p.Steps == 0 && p.FailureReason != "" {
@@ -164,13 +175,18 @@ func (s *sweep) measureKappas(ctx context.Context) error {
 	return err
 }
 
-// countIterations counts the iterations of PCG with the first Columns right-hand sides, for all λ_p together.
+// countIterations counts the iterations of PCG with the first Columns right-hand sides, for the λ_p of a set together.
 func (s *sweep) countIterations(ctx context.Context) error {
 	if s.options.Columns == 0 {
 		return nil
 	}
-	return s.set.Solve(ctx, s.y.Slice(0, s.N, 0, s.options.Columns).(*mat.Dense),
-		pcg.Options{Tol: s.options.tol, Aim: stage.Aim, MaxIter: s.options.MaxIter})
+	for _, set := range s.sets {
+		if err := set.Solve(ctx, s.y.Slice(0, s.N, 0, s.options.Columns).(*mat.Dense),
+			pcg.Options{Tol: s.options.tol, Aim: stage.Aim, MaxIter: s.options.MaxIter}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // predictSeconds predicts the times, from counted iterations or else predicted ones, and sets Best to the point of least

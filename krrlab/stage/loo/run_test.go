@@ -74,6 +74,6 @@ func TestMemoryRefusesDense(t *testing.T) {
 	if !limited.Scores[0].Error.Covers(exact.Scores[0].Error.Value) || exact.NotDenseReason != "" {
 		t.Errorf("%v, exactly %v", limited, exact)
 	}
-	testkit.Contains(t, limited.String(), "weighted RMSE", "as dense factors need 23 MB, the limit is 11 MB")
+	testkit.Contains(t, limited.String(), "weighted RMSE", "n = 1200 points would take 23 MB of memory, and 10.9 MB of 11 MB are free")
 	testkit.Contains(t, limited.HTML(), "weighted RMSE", "<svg")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -83,8 +84,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	var err error
 	if dense {
 		err = r.scoreDense(ctx, b, q, o.Lambdas)
-		if tooLarge, ok := errors.AsType[*stage.TooLarge](err); ok {
-			r.NotDenseReason, dense = fmt.Sprintf("dense factors need %v", tooLarge), false
+		if tooLarge, ok := errors.AsType[*accel.MemoryError](err); ok {
+			r.NotDenseReason, dense = tooLarge.Error(), false
 		}
 	}
 	if !dense {
@@ -116,7 +117,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	return r, nil
 }
 
-// scoreDense sets the scores for the lambdas, from dense factors. The error wraps a *stage.TooLarge if these do not fit
+// scoreDense sets the scores for the lambdas, from dense factors. The error wraps an *accel.MemoryError if these do not fit
 // into memory.
 func (r *Result) scoreDense(ctx context.Context, b stage.Bench, q *leaveout.Problem, lambdas []float64) error {
 	k, kernelError, err := b.Dense(ctx, 16) // bytes per entry: of K and of its factor

@@ -74,7 +74,7 @@ func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Op
 	work := float64(width) * float64(width) * (float64(n) + float64(width)/3)
 	requiredBytes := 24 * int64(width) * int64(width) // ZᵀZ, its factor and the inverse of the factor
 	switch {
-	case o.memory > 0 && p.featureBytes(width)+requiredBytes > o.memory:
+	case !o.memory.Fits(p.featureBytes(width) + requiredBytes):
 		level.SkipReason = fmt.Sprintf("it would take %.3g GB in addition to Z", float64(requiredBytes)/1e9)
 	case work > o.Work:
 		level.SkipReason = fmt.Sprintf("its set-up would take %.2g flops", work)

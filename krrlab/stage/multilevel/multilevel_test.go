@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -68,7 +69,7 @@ func TestLimits(t *testing.T) {
 	p, _ := setup(t, n, 0.1, 0.1)
 	m := drawFeatures(t, 90, nil, 1)
 	full := testkit.Must(measure(t.Context(), p, m, rng.New(1), settled(Options{})))
-	for what, o := range map[string]Options{"flops": {Work: 1e5}, "GB": {memory: 4*n*90 + 1000}} {
+	for what, o := range map[string]Options{"flops": {Work: 1e5}, "GB": {memory: accel.Budget{Limit: 4*n*90 + 1000}}} {
 		l := testkit.Must(measure(t.Context(), p, m, rng.New(1), settled(o)))
 		if !strings.Contains(l.SkipReason, what) || l.Iterations != 0 || l.Form != "" {
 			t.Errorf("%s: %+v", what, l)

@@ -11,7 +11,6 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/precond/feature"
-	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -36,10 +35,10 @@ type Options struct {
 	// width is the relative width at which the Lanczos processes end, of ‖ZZᵀ−K‖₂ and of each end of the spectrum of
 	// M⁻¹A; default: 0.2.
 	width   float64
-	steps   int     // maximum number of steps of a Lanczos process; default: 200
-	tol     float64 // tolerance τ of the solve
-	maxIter int     // maximum number of iterations of the solve
-	memory  int64   // bytes available to Z and the preconditioner, the same on all ranks; 0: unlimited
+	steps   int          // maximum number of steps of a Lanczos process; default: 200
+	tol     float64      // tolerance τ of the solve
+	maxIter int          // maximum number of iterations of the solve
+	memory  accel.Budget // for Z and the preconditioner, the same on all ranks
 	// progress is called in the steps "features", "error", "factor", "kappa" and "solve". completed counts mapped
 	// points, Lanczos steps or iterations; a total of 0 means that the total is not known. measureChain sets the level.
 	progress func(level, step string, completed, total int)
@@ -77,16 +76,13 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 		b.Tell(ctx, e)
 	}
-	if freeBytes := p.FreeBytes(k); freeBytes > 0 {
-		o.memory = max(8*int64(r.N), freeBytes)
-	}
-	if o.memory, err = comm.MinPositive(ctx, p.Comm, o.memory); err != nil { // the same limit on all ranks
+	if o.memory, err = p.MemoryWith(ctx, k); err != nil {
 		return nil, err
 	}
 	for _, l := range r.Levels {
-		if required := q.featureBytes(l.Width); o.memory > 0 && required > o.memory {
-			return nil, fmt.Errorf("Z of n = %d points and s = %d features takes %s, %s are left: choose narrower "+
-				"levels", r.N, l.Width, accel.Bytes(required), accel.Bytes(o.memory))
+		if err := o.memory.Check(q.featureBytes(l.Width), fmt.Sprintf("Z of n = %d points and s = %d features", r.N,
+			l.Width), "choose narrower levels, or allow more by --memory"); err != nil {
+			return nil, err
 		}
 	}
 	r.Chain, r.OneLevel, err = measureChain(ctx, q, chain, r.Levels, rng.New(p.Seed), &o)

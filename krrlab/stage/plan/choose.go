@@ -97,10 +97,10 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 }
 
 // setAlternatives sets RunnerUp and Fallback from the candidates after the choice, which is the first one. The fallback
-// of a series is the runner-up. The fallback of an iteration is the fastest direct solver that leaves a tenth of the
-// machine's memory free, because the task may have no memory limit.
+// of a series is the runner-up. The fallback of an iteration is the fastest direct solver that the limit of a process
+// without --memory allows, because the task may have no memory limit.
 func (p *Plan) setAlternatives(seriesChosen bool) {
-	memoryLimit, _ := accel.MemoryLimit()
+	machine := accel.Budget{Limit: accel.ProcessLimit(0, 1)}
 	for i, candidate := range p.Candidates[1:] {
 		switch {
 		case candidate.RefusalReason != "":
@@ -109,7 +109,7 @@ func (p *Plan) setAlternatives(seriesChosen bool) {
 			p.RunnerUp = candidate
 		}
 		if p.Fallback == nil && candidate.Solver == cost.Direct && p.Choice.Solver != cost.Direct &&
-			candidate.Bytes <= memoryLimit/10*9 {
+			machine.Fits(candidate.Bytes) {
 			p.Fallback = candidate
 		}
 	}
@@ -265,9 +265,9 @@ func (m *model) predict(c *cost.Candidate) {
 		c.Iterations, m.cost.ResidualRounds = int(fixed16Factor*float64(c.Iterations)), fixed16Rounds
 	}
 	c.RefusalReason = ""
-	if m.cost.Predict(c); m.Memory > 0 && c.Bytes > m.Memory {
-		c.RefusalReason = fmt.Sprintf("it needs %s, and %s are available in addition to the program",
-			accel.Bytes(c.Bytes), accel.Bytes(m.Memory))
+	m.cost.Predict(c)
+	if err := m.memoryOfAll().Check(c.Bytes, "it", ""); err != nil {
+		c.RefusalReason = err.Error()
 	}
 }
 
@@ -284,7 +284,7 @@ func (m *model) kernelStorages(ctx context.Context) (list []gram.Storage) {
 		return []gram.Storage{m.Fixed.Storage}
 	}
 	list = append(list, m.choice.Storage, gram.Float32)
-	if m.Refined && m.Memory > 0 && m.cost.KernelBytes(gram.Float32) > m.Memory/2 {
+	if m.Refined && !m.memoryOfAll().Fits(2*m.cost.KernelBytes(gram.Float32)) {
 		o := gram.Options{Storage: gram.Fixed16, Tiles: m.Tiles, Seed: m.Seed}
 		if _, err := gram.Choose(ctx, m.Kernel, m.X, m.Lambda, &o); err == nil {
 			list = append(list, gram.Fixed16)

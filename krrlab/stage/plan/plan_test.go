@@ -169,12 +169,12 @@ func TestChoice(t *testing.T) {
 			t.T = 3
 			t.Fixed.Solver = cost.BlockPCG
 		}, func(c *cost.Candidate) bool { return c.Solver == cost.BlockPCG }},
-		"half": {func(t *Task) { t.Memory, t.Refined = 24e5, true },
+		"half": {func(t *Task) { t.Memory.Limit, t.Refined = 24e5, true },
 			func(c *cost.Candidate) bool {
 				return c.RefusalReason != "" || (c.Storage == gram.Fixed16) != (c.Precond == "vecchia")
 			}},
 		"many columns": {func(t *Task) { t.T = 600 }, func(c *cost.Candidate) bool { return c.Solver != cost.BlockPCG }},
-		"little memory": {func(t *Task) { t.Memory = 2e6 },
+		"little memory": {func(t *Task) { t.Memory.Limit = 2e6 },
 			func(c *cost.Candidate) bool { return c.RefusalReason != "" || c.Bytes <= 2e6 }},
 	} {
 		task := smoothTask(1200, 4)
@@ -200,7 +200,7 @@ func TestChoice(t *testing.T) {
 		}
 	}
 	task := smoothTask(1200, 4)
-	task.Memory = 1000
+	task.Memory.Limit = 1000
 	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no way to solve fits")
 	task = smoothTask(1200, 4)
 	task.Fixed.Solver, task.Fixed.Precond = cost.Direct, recipe.Nystrom{S: 9}

@@ -78,9 +78,8 @@ func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scali
 		s.Weak = append(s.Weak, m.extent(weak, way, p))
 	}
 	s.Choice.Seconds, s.Choice.Bytes, s.Choice.Storage = s.Requested.Seconds, s.Requested.Bytes, s.Requested.Storage
-	if m.Memory > 0 && s.Requested.Bytes > m.Memory {
-		s.Choice.RefusalReason = fmt.Sprintf("a rank holds %s, a machine has %s: %s", accel.Bytes(s.Requested.Bytes),
-			accel.Bytes(m.Memory), s.Requested.Reason)
+	if err := (accel.Budget{Limit: m.Memory}).Check(s.Requested.Bytes, "a rank", s.Requested.Reason); err != nil {
+		s.Choice.RefusalReason = err.Error()
 	}
 	return s
 }
@@ -89,7 +88,7 @@ func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scali
 // large in turn. Storage auto means float32 if that fits into memory and recompute otherwise.
 func (m *Machines) extent(c cost.Model, way cost.Candidate, nodes int) Extent {
 	if c.Ranks = nodes; way.Storage == gram.Auto {
-		if way.Storage = gram.Float32; m.Memory > 0 && c.Memory(&way).Peak > m.Memory {
+		if way.Storage = gram.Float32; !(accel.Budget{Limit: m.Memory}).Fits(c.Memory(&way).Peak) {
 			way.Storage = gram.Recompute
 		}
 	}

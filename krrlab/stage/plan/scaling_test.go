@@ -85,7 +85,7 @@ func TestBetterThan(t *testing.T) {
 	fits, longer := scaled(100), scaled(200)
 	o.Memory = 1e6
 	tooLarge := scaled(1)
-	testkit.Contains(t, tooLarge.String(), "does not fit", "a machine has 1 MB")
+	testkit.Contains(t, tooLarge.String(), "does not fit", "a rank would take 85.7 MB of memory, and 1 MB of 1 MB are free")
 	if !fits.betterThan(longer) || longer.betterThan(fits) || !longer.betterThan(tooLarge) || tooLarge.betterThan(longer) {
 		t.Errorf("%v\n%v\n%v", fits, longer, tooLarge)
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -26,6 +27,9 @@ type Task struct {
 	// the rule does not apply.
 	DirectStorage gram.Storage
 }
+
+// memoryOfAll returns the memory budget of the whole process, with nothing in use, as predictions count everything.
+func (t *Task) memoryOfAll() accel.Budget { return accel.Budget{Limit: t.Memory.Limit} }
 
 // Fixed lists the choices that the user has made. Zero values leave a choice to the plan.
 type Fixed struct {

@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/krylov/lanczos"
@@ -136,13 +135,12 @@ func newSearch(p Problem, o *Options) (*search, *Result, error) {
 	if opt.Max == s.n-1 {
 		res.Limit = "n"
 	}
-	fits := func(width int) bool { return opt.memory == 0 || s.bytes(width) <= opt.memory }
-	if !fits(opt.First) {
-		return nil, nil, fmt.Errorf("sketchsize: s = %d features of n = %d points need %s, but only %s of the memory "+
-			"limit is left", opt.First, s.n, accel.Bytes(s.bytes(opt.First)), accel.Bytes(opt.memory))
+	if err := opt.memory.Check(s.bytes(opt.First), fmt.Sprintf("sketchsize: s = %d features of n = %d points",
+		opt.First, s.n), ""); err != nil {
+		return nil, nil, err
 	}
 	for s.maxRungs = 1; 2*res.Max <= opt.Max; s.maxRungs++ {
-		if !fits(2 * res.Max) {
+		if !opt.memory.Fits(s.bytes(2 * res.Max)) {
 			res.Limit = "memory"
 			break
 		}

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -107,11 +108,11 @@ func TestInterrupted(t *testing.T) {
 // TestMemory checks that the ladder ends within the memory budget.
 func TestMemory(t *testing.T) {
 	p := newTestProblem(t, kernel.Gaussian{Sigma: 2}, scaledNormals(300, 4, 0.7), 0.05)
-	res := searchSeed(t, p, Options{First: 16, Target: 1.01, memory: 200e3}, 1)
+	res := searchSeed(t, p, Options{First: 16, Target: 1.01, memory: accel.Budget{Limit: 200e3}}, 1)
 	if res.Limit != "memory" || res.Max != 64 {
 		t.Errorf("up to s = %d, limit %s", res.Max, res.Limit)
 	}
-	if _, err := Search(context.Background(), p, &Options{First: 16, memory: 10e3}, rng.New(1)); err == nil {
+	if _, err := Search(context.Background(), p, &Options{First: 16, memory: accel.Budget{Limit: 10e3}}, rng.New(1)); err == nil {
 		t.Error("10 kB were enough")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/precond/feature"
-	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -53,7 +52,7 @@ type Options struct {
 	Confidence float64 `flag:"confidence" default:"0.95" check:"(0,1)" help:"probability that no s is accepted wrongly"`
 	Steps      int     `default:"150" check:">=1"` // maximum number of steps of a Lanczos process
 
-	memory int64 // bytes available to the features and their factors; 0: unlimited
+	memory accel.Budget // for the features and their factors
 	// progress is called before every rung and after the last one with the completed work. A rung counts (s/First)².
 	progress func(completed, total int)
 }
@@ -104,11 +103,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	task.K, task.Error = k, k.Error
-	o.memory = accel.MemoryAvailable()
-	if freeBytes := p.FreeBytes(k); freeBytes > 0 && (o.memory == 0 || freeBytes < o.memory) {
-		o.memory = freeBytes
-	}
-	if o.memory, err = comm.MinPositive(ctx, p.Comm, o.memory); err != nil {
+	if o.memory, err = p.MemoryWith(ctx, k); err != nil {
 		return nil, err
 	}
 	r, err := Search(ctx, task, &o, rng.New(p.Seed))

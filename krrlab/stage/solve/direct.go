@@ -20,7 +20,7 @@ func (s *run) direct(ctx context.Context) (*mat.Dense, error) {
 	}
 	res, err := direct.Solve(ctx, s.Kernel, s.Train.X, s.Lambda, s.Y, o)
 	mayRetry := (s.Storage == gram.Auto || s.RetryFloat64) && o.Precision == direct.Float32Refined
-	fits := o.Memory == 0 || direct.MemoryNeeded(direct.Float64, s.Train.Len(), s.columns()) <= o.Memory
+	fits := o.Memory.Fits(direct.MemoryNeeded(direct.Float64, s.Train.Len(), s.columns()))
 	if mayRetry && fits && ctx.Err() == nil && (err != nil || !(res.MaxTrueRelRes() <= s.Tol)) {
 		var float32Seconds direct.Seconds
 		if res != nil {

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel/fourier"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -55,10 +54,10 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 			k.Dir))
 	}
 	sol.KBytes = f.series.Work(s.Train.Len(), s.columns(), s.Lambda).Bytes
-	if need := cost.SeriesBytes(sol.KBytes, s.Train.Len(), s.Train.Dim(), s.columns()); s.Memory > 0 &&
-		need > s.Memory {
-		return nil, fmt.Errorf("krrlab: solver fourier: %d modes and %d points need %s, the limit is %s beside the "+
-			"points", f.series.Modes(), s.Train.Len(), accel.Bytes(need), accel.Bytes(s.Memory))
+	need := cost.SeriesBytes(sol.KBytes, s.Train.Len(), s.Train.Dim(), s.columns())
+	if err := s.Memory.Check(need, fmt.Sprintf("krrlab: solver fourier: %d modes and %d points", f.series.Modes(),
+		s.Train.Len()), ""); err != nil {
+		return nil, err
 	}
 	normal, b, err := f.series.Normal(ctx, f.x, f.weights, points.ScaleRows(f.roots, s.Y))
 	if err != nil {

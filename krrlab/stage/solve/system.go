@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
@@ -78,7 +79,7 @@ type System struct {
 	Storage      gram.Storage // storage of K; Auto leaves it to the Source
 	RetryFloat64 bool         // a planned direct solve in float32 is repeated in float64 if it misses the tolerance
 	Tiles        gram.Tiles
-	Memory       int64 // memory budget of a direct solve in bytes, without the points; 0: no limit
+	Memory       accel.Budget // of a direct solve, in addition to the points
 	Seed         uint64
 	Residual     ResidualPolicy
 	Policy       Policy

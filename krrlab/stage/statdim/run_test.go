@@ -73,9 +73,9 @@ func TestMemoryRefusesDense(t *testing.T) {
 	if !limited.Estimate.Covers(exact.Estimate.Value) || limited.WidthReached || limited.Method == statdim.Exact {
 		t.Errorf("%v, exactly %v", limited, exact)
 	}
-	testkit.Contains(t, limited.String(), "(asked 0.0001 %)", "all eigenvalues need 11.5 MB, the limit is 11 MB")
+	testkit.Contains(t, limited.String(), "(asked 0.0001 %)", "n = 1200 points would take 11.5 MB of memory, and 10.9 MB of 11 MB are free")
 	testkit.Fails(t, testkit.ErrOf(makeLab(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Exact})),
-		"n = 1200 need 11.5 MB, the limit is 11 MB: take another method")
+		"10.9 MB of 11 MB are free: take another method, or allow more by --memory")
 	testkit.Fails(t, testkit.ErrOf(makeLab(50, 0).StatDim(t.Context(), statdim.Options{Width: -1})), "Width -1: want")
 	free := testkit.Must(makeLab(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Free, Width: 1e-6}))
 	testkit.Contains(t, free.String(), "tr K and this Z prove no narrower interval")
@@ -88,5 +88,5 @@ func TestMemoryRefusesDense(t *testing.T) {
 	testkit.Contains(t, other.String(), "the curve is from it")
 	wide := testkit.Must(krrlab.New(datasets.SyntheticRegression(1200, 3, 0.1, 5), krrlab.Config{Memory: 11e6,
 		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 800}}))
-	testkit.Fails(t, testkit.ErrOf(wide.StatDim(t.Context(), statdim.Options{})), "no storage fits")
+	testkit.Fails(t, testkit.ErrOf(wide.StatDim(t.Context(), statdim.Options{})), "K of 1200 points as recompute would take")
 }

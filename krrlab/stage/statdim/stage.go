@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/outward"
@@ -128,11 +129,11 @@ func (r *run) runAuto(ctx context.Context) error {
 	if r.N <= maxExactN {
 		r.Why = fmt.Sprintf("n ≤ %d", maxExactN)
 		err := r.runExact(ctx)
-		tooLarge, ok := errors.AsType[*stage.TooLarge](err)
+		tooLarge, ok := errors.AsType[*accel.MemoryError](err)
 		if !ok {
 			return err
 		}
-		reason = fmt.Sprintf("all eigenvalues need %v", tooLarge)
+		reason = tooLarge.Error()
 	}
 	r.Why, r.options.Method = reason, SLQ
 	err := r.runSeries(ctx, r.problem.AffordableSeries)
@@ -203,12 +204,9 @@ func (r *run) runSeries(ctx context.Context, seriesOf func() (*fourier.Series, f
 	return nil
 }
 
-// runExact computes all eigenvalues of K. The error wraps a *stage.TooLarge if K does not fit into memory.
+// runExact computes all eigenvalues of K. The error wraps an *accel.MemoryError if K does not fit into memory.
 func (r *run) runExact(ctx context.Context) error {
 	k, kernelError, err := r.bench.Dense(ctx, 8) // 8 bytes an entry: the eigenvalues overwrite K
-	if tooLarge, ok := errors.AsType[*stage.TooLarge](err); ok {
-		return fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %w: take another method", r.N, tooLarge)
-	}
 	if err != nil {
 		return err
 	}

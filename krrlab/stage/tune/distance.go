@@ -99,7 +99,7 @@ func (s *search) distanceRows() (fittedRows int, reason string) {
 	rows, d := len(s.distinctRows()), s.data.train.Dim()
 	rowLimit, minRows := min(maxFittedRows, rows/2), max(minFittedRows, rowsPerFeature*d)
 	// In addition to K and one table, matrixGradient has three matrices: A, G and H.
-	fittedRows = maxRows(s.opt.memoryBudget, rowLimit, func(fittedRows int) int64 {
+	fittedRows = maxRows(s.opt.memory, rowLimit, func(fittedRows int) int64 {
 		return sampleBytes(fittedRows+judgingCount(rows, fittedRows), fittedRows, d, 1, 3)
 	})
 	switch {

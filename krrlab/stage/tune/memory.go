@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
@@ -27,20 +28,17 @@ func sampleBytes(rows, fittedRows, d, tables, copies int) int64 {
 	return 8 * (r*m*int64(tables+1) + m*m*int64(copies) + 4*r*int64(d))
 }
 
-// maxRows returns the largest m ≤ upperBound with bytes(m) ≤ memory. The function bytes must increase. A memory of 0 is
-// unlimited.
-func maxRows(memory int64, upperBound int, bytes func(m int) int64) int {
-	if memory == 0 {
-		return upperBound
-	}
-	return sort.Search(upperBound, func(m int) bool { return bytes(m+1) > memory })
+// maxRows returns the largest m ≤ upperBound for which bytes(m) fit the memory budget. The function bytes must
+// increase.
+func maxRows(memory accel.Budget, upperBound int, bytes func(m int) int64) int {
+	return sort.Search(upperBound, func(m int) bool { return !memory.Fits(bytes(m + 1)) })
 }
 
 // limitMemory sets the memory budget of the search, and reduces Rows if the memory requires it. All ranks return the
 // same error if not even minRows fit.
 func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
-	memory, err := comm.MinPositive(ctx, comm.OrAlone(p.Comm), p.Memory)
-	if err != nil || memory == 0 {
+	memory, err := comm.Smallest(ctx, comm.OrAlone(p.Comm), p.Memory)
+	if err != nil {
 		return err
 	}
 	families, err := o.families()
@@ -54,8 +52,7 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 	if o.Valid != nil {
 		valid = o.Valid.Len()
 	}
-	baseBytes := p.HeldBytes + points.MemoryBytes(p.X) // the last sample splits the points into two copies
-	o.memoryBudget = max(1, memory-baseBytes)
+	o.memory = memory.Less(points.MemoryBytes(p.X)) // the last sample splits the points into two copies
 	// In addition to K there are two copies: a factorization, and the previous one until it is collected.
 	bytes := func(m int) int64 {
 		if o.Quick {
@@ -67,11 +64,11 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 	if o.usesAllRows(p.N) {
 		wantedRows = p.N
 	}
-	switch m := maxRows(o.memoryBudget, wantedRows, bytes); {
+	switch m := maxRows(o.memory, wantedRows, bytes); {
 	case m < min(wantedRows, minRows):
 		fewestRows := min(wantedRows, minRows)
-		return fmt.Errorf("tune: a search needs at least %d rows: %w", fewestRows,
-			&stage.TooLarge{Need: baseBytes + bytes(fewestRows), Limit: memory})
+		return o.memory.Check(bytes(fewestRows), fmt.Sprintf("tune: a search with the fewest rows, %d,",
+			fewestRows), "")
 	case m < wantedRows:
 		o.Rows = m
 		o.memoryNote = fmt.Sprintf("a subsample of %d rows, as the memory (--memory) allows no more", m)

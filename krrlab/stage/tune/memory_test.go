@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -34,14 +35,14 @@ func TestLimitMemory(t *testing.T) {
 		{60, 1000, nil, 0},
 	} {
 		o := Options{Valid: v.valid}.withDefaults()
-		p := &stage.Problem{X: points.NewDense(v.n, d, nil), HeldBytes: 500}
+		p := &stage.Problem{X: points.NewDense(v.n, d, nil)}
 		p.N, p.D = v.n, d
 		if v.memory > 0 {
-			p.Memory = v.memory + p.HeldBytes + points.MemoryBytes(p.X)
+			p.Memory = accel.Budget{Limit: v.memory + 500 + points.MemoryBytes(p.X), Used: 500}
 		}
 		err := o.limitMemory(context.Background(), p)
 		if v.rows == 0 {
-			testkit.Fails(t, err, "needs at least ")
+			testkit.Fails(t, err, "a search with the fewest rows, ")
 			continue
 		}
 		if limited := v.rows != 2000; err != nil || o.Rows != v.rows ||

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -58,10 +59,10 @@ type Options struct {
 	// ValidFile is the file that the command reads Valid from.
 	ValidFile string `flag:"valid" file:"read" help:"file of rows to judge by, of the same form as --train"`
 
-	givenDistance []float64 // distance that the command stretched the points by; nil: none
-	fitCommand    string    // beginning of the krrlab fit command of the report; "": not known
-	memoryBudget  int64     // bytes available to the search in addition to the problem; 0: unlimited
-	memoryNote    string    // report line if the memory budget reduced Rows; else ""
+	givenDistance []float64    // distance that the command stretched the points by; nil: none
+	fitCommand    string       // beginning of the krrlab fit command of the report; "": not known
+	memory        accel.Budget // for the search, in addition to the problem
+	memoryNote    string       // report line if the memory budget reduced Rows; else ""
 }
 
 // Help returns the longer help texts of the flags.

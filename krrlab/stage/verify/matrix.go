@@ -70,16 +70,12 @@ func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, me
 func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 	n, size := m.N, m.comm.Size()
 	localRows := min(((n+group-1)/group+size-1)/size*group, n) // the most rows of a rank
-	const insufficient, sufficient = 1, 2
-	memoryState := int64(sufficient)
-	if 8*int64(localRows)*int64(n) > memory {
-		memoryState = insufficient
-	}
-	if memoryState, err := comm.MinPositive(ctx, m.comm, memoryState); err != nil || memoryState == insufficient {
+	budget, err := comm.Smallest(ctx, m.comm, accel.Budget{Limit: max(1, memory)})
+	if err != nil || !budget.Fits(8*int64(localRows)*int64(n)) {
 		return err
 	}
 	k := make([]float64, localRows*n)
-	err := m.forEachGroup(ctx, n, func(lo, hi int) {
+	err = m.forEachGroup(ctx, n, func(lo, hi int) {
 		dst := make([][]float64, hi-lo)
 		for i := lo; i < hi; i++ {
 			end := n

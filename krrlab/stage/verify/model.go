@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -152,7 +151,7 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 	if err := schema.Settle(o); err != nil {
 		return nil, err
 	}
-	o.Memory = cmp.Or(o.Memory, accel.MemoryAvailable()/2)
+	o.Memory = accel.AvailableMemory(o.Memory, 2).Limit
 	checker := &checker{model: m, options: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, result: &Verification{
 		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
 		ClaimedResidual: m.Origin.TrueResidual, Targets: targetsUnknown, Mean: m.Mean, Weighted: m.Weighted,

@@ -1,0 +1,97 @@
+package accel
+
+import (
+	"fmt"
+	"math"
+)
+
+// Budget is the memory that a piece of work may use: a limit, and the bytes that count against it already. A caller
+// that hands a budget on first adds its own bytes (Less). The zero Budget has no limit.
+type Budget struct {
+	Limit int64 // bytes; 0: no limit
+	Used  int64 // bytes that are in use or set aside
+}
+
+const (
+	// machineShare is the fraction of the memory of the machine, or of its control group, that all its processes may
+	// use together by default. A larger value allows larger problems but risks that the system runs out of memory.
+	machineShare = 0.9
+	// programBytes is the memory that is subtracted from the limit of a process for the program, its libraries and
+	// garbage, which the predicted memory of a solve does not include.
+	programBytes = 100e6
+)
+
+// ProcessLimit returns the bytes that the data and the matrices of one of several equal processes on this machine may
+// take: limit, or if that is 0 its share of nine tenths of the machine's memory, less what the program itself takes. It
+// is the limit of plans and of solves. The result is 0 if both limits are unknown.
+func ProcessLimit(limit int64, processes int) int64 {
+	if limit == 0 {
+		share, _ := MemoryShare(processes)
+		limit = int64(machineShare * float64(share))
+	}
+	if limit == 0 {
+		return 0
+	}
+	return max(1, limit-programBytes)
+}
+
+// AvailableMemory returns the budget of work whose data are in memory already: limit bytes, or if that is 0 one of
+// several equal parts of what the process can still allocate. It has no limit if both are unknown.
+func AvailableMemory(limit int64, parts int) Budget {
+	if limit == 0 { // rounded up, because 0 stands for an unknown limit
+		limit = (MemoryAvailable() + int64(parts) - 1) / int64(parts)
+	}
+	return Budget{Limit: limit}
+}
+
+// Less returns b with more bytes in use.
+func (b Budget) Less(bytes int64) Budget {
+	b.Used += bytes
+	return b
+}
+
+// Free returns the bytes that are not in use, a negative number if more are than may be, or math.MaxInt64 without a
+// limit.
+func (b Budget) Free() int64 {
+	if b.Limit == 0 {
+		return math.MaxInt64
+	}
+	return b.Limit - b.Used
+}
+
+// Fits reports whether so many bytes are free.
+func (b Budget) Fits(bytes int64) bool { return bytes <= b.Free() }
+
+// Check returns a *MemoryError unless the bytes that what takes are free. advice says what to do about it, with
+// --memory where that sets the limit; "" advises that alone.
+func (b Budget) Check(bytes int64, what, advice string) error {
+	if b.Fits(bytes) {
+		return nil
+	}
+	return &MemoryError{What: what, Need: bytes, Budget: b, Advice: advice}
+}
+
+// MemoryError reports what does not fit into a Budget.
+type MemoryError struct {
+	What   string // what takes the memory
+	Need   int64  // bytes
+	Budget Budget
+	Advice string // what to do about it
+}
+
+func (e *MemoryError) Error() string {
+	advice := e.Advice
+	if advice == "" {
+		advice = "allow more by --memory"
+	}
+	return fmt.Sprintf("%s would take %s of memory, and %s of %s are free: %s", e.What, Bytes(e.Need),
+		Bytes(max(0, e.Budget.Free())), Bytes(e.Budget.Limit), advice)
+}
+
+// Saturated converts a number of bytes to an integer, the largest one if it is too large for one.
+func Saturated(bytes float64) int64 {
+	if bytes >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(bytes)
+}
