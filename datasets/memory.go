@@ -58,7 +58,7 @@ func (s *Source) Memory() accel.Budget {
 // reserve adds bytes to the memory in use, after rows rows have been read. It returns an error if the budget is
 // exceeded.
 func (s *Source) reserve(bytes, rows int) error {
-	s.memory = s.memory.Less(int64(bytes))
+	s.memory = s.memory.Reserve(int64(bytes))
 	if used := s.memory.Used; used > s.memory.Limit && (s.memory.Limit > 0 || used > minMemory) {
 		if err := s.emptyBudget().Check(used, fmt.Sprintf("more than %d rows", rows),
 			"read fewer rows by --n, or allow more by --memory"); err != nil {

@@ -114,8 +114,8 @@ func selectColumns[T any](v []T, n, d int, columns []int) []T {
 func (s *Source) readElements(a *array, r io.Reader) (err error) {
 	used := s.memory.Used
 	if size := a.MemorySize(); size > math.MaxInt64/2 || s.reserve(int(size), 0) != nil {
-		return s.fileFault("%v", &accel.MemoryError{What: fmt.Sprintf("an array of shape %v", a.Shape), Need: size,
-			Budget: s.emptyBudget().Less(used)})
+		return s.fileFault("%v", &accel.MemoryError{Item: fmt.Sprintf("an array of shape %v", a.Shape), Need: size,
+			Budget: s.emptyBudget().Reserve(used)})
 	}
 	if a.data, err = a.Read(r); err != nil {
 		return s.arrayFault(err)

@@ -68,7 +68,7 @@ func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matri
 		(k.accuracy <= maxError || k.value.Choice().Error <= maxError) &&
 		(r.resumed == nil || r.resumed.Same(k.value.Choice()))
 	if suits {
-		memory, err := comm.Smallest(ctx, l.comm, l.memory().Less(r.extraBytes+k.value.Bytes()))
+		memory, err := comm.Smallest(ctx, l.comm, l.memory().Reserve(r.extraBytes+k.value.Bytes()))
 		if err != nil { // each rank has its own limit
 			return f, err
 		}
@@ -90,7 +90,7 @@ func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matri
 func (l *Lab) storageOptions(ctx context.Context, t *solve.System, r kernelRequest) *gram.Options {
 	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, SameAs: r.resumed, Seed: l.cfg.Seed,
 		MaxDroppedNorm: t.PreferredError() / 4,
-		Memory:         l.memory().Less(r.extraBytes),
+		Memory:         l.memory().Reserve(r.extraBytes),
 		Refined:        r.refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if t.MayRecompute() {
 		o.PreferredAccuracy = t.PreferredError()
@@ -137,9 +137,9 @@ func zKey(approx *stage.Approximation) stage.Approximation {
 // that Stop watches are in use.
 func (l *Lab) memory() accel.Budget {
 	n, _, t := l.Dims()
-	b := l.pointMemory().Less(cost.VectorBytes(n, t))
+	b := l.pointMemory().Reserve(cost.VectorBytes(n, t))
 	if l.cfg.Stop.Rule == bound.Labels {
-		b = b.Less(bound.SampleBytes(n))
+		b = b.Reserve(bound.SampleBytes(n))
 	}
 	return b
 }

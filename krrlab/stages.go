@@ -284,7 +284,7 @@ func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Ke
 	cfg := b.cfg
 	cfg.Kernel, cfg.Lambda, cfg.Checkpoint, cfg.StopRows, cfg.Stop = k, lambda, nil, nil, bound.Stop{}
 	if cfg.Memory > 0 { // subtract the lab's points, and as much for copies of train and test
-		cfg.Memory = max(1, b.pointMemory().Less(b.pointBytes()).Free())
+		cfg.Memory = max(1, b.pointMemory().Reserve(b.pointBytes()).Free())
 	}
 	cfg.Monitor = func(Event) error { return ctx.Err() }
 	if !cfg.openTol {

@@ -300,7 +300,7 @@ func TestStagesOnRanksMemory(t *testing.T) {
 			_, err = l.Quality(t.Context(), QualityOptions{})
 			return err
 		},
-		"of 100 kB are free: take another method": func(l *Lab) error {
+		"dense work on K of n = 300 points would take 720 kB": func(l *Lab) error {
 			if l.comm.Rank() == 1 {
 				l.cfg.Memory = 100_000
 			}

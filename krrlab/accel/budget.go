@@ -6,7 +6,7 @@ import (
 )
 
 // Budget is the memory that a piece of work may use: a limit, and the bytes that count against it already. A caller
-// that hands a budget on first adds its own bytes (Less). The zero Budget has no limit.
+// that hands a budget on first adds its own bytes (Reserve). The zero Budget has no limit.
 type Budget struct {
 	Limit int64 // bytes; 0: no limit
 	Used  int64 // bytes that are in use or set aside
@@ -22,7 +22,7 @@ const (
 )
 
 // ProcessLimit returns the bytes that the data and the matrices of one of several equal processes on this machine may
-// take: limit, or if that is 0 its share of nine tenths of the machine's memory, less what the program itself takes. It
+// take: limit, or if that is 0 its share of nine tenths of the machine's memory, minus the memory of the program itself. It
 // is the limit of plans and of solves. The result is 0 if both limits are unknown.
 func ProcessLimit(limit int64, processes int) int64 {
 	if limit == 0 {
@@ -36,7 +36,7 @@ func ProcessLimit(limit int64, processes int) int64 {
 }
 
 // AvailableMemory returns the budget of work whose data are in memory already: limit bytes, or if that is 0 one of
-// several equal parts of what the process can still allocate. It has no limit if both are unknown.
+// several equal parts of the memory that the process can still allocate (MemoryAvailable). It has no limit if both are unknown.
 func AvailableMemory(limit int64, parts int) Budget {
 	if limit == 0 { // rounded up, because 0 stands for an unknown limit
 		limit = (MemoryAvailable() + int64(parts) - 1) / int64(parts)
@@ -44,8 +44,8 @@ func AvailableMemory(limit int64, parts int) Budget {
 	return Budget{Limit: limit}
 }
 
-// Less returns b with more bytes in use.
-func (b Budget) Less(bytes int64) Budget {
+// Reserve returns b with more bytes in use.
+func (b Budget) Reserve(bytes int64) Budget {
 	b.Used += bytes
 	return b
 }
@@ -62,21 +62,21 @@ func (b Budget) Free() int64 {
 // Fits reports whether so many bytes are free.
 func (b Budget) Fits(bytes int64) bool { return bytes <= b.Free() }
 
-// Check returns a *MemoryError unless the bytes that what takes are free. advice says what to do about it, with
-// --memory where that sets the limit; "" advises that alone.
-func (b Budget) Check(bytes int64, what, advice string) error {
+// Check returns a *MemoryError unless the bytes that the item takes are free. advice names a remedy, with --memory where
+// that sets the limit; "" advises --memory alone.
+func (b Budget) Check(bytes int64, item, advice string) error {
 	if b.Fits(bytes) {
 		return nil
 	}
-	return &MemoryError{What: what, Need: bytes, Budget: b, Advice: advice}
+	return &MemoryError{Item: item, Need: bytes, Budget: b, Advice: advice}
 }
 
-// MemoryError reports what does not fit into a Budget.
+// MemoryError reports an item that does not fit into a Budget.
 type MemoryError struct {
-	What   string // what takes the memory
+	Item   string // the data or the work that takes the memory
 	Need   int64  // bytes
 	Budget Budget
-	Advice string // what to do about it
+	Advice string // a remedy
 }
 
 func (e *MemoryError) Error() string {
@@ -84,7 +84,7 @@ func (e *MemoryError) Error() string {
 	if advice == "" {
 		advice = "allow more by --memory"
 	}
-	return fmt.Sprintf("%s would take %s of memory, and %s of %s are free: %s", e.What, Bytes(e.Need),
+	return fmt.Sprintf("%s would take %s of memory, and %s of %s are free: %s", e.Item, Bytes(e.Need),
 		Bytes(max(0, e.Budget.Free())), Bytes(e.Budget.Limit), advice)
 }
 

@@ -10,14 +10,14 @@ import (
 // of what does not fit.
 func TestBudget(t *testing.T) {
 	none := Budget{}
-	if none.Less(1<<60).Free() != math.MaxInt64 || none.Check(math.MaxInt64, "", "") != nil {
+	if none.Reserve(1<<60).Free() != math.MaxInt64 || none.Check(math.MaxInt64, "", "") != nil {
 		t.Error("a budget without a limit is limited")
 	}
-	b := Budget{Limit: 2e6}.Less(5e5)
+	b := Budget{Limit: 2e6}.Reserve(5e5)
 	if b.Used != 5e5 || b.Free() != 15e5 || !b.Fits(15e5) || b.Fits(15e5+1) || b.Check(15e5, "it", "") != nil {
 		t.Errorf("%+v has %d bytes free", b, b.Free())
 	}
-	if over := b.Less(1 << 40); over.Free() != 15e5-1<<40 || over.Fits(0) {
+	if over := b.Reserve(1 << 40); over.Free() != 15e5-1<<40 || over.Fits(0) {
 		t.Errorf("%+v has %d bytes free", over, over.Free())
 	}
 	for advice, want := range map[string]string{

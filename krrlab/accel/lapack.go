@@ -290,20 +290,21 @@ func (o libraryLAPACK) syev(ctx context.Context, jobz lapack.EVJob, s blas64.Sym
 }
 
 // reduce is gonum's Dsytrd. It returns false if ctx ends between two panels of a lower triangle: with V the Householder
-// vectors of a panel of nb columns, and W the matrix that Dlatrd returns, the rest is updated by A ← A − VWᵀ − WVᵀ.
+// vectors of a panel of nb columns, and W the matrix that Dlatrd returns, the part of A below and right of the
+// panel becomes A − VWᵀ − WVᵀ.
 func (o libraryLAPACK) reduce(ctx context.Context, s blas64.Symmetric, d, e, tau, work []float64) bool {
 	ul, n, a, lda := s.Uplo, s.N, s.Data, s.Stride
 	nb := o.Ilaenv(1, "DSYTRD", string(ul), n, -1, -1, -1)
-	last := max(nb, o.Ilaenv(3, "DSYTRD", string(ul), n, -1, -1, -1)) // order of the part without panels
-	if ul == blas.Upper || n <= last || len(work) < n*nb {
+	unblocked := max(nb, o.Ilaenv(3, "DSYTRD", string(ul), n, -1, -1, -1)) // order of the part without panels
+	if ul == blas.Upper || n <= unblocked || len(work) < n*nb {
 		o.Dsytrd(ul, n, a, lda, d, e, tau, work, len(work))
 		return ctx.Err() == nil
 	}
 	i := 0
-	for ; i < n-last && ctx.Err() == nil; i += nb {
-		panel, rest := a[i*lda+i:], n-i-nb
+	for ; i < n-unblocked && ctx.Err() == nil; i += nb {
+		panel, below := a[i*lda+i:], n-i-nb
 		o.Dlatrd(ul, n-i, nb, panel, lda, e[i:], tau[i:], work, nb)
-		blas64.Implementation().Dsyr2k(ul, blas.NoTrans, rest, nb, -1, panel[nb*lda:], lda, work[nb*nb:], nb, 1,
+		blas64.Implementation().Dsyr2k(ul, blas.NoTrans, below, nb, -1, panel[nb*lda:], lda, work[nb*nb:], nb, 1,
 			panel[nb*lda+nb:], lda)
 		for j := i; j < i+nb; j++ {
 			a[(j+1)*lda+j], d[j] = e[j], a[j*lda+j]

@@ -264,7 +264,7 @@ const Aim = 0.97
 
 // MemoryWith returns the memory budget of a stage in addition to K, that of the rank with the least free memory.
 func (p *Problem) MemoryWith(ctx context.Context, k *Gram) (accel.Budget, error) {
-	return comm.Smallest(ctx, p.Comm, p.Memory.Less(k.Bytes()))
+	return comm.Smallest(ctx, p.Comm, p.Memory.Reserve(k.Bytes()))
 }
 
 // LowRankBytes returns the memory in bytes that a stage needs for Z, n×s: Z in float32, and three s×s matrices in

@@ -313,7 +313,7 @@ func TestSameAs(t *testing.T) {
 		}
 		var full *accel.MemoryError
 		if _, err := gram.New(ctx, k, x, 100, &gram.Options{SameAs: &choice, Memory: accel.Budget{Limit: 1000}}); !errors.As(err, &full) ||
-			!strings.HasSuffix(full.What, "as "+choice.Storage.String()) {
+			!strings.HasSuffix(full.Item, "as "+choice.Storage.String()) {
 			t.Errorf("as %v in 1 kB: %v", choice.Storage, err)
 		}
 	}

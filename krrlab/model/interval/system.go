@@ -94,8 +94,8 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 // newFactored is Cholesky for all regressions, also with weights that the model has.
 func newFactored(ctx context.Context, m *model.Model, memory int64) (*System, error) {
 	n, _, t := m.Dims()
-	what := fmt.Sprintf("interval: the factor of K+λI of %d points", n)
-	if err := (accel.Budget{Limit: memory}).Check(8*int64(n)*int64(n), what,
+	item := fmt.Sprintf("interval: the factor of K+λI of %d points", n)
+	if err := (accel.Budget{Limit: memory}).Check(8*int64(n)*int64(n), item,
 		"take split conformal intervals, or allow more by --memory"); err != nil {
 		return nil, err
 	}

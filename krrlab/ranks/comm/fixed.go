@@ -218,11 +218,11 @@ func Smallest(ctx context.Context, c Comm, b accel.Budget) (accel.Budget, error)
 	if err := c.AllReduceInt64(ctx, free); err != nil {
 		return b, err
 	}
-	if least := slices.Min(free); least < b.Free() {
+	if minFree := slices.Min(free); minFree < b.Free() {
 		if b.Limit == 0 {
-			b.Limit = max(1, least)
+			b.Limit = max(1, minFree)
 		}
-		b.Used = b.Limit - least
+		b.Used = b.Limit - minFree
 	}
 	return b, nil
 }

@@ -170,11 +170,11 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 	}
 	var required int64
 	if err == nil { // ranks have different rows; required is the largest memory of any of them
-		most, e := comm.Smallest(ctx, c.problem.Comm, accel.Budget{Limit: math.MaxInt64, Used: c.requiredBytes(m)})
+		largest, e := comm.Smallest(ctx, c.problem.Comm, accel.Budget{Limit: math.MaxInt64, Used: c.requiredBytes(m)})
 		if e != nil {
 			return e
 		}
-		required = most.Used
+		required = largest.Used
 		err = c.memory.Check(required, "it with its vectors", "")
 	}
 	if err != nil {

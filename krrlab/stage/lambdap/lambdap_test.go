@@ -315,27 +315,27 @@ func TestRanksChoose(t *testing.T) {
 
 // columnCounter counts the columns of the widest product.
 type columnCounter struct {
-	ridge
+	ridgeOperator
 	widest int
 }
 
 func (c *columnCounter) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	c.widest = max(c.widest, src.RawMatrix().Cols)
-	return c.ridge.MulTo(ctx, dst, src)
+	return c.ridgeOperator.MulTo(ctx, dst, src)
 }
 
 // TestManyPoints checks that a grid of more than maxColumns λ_p is measured in sets of that size, to the numbers that
 // each λ_p has alone, and that it ends with its context.
 func TestManyPoints(t *testing.T) {
-	a, z := problem(20, 8, 0.1, 3)
-	y := normals(20, 1, 4)
+	a, z := newTestProblem(20, 8, 0.1, 3)
+	y := randomRightHandSides(20, 1, 4)
 	grid := make([]float64, maxColumns+5)
 	for i := range grid {
 		grid[i] = 0.01 * math.Pow(1.03, float64(i))
 	}
 	for _, cancels := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
-		counter := &columnCounter{ridge: a}
+		counter := &columnCounter{ridgeOperator: a}
 		r, err := measureSweep(ctx, counter, z, y, 0, &Options{Grid: slices.Clone(grid), Columns: 1, Steps: 6,
 			tell: func(_ context.Context, e stage.Event) {
 				if cancels && e.Stage == stage.Lanczos && e.Done == 3 {

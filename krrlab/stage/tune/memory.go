@@ -52,7 +52,7 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 	if o.Valid != nil {
 		valid = o.Valid.Len()
 	}
-	o.memory = memory.Less(points.MemoryBytes(p.X)) // the last sample splits the points into two copies
+	o.memory = memory.Reserve(points.MemoryBytes(p.X)) // the last sample splits the points into two copies
 	// In addition to K there are two copies: a factorization, and the previous one until it is collected.
 	bytes := func(m int) int64 {
 		if o.Quick {
