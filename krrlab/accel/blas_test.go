@@ -16,8 +16,8 @@ import (
 // TestOverrides compares the routines that call OpenBLAS with gonum's.
 func TestOverrides(t *testing.T) {
 	withBLAS(t, requireOpenBLAS(t))
-	testOverrides(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{}))
-	testOverrides(t, 0x1p-24, of32(float32s{}), of32(gonum.Implementation{}))
+	testOverrides(t, 0x1p-53, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
+	testOverrides(t, 0x1p-24, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
 }
 
 // draw is a source of random operands.
@@ -216,8 +216,8 @@ func (g draw[T]) vector(n int) (x []T, inc int) {
 // The arguments are drawn around valid ones.
 func TestMisuse(t *testing.T) {
 	withBLAS(t, requireOpenBLAS(t))
-	testMisuse(t, of64(float64s{}), of64(gonum.Implementation{}))
-	testMisuse(t, of32(float32s{}), of32(gonum.Implementation{}))
+	testMisuse(t, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
+	testMisuse(t, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
 }
 
 // testMisuse compares the panics of our routines with those of the reference for random arguments.
@@ -344,5 +344,5 @@ func TestNoAllocation(t *testing.T) {
 		t.Skip("the race detector makes pools forget")
 	}
 	withBLAS(t, requireOpenBLAS(t))
-	testNoAllocation(t, of64(float64s{}))
+	testNoAllocation(t, float64Routines(float64s{}))
 }

@@ -30,7 +30,7 @@ func Dpotrf(n int, a []float64, lda int) bool {
 
 // tileOperations64 returns the operations in float64, with the BLAS and LAPACK in use.
 func tileOperations64() tileOperations[float64] {
-	return tileOperations[float64]{of64(blas64.Implementation()), func(n int, a []float64, lda int) bool {
+	return tileOperations[float64]{float64Routines(blas64.Implementation()), func(n int, a []float64, lda int) bool {
 		_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: lda, Data: a})
 		return ok
 	}}
@@ -39,7 +39,7 @@ func tileOperations64() tileOperations[float64] {
 // Spotrf is Dpotrf in float32, with u = 2⁻²⁴. It succeeds if λ_min(A) is above about n·u·max a_ii.
 func Spotrf(n int, a []float32, lda int) bool {
 	checkSquare("Spotrf", n, lda, len(a))
-	failedPivot, _, _ := tileOperations[float32]{of32(blas32.Implementation()), func(n int, a []float32, lda int) bool {
+	failedPivot, _, _ := tileOperations[float32]{float32Routines(blas32.Implementation()), func(n int, a []float32, lda int) bool {
 		if l := inUse(); l != nil && n >= lapackOrder && fitsMatrix(n, n, lda, len(a)) {
 			return potrf(l, l.s.potrf, blas.Lower, n, a, lda)
 		}

@@ -119,36 +119,38 @@ func blockIndex(q int) (i, j int) {
 
 // pieceSize returns the size of the pieces into which an m×n matrix C is cut, in complete tiles. No piece is larger
 // than maxPieceRows×maxPieceCols, rounded up to complete tiles. If C has enough tiles, there are at least four pieces
-// per thread, or their number is a multiple of the number of threads, so that no thread is idle for long at the end.
+// per thread or their number is a multiple of the number of threads, so that no thread is idle for long at the end.
 func pieceSize[T real](m, n, threads int) (rows, cols int) {
 	mr, nr := gogemm.TileSize[T]()
 	sizeOf := func(n, count, unit int) int { return ((n+count-1)/count + unit - 1) / unit * unit }
-	p, q := (m+maxPieceRows-1)/maxPieceRows, (n+maxPieceCols-1)/maxPieceCols
-	for p*q < 4*threads && p*q%threads != 0 {
+	down, across := (m+maxPieceRows-1)/maxPieceRows, (n+maxPieceCols-1)/maxPieceCols // numbers of pieces
+	for down*across < 4*threads && down*across%threads != 0 {
+		rows, cols = sizeOf(m, down, mr), sizeOf(n, across, nr)
 		switch {
-		case sizeOf(m, p, mr) > mr && (sizeOf(m, p, mr) >= sizeOf(n, q, nr) || sizeOf(n, q, nr) == nr):
-			p++
-		case sizeOf(n, q, nr) > nr:
-			q++
+		case rows > mr && (rows >= cols || cols == nr):
+			down++
+		case cols > nr:
+			across++
 		default:
 			return mr, nr
 		}
 	}
-	return sizeOf(m, p, mr), sizeOf(n, q, nr)
+	return sizeOf(m, down, mr), sizeOf(n, across, nr)
 }
 
-// blockOrder returns the order of the blocks into which syrkGo cuts a triangle of order n.
+// blockOrder returns the order of the blocks into which syrkGo cuts a triangle of order n. There are at least 8 blocks
+// per thread, unless their order would be below 64; it is at most maxPieceRows.
 func blockOrder[T real](n, threads int) int {
 	mr, _ := gogemm.TileSize[T]()
 	count := 2
-	for count*(count+1) < 16*threads {
+	for count*(count+1)/2 < 8*threads {
 		count++
 	}
 	return min(maxPieceRows, max(64, (n+count-1)/count)+mr-1) / mr * mr
 }
 
 // Smallest numbers of multiplications, m·n·k, for which a call into the library is faster than gonum, as measured.
-// Larger values leave more small problems to gonum.
+// Smaller products go to package gemm, or to gonum where gemm has no assembly; other small problems go to gonum.
 const (
 	gemmWork = 1 << 10
 	syrkWork = 4 << 10
@@ -164,9 +166,9 @@ func large(m, n, k, work int) bool {
 // level3 holds the expensive BLAS routines in one precision, and chooses the implementation of each call.
 //
 // If a library is in use, it gets the calls with valid arguments that are large enough. Smaller products go to package
-// gemm, which rounds them as a library with fused multiply-adds does, unlike gonum. The error of K is measured on
-// blocks of another size than its tiles, and the measurement holds only if both are rounded alike. Empty problems, α =
-// 0, dimensions beyond 32 bits, and misuse, for which gonum panics, go to gonum.
+// gemm, which rounds them as a library with fused multiply-adds does, unlike gonum. A caller may measure rounding
+// errors on small blocks and apply the result to large ones, so that both must be rounded alike. Empty problems, α = 0,
+// dimensions beyond 32 bits, and misuse, for which gonum panics, go to gonum.
 //
 // Without a library, products and triangular solves go to package gemm, on all threads outside ForEach and on one
 // inside it, with the same bits for any number of threads. If gemm has no assembly for the processor they go to gonum,
@@ -191,25 +193,25 @@ type level3Routines[T real] struct {
 	gemv func(tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T, y []T, incY int)
 }
 
-// of64 and of32 return the routines of a BLAS in float64 and in float32.
-func of64(i blas.Float64) level3Routines[float64] {
+// float64Routines and float32Routines return the routines of a BLAS in one precision.
+func float64Routines(i blas.Float64) level3Routines[float64] {
 	return level3Routines[float64]{i.Dgemm, i.Dsyrk, i.Dtrsm, i.Dtrmm, i.Dgemv}
 }
 
-func of32(i blas.Float32) level3Routines[float32] {
+func float32Routines(i blas.Float32) level3Routines[float32] {
 	return level3Routines[float32]{i.Sgemm, i.Ssyrk, i.Strsm, i.Strmm, i.Sgemv}
 }
 
 var (
 	level3of64 = &level3[float64]{
 		avx2Order: math.MaxInt, routinesOf: func(l *Library) *routines { return &l.d },
-		gonum: of64(gonum.Implementation{}),
+		gonum: float64Routines(gonum.Implementation{}),
 	}
 	// With AVX2 on one thread, package gemm is faster than OpenBLAS 0.3.21: a product of 512×512×784 takes 0.97 times
 	// as long on Zen 3.
 	level3of32 = &level3[float32]{
 		avx2Order: 128, routinesOf: func(l *Library) *routines { return &l.s },
-		gonum: of32(gonum.Implementation{}),
+		gonum: float32Routines(gonum.Implementation{}),
 	}
 )
 
@@ -229,7 +231,8 @@ func usesGemm(l *Library, order int) bool {
 	return l.lacksAVX512 && path == simd.AVX512 && order >= avx512Order
 }
 
-// productArgs and triangleArgs are the arguments of package gemm, in the order of the BLAS.
+// productArgs and triangleArgs have the fields of Product and Triangle. With local types, literals may list the
+// arguments in the order of the BLAS without their names; go vet wants names for types of another package.
 type (
 	productArgs[T real]  gogemm.Product[T]
 	triangleArgs[T real] gogemm.Triangle[T]

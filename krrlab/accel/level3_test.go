@@ -19,8 +19,12 @@ import (
 func TestOwn(t *testing.T) {
 	withThreads(t, 3)
 	withBLAS(t, nil)
-	t.Run("float32", func(t *testing.T) { testOwn(t, 0x1p-24, of32(float32s{}), of32(gonum.Implementation{})) })
-	t.Run("float64", func(t *testing.T) { testOwn(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{})) })
+	t.Run("float32", func(t *testing.T) {
+		testOwn(t, 0x1p-24, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
+	})
+	t.Run("float64", func(t *testing.T) {
+		testOwn(t, 0x1p-53, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
+	})
 }
 
 // testOwn runs TestOwn in one precision with the unit roundoff u.
@@ -46,8 +50,8 @@ func TestOwnThreads(t *testing.T) {
 	if simd.InUse() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
-	testOwnThreads(t, 0x1p-24, of32(float32s{}), of32(gonum.Implementation{}))
-	testOwnThreads(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{}))
+	testOwnThreads(t, 0x1p-24, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
+	testOwnThreads(t, 0x1p-53, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
 }
 
 // testOwnThreads runs TestOwnThreads in one precision with the unit roundoff u.
@@ -166,8 +170,8 @@ func TestOwnNoAllocation(t *testing.T) {
 	if simd.InUse() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
-	testNoAllocation(t, of32(float32s{}))
-	testNoAllocation(t, of64(float64s{}))
+	testNoAllocation(t, float32Routines(float32s{}))
+	testNoAllocation(t, float64Routines(float64s{}))
 }
 
 // testNoAllocation checks that the given routines allocate nothing.

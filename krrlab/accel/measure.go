@@ -81,12 +81,12 @@ func sum(s []uint64) uint64 {
 // all Threads(). It takes about the window, or the time of two products if that is longer. It returns 0 if ctx is done
 // first, and panics if n < 1.
 func GemmRate64(ctx context.Context, n int, window time.Duration) float64 {
-	return gemmRate(ctx, "GemmRate64", of64(blas64.Implementation()), n, window)
+	return gemmRate(ctx, "GemmRate64", float64Routines(blas64.Implementation()), n, window)
 }
 
 // GemmRate32 is GemmRate64 for blas32.Gemm.
 func GemmRate32(ctx context.Context, n int, window time.Duration) float64 {
-	return gemmRate(ctx, "GemmRate32", of32(blas32.Implementation()), n, window)
+	return gemmRate(ctx, "GemmRate32", float32Routines(blas32.Implementation()), n, window)
 }
 
 // gemmRate measures the routine blasOf.gemm; name is the name of the calling function for panics.

@@ -9,11 +9,12 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// width returns the number of functions cos 0, sin 0, cos θ, sin θ, …, cos qθ, sin qθ.
+// width returns the number of functions of one axis up to the frequency q: cos 0, sin 0, cos θ, …, cos qθ, sin qθ.
 func width(q int) int { return 2 * (q + 1) }
 
 // cosinesAndSines sets row, of width(q) numbers, to cos(jθ) and sin(jθ), j = 0, …, q. It uses e^{i(a+b)θ} =
-// e^{iaθ}e^{ibθ} for powers of two a. The error is about j roundings, like the error that the rounding of θ causes.
+// e^{iaθ}e^{ibθ}, where a is a power of two. The error is about j roundings, like the error that the rounding of θ
+// causes.
 func cosinesAndSines(row []float64, theta float64) {
 	row[0], row[1] = 1, 0
 	if len(row) < 4 {
@@ -21,7 +22,7 @@ func cosinesAndSines(row []float64, theta float64) {
 	}
 	row[3], row[2] = math.Sincos(theta)
 	for filled := 4; filled < len(row); {
-		c, s := row[filled-2], row[filled-1] // e^{iaθ} for the largest a so far
+		c, s := row[filled-2], row[filled-1] // cos aθ and sin aθ of the largest frequency a that is set
 		fresh := row[filled:min(2*filled-2, len(row))]
 		lower := row[2 : 2+len(fresh)]
 		for k := 0; k+1 < len(fresh); k += 2 {
@@ -41,7 +42,8 @@ func (s *Series) position(m *mode) int {
 	return place
 }
 
-// coefficients returns the tensors whose values are those of Φβ, one for each column of β.
+// coefficients returns, for each column of β, the coefficients of the trigonometric polynomial whose values at the
+// points are that column of Φβ.
 func (s *Series) coefficients(beta *mat.Dense) []tensor {
 	_, t := beta.Dims()
 	all := s.tensors(t)
@@ -53,7 +55,8 @@ func (s *Series) coefficients(beta *mat.Dense) []tensor {
 	return all
 }
 
-// project returns ΦᵀV, M×t, from the tensors of sums of the t columns of V.
+// project returns ΦᵀV, M×t. The entries of sums[j] are the sums over i of V_ij times a product of cosines and sines at
+// point i. project takes those of the modes, and scales them by the square roots of the weights of the modes.
 func (s *Series) project(sums []tensor) *mat.Dense {
 	b := mat.NewDense(len(s.modes), len(sums), nil)
 	for k := range s.modes {
@@ -74,16 +77,16 @@ func (s *Series) tensors(t int) []tensor {
 	return all
 }
 
-// Project returns ΦᵀV, M×t, for V n×t.
+// Project returns ΦᵀV, M×t, for V n×t. The matrix is not valid if there is an error.
 func (s *Series) Project(ctx context.Context, x points.Points, v *mat.Dense) (*mat.Dense, error) {
 	_, t := v.Dims()
 	sums := s.tensors(t)
-	err := s.pass(ctx, x, 1, nil, sums, func(i int, _, coefficients []float64) { copy(coefficients, v.RawRowView(i)) })
+	err := s.pass(ctx, x, 1, nil, sums, func(i int, _, weights []float64) { copy(weights, v.RawRowView(i)) })
 	return s.project(sums), err
 }
 
-// Eval returns Φβ, n×t, for n points of the box and β, M×t. These are predictions if β is from Factor.Solve. Eval
-// panics for a point outside the box.
+// Eval returns Φβ, n×t, for n points and β, M×t. These are predictions if β is from Factor.Solve. Eval panics if a
+// point lies outside the box for which the series was built. The matrix is not valid if there is an error.
 func (s *Series) Eval(ctx context.Context, x points.Points, beta *mat.Dense) (*mat.Dense, error) {
 	n, _ := x.Dims()
 	_, t := beta.Dims()
@@ -92,14 +95,14 @@ func (s *Series) Eval(ctx context.Context, x points.Points, beta *mat.Dense) (*m
 }
 
 // EvalProject returns ΦᵀV for V_ij = update(i, j, (Φβ)_ij), in one pass over the points. It calls update once for each
-// entry, and for different rows at the same time.
+// entry, and for different rows at the same time. The matrix is not valid if there is an error.
 func (s *Series) EvalProject(ctx context.Context, x points.Points, beta *mat.Dense,
 	update func(i, j int, f float64) float64) (*mat.Dense, error) {
 	_, t := beta.Dims()
 	sums := s.tensors(t)
-	err := s.pass(ctx, x, 1, s.coefficients(beta), sums, func(i int, values, coefficients []float64) {
+	err := s.pass(ctx, x, 1, s.coefficients(beta), sums, func(i int, values, weights []float64) {
 		for j, f := range values {
-			coefficients[j] = update(i, j, f)
+			weights[j] = update(i, j, f)
 		}
 	})
 	return s.project(sums), err

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// withSpectrum returns QDQᵀ with a random orthogonal Q.
+// withSpectrum returns a random symmetric matrix with the eigenvalues d: Q·diag(d)·Qᵀ with a random orthogonal Q.
 func withSpectrum(seed uint64, d []float64) *mat.Dense {
 	n := len(d)
 	a := mat.NewDense(n, n, nil)
@@ -25,21 +25,28 @@ func withSpectrum(seed uint64, d []float64) *mat.Dense {
 	return &e
 }
 
-// TestMeasure gives K on a sample an error of known spectrum and compares the measured estimate with the formula of
-// Estimate. The cases cover a leading eigenvalue that is hidden among the others and visible only along v, a leading
-// eigenvalue that stands out, a larger error in the rows of the outliers, and an error of rounding alone.
+// TestMeasure subtracts an error matrix with known eigenvalues from the entries of K on a sample, so that K seems to
+// have this error, and compares the measured estimate with the formula of Estimate. The cases cover a leading
+// eigenvalue that is hidden among the others and visible only along v, a leading eigenvalue that stands out, a larger
+// error in the rows of the outliers, and an error of rounding alone.
 func TestMeasure(t *testing.T) {
-	const n, rows, m = 400, 80, 60
+	const n, rows, m = 400, 80, 60 // points, rows of the sample, and those of them that count as random
 	x := cloud(n, 3)
 	mx, _, err := newMatrix(kernel.Gaussian{Sigma: 1}, x, 1, nil)
 	testkit.OK(t, err)
-	v := make([]float64, m)
+	v := make([]float64, m) // a random unit vector, used as the leading eigenvector of K
 	rng.New(5).Normals(v, 0)
 	normalize(v)
 	exactMethod := method{inFloat64: true, arithmetic: kernel.Differences}
-	for _, c := range []struct{ leading, size, outlier, normK float64 }{
-		{1, 1e-3, 0, 50}, {2.05, 1e-3, 0, 50}, {2.3, 1e-3, 0, 50}, {10, 1e-3, 0, 50}, {10, 1e-3, 300, 50},
-		{0, 0, 0, 50}, {1, 1e-3, 0, 1e16},
+	for _, c := range []struct {
+		name           string
+		leading        float64 // first eigenvalue of the error, in units of size
+		size           float64 // magnitude of the other eigenvalues
+		outlier, normK float64 // error of one entry of the outliers, in units of size; ‖K‖₂ of the sample
+	}{
+		{"as large as the others", 1, 1e-3, 0, 50}, {"near the edge", 2.05, 1e-3, 0, 50},
+		{"beyond the edge", 2.3, 1e-3, 0, 50}, {"far beyond the edge", 10, 1e-3, 0, 50},
+		{"large outlier", 10, 1e-3, 300, 50}, {"no error", 0, 0, 0, 50}, {"rounding alone", 1, 1e-3, 0, 1e16},
 	} {
 		d := make([]float64, m)
 		for i := range d {
@@ -71,20 +78,24 @@ func TestMeasure(t *testing.T) {
 		largest := c.size * max(c.leading, 1)
 		var ev mat.VecDense
 		ev.MulVec(em, mat.NewVecDense(m, v))
-		along := math.Abs(mat.Dot(mat.NewVecDense(m, v), &ev))
-		if edge := rms * math.Sqrt(m); largest > 2.1*edge {
-			along = max(along, (largest+math.Sqrt(largest*largest-4*rms*rms*m))/2)
+		leading := math.Abs(mat.Dot(mat.NewVecDense(m, v), &ev))
+		// An eigenvalue c that exceeds the noise is seen as N = c + m·rms²/c if N is beyond the edge of the semicircle,
+		// 2·rms·√m; this solves for c. Estimate does so only from 2.1·rms·√m.
+		if halfEdge := rms * math.Sqrt(m); largest > 2.1*halfEdge {
+			leading = max(leading, (largest+math.Sqrt(largest*largest-4*rms*rms*m))/2)
 		}
 		norm := max(largest, c.size*c.outlier)
-		bound := max(2*rms*math.Sqrt(n)+along*n/m, 1.1*norm, 0x1p-52*c.normK*n/m) + s.errorBound
+		predicted := 2*rms*math.Sqrt(n) + leading*n/m // noise of all of K, and the leading part in proportion to n
+		rounding := 0x1p-52 * c.normK * n / m
+		bound := max(predicted, 1.1*norm, rounding) + s.errorBound
 		isNear := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*b+1e-14 }
 		if !isNear(got.Rms, rms) || !isNear(got.Norm, norm) || !isNear(got.Bound, bound) || got.Rows != rows ||
 			got.NormK != c.normK {
-			t.Errorf("%+v: %+v, want rms %g, norm %g and bound %g", c, got, rms, norm, bound)
+			t.Errorf("%s: %+v, want rms %g, norm %g and bound %g", c.name, got, rms, norm, bound)
 		}
-		s.entries[50*rows+20] = math.Inf(1)
-		if got, err := s.measure(t.Context(), exactMethod); err != nil || !math.IsInf(got.Bound, 1) || !math.IsInf(got.Rms, 0) {
-			t.Errorf("an entry is infinite: %+v, %v", got, err)
+		s.entries[50*rows+20] = math.Inf(1) // Rms becomes the error of this entry, −Inf
+		if got, err := s.measure(t.Context(), exactMethod); err != nil || !math.IsInf(got.Bound, 1) || !math.IsInf(got.Rms, -1) {
+			t.Errorf("%s: an entry is infinite: %+v, %v", c.name, got, err)
 		}
 	}
 }

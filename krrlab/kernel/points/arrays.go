@@ -10,13 +10,13 @@ type Array struct {
 }
 
 // ToArrays returns the arrays from which FromArrays restores the points: their kind ("dense", "csr" or "bytes"), the
-// unit of bytes (Bytes.Scale), and the array x, n×d, or x_indptr, x_indices and x_data for sparse points. Arrays may
-// share memory with x.
+// unit of bytes (Bytes.Scale), and the array named x, n×d, or x_indptr, x_indices and x_data for sparse points. Arrays
+// may share memory with the points.
 func ToArrays(x Points) (kind string, unit float64, arrays []Array) {
 	n, d := x.Dims()
 	switch x := x.(type) {
 	case *CSR:
-		lo, hi := x.Ptr[0], x.Ptr[n]
+		lo, hi := x.Ptr[0], x.Ptr[n] // x may be a range of rows of a larger matrix
 		ptr := make([]int64, n+1)
 		for i := range ptr {
 			ptr[i] = int64(x.Ptr[i] - lo)
@@ -37,7 +37,7 @@ func ToArrays(x Points) (kind string, unit float64, arrays []Array) {
 	return "dense", 0, []Array{{"x", data, []int{n, d}}}
 }
 
-// withoutGaps returns the n×d matrix in data with stride d.
+// withoutGaps returns the n×d matrix in data with its rows one after the other. It copies only if there are gaps.
 func withoutGaps[T uint8 | realNumber](data []T, n, d, stride int) []T {
 	if stride == d || n == 0 {
 		return data[:n*d]
@@ -50,8 +50,8 @@ func withoutGaps[T uint8 | realNumber](data []T, n, d, stride int) []T {
 }
 
 // FromArrays returns n points of dimension d of the kind and unit that ToArrays returned. get returns the array with a
-// given name and shape; −1 in the shape stands for any length. FromArrays returns an error from get, or one that says
-// which array does not fit.
+// given name and shape, or an error if there is none; −1 in the shape stands for any length. FromArrays returns an
+// error from get, or one that says which array does not fit.
 func FromArrays(kind string, n, d int, unit float64, get func(name string, shape ...int) (any, error)) (Points, error) {
 	if kind == "csr" {
 		return csrFromArrays(n, d, get)
@@ -66,9 +66,9 @@ func FromArrays(kind string, n, d int, unit float64, get func(name string, shape
 	switch v := data.(type) {
 	case []uint8:
 		switch {
-		case kind != "bytes":
+		case kind != "bytes": // the error below
 		case !ScaleFits(unit):
-			return nil, fmt.Errorf("points in bytes of unit %g", unit)
+			return nil, fmt.Errorf("the unit of points in bytes is %g, want %g to %g", unit, minScale, maxScale)
 		default:
 			return NewBytes(n, d, unit, v), nil
 		}

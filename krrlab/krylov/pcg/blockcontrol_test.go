@@ -177,7 +177,7 @@ func TestHopelessTolerance(t *testing.T) {
 
 // TestBlockMemory checks that SolveBlock allocates 4nt numbers, and nothing per iteration.
 func TestBlockMemory(t *testing.T) {
-	const n, k = 4000, 24
+	const n, k = memoryRows, 24
 	small := 26*k*8 + 12*k*k*8 + 8*512*k
 	testMemory(t, pcg.SolveBlock, k, 5, 25, 4*8*n*k+small+50_000)
 }

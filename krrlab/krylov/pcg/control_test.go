@@ -35,7 +35,7 @@ func TestCancel(t *testing.T) {
 		}}
 		res, err := run(ctx, dense{a}, nil, b, opts)
 		if !errors.Is(err, context.Canceled) || res == nil {
-			t.Fatalf("%v, %v", res, err)
+			t.Fatalf("%v, %v, want a result and context.Canceled", res, err)
 		}
 		if res.Status != pcg.Canceled || res.Iterations != 7 || len(res.History.RelRes) != 8 ||
 			!math.IsNaN(res.TrueRelRes[0]) || res.Columns[2].Status != pcg.Canceled {
@@ -50,7 +50,7 @@ func TestCancel(t *testing.T) {
 			res.Columns[1].Status != pcg.Canceled {
 			t.Errorf("canceled before: %v, %v", res, err)
 		}
-		// A column of zeros is solved, no matter when the others end.
+		// A column of zeros is solved, no matter when the others end. The monitor of opts calls the new cancel.
 		ctx, cancel = context.WithCancel(context.Background())
 		mixed := mat.DenseCopyOf(b)
 		mixed.SetCol(0, make([]float64, n))
@@ -102,10 +102,10 @@ func TestErrors(t *testing.T) {
 	b := random(23, n, 2)
 	boom := errors.New("boom")
 	for _, run := range solvers {
-		for calls := range 4 { // the call that fails; the last one is for the true residual
+		for before := range 4 { // number of calls before the one that fails; the last one is for the true residual
 			count := 0
 			fail := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
-				if count++; count > calls {
+				if count++; count > before {
 					return boom
 				}
 				return dense{a}.MulTo(ctx, dst, src)
@@ -113,15 +113,15 @@ func TestErrors(t *testing.T) {
 			opts := &pcg.Options{MaxIter: 3}
 			res, err := run(context.Background(), fail, nil, b, opts)
 			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Columns[0].Status != pcg.Failed ||
-				res.Iterations != calls {
+				res.Iterations != before {
 				t.Errorf("A fails: %v, %v", res, err)
 			}
-			if calls == 3 {
+			if before == 3 {
 				continue // the third solve with M is the last
 			}
 			count = 0
 			res, err = run(context.Background(), dense{a}, fail, b, opts)
-			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Iterations != calls {
+			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Iterations != before {
 				t.Errorf("M fails: %v, %v", res, err)
 			}
 		}
@@ -165,8 +165,8 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestDeterministic checks that results have the same bits in repeated solves, on any number of threads and in any
-// scale of the columns. A column of Solve also has the bits of a solve of that column alone.
+// TestDeterministic checks that results have the same bits in repeated solves, on any number of threads and when a
+// column is multiplied by a power of two. A column of Solve also has the bits of a solve of that column alone.
 func TestDeterministic(t *testing.T) {
 	const n, k = 1100, 5 // more than two blocks of rows
 	a, m := diagonal(geometric(n, 1e4)), diagonal(geometric(n, 10))
@@ -205,17 +205,20 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestMemory checks that Solve allocates 4nt numbers and the history, and nothing in an iteration.
+// TestMemory checks that Solve allocates 4nk numbers for k columns and the history, and nothing in an iteration.
 func TestMemory(t *testing.T) {
-	const n, k = 4000, 40
-	history := 4 * 61 * k * 8
+	const n, k, others = memoryRows, 40, 50_000
+	history := 4 * 61 * k * 8       // four arrays with a row for the start and for each of 60 iterations
 	sums := 4 * 8 * (n/512 + 1) * k // partial sums of the blocks of rows
-	testMemory(t, pcg.Solve, k, 10, 60, 4*8*n*k+history+sums+50_000)
+	testMemory(t, pcg.Solve, k, 10, 60, 4*8*n*k+history+sums+others)
 }
 
-// testMemory solves for k columns of n = 4000 rows in few and in many iterations. The many must allocate at most limit
-// bytes, and as often as the few. It counts on one thread and without the collector, because each thread takes its
-// scratch memory from a pool that the collector empties.
+// memoryRows is the number of rows in testMemory.
+const memoryRows = 4000
+
+// testMemory solves for k columns of memoryRows rows in few and in many iterations. The many must allocate at most
+// limit bytes, and as often as the few. It counts on one thread and without the collector, because each thread takes
+// its scratch memory from a pool that the collector empties.
 func testMemory(t *testing.T, solve solver, k, fewIterations, manyIterations, limit int) {
 	t.Helper()
 	if race.Enabled {
@@ -225,7 +228,7 @@ func testMemory(t *testing.T, solve solver, k, fewIterations, manyIterations, li
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(1)
-	const n = 4000
+	const n = memoryRows
 	d, m, b := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2)), random(27, n, k)
 	measure := func(iters int) (mallocs, bytes uint64) {
 		opts := &pcg.Options{Tol: 1e-14, MaxIter: iters, Monitor: func(*pcg.Iteration) error { return nil }}
@@ -251,21 +254,21 @@ func TestPanics(t *testing.T) {
 	a := dense{spd(28, geometric(5, 2))}
 	b := random(1, 5, 2)
 	testkit.Panics(t, map[string]func(){
-		"block":   func() { pcg.SolveBlock(context.Background(), a, nil, random(1, 6, 2), nil) },
-		"B":       func() { pcg.Solve(context.Background(), a, nil, random(1, 6, 2), nil) },
-		"M":       func() { pcg.Solve(context.Background(), a, make(diagonal, 4), b, nil) },
-		"Exact":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Exact: make(diagonal, 4)}) },
-		"InitX":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: random(1, 5, 1)}) },
-		"Tol":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: -1}) },
-		"NaN":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: math.NaN()}) },
-		"MaxIter": func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{MaxIter: -1}) },
-		"least":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{LambdaMin: math.Inf(1)}) },
-		"Refine":  func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Refine: 1}) },
-		"Aim":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Aim: 1.5}) },
-		"bound":   func() { pcg.IterationBound(0.5, 0.1) },
-		"Ritz":    func() { new(pcg.Result).Ritz(0) },
-		"median":  func() { pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, random(1, 5, 1)}) },
-		"none":    func() { pcg.MedianByNorm(context.Background(), a, nil) },
+		"block":                  func() { pcg.SolveBlock(context.Background(), a, nil, random(1, 6, 2), nil) },
+		"B":                      func() { pcg.Solve(context.Background(), a, nil, random(1, 6, 2), nil) },
+		"M":                      func() { pcg.Solve(context.Background(), a, make(diagonal, 4), b, nil) },
+		"Exact":                  func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Exact: make(diagonal, 4)}) },
+		"InitX":                  func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: random(1, 5, 1)}) },
+		"Tol":                    func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: -1}) },
+		"NaN":                    func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: math.NaN()}) },
+		"MaxIter":                func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{MaxIter: -1}) },
+		"LambdaMin":              func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{LambdaMin: math.Inf(1)}) },
+		"Refine":                 func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Refine: 1}) },
+		"Aim":                    func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Aim: 1.5}) },
+		"IterationBound":         func() { pcg.IterationBound(0.5, 0.1) },
+		"Ritz":                   func() { new(pcg.Result).Ritz(0) },
+		"orders of MedianByNorm": func() { pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, random(1, 5, 1)}) },
+		"no vectors":             func() { pcg.MedianByNorm(context.Background(), a, nil) },
 	})
 }
 
@@ -281,8 +284,8 @@ func TestStatusText(t *testing.T) {
 	testkit.Fails(t, new(pcg.Status).UnmarshalText([]byte("done")), "done")
 }
 
-// TestAim checks that the recursive residual is reduced to Aim·Tol, and that this avoids a restart for inexact
-// products.
+// TestAim checks that the recursive residual is reduced to Aim·Tol, and that this avoids a restart when A is only an
+// approximation of Options.Exact.
 func TestAim(t *testing.T) {
 	const n, tol = 200, 1e-3
 	a := spd(41, geometric(n, 1e4))
@@ -305,15 +308,15 @@ func TestAim(t *testing.T) {
 	shift.Mul(a, full.X)
 	shift.Sub(b, shift)
 	shift.Scale(1.05*(tightTol-last)/last, shift)
-	inexact := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+	exactProduct := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
 		err := dense{a}.MulTo(ctx, dst, src)
 		dst.Sub(dst, shift)
 		return err
 	}}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: inexact}); len(r.History.Restarts) == 0 {
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct}); len(r.History.Restarts) == 0 {
 		t.Errorf("aim 1, products off: %v without a restart", r)
 	}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: inexact, Aim: 0.5}); len(r.History.Restarts) != 0 ||
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct, Aim: 0.5}); len(r.History.Restarts) != 0 ||
 		r.Status != pcg.Converged {
 		t.Errorf("aim ½, products off: %v, restarts %v", r, r.History.Restarts)
 	}
