@@ -65,8 +65,8 @@ func table3Table(r *Report) *plots.Table {
 
 // table3Verdicts judges whether the error of Algorithm 1 is below that of ADMM.
 func table3Verdicts(r *Report) []Verdict {
-	judged := evidence{claim: fmt.Sprintf("the method's error is below that of ADMM on random features after at most %d "+
-		"iterations", admmMaxIter)}
+	judged := evidence{claim: fmt.Sprintf("the method's error is below that of ADMM on random features after at most "+
+		"%d iterations", admmMaxIter)}
 	for _, row := range r.ranRows() {
 		admm, proposed := r.sampleOf(row, admmRole).result(), r.sampleOf(row, proposedRole).result()
 		// The paper's claim is not about stand-ins.

@@ -377,8 +377,8 @@ func (b *bench) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []f
 	return nil, nil, "", err
 }
 
-// looDecisions returns the leave-one-out decision value of each row, for two classes. The error wraps an *accel.MemoryError
-// if dense factors do not fit into memory.
+// looDecisions returns the leave-one-out decision value of each row, for two classes. The error wraps an
+// *accel.MemoryError if dense factors do not fit into memory.
 func (b *bench) looDecisions(ctx context.Context) ([]float64, error) {
 	end, err := b.acquire(ctx)
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 )
 
 // ProcessLimit returns the bytes that the data and the matrices of one of several equal processes on this machine may
-// take: limit, or if that is 0 its share of nine tenths of the machine's memory, minus the memory of the program itself. It
-// is the limit of plans and of solves. The result is 0 if both limits are unknown.
+// take: limit, or if that is 0 its share of nine tenths of the machine's memory, minus the memory of the program
+// itself. It is the limit of plans and of solves. The result is 0 if both limits are unknown.
 func ProcessLimit(limit int64, processes int) int64 {
 	if limit == 0 {
 		share, _ := MemoryShare(processes)
@@ -36,7 +36,8 @@ func ProcessLimit(limit int64, processes int) int64 {
 }
 
 // AvailableMemory returns the budget of work whose data are in memory already: limit bytes, or if that is 0 one of
-// several equal parts of the memory that the process can still allocate (MemoryAvailable). It has no limit if both are unknown.
+// several equal parts of the memory that the process can still allocate (MemoryAvailable). It has no limit if both are
+// unknown.
 func AvailableMemory(limit int64, parts int) Budget {
 	if limit == 0 { // rounded up, because 0 stands for an unknown limit
 		limit = (MemoryAvailable() + int64(parts) - 1) / int64(parts)
@@ -62,8 +63,8 @@ func (b Budget) Free() int64 {
 // Fits reports whether so many bytes are free.
 func (b Budget) Fits(bytes int64) bool { return bytes <= b.Free() }
 
-// Check returns a *MemoryError unless the bytes that the item takes are free. advice names a remedy, with --memory where
-// that sets the limit; "" advises --memory alone.
+// Check returns a *MemoryError unless the bytes that the item takes are free. advice names a remedy, with --memory
+// where that sets the limit; "" advises --memory alone.
 func (b Budget) Check(bytes int64, item, advice string) error {
 	if b.Fits(bytes) {
 		return nil

@@ -39,12 +39,13 @@ func tileOperations64() tileOperations[float64] {
 // Spotrf is Dpotrf in float32, with u = 2⁻²⁴. It succeeds if λ_min(A) is above about n·u·max a_ii.
 func Spotrf(n int, a []float32, lda int) bool {
 	checkSquare("Spotrf", n, lda, len(a))
-	failedPivot, _, _ := tileOperations[float32]{float32Routines(blas32.Implementation()), func(n int, a []float32, lda int) bool {
-		if l := inUse(); l != nil && n >= lapackOrder && fitsMatrix(n, n, lda, len(a)) {
-			return potrf(l, l.s.potrf, blas.Lower, n, a, lda)
-		}
-		return spotrfGo(n, a, lda)
-	}}.cholesky(wrap(n, a, lda))
+	failedPivot, _, _ := tileOperations[float32]{float32Routines(blas32.Implementation()),
+		func(n int, a []float32, lda int) bool {
+			if l := inUse(); l != nil && n >= lapackOrder && fitsMatrix(n, n, lda, len(a)) {
+				return potrf(l, l.s.potrf, blas.Lower, n, a, lda)
+			}
+			return spotrfGo(n, a, lda)
+		}}.cholesky(wrap(n, a, lda))
 	return failedPivot == n
 }
 

@@ -78,8 +78,8 @@ type Problem struct {
 const smallSeries = 2000
 
 // AffordableSeries is Series for a stage that has other methods. It also returns nil if the series has more modes than
-// there are points and more than smallSeries, because its factorization takes about as many multiply-adds as the cube of
-// the number of modes.
+// there are points and more than smallSeries, because its factorization takes about as many multiply-adds as the cube
+// of the number of modes.
 func (p *Problem) AffordableSeries() (s *fourier.Series, errorBound float64) {
 	if s, errorBound = p.Series(); s != nil && s.Modes() > max(p.N, smallSeries) {
 		return nil, 0
@@ -109,8 +109,8 @@ const (
 )
 
 // SeriesOf returns a Fourier series of the kernel k for the points x, without their weights, with at most seriesModes
-// modes. It returns an error if there is none, if there are several ranks, or if its matrices do not fit into the memory
-// budget.
+// modes. It returns an error if there is none, if there are several ranks, or if its matrices do not fit into the
+// memory budget.
 func (p *Problem) SeriesOf(k kernel.Kernel, x points.Points) (*fourier.Series, error) {
 	s, err := fourier.New(k, fourier.Options{EntryError: seriesError, MaxModes: seriesModes}, x)
 	if err != nil {
@@ -155,8 +155,8 @@ type Source interface {
 // Extender is a Source that can add rows to a Z that it made.
 type Extender interface {
 	Source
-	// Extend returns Z for the problem of b, whose first rows are those of z. There must be a single process. It returns
-	// an error with the reason if Z must be made anew.
+	// Extend returns Z for the problem of b, whose first rows are those of z. There must be a single process. It
+	// returns an error with the reason if Z must be made anew.
 	Extend(ctx context.Context, b Bench, z *Drawn) (*Drawn, error)
 }
 

@@ -131,8 +131,8 @@ func register(k Kind) error {
 		return fmt.Errorf("the kind of preconditioner %q has no Zero, or its name has a blank or =", k.Name)
 	}
 	if strings.ContainsAny(k.Name, ".:") && k.AdviceIfSlow+k.AdviceIfIndefinite == "" && k.AdviceIfBroken == "" {
-		k.AdviceIfBroken = "krrlab compare --with '" + k.Name + "…' says whether M⁻¹ is symmetric and positive definite; " +
-			"if it is, try a larger --max-iter, or --solver direct"
+		k.AdviceIfBroken = "krrlab compare --with '" + k.Name + "…' says whether M⁻¹ is symmetric and positive " +
+			"definite; if it is, try a larger --max-iter, or --solver direct"
 	}
 	index, exists := slices.BinarySearchFunc(kinds.all, k,
 		func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
@@ -274,8 +274,8 @@ func optionList(s *schema.Schema) string {
 	return "want one of " + strings.Join(names, ", ")
 }
 
-// PreconditionerText is the inverse of ParsePreconditioner, for a preconditioner of a problem with the kernel kern, from
-// which a feature map must follow. It returns an error for a preconditioner that text cannot describe: one of an
+// PreconditionerText is the inverse of ParsePreconditioner, for a preconditioner of a problem with the kernel kern,
+// from which a feature map must follow. It returns an error for a preconditioner that text cannot describe: one of an
 // unregistered type, or with a part such as a user-defined feature map.
 func PreconditionerText(p Preconditioner, kern kernel.Kernel) (text string, err error) {
 	k, ok := KindOf(p)

@@ -101,7 +101,8 @@ func New(k kernel.Kernel, o Options, sets ...points.Points) (*Series, error) {
 	switch {
 	case !isGaussian && !isDensity:
 		return nil, fmt.Errorf("the kernel %v has no Fourier series with a proved bound: its spectral density decays "+
-			"too slowly, or it has no method SpectralDensity (fourier.Density); take the Gaussian kernel or matern52", k)
+			"too slowly, or it has no method SpectralDensity (fourier.Density); take the Gaussian kernel or matern52",
+			k)
 	case d < 1 || d > MaxDim:
 		return nil, fmt.Errorf("points in %d dimensions: a Fourier series needs 1 to %d", d, MaxDim)
 	case n < 1:

@@ -119,7 +119,8 @@ func (h *handler) predict(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.RawQuery != "" {
-		fail(w, http.StatusBadRequest, "query %q: want none; krrlab predict has intervals and other options", r.URL.RawQuery)
+		fail(w, http.StatusBadRequest, "query %q: want none; krrlab predict has intervals and other options",
+			r.URL.RawQuery)
 		return
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))

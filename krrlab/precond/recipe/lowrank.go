@@ -39,8 +39,8 @@ func newWoodbury(ctx context.Context, b stage.Bench, p stage.LowRank) (*precond.
 	return settled.(stage.LowRank).Approximation(b.Problem().Kernel).Inverse(ctx, b)
 }
 
-// lowRankCost predicts the cost of M = ZZᵀ+λ_pI without the computation of Z. M⁻¹R is corrected, at twice the cost, where
-// ZZᵀ of trace tr K needs it; a λ_p of 0 means that M has none, and needs no correction.
+// lowRankCost predicts the cost of M = ZZᵀ+λ_pI without the computation of Z. M⁻¹R is corrected, at twice the cost,
+// where ZZᵀ of trace tr K needs it; a λ_p of 0 means that M has none, and needs no correction.
 func lowRankCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost.Parts {
 	t, order := float64(max(1, m.T)), float64(s)
 	ranks := max(m.Ranks, 1)

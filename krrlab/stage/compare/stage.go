@@ -114,8 +114,8 @@ func CombinedTargets(y *mat.Dense, seed uint64) *mat.Dense {
 	return b
 }
 
-// judgeAll judges M = I and every preconditioner, in groups that fit into the memory. A preconditioner whose name occurs
-// again gets a number, as in "nystrom (2)".
+// judgeAll judges M = I and every preconditioner, in groups that fit into the memory. A preconditioner whose name
+// occurs again gets a number, as in "nystrom (2)".
 func (c *comparison) judgeAll(ctx context.Context) error {
 	var err error
 	if c.memory, err = c.problem.MemoryWith(ctx, c.k); err != nil {
@@ -195,8 +195,9 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 // first draw of each.
 func (c *comparison) judgeGroup(ctx context.Context) error {
 	_, weights := points.SplitWeights(c.problem.X)
-	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin, RecursiveResiduals: true,
-		MixedTargets: c.problem.T > 1, Weights: weights, Probes: c.options.Probes, Tell: c.bench.Tell}
+	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin,
+		RecursiveResiduals: true,
+		MixedTargets:       c.problem.T > 1, Weights: weights, Probes: c.options.Probes, Tell: c.bench.Tell}
 	var ms []pcg.Preconditioner
 	for i, m := range c.preconditioners {
 		s.Rows, s.LambdaMin = append(s.Rows, &c.result.Rows[c.group[i]]), append(s.LambdaMin, m.LambdaMin)

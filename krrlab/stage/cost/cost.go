@@ -116,9 +116,9 @@ func (m *Model) precondParts(c *Candidate) (p Parts) {
 }
 
 // Predict sets the seconds and bytes of a candidate whose solver, preconditioner, storage and iterations are set. It
-// also sets S, LambdaP and Neighbors, from those that the preconditioner predicts. With ε seconds per stored entry of K and ε_exact per exact entry, and with the
-// rates G of matrix products, B of reading memory, T of writing memory for the first time and E of exponentials, the
-// seconds are
+// also sets S, LambdaP and Neighbors, from those that the preconditioner predicts. With ε seconds per stored entry of K
+// and ε_exact per exact entry, and with the rates G of matrix products, B of reading memory, T of writing memory for
+// the first time and E of exponentials, the seconds are
 //
 //	K           n²/2·ε + bytes/T
 //	iteration   product(t) + M⁻¹ + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄
@@ -236,8 +236,8 @@ func (m *Model) vectorSeconds(solver string, preconditioned bool) float64 {
 	return passes + (blockFactor+blockFewColumns/t)*pcg.BlockFlops(m.N, m.T, preconditioned)/m.Gemm64
 }
 
-// ApplyLowRankSeconds returns the seconds of (ZZᵀ+λ_pI)⁻¹R with Z n×s and R n×t, if the factor of order s is distributed
-// over sharers ranks.
+// ApplyLowRankSeconds returns the seconds of (ZZᵀ+λ_pI)⁻¹R with Z n×s and R n×t, if the factor of order s is
+// distributed over sharers ranks.
 func (m *Model) ApplyLowRankSeconds(s, sharers int) float64 {
 	return float64(s) * max(applyBytes/m.Read, m.LoopSeconds(applyValues, applyColumnValues)) *
 		(m.OwnRows() + float64(s)/float64(sharers))
@@ -302,8 +302,8 @@ func (m *Model) predictDirect(c *Candidate) {
 	sec.Residual = rounds * m.recomputedSeconds(m.ExactEntrySeconds)
 }
 
-// CholeskySeconds returns the seconds of a Cholesky factorization of order n that is distributed over ranks. gemm is the
-// rate of matrix products in flops per second.
+// CholeskySeconds returns the seconds of a Cholesky factorization of order n that is distributed over ranks. gemm is
+// the rate of matrix products in flops per second.
 //
 // The n³/3 flops run at 1/1.12 of the rate gemm of matrix products. In addition, the factors of the diagonal tiles and
 // the triangular solves with them (package accel) run one after the other while other ranks wait. They take 1.5 times

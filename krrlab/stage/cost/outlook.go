@@ -78,8 +78,8 @@ func (o *Outlook) Pivots() (rank int, lambdaP float64) {
 	return rank, cmp.Or(o.LambdaP, lambdaP)
 }
 
-// gamma returns γ = (n−r)·PilotResidual/r with r = M, but at most the largest row sum: the mean eigenvalue, per pivot, of
-// what r = M pivots leave of K.
+// gamma returns γ = (n−r)·PilotResidual/r with r = M, but at most the largest row sum: the mean eigenvalue, per pivot,
+// of what r = M pivots leave of K.
 func (o *Outlook) gamma() float64 {
 	r := float64(o.M)
 	return min((float64(o.N)-r)*o.PilotResidual/r, o.LargestRowSum)

@@ -1,5 +1,5 @@
-// Package lambdap measures a preconditioner M = ZZᵀ+λ_pI for A = K+λI as a function of its ridge λ_p, and chooses λ_p. Z
-// (n×s) are random features or the factor of landmarks, with ZZᵀ ≈ K.
+// Package lambdap measures a preconditioner M = ZZᵀ+λ_pI for A = K+λI as a function of its ridge λ_p, and chooses λ_p.
+// Z (n×s) are random features or the factor of landmarks, with ZZᵀ ≈ K.
 //
 // # Choosing λ_p
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Result is a sweep of the ridge λ_p of the preconditioner M = ZZᵀ+λ_pI, or a map over (s, λ_p) for several numbers s of
-// columns of Z.
+// Result is a sweep of the ridge λ_p of the preconditioner M = ZZᵀ+λ_pI, or a map over (s, λ_p) for several numbers s
+// of columns of Z.
 type Result struct {
 	stage.Header
 	Features string   `json:"features"` // features or landmarks of Z

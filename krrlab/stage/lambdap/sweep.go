@@ -189,8 +189,8 @@ func (s *sweep) countIterations(ctx context.Context) error {
 	return nil
 }
 
-// predictSeconds predicts the times, from counted iterations or else predicted ones, and sets Best to the point of least
-// time, and of smaller κ among equal times. A point whose counted iterations did not converge has no time.
+// predictSeconds predicts the times, from counted iterations or else predicted ones, and sets Best to the point of
+// least time, and of smaller κ among equal times. A point whose counted iterations did not converge has no time.
 func (s *sweep) predictSeconds() {
 	r := s.Sweep
 	for i := range r.Points {

@@ -117,8 +117,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	return r, nil
 }
 
-// scoreDense sets the scores for the lambdas, from dense factors. The error wraps an *accel.MemoryError if these do not fit
-// into memory.
+// scoreDense sets the scores for the lambdas, from dense factors. The error wraps an *accel.MemoryError if these do not
+// fit into memory.
 func (r *Result) scoreDense(ctx context.Context, b stage.Bench, q *leaveout.Problem, lambdas []float64) error {
 	k, kernelError, err := b.Dense(ctx, 16) // bytes per entry: of K and of its factor
 	if err != nil {
@@ -196,8 +196,9 @@ func (o *Options) approximation(p *stage.Problem) (*stage.Approximation, error) 
 	return z, nil
 }
 
-// scorePath sets the scores from probes in one subspace for all λ (leaveout.Path). It returns an error for groups of rows
-// that differ. If equal rows cannot be left out together, the scores have no interval, and NoIntervalReason says so.
+// scorePath sets the scores from probes in one subspace for all λ (leaveout.Path). It returns an error for groups of
+// rows that differ. If equal rows cannot be left out together, the scores have no interval, and NoIntervalReason says
+// so.
 func (r *Result) scorePath(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) error {
 	p := b.Problem()
 	if q.Groups != nil {

@@ -163,8 +163,8 @@ func (l *Measurement) factor(ctx context.Context, p *problem, z *points.Dense32)
 	return w, nil
 }
 
-// measureKappa measures κ(M⁻¹A) for A = K+λI with K itself, not the stored K. measureError must have run. If the Lanczos
-// process gives only a weak bound of λ_min, the error gives another: with η ≥ ‖ZZᵀ−K‖₂,
+// measureKappa measures κ(M⁻¹A) for A = K+λI with K itself, not the stored K. measureError must have run. If the
+// Lanczos process gives only a weak bound of λ_min, the error gives another: with η ≥ ‖ZZᵀ−K‖₂,
 //
 //	M ≼ K+(η+λ_p)I ≼ max(1, (η+λ_p)/λ)·A,  so  λ_min(M⁻¹A) ≥ 1/max(1, (η+λ_p)/λ).
 func (l *Measurement) measureKappa(ctx context.Context, p *problem, m metric, g rng.Stream, o *Options) error {

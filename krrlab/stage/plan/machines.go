@@ -94,8 +94,9 @@ func (o Options) Scale(ctx context.Context, h stage.Header, pointsInBytes bool, 
 }
 
 // checkCountable returns an error if a predicted number of bytes, either of all points on one machine or of the largest
-// problem in weak scaling (Scaling), might overflow an int64. It adds K, at most 8n²/2 bytes per machine in either case,
-// vectors of each point (coordinates, some 10 blocks of right-hand sides, features and neighbors), and s×s matrices.
+// problem in weak scaling (Scaling), might overflow an int64. It adds K, at most 8n²/2 bytes per machine in either
+// case, vectors of each point (coordinates, some 10 blocks of right-hand sides, features and neighbors), and s×s
+// matrices.
 func (o Options) checkCountable(h stage.Header, way cost.Candidate) error {
 	if p, ok := way.Preconditioner.(cost.Preconditioner); ok {
 		parts := p.Cost(&cost.Model{Rates: cost.Reference(), N: min(h.N, 1000), D: h.D, T: h.T}, gram.Recompute)
@@ -111,8 +112,8 @@ func (o Options) checkCountable(h stage.Header, way cost.Candidate) error {
 		"points", h.N, h.D, h.T, way.S, bytes)
 }
 
-// setEntrySeconds sets the seconds per entry of K on the machines from those measured on this one. It keeps EntrySeconds
-// if the options set them.
+// setEntrySeconds sets the seconds per entry of K on the machines from those measured on this one. It keeps
+// EntrySeconds if the options set them.
 func (m *Machines) setEntrySeconds(e cost.Entries) {
 	slowdown := float64(accel.Threads()) / float64(m.Cores)
 	m.ExactEntrySeconds = slowdown * e.ExactEntrySeconds

@@ -164,7 +164,8 @@ func (p *Pilot) factorize(k *mat.Dense) {
 // points, each after projection on the points before it.
 //
 // If no window has a residual of rλ/n per point, the rank r is extrapolated. The residual is assumed to decrease as
-// r^−decay, with the decay between the windows that end at M/2 and at M, which gives r = M·(n·Residual/(λM))^(1/(1+decay)).
+// r^−decay, with the decay between the windows that end at M/2 and at M, which gives r =
+// M·(n·Residual/(λM))^(1/(1+decay)).
 func (p *Pilot) lowRank(window int, mean func(i int) float64) int {
 	n, lambda := float64(p.task.N), p.task.Lambda
 	for i := 0; i <= p.M-window; i += max(1, window/4) {

@@ -53,8 +53,8 @@ func (r *Raced) String() string {
 		r.Name, r.Seconds, r.Iterations, r.Residual, r.Remaining)
 }
 
-// Limits for switching from an iteration to the direct solver, which are judgments. Shares are relative to the predicted
-// seconds of the direct solver.
+// Limits for switching from an iteration to the direct solver, which are judgments. Shares are relative to the
+// predicted seconds of the direct solver.
 const (
 	minSpentShare = 0.25 // the extrapolation of the residuals may cause a switch only after this share was spent
 	// Once the direct solver's time is spent, a switch needs more than this share remaining, or spent in addition.

@@ -62,8 +62,8 @@ type Limit struct {
 // maxNodes is the largest number of machines for which Scale makes predictions.
 const maxNodes = 1024
 
-// Scale predicts the costs of the candidate way on the machines, and on 1 to 1,024 of them, for the problem that h and c
-// describe. Storage auto means float32 if that fits into memory and recompute otherwise. Choice.RefusalReason of the
+// Scale predicts the costs of the candidate way on the machines, and on 1 to 1,024 of them, for the problem that h and
+// c describe. Storage auto means float32 if that fits into memory and recompute otherwise. Choice.RefusalReason of the
 // result is set if the candidate does not fit.
 func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scaling {
 	s := &Scaling{Header: h, Machines: m, Choice: way}

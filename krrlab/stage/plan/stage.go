@@ -35,8 +35,8 @@ With --nodes it predicts what machines would take, and what limits each stage on
   krrlab plan --problem 10000000,20,1 --nodes 1024 --precond 'features features=20000' --iterations 100`,
 }
 
-// Options are the options of the stage. Nodes > 0 asks for the prediction of a run on several machines; the fields after
-// it describe these machines and that run.
+// Options are the options of the stage. Nodes > 0 asks for the prediction of a run on several machines; the fields
+// after it describe these machines and that run.
 type Options struct {
 	TestRows int // number of points to predict after the fit; default: none
 

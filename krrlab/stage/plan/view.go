@@ -20,8 +20,8 @@ type Plan struct {
 	// RunnerUp is the best candidate after the choice; nil if there is none.
 	RunnerUp *cost.Candidate `json:"runner_up"`
 	Flips    []string        `json:"flips"` // descriptions of what would change the choice
-	// Candidates are in the order of predicted training time: the choice first, refused ones last. A Fourier series that
-	// was not chosen comes after the other candidates that are not refused.
+	// Candidates are in the order of predicted training time: the choice first, refused ones last. A Fourier series
+	// that was not chosen comes after the other candidates that are not refused.
 	Candidates []*cost.Candidate `json:"candidates"`
 	Pilot      Pilot             `json:"pilot"`
 	Rates      cost.Rates        `json:"rates"`

@@ -76,8 +76,8 @@ type eigenprojector struct {
 	x, y       *mat.Dense        // scratch of the operators below, n×1
 }
 
-// newEigenprojector decomposes ẐᵀẐ. threshold is θλ. Eigenvalues below 64·2⁻⁵³·s·σ̂₁², a generous allowance for rounding,
-// count as zero.
+// newEigenprojector decomposes ẐᵀẐ. threshold is θλ. Eigenvalues below 64·2⁻⁵³·s·σ̂₁², a generous allowance for
+// rounding, count as zero.
 func newEigenprojector(ctx context.Context, k stage.Operator, ladder *ladder, threshold float64) (*eigenprojector,
 	error) {
 	w, err := ladder.woodbury(ctx, 1, precond.FormEigen)

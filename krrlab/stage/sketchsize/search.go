@@ -211,8 +211,8 @@ func (s *search) shareSeconds(ctx context.Context, r *Rung) error {
 	return err
 }
 
-// measureKappa measures κ(M⁻¹A) with the confidence 1−delta, and sets the verdict of the test Kappa. It returns an error
-// if the interval has no finite κ ≥ 1, because A is not positive definite up to rounding and storage errors.
+// measureKappa measures κ(M⁻¹A) with the confidence 1−delta, and sets the verdict of the test Kappa. It returns an
+// error if the interval has no finite κ ≥ 1, because A is not positive definite up to rounding and storage errors.
 func (s *search) measureKappa(ctx context.Context, rung *Rung, metric *metric, delta float64, g rng.Stream) error {
 	e := s.problem.Error / s.problem.Lambda
 	judge := func(r *lanczos.Result) judgement { return judgeKappa(r, e, s.options.Target) }

@@ -48,8 +48,8 @@ func (s *run) takeTolerance(tol float64, noise *bound.Noise) {
 }
 
 // estimateTrace implements bound.Watch.Trace: it estimates λ·tr(A⁻¹)/n from one probe z of random signs, by conjugate
-// gradients with K̃ and the preconditioner of the solve. It also returns the number of products with K̃. The trace is 1,
-// its upper bound, if conjugate gradients fail.
+// gradients with K̃ and the preconditioner of the solve. It also returns the number of products with K̃. The trace is
+// 1, its upper bound, if conjugate gradients fail.
 func (s *run) estimateTrace(ctx context.Context, iterations int) (trace float64, products int, err error) {
 	n, g := s.Train.Len(), rng.New(s.Seed).Sub("trace")
 	z := mat.NewDense(n, 1, nil)
@@ -72,8 +72,8 @@ func (s *run) estimateTrace(ctx context.Context, iterations int) (trace float64,
 
 // newBasis returns the properties of the problem that error bounds are based on. Products with K̃ are assumed to have
 // an error of up to twice the storage error, as their rounding adds up to as much again. solutionNorms has lower bounds
-// of ‖c_j*‖_A for the exact solution c_j*, or is nil. The bound Mu of the eigenvalues of M⁻¹A is known for landmarks and
-// for M = I only.
+// of ‖c_j*‖_A for the exact solution c_j*, or is nil. The bound Mu of the eigenvalues of M⁻¹A is known for landmarks
+// and for M = I only.
 func (s *run) newBasis(solutionNorms []float64) *bound.Basis {
 	b := &bound.Basis{Lambda: s.MinEigenvalue, SolutionNorms: solutionNorms}
 	for j := range s.columns() {

@@ -69,9 +69,10 @@ type Checkpoint struct {
 // HasState reports whether Dir has checkpoints.
 func (k *Checkpoint) HasState() bool { return checkpoint.Exists(k.Dir) }
 
-// openCheckpoints opens the folder of checkpoints, on the first rank, and reads the state to resume on all ranks. It sets
-// the iterations and the history of sol from that state, and otherwise saves the plan in the folder. It also returns the
-// storage of K when the state was written, or nil if nothing is resumed. Everything is nil if t has no Checkpoint.
+// openCheckpoints opens the folder of checkpoints, on the first rank, and reads the state to resume on all ranks. It
+// sets the iterations and the history of sol from that state, and otherwise saves the plan in the folder. It also
+// returns the storage of K when the state was written, or nil if nothing is resumed. Everything is nil if t has no
+// Checkpoint.
 func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoints, storage *gram.Choice, err error) {
 	if t.Checkpoint == nil {
 		return nil, nil, nil

@@ -162,7 +162,8 @@ func (s *run) trueResidual(ctx context.Context, a *gram.Matrix, c *mat.Dense) er
 }
 
 // checkRows sets SampledResiduals, StorageResiduals and SampledRows of the solution: estimates of the true residuals of
-// c, and of the error of those computed with K̃, from rows of K in float64 (bound.Rows). s.residuals must be those of c.
+// c, and of the error of those computed with K̃, from rows of K in float64 (bound.Rows). s.residuals must be those of
+// c.
 func (s *run) checkRows(ctx context.Context, c *mat.Dense) error {
 	return s.checkRowsOf(ctx, s.A.Choice(), c)
 }

@@ -121,10 +121,10 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 	return s.refine(ctx, c)
 }
 
-// pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = o.InitX, where nil means 0, and adds the result
-// to the solution. If exact is not nil, the true residual is computed with it, and if K̃ is too inaccurate for the
-// tolerance, the restarts of package pcg refine C. kind describes exact in the report. pcg returns nil if there is no
-// iterate, and the last iterate together with the error if ctx ended.
+// pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = o.InitX, where nil means 0, and adds the
+// result to the solution. If exact is not nil, the true residual is computed with it, and if K̃ is too inaccurate for
+// the tolerance, the restarts of package pcg refine C. kind describes exact in the report. pcg returns nil if there is
+// no iterate, and the last iterate together with the error if ctx ended.
 func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind string) (*mat.Dense, error) {
 	sol := s.sol
 	if err := s.startBounds(ctx, o); err != nil {

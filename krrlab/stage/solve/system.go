@@ -26,8 +26,8 @@ import (
 type Solver int
 
 const (
-	// AutoSolver, with the preconditioner Auto{} or nil, means the choice of Plan for n > krrlab.DirectBelow. If there is
-	// no plan (fewer points, a Backend), a fixed rule applies:
+	// AutoSolver, with the preconditioner Auto{} or nil, means the choice of Plan for n > krrlab.DirectBelow. If there
+	// is no plan (fewer points, a Backend), a fixed rule applies:
 	//   - PCG if the preconditioner or the storage is set;
 	//   - otherwise Direct, in the precision of direct.FasterPrecision, if n ≤ DirectBelow and there are no ranks, no
 	//     checkpoints and no Stop by bounds;

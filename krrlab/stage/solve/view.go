@@ -144,8 +144,8 @@ func (s *Solution) kernelText() string {
 	return text
 }
 
-// doubt returns the end of the sentence "the error bound is estimated": the reason why the bound is not certain, or "" if
-// it is.
+// doubt returns the end of the sentence "the error bound is estimated": the reason why the bound is not certain, or ""
+// if it is.
 func (s *Solution) doubt() string {
 	switch {
 	case s.Error.Certain != nil:
@@ -172,7 +172,8 @@ func (s *Solution) addPlan(b *stage.Lines) {
 	}
 	b.Add("", "predicted, taken: kernel %.2g, %.2g s; features and factor %.2g, %.2g s; solve %.2g, %.2g s; "+
 		"residual %.2g, %.2g s%s",
-		predicted.Kernel, t.Kernel, predicted.Features+predicted.Factor, t.Features+t.Factor, predicted.Solve, t.Solve, predicted.Residual, t.Residual,
+		predicted.Kernel, t.Kernel, predicted.Features+predicted.Factor, t.Features+t.Factor, predicted.Solve, t.Solve,
+		predicted.Residual, t.Residual,
 		iterations)
 	for i := range p.Raced {
 		b.Add([]string{"race", ""}[min(i, 1)], "%v", &p.Raced[i])

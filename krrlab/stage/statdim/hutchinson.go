@@ -109,8 +109,8 @@ func (q *solution) quadraticForms(p *problem) (y, half []float64) {
 }
 
 // solveProbes solves Ax = z for the columns of z to the relative residual tol, or for at most maxSteps iterations, and
-// forms the true residual. current is the estimate so far, for reports of progress. It returns an error if A or M is not
-// positive definite.
+// forms the true residual. current is the estimate so far, for reports of progress. It returns an error if A or M is
+// not positive definite.
 func (p *problem) solveProbes(ctx context.Context, z *mat.Dense, tol float64, o *Options,
 	current estimate.Interval) (*solution, error) {
 	var preconditioner pcg.Preconditioner

@@ -50,8 +50,8 @@ type Result struct {
 	ZLambdas []float64 `json:"z_lambdas,omitempty"`
 	ZCurve   []float64 `json:"z_curve,omitempty"`
 
-	// KError is the predicted bound of ‖K_stored−K‖₂, where K_stored is the stored kernel matrix, plus that of the error
-	// of products with K_stored.
+	// KError is the predicted bound of ‖K_stored−K‖₂, where K_stored is the stored kernel matrix, plus that of the
+	// error of products with K_stored.
 	KError  float64 `json:"kernel_error"`
 	Seconds float64 `json:"seconds"` // total time, including that for K and Z
 }
@@ -90,7 +90,8 @@ func (s *Result) missedWidthNote() string {
 	case s.WidthReached:
 		return ""
 	case s.Method == Free:
-		return fmt.Sprintf(" (asked %s): tr K and this Z prove no narrower interval", outward.Percent(s.RequestedWidth, 2))
+		return fmt.Sprintf(" (asked %s): tr K and this Z prove no narrower interval",
+			outward.Percent(s.RequestedWidth, 2))
 	case s.Truncation+s.Storage > s.Sampling:
 		return fmt.Sprintf(" (asked %s): truncation and storage limit it", outward.Percent(s.RequestedWidth, 2))
 	}

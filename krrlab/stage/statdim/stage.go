@@ -48,8 +48,8 @@ const (
 	Auto Method = "auto"
 	// Exact computes all eigenvalues of K, in 8n² bytes and 4n³/3 flops.
 	Exact Method = "exact"
-	// Hutchinson averages zᵀ(I−λA⁻¹)z over random vectors z of signs, the probes. It solves Ax = z for a block of probes
-	// at a time, A = K+λI, with the preconditioner M and with zᵀM⁻¹z as control variate.
+	// Hutchinson averages zᵀ(I−λA⁻¹)z over random vectors z of signs, the probes. It solves Ax = z for a block of
+	// probes at a time, A = K+λI, with the preconditioner M and with zᵀM⁻¹z as control variate.
 	Hutchinson Method = "hutchinson"
 	// SLQ is stochastic Lanczos quadrature at all λ, with the same control variate.
 	SLQ Method = "slq"

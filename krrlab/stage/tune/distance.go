@@ -277,9 +277,9 @@ func centeredDense(x points.Points) *points.Dense {
 	return out
 }
 
-// describe sets the relevant features and the directions of the distance, for the points x whose features have the given
-// names, or numbers if names is nil. Both follow from L·diag(s), where s_j is the standard deviation of feature j: the
-// norm of column j is the change of distances per standard deviation.
+// describe sets the relevant features and the directions of the distance, for the points x whose features have the
+// given names, or numbers if names is nil. Both follow from L·diag(s), where s_j is the standard deviation of feature
+// j: the norm of column j is the change of distances per standard deviation.
 func (f *Distance) describe(x *points.Dense, names []string) {
 	d := x.D
 	l, sizes := mat.NewDense(d, d, nil), make([]float64, d) // L·diag(s), and the norms of its columns
@@ -340,8 +340,8 @@ func decreasing(v []float64) []int {
 	return order
 }
 
-// minimize minimizes the objective from θ by L-BFGS with at most maxEvaluations evaluations, and returns the final θ. It
-// returns an error if the objective has no value at the start, or if ctx ended.
+// minimize minimizes the objective from θ by L-BFGS with at most maxEvaluations evaluations, and returns the final θ.
+// It returns an error if the objective has no value at the start, or if ctx ended.
 func (r *relevance) minimize(ctx context.Context, theta []float64) ([]float64, error) {
 	evaluatedAt, grad, value := make([]float64, len(theta)), make([]float64, len(theta)), math.NaN()
 	var failed error

@@ -179,9 +179,9 @@ func (l *loss) objective() float64 {
 	return power * math.Log(max(stat.Mean(rows, nil), 0)+offset+math.SmallestNonzeroFloat64)
 }
 
-// relativeExcess returns the excess of l's error over that of reference, relative to the latter, and its standard error,
-// which is computed from the differences of rows. For squared losses it is the first-order excess of the root mean
-// square. Both are 0 if the error of reference is 0.
+// relativeExcess returns the excess of l's error over that of reference, relative to the latter, and its standard
+// error, which is computed from the differences of rows. For squared losses it is the first-order excess of the root
+// mean square. Both are 0 if the error of reference is 0.
 func (l *loss) relativeExcess(reference *loss) (excess, se float64) {
 	rows, power, offset := l.compared()
 	baseRows, _, _ := reference.compared()

@@ -42,8 +42,8 @@ func (s *scores) balancedWeights() []float64 {
 	return weights
 }
 
-// errorLosses returns the row losses of the error rate or of the balanced error, exact and smoothed (loss.smoothed). The
-// balanced error of two classes is that at the best threshold.
+// errorLosses returns the row losses of the error rate or of the balanced error, exact and smoothed (loss.smoothed).
+// The balanced error of two classes is that at the best threshold.
 func (s *scores) errorLosses(m model.Metric) (rows, soft []float64) {
 	n, t := s.f.Dims()
 	rows, soft = make([]float64, n), make([]float64, n)

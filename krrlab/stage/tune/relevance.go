@@ -186,8 +186,8 @@ func pointGradient(ctx context.Context, k kernel.Kernel, p *mat.Dense, z *points
 	})
 }
 
-// stretch returns the points in the distance of the shape: feature j divided by shape_j or, if the shape has d² numbers,
-// the points multiplied by the matrix with these rows.
+// stretch returns the points in the distance of the shape: feature j divided by shape_j or, if the shape has d²
+// numbers, the points multiplied by the matrix with these rows.
 func stretch(x *points.Dense, shape []float64) *points.Dense {
 	n, d := x.Dims()
 	if len(shape) > d {

@@ -200,8 +200,8 @@ func (p *point) edge() string {
 	return strings.Join(notes, "; ")
 }
 
-// errorMap returns the map about a point, or nil if the scale or λ has fewer than two grid values. The map reaches from a
-// seventh to 7 times the scale, and from 10⁻⁴ to 10⁴ times λ.
+// errorMap returns the map about a point, or nil if the scale or λ has fewer than two grid values. The map reaches from
+// a seventh to 7 times the scale, and from 10⁻⁴ to 10⁴ times λ.
 func (s *search) errorMap(best *point) *Map {
 	m := &Map{}
 	var logAxes [2][]float64
@@ -245,8 +245,8 @@ func (f *family) reportedScale(scale float64) float64 {
 }
 
 // choosePoint returns the smoothest of the points of level q that tie with the one of smallest modeled error, or nil if
-// no point has a loss. Points without length scales are smoothest, then the kernels in the order of defaultKernels, then
-// larger λ, and then larger scales.
+// no point has a loss. Points without length scales are smoothest, then the kernels in the order of defaultKernels,
+// then larger λ, and then larger scales.
 func (s *search) choosePoint(q int) *point {
 	best, lowest := s.bestPoint(q)
 	if best == nil {

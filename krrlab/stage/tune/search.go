@@ -114,9 +114,9 @@ func run(ctx context.Context, data *problem, o Options, full *evaluator, notify 
 	return r, err
 }
 
-// prepare creates the levels and sets the grids of all families. There is a level of a quarter of the sample, or of up to
-// 250 rows but at most half of a smaller sample, if that has at least 100 rows; a level of the whole sample; and a level
-// of all rows, which full evaluates, if the sample has fewer.
+// prepare creates the levels and sets the grids of all families. There is a level of a quarter of the sample, or of up
+// to 250 rows but at most half of a smaller sample, if that has at least 100 rows; a level of the whole sample; and a
+// level of all rows, which full evaluates, if the sample has fewer.
 func (s *search) prepare(ctx context.Context, full *evaluator) error {
 	n := s.data.train.Len()
 	sizes := []int{n} // numbers of rows of the levels with a sample
@@ -180,9 +180,9 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 	return nil
 }
 
-// explore evaluates points of the families on level q: the start points, then the point of largest expected
-// improvement until that is too small or the level has maxPoints. On the last level it also evaluates the smoothest grid
-// point that the model predicts to tie with the best.
+// explore evaluates points of the families on level q: the start points, then the point of largest expected improvement
+// until that is too small or the level has maxPoints. On the last level it also evaluates the smoothest grid point that
+// the model predicts to tie with the best.
 func (s *search) explore(ctx context.Context, q int, families []*family) error {
 	for _, f := range families {
 		for _, x := range s.startPoints(q, f) {
@@ -290,8 +290,8 @@ func (s *search) smoothestTied(p *process, f *family) gridPoint {
 // with which it is searched on the last level. A larger number searches more families there.
 const lastLevelExcess = 0.02
 
-// canEvaluateBest reports whether level q can evaluate a family that is among the best by the model of level q−1: within
-// lastLevelExcess of the best one.
+// canEvaluateBest reports whether level q can evaluate a family that is among the best by the model of level q−1:
+// within lastLevelExcess of the best one.
 func (s *search) canEvaluateBest(q int) bool {
 	best, evaluable := math.Inf(1), math.Inf(1) // smallest predicted log errors, of all families and of those it evaluates
 	for _, f := range s.families {
@@ -416,8 +416,8 @@ func (s *search) bestImprovement(q int, families []*family) (best *family, x gri
 }
 
 // searchRegion returns the condition for points to be searched on level q. On a family's first level all points are
-// searched, or with length scales or a matrix those near the start point: within a factor of 2 of the scale and of 30 of
-// λ. On later levels it is within a factor of 4 and of 100 of the best point of the previous level, where its model
+// searched, or with length scales or a matrix those near the start point: within a factor of 2 of the scale and of 30
+// of λ. On later levels it is within a factor of 4 and of 100 of the best point of the previous level, where its model
 // predicts a log error at most 0.2 above the smallest.
 func (s *search) searchRegion(q int, f *family) func(gridPoint) bool {
 	if q == f.firstLevel || s.levels[q].canEvaluate != nil {

@@ -185,7 +185,8 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgm
 		return nil
 	}
 	judgment.weights, judgment.groups = train.Weights, groups.First
-	return &evaluator{canEvaluate: hasSeries, name: fmt.Sprintf("loo, all %d rows, of kernels with a Fourier series", p.N),
+	return &evaluator{canEvaluate: hasSeries, name: fmt.Sprintf("loo, all %d rows, of kernels with a Fourier series",
+		p.N),
 		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
 			stretched, _, err := datasets.Stretch(shape, train, nil)
 			if err != nil {

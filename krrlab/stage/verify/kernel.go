@@ -90,8 +90,8 @@ func (m *Matrix) entryError(largest, maxSqNorm float64) float64 {
 	return float64(d+16) * unitRoundoff
 }
 
-// sumRowsByFour sets dst_j to a sum over row j of z, of length d, four rows at a time. In the last call the last row may
-// repeat.
+// sumRowsByFour sets dst_j to a sum over row j of z, of length d, four rows at a time. In the last call the last row
+// may repeat.
 func sumRowsByFour(dst, z []float64, d int, sums func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64)) {
 	row := func(j int) []float64 { return z[min(j, len(dst)-1)*d:][:d] }
 	for j := 0; j < len(dst); j += 4 {

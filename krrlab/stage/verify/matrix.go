@@ -122,8 +122,8 @@ func (m *Matrix) storageRow(i int) int {
 	return i/group/m.comm.Size()*group + i%group
 }
 
-// gatherSums adds the lists over the ranks, in place, and is collective. Before the call each number is on one rank, and
-// 0 on the others. gatherSums returns err, or the error of another rank, if either is not nil.
+// gatherSums adds the lists over the ranks, in place, and is collective. Before the call each number is on one rank,
+// and 0 on the others. gatherSums returns err, or the error of another rank, if either is not nil.
 func (m *Matrix) gatherSums(ctx context.Context, err error, lists ...[]float64) error {
 	if err := comm.Agree(ctx, m.comm, err); err != nil {
 		return err

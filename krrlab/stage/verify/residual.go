@@ -56,7 +56,8 @@ func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *R
 	r := &Residual{R: make([]float64, n*t), Norm: make([]float64, t), Target: make([]float64, t),
 		Rounding: make([]float64, t),
 		Cross:    make([]float64, t*t), OneNorm: oneNorms(c, t)}
-	// The number of unit roundoffs for λC, its addition to KC and the difference Y−v; with weights also for W⁻¹ and W^½.
+	// The number of unit roundoffs for λC, its addition to KC and the difference Y−v; with weights also for W⁻¹ and
+	// W^½.
 	roundings := 4.0
 	if m.Weights != nil {
 		roundings = 8
@@ -133,9 +134,9 @@ type Prediction struct {
 	Gap []float64
 }
 
-// Predict evaluates f̃_j(z) = Σ_i C_ij k(x_i, z) at the points z by blocked sums in float64, and bounds the distance from
-// the exact solution by the residual r of the coefficients c (n×t). It returns an error if the dimension of z is not
-// that of K's points.
+// Predict evaluates f̃_j(z) = Σ_i C_ij k(x_i, z) at the points z by blocked sums in float64, and bounds the distance
+// from the exact solution by the residual r of the coefficients c (n×t). It returns an error if the dimension of z is
+// not that of K's points.
 func (m *Matrix) Predict(ctx context.Context, z points.Points, c []float64, t int, r *Residual,
 	lambda float64) (*Prediction, error) {
 	rows, d := z.Dims()
