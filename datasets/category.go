@@ -68,16 +68,16 @@ type category struct {
 
 // sourceColumns returns the file columns that the named features were made of. For each column it returns its name, and
 // its category or nil.
-func sourceColumns(columns []string, coded []Category) (names []string, categories []*category) {
+func sourceColumns(features []string, coded []Category) (names []string, categories []*category) {
 	unused := slices.Clone(coded)
-	for len(columns) > 0 {
-		name, count := columns[0], 1
+	for len(features) > 0 {
+		name, count := features[0], 1
 		var c *category
-		if i, base := firstCategory(columns, unused); i >= 0 {
+		if i, base := firstCategory(features, unused); i >= 0 {
 			name, count, c = base, len(unused[i].suffixes()), newCategory(unused[i])
 			unused = slices.Delete(unused, i, i+1)
 		}
-		names, categories, columns = append(names, name), append(categories, c), columns[count:]
+		names, categories, features = append(names, name), append(categories, c), features[count:]
 	}
 	return names, categories
 }
@@ -85,12 +85,12 @@ func sourceColumns(columns []string, coded []Category) (names []string, categori
 // firstCategory returns the index in unused of the category that codes the first of the named features, and the name of
 // its column; notFound if there is none. A category that is given by the name of the column is preferred. Otherwise it
 // is the category with the smallest number among those that are given by a number and have the values or dates of these
-// features. Numbers from the start of a row (0, 1, …) and from its end (-1, -2, …) are not compared with each other.
-func firstCategory(columns []string, unused []Category) (first int, name string) {
+// features. Between numbers from the start of a row (0, 1, …) and from its end (-1, -2, …) the first in unused counts.
+func firstCategory(features []string, unused []Category) (first int, name string) {
 	first = notFound
 	var firstNumber int
 	for i := range unused {
-		base, ok := unused[i].columnName(columns)
+		base, ok := unused[i].matchFeatures(features)
 		if !ok {
 			continue
 		}
@@ -106,15 +106,15 @@ func firstCategory(columns []string, unused []Category) (first int, name string)
 	return first, name
 }
 
-// columnName returns the name of the column if the first of the named features have the suffixes of k.
-func (k *Category) columnName(columns []string) (name string, ok bool) {
+// matchFeatures returns the name of the column of k if the first of the named features have the suffixes of k.
+func (k *Category) matchFeatures(features []string) (name string, ok bool) {
 	suffixes := k.suffixes()
-	if len(suffixes) == 0 || len(suffixes) > len(columns) {
+	if len(suffixes) == 0 || len(suffixes) > len(features) {
 		return "", false
 	}
-	name, ok = strings.CutSuffix(columns[0], suffixes[0])
+	name, ok = strings.CutSuffix(features[0], suffixes[0])
 	for i, suffix := range suffixes {
-		ok = ok && columns[i] == name+suffix
+		ok = ok && features[i] == name+suffix
 	}
 	return name, ok
 }

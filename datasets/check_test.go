@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
-// TestCheck checks that a data set whose lists do not belong to its points is an error that names the numbers, in every
-// function that takes one.
+// TestCheck checks that Encode, Apply and Append reject an inconsistent data set (nil, lists of a wrong length, an
+// invalid class or task, a mean that is not finite) with an error that says what is wrong, and that Check accepts
+// consistent ones.
 func TestCheck(t *testing.T) {
-	numbers, classes := SyntheticRegression(5, 2, 0.1, 1), SyntheticClasses(5, 2, 2, 0.1, 1)
-	for want, change := range map[string]func(numbers, classes *Dataset) *Dataset{
+	regression, classification := SyntheticRegression(5, 2, 0.1, 1), SyntheticClasses(5, 2, 2, 0.1, 1)
+	for want, change := range map[string]func(regression, classification *Dataset) *Dataset{
 		"the data set is nil":                   func(_, _ *Dataset) *Dataset { return nil },
 		"no points: the data set is nil":        func(_, _ *Dataset) *Dataset { return &Dataset{Target: []float64{1}} },
 		"4 numbers of target 0 for 5 points":    func(d, _ *Dataset) *Dataset { d.Target = d.Target[:4]; return d },
@@ -26,26 +27,27 @@ func TestCheck(t *testing.T) {
 		"want a finite one of each":             func(d, _ *Dataset) *Dataset { d.Mean = []float64{math.NaN()}; return d },
 		"the means [1 2]: want a finite one":    func(d, _ *Dataset) *Dataset { d.Mean = []float64{1, 2}; return d },
 	} {
-		n, c := *numbers, *classes
+		r, c := *regression, *classification
 		c.Class = append([]int(nil), c.Class...)
-		d := change(&n, &c)
+		d := change(&r, &c)
 		coding := Coding{}
 		if d != nil {
 			coding.Mean = d.Mean
 		}
-		_, encoded := coding.Encode(d)
-		_, applied := (*Scaling)(nil).Apply(d)
-		_, appended := numbers.Append(d)
-		for i, err := range []error{encoded, applied, appended} {
-			if i > 0 && coding.Mean != nil { // only fits use Mean
+		_, encodeErr := coding.Encode(d)
+		_, applyErr := (*Scaling)(nil).Apply(d)
+		_, appendErr := regression.Append(d)
+		for name, err := range map[string]error{"Encode": encodeErr, "Apply": applyErr, "Append": appendErr} {
+			if name != "Encode" && coding.Mean != nil { // only Encode uses Mean
 				continue
 			}
 			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("function %d: %v, want %q", i, err, want)
+				t.Errorf("%s: %v, want %q", name, err, want)
 			}
 		}
 	}
-	for _, d := range []*Dataset{numbers, classes, numbers.Head(0), {X: numbers.X}, {X: numbers.X, Task: Classification}} {
+	for _, d := range []*Dataset{regression, classification, regression.Head(0), {X: regression.X},
+		{X: regression.X, Task: Classification}} {
 		if err := d.Check(); err != nil {
 			t.Errorf("%v: %v", d, err)
 		}

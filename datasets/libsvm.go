@@ -40,9 +40,10 @@ func isLibsvm(s *Source) (reason string, ok bool) {
 	return "items index:value", itemLines > 0 && otherLines <= itemLines
 }
 
-// libsvm reads lines of the form "answer index:value …" with increasing indices from 1. Text after # is a comment; a
-// line that begins with # and may be a row is an error. If o.Target is "none", the answers may be missing. The points
-// are sparse.
+// libsvm reads lines of the form "answer index:value …" with increasing indices from 1. Text after # is a comment. A
+// line that begins with # and may be a row is an error, unless o.Comment decides: lines that begin with o.Comment are
+// comments, and with "none" no line is, and # may begin an answer. If o.Target is "none", the answers may be missing.
+// The points are sparse.
 func (s *Source) libsvm(o *ReadOptions) (*Dataset, error) {
 	x := &points.CSR{Ptr: []int{0}}
 	var a answers
@@ -153,7 +154,7 @@ func (s *Source) libsvmLine(b *block, text []byte, line int, o *ReadOptions) (r 
 	firstCell, firstNumber := len(b.cells), len(b.numbers)
 	b.cells = append(b.cells, answer)
 	text, _, _ = bytes.Cut(remainder, []byte("#"))
-	for item := 1 + min(1, len(answer)); ; item++ {
+	for item := 1 + min(1, len(answer)); ; item++ { // an answer is item 1
 		if word, text = cutWord(text); len(word) == 0 {
 			r.cells, r.numbers, r.indices = b.cells[firstCell:], b.numbers[firstNumber:], b.indices[firstNumber:]
 			return r

@@ -58,7 +58,8 @@ const (
 
 // costOf predicts the cost of a case of the given size, for a solve with the given number of iterations (0 for a
 // guess). cost.Model predicts krrlab's solvers. A competing method forms Z and ZᵀZ like Algorithm 1, and then makes
-// passes over Z: two per iteration for random features and one per iteration for ADMM, which forms only blocks of ZᵀZ.
+// passes over Z: two in each of featuresIterations iterations for random features; for ADMM, which forms only blocks of
+// ZᵀZ, one in each iteration and in each of the trials that choose ρ.
 func costOf(r *cost.Rates, c Case, size problemSize, iterations int) caseCost {
 	n, t, s := float64(size.N), float64(size.T), float64(c.S)
 	candidate := cost.Candidate{Solver: c.Solver.String(), Precond: cost.None, Storage: gram.Float32,

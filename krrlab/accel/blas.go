@@ -69,7 +69,7 @@ func order(s blas.Side, m, n int) int {
 	return n
 }
 
-// gemmForm describes the parameters of xGEMM; see fortran.
+// gemmForm lists the parameters of xGEMM, as routine.form does.
 const gemmForm = "cciiiapipibpi"
 
 // routine is a call of the library's routine at an address. The letters of form list the parameters of the routine in
@@ -83,8 +83,8 @@ type routine[T real] struct {
 	alpha, beta T
 }
 
-// fortran makes the call r and returns its result info (0 if it has none). The operands are row-major and must have
-// passed the checks above; the library takes them for column-major matrices, that is for their transposes.
+// fortran makes the call r and returns its result info (0 if it has none). The operands are row-major and must satisfy
+// fitsMatrix or fitsVector; the library takes them for column-major matrices, that is for their transposes.
 func fortran[T real](l *Library, r routine[T], arrays ...[]T) (info int32) {
 	f := frames.Get().(*frame)
 	if l.par == openmp {

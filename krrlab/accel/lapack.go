@@ -67,8 +67,9 @@ func (o libraryLAPACK) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda
 
 // Dsyev computes the eigenvalues w, ascending, and with jobz = EVCompute the eigenvectors, in the columns of a, of the
 // symmetric a with triangle ul stored. It runs LAPACK's divide and conquer, dsyevd, and allocates the workspace of 2n²
-// numbers itself; the length of work is checked, but work is not used. Above n = 32,000 the size of that workspace
-// exceeds 32 bits, and gonum's Dsyev is used.
+// numbers itself; the length of work is checked, but work is not used. Without a library, for small n, and above
+// n = 32,000, where the size of that workspace exceeds 32 bits, it runs gonum's Dsyev on a normalized matrix (syev),
+// which uses work.
 //
 // If an entry of the triangle is NaN or infinite, Dsyev sets w to NaN and returns false. The iterations of a library
 // may not terminate then, and those of gonum may return numbers.
@@ -106,9 +107,10 @@ func (o libraryLAPACK) dsyev(ctx context.Context, jobz lapack.EVJob, s blas64.Sy
 	return ok
 }
 
-// Eigen returns the eigenvalues of the symmetric matrix a, in ascending order. It takes 4n³/3 flops on one thread; with
-// more threads the bits of the result would depend on their number. It overwrites a; if jobz is EVCompute, the columns
-// of a become the eigenvectors. It returns an error if ctx ends or the iteration does not converge.
+// Eigen returns the eigenvalues of the symmetric matrix a, in ascending order. Without eigenvectors it takes about
+// 4n³/3 flops. It runs on one thread, because with more the bits of the result would depend on their number. It
+// overwrites a; if jobz is EVCompute, the columns of a become the eigenvectors. It returns an error if ctx ends, an
+// entry is NaN or infinite, or the iteration does not converge.
 //
 // Without a library, a reduction of the lower triangle ends between two panels of 32 columns if ctx ends; for
 // eigenvalues alone, that is nearly all of the work. A library's routine, and the computation of eigenvectors after the
@@ -217,7 +219,7 @@ func spotf2(n int, a []float32, lda int) bool {
 			d -= float64(li[j]) * float64(li[j])
 		}
 		r := float32(math.Sqrt(d))
-		if !(r > 0) { // d ≤ 0, d below float32's range, or NaN
+		if !(r > 0) { // d ≤ 0, √d rounds to 0 in float32, or NaN
 			li[i] = float32(d)
 			return false
 		}
@@ -259,6 +261,7 @@ func (o libraryLAPACK) syev(ctx context.Context, jobz lapack.EVJob, s blas64.Sym
 	if lwork >= 3*n-1 && len(work) >= lwork && n > 1 && isUplo(ul) && fitsMatrix(n, n, lda, len(a)) && len(w) >= n {
 		maxAbs = o.Dlansy(lapack.MaxAbs, ul, n, a, lda, work)
 	}
+	// Invalid arguments, queries of the workspace and zero matrices, with maxAbs = 0, go to gonum unchanged.
 	if jobz != lapack.EVNone && jobz != lapack.EVCompute || !(maxAbs > 0 && maxAbs <= math.MaxFloat64) {
 		return o.Implementation.Dsyev(jobz, ul, n, a, lda, w, work, lwork)
 	}

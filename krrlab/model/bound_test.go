@@ -11,9 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestBoundsOfBytes checks the bounds of a model of byte points far from zero. Numbers between two bytes must have
-// the rounding error of inner products in their bounds, while bytes of the model's scale, whose inner products are
-// exact, must not.
+// TestBoundsOfBytes checks the bounds of a model of byte points far from zero. The bounds must
+// include the rounding error of inner products for points between two bytes, but not for byte points with the scale of
+// the model, whose inner products are exact.
 func TestBoundsOfBytes(t *testing.T) {
 	const n, d = 3, 500
 	x := points.NewBytes(n, d, 1, nil)
@@ -21,21 +21,21 @@ func TestBoundsOfBytes(t *testing.T) {
 		x.Data[i] = uint8(255 - i%3)
 	}
 	m := random(kernel.Gaussian{Sigma: 1}, x, 1)
-	m.Error = &Error{ANorm: []float64{0}}
-	bytes, between := points.NewDense(1, d, nil), points.NewDense(1, d, nil)
+	m.Error = &Error{ANorm: []float64{0}} // no error of the coefficients, so that only rounding remains
+	wholeNumbers, halfway := points.NewDense(1, d, nil), points.NewDense(1, d, nil)
 	for j := range d {
-		bytes.Data[j], between.Data[j] = 255, 254.5
+		wholeNumbers.Data[j], halfway.Data[j] = 255, 254.5
 	}
-	bound := func(z points.Points) float64 {
+	relativeBound := func(z points.Points) float64 { // bound of a prediction, divided by ‖C‖₁
 		b := testkit.Must(m.Bounds(&datasets.Dataset{X: z}))
 		return b.At(0, 0) / mat.Norm(m.C, 1)
 	}
-	bytePoints, _ := points.AsBytes(bytes, 1)
-	if v := bound(bytePoints); !(v > 0 && v < 1e-14) {
+	bytePoints, _ := points.AsBytes(wholeNumbers, 1)
+	if v := relativeBound(bytePoints); !(v > 0 && v < 1e-14) {
 		t.Errorf("bytes: %g", v)
 	}
-	if v, entryError := bound(between), kernel.EntryError(m.Kernel, kernel.Float64,
+	if v, entryError := relativeBound(halfway), kernel.EntryError(m.Kernel, kernel.Float64,
 		kernel.PointSummary{Dim: d, MaxSq: d * 255 * 255}); !(v >= entryError/2) {
-		t.Errorf("numbers between them: %g, below %g", v, entryError)
+		t.Errorf("points between bytes: %g, want about %g", v, entryError)
 	}
 }

@@ -10,17 +10,19 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 )
 
-// Options configure Kernel, and Run, which executes a notebook file.
+// Options configure the Jupyter kernel of Kernel, and Run, which executes a notebook file.
 type Options struct {
 	Version   string           // version of the program
 	DataDirs  []string         // folders in which cells look for data
-	Interrupt <-chan os.Signal // a signal interrupts the running cell; nil for none
+	Interrupt <-chan os.Signal // a signal interrupts the running cell; never closed; nil for none
 	HTML      string           // file to which Run writes the notebook as an HTML page; "" for none
-	// Parameters are values of the variables of the cell with the tag parameters, each of the form name=value, for Run.
+	// Parameters, each name=value, replace the values of variables in the cell with the tag "parameters". Only Run uses
+	// them.
 	Parameters []string
 }
 
-// Kernel serves the front end that wrote the connection file, until the front end requests a shutdown or ctx ends.
+// Kernel is a Jupyter kernel: it serves the front end that wrote the connection file, until the front end requests a
+// shutdown or ctx ends.
 func Kernel(ctx context.Context, connectionFile string, o *Options) error {
 	c, err := jupyter.ReadConnection(connectionFile)
 	if err != nil {

@@ -19,8 +19,9 @@ var (
 	_ lanczos.Metric           = (*precond.Woodbury)(nil)
 )
 
-// TestFamily compares each column with a dense solve with the λ_p of that column, for columns in any order. Draws
-// must be those of Woodbury with the same λ_p.
+// TestFamily checks the family of M = ZZᵀ+λ_pI for several ridges λ_p. Each column must agree with a dense solve with
+// its λ_p, for columns in any order, and draws with those of Woodbury with the same λ_p. Family must refuse invalid λ_p
+// and form L.
 func TestFamily(t *testing.T) {
 	const n = 700
 	z, wide := features(21, n, 60, 0.97)
@@ -33,22 +34,24 @@ func TestFamily(t *testing.T) {
 	for j, c := range cols {
 		var want mat.Dense
 		testkit.OK(t, want.Solve(full(wide, lambdas[c]), r.Slice(0, n, j, j+1)))
-		want.Sub(&want, got.Slice(0, n, j, j+1))
-		if relative := mat.Norm(&want, 2) / mat.Norm(got.ColView(j), 2); relative > 1e-9 {
+		var diff mat.Dense
+		diff.Sub(&want, got.Slice(0, n, j, j+1))
+		if relative := mat.Norm(&diff, 2) / mat.Norm(&want, 2); relative > 1e-9 {
 			t.Errorf("column %d, λ_p = %g: off by %.2g", j, lambdas[c], relative)
 		}
 	}
 	x := mat.NewDense(n, 4, nil)
-	if err := f.SolveTo(t.Context(), x, r); err != nil || math.Abs(x.At(3, 3)-got.At(3, 3)) > 1e-12*math.Abs(got.At(3,
-		3)) {
+	// Column 3 has λ_p number 3 in both calls.
+	if err := f.SolveTo(t.Context(), x, r); err != nil ||
+		math.Abs(x.At(3, 3)-got.At(3, 3)) > 1e-12*math.Abs(got.At(3, 3)) {
 		t.Errorf("SolveTo is not SolveColumnsTo of all (%v)", err)
 	}
 	testkit.OK(t, f.NormalColumnsTo(t.Context(), x, rng.New(9)))
 	for c, l := range lambdas { // compare with the draws of Woodbury with this λ_p
 		w := testkit.Must(build(t, z, 1, precond.FormEigen).WithLambda(l))
-		column := mat.NewDense(n, 1, nil)
-		if err := w.NormalTo(t.Context(), column, rng.New(9)); err != nil ||
-			!mat.EqualApprox(column, x.Slice(0, n, c, c+1), 1e-11) {
+		draw := mat.NewDense(n, 1, nil)
+		if err := w.NormalTo(t.Context(), draw, rng.New(9)); err != nil ||
+			!mat.EqualApprox(draw, x.Slice(0, n, c, c+1), 1e-11) {
 			t.Errorf("λ_p = %g: another draw than NormalTo's (%v)", l, err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // exceed that cache.
 const blockCols = 512
 
-// Forward computes U += X·Tᵀ, u_c += T·x_c for every row c of X, t×cols, and of U, t×rows. The tile T, rows×cols, is
-// stored by rows of stride ld. Forward panics if a slice is too short or a stride too small.
+// Forward adds X·Tᵀ to U. X is t×cols and U is t×rows; the tile T is rows×cols and stored by rows of stride ld. Thus
+// u_c += T·x_c for row c of X and of U. Forward panics if a slice is too short or a stride too small.
 func Forward[T number](tile []T, ld int, x, u blas64.General) {
 	k := current()
 	p := pick[*passes[T, float64]](k.forward, k.forward64)
@@ -22,7 +22,8 @@ func Forward[T number](tile []T, ld int, x, u blas64.General) {
 		stride: x.Stride, u: u.Data, rowStride: u.Stride, t: x.Rows})
 }
 
-// Backward computes Y += Z·T, y_c += Tᵀ·z_c for every row c of Y, t×cols, and of Z, t×rows. See Forward.
+// Backward adds Z·T to Y. Y is t×cols and Z is t×rows; the tile T is that of Forward. Thus y_c += Tᵀ·z_c for row c of Y
+// and of Z. w is scratch memory, which no other call may use at the same time.
 func Backward[T number](tile []T, ld int, y, z blas64.General, w *Workspace) {
 	k := current()
 	p := pick[*passes[T, float64]](k.backward, k.backward64)
@@ -57,58 +58,61 @@ func checkOneWay(length, ld int, byCols, byRows blas64.General) {
 // row r and column c.
 type piece struct{ r, c, m, k int }
 
-// piece returns the i-th piece of the first body columns. Forward takes the pieces row by row, so that it works on the
-// sums of few rows at a time. Backward takes them column by column.
-func (a *tileProduct[T, V]) piece(i, body int) piece {
-	down, across := (a.rows+chunkRows-1)/chunkRows, (body+blockCols-1)/blockCols
+// piece returns the i-th piece of the columns before bodyEnd; pieces after the last are empty. Forward takes the pieces
+// row by row, so that it works on the sums of few rows at a time. Backward takes them column by column.
+func (a *tileProduct[T, V]) piece(i, bodyEnd int) piece {
+	down, across := (a.rows+chunkRows-1)/chunkRows, (bodyEnd+blockCols-1)/blockCols
 	r, c := i%down*chunkRows, i/down*blockCols
 	if a.sums {
 		r, c = i/across*chunkRows, i%across*blockCols
 	}
-	return piece{r, c, max(0, min(chunkRows, a.rows-r)), max(0, min(blockCols, body-c))}
+	return piece{r, c, max(0, min(chunkRows, a.rows-r)), max(0, min(blockCols, bodyEnd-c))}
 }
 
-// oneWay computes one product for the first body columns, a multiple of p.lanes. During the passes over a piece it
-// prefetches the next piece.
-func (p *passes[T, V]) oneWay(body int, a *tileProduct[T, V]) {
-	if a.rows == 0 || body == 0 || a.t == 0 {
+// oneWay computes one product for the columns before bodyEnd, which is a multiple of p.lanes. A pass over a piece
+// serves as many vectors (rows of X or Z) as p.take says. It goes through the piece in groups of p.rows[vectors] rows:
+// the first groups each prefetch as many rows of the next piece as they have (stream), later ones one row each (wide),
+// until all passes together have prefetched the next piece. The remaining groups, and the rows that fill no group
+// (narrow), prefetch nothing new.
+func (p *passes[T, V]) oneWay(bodyEnd int, a *tileProduct[T, V]) {
+	if a.rows == 0 || bodyEnd == 0 || a.t == 0 {
 		return
 	}
-	current := a.piece(0, body)
-	for i := 1; current.m > 0 && current.k > 0; i++ {
-		nextPiece := a.piece(i, body)
-		totalGroups := 0 // in all passes over the current piece
+	thisPiece := a.piece(0, bodyEnd)
+	for i := 1; thisPiece.m > 0 && thisPiece.k > 0; i++ {
+		nextPiece := a.piece(i, bodyEnd)
+		totalGroups := 0 // in all passes over this piece
 		for c := 0; c < a.t; c += p.take(a.t - c) {
-			totalGroups += current.m / p.rows[p.take(a.t-c)]
+			totalGroups += thisPiece.m / p.rows[p.take(a.t-c)]
 		}
 		doneGroups, fetchedRows := 0, 0 // groups in earlier passes, and prefetched rows of the next piece
 		for c := 0; c < a.t; {
-			k := p.take(a.t - c)
-			r, nextOffset := current.r, nextPiece.r*a.ld+nextPiece.c
+			vectors := p.take(a.t - c)
+			r, nextOffset := thisPiece.r, nextPiece.r*a.ld+nextPiece.c
 			multiply := func(f pass[T, V], groups, fetchOffset, step int) {
 				if groups > 0 {
-					j := c*a.stride + current.c
-					f(groups, current.k, &a.tile[r*a.ld+current.c], a.ld, addressOf(a.x, j), addressOf(a.y, j),
+					j := c*a.stride + thisPiece.c
+					f(groups, thisPiece.k, &a.tile[r*a.ld+thisPiece.c], a.ld, addressOf(a.x, j), addressOf(a.y, j),
 						a.stride, addressOf(a.z, c*a.rowStride+r), addressOf(a.u, c*a.rowStride+r), a.rowStride,
 						&a.tile[min(fetchOffset, len(a.tile)-1)], step*a.ld*int(unsafe.Sizeof(a.tile[0])))
 				}
 			}
-			groups := current.m / p.rows[k]
+			groups := thisPiece.m / p.rows[vectors]
 			streamed, wide := 0, 0
 			if totalGroups > 0 {
 				wantedRows := (nextPiece.m*(doneGroups+groups)+totalGroups-1)/totalGroups - fetchedRows
-				streamed, wide = fetchGroups(wantedRows, groups, p.rows[k])
+				streamed, wide = fetchGroups(wantedRows, groups, p.rows[vectors])
 			}
-			multiply(p.stream[k], streamed, nextOffset+fetchedRows*a.ld, p.rows[k])
-			r, fetchedRows = r+streamed*p.rows[k], fetchedRows+streamed*p.rows[k]
-			multiply(p.wide[k], wide, nextOffset+fetchedRows*a.ld, 1)
-			r, fetchedRows = r+wide*p.rows[k], fetchedRows+wide
-			multiply(p.wide[k], groups-streamed-wide, r*a.ld+current.c, 0)
-			r += (groups - streamed - wide) * p.rows[k]
-			multiply(p.narrow[k], current.r+current.m-r, r*a.ld+current.c, 0)
-			doneGroups, c = doneGroups+groups, c+k
+			multiply(p.stream[vectors], streamed, nextOffset+fetchedRows*a.ld, p.rows[vectors])
+			r, fetchedRows = r+streamed*p.rows[vectors], fetchedRows+streamed*p.rows[vectors]
+			multiply(p.wide[vectors], wide, nextOffset+fetchedRows*a.ld, 1)
+			r, fetchedRows = r+wide*p.rows[vectors], fetchedRows+wide
+			multiply(p.wide[vectors], groups-streamed-wide, r*a.ld+thisPiece.c, 0)
+			r += (groups - streamed - wide) * p.rows[vectors]
+			multiply(p.narrow[vectors], thisPiece.r+thisPiece.m-r, r*a.ld+thisPiece.c, 0)
+			doneGroups, c = doneGroups+groups, c+vectors
 		}
-		current = nextPiece
+		thisPiece = nextPiece
 	}
 }
 
@@ -116,6 +120,7 @@ func (p *passes[T, V]) oneWay(body int, a *tileProduct[T, V]) {
 // many groups prefetch as many rows as they have (streamed), and how many prefetch one row (wide).
 func fetchGroups(wantedRows, groups, rows int) (streamed, wide int) {
 	if wantedRows > groups {
+		// The least number for which streamed·rows + (groups−streamed) ≥ wantedRows.
 		streamed = min(groups, (wantedRows-groups+rows-2)/(rows-1))
 	}
 	return streamed, max(0, min(groups-streamed, wantedRows-streamed*rows))

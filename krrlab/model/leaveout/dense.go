@@ -18,7 +18,7 @@ import (
 
 // Dense computes the score of each λ from K, n×n, of which it reads the lower triangle, by
 //
-//	A = LLᵀ,  (A⁻¹)_ii = Σ_k (L⁻¹)²_ki,  C = L⁻ᵀL⁻¹Y,  y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii,
+//	A = K+λI = LLᵀ,  (A⁻¹)_ii = Σ_k ((L⁻¹)_ki)²,  C = L⁻ᵀL⁻¹Y,  y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii,
 //
 // where Y is n×t. Equal rows are left out together, and the mean is that of the other rows, as described in Problem.
 // The scores are in the order of lambdas. Their intervals have confidence 1: they include rounding errors and
@@ -28,7 +28,7 @@ import (
 //	|δ(A⁻¹)_ii| ≤ ε/(λ−ε)·(A⁻¹)_ii,  ‖δc‖₂ ≤ ε/(λ−ε)·‖c‖₂.
 //
 // Work: 2n³/3 multiply-adds for each λ, memory: 8n² bytes. It returns an error if K+λI is not positive definite in
-// float64 or ctx ends, and panics if the shapes differ.
+// float64, a group cannot be left out, o is not valid, or ctx ends, and panics if the shapes differ.
 func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) ([]Score, error) {
 	n, cols := k.Dims()
 	if cols != n {
@@ -121,7 +121,7 @@ func indices(n int) []int {
 // LeaveOut replaces the rows V_B of V by ((A⁻¹)_BB)⁻¹V_B for each block B of rows. It returns, for each block, bounds
 // of ‖((A⁻¹)_BB)⁻¹‖₂ and of the square root of the condition number of (A⁻¹)_BB. Work: n|B|²/2 multiply-adds for each
 // block of several rows. It returns an error if a block is not positive definite in float64.
-func (f *Factor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, condition []float64, err error) {
+func (f *Factor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, rootCondition []float64, err error) {
 	_, t := v.Dims()
 	for _, block := range blocks {
 		if m := len(block); m > 1 {
@@ -142,7 +142,7 @@ func (f *Factor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, condition []float
 				v.SetRow(i, rows.RawRowView(k))
 			}
 			norm = append(norm, floats.Sum(g.Diag))
-			condition = append(condition, math.Sqrt(trace*floats.Sum(g.Diag)))
+			rootCondition = append(rootCondition, math.Sqrt(trace*floats.Sum(g.Diag)))
 			continue
 		}
 		d := f.Diag[block[0]]
@@ -150,12 +150,12 @@ func (f *Factor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, condition []float
 		for j := range row {
 			row[j] /= d
 		}
-		norm, condition = append(norm, 1/d), append(condition, 1)
+		norm, rootCondition = append(norm, 1/d), append(rootCondition, 1)
 	}
-	return norm, condition, nil
+	return norm, rootCondition, nil
 }
 
-// block returns the rows and columns of A⁻¹ = L⁻ᵀL⁻¹ with the given indices.
+// block returns the lower triangle of the rows and columns of A⁻¹ = L⁻ᵀL⁻¹ with the given indices, which must ascend.
 func (f *Factor) block(rows []int) *mat.Dense {
 	n, m := f.l.N, len(rows)
 	columns := mat.NewDense(n-rows[0], m, nil) // columns of L⁻¹, without the rows above rows[0], which are zero
@@ -202,8 +202,8 @@ func (m *merged) exactScore(x *mat.Dense, f *Factor, lambda, eps float64, o *Pro
 		return s, err
 	}
 	var ee, maxError, maxCondition float64
-	// norms has for each row g its largest absolute entry of Ẽ, or in a block of several rows √κ times the Frobenius
-	// norm of Ẽ_B.
+	// norms[g] bounds the entries of row g of Ẽ: it is the largest absolute one or, if g is in a block B of several
+	// rows, √κ((Ã⁻¹)_BB)·‖Ẽ_B‖_F.
 	norms := make([]float64, u)
 	for q, block := range m.blocks {
 		var square float64

@@ -157,7 +157,8 @@ func addGeneral(v any, d *Data) error {
 	return nil
 }
 
-// Result types of the methods for representations.
+// errorType is the type of the optional second result of a method for a representation, and supportedResults has the
+// types of the first.
 var (
 	errorType        = reflect.TypeFor[error]()
 	supportedResults = map[reflect.Type]bool{reflect.TypeFor[string](): true, reflect.TypeFor[[]byte](): true}
@@ -169,7 +170,7 @@ func addFromMethod(v any, name, mime string, d *Data) error {
 	r := reflect.ValueOf(v)
 	m := r.MethodByName(name)
 	if !m.IsValid() && r.Kind() != reflect.Pointer {
-		p := reflect.New(r.Type())
+		p := reflect.New(r.Type()) // the method may have a pointer receiver
 		p.Elem().Set(r)
 		m = p.MethodByName(name)
 	}
@@ -215,7 +216,7 @@ func methodText(v any) (string, bool) {
 	return "", false
 }
 
-// cut shortens a text to maxText bytes, with a note.
+// cut returns s, or if it is longer than maxText bytes its beginning and a note.
 func cut(s string) string {
 	if len(s) <= maxText {
 		return s
@@ -259,8 +260,8 @@ func addByType(v any, d *Data) error {
 	case *datasets.Pair:
 		setDatasetData(x.String(), x.Train, d)
 	case *gram.Matrix:
-		stored, _, _ := strings.Cut(x.Choice().String(), "\n")
-		d.Data[MIMETypeText] = fmt.Sprintf("K+λI, kernel %v, λ = %g; %s", x.Kernel(), x.Lambda(), stored)
+		storage, _, _ := strings.Cut(x.Choice().String(), "\n") // the first line says how the matrix is stored
+		d.Data[MIMETypeText] = fmt.Sprintf("K+λI, kernel %v, λ = %g; %s", x.Kernel(), x.Lambda(), storage)
 	case points.Points:
 		n, s := x.Dims()
 		d.Data[MIMETypeText] = fmt.Sprintf("%d × %d %T", n, s, x)
@@ -314,7 +315,7 @@ func addFrame(f *dataframe.DataFrame, d *Data) error {
 // addMatrix adds a matrix as a table. Only the corners of a large matrix are shown.
 func addMatrix(m mat.Matrix, d *Data) {
 	r, c := m.Dims()
-	columns := corners(c)
+	columns := shownIndices(c)
 	t := &plots.Table{Title: fmt.Sprintf("%d × %d %T", r, c, m), Columns: make([]plots.Column, 1)}
 	for _, j := range columns {
 		name := "⋯"
@@ -323,7 +324,7 @@ func addMatrix(m mat.Matrix, d *Data) {
 		}
 		t.Columns = append(t.Columns, plots.Column{Name: name, Format: "%.6g", Right: true})
 	}
-	for _, i := range corners(r) {
+	for _, i := range shownIndices(r) {
 		cells := []any{i}
 		for _, j := range columns {
 			if i < 0 || j < 0 {
@@ -340,8 +341,8 @@ func addMatrix(m mat.Matrix, d *Data) {
 	addTable(t, d)
 }
 
-// corners returns the indices to show out of n, with −1 in place of omitted ones.
-func corners(n int) []int {
+// shownIndices returns the indices to show out of n, with one −1 for all that are omitted.
+func shownIndices(n int) []int {
 	var out []int
 	for i := range n {
 		switch {

@@ -20,7 +20,7 @@ type feature struct {
 
 // The features and the fields that each needs. All uses of unexported fields in this package belong to a feature.
 var (
-	haltFeature = &feature{"interrupts of loops and recursions", "an interrupt leaves the cell behind",
+	haltFeature = &feature{"interrupts of loops and recursions", "after an interrupt the cell goes on in the background",
 		[]*field{funcsField, instrsField, blocksField}}
 	phiFeature = &feature{"quick loops", "loops take longer",
 		[]*field{funcsField, instrsField, blocksField, registersField, stackField, predField}}
@@ -30,7 +30,7 @@ var (
 		"functions, nil as a key panics, and storing an interface that may be nil is refused",
 		[]*field{funcsField, instrsField, ssaInstrsField, registersField, stackField}}
 	resultFeature = &feature{"frames used again", "calls take longer", []*field{funcsField, usedField}}
-	panicFeature  = &feature{"panics in goroutines", "such a goroutine stops without a word", []*field{goPanicsField}}
+	panicFeature  = &feature{"panics in goroutines", "such a goroutine ends without an error message", []*field{goPanicsField}}
 	typeFeature   = &feature{"types of cells", "cells that declare one are refused", []*field{recordField}}
 
 	features = []*feature{haltFeature, phiFeature, invokeFeature, redirectFeature, resultFeature, panicFeature,
@@ -61,7 +61,8 @@ type field struct {
 	exists    bool    // the field exists and has the expected type
 }
 
-// findField looks up a field by its path. The path continues through pointers and elements of maps.
+// findField looks up a field of a struct by its path, which continues through pointers and elements of maps. If there
+// is no such field of the type typ, exists is false.
 func findField(t reflect.Type, path, typ string) *field {
 	out := &field{path: t.String() + "." + path, typ: typ}
 	for name := range strings.SplitSeq(path, ".") {
@@ -81,7 +82,7 @@ func findField(t reflect.Type, path, typ string) *field {
 	return out
 }
 
-// available reports whether all fields of a feature exist.
+// available reports whether all fields of a feature exist with the expected types.
 func (f *feature) available() bool { return f.missing() == nil }
 
 // missing returns a field that the feature needs and that does not exist, or nil.

@@ -3,8 +3,9 @@
 //	E[SᵀS] = I.
 //
 // In expectation, Z·Sᵀ, n×s, has the same inner products of rows as Z, n×m. Section 4 of Avron, Clarkson and Woodruff
-// applies such maps to random features, Z_{k+1} = Z_k·S_{k+1}ᵀ (package feature, Chain). A Dist is a distribution; an
-// Operator is a draw from it: immutable, safe for concurrent use, a pure function of (Dist, m, s, stream).
+// (2017) applies such maps to random features Z_0, Z_{k+1} = Z_k·S_{k+1}ᵀ (package feature, Chain). A Dist is a
+// distribution; an Operator is a draw from it: immutable, safe for concurrent use, a pure function of (Dist, m, s,
+// stream).
 //
 //	op, err := sketch.SRHT{}.Sample(16000, 4000, rng.New(seed).Sub("sketch"))
 //	z2, err := sketch.Apply(ctx, op, z1, nil)
@@ -13,10 +14,10 @@
 //
 // For one row of m numbers, and vectors x, y of R^m:
 //
-//	sketch        S                          flops        memory   s·Var[(Sx)ᵀ(Sy)]
+//	sketch        S                          flops        bytes    s·Var[(Sx)ᵀ(Sy)]
 //	CountSketch   one ±1 in each column      m            4m       V − 2Σx_i²y_i²
 //	SRHT          s^(−1/2)·P·H·D             M·log₂M      4m + 4s  (V − 2Σx_i²y_i²)·(M−s)/(M−1)
-//	Gaussian      s^(−1/2)·G, G_ij ~ N(0,1)  2ms          4ms      V
+//	Gaussian      s^(−1/2)·G, G_ij ~ N(0,1)  2·m·s        4·m·s    V
 //	Composition   S_k⋯S_2S_1                 their sum    their sum
 //
 // with V = ‖x‖²‖y‖² + (xᵀy)² and M the smallest power of two ≥ m. To embed a subspace of dimension k with a given
@@ -43,9 +44,9 @@
 //
 // Measured with one thread of an AMD EPYC (AVX2), float32, s = m/4, and rows read from memory: the SRHT takes about 2
 // ns per entry of Z for m from 1,024 to 65,536, and so does CountSketch, while a copy takes 0.2 ns; the Gaussian takes
-// 0.023 ns times s. About 0.7 of the SRHT's 2 ns are vector butterflies in the first-level cache; the remaining time is
-// loading with signs, short runs, and selecting rows. Computing the features takes as much time for d of about 20, and
-// tens of times as much for d = 784.
+// 0.023 ns times s. Of the SRHT's 2 ns, about 0.7 ns are vector butterflies in the first-level cache; the remaining
+// time is loading with signs, butterflies of short length, and selecting rows. Computing the features takes as much
+// time for points of dimension about 20, and tens of times as much for dimension 784.
 //
 // # References
 //

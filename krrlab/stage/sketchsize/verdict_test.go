@@ -24,11 +24,11 @@ func TestThresholds(t *testing.T) {
 	k := kernel.Polynomial{Gamma: 1, Degree: 1}
 	x := scaledNormals(200, 6, 0.5)
 	p := newTestProblem(t, k, x, lambda)
-	p.Map = biased{1.2} // it has fewer columns than x has coordinates, and condition 1 concerns the other coordinates
+	p.Map = biased{1.2} // with 4 columns for 6 coordinates; the other two coordinates give the norm of condition 1
 	ref := newReference(t, testkit.Gram(k, x), denseFeatures(t, p.Map, x, 4, 4, rng.New(3)), lambda, 0.3)
 	gamma := max(ref.high-1, 1-ref.low)
 	if ref.norm == 0 || gamma >= 1/(1+near) {
-		t.Fatalf("norm %g, γ %g: another design is wanted", ref.norm, gamma)
+		t.Fatalf("norm %g, γ %g: the test needs other parameters", ref.norm, gamma)
 	}
 	for _, c := range []struct {
 		scale         float64
@@ -60,11 +60,11 @@ func TestUpperEnd(t *testing.T) {
 		}
 	}
 	if across < 3 {
-		t.Errorf("%d intervals across the target: another design is wanted", across)
+		t.Errorf("%d intervals across the target: the test needs other parameters", across)
 	}
 }
 
-// biased draws linear features of the kernel xᵀz that are too large, so that E[ZZᵀ] = factor·K.
+// biased has the features √factor·x_c, c < s, of the kernel xᵀz: ZZᵀ = factor·K if s is at least the dimension of x.
 type biased struct{ factor float64 }
 
 func (f biased) String() string { return "biased linear features" }
@@ -94,7 +94,7 @@ func (m biasedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 	}
 }
 
-// stored is K+λI with the storage error size·uuᵀ, where ‖u‖₂ = 1.
+// storedOperator is K+λI with the storage error size·uuᵀ, where ‖u‖₂ = 1.
 type storedOperator struct {
 	stage.Operator
 	size float64

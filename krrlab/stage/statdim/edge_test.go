@@ -36,7 +36,8 @@ func TestVarianceExplained(t *testing.T) {
 	}
 }
 
-// TestTraceBoundsAttained checks that a single nonzero eigenvalue and equal eigenvalues attain the bounds by the trace.
+// TestTraceBoundsAttained checks the bounds of Σ μ_i/(μ_i+λ) for 10 eigenvalues μ_i ≥ 0 with the sum 20: one nonzero
+// eigenvalue attains the lower bound, and equal eigenvalues attain the upper one.
 func TestTraceBoundsAttained(t *testing.T) {
 	lo, hi := traceBounds(10, 20, 0.5)
 	if want := degree(20, 0.5); math.Abs(lo-want) > 1e-15*want {
@@ -50,8 +51,8 @@ func TestTraceBoundsAttained(t *testing.T) {
 	}
 }
 
-// TestRadauPivot checks the upper bound if rounding makes the last pivot of T − aI zero or negative: it is the one for
-// an eigenvalue at a, not the lower bound of the Gauss rule.
+// TestRadauPivot checks inverseBounds if rounding makes the last pivot of the Lanczos matrix T, minus the lower bound
+// a = 0 of the eigenvalues, zero or negative. The upper bound must then be 1/(a+λ), that of an eigenvalue at a.
 func TestRadauPivot(t *testing.T) {
 	const lambda = 0.5
 	for _, last := range []float64{1, 0.5} { // pivots 1 and last − 1

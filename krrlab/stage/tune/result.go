@@ -20,8 +20,10 @@ import (
 
 // Point is an evaluated point of the search: one kernel and one λ.
 type Point struct {
-	Kernel string  `json:"kernel"`
-	Sigma  float64 `json:"sigma"`            // length scale; 0 for a polynomial; geometric mean of Lengths, or √d/‖L‖_F of Matrix
+	Kernel string `json:"kernel"`
+	// Sigma is the length scale. It is 0 for a polynomial kernel, the geometric mean of Lengths if these are set, and
+	// √d/‖L‖_F for Matrix L, where d is the number of features.
+	Sigma  float64 `json:"sigma"`
 	Gamma  float64 `json:"gamma,omitempty"`  // γ of the polynomial kernel (γxᵀz+c)^q
 	Coef0  float64 `json:"coef0,omitempty"`  // c of the polynomial
 	Degree int     `json:"degree,omitempty"` // q of the polynomial
@@ -33,12 +35,12 @@ type Point struct {
 	// of all features.
 	Lengths []float64 `json:"lengths,omitempty"`
 	Matrix  []float64 `json:"matrix,omitempty"`
-	// Error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). It is null if K+λI is not positive definite in
-	// float64, or if the solve did not converge.
+	// Error is the error by Result.Metric, such as the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). It is null if
+	// K+λI is not positive definite in float64, or if the solve did not converge.
 	Error stage.Number `json:"error"`
 	Lo    stage.Number `json:"lo"` // lower end of the 95 % interval of Error over samples of rows or groups of rows
 	Hi    stage.Number `json:"hi"` // upper end of that interval
-	// Model is the error by the model of the search, which also uses the errors of nearby points.
+	// Model is the error that the model of the search predicts at this point, from the errors of all points.
 	Model   stage.Number `json:"model"`
 	Level   int          `json:"level"` // index in Result.Levels
 	Seconds float64      `json:"seconds"`
@@ -116,7 +118,7 @@ func (s *search) result() *Result {
 		level--
 	}
 	best := s.choosePoint(level)
-	if best == nil && level > 0 && s.levels[level].canEvaluate != nil { // no series: the level before decides
+	if best == nil && level > 0 && s.levels[level].canEvaluate != nil { // its Fourier series served no point
 		best = s.choosePoint(level - 1)
 	}
 	if best == nil {
@@ -244,32 +246,32 @@ func (f *family) reportedScale(scale float64) float64 {
 	return k.(kernel.Scaled).Scale()
 }
 
-// choosePoint returns the smoothest of the points of level q that tie with the one of smallest modeled error, or nil if
+// choosePoint returns the smoothest of the points of a level that tie with the one of smallest modeled error, or nil if
 // no point has a loss. Points without length scales are smoothest, then the kernels in the order of defaultKernels,
 // then larger λ, and then larger scales.
-func (s *search) choosePoint(q int) *point {
-	best, lowest := s.bestPoint(q)
+func (s *search) choosePoint(level int) *point {
+	best, lowest := s.bestPoint(level)
 	if best == nil {
 		return nil
 	}
 	var tied []*point
-	for _, p := range s.levels[q].points {
+	for _, p := range s.levels[level].points {
 		if p.loss == nil {
 			continue
 		}
-		share, se := p.loss.relativeExcess(best.loss)
-		if p == best || share <= min(se, tieTolerance) && s.model(q, p.family).mean(p.location)-lowest <= tieTolerance {
+		excess, standardError := p.loss.relativeExcess(best.loss)
+		if p == best || excess <= min(standardError, tieTolerance) && s.model(level, p.family).mean(p.location)-lowest <= tieTolerance {
 			tied = append(tied, p)
 		}
 	}
 	return slices.MinFunc(tied, func(a, b *point) int {
-		smoothness := func(p *point) int {
+		roughness := func(p *point) int { // rank of the kernel, 0 for the smoothest
 			if i := slices.Index(defaultKernels, p.family.name); i >= 0 {
 				return i
 			}
 			return len(defaultKernels) + p.family.index
 		}
-		return cmp.Or(cmp.Compare(len(a.family.shape), len(b.family.shape)), cmp.Compare(smoothness(a), smoothness(b)),
+		return cmp.Or(cmp.Compare(len(a.family.shape), len(b.family.shape)), cmp.Compare(roughness(a), roughness(b)),
 			cmp.Compare(b.location[1], a.location[1]), cmp.Compare(b.location[0], a.location[0]))
 	})
 }
