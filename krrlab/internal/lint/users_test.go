@@ -43,7 +43,6 @@ var kept = map[string]string{
 	"krrlab/precond/sketch.SRHTOperator":        "what Sample returns",
 	"krrlab/notebook/golang.Session.Progress":   "bound in cells",
 	"krrlab/notebook/native.Serve":              "compiled programs call it",
-	"theory.PredictionBound":                    "a formula of the manual",
 }
 
 // customaryCalls are the methods that packages of the standard library call through interfaces of their own.
