@@ -17,7 +17,7 @@ import (
 func TestEndless(t *testing.T) {
 	base := SyntheticDigits(30, 3)
 	generate := func(d deformation, seed uint64, rows int) *Dataset {
-		return must(generateEndless(t.Context(), base, d, seed, rows, accel.Budget{}))
+		return must(generateEndless(t.Context(), base, d, seed, rows))
 	}
 	hundred := generate(endlessDeformation, 1, 100)
 	data := func(d *Dataset, rows int) []float32 { return d.X.(*points.Dense32).Data[:784*rows] }
@@ -51,10 +51,10 @@ func TestEndless(t *testing.T) {
 	if still := generate(deformation{}, 1, 60); !slices.Equal(data(still, 60)[30*784:], data(base, 30)) {
 		t.Error("no deformation deforms")
 	}
-	fails(t, errOf(generateEndless(t.Context(), base, endlessDeformation, 1, 1<<40, accel.AvailableMemory(0, 1))), "take fewer")
+	fails(t, checkEndlessMemory(base, 1<<40, accel.AvailableMemory(0, 1)), "take fewer")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := generateEndless(ctx, base, endlessDeformation, 1, 1000, accel.Budget{}); err == nil {
+	if _, err := generateEndless(ctx, base, endlessDeformation, 1, 1000); err == nil {
 		t.Error("canceled, and went on")
 	}
 }

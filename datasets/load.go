@@ -121,8 +121,10 @@ func (i *Info) readFiles(ctx context.Context, paths map[Role]string, o *LoadOpti
 	}
 	if err == nil && i.Endless && o.N > train.Len() {
 		train.Name = "MNIST"
-		train, err = generateEndless(ctx, train, endlessDeformation, endlessSeed, o.N,
-			accel.AvailableMemory(o.Memory, 1))
+		if err := checkEndlessMemory(train, o.N, accel.AvailableMemory(o.Memory, 1)); err != nil {
+			return nil, nil, err
+		}
+		train, err = generateEndless(ctx, train, endlessDeformation, endlessSeed, o.N)
 	}
 	return train, test, err
 }
@@ -156,19 +158,22 @@ var endlessDeformation = deformation{Shift: 1, Rotate: 7.5, Alpha: 20, Sigma: 4}
 // endlessSeed is the seed of the endless data sets of the registry.
 const endlessSeed = 1
 
+// checkEndlessMemory returns an error if so many rows of the length of those of base do not fit into memory.
+func checkEndlessMemory(base *Dataset, rows int, memory accel.Budget) error {
+	d := base.Dim()
+	return memory.Check(accel.Saturated(4*float64(rows)*float64(d)), fmt.Sprintf("%s: %d rows of %d numbers", base.Name,
+		rows, d), "take fewer by --n")
+}
+
 // generateEndless returns the first rows of an infinite sequence of labeled pictures that is generated from the n
 // pictures of base. Pictures are square, stored row by row, with values from 0 (background) to 255. Rows 0 … n−1 are
 // those of base. Row i ≥ n is row i mod n of base under a random deformation that is a function of the seed and i only.
 //
 // It follows the "infinite MNIST" of Loosli, Canu and Bottou (Training invariant support vector machines using
 // selective sampling, in Large Scale Kernel Machines, 2007).
-func generateEndless(ctx context.Context, base *Dataset, distortion deformation, seed uint64, rows int,
-	memory accel.Budget) (*Dataset, error) {
+func generateEndless(ctx context.Context, base *Dataset, distortion deformation, seed uint64, rows int) (*Dataset,
+	error) {
 	n, d := base.X.Dims()
-	if err := memory.Check(accel.Saturated(4*float64(rows)*float64(d)), fmt.Sprintf("%s: %d rows of %d numbers",
-		base.Name, rows, d), "take fewer by --n"); err != nil {
-		return nil, err
-	}
 	x, out := points.NewDense32(rows, d, nil), *base
 	out.X, out.Class = x, make([]int, rows)
 	for i := range rows {

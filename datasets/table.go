@@ -323,7 +323,7 @@ func (c *Table) addFeatures(r Cells, line int) error {
 			v, err = parseNumber(r.Text(j))
 		}
 		if err != nil || !isFinite(v) {
-			if v, err = c.readIrregular(line, j, r.Text(j), math.IsNaN(v)); err != nil {
+			if v, err = c.readIrregular(line, j, r.Text(j), v); err != nil {
 				return err
 			}
 		}
@@ -336,9 +336,9 @@ func (c *Table) addFeatures(r Cells, line int) error {
 }
 
 // readIrregular returns the number for a cell of column j that is not the text of a finite number: that of an amount or
-// a boolean, else NaN. It records the cell, as a missing one if isNaN is set, and returns an error if no flag of the
-// command can repair it.
-func (c *Table) readIrregular(line, j int, text string, isNaN bool) (float64, error) {
+// a boolean, else NaN. parsed is the number that was read, such as NaN for a missing one. readIrregular records the cell
+// and returns an error if no flag of the command can repair it.
+func (c *Table) readIrregular(line, j int, text string, parsed float64) (float64, error) {
 	if v, isAmount := c.recordAmount(line, j, text); isAmount {
 		return v, nil
 	}
@@ -346,7 +346,7 @@ func (c *Table) readIrregular(line, j int, text string, isNaN bool) (float64, er
 		c.booleanLine[j] = cmp.Or(c.booleanLine[j], line)
 		return v, nil
 	}
-	if isNaN {
+	if math.IsNaN(parsed) {
 		c.noteMissing(line, j, text)
 		return math.NaN(), nil
 	}

@@ -75,13 +75,20 @@ func (o libraryLAPACK) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda
 // may not terminate then, and those of gonum may return numbers.
 func (o libraryLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
 	lwork int) (ok bool) {
-	return o.dsyev(context.Background(), jobz, blas64.Symmetric{Uplo: ul, N: n, Data: a, Stride: lda}, w, work, lwork)
+	return o.dsyev(context.Background(), jobz, blas64.Symmetric{Uplo: ul, N: n, Data: a, Stride: lda},
+		eigenBuffers{w, work, lwork})
+}
+
+// eigenBuffers are the arguments of Dsyev for the eigenvalues and the scratch memory.
+type eigenBuffers struct {
+	w, work []float64
+	lwork   int // length of work, or −1 for a query
 }
 
 // dsyev is Dsyev for the matrix s. It also returns false if ctx ends.
-func (o libraryLAPACK) dsyev(ctx context.Context, jobz lapack.EVJob, s blas64.Symmetric, w, work []float64,
-	lwork int) (ok bool) {
+func (o libraryLAPACK) dsyev(ctx context.Context, jobz lapack.EVJob, s blas64.Symmetric, b eigenBuffers) (ok bool) {
 	ul, n, a, lda := s.Uplo, s.N, s.Data, s.Stride
+	w, work, lwork := b.w, b.work, b.lwork
 	isValid := n > 0 && (jobz == lapack.EVNone || jobz == lapack.EVCompute) && isUplo(ul) &&
 		fitsMatrix(n, n, lda, len(a)) && len(w) >= n && lwork >= max(1, 3*n-1) && len(work) >= lwork
 	if isValid && !isFiniteTriangle(ul, n, a, lda) {
@@ -92,7 +99,7 @@ func (o libraryLAPACK) dsyev(ctx context.Context, jobz lapack.EVJob, s blas64.Sy
 	}
 	l := inUse()
 	if l == nil || n < lapackOrder || n > 32000 || !isValid {
-		return o.syev(ctx, jobz, s, w, work, lwork)
+		return o.syev(ctx, jobz, s, b)
 	}
 	lw, liw := 1+2*n, 1
 	if jobz == lapack.EVCompute {
@@ -120,7 +127,7 @@ func Eigen(ctx context.Context, jobz lapack.EVJob, a blas64.Symmetric) ([]float6
 	lapack64.Syev(jobz, a, values, query, -1)
 	work := make([]float64, int(query[0]))
 	ok := false
-	err := ForEach(ctx, 1, func(_, _ int) { ok = libraryLAPACK{}.dsyev(ctx, jobz, a, values, work, len(work)) })
+	err := ForEach(ctx, 1, func(_, _ int) { ok = libraryLAPACK{}.dsyev(ctx, jobz, a, eigenBuffers{values, work, len(work)}) })
 	if err == nil && !ok {
 		err = fmt.Errorf("the eigenvalues of a matrix of order %d did not converge", a.N)
 	}
@@ -254,9 +261,9 @@ func normalize(diag, off []float64) (e int, ok bool) {
 
 // syev is gonum's Dsyev, except that the tridiagonal matrix is normalized, because gonum's own scaling panics for tiny
 // or huge blocks, and that it returns false if ctx ends during the reduction.
-func (o libraryLAPACK) syev(ctx context.Context, jobz lapack.EVJob, s blas64.Symmetric, w, work []float64,
-	lwork int) (ok bool) {
+func (o libraryLAPACK) syev(ctx context.Context, jobz lapack.EVJob, s blas64.Symmetric, b eigenBuffers) (ok bool) {
 	ul, n, a, lda := s.Uplo, s.N, s.Data, s.Stride
+	w, work, lwork := b.w, b.work, b.lwork
 	var maxAbs float64
 	if lwork >= 3*n-1 && len(work) >= lwork && n > 1 && isUplo(ul) && fitsMatrix(n, n, lda, len(a)) && len(w) >= n {
 		maxAbs = o.Dlansy(lapack.MaxAbs, ul, n, a, lda, work)
@@ -273,7 +280,7 @@ func (o libraryLAPACK) syev(ctx context.Context, jobz lapack.EVJob, s blas64.Sym
 		}
 	}
 	off, tau, remainingWork := work[:n-1], work[n:2*n-1], work[2*n:]
-	if !o.reduce(ctx, s, w, off, tau, remainingWork[:lwork-2*n]) {
+	if !o.reduce(ctx, s, tridiagonal{w, off, tau}, remainingWork[:lwork-2*n]) {
 		return false
 	}
 	tridiagonalExponent, ok := normalize(w[:n], off)
@@ -292,11 +299,16 @@ func (o libraryLAPACK) syev(ctx context.Context, jobz lapack.EVJob, s blas64.Sym
 	return ok
 }
 
+// tridiagonal has the diagonal d and the subdiagonal e of a tridiagonal matrix, and the factors τ of the Householder
+// reflections I − τvvᵀ that reduce a symmetric matrix to it.
+type tridiagonal struct{ d, e, tau []float64 }
+
 // reduce is gonum's Dsytrd. It returns false if ctx ends between two panels of a lower triangle: with V the Householder
 // vectors of a panel of nb columns, and W the matrix that Dlatrd returns, the part of A below and right of the
 // panel becomes A − VWᵀ − WVᵀ.
-func (o libraryLAPACK) reduce(ctx context.Context, s blas64.Symmetric, d, e, tau, work []float64) bool {
+func (o libraryLAPACK) reduce(ctx context.Context, s blas64.Symmetric, t tridiagonal, work []float64) bool {
 	ul, n, a, lda := s.Uplo, s.N, s.Data, s.Stride
+	d, e, tau := t.d, t.e, t.tau
 	nb := o.Ilaenv(1, "DSYTRD", string(ul), n, -1, -1, -1)
 	unblocked := max(nb, o.Ilaenv(3, "DSYTRD", string(ul), n, -1, -1, -1)) // order of the part without panels
 	if ul == blas.Upper || n <= unblocked || len(work) < n*nb {

@@ -364,8 +364,8 @@ func TestEigenEnds(t *testing.T) {
 			b, d, e, tau, work := clone(a), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, lwork)
 			if k == 0 {
 				ref.Dsytrd(blas.Lower, n, b, ld, d, e[:n-1], tau[:n-1], work, lwork)
-			} else if s := (blas64.Symmetric{Uplo: blas.Lower, N: n, Data: b, Stride: ld}); !ref.reduce(t.Context(), s, d,
-				e[:n-1], tau[:n-1], work) {
+			} else if s := (blas64.Symmetric{Uplo: blas.Lower, N: n, Data: b, Stride: ld}); !ref.reduce(t.Context(), s,
+				tridiagonal{d, e[:n-1], tau[:n-1]}, work) {
 				t.Fatal("the reduction ended")
 			}
 			parts[k] = slices.Concat(b, d, e, tau)

@@ -362,7 +362,7 @@ func (a *app) reportFit(f *fitFlags, r *fitted) error {
 	}
 	a.printWritten(labelWidth, map[string]string{f.Plot: "predictions against answers"})
 	if !verbose {
-		a.printf("%-*s %s\n", labelWidth, "next", f.nextSteps(slices.Contains(a.writtenFiles, f.Out)))
+		a.printf("%-*s %s\n", labelWidth, "next", f.nextSteps(a.writtenFiles))
 	}
 	if r.sol.Reached() {
 		return nil
@@ -372,8 +372,8 @@ func (a *app) reportFit(f *fitFlags, r *fitted) error {
 	return errStatus(exitNotConverged)
 }
 
-// nextSteps suggests further commands and flags to the user. saved reports whether the model was saved.
-func (f *fitFlags) nextSteps(saved bool) string {
+// nextSteps suggests further commands and flags to the user. written are the files that the command has written.
+func (f *fitFlags) nextSteps(written []string) string {
 	var steps []string
 	if f.Plot == "" {
 		steps = append(steps, "--plot fit.png draws it")
@@ -381,7 +381,7 @@ func (f *fitFlags) nextSteps(saved bool) string {
 	switch {
 	case f.Out == "":
 		steps = append(steps, "--out m.krr saves the model for krrlab predict")
-	case saved:
+	case slices.Contains(written, f.Out):
 		steps = append(steps, "krrlab predict "+safe.Shell(f.Out)+" --in new.csv --out predictions.csv")
 	}
 	return strings.Join(append(steps, "--verbose shows how it was solved"), "; ")

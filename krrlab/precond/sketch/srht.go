@@ -18,8 +18,8 @@ import (
 // (definition 11 of the paper, with the scale for an H of entries ±1). D is diagonal with independent random signs. H
 // is the Walsh–Hadamard matrix whose order M is the smallest power of two ≥ m; it is applied to vectors padded with
 // zeros. P selects s of its rows, 1 ≤ s ≤ M, without replacement and in ascending order. A row takes M·log₂M additions,
-// or fewer if the padding is long. A transform pruned to the sampled rows would take M·log₂s additions. It would save
-// log₂(M/s) of the stages, which are the fastest ones, and is not implemented.
+// or fewer if the padding is long. A transform pruned to the sampled rows would take M·log₂s additions. We do without
+// it: it would only save log₂(M/s) of the stages, which are the fastest ones.
 type SRHT struct{}
 
 // SRHTOperator is a draw of SRHT. It takes 4m + 4s bytes.

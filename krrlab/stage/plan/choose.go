@@ -91,15 +91,18 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	if p.Bytes = t.OtherBytes + best.Bytes; t.PeakBytes > 0 {
 		p.Bytes = max(p.Bytes, accel.PeakRSS()) // planning takes memory too
 	}
-	p.setAlternatives(best == series)
+	p.setAlternatives()
+	if best == series && p.RunnerUp != nil { // if the series fails in the solve, the next best candidate takes over
+		p.Fallback = p.RunnerUp
+	}
 	p.Flips = m.flips(p)
 	return p, nil
 }
 
 // setAlternatives sets RunnerUp and Fallback from the candidates after the choice, which is the first one. The fallback
-// of a series is the runner-up. The fallback of an iteration is the fastest direct solver that the limit of a process
+// of an iteration is the fastest direct solver that the limit of a process
 // without --memory allows, because the task may have no memory limit.
-func (p *Plan) setAlternatives(seriesChosen bool) {
+func (p *Plan) setAlternatives() {
 	machine := accel.Budget{Limit: accel.ProcessLimit(0, 1)}
 	for i, candidate := range p.Candidates[1:] {
 		switch {
@@ -112,9 +115,6 @@ func (p *Plan) setAlternatives(seriesChosen bool) {
 			machine.Fits(candidate.Bytes) {
 			p.Fallback = candidate
 		}
-	}
-	if seriesChosen && p.RunnerUp != nil {
-		p.Fallback = p.RunnerUp
 	}
 }
 
