@@ -310,7 +310,7 @@ func (d *Dataset) Balance() (*Dataset, error) {
 	for _, n := range rows {
 		classes += min(n, 1)
 	}
-	out.ClassWeights = make([]float64, len(rows))
+	out.ClassWeights, out.balanced = make([]float64, len(rows)), true
 	for c, n := range rows {
 		if n > 0 {
 			out.ClassWeights[c] = float64(len(d.Class)) / float64(classes*n)
@@ -319,20 +319,17 @@ func (d *Dataset) Balance() (*Dataset, error) {
 	return &out, nil
 }
 
-// WeighClasses returns d with the ClassWeights that text names: "none", "balanced" for those of Balance, or the weights
-// of some labels, as in "yes=10,no=0.5"; other labels have the weight 1. It returns an error if a weight is not a
-// positive number, no row has one of the labels, or the answers are numbers.
-func (d *Dataset) WeighClasses(text string) (*Dataset, error) {
-	if text == "" || text == "none" {
-		return d, nil
-	}
-	out, err := d.Balance()
-	if err != nil || text == "balanced" {
-		return out, err
-	}
-	count := d.rowsOfClasses()
-	for c := range count {
-		out.ClassWeights[c] = 1
+// LabelWeight is the weight of the rows with a label.
+type LabelWeight struct {
+	Label  string
+	Weight float64
+}
+
+// ParseClassWeights returns the weights of labels in a text such as "yes=10,no=0.5"; none for "", "none" and
+// "balanced". It returns an error if a weight is not a positive number or a label occurs twice.
+func ParseClassWeights(text string) (weights []LabelWeight, err error) {
+	if text == "" || text == "none" || text == "balanced" {
+		return nil, nil
 	}
 	for word := range strings.SplitSeq(text, ",") {
 		k := strings.LastIndex(word, "=")
@@ -341,11 +338,35 @@ func (d *Dataset) WeighClasses(text string) (*Dataset, error) {
 			return nil, fmt.Errorf("class weights %s: want none, balanced, or positive weights, such as yes=10,no=0.5",
 				quote(text))
 		}
-		c, _ := newWordIndex(d.Labels).find(word[:k])
-		if c < 0 || count[c] == 0 {
-			return nil, fmt.Errorf("class weights: no row has the label %s", quote(word[:k]))
+		isLabel := func(l LabelWeight) bool { return l.Label == word[:k] }
+		if slices.ContainsFunc(weights, isLabel) {
+			return nil, fmt.Errorf("class weights: the label %s has two weights", quote(word[:k]))
 		}
-		out.ClassWeights[c] = w
+		weights = append(weights, LabelWeight{word[:k], w})
+	}
+	return weights, nil
+}
+
+// WeighClasses returns d with the ClassWeights that text names: "none", "balanced" for those of Balance, or the weights
+// of some labels (ParseClassWeights); other labels have the weight 1. It returns an error if the text is invalid, no
+// row has one of the labels, or the answers are numbers.
+func (d *Dataset) WeighClasses(text string) (*Dataset, error) {
+	weights, err := ParseClassWeights(text)
+	if err != nil || text == "" || text == "none" {
+		return d, err
+	}
+	out, err := d.Balance()
+	if err != nil || text == "balanced" {
+		return out, err
+	}
+	count, labels := d.rowsOfClasses(), newWordIndex(d.Labels)
+	out.ClassWeights, out.balanced = slices.Repeat([]float64{1}, len(count)), false
+	for _, l := range weights {
+		c, _ := labels.find(l.Label)
+		if c < 0 || count[c] == 0 {
+			return nil, fmt.Errorf("class weights: no row has the label %s", quote(l.Label))
+		}
+		out.ClassWeights[c] = l.Weight
 	}
 	return out, nil
 }

@@ -64,15 +64,12 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	}
 
 	// Class weights that Balance chose, the mean and the groups depend on all rows.
-	if d.ClassWeights != nil {
-		balanced, err := d.Balance()
+	if d.balanced {
+		rebalanced, err := out.Balance()
 		if err != nil {
 			return nil, err
 		}
-		if slices.Equal(d.ClassWeights, balanced.ClassWeights) {
-			rebalanced, _ := out.Balance()
-			out.ClassWeights = rebalanced.ClassWeights
-		}
+		out.ClassWeights = rebalanced.ClassWeights
 	}
 	if d.Mean != nil {
 		out = *out.Center()

@@ -40,6 +40,11 @@ func TestAppend(t *testing.T) {
 	if !slices.Equal(weighted.ClassWeights, []float64{0.5, 4}) {
 		t.Errorf("given weights became %v", weighted.ClassWeights)
 	}
+	if ones := must(must(c.WeighClasses("no=1")).Append(e)); !slices.Equal(ones.ClassWeights, []float64{1, 1}) {
+		t.Errorf("given weights that balance the first rows became %v", ones.ClassWeights)
+	}
+	fails(t, errOf(c.WeighClasses("yes=1,yes=2")), `the label "yes" has two weights`)
+	fails(t, errOf(c.WeighClasses("yes")), "want none, balanced, or positive weights")
 	e.Class[1] = 1
 	fails(t, errOf(c.Append(e)), `the label "maybe" is not among those of the fit`)
 	named := *more

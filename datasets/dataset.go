@@ -68,6 +68,7 @@ type Dataset struct {
 	Weights []float64
 	// ClassWeights are factors for the weights of the points of each class, in a fit but not in scores; nil for ones.
 	ClassWeights []float64
+	balanced     bool // ClassWeights are those of Balance, which depend on all rows
 	// Groups are the group numbers of the rows; nil means that each row is its own group. Rows of one group stay
 	// together in splits and in leave-one-out. Repeats says how the groups were chosen; if it is nil, they are chosen
 	// when they are needed (WithGroups). Group and GroupBy set both fields.

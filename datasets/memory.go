@@ -60,9 +60,9 @@ func (s *Source) Memory() accel.Budget {
 func (s *Source) reserve(bytes, rows int) error {
 	s.memory = s.memory.Reserve(int64(bytes))
 	if used := s.memory.Used; used > s.memory.Limit && (s.memory.Limit > 0 || used > minMemory) {
-		if err := s.emptyBudget().Check(used, fmt.Sprintf("more than %d rows", rows),
-			"read fewer rows by --n, or allow more by --memory"); err != nil {
-			return s.fileFault("%v", err)
+		if b := s.emptyBudget(); !b.Fits(used) {
+			return s.fileFault("%v", b.Check(used, fmt.Sprintf("more than %d rows", rows),
+				"read fewer rows by --n, or allow more by --memory"))
 		}
 	}
 	return nil

@@ -206,8 +206,8 @@ func TestReadRepeats(t *testing.T) {
 	if got := bare.Overlap(weighted); got != 1 {
 		t.Errorf("%d rows of equal weight are copies, want 1", got)
 	}
-	// A test file has its own groups, or none.
-	for file, grouped := range map[string]int{"g,x,y\nu,1,1\nu,2,0\nv,3,1\n": 1, "x,y\n1,1\n2,0\n3,1\n": 0} {
+	// A test file has its own groups, or none. A row without a group is a group of its own.
+	for file, grouped := range map[string]int{"g,x,y\nu,1,1\nu,2,0\nv,3,1\n": 1, "g,x,y\nu,1,1\nu,2,0\n,3,1\n,4,1\n": 1, "x,y\n1,1\n2,0\n3,1\n": 0} {
 		o := ReadOptions{Groups: "g", Columns: []string{"x"}, Dim: 1, Target: "y", Task: "regression", TestPart: true}
 		if d, err := Read(strings.NewReader(file), "t.csv", &o); err != nil || d.Repeats.Grouped != grouped ||
 			(d.Repeats.Rule == "groups") != (grouped > 0) {

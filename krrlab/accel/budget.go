@@ -80,13 +80,18 @@ type MemoryError struct {
 	Advice string // a remedy
 }
 
+// Shortage returns the text of the error without the advice.
+func (e *MemoryError) Shortage() string {
+	return fmt.Sprintf("%s would take %s of memory, and %s of %s are free", e.Item, Bytes(e.Need),
+		Bytes(max(0, e.Budget.Free())), Bytes(e.Budget.Limit))
+}
+
 func (e *MemoryError) Error() string {
 	advice := e.Advice
 	if advice == "" {
 		advice = "allow more by --memory"
 	}
-	return fmt.Sprintf("%s would take %s of memory, and %s of %s are free: %s", e.Item, Bytes(e.Need),
-		Bytes(max(0, e.Budget.Free())), Bytes(e.Budget.Limit), advice)
+	return e.Shortage() + ": " + advice
 }
 
 // Saturated converts a number of bytes to an integer, the largest one if it is too large for one.

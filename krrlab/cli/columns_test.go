@@ -119,6 +119,8 @@ $ predict --model w.krr --in test.csv --interval 90%%
 	once.csv, line 2, column 1: x: the weight 0 is not positive; leave rows of weight 0 out
 1$ fit --train once.csv --class-weights balanced
 	once: class weights need classes, and the answers are numbers
+2$ fit --train absent.csv --class-weights balancd
+	class weights "balancd": want none, balanced, or positive weights
 2$ fit --data mnist --weights w
 	--weights goes with --train (see krrlab fit --help)
 1$ predict --model w.krr --in test.csv --interval 0.9 --method jackknife+
@@ -148,8 +150,8 @@ $ fit --verbose --train once.csv --weights w --solver pcg --precond features --f
 	// Class weights count in the fits of tune, not in its errors: a fit that predicts "a" for all rows is wrong for all
 	// "b".
 	const tune = "$ tune --train rare.csv --sigma 5 --lambda 1e9 --class-weights "
-	script(t, tune+"b=1e-9 --json t.json\n\tclass weights count in the fits only\n1"+tune+"q=2\n\tno row has the label \"q\"\n1"+
-		tune+"b\n\twant none, balanced, or\n1"+tune+"b=-1\n\tpositive")
+	script(t, tune+"b=1e-9 --json t.json\n\tclass weights count in the fits only\n1"+tune+"q=2\n\tno row has the label \"q\"\n2"+
+		tune+"b\n\twant none, balanced, or\n2"+tune+"b=-1\n\tpositive")
 	if e := report(t, "t.json")["best"].(map[string]any)["error"]; e != 0.125 {
 		t.Errorf("the error weighs classes: %v", e)
 	}

@@ -394,7 +394,7 @@ func (f *fitFlags) check() error {
 			return usagef("--%s: with --extend the model determines it: leave it out", name)
 		}
 	}
-	switch weighted := f.Weights != "" || f.Classes == "balanced"; {
+	switch weighted := f.Weights != "" || f.Classes != "none"; {
 	case f.Calibrate == "test" && f.Train != "" && f.Test == "" && f.Holdout == 0:
 		return errNoTestRows
 	case f.Calibrate == "loo" && weighted:

@@ -96,6 +96,8 @@ func TestIntervals(t *testing.T) {
 2$ fit --train train.csv --calibrate test --out m.krr
 	there are no test rows
 2$ fit --train train.csv --calibrate loo --weights w --out m.krr
+	does not go with weights
+2$ fit --train train.csv --calibrate loo --class-weights low=2 --out m.krr
 	does not go with weights`)
 }
 

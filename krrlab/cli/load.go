@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
@@ -56,8 +57,9 @@ func (f *dataFlags) check() error {
 	if f.Data == "" && f.Train == "" {
 		return errors.New("no data: want --data NAME or --train FILE (krrlab data list shows the names)")
 	}
-	_, err := datasets.ParseSeparator(f.Separator)
-	return cmp.Or(checkDataName(f.Data), err)
+	_, separatorErr := datasets.ParseSeparator(f.Separator)
+	_, weightsErr := datasets.ParseClassWeights(f.Classes)
+	return cmp.Or(checkDataName(f.Data), separatorErr, weightsErr)
 }
 
 // problemData contains the training and test data of a problem after scaling, and where they come from.
@@ -226,6 +228,9 @@ func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets
 	o.Columns, o.Dim, o.DimSource, o.TestPart = train.Columns, train.Dim(), f.Train, true
 	o.Drop = slices.DeleteFunc(slices.Clone(d.drop), func(name string) bool { return name == f.Weights })
 	o.MaxRows, o.AnswersOnly = 0, false
+	if _, err := strconv.Atoi(f.Groups); err == nil && train.Columns != nil { // the column may have another number
+		o.Groups = ""
+	}
 	if train.Targets != nil {
 		o.MoreTargets = train.Targets[1:]
 	}
@@ -237,6 +242,9 @@ func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets
 	}
 	switch r := d.test.Repeats; {
 	case f.Groups == "":
+	case o.Groups == "":
+		d.addHint("each row of %s counts as a group, since the column may have another number there: --groups NAME "+
+			"finds it", f.Test)
 	case r == nil || r.Rule != "groups":
 		d.addHint("%s has no column %s: each of its rows counts as a group", f.Test, f.Groups)
 	default:

@@ -198,7 +198,7 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 }
 
 // addOutputs sets the fields of p that the flags select: intervals, probabilities, the unit of rounding and the
-// picture. It also counts the rows of the fit among the rows of data.
+// picture. It also counts the rows of the fit, and rows far from these, among the rows of data.
 func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, data *datasets.Dataset,
 	p *predictions) (err error) {
 	if f.Interval > 0 {
@@ -214,6 +214,7 @@ func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, d
 	if f.Digits == "auto" && !f.Decision && !f.Bound && filepath.Ext(f.Out) != ".npy" {
 		p.setUnit(m.Calibration)
 	}
+	p.farRows = m.FarRows(data)
 	if canScore(p.Prediction, data) && (f.Out != "" || f.Plot != "") {
 		p.fittedRows = m.FittedRows(data)
 	}
@@ -231,9 +232,9 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 		notes = append(notes, fmt.Sprintf("%d of %d rows are of the fit, whose errors say little about new rows",
 			p.fittedRows, data.Len()))
 	}
-	if far := m.FarRows(data); far > 0 {
+	if p.farRows > 0 {
 		notes = append(notes, fmt.Sprintf("%d of %d rows are so far from the training points that the kernel is below "+
-			"%g there, and predictions nearly constant (are columns swapped, or in other units?)", far, data.Len(),
+			"%g there, and predictions nearly constant (are columns swapped, or in other units?)", p.farRows, data.Len(),
 			model.NegligibleKernel))
 	}
 	if f.Out == "" { // the predictions were written to the output stream

@@ -78,8 +78,9 @@ func (p *Prediction) scoreClasses(d *datasets.Dataset) *Classes {
 		}
 	}
 	c.Errors = make([]Share, len(c.Labels))
-	counts, total, ignored := map[[2]int]float64{}, 0.0, 0 // weights of the rows by true and predicted class
-	predicted := make([]float64, len(c.Labels))            // weights of the rows predicted as each class
+	counts := map[[2]int]float64{}              // weights of the rows by true and predicted class
+	predicted := make([]float64, len(c.Labels)) // weights of the rows predicted as each class
+	total, ignored := 0.0, 0                    // weights of all rows, and number of rows with unknown labels
 	for i, class := range d.Class {
 		w, truth := d.Weight(i), classIndex[class]
 		counts[[2]int{truth, p.Class[i]}] += w

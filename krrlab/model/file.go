@@ -305,8 +305,8 @@ type archive struct {
 	claimedBytes int64 // sum of the arguments of claim
 }
 
-// available returns the bytes of memory that a model may use, or 0 if that is unknown. It is only called for models
-// with more than uncheckedBytes bytes.
+// available returns the memory budget of a model; it has no limit if the memory is unknown. It is only called for
+// models with more than uncheckedBytes bytes.
 var (
 	available            = func() accel.Budget { return accel.AvailableMemory(0, 1) }
 	uncheckedBytes int64 = 1 << 24

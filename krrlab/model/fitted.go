@@ -79,23 +79,43 @@ func (m *Model) FittedRows(d *datasets.Dataset) int {
 // the kernel is not known to decrease with the distance.
 func (m *Model) FarRows(d *datasets.Dataset) (count int) {
 	tailBound, metric := kernel.TailBound(m.Kernel)
+	if tailBound == nil {
+		return 0
+	}
 	scaled, err := m.Scaled(d)
-	if tailBound == nil || err != nil {
+	if err != nil {
 		return 0
 	}
 	low, high := datasets.FeatureRanges(m.X)
+	excess := func(j int, v float64) float64 { // distance from the range of feature j, or its square
+		e := max(0, low[j]-v, v-high[j])
+		if metric == tree.SquaredEuclidean {
+			return e * e
+		}
+		return e
+	}
+	sparse, isSparse := scaled.X.(*points.CSR)
+	threshold := NegligibleKernel * tailBound(0)
+	zeros := 0.0 // distance of a row of zeros
+	for j := range low {
+		zeros += excess(j, 0)
+	}
 	row := make([]float64, len(low))
 	for i := range d.Len() {
-		scaled.X.RowTo(row, i)
 		distance := 0.0
-		for j, v := range row {
-			excess := max(0, low[j]-v, v-high[j])
-			if metric == tree.SquaredEuclidean {
-				excess *= excess
+		if isSparse {
+			distance = zeros
+			columns, values := sparse.Row(i)
+			for k, j := range columns {
+				distance += excess(int(j), float64(values[k])) - excess(int(j), 0)
 			}
-			distance += excess
+		} else {
+			scaled.X.RowTo(row, i)
+			for j, v := range row {
+				distance += excess(j, v)
+			}
 		}
-		if tailBound(distance) < NegligibleKernel*tailBound(0) {
+		if distance > 0 && tailBound(distance) < threshold {
 			count++
 		}
 	}

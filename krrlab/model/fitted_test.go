@@ -100,7 +100,9 @@ func TestFarRows(t *testing.T) {
 		stream.Normals(d.X.(*points.Dense).Data, 0)
 		stream.Sub("far").Normals(raw.Data, 0)
 		for i := range raw.Data {
-			raw.Data[i] *= 3
+			if raw.Data[i] *= 3; i%5 == 0 {
+				raw.Data[i] = 0
+			}
 		}
 		fit, _, err := datasets.Scale(scaling, d, nil)
 		testkit.OK(t, err)
@@ -125,6 +127,7 @@ func TestFarRows(t *testing.T) {
 			if got := m.FarRows(rows); got != want || want == 0 {
 				t.Errorf("%v, scaling %s: %d far rows, want %d", k, scaling, got, want)
 			}
+			testkit.Equal(t, m.FarRows(&datasets.Dataset{X: testkit.Sparse(raw)}), want)
 			testkit.Equal(t, m.FarRows(d), 0)
 		}
 		m.Kernel = kernel.Polynomial{Gamma: 1, Degree: 2}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
@@ -142,11 +141,11 @@ func AgreeToStop(ctx context.Context, ranks comm.Comm, err error) error {
 	case err != nil:
 		state = fails
 	}
-	worst, agreeErr := comm.Smallest(ctx, ranks, accel.Budget{Limit: state})
+	worst, agreeErr := comm.Min(ctx, ranks, state)
 	switch {
-	case agreeErr != nil || worst.Free() == goesOn:
+	case agreeErr != nil || worst == goesOn:
 		return nil
-	case worst.Free() == stops:
+	case worst == stops:
 		return pcg.ErrStop
 	case state != fails:
 		err = nil

@@ -108,9 +108,12 @@ func (s *smoothingRows) rows(i0, i1 int, sum, _ []float64) {
 
 // takeSmoothed sets the given columns of X to those of X̄.
 func (s *solver) takeSmoothed(columns ...int) {
+	if !s.opt.Smooth {
+		return
+	}
 	x := s.x.RawMatrix().Data
 	for _, c := range columns {
-		for i := c; i < len(x) && s.opt.Smooth; i += s.t {
+		for i := c; i < len(x); i += s.t {
 			x[i] = s.smooth.x[i]
 		}
 	}

@@ -145,7 +145,7 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	if d.Len() > o.Rows {
 		rows := random.Sub("rows").Perm(d.Len())[:o.Rows]
 		slices.Sort(rows)
-		d = d.Subset(rows)
+		d = d.WithGroups().Subset(rows) // copies are found among all rows
 	}
 	x := &explainer{m: m, d: d, dim: d.Dim(), groupOf: d.Grouping(nil).First, progress: o.Progress}
 	e.Copies = points.CountRepeated(x.groupOf)
@@ -281,7 +281,7 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 // dependence returns the partial dependence on a column, and sets e.Quantity. It has no curves if no row has a value
 // that the fit knows.
 func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *Explanation) (*Dependence, error) {
-	d := &Dependence{Column: c.Name}
+	d, groups := &Dependence{Column: c.Name}, float64(e.Rows-e.Copies)
 	var variants []variant
 	add := func(v []float64) {
 		variants = append(variants, variant{c.First, func(int) []float64 { return v }})
@@ -335,6 +335,7 @@ func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *
 				}
 			}
 			mean, se := estimate.MeanOfGroups(mat.Col(nil, class, values), x.groupOf)
+			se *= math.Sqrt(groups / max(groups-1, 1)) // the deviations are from the mean of the same groups
 			curve := &d.Curves[k]
 			curve.Mean, curve.StandardError = append(curve.Mean, mean), append(curve.StandardError, se)
 		}

@@ -23,6 +23,7 @@ func init() {
 			"Local":         r.ValueOf(comm.Local),
 			"Locate":        r.ValueOf(comm.Locate),
 			"Merge":         r.ValueOf(comm.Merge),
+			"Min":           r.ValueOf(comm.Min),
 			"Open":          r.ValueOf(comm.Open),
 			"OrAlone":       r.ValueOf(comm.OrAlone),
 			"Rows":          r.ValueOf(comm.Rows),

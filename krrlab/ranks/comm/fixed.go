@@ -210,15 +210,24 @@ func bytesOf[T int64 | float64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 8*len(x))
 }
 
+// Min is a collective that returns the smallest of the numbers v of the ranks.
+func Min(ctx context.Context, c Comm, v int64) (int64, error) {
+	all := make([]int64, c.Size())
+	all[c.Rank()] = v
+	if err := c.AllReduceInt64(ctx, all); err != nil {
+		return v, err
+	}
+	return slices.Min(all), nil
+}
+
 // Smallest is a collective that returns b with as little free memory as the rank that has the least. A budget without a
 // limit does not count, unless no rank has one.
 func Smallest(ctx context.Context, c Comm, b accel.Budget) (accel.Budget, error) {
-	free := make([]int64, c.Size())
-	free[c.Rank()] = b.Free()
-	if err := c.AllReduceInt64(ctx, free); err != nil {
+	minFree, err := Min(ctx, c, b.Free())
+	if err != nil {
 		return b, err
 	}
-	if minFree := slices.Min(free); minFree < b.Free() {
+	if minFree < b.Free() {
 		if b.Limit == 0 {
 			b.Limit = max(1, minFree)
 		}

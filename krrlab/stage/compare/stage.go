@@ -3,7 +3,6 @@ package compare
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -170,11 +169,11 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 	}
 	var required int64
 	if err == nil { // ranks have different rows; required is the largest memory of any of them
-		largest, e := comm.Smallest(ctx, c.problem.Comm, accel.Budget{Limit: math.MaxInt64, Used: c.requiredBytes(m)})
+		minusLargest, e := comm.Min(ctx, c.problem.Comm, -c.requiredBytes(m))
 		if e != nil {
 			return e
 		}
-		required = largest.Used
+		required = -minusLargest
 		err = c.memory.Check(required, "it with its vectors", "")
 	}
 	if err != nil {

@@ -85,7 +85,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if dense {
 		err = r.scoreDense(ctx, b, q, o.Lambdas)
 		if tooLarge, ok := errors.AsType[*accel.MemoryError](err); ok {
-			r.NotDenseReason, dense = tooLarge.Error(), false
+			r.NotDenseReason, dense = tooLarge.Shortage(), false
 		}
 	}
 	if !dense {

@@ -135,7 +135,7 @@ func (o Options) bestScaling(ctx context.Context, p *Plan, problem *stage.Proble
 			continue
 		}
 		c := cost.Model{N: problem.N, D: problem.D, T: problem.T, TestRows: o.TestRows,
-			PointBytes: points.MemoryBytes(problem.X), K: &p.Pilot.choice}
+			PointBytes: points.MemoryBytes(problem.X), K: &p.Pilot.choice, Trace: p.Pilot.trace}
 		candidate := *way
 		candidate.Iterations = cmp.Or(o.Iterations, way.Iterations)
 		if c.K.Sparse == nil && p.Pilot.task.Fixed.Storage == gram.Auto {

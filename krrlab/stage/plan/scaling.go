@@ -75,10 +75,12 @@ func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scali
 		weak := c
 		weak.N = max(int(float64(c.N)*math.Sqrt(float64(p)/float64(m.Nodes))), way.S, 1)
 		weak.PointBytes = int64(bytesPerPoint * float64(weak.N))
+		weak.Trace = c.Trace * float64(weak.N) / float64(c.N)
 		s.Weak = append(s.Weak, m.extent(weak, way, p))
 	}
 	s.Choice.Seconds, s.Choice.Bytes, s.Choice.Storage = s.Requested.Seconds, s.Requested.Bytes, s.Requested.Storage
-	if err := (accel.Budget{Limit: m.Memory}).Check(s.Requested.Bytes, "a rank", s.Requested.Reason); err != nil {
+	if err := (accel.Budget{Limit: m.Memory}).Check(s.Requested.Bytes, "a rank",
+		"take more machines, or more memory for each"); err != nil {
 		s.Choice.RefusalReason = err.Error()
 	}
 	return s

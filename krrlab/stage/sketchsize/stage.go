@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -103,7 +104,11 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	task.K, task.Error = k, k.Error
-	if o.memory, err = p.MemoryWith(ctx, k); err != nil {
+	memory := p.Memory.Reserve(k.Bytes())
+	if machine := accel.AvailableMemory(0, 1); machine.Free() < memory.Free() { // the search doubles as far as it can
+		memory = machine
+	}
+	if o.memory, err = comm.Smallest(ctx, p.Comm, memory); err != nil {
 		return nil, err
 	}
 	r, err := Search(ctx, task, &o, rng.New(p.Seed))

@@ -133,7 +133,7 @@ func (r *run) runAuto(ctx context.Context) error {
 		if !ok {
 			return err
 		}
-		reason = tooLarge.Error()
+		reason = tooLarge.Shortage()
 	}
 	r.Why, r.options.Method = reason, SLQ
 	err := r.runSeries(ctx, r.problem.AffordableSeries)

@@ -134,7 +134,7 @@ const z95 = 1.959964
 //
 // The degrees of freedom are effectiveRows−1, so that few rows of large weight count as few rows.
 func (l *loss) Error() (v, lo, hi float64) {
-	mean, se := l.meanAndError(l.rows)
+	mean, se := estimate.MeanOfGroups(l.rows, l.groups)
 	n := cmp.Or(l.effectiveRows, float64(len(l.rows)))
 	freedom := max(n-1, 1)
 	t := estimate.Student(0.95, freedom) * math.Sqrt(n/freedom) * se
@@ -146,7 +146,7 @@ func (l *loss) Error() (v, lo, hi float64) {
 			return mean, max(0, mean-3/n), min(1, mean+3/n) // rule of three: an event that occurs in none of n rows
 		}
 		odds, factor := mean/(1-mean), math.Exp(t/(mean*(1-mean)))
-		return mean, odds / factor / (1 + odds/factor), odds * factor / (1 + odds*factor)
+		return mean, odds / factor / (1 + odds/factor), odds / (odds + 1/factor)
 	case l.classes: // Wilson
 		z := z95 * z95 / n
 		mid, half := (mean+z/2)/(1+z), z95*math.Sqrt(mean*(1-mean)/n+z/(4*n))/(1+z)
@@ -185,18 +185,12 @@ func (l *loss) objective() float64 {
 func (l *loss) relativeExcess(reference *loss) (excess, se float64) {
 	rows, power, offset := l.compared()
 	baseRows, _, _ := reference.compared()
-	mean, se := l.meanAndError(floats.SubTo(make([]float64, len(rows)), rows, baseRows))
+	mean, se := estimate.MeanOfGroups(floats.SubTo(make([]float64, len(rows)), rows, baseRows), l.groups)
 	base := stat.Mean(baseRows, nil) + offset
 	if base <= 0 {
 		return 0, 0
 	}
 	return power * mean / base, power * se / base
-}
-
-// meanAndError returns the mean of a value for each row and its standard error, for groups that are drawn
-// independently.
-func (l *loss) meanAndError(v []float64) (mean, se float64) {
-	return estimate.MeanOfGroups(v, l.groups)
 }
 
 // inTargetUnits divides column j of y, which may be residuals, by √t times the root mean square of column j of trainY,
