@@ -36,7 +36,7 @@ var stageCases = map[string]struct {
 		`{"Test": "theorem7", "Constants": {"Theta": 0.36, "Alpha": 0.56, "Gamma": 0.54}, "First": 64, "Max": 128}`},
 	"multilevel": {Config{Precond: Features{S: 40}}, "multilevel",
 		`{"Levels": [{"Sketch": "features", "Width": 900}, {"Sketch": "srht", "Width": 128}, {"Sketch": "gaussian", "Width": 40}]}`},
-	"multilevel, K recomputed": {Config{Precond: Features{S: 40}, Memory: 900_000, Storage: gram.Recompute},
+	"multilevel, K recomputed": {Config{Precond: Features{S: 40}, Memory: 1_500_000, Storage: gram.Recompute},
 		"multilevel",
 		`{"Levels": [{"Sketch": "features", "Width": 256}, {"Sketch": "gaussian", "Width": 40}]}`},
 	"lambda-p":          {Config{Precond: Features{S: 40}}, "lambda-p", `{"Points": 3, "Columns": 1}`},
