@@ -35,9 +35,9 @@ import (
 // A column that has converged is frozen as in Solve, but its directions stay in the block and speed up the other
 // columns. Therefore k decreases only if directions become dependent.
 //
-// If A or M is not positive definite, all columns end at once as Indefinite or IndefinitePreconditioner. Their
-// Curvature is pᵀAp or rᵀM⁻¹r for a combination of the block's directions. The tables Alpha and Beta of the history
-// stay empty, so Ritz returns nil and Cond returns NaN.
+// If A or M is not positive definite, all columns end at once as Indefinite or IndefinitePreconditioner, with the value
+// of pᵀAp or rᵀM⁻¹r for a combination of the block's directions. The tables Alpha and Beta of the history stay empty, so
+// Ritz returns nil and Cond returns NaN.
 //
 // An iteration takes one product with A and one solve with M of k ≤ t columns, and BlockFlops further operations. It
 // takes a second solve if the independent components of some directions are below the rounding errors. The true
@@ -126,7 +126,6 @@ func (s *block) step() {
 	}
 	product(s.d, s.h, s.c, s.k, s.k, len(s.cols)) // D = HC
 	s.runStep((*blockRows)(s), s.t)               // X ← X + PD,  Q ← Q − W·H
-	copy(s.pAp, s.rr)                             // checkConvergence reports it as curvature if it is not finite
 	s.updateErrorBounds()
 	s.smoothStep()
 	s.checkConvergence() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
@@ -144,10 +143,10 @@ func (s *block) nextDirections(ctx context.Context) error {
 	return nil
 }
 
-// endAll ends all active columns with the same status and curvature.
-func (s *block) endAll(status Status, curvature float64) {
+// endAll ends all active columns with the same status, quantity and value.
+func (s *block) endAll(status Status, quantity string, value float64) {
 	for _, c := range s.cols {
-		s.res.Columns[c].Status, s.res.Columns[c].Curvature = status, curvature
+		s.endColumn(c, status, quantity, value)
 	}
 }
 
@@ -158,10 +157,10 @@ func (s *block) invertPi() bool {
 	const anyPivot, rounding = 0, 1 // accept every pivot above the rounding errors
 	switch st := g.factorise(s.pi, s.k, anyPivot, rounding); {
 	case st != Active:
-		s.endAll(st, g.badCurvature)
+		s.endAll(st, curvatureA, g.badCurvature)
 		return false
 	case g.hasZeroDiagonal:
-		s.endAll(Indefinite, 0)
+		s.endAll(Indefinite, curvatureA, 0)
 		return false
 	}
 	g.invertUpper(s.f, g.piv[:g.rank]) // Π = F⁻ᵀF⁻¹, F k×rank

@@ -44,12 +44,12 @@ func TestBlockIndefinite(t *testing.T) {
 			spectrum[n/2] = negative
 			bad := spd(26, spectrum)
 			res := solveBlock(t, dense{bad}, nil, b, &pcg.Options{Tol: 1e-10})
-			if c := res.Columns[k-1]; res.Status != pcg.Indefinite || !(c.Curvature < 0) ||
+			if c := res.Columns[k-1]; res.Status != pcg.Indefinite || !(c.Value < 0) ||
 				!strings.Contains(res.String(), "A is not positive definite") {
 				t.Errorf("A, t = %d: %v %+v", k, res, c)
 			}
 			res = solveBlock(t, dense{good}, fn{n, dense{bad}.MulTo}, b, &pcg.Options{Tol: 1e-10})
-			if c := res.Columns[k-1]; res.Status != pcg.IndefinitePreconditioner || !(c.Curvature < 0) {
+			if c := res.Columns[k-1]; res.Status != pcg.IndefinitePreconditioner || !(c.Value < 0) {
 				t.Errorf("M, t = %d: %v %+v", k, res, c)
 			}
 		}

@@ -124,7 +124,7 @@ func TestExactNotFinite(t *testing.T) {
 	for name, solve := range solvers {
 		res, err := solve(t.Context(), a, nil, b, &pcg.Options{Exact: nan, Tol: 1e-9})
 		if err != nil || res.Columns[0].Status != pcg.Breakdown || res.Status != pcg.Breakdown ||
-			!math.IsNaN(res.Columns[0].Curvature) {
+			!math.IsNaN(res.Columns[0].Value) {
 			t.Errorf("%s: %v, %+v, %v", name, res, res.Columns, err)
 		}
 		unused := fn{2, func(context.Context, *mat.Dense, *mat.Dense) error { return errors.New("called") }}

@@ -66,12 +66,20 @@ func (b *bounds) setBound(c int, squaredError, yNorm float64) {
 	b.history.lastRow()[c] = math.Sqrt(squaredError) / yNorm
 }
 
+// setMu sets μ for the normalized preconditioner.
+func (s *solver) setMu() {
+	if s.normalized != nil {
+		s.bounds.mu = s.opt.LambdaMin * s.normalized.Factor()
+	}
+}
+
 // startErrorBounds initializes the bounds from ρ: ‖e‖_A² = rᵀA⁻¹r ≤ rᵀM⁻¹r/μ.
 func (s *solver) startErrorBounds() {
 	b := &s.bounds
 	if b.mu == 0 {
 		return
 	}
+	s.setMu()
 	for j := range s.cols {
 		b.gamma[j] = 1 / b.mu
 	}

@@ -50,7 +50,7 @@ func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 		}
 		s.crossProduct(s.h, s.r, s.z) // G = QᵀM⁻¹Q
 		if pass == 0 && s.hasZeroNorm() {
-			s.endAll(IndefinitePreconditioner, 0)
+			s.endAll(IndefinitePreconditioner, curvatureM, 0)
 			return nil
 		}
 		s.zeroNegligible(pass, negligible)
@@ -59,7 +59,7 @@ func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 			if st == Indefinite {
 				st = IndefinitePreconditioner
 			}
-			s.endAll(st, g.badCurvature)
+			s.endAll(st, curvatureM, g.badCurvature)
 			return nil
 		}
 		pending := s.selectDirections(pass)

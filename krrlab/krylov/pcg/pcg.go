@@ -29,7 +29,8 @@ type Bounded interface {
 	Rounding(x *mat.Dense) []float64
 }
 
-// Preconditioner is a symmetric positive definite n×n matrix M that provides products with M⁻¹.
+// Preconditioner is a symmetric positive definite n×n matrix M that provides products with M⁻¹. The scale of M does not
+// matter: Solve and SolveBlock use a Normalized one.
 type Preconditioner interface {
 	// Dim returns n.
 	Dim() int
@@ -79,7 +80,8 @@ type Options struct {
 	Refine float64
 	// LambdaMin is a lower bound μ > 0 of the smallest eigenvalue of M⁻¹A. With it, every iteration computes an upper
 	// bound of the error (History.Error). For A = K+λI without M, μ = λ is valid; for M = FFᵀ+λI with FFᵀ ≼ K, μ = 1
-	// is valid. LambdaMin does not change the answer in any bit. Default 0: no bound is known.
+	// is valid. LambdaMin refers to the M that is passed, and not to the Normalized one. It does not change the answer
+	// in any bit. Default 0: no bound is known.
 	LambdaMin float64
 	// Checkpoint, if not nil, is called between two iterations, and may write the state. If it returns an error, the
 	// solve ends with Status Failed and that error.
@@ -112,13 +114,7 @@ type Iteration struct {
 // AnswerTo copies the current iterate X, n×t, to dst.
 func (i *Iteration) AnswerTo(dst *mat.Dense) {
 	dst.Copy(i.s.x)
-	if i.s.opt.Smooth {
-		for _, c := range i.s.cols {
-			for row := range i.s.n {
-				dst.Set(row, c, i.s.smooth.x[row*i.s.t+c])
-			}
-		}
-	}
+	i.s.copySmoothed(dst, i.s.cols)
 }
 
 // Accept replaces the tolerance τ of the solve by tol if every recursive residual is at most Aim·tol. The iteration
@@ -195,10 +191,11 @@ func (s *Status) UnmarshalText(b []byte) (err error) {
 type Column struct {
 	Status     Status
 	Iterations int // number of iterations in which the column took part
-	// Curvature is the value that ended the column: p_jᵀAp_j for Indefinite and Breakdown, r_jᵀM⁻¹r_j for
-	// IndefinitePreconditioner and Breakdown. After SolveBlock it belongs to a combination of the block's directions,
-	// whose scale is arbitrary.
-	Curvature float64
+	// Quantity is the formula of the number that ended the column as Indefinite, IndefinitePreconditioner or Breakdown,
+	// such as "pᵀAp", and Value is that number. After SolveBlock pᵀAp and rᵀM⁻¹r belong to a combination of the block's
+	// directions, whose scale is arbitrary.
+	Quantity string
+	Value    float64
 }
 
 // History has one row of t entries for every iteration.
@@ -207,7 +204,8 @@ type History struct {
 	// a column does not change after the column has ended.
 	RelRes [][]float64
 	// Alpha[k][j] and Beta[k][j] are α_j and β_j of iteration k+1. Alpha is 0 if the column took no step, and Beta is 0
-	// if the column took no step or ended in this iteration. SolveBlock leaves both empty.
+	// if the column took no step or ended in this iteration. They are those of the Normalized M. SolveBlock leaves both
+	// empty.
 	Alpha, Beta [][]float64
 	// Decrease[k][j] = (‖e_j‖_A² before iteration k+1 − after it)/‖y_j‖₂², e_j = x−x_j: α_jρ_j/‖y_j‖₂².
 	Decrease [][]float64
@@ -281,11 +279,14 @@ func (r *Result) String() string {
 func (c Column) problem() string {
 	switch c.Status {
 	case Indefinite:
-		return fmt.Sprintf("pᵀAp = %.3g: A is not positive definite", c.Curvature)
+		return fmt.Sprintf("%s = %.3g: A is not positive definite", c.Quantity, c.Value)
 	case IndefinitePreconditioner:
-		return fmt.Sprintf("rᵀM⁻¹r = %.3g: the preconditioner is not positive definite", c.Curvature)
+		if c.Value == 0 {
+			return fmt.Sprintf("%s = 0: M⁻¹r is zero, or orthogonal to r", c.Quantity)
+		}
+		return fmt.Sprintf("%s = %.3g: the preconditioner is not positive definite", c.Quantity, c.Value)
 	case Breakdown:
-		return fmt.Sprintf("a number is not finite (pᵀAp or rᵀM⁻¹r = %v)", c.Curvature)
+		return fmt.Sprintf("%s = %v is not finite", c.Quantity, c.Value)
 	case Stagnated:
 		return "the solution does not change any more in working precision"
 	case Inaccurate:

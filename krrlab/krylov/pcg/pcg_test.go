@@ -176,14 +176,14 @@ func TestIndefinite(t *testing.T) {
 		res.Columns[1].Status != pcg.Converged {
 		t.Errorf("%v", res)
 	}
-	if c := res.Columns[0].Curvature; !(c < 0) || !strings.Contains(res.String(), "column 0") ||
+	if c := res.Columns[0].Value; !(c < 0) || !strings.Contains(res.String(), "column 0") ||
 		!strings.Contains(res.String(), "A is not positive definite") {
 		t.Errorf("curvature %v, %v", c, res)
 	}
 	good := spd(14, geometric(n, 100))
 	neg := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { dst.Scale(-1, src); return nil }}
 	res = solve(t, dense{good}, neg, b, nil)
-	if res.Status != pcg.IndefinitePreconditioner || !(res.Columns[2].Curvature < 0) ||
+	if res.Status != pcg.IndefinitePreconditioner || !(res.Columns[2].Value < 0) ||
 		!strings.Contains(res.String(), "preconditioner is not") {
 		t.Errorf("M = −I: %v", res)
 	}

@@ -70,7 +70,7 @@ func (s *solver) verify(ctx context.Context) error {
 			s.res.Columns[c].Status = MaxIterations
 		}
 	}
-	s.takeSmoothed(s.cols...)
+	s.copySmoothed(s.x, s.cols)
 	s.saveEndResiduals()
 	op := &s.res.Stats.MulTo
 	if s.opt.Exact != nil {
@@ -90,7 +90,7 @@ func (s *solver) verify(ctx context.Context) error {
 		col := &s.res.Columns[c]
 		switch small := rel+s.roundingBound(c) <= s.opt.Tol; {
 		case col.Status == Converged && !finite(rel):
-			s.endColumn(c, Breakdown, rel)
+			s.endColumn(c, Breakdown, relativeResidual, rel)
 		case col.Status == Converged && !small:
 			col.Status = Inaccurate
 		case small && (col.Status == MaxIterations || col.Status == Stagnated):
@@ -204,7 +204,7 @@ func (s *solver) undoRestart(c int) {
 func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	res := s.res
 	if err != nil && s.monitorErr == nil { // otherwise verify does it
-		s.takeSmoothed(s.cols...)
+		s.copySmoothed(s.x, s.cols)
 	}
 	switch {
 	case err == nil:

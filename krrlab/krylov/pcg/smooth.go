@@ -1,6 +1,10 @@
 package pcg
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
 
 // smoothing has the iterates of minimal residual smoothing (Options.Smooth). From the iterates x of conjugate gradients
 // and their residuals r it computes, for every column,
@@ -106,15 +110,15 @@ func (s *smoothingRows) rows(i0, i1 int, sum, _ []float64) {
 	}
 }
 
-// takeSmoothed sets the given columns of X to those of X̄.
-func (s *solver) takeSmoothed(columns ...int) {
+// copySmoothed sets the given columns of dst, n×t, to those of X̄. It does nothing without Options.Smooth.
+func (s *solver) copySmoothed(dst *mat.Dense, columns []int) {
 	if !s.opt.Smooth {
 		return
 	}
-	x := s.x.RawMatrix().Data
-	for _, c := range columns {
-		for i := c; i < len(x); i += s.t {
-			x[i] = s.smooth.x[i]
+	for i := range s.n {
+		row, smoothed := dst.RawRowView(i), s.smooth.x[i*s.t:(i+1)*s.t]
+		for _, c := range columns {
+			row[c] = smoothed[c]
 		}
 	}
 }

@@ -156,11 +156,11 @@ func (s *solver) stepLengths() {
 		s.alpha[j] = 0
 		switch pi := s.pAp[j]; {
 		case !finite(pi):
-			s.endColumn(c, Breakdown, pi)
+			s.endColumn(c, Breakdown, curvatureA, pi)
 		case pi <= 0:
-			s.endColumn(c, Indefinite, pi)
+			s.endColumn(c, Indefinite, curvatureA, pi)
 		case !finite(s.rho[j] / pi):
-			s.endColumn(c, Breakdown, pi)
+			s.endColumn(c, Breakdown, "rᵀM⁻¹r/pᵀAp", s.rho[j]/pi)
 		default:
 			s.alpha[j] = s.rho[j] / pi // α_j = ρ_j / π_j
 		}
@@ -209,8 +209,12 @@ func (s *solver) checkConvergence() {
 			continue
 		}
 		rel := math.Sqrt(s.rr[j]) / s.ynorm[c]
-		if !finite(rel) || !finite(s.xx[j]) {
-			s.endColumn(c, Breakdown, s.pAp[j])
+		if !finite(rel) {
+			s.endColumn(c, Breakdown, relativeResidual, rel)
+			continue
+		}
+		if !finite(s.xx[j]) {
+			s.endColumn(c, Breakdown, "‖x‖₂²", s.xx[j])
 			continue
 		}
 		s.res.RelRes[c], s.xnorm[c] = rel, math.Sqrt(s.xx[j])
@@ -234,17 +238,25 @@ func (s *solver) checkRho(rho []float64) {
 	for j, c := range s.cols {
 		switch v := rho[j]; {
 		case !finite(v):
-			s.endColumn(c, Breakdown, v)
+			s.endColumn(c, Breakdown, curvatureM, v)
 		case v <= 0:
-			s.endColumn(c, IndefinitePreconditioner, v)
+			s.endColumn(c, IndefinitePreconditioner, curvatureM, v)
 		}
 	}
 	s.removeEnded()
 }
 
-// endColumn ends column c with the given status and the curvature that caused it.
-func (s *solver) endColumn(c int, status Status, curvature float64) {
-	s.res.Columns[c].Status, s.res.Columns[c].Curvature = status, curvature
+// Values of Column.Quantity.
+const (
+	curvatureA       = "pᵀAp"
+	curvatureM       = "rᵀM⁻¹r"
+	relativeResidual = "‖r‖₂/‖y‖₂"
+)
+
+// endColumn ends column c with the given status, and the quantity and value that caused it.
+func (s *solver) endColumn(c int, status Status, quantity string, value float64) {
+	col := &s.res.Columns[c]
+	col.Status, col.Quantity, col.Value = status, quantity, value
 }
 
 // finite reports whether v is neither infinite nor NaN.

@@ -28,9 +28,11 @@ var restartTargets = [...]float64{0.9, 0.5, 0.25}
 type solver struct {
 	a, exact Operator
 	m        Preconditioner
-	opt      Options
-	b        *mat.Dense
-	n, t     int
+	// normalized is m; nil if m is nil or a ColumnPreconditioner.
+	normalized *Normalized
+	opt        Options
+	b          *mat.Dense
+	n, t       int
 
 	x       *mat.Dense   // current iterate X, n×t
 	r, p, w *mat.Dense   // residuals R, directions P, and AP or M⁻¹R; n×len(cols), views of the start of buf
@@ -78,6 +80,10 @@ type solver struct {
 func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver, error) {
 	n, t := b.Dims()
 	s := &solver{a: a, m: m, b: b, n: n, t: t}
+	if _, ok := m.(ColumnPreconditioner); m != nil && !ok {
+		s.normalized = Normalize(m)
+		s.m = s.normalized
+	}
 	if o != nil {
 		s.opt = *o
 	}
@@ -224,7 +230,7 @@ func (s *solver) start(ctx context.Context) error {
 		switch rel := s.res.RelRes[c]; {
 		case col.Status != Active:
 		case !finite(rel):
-			s.endColumn(c, Breakdown, rel)
+			s.endColumn(c, Breakdown, relativeResidual, rel)
 		case rel <= s.opt.Tol:
 			col.Status = Converged
 		default:
@@ -255,7 +261,7 @@ func (s *solver) removeEnded() {
 		if s.res.Columns[c].Status == Active {
 			s.keptPositions = append(s.keptPositions, j)
 		} else {
-			s.takeSmoothed(c)
+			s.copySmoothed(s.x, s.cols[j:j+1])
 		}
 	}
 	if len(s.keptPositions) == len(s.cols) {

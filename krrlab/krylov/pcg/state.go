@@ -31,6 +31,7 @@ type saved struct {
 	RestartsAt     []int
 	History        [5][]float64 // tables of RelRes, Alpha, Beta, Decrease and Error
 	LambdaMin      float64
+	Factor         float64   // Normalized.factor; 0 in older files
 	Gamma          []float64 // bounds.gamma
 	C, S           []float64 // block.c and block.s
 	X, R, P        []float64 // X, n×t; R and P, n×K
@@ -47,6 +48,9 @@ func (st *State) MarshalBinary() ([]byte, error) {
 		Cols: s.cols, Rho: s.rho, Target: s.target, Before: s.restartResidual, RelRes: s.res.RelRes,
 		Still: s.stagnantSteps, Columns: s.res.Columns, Iterations: s.res.Iterations,
 		RestartsAt: s.res.History.Restarts, LambdaMin: s.opt.LambdaMin, Gamma: s.bounds.gamma, X: s.x.RawMatrix().Data,
+	}
+	if s.normalized != nil {
+		v.Factor = s.normalized.factor
 	}
 	for i, h := range s.tables() {
 		v.History[i] = h.data
@@ -97,6 +101,10 @@ func (s *solver) restore() error {
 	copy(s.res.Columns, v.Columns)
 	s.cols = append(s.cols[:0], v.Cols...)
 	s.res.Iterations, s.res.History.Restarts = v.Iterations, v.RestartsAt
+	if s.normalized != nil {
+		s.normalized.factor = v.Factor
+		s.setMu()
+	}
 	copy(s.bounds.gamma, v.Gamma)
 	for i, h := range s.tables() {
 		h.data = append(h.data, v.History[i]...)

@@ -107,15 +107,15 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 // logDeterminant is a built-in or user-defined M that provides ln det M.
 type logDeterminant interface{ LogDet() float64 }
 
-// logDetM returns ln det M_c, and whether it is known.
+// logDetM returns ln det M_c of the normalized M_c, and whether it is known.
 func (s *Set) logDetM(c int) (value float64, hasLogDet bool) {
 	preconditioners, ok := s.M.(*Preconditioners)
-	if !ok || preconditioners.Ms[c] == nil {
+	if !ok || preconditioners.ms[c] == nil {
 		return 0, ok // M = I
 	}
-	m, hasLogDet := preconditioners.Ms[c].(logDeterminant)
+	m, hasLogDet := preconditioners.ms[c].Preconditioner.(logDeterminant)
 	if hasLogDet {
-		value = m.LogDet()
+		value = m.LogDet() - float64(s.A.Dim())*math.Log(preconditioners.factor(c))
 	}
 	return value, hasLogDet
 }
@@ -125,7 +125,11 @@ func (s *Set) lowerBound(c int) float64 {
 	if s.LambdaMin == nil {
 		return 0
 	}
-	return s.LambdaMin[c]
+	bound := s.LambdaMin[c]
+	if preconditioners, ok := s.M.(*Preconditioners); ok {
+		bound *= preconditioners.factor(c)
+	}
+	return bound
 }
 
 // logDetSpread returns lanczos.Result.LogDetSpread for the mean of all processes with M_c, estimated from one of them.
@@ -254,8 +258,12 @@ func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
 			return err
 		}
 		start := time.Now()
-		values, roundingBound, ok, err := eigenvalues(ctx, k, lambda, preconditioners.Ms[c])
-		if err = comm.Agree(ctx, preconditioners.Comm, err); ctx.Err() != nil {
+		var m pcg.Preconditioner // nil for M = I
+		if preconditioners.ms[c] != nil {
+			m = preconditioners.ms[c]
+		}
+		values, roundingBound, ok, err := eigenvalues(ctx, k, lambda, m)
+		if err = comm.Agree(ctx, preconditioners.ranks, err); ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if preconditioners.Errs[c], r.NotDefinite = err, err == nil && !ok; err != nil || !ok {

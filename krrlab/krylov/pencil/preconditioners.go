@@ -17,21 +17,37 @@ import (
 )
 
 // Preconditioners are the M_c that are compared side by side. If M_c⁻¹ fails or is not positive definite, Errs[c] is
-// set to the error and all later results for M_c are NaN, which ends only its own columns.
+// set to the error and all later results for M_c are NaN, which ends only its own columns. All results are those of the
+// normalized M_c.
 type Preconditioners struct {
-	N    int                  // order n of all M_c
-	Ms   []pcg.Preconditioner // the M_c; nil means M_c = I
-	Comm comm.Comm            // ranks that agree on the errors
-	Errs []error              // first error of each M_c, or nil
+	Errs []error // first error of each M_c, or nil
+
+	n     int               // order n of all M_c
+	ms    []*pcg.Normalized // the M_c; nil means M_c = I
+	ranks comm.Comm         // ranks that agree on the errors
 }
 
 // NewPreconditioners returns Preconditioners with the preconditioners ms, of order n.
 func NewPreconditioners(n int, ranks comm.Comm, ms ...pcg.Preconditioner) *Preconditioners {
-	return &Preconditioners{n, ms, ranks, make([]error, len(ms))}
+	s := &Preconditioners{make([]error, len(ms)), n, make([]*pcg.Normalized, len(ms)), ranks}
+	for c, m := range ms {
+		if m != nil {
+			s.ms[c] = pcg.Normalize(m)
+		}
+	}
+	return s
 }
 
 // Dim returns n.
-func (s *Preconditioners) Dim() int { return s.N }
+func (s *Preconditioners) Dim() int { return s.n }
+
+// factor returns the factor of the normalized M_c.
+func (s *Preconditioners) factor(c int) float64 {
+	if s.ms[c] == nil {
+		return 1
+	}
+	return s.ms[c].Factor()
+}
 
 // SolveColumnsTo sets column j of dst to M_c⁻¹ times column j of r, c = cols[j]. Adjacent columns of the same M are
 // solved together.
@@ -40,8 +56,8 @@ func (s *Preconditioners) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense,
 		for k < len(cols) && cols[k] == cols[j] {
 			k++
 		}
-		rBlock, dstBlock := mat.DenseCopyOf(r.Slice(0, s.N, j, k)), mat.NewDense(s.N, k-j, nil)
-		err := s.runGuarded(ctx, dstBlock, cols[j], func(m pcg.Preconditioner) error {
+		rBlock, dstBlock := mat.DenseCopyOf(r.Slice(0, s.n, j, k)), mat.NewDense(s.n, k-j, nil)
+		err := s.runGuarded(ctx, dstBlock, cols[j], func(m *pcg.Normalized) error {
 			if m == nil {
 				dstBlock.Copy(rBlock)
 				return nil
@@ -49,12 +65,12 @@ func (s *Preconditioners) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense,
 			if err := m.SolveTo(ctx, dstBlock, rBlock); err != nil {
 				return err
 			}
-			return checkDefinite(rBlock, dstBlock, float64(s.N)*0x1p-53)
+			return checkDefinite(rBlock, dstBlock, float64(s.n)*0x1p-53)
 		})
 		if err != nil {
 			return err
 		}
-		dst.Slice(0, s.N, j, k).(*mat.Dense).Copy(dstBlock)
+		dst.Slice(0, s.n, j, k).(*mat.Dense).Copy(dstBlock)
 	}
 	return nil
 }
@@ -73,22 +89,30 @@ func checkDefinite(x, y *mat.Dense, minCosine float64) error {
 
 // NormalColumnsTo sets column c of dst to a draw of N(0, M_c). All draws use the same stream.
 func (s *Preconditioners) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	draw := mat.NewDense(s.N, 1, nil)
-	for c := range s.Ms {
-		err := s.runGuarded(ctx, draw, c, func(m pcg.Preconditioner) error {
+	draw := mat.NewDense(s.n, 1, nil)
+	for c := range s.ms {
+		err := s.runGuarded(ctx, draw, c, func(m *pcg.Normalized) error {
 			if m == nil {
 				g.Normals(draw.RawMatrix().Data, 0)
 				return nil
 			}
-			metric, ok := m.(lanczos.Metric)
+			metric, ok := m.Preconditioner.(lanczos.Metric)
 			if !ok {
 				return errors.ErrUnsupported
 			}
-			err := metric.NormalTo(ctx, draw, g)
-			if size := mat.Norm(draw, 2); err == nil && !(size > 0 && size <= math.MaxFloat64) {
-				err = fmt.Errorf("a draw of N(0, M) has norm %g", size)
+			if err := metric.NormalTo(ctx, draw, g); err != nil {
+				return err
 			}
-			return err
+			if size := mat.Norm(draw, 2); !(size > 0 && size <= math.MaxFloat64) {
+				return fmt.Errorf("a draw of N(0, M) has norm %g", size)
+			}
+			if err := m.SetFactorFrom(ctx, draw); err != nil {
+				return err
+			}
+			if m.Factor() != 1 {
+				draw.Scale(1/math.Sqrt(m.Factor()), draw) // the covariance of the normalized M
+			}
+			return nil
 		})
 		if err != nil {
 			return err
@@ -101,10 +125,10 @@ func (s *Preconditioners) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g
 // runGuarded calls f, which computes result with M_c. If f fails on any rank, or failed before, it fills result with
 // NaN.
 func (s *Preconditioners) runGuarded(ctx context.Context, result *mat.Dense, c int,
-	f func(m pcg.Preconditioner) error) error {
+	f func(m *pcg.Normalized) error) error {
 	if s.Errs[c] == nil {
-		err := f(s.Ms[c])
-		agreed := comm.Agree(ctx, s.Comm, err)
+		err := f(s.ms[c])
+		agreed := comm.Agree(ctx, s.ranks, err)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -162,7 +162,7 @@ func (s *Set) setSolve(res *pcg.Result, c, t int) {
 		}
 	}
 	if t == 1 && s.LambdaMinA > 0 {
-		r.boundErrors(h, c, s.LambdaMin[c], s.LambdaMinA)
+		r.boundErrors(h, c, s.lowerBound(c), s.LambdaMinA)
 	}
 	if r.Status = status; status >= pcg.Canceled {
 		return

@@ -152,6 +152,43 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// TestScaleOfM checks that all results for M but λ_min and λ_max of M⁻¹A do not depend on the scale of M, for ten scales
+// from 10⁻³⁰⁰ to 10³⁰⁰, and that those of Lanczos processes and of conjugate gradients belong to the same M.
+func TestScaleOfM(t *testing.T) {
+	const n = 40
+	a := make(diagonal, n)
+	for i := range a {
+		a[i] = 1 + float64(i*i)/20
+	}
+	b := mat.NewDense(n, 1, testkit.Normals(1, 1, n))
+	judge := func(factor float64) *Row {
+		m := make(scale, n)
+		for i := range m {
+			m[i] = factor * (1 + float64(i)/3)
+		}
+		row := NewRow("M")
+		s := &Set{A: a, M: NewPreconditioners(n, comm.Alone(), m), Rows: []*Row{&row}, LambdaMinA: 0.9,
+			LambdaMin: []float64{0.05 / factor}, Tell: func(context.Context, stage.Event) {}}
+		testkit.OK(t, s.Lanczos(t.Context(), lanczos.Options{Steps: n, Tol: 1e-3, Start: rng.New(3)}, 1e-5))
+		testkit.OK(t, s.Solve(t.Context(), b, pcg.Options{Tol: 1e-8}))
+		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
+		return &row
+	}
+	want := judge(1)
+	for _, factor := range []float64{1e-300, 1e-250, 1e-200, 1e-100, 1e-30, 1e30, 1e100, 1e200, 1e250, 1e300} {
+		r := judge(factor)
+		testkit.Equal(t, r.FailureReason, "")
+		testkit.Equal(t, *r.Iterations, *want.Iterations, factor)
+		testkit.Equal(t, r.Steps, want.Steps, factor)
+		for i, pair := range [][2]float64{{r.Kappa.Lo, want.Kappa.Lo}, {r.Kappa.Hi, want.Kappa.Hi},
+			{r.Exact.Value, want.Exact.Value}, {r.LogDetA.Lo, want.LogDetA.Lo}, {r.Likelihood.Hi, want.Likelihood.Hi},
+			{float64(r.Kaporin), float64(want.Kaporin)}, {r.Bounds[5], want.Bounds[5]},
+			{r.Ritz[1] / r.Max.Value, want.Ritz[1] / want.Max.Value}} {
+			testkit.Near(t, pair[0], pair[1], 1e-6*math.Abs(pair[1]), factor, i)
+		}
+	}
+}
+
 // TestMake checks that Make refuses an M⁻¹ that is not symmetric positive definite of order n, and names the reason.
 func TestMake(t *testing.T) {
 	const n = 6

@@ -47,8 +47,7 @@ type Preconditioner struct {
 	output  chan error    // after an answer: receives nil when there is more output, or the error of reading it
 
 	mu     sync.Mutex
-	scale  float64 // power of two by which answers are multiplied; 0 before the first answer
-	broken error   // if not nil, the result of every further request
+	broken error // if not nil, the result of every further request
 }
 
 // Start starts the process that runs command in a shell, and waits until M for the matrix k is ready. The process ends
@@ -115,7 +114,7 @@ func (p *Preconditioner) kill() {
 // Dim returns n.
 func (p *Preconditioner) Dim() int { return p.k.Dim() }
 
-// SolveTo sets dst = M⁻¹r, n×k, times the scale of answerScale. It returns an error if the process does not answer, or
+// SolveTo sets dst = M⁻¹r, n×k. It returns an error if the process does not answer, or
 // with something else than numbers of this shape; the process is then killed, and every further call returns this
 // error.
 func (p *Preconditioner) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
@@ -125,28 +124,10 @@ func (p *Preconditioner) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	}
 	x, err := p.request(ctx, "solve", r, k)
 	if err == nil {
-		dst.Scale(p.answerScale(mat.Norm(x, math.Inf(1))/mat.Norm(r, math.Inf(1))), x)
+		dst.Copy(x)
 	}
 	return err
 }
-
-// answerScale returns the power of two by which all answers to solve are multiplied. size is ‖M⁻¹R‖/‖R‖; the first
-// answer determines the scale. It is 1, unless products such as rᵀM⁻¹AM⁻¹r could overflow or underflow float64.
-// Conjugate gradients and κ(M⁻¹A) do not depend on the scale.
-func (p *Preconditioner) answerScale(size float64) float64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, e := math.Frexp(size); p.scale == 0 && size > 0 && !math.IsInf(size, 1) {
-		if p.scale = 1; max(e, -e) > maxExponent {
-			p.scale = math.Ldexp(1, -e/2*2)
-		}
-	}
-	return cmp.Or(p.scale, 1)
-}
-
-// maxExponent is the largest |e| for which an M⁻¹ of the size 2^e is not scaled. It is a judgment: products of five
-// such numbers neither overflow nor underflow.
-const maxExponent = 200
 
 // NormalTo sets dst, n×1, to a draw from N(0, M). Its error wraps errors.ErrUnsupported if the process cannot draw.
 func (p *Preconditioner) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
@@ -155,7 +136,7 @@ func (p *Preconditioner) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Str
 	}
 	x, err := p.request(ctx, "normal "+strconv.FormatUint(g.Uint64(0)>>1, 10), nil, 1)
 	if err == nil {
-		dst.Scale(1/math.Sqrt(p.answerScale(math.Pow(mat.Norm(x, math.Inf(1)), -2))), x)
+		dst.Copy(x)
 	}
 	return err
 }

@@ -36,7 +36,6 @@ const numPoints, dim = 40, 3 // of the matrix that the child preconditions
 //
 //   - good: a preconditioner with solves and draws;
 //   - plain: a preconditioner with solves only;
-//   - factor F: like good, with M⁻¹ multiplied by F;
 //   - ask REQUEST: sends the request (see sendRequest) before each answer, and answers with the reply;
 //   - twice: writes the line "answer" again after each answer;
 //   - talks, long: writes a line that the protocol does not know, or that is too long, before it is ready;
@@ -110,10 +109,6 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 	case "silent":
 		return hang(input)
 	}
-	factor := 1.
-	if text, ok := strings.CutPrefix(kind, "factor "); ok {
-		factor, _ = strconv.ParseFloat(text, 64)
-	}
 	if kind == "plain" {
 		fmt.Fprintln(out, "ready")
 	} else {
@@ -135,9 +130,9 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 		answer := make([]float64, n*columns)
 		for i := range answer {
 			if v, ok := data.([]float64); ok {
-				answer[i] = v[i] / 2 * factor
+				answer[i] = v[i] / 2
 			} else {
-				answer[i] = math.Sqrt2 / math.Sqrt(factor)
+				answer[i] = math.Sqrt2
 			}
 		}
 		if request, ok := strings.CutPrefix(kind, "ask "); ok {
@@ -312,25 +307,6 @@ func TestAnswers(t *testing.T) {
 	column := mat.NewDense(numPoints, 1, nil)
 	if err := m.NormalTo(t.Context(), column, rng.New(1)); err != nil || column.At(5, 0) != math.Sqrt2 {
 		t.Errorf("draws %v: %v", column.At(5, 0), err)
-	}
-}
-
-// TestScale checks that the scale of a preconditioner is changed only if products could overflow or underflow: M⁻¹ of
-// size 10⁻³⁰ is used as given, but not M⁻¹ of size 10⁻³⁰⁰ or 10³⁰⁰. A draw and a solve must belong to the same M.
-func TestScale(t *testing.T) {
-	for factor, wantScaled := range map[string]bool{"1e-30": false, "1e-300": true, "1e300": true} {
-		m := testkit.Must(start(t, "factor "+factor, 0))
-		r, dst := mat.NewDense(numPoints, 1, nil), mat.NewDense(numPoints, 1, nil)
-		draw := mat.NewDense(numPoints, 1, nil)
-		r.Set(3, 0, 1)
-		testkit.OK(t, m.NormalTo(t.Context(), draw, rng.New(1)))
-		testkit.OK(t, m.SolveTo(t.Context(), dst, r))
-		size := dst.At(3, 0)
-		isScaled := size > 1e-20 && size < 1e20 // the scaled size is near 1
-		testkit.Equal(t, isScaled, wantScaled, factor, size)
-		if v := draw.At(0, 0); math.Abs(v*v*size-1) > 1e-10 { // v² is 1/M⁻¹, if both belong to the same M
-			t.Errorf("%s: a draw of %g for M⁻¹ of %g", factor, v, size)
-		}
 	}
 }
 

@@ -1,0 +1,81 @@
+package pcg_test
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// scaledInverse is m with M⁻¹ multiplied by factor.
+func scaledInverse(m pcg.Preconditioner, factor float64) pcg.Preconditioner {
+	return fn{m.Dim(), func(ctx context.Context, dst, src *mat.Dense) error {
+		err := m.SolveTo(ctx, dst, src)
+		dst.Scale(factor, dst)
+		return err
+	}}
+}
+
+// TestPreconditionerScale checks that a solve does not depend on the scale of M in any bit, for ten powers of four
+// between 10⁻³⁰⁰ and 10³⁰⁰: neither do the answer, the residuals and the error bounds, nor those of a resumed solve.
+func TestPreconditionerScale(t *testing.T) {
+	const n = 60
+	exact, _ := stored(n)
+	b := random(21, n, 3)
+	spectrum := make(diagonal, n)
+	for i := range spectrum {
+		spectrum[i] = 1 + 0.1*float64(i%7)
+	}
+	for name, solve := range solvers {
+		options := func(factor float64) *pcg.Options { return &pcg.Options{Tol: 1e-8, LambdaMin: 5e-3 * factor} }
+		want := testkit.Must(solve(t.Context(), dense{exact}, spectrum, b, options(1)))
+		testkit.Equal(t, want.Status, pcg.Converged)
+		for _, exponent := range []int{-996, -800, -600, -402, -100, 100, 402, 600, 800, 996} {
+			factor := math.Ldexp(1, exponent)
+			m, o := scaledInverse(spectrum, factor), options(factor)
+			var state []byte
+			o.Checkpoint = func(s *pcg.State) (err error) {
+				if s.Iterations() == 5 {
+					state, err = s.MarshalBinary()
+				}
+				return err
+			}
+			got := testkit.Must(solve(t.Context(), dense{exact}, m, b, o))
+			o.Resume = state
+			resumed := testkit.Must(solve(t.Context(), dense{exact}, m, b, o))
+			for _, res := range []*pcg.Result{got, resumed} {
+				if !mat.Equal(res.X, want.X) || !reflect.DeepEqual(res.History.RelRes, want.History.RelRes) ||
+					!reflect.DeepEqual(res.History.Error, want.History.Error) || res.Status != want.Status {
+					t.Errorf("%s, M⁻¹ times 2^%d: %v, without %v", name, exponent, res, want)
+				}
+			}
+		}
+	}
+}
+
+// TestUnusableAnswers checks that the report names zeros and numbers that are not finite in the answers of M as the
+// reason.
+func TestUnusableAnswers(t *testing.T) {
+	const n = 20
+	a, b := spd(22, geometric(n, 100)), random(23, n, 2)
+	for name, solve := range solvers {
+		for factor, reason := range map[float64]string{
+			0:           "rᵀM⁻¹r = 0: M⁻¹r is zero",
+			math.Inf(1): "Inf is not finite",
+			math.NaN():  "rᵀM⁻¹r = NaN is not finite",
+		} {
+			m := make(diagonal, n)
+			for i := range m {
+				m[i] = 1
+			}
+			res := testkit.Must(solve(t.Context(), dense{a}, scaledInverse(m, factor), b, nil))
+			testkit.Contains(t, res.String(), reason)
+			testkit.Equal(t, mat.Norm(res.X, 2), 0, name)
+		}
+	}
+}
