@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/model"
@@ -97,7 +98,7 @@ func (a *app) explain(ctx context.Context, f *explainFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	m, err := model.Load(f.Model)
+	m, err := model.LoadWithin(f.Model, accel.AvailableMemory(f.Memory, 1))
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ var fixedByModel = []string{"kernel", "sigma", "gamma", "coef0", "degree", "lamb
 // It returns an error if the model was saved without its training targets, or if the columns, labels or weights of
 // --train do not match those of the model.
 func (a *app) loadExtension(ctx context.Context, f *fitFlags) (*problemData, error) {
-	m, err := a.loadModel(ctx, f.Extend)
+	m, err := a.loadModel(ctx, f.Extend, f.Memory)
 	if err != nil {
 		return nil, err
 	}

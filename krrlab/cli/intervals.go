@@ -41,7 +41,7 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 		return interval.FromScores(c, p, level)
 	}
 	if method == interval.GaussianProcess {
-		posterior, err := interval.NewPosterior(ctx, m, p, d, accel.AvailableMemory(f.Memory, 1).Limit)
+		posterior, err := interval.NewPosterior(ctx, m, p, d, accel.AvailableMemory(f.Memory, 1))
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (a *app) factorSystem(ctx context.Context, m *model.Model, memory int64) (*
 		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are "+
 			"then used", m.Origin.Dataset)
 	}
-	return interval.Cholesky(ctx, m, accel.AvailableMemory(memory, 1).Limit)
+	return interval.Cholesky(ctx, m, accel.AvailableMemory(memory, 1))
 }
 
 // errNoTestRows is the error of --calibrate test without test rows.

@@ -88,7 +88,7 @@ func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 	if f.Out == "" && f.Plot == "" {
 		return usagef("nothing to write: want --plot FILE or --out FILE")
 	}
-	m, err := model.Load(f.Model)
+	m, err := model.LoadWithin(f.Model, accel.AvailableMemory(f.Memory, 1))
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 	}
 	o := &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Progress: a.showPredicted}
 	if g.Prediction, err = m.Predict(ctx, cells, o); err == nil && !f.NoStd {
-		if g.posterior, err = interval.NewPosterior(ctx, m, g.Prediction, cells, memory.Limit); err != nil {
+		if g.posterior, err = interval.NewPosterior(ctx, m, g.Prediction, cells, memory); err != nil {
 			err = fmt.Errorf("%w; --no-std draws the map without standard deviations", err)
 		}
 	}

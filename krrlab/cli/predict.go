@@ -156,7 +156,7 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if err := a.startRun(ctx, &f.rankFlags, f.flags); err != nil {
 		return err
 	}
-	m, err := a.loadModel(ctx, f.Model)
+	m, err := a.loadModel(ctx, f.Model, f.Memory)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	if err := a.startRun(ctx, &f.rankFlags, f.flags); err != nil {
 		return err
 	}
-	m, err := a.loadModel(ctx, f.Model)
+	m, err := a.loadModel(ctx, f.Model, f.VerifyOptions.Memory)
 	if err != nil {
 		return err
 	}

@@ -166,8 +166,12 @@ func (m *Model) write(w io.Writer, meta *Info) error {
 	return z.Close()
 }
 
-// Load reads a model file. Errors contain the name of the file and the reason.
-func Load(name string) (*Model, error) {
+// Load reads a model file within the available memory, as LoadWithin does.
+func Load(name string) (*Model, error) { return LoadWithin(name, accel.AvailableMemory(0, 1)) }
+
+// LoadWithin reads a model file. Errors contain the name of the file and the reason. It is an error if the arrays of
+// the model do not fit into the memory.
+func LoadWithin(name string, memory accel.Budget) (*Model, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		var pe *os.PathError
@@ -184,7 +188,7 @@ func Load(name string) (*Model, error) {
 	if st.IsDir() {
 		return nil, fmt.Errorf("cannot open model %s: it is a folder", name)
 	}
-	m, err := Read(f, st.Size())
+	m, err := Read(f, st.Size(), memory)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -205,13 +209,13 @@ func Digest(name string) (text []byte) {
 	return text
 }
 
-// Read reads a model from r, which has the given size in bytes.
-func Read(r io.ReaderAt, size int64) (*Model, error) {
+// Read reads a model from r, which has the given size in bytes. It is an error if its arrays do not fit into the memory.
+func Read(r io.ReaderAt, size int64, memory accel.Budget) (*Model, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("not a model file, or cut short (%v): fit again", err)
 	}
-	a := &archive{zip: z, size: size}
+	a := &archive{zip: z, size: size, memory: memory}
 	meta, err := a.metadata()
 	if err != nil {
 		return nil, err
@@ -245,7 +249,7 @@ func (a *archive) readModel(m *Model, meta Info) (err error) {
 	c := readFloats(a, &err, "c.npy", meta.N, meta.T)
 	// memory for a second x_indptr, and for the vectors that predictions need in addition to sparse points
 	if err == nil && meta.Points == "csr" {
-		err = a.claim(8 * (int64(meta.N) + 4*int64(meta.D)))
+		err = a.reserve(8 * (int64(meta.N) + 4*int64(meta.D)))
 	}
 	if err == nil {
 		m.X, err = points.FromArrays(meta.Points, meta.N, meta.D, meta.Unit,
@@ -300,17 +304,10 @@ func checkFinite(name string, v []float64) error {
 
 // archive is a model file being read.
 type archive struct {
-	zip          *zip.Reader
-	size         int64
-	claimedBytes int64 // sum of the arguments of claim
+	zip    *zip.Reader
+	size   int64
+	memory accel.Budget // with the arrays that were read in use
 }
-
-// available returns the memory budget of a model; it has no limit if the memory is unknown. It is only called for
-// models with more than uncheckedBytes bytes.
-var (
-	available            = func() accel.Budget { return accel.AvailableMemory(0, 1) }
-	uncheckedBytes int64 = 1 << 24
-)
 
 // open returns an entry, and the maximum number of bytes that it can contain.
 func (a *archive) open(name string) (io.ReadCloser, int64, error) {
@@ -328,13 +325,11 @@ func (a *archive) contains(name string) bool {
 	return slices.ContainsFunc(a.zip.File, func(f *zip.File) bool { return f.Name == name })
 }
 
-// claim adds the bytes of an array that is about to be read to claimedBytes. It returns an error if the machine has
-// less memory left than this array needs.
-func (a *archive) claim(bytes int64) error {
-	if a.claimedBytes += bytes; a.claimedBytes <= uncheckedBytes {
-		return nil
-	}
-	return available().Check(bytes, "an array of the model", "take a machine with more")
+// reserve sets aside the bytes of an array that is about to be read. It returns an error unless so many are free.
+func (a *archive) reserve(bytes int64) error {
+	err := a.memory.Check(bytes, "an array of the model", "allow more by --memory, or take a machine with more")
+	a.memory = a.memory.Reserve(bytes)
+	return err
 }
 
 // metadata reads model.json and checks the format, the version and the sizes.
@@ -402,7 +397,7 @@ func (a *archive) read(name string, shape []int) (data any, err error) {
 		return nil, err
 	}
 	defer r.Close()
-	if err := a.claim(limit); err != nil {
+	if err := a.reserve(limit); err != nil {
 		return nil, err
 	}
 	br := bufio.NewReaderSize(r, 1<<16)

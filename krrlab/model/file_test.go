@@ -65,7 +65,7 @@ func save(t testing.TB, m *Model) []byte {
 }
 
 // read reads a model from the bytes of its file.
-func read(b []byte) (*Model, error) { return Read(bytes.NewReader(b), int64(len(b))) }
+func read(b []byte) (*Model, error) { return Read(bytes.NewReader(b), int64(len(b)), accel.Budget{}) }
 
 // TestRoundTrip checks that a loaded model equals the saved one, to the bit.
 func TestRoundTrip(t *testing.T) {
@@ -373,8 +373,6 @@ print(*[repr(float(v)) for v in k @ c + meta.get("mean", 0)])
 // TestMemory checks that a file is refused before its arrays are allocated if they do not fit into the available
 // memory, or if its sparse points have more features than a dense vector may have.
 func TestMemory(t *testing.T) {
-	defer func(f func() accel.Budget, b int64) { available, uncheckedBytes = f, b }(available, uncheckedBytes)
-	uncheckedBytes = 0
 	dense, sparse := random(kernels[0], kinds(700, 3, 1)["float64"], 1), random(kernels[0], kinds(7, 3, 1)["sparse"], 1)
 	wide := *sparse.X.(*points.CSR)
 	wide.D = math.MaxInt32
@@ -388,12 +386,14 @@ func TestMemory(t *testing.T) {
 		{dense, 1, "c.npy: an array of the model would take 5.73 kB of memory"},
 		{dense, 10000, "x.npy: an array of the model would take 16.9 kB of memory"}, // 700·3·8 and a header; c.npy takes 5,728
 		{dense, 5000, "c.npy: an array of the model would take 5.73 kB of memory"},
+		{dense, 22000, "x.npy: an array of the model would take 16.9 kB of memory, and 16.3 kB of 22 kB are free"},
+		{dense, 23000, ""},
 		{sparse, 1 << 34, "would take 68.7 GB of memory, and 17.2 GB of 17.2 GB are free"},
 		{sparse, 1 << 40, ""},
 	} {
 		b := save(t, c.m)
-		available = func() accel.Budget { return accel.Budget{Limit: c.left} }
-		if _, err := read(b); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		_, err := Read(bytes.NewReader(b), int64(len(b)), accel.Budget{Limit: c.left})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d bytes left: %v, want %q", c.left, err, c.want)
 		}
 	}

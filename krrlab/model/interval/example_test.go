@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/model"
@@ -22,7 +23,7 @@ func Example() {
 		X: points.NewDense(2, 1, []float64{-1, 1}), C: mat.NewDense(2, 1, []float64{-0.7, 0.7}),
 		Origin: model.Origin{TrueResidual: new(0.0)}, // C solves the problem with the targets AC exactly
 	}
-	s, err := interval.Cholesky(ctx, m, 0)
+	s, err := interval.Cholesky(ctx, m, accel.Budget{})
 	if err != nil {
 		log.Fatal(err)
 	}

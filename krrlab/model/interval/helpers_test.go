@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -63,7 +64,7 @@ func predict(t *testing.T, m *model.Model, d *datasets.Dataset) *model.Predictio
 // cholesky returns the dense System of the model.
 func cholesky(t *testing.T, m *model.Model) *System {
 	t.Helper()
-	return testkit.Must(Cholesky(t.Context(), m, 0))
+	return testkit.Must(Cholesky(t.Context(), m, accel.Budget{}))
 }
 
 // without returns d without the group of row i. If no groups were chosen, the rows with the same features are a

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -189,16 +190,16 @@ func TestUnknownLabels(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	d := datasets.SyntheticRegression(30, 2, 0.1, 1)
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
-	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), m, 100)), "of 30 points would take 7.2 kB of memory, and 100 B of 100 B are free")
+	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), m, accel.Budget{Limit: 100})), "of 30 points would take 7.2 kB of memory, and 100 B of 100 B are free")
 	s := cholesky(t, m)
 	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, predict(t, m, d),
 		datasets.SyntheticRegression(3, 5, 0, 1), 0.9)), "points have 5 features, the model was fitted on 2")
 	bad := *m
 	bad.Kernel, bad.Lambda = kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 1}, 1e-18
-	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &bad, 0)), "not positive definite")
+	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &bad, accel.Budget{})), "not positive definite")
 	weighted := *m
 	weighted.Weighted = true
-	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &weighted, 0)), "weights")
+	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &weighted, accel.Budget{})), "weights")
 	classes := datasets.SyntheticClasses(30, 2, 3, 0.1, 1)
 	c := fit(t, classes, kernel.Gaussian{Sigma: 1}, 0.1)
 	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, predict(t, c, classes), classes, 0.9)),
@@ -208,7 +209,7 @@ func TestRefusals(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Cholesky(ctx, m, 0); err == nil {
+	if _, err := Cholesky(ctx, m, accel.Budget{}); err == nil {
 		t.Error("canceled")
 	}
 }

@@ -52,7 +52,7 @@ const (
 // NewPosterior returns the standard deviations for the predictions p of the points of d. If the kernel has a Fourier
 // series (package fourier) with fewer modes than the model has points, and at most 8,000, they are computed by the
 // series; otherwise by Cholesky, whose errors apply. Work with a series of M modes: a pass over both sets of points and
-// 2M³ multiply-adds; memory: 32M² bytes, which may not exceed memory unless that is 0.
+// 2M³ multiply-adds; memory: 32M² bytes, which must fit into memory.
 //
 // With a series of entry error ε, v has an error of at most τ²ε(1+√(nv/λτ²))², because v is the minimum over u of the
 // variance of f(z) − uᵀy, and Σu_i²/w_i ≤ v/λτ² at the minimum. With weights, n is their sum. The bound does not cover
@@ -61,7 +61,7 @@ const (
 // It is an error if the model is for classes, has weights but not in its file, has a precomputed kernel, or is too far
 // from the solution.
 func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *datasets.Dataset,
-	memory int64) (*Posterior, error) {
+	memory accel.Budget) (*Posterior, error) {
 	switch {
 	case m.Labels != nil:
 		return nil, errors.New("interval: the posterior of a Gaussian process is for regression, and the model is " +
@@ -82,7 +82,7 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 	if o.series, noSeries = fourier.New(m.Kernel, fourier.Options{EntryError: posteriorEntryError,
 		MaxModes: posteriorModes}, m.X, o.z); noSeries == nil && o.series.Modes() < n {
 		need := 4*o.series.Work(n, t, m.Lambda).Bytes + fourier.LeverageBytes(n, t)
-		if err := (accel.Budget{Limit: memory}).Check(need, fmt.Sprintf("interval: a Fourier series of %d modes",
+		if err := memory.Check(need, fmt.Sprintf("interval: a Fourier series of %d modes",
 			o.series.Modes()), ""); err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 }
 
 // byFactor computes the posterior by a Cholesky factor of A.
-func (o *Posterior) byFactor(ctx context.Context, m *model.Model, d *datasets.Dataset, memory int64) error {
+func (o *Posterior) byFactor(ctx context.Context, m *model.Model, d *datasets.Dataset, memory accel.Budget) error {
 	s, err := newFactored(ctx, m, memory)
 	if err != nil {
 		return err

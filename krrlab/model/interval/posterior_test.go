@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -66,7 +67,7 @@ func TestPosterior(t *testing.T) {
 				m.C, m.Targets = both, []string{"a", "b"}
 			}
 			p := predict(t, m, test)
-			o := testkit.Must(NewPosterior(t.Context(), m, p, test, 0))
+			o := testkit.Must(NewPosterior(t.Context(), m, p, test, accel.Budget{}))
 			if (o.Modes > 0) != c.series {
 				t.Errorf("%s: %d modes", name, o.Modes)
 			}
@@ -127,8 +128,8 @@ func TestPosteriorWeights(t *testing.T) {
 		for i := range c.n {
 			sum += m.C.At(i, 0) * m.C.At(i, 0) / inverse.At(i, i)
 		}
-		got := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, at), at, 0))
-		want := testkit.Must(NewPosterior(t.Context(), repeated, predict(t, repeated, at), at, 0))
+		got := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{}))
+		want := testkit.Must(NewPosterior(t.Context(), repeated, predict(t, repeated, at), at, accel.Budget{}))
 		if noise := math.Sqrt(lambda * sum / float64(c.n)); !(math.Abs(got.Noise[0]-noise) < 1e-8*noise) || (got.Modes > 0) != c.series {
 			t.Errorf("%v: noise %g, want %g; %d modes", c.k, got.Noise[0], noise, got.Modes)
 		}
@@ -137,10 +138,10 @@ func TestPosteriorWeights(t *testing.T) {
 				t.Errorf("%v: std ÷ noise %g, want %g", c.k, a, b)
 			}
 		}
-		testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), m, 0)), "or for a regression the posterior")
+		testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), m, accel.Budget{})), "or for a regression the posterior")
 		m.C.Scale(1.5, m.C)
 		m.Origin.TrueResidual = new(0.5)
-		testkit.Fails(t, testkit.ErrOf(NewPosterior(t.Context(), m, predict(t, m, at), at, 0)), "too far from the solution")
+		testkit.Fails(t, testkit.ErrOf(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{})), "too far from the solution")
 	}
 }
 
@@ -152,7 +153,7 @@ func TestPosteriorConstant(t *testing.T) {
 	m.C.Zero()
 	m.Mean, m.Origin.TrueResidual = []float64{7}, new(float64)
 	p := predict(t, m, at)
-	o := testkit.Must(NewPosterior(t.Context(), m, p, at, 0))
+	o := testkit.Must(NewPosterior(t.Context(), m, p, at, accel.Budget{}))
 	v := testkit.Must(o.Intervals(0.9))
 	for i := range at.Len() {
 		if o.Modes == 0 || o.Noise[0] != 0 || o.Std.At(i, 0) != 0 || o.TruncationError != 0 || v.Lo.At(i, 0) != 7 || v.Hi.At(i, 0) != 7 {
@@ -213,7 +214,7 @@ func TestPosteriorCovers(t *testing.T) {
 		y.ScaleVec(tau, y)
 		train, test := all.Slice(0, n), all.Slice(n, n+tests)
 		m := fit(t, train, k, lambda)
-		o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, test), test, 0))
+		o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, test), test, accel.Budget{}))
 		v := testkit.Must(o.Intervals(0.8))
 		inside += int(math.Round(v.Coverage(o.prediction, test) * tests))
 		total += tests
@@ -235,7 +236,7 @@ func TestSamples(t *testing.T) {
 	d, at := datasets.SyntheticRegression(n, 1, 0.3, 1), datasets.SyntheticRegression(4, 1, 0.3, 2)
 	m := fit(t, d, kernel.Gaussian{Sigma: 0.5}, lambda)
 	p := predict(t, m, at)
-	o := testkit.Must(NewPosterior(t.Context(), m, p, at, 0))
+	o := testkit.Must(NewPosterior(t.Context(), m, p, at, accel.Budget{}))
 	s := testkit.Must(o.Samples(t.Context(), 0, count, 1))
 	cross := dense(m.Kernel, m.X, at.X)
 	var w, reduction mat.Dense
@@ -263,7 +264,7 @@ func TestSamples(t *testing.T) {
 	}
 	m.Kernel = kernel.Laplacian{Sigma: 1}
 	m = fit(t, d, m.Kernel, lambda)
-	o = testkit.Must(NewPosterior(t.Context(), m, p, at, 0))
+	o = testkit.Must(NewPosterior(t.Context(), m, p, at, accel.Budget{}))
 	_, err := o.Samples(t.Context(), 0, 1, 1)
 	testkit.Fails(t, err, "take a Fourier series")
 }
@@ -285,10 +286,10 @@ func TestPosteriorRefusals(t *testing.T) {
 		m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
 		p := predict(t, m, at)
 		change(m)
-		memory := int64(0)
+		memory := accel.Budget{}
 		// The refusals for memory and for a narrow kernel need a limit that the dense factorization exceeds.
 		if want[0] == '1' || want[:2] == "is" && m.Labels == nil {
-			memory = 100_000
+			memory.Limit = 100_000
 		}
 		_, err := NewPosterior(t.Context(), m, p, at, memory)
 		testkit.Fails(t, err, want)
@@ -297,7 +298,7 @@ func TestPosteriorRefusals(t *testing.T) {
 		}
 	}
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
-	o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, at), at, 0))
+	o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{}))
 	_, err := o.Intervals(1)
 	testkit.Fails(t, err, "want a number between 0 and 1")
 }

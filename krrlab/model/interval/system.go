@@ -75,13 +75,13 @@ func newSystem(m *model.Model) *System {
 }
 
 // Cholesky computes A from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory: 8n² bytes.
-// It returns an error if that exceeds memory, A is not positive definite in float64, or ctx ends.
+// It returns an error if that does not fit into memory, A is not positive definite in float64, or ctx ends.
 //
 // It returns an error that wraps ErrUnsolved if C may differ too much from the solution C*: if ‖c_j−c_j*‖_A, bounded by
 // the model's Error or else from its residual, exceeds a tenth of ‖c_j‖_A, or the residual exceeds a tenth of ‖r_j‖₂ of
 // LeaveOneOut. AC, which replaces Y, would then be fitted without error, and the intervals would contain few
 // answers. A residual that was not measured is unknown. If K is precomputed, λ is not a bound of its eigenvalues.
-func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error) {
+func Cholesky(ctx context.Context, m *model.Model, memory accel.Budget) (*System, error) {
 	if m.Weighted {
 		return nil, errWeighted
 	}
@@ -92,10 +92,10 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 }
 
 // newFactored is Cholesky for all regressions, also with weights that the model has.
-func newFactored(ctx context.Context, m *model.Model, memory int64) (*System, error) {
+func newFactored(ctx context.Context, m *model.Model, memory accel.Budget) (*System, error) {
 	n, _, t := m.Dims()
 	item := fmt.Sprintf("interval: the factor of K+λI of %d points", n)
-	if err := (accel.Budget{Limit: memory}).Check(8*int64(n)*int64(n), item,
+	if err := memory.Check(8*int64(n)*int64(n), item,
 		"take split conformal intervals, or allow more by --memory"); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -43,7 +44,7 @@ func TestUnsolved(t *testing.T) {
 				Error: &model.Error{ANorm: []float64{rel * mat.Norm(y, 2) / math.Sqrt(lambda)}}},
 		} {
 			m.Kernel, m.Lambda, m.X, m.C = k, lambda, d.X, res.X
-			s, err := Cholesky(t.Context(), m, 0)
+			s, err := Cholesky(t.Context(), m, accel.Budget{})
 			if got := err == nil; got != c.want || !got && !errors.Is(err, ErrUnsolved) {
 				t.Errorf("τ = %g, residual %.2g: %v, want an error: %v", c.tol, rel, err, !c.want)
 			}
@@ -60,7 +61,7 @@ func TestUnsolved(t *testing.T) {
 	for _, rel := range []float64{1, 2, math.NaN(), -1} { // ‖y‖₂ is not known
 		m := fit(t, d, k, 0.1)
 		m.Origin.TrueResidual = &rel
-		if _, err := Cholesky(t.Context(), m, 0); !errors.Is(err, ErrUnsolved) {
+		if _, err := Cholesky(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
 			t.Errorf("residual %g: %v", rel, err)
 		}
 	}
@@ -73,7 +74,7 @@ func TestUnknownResidual(t *testing.T) {
 	m := fit(t, datasets.SyntheticRegression(40, 2, 0.3, 1), k, 0.1)
 	refused := func(what string, m *model.Model) {
 		t.Helper()
-		if _, err := Cholesky(t.Context(), m, 0); !errors.Is(err, ErrUnsolved) {
+		if _, err := Cholesky(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -114,7 +115,7 @@ func TestGivenIndefinite(t *testing.T) {
 		}
 		m := &model.Model{Kernel: given, Lambda: lambda, X: kernel.Rows(n), C: c,
 			Origin: model.Origin{TrueResidual: &rel}}
-		if _, err := Cholesky(t.Context(), m, 0); (err == nil) != solved || err != nil && !errors.Is(err, ErrUnsolved) {
+		if _, err := Cholesky(t.Context(), m, accel.Budget{}); (err == nil) != solved || err != nil && !errors.Is(err, ErrUnsolved) {
 			t.Errorf("solved %v: %v", solved, err)
 		}
 	}
