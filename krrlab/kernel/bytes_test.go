@@ -41,7 +41,7 @@ func TestBytesTile(t *testing.T) {
 			kernel.Matern52{Sigma: 0.3}, kernel.Polynomial{Gamma: 1e-4, Coef0: 1, Degree: 3},
 			kernel.Laplacian{Sigma: 2}, multiquadric{1, 1}} {
 			_, isLaplacian := k.(kernel.Laplacian)
-			testkit.Equal(t, kernel.HasExactProducts(k, px.X), !isLaplacian, k)
+			testkit.Equal(t, kernel.HasExactProducts(k, summary), !isLaplacian, k)
 			for _, arith := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
 				var first64 []float64
 				var first32 []float32

@@ -24,15 +24,15 @@ type DistanceTable struct {
 	shift   float64
 }
 
-// NewDistanceTable returns the table of k for the points x with the given squared norms. It returns nil unless k is a
-// Radial, x is points.Bytes, and no squared distance can exceed 4,096 units.
-func NewDistanceTable(k Kernel, x points.Points, norms []float64) *DistanceTable {
+// NewDistanceTable returns the table of k for the points x. It returns nil unless k is a Radial, x are points.Bytes, and
+// no squared distance can exceed 4,096 units.
+func NewDistanceTable(k Kernel, x points.Panel) *DistanceTable {
 	r, radial := k.(Radial)
-	unit, ok := points.ExactProductUnit(x, x)
-	if _, d := x.Dims(); !radial || !ok || d > gemm.MaxBytesK || len(norms) == 0 {
+	unit, ok := points.ExactProductUnit(x.X, x.X)
+	if _, d := x.X.Dims(); !radial || !ok || d > gemm.MaxBytesK || x.Len() == 0 {
 		return nil
 	}
-	maxLevel := 2 * math.Round(slices.Max(norms)/unit) // ‖x−z‖² ≤ ‖x‖²+‖z‖², as bytes are not negative
+	maxLevel := 2 * math.RoundToEven(slices.Max(x.Norms)/unit) // ‖x−z‖² ≤ ‖x‖²+‖z‖², as bytes are not negative
 	if !(maxLevel <= maxTableLevels) {
 		return nil
 	}

@@ -32,10 +32,10 @@ func TestDistanceTable(t *testing.T) {
 	const nx, nz, ld = 7, 19, 23
 	for _, d := range []int{1, 9, 130} {
 		x, z := points.NewPanel(smallBytes(nx, d, 0.25)), points.NewPanel32(smallBytes(nz, d, 0.25))
-		squaredNorms := slices.Concat(x.Norms, z.Norms)
+		both := points.Panel{X: x.X, Norms: slices.Concat(x.Norms, z.Norms)}
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 3}, kernel.Gaussian{Sigma: 0.06},
 			kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 0.02}, multiquadric{1, 1}} {
-			table := kernel.NewDistanceTable(k, x.X, squaredNorms)
+			table := kernel.NewDistanceTable(k, both)
 			if table == nil {
 				t.Fatalf("%v, d = %d: no table", k, d)
 			}
@@ -85,11 +85,11 @@ func TestNoDistanceTable(t *testing.T) {
 		"many":       {gauss, points.NewBytes(1, gemm.MaxBytesK+1, 1, nil)},
 		"far":        {gauss, points.NewBytes(1, 10, 1, append(large.Data, 5))}, // ‖x‖² = 2,050 > 2,048
 	} {
-		if table := kernel.NewDistanceTable(c.k, c.x, points.SqNorms(c.x)); table != nil {
+		if table := kernel.NewDistanceTable(c.k, points.NewPanel(c.x)); table != nil {
 			t.Errorf("%s: got a table, want nil", name)
 		}
 	}
-	if table := kernel.NewDistanceTable(gauss, large, points.SqNorms(large)); table == nil {
+	if table := kernel.NewDistanceTable(gauss, points.NewPanel(large)); table == nil {
 		t.Error("‖x‖² = 2,025: got no table; the limit is 2,048")
 	}
 }

@@ -83,29 +83,24 @@ func Bounded01(k Kernel) bool { return BuiltIn(k) && ShiftInvariant(k) }
 
 // Diag returns w_i·k(x_i, x_i) for all points in float64, where w_i is the weight of a points.Weighted and otherwise 1.
 func Diag(k Kernel, x points.Points) []float64 {
-	x, factors := points.Split(x)
-	diag := diagonal(k, x)
-	for i, f := range factors {
-		diag[i] *= f * f
-	}
-	return diag
+	return diagonal(k, points.NewPanel(x))
 }
 
-// diagonal is Diag without weights.
-func diagonal(k Kernel, x points.Points) []float64 {
-	n, d := x.Dims()
-	diag := make([]float64, n)
+// diagonal is Diag for a panel.
+func diagonal(k Kernel, x points.Panel) []float64 {
+	_, d := x.X.Dims()
+	diag := make([]float64, x.Len())
 	switch {
 	case ShiftInvariant(k):
 		k.(profile).Profile(diag, diag) // ‖x−x‖ = 0
 	case ArgumentOf(k) == InnerProduct:
-		k.(profile).Profile(diag, points.SqNorms(x))
+		k.(profile).Profile(diag, x.Norms)
 	default:
 		row := make([]float64, d)
 		for i := range diag {
-			x.RowTo(row, i)
+			x.X.RowTo(row, i)
 			diag[i] = k.Eval(row, row)
 		}
 	}
-	return diag
+	return x.MultiplyByWeights(diag)
 }

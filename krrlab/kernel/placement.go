@@ -6,13 +6,37 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Placement describes how points are shifted before inner products are formed, and their norms afterwards.
+// Placement has what the tiles of a kernel matrix and their error bounds need to know of the points, computed once: the
+// norms and weights of the points, and whether the points are shifted before inner products are formed.
 type Placement struct {
 	Original points.Panel // the points as given
 	Shift    []float64    // vector subtracted from all points; nil if they are not shifted
 	Panel    points.Panel // the shifted points
 	Summary  PointSummary // properties of Panel
+	k        Kernel
 }
+
+// PointSummary holds the properties of the points of a panel on which EntryError depends.
+type PointSummary struct {
+	Dim        int     // d
+	MaxSq      float64 // largest ‖x‖²
+	Sparse     bool    // the points are points.CSR
+	Shifted    bool    // the points are points.Shifted, whose coordinates are rounded
+	ExactBytes bool    // the points of both sides are points.Bytes of the same scale
+}
+
+// SummaryOf returns the summary of a panel.
+func SummaryOf(p points.Panel) PointSummary {
+	_, d := p.X.Dims()
+	_, sparse := p.X.(*points.CSR)
+	_, shifted := p.X.(*points.Shifted)
+	_, bytes := p.X.(*points.Bytes)
+	return PointSummary{d, slices.Max(p.Norms), sparse, shifted, bytes}
+}
+
+// HasExactProducts reports whether tiles of k for points with summary e are formed from exact inner products: the points
+// are points.Bytes, and k is a function of ‖x−z‖₂² or xᵀz.
+func HasExactProducts(k Kernel, e PointSummary) bool { return e.ExactBytes && usesInnerProducts(k) }
 
 // NewPlacement shifts the points by their mean m if three conditions hold: k is known to depend on x−z only, products
 // of the points as given are not already exact (HasExactProducts), and the points are far from the origin compared with
@@ -23,12 +47,37 @@ type Placement struct {
 // In distances formed from inner products the error ε·max‖x‖² then becomes ε·max‖x−m‖². The factor 16 is a judgment.
 // Usually a few points suffice to see that no shift is needed.
 func NewPlacement(k Kernel, x points.Points) Placement {
-	p := points.NewPanel(x)
-	if m := originShift(k, p); m != nil {
-		moved := points.NewPanel(points.Shift(x, m))
-		return Placement{p, m, moved, SummaryOf(moved)}
+	original := points.NewPanel(x)
+	p := unshifted(k, original)
+	if m := p.originShift(); m != nil {
+		panel := points.NewPanel(points.Shift(x, m))
+		return Placement{original, m, panel, SummaryOf(panel), k}
 	}
-	return Placement{p, nil, p, SummaryOf(p)}
+	return p
+}
+
+// unshifted returns the placement of points that are not shifted.
+func unshifted(k Kernel, x points.Panel) Placement { return Placement{x, nil, x, SummaryOf(x), k} }
+
+// Mean returns the mean of the points as given.
+func (p Placement) Mean() []float64 {
+	if p.Shift != nil {
+		return p.Shift
+	}
+	return points.Mean(p.Original.X)
+}
+
+// Diag returns w_i·k(x_i, x_i) for all points in float64. See the function Diag.
+func (p Placement) Diag() []float64 { return diagonal(p.k, p.Original) }
+
+// DiagonalBounds returns s with |k(x_i, x_j)|·√(w_i·w_j) ≤ √(s_i·s_j). It returns diag, the result of Diag, if k is
+// known to be positive semi-definite. Otherwise k is a Precomputed, and s_i is the largest |K_ij| of the row of x_i,
+// times the weight of the point.
+func (p Placement) DiagonalBounds(diag []float64) []float64 {
+	if k := AsPrecomputed(p.k); k != nil {
+		return p.Original.MultiplyByWeights(k.rowMaximaOf(p.Original.X))
+	}
+	return diag
 }
 
 // Apply returns the panel of other points z, shifted like the points of p.
@@ -49,33 +98,34 @@ func (p Placement) SummaryWith(z points.Panel) PointSummary {
 
 // Accurate returns the arithmetic of the function Accurate for the points of p, and the placement for tiles in that
 // arithmetic. With Differences the points are not shifted, because shifting rounds.
-func (p Placement) Accurate(k Kernel, accuracy float64) (Placement, Arithmetic) {
-	arith, _ := Accurate(k, p.Summary, accuracy)
-	if arith == Differences && p.Shift != nil {
-		return Placement{p.Original, nil, p.Original, SummaryOf(p.Original)}, arith
+func (p Placement) Accurate(accuracy float64) (Placement, Arithmetic) {
+	arith, _ := Accurate(p.k, p.Summary, accuracy)
+	if arith == Differences {
+		return unshifted(p.k, p.Original), arith
 	}
 	return p, arith
 }
 
-// originShift returns the mean by which NewPlacement shifts the points, or nil.
-func originShift(k Kernel, p points.Panel) []float64 {
-	n, d := p.X.Dims()
-	if !ShiftInvariant(k) || HasExactProducts(k, p.X) {
+// originShift returns the mean by which NewPlacement shifts the points, or nil. p is the placement of the points as
+// given.
+func (p Placement) originShift() []float64 {
+	if !ShiftInvariant(p.k) || HasExactProducts(p.k, p.Summary) {
 		return nil
 	}
-	maxSq := slices.Max(p.Norms)
+	x := p.Original.X
+	n, d := x.Dims()
 	firstRow, row := make([]float64, d), make([]float64, d)
-	p.X.RowTo(firstRow, 0)
+	x.RowTo(firstRow, 0)
 	for i := range n {
-		p.X.RowTo(row, i)
+		x.RowTo(row, i)
 		// A shift requires max‖x−m‖ < max‖x‖/4, so ‖x_i−x_0‖ ≤ 2·max‖x−m‖ < max‖x‖/2.
-		if !(4*squaredDistance(row, firstRow) < maxSq) {
+		if !(4*squaredDistance(row, firstRow) < p.Summary.MaxSq) {
 			return nil
 		}
 	}
-	mean := points.Mean(p.X)
-	for _, v := range points.SqNorms(points.Shift(p.X, mean)) {
-		if !(16*v < maxSq) {
+	mean := p.Mean()
+	for _, v := range points.SqNorms(points.Shift(x, mean)) {
+		if !(16*v < p.Summary.MaxSq) {
 			return nil
 		}
 	}

@@ -100,25 +100,15 @@ func AsPrecomputed(k Kernel) *Precomputed {
 // user-defined kernel is trusted, because every Kernel has to be.
 func Semidefinite(k Kernel) bool { return AsPrecomputed(k) == nil }
 
-// DiagonalBounds returns s with |k(x_i, x_j)| ≤ √(s_i·s_j) for points x, given diag, the diagonal of their kernel
-// matrix. It returns diag if k is known to be positive semi-definite. Otherwise k is a Precomputed, and s_i is the
-// largest |K_ij| of the row of x_i, times the weight of the point.
-func DiagonalBounds(k Kernel, x points.Points, diag []float64) []float64 {
-	p := AsPrecomputed(k)
-	if p == nil {
-		return diag
-	}
-	x, factors := points.Split(x)
+// rowMaximaOf returns max_j |K_ij| for the rows i that are the points x.
+func (k *Precomputed) rowMaximaOf(x points.Points) []float64 {
 	n, d := x.Dims()
-	row, s := make([]float64, d), make([]float64, n)
-	for i := range s {
+	row, maxima := make([]float64, d), make([]float64, n)
+	for i := range maxima {
 		x.RowTo(row, i)
-		s[i] = p.rowMaxima[int(row[0])]
+		maxima[i] = k.rowMaxima[int(row[0])]
 	}
-	for i, f := range factors { // f is the square root of the weight
-		s[i] *= f * f
-	}
-	return s
+	return maxima
 }
 
 // N returns the number of rows of K.

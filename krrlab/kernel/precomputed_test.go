@@ -72,7 +72,8 @@ func TestPrecomputed(t *testing.T) {
 			t.Errorf("%s: %d rows in %d bytes, want %d rows in %d", name, p.N(), p.Bytes(), n, entryBytes*n*n)
 		}
 		testkit.Fails(t, kernel.Check(back, kernel.Rows(n)), "holds no K")
-		if s := kernel.DiagonalBounds(p, kernel.Rows(n), nil); s[4] != largest(k, 4) || kernel.Semidefinite(p) {
+		s := kernel.NewPlacement(p, kernel.Rows(n)).DiagonalBounds(nil)
+		if s[4] != largest(k, 4) || kernel.Semidefinite(p) {
 			t.Errorf("%s: bound %v of row 4, want %v; semi-definite: %v", name, s[4], largest(k, 4), kernel.Semidefinite(p))
 		}
 	}

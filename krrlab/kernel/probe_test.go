@@ -141,7 +141,7 @@ func TestMovedDistances(t *testing.T) {
 				}
 			}
 		}
-		if chosen, arith := place.Accurate(k, 1e-12); bound > 1e-12 &&
+		if chosen, arith := place.Accurate(1e-12); bound > 1e-12 &&
 			(arith != kernel.Differences || chosen.Shift != nil || chosen.Panel.X != points.Points(x)) {
 			t.Errorf("%v: %v of points moved by %v", k, arith, chosen.Shift)
 		}

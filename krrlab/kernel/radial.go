@@ -213,8 +213,12 @@ func checkTile(k Kernel, t tiler, p points.Points) error {
 	n, d := p.Dims()
 	nx, nz := min(n, 5), min(n, 4)
 	x, z, tile := make([]float64, nx*d), make([]float64, nz*d), make([]float64, nx*nz)
-	points.Panel64To(p.Slice(0, nx), x, d)
-	points.Panel64To(p.Slice(n-nz, n), z, d)
+	for i := range nx {
+		p.RowTo(x[i*d:(i+1)*d], i)
+	}
+	for i := range nz {
+		p.RowTo(z[i*d:(i+1)*d], n-nz+i)
+	}
 	for i := range tile {
 		tile[i] = math.NaN()
 	}

@@ -5,29 +5,10 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
-	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // unit is the unit roundoff of float64.
 const unit = 0x1p-53
-
-// PointSummary holds the properties of the points of a panel on which EntryError depends.
-type PointSummary struct {
-	Dim        int     // d
-	MaxSq      float64 // largest ‖x‖²
-	Sparse     bool    // the points are points.CSR
-	Shifted    bool    // the points are points.Shifted, whose coordinates are rounded
-	ExactBytes bool    // the points of both sides are points.Bytes of the same scale
-}
-
-// SummaryOf returns the summary of a panel.
-func SummaryOf(p points.Panel) PointSummary {
-	_, d := p.X.Dims()
-	_, sparse := p.X.(*points.CSR)
-	_, shifted := p.X.(*points.Shifted)
-	_, bytes := p.X.(*points.Bytes)
-	return PointSummary{d, slices.Max(p.Norms), sparse, shifted, bytes}
-}
 
 // EntryError bounds |k̂(x,z) − k(x,z)|/√(k(x,x)·k(z,z)) for an entry k̂ of Tile64, for points with summary e. The bound
 // is proved, for any order in which the BLAS sums products, if simd.Exp64 is accurate to one ulp. With u = 2⁻⁵³:
@@ -46,7 +27,7 @@ func SummaryOf(p points.Panel) PointSummary {
 // above 2. Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
 func EntryError(k Kernel, arith Arithmetic, e PointSummary) float64 {
 	d := float64(e.Dim)
-	if a := ArgumentOf(k); e.ExactBytes && (a == SquaredDistance || a == InnerProduct) {
+	if HasExactProducts(k, e) {
 		d, arith = 3, Differences // exact sums count as those of few coordinates
 	}
 	if b, ok := k.(erringKernel); ok && BuiltIn(k) {
@@ -82,7 +63,7 @@ func cancellationError(dim, size float64) float64 { return 4*(dim+12)*unit*size 
 // EntryError. It always returns Float64 for kernels that are not functions of x−z, and for exact products of bytes.
 func Accurate(k Kernel, e PointSummary, accuracy float64) (arith Arithmetic, bound float64) {
 	bound = EntryError(k, Float64, e)
-	if bound <= accuracy || !ShiftInvariant(k) || e.ExactBytes && ArgumentOf(k) == SquaredDistance {
+	if bound <= accuracy || !ShiftInvariant(k) || HasExactProducts(k, e) {
 		return Float64, bound
 	}
 	return Differences, EntryError(k, Differences, e)

@@ -227,17 +227,16 @@ func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel
 // exactUnit returns the unit in which inner products are integers, if k is a function of inner products or squared
 // distances and the points are bytes of the same scale.
 func exactUnit(k Kernel, x, z points.Points) (unit float64, ok bool) {
-	if a := ArgumentOf(k); a != SquaredDistance && a != InnerProduct {
+	if !usesInnerProducts(k) {
 		return 0, false
 	}
 	return points.ExactProductUnit(x, z)
 }
 
-// HasExactProducts reports whether tiles of k for these points are formed from exact inner products: the points are
-// points.Bytes, and k is a function of ‖x−z‖₂² or xᵀz.
-func HasExactProducts(k Kernel, x points.Points) bool {
-	_, ok := exactUnit(k, x, x)
-	return ok
+// usesInnerProducts reports whether k is a function of inner products or squared distances.
+func usesInnerProducts(k Kernel) bool {
+	a := ArgumentOf(k)
+	return a == SquaredDistance || a == InnerProduct
 }
 
 // integerNorms returns the squared norms as integers in the given unit.

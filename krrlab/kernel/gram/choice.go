@@ -76,53 +76,21 @@ func (c Choice) String() string {
 		c.N, c.N, tiles, accel.Bytes(c.Bytes), arithmetic, c.Reason, c.Error, strength, verdict, c.Accuracy)
 }
 
-// frame describes the location of the points: the points as given, and the shifted ones for inner products in float64.
-type frame struct {
-	kernel.Placement
-	mean      []float64 // mean of the points; nil unless the kernel depends on x−z only
-	sparse    bool      // the points are stored as points.CSR
-	maxNormSq float64   // max‖x_i‖² of the points as given
-}
-
-// newFrame returns the frame of the points x. It returns an error if a norm overflows and the kernel needs norms.
-func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
-	f := frame{Placement: kernel.NewPlacement(k, x)}
-	_, f.sparse = x.(*points.CSR)
-	for i, v := range f.Original.Norms {
-		if !(v <= math.MaxFloat64) && !kernel.ByPairs(k) {
-			return f, fmt.Errorf("gram: point %d has ‖x‖² = %v", i, v)
-		}
-		f.maxNormSq = max(f.maxNormSq, v)
-	}
-	if kernel.ShiftInvariant(k) {
-		f.mean = points.Mean(x)
-	}
-	return f, nil
-}
-
 // computedPoints returns the points from which the tiles are computed: shifted by their mean if the choice says so.
 func (m *Matrix) computedPoints() points.Points {
 	if m.choice.Centred {
-		return points.Shift(m.x, m.shiftOfTiles())
+		return points.Shift(m.x, m.tileShift)
 	}
 	return m.x
 }
 
-// shiftOfTiles returns the vector by which centered tiles shift the points.
-func (m *Matrix) shiftOfTiles() []float64 {
-	if m.tileMean != nil {
-		return m.tileMean
-	}
-	return m.frame.mean
-}
-
 // certainMethod returns the cheapest method for entries in float64 with a proved bound ‖E‖₂ ≤ accuracy, or differences
 // if there is none, and the proved bound. If every entry has an error of at most δ·√(s_i·s_j), where s are the
-// kernel.DiagonalBounds times the weights, then ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
+// the diagonal bounds (kernel.Placement) times the weights, then ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
 func (m *Matrix) certainMethod(accuracy float64) (method, float64) {
 	trace := sum(m.weighted(m.diagonalBounds))
-	a, entryError := kernel.Accurate(m.k, m.frame.Summary, accuracy/trace)
-	return method{inFloat64: true, arithmetic: a, centered: a == kernel.Float64 && m.frame.Shift != nil},
+	a, entryError := kernel.Accurate(m.k, m.placement.Summary, accuracy/trace)
+	return method{inFloat64: true, arithmetic: a, centered: a == kernel.Float64 && m.placement.Shift != nil},
 		trace * (entryError + m.scaleError())
 }
 
@@ -142,23 +110,23 @@ const float32Limit = 0x1p100
 // sparse points makes them dense, so it is tried only if they lie far from the origin. If inner products are exact,
 // there is only one method.
 func (m *Matrix) methods(entries Storage) []method {
-	f, wide := &m.frame, entries == Float64
-	if kernel.HasExactProducts(m.k, m.x) {
+	wide := entries == Float64
+	if kernel.HasExactProducts(m.k, m.placement.Summary) {
 		if wide {
 			return []method{{inFloat64: true, arithmetic: kernel.Float64}}
 		}
 		return []method{{arithmetic: kernel.Float32}}
 	}
-	invariant := f.mean != nil
+	invariant, original := m.mean != nil, kernel.SummaryOf(m.placement.Original)
 	var list []method
-	if !wide && !kernel.ByPairs(m.k) && f.maxNormSq < float32Limit {
+	if !wide && !kernel.ByPairs(m.k) && original.MaxSq < float32Limit {
 		list = append(list, method{arithmetic: kernel.Float32})
-		if invariant && (!f.sparse || f.Shift != nil) {
+		if invariant && (!original.Sparse || m.placement.Shift != nil) {
 			list = append(list, method{arithmetic: kernel.Float32, centered: true})
 		}
 	}
 	list = append(list, method{inFloat64: wide, arithmetic: kernel.Float64})
-	if f.Shift != nil {
+	if m.placement.Shift != nil {
 		list = append(list, method{inFloat64: wide, arithmetic: kernel.Float64, centered: true})
 	}
 	if invariant {
@@ -170,7 +138,7 @@ func (m *Matrix) methods(entries Storage) []method {
 // choose selects storage, tiles and arithmetic from a sample of the rows of K.
 func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for",
-		Whole: kernel.HasExactProducts(m.k, m.x)}
+		Whole: kernel.HasExactProducts(m.k, m.placement.Summary)}
 	var largest float64 // |k(x, z)| ≤ max k(x, x)
 	for _, v := range m.diagonalBounds {
 		largest = max(largest, math.Abs(v))
@@ -212,7 +180,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 		reduced.PreferredAccuracy, reduced.Accuracy = o.PreferredAccuracy-c.dropped(), o.Accuracy-c.dropped()
 		o = &reduced
 	}
-	if m.levels != nil {
+	if m.table != nil {
 		shift := s.meanEntry()
 		if c.Sparse != nil {
 			shift = 0
@@ -220,7 +188,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 		if o.SameAs != nil {
 			shift = o.SameAs.Shift
 		}
-		s.table = m.levels.Minus(shift)
+		s.table = m.table.Minus(shift)
 	}
 
 	list := methodLists{m.methods(Float32), m.methods(Float64)}

@@ -253,7 +253,7 @@ func (m *Matrix) EntryError() float64 {
 	if !m.choice.Certain || !kernel.BuiltIn(m.k) {
 		return math.Inf(1)
 	}
-	return kernel.EntryError(m.k, m.choice.Arithmetic, m.frame.Summary) + m.scaleError()
+	return kernel.EntryError(m.k, m.choice.Arithmetic, m.placement.Summary) + m.scaleError()
 }
 
 // scaleError bounds the relative error of multiplying an entry by two weight factors √w: the rounding of both factors

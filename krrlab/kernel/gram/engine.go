@@ -81,8 +81,8 @@ func (m *Matrix) buildEngine() {
 	c := &m.choice
 	if c.wide() {
 		m.ops = engineOf(m, func(dst []float64, ld int, x, z points.Panel, w *kernel.Workspace) {
-			if m.levels != nil {
-				m.levels.Tile64(dst, ld, x, z, w)
+			if m.table != nil {
+				m.table.Tile64(dst, ld, x, z, w)
 				return
 			}
 			kernel.Tile64(dst, ld, m.k, x, z, c.Arithmetic, w)
@@ -92,8 +92,8 @@ func (m *Matrix) buildEngine() {
 	fill := func(dst []float32, ld int, x, z points.Panel, w *kernel.Workspace) {
 		kernel.Tile32(dst, ld, m.k, x, z, c.Arithmetic, w)
 	}
-	if m.levels != nil && c.Storage != Fixed16 {
-		fill = m.levels.Minus(c.Shift).Tile32
+	if m.table != nil && c.Storage != Fixed16 {
+		fill = m.table.Minus(c.Shift).Tile32
 	}
 	m.ops = engineOf(m, fill)
 }

@@ -97,7 +97,7 @@ func (m *Matrix) newSample(ctx context.Context, accuracy float64, seed uint64) (
 	}
 	method, bound := m.certainMethod(accuracy / 100)
 	s.errorBound = bound
-	err := s.formRows(ctx, method, m.frame.mean, func(i int, row []float64) {
+	err := s.formRows(ctx, method, m.mean, func(i int, row []float64) {
 		copy(s.entries[i*n:], row)
 	})
 	s.normK, s.eigenvector = power(s.scaled(s.entries, s.factors), s.random, n)
@@ -107,7 +107,7 @@ func (m *Matrix) newSample(ctx context.Context, accuracy float64, seed uint64) (
 // drawRows chooses the points of the sample.
 func (s *sample) drawRows(g rng.Stream) {
 	m := s.m
-	s.idx, s.random = kernel.ProbeRows(m.frame.Panel.Norms, m.sampleSize(), largestNormRows, g)
+	s.idx, s.random = kernel.ProbeRows(m.placement.Panel.Norms, m.sampleSize(), largestNormRows, g)
 	if m.factors == nil {
 		return
 	}
@@ -243,7 +243,7 @@ func (s *sample) formRows(ctx context.Context, method method, mean []float64, se
 func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
 	rows, random := len(s.idx), s.random
 	entryErrors := make([]float64, rows*rows)
-	err := s.formRows(ctx, method, s.m.shiftOfTiles(), func(i int, row []float64) {
+	err := s.formRows(ctx, method, s.m.tileShift, func(i int, row []float64) {
 		for j, v := range row {
 			entryErrors[i*rows+j] = v - s.entries[i*rows+j]
 		}

@@ -63,7 +63,7 @@ func TestMeasure(t *testing.T) {
 		for i := range rows {
 			s.idx[i] = i
 		}
-		testkit.OK(t, s.formRows(t.Context(), exactMethod, mx.frame.mean, func(i int, row []float64) {
+		testkit.OK(t, s.formRows(t.Context(), exactMethod, mx.mean, func(i int, row []float64) {
 			testkit.Equal(t, len(row), i+1, i)
 			for j, k := range row {
 				s.entries[i*rows+j] = k - sampleError.At(i, j)

@@ -38,7 +38,7 @@ func (m *Matrix) Extend(ctx context.Context, x points.Points, o *Options) (*Matr
 	if err != nil {
 		return nil, err
 	}
-	e.tileMean = m.shiftOfTiles()
+	e.tileShift = m.tileShift
 	if e.choice, err = e.choose(ctx, &opt); err != nil {
 		return nil, err
 	}

@@ -20,21 +20,52 @@ import (
 // running product then has its own scratch memory: 12nt bytes with float32 tiles, 24nt with float64, and two blocks of
 // vectors per worker.
 type Matrix struct {
+	*source
+	lambda      float64
+	tiling      *tiling    // blocks of points, and the tiles of this rank
+	leaves      *tree.Tree // its leaves are the blocks of sparse tiles; nil if all tiles are formed
+	skippedSums []float64  // for each leaf, a bound of the row sums of its skipped tiles
+	tileShift   []float64  // vector by which centered tiles shift the points: mean, or in Extend that of fewer points
+	choice      Choice
+	ops         operations
+	comm        comm.Comm
+}
+
+// source is the kernel and the points of a matrix, with what is computed from them once. It does not change, and the
+// matrices of the same points share it.
+type source struct {
 	k              kernel.Kernel
-	x              points.Points // the points without weights
-	factors        []float64     // √w_i of points.Weighted; nil without weights
-	lambda         float64
+	x              points.Points         // the points without weights
+	factors        []float64             // √w_i of points.Weighted; nil without weights
+	placement      kernel.Placement      // of the points without weights
+	mean           []float64             // mean of the points; nil unless the kernel depends on x−z only
 	diag           []float64             // k(x_i, x_i)
-	diagonalBounds []float64             // kernel.DiagonalBounds; diag if K is known to be positive semi-definite
-	tiling         *tiling               // blocks of points, and the tiles of this rank
-	leaves         *tree.Tree            // its leaves are the blocks of sparse tiles; nil if all tiles are formed
-	skippedSums    []float64             // for each leaf, a bound of the row sums of its skipped tiles
-	frame          frame                 // the points, shifted for inner products
-	levels         *kernel.DistanceTable // table of all kernel values if the points have few distances, else nil
-	tileMean       []float64             // vector by which centered tiles shift the points; nil: frame.mean
-	choice         Choice
-	ops            operations
-	comm           comm.Comm
+	diagonalBounds []float64             // Placement.DiagonalBounds; diag if K is known to be positive semi-definite
+	table          *kernel.DistanceTable // table of all kernel values if the points have few distances, else nil
+}
+
+// newSource returns the source of K for the kernel k and the points x. It returns an error if a norm overflows and the
+// kernel needs norms, or if an entry of the diagonal is not finite.
+func newSource(k kernel.Kernel, x points.Points) (*source, error) {
+	x, factors := points.Split(x)
+	placement := kernel.NewPlacement(k, x)
+	for i, v := range placement.Original.Norms {
+		if !(v <= math.MaxFloat64) && !kernel.ByPairs(k) {
+			return nil, fmt.Errorf("gram: point %d has ‖x‖² = %v", i, v)
+		}
+	}
+	diag := placement.Diag()
+	for i, v := range diag {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("gram: kernel %v of point %d with itself is %v", k, i, v)
+		}
+	}
+	s := &source{k: k, x: x, factors: factors, placement: placement, diag: diag,
+		diagonalBounds: placement.DiagonalBounds(diag), table: kernel.NewDistanceTable(k, placement.Panel)}
+	if kernel.ShiftInvariant(k) {
+		s.mean = placement.Mean()
+	}
+	return s, nil
 }
 
 // New returns K+λI for the points x, K_ij = k(x_i, x_j), and forms the tiles unless they are recomputed. For
@@ -111,22 +142,13 @@ func newMatrix(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*M
 	if err := kernel.Check(k, x); err != nil {
 		return nil, opt, err
 	}
-	x, factors := points.Split(x)
-	fr, err := newFrame(k, x)
+	s, err := newSource(k, x)
 	if err != nil {
 		return nil, opt, err
 	}
-	diag := kernel.Diag(k, x)
-	m := &Matrix{k: k, x: x, factors: factors, lambda: lambda, diag: diag,
-		diagonalBounds: kernel.DiagonalBounds(k, x, diag), frame: fr,
-		levels: kernel.NewDistanceTable(k, x, fr.Panel.Norms), comm: opt.Comm}
+	m := &Matrix{source: s, lambda: lambda, tileShift: s.mean, comm: opt.Comm}
 	m.tiling = newTiling(n, opt.TileSize, rankShare{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
-	for i, v := range m.diag {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, opt, fmt.Errorf("gram: kernel %v of point %d with itself is %v", k, i, v)
-		}
-	}
 	return m, opt, nil
 }
 
@@ -273,12 +295,10 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 		return m
 	}
 	n := m.tiling.n
-	e := &Matrix{k: m.k, x: m.x, factors: m.factors, lambda: m.lambda, diag: m.diag, diagonalBounds: m.diagonalBounds,
-		frame:  m.frame,
-		levels: m.levels, comm: m.comm}
+	e := &Matrix{source: m.source, lambda: m.lambda, tileShift: m.mean, comm: m.comm}
 	e.tiling = newTiling(n, min(n, exactTileSize), rankShare{m.comm.Rank(), m.comm.Size()})
 	e.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact",
-		Whole: kernel.HasExactProducts(m.k, m.x)}
+		Whole: kernel.HasExactProducts(m.k, m.placement.Summary)}
 	e.skipTilesOf(m, accuracy/2)
 	method, bound := m.certainMethod(accuracy - e.choice.dropped())
 	e.choice.Tile, e.choice.Arithmetic, e.choice.Centred = e.tiling.size, method.arithmetic, method.centered
@@ -295,7 +315,7 @@ func (m *Matrix) Certified() *Matrix {
 	if m.choice.Storage != Float64 || m.choice.Sparse != nil {
 		return nil
 	}
-	placed := m.frame.Original
+	placed := m.placement.Original
 	if m.choice.Centred {
 		placed = points.NewPanel(m.computedPoints())
 	}
@@ -316,8 +336,8 @@ func (m *Matrix) sumRounding() float64 { return float64(m.tiling.size+m.tiling.b
 //
 //	|fl(Ac)_i − (Ac)_i| ≤ (δ + (T + n/T + 8)u)·√k_ii·Σ_j √k_jj·|c_j| + 4uλ|c_i| + (n+8)·2⁻¹⁰⁷⁴,  u = 2⁻⁵³.
 //
-// Here kernel.DiagonalBounds replace k_ii, and weights multiply them. The last term, for subnormal products, is
-// multiplied by max(1, w_i). The norm of the omitted entries (Sparsity) times ‖c‖₂ is added.
+// Here the diagonal bounds (kernel.Placement) replace k_ii, and weights multiply them. The last term, for subnormal
+// products, is multiplied by max(1, w_i). The norm of the omitted entries (Sparsity) times ‖c‖₂ is added.
 func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	const u = 0x1p-53
 	if !m.choice.Certain {

@@ -88,12 +88,12 @@ func TestSummary(t *testing.T) {
 					}
 					largest, largestAtOrigin = max(largest, normSq), max(largestAtOrigin, normSqAtOrigin)
 				}
-				summary := m.frame.Summary
+				summary := m.placement.Summary
 				if summary.Dim != d || summary.Sparse != (sparse && !shifted) || summary.Shifted != shifted ||
 					math.Abs(summary.MaxSq-largest) > 1e-6*largest {
 					t.Errorf("%v, %T moved by %g: %+v, want the largest ‖x‖² %v", k, x, shift, summary, largest)
 				}
-				testkit.Near(t, m.frame.maxNormSq, largestAtOrigin, 1e-6*largestAtOrigin, k, x, shift)
+				testkit.Near(t, kernel.SummaryOf(m.placement.Original).MaxSq, largestAtOrigin, 1e-6*largestAtOrigin, k, x, shift)
 				checkCertain(t, m, summary)
 			}
 		}

@@ -211,7 +211,7 @@ func (m *Matrix) entryCutoff(ctx context.Context, drawn []int, target float64) (
 		idx = append(idx, drawn[q*len(drawn)/min(tailRows, len(drawn))])
 	}
 	_, topExponent := math.Frexp(slices.Max(m.diag))
-	panel := m.frame.Panel
+	panel := m.placement.Panel
 	rows := points.Panel{X: points.Gather(panel.X, idx)}
 	rows.Norms = points.SqNorms(rows.X)
 	type scratch struct {

@@ -141,14 +141,6 @@ func scaleTo[T realNumber](dst []T, src []uint8, scale float64) {
 	}
 }
 
-// sumSqBytes returns Σ v².
-func sumSqBytes(v []uint8) (s uint64) {
-	for _, b := range v {
-		s += uint64(b) * uint64(b)
-	}
-	return s
-}
-
 // ExactProductUnit returns the unit Scale² in which inner products of a and b are integers. ok is false unless both are
 // Bytes of the same scale.
 func ExactProductUnit(a, b Points) (unit float64, ok bool) {

@@ -1,9 +1,6 @@
 package points
 
-import (
-	"fmt"
-	"slices"
-)
+import "github.com/krrlab/lab/krrlab/accel"
 
 // Panel is a block of points with their squared norms. A tile of a kernel that depends on xᵀz, ‖x‖² and ‖z‖² only is
 // computed from two panels.
@@ -31,6 +28,56 @@ func NewPanel32(x Points) Panel {
 	return newPanel(x, sumSq32)
 }
 
+// Len returns the number of points.
+func (p Panel) Len() int { return len(p.Norms) }
+
+// Slice returns points i, …, j-1 of the panel. The result shares memory with p.
+func (p Panel) Slice(i, j int) Panel {
+	s := Panel{X: p.X.Slice(i, j), Norms: p.Norms[i:j]}
+	if p.Factors != nil {
+		s.Factors = p.Factors[i:j]
+	}
+	return s
+}
+
+// MultiplyByWeights multiplies v_i by the weight of point i, in place, and returns v.
+func (p Panel) MultiplyByWeights(v []float64) []float64 {
+	for i, f := range p.Factors {
+		v[i] *= f * f
+	}
+	return v
+}
+
+// SqNorms returns the squared Euclidean norms ‖x_i‖² of all points, in float64.
+func SqNorms(x Points) []float64 { return squaredNorms(x, sumSq) }
+
+// squaredNorms returns the squared norm of every point, computed on all threads: f of the stored values, where f is
+// sumSq or sumSq32. For Bytes it does not call f, but computes scale²·Σ b² and rounds it twice.
+func squaredNorms(x Points, f func(v []float64) float64) []float64 {
+	n, _ := x.Dims()
+	norms, rows := make([]float64, n), make([][]float64, accel.Threads())
+	bytes, isBytes := x.(*Bytes)
+	forEachPoint(n, func(thread, i int) bool {
+		if isBytes {
+			norms[i] = float64(sumSqBytes(bytes.Row(i))) * (bytes.Scale * bytes.Scale)
+		} else {
+			_, val := storedValues(x, i, &rows[thread])
+			norms[i] = f(val)
+		}
+		return true
+	})
+	return norms
+}
+
+// sumSq returns Σ v².
+func sumSq(v []float64) float64 {
+	var s float64
+	for _, a := range v {
+		s += a * a
+	}
+	return s
+}
+
 // sumSq32 returns the sum of squares of the numbers rounded to float32.
 func sumSq32(row []float64) (s float64) {
 	for _, v := range row {
@@ -40,14 +87,10 @@ func sumSq32(row []float64) (s float64) {
 	return s
 }
 
-// Len returns the number of points.
-func (p Panel) Len() int { return len(p.Norms) }
-
-// Slice returns points i, …, j-1 of the panel. The result shares memory with p.
-func (p Panel) Slice(i, j int) Panel {
-	s := Panel{X: p.X.Slice(i, j), Norms: p.Norms[i:j]}
-	if p.Factors != nil {
-		s.Factors = p.Factors[i:j]
+// sumSqBytes returns Σ v².
+func sumSqBytes(v []uint8) (s uint64) {
+	for _, b := range v {
+		s += uint64(b) * uint64(b)
 	}
 	return s
 }
@@ -77,96 +120,4 @@ func Mean(x Points) []float64 {
 		mean[j] /= float64(n)
 	}
 	return mean
-}
-
-// Gather returns a copy of the points idx[0], idx[1], …. The result has the type of x, or *Dense if x has a type that
-// this package does not know. Gather panics if an index is out of range.
-func Gather(x Points, idx []int) Points {
-	n, d := x.Dims()
-	for _, i := range idx {
-		if i < 0 || i >= n {
-			panic(fmt.Sprintf("points: Gather of point %d of %d", i, n))
-		}
-	}
-	switch x := x.(type) {
-	case *Dense32:
-		out := NewDense32(len(idx), d, nil)
-		for k, i := range idx {
-			copy(out.Row(k), x.Row(i))
-		}
-		return out
-	case *Bytes:
-		out := NewBytes(len(idx), d, x.Scale, nil)
-		for k, i := range idx {
-			copy(out.Row(k), x.Row(i))
-		}
-		return out
-	case *CSR:
-		out := &CSR{N: len(idx), D: d, Ptr: make([]int, 1, len(idx)+1)}
-		for _, i := range idx {
-			col, val := x.Row(i)
-			out.Col = append(out.Col, col...)
-			out.Val = append(out.Val, val...)
-			out.Ptr = append(out.Ptr, len(out.Val))
-		}
-		return out
-	case *Shifted:
-		return &Shifted{Gather(x.X, idx), x.C}
-	case *Weighted:
-		factors := make([]float64, len(idx))
-		for k, i := range idx {
-			factors[k] = x.Factors[i]
-		}
-		return &Weighted{Gather(x.Points, idx), factors}
-	}
-	out := NewDense(len(idx), d, nil)
-	for k, i := range idx {
-		x.RowTo(out.Row(k), i)
-	}
-	return out
-}
-
-// Concat returns the points of a followed by those of b, without weights, in the representation of a if b fits it, and
-// in float64 otherwise. It panics if the dimensions differ.
-func Concat(a, b Points) Points {
-	na, d := a.Dims()
-	nb, db := b.Dims()
-	if d != db {
-		panic(fmt.Sprintf("points: Concat of dimensions %d and %d", d, db))
-	}
-	switch x := a.(type) {
-	case *Bytes:
-		if z, ok := AsBytes(b, x.Scale); ok {
-			out := NewBytes(na+nb, d, x.Scale, nil)
-			for i := range out.N {
-				if i < na {
-					copy(out.Row(i), x.Row(i))
-				} else {
-					copy(out.Row(i), z.Row(i-na))
-				}
-			}
-			return out
-		}
-	case *Dense32:
-		if z, ok := b.(*Dense32); ok {
-			return NewDense32(na+nb, d,
-				slices.Concat(withoutGaps(x.Data, na, d, x.Stride), withoutGaps(z.Data, nb, d, z.Stride)))
-		}
-	case *CSR:
-		if z, ok := b.(*CSR); ok {
-			out := &CSR{N: na + nb, D: d, Col: slices.Concat(x.Col[x.Ptr[0]:x.Ptr[na]], z.Col[z.Ptr[0]:z.Ptr[nb]]),
-				Val: slices.Concat(x.Val[x.Ptr[0]:x.Ptr[na]], z.Val[z.Ptr[0]:z.Ptr[nb]])}
-			for _, p := range x.Ptr {
-				out.Ptr = append(out.Ptr, p-x.Ptr[0])
-			}
-			for _, p := range z.Ptr[1:] {
-				out.Ptr = append(out.Ptr, x.NNZ()+p-z.Ptr[0])
-			}
-			return out
-		}
-	}
-	out := NewDense(na+nb, d, nil)
-	Panel64To(a, out.Data, d)
-	Panel64To(b, out.Data[na*d:], d)
-	return out
 }

@@ -174,11 +174,6 @@ func (x *CSR) RowTo(dst []float64, i int) {
 	}
 }
 
-// SqNorms returns the squared Euclidean norms ‖x_i‖² of all points, in float64.
-func SqNorms(x Points) []float64 {
-	return squaredNorms(x, sumSq)
-}
-
 // pointsPerTask is the number of points that a thread handles at once. A larger value takes fewer synchronizations and
 // leaves threads idle if there are few points.
 const pointsPerTask = 512
@@ -215,33 +210,6 @@ func columnOf(col []int32, k int) int {
 		return k
 	}
 	return int(col[k])
-}
-
-// squaredNorms returns the squared norm of every point, computed on all threads: f of the stored values, where f is
-// sumSq or sumSq32. For Bytes it does not call f, but computes scale²·Σ b² and rounds it twice.
-func squaredNorms(x Points, f func(v []float64) float64) []float64 {
-	n, _ := x.Dims()
-	norms, rows := make([]float64, n), make([][]float64, accel.Threads())
-	bytes, isBytes := x.(*Bytes)
-	forEachPoint(n, func(thread, i int) bool {
-		if isBytes {
-			norms[i] = float64(sumSqBytes(bytes.Row(i))) * (bytes.Scale * bytes.Scale)
-		} else {
-			_, val := storedValues(x, i, &rows[thread])
-			norms[i] = f(val)
-		}
-		return true
-	})
-	return norms
-}
-
-// sumSq returns Σ v².
-func sumSq(v []float64) float64 {
-	var s float64
-	for _, a := range v {
-		s += a * a
-	}
-	return s
 }
 
 // CheckFinite returns an error that names the first entry that is NaN or infinite, with row and column counted from 0.

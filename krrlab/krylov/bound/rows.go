@@ -181,15 +181,16 @@ func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.
 //
 //	u·√(δ/u+n)·√(Σ_l s_l)·√(Σ_l s_l·c_lj²)/‖y_j‖₂,  u = 2⁻⁵³,
 //
-// where s are the kernel.DiagonalBounds and δ is the error of an entry. It assumes δ/u independent roundings in an
+// where s are the diagonal bounds (kernel.Placement) and δ is the error of an entry. It assumes δ/u independent roundings in an
 // entry, by kernel.EntryError for differences (inner products are used only if their additional error is negligible),
 // and n in each sum: N. J. Higham, T. Mary, A new approach to probabilistic rounding error analysis, SIAM J. Sci.
 // Comput. 41, 2019, doi:10.1137/18M1226312.
 func (r *Rows) rounding(y, c *mat.Dense) []float64 {
 	n, t := y.Dims()
-	sizes := kernel.DiagonalBounds(r.k, r.x, kernel.Diag(r.k, r.x))
+	placement := kernel.NewPlacement(r.k, r.x)
+	sizes := placement.DiagonalBounds(placement.Diag())
 	const u = 0x1p-53
-	entryError := kernel.EntryError(r.k, kernel.Differences, kernel.SummaryOf(points.NewPanel(r.x)))
+	entryError := kernel.EntryError(r.k, kernel.Differences, kernel.SummaryOf(placement.Original))
 	factor := u * math.Sqrt(entryError/u+float64(n)) * math.Sqrt(floats.Sum(sizes))
 	rounding := make([]float64, t)
 	for j := range rounding {

@@ -23,7 +23,6 @@ func init() {
 			"Check":            r.ValueOf(kernel.Check),
 			"Costly":           r.ValueOf(kernel.Costly),
 			"Diag":             r.ValueOf(kernel.Diag),
-			"DiagonalBounds":   r.ValueOf(kernel.DiagonalBounds),
 			"Differences":      r.ValueOf(kernel.Differences),
 			"DrawWeighted":     r.ValueOf(kernel.DrawWeighted),
 			"EntryError":       r.ValueOf(kernel.EntryError),
