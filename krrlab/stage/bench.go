@@ -217,11 +217,12 @@ func (f RandomFeatures) Extend(ctx context.Context, b Bench, z *Drawn) (*Drawn, 
 // rows returns rows lo to hi-1 of Z, n×s.
 func (f RandomFeatures) rows(ctx context.Context, b Bench, s, lo, hi int) (*Drawn, error) {
 	p := b.Problem()
-	if err := p.Memory.Check(4*int64(hi-lo)*int64(s), fmt.Sprintf("krrlab: Z of n = %d by s = %d", p.N, s),
+	zBytes := 4 * int64(hi-lo) * int64(s)
+	if err := p.Memory.Check(zBytes, fmt.Sprintf("krrlab: Z of n = %d by s = %d", p.N, s),
 		"take fewer features, or allow more by --memory"); err != nil {
 		return nil, err
 	}
-	m, err := f.Sample(p.D, s, rng.New(p.Seed).Sub("features", 0))
+	m, err := feature.SampleWithin(p.Memory.Reserve(zBytes), f.Dist, p.D, s, rng.New(p.Seed).Sub("features", 0))
 	if err != nil {
 		return nil, err
 	}

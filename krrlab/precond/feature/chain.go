@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -76,6 +77,11 @@ func (f Chain) Sample(d, s int, g rng.Stream) (Map, error) {
 		m.sketches = *op.(*sketch.CompositionOperator)
 	}
 	return m, nil
+}
+
+// MapBytes returns the memory of a map R^d → R^s in bytes: that of its features and its sketches.
+func (f Chain) MapBytes(d, s int) int64 {
+	return accel.Saturated(float64(mapBytes(f.Features, d, f.Width)) + float64(f.Sketches.OperatorBytes(f.Width, s)))
 }
 
 // Dims implements Map.

@@ -14,7 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Dist is a distribution over feature maps for one kernel.
+// Dist is a distribution over feature maps for one kernel. A distribution whose maps are large can have a method
+// MapBytes(d, s int) int64, the memory in bytes of a map R^d → R^s. SampleWithin then compares it with a budget.
 type Dist interface {
 	// Sample draws a map R^d → R^s; it is a function of d, s and the stream g. It returns an error if d < 1, s < 1, or
 	// the distribution has no map of these sizes. It runs on all threads and must not be called within accel.ForEach.
@@ -68,6 +69,29 @@ func For(k kernel.Kernel) (Dist, error) {
 		return nil, noFeatures("random", k)
 	}
 	return Fourier{Kernel: k}, nil
+}
+
+// SampleWithin is dist.Sample for a map that has to fit a memory budget. It returns an *accel.MemoryError if the map does
+// not fit.
+func SampleWithin(memory accel.Budget, dist Dist, d, s int, g rng.Stream) (Map, error) {
+	if err := checkMemory(memory, dist, d, s); err != nil {
+		return nil, err
+	}
+	return dist.Sample(d, s, g)
+}
+
+// checkMemory returns an *accel.MemoryError if a map R^d → R^s of dist does not fit a memory budget.
+func checkMemory(memory accel.Budget, dist Dist, d, s int) error {
+	return memory.Check(mapBytes(dist, d, s), fmt.Sprintf("feature: a map of %v from dimension %d to %d", dist, d, s),
+		"use fewer features, or allow more by --memory")
+}
+
+// mapBytes returns the memory of a map R^d → R^s of dist in bytes, or 0 if dist has no method MapBytes.
+func mapBytes(dist Dist, d, s int) int64 {
+	if m, ok := dist.(interface{ MapBytes(d, s int) int64 }); ok {
+		return m.MapBytes(d, s)
+	}
+	return 0
 }
 
 // checkSample returns an error if d or s is not positive.

@@ -2,6 +2,7 @@ package feature_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -189,6 +190,31 @@ func TestNoAllocation(t *testing.T) {
 			if a := testkit.Allocs(5, f); a > 0 {
 				t.Errorf("%v of %T: %v allocations", dist, p, a)
 			}
+		}
+	}
+}
+
+// TestSampleWithin checks to the byte which maps fit a memory budget. A distribution without MapBytes always fits.
+func TestSampleWithin(t *testing.T) {
+	const d, s = 5, 12
+	fourier, tensor := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, feature.TensorSketch{Kernel: poly}
+	gaussians := sketch.Composition{{Dist: sketch.SRHT{}, Width: 30}, {Dist: sketch.Gaussian{}, Width: 20},
+		{Dist: sketch.Composition{{Dist: sketch.Gaussian{}}}}}
+	for _, c := range []struct {
+		dist  feature.Dist
+		bytes int64
+	}{
+		{fourier, (4*d + 20) * s},
+		{tensor, int64(4 * poly.Degree * (d + 1))},
+		{feature.Doubling{Dist: fourier, First: 3}, (4*d + 20) * s},
+		{feature.Chain{Features: fourier, Width: 70, Sketches: gaussians}, (4*d+20)*70 + 4*30*20 + 4*20*s},
+		{struct{ feature.Dist }{fourier}, 1},
+	} {
+		_, err := feature.SampleWithin(accel.Budget{Limit: c.bytes}, c.dist, d, s, rng.New(1))
+		testkit.OK(t, err)
+		_, err = feature.SampleWithin(accel.Budget{Limit: c.bytes}.Reserve(1), c.dist, d, s, rng.New(1))
+		if e, ok := errors.AsType[*accel.MemoryError](err); c.bytes > 1 && (!ok || e.Need != c.bytes) {
+			t.Errorf("%v: %v, want a memory error of %d bytes", c.dist, err, c.bytes)
 		}
 	}
 }

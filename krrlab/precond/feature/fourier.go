@@ -34,7 +34,11 @@ func (f Fourier) String() string {
 	return fmt.Sprintf("Fourier features of %v", f.Kernel)
 }
 
-// FourierMap is a draw of Fourier: φ(x) = √(2/s)·cos(Wx+b). It stores Wᵀ in float32, in 4·d·s bytes.
+// MapBytes returns the memory of a map R^d → R^s in bytes.
+func (Fourier) MapBytes(d, s int) int64 { return accel.Saturated((4*float64(d) + 20) * float64(s)) }
+
+// FourierMap is a draw of Fourier: φ(x) = √(2/s)·cos(Wx+b). It stores Wᵀ in float32, in 4·d·s bytes, and 20 bytes for each
+// feature.
 type FourierMap struct {
 	d, s    int
 	wt      []float32 // Wᵀ, d×s: row c holds coordinate c of all frequencies
@@ -62,9 +66,7 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 	if err := checkSample(f, d, s); err != nil {
 		return nil, err
 	}
-	// W in float32
-	if err := accel.AvailableMemory(0, 1).Check(accel.Saturated(4*float64(d)*float64(s)), fmt.Sprintf("feature: the "+
-		"frequencies of %d Fourier features of points of dimension %d", s, d), "use fewer features"); err != nil {
+	if err := checkMemory(accel.AvailableMemory(0, 1), f, d, s); err != nil {
 		return nil, err
 	}
 	m := &FourierMap{d: d, s: s, wt: make([]float32, d*s), b: make([]float64, s), b32: make([]float32, s),

@@ -1,9 +1,11 @@
 package sketch
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
@@ -60,6 +62,20 @@ func (d Composition) widths(s int) ([]int, error) {
 		}
 	}
 	return widths, nil
+}
+
+// OperatorBytes returns the memory of an operator R^m → R^s in bytes: that of its Gaussian levels, compared with which
+// the others need little.
+func (d Composition) OperatorBytes(m, s int) int64 {
+	var sum float64
+	for _, l := range d {
+		width := cmp.Or(l.Width, s)
+		if o, ok := l.Dist.(interface{ OperatorBytes(m, s int) int64 }); ok {
+			sum += float64(o.OperatorBytes(m, width))
+		}
+		m = width
+	}
+	return accel.Saturated(sum)
 }
 
 // Sample implements Dist. Level k = 0, 1, … is drawn with g.Sub("level", k). The width of the last level must be s or

@@ -37,14 +37,17 @@ const convertedEntries = 1 << 19
 
 func (Gaussian) String() string { return "gaussian" }
 
+// OperatorBytes returns the memory of an operator in bytes.
+func (Gaussian) OperatorBytes(m, s int) int64 { return accel.Saturated(4 * float64(m) * float64(s)) }
+
 // Sample implements Dist. Row i of G is drawn from g.Sub("gaussian row", i). Sample returns an error if G needs more
 // memory than is available.
 func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
 	if err := checkSample(d, m, s); err != nil {
 		return nil, err
 	}
-	if err := accel.AvailableMemory(0, 1).Check(accel.Saturated(4*float64(m)*float64(s)), fmt.Sprintf("sketch: a "+
-		"Gaussian sketch from dimension %d to %d", m, s), "put an srht before it"); err != nil {
+	if err := accel.AvailableMemory(0, 1).Check(d.OperatorBytes(m, s), fmt.Sprintf("sketch: a Gaussian sketch from "+
+		"dimension %d to %d", m, s), "put an srht before it"); err != nil {
 		return nil, err
 	}
 	o := &GaussianOperator{m: m, s: s, g: make([]float32, m*s), scale: 1 / math.Sqrt(float64(s))}

@@ -26,7 +26,7 @@ func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels f
 	o *Options) (chainLevels, featureLevels []LevelResult, err error) {
 	lastLevel := len(levels) - 1
 	_, d := p.X.Dims()
-	sampled, err := chain.Sample(d, levels[lastLevel].Width, g.Sub("features", 0))
+	sampled, err := feature.SampleWithin(o.memory, chain, d, levels[lastLevel].Width, g.Sub("features", 0))
 	if err != nil {
 		return nil, nil, err
 	}
