@@ -11,8 +11,11 @@ import (
 // Isolate does nothing.
 func Isolate(*exec.Cmd) {}
 
-// IsolateAndSignal does nothing. When its context ends, only the command itself is killed.
-func IsolateAndSignal(*exec.Cmd, syscall.Signal) {}
+// SignalOnCancel does nothing. When its context ends, only the command itself is killed.
+func SignalOnCancel(*exec.Cmd, syscall.Signal) {}
+
+// KillWithProgram does nothing.
+func KillWithProgram(*exec.Cmd) error { return nil }
 
 // Kill does nothing.
 func Kill(*exec.Cmd) {}

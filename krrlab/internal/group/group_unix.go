@@ -5,6 +5,7 @@
 package group
 
 import (
+	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -13,9 +14,9 @@ import (
 // Isolate makes a command that has not been started run in a new process group. It replaces cmd.SysProcAttr.
 func Isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// IsolateAndSignal does what Isolate does, and sets cmd.Cancel, so that the group gets the signal when the context of
-// the command ends. On Linux, the command also receives the signal when this process is killed.
-func IsolateAndSignal(cmd *exec.Cmd, sig syscall.Signal) {
+// SignalOnCancel isolates a command, and makes its process group get the signal when the context of the command ends. It
+// sets cmd.Cancel. On Linux, the command itself also receives the signal when this process is killed.
+func SignalOnCancel(cmd *exec.Cmd, sig syscall.Signal) {
 	Isolate(cmd)
 	signalOnParentDeath(cmd.SysProcAttr, sig)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, sig) }
@@ -23,6 +24,28 @@ func IsolateAndSignal(cmd *exec.Cmd, sig syscall.Signal) {
 
 // Kill kills the process group of a command that has been started.
 func Kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// KillWithProgram makes the process group of a command, which has been started, end with this program, however the
+// program ends. A shell in that group waits for the end of a pipe that only this program holds open, and then kills the
+// group. Child processes that have left the group go on.
+func KillWithProgram(cmd *exec.Cmd) error {
+	end, open, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer end.Close()
+	watcher := exec.Command("sh", "-c", "read line; kill -s KILL 0")
+	watcher.Stdin, watcher.SysProcAttr = end, &syscall.SysProcAttr{Setpgid: true, Pgid: cmd.Process.Pid}
+	if err := watcher.Start(); err != nil {
+		_ = open.Close()
+		return err
+	}
+	go func() { // the pipe stays open until the group is killed
+		_ = watcher.Wait()
+		_ = open.Close()
+	}()
+	return nil
+}
 
 var (
 	mu         sync.Mutex

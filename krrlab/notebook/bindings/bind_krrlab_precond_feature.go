@@ -14,12 +14,13 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/precond/feature"] = imports.Package{
 		Name: "feature",
 		Binds: map[string]r.Value{
-			"ChainFor":    r.ValueOf(feature.ChainFor),
-			"For":         r.ValueOf(feature.For),
-			"LevelsOf":    r.ValueOf(feature.LevelsOf),
-			"Matrix":      r.ValueOf(feature.Matrix),
-			"MatrixTo":    r.ValueOf(feature.MatrixTo),
-			"ParseLevels": r.ValueOf(feature.ParseLevels),
+			"ChainFor":     r.ValueOf(feature.ChainFor),
+			"For":          r.ValueOf(feature.For),
+			"LevelsOf":     r.ValueOf(feature.LevelsOf),
+			"Matrix":       r.ValueOf(feature.Matrix),
+			"MatrixTo":     r.ValueOf(feature.MatrixTo),
+			"ParseLevels":  r.ValueOf(feature.ParseLevels),
+			"SampleWithin": r.ValueOf(feature.SampleWithin),
 		},
 		Types: map[string]r.Type{
 			"Chain":           r.TypeOf((*feature.Chain)(nil)).Elem(),

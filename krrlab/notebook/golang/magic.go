@@ -155,7 +155,7 @@ func (s *Session) shell(program, script string) error {
 	defer stop()
 	cmd := exec.CommandContext(ctx, program, "-c", script)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	group.IsolateAndSignal(cmd, syscall.SIGKILL)
+	group.SignalOnCancel(cmd, syscall.SIGKILL)
 	err := cmd.Run()
 	group.EndWithProgram(cmd)
 	var exit *exec.ExitError

@@ -377,7 +377,7 @@ func execGo(ctx context.Context, dir string, env []string, stdout, stderr io.Wri
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	group.IsolateAndSignal(cmd, syscall.SIGINT)
+	group.SignalOnCancel(cmd, syscall.SIGINT)
 	cmd.WaitDelay = killDelay
 	err := cmd.Start()
 	if errors.Is(err, exec.ErrNotFound) {

@@ -57,7 +57,7 @@ func Start(ctx context.Context, command string, k *gram.Matrix, o Options) (*Pre
 	p := &Preconditioner{k: k, command: command, timeout: cmp.Or(o.Timeout, 5*time.Minute), stderr: &tail{},
 		cmd: exec.CommandContext(ctx, "sh", "-c", command)}
 	p.exited, p.output = make(chan struct{}), make(chan error, 1)
-	group.IsolateAndSignal(p.cmd, syscall.SIGKILL)
+	group.SignalOnCancel(p.cmd, syscall.SIGKILL)
 	p.cmd.Stderr, p.cmd.WaitDelay = p.stderr, drainTime
 	if err := p.start(); err != nil {
 		return nil, fmt.Errorf("process: %w", err)
@@ -75,7 +75,7 @@ func Start(ctx context.Context, command string, k *gram.Matrix, o Options) (*Pre
 // if another process has its pipes open.
 const drainTime = 200 * time.Millisecond
 
-// start starts the process with two pipes, and a goroutine that waits for its end.
+// start starts the process with two pipes, and a goroutine that waits for its end and then kills its child processes.
 func (p *Preconditioner) start() error {
 	stdin, in, err := os.Pipe()
 	if err != nil {
@@ -92,8 +92,10 @@ func (p *Preconditioner) start() error {
 	if err := p.cmd.Start(); err != nil {
 		return errors.Join(err, in.Close(), out.Close())
 	}
+	_ = group.KillWithProgram(p.cmd) // without it, child processes of the command may outlive this program
 	go func() {
 		_ = p.cmd.Wait()
+		group.Kill(p.cmd) // child processes that outlive the command
 		close(p.exited)
 		_, _ = in.SetWriteDeadline(time.Now()), out.SetReadDeadline(time.Now().Add(drainTime))
 		p.mu.Lock() // wait until no request is in progress

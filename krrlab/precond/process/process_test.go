@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,12 +45,17 @@ const numPoints, dim = 40, 3 // of the matrix that the child preconditions
 //   - silent, hangs: stops writing before it is ready, or when it should answer a solve;
 //   - dies, killed: exits with status 3, or is killed, when it should answer a solve;
 //   - parent: exits with status 7, while its own child keeps the pipes open;
-//   - nan, shape: answers with a NaN, or with an array of the wrong shape.
+//   - nan, shape: answers with a NaN, or with an array of the wrong shape;
+//   - program COMMAND: is a program that starts a preconditioner with the shell command, and then waits.
 const childEnv = "KRRLAB_TEST_PROCESS"
 
 // TestMain runs the tests, or plays a child process if childEnv is set.
 func TestMain(m *testing.M) {
-	if kind := os.Getenv(childEnv); kind != "" {
+	kind := os.Getenv(childEnv)
+	if command, ok := strings.CutPrefix(kind, "program "); ok {
+		os.Exit(runProgram(command))
+	}
+	if kind != "" {
 		if err := child(kind, bufio.NewReader(os.Stdin), os.Stdout); err != nil && !errors.Is(err, io.EOF) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -388,4 +394,63 @@ func TestFaults(t *testing.T) {
 	if err := m.SolveTo(ctx, column, column); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: error %v, want %v", err, context.Canceled)
 	}
+}
+
+// runProgram starts a preconditioner with a command, prints a line when it is ready, and returns when its standard input
+// ends.
+func runProgram(command string) (exitCode int) {
+	x := points.NewDense(numPoints, dim, testkit.Normals(1, 2, numPoints*dim))
+	k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil))
+	m := testkit.Must(process.Start(context.Background(), command, k, process.Options{}))
+	fmt.Println("order", m.Dim())
+	_ = hang(os.Stdin)
+	return 0
+}
+
+// TestChildProcesses checks that child processes of a preconditioner's command end with the command, and that they end
+// with the program that started the command, when that returns and when it is killed.
+func TestChildProcesses(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("child processes end with their command on Unix only")
+	}
+	for name, c := range map[string]struct {
+		lastStep string // of the command
+		end      func(program *exec.Cmd, input io.Closer) error
+	}{
+		"the command ends":      {"exit 0", func(*exec.Cmd, io.Closer) error { return nil }},
+		"the program returns":   {"exec cat", func(_ *exec.Cmd, input io.Closer) error { return input.Close() }},
+		"the program is killed": {"exec cat", func(program *exec.Cmd, _ io.Closer) error { return program.Process.Kill() }},
+	} {
+		pidFile := filepath.Join(t.TempDir(), "pid")
+		// The child process does not read from a pipe, so that only a signal can end it.
+		command := fmt.Sprintf("sleep 600 </dev/null & echo $! >'%s'; read line; echo ready; %s", pidFile, c.lastStep)
+		program := exec.Command(testkit.Must(os.Executable()))
+		program.Env = append(os.Environ(), childEnv+"=program "+command)
+		input, output := testkit.Must(program.StdinPipe()), testkit.Must(program.StdoutPipe())
+		testkit.OK(t, program.Start())
+		testkit.Must(bufio.NewReader(output).ReadString('\n'))
+		testkit.OK(t, c.end(program, input))
+		id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pidFile))))))
+		for deadline := time.Now().Add(time.Minute); isRunning(id); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Errorf("%s: the child process goes on", name)
+				child, err := os.FindProcess(id)
+				testkit.OK(t, errors.Join(err, child.Kill()))
+				break
+			}
+		}
+		_ = program.Process.Kill()
+		_ = program.Wait()
+	}
+}
+
+// isRunning reports whether there is a process with this number that has not ended. A process that has ended exists until
+// its parent has received its exit status.
+func isRunning(id int) bool {
+	p, err := os.FindProcess(id)
+	if err != nil || p.Signal(syscall.Signal(0)) != nil {
+		return false
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
+	return err != nil || !strings.Contains(string(status), ") Z ")
 }
