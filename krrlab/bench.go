@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
@@ -15,10 +18,12 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
 	"github.com/krrlab/lab/krrlab/stage/plan"
+	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-// bench implements stage.Bench for a lab, and the Bench interfaces of packages plan and tune.
+// bench implements stage.Bench for a lab, and stage.Refitter and the Bench of package plan.
 type bench struct {
 	*Lab
 	problem *stage.Problem
@@ -95,38 +100,6 @@ func (b *bench) Cached(key any, build func() (pcg.Preconditioner, error)) (pcg.P
 		b.mu.Unlock()
 	}
 	return h.value, err
-}
-
-// savePlan stores a plan for the next Solve.
-func (l *Lab) savePlan(p *plan.Plan) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.savedPlan = p
-}
-
-// Z returns Z, n×s, of the configured preconditioner ZZᵀ+λ_pI. For Features its rows are φ(x_i)ᵀ, so that E[ZZᵀ] = K.
-// On ranks, the result has the rows of this rank. Later stages use the same Z (see Free), so it must not be changed. It
-// returns an error if the preconditioner has no Z.
-func (l *Lab) Z(ctx context.Context) (*points.Dense32, error) {
-	approx := l.approximation()
-	if approx == nil {
-		return nil, fmt.Errorf("krrlab: the preconditioner %v has no Z", l.cfg.Precond)
-	}
-	f, err := l.lowRankFactor(ctx, &bench{Lab: l}, approx)
-	if err != nil {
-		return nil, err
-	}
-	return f.value.Z, nil
-}
-
-// M returns the configured preconditioner, or nil for M = I. For an approximation ZZᵀ+λ_pI it is a *precond.Woodbury,
-// which later stages use again (see Free).
-func (l *Lab) M(ctx context.Context) (pcg.Preconditioner, error) {
-	m, err := l.cfg.Precond.Make(ctx, &bench{Lab: l})
-	if n := l.train.Len(); err == nil && m != nil && m.Dim() != n {
-		err = fmt.Errorf("krrlab: the preconditioner %v is of order %d, for n = %d points", l.cfg.Precond, m.Dim(), n)
-	}
-	return m, comm.Agree(ctx, l.comm, err)
 }
 
 // Entry implements stage.Bench. A rank and a λ_p that the text does not set are those of the configuration.
@@ -228,4 +201,223 @@ func (l *Lab) withDraw(draw int) *Lab {
 	drawnLab.problem = &problem{data: p.data, train: p.train, coding: p.coding, y: p.y, comm: p.comm,
 		running: p.running, k: p.k, shift: p.shift, note: p.note}
 	return &drawnLab
+}
+
+// acquire waits until no other stage of the problem runs, and returns a function that ends this stage. It returns the
+// error of ctx if that ends first.
+func (p *problem) acquire(ctx context.Context) (end func(), err error) {
+	select {
+	case p.running <- struct{}{}:
+		return func() { <-p.running }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Free releases the memory of K, Z and M, which stages of all labs of this problem share (With). Stages form them again
+// when they need them.
+func (l *Lab) Free() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.k.free()
+	l.z.free()
+	l.m.free()
+}
+
+// K returns K+λI. It is formed, with the storage error that solve.Policy prefers, by the first stage that needs it, and
+// later stages use it again (see Free).
+func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
+	k, err := l.matrix(ctx, kernelRequest{})
+	return k.value, err
+}
+
+// Z returns Z, n×s, of the configured preconditioner ZZᵀ+λ_pI. For Features its rows are φ(x_i)ᵀ, so that E[ZZᵀ] = K.
+// On ranks, the result has the rows of this rank. Later stages use the same Z (see Free), so it must not be changed. It
+// returns an error if the preconditioner has no Z.
+func (l *Lab) Z(ctx context.Context) (*points.Dense32, error) {
+	approx := l.approximation()
+	if approx == nil {
+		return nil, fmt.Errorf("krrlab: the preconditioner %v has no Z", l.cfg.Precond)
+	}
+	f, err := l.lowRankFactor(ctx, &bench{Lab: l}, approx)
+	if err != nil {
+		return nil, err
+	}
+	return f.value.Z, nil
+}
+
+// M returns the configured preconditioner, or nil for M = I. For an approximation ZZᵀ+λ_pI it is a *precond.Woodbury,
+// which later stages use again (see Free).
+func (l *Lab) M(ctx context.Context) (pcg.Preconditioner, error) {
+	m, err := l.cfg.Precond.Make(ctx, &bench{Lab: l})
+	if n := l.train.Len(); err == nil && m != nil && m.Dim() != n {
+		err = fmt.Errorf("krrlab: the preconditioner %v is of order %d, for n = %d points", l.cfg.Precond, m.Dim(), n)
+	}
+	return m, comm.Agree(ctx, l.comm, err)
+}
+
+// kernelRequest specifies the kernel matrix that a stage needs.
+type kernelRequest struct {
+	extraBytes int64        // memory that the stage needs in addition to K and the vectors
+	resumed    *gram.Choice // storage in a state that is resumed; nil: none is resumed
+	refined    bool         // the answer is refined, so that auto may store K in 16 bits
+}
+
+// matrix returns K+λI with the stored kernel matrix. It returns the cached one if that has the requested storage and a
+// small enough error and fits into memory on every rank. Otherwise it frees that matrix, and M if M was built from it,
+// and forms another one. It returns an error if no storage fits.
+func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matrix], err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k, system, key := &l.k, l.system(), []any{l.cfg.Storage, l.cfg.Tiles}
+	maxError := system.StorageErrorBound()
+	suits := k.key != nil && (r.refined || l.cfg.Storage != gram.Auto || k.value.Storage() != gram.Fixed16) &&
+		(k.accuracy <= maxError || k.value.Choice().Error <= maxError) &&
+		(r.resumed == nil || r.resumed.Same(k.value.Choice()))
+	if suits {
+		memory, err := comm.Smallest(ctx, l.comm, l.memory().Reserve(r.extraBytes+k.value.Bytes()))
+		if err != nil { // each rank has its own limit
+			return f, err
+		}
+		suits = memory.Fits(0)
+	}
+	if !suits {
+		k.free()
+	}
+	return k.get(key, func() (*gram.Matrix, error) {
+		if l.m.dependsOnK {
+			l.m.free()
+		}
+		k.accuracy = maxError
+		return gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.storageOptions(ctx, system, r))
+	})
+}
+
+// storageOptions returns the options for storing K, for matrix.
+func (l *Lab) storageOptions(ctx context.Context, t *solve.System, r kernelRequest) *gram.Options {
+	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, SameAs: r.resumed, Seed: l.cfg.Seed,
+		MaxDroppedNorm: t.PreferredError() / 4,
+		Memory:         l.memory().Reserve(r.extraBytes),
+		Refined:        r.refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
+	if t.MayRecompute() {
+		o.PreferredAccuracy = t.PreferredError()
+	}
+	if r.resumed == nil && l.comm.Size() == 1 {
+		o.Chosen = l.savedPlan.StorageChoice(o.Storage, t.StorageErrorBound())
+	}
+	return o
+}
+
+// lowRankFactor returns the Z, n×s, of an approximation ZZᵀ ≈ K: the cached one if it has the same options and seed.
+// Before it draws another Z, it frees the cached M, which may depend on the previous one. With the spectral rule, Z is
+// multiplied by a rotation of its columns, and z.ExtraLambdaP is set.
+func (l *Lab) lowRankFactor(ctx context.Context, b stage.Bench, approx *stage.Approximation) (cached[*stage.Drawn],
+	error) {
+	l.makingZ.Lock()
+	defer l.makingZ.Unlock()
+	return l.z.getGuarded(&l.mu, []any{zKey(approx), l.cfg.Seed}, func() (*stage.Drawn, error) {
+		l.mu.Lock()
+		l.m.free()
+		l.mu.Unlock()
+		z, err := approx.Draw(ctx, b, approx.S)
+		if err == nil {
+			z.Text = approx.String()
+		}
+		if err == nil && approx.Spectral {
+			var rotation []float64
+			if rotation, z.ExtraLambdaP, err = precond.Spectral(ctx, l.comm, z.Z); err == nil {
+				err = z.Factor.MulRight(ctx, l.comm, rotation)
+			}
+		}
+		return z, comm.Agree(ctx, l.comm, err)
+	})
+}
+
+// zKey returns the options of an approximation on which its Z depends.
+func zKey(approx *stage.Approximation) stage.Approximation {
+	key := *approx
+	key.LambdaP, key.Form = 0, precond.AutoForm
+	return key
+}
+
+// cachedM returns the cached M with that key, and the seconds that it took, or zero if there is none.
+func (l *Lab) cachedM(key any) (h cached[pcg.Preconditioner]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if reflect.DeepEqual(l.m.key, []any{key, l.cfg.Seed}) {
+		h = l.m
+	}
+	return h
+}
+
+// memory returns the memory budget of a stage. The points, the targets, the vectors of a solve and the sample of rows
+// that Stop watches are in use.
+func (l *Lab) memory() accel.Budget {
+	n, _, t := l.Dims()
+	b := l.pointMemory().Reserve(cost.VectorBytes(n, t))
+	if l.cfg.Stop.Rule == bound.Labels {
+		b = b.Reserve(bound.SampleBytes(n))
+	}
+	return b
+}
+
+// pointMemory returns the memory budget in which the points, and K if it is precomputed, are in use.
+func (l *Lab) pointMemory() accel.Budget {
+	return accel.Budget{Limit: l.cfg.Memory, Used: l.pointBytes()}
+}
+
+// pointBytes returns the bytes of the points, and of K if it is precomputed.
+func (l *Lab) pointBytes() int64 {
+	return points.MemoryBytes(l.train.X) + kernel.AsPrecomputed(l.cfg.Kernel).Bytes()
+}
+
+// minEigenvalue returns a lower bound of the eigenvalues of K+λI, which error bounds are based on. It is λ if K is
+// known to be positive semi-definite, and 0, which is no bound, otherwise.
+func (l *Lab) minEigenvalue() float64 {
+	if kernel.Semidefinite(l.cfg.Kernel) {
+		return l.cfg.Lambda
+	}
+	return 0
+}
+
+// kernelErrorBound returns a bound of ‖K̃−K'‖₂, where K̃ is the stored kernel matrix and K' = K+shift·I is positive
+// semi-definite. The shift is 0 except for a precomputed K (checkSemidefinite). The intervals of stages are those of
+// K'.
+func (l *Lab) kernelErrorBound(k *gram.Matrix) float64 { return k.Choice().Error + l.shift }
+
+// checkSemidefinite sets l.shift for a precomputed K, such that K+shift·I is positive semi-definite
+// (gram.SemidefiniteShift). If only some rows of K could be tested, l.note, which reports show, says so. For other
+// kernels it does nothing.
+func (l *Lab) checkSemidefinite(ctx context.Context) error {
+	if kernel.Semidefinite(l.cfg.Kernel) || l.shift > 0 {
+		return nil
+	}
+	shift, tested, err := gram.SemidefiniteShift(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.pointMemory())
+	if tested < l.train.Len() {
+		l.note = fmt.Sprintf("K, which is given, is taken to be positive semi-definite, as %d rows of it are", tested)
+	}
+	l.shift = shift
+	return err
+}
+
+// system returns the system to solve and the method for solving it.
+func (l *Lab) system() *solve.System {
+	c := l.cfg
+	t := &solve.System{
+		Kernel: c.Kernel, Train: l.train, Y: l.y, Lambda: c.Lambda, MinEigenvalue: l.minEigenvalue(),
+		ProvedSemidefinite: kernel.BuiltIn(c.Kernel),
+		Solver:             c.Solver, Tol: c.Tol, MaxIter: c.MaxIter, Storage: c.Storage, RetryFloat64: l.retryFloat64,
+		Tiles: c.Tiles, Memory: l.pointMemory(),
+		Seed: c.Seed, Residual: c.Exact, Policy: l.policy, Stop: c.Stop, StopRows: c.StopRows,
+		Start: l.start, StartTrace: l.startTrace,
+		Comm: l.comm, Monitor: c.Monitor, Plan: l.plan, Checkpoint: c.Checkpoint,
+	}
+	return t
+}
+
+// savePlan stores a plan for the next Solve.
+func (l *Lab) savePlan(p *plan.Plan) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.savedPlan = p
 }

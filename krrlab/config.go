@@ -116,50 +116,29 @@ func sameKernel(a, b kernel.Kernel) bool {
 // newLab returns a lab of the problem with the configuration, or an error if they do not fit together.
 func (p *problem) newLab(cfg Config) (*Lab, error) {
 	l := &Lab{problem: p, policy: solve.Default}
-	n, _, t := l.Dims()
 	if cfg.Backend != nil && cfg.Kernel != nil { // before the defaults, which a user-defined kernel may lack
 		if err := cfg.Backend.Check(&cfg); err != nil {
 			return nil, err
 		}
-	}
-	if a, ok := cfg.Precond.(Auto); ok && len(a.Race) > 0 && (cfg.Backend != nil || cfg.Checkpoint != nil) {
-		return nil, fmt.Errorf("krrlab: preconditioners race in one process, without checkpoints: name one")
-	}
-	if cfg.Stop.Rule == bound.Labels && p.coding.Labels == nil {
-		return nil, fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take "+
-			"residual or anorm", cfg.Stop)
-	}
-	if cfg.Kernel != nil && kernel.AsPrecomputed(cfg.Kernel) != nil &&
-		(cfg.Stop.Rule > bound.Residual || cfg.onRanks()) {
-		return nil, fmt.Errorf("krrlab: a precomputed K takes only stop residual, as it is not known to be positive " +
-			"semi-definite, and neither Comm nor Backend")
 	}
 	err := stage.CheckOptions(cfg.Precond)
 	if err != nil {
 		return nil, fmt.Errorf("krrlab: %w", err)
 	}
 	l.requested.solver, l.requested.precond, l.requested.stop = cfg.Solver, cfg.Precond, cfg.Stop
-	if cfg.openTol = cfg.openTol || cfg.Tol == 0; cfg.openTol {
-		if cfg.Tol = 1e-3; p.coding.Labels == nil { // as in the paper
-			cfg.Tol = 1e-5
-		}
-	}
+	n, _, t := l.Dims()
 	if l.planChoices, cfg, err = cfg.planChoices(n); err != nil {
 		return nil, err
 	}
-	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
+	if l.cfg, err = cfg.withDefaults(n, t, p.coding.Labels != nil); err != nil {
 		return nil, err
 	}
 	if l.planChoices != nil && l.planChoices.fixedRule &&
 		l.cfg.Solver != Direct { // the fixed rule already chose a method
 		l.planChoices = nil
 	}
-	for j := range t {
-		if y := mat.Norm(p.y.ColView(j), math.Inf(1)); y > 0 &&
-			cmp.Or(stage.CheckSize("y", y), stage.CheckSize("y/λ", y/l.cfg.Lambda)) != nil {
-			return nil, fmt.Errorf("krrlab: targets of size %.2g, λ = %g: want both and y/λ from 1e-100 to 1e100; "+
-				"give the targets in another unit", y, l.cfg.Lambda)
-		}
+	if err := l.check(); err != nil {
+		return nil, err
 	}
 	return l, nil
 }
@@ -185,9 +164,10 @@ func (c Config) planChoices(n int) (choices *planChoices, settled Config, err er
 	return &planChoices{fixedRule, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}, c, nil
 }
 
-// withDefaults returns the configuration with zero values replaced by the defaults for n points and t right-hand sides.
-// It returns an error if the configuration is invalid.
-func (c Config) withDefaults(n, t int) (Config, error) {
+// withDefaults returns the configuration with zero values replaced by the defaults for n points and t right-hand sides,
+// for classification or regression. It returns an error if a value is invalid in itself; Lab.check compares the values
+// with each other and with the data.
+func (c Config) withDefaults(n, t int, classes bool) (Config, error) {
 	if c.Kernel == nil {
 		return c, fmt.Errorf("krrlab: no kernel")
 	}
@@ -196,6 +176,11 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	}
 	if err := stage.CheckSize("λ", c.Lambda); err != nil {
 		return c, err
+	}
+	if c.openTol = c.openTol || c.Tol == 0; c.openTol {
+		if c.Tol = 1e-5; classes { // as in the paper
+			c.Tol = 1e-3
+		}
 	}
 	if err := schema.Settle(&c); err != nil {
 		return c, fmt.Errorf("krrlab: %w", err)
@@ -237,7 +222,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	if c.Monitor == nil {
 		c.Monitor = func(Event) error { return nil }
 	}
-	return c, c.validate()
+	return c, nil
 }
 
 // unpreconditioned reports whether a solver uses no preconditioner.
@@ -245,9 +230,19 @@ func unpreconditioned(s Solver) bool { return s == CG || s == Direct || s == Fou
 
 func (c Config) onRanks() bool { return c.Comm != nil || c.Backend != nil }
 
-// validate returns an error if settings of a configuration with defaults contradict each other.
-func (c Config) validate() error {
+// check returns an error if settings of the configuration contradict each other or the data.
+func (l *Lab) check() error {
+	c := l.cfg
+	a, isAuto := l.requested.precond.(Auto)
 	switch {
+	case isAuto && len(a.Race) > 0 && (c.Backend != nil || c.Checkpoint != nil):
+		return fmt.Errorf("krrlab: preconditioners race in one process, without checkpoints: name one")
+	case c.Stop.Rule == bound.Labels && l.coding.Labels == nil:
+		return fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take residual or "+
+			"anorm", c.Stop)
+	case kernel.AsPrecomputed(c.Kernel) != nil && (c.Stop.Rule > bound.Residual || c.onRanks()):
+		return fmt.Errorf("krrlab: a precomputed K takes only stop residual, as it is not known to be positive " +
+			"semi-definite, and neither Comm nor Backend")
 	case c.Solver == Direct && (c.Storage == gram.Recompute || c.Storage == gram.Fixed16):
 		return fmt.Errorf("the direct solver holds a dense K; storage %v goes with pcg, block-pcg or cg", c.Storage)
 	case c.Solver == Direct && c.Tiles == gram.SparseTiles:
@@ -265,6 +260,13 @@ func (c Config) validate() error {
 	case c.Checkpoint != nil && (c.Checkpoint.Every < 0 || c.Checkpoint.EveryIter < 0):
 		return fmt.Errorf("checkpoints every %v or %d iterations: want numbers ≥ 0", c.Checkpoint.Every,
 			c.Checkpoint.EveryIter)
+	}
+	for j := range l.y.RawMatrix().Cols {
+		if y := mat.Norm(l.y.ColView(j), math.Inf(1)); y > 0 &&
+			cmp.Or(stage.CheckSize("y", y), stage.CheckSize("y/λ", y/c.Lambda)) != nil {
+			return fmt.Errorf("krrlab: targets of size %.2g, λ = %g: want both and y/λ from 1e-100 to 1e100; give the "+
+				"targets in another unit", y, c.Lambda)
+		}
 	}
 	return nil
 }

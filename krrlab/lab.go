@@ -317,6 +317,9 @@ type problem struct {
 	note  string  // remark for reports
 }
 
+// weighted reports whether the rows have weights in the fit.
+func (p *problem) weighted() bool { return p.train != p.data }
+
 // cached is a matrix that the stages of a problem share. The first stage that needs it forms it.
 type cached[T any] struct {
 	value      T
@@ -353,6 +356,3 @@ func (h *cached[T]) getGuarded(mu *sync.Mutex, key []any, form func() (T, error)
 	*h = cached[T]{value: a, key: key, seconds: time.Since(start).Seconds()}
 	return *h, nil
 }
-
-// weighted reports whether the rows have weights in the fit.
-func (p *problem) weighted() bool { return p.train != p.data }

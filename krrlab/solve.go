@@ -354,13 +354,13 @@ func (l *Lab) labForPlan(p *plan.Report) (*Lab, error) {
 // withPlan returns a lab of the same problem with the configuration that a plan chose.
 func (l *Lab) withPlan(cfg Config, p *plan.Report) (*Lab, error) {
 	n, _, t := l.Dims()
-	cfg, err := cfg.withDefaults(n, t)
+	cfg, err := cfg.withDefaults(n, t, l.coding.Labels != nil)
 	if err != nil {
 		return nil, err
 	}
 	planned := *l
 	planned.cfg, planned.planChoices, planned.plan, planned.retryFloat64 = cfg, nil, p, l.cfg.Storage == gram.Auto
-	return &planned, nil
+	return &planned, planned.check()
 }
 
 // raceIterations is the number of iterations of each preconditioner in a race. A larger number predicts better and

@@ -3,7 +3,6 @@ package krrlab
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -11,13 +10,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/model/leaveout"
-	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/stage/compare"
 	"github.com/krrlab/lab/krrlab/stage/lambdap"
@@ -275,7 +271,7 @@ func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification
 	return verify.Model(ctx, m, o)
 }
 
-// Decide implements tune.Bench. It fits a model by the lab's method to train, with kernel k and ridge lambda, and
+// Decide implements stage.Refitter. It fits a model by the lab's method to train, with kernel k and ridge lambda, and
 // returns its decision values for the rows of test, m×t. The tolerance is that of the lab, but at least 1e-4 if it was
 // configured, because decision values of this accuracy suffice. Decide returns an error if the fit does not converge; a
 // residual that meets the tolerance, although rounding errors may exceed it (pcg.Undecided), is accepted.
@@ -311,95 +307,24 @@ func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Ke
 	return f.Decision, nil
 }
 
-// maxLeaveOneOutRows is the largest number of rows for which thresholds are chosen by leave-one-out, which takes 2n³/3
-// multiply-adds. For more rows, a part of them is held out.
-const maxLeaveOneOutRows = 8000
-
-// BestThreshold returns the threshold of a classifier of two classes that optimizes a metric
-// (model.Metric.BestThreshold) on rows outside the fit. Up to 8,000 rows, and if memory suffices, the decision value of
-// each row is that of a fit without it. Otherwise a fifth of the rows, but at most 5,000, is held out of a fit by the
-// lab's method. The metric F1 refers to the rarer class. Rows are weighted by their Weights. It returns an error unless
-// there are two classes, and for an unsuitable metric.
-func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Threshold, error) {
-	labels := l.coding.Labels
-	if len(labels) != 2 {
-		return nil, fmt.Errorf("krrlab: a threshold is for two classes")
-	}
-	if m != model.ErrorRate && !m.Thresholded() {
-		return nil, fmt.Errorf("krrlab: no threshold is best for %s: want error, balanced-error or f1", m.Name())
-	}
-	unseen, f, description, err := (&bench{Lab: l}).unseenDecisions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	t := &solve.Threshold{Metric: m, Rows: description}
-	positive, sign := 1, 1.0
-	if m == model.F1 {
-		if positive = l.data.RarerClass(); positive == 0 {
-			sign = -1
-		}
-		t.Class = labels[positive]
-	}
-	classIndex, isPositive := unseen.ClassIn(labels), make([]bool, len(f))
-	for i := range f {
-		f[i] *= sign
-		isPositive[i] = classIndex[unseen.Class[i]] == positive
-	}
-	t.Value, t.Loss = m.BestThreshold(f, isPositive, unseen.Weights)
-	t.Value *= sign
-	return t, nil
-}
-
-// unseenDecisions returns rows with their decision values by fits without them, and a description of the rows.
-func (b *bench) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []float64, description string, err error) {
-	n, train := b.data.Len(), b.data
-	if n <= maxLeaveOneOutRows {
-		f, err := b.looDecisions(ctx)
-		if _, tooLarge := errors.AsType[*accel.MemoryError](err); !tooLarge {
-			return train, f, fmt.Sprintf("%d rows, each left out", n), err
-		}
-	}
-	for attempt := range uint64(50) { // until the fitted rows have two classes
-		var fitted, heldOut *datasets.Dataset
-		if fitted, heldOut, err = train.Holdout(min(0.2, 5000/float64(n)), b.cfg.Seed+attempt<<32); err != nil {
-			return nil, nil, "", err
-		}
-		if _, err = b.coding.EncodeForFit(fitted); err != nil {
-			continue
-		}
-		values, err := b.Decide(ctx, fitted, b.cfg.Kernel, b.cfg.Lambda, heldOut)
-		if err != nil {
-			return nil, nil, "", err
-		}
-		return heldOut, mat.Col(nil, 0, values), fmt.Sprintf("%d rows held out of a fit to %d", heldOut.Len(),
-			fitted.Len()), nil
-	}
-	return nil, nil, "", err
-}
-
-// looDecisions returns the leave-one-out decision value of each row, for two classes. The error wraps an
-// *accel.MemoryError if dense factors do not fit into memory.
-func (b *bench) looDecisions(ctx context.Context) ([]float64, error) {
-	end, err := b.acquire(ctx)
+// CrossValidate estimates the error of the lab's kernel, λ and method by k folds of the training rows
+// (solve.CrossValidate). For two classes, a decision value above threshold means the second class.
+func (l *Lab) CrossValidate(ctx context.Context, k int, threshold float64) (*solve.Folds, error) {
+	end, err := l.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	k, errorBound, err := b.Dense(ctx, 16) // bytes per entry: of K and of its factor
+	return solve.CrossValidate(ctx, &bench{Lab: l}, k, threshold)
+}
+
+// BestThreshold returns the threshold of a classifier of two classes that optimizes a metric on rows outside the fit
+// (solve.BestThreshold).
+func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Threshold, error) {
+	end, err := l.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	groups := b.data.Grouping(kernel.FirstEqual(b.cfg.Kernel, b.data.X))
-	q := &leaveout.Problem{Classes: true, Residuals: true, KError: errorBound, Weights: b.data.FitWeights()}
-	q.Same, q.Groups = groups.SplitByKind(groups.First)
-	s, err := leaveout.Dense(ctx, k, b.y, []float64{b.cfg.Lambda}, q)
-	if err = comm.Agree(ctx, b.comm, err); err != nil {
-		return nil, err
-	}
-	y, err := b.coding.EncodeForFit(b.data)
-	if err != nil {
-		return nil, err
-	}
-	y.Sub(y, s[0].Residuals) // f_{−i}(x_i) = y_i − the leave-one-out residual
-	return mat.Col(nil, 0, y), nil
+	defer end()
+	return solve.BestThreshold(ctx, &bench{Lab: l}, m)
 }

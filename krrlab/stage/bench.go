@@ -53,6 +53,15 @@ type Bench interface {
 	Tell(ctx context.Context, e Event)
 }
 
+// Refitter is a Bench that can fit other rows.
+type Refitter interface {
+	Bench
+	// Decide fits train with k and λ by the method of the bench, and returns the decision values of the m rows of
+	// test, m×t. It returns an error if the fit does not converge.
+	Decide(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
+		test *datasets.Dataset) (*mat.Dense, error)
+}
+
 // Problem describes the problem and the method of a bench. The values it points to must not be changed.
 type Problem struct {
 	Header                    // names, n, d, t, λ, τ and the seed, the first fields of every result

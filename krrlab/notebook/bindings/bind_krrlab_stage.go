@@ -91,6 +91,7 @@ func init() {
 			"Preparer":       r.TypeOf((*stage.Preparer)(nil)).Elem(),
 			"Problem":        r.TypeOf((*stage.Problem)(nil)).Elem(),
 			"RandomFeatures": r.TypeOf((*stage.RandomFeatures)(nil)).Elem(),
+			"Refitter":       r.TypeOf((*stage.Refitter)(nil)).Elem(),
 			"Runner":         r.TypeOf((*stage.Runner)(nil)).Elem(),
 			"Settler":        r.TypeOf((*stage.Settler)(nil)).Elem(),
 			"Source":         r.TypeOf((*stage.Source)(nil)).Elem(),

@@ -16,8 +16,10 @@ func init() {
 		Binds: map[string]r.Value{
 			"AutoResidual":   r.ValueOf(solve.AutoResidual),
 			"AutoSolver":     r.ValueOf(solve.AutoSolver),
+			"BestThreshold":  r.ValueOf(solve.BestThreshold),
 			"BlockPCG":       r.ValueOf(solve.BlockPCG),
 			"CG":             r.ValueOf(solve.CG),
+			"CrossValidate":  r.ValueOf(solve.CrossValidate),
 			"Default":        r.ValueOf(&solve.Default).Elem(),
 			"Direct":         r.ValueOf(solve.Direct),
 			"ErrLate":        r.ValueOf(&solve.ErrLate).Elem(),

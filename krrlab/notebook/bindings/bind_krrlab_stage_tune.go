@@ -17,7 +17,6 @@ func init() {
 			"Stage": r.ValueOf(&tune.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
-			"Bench":     r.TypeOf((*tune.Bench)(nil)).Elem(),
 			"Direction": r.TypeOf((*tune.Direction)(nil)).Elem(),
 			"Distance":  r.TypeOf((*tune.Distance)(nil)).Elem(),
 			"Level":     r.TypeOf((*tune.Level)(nil)).Elem(),

@@ -67,15 +67,6 @@ func (o *Options) Prepare(c *stage.Command) error {
 	return o.check()
 }
 
-// Bench is a stage.Bench that can fit other rows.
-type Bench interface {
-	stage.Bench
-	// Decide fits train with k and λ by the method of the bench, and returns the decision values of the m rows of
-	// test, m×t. It returns an error if the fit does not converge.
-	Decide(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
-		test *datasets.Dataset) (*mat.Dense, error)
-}
-
 // Run chooses the kernel, its scale and λ by the error on rows that the fit has not seen. It ignores the kernel and λ
 // of the problem.
 //
@@ -128,7 +119,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	full := &evaluator{} // unused if the subsample has all rows or decides alone
 	if !o.usesAllRows(p.N) && !o.Quick {
-		bench, ok := b.(Bench)
+		bench, ok := b.(stage.Refitter)
 		if !ok {
 			return nil, fmt.Errorf("tune: a %T does not fit other rows: tune by krrlab.Lab, or with Rows of n/2", b)
 		}
@@ -221,7 +212,7 @@ type evaluator struct {
 
 // holdout returns the evaluator of the last level of a large problem. It fits all rows and judges by o.Valid. If
 // o.Valid is nil, it holds out a fifth of the rows, but at most 5,000, to judge by, and fits the others.
-func (o *Options) holdout(b Bench, p *stage.Problem, trainY *mat.Dense, judgment judgment) (*evaluator, error) {
+func (o *Options) holdout(b stage.Refitter, p *stage.Problem, trainY *mat.Dense, judgment judgment) (*evaluator, error) {
 	allRows, judgedRows, name, err := p.Train.WithGroups(), o.Valid, "validation rows", error(nil)
 	train := allRows
 	if judgedRows == nil {

@@ -1,4 +1,4 @@
-package krrlab_test
+package solve_test
 
 import (
 	"math"
