@@ -54,7 +54,7 @@ func TestPrograms(t *testing.T) {
 		options := &notebook.Options{}
 		name += ".ipynb"
 		mustSucceed(t, notebook.Run(t.Context(), name, original, &notebook.Options{Parameters: fewPoints(t, name)}))
-		notes, err := notebook.Export(original, main, options)
+		notes, err := notebook.ExportProgram(original, main, options)
 		if mustSucceed(t, err); notes != nil {
 			t.Errorf("%s: %q", name, notes)
 		}
@@ -63,7 +63,7 @@ func TestPrograms(t *testing.T) {
 				t.Fatalf("%s: go %s: %s", name, args[0], out)
 			}
 		}
-		mustSucceed(t, notebook.Import(main, imported))
+		mustSucceed(t, notebook.ImportProgram(main, imported))
 		mustSucceed(t, notebook.Run(t.Context(), imported, imported, options))
 		want, got := shownTexts(t, original), shownTexts(t, imported)
 		if !slices.Equal(got, want) {

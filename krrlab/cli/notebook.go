@@ -35,7 +35,7 @@ func (a *app) kernelCommand() *cobra.Command {
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), EndSignals()[1:]...)
 			defer stop()
 			a.deadline.follow(ctx)
-			return notebook.Kernel(ctx, args[0], &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(),
+			return notebook.ServeKernel(ctx, args[0], &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(),
 				Interrupt: interrupt})
 		},
 	}
@@ -60,8 +60,8 @@ type installFlags struct {
 // spec returns the description of the kernel for package notebook. Its folder is userData, Jupyter's data folder of the
 // user, unless flags select another one. spec returns an error if userData is "" then, or if --sys-prefix cannot run
 // python3.
-func (p *installFlags) spec(userData string) (notebook.Spec, error) {
-	s, prefix := notebook.Spec{Data: userData, Name: p.Name, Force: p.Force}, p.Prefix
+func (p *installFlags) spec(userData string) (notebook.KernelSpec, error) {
+	s, prefix := notebook.KernelSpec{Data: userData, Name: p.Name, Force: p.Force}, p.Prefix
 	switch {
 	case prefix != "":
 	case p.Sys:
@@ -87,12 +87,12 @@ func (a *app) installCommand() *cobra.Command {
 	flags := schema.Of(&f)
 	flags.Lookup("interrupt").Help = "how Jupyter interrupts the kernel: message or signal"
 	const short = "Register this kernel with Jupyter"
-	return a.kernelSpecCommand("install", short, &f.installFlags, flags, func(s notebook.Spec) (err error) {
+	return a.kernelSpecCommand("install", short, &f.installFlags, flags, func(s notebook.KernelSpec) (err error) {
 		s.Interrupt = f.Interrupt
 		if s.Program, err = os.Executable(); err != nil {
 			return err
 		}
-		dir, err := notebook.Install(s)
+		dir, err := notebook.InstallKernel(s)
 		if err == nil {
 			a.printf("installed the kernel %s in %s\n", f.Name, dir)
 		}
@@ -103,8 +103,8 @@ func (a *app) installCommand() *cobra.Command {
 func (a *app) uninstallCommand() *cobra.Command {
 	f := &installFlags{}
 	const short = "Remove this kernel from Jupyter"
-	return a.kernelSpecCommand("uninstall", short, f, schema.Of(f), func(s notebook.Spec) error {
-		dir, err := notebook.Uninstall(s)
+	return a.kernelSpecCommand("uninstall", short, f, schema.Of(f), func(s notebook.KernelSpec) error {
+		dir, err := notebook.UninstallKernel(s)
 		if err == nil {
 			a.printf("removed %s\n", dir)
 		}
@@ -115,7 +115,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 // kernelSpecCommand returns a command that applies an action to the kernel that f describes. flags are all options of
 // the command, those of f and possibly more.
 func (a *app) kernelSpecCommand(name, short string, f *installFlags, flags *schema.Schema,
-	action func(notebook.Spec) error) *cobra.Command {
+	action func(notebook.KernelSpec) error) *cobra.Command {
 	return withOptions(&cobra.Command{
 		Use:   name + " [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
 		Short: short,
@@ -137,7 +137,7 @@ func (a *app) exportCommand() *cobra.Command {
 			"pictures to files.",
 		Example: "  krrlab notebook export notebooks/00_start.ipynb main.go\n  go run main.go",
 	}, func(source, target string) error {
-		notes, err := notebook.Export(source, target, &notebook.Options{DataDirs: a.dirs()})
+		notes, err := notebook.ExportProgram(source, target, &notebook.Options{DataDirs: a.dirs()})
 		for _, note := range notes {
 			fmt.Fprintln(a.env.Stderr, note)
 		}
@@ -152,7 +152,7 @@ func (a *app) importCommand() *cobra.Command {
 		Long: "Write a program of krrlab notebook export as a notebook again, or any other program as a notebook " +
 			"of one cell.",
 		Example: "  krrlab notebook import main.go main.ipynb\n  krrlab notebook run main.ipynb",
-	}, notebook.Import)
+	}, notebook.ImportProgram)
 }
 
 // convertCommand completes and returns cmd, a command that reads the file of its first argument and writes that of its
@@ -187,7 +187,7 @@ func (a *app) addCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f := &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
+			f := &modules.Finder{IsCompiled: engine.IsCompiled}
 			defer f.Close()
 			for _, name := range args {
 				p, err := f.Download(cmd.Context(), name)

@@ -31,7 +31,7 @@ func TestKernelProcess(t *testing.T) {
 	if file == "" {
 		t.Skip("run by TestAttack")
 	}
-	testkit.OK(t, Kernel(context.Background(), file, &Options{Version: "test"}))
+	testkit.OK(t, ServeKernel(context.Background(), file, &Options{Version: "test"}))
 }
 
 // startProcess runs a kernel in a separate process and connects a client to it.
@@ -282,7 +282,7 @@ func checkAfterAttack(t *testing.T, c *client, cells int) {
 	newcomer.send(newcomer.shell, "execute_request", map[string]any{"code": "Input(\"? \")", "allow_stdin": true})
 	newcomer.wait(newcomer.answers[newcomer.stdin], "input_request")
 	newcomer.send(newcomer.stdin, "input_reply", map[string]any{"value": "me"})
-	if r := fields(newcomer.wait(newcomer.answers[newcomer.shell], "execute_reply")); r["status"] != "ok" {
+	if r := contentOf(newcomer.wait(newcomer.answers[newcomer.shell], "execute_reply")); r["status"] != "ok" {
 		t.Errorf("a question: %v", r)
 	}
 }

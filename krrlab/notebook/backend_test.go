@@ -19,13 +19,13 @@ func TestBackend(t *testing.T) {
 	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exit\ntrap ': >%s/ended; exit 1' TERM\n: "+
 		">%s/begun\nwhile :; do sleep 0.05; echo '{\"event\":{\"Stage\":\"solve\",\"Iteration\":7}}'; done\n", dir, dir)
 	testkit.OK(t, os.WriteFile(launcher, []byte(script), 0o755))
-	c := start(t)
+	c := startKernel(t)
 	c.run(fmt.Sprintf(`import ("github.com/krrlab/lab/datasets"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "github.com/krrlab/lab/krrlab/ranks/remote")
 lab, err := krrlab.New(datasets.SyntheticClasses(50, 2, 2, 0, 1), krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Precond: krrlab.Features{S: 5}, Monitor: Progress(),
 	Backend: &remote.Backend{Ranks: 2, Launcher: %q, Program: "/bin/true"}})
 if err != nil { panic(err) }`, launcher))
 	id := c.send(c.shell, "execute_request", map[string]any{"code": "lab.Solve(ctx)"})
-	await(t, filepath.Join(dir, "begun"))
+	awaitFile(t, filepath.Join(dir, "begun"))
 	shown := false
 	for limit := time.After(3 * time.Minute); !shown; { // until the progress that the ranks report is shown
 		select {
@@ -36,18 +36,18 @@ if err != nil { panic(err) }`, launcher))
 		}
 	}
 	c.interrupt <- os.Interrupt
-	r := fields(c.wait(c.answers[c.shell], "execute_reply"))
-	if got := c.until(id); r["status"] != "error" || !strings.Contains(fmt.Sprint(r["evalue"]), "canceled") {
+	r := contentOf(c.wait(c.answers[c.shell], "execute_reply"))
+	if got := c.publishedFor(id); r["status"] != "error" || !strings.Contains(fmt.Sprint(r["evalue"]), "canceled") {
 		t.Errorf("%v: %s", r, got)
 	}
-	await(t, filepath.Join(dir, "ended"))
+	awaitFile(t, filepath.Join(dir, "ended"))
 	if got, _ := c.run("1 + 1"); !strings.HasSuffix(got, "execute_result 2") {
 		t.Errorf("%q", got)
 	}
 }
 
-// await waits up to three minutes until a file exists.
-func await(t *testing.T, name string) {
+// awaitFile waits up to three minutes until a file exists.
+func awaitFile(t *testing.T, name string) {
 	t.Helper()
 	for range 9000 {
 		if _, err := os.Stat(name); err == nil {

@@ -51,12 +51,12 @@ func newConnection(t testing.TB) (jupyter.Connection, string) {
 	return c, name
 }
 
-// start runs a kernel in this process and connects a client to it.
-func start(t testing.TB) *client {
+// startKernel runs a kernel in this process and connects a client to it.
+func startKernel(t testing.TB) *client {
 	conn, file := newConnection(t)
 	c := &client{t: t, conn: conn, ended: make(chan error, 1), interrupt: make(chan os.Signal, 1)}
 	ctx, stop := context.WithCancel(context.Background())
-	go func() { c.ended <- Kernel(ctx, file, &Options{Version: "test", Interrupt: c.interrupt}) }()
+	go func() { c.ended <- ServeKernel(ctx, file, &Options{Version: "test", Interrupt: c.interrupt}) }()
 	c.connect()
 	t.Cleanup(func() {
 		stop()
@@ -82,9 +82,9 @@ func (c *client) connect() {
 	testkit.OK(c.t, c.iopub.Send([]byte{1})) // subscribes to all topics
 	c.answers = map[*zmtp.Conn]chan *jupyter.Message{}
 	for _, s := range []*zmtp.Conn{c.shell, c.control, c.stdin} {
-		c.answers[s] = c.follow(s)
+		c.answers[s] = c.receiveAll(s)
 	}
-	c.published = c.follow(c.iopub)
+	c.published = c.receiveAll(c.iopub)
 	c.wait(c.published, "iopub_welcome")
 }
 
@@ -102,8 +102,8 @@ func (c *client) dial(typ, id string, port int) *zmtp.Conn {
 	}
 }
 
-// follow returns a channel with the messages that a socket receives.
-func (c *client) follow(s *zmtp.Conn) chan *jupyter.Message {
+// receiveAll returns a channel with the messages that a socket receives.
+func (c *client) receiveAll(s *zmtp.Conn) chan *jupyter.Message {
 	out := make(chan *jupyter.Message, 100000)
 	go func() {
 		for {
@@ -145,15 +145,15 @@ func (c *client) send(s *zmtp.Conn, typ string, content any) string {
 	return h.ID
 }
 
-// ask sends a request on the shell channel and returns the content of its reply.
-func (c *client) ask(typ string, content any) map[string]any {
+// request sends a request on the shell channel and returns the content of its reply.
+func (c *client) request(typ string, content any) map[string]any {
 	c.t.Helper()
 	c.send(c.shell, typ+"_request", content)
-	return fields(c.wait(c.answers[c.shell], typ+"_reply"))
+	return contentOf(c.wait(c.answers[c.shell], typ+"_reply"))
 }
 
-// fields returns the content of a message.
-func fields(m *jupyter.Message) map[string]any {
+// contentOf returns the content of a message.
+func contentOf(m *jupyter.Message) map[string]any {
 	var out map[string]any
 	_ = json.Unmarshal(m.Content, &out)
 	return out
@@ -168,12 +168,12 @@ func (c *client) run(code string, more ...map[string]any) (string, map[string]an
 		maps.Copy(content, m)
 	}
 	id := c.send(c.shell, "execute_request", content)
-	reply := fields(c.wait(c.answers[c.shell], "execute_reply"))
-	return c.until(id), reply
+	reply := contentOf(c.wait(c.answers[c.shell], "execute_reply"))
+	return c.publishedFor(id), reply
 }
 
-// until collects the messages published for a request until the kernel is idle.
-func (c *client) until(id string) string {
+// publishedFor collects the messages published for a request until the kernel is idle.
+func (c *client) publishedFor(id string) string {
 	c.t.Helper()
 	var out []string
 	limit := time.After(3 * time.Minute)
@@ -185,7 +185,7 @@ func (c *client) until(id string) string {
 			if parent.ID != id {
 				continue
 			}
-			f := fields(m)
+			f := contentOf(m)
 			switch m.Header.Type {
 			case "status":
 				if f["execution_state"] == "idle" {

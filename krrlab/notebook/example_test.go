@@ -10,13 +10,13 @@ import (
 )
 
 // This example installs the specification of the kernel in a data folder of Jupyter.
-func ExampleInstall() {
+func ExampleInstallKernel() {
 	data, err := os.MkdirTemp("", "jupyter")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(data)
-	dir, err := notebook.Install(notebook.Spec{Data: data, Name: "krrlab", Program: "/usr/bin/krrlab"})
+	dir, err := notebook.InstallKernel(notebook.KernelSpec{Data: data, Name: "krrlab", Program: "/usr/bin/krrlab"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func exportHTML(file string, nb map[string]any) ([]byte, error) {
 		Cells []pageCell
 	}{Title: strings.TrimSuffix(filepath.Base(file), ".ipynb")}
 	for _, bookCell := range book.Cells {
-		src := source(bookCell.Source)
+		src := joinLines(bookCell.Source)
 		cell := pageCell{Code: src, Number: bookCell.Count}
 		switch bookCell.Type {
 		case "markdown":
@@ -86,12 +86,12 @@ func exportHTML(file string, nb map[string]any) ([]byte, error) {
 			for _, o := range bookCell.Outputs {
 				switch o.Type {
 				case "stream":
-					cell.Outputs = append(cell.Outputs, pageOutput{Text: plain(source(o.Text)), Class: o.Name})
+					cell.Outputs = append(cell.Outputs, pageOutput{Text: stripANSI(joinLines(o.Text)), Class: o.Name})
 				case "error":
-					cell.Outputs = append(cell.Outputs, pageOutput{Text: plain(strings.Join(o.Traceback, "\n")),
+					cell.Outputs = append(cell.Outputs, pageOutput{Text: stripANSI(strings.Join(o.Traceback, "\n")),
 						Class: "error"})
 				default:
-					cell.Outputs = append(cell.Outputs, richest(o.Data))
+					cell.Outputs = append(cell.Outputs, richestOutput(o.Data))
 				}
 			}
 		}
@@ -105,16 +105,16 @@ func exportHTML(file string, nb map[string]any) ([]byte, error) {
 // firstHeading matches a heading of the first level; group 1 is its text.
 var firstHeading = regexp.MustCompile(`(?m)^#\s+(.+?)\s*$`)
 
-// ansi matches the codes that control colors and the cursor of a terminal.
-var ansi = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+// ansiCode matches the codes that control colors and the cursor of a terminal.
+var ansiCode = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 
-// plain removes the codes of a terminal from a text.
-func plain(s string) string { return ansi.ReplaceAllString(s, "") }
+// stripANSI removes the codes of a terminal from a text.
+func stripANSI(s string) string { return ansiCode.ReplaceAllString(s, "") }
 
-// richest returns the most expressive representation of a value: HTML, SVG, PNG, JPEG, Markdown, LaTeX or plain text,
-// in this order.
-func richest(data map[string]any) pageOutput {
-	valueOf := func(mime string) string { return source(data[mime]) }
+// richestOutput returns the most expressive representation of a value: HTML, SVG, PNG, JPEG, Markdown, LaTeX or plain
+// text, in this order.
+func richestOutput(data map[string]any) pageOutput {
+	valueOf := func(mime string) string { return joinLines(data[mime]) }
 	for _, mime := range []string{display.MIMETypeHTML, display.MIMETypeSVG} {
 		if s := valueOf(mime); s != "" {
 			if i := strings.Index(s, "<svg"); mime == display.MIMETypeSVG && i > 0 {
@@ -137,13 +137,14 @@ func richest(data map[string]any) pageOutput {
 	if s := valueOf(display.MIMETypeLatex); s != "" {
 		return pageOutput{Text: s}
 	}
-	return pageOutput{Text: plain(valueOf(display.MIMETypeText))}
+	return pageOutput{Text: stripANSI(valueOf(display.MIMETypeText))}
 }
 
 // converter converts the Markdown of GitHub with formulas to HTML. HTML in the text is kept.
 var converter = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(gmhtml.WithUnsafe()),
 	// a priority after code spans, and before links and emphasis
-	goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithInlineParsers(util.Prioritized(formulas{}, 150))))
+	goldmark.WithParserOptions(parser.WithAutoHeadingID(),
+		parser.WithInlineParsers(util.Prioritized(formulaParser{}, 150))))
 
 // markdown converts Markdown to HTML.
 func markdown(src string) (template.HTML, error) {
@@ -152,23 +153,23 @@ func markdown(src string) (template.HTML, error) {
 	return template.HTML(b.String()), err
 }
 
-// formulas is a parser of formulas, $x_i$ and $$x_i$$, whose contents must not be read as Markdown.
-type formulas struct{}
+// formulaParser is a parser of formulas, $x_i$ and $$x_i$$, whose contents must not be read as Markdown.
+type formulaParser struct{}
 
 // maxFormula is the maximum length of a formula in bytes; a longer one is left unchanged. It bounds the nesting of
 // groups and the search for the end of a formula after each dollar sign.
 const maxFormula = 4 << 10
 
 // Trigger implements parser.InlineParser.
-func (formulas) Trigger() []byte { return []byte{'$'} }
+func (formulaParser) Trigger() []byte { return []byte{'$'} }
 
-// formula matches a formula at the start of a text. A formula between single dollar signs is on one line, contains no
-// code, and has no blank at its start and end, so that prices are no formulas.
-var formula = regexp.MustCompile(`^(?:\$\$(?s:.+?)\$\$|\$[^\s$` + "`" + `](?:[^$\n` + "`" + `]*[^\s$\\` + "`" +
+// formulaPattern matches a formula at the start of a text. A formula between single dollar signs is on one line,
+// contains no code, and has no blank at its start and end, so that prices are no formulas.
+var formulaPattern = regexp.MustCompile(`^(?:\$\$(?s:.+?)\$\$|\$[^\s$` + "`" + `](?:[^$\n` + "`" + `]*[^\s$\\` + "`" +
 	`])?\$)`)
 
 // Parse implements parser.InlineParser. A formula that mathML does not support remains in TeX.
-func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
+func (formulaParser) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, position := block.Position()
 	var ahead []byte
 	for l, _ := block.PeekLine(); l != nil && len(ahead) < maxFormula; l, _ = block.PeekLine() {
@@ -176,7 +177,7 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 		block.AdvanceLine()
 	}
 	block.SetPosition(line, position)
-	match := formula.Find(ahead)
+	match := formulaPattern.Find(ahead)
 	if match == nil {
 		return nil
 	}

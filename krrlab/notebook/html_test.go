@@ -9,10 +9,10 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestExport runs a notebook with a failing cell and checks its HTML page: Markdown with formulas, escaped code and
+// TestHTMLPage runs a notebook with a failing cell and checks its HTML page: Markdown with formulas, escaped code and
 // outputs, the figures with one common script, and the error message of the failing cell. The notebook itself must not
 // change.
-func TestExport(t *testing.T) {
+func TestHTMLPage(t *testing.T) {
 	dir := t.TempDir()
 	file, page := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "a.html")
 	write := func(cells string) {

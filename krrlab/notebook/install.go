@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/base/atomicfile"
 )
 
-// Spec describes the installation of a kernel for Jupyter.
-type Spec struct {
+// KernelSpec describes the installation of a kernel for Jupyter.
+type KernelSpec struct {
 	Data      string // data folder of Jupyter, which contains the folder kernels
 	Name      string // name of the kernel, usually krrlab
 	Program   string // path of the krrlab program
@@ -26,16 +26,16 @@ type Spec struct {
 var validName = regexp.MustCompile(`^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
 // dir returns the folder of the kernel.
-func (s Spec) dir() string { return filepath.Join(s.Data, "kernels", s.Name) }
+func (s KernelSpec) dir() string { return filepath.Join(s.Data, "kernels", s.Name) }
 
 // file returns the path of the kernel's kernel.json.
-func (s Spec) file() string { return filepath.Join(s.dir(), "kernel.json") }
+func (s KernelSpec) file() string { return filepath.Join(s.dir(), "kernel.json") }
 
 // script returns the path of the kernel's kernel.js, which Notebook 6 loads and other front ends ignore.
-func (s Spec) script() string { return filepath.Join(s.dir(), "kernel.js") }
+func (s KernelSpec) script() string { return filepath.Join(s.dir(), "kernel.js") }
 
-// withoutArrows is the content of kernel.js. Notebook 6 shows the tabs of a cell as arrows; the script hides them.
-const withoutArrows = `define({onload: function () {
+// hideTabArrows is the content of kernel.js. Notebook 6 shows the tabs of a cell as arrows; the script hides them.
+const hideTabArrows = `define({onload: function () {
 	var style = document.createElement("style");
 	style.textContent = ".cm-s-ipython span.cm-tab { background: none }";
 	document.head.appendChild(style);
@@ -44,7 +44,7 @@ const withoutArrows = `define({onload: function () {
 
 // check returns an error if the name is invalid, or if it is the name of a kernel that another program has installed.
 // advice completes the message in the second case.
-func (s Spec) check(advice string) error {
+func (s KernelSpec) check(advice string) error {
 	if !validName.MatchString(s.Name) {
 		return fmt.Errorf("kernel name %q: want letters, digits, dots, - and _, not dots alone", s.Name)
 	}
@@ -64,9 +64,9 @@ func (s Spec) check(advice string) error {
 		advice)
 }
 
-// Install writes the kernel.json and kernel.js of the kernel and returns its folder. It does not overwrite the kernel
-// of another program unless s.Force is set.
-func Install(s Spec) (string, error) {
+// InstallKernel writes the kernel.json and kernel.js of the kernel and returns its folder. It does not overwrite the
+// kernel of another program unless s.Force is set.
+func InstallKernel(s KernelSpec) (string, error) {
 	if err := s.check("choose another --name"); err != nil {
 		return "", err
 	}
@@ -81,16 +81,17 @@ func Install(s Spec) (string, error) {
 	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}
-	err = errors.Join(atomicfile.Put(s.script(), []byte(withoutArrows)), atomicfile.Put(s.file(), append(spec, '\n')))
+	err = errors.Join(atomicfile.Put(s.script(), []byte(hideTabArrows)), atomicfile.Put(s.file(), append(spec, '\n')))
 	if err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}
 	return s.dir(), nil
 }
 
-// Uninstall removes what Install has written, and the folder of the kernel if that is then empty. It returns the path
-// of the folder or file that was removed. It does not remove the kernel of another program unless s.Force is set.
-func Uninstall(s Spec) (string, error) {
+// UninstallKernel removes what InstallKernel has written, and the folder of the kernel if that is then empty. It
+// returns the path of the folder or file that was removed. It does not remove the kernel of another program unless
+// s.Force is set.
+func UninstallKernel(s KernelSpec) (string, error) {
 	if err := s.check("remove it by jupyter kernelspec uninstall " + s.Name); err != nil {
 		return "", err
 	}
@@ -99,7 +100,7 @@ func Uninstall(s Spec) (string, error) {
 	} else if err != nil {
 		return "", fmt.Errorf("cannot remove the kernel: %w", err)
 	}
-	if b, err := os.ReadFile(s.script()); err == nil && string(b) == withoutArrows {
+	if b, err := os.ReadFile(s.script()); err == nil && string(b) == hideTabArrows {
 		_ = os.Remove(s.script()) // if it remains, so does the folder
 	}
 	if os.Remove(s.dir()) != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestNamesOfDots checks that names of kernels such as "." and "..", which are folders above that of a kernel, are
-// refused and nothing is removed. Other names with dots are allowed.
-func TestNamesOfDots(t *testing.T) {
+// TestKernelNamesWithDots checks that names of kernels such as "." and "..", which are folders above that of a kernel,
+// are refused and nothing is removed. Other names with dots are allowed.
+func TestKernelNamesWithDots(t *testing.T) {
 	data := t.TempDir()
 	other := filepath.Join(data, "kernels", "other")
 	testkit.OK(t, os.MkdirAll(other, 0o755))
 	for _, name := range []string{"", ".", "..", "..."} {
-		spec := Spec{Data: data, Name: name, Program: "krrlab"}
-		if dir, err := Install(spec); err == nil {
+		spec := KernelSpec{Data: data, Name: name, Program: "krrlab"}
+		if dir, err := InstallKernel(spec); err == nil {
 			t.Errorf("installed %s in %s", name, dir)
 		}
-		if dir, err := Uninstall(spec); err == nil {
+		if dir, err := UninstallKernel(spec); err == nil {
 			t.Errorf("removed %s: %s", name, dir)
 		}
 	}
@@ -28,20 +28,20 @@ func TestNamesOfDots(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range []string{"go-1.x", ".hidden_2"} {
-		spec := Spec{Data: data, Name: name, Program: "krrlab"}
-		if _, err := Install(spec); err != nil {
+		spec := KernelSpec{Data: data, Name: name, Program: "krrlab"}
+		if _, err := InstallKernel(spec); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
-		if _, err := Uninstall(spec); err != nil {
+		if _, err := UninstallKernel(spec); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 }
 
-// TestOtherKernels checks that Install and Uninstall refuse to replace kernels of other programs without Force, and
-// that Uninstall removes only the files of the kernel itself.
-func TestOtherKernels(t *testing.T) {
-	s := Spec{Data: t.TempDir(), Name: "python3", Program: "krrlab"}
+// TestInstallKeepsOtherKernels checks that InstallKernel and UninstallKernel refuse to replace kernels of other
+// programs without Force, and that UninstallKernel removes only the files of the kernel itself.
+func TestInstallKeepsOtherKernels(t *testing.T) {
+	s := KernelSpec{Data: t.TempDir(), Name: "python3", Program: "krrlab"}
 	file, logo := filepath.Join(s.dir(), "kernel.json"), filepath.Join(s.dir(), "logo-64x64.png")
 	testkit.OK(t, os.MkdirAll(s.dir(), 0o755))
 	for _, other := range []string{
@@ -52,7 +52,8 @@ func TestOtherKernels(t *testing.T) {
 		for _, name := range []string{file, logo} {
 			testkit.OK(t, os.WriteFile(name, []byte(other), 0o644))
 		}
-		for operation, f := range map[string]func(Spec) (string, error){"install": Install, "uninstall": Uninstall} {
+		for operation, f := range map[string]func(KernelSpec) (string, error){"install": InstallKernel,
+			"uninstall": UninstallKernel} {
 			if _, err := f(s); err == nil || !strings.Contains(err.Error(), file+" is another kernel") ||
 				!strings.Contains(err.Error(), "--force") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s over %s: %v", operation, other, err)
@@ -62,14 +63,14 @@ func TestOtherKernels(t *testing.T) {
 			}
 		}
 		s.Force = true
-		if _, err := Install(s); err != nil {
+		if _, err := InstallKernel(s); err != nil {
 			t.Error(err)
 		}
 		s.Force = false
-		if _, err := Install(s); err != nil { // a kernel of this program may be replaced
+		if _, err := InstallKernel(s); err != nil { // a kernel of this program may be replaced
 			t.Error(err)
 		}
-		if removed, err := Uninstall(s); err != nil || removed != file {
+		if removed, err := UninstallKernel(s); err != nil || removed != file {
 			t.Errorf("removed %s, %v", removed, err)
 		}
 		if b, err := os.ReadFile(logo); err != nil || string(b) != other {
@@ -77,15 +78,15 @@ func TestOtherKernels(t *testing.T) {
 		}
 	}
 	testkit.OK(t, os.Remove(logo))
-	testkit.Must(Install(s))
+	testkit.Must(InstallKernel(s))
 	testkit.OK(t, os.WriteFile(s.script(), []byte("another"), 0o644))
-	if removed, err := Uninstall(s); err != nil || removed != file {
+	if removed, err := UninstallKernel(s); err != nil || removed != file {
 		t.Errorf("removed %s, %v", removed, err)
 	}
 	testkit.OK(t, os.Remove(s.script()))
-	testkit.Must(Install(s))
-	if removed, err := Uninstall(s); err != nil || removed != s.dir() {
+	testkit.Must(InstallKernel(s))
+	if removed, err := UninstallKernel(s); err != nil || removed != s.dir() {
 		t.Errorf("removed %s, %v", removed, err)
 	}
-	testkit.Fails(t, testkit.ErrOf(Uninstall(s)), "no kernel")
+	testkit.Fails(t, testkit.ErrOf(UninstallKernel(s)), "no kernel")
 }

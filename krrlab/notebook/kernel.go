@@ -21,9 +21,9 @@ type Options struct {
 	Parameters []string
 }
 
-// Kernel is a Jupyter kernel: it serves the front end that wrote the connection file, until the front end requests a
-// shutdown or ctx ends.
-func Kernel(ctx context.Context, connectionFile string, o *Options) error {
+// ServeKernel is a Jupyter kernel: it serves the front end that wrote the connection file, until the front end requests
+// a shutdown or ctx ends.
+func ServeKernel(ctx context.Context, connectionFile string, o *Options) error {
 	c, err := jupyter.ReadConnection(connectionFile)
 	if err != nil {
 		return err

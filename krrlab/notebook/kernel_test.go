@@ -12,8 +12,8 @@ import (
 // TestExecute asks the kernel for its properties, runs cells, and checks all messages and replies for them. Silent
 // cells publish nothing and do not count.
 func TestExecute(t *testing.T) {
-	c := start(t)
-	info := c.ask("kernel_info", map[string]any{})
+	c := startKernel(t)
+	info := c.request("kernel_info", map[string]any{})
 	if lang := info["language_info"].(map[string]any); info["implementation"] != "krrlab" || lang["name"] != "go" ||
 		lang["file_extension"] != ".go" || info["banner"] == "" {
 		t.Errorf("kernel_info: %v", info)
@@ -52,7 +52,7 @@ func TestExecute(t *testing.T) {
 
 // TestHeartbeat checks that the heartbeat socket returns the bytes that it receives while a cell runs.
 func TestHeartbeat(t *testing.T) {
-	c := start(t)
+	c := startKernel(t)
 	c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
 	c.wait(c.published, "execute_input")
 	hb := c.dial("REQ", "", c.conn.HBPort)
@@ -66,7 +66,7 @@ func TestHeartbeat(t *testing.T) {
 	}
 	c.send(c.control, "interrupt_request", map[string]any{})
 	c.wait(c.answers[c.control], "interrupt_reply")
-	if r := fields(c.wait(c.answers[c.shell], "execute_reply")); r["ename"] != "Interrupted" {
+	if r := contentOf(c.wait(c.answers[c.shell], "execute_reply")); r["ename"] != "Interrupted" {
 		t.Errorf("%v", r)
 	}
 }
@@ -74,7 +74,7 @@ func TestHeartbeat(t *testing.T) {
 // TestInterrupts interrupts twenty cells in a row, by message and by signal in turn, as soon as each cell is announced.
 // The kernel must run the next cell normally.
 func TestInterrupts(t *testing.T) {
-	c := start(t)
+	c := startKernel(t)
 	for i := range 20 {
 		c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
 		c.wait(c.published, "execute_input")
@@ -83,7 +83,7 @@ func TestInterrupts(t *testing.T) {
 		} else {
 			c.send(c.control, "interrupt_request", map[string]any{})
 		}
-		if r := fields(c.wait(c.answers[c.shell], "execute_reply")); r["ename"] != "Interrupted" {
+		if r := contentOf(c.wait(c.answers[c.shell], "execute_reply")); r["ename"] != "Interrupted" {
 			t.Fatalf("interrupt %d: %v", i, r)
 		}
 		if got, r := c.run("1 + 1"); !strings.HasSuffix(got, "execute_result 2") {
@@ -92,20 +92,20 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// TestInputAgain checks a cell that asks for input after the stdin connection of its front end was lost. A new
+// TestInputAfterReconnect checks a cell that asks for input after the stdin connection of its front end was lost. A new
 // connection with the same identity must get the question, and another client must not.
-func TestInputAgain(t *testing.T) {
-	c := start(t)
+func TestInputAfterReconnect(t *testing.T) {
+	c := startKernel(t)
 	c.stdin.Close()
 	c.send(c.shell, "execute_request", map[string]any{"code": "Input(\"? \")", "allow_stdin": true})
 	c.wait(c.published, "execute_input")
 	other := c.dial("DEALER", "other", c.conn.StdinPort)
 	defer other.Close()
-	otherMessages := c.follow(other)
+	otherMessages := c.receiveAll(other)
 	c.stdin = c.dial("DEALER", fmt.Sprintf("client-%p", c), c.conn.StdinPort)
-	c.wait(c.follow(c.stdin), "input_request")
+	c.wait(c.receiveAll(c.stdin), "input_request")
 	c.send(c.stdin, "input_reply", map[string]any{"value": "me"})
-	if r := fields(c.wait(c.answers[c.shell], "execute_reply")); r["status"] != "ok" {
+	if r := contentOf(c.wait(c.answers[c.shell], "execute_reply")); r["status"] != "ok" {
 		t.Errorf("%v", r)
 	}
 	if len(otherMessages) > 0 {
@@ -115,7 +115,7 @@ func TestInputAgain(t *testing.T) {
 
 // TestMonitor checks that the progress of a long solve is shown in one output, which is updated.
 func TestMonitor(t *testing.T) {
-	c := start(t)
+	c := startKernel(t)
 	c.run("import (\"time\"; \"github.com/krrlab/lab/krrlab\"; \"github.com/krrlab/lab/krrlab/stage\")\np := Progress()")
 	got, _ := c.run("for i := 0; i < 20; i++ { p(krrlab.Event{Stage: stage.Solve, Iteration: i + 1, Residual: " +
 		"0.5}); time.Sleep(100 * time.Millisecond) }")

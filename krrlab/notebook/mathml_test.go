@@ -73,8 +73,8 @@ func TestMathMLOfNotebooks(t *testing.T) {
 			if c.Type != "markdown" {
 				continue
 			}
-			for src := source(c.Source); src != ""; {
-				m := formula.FindString(src)
+			for src := joinLines(c.Source); src != ""; {
+				m := formulaPattern.FindString(src)
 				if m != "" && mathML(m) == "" {
 					t.Errorf("%s: %s", filepath.Base(file), m)
 				}

@@ -111,7 +111,7 @@ func TestPanelAttack(t *testing.T) {
 // TestPanelInterrupt checks that an interrupt of the kernel ends the run of a panel while no cell runs, and that
 // controls work while a cell runs.
 func TestPanelInterrupt(t *testing.T) {
-	c := start(t)
+	c := startKernel(t)
 	c.run(`type T struct { N int ` + "`flag:\"n\" default:\"10\" check:\"[1,1000]\"`" + ` }
 Explore(func(o T) string { for o.N == 13 { }; return fmt.Sprint("n is ", o.N) })`)
 	id, _ := c.slider()
@@ -127,9 +127,9 @@ Explore(func(o T) string { for o.N == 13 { }; return fmt.Sprint("n is ", o.N) })
 	move(14)
 	c.awaitResult("n is 14")
 	c.send(c.control, "interrupt_request", map[string]any{})
-	if got := c.until(cell); !strings.HasSuffix(got, "error Interrupted") {
+	if got := c.publishedFor(cell); !strings.HasSuffix(got, "error Interrupted") {
 		t.Errorf("the cell: %s", got)
 	}
 	c.run("%reset")
-	testkit.Equal(t, len(c.ask("comm_info", map[string]any{})["comms"].(map[string]any)), 0)
+	testkit.Equal(t, len(c.request("comm_info", map[string]any{})["comms"].(map[string]any)), 0)
 }

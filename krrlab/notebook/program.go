@@ -10,11 +10,11 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/golang"
 )
 
-// Export writes a notebook as a program, a Go file that go run takes. Its notes name the cells that are comments there,
-// in whole or in part (golang.Session.Program). If the notebook has no equivalent program, Export returns an error that
-// names the cell, and writes nothing.
-func Export(file, out string, o *Options) (notes []string, err error) {
-	_, cells, err := read(file)
+// ExportProgram writes a notebook as a program, a Go file that go run takes. Its notes name the cells that are comments
+// there, in whole or in part (golang.Session.Program). If the notebook has no equivalent program, ExportProgram returns
+// an error that names the cell, and writes nothing.
+func ExportProgram(file, out string, o *Options) (notes []string, err error) {
+	_, cells, err := readNotebook(file)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func Export(file, out string, o *Options) (notes []string, err error) {
 	for _, c := range cells {
 		cell, _ := c.(map[string]any)
 		kind, _ := cell["cell_type"].(string)
-		list = append(list, golang.NotebookCell{Kind: kind, Tags: tags(c), Text: source(cell["source"])})
+		list = append(list, golang.NotebookCell{Kind: kind, Tags: tags(c), Text: joinLines(cell["source"])})
 	}
 	s, err := golang.New(o.DataDirs)
 	if err != nil {
@@ -37,8 +37,9 @@ func Export(file, out string, o *Options) (notes []string, err error) {
 	return notes, atomicfile.Put(out, src)
 }
 
-// Import writes a program as a notebook: the notebook of Export, without outputs, or one cell with any other program.
-func Import(file, out string) error {
+// ImportProgram writes a program as a notebook: the notebook of ExportProgram, without outputs, or one cell with any
+// other program.
+func ImportProgram(file, out string) error {
 	src, err := os.ReadFile(file)
 	if err != nil {
 		return err

@@ -88,24 +88,24 @@ var programCells = []string{
 	"// The last cell.\nfmt.Println(\"n =\", n) // with a comment (of two words)",
 }
 
-// TestProgram exports a notebook as a program, imports the program as a notebook, and runs both notebooks: their
-// outputs must be the same. With KRRLAB_LONG, the test also builds the program, which must print these outputs.
-func TestProgram(t *testing.T) {
+// TestProgramRoundTrip exports a notebook as a program, imports the program as a notebook, and runs both notebooks:
+// their outputs must be the same. With KRRLAB_LONG, the test also builds the program, which must print these outputs.
+func TestProgramRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	original, imported, main := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "b.ipynb"), filepath.Join(dir, "main.go")
 	writeCells(t, original, programCells)
-	notes := testkit.Must(Export(original, main, &Options{}))
+	notes := testkit.Must(ExportProgram(original, main, &Options{}))
 	testkit.Equal(t, strings.Join(notes, "\n"), `cell 15: %time: a comment in the program
 cell 17: its tag raises-exception: a comment in the program
 cell 18: undefined: undefinedName; declare it above, or run the cell that does, or import its package: a comment in the program
 cell 19: %who: a comment in the program`)
-	testkit.OK(t, Import(main, imported))
+	testkit.OK(t, ImportProgram(main, imported))
 	// The cell with undefinedName is removed because it would end the run.
 	failing := len(programCells) - 3
 	for _, name := range []string{original, imported} {
-		nb, cells, err := read(name)
+		nb, cells, err := readNotebook(name)
 		testkit.OK(t, err)
-		if got := source(cells[failing].(map[string]any)["source"]); got != programCells[failing] {
+		if got := joinLines(cells[failing].(map[string]any)["source"]); got != programCells[failing] {
 			t.Errorf("%s: %q", name, got)
 		}
 		nb["cells"] = append(cells[:failing:failing], cells[failing+2])
@@ -114,9 +114,9 @@ cell 19: %who: a comment in the program`)
 	}
 	want, got := shownText(t, original), shownText(t, imported)
 	testkit.Equal(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
-	_, cells, err := read(imported)
+	_, cells, err := readNotebook(imported)
 	testkit.OK(t, err)
-	testkit.Equal(t, source(cells[0].(map[string]any)["source"]), strings.TrimPrefix(programCells[0], "kind=markdown\n"))
+	testkit.Equal(t, joinLines(cells[0].(map[string]any)["source"]), strings.TrimPrefix(programCells[0], "kind=markdown\n"))
 	testkit.Equal(t, fmt.Sprint(tags(cells[1])), "[parameters more]")
 	if suite.Scale(0, 0, 1) == 0 {
 		return
@@ -140,9 +140,9 @@ cell 19: %who: a comment in the program`)
 	testkit.Equal(t, string(out), text.String())
 }
 
-// TestProgramRefused checks that code that works in cells but not in a program is an error that names the cell, and
+// TestExportErrors checks that code that works in cells but not in a program is an error that names the cell, and
 // that no program is written.
-func TestProgramRefused(t *testing.T) {
+func TestExportErrors(t *testing.T) {
 	dir := t.TempDir()
 	for want, cells := range map[string][]string{
 		"cell 2: f is declared again, as func f() int":                   {"func f() int { return 1 }", "func f() int { return 2 }"},
@@ -155,7 +155,7 @@ func TestProgramRefused(t *testing.T) {
 	} {
 		name, main := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "main.go")
 		writeCells(t, name, cells)
-		if _, err := Export(name, main, &Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ExportProgram(name, main, &Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if _, err := os.Stat(main); err == nil {
@@ -164,17 +164,17 @@ func TestProgramRefused(t *testing.T) {
 	}
 }
 
-// TestImportProgram imports and runs a program that Export has not written, and refuses a program whose cell marks do
-// not match.
+// TestImportProgram imports and runs a program that ExportProgram has not written, and refuses a program whose cell
+// marks do not match.
 func TestImportProgram(t *testing.T) {
 	dir := t.TempDir()
 	main, name := filepath.Join(dir, "main.go"), filepath.Join(dir, "a.ipynb")
 	testkit.OK(t, os.WriteFile(main, []byte("// Command x.\npackage main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(1) }\n"), 0o600))
-	testkit.OK(t, Import(main, name))
+	testkit.OK(t, ImportProgram(main, name))
 	testkit.OK(t, Run(t.Context(), name, name, &Options{}))
 	testkit.Equal(t, strings.Join(shownText(t, name), ""), "0 1\n<nil>")
 	testkit.OK(t, os.WriteFile(main, []byte("package main\n\n// %% declarations of cell 4\n\nvar x int\n\nfunc main() {\n\t// %% cell 1\n}\n"), 0o600))
-	if err := Import(main, name); err == nil || !strings.Contains(err.Error(), "declarations of cell 4") {
+	if err := ImportProgram(main, name); err == nil || !strings.Contains(err.Error(), "declarations of cell 4") {
 		t.Error(err)
 	}
 }

@@ -39,7 +39,7 @@ func (e *CellError) Error() string { return fmt.Sprintf("%s: cell %d: %v", e.Fil
 // running cell, writes nothing and returns the error of the context. A notebook in a language other than Go is an
 // error, and no cell is run.
 func Run(ctx context.Context, file, out string, o *Options) error {
-	nb, cells, err := read(file)
+	nb, cells, err := readNotebook(file)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,9 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 	return cellErr
 }
 
-// read reads the file of a notebook, and returns it with its cells. It returns an error if the notebook is not in Go.
-func read(file string) (nb map[string]any, cells []any, err error) {
+// readNotebook reads the file of a notebook, and returns it with its cells. It returns an error if the notebook is not
+// in Go.
+func readNotebook(file string) (nb map[string]any, cells []any, err error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, nil, err
@@ -168,8 +169,8 @@ func runCells(ctx context.Context, s *golang.Session, file string, cells []any) 
 		}
 		n++
 		outputs := &cellOutputs{ctx: ctx, displayed: displayed}
-		res := s.Run(fmt.Sprintf("Cell %d", n), source(cell["source"]), outputs)
-		cell["outputs"], cell["execution_count"] = outputs.take(resultOutputs(n, res)...), n
+		res := s.Run(fmt.Sprintf("Cell %d", n), joinLines(cell["source"]), outputs)
+		cell["outputs"], cell["execution_count"] = outputs.finish(resultOutputs(n, res)...), n
 		if res.Err != nil && !hasTag(cell, "raises-exception") { // nbclient continues after such a cell, too
 			return &CellError{file, n, res.Err}
 		}
@@ -240,8 +241,8 @@ func resultOutputs(n int, r golang.Result) (out []map[string]any) {
 	return out
 }
 
-// source returns the text of a cell, which is a string or a list of lines.
-func source(v any) string {
+// joinLines returns the text of a cell, which is a string or a list of lines.
+func joinLines(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
@@ -290,8 +291,8 @@ type cellOutputs struct {
 	closed    bool // further outputs are dropped
 }
 
-// change calls f while holding the lock p.displayed.mu, unless p is closed.
-func (p *cellOutputs) change(f func()) {
+// ifOpen calls f while holding the lock p.displayed.mu, unless p is closed.
+func (p *cellOutputs) ifOpen(f func()) {
 	p.displayed.mu.Lock()
 	defer p.displayed.mu.Unlock()
 	if !p.closed {
@@ -307,9 +308,9 @@ func (p *cellOutputs) add(output map[string]any) {
 	p.outputs = append(p.outputs, output)
 }
 
-// take appends the given outputs, closes p and returns all outputs.
-func (p *cellOutputs) take(final ...map[string]any) []map[string]any {
-	p.change(func() {
+// finish appends the given outputs, closes p and returns all outputs.
+func (p *cellOutputs) finish(final ...map[string]any) []map[string]any {
+	p.ifOpen(func() {
 		for _, output := range final {
 			p.add(output)
 		}
@@ -320,7 +321,7 @@ func (p *cellOutputs) take(final ...map[string]any) []map[string]any {
 
 // Stream appends text, if possible to the preceding output of the same stream.
 func (p *cellOutputs) Stream(name, text string) {
-	p.change(func() {
+	p.ifOpen(func() {
 		if n := len(p.outputs); n > 0 && !p.clearNext && p.outputs[n-1]["name"] == name {
 			p.outputs[n-1]["text"] = p.outputs[n-1]["text"].(string) + text
 			return
@@ -331,7 +332,7 @@ func (p *cellOutputs) Stream(name, text string) {
 
 // Display appends a value.
 func (p *cellOutputs) Display(d display.Data) {
-	p.change(func() {
+	p.ifOpen(func() {
 		output := map[string]any{"output_type": "display_data", "data": d.Data, "metadata": d.Metadata}
 		p.add(output)
 		if id, ok := d.Transient["display_id"].(string); ok {
@@ -342,7 +343,7 @@ func (p *cellOutputs) Display(d display.Data) {
 
 // Update replaces all values with the same display_id, also in earlier cells.
 func (p *cellOutputs) Update(d display.Data) {
-	p.change(func() {
+	p.ifOpen(func() {
 		id, _ := d.Transient["display_id"].(string)
 		for _, output := range p.displayed.ids[id] {
 			output["data"], output["metadata"] = d.Data, d.Metadata
@@ -352,7 +353,7 @@ func (p *cellOutputs) Update(d display.Data) {
 
 // Clear removes the outputs; if wait is true, not before the next output is added.
 func (p *cellOutputs) Clear(wait bool) {
-	p.change(func() {
+	p.ifOpen(func() {
 		if p.clearNext = wait; !wait {
 			p.outputs = nil
 		}

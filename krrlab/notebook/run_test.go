@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/golang"
 )
 
-// TestPageTaken checks that outputs that arrive after take do not change the outputs that take has returned.
-func TestPageTaken(t *testing.T) {
+// TestLateOutputs checks that outputs that arrive after take do not change the outputs that take has returned.
+func TestLateOutputs(t *testing.T) {
 	data := func(v any) display.Data {
 		return display.Data{Data: display.MIMEMap{"text/plain": v}, Transient: display.MIMEMap{"display_id": "a"}}
 	}
@@ -31,7 +31,7 @@ func TestPageTaken(t *testing.T) {
 		outputs.Display(data(i))
 	}
 	value := display.Data{Data: display.MIMEMap{"text/plain": "7"}, Metadata: display.MIMEMap{}}
-	got := outputs.take(resultOutputs(1, golang.Result{Value: &value})...)
+	got := outputs.finish(resultOutputs(1, golang.Result{Value: &value})...)
 	want := text(got)
 	if len(got) != 4 ||
 		!strings.Contains(want,
@@ -40,7 +40,7 @@ func TestPageTaken(t *testing.T) {
 	}
 	streamOutputs := empty()
 	streamOutputs.Stream("stdout", "a")
-	stream := streamOutputs.take()
+	stream := streamOutputs.finish()
 	for _, outputs := range []*cellOutputs{outputs, streamOutputs} {
 		outputs.Stream("stdout", "late")
 		outputs.Display(data("late"))
@@ -51,7 +51,7 @@ func TestPageTaken(t *testing.T) {
 	if text(got[:4:4]) != want || text(stream) != `[{"name":"stdout","output_type":"stream","text":"a"}]` {
 		t.Errorf("%s, %s", text(got), text(stream))
 	}
-	if outputs := empty().take(); text(outputs) != "[]" {
+	if outputs := empty().finish(); text(outputs) != "[]" {
 		t.Errorf("no outputs: %s", text(outputs))
 	}
 }

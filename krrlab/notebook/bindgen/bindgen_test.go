@@ -68,8 +68,9 @@ func load(t *testing.T, src string) *Package {
 	return ps[0]
 }
 
-// TestRefused checks that Source returns an error for each kind of object that the interpreter does not support.
-func TestRefused(t *testing.T) {
+// TestUnsupportedObjects checks that Source returns an error for each kind of object that the interpreter does not
+// support.
+func TestUnsupportedObjects(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"func F[T any](x T) {}", "m.F: a generic function"},
 		{"type T[E any] struct{}", "m.T: a generic type"},
@@ -81,8 +82,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSource checks the bindings and the documentation of a small package with every kind of exported object.
-func TestSource(t *testing.T) {
+// TestGeneratedSource checks the bindings and the documentation of a small package with every kind of exported object.
+func TestGeneratedSource(t *testing.T) {
 	p := load(t, `
 // Pi is a number.
 const Pi = 3.25

@@ -24,9 +24,9 @@ const (
 	maxFieldsWithZeros = 8    // structs with more fields are shown without their zero fields
 )
 
-// brief formats a value like %+v of package fmt, including field names, with these differences: pointers are followed
-// instead of printed, long slices and maps are cut, and the text has at most about maxBrief bytes.
-func brief(v any) string {
+// briefText formats a value like %+v of package fmt, including field names, with these differences: pointers are
+// followed instead of printed, long slices and maps are cut, and the text has at most about maxBrief bytes.
+func briefText(v any) string {
 	p := &printer{}
 	p.value(reflect.ValueOf(v), 0)
 	if p.Len() >= maxBrief {
@@ -35,7 +35,7 @@ func brief(v any) string {
 	return p.String()
 }
 
-// printer builds the text of brief.
+// printer builds the text of briefText.
 type printer struct{ strings.Builder }
 
 // value writes a value at a nesting depth.
@@ -73,7 +73,7 @@ func (p *printer) value(v reflect.Value, depth int) {
 		p.list("[", v.Len(), depth, func(i int) { p.value(v.Index(i), depth+1) })
 	case reflect.Map:
 		keys := v.MapKeys()
-		slices.SortFunc(keys, compare)
+		slices.SortFunc(keys, compareKeys)
 		p.list("map[", len(keys), depth, func(i int) {
 			p.value(keys[i], depth+1)
 			p.WriteByte(':')
@@ -126,10 +126,10 @@ func (p *printer) fields(v reflect.Value, depth int) {
 	p.WriteByte('}')
 }
 
-// limit returns how many of n elements to write in a list at the given nesting depth. At the top level these are at
-// most maxElements. At depth 1 they are all n elements, or maxInnerElements if n exceeds maxElements. At greater depths
-// they are at most maxInnerElements.
-func limit(n, depth int) int {
+// shownElements returns how many of n elements to write in a list at the given nesting depth. At the top level these
+// are at most maxElements. At depth 1 they are all n elements, or maxInnerElements if n exceeds maxElements. At greater
+// depths they are at most maxInnerElements.
+func shownElements(n, depth int) int {
 	if depth > 1 || depth == 1 && n > maxElements {
 		return min(n, maxInnerElements)
 	}
@@ -138,7 +138,7 @@ func limit(n, depth int) int {
 
 // list writes n elements, up to the limit.
 func (p *printer) list(open string, n, depth int, element func(i int)) {
-	shown := limit(n, depth)
+	shown := shownElements(n, depth)
 	p.WriteString(open) // "[" or "map["
 	for i := range shown {
 		if i > 0 {
@@ -152,8 +152,8 @@ func (p *printer) list(open string, n, depth int, element func(i int)) {
 	p.WriteByte(']')
 }
 
-// compare orders the keys of a map: numbers by value, other keys by their text.
-func compare(a, b reflect.Value) int {
+// compareKeys orders the keys of a map: numbers by value, other keys by their text.
+func compareKeys(a, b reflect.Value) int {
 	switch {
 	case a.CanInt() && b.CanInt():
 		return cmp.Compare(a.Int(), b.Int())
@@ -175,18 +175,16 @@ const (
 // not nil.
 func setDatasetData(text string, sample *datasets.Dataset, d *Data) {
 	d.Data[MIMETypeText] = text
-	d.Data[MIMETypeHTML] = plots.PreHTML(text)
+	table := ""
 	if sample != nil && sample.X != nil {
-		d.Data[MIMETypeHTML] = plots.PreHTML(text) + firstPoints(sample).HTML()
+		table = firstPoints(sample).HTML()
 	}
+	d.Data[MIMETypeHTML] = plots.PreHTML(text) + table
 }
 
 // firstPoints returns a table of the first points and their targets.
 func firstPoints(d *datasets.Dataset) *plots.Table {
 	t := &plots.Table{}
-	if d.X == nil {
-		return t
-	}
 	n, dim := d.X.Dims()
 	rows, columns := min(n, shownRows), min(dim, shownColumns)
 	for j := range columns {
@@ -232,9 +230,9 @@ var inlineFigure = regexp.MustCompile(`(?s)<svg style="max-width:100%;height:aut
 // figureTitle matches the title of a drawing.
 var figureTitle = regexp.MustCompile(`<title>([^<]*)</title>`)
 
-// asImages replaces the drawings in HTML by equivalent images, because notebooks that are not trusted omit svg elements
-// but show images.
-func asImages(s string) string {
+// replaceDrawings replaces the drawings in HTML by equivalent images, because notebooks that are not trusted omit svg
+// elements but show images.
+func replaceDrawings(s string) string {
 	return inlineFigure.ReplaceAllStringFunc(s, func(svg string) string {
 		alt := "figure"
 		if m := figureTitle.FindStringSubmatch(svg); m != nil {
@@ -248,7 +246,7 @@ func asImages(s string) string {
 // displayed size of its PNG image, and returns an error if the figure cannot be drawn.
 func adaptFigure(v any, d *Data) error {
 	if s, ok := d.Data[MIMETypeHTML].(string); ok {
-		d.Data[MIMETypeHTML] = asImages(s)
+		d.Data[MIMETypeHTML] = replaceDrawings(s)
 	}
 	f, ok := v.(*plots.Figure)
 	if x, isValue := v.(plots.Figure); isValue {

@@ -60,7 +60,7 @@ func withFailures(d Data, failures []string) Data {
 // render returns the representations of v, and a line for each failure.
 func render(v any) (d Data, failures []string) {
 	if d, ok := v.(Data); ok {
-		d = withText(d)
+		d = ensureText(d)
 		addImage(&d)
 		return d, nil
 	}
@@ -76,7 +76,7 @@ func render(v any) (d Data, failures []string) {
 		}
 	}
 	if !isNil(v) {
-		attempt("Render", func() error { return addGeneral(v, &d) })
+		attempt("Render", func() error { return addRendered(v, &d) })
 		for _, m := range methods {
 			attempt(m.name, func() error { return addFromMethod(v, m.name, m.mime, &d) })
 		}
@@ -129,8 +129,8 @@ func isNil(v any) bool {
 	return false
 }
 
-// withText adds an empty text to data without text.
-func withText(d Data) Data {
+// ensureText adds an empty text to data without text.
+func ensureText(d Data) Data {
 	if d.Data == nil {
 		d.Data = MIMEMap{}
 	}
@@ -140,8 +140,8 @@ func withText(d Data) Data {
 	return d
 }
 
-// addGeneral adds the data that the Render method of the value returns, and the PNG of an image.Image.
-func addGeneral(v any, d *Data) error {
+// addRendered adds the data that the Render method of the value returns, and the PNG of an image.Image.
+func addRendered(v any, d *Data) error {
 	if r, ok := v.(interface{ Render() Data }); ok {
 		x := r.Render()
 		maps.Copy(d.Data, x.Data)
@@ -194,15 +194,15 @@ func addFromMethod(v any, name, mime string, d *Data) error {
 // texts, long slices and large structs are cut, with a note.
 func Text(v any) string {
 	if s, ok := v.(string); ok {
-		return cut(s)
+		return truncate(s)
 	}
 	if isNil(v) {
 		return "nil"
 	}
 	if text, ok := methodText(v); ok {
-		return cut(text)
+		return truncate(text)
 	}
-	return brief(v)
+	return briefText(v)
 }
 
 // methodText returns the result of the method Error or String of a value, if it has one.
@@ -216,8 +216,8 @@ func methodText(v any) (string, bool) {
 	return "", false
 }
 
-// cut returns s, or if it is longer than maxText bytes its beginning and a note.
-func cut(s string) string {
+// truncate returns s, or if it is longer than maxText bytes its beginning and a note.
+func truncate(s string) string {
 	if len(s) <= maxText {
 		return s
 	}

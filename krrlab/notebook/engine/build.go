@@ -17,50 +17,9 @@ import (
 // build compiles a unit, together with the units and packages it depends on, and sets u.interp.
 func (e *Engine) build(u *unit) error {
 	e.findDependencies(u)
-	units, pkgs := map[*unit]bool{}, map[*types.Package]bool{}
-	e.collectDependencies(u, units, pkgs)
-	ssaMode := ssa.InstantiateGenerics | ssa.BuildSerially // build serially, so that rescue recovers a panic of ssa
-	if !phiFeature.available() {
-		ssaMode |= ssa.NaiveForm // without phi nodes, which ixgo executes one after the other
-	}
-	prog := ssa.NewProgram(e.fset, ssaMode)
-	for p := range pkgs {
-		if src := e.packageSyntax(p); src != nil {
-			prog.CreatePackage(p, e.base.SourcePackage(p.Path()).Files, src.info, true)
-		} else {
-			prog.CreatePackage(p, nil, nil, true)
-		}
-	}
-	used := e.usedObjects(u, units)
-	cellTypes, newMethods := e.cellTypes(u, used)
-	if newMethods > 0 && !invokeFeature.available() || len(cellTypes) > 0 && !typeFeature.available() {
-		return errors.New("types of cells need what this kernel lacks (see what it said at first)")
-	}
-	// Compiled code calls methods of cells through a table of fixed size. ixgo ends the process when it is full.
-	if size, _, free := ixgo.IcallStat(); newMethods > 0 && newMethods+spareMethods > free {
-		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare (%d in all): "+
-			"restart it", newMethods, size)
-	}
-	built := map[*unit]*ssa.Package{}
-	for v := range units {
-		var files []*ast.File
-		var info *types.Info
-		if v.src != nil {
-			files, info = v.src.files, v.src.info
-			if v.src.decls != nil {
-				files, info = v.src.usedPart(used, v == u)
-			}
-		}
-		if v == u && cellTypes != nil {
-			files = append(slices.Clip(files), conversionFile(u.pkg, info, cellTypes))
-		}
-		built[v] = prog.CreatePackage(v.pkg, files, info, false)
-	}
-	prog.Build()
-	if !redirectFeature.available() {
-		if err := refuseNilEntries(prog); err != nil {
-			return err
-		}
+	built, err := e.buildSSA(u)
+	if err != nil {
+		return err
 	}
 	ctx := e.newContext()
 	e.bindEarlierVariables(u, built, ctx)
@@ -81,6 +40,64 @@ func (e *Engine) build(u *unit) error {
 	return nil
 }
 
+// buildSSA builds the SSA form of a unit and of the units and packages it depends on. It returns the packages of the
+// units. It is an error if the unit needs a feature or method table entries that are not available.
+func (e *Engine) buildSSA(u *unit) (map[*unit]*ssa.Package, error) {
+	units, pkgs := map[*unit]bool{}, map[*types.Package]bool{}
+	e.collectDependencies(u, units, pkgs)
+	mode := ssa.InstantiateGenerics | ssa.BuildSerially // build serially, so that rescue recovers a panic of ssa
+	if !phiFeature.available() {
+		mode |= ssa.NaiveForm // without phi nodes, which ixgo executes one after the other
+	}
+	prog := ssa.NewProgram(e.fset, mode)
+	for p := range pkgs {
+		var files []*ast.File
+		var info *types.Info
+		if src := e.packageSyntax(p); src != nil {
+			files, info = src.files, src.info
+		}
+		prog.CreatePackage(p, files, info, true)
+	}
+	used := e.usedObjects(u, units)
+	cellTypes, newMethods := e.cellTypes(u, used)
+	if err := checkMethods(len(cellTypes), newMethods); err != nil {
+		return nil, err
+	}
+	built := map[*unit]*ssa.Package{}
+	for v := range units {
+		var files []*ast.File
+		var info *types.Info
+		if v.src != nil {
+			files, info = v.src.files, v.src.info
+			if v.src.decls != nil {
+				files, info = v.src.usedPart(used, v == u)
+			}
+		}
+		if v == u && cellTypes != nil {
+			files = append(slices.Clip(files), conversionFile(u.pkg, info, cellTypes))
+		}
+		built[v] = prog.CreatePackage(v.pkg, files, info, false)
+	}
+	prog.Build()
+	if !redirectFeature.available() {
+		return built, refuseNilEntries(prog)
+	}
+	return built, nil
+}
+
+// checkMethods returns an error if a unit that mentions cellTypes types of cells, with newMethods new methods, cannot
+// be built. Compiled code calls methods of cells through a table of fixed size. ixgo ends the process when it is full.
+func checkMethods(cellTypes, newMethods int) error {
+	if newMethods > 0 && !invokeFeature.available() || cellTypes > 0 && !typeFeature.available() {
+		return errors.New("types of cells need what this kernel lacks (see what it said at first)")
+	}
+	if size, _, free := ixgo.IcallStat(); newMethods > 0 && newMethods+spareMethods > free {
+		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare (%d in all): "+
+			"restart it", newMethods, size)
+	}
+	return nil
+}
+
 // bindEarlierVariables connects a unit with existing variables: those of the units it is built with, and those that it
 // declares again.
 func (e *Engine) bindEarlierVariables(u *unit, built map[*unit]*ssa.Package, ctx *ixgo.Context) {
@@ -96,7 +113,7 @@ func (e *Engine) bindEarlierVariables(u *unit, built map[*unit]*ssa.Package, ctx
 		vars := &ixgo.Package{Path: mainPath, Name: "main", Vars: v.vars}
 		e.loader.cellPackages[unsafe.StringData(v.pkg.Path())] = vars
 	}
-	e.loader.pending = nil
+	e.loader.pendingTypes = nil
 	e.loader.mu.Unlock()
 	for name, old := range u.redeclared { // the variable keeps its address
 		ptr := e.units[old.Pkg()].vars[old.Name()]
@@ -164,7 +181,7 @@ func conversionFile(p *types.Package, info *types.Info, converted []types.Type) 
 			Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{def}}}}})
 	}
 	body.List = append(body.List, &ast.ExprStmt{X: call})
-	name, param := ast.NewIdent(HiddenPrefix+"types"), ast.NewIdent("take")
+	name, param := ast.NewIdent(ReservedPrefix+"types"), ast.NewIdent("take")
 	info.Defs[param] = take
 	info.Defs[name] = types.NewFunc(token.NoPos, p, name.Name,
 		types.NewSignatureType(nil, nil, nil, types.NewTuple(take), nil, false))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -56,14 +57,14 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err = e.compile(name, code, groupItems(items), hideResult)
+	c, err = e.compile(name, code, items, hideResult)
 	// As in a Go file, a declaration may follow its first use. Try again with declarations first.
 	if typeErr := (types.Error{}); errors.As(err, &typeErr) &&
 		(strings.Contains(typeErr.Msg, "undefined") || strings.Contains(typeErr.Msg, "non-local type")) {
 		hideResult = hideResult || items[len(items)-1].kind != statement
-		slices.SortStableFunc(items, func(a, b item) int { return b.hoistOrder - a.hoistOrder })
+		slices.SortStableFunc(items, func(a, b cellItem) int { return b.hoistOrder - a.hoistOrder })
 		inOrder, orderErr := c, err
-		c, err = e.compile(name, code, groupItems(items), hideResult)
+		c, err = e.compile(name, code, items, hideResult)
 		// The new order is at fault if the name is known in the order of the cell.
 		if errors.As(err, &typeErr) && inOrder.finalView.names[strings.TrimPrefix(typeErr.Msg, "undefined: ")] != nil {
 			err = orderErr
@@ -71,8 +72,8 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 	}
 	if err == nil && len(items) > 0 && c.isProgram() {
 		code += callMain
-		items = append(items, item{start: len(code) - len(callMain) + 1, end: len(code)})
-		return e.compile(name, code, groupItems(items), true)
+		items = append(items, cellItem{start: len(code) - len(callMain) + 1, end: len(code)})
+		return e.compile(name, code, items, true)
 	}
 	return c, err
 }
@@ -80,12 +81,12 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 // callMain is appended to a cell that is a program.
 const callMain = "\nmain()"
 
-// compile checks the given sections of a cell, in order. If hideResult is set, the value of the last expression is not
+// compile checks the given items of a cell, in order. If hideResult is set, the value of the last expression is not
 // displayed. After an error, the final view of the cell is that of the last unit without one.
-func (e *Engine) compile(name, code string, sections []section, hideResult bool) (c *Cell, err error) {
+func (e *Engine) compile(name, code string, items []cellItem, hideResult bool) (c *Cell, err error) {
 	visible := e.view.clone()
-	c = &Cell{e: e, errorLines: map[string]int{}, sections: sections, finalView: visible}
-	for i, section := range sections {
+	c = &Cell{e: e, errorLines: map[string]int{}, sections: groupItems(items), finalView: visible}
+	for i, section := range c.sections {
 		file, err := e.parse(name, code, section)
 		if err != nil {
 			return c, err
@@ -95,7 +96,7 @@ func (e *Engine) compile(name, code string, sections []section, hideResult bool)
 			return c, err
 		}
 		if section.kind == importDecl {
-			c.units = append(c.units, &unit{imports: visible.clone().imports, dotImported: dotImported})
+			c.units = append(c.units, &unit{imports: maps.Clone(visible.imports), dotImported: dotImported})
 			continue
 		}
 		files := []*ast.File{file}
@@ -109,7 +110,7 @@ func (e *Engine) compile(name, code string, sections []section, hideResult bool)
 			if section.kind == declaration {
 				u, err = e.checkDeclarations(file, visible)
 			} else {
-				isLast := i+1 == len(sections) && j+1 == len(files)
+				isLast := i+1 == len(c.sections) && j+1 == len(files)
 				u, err = e.checkStatements(c, file, visible, isLast && !hideResult)
 			}
 			if err != nil {
@@ -147,55 +148,61 @@ func (c *Cell) isProgram() bool {
 // resolveImports removes the import declarations from a file and adds the imported packages to visible. The exported
 // objects of packages imported with a dot are also added to dotImported.
 func (e *Engine) resolveImports(file *ast.File, visible view, dotImported map[string]types.Object) error {
-	var missing *MissingError
+	var missing MissingPackagesError
 	for _, spec := range file.Imports {
-		importPath, _ := strconv.Unquote(spec.Path.Value)
-		pkg, err := importer{e}.Import(importPath)
-		if notFound := (*MissingError)(nil); errors.As(err, &notFound) {
-			if missing == nil {
-				missing = &MissingError{Line: e.fset.Position(spec.Pos()).Line}
-			}
+		path, _ := strconv.Unquote(spec.Path.Value)
+		pkg, err := importer{e}.Import(path)
+		if notFound := (*MissingPackagesError)(nil); errors.As(err, &notFound) {
+			missing.Line = cmp.Or(missing.Line, e.fset.Position(spec.Pos()).Line)
 			missing.Paths = append(missing.Paths, notFound.Paths...)
 			continue
 		}
 		if err != nil {
 			return types.Error{Fset: e.fset, Pos: spec.Pos(), Msg: err.Error()}
 		}
-		path, name := ImportPath(pkg), pkg.Name()
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		switch name {
-		case "_":
-		case ".":
-			for _, n := range pkg.Scope().Names() {
-				if token.IsExported(n) {
-					dotImported[n] = pkg.Scope().Lookup(n)
-					visible.bind(n, dotImported[n])
-				}
-			}
-		default:
-			delete(visible.names, name)
-			visible.imports[name] = path
-		}
+		bindImport(pkg, spec.Name, visible, dotImported)
 	}
 	file.Imports, file.Decls = nil, slices.DeleteFunc(file.Decls, func(d ast.Decl) bool {
 		g, ok := d.(*ast.GenDecl)
 		return ok && g.Tok == token.IMPORT
 	})
-	if missing != nil {
-		return missing
+	if missing.Paths != nil {
+		return &missing
 	}
 	return nil
 }
 
-// MissingError reports imported packages that are neither compiled into the program nor available as source.
-type MissingError struct {
+// bindImport adds an imported package to visible. name is the name in the import declaration, or nil. The exported
+// objects of a package that is imported with a dot are also added to dotImported.
+func bindImport(pkg *types.Package, name *ast.Ident, visible view, dotImported map[string]types.Object) {
+	packageName := pkg.Name()
+	if name != nil {
+		packageName = name.Name
+	}
+	switch packageName {
+	case "_":
+	case ".":
+		for _, n := range pkg.Scope().Names() {
+			if token.IsExported(n) {
+				dotImported[n] = pkg.Scope().Lookup(n)
+				visible.bind(n, dotImported[n])
+			}
+		}
+	default:
+		delete(visible.names, packageName)
+		visible.imports[packageName] = ImportPath(pkg)
+	}
+}
+
+// MissingPackagesError reports imported packages that are neither compiled into the program nor available as source.
+type MissingPackagesError struct {
 	Paths []string
 	Line  int // line of the first such import
 }
 
-func (m *MissingError) Error() string { return "not in this kernel: " + strings.Join(m.Paths, ", ") }
+func (m *MissingPackagesError) Error() string {
+	return "not in this kernel: " + strings.Join(m.Paths, ", ")
+}
 
 // addImplicitImports adds to visible the packages that a file uses without importing them, as ImplicitImport names
 // them.
@@ -225,7 +232,7 @@ func (e *Engine) checkDeclarations(file *ast.File, visible view) (*unit, error) 
 	for _, name := range u.pkg.Scope().Names() {
 		o := u.pkg.Scope().Lookup(name)
 		if v, ok := o.(*types.Var); ok {
-			u.noteRedeclared(v, visible)
+			u.recordRedeclared(v, visible)
 		}
 		visible.bind(name, o)
 		u.declaredNames = append(u.declaredNames, declaredName{name, o, 0})
@@ -233,9 +240,9 @@ func (e *Engine) checkDeclarations(file *ast.File, visible view) (*unit, error) 
 	return u, nil
 }
 
-// noteRedeclared returns the earlier variable with the name and type of v and records it in u.redeclared. It returns
+// recordRedeclared returns the earlier variable with the name and type of v and records it in u.redeclared. It returns
 // nil if there is none.
-func (u *unit) noteRedeclared(v *types.Var, visible view) *types.Var {
+func (u *unit) recordRedeclared(v *types.Var, visible view) *types.Var {
 	old, ok := visible.names[v.Name()].(*types.Var)
 	if !ok || old.Pkg().Path() != mainPath || !types.Identical(old.Type(), v.Type()) {
 		return nil
@@ -290,21 +297,27 @@ func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast
 		return nil, err
 	}
 	if showIndex >= 0 {
-		for _, x := range fn.Body.List[showIndex].(*ast.ExprStmt).X.(*ast.CallExpr).Args {
-			t := u.src.info.TypeOf(ast.Unparen(x))
-			if tuple, ok := t.(*types.Tuple); ok {
-				for v := range tuple.Variables() {
-					c.shownTypes = append(c.shownTypes, v.Type())
-				}
-			} else {
-				c.shownTypes = append(c.shownTypes, t)
-			}
-		}
+		c.shownTypes = u.argumentTypes(fn.Body.List[showIndex].(*ast.ExprStmt).X.(*ast.CallExpr))
 	}
-	c.noteUnreadErrors(u, fn)
+	c.recordUnreadErrors(u, fn)
 	u.lines = lines
 	e.sessionVariables(u, fn, visible)
 	return u, nil
+}
+
+// argumentTypes returns the types of the arguments of a call. A call among the arguments can have several.
+func (u *unit) argumentTypes(call *ast.CallExpr) (out []types.Type) {
+	for _, x := range call.Args {
+		switch t := u.src.info.TypeOf(ast.Unparen(x)).(type) {
+		case *types.Tuple:
+			for v := range t.Variables() {
+				out = append(out, v.Type())
+			}
+		default:
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // sessionVariables turns the variables that the statements of fn define with := into package-level variables, which
@@ -325,7 +338,7 @@ func (e *Engine) sessionVariables(u *unit, fn *ast.FuncDecl, visible view) {
 			if !ok || id.Name == "_" {
 				continue
 			}
-			v := u.noteRedeclared(old, visible)
+			v := u.recordRedeclared(old, visible)
 			if v == nil {
 				v = types.NewVar(id.Pos(), u.pkg, id.Name, old.Type())
 				u.pkg.Scope().Insert(v)
@@ -360,9 +373,9 @@ type UnreadError struct {
 	Err  error
 }
 
-// noteUnreadErrors updates c.errorLines with the statements of a unit: it adds error variables that are assigned and
+// recordUnreadErrors updates c.errorLines with the statements of a unit: it adds error variables that are assigned and
 // removes variables that are mentioned afterwards.
-func (c *Cell) noteUnreadErrors(u *unit, fn *ast.FuncDecl) {
+func (c *Cell) recordUnreadErrors(u *unit, fn *ast.FuncDecl) {
 	for _, stmt := range fn.Body.List {
 		ast.Inspect(stmt, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
@@ -383,7 +396,7 @@ func (c *Cell) noteUnreadErrors(u *unit, fn *ast.FuncDecl) {
 // UnreadErrors returns, after the cell has run, the errors that it assigned to variables and never read, in the order
 // of their lines.
 func (c *Cell) UnreadErrors() (out []UnreadError) {
-	c.e.Variables(func(name string, v reflect.Value) {
+	c.e.ForEachVariable(func(name string, v reflect.Value) {
 		if err, ok := v.Interface().(error); ok && c.errorLines[name] > 0 {
 			out = append(out, UnreadError{name, c.errorLines[name], err})
 		}
@@ -415,13 +428,13 @@ var printCall = regexp.MustCompile(`^fmt\.(Print|Fprint|Scan)\w*\(`)
 
 // Statements call these functions: stepFunc with their index, and showFunc with the values to display.
 const (
-	stepFunc = HiddenPrefix + "at"
-	showFunc = HiddenPrefix + "show"
+	stepFunc = ReservedPrefix + "at"
+	showFunc = ReservedPrefix + "show"
 )
 
 // Run executes a cell and returns the values of its last expression. It calls onLine with the line of each statement
 // before executing it. Declarations become visible to later cells one by one during execution. If abandoned returns
-// true before a statement or at the end of a unit, Run stops with the error Halted and publishes nothing more.
+// true before a statement or at the end of a unit, Run stops with the error Stopped and publishes nothing more.
 func (c *Cell) Run(abandoned func() bool, onLine func(line int)) (out []Value, err error) {
 	if err := c.e.initializePackages(); err != nil {
 		return nil, err
@@ -442,16 +455,16 @@ func (c *Cell) Run(abandoned func() bool, onLine func(line int)) (out []Value, e
 			onLine(unit.line)
 		}
 		show := func(vs []any) { shownValues = vs }
-		c.e.current.Store(&execution{goid: Goid(), show: show, beforeStep: func(step int) {
+		c.e.current.Store(&execution{goid: GoroutineID(), show: show, beforeStep: func(step int) {
 			if abandoned() {
-				panic(Halted{})
+				panic(Stopped{})
 			}
 			c.e.publish(unit, step)
 			onLine(unit.lines[step])
 		}})
 		_, err := unit.interp.RunFunc(entry)
 		if abandoned() {
-			return nil, Halted{}
+			return nil, Stopped{}
 		}
 		if err != nil {
 			return nil, err

@@ -22,7 +22,7 @@ type Cursor struct {
 
 // cursorMark is appended to the code, so that there is an identifier at the cursor even if the user has typed none of
 // it.
-const cursorMark = HiddenPrefix + "here"
+const cursorMark = ReservedPrefix + "here"
 
 // Cursor analyzes the code of a cell up to the cursor. It returns nil if no name can follow there. Nothing is executed,
 // and errors in the code are ignored.
@@ -51,39 +51,47 @@ func (e *Engine) Cursor(code string) *Cursor {
 		if e.resolveImports(file, visible, map[string]types.Object{}) != nil || section.kind == importDecl {
 			continue
 		}
-		e.addImplicitImports(file, visible)
-		src := &syntax{files: []*ast.File{file}, info: newInfo()}
-		_ = e.checkInView(src, visible)
-		scope, cursor := e.pkg.Scope(), &Cursor{Info: src.info, Names: visible.names}
-		ast.PreorderStack(file, nil, func(n ast.Node, ancestors []ast.Node) bool {
-			id, ok := n.(*ast.Ident)
-			if ok && strings.HasSuffix(id.Name, cursorMark) {
-				id.Name = strings.TrimSuffix(id.Name, cursorMark)
-				cursor.Path, scope = append(slices.Clone(ancestors), n), e.pkg.Scope().Child(0).Innermost(n.Pos())
-			} else if ok && id.Name == runFunc && cursor.Path == nil {
-				scope = src.info.Scopes[ancestors[len(ancestors)-1].(*ast.FuncDecl).Type]
-			}
-			return true
-		})
-		names := map[string]types.Object{}
-		for ; scope != nil && scope != e.pkg.Scope().Parent(); scope = scope.Parent() {
-			for _, name := range scope.Names() {
-				if _, imported := scope.Lookup(name).(*types.PkgName); !imported && names[name] == nil {
-					names[name] = scope.Lookup(name)
-				}
-			}
-		}
-		for name, o := range names {
-			visible.bind(name, o)
-		}
-		if cursor.Path != nil {
-			for name, path := range visible.imports {
-				cursor.Names[name] = types.NewPkgName(token.NoPos, nil, name, e.Package(path))
-			}
+		if cursor := e.findCursor(file, visible); cursor.Path != nil {
 			return cursor
 		}
 	}
 	return nil
+}
+
+// findCursor type-checks a section of a cell and adds its names to visible: those of the scope around the cursor, or
+// those at the end of the section if the cursor is elsewhere. In the second case, the Path of the result is nil.
+func (e *Engine) findCursor(file *ast.File, visible view) *Cursor {
+	e.addImplicitImports(file, visible)
+	src := &syntax{files: []*ast.File{file}, info: newInfo()}
+	_ = e.checkInView(src, visible)
+	scope, cursor := e.pkg.Scope(), &Cursor{Info: src.info, Names: visible.names}
+	ast.PreorderStack(file, nil, func(n ast.Node, ancestors []ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if ok && strings.HasSuffix(id.Name, cursorMark) {
+			id.Name = strings.TrimSuffix(id.Name, cursorMark)
+			cursor.Path, scope = append(slices.Clone(ancestors), n), e.pkg.Scope().Child(0).Innermost(n.Pos())
+		} else if ok && id.Name == runFunc && cursor.Path == nil {
+			scope = src.info.Scopes[ancestors[len(ancestors)-1].(*ast.FuncDecl).Type]
+		}
+		return true
+	})
+	names := map[string]types.Object{}
+	for ; scope != nil && scope != e.pkg.Scope().Parent(); scope = scope.Parent() {
+		for _, name := range scope.Names() {
+			if _, imported := scope.Lookup(name).(*types.PkgName); !imported && names[name] == nil {
+				names[name] = scope.Lookup(name)
+			}
+		}
+	}
+	for name, o := range names {
+		visible.bind(name, o)
+	}
+	if cursor.Path != nil {
+		for name, path := range visible.imports {
+			cursor.Names[name] = types.NewPkgName(token.NoPos, nil, name, e.Package(path))
+		}
+	}
+	return cursor
 }
 
 // OpenBrackets returns the offsets of the brackets that are still open at the end of code. quote is the offset of an
@@ -113,9 +121,9 @@ func OpenBrackets(code string) (open []int, quote int) {
 	}
 }
 
-// Members returns the names of the fields and methods of a type that a cell can use, sorted, including promoted ones,
-// down to embedded structs of embeddingDepth levels.
-func Members(t types.Type) []string {
+// MemberNames returns the names of the fields and methods of a type that a cell can use, sorted, including promoted
+// ones, down to embedded structs of embeddingDepth levels.
+func MemberNames(t types.Type) []string {
 	const embeddingDepth = 4 // also ends the search in a struct that embeds a pointer to itself
 	set := map[string]bool{}
 	add := func(o types.Object) {
@@ -173,20 +181,20 @@ func (e *Engine) Package(path string) *types.Package {
 // ObjectString returns the declaration of an object as a cell would write it.
 func ObjectString(o types.Object) string { return types.ObjectString(o, qualifier) }
 
-// Member returns the field or method of t with the given name, or nil.
-func Member(t types.Type, name string) types.Object {
+// LookupMember returns the field or method of t with the given name, or nil.
+func LookupMember(t types.Type, name string) types.Object {
 	o, _, _ := types.LookupFieldOrMethod(t, true, types.NewPackage(mainPath, "main"), name)
 	return o
 }
 
-// Parse returns the first syntax error of a cell, or nil. name is the file name in error positions.
-func (e *Engine) Parse(name, code string) error {
-	items, _, err := e.splitItems(name, code)
+// CheckSyntax returns the first syntax error of a cell, or nil.
+func (e *Engine) CheckSyntax(code string) error {
+	items, _, err := e.splitItems("", code)
 	if err != nil {
 		return err
 	}
 	for _, section := range groupItems(items) {
-		file, err := e.parse(name, code, section)
+		file, err := e.parse("", code, section)
 		if file != nil {
 			e.fset.RemoveFile(e.fset.File(file.Pos()))
 		}

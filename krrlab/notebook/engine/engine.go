@@ -122,12 +122,12 @@ type execution struct {
 	show       func([]any)    // called with the values of the last expression
 }
 
-// currentExecution returns the execution in progress. It panics with Halted if the caller is an abandoned goroutine:
+// currentExecution returns the execution in progress. It panics with Stopped if the caller is an abandoned goroutine:
 // one that continues to run an earlier cell, while another goroutine runs the current one.
 func (e *Engine) currentExecution() *execution {
 	exec := e.current.Load()
-	if exec.goid != Goid() {
-		panic(Halted{})
+	if exec.goid != GoroutineID() {
+		panic(Stopped{})
 	}
 	return exec
 }
@@ -148,7 +148,7 @@ func (e *Engine) reportPanics(f func()) func() {
 			e.Panics <- p
 			// The receiver reports p before it receives the next value. So this send returns, and callers that
 			// wait for f continue, only after the panic was reported.
-			e.Panics <- ixgo.PanicError{Value: Halted{}}
+			e.Panics <- ixgo.PanicError{Value: Stopped{}}
 		}()
 		f()
 	}
@@ -222,16 +222,19 @@ var Packages = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// Names returns the objects declared by Declare and by cells, by name, and the paths of the packages that cells have
-// imported, by name.
-func (e *Engine) Names() (objects map[string]types.Object, imported map[string]string) {
+// IsCompiled reports whether a package is compiled into the program and can be imported by cells.
+func IsCompiled(path string) bool { return Packages()[path] != "" }
+
+// VisibleNames returns the objects declared by Declare and by cells, by name, and the paths of the packages that cells
+// have imported, by name.
+func (e *Engine) VisibleNames() (objects map[string]types.Object, imported map[string]string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.view.names), maps.Clone(e.view.imports)
 }
 
-// Variables calls f with each variable that cells can use.
-func (e *Engine) Variables(f func(name string, v reflect.Value)) {
+// ForEachVariable calls f with each variable that cells can use.
+func (e *Engine) ForEachVariable(f func(name string, v reflect.Value)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for name, o := range e.view.names {

@@ -71,8 +71,9 @@ func (cs cells) run(t *testing.T) {
 	}
 }
 
-// TestResults calls a function with several results from many goroutines, and checks that no results are mixed up.
-func TestResults(t *testing.T) {
+// TestConcurrentResults calls a function with several results from many goroutines, and checks that no results are
+// mixed up.
+func TestConcurrentResults(t *testing.T) {
 	_, run := open(t)
 	got := run(`func both(v int) (int, int) { return v, v * v }
 var wg sync.WaitGroup
@@ -91,9 +92,9 @@ bad`)
 	testkit.Equal(t, got, "→0")
 }
 
-// TestCollected runs the garbage collector while compiled code calls methods of cells with values that have no other
-// references.
-func TestCollected(t *testing.T) {
+// TestGarbageCollection runs the garbage collector while compiled code calls methods of cells with values that have no
+// other references.
+func TestGarbageCollection(t *testing.T) {
 	e, run := open(t)
 	sum := func(f interface {
 		Add(p *[]int, s string) string
@@ -122,11 +123,11 @@ func TestManyTypes(t *testing.T) {
 	}
 }
 
-// TestRoom declares more methods than fit into the method table, in a separate process. The cell that exceeds the table
-// must fail, and the process must continue.
-func TestRoom(t *testing.T) {
+// TestMethodTableFull declares more methods than fit into the method table, in a separate process. The cell that
+// exceeds the table must fail, and the process must continue.
+func TestMethodTableFull(t *testing.T) {
 	if os.Getenv("KRRLAB_ROOM") == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestRoom$", "-test.v")
+		cmd := exec.Command(os.Args[0], "-test.run=^TestMethodTableFull$", "-test.v")
 		cmd.Env = append(os.Environ(), "KRRLAB_ROOM=1")
 		if out, err := cmd.CombinedOutput(); errors.Is(err, syscall.ENOEXEC) {
 			t.Skip("the system can't start this program, which an emulator runs")
@@ -155,19 +156,19 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestStop stops a loop, a recursion, a callback of compiled code and a loop that recovers from panics, and checks that
-// the engine continues.
-func TestStop(t *testing.T) {
+// TestStopGoroutine stops a loop, a recursion, a callback of compiled code and a loop that recovers from panics, and
+// checks that the engine continues.
+func TestStopGoroutine(t *testing.T) {
 	e, run := open(t)
 	begun := make(chan uint64)
-	begin := func() { begun <- Goid() }
+	begin := func() { begun <- GoroutineID() }
 	e.Declare(map[string]any{"begin": &begin})
 	for _, code := range []string{"begin()\nfor { }", "func f(n int) int { return f(n+1) + f(n) }\nbegin()\nf(0)",
 		"begin()\nsort.Slice([]int{2, 1}, func(i, j int) bool { for { } })", "begin()\nfor { func() { defer " +
 			"func() { recover() }(); for { } }() }"} {
-		go func() { Stop(<-begun) }()
+		go func() { StopGoroutine(<-begun) }()
 		done := make(chan string)
-		go func() { done <- run(code); Resume(Goid()) }()
+		go func() { done <- run(code); ResumeGoroutine(GoroutineID()) }()
 		if got := <-done; !strings.Contains(got, "stopped") {
 			t.Errorf("%s: %q", code, got)
 		}
@@ -177,8 +178,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestMembers checks the names that can follow a dot, for a generic type with an embedded field.
-func TestMembers(t *testing.T) {
+// TestMemberNames checks the names that can follow a dot, for a generic type with an embedded field.
+func TestMemberNames(t *testing.T) {
 	e, run := open(t)
 	run("type in struct{ a int }\nfunc (i *in) B() {}\ntype P[T any] struct { in; V T }\nfunc (p P[T]) Get() T { " +
 		"return p.V }\nvar p P[int]")
@@ -186,7 +187,7 @@ func TestMembers(t *testing.T) {
 	if o == nil || TypeString(o.Type()) != "P[int]" {
 		t.Fatal(o)
 	}
-	got := Members(o.Type())
+	got := MemberNames(o.Type())
 	if want := []string{"B", "Get", "V", "a", "in"}; !sort.StringsAreSorted(got) ||
 		strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("%v, want %v", got, want)

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestForgotten declares the same names repeatedly, and checks that objects without references are released: the second
-// half of the cells may leave at most 2,000 bytes each.
-func TestForgotten(t *testing.T) {
+// TestUnreferencedUnitsAreReleased declares the same names repeatedly, and checks that objects without references are
+// released: the second half of the cells may leave at most 2,000 bytes each.
+func TestUnreferencedUnitsAreReleased(t *testing.T) {
 	e, run := open(t)
 	heap := func() int64 {
 		runtime.GC()

@@ -25,7 +25,7 @@ type loader struct {
 	mu           sync.Mutex              // guards the fields below
 	loadErrors   map[string]error        // errors of packages that could not be loaded, by path
 	cellTypes    typeutil.Map            // reflect.Type of each type of a cell, by types.Type
-	pending      []types.Type            // named types that were not known when they were looked up
+	pendingTypes []types.Type            // named types that were not known when they were looked up
 	cellPackages map[*byte]*ixgo.Package // packages of the variables of earlier cells; see Installed
 }
 
@@ -129,7 +129,7 @@ func (l *loader) Import(path string) (*types.Package, error) {
 	return l.load(path)
 }
 
-// LookupReflect returns the reflect.Type of a type, if it is known. An unknown named type is added to l.pending.
+// LookupReflect returns the reflect.Type of a type, if it is known. An unknown named type is added to l.pendingTypes.
 func (l *loader) LookupReflect(t types.Type) (reflect.Type, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,16 +140,16 @@ func (l *loader) LookupReflect(t types.Type) (reflect.Type, bool) {
 		return rt, true
 	}
 	if _, ok := t.(*types.Named); ok {
-		l.pending = append(l.pending, t)
+		l.pendingTypes = append(l.pendingTypes, t)
 	}
 	return nil, false
 }
 
 // recordTypes stores the reflect.Type that an interpreter created for each pending type. It leaves the types in
-// l.pending, which bindEarlierVariables empties before the next unit is built.
+// l.pendingTypes, which bindEarlierVariables empties before the next unit is built.
 func (l *loader) recordTypes(record *ixgo.TypesRecord) {
 	l.mu.Lock()
-	pending := slices.Clone(l.pending)
+	pending := slices.Clone(l.pendingTypes)
 	l.mu.Unlock()
 	for _, t := range pending {
 		rt, _ := record.ToType(t) // calls LookupReflect, so l.mu must be free

@@ -84,9 +84,9 @@ func listNames(p *types.Package) string {
 				b.WriteString(TypeString(u))
 			}
 			b.WriteString(" is type " + name + "\n")
-			for m := range strings.Lines(strings.Join(Members(object.Type()), "\n")) {
+			for m := range strings.Lines(strings.Join(MemberNames(object.Type()), "\n")) {
 				if m = strings.TrimSpace(m); token.IsExported(m) {
-					b.WriteString("\t" + ObjectString(Member(object.Type(), m)) + "\n")
+					b.WriteString("\t" + ObjectString(LookupMember(object.Type(), m)) + "\n")
 				}
 			}
 		}
@@ -94,9 +94,9 @@ func listNames(p *types.Package) string {
 	return b.String()
 }
 
-// TestNotImported imports a package that does not exist and one with a wrong table. The error must name the package,
+// TestImportErrors imports a package that does not exist and one with a wrong table. The error must name the package,
 // and other packages must remain usable.
-func TestNotImported(t *testing.T) {
+func TestImportErrors(t *testing.T) {
 	e, run := open(t)
 	testkit.Fails(t, testkit.ErrOf(e.loader.Import("go/nowhere")), "package go/nowhere is not in this kernel")
 	ixgo.RegisterPackage(&ixgo.Package{Name: "broken", Path: "broken",

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Fragment is an import, a declaration or a statement at the top level of a cell that was type-checked but not run.
-type Fragment struct {
+// CellPart is an import, a declaration or a statement at the top level of a cell that was type-checked but not run.
+type CellPart struct {
 	Start, End int                     // byte range in the code
 	Node       ast.Node                // syntax; its positions have no meaning
 	Objects    map[string]types.Object // by name, the packages and the objects of cells that it uses or declares
-	Shown      []types.Type            // types of the values that it displays, as the last expression of the cell
+	ShownTypes []types.Type            // types of the values that it displays, as the last expression of the cell
 	ShowsCall  bool                    // the displayed expression is a call
 }
 
 // Outline type-checks a cell and returns its parts in the order of the code. If the cell is a program, a call of main
 // is appended to the code. Its declarations become visible to later calls of Compile and Outline, but cannot be run: an
 // engine must be used for outlines only.
-func (e *Engine) Outline(name, code string) (parts []Fragment, wholeCode string, err error) {
+func (e *Engine) Outline(name, code string) (parts []CellPart, wholeCode string, err error) {
 	c, err := e.Compile(name, code)
 	if err != nil {
 		return nil, code, err
@@ -48,21 +48,21 @@ func (e *Engine) Outline(name, code string) (parts []Fragment, wholeCode string,
 		parts = append(parts, inSection...)
 	}
 	if n := len(parts); n > 0 {
-		parts[n-1].Shown, parts[n-1].ShowsCall = c.shownTypes, c.EndsWithCall
+		parts[n-1].ShownTypes, parts[n-1].ShowsCall = c.shownTypes, c.EndsWithCall
 	}
-	slices.SortFunc(parts, func(a, b Fragment) int { return a.Start - b.Start })
+	slices.SortFunc(parts, func(a, b CellPart) int { return a.Start - b.Start })
 	e.view = c.finalView
 	return parts, code, nil
 }
 
 // sectionParts parses a section into parts, without their objects.
-func (e *Engine) sectionParts(code string, sec section) (parts []Fragment, err error) {
+func (e *Engine) sectionParts(code string, sec section) (parts []CellPart, err error) {
 	file, err := e.parse("", code, sec)
 	if err != nil {
 		return nil, err
 	}
 	add := func(n ast.Node) {
-		parts = append(parts, Fragment{Start: e.offset(sec, n.Pos()), End: e.offset(sec, n.End()), Node: n,
+		parts = append(parts, CellPart{Start: e.offset(sec, n.Pos()), End: e.offset(sec, n.End()), Node: n,
 			Objects: map[string]types.Object{}})
 	}
 	for _, d := range file.Decls {
@@ -86,13 +86,13 @@ func (e *Engine) offset(sec section, pos token.Pos) int {
 }
 
 // addObjects adds the objects of a unit to the parts of its section.
-func (e *Engine) addObjects(parts []Fragment, sec section, u *unit) {
+func (e *Engine) addObjects(parts []CellPart, sec section, u *unit) {
 	if u.pkg == nil {
 		return
 	}
 	ast.Inspect(u.src.files[0], func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
-		if !ok || strings.HasPrefix(id.Name, HiddenPrefix) {
+		if !ok || strings.HasPrefix(id.Name, ReservedPrefix) {
 			return true
 		}
 		o := u.src.info.ObjectOf(id)
@@ -115,8 +115,9 @@ func (e *Engine) addObjects(parts []Fragment, sec section, u *unit) {
 	})
 }
 
-// Check type-checks the file of a program and returns its errors, also those about variables and imports without a use.
-func (e *Engine) Check(src []byte) (errs []types.Error) {
+// CheckProgram type-checks the file of a program and returns its errors, also those about variables and imports without
+// a use.
+func (e *Engine) CheckProgram(src []byte) (errs []types.Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	fset := token.NewFileSet()

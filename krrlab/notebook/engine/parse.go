@@ -20,9 +20,10 @@ const (
 	importDecl           // an import
 )
 
-// item is a top-level import, declaration or statement of a cell, or the part of a statement between two semicolons.
-// The header of a for statement is thus split into several items, which groupItems puts into the same section again.
-type item struct {
+// cellItem is a top-level import, declaration or statement of a cell, or the part of a statement between two
+// semicolons. The header of a for statement is thus split into several items, which groupItems puts into the same
+// section again.
+type cellItem struct {
 	kind       itemKind
 	start, end int  // byte range in the cell
 	hoistOrder int  // 2 for an import, 1 for a function, method or type, which may follow its first use, else 0
@@ -35,8 +36,8 @@ var funcDecl = regexp.MustCompile(`^func(?:\s+[\pL_]|\s*\([^()]*\)\s*([\pL_][\pL
 // splitItems splits a cell into items, imports first, and drops package clauses. endsWithSemicolon reports whether the
 // last statement ends with a semicolon, which suppresses the display of its value. The error is a scanner.ErrorList
 // with the errors of the scanner, brackets without a partner, and directives that have no effect in a cell.
-func (e *Engine) splitItems(name, code string) (out []item, endsWithSemicolon bool, err error) {
-	var imports []item
+func (e *Engine) splitItems(name, code string) (out []cellItem, endsWithSemicolon bool, err error) {
+	var imports []cellItem
 	var errs scanner.ErrorList
 	file := token.NewFileSet().AddFile(name, -1, len(code))
 	var sc scanner.Scanner
@@ -66,12 +67,12 @@ func (e *Engine) splitItems(name, code string) (out []item, endsWithSemicolon bo
 		itemEnds := atEOF || t == token.SEMICOLON && len(openBrackets) == 0
 		switch n := len(out); {
 		case itemEnds && start >= 0:
-			cellItem := newItem(code, start, prevEnd, firstToken)
+			item := newItem(code, start, prevEnd, firstToken)
 			start, endsWithSemicolon = -1, lit == ";"
-			if cellItem.kind == importDecl {
-				imports = append(imports, cellItem)
+			if item.kind == importDecl {
+				imports = append(imports, item)
 			} else if firstToken != token.PACKAGE {
-				out = append(out, cellItem)
+				out = append(out, item)
 			}
 		case itemEnds && lit == ";" && n > 0 && out[n-1].kind == statement: // for example in the header of a for loop
 			out[n-1].end = offset
@@ -99,21 +100,21 @@ func (e *Engine) splitItems(name, code string) (out []item, endsWithSemicolon bo
 }
 
 // newItem returns the item code[start:end], which begins with the given token.
-func newItem(code string, start, end int, firstToken token.Token) item {
-	cellItem := item{start: start, end: end}
+func newItem(code string, start, end int, firstToken token.Token) cellItem {
+	item := cellItem{start: start, end: end}
 	switch firstToken {
 	case token.IMPORT:
-		cellItem.kind, cellItem.hoistOrder = importDecl, 2
+		item.kind, item.hoistOrder = importDecl, 2
 	case token.TYPE:
-		cellItem.kind, cellItem.hoistOrder = declaration, 1
+		item.kind, item.hoistOrder = declaration, 1
 	case token.VAR, token.CONST:
-		cellItem.kind = declaration
+		item.kind = declaration
 	case token.FUNC:
 		if m := funcDecl.FindStringSubmatch(code[start:end]); m != nil && !token.IsKeyword(m[1]) {
-			cellItem.kind, cellItem.hoistOrder = declaration, 1
+			item.kind, item.hoistOrder = declaration, 1
 		}
 	}
-	return cellItem
+	return item
 }
 
 // directives are compiler directives that have no effect in cells, each with advice on an alternative.
@@ -129,7 +130,7 @@ var directive = regexp.MustCompile(`^//(go:(embed|linkname|generate)|export)\b`)
 // twice.
 type section struct {
 	kind  itemKind
-	items []item
+	items []cellItem
 }
 
 // head returns the code that parse puts before the code of a section.
@@ -142,22 +143,22 @@ func (s section) head() string {
 
 // groupItems groups adjacent items of the same kind into sections. The declarations of one section may refer to each
 // other.
-func groupItems(items []item) (out []section) {
-	for _, cellItem := range items {
-		if n := len(out); n > 0 && out[n-1].kind == cellItem.kind {
-			out[n-1].items = append(out[n-1].items, cellItem)
+func groupItems(items []cellItem) (out []section) {
+	for _, item := range items {
+		if n := len(out); n > 0 && out[n-1].kind == item.kind {
+			out[n-1].items = append(out[n-1].items, item)
 		} else {
-			out = append(out, section{cellItem.kind, []item{cellItem}})
+			out = append(out, section{item.kind, []cellItem{item}})
 		}
 	}
 	return out
 }
 
 // runFunc is the name of the function that contains the statements of a unit.
-const runFunc = HiddenPrefix + "run"
+const runFunc = ReservedPrefix + "run"
 
-// HiddenPrefix starts the names that are reserved for the engine.
-const HiddenPrefix = "krrlab_"
+// ReservedPrefix starts the names that are reserved for the engine.
+const ReservedPrefix = "krrlab_"
 
 // parse parses a section of a cell as a file, between the code that head returns and a closing brace if needed. The
 // rest of the cell is replaced by spaces, except for line breaks, and each item is followed by a line break or a
@@ -171,13 +172,10 @@ func (e *Engine) parse(name, code string, sec section) (*ast.File, error) {
 			blank[i] = ' '
 		}
 	}
-	for _, cellItem := range sec.items {
-		copy(blank[cellItem.start:], code[cellItem.start:cellItem.end])
-		if cellItem.end < len(blank) {
-			blank[cellItem.end] = code[cellItem.end]
-			if blank[cellItem.end] != '\n' {
-				blank[cellItem.end] = ';'
-			}
+	for _, item := range sec.items {
+		copy(blank[item.start:], code[item.start:item.end])
+		if item.end < len(blank) && blank[item.end] != '\n' {
+			blank[item.end] = ';'
 		}
 	}
 	body, head, tail := string(blank), sec.head(), ""

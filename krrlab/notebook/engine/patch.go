@@ -30,7 +30,7 @@ func (e *Engine) patchCode(u *unit, interp *ixgo.Interp) {
 			// reused the frame for a call, it would overwrite them. So frames of this function are never reused.
 			*fieldAddr[int32](f.object, usedField) = math.MinInt32
 		}
-		if haltFeature.available() {
+		if stopFeature.available() {
 			f.instrumentBlocks()
 		}
 	}

@@ -53,7 +53,7 @@ func (e *Engine) importSource(path string) (*types.Package, error) {
 		return u.pkg, nil
 	}
 	if e.FindSource == nil {
-		return nil, &MissingError{Paths: []string{path}}
+		return nil, &MissingPackagesError{Paths: []string{path}}
 	}
 	foundSource, err := e.FindSource(path)
 	if err != nil {
@@ -76,31 +76,41 @@ func (e *Engine) importSource(path string) (*types.Package, error) {
 	}
 	u := &unit{src: src, vars: map[string]reflect.Value{}, pkg: types.NewPackage(sourcePrefix+foundSource.Path,
 		src.files[0].Name.Name)}
-	firstErr := e.typeCheck(u.pkg, src, foundSource.Go)
-	for _, f := range src.files {
-		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Body == nil && firstErr == nil {
-					firstErr = types.Error{Fset: e.fset, Pos: d.Pos(), Msg: d.Name.Name + " is not written in Go"}
-				}
-				src.decls[src.info.Defs[d.Name]] = d
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					if s, ok := s.(*ast.TypeSpec); ok {
-						src.decls[src.info.Defs[s.Name]] = s
-					}
-				}
-			}
-		}
-		bindMethodValues(f, src.info)
+	err = e.typeCheck(u.pkg, src, foundSource.Go)
+	if f := src.indexDeclarations(); f != nil && err == nil {
+		err = types.Error{Fset: e.fset, Pos: f.Pos(), Msg: f.Name.Name + " is not written in Go"}
 	}
-	if firstErr != nil {
-		return nil, fmt.Errorf("%s cannot be interpreted: %w", path, firstErr)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be interpreted: %w", path, err)
+	}
+	for _, f := range src.files {
+		bindMethodValues(f, src.info)
 	}
 	e.sourceUnits[path], e.sourceUnits[foundSource.Path], e.units[u.pkg] = u, u, u
 	e.uninitialized = append(e.uninitialized, u)
 	return u.pkg, nil
+}
+
+// indexDeclarations adds the functions, methods and types of a package to s.decls. It returns the first function
+// without a body, or nil if there is none.
+func (s *syntax) indexDeclarations() (bodyless *ast.FuncDecl) {
+	for _, f := range s.files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				s.decls[s.info.Defs[n.Name]] = n
+				if n.Body == nil && bodyless == nil {
+					bodyless = n
+				}
+				return false
+			case *ast.TypeSpec:
+				s.decls[s.info.Defs[n.Name]] = n
+			}
+			_, isValue := n.(*ast.ValueSpec) // may contain functions that declare types
+			return !isValue
+		})
+	}
+	return bodyless
 }
 
 // initializePackages initializes the packages that were imported since the last cell. If one fails, it and those after
@@ -130,7 +140,7 @@ func (e *Engine) initialize(u *unit) (err error) {
 	}
 	e.mu.Unlock()
 	if u.interp != nil && err == nil {
-		e.current.Store(&execution{goid: Goid()})
+		e.current.Store(&execution{goid: GoroutineID()})
 		_, err = u.interp.RunFunc("init")
 	}
 	return err
@@ -172,11 +182,7 @@ func (e *Engine) usedObjects(u *unit, units map[*unit]bool) map[types.Object]boo
 				addObject(m)
 			}
 		} else if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
-			t := f.Signature().Recv().Type()
-			if p, ok := t.(*types.Pointer); ok {
-				t = p.Elem()
-			}
-			addObject(t.(*types.Named).Obj())
+			walker.visit(f.Signature().Recv().Type())
 		}
 	}
 	for v := range units {
@@ -220,15 +226,9 @@ func (s *syntax) usedPart(used map[types.Object]bool, initialize bool) ([]*ast.F
 		reduced := *f
 		reduced.Decls = nil
 		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if used[s.info.Defs[d.Name]] || initialize && isInitialization(d) {
-					reduced.Decls = append(reduced.Decls, d)
-				}
-			case *ast.GenDecl:
-				if isInitialization(d) {
-					reduced.Decls = append(reduced.Decls, d)
-				}
+			fn, isFunc := d.(*ast.FuncDecl)
+			if isFunc && used[s.info.Defs[fn.Name]] || isInitialization(d) && (initialize || !isFunc) {
+				reduced.Decls = append(reduced.Decls, d)
 			}
 		}
 		if reduced.Decls != nil {
@@ -237,7 +237,7 @@ func (s *syntax) usedPart(used map[types.Object]bool, initialize bool) ([]*ast.F
 		}
 	}
 	if files == nil {
-		return nil, nil // a package of which only types and constants are needed
+		return nil, nil
 	}
 	return files, &info
 }

@@ -86,7 +86,7 @@ func Hidden() interface{ Inc() int } { return &hidden{} }
 func findSource(path string) (*Source, error) {
 	src := sources[path]
 	if src == nil {
-		return nil, &MissingError{Paths: []string{path}}
+		return nil, &MissingPackagesError{Paths: []string{path}}
 	}
 	s := &Source{Path: path, Go: src[0], Files: map[string][]byte{}}
 	for i, text := range src[1:] {
@@ -95,9 +95,9 @@ func findSource(path string) (*Source, error) {
 	return s, nil
 }
 
-// TestSource imports packages that are interpreted. They must be initialized once, all cells must see the same
-// variables and types, and packages that cannot be interpreted are errors with the place of the cause.
-func TestSource(t *testing.T) {
+// TestInterpretedSource imports packages that are interpreted. They must be initialized once, all cells must see the
+// same variables and types, and packages that cannot be interpreted are errors with the place of the cause.
+func TestInterpretedSource(t *testing.T) {
 	e, run := open(t)
 	e.FindSource = findSource
 	for _, c := range []struct{ code, want string }{
@@ -135,8 +135,9 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestSourceCost checks that a cell compiles only those functions of an interpreted package that it uses.
-func TestSourceCost(t *testing.T) {
+// TestCompilesOnlyUsedFunctions checks that a cell compiles only those functions of an interpreted package that it
+// uses.
+func TestCompilesOnlyUsedFunctions(t *testing.T) {
 	var big strings.Builder
 	big.WriteString("package big\n\nfunc One() int { return 1 }\n")
 	for i := range 300 {

@@ -41,7 +41,7 @@ func (c *cell) signal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.Load() != stateEnded {
-		engine.Stop(c.goid)
+		engine.StopGoroutine(c.goid)
 	}
 }
 
@@ -50,7 +50,7 @@ func (c *cell) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.Store(stateEnded)
-	engine.Resume(c.goid)
+	engine.ResumeGoroutine(c.goid)
 }
 
 // abandon gives up a cell that an interrupt cannot stop, because it waits for a channel or a lock, or because it is in
@@ -63,7 +63,7 @@ func (s *Session) abandon(c *cell) {
 	s.out.printf(stderr, "the cell waits, or is in compiled code that does not watch its context: it is left behind, "+
 		"and ends when that returns\n")
 	s.endProgress()
-	s.out.end()
+	s.out.endCell()
 	s.runningCell.CompareAndSwap(c, nil)
 	c.signal() // seen when it returns to interpreted code
 	s.replaceWorker()
@@ -126,7 +126,7 @@ func (s *Session) watchCell(c *cell) {
 		}
 		limit = sample[0].Value.Uint64() + stackGrowth
 		if isRecursingDeeply() {
-			c.tooDeep.Store(true)
+			c.recursionTooDeep.Store(true)
 			c.ctx.cancel()
 			if !s.stop(c, unwindTimeout) {
 				s.abandon(c)

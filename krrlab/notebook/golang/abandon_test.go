@@ -11,10 +11,10 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestLeave interrupts cells that wait forever. Each goroutine is abandoned, which the output says, and the session
-// continues with its variables. If such a goroutine wakes up later, it must not change any variable.
-func TestLeave(t *testing.T) {
-	s := open(t, nil)
+// TestAbandonedCell interrupts cells that wait forever. Each goroutine is abandoned, which the output says, and the
+// session continues with its variables. If such a goroutine wakes up later, it must not change any variable.
+func TestAbandonedCell(t *testing.T) {
+	s := openSession(t, nil)
 	run(s,
 		"import (\"sync\"; \"fmt\")\nkept := 41\nch, full := make(chan int), make(chan int)\nvar wg "+
 			"sync.WaitGroup\nvar mu sync.Mutex\nmu.Lock()\nfunc add(i int) int { return kept + i }")
@@ -46,13 +46,13 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestLeftForGood lets abandoned cells continue. Their remaining statements must not run, their context must stay
-// cancelled, and variables whose declaration they did not reach must stay undeclared.
-func TestLeftForGood(t *testing.T) {
-	s := open(t, nil)
+// TestAbandonedCellContinues lets abandoned cells continue. Their remaining statements must not run, their context must
+// stay cancelled, and variables whose declaration they did not reach must stay undeclared.
+func TestAbandonedCellContinues(t *testing.T) {
+	s := openSession(t, nil)
 	t.Chdir(t.TempDir())
 	begun, resume, got, woken := make(chan bool), make(chan bool), make(chan error), make(chan bool)
-	s.do(func() {
+	s.runOnWorker(func() {
 		declare(s, "slow", func(ctx context.Context) { begun <- true; <-resume; got <- ctx.Err() })
 		declare(s, "sleeper", func() float64 { begun <- true; <-resume; defer close(woken); return 1 })
 	})
@@ -80,7 +80,7 @@ func TestLeftForGood(t *testing.T) {
 
 // TestGoexit checks that runtime.Goexit ends the cell with an error, and neither the session nor its variables.
 func TestGoexit(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	run(s, "import \"runtime\"\nkept := 1")
 	for range 2 {
 		testkit.Contains(t, run(s, "kept := 0.5\nlost := func() int { runtime.Goexit(); return 1 }()"), "✗Panic: runtime.Goexit")
@@ -92,7 +92,7 @@ func TestGoexit(t *testing.T) {
 // TestRecursion checks that functions that call themselves without end fail the cell, and that a recursion of depth
 // 10,000 succeeds.
 func TestRecursion(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	run(s,
 		"func deep(i int) int { return deep(i + 1) + 1 }\nfunc ping(i int) { pong(i) }\nvar pong func(int)\npong "+
 			"= func(i int) { ping(i) }\nfunc sum(n int) int { if n == 0 { return 0 }; return n + sum(n-1) }")
@@ -107,7 +107,7 @@ func TestRecursion(t *testing.T) {
 // TestManyStacks checks that many goroutines with moderately deep recursions, whose stacks together are as large as
 // that of an endless recursion, are not mistaken for one.
 func TestManyStacks(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	got := run(s, `import "sync"
 var ready sync.WaitGroup
 hold, sums := make(chan bool), make(chan int)

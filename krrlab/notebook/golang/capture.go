@@ -79,8 +79,8 @@ func (c *capture) closePipes() {
 	}
 }
 
-// begin directs all further output to out, as the output of a new cell.
-func (c *capture) begin(out Output) {
+// startCell directs all further output to out, as the output of a new cell.
+func (c *capture) startCell(out Output) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drain()
@@ -88,8 +88,8 @@ func (c *capture) begin(out Output) {
 	c.out, c.accepted, c.dropped = out, 0, 0
 }
 
-// end sends all remaining output of a cell.
-func (c *capture) end() {
+// endCell sends all remaining output of a cell.
+func (c *capture) endCell() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drain()
@@ -217,13 +217,13 @@ func wholeLength(p []byte) int {
 	return len(p)
 }
 
-// writer is an io.Writer for one stream.
-type writer struct {
+// streamWriter is an io.Writer for one stream.
+type streamWriter struct {
 	c      *capture
 	stream int
 }
 
-func (w writer) Write(p []byte) (int, error) {
+func (w streamWriter) Write(p []byte) (int, error) {
 	w.c.write(w.stream, p)
 	return len(p), nil
 }

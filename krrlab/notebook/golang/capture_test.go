@@ -10,13 +10,13 @@ import (
 // character were printed separately.
 func TestCutCharacter(t *testing.T) {
 	for _, parts := range [][]string{{"aλb"}, {"a\xce", "\xbbb"}, {"a", "λ", "b"}} {
-		var out sheet
+		var out outputRecorder
 		c := &capture{out: &out, timer: time.NewTimer(time.Hour), accepted: maxOutput - 2}
 		for _, part := range parts {
 			c.add(stdout, []byte(part))
 		}
-		c.end()
-		got := out.all()
+		c.endCell()
+		got := out.joined()
 		if !strings.HasPrefix(got, "stdout: a") || strings.Contains(got, "\xce") || !strings.Contains(got, "[3 more bytes") {
 			t.Errorf("%q: %q", parts, got)
 		}

@@ -13,71 +13,72 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
-// magic is a command of cells. Either run executes it, or code returns Go code that does. A command without either,
+// command is a command of cells. Either run executes it, or code returns Go code that does. A command without either,
 // such as %time, is executed elsewhere and listed for %help.
-type magic struct {
+type command struct {
 	name, arg, text string // name, arguments and description for %help, which omits commands without text
-	run             func(s *Session, line magicLine) error
-	code            func(s *Session, line magicLine) (string, error)
+	run             func(s *Session, line commandLine) error
+	code            func(s *Session, line commandLine) (string, error)
 }
 
-// magicLine is a use of a command: its name, its argument, and the following lines of the cell, for a cell command.
-type magicLine struct{ name, arg, body string }
+// commandLine is a use of a command: its name, its argument, and the following lines of the cell, for a cell command.
+type commandLine struct{ name, arg, body string }
 
-// magics lists the commands. It is set by init, because %help depends on it.
-var magics []magic
+// commands lists the commands. It is set by init, because %help depends on it.
+var commands []command
 
 func init() {
-	script := func(s *Session, l magicLine) error { return s.shell(l.name[2:], l.body) }
-	magics = []magic{
+	script := func(s *Session, l commandLine) error { return s.shell(l.name[2:], l.body) }
+	commands = []command{
 		{name: "!cmd", text: "run a command of the shell"},
 		{name: "%%bash", text: "run the rest of the cell in bash; %%sh in sh", run: script},
 		{name: "%%sh", run: script},
 		{name: "%%go", text: "compile the functions of the rest of the cell, which has declarations alone; it needs Go"},
 		{name: "%cd", arg: "[DIR]", text: "change the folder, or say which it is",
-			run: func(s *Session, l magicLine) error { return s.changeDir(unquoted(l.arg)) }},
+			run: func(s *Session, l commandLine) error { return s.changeDir(unquoted(l.arg)) }},
 		{name: "%env", arg: "[NAME[=VALUE]]", text: "set a variable of the environment, or print one or all",
 			code: environmentCode},
 		{name: "%%writefile", arg: "[-a] FILE", text: "write the rest of the cell to a file, with -a at its end",
-			run: func(s *Session, l magicLine) error {
+			run: func(s *Session, l commandLine) error {
 				text, err := writeFile(l.arg, l.body)
 				s.printLine(text)
 				return err
 			}},
 		{name: "%capture", arg: "NAME", text: "assign the text that the rest of the cell prints to a string variable",
-			run: (*Session).record},
+			run: (*Session).startRecording},
 		{name: "%time", arg: "[code]", text: "say how long code, or the rest of the cell, takes once"},
 		{name: "%timeit", arg: "code",
 			text: "say how long code takes on average over many runs; %%timeit: the rest of the cell",
 			code: timingCode},
 		{name: "%%timeit", code: timingCode},
 		{name: "%test", arg: "[FLAGS] [PATTERN]", text: "run the functions TestXxx(*testing.T) of cells by go test",
-			run: func(s *Session, l magicLine) error { return s.runTests(l.arg, "Test", "-run", "-bench=^$") }},
+			run: func(s *Session, l commandLine) error { return s.runTests(l.arg, "Test", "-run", "-bench=^$") }},
 		{name: "%bench", arg: "[FLAGS] [PATTERN]", text: "run the functions BenchmarkXxx(*testing.B) by go test -bench",
-			run: func(s *Session, l magicLine) error { return s.runTests(l.arg, "Benchmark", "-bench", "-run=^$") }},
+			run: func(s *Session, l commandLine) error { return s.runTests(l.arg, "Benchmark", "-bench", "-run=^$") }},
 		{name: "%%html", text: "show the rest of the cell as HTML; %%markdown as formatted text",
-			run: func(s *Session, l magicLine) error { s.out.show(display.HTML(l.body)); return nil }},
+			run: func(s *Session, l commandLine) error { s.out.show(display.HTML(l.body)); return nil }},
 		{name: "%%markdown",
-			run: func(s *Session, l magicLine) error { s.out.show(display.Markdown(l.body)); return nil }},
+			run: func(s *Session, l commandLine) error { s.out.show(display.Markdown(l.body)); return nil }},
 		{name: "NAME?", text: "documentation of a name, as Shift-Tab shows it"},
 		{name: "%doc", arg: "[NAME]", text: "documentation of a package, name or method; without a name: the packages",
-			run: func(s *Session, l magicLine) error { return s.doc(l.arg) }},
+			run: func(s *Session, l commandLine) error { return s.doc(l.arg) }},
 		{name: "%install", arg: "PACKAGE[@VERSION]", text: "download a package, as krrlab notebook add does",
-			run: func(s *Session, l magicLine) error { return s.install(l.arg) }},
+			run: func(s *Session, l commandLine) error { return s.install(l.arg) }},
 		{name: "%autoget", arg: "on|off", text: "download packages that an import misses, or do not (the default)",
 			run: (*Session).setAutoget},
 		{name: "%who", text: "the variables and functions of this notebook",
-			run: func(s *Session, _ magicLine) error { s.printLine(strings.Join(s.listNames(), "\n")); return nil }},
+			run: func(s *Session, _ commandLine) error { s.printLine(strings.Join(s.listNames(), "\n")); return nil }},
 		{name: "%reset", text: "forget them all",
-			run: func(s *Session, _ magicLine) error { s.startInterpreter(); return nil }},
-		{name: "%help", text: "this list", run: func(s *Session, _ magicLine) error { s.printLine(help()); return nil }},
+			run: func(s *Session, _ commandLine) error { s.startInterpreter(); return nil }},
+		{name: "%help", text: "this list",
+			run: func(s *Session, _ commandLine) error { s.printLine(help()); return nil }},
 	}
 }
 
 // help returns the text of %help.
 func help() string {
 	b := "Commands, each on its own line; one that begins with %% is the first line of a cell:\n"
-	for _, m := range magics {
+	for _, m := range commands {
 		if m.text != "" {
 			b += fmt.Sprintf("  %-22s %s\n", strings.TrimSpace(m.name+" "+m.arg), m.text)
 		}
@@ -101,9 +102,9 @@ func isCellCommand(line string) bool {
 	return strings.HasPrefix(name, "%%") && name != "%%time" && name != "%%capture"
 }
 
-// command runs a command, the text of a segment. If Go code executes the command, it only returns this code. A command
-// can be written with one more %, as %%timeit for %timeit.
-func (s *Session) command(text string) (code string, err error) {
+// runCommand runs a command, the text of a segment. If Go code executes the command, it only returns this code. A
+// command can be written with one more %, as %%timeit for %timeit.
+func (s *Session) runCommand(text string) (code string, err error) {
 	if text[0] == '!' || text[0] == '$' {
 		return "", s.shell("sh", text[1:])
 	}
@@ -112,8 +113,8 @@ func (s *Session) command(text string) (code string, err error) {
 	}
 	line, body, _ := strings.Cut(text, "\n")
 	name, arg, _ := strings.Cut(line, " ")
-	for _, m := range magics {
-		call := magicLine{name, strings.TrimSpace(arg), body}
+	for _, m := range commands {
+		call := commandLine{name, strings.TrimSpace(arg), body}
 		switch {
 		case m.name != name && "%"+m.name != name:
 		case m.code != nil:
@@ -126,7 +127,7 @@ func (s *Session) command(text string) (code string, err error) {
 }
 
 // environmentCode returns code that executes %env.
-func environmentCode(_ *Session, l magicLine) (string, error) {
+func environmentCode(_ *Session, l commandLine) (string, error) {
 	name, value, isSet := strings.Cut(l.arg, "=")
 	name = strings.TrimSpace(name)
 	switch {
@@ -141,7 +142,7 @@ func environmentCode(_ *Session, l magicLine) (string, error) {
 }
 
 // setAutoget executes %autoget.
-func (s *Session) setAutoget(l magicLine) error {
+func (s *Session) setAutoget(l commandLine) error {
 	if l.arg != "on" && l.arg != "off" {
 		return errors.New("want %autoget on or %autoget off")
 	}
@@ -165,8 +166,8 @@ func (r *recorder) Stream(name, text string) {
 	}
 }
 
-// record executes %capture: the printed text of the rest of the cell goes to a recorder.
-func (s *Session) record(l magicLine) error {
+// startRecording executes %capture: the printed text of the rest of the cell goes to a recorder.
+func (s *Session) startRecording(l commandLine) error {
 	c := s.runningCell.Load()
 	if !token.IsIdentifier(l.arg) {
 		return errors.New("want the name of a variable: %capture text")
@@ -175,14 +176,14 @@ func (s *Session) record(l magicLine) error {
 		return errors.New("the cell has a %capture already")
 	}
 	c.recorder = &recorder{Output: c.out, variable: l.arg}
-	s.out.begin(c.recorder)
+	s.out.startCell(c.recorder)
 	return nil
 }
 
-// endRecord assigns the recorded text of a cell to its variable, which it declares. If the cell was interrupted, it
+// endRecording assigns the recorded text of a cell to its variable, which it declares. If the cell was interrupted, it
 // prints the text.
-func (s *Session) endRecord(c *cell) {
-	s.out.begin(c.out)
+func (s *Session) endRecording(c *cell) {
+	s.out.startCell(c.out)
 	text := c.recorder.text.String()
 	if c.interrupts.Load() > 0 {
 		s.printLine(text)
@@ -193,7 +194,7 @@ func (s *Session) endRecord(c *cell) {
 		s.out.printf(stderr, "%s\n", r.Err.Value)
 		return
 	}
-	s.recordSegment(c, assignment)
+	s.addHistory(c, assignment)
 }
 
 // unquoted removes the quotes around a file name.
@@ -211,23 +212,23 @@ func writeFile(arg, body string) (string, error) {
 	if name == "" || name == "-a" {
 		return "", errors.New("want the name of a file: %%writefile data.csv")
 	}
-	word, mode := "Writing ", os.O_TRUNC
+	action, mode := "Writing ", os.O_TRUNC
 	if appends {
-		word, mode = "Appending to ", os.O_APPEND
+		action, mode = "Appending to ", os.O_APPEND
 	} else if _, err := os.Stat(name); err == nil {
-		word = "Overwriting "
+		action = "Overwriting "
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|mode, 0o644)
 	if err != nil {
 		return "", err
 	}
 	_, err = f.WriteString(strings.TrimSuffix(body, "\n") + "\n")
-	return word + name, cmp.Or(err, f.Close())
+	return action + name, cmp.Or(err, f.Close())
 }
 
 // timingCode returns code that measures the run time of the rest of the line, or of the lines below it, with package
 // testing, and prints it. It evaluates an expression that is no call without using its value.
-func timingCode(_ *Session, l magicLine) (string, error) {
+func timingCode(_ *Session, l commandLine) (string, error) {
 	code := l.arg
 	if l.body != "" {
 		code = "\n" + l.body + "\n"
@@ -249,12 +250,12 @@ func timingCode(_ *Session, l magicLine) (string, error) {
 		`fmt.Println("a run", krrlab_r, krrlab_r.MemString()) }`, nil
 }
 
-// completeMagic completes a command at the end of a line, or the file name that is its argument. n is the number of
+// completeCommand completes a command at the end of a line, or the file name that is its argument. n is the number of
 // bytes to replace; ok is false if line needs ordinary completion.
-func (s *Session) completeMagic(line string) (matches []string, n int, ok bool) {
+func (s *Session) completeCommand(line string) (matches []string, n int, ok bool) {
 	name, arg, hasArg := strings.Cut(line, " ")
 	if !hasArg {
-		for _, m := range magics {
+		for _, m := range commands {
 			matches = append(matches, m.name)
 		}
 		return withPrefix(matches, line), len(line), true

@@ -20,7 +20,7 @@ import (
 // The range ends at the cursor, which is moved into the code if it is outside.
 func (s *Session) Complete(code string, cursor int) (matches []string, start, end int) {
 	cursor = min(max(cursor, 0), len(code))
-	s.do(func() {
+	s.runOnWorker(func() {
 		defer func() { _ = recover() }() // no completions if the analysis of unfinished code panics
 		matches, start = s.complete(code, cursor)
 	})
@@ -36,7 +36,7 @@ func (s *Session) complete(code string, cursor int) (matches []string, start int
 	head := code[:cursor]
 	line := head[strings.LastIndexByte(head, '\n')+1:]
 	if t := strings.TrimLeft(line, " \t"); strings.HasPrefix(t, "%") {
-		if matches, n, ok := s.completeMagic(t); ok {
+		if matches, n, ok := s.completeCommand(t); ok {
 			return matches, cursor - n
 		}
 	}
@@ -54,7 +54,7 @@ func (s *Session) complete(code string, cursor int) (matches []string, start int
 		if p := importedPackage(cur, parent.X); p != nil {
 			matches = exportedNames(p)
 		} else if t := cur.Info.TypeOf(parent.X); t != nil {
-			matches = engine.Members(t)
+			matches = engine.MemberNames(t)
 		}
 		return withPrefix(matches, word), cursor - len(word)
 	case *ast.CompositeLit:
@@ -152,7 +152,7 @@ func standaloneNames(cur *engine.Cursor) (out []string) {
 	names := slices.Concat(slices.Collect(maps.Keys(cur.Names)), slices.Collect(maps.Keys(builtInDocs)),
 		types.Universe.Names())
 	for _, name := range names {
-		if !strings.HasPrefix(name, engine.HiddenPrefix) && token.IsIdentifier(name) {
+		if !strings.HasPrefix(name, engine.ReservedPrefix) && token.IsIdentifier(name) {
 			out = append(out, name)
 		}
 	}

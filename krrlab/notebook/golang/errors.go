@@ -70,14 +70,14 @@ func (c *cell) failure(name, text string, line int) *Error {
 func (s *Session) compileFailure(c *cell, err error) *Error {
 	var list scanner.ErrorList
 	var typeErr types.Error
-	var missing *engine.MissingError
+	var missing *engine.MissingPackagesError
 	switch {
 	case errors.As(err, &list) && len(list) > 0:
 		return c.failure(syntaxError, syntaxText(list[0].Msg), list[0].Pos.Line)
 	case errors.As(err, &typeErr):
 		return c.failure(compileError, withHint(oneLine(typeErr.Msg)), typeErr.Fset.Position(typeErr.Pos).Line)
 	case errors.As(err, &missing):
-		return c.failure(compileError, s.missingText(missing.Paths), missing.Line)
+		return c.failure(compileError, s.missingPackagesText(missing.Paths), missing.Line)
 	}
 	return c.failure(compileError, oneLine(err.Error()), 0)
 }
@@ -85,20 +85,20 @@ func (s *Session) compileFailure(c *cell, err error) *Error {
 // runFailure converts the error or panic that ended the execution of a cell.
 func (s *Session) runFailure(c *cell, err error) *Error {
 	value, file, line := unwrapPanic(err)
-	halted, isHalted := value.(engine.Halted)
-	if halted.Line > 0 {
-		file, line = halted.File, halted.Line
+	stopped, isStopped := value.(engine.Stopped)
+	if stopped.Line > 0 {
+		file, line = stopped.File, stopped.Line
 	}
 	// If the place is unknown, or if an interrupt has stopped a function of another cell, show the line of this cell
 	// that was running.
-	if line == 0 || isHalted && (file != c.name || line > len(c.lines)) {
+	if line == 0 || isStopped && (file != c.name || line > len(c.lines)) {
 		file, line = c.name, c.currentLine
 	}
-	if isHalted && c.tooDeep.Load() {
+	if isStopped && c.recursionTooDeep.Load() {
 		return c.failure(panicError,
 			"the recursion is too deep: functions that are not done take more than 192 MB of stack", line)
 	}
-	if isHalted {
+	if isStopped {
 		return c.failure(interruptedError, "the cell was interrupted", line)
 	}
 	text := panicText(value)

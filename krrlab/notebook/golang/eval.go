@@ -15,7 +15,7 @@ import (
 // cell and returns an empty Result.
 func (s *Session) Run(name, code string, out Output) Result {
 	c := &cell{name: name, lines: strings.Split(code, "\n"), out: out, finished: make(chan struct{}),
-		halting: make(chan struct{}), abandoned: make(chan struct{})}
+		stopRequested: make(chan struct{}), abandoned: make(chan struct{})}
 	result := make(chan Result, 1)
 	select {
 	case s.tasks <- func() { s.runCell(c, result) }:
@@ -34,8 +34,8 @@ func (s *Session) Run(name, code string, out Output) Result {
 func (s *Session) runCell(c *cell, result chan<- Result) {
 	var res Result
 	returned := false // becomes true unless the cell calls runtime.Goexit
-	c.goid = engine.Goid()
-	s.out.begin(c.out)
+	c.goid = engine.GoroutineID()
+	s.out.startCell(c.out)
 	c.ctx = s.renewContext()
 	s.runningCell.Store(c)
 	go s.watchCell(c)
@@ -44,14 +44,14 @@ func (s *Session) runCell(c *cell, result chan<- Result) {
 		if c.markEnded() {
 			s.runningCell.Store(nil)
 			s.endProgress()
-			s.out.end()
+			s.out.endCell()
 			if returned {
 				res = s.interruptedResult(c, res)
 			} else {
 				const text = "runtime.Goexit ended the goroutine of the cell"
 				res = Result{Err: c.failure(panicError, text, c.currentLine)}
 			}
-			if !returned || c.tooDeep.Load() { // after a deep recursion, the goroutine would keep its huge stack
+			if !returned || c.recursionTooDeep.Load() { // after a deep recursion, the goroutine would keep its huge stack
 				s.replaceWorker()
 			}
 			result <- res
@@ -84,7 +84,7 @@ func (s *Session) interruptedResult(c *cell, res Result) Result {
 func (s *Session) runSegments(c *cell) (res Result) {
 	defer func() {
 		if c.recorder != nil && c.state.Load() != stateAbandoned {
-			s.endRecord(c)
+			s.endRecording(c)
 		}
 	}()
 	for _, seg := range splitCell(c.lines) {
@@ -94,7 +94,7 @@ func (s *Session) runSegments(c *cell) (res Result) {
 		}
 		if seg.command != "" && !isCompiledCell(seg) {
 			var err error
-			if seg.code, err = s.command(seg.command); err != nil {
+			if seg.code, err = s.runCommand(seg.command); err != nil {
 				return Result{Err: c.failure("CommandError", err.Error(), seg.line)}
 			}
 		}
@@ -115,7 +115,7 @@ func (s *Session) runSegments(c *cell) (res Result) {
 		if res.Err != nil {
 			return res
 		}
-		s.recordSegment(c, seg)
+		s.addHistory(c, seg)
 	}
 	return res
 }
@@ -130,7 +130,7 @@ func (s *Session) runGo(c *cell, seg segment) Result {
 	values, err := compiled.Run(func() bool { return c.state.Load() == stateAbandoned }, func(line int) {
 		c.currentLine = line
 		if c.interrupts.Load() > 0 {
-			panic(engine.Halted{})
+			panic(engine.Stopped{})
 		}
 	})
 	if err != nil {

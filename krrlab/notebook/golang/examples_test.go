@@ -33,7 +33,7 @@ func TestExamples(t *testing.T) {
 	names := exampleFiles[:suite.Scale(2, len(exampleFiles), len(exampleFiles))]
 	t.Chdir(t.TempDir())
 	_ = os.Mkdir("testdata", 0o755)
-	s, files, ran := open(t, nil), 0, 0
+	s, files, ran := openSession(t, nil), 0, 0
 	for _, dir := range dirs {
 		_ = filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 			if !strings.HasSuffix(name, "_test.go") || !strings.Contains(filepath.Base(name), "example") ||
@@ -53,7 +53,7 @@ func TestExamples(t *testing.T) {
 				return nil
 			}
 			for _, x := range doc.Examples(file) {
-				p := &sheet{}
+				p := &outputRecorder{}
 				r := s.Run("Cell 2", "Example"+x.Name+"()", p)
 				ran++
 				var printed string

@@ -90,7 +90,7 @@ func (s *Session) explore(subject any, options ...any) {
 	if err != nil {
 		panic(err)
 	}
-	host := panel.Host{Models: &s.models, Show: s.out.show, Explain: explainPanic,
+	host := panel.Host{Models: &s.widgets, Show: s.out.show, Explain: explainPanic,
 		Update: func(d display.Data) { out.Update(encode(d)) }}
 	if c, ok := out.(commSender); ok {
 		host.Send = c.Comm
@@ -100,7 +100,7 @@ func (s *Session) explore(subject any, options ...any) {
 		s.panels.add(p)
 	}
 	if errors.Is(err, context.Canceled) && s.ctx.Load().Err() != nil {
-		panic(engine.Halted{})
+		panic(engine.Stopped{})
 	}
 	if err != nil {
 		panic(err)
@@ -123,24 +123,24 @@ func newSubject(subject any, options []any, name string) (panel.Subject, error) 
 	case !isLab && len(options) > 0:
 		return nil, fmt.Errorf("Explore of a stage on a %T: want a *krrlab.Lab first", subject)
 	case !isLab:
-		return panel.Function(subject, cmp.Or(name, "f"))
+		return panel.FunctionSubject(subject, cmp.Or(name, "f"))
 	case len(options) == 0:
-		return panel.Stage(lab, nil, cmp.Or(name, "lab"))
+		return panel.StageSubject(lab, nil, cmp.Or(name, "lab"))
 	}
 	runner, ok := options[0].(stage.Runner)
 	if !ok {
 		return nil, fmt.Errorf("Explore of a lab and a %T: want the options of a stage, such as quality.Options{}",
 			options[0])
 	}
-	return panel.Stage(lab, runner, cmp.Or(name, "lab"))
+	return panel.StageSubject(lab, runner, cmp.Or(name, "lab"))
 }
 
 // Comms returns the open comms of a target, or of all targets if it is "".
-func (s *Session) Comms(target string) map[string]any { return s.models.Comms(target) }
+func (s *Session) Comms(target string) map[string]any { return s.widgets.Comms(target) }
 
 // ReceiveComm handles a message of a comm. It must not wait for a cell.
-func (s *Session) ReceiveComm(typ string, content []byte, publish widget.Send) {
-	s.models.Receive(typ, content, publish)
+func (s *Session) ReceiveComm(typ string, content []byte, publish widget.SendFunc) {
+	s.widgets.Receive(typ, content, publish)
 }
 
 // Interrupt ends the runs of all panels.

@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"go/ast"
@@ -31,16 +32,18 @@ type NotebookCell struct {
 // Program returns an error that names the cell if a name is declared twice, since a program has only one object of each
 // name at the level of the package and of main, if a cell declares main or init, and if the program does not compile.
 func (s *Session) Program(cells []NotebookCell, pictures string) (src []byte, notes []string, err error) {
-	s.do(func() {
+	s.runOnWorker(func() {
 		x := s.newExporter()
+		number := 0
 		for _, c := range cells {
 			if c.Kind == "code" {
-				x.outline(fmt.Sprint("Cell ", len(x.cells)+1), c)
+				number++
 			}
+			x.addCell(fmt.Sprint("Cell ", number), c)
 		}
 		notes = x.notes
-		if err = x.write(cells); err == nil {
-			src, err = x.complete(pictures)
+		if err = x.write(); err == nil {
+			src, err = x.assemble(pictures)
 		}
 	})
 	return src, notes, err
@@ -60,14 +63,13 @@ type exporter struct {
 	s        *Session
 	interp   *engine.Engine          // type-checks the cells
 	builtIns map[string]types.Object // names that cells can use without declaring or importing them
-	cells    []exportedCell          // the code cells
+	cells    []exportedCell
 	objects  map[string]types.Object // objects that the program declares or imports so far, by name
 	// hoisted has the variables that functions use. They become variables of the package, all others variables of main.
 	hoisted  map[types.Object]bool
 	declared map[types.Object]bool // variables that the program declares so far
 	imports  map[string]string     // import specifications without the path, by path
 	decls    strings.Builder       // declarations of the package
-	newVars  string                // declarations of variables of the package that the current part defines
 	main     strings.Builder       // body of main
 	helpers  map[string]string     // declarations for built-in names of cells, by name
 	unused   []string              // variables of main without a use
@@ -75,26 +77,32 @@ type exporter struct {
 	isTest   bool                  // the program is a file of go test (see runTests)
 }
 
-// exportedCell is a code cell.
+// exportedCell is a cell of the notebook.
 type exportedCell struct {
-	name       string            // for example Cell 5
+	NotebookCell
+	name       string            // of a code cell, for example Cell 5
 	code       string            // source with commands as comments
-	parts      []engine.Fragment // declarations and statements of the code; nil if isComment
-	isComment  bool              // the whole cell is only a comment in the program
+	parts      []engine.CellPart // declarations and statements of the code; nil if the whole cell becomes a comment
 	isCompiled bool              // a %%go cell
 }
 
 // commentMark begins lines of a program that are comments there, but not in the notebook.
 const commentMark = "//krrlab: "
 
-// commented returns lines as comments.
-func commented(text string) string {
+// asComment returns lines as comments.
+func asComment(text string) string {
 	return commentMark + strings.ReplaceAll(text, "\n", "\n"+commentMark)
 }
 
-// outline adds a code cell to x.cells, with its parts, and notes about what becomes a comment.
-func (x *exporter) outline(name string, c NotebookCell) {
-	e := exportedCell{name: name}
+// addCell adds a cell to x.cells, with the parts of its code, and notes about what becomes a comment. name is the name
+// of a code cell.
+func (x *exporter) addCell(name string, c NotebookCell) {
+	if c.Kind != "code" {
+		text := "// " + strings.ReplaceAll(c.Text, "\n", "\n// ")
+		x.cells = append(x.cells, exportedCell{NotebookCell: c, code: text})
+		return
+	}
+	e, isComment := exportedCell{NotebookCell: c, name: name}, slices.Contains(c.Tags, "raises-exception")
 	note := func(text string) {
 		x.notes = append(x.notes, fmt.Sprintf("%s: %s: a comment in the program", strings.ToLower(name), text))
 	}
@@ -106,22 +114,21 @@ func (x *exporter) outline(name string, c NotebookCell) {
 			e.isCompiled, lines[i] = true, "" // the comment that begins the cell says it
 		default:
 			note(strings.TrimSpace(l))
-			e.isComment, lines[i] = e.isComment || isCellCommand(l), commented(l)
+			isComment, lines[i] = isComment || isCellCommand(l), asComment(l)
 		}
 	}
 	if slices.Contains(c.Tags, "raises-exception") {
-		e.isComment = true
 		note("its tag raises-exception")
 	}
-	if !e.isComment {
+	if !isComment {
 		var err error
 		if e.parts, e.code, err = x.interp.Outline(name, strings.Join(lines, "\n")); err != nil {
-			e.isComment = true
+			isComment = true
 			note(x.s.compileFailure(&cell{name: name}, err).Value)
 		}
 	}
-	if e.isComment {
-		e.code = commented(c.Text)
+	if isComment {
+		e.code = asComment(c.Text)
 	}
 	x.cells = append(x.cells, e)
 }
@@ -131,7 +138,7 @@ func (x *exporter) outline(name string, c NotebookCell) {
 func (x *exporter) hoist() (added bool) {
 	for _, c := range x.cells {
 		for _, p := range c.parts {
-			vars := definedBy(p)
+			vars := declaredObjects(p)
 			isHoisted := slices.ContainsFunc(vars, func(o types.Object) bool { return x.hoisted[o] })
 			if isDecl(p, token.CONST, token.TYPE, token.FUNC) {
 				vars, isHoisted = slices.Collect(maps.Values(p.Objects)), true
@@ -146,13 +153,15 @@ func (x *exporter) hoist() (added bool) {
 	return added
 }
 
-// definedBy returns the objects that a declaration or a := of a cell declares, without methods.
-func definedBy(p engine.Fragment) (out []types.Object) {
-	var names []ast.Expr
+// declaredObjects returns the objects that a declaration or a := of a cell declares, without methods.
+func declaredObjects(p engine.CellPart) (out []types.Object) {
+	var names []*ast.Ident
 	switch n := p.Node.(type) {
 	case *ast.AssignStmt:
-		if n.Tok == token.DEFINE {
-			names = n.Lhs
+		for _, x := range n.Lhs {
+			if id, ok := x.(*ast.Ident); ok && n.Tok == token.DEFINE {
+				names = append(names, id)
+			}
 		}
 	case *ast.FuncDecl:
 		if n.Recv == nil {
@@ -164,14 +173,12 @@ func definedBy(p engine.Fragment) (out []types.Object) {
 			case *ast.TypeSpec:
 				names = append(names, spec.Name)
 			case *ast.ValueSpec:
-				for _, id := range spec.Names {
-					names = append(names, id)
-				}
+				names = append(names, spec.Names...)
 			}
 		}
 	}
-	for _, x := range names {
-		if o := p.Objects[types.ExprString(x)]; o != nil {
+	for _, id := range names {
+		if o := p.Objects[id.Name]; o != nil {
 			out = append(out, o)
 		}
 	}
@@ -179,7 +186,7 @@ func definedBy(p engine.Fragment) (out []types.Object) {
 }
 
 // isDecl reports whether a part is a declaration by one of the keywords.
-func isDecl(p engine.Fragment, keywords ...token.Token) bool {
+func isDecl(p engine.CellPart, keywords ...token.Token) bool {
 	switch d := p.Node.(type) {
 	case *ast.FuncDecl:
 		return slices.Contains(keywords, token.FUNC)
@@ -189,31 +196,27 @@ func isDecl(p engine.Fragment, keywords ...token.Token) bool {
 	return false
 }
 
-// write writes all cells to x.main and x.decls. x.cells must contain the code cells among them, in order.
-func (x *exporter) write(cells []NotebookCell) error {
+// write writes all cells to x.main and x.decls.
+func (x *exporter) write() error {
 	for x.hoist() {
 	}
-	number := 0
-	for _, c := range cells {
-		mark, text := "["+c.Kind+"]", "// "+strings.ReplaceAll(c.Text, "\n", "\n// ")
+	for _, c := range x.cells {
+		mark, text := "["+c.Kind+"]", ""
 		if c.Kind == "code" {
-			e := x.cells[number]
-			number++
-			if mark, text = strings.ToLower(e.name), ""; e.isCompiled {
-				mark += " %%go"
-			}
-			if e.parts == nil {
-				text = e.code
-			}
+			mark = strings.ToLower(c.name)
+		}
+		if c.isCompiled {
+			mark += " %%go"
 		}
 		if c.Tags != nil {
 			mark += " tags=" + strings.ReplaceAll(fmt.Sprintf("%q", c.Tags), `" "`, `", "`)
 		}
+		if c.parts == nil {
+			text = c.code
+		}
 		fmt.Fprintf(&x.main, "\n// %%%% %s\n%s\n", mark, text)
-		if c.Kind == "code" {
-			if err := x.writeParts(x.cells[number-1]); err != nil {
-				return fmt.Errorf("%s: %w", mark, err)
-			}
+		if err := x.writeParts(c); err != nil {
+			return fmt.Errorf("%s: %w", mark, err)
 		}
 	}
 	return nil
@@ -238,23 +241,23 @@ func (x *exporter) writeParts(c exportedCell) error {
 			trail = trail[:n]
 		}
 		end = p.End + len(trail)
-		text, isPackage, err := x.partText(c, p)
+		converted, err := x.convert(c, p)
 		if err != nil {
 			return err
 		}
 		trail, isClosed := strings.CutPrefix(strings.TrimLeft(trail, " "), ";")
 		if isClosed && isLast {
-			trail = " " + commented(";") + trail
+			trail = " " + asComment(";") + trail
 		}
-		declarations += x.newVars
+		declarations += converted.variables
 		if x.isTest { // without comments, but with the lines of the cell for messages
 			format := "/*line %s:%d:1*/ "
-			if isPackage {
+			if converted.isPackage {
 				format = "\n//line %s:%d\n"
 			}
 			lead, trail = fmt.Sprintf(format, c.name, 1+strings.Count(c.code[:p.Start], "\n")), ""
 		}
-		if text = lead + text + trail + "\n"; isPackage {
+		if text := lead + converted.text + trail + "\n"; converted.isPackage {
 			declarations += text
 		} else {
 			x.main.WriteString(text)
@@ -296,31 +299,31 @@ func (x *exporter) addImport(p *types.Package, name string) string {
 	return name
 }
 
-// partText returns the text of a part in the program, and whether it belongs outside of main. It sets x.newVars to the
-// declarations of hoisted variables that the part declares by :=, which then assigns. It returns an error if the part
-// cannot be a part of a program.
-func (x *exporter) partText(c exportedCell, p engine.Fragment) (text string, isPackage bool, err error) {
-	text, x.newVars = c.code[p.Start:p.End], ""
-	vars := definedBy(p)
+// programPart is a part of a cell in the form that it has in the program.
+type programPart struct {
+	text      string
+	variables string // declarations of hoisted variables, to which the text only assigns
+	isPackage bool   // the text belongs outside of main
+}
+
+// convert returns a part of a cell in the form that it has in the program. It returns an error if the part cannot be a
+// part of a program.
+func (x *exporter) convert(c exportedCell, p engine.CellPart) (out programPart, err error) {
+	out = programPart{text: c.code[p.Start:p.End], isPackage: isDecl(p, token.CONST, token.TYPE, token.FUNC)}
+	objects := declaredObjects(p)
 	isNew := func(o types.Object) bool { return !x.declared[o] && x.builtIns[o.Name()] != o }
-	declares := slices.ContainsFunc(vars, isNew)
-	isHoisted := slices.ContainsFunc(vars, func(o types.Object) bool { return x.hoisted[o] })
-	for _, o := range vars {
+	declares := slices.ContainsFunc(objects, isNew)
+	isHoisted := slices.ContainsFunc(objects, func(o types.Object) bool { return x.hoisted[o] })
+	for _, o := range objects {
 		if isHoisted && isNew(o) {
-			x.newVars += fmt.Sprintf("var %s %s\n\n", o.Name(),
-				types.TypeString(o.Type(), func(p *types.Package) string {
-					if p.Path() == "main" {
-						return ""
-					}
-					return x.addImport(p, p.Name())
-				}))
+			out.variables += x.variableDecl(o)
 		}
 		x.declared[o] = true
 	}
 	switch n := p.Node.(type) {
 	case *ast.AssignStmt:
-		if len(vars) > 0 && (isHoisted || !declares) {
-			text = strings.Replace(text, ":=", "=", 1)
+		if len(objects) > 0 && (isHoisted || !declares) {
+			out.text = strings.Replace(out.text, ":=", "=", 1)
 		}
 	case *ast.FuncDecl:
 		if n.Recv == nil && (n.Name.Name == "init" || n.Name.Name == "main") {
@@ -329,113 +332,153 @@ func (x *exporter) partText(c exportedCell, p engine.Fragment) (text string, isP
 	case *ast.GenDecl:
 		switch {
 		case n.Tok == token.VAR && isHoisted:
-			for name, o := range p.Objects {
-				_, isVar := o.(*types.Var)
-				_, isFunc := o.(*types.Func)
-				if isFunc || isVar && !slices.Contains(vars, o) {
-					err = fmt.Errorf("functions use its variable %s, whose declaration uses %s: define it by :=",
-						vars[0].Name(), name)
-				}
-			}
-			x.newVars = ""
-			return text, true, err
+			return programPart{text: out.text, isPackage: true}, checkHoisted(p, objects)
 		case n.Tok == token.IMPORT && c.isCompiled:
-			text = commented(text)
+			out.text = asComment(out.text)
 		case n.Tok == token.IMPORT:
-			text = ""
-			for _, spec := range n.Specs {
-				s := spec.(*ast.ImportSpec)
-				if path, _ := strconv.Unquote(s.Path.Value); s.Name != nil &&
-					(s.Name.Name == "_" || s.Name.Name == ".") {
-					x.imports[path] = s.Name.Name
-				}
-			}
+			out.text = ""
+			x.addUnnamedImports(n)
 		}
 	case *ast.ExprStmt:
-		_, isCall := ast.Unparen(n.X).(*ast.CallExpr)
-		switch k := len(p.Shown); {
-		case k > 0 && (p.ShowsCall || k > 1) && types.Identical(p.Shown[k-1], errorType):
-			text = "showOrFail(" + text + ")"
-		case k > 0:
-			text = "showLast(" + text + ")"
-		case !isCall:
-			text = "_ = " + text
-		}
+		out.text = expressionText(out.text, n.X, p)
 	}
-	return text, isDecl(p, token.CONST, token.TYPE, token.FUNC), err
+	return out, err
 }
 
-// complete returns the program with the imports and helpers that it needs. It type-checks the program and mends errors
-// about missing and unused names until there are none. It returns the first error that it cannot mend.
-func (x *exporter) complete(pictures string) ([]byte, error) {
+// variableDecl returns the declaration of a variable of the package, and adds the imports that its type needs.
+func (x *exporter) variableDecl(o types.Object) string {
+	return fmt.Sprintf("var %s %s\n\n", o.Name(), types.TypeString(o.Type(), func(p *types.Package) string {
+		if p.Path() == "main" {
+			return ""
+		}
+		return x.addImport(p, p.Name())
+	}))
+}
+
+// checkHoisted returns an error if a declaration of hoisted variables uses functions or other variables.
+func checkHoisted(p engine.CellPart, hoisted []types.Object) error {
+	for name, o := range p.Objects {
+		_, isVar := o.(*types.Var)
+		_, isFunc := o.(*types.Func)
+		if isFunc || isVar && !slices.Contains(hoisted, o) {
+			return fmt.Errorf("functions use its variable %s, whose declaration uses %s: define it by :=",
+				hoisted[0].Name(), name)
+		}
+	}
+	return nil
+}
+
+// addUnnamedImports adds the imports of a declaration whose name is a dot or a blank. Other imports are added where the
+// package is used.
+func (x *exporter) addUnnamedImports(d *ast.GenDecl) {
+	for _, spec := range d.Specs {
+		s := spec.(*ast.ImportSpec)
+		if path, _ := strconv.Unquote(s.Path.Value); s.Name != nil && (s.Name.Name == "_" || s.Name.Name == ".") {
+			x.imports[path] = s.Name.Name
+		}
+	}
+}
+
+// expressionText returns the statement for an expression, which is a part of a cell: it shows the value as the cell
+// does, or else uses it.
+func expressionText(text string, x ast.Expr, p engine.CellPart) string {
+	_, isCall := ast.Unparen(x).(*ast.CallExpr)
+	switch k := len(p.ShownTypes); {
+	case k > 0 && (p.ShowsCall || k > 1) && types.Identical(p.ShownTypes[k-1], errorType):
+		return "showOrFail(" + text + ")"
+	case k > 0:
+		return "showLast(" + text + ")"
+	case !isCall:
+		return "_ = " + text
+	}
+	return text
+}
+
+// assemble returns the program with the imports and helpers that it needs. It type-checks the program and fixes errors
+// about missing and unused names until there are none. It returns the first error that it cannot fix.
+func (x *exporter) assemble(pictures string) ([]byte, error) {
 	for {
-		var b strings.Builder
-		b.WriteString("// The command krrlab notebook import makes a notebook of this program.\npackage " +
-			"main\n\nimport (\n")
-		for _, std := range []bool{true, false} {
-			for _, p := range slices.Sorted(maps.Keys(x.imports)) {
-				if isStandard(p) == std {
-					fmt.Fprintf(&b, "%s %q\n", x.imports[p], p)
-				}
-			}
-			b.WriteString("\n")
+		src, err := x.source(pictures)
+		if err != nil {
+			return nil, err
 		}
-		b.WriteString(")\n\n// %% helpers\n")
-		for _, name := range slices.Sorted(maps.Keys(x.helpers)) {
-			b.WriteString("\n" + strings.ReplaceAll(x.helpers[name], "PICTURES", pictures) + "\n")
-		}
-		fmt.Fprintf(&b, "%s\nfunc main() {\n%s\n// %%%% helpers\n", &x.decls, &x.main)
-		for _, name := range x.unused {
-			fmt.Fprintf(&b, "_ = %s\n", name)
-		}
-		src := []byte(b.String() + "}\n")
-		if !x.isTest { // a test keeps the line numbers of the cells, which formatting would change
-			var err error
-			if src, err = format.Source(src); err != nil {
-				return nil, err
-			}
-		}
-		errs := x.interp.Check(src)
+		errs := x.interp.CheckProgram(src)
 		if len(errs) == 0 {
 			return src, nil
 		}
-		isUndefined := func(e types.Error) bool { return strings.HasPrefix(e.Msg, undefined) }
+		isUndefined := func(e types.Error) bool { return strings.HasPrefix(e.Msg, undefinedPrefix) }
 		if slices.ContainsFunc(errs, isUndefined) { // the other errors may be consequences
 			errs = slices.DeleteFunc(errs, func(e types.Error) bool { return !isUndefined(e) })
 		}
 		for _, e := range errs {
-			if pos := e.Fset.Position(e.Pos); pos.Filename != "" && !x.mend(e.Msg) {
-				return nil, fmt.Errorf("%s (%s, line %d)", e.Msg, pos.Filename, pos.Line)
-			} else if pos.Filename == "" && !x.mend(e.Msg) {
-				marks := cellMark.FindAllString(string(src[:e.Fset.Position(e.Pos).Offset]), -1)
-				return nil, fmt.Errorf("%s: %s", strings.TrimLeft(marks[len(marks)-1], "\t/% "), e.Msg)
+			if !x.fixError(e.Msg) {
+				return nil, locateError(src, e)
 			}
 		}
 	}
 }
 
+// source returns the program with the imports and helpers found so far.
+func (x *exporter) source(pictures string) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString("// The command krrlab notebook import makes a notebook of this program.\npackage " +
+		"main\n\nimport (\n")
+	for _, std := range []bool{true, false} {
+		for _, p := range slices.Sorted(maps.Keys(x.imports)) {
+			if isStandard(p) == std {
+				fmt.Fprintf(&b, "%s %q\n", x.imports[p], p)
+			}
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(")\n\n// %% helpers\n")
+	for _, name := range slices.Sorted(maps.Keys(x.helpers)) {
+		b.WriteString("\n" + strings.ReplaceAll(x.helpers[name], "PICTURES", pictures) + "\n")
+	}
+	fmt.Fprintf(&b, "%s\nfunc main() {\n%s\n// %%%% helpers\n", &x.decls, &x.main)
+	for _, name := range x.unused {
+		fmt.Fprintf(&b, "_ = %s\n", name)
+	}
+	b.WriteString("}\n")
+	if x.isTest { // a test keeps the line numbers of the cells, which formatting would change
+		return b.Bytes(), nil
+	}
+	return format.Source(b.Bytes())
+}
+
+// locateError returns an error of a program with its place: the cell and line of a line comment, or else the cell mark
+// before it.
+func locateError(src []byte, e types.Error) error {
+	pos := e.Fset.Position(e.Pos)
+	if pos.Filename != "" {
+		return fmt.Errorf("%s (%s, line %d)", e.Msg, pos.Filename, pos.Line)
+	}
+	marks := cellMark.FindAllString(string(src[:pos.Offset]), -1)
+	return fmt.Errorf("%s: %s", strings.TrimLeft(marks[len(marks)-1], "\t/% "), e.Msg)
+}
+
 // Beginnings of messages of go/types.
 const (
-	undefined = "undefined: "
-	unused    = "declared and not used: "
+	undefinedPrefix = "undefined: "
+	unusedPrefix    = "declared and not used: "
 )
 
 // unusedImport matches the message of go/types for an import without a use.
 var unusedImport = regexp.MustCompile(`^"(.*?)" imported .*not used`)
 
-// mend removes the cause of an error of the program, given its message, and reports whether it could. It adds a missing
-// helper or import, removes an unused import, and uses an unused variable of a cell.
-func (x *exporter) mend(message string) bool {
+// fixError removes the cause of an error of the program, given its message, and reports whether it could. It adds a
+// missing helper or import, removes an unused import, and uses an unused variable of a cell.
+func (x *exporter) fixError(message string) bool {
 	if m := unusedImport.FindStringSubmatch(message); m != nil {
 		delete(x.imports, m[1])
 		return true
 	}
-	if name, ok := strings.CutPrefix(message, unused); ok {
+	if name, ok := strings.CutPrefix(message, unusedPrefix); ok {
 		isMended := x.objects[name] != nil && !slices.Contains(x.unused, name)
 		x.unused = append(x.unused, name)
 		return isMended
 	}
-	name, ok := strings.CutPrefix(message, undefined)
+	name, ok := strings.CutPrefix(message, undefinedPrefix)
 	if !ok {
 		return false
 	}

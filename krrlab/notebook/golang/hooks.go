@@ -21,8 +21,8 @@ import (
 // capture, which preserves its order. Reading asks the reader of the notebook. An interrupt ends sleeping and cancels
 // contexts. Functions that would end the process panic instead.
 func (s *Session) hooks() map[string]any {
-	log.SetOutput(writer{s.out, stderr})
-	out := writer{s.out, stdout}
+	log.SetOutput(streamWriter{s.out, stderr})
+	out := streamWriter{s.out, stdout}
 	fatal := func(a ...any) { panic(fmt.Sprint(a...)) }
 	background := func() context.Context { return s.ctx.Load() }
 	return map[string]any{
@@ -56,7 +56,7 @@ func (s *Session) reportPanics(e *engine.Engine) {
 		select {
 		case p := <-e.Panics:
 			value, file, line := unwrapPanic(p)
-			if _, ok := value.(engine.Halted); ok {
+			if _, ok := value.(engine.Stopped); ok {
 				continue
 			}
 			location := ""
@@ -84,7 +84,7 @@ func (s *Session) scan(f func(string) (int, error)) (int, error) {
 // would continue until the interpreter is stopped. In goroutines that a cell started, it is time.Sleep.
 func (s *Session) sleep(d time.Duration) {
 	c := s.runningCell.Load()
-	if c == nil || c.goid != engine.Goid() {
+	if c == nil || c.goid != engine.GoroutineID() {
 		time.Sleep(d)
 		return
 	}
@@ -92,8 +92,8 @@ func (s *Session) sleep(d time.Duration) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-c.halting:
-		panic(engine.Halted{})
+	case <-c.stopRequested:
+		panic(engine.Stopped{})
 	}
 }
 
@@ -159,7 +159,7 @@ func (s *Session) input(prompt string, password bool) string {
 		}
 	}
 	if c := s.runningCell.Load(); c != nil && c.interrupts.Load() > 0 {
-		panic(engine.Halted{})
+		panic(engine.Stopped{})
 	}
 	panic(err)
 }
@@ -175,7 +175,7 @@ func Must[T any](v T, err error) T {
 
 // declareBuiltIns declares the variables and functions that cells can use without an import.
 func (s *Session) declareBuiltIns(e *engine.Engine) {
-	ctx, dirs := context.Context(s.ctx.Load()), append([]string{}, s.dirs...)
+	ctx, dirs := context.Context(s.ctx.Load()), append([]string{}, s.dataDirs...)
 	show := func(v any) {
 		d, err := display.Show(v)
 		s.out.show(d)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,9 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
-// missingText returns an error message about packages, at least one, that cannot be imported. It suggests packages of
-// the same name and how to install the first one.
-func (s *Session) missingText(paths []string) string {
+// missingPackagesText returns an error message about packages, at least one, that cannot be imported. It suggests
+// packages of the same name and how to install the first one.
+func (s *Session) missingPackagesText(paths []string) string {
 	var texts []string
 	for _, path := range paths {
 		text := fmt.Sprintf("package %s is not in this kernel", path)
@@ -25,21 +24,21 @@ func (s *Session) missingText(paths []string) string {
 		texts = append(texts, text)
 	}
 	if !isStandard(paths[0]) {
-		if _, err := exec.LookPath("go"); err != nil {
-			texts = append(texts, "to have it, install Go (go.dev/dl)")
-		} else {
+		if hasGo() {
 			texts = append(texts, fmt.Sprintf("%%install %s downloads it", paths[0]))
+		} else {
+			texts = append(texts, "to have it, install Go (go.dev/dl)")
 		}
 	}
 	return strings.Join(texts, "; ") + " (nothing of the cell was imported; %doc lists the packages)"
 }
 
-// findSource finds the source of a package that is not compiled into the kernel. It returns an engine.MissingError if
-// there is none.
+// findSource finds the source of a package that is not compiled into the kernel. It returns an
+// engine.MissingPackagesError if there is none.
 func (s *Session) findSource(path string) (*engine.Source, error) {
-	if firstElement, _, _ := strings.Cut(path, "/"); isStandard(path) && engine.Packages()[firstElement] != "" {
+	if firstElement, _, _ := strings.Cut(path, "/"); isStandard(path) && engine.IsCompiled(firstElement) {
 		// a package of the standard library that is not compiled in
-		return nil, &engine.MissingError{Paths: []string{path}}
+		return nil, &engine.MissingPackagesError{Paths: []string{path}}
 	}
 	p, err := s.finder.Find(s.ctx.Load(), path)
 	if errors.Is(err, modules.ErrNotFound) && s.autoget {
@@ -49,7 +48,7 @@ func (s *Session) findSource(path string) (*engine.Source, error) {
 		s.printLine(fmt.Sprintf("%%autoget downloaded %s", p.Module))
 	}
 	if errors.Is(err, modules.ErrNoGo) || errors.Is(err, modules.ErrNotFound) {
-		return nil, &engine.MissingError{Paths: []string{path}}
+		return nil, &engine.MissingPackagesError{Paths: []string{path}}
 	} else if err != nil {
 		return nil, err
 	}
@@ -75,10 +74,10 @@ func isStandard(path string) bool {
 
 // printNotices prints, once each, the features that the kernel lacks and the packages that are interpreted.
 func (s *Session) printNotices() {
-	for _, line := range s.missing {
+	for _, line := range s.missingFeatures {
 		s.out.printf(stderr, "%s\n", line)
 	}
-	s.missing = nil
+	s.missingFeatures = nil
 	for _, p := range s.unreported {
 		if s.interp.Package(p.Path) == nil { // its import failed
 			continue

@@ -2,10 +2,10 @@ package golang
 
 import "testing"
 
-// TestMissing checks that the first cell prints the features that the kernel lacks, and that later cells do not repeat
-// these lines.
-func TestMissing(t *testing.T) {
-	s := open(t, nil)
-	s.missing = []string{"this kernel lacks a", "this kernel lacks b"}
+// TestMissingFeatures checks that the first cell prints the features that the kernel lacks, and that later cells do not
+// repeat these lines.
+func TestMissingFeatures(t *testing.T) {
+	s := openSession(t, nil)
+	s.missingFeatures = []string{"this kernel lacks a", "this kernel lacks b"}
 	checkCells(t, s, equal, step{"1", "stderr: this kernel lacks a\nthis kernel lacks b\n→1"}, step{"2", "→2"})
 }

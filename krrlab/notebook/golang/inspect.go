@@ -3,9 +3,9 @@ package golang
 import (
 	"cmp"
 	"context"
-	"errors"
 	"go/ast"
 	"go/types"
+	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,24 +14,27 @@ import (
 
 	"github.com/krrlab/lab/krrlab/notebook/bindings"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
-	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
 // Inspect documents the name at the cursor, or the function or composite literal whose arguments are being written: it
-// returns the declaration and the comment. If detailed is set, long comments are not shortened.
+// returns the declaration and the comment. Unless detailed is set, a text of more than maxTooltip bytes is cut.
 func (s *Session) Inspect(code string, cursor int, detailed bool) (text string, ok bool) {
+	const maxTooltip = 4000 // more than a tooltip of Jupyter shows without scrolling
 	end := min(max(cursor, 0), len(code))
 	end = len(code) - len(strings.TrimLeftFunc(code[end:], isNameRune))
-	s.do(func() {
+	s.runOnWorker(func() {
 		defer func() { _ = recover() }()
-		text, ok = s.describe(code[:end], docLength(detailed))
+		text, ok = s.describe(code[:end])
 	})
+	if !detailed && len(text) > maxTooltip {
+		text = strings.ToValidUTF8(text[:maxTooltip], "") + " …"
+	}
 	return text, ok
 }
 
 // describe documents the expression at the end of head. If it is unknown, the enclosing calls, literals and index
 // expressions are tried, innermost first.
-func (s *Session) describe(head string, length docLength) (string, bool) {
+func (s *Session) describe(head string) (string, bool) {
 	cur := s.cursorAt(head)
 	if cur == nil {
 		return "", false
@@ -56,17 +59,17 @@ func (s *Session) describe(head string, length docLength) (string, bool) {
 	for _, x := range candidates {
 		switch x := x.(type) {
 		case *ast.Ident:
-			if text, ok := s.describeWord(cur, x.Name, length); ok {
+			if text, ok := s.describeWord(cur, x.Name); ok {
 				return text, true
 			}
 		case *ast.SelectorExpr:
 			if p := importedPackage(cur, x.X); p != nil {
-				return s.describeObject(engine.ImportPath(p), x.Sel.Name, p.Scope().Lookup(x.Sel.Name), length)
+				return s.describeObject(engine.ImportPath(p), x.Sel.Name, p.Scope().Lookup(x.Sel.Name))
 			}
 			if t := cur.Info.TypeOf(x.X); t != nil {
 				path, name := typeName(t)
-				member := engine.Member(t, x.Sel.Name)
-				if text, ok := s.describeObject(path, name+"."+x.Sel.Name, member, length); ok {
+				member := engine.LookupMember(t, x.Sel.Name)
+				if text, ok := s.describeObject(path, name+"."+x.Sel.Name, member); ok {
 					return text, true
 				}
 			}
@@ -75,37 +78,36 @@ func (s *Session) describe(head string, length docLength) (string, bool) {
 	return "", false
 }
 
-// noCommentsHint is appended to a declaration without a comment, if the program lacks the comments and Go is not
-// installed.
-const noCommentsHint = "(This program was built without the comments of its packages, and Go is not installed here " +
-	"to read them from the source: see go.dev/dl, or take a release of krrlab.)"
+// noCommentsHint returns a text to append to a declaration without a comment, if the comments of the package are in
+// neither the program nor the reach of the go command. For other packages it returns "".
+func noCommentsHint(path string) string {
+	if !engine.IsCompiled(path) || hasGo() {
+		return ""
+	}
+	return "\n\n(This program was built without the comments of its packages, and Go is not installed here to read them " +
+		"from the source: see go.dev/dl, or take a release of krrlab.)"
+}
 
-// docLength selects how much of a comment is returned: shortDoc or fullDoc.
-type docLength bool
-
-const (
-	shortDoc docLength = false
-	fullDoc  docLength = true
-)
+// hasGo reports whether there is a go command.
+func hasGo() bool {
+	_, err := exec.LookPath("go")
+	return err == nil
+}
 
 // lookupDoc returns the declaration and comment of a name in a package, or of the package if name is "". They come from
-// the bindings or else from go doc. If neither is available for a package of this program, missing contains
-// noCommentsHint.
-func (s *Session) lookupDoc(path, name string, length docLength) (text string, ok bool, missing string) {
+// the bindings or else from go doc.
+func (s *Session) lookupDoc(path, name string) (text string, ok bool) {
 	if e, ok := bindings.Lookup(path, name); ok {
-		return entryText(e, length), true, ""
+		return strings.TrimSpace(e.Decl + "\n\n" + e.Doc), true
 	}
 	if path == "" || path == "main" {
-		return "", false, ""
+		return "", false
 	}
 	text, err := s.finder.Doc(context.Background(), path, name)
-	if errors.Is(err, modules.ErrNoGo) && engine.Packages()[path] != "" {
-		missing = "\n\n" + noCommentsHint
-	}
 	if help := fieldHelp(path, name); err == nil && help != "" {
 		text += "\n\n" + help
 	}
-	return text, err == nil && text != "", missing
+	return text, err == nil && text != ""
 }
 
 // fieldHelp returns the help tag of a field Type.Field of a bound package, or "" if there is none.
@@ -118,23 +120,12 @@ func fieldHelp(path, name string) string {
 	return ""
 }
 
-// entryText formats a documentation entry. A short text is cut after maxShortDoc bytes of the comment.
-func entryText(e bindings.Entry, length docLength) string {
-	const maxShortDoc = 4000 // more than a tooltip of Jupyter shows without scrolling
-	doc := e.Doc
-	if length == shortDoc && len(doc) > maxShortDoc {
-		doc = strings.ToValidUTF8(doc[:maxShortDoc], "") + " …"
-	}
-	return strings.TrimSpace(e.Decl + "\n\n" + doc)
-}
-
 // describeObject documents an object of a package, or a field or method, for which name is Type.Member.
-func (s *Session) describeObject(path, name string, o types.Object, length docLength) (string, bool) {
-	text, ok, missing := s.lookupDoc(path, name, length)
-	if ok || o == nil {
+func (s *Session) describeObject(path, name string, o types.Object) (string, bool) {
+	if text, ok := s.lookupDoc(path, name); ok || o == nil {
 		return text, ok
 	}
-	return engine.ObjectString(o) + cmp.Or(s.typeDoc(o.Type(), length), missing), true
+	return engine.ObjectString(o) + cmp.Or(s.typeDoc(o.Type()), noCommentsHint(path)), true
 }
 
 // typeName returns the package path and the name of a named type or of a pointer to one.
@@ -151,20 +142,19 @@ func typeName(t types.Type) (path, name string) {
 
 // typeDoc returns the declaration and comment of a named compiled type, preceded by an empty line. It returns "" for
 // other types.
-func (s *Session) typeDoc(t types.Type, length docLength) string {
+func (s *Session) typeDoc(t types.Type) string {
 	path, name := typeName(t)
-	if engine.Packages()[path] == "" {
+	if !engine.IsCompiled(path) {
 		return ""
 	}
-	text, ok, missing := s.lookupDoc(path, name, length)
-	if !ok {
-		return missing
+	if text, ok := s.lookupDoc(path, name); ok {
+		return "\n\n" + text
 	}
-	return "\n\n" + text
+	return noCommentsHint(path)
 }
 
 // describeWord documents a single identifier: a variable, function or type of the notebook, or a package.
-func (s *Session) describeWord(cur *engine.Cursor, name string, length docLength) (string, bool) {
+func (s *Session) describeWord(cur *engine.Cursor, name string) (string, bool) {
 	if doc, ok := builtInDocs[name]; ok && (cur.Names[name] == s.builtIns[name] || name == "display") {
 		return doc, true
 	}
@@ -175,11 +165,11 @@ func (s *Session) describeWord(cur *engine.Cursor, name string, length docLength
 	case *types.PkgName:
 		path = engine.ImportPath(o.Imported())
 	default:
-		return engine.ObjectString(o) + s.typeDoc(o.Type(), shortDoc), true
+		return engine.ObjectString(o) + s.typeDoc(o.Type()), true
 	}
-	text, ok, missing := s.lookupDoc(path, "", length)
-	if missing != "" {
-		return "package " + path + missing, true
+	text, ok := s.lookupDoc(path, "")
+	if hint := noCommentsHint(path); !ok && hint != "" {
+		return "package " + path + hint, true
 	}
 	return text, ok
 }

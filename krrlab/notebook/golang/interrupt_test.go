@@ -8,11 +8,11 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestInterruptedFails interrupts cells that would also end by themselves: sleeps in a loop, a call that returns when
-// its context ends, and a command. Each cell must fail with Interrupted, the statements after the interrupted one must
-// not run, and values that the interrupted call returned are kept.
-func TestInterruptedFails(t *testing.T) {
-	s := open(t, nil)
+// TestInterruptedCellFails interrupts cells that would also end by themselves: sleeps in a loop, a call that returns
+// when its context ends, and a command. Each cell must fail with Interrupted, the statements after the interrupted one
+// must not run, and values that the interrupted call returned are kept.
+func TestInterruptedCellFails(t *testing.T) {
+	s := openSession(t, nil)
 	run(s, `import ("context"; "fmt"; "time")
 x := 0
 func solve(ctx context.Context) (*int, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -40,7 +40,7 @@ func partial(ctx context.Context) (int, error) { <-ctx.Done(); return 7, ctx.Err
 
 // TestSleepOfGoroutine checks that interrupting a cell does not wake a goroutine of another cell that sleeps.
 func TestSleepOfGoroutine(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	run(s,
 		"import \"time\"\nwoken := make(chan time.Duration, 1)\nstart := time.Now()\ngo func() { "+
 			"time.Sleep(300*time.Millisecond); woken <- time.Since(start) }()")

@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
-// unfinished matches error messages of engine.Engine.Parse for code that may be continued.
+// unfinished matches error messages of engine.Engine.CheckSyntax for code that may be continued.
 var unfinished = regexp.MustCompile(`is not closed|found 'EOF'|(raw string literal|comment) not terminated`)
 
 // IsComplete reports whether a cell can be run as it is. status is complete, invalid, or incomplete; in the last case
@@ -18,7 +18,7 @@ func (s *Session) IsComplete(code string) (status, indent string) {
 	}
 	code = blankCommands(code)
 	var err error
-	s.do(func() { err = s.interp.Parse("", code) })
+	s.runOnWorker(func() { err = s.interp.CheckSyntax(code) })
 	switch {
 	case err == nil:
 		return "complete", ""

@@ -27,7 +27,7 @@ func languagePrograms() (out []languageProgram) {
 }
 
 // printed returns the text that a cell has printed.
-func printed(p *sheet) string {
+func printed(p *outputRecorder) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var b strings.Builder
@@ -39,17 +39,17 @@ func printed(p *sheet) string {
 
 // TestLanguage runs each program as a cell and compares its output with that of compiled Go.
 func TestLanguage(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	programs := languagePrograms()
 	if len(programs) < 100 {
 		t.Fatalf("%d programs", len(programs))
 	}
 	failed := 0
 	for i, p := range programs {
-		s.do(s.startInterpreter)
-		sheet := &sheet{}
-		r := s.Run(fmt.Sprintf("Cell %d", i), p.code, sheet)
-		got := printed(sheet)
+		s.runOnWorker(s.startInterpreter)
+		out := &outputRecorder{}
+		r := s.Run(fmt.Sprintf("Cell %d", i), p.code, out)
+		got := printed(out)
 		if r.Err != nil {
 			got += "\n✗" + r.Err.Error()
 		}

@@ -12,8 +12,8 @@ import (
 func TestNewcomer(t *testing.T) {
 	for _, c := range script(t, "Newcomer") {
 		t.Run(c.code, func(t *testing.T) {
-			s := open(t, nil)
-			p := &sheet{reply: func(string) (string, error) { return "bob", nil }}
+			s := openSession(t, nil)
+			p := &outputRecorder{reply: func(string) (string, error) { return "bob", nil }}
 			got := outcome(s.Run("Cell 1", c.code, p), p)
 			if !strings.Contains(got, c.want) || strings.Contains(got, "warning") || strings.Contains(got, "*ast.") {
 				t.Errorf("%q, want %q", got, c.want)
@@ -25,7 +25,7 @@ func TestNewcomer(t *testing.T) {
 // TestSlowKernel checks that a laboratory with many points and a kernel that a cell declares prints how long the
 // interpreted kernel takes. There must be no such message for few points or for a built-in kernel.
 func TestSlowKernel(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	run(s, `import ("github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "github.com/krrlab/lab/datasets"; "math")
 type Cauchy struct{ S float64 }
 func (c Cauchy) Eval(x, z []float64) float64 { s := 0.0; for i := range x { s += math.Abs(x[i]-z[i]) }; return 1/(1+s/c.S) }

@@ -45,7 +45,7 @@ func Fail() { panic("here") }
 		testkit.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		testkit.OK(t, os.WriteFile(name, []byte(text), 0o644))
 	}
-	s := open(t, nil)
+	s := openSession(t, nil)
 	checkCells(t, s, strings.Contains, script(t, "Interpreted")...)
 	for _, code := range []string{"mine.Spin()", "mine.Wait()"} {
 		go interruptAfter(s, 10*time.Millisecond)
@@ -64,7 +64,7 @@ func Fail() { panic("here") }
 // documentation still works.
 func TestWithoutGoCommand(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	s := open(t, nil)
+	s := openSession(t, nil)
 	for code, want := range map[string]string{
 		"import \"github.com/google/uuid\"": "package github.com/google/uuid is not in this kernel; to have it, " +
 			"install Go (go.dev/dl)",
@@ -75,7 +75,7 @@ func TestWithoutGoCommand(t *testing.T) {
 		}
 	}
 	code := "krrlab.New"
-	want := noCommentsHint
+	want := noCommentsHint("github.com/krrlab/lab/krrlab")
 	if e, ok := bindings.Lookup("github.com/krrlab/lab/krrlab", "New"); ok { // make build embeds the documentation
 		want = e.Doc
 	}

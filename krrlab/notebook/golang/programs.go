@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,7 +74,7 @@ func (s *Session) compile(c *cell, seg segment) Result {
 	_, code, _ := strings.Cut(seg.command, "\n")
 	src := native.Source{Name: c.name, Code: strings.Repeat("\n", seg.line-1) + code, ImplicitImport: implicitImport}
 	s.programs.builds.Add(1)
-	program, err := native.Compile(s.ctx.Load(), s.finder.Program, src)
+	program, err := native.Compile(s.ctx.Load(), s.finder.BuildProgram, src)
 	s.programs.builds.Done()
 	cellErr := (*native.Error)(nil)
 	switch {
@@ -92,15 +91,15 @@ func (s *Session) compile(c *cell, seg segment) Result {
 		return Result{}
 	}
 	// Each program has its own name, so that code that refers to an earlier program continues to call that one.
-	name := fmt.Sprint(engine.HiddenPrefix, "go", s.programs.add(program))
+	name := fmt.Sprint(engine.ReservedPrefix, "go", s.programs.add(program))
 	call := func(f int, in, out []any) {
 		s.programs.calls.Add(1)
-		var halt <-chan struct{}
+		var stop <-chan struct{}
 		if c := s.runningCell.Load(); c != nil {
-			halt = c.halting
+			stop = c.stopRequested
 		}
-		if err := program.Call(halt, f, in, out); errors.Is(err, native.ErrHalted) {
-			panic(engine.Halted{})
+		if err := program.Call(stop, f, in, out); errors.Is(err, native.ErrInterrupted) {
+			panic(engine.Stopped{})
 		} else if err != nil {
 			panic(err)
 		}
@@ -112,7 +111,7 @@ func (s *Session) compile(c *cell, seg segment) Result {
 // speedAdvice returns advice for users of an interpreted kernel function.
 func speedAdvice() string {
 	const text = "declare it as a type with Eval and String in a cell that begins with %%go, which compiles it"
-	if _, err := exec.LookPath("go"); err != nil {
+	if !hasGo() {
 		return "install Go (go.dev/dl) and " + text
 	}
 	return text

@@ -30,22 +30,22 @@ func needGo(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 }
 
-// openGo starts a session for a test that needs the go command.
-func openGo(t *testing.T) *Session {
+// openSessionWithGo starts a session for a test that needs the go command.
+func openSessionWithGo(t *testing.T) *Session {
 	t.Helper()
 	needGo(t)
-	return open(t, nil)
+	return openSession(t, nil)
 }
 
 // runNumbered runs a cell with the given number and returns its outcome.
 func runNumbered(s *Session, number int, code string) string {
-	p := &sheet{}
+	p := &outputRecorder{}
 	return outcome(s.Run(fmt.Sprint("Cell ", number), code, p), p)
 }
 
 // TestCompiled calls compiled functions of every kind from cells.
 func TestCompiled(t *testing.T) {
-	s := openGo(t)
+	s := openSessionWithGo(t)
 	for i, c := range script(t, "Compiled") {
 		got := runNumbered(s, i, c.code)
 		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
@@ -56,7 +56,7 @@ func TestCompiled(t *testing.T) {
 
 // TestCompiledErrors checks that an error in a compiled cell is reported in one line, with the line number of the cell.
 func TestCompiledErrors(t *testing.T) {
-	s := openGo(t)
+	s := openSessionWithGo(t)
 	if got := runNumbered(s, 1,
 		"\n%%go\n\nfunc At(i int) float64 {\n\tx := []float64{1}\n\treturn x[i]\n}\n\nfunc Die() { os.Exit(3) }\n\n"+
 			"func Spin() {\n\tfor {\n\t}\n}\nfunc Exit() { runtime.Goexit() }"); got != "" {
@@ -145,7 +145,7 @@ func same(k kernel.Kernel) (bool, error) {
 // kernel in this program, and that forming it takes about one call per tile. A compiled kernel that fails within its
 // loops must fail the cell.
 func TestCompiledKernel(t *testing.T) {
-	s := openGo(t)
+	s := openSessionWithGo(t)
 	var mine kernel.Kernel = Inverse{32}
 	s.interp.Declare(map[string]any{"mine": &mine})
 	if got := runNumbered(s, 1, formCell); got != "" {
@@ -234,9 +234,10 @@ func TestCompiledLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestBuildEnds checks that a build, and everything that it has started, ends with its session, even if the build
-// ignores interrupts. A fake go command and its child hold a named pipe open; the test waits until the pipe is closed.
-func TestBuildEnds(t *testing.T) {
+// TestBuildEndsWithSession checks that a build, and everything that it has started, ends with its session, even if the
+// build ignores interrupts. A fake go command and its child hold a named pipe open; the test waits until the pipe is
+// closed.
+func TestBuildEndsWithSession(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	alive := filepath.Join(dir, "alive")
 	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\ntrap '' INT\nmkdir ${GOTMPDIR:-$TMPDIR}/go-build1\n" +
@@ -270,16 +271,17 @@ func TestBuildEnds(t *testing.T) {
 // so.
 func TestCompiledWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	s := open(t, nil)
+	s := openSession(t, nil)
 	testkit.Equal(t, runNumbered(s, 1,
 		"\n%%go\nfunc Twice(x float64) float64 { return 2 * math.Abs(x) }"), "stderr: Go is not installed (go.dev/dl), so this cell is interpreted, some hundred times slower\n")
 	testkit.Equal(t, runNumbered(s, 2, "Twice(-2)"), "→4")
 }
 
-// TestCompiledAgain checks that a compiled program ends once its functions were declared again more than maxSuperseded
-// times. Calls of methods of its values then fail with a message that says so, and other programs continue.
-func TestCompiledAgain(t *testing.T) {
-	s := openGo(t)
+// TestSupersededPrograms checks that a compiled program ends once its functions were declared again more than
+// maxSuperseded times. Calls of methods of its values then fail with a message that says so, and other programs
+// continue.
+func TestSupersededPrograms(t *testing.T) {
+	s := openSessionWithGo(t)
 	const first, again = "%%go\nconst Size = 1\n\ntype T struct{ N float64 }\n\nfunc (t T) Of() int { return Size }", "%%go\nconst Size = 2\n\nfunc Other() int { return Size }"
 	for i, code := range []string{first, "old := T{}", again, again, again, again, again, again} {
 		if got := runNumbered(s, i, code); got != "" {

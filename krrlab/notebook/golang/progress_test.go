@@ -15,7 +15,7 @@ import (
 
 // htmlRecorder is an Output that collects the HTML of displayed values.
 type htmlRecorder struct {
-	sheet
+	outputRecorder
 	html []string
 }
 
@@ -31,9 +31,9 @@ func (r *htmlRecorder) Update(d display.Data) { r.Display(d) }
 // ten pictures in all, at most two in a second, with a curve for each of the two, and a folded picture at the end. A
 // task that ends before progressDelay shows nothing, and a stage that does not iterate has no picture.
 func TestProgressPictures(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	pictures := &htmlRecorder{}
-	s.out.begin(pictures)
+	s.out.startCell(pictures)
 	start := time.Now()
 	line := &progressLine{id: "a", start: start}
 	for i := range 1000 {
@@ -58,7 +58,7 @@ func TestProgressPictures(t *testing.T) {
 		t.Errorf("the curves of two preconditioners: %v", figure)
 	}
 	quiet := &htmlRecorder{}
-	s.out.begin(quiet)
+	s.out.startCell(quiet)
 	shortLine := &progressLine{id: "b", start: start}
 	shortLine.update(s, krrlab.Event{Stage: stage.Solve, Iteration: 1, Residual: 1}, start.Add(progressDelay/2))
 	shortLine.finish(s, start.Add(progressDelay/2))

@@ -39,43 +39,43 @@ type Result struct {
 
 // Session is a Go interpreter with the variables of the cells it has run.
 type Session struct {
-	interp       *engine.Engine // used by the worker goroutine only
-	tasks        chan func()    // functions to be run by the worker goroutine
-	quit         chan struct{}  // closed by Close
-	out          *capture
-	runningCell  atomic.Pointer[cell]         // nil if no cell is running
-	progress     atomic.Pointer[progressLine] // progress line of the running cell
-	ctx          atomic.Pointer[cellContext]  // context of the running cell
-	dirs         []string                     // value of DataDirs in cells
-	builtIns     map[string]types.Object      // names that cells can use without declaring or importing them
-	finder       *modules.Finder              // finds packages that are not compiled in
-	unreported   []*modules.Package           // interpreted packages not yet reported to the user
-	missing      []string                     // features that the kernel lacks, until they are reported
-	programs     programs                     // compiled %%go cells
-	workerNumber atomic.Int32                 // number of the goroutine that runs cells
-	models       widget.Set                   // controls of panels
-	panels       panels
-	autoget      bool              // download packages that an import misses (%autoget)
-	history      []recordedSegment // the Go code that has run without an error, in order
+	interp          *engine.Engine // used by the worker goroutine only
+	tasks           chan func()    // functions to be run by the worker goroutine
+	quit            chan struct{}  // closed by Close
+	out             *capture
+	runningCell     atomic.Pointer[cell]         // nil if no cell is running
+	progress        atomic.Pointer[progressLine] // progress line of the running cell
+	ctx             atomic.Pointer[cellContext]  // context of the running cell
+	dataDirs        []string                     // value of DataDirs in cells
+	builtIns        map[string]types.Object      // names that cells can use without declaring or importing them
+	finder          *modules.Finder              // finds packages that are not compiled in
+	unreported      []*modules.Package           // interpreted packages not yet reported to the user
+	missingFeatures []string                     // features that the kernel lacks, until they are reported
+	programs        programs                     // compiled %%go cells
+	workerNumber    atomic.Int32                 // number of the goroutine that runs cells
+	widgets         widget.Set                   // controls of panels
+	panels          panels
+	autoget         bool           // download packages that an import misses (%autoget)
+	history         []historyEntry // the Go code that has run without an error, in order
 }
 
 // cell is a cell that is running.
 type cell struct {
-	name         string // for example Cell 5
-	lines        []string
-	out          Output
-	ctx          *cellContext
-	finished     chan struct{} // closed when the goroutine of the cell has finished it
-	halting      chan struct{} // closed when the interpreter is to stop; wakes sleep and calls of compiled cells
-	closeHalting sync.Once     // closes halting
-	interrupts   atomic.Int32  // number of interrupts
-	goid         uint64        // number of the goroutine that runs the cell
-	currentLine  int           // line of the statement being executed
-	state        atomic.Int32  // stateRunning, stateAbandoned or stateEnded
-	abandoned    chan struct{} // closed when the cell is abandoned
-	mu           sync.Mutex    // serializes interrupts with the end of the cell
-	tooDeep      atomic.Bool   // interrupted because of too deep a recursion
-	recorder     *recorder     // records the printed text for %capture; else nil
+	name             string // for example Cell 5
+	lines            []string
+	out              Output
+	ctx              *cellContext
+	finished         chan struct{} // closed when the goroutine of the cell has finished it
+	stopRequested    chan struct{} // closed when the interpreter is to stop; wakes sleep and calls of compiled cells
+	requestStop      sync.Once     // closes stopRequested
+	interrupts       atomic.Int32  // number of interrupts
+	goid             uint64        // number of the goroutine that runs the cell
+	currentLine      int           // line of the statement being executed
+	state            atomic.Int32  // stateRunning, stateAbandoned or stateEnded
+	abandoned        chan struct{} // closed when the cell is abandoned
+	mu               sync.Mutex    // serializes interrupts with the end of the cell
+	recursionTooDeep atomic.Bool   // interrupted because of too deep a recursion
+	recorder         *recorder     // records the printed text for %capture; else nil
 }
 
 var active sync.Mutex // locked while the process has a session
@@ -89,15 +89,15 @@ func New(dataDirs []string) (*Session, error) {
 	if !active.TryLock() {
 		return nil, ErrActive
 	}
-	s := &Session{tasks: make(chan func()), quit: make(chan struct{}), dirs: dataDirs}
+	s := &Session{tasks: make(chan func()), quit: make(chan struct{}), dataDirs: dataDirs}
 	var err error
 	if s.out, err = newCapture(); err != nil {
 		active.Unlock()
 		return nil, err
 	}
-	s.missing = engine.Missing()
+	s.missingFeatures = engine.MissingFeatures()
 	go s.loop(0)
-	s.do(s.startInterpreter)
+	s.runOnWorker(s.startInterpreter)
 	return s, nil
 }
 
@@ -129,8 +129,8 @@ func (s *Session) loop(number int32) {
 	}
 }
 
-// do runs f in the worker goroutine and waits for it. It returns without running f if the session has ended.
-func (s *Session) do(f func()) {
+// runOnWorker runs f in the worker goroutine and waits for it. It returns without running f if the session has ended.
+func (s *Session) runOnWorker(f func()) {
 	finished := make(chan struct{})
 	select {
 	case s.tasks <- func() { defer close(finished); f() }:
@@ -146,7 +146,7 @@ func (s *Session) startInterpreter() {
 	s.programs.stopAll()
 	s.panels.closeAll()
 	s.unreported = nil
-	s.finder = &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
+	s.finder = &modules.Finder{IsCompiled: engine.IsCompiled}
 	s.history = nil
 	s.interp, s.builtIns = s.newInterpreter()
 	go s.reportPanics(s.interp)
@@ -164,7 +164,7 @@ func (s *Session) newInterpreter() (*engine.Engine, map[string]types.Object) {
 	if err != nil {
 		panic(err)
 	}
-	builtIns, _ := e.Names()
+	builtIns, _ := e.VisibleNames()
 	return e, builtIns
 }
 
@@ -202,7 +202,7 @@ func (s *Session) interrupt(c *cell) bool {
 
 // stop signals the interpreter until the cell has ended, and reports whether it ended within the time limit.
 func (s *Session) stop(c *cell, limit time.Duration) bool {
-	c.closeHalting.Do(func() { close(c.halting) })
+	c.requestStop.Do(func() { close(c.stopRequested) })
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); {
 		c.signal()
 		select {

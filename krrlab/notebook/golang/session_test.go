@@ -18,40 +18,42 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
-// sheet is an Output that keeps the texts and values that it receives as events.
-type sheet struct {
+// outputRecorder is an Output that keeps the texts and values that it receives as events.
+type outputRecorder struct {
 	mu     sync.Mutex
 	events []string
 	reply  func(prompt string) (string, error) // answers Input
 }
 
-func (p *sheet) add(s string) {
+func (p *outputRecorder) add(s string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.events = append(p.events, s)
 }
 
-func (p *sheet) Interrupts() <-chan struct{} { return nil }
+func (p *outputRecorder) Interrupts() <-chan struct{} { return nil }
 
-func (p *sheet) Stream(name, text string) { p.add(name + ": " + text) }
-func (p *sheet) Display(d display.Data)   { p.add(fmt.Sprint("display: ", d.Data["text/plain"])) }
-func (p *sheet) Update(d display.Data) {
+func (p *outputRecorder) Stream(name, text string) { p.add(name + ": " + text) }
+func (p *outputRecorder) Display(d display.Data) {
+	p.add(fmt.Sprint("display: ", d.Data["text/plain"]))
+}
+func (p *outputRecorder) Update(d display.Data) {
 	p.add(fmt.Sprint("update ", d.Transient["display_id"], ": ", d.Data["text/plain"]))
 }
-func (p *sheet) Clear(wait bool) { p.add(fmt.Sprint("clear ", wait)) }
-func (p *sheet) Input(prompt string, password bool) (string, error) {
+func (p *outputRecorder) Clear(wait bool) { p.add(fmt.Sprint("clear ", wait)) }
+func (p *outputRecorder) Input(prompt string, password bool) (string, error) {
 	return p.reply(prompt)
 }
 
-// all returns the events on one line.
-func (p *sheet) all() string {
+// joined returns the events on one line.
+func (p *outputRecorder) joined() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.Join(p.events, "|")
 }
 
-// open starts a session for a test.
-func open(t testing.TB, dataDirs []string) *Session {
+// openSession starts a session for a test.
+func openSession(t testing.TB, dataDirs []string) *Session {
 	t.Helper()
 	s := testkit.Must(New(dataDirs))
 	t.Cleanup(s.Close)
@@ -60,7 +62,7 @@ func open(t testing.TB, dataDirs []string) *Session {
 
 // run runs a cell and returns its events, its value after → and its error after ✗, on one line.
 func run(s *Session, code string) string {
-	p := &sheet{}
+	p := &outputRecorder{}
 	return outcome(s.Run("Cell 1", code, p), p)
 }
 
@@ -68,8 +70,8 @@ func run(s *Session, code string) string {
 func declare[F any](s *Session, name string, f F) { s.interp.Declare(map[string]any{name: &f}) }
 
 // outcome returns the events, the value after → and the error after ✗ of a cell that was run.
-func outcome(r Result, p *sheet) string {
-	out := p.all()
+func outcome(r Result, p *outputRecorder) string {
+	out := p.joined()
 	if r.Value != nil {
 		out += fmt.Sprint("→", r.Value.Data["text/plain"])
 	}
@@ -85,18 +87,18 @@ func outcome(r Result, p *sheet) string {
 // newer than the interpreter's own table.
 func TestCells(t *testing.T) {
 	for _, name := range []string{"Cells", "Retyped", "RecursiveTypes", "LoopVariables", "NewerLibrary"} {
-		t.Run(name, func(t *testing.T) { checkCells(t, open(t, nil), equal, script(t, name)...) })
+		t.Run(name, func(t *testing.T) { checkCells(t, openSession(t, nil), equal, script(t, name)...) })
 	}
 }
 
 // TestErrors runs one cell for each kind of error, and checks that the variables of earlier cells are kept.
 func TestErrors(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	s.Run("Cell 0",
 		"import (\"fmt\"; \"strings\"; \"time\"; \"os\")\nn := 1\nword := \"w\"\nfunc at(i int) int {\n\tvar a "+
-			"[]int\n\treturn a[i]\n}\ntype P struct { Name string }", &sheet{})
+			"[]int\n\treturn a[i]\n}\ntype P struct { Name string }", &outputRecorder{})
 	for _, c := range script(t, "Errors") {
-		p := &sheet{reply: func(string) (string, error) { return "", errors.New("no reader") }}
+		p := &outputRecorder{reply: func(string) (string, error) { return "", errors.New("no reader") }}
 		if got := outcome(s.Run("Cell 1", c.code, p), p); !strings.Contains(got, c.want) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
@@ -108,7 +110,7 @@ func TestErrors(t *testing.T) {
 
 // TestInterrupt interrupts cells of every kind, twenty times each, and checks that the session continues.
 func TestInterrupt(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	run(s,
 		"import (\"fmt\"; \"time\"; \"context\"; \"sort\")\nkept := 0\nfunc wait(ctx context.Context) int { "+
 			"<-ctx.Done(); return 7 }\nfunc spin() { for { } }")
@@ -123,16 +125,16 @@ func TestInterrupt(t *testing.T) {
 			}
 		}
 	}
-	ticks := begins(s)
+	ticks := declareBegun(s)
 	go func() { <-ticks; interruptAfter(s, 0) }()
 	testkit.Equal(t, run(s, "n := 0\nfor { begun(); n++ }"), "✗Interrupted: the cell was interrupted (Cell 1, line 2)")
 }
 
-// begins declares a function begun for cells. Each of its calls is reported on the channel, unless a report is already
-// waiting there.
-func begins(s *Session) <-chan bool {
+// declareBegun declares a function begun for cells. Each of its calls is reported on the channel, unless a report is
+// already waiting there.
+func declareBegun(s *Session) <-chan bool {
 	calls := make(chan bool, 1)
-	s.do(func() {
+	s.runOnWorker(func() {
 		declare(s, "begun", func() {
 			select {
 			case calls <- true:
@@ -143,10 +145,10 @@ func begins(s *Session) <-chan bool {
 	return calls
 }
 
-// TestPartial interrupts a solve and checks that the cell keeps the values that the solve returned.
-func TestPartial(t *testing.T) {
-	s := open(t, nil)
-	calls := begins(s)
+// TestInterruptKeepsPartialResult interrupts a solve and checks that the cell keeps the values that the solve returned.
+func TestInterruptKeepsPartialResult(t *testing.T) {
+	s := openSession(t, nil)
+	calls := declareBegun(s)
 	run(s, `import ("context"; "time"; "fmt")
 var found int
 func long(ctx context.Context) (int, error) {
@@ -164,18 +166,18 @@ func long(ctx context.Context) (int, error) {
 
 // TestGoroutinePanic checks that a panic in a goroutine of any kind is printed, and does not end the session.
 func TestGoroutinePanic(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	run(s, "import \"time\"\nfunc bad(i int) { var a []int; a[i] = 1 }")
 	for _, code := range []string{"go func() { panic(\"boom\") }()", "go bad(3)", "go func() { bad(2) }()",
 		"var wg sync.WaitGroup\nwg.Go(func() { bad(1) })", "time.AfterFunc(time.Millisecond, func() { bad(1) })", "context.AfterFunc(ctx, func() { bad(1) })\nc, stop := context.WithCancel(ctx)\ncontext.AfterFunc(c, func() { bad(4) })\nstop()"} {
-		p, ended := &sheet{}, make(chan bool)
+		p, ended := &outputRecorder{}, make(chan bool)
 		go func() { s.Run("Cell 1", code+"\ntime.Sleep(time.Hour)", p); close(ended) }()
-		for limit := time.Now().Add(2 * time.Minute); p.all() == "" && time.Now().Before(limit); {
+		for limit := time.Now().Add(2 * time.Minute); p.joined() == "" && time.Now().Before(limit); {
 			time.Sleep(time.Millisecond)
 		}
 		interruptAfter(s, 0)
 		<-ended
-		if got := p.all(); !strings.HasPrefix(got, "stderr: a goroutine of the cell panicked: ") {
+		if got := p.joined(); !strings.HasPrefix(got, "stderr: a goroutine of the cell panicked: ") {
 			t.Errorf("%s: %q", code, got)
 		}
 	}
@@ -186,10 +188,10 @@ func TestGoroutinePanic(t *testing.T) {
 	testkit.Equal(t, run(s, "1"), "→1")
 }
 
-// TestOutput prints more than maxOutput bytes, which must be cut, and characters byte by byte, which must be shown as
-// whole characters.
-func TestOutput(t *testing.T) {
-	s := open(t, nil)
+// TestOutputLimit prints more than maxOutput bytes, which must be cut, and characters byte by byte, which must be shown
+// as whole characters.
+func TestOutputLimit(t *testing.T) {
+	s := openSession(t, nil)
 	run(s, "import (\"fmt\"; \"os\"; \"strings\")")
 	got := run(s, "for range 5000 { fmt.Print(strings.Repeat(\"x\", 1000)) }")
 	if !strings.Contains(got, "[output cut after 4194304 bytes") ||
@@ -204,9 +206,10 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestMany runs many cells, up to ten thousand in the long suite, and checks that they leave at most 1,500 bytes each.
-func TestMany(t *testing.T) {
-	s := open(t, nil)
+// TestMemoryOfManyCells runs many cells, up to ten thousand in the long suite, and checks that they leave at most 1,500
+// bytes each.
+func TestMemoryOfManyCells(t *testing.T) {
+	s := openSession(t, nil)
 	run(s, "import \"fmt\"\ntotal := 0")
 	n := suite.Scale(100, 300, 10000)
 	heap := func() int64 {
@@ -238,7 +241,7 @@ func TestMany(t *testing.T) {
 
 // TestCommands runs the commands that begin with % or !.
 func TestCommands(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	t.Chdir(t.TempDir())
 	for _, c := range script(t, "Commands") {
 		if got := run(s, c.code); !strings.Contains(got, c.want) {
@@ -249,20 +252,20 @@ func TestCommands(t *testing.T) {
 
 // TestInput checks that Input and the Scan functions of fmt read lines that the user types.
 func TestInput(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	run(s, "import \"fmt\"")
-	p := &sheet{reply: func(prompt string) (string, error) { return "12 b", nil }}
+	p := &outputRecorder{reply: func(prompt string) (string, error) { return "12 b", nil }}
 	testkit.Equal(t, outcome(s.Run("Cell 2", "Input(\"? \")", p), p), "→12 b")
 	testkit.Equal(t, outcome(s.Run("Cell 3", "var i int; var w string\nfmt.Scanln(&i, &w)\nfmt.Println(i + 1, w)", p),
 		p), "stdout: 13 b\n")
-	p = &sheet{reply: p.reply}
+	p = &outputRecorder{reply: p.reply}
 	testkit.Equal(t, outcome(s.Run("Cell 4", "var s string\nfmt.Scanln(&i, &s, &i)\ni", p),
 		p), "stderr: fmt.Scan: unexpected newline\n→12")
 }
 
 // TestComplete checks which names are suggested at the end of cells.
 func TestComplete(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	t.Chdir(t.TempDir())
 	testkit.OK(t, os.WriteFile("points.csv", nil, 0o644))
 	run(s, `import ("fmt"; "strings"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "gonum.org/v1/gonum/mat")
@@ -289,7 +292,7 @@ m := mat.NewDense(2, 2, nil)`)
 
 // TestInspect checks the documentation of the name at the end of a cell.
 func TestInspect(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	run(s, `import ("strings"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "gonum.org/v1/gonum/mat")
 var lab *krrlab.Lab
 x := 3
@@ -308,7 +311,7 @@ func f(a int) string { return "" }`)
 // TestIsComplete checks whether cells are recognized as complete, incomplete or invalid, and the indent of the next
 // line.
 func TestIsComplete(t *testing.T) {
-	s := open(t, nil)
+	s := openSession(t, nil)
 	for code, want := range map[string]string{
 		"": "complete", "x := 1": "complete", "for {": "incomplete", "f(1,": "incomplete", "x :=": "incomplete",
 		"x +": "incomplete", "s := `a": "incomplete",

@@ -17,14 +17,14 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
-// recordedSegment is Go code of a cell that has run.
-type recordedSegment struct {
+// historyEntry is Go code of a cell that has run.
+type historyEntry struct {
 	cell string // name of the cell, for example Cell 5
 	code string // at the lines that it has in the cell; a compiled cell begins with %%go
 }
 
-// recordSegment adds a segment of a cell to s.history, unless it is a command or the cell is no longer running.
-func (s *Session) recordSegment(c *cell, seg segment) {
+// addHistory adds a segment of a cell to s.history, unless it is a command or the cell is no longer running.
+func (s *Session) addHistory(c *cell, seg segment) {
 	code := seg.code
 	if isCompiledCell(seg) {
 		code = seg.command
@@ -34,34 +34,46 @@ func (s *Session) recordSegment(c *cell, seg segment) {
 	if c.state.Load() != stateRunning {
 		return
 	}
-	s.history = append(s.history, recordedSegment{c.name, strings.Repeat("\n", seg.line-1) + code})
+	s.history = append(s.history, historyEntry{c.name, strings.Repeat("\n", seg.line-1) + code})
 }
 
 // isCompiledCell reports whether a segment is a %%go cell.
 func isCompiledCell(seg segment) bool { return strings.HasPrefix(seg.command, "%%go\n") }
 
-// runTests executes %test or %bench: it runs go test on a program of the cells that have run. The program contains the
-// functions with the given prefix and everything that they need (see exporter.keepTests). arg is a pattern of names,
-// after flags of go test. patternFlag selects functions by the pattern; otherFlag deselects those of the other kind.
-func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
-	flags, pattern := []string{otherFlag}, ""
+// testSelection selects the functions that go test runs.
+type testSelection struct {
+	flags   []string       // flags of go test
+	pattern string         // pattern of names and, after slashes, of subtests
+	names   *regexp.Regexp // matches the names of the functions
+}
+
+// parseSelection parses the argument of %test or %bench: a pattern after flags of go test.
+func parseSelection(arg string) (sel testSelection, err error) {
 	for _, field := range strings.Fields(arg) {
 		switch {
 		case strings.HasPrefix(field, "-"):
-			flags = append(flags, field)
-		case pattern != "":
-			return fmt.Errorf("%q and %q: want one pattern of names, and values of flags after =, as in -count=3",
-				pattern, field)
+			sel.flags = append(sel.flags, field)
+		case sel.pattern != "":
+			return sel, fmt.Errorf("%q and %q: want one pattern of names, and values of flags after =, as in -count=3",
+				sel.pattern, field)
 		default:
-			pattern = field
+			sel.pattern = field
 		}
 	}
-	pattern = cmp.Or(pattern, ".")
-	name, subtests, _ := strings.Cut(pattern, "/")
+	sel.pattern = cmp.Or(sel.pattern, ".")
+	name, subtests, _ := strings.Cut(sel.pattern, "/")
 	if strings.Contains(subtests, "|") { // alternatives, each with its own subtests
 		name = "."
 	}
-	names, err := regexp.Compile(name)
+	sel.names, err = regexp.Compile(name)
+	return sel, err
+}
+
+// runTests executes %test or %bench: it runs go test on a program of the cells that have run. The program contains the
+// functions with the given prefix and everything that they need (see exporter.keepTests). arg is that of
+// parseSelection. patternFlag selects functions by the pattern; otherFlag deselects those of the other kind.
+func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
+	sel, err := parseSelection(arg)
 	if err != nil {
 		return err
 	}
@@ -72,24 +84,22 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 	defer func(p []*modules.Package) { s.unreported = p }(s.unreported) // the new interpreter imports the packages again
 	x := s.newExporter()
 	x.isTest = true
-	var cells []NotebookCell
-	for _, r := range s.history {
-		cells = append(cells, NotebookCell{Kind: "code", Text: r.code})
-		x.outline(r.cell, cells[len(cells)-1])
+	for _, entry := range s.history {
+		x.addCell(entry.cell, NotebookCell{Kind: "code", Text: entry.code})
 	}
 	for _, note := range x.notes {
 		s.printLine(strings.TrimSuffix(note, ": a comment in the program") + ": go test leaves it out")
 	}
-	rerun, err := x.keepTests(prefix, names)
+	rerun, err := x.keepTests(prefix, sel.names)
 	if err != nil {
 		return err
 	}
 	// The folder is changed by the first variable, before the variables of cells have their values.
 	fmt.Fprintf(&x.decls, "var _ = os.Chdir(%q)\n\nfunc init() { main() }\n", dir)
-	if err := x.write(cells); err != nil {
+	if err := x.write(); err != nil {
 		return err
 	}
-	src, err := x.complete("")
+	src, err := x.assemble("")
 	if err != nil {
 		return err
 	}
@@ -98,8 +108,8 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 			strings.Join(rerun, ", "))
 	}
 	imports := slices.DeleteFunc(slices.Sorted(maps.Keys(x.imports)), isStandard)
-	err = s.finder.Test(s.ctx.Load(), map[string]string{"cells_test.go": string(src)}, imports,
-		append(flags, patternFlag, pattern), os.Stdout)
+	flags := slices.Concat([]string{otherFlag}, sel.flags, []string{patternFlag, sel.pattern})
+	err = s.finder.RunTests(s.ctx.Load(), map[string]string{"cells_test.go": string(src)}, imports, flags, os.Stdout)
 	if s.ctx.Load().Err() != nil {
 		return errors.New("interrupted")
 	}
@@ -115,15 +125,15 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 // statement is needed that uses a variable which was declared again later. keepTests returns the names of the cells
 // with needed statements.
 func (x *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerun []string, err error) {
-	latest := map[string]types.Object{}
+	latest := map[string]types.Object{} // last object of each name
 	for _, c := range x.cells {
 		for _, p := range c.parts {
-			for _, o := range definedBy(p) {
+			for _, o := range declaredObjects(p) {
 				latest[o.Name()] = o
 			}
 		}
 	}
-	needed, isKept := map[types.Object]bool{}, map[ast.Node]bool{}
+	needed := map[types.Object]bool{}
 	for name, o := range latest {
 		_, isFunc := o.(*types.Func)
 		if isFunc && strings.HasPrefix(name, prefix) && pattern.MatchString(name) &&
@@ -135,8 +145,26 @@ func (x *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerun []str
 		return nil, fmt.Errorf("no such function %sXxx(%s *testing.%s) in the cells that have run without an error",
 			prefix, strings.ToLower(prefix[:1]), prefix[:1])
 	}
-	// Keep the needed parts, which need further objects, until no more are found.
-	for isChanged := true; isChanged; {
+	isKept := x.neededParts(needed, latest)
+	for i, c := range x.cells {
+		x.cells[i].parts = slices.DeleteFunc(c.parts, func(p engine.CellPart) bool { return !isKept[p.Node] })
+		for _, p := range x.cells[i].parts {
+			if _, isStatement := p.Node.(ast.Stmt); isStatement && !slices.Contains(rerun, c.name) {
+				rerun = append(rerun, c.name)
+			}
+			if err := useLatest(c.name, p, latest); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rerun, nil
+}
+
+// neededParts returns the syntax of the parts of all cells that needed objects need, directly or indirectly. It adds
+// the objects that these parts use to needed.
+func (x *exporter) neededParts(needed map[types.Object]bool, latest map[string]types.Object) map[ast.Node]bool {
+	isKept := map[ast.Node]bool{}
+	for isChanged := true; isChanged; { // until the parts found so far need no others
 		isChanged = false
 		for _, c := range x.cells {
 			for _, p := range c.parts {
@@ -152,30 +180,28 @@ func (x *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerun []str
 			}
 		}
 	}
-	for i, c := range x.cells {
-		x.cells[i].parts = slices.DeleteFunc(c.parts, func(p engine.Fragment) bool { return !isKept[p.Node] })
-		for _, p := range x.cells[i].parts {
-			_, isStatement := p.Node.(ast.Stmt)
-			if isStatement && !slices.Contains(rerun, c.name) {
-				rerun = append(rerun, c.name)
-			}
-			for name, o := range p.Objects {
-				latestObject := cmp.Or(latest[name], o)
-				if _, isVar := o.(*types.Var); isVar && isStatement && o != latestObject {
-					return nil, fmt.Errorf("%s uses the %s of before it was declared again: run %[1]s again, or give "+
-						"one of them another name", c.name, name)
-				}
-				p.Objects[name] = latestObject
-			}
+	return isKept
+}
+
+// useLatest replaces the objects of a part by the last ones of their names. It returns an error if the part is a
+// statement of the given cell and uses a variable that was declared again.
+func useLatest(cell string, p engine.CellPart, latest map[string]types.Object) error {
+	_, isStatement := p.Node.(ast.Stmt)
+	for name, o := range p.Objects {
+		latestObject := cmp.Or(latest[name], o)
+		if _, isVar := o.(*types.Var); isVar && isStatement && o != latestObject {
+			return fmt.Errorf("%s uses the %s of before it was declared again: run %[1]s again, or give one of them "+
+				"another name", cell, name)
 		}
+		p.Objects[name] = latestObject
 	}
-	return rerun, nil
+	return nil
 }
 
 // isNeeded reports whether a part of a cell is needed because it declares a needed object, is a method of a needed
 // type, or is a statement that mentions a needed variable. Imports are needed.
-func isNeeded(p engine.Fragment, needed map[types.Object]bool) bool {
-	objects := definedBy(p)
+func isNeeded(p engine.CellPart, needed map[types.Object]bool) bool {
+	objects := declaredObjects(p)
 	switch n := p.Node.(type) {
 	case ast.Stmt:
 		for _, o := range p.Objects {

@@ -16,7 +16,7 @@ func TestTestPrograms(t *testing.T) {
 	const fakeGo = "#!/bin/sh\n[ $1 = mod ] || { echo $*; cat cells_test.go; }\n"
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	s := open(t, nil)
+	s := openSession(t, nil)
 	for i, c := range script(t, "Tests") {
 		if got := runNumbered(s, i, c.code); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("Cell %d: %s\n got %s\nwant %s", i, c.code, got, c.want)
@@ -28,6 +28,6 @@ func TestTestPrograms(t *testing.T) {
 func TestGoTest(t *testing.T) {
 	needGo(t)
 	t.Chdir(t.TempDir())
-	s := open(t, nil)
+	s := openSession(t, nil)
 	checkCells(t, s, strings.Contains, script(t, "GoTest")...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -58,15 +59,15 @@ func mimeBundle(d Data) map[string]any {
 // Comm sends a message of a comm that the cell has opened. It may be called after the cell has ended.
 func (c *Cell) Comm(typ string, content, metadata map[string]any) {
 	if !c.silent {
-		c.server.publish(typ, c.parent.RawHeader, annotated{content, metadata})
+		c.server.publish(typ, c.parent.RawHeader, contentWithMetadata{content, metadata})
 	}
 }
 
 // Clear removes the output of the cell. If wait is true, the output is removed when the next output arrives.
 func (c *Cell) Clear(wait bool) { c.publish("clear_output", map[string]any{"wait": wait}) }
 
-// question is an input_request that was not answered yet.
-type question struct {
+// inputRequest is an input_request that was not answered yet.
+type inputRequest struct {
 	answer   chan string // receives the answer; closed by an interrupt
 	identity string      // identity of the front end that is asked
 	frames   [][]byte    // the encoded request
@@ -87,9 +88,9 @@ func (c *Cell) Input(prompt string, password bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	q := &question{make(chan string, 1), m.sender.Identity(), frames}
+	q := &inputRequest{make(chan string, 1), m.sender.Identity(), frames}
 	c.server.mu.Lock()
-	c.server.pendingQuestion = q
+	c.server.pendingInput = q
 	c.server.mu.Unlock()
 	c.server.stdin.SendTo(q.identity, q.frames)
 	line, ok := <-q.answer
@@ -99,10 +100,11 @@ func (c *Cell) Input(prompt string, password bool) (string, error) {
 	return line, nil
 }
 
-// repeatQuestion sends the pending question to a peer that connects with the identity of the front end that was asked.
-func (s *Server) repeatQuestion(p *zmtp.Peer) {
+// resendInputRequest sends the pending question to a peer that connects with the identity of the front end that was
+// asked.
+func (s *Server) resendInputRequest(p *zmtp.Peer) {
 	s.mu.Lock()
-	q := s.pendingQuestion
+	q := s.pendingInput
 	s.mu.Unlock()
 	if q != nil && q.identity == p.Identity() {
 		p.Send(q.frames)
@@ -118,8 +120,8 @@ func (s *Server) receiveInput(m *Message) {
 		return
 	}
 	s.mu.Lock()
-	q := s.pendingQuestion
-	s.pendingQuestion = nil
+	q := s.pendingInput
+	s.pendingInput = nil
 	s.mu.Unlock()
 	if q != nil {
 		q.answer <- content.Value
@@ -189,18 +191,16 @@ func (c Cell) evaluate(exprs map[string]string) map[string]any {
 // abortQueued answers all queued execute requests without running them.
 func (s *Server) abortQueued() {
 	s.mu.Lock()
-	var cells []*Message
-	remaining := s.queue[:0:0]
-	for _, m := range s.queue {
-		if m.Header.Type == "execute_request" {
-			cells = append(cells, m)
-		} else {
-			remaining = append(remaining, m)
+	var aborted []*Message
+	s.queue = slices.DeleteFunc(s.queue, func(m *Message) bool {
+		isCell := m.Header.Type == "execute_request"
+		if isCell {
+			aborted = append(aborted, m)
 		}
-	}
-	s.queue = remaining
+		return isCell
+	})
 	s.mu.Unlock()
-	for _, m := range cells {
+	for _, m := range aborted {
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "busy"})
 		// without execution_count, since the cell was not run
 		s.reply(m, "execute_reply", map[string]any{"status": "aborted"})
@@ -311,7 +311,7 @@ func (s *Server) handle(m *Message) {
 		answer(map[string]any{"comms": s.lang.Comms(req.Target)})
 	case "comm_open", "comm_msg", "comm_close":
 		s.lang.ReceiveComm(m.Header.Type, m.Content, func(typ string, content, metadata map[string]any) {
-			s.publish(typ, m.RawHeader, annotated{content, metadata})
+			s.publish(typ, m.RawHeader, contentWithMetadata{content, metadata})
 		})
 	case "interrupt_request":
 		s.Interrupt()

@@ -89,7 +89,7 @@ func connect(t *testing.T, key string) *front {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	f.iopub = dial(s.pub, "SUB")
+	f.iopub = dial(s.iopub, "SUB")
 	testkit.OK(t, f.iopub.Send([]byte{1})) // subscribes to all topics
 	if m, _ := f.recv(f.iopub); m.Header.Type != "iopub_welcome" {
 		t.Fatalf("%+v", m)

@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestMatches checks which history entries match a search pattern, including patterns with millions of stars, which
-// must not take long.
-func TestMatches(t *testing.T) {
+// TestHistoryPatterns checks which history entries match a search pattern, including patterns with millions of stars,
+// which must not take long.
+func TestHistoryPatterns(t *testing.T) {
 	many := strings.Repeat("*", 4_000_000)
 	s := &Server{history: []historyEntry{{1, "x := 3\ny", ""}, {2, "übung(", ""}, {3, "", ""}, {4, "aab", ""}}}
 	for pattern, want := range map[string]string{

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -66,11 +67,8 @@ func sign(key []byte, parts [][]byte) []byte {
 // signature, the header, the parent header, the metadata and the content. Decode returns errMalformed if a frame is
 // missing or the header is no JSON, and errSignature if the signature is wrong; with an empty key it must be empty.
 func Decode(frames [][]byte, key []byte) (*Message, error) {
-	i := 0
-	for i < len(frames) && !bytes.Equal(frames[i], delimiter) {
-		i++
-	}
-	if len(frames) < i+6 {
+	i := slices.IndexFunc(frames, func(frame []byte) bool { return bytes.Equal(frame, delimiter) })
+	if i < 0 || len(frames) < i+6 {
 		return nil, errMalformed
 	}
 	parts := frames[i+2 : i+6]
@@ -95,7 +93,7 @@ func Encode(identities [][]byte, typ, session string, parent json.RawMessage, co
 		return nil, err
 	}
 	metadata := []byte("{}")
-	if a, ok := content.(annotated); ok {
+	if a, ok := content.(contentWithMetadata); ok {
 		if content = a.content; a.metadata != nil {
 			if metadata, err = json.Marshal(a.metadata); err != nil {
 				return nil, fmt.Errorf("jupyter: %s: %w", typ, err)
@@ -110,9 +108,7 @@ func Encode(identities [][]byte, typ, session string, parent json.RawMessage, co
 		parent = json.RawMessage("{}")
 	}
 	parts := [][]byte{header, parent, metadata, body}
-	frames := append([][]byte{}, identities...)
-	frames = append(frames, delimiter, sign(key, parts))
-	return append(frames, parts...), nil
+	return slices.Concat(identities, [][]byte{delimiter, sign(key, parts)}, parts), nil
 }
 
 // signatureLimit is the size of each of the two generations of signatures: the latest signatureLimit signatures are
@@ -124,8 +120,8 @@ const signatureLimit = 1 << 17
 // key can displace them.
 type signatures struct {
 	mu            sync.Mutex
-	limit         int                   // size of a generation
-	recent, older map[[16]byte]struct{} // current and previous generation, keyed by the first 128 bits
+	limit         int               // size of a generation
+	recent, older map[[16]byte]bool // current and previous generation, keyed by the first 128 bits
 }
 
 // isNew reports whether the first 128 bits of a signature are new, and remembers them.
@@ -134,15 +130,13 @@ func (s *signatures) isNew(signature []byte) bool {
 	defer s.mu.Unlock()
 	var k [16]byte
 	hex.Decode(k[:], signature[:min(len(signature), 2*len(k))])
-	_, inRecent := s.recent[k]
-	_, inOlder := s.older[k]
-	if inRecent || inOlder {
+	if s.recent[k] || s.older[k] {
 		return false
 	}
 	if s.recent == nil || len(s.recent) == s.limit {
-		s.recent, s.older = map[[16]byte]struct{}{}, s.recent
+		s.recent, s.older = map[[16]byte]bool{}, s.recent
 	}
-	s.recent[k] = struct{}{}
+	s.recent[k] = true
 	return true
 }
 

@@ -67,8 +67,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestCells runs cells and checks the published messages, the replies, the execution counts and the history.
-func TestCells(t *testing.T) {
+// TestExecuteRequests runs cells and checks the published messages, the replies, the execution counts and the history.
+func TestExecuteRequests(t *testing.T) {
 	f := connect(t, "k")
 	reply, words := f.ask("execute_request", content{"code": "x", "user_expressions": map[string]string{"e": "y"}})
 	f.checkJSON("a value", reply,
@@ -123,9 +123,9 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestAborted checks that after a failed cell the queued cells are not run, unless stop_on_error is false, and that
-// other requests are still answered.
-func TestAborted(t *testing.T) {
+// TestAbortAfterFailure checks that after a failed cell the queued cells are not run, unless stop_on_error is false,
+// and that other requests are still answered.
+func TestAbortAfterFailure(t *testing.T) {
 	for _, stop := range []bool{true, false} {
 		f := connect(t, "k")
 		f.server.mu.Lock() // keeps the queue locked until all requests are in it
@@ -176,9 +176,9 @@ func TestReplayedMessages(t *testing.T) {
 	}
 }
 
-// TestQuestions checks that a cell can ask its front end for input if the front end allows it, that replies of another
-// type are ignored, and that an interrupt ends the question.
-func TestQuestions(t *testing.T) {
+// TestInputRequests checks that a cell can ask its front end for input if the front end allows it, that replies of
+// another type are ignored, and that an interrupt ends the question.
+func TestInputRequests(t *testing.T) {
 	f := connect(t, "k")
 	_, words := f.ask("execute_request", content{"code": "ask"})
 	if !strings.Contains(words[2], ErrNoInput.Error()) {
@@ -235,9 +235,9 @@ func TestShutdown(t *testing.T) {
 	awaitClosed(t, "the kernel", f.served)
 }
 
-// TestNoReply checks that a reply that JSON cannot represent becomes an error reply, and that a reply to a message
-// without a sender is dropped.
-func TestNoReply(t *testing.T) {
+// TestUnencodableReply checks that a reply that JSON cannot represent becomes an error reply, and that a reply to a
+// message without a sender is dropped.
+func TestUnencodableReply(t *testing.T) {
 	f := connect(t, "k")
 	f.server.reply(&Message{}, "x_reply", content{}) // must not panic
 	l := f.server.lang.(scripted)
@@ -253,8 +253,8 @@ func TestNoReply(t *testing.T) {
 	}
 }
 
-// TestOwner checks that ReadConnection records the owner of the connection file.
-func TestOwner(t *testing.T) {
+// TestConnectionFileOwner checks that ReadConnection records the owner of the connection file.
+func TestConnectionFileOwner(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "c.json")
 	testkit.OK(t, os.WriteFile(name, []byte(`{"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":5}`),
 		0o600))
@@ -265,9 +265,9 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestListen checks that Listen closes all its sockets if one of the ports is in use, whichever it is, and that Close
-// closes all. Another process may take one of the ports in between, so each case is tried up to three times.
-func TestListen(t *testing.T) {
+// TestListenClosesSockets checks that Listen closes all its sockets if one of the ports is in use, whichever it is, and
+// that Close closes all. Another process may take one of the ports in between, so each case is tried up to three times.
+func TestListenClosesSockets(t *testing.T) {
 	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	for i := range 5 {
@@ -291,7 +291,7 @@ func listenAgain(i, taken int) error {
 		return err
 	}
 	var ports []int
-	for _, socket := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.hb, s.pub} {
+	for _, socket := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.heartbeat, s.iopub} {
 		ports = append(ports, socket.Addr().(*net.TCPAddr).Port)
 	}
 	s.Close()

@@ -59,16 +59,16 @@ type Server struct {
 	key     []byte
 	session string // identifier in the headers of messages
 
-	shell, control, stdin, hb, pub *zmtp.Socket
+	shell, control, stdin, heartbeat, iopub *zmtp.Socket
 
 	signatures   signatures // signatures of received messages
 	controlMutex sync.Mutex // serializes requests of the control channel
 
-	mu              sync.Mutex // guards the fields up to interrupts
-	wake            *sync.Cond // signals changes of queue and stopping
-	queue           []*Message // requests of the shell channel
-	stopping        bool
-	pendingQuestion *question // nil if there is none
+	mu           sync.Mutex // guards the fields up to interrupts
+	wake         *sync.Cond // signals changes of queue and stopping
+	queue        []*Message // requests of the shell channel
+	stopping     bool
+	pendingInput *inputRequest // nil if there is none
 	// interrupts of the request being answered, nil before the first. It has room for two: the first interrupts the
 	// cell, the second abandons it. Further ones are dropped.
 	interrupts chan struct{}
@@ -92,15 +92,15 @@ func Listen(c Connection, lang Language) (*Server, error) {
 		return zmtp.Options{Type: "ROUTER", Receive: s.receive(handle)}
 	}
 	stdin := router(s.receiveInput)
-	stdin.Connected = s.repeatQuestion
+	stdin.Connected = s.resendInputRequest
 	for _, spec := range []struct {
 		socket  **zmtp.Socket
 		port    int
 		options zmtp.Options
 	}{
 		{&s.shell, c.ShellPort, router(s.enqueue)}, {&s.control, c.ControlPort, router(s.handleControl)},
-		{&s.stdin, c.StdinPort, stdin}, {&s.hb, c.HBPort, zmtp.Options{Type: "REP"}},
-		{&s.pub, c.IOPubPort, zmtp.Options{Type: "XPUB", Welcome: s.welcome}},
+		{&s.stdin, c.StdinPort, stdin}, {&s.heartbeat, c.HBPort, zmtp.Options{Type: "REP"}},
+		{&s.iopub, c.IOPubPort, zmtp.Options{Type: "XPUB", Welcome: s.welcome}},
 	} {
 		var err error
 		spec.options.Owner = c.ownerUID
@@ -120,7 +120,7 @@ func (s *Server) Close() {
 
 // close closes the sockets when all queued messages have been sent, but not later than the deadline.
 func (s *Server) close(deadline time.Time) {
-	for _, socket := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.hb, s.pub} {
+	for _, socket := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.heartbeat, s.iopub} {
 		if socket != nil {
 			socket.Close(deadline)
 		}
@@ -183,9 +183,9 @@ func (s *Server) Interrupt() {
 	defer s.lang.Interrupt()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pendingQuestion != nil {
-		close(s.pendingQuestion.answer)
-		s.pendingQuestion = nil
+	if s.pendingInput != nil {
+		close(s.pendingInput.answer)
+		s.pendingInput = nil
 	}
 	select {
 	case s.interrupts <- struct{}{}:
@@ -257,17 +257,18 @@ func (s *Server) reply(m *Message, typ string, content any) {
 	}
 }
 
-// annotated is the content of a message that has metadata, too.
-type annotated struct {
+// contentWithMetadata is the content of a message that has metadata, too.
+type contentWithMetadata struct {
 	content  any
 	metadata map[string]any
 }
 
-// publish sends a message to all subscribers, unless its content cannot be encoded. content may be of type annotated.
+// publish sends a message to all subscribers, unless its content cannot be encoded. content may be of type
+// contentWithMetadata.
 func (s *Server) publish(typ string, parent json.RawMessage, content any) {
 	frames, err := Encode([][]byte{[]byte(typ)}, typ, s.session, parent, content, s.key)
 	if err == nil {
-		s.pub.Publish(frames)
+		s.iopub.Publish(frames)
 	}
 }
 

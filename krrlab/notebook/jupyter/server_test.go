@@ -55,8 +55,9 @@ func awaitClosed(t *testing.T, name string, c <-chan struct{}) {
 	}
 }
 
-// TestInterruptInVain interrupts a cell that cannot be interrupted, and checks that the kernel still shuts down.
-func TestInterruptInVain(t *testing.T) {
+// TestShutdownDuringUninterruptibleCell interrupts a cell that cannot be interrupted, and checks that the kernel still
+// shuts down.
+func TestShutdownDuringUninterruptibleCell(t *testing.T) {
 	s, served := serve(t)
 	s.enqueue(&Message{Header: Header{Type: "execute_request"}, Content: []byte("{}")})
 	<-s.lang.(stuckLanguage).begun
@@ -71,7 +72,7 @@ func TestInterruptInVain(t *testing.T) {
 // wait for it than a connection can buffer.
 func TestSubscriberThatDoesNotRead(t *testing.T) {
 	s, served := serve(t)
-	conn := testkit.Must(zmtp.Dial("tcp://"+s.pub.Addr().String(), "SUB", ""))
+	conn := testkit.Must(zmtp.Dial("tcp://"+s.iopub.Addr().String(), "SUB", ""))
 	defer conn.Close()
 	testkit.OK(t, conn.Send([]byte{1}))    // subscribes to all topics
 	if _, err := conn.Recv(); err != nil { // the welcome message

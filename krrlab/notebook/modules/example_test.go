@@ -9,7 +9,7 @@ import (
 
 // This example asks for a package that is compiled into the program, which needs no download.
 func ExampleFinder_Download() {
-	f := &modules.Finder{Compiled: func(path string) bool { return path == "gonum.org/v1/gonum/mat" }}
+	f := &modules.Finder{IsCompiled: func(path string) bool { return path == "gonum.org/v1/gonum/mat" }}
 	defer f.Close()
 	_, err := f.Download(context.Background(), "gonum.org/v1/gonum/mat@latest")
 	fmt.Println(err)

@@ -47,9 +47,9 @@ type Package struct {
 
 // Finder finds the source of packages. Its methods must not be called concurrently. The caller closes it.
 type Finder struct {
-	Compiled func(path string) bool // reports whether a package is compiled into this program
-	tempDir  string                 // folder of temporary modules, for packages from the module cache
-	packages map[string]*Package    // packages found so far, by path
+	IsCompiled func(path string) bool // reports whether a package is compiled into this program
+	tempDir    string                 // folder of temporary modules, for packages from the module cache
+	packages   map[string]*Package    // packages found so far, by path
 }
 
 // tagsFlag selects files without assembly and without unsafe memory access, in packages that offer a choice.
@@ -62,15 +62,15 @@ func (f *Finder) Find(ctx context.Context, path string) (*Package, error) {
 	if p := f.packages[path]; p != nil {
 		return p, nil
 	}
-	p, err := f.list(ctx, ".", path, nil)
+	p, err := f.listPackages(ctx, ".", path, nil)
 	if err == nil || strings.HasPrefix(path, ".") {
 		return p, err
 	}
-	dir, err := f.resolve(ctx, path)
+	dir, err := f.moduleWithNewest(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
-	return f.list(ctx, dir, path, offline)
+	return f.listPackages(ctx, dir, path, offline)
 }
 
 // Download downloads a package, given as path or path@version, and its dependencies to the module cache, and returns
@@ -78,13 +78,13 @@ func (f *Finder) Find(ctx context.Context, path string) (*Package, error) {
 func (f *Finder) Download(ctx context.Context, name string) (*Package, error) {
 	path, version, _ := strings.Cut(name, "@")
 	host, _, _ := strings.Cut(path, "/")
-	if f.Compiled(path) || !strings.Contains(strings.Trim(host, "."), ".") {
+	if f.IsCompiled(path) || !strings.Contains(strings.Trim(host, "."), ".") {
 		return nil, fmt.Errorf("%s needs no download: import it", name)
 	}
 	delete(f.packages, path)
 	scratch := &Finder{}
 	defer scratch.Close()
-	dir, err := scratch.tempModule(ctx, alone)
+	dir, err := scratch.tempModule(ctx, standalone)
 	if err != nil {
 		return nil, err
 	}
@@ -114,10 +114,10 @@ var offline = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOL
 // noDownload is the environment in which the go command downloads nothing and leaves the user's module unchanged.
 var noDownload = []string{"GOPROXY=off"}
 
-// resolve returns the folder of a temporary module that requires the newest version of a package in the module cache.
-// If possible, the module also requires the modules of this program in their versions.
-func (f *Finder) resolve(ctx context.Context, path string) (dir string, err error) {
-	for _, name := range []string{withProgram, alone} {
+// moduleWithNewest returns the folder of a temporary module that requires the newest version of a package in the module
+// cache. If possible, the module also requires the modules of this program in their versions.
+func (f *Finder) moduleWithNewest(ctx context.Context, path string) (dir string, err error) {
+	for _, name := range []string{withProgram, standalone} {
 		if dir, err = f.tempModule(ctx, name); err != nil {
 			return "", err
 		}
@@ -131,11 +131,11 @@ func (f *Finder) resolve(ctx context.Context, path string) (dir string, err erro
 // Names of temporary modules.
 const (
 	withProgram = "with"
-	alone       = "alone"
+	standalone  = "alone"
 )
 
 // tempModule returns the folder of a temporary module, which is created if necessary. It requires the modules of this
-// program if name is withProgram, or none if name is alone.
+// program if name is withProgram, or none if name is standalone.
 func (f *Finder) tempModule(ctx context.Context, name string) (dir string, err error) {
 	if f.tempDir == "" {
 		if f.tempDir, err = os.MkdirTemp("", "krrlab-modules-"); err != nil {
@@ -279,7 +279,7 @@ func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
 		source, err = findDir(moduleDir, offline)
 	}
 	if err != nil && !errors.Is(err, ErrNoGo) {
-		if moduleDir, err = f.resolve(ctx, path); err == nil {
+		if moduleDir, err = f.moduleWithNewest(ctx, path); err == nil {
 			source, err = findDir(moduleDir, offline)
 		}
 	}
@@ -291,10 +291,10 @@ func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
 	return strings.TrimSpace(text), err
 }
 
-// list finds a package and its dependencies with go list, in the module of dir, and adds them to f.packages. It omits
-// packages of the standard library, and dependencies that are compiled into this program. A package that was found
-// before keeps its version; if go list names another one, that is a version conflict.
-func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Package, error) {
+// listPackages finds a package and its dependencies with go list, in the module of dir, and adds them to f.packages. It
+// omits packages of the standard library, and dependencies that are compiled into this program. A package that was
+// found before keeps its version; if go list names another one, that is a version conflict.
+func (f *Finder) listPackages(ctx context.Context, dir, path string, env []string) (*Package, error) {
 	text, err := runGo(ctx, dir, append([]string{"CGO_ENABLED=0"}, env...), "list", "-deps", tagsFlag,
 		"-json=ImportPath,Dir,GoFiles,Standard,DepOnly,Module", path)
 	if err != nil {
@@ -319,7 +319,7 @@ func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Pac
 			continue
 		}
 		m := listed.Module
-		if listed.DepOnly && f.Compiled(listed.ImportPath) {
+		if listed.DepOnly && f.IsCompiled(listed.ImportPath) {
 			if linked := linkedVersions()[m.Path]; linked != "" && semver.Compare(m.Version, linked) > 0 {
 				conflicts = append(conflicts, fmt.Sprintf("%s %s, not %s", m.Path, linked, m.Version))
 			}
@@ -391,10 +391,10 @@ func execGo(ctx context.Context, dir string, env []string, stdout, stderr io.Wri
 	return cmp.Or(ctx.Err(), err)
 }
 
-// Program builds a program from the given files, as a file named program in a new folder, which the caller removes. It
-// does not use the network: imports are resolved in the module of the current folder, in the source tree that contains
-// this program, or in the module cache.
-func (f *Finder) Program(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
+// BuildProgram builds a program from the given files, as a file named program in a new folder, which the caller
+// removes. It does not use the network: imports are resolved in the module of the current folder, in the source tree
+// that contains this program, or in the module cache.
+func (f *Finder) BuildProgram(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
 	dir, err = f.newModule(ctx, files, imports)
 	if err == nil {
 		_, err = runGo(ctx, dir, buildEnv(dir), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
@@ -406,9 +406,9 @@ func (f *Finder) Program(ctx context.Context, files map[string]string, imports [
 	return dir, nil
 }
 
-// Test runs go test with the given flags on a package of the given files, whose imports are resolved as those of
+// RunTests runs go test with the given flags on a package of the given files, whose imports are resolved as those of
 // Program are. It writes the output to out. If a test fails, it returns an *exec.ExitError.
-func (f *Finder) Test(ctx context.Context, files map[string]string, imports, flags []string, out io.Writer) error {
+func (f *Finder) RunTests(ctx context.Context, files map[string]string, imports, flags []string, out io.Writer) error {
 	dir, err := f.newModule(ctx, files, imports)
 	defer os.RemoveAll(dir)
 	if err != nil {
@@ -436,7 +436,7 @@ func (f *Finder) newModule(ctx context.Context, files map[string]string, imports
 	for _, path := range imports {
 		moduleDir, err := f.tempModule(ctx, withProgram)
 		if err == nil && !requireLocal(ctx, moduleDir, path) {
-			moduleDir, err = f.resolve(ctx, path)
+			moduleDir, err = f.moduleWithNewest(ctx, path)
 		}
 		if err != nil {
 			return dir, fmt.Errorf("%s: %w: %w", path, ErrNotFound, err)

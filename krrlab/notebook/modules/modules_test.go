@@ -103,7 +103,7 @@ func noPackage(string) bool { return false }
 func TestFind(t *testing.T) {
 	serveModules(t)
 	t.Chdir(t.TempDir())
-	finder := &Finder{Compiled: noPackage}
+	finder := &Finder{IsCompiled: noPackage}
 	defer finder.Close()
 	if _, err := finder.Find(t.Context(), "example.test/gen"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before it was downloaded: %v", err)
@@ -138,17 +138,17 @@ func TestFind(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(finder.Find(t.Context(), "./nowhere")), "nowhere")
 	testkit.Must(runGo(t.Context(), ".", nil, "mod", "vendor"))
 	t.Setenv("GOMODCACHE", t.TempDir())
-	vendorFinder := &Finder{Compiled: noPackage}
+	vendorFinder := &Finder{IsCompiled: noPackage}
 	if p, err := vendorFinder.Find(t.Context(), "example.test/gen"); err != nil ||
 		p.Dir != filepath.Join(dir, "vendor", "example.test", "gen") {
 		t.Errorf("from the vendor folder: %+v, %v", p, err)
 	}
 }
 
-// TestProgram builds and runs programs that use the standard library, the module of the working directory, and the
+// TestBuildProgram builds and runs programs that use the standard library, the module of the working directory, and the
 // module cache. Packages that are missing, and errors in the code, are reported in one line, and no temporary files may
 // be left.
-func TestProgram(t *testing.T) {
+func TestBuildProgram(t *testing.T) {
 	if err := exec.Command(os.Args[0], "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
 		t.Skip("the system can't start this program, which an emulator runs")
 	}
@@ -167,7 +167,7 @@ func TestProgram(t *testing.T) {
 	t.Chdir(moduleDir)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	finder := &Finder{Compiled: noPackage}
+	finder := &Finder{IsCompiled: noPackage}
 	for _, c := range []struct{ imports, text, want string }{
 		{"", "fmt.Print(1)", "1"},
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
@@ -187,7 +187,7 @@ func TestProgram(t *testing.T) {
 			imports = []string{c.imports}
 			files["cell/c.go"] = strings.Replace(files["cell/c.go"], "import", "import \""+c.imports+"\"\n\nimport", 1)
 		}
-		dir, err := finder.Program(t.Context(), files, imports)
+		dir, err := finder.BuildProgram(t.Context(), files, imports)
 		if err != nil {
 			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %v", c.text, err)
@@ -208,9 +208,9 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestNewerVersion checks that a package that requires a newer version of a module that is compiled into the program is
-// reported.
-func TestNewerVersion(t *testing.T) {
+// TestVersionConflict checks that a package that requires a newer version of a module that is compiled into the program
+// is reported.
+func TestVersionConflict(t *testing.T) {
 	serveModules(t)
 	t.Chdir(t.TempDir())
 	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/floats v1.0.0\n",
@@ -220,7 +220,7 @@ func TestNewerVersion(t *testing.T) {
 	defer func() { linkedVersions = original }()
 	// A test binary does not know the versions of its own modules.
 	linkedVersions = func() map[string]string { return map[string]string{"golang.org/x/mod": "v0.32.0"} }
-	finder := &Finder{Compiled: func(path string) bool { return path == "golang.org/x/mod/semver" }}
+	finder := &Finder{IsCompiled: func(path string) bool { return path == "golang.org/x/mod/semver" }}
 	defer finder.Close()
 	p, err := finder.Find(t.Context(), "example.test/floats")
 	if err != nil || len(p.VersionConflicts) != 1 || !strings.Contains(p.VersionConflicts[0], "golang.org/x/mod v0.") ||
@@ -234,7 +234,7 @@ func TestNewerVersion(t *testing.T) {
 func TestDownload(t *testing.T) {
 	serveModules(t)
 	t.Chdir(t.TempDir())
-	finder := &Finder{Compiled: func(path string) bool { return path == "example.test/bound" }}
+	finder := &Finder{IsCompiled: func(path string) bool { return path == "example.test/bound" }}
 	defer finder.Close()
 	for _, c := range []struct{ name, module, wrong string }{
 		{"example.test/base@v1.1.0-rc.1", "example.test/base v1.1.0-rc.1", ""},
@@ -262,15 +262,15 @@ func TestDownload(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(finder.Download(t.Context(), "example.test/gen@v0.1.0")), "v0.1.0")
 }
 
-// TestKilledProgram checks that a build does not outlive the program that started it. A child process starts a fake go
-// command, which holds a named pipe open; the test kills the child and waits until the pipe is closed.
-func TestKilledProgram(t *testing.T) {
+// TestBuildEndsWithKilledProgram checks that a build does not outlive the program that started it. A child process
+// starts a fake go command, which holds a named pipe open; the test kills the child and waits until the pipe is closed.
+func TestBuildEndsWithKilledProgram(t *testing.T) {
 	const child = "KRRLAB_TEST_BUILDS"
 	if os.Getenv(child) != "" {
 		// A signal that this process catches has its default effect in the build, even if the test runs in the
 		// background.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
-		_, _ = (&Finder{}).Program(t.Context(), map[string]string{"main.go": "package main"}, nil)
+		_, _ = (&Finder{}).BuildProgram(t.Context(), map[string]string{"main.go": "package main"}, nil)
 		return
 	}
 	if runtime.GOOS != "linux" {
@@ -281,7 +281,7 @@ func TestKilledProgram(t *testing.T) {
 	testkit.OK(t, syscall.Mkfifo(alive, 0o600))
 	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\nexec 9>" + alive + "\necho begun >&9\nexec sleep 600\n"
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fake), 0o755))
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledProgram$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestBuildEndsWithKilledProgram$")
 	cmd.Env = append(os.Environ(), child+"=1", "PATH="+dir+":"+os.Getenv("PATH"), "TMPDIR="+dir)
 	testkit.OK(t, cmd.Start())
 	pipe, err := os.Open(alive) // returns when the build has opened the pipe

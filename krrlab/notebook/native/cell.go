@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// ErrHalted is the error of a call that was given up after an interrupt.
-var ErrHalted = errors.New("native: halted")
+// ErrInterrupted is the error of a call that was given up after an interrupt.
+var ErrInterrupted = errors.New("native: halted")
 
 // Error is an error in a cell, or the reason why a call of one of its functions ended.
 type Error struct {
@@ -44,12 +44,12 @@ type Source struct {
 
 // Cell is a compiled cell, whose program is running.
 type Cell struct {
-	src       Source
-	fset      *token.FileSet
-	file      *ast.File
-	text      string          // parsed text, to which the positions of fset refer
-	functions []*ast.FuncDecl // functions and methods of the program, by number
-	refusals  []string        // reason why each function cannot be called, "" if it can
+	src            Source
+	fset           *token.FileSet
+	file           *ast.File
+	text           string          // parsed text, to which the positions of fset refer
+	functions      []*ast.FuncDecl // functions and methods of the program, by number
+	refusalReasons []string        // reason why each function cannot be called, "" if it can
 	*process
 }
 
@@ -83,7 +83,7 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 		if !isGeneric {
 			c.functions = append(c.functions, f)
 			table += "\t" + expr + ",\n"
-		} else if c.isOffered(f) {
+		} else if c.isExported(f) {
 			return nil, c.refusalError(f, "is generic")
 		}
 	}
@@ -101,7 +101,7 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 	c.process = p
 	for _, f := range c.functions {
 		reason := hello.nextText()
-		if c.refusals = append(c.refusals, reason); reason != "" && c.isOffered(f) {
+		if c.refusalReasons = append(c.refusalReasons, reason); reason != "" && c.isExported(f) {
 			c.Stop()
 			return nil, c.refusalError(f, reason)
 		}
@@ -175,9 +175,9 @@ func (c *Cell) receiverType(f *ast.FuncDecl) string {
 	return strings.TrimRight(name, ") ")
 }
 
-// isOffered reports whether a function is meant to be called by the session: its name, and that of its receiver type if
-// it is a method, are exported.
-func (c *Cell) isOffered(f *ast.FuncDecl) bool {
+// isExported reports whether a function is meant to be called by the session: its name, and that of its receiver type
+// if it is a method, are exported.
+func (c *Cell) isExported(f *ast.FuncDecl) bool {
 	return f.Name.IsExported() && (f.Recv == nil || ast.IsExported(c.receiverType(f)))
 }
 
@@ -265,7 +265,7 @@ func (c *Cell) locate(err error) error {
 // repetitions.
 func (c *Cell) Names() (names []string) {
 	for i, f := range c.functions {
-		if c.refusals[i] == "" {
+		if c.refusalReasons[i] == "" {
 			names = append(names, cmp.Or(c.receiverType(f), f.Name.Name))
 		}
 	}
@@ -281,7 +281,7 @@ func (c *Cell) Stop() {
 
 // Stub returns the cell that replaces the compiled one in the session, with declarations on the same lines. It contains
 // the types and constants, and the functions and methods that can be called. Their bodies call a function with the
-// signature of Call without halt, which has the name call in the session.
+// signature of Call without interrupt, which has the name call in the session.
 func (c *Cell) Stub(call string) string {
 	var b strings.Builder
 	for _, d := range c.file.Decls {
@@ -289,7 +289,7 @@ func (c *Cell) Stub(call string) string {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
 			for i, f := range c.functions {
-				if f == d && c.refusals[i] == "" {
+				if f == d && c.refusalReasons[i] == "" {
 					text = c.stubFunction(f, i, call)
 				}
 			}

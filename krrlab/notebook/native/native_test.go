@@ -113,9 +113,9 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestOverlap calls a function in the program with slices that share memory, from several goroutines, and compares the
-// result with that of the same function in this process.
-func TestOverlap(t *testing.T) {
+// TestOverlappingSlices calls a function in the program with slices that share memory, from several goroutines, and
+// compares the result with that of the same function in this process.
+func TestOverlappingSlices(t *testing.T) {
 	p := startServing(t)
 	var wg sync.WaitGroup
 	for n := range 8 {
@@ -136,14 +136,14 @@ func TestOverlap(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(p.lanes) > 8 || len(p.freeLanes) != len(p.lanes) {
-		t.Errorf("%d lanes, %d of them free", len(p.lanes), len(p.freeLanes))
+	if len(p.slots) > 8 || len(p.freeSlots) != len(p.slots) {
+		t.Errorf("%d slots, %d of them free", len(p.slots), len(p.freeSlots))
 	}
 }
 
-// TestEnds checks that the program ends when the pipe from its parent is closed, even during a call, and that calls
-// then fail with an error. A call also ends if it is halted.
-func TestEnds(t *testing.T) {
+// TestProgramEnds checks that the program ends when the pipe from its parent is closed, even during a call, and that
+// calls then fail with an error. A call also ends if it is interrupted.
+func TestProgramEnds(t *testing.T) {
 	program := startServing(t)
 	result := make(chan error)
 	go func() { result <- program.Call(nil, 2, nil, nil) }()
@@ -157,16 +157,17 @@ func TestEnds(t *testing.T) {
 		t.Error("a call of a program that has ended")
 	}
 	program = startServing(t)
-	halt := make(chan struct{})
-	go func() { result <- program.Call(halt, 2, nil, nil) }()
-	close(halt)
-	if err := <-result; !errors.Is(err, ErrHalted) {
+	interrupt := make(chan struct{})
+	go func() { result <- program.Call(interrupt, 2, nil, nil) }()
+	close(interrupt)
+	if err := <-result; !errors.Is(err, ErrInterrupted) {
 		t.Error(err)
 	}
 }
 
-// TestLeftBehind checks that a call ends with its program even if the program has started another one that continues.
-func TestLeftBehind(t *testing.T) {
+// TestCallEndsWithProgram checks that a call ends with its program even if the program has started another one that
+// continues.
+func TestCallEndsWithProgram(t *testing.T) {
 	t.Setenv("KRRLAB_TEST_FOLDER", t.TempDir())
 	p := startServing(t)
 	if err := p.Call(nil, 6, nil, nil); err == nil || !strings.HasPrefix(err.Error(),
@@ -175,9 +176,9 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestBeforeServing checks the errors for a program that exits before it serves, that does not come to serve before its
+// TestStartErrors checks the errors for a program that exits before it serves, that does not come to serve before its
 // context is cancelled, or that cannot be started.
-func TestBeforeServing(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	startServing(t)
 	path := testkit.Must(os.Executable())
 	t.Setenv("KRRLAB_TEST_SERVE", "exit")
@@ -199,8 +200,9 @@ func TestBeforeServing(t *testing.T) {
 	}
 }
 
-// TestNoMemory checks that a call whose arguments do not fit into memory fails, and that smaller calls still succeed.
-func TestNoMemory(t *testing.T) {
+// TestArgumentsExceedMemory checks that a call whose arguments do not fit into memory fails, and that smaller calls
+// still succeed.
+func TestArgumentsExceedMemory(t *testing.T) {
 	p := startServing(t)
 	small := func() error { return p.Call(nil, 4, []any{[]float64{1}}, []any{new(bool)}) }
 	testkit.OK(t, small())

@@ -23,24 +23,24 @@ type process struct {
 	cmd        *exec.Cmd
 	requests   *os.File   // pipe to the program
 	memoryFile *os.File   // shared with the program
-	mu         sync.Mutex // guards the fields below and those of lanes
+	mu         sync.Mutex // guards the fields below and those of slots
 	memorySize int64      // bytes of memoryFile
-	lanes      []*lane    // all lanes, by number
-	freeLanes  []*lane    // lanes not used by a call
+	slots      []*slot    // all slots, by number
+	freeSlots  []*slot    // slots not used by a call
 	exitErr    error      // error of all further calls, once the program has ended
 }
 
-// lane holds the resources of one call at a time: a region of the shared memory and a channel for the reply.
-type lane struct {
+// slot holds the resources of one call at a time: a region of the shared memory and a channel for the reply.
+type slot struct {
 	number int
 	offset int64         // position of memory in the file, in bytes
 	memory []byte        // mapped part of the file; nil before the first call
 	reply  chan *message // closed when the process has ended
 }
 
-// minLaneSize is the smallest number of bytes of a lane's memory. It is a multiple of the page size, as all offsets in
+// minSlotSize is the smallest number of bytes of a slot's memory. It is a multiple of the page size, as all offsets in
 // the file must be.
-const minLaneSize = 1 << 16
+const minSlotSize = 1 << 16
 
 // start runs the compiled program of a cell, with the output streams of this process. It returns the program's first
 // message, which says for each function why it cannot be called, or "" if it can. If ctx ends before this message, the
@@ -87,7 +87,7 @@ func start(ctx context.Context, cell, path string) (p *process, hello *message, 
 	go func() {
 		for m, err := receive(r); err == nil; m, err = receive(r) {
 			p.mu.Lock()
-			l := p.lanes[m.nextWord()]
+			l := p.slots[m.nextWord()]
 			p.mu.Unlock()
 			l.reply <- m
 		}
@@ -107,13 +107,13 @@ func (p *process) finish(replies *os.File, format string) {
 	p.fail(fmt.Sprintf(format, p.cmd.ProcessState))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, l := range p.lanes {
+	for _, l := range p.slots {
 		close(l.reply)
 	}
-	for _, l := range p.freeLanes {
+	for _, l := range p.freeSlots {
 		unmapMemory(l.memory)
 	}
-	p.freeLanes = nil
+	p.freeSlots = nil
 	p.requests.Close()
 	p.memoryFile.Close()
 	replies.Close()
@@ -128,24 +128,24 @@ func (p *process) fail(text string) {
 	}
 }
 
-// acquireLane returns a lane with at least minSize bytes of memory.
-func (p *process) acquireLane(minSize int) (*lane, error) {
+// acquireSlot returns a slot with at least minSize bytes of memory.
+func (p *process) acquireSlot(minSize int) (*slot, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.exitErr != nil {
 		return nil, p.exitErr
 	}
-	var l *lane
-	if n := len(p.freeLanes); n > 0 {
-		l, p.freeLanes = p.freeLanes[n-1], p.freeLanes[:n-1]
+	var l *slot
+	if n := len(p.freeSlots); n > 0 {
+		l, p.freeSlots = p.freeSlots[n-1], p.freeSlots[:n-1]
 	} else {
-		l = &lane{number: len(p.lanes), reply: make(chan *message, 1)}
-		p.lanes = append(p.lanes, l)
+		l = &slot{number: len(p.slots), reply: make(chan *message, 1)}
+		p.slots = append(p.slots, l)
 	}
 	if len(l.memory) > 0 && len(l.memory) >= minSize {
 		return l, nil
 	}
-	size := minLaneSize
+	size := minSlotSize
 	for size < minSize {
 		size *= 2
 	}
@@ -158,58 +158,58 @@ func (p *process) acquireLane(minSize int) (*lane, error) {
 		p.memorySize += int64(size)
 	}
 	if err != nil {
-		p.freeLanes = append(p.freeLanes, l)
+		p.freeSlots = append(p.freeSlots, l)
 		return nil, fmt.Errorf("no memory for the arguments: %w", err)
 	}
 	return l, nil
 }
 
-// releaseLane makes a lane available to other calls.
-func (p *process) releaseLane(l *lane) {
+// releaseSlot makes a slot available to other calls.
+func (p *process) releaseSlot(l *slot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.exitErr != nil {
 		unmapMemory(l.memory)
 		return
 	}
-	p.freeLanes = append(p.freeLanes, l)
+	p.freeSlots = append(p.freeSlots, l)
 }
 
-// haltGrace is the time that a call may take to return after it was interrupted, before its process is killed.
-const haltGrace = 500 * time.Millisecond
+// interruptGrace is the time that a call may take to return after it was interrupted, before its process is killed.
+const interruptGrace = 500 * time.Millisecond
 
-// Call calls function number f of the Stub. in contains the arguments and out pointers to the results. If halt is
-// closed and the call does not return within haltGrace, the program is killed and Call returns ErrHalted.
-func (p *process) Call(halt <-chan struct{}, f int, in, out []any) error {
+// Call calls function number f of the Stub. in contains the arguments and out pointers to the results. If interrupt is
+// closed and the call does not return within interruptGrace, the program is killed and Call returns ErrInterrupted.
+func (p *process) Call(interrupt <-chan struct{}, f int, in, out []any) error {
 	var sliceRegions regions
 	collector := &message{offsetOf: sliceRegions.add}
 	for _, v := range in {
 		collector.put(reflect.ValueOf(v))
 	}
-	ln, err := p.acquireLane(8 * sliceRegions.assignOffsets())
+	sl, err := p.acquireSlot(8 * sliceRegions.assignOffsets())
 	if err != nil {
 		return err
 	}
-	defer p.releaseLane(ln)
+	defer p.releaseSlot(sl)
 	request := &message{offsetOf: sliceRegions.offsetOf}
-	request.putWords(uint64(ln.number), uint64(f), uint64(ln.offset), uint64(len(ln.memory)))
+	request.putWords(uint64(sl.number), uint64(f), uint64(sl.offset), uint64(len(sl.memory)))
 	for _, v := range in {
 		request.put(reflect.ValueOf(v))
 	}
 	for _, reg := range sliceRegions {
-		copy(ln.memory[8*reg.offset:], bytesOf(reg.values))
+		copy(sl.memory[8*reg.offset:], bytesOf(reg.values))
 	}
 	_ = request.send(p.requests) // an error means that the process has ended; then the reply channel is closed
 	reply, ok := (*message)(nil), false
 	select {
-	case reply, ok = <-ln.reply:
-	case <-halt:
+	case reply, ok = <-sl.reply:
+	case <-interrupt:
 		select {
-		case reply, ok = <-ln.reply:
-		case <-time.After(haltGrace):
+		case reply, ok = <-sl.reply:
+		case <-time.After(interruptGrace):
 			p.kill()
-			<-ln.reply
-			return ErrHalted
+			<-sl.reply
+			return ErrInterrupted
 		}
 	}
 	if !ok {
@@ -217,7 +217,7 @@ func (p *process) Call(halt <-chan struct{}, f int, in, out []any) error {
 	}
 	for _, reg := range sliceRegions {
 		// write only if there are changes: other goroutines may read an unchanged slice at the same time
-		original, returned := bytesOf(reg.values), ln.memory[8*reg.offset:][:8*len(reg.values)]
+		original, returned := bytesOf(reg.values), sl.memory[8*reg.offset:][:8*len(reg.values)]
 		if !bytes.Equal(original, returned) {
 			copy(original, returned)
 		}
@@ -231,14 +231,14 @@ func (p *process) Call(halt <-chan struct{}, f int, in, out []any) error {
 	return nil
 }
 
-// regions are disjoint memory regions that contain the slices of a call, and their offsets in the memory of the lane.
+// regions are disjoint memory regions that contain the slices of a call, and their offsets in the memory of the slot.
 // Overlapping slices lie in the same region.
 type regions []region
 
 // region is one of these regions.
 type region struct {
 	values []float64
-	offset int // position in the memory of the lane, in float64 numbers
+	offset int // position in the memory of the slot, in float64 numbers
 }
 
 // lo and hi return the addresses of the first byte of the region and of the byte behind it.

@@ -85,17 +85,17 @@ func (s *server) region(offset int64, size int) []float64 {
 	return s.regions[offset]
 }
 
-// call answers a request. A request consists of the number of the lane, the number of the function, the offset and size
-// of the lane's memory, and the arguments. The reply consists of the number of the lane and a word: the line of a
+// call answers a request. A request consists of the number of the slot, the number of the function, the offset and size
+// of the slot's memory, and the arguments. The reply consists of the number of the slot and a word: the line of a
 // panic, followed by its text, or 0, followed by the results.
 func (s *server) call(m *message) {
-	lane, f := m.nextWord(), reflect.ValueOf(s.functions[m.nextWord()])
+	slot, f := m.nextWord(), reflect.ValueOf(s.functions[m.nextWord()])
 	offset, size := int64(m.nextWord()), int(m.nextWord())
 	reply, returned := &message{}, false
 	defer func() {
 		if v := recover(); !returned {
 			reply.buf = nil
-			reply.putWords(lane, uint64(s.line()))
+			reply.putWords(slot, uint64(s.line()))
 			if v == nil {
 				v = "runtime.Goexit ended the call"
 			}
@@ -114,7 +114,7 @@ func (s *server) call(m *message) {
 	if f.Type().IsVariadic() {
 		call = f.CallSlice
 	}
-	reply.putWords(lane, 0)
+	reply.putWords(slot, 0)
 	for _, v := range call(args) {
 		reply.put(v)
 	}

@@ -75,48 +75,49 @@ func setNumberSlider(s *widget.Spec, x float64, bounds schema.Interval) {
 	s.Min, s.Max = min(low, x), max(high, x)
 }
 
-// format returns the value of a control in the form that an option parses.
-func format(value any) string {
+// optionText returns the value of a control in the form that an option parses.
+func optionText(value any) string {
 	if x, ok := value.(float64); ok {
 		return strconv.FormatFloat(x, 'g', 4, 64)
 	}
 	return fmt.Sprint(value)
 }
 
-// group is a struct of options with its controls.
-type group struct {
-	initial  reflect.Value   // the struct that the controls start from
-	shown    reflect.Value   // pointer to initial with defaults, which the controls show
-	controls []*widget.Model // one for each option of the schema
-	starts   []any           // initial values of the controls
+// controlGroup is a struct of options with its controls.
+type controlGroup struct {
+	initial       reflect.Value   // the struct that the controls start from
+	defaults      reflect.Value   // pointer to initial with defaults, which the controls show
+	controls      []*widget.Model // one for each option of the schema
+	initialValues []any           // initial values of the controls
 }
 
-// newGroup opens the controls for a struct. defaults is the same struct with the values that the controls show, and
-// maxWhole is that of controlFor.
-func newGroup(initial, defaults any, maxWhole int, open func(widget.Spec) (*widget.Model, error)) (*group, error) {
-	g := &group{initial: reflect.ValueOf(initial), shown: reflect.New(reflect.TypeOf(initial))}
-	g.shown.Elem().Set(reflect.ValueOf(defaults))
-	for _, f := range withControl(schema.Of(g.shown.Interface())) {
+// newControlGroup opens the controls for a struct. defaults is the same struct with the values that the controls show,
+// and maxWhole is that of controlFor.
+func newControlGroup(initial, defaults any, maxWhole int,
+	open func(widget.Spec) (*widget.Model, error)) (*controlGroup, error) {
+	g := &controlGroup{initial: reflect.ValueOf(initial), defaults: reflect.New(reflect.TypeOf(initial))}
+	g.defaults.Elem().Set(reflect.ValueOf(defaults))
+	for _, f := range fieldsWithControl(schema.Of(g.defaults.Interface())) {
 		spec := controlFor(f, maxWhole)
 		m, err := open(spec)
 		if err != nil {
 			return nil, err
 		}
-		g.controls, g.starts = append(g.controls, m), append(g.starts, spec.Value)
+		g.controls, g.initialValues = append(g.controls, m), append(g.initialValues, spec.Value)
 	}
 	return g, nil
 }
 
-// withControl returns the options that have a control.
-func withControl(s *schema.Schema) []*schema.Field {
+// fieldsWithControl returns the options that have a control.
+func fieldsWithControl(s *schema.Schema) []*schema.Field {
 	s.Fields = slices.DeleteFunc(s.Fields, func(f *schema.Field) bool { return f.Hidden || f.File != "" })
 	return s.Fields
 }
 
 // isChanged reports whether a control was moved.
-func (g *group) isChanged() bool {
+func (g *controlGroup) isChanged() bool {
 	for i, c := range g.controls {
-		if c.Value() != g.starts[i] {
+		if c.Value() != g.initialValues[i] {
 			return true
 		}
 	}
@@ -125,12 +126,12 @@ func (g *group) isChanged() bool {
 
 // value returns the struct with the values of the controls that were moved. Other fields are as in the initial struct;
 // an empty text also stands for the initial value.
-func (g *group) value() (reflect.Value, error) {
+func (g *controlGroup) value() (reflect.Value, error) {
 	v := reflect.New(g.initial.Type())
 	v.Elem().Set(g.initial)
-	fields := withControl(schema.Unsettled(v.Interface()))
+	fields := fieldsWithControl(schema.Unsettled(v.Interface()))
 	for i, c := range g.controls {
-		if text := format(c.Value()); c.Value() != g.starts[i] && text != "" {
+		if text := optionText(c.Value()); c.Value() != g.initialValues[i] && text != "" {
 			if err := fields[i].Set(text); err != nil {
 				return v, err
 			}
@@ -140,7 +141,7 @@ func (g *group) value() (reflect.Value, error) {
 }
 
 // close closes the controls.
-func (g *group) close() {
+func (g *controlGroup) close() {
 	for _, c := range g.controls {
 		c.Close()
 	}

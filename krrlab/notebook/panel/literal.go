@@ -27,18 +27,17 @@ func literal(v reflect.Value) string {
 // expression returns a value as Go code that can be assigned to its type. ok is false for values that have no such
 // code, such as functions and interfaces.
 func expression(v reflect.Value) (code string, ok bool) {
-	switch v.Kind() {
-	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint,
-		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		if v.CanInt() {
-			return strconv.FormatInt(v.Int(), 10), true
-		}
-		if v.CanUint() {
-			return strconv.FormatUint(v.Uint(), 10), true
-		}
-		return strconv.FormatBool(v.Bool()), true
-	case reflect.Float32, reflect.Float64:
+	switch {
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10), true
+	case v.CanUint():
+		return strconv.FormatUint(v.Uint(), 10), true
+	case v.CanFloat():
 		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits()), true
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool()), true
 	case reflect.String:
 		return strconv.Quote(v.String()), true
 	case reflect.Pointer:

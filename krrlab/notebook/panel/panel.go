@@ -32,7 +32,7 @@ type Subject interface {
 type Host struct {
 	Models *widget.Set
 	// Send sends the messages of the controls; nil if the front end has no controls.
-	Send widget.Send
+	Send widget.SendFunc
 	// Show displays the output of a panel; Update replaces it.
 	Show, Update func(display.Data)
 	// Explain returns the text for the value of a panic.
@@ -45,14 +45,14 @@ type Panel struct {
 	id                   string // display_id of the output
 	subject              Subject
 	root, status, result *widget.Model
-	moved                chan struct{} // wakes loop if a setting waits to be run
+	wake                 chan struct{} // wakes loop if a setting waits to be run
 	closed               chan struct{} // closed by Close
 
-	mu     sync.Mutex      // guards the fields below
-	waits  bool            // a setting waits to be run
-	run    *run            // the run in progress, or nil
-	runs   int             // completed runs, without superseded ones
-	models []*widget.Model // all models of the panel, some of which may be closed
+	mu        sync.Mutex      // guards the fields below
+	isPending bool            // a setting waits to be run
+	run       *run            // the run in progress, or nil
+	runs      int             // completed runs, without superseded ones
+	models    []*widget.Model // all models of the panel, some of which may be closed
 }
 
 // run is a run of the subject.
@@ -67,12 +67,12 @@ type run struct {
 // New shows a panel and runs its subject once. It returns after this run, or when ctx ends, which interrupts the run.
 // The error is that of the first run; the panel is closed then.
 func New(ctx context.Context, host Host, subject Subject, id string) (*Panel, error) {
-	p := &Panel{host: host, id: id, subject: subject, moved: make(chan struct{}, 1), closed: make(chan struct{})}
+	p := &Panel{host: host, id: id, subject: subject, wake: make(chan struct{}, 1), closed: make(chan struct{})}
 	if err := p.open(); err != nil {
 		p.Close()
 		return nil, err
 	}
-	p.changed()
+	p.requestRun()
 	firstErr := make(chan error, 1)
 	go p.loop(firstErr)
 	select {
@@ -136,7 +136,7 @@ func (p *Panel) openModel(spec widget.Spec, onChange func()) (*widget.Model, err
 
 // openControl opens a control. The subject runs again when it moves.
 func (p *Panel) openControl(spec widget.Spec) (*widget.Model, error) {
-	return p.openModel(spec, p.changed)
+	return p.openModel(spec, p.requestRun)
 }
 
 // withoutControls is the text below the result where the controls cannot be used.
@@ -155,17 +155,17 @@ func (p *Panel) output(resultHTML, text string) display.Data {
 	return d
 }
 
-// changed runs the subject with the new setting. It ends a run in progress.
-func (p *Panel) changed() {
+// requestRun runs the subject with the new setting. It ends a run in progress.
+func (p *Panel) requestRun() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.run != nil {
 		p.run.superseded = true
-		p.endRun()
+		p.cancelRun()
 	}
-	p.waits = true
+	p.isPending = true
 	select {
-	case p.moved <- struct{}{}:
+	case p.wake <- struct{}{}:
 	default:
 	}
 }
@@ -180,16 +180,16 @@ func (p *Panel) Interrupt() {
 
 // interrupt is Interrupt. The caller holds the lock.
 func (p *Panel) interrupt() {
-	p.waits = false // loop then shows that the setting was not run
+	p.isPending = false // loop then shows that the setting was not run
 	if p.run == nil {
 		return
 	}
 	select {
-	case <-p.moved:
+	case <-p.wake:
 	default:
 	}
 	p.run.interrupted, p.run.superseded = true, false
-	p.endRun()
+	p.cancelRun()
 }
 
 // Close ends the panel and closes its controls. Its output remains.
@@ -203,7 +203,7 @@ func (p *Panel) Close() {
 	}
 	close(p.closed)
 	if p.run != nil {
-		p.endRun()
+		p.cancelRun()
 	}
 	for _, m := range p.models {
 		m.Close()
@@ -214,12 +214,12 @@ func (p *Panel) Close() {
 // time it can return a partial result.
 const stopGrace = 500 * time.Millisecond
 
-// endRun cancels the run in progress and stops interpreted code in it. The caller holds the lock.
-func (p *Panel) endRun() {
+// cancelRun cancels the run in progress and stops interpreted code in it. The caller holds the lock.
+func (p *Panel) cancelRun() {
 	r := p.run
 	r.cancel()
 	if !p.subject.isInterruptible() {
-		engine.Stop(r.goid)
+		engine.StopGoroutine(r.goid)
 		return
 	}
 	go func() {
@@ -229,7 +229,7 @@ func (p *Panel) endRun() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if p.run == r {
-				engine.Stop(r.goid)
+				engine.StopGoroutine(r.goid)
 			}
 		}
 	}()
@@ -242,7 +242,7 @@ func (p *Panel) loop(firstErr chan<- error) {
 		select {
 		case <-p.closed:
 			return
-		case <-p.moved:
+		case <-p.wake:
 		}
 		if err, isCurrent := p.runOnce(); isCurrent && firstErr != nil {
 			firstErr <- err
@@ -255,10 +255,10 @@ func (p *Panel) loop(firstErr chan<- error) {
 // false if a newer setting has superseded the run.
 func (p *Panel) runOnce() (err error, isCurrent bool) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &run{cancel: cancel, goid: engine.Goid(), finished: make(chan struct{})}
+	r := &run{cancel: cancel, goid: engine.GoroutineID(), finished: make(chan struct{})}
 	p.mu.Lock()
-	isDropped := !p.waits // by Interrupt, after the control had moved
-	p.run, r.interrupted, p.waits = r, isDropped, false
+	isDropped := !p.isPending // by Interrupt, after the control had moved
+	p.run, r.interrupted, p.isPending = r, isDropped, false
 	p.mu.Unlock()
 	start := time.Now()
 	call, code, err := p.subject.currentRun()
@@ -270,7 +270,7 @@ func (p *Panel) runOnce() (err error, isCurrent bool) {
 	p.mu.Lock()
 	p.run = nil
 	close(r.finished)
-	engine.Resume(r.goid)
+	engine.ResumeGoroutine(r.goid)
 	isFirst := p.runs == 0
 	if !r.superseded {
 		p.runs++
@@ -287,10 +287,10 @@ func (p *Panel) runOnce() (err error, isCurrent bool) {
 	case r.superseded:
 		return nil, false
 	case r.interrupted && isNil(value):
-		p.show(`<p>interrupted before there was a result</p>`, "interrupted", code, isFirst)
+		p.showResult(`<p>interrupted before there was a result</p>`, "interrupted", code, isFirst)
 		p.setStatus("interrupted")
 	case err != nil && !r.interrupted:
-		p.show(`<p style="color:#b00">`+html.EscapeString(err.Error())+`</p>`, err.Error(), code, isFirst)
+		p.showResult(`<p style="color:#b00">`+html.EscapeString(err.Error())+`</p>`, err.Error(), code, isFirst)
 		p.setStatus("failed")
 		return err, true
 	default:
@@ -299,7 +299,7 @@ func (p *Panel) runOnce() (err error, isCurrent bool) {
 		if r.interrupted {
 			status = "interrupted: this is a partial result"
 		}
-		p.show(resultHTML(d), fmt.Sprint(d.Data[display.MIMETypeText]), code, isFirst)
+		p.showResult(resultHTML(d), fmt.Sprint(d.Data[display.MIMETypeText]), code, isFirst)
 		p.setStatus(status)
 	}
 	return nil, true
@@ -336,9 +336,9 @@ var script = regexp.MustCompile(`(?s)<script>.*?</script>`)
 // hideStatic hides the static picture of a cell that shows its controls in Notebook 6.
 const hideStatic = `<style>.widget-area[style=""]~.output_wrapper .krr-static{display:none}</style>`
 
-// show shows a result with the code of its setting. Notebooks of version 2 of the widget protocol draw all controls
-// anew when the output changes, so there the static picture is that of the first run.
-func (p *Panel) show(result, text, code string, isFirst bool) {
+// showResult shows a result with the code of its setting. Notebooks of version 2 of the widget protocol draw all
+// controls anew when the output changes, so there the static picture is that of the first run.
+func (p *Panel) showResult(result, text, code string, isFirst bool) {
 	result += plots.FoldedHTML("the Go code of this setting", plots.PreHTML(code))
 	p.result.Change(func(s *widget.Spec) { s.Value = hideStatic + script.ReplaceAllString(result, "") })
 	if isFirst || p.host.Models.RedrawsOutputs() {

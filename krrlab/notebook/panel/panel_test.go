@@ -124,11 +124,11 @@ type choice struct {
 	File  string  `flag:"file" file:"read"`
 }
 
-// TestDescribe checks which control each kind of option gets, with its range and step.
-func TestDescribe(t *testing.T) {
+// TestControlKinds checks which control each kind of option gets, with its range and step.
+func TestControlKinds(t *testing.T) {
 	want := []string{"𝑛 IntSlider 10 1 100 1", "q FloatSlider 0.5 0.01 0.99 0.01", "rate FloatLogSlider 0.01 1e-05 10 0",
 		"name Dropdown x 0 0 0", "other Checkbox false 0 0 0", "max Text  0 0 0", "lists Text  0 0 0"}
-	for i, f := range withControl(schema.Of(new(choice))) {
+	for i, f := range fieldsWithControl(schema.Of(new(choice))) {
 		s := controlFor(f, 0)
 		testkit.Equal(t, fmt.Sprint(s.Label, " ", s.Kind, " ", s.Value, " ", s.Min, " ", s.Max, " ", s.Step), want[i])
 	}
@@ -151,10 +151,10 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-// TestFunction moves the controls of a panel for a function. The panel must show the result of the newest setting,
+// TestFunctionPanel moves the controls of a panel for a function. The panel must show the result of the newest setting,
 // errors, panics and invalid values. A run that waits for its context ends when a newer setting replaces it or Stop is
 // clicked.
-func TestFunction(t *testing.T) {
+func TestFunctionPanel(t *testing.T) {
 	r := newReader(t)
 	started := make(chan int, 100)
 	f := func(ctx context.Context, o choice) (string, error) {
@@ -170,7 +170,7 @@ func TestFunction(t *testing.T) {
 		}
 		return fmt.Sprintf("n = %d, q = %g, rate = %.4g", o.N, o.Q, o.Rate), nil
 	}
-	p := r.open(Function(f, "f"))
+	p := r.open(FunctionSubject(f, "f"))
 	r.wait("n = 10, q = 0.5, rate = 0.01")
 	r.wait("Must(f(ctx, panel.choice{}))")
 	r.move("rate", "value", 0.1)
@@ -217,36 +217,36 @@ func TestFunction(t *testing.T) {
 	testkit.Equal(t, len(r.set.Comms("")), 0)
 }
 
-// TestFirst checks that New returns the error of the first run, and that cancelling its context ends this run. Values
-// that are not suitable functions are errors.
-func TestFirst(t *testing.T) {
+// TestFirstRun checks that New returns the error of the first run, and that cancelling its context ends this run.
+// Values that are not suitable functions are errors.
+func TestFirstRun(t *testing.T) {
 	r := newReader(t)
-	fails := testkit.Must(Function(func(choice) (int, error) { return 0, errors.New("no") }, "f"))
+	fails := testkit.Must(FunctionSubject(func(choice) (int, error) { return 0, errors.New("no") }, "f"))
 	_, err := New(context.Background(), r.host(), fails, "a")
 	testkit.Equal(t, fmt.Sprintf("%v %d", err, len(r.set.Comms(""))), "no 0")
 	ctx, cancel := context.WithCancel(context.Background())
 	begun := make(chan bool, 1)
-	waits := testkit.Must(Function(func(ctx context.Context, _ choice) int { begun <- true; <-ctx.Done(); return 1 }, "f"))
+	waits := testkit.Must(FunctionSubject(func(ctx context.Context, _ choice) int { begun <- true; <-ctx.Done(); return 1 }, "f"))
 	go func() { <-begun; cancel() }()
 	p, err := New(ctx, r.host(), waits, "b")
 	testkit.Equal(t, err, context.Canceled)
 	p.Close()
 	for _, unsuitable := range []any{nil, 1, func() int { return 1 }, func(int) int { return 1 }, func(choice) {},
 		func(struct{ A int }) int { return 1 }, func(choice) (int, int) { return 1, 1 }} {
-		if _, err := Function(unsuitable, "f"); err == nil {
+		if _, err := FunctionSubject(unsuitable, "f"); err == nil {
 			t.Errorf("%T is explored", unsuitable)
 		}
 	}
 }
 
-// TestStage checks a panel for a stage. Its controls change the preconditioner of the laboratory, the settings share
-// one kernel matrix K, and the result equals that of the Go code that the panel shows.
-func TestStage(t *testing.T) {
+// TestStagePanel checks a panel for a stage. Its controls change the preconditioner of the laboratory, the settings
+// share one kernel matrix K, and the result equals that of the Go code that the panel shows.
+func TestStagePanel(t *testing.T) {
 	train := datasets.SyntheticRegression(200, 2, 0.1, 1)
 	lab := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1,
 		Precond: krrlab.Features{S: 40}}))
 	r := newReader(t)
-	r.open(Stage(lab, &quality.Options{ExactBelow: -1}, "lab"))
+	r.open(StageSubject(lab, &quality.Options{ExactBelow: -1}, "lab"))
 	r.wait("Must(lab.Run(ctx, quality.Options{ExactBelow: -1}))")
 	r.move("s", "value", 80)
 	r.wait("c.Precond = recipe.Features{S: 80, LambdaP: 0.1}")
@@ -265,10 +265,10 @@ func TestStage(t *testing.T) {
 	r.wait("c.Precond = recipe.Nystrom{}")
 	r.move("s", "value", 100)
 	r.wait("c.Precond = recipe.Nystrom{S: 100}")
-	if _, err := Stage(nil, quality.Options{}, "lab"); err == nil {
+	if _, err := StageSubject(nil, quality.Options{}, "lab"); err == nil {
 		t.Error("a lab that is nil is explored")
 	}
-	if s := testkit.Must(Stage(lab, compare.Options{}, "lab")).(*stageSubject); s.hasPreconditioner() {
+	if s := testkit.Must(StageSubject(lab, compare.Options{}, "lab")).(*stageSubject); s.hasPreconditioner() {
 		t.Error("compare has a choice of preconditioner")
 	}
 	matrix := testkit.Must(lab.K(t.Context()))
@@ -283,13 +283,13 @@ func TestStage(t *testing.T) {
 func TestStopBetweenRuns(t *testing.T) {
 	r := newReader(t)
 	runs := make(chan int, 10)
-	p := r.open(Function(func(c choice) (int, error) { runs <- c.N; return c.N, nil }, "f"))
+	p := r.open(FunctionSubject(func(c choice) (int, error) { runs <- c.N; return c.N, nil }, "f"))
 	testkit.Equal(t, <-runs, 10)
 	r.wait(" s")
 	p.mu.Lock()
-	p.waits = true
-	p.moved <- struct{}{}
-	for len(p.moved) > 0 { // until the loop has received the move, and waits for the lock
+	p.isPending = true
+	p.wake <- struct{}{}
+	for len(p.wake) > 0 { // until the loop has received the move, and waits for the lock
 		runtime.Gosched()
 	}
 	p.interrupt()

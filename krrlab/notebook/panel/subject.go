@@ -21,15 +21,15 @@ type functionSubject struct {
 	name        string // text by which the cell refers to the function
 	f           reflect.Value
 	takesCtx    bool
-	hasError    bool   // the last result is an error
-	options     *group // controls of the options
+	hasError    bool          // the last result is an error
+	options     *controlGroup // controls of the options
 	optionsType reflect.Type
 }
 
-// Function returns a Subject that calls f. f has the form func([ctx context.Context,] options S) (value[, error]),
-// where S is a struct of options and the parts in brackets are optional. name is the text by which a cell refers to f.
-// Function returns an error if f has another form, or if S has no field with a control.
-func Function(f any, name string) (Subject, error) {
+// FunctionSubject returns a Subject that calls f. f has the form func([ctx context.Context,] options S) (value[,
+// error]), where S is a struct of options and the parts in brackets are optional. name is the text by which a cell
+// refers to f. FunctionSubject returns an error if f has another form, or if S has no field with a control.
+func FunctionSubject(f any, name string) (Subject, error) {
 	v := reflect.ValueOf(f)
 	const want = "want a function such as func(o struct{N int `flag:\"n\" default:\"10\"`}) (value, error), or a " +
 		"*krrlab.Lab and the options of a stage"
@@ -44,7 +44,7 @@ func Function(f any, name string) (Subject, error) {
 		return nil, fmt.Errorf("Explore of a %v: %s", t, want)
 	}
 	s.optionsType = t.In(t.NumIn() - 1)
-	if len(withControl(schema.Unsettled(reflect.New(s.optionsType).Interface()))) == 0 {
+	if len(fieldsWithControl(schema.Unsettled(reflect.New(s.optionsType).Interface()))) == 0 {
 		return nil, fmt.Errorf("Explore: no field of %v has a tag flag, default or check: %s", s.optionsType, want)
 	}
 	return s, nil
@@ -54,7 +54,7 @@ func Function(f any, name string) (Subject, error) {
 func (s *functionSubject) controls(p *Panel) ([]*widget.Model, error) {
 	zero := reflect.Zero(s.optionsType).Interface()
 	var err error
-	if s.options, err = newGroup(zero, zero, 0, p.openControl); err != nil {
+	if s.options, err = newControlGroup(zero, zero, 0, p.openControl); err != nil {
 		return nil, err
 	}
 	column, err := p.openModel(widget.Spec{Kind: widget.VBox, Children: s.options.controls}, nil)
@@ -103,20 +103,20 @@ type stageSubject struct {
 	name           string // text by which the cell refers to the lab
 	lab            *krrlab.Lab
 	stage          stage.Runner  // stage with its options; nil for Solve
-	options        *group        // options of the stage; nil for Solve
+	options        *controlGroup // options of the stage; nil for Solve
 	kindChoice     *widget.Model // the choice of the preconditioner; nil if the stage has none
 	configuredKind string        // name of the preconditioner in the lab's configuration
 	precondColumn  *widget.Model // column with the choice of the preconditioner and the controls of its options
 
-	mu      sync.Mutex // guards precond
-	precond *group     // options of the preconditioner; nil if it has none
+	mu      sync.Mutex    // guards precond
+	precond *controlGroup // options of the preconditioner; nil if it has none
 }
 
-// Stage returns a Subject that runs stage s of a lab. If s is nil, the Subject runs lab.Solve. A stage that uses the
-// preconditioner of the lab has controls for it, too; a run with another preconditioner shares K with the lab. name is
-// the text by which a cell refers to the lab. Stage returns an error if lab is nil, or if s is neither a struct nor a
-// pointer to one.
-func Stage(lab *krrlab.Lab, s stage.Runner, name string) (Subject, error) {
+// StageSubject returns a Subject that runs stage s of a lab. If s is nil, the Subject runs lab.Solve. A stage that uses
+// the preconditioner of the lab has controls for it, too; a run with another preconditioner shares K with the lab. name
+// is the text by which a cell refers to the lab. StageSubject returns an error if lab is nil, or if s is neither a
+// struct nor a pointer to one.
+func StageSubject(lab *krrlab.Lab, s stage.Runner, name string) (Subject, error) {
 	if lab == nil {
 		return nil, errors.New("Explore of a lab that is nil: look at the error of krrlab.New")
 	}
@@ -156,7 +156,7 @@ func (s *stageSubject) controls(p *Panel) (columns []*widget.Model, err error) {
 	if s.stage == nil {
 		return columns, nil
 	}
-	if s.options, err = newGroup(s.stage, s.stage, 0, p.openControl); err != nil {
+	if s.options, err = newControlGroup(s.stage, s.stage, 0, p.openControl); err != nil {
 		return nil, err
 	}
 	column, err := p.openModel(widget.Spec{Kind: widget.VBox, Children: s.options.controls}, nil)
@@ -181,7 +181,7 @@ func (s *stageSubject) openPreconditioner(p *Panel) (err error) {
 			p.setStatus(err.Error())
 			return
 		}
-		p.changed()
+		p.requestRun()
 	}
 	// the callback of a control must not wait, and openOptions opens and closes controls
 	s.kindChoice, err = p.openModel(widget.Spec{Kind: widget.Dropdown, Label: "preconditioner", Value: s.configuredKind,
@@ -230,7 +230,7 @@ func (s *stageSubject) openOptions(p *Panel) error {
 	s.precond = nil
 	children := []*widget.Model{s.kindChoice}
 	if hasOptions {
-		g, err := newGroup(start, shown, n, p.openControl)
+		g, err := newControlGroup(start, shown, n, p.openControl)
 		if err != nil {
 			return err
 		}

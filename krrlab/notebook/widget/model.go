@@ -149,9 +149,9 @@ func reference(m *Model) string { return "IPY_MODEL_" + m.id }
 // maxText is the length limit of a text that a front end sets, in bytes.
 const maxText = 10000
 
-// accept returns the value that a changed state of a front end has, in any version of the protocol, and whether it is
-// a valid value of the model.
-func (s *Spec) accept(state map[string]json.RawMessage) (value any, ok bool) {
+// parseValue returns the value that a changed state of a front end has, in any version of the protocol, and whether it
+// is a valid value of the model.
+func (s *Spec) parseValue(state map[string]json.RawMessage) (value any, ok bool) {
 	number := func(key string) float64 {
 		v := math.NaN()
 		_ = json.Unmarshal(state[key], &v)
@@ -196,7 +196,7 @@ type Model struct {
 	id            string
 	spec          Spec
 	layout, style *Model // parts of the model, or nil
-	send          Send
+	send          SendFunc
 	onChange      func() // see Set.Open
 }
 

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// Send publishes a message of a comm: comm_open, comm_msg or comm_close. It must not block and must not call the Set.
-type Send = func(typ string, content, metadata map[string]any)
+// SendFunc publishes a message of a comm: comm_open, comm_msg or comm_close. It must not block and must not call the
+// Set.
+type SendFunc = func(typ string, content, metadata map[string]any)
 
 // Set holds the models of a kernel. Its methods may be called from any goroutine. The zero Set is empty and ready.
 type Set struct {
@@ -34,7 +35,7 @@ const (
 
 // Open opens a model. send publishes all messages about it. onChange, unless nil, is called after a front end has
 // changed the value, or pressed the button; it must not block. Open returns an error if there are too many models.
-func (s *Set) Open(spec Spec, send Send, onChange func()) (*Model, error) {
+func (s *Set) Open(spec Spec, send SendFunc, onChange func()) (*Model, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.models)+3 > maxModels { // a model can have a layout and a style
@@ -55,7 +56,7 @@ func (s *Set) Open(spec Spec, send Send, onChange func()) (*Model, error) {
 }
 
 // openPart opens the layout or the style of a model. The caller holds the lock.
-func (s *Set) openPart(spec Spec, send Send) *Model {
+func (s *Set) openPart(spec Spec, send SendFunc) *Model {
 	m := &Model{set: s, id: rand.Text(), spec: spec, send: send}
 	s.announce(m)
 	return m
@@ -87,7 +88,7 @@ func (s *Set) Comms(targetName string) map[string]any {
 
 // Receive handles a message of type comm_open, comm_msg or comm_close. reply publishes answers that concern no model of
 // the set. Messages that are too long, about no open model or with an invalid value have no effect.
-func (s *Set) Receive(typ string, content []byte, reply Send) {
+func (s *Set) Receive(typ string, content []byte, reply SendFunc) {
 	var message struct {
 		ID     string `json:"comm_id"`
 		Target string `json:"target_name"`
@@ -128,7 +129,7 @@ func (s *Set) Receive(typ string, content []byte, reply Send) {
 		if changed == nil {
 			changed = message.Data.Changed
 		}
-		if v, ok := m.spec.accept(changed); ok && v != m.spec.Value {
+		if v, ok := m.spec.parseValue(changed); ok && v != m.spec.Value {
 			m.spec.Value, notify = v, true
 		}
 	case message.Data.Method == "custom":

@@ -30,10 +30,10 @@ func (f *frontEnd) tell(typ, id, target, data string) []string {
 	return f.sent
 }
 
-// TestVersions checks a slider and a dropdown list in both versions of the widget protocol: their initial state,
-// changes by the front end, and requests for their state. A front end that opens the target jupyter.widget.version
-// selects version 1.
-func TestVersions(t *testing.T) {
+// TestProtocolVersions checks a slider and a dropdown list in both versions of the widget protocol: their initial
+// state, changes by the front end, and requests for their state. A front end that opens the target
+// jupyter.widget.version selects version 1.
+func TestProtocolVersions(t *testing.T) {
 	for version, want := range map[int][]string{
 		1: {`"_model_module":"jupyter-js-widgets"`, `"_model_name":"SelectionSliderModel"`, `"value":"0.1"`,
 			`"_options_labels":["0.01","0.0126"`, `"value":"b"`,
@@ -74,9 +74,9 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestControl checks that a front end of version 2 gets all states with one request, and that Close removes a model and
-// its style.
-func TestControl(t *testing.T) {
+// TestRequestStates checks that a front end of version 2 gets all states with one request, and that Close removes a
+// model and its style.
+func TestRequestStates(t *testing.T) {
 	f := &frontEnd{t: t}
 	control := testkit.Must(f.set.Open(Spec{Kind: Text, Label: "x", Value: "abc"}, f.send, nil))
 	f.tell("comm_open", "c", "jupyter.widget.control", "{}")
@@ -92,9 +92,9 @@ func TestControl(t *testing.T) {
 	testkit.Equal(t, len(f.set.Comms("jupyter.widget")), 0)
 }
 
-// TestAccept checks that invalid values of a control are not stored, and that neither they nor an unchanged value count
-// as a change. A button accepts only clicks.
-func TestAccept(t *testing.T) {
+// TestInvalidValues checks that invalid values of a control are not stored, and that neither they nor an unchanged
+// value count as a change. A button accepts only clicks.
+func TestInvalidValues(t *testing.T) {
 	f := &frontEnd{t: t}
 	changes := 0
 	for _, c := range []struct {
@@ -135,9 +135,9 @@ func TestAccept(t *testing.T) {
 	testkit.Equal(t, clicks, 1)
 }
 
-// TestLimits checks that front ends cannot open models, that messages that are too long or not JSON are dropped, and
-// that the number of models is limited.
-func TestLimits(t *testing.T) {
+// TestFrontEndLimits checks that front ends cannot open models, that messages that are too long or not JSON are
+// dropped, and that the number of models is limited.
+func TestFrontEndLimits(t *testing.T) {
 	f := &frontEnd{t: t}
 	for _, target := range []string{"jupyter.widget", "another", ""} {
 		got := f.tell("comm_open", "7", target, `{"state":{"_model_name":"IntSliderModel"}}`)

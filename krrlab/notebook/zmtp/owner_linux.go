@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// isForeign reports whether a connection comes from a process on this machine whose user is neither the current user,
+// isOtherUser reports whether a connection comes from a process on this machine whose user is neither the current user,
 // nor root, nor allowed. It returns false if the user cannot be determined.
-func isForeign(rw net.Conn, allowedUID int) bool {
+func isOtherUser(rw net.Conn, allowedUID int) bool {
 	uid, ok := peerOwner(rw)
 	return ok && uid != 0 && uid != os.Getuid() && uid != allowedUID
 }

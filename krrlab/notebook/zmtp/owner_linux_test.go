@@ -34,9 +34,9 @@ func dialAs(t *testing.T, uid int, addr string) net.Conn {
 	return r.conn
 }
 
-// TestForeign connects as several users of the machine, and checks that only root and the owner of the socket get an
-// answer.
-func TestForeign(t *testing.T) {
+// TestOtherUsersAreRefused connects as several users of the machine, and checks that only root and the owner of the
+// socket get an answer.
+func TestOtherUsersAreRefused(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can connect as another user")
 	}

@@ -123,7 +123,7 @@ func (s *Socket) accept() {
 			return
 		case err != nil: // out of file descriptors, or the connection was aborted
 			time.Sleep(10 * time.Millisecond)
-		case isForeign(rw, s.options.Owner) || !s.admit(rw):
+		case isOtherUser(rw, s.options.Owner) || !s.admit(rw):
 			rw.Close()
 		}
 	}

@@ -119,9 +119,9 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestSilent opens connections that send nothing, or only a part of the handshake. They must not delay other peers, and
-// must be closed once the time for the handshake is over.
-func TestSilent(t *testing.T) {
+// TestIncompleteHandshake opens connections that send nothing, or only a part of the handshake. They must not delay
+// other peers, and must be closed once the time for the handshake is over.
+func TestIncompleteHandshake(t *testing.T) {
 	for _, limit := range []time.Duration{time.Hour, 300 * time.Millisecond} {
 		s := listenEcho(t, Options{limits: changedLimits(func(l *limits) { l.handshake = limit })})
 		var silent []net.Conn
@@ -149,9 +149,9 @@ func changedLimits(f func(*limits)) *limits {
 	return &l
 }
 
-// TestPeers opens more connections than the socket allows. Connections in the handshake are closed first, then those
-// that have sent nothing, and then the untrusted one that has been silent for the longest time.
-func TestPeers(t *testing.T) {
+// TestPeerLimit opens more connections than the socket allows. Connections in the handshake are closed first, then
+// those that have sent nothing, and then the untrusted one that has been silent for the longest time.
+func TestPeerLimit(t *testing.T) {
 	s := listenEcho(t, Options{limits: changedLimits(func(l *limits) { l.peers = 3 }), Receive: func(p *Peer, m [][]byte) {
 		if string(m[0]) == "trust" {
 			p.Trust()
@@ -216,8 +216,8 @@ func TestSubscribers(t *testing.T) {
 	checkDropped(t, "too many topics", subscribers[0].rw)
 }
 
-// TestTrust checks that a trusted peer may send longer messages than others, up to a limit of its own.
-func TestTrust(t *testing.T) {
+// TestTrustedPeer checks that a trusted peer may send longer messages than others, up to a limit of its own.
+func TestTrustedPeer(t *testing.T) {
 	s := listenEcho(t, Options{limits: changedLimits(func(l *limits) { l.message, l.trusted = 1000, 100000 }),
 		Receive: func(p *Peer, m [][]byte) { p.Trust(); p.Send(m) }})
 	large := strings.Repeat("x", 50000)
@@ -233,9 +233,9 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestDeaf sends to peers that do not read. They must be dropped once too much data wait for them, or once a write
-// takes too long.
-func TestDeaf(t *testing.T) {
+// TestPeerThatDoesNotRead sends to peers that do not read. They must be dropped once too much data wait for them, or
+// once a write takes too long.
+func TestPeerThatDoesNotRead(t *testing.T) {
 	part := make([]byte, 1<<20)
 	for _, l := range []*limits{changedLimits(func(l *limits) { l.queue, l.write = 32<<20, time.Hour }),
 		changedLimits(func(l *limits) { l.queue, l.write = 1<<40, 300*time.Millisecond })} {
@@ -255,9 +255,9 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// TestReply checks that a reply to a peer that has connected again with the same identity goes to the new connection,
-// and that messages for an unknown identity are dropped.
-func TestReply(t *testing.T) {
+// TestReplyAfterReconnect checks that a reply to a peer that has connected again with the same identity goes to the new
+// connection, and that messages for an unknown identity are dropped.
+func TestReplyAfterReconnect(t *testing.T) {
 	peers := make(chan *Peer, 3)
 	s := listenEcho(t, Options{Receive: func(peer *Peer, m [][]byte) { peers <- peer; peer.Send(m) }})
 	first := dial(t, s, "me")

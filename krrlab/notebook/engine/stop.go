@@ -11,36 +11,37 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Halted is the panic value of a goroutine of a cell that was stopped.
-type Halted struct {
+// Stopped is the panic value of a goroutine of a cell that was stopped.
+type Stopped struct {
 	File string // file of the interrupted statement, which is the name of its cell, or "" if unknown
 	Line int    // line of the statement, or 0 if unknown
 }
 
-func (Halted) Error() string { return "the goroutine was stopped" }
+func (Stopped) Error() string { return "the goroutine was stopped" }
 
-// A goroutine whose number is in stopping panics with Halted at its next loop iteration or function call.
+// A goroutine whose number is in stopping panics with Stopped at its next loop iteration or function call.
 var (
 	stopping  sync.Map     // keys are goroutine numbers
 	stopCount atomic.Int32 // number of entries of stopping, which makes the check cheap while there are none
 )
 
-// Stop requests that a goroutine stops: its interpreted code panics with Halted until Resume is called.
-func Stop(goid uint64) {
+// StopGoroutine requests that a goroutine stops: its interpreted code panics with Stopped until ResumeGoroutine is
+// called.
+func StopGoroutine(goid uint64) {
 	if _, wasStopped := stopping.LoadOrStore(goid, true); !wasStopped {
 		stopCount.Add(1)
 	}
 }
 
-// Resume withdraws the request of Stop, if there is one.
-func Resume(goid uint64) {
+// ResumeGoroutine withdraws the request of StopGoroutine, if there is one.
+func ResumeGoroutine(goid uint64) {
 	if _, wasStopped := stopping.LoadAndDelete(goid); wasStopped {
 		stopCount.Add(-1)
 	}
 }
 
-// Goid returns the number of the calling goroutine.
-func Goid() uint64 { return routine.Goid() }
+// GoroutineID returns the number of the calling goroutine.
+func GoroutineID() uint64 { return routine.Goid() }
 
 // instrumentBlocks makes a function check at its entry and at the head of each loop whether its goroutine is to stop.
 // It also corrects the phi nodes.
@@ -58,7 +59,7 @@ func (f function) instrumentBlocks() {
 			f.fixPhis(b, f.code[starts[b.Index]:])
 		}
 		if isHead {
-			insertPoll(f.code, starts[b.Index], blockPosition(b))
+			insertStopCheck(f.code, starts[b.Index], blockPosition(b))
 		}
 	}
 }
@@ -77,13 +78,13 @@ func blockPosition(b *ssa.BasicBlock) token.Position {
 	return b.Parent().Prog.Fset.Position(pos)
 }
 
-// insertPoll replaces instruction i with a check for a stop request, followed by that instruction.
-func insertPoll(code []func(*ixgo.Frame), i int, pos token.Position) {
+// insertStopCheck replaces instruction i with a check for a stop request, followed by that instruction.
+func insertStopCheck(code []func(*ixgo.Frame), i int, pos token.Position) {
 	instr := code[i]
 	code[i] = func(fr *ixgo.Frame) {
 		if stopCount.Load() > 0 {
-			if _, isStopping := stopping.Load(Goid()); isStopping {
-				panic(ixgo.PanicError{Value: Halted{pos.Filename, pos.Line}})
+			if _, isStopping := stopping.Load(GoroutineID()); isStopping {
+				panic(ixgo.PanicError{Value: Stopped{pos.Filename, pos.Line}})
 			}
 		}
 		instr(fr)

@@ -8,10 +8,10 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestAfterError checks that a failed cell declares no variables without a value, and that variables from before keep
-// their values.
-func TestAfterError(t *testing.T) {
-	s := open(t, nil)
+// TestVariablesAfterFailedCell checks that a failed cell declares no variables without a value, and that variables from
+// before keep their values.
+func TestVariablesAfterFailedCell(t *testing.T) {
+	s := openSession(t, nil)
 	run(s, "import \"errors\"\nfunc boom() string { panic(\"no\") }\nword := \"old\"")
 	run(s, "fresh := boom()")
 	testkit.Contains(t, run(s, "fresh"), "undefined: fresh")

@@ -11,7 +11,7 @@ import (
 )
 
 // feature is a part of the language that depends on unexported fields of ixgo. If the version of ixgo lacks one of the
-// fields, the feature is disabled and Missing reports it.
+// fields, the feature is disabled and MissingFeatures reports it.
 type feature struct {
 	// name describes the feature in messages; fallback describes the behavior without it.
 	name, fallback string
@@ -20,7 +20,7 @@ type feature struct {
 
 // The features and the fields that each needs. All uses of unexported fields in this package belong to a feature.
 var (
-	haltFeature = &feature{"interrupts of loops and recursions", "after an interrupt the cell goes on in the background",
+	stopFeature = &feature{"interrupts of loops and recursions", "after an interrupt the cell goes on in the background",
 		[]*field{funcsField, instrsField, blocksField}}
 	phiFeature = &feature{"quick loops", "loops take longer",
 		[]*field{funcsField, instrsField, blocksField, registersField, stackField, predField}}
@@ -33,7 +33,7 @@ var (
 	panicFeature  = &feature{"panics in goroutines", "such a goroutine ends without an error message", []*field{goPanicsField}}
 	typeFeature   = &feature{"types of cells", "cells that declare one are refused", []*field{recordField}}
 
-	features = []*feature{haltFeature, phiFeature, invokeFeature, redirectFeature, resultFeature, panicFeature,
+	features = []*feature{stopFeature, phiFeature, invokeFeature, redirectFeature, resultFeature, panicFeature,
 		typeFeature}
 )
 
@@ -95,9 +95,9 @@ func (f *feature) missing() *field {
 	return nil
 }
 
-// Missing returns a message for each feature that is disabled because the program was built with a version of ixgo or
-// Go that lacks a field.
-func Missing() (lines []string) {
+// MissingFeatures returns a message for each feature that is disabled because the program was built with a version of
+// ixgo or Go that lacks a field.
+func MissingFeatures() (lines []string) {
 	for _, f := range features {
 		if x := f.missing(); x != nil {
 			lines = append(lines, fmt.Sprintf("this kernel lacks %s: %s (%s is no %s: ixgo or Go is another version)",

@@ -1,7 +1,6 @@
 package golang
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"go/types"
@@ -109,9 +108,9 @@ func (s *Session) startTimer() (printTime func()) {
 
 // listNames returns a line with name and type for each declaration of the cells, sorted.
 func (s *Session) listNames() (out []string) {
-	objects, imported := s.interp.Names()
+	objects, imported := s.interp.VisibleNames()
 	for name, o := range objects {
-		if strings.HasPrefix(name, engine.HiddenPrefix) || o.Pkg().Path() != "main" || o == s.builtIns[name] {
+		if strings.HasPrefix(name, engine.ReservedPrefix) || o.Pkg().Path() != "main" || o == s.builtIns[name] {
 			continue
 		}
 		kind := engine.TypeString(o.Type())
@@ -131,11 +130,11 @@ func (s *Session) listNames() (out []string) {
 func (s *Session) changeDir(dir string) error {
 	if dir != "" {
 		if subdir, ok := strings.CutPrefix(dir, "~"); ok {
-			out, err := exec.Command("sh", "-c", "echo ~").Output()
+			home, err := exec.Command("sh", "-c", "echo ~").Output()
 			if err != nil {
 				return fmt.Errorf("no home folder: %w", err)
 			}
-			dir = strings.TrimSpace(string(out)) + subdir
+			dir = strings.TrimSpace(string(home)) + subdir
 		}
 		if err := os.Chdir(filepath.FromSlash(dir)); err != nil {
 			return err
@@ -151,8 +150,7 @@ func (s *Session) changeDir(dir string) error {
 // shell runs a script, until it ends or an interrupt kills it. Background processes of the script keep their output
 // streams, print into the output of later cells, and end with the session.
 func (s *Session) shell(program, script string) error {
-	ctx, stop := context.WithCancel(s.ctx.Load())
-	defer stop()
+	ctx := s.ctx.Load()
 	cmd := exec.CommandContext(ctx, program, "-c", script)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	group.SignalOnCancel(cmd, syscall.SIGKILL)
@@ -176,9 +174,9 @@ func (s *Session) doc(name string) error {
 		s.out.printf(stdout, "%s\n", strings.Join(packagePaths(), "\n"))
 		return nil
 	}
-	text, ok, _ := s.lookupDoc(name, "", fullDoc)
+	text, ok := s.lookupDoc(name, "")
 	if !strings.Contains(name, "/") {
-		text, ok = s.describe(name, fullDoc)
+		text, ok = s.describe(name)
 	}
 	if !ok {
 		return fmt.Errorf("no documentation of %s; of a package it takes the import first, or the whole path", name)

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// lacking lists cells whose results depend on features of the interpreter, with the expected results with and without
-// these features.
-var lacking = []struct {
+// featureCells lists cells whose results depend on features of the interpreter, with the expected results with and
+// without these features.
+var featureCells = []struct {
 	needs         []*feature
 	code          []string
 	with, without string // expected results if all features in needs are available, and if one is missing
@@ -30,10 +30,10 @@ var lacking = []struct {
 		"k := mk[int]()", "_, ok := k.(box[int])\nok"}, "→true", "✗"},
 }
 
-// TestMissing removes each private field in turn, and all of them together. The kernel must report the missing
+// TestMissingFeatures removes each private field in turn, and all of them together. The kernel must report the missing
 // features, and cells that do not need them must run as usual.
-func TestMissing(t *testing.T) {
-	if lines := Missing(); lines != nil {
+func TestMissingFeatures(t *testing.T) {
+	if lines := MissingFeatures(); lines != nil {
 		t.Fatal(lines)
 	}
 	var allFields []*field
@@ -55,14 +55,14 @@ func TestMissing(t *testing.T) {
 				defer func() { privateField.exists = true }()
 			}
 			for _, f := range features {
-				reported := slices.ContainsFunc(Missing(),
+				reported := slices.ContainsFunc(MissingFeatures(),
 					func(s string) bool { return strings.HasPrefix(s, "this kernel lacks "+f.name+": "+f.fallback) })
 				if lacks := slices.ContainsFunc(set,
 					func(privateField *field) bool { return slices.Contains(f.fields, privateField) }); reported != lacks {
 					t.Errorf("%s: said %v, want %v", f.name, reported, lacks)
 				}
 			}
-			for _, c := range lacking {
+			for _, c := range featureCells {
 				want := c.with
 				if slices.ContainsFunc(c.needs, func(f *feature) bool { return !f.available() }) {
 					want = c.without
@@ -79,22 +79,22 @@ func TestMissing(t *testing.T) {
 					t.Errorf("%s\n got %q\nwant %q", strings.Join(c.code, "\n"), got, want)
 				}
 			}
-			checkHalt(t)
+			checkStop(t)
 		})
 	}
 }
 
-// checkHalt checks that a loop that would end after a few iterations is stopped if the feature for this is available,
+// checkStop checks that a loop that would end after a few iterations is stopped if the feature for this is available,
 // and otherwise runs to its end.
-func checkHalt(t *testing.T) {
+func checkStop(t *testing.T) {
 	e, run := open(t)
 	n := 0
-	over := func() bool { n++; Stop(Goid()); return n > 3 }
+	over := func() bool { n++; StopGoroutine(GoroutineID()); return n > 3 }
 	e.Declare(map[string]any{"over": &over})
 	got := run("for !over() { }\n\"end\"")
-	Resume(Goid())
-	canHalt := haltFeature.available()
-	if want := "stopped"; canHalt && !strings.Contains(got, want) || !canHalt && got != "→end" {
-		t.Errorf("halting %v: %q", haltFeature.available(), got)
+	ResumeGoroutine(GoroutineID())
+	canStop := stopFeature.available()
+	if want := "stopped"; canStop && !strings.Contains(got, want) || !canStop && got != "→end" {
+		t.Errorf("stopping %v: %q", stopFeature.available(), got)
 	}
 }
