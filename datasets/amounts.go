@@ -86,7 +86,7 @@ func (c *Table) reportAmounts() error {
 		case f.negatives == 0 && f.groupedErr != nil:
 			return f.groupedErr
 		case f.negatives > 0 && f.wordCells == 0:
-			c.reading.note("%s: amounts in parentheses, in %d rows, are read as negative", c.columnName(j), f.negatives)
+			c.report.note("%s: amounts in parentheses, in %d rows, are read as negative", c.columnName(j), f.negatives)
 			if f.missingCells == 0 {
 				delete(c.faults, j)
 			}

@@ -57,7 +57,7 @@ func TestAmounts(t *testing.T) {
 		if fmt.Sprint(got) != c.want || fmt.Sprint(target.Target) != c.want {
 			t.Errorf("%s: %v, target %v, want %s", c.cells, got, target.Target, c.want)
 		}
-		contains(t, d.Read.String(), `"cost": amounts in parentheses, in `)
-		contains(t, target.Read.String(), "target: amounts in parentheses, in ")
+		contains(t, d.ReadReport.String(), `"cost": amounts in parentheses, in `)
+		contains(t, target.ReadReport.String(), "target: amounts in parentheses, in ")
 	}
 }

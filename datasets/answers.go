@@ -132,7 +132,7 @@ func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
 	}
 	if task != "classification" {
 		if n := a.replaceAmounts(); n > 0 {
-			s.reading.note("target: amounts in parentheses, in %d rows, are read as negative", n)
+			s.report.note("target: amounts in parentheses, in %d rows, are read as negative", n)
 		}
 	}
 	values := make([]float64, len(a.texts))
@@ -158,7 +158,7 @@ func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
 	}
 	if task == "classification" {
 		d.Task = Classification
-		d.setClasses(s.reading, a)
+		d.setClasses(s.report, a)
 		return nil
 	}
 	for k, v := range values {
@@ -185,7 +185,7 @@ func (a *answers) checkLabelSets(s *Source, task string) error {
 	case k < 0:
 		return nil
 	case task == "classification":
-		s.reading.note("labels such as %s are sets of labels, and each set is taken as one class", quote(a.texts[k]))
+		s.report.note("labels such as %s are sets of labels, and each set is taken as one class", quote(a.texts[k]))
 		return nil
 	}
 	return a.errorAt(s, k, "%s is a set of labels, or a number with a decimal comma: --task classification takes each "+
@@ -275,8 +275,8 @@ func (d *Dataset) rowsOfClasses() []int {
 	return rows
 }
 
-// RarerClass returns the class, 0 or 1, that has fewer points in a problem of two classes, and 1 in a tie.
-func (d *Dataset) RarerClass() int {
+// MinorityClass returns the class, 0 or 1, that has fewer points in a problem of two classes, and 1 in a tie.
+func (d *Dataset) MinorityClass() int {
 	var count [2]int
 	for _, c := range d.Class {
 		count[min(c, 1)]++ // further classes count as class 1
@@ -299,9 +299,9 @@ func (d *Dataset) FitWeights() []float64 {
 	return w
 }
 
-// Balance returns d with ClassWeights n/(k·n_c), where k is the number of classes that have points and n_c the number
-// of points of class c, so that all classes contribute equally to a fit. It returns an error for regression.
-func (d *Dataset) Balance() (*Dataset, error) {
+// BalanceClasses returns d with ClassWeights n/(k·n_c), where k is the number of classes that have points and n_c the
+// number of points of class c, so that all classes contribute equally to a fit. It returns an error for regression.
+func (d *Dataset) BalanceClasses() (*Dataset, error) {
 	if d.Class == nil {
 		return nil, fmt.Errorf("%s: class weights need classes, and the answers are numbers", d.Name)
 	}
@@ -347,15 +347,15 @@ func ParseClassWeights(text string) (weights []LabelWeight, err error) {
 	return weights, nil
 }
 
-// WeighClasses returns d with the ClassWeights that text names: "none", "balanced" for those of Balance, or the weights
-// of some labels (ParseClassWeights); other labels have the weight 1. It returns an error if the text is invalid, no
-// row has one of the labels, or the answers are numbers.
+// WeighClasses returns d with the ClassWeights that text names: "none", "balanced" for those of BalanceClasses, or the
+// weights of some labels (ParseClassWeights); other labels have the weight 1. It returns an error if the text is
+// invalid, no row has one of the labels, or the answers are numbers.
 func (d *Dataset) WeighClasses(text string) (*Dataset, error) {
 	weights, err := ParseClassWeights(text)
 	if err != nil || text == "" || text == "none" {
 		return d, err
 	}
-	out, err := d.Balance()
+	out, err := d.BalanceClasses()
 	if err != nil || text == "balanced" {
 		return out, err
 	}

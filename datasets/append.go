@@ -45,7 +45,7 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	if d.Space != nil && tail.Space != nil {
 		out.Space = d.Space.extended(tail.Space)
 	}
-	out.KeptColumns, out.Unknown, out.bestErrors, out.unusedHashes = nil, nil, nil, nil
+	out.CopiedColumns, out.UnknownWords, out.bestErrors, out.unusedHashes = nil, nil, nil, nil
 	out.Target, out.MoreTargets = slices.Concat(d.Target, tail.Target), nil
 	for j, y := range d.MoreTargets {
 		out.MoreTargets = append(out.MoreTargets, slices.Concat(y, tail.MoreTargets[j]))
@@ -63,9 +63,9 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 		out.Class = append(out.Class, classIn[c])
 	}
 
-	// Class weights that Balance chose, the mean and the groups depend on all rows.
+	// Class weights that BalanceClasses chose, the mean and the groups depend on all rows.
 	if d.balanced {
-		rebalanced, err := out.Balance()
+		rebalanced, err := out.BalanceClasses()
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 		out = *out.Center()
 	}
 	if d.Repeats != nil {
-		return out.Group(d.Repeats.Rule, nil)
+		return out.GroupByRule(d.Repeats.Rule, nil)
 	}
 	return &out, nil
 }
@@ -83,17 +83,18 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 // checkCoding returns an error if the features of tail are computed from the columns of a file in another way than
 // those of d, or if the targets have other names or another order.
 func (d *Dataset) checkCoding(tail *Dataset) error {
-	if d.Targets != nil && tail.Targets != nil && !slices.Equal(d.Targets, tail.Targets) {
+	if d.TargetNames != nil && tail.TargetNames != nil && !slices.Equal(d.TargetNames, tail.TargetNames) {
 		return fmt.Errorf("%s: the rows to append have the targets %s, the others %s: give both in the same order",
-			tail.Name, nameList(tail.Targets), nameList(d.Targets))
+			tail.Name, nameList(tail.TargetNames), nameList(d.TargetNames))
 	}
 	if !d.Space.sameFeatures(tail.Space) {
 		return fmt.Errorf("%s: the coordinates of the rows to append are projected differently: read them with the "+
 			"Space of the others", tail.Name)
 	}
-	for _, lists := range [][2][]Category{{d.Categories, tail.Categories}, {tail.Categories, d.Categories}} {
+	a, b := d.ColumnCodings, tail.ColumnCodings
+	for _, lists := range [][2][]ColumnCoding{{a, b}, {b, a}} {
 		for _, k := range lists[0] {
-			if !slices.ContainsFunc(lists[1], func(o Category) bool { return k.equal(&o) }) {
+			if !slices.ContainsFunc(lists[1], func(o ColumnCoding) bool { return k.equal(&o) }) {
 				return fmt.Errorf("%s: the column %s of the rows to append is coded differently: read them with the "+
 					"Categories of the others", tail.Name, quote(k.Column))
 			}

@@ -14,10 +14,10 @@ import (
 // refused.
 func TestAppend(t *testing.T) {
 	d := &Dataset{Name: "a", X: points.NewDense(3, 1, []float64{1, 2, 1}), Target: []float64{1, 2, 1},
-		MoreTargets: [][]float64{{5, 6, 5}}, Targets: []string{"u", "v"}, Columns: []string{"x"}}
+		MoreTargets: [][]float64{{5, 6, 5}}, TargetNames: []string{"u", "v"}, Columns: []string{"x"}}
 	more := &Dataset{Name: "b", X: points.NewDense(1, 1, []float64{1}), Target: []float64{8},
 		MoreTargets: [][]float64{{9}}, Weights: []float64{2}, Columns: []string{"x"}}
-	d = must(d.Center().Group("together", nil))
+	d = must(d.Center().GroupByRule("together", nil))
 	got := must(d.Append(more))
 	if fmt.Sprint(got.Target, got.MoreTargets, got.Weights, got.Mean, got.Groups) !=
 		"[1 2 1 8] [[5 6 5 9]] [1 1 1 2] [4 6.8] [0 1 0 0]" || got.Repeats.Rule != "together" {
@@ -32,7 +32,7 @@ func TestAppend(t *testing.T) {
 		Class: []int{0, 1}, Labels: []string{"no", "yes"}}
 	e := &Dataset{Name: "e", Task: Classification, X: points.NewDense(2, 1, []float64{3, 4}),
 		Class: []int{0, 0}, Labels: []string{"yes", "maybe"}}
-	joined := must(must(c.Balance()).Append(e))
+	joined := must(must(c.BalanceClasses()).Append(e))
 	if !slices.Equal(joined.Class, []int{0, 1, 1, 1}) || joined.ClassWeights[0] != 2 {
 		t.Errorf("%v, weights %v", joined.Class, joined.ClassWeights)
 	}
@@ -53,7 +53,7 @@ func TestAppend(t *testing.T) {
 	fails(t, errOf(d.GroupBy([]int{0, 0, 1}).Append(more)), "numbers of given groups")
 	fails(t, errOf(d.Append(c)), "need answers for the same regression of 2 targets")
 	swapped := *more
-	swapped.Targets = []string{"v", "u"}
+	swapped.TargetNames = []string{"v", "u"}
 	fails(t, errOf(d.Append(&swapped)), `have the targets "v", "u", the others "u", "v": give both in the same order`)
 }
 
@@ -68,7 +68,7 @@ func TestAppendCodings(t *testing.T) {
 		first, next string
 		want        string // part of the error if the next rows are read without the coding of the first ones
 	}{
-		{ReadOptions{Target: "y", Categorical: []Category{{Column: "day", Dates: &Dates{}}}},
+		{ReadOptions{Target: "y", ColumnCodings: []ColumnCoding{{Column: "day", Dates: &DateCoding{}}}},
 			"day,y\n2024-01-01,1\n2024-01-09,2\n", "day,y\n2024-02-01,1\n2024-02-09,2\n", `the column "day"`},
 		{ReadOptions{Target: "y", Space: &Space{Columns: []string{"lon", "lat"}}},
 			"lon,lat,y\n8,47,1\n9,48,2\n", "lon,lat,y\n9,47,1\n9,49,2\n", "the coordinates of the rows to append are projected"},
@@ -79,7 +79,7 @@ func TestAppendCodings(t *testing.T) {
 		if _, err := next.Append(&Dataset{X: next.X, Target: next.Target, Columns: next.Columns}); err == nil {
 			t.Errorf("%s: rows without a coding are appended", c.want)
 		}
-		c.o.Categorical, c.o.Space, c.o.Columns = first.Categories, first.Space, first.Columns
+		c.o.ColumnCodings, c.o.Space, c.o.Columns = first.ColumnCodings, first.Space, first.Columns
 		if all, err := first.Append(read(c.next, c.o)); err != nil || all.Len() != 4 {
 			t.Errorf("%v", err)
 		}

@@ -79,7 +79,7 @@ func TestBlocks(t *testing.T) {
 		"bare quote": {text: rows + "1\"2,3,1\n" + rows},
 		"open quote": {text: rows + "\"2,3,1\n" + rows},
 		"quoted lines": {lines(n, func(i int) string { return fmt.Sprintf("%d,\"a\n%d\"\"\",2\n", i, i%2) }),
-			ReadOptions{Categorical: []Category{{Column: "1"}}}},
+			ReadOptions{ColumnCodings: []ColumnCoding{{Column: "1"}}}},
 		"comments": {lines(n, func(i int) string { return "% it's 5\" wide\n" + plain(i) }), ReadOptions{Comment: "%"}},
 		"missing": {lines(n, func(i int) string { return fmt.Sprintf("%d,,1\r\n,%d.5,0\r", i, i) }),
 			ReadOptions{KeepMissing: true}},
@@ -98,7 +98,7 @@ func TestBlocks(t *testing.T) {
 			if err != nil {
 				return err.Error()
 			}
-			return fmt.Sprintf("%x %v %v %v", d.Fingerprint(), d.Read, d.Columns, d.Categories)
+			return fmt.Sprintf("%x %v %v %v", d.Fingerprint(), d.ReadReport, d.Columns, d.ColumnCodings)
 		}
 		if single, parallel := read(1), read(4); single != parallel {
 			t.Errorf("%s: %s, with one thread %s", name, parallel, single)

@@ -16,15 +16,15 @@ import (
 // Category is a column of words or dates in a csv file that is coded by several features. A column of words has one
 // feature for each value, which is 1 in rows with this value and 0 in others (one-hot). A missing word is a value like
 // any other. A column of dates is coded as Dates describes.
-type Category struct {
-	Column string   `json:"column"`           // number or name of the column, in the form of ReadOptions.Target
-	Values []string `json:"values,omitempty"` // in the order of the features; nil: those in the file, sorted
-	Dates  *Dates   `json:"dates,omitempty"`  // coding of a column of dates; nil for words
+type ColumnCoding struct {
+	Column string      `json:"column"`           // number or name of the column, in the form of ReadOptions.Target
+	Values []string    `json:"values,omitempty"` // in the order of the features; nil: those in the file, sorted
+	Dates  *DateCoding `json:"dates,omitempty"`  // coding of a column of dates; nil for words
 }
 
 // suffixes returns the suffixes that follow the name of the column in the names of its features; none if the values are
 // not known yet.
-func (k *Category) suffixes() (suffixes []string) {
+func (k *ColumnCoding) suffixes() (suffixes []string) {
 	if k.Dates != nil {
 		return k.Dates.suffixes()
 	}
@@ -35,12 +35,12 @@ func (k *Category) suffixes() (suffixes []string) {
 }
 
 // equal reports whether k and o code the same column by the same features.
-func (k *Category) equal(o *Category) bool {
+func (k *ColumnCoding) equal(o *ColumnCoding) bool {
 	return k.Column == o.Column && slices.Equal(k.Values, o.Values) && (k.Dates == nil) == (o.Dates == nil) &&
 		(k.Dates == nil || *k.Dates == *o.Dates)
 }
 
-func isWords(k Category) bool { return k.Dates == nil }
+func isWords(k ColumnCoding) bool { return k.Dates == nil }
 
 // UnknownWords lists the words of a categorical column that have no feature, with the number of rows of each.
 type UnknownWords struct {
@@ -54,7 +54,7 @@ const maxCategories = 1000
 
 // category is a Category while its file is read.
 type category struct {
-	Category
+	ColumnCoding
 	codeOf        map[string]int // cache of the codes of known texts, of at most 2·maxCategories of them
 	index         *wordIndex     // index of Values; nil if the values are collected from the file
 	valueSet      *wordSet       // the values collected from the file
@@ -68,7 +68,7 @@ type category struct {
 
 // sourceColumns returns the file columns that the named features were made of. For each column it returns its name, and
 // its category or nil.
-func sourceColumns(features []string, coded []Category) (names []string, categories []*category) {
+func sourceColumns(features []string, coded []ColumnCoding) (names []string, categories []*category) {
 	unused := slices.Clone(coded)
 	for len(features) > 0 {
 		name, count := features[0], 1
@@ -86,7 +86,7 @@ func sourceColumns(features []string, coded []Category) (names []string, categor
 // its column; notFound if there is none. A category that is given by the name of the column is preferred. Otherwise it
 // is the category with the smallest number among those that are given by a number and have the values or dates of these
 // features. Between numbers from the start of a row (0, 1, …) and from its end (-1, -2, …) the first in unused counts.
-func firstCategory(features []string, unused []Category) (first int, name string) {
+func firstCategory(features []string, unused []ColumnCoding) (first int, name string) {
 	first = notFound
 	var firstNumber int
 	for i := range unused {
@@ -107,7 +107,7 @@ func firstCategory(features []string, unused []Category) (first int, name string
 }
 
 // matchFeatures returns the name of the column of k if the first of the named features have the suffixes of k.
-func (k *Category) matchFeatures(features []string) (name string, ok bool) {
+func (k *ColumnCoding) matchFeatures(features []string) (name string, ok bool) {
 	suffixes := k.suffixes()
 	if len(suffixes) == 0 || len(suffixes) > len(features) {
 		return "", false
@@ -123,9 +123,9 @@ func (k *Category) matchFeatures(features []string) (name string, ok bool) {
 type SourceColumn struct {
 	// Name is from the header. Without one it is "column 3" of a file, or "feature 3" of other points, counted from 0.
 	// It is "lon, lat" for two columns that are projected together.
-	Name         string
-	First, Count int       // index of the first feature, and number of features
-	Category     *Category // coding of words or dates; nil for numbers and places
+	Name                       string
+	FirstFeature, FeatureCount int           // index of the first feature, and number of features
+	Coding                     *ColumnCoding // coding of words or dates; nil for numbers and places
 }
 
 // SourceColumns returns the columns that the features of d were made of, in the order of the features. A longitude and
@@ -134,36 +134,36 @@ func (d *Dataset) SourceColumns() (columns []SourceColumn) {
 	if d.Space != nil {
 		return d.Space.sourceColumns()
 	}
-	byColumn := map[string]*Category{}
-	for i := range d.Categories {
-		byColumn[d.Categories[i].Column] = &d.Categories[i]
+	byColumn := map[string]*ColumnCoding{}
+	for i := range d.ColumnCodings {
+		byColumn[d.ColumnCodings[i].Column] = &d.ColumnCodings[i]
 	}
-	names, categories := sourceColumns(d.Columns, d.Categories)
+	names, categories := sourceColumns(d.Columns, d.ColumnCodings)
 	for j, k := 0, 0; j < d.Dim(); k++ {
-		s := SourceColumn{Name: fmt.Sprintf("feature %d", j), First: j, Count: 1}
+		s := SourceColumn{Name: fmt.Sprintf("feature %d", j), FirstFeature: j, FeatureCount: 1}
 		if d.fileColumns != nil {
 			s.Name = fmt.Sprintf("column %d", d.fileColumns[j])
-			s.Category = byColumn[strconv.Itoa(d.fileColumns[j])]
+			s.Coding = byColumn[strconv.Itoa(d.fileColumns[j])]
 		}
 		if d.Columns != nil {
-			if s.Name, s.Category = names[k], nil; categories[k] != nil {
-				s.Category = &categories[k].Category
+			if s.Name, s.Coding = names[k], nil; categories[k] != nil {
+				s.Coding = &categories[k].ColumnCoding
 			}
 		}
-		if s.Category != nil {
-			s.Count = len(s.Category.suffixes())
+		if s.Coding != nil {
+			s.FeatureCount = len(s.Coding.suffixes())
 		}
-		columns, j = append(columns, s), j+s.Count
+		columns, j = append(columns, s), j+s.FeatureCount
 	}
 	return columns
 }
 
-func newCategory(k Category) *category {
-	c := &category{Category: k, codeOf: map[string]int{}, valueSet: newWordSet(), missingValue: notFound,
+func newCategory(k ColumnCoding) *category {
+	c := &category{ColumnCoding: k, codeOf: map[string]int{}, valueSet: newWordSet(), missingValue: notFound,
 		unknownRows: map[string]int{}}
 	if k.Dates != nil {
-		c.dates = &dateReader{Dates: *k.Dates, isFitted: k.Dates.Form != ""}
-		c.Dates = &c.dates.Dates
+		c.dates = &dateReader{DateCoding: *k.Dates, isFitted: k.Dates.Form != ""}
+		c.Dates = &c.dates.DateCoding
 	}
 	if k.Values == nil {
 		return c
@@ -230,7 +230,7 @@ func (w *category) sortValues() (place []int) {
 
 // report notes which texts were read as a different value, and returns the unknown words, the most frequent first.
 // place has the index in Values of each code. report returns an error if no row has a known word.
-func (w *category) report(r *Reading, column string, place []int) (u UnknownWords, err error) {
+func (w *category) report(r *ReadReport, column string, place []int) (u UnknownWords, err error) {
 	var aliases []string
 	for text, code := range w.codeOf {
 		if v := w.Values[place[code]]; norm.NFC.String(text) != norm.NFC.String(v) { // texts with equal NFC look the same
@@ -276,14 +276,14 @@ func (c *Table) finishColumn(d *Dataset, j, k int) (put func(row []float64, v fl
 			}
 		})
 		if err == nil && (!w.dates.isFitted || w.dates.orderIsNew || w.dates.ignoresTimes) {
-			c.reading.note("%s: %v", c.columnName(j), w.dates)
+			c.report.note("%s: %v", c.columnName(j), w.dates)
 		}
 		return w.Dates.setFeatures, err
 	}
 	place := w.sortValues()
-	u, err := w.report(c.reading, c.columnName(j), place)
+	u, err := w.report(c.report, c.columnName(j), place)
 	if u.Words != nil {
-		d.Unknown = append(d.Unknown, u)
+		d.UnknownWords = append(d.UnknownWords, u)
 	}
 	return func(row []float64, v float64) {
 		if v >= 0 {
@@ -341,7 +341,7 @@ func (c *Table) encodeCategories(d *Dataset) error {
 	}
 	for _, j := range c.featureColumns {
 		if w := c.categories[j]; w != nil {
-			d.Categories = append(d.Categories, w.Category)
+			d.ColumnCodings = append(d.ColumnCodings, w.ColumnCoding)
 		}
 	}
 	return nil

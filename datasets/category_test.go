@@ -17,10 +17,10 @@ func TestCategorical(t *testing.T) {
 	for _, c := range []struct{ text, column string }{{text, "color"}, {text, "1"}, {text, "-2"},
 		{text[strings.Index(text, "\n")+1:], "1"}} {
 		d := must(Read(strings.NewReader(c.text), "file", &ReadOptions{Task: "regression",
-			Categorical: []Category{{Column: c.column}}}))
+			ColumnCodings: []ColumnCoding{{Column: c.column}}}))
 		if !reflect.DeepEqual(dense(d.X), want) || d.Target[3] != 40 ||
-			!reflect.DeepEqual(d.Categories, []Category{{Column: c.column, Values: []string{"", "blue", "red"}}}) {
-			t.Errorf("column %s: %v, %v", c.column, dense(d.X), d.Categories)
+			!reflect.DeepEqual(d.ColumnCodings, []ColumnCoding{{Column: c.column, Values: []string{"", "blue", "red"}}}) {
+			t.Errorf("column %s: %v, %v", c.column, dense(d.X), d.ColumnCodings)
 		}
 		if c.text == text && !reflect.DeepEqual(d.Columns, []string{"size", "color=", "color=blue", "color=red"}) {
 			t.Errorf("%q", d.Columns)
@@ -32,12 +32,12 @@ func TestCategorical(t *testing.T) {
 		}
 		for _, other := range others {
 			z, err := Read(strings.NewReader(other), "other",
-				&ReadOptions{Task: "regression", Categorical: d.Categories, Dim: 4, TargetOptional: true})
+				&ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Dim: 4, TargetOptional: true})
 			if err != nil {
 				t.Fatalf("%q: %v", other, err)
 			}
-			if got := dense(z.X); !reflect.DeepEqual(got, [][]float64{{5, 0, 0, 0}, {6, 0, 1, 0}}) || len(z.Unknown) != 1 {
-				t.Errorf("%q: %v, %v unknown", other, got, z.Unknown)
+			if got := dense(z.X); !reflect.DeepEqual(got, [][]float64{{5, 0, 0, 0}, {6, 0, 1, 0}}) || len(z.UnknownWords) != 1 {
+				t.Errorf("%q: %v, %v unknown", other, got, z.UnknownWords)
 			}
 		}
 	}
@@ -47,16 +47,16 @@ func TestCategorical(t *testing.T) {
 		o    ReadOptions
 		want string
 	}{
-		{text, ReadOptions{Categorical: []Category{{Column: "colour"}}},
+		{text, ReadOptions{ColumnCodings: []ColumnCoding{{Column: "colour"}}},
 			`line 1: categorical: no column is named "colour": there are "size", "color", "y"`},
-		{text, ReadOptions{Categorical: []Category{{Column: "y"}}},
+		{text, ReadOptions{ColumnCodings: []ColumnCoding{{Column: "y"}}},
 			"line 1: categorical: column 2 is in --target too"},
-		{text, ReadOptions{Categorical: []Category{{Column: "1"}, {Column: "color"}}},
+		{text, ReadOptions{ColumnCodings: []ColumnCoding{{Column: "1"}, {Column: "color"}}},
 			"column 1 is in --categorical too"},
-		{many, ReadOptions{Categorical: []Category{{Column: "0"}}},
+		{many, ReadOptions{ColumnCodings: []ColumnCoding{{Column: "0"}}},
 			"line 1001, column 1: the column has more than 1000 different values"},
-		{"1 1:2\n", ReadOptions{Categorical: []Category{{Column: "0"}}}, "--categorical is for csv files"},
-		{text, ReadOptions{Categorical: []Category{{Column: "color", Values: []string{"red", "blue"}}}, Dim: 5},
+		{"1 1:2\n", ReadOptions{ColumnCodings: []ColumnCoding{{Column: "0"}}}, "--categorical is for csv files"},
+		{text, ReadOptions{ColumnCodings: []ColumnCoding{{Column: "color", Values: []string{"red", "blue"}}}, Dim: 5},
 			"points have 2 features, want 4"},
 	} {
 		fails(t, errOf(Read(strings.NewReader(c.text), "file", &c.o)), c.want)
@@ -72,29 +72,29 @@ func TestCategoriesOfEqualFeatures(t *testing.T) {
 		{"1", "-5", "3", "-3"}, {"b", "0", "3", "start"}} {
 		o := &ReadOptions{Target: "y", Task: "regression"}
 		for i, column := range columns {
-			k := Category{Column: column}
+			k := ColumnCoding{Column: column}
 			if i >= 2 {
-				k.Dates = &Dates{}
+				k.Dates = &DateCoding{}
 			}
-			o.Categorical = append(o.Categorical, k)
+			o.ColumnCodings = append(o.ColumnCodings, k)
 		}
 		d := must(Read(strings.NewReader(text), "train", o))
 		want := []string{columns[1], columns[0], columns[3], columns[2]}
 		for i, s := range d.SourceColumns() {
-			if s.Category == nil || s.Category.Column != want[i] {
-				t.Errorf("column %s: %+v, want the category of %s", s.Name, s.Category, want[i])
+			if s.Coding == nil || s.Coding.Column != want[i] {
+				t.Errorf("column %s: %+v, want the category of %s", s.Name, s.Coding, want[i])
 			}
 		}
-		o = &ReadOptions{Target: "y", Task: "regression", Columns: d.Columns, Categorical: d.Categories}
+		o = &ReadOptions{Target: "y", Task: "regression", Columns: d.Columns, ColumnCodings: d.ColumnCodings}
 		again := must(Read(strings.NewReader(text), "again", o))
-		if !reflect.DeepEqual(dense(again.X), dense(d.X)) || !reflect.DeepEqual(again.Categories, d.Categories) {
-			t.Errorf("%q: %v\n%v, want\n%v\n%v", columns, again.Categories, dense(again.X), d.Categories, dense(d.X))
+		if !reflect.DeepEqual(dense(again.X), dense(d.X)) || !reflect.DeepEqual(again.ColumnCodings, d.ColumnCodings) {
+			t.Errorf("%q: %v\n%v, want\n%v\n%v", columns, again.ColumnCodings, dense(again.X), d.ColumnCodings, dense(d.X))
 		}
 		if err := d.checkCoding(again); err != nil {
 			t.Error(err)
 		}
-		slices.Reverse(again.Categories)
-		again.Categories[0].Column = "other"
+		slices.Reverse(again.ColumnCodings)
+		again.ColumnCodings[0].Column = "other"
 		fails(t, d.checkCoding(again), "is coded differently")
 	}
 }
@@ -120,23 +120,23 @@ func TestEqualWords(t *testing.T) {
 			}
 			return text
 		}
-		o := ReadOptions{Task: "regression", Categorical: []Category{{Column: "k"}}}
+		o := ReadOptions{Task: "regression", ColumnCodings: []ColumnCoding{{Column: "k"}}}
 		d := must(Read(strings.NewReader(rows(c.words)), "file", &o))
-		if got := strings.Join(d.Categories[0].Values, " "); got != c.values {
+		if got := strings.Join(d.ColumnCodings[0].Values, " "); got != c.values {
 			t.Errorf("%s: values %s, want %s", c.words, got, c.values)
 		}
-		o = ReadOptions{Task: "regression", Categorical: d.Categories, Columns: d.Columns, Dim: d.Dim()}
+		o = ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
 		z := must(Read(strings.NewReader(strings.Replace(rows(c.other), "size", "SIZE", 1)), "other", &o))
 		codes := ""
 		for _, row := range dense(z.X) {
 			codes += strings.Replace(fmt.Sprint(slices.Index(row[1:], 1)), "-1", "-", 1)
 		}
-		if unknown := strings.Count(codes, "-"); codes != c.codes || unknown != len(z.Unknown) ||
-			unknown > 0 && z.Unknown[0].Words[0].Rows != 1 {
-			t.Errorf("%s, then %s: %s, want %s; unknown %v", c.words, c.other, codes, c.codes, z.Unknown)
+		if unknown := strings.Count(codes, "-"); codes != c.codes || unknown != len(z.UnknownWords) ||
+			unknown > 0 && z.UnknownWords[0].Words[0].Rows != 1 {
+			t.Errorf("%s, then %s: %s, want %s; unknown %v", c.words, c.other, codes, c.codes, z.UnknownWords)
 		}
-		contains(t, z.Read.String(), `columns taken as equal: "SIZE" = "size"`)
-		contains(t, z.Read.String(), c.note)
+		contains(t, z.ReadReport.String(), `columns taken as equal: "SIZE" = "size"`)
+		contains(t, z.ReadReport.String(), c.note)
 		fails(t, errOf(Read(strings.NewReader(rows("x y x")), "other", &o)), `in "k": "x" (2), "y" (1); they have "`)
 	}
 }

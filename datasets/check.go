@@ -33,7 +33,7 @@ func (d *Dataset) check(missing missingValues) error {
 	if d.Groups != nil && len(d.Groups) != n {
 		return fmt.Errorf("%d groups for %d rows", len(d.Groups), n)
 	}
-	for _, cells := range d.KeptColumns {
+	for _, cells := range d.CopiedColumns {
 		if len(cells) != 1+n {
 			return fmt.Errorf("%d cells of a column for %d rows", len(cells)-1, n)
 		}
@@ -58,9 +58,9 @@ func (d *Dataset) check(missing missingValues) error {
 func (d *Dataset) checkAnswers(n int) error {
 	hasBoth := d.Class != nil && d.Target != nil
 	otherTask := d.HasAnswers() && (d.Class != nil) != (d.Task == Classification)
-	otherTargets := len(d.MoreTargets) > 0 && (d.Target == nil || len(d.Targets) != 1+len(d.MoreTargets))
+	otherTargets := len(d.MoreTargets) > 0 && (d.Target == nil || len(d.TargetNames) != 1+len(d.MoreTargets))
 	if hasBoth || otherTask || otherTargets {
-		return fmt.Errorf("the answers do not fit the task %v or the %d names of targets", d.Task, len(d.Targets))
+		return fmt.Errorf("the answers do not fit the task %v or the %d names of targets", d.Task, len(d.TargetNames))
 	}
 	columns := append([][]float64{d.Weights, d.bestErrors, d.Target}, d.MoreTargets...)
 	for k, v := range columns {

@@ -79,9 +79,9 @@ func TestContainers(t *testing.T) {
 				if err != nil || d.Len() != 40000 || d.Dim() != 2 || d.Target[39999] != 6.5 {
 					t.Fatalf("%s: %v, %v", source, d, err)
 				}
-				if last := kind[strings.LastIndex(kind, " ")+1:]; !strings.Contains(d.Read.String(),
+				if last := kind[strings.LastIndex(kind, " ")+1:]; !strings.Contains(d.ReadReport.String(),
 					"unpacked from "+last) {
-					t.Errorf("read: %v", d.Read)
+					t.Errorf("read: %v", d.ReadReport)
 				}
 				half := len(whole) / 2
 				for what, c := range map[string]string{

@@ -29,15 +29,15 @@ func (r *textRow) Text(j int) string { return r.cells[j] }
 func (r *textRow) Number(j int) (v float64, ok bool) { return parseShort(r.cells[j]) }
 
 // csv reads a table that starts at the beginning of the file.
-func (s *Source) csv(o *ReadOptions) (*Dataset, error) { return s.Delimited(nil, 1, o) }
+func (s *Source) csv(o *ReadOptions) (*Dataset, error) { return s.ReadDelimited(nil, 1, o) }
 
-// Delimited reads a table from the rest of the content. Its first line has the given number, counted from 1. The cells
-// of a row are separated as the options say, or by the separator that the first rows suggest. If columns is nil, the
-// columns are taken from the header, if there is one. The points of the result are dense.
+// ReadDelimited reads a table from the rest of the content. Its first line has the given number, counted from 1. The
+// cells of a row are separated as the options say, or by the separator that the first rows suggest. If columns is nil,
+// the columns are taken from the header, if there is one. The points of the result are dense.
 //
 // Records are split by encoding/csv. Columns that are not numeric, and missing cells, are counted to the end of the
 // file and reported together; any other fault ends the reading.
-func (s *Source) Delimited(columns []Column, line int, o *ReadOptions) (*Dataset, error) {
+func (s *Source) ReadDelimited(columns []Column, line int, o *ReadOptions) (*Dataset, error) {
 	c := &csvReader{Table: s.newTable(o), linesBefore: line - 1}
 	if columns != nil {
 		t, err := s.Table(columns, o)
@@ -142,7 +142,7 @@ func (c *csvReader) addRecord(r *textRow) error {
 	blankLines := r.line - c.nextLine
 	c.nextLine = r.nextLine
 	if c.width != 1 || c.commentMark != 0 {
-		c.reading.skip(r.line-blankLines, blankLines)
+		c.report.addSkipped(r.line-blankLines, blankLines)
 		blankLines = 0
 	}
 	for k := range blankLines { // in a table of one column, a blank line is a missing cell
@@ -157,7 +157,7 @@ func (c *csvReader) addRecord(r *textRow) error {
 	isComment := c.rows == 0 && c.width > 0 && c.o.Comment == "" && strings.HasPrefix(firstCell, "#") &&
 		len(r.cells) != c.width
 	if isComment || len(r.cells) == 1 && c.width != 1 && firstCell == "" {
-		c.reading.skip(r.line, 1)
+		c.report.addSkipped(r.line, 1)
 		return nil
 	}
 	if c.width == 0 {
@@ -177,7 +177,7 @@ func (c *csvReader) widthError(line int, record []string) error {
 	if c.header != nil {
 		reference = "the header"
 	}
-	switch sep := strings.Fields(c.reading.Separator)[0]; {
+	switch sep := strings.Fields(c.report.Separator)[0]; {
 	case len(record) == 1 && !strings.HasPrefix(record[0], "#"):
 		remedy = ": " + quote(record[0])
 	case strings.HasPrefix(record[0], "#"):

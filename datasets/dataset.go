@@ -38,23 +38,23 @@ type Dataset struct {
 	// MoreTargets are the answers of the second and further targets of a regression, one list for each; nil for one
 	// target.
 	MoreTargets [][]float64
-	Targets     []string // names of all targets of a regression; nil for one target
-	Class       []int    // classification: the answers, as indices into Labels
-	Labels      []string // the labels as in the file, sorted by value if all are numbers, else as text
-	Source      string   // file or generator
-	Note        string   // remark about the points, such as that they are a subset or a stand-in
-	Read        *Reading // how the file was interpreted; nil if the points come from no file
+	TargetNames []string    // names of all targets of a regression; nil for one target
+	Class       []int       // classification: the answers, as indices into Labels
+	Labels      []string    // the labels as in the file, sorted by value if all are numbers, else as text
+	Source      string      // file or generator
+	Note        string      // remark about the points, such as that they are a subset or a stand-in
+	ReadReport  *ReadReport // how the file was interpreted; nil if the points come from no file
 	// Columns are the names of the features from the header of the file; nil without a header.
 	Columns []string
-	// KeptColumns are the columns of ReadOptions.Keep. Each column is its name, followed by the trimmed cells of all
+	// CopiedColumns are the columns of ReadOptions.Keep. Each column is its name, followed by the trimmed cells of all
 	// rows. It is nil in parts of a data set (Slice, Subset, Holdout).
-	KeptColumns [][]string
+	CopiedColumns [][]string
 	// Categories are the columns of words or dates that are coded by several features, in the order of the features;
 	// nil for none.
-	Categories []Category
+	ColumnCodings []ColumnCoding
 	// Unknown lists the words of Categories that have no feature, because they are not among the category's Values.
 	// Their features are all 0.
-	Unknown []UnknownWords
+	UnknownWords []UnknownWords
 	// Space says which coordinates the features were computed from; nil for other features.
 	Space *Space
 	// Scaling is the scaling that was applied to X; nil if X is raw, as read from the file. Scale sets it, and parts of
@@ -68,7 +68,7 @@ type Dataset struct {
 	Weights []float64
 	// ClassWeights are factors for the weights of the points of each class, in a fit but not in scores; nil for ones.
 	ClassWeights []float64
-	balanced     bool // ClassWeights are those of Balance, which depend on all rows
+	balanced     bool // ClassWeights are those of BalanceClasses, which depend on all rows
 	// Groups are the group numbers of the rows; nil means that each row is its own group. Rows of one group stay
 	// together in splits and in leave-one-out. Repeats says how the groups were chosen; if it is nil, they are chosen
 	// when they are needed (WithGroups). Group and GroupBy set both fields.
@@ -183,7 +183,7 @@ func selectIndices[T any](index []int) func(v []T) []T {
 func (d *Dataset) selectRows(x points.Points, selectFloats func([]float64) []float64,
 	selectInts func([]int) []int) *Dataset {
 	s := *d
-	s.X, s.KeptColumns, s.MoreTargets, s.unusedHashes = x, nil, nil, nil
+	s.X, s.CopiedColumns, s.MoreTargets, s.unusedHashes = x, nil, nil, nil
 	for _, y := range d.MoreTargets {
 		s.MoreTargets = append(s.MoreTargets, selectFloats(y))
 	}
@@ -228,15 +228,15 @@ func (d *Dataset) String() string {
 	if d.Scaling != nil {
 		b.WriteString(", scaled: " + d.Scaling.Kind)
 	}
-	if d.Read != nil {
-		fmt.Fprintf(&b, "; read from %v", d.Read)
+	if d.ReadReport != nil {
+		fmt.Fprintf(&b, "; read from %v", d.ReadReport)
 	} else if d.Source != "" && d.Source != d.Name {
 		b.WriteString("; " + d.Source)
 	}
 	return b.String()
 }
 
-func (p *Pair) String() string {
+func (p *TrainTest) String() string {
 	out := fmt.Sprintf("%-8s %s\n%-8s %s\n", "training", p.Train.String(), "test", p.Test.String())
 	if p.Info != nil && p.Info.Note != "" {
 		out += fmt.Sprintf("%-8s %s\n", "note", p.Info.Note)

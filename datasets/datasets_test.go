@@ -144,7 +144,7 @@ func TestSynthetic(t *testing.T) {
 func TestRegistry(t *testing.T) {
 	paper := 0
 	for _, i := range Registry() {
-		if i.Name != strings.ToLower(i.Name) || i.Title == "" || i.Split == "" || i.Licence == "" || i.N < 1 ||
+		if i.Name != strings.ToLower(i.Name) || i.Title == "" || i.Split == "" || i.License == "" || i.N < 1 ||
 			i.TestN < 1 || i.D < 1 {
 			t.Errorf("%s is not complete", i.Name)
 		}
@@ -186,7 +186,7 @@ func TestMissing(t *testing.T) {
 		"cal-housing": {"cannot be downloaded", "https://", "dir/cal_housing/cal_housing.data.gz"},
 	} {
 		_, err := Load(context.Background(), name, &LoadOptions{Dirs: []string{"none", "dir"}})
-		var m *MissingError
+		var m *MissingFilesError
 		if !errors.As(err, &m) {
 			t.Fatalf("%s: %v", name, err)
 		}

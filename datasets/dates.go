@@ -13,7 +13,7 @@ import (
 // Dates describes how a column of dates or times is coded by features: the number of days since the first day, and the
 // time of day, the day of the week and the day of the year. The last three are cyclic; each is coded by the sine and
 // the cosine of an angle. If Form is "", a fit determines all fields except a given Order.
-type Dates struct {
+type DateCoding struct {
 	Form string `json:"form,omitempty"` // "date", or "time" for times of day without a date
 	// Order says which number comes first in 31/12/2024, "day" or "month". If it is "" or "auto", the cells decide.
 	Order string `json:"order,omitempty"`
@@ -23,7 +23,7 @@ type Dates struct {
 }
 
 // validate returns an error if the fields have values that no fit could have set.
-func (d *Dates) validate(column string) error {
+func (d *DateCoding) validate(column string) error {
 	_, err := time.Parse(time.DateOnly, d.First)
 	if err := requireOneOf("order of dates", d.Order, []string{"", "auto", "day", "month"}); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (d *Dates) validate(column string) error {
 }
 
 // suffixes returns the suffixes that follow the name of the column in the names of its features.
-func (d *Dates) suffixes() []string {
+func (d *DateCoding) suffixes() []string {
 	hourSuffixes, suffixes := []string{" hour sin", " hour cos"}, []string{" days"}
 	if d.Form == "time" {
 		return hourSuffixes
@@ -70,7 +70,7 @@ const (
 // because only then it may be known whether days or months come first. The code is negative if the cell leaves this
 // open.
 type dateReader struct {
-	Dates
+	DateCoding
 	isFitted bool // a fit has set Dates
 
 	// Each of these is the first cell of its kind; "" if there is none.
@@ -229,7 +229,7 @@ func encodeDate(t time.Time, seconds float64) float64 {
 }
 
 // decodeSeconds returns the seconds since 1970 of a code.
-func (d *Dates) decodeSeconds(code float64) float64 {
+func (d *DateCoding) decodeSeconds(code float64) float64 {
 	swap := code < 0 && d.Order == "month"
 	code = math.Abs(code)
 	digits := int(code / codesPerDay)
@@ -305,7 +305,7 @@ func (r *dateReader) String() string {
 }
 
 // setFeatures writes the features of the cell with the given code to row: NaN if the code is NaN.
-func (d *Dates) setFeatures(row []float64, code float64) {
+func (d *DateCoding) setFeatures(row []float64, code float64) {
 	t := d.decodeSeconds(code)
 	if math.IsNaN(code) {
 		t = math.NaN()

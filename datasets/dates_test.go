@@ -20,7 +20,7 @@ func dated(cells ...string) string {
 // readDates reads the table with when as a column of dates.
 func readDates(text, order string) (*Dataset, error) {
 	return Read(strings.NewReader(text), "f", &ReadOptions{Task: "regression",
-		Categorical: []Category{{Column: "when", Dates: &Dates{Order: order}}}})
+		ColumnCodings: []ColumnCoding{{Column: "when", Dates: &DateCoding{Order: order}}}})
 }
 
 // TestDates checks that dates in every form become the days since the first one, the time of day, the weekday and the
@@ -50,10 +50,10 @@ func TestDates(t *testing.T) {
 			t.Errorf("%s: %v", c.cells, err)
 			continue
 		}
-		contains(t, d.Read.String(), c.note)
+		contains(t, d.ReadReport.String(), c.note)
 		checkDates(t, c.cells, d, c.want)
 		// The model has what it needs: the features of other files are found by the raw column, and equal.
-		o := ReadOptions{Task: "regression", Categorical: d.Categories, Columns: d.Columns, Dim: d.Dim()}
+		o := ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
 		text := "when,a,y\n"
 		for i, cell := range strings.Split(c.cells, "|") {
 			text += fmt.Sprintf("%s,%d,1\n", cell, i%2)
@@ -138,7 +138,7 @@ func TestDateFaults(t *testing.T) {
 		{"2024-01-01", "10:00", "has no date; those of the fit have one"}, {"13/01/2024", "01/13/2024", "have the day first"},
 	} {
 		d := must(readDates(dated(c.fit, c.fit), ""))
-		o := ReadOptions{Task: "regression", Categorical: d.Categories, Columns: d.Columns, Dim: d.Dim()}
+		o := ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
 		fails(t, errOf(Read(strings.NewReader(dated(c.other)), "f", &o)), c.want)
 	}
 	for cells, want := range map[string]string{
@@ -148,18 +148,18 @@ func TestDateFaults(t *testing.T) {
 	} {
 		fails(t, errOf(Read(strings.NewReader(dated(strings.Split(cells, "|")...)), "f", nil)), want)
 	}
-	for want, bad := range map[string]Dates{`the first day "soon"`: {Form: "date", First: "soon"}, `the form "x"`: {Form: "x"},
+	for want, bad := range map[string]DateCoding{`the first day "soon"`: {Form: "date", First: "soon"}, `the form "x"`: {Form: "x"},
 		"unknown order of dates": {Order: "year"}} {
 		fails(t, errOf(Read(strings.NewReader(dated("2024-01-01")), "f",
-			&ReadOptions{Categorical: []Category{{Column: "when", Dates: &bad}}})), want)
+			&ReadOptions{ColumnCodings: []ColumnCoding{{Column: "when", Dates: &bad}}})), want)
 	}
 	d := must(readDates(dated("2024-01-01", "2024-01-02"), ""))
-	o := ReadOptions{Task: "regression", Categorical: d.Categories, Columns: d.Columns, Dim: d.Dim()}
+	o := ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
 	z := must(Read(strings.NewReader(dated("2024-01-01T10:00", "13/01/2024")), "f", &o))
-	contains(t, z.Read.String(), `the day first, as in "13/01/2024"; the times of day are left out, as the fit had none`)
+	contains(t, z.ReadReport.String(), `the day first, as in "13/01/2024"; the times of day are left out, as the fit had none`)
 	gaps := must(Read(strings.NewReader(dated("2024-01-01", "")), "f", &ReadOptions{Task: "regression", KeepMissing: true,
-		Categorical: []Category{{Column: "when", Dates: &Dates{}}}}))
-	if row := dense(gaps.X)[1]; gaps.Read.Missing != 1 || !math.IsNaN(row[1]) || !math.IsNaN(row[5]) || row[0] != 1 {
+		ColumnCodings: []ColumnCoding{{Column: "when", Dates: &DateCoding{}}}}))
+	if row := dense(gaps.X)[1]; gaps.ReadReport.Missing != 1 || !math.IsNaN(row[1]) || !math.IsNaN(row[5]) || row[0] != 1 {
 		t.Errorf("%v", row)
 	}
 }

@@ -9,16 +9,16 @@
 //
 // Files are streamed: the uncompressed text is never in memory as a whole, and the memory for the data counts against a
 // memory budget. Blocks of text and of bzip2 are read on all threads; tables with quotes are split by encoding/csv.
-// Format, separator and header are decided by the first rows, and Dataset.Read records the decisions and their reasons.
-// The output of WriteCSV of a gota data frame can be read. A syntax error in a file is a *ParseError with line and
-// column; texts that it quotes are escaped and shortened.
+// Format, separator and header are decided by the first rows, and Dataset.ReadReport records the decisions and their
+// reasons. The output of WriteCSV of a gota data frame can be read. A syntax error in a file is a *ParseError with line
+// and column; texts that it quotes are escaped and shortened.
 //
 // # Names
 //
 // Load loads a data set of the Registry by its name: the nine data sets of the paper (docs/notation.md), substitutes
 // for and subsets of them (described by Note), and three built-in problems that need no file. The best possible error
 // is known for two of these. Load searches the folders of Dirs by default: $KRRLAB_DATA and the user's cache. A missing
-// file is a *MissingError that says where to get it and where to put it. Fetch downloads files.
+// file is a *MissingFilesError that says where to get it and where to put it. Fetch downloads files.
 //
 // Holdout splits user files without a test file at random, with rows of one group on the same side. Data sets that come
 // in one file are split by a fixed random permutation of their rows.

@@ -166,7 +166,7 @@ func TestEndlessLoad(t *testing.T) {
 		put(t, dir, "mnist/"+part+"-images-idx3-ubyte", images)
 		put(t, dir, "mnist/"+part+"-labels-idx1-ubyte", labels)
 	}
-	load := func(name string, n int) *Pair {
+	load := func(name string, n int) *TrainTest {
 		return must(Load(t.Context(), name, &LoadOptions{Dirs: []string{dir}, N: n}))
 	}
 	p, q := load("mnist-infinite", 12), load("mnist", 12)

@@ -43,7 +43,7 @@ func (f *columnFaults) addMissing(fault *ParseError) {
 
 // noteMissing records a missing cell of a feature.
 func (c *Table) noteMissing(line, j int, cell string) {
-	if c.reading.Missing++; !c.o.KeepMissing {
+	if c.report.Missing++; !c.o.KeepMissing {
 		_, err := parseFinite(cell)
 		c.faultsOf(j).addMissing(c.cellFault(line, j, err))
 	}
@@ -180,7 +180,7 @@ func (c *Table) addRemedies(pe *ParseError, r remedies) (notes []string) {
 			pe.addFlag("--impute", []string{"median"})
 		}
 	}
-	if sep, _, _ := strings.Cut(c.reading.Separator, " "); sep != "comma" && sep != "" {
+	if sep, _, _ := strings.Cut(c.report.Separator, " "); sep != "comma" && sep != "" {
 		notes = append(notes, "cells are separated by a "+sep+" (--format separator= says otherwise)")
 	}
 	return notes

@@ -40,7 +40,7 @@ func Fetch(ctx context.Context, name, dir string, o *FetchOptions) error {
 			continue
 		}
 		if len(f.URLs) == 0 {
-			return &MissingError{info, []File{f}, []string{dir}}
+			return &MissingFilesError{info, []File{f}, []string{dir}}
 		}
 		if err := opt.fetchFile(ctx, f, dir); err != nil {
 			return fmt.Errorf("data set %s: %w", info.Name, err)

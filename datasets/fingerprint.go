@@ -16,7 +16,7 @@ const sumBlock = 1 << 22
 // blockSums returns the SHA-256 of each block of sumBlock bytes of an array, in the form in which npy.Write writes its
 // elements.
 func blockSums(data any) [][sha256.Size]byte {
-	raw := npy.Raw(data)
+	raw := npy.RawBytes(data)
 	sums := make([][sha256.Size]byte, (len(raw)+sumBlock-1)/sumBlock)
 	// ForEach returns an error only if its context ends, and this one does not.
 	_ = accel.ForEach(context.Background(), len(sums), func(_, k int) {

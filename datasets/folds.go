@@ -12,7 +12,7 @@ import (
 // first row is of a class. The rows of a fold are in increasing order. It returns an error unless 2 ≤ k ≤ the number of
 // groups.
 func (d *Dataset) Folds(k int, seed uint64) ([][]int, error) {
-	groupOf := d.Grouping(nil).First
+	groupOf := d.Grouping(nil).FirstRow
 	order := shuffledGroups(groupOf, rng.New(seed).Sub("folds", 0))
 	if k < 2 || k > len(order) {
 		return nil, fmt.Errorf("%d folds of %d rows in %d groups: want at least 2, and no more than there are groups",

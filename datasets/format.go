@@ -12,7 +12,7 @@ import (
 // Format is a file format. Readers, the flag --format, its help and the messages take all facts about formats from
 // these values.
 type Format struct {
-	Name    string   // name in ReadOptions.Format and Reading.Format: lower-case letters and digits
+	Name    string   // name in ReadOptions.Format and ReadReport.Format: lower-case letters and digits
 	Endings []string // endings of file names, such as ".csv"; they are removed from the name of a data set
 	// IsText states that the content is UTF-8 text. A byte order mark is skipped, and binary content is an error.
 	IsText bool
@@ -22,7 +22,7 @@ type Format struct {
 	// Recognize reports whether a file has this format, and the reason, or "" if it is obvious. The format that was
 	// registered last is tried first. If Recognize is nil, only ReadOptions.Format selects the format.
 	Recognize func(s *Source) (reason string, ok bool)
-	// Read reads the data according to the options, with Source.Delimited or with a Table to which it adds rows.
+	// Read reads the data according to the options, with Source.ReadDelimited or with a Table to which it adds rows.
 	Read func(s *Source, o *ReadOptions) (*Dataset, error)
 
 	isDefault bool // the format of text that no format recognizes

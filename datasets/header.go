@@ -28,7 +28,7 @@ func (c *Table) readFirstRow(record []string, line int) (isHeader bool, err erro
 	c.roleOf, c.unused = map[int]string{}, map[int]*unusedColumn{}
 	if c.hasRowNames {
 		firstRow, c.roleOf[0] = append([]string{""}, firstRow...), "drop"
-		c.reading.note("the first column, which the header does not name, is left out: row names")
+		c.report.note("the first column, which the header does not name, is left out: row names")
 	}
 	c.width, c.weight, c.group, c.categories = len(firstRow), -1, -1, make([]*category, len(firstRow))
 	matched, err := c.matchByName(firstRow)
@@ -39,7 +39,7 @@ func (c *Table) readFirstRow(record []string, line int) (isHeader bool, err erro
 	if err == nil && !matched {
 		named, err = c.assignByOptions(firstRow)
 		if c.o.TargetOptional && c.target >= 0 && !named {
-			c.reading.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise",
+			c.report.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise",
 				c.target+1)
 		}
 	}
@@ -58,14 +58,14 @@ func (c *Table) readFirstRow(record []string, line int) (isHeader bool, err erro
 	}
 	for _, j := range c.featureColumns {
 		if isHeader && rowCount[firstRow[j]] > 1 && firstRow[j] != "" {
-			c.reading.note("several columns are named %s: rename them, as a model finds its columns by name",
+			c.report.note("several columns are named %s: rename them, as a model finds its columns by name",
 				quote(firstRow[j]))
 			break
 		}
 	}
 	for j := range firstRow {
 		if c.roleOf[j] == "drop" {
-			c.reading.Dropped = append(c.reading.Dropped, c.flagName(j))
+			c.report.Dropped = append(c.report.Dropped, c.flagName(j))
 			c.unused[j] = &unusedColumn{seed: maphash.MakeSeed()}
 		}
 		c.hasCategories = c.hasCategories || c.categories[j] != nil
@@ -84,8 +84,8 @@ func (c *Table) checkWidth(line int) error {
 	switch {
 	case c.width == 1 && c.target == 0:
 		sep := ""
-		if c.reading.Separator != "" { // the table is read from text
-			sep = fmt.Sprintf(" (separator %s)", c.reading.Separator)
+		if c.report.Separator != "" { // the table is read from text
+			sep = fmt.Sprintf(" (separator %s)", c.report.Separator)
 		}
 		return c.s.Fault(line, 0, "one column only%s: no features beside the target", sep)
 	case len(c.featureColumns) == 0:
@@ -103,7 +103,7 @@ func (c *Table) checkWidth(line int) error {
 // matchByName finds the features that o.Columns names, in any order and among other columns. matched reports that they
 // were found; it is false if none of them is there.
 func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
-	names, categories := sourceColumns(c.o.Columns, c.o.Categorical)
+	names, categories := sourceColumns(c.o.Columns, c.o.ColumnCodings)
 	if c.o.Space != nil && names != nil && c.o.Header == "no" {
 		return false, fmt.Errorf("the coordinates of %s have names, %s, and a file without a header has none",
 			cmp.Or(c.o.DimSource, "the model"), nameList(names))
@@ -140,7 +140,7 @@ func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
 			nameList(missing), cmp.Or(c.o.DimSource, "the model"), available)
 	}
 	if renamed != nil {
-		c.reading.note("columns taken as equal: %s", listed(renamed))
+		c.report.note("columns taken as equal: %s", listed(renamed))
 	}
 
 	// The columns of the target, the groups, the further targets and the weights.
@@ -183,7 +183,7 @@ func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
 		if !used[j] && slices.Contains(c.o.Drop, name) {
 			c.roleOf[j] = "drop"
 		} else if !used[j] {
-			c.reading.Ignored = append(c.reading.Ignored, name)
+			c.report.Ignored = append(c.report.Ignored, name)
 		}
 	}
 	return true, nil
@@ -281,7 +281,7 @@ func (c *Table) assignByOptions(firstRow []string) (named bool, err error) {
 			c.featureColumns = append(c.featureColumns, j)
 		}
 	}
-	for _, k := range o.Categorical {
+	for _, k := range o.ColumnCodings {
 		flag := map[bool]string{false: "categorical", true: "dates"}[k.Dates != nil]
 		if j := claim(flag, k.Column); j >= 0 {
 			c.categories[j] = newCategory(k)
@@ -321,7 +321,7 @@ func (c *Table) isHeader(firstRow []string, named bool) (bool, error) {
 			return false, err
 		}
 	}
-	c.reading.Header = map[bool]string{true: "yes (", false: "no ("}[isHeader] + reason + ")"
+	c.report.Header = map[bool]string{true: "yes (", false: "no ("}[isHeader] + reason + ")"
 	return isHeader, nil
 }
 

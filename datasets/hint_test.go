@@ -166,16 +166,16 @@ func TestIDHint(t *testing.T) {
 	}
 	text := lines(20, func(i int) string { return fmt.Sprintf("%g,%d,%d,7,a", 0.37*float64(i%3), i%2, 400-i) })
 	for head, want := range map[string]string{"": "by --drop 2", "x,y,no,x_id,k\n": "by --drop no,x_id"} {
-		o := ReadOptions{Target: "1", Categorical: []Category{{Column: "4"}}}
+		o := ReadOptions{Target: "1", ColumnCodings: []ColumnCoding{{Column: "4"}}}
 		d := must(Read(strings.NewReader(head+text), "f", &o))
 		if got := d.IDHint(); !strings.HasSuffix(got, want) {
 			t.Errorf("%q: %s", head, got)
 		}
-		o.Categorical = nil
+		o.ColumnCodings = nil
 		fails(t, errOf(Read(strings.NewReader(head+text), "f", &o)), "add --drop"+strings.TrimPrefix(want, "by --drop"))
 	}
 	days := lines(20, func(i int) string { return fmt.Sprintf("2024-01-%02d,%g", i+1, 0.37*float64(i%3)) })
-	o := ReadOptions{Target: "1", Categorical: []Category{{Column: "0", Dates: &Dates{}}}}
+	o := ReadOptions{Target: "1", ColumnCodings: []ColumnCoding{{Column: "0", Dates: &DateCoding{}}}}
 	if got := must(Read(strings.NewReader(days), "f", &o)).IDHint(); got != "" {
 		t.Errorf("a column of days: %s", got)
 	}

@@ -81,7 +81,7 @@ func TestHoldoutTogether(t *testing.T) {
 	}
 	d := classed(group, strings.Split("abcdefghijklmnopq", "")...)
 	d.X = points.Gather(d.X, group)
-	d = must(d.Group("together", nil))
+	d = must(d.GroupByRule("together", nil))
 	for seed := range uint64(20) {
 		train, test, err := d.Holdout(0.3, seed)
 		if err != nil || test.Len() < 18 || train.Len()+test.Len() != 60 ||
@@ -89,7 +89,7 @@ func TestHoldoutTogether(t *testing.T) {
 			t.Errorf("%v and %v, %v", train, test, err)
 		}
 	}
-	if _, _, err := must(classed(make([]int, 9), "a").Subset(make([]int, 9)).Group("together", nil)).Holdout(0.2, 1); err == nil {
+	if _, _, err := must(classed(make([]int, 9), "a").Subset(make([]int, 9)).GroupByRule("together", nil)).Holdout(0.2, 1); err == nil {
 		t.Error("rows that are all equal are split")
 	}
 }

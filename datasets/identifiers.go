@@ -73,12 +73,12 @@ func (d *Dataset) IDHint() string {
 	}
 	var names, drop []string
 	for _, source := range d.SourceColumns() {
-		j, name := source.First, ""
+		j, name := source.FirstFeature, ""
 		column := j
 		if d.Columns != nil {
 			name = d.Columns[j]
 		}
-		if source.Category != nil || !isIdentifier(name, x.N, func(i int) float64 { return x.Row(i)[j] }) {
+		if source.Coding != nil || !isIdentifier(name, x.N, func(i int) float64 { return x.Row(i)[j] }) {
 			continue
 		}
 		if d.fileColumns != nil {

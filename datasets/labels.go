@@ -36,7 +36,7 @@ func wholeValue(text string) (v float64, ok bool) {
 // setClasses sets Labels, sorted, and Class, and notes which texts were merged into one class. The label of a class is
 // the text of all its rows. It is the wordKey of the class if these texts differ, or if all labels are numbers without
 // further information (wholeValue).
-func (d *Dataset) setClasses(r *Reading, a *answers) {
+func (d *Dataset) setClasses(r *ReadReport, a *answers) {
 	set, class, allNumbers := newWordSet(), make([]int, len(a.texts)), true
 	for k, text := range a.texts {
 		class[k] = set.add(text)
@@ -160,7 +160,7 @@ func (s *Source) decodeText(text string) string {
 	}
 	if !s.isLatin1 {
 		s.isLatin1 = true
-		s.reading.note("text that is not UTF-8 is read as Latin-1")
+		s.report.note("text that is not UTF-8 is read as Latin-1")
 	}
 	text, _ = charmap.ISO8859_1.NewDecoder().String(text) // all bytes are valid
 	return text

@@ -105,7 +105,7 @@ func (s *Source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widestLi
 			x.D, widestLine = r.maxIndex, r.line
 		}
 		if r.cells == nil {
-			s.reading.skip(r.line, 1)
+			s.report.addSkipped(r.line, 1)
 			return nil
 		}
 		columns.appendAll(r.indices)

@@ -21,7 +21,7 @@ type LoadOptions struct {
 }
 
 // Pair is a data set that is ready to use: the points are scaled, and the test labels match the training labels.
-type Pair struct {
+type TrainTest struct {
 	Train, Test *Dataset // Test is nil if there are no test rows; the scaling is fitted on Train
 	Info        *Info
 	// Target and Drop are, for packed data, the options with the columns of the file from which the data were read. A
@@ -35,9 +35,9 @@ const splitSeed = 1
 
 // Load loads or generates the data set with the given name: it reads the files, splits the rows into training and test
 // rows, keeps the first o.N training rows, fits the scaling on these and applies it to both parts. It returns a
-// *MissingError if a file is not in any of the folders. If IsPacked(name), the data come from a folder that Pack wrote
-// and are scaled already.
-func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
+// *MissingFilesError if a file is not in any of the folders. If IsPacked(name), the data come from a folder that Pack
+// wrote and are scaled already.
+func Load(ctx context.Context, name string, o *LoadOptions) (*TrainTest, error) {
 	opt := *cmp.Or(o, &LoadOptions{})
 	if o = &opt; o.Dirs == nil {
 		o.Dirs = Dirs()
@@ -49,14 +49,14 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pair{Info: info}
+	p := &TrainTest{Info: info}
 	if info.BuiltIn() {
 		data := info.generate(info)
 		p.Train, p.Test = data.Slice(0, info.N), data.Slice(info.N, data.Len())
 	} else {
 		paths, missing := info.Find(o.Dirs)
 		if len(missing) > 0 {
-			return nil, &MissingError{info, missing, o.Dirs}
+			return nil, &MissingFilesError{info, missing, o.Dirs}
 		}
 		if p.Train, p.Test, err = info.readFiles(ctx, paths, o); err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 		return nil, err
 	}
 	p.Train.Name, p.Test.Name = info.Name, info.Name
-	p.Train.Read, p.Test.Read = nil, nil // the interpretation of the file is given by the registry
+	p.Train.ReadReport, p.Test.ReadReport = nil, nil // the interpretation of the file is given by the registry
 	if o.N > 0 {
 		p.Train = p.Train.Head(o.N)
 	}
@@ -95,7 +95,8 @@ func (i *Info) describeRows(n, requested int) (note string) {
 // readFiles reads the training and test rows from the files of the data set. If it has a single file, a fixed random
 // 4/5 of the rows are training rows. If an endless data set has fewer rows than requested, the others are generated
 // from them.
-func (i *Info) readFiles(ctx context.Context, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+func (i *Info) readFiles(ctx context.Context, paths map[FileRole]string,
+	o *LoadOptions) (train, test *Dataset, err error) {
 	opt := ReadOptions{Task: i.Task.String(), Dim: i.D, Memory: o.Memory, Target: i.target}
 	if paths[TestFile] == "" {
 		data, err := ReadFile(ctx, paths[TrainFile], &opt)

@@ -244,8 +244,8 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	_, isText := x.data.([]string)
-	if c.reading.Header, c.isArray = "", !c.hasCategories && !isText && o.Space == nil; isText {
-		c.reading.note("the points are texts, which are read as numbers")
+	if c.report.Header, c.isArray = "", !c.hasCategories && !isText && o.Space == nil; isText {
+		c.report.note("the points are texts, which are read as numbers")
 	}
 	n := min(x.n, o.MaxRows)
 	for row.row = range n {
@@ -258,7 +258,7 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if y != nil {
-		c.reading.Target = ""
+		c.report.Target = ""
 	}
 	if c.isArray {
 		d.X, err = s.arrayPoints(x, n, c.featureColumns, o.KeepMissing)
@@ -278,7 +278,7 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 		if err := s.readElements(x, s.r); err != nil {
 			return nil, nil, nil, err
 		}
-		s.reading.Format += fmt.Sprintf(", of shape %v", x.Shape)
+		s.report.Format += fmt.Sprintf(", of shape %v", x.Shape)
 		switch trailing, _ := s.r.Peek(len(npy.Magic)); {
 		case string(trailing) == npy.Magic:
 			err = s.fileFault("a second array follows the first: write both by np.savez('data.npz', X=X, y=y)")
@@ -322,7 +322,7 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 		}
 	}
 	if unused != nil {
-		s.reading.note("arrays not read: %s", listed(unused))
+		s.report.note("arrays not read: %s", listed(unused))
 	}
 
 	arraysToRead := append(namedArrays, x, y, x.columns) // some are nil
@@ -339,9 +339,9 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 			return nil, nil, nil, err
 		}
 	}
-	s.reading.Format += fmt.Sprintf(": points %s of shape %v", x.name, x.Shape)
+	s.report.Format += fmt.Sprintf(": points %s of shape %v", x.name, x.Shape)
 	if y != nil {
-		s.reading.Format += fmt.Sprintf(", answers %s", y.name)
+		s.report.Format += fmt.Sprintf(", answers %s", y.name)
 	}
 	return x, y, namedArrays, nil
 }
@@ -423,13 +423,13 @@ func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (x, y *array, err
 	}
 	y = findArray(arrays, o.partNames(answers)...)
 	remaining := slices.DeleteFunc(slices.Clone(arrays), func(a *array) bool { return a == y })
-	if x = findArray(remaining, o.partNames(pointNames)...); o.Points != "" {
-		if x = findArray(remaining, o.Points); x == nil {
-			return fail("no array for the points is named %s: there are %s", quote(o.Points), available)
+	if x = findArray(remaining, o.partNames(pointNames)...); o.PointsArray != "" {
+		if x = findArray(remaining, o.PointsArray); x == nil {
+			return fail("no array for the points is named %s: there are %s", quote(o.PointsArray), available)
 		}
 	}
 	isMatrix := func(a *array) bool { return len(a.Shape) > 1 }
-	if x == nil || o.Points == "" && !isMatrix(x) && !strings.EqualFold(x.name, "x") {
+	if x == nil || o.PointsArray == "" && !isMatrix(x) && !strings.EqualFold(x.name, "x") {
 		x = onlyMatch(remaining, isMatrix)
 	}
 	if x == nil && len(arrays) == 1 && (o.AnswersOnly || isMatrix(arrays[0])) {
@@ -467,7 +467,7 @@ func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (x, y *array, err
 }
 
 // ReadMatrix reads a matrix of numbers from a .npy file, or from an .npz file: there, the array with one of the usual
-// names of points, such as X, or the only matrix. Either file may be packed. The numbers need not be finite. Reading
+// names of points, such as X, or the only matrix. Either file may be packed. The numbers need not be finite. ReadReport
 // uses at most memory bytes, or the available memory of the machine if memory is 0.
 func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, error) {
 	s, err := openSource(ctx, name)
@@ -475,7 +475,7 @@ func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, 
 		return nil, err
 	}
 	defer s.close()
-	s.memory, s.reading = accel.AvailableMemory(memory, 1), &Reading{}
+	s.memory, s.report = accel.AvailableMemory(memory, 1), &ReadReport{}
 	x, _, _, err := s.readMatrices(&ReadOptions{Target: "none"})
 	if err != nil {
 		return nil, err

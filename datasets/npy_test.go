@@ -96,7 +96,7 @@ func TestArrays(t *testing.T) {
 		{"its test part", medical, ReadOptions{TestPart: true, Dim: 4, DimSource: "f"}, "[[9 8 7 6]] [7.5] [] [] []"},
 		{"two test parts", zipped(t, "test_images.npy", matrix, "x_test.npy", saved(t, []float64{6, 7, 8, 9}, 2, 2)),
 			ReadOptions{TestPart: true, Target: "none"}, "[[6 7] [8 9]] [] [] [] []"},
-		{"points by name", medical, ReadOptions{Points: "test_images", Target: "none"}, "[[9 8 7 6]] [] [] [] []"},
+		{"points by name", medical, ReadOptions{PointsArray: "test_images", Target: "none"}, "[[9 8 7 6]] [] [] [] []"},
 		{"scikit-learn", xy("data", "target"), ReadOptions{}, "[[1 2] [4 5]] [3.5 6.5]"},
 		{"without names", zipped(t, "arr_0.npy", matrix, "arr_1.npy", saved(t, []float64{.5, 1.5}, 2, 1)), ReadOptions{},
 			"[[1 2] [4 5]] [0.5 1.5]"},
@@ -164,7 +164,7 @@ func TestArrayFaults(t *testing.T) {
 		{"text", "1,2\n3,4\n", ReadOptions{Format: "npy"}, "!not an array in .npy format"},
 	})
 	d, err := Read(strings.NewReader(nan), "file", &ReadOptions{Target: "none", KeepMissing: true})
-	if err != nil || d.Read.Missing != 2 {
+	if err != nil || d.ReadReport.Missing != 2 {
 		t.Fatalf("%v, %v", d, err)
 	}
 	if d, _, err = d.Impute("mean"); err != nil || !slices.Equal(d.X.(*points.Dense).Row(2), []float64{2, 3}) {

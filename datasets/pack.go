@@ -24,34 +24,34 @@ const (
 
 // manifest is the description of a Pair without its numbers. These are arrays in other files of the same folder.
 type manifest struct {
-	Version    int         `json:"version"`
-	Sum        string      `json:"sha256"` // checksum of the manifest as JSON in one line with Sum = ""
-	Train      *packedPart `json:"train"`
-	Test       *packedPart `json:"test,omitempty"`
-	Columns    []string    `json:"columns,omitempty"`
-	Targets    []string    `json:"targets,omitempty"`
-	Categories []Category  `json:"categories,omitempty"`
-	Space      *Space      `json:"space,omitempty"`
-	Scaling    *Scaling    `json:"scaling,omitempty"` // scaling that was applied to the points
-	Sigma      float64     `json:"sigma,omitempty"`   // Info.Sigma and Info.Lambda
-	Lambda     float64     `json:"lambda,omitempty"`
-	Target     string      `json:"target,omitempty"` // Pair.Target and Pair.Drop
-	Drop       []string    `json:"drop,omitempty"`
+	Version    int            `json:"version"`
+	Sum        string         `json:"sha256"` // checksum of the manifest as JSON in one line with Sum = ""
+	Train      *packedPart    `json:"train"`
+	Test       *packedPart    `json:"test,omitempty"`
+	Columns    []string       `json:"columns,omitempty"`
+	Targets    []string       `json:"targets,omitempty"`
+	Categories []ColumnCoding `json:"categories,omitempty"`
+	Space      *Space         `json:"space,omitempty"`
+	Scaling    *Scaling       `json:"scaling,omitempty"` // scaling that was applied to the points
+	Sigma      float64        `json:"sigma,omitempty"`   // Info.Sigma and Info.Lambda
+	Lambda     float64        `json:"lambda,omitempty"`
+	Target     string         `json:"target,omitempty"` // Pair.Target and Pair.Drop
+	Drop       []string       `json:"drop,omitempty"`
 }
 
 // packedPart describes one of the two data sets, without its numbers.
 type packedPart struct {
-	Name    string        `json:"name"`
-	Source  string        `json:"source,omitempty"`
-	Note    string        `json:"note,omitempty"`
-	Read    *Reading      `json:"read,omitempty"`
-	Repeats *Repeats      `json:"repeats,omitempty"`
-	Labels  []string      `json:"labels,omitempty"`
-	N       int           `json:"n"`
-	D       int           `json:"d"`
-	Kind    string        `json:"points"` // kind of points of points.ToArrays
-	Unit    float64       `json:"unit,omitempty"`
-	Arrays  []packedArray `json:"arrays"`
+	Name       string        `json:"name"`
+	Source     string        `json:"source,omitempty"`
+	Note       string        `json:"note,omitempty"`
+	ReadReport *ReadReport   `json:"read,omitempty"`
+	Repeats    *Repeats      `json:"repeats,omitempty"`
+	Labels     []string      `json:"labels,omitempty"`
+	N          int           `json:"n"`
+	D          int           `json:"d"`
+	Kind       string        `json:"points"` // kind of points of points.ToArrays
+	Unit       float64       `json:"unit,omitempty"`
+	Arrays     []packedArray `json:"arrays"`
 }
 
 // packedArray describes an array in a .npy file.
@@ -63,12 +63,12 @@ type packedArray struct {
 
 // Pack writes data, including their scaling, to a folder whose name Load accepts: the arrays as .npy files, and
 // krrlab-data.json with everything else and the checksums. Loading returns the same data, bit for bit.
-func Pack(dir string, p *Pair) (err error) {
+func Pack(dir string, p *TrainTest) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot write to %s: %w", dir, err)
 	}
 	t := p.Train
-	m := &manifest{Version: packVersion, Columns: t.Columns, Targets: t.Targets, Categories: t.Categories,
+	m := &manifest{Version: packVersion, Columns: t.Columns, Targets: t.TargetNames, Categories: t.ColumnCodings,
 		Space:   t.Space,
 		Scaling: t.Scaling, Sigma: p.Info.Sigma, Lambda: p.Info.Lambda, Target: p.Target, Drop: p.Drop}
 	if m.Train, err = t.pack(dir, "train"); err == nil && p.Test != nil {
@@ -98,8 +98,8 @@ func (m *manifest) sum() string {
 // pack writes the arrays of d to files whose names begin with role.
 func (d *Dataset) pack(dir, role string) (*packedPart, error) {
 	n, dim := d.X.Dims()
-	p := &packedPart{Name: d.Name, Source: d.Source, Note: d.Note, Read: d.Read, Repeats: d.Repeats, Labels: d.Labels,
-		N: n, D: dim}
+	p := &packedPart{Name: d.Name, Source: d.Source, Note: d.Note, ReadReport: d.ReadReport, Repeats: d.Repeats,
+		Labels: d.Labels, N: n, D: dim}
 	var arrays []points.Array
 	p.Kind, p.Unit, arrays = d.arrays()
 	for _, a := range arrays {
@@ -136,7 +136,7 @@ func IsPacked(name string) bool {
 // unpackFolder returns the data of a folder that Pack wrote: the first n training rows, or all if n is 0, and the test
 // rows. Where the system supports it, the numbers are mapped from the files: they are read when they are used, and
 // shared with other processes.
-func unpackFolder(dir string, n int) (*Pair, error) {
+func unpackFolder(dir string, n int) (*TrainTest, error) {
 	name := filepath.Join(dir, manifestName)
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -150,7 +150,7 @@ func unpackFolder(dir string, n int) (*Pair, error) {
 	case err != nil || m.Sum != m.sum() || m.Train == nil:
 		return nil, fmt.Errorf("%s: damaged or changed, the checksum is wrong: %s", name, advice)
 	}
-	p := &Pair{Target: m.Target, Drop: m.Drop}
+	p := &TrainTest{Target: m.Target, Drop: m.Drop}
 	if p.Train, err = m.read(m.Train, dir, "train"); err == nil && m.Test != nil {
 		p.Test, err = m.read(m.Test, dir, "test")
 	}
@@ -189,7 +189,7 @@ func (m *manifest) read(p *packedPart, dir, role string) (d *Dataset, err error)
 	data, shapes := map[string]any{}, map[string][]int{}
 	for _, a := range p.Arrays {
 		file := arrayFile(dir, role, a.Name)
-		h, v, err := npy.Map(file)
+		h, v, err := npy.MapFile(file)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			return nil, fmt.Errorf("%s is missing", file)
@@ -198,9 +198,9 @@ func (m *manifest) read(p *packedPart, dir, role string) (d *Dataset, err error)
 		}
 		data[a.Name], shapes[a.Name] = v, a.Shape
 	}
-	d = &Dataset{Name: p.Name, Source: p.Source, Note: p.Note, Read: p.Read, Repeats: p.Repeats,
+	d = &Dataset{Name: p.Name, Source: p.Source, Note: p.Note, ReadReport: p.ReadReport, Repeats: p.Repeats,
 		Labels: p.Labels, Columns: m.Columns,
-		Targets: m.Targets, Categories: m.Categories, Space: m.Space, Scaling: m.Scaling}
+		TargetNames: m.Targets, ColumnCodings: m.Categories, Space: m.Space, Scaling: m.Scaling}
 	d.X, err = points.FromArrays(p.Kind, p.N, p.D, p.Unit, func(name string, shape ...int) (any, error) {
 		if has := shapes[name]; len(shape) != len(has) || shape[0] >= 0 && !slices.Equal(shape, has) {
 			return nil, fmt.Errorf("%s: an array of shape %v, want %v", arrayFile(dir, role, name), has, shape)
@@ -218,8 +218,8 @@ func (m *manifest) read(p *packedPart, dir, role string) (d *Dataset, err error)
 	for y := vector("y1"); y != nil; y = vector(fmt.Sprint("y", len(d.MoreTargets)+1)) {
 		d.MoreTargets = append(d.MoreTargets, y)
 	}
-	d.Groups, _ = npy.Ints(data["groups"])
-	if class, ok := npy.Ints(data["class"]); ok {
+	d.Groups, _ = npy.ToInts(data["groups"])
+	if class, ok := npy.ToInts(data["class"]); ok {
 		d.Task, d.Class = Classification, class
 	}
 	if err != nil {

@@ -17,8 +17,8 @@ func packedSets() map[string]*Dataset {
 	x := []float64{1, 0, 2.5, 3, 0, -6, 0, 8, 9}
 	return map[string]*Dataset{
 		"dense": {Name: "d", X: points.NewDense(3, 3, x), Target: []float64{1, 2, 3}, MoreTargets: [][]float64{{4, 5, 6}},
-			Targets: []string{"a", "b"}, Columns: []string{"p", "q=1", "q=2"}, Weights: []float64{1, 2, 1},
-			Categories: []Category{{Column: "q", Values: []string{"1", "2"}}}, Read: &Reading{File: "d.csv", Rows: 3},
+			TargetNames: []string{"a", "b"}, Columns: []string{"p", "q=1", "q=2"}, Weights: []float64{1, 2, 1},
+			ColumnCodings: []ColumnCoding{{Column: "q", Values: []string{"1", "2"}}}, ReadReport: &ReadReport{File: "d.csv", Rows: 3},
 			Scaling: &Scaling{Kind: "unit", Scale: []float64{1, 0, 1.0 / 3}}},
 		"float32": {Task: Classification, X: points.NewDense32(3, 1, []float32{1, .5, .1}), Class: []int{1, 0, 1},
 			Labels: []string{"no", "ü"}},
@@ -33,7 +33,7 @@ func packedSets() map[string]*Dataset {
 func packedFolder(t testing.TB, train *Dataset) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := Pack(dir, &Pair{Train: train, Info: &Info{}}); err != nil {
+	if err := Pack(dir, &TrainTest{Train: train, Info: &Info{}}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -44,7 +44,7 @@ func TestPack(t *testing.T) {
 	for name, d := range packedSets() {
 		dir := filepath.Join(t.TempDir(), "x")
 		test := *d.Head(2)
-		in := &Pair{Train: d, Test: &test, Info: &Info{Sigma: 2, Lambda: 3}, Target: "y", Drop: []string{"id"}}
+		in := &TrainTest{Train: d, Test: &test, Info: &Info{Sigma: 2, Lambda: 3}, Target: "y", Drop: []string{"id"}}
 		if err := Pack(dir, in); err != nil {
 			t.Fatal(name, err)
 		}

@@ -46,7 +46,7 @@ func (c *csvReader) readPreamble() error {
 	if err != nil {
 		return s.fileFault("%v", err)
 	}
-	c.reading.skip(firstLine+1, c.linesBefore-firstLine)
+	c.report.addSkipped(firstLine+1, c.linesBefore-firstLine)
 	head := s.Head()
 	mark := rune(0)
 	if c.o.Comment != "none" && c.o.Comment != "" {
@@ -57,7 +57,7 @@ func (c *csvReader) readPreamble() error {
 			return s.Fault(c.linesBefore+1, 0, "%v", err)
 		}
 	}
-	c.reading.Separator = separatorName(sep) + " (" + reason + ")"
+	c.report.Separator = separatorName(sep) + " (" + reason + ")"
 	c.sep, c.commentMark = sep, mark
 	rows := firstRows(newTextHead(head), sep, mark)
 	if len(rows) == 0 && len(comments) > 0 && c.o.Comment == "" {
@@ -97,7 +97,7 @@ func (c *csvReader) checkComments(comments []string, rows [][]string, sep rune) 
 		}
 		if slices.Contains(cells[0], c.o.Target) || c.o.Columns != nil && slices.Contains(cells[0], c.o.Columns[0]) {
 			c.commentHeader, c.nextRows = cells[0], rows
-			c.reading.note("the header begins with #")
+			c.report.note("the header begins with #")
 			return nil
 		} else if slices.ContainsFunc(cells[0][1:], func(cell string) bool { return kindOf(cell) == numberCell }) {
 			return c.s.Fault(c.linesBefore, 0, "the line begins with # and has as many cells as the rows: "+

@@ -51,8 +51,8 @@ func (d *Dataset) Impute(method string) (filled *Dataset, count []int, err error
 	return &out, count, nil
 }
 
-// Stretch changes the distance between points: it returns both data sets with their features, which may be scaled,
-// transformed once more; test may be nil. distance has one of two forms, for d features:
+// ChangeDistance changes the distance between points: it returns both data sets with their features, which may be
+// scaled, transformed once more; test may be nil. distance has one of two forms, for d features:
 //
 //   - d numbers are length scales. Feature j is divided by distance[j], so that a kernel of ‖x−z‖ with σ = 1 has the
 //     length scale distance[j] for feature j (automatic relevance determination, ARD).
@@ -62,7 +62,7 @@ func (d *Dataset) Impute(method string) (filled *Dataset, count []int, err error
 // The Scaling of both results includes the change. If distance is nil, the data sets are returned unchanged. It is an
 // error if there are other than d or d² numbers, a length scale that is not positive, a number that is not finite, or
 // too little memory for dense points. For d = 1, a number is a length scale.
-func Stretch(distance []float64, train, test *Dataset) (scaledTrain, scaledTest *Dataset, err error) {
+func ChangeDistance(distance []float64, train, test *Dataset) (scaledTrain, scaledTest *Dataset, err error) {
 	if distance == nil {
 		return train, test, nil
 	}

@@ -49,8 +49,8 @@ type ReadOptions struct {
 	Format FormatName `flag:"format" default:"auto" with:"train|in|test"`
 	// Separator is the separator of the cells of a csv file; see ParseSeparator. Header says whether the file has a
 	// header. Comment is the character that begins comment lines, which are skipped everywhere, or "none"; by default #
-	// begins comments before the first row. Values of auto are decided by the first rows, and Dataset.Read records the
-	// decision and its reason.
+	// begins comments before the first row. Values of auto are decided by the first rows, and Dataset.ReadReport
+	// records the decision and its reason.
 	Separator string `flag:"separator" in:"format" default:"auto" with:"train|in|test" empty:"a character, or blank for a blank"`
 	Header    string `flag:"header" in:"format" default:"auto" check:"one of auto yes no" with:"train|in|test"`
 	Comment   string `flag:"comment" in:"format" with:"train|in|test" empty:"one character, or none"`
@@ -79,17 +79,17 @@ type ReadOptions struct {
 	// name in the form of Target; numbers count all columns of the file. If TargetOptional is set, names that the
 	// header does not have are ignored, and nothing is dropped from a file with just Dim columns.
 	Drop []string `flag:"drop" with:"train|in"`
-	// Repeats is the rule by which rows with equal features are grouped (Dataset.Group). Groups is the column of a csv
-	// file, in the form of Target, whose equal values form groups (Dataset.GroupBy); it is not a feature.
+	// Repeats is the rule by which rows with equal features are grouped (Dataset.GroupByRule). Groups is the column of
+	// a csv file, in the form of Target, whose equal values form groups (Dataset.GroupBy); it is not a feature.
 	Repeats string `flag:"repeats" default:"auto" check:"one of auto together apart"`
 	Groups  string `flag:"groups" with:"train"`
 	// Weights is the column of a csv file with the weights of the rows, in the form of Target. The default is none.
 	Weights string `flag:"weights" with:"train"`
-	// Keep are the columns of a csv file, in the form of Target, whose text is copied to Dataset.KeptColumns.
+	// Keep are the columns of a csv file, in the form of Target, whose text is copied to Dataset.CopiedColumns.
 	Keep []string `flag:"keep" with:"in"`
 	// Categorical are the columns of a csv file that are coded by several features: columns of words by features of 0
 	// and 1, and columns of dates as Dates describes. Dim counts these features.
-	Categorical []Category
+	ColumnCodings []ColumnCoding
 	// Space names the columns of a csv file that are coordinates and the only features (Space). Columns and Dim then
 	// count the features of its projection; without a projection, it is chosen for the points of the file.
 	Space *Space `flag:"space" with:"train" not:"drop|categorical|dates|impute"`
@@ -99,8 +99,8 @@ type ReadOptions struct {
 	AnswersOnly bool
 	// Points is the array of an .npz file with the points. The default is X, x_train, data or another usual name, or
 	// the only matrix. TestPart selects x_test and y_test if the file has them in addition to x_train and y_train.
-	Points   string `flag:"x" in:"format" with:"train|in|test"`
-	TestPart bool
+	PointsArray string `flag:"x" in:"format" with:"train|in|test"`
+	TestPart    bool
 	// Dim is the wanted number of features; the default is the number in the file. A file with another number is an
 	// error, except that sparse points whose last features are all zero get the dimension Dim.
 	Dim int `flag:"dim" in:"format" check:">=1" with:"train"`
@@ -147,7 +147,7 @@ func (o *ReadOptions) dimMessage(d int) string {
 func (o *ReadOptions) withDefaults() (ReadOptions, error) {
 	s := *cmp.Or(o, &ReadOptions{})
 	_, err := ParseSeparator(s.Separator)
-	if e := schema.Settle(&s); e != nil {
+	if e := schema.Complete(&s); e != nil {
 		err = fmt.Errorf("datasets: %w", e)
 	}
 	s.MaxRows = cmp.Or(s.MaxRows, math.MaxInt)
@@ -157,7 +157,7 @@ func (o *ReadOptions) withDefaults() (ReadOptions, error) {
 	if err == nil && s.Comment != "none" && utf8.RuneCountInString(s.Comment) > 1 {
 		err = fmt.Errorf("comment %q: want one character, or none", s.Comment)
 	}
-	for _, k := range s.Categorical {
+	for _, k := range s.ColumnCodings {
 		if err == nil && k.Dates != nil {
 			err = k.Dates.validate(k.Column)
 		}

@@ -78,7 +78,7 @@ func checkReadings(t *testing.T, cases []reading) {
 		want, isError := strings.CutPrefix(c.want, "!")
 		got, message := "", fmt.Sprint(err)
 		if err == nil {
-			got, message = fmt.Sprintln(dense(d.X), d.Target, d.Labels, d.Class, d.Columns), d.Read.String()
+			got, message = fmt.Sprintln(dense(d.X), d.Target, d.Labels, d.Class, d.Columns), d.ReadReport.String()
 		}
 		if isError != (err != nil) || !strings.Contains(got+message, want) || strings.Contains(message, "\n") {
 			t.Errorf("%s: %.2000s, want %s", c.name, got+message, c.want)

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Reading records how a file was interpreted, and why. It is the line `read` of a report.
-type Reading struct {
-	File      string `json:"file"`
-	Container string `json:"container,omitempty"` // containers in which the file is packed
-	Format    string `json:"format"`
-	Separator string `json:"separator,omitempty"` // separator of the cells of a csv file, and the reason
-	Header    string `json:"header,omitempty"`    // "yes" or "no", and the reason
-	Rows      int    `json:"rows"`
-	Skipped   []int  `json:"skipped,omitempty"` // first maxListedSkips blank lines and comments
-	Skips     int    `json:"skips,omitempty"`   // total number of such lines
-	Target    string `json:"target,omitempty"`  // name of the target column, or its number counted from 0
-	Features  int    `json:"features"`
+// ReadReport records how a file was interpreted, and why. It is the line `read` of a report.
+type ReadReport struct {
+	File         string `json:"file"`
+	Container    string `json:"container,omitempty"` // containers in which the file is packed
+	Format       string `json:"format"`
+	Separator    string `json:"separator,omitempty"` // separator of the cells of a csv file, and the reason
+	Header       string `json:"header,omitempty"`    // "yes" or "no", and the reason
+	Rows         int    `json:"rows"`
+	SkippedLines []int  `json:"skipped,omitempty"` // first maxListedSkips blank lines and comments
+	SkippedCount int    `json:"skips,omitempty"`   // total number of such lines
+	Target       string `json:"target,omitempty"`  // name of the target column, or its number counted from 0
+	Features     int    `json:"features"`
 	// Dropped are columns that the options drop, Ignored those that the model does not use.
 	Dropped []string     `json:"dropped,omitempty"`
 	Ignored []string     `json:"ignored,omitempty"`
@@ -35,24 +35,24 @@ type LabelCount struct {
 	Rows  int    `json:"rows"`
 }
 
-// maxListedSkips is the largest number of skipped lines that a Reading lists.
+// maxListedSkips is the largest number of skipped lines that a ReadReport lists.
 const maxListedSkips = 10
 
 // skip records n skipped lines from firstLine on.
-func (r *Reading) skip(firstLine, n int) {
-	for k := range min(n, maxListedSkips-len(r.Skipped)) {
-		r.Skipped = append(r.Skipped, firstLine+k)
+func (r *ReadReport) addSkipped(firstLine, n int) {
+	for k := range min(n, maxListedSkips-len(r.SkippedLines)) {
+		r.SkippedLines = append(r.SkippedLines, firstLine+k)
 	}
-	r.Skips += n
+	r.SkippedCount += n
 }
 
 // note adds a remark to the report.
-func (r *Reading) note(format string, args ...any) {
+func (r *ReadReport) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
 // countRows sets the numbers of rows, features and labels from the data that were read.
-func (r *Reading) countRows(d *Dataset) {
+func (r *ReadReport) countRows(d *Dataset) {
 	r.Rows, r.Features = d.Len(), d.Dim()
 	if d.Class == nil {
 		return
@@ -68,7 +68,7 @@ func (r *Reading) countRows(d *Dataset) {
 }
 
 // String returns the description in one line.
-func (r *Reading) String() string {
+func (r *ReadReport) String() string {
 	var parts []string
 	add := func(applies bool, format string, args ...any) {
 		if applies {
@@ -95,11 +95,11 @@ func (r *Reading) String() string {
 	add(len(r.Dropped) > 0, "left out %s", nameList(r.Dropped))
 	add(len(r.Ignored) > 0, "left out, not in the model: %s", nameList(r.Ignored))
 	ellipsis := ""
-	if r.Skips > len(r.Skipped) {
+	if r.SkippedCount > len(r.SkippedLines) {
 		ellipsis = ", …"
 	}
-	lines := strings.ReplaceAll(strings.Trim(fmt.Sprint(r.Skipped), "[]"), " ", ", ")
-	add(r.Skips > 0, "lines skipped: %d (%s%s)", r.Skips, lines, ellipsis)
+	lines := strings.ReplaceAll(strings.Trim(fmt.Sprint(r.SkippedLines), "[]"), " ", ", ")
+	add(r.SkippedCount > 0, "lines skipped: %d (%s%s)", r.SkippedCount, lines, ellipsis)
 	add(r.Missing > 0, "missing cells: %d", r.Missing)
 	repeats := r.Repeats.String()
 	add(repeats != "", "%s", repeats)

@@ -30,7 +30,7 @@ func TestReading(t *testing.T) {
 		}
 		return "1.5,0.5"
 	})), "f.csv", &ReadOptions{KeepMissing: true})
-	if err != nil || d.Read.Missing != len(words) {
+	if err != nil || d.ReadReport.Missing != len(words) {
 		t.Errorf("words for a missing value: %v, %v", d, err)
 	}
 }
@@ -38,7 +38,7 @@ func TestReading(t *testing.T) {
 // TestByName checks that the features of a model are found by their names, and that nothing is guessed if the file
 // has no names.
 func TestByName(t *testing.T) {
-	cat := []Category{{Column: "1", Values: []string{"", "red", "blue"}}}
+	cat := []ColumnCoding{{Column: "1", Values: []string{"", "red", "blue"}}}
 	columns := []string{"a", "color=", "color=red", "color=blue", "b"}
 	for _, c := range []struct {
 		name, file string
@@ -64,7 +64,7 @@ func TestByName(t *testing.T) {
 			"2 rows of 5 features"},
 	} {
 		o := c.o
-		o.Columns, o.Categorical, o.Dim, o.Task, o.TargetOptional = columns, cat, 5, "regression", true
+		o.Columns, o.ColumnCodings, o.Dim, o.Task, o.TargetOptional = columns, cat, 5, "regression", true
 		d, err := Read(strings.NewReader(c.file), "f.csv", &o)
 		if err != nil {
 			if c.x != nil || !strings.Contains(err.Error(), c.want) {
@@ -72,8 +72,8 @@ func TestByName(t *testing.T) {
 			}
 			continue
 		}
-		if c.x == nil || !slices.Equal(dense(d.X)[0], c.x) || !strings.Contains(d.Read.String(), c.want) {
-			t.Errorf("%s: %v, %v, want %v and %s", c.name, dense(d.X)[0], d.Read, c.x, c.want)
+		if c.x == nil || !slices.Equal(dense(d.X)[0], c.x) || !strings.Contains(d.ReadReport.String(), c.want) {
+			t.Errorf("%s: %v, %v, want %v and %s", c.name, dense(d.X)[0], d.ReadReport, c.x, c.want)
 		}
 	}
 }
@@ -84,13 +84,13 @@ func TestUnnamedColumn(t *testing.T) {
 	o := ReadOptions{Columns: []string{"a", "b"}, Dim: 2, Task: "regression"}
 	d := must(Read(strings.NewReader(",a,b,y\n7,1,2,0.5\n8,3,4,0.6\n"), "f.csv", &o))
 	if !slices.Equal(d.Target, []float64{0.5, 0.6}) {
-		t.Errorf("the last column is the target by default: %v", d.Read)
+		t.Errorf("the last column is the target by default: %v", d.ReadReport)
 	}
 	o.TargetOptional = true
 	for target, head := range map[string]string{"": ",a,b\n", "none": "none,a,b\n"} {
 		o.Target = target
 		if d := must(Read(strings.NewReader(head+"7,1,2\n8,3,4\n"), "f.csv", &o)); d.HasAnswers() {
-			t.Errorf("answers %v: %v", d.Target, d.Read)
+			t.Errorf("answers %v: %v", d.Target, d.ReadReport)
 		}
 	}
 }

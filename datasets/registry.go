@@ -32,7 +32,7 @@ type Info struct {
 	Scale string
 	// Note is a remark about the data, such as that they are a subset or a stand-in.
 	Note    string
-	Licence string
+	License string
 	Page    string // web page that describes the data
 	// Similar is the name of a data set that may be available instead.
 	Similar string
@@ -108,19 +108,19 @@ type PaperSettings struct {
 }
 
 // Role is the purpose of a file of a data set.
-type Role string
+type FileRole string
 
 // The roles of files.
 const (
-	TrainFile   Role = "train"
-	TestFile    Role = "test"
-	TrainLabels Role = "train labels"
-	TestLabels  Role = "test labels"
+	TrainFile   FileRole = "train"
+	TestFile    FileRole = "test"
+	TrainLabels FileRole = "train labels"
+	TestLabels  FileRole = "test labels"
 )
 
 // File is one file of a data set.
 type File struct {
-	Role Role
+	Role FileRole
 	// Path is the path below a data folder to which Fetch writes the file. A file with the same name in a different
 	// container, or in none, is accepted too.
 	Path string
@@ -178,8 +178,8 @@ func (f *File) Find(dirs []string) string {
 }
 
 // Find returns the paths of the files by role, and the files that are missing.
-func (i *Info) Find(dirs []string) (paths map[Role]string, missing []File) {
-	paths = map[Role]string{}
+func (i *Info) Find(dirs []string) (paths map[FileRole]string, missing []File) {
+	paths = map[FileRole]string{}
 	for _, f := range i.Files {
 		if p := f.Find(dirs); p != "" {
 			paths[f.Role] = p
@@ -221,14 +221,14 @@ func contentSum(name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// MissingError reports files of a data set that are missing, and says where to get them and where to put them.
-type MissingError struct {
+// MissingFilesError reports files of a data set that are missing, and says where to get them and where to put them.
+type MissingFilesError struct {
 	Info  *Info
 	Files []File   // the missing files
 	Dirs  []string // folders that were searched
 }
 
-func (e *MissingError) Error() string {
+func (e *MissingFilesError) Error() string {
 	dir := "the data folder"
 	if len(e.Dirs) > 0 {
 		dir = e.Dirs[len(e.Dirs)-1]

@@ -9,24 +9,33 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Kinds of rows outside the fit on which an error is measured. The error of each kind answers another question, such as
-// how well rows of new groups are predicted.
+// RowKind is a kind of rows outside the fit on which an error is measured. Errors on different kinds differ: rows of
+// new groups, for instance, may be harder to predict than further rows of known groups.
+type RowKind string
+
+// The kinds of rows.
 const (
-	NewRow   = "new row"   // a row of the same distribution, possibly with the features of a row of the fit
-	NewCell  = "new cell"  // a row whose features no row of the fit has
-	NewGroup = "new group" // a row of a group (ReadOptions.Groups) without rows in the fit
-	NewCopy  = "new copy"  // a row that may be a copy of a row of the fit
+	RowKindNew         RowKind = "new row"   // a row of the same distribution; its features may be those of a row of the fit
+	RowKindNewFeatures RowKind = "new cell"  // a row whose features no row of the fit has
+	RowKindNewGroup    RowKind = "new group" // a row of a group (ReadOptions.Groups) without rows in the fit
+	RowKindCopy        RowKind = "new copy"  // a row that may be a copy of a row of the fit
 )
+
+// Description describes the rows in words; it is "" for an unknown kind.
+func (k RowKind) Description() string {
+	return map[RowKind]string{RowKindNew: "new rows", RowKindNewFeatures: "rows whose features are new",
+		RowKindNewGroup: "rows of new groups", RowKindCopy: "rows whose copies the fit may have"}[k]
+}
 
 // Repeats describes which rows of a data set form groups, and why. The rows of a group are always in the same part of a
 // split, and are left out together.
 type Repeats struct {
-	Rule          string `json:"rule"`            // auto, together, apart (Dataset.Group) or groups (GroupBy)
-	Question      string `json:"question"`        // kind of rows of the error: NewRow, NewCell or NewGroup
-	OtherQuestion string `json:"other,omitempty"` // a second kind, whose error may differ; "" if there is none
-	Repeated      int    `json:"repeated"`        // number of rows with the features of an earlier row
-	Grouped       int    `json:"grouped"`         // number of rows in the group of an earlier row
-	Why           string `json:"why,omitempty"`   // reason for the decision
+	Rule         string  `json:"rule"`            // auto, together, apart (Dataset.GroupByRule) or groups (GroupBy)
+	RowKind      RowKind `json:"question"`        // rows on which an error is measured: all kinds but RowKindCopy
+	OtherRowKind RowKind `json:"other,omitempty"` // a second kind, whose error may differ; "" if there is none
+	Repeated     int     `json:"repeated"`        // number of rows with the features of an earlier row
+	Grouped      int     `json:"grouped"`         // number of rows in the group of an earlier row
+	Reason       string  `json:"why,omitempty"`   // reason for the decision
 }
 
 // String describes the decision in one line; "" if no two rows have equal features or are in one group.
@@ -36,30 +45,24 @@ func (r *Repeats) String() string {
 	}
 	text := fmt.Sprintf("%d rows repeat the features of an earlier one: ", r.Repeated)
 	switch {
-	case r.Question == NewGroup:
+	case r.RowKind == RowKindNewGroup:
 		return text + "rows of one group stay together"
-	case r.Question == NewCell:
+	case r.RowKind == RowKindNewFeatures:
 		return text + "they stay together (--repeats together)"
 	case r.Grouped > 0:
-		return text + fmt.Sprintf("%d are copies and stay together, as %s", r.Grouped, r.Why)
+		return text + fmt.Sprintf("%d are copies and stay together, as %s", r.Grouped, r.Reason)
 	case r.Rule == "apart":
 		return text + "they count as new rows (--repeats apart)"
 	}
-	return text + "they count as new rows, as " + r.Why
-}
-
-// RowsOfQuestion describes the rows on which an error is measured, given their kind; "" for an unknown kind.
-func RowsOfQuestion(question string) string {
-	return map[string]string{NewRow: "new rows", NewCell: "rows whose features are new",
-		NewGroup: "rows of new groups", NewCopy: "rows whose copies the fit may have"}[question]
+	return text + "they count as new rows, as " + r.Reason
 }
 
 // Grouping has the group of each row of a data set, and the reason for the groups. A group is identified by its first
 // row.
 type Grouping struct {
 	Repeats
-	First      []int // for each row, the first row of its group
-	OtherFirst []int // the same for groups by which an error is one of the kind OtherQuestion; nil if there is none
+	FirstRow      []int // for each row, the first row of its group
+	OtherFirstRow []int // the same for groups by which an error is one of the kind OtherRowKind; nil if there is none
 }
 
 // Grouping returns the groups of d's rows; they are formed by the rule auto if no rule was applied. A cell consists of
@@ -72,24 +75,24 @@ func (d *Dataset) Grouping(cells []int) *Grouping {
 		alone[i] = i
 	}
 	d = d.withGroups(cells)
-	g := &Grouping{Repeats: *d.Repeats, First: alone}
+	g := &Grouping{Repeats: *d.Repeats, FirstRow: alone}
 	if g.Repeated+g.Grouped == 0 {
 		return g
 	}
 	if d.Groups != nil {
-		g.First = firstOf(d.Groups)
+		g.FirstRow = firstOf(d.Groups)
 	}
 	if cells == nil {
 		cells = points.FirstEqual(d.X)
 	}
-	g.Repeated, g.Grouped = points.CountRepeated(cells), points.CountRepeated(g.First)
+	g.Repeated, g.Grouped = points.CountRepeated(cells), points.CountRepeated(g.FirstRow)
 	switch {
-	case g.Question == NewRow && !slices.Equal(g.First, cells): // some rows of a cell are no copies
-		g.OtherQuestion, g.OtherFirst = NewCell, cells
-	case g.Grouped > 0 && g.Question == NewRow: // all rows of a cell are copies
-		g.OtherQuestion, g.OtherFirst = NewCopy, alone
-	case g.Grouped > 0: // NewCell or NewGroup
-		g.OtherQuestion, g.OtherFirst = NewRow, alone
+	case g.RowKind == RowKindNew && !slices.Equal(g.FirstRow, cells): // some rows of a cell are no copies
+		g.OtherRowKind, g.OtherFirstRow = RowKindNewFeatures, cells
+	case g.Grouped > 0 && g.RowKind == RowKindNew: // all rows of a cell are copies
+		g.OtherRowKind, g.OtherFirstRow = RowKindCopy, alone
+	case g.Grouped > 0: // RowKindNewFeatures or RowKindNewGroup
+		g.OtherRowKind, g.OtherFirstRow = RowKindNew, alone
 	}
 	return g
 }
@@ -98,7 +101,7 @@ func (d *Dataset) Grouping(cells []int) *Grouping {
 // equalRows if all rows of a group have equal features, and as groups if they need not (GroupBy). The other result is
 // nil.
 func (g *Grouping) SplitByKind(firstRows []int) (equalRows, groups []int) {
-	if g.Question == NewGroup && points.CountRepeated(firstRows) > 0 {
+	if g.RowKind == RowKindNewGroup && points.CountRepeated(firstRows) > 0 {
 		return nil, firstRows
 	}
 	return firstRows, nil
@@ -111,7 +114,7 @@ func (g *Grouping) SplitByKind(firstRows []int) (equalRows, groups []int) {
 //	apart     each row is a group
 //
 // cells is the argument of Grouping. It returns an error for any other rule.
-func (d *Dataset) Group(rule string, cells []int) (*Dataset, error) {
+func (d *Dataset) GroupByRule(rule string, cells []int) (*Dataset, error) {
 	if err := requireOneOf("rule for repeats", rule, []string{"auto", "together", "apart"}); err != nil {
 		return nil, err
 	}
@@ -125,8 +128,8 @@ func (d *Dataset) Group(rule string, cells []int) (*Dataset, error) {
 func (d *Dataset) GroupBy(groups []int) *Dataset {
 	out := *d
 	out.Groups, out.unusedHashes = groups, nil
-	out.Repeats = &Repeats{Rule: "groups", Question: NewGroup, Repeated: points.CountRepeated(points.FirstEqual(d.X)),
-		Grouped: points.CountRepeated(firstOf(groups))}
+	out.Repeats = &Repeats{Rule: "groups", RowKind: RowKindNewGroup,
+		Repeated: points.CountRepeated(points.FirstEqual(d.X)), Grouped: points.CountRepeated(firstOf(groups))}
 	if out.Repeats.Grouped == 0 {
 		out.Groups = nil
 	}
@@ -143,7 +146,7 @@ func (d *Dataset) withGroups(cells []int) *Dataset {
 	case d.Groups != nil:
 		return d.GroupBy(d.Groups)
 	}
-	d, _ = d.Group("auto", cells) // a known rule
+	d, _ = d.GroupByRule("auto", cells) // a known rule
 	return d
 }
 
@@ -198,14 +201,14 @@ func groupRows(rule string, cells []int, sets ...*Dataset) ([]int, *Repeats) {
 	if cells == nil {
 		cells = points.FirstEqual(pointsOf(sets)...)
 	}
-	r := &Repeats{Rule: rule, Question: NewRow, Repeated: points.CountRepeated(cells)}
+	r := &Repeats{Rule: rule, RowKind: RowKindNew, Repeated: points.CountRepeated(cells)}
 	var groups []int
 	switch {
 	case r.Repeated == 0:
 	case rule == "together":
-		r.Question, groups = NewCell, cells
+		r.RowKind, groups = RowKindNewFeatures, cells
 	case rule == "auto":
-		groups, r.Why = findCopies(cells, sets)
+		groups, r.Reason = findCopies(cells, sets)
 	}
 	r.Grouped = points.CountRepeated(groups)
 	return groups, r

@@ -78,7 +78,7 @@ func TestStretch(t *testing.T) {
 			want := mat.NewDense(5, 3, nil)
 			points.Panel64To(train.X, want.RawMatrix().Data, 3)
 			for step, distance := range [][]float64{l, lengths, l, nil} {
-				if train, test = must2(Stretch(distance, train, test)); len(distance) == 3 {
+				if train, test = must2(ChangeDistance(distance, train, test)); len(distance) == 3 {
 					want.Apply(func(_, j int, v float64) float64 { return v / lengths[j] }, want)
 				} else if distance != nil {
 					var product mat.Dense
@@ -117,7 +117,7 @@ func TestStretch(t *testing.T) {
 		"the length scale of feature 1 is 0: want a positive number":                      {1, 0, 2},
 		"scaling of feature 4 is not finite":                                              {1, 0, 0, 0, math.NaN(), 0, 0, 0, 1},
 	} {
-		if _, _, err := Stretch(distance, raw, nil); err == nil || err.Error() != want {
+		if _, _, err := ChangeDistance(distance, raw, nil); err == nil || err.Error() != want {
 			t.Errorf("%v: %v, want %s", distance, err, want)
 		}
 	}

@@ -17,14 +17,14 @@ import (
 // is fitted on the training points and applied to all points. Dataset.Scaling records the scaling that was applied. A
 // missing value (NaN) of feature j is first replaced by Fill_j.
 type Scaling struct {
-	// Kind is unit, standard or pixel; or fill, lengths or matrix if only Impute or Stretch was applied.
+	// Kind is unit, standard or pixel; or fill, lengths or matrix if only Impute or ChangeDistance was applied.
 	Kind  string    `json:"kind"`
 	Shift []float64 `json:"shift,omitempty"` // nil means zeros
 	Scale []float64 `json:"scale"`           // for unit and standard, 0 for a feature that becomes 0
 	Fill  []float64 `json:"fill,omitempty"`  // nil: no value may be missing
-	// Lengths are the length scales of Stretch; Scale includes the division by them already. nil: none.
+	// Lengths are the length scales of ChangeDistance; Scale includes the division by them already. nil: none.
 	Lengths []float64 `json:"lengths,omitempty"`
-	// Matrix is the d×d matrix of Stretch, by rows. nil: none.
+	// Matrix is the d×d matrix of ChangeDistance, by rows. nil: none.
 	Matrix []float64 `json:"matrix,omitempty"`
 }
 
@@ -227,8 +227,8 @@ func (s *Scaling) Dim() int {
 	return len(s.Scale)
 }
 
-// Fills reports whether s replaces missing values.
-func (s *Scaling) Fills() bool { return s != nil && s.Fill != nil }
+// FillsMissing reports whether s replaces missing values.
+func (s *Scaling) FillsMissing() bool { return s != nil && s.Fill != nil }
 
 // String returns the kind, the length scales and the size of the matrix; "none" for a nil s.
 func (s *Scaling) String() string {
@@ -406,7 +406,7 @@ func (d *Dataset) HoldoutRows(share float64, seed uint64) (trainRows, testRows [
 	if !(share > 0 && share < 1) {
 		return nil, nil, fmt.Errorf("a holdout of %g of the rows: want a number between 0 and 1, such as 0.2", share)
 	}
-	groupOf := d.Grouping(nil).First
+	groupOf := d.Grouping(nil).FirstRow
 	size, heldOut := groupSizes(groupOf), make([]bool, n) // of each group, at its first row
 	missing := max(1, int(math.Round(share*float64(n))))  // rows still to be held out
 	order := shuffledGroups(groupOf, rng.New(seed).Sub("holdout", 0))

@@ -30,9 +30,9 @@ type Source struct {
 	memory       accel.Budget // for the content; without a limit if that is not known (yet)
 	askedMachine bool         // the available memory of the machine has been determined
 
-	format   *Format  // format that was chosen
-	reading  *Reading // record of the decisions so far
-	isLatin1 bool     // some text is not UTF-8
+	format   *Format     // format that was chosen
+	report   *ReadReport // record of the decisions so far
+	isLatin1 bool        // some text is not UTF-8
 }
 
 // openSource opens a file and unpacks its containers.
@@ -115,7 +115,7 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 		reason = " (" + reason + ")"
 	}
 	s.format = format
-	s.reading = &Reading{File: s.name, Container: strings.Join(s.packed, ", "), Format: format.Name + reason}
+	s.report = &ReadReport{File: s.name, Container: strings.Join(s.packed, ", "), Format: format.Name + reason}
 	if err := s.rejectColumnOptions(&opt); err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if opt.Space != nil && !opt.AnswersOnly {
-		if d, err = opt.Space.projected(d, s.reading); err != nil {
+		if d, err = opt.Space.projected(d, s.report); err != nil {
 			return nil, s.fileFault("%v", err)
 		}
 	}
@@ -137,7 +137,7 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	}
 
 	d.Source = s.name
-	d.Name, d.Read = baseName(s.name), s.reading
+	d.Name, d.ReadReport = baseName(s.name), s.report
 	if n := d.Len(); d.HasAnswers() && d.Dim() > 0 {
 		// Memory in use: the points, and each answer as a text and as a number. Counting equal rows needs more.
 		s.memory.Used = points.MemoryBytes(d.X) + 16*int64(n)
@@ -146,12 +146,12 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 		}
 		if d.Groups != nil {
 			d = d.GroupBy(d.Groups)
-		} else if d, err = d.Group(opt.Repeats, nil); err != nil {
+		} else if d, err = d.GroupByRule(opt.Repeats, nil); err != nil {
 			return nil, err
 		}
-		d.Read.Repeats = d.Repeats
+		d.ReadReport.Repeats = d.Repeats
 	}
-	d.Read.countRows(d)
+	d.ReadReport.countRows(d)
 	return d, nil
 }
 
@@ -194,8 +194,8 @@ func (s *Source) rejectColumnOptions(o *ReadOptions) error {
 		used bool
 	}{{"--weights", o.Weights != ""}, {"--groups", o.Groups != ""},
 		{"--keep", len(o.Keep) > 0}, {"--space", o.Space != nil},
-		{"--categorical", slices.ContainsFunc(o.Categorical, isWords) && !o.TargetOptional},
-		{"--dates", len(o.Categorical) > 0 && !o.TargetOptional},
+		{"--categorical", slices.ContainsFunc(o.ColumnCodings, isWords) && !o.TargetOptional},
+		{"--dates", len(o.ColumnCodings) > 0 && !o.TargetOptional},
 		{"--drop", len(o.Drop) > 0 && !o.TargetOptional},
 		{"--target with several", len(o.MoreTargets) > 0 && !o.TargetOptional}} {
 		if f.used {

@@ -21,31 +21,31 @@ type Projection string
 
 const (
 	// Plane takes coordinates as they are, so that the distance is √Σ(x−z)².
-	Plane Projection = "plane"
-	// Azimuthal maps longitude and latitude to kilometers in a plane by Lambert's azimuthal equal-area projection
-	// around the center of the points. Within a radius R of the center, distances are right within a factor of
-	// cos(R/2).
-	Azimuthal Projection = "azimuthal"
-	// Chord maps longitude and latitude to three coordinates in kilometers on a sphere, so that the distance is the
-	// length of the chord between two points.
-	Chord Projection = "chord"
+	PlaneProjection Projection = "plane"
+	// AzimuthalProjection maps longitude and latitude to kilometers in a plane by Lambert's azimuthal equal-area
+	// projection around the center of the points. Within a radius R of the center, distances are right within a factor
+	// of cos(R/2).
+	AzimuthalProjection Projection = "azimuthal"
+	// ChordProjection maps longitude and latitude to three coordinates in kilometers on a sphere, so that the distance
+	// is the length of the chord between two points.
+	ChordProjection Projection = "chord"
 )
 
 const (
 	// earthRadius is the mean radius of the earth in kilometers.
 	earthRadius = 6371.0088
-	// azimuthalRadius is the largest angle between a point and the center, in radians, for which Azimuthal is chosen:
-	// 1,593 km, with distances within 0.8 %. A larger value distorts more; Chord takes about ten times as many Fourier
-	// modes.
+	// azimuthalRadius is the largest angle between a point and the center, in radians, for which AzimuthalProjection is
+	// chosen: 1,593 km, with distances within 0.8 %. A larger value distorts more; ChordProjection takes about ten
+	// times as many Fourier modes.
 	azimuthalRadius = 0.25
 	// maxCoordinates is the largest number of coordinates.
 	maxCoordinates = 3
 )
 
 // Space says which columns of a table are coordinates, and how they become features. The other columns are no features.
-// Columns that are named as longitude and latitude, and have degrees, are projected (Azimuthal if all points are within
-// 1,593 km of their center, else Chord); other coordinates are taken as they are. A stationary kernel is positive
-// definite for each projection, because it is a kernel of the features.
+// Columns that are named as longitude and latitude, and have degrees, are projected (AzimuthalProjection if all points
+// are within 1,593 km of their center, else ChordProjection); other coordinates are taken as they are. A stationary
+// kernel is positive definite for each projection, because it is a kernel of the features.
 type Space struct {
 	Columns []string `json:"columns"` // names, or numbers counted from 0 if ByNumber
 	// ByNumber says that the file of the fit had no header. The columns of other files are then taken by their numbers,
@@ -76,9 +76,9 @@ func (s *Space) names() (names []string) {
 	}
 	lon, lat, _ := s.degrees()
 	switch s.Projection {
-	case Azimuthal:
+	case AzimuthalProjection:
 		names = []string{"east km", "north km"}
-	case Chord:
+	case ChordProjection:
 		names = []string{"x km", "y km", "z km"}
 	default:
 		return s.Columns
@@ -96,25 +96,25 @@ func (s *Space) names() (names []string) {
 func (s *Space) sourceColumns() (columns []SourceColumn) {
 	lon, lat, _ := s.degrees()
 	feature := 0 // index of the next feature
-	if s.Projection != Plane {
+	if s.Projection != PlaneProjection {
 		feature = s.dim() - len(s.Columns) + 2
-		columns = append(columns, SourceColumn{Name: s.Columns[lon] + ", " + s.Columns[lat], Count: feature})
+		columns = append(columns, SourceColumn{Name: s.Columns[lon] + ", " + s.Columns[lat], FeatureCount: feature})
 	}
 	for j, name := range s.Columns {
-		if s.Projection != Plane && (j == lon || j == lat) {
+		if s.Projection != PlaneProjection && (j == lon || j == lat) {
 			continue
 		}
 		if s.ByNumber {
 			name = "column " + name
 		}
-		columns, feature = append(columns, SourceColumn{Name: name, First: feature, Count: 1}), feature+1
+		columns, feature = append(columns, SourceColumn{Name: name, FirstFeature: feature, FeatureCount: 1}), feature+1
 	}
 	return columns
 }
 
 // dim returns the number of features.
 func (s *Space) dim() int {
-	if s.Projection == Chord {
+	if s.Projection == ChordProjection {
 		return len(s.Columns) + 1
 	}
 	return len(s.Columns)
@@ -151,12 +151,12 @@ func unit(lon, lat float64) r3.Vec {
 func (s *Space) features(dst, row []float64) []float64 {
 	lon, lat, _ := s.degrees()
 	switch s.Projection {
-	case Plane:
+	case PlaneProjection:
 		return append(dst, row...)
-	case Chord:
+	case ChordProjection:
 		p := r3.Scale(earthRadius, unit(row[lon], row[lat]))
 		dst = append(dst, p.X, p.Y, p.Z)
-	default: // Azimuthal, by fit and validate
+	default: // AzimuthalProjection, by fit and validate
 		sinLat, cosLat := math.Sincos(row[lat] * math.Pi / 180)
 		sinCenter, cosCenter := math.Sincos(s.Center[1] * math.Pi / 180)
 		sinLon, cosLon := math.Sincos((row[lon] - s.Center[0]) * math.Pi / 180)
@@ -184,7 +184,7 @@ func (s *Space) sameFeatures(o *Space) bool {
 // fit chooses the projection for the coordinates x, and sets the box. It returns a description.
 func (s *Space) fit(x points.Points) (note string, err error) {
 	lon, lat, geographic := s.degrees()
-	s.Projection = Plane
+	s.Projection = PlaneProjection
 	if !geographic {
 		return nameList(s.Columns) + " are coordinates as they are, with one unit (columns named lon and lat would " +
 			"be projected)", nil
@@ -211,11 +211,11 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	n, _ := x.Dims()
 	radius := math.Acos(min(max(cosine, -1), 1))
 	// If the mean of the points is short, they surround the globe, and the center has no meaning.
-	if s.Projection = Chord; radius > azimuthalRadius || norm < float64(n)/2 {
+	if s.Projection = ChordProjection; radius > azimuthalRadius || norm < float64(n)/2 {
 		return names + " are degrees on a sphere: features are x, y, z in km, so that the distance is the chord" +
 			asTheyAre, nil
 	}
-	s.Projection = Azimuthal
+	s.Projection = AzimuthalProjection
 	return fmt.Sprintf("%s are degrees: projected to km around %.4g, %.4g (Lambert azimuthal equal-area), distances "+
 		"within %.2g %%%s", names, s.Center[0], s.Center[1], 100*(1-math.Cos(radius/2)), asTheyAre), nil
 }
@@ -241,7 +241,7 @@ func (s *Space) checkDegrees(x points.Points) error {
 // center.
 func (s *Space) setBox(x points.Points) {
 	s.Low, s.High = FeatureRanges(x)
-	if s.Projection == Plane {
+	if s.Projection == PlaneProjection {
 		return
 	}
 	lon, _, _ := s.degrees()
@@ -256,7 +256,7 @@ func (s *Space) setBox(x points.Points) {
 // roundBox lets the longitudes go from -180 to 180 degrees if the box leaves out less than 10 degrees.
 func (s *Space) roundBox() {
 	const nearlyGlobe = 360 - 10 // degrees
-	if lon, _, _ := s.degrees(); s.Projection != Plane && s.High[lon]-s.Low[lon] > nearlyGlobe {
+	if lon, _, _ := s.degrees(); s.Projection != PlaneProjection && s.High[lon]-s.Low[lon] > nearlyGlobe {
 		s.Low[lon], s.High[lon] = -180, 180
 	}
 }
@@ -275,8 +275,9 @@ func (s *Space) extended(more *Space) *Space {
 // validate returns an error if s cannot be the result of a fit.
 func (s *Space) validate() error {
 	_, _, geographic := s.degrees()
-	d, isKnown := len(s.Columns), slices.Contains([]Projection{Plane, Azimuthal, Chord}, s.Projection)
-	noDegrees := s.Projection != Plane && (!geographic || len(s.Center) != 2)
+	projections := []Projection{PlaneProjection, AzimuthalProjection, ChordProjection}
+	d, isKnown := len(s.Columns), slices.Contains(projections, s.Projection)
+	noDegrees := s.Projection != PlaneProjection && (!geographic || len(s.Center) != 2)
 	if !isKnown || noDegrees || d > maxCoordinates || len(s.Low) != d || len(s.High) != d {
 		return fmt.Errorf("the projection %q of the coordinates %s is damaged", s.Projection, nameList(s.Columns))
 	}
@@ -285,7 +286,7 @@ func (s *Space) validate() error {
 
 // projected returns d, whose features are the columns of the coordinates, with the features of s and the box of its
 // points. If s has no projection yet, it is chosen for the points of d.
-func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
+func (s *Space) projected(d *Dataset, r *ReadReport) (*Dataset, error) {
 	fitted, note, err := *s, "", error(nil)
 	if s.Projection == "" && d.Columns != nil {
 		fitted.Columns = d.Columns
@@ -307,7 +308,7 @@ func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
 	if s.Projection == "" && err == nil {
 		note, err = fitted.fit(d.X)
 	} else if err == nil {
-		if err = fitted.validate(); err == nil && s.Projection != Plane {
+		if err = fitted.validate(); err == nil && s.Projection != PlaneProjection {
 			err = fitted.checkDegrees(d.X)
 		}
 	}
@@ -359,7 +360,7 @@ func (s *Space) Grid(sizes []int, memory accel.Budget) (values [][]float64, cell
 	}
 	for j, k := range sizes {
 		axis, low := make([]float64, k), s.Low[j]
-		if lon, _, _ := s.degrees(); j == lon && s.Projection != Plane && low < -180 && s.High[j] <= 0 {
+		if lon, _, _ := s.degrees(); j == lon && s.Projection != PlaneProjection && low < -180 && s.High[j] <= 0 {
 			low += 360
 		}
 		for i := range axis {
@@ -396,7 +397,7 @@ func (s *Space) Aspect() float64 {
 		return 1
 	}
 	width, height := s.High[0]-s.Low[0], s.High[1]-s.Low[1]
-	if lon, lat, _ := s.degrees(); s.Projection != Plane && lon == 0 && lat == 1 {
+	if lon, lat, _ := s.degrees(); s.Projection != PlaneProjection && lon == 0 && lat == 1 {
 		width *= math.Cos((s.Low[lat] + s.High[lat]) / 2 * math.Pi / 180)
 	}
 	if !(width > 0 && height > 0) {

@@ -58,9 +58,9 @@ func TestSpaceDistances(t *testing.T) {
 			rows[i][0] = max(rows[i][0], -180)
 		}
 		d := readSpace(t, rows)
-		want, dim, limit := Azimuthal, 2, 1/math.Cos(azimuthalRadius/2)-1
+		want, dim, limit := AzimuthalProjection, 2, 1/math.Cos(azimuthalRadius/2)-1
 		if seed > 5 { // points on the whole sphere
-			want, dim, limit = Chord, 3, 1e-9
+			want, dim, limit = ChordProjection, 3, 1e-9
 		}
 		if d.Space.Projection != want || d.Dim() != dim {
 			t.Fatalf("seed %d: %+v", seed, d.Space)
@@ -74,7 +74,7 @@ func TestSpaceDistances(t *testing.T) {
 					sum += (x.Row(i)[a] - x.Row(j)[a]) * (x.Row(i)[a] - x.Row(j)[a])
 				}
 				exact := greatCircle(rows[i], rows[j])
-				if want == Chord {
+				if want == ChordProjection {
 					exact = 2 * earthRadius * math.Sin(exact/2/earthRadius)
 				}
 				worst = max(worst, math.Abs(math.Sqrt(sum)/exact-1))
@@ -83,9 +83,9 @@ func TestSpaceDistances(t *testing.T) {
 		if worst > limit {
 			t.Errorf("seed %d: distances are off by %g, at most %g", seed, worst, limit)
 		}
-		if want == Azimuthal && !strings.Contains(d.Read.String(), "Lambert azimuthal equal-area") ||
-			want == Chord && !strings.Contains(d.Read.String(), "the distance is the chord") {
-			t.Error(d.Read)
+		if want == AzimuthalProjection && !strings.Contains(d.ReadReport.String(), "Lambert azimuthal equal-area") ||
+			want == ChordProjection && !strings.Contains(d.ReadReport.String(), "the distance is the chord") {
+			t.Error(d.ReadReport)
 		}
 		if s := d.Space; s.High[0]-s.Low[0] > 361 || seed < 4 && s.High[0]-s.Low[0] > 15 {
 			t.Errorf("seed %d: the box %v, %v", seed, s.Low, s.High)
@@ -100,8 +100,8 @@ func TestSpaceRead(t *testing.T) {
 	rows := [][]float64{{7, 50}, {8, 51}, {9, 49}, {8.5, 50.5}}
 	d := readSpace(t, rows)
 	if kind, _ := d.AutoScaling(); kind != "none" || !slices.Equal(d.Space.Columns, []string{"lon", "Lat"}) ||
-		!slices.Equal(d.Columns, []string{"east km", "north km"}) || !strings.Contains(d.Read.String(), `left out "word"`) {
-		t.Errorf("%v, %v, %v", d.Space, d.Columns, d.Read)
+		!slices.Equal(d.Columns, []string{"east km", "north km"}) || !strings.Contains(d.ReadReport.String(), `left out "word"`) {
+		t.Errorf("%v, %v, %v", d.Space, d.Columns, d.ReadReport)
 	}
 	s := must(readJSON(d.Space))
 	o := &ReadOptions{Target: "y", TargetOptional: true, Columns: d.Columns, Dim: 2, Space: s}
@@ -125,11 +125,11 @@ func TestSpaceRead(t *testing.T) {
 	}
 	depth := must(Read(strings.NewReader("1,7,50,3\n2,8,51,4\n5,9,50,6\n"), "d.csv", &ReadOptions{Header: "no", Space: &Space{
 		Columns: []string{"1", "0"}}}))
-	if x := depth.X.(*points.Dense); depth.Space.Projection != Plane || !slices.Equal(x.Data, []float64{7, 1, 8, 2, 9, 5}) ||
-		!strings.Contains(depth.Read.String(), "coordinates as they are") {
-		t.Errorf("%v %v", x.Data, depth.Read)
+	if x := depth.X.(*points.Dense); depth.Space.Projection != PlaneProjection || !slices.Equal(x.Data, []float64{7, 1, 8, 2, 9, 5}) ||
+		!strings.Contains(depth.ReadReport.String(), "coordinates as they are") {
+		t.Errorf("%v %v", x.Data, depth.ReadReport)
 	}
-	if sizes := (&Space{Columns: []string{"x", "y"}, Projection: Plane, Low: []float64{0, 0}, High: []float64{4, 1}}).defaultSizes(); !slices.Equal(sizes, []int{200, 50}) {
+	if sizes := (&Space{Columns: []string{"x", "y"}, Projection: PlaneProjection, Low: []float64{0, 0}, High: []float64{4, 1}}).defaultSizes(); !slices.Equal(sizes, []int{200, 50}) {
 		t.Error(sizes)
 	}
 }
@@ -151,7 +151,7 @@ func TestSpaceRefusals(t *testing.T) {
 	fails(t, read("lon,lat,y\n1,9,1\n3,4,5\n", ReadOptions{Space: &Space{Columns: space.Columns, Projection: "mercator"}}), "is damaged")
 	fails(t, (&Space{}).Set("a,b,c,d"), "want the names")
 	fails(t, (&Space{}).Set("a,,b"), "want the names")
-	s := &Space{Columns: []string{"x", "y"}, Projection: Plane, Low: []float64{0, 0}, High: []float64{1, 1}}
+	s := &Space{Columns: []string{"x", "y"}, Projection: PlaneProjection, Low: []float64{0, 0}, High: []float64{1, 1}}
 	for _, sizes := range [][]int{{3}, {3, 0}, {1 << 20, 1 << 20}} {
 		_, _, err := s.Grid(sizes, accel.Budget{})
 		fails(t, err, "at most 10⁸ cells")
@@ -302,8 +302,8 @@ func TestSpaceGlobe(t *testing.T) {
 		text += fmt.Sprintf("%d,%d,%d,1\n", 6*i-177, i%50, i)
 	}
 	d := must(Read(strings.NewReader(text), "a.csv", &ReadOptions{Space: &Space{Columns: []string{"lon", "lat", "depth"}}}))
-	if d.Space.Low[0] != -180 || d.Space.High[0] != 180 || !strings.Contains(d.Read.String(), `"depth" is the next feature, as it is: give it in km`) {
-		t.Errorf("%+v %v", d.Space, d.Read)
+	if d.Space.Low[0] != -180 || d.Space.High[0] != 180 || !strings.Contains(d.ReadReport.String(), `"depth" is the next feature, as it is: give it in km`) {
+		t.Errorf("%+v %v", d.Space, d.ReadReport)
 	}
 }
 

@@ -37,9 +37,9 @@ type Cells interface {
 
 // Table builds a data set from the rows that a Format adds, according to the options for columns.
 type Table struct {
-	s       *Source
-	o       *ReadOptions
-	reading *Reading
+	s      *Source
+	o      *ReadOptions
+	report *ReadReport
 
 	hasRowNames    bool           // the first column has row names, and the header does not name it
 	nextRows       [][]string     // rows after the first one, by which the header is recognized
@@ -83,7 +83,7 @@ func (s *Source) Table(columns []Column, o *ReadOptions) (*Table, error) {
 	if _, err := c.readFirstRow(names, 0); err != nil {
 		return nil, err
 	}
-	c.reading.Header = "yes (the columns have names)"
+	c.report.Header = "yes (the columns have names)"
 	fault := &ParseError{File: s.name}
 	var textColumns, dropped, unreadable []string
 	for j, column := range columns {
@@ -104,7 +104,7 @@ func (s *Source) Table(columns []Column, o *ReadOptions) (*Table, error) {
 		return nil, fault
 	}
 	if textColumns != nil {
-		c.reading.note("texts are read as numbers in %s (--categorical %s reads them as words)", nameList(textColumns),
+		c.report.note("texts are read as numbers in %s (--categorical %s reads them as words)", nameList(textColumns),
 			safe.Shell(joinNames(textColumns)))
 	}
 	return c, nil
@@ -113,7 +113,7 @@ func (s *Source) Table(columns []Column, o *ReadOptions) (*Table, error) {
 // dropIndex drops the columns that are an index, unless an option names them.
 func (c *Table) dropIndex(columns []Column) {
 	namedColumns := slices.Concat([]string{c.o.Target, c.o.Weights}, c.o.MoreTargets, c.o.Columns)
-	for _, k := range c.o.Categorical {
+	for _, k := range c.o.ColumnCodings {
 		namedColumns = append(namedColumns, k.Column)
 	}
 	var index []string
@@ -128,7 +128,7 @@ func (c *Table) dropIndex(columns []Column) {
 		c.o.Drop = append(slices.Clip(c.o.Drop), name)
 	}
 	if index != nil {
-		c.reading.note("index of the data frame: %s (reset_index() in pandas makes it a feature)", nameList(index))
+		c.report.note("index of the data frame: %s (reset_index() in pandas makes it a feature)", nameList(index))
 	}
 }
 
@@ -144,13 +144,13 @@ func (c *Table) Compares(j int) bool { return !c.Reads(j) && c.unused[j] != nil 
 // ExcludeFromComparison makes Compares(j) false, because the cells of column j take too much memory.
 func (c *Table) ExcludeFromComparison(j int) {
 	delete(c.unused, j)
-	c.reading.note("%s is not compared to tell copies of a record: it takes too much memory", c.columnName(j))
+	c.report.note("%s is not compared to tell copies of a record: it takes too much memory", c.columnName(j))
 }
 
 // newTable returns a table whose columns are not known yet.
 func (s *Source) newTable(o *ReadOptions) *Table {
 	options := *o
-	for _, k := range o.Categorical { // Dim counts the features of a column; here it becomes the number of columns
+	for _, k := range o.ColumnCodings { // Dim counts the features of a column; here it becomes the number of columns
 		if options.Dim > 0 && (k.Values != nil || k.Dates != nil) {
 			options.Dim -= len(k.suffixes()) - 1
 		}
@@ -161,7 +161,7 @@ func (s *Source) newTable(o *ReadOptions) *Table {
 			options.Columns = s.Columns
 		}
 	}
-	return &Table{s: s, o: &options, reading: s.reading, faults: map[int]*columnFaults{}, booleanLine: map[int]int{}}
+	return &Table{s: s, o: &options, report: s.report, faults: map[int]*columnFaults{}, booleanLine: map[int]int{}}
 }
 
 // Dataset returns the data set of the rows that were added.
@@ -174,16 +174,16 @@ func (c *Table) Dataset() (*Dataset, error) {
 	if err := cmp.Or(c.faultError(), c.checkBooleans()); err != nil {
 		return nil, err
 	}
-	d := &Dataset{Columns: c.featureNames(), Weights: c.weights, KeptColumns: c.copiedCells,
+	d := &Dataset{Columns: c.featureNames(), Weights: c.weights, CopiedColumns: c.copiedCells,
 		fileColumns: c.featureColumns}
 	if !c.isArray {
 		d.X = points.NewDense(c.rows, len(c.featureColumns), c.data)
 	}
 	if c.weight >= 0 {
-		c.reading.note("weights in %s", c.columnName(c.weight))
+		c.report.note("weights in %s", c.columnName(c.weight))
 	}
 	if c.group >= 0 {
-		c.reading.note("groups in %s", c.columnName(c.group))
+		c.report.note("groups in %s", c.columnName(c.group))
 		d.Groups = firstOf(c.groups)
 	}
 	for _, u := range c.unused {
@@ -192,14 +192,14 @@ func (c *Table) Dataset() (*Dataset, error) {
 		}
 	}
 	if len(c.moreTargets) > 0 {
-		c.reading.note("further targets %s", nameList(c.o.MoreTargets))
-		d.MoreTargets, d.Targets = c.moreAnswers, append([]string{c.o.Target}, c.o.MoreTargets...)
+		c.report.note("further targets %s", nameList(c.o.MoreTargets))
+		d.MoreTargets, d.TargetNames = c.moreAnswers, append([]string{c.o.Target}, c.o.MoreTargets...)
 	}
 	if err := c.encodeCategories(d); err != nil || c.target < 0 {
 		return d, err
 	}
-	if c.reading.Target = strconv.Itoa(c.target); c.header != nil {
-		c.reading.Target = c.header[c.target]
+	if c.report.Target = strconv.Itoa(c.target); c.header != nil {
+		c.report.Target = c.header[c.target]
 	}
 	return d, s.setAnswers(d, &c.answers, c.o, c.moreErr)
 }
@@ -209,8 +209,8 @@ func (c *Table) Dataset() (*Dataset, error) {
 func (s *Source) setAnswers(d *Dataset, a *answers, o *ReadOptions, err error) error {
 	err = cmp.Or(err, d.setAnswers(s, a, o.Task))
 	if pe, ok := errors.AsType[*ParseError](err); ok && o.TargetOptional {
-		d.Target, d.Class, d.Labels, d.MoreTargets, d.Targets = nil, nil, nil, nil, nil
-		s.reading.NoAnswersReason = fmt.Sprintf("line %d, %s", pe.Line, pe.Reason)
+		d.Target, d.Class, d.Labels, d.MoreTargets, d.TargetNames = nil, nil, nil, nil, nil
+		s.report.NoAnswersReason = fmt.Sprintf("line %d, %s", pe.Line, pe.Reason)
 		return nil
 	}
 	return err
@@ -338,8 +338,8 @@ func (c *Table) addFeatures(r Cells, line int) error {
 }
 
 // readIrregular returns the number for a cell of column j that is not the text of a finite number: that of an amount or
-// a boolean, else NaN. parsed is the number that was read, such as NaN for a missing one. readIrregular records the cell
-// and returns an error if no flag of the command can repair it.
+// a boolean, else NaN. parsed is the number that was read, such as NaN for a missing one. readIrregular records the
+// cell and returns an error if no flag of the command can repair it.
 func (c *Table) readIrregular(line, j int, text string, parsed float64) (float64, error) {
 	if v, isAmount := c.recordAmount(line, j, text); isAmount {
 		return v, nil
@@ -381,7 +381,7 @@ func (c *Table) checkBooleans() error {
 		}
 	}
 	if names != nil {
-		c.reading.note("true and false are read as 1 and 0 in %s", listed(names))
+		c.report.note("true and false are read as 1 and 0 in %s", listed(names))
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ func TestShown(t *testing.T) {
 			"data set: classification, n = 7, d = 10, 40 classes"},
 		"no answers":    {(&Dataset{Name: "u", X: x}).String(), "no answers"},
 		"no points":     {(&Dataset{Name: "u"}).String(), "no points"},
-		"pair":          {(&Pair{Train: scaled}).String(), "classes no, yes, scaled: standard; a.csv\ntest     none\n"},
-		"empty pair":    {(&Pair{}).String(), "training none"},
-		"pair's answer": {(&Pair{Train: d, Test: d}).String(), "test     a<b: classification"},
+		"pair":          {(&TrainTest{Train: scaled}).String(), "classes no, yes, scaled: standard; a.csv\ntest     none\n"},
+		"empty pair":    {(&TrainTest{}).String(), "training none"},
+		"pair's answer": {(&TrainTest{Train: d, Test: d}).String(), "test     a<b: classification"},
 	} {
 		if !strings.Contains(c.text, c.want) {
 			t.Errorf("%s: %q, want %q", name, c.text, c.want)

@@ -209,7 +209,7 @@ func TestFigure2(t *testing.T) {
 
 // TestFiguresSmoke runs both figures at smoke scale and draws them.
 func TestFiguresSmoke(t *testing.T) {
-	suite.Long(t, "two figures, whole")
+	suite.RequireLong(t, "two figures, whole")
 	reports, err := Run(context.Background(), []*Report{NewPlan(must(Find("figure1")), Smoke),
 		NewPlan(must(Find("figure2")), Smoke)}, nil)
 	if err != nil {

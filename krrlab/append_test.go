@@ -71,7 +71,7 @@ func appendTo(t *testing.T, d *datasets.Dataset, cfg Config, steps ...int) (*Lab
 // as kept and as made anew, and that the answer has the same bits on one thread and on the default number of threads.
 func TestAppend(t *testing.T) {
 	twoTargets := datasets.SyntheticRegression(110, 3, 0.1, 3)
-	twoTargets.MoreTargets, twoTargets.Targets = [][]float64{datasets.SyntheticRegression(110, 3, 0.1, 4).Target}, []string{"a", "b"}
+	twoTargets.MoreTargets, twoTargets.TargetNames = [][]float64{datasets.SyntheticRegression(110, 3, 0.1, 4).Target}, []string{"a", "b"}
 	for i := range twoTargets.Len() {
 		twoTargets.Weights = append(twoTargets.Weights, 1+float64(i%3))
 	}
@@ -156,7 +156,7 @@ func TestAppendWeights(t *testing.T) {
 		more.Class[i] = 0
 	}
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-7, Precond: Nystrom{S: 20}}
-	l := newLab(t, testkit.Must(d.Head(80).Balance()), cfg)
+	l := newLab(t, testkit.Must(d.Head(80).BalanceClasses()), cfg)
 	earlier := solveLab(t, l)
 	earlier.Noise = &bound.Noise{Trace: 0.5}
 	l = testkit.Must(l.Append(t.Context(), earlier, &more))

@@ -41,7 +41,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	// the points of a precomputed kernel are row numbers
 	if train.Repeats == nil && kernel.AsPrecomputed(cfg.Kernel) != nil {
 		// cannot fail, as "auto" is a known rule
-		train, _ = train.Group("auto", kernel.FirstEqual(cfg.Kernel, train.X))
+		train, _ = train.GroupByRule("auto", kernel.FirstEqual(cfg.Kernel, train.X))
 	}
 	p := &problem{data: train, train: train, comm: comm.OrAlone(cfg.Comm), running: make(chan struct{}, 1)}
 	p.coding.Mean = train.Mean
@@ -182,7 +182,7 @@ func (c Config) withDefaults(n, t int, classes bool) (Config, error) {
 			c.Tol = 1e-3
 		}
 	}
-	if err := schema.Settle(&c); err != nil {
+	if err := schema.Complete(&c); err != nil {
 		return c, fmt.Errorf("krrlab: %w", err)
 	}
 	if c.Solver == AutoSolver {

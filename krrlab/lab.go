@@ -267,8 +267,8 @@ func (l *Lab) header() Header {
 		Scaling: l.data.Scaling.String(), Mean: l.coding.Mean, Weighted: l.weighted(), N: n, D: d, T: t,
 		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
 	}
-	if l.data.Read != nil {
-		h.Read = []*datasets.Reading{l.data.Read}
+	if l.data.ReadReport != nil {
+		h.Read = []*datasets.ReadReport{l.data.ReadReport}
 	}
 	return h
 }

@@ -87,7 +87,7 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model
 	d := l.data.WithGroups()
 	m := &model.Model{
 		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.data.X, C: c, Weighted: l.weighted(), Labels: l.coding.Labels,
-		Targets: l.data.Targets, Mean: l.coding.Mean, Scaling: l.data.Scaling, Columns: l.data.Columns,
+		Targets: l.data.TargetNames, Mean: l.coding.Mean, Scaling: l.data.Scaling, Columns: l.data.Columns,
 		Error: sol.Error.Model(), Groups: d.Groups, Repeats: d.Repeats,
 		Origin: model.Origin{
 			Dataset: l.data.Name, Solver: l.cfg.Solver.String(), Method: sol.Method(), Status: sol.Status.String(),

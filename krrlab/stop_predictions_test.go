@@ -51,7 +51,7 @@ func noisy(i int) (*datasets.Dataset, Config) {
 		for r := range n {
 			smooth[r] = 100 * math.Cos(x.Row(r)[1])
 		}
-		d.Targets, d.MoreTargets = []string{"a", "b", "c"}, [][]float64{smooth, noise[2*n:]}
+		d.TargetNames, d.MoreTargets = []string{"a", "b", "c"}, [][]float64{smooth, noise[2*n:]}
 	case i%4 == 3:
 		d.Weights = make([]float64, n)
 		for r := range n {

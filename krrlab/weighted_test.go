@@ -72,7 +72,7 @@ func TestWeights(t *testing.T) {
 			testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), &unknown, VerifyOptions{})), "weights")
 		}
 	}
-	if _, err := datasets.SyntheticRegression(9, 2, 0, 1).Balance(); err == nil {
+	if _, err := datasets.SyntheticRegression(9, 2, 0, 1).BalanceClasses(); err == nil {
 		t.Error("numbers are balanced")
 	}
 }

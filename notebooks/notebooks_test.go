@@ -245,7 +245,7 @@ func TestJupyter(t *testing.T) {
 // TestGophernotes builds gophernotes, another Go kernel, with the bindings of this project and runs the notebooks on
 // it, except those that call Explore, a function of krrlab's own kernel.
 func TestGophernotes(t *testing.T) {
-	suite.Long(t, "another kernel, built by the Go command")
+	suite.RequireLong(t, "another kernel, built by the Go command")
 	needNbclient(t)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "gophernotes")

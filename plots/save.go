@@ -34,7 +34,7 @@ func (f *Figure) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Put(path, b)
+	return atomicfile.WriteFile(path, b)
 }
 
 // SVG returns the figure as an SVG document. Jupyter kernels for Go call this method to display the figure, so it

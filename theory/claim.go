@@ -55,7 +55,7 @@ const minTrials = 20
 
 func (o *Options) withDefaults() (Options, error) {
 	s := *cmp.Or(o, &Options{})
-	if err := schema.Settle(&s); err != nil {
+	if err := schema.Complete(&s); err != nil {
 		return s, fmt.Errorf("theory: %w", err)
 	}
 	s.Parts = s.Parts.withDefaults()

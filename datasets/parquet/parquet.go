@@ -80,7 +80,8 @@ func (r cells) Text(j int) string {
 			return strconv.FormatUint(v.Uint64(), 10)
 		}
 	case *format.Float16Type:
-		return strconv.FormatFloat(float64(npy.Half(binary.LittleEndian.Uint16(v.ByteArray()))), 'g', -1, 32)
+		half := npy.Float16ToFloat32(binary.LittleEndian.Uint16(v.ByteArray()))
+		return strconv.FormatFloat(float64(half), 'g', -1, 32)
 	case *format.UUIDType:
 		b := v.ByteArray()
 		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
@@ -167,7 +168,7 @@ func read(s *datasets.Source, o *datasets.ReadOptions) (d *datasets.Dataset, err
 			err = fmt.Errorf("%v", p)
 		}
 		if err != nil {
-			d, err = nil, s.Damaged("Parquet", err)
+			d, err = nil, s.DamageError("Parquet", err)
 		}
 	}()
 	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))

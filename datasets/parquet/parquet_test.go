@@ -41,7 +41,7 @@ func check(t *testing.T, cases []reading) {
 				rows[i] = make([]float64, d.Dim())
 				d.X.RowTo(rows[i], i)
 			}
-			got = fmt.Sprintln(rows, d.Target, d.Labels, d.Class, d.Columns, d.Read)
+			got = fmt.Sprintln(rows, d.Target, d.Labels, d.Class, d.Columns, d.ReadReport)
 		}
 		if isError != (err != nil) || !strings.Contains(got, want) {
 			t.Errorf("%s: %.2000s, want %s", c.name, got, c.want)
@@ -131,9 +131,9 @@ func TestParquet(t *testing.T) {
 		{"missing", table, options{Drop: drop("town", "id", "sold", "cost"), KeepMissing: true},
 			"[age rooms area] [2 2 2.5] 5.25 []"},
 		{"words", table, options{Drop: drop("rooms", "id", "sold", "cost"),
-			Categorical: []datasets.Category{{Column: "town"}}}, "[age area town= town=Köln town=Ulm] [2 2.5 0 1 0] 5.25 []"},
+			ColumnCodings: []datasets.ColumnCoding{{Column: "town"}}}, "[age area town= town=Köln town=Ulm] [2 2.5 0 1 0] 5.25 []"},
 		{"booleans as words", table, options{Drop: drop("rooms", "id", "town", "cost"),
-			Categorical: []datasets.Category{{Column: "sold"}}}, "[age area sold=False sold=True] [2 2.5 1 0] 5.25 []"},
+			ColumnCodings: []datasets.ColumnCoding{{Column: "sold"}}}, "[age area sold=False sold=True] [2 2.5 1 0] 5.25 []"},
 		{"another target", table, options{Drop: drop("rooms", "town", "id"), Target: "cost"},
 			"[age area sold price] [2 2.5 0 5.25] -1.15 []"},
 		{"labels", table, options{Drop: drop("rooms", "town"), Target: "id"},
@@ -154,8 +154,8 @@ func TestParquet(t *testing.T) {
 			if got := fmt.Sprint(d.Columns, row, answer, d.Labels); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
-			if !strings.Contains(d.Read.String(), "parquet; header yes (the columns have names)") {
-				t.Errorf("read %v", d.Read)
+			if !strings.Contains(d.ReadReport.String(), "parquet; header yes (the columns have names)") {
+				t.Errorf("read %v", d.ReadReport)
 			}
 		})
 	}
@@ -243,7 +243,7 @@ func TestParquetTypes(t *testing.T) {
 	})
 	d := must(datasets.Read(strings.NewReader(file), "f", &options{Drop: otherColumns, Keep: append(otherColumns, "a1")}))
 	got := ""
-	for _, column := range d.KeptColumns {
+	for _, column := range d.CopiedColumns {
 		got += fmt.Sprintf("%q ", column[1])
 	}
 	if want := `"30313233-3435-3637-3839-616263646530" "\\x1b007a" "\\x075b324a" "" "ab\\x1b\nc" "1" `; got != want {
@@ -279,10 +279,10 @@ func TestParquetMemory(t *testing.T) {
 	}
 }
 
-// TestDates checks that columns of dates and times are read with ReadOptions.Categorical.
+// TestDates checks that columns of dates and times are read with ReadOptions.ColumnCodings.
 func TestDates(t *testing.T) {
 	check(t, []reading{{"", tableOf(t, houses()), options{Drop: []string{"tags", "id", "town", "rooms"},
-		Categorical: []datasets.Category{{Column: "when", Dates: &datasets.Dates{}}, {Column: "daily", Dates: &datasets.Dates{}}}},
+		ColumnCodings: []datasets.ColumnCoding{{Column: "when", Dates: &datasets.DateCoding{}}, {Column: "daily", Dates: &datasets.DateCoding{}}}},
 		`"when": dates from 2020-01-01 to 2020-01-12`}})
 }
 

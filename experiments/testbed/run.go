@@ -84,7 +84,7 @@ type setup struct {
 // problem, λ and rank, so that the next Run continues an interrupted one. Each problem is run with its λ and with
 // λ/100, except the problems with PerPoint, which are run with one λ.
 func Run(ctx context.Context, f *File, o Options) error {
-	if err := cmp.Or(schema.Settle(&o), registerField()); err != nil {
+	if err := cmp.Or(schema.Complete(&o), registerField()); err != nil {
 		return err
 	}
 	if o.Tell == nil {
@@ -101,7 +101,7 @@ func Run(ctx context.Context, f *File, o Options) error {
 	}
 	for _, p := range problems {
 		data, err := p.Data(ctx, o.N, o.Dirs)
-		if missing, ok := errors.AsType[*datasets.MissingError](err); ok && len(o.Problems) == 0 {
+		if missing, ok := errors.AsType[*datasets.MissingFilesError](err); ok && len(o.Problems) == 0 {
 			o.Tell(p.Name + ": left out: " + missing.Error())
 			continue
 		}

@@ -45,7 +45,7 @@ type packFlags struct {
 func (a *app) packCommand() *cobra.Command {
 	f := &packFlags{}
 	f.Target = "-1"
-	s := schema.Of(f).Without("keep", "center", "class-weights")
+	s := schema.Of(f).Remove("keep", "center", "class-weights")
 	return flagCommand(&cobra.Command{
 		Use:   "pack --data NAME | --train FILE [--test FILE] --out FOLDER",
 		Short: "Write data into a folder that loads at once",
@@ -74,7 +74,7 @@ func (a *app) pack(ctx context.Context, f *packFlags) error {
 	if err != nil {
 		return err
 	}
-	p := &datasets.Pair{Train: d.train, Test: d.test, Target: d.target, Drop: d.drop,
+	p := &datasets.TrainTest{Train: d.train, Test: d.test, Target: d.target, Drop: d.drop,
 		Info: &datasets.Info{Sigma: d.sigma, Lambda: d.lambda}}
 	if err := datasets.Pack(f.Out, p); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (a *app) dataInfo(name string) error {
 	line("split", info.Split)
 	line("scaling", info.Scale)
 	line("note", info.Note)
-	line("license", info.Licence)
+	line("license", info.License)
 	line("page", info.Page)
 	if p := info.Paper; p != nil {
 		line("paper", fmt.Sprintf("gaussian σ = %g, λ = %g, s = %d: %s, %g s, error %s", p.Sigma, p.Lambda, p.Features,

@@ -45,7 +45,7 @@ func (d *deadline) follow(ctx context.Context) {
 // unfinished files and ends child processes. It reports the interruption, but waits at most the time grace for an error
 // stream that blocks too.
 func (a *app) abandon() int {
-	atomicfile.Abandon()
+	atomicfile.RemoveUnfinished()
 	group.EndAll()
 	reported := make(chan struct{})
 	go func() {

@@ -65,7 +65,7 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 	for _, c := range demoCases {
 		for _, solver := range []krrlab.Solver{krrlab.PCG, krrlab.CG} {
 			r, err := a.demoFit(ctx, c, solver)
-			if _, missing := errors.AsType[*datasets.MissingError](err); missing {
+			if _, missing := errors.AsType[*datasets.MissingFilesError](err); missing {
 				a.printf("%s: not found, left out (krrlab data info %s says where to get it)\n", c.data, c.data)
 				break
 			}

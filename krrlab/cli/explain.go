@@ -78,7 +78,7 @@ func (explainFlags) Help() map[string]string {
 
 func (a *app) explainCommand() *cobra.Command {
 	f := &explainFlags{}
-	f.flags = schema.Of(f).Without(append(fixedReadOptions, "keep")...)
+	f.flags = schema.Of(f).Remove(append(fixedReadOptions, "keep")...)
 	return flagCommand(&cobra.Command{
 		Use:   "explain MODEL (--in FILE | --data NAME:test)",
 		Short: "Show which columns the predictions of a saved model depend on",
@@ -103,8 +103,8 @@ func (a *app) explain(ctx context.Context, f *explainFlags) error {
 		return err
 	}
 	rows, err := a.predictionPoints(ctx, &f.rowsFlags, m)
-	if err == nil && rows.Read != nil && rows.Read.NoAnswersReason != "" {
-		err = errors.New(rows.Read.NoAnswersReason)
+	if err == nil && rows.ReadReport != nil && rows.ReadReport.NoAnswersReason != "" {
+		err = errors.New(rows.ReadReport.NoAnswersReason)
 	}
 	if err != nil {
 		return err

@@ -38,14 +38,14 @@ func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData,
 	}
 	o := f.ReadOptions
 	o.Memory = f.Memory
-	if !f.flags.Given("target") {
+	if !f.flags.IsSet("target") {
 		o.Target = "" // the target column of the model
 	}
 	newRows, err := readForModel(ctx, m, f.Train, o)
 	if err != nil {
 		return nil, err
 	}
-	if reason := newRows.Read.NoAnswersReason; reason != "" { // the targets are missing or invalid
+	if reason := newRows.ReadReport.NoAnswersReason; reason != "" { // the targets are missing or invalid
 		return nil, errors.New(reason)
 	}
 	if m.Weights != nil && newRows.Weights == nil {
@@ -57,7 +57,7 @@ func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData,
 	if d.train, err = oldRows.Append(newRows); err != nil { // Append scales the new rows
 		return nil, err
 	}
-	d.train.Read = newRows.Read // the report describes the file that this command has read
+	d.train.ReadReport = newRows.ReadReport // the report describes the file that this command has read
 	d.addHint("%s", unknownWordsWarning(newRows))
 
 	score, err := m.Evaluate(ctx, newRows, nil)

@@ -77,7 +77,7 @@ func plannedHelp() map[string]string {
 func newFitFlags() *fitFlags {
 	f := &fitFlags{labFlags: newLabFlags()}
 	f.Name = "auto"
-	f.flags = schema.Of(f).Without("keep").Describe(plannedHelp())
+	f.flags = schema.Of(f).Remove("keep").SetHelp(plannedHelp())
 	return f
 }
 
@@ -118,7 +118,7 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 		return err
 	}
 	for _, name := range []string{"features", "lambda-p"} {
-		if f.withoutPreconditioner() && f.flags.Given(name) {
+		if f.withoutPreconditioner() && f.flags.IsSet(name) {
 			a.notef("note: --%s: of no effect without a preconditioner", name)
 		}
 	}
@@ -300,7 +300,7 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 
 // setOrigin records in the origin of a model how its training data were read, and the version of this program.
 func (d *problemData) setOrigin(o *model.Origin, version string) {
-	o.Version, o.Categorical = version, d.train.Categories
+	o.Version, o.Categorical = version, d.train.ColumnCodings
 	o.Target, o.Drop, o.Rows, o.Holdout = d.target, d.drop, d.sourceRows, d.holdout
 	o.Groups, o.Space = d.groups, d.train.Space
 	o.Tuned = d.extended != nil && d.extended.Origin.Tuned
@@ -310,8 +310,8 @@ func (d *problemData) setOrigin(o *model.Origin, version string) {
 // the labels that the remaining error of the solve leaves undecided.
 func (r *fitted) scoreTest(ctx context.Context, rule bound.Rule) (err error) {
 	sol, test := r.sol, r.data.test
-	if test.Read != nil && test.Read != r.data.train.Read { // the test rows come from a file of their own
-		sol.Read = append(sol.Read, test.Read)
+	if test.ReadReport != nil && test.ReadReport != r.data.train.ReadReport { // the test rows have their own file
+		sol.Read = append(sol.Read, test.ReadReport)
 	}
 	start := time.Now()
 	if r.test, err = sol.Model.Predict(ctx, test, sol.PredictOptions()); err != nil {
@@ -333,7 +333,7 @@ func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datase
 	if err != nil {
 		return nil, errUsage{err}
 	}
-	isBinary, isSet := len(train.Labels) == 2, f.flags.Given("threshold")
+	isBinary, isSet := len(train.Labels) == 2, f.flags.IsSet("threshold")
 	switch v, err := strconv.ParseFloat(f.Threshold, 64); {
 	case isSet && !isBinary:
 		return nil, usagef("--threshold %s: there are not two classes", f.Threshold)
@@ -348,7 +348,7 @@ func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datase
 // reportFit prints the report of a fit, or a summary of it. If the solve did not reach the tolerance, it also prints a
 // warning with advice, and returns an error that sets the exit code.
 func (a *app) reportFit(f *fitFlags, r *fitted) error {
-	verbose := f.Verbose || f.Data+f.Matrix != "" && !f.flags.Given("verbose") || !r.sol.Reached()
+	verbose := f.Verbose || f.Data+f.Matrix != "" && !f.flags.IsSet("verbose") || !r.sol.Reached()
 	if verbose {
 		if r.sol.Tune != nil {
 			a.printf("%s", r.sol.Tune.Short())
@@ -390,7 +390,7 @@ func (f *fitFlags) nextSteps(written []string) string {
 // check returns an error if the flags are invalid for any data.
 func (f *fitFlags) check() error {
 	for _, name := range fixedByModel {
-		if f.Extend != "" && f.flags.Given(name) {
+		if f.Extend != "" && f.flags.IsSet(name) {
 			return usagef("--%s: with --extend the model determines it: leave it out", name)
 		}
 	}
@@ -404,7 +404,7 @@ func (f *fitFlags) check() error {
 		(err != nil || math.IsNaN(v) || math.IsInf(v, 0)) {
 		return usagef("--threshold %s: want a number or auto", f.Threshold)
 	}
-	if f.Stop.Rule == bound.Labels && (f.flags.Given("threshold") || model.Metric(f.Metric).Thresholded()) {
+	if f.Stop.Rule == bound.Labels && (f.flags.IsSet("threshold") || model.Metric(f.Metric).Thresholded()) {
 		return usagef("--stop labels counts labels at the threshold 0: leave --threshold and --metric %s out", f.Metric)
 	}
 	return f.labFlags.check()

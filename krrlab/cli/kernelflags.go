@@ -59,8 +59,8 @@ func (k *kernelName) Set(text string) error {
 // defaultKernel is the kernel for which the registry of data sets has a bandwidth σ.
 const defaultKernel = "gaussian"
 
-// bandwidth is the value of --sigma: nil if it is not set, one bandwidth σ, or a distance for datasets.Stretch: a
-// bandwidth for each of the d features, or the d² entries of a matrix.
+// bandwidth is the value of --sigma: nil if it is not set, one bandwidth σ, or a distance for datasets.ChangeDistance:
+// a bandwidth for each of the d features, or the d² entries of a matrix.
 type bandwidth []float64
 
 func (b *bandwidth) Type() string { return "float64" }
@@ -92,9 +92,9 @@ func (b *bandwidth) Set(text string) error {
 	return nil
 }
 
-// scaleAndDistance returns the bandwidth σ of the kernel and the distance for datasets.Stretch. If --sigma is one
-// number, that is σ, and distance is nil. If it is several numbers, they are the distance, and σ is 1. If --sigma is
-// not set, the results are 0 and nil.
+// scaleAndDistance returns the bandwidth σ of the kernel and the distance for datasets.ChangeDistance. If --sigma is
+// one number, that is σ, and distance is nil. If it is several numbers, they are the distance, and σ is 1. If --sigma
+// is not set, the results are 0 and nil.
 func (b bandwidth) scaleAndDistance() (sigma float64, distance []float64) {
 	switch len(b) {
 	case 0:
@@ -195,6 +195,6 @@ func (d *problemData) usePrecomputed(ctx context.Context, f *labFlags) error {
 		d.train = d.train.GroupBy(d.train.Groups)
 		return nil
 	}
-	d.train, err = d.train.Group(f.Repeats, kernel.FirstEqual(k, d.train.X))
+	d.train, err = d.train.GroupByRule(f.Repeats, kernel.FirstEqual(k, d.train.X))
 	return err
 }

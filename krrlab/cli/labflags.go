@@ -45,7 +45,7 @@ func (labFlags) Help() map[string]string {
 
 // check returns an error if the flags are invalid for any data.
 func (f *labFlags) check() error {
-	if f.withoutPreconditioner() && f.Name != cost.None && f.flags.Given("precond", "sketch", "form") {
+	if f.withoutPreconditioner() && f.Name != cost.None && f.flags.IsSet("precond", "sketch", "form") {
 		return usagef("--solver %v has no preconditioner: leave --precond out", f.Solver)
 	}
 	_, err := f.effectivePrecond(nil).Preconditioner(nil)

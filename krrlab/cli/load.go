@@ -89,7 +89,7 @@ func (a *app) loadData(ctx context.Context, f *labFlags) (*problemData, error) {
 	d, err := a.readData(ctx, f)
 	if err == nil {
 		_, distance := f.Sigma.scaleAndDistance()
-		d.train, d.test, err = datasets.Stretch(distance, d.train, d.test)
+		d.train, d.test, err = datasets.ChangeDistance(distance, d.train, d.test)
 	}
 	if err == nil {
 		d.train, err = d.train.WeighClasses(f.Classes)
@@ -131,8 +131,8 @@ func (a *app) loadNamed(ctx context.Context, f *labFlags) (*problemData, error) 
 	}
 	d := &problemData{train: p.Train, test: p.Test, target: p.Target, drop: p.Drop, sigma: p.Info.Sigma,
 		lambda: p.Info.Lambda}
-	if f.flags != nil && f.flags.Given("repeats") {
-		if d.train, err = d.train.Group(f.Repeats, nil); err != nil {
+	if f.flags != nil && f.flags.IsSet("repeats") {
+		if d.train, err = d.train.GroupByRule(f.Repeats, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -154,10 +154,11 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 	o.Memory, o.AnswersOnly = f.Memory, f.Matrix != "" // K takes the place of the features
 	o.KeepMissing = o.KeepMissing || f.Impute != "none"
 	for _, name := range f.Words {
-		o.Categorical = append(o.Categorical, datasets.Category{Column: name})
+		o.ColumnCodings = append(o.ColumnCodings, datasets.ColumnCoding{Column: name})
 	}
 	for _, name := range f.Dates {
-		o.Categorical = append(o.Categorical, datasets.Category{Column: name, Dates: &datasets.Dates{Order: f.Order}})
+		dates := &datasets.DateCoding{Order: f.Order}
+		o.ColumnCodings = append(o.ColumnCodings, datasets.ColumnCoding{Column: name, Dates: dates})
 	}
 	train, err := datasets.ReadFile(ctx, f.Train, &o)
 	if err != nil {
@@ -165,10 +166,10 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 	}
 
 	d := &problemData{train: train, target: f.Target, drop: f.Drop, groups: f.Groups}
-	if train.Columns != nil && train.Read.Target != "" { // in other files the column may have another number
-		d.target = train.Read.Target
-	} else if train.Targets != nil {
-		d.target = train.Targets[0]
+	if train.Columns != nil && train.ReadReport.Target != "" { // in other files the column may have another number
+		d.target = train.ReadReport.Target
+	} else if train.TargetNames != nil {
+		d.target = train.TargetNames[0]
 	}
 	for _, column := range []string{f.Weights, f.Groups} { // they are not features in other files either
 		if column != "" && train.Space == nil { // with coordinates, all other columns are left out anyway
@@ -177,7 +178,7 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 	}
 	d.hintFewerRows(f.MaxRows, f.Train)
 	d.addHint("%s", train.IDHint())
-	if f.Task == "auto" && train.Targets == nil {
+	if f.Task == "auto" && train.TargetNames == nil {
 		d.addHint("%s", train.TaskHint())
 	}
 
@@ -224,15 +225,15 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 // an error if the labels do not match.
 func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets.Dataset,
 	o datasets.ReadOptions) (err error) {
-	o.Target, o.Task, o.Categorical, o.Space = d.target, train.Task.String(), train.Categories, train.Space
+	o.Target, o.Task, o.ColumnCodings, o.Space = d.target, train.Task.String(), train.ColumnCodings, train.Space
 	o.Columns, o.Dim, o.DimSource, o.TestPart = train.Columns, train.Dim(), f.Train, true
 	o.Drop = slices.DeleteFunc(slices.Clone(d.drop), func(name string) bool { return name == f.Weights })
 	o.MaxRows, o.AnswersOnly = 0, false
 	if _, err := strconv.Atoi(f.Groups); err == nil && train.Columns != nil { // the column may have another number
 		o.Groups = ""
 	}
-	if train.Targets != nil {
-		o.MoreTargets = train.Targets[1:]
+	if train.TargetNames != nil {
+		o.MoreTargets = train.TargetNames[1:]
 	}
 	if d.test, err = datasets.ReadFile(ctx, f.Test, &o); err != nil {
 		return err
@@ -261,7 +262,7 @@ func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets
 // or "" if there are none.
 func unknownWordsWarning(d *datasets.Dataset) string {
 	var descriptions []string
-	for _, u := range d.Unknown {
+	for _, u := range d.UnknownWords {
 		descriptions = append(descriptions, u.String())
 	}
 	if descriptions == nil {

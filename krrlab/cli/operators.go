@@ -16,7 +16,7 @@ import (
 // operatorsCommand returns the hidden command that computes products for another program.
 func (a *app) operatorsCommand() *cobra.Command {
 	f := newLabFlags()
-	f.flags = schema.Of(&f).Without("test", "holdout", "keep", "precond", "features", "lambda-p", "race", "solver",
+	f.flags = schema.Of(&f).Remove("test", "holdout", "keep", "precond", "features", "lambda-p", "race", "solver",
 		"max-iter", "residual", "stop", "json", "csv", "plot", "title", "size")
 	return flagCommand(&cobra.Command{
 		Use:   "operators (--data NAME | --train FILE)",

@@ -30,7 +30,7 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 	addOptions(cmd.Flags(), s)
 	cmd.Flags().SortFlags = false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := s.Settle(); err != nil {
+		if err := s.Complete(); err != nil {
 			return errUsage{err}
 		}
 		if cmd.Annotations == nil { // it is not a command on ranks
@@ -63,7 +63,7 @@ func parentCommand(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Com
 // commandLine returns the flags that were set on the command line, quoted for a shell.
 func commandLine(s *schema.Schema) (text string) {
 	for _, o := range s.Fields {
-		text += o.Flag()
+		text += o.ShellWords()
 	}
 	return text
 }

@@ -62,7 +62,7 @@ func checkFiles(reads, writes []namedFile) error {
 				return usagef("%s %s: that is the file of %s: give it another name", w.flag, w.path, other.flag)
 			}
 		}
-		if err := atomicfile.Check(w.path); err != nil {
+		if err := atomicfile.CheckWritable(w.path); err != nil {
 			return err
 		}
 	}

@@ -90,7 +90,7 @@ func (l *level) Set(text string) error {
 
 func (a *app) predictCommand() *cobra.Command {
 	f := &predictFlags{rankFlags: rankFlags{comm.DefaultLimit}}
-	f.flags = schema.Of(f).Without(fixedReadOptions...)
+	f.flags = schema.Of(f).Remove(fixedReadOptions...)
 	return flagCommand(&cobra.Command{
 		Use:   "predict MODEL (--data NAME:test | --in FILE) [--out FILE]",
 		Short: "Predict with a saved model",
@@ -168,7 +168,7 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 		return err
 	}
 
-	p := &predictions{keptColumns: data.KeptColumns, writesDecision: f.Decision}
+	p := &predictions{keptColumns: data.CopiedColumns, writesDecision: f.Decision}
 	if f.Bound {
 		if p.bounds, err = m.Bounds(data); err != nil {
 			return fmt.Errorf("%s: %w", f.Model, err)
@@ -241,8 +241,8 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 		for _, text := range notes {
 			a.notef("note: %s", text)
 		}
-		if data.Read != nil {
-			a.notef("read: %v", data.Read)
+		if data.ReadReport != nil {
+			a.notef("read: %v", data.ReadReport)
 		}
 		if p.unit > 0 {
 			a.notef("note: predictions are rounded to %g; --digits full writes all digits", p.unit)
@@ -250,8 +250,8 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 		return
 	}
 	lines := stage.Lines{Width: labelWidth}
-	if data.Read != nil {
-		lines.Add("read", "%s", data.Read)
+	if data.ReadReport != nil {
+		lines.Add("read", "%s", data.ReadReport)
 	}
 	if canScore(p.Prediction, data) {
 		subset := "test"
@@ -293,7 +293,7 @@ func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model
 		if err != nil {
 			return nil, err
 		}
-		if data.Read.NoAnswersReason != "" {
+		if data.ReadReport.NoAnswersReason != "" {
 			data.Class, data.Labels = nil, nil
 		}
 		if text := unknownWordsWarning(data); text != "" {
@@ -325,9 +325,9 @@ func readForModel(ctx context.Context, m *model.Model, file string, o datasets.R
 	}
 	switch note, err := d.CheckLabels(m.Labels); {
 	case err != nil:
-		d.Read.NoAnswersReason = cmp.Or(d.Read.NoAnswersReason, err.Error())
+		d.ReadReport.NoAnswersReason = cmp.Or(d.ReadReport.NoAnswersReason, err.Error())
 	case note != "":
-		d.Read.Notes = append(d.Read.Notes, note)
+		d.ReadReport.Notes = append(d.ReadReport.Notes, note)
 	}
 	return d, nil
 }
@@ -335,7 +335,7 @@ func readForModel(ctx context.Context, m *model.Model, file string, o datasets.R
 // kernelRows reads the matrix K(test, train) of --in, m×n, for a model with a precomputed kernel matrix. It returns an
 // error if flags are set that describe a table.
 func (f *rowsFlags) kernelRows(ctx context.Context, m *model.Model) (*datasets.Dataset, error) {
-	if f.In == "" || f.flags.Given("target", "drop", "keep", "format", "separator", "header", "comment") {
+	if f.In == "" || f.flags.IsSet("target", "drop", "keep", "format", "separator", "header", "comment") {
 		return nil, usagef("%s is a model of a precomputed K: want --in FILE, K(test, train) in a .npy file, which "+
 			"has no columns of text: leave --target, --keep and --format out", f.Model)
 	}

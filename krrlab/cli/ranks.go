@@ -65,7 +65,7 @@ func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 	if a.ranks.node, err = comm.Locate(ctx, w); err != nil {
 		return err
 	}
-	if n := a.ranks.node; !a.flags.Given("threads") {
+	if n := a.ranks.node; !a.flags.IsSet("threads") {
 		a.setThreads(n.CPUs)
 		if n.BoundCPUs < n.LauncherCPUs && !a.env.Launch.RequestedCPUs {
 			a.notef("note: the launcher has bound the ranks of this machine to %d of %d processors: mpirun --bind-to "+

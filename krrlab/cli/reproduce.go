@@ -244,7 +244,7 @@ func (a *app) updatePage(page, dir string) error {
 	if updated == string(text) {
 		return nil
 	}
-	if err := atomicfile.Put(page, updated); err != nil {
+	if err := atomicfile.WriteFile(page, updated); err != nil {
 		return err
 	}
 	a.printf("wrote %s\n", page)

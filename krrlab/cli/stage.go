@@ -67,10 +67,10 @@ func (c *stageCommand) setFlags() {
 	if _, ok := accepted["precond"]; ok {
 		accepted["process-timeout"] = ""
 	}
-	f := schema.Of(&c.labFlags).Without("keep")
+	f := schema.Of(&c.labFlags).Remove("keep")
 	for _, name := range strings.Fields(methodFlags) {
 		if _, ok := accepted[name]; !ok {
-			f.Without(name)
+			f.Remove(name)
 		}
 	}
 	if _, ok := accepted["precond"]; !ok { // of the preconditioner's options, keep and show those that are accepted
@@ -78,7 +78,7 @@ func (c *stageCommand) setFlags() {
 			if _, ok := accepted[o.Name]; ok {
 				f.Lookup(o.Name).Hidden = false
 			} else if o.Hidden {
-				f.Without(o.Name)
+				f.Remove(o.Name)
 			}
 		}
 	}
@@ -87,11 +87,11 @@ func (c *stageCommand) setFlags() {
 	}
 	if hasSolverFlag {
 		c.PrecondSpec.Name = "auto"
-		f.Describe(plannedHelp())
+		f.SetHelp(plannedHelp())
 	}
 	stageFields := schema.Of(c.options).Fields
 	if h, ok := c.options.(interface{ Help() map[string]string }); ok {
-		f.Describe(h.Help())
+		f.SetHelp(h.Help())
 		for name := range h.Help() {
 			if o := f.Lookup(name); o != nil { // the stage's help text includes the default
 				o.Default = ""
@@ -198,7 +198,7 @@ func (f *labFlags) command() *stage.Command {
 	precond, _ := f.effectivePrecond(nil).Preconditioner(nil) // check has returned its error
 	spec := kernel.Spec{Name: string(f.KernelName), Sigma: sigma, Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}
 	return &stage.Command{
-		Given:    f.flags.Given,
+		Given:    f.flags.IsSet,
 		Precond:  precond,
 		Kernel:   spec,
 		Distance: distance,
@@ -237,7 +237,7 @@ func (a *app) writeOutput(file string, write func(file string) error) error {
 // number.
 func writeTable(name string, t *plots.Table) error {
 	if filepath.Ext(name) != ".npy" {
-		return atomicfile.Put(name, []byte(t.CSV()))
+		return atomicfile.WriteFile(name, []byte(t.CSV()))
 	}
 	return writeArray(name, len(t.Rows), len(t.Columns), func(i, j int) (float64, error) {
 		if row := t.Rows[i]; j < len(row) {

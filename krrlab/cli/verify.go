@@ -44,7 +44,7 @@ func (verifyFlags) Help() map[string]string {
 func (a *app) verifyCommand() *cobra.Command {
 	f := &verifyFlags{rankFlags: rankFlags{comm.DefaultLimit}}
 	// The model determines which columns and rows of the files are used, and how they are grouped.
-	f.flags = schema.Of(f).Without("task", "space", "drop", "weights", "repeats", "groups", "keep", "dim", "n")
+	f.flags = schema.Of(f).Remove("task", "space", "drop", "weights", "repeats", "groups", "keep", "dim", "n")
 	return flagCommand(&cobra.Command{
 		Use:   "verify MODEL [--data NAME | --train FILE [--test FILE]]",
 		Short: "Recompute the proved properties of a model: residual, κ, prediction bound",
@@ -131,8 +131,8 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 			return nil, nil
 		}
 		d, err := readForModel(ctx, m, name, f.ReadOptions)
-		if err == nil && d.Read.NoAnswersReason != "" { // the targets are missing or invalid
-			err = fmt.Errorf("%s: %s", name, strings.TrimPrefix(d.Read.NoAnswersReason, name+": "))
+		if err == nil && d.ReadReport.NoAnswersReason != "" { // the targets are missing or invalid
+			err = fmt.Errorf("%s: %s", name, strings.TrimPrefix(d.ReadReport.NoAnswersReason, name+": "))
 		}
 		return d, err
 	}

@@ -188,7 +188,7 @@ func LoadWithin(name string, memory accel.Budget) (*Model, error) {
 	if st.IsDir() {
 		return nil, fmt.Errorf("cannot open model %s: it is a folder", name)
 	}
-	m, err := Read(f, st.Size(), memory)
+	m, err := readArchive(f, st.Size(), memory)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -209,8 +209,9 @@ func Digest(name string) (text []byte) {
 	return text
 }
 
-// Read reads a model from r, which has the given size in bytes. It is an error if its arrays do not fit into the memory.
-func Read(r io.ReaderAt, size int64, memory accel.Budget) (*Model, error) {
+// readArchive reads a model from r, which has the given size in bytes. It is an error if its arrays do not fit into the
+// memory.
+func readArchive(r io.ReaderAt, size int64, memory accel.Budget) (*Model, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("not a model file, or cut short (%v): fit again", err)
@@ -363,7 +364,7 @@ func (a *archive) metadata() (meta Info, err error) {
 // groups reads the groups of n points.
 func (a *archive) groups(n int) ([]int, error) {
 	data, err := a.read("groups.npy", []int{n})
-	groups, ok := npy.Ints(data)
+	groups, ok := npy.ToInts(data)
 	if err == nil && !ok {
 		err = fmt.Errorf("groups.npy: elements are of type %T, want integers", data)
 	}

@@ -65,7 +65,7 @@ func save(t testing.TB, m *Model) []byte {
 }
 
 // read reads a model from the bytes of its file.
-func read(b []byte) (*Model, error) { return Read(bytes.NewReader(b), int64(len(b)), accel.Budget{}) }
+func read(b []byte) (*Model, error) { return readArchive(bytes.NewReader(b), int64(len(b)), accel.Budget{}) }
 
 // TestRoundTrip checks that a loaded model equals the saved one, to the bit.
 func TestRoundTrip(t *testing.T) {
@@ -392,7 +392,7 @@ func TestMemory(t *testing.T) {
 		{sparse, 1 << 40, ""},
 	} {
 		b := save(t, c.m)
-		_, err := Read(bytes.NewReader(b), int64(len(b)), accel.Budget{Limit: c.left})
+		_, err := readArchive(bytes.NewReader(b), int64(len(b)), accel.Budget{Limit: c.left})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d bytes left: %v, want %q", c.left, err, c.want)
 		}
@@ -479,7 +479,7 @@ func TestCalibration(t *testing.T) {
 
 // TestGroups checks that a file keeps the groups of the rows, and that groups of another length are refused.
 func TestGroups(t *testing.T) {
-	d := testkit.Must(datasets.SyntheticRegression(20, 2, 0.1, 1).Subset(append(make([]int, 19), 1)).Group("together", nil))
+	d := testkit.Must(datasets.SyntheticRegression(20, 2, 0.1, 1).Subset(append(make([]int, 19), 1)).GroupByRule("together", nil))
 	m := random(kernel.Gaussian{Sigma: 1}, d.X, 1)
 	m.Groups, m.Repeats = d.Groups, d.Repeats
 	file := filepath.Join(t.TempDir(), "m.krr")

@@ -66,7 +66,7 @@ func (m *Model) FittedRows(d *datasets.Dataset) int {
 	variance := q*(1-q)*(1/float64(len(rows))+1/float64(n)) + q/float64(n)
 	chance := q + chanceErrors*math.Sqrt(variance)
 	// groups that the user names are not copies
-	areCopies := m.Repeats != nil && m.Repeats.Grouped > 0 && m.Repeats.Question != datasets.NewGroup
+	areCopies := m.Repeats != nil && m.Repeats.Grouped > 0 && m.Repeats.RowKind != datasets.RowKindNewGroup
 	if !areCopies && float64(count) <= chance*float64(len(rows)) {
 		return 0
 	}

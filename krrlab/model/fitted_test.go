@@ -75,11 +75,11 @@ func TestFittedRowsChance(t *testing.T) {
 		if got := m.FittedRows(&datasets.Dataset{X: rows}); got < n-n/4 {
 			t.Errorf("seed %d: %d rows are found", seed, got)
 		}
-		m.Repeats = &datasets.Repeats{Question: datasets.NewGroup, Grouped: n}
+		m.Repeats = &datasets.Repeats{RowKind: datasets.RowKindNewGroup, Grouped: n}
 		if m.FittedRows(&datasets.Dataset{X: independent}) > 0 {
 			falseAlarms++
 		}
-		m.Repeats = &datasets.Repeats{Question: datasets.NewCell, Grouped: n / 2}
+		m.Repeats = &datasets.Repeats{RowKind: datasets.RowKindNewFeatures, Grouped: n / 2}
 		if got := m.FittedRows(&datasets.Dataset{X: independent}); got < n/4 {
 			t.Errorf("seed %d: %d rows equal copies", seed, got)
 		}
@@ -90,8 +90,8 @@ func TestFittedRowsChance(t *testing.T) {
 }
 
 // TestFarRows compares the number of far rows with a count of the rows at whose nearest point of the box of the fit the
-// kernel is small, for kernels of both distances. The decision values of these rows must be small too. No row is far for
-// a kernel that grows with the distance.
+// kernel is small, for kernels of both distances. The decision values of these rows must be small too. No row is far
+// for a kernel that grows with the distance.
 func TestFarRows(t *testing.T) {
 	const n, dim = 100, 2
 	stream := rng.New(4)

@@ -81,7 +81,7 @@ type Origin struct {
 	Drop    []string `json:"drop,omitempty"`   // csv columns that the fit ignored
 	Groups  string   `json:"groups,omitempty"` // csv column of the groups in the fit
 	// Categorical are the csv columns of words and dates that were converted to features, with the values in the fit.
-	Categorical []datasets.Category `json:"categorical,omitempty"`
+	Categorical []datasets.ColumnCoding `json:"categorical,omitempty"`
 	// Space says which columns are coordinates, and how they are projected; nil for other features.
 	Space *datasets.Space `json:"space,omitempty"`
 	// Rows is the number of rows that were read from the training file, if a part of them was held out.
@@ -311,9 +311,9 @@ func (m *Model) ReadOptions(o datasets.ReadOptions) datasets.ReadOptions {
 	if o.Drop == nil && m.Origin.Space == nil { // with coordinates, all other columns are left out
 		o.Drop = m.Origin.Drop
 	}
-	o.Task, o.Categorical, o.Columns = m.Task().String(), m.Origin.Categorical, m.Columns
+	o.Task, o.ColumnCodings, o.Columns = m.Task().String(), m.Origin.Categorical, m.Columns
 	o.Space = m.Origin.Space
-	o.DimSource, o.KeepMissing = "the model", m.Scaling.Fills()
+	o.DimSource, o.KeepMissing = "the model", m.Scaling.FillsMissing()
 	_, o.Dim, _ = m.Dims()
 	if o.Target == "" { // the target of the fit applies only to a file with columns
 		o.Target, o.TargetOptional = m.Origin.Target, true

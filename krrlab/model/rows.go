@@ -100,8 +100,9 @@ func (m *Model) Training() (*datasets.Dataset, error) {
 	}
 	t := len(m.Answers) / n
 	d := &datasets.Dataset{Name: m.Origin.Dataset, Source: m.Origin.Dataset, Task: m.Task(), X: m.X, Labels: m.Labels,
-		Targets: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns, Categories: m.Origin.Categorical,
-		Weights: m.Weights, Groups: m.Groups, Repeats: m.Repeats, Space: m.Origin.Space}
+		TargetNames: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns,
+		ColumnCodings: m.Origin.Categorical,
+		Weights:       m.Weights, Groups: m.Groups, Repeats: m.Repeats, Space: m.Origin.Space}
 	for j := range t {
 		column := mat.Col(nil, j, mat.NewDense(n, t, m.Answers))
 		switch {

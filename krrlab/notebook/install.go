@@ -81,7 +81,8 @@ func InstallKernel(s KernelSpec) (string, error) {
 	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}
-	err = errors.Join(atomicfile.Put(s.script(), []byte(hideTabArrows)), atomicfile.Put(s.file(), append(spec, '\n')))
+	err = errors.Join(atomicfile.WriteFile(s.script(), []byte(hideTabArrows)),
+		atomicfile.WriteFile(s.file(), append(spec, '\n')))
 	if err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}

@@ -34,7 +34,7 @@ func ExportProgram(file, out string, o *Options) (notes []string, err error) {
 	if err != nil {
 		return notes, fmt.Errorf("%s: %w", file, err)
 	}
-	return notes, atomicfile.Put(out, src)
+	return notes, atomicfile.WriteFile(out, src)
 }
 
 // ImportProgram writes a program as a notebook: the notebook of ExportProgram, without outputs, or one cell with any

@@ -82,7 +82,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 	if htmlFile != "" {
 		b, err := exportHTML(file, nb)
 		if err == nil {
-			err = atomicfile.Put(htmlFile, b)
+			err = atomicfile.WriteFile(htmlFile, b)
 		}
 		if err != nil {
 			return err
@@ -273,7 +273,7 @@ func writeNotebook(name string, nb map[string]any) error {
 	if err := enc.Encode(nb); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return atomicfile.Put(name, b.Bytes())
+	return atomicfile.WriteFile(name, b.Bytes())
 }
 
 // displayedOutputs holds the outputs of all cells that have a display_id.

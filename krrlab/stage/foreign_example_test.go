@@ -29,7 +29,7 @@ type Norms struct {
 // Run implements stage.Runner. It uses K of the bench, reports progress, and returns its partial result if it is
 // stopped.
 func (o Growth) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
-	if err := schema.Settle(&o); err != nil {
+	if err := schema.Complete(&o); err != nil {
 		return nil, err
 	}
 	k, err := b.K(ctx, 0)

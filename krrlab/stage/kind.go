@@ -178,7 +178,7 @@ func CheckOptions(p Preconditioner) error {
 	}
 	v := reflect.New(reflect.TypeOf(p))
 	v.Elem().Set(reflect.ValueOf(p))
-	if err := schema.Settle(v.Interface()); err != nil {
+	if err := schema.Complete(v.Interface()); err != nil {
 		return fmt.Errorf("the preconditioner %s: %w", NameOf(p), err)
 	}
 	return nil
@@ -256,7 +256,7 @@ func ParsePreconditioner(text string) (Preconditioner, error) {
 		}
 		alreadySet[name] = true
 	}
-	if err := options.Settle(); err != nil {
+	if err := options.Complete(); err != nil {
 		return nil, err
 	}
 	return p.Elem().Interface().(Preconditioner), nil

@@ -55,7 +55,7 @@ func (b *Lines) Problem(h *Header) {
 }
 
 // Files adds a line for each file that describes how it was read.
-func (b *Lines) Files(read []*datasets.Reading) {
+func (b *Lines) Files(read []*datasets.ReadReport) {
 	for _, r := range read {
 		b.Add("read", "%v", r)
 	}

@@ -25,7 +25,7 @@ type Stage interface {
 // Choice is a Stage that chooses the kernel and λ of a fit.
 type Choice interface {
 	Stage
-	// Chosen returns the kernel, λ, and a distance as for datasets.Stretch, nil if there is none.
+	// Chosen returns the kernel, λ, and a distance as for datasets.ChangeDistance, nil if there is none.
 	Chosen() (k kernel.Spec, lambda float64, distance []float64)
 	Short() string // one or more lines for the report of the fit
 }
@@ -40,7 +40,7 @@ func WriteJSON(name string, s any) error {
 }
 
 // WriteFile writes the named file completely or not at all.
-func WriteFile(name string, content []byte) error { return atomicfile.Put(name, content) }
+func WriteFile(name string, content []byte) error { return atomicfile.WriteFile(name, content) }
 
 // HTML returns the HTML of a stage: its lines, its figure, and its table in a section that is initially closed.
 func HTML(s Stage) string {
@@ -59,15 +59,15 @@ type Header struct {
 	// Mean is the mean of each target that was subtracted from it; y in the result is centered.
 	Mean []float64 `json:"mean,omitempty"`
 	// Weighted reports that the rows have weights W; K in the result is W^½KW^½, and y is W^½y.
-	Weighted bool                `json:"weighted,omitempty"`
-	N        int                 `json:"n"`              // number of points
-	D        int                 `json:"d"`              // number of features of a point
-	T        int                 `json:"t"`              // number of right-hand sides
-	Read     []*datasets.Reading `json:"read,omitempty"` // how the files were read, the training file first
-	Kernel   kernel.Spec         `json:"kernel"`
-	Lambda   float64             `json:"lambda"` // ridge λ
-	Tol      float64             `json:"tol"`    // tolerance τ of the relative residual
-	Seed     uint64              `json:"seed"`
+	Weighted bool                   `json:"weighted,omitempty"`
+	N        int                    `json:"n"`              // number of points
+	D        int                    `json:"d"`              // number of features of a point
+	T        int                    `json:"t"`              // number of right-hand sides
+	Read     []*datasets.ReadReport `json:"read,omitempty"` // how the files were read, the training file first
+	Kernel   kernel.Spec            `json:"kernel"`
+	Lambda   float64                `json:"lambda"` // ridge λ
+	Tol      float64                `json:"tol"`    // tolerance τ of the relative residual
+	Seed     uint64                 `json:"seed"`
 }
 
 // Number is a float64 that is null in JSON if it is not finite. NaN means not applicable or not measured, and +Inf is a

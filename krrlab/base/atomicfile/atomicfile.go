@@ -19,19 +19,19 @@ import (
 // folder of name must exist. If name is a symbolic link, the link remains and its target is replaced. A file that is
 // replaced keeps its mode; a new one has mode 0666 before umask.
 //
-// If name is a device, a pipe, or the file of one of Streams, Write writes to it directly.
+// If name is a device, a pipe, or the file of one of StandardStreams, Write writes to it directly.
 func Write(name string, write func(io.Writer) error) error {
-	return writeError(name, put(name, write))
+	return writeError(name, writeReplacing(name, write))
 }
 
 // put is Write with errors that may contain the temporary name.
-func put(name string, write func(io.Writer) error) (err error) {
+func writeReplacing(name string, write func(io.Writer) error) (err error) {
 	st, err := os.Stat(name)
 	if err == nil {
 		if st.IsDir() {
 			return errFolder
 		}
-		if f := stream(st); f != nil {
+		if f := streamOf(st); f != nil {
 			return writeTo(f, write)
 		}
 		if !st.Mode().IsRegular() {
@@ -43,8 +43,8 @@ func put(name string, write func(io.Writer) error) (err error) {
 			return writeTo(f, write)
 		}
 	}
-	targetName := target(name)
-	f, err := temporary(targetName)
+	targetName := followLinks(name)
+	f, err := createTemporary(targetName)
 	if err != nil {
 		return err
 	}
@@ -76,9 +76,9 @@ func put(name string, write func(io.Writer) error) (err error) {
 // unfinished is the set of names of temporary files that are being written.
 var unfinished sync.Map
 
-// Abandon removes the temporary files of all calls of Write that have not returned; these calls then fail. A program
-// calls it before it exits without waiting for them.
-func Abandon() {
+// RemoveUnfinished removes the temporary files of all calls of Write that have not returned; these calls then fail. A
+// program calls it before it exits without waiting for them.
+func RemoveUnfinished() {
 	unfinished.Range(func(name, _ any) bool { _ = os.Remove(name.(string)); return true })
 }
 
@@ -108,17 +108,17 @@ func writeError(name string, err error) error {
 }
 
 // Put writes content to a file in the same way as Write.
-func Put[T string | []byte](name string, content T) error {
+func WriteFile[T string | []byte](name string, content T) error {
 	return Write(name, func(w io.Writer) error { _, err := w.Write([]byte(content)); return err })
 }
 
-// Streams are the standard outputs of the process; main sets them. If the file to write is the one that a stream is
-// redirected to, Write writes through the stream.
-var Streams []*os.File
+// StandardStreams are the standard outputs of the process; main sets them. If the file to write is the one that a
+// stream is redirected to, Write writes through the stream.
+var StandardStreams []*os.File
 
-// stream returns the element of Streams whose file is that of st, or nil.
-func stream(st fs.FileInfo) *os.File {
-	for _, f := range Streams {
+// stream returns the element of StandardStreams whose file is that of st, or nil.
+func streamOf(st fs.FileInfo) *os.File {
+	for _, f := range StandardStreams {
 		if info, err := f.Stat(); err == nil && os.SameFile(info, st) {
 			return f
 		}
@@ -131,7 +131,7 @@ const maxLinks = 40
 
 // target follows symbolic links from name to a file that is not a link, which need not exist. After maxLinks links it
 // gives up and returns a link.
-func target(name string) string {
+func followLinks(name string) string {
 	for range maxLinks {
 		link, err := os.Readlink(name)
 		if err != nil {
@@ -146,7 +146,7 @@ func target(name string) string {
 }
 
 // temporary creates a temporary file with a new name, .NAME.RANDOM.part, in the folder of name.
-func temporary(name string) (*os.File, error) {
+func createTemporary(name string) (*os.File, error) {
 	dir, base := filepath.Split(name)
 	for {
 		f, err := os.OpenFile(fmt.Sprintf("%s.%s.%08x.part", dir, base, rand.Uint32()), os.O_RDWR|os.O_CREATE|os.O_EXCL,
@@ -158,19 +158,19 @@ func temporary(name string) (*os.File, error) {
 }
 
 // Check returns an error if Write could not create name. Call it before a long computation whose result goes there.
-func Check(name string) error { return writeError(name, check(name)) }
+func CheckWritable(name string) error { return writeError(name, checkWritable(name)) }
 
 // check is Check with errors that may contain the temporary name.
-func check(name string) error {
+func checkWritable(name string) error {
 	if st, err := os.Stat(name); err == nil {
 		switch {
 		case st.IsDir():
 			return errFolder
-		case !st.Mode().IsRegular() || stream(st) != nil:
+		case !st.Mode().IsRegular() || streamOf(st) != nil:
 			return nil
 		}
 	}
-	f, err := temporary(target(name))
+	f, err := createTemporary(followLinks(name))
 	if err != nil {
 		return err
 	}

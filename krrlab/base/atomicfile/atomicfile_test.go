@@ -36,13 +36,13 @@ func TestWrite(t *testing.T) {
 // TestCheck checks which files can be written, and that Check leaves nothing in the folder.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
-	if err := Check(filepath.Join(dir, "a")); err != nil {
+	if err := CheckWritable(filepath.Join(dir, "a")); err != nil {
 		t.Error(err)
 	}
-	if err := Check(dir); err == nil {
+	if err := CheckWritable(dir); err == nil {
 		t.Error("a folder passed")
 	}
-	err := Check(filepath.Join(dir, "no", "a"))
+	err := CheckWritable(filepath.Join(dir, "no", "a"))
 	if err == nil || !strings.Contains(err.Error(), "no/a") || strings.Contains(err.Error(), ".part") {
 		t.Errorf("error %v", err)
 	}

@@ -18,7 +18,7 @@ func ExampleWrite() {
 	}
 	defer os.RemoveAll(dir)
 	name := filepath.Join(dir, "answer")
-	fmt.Println(atomicfile.Put(name, "42"))
+	fmt.Println(atomicfile.WriteFile(name, "42"))
 	err = atomicfile.Write(name, func(w io.Writer) error {
 		fmt.Fprint(w, "4")
 		return errors.New("interrupted")

@@ -26,7 +26,7 @@ func TestLink(t *testing.T) {
 	testkit.OK(t, os.Symlink("b", linkToLink))
 	testkit.OK(t, os.Symlink(filepath.Join("sub", "file"), link))
 	for _, want := range []string{"new", "replaced"} {
-		testkit.OK(t, Check(linkToLink))
+		testkit.OK(t, CheckWritable(linkToLink))
 		testkit.OK(t, Write(linkToLink, writeString(want)))
 		if got, err := os.ReadFile(file); string(got) != want {
 			t.Errorf("the target has %q, %v", got, err)
@@ -64,8 +64,8 @@ func TestOutput(t *testing.T) {
 	dir := t.TempDir()
 	f := testkit.Must(os.Create(filepath.Join(dir, "f")))
 	defer f.Close()
-	Streams = []*os.File{f}
-	defer func() { Streams = nil }()
+	StandardStreams = []*os.File{f}
+	defer func() { StandardStreams = nil }()
 	link := filepath.Join(dir, "stdout")
 	testkit.OK(t, os.Symlink("f", link))
 	io.WriteString(f, "before ")
@@ -89,7 +89,7 @@ func TestPipe(t *testing.T) {
 		b, _ := os.ReadFile(name)
 		got <- string(b)
 	}()
-	testkit.OK(t, Check(name))
+	testkit.OK(t, CheckWritable(name))
 	testkit.OK(t, Write(name, writeString("through")))
 	if s := <-got; s != "through" {
 		t.Errorf("read %q", s)

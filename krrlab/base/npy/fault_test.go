@@ -20,7 +20,7 @@ func TestFault(t *testing.T) {
 	f := testkit.Must(os.Create(name))
 	defer f.Close()
 	testkit.OK(t, npy.Write(f, make([]float64, 1<<20), 1<<20))
-	_, data, err := npy.Map(name)
+	_, data, err := npy.MapFile(name)
 	testkit.OK(t, err)
 	testkit.OK(t, os.Truncate(name, 4096))
 	v := data.([]float64)

@@ -21,7 +21,7 @@ func TestMap(t *testing.T) {
 		write := func(content []byte) (Header, any, error) {
 			testkit.OK(t, os.WriteFile(name+".new", content, 0o666)) // a mapped file must not be overwritten
 			testkit.OK(t, os.Rename(name+".new", name))
-			return Map(name)
+			return MapFile(name)
 		}
 		if h, got, err := write(b.Bytes()); err != nil || !reflect.DeepEqual(got, data) || h.Shape[0] != 2 {
 			t.Errorf("%v: %v %v %v", data, got, h.Shape, err)

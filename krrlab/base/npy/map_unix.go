@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// mapFile maps a file into memory, read-only. It returns nil for an empty file.
-func mapFile(name string) ([]byte, error) {
+// mmap maps a file into memory, read-only. It returns nil for an empty file.
+func mmap(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

@@ -30,9 +30,9 @@ const maxHeader = 4096
 
 // Header describes an array.
 type Header struct {
-	Descr   string // byte order, type and size of an element, such as "<f4"
-	Fortran bool   // the array is stored by columns
-	Shape   []int  // length of each dimension
+	Descr        string // byte order, type and size of an element, such as "<f4"
+	FortranOrder bool   // the array is stored by columns
+	Shape        []int  // length of each dimension
 }
 
 // Size returns the number of elements, and false if a length is negative or the number exceeds math.MaxInt/16, so that
@@ -68,7 +68,7 @@ func (h Header) order() binary.ByteOrder {
 
 // indexInC returns the position in C order of the k-th stored element.
 func (h Header) indexInC(k int) int {
-	if !h.Fortran || len(h.Shape) < 2 {
+	if !h.FortranOrder || len(h.Shape) < 2 {
 		return k
 	}
 	n, d := h.Shape[0], h.Shape[1]
@@ -88,12 +88,13 @@ type kind struct {
 
 // kinds maps the type and size in Descr to the kind.
 var kinds = map[string]kind{
-	"b1": {1, decode(convert[uint8, uint8])}, "u1": {1, decode(convert[uint8, uint8])},
-	"i1": {8, decode(convert[int8, int64])}, "i2": {8, decode(convert[int16, int64])},
-	"u2": {8, decode(convert[uint16, int64])}, "u4": {8, decode(convert[uint32, int64])},
-	"i4": {4, decode(convert[int32, int32])}, "i8": {8, decode(convert[int64, int64])},
-	"u8": {8, decode(convert[uint64, uint64])},
-	"f2": {4, decode(Half)}, "f4": {4, decode(convert[float32, float32])}, "f8": {8, decode(convert[float64, float64])},
+	"b1": {1, decoder(convert[uint8, uint8])}, "u1": {1, decoder(convert[uint8, uint8])},
+	"i1": {8, decoder(convert[int8, int64])}, "i2": {8, decoder(convert[int16, int64])},
+	"u2": {8, decoder(convert[uint16, int64])}, "u4": {8, decoder(convert[uint32, int64])},
+	"i4": {4, decoder(convert[int32, int32])}, "i8": {8, decoder(convert[int64, int64])},
+	"u8": {8, decoder(convert[uint64, uint64])},
+	"f2": {4, decoder(Float16ToFloat32)}, "f4": {4, decoder(convert[float32, float32])},
+	"f8": {8, decoder(convert[float64, float64])},
 }
 
 // maxText is the largest number of characters in a text element.
@@ -112,14 +113,14 @@ func (h Header) kind() kind {
 		return kind{}
 	}
 	const stringHeader, maxUTF8 = 16, 4 // bytes of a Go string without its text, and of a character
-	return kind{stringHeader + maxUTF8*n, func(r io.Reader, h Header) (any, error) { return texts(r, h, n) }}
+	return kind{stringHeader + maxUTF8*n, func(r io.Reader, h Header) (any, error) { return decodeTexts(r, h, n) }}
 }
 
 // convert is the conversion S → T.
 func convert[S, T element](v S) T { return T(v) }
 
-// Half converts the bits of an IEEE 754 binary16 number to float32.
-func Half(bits uint16) float32 {
+// Float16ToFloat32 converts the bits of an IEEE 754 binary16 number to float32.
+func Float16ToFloat32(bits uint16) float32 {
 	sign, exponent, fraction := float64(1), int(bits>>10&31), float64(bits&1023)
 	if bits>>15 == 1 {
 		sign = -1
@@ -135,8 +136,8 @@ func Half(bits uint16) float32 {
 	return float32(math.NaN())
 }
 
-// chunk is the number of elements that are read at once.
-const chunk = 1 << 15
+// batchLength is the number of elements that are read at once.
+const batchLength = 1 << 15
 
 // writtenTypes maps the element types that Write supports to their Descr. Map returns elements of these types without
 // copying.
@@ -156,7 +157,7 @@ func Write(w io.Writer, data any, shape ...int) error {
 	if err := writeHeader(w, h); err != nil {
 		return err
 	}
-	_, err := w.Write(Raw(data))
+	_, err := w.Write(RawBytes(data))
 	return err
 }
 
@@ -165,7 +166,7 @@ var isLittleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Raw returns the elements of data as the bytes that Write writes. On a little-endian machine they share the memory
 // of data.
-func Raw(data any) []byte {
+func RawBytes(data any) []byte {
 	if !isLittleEndian {
 		b, _ := binary.Append(nil, binary.LittleEndian, data) // no error: the elements have a fixed size
 		return b
@@ -175,7 +176,7 @@ func Raw(data any) []byte {
 }
 
 // Ints converts an array of signed integers to []int; ok is false for other data.
-func Ints(data any) (elements []int, ok bool) {
+func ToInts(data any) (elements []int, ok bool) {
 	v := reflect.ValueOf(data)
 	if v.Kind() != reflect.Slice || !reflect.Zero(v.Type().Elem()).CanInt() {
 		return nil, false
@@ -190,8 +191,8 @@ func Ints(data any) (elements []int, ok bool) {
 // Map reads the array in a file. If the file has the format that Write produces and the system can map files into
 // memory, data refers to the mapped file: it is read-only and valid until the process ends, and the file must not
 // change until then. Otherwise data is a copy, as from Read.
-func Map(name string) (h Header, data any, err error) {
-	b, err := mapFile(name)
+func MapFile(name string) (h Header, data any, err error) {
+	b, err := mmap(name)
 	if err != nil {
 		return h, nil, err
 	}
@@ -201,7 +202,7 @@ func Map(name string) (h Header, data any, err error) {
 	}
 	b = b[len(b)-r.Len():]
 	for t, descr := range writtenTypes {
-		if descr != h.Descr || h.Fortran || !isLittleEndian {
+		if descr != h.Descr || h.FortranOrder || !isLittleEndian {
 			continue
 		}
 		size, _ := h.Size()
@@ -215,15 +216,15 @@ func Map(name string) (h Header, data any, err error) {
 }
 
 // decode returns a function that reads elements of type S and converts each to a T.
-func decode[S, T element](convert func(S) T) func(r io.Reader, h Header) (any, error) {
+func decoder[S, T element](convert func(S) T) func(r io.Reader, h Header) (any, error) {
 	return func(r io.Reader, h Header) (any, error) {
 		size, _ := h.Size()
-		data, batch := make([]T, size), make([]S, min(size, chunk))
+		data, batch := make([]T, size), make([]S, min(size, batchLength))
 		buf := make([]byte, binary.Size(batch))
 		for k := 0; k < size; {
 			batch = batch[:min(len(batch), size-k)]
 			buf = buf[:binary.Size(batch)]
-			if err := fill(r, buf, "array cut short"); err != nil {
+			if err := readFull(r, buf, "array cut short"); err != nil {
 				return data, err
 			}
 			if _, err := binary.Decode(buf, h.order(), batch); err != nil {
@@ -239,12 +240,12 @@ func decode[S, T element](convert func(S) T) func(r io.Reader, h Header) (any, e
 }
 
 // texts reads text elements of n characters, in UTF-32 or in one byte each, and removes trailing zeros.
-func texts(r io.Reader, h Header, n int) (any, error) {
+func decodeTexts(r io.Reader, h Header, n int) (any, error) {
 	size, _ := h.Size()
 	data := make([]string, size)
 	buf := make([]byte, n*map[byte]int{'U': 4, 'S': 1}[h.Descr[1]])
 	for k := range data {
-		if err := fill(r, buf, "array cut short"); err != nil {
+		if err := readFull(r, buf, "array cut short"); err != nil {
 			return data, err
 		}
 		text := string(buf)
@@ -283,13 +284,13 @@ func writeHeader(w io.Writer, h Header) error {
 func ReadHeader(r io.Reader) (Header, error) {
 	const cut = "header cut short"
 	var pre [len(magicV1) + 4]byte // magic number, version, and length of the header in 2 or 4 bytes
-	if err := fill(r, pre[:len(Magic)], "no header"); err != nil {
+	if err := readFull(r, pre[:len(Magic)], "no header"); err != nil {
 		return Header{}, err
 	}
 	if string(pre[:len(Magic)]) != Magic {
 		return Header{}, errors.New("npy: not an array in .npy format")
 	}
-	if err := fill(r, pre[len(Magic):len(magicV1)], cut); err != nil {
+	if err := readFull(r, pre[len(Magic):len(magicV1)], cut); err != nil {
 		return Header{}, err
 	}
 	version, length := pre[len(Magic)], pre[len(magicV1):]
@@ -299,7 +300,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 	if version == 1 {
 		length = length[:2]
 	}
-	if err := fill(r, length, cut); err != nil {
+	if err := readFull(r, length, cut); err != nil {
 		return Header{}, err
 	}
 	n := binary.LittleEndian.Uint32(pre[len(magicV1):]) // with version 1, the upper two bytes are 0
@@ -307,19 +308,19 @@ func ReadHeader(r io.Reader) (Header, error) {
 		return Header{}, fmt.Errorf("npy: header of %d bytes; at most %d are read", n, maxHeader)
 	}
 	dict := make([]byte, n)
-	if err := fill(r, dict, cut); err != nil {
+	if err := readFull(r, dict, cut); err != nil {
 		return Header{}, err
 	}
-	return parse(string(dict))
+	return parseDict(string(dict))
 }
 
 // parse parses the header, a Python dictionary literal.
-func parse(dict string) (Header, error) {
+func parseDict(dict string) (Header, error) {
 	var h Header
 	bad := func(problem string) (Header, error) {
 		return Header{}, fmt.Errorf("npy: header %q: %s", strings.TrimSpace(dict), problem)
 	}
-	h.Descr = strings.Trim(value(dict, "descr", ","), " '\"")
+	h.Descr = strings.Trim(dictValue(dict, "descr", ","), " '\"")
 	if strings.HasPrefix(h.Descr, "[") {
 		return bad("a structured array, of named fields: write it by pandas.DataFrame(a).to_csv('data.csv', " +
 			"index=False)")
@@ -327,8 +328,8 @@ func parse(dict string) (Header, error) {
 	if h.kind().decode == nil {
 		return bad("the elements are neither numbers nor short texts: convert them by astype")
 	}
-	h.Fortran = strings.TrimSpace(value(dict, "fortran_order", ",")) == "True"
-	shape := strings.TrimSpace(value(dict, "shape", ")"))
+	h.FortranOrder = strings.TrimSpace(dictValue(dict, "fortran_order", ",")) == "True"
+	shape := strings.TrimSpace(dictValue(dict, "shape", ")"))
 	if !strings.HasPrefix(shape, "(") {
 		return bad("no shape")
 	}
@@ -342,7 +343,7 @@ func parse(dict string) (Header, error) {
 		}
 		h.Shape = append(h.Shape, n)
 	}
-	if h.Fortran && len(h.Shape) > 2 {
+	if h.FortranOrder && len(h.Shape) > 2 {
 		return bad("more than two dimensions in Fortran order: save numpy.ascontiguousarray of it")
 	}
 	if _, ok := h.Size(); !ok {
@@ -352,7 +353,7 @@ func parse(dict string) (Header, error) {
 }
 
 // value returns the text between the key, with its colon, and end.
-func value(dict, key, end string) string {
+func dictValue(dict, key, end string) string {
 	_, v, ok := strings.Cut(dict, "'"+key+"':")
 	if !ok {
 		return ""
@@ -380,8 +381,8 @@ func Read(r io.Reader, limit int64) (h Header, data any, err error) {
 // Read reads the elements of an array after its header. The caller must check h.MemorySize.
 func (h Header) Read(r io.Reader) (data any, err error) { return h.kind().decode(r, h) }
 
-// fill reads len(b) bytes. problem begins the text of the error if r ends earlier or fails.
-func fill(r io.Reader, b []byte, problem string) error {
+// readFull reads len(b) bytes. problem begins the text of the error if r ends earlier or fails.
+func readFull(r io.Reader, b []byte, problem string) error {
 	_, err := io.ReadFull(r, b)
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF

@@ -165,11 +165,11 @@ func TestMisuse(t *testing.T) {
 	read, write := io.Pipe()
 	testkit.OK(t, read.CloseWithError(io.ErrNoProgress))
 	testkit.Equal(t, Write(write, []float64{1}, 1), io.ErrNoProgress)
-	if _, _, err := Map(filepath.Join(t.TempDir(), "none.npy")); !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := MapFile(filepath.Join(t.TempDir(), "none.npy")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of no file: %v", err)
 	}
 	inf := float32(math.Inf(1))
-	if a, b, c := Half(0x7c00), Half(0xfc00), Half(0x7c01); a != inf || b != -inf || c == c {
+	if a, b, c := Float16ToFloat32(0x7c00), Float16ToFloat32(0xfc00), Float16ToFloat32(0x7c01); a != inf || b != -inf || c == c {
 		t.Errorf("float16 infinities are %v and %v, NaN %v", a, b, c)
 	}
 }

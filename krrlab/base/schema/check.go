@@ -43,18 +43,18 @@ func parseCheck(tag string) check {
 		return c
 	}
 	if bound, ok := strings.CutPrefix(tag, ">="); ok {
-		c.Low, c.text = parse(tag, bound), "at least "+bound
+		c.Low, c.text = parseBound(tag, bound), "at least "+bound
 		return c
 	}
 	if bound, ok := strings.CutPrefix(tag, ">"); ok {
-		c.Low, c.OpenLow, c.OpenHigh, c.text = parse(tag, bound), true, true, "a number above "+bound
+		c.Low, c.OpenLow, c.OpenHigh, c.text = parseBound(tag, bound), true, true, "a number above "+bound
 		return c
 	}
 	low, high, ok := strings.Cut(strings.Trim(tag, "([])"), ",")
 	if !ok || !strings.ContainsAny(tag[:1], "([") || !strings.HasSuffix(tag, ")") && !strings.HasSuffix(tag, "]") {
 		panic("schema: unknown check " + tag)
 	}
-	c.Interval = Interval{parse(tag, low), parse(tag, high), tag[0] == '(', strings.HasSuffix(tag, ")")}
+	c.Interval = Interval{parseBound(tag, low), parseBound(tag, high), tag[0] == '(', strings.HasSuffix(tag, ")")}
 	text := "a number from %s to %s"
 	switch {
 	case c.OpenLow && c.OpenHigh:
@@ -69,7 +69,7 @@ func parseCheck(tag string) check {
 }
 
 // parse converts an end of an interval to a number.
-func parse(tag, bound string) float64 {
+func parseBound(tag, bound string) float64 {
 	v, err := strconv.ParseFloat(bound, 64)
 	if err != nil {
 		panic("schema: unknown check " + tag)

@@ -35,7 +35,7 @@
 // parse their own text with Set(string) error or UnmarshalText. If a type has a method Names() []string, as
 // enumerations do, the value must be one of these names. The elements of a list may be read from a file: @FILE.
 //
-// [Settle] completes the options of a Go caller: it replaces zeros by defaults and checks all values. A command
-// registers the fields of [Of], each of which is a Value of packages flag and pflag, and calls Schema.Settle after
+// [Complete] completes the options of a Go caller: it replaces zeros by defaults and checks all values. A command
+// registers the fields of [Of], each of which is a Value of packages flag and pflag, and calls Schema.Complete after
 // the flags have been parsed.
 package schema

@@ -17,8 +17,8 @@ type options struct {
 // Example settles the options of a Go caller, and takes flags from the same fields.
 func Example() {
 	opts := options{Steps: 20}
-	fmt.Println(schema.Settle(&opts), opts)
-	fmt.Println(schema.Settle(&options{Steps: -1}))
+	fmt.Println(schema.Complete(&opts), opts)
+	fmt.Println(schema.Complete(&options{Steps: -1}))
 
 	opts = options{}
 	optionSet, flags := schema.Of(&opts), flag.NewFlagSet("stage", flag.ContinueOnError)
@@ -26,7 +26,7 @@ func Example() {
 	for _, f := range optionSet.Fields {
 		flags.Var(f, f.Name, f.Help)
 	}
-	fmt.Println(flags.Parse([]string{"--steps", "7", "--grid", "0.1,1"}), optionSet.Settle(), opts)
+	fmt.Println(flags.Parse([]string{"--steps", "7", "--grid", "0.1,1"}), optionSet.Complete(), opts)
 	fmt.Println(optionSet.Lookup("grid").Set("0"))
 	// Output:
 	// <nil> {20 0.2 []}

@@ -87,7 +87,7 @@ func (f *Field) split(text string) (value string, members []member) {
 			continue
 		}
 		key, memberText, ok := strings.Cut(text[i:end], "=")
-		if o := f.lookup(key); ok && o != nil {
+		if o := f.memberByKey(key); ok && o != nil {
 			members = append(members, member{o, strings.Trim(memberText, " ")})
 			end = i
 		}
@@ -100,7 +100,7 @@ func (f *Field) split(text string) (value string, members []member) {
 }
 
 // lookup returns the option that is written in the flag of f with this key, or nil.
-func (f *Field) lookup(key string) *Field {
+func (f *Field) memberByKey(key string) *Field {
 	for _, o := range f.schema.Fields {
 		if owner, k := o.Owner(); owner == f && k == key {
 			return o
@@ -110,16 +110,13 @@ func (f *Field) lookup(key string) *Field {
 }
 
 // settle replaces a zero by the default.
-func (f *Field) settle() {
+func (f *Field) applyDefault() {
 	if text := f.tag("default"); text != "" && f.value.IsZero() && !f.isSet {
-		if err := f.read(text); err != nil {
+		if err := f.parse(text); err != nil {
 			panic(fmt.Sprintf("schema: default of %s: %v", f.structField.Name, err))
 		}
 	}
 }
-
-// Given reports whether the option was set by its flag, or by a Go caller to a value that is not zero.
-func (f *Field) Given() bool { return f.isSet }
 
 // IsZero reports whether the value is the zero of its type, as for an option that is not set.
 func (f *Field) IsZero() bool { return f.value.IsZero() }
@@ -129,7 +126,7 @@ func (f *Field) Symbol() string { return cmp.Or(f.tag("symbol"), f.Name, f.struc
 
 // Flag returns the option and its value as shell words, with a leading blank, to be appended to a command line. It
 // returns "" if neither the option nor one that is written in its flag is set.
-func (f *Field) Flag() string {
+func (f *Field) ShellWords() string {
 	if owner, _ := f.Owner(); owner != nil {
 		return ""
 	}
@@ -148,7 +145,7 @@ func (f *Field) Flag() string {
 	if value, read := f.split(text + members); value != text || !slices.Equal(read, texts) ||
 		slices.ContainsFunc(read, member.isEmpty) {
 		// Set would read these words differently, for instance a separator that is a blank.
-		return f.ownFlag() + ownFlags
+		return f.ownShellWords() + ownFlags
 	}
 	switch {
 	case members != "" && text != "":
@@ -156,11 +153,11 @@ func (f *Field) Flag() string {
 	case members != "":
 		return " --" + f.Name + "=" + safe.Shell(members[1:])
 	}
-	return f.ownFlag()
+	return f.ownShellWords()
 }
 
 // ownFlag is Flag without the options that are written in the flag.
-func (f *Field) ownFlag() string {
+func (f *Field) ownShellWords() string {
 	switch text := f.String(); {
 	case !f.isSet:
 		return ""
@@ -199,7 +196,7 @@ func (f *Field) Set(text string) error {
 	if f.value.Kind() == reflect.Slice && !f.isSet {
 		f.value.SetZero() // remove the default
 	}
-	if err := f.read(text); err != nil {
+	if err := f.parse(text); err != nil {
 		return err
 	}
 	f.isSet = true
@@ -207,9 +204,9 @@ func (f *Field) Set(text string) error {
 		return fmt.Errorf("%s: both %q and %q are given: want one value", f.title(), previous, f.String())
 	}
 	if zero := f.tag("zero"); zero != "" && f.value.IsZero() {
-		return f.read(zero)
+		return f.parse(zero)
 	}
-	return f.verify()
+	return f.checkValue()
 }
 
 // unknownMember matches a text whose last word looks like an option that is written in the flag of another.
@@ -246,7 +243,7 @@ func (f *Field) checkUnknownMember(text string) error {
 
 // read parses a text and sets the value to it; the elements of a list are appended. It does not check the value. Its
 // errors describe the valid texts.
-func (f *Field) read(text string) error {
+func (f *Field) parse(text string) error {
 	v := f.value
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -270,7 +267,7 @@ func (f *Field) read(text string) error {
 		return f.wrapError(text, pointer.UnmarshalText([]byte(text)))
 	}
 	if v.Kind() != reflect.Slice {
-		return f.scan(v, text)
+		return f.parseScalar(v, text)
 	}
 	if name, ok := strings.CutPrefix(text, "@"); ok {
 		data, err := os.ReadFile(name)
@@ -289,7 +286,7 @@ func (f *Field) read(text string) error {
 	}
 	for _, word := range words {
 		element := reflect.New(v.Type().Elem()).Elem()
-		if err := f.scan(element, word); err != nil {
+		if err := f.parseScalar(element, word); err != nil {
 			list := strings.TrimPrefix(kinds[element.Kind()], "a ") + "s separated by commas"
 			return fmt.Errorf("%s %q: want %s", f.title(), text, list)
 		}
@@ -318,7 +315,7 @@ var kinds = map[reflect.Kind]string{
 }
 
 // scan parses a single value of a basic type.
-func (f *Field) scan(v reflect.Value, text string) error {
+func (f *Field) parseScalar(v reflect.Value, text string) error {
 	want, ok := kinds[v.Kind()], false
 	number, base := strings.TrimSpace(text), 10 // 010 is ten
 	if strings.Contains(number, "0x") {
@@ -358,24 +355,24 @@ func (f *Field) scan(v reflect.Value, text string) error {
 }
 
 // verify checks the value, or each element of a list. A zero that is not set is valid.
-func (f *Field) verify() error {
+func (f *Field) checkValue() error {
 	v := reflect.Indirect(f.value)
 	switch {
 	case !v.IsValid(), v.IsZero() && !f.isSet:
 		return nil
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
-			if err := f.verifyOne(v.Index(i)); err != nil {
+			if err := f.checkElement(v.Index(i)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return f.verifyOne(v)
+	return f.checkElement(v)
 }
 
 // verifyOne checks a single value.
-func (f *Field) verifyOne(v reflect.Value) error {
+func (f *Field) checkElement(v reflect.Value) error {
 	text, words := format(v), f.check.words
 	if n, ok := v.Addr().Interface().(named); ok {
 		words = n.Names()

@@ -75,28 +75,28 @@ func TestConditions(t *testing.T) {
 			err = s.Lookup(args[i]).Set(args[i+1])
 		}
 		if err == nil {
-			err = s.Settle()
+			err = s.Complete()
 		}
 		testkit.Equal(t, fmt.Sprint(err), want, args)
 	}
 	opts := conditionalOptions{Part: 5, Both: new(1)}
-	s := Of(&opts).Describe(map[string]string{"words": "some words", "gone": "x"})
+	s := Of(&opts).SetHelp(map[string]string{"words": "some words", "gone": "x"})
 	for name, want := range map[string][4]string{ // text, default, type, file
 		"kind": {"", "", "kind", ""}, "part": {"5", "5", "int", ""}, "both": {"1", "1", "int", ""},
 		"words": {"", "", "stringSlice", "read"}, "level": {"5%", "5%", "string", ""}, "zero": {"3", "3", "int", ""},
 	} {
 		f := s.Lookup(name)
 		testkit.Equal(t, [4]string{f.String(), f.Default, f.Type(), f.File}, want, name)
-		testkit.Equal(t, f.Given(), false, name)
+		testkit.Equal(t, s.IsSet(name), false, name)
 	}
 	testkit.Equal(t, s.Lookup("words").Help, "some words")
 	testkit.OK(t, s.Lookup("zero").Set("0"))
 	testkit.OK(t, s.Lookup("words").Set("\"a\nb\""))
 	testkit.OK(t, s.Lookup("words").Set(""))
-	testkit.Equal(t, s.Given("zero") && opts.Zero == -1 && s.Lookup("words").String() == "\"a\nb\"", true, opts)
-	testkit.Equal(t, Settle(&conditionalOptions{Kind: "x"}).Error(), `Kind "x": want one of plain, run:`)
+	testkit.Equal(t, s.IsSet("zero") && opts.Zero == -1 && s.Lookup("words").String() == "\"a\nb\"", true, opts)
+	testkit.Equal(t, Complete(&conditionalOptions{Kind: "x"}).Error(), `Kind "x": want one of plain, run:`)
 	// A value of a type that parses its own text, and that no text denotes.
-	testkit.Fails(t, Settle(&struct {
+	testkit.Fails(t, Complete(&struct {
 		Size side `flag:"side"`
 	}{7}), `Size "unknown (7)": want one of left, right`)
 	testkit.Panics(t, map[string]func(){"a kind of value that is no option": func() {
@@ -158,10 +158,10 @@ func TestMembers(t *testing.T) {
 			title = *opts.Title
 		}
 		for _, f := range s.Fields {
-			line += f.Flag()
+			line += f.ShellWords()
 		}
 		testkit.Equal(t, [4]string{opts.Plot, title, opts.Kind, line}, [4]string{c.plot, c.title, c.kind, c.line}, c.args)
-		testkit.Equal(t, [2]bool{s.Given("plot"), opts.Tune}, [2]bool{c.plot != "", strings.Contains(c.args, "tune")}, c.args)
+		testkit.Equal(t, [2]bool{s.IsSet("plot"), opts.Tune}, [2]bool{c.plot != "", strings.Contains(c.args, "tune")}, c.args)
 	}
 	s := Of(new(memberOptions))
 	testkit.Equal(t, s.Lookup("tune").Set("kind=c").Error(), `--tune kind "c": want one of a, b`)
@@ -178,6 +178,6 @@ func TestMembers(t *testing.T) {
 	testkit.Equal(t, s.Lookup("plot").Set("a.svg mark=  title=x").Error(), `--plot mark "": want a character`)
 	owner, key := s.Lookup("plot-wait").Owner()
 	testkit.Equal(t, owner.Name+key, "plotwait")
-	owner, _ = s.Without("plot").Lookup("title").Owner()
+	owner, _ = s.Remove("plot").Lookup("title").Owner()
 	testkit.Equal(t, owner == nil, true)
 }

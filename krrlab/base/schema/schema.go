@@ -18,36 +18,36 @@ type Schema struct {
 // defaults; a value in the struct that is not zero serves as the default itself. Invalid tags panic, because they are
 // programming errors.
 func Of(options any) *Schema {
-	s := Unsettled(options)
+	s := WithoutDefaults(options)
 	for _, f := range s.Fields {
-		if f.settle(); !f.value.IsZero() || f.tag("default") != "" {
+		if f.applyDefault(); !f.value.IsZero() || f.tag("default") != "" {
 			f.Default = f.String()
 		}
 	}
 	return s
 }
 
-// Unsettled is Of without defaults: zeros remain in the struct until Schema.Settle.
-func Unsettled(options any) *Schema {
-	s := read(options)
+// WithoutDefaults is Of without defaults: zeros remain in the struct until Schema.Complete.
+func WithoutDefaults(options any) *Schema {
+	s := fieldsOf(options)
 	for _, f := range s.Fields {
 		f.namesFlag = true
 	}
 	return s
 }
 
-// Settle replaces zeros by defaults in the struct that options points to, and checks all values. It returns an error
+// Complete replaces zeros by defaults in the struct that options points to, and checks all values. It returns an error
 // for the first invalid value.
-func Settle(options any) error {
-	s := read(options)
+func Complete(options any) error {
+	s := fieldsOf(options)
 	for _, f := range s.Fields {
 		f.isSet = !f.value.IsZero()
 	}
-	return s.Settle()
+	return s.Complete()
 }
 
 // read returns the options of the struct that options points to. It panics if options is no such pointer.
-func read(options any) *Schema {
+func fieldsOf(options any) *Schema {
 	v := reflect.ValueOf(options)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		panic(fmt.Sprintf("schema: options in a %T: want a pointer to a struct", options))
@@ -90,13 +90,13 @@ func (s *Schema) add(v reflect.Value, help map[string]string) {
 }
 
 // Without removes the options with these flags, which a command does not have.
-func (s *Schema) Without(flags ...string) *Schema {
+func (s *Schema) Remove(flags ...string) *Schema {
 	s.Fields = slices.DeleteFunc(s.Fields, func(f *Field) bool { return slices.Contains(flags, f.Name) })
 	return s
 }
 
 // Describe replaces the help texts of the options with these flags. Flags that s does not have are ignored.
-func (s *Schema) Describe(texts map[string]string) *Schema {
+func (s *Schema) SetHelp(texts map[string]string) *Schema {
 	for _, f := range s.Fields {
 		f.Help = cmp.Or(texts[f.Name], f.Help)
 	}
@@ -104,7 +104,7 @@ func (s *Schema) Describe(texts map[string]string) *Schema {
 }
 
 // Given reports whether any of the options with these flags was set.
-func (s *Schema) Given(flags ...string) bool {
+func (s *Schema) IsSet(flags ...string) bool {
 	return slices.ContainsFunc(s.Fields, func(f *Field) bool { return f.isSet && slices.Contains(flags, f.Name) })
 }
 
@@ -118,9 +118,9 @@ func (s *Schema) Lookup(flag string) *Field {
 	return nil
 }
 
-// Settle replaces zeros by defaults. It returns an error if options exclude each other, if an option requires another
+// Complete replaces zeros by defaults. It returns an error if options exclude each other, if an option requires another
 // one that is not set, or if a value fails its check.
-func (s *Schema) Settle() error {
+func (s *Schema) Complete() error {
 	for _, f := range s.Fields {
 		if f.isSet {
 			if err := s.checkRelations(f); err != nil {
@@ -129,8 +129,8 @@ func (s *Schema) Settle() error {
 		}
 	}
 	for _, f := range s.Fields {
-		f.settle()
-		if err := f.verify(); err != nil {
+		f.applyDefault()
+		if err := f.checkValue(); err != nil {
 			return err
 		}
 	}

@@ -74,7 +74,7 @@ func set(opts *all, args ...string) (*Schema, error) {
 			return s, err
 		}
 	}
-	return s, s.Settle()
+	return s, s.Complete()
 }
 
 // TestValues checks that options of every type are read, written as they were typed, and have their defaults.
@@ -105,11 +105,11 @@ func TestValues(t *testing.T) {
 		testkit.Equal(t, [3]string{f.String(), f.Default, f.Type()}, want, name)
 	}
 	for name, want := range map[string]string{"quiet": " --quiet", "drop": ` --drop 'a,"b,""c"'`, "coef": " --coef 2"} {
-		testkit.Equal(t, s.Lookup(name).Flag(), want)
+		testkit.Equal(t, s.Lookup(name).ShellWords(), want)
 	}
 	testkit.OK(t, s.Lookup("quiet").Set("false"))
-	testkit.Equal(t, s.Lookup("quiet").Flag(), " --quiet=false")
-	if s.Lookup("color").Help != "another" || !s.Given("size", "bytes") || s.Without("size").Lookup("size") != nil {
+	testkit.Equal(t, s.Lookup("quiet").ShellWords(), " --quiet=false")
+	if s.Lookup("color").Help != "another" || !s.IsSet("size", "bytes") || s.Remove("size").Lookup("size") != nil {
 		t.Error("help of an outer struct, what is given, what is left out")
 	}
 	if (&Field{}).String() != "" || s.Lookup("word").Help != "long long long " || !s.Lookup("quiet").IsBoolFlag() {
@@ -166,7 +166,7 @@ func TestErrors(t *testing.T) {
 		"Drop and Keep exclude each other":       {Drop: []string{"a"}, Keep: []string{"b"}},
 		"Damping goes with Color green only":     {Damping: 0.5},
 	} {
-		if err := Settle(opts); fmt.Sprint(err) != want {
+		if err := Complete(opts); fmt.Sprint(err) != want {
 			t.Errorf("%+v: %v\nwant %s", opts, err, want)
 		}
 	}

@@ -26,7 +26,7 @@ func Scale(small, suite, full int) int {
 func Small() bool { return Scale(0, 1, 1) == 0 }
 
 // Long skips the test, with the given description, unless long suites run.
-func Long(t testing.TB, description string) {
+func RequireLong(t testing.TB, description string) {
 	t.Helper()
 	if Small() {
 		t.Skip(description + ": a long suite (make test-long, a row of .ci/machines)")

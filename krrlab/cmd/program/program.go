@@ -28,7 +28,7 @@ func Run(version string) int {
 	spareAddresses()
 	accel.BoundGarbage()
 	ignoreFileLimit()
-	atomicfile.Streams = []*os.File{os.Stdout, os.Stderr}
+	atomicfile.StandardStreams = []*os.File{os.Stdout, os.Stderr}
 	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
 	launched := launch()

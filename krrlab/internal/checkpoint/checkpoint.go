@@ -224,7 +224,7 @@ func (s *Store) Load() (state []byte, refused []error, err error) {
 	}
 	slices.Reverse(numbers)
 	for _, k := range numbers {
-		state, err := Read(s.path(k), s.owner)
+		state, err := readState(s.path(k), s.owner)
 		if err == nil {
 			return state, refused, nil
 		}
@@ -241,9 +241,9 @@ func (s *Store) Load() (state []byte, refused []error, err error) {
 		"take another folder: %s", strings.Join(reasons, "; "))
 }
 
-// Read returns the state in a file that Save has written. It returns an error if the file is damaged or belongs to a
-// computation with another fingerprint.
-func Read(name string, owner [sha256.Size]byte) ([]byte, error) {
+// readState returns the state in a file that Save has written. It returns an error if the file is damaged or belongs to
+// a computation with another fingerprint.
+func readState(name string, owner [sha256.Size]byte) ([]byte, error) {
 	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() { // a pipe or a device may never end
 		return nil, fmt.Errorf("%s: no regular file", name)
 	}

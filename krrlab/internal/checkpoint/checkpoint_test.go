@@ -113,7 +113,7 @@ func TestOtherConfiguration(t *testing.T) {
 		"of other data or another configuration") != 2 || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
-	testkit.Fails(t, testkit.ErrOf(Read(dir, [32]byte{})), "no regular file")
+	testkit.Fails(t, testkit.ErrOf(readState(dir, [32]byte{})), "no regular file")
 	if _, err := Open(filepath.Join(dir, "checkpoint-00000000.krrc", "x"), [32]byte{}); err == nil {
 		t.Error("a folder within a file")
 	}

@@ -147,7 +147,7 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 		slices.Sort(rows)
 		d = d.WithGroups().Subset(rows) // copies are found among all rows
 	}
-	x := &explainer{m: m, d: d, dim: d.Dim(), groupOf: d.Grouping(nil).First, progress: o.Progress}
+	x := &explainer{m: m, d: d, dim: d.Dim(), groupOf: d.Grouping(nil).FirstRow, progress: o.Progress}
 	e.Copies = points.CountRepeated(x.groupOf)
 	x.x = make([]float64, d.Len()*x.dim)
 	points.Panel64To(d.X, x.x, x.dim)
@@ -157,7 +157,7 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	}
 	slices.SortStableFunc(e.Columns, func(a, b Importance) int { return cmp.Compare(b.Mean, a.Mean) })
 	for _, c := range e.Columns[:min(o.Top, len(columns))] {
-		if c.source.Category == nil && c.source.Count > 1 { // a place is no axis; krrlab map draws predictions
+		if c.source.Coding == nil && c.source.FeatureCount > 1 { // a place is no axis; krrlab map draws predictions
 			continue
 		}
 		dependence, err := x.dependence(ctx, c.source, e)
@@ -245,8 +245,8 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 		variants, orders := make([]variant, e.Permutations), make([][]int, e.Permutations)
 		for r := range variants {
 			order := random.Sub("column", uint64(k), uint64(r)).Perm(rows)
-			orders[r], variants[r] = order, variant{c.First, func(i int) []float64 {
-				return x.x[order[i]*x.dim+c.First:][:c.Count]
+			orders[r], variants[r] = order, variant{c.FirstFeature, func(i int) []float64 {
+				return x.x[order[i]*x.dim+c.FirstFeature:][:c.FeatureCount]
 			}}
 		}
 		permuted, err := x.predict(ctx, variants)
@@ -284,27 +284,27 @@ func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *
 	d, groups := &Dependence{Column: c.Name}, float64(e.Rows-e.Copies)
 	var variants []variant
 	add := func(v []float64) {
-		variants = append(variants, variant{c.First, func(int) []float64 { return v }})
+		variants = append(variants, variant{c.FirstFeature, func(int) []float64 { return v }})
 	}
 	switch {
-	case c.Category == nil: // numbers
-		for _, v := range grid(x.column(c.First)) {
+	case c.Coding == nil: // numbers
+		for _, v := range grid(x.column(c.FirstFeature)) {
 			d.Values = append(d.Values, v)
 			add([]float64{v})
 		}
-	case c.Category.Dates == nil: // words
+	case c.Coding.Dates == nil: // words
 		for _, k := range x.frequentWords(c) {
-			d.Words = append(d.Words, c.Category.Values[k])
-			word := make([]float64, c.Count)
+			d.Words = append(d.Words, c.Coding.Values[k])
+			word := make([]float64, c.FeatureCount)
 			word[k] = 1
 			add(word)
 		}
 	default: // the dates of the rows at equal distances in time
 		for _, i := range x.spacedDates(c) {
 			d.Values = append(d.Values, x.time(c, i))
-			add(x.x[i*x.dim+c.First:][:c.Count])
+			add(x.x[i*x.dim+c.FirstFeature:][:c.FeatureCount])
 		}
-		d.First = c.Category.Dates.First
+		d.First = c.Coding.Dates.First
 	}
 	if variants == nil { // all cells are missing, or have words that the fit does not know
 		return d, nil

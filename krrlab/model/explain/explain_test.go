@@ -44,7 +44,7 @@ func fitted(t *testing.T, seed uint64, classes []string) (*model.Model, *dataset
 		text = strings.Join(lines, "\n")
 	}
 	d, err := datasets.Read(strings.NewReader(text), "t.csv", &datasets.ReadOptions{Target: "y",
-		Categorical: []datasets.Category{{Column: "word"}, {Column: "day", Dates: &datasets.Dates{}}}})
+		ColumnCodings: []datasets.ColumnCoding{{Column: "word"}, {Column: "day", Dates: &datasets.DateCoding{}}}})
 	testkit.OK(t, err)
 	random, columns := rng.New(seed), 1
 	if len(classes) > 2 {

@@ -51,9 +51,9 @@ func mostFrequent(counts []int, k int) []int {
 
 // frequentWords returns the indices of the words of a column that most rows have.
 func (x *explainer) frequentWords(c datasets.SourceColumn) []int {
-	counts := make([]int, c.Count)
+	counts := make([]int, c.FeatureCount)
 	for i := range x.d.Len() {
-		for k, v := range x.x[i*x.dim+c.First:][:c.Count] {
+		for k, v := range x.x[i*x.dim+c.FirstFeature:][:c.FeatureCount] {
 			if v == 1 {
 				counts[k]++
 			}
@@ -64,8 +64,8 @@ func (x *explainer) frequentWords(c datasets.SourceColumn) []int {
 
 // time returns the time of row i in a column of dates: the number of days, or the hour of a time without a date.
 func (x *explainer) time(c datasets.SourceColumn, i int) float64 {
-	v := x.x[i*x.dim+c.First:]
-	if c.Category.Dates.Form != "time" {
+	v := x.x[i*x.dim+c.FirstFeature:]
+	if c.Coding.Dates.Form != "time" {
 		return v[0]
 	}
 	return math.Mod(24+math.Atan2(v[0], v[1])*12/math.Pi, 24) // of the sine and the cosine

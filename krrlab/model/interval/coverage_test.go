@@ -107,7 +107,7 @@ func TestDoubt(t *testing.T) {
 	train := d.Slice(0, 30)
 	m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)
 	grouped := *train
-	grouped.Repeats = &datasets.Repeats{Rule: "groups", Question: datasets.NewGroup, Grouped: 20}
+	grouped.Repeats = &datasets.Repeats{Rule: "groups", RowKind: datasets.RowKindNewGroup, Grouped: 20}
 	for name, c := range map[string]struct {
 		d    *datasets.Dataset
 		want string

@@ -71,9 +71,9 @@ func cholesky(t *testing.T, m *model.Model) *System {
 // group. If d is centered, the result is centered by the mean of its own rows.
 func without(d *datasets.Dataset, i int) *datasets.Dataset {
 	if d.Repeats == nil {
-		d = testkit.Must(d.Group("together", nil))
+		d = testkit.Must(d.GroupByRule("together", nil))
 	}
-	first := d.Grouping(nil).First
+	first := d.Grouping(nil).FirstRow
 	var rows []int
 	for q := range first {
 		if first[q] != first[i] {

@@ -49,10 +49,11 @@ func doubtAbout(count, n int, description string) string {
 	return fmt.Sprintf("%d of %d rows %s", count, n, description)
 }
 
-// repeatDescription describes rows that are in the group of an earlier row, for the question that the groups answer.
-func repeatDescription(question string) string {
-	return map[string]string{datasets.NewRow: "are copies of others", datasets.NewCell: "have the features of others",
-		datasets.NewGroup: "are of the groups of others"}[question]
+// repeatDescription describes rows that are in the group of an earlier row, by the kind of rows that the error is of.
+func repeatDescription(kind datasets.RowKind) string {
+	return map[datasets.RowKind]string{datasets.RowKindNew: "are copies of others",
+		datasets.RowKindNewFeatures: "have the features of others",
+		datasets.RowKindNewGroup:    "are of the groups of others"}[kind]
 }
 
 // Calibrate returns the scores for Split from a model's prediction p of the rows of d, which must not have been used
@@ -68,12 +69,12 @@ func Calibrate(train *datasets.Dataset, p *model.Prediction, d *datasets.Dataset
 	}
 	var doubt string
 	if train != nil {
-		question := datasets.NewRow
+		kind := datasets.RowKindNew
 		if train.Repeats != nil {
-			question = train.Repeats.Question
+			kind = train.Repeats.RowKind
 		}
-		doubt = doubtAbout(d.Overlap(train), rows, repeatDescription(question))
-		if question == datasets.NewGroup && d.Repeats != train.Repeats {
+		doubt = doubtAbout(d.Overlap(train), rows, repeatDescription(kind))
+		if kind == datasets.RowKindNewGroup && d.Repeats != train.Repeats {
 			doubt = "the groups of the test rows, and whether they are groups of the fit, are not known"
 		}
 	}

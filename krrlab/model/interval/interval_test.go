@@ -60,7 +60,7 @@ func TestLeaveOneOut(t *testing.T) {
 	}
 	for name, d := range map[string]*datasets.Dataset{"plain": plain, "mean": plain.Center(),
 		"repeated": repeated(plain), "both": repeated(plain).Center(), "groups": grouping(plain).Center(),
-		"apart": testkit.Must(repeated(plain).Group("apart", nil))} {
+		"apart": testkit.Must(repeated(plain).GroupByRule("apart", nil))} {
 		m := fit(t, d, k, lambda)
 		s := cholesky(t, m)
 		r, want := s.LeaveOneOut(), mat.NewDense(n, 1, nil)

@@ -61,12 +61,12 @@ func newSystem(m *model.Model) *System {
 	description := "have the features of others, and the model, of an older version, does not say whether they are " +
 		"copies: they are left out together"
 	if d.Repeats == nil {
-		d, _ = d.Group("together", firstEqual) // "together" is a valid rule, so there is no error
+		d, _ = d.GroupByRule("together", firstEqual) // "together" is a valid rule, so there is no error
 	} else {
-		description = repeatDescription(d.Repeats.Question)
+		description = repeatDescription(d.Repeats.RowKind)
 	}
 	groups := d.Grouping(firstEqual)
-	s := &System{m: m, x: points.NewPanel(m.X), firstInGroup: groups.First,
+	s := &System{m: m, x: points.NewPanel(m.X), firstInGroup: groups.FirstRow,
 		doubt: doubtAbout(groups.Grouped, len(firstEqual), description)}
 	if kernel.ShiftInvariant(m.Kernel) { // differences avoid cancellation
 		s.arith = kernel.Differences

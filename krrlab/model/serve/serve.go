@@ -72,7 +72,7 @@ func Handler(m *model.Model, o Options) (http.Handler, error) {
 // Run answers requests to l until ctx ends. It then accepts no more, and returns when the running ones are answered, or
 // with an error after Timeout.
 func Run(ctx context.Context, l net.Listener, m *model.Model, o Options) error {
-	err := schema.Settle(&o)
+	err := schema.Complete(&o)
 	if err != nil {
 		l.Close()
 		return fmt.Errorf("serve: %w", err)
@@ -192,7 +192,7 @@ func withNotes(p *model.Prediction, rows *datasets.Dataset) []byte {
 		panic(err) // predictions are finite
 	}
 	var notes []string
-	for _, u := range rows.Unknown {
+	for _, u := range rows.UnknownWords {
 		notes = append(notes, "words that are not in the training data, with their rows: "+u.String())
 	}
 	if notes == nil {

@@ -14,14 +14,14 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/base/npy"] = imports.Package{
 		Name: "npy",
 		Binds: map[string]r.Value{
-			"Half":       r.ValueOf(npy.Half),
-			"Ints":       r.ValueOf(npy.Ints),
-			"Magic":      r.ValueOf(*new(string)),
-			"Map":        r.ValueOf(npy.Map),
-			"Raw":        r.ValueOf(npy.Raw),
-			"Read":       r.ValueOf(npy.Read),
-			"ReadHeader": r.ValueOf(npy.ReadHeader),
-			"Write":      r.ValueOf(npy.Write),
+			"Float16ToFloat32": r.ValueOf(npy.Float16ToFloat32),
+			"Magic":            r.ValueOf(*new(string)),
+			"MapFile":          r.ValueOf(npy.MapFile),
+			"RawBytes":         r.ValueOf(npy.RawBytes),
+			"Read":             r.ValueOf(npy.Read),
+			"ReadHeader":       r.ValueOf(npy.ReadHeader),
+			"ToInts":           r.ValueOf(npy.ToInts),
+			"Write":            r.ValueOf(npy.Write),
 		},
 		Types: map[string]r.Type{
 			"Header": r.TypeOf((*npy.Header)(nil)).Elem(),

@@ -14,10 +14,10 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/base/schema"] = imports.Package{
 		Name: "schema",
 		Binds: map[string]r.Value{
-			"Nearest":   r.ValueOf(schema.Nearest),
-			"Of":        r.ValueOf(schema.Of),
-			"Settle":    r.ValueOf(schema.Settle),
-			"Unsettled": r.ValueOf(schema.Unsettled),
+			"Complete":        r.ValueOf(schema.Complete),
+			"Nearest":         r.ValueOf(schema.Nearest),
+			"Of":              r.ValueOf(schema.Of),
+			"WithoutDefaults": r.ValueOf(schema.WithoutDefaults),
 		},
 		Types: map[string]r.Type{
 			"Field":    r.TypeOf((*schema.Field)(nil)).Elem(),

@@ -119,9 +119,9 @@ func TestRender(t *testing.T) {
 			map[string]string{"image/svg+xml": "<svg/>", "text/html": "PHN2Zy8+", "text/plain": "6 bytes"}},
 		"data set": {set, map[string]string{"text/html": "The first 5 of 7 points, 8 of 10 features.",
 			"text/plain": "a<b: classification, n = 7, d = 10, classes no, yes"}},
-		"pair": {&datasets.Pair{Train: set}, map[string]string{"text/html": ">1.5<",
+		"pair": {&datasets.TrainTest{Train: set}, map[string]string{"text/html": ">1.5<",
 			"text/plain": "test     none"}},
-		"no pair": {&datasets.Pair{}, map[string]string{"text/html": "training none",
+		"no pair": {&datasets.TrainTest{}, map[string]string{"text/html": "training none",
 			"text/plain": "test     none"}},
 		"nested": {&nested,
 			map[string]string{"text/plain": "&{Name:n X:[0 0 0 0 0 0 0 0 0 0 0 0 … 5000 elements in all] " +

@@ -257,7 +257,7 @@ func addByType(v any, d *Data) error {
 		addMatrix(x, d)
 	case *datasets.Dataset:
 		setDatasetData(x.String(), x, d)
-	case *datasets.Pair:
+	case *datasets.TrainTest:
 		setDatasetData(x.String(), x.Train, d)
 	case *gram.Matrix:
 		storage, _, _ := strings.Cut(x.Choice().String(), "\n") // the first line says how the matrix is stored

@@ -129,7 +129,7 @@ func (g *controlGroup) isChanged() bool {
 func (g *controlGroup) value() (reflect.Value, error) {
 	v := reflect.New(g.initial.Type())
 	v.Elem().Set(g.initial)
-	fields := fieldsWithControl(schema.Unsettled(v.Interface()))
+	fields := fieldsWithControl(schema.WithoutDefaults(v.Interface()))
 	for i, c := range g.controls {
 		if text := optionText(c.Value()); c.Value() != g.initialValues[i] && text != "" {
 			if err := fields[i].Set(text); err != nil {

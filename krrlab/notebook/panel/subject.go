@@ -44,7 +44,7 @@ func FunctionSubject(f any, name string) (Subject, error) {
 		return nil, fmt.Errorf("Explore of a %v: %s", t, want)
 	}
 	s.optionsType = t.In(t.NumIn() - 1)
-	if len(fieldsWithControl(schema.Unsettled(reflect.New(s.optionsType).Interface()))) == 0 {
+	if len(fieldsWithControl(schema.WithoutDefaults(reflect.New(s.optionsType).Interface()))) == 0 {
 		return nil, fmt.Errorf("Explore: no field of %v has a tag flag, default or check: %s", s.optionsType, want)
 	}
 	return s, nil
@@ -82,7 +82,7 @@ func (s *functionSubject) currentRun() (func(context.Context, func(stage.Event))
 	}
 	full := reflect.New(s.optionsType) // the options, which Settle completes with the defaults
 	full.Elem().Set(v)
-	if err := schema.Settle(full.Interface()); err != nil {
+	if err := schema.Complete(full.Interface()); err != nil {
 		return nil, code, err
 	}
 	return func(ctx context.Context, _ func(stage.Event)) (any, error) {

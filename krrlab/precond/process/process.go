@@ -366,7 +366,7 @@ func (p *Preconditioner) columns() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	idx, _ := npy.Ints(data)
+	idx, _ := npy.ToInts(data)
 	repeated := map[int]bool{}
 	for _, j := range idx {
 		if j < 0 || j >= p.Dim() || repeated[j] {

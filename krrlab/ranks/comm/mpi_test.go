@@ -150,7 +150,7 @@ var launchers = []struct {
 // suite is long.
 func start(t *testing.T, p int, scenario string, check func(t *testing.T, out string, err error)) {
 	if p != 2 { // two ranks of each launcher are always tested
-		suite.Long(t, "ranks of MPI")
+		suite.RequireLong(t, "ranks of MPI")
 	}
 	self, err := os.Executable()
 	if err != nil {

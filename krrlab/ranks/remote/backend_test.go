@@ -238,7 +238,7 @@ func TestJobRefuses(t *testing.T) {
 func TestData(t *testing.T) {
 	for kind, x := range kinds(60, 4) {
 		several := regression(x)
-		several.MoreTargets, several.Targets = [][]float64{several.Target[:]}, []string{"a", "b"}
+		several.MoreTargets, several.TargetNames = [][]float64{several.Target[:]}, []string{"a", "b"}
 		several.Columns, several.Note = []string{"p", "q", "r", "s"}, "generated"
 		for _, train := range []*datasets.Dataset{several, regression(x).Center(), classes(x, 2), classes(x, 3)} {
 			for _, scale := range datasets.Scalings {
@@ -248,7 +248,7 @@ func TestData(t *testing.T) {
 				j := testkit.Must(writeData(root, want))
 				got, err := j.read(root)
 				if err == nil {
-					got.Read = want.Read
+					got.ReadReport = want.ReadReport
 				}
 				if err != nil || !reflect.DeepEqual(got, want) {
 					t.Errorf("%s, %s, %v: %v, %+v, want %+v", kind, scale, train.Task, err, got, want)

@@ -55,8 +55,9 @@ func writeData(root string, d *datasets.Dataset) (data, error) {
 		}
 	}
 	// A model needs a kernel and λ, which readers of the data ignore.
-	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: d.X, C: y, Labels: d.Labels, Targets: d.Targets,
-		Mean: d.Mean, Scaling: d.Scaling, Columns: d.Columns, Groups: d.Groups, Repeats: d.Repeats}
+	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: d.X, C: y, Labels: d.Labels,
+		Targets: d.TargetNames,
+		Mean:    d.Mean, Scaling: d.Scaling, Columns: d.Columns, Groups: d.Groups, Repeats: d.Repeats}
 	return j, m.Save(j.path(root))
 }
 
@@ -67,7 +68,8 @@ func (j *data) read(root string) (*datasets.Dataset, error) {
 		return nil, fmt.Errorf("job data: %w", err)
 	}
 	d := &datasets.Dataset{Name: j.Title, Source: j.Source, Note: j.Note, Task: m.Task(), X: m.X, Labels: m.Labels,
-		Targets: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns, Groups: m.Groups, Repeats: m.Repeats,
+		TargetNames: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns, Groups: m.Groups,
+		Repeats:      m.Repeats,
 		ClassWeights: j.ClassWeights}
 	if d.Labels != nil {
 		d.Class = m.Coding().Decode(m.C)

@@ -110,7 +110,7 @@ func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stageName stage.Name, opt
 	if err := os.MkdirAll(dir.path(""), 0o755); err != nil {
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
-	return atomicfile.Put(dir.path(jobFile), append(text, '\n'))
+	return atomicfile.WriteFile(dir.path(jobFile), append(text, '\n'))
 }
 
 // readJob reads a job file. It returns an error if the file has another version.
@@ -200,7 +200,7 @@ func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
 	if sol != nil {
 		c, err := sol.Model.C.MarshalBinary()
 		if err == nil {
-			err = atomicfile.Put(filepath.Join(dir, answerFile), c)
+			err = atomicfile.WriteFile(filepath.Join(dir, answerFile), c)
 		}
 		if err != nil {
 			return err
@@ -213,7 +213,7 @@ func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
 	if err != nil {
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
-	err = atomicfile.Put(filepath.Join(dir, resultFile), append(text, '\n'))
+	err = atomicfile.WriteFile(filepath.Join(dir, resultFile), append(text, '\n'))
 	if err == nil && sol != nil && sol.Reached() {
 		err = sol.RemoveCheckpoints()
 	}

@@ -123,7 +123,7 @@ func (b *Backend) start(ctx context.Context, words []string, l *krrlab.Lab, dir 
 	err := cmd.Run()
 	h.flush()
 	log := dir.path("log.txt")
-	_ = atomicfile.Put(log, append(fmt.Appendf(nil, "$ %s\n", strings.Join(words, " ")), h.log.Bytes()...))
+	_ = atomicfile.WriteFile(log, append(fmt.Appendf(nil, "$ %s\n", strings.Join(words, " ")), h.log.Bytes()...))
 	if err == nil {
 		return nil
 	}

@@ -50,7 +50,7 @@ type Options struct {
 // Run compares the preconditioners. If ctx ends, Run returns those that are judged by then together with ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
-	if err := schema.Settle(&o); err != nil {
+	if err := schema.Complete(&o); err != nil {
 		return nil, err
 	}
 	if len(o.With) == 0 {

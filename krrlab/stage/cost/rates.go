@@ -66,7 +66,7 @@ func ReadRates(ctx context.Context) (r Rates, err error) {
 func (r Rates) Save() {
 	name := cacheFile()
 	if text, err := json.Marshal(r); err == nil && name != "" && os.MkdirAll(filepath.Dir(name), 0o755) == nil {
-		_ = atomicfile.Put(name, text) // a cache that cannot be written costs time only
+		_ = atomicfile.WriteFile(name, text) // a cache that cannot be written costs time only
 	}
 }
 

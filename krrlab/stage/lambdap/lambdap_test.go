@@ -46,7 +46,7 @@ func (a ridgeOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 
 // measureSweep completes the options with their defaults and measures a sweep. zSeconds is the time to form Z.
 func measureSweep(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, zSeconds float64, o *Options) (*Sweep, error) {
-	err := schema.Settle(o)
+	err := schema.Complete(o)
 	if o.tol, o.comm = 1e-3, comm.OrAlone(o.comm); o.Columns == 0 && !o.NoSolve {
 		o.Columns = 1
 	}
@@ -59,8 +59,8 @@ func measureSweep(ctx context.Context, a stage.Operator, z *points.Dense32, y *m
 	return measure(ctx, a, z, y, zSeconds, o)
 }
 
-// newTestProblem returns the Gaussian kernel matrix of n random points, and a Z of s random Fourier features, so that ZZᵀ ≈ K.
-// It draws the features itself.
+// newTestProblem returns the Gaussian kernel matrix of n random points, and a Z of s random Fourier features, so that
+// ZZᵀ ≈ K. It draws the features itself.
 func newTestProblem(n, s int, lambda float64, seed uint64) (ridgeOperator, *points.Dense32) {
 	const d = 3
 	x := make([]float64, n*d)

@@ -125,7 +125,7 @@ func (o *Options) measureSize(ctx context.Context, b stage.Bench, k *stage.Gram,
 
 // setDefaults checks the options, and replaces zeros by defaults that depend on the problem.
 func (o *Options) setDefaults(p *stage.Problem) error {
-	if err := schema.Settle(o); err != nil {
+	if err := schema.Complete(o); err != nil {
 		return err
 	}
 	if o.Columns > p.T {

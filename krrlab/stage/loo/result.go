@@ -24,8 +24,8 @@ type Result struct {
 	// NoIntervalReason explains why the result claims no interval, namely why equal rows could not be left out
 	// together. It is "" if the result claims an interval.
 	NoIntervalReason string `json:"unclaimed,omitempty"`
-	// OtherScore is the score at the best λ for the question Repeats.OtherQuestion. It is nil if there is no such
-	// question, or without dense factors.
+	// OtherScore is the score at the best λ for rows of the kind Repeats.OtherRowKind. It is nil if there is no such
+	// kind, or without dense factors.
 	OtherScore *leaveout.Score `json:"other,omitempty"`
 
 	NotDenseReason string  `json:"why,omitempty"`            // why dense factors are not used although n is small
@@ -136,14 +136,14 @@ func (r *Result) String() string {
 	best := scores[r.Best]
 	errorText := r.errorText(best.Error.Value)
 	if r.Repeats.String() != "" {
-		errorText += " on " + datasets.RowsOfQuestion(r.Repeats.Question)
+		errorText += " on " + r.Repeats.RowKind.Description()
 	}
 	if r.OtherScore != nil {
 		v := r.OtherScore.Error.Value
 		if !r.Classification {
 			v = math.Sqrt(v)
 		}
-		errorText += fmt.Sprintf(" (%s on %s)", r.errorText(v), datasets.RowsOfQuestion(r.Repeats.OtherQuestion))
+		errorText += fmt.Sprintf(" (%s on %s)", r.errorText(v), r.Repeats.OtherRowKind.Description())
 	}
 	tuneNote := "; other σ and kernels: krrlab tune"
 	if r.Kernel.Name == "precomputed" { // tune does not support it

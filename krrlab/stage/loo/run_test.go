@@ -25,7 +25,7 @@ func TestRepeats(t *testing.T) {
 		}
 		x := set.X.(*points.Dense)
 		copy(x.Row(7), x.Row(3))
-		set = testkit.Must(set.Group("together", nil))
+		set = testkit.Must(set.GroupByRule("together", nil))
 		lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1}))
 		o.ExactBelow, o.Rank = 0, 0
 		r := testkit.Must(lab.LeaveOneOut(t.Context(), o))

@@ -53,7 +53,7 @@ type Options struct {
 // weighted share of wrong rows.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
-	if err := schema.Settle(&o); err != nil {
+	if err := schema.Complete(&o); err != nil {
 		return nil, err
 	}
 	if o.Rank > p.N {
@@ -75,7 +75,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		Confidence: o.Confidence, Probes: o.Probes, Residuals: o.Residuals,
 		Stream: rng.New(p.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, b.Tell, stage.Probes),
 	}
-	q.Same, q.Groups = groups.SplitByKind(groups.First)
+	q.Same, q.Groups = groups.SplitByKind(groups.FirstRow)
 	if p.Train.ClassWeights != nil {
 		q.Scored = p.Train.Weight
 	}
@@ -104,9 +104,9 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			r.Best = i
 		}
 	}
-	if dense && groups.OtherFirst != nil { // also the best λ for the other grouping of equal rows
+	if dense && groups.OtherFirstRow != nil { // also the best λ for the other grouping of equal rows
 		q.Residuals = false
-		q.Same, q.Groups = groups.SplitByKind(groups.OtherFirst)
+		q.Same, q.Groups = groups.SplitByKind(groups.OtherFirstRow)
 		alternative := &Result{}
 		if err := alternative.scoreDense(ctx, b, q, []float64{r.Scores[r.Best].Lambda}); err != nil {
 			return nil, err

@@ -50,7 +50,7 @@ func (o Options) Hint() string { return o.Levels.Hint() }
 // setDefaults replaces zeros by the defaults, and returns an error for invalid options.
 func (o *Options) setDefaults() error {
 	o.width, o.steps = cmp.Or(o.width, 0.2), cmp.Or(o.steps, 200)
-	return schema.Settle(o)
+	return schema.Complete(o)
 }
 
 // Run measures each level of a chain, and features alone of each width after the first, the narrowest first. The chain

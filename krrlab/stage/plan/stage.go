@@ -87,7 +87,7 @@ type Bench interface {
 // first rank plans, and every rank returns its plan.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if o.Nodes != 0 { // otherwise the options of machines have no effect, and are not checked
-		if err := schema.Settle(&o); err != nil {
+		if err := schema.Complete(&o); err != nil {
 			return nil, fmt.Errorf("plan: %w", err)
 		}
 	}

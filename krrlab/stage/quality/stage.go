@@ -50,7 +50,7 @@ type Options struct {
 // the requested width. If ctx ends after the first step, Run returns the current interval together with ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start := time.Now()
-	if err := schema.Settle(&o); err != nil {
+	if err := schema.Complete(&o); err != nil {
 		return nil, err
 	}
 	p := b.Problem()

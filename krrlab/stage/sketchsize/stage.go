@@ -60,7 +60,7 @@ type Options struct {
 
 // setDefaults replaces zeros by the defaults for n points, and returns an error for invalid options. λ_p must not be 0.
 func (o *Options) setDefaults(n int, lambda, lambdaP float64) error {
-	if err := schema.Settle(o); err != nil {
+	if err := schema.Complete(o); err != nil {
 		return err
 	}
 	if o.Constants == (Test{}) {

@@ -60,7 +60,7 @@ func CrossValidate(ctx context.Context, b stage.Refitter, k int, threshold float
 // foldError returns the error of decision values for the rows of d: the share of wrong labels for classes, and the RMSE
 // for a regression. For two classes it subtracts the threshold from values.
 func foldError(values *mat.Dense, d *datasets.Dataset, threshold float64) float64 {
-	p := &model.Prediction{Decision: values, Value: mat.Col(nil, 0, values), Targets: d.Targets}
+	p := &model.Prediction{Decision: values, Value: mat.Col(nil, 0, values), Targets: d.TargetNames}
 	if d.Class == nil {
 		return p.Score(d).RMSE
 	}
@@ -96,7 +96,7 @@ func BestThreshold(ctx context.Context, b stage.Refitter, m model.Metric) (*Thre
 	t := &Threshold{Metric: m, Rows: description}
 	positive, sign := 1, 1.0
 	if m == model.F1 {
-		if positive = p.Train.RarerClass(); positive == 0 {
+		if positive = p.Train.MinorityClass(); positive == 0 {
 			sign = -1
 		}
 		t.Class = labels[positive]
@@ -149,7 +149,7 @@ func looDecisions(ctx context.Context, b stage.Refitter) ([]float64, error) {
 	}
 	groups := p.Train.Grouping(kernel.FirstEqual(p.Kernel, p.Train.X))
 	q := &leaveout.Problem{Classes: true, Residuals: true, KError: errorBound, Weights: p.Train.FitWeights()}
-	q.Same, q.Groups = groups.SplitByKind(groups.First)
+	q.Same, q.Groups = groups.SplitByKind(groups.FirstRow)
 	s, err := leaveout.Dense(ctx, k, p.Y, []float64{p.Lambda}, q)
 	if err = comm.Agree(ctx, p.Comm, err); err != nil {
 		return nil, err

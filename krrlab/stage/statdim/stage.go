@@ -85,7 +85,7 @@ type Options struct {
 // setDefaults replaces zeros by the defaults, and returns an error for invalid options.
 func (o *Options) setDefaults() error {
 	o.probes = cmp.Or(o.probes, 16)
-	return schema.Settle(o)
+	return schema.Complete(o)
 }
 
 // Run computes the statistical dimension. If ctx ends while a randomized method adds probes, Run returns the result of

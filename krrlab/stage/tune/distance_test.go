@@ -148,7 +148,7 @@ func TestLengths(t *testing.T) {
 	}
 	testkit.Contains(t, perFeature.errorMapFigure("RMSE").Title, "lengths: "+l.Relevant[0])
 	rows, e := upTo(450), mat.NewDense(450, 1, nil)
-	train, _, err := datasets.Stretch(perFeature.Best.Lengths, d.train, nil)
+	train, _, err := datasets.ChangeDistance(perFeature.Best.Lengths, d.train, nil)
 	testkit.OK(t, err)
 	k := testkit.Must(kernel.FromSpec(perFeature.Best.Spec()))
 	for i := 0; i < 450; i += 90 { // leave-one-out residuals of a few rows by refits with the result
@@ -216,7 +216,7 @@ func TestMatrix(t *testing.T) {
 		for _, distance := range []string{"lengths", "full"} {
 			r = testkit.Must(run(t.Context(), d, Options{Kernels: []string{"gaussian"}, Points: 15,
 				Distance: distance}, nil, nil))
-			stretched, _, err := datasets.Stretch(r.Best.Distance(), all, nil)
+			stretched, _, err := datasets.ChangeDistance(r.Best.Distance(), all, nil)
 			testkit.OK(t, err)
 			k := testkit.Must(kernel.FromSpec(r.Best.Spec()))
 			e := fitResiduals(t, &problem{train: stretched, y: y.y}, k, r.Best.Lambda, upTo(n), test)

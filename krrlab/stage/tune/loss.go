@@ -52,7 +52,7 @@ type judgment struct {
 
 // onRows returns j with the weights and groups of d, whose rows are judged.
 func (j judgment) onRows(d *datasets.Dataset) judgment {
-	j.weights, j.groups = d.Weights, d.Grouping(nil).First
+	j.weights, j.groups = d.Weights, d.Grouping(nil).FirstRow
 	return j
 }
 

@@ -35,7 +35,7 @@ type Options struct {
 	// features; lengths, one length scale for each feature (automatic relevance determination, ARD); full, ‖L(x−z)‖
 	// with a matrix L; or auto, as full, but without an error if there is a reason not to search. Length scales and
 	// matrices become Point.Lengths or Point.Matrix if they reduce the error on rows that were not used to fit them;
-	// the result then applies to data stretched by them (datasets.Stretch). The default is sigma.
+	// the result then applies to data stretched by them (datasets.ChangeDistance). The default is sigma.
 	Distance string `default:"sigma" check:"one of auto sigma lengths full"`
 
 	// Rows is the number of rows of the subsample. If the problem has at most twice as many, there is no subsample:
@@ -96,7 +96,7 @@ type problem struct {
 
 // check returns an error if an option is invalid or a kernel cannot be tuned.
 func (o *Options) check() error {
-	if err := schema.Settle(new(*o)); err != nil {
+	if err := schema.Complete(new(*o)); err != nil {
 		return fmt.Errorf("tune: %w", err)
 	}
 	if o.Lambda != 0 {
@@ -127,7 +127,7 @@ func (o *Options) isExplicit() bool {
 
 // withDefaults returns the options with defaults for the zero values. The options must have passed check.
 func (o Options) withDefaults() Options {
-	if err := schema.Settle(&o); err != nil {
+	if err := schema.Complete(&o); err != nil {
 		panic(err) // excluded by Options.check
 	}
 	if len(o.Kernels) == 0 {

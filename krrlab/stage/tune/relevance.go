@@ -106,7 +106,7 @@ func (r *relevance) value(ctx context.Context, theta, grad []float64) (float64, 
 	return f, nil
 }
 
-// shape returns the shape of the distance at θ, in the form of datasets.Stretch.
+// shape returns the shape of the distance at θ, in the form of datasets.ChangeDistance.
 func (r *relevance) shape(theta []float64) []float64 {
 	shape := slices.Clone(theta[:len(theta)-1])
 	for j, v := range shape {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -86,19 +85,19 @@ func (r *Result) unitsNote() string {
 	return fmt.Sprintf(" (of all %d targets, each in units of its root mean square)", r.T)
 }
 
-// repeatsNote states which equal rows are left out together, which question the error answers, and the answer to the
-// other question. It is empty without repeated rows.
+// repeatsNote states which equal rows are left out together, for which kind of rows the error is, and the error for the
+// other kind. It is empty without repeated rows.
 func (r *Result) repeatsNote() string {
 	text := r.Repeats.String()
 	if text == "" {
 		return ""
 	}
-	text += "; the error is of " + datasets.RowsOfQuestion(r.Repeats.Question)
+	text += "; the error is of " + r.Repeats.RowKind.Description()
 	if !r.OtherError.Known() {
 		return text
 	}
 	otherText := strings.TrimPrefix(r.Metric.Text(float64(r.OtherError)), "error ")
-	return fmt.Sprintf("%s (%s on %s)", text, otherText, datasets.RowsOfQuestion(r.Repeats.OtherQuestion))
+	return fmt.Sprintf("%s (%s on %s)", text, otherText, r.Repeats.OtherRowKind.Description())
 }
 
 // baselineText compares the error with the baseline. It is empty if that is unknown.

@@ -31,8 +31,8 @@ type Point struct {
 	Params kernel.Params `json:"params,omitempty"`
 	Lambda float64       `json:"lambda"`
 	// Lengths are the length scales of the features, and Matrix has the entries of the matrix L of the distance
-	// ‖L(x−z)‖ by rows, in the form of krrlab fit --sigma and datasets.Stretch. If both are nil, σ is the length scale
-	// of all features.
+	// ‖L(x−z)‖ by rows, in the form of krrlab fit --sigma and datasets.ChangeDistance. If both are nil, σ is the length
+	// scale of all features.
 	Lengths []float64 `json:"lengths,omitempty"`
 	Matrix  []float64 `json:"matrix,omitempty"`
 	// Error is the error by Result.Metric, such as the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). It is null if
@@ -46,7 +46,8 @@ type Point struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// Distance returns Lengths or Matrix, in the form of datasets.Stretch; nil if σ is the length scale of all features.
+// Distance returns Lengths or Matrix, in the form of datasets.ChangeDistance; nil if σ is the length scale of all
+// features.
 func (p *Point) Distance() []float64 { return slices.Concat(p.Lengths, p.Matrix) }
 
 // Spec returns the kernel as data. If Lengths or Matrix are set, it has σ = 1, and applies to points stretched by them.
@@ -101,9 +102,9 @@ type Result struct {
 	// MemoryNote states that the memory limits the rows of the search.
 	MemoryNote string  `json:"limited,omitempty"`
 	Seconds    float64 `json:"seconds"`
-	// Repeats states which rows are left out, or held out, together, and which question Error answers.
+	// Repeats states which rows are left out, or held out, together, and for which kind of rows Error is.
 	Repeats datasets.Repeats `json:"repeats"`
-	// OtherError is the error of Best for the question Repeats.OtherQuestion. It is null if there is no such question,
+	// OtherError is the error of Best for rows of the kind Repeats.OtherRowKind. It is null if there is no such kind,
 	// or the last level did not use leave-one-out.
 	OtherError stage.Number `json:"other_error"`
 

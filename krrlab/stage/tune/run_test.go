@@ -85,7 +85,7 @@ func TestTuneTargets(t *testing.T) {
 	wants := map[bool]*tune.Result{}
 	for _, unit := range []float64{1, 1 << 20} {
 		twoTargets := *set
-		twoTargets.Targets, twoTargets.MoreTargets = []string{"y", "z"}, [][]float64{make([]float64, len(other))}
+		twoTargets.TargetNames, twoTargets.MoreTargets = []string{"y", "z"}, [][]float64{make([]float64, len(other))}
 		for i, v := range other {
 			twoTargets.MoreTargets[0][i] = unit * v
 		}

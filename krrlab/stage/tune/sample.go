@@ -153,7 +153,7 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*lo
 	if s.fittedRows > 0 {
 		return s.predictionLoss(ctx, lambda)
 	}
-	return s.leaveOut(ctx, lambda, s.groups.First)
+	return s.leaveOut(ctx, lambda, s.groups.FirstRow)
 }
 
 // leaveOut returns the leave-one-out loss, with the rows of each group left out together. firstOfGroup is the first row

@@ -126,7 +126,7 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 	if rows := max(sizes[0]/4, min(sizes[0]/2, 250)); rows >= 100 && !s.opt.Quick {
 		sizes = []int{rows, sizes[0]}
 	}
-	if s.groups = s.data.train.Grouping(nil); n-points.CountRepeated(s.groups.First) < 2 {
+	if s.groups = s.data.train.Grouping(nil); n-points.CountRepeated(s.groups.FirstRow) < 2 {
 		return fmt.Errorf("tune: all %d rows are in one group, and left out together: want at least 2 groups", n)
 	}
 	s.order = rng.New(s.data.seed).Sub("tune").Perm(n)
@@ -214,14 +214,14 @@ func (s *search) explore(ctx context.Context, q int, families []*family) error {
 
 // distinctRows returns the random order of the rows with only the first row of each group.
 func (s *search) distinctRows() []int {
-	return slices.DeleteFunc(slices.Clone(s.order), func(i int) bool { return s.groups.First[i] != i })
+	return slices.DeleteFunc(slices.Clone(s.order), func(i int) bool { return s.groups.FirstRow[i] != i })
 }
 
-// otherError returns the error of a point for the alternative grouping of equal rows (Repeats.OtherQuestion), or
+// otherError returns the error of a point for the alternative grouping of equal rows (Repeats.OtherRowKind), or
 // stage.Unknown if there is no alternative or the level has no leave-one-out.
 func (s *search) otherError(ctx context.Context, p *Point) (stage.Number, error) {
 	sample := s.levels[p.Level].sample
-	if sample == nil || sample.groups.OtherFirst == nil || sample.fittedRows > 0 {
+	if sample == nil || sample.groups.OtherFirstRow == nil || sample.fittedRows > 0 {
 		return stage.Unknown, nil
 	}
 	k, err := kernel.FromSpec(p.Spec())
@@ -232,7 +232,7 @@ func (s *search) otherError(ctx context.Context, p *Point) (stage.Number, error)
 	if err = sample.formKernel(ctx, k); err != nil {
 		return stage.Unknown, err
 	}
-	l, err := sample.leaveOut(ctx, p.Lambda, sample.groups.OtherFirst)
+	l, err := sample.leaveOut(ctx, p.Lambda, sample.groups.OtherFirstRow)
 	if err != nil {
 		return stage.Unknown, err
 	}

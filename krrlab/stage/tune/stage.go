@@ -98,7 +98,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		judgment: judgment{metric: metric}}
 	data.y = data.judgment.inTargetUnits(mat.DenseCopyOf(y), y)
 	if p.T == 1 && classes {
-		data.judgment.positiveClass = p.Train.RarerClass()
+		data.judgment.positiveClass = p.Train.MinorityClass()
 	}
 	if o.Valid != nil {
 		if o.Valid, err = p.Train.Scaling.Apply(o.Valid); err != nil {
@@ -172,14 +172,14 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgm
 	options := &leaveout.Problem{Classes: judgment.classes(), Weights: train.FitWeights(), Mean: p.Coding.Mean != nil,
 		Residuals: true}
 	groups := train.Grouping(nil)
-	if options.Same, options.Groups = groups.SplitByKind(groups.First); options.Groups != nil {
+	if options.Same, options.Groups = groups.SplitByKind(groups.FirstRow); options.Groups != nil {
 		return nil
 	}
-	judgment.weights, judgment.groups = train.Weights, groups.First
+	judgment.weights, judgment.groups = train.Weights, groups.FirstRow
 	return &evaluator{canEvaluate: hasSeries, name: fmt.Sprintf("loo, all %d rows, of kernels with a Fourier series",
 		p.N),
 		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
-			stretched, _, err := datasets.Stretch(shape, train, nil)
+			stretched, _, err := datasets.ChangeDistance(shape, train, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -241,7 +241,7 @@ func (o *Options) holdout(b stage.Refitter, p *stage.Problem, trainY *mat.Dense,
 	judgment = judgment.onRows(judgedRows)
 	return &evaluator{name: fmt.Sprintf("%d %s, fits of %d", judgedRows.Len(), name, train.Len()),
 		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
-			train, judgedRows, err := datasets.Stretch(shape, train, judgedRows)
+			train, judgedRows, err := datasets.ChangeDistance(shape, train, judgedRows)
 			if err != nil {
 				return nil, err
 			}

@@ -298,8 +298,8 @@ func TestFixedParameters(t *testing.T) {
 	testkit.Equal(t, r.Best.Gamma, 0.12345678)
 }
 
-// TestSmoothestTied checks that the largest λ is chosen if λ does not matter, although the search does not evaluate it by
-// itself, and that it is not chosen if λ matters.
+// TestSmoothestTied checks that the largest λ is chosen if λ does not matter, although the search does not evaluate it
+// by itself, and that it is not chosen if λ matters.
 func TestSmoothestTied(t *testing.T) {
 	d := newProblem(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
@@ -385,8 +385,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestRepeatedRows checks that copies of a judged row do not reveal its answer: the error stays above the noise, and random
-// labels are not predicted better than by chance.
+// TestRepeatedRows checks that copies of a judged row do not reveal its answer: the error stays above the noise, and
+// random labels are not predicted better than by chance.
 func TestRepeatedRows(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	for _, times := range []int{2, 3} {
@@ -413,7 +413,7 @@ func TestRepeatedRows(t *testing.T) {
 			}
 		}
 	}
-	grouped := testkit.Must(datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9)).Group("together", nil))
+	grouped := testkit.Must(datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9)).GroupByRule("together", nil))
 	testkit.Fails(t, testkit.ErrOf(run(t.Context(), newProblem(t, grouped), Options{}, nil, nil)), "in one group")
 }
 

@@ -53,17 +53,17 @@ const (
 
 // Verification is the result of the verification of a model.
 type Verification struct {
-	Model           string              `json:"model"` // name of its data set
-	N               int                 `json:"n"`
-	D               int                 `json:"d"`
-	T               int                 `json:"t"`
-	Kernel          kernel.Spec         `json:"kernel"`
-	Lambda          float64             `json:"lambda"`
-	Tol             float64             `json:"tol"`              // tolerance of the fit
-	ClaimedResidual *float64            `json:"claimed_residual"` // residual according to the model file; nil: none
-	Targets         string              `json:"targets"`          // source of the targets
-	Read            []*datasets.Reading `json:"read,omitempty"`   // how the files were read, the training file first
-	Mean            []float64           `json:"mean,omitempty"`   // mean that the model subtracted from the targets
+	Model           string                 `json:"model"` // name of its data set
+	N               int                    `json:"n"`
+	D               int                    `json:"d"`
+	T               int                    `json:"t"`
+	Kernel          kernel.Spec            `json:"kernel"`
+	Lambda          float64                `json:"lambda"`
+	Tol             float64                `json:"tol"`              // tolerance of the fit
+	ClaimedResidual *float64               `json:"claimed_residual"` // residual according to the model file; nil: none
+	Targets         string                 `json:"targets"`          // source of the targets
+	Read            []*datasets.ReadReport `json:"read,omitempty"`   // how the files were read, the training file first
+	Mean            []float64              `json:"mean,omitempty"`   // mean that the model subtracted from the targets
 	// Weighted states whether the rows have weights W, those of the model. A is then K+λW⁻¹.
 	Weighted bool `json:"weighted,omitempty"`
 
@@ -148,7 +148,7 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 	if o.Monitor == nil {
 		o.Monitor = func(stage.Event) error { return nil }
 	}
-	if err := schema.Settle(o); err != nil {
+	if err := schema.Complete(o); err != nil {
 		return nil, err
 	}
 	o.Memory = accel.AvailableMemory(o.Memory, 2).Limit
@@ -164,8 +164,8 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 		if err := d.Check(); err != nil {
 			return nil, err
 		}
-		if d.Read != nil {
-			checker.result.Read = append(checker.result.Read, d.Read)
+		if d.ReadReport != nil {
+			checker.result.Read = append(checker.result.Read, d.ReadReport)
 		}
 	}
 	if o.Train != nil {
