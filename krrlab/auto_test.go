@@ -93,7 +93,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 	if err != nil || p.N != DirectBelow+100 || p.Took <= 0 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if accel.Occupied() > 0 && p.Bytes <= p.Choice.Bytes {
+	if accel.MemoryInUse() > 0 && p.Bytes <= p.Choice.Bytes {
 		t.Errorf("the process is to hold %d bytes, the solve %d", p.Bytes, p.Choice.Bytes)
 	}
 	sol, err := lab.Solve(t.Context())

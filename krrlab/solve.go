@@ -192,7 +192,7 @@ func (b *bench) PlanTask() *plan.Task {
 	}
 	if t.Comm.Size() == 1 {
 		runtime.GC() // release memory that is no longer used
-		t.OtherBytes, t.PeakBytes = max(0, accel.Occupied()-t.PointBytes), accel.PeakRSS()
+		t.OtherBytes, t.PeakBytes = max(0, accel.MemoryInUse()-t.PointBytes), accel.PeakRSS()
 	}
 	fixed := &t.Fixed
 	if l.planChoices == nil {

@@ -119,7 +119,7 @@ func fortran[T real](l *Library, r routine[T], arrays ...[]T) (info int32) {
 		f.args[len(r.form)+k] = 1 // hidden Fortran argument: the length of a character string
 	}
 	dl.Call(r.address, f.args[:len(r.form)+c]...)
-	info, f.p = f.info, [4]unsafe.Pointer{} // the pointers kept the operands alive until here
+	info, f.p = f.info, [5]unsafe.Pointer{} // the pointers kept the operands alive until here
 	frames.Put(f)
 	return info
 }

@@ -1,15 +1,11 @@
 package accel
 
 import (
-	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 )
@@ -101,64 +97,6 @@ func TestDtrtri(t *testing.T) {
 			}
 			if err := near(a, want, 0); err != nil {
 				t.Errorf("n = %d: a singular matrix is changed: %v", n, err)
-			}
-		}
-	}
-}
-
-// TestDsyev compares OpenBLAS's eigenvalues with gonum's, and checks the eigenvectors by their residuals and norms.
-func TestDsyev(t *testing.T) {
-	g := rand.New(rand.NewPCG(15, 16))
-	withBLAS(t, requireOpenBLAS(t))
-	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
-	for _, n := range orders[1:] {
-		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
-			ld := n + g.IntN(4)
-			a0 := definite(g, n, ld)
-			stored := clone(a0)
-			for i := range n { // the other triangle must not be read
-				for j := range n {
-					if i != j && (ul == blas.Upper) != (j > i) {
-						stored[i*ld+j] = 1e9
-					}
-				}
-			}
-			q := []float64{0}
-			openBLASRoutines.Dsyev(lapack.EVCompute, ul, n, nil, ld, nil, q, -1)
-			work := make([]float64, int(q[0]))
-			w, want := make([]float64, n), make([]float64, n)
-			v := clone(stored)
-			if !openBLASRoutines.Dsyev(lapack.EVCompute, ul, n, v, ld, w, work, len(work)) {
-				t.Fatal("not ok")
-			}
-			if !ref.Dsyev(lapack.EVNone, ul, n, clone(stored), ld, want, work, len(work)) {
-				t.Fatal("gonum's is not ok")
-			}
-			if err := near(w, want, 1e-12); err != nil {
-				t.Fatalf("n = %d, %c: eigenvalues: %v", n, ul, err)
-			}
-			only := make([]float64, n)
-			if !openBLASRoutines.Dsyev(lapack.EVNone, ul, n, clone(stored), ld, only, work, len(work)) {
-				t.Fatal("not ok")
-			}
-			if err := near(only, want, 1e-12); err != nil {
-				t.Fatalf("n = %d, %c: eigenvalues alone: %v", n, ul, err)
-			}
-			for column := range n { // A·v = w·v and vᵀ·v = 1 for each column v
-				norm := 0.0
-				for i := range n {
-					s := 0.0
-					for j := range n {
-						s += a0[i*ld+j] * v[j*ld+column]
-					}
-					if d := math.Abs(s - w[column]*v[i*ld+column]); d > 1e-11 {
-						t.Fatalf("n = %d, %c: eigenvector %d: residual %.3g", n, ul, column, d)
-					}
-					norm += v[i*ld+column] * v[i*ld+column]
-				}
-				if math.Abs(norm-1) > 1e-11 {
-					t.Fatalf("n = %d: eigenvector %d has squared norm %v", n, column, norm)
-				}
 			}
 		}
 	}
@@ -273,112 +211,4 @@ func TestSpotrfFails(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestEigen checks that [2 1; 1 2] has the eigenvalues 1 and 3, and that a canceled context is an error.
-func TestEigen(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	a := blas64.Symmetric{Uplo: blas.Lower, N: 2, Stride: 2, Data: []float64{2, 0, 1, 2}}
-	if v, err := Eigen(ctx, lapack.EVNone, a); err != nil || math.Abs(v[0]-1)+math.Abs(v[1]-3) > 1e-15 {
-		t.Errorf("%v, %v", v, err)
-	}
-	cancel()
-	if _, err := Eigen(ctx, lapack.EVNone, a); err == nil {
-		t.Error("no error")
-	}
-}
-
-// TestEigenRange checks eigenvalues and eigenvectors of very small and very large matrices of rank two.
-func TestEigenRange(t *testing.T) {
-	const n = 40
-	for _, size := range []float64{1e-300, 1e-200, 1e-125, 1, 1e200} {
-		for _, job := range []lapack.EVJob{lapack.EVNone, lapack.EVCompute} {
-			a := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: make([]float64, n*n)}
-			for i := range n { // eigenvalues n·size, and size/1e130 in a block of its own
-				for j := range n {
-					a.Data[i*n+j] = size
-				}
-			}
-			for i := range n {
-				a.Data[i*n+n-1], a.Data[(n-1)*n+i] = 0, 0
-			}
-			a.Data[n*n-1] = size * 1e-130
-			v, err := Eigen(t.Context(), job, a)
-			if err != nil || math.Abs(v[n-1]/size-(n-1)) > 1e-12 || math.Abs(v[0]/size) > 1e-12 {
-				t.Errorf("size %g, %c: %v, %v", size, job, v, err)
-				continue
-			}
-			if job == lapack.EVCompute && math.Abs(math.Abs(a.Data[n-1])-1/math.Sqrt(n-1)) > 1e-12 {
-				t.Errorf("size %g: the eigenvector begins with %g", size, a.Data[n-1])
-			}
-		}
-	}
-}
-
-// TestDsyevNotFinite checks that a matrix with a NaN or infinite entry in the triangle that is read has no
-// eigenvalues.
-func TestDsyevNotFinite(t *testing.T) {
-	onEachBLAS(t, func(t *testing.T) {
-		for _, n := range []int{1, 2, 40} {
-			for _, jobz := range []lapack.EVJob{lapack.EVNone, lapack.EVCompute} {
-				for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-					for _, position := range []int{0, (n - 1) * n, n*n - 1} {
-						a, w, work := wave[float64](n, n), make([]float64, n), make([]float64, 3*n)
-						a[position] = bad
-						if (libraryLAPACK{}).Dsyev(jobz, blas.Lower, n, a, n, w, work, len(work)) || w[0] == w[0] {
-							t.Errorf("n = %d, %v at %d: %v", n, bad, position, w)
-						}
-					}
-				}
-			}
-		}
-	})
-}
-
-// countdown is a context that ends when Err has been called so many times.
-type countdown struct {
-	context.Context
-	calls int
-}
-
-func (c *countdown) Err() error {
-	if c.calls--; c.calls < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
-// TestEigenEnds checks that eigenvalues end between two panels of the reduction if their context does, and that the
-// reduction has the bits of gonum's.
-func TestEigenEnds(t *testing.T) {
-	withBLAS(t, nil)
-	g := rand.New(rand.NewPCG(3, 4))
-	for _, n := range []int{1, 31, 33, 130, 200} {
-		a, ld := definite(g, n, n+1), n+1
-		q := []float64{0}
-		ref := libraryLAPACK{}
-		ref.Dsyev(lapack.EVNone, blas.Lower, n, nil, ld, nil, q, -1)
-		lwork := int(q[0]) - 2*n
-		var parts [2][]float64
-		for k := range parts {
-			b, d, e, tau, work := clone(a), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, lwork)
-			if k == 0 {
-				ref.Dsytrd(blas.Lower, n, b, ld, d, e[:n-1], tau[:n-1], work, lwork)
-			} else if s := (blas64.Symmetric{Uplo: blas.Lower, N: n, Data: b, Stride: ld}); !ref.reduce(t.Context(), s,
-				tridiagonal{d, e[:n-1], tau[:n-1]}, work) {
-				t.Fatal("the reduction ended")
-			}
-			parts[k] = slices.Concat(b, d, e, tau)
-		}
-		if !slices.Equal(parts[0], parts[1]) {
-			t.Errorf("n = %d: the reduction differs from gonum's", n)
-		}
-	}
-	const n = 200
-	a := definite(g, n, n)
-	ended := clone(a)
-	_, err := Eigen(&countdown{t.Context(), 4}, lapack.EVNone, blas64.Symmetric{Uplo: blas.Lower, N: n, Data: ended, Stride: n})
-	if !errors.Is(err, context.Canceled) || slices.Equal(ended, a) || ended[(n-3)*n+n-4] == 0 {
-		t.Errorf("error %v", err)
-	}
 }

@@ -56,13 +56,12 @@ func MemoryAvailable() int64 { return hostMachine.memoryAvailable() }
 // it.
 func PeakRSS() int64 { return hostMachine.peakRSS() }
 
-// Occupied returns the physical memory of the process in bytes, without the parts of Go's heap that are free for reuse.
-// It returns 0 if the system does not report it.
-func Occupied() int64 {
-	rss, _ := hostMachine.kilobyteField("/proc/self/status", "VmRSS:")
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return max(0, rss-int64(m.HeapIdle-m.HeapReleased))
+// MemoryInUse returns the physical memory of the process in bytes, without the parts of Go's heap that are free for
+// reuse. It returns 0 if the system does not report it.
+func MemoryInUse() int64 {
+	var heap runtime.MemStats
+	runtime.ReadMemStats(&heap)
+	return hostMachine.memoryInUse(int64(heap.HeapIdle - heap.HeapReleased))
 }
 
 // Bytes formats a number of bytes with three digits and a unit.
@@ -109,6 +108,13 @@ func (m machine) memoryAvailable() int64 {
 		return 0
 	}
 	return max(1, available)
+}
+
+// memoryInUse is MemoryInUse for the machine m, if Go's heap has freeHeap bytes of physical memory that are free for
+// reuse.
+func (m machine) memoryInUse(freeHeap int64) int64 {
+	rss, _ := m.kilobyteField("/proc/self/status", "VmRSS:")
+	return max(0, rss-freeHeap)
 }
 
 // peakRSS is PeakRSS for the machine m.

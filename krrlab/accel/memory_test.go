@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
-
-	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
 // fake returns a machine with the given files and process limits.
@@ -165,26 +163,20 @@ func TestMemoryShare(t *testing.T) {
 	}
 }
 
-// TestOccupied checks that memory counts while it is in use, and no longer after Go's heap has reclaimed it.
-func TestOccupied(t *testing.T) {
-	const size = 64 << 20
-	runtime.GC()
-	before := Occupied()
-	if before == 0 || race.Enabled {
-		t.Skip("the system does not say what the process holds, or counts the race detector's notes of each byte")
+// TestMemoryInUse checks that free memory of Go's heap does not count, for numbers that do not depend on this machine,
+// and that the heap of this process counts as long as it is in use.
+func TestMemoryInUse(t *testing.T) {
+	m := fake(map[string]string{"/proc/self/status": "VmRSS:\t 2048 kB\n"})
+	for free, want := range map[int64]int64{0: 2 << 20, 512 << 10: 3 << 19, 3 << 20: 0} {
+		if got := m.memoryInUse(free); got != want {
+			t.Errorf("%d bytes in use if %d of 2 MiB are free, want %d", got, free, want)
+		}
 	}
-	buf := make([]byte, size)
-	for i := 0; i < size; i += 1024 {
-		buf[i] = 1
+	if got := fake(nil).memoryInUse(1 << 20); got != 0 {
+		t.Errorf("%d bytes in use, although the system does not report them", got)
 	}
-	if growth := Occupied() - before; growth < size*9/10 {
-		t.Errorf("with %d bytes more it holds %d more", size, growth)
-	}
-	runtime.KeepAlive(buf)
-	buf = nil
-	runtime.GC()
-	if growth := Occupied() - before; growth > size/2 {
-		t.Errorf("without them it holds %d more", growth)
+	if used := MemoryInUse(); used < 0 || used == 0 && runtime.GOOS == "linux" {
+		t.Errorf("this process uses %d bytes", used)
 	}
 }
 

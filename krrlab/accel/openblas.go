@@ -47,8 +47,10 @@ type Library struct {
 	getThreads uintptr // address of openblas_get_num_threads; 0 in some serial builds
 	setThreads uintptr // address of openblas_set_num_threads; 0 in some serial builds
 
-	d, s           routines // routines in float64 and float32
-	dtrtri, dsyevd uintptr  // addresses of LAPACK routines in float64
+	d, s routines // routines in float64 and float32
+
+	// Addresses of further routines in float64.
+	dtrtri, dsyr2k, dlatrd, dsytd2, dstedc, dormql, dormqr uintptr
 }
 
 // routines holds the addresses of a library's routines in one precision.
@@ -75,7 +77,9 @@ func (l *Library) symbols() map[string]*uintptr {
 		"dtrmm_": &l.d.trmm, "strmm_": &l.s.trmm,
 		"dgemv_": &l.d.gemv, "sgemv_": &l.s.gemv,
 		"dpotrf_": &l.d.potrf, "spotrf_": &l.s.potrf,
-		"dtrtri_": &l.dtrtri, "dsyevd_": &l.dsyevd,
+		"dtrtri_": &l.dtrtri, "dsyr2k_": &l.dsyr2k,
+		"dlatrd_": &l.dlatrd, "dsytd2_": &l.dsytd2,
+		"dstedc_": &l.dstedc, "dormql_": &l.dormql, "dormqr_": &l.dormqr,
 	}
 }
 
@@ -277,7 +281,7 @@ type frame struct {
 	c           [4]byte // Fortran characters: side, uplo, trans, …
 	i           [6]int32
 	alpha, beta uint64 // a float64 or a float32
-	p           [4]unsafe.Pointer
+	p           [5]unsafe.Pointer
 	info        int32
 	args        [20]uintptr
 }

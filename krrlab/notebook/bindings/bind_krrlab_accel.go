@@ -37,7 +37,7 @@ func init() {
 			"MemoryLimit":          r.ValueOf(accel.MemoryLimit),
 			"MemoryShare":          r.ValueOf(accel.MemoryShare),
 			"NewDistributedMatrix": r.ValueOf(accel.NewDistributedMatrix),
-			"Occupied":             r.ValueOf(accel.Occupied),
+			"Occupied":             r.ValueOf(accel.MemoryInUse),
 			"OpenBLAS":             r.ValueOf(accel.OpenBLAS),
 			"PeakRSS":              r.ValueOf(accel.PeakRSS),
 			"ProcessLimit":         r.ValueOf(accel.ProcessLimit),
