@@ -162,7 +162,8 @@ const endlessSeed = 1
 // checkEndlessMemory returns an error if so many rows of the length of those of base do not fit into memory.
 func checkEndlessMemory(base *Dataset, rows int, memory accel.Budget) error {
 	d := base.Dim()
-	return memory.Check(accel.Saturated(4*float64(rows)*float64(d)), fmt.Sprintf("%s: %d rows of %d numbers", base.Name,
+	return memory.Check(accel.SaturateInt64(4*float64(rows)*float64(d)), fmt.Sprintf("%s: %d rows of %d numbers",
+		base.Name,
 		rows, d), "take fewer by --n")
 }
 

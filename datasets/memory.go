@@ -81,7 +81,7 @@ func (s *Source) checkLine(line int, bytes int64) error {
 		return nil
 	}
 	return s.Fault(line, 0, "the line is longer than %s, the memory for a line: is it a file of this format?",
-		accel.Bytes(limit))
+		accel.FormatBytes(limit))
 }
 
 // readToEnd reads the rest of r, the content of s or an array of an archive, because checksums are verified at the end.

@@ -156,8 +156,9 @@ func checkScaledMemory(name, denseAdvice string, x points.Points) error {
 		required += 8 * float64(c.N) * float64(c.D)
 		advice = denseAdvice
 	}
-	return accel.AvailableMemory(0, 1).Check(accel.Saturated(required), fmt.Sprintf("%s of %d sparse points with %d "+
-		"features", name, c.N, c.D), advice)
+	return accel.AvailableMemory(0, 1).Check(accel.SaturateInt64(required),
+		fmt.Sprintf("%s of %d sparse points with %d "+
+			"features", name, c.N, c.D), advice)
 }
 
 // FeatureRanges returns the smallest and the largest value of each feature.

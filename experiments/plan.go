@@ -219,7 +219,7 @@ func (estimate *Estimate) addJob(j *job) {
 	}
 	size := sizeOf(j.testCase)
 	estimate.Table.Add(j.testCase.Data, size.N, j.testCase.settings(), strings.Join(j.ids, " "),
-		FormatSeconds(j.cost.Sum()), accel.Bytes(j.cost.Bytes), note)
+		FormatSeconds(j.cost.Sum()), accel.FormatBytes(j.cost.Bytes), note)
 }
 
 // Scale is the size of the cases of an experiment.

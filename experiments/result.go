@@ -191,7 +191,8 @@ func (m Machine) shortName() string { return fmt.Sprintf("%s with %d threads", m
 
 // String describes the machine in one line.
 func (m Machine) String() string {
-	return fmt.Sprintf("%s, %d threads, %s of memory, BLAS %s, %s", m.CPU, m.Threads, accel.Bytes(m.Memory), m.BLAS,
+	return fmt.Sprintf("%s, %d threads, %s of memory, BLAS %s, %s", m.CPU, m.Threads, accel.FormatBytes(m.Memory),
+		m.BLAS,
 		m.OS)
 }
 

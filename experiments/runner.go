@@ -253,7 +253,7 @@ func (r *runner) remaining() time.Duration {
 // machine describes this machine.
 func machine() Machine {
 	limit, _ := accel.MemoryLimit()
-	blas := accel.InUse()
+	blas := accel.CurrentBLAS()
 	if blas.Path != "" {
 		blas.Path = filepath.Base(blas.Path)
 	}

@@ -119,7 +119,7 @@ func (h *adverse) changeTo(kind string) {
 				}
 			}
 		}
-		h.train.X = testkit.Sparse(points.NewDense(n, d, slices.Concat(h.rows...)))
+		h.train.X = testkit.ToCSR(points.NewDense(n, d, slices.Concat(h.rows...)))
 	case "float32":
 		x := points.NewDense(n, d, slices.Concat(h.rows...))
 		h.train.X, h.rows = testkit.RoundToFloat32(x), rows(x)

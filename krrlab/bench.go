@@ -56,7 +56,7 @@ func (b *bench) K(ctx context.Context, extraBytes int64) (*stage.Gram, error) {
 func (b *bench) Dense(ctx context.Context, bytesPerEntry int64) (*mat.Dense, float64, error) {
 	n := b.train.Len()
 	if bytesPerEntry > 0 {
-		memory, err := comm.Smallest(ctx, b.comm, b.memory())
+		memory, err := comm.SmallestBudget(ctx, b.comm, b.memory())
 		if err == nil {
 			err = memory.Check(bytesPerEntry*int64(n)*int64(n), fmt.Sprintf("dense work on K of n = %d points", n),
 				"take another method, or allow more by --memory")
@@ -275,7 +275,7 @@ func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matri
 		(k.accuracy <= maxError || k.value.Choice().Error <= maxError) &&
 		(r.resumed == nil || r.resumed.Same(k.value.Choice()))
 	if suits {
-		memory, err := comm.Smallest(ctx, l.comm, l.memory().Reserve(r.extraBytes+k.value.Bytes()))
+		memory, err := comm.SmallestBudget(ctx, l.comm, l.memory().Reserve(r.extraBytes+k.value.Bytes()))
 		if err != nil { // each rank has its own limit
 			return f, err
 		}

@@ -241,7 +241,7 @@ func (l *Lab) String() string {
 	}
 	memory := "no memory limit"
 	if c.Memory > 0 {
-		memory = "memory " + accel.Bytes(c.Memory)
+		memory = "memory " + accel.FormatBytes(c.Memory)
 	}
 	b.Add("K", "storage %v, %s", c.Storage, memory)
 	b.Add("seed", "%d", c.Seed)

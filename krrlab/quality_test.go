@@ -38,7 +38,7 @@ func denseSpectrum(t testing.TB, k kernel.Kernel, x points.Points, lambda float6
 			m.SetSym(i, j, dot)
 		}
 	}
-	return testkit.Pencil(t, testkit.Plus(a, lambda), testkit.Plus(m, lambdaP))
+	return testkit.PencilEigenvalues(t, testkit.AddRidge(a, lambda), testkit.AddRidge(m, lambdaP))
 }
 
 // TestQualityAgainstDense compares κ, the extreme eigenvalues and the exact spectrum with a dense reference, and the

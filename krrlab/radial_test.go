@@ -98,9 +98,9 @@ func TestRadialAgainstDense(t *testing.T) {
 	const n, d, lambda, tol = 80, 5, 0.05, 1e-9
 	k := quadric{2}
 	test := pointsByFormat(30, d, 8)["float64"]
-	defer simd.Use(simd.InUse())
+	defer simd.UsePath(simd.CurrentPath())
 	for _, path := range simd.Paths() {
-		simd.Use(path)
+		simd.UsePath(path)
 		for kind, x := range pointsByFormat(n, d, 7) {
 			train := regression(x)
 			for _, cfg := range []Config{

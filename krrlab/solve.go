@@ -410,7 +410,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 		}
 		raced.Raced = append(raced.Raced, a)
 	}
-	if err := comm.ShareNumbers(ctx, l.comm, winnerIndex, 0); err != nil { // all ranks use the decision of the first
+	if err := comm.BroadcastFloats(ctx, l.comm, winnerIndex, 0); err != nil { // all ranks use the decision of the first
 		return nil, nil, err
 	}
 	switch winner := int(winnerIndex[0]); {

@@ -84,7 +84,7 @@ func TestStages(t *testing.T) {
 				if group == nil {
 					checkStage(t, s)
 				}
-				return testkit.Timeless(s,
+				return testkit.JSONWithoutTimes(s,
 					func(key string,
 						object map[string]any) bool {
 						// These values depend on the rows of a rank.

@@ -61,8 +61,8 @@ var shortSuite = []string{"00_start.ipynb", "04_multilevel.ipynb", "09_plan.ipyn
 // useOpenBLAS uses OpenBLAS until the test ends, if it is installed.
 func useOpenBLAS(t *testing.T) {
 	if lib, err := accel.OpenBLAS(); err == nil {
-		accel.Use(lib)
-		t.Cleanup(func() { accel.Use(nil) })
+		accel.UseLibrary(lib)
+		t.Cleanup(func() { accel.UseLibrary(nil) })
 	}
 }
 

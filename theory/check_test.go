@@ -74,7 +74,7 @@ func TestMeasures(t *testing.T) {
 func findClaims(t *testing.T, names ...string) (claims []Claim) {
 	t.Helper()
 	for _, name := range names {
-		c := must(Find(name))
+		c := must(FindClaim(name))
 		claims = append(claims, c)
 	}
 	return claims
@@ -82,7 +82,7 @@ func findClaims(t *testing.T, names ...string) (claims []Claim) {
 
 // TestReport checks that a report is unchanged after it was encoded and decoded as JSON, and its texts.
 func TestReport(t *testing.T) {
-	r := must(Check(t.Context(), findClaims(t, "proposition2", "lambda-p"), &Options{Trials: 20}, nil))
+	r := must(CheckClaims(t.Context(), findClaims(t, "proposition2", "lambda-p"), &Options{Trials: 20}, nil))
 	js := must(json.Marshal(r))
 	var decoded Report
 	if err := json.Unmarshal(js, &decoded); err != nil || !reflect.DeepEqual(&decoded, r) {
@@ -122,7 +122,7 @@ func TestInterrupted(t *testing.T) {
 			cancel()
 		}
 	}}
-	r, err := Check(ctx, findClaims(t, "proposition2", "lambda-p", "lemma4"), o, nil)
+	r, err := CheckClaims(ctx, findClaims(t, "proposition2", "lambda-p", "lemma4"), o, nil)
 	if !errors.Is(err, context.Canceled) || len(r.Claims) != 1 || r.Claims[0].Claim != "proposition2" {
 		t.Errorf("%v, %+v", err, r)
 	}
@@ -130,20 +130,20 @@ func TestInterrupted(t *testing.T) {
 
 // TestBadOptions checks the errors and panics for invalid arguments.
 func TestBadOptions(t *testing.T) {
-	if _, err := Check(context.Background(), Claims(), &Options{Trials: 3}, nil); err == nil ||
+	if _, err := CheckClaims(context.Background(), Claims(), &Options{Trials: 3}, nil); err == nil ||
 		!strings.Contains(err.Error(), "at least 20") {
 		t.Error(err)
 	}
-	if _, err := Find("theorem8"); err == nil || !strings.Contains(err.Error(), "theorem7") {
+	if _, err := FindClaim("theorem8"); err == nil || !strings.Contains(err.Error(), "theorem7") {
 		t.Error(err)
 	}
-	if s := Features(3, 10, 0.1); s != 116000 { // 4·29·100/0.1
+	if s := SufficientFeatures(3, 10, 0.1); s != 116000 { // 4·29·100/0.1
 		t.Errorf("Features: %g", s)
 	}
 	for name, f := range map[string]func(){
 		"a figure of a claim that has none": func() { _, _ = findClaims(t, "proposition2")[0].Figure(t.Context(), nil) },
-		"q = 0":                             func() { Features(0, 1, 0.1) },
-		"δ = 1":                             func() { Features(2, 1, 1) },
+		"q = 0":                             func() { SufficientFeatures(0, 1, 0.1) },
+		"δ = 1":                             func() { SufficientFeatures(2, 1, 1) },
 	} {
 		func() {
 			defer func() {
@@ -191,7 +191,7 @@ func TestFalseAlarms(t *testing.T) {
 		}
 	}
 	for seed := range seeds {
-		r := must(Check(context.Background(), claims, &Options{Trials: 60, Seed: 1000 + seed}, nil))
+		r := must(CheckClaims(context.Background(), claims, &Options{Trials: 60, Seed: 1000 + seed}, nil))
 		for _, c := range r.Claims {
 			if c.Verdict != Pass {
 				t.Errorf("seed %d: %v", 1000+seed, &c)

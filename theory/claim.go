@@ -36,8 +36,7 @@ type Claim struct {
 	Measured  string // description of the measured quantities
 	Fails     string // reason why the check can fail
 
-	run    func(e *experiment)               // runs the check
-	figure func(e *experiment) *plots.Figure // draws the figure; nil if there is none
+	program program
 }
 
 // Options of a check. Zero values, and a nil *Options, mean the defaults.
@@ -67,44 +66,39 @@ func (o *Options) withDefaults() (Options, error) {
 //go:embed claims.json
 var claimsJSON []byte
 
-// checks contains the function that runs the check of each claim, by the name of the claim.
-var checks = map[string]func(e *experiment){
-	"features":      checkFeatures,
-	"definition1":   checkDefinition1,
-	"proposition2":  checkProposition2,
-	"proposition3":  checkProposition3,
-	"lemma4":        checkLemma4,
-	"theorem1":      checkTheorem1,
-	"remark1":       checkRemark1,
-	"remark2":       checkRemark2,
-	"definition2":   checkDefinition2,
-	"theorem5":      checkTheorem5,
-	"definition3":   checkDefinition3,
-	"theorem6":      checkTheorem6,
-	"remark3":       checkRemark3,
-	"remark4":       checkRemark4,
-	"theorem7":      checkTheorem7,
-	"proposition8":  checkProposition8,
-	"proposition9":  checkProposition9,
-	"iterations":    checkIterations,
-	"general":       checkGeneral,
-	"lambda-p":      checkLambdaP,
-	"nystrom":       checkNystrom,
-	"prediction":    checkPrediction,
-	"leave-one-out": checkLeaveOneOut,
-	"fixed16":       checkFixed16,
+// program contains the functions that check a claim and draw its figure. Each of them may be nil.
+type program struct {
+	trial  func(e *experiment, i int, g rng.Stream, t *trial) // measures random instance i
+	check  func(e *experiment)                                // adds further measures, after the trials
+	figure func(e *experiment) *plots.Figure
 }
 
-// figures contains the function that draws the figure of a claim, for the claims that have one.
-var figures = map[string]func(e *experiment) *plots.Figure{
-	"lemma4":     figureLemma4,
-	"theorem1":   figureTheorem1,
-	"theorem5":   figureTheorem5,
-	"theorem6":   figureTheorem6,
-	"theorem7":   figureTheorem7,
-	"iterations": figureIterations,
-	"lambda-p":   figureLambdaP,
-	"fixed16":    figureFixed16,
+// programs contains the program of each claim, by the name of the claim.
+var programs = map[string]program{
+	"features":      {check: checkFeatures},
+	"definition1":   {trial: trialDefinition1},
+	"proposition2":  {trial: trialProposition2},
+	"proposition3":  {trial: trialProposition3},
+	"lemma4":        {check: checkLemma4, figure: figureLemma4},
+	"theorem1":      {check: checkTheorem1, figure: figureTheorem1},
+	"remark1":       {trial: trialRemark1},
+	"remark2":       {check: checkRemark2},
+	"definition2":   {check: checkDefinition2},
+	"theorem5":      {check: checkTheorem5, figure: figureTheorem5},
+	"definition3":   {check: checkDefinition3},
+	"theorem6":      {check: checkTheorem6, figure: figureTheorem6},
+	"remark3":       {trial: trialRemark3},
+	"remark4":       {check: checkRemark4},
+	"theorem7":      {check: checkTheorem7, figure: figureTheorem7},
+	"proposition8":  {trial: trialProposition8},
+	"proposition9":  {trial: trialProposition9},
+	"iterations":    {trialIterations, checkHardestSystems, figureIterations},
+	"general":       {trial: trialGeneral, check: checkTightConditions},
+	"lambda-p":      {trialLambdaP, checkTightRidge, figureLambdaP},
+	"nystrom":       {check: checkNystrom},
+	"prediction":    {trial: trialPrediction, check: checkTightPrediction},
+	"leave-one-out": {trial: trialLeaveOneOut},
+	"fixed16":       {trial: trialFixed16, figure: figureFixed16},
 }
 
 // Claims returns all claims, in the order of the paper, then those of the notes.
@@ -114,13 +108,13 @@ func Claims() []Claim {
 		panic(err)
 	}
 	for i := range all {
-		all[i].run, all[i].figure = checks[all[i].Name], figures[all[i].Name]
+		all[i].program = programs[all[i].Name]
 	}
 	return all
 }
 
-// Find returns the claim with this name, or an error if there is none.
-func Find(name string) (Claim, error) {
+// FindClaim returns the claim with this name, or an error if there is none.
+func FindClaim(name string) (Claim, error) {
 	var names []string
 	for _, c := range Claims() {
 		if c.Name == name {
@@ -136,7 +130,14 @@ func Find(name string) (Claim, error) {
 // according to the claim.
 func (c Claim) Check(ctx context.Context, o *Options) (*Result, error) {
 	start := time.Now()
-	e, err := c.runExperiment(ctx, o, c.run)
+	e, err := c.runExperiment(ctx, o, func(e *experiment) {
+		if c.program.trial != nil {
+			e.runTrials("trial", func(i int, g rng.Stream, t *trial) { c.program.trial(e, i, g, t) })
+		}
+		if c.program.check != nil {
+			c.program.check(e)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -148,10 +149,10 @@ func (c Claim) Check(ctx context.Context, o *Options) (*Result, error) {
 // Figure draws the bound of the claim and the measured quantities, usually against s. It panics if the claim has no
 // figure.
 func (c Claim) Figure(ctx context.Context, o *Options) (f *plots.Figure, err error) {
-	if c.figure == nil {
+	if c.program.figure == nil {
 		panic("theory: " + c.Name + " has no figure")
 	}
-	_, err = c.runExperiment(ctx, o, func(e *experiment) { f = c.figure(e) })
+	_, err = c.runExperiment(ctx, o, func(e *experiment) { f = c.program.figure(e) })
 	return f, err
 }
 
@@ -176,10 +177,10 @@ func (c Claim) runExperiment(ctx context.Context, o *Options, f func(e *experime
 	return e, nil
 }
 
-// Check runs the checks of several claims one after the other. onResult, if not nil, is called with every result. If
-// ctx ends, Check returns the results so far and the error of ctx. If a part returns an error although it should work
-// according to the claim, the claim fails, and the other claims are still checked.
-func Check(ctx context.Context, claims []Claim, o *Options, onResult func(*Result)) (*Report, error) {
+// CheckClaims runs the checks of several claims one after the other. onResult, if not nil, is called with every result.
+// If ctx ends, CheckClaims returns the results so far and the error of ctx. If a part returns an error although it
+// should work according to the claim, the claim fails, and the other claims are still checked.
+func CheckClaims(ctx context.Context, claims []Claim, o *Options, onResult func(*Result)) (*Report, error) {
 	s, err := o.withDefaults()
 	if err != nil {
 		return nil, err

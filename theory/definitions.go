@@ -57,24 +57,22 @@ func choleskyByAccel(a *mat.SymDense) *mat.TriDense {
 	return mat.NewTriDense(n, mat.Lower, c.RawMatrix().Data)
 }
 
-func checkDefinition1(e *experiment) {
-	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		f := newLQ(g)
-		var lq, ll, qq mat.Dense
-		lq.Mul(f.l, f.q)
-		ll.Mul(f.l, f.l.T())
-		a := addRidge(f.aat, f.lambda)
-		t.atMost("|A − LQ|/|AAᵀ+λI|", maxDifference(&lq, f.a)/maxAbs(a), 1e-12)
-		t.atMost("|LLᵀ − AAᵀ − λI|, relative", maxDifference(&ll, a)/maxAbs(a), 1e-12)
-		qq.Mul(f.q.T(), f.q)
-		for _, form := range forms {
-			inv := denseInverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, form))
-			inv.Scale(-f.lambda, inv)
-			inv.Add(inv, identity(f.n)) // I − λM⁻¹
-			t.atMost(fmt.Sprintf("|I − λM⁻¹ − QᵀQ|, form %v", form), maxDifference(inv, &qq), 1e-9)
-		}
-		t.atMost("|QQᵀ − I| at λ = 0", orthonormal(g), 1e-9)
-	})
+func trialDefinition1(e *experiment, i int, g rng.Stream, t *trial) {
+	f := newLQ(g)
+	var lq, ll, qq mat.Dense
+	lq.Mul(f.l, f.q)
+	ll.Mul(f.l, f.l.T())
+	a := addRidge(f.aat, f.lambda)
+	t.atMost("|A − LQ|/|AAᵀ+λI|", maxDifference(&lq, f.a)/maxAbs(a), 1e-12)
+	t.atMost("|LLᵀ − AAᵀ − λI|, relative", maxDifference(&ll, a)/maxAbs(a), 1e-12)
+	qq.Mul(f.q.T(), f.q)
+	for _, form := range forms {
+		inv := denseInverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, form))
+		inv.Scale(-f.lambda, inv)
+		inv.Add(inv, identity(f.n)) // I − λM⁻¹
+		t.atMost(fmt.Sprintf("|I − λM⁻¹ − QᵀQ|, form %v", form), maxDifference(inv, &qq), 1e-9)
+	}
+	t.atMost("|QQᵀ − I| at λ = 0", orthonormal(g), 1e-9)
 }
 
 // orthonormal returns |QQᵀ−I| of the factorization at λ = 0 for a well-conditioned m×n matrix, n ≥ m.

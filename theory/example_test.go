@@ -8,12 +8,12 @@ import (
 )
 
 // A claim of the paper is checked on random problems.
-func ExampleCheck() {
-	c, err := theory.Find("lambda-p")
+func ExampleCheckClaims() {
+	c, err := theory.FindClaim("lambda-p")
 	if err != nil {
 		panic(err)
 	}
-	r, err := theory.Check(context.Background(), []theory.Claim{c}, &theory.Options{Trials: 50}, nil)
+	r, err := theory.CheckClaims(context.Background(), []theory.Claim{c}, &theory.Options{Trials: 50}, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -21,7 +21,7 @@ func Figures(ctx context.Context, dir string, claims []Claim, o *Options) (names
 		return nil, fmt.Errorf("cannot write to %s: %w", dir, err)
 	}
 	for _, c := range claims {
-		if c.figure == nil {
+		if c.program.figure == nil {
 			continue
 		}
 		f, err := c.Figure(ctx, o)

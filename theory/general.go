@@ -48,28 +48,25 @@ func conditions(k, zz *mat.SymDense, lambda, theta float64) sketchsize.Test {
 	return c
 }
 
-func checkGeneral(e *experiment) {
-	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		for attempt := uint64(0); ; attempt++ { // draw again until γ < 1
-			g := g.Sub("try", attempt)
-			p := newTwin(g, 8)
-			lambda := logUniform(g.Sub("lambda"), 1e-2, 1e2)
-			c := conditions(p.k, outer(toFloat64(p.z)), lambda, uniform(g.Sub("theta"), 0, 0.6))
-			if !(c.Gamma < 1) {
-				continue
-			}
-			v := p.spectrum(e, lambda, lambda, forms[i%len(forms)])
-			low, high := e.parts.TestBound(c)
-			t.atMost("the lower bound over the least eigenvalue", low/v[0], 1+1e-6)
-			t.atMost("the largest eigenvalue over the upper bound", v[len(v)-1]/high, 1+1e-6)
-			return
+func trialGeneral(e *experiment, i int, g rng.Stream, t *trial) {
+	for attempt := uint64(0); ; attempt++ { // draw again until γ < 1
+		g := g.Sub("try", attempt)
+		p := newTwin(g, 8)
+		lambda := logUniform(g.Sub("lambda"), 1e-2, 1e2)
+		c := conditions(p.k, outer(toFloat64(p.z)), lambda, uniform(g.Sub("theta"), 0, 0.6))
+		if !(c.Gamma < 1) {
+			continue
 		}
-	})
-	e.tightConditions()
+		v := p.spectrum(e, lambda, lambda, forms[i%len(forms)])
+		low, high := e.parts.TestBound(c)
+		t.atMost("the lower bound over the least eigenvalue", low/v[0], 1+1e-6)
+		t.atMost("the largest eigenvalue over the upper bound", v[len(v)-1]/high, 1+1e-6)
+		return
+	}
 }
 
-// tightConditions checks pairs of matrices that meet the constants of the presets and nearly attain the bounds.
-func (e *experiment) tightConditions() {
+// checkTightConditions checks pairs of matrices that meet the constants of the presets and nearly attain the bounds.
+func checkTightConditions(e *experiment) {
 	for _, c := range presets {
 		low, high := e.parts.TestBound(c)
 		var lows, highs []float64
@@ -93,37 +90,34 @@ func (e *experiment) tightPair(z1, z2, v1, v2 float64) []float64 {
 	return p.spectrum(e, 1, 1, precond.FormEigen)
 }
 
-func checkLambdaP(e *experiment) {
-	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		p := newTwin(g, 8)
-		lambda := logUniform(g.Sub("lambda"), 1e-2, 10)
-		lp := logUniform(g.Sub("lambda_p"), lambda*1e-2, 1e2*(lambda+p.eta))
-		form := forms[i%len(forms)]
-		boundRatio := func(ridge float64) float64 {
-			return cond(p.spectrum(e, lambda, ridge, form)) / e.parts.RidgeBound(lambda, ridge, p.eta)
-		}
-		t.atMost("κ over its bound, any λ_p", boundRatio(lp), 1+1e-6)
-		t.atMost("κ over its bound at λ_p = λ+η, 1+2η/λ", boundRatio(lambda+p.eta), 1+1e-6)
-		boundAtBest := e.parts.RidgeBound(lambda, lambda+p.eta, p.eta)
-		t.atMost("the bound at λ+η over 1+2η/λ and over that at any λ_p, less 1",
-			math.Max(math.Abs(boundAtBest/(1+2*p.eta/lambda)-1),
-				boundAtBest/e.parts.RidgeBound(lambda, lp, p.eta)-1), 1e-12)
-		var product mat.Dense
-		product.Mul(addRidge(outer(toFloat64(p.z)), lp), denseInverse(e.ctx, e.precond(p.z, lambda, lp, form)))
-		t.atMost("|M·M⁻¹ − I|", maxDifference(&product, identity(p.z.N)), 1e-6)
-	})
-	e.atMost("κ over its bound for K = diag(1, 0), ZZᵀ = diag(0, 1), where it is met", e.tightRidge(), 1+1e-9)
+func trialLambdaP(e *experiment, i int, g rng.Stream, t *trial) {
+	p := newTwin(g, 8)
+	lambda := logUniform(g.Sub("lambda"), 1e-2, 10)
+	lp := logUniform(g.Sub("lambda_p"), lambda*1e-2, 1e2*(lambda+p.eta))
+	form := forms[i%len(forms)]
+	boundRatio := func(ridge float64) float64 {
+		return cond(p.spectrum(e, lambda, ridge, form)) / e.parts.RidgeBound(lambda, ridge, p.eta)
+	}
+	t.atMost("κ over its bound, any λ_p", boundRatio(lp), 1+1e-6)
+	t.atMost("κ over its bound at λ_p = λ+η, 1+2η/λ", boundRatio(lambda+p.eta), 1+1e-6)
+	boundAtBest := e.parts.RidgeBound(lambda, lambda+p.eta, p.eta)
+	t.atMost("the bound at λ+η over 1+2η/λ and over that at any λ_p, less 1",
+		math.Max(math.Abs(boundAtBest/(1+2*p.eta/lambda)-1),
+			boundAtBest/e.parts.RidgeBound(lambda, lp, p.eta)-1), 1e-12)
+	var product mat.Dense
+	product.Mul(addRidge(outer(toFloat64(p.z)), lp), denseInverse(e.ctx, e.precond(p.z, lambda, lp, form)))
+	t.atMost("|M·M⁻¹ − I|", maxDifference(&product, identity(p.z.N)), 1e-6)
 }
 
-// tightRidge returns κ divided by its bound for a pair of matrices that attains the bound at every λ_p in [λ−η, λ+η].
-func (e *experiment) tightRidge() (out []float64) {
+// checkTightRidge checks a pair of matrices that attains the bound at every λ_p in [λ−η, λ+η].
+func checkTightRidge(e *experiment) {
 	p := &twin{k: mat.NewSymDense(2, []float64{1, 0, 0, 0}), z: points.NewDense32(2, 1, []float32{0, 1}), eta: 1}
-	for _, c := range []struct{ lambda, lambdaP float64 }{{0.5, 0.5}, {0.5, 1.5}, {0.5, 1}, {2, 1}, {2, 3},
-		{0.01, 1.01}} {
-		out = append(out, cond(p.spectrum(e, c.lambda, c.lambdaP, precond.FormLInv))/e.parts.RidgeBound(c.lambda,
-			c.lambdaP, 1))
+	var ratios []float64
+	for _, c := range []struct{ lambda, lambdaP float64 }{{0.5, 0.5}, {0.5, 1.5}, {0.5, 1}, {2, 1}, {2, 3}, {0.01, 1.01}} {
+		kappa := cond(p.spectrum(e, c.lambda, c.lambdaP, precond.FormLInv))
+		ratios = append(ratios, kappa/e.parts.RidgeBound(c.lambda, c.lambdaP, 1))
 	}
-	return out
+	e.atMost("κ over its bound for K = diag(1, 0), ZZᵀ = diag(0, 1), where it is met", ratios, 1+1e-9)
 }
 
 func figureLambdaP(e *experiment) *plots.Figure {

@@ -18,33 +18,30 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Features returns the smallest number of TensorSketch features for which Theorem 1 guarantees κ(M⁻¹A) ≤ 3 with
-// probability at least 1−δ, for the kernel (xᵀz)^q and λ_p = λ:
+// SufficientFeatures returns the smallest number of TensorSketch features for which Theorem 1 guarantees κ(M⁻¹A) ≤ 3
+// with probability at least 1−δ, for the kernel (xᵀz)^q and λ_p = λ:
 //
 //	s ≥ 4(2+3^q)·s_λ(K)²/δ.
 //
 // The result is a float64 because it is often larger than any number of features that can be used; in practice far
 // fewer features are sufficient. Features panics unless q ≥ 1, s_λ ≥ 0 and 0 < δ < 1.
-func Features(q int, statDim, delta float64) float64 {
+func SufficientFeatures(q int, statDim, delta float64) float64 {
 	if q < 1 || !(statDim >= 0) || !(delta > 0 && delta < 1) {
-		panic(fmt.Sprintf("theory: Features(q=%d, s_λ=%g, δ=%g): want q ≥ 1, s_λ ≥ 0 and 0 < δ < 1", q, statDim, delta))
+		panic(fmt.Sprintf("theory: SufficientFeatures(q=%d, s_λ=%g, δ=%g): want q ≥ 1, s_λ ≥ 0 and 0 < δ < 1", q, statDim, delta))
 	}
 	return math.Ceil(4 * (2 + math.Pow(3, float64(q))) * statDim * statDim / delta)
 }
 
-func checkIterations(e *experiment) {
-	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		const n = 30
-		kappa, eps := logUniform(g.Sub("kappa"), 1.5, 300), logUniform(g.Sub("epsilon"), 1e-4, 0.3)
-		eigs := tabulate(n, func(i int) float64 { return 1 + (kappa-1)*g.Sub("eigenvalues").Float64(uint64(i)) })
-		eigs[0], eigs[1] = 1, kappa
-		errorRatio := func(j uint64, v []float64) float64 {
-			return solveError(e, withSpectrum(g.Sub("basis", j), v), g, e.parts.Iterations(kappa, eps)) / eps
-		}
-		t.atMost("‖c̃−c‖_A/‖c‖_A over ε, random spectra", errorRatio(0, eigs), 1)
-		t.atMost("‖c̃−c‖_A/‖c‖_A over ε, Chebyshev's points", errorRatio(1, chebyshev(n, kappa)), 1)
-	})
-	e.checkHardestSystems()
+func trialIterations(e *experiment, i int, g rng.Stream, t *trial) {
+	const n = 30
+	kappa, eps := logUniform(g.Sub("kappa"), 1.5, 300), logUniform(g.Sub("epsilon"), 1e-4, 0.3)
+	eigs := tabulate(n, func(i int) float64 { return 1 + (kappa-1)*g.Sub("eigenvalues").Float64(uint64(i)) })
+	eigs[0], eigs[1] = 1, kappa
+	errorRatio := func(j uint64, v []float64) float64 {
+		return solveError(e, withSpectrum(g.Sub("basis", j), v), g, e.parts.Iterations(kappa, eps)) / eps
+	}
+	t.atMost("‖c̃−c‖_A/‖c‖_A over ε, random spectra", errorRatio(0, eigs), 1)
+	t.atMost("‖c̃−c‖_A/‖c‖_A over ε, Chebyshev's points", errorRatio(1, chebyshev(n, kappa)), 1)
 }
 
 // chebyshev returns n points of [1, κ], the extrema of a Chebyshev polynomial of degree n−1.
@@ -59,7 +56,7 @@ func chebyshev(n int, kappa float64) []float64 {
 // 1/T_k((κ+1)/(κ−1)). The contributions of the eigenvectors to the squared A-norm of the solution are the weights
 // |l_i(0)|, with Lagrange's polynomials l_i; for these weights the mean square of p is not smaller either. ε is the
 // error that the bound guarantees after k iterations.
-func (e *experiment) checkHardestSystems() {
+func checkHardestSystems(e *experiment) {
 	var ratios []float64
 	for _, kappa := range []float64{3, 10, 100} {
 		for _, k := range []int{2, 4, 8} {
@@ -109,16 +106,18 @@ func PredictionBound(diag, residual, lambda float64) float64 {
 	return math.Sqrt(diag) * residual / (2 * math.Sqrt(lambda))
 }
 
-func checkPrediction(e *experiment) {
-	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		size := g.Sub("sizes")
-		k := manyKernels[i%len(manyKernels)]
-		x := cloud(g, 6+size.IntN(0, 10), 2+size.IntN(1, 3), 0.8)
-		lambda := logUniform(g.Sub("lambda"), 1e-3, 10)
-		ratio, verified := e.predictionRatios(k, x, cloud(g.Sub("new"), 5, x.D, 0.8), lambda, g)
-		t.atMost("|f−f̃| over its bound", ratio, 1+1e-6)
-		t.atMost("|f−f̃| over the bound of package verify", verified, 1+1e-6)
-	})
+func trialPrediction(e *experiment, i int, g rng.Stream, t *trial) {
+	size := g.Sub("sizes")
+	k := manyKernels[i%len(manyKernels)]
+	x := cloud(g, 6+size.IntN(0, 10), 2+size.IntN(1, 3), 0.8)
+	lambda := logUniform(g.Sub("lambda"), 1e-3, 10)
+	ratio, verified := e.predictionRatios(k, x, cloud(g.Sub("new"), 5, x.D, 0.8), lambda, g)
+	t.atMost("|f−f̃| over its bound", ratio, 1+1e-6)
+	t.atMost("|f−f̃| over the bound of package verify", verified, 1+1e-6)
+}
+
+// checkTightPrediction checks a point at which the bound is attained.
+func checkTightPrediction(e *experiment) {
 	var tight []float64
 	for _, lambda := range []float64{0.01, 0.5, 4} {
 		x := points.NewDense(1, 1, []float64{math.Sqrt(lambda)}) // k(x,x) = x² = λ
@@ -175,28 +174,26 @@ func LeaveOneOut(c, diag []float64) []float64 {
 	return out
 }
 
-func checkLeaveOneOut(e *experiment) {
-	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		size := g.Sub("sizes")
-		k := manyKernels[i%len(manyKernels)]
-		x := cloud(g, 2+size.IntN(0, 8), 1+size.IntN(1, 3), 0.8)
-		lambda := logUniform(g.Sub("lambda"), 1e-2, 10)
-		y := vector(g.Sub("y"), x.N)
-		c := e.fitCoefficients(k, x, lambda, y)
-		inv := inverse(addRidge(kernelMatrix(k, x), lambda))
-		want := e.parts.LeaveOneOut(c, tabulate(x.N, func(i int) float64 { return inv.At(i, i) }))
-		for i := range x.N {
-			deleteRow := func(v []float64, d int) []float64 { return slices.Delete(slices.Clone(v), i*d, (i+1)*d) }
-			remainingPoints := points.NewDense(x.N-1, x.D, deleteRow(x.Data, x.D))
-			remainingY := mat.NewVecDense(remainingPoints.N, deleteRow(y.RawVector().Data, 1))
-			cr := e.fitCoefficients(k, remainingPoints, lambda, remainingY)
-			f := 0.0
-			for j, v := range cr {
-				f += v * k.Eval(remainingPoints.Row(j), x.Row(i))
-			}
-			t.atMost("|y_i − f₋ᵢ(x_i) − c_i/(A⁻¹)_ii|/‖y‖₂", math.Abs(y.AtVec(i)-f-want[i])/mat.Norm(y, 2), 1e-6)
+func trialLeaveOneOut(e *experiment, i int, g rng.Stream, t *trial) {
+	size := g.Sub("sizes")
+	k := manyKernels[i%len(manyKernels)]
+	x := cloud(g, 2+size.IntN(0, 8), 1+size.IntN(1, 3), 0.8)
+	lambda := logUniform(g.Sub("lambda"), 1e-2, 10)
+	y := vector(g.Sub("y"), x.N)
+	c := e.fitCoefficients(k, x, lambda, y)
+	inv := inverse(addRidge(kernelMatrix(k, x), lambda))
+	want := e.parts.LeaveOneOut(c, tabulate(x.N, func(i int) float64 { return inv.At(i, i) }))
+	for i := range x.N {
+		deleteRow := func(v []float64, d int) []float64 { return slices.Delete(slices.Clone(v), i*d, (i+1)*d) }
+		remainingPoints := points.NewDense(x.N-1, x.D, deleteRow(x.Data, x.D))
+		remainingY := mat.NewVecDense(remainingPoints.N, deleteRow(y.RawVector().Data, 1))
+		cr := e.fitCoefficients(k, remainingPoints, lambda, remainingY)
+		f := 0.0
+		for j, v := range cr {
+			f += v * k.Eval(remainingPoints.Row(j), x.Row(i))
 		}
-	})
+		t.atMost("|y_i − f₋ᵢ(x_i) − c_i/(A⁻¹)_ii|/‖y‖₂", math.Abs(y.AtVec(i)-f-want[i])/mat.Norm(y, 2), 1e-6)
+	}
 }
 
 // fitCoefficients returns c = (K+λI)⁻¹y, computed with the project's kernel matrix and PCG.
@@ -216,36 +213,34 @@ func (e *experiment) storedError(n int, g rng.Stream) (storageError, k *mat.SymD
 	return subtract(e.kernel(gauss, x, gram.Fixed16), k), k
 }
 
-func checkFixed16(e *experiment) {
+func trialFixed16(e *experiment, _ int, g rng.Stream, t *trial) {
 	const n = 100
-	e.runTrials("trial", func(_ int, g rng.Stream, t *trial) {
-		storageError, k := e.storedError(n, g)
-		t.atMost("|E_ij| over h/2", maxAbs(storageError)/(fixedStep/2),
-			1.1) // 1.1 also allows for the float32 distances
-		rms := math.Sqrt(frobeniusSquared(storageError) / (n * (n - 1)))
-		t.mean("mean of rms(E) over h/√12", rms/(fixedStep/math.Sqrt(12)), 1)
-		// The semicircle law predicts ‖E‖₂ ≈ 2·rms·√n; the limits 1.15 and 1.3 allow for the fluctuation at n = 100.
-		size := norm(storageError)
-		edge := size / (2 * rms * math.Sqrt(n))
-		t.atMost("‖E‖₂ over 2·rms·√n", edge, 1.15)
-		t.atMost("2·rms·√n over ‖E‖₂", 1/edge, 1.3)
-		lambda := logUniform(g.Sub("lambda"), 3*size, 1e-2)
-		a := addRidge(k, lambda)
-		stored := mat.NewSymDense(n, nil)
-		stored.AddSym(a, storageError)
+	storageError, k := e.storedError(n, g)
+	t.atMost("|E_ij| over h/2", maxAbs(storageError)/(fixedStep/2),
+		1.1) // 1.1 also allows for the float32 distances
+	rms := math.Sqrt(frobeniusSquared(storageError) / (n * (n - 1)))
+	t.mean("mean of rms(E) over h/√12", rms/(fixedStep/math.Sqrt(12)), 1)
+	// The semicircle law predicts ‖E‖₂ ≈ 2·rms·√n; the limits 1.15 and 1.3 allow for the fluctuation at n = 100.
+	size := norm(storageError)
+	edge := size / (2 * rms * math.Sqrt(n))
+	t.atMost("‖E‖₂ over 2·rms·√n", edge, 1.15)
+	t.atMost("2·rms·√n over ‖E‖₂", 1/edge, 1.3)
+	lambda := logUniform(g.Sub("lambda"), 3*size, 1e-2)
+	a := addRidge(k, lambda)
+	stored := mat.NewSymDense(n, nil)
+	stored.AddSym(a, storageError)
 
-		// Iterative refinement: solves with the stored matrix, and residuals with the exact one.
-		y := vector(g.Sub("y"), n)
-		x, r, chol := mat.NewVecDense(n, nil), mat.VecDenseCopyOf(y), cholesky(stored)
-		for j := 1.0; j <= 3; j++ {
-			checkSolve(chol.SolveVecTo(r, r))
-			x.AddVec(x, r)
-			r = residual(a, x, y)
-			rate := math.Max(math.Pow(size/(lambda-size), j), 1e-10)
-			t.atMost(fmt.Sprintf("residual after %g solves over (‖E‖₂/(λ−‖E‖₂))^%g", j, j),
-				mat.Norm(r, 2)/mat.Norm(y, 2)/rate, 1+1e-6)
-		}
-	})
+	// Iterative refinement: solves with the stored matrix, and residuals with the exact one.
+	y := vector(g.Sub("y"), n)
+	x, r, chol := mat.NewVecDense(n, nil), mat.VecDenseCopyOf(y), cholesky(stored)
+	for j := 1.0; j <= 3; j++ {
+		checkSolve(chol.SolveVecTo(r, r))
+		x.AddVec(x, r)
+		r = residual(a, x, y)
+		rate := math.Max(math.Pow(size/(lambda-size), j), 1e-10)
+		t.atMost(fmt.Sprintf("residual after %g solves over (‖E‖₂/(λ−‖E‖₂))^%g", j, j),
+			mat.Norm(r, 2)/mat.Norm(y, 2)/rate, 1+1e-6)
+	}
 }
 
 func figureFixed16(e *experiment) *plots.Figure {

@@ -18,40 +18,36 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/statdim"
 )
 
-func checkProposition2(e *experiment) {
-	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		f := newLQ(g)
-		ridgeTerm := scaledInverse(f.l, f.lambda)
-		identitySum := outer(f.q)
-		identitySum.AddSym(identitySum, ridgeTerm)
-		t.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, Q = L⁻¹A", maxDifference(identitySum, identity(f.m)), 1e-9)
-		inv := denseInverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, forms[i%len(forms)]))
-		var projection, sum mat.Dense
-		projection.Product(f.a, inv, f.a.T()) // A(AᵀA+λI)⁻¹Aᵀ = L·QQᵀ·L⁻¹
-		projection.Mul(solveLower(f.l, &projection), f.l)
-		sum.Add(&projection, ridgeTerm)
-		t.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, QQᵀ by M⁻¹", maxDifference(&sum, identity(f.m)), 1e-6)
-	})
+func trialProposition2(e *experiment, i int, g rng.Stream, t *trial) {
+	f := newLQ(g)
+	ridgeTerm := scaledInverse(f.l, f.lambda)
+	identitySum := outer(f.q)
+	identitySum.AddSym(identitySum, ridgeTerm)
+	t.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, Q = L⁻¹A", maxDifference(identitySum, identity(f.m)), 1e-9)
+	inv := denseInverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, forms[i%len(forms)]))
+	var projection, sum mat.Dense
+	projection.Product(f.a, inv, f.a.T()) // A(AᵀA+λI)⁻¹Aᵀ = L·QQᵀ·L⁻¹
+	projection.Mul(solveLower(f.l, &projection), f.l)
+	sum.Add(&projection, ridgeTerm)
+	t.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, QQᵀ by M⁻¹", maxDifference(&sum, identity(f.m)), 1e-6)
 }
 
-func checkProposition3(e *experiment) {
-	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		f := newLQ(g)
-		var svd mat.SVD
-		if !svd.Factorize(f.a, mat.SVDNone) {
-			fail("no singular values")
-		}
-		wantStatDim := 0.0
-		for _, v := range svd.Values(nil) {
-			wantStatDim += v * v / (v*v + f.lambda)
-		}
-		t.atMost("|‖Q‖_F² − s_λ|", math.Abs(frobeniusSquared(f.q)-wantStatDim), 1e-9)
-		t.atMost("|statdim.Exact − s_λ|", statDimError(f.aat, f.lambda, wantStatDim), 1e-9)
-		for _, form := range forms {
-			statDim := e.precond(f.z, f.lambda, f.lambda, form).StatDim()
-			t.atMost(fmt.Sprintf("|StatDim − s_λ|, form %v", form), math.Abs(statDim-wantStatDim), 1e-9)
-		}
-	})
+func trialProposition3(e *experiment, i int, g rng.Stream, t *trial) {
+	f := newLQ(g)
+	var svd mat.SVD
+	if !svd.Factorize(f.a, mat.SVDNone) {
+		fail("no singular values")
+	}
+	wantStatDim := 0.0
+	for _, v := range svd.Values(nil) {
+		wantStatDim += v * v / (v*v + f.lambda)
+	}
+	t.atMost("|‖Q‖_F² − s_λ|", math.Abs(frobeniusSquared(f.q)-wantStatDim), 1e-9)
+	t.atMost("|statdim.Exact − s_λ|", statDimError(f.aat, f.lambda, wantStatDim), 1e-9)
+	for _, form := range forms {
+		statDim := e.precond(f.z, f.lambda, f.lambda, form).StatDim()
+		t.atMost(fmt.Sprintf("|StatDim − s_λ|, form %v", form), math.Abs(statDim-wantStatDim), 1e-9)
+	}
 }
 
 // manyKernels are the kernels for checks that hold for every kernel.
@@ -82,20 +78,16 @@ func (e *experiment) innerProducts(i int, g rng.Stream) innerProductProblem {
 		lambda: lambda, statDim: statDimOf(eigenvalues(byFormula), lambda)}
 }
 
-func checkProposition8(e *experiment) {
-	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		p := e.innerProducts(i, g)
-		p.kqq.AddSym(p.kqq, p.ridgeTerm)
-		t.atMost("|K(Q,Q) + λL⁻¹L⁻ᵀ − I|", maxDifference(p.kqq, identity(p.kqq.SymmetricDim())), 1e-9)
-	})
+func trialProposition8(e *experiment, i int, g rng.Stream, t *trial) {
+	p := e.innerProducts(i, g)
+	p.kqq.AddSym(p.kqq, p.ridgeTerm)
+	t.atMost("|K(Q,Q) + λL⁻¹L⁻ᵀ − I|", maxDifference(p.kqq, identity(p.kqq.SymmetricDim())), 1e-9)
 }
 
-func checkProposition9(e *experiment) {
-	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		p := e.innerProducts(i, g)
-		t.atMost("|tr K(Q,Q) − s_λ(K)|", math.Abs(mat.Trace(p.kqq)-p.statDim), 1e-9)
-		t.atMost("|statdim.Exact − s_λ(K)|", statDimError(p.stored, p.lambda, p.statDim), 1e-9)
-	})
+func trialProposition9(e *experiment, i int, g rng.Stream, t *trial) {
+	p := e.innerProducts(i, g)
+	t.atMost("|tr K(Q,Q) − s_λ(K)|", math.Abs(mat.Trace(p.kqq)-p.statDim), 1e-9)
+	t.atMost("|statdim.Exact − s_λ(K)|", statDimError(p.stored, p.lambda, p.statDim), 1e-9)
 }
 
 // statDimError returns the absolute error of the s_λ of package statdim, if want is the exact value.
@@ -112,23 +104,21 @@ func scaledInverse(l *mat.TriDense, lambda float64) *mat.SymDense {
 	return s
 }
 
-func checkRemark1(e *experiment) {
-	e.runTrials("trial", func(_ int, g rng.Stream, t *trial) {
-		size := g.Sub("sizes")
-		k := kernel.Polynomial{
-			Gamma: logUniform(g.Sub("gamma"), 0.1, 10), Coef0: logUniform(g.Sub("c"), 0.1, 10),
-			Degree: 1 + size.IntN(0, 4),
-		}
-		x := cloud(g, 1+size.IntN(1, 8), 1+size.IntN(2, 6), 0.9)
-		lifted := lift(k, x)
-		b := kernelMatrix(homogeneous(k.Degree), lifted)
-		t.atMost("|K − K of the lifted points|, relative",
-			maxDifference(e.kernel(k, x, gram.Float64), b)/maxAbs(b), 1e-12)
-		s := 1 + size.IntN(3, 40)
-		z := featureMatrix(e.parts.TensorSketch(k), x, s, g)
-		z0 := featureMatrix(e.parts.TensorSketch(homogeneous(k.Degree)), lifted, s, g)
-		t.atMost("|Z − Z of the lifted points|, relative", maxDifference(z, z0)/maxAbs(z0), 1e-11)
-	})
+func trialRemark1(e *experiment, _ int, g rng.Stream, t *trial) {
+	size := g.Sub("sizes")
+	k := kernel.Polynomial{
+		Gamma: logUniform(g.Sub("gamma"), 0.1, 10), Coef0: logUniform(g.Sub("c"), 0.1, 10),
+		Degree: 1 + size.IntN(0, 4),
+	}
+	x := cloud(g, 1+size.IntN(1, 8), 1+size.IntN(2, 6), 0.9)
+	lifted := lift(k, x)
+	b := kernelMatrix(homogeneous(k.Degree), lifted)
+	t.atMost("|K − K of the lifted points|, relative",
+		maxDifference(e.kernel(k, x, gram.Float64), b)/maxAbs(b), 1e-12)
+	s := 1 + size.IntN(3, 40)
+	z := featureMatrix(e.parts.TensorSketch(k), x, s, g)
+	z0 := featureMatrix(e.parts.TensorSketch(homogeneous(k.Degree)), lifted, s, g)
+	t.atMost("|Z − Z of the lifted points|, relative", maxDifference(z, z0)/maxAbs(z0), 1e-11)
 }
 
 func checkRemark2(e *experiment) {
@@ -160,20 +150,18 @@ func (e *experiment) requireSeen(name string, value, limit float64, isSeen bool)
 	e.add(m)
 }
 
-func checkRemark3(e *experiment) {
-	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		size := g.Sub("sizes")
-		n := 2 + size.IntN(0, 14)
-		x := cloud(g, n, 1+size.IntN(1, n), 0.8)
-		k := e.kernel(homogeneous(1), x, gram.Float64)
-		top := eigenvalues(kernelMatrix(homogeneous(1), x))[n-1]
-		lambda := top * logUniform(g.Sub("lambda"), 1e-3, 1e2)
-		t.atMost("κ(K+λI) over 1+‖K‖₂/λ", cond(eigenvalues(addRidge(k, lambda)))/(1+top/lambda), 1+1e-9)
-		a := addRidge(k, top*uniform(g.Sub("above"), 1, 3))
-		t.atMost("κ(K+λI) over 2 for λ ≥ ‖K‖₂", cond(eigenvalues(a))/2, 1+1e-9)
-		pcgErr := solveError(e, a, g, e.parts.Iterations(2, epsilon))
-		t.atMost("‖c̃−c‖_A/‖c‖_A over ε after the count for κ = 2", pcgErr/epsilon, 1)
-	})
+func trialRemark3(e *experiment, i int, g rng.Stream, t *trial) {
+	size := g.Sub("sizes")
+	n := 2 + size.IntN(0, 14)
+	x := cloud(g, n, 1+size.IntN(1, n), 0.8)
+	k := e.kernel(homogeneous(1), x, gram.Float64)
+	top := eigenvalues(kernelMatrix(homogeneous(1), x))[n-1]
+	lambda := top * logUniform(g.Sub("lambda"), 1e-3, 1e2)
+	t.atMost("κ(K+λI) over 1+‖K‖₂/λ", cond(eigenvalues(addRidge(k, lambda)))/(1+top/lambda), 1+1e-9)
+	a := addRidge(k, top*uniform(g.Sub("above"), 1, 3))
+	t.atMost("κ(K+λI) over 2 for λ ≥ ‖K‖₂", cond(eigenvalues(a))/2, 1+1e-9)
+	pcgErr := solveError(e, a, g, e.parts.Iterations(2, epsilon))
+	t.atMost("‖c̃−c‖_A/‖c‖_A over ε after the count for κ = 2", pcgErr/epsilon, 1)
 }
 
 // solveError returns ‖c̃−c‖_A/‖c‖_A after the given number of CG iterations, for a random right-hand side.

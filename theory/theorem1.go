@@ -99,7 +99,7 @@ func checkTheorem1(e *experiment) {
 		const delta = 0.2
 		name := fmt.Sprintf("q = %d", q)
 		d := e.parts.TensorSketch(homogeneous(q))
-		s := int(math.Ceil(Features(q, p.statDim, delta)))
+		s := int(math.Ceil(SufficientFeatures(q, p.statDim, delta)))
 		out := e.checkGuarantee(p, name, d, s, delta)
 		e.checkSharp(name, out)
 		out = p.drawChain(e, name+" less", d, 60)
@@ -131,7 +131,7 @@ func figureTheorem1(e *experiment) *plots.Figure {
 	expectation := func(s int) float64 { return p.expectation(q, s) }
 	leftPanel, rightPanel := p.chainFigure(e, e.parts.TensorSketch(homogeneous(q)), sizes, expectation,
 		"E‖QSᵀSQᵀ − QQᵀ‖_{F}^{2}", delta,
-		plots.RefLine{At: Features(q, p.statDim, delta), Label: "s of Theorem 1"}, kappaBound)
+		plots.RefLine{At: SufficientFeatures(q, p.statDim, delta), Label: "s of Theorem 1"}, kappaBound)
 	leftPanel.Series = append([]plots.Series{bound}, leftPanel.Series...)
 	return pair("Theorem 1: (xᵀz)², s_λ = 2, δ = 0.2", leftPanel, rightPanel)
 }
@@ -247,7 +247,7 @@ func multiplyBound(q, s int) float64 { return (2 + math.Pow(3, float64(q))) / fl
 
 // multiplyFeatures returns the number of features s of Lemma 4.
 func multiplyFeatures(q int, nu, delta float64) int {
-	return int(Features(q, 1/(2*nu), delta))
+	return int(SufficientFeatures(q, 1/(2*nu), delta))
 }
 
 func checkLemma4(e *experiment) {

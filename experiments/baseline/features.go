@@ -96,7 +96,7 @@ func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda 
 	c, wt := transposed(sol.X), make([]float64, s*t)
 	err = accel.ForEach(ctx, int(s+productCols-1)/productCols, func(_, b int) {
 		c0 := b * productCols
-		simd.Backward(z.Data[c0:], z.Stride, // W = ZᵀC
+		simd.AddTransposeProduct(z.Data[c0:], z.Stride, // W = ZᵀC
 			blas64.General{Rows: int(t), Cols: min(productCols, z.D-c0), Stride: z.D, Data: wt[c0:]},
 			blas64.General{Rows: int(t), Cols: z.N, Stride: z.N, Data: c}, new(simd.Workspace))
 	})
@@ -156,7 +156,7 @@ func (r *Result) Predict(ctx context.Context, x points.Points) (*mat.Dense, erro
 		if err == nil {
 			err = accel.ForEach(ctx, (z.N+productRows-1)/productRows, func(_, b int) {
 				i := b * productRows
-				simd.Forward(z.Data[i*z.Stride:], z.Stride, blas64.General{Rows: t, Cols: s, Stride: s, Data: w},
+				simd.AddProduct(z.Data[i*z.Stride:], z.Stride, blas64.General{Rows: t, Cols: s, Stride: s, Data: w},
 					blas64.General{Rows: t, Cols: min(productRows, z.N-i), Stride: n, Data: f[p0+i:]})
 			})
 		}

@@ -104,7 +104,7 @@ func (s *iteration) iterate(ctx context.Context) (err error) {
 		for c := range s.t {
 			clear(dst[c*k : c*k+rows])
 		}
-		simd.Forward(s.inverse[j][r0*k:], k, s.blockVectors(s.c, j),
+		simd.AddProduct(s.inverse[j][r0*k:], k, s.blockVectors(s.c, j),
 			blas64.General{Rows: s.t, Cols: rows, Stride: k, Data: dst})
 	})
 	if err != nil {
@@ -132,13 +132,13 @@ func (s *iteration) passOverZ(ctx context.Context, x, g []float64,
 			for j, out := range w.out {
 				z := s.block(j, r0, r0+rows)
 				clear(out)
-				simd.Forward(z.Data, z.Stride, s.blockVectors(x, j),
+				simd.AddProduct(z.Data, z.Stride, s.blockVectors(x, j),
 					blas64.General{Rows: s.t, Cols: rows, Stride: rows, Data: out})
 			}
 			body(w, r0, rows, &s.sums[q])
 			for j, out := range w.out {
 				z := s.block(j, r0, r0+rows)
-				simd.Backward(z.Data, z.Stride, s.blockVectors(partialSums, j),
+				simd.AddTransposeProduct(z.Data, z.Stride, s.blockVectors(partialSums, j),
 					blas64.General{Rows: s.t, Cols: rows, Stride: rows, Data: out}, &w.simd)
 			}
 		}

@@ -78,8 +78,8 @@ func TestAuto(t *testing.T) {
 		t.Skip("TestRefit runs")
 	}
 	if lib, err := accel.OpenBLAS(); err == nil && problems != "grid:300" {
-		accel.Use(lib)
-		defer accel.Use(nil)
+		accel.UseLibrary(lib)
+		defer accel.UseLibrary(nil)
 	} else {
 		t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	}
@@ -133,8 +133,8 @@ const (
 	slowRatio     = 1.5 // a configuration that takes so many times as long as the best one is not repeated
 )
 
-// solveAllConfigurations solves a problem with every configuration, in turns. It returns the least seconds and the least
-// processor seconds of each configuration that reached the tolerance.
+// solveAllConfigurations solves a problem with every configuration, in turns. It returns the least seconds and the
+// least processor seconds of each configuration that reached the tolerance.
 func solveAllConfigurations(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (least [2]map[string]float64) {
 	n := data.Len()
 	least = [2]map[string]float64{{}, {}}

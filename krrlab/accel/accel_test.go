@@ -14,8 +14,8 @@ func requireOpenBLAS(t testing.TB) *Library {
 
 // withBLAS uses l, or gonum's BLAS if l is nil, until the test ends, and then gonum's.
 func withBLAS(t testing.TB, l *Library) {
-	Use(l)
-	t.Cleanup(func() { Use(nil) })
+	UseLibrary(l)
+	t.Cleanup(func() { UseLibrary(nil) })
 }
 
 // onEachBLAS runs f with gonum's BLAS and, if it is installed, with OpenBLAS.

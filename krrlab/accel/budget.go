@@ -82,8 +82,8 @@ type MemoryError struct {
 
 // Shortage returns the text of the error without the advice.
 func (e *MemoryError) Shortage() string {
-	return fmt.Sprintf("%s would take %s of memory, and %s of %s are free", e.Item, Bytes(e.Need),
-		Bytes(max(0, e.Budget.Free())), Bytes(e.Budget.Limit))
+	return fmt.Sprintf("%s would take %s of memory, and %s of %s are free", e.Item, FormatBytes(e.Need),
+		FormatBytes(max(0, e.Budget.Free())), FormatBytes(e.Budget.Limit))
 }
 
 func (e *MemoryError) Error() string {
@@ -94,8 +94,8 @@ func (e *MemoryError) Error() string {
 	return e.Shortage() + ": " + advice
 }
 
-// Saturated converts a number of bytes to an integer, the largest one if it is too large for one.
-func Saturated(bytes float64) int64 {
+// SaturateInt64 converts a number of bytes to an integer, the largest one if it is too large for one.
+func SaturateInt64(bytes float64) int64 {
 	if bytes >= math.MaxInt64 {
 		return math.MaxInt64
 	}

@@ -29,7 +29,7 @@ func TestBudget(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if got := [2]int64{Saturated(1e300), Saturated(5)}; got != [2]int64{math.MaxInt64, 5} {
+	if got := [2]int64{SaturateInt64(1e300), SaturateInt64(5)}; got != [2]int64{math.MaxInt64, 5} {
 		t.Error(got)
 	}
 }

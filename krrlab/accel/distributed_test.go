@@ -78,7 +78,7 @@ func TestDistributedMatrix(t *testing.T) {
 					if calls++; calls == c.fail {
 						return failed
 					}
-					return comm.ShareNumbers(t.Context(), g, x, root)
+					return comm.BroadcastFloats(t.Context(), g, x, root)
 				})
 				fill(d)
 				d.Diagonal(func(v *float64) { *v += c.shift })

@@ -27,11 +27,11 @@
 // All dense linear algebra of the project calls gonum's blas64, blas32 and lapack64. In
 // a process that imports this package, the first product or factorization chooses their
 // implementation: OpenBLAS if it is found, and Go otherwise. No library is loaded before
-// that. InUse reports the choice. A main program can choose by calling Use before it
+// that. CurrentBLAS reports the choice. A main program can choose by calling UseLibrary before it
 // computes:
 //
 //	lib, err := accel.OpenBLAS() // the error names the Debian package to install
-//	accel.Use(lib)               // nil selects the implementation in Go
+//	accel.UseLibrary(lib)               // nil selects the implementation in Go
 //
 // Setting KRRLAB_BLAS=go in the environment (EnvBLAS) selects Go without a change of code.
 //

@@ -27,7 +27,10 @@ func Eigen(ctx context.Context, jobz lapack.EVJob, a blas64.Symmetric) ([]float6
 	lapack64.Syev(jobz, a, values, query, -1)
 	work := make([]float64, int(query[0]))
 	ok := false
-	err := ForEach(ctx, 1, func(_, _ int) { ok = libraryLAPACK{}.dsyev(ctx, jobz, a, eigenBuffers{values, work, len(work)}) })
+	err := ForEach(ctx, 1, func(_, _ int) {
+		ok = libraryLAPACK{}.dsyev(ctx, jobz, a, eigenBuffers{values, work,
+			len(work)})
+	})
 	if err == nil && !ok {
 		err = fmt.Errorf("the eigenvalues of a matrix of order %d did not converge", a.N)
 	}
@@ -84,7 +87,7 @@ func (o libraryLAPACK) dsyev(ctx context.Context, jobz lapack.EVJob, s blas64.Sy
 			row[j] = math.Ldexp(v, -inputExponent)
 		}
 	}
-	l, t := inUse(), tridiagonal{w[:n], work[:n-1], work[n : 2*n-1]}
+	l, t := currentLibrary(), tridiagonal{w[:n], work[:n-1], work[n : 2*n-1]}
 	if n < lapackOrder || n > maxDivideOrder {
 		l = nil
 	}

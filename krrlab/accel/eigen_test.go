@@ -158,7 +158,8 @@ func TestEigenEnds(t *testing.T) {
 		lwork := int(q[0]) - 2*n
 		var parts [2][]float64
 		for k := range parts {
-			b, d, e, tau, work := clone(a), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, lwork)
+			b, d, e, tau, work := clone(a), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64,
+				lwork)
 			if k == 0 {
 				ref.Dsytrd(blas.Lower, n, b, ld, d, e[:n-1], tau[:n-1], work, lwork)
 			} else if s := (blas64.Symmetric{Uplo: blas.Lower, N: n, Data: b, Stride: ld}); !ref.reduce(t.Context(), s,
@@ -174,7 +175,8 @@ func TestEigenEnds(t *testing.T) {
 	const n = 200
 	a := definite(g, n, n)
 	ended := clone(a)
-	_, err := Eigen(&countdown{t.Context(), 4}, lapack.EVNone, blas64.Symmetric{Uplo: blas.Lower, N: n, Data: ended, Stride: n})
+	_, err := Eigen(&countdown{t.Context(), 4}, lapack.EVNone, blas64.Symmetric{Uplo: blas.Lower, N: n, Data: ended,
+		Stride: n})
 	if !errors.Is(err, context.Canceled) || slices.Equal(ended, a) || ended[(n-3)*n+n-4] == 0 {
 		t.Errorf("error %v", err)
 	}

@@ -25,7 +25,7 @@ const lapackOrder = 32
 // Dpotrf computes the Cholesky factor L (A = L·Lᵀ) or U (A = Uᵀ·U) in the
 // triangle ul of a, and reports whether A was positive definite.
 func (o libraryLAPACK) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
-	l := inUse()
+	l := currentLibrary()
 	if l == nil || n < lapackOrder || !isUplo(ul) || !fitsMatrix(n, n, lda, len(a)) {
 		return o.Implementation.Dpotrf(ul, n, a, lda)
 	}
@@ -46,7 +46,7 @@ func potrf[T real](l *Library, fn uintptr, ul blas.Uplo, n int, a []T, lda int) 
 // Dtrtri computes the inverse of the triangular matrix a in place and reports
 // whether a was nonsingular.
 func (o libraryLAPACK) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) (ok bool) {
-	l := inUse()
+	l := currentLibrary()
 	if l == nil || n < lapackOrder || !isUplo(ul) || !isDiag(d) || !fitsMatrix(n, n, lda, len(a)) {
 		return o.Implementation.Dtrtri(ul, d, n, a, lda)
 	}

@@ -224,7 +224,7 @@ const avx512Order = 256
 // usesGemm reports whether package gemm computes a product whose smallest dimension is order, when the library in use
 // is l (nil if there is none).
 func usesGemm(l *Library, order int) bool {
-	path := simd.InUse()
+	path := simd.CurrentPath()
 	if l == nil || l.lacksFMA {
 		return path != simd.Portable
 	}
@@ -240,7 +240,7 @@ type (
 
 // gemm computes C = α·op(A)·op(B) + β·C; see Dgemm.
 func (p *level3[T]) gemm(arguments productArgs[T]) {
-	l, x := inUse(), gogemm.Product[T](arguments)
+	l, x := currentLibrary(), gogemm.Product[T](arguments)
 	ra, ca := opDims(x.TransA, x.M, x.K)
 	rb, cb := opDims(x.TransB, x.K, x.N)
 	isValid := isTrans(x.TransA) && isTrans(x.TransB) && x.Alpha != 0 && fitsMatrix(ra, ca, x.LDA, len(x.A)) &&
@@ -255,7 +255,7 @@ func (p *level3[T]) gemm(arguments productArgs[T]) {
 		gemmGo(x)
 	case !isValid || l == nil:
 		p.gonum.gemm(x.TransA, x.TransB, x.M, x.N, x.K, x.Alpha, x.A, x.LDA, x.B, x.LDB, x.Beta, x.C, x.LDC)
-	case goThreads.Load() == 1 && smallest >= p.avx2Order && simd.InUse() == simd.AVX2:
+	case goThreads.Load() == 1 && smallest >= p.avx2Order && simd.CurrentPath() == simd.AVX2:
 		gogemm.Gemm(x)
 	default:
 		// Cᵀ = α·op(B)ᵀ·op(A)ᵀ + β·Cᵀ
@@ -266,7 +266,7 @@ func (p *level3[T]) gemm(arguments productArgs[T]) {
 
 // syrk computes one triangle of C = α·op(A)·op(A)ᵀ + β·C; see Dsyrk.
 func (p *level3[T]) syrk(ul blas.Uplo, arguments productArgs[T]) {
-	l, x, n := inUse(), gogemm.Product[T](arguments), arguments.N
+	l, x, n := currentLibrary(), gogemm.Product[T](arguments), arguments.N
 	ra, ca := opDims(x.TransA, n, x.K)
 	isValid := isUplo(ul) && isTrans(x.TransA) && x.Alpha != 0 && fitsMatrix(ra, ca, x.LDA, len(x.A)) &&
 		fitsMatrix(n, n, x.LDC, len(x.C))
@@ -289,7 +289,7 @@ func (p *level3[T]) syrk(ul blas.Uplo, arguments productArgs[T]) {
 
 // trxm solves or multiplies with a triangle; see Dtrsm and Dtrmm.
 func (p *level3[T]) trxm(arguments triangleArgs[T]) {
-	l, x := inUse(), gogemm.Triangle[T](arguments)
+	l, x := currentLibrary(), gogemm.Triangle[T](arguments)
 	gonumRoutine, libraryRoutine := p.gonum.trsm, func(r *routines) uintptr { return r.trsm }
 	if x.Operation == gogemm.Multiply {
 		gonumRoutine, libraryRoutine = p.gonum.trmm, func(r *routines) uintptr { return r.trmm }
@@ -312,7 +312,7 @@ func (p *level3[T]) trxm(arguments triangleArgs[T]) {
 // gemv computes y = α·op(A)·x + β·y; see Dgemv.
 func (p *level3[T]) gemv(tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T,
 	y []T, incY int) {
-	l := inUse()
+	l := currentLibrary()
 	lenY, lenX := opDims(tA, m, n)
 	if l == nil || !large(m, n, 1, gemvWork) || !isTrans(tA) || alpha == 0 ||
 		!fitsMatrix(m, n, lda, len(a)) || !fitsVector(lenX, incX, len(x)) || !fitsVector(lenY, incY, len(y)) {

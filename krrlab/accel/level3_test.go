@@ -47,7 +47,7 @@ func testOwn[T real](t *testing.T, u float64, own, ref level3Routines[T]) {
 // ForEach.
 func TestOwnThreads(t *testing.T) {
 	withBLAS(t, nil)
-	if simd.InUse() == simd.Portable {
+	if simd.CurrentPath() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
 	testOwnThreads(t, 0x1p-24, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
@@ -136,7 +136,7 @@ func sameBits[T real](t *testing.T, name string, c []T, f func(c []T)) (want []T
 // TestPieces checks that the pieces of a product are multiples of the register tile, not too large, and enough for
 // the threads.
 func TestPieces(t *testing.T) {
-	if simd.InUse() == simd.Portable {
+	if simd.CurrentPath() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
 	testPieces[float32](t)
@@ -167,7 +167,7 @@ func TestOwnNoAllocation(t *testing.T) {
 	}
 	withThreads(t, 1)
 	withBLAS(t, nil)
-	if simd.InUse() == simd.Portable {
+	if simd.CurrentPath() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
 	testNoAllocation(t, float32Routines(float32s{}))

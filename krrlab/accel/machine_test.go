@@ -16,8 +16,8 @@ import (
 // test-machines" that needs a certain arithmetic lists its words in KRRLAB_MACHINE. The test fails if one is missing,
 // because the other tests of the row would then check something else.
 func TestMachine(t *testing.T) {
-	words := []string{runtime.GOARCH, "loops:" + simd.InUse().String(),
-		fmt.Sprintf("threads:%d", accel.Threads()), "blas:" + accel.InUse().Name}
+	words := []string{runtime.GOARCH, "loops:" + simd.CurrentPath().String(),
+		fmt.Sprintf("threads:%d", accel.Threads()), "blas:" + accel.CurrentBLAS().Name}
 	if lib, err := accel.OpenBLAS(); err == nil {
 		for _, core := range []string{"Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "Cooperlake",
 			"Sapphirerapids"} {

@@ -11,11 +11,11 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// Rate measures how fast f runs, in units of work per second. One call of f does the given work, on all Threads(). Rate
-// calls f once to warm up and then repeatedly for about the window. It returns the rate of the fastest call, because
-// other processes can only slow calls down, and do not disturb every call of about a millisecond. It returns 0 if ctx
-// is done before the first timed call.
-func Rate(ctx context.Context, window time.Duration, work float64, f func()) (rate float64) {
+// MeasureRate measures how fast f runs, in units of work per second. One call of f does the given work, on all
+// Threads(). MeasureRate calls f once to warm up and then repeatedly for about the window. It returns the rate of the
+// fastest call, because other processes can only slow calls down, and do not disturb every call of about a millisecond.
+// It returns 0 if ctx is done before the first timed call.
+func MeasureRate(ctx context.Context, window time.Duration, work float64, f func()) (rate float64) {
 	f()
 	for start := time.Now(); ctx.Err() == nil && (rate == 0 || time.Since(start) < window); {
 		t := time.Now()
@@ -54,7 +54,7 @@ func ReadRate(ctx context.Context, bytes int, window time.Duration) float64 {
 			}
 		})
 	}
-	return Rate(ctx, window, float64(words*wordBytes), func() { sweep(func(s []uint64) { sink.Add(sum(s)) }) })
+	return MeasureRate(ctx, window, float64(words*wordBytes), func() { sweep(func(s []uint64) { sink.Add(sum(s)) }) })
 }
 
 // sink keeps sums from being optimized away.
@@ -98,7 +98,7 @@ func gemmRate[T real](ctx context.Context, name string, blasOf level3Routines[T]
 	for i := range a {
 		a[i], b[i] = T(i%7), T(i%7)/2
 	}
-	return Rate(ctx, window, 2*float64(n)*float64(n)*float64(n), func() {
+	return MeasureRate(ctx, window, 2*float64(n)*float64(n)*float64(n), func() {
 		blasOf.gemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
 	})
 }

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// TestRate checks that Rate makes two calls with a time limit of 0, one to warm up and one that is timed, and that a
-// canceled context gives no rate.
-func TestRate(t *testing.T) {
+// TestMeasureRate checks that MeasureRate makes two calls with a time limit of 0, one to warm up and one that is timed,
+// and that a canceled context gives no rate.
+func TestMeasureRate(t *testing.T) {
 	calls := 0
-	if r := Rate(t.Context(), 0, 1e-3, func() { calls++ }); calls != 2 || !(r > 0 && r <= 1e6) {
+	if r := MeasureRate(t.Context(), 0, 1e-3, func() { calls++ }); calls != 2 || !(r > 0 && r <= 1e6) {
 		t.Errorf("%d calls, rate %g", calls, r)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

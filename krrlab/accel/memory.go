@@ -64,8 +64,8 @@ func MemoryInUse() int64 {
 	return hostMachine.memoryInUse(int64(heap.HeapIdle - heap.HeapReleased))
 }
 
-// Bytes formats a number of bytes with three digits and a unit.
-func Bytes(n int64) string {
+// FormatBytes formats a number of bytes with three digits and a unit.
+func FormatBytes(n int64) string {
 	v, units := float64(n), []string{"B", "kB", "MB", "GB", "TB"}
 	i := 0
 	for ; v >= 1000 && i < len(units)-1; i++ {
@@ -141,14 +141,14 @@ func (m machine) allLimits() []limit {
 	return append(all, m.ownLimits()...)
 }
 
-// ownMemoryLimit is the memory limit of the Go runtime that BoundGarbage set; 0 if it set none.
+// ownMemoryLimit is the memory limit of the Go runtime that ConfigureGC set; 0 if it set none.
 var ownMemoryLimit atomic.Int64
 
-// BoundGarbage configures Go's garbage collector for large matrices. It limits the garbage between collections to 16 MB
+// ConfigureGC configures Go's garbage collector for large matrices. It limits the garbage between collections to 16 MB
 // or a tenth of the live heap, whichever is larger, and all memory to nine tenths of MemoryLimit. The collector's
 // default would allow as much garbage as live memory, which is too much for matrices of gigabytes. The environment
-// variables GOGC and GOMEMLIMIT take precedence. Only a main program should call BoundGarbage.
-func BoundGarbage() {
+// variables GOGC and GOMEMLIMIT take precedence. Only a main program should call ConfigureGC.
+func ConfigureGC() {
 	if os.Getenv("GOGC") == "" {
 		gcUpdatesOnce.Do(func() {
 			setGCPercent()
@@ -185,7 +185,7 @@ func updateAfterNextCollection(timer *time.Timer) {
 }
 
 // setGCPercent sets the collector's percentage from the size of the live heap at the last collection (see
-// BoundGarbage).
+// ConfigureGC).
 func setGCPercent() {
 	const garbage = 16 << 20
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -196,7 +196,7 @@ func setGCPercent() {
 	}
 }
 
-// goLimit returns the value of GOMEMLIMIT in the runtime, unless it is unset or was set by BoundGarbage.
+// goLimit returns the value of GOMEMLIMIT in the runtime, unless it is unset or was set by ConfigureGC.
 func goLimit() []limit {
 	if b := debug.SetMemoryLimit(-1); b < math.MaxInt64 && b != ownMemoryLimit.Load() {
 		return []limit{{bytes: b, source: "GOMEMLIMIT", perProcess: true}}

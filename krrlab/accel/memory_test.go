@@ -223,9 +223,9 @@ func TestThisMachine(t *testing.T) {
 	sink.Add(uint64(buf[len(buf)/2]))
 }
 
-// TestBoundGarbage checks that BoundGarbage sets Go's memory limit, which then does not count as a limit of the
+// TestConfigureGC checks that ConfigureGC sets Go's memory limit, which then does not count as a limit of the
 // process, and that it does not change a limit that is set already.
-func TestBoundGarbage(t *testing.T) {
+func TestConfigureGC(t *testing.T) {
 	old := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(old)
 	debug.SetMemoryLimit(math.MaxInt64)
@@ -233,8 +233,8 @@ func TestBoundGarbage(t *testing.T) {
 	if before == 0 {
 		t.Skip("the system tells no memory limit")
 	}
-	_, _, changing := addresses() // an address limit changes with every allocation
-	BoundGarbage()
+	_, _, changing := addressSpace() // an address limit changes with every allocation
+	ConfigureGC()
 	if got := debug.SetMemoryLimit(-1); got != before/10*9 && !changing {
 		t.Errorf("Go's limit is %d of %d", got, before)
 	}
@@ -242,7 +242,7 @@ func TestBoundGarbage(t *testing.T) {
 		t.Errorf("the process's limit was %d (%s), is %d (%s)", before, source, after, s)
 	}
 	debug.SetMemoryLimit(1 << 40)
-	BoundGarbage()
+	ConfigureGC()
 	if got := debug.SetMemoryLimit(-1); got != 1<<40 {
 		t.Errorf("a limit of %d became %d", 1<<40, got)
 	}
@@ -253,7 +253,7 @@ func TestBoundGarbage(t *testing.T) {
 func TestGarbage(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
-	BoundGarbage()
+	ConfigureGC()
 	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	become := func(want uint64, next func()) {
 		late := time.After(time.Minute)
@@ -284,11 +284,11 @@ func TestGarbage(t *testing.T) {
 	runtime.KeepAlive(list)
 }
 
-// TestBytes checks the units of a number of bytes.
-func TestBytes(t *testing.T) {
+// TestFormatBytes checks the units of a number of bytes.
+func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 12345678: "12.3 MB", 7.26e9: "7.26 GB",
 		5e15: "5e+03 TB"} {
-		if got := Bytes(n); got != want {
+		if got := FormatBytes(n); got != want {
 			t.Errorf("%d bytes are %q, want %q", n, got, want)
 		}
 	}

@@ -117,11 +117,12 @@ var openBLAS struct {
 // If no library is found, the error lists the libraries tried and names the package to install.
 //
 // If the address space of the process is limited (ulimit -v, some batch systems), OpenBLAS is not loaded and the error
-// is ErrAddresses. The library reserves a buffer of addresses for each thread and call, and hangs if it cannot get one.
+// is ErrAddressLimit. The library reserves a buffer of addresses for each thread and call, and hangs if it cannot get
+// one.
 func OpenBLAS() (*Library, error) {
 	openBLAS.load.Do(func() {
-		if _, _, limited := addresses(); limited {
-			openBLAS.err = ErrAddresses
+		if _, _, limited := addressSpace(); limited {
+			openBLAS.err = ErrAddressLimit
 			return
 		}
 		openBLAS.lib, openBLAS.err = find(libraryNames())
@@ -129,8 +130,8 @@ func OpenBLAS() (*Library, error) {
 	return openBLAS.lib, openBLAS.err
 }
 
-// ErrAddresses is the error of OpenBLAS if the address space of the process is limited.
-var ErrAddresses = errors.New("accel: OpenBLAS is not loaded where addresses are limited (ulimit -v)")
+// ErrAddressLimit is the error of OpenBLAS if the address space of the process is limited.
+var ErrAddressLimit = errors.New("accel: OpenBLAS is not loaded where addresses are limited (ulimit -v)")
 
 // find loads the libraries with the given names and returns the best of them.
 func find(names []string) (*Library, error) {

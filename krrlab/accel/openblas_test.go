@@ -76,14 +76,16 @@ func TestNarrow(t *testing.T) {
 			t.Errorf("%s: %v, want %v", config, got, want)
 		}
 	}
-	wide := simd.InUse() == simd.AVX512
+	wide := simd.CurrentPath() == simd.AVX512
 	for _, c := range []struct {
 		l     *Library
 		order int
 		want  bool
 	}{
-		{nil, 1, simd.InUse() != simd.Portable}, {&Library{}, 1000, false}, {&Library{lacksAVX512: true}, avx512Order, wide},
-		{&Library{lacksAVX512: true}, avx512Order - 1, false}, {&Library{lacksFMA: true}, 100, simd.InUse() != simd.Portable},
+		{nil, 1, simd.CurrentPath() != simd.Portable}, {&Library{}, 1000, false}, {&Library{lacksAVX512: true},
+			avx512Order, wide},
+		{&Library{lacksAVX512: true}, avx512Order - 1, false}, {&Library{lacksFMA: true}, 100,
+			simd.CurrentPath() != simd.Portable},
 	} {
 		if got := usesGemm(c.l, c.order); got != c.want {
 			t.Errorf("%+v, order %d: %v, want %v", c.l, c.order, got, c.want)

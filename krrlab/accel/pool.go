@@ -85,12 +85,12 @@ func (j *job) run(worker int) {
 // errGoexit is the panic value of a body that ended its goroutine without a panic.
 var errGoexit = errors.New("accel: the body of a ForEach called runtime.Goexit")
 
-// ErrFault is the error of CatchFaults: a mapped file can no longer be read.
-var ErrFault = errors.New("a file that is mapped to memory cannot be read any more: it was made shorter, or its disk " +
-	"fails")
+// ErrMappedFile is the error of CatchFaults: a mapped file can no longer be read.
+var ErrMappedFile = errors.New("a file that is mapped to memory cannot be read any more: it was made shorter, or its " +
+	"disk fails")
 
-// CatchFaults calls f and returns its error. It returns ErrFault if f, or a body of a ForEach that it runs, accesses
-// memory of a mapped file that can no longer be read.
+// CatchFaults calls f and returns its error. It returns ErrMappedFile if f, or a body of a ForEach that it runs,
+// accesses memory of a mapped file that can no longer be read.
 func CatchFaults(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -102,7 +102,7 @@ func CatchFaults(f func() error) (err error) {
 			}](e); !fault {
 				panic(v)
 			}
-			err = ErrFault
+			err = ErrMappedFile
 		}
 	}()
 	return f()
@@ -197,9 +197,9 @@ func Each(n int, body func(worker, i int)) {
 	}
 }
 
-// Counter returns a function that adds its argument to a count and then calls progress with the count and the total. It
-// may be called from several goroutines; the calls of progress do not overlap. progress may be nil.
-func Counter(total int, progress func(completed, total int)) func(increment int) {
+// ProgressCounter returns a function that adds its argument to a count and then calls progress with the count and the
+// total. It may be called from several goroutines; the calls of progress do not overlap. progress may be nil.
+func ProgressCounter(total int, progress func(completed, total int)) func(increment int) {
 	var mu sync.Mutex
 	completed := 0
 	return func(increment int) {

@@ -195,8 +195,8 @@ func TestSetThreads(t *testing.T) {
 func TestBLASThreadsFollowForEach(t *testing.T) {
 	l := requireOpenBLAS(t)
 	withThreads(t, 2)
-	Use(l)
-	t.Cleanup(func() { Use(nil) })
+	UseLibrary(l)
+	t.Cleanup(func() { UseLibrary(nil) })
 	if l.par == serial {
 		t.Skip("this build of OpenBLAS has no threads")
 	}

@@ -12,7 +12,7 @@ import (
 // processLimits returns the limits on memory that apply to the process itself: GOMEMLIMIT and RLIMIT_AS.
 func processLimits() []limit {
 	all := goLimit()
-	if bound, used, limited := addresses(); limited {
+	if bound, used, limited := addressSpace(); limited {
 		status, _ := os.ReadFile("/proc/self/status")
 		rss, _ := integerField(string(status), "VmRSS:")
 		all = append(all, addressLimit(bound, used, rss<<10))
@@ -20,9 +20,9 @@ func processLimits() []limit {
 	return all
 }
 
-// addresses returns the limit on the address space of the process (RLIMIT_AS) and the part of it in use, both in bytes,
-// and whether there is such a limit.
-func addresses() (bound, used int64, limited bool) {
+// addressSpace returns the limit on the address space of the process (RLIMIT_AS) and the part of it in use, both in
+// bytes, and whether there is such a limit.
+func addressSpace() (bound, used int64, limited bool) {
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &r); err != nil || r.Cur >= 1<<60 {
 		return 0, 0, false

@@ -41,14 +41,14 @@ func init() {
 	lapack64.Use(libraryLAPACK{})
 }
 
-// Use selects the library l for this package and for gonum's blas64, blas32 and lapack64. From then on this package
-// controls the number of threads of l (see SetThreads). Use(nil) selects the implementation that needs no library:
-// gonum's code, with products and triangular solves from package gemm.
+// UseLibrary selects the library l for this package and for gonum's blas64, blas32 and lapack64. From then on this
+// package controls the number of threads of l (see SetThreads). UseLibrary(nil) selects the implementation that needs
+// no library: gonum's code, with products and triangular solves from package gemm.
 //
-// The choice applies to the whole process. A main program should call Use before it computes. Without a call of Use,
-// the process chooses at its first product or factorization; see the package comment. Use returns the library that was
-// in use, for callers that restore it; nil if there was none or no choice yet.
-func Use(l *Library) (previous *Library) {
+// The choice applies to the whole process. A main program should call UseLibrary before it computes. Without a call of
+// UseLibrary, the process chooses at its first product or factorization; see the package comment. UseLibrary returns
+// the library that was in use, for callers that restore it; nil if there was none or no choice yet.
+func UseLibrary(l *Library) (previous *Library) {
 	choiceMutex.Lock()
 	defer choiceMutex.Unlock()
 	blas64.Use(float64s{})
@@ -57,12 +57,12 @@ func Use(l *Library) (previous *Library) {
 	if c := currentChoice.Load(); c != nil {
 		previous = c.lib
 	}
-	useLocked(l)
+	useLibraryLocked(l)
 	return previous
 }
 
-// useLocked is Use for callers that hold choiceMutex. It does not register this package with gonum.
-func useLocked(l *Library) {
+// useLibraryLocked is UseLibrary for callers that hold choiceMutex. It does not register this package with gonum.
+func useLibraryLocked(l *Library) {
 	blasThreads.use(func(n int) {
 		if l != nil {
 			l.threads(n)
@@ -71,12 +71,13 @@ func useLocked(l *Library) {
 	})
 	currentChoice.Store(&choice{l})
 	if ownMemoryLimit.Load() > 0 {
-		BoundGarbage() // the library has allocated its memory, which reduces the limit
+		ConfigureGC() // the library has allocated its memory, which reduces the limit
 	}
 }
 
-// inUse returns the library in use, or nil if there is none. The first call chooses one, unless Use has been called.
-func inUse() *Library {
+// currentLibrary returns the library in use, or nil if there is none. The first call chooses one, unless UseLibrary has
+// been called.
+func currentLibrary() *Library {
 	if c := currentChoice.Load(); c != nil {
 		return c.lib
 	}
@@ -91,15 +92,15 @@ func inUse() *Library {
 		path = info.Path
 	}
 	if wantsOpenBLAS(os.Getenv(EnvBLAS), path) {
-		lib, _ = OpenBLAS() // after an error lib is nil, which selects Go; see InUse
+		lib, _ = OpenBLAS() // after an error lib is nil, which selects Go; see CurrentBLAS
 	}
-	useLocked(lib)
+	useLibraryLocked(lib)
 	return lib
 }
 
-// EnvBLAS is the environment variable that selects the BLAS of a process that does not call Use. Its value "auto",
-// "openblas" or an empty one selects OpenBLAS if it is found, and "go" selects the implementation in Go. In the tests
-// of this module, whose results are recorded, an empty value means "go".
+// EnvBLAS is the environment variable that selects the BLAS of a process that does not call UseLibrary. Its value
+// "auto", "openblas" or an empty one selects OpenBLAS if it is found, and "go" selects the implementation in Go. In the
+// tests of this module, whose results are recorded, an empty value means "go".
 const EnvBLAS = "KRRLAB_BLAS"
 
 // wantsOpenBLAS reports whether a process looks for OpenBLAS, given the value of EnvBLAS and the path of its main
@@ -116,9 +117,9 @@ func wantsOpenBLAS(value, path string) bool {
 	panic(fmt.Sprintf("accel: %s=%q: want auto, openblas or go", EnvBLAS, value))
 }
 
-// InUse describes the BLAS and LAPACK in use. Without a library, its Name is "gonum".
-func InUse() BLAS {
-	if l := inUse(); l != nil {
+// CurrentBLAS describes the BLAS and LAPACK in use. Without a library, its Name is "gonum".
+func CurrentBLAS() BLAS {
+	if l := currentLibrary(); l != nil {
 		return l.info
 	}
 	return BLAS{Name: "gonum"}

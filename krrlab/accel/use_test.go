@@ -35,7 +35,7 @@ func product(l *Library) (got, want []float64) {
 	switch {
 	case l != nil:
 		fortran(l, routine[float64]{l.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{n, n, n, n, n, n}, 1, 0}, a, a, want)
-	case simd.InUse() != simd.Portable:
+	case simd.CurrentPath() != simd.Portable:
 		gemmGo(gogemm.Product[float64]{TransA: blas.NoTrans, TransB: blas.Trans, M: n, N: n, K: n, Alpha: 1, A: a, LDA: n,
 			B: a, LDB: n, C: want, LDC: n})
 	default:
@@ -51,30 +51,30 @@ func checkInUse(t *testing.T, l *Library) {
 	if l != nil {
 		want = l.Info()
 	}
-	if b := InUse(); b != want {
+	if b := CurrentBLAS(); b != want {
 		t.Errorf("InUse() = %+v, want %+v", b, want)
 	}
 	if got, want := product(l); !slices.Equal(got, want) {
-		t.Errorf("products are not those of %v", InUse())
+		t.Errorf("products are not those of %v", CurrentBLAS())
 	}
 }
 
-// TestUse switches between Go's own products and OpenBLAS.
-func TestUse(t *testing.T) {
-	t.Cleanup(func() { Use(nil) })
-	Use(nil)
+// TestUseLibrary switches between Go's own products and OpenBLAS.
+func TestUseLibrary(t *testing.T) {
+	t.Cleanup(func() { UseLibrary(nil) })
+	UseLibrary(nil)
 	checkInUse(t, nil)
 	l := requireOpenBLAS(t)
-	Use(l)
+	UseLibrary(l)
 	checkInUse(t, l)
-	Use(nil)
+	UseLibrary(nil)
 	checkInUse(t, nil)
 }
 
 // TestChoice checks that a process that does not call Use chooses its BLAS at its first product, once, whatever
 // goroutine comes first, and not earlier.
 func TestChoice(t *testing.T) {
-	t.Cleanup(func() { Use(nil) })
+	t.Cleanup(func() { UseLibrary(nil) })
 	withThreads(t, 1) // with one thread a product has the same bits while others run
 	lib, err := OpenBLAS()
 	if err != nil {
@@ -102,7 +102,7 @@ func TestChoice(t *testing.T) {
 	}
 	t.Setenv(EnvBLAS, "OpenBLAS")
 	currentChoice.Store(nil)
-	if v := fmt.Sprint(panicOf(func() { InUse() })); !strings.Contains(v,
+	if v := fmt.Sprint(panicOf(func() { CurrentBLAS() })); !strings.Contains(v,
 		`KRRLAB_BLAS="OpenBLAS": want auto, openblas or go`) {
 		t.Error(v)
 	}
@@ -110,7 +110,7 @@ func TestChoice(t *testing.T) {
 
 // TestChoiceInForEach checks that a library that is chosen inside ForEach has one thread until the ForEach ends.
 func TestChoiceInForEach(t *testing.T) {
-	t.Cleanup(func() { Use(nil) })
+	t.Cleanup(func() { UseLibrary(nil) })
 	l := requireOpenBLAS(t)
 	withThreads(t, min(2, runtime.NumCPU()))
 	t.Setenv(EnvBLAS, "auto")

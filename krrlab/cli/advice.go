@@ -81,7 +81,7 @@ func advice(sol *krrlab.Solution) string {
 	alternative := ""
 	if sol.Ranks == nil {
 		alternative = fmt.Sprintf(", or --solver direct, which needs %s of memory",
-			accel.Bytes(direct.MemoryNeeded(direct.Float64, sol.N, sol.T)))
+			accel.FormatBytes(direct.MemoryNeeded(direct.Float64, sol.N, sol.T)))
 	}
 	if sol.Solver == krrlab.PCG || sol.Solver == krrlab.BlockPCG {
 		return "try " + cmp.Or(kind.AdviceIfSlow, "another preconditioner") + ", or a larger --max-iter" + alternative

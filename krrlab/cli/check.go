@@ -68,7 +68,7 @@ func claims(names []string) ([]theory.Claim, error) {
 	}
 	var selected []theory.Claim
 	for _, name := range names {
-		c, err := theory.Find(name)
+		c, err := theory.FindClaim(name)
 		if err != nil {
 			return nil, errUsage{err}
 		}
@@ -92,7 +92,7 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 		return a.checkFigures(ctx, f.Figures, list, o)
 	}
 	start := time.Now()
-	report, err := theory.Check(ctx, list, o, func(r *theory.Result) { a.printResult(f, r) })
+	report, err := theory.CheckClaims(ctx, list, o, func(r *theory.Result) { a.printResult(f, r) })
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (a *app) printResult(f *checkFlags, r *theory.Result) {
 		a.printf("%s\n", r.Line())
 		return
 	}
-	c, err := theory.Find(r.Claim)
+	c, err := theory.FindClaim(r.Claim)
 	if err == nil {
 		a.printf("%s\n    %s\n    measured: %s\n    fails by: %s\n", c.Place,
 			strings.ReplaceAll(c.Statement, "\n", "\n    "), c.Measured, c.Fails)

@@ -307,7 +307,7 @@ var commandsWithoutBLAS = []string{
 func useCPU(name string) error {
 	paths := simd.Paths()
 	if name == "auto" {
-		simd.Use(paths[len(paths)-1])
+		simd.UsePath(paths[len(paths)-1])
 		return nil
 	}
 	p, err := simd.ParsePath(name)
@@ -317,7 +317,7 @@ func useCPU(name string) error {
 	if !slices.Contains(paths, p) {
 		return fmt.Errorf("--cpu %s: this processor runs %v", name, paths)
 	}
-	simd.Use(p)
+	simd.UsePath(p)
 	return nil
 }
 

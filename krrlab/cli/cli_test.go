@@ -32,7 +32,7 @@ func commandContext(t *testing.T, ctx context.Context, args ...string) (code int
 	code = Main(ctx, args, Env{
 		Stdout: &out, Stderr: &errs, Version: "test",
 		DataDirs: []string{filepath.Join(t.TempDir(), "cache")},
-		UseBLAS:  func(context.Context, string) (string, error) { accel.Use(nil); return "", nil },
+		UseBLAS:  func(context.Context, string) (string, error) { accel.UseLibrary(nil); return "", nil },
 	})
 	return code, out.String(), errs.String()
 }

@@ -189,7 +189,7 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 	err := datasets.Fetch(ctx, name, dir, &datasets.FetchOptions{Progress: func(file string, completed, total int64) {
 		e := krrlab.Event{Stage: stage.Name(file), Done: int(completed), Total: int(total), Remaining: -1}
 		if total <= 0 { // the server has not sent the size
-			e.Detail = accel.Bytes(completed)
+			e.Detail = accel.FormatBytes(completed)
 		}
 		a.show(e)
 	}})

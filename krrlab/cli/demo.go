@@ -57,7 +57,7 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 		return fmt.Errorf("cannot write to %s: %w", f.Dir, err)
 	}
 	start := time.Now()
-	a.printf("BLAS: %v, %s\n\n", accel.InUse(), plural.Count(accel.Threads(), "thread"))
+	a.printf("BLAS: %v, %s\n\n", accel.CurrentBLAS(), plural.Count(accel.Threads(), "thread"))
 	table := &plots.Table{Title: "Kernel ridge regression to a residual of 1e-5 (classes 1e-3), with the " +
 		"paper's preconditioner and without", Columns: plots.Heads("data", "n", "s", "solver", "iterations", "status",
 		"true residual %.1e", "κ(M⁻¹A)", "test error", "best possible", "seconds %.1f")}
@@ -89,7 +89,7 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 		}
 		a.printf("figure: %s\n", name)
 	}
-	a.printf("%.0f seconds in all, peak memory %s\n", time.Since(start).Seconds(), accel.Bytes(accel.PeakRSS()))
+	a.printf("%.0f seconds in all, peak memory %s\n", time.Since(start).Seconds(), accel.FormatBytes(accel.PeakRSS()))
 	return nil
 }
 

@@ -35,15 +35,16 @@ func (a *app) doctor(ctx context.Context) error {
 	line("krrlab", "%s, %s %s/%s", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	cpu := accel.CPU()
 	line("cpu", "%s, %s, %s in use; %s; inner loops on %v", cpu.Model, plural.Count(runtime.NumCPU(), "core"),
-		plural.Count(accel.Threads(), "thread"), strings.Join(cpu.Features, " "), simd.InUse())
+		plural.Count(accel.Threads(), "thread"), strings.Join(cpu.Features, " "), simd.CurrentPath())
 	limit, source := accel.MemoryLimit()
-	line("memory", "limit %s (%s), available now %s", accel.Bytes(limit), source, accel.Bytes(accel.MemoryAvailable()))
+	line("memory", "limit %s (%s), available now %s", accel.FormatBytes(limit), source,
+		accel.FormatBytes(accel.MemoryAvailable()))
 	rates := cost.Measure(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	line("reading", "%s on %s", rateText(rates.Read, "GB/s"), plural.Count(accel.Threads(), "thread"))
-	b := accel.InUse()
+	b := accel.CurrentBLAS()
 	line("blas", "%v: dgemm %s, sgemm %s", b, rateText(rates.Gemm64, "GFLOP/s"), rateText(rates.Gemm32, "GFLOP/s"))
 	line("mpi", "%s", cmp.Or(findProgram("mpirun", "mpiexec", "srun"),
 		"not found (for runs on ranks: sudo apt-get install openmpi-bin)"))

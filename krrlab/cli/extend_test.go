@@ -79,7 +79,7 @@ $ verify c2.krr --train all.csv
 	m := testkit.Must(model.Load("m2.krr"))
 	training := testkit.Must(m.Training())
 	n := training.Len()
-	gram := testkit.Gram(m.Kernel, training.X)
+	gram := testkit.KernelMatrix(m.Kernel, training.X)
 	for i := range n {
 		var fitted float64
 		for j := range n {

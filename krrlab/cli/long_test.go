@@ -44,9 +44,9 @@ func TestPaper(t *testing.T) {
 				fmt.Sprint(tolerance), "--json", js, "--data-dir", dir}, strings.Fields(c.args)...)
 			code := Main(context.Background(), args, Env{
 				Stdout: os.Stdout, Stderr: os.Stderr, Version: "test",
-				UseBLAS: func(context.Context, string) (string, error) { accel.Use(lib); return "", nil },
+				UseBLAS: func(context.Context, string) (string, error) { accel.UseLibrary(lib); return "", nil },
 			})
-			defer accel.Use(nil)
+			defer accel.UseLibrary(nil)
 			if code != 0 {
 				t.Fatalf("exit code %d", code)
 			}

@@ -143,7 +143,7 @@ func (i *modelInfo) text(m *model.Model) string {
 	if c := m.Calibration; c != nil {
 		b.Add("intervals", "%s, %s", c.Method, plural.Count(c.Scores.RawMatrix().Rows, "score"))
 	}
-	b.Add("file", "%s, version %d, written by krrlab %s at %s", accel.Bytes(i.Bytes), i.Version, i.Origin.Version,
+	b.Add("file", "%s, version %d, written by krrlab %s at %s", accel.FormatBytes(i.Bytes), i.Version, i.Origin.Version,
 		i.Origin.Created)
 	return b.String()
 }

@@ -62,7 +62,7 @@ func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 	if err = a.requireSame(ctx, []byte(version), "this is "+version+", and rank 0 another"); err != nil {
 		return err
 	}
-	if a.ranks.node, err = comm.Locate(ctx, w); err != nil {
+	if a.ranks.node, err = comm.LocateNode(ctx, w); err != nil {
 		return err
 	}
 	if n := a.ranks.node; !a.flags.IsSet("threads") {
@@ -122,7 +122,7 @@ func (a *app) requireSameData(ctx context.Context, data ...*datasets.Dataset) er
 
 // requireSame returns an error with this text if value differs from that on the first rank. All ranks must call it.
 func (a *app) requireSame(ctx context.Context, value []byte, text string) error {
-	return comm.Same(ctx, comm.OrAlone(a.comm()), value, errors.New(text))
+	return comm.CheckEqual(ctx, comm.OrAlone(a.comm()), value, errors.New(text))
 }
 
 // comm returns the communicator of the ranks, or nil for a single process.
@@ -141,7 +141,7 @@ func (a *app) ranksText() string {
 	w := a.ranks.world
 	t := w.Traffic()
 	return fmt.Sprintf("%-*s %d (%d on this machine); %s sent by each, %.1f s in collectives\n", stageLabelWidth,
-		"ranks", w.Size(), a.ranks.node.Ranks, accel.Bytes(t.Bytes), t.Seconds)
+		"ranks", w.Size(), a.ranks.node.Ranks, accel.FormatBytes(t.Bytes), t.Seconds)
 }
 
 // addRanks adds the number of ranks on this machine and the MPI library to a report.

@@ -141,7 +141,8 @@ func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Sc
 		a.printf("%s\n", estimate.Table.Text())
 	}
 	a.printf("%d cases, predicted %s, at most %s of memory; %d done before, %d not to be run\n",
-		estimate.Cases, experiments.FormatSeconds(estimate.Seconds), accel.Bytes(estimate.Bytes), estimate.CasesDone,
+		estimate.Cases, experiments.FormatSeconds(estimate.Seconds), accel.FormatBytes(estimate.Bytes),
+		estimate.CasesDone,
 		estimate.Skipped)
 	if detailed && len(estimate.MissingData) > 0 {
 		a.printf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info NAME lists "+

@@ -31,7 +31,7 @@ func nearBytes(n, d int, scale float64) *points.Bytes {
 // bits. The Laplacian, which uses no inner products, is excluded from the last two checks. HasExactProducts must hold
 // for all other kernels.
 func TestBytesTile(t *testing.T) {
-	defer simd.Use(simd.InUse())
+	defer simd.UsePath(simd.CurrentPath())
 	for _, d := range []int{1, 3, 784, gemm.MaxBytesK + 9} {
 		const scale = 1.0 / 255
 		nx, nz := 5, 21
@@ -46,7 +46,7 @@ func TestBytesTile(t *testing.T) {
 				var first64 []float64
 				var first32 []float32
 				for _, p := range simd.Paths() {
-					simd.Use(p)
+					simd.UsePath(p)
 					t64, t32 := make([]float64, nx*(nz+1)), make([]float32, nx*(nz+1))
 					var w kernel.Workspace
 					kernel.Tile64(t64, nz+1, k, px, pz, arith, &w)

@@ -28,7 +28,7 @@ func smallBytes(n, d int, scale float64) *points.Bytes {
 // shift, which Tile64 ignores. Float32 tiles must have those bits minus shift, rounded to float32. Padding behind the
 // rows and results that are subnormal in float32 must be 0.
 func TestDistanceTable(t *testing.T) {
-	defer simd.Use(simd.InUse())
+	defer simd.UsePath(simd.CurrentPath())
 	const nx, nz, ld = 7, 19, 23
 	for _, d := range []int{1, 9, 130} {
 		x, z := points.NewPanel(smallBytes(nx, d, 0.25)), points.NewPanel32(smallBytes(nz, d, 0.25))
@@ -42,7 +42,7 @@ func TestDistanceTable(t *testing.T) {
 			for _, shift := range []float64{0, 0.375, 0.9} {
 				shifted := table.Minus(shift)
 				for _, p := range simd.Paths() {
-					simd.Use(p)
+					simd.UsePath(p)
 					want, got64, got32 := make([]float64, nx*ld), make([]float64, nx*ld), make([]float32, nx*ld)
 					var w kernel.Workspace
 					kernel.Tile64(want, ld, k, x, z, kernel.Differences, &w)

@@ -35,7 +35,7 @@ func TestWideUserKernel(t *testing.T) {
 	}
 	p := points.NewPanel(x)
 	got, w := make([]float64, n*n), &kernel.Workspace{}
-	bytes := testkit.Allocated(func() { kernel.Tile64(got, n, minKernel{}, p, p, kernel.Float64, w) })
+	bytes := testkit.AllocatedBytes(func() { kernel.Tile64(got, n, minKernel{}, p, p, kernel.Float64, w) })
 	if want := evalAll(minKernel{}, x, x); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

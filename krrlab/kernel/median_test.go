@@ -33,7 +33,7 @@ func TestMedianOfMany(t *testing.T) {
 		row := x.Row(i)
 		row[0], row[2] = float64(i)/n, float64(i*i%7)/100
 	}
-	sparse := testkit.Sparse(x)
+	sparse := testkit.ToCSR(x)
 	for _, l1 := range []bool{false, true} {
 		var distances []float64
 		for i := 0; i < n; i += 7 {

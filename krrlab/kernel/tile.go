@@ -130,7 +130,7 @@ func roundNormal32(v float64) float32 {
 func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	nx, nz := x.Len(), z.Len()
 	if p, ok := k.(*Precomputed); ok {
-		p.tile(x.X, z.X, w, func(a int, row []float64) { simd.Round(dst[a*ld:a*ld+nz], row) })
+		p.tile(x.X, z.X, w, func(a int, row []float64) { simd.RoundToFloat32(dst[a*ld:a*ld+nz], row) })
 		return
 	}
 	if ByPairs(k) {
@@ -181,7 +181,7 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	if tileProfile {
 		p.Profile(args, args)
 		for a := range nx {
-			simd.Round(dst[a*ld:a*ld+nz], args[a*nz:(a+1)*nz])
+			simd.RoundToFloat32(dst[a*ld:a*ld+nz], args[a*nz:(a+1)*nz])
 		}
 	}
 }
@@ -364,7 +364,7 @@ func applyRow32[T realNumber](k profile, e exponential, tileProfile bool, dst []
 	}
 	if !tileProfile {
 		k.Profile(u, u)
-		simd.Round(dst, u)
+		simd.RoundToFloat32(dst, u)
 	}
 }
 

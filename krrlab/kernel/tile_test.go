@@ -77,7 +77,7 @@ func draw(seed uint64, n, d int, density float64) []points.Points {
 			a.Data[p] = rnd.NormFloat64()
 		}
 	}
-	return []points.Points{a, testkit.RoundToFloat32(a), testkit.Sparse(a)}
+	return []points.Points{a, testkit.RoundToFloat32(a), testkit.ToCSR(a)}
 }
 
 // TestTiles compares tiles of every kernel, type of points and precision with Eval.
@@ -241,7 +241,7 @@ func TestNoAllocation(t *testing.T) {
 			}
 		}
 		f()
-		testkit.Equal(t, testkit.Allocs(5, f), 0, x)
+		testkit.Equal(t, testkit.AllocationCount(5, f), 0, x)
 	}
 }
 

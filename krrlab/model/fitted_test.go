@@ -127,7 +127,7 @@ func TestFarRows(t *testing.T) {
 			if got := m.FarRows(rows); got != want || want == 0 {
 				t.Errorf("%v, scaling %s: %d far rows, want %d", k, scaling, got, want)
 			}
-			testkit.Equal(t, m.FarRows(&datasets.Dataset{X: testkit.Sparse(raw)}), want)
+			testkit.Equal(t, m.FarRows(&datasets.Dataset{X: testkit.ToCSR(raw)}), want)
 			testkit.Equal(t, m.FarRows(d), 0)
 		}
 		m.Kernel = kernel.Polynomial{Gamma: 1, Degree: 2}

@@ -139,7 +139,7 @@ func (m *Model) decision(ctx context.Context, data *datasets.Dataset, o *Options
 		return nil, err
 	}
 	if order == nil {
-		startRow, endRow := comm.Rows(rows, BatchRows, c.Rank(), c.Size())
+		startRow, endRow := comm.RowRange(rows, BatchRows, c.Rank(), c.Size())
 		for lo := startRow; lo < endRow; lo += BatchRows {
 			parts = append(parts, part{lo, min(lo+BatchRows, endRow), p.allBlocks})
 		}
@@ -148,9 +148,9 @@ func (m *Model) decision(ctx context.Context, data *datasets.Dataset, o *Options
 	switch {
 	case err != nil:
 	case order == nil:
-		err = c.AllGather(ctx, p.f.RawMatrix().Data, comm.Counts(rows, BatchRows, c.Size(), t))
+		err = c.AllGather(ctx, p.f.RawMatrix().Data, comm.RowCounts(rows, BatchRows, c.Size(), t))
 	case c.Size() > 1:
-		err = comm.Merge(ctx, c, p.f.RawMatrix().Data)
+		err = comm.MergeDisjoint(ctx, c, p.f.RawMatrix().Data)
 	}
 	if err == nil {
 		m.AddMean(p.f.RawMatrix().Data)
@@ -343,7 +343,7 @@ func (p *predictor) predictBatch(w *worker, f *mat.Dense, z points.Panel, arith 
 		if arith == kernel.Float32 {
 			buffer.Grow(&w.t32, BatchRows*tileCols)
 			kernel.Tile32(w.t32, cols, p.m.Kernel, z, x, arith, &w.kernel)
-			simd.Forward(w.t32, cols, byColumns(c, p.t, cols), byColumns(w.f, p.t, rows)) // f += T_b C_b
+			simd.AddProduct(w.t32, cols, byColumns(c, p.t, cols), byColumns(w.f, p.t, rows)) // f += T_b C_b
 			continue
 		}
 		buffer.Grow(&w.t64, BatchRows*tileCols)

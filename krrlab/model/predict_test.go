@@ -35,10 +35,11 @@ func TestDecision(t *testing.T) {
 						want = bytes
 					}
 					name := fmt.Sprintf("%v, n=%d %s, m=%d %s", k, size.n, kind, size.m, other)
-					if e := testkit.Apart(mustDecide(t, m, test[other], &Options{Float64: true}), want); e > 1e-13 {
+					if e := testkit.RelativeDifference(mustDecide(t, m, test[other], &Options{Float64: true}),
+						want); e > 1e-13 {
 						t.Errorf("%s: off by %.2g in float64", name, e)
 					}
-					if e := testkit.Apart(mustDecide(t, m, test[other], nil), want); e > 3e-5 {
+					if e := testkit.RelativeDifference(mustDecide(t, m, test[other], nil), want); e > 3e-5 {
 						t.Errorf("%s: off by %.2g", name, e)
 					}
 				}
@@ -107,8 +108,8 @@ func TestPrecision(t *testing.T) {
 			m := random(k, c.x, 1)
 			got, exact, want := mustDecide(t, m, c.z, nil), mustDecide(t, m, c.z, &Options{Float64: true}),
 				reference(m, c.z)
-			if e, double := testkit.Apart(got, want),
-				testkit.Apart(exact, want); e > c.within || double > c.double ||
+			if e, double := testkit.RelativeDifference(got, want),
+				testkit.RelativeDifference(exact, want); e > c.within || double > c.double ||
 				!strings.Contains(fmt.Sprint(mat.Equal(got, exact)), c.usesFloat64) {
 				t.Errorf("%s, %v: off by %.2g, in float64 %.2g, which it is: %v", c.name, k, e, double,
 					mat.Equal(got, exact))
@@ -163,12 +164,12 @@ func TestScaling(t *testing.T) {
 	raw := &datasets.Dataset{Name: "z", X: z}
 	given := testkit.Must(scaled(4).Apply(raw))
 	want := reference(m, given.X)
-	if e := testkit.Apart(mustDecide(t, m, z, &Options{Float64: true}), want); e > 1e-13 {
+	if e := testkit.RelativeDifference(mustDecide(t, m, z, &Options{Float64: true}), want); e > 1e-13 {
 		t.Errorf("raw points: off by %.2g", e)
 	}
 	for what, d := range map[string]*datasets.Dataset{"raw": raw, "scaled": given} {
 		p, err := m.Predict(t.Context(), d, &Options{Float64: true})
-		if err != nil || testkit.Apart(p.Decision, want) > 1e-13 {
+		if err != nil || testkit.RelativeDifference(p.Decision, want) > 1e-13 {
 			t.Errorf("%s data: %v, or off", what, err)
 		}
 	}

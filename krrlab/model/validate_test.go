@@ -119,7 +119,7 @@ func TestDistributedBatches(t *testing.T) {
 			wg.Go(func() {
 				last, total := 0, 0
 				f, err := m.Decision(t.Context(), z, &Options{Comm: c, Progress: func(d, n int) { last, total = d, n }})
-				lo, hi := comm.Rows(5*BatchRows+7, BatchRows, rank, p)
+				lo, hi := comm.RowRange(5*BatchRows+7, BatchRows, rank, p)
 				if err != nil || !mat.Equal(f, want) || last != hi-lo || total != hi-lo {
 					t.Errorf("rank %d of %d: %d of %d points at last, want %d, %v", rank, p, last, total, hi-lo, err)
 				}

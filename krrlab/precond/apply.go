@@ -33,20 +33,20 @@ type solve struct {
 	corrects  bool // M⁻¹R is corrected, see Woodbury.Corrects
 	colBlocks int  // the number of blocks of columns of Z
 
-	dst, r     blas64.General // n×t
-	kind       product        // the result in dst
-	ridge      float64        // the factor of r if kind is forward
-	ridges     []float64      // λ_p of each column if kind is inverse; nil: that of w for all
-	sums       []int64        // t×s: ZᵀR in fixed point
-	norm       []float64      // ‖r_c‖₁
-	norms      []float64      // partial sums of norm over normRows rows, t for each block of rows
-	fixed      []comm.Fixed   // fixed-point format of each column of sums
-	locks      []sync.Mutex   // one for each block of columns of sums
-	v          []float64      // t×s: ZᵀR, then (ZᵀZ+λ_pI)⁻¹ZᵀR
-	u          []float64      // t×s: intermediate result, L⁻¹v or (Σ²+λ_pI)⁻¹Vᵀv
-	projection []float64      // t×s: ZᵀM⁻¹R, if M⁻¹R is corrected
-	dense      []float64      // contiguous copy of dst, if dst is strided and distributed
-	counts     []int          // the number of entries of an n×t matrix on each rank
+	dst, r     blas64.General    // n×t
+	kind       product           // the result in dst
+	ridge      float64           // the factor of r if kind is forward
+	ridges     []float64         // λ_p of each column if kind is inverse; nil: that of w for all
+	sums       []int64           // t×s: ZᵀR in fixed point
+	norm       []float64         // ‖r_c‖₁
+	norms      []float64         // partial sums of norm over normRows rows, t for each block of rows
+	fixed      []comm.FixedPoint // fixed-point format of each column of sums
+	locks      []sync.Mutex      // one for each block of columns of sums
+	v          []float64         // t×s: ZᵀR, then (ZᵀZ+λ_pI)⁻¹ZᵀR
+	u          []float64         // t×s: intermediate result, L⁻¹v or (Σ²+λ_pI)⁻¹Vᵀv
+	projection []float64         // t×s: ZᵀM⁻¹R, if M⁻¹R is corrected
+	dense      []float64         // contiguous copy of dst, if dst is strided and distributed
+	counts     []int             // the number of entries of an n×t matrix on each rank
 	workers    []scratch
 
 	// Bodies of accel.ForEach, created once so that a solve does not allocate.
@@ -160,13 +160,13 @@ func (w *Woodbury) start(dst, r *mat.Dense, kind product) *solve {
 	}
 	p.dst, p.r, p.kind, p.ridge = dst.RawMatrix(), r.RawMatrix(), kind, 0
 	p.corrects = kind == inverse && w.Corrects()
-	p.t, p.skinny, p.assembly = t, t <= gemvColumns(), simd.InUse() != simd.Portable
+	p.t, p.skinny, p.assembly = t, t <= gemvColumns(), simd.CurrentPath() != simd.Portable
 	buffer.Grow(&p.sums, t*w.s)
 	buffer.Grow(&p.norm, t)
 	buffer.Grow(&p.fixed, t)
 	buffer.Grow(&p.counts, w.rows.comm.Size())
 	for r := range p.counts {
-		lo, hi := comm.Rows(w.n, RankRows, r, len(p.counts))
+		lo, hi := comm.RowRange(w.n, RankRows, r, len(p.counts))
 		p.counts[r] = (hi - lo) * t
 	}
 	buffer.Grow(&p.v, t*w.s)
@@ -194,7 +194,7 @@ func (w *Woodbury) release(p *solve) {
 // gemvColumns returns the largest number of columns for which products are computed column by column. For few columns
 // OpenBLAS's gemm is slower, because it copies the matrix first; gonum's gemm is always slower than its gemv.
 func gemvColumns() int {
-	if accel.InUse().Name == "gonum" {
+	if accel.CurrentBLAS().Name == "gonum" {
 		return 1 << 30
 	}
 	return 4
@@ -219,7 +219,7 @@ func (p *solve) firstFactor(_, b int) {
 			for row := range t {
 				clear(p.u[row*s+c0 : row*s+c1])
 			}
-			simd.Forward(rows.Data, rows.Stride, v, u) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
+			simd.AddProduct(rows.Data, rows.Stride, v, u) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
 			return
 		}
 		p.mulTrans(u, v, rows, 0) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
@@ -256,7 +256,7 @@ func (p *solve) secondFactor(worker, b int) {
 			for row := range t {
 				clear(p.v[row*s+c0 : row*s+c1])
 			}
-			simd.Backward(cols.Data, cols.Stride, v, u, &p.workers[worker].simd)
+			simd.AddTransposeProduct(cols.Data, cols.Stride, v, u, &p.workers[worker].simd)
 		default:
 			p.mul(v, u, cols, 0)
 		}

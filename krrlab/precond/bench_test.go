@@ -51,9 +51,10 @@ func BenchmarkSolveTo(b *testing.B) {
 		for _, k := range []int{1, 10, 26} {
 			r, x := random(1, benchN, k), mat.NewDense(benchN, k, nil)
 			b.Run(fmt.Sprintf("%v/t=%d", form, k), func(b *testing.B) {
-				testkit.Floor(b, 8*benchS*(benchN+benchS), 0, float64(k)*2*benchS*(2*benchN+benchS), func() error {
-					return w.SolveTo(context.Background(), x, r)
-				})
+				testkit.BenchmarkFloor(b, 8*benchS*(benchN+benchS), 0, float64(k)*2*benchS*(2*benchN+benchS),
+					func() error {
+						return w.SolveTo(context.Background(), x, r)
+					})
 			})
 		}
 	}

@@ -56,7 +56,7 @@
 // # Parallelism
 //
 // ZᵀR and ZᵀZ are sums of products of RankRows rows. Each product depends on Z only. The products are added exactly, as
-// 64-bit integers (comm.Fixed), and C is factored by tiles. Results therefore have the same bits for any number of
+// 64-bit integers (comm.FixedPoint), and C is factored by tiles. Results therefore have the same bits for any number of
 // threads and of ranks. The unit of (Zᵀr)_k is at most 2⁻⁶⁰·max_i|Z_ik|·‖r‖₁, the unit of (ZᵀZ)_jk at most
 // 2⁻⁵⁹·n·max_i|Z_ij|·max_i|Z_ik|, and each of the n/RankRows products has an error of less than one unit. That is less
 // than the rounding error of float64 sums, for columns of small and of large norm.

@@ -33,7 +33,7 @@ func (w *Woodbury) factorize(ctx context.Context, c gramian) error {
 		clear(w.factor[i*w.s+i+1 : (i+1)*w.s])
 	}
 	// Sums in fixed point do not depend on the number of ranks. |ln v| < 750 for every float64 v.
-	sum, fixedPoint := []int64{0}, comm.FixedFor(1500*float64(w.s))
+	sum, fixedPoint := []int64{0}, comm.NewFixedPoint(1500*float64(w.s))
 	c.Diagonal(func(v *float64) { fixedPoint.Add(sum, []float64{2 * math.Log(*v)}) })
 	if err == nil && c.Size > 1 {
 		err = w.rows.comm.AllReduceInt64(ctx, sum)
@@ -91,7 +91,7 @@ func (w *Woodbury) statDimFromL() float64 {
 // and Z.
 func (w *Woodbury) computeU(ctx context.Context) error {
 	rankRows := w.rows
-	sums, fixedPoint := make([]int64, rankRows.panels()), comm.FixedFor(1.01*float64(min(w.n, w.s))) // ‖U‖_F²
+	sums, fixedPoint := make([]int64, rankRows.panels()), comm.NewFixedPoint(1.01*float64(min(w.n, w.s))) // ‖U‖_F²
 	u := make([]float64, rankRows.count*w.s)
 	err := accel.ForEach(ctx, rankRows.panels(), func(_, p int) {
 		i0, i1 := rankRows.panel(p)

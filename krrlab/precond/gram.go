@@ -41,7 +41,7 @@ type gramSum struct {
 	*rows
 	z         *points.Dense32
 	precision precision
-	fixed     comm.Fixed // fixed-point format of ZᵀZ, scaled
+	fixed     comm.FixedPoint // fixed-point format of ZᵀZ, scaled
 	workers   []gramScratch
 }
 
@@ -55,7 +55,7 @@ type gramScratch struct {
 
 // gramSum returns a gramSum for this rank's rows z of Z.
 func (k *rows) gramSum(z *points.Dense32, p precision) *gramSum {
-	return &gramSum{k, z, p, comm.FixedFor(float64(k.n) * (1 + 1e-3)), make([]gramScratch, accel.Threads())}
+	return &gramSum{k, z, p, comm.NewFixedPoint(float64(k.n) * (1 + 1e-3)), make([]gramScratch, accel.Threads())}
 }
 
 // forEachBlock computes the blocks in parallel, and calls use for each block with its sum, row-major without gaps. For
@@ -75,7 +75,7 @@ func (g *gramSum) forEachBlock(ctx context.Context, blocks []gramBlock, use func
 // addPanel adds the product of rows p0, …, p0+m-1 to the sum of block b.
 func (g *gramSum) addPanel(w *gramScratch, b gramBlock, p0, m int) {
 	// A diagonal block needs only its lower triangle. gonum's syrk is slower than its gemm, in spite of half the work.
-	useSyrk := b.i == b.j && accel.InUse().Name != "gonum"
+	useSyrk := b.i == b.j && accel.CurrentBLAS().Name != "gonum"
 
 	if g.precision == fastProducts {
 		z := g.z
@@ -220,7 +220,7 @@ func (k *rows) fastError(ctx context.Context, z *points.Dense32) (float64, error
 	for _, v := range k.scale {
 		bound += float64(k.n) / (v * v)
 	}
-	f, norm := comm.FixedFor(bound), []int64{0} // ‖Z‖_F²
+	f, norm := comm.NewFixedPoint(bound), []int64{0} // ‖Z‖_F²
 	for _, v := range points.SqNorms(z) {
 		f.Add(norm, []float64{v})
 	}

@@ -94,7 +94,7 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gra
 	rng.New(0).Sub("float32 products").Normals(m.v, 0)
 	logSize := 0.0
 	for range measureSteps {
-		fixed := comm.FixedFor(1.01 * gram.trace * blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.v}))
+		fixed := comm.NewFixedPoint(1.01 * gram.trace * blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.v}))
 		if err := m.product(ctx, fixed); err != nil {
 			return 0, err
 		}
@@ -110,13 +110,13 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gra
 		m.u, m.v = m.v, m.u
 	}
 	e := []float64{math.Exp((logSize - math.Log(measureTail)/2) / measureSteps)}
-	err := comm.ShareNumbers(ctx, c, e, 0) // all ranks must decide alike
+	err := comm.BroadcastFloats(ctx, c, e, 0) // all ranks must decide alike
 	return e[0], err
 }
 
 // subtract sets u = Cv − u. If C is distributed, the ranks add the products of their columns with v; the result may
 // then differ from that of one process in the last digits. Only the measured error depends on it.
-func (m *measurement) subtract(ctx context.Context, c *accel.DistributedMatrix, fixed comm.Fixed) error {
+func (m *measurement) subtract(ctx context.Context, c *accel.DistributedMatrix, fixed comm.FixedPoint) error {
 	s, t := m.z.D, measureColumns
 	y := make([]float64, t*s)
 	columns := func(x []float64, j, cols int) blas64.General {
@@ -163,7 +163,7 @@ type measurement struct {
 
 // product sets u = ZᵀZv over the rows of all ranks. Products of panels of RankRows rows are added in fixed point, with
 // the bound |Σ_p Z_pᵀZ_pv| ≤ ‖Z‖_F²‖v‖₂.
-func (m *measurement) product(ctx context.Context, fixed comm.Fixed) error {
+func (m *measurement) product(ctx context.Context, fixed comm.FixedPoint) error {
 	s, t := m.z.D, measureColumns
 	sum := make([]int64, t*s)
 	var mu sync.Mutex
@@ -181,9 +181,9 @@ func (m *measurement) product(ctx context.Context, fixed comm.Fixed) error {
 		clear(w.u)
 		y := blas64.General{Rows: t, Cols: rows, Stride: rows, Data: w.y}
 		v := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.v}
-		simd.Forward(data, m.z.Stride, v, y) // y = Z_pv
+		simd.AddProduct(data, m.z.Stride, v, y) // y = Z_pv
 		v.Data = w.u
-		simd.Backward(data, m.z.Stride, v, y, &w.simd) // u = Z_pᵀy
+		simd.AddTransposeProduct(data, m.z.Stride, v, y, &w.simd) // u = Z_pᵀy
 		mu.Lock()
 		defer mu.Unlock()
 		fixed.Add(sum, w.u)

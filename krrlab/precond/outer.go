@@ -12,8 +12,8 @@ import (
 // Outer is ZZᵀ as a linear operator, without a factorization.
 type Outer struct{ w *Woodbury }
 
-// NewOuter returns ZZᵀ for the features Z, n×s. Each rank of c passes its rows z, which comm.Rows determines in units
-// of RankRows; if c is nil, z has all rows. The result refers to z. All ranks must call its methods together.
+// NewOuter returns ZZᵀ for the features Z, n×s. Each rank of c passes its rows z, which comm.RowRange determines in
+// units of RankRows; if c is nil, z has all rows. The result refers to z. All ranks must call its methods together.
 func NewOuter(ctx context.Context, c comm.Comm, z *points.Dense32) (*Outer, error) {
 	k, err := newRows(ctx, c, z)
 	if err != nil {

@@ -50,10 +50,10 @@ type Options struct {
 	// then between 0.9 and 1.1 times the inverse of ZZᵀ+λ_pI, and therefore definite, as a preconditioner must be. The
 	// setup takes half the time. Default: false.
 	Fast bool
-	// Comm is the group of ranks over which Z is distributed. Each rank has the rows of Z that comm.Rows determines in
-	// units of RankRows, its part of the factor (FactorBytes), and all rows of the n×t matrices of SolveTo. A SolveTo
-	// takes one all-reduce of st integers, one all-gather of nt numbers, and two all-reduces of st numbers if the
-	// factor is shared; if Corrects returns true, twice as many. All ranks must call the methods together. Default:
+	// Comm is the group of ranks over which Z is distributed. Each rank has the rows of Z that comm.RowRange determines
+	// in units of RankRows, its part of the factor (FactorBytes), and all rows of the n×t matrices of SolveTo. A
+	// SolveTo takes one all-reduce of st integers, one all-gather of nt numbers, and two all-reduces of st numbers if
+	// the factor is shared; if Corrects returns true, twice as many. All ranks must call the methods together. Default:
 	// comm.Alone().
 	Comm comm.Comm
 }

@@ -51,7 +51,7 @@ func random(seed uint64, n, k int) *mat.Dense {
 func full(z *mat.Dense, lambdaP float64) *mat.SymDense {
 	var outer mat.SymDense
 	outer.SymOuterK(1, z)
-	return testkit.Plus(&outer, lambdaP)
+	return testkit.AddRidge(&outer, lambdaP)
 }
 
 // build returns M in the given form, or ends the test.
@@ -286,7 +286,7 @@ func TestAllocations(t *testing.T) {
 					testkit.OK(t, w.SolveTo(context.Background(), x, r))
 				}
 				f()
-				if a := testkit.Allocs(20, f); a > 0 {
+				if a := testkit.AllocationCount(20, f); a > 0 {
 					t.Errorf("form %v, t = %d: %v allocations", form, k, a)
 				}
 			}
@@ -344,14 +344,14 @@ func TestErrors(t *testing.T) {
 	}
 	for _, form := range forms {
 		var w *precond.Woodbury
-		testkit.Canceled(t, func(ctx context.Context) (err error) {
+		testkit.CheckCancellation(t, func(ctx context.Context) (err error) {
 			w, err = precond.New(ctx, z, 1, &precond.Options{Form: form})
 			return err
 		})
 		r := random(6, 40, 2)
-		testkit.Canceled(t, func(ctx context.Context) error { return w.SolveTo(ctx, r, r) })
+		testkit.CheckCancellation(t, func(ctx context.Context) error { return w.SolveTo(ctx, r, r) })
 		outerProduct := testkit.Must(precond.NewOuter(ctx, nil, z))
-		testkit.Canceled(t, func(ctx context.Context) error { return outerProduct.KMulTo(ctx, r, r) })
+		testkit.CheckCancellation(t, func(ctx context.Context) error { return outerProduct.KMulTo(ctx, r, r) })
 		testkit.Contains(t, w.String(), "n = 40, s = 12, λ_p = 1, form "+form.String())
 		if b, err := json.Marshal(form); err != nil || string(b) != `"`+form.String()+`"` || w.Features() != 12 {
 			t.Errorf("form %s of %d features: %v", b, w.Features(), err)

@@ -27,14 +27,14 @@ func (w *Woodbury) backward(p *solve, y, r blas64.General, i0, c0 int, space *si
 	for c := range y.Rows {
 		clear(y.Data[c*y.Stride : c*y.Stride+y.Cols])
 	}
-	simd.Backward(w.z.Data[i0*w.z.Stride+c0:], w.z.Stride, y, r, space)
+	simd.AddTransposeProduct(w.z.Data[i0*w.z.Stride+c0:], w.z.Stride, y, r, space)
 }
 
 // forward sets y = v·Z_pᵀ, t×m, where Z_p has the m rows of Z from i0 on. For FormU, Uᵀ is used instead of Z.
 func (w *Woodbury) forward(p *solve, y, v blas64.General, i0 int) {
 	if w.u == nil {
 		clear(y.Data[:y.Rows*y.Stride])
-		simd.Forward(w.z.Data[i0*w.z.Stride:], w.z.Stride, v, y)
+		simd.AddProduct(w.z.Data[i0*w.z.Stride:], w.z.Stride, v, y)
 		return
 	}
 	for c0, beta := 0, 0.0; c0 < w.s; c0, beta = c0+colBlock, 1 {

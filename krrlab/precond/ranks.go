@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// RankRows is the number of rows in one unit of the distribution of Z over ranks (comm.Rows). ZᵀZ and Zᵀr are sums of
-// products of such units. Threads and ranks therefore add the same terms, however many there are.
+// RankRows is the number of rows in one unit of the distribution of Z over ranks (comm.RowRange). ZᵀZ and Zᵀr are sums
+// of products of such units. Threads and ranks therefore add the same terms, however many there are.
 const RankRows = 512
 
 // rows describes the distribution of the rows of Z over the ranks.
@@ -27,7 +27,7 @@ type rows struct {
 }
 
 // newRows returns the distribution of a Z of which this rank has the rows z. It returns an error if Z has a number that
-// is not finite, and panics if z does not have the rows that comm.Rows determines.
+// is not finite, and panics if z does not have the rows that comm.RowRange determines.
 func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rows, error) {
 	c = comm.OrAlone(c)
 	counts := make([]int64, c.Size())
@@ -39,7 +39,7 @@ func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rows, error)
 	for _, m := range counts {
 		k.n += int(m)
 	}
-	lo, hi := comm.Rows(k.n, RankRows, c.Rank(), c.Size())
+	lo, hi := comm.RowRange(k.n, RankRows, c.Rank(), c.Size())
 	if z.N != hi-lo || k.n < 1 || z.D < 1 {
 		panic(fmt.Sprintf("precond: Z is %d×%d, with %d rows at rank %d of %d, want %d", k.n, z.D, z.N, c.Rank(),
 			c.Size(), hi-lo))
@@ -50,7 +50,7 @@ func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rows, error)
 	if err = comm.Agree(ctx, c, err); err != nil {
 		return nil, err
 	}
-	if err := comm.Merge(ctx, c, peaks); err != nil {
+	if err := comm.MergeDisjoint(ctx, c, peaks); err != nil {
 		return nil, err
 	}
 	k.scale = make([]float64, z.D)
@@ -123,7 +123,7 @@ func (p *solve) project(ctx context.Context) error {
 		p.norm[q%t] += v
 	}
 	for c, v := range p.norm {
-		p.fixed[c] = comm.FixedFor(v * (1 + 1e-3)) // the margin is for rounding of the products
+		p.fixed[c] = comm.NewFixedPoint(v * (1 + 1e-3)) // the margin is for rounding of the products
 	}
 	if err := accel.ForEach(ctx, k.units()*p.colBlocks, p.gatherBody); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (w *Woodbury) syncFactor(ctx context.Context, err error) error {
 		return err
 	}
 	for _, x := range [][]float64{w.sigma2, w.factor} {
-		if err := comm.ShareNumbers(ctx, c, x, 0); err != nil {
+		if err := comm.BroadcastFloats(ctx, c, x, 0); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // onRanks runs body on p goroutine ranks, each with its rows of z.
 func onRanks(p int, z *points.Dense32, body func(c comm.Comm, own *points.Dense32)) {
 	comm.RunLocal(p, func(c comm.Comm) {
-		lo, hi := comm.Rows(z.N, RankRows, c.Rank(), p)
+		lo, hi := comm.RowRange(z.N, RankRows, c.Rank(), p)
 		body(c, points.NewDense32(hi-lo, z.D, z.Data[lo*z.D:hi*z.D]))
 	})
 }

@@ -60,7 +60,7 @@ func (d *linv) block(b int) (c0, c1 int) { return b * colBlock, min((b+1)*colBlo
 // newShared returns an s×s matrix of zeros that is distributed over the ranks.
 func (k *rows) newShared(ctx context.Context, s int) *accel.DistributedMatrix {
 	return accel.NewDistributedMatrix(s, k.comm.Rank(), k.comm.Size(), func(x []float64, root int) error {
-		return comm.ShareNumbers(ctx, k.comm, x, root)
+		return comm.BroadcastFloats(ctx, k.comm, x, root)
 	})
 }
 
@@ -103,7 +103,7 @@ func (p *solve) gatherBlocks(ctx context.Context, x []float64) error {
 			clear(x[row*d.s+c0 : row*d.s+c1])
 		}
 	}
-	return comm.Merge(ctx, p.w.rows.comm, x)
+	return comm.MergeDisjoint(ctx, p.w.rows.comm, x)
 }
 
 // bytes returns the memory of L⁻¹ on this rank, for a shared L⁻¹.

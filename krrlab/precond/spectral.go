@@ -35,7 +35,7 @@ func Spectral(ctx context.Context, c comm.Comm, z *points.Dense32) (t []float64,
 	if err != nil {
 		return nil, 0, fmt.Errorf("precond: ZᵀZ: %w", err)
 	}
-	if err := comm.ShareNumbers(ctx, c, sigma2, 0); err != nil {
+	if err := comm.BroadcastFloats(ctx, c, sigma2, 0); err != nil {
 		return nil, 0, err
 	}
 	smallest = max(0, sigma2[0])
@@ -50,7 +50,7 @@ func Spectral(ctx context.Context, c comm.Comm, z *points.Dense32) (t []float64,
 		}
 	}
 	if err = comm.Agree(ctx, c, err); err == nil { // the bits of eigenvectors may differ between ranks
-		err = comm.ShareNumbers(ctx, c, t, 0)
+		err = comm.BroadcastFloats(ctx, c, t, 0)
 	}
 	return t, smallest, err
 }

@@ -34,7 +34,7 @@ func TestSpectral(t *testing.T) {
 	}
 	var difference mat.Dense
 	difference.Mul(&outer, &g) // ZᵀZ − σ_s²I
-	difference.Sub(&difference, testkit.Plus(&g, -smallest))
+	difference.Sub(&difference, testkit.AddRidge(&g, -smallest))
 	// T is shorter than V·diag(√(1−σ_s²/σ_j²)) by a relative amount of this size, which keeps ‖T‖₂ ≤ 1
 	if norm := mat.Norm(&difference, math.Inf(1)); norm > 2*s*s*0x1p-51*mat.Norm(&g, math.Inf(1)) {
 		t.Errorf("TTᵀZᵀZ is off ZᵀZ−σ_s²I by %g", norm)
@@ -44,7 +44,7 @@ func TestSpectral(t *testing.T) {
 			t.Errorf("rank %d: other bits than one process: σ_s² = %v, %v, %v", c.Rank(), v, sigma2, err)
 		}
 	})
-	testkit.Canceled(t, func(ctx context.Context) error {
+	testkit.CheckCancellation(t, func(ctx context.Context) error {
 		_, _, err := Spectral(ctx, comm.Alone(), z)
 		return err
 	})

@@ -210,7 +210,7 @@ func (f RandomFeatures) String() string { return f.Dist.String() }
 // Draw implements Source. On ranks, each rank computes the rows that it owns.
 func (f RandomFeatures) Draw(ctx context.Context, b Bench, s int) (*Drawn, error) {
 	p := b.Problem()
-	lo, hi := comm.Rows(p.N, precond.RankRows, p.Comm.Rank(), p.Comm.Size())
+	lo, hi := comm.RowRange(p.N, precond.RankRows, p.Comm.Rank(), p.Comm.Size())
 	return f.rows(ctx, b, s, lo, hi)
 }
 
@@ -274,7 +274,7 @@ const Aim = 0.97
 
 // MemoryWith returns the memory budget of a stage in addition to K, that of the rank with the least free memory.
 func (p *Problem) MemoryWith(ctx context.Context, k *Gram) (accel.Budget, error) {
-	return comm.Smallest(ctx, p.Comm, p.Memory.Reserve(k.Bytes()))
+	return comm.SmallestBudget(ctx, p.Comm, p.Memory.Reserve(k.Bytes()))
 }
 
 // LowRankBytes returns the memory in bytes that a stage needs for Z, n×s: Z in float32, and three s×s matrices in

@@ -141,7 +141,7 @@ func AgreeToStop(ctx context.Context, ranks comm.Comm, err error) error {
 	case err != nil:
 		state = fails
 	}
-	worst, agreeErr := comm.Min(ctx, ranks, state)
+	worst, agreeErr := comm.AllReduceMin(ctx, ranks, state)
 	switch {
 	case agreeErr != nil || worst == goesOn:
 		return nil

@@ -49,10 +49,10 @@ type ByteProduct struct {
 
 var bytePool = sync.Pool{New: func() any { return new(byteWorkspace) }}
 
-// Bytes computes a product exactly, so that its result is the same for every algorithm. It runs on the calling
+// MultiplyBytes computes a product exactly, so that its result is the same for every algorithm. It runs on the calling
 // goroutine. It panics if K is negative or above MaxBytesK, or if a matrix does not fit its slice. The rows of A and B
 // need no alignment; strides that are multiples of 4 are faster.
-func Bytes(x ByteProduct) {
+func MultiplyBytes(x ByteProduct) {
 	if x.K < 0 || x.K > MaxBytesK || !byteMatrix(x.M, x.K, x.LDA, len(x.A)) || !byteMatrix(x.N, x.K, x.LDB, len(x.B)) ||
 		!byteMatrix(x.M, x.N, x.LDC, len(x.C)) {
 		panic(fmt.Sprintf("gemm: Bytes of %d×%d and %d×%d with strides %d, %d and %d in slices of %d, %d and %d", x.M,

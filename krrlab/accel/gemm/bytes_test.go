@@ -13,10 +13,10 @@ import (
 // onEveryPath runs f on each path of this processor, and on AVX-512 also with the kernels for processors without AMX
 // or VNNI.
 func onEveryPath(t *testing.T, f func(t *testing.T)) {
-	previous := simd.InUse()
-	defer simd.Use(previous)
+	previous := simd.CurrentPath()
+	defer simd.UsePath(previous)
 	for _, p := range simd.Paths()[1:] {
-		simd.Use(p)
+		simd.UsePath(p)
 		t.Run(p.String(), f)
 	}
 	if previous == simd.AVX512 {
@@ -57,7 +57,7 @@ func TestBytesExact(t *testing.T) {
 					for i := range c {
 						c[i] = -7
 					}
-					Bytes(ByteProduct{m, n, k, a, lda, b, ldb, c, ldc})
+					MultiplyBytes(ByteProduct{m, n, k, a, lda, b, ldb, c, ldc})
 					for i := range m {
 						for j := range ldc {
 							want := big.NewInt(-7)
@@ -87,7 +87,7 @@ func TestBytesDeep(t *testing.T) {
 		a, b := slices.Repeat([]uint8{255}, m*k), slices.Repeat([]uint8{255}, n*k)
 		a[3*k+5] = 0
 		c := make([]int32, m*n)
-		Bytes(ByteProduct{m, n, k, a, k, b, k, c, n})
+		MultiplyBytes(ByteProduct{m, n, k, a, k, b, k, c, n})
 		for i, v := range c {
 			want := int32(255 * 255 * k)
 			if i/n == 3 {
@@ -104,11 +104,13 @@ func TestBytesDeep(t *testing.T) {
 func TestBytesPanics(t *testing.T) {
 	v, c := make([]uint8, 12), make([]int32, 9)
 	for i, f := range []func(){
-		func() { Bytes(ByteProduct{3, 3, 5, v, 5, v, 5, c, 3}) },
-		func() { Bytes(ByteProduct{3, 3, 4, v, 3, v, 4, c, 3}) },
-		func() { Bytes(ByteProduct{3, 3, 4, v, 4, v, 4, c, 4}) },
-		func() { Bytes(ByteProduct{3, 3, -1, v, 4, v, 4, c, 3}) },
-		func() { Bytes(ByteProduct{0, 0, MaxBytesK + 1, nil, MaxBytesK + 1, nil, MaxBytesK + 1, nil, 0}) },
+		func() { MultiplyBytes(ByteProduct{3, 3, 5, v, 5, v, 5, c, 3}) },
+		func() { MultiplyBytes(ByteProduct{3, 3, 4, v, 3, v, 4, c, 3}) },
+		func() { MultiplyBytes(ByteProduct{3, 3, 4, v, 4, v, 4, c, 4}) },
+		func() { MultiplyBytes(ByteProduct{3, 3, -1, v, 4, v, 4, c, 3}) },
+		func() {
+			MultiplyBytes(ByteProduct{0, 0, MaxBytesK + 1, nil, MaxBytesK + 1, nil, MaxBytesK + 1, nil, 0})
+		},
 	} {
 		func() {
 			defer func() {
@@ -119,7 +121,7 @@ func TestBytesPanics(t *testing.T) {
 			f()
 		}()
 	}
-	Bytes(ByteProduct{0, 3, 4, nil, 4, v, 4, nil, 3})
+	MultiplyBytes(ByteProduct{0, 3, 4, nil, 4, v, 4, nil, 3})
 }
 
 // TestByteSum adds bytes in slices of every length up to more than one part.

@@ -26,7 +26,7 @@
 //
 // # Bytes
 //
-// Bytes multiplies unsigned bytes exactly, with sums in int32. It uses one of three instructions:
+// MultiplyBytes multiplies unsigned bytes exactly, with sums in int32. It uses one of three instructions:
 //
 //   - TDPBUUD, if the processor has AMX and Linux lets the process use it: 16·16·64 products per instruction;
 //   - VPDPBUSD, with AVX-512 VNNI: four products per instruction and lane. Its second factor is signed, so 128 is

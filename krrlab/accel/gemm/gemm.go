@@ -62,7 +62,7 @@ func TileSize[T real]() (rows, cols int) {
 
 // currentKernels returns the micro-kernels of the path in use. The path must not be simd.Portable, for which package
 // accel uses gonum's code.
-func currentKernels() *kernels { return byPath[simd.InUse()] }
+func currentKernels() *kernels { return byPath[simd.CurrentPath()] }
 
 // kernelOf returns the micro-kernel of k for the number format T.
 func kernelOf[T real](k *kernels) *kernel[T] { return pick[*kernel[T]](&k.f32, &k.f64) }

@@ -18,7 +18,7 @@ import (
 
 // TestMain runs the tests only if there are kernels for this processor.
 func TestMain(m *testing.M) {
-	if simd.InUse() != simd.Portable {
+	if simd.CurrentPath() != simd.Portable {
 		os.Exit(m.Run())
 	}
 	fmt.Println("no kernels for this processor")
@@ -26,11 +26,11 @@ func TestMain(m *testing.M) {
 
 // onPaths runs both precisions of a test on every path of this processor.
 func onPaths(t *testing.T, f32, f64 func(t *testing.T)) {
-	before := simd.InUse()
-	t.Cleanup(func() { simd.Use(before) })
+	before := simd.CurrentPath()
+	t.Cleanup(func() { simd.UsePath(before) })
 	for _, p := range simd.Paths()[1:] { // the first path is the portable one, for which accel uses gonum's code
 		t.Run(p.String(), func(t *testing.T) {
-			simd.Use(p)
+			simd.UsePath(p)
 			t.Run("float32", f32)
 			t.Run("float64", f64)
 		})

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// BenchmarkBoth reads matrices of 512×512 tiles in turn, 64 MiB for each core, on one core and on two cores that read
-// different memory. It reports 1e9 entries of the tiles per second.
-func BenchmarkBoth(b *testing.B) {
+// BenchmarkAddBothProducts reads matrices of 512×512 tiles in turn, 64 MiB for each core, on one core and on two cores
+// that read different memory. It reports 1e9 entries of the tiles per second.
+func BenchmarkAddBothProducts(b *testing.B) {
 	for _, p := range Paths() {
 		for _, t := range []int{1, 2, 3, 4, 8, 10, 16} {
 			name := fmt.Sprintf("%v/t=%d/", p, t)
-			benchmarkTiles(b, name+"float32", p, t, 64, Both[float32, float32])
-			benchmarkTiles(b, name+"16bit", p, t, 128, Both[uint16, float32])
+			benchmarkTiles(b, name+"float32", p, t, 64, AddBothProducts[float32, float32])
+			benchmarkTiles(b, name+"16bit", p, t, 128, AddBothProducts[uint16, float32])
 		}
 	}
 }
@@ -24,8 +24,8 @@ func benchmarkTiles[T uint16 | float32](b *testing.B, name string, p Path, t, ti
 	const n = 512
 	for cores := 1; cores <= 2; cores++ {
 		b.Run(fmt.Sprintf("%s/cores=%d", name, cores), func(b *testing.B) {
-			defer Use(InUse())
-			Use(p)
+			defer UsePath(CurrentPath())
+			UsePath(p)
 			matrix := make([][]T, cores)
 			for c := range matrix {
 				matrix[c] = make([]T, tiles*n*n)
@@ -73,8 +73,8 @@ func BenchmarkElements(b *testing.B) {
 			{"GaussianRow", func() { GaussianRow(dst, inner, zz, 94, -1/128.0, -80) }},
 		} {
 			b.Run(fmt.Sprintf("%v/%s", p, c.name), func(b *testing.B) {
-				defer Use(InUse())
-				Use(p)
+				defer UsePath(CurrentPath())
+				UsePath(p)
 				for range b.N {
 					c.f()
 				}

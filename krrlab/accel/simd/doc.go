@@ -6,18 +6,18 @@
 //
 // A tile T, rows×cols and row-major, is read once for all t right-hand sides:
 //
-//	Both       u += T·x   and   y += Tᵀ·z   (a tile off the diagonal of K, or one of 16-bit whole numbers)
-//	Forward    u += T·x   with T in float32 or float64 and vectors in float64
-//	Backward   y += Tᵀ·z  likewise
+//	AddBothProducts      u += T·x and y += Tᵀ·z, for a tile off the diagonal of K or one of 16-bit whole numbers
+//	AddProduct           u += T·x, with T in float32 or float64 and vectors in float64
+//	AddTransposeProduct  y += Tᵀ·z, with the same types
 //
 // Vectors lie one after the other: entry j of column c of x is x[c*cols+j]. A pass of the assembly takes one to three
 // right-hand sides and two to four rows: the tile's entries are loaded once and each serves both products, sums and
-// multipliers stay in registers. A pass of Forward or Backward has registers for up to six right-hand sides. 16-bit
-// numbers, and float32 numbers that are multiplied by float64 vectors, are converted when they are loaded, in execution
-// units that the arithmetic does not use. Each block of 24 rows goes through all passes while it is in the second
-// cache. Meanwhile the passes prefetch the next block at a constant rate, so that the tile is read from memory once, at
-// the same time as the arithmetic. In Forward and Backward a block has at most 512 columns, and the passes prefetch the
-// rows of the next block, so that the tile may be an entire matrix.
+// multipliers stay in registers. A pass of AddProduct or AddTransposeProduct has registers for up to six right-hand
+// sides. 16-bit numbers, and float32 numbers that are multiplied by float64 vectors, are converted when they are
+// loaded, in execution units that the arithmetic does not use. Each block of 24 rows goes through all passes while it
+// is in the second cache. Meanwhile the passes prefetch the next block at a constant rate, so that the tile is read
+// from memory once, at the same time as the arithmetic. In AddProduct and AddTransposeProduct a block has at most 512
+// columns, and the passes prefetch the rows of the next block, so that the tile may be an entire matrix.
 //
 // Float32 sums are formed in lanes: as many as a register has, at least 8, in assembly and 4 in
 // Go. A sum over c columns in l lanes has an error of at most about (c/l+3)·2⁻²⁴ times the sum
@@ -25,20 +25,20 @@
 //
 // # Elementwise functions
 //
-// Exp32, Cos32 and GaussianRow compute in float64 and round once; Exp64 is right to an ulp of
-// float64. The assembly of these and of SquaredDistances and Round does the same operations in the same order as the Go
-// code, which says by math.FMA where products and sums are fused, and gives the same bits on every processor.
+// Exp32, Cos32 and GaussianRow compute in float64 and round once; Exp64 is right to an ulp of float64. The assembly of
+// these and of SquaredDistances and RoundToFloat32 does the same operations in the same order as the Go code, which
+// says by math.FMA where products and sums are fused, and gives the same bits on every processor.
 //
 // # Packed rows
 //
-// Pack stores the numbers of a row that are not small, as one bit for each number and the values, and sums up the
-// dropped numbers. Unpack restores the row. A tile of 256×256 is unpacked in the first caches in less time than memory
-// takes to deliver it.
+// PackRow stores the numbers of a row that are not small, as one bit for each number and the values, and sums up the
+// dropped numbers. UnpackRow restores the row. A tile of 256×256 is unpacked in the first caches in less time than
+// memory takes to deliver it.
 //
 // # Paths
 //
 // The paths of this package and of package gemm are AVX512, AVX2 (with FMA) and Portable.
-// Initially the fastest path that the processor supports is used; Use selects another. With AVX512 the
+// Initially the fastest path that the processor supports is used; UsePath selects another. With AVX512 the
 // elementwise functions run the assembly for AVX2. Paths sum in different orders: results of
 // products agree to rounding, not to the bit; on one path they are always the same.
 //

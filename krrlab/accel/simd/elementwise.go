@@ -226,9 +226,9 @@ func SquaredDistances[T number](dst []float64, inner []T, zz []float64, xx float
 	}
 }
 
-// Round sets dst[i] to x[i] rounded to float32, or to 0 if |x[i]| < 2⁻¹²⁶, because later products with subnormal
-// numbers would be slow. It panics if dst is shorter than x.
-func Round(dst []float32, x []float64) {
+// RoundToFloat32 sets dst[i] to x[i] rounded to float32, or to 0 if |x[i]| < 2⁻¹²⁶, because later products with
+// subnormal numbers would be slow. It panics if dst is shorter than x.
+func RoundToFloat32(dst []float32, x []float64) {
 	dst = prefix(dst, len(x))
 	n := assemblyCount(len(x), 8)
 	if n > 0 {
@@ -250,8 +250,8 @@ func clamp(r2 float64) float64 {
 	return r2
 }
 
-// Widen sets dst[i] to x[i] as a float32. It panics if dst is shorter than x.
-func Widen(dst []float32, x []uint16) {
+// FromUint16 sets dst[i] to x[i] as a float32. It panics if dst is shorter than x.
+func FromUint16(dst []float32, x []uint16) {
 	dst = prefix(dst, len(x))
 	n := assemblyCount(len(x), 16)
 	if n > 0 {
@@ -262,9 +262,9 @@ func Widen(dst []float32, x []uint16) {
 	}
 }
 
-// Narrow sets dst[i] to scale·x[i] rounded to the nearest integer, to even on a tie. The products must be in [0,
+// ToUint16 sets dst[i] to scale·x[i] rounded to the nearest integer, to even on a tie. The products must be in [0,
 // 65535]; other results are undefined. It panics if dst is shorter than x.
-func Narrow(dst []uint16, x []float32, scale float32) {
+func ToUint16(dst []uint16, x []float32, scale float32) {
 	dst = prefix(dst, len(x))
 	n := assemblyCount(len(x), 16)
 	if n > 0 {

@@ -237,25 +237,28 @@ func TestShortSlices(t *testing.T) {
 	x32, short32 := make([]float32, n), make([]float32, n)[:n-1]
 	mask, order := make([]uint16, 1), make([]int32, n)
 	for name, f := range map[string]func(){
-		"Exp32":                func() { Exp32(short32, x32) },
-		"Exp64":                func() { Exp64(short, x, 1, -1) },
-		"Cos32":                func() { Cos32(short32, x32) },
-		"GaussianRow":          func() { GaussianRow(short32, x, x, 1, -1, -1) },
-		"GaussianRow, norms":   func() { GaussianRow(x32, x, short, 1, -1, -1) },
-		"SquaredDistances":     func() { SquaredDistances(short, x, x, 1) },
-		"SquaredDistances, zz": func() { SquaredDistances(x, x, short, 1) },
-		"Round":                func() { Round(short32, x) },
-		"Widen":                func() { Widen(short32, make([]uint16, n)) },
-		"Narrow":               func() { Narrow(make([]uint16, n)[:n-1], x32, 1) },
-		"Butterfly":            func() { Butterfly(x, short) },
-		"Pack":                 func() { Pack(short, mask, x, 1, x) },
-		"Pack, mask":           func() { Pack(x, mask[:0], x, 1, x) },
-		"Pack, dropped":        func() { Pack(x, mask, x, 1, short) },
-		"Unpack":               func() { Unpack(x, mask[:0], x) },
-		"Candidates":           func() { Candidates(order[:n-1], x32, x32, order, 1, 1) },
-		"Candidates, floors":   func() { Candidates(order, x32, short32, order, 1, 1) },
-		"Candidates, order":    func() { Candidates(order, x32, x32, order[:n-1], 1, 1) },
-		"Squares":              func() { Squares(new([PairLanes]float64), x, make([]float64, n*PairLanes)[:n]) },
+		"Exp32":                   func() { Exp32(short32, x32) },
+		"Exp64":                   func() { Exp64(short, x, 1, -1) },
+		"Cos32":                   func() { Cos32(short32, x32) },
+		"GaussianRow":             func() { GaussianRow(short32, x, x, 1, -1, -1) },
+		"GaussianRow, norms":      func() { GaussianRow(x32, x, short, 1, -1, -1) },
+		"SquaredDistances":        func() { SquaredDistances(short, x, x, 1) },
+		"SquaredDistances, zz":    func() { SquaredDistances(x, x, short, 1) },
+		"RoundToFloat32":          func() { RoundToFloat32(short32, x) },
+		"FromUint16":              func() { FromUint16(short32, make([]uint16, n)) },
+		"ToUint16":                func() { ToUint16(make([]uint16, n)[:n-1], x32, 1) },
+		"Butterfly":               func() { Butterfly(x, short) },
+		"PackRow":                 func() { PackRow(short, mask, x, 1, x) },
+		"PackRow, mask":           func() { PackRow(x, mask[:0], x, 1, x) },
+		"PackRow, dropped":        func() { PackRow(x, mask, x, 1, short) },
+		"UnpackRow":               func() { UnpackRow(x, mask[:0], x) },
+		"SelectAbove":             func() { SelectAbove(order[:n-1], x32, x32, order, 1, 1) },
+		"SelectAbove, thresholds": func() { SelectAbove(order, x32, short32, order, 1, 1) },
+		"SelectAbove, positions":  func() { SelectAbove(order, x32, x32, order[:n-1], 1, 1) },
+		"SquaredDifferences": func() {
+			SquaredDifferences(new([PairLanes]float64), x, make([]float64,
+				n*PairLanes)[:n])
+		},
 	} {
 		func() {
 			defer func() {

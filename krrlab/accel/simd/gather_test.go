@@ -56,15 +56,15 @@ func TestGatherDot(t *testing.T) {
 	})
 }
 
-// TestPairSums compares Squares and Absolutes with sums in the same order, in both precisions.
+// TestPairSums compares SquaredDifferences and AbsoluteDifferences with sums in the same order, in both precisions.
 func TestPairSums(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
 	onEachPath(t, func(t *testing.T) {
 		for _, n := range edges {
-			testPairSums(t, draw[float64](g, n), draw[float64](g, n*PairLanes), Squares,
+			testPairSums(t, draw[float64](g, n), draw[float64](g, n*PairLanes), SquaredDifferences,
 				func(e float64) float64 { return e * e })
-			testPairSums(t, draw[float64](g, n), draw[float64](g, n*PairLanes), Absolutes, math.Abs)
-			testPairSums(t, draw[float32](g, n), draw[float32](g, n*PairLanes), Absolutes,
+			testPairSums(t, draw[float64](g, n), draw[float64](g, n*PairLanes), AbsoluteDifferences, math.Abs)
+			testPairSums(t, draw[float32](g, n), draw[float32](g, n*PairLanes), AbsoluteDifferences,
 				func(e float32) float32 { return float32(math.Abs(float64(e))) })
 		}
 	})
@@ -95,8 +95,8 @@ func BenchmarkGatherDot(b *testing.B) {
 		x, y := draw[float64](g, n*t), draw[float64](g, n*t)
 		for _, p := range Paths() {
 			b.Run(fmt.Sprintf("%v/t=%d", p, t), func(b *testing.B) {
-				defer Use(InUse())
-				Use(p)
+				defer UsePath(CurrentPath())
+				UsePath(p)
 				shortest := time.Hour
 				for b.Loop() {
 					begin := time.Now()

@@ -12,9 +12,9 @@ import (
 // exceed that cache.
 const blockCols = 512
 
-// Forward adds X·Tᵀ to U. X is t×cols and U is t×rows; the tile T is rows×cols and stored by rows of stride ld. Thus
-// u_c += T·x_c for row c of X and of U. Forward panics if a slice is too short or a stride too small.
-func Forward[T number](tile []T, ld int, x, u blas64.General) {
+// AddProduct adds X·Tᵀ to U. X is t×cols and U is t×rows; the tile T is rows×cols and stored by rows of stride ld. Thus
+// u_c += T·x_c for row c of X and of U. AddProduct panics if a slice is too short or a stride too small.
+func AddProduct[T number](tile []T, ld int, x, u blas64.General) {
 	k := current()
 	p := pick[*passes[T, float64]](k.forward, k.forward64)
 	checkOneWay(len(tile), ld, x, u)
@@ -22,9 +22,9 @@ func Forward[T number](tile []T, ld int, x, u blas64.General) {
 		stride: x.Stride, u: u.Data, rowStride: u.Stride, t: x.Rows})
 }
 
-// Backward adds Z·T to Y. Y is t×cols and Z is t×rows; the tile T is that of Forward. Thus y_c += Tᵀ·z_c for row c of Y
-// and of Z. w is scratch memory, which no other call may use at the same time.
-func Backward[T number](tile []T, ld int, y, z blas64.General, w *Workspace) {
+// AddTransposeProduct adds Z·T to Y. Y is t×cols and Z is t×rows; the tile T is that of AddProduct. Thus y_c += Tᵀ·z_c
+// for row c of Y and of Z. w is scratch memory, which no other call may use at the same time.
+func AddTransposeProduct[T number](tile []T, ld int, y, z blas64.General, w *Workspace) {
 	k := current()
 	p := pick[*passes[T, float64]](k.backward, k.backward64)
 	checkOneWay(len(tile), ld, y, z)
@@ -58,8 +58,9 @@ func checkOneWay(length, ld int, byCols, byRows blas64.General) {
 // row r and column c.
 type piece struct{ r, c, m, k int }
 
-// piece returns the i-th piece of the columns before bodyEnd; pieces after the last are empty. Forward takes the pieces
-// row by row, so that it works on the sums of few rows at a time. Backward takes them column by column.
+// piece returns the i-th piece of the columns before bodyEnd; pieces after the last are empty. AddProduct takes the
+// pieces row by row, so that it works on the sums of few rows at a time. AddTransposeProduct takes them column by
+// column.
 func (a *tileProduct[T, V]) piece(i, bodyEnd int) piece {
 	down, across := (a.rows+chunkRows-1)/chunkRows, (bodyEnd+blockCols-1)/blockCols
 	r, c := i%down*chunkRows, i/down*blockCols

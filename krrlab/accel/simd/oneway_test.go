@@ -26,8 +26,8 @@ func testMany[T number](t *testing.T, tol float64) {
 		tile := draw[T](g, rows*ld)
 		x, z := draw[float64](g, cols*k), draw[float64](g, rows*k)
 		y, u := make([]float64, cols*k), make([]float64, rows*k)
-		Forward(tile, ld, columns(x, k, cols, cols), columns(u, k, rows, rows))
-		Backward(tile, ld, columns(y, k, cols, cols), columns(z, k, rows, rows), &w)
+		AddProduct(tile, ld, columns(x, k, cols, cols), columns(u, k, rows, rows))
+		AddTransposeProduct(tile, ld, columns(y, k, cols, cols), columns(z, k, rows, rows), &w)
 		wy, wu := make([]float64, cols*k), make([]float64, rows*k)
 		portable(0, &tileProduct[T, float64]{true, true, rows, cols, tile, ld, x, wy, cols, z, wu, rows, k})
 		closeTo := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12 }
@@ -41,7 +41,7 @@ func testMany[T number](t *testing.T, tol float64) {
 		for i, v := range z {
 			z1[i] = T(v)
 		}
-		Both(rows, cols, tile, ld, x1, y1, z1, u1, k, &w)
+		AddBothProducts(rows, cols, tile, ld, x1, y1, z1, u1, k, &w)
 		close := func(a T, b float64) bool { return math.Abs(float64(a)-b) <= tol }
 		if !slices.EqualFunc(y1, wy, close) || !slices.EqualFunc(u1, wu, close) {
 			t.Fatalf("%T, t=%d: both ways differ", tile, k)

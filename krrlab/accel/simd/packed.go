@@ -31,12 +31,12 @@ var packOrder, unpackOrder = func() (pack, unpack [256]uint64) {
 	return pack, unpack
 }()
 
-// Pack packs a row of c numbers. It keeps the numbers with |v| ≥ cutoff, NaN and infinities, and drops the others. For
-// each number 16w+b that is kept, bit b of mask[w] is set. The n kept numbers are stored in values, in the order of the
-// row; values needs space for c numbers, and mask for (c+15)/16 words. For each dropped number, |v| is added to the
-// element of dropped for its column, and sum is the sum of these |v|. Pack panics if a slice is too short. The bits and
-// values are the same on every path.
-func Pack[T number](values []T, mask []uint16, row []T, cutoff T, dropped []T) (n int, sum T) {
+// PackRow packs a row of c numbers. It keeps the numbers with |v| ≥ cutoff, NaN and infinities, and drops the others.
+// For each number 16w+b that is kept, bit b of mask[w] is set. The n kept numbers are stored in values, in the order of
+// the row; values needs space for c numbers, and mask for (c+15)/16 words. For each dropped number, |v| is added to the
+// element of dropped for its column, and sum is the sum of these |v|. PackRow panics if a slice is too short. The bits
+// and values are the same on every path.
+func PackRow[T number](values []T, mask []uint16, row []T, cutoff T, dropped []T) (n int, sum T) {
 	words := (len(row) + 15) / 16
 	values, mask, dropped = prefix(values, len(row)), prefix(mask, words), prefix(dropped, len(row))
 	doneCount := 0
@@ -64,9 +64,9 @@ func Pack[T number](values []T, mask []uint16, row []T, cutoff T, dropped []T) (
 	return n, sum + tailSum
 }
 
-// Unpack is the inverse of Pack. It sets row, with 0 for each dropped number, and returns the number of values that it
-// read. It panics if a slice is too short.
-func Unpack[T number](row []T, mask []uint16, values []T) (n int) {
+// UnpackRow is the inverse of PackRow. It sets row, with 0 for each dropped number, and returns the number of values
+// that it read. It panics if a slice is too short.
+func UnpackRow[T number](row []T, mask []uint16, values []T) (n int) {
 	mask, doneCount := prefix(mask, (len(row)+15)/16), 0
 	if row, isFloat32 := any(row).([]float32); isFloat32 && len(row) > 0 && len(values) > 0 {
 		if f := current().unpack; f != nil {
@@ -84,22 +84,25 @@ func Unpack[T number](row []T, mask []uint16, values []T) (n int) {
 	return n
 }
 
-// Candidates finds the numbers of row that reach a floor. The floor of row_b is ownFloor if order_b < place, and
-// floors_b otherwise. Candidates stores the positions b with |row_b| at least its floor in places, in ascending order,
-// and returns their number. It panics if a slice is shorter than row.
-func Candidates(places []int32, row, floors []float32, order []int32, ownFloor float32, place int32) (n int) {
-	places, floors, order = prefix(places, len(row)), prefix(floors, len(row)), prefix(order, len(row))
+// SelectAbove finds the numbers of row that reach a threshold. The threshold of row_b is ownThreshold if positions_b <
+// ownPosition, and thresholds_b otherwise. SelectAbove stores the indices b with |row_b| at least its threshold in
+// indices, in ascending order, and returns their number. It panics if a slice is shorter than row.
+func SelectAbove(indices []int32, row, thresholds []float32, positions []int32, ownThreshold float32,
+	ownPosition int32) (n int) {
+	indices, thresholds, positions = prefix(indices, len(row)), prefix(thresholds, len(row)), prefix(positions,
+		len(row))
 	doneCount := assemblyCount(len(row), 8)
 	if doneCount > 0 {
-		n = candidates32AVX2(doneCount, &places[0], &row[0], &floors[0], &order[0], ownFloor, place, &packOrder[0])
+		n = candidates32AVX2(doneCount, &indices[0], &row[0], &thresholds[0], &positions[0], ownThreshold, ownPosition,
+			&packOrder[0])
 	}
 	for b := doneCount; b < len(row); b++ {
-		floor := floors[b]
-		if order[b] < place {
-			floor = ownFloor
+		threshold := thresholds[b]
+		if positions[b] < ownPosition {
+			threshold = ownThreshold
 		}
-		if float32(math.Abs(float64(row[b]))) >= floor {
-			places[n] = int32(b)
+		if float32(math.Abs(float64(row[b]))) >= threshold {
+			indices[n] = int32(b)
 			n++
 		}
 	}

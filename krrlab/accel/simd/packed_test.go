@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// TestPack packs rows with special values, of all lengths around a register, on every path, and unpacks them. Nothing
-// beyond the row, its mask and its values may be written or read.
-func TestPack(t *testing.T) {
+// TestPackRow packs rows with special values, of all lengths around a register, on every path, and unpacks them.
+// Nothing beyond the row, its mask and its values may be written or read.
+func TestPackRow(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		testPack[float32](t, 1e-5)
 		testPack[float64](t, 1e-14)
 	})
 }
 
-// testPack runs TestPack in one precision.
+// testPack runs TestPackRow in one precision.
 func testPack[T number](t *testing.T, tol float64) {
 	g := rand.New(rand.NewPCG(1, 2))
 	const cutoff = 0.5
@@ -42,7 +42,7 @@ func testPack[T number](t *testing.T, tol float64) {
 				mask[w] = 0xabcd
 			}
 			wantDropped := slices.Clone(dropped)
-			n, sum := Pack(got, mask, row, cutoff, dropped)
+			n, sum := PackRow(got, mask, row, cutoff, dropped)
 			if n != len(values) || !slices.Equal(mask, want) || !same(got[:n], values) {
 				t.Fatalf("%s: %d values %v under %x, want %v under %x", name, n, got[:n], mask, values, want)
 			}
@@ -57,7 +57,7 @@ func testPack[T number](t *testing.T, tol float64) {
 				t.Fatalf("%s: dropped %v of sum %v, want %v of %v", name, dropped, sum, wantDropped, total)
 			}
 			back := draw[T](g, c)
-			if read := Unpack(back, mask, got[:n:n]); read != n {
+			if read := UnpackRow(back, mask, got[:n:n]); read != n {
 				t.Fatalf("%s: %d values read of %d", name, read, n)
 			}
 			for j := range row {
@@ -77,8 +77,8 @@ func same[T number](a, b []T) bool {
 	return slices.EqualFunc(a, b, func(v, w T) bool { return v == w || v != v && w != w })
 }
 
-// TestCandidates compares Candidates with its definition, for rows with NaN and ties.
-func TestCandidates(t *testing.T) {
+// TestSelectAbove compares SelectAbove with its definition, for rows with NaN and ties.
+func TestSelectAbove(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(5, 6))
 		for _, c := range append(edges, 255, 256, 257) {
@@ -103,7 +103,8 @@ func TestCandidates(t *testing.T) {
 				}
 				found := make([]int32, c+1)
 				found[c] = -7
-				if n := Candidates(found[:c], row, floors, before, 0.9, 4); !slices.Equal(found[:n], want) || found[c] != -7 {
+				if n := SelectAbove(found[:c], row, floors, before, 0.9, 4); !slices.Equal(found[:n], want) ||
+					found[c] != -7 {
 					t.Fatalf("%d numbers: %v, want %v", c, found[:n], want)
 				}
 			}
@@ -116,12 +117,12 @@ func TestPackPanics(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		f := func(n int) []float32 { return make([]float32, n) }
 		panics(t,
-			func() { Pack(f(32), make([]uint16, 3), f(33), 1, f(33)) },
-			func() { Pack(f(33), make([]uint16, 2), f(33), 1, f(33)) },
-			func() { Pack(f(33), make([]uint16, 3), f(33), 1, f(32)) },
-			func() { Unpack(f(33), []uint16{0xffff, 0xffff, 1}, f(32)) },
-			func() { Unpack(f(33), []uint16{0xffff, 0xffff}, f(32)) },
-			func() { Unpack(f(1), []uint16{1}, nil) },
+			func() { PackRow(f(32), make([]uint16, 3), f(33), 1, f(33)) },
+			func() { PackRow(f(33), make([]uint16, 2), f(33), 1, f(33)) },
+			func() { PackRow(f(33), make([]uint16, 3), f(33), 1, f(32)) },
+			func() { UnpackRow(f(33), []uint16{0xffff, 0xffff, 1}, f(32)) },
+			func() { UnpackRow(f(33), []uint16{0xffff, 0xffff}, f(32)) },
+			func() { UnpackRow(f(1), []uint16{1}, nil) },
 		)
 	})
 }

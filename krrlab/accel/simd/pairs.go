@@ -1,19 +1,20 @@
 package simd
 
-// PairLanes is the number of points that Squares and Absolutes take at once.
+// PairLanes is the number of points that SquaredDifferences and AbsoluteDifferences take at once.
 const PairLanes = 32
 
 // pairSums sets dst, PairLanes numbers, to sums over n coordinates.
 type pairSums[T number] func(n int, dst, x, z *T)
 
-// Squares sets dst[j] = Σ_c (x_c−z_cj)² for PairLanes points z_j that lie by coordinates: z_cj is z[c·PairLanes+j].
-// Terms are added in the order of c, each operation rounded, on every path alike. It panics if dst or z is too short.
-func Squares(dst *[PairLanes]float64, x, z []float64) {
+// SquaredDifferences sets dst[j] = Σ_c (x_c−z_cj)² for PairLanes points z_j that lie by coordinates: z_cj is
+// z[c·PairLanes+j]. Terms are added in the order of c, each operation rounded, on every path alike. It panics if dst or
+// z is too short.
+func SquaredDifferences(dst *[PairLanes]float64, x, z []float64) {
 	sumPairs(current().squares64, dst, x, z, func(e float64) float64 { return float64(e * e) })
 }
 
-// Absolutes is Squares of |x_c−z_cj|.
-func Absolutes[T number](dst *[PairLanes]T, x, z []T) {
+// AbsoluteDifferences is SquaredDifferences of |x_c−z_cj|.
+func AbsoluteDifferences[T number](dst *[PairLanes]T, x, z []T) {
 	k := current()
 	sumPairs(pick[pairSums[T]](k.absolutes32, k.absolutes64), dst, x, z, func(e T) T { return max(e, -e) })
 }

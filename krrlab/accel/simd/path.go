@@ -71,17 +71,17 @@ func Paths() (paths []Path) {
 	return paths
 }
 
-// Use selects the path p for the whole process. Initially, the last of Paths is selected. Use must not be called
-// concurrently with other functions of this package. It panics if p is not one of Paths.
-func Use(p Path) {
+// UsePath selects the path p for the whole process. Initially, the last of Paths is selected. UsePath must not be
+// called concurrently with other functions of this package. It panics if p is not one of Paths.
+func UsePath(p Path) {
 	if p < 0 || p >= numPaths || kits[p] == nil {
-		panic(fmt.Sprintf("simd: Use(%v): this processor runs %v", p, Paths()))
+		panic(fmt.Sprintf("simd: UsePath(%v): this processor runs %v", p, Paths()))
 	}
 	inUse.Store(int32(p))
 }
 
-// InUse returns the path in use.
-func InUse() Path { return Path(inUse.Load()) }
+// CurrentPath returns the path in use.
+func CurrentPath() Path { return Path(inUse.Load()) }
 
 // current returns the routines of the path in use.
 func current() *kit { return kits[inUse.Load()] }

@@ -213,15 +213,15 @@ func rowForward[T entry, V number](row []T, x []V) V {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// Both computes two products with a tile T, rows×cols, stored by rows of stride ld:
+// AddBothProducts computes two products with a tile T, rows×cols, stored by rows of stride ld:
 //
 //	u += T·x  (rows×t)   and   y += Tᵀ·z  (cols×t).
 //
-// The vectors are stored by columns: x[c*cols+j], y[c*cols+j], z[c*rows+r], u[c*rows+r]. The vectors are float32
-// for tiles of float32 and of 16-bit numbers, and float64 for tiles of float64. 16-bit entries are integers 0 … 65535,
-// which are converted in registers. Both does not allocate once w has been used for tiles of that size. It panics if a
-// slice is too short or ld < cols.
-func Both[T entry, V number](rows, cols int, tile []T, ld int, x, y, z, u []V, t int, w *Workspace) {
+// The vectors are stored by columns: x[c*cols+j], y[c*cols+j], z[c*rows+r], u[c*rows+r]. The vectors are float32 for
+// tiles of float32 and of 16-bit numbers, and float64 for tiles of float64. 16-bit entries are integers 0 … 65535,
+// which are converted in registers. AddBothProducts does not allocate once w has been used for tiles of that size. It
+// panics if a slice is too short or ld < cols.
+func AddBothProducts[T entry, V number](rows, cols int, tile []T, ld int, x, y, z, u []V, t int, w *Workspace) {
 	k := current()
 	p, buf := pick[*passes[T, V]](k.both32, k.both16, k.both64), pick[*[]V](&w.v32, &w.v64)
 	checkTile(rows, cols, len(tile), ld, t)

@@ -15,8 +15,8 @@ import (
 func onEachPath(t *testing.T, f func(t *testing.T)) {
 	for _, p := range Paths() {
 		t.Run(p.String(), func(t *testing.T) {
-			defer Use(InUse())
-			Use(p)
+			defer UsePath(CurrentPath())
+			UsePath(p)
 			f(t)
 		})
 	}
@@ -83,22 +83,22 @@ func testProducts[T, V number](t *testing.T, sums, adds bool, u float64,
 // TestProducts compares all kinds of products with the definition.
 func TestProducts(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
-		testProducts(t, true, true, 0x1p-24, Both[float32, float32])
-		testProducts(t, true, true, 0x1p-53, Both[float64, float64])
+		testProducts(t, true, true, 0x1p-24, AddBothProducts[float32, float32])
+		testProducts(t, true, true, 0x1p-53, AddBothProducts[float64, float64])
 		testOneWay[float32](t)
 		testOneWay[float64](t)
 	})
 }
 
-// testOneWay compares Forward and Backward with the definition.
+// testOneWay compares AddProduct and AddTransposeProduct with the definition.
 func testOneWay[T number](t *testing.T) {
 	testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []T, ld int, x, _, _, u []float64, k int,
 		_ *Workspace) {
-		Forward(tile, ld, columns(x, k, cols, cols), columns(u, k, rows, rows))
+		AddProduct(tile, ld, columns(x, k, cols, cols), columns(u, k, rows, rows))
 	})
 	testProducts(t, false, true, 0x1p-53, func(rows, cols int, tile []T, ld int, _, y, z, _ []float64, k int,
 		w *Workspace) {
-		Backward(tile, ld, columns(y, k, cols, cols), columns(z, k, rows, rows), w)
+		AddTransposeProduct(tile, ld, columns(y, k, cols, cols), columns(z, k, rows, rows), w)
 	})
 }
 
@@ -131,8 +131,8 @@ func TestBoth16(t *testing.T) {
 				}
 				x, y, z, u := integers(cols*k), integers(cols*k), integers(rows*k), integers(rows*k)
 				y2, u2 := slices.Clone(y), slices.Clone(u)
-				Both(rows, cols, tile, ld, x, y, z, u, k, &w)
-				Both(rows, cols, wide, ld, x, y2, z, u2, k, &w)
+				AddBothProducts(rows, cols, tile, ld, x, y, z, u, k, &w)
+				AddBothProducts(rows, cols, wide, ld, x, y2, z, u2, k, &w)
 				if !same(y, y2) || !same(u, u2) {
 					t.Fatalf("%d×%d, t=%d: 16 bits differ", rows, cols, k)
 				}
@@ -162,7 +162,7 @@ func TestBoth16Values(t *testing.T) {
 				for c := range k {
 					z[c*rows+r], x[c*cols+(r+c)%cols] = 1, 1
 				}
-				Both(rows, cols, tile, ld, x, y, z, u, k, &Workspace{})
+				AddBothProducts(rows, cols, tile, ld, x, y, z, u, k, &Workspace{})
 				for i, v := range y {
 					if want := float32(tile[r*ld+i%cols]); v != want {
 						t.Fatalf("t=%d: y[%d] is %g, want %g", k, i, v, want)
@@ -178,16 +178,16 @@ func TestBoth16Values(t *testing.T) {
 	})
 }
 
-// TestNarrow checks that Narrow rounds to even on a tie, and that Widen is its inverse.
-func TestNarrow(t *testing.T) {
+// TestToUint16 checks that ToUint16 rounds to even on a tie, and that FromUint16 is its inverse.
+func TestToUint16(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		x := make([]float32, 1<<16)
 		for i := range x {
 			x[i] = float32(i) / 65535
 		}
 		got, back := make([]uint16, len(x)), make([]float32, len(x))
-		Narrow(got, x, 65535)
-		Widen(back, got)
+		ToUint16(got, x, 65535)
+		FromUint16(back, got)
 		for i := range got {
 			if int(got[i]) != i || back[i] != float32(i) {
 				t.Fatalf("%d became %d and %g", i, got[i], back[i])
@@ -196,7 +196,7 @@ func TestNarrow(t *testing.T) {
 		ties := []float32{0.5, 1.5, 2.5, 3.49, 100.5, 65534.5, 0, 65535}
 		ties = append(ties, ties...)
 		ties = append(ties, 7.5)
-		Narrow(got, ties, 1)
+		ToUint16(got, ties, 1)
 		for i, want := range []uint16{0, 2, 2, 3, 100, 65534, 0, 65535, 0, 2, 2, 3, 100, 65534, 0, 65535, 8} {
 			if got[i] != want {
 				t.Errorf("%g became %d, want %d", ties[i], got[i], want)
@@ -216,7 +216,7 @@ func TestSpecials(t *testing.T) {
 				tile[position[0]*cols+position[1]] = bad
 				ones := slices.Repeat([]float32{1}, cols*k)
 				y, u := make([]float32, cols*k), make([]float32, rows*k)
-				Both(rows, cols, tile, cols, ones, y, ones, u, k, &Workspace{})
+				AddBothProducts(rows, cols, tile, cols, ones, y, ones, u, k, &Workspace{})
 				for i, v := range y {
 					if hit := i%cols == position[1]; hit != (v != 0) {
 						t.Errorf("%v at %v: y[%d] = %v", bad, position, i, v)
@@ -232,7 +232,7 @@ func TestSpecials(t *testing.T) {
 		tiny := slices.Repeat([]float32{0x1p-140}, rows*cols)
 		ones := slices.Repeat([]float32{1}, cols*k)
 		y, u := make([]float32, cols*k), make([]float32, rows*k)
-		Both(rows, cols, tiny, cols, ones, y, ones, u, k, &Workspace{})
+		AddBothProducts(rows, cols, tiny, cols, ones, y, ones, u, k, &Workspace{})
 		if y[0] != rows*0x1p-140 || u[0] != cols*0x1p-140 {
 			t.Errorf("subnormal sums %g and %g", y[0], u[0])
 		}
@@ -249,17 +249,17 @@ func TestTileMisuse(t *testing.T) {
 	v := make([]float32, 20)
 	w := make([]float64, 20)
 	panics(t,
-		func() { Both(4, 5, v, 4, v, v, v, v, 1, &Workspace{}) },
-		func() { Both(4, 6, v, 6, v, v, v, v, 1, &Workspace{}) },
-		func() { Both(4, 5, v, 5, v, v, v, v, 5, &Workspace{}) },
-		func() { Both(-1, 5, v, 5, v, v, v, v, 1, &Workspace{}) },
-		func() { Forward(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4)) },
-		func() { Forward(v, 5, columns(w, 1, 5, 4), columns(w, 1, 4, 4)) },
-		func() { Backward(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4), &Workspace{}) },
-		func() { Forward(v, 5, columns(w, 1, 5, 5), columns(w, 2, 4, 4)) },
-		func() { Use(numPaths) },
+		func() { AddBothProducts(4, 5, v, 4, v, v, v, v, 1, &Workspace{}) },
+		func() { AddBothProducts(4, 6, v, 6, v, v, v, v, 1, &Workspace{}) },
+		func() { AddBothProducts(4, 5, v, 5, v, v, v, v, 5, &Workspace{}) },
+		func() { AddBothProducts(-1, 5, v, 5, v, v, v, v, 1, &Workspace{}) },
+		func() { AddProduct(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4)) },
+		func() { AddProduct(v, 5, columns(w, 1, 5, 4), columns(w, 1, 4, 4)) },
+		func() { AddTransposeProduct(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4), &Workspace{}) },
+		func() { AddProduct(v, 5, columns(w, 1, 5, 5), columns(w, 2, 4, 4)) },
+		func() { UsePath(numPaths) },
 		func() { GatherDot([]int64{0, 2}, make([]int32, 1), v, w, w, 1) },
-		func() { Squares(new([PairLanes]float64), w, w) },
+		func() { SquaredDifferences(new([PairLanes]float64), w, w) },
 	)
 }
 
@@ -286,13 +286,13 @@ func TestTileAllocations(t *testing.T) {
 		h := make([]uint16, n*n)
 		var w Workspace
 		f := func() {
-			Both(n, n, a, n, v, v, v, v, k, &w)
-			Both(5, 5, d, 5, d, d, d, d, k, &w)
-			Both(n, n, h, n, v, v, v, v, k, &w)
-			Forward(a, n, columns(d, k, n, n), columns(d, k, n, n))
-			Backward(a, n, columns(d, k, n, n), columns(d, k, n, n), &w)
-			Forward(d, 5, columns(d, k, 5, 5), columns(d, k, 5, 5))
-			Backward(d, 5, columns(d, k, 5, 5), columns(d, k, 5, 5), &w)
+			AddBothProducts(n, n, a, n, v, v, v, v, k, &w)
+			AddBothProducts(5, 5, d, 5, d, d, d, d, k, &w)
+			AddBothProducts(n, n, h, n, v, v, v, v, k, &w)
+			AddProduct(a, n, columns(d, k, n, n), columns(d, k, n, n))
+			AddTransposeProduct(a, n, columns(d, k, n, n), columns(d, k, n, n), &w)
+			AddProduct(d, 5, columns(d, k, 5, 5), columns(d, k, 5, 5))
+			AddTransposeProduct(d, 5, columns(d, k, 5, 5), columns(d, k, 5, 5), &w)
 		}
 		f()
 		if m := testing.AllocsPerRun(10, f); m > 0 {
@@ -303,7 +303,7 @@ func TestTileAllocations(t *testing.T) {
 
 // TestSameBits checks that the elementwise functions have the same bits on all paths.
 func TestSameBits(t *testing.T) {
-	defer Use(InUse())
+	defer UsePath(CurrentPath())
 	g := rand.New(rand.NewPCG(5, 6))
 	x := draw[float32](g, 5003)
 	for i := range x {
@@ -333,23 +333,23 @@ func TestSameBits(t *testing.T) {
 		"Cos32":         func(dst []float32) { Cos32(dst, x) },
 		"GaussianRow":   func(dst []float32) { GaussianRow(dst, x, zz, 30, -0.1, -69) },
 		"GaussianRow64": func(dst []float32) { GaussianRow(dst, inner64, zz, 30, -0.1, -69) },
-		"Round":         func(dst []float32) { Round(dst, small) },
+		"Round":         func(dst []float32) { RoundToFloat32(dst, small) },
 		"GaussianRowInt": func(dst []float32) { // the result replaces the products in place
 			ints := unsafe.Slice((*int32)(unsafe.Pointer(&dst[0])), len(dst))
 			copy(ints, products)
 			GaussianRow(dst, ints, zz, 1<<31, -1.0/(1<<27), -69)
 		},
-		"Widen": func(dst []float32) { Widen(dst, integers) },
+		"Widen": func(dst []float32) { FromUint16(dst, integers) },
 		"Butterfly32": func(dst []float32) {
 			copy(dst, x)
 			Butterfly(dst[:2501], dst[2501:5002])
 		},
 	} {
-		Use(Portable)
+		UsePath(Portable)
 		want := make([]float32, len(x))
 		f(want)
 		for _, p := range Paths() {
-			Use(p)
+			UsePath(p)
 			got := make([]float32, len(x))
 			f(got)
 			for i := range got {
@@ -361,8 +361,8 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// TestSquaredDistances compares SquaredDistances with its formula, also in place, and checks that Round flushes
-// numbers below 2⁻¹²⁶ to zero.
+// TestSquaredDistances compares SquaredDistances with its formula, also in place, and checks that RoundToFloat32
+// flushes numbers below 2⁻¹²⁶ to zero.
 func TestSquaredDistances(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		inner := draw[float32](rand.New(rand.NewPCG(7, 8)), 77)
@@ -382,7 +382,7 @@ func TestSquaredDistances(t *testing.T) {
 			}
 			wide[i] = math.Ldexp(float64(v), -126)
 		}
-		Round(inner, wide)
+		RoundToFloat32(inner, wide)
 		for i, v := range wide {
 			if want := float32(v); want == want && inner[i] != want && math.Abs(v) >= 0x1p-126 || inner[i] != 0 &&
 				math.Abs(v) < 0x1p-126 {
@@ -458,8 +458,8 @@ func TestButterfly(t *testing.T) {
 // TestPaths checks the names of the paths, and that the fastest one is in use.
 func TestPaths(t *testing.T) {
 	paths := Paths()
-	if paths[0] != Portable || InUse() != paths[len(paths)-1] {
-		t.Errorf("paths %v, in use %v", paths, InUse())
+	if paths[0] != Portable || CurrentPath() != paths[len(paths)-1] {
+		t.Errorf("paths %v, in use %v", paths, CurrentPath())
 	}
 	for p := range numPaths {
 		if got, err := ParsePath(p.String()); err != nil || got != p {
@@ -482,7 +482,7 @@ func TestStrides(t *testing.T) {
 		tile := draw[float32](g, rows*cols)
 		x, u := draw[float64](g, xs*k), draw[float64](g, us*k)
 		x0, u0 := slices.Clone(x), slices.Clone(u)
-		Forward(tile, cols, columns(x, k, cols, xs), columns(u, k, rows, us))
+		AddProduct(tile, cols, columns(x, k, cols, xs), columns(u, k, rows, us))
 		for c := range k {
 			for r := range us {
 				want := u0[c*us+r]
@@ -497,7 +497,7 @@ func TestStrides(t *testing.T) {
 			}
 		}
 		u = slices.Clone(u0)
-		Backward(tile, cols, columns(x, k, cols, xs), columns(u, k, rows, us), &Workspace{})
+		AddTransposeProduct(tile, cols, columns(x, k, cols, xs), columns(u, k, rows, us), &Workspace{})
 		for c := range k {
 			for j := range xs {
 				want := x0[c*xs+j]

@@ -33,7 +33,7 @@ func TestFault(t *testing.T) {
 				}
 			})
 		})
-		if !errors.Is(err, accel.ErrFault) {
+		if !errors.Is(err, accel.ErrMappedFile) {
 			t.Errorf("in %d parts: %v", parts, err)
 		}
 	}

@@ -25,7 +25,7 @@ func TestNormalDistribution(t *testing.T) {
 		x := make([]float64, m)
 		s.Normals(x, 1000)
 		checkMoments(t, k, "normal", x, 0, 1, 0, 3, 15, 105)
-		if d := testkit.KS(x, normalCDF); d > 2.7 { // exceeded with probability 9e-7
+		if d := testkit.KolmogorovSmirnov(x, normalCDF); d > 2.7 { // exceeded with probability 9e-7
 			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of normals %.2f", k, d)
 		}
 	}
@@ -75,7 +75,8 @@ func TestUniformDistribution(t *testing.T) {
 	for k, s := range streams {
 		x := make([]float64, m)
 		s.Float64s(x, 0)
-		if d := testkit.KS(x, func(u float64) float64 { return u }); d > 2.7 { // exceeded with probability 9e-7
+		if d := testkit.KolmogorovSmirnov(x,
+			func(u float64) float64 { return u }); d > 2.7 { // exceeded with probability 9e-7
 			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of uniforms %.2f", k, d)
 		}
 	}
@@ -141,7 +142,7 @@ func TestIndependence(t *testing.T) {
 	for i := range x {
 		x[i] = r.Sub("a", uint64(i)).Normal(0)
 	}
-	if d := testkit.KS(x, normalCDF); d > 2.7 { // exceeded with probability 9e-7
+	if d := testkit.KolmogorovSmirnov(x, normalCDF); d > 2.7 { // exceeded with probability 9e-7
 		t.Errorf("first numbers of streams: Kolmogorov-Smirnov statistic %.2f", d)
 	}
 }
@@ -206,7 +207,7 @@ func TestGamma(t *testing.T) {
 		if z := (square - c.a) / math.Sqrt((2*c.a*c.a+6*c.a)/m); math.Abs(z) > 5 {
 			t.Errorf("Gamma(%v): variance %.4f, z = %.1f", c.a, square, z)
 		}
-		if d := testkit.KS(x, c.cdf); d > 2.7 { // exceeded with probability 9e-7
+		if d := testkit.KolmogorovSmirnov(x, c.cdf); d > 2.7 { // exceeded with probability 9e-7
 			t.Errorf("Gamma(%v): Kolmogorov-Smirnov statistic %.2f", c.a, d)
 		}
 	}

@@ -43,7 +43,7 @@ func sentProblem() (*datasets.Dataset, bench.Config) {
 // does. The coefficients must equal those of two ranks within this process, bit for bit, and the monitor must get
 // events of the iterations.
 func TestBackend(t *testing.T) {
-	accel.Use(nil) // Go's BLAS, as --blas go in the ranks, so that the bits agree
+	accel.UseLibrary(nil) // Go's BLAS, as --blas go in the ranks, so that the bits agree
 	train, cfg := sentProblem()
 	var want [2]*bench.Solution
 	var wg sync.WaitGroup

@@ -52,7 +52,7 @@ func findLauncher(name string) error {
 	if suite.Small() {
 		return errors.New("ranks of MPI: a long suite (make test-machines ROW=ranks)")
 	}
-	if !dl.Able {
+	if !dl.Available {
 		return errors.New("this build loads no MPI library")
 	}
 	if _, err := exec.LookPath(name); err != nil {

@@ -26,7 +26,7 @@ import (
 // of the main module if it is "".
 func Run(version string) int {
 	spareAddresses()
-	accel.BoundGarbage()
+	accel.ConfigureGC()
 	ignoreFileLimit()
 	atomicfile.StandardStreams = []*os.File{os.Stdout, os.Stderr}
 	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
@@ -66,7 +66,7 @@ func safeOutput(f *os.File) io.Writer {
 
 // launch returns how mpirun, mpiexec or srun started this process, or nil if none of them did.
 func launch() *comm.Launch {
-	if l, ok := comm.Detect(os.Getenv); ok {
+	if l, ok := comm.DetectLaunch(os.Getenv); ok {
 		return &l
 	}
 	return nil
@@ -118,7 +118,7 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 	switch name {
 	case "auto", "openblas":
 	case "go":
-		accel.Use(nil)
+		accel.UseLibrary(nil)
 		return "", nil
 	default:
 		return "", fmt.Errorf("%s=%q in the environment: want auto, openblas or go", accel.EnvBLAS, name)
@@ -130,10 +130,10 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 	switch {
 	case err != nil && name == "openblas":
 		return "", err
-	case errors.Is(err, accel.ErrAddresses):
+	case errors.Is(err, accel.ErrAddressLimit):
 		note = "note: Go's own linear algebra is used instead of OpenBLAS, as addresses are limited (ulimit -v)"
 	}
-	accel.Use(lib) // nil if OpenBLAS was not found: Go's implementation
+	accel.UseLibrary(lib) // nil if OpenBLAS was not found: Go's implementation
 	return note, nil
 }
 

@@ -4,11 +4,11 @@ package dl
 
 import "github.com/ebitengine/purego"
 
-// Able reports whether this program can load shared libraries.
-const Able = true
+// Available reports whether this program can load shared libraries.
+const Available = true
 
-// Anywhere is a handle for all loaded libraries, including the C library. Use it with Sym.
-const Anywhere = purego.RTLD_DEFAULT
+// AllLibraries is a handle for all loaded libraries, including the C library. Use it with Sym.
+const AllLibraries = purego.RTLD_DEFAULT
 
 // Open loads the shared library with the given name. If global is true, its symbols are visible to libraries that are
 // loaded later; otherwise only Sym finds them.

@@ -7,10 +7,10 @@ import (
 	"runtime"
 )
 
-// Able reports whether this program can load shared libraries. Anywhere is a handle for all loaded libraries.
+// Available reports whether this program can load shared libraries. AllLibraries is a handle for all loaded libraries.
 const (
-	Able     = false
-	Anywhere = 0
+	Available    = false
+	AllLibraries = 0
 )
 
 // Open returns an error.

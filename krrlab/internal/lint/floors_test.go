@@ -189,8 +189,8 @@ var processUses = regexp.MustCompile(`^os\.(Exit|Getenv|LookupEnv|Environ|Expand
 var ownUses = map[string]bool{
 	"krrlab/accel os.Setenv": true, "krrlab/accel os.Unsetenv": true,
 	"krrlab/accel os.Getenv": true, "krrlab/base/suite os.Getenv": true, "datasets os.Getenv": true,
-	"datasets os.UserCacheDir":                                true,
-	"krrlab/internal/testkit " + module + "/krrlab/accel.Use": true,
+	"datasets os.UserCacheDir":                                       true,
+	"krrlab/internal/testkit " + module + "/krrlab/accel.UseLibrary": true,
 }
 
 // prints matches functions that print, which packages below the stages must not use.

@@ -78,7 +78,7 @@ func TestRules(t *testing.T) {
 		{"krrlab/base/rng", "os.Stderr", false}, {"krrlab/base/rng", "log.Print", false}, {"krrlab/base/rng", "println", false},
 		{"krrlab/cli", "os.Exit", false}, {"experiments", "os.Getenv", false}, {"datasets", "os.Getenv", true},
 		{"datasets", "os.Args", false},
-		{"krrlab/cli", "log.Fatalf", false}, {"krrlab/cli", module + "/krrlab/accel.Use", false},
+		{"krrlab/cli", "log.Fatalf", false}, {"krrlab/cli", module + "/krrlab/accel.UseLibrary", false},
 		{"krrlab/cmd/krrlab", "os.Exit", true},
 	} {
 		if got := useRule(c.pkg, c.object); (got == "") != c.allowed {

@@ -29,10 +29,10 @@ func FastBLAS(b *testing.B) {
 	}
 }
 
-// Floor runs the loop of a benchmark between two measurements of the rates. It reports as x-floor the shortest time
-// of a call divided by a lower bound: the time to read the given bytes or to do the given operations, whichever takes
-// longest.
-func Floor(b *testing.B, bytes, flops32, flops64 float64, f func() error) {
+// BenchmarkFloor runs the loop of a benchmark between two measurements of the rates. It reports as x-floor the shortest
+// time of a call divided by a lower bound: the time to read the given bytes or to do the given operations, whichever
+// takes longest.
+func BenchmarkFloor(b *testing.B, bytes, flops32, flops64 float64, f func() error) {
 	b.Helper()
 	rates := MeasureRates()
 	shortest := time.Duration(1 << 62)
@@ -51,9 +51,9 @@ func Floor(b *testing.B, bytes, flops32, flops64 float64, f func() error) {
 // UseBLAS selects a library, or with nil the BLAS in Go, until the test ends. Then it restores the one that KRRLAB_BLAS
 // or an earlier call has selected.
 func UseBLAS(t testing.TB, lib *accel.Library) {
-	accel.InUse() // chooses by KRRLAB_BLAS if nothing has chosen yet
-	previous := accel.Use(lib)
-	t.Cleanup(func() { accel.Use(previous) })
+	accel.CurrentBLAS() // chooses by KRRLAB_BLAS if nothing has chosen yet
+	previous := accel.UseLibrary(lib)
+	t.Cleanup(func() { accel.UseLibrary(previous) })
 }
 
 // EachBLAS runs a test with the BLAS in Go, and with OpenBLAS if there is one.

@@ -32,8 +32,8 @@ func RandomMatrix(seed uint64, n, k int) *mat.Dense {
 	return mat.NewDense(n, k, RandomPoints(seed, n, k).Data)
 }
 
-// Gram returns the kernel matrix of the points, computed with Eval for each pair.
-func Gram(k interface{ Eval(x, z []float64) float64 }, x points.Points) *mat.SymDense {
+// KernelMatrix returns the kernel matrix of the points, computed with Eval for each pair.
+func KernelMatrix(k interface{ Eval(x, z []float64) float64 }, x points.Points) *mat.SymDense {
 	n, d := x.Dims()
 	s, a, b := mat.NewSymDense(n, nil), make([]float64, d), make([]float64, d)
 	for i := range n {
@@ -46,8 +46,8 @@ func Gram(k interface{ Eval(x, z []float64) float64 }, x points.Points) *mat.Sym
 	return s
 }
 
-// Sparse converts points to sparse storage without their zeros.
-func Sparse(x *points.Dense) *points.CSR {
+// ToCSR converts points to sparse storage without their zeros.
+func ToCSR(x *points.Dense) *points.CSR {
 	s := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
 	for i := range x.N {
 		for j, v := range x.Row(i) {
@@ -86,5 +86,5 @@ func PointsInEachFormat(n, d int, g rng.Stream) map[string]points.Points {
 		// the conversion of numbers above 255 depends on the machine
 		bytePoints.Row(p / d)[p%d] = uint8(math.Mod(100*math.Abs(v), 256))
 	}
-	return map[string]points.Points{"float64": x, "float32": float32Points, "sparse": Sparse(x), "bytes": bytePoints}
+	return map[string]points.Points{"float64": x, "float32": float32Points, "sparse": ToCSR(x), "bytes": bytePoints}
 }

@@ -21,10 +21,10 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// Allocated returns the number of bytes that the second call of f allocates. It uses one thread and no garbage
+// AllocatedBytes returns the number of bytes that the second call of f allocates. It uses one thread and no garbage
 // collection: each thread takes a workspace for products from a pool, so with several threads the number would depend
 // on the scheduler and the collector.
-func Allocated(f func()) int64 {
+func AllocatedBytes(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer accel.SetThreads(accel.Threads())
@@ -37,9 +37,9 @@ func Allocated(f func()) int64 {
 	return int64(end.TotalAlloc - start.TotalAlloc)
 }
 
-// Allocs returns the smallest of five results of testing.AllocsPerRun without garbage collection. A collection would
-// empty the pools, and the caches of the runtime for type assertions grow at random times.
-func Allocs(runs int, f func()) float64 {
+// AllocationCount returns the smallest of five results of testing.AllocsPerRun without garbage collection. A collection
+// would empty the pools, and the caches of the runtime for type assertions grow at random times.
+func AllocationCount(runs int, f func()) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	smallest := testing.AllocsPerRun(runs, f)
 	for i := 1; i < 5 && smallest > 0; i++ {
@@ -48,10 +48,10 @@ func Allocs(runs int, f func()) float64 {
 	return smallest
 }
 
-// Timeless returns the JSON of v as maps, lists, strings and numbers. It omits the keys that depend on the clock, which
-// contain "seconds" or begin with "best", and those for which drop returns true; drop may be nil. Timeless panics if v
-// cannot be converted to JSON.
-func Timeless(v any, drop func(key string, object map[string]any) bool) any {
+// JSONWithoutTimes returns the JSON of v as maps, lists, strings and numbers. It omits the keys that depend on the
+// clock, which contain "seconds" or begin with "best", and those for which drop returns true; drop may be nil.
+// JSONWithoutTimes panics if v cannot be converted to JSON.
+func JSONWithoutTimes(v any, drop func(key string, object map[string]any) bool) any {
 	b, err := json.Marshal(v)
 	if err == nil {
 		v = nil
@@ -114,8 +114,8 @@ func Panics(t testing.TB, calls map[string]func()) {
 	}
 }
 
-// Plus returns A + λI.
-func Plus(a mat.Symmetric, lambda float64) *mat.SymDense {
+// AddRidge returns A + λI.
+func AddRidge(a mat.Symmetric, lambda float64) *mat.SymDense {
 	s := mat.NewSymDense(a.SymmetricDim(), nil)
 	s.CopySym(a)
 	for i := range a.SymmetricDim() {
@@ -134,8 +134,8 @@ func Eigenvalues(t testing.TB, a mat.Symmetric) []float64 {
 	return eig.Values(nil)
 }
 
-// Pencil returns the eigenvalues of M⁻¹A in ascending order, computed as those of L⁻¹AL⁻ᵀ with M = LLᵀ.
-func Pencil(t testing.TB, a, m mat.Symmetric) []float64 {
+// PencilEigenvalues returns the eigenvalues of M⁻¹A in ascending order, computed as those of L⁻¹AL⁻ᵀ with M = LLᵀ.
+func PencilEigenvalues(t testing.TB, a, m mat.Symmetric) []float64 {
 	t.Helper()
 	var chol mat.Cholesky
 	if !chol.Factorize(m) {
@@ -162,8 +162,9 @@ func Symmetric(a mat.Matrix) *mat.SymDense {
 	return s
 }
 
-// Designed returns a = UDUᵀ with D = diag(v), so that v has the eigenvalues of a, and the random orthogonal matrix U.
-func Designed(seed uint64, v []float64) (a *mat.SymDense, u *mat.Dense) {
+// WithEigenvalues returns a = UDUᵀ with D = diag(v), so that v has the eigenvalues of a, and the random orthogonal
+// matrix U.
+func WithEigenvalues(seed uint64, v []float64) (a *mat.SymDense, u *mat.Dense) {
 	n := len(v)
 	var qr mat.QR
 	qr.Factorize(mat.NewDense(n, n, Normals(seed, 0, n*n)))
@@ -223,16 +224,16 @@ func Near(t testing.TB, got, want, tolerance float64, description ...any) {
 // MaxAbs returns max|a_ij|.
 func MaxAbs(a mat.Matrix) float64 { return max(mat.Max(a), -mat.Min(a)) }
 
-// Apart returns the relative difference max|a_ij−b_ij| / max|b_ij|.
-func Apart(a, b mat.Matrix) float64 {
+// RelativeDifference returns the relative difference max|a_ij−b_ij| / max|b_ij|.
+func RelativeDifference(a, b mat.Matrix) float64 {
 	var d mat.Dense
 	d.Sub(a, b)
 	return MaxAbs(&d) / MaxAbs(b)
 }
 
-// KS returns the Kolmogorov–Smirnov statistic √m·sup|F_m − F| of the sample x of m numbers, which it sorts. For a
-// sample from F it is above 2.7 with probability at most 2e^(−2·2.7²) = 9e-7.
-func KS(x []float64, cdf func(float64) float64) (sup float64) {
+// KolmogorovSmirnov returns the Kolmogorov–Smirnov statistic √m·sup|F_m − F| of the sample x of m numbers, which it
+// sorts. For a sample from F it is above 2.7 with probability at most 2e^(−2·2.7²) = 9e-7.
+func KolmogorovSmirnov(x []float64, cdf func(float64) float64) (sup float64) {
 	slices.Sort(x)
 	m := float64(len(x))
 	for i, v := range x {
@@ -250,9 +251,9 @@ func OK(t testing.TB, err error) {
 	}
 }
 
-// Canceled runs f with contexts that are canceled at their first, second, … call of Err, until f calls Err fewer
-// times. Each run with a canceled context must return the error of the context, and the last run must return nil.
-func Canceled(t testing.TB, f func(ctx context.Context) error) {
+// CheckCancellation runs f with contexts that are canceled at their first, second, … call of Err, until f calls Err
+// fewer times. Each run with a canceled context must return the error of the context, and the last run must return nil.
+func CheckCancellation(t testing.TB, f func(ctx context.Context) error) {
 	t.Helper()
 	for ends := int64(0); ; ends++ {
 		parent, cancel := context.WithCancel(context.Background())

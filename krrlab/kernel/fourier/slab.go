@@ -166,7 +166,7 @@ func (p *pass) addRows(s *slab, slabCoefficients blas64.General) {
 func (p *pass) shareSums(ctx context.Context) error {
 	for _, t := range p.summed {
 		if p.comm.Size() > 1 {
-			if err := comm.ShareNumbers(ctx, p.comm, t.data, 0); err != nil {
+			if err := comm.BroadcastFloats(ctx, p.comm, t.data, 0); err != nil {
 				return err
 			}
 		}
@@ -181,7 +181,7 @@ func (s *Series) onFirstRank(ctx context.Context, results []float64, compute fun
 		err = compute()
 	}
 	if err = comm.Agree(ctx, ranks, err); err == nil && ranks.Size() > 1 {
-		err = comm.ShareNumbers(ctx, ranks, results, 0)
+		err = comm.BroadcastFloats(ctx, ranks, results, 0)
 	}
 	return err
 }

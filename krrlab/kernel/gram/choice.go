@@ -73,7 +73,7 @@ func (c Choice) String() string {
 			outward.Percent(s.Formed, 2), outward.Percent(s.Kept, 2), s.Dropped, condition)
 	}
 	return fmt.Sprintf("K %d×%d in %s, %s; %s (%s)\n‖E‖₂ ≲ %.2g %s, %s the %.2g asked",
-		c.N, c.N, tiles, accel.Bytes(c.Bytes), arithmetic, c.Reason, c.Error, strength, verdict, c.Accuracy)
+		c.N, c.N, tiles, accel.FormatBytes(c.Bytes), arithmetic, c.Reason, c.Error, strength, verdict, c.Accuracy)
 }
 
 // computedPoints returns the points from which the tiles are computed: shifted by their mean if the choice says so.
@@ -262,14 +262,14 @@ func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, list methodList
 	if o.Refined && m.allowsFixed16() && !m.fitsMemory(Float32, o.Memory) && m.fitsMemory(Fixed16, o.Memory) {
 		fixed16, err := m.estimateFixed16(ctx, s, c, slices.Clone(list.inFloat32))
 		if err == nil || ctx.Err() != nil {
-			c.Storage, c.Reason = Fixed16, "float32 does not fit "+accel.Bytes(o.Memory.Free())
+			c.Storage, c.Reason = Fixed16, "float32 does not fit "+accel.FormatBytes(o.Memory.Free())
 			return fixed16, err
 		}
 	}
 	if err := m.checkMemory(Recompute, o.Memory); err != nil {
 		return best, err
 	}
-	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing accurate enough fits %s", accel.Bytes(o.Memory.Free()))
+	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing accurate enough fits %s", accel.FormatBytes(o.Memory.Free()))
 	return s.bestEstimate(ctx, c, list.forRecompute(), o.Accuracy)
 }
 
@@ -332,7 +332,7 @@ func (m *Matrix) checkMemory(s Storage, memory accel.Budget) error {
 	advice := "allow more by --memory"
 	for _, other := range []Storage{Recompute, Fixed16, Float32, Float64} {
 		if m.fitsMemory(other, memory) && (other != Fixed16 || m.allowsFixed16()) {
-			advice = fmt.Sprintf("%v (%s) fits, or %s", other, accel.Bytes(m.requiredBytes(other)), advice)
+			advice = fmt.Sprintf("%v (%s) fits, or %s", other, accel.FormatBytes(m.requiredBytes(other)), advice)
 		}
 	}
 	return memory.Check(m.requiredBytes(s), fmt.Sprintf("gram: K of %d points as %v", m.tiling.n, s), advice)

@@ -38,10 +38,10 @@ func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 		return err
 	}
 	if raw := dst.RawMatrix(); raw.Stride == raw.Cols {
-		return comm.Merge(ctx, m.comm, raw.Data[:raw.Rows*raw.Cols])
+		return comm.MergeDisjoint(ctx, m.comm, raw.Data[:raw.Rows*raw.Cols])
 	}
 	contiguous := mat.DenseCopyOf(dst)
-	err = comm.Merge(ctx, m.comm, contiguous.RawMatrix().Data)
+	err = comm.MergeDisjoint(ctx, m.comm, contiguous.RawMatrix().Data)
 	dst.Copy(contiguous)
 	return err
 }

@@ -55,9 +55,9 @@
 //
 //	y_i += T_ij·x_j   and   y_j += T_ijᵀ·x_i.
 //
-// The contributions T_ij·x_j depend on the tiling alone. They are added exactly, as 64-bit integers (comm.Fixed), so
-// the result has the same bits in any order of summation, and therefore for any number of threads and ranks. Repeated
-// products allocate no memory.
+// The contributions T_ij·x_j depend on the tiling alone. They are added exactly, as 64-bit integers (comm.FixedPoint),
+// so the result has the same bits in any order of summation, and therefore for any number of threads and ranks.
+// Repeated products allocate no memory.
 //
 // Since |k_ij| ≤ √(k_ii·k_jj), the unit of these integers for entry i of column c is at most
 //

@@ -154,7 +154,7 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(formed, total int
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer e.reuse(nil)
-	advance := accel.Counter(len(e.order), progress)
+	advance := accel.ProgressCounter(len(e.order), progress)
 	err := e.forEachTile(ctx, func(w *worker[T], p, _, _ int) {
 		if err := e.formTile(w, p); err != nil {
 			cancel(err)
@@ -219,7 +219,7 @@ func (e *engine[T]) formTile(w *worker[T], p int) error {
 	switch {
 	case e.storage == Fixed16:
 		e.packedWords[p] = make([]uint16, len(t))
-		simd.Narrow(e.packedWords[p], any(t).([]float32), fixed16One)
+		simd.ToUint16(e.packedWords[p], any(t).([]float32), fixed16One)
 	case e.dropped != nil:
 		e.packTile(w, p, t)
 	}
@@ -282,7 +282,7 @@ func (e *engine[T]) tile(w *worker[T], p int) []T {
 		return t
 	case e.storage == Fixed16:
 		t := buffer.Grow(&w.tile, e.tileArea(p))
-		simd.Widen(any(t).([]float32), e.packedWords[p])
+		simd.FromUint16(any(t).([]float32), e.packedWords[p])
 		for q, v := range t {
 			t[q] = v / fixed16One
 		}
@@ -301,10 +301,10 @@ func (e *engine[T]) mulTile(w *worker[T], p int, xi, xj []T, t int) (yi, yj []T)
 	clear(yi)
 	clear(yj)
 	if e.storage != Fixed16 {
-		simd.Both(rows, cols, e.tile(w, p), cols, xj, yj, xi, yi, t, &w.simd)
+		simd.AddBothProducts(rows, cols, e.tile(w, p), cols, xj, yj, xi, yi, t, &w.simd)
 		return yi, yj
 	}
-	simd.Both(rows, cols, e.packedWords[p], cols, xj, yj, xi, yi, t, &w.simd)
+	simd.AddBothProducts(rows, cols, e.packedWords[p], cols, xj, yj, xi, yi, t, &w.simd)
 	for _, y := range [][]T{yi, yj} {
 		for k := range y {
 			y[k] *= 1.0 / fixed16One

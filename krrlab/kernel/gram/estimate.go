@@ -361,7 +361,8 @@ func symv(y, a, x []float64, stride int) {
 		blas64.Symv(1, d, blas64.Vector{N: hi - lo, Inc: 1, Data: x[lo:]}, 0,
 			blas64.Vector{N: hi - lo, Inc: 1, Data: y[lo:]})
 		if lo > 0 {
-			simd.Both(hi-lo, lo, a[lo*stride:], stride, x[:lo], above[b*m:b*m+lo], x[lo:hi], y[lo:hi], 1, &work[thread])
+			simd.AddBothProducts(hi-lo, lo, a[lo*stride:], stride, x[:lo], above[b*m:b*m+lo], x[lo:hi], y[lo:hi], 1,
+				&work[thread])
 		}
 	})
 	for b := range blocks {

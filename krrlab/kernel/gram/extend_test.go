@@ -65,7 +65,8 @@ func TestExtend(t *testing.T) {
 				testkit.OK(t, m.KMulTo(ctx, got, v))
 				testkit.OK(t, single.KMulTo(ctx, again, v))
 				dense.Mul(want, v)
-				if deviation := testkit.Apart(got, dense); !(deviation <= tolerance*mat.Norm(v, 2)) || !mat.Equal(got, again) {
+				if deviation := testkit.RelativeDifference(got, dense); !(deviation <= tolerance*mat.Norm(v, 2)) ||
+					!mat.Equal(got, again) {
 					t.Errorf("%s: a product is off by %g, tolerance %g, or differs between threads", name, deviation, tolerance)
 				}
 				columns := mat.NewDense(n, n, nil)
@@ -110,6 +111,6 @@ func TestNotExtended(t *testing.T) {
 	if _, err := m.Extend(ctx, x, &gram.Options{Memory: accel.Budget{Limit: 1 << 18}}); !errors.As(err, new(*accel.MemoryError)) {
 		t.Error(err)
 	}
-	testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(m.Extend(ctx, x, nil)) })
+	testkit.CheckCancellation(t, func(ctx context.Context) error { return testkit.ErrOf(m.Extend(ctx, x, nil)) })
 	testkit.Panics(t, map[string]func(){"300 points extended to 10": func() { _, _ = m.Extend(ctx, x.Slice(0, 10), nil) }})
 }

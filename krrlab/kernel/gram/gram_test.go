@@ -57,7 +57,7 @@ func draw(seed uint64, n, d int, density float64) []points.Points {
 			a.Data[i*d+j] = v
 		}
 	}
-	return []points.Points{a, testkit.RoundToFloat32(a), testkit.Sparse(a)}
+	return []points.Points{a, testkit.RoundToFloat32(a), testkit.ToCSR(a)}
 }
 
 // full returns the n×n kernel matrix of x, computed by k.Eval in float64.
@@ -271,7 +271,7 @@ func TestNoAllocation(t *testing.T) {
 			testkit.OK(t, m.MulTo(ctx, dst, src))
 		}
 		f()
-		testkit.Equal(t, testkit.Allocs(20, f), 0, s)
+		testkit.Equal(t, testkit.AllocationCount(20, f), 0, s)
 	}
 }
 

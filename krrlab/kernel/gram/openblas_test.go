@@ -66,7 +66,7 @@ func BenchmarkNew(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var m *gram.Matrix
-			testkit.Floor(b, 0, benchN*benchN*784, 0, func() (err error) {
+			testkit.BenchmarkFloor(b, 0, benchN*benchN*784, 0, func() (err error) {
 				m, err = gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, 0.01, &c.options)
 				return err
 			})
@@ -88,7 +88,10 @@ func BenchmarkMulTo(b *testing.B) {
 				flops32, flops64 = 0, flops32
 			}
 			b.Run(fmt.Sprintf("%v/t=%d", s, t), func(b *testing.B) {
-				testkit.Floor(b, float64(m.Bytes()), flops32, flops64, func() error { return m.MulTo(ctx, dst, src) })
+				testkit.BenchmarkFloor(b, float64(m.Bytes()), flops32, flops64, func() error {
+					return m.MulTo(ctx, dst,
+						src)
+				})
 			})
 		}
 	}

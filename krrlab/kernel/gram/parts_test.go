@@ -199,13 +199,16 @@ func TestCanceled(t *testing.T) {
 	for _, opts := range []Options{{Tiles: SparseTiles}, {Storage: Recompute, Tiles: SparseTiles}, {Storage: Fixed16}} {
 		opts.TileSize = 32
 		var m *Matrix
-		testkit.Canceled(t, func(ctx context.Context) (err error) {
+		testkit.CheckCancellation(t, func(ctx context.Context) (err error) {
 			m, err = New(ctx, k, x, 0.1, &opts)
 			return err
 		})
-		testkit.Canceled(t, func(ctx context.Context) error { return m.MulTo(ctx, v, v) })
-		testkit.Canceled(t, func(ctx context.Context) error { return m.Columns(ctx, []int{3, 1}, columns) })
-		testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(m.Neighbors(ctx, order, 3)) })
+		testkit.CheckCancellation(t, func(ctx context.Context) error { return m.MulTo(ctx, v, v) })
+		testkit.CheckCancellation(t, func(ctx context.Context) error { return m.Columns(ctx, []int{3, 1}, columns) })
+		testkit.CheckCancellation(t, func(ctx context.Context) error {
+			return testkit.ErrOf(m.Neighbors(ctx, order,
+				3))
+		})
 		if dense := m.choice.Sparse == nil; dense != (m.choice.Formed() == 1) || m.Unit() != 0x1p-22 || m.Exact(1).Unit() != 0x1p-51 {
 			t.Errorf("%v: %.3g of it formed, units %g and %g", m.choice, m.choice.Formed(), m.Unit(), m.Exact(1).Unit())
 		}

@@ -25,19 +25,19 @@ import (
 // Work on rows of vectors is done block by block on all threads, and the results are added in the order of the blocks.
 type product[T entry] struct {
 	e          *engine[T]
-	t          int            // number of columns
-	dst, src   blas64.General // result and operand, n×t
-	lambda     float64        // λ
-	x          []T            // S·src·diag(colScale)⁻¹, one block after the other, each block by columns
-	colScale   []float64      // a power of two for each column
-	norm       []float64      // for each column, Σ_j |x_jc|/rowScale_j
-	columnSums []float64      // for each column, Σ_j (S·src)_jc/colScale_c
-	blockParts []float64      // blocks×t: for each block, its largest entries and later its parts of norm
-	hashes     []uint64       // hash of each block of src
-	formats    []comm.Fixed   // fixed-point format of each column
-	sums       []int64        // n×t sums in the layout of x, n×t second words with float64 tiles, then extraSums
-	locks      []sync.Mutex   // locks[b] guards the sums of block b
-	overflowed atomic.Bool    // a contribution exceeded its bound
+	t          int               // number of columns
+	dst, src   blas64.General    // result and operand, n×t
+	lambda     float64           // λ
+	x          []T               // S·src·diag(colScale)⁻¹, one block after the other, each block by columns
+	colScale   []float64         // a power of two for each column
+	norm       []float64         // for each column, Σ_j |x_jc|/rowScale_j
+	columnSums []float64         // for each column, Σ_j (S·src)_jc/colScale_c
+	blockParts []float64         // blocks×t: for each block, its largest entries and later its parts of norm
+	hashes     []uint64          // hash of each block of src
+	formats    []comm.FixedPoint // fixed-point format of each column
+	sums       []int64           // n×t sums in the layout of x, n×t second words with float64 tiles, then extraSums
+	locks      []sync.Mutex      // locks[b] guards the sums of block b
+	overflowed atomic.Bool       // a contribution exceeded its bound
 	workers    []worker[T]
 
 	tileTask, blockTask              func(worker, q int) // method values for ForEach, made once to avoid allocation
@@ -133,7 +133,7 @@ func (p *product[T]) loadSource(ctx context.Context) error {
 		norm[k%t] += v
 	}
 	for c, v := range norm {
-		formats[c] = comm.FixedFor(v)
+		formats[c] = comm.NewFixedPoint(v)
 	}
 	return nil
 }

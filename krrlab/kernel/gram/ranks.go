@@ -47,7 +47,7 @@ func (s rankShare) count(n int) int { return (n - s.rank + s.size - 1) / s.size 
 // chooseOnRanks returns the choice of rank 0 on every rank. The memory budget is that of the rank with the least free
 // memory.
 func (m *Matrix) chooseOnRanks(ctx context.Context, o *Options) (c Choice, err error) {
-	if o.Memory, err = comm.Smallest(ctx, m.comm, o.Memory); err != nil {
+	if o.Memory, err = comm.SmallestBudget(ctx, m.comm, o.Memory); err != nil {
 		return c, err
 	}
 	var b bytes.Buffer
@@ -59,7 +59,7 @@ func (m *Matrix) chooseOnRanks(ctx context.Context, o *Options) (c Choice, err e
 	if err = comm.Agree(ctx, m.comm, err); err != nil {
 		return c, err
 	}
-	encoded, err := comm.Share(ctx, m.comm, b.Bytes(), 0)
+	encoded, err := comm.BroadcastBytes(ctx, m.comm, b.Bytes(), 0)
 	if err != nil || m.comm.Rank() == 0 {
 		return c, err
 	}

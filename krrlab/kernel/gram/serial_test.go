@@ -19,7 +19,7 @@ func TestTables(t *testing.T) {
 	const n, ranks = 10_000_000, 1024
 	for _, rank := range []int{0, 700, ranks - 1} {
 		var tl *tiling
-		bytes := testkit.Allocated(func() {
+		bytes := testkit.AllocatedBytes(func() {
 			tl = newTiling(n, 512, rankShare{rank, ranks})
 			tl.assignTiles()
 		})

@@ -285,7 +285,7 @@ func (e *engine[T]) packTile(w *worker[T], p int, tile []T) {
 	packed := 0
 	for a := range rows {
 		rowBits, row := bits[a*rowWords:(a+1)*rowWords], tile[a*cols:(a+1)*cols]
-		n, sum := simd.Pack(values[packed:], rowBits, row, T(e.dropped.cutoff), lostSums[rows:])
+		n, sum := simd.PackRow(values[packed:], rowBits, row, T(e.dropped.cutoff), lostSums[rows:])
 		packed += n
 		lostSums[a] = sum
 	}
@@ -314,7 +314,7 @@ func (e *engine[T]) unpackTile(w *worker[T], p int) []T {
 	tile, words := buffer.Grow(&w.tile, rows*cols), (cols+15)/16
 	start := 0
 	for a := range rows {
-		start += simd.Unpack(tile[a*cols:(a+1)*cols], e.packedWords[p][a*words:(a+1)*words], e.entries[p][start:])
+		start += simd.UnpackRow(tile[a*cols:(a+1)*cols], e.packedWords[p][a*words:(a+1)*words], e.entries[p][start:])
 	}
 	return tile
 }

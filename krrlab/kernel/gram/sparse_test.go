@@ -51,7 +51,7 @@ func narrow(n, kind int, g rng.Stream) points.Points {
 				}
 				row[c] *= 8
 			}
-			return testkit.Sparse(x)
+			return testkit.ToCSR(x)
 		case 6: // identical points
 			x.RowTo(row, 0)
 		}

@@ -177,8 +177,8 @@ func InnerInt(dst []int32, ld int, a, b Points, w *Workspace) bool {
 
 // innerInt is InnerInt for the columns c0, …, c1-1.
 func (w *Workspace) innerInt(dst []int32, ld int, a, b *Bytes, c0, c1 int) {
-	if simd.InUse() != simd.Portable {
-		gemm.Bytes(gemm.ByteProduct{M: a.N, N: b.N, K: c1 - c0, A: a.Data[min(c0, len(a.Data)):], LDA: a.Stride,
+	if simd.CurrentPath() != simd.Portable {
+		gemm.MultiplyBytes(gemm.ByteProduct{M: a.N, N: b.N, K: c1 - c0, A: a.Data[min(c0, len(a.Data)):], LDA: a.Stride,
 			B: b.Data[min(c0, len(b.Data)):], LDB: b.Stride, C: dst, LDC: ld})
 		return
 	}

@@ -24,10 +24,10 @@ func drawBytes(g *rand.Rand, n, d int, scale float64) *Bytes {
 
 // onEachPath runs f with every SIMD path of the machine.
 func onEachPath(t *testing.T, f func(t *testing.T)) {
-	previous := simd.InUse()
-	defer simd.Use(previous)
+	previous := simd.CurrentPath()
+	defer simd.UsePath(previous)
 	for _, p := range simd.Paths() {
-		simd.Use(p)
+		simd.UsePath(p)
 		t.Run(p.String(), f)
 	}
 }

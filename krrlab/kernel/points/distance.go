@@ -12,14 +12,14 @@ import (
 // that is cheaper than converting the points to dense ones.
 func SqDist64(dst []float64, ld int, a, b Points, w *Workspace) {
 	if !mergeSparse(dst, ld, a, b, func(v float64) float64 { return v * v }) {
-		pairwiseSums(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Squares)
+		pairwiseSums(dst, ld, a, b, &w.dense64, &w.pairs64, simd.SquaredDifferences)
 	}
 }
 
 // SumDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ as Σ_c |a_ic − b_jc| in float64. Sparse points are handled as in SqDist64.
 func SumDist64(dst []float64, ld int, a, b Points, w *Workspace) {
 	if !mergeSparse(dst, ld, a, b, math.Abs) {
-		pairwiseSums(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Absolutes[float64])
+		pairwiseSums(dst, ld, a, b, &w.dense64, &w.pairs64, simd.AbsoluteDifferences[float64])
 	}
 }
 
@@ -90,7 +90,7 @@ func l1Distances[T realNumber](dst []T, ld int, a, b Points, w *Workspace, buffe
 		w.sparseL1(sa, sb, func(i int, acc []float64) { convert(dst[i*ld:i*ld+nb], acc) })
 		return
 	}
-	pairwiseSums(dst, ld, a, b, buffers, scratch, simd.Absolutes[T])
+	pairwiseSums(dst, ld, a, b, buffers, scratch, simd.AbsoluteDifferences[T])
 }
 
 // pairwiseSums sets dst to a sum over the coordinates for all pairs of points, which it converts to dense ones in

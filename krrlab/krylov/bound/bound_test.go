@@ -77,7 +77,7 @@ func newProblem(t *testing.T, n int, lambda, lambdaP float64) *problem {
 	t.Helper()
 	x := testkit.RandomPoints(5, n, 2)
 	gaussian := kernel.Gaussian{Sigma: 1}
-	p := &problem{x: x, a: testkit.Plus(testkit.Gram(gaussian, x), lambda), lambda: lambda}
+	p := &problem{x: x, a: testkit.AddRidge(testkit.KernelMatrix(gaussian, x), lambda), lambda: lambda}
 	p.k = testkit.Must(gram.NewExact(gaussian, x, lambda, 1e-12, nil))
 	p.f = testkit.Must(lowrank.Nystrom(t.Context(), p.k, 15, rng.New(6), nil))
 	p.m = testkit.Must(precond.New(t.Context(), p.f.F, lambdaP, &precond.Options{Form: precond.FormL}))

@@ -54,7 +54,7 @@ func TestEstimate(t *testing.T) {
 			y.Set(i, 2, 0)
 			c.Set(i, 2, 0)
 		}
-		r.Mul(testkit.Plus(testkit.Gram(k, x), lambda), c)
+		r.Mul(testkit.AddRidge(testkit.KernelMatrix(k, x), lambda), c)
 		r.Sub(y, r)
 		stored := testkit.RandomMatrix(5, n, 3)
 		stored.Scale(math.Ldexp(1, -600), stored)
@@ -153,13 +153,13 @@ func TestEstimateWeighted(t *testing.T) {
 			y.Set(i, 0, f*y.At(i, 0))
 			c.Set(i, 1, c.At(i, 1)/max(1, f*f))
 		}
-		a := testkit.Gram(k, base) // SKS
+		a := testkit.KernelMatrix(k, base) // SKS
 		for i, f := range x.Factors {
 			for l := range i + 1 {
 				a.SetSym(i, l, f*a.At(i, l)*x.Factors[l])
 			}
 		}
-		r.Mul(testkit.Plus(a, lambda), c)
+		r.Mul(testkit.AddRidge(a, lambda), c)
 		r.Sub(y, r)
 		for seed := range uint64(5) {
 			rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(seed))

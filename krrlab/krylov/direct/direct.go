@@ -234,7 +234,7 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 func (d *state) checkMemory(need int64) error {
 	advice := "take an iterative solver, or allow more by --memory"
 	if singleBytes := MemoryNeeded(Float32Refined, d.n, d.t); d.opt.Memory.Fits(singleBytes) {
-		advice = fmt.Sprintf("float32-refined (%s) fits, or allow more by --memory", accel.Bytes(singleBytes))
+		advice = fmt.Sprintf("float32-refined (%s) fits, or allow more by --memory", accel.FormatBytes(singleBytes))
 	}
 	return d.opt.Memory.Check(need, fmt.Sprintf("direct: the Cholesky factor with %d points in %v", d.n,
 		d.opt.Precision), advice)

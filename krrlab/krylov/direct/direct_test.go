@@ -40,7 +40,7 @@ func checkSolution(t *testing.T, label string, k kernel.Kernel, x *points.Dense,
 	if err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}
-	a := testkit.Plus(testkit.Gram(k, x), lambda)
+	a := testkit.AddRidge(testkit.KernelMatrix(k, x), lambda)
 	var chol mat.Cholesky
 	if !chol.Factorize(a) {
 		t.Fatal("reference")
@@ -86,7 +86,7 @@ func TestAgainstDense(t *testing.T) {
 	for _, k := range kernels {
 		for _, p := range precisions {
 			for _, cols := range []int{1, 2, 3, 10, 17} {
-				for _, pts := range []points.Points{x, testkit.Sparse(x)} {
+				for _, pts := range []points.Points{x, testkit.ToCSR(x)} {
 					checkSolution(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, pts), k, x, pts, 0.1,
 						targets(uint64(cols), x.N, cols), &direct.Options{Precision: p, Tol: 1e-10})
 				}
@@ -222,7 +222,10 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v: %v", v, res)
 		}
 	}
-	testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(direct.Solve(ctx, g, x, 1, y, nil)) })
+	testkit.CheckCancellation(t, func(ctx context.Context) error {
+		return testkit.ErrOf(direct.Solve(ctx, g, x, 1, y,
+			nil))
+	})
 	testkit.Panics(t, map[string]func(){"targets of other points": func() {
 		_, _ = direct.Solve(ctx, g, x, 1, targets(1, 79, 1), nil)
 	}})
@@ -253,7 +256,7 @@ func TestMemory(t *testing.T) {
 	smallest := func(p direct.Precision, n int) float64 {
 		bytes := int64(math.MaxInt64)
 		for range 3 {
-			bytes = min(bytes, testkit.Allocated(func() {
+			bytes = min(bytes, testkit.AllocatedBytes(func() {
 				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1,
 					targets(6, n, 1), &direct.Options{Precision: p})
 				if err != nil || res.Bytes != direct.MemoryNeeded(p, n, 1) {

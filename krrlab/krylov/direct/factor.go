@@ -36,7 +36,7 @@ func forEachTile(ctx context.Context, n int, progress func(completed, total int)
 			tiles = append(tiles, [2]int{i, j})
 		}
 	}
-	count := accel.Counter(len(tiles), progress)
+	count := accel.ProgressCounter(len(tiles), progress)
 	return accel.ForEach(ctx, len(tiles), func(worker, q int) {
 		i, j := tiles[q][0], tiles[q][1]
 		body(worker, i, min(i+tileSize, n), j, min(j+tileSize, n))
@@ -119,7 +119,7 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 	for lo := 0; lo < n; lo += blockRows {
 		rows := min(blockRows, n-lo)
 		forEachStrip(rows, stripRows, func(_, i, end int) {
-			simd.Forward(f.a[(lo+i)*n:], n, blas64.General{Rows: t, Cols: lo, Stride: n, Data: v},
+			simd.AddProduct(f.a[(lo+i)*n:], n, blas64.General{Rows: t, Cols: lo, Stride: n, Data: v},
 				blas64.General{Rows: t, Cols: end - i, Stride: n, Data: v[lo+i:]})
 		})
 		f.solveDiagonalBlock(blas.NoTrans, lo, rows, v)
@@ -130,7 +130,7 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 		rows := min(blockRows, n-lo)
 		f.solveDiagonalBlock(blas.Trans, lo, rows, v)
 		forEachStrip(lo, stripColumns, func(worker, j, end int) {
-			simd.Backward(f.a[lo*n+j:], n, blas64.General{Rows: t, Cols: end - j, Stride: n, Data: v[j:]},
+			simd.AddTransposeProduct(f.a[lo*n+j:], n, blas64.General{Rows: t, Cols: end - j, Stride: n, Data: v[j:]},
 				blas64.General{Rows: t, Cols: rows, Stride: n, Data: v[lo:]}, &work[worker])
 		})
 	}

@@ -21,7 +21,7 @@ import (
 func TestFullRun(t *testing.T) {
 	for name, v := range spectra(40) {
 		slices.Sort(v)
-		a, _ := testkit.Designed(1, v)
+		a, _ := testkit.WithEigenvalues(1, v)
 		res := run(t, dense{a}, &Options{Tol: -1})
 		size := max(math.Abs(v[0]), math.Abs(v[39]))
 		if res.Steps != 40 || res.MulTo.Calls != 40 || res.SolveTo.Calls != 0 {
@@ -45,10 +45,10 @@ func TestFullRun(t *testing.T) {
 func TestPencil(t *testing.T) {
 	const n = 30
 	v := spectra(n)["geometric"]
-	a, _ := testkit.Designed(2, v)
+	a, _ := testkit.WithEigenvalues(2, v)
 	b := testkit.RandomMatrix(3, n, n+5)
 	m := newMetric(t, b)
-	want := testkit.Pencil(t, a, m)
+	want := testkit.PencilEigenvalues(t, a, m)
 	res := testkit.Must(RunPencil(t.Context(), dense{a}, m, &Options{Tol: -1}))
 	for i, r := range res.Ritz {
 		testkit.Near(t, r, want[i], 1e-11*want[n-1], i)

@@ -185,7 +185,7 @@ func TestBlockShrinks(t *testing.T) {
 	for i := range spectrum {
 		spectrum[i] = []float64{1, 3, 10, 40}[i%4]
 	}
-	a, v := testkit.Designed(16, spectrum)
+	a, v := testkit.WithEigenvalues(16, spectrum)
 	b := random(17, n, k)
 	for i := range n {
 		b.Set(i, 1, v.At(i, 3))              // one eigenvector: ends after one iteration

@@ -92,7 +92,7 @@ func random(seed uint64, n, k int) *mat.Dense {
 
 // spd returns a random matrix with the given eigenvalues.
 func spd(seed uint64, spectrum []float64) *mat.SymDense {
-	a, _ := testkit.Designed(seed, spectrum)
+	a, _ := testkit.WithEigenvalues(seed, spectrum)
 	return a
 }
 
@@ -165,5 +165,5 @@ func eigenvalues(t *testing.T, a, m *mat.SymDense) []float64 {
 	if m == nil {
 		return testkit.Eigenvalues(t, a)
 	}
-	return testkit.Pencil(t, a, m)
+	return testkit.PencilEigenvalues(t, a, m)
 }

@@ -86,7 +86,7 @@ func checkNear(t *testing.T, name string, got, want, tol float64) {
 // ones. A column that has converged must not change any more, and products must have the active columns only.
 func TestEndedColumns(t *testing.T) {
 	const n = 150
-	a, v := testkit.Designed(6, geometric(n, 1e4))
+	a, v := testkit.WithEigenvalues(6, geometric(n, 1e4))
 	b := random(7, n, 6)
 	for i := range n {
 		b.Set(i, 1, v.At(i, 3)) // an eigenvector: one iteration
@@ -166,7 +166,7 @@ func TestIndefinite(t *testing.T) {
 	const n = 50
 	spectrum := geometric(n, 100)
 	spectrum[10] = -3
-	a, v := testkit.Designed(12, spectrum)
+	a, v := testkit.WithEigenvalues(12, spectrum)
 	b := random(13, n, 3)
 	for i := range n {
 		b.Set(i, 1, v.At(i, n-1)) // an eigenvector of a positive eigenvalue

@@ -41,7 +41,7 @@ func TestSpectrum(t *testing.T) {
 	var k, zz mat.SymDense
 	k.SymOuterK(1.0/n, g)
 	zz.SymOuterK(1, wide)
-	want := testkit.Pencil(t, testkit.Plus(&k, lambda), testkit.Plus(&zz, lambdaP))
+	want := testkit.PencilEigenvalues(t, testkit.AddRidge(&k, lambda), testkit.AddRidge(&zz, lambdaP))
 	m := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormLInv}))
 	// The keys are the shares of 1/λ_p that are added to one off-diagonal entry of M⁻¹.
 	for share, want := range map[float64][]float64{0: want, 0.01: want, 3: nil} {

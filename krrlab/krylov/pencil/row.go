@@ -292,7 +292,7 @@ func (r *Row) Text(tol, seconds float64) string {
 		text += fmt.Sprintf(", M %.3g s", r.Build)
 	}
 	if r.Bytes > 0 {
-		text += " and " + accel.Bytes(r.Bytes)
+		text += " and " + accel.FormatBytes(r.Bytes)
 	}
 	text += "; κ " + stage.Bounds(r.Kappa)
 	if r.Exact != nil {

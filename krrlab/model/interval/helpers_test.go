@@ -32,14 +32,14 @@ func dense(k kernel.Kernel, x, z points.Points) *mat.Dense {
 func inverse(t *testing.T, k kernel.Kernel, x points.Points, lambda float64) *mat.Dense {
 	t.Helper()
 	var inv mat.Dense
-	testkit.OK(t, inv.Inverse(testkit.Plus(testkit.Gram(k, x), lambda)))
+	testkit.OK(t, inv.Inverse(testkit.AddRidge(testkit.KernelMatrix(k, x), lambda)))
 	return &inv
 }
 
 // fit returns the model that a dense Cholesky factorization gives.
 func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *model.Model {
 	t.Helper()
-	a := testkit.Plus(testkit.Gram(k, d.X), lambda)
+	a := testkit.AddRidge(testkit.KernelMatrix(k, d.X), lambda)
 	coding := datasets.Coding{Labels: d.Labels, Mean: d.Mean}
 	y := testkit.Must(coding.EncodeForFit(d))
 	var chol mat.Cholesky

@@ -73,7 +73,7 @@ func TestLeaveOneOut(t *testing.T) {
 				low[q], high[q] = append(low[q], f-math.Abs(e)), append(high[q], f+math.Abs(e))
 			}
 		}
-		if e := testkit.Apart(r, want); !(e < 1e-9) {
+		if e := testkit.RelativeDifference(r, want); !(e < 1e-9) {
 			t.Errorf("%s: residuals are %g apart", name, e)
 		}
 		v, err := FromSystem(t.Context(), s, predict(t, m, test), test, level)

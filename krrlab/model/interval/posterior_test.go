@@ -118,7 +118,7 @@ func TestPosteriorWeights(t *testing.T) {
 		for p, i := range rows {
 			m.C.Set(i, 0, m.C.At(i, 0)+repeated.C.At(p, 0))
 		}
-		a := testkit.Gram(c.k, d.X)
+		a := testkit.KernelMatrix(c.k, d.X)
 		for i, w := range weights {
 			a.SetSym(i, i, a.At(i, i)+lambda/w)
 		}
@@ -202,7 +202,7 @@ func TestPosteriorCovers(t *testing.T) {
 		g.Normals(x.Data, 0)
 		all := &datasets.Dataset{X: x, Target: make([]float64, n+tests)}
 		var chol mat.Cholesky
-		if !chol.Factorize(testkit.Plus(testkit.Gram(k, x), lambda)) {
+		if !chol.Factorize(testkit.AddRidge(testkit.KernelMatrix(k, x), lambda)) {
 			t.Fatal("not positive definite")
 		}
 		var lower mat.TriDense

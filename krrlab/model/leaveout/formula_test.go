@@ -16,7 +16,7 @@ import (
 // inverseOf returns (K+λI)⁻¹, computed by gonum.
 func inverseOf(t *testing.T, k *mat.Dense, lambda float64) *mat.Dense {
 	inv := new(mat.Dense)
-	testkit.OK(t, inv.Inverse(testkit.Plus(testkit.Symmetric(k), lambda)))
+	testkit.OK(t, inv.Inverse(testkit.AddRidge(testkit.Symmetric(k), lambda)))
 	return inv
 }
 
@@ -26,7 +26,7 @@ func small(t *testing.T, n int, o *Problem) (p *run, k, zz *mat.Dense, m *precon
 	m, _ = precondOf(t, s.k, n/5, 3)
 	k, zz = mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
 	testkit.OK(t, s.k.DenseTo(context.Background(), k))
-	unit := testkit.Plus(mat.NewSymDense(n, nil), 1)
+	unit := testkit.AddRidge(mat.NewSymDense(n, nil), 1)
 	testkit.OK(t, m.Outer().KMulTo(context.Background(), zz, mat.DenseCopyOf(unit)))
 	opt := o.withDefaults()
 	rows := testkit.Must(opt.merge(s.y))

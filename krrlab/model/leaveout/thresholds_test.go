@@ -47,7 +47,7 @@ func TestTolerance(t *testing.T) {
 	for j, l := range p.lambdas {
 		x, _, err := p.solutions(t.Context(), j)
 		testkit.OK(t, err)
-		a, want := testkit.Plus(testkit.Symmetric(k), l), new(mat.Dense)
+		a, want := testkit.AddRidge(testkit.Symmetric(k), l), new(mat.Dense)
 		testkit.OK(t, want.Solve(a, p.b))
 		for c := range q {
 			if bx := mat.Dot(p.b.ColView(c), x.ColView(c)); math.Abs(p.s.energy[j*q+c]/bx-1) > 1e-9 {

@@ -77,7 +77,7 @@ func Generate(dir string) (map[string][]byte, error) {
 	for _, p := range ps {
 		src, err := Source("bindings", p, func(o types.Object) bool {
 			// only a main package chooses the BLAS of the process
-			return p.Path+"."+o.Name() != module+"/krrlab/accel.Use"
+			return p.Path+"."+o.Name() != module+"/krrlab/accel.UseLibrary"
 		})
 		if err != nil {
 			failures = append(failures, err.Error())

@@ -40,7 +40,7 @@ func BenchmarkMatrix(b *testing.B) {
 				}
 			})
 			b.Run("map", func(b *testing.B) {
-				testkit.Floor(b, 0, 2*n*s*d, 0, func() error {
+				testkit.BenchmarkFloor(b, 0, 2*n*s*d, 0, func() error {
 					_, err := feature.Matrix(context.Background(), m, dense, nil)
 					return err
 				})

@@ -81,7 +81,7 @@ func (f Chain) Sample(d, s int, g rng.Stream) (Map, error) {
 
 // MapBytes returns the memory of a map R^d → R^s in bytes: that of its features and its sketches.
 func (f Chain) MapBytes(d, s int) int64 {
-	return accel.Saturated(float64(mapBytes(f.Features, d, f.Width)) + float64(f.Sketches.OperatorBytes(f.Width, s)))
+	return accel.SaturateInt64(float64(mapBytes(f.Features, d, f.Width)) + float64(f.Sketches.OperatorBytes(f.Width, s)))
 }
 
 // Dims implements Map.

@@ -20,7 +20,7 @@ func sparse(n, d int, size float64) (*points.Dense, *points.CSR) {
 			}
 		}
 	}
-	return x, testkit.Sparse(x)
+	return x, testkit.ToCSR(x)
 }
 
 // TestSparsePhases compares the features of sparse points, whose phases are sums over nonzeros, with those of the

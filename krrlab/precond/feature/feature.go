@@ -162,7 +162,7 @@ func MatrixTo(ctx context.Context, z *points.Dense32, firstColumn int, m Map, x 
 		bad     = n // first point with a feature that is not finite
 		workers = make([]Workspace, accel.Threads())
 		tmp     = make([][]float64, len(workers))
-		count   = accel.Counter(n, progress)
+		count   = accel.ProgressCounter(n, progress)
 	)
 	err := accel.ForEachBlock(ctx, n, panelRows, func(worker, i, j int) {
 		rows := z.Data[i*z.Stride+firstColumn : (j-1)*z.Stride+firstColumn+s]

@@ -131,7 +131,7 @@ func TestMatrixErrors(t *testing.T) {
 	x.Data[2*7] = math.NaN()
 	gauss := sample(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 2, 8, 1)
 	testkit.Fails(t, testkit.ErrOf(feature.Matrix(t.Context(), gauss, x, nil)), "point 7")
-	testkit.Canceled(t, func(ctx context.Context) error {
+	testkit.CheckCancellation(t, func(ctx context.Context) error {
 		return testkit.ErrOf(feature.Matrix(ctx, m, normal(300, 2, 1, 1), nil))
 	})
 }
@@ -187,7 +187,7 @@ func TestNoAllocation(t *testing.T) {
 				m.MapTo(z, s, p, &w)
 				m.(feature.Map32).MapTo32(z32, s, p, &w)
 			}
-			if a := testkit.Allocs(5, f); a > 0 {
+			if a := testkit.AllocationCount(5, f); a > 0 {
 				t.Errorf("%v of %T: %v allocations", dist, p, a)
 			}
 		}

@@ -166,7 +166,7 @@ func TestSpectralLaws(t *testing.T) {
 			coord[j], norm[j] = w[j%d], dot(w, w)
 		}
 		check := func(name string, v []float64, cdf func(float64) float64, pass bool) {
-			if k := testkit.KS(v, cdf); (k <= 2.7) != pass {
+			if k := testkit.KolmogorovSmirnov(v, cdf); (k <= 2.7) != pass {
 				t.Errorf("%v: Kolmogorov-Smirnov statistic of %s is %.2f", dist, name, k)
 			}
 		}

@@ -49,7 +49,7 @@ func sparsify(x *points.Dense) (*points.Dense, *points.CSR) {
 			}
 		}
 	}
-	return x, testkit.Sparse(x)
+	return x, testkit.ToCSR(x)
 }
 
 // dot returns xᵀy.

@@ -43,7 +43,7 @@ func (f TensorSketch) String() string { return fmt.Sprintf("TensorSketch of %v",
 
 // MapBytes returns the memory of a map in bytes.
 func (f TensorSketch) MapBytes(d, _ int) int64 {
-	return accel.Saturated(4 * float64(f.Kernel.Degree) * (float64(d) + 1))
+	return accel.SaturateInt64(4 * float64(f.Kernel.Degree) * (float64(d) + 1))
 }
 
 // TensorSketchMap is a draw of TensorSketch. It takes 4·q·(d+1) bytes.

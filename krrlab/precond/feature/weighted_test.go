@@ -15,7 +15,7 @@ import (
 func TestMatrixWeighted(t *testing.T) {
 	dense := points.NewDense(3, 2, []float64{1, 0, 0, 2, -1, 3})
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}} {
-		for _, x := range []points.Points{dense, testkit.Sparse(dense)} {
+		for _, x := range []points.Points{dense, testkit.ToCSR(dense)} {
 			m := testkit.Must(testkit.Must(feature.For(k)).Sample(2, 8, rng.New(1)))
 			want := testkit.Must(feature.Matrix(t.Context(), m, x, nil))
 			got := testkit.Must(feature.Matrix(t.Context(), m, testkit.Must(points.Weigh(x, []float64{4, 1, 0.25})), nil))

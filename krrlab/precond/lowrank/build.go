@@ -72,7 +72,7 @@ func newBuilder(src Source, rank int, o *Options) (*builder, error) {
 	if math.IsInf(p.trace, 1) {
 		return nil, fmt.Errorf("lowrank: the trace of K, of order %d, is not finite", n)
 	}
-	lo, hi := comm.Rows(n, precond.RankRows, p.comm.Rank(), p.comm.Size())
+	lo, hi := comm.RowRange(n, precond.RankRows, p.comm.Rank(), p.comm.Size())
 	p.residualDiag = slices.Clone(p.diag[lo:hi])
 	for i := lo; i < hi; i++ {
 		p.rows = append(p.rows, i)
@@ -121,7 +121,7 @@ func addInRankOrder(ctx context.Context, c comm.Comm, x []float64, add func()) e
 		if r == c.Rank() {
 			add()
 		}
-		if err := comm.ShareNumbers(ctx, c, x, r); err != nil {
+		if err := comm.BroadcastFloats(ctx, c, x, r); err != nil {
 			return err
 		}
 	}

@@ -122,7 +122,7 @@ func TestNotExtended(t *testing.T) {
 	f := testkit.Must(lowrank.RPCholesky(ctx, head(k, 40), 10, rng.New(1), nil))
 	_, err := f.Extend(ctx, inexact{k, 1e-9}, nil)
 	testkit.Fails(t, err, "rounding errors of K have grown")
-	testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(f.Extend(ctx, k, nil)) })
+	testkit.CheckCancellation(t, func(ctx context.Context) error { return testkit.ErrOf(f.Extend(ctx, k, nil)) })
 	testkit.Panics(t, map[string]func(){"40 rows extended to 30": func() { _, _ = f.Extend(ctx, head(k, 30), nil) }})
 	testkit.OK(t, f.MulRight(ctx, comm.Alone(), make([]float64, 100)))
 	_, err = f.Extend(ctx, k, nil)

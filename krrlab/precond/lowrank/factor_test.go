@@ -25,7 +25,8 @@ import (
 // kappa returns the condition number of (K̂+λ_pI)⁻¹(K+λI).
 func kappa(t *testing.T, k mat.Symmetric, f *lowrank.Factor, lambda, lambdaP float64) float64 {
 	t.Helper()
-	eigenvalues := testkit.Pencil(t, testkit.Plus(k, lambda), testkit.Plus(approximationOf(f), lambdaP))
+	eigenvalues := testkit.PencilEigenvalues(t, testkit.AddRidge(k, lambda), testkit.AddRidge(approximationOf(f),
+		lambdaP))
 	return eigenvalues[len(eigenvalues)-1] / eigenvalues[0]
 }
 
@@ -161,7 +162,7 @@ func TestRanks(t *testing.T) {
 						return
 					}
 					r := c.Rank()
-					lo, hi := comm.Rows(n, precond.RankRows, r, p)
+					lo, hi := comm.RowRange(n, precond.RankRows, r, p)
 					blocks := int64(want.Columns+block-1) / block
 					limit := blocks * int64(8*block*(want.Rank()+2)+64*p)
 					if methodName == "Nyström" {
@@ -257,7 +258,7 @@ func TestGram(t *testing.T) {
 	for i, v := range x.Data {
 		x.Data[i] = max(v, 0)
 	}
-	x32, csr := testkit.RoundToFloat32(x), testkit.Sparse(x)
+	x32, csr := testkit.RoundToFloat32(x), testkit.ToCSR(x)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Gaussian{Sigma: 20}, kernel.Laplacian{Sigma: 3},
 		kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
 		for methodName, m := range methods {
@@ -341,7 +342,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	for _, m := range methods { // a context that ends at any time
-		testkit.Canceled(t, func(ctx context.Context) error {
+		testkit.CheckCancellation(t, func(ctx context.Context) error {
 			return testkit.ErrOf(m(ctx, &dense{SymDense: good.SymDense}, 20, rng.New(4), &lowrank.Options{Block: 5}))
 		})
 	}

@@ -40,9 +40,9 @@ type Options struct {
 	StopResidual float64
 	// Progress, if not nil, is called after each block; completed increases to total.
 	Progress func(completed, total int)
-	// Comm is the group of ranks over which the rows of F are distributed (comm.Rows, in units of precond.RankRows).
-	// Each rank computes its own rows, and replicates W or the residual diagonal. All ranks must call the method
-	// together. Default: comm.Alone().
+	// Comm is the group of ranks over which the rows of F are distributed (comm.RowRange, in units of
+	// precond.RankRows). Each rank computes its own rows, and replicates W or the residual diagonal. All ranks must
+	// call the method together. Default: comm.Alone().
 	Comm comm.Comm
 }
 

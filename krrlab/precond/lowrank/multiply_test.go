@@ -59,13 +59,13 @@ func TestMulRight(t *testing.T) {
 	}
 	comm.RunLocal(3, func(c comm.Comm) {
 		f := newFactor(c)
-		lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), 3)
+		lo, hi := comm.RowRange(n, precond.RankRows, c.Rank(), 3)
 		if err := f.MulRight(ctx, c, transform.RawMatrix().Data); err != nil || f.Residual != single.Residual ||
 			f.Rounding != single.Rounding || !slices.Equal(f.F.Data, single.F.Data[lo*rank:hi*rank]) {
 			t.Errorf("rank %d: %v, %v, want %v", c.Rank(), err, f, single)
 		}
 	})
-	testkit.Canceled(t, func(ctx context.Context) error {
+	testkit.CheckCancellation(t, func(ctx context.Context) error {
 		return newFactor(nil).MulRight(ctx, comm.Alone(), transform.RawMatrix().Data)
 	})
 }

@@ -91,7 +91,7 @@ func (p *partial) updatePrefixSums(ctx context.Context) (sum float64, err error)
 		}
 		p.prefixSums[a], p.blockSums[i/precond.RankRows] = sum, sum
 	}
-	if err := p.comm.AllGather(ctx, p.blockSums, comm.Counts(len(p.blockSums), 1, p.comm.Size(), 1)); err != nil {
+	if err := p.comm.AllGather(ctx, p.blockSums, comm.RowCounts(len(p.blockSums), 1, p.comm.Size(), 1)); err != nil {
 		return 0, err
 	}
 	sum = 0
@@ -172,7 +172,7 @@ func (p *partial) gatherRows(ctx context.Context, candidates []int) error {
 	rows := buffer.Grow(&p.proposedRows, len(candidates)*width)
 	sorted := slices.Sorted(slices.Values(candidates)) // in the order of the ranks
 	for rank := range counts {
-		lo, hi := comm.Rows(p.n, precond.RankRows, rank, len(counts))
+		lo, hi := comm.RowRange(p.n, precond.RankRows, rank, len(counts))
 		a, _ := slices.BinarySearch(sorted, lo)
 		b, _ := slices.BinarySearch(sorted, hi)
 		counts[rank] = (b - a) * width

@@ -229,7 +229,7 @@ func TestStopResidual(t *testing.T) {
 				}
 			}
 			comm.RunLocal(3, func(c comm.Comm) {
-				lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), 3)
+				lo, hi := comm.RowRange(n, precond.RankRows, c.Rank(), 3)
 				if ownRows := newFactor(c); ownRows != nil && !slices.Equal(ownRows.F.Data, f.F.Data[lo*want:hi*want]) {
 					t.Errorf("seed %d, γ = %g: other rows at rank %d", seed, gamma, c.Rank())
 				}

@@ -81,7 +81,7 @@ func landmarkCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost
 
 // maxOwnRows returns the largest number of rows that a rank owns.
 func maxOwnRows(m *cost.Model) (rows int64) {
-	for _, own := range comm.Counts(m.N, precond.RankRows, max(m.Ranks, 1), 1) {
+	for _, own := range comm.RowCounts(m.N, precond.RankRows, max(m.Ranks, 1), 1) {
 		rows = max(rows, int64(own))
 	}
 	return rows

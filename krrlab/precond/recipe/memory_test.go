@@ -47,7 +47,7 @@ func TestMemory(t *testing.T) {
 						return
 					}
 					alone := comm.OrAlone(c)
-					lo, hi := comm.Rows(n, precond.RankRows, alone.Rank(), alone.Size())
+					lo, hi := comm.RowRange(n, precond.RankRows, alone.Rank(), alone.Size())
 					w, err := precond.New(t.Context(), z.Slice(lo, hi).(*points.Dense32), 1,
 						&precond.Options{Form: precond.FormL, Comm: c})
 					if err != nil {
@@ -83,7 +83,7 @@ func TestLandmarkMemory(t *testing.T) {
 		k := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 0.1}, x, 1, 1e-9, nil))
 		for _, ranks := range []int{1, 3} {
 			allocated := func() int64 {
-				return testkit.Allocated(func() {
+				return testkit.AllocatedBytes(func() {
 					comm.RunLocal(ranks, func(c comm.Comm) {
 						if _, err := m(t.Context(), k, s, rng.New(2), &lowrank.Options{Comm: c}); err != nil {
 							t.Error(err)
@@ -126,8 +126,8 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestCorrectionCost checks that M⁻¹R costs twice as many seconds and messages where Woodbury corrects it, except in form
-// U.
+// TestCorrectionCost checks that M⁻¹R costs twice as many seconds and messages where Woodbury corrects it, except in
+// form U.
 func TestCorrectionCost(t *testing.T) {
 	z := points.NewDense32(200, 5, nil)
 	for i := range z.Data {

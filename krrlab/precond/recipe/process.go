@@ -69,7 +69,7 @@ func (m *replicated) broadcast(ctx context.Context, dst *mat.Dense, err error) e
 	if err = comm.Agree(ctx, m.ranks, err); err != nil {
 		return err
 	}
-	return comm.ShareNumbers(ctx, m.ranks, dst.RawMatrix().Data, 0)
+	return comm.BroadcastFloats(ctx, m.ranks, dst.RawMatrix().Data, 0)
 }
 
 func init() {

@@ -178,7 +178,7 @@ func TestMatrixApply(t *testing.T) {
 			}
 		}
 	}
-	testkit.Canceled(t, func(ctx context.Context) error {
+	testkit.CheckCancellation(t, func(ctx context.Context) error {
 		return testkit.ErrOf(sketch.Apply(ctx, draw(t, sketch.SRHT{}, 4, 2, rng.New(1)), points.NewDense32(3, 4, nil), nil))
 	})
 }
@@ -259,7 +259,7 @@ func TestAllocations(t *testing.T) {
 		src, dst := make([]float64, 500), make([]float64, 50)
 		src32, dst32 := make([]float32, 500), make([]float32, 50)
 		var w sketch.Workspace
-		n := testkit.Allocs(10, func() {
+		n := testkit.AllocationCount(10, func() {
 			op.Apply64(rows64(dst, 10, src, 100, 5), &w)
 			op.Apply32(rows32(dst32, 10, src32, 100, 5), &w)
 		})

@@ -75,7 +75,7 @@ func (d Composition) OperatorBytes(m, s int) int64 {
 		}
 		m = width
 	}
-	return accel.Saturated(sum)
+	return accel.SaturateInt64(sum)
 }
 
 // Sample implements Dist. Level k = 0, 1, … is drawn with g.Sub("level", k). The width of the last level must be s or

@@ -113,7 +113,7 @@ func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(com
 	}
 	out := points.NewDense32(z.N, s, nil)
 	workers := make([]Workspace, accel.Threads())
-	count := accel.Counter(z.N, progress)
+	count := accel.ProgressCounter(z.N, progress)
 	err := accel.ForEachBlock(ctx, z.N, panelRows, func(worker, i, j int) {
 		o.Apply32(Rows32{out.Data[i*s : j*s], s, z.Data[i*z.Stride:], z.Stride, j - i}, &workers[worker])
 		count(j - i)

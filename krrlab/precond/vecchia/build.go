@@ -63,7 +63,7 @@ func (b *build) gatherF(ctx context.Context) error {
 // data[offset(i)].
 func gatherRows[T int32 | float32](ctx context.Context, b *build, data []T, offset func(i int) int64) error {
 	for r := range b.comm.Size() {
-		lo, hi := comm.Rows(b.n, precond.RankRows, r, b.comm.Size())
+		lo, hi := comm.RowRange(b.n, precond.RankRows, r, b.comm.Size())
 		rows := data[offset(lo):offset(hi)]
 		err := b.comm.Broadcast(ctx, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(rows))), 4*len(rows)), r)
 		if err != nil {
@@ -179,7 +179,7 @@ func (b *build) innerProducts(w *worker, i, n int, f *points.Dense32) []float64 
 	if f != nil {
 		row := buffer.Grow(&w.rowF, f.D)
 		points.Widen(row, b.f.Row(i))
-		simd.Forward(f.Data, f.Stride, blas64.General{Rows: 1, Cols: f.D, Stride: f.D, Data: row},
+		simd.AddProduct(f.Data, f.Stride, blas64.General{Rows: 1, Cols: f.D, Stride: f.D, Data: row},
 			blas64.General{Rows: 1, Cols: n, Stride: n, Data: u})
 	}
 	return u
@@ -342,7 +342,8 @@ func (w *worker) cholesky(k int) bool {
 			}
 		}
 		aligned := j &^ (simdColumns - 1)
-		simd.Backward(a[aligned:], ld, blas64.General{Rows: t, Cols: ld - aligned, Stride: ld, Data: a[j*ld+aligned:]},
+		simd.AddTransposeProduct(a[aligned:], ld, blas64.General{Rows: t, Cols: ld - aligned, Stride: ld,
+			Data: a[j*ld+aligned:]},
 			blas64.General{Rows: t, Cols: j, Stride: j, Data: z}, &w.simd)
 		for r := j; r < j+t; r++ {
 			row := a[r*ld+r : r*ld+k]

@@ -113,7 +113,7 @@ func newBuild(k *gram.Matrix, f *points.Dense32, o *Options) *build {
 	opt := *cmp.Or(o, &Options{})
 	n := k.Dim()
 	c := comm.OrAlone(opt.Comm)
-	lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), c.Size())
+	lo, hi := comm.RowRange(n, precond.RankRows, c.Rank(), c.Size())
 	if !(opt.Damping >= 0 && opt.Damping <= 1) || !(k.Lambda() > 0) || opt.Order != nil && len(opt.Order) != n ||
 		f != nil && f.N != hi-lo {
 		panic(fmt.Sprintf("vecchia: %d neighbors, damping %v, λ = %v, n = %d", opt.Neighbors, opt.Damping, k.Lambda(),

@@ -136,9 +136,9 @@ var launchers = []struct{ name, rank, size string }{
 	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
 }
 
-// Detect determines from the environment how the process was started as a rank. It returns false if the process is
-// not a rank. It loads no library.
-func Detect(getenv func(string) string) (Launch, bool) {
+// DetectLaunch determines from the environment how the process was started as a rank. It returns false if the process
+// is not a rank. It loads no library.
+func DetectLaunch(getenv func(string) string) (Launch, bool) {
 	requestedCPUs := getenv("SLURM_CPUS_PER_TASK") != ""
 	for _, l := range launchers {
 		rank, err := strconv.Atoi(getenv(l.rank))
@@ -202,12 +202,12 @@ type Node struct {
 // cpuWords is the number of 64-bit words of an affinity mask. Processors from number 1,024 on are ignored.
 const cpuWords = 16
 
-// Locate is a collective that determines how the ranks share their machines. A processor that k ranks may run on
+// LocateNode is a collective that determines how the ranks share their machines. A processor that k ranks may run on
 // counts 1/k for each of them. Two ranks are on the same machine if they run on the same booted system and are not in
 // containers with separate limits; a container with separate limits counts as a machine.
 //
 // If this rank has a processor to itself, its later MPI collectives poll longer before they start to sleep.
-func Locate(ctx context.Context, c Comm) (Node, error) {
+func LocateNode(ctx context.Context, c Comm) (Node, error) {
 	const width = 1 + cpuWords // of the row of a rank: a hash of the name of its machine, and its affinity mask
 	rows := make([]int64, width*c.Size())
 	ownRow := rows[width*c.Rank():][:width]
@@ -241,9 +241,9 @@ func Locate(ctx context.Context, c Comm) (Node, error) {
 	return n, nil
 }
 
-// shareOfCPUs returns the number of processors for the rank with the given row (Locate), rounded down: Σ 1/users over
-// the processors in its affinity mask, limited by a quota of processor time. peers are the rows of all ranks on the
-// machine, including this one. It returns 0 if several ranks share one processor.
+// shareOfCPUs returns the number of processors for the rank with the given row (LocateNode), rounded down: Σ 1/users
+// over the processors in its affinity mask, limited by a quota of processor time. peers are the rows of all ranks on
+// the machine, including this one. It returns 0 if several ranks share one processor.
 func shareOfCPUs(ownRow []int64, peers [][]int64) int {
 	usable, sum := 0, 0.0
 	for w := 1; w < len(ownRow); w++ {

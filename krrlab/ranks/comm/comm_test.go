@@ -121,7 +121,7 @@ func TestDetect(t *testing.T) {
 			k, v, _ := strings.Cut(kv, "=")
 			env[k] = v
 		}
-		got, ok := comm.Detect(func(k string) string { return env[k] })
+		got, ok := comm.DetectLaunch(func(k string) string { return env[k] })
 		if got != c.want || ok != c.ranked {
 			t.Errorf("%q: %+v, %v, want %+v, %v", c.env, got, ok, c.want, c.ranked)
 		}
@@ -159,11 +159,11 @@ func TestRows(t *testing.T) {
 		for _, p := range []int{1, 2, 3, 7} {
 			next := 0
 			for r := range p {
-				lo, hi := comm.Rows(n, 512, r, p)
+				lo, hi := comm.RowRange(n, 512, r, p)
 				if lo != next || hi < lo || lo%512 != 0 && lo != n {
 					t.Errorf("n = %d: rank %d of %d has [%d, %d)", n, r, p, lo, hi)
 				}
-				testkit.Equal(t, comm.Counts(n, 512, p, 3)[r], 3*(hi-lo), n, r, p)
+				testkit.Equal(t, comm.RowCounts(n, 512, p, 3)[r], 3*(hi-lo), n, r, p)
 				next = hi
 			}
 			testkit.Equal(t, next, n, p)
@@ -174,7 +174,7 @@ func TestRows(t *testing.T) {
 // TestFixed checks fixed-point sums for a bound of 3: the value of a sum, and which terms fit.
 func TestFixed(t *testing.T) {
 	terms := []float64{1, -0.25, 1e-9, -1e-13, 0.7}
-	f := comm.FixedFor(3)
+	f := comm.NewFixedPoint(3)
 	sum := []int64{0}
 	var want float64
 	for _, v := range terms {
@@ -202,8 +202,8 @@ func TestFixed(t *testing.T) {
 			t.Errorf("%v, where at most 4 fits: want fits = %v", v, fits)
 		}
 	}
-	if v := comm.FixedFor(math.Inf(1)).Value(0); !math.IsNaN(v) {
+	if v := comm.NewFixedPoint(math.Inf(1)).Value(0); !math.IsNaN(v) {
 		t.Errorf("a sum of unknown bound is %v", v)
 	}
-	testkit.Equal(t, comm.FixedFor(0).Value(0), 0)
+	testkit.Equal(t, comm.NewFixedPoint(0).Value(0), 0)
 }

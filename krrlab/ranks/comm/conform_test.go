@@ -188,7 +188,7 @@ func checkAgree(ctx context.Context, c comm.Comm) error {
 // checkFixedSums adds the same terms on one rank and distributed over the ranks. The sums must be equal.
 func checkFixedSums(ctx context.Context, c comm.Comm) error {
 	const m = 1000
-	f := comm.FixedFor(m)
+	f := comm.NewFixedPoint(m)
 	sum, want := []int64{0}, []int64{0}
 	for i := range m {
 		v := []float64{math.Sin(float64(i))}

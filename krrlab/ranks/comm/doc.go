@@ -19,9 +19,9 @@
 // are made by one locked operating-system thread, the one that initialized MPI (MPI_THREAD_FUNNELED). MPI-3 cannot
 // express counts above 2³¹−1; larger messages are sent in pieces.
 //
-// Detect determines from the environment whether the process was started as a rank, without loading a library. A rank
-// gets an error if its library cannot be loaded, or if MPI reports another rank or another number of ranks than the
-// launcher announced. Such a rank must not continue alone, or P processes would solve the whole problem P times.
+// DetectLaunch determines from the environment whether the process was started as a rank, without loading a library. A
+// rank gets an error if its library cannot be loaded, or if MPI reports another rank or another number of ranks than
+// the launcher announced. Such a rank must not continue alone, or P processes would solve the whole problem P times.
 //
 // # Guarantees of a collective
 //
@@ -31,10 +31,10 @@
 // and every further call returns that error. The process should then report the error and call World.Abort, which
 // also ends its peers.
 //
-// Sums must not depend on the number of ranks, so only integers are added. Fixed converts float64 numbers with a
-// known bound to 64-bit fixed point, whose sums are exact and therefore independent of order and grouping. Merge
-// combines vectors in which each number is set on exactly one rank. A process without ranks uses Alone(), a single
-// rank with the same fixed-point arithmetic, so its sums have the same bits as those of any number of ranks.
+// Sums must not depend on the number of ranks, so only integers are added. FixedPoint converts float64 numbers with a
+// known bound to 64-bit fixed point, whose sums are exact and therefore independent of order and grouping.
+// MergeDisjoint combines vectors in which each number is set on exactly one rank. A process without ranks uses Alone(),
+// a single rank with the same fixed-point arithmetic, so its sums have the same bits as those of any number of ranks.
 //
 // # References
 //

@@ -19,7 +19,7 @@ import (
 // factor.
 func TestFixedRange(t *testing.T) {
 	for _, bound := range []float64{1, 1.5, 2, 3, -3, 1e-9, 1e-200, 1e200, math.MaxFloat64} {
-		f := FixedFor(bound)
+		f := NewFixedPoint(bound)
 		if n := math.Abs(bound) * f.up; !(n >= 0x1p61 && n < 0x1p62) || f.up*f.down != 1 {
 			t.Errorf("a bound of %g is %g units, want 2⁶¹ to 2⁶²; 1 is %g units of %g", bound, n, f.up, f.down)
 		}
@@ -28,12 +28,12 @@ func TestFixedRange(t *testing.T) {
 		}
 	}
 	for _, bound := range []float64{0, math.SmallestNonzeroFloat64, 1e-300} {
-		if f := FixedFor(bound); f.up*f.down != 1 || f.up < 0x1p61 || !f.Add([]int64{0}, []float64{bound}) {
+		if f := NewFixedPoint(bound); f.up*f.down != 1 || f.up < 0x1p61 || !f.Add([]int64{0}, []float64{bound}) {
 			t.Errorf("a bound of %g: %+v", bound, f)
 		}
 	}
 	for _, bound := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		f, sum, rest := FixedFor(bound), []int64{0}, []int64{0}
+		f, sum, rest := NewFixedPoint(bound), []int64{0}, []int64{0}
 		fits := f.Add(sum, []float64{bound}) && f.AddScaled(sum, []float64{bound}, []float64{1}) &&
 			f.AddScaled32(sum, []float32{1}, []float64{1}) && f.AddFine(sum, rest, []float64{bound}, []float64{1})
 		if !fits || sum[0] != 0 || rest[0] != 0 || !math.IsNaN(f.Value(5)) || !math.IsNaN(f.FineValue(5, 0)) ||
@@ -41,7 +41,7 @@ func TestFixedRange(t *testing.T) {
 			t.Errorf("a bound of %g: fits %v, %d and %d", bound, fits, sum[0], rest[0])
 		}
 	}
-	f := FixedFor(3)
+	f := NewFixedPoint(3)
 	for _, scale := range []float64{1, 0.25, 8} {
 		scaledUnit, sum, scaled := f.Over(scale), []int64{0}, []int64{0}
 		scaledUnit.Add(sum, []float64{0.1})
@@ -55,7 +55,7 @@ func TestFixedRange(t *testing.T) {
 // TestFine checks that a sum with its rest has an error of at most 2⁻⁴⁰ units per term, and that its value has one
 // rounding more.
 func TestFine(t *testing.T) {
-	f := FixedFor(1000)
+	f := NewFixedPoint(1000)
 	sum, rest, scale := []int64{0}, []int64{0}, []float64{0.5}
 	want := new(big.Float).SetPrec(300)
 	const terms = 1000
@@ -99,8 +99,8 @@ func TestAgreeAlone(t *testing.T) {
 	}
 }
 
-// TestSame checks that all ranks get the error if one rank has other bytes than rank 0.
-func TestSame(t *testing.T) {
+// TestCheckEqual checks that all ranks get the error if one rank has other bytes than rank 0.
+func TestCheckEqual(t *testing.T) {
 	other := errors.New("other")
 	for _, last := range []string{"ab", "aB", "abc", ""} {
 		RunLocal(3, func(c Comm) {
@@ -108,7 +108,7 @@ func TestSame(t *testing.T) {
 			if c.Rank() == 2 {
 				mine = last
 			}
-			err := Same(t.Context(), c, []byte(mine), other)
+			err := CheckEqual(t.Context(), c, []byte(mine), other)
 			if rankErr, ok := errors.AsType[*RankError](err); ok != (last != "ab") || ok && rankErr.Rank != 2 {
 				t.Errorf("rank 2 has %q: %v", last, err)
 			}
@@ -148,8 +148,8 @@ func TestAgreeRanks(t *testing.T) {
 	})
 }
 
-// TestShared checks Share for bytes of any length, ShareNumbers, Merge, and the smallest budget of all
-// ranks.
+// TestShared checks BroadcastBytes for bytes of any length, BroadcastFloats, MergeDisjoint, and the smallest budget of
+// all ranks.
 func TestShared(t *testing.T) {
 	RunLocal(3, func(c Comm) {
 		for _, text := range []string{"", "a", "longer"} {
@@ -157,24 +157,24 @@ func TestShared(t *testing.T) {
 			if c.Rank() == 1 {
 				mine = []byte(text)
 			}
-			if b, err := Share(t.Context(), c, mine, 1); err != nil || string(b) != text {
+			if b, err := BroadcastBytes(t.Context(), c, mine, 1); err != nil || string(b) != text {
 				t.Errorf("rank %d: %q, %v", c.Rank(), b, err)
 			}
 		}
 		x := []float64{float64(c.Rank()), 7}
-		if err := ShareNumbers(t.Context(), c, x, 2); err != nil || !slices.Equal(x, []float64{2, 7}) {
+		if err := BroadcastFloats(t.Context(), c, x, 2); err != nil || !slices.Equal(x, []float64{2, 7}) {
 			t.Errorf("rank %d: %v, %v", c.Rank(), x, err)
 		}
 		x, values := make([]float64, 3), []float64{-0.1, math.Inf(-1), math.Copysign(0, -1)}
 		x[c.Rank()] = values[c.Rank()]
-		if err := Merge(t.Context(), c, x); err != nil || !slices.Equal(x, values) || !math.Signbit(x[2]) {
+		if err := MergeDisjoint(t.Context(), c, x); err != nil || !slices.Equal(x, values) || !math.Signbit(x[2]) {
 			t.Errorf("rank %d: %v, %v", c.Rank(), x, err)
 		}
 		for _, budgets := range [][3]accel.Budget{
 			{{Used: 9}, {Limit: 7}, {Limit: 9, Used: 3}}, {{Limit: 5, Used: 9}, {}, {Limit: 4}}, {{Used: 1}, {Used: 1}, {}},
 		} {
 			want := min(budgets[0].Free(), budgets[1].Free(), budgets[2].Free())
-			if b, err := Smallest(t.Context(), c, budgets[c.Rank()]); err != nil || b.Free() != want ||
+			if b, err := SmallestBudget(t.Context(), c, budgets[c.Rank()]); err != nil || b.Free() != want ||
 				budgets[c.Rank()].Limit > 0 && b.Limit != budgets[c.Rank()].Limit {
 				t.Errorf("the smallest of %v: %v, %v", budgets, b, err)
 			}
@@ -191,7 +191,7 @@ func TestUnlikeCalls(t *testing.T) {
 			if c.Rank() == 1 {
 				return c.AllReduceInt64(t.Context(), make([]int64, 4))
 			}
-			return ShareNumbers(t.Context(), c, slices.Clone(x), 0)
+			return BroadcastFloats(t.Context(), c, slices.Clone(x), 0)
 		},
 		"another root": func(c Comm) error { return c.Broadcast(t.Context(), make([]byte, 4), c.Rank()) },
 		"other parts": func(c Comm) error {
@@ -220,9 +220,10 @@ func TestBroken(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_ = g[0].AllReduceInt64(done, nil)
-	_, errMin := Smallest(done, Alone(), accel.Budget{})
-	_, errShare := Share(done, Alone(), nil, 0)
-	if _, errLocate := Locate(done, Alone()); errMin != context.Canceled || errShare != errMin || errLocate != errMin {
+	_, errMin := SmallestBudget(done, Alone(), accel.Budget{})
+	_, errShare := BroadcastBytes(done, Alone(), nil, 0)
+	if _, errLocate := LocateNode(done, Alone()); errMin != context.Canceled || errShare != errMin ||
+		errLocate != errMin {
 		t.Errorf("alone: %v, %v, %v", errMin, errShare, errLocate)
 	}
 	testkit.Fails(t, g[2].AllReduceInt64(t.Context(), nil), "rank 1 was stopped")

@@ -12,28 +12,28 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// Fixed converts float64 numbers to 64-bit fixed point: v is represented by the integer trunc(v·2^e). Sums of such
+// FixedPoint converts float64 numbers to 64-bit fixed point: v is represented by the integer trunc(v·2^e). Sums of such
 // integers are exact. If the terms are the same, the sum therefore has the same bits for any order and any
 // distribution over workers and ranks.
 //
 // If |Σ v| ≤ B, also for partial sums, then the sum of m terms has an error of at most m·q, where
 //
 //	q = 2^-e,  B·2^e ∈ [2⁶¹, 2⁶²),  q ≤ B·2⁻⁶¹.
-type Fixed struct {
+type FixedPoint struct {
 	up, down float64 // 2^e and 2^-e
 	valid    bool    // the bound is finite
 }
 
-// FixedFor returns the fixed-point format for sums whose absolute value is at most bound. With bound 0 only zeros
+// NewFixedPoint returns the fixed-point format for sums whose absolute value is at most bound. With bound 0 only zeros
 // fit. If the bound is not finite, every sum is NaN.
-func FixedFor(bound float64) Fixed {
+func NewFixedPoint(bound float64) FixedPoint {
 	bound = math.Abs(bound)
 	if !(bound <= math.MaxFloat64) {
-		return Fixed{down: math.NaN()}
+		return FixedPoint{down: math.NaN()}
 	}
 	_, exp := math.Frexp(bound) // 2^(exp−1) ≤ bound < 2^exp
 	e := min(62-exp, 1000)      // at most 1000, so that neither 2^e nor 2^-e overflows or underflows
-	return Fixed{up: math.Ldexp(1, e), down: math.Ldexp(1, -e), valid: true}
+	return FixedPoint{up: math.Ldexp(1, e), down: math.Ldexp(1, -e), valid: true}
 }
 
 // magnitudeLimit is the magnitude of 2⁶², the largest number that fits: the exponent 62 with the bias 1023, above 53
@@ -45,10 +45,12 @@ const magnitudeLimit = (1023 + 62) << 53
 func magnitude(s float64) uint64 { return math.Float64bits(s) << 1 }
 
 // Over returns the fixed-point format for sums of at most B/scale; scale is a power of two.
-func (f Fixed) Over(scale float64) Fixed { return Fixed{f.up * scale, f.down / scale, f.valid} }
+func (f FixedPoint) Over(scale float64) FixedPoint {
+	return FixedPoint{f.up * scale, f.down / scale, f.valid}
+}
 
 // Add adds src to dst elementwise, dst_i += trunc(src_i·2^e), and reports whether all numbers fit.
-func (f Fixed) Add(dst []int64, src []float64) bool {
+func (f FixedPoint) Add(dst []int64, src []float64) bool {
 	if !f.valid {
 		return true // the sum is NaN
 	}
@@ -63,17 +65,17 @@ func (f Fixed) Add(dst []int64, src []float64) bool {
 }
 
 // AddScaled adds src_i·scale_i to dst_i; the scales are powers of two. It reports whether all numbers fit.
-func (f Fixed) AddScaled(dst []int64, src, scale []float64) bool {
+func (f FixedPoint) AddScaled(dst []int64, src, scale []float64) bool {
 	return addScaled(f, dst, src, scale)
 }
 
 // AddScaled32 is AddScaled for float32 numbers.
-func (f Fixed) AddScaled32(dst []int64, src []float32, scale []float64) bool {
+func (f FixedPoint) AddScaled32(dst []int64, src []float32, scale []float64) bool {
 	return addScaled(f, dst, src, scale)
 }
 
 // addScaled implements AddScaled and AddScaled32.
-func addScaled[T float32 | float64](f Fixed, dst []int64, src []T, scale []float64) bool {
+func addScaled[T float32 | float64](f FixedPoint, dst []int64, src []T, scale []float64) bool {
 	if !f.valid {
 		return true
 	}
@@ -90,7 +92,7 @@ func addScaled[T float32 | float64](f Fixed, dst []int64, src []T, scale []float
 // AddFine is AddScaled with extra precision: the truncated part of each term, which is exact in float64, is added to
 // fraction in units of q·2⁻⁴⁰. The pair (dst, fraction) then represents the sum of m terms with an error of at most
 // m·q·2⁻⁴⁰, less than m·B·2⁻¹⁰¹. Up to m = 2²², the sum of the fractions cannot overflow.
-func (f Fixed) AddFine(dst, fraction []int64, src, scale []float64) bool {
+func (f FixedPoint) AddFine(dst, fraction []int64, src, scale []float64) bool {
 	if !f.valid {
 		return true
 	}
@@ -110,13 +112,13 @@ func (f Fixed) AddFine(dst, fraction []int64, src, scale []float64) bool {
 const fractionUnits = 1 << 40
 
 // FineValue returns the number that a sum and its fraction represent, rounded to float64.
-func (f Fixed) FineValue(sum, fraction int64) float64 {
+func (f FixedPoint) FineValue(sum, fraction int64) float64 {
 	sum += fraction / fractionUnits
 	return (float64(sum) + float64(fraction%fractionUnits)/fractionUnits) * f.down
 }
 
 // Value returns the number sum·2^-e that the integer represents.
-func (f Fixed) Value(sum int64) float64 { return float64(sum) * f.down }
+func (f FixedPoint) Value(sum int64) float64 { return float64(sum) * f.down }
 
 // RankError is an error that one rank had and that Agree distributed to all ranks.
 type RankError struct {
@@ -155,7 +157,7 @@ func Agree(ctx context.Context, c Comm, err error) error {
 	if r < 0 {
 		return nil
 	}
-	failedText, e := Share(ctx, c, []byte(text), r)
+	failedText, e := BroadcastBytes(ctx, c, []byte(text), r)
 	if e != nil {
 		return errors.Join(err, e)
 	}
@@ -165,9 +167,9 @@ func Agree(ctx context.Context, c Comm, err error) error {
 	return &RankError{r, c.Size(), string(failedText), err}
 }
 
-// Share is a collective that returns the bytes of rank root on all ranks. The length need not be known on the other
-// ranks.
-func Share(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
+// BroadcastBytes is a collective that returns the bytes of rank root on all ranks. The length need not be known on the
+// other ranks.
+func BroadcastBytes(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
 	length := []int64{0}
 	if c.Rank() == root {
 		length[0] = int64(len(b))
@@ -181,23 +183,25 @@ func Share(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
 	return b, c.Broadcast(ctx, b, root)
 }
 
-// Same is a collective that returns errDiffers, as Agree does, if any rank has other bytes than rank 0.
-func Same(ctx context.Context, c Comm, local []byte, errDiffers error) error {
-	fromRoot, err := Share(ctx, c, local, 0)
+// CheckEqual is a collective that returns errDiffers, as Agree does, if any rank has other bytes than rank 0.
+func CheckEqual(ctx context.Context, c Comm, local []byte, errDiffers error) error {
+	fromRoot, err := BroadcastBytes(ctx, c, local, 0)
 	if err == nil && !bytes.Equal(fromRoot, local) {
 		err = errDiffers
 	}
 	return Agree(ctx, c, err)
 }
 
-// ShareNumbers is a collective that copies x from rank root to all ranks. x has the same length on all ranks.
-func ShareNumbers(ctx context.Context, c Comm, x []float64, root int) error {
+// BroadcastFloats is a collective that copies x from rank root to all ranks. x has the same length on all ranks.
+func BroadcastFloats(ctx context.Context, c Comm, x []float64, root int) error {
 	return c.Broadcast(ctx, bytesOf(x), root)
 }
 
-// Merge is a collective that combines vectors: each number of x is set on one rank and 0 on all others, and is set on
-// all ranks afterwards.
-func Merge(ctx context.Context, c Comm, x []float64) error { return c.AllReduceInt64(ctx, bitsOf(x)) }
+// MergeDisjoint is a collective that combines vectors: each number of x is set on one rank and 0 on all others, and is
+// set on all ranks afterwards.
+func MergeDisjoint(ctx context.Context, c Comm, x []float64) error {
+	return c.AllReduceInt64(ctx, bitsOf(x))
+}
 
 // bitsOf returns the numbers of x as int64 bit patterns that share its memory. Adding the pattern of 0 changes no
 // bits.
@@ -210,8 +214,8 @@ func bytesOf[T int64 | float64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 8*len(x))
 }
 
-// Min is a collective that returns the smallest of the numbers v of the ranks.
-func Min(ctx context.Context, c Comm, v int64) (int64, error) {
+// AllReduceMin is a collective that returns the smallest of the numbers v of the ranks.
+func AllReduceMin(ctx context.Context, c Comm, v int64) (int64, error) {
 	all := make([]int64, c.Size())
 	all[c.Rank()] = v
 	if err := c.AllReduceInt64(ctx, all); err != nil {
@@ -220,10 +224,10 @@ func Min(ctx context.Context, c Comm, v int64) (int64, error) {
 	return slices.Min(all), nil
 }
 
-// Smallest is a collective that returns b with as little free memory as the rank that has the least. A budget without a
-// limit does not count, unless no rank has one.
-func Smallest(ctx context.Context, c Comm, b accel.Budget) (accel.Budget, error) {
-	minFree, err := Min(ctx, c, b.Free())
+// SmallestBudget is a collective that returns b with as little free memory as the rank that has the least. A budget
+// without a limit does not count, unless no rank has one.
+func SmallestBudget(ctx context.Context, c Comm, b accel.Budget) (accel.Budget, error) {
+	minFree, err := AllReduceMin(ctx, c, b.Free())
 	if err != nil {
 		return b, err
 	}
@@ -236,18 +240,18 @@ func Smallest(ctx context.Context, c Comm, b accel.Budget) (accel.Budget, error)
 	return b, nil
 }
 
-// Rows returns the rows [lo, hi) of n that a rank owns in a block distribution: blocks of unit rows are distributed
+// RowRange returns the rows [lo, hi) of n that a rank owns in a block distribution: blocks of unit rows are distributed
 // over size ranks as evenly as possible. A rank may own no rows.
-func Rows(n, unit, rank, size int) (lo, hi int) {
+func RowRange(n, unit, rank, size int) (lo, hi int) {
 	blocks := (n + unit - 1) / unit
 	return min(n, blocks*rank/size*unit), min(n, blocks*(rank+1)/size*unit)
 }
 
-// Counts returns the number of rows of every rank in the distribution of Rows, times width.
-func Counts(n, unit, size, width int) []int {
+// RowCounts returns the number of rows of every rank in the distribution of RowRange, times width.
+func RowCounts(n, unit, size, width int) []int {
 	counts := make([]int, size)
 	for r := range counts {
-		lo, hi := Rows(n, unit, r, size)
+		lo, hi := RowRange(n, unit, r, size)
 		counts[r] = (hi - lo) * width
 	}
 	return counts

@@ -70,7 +70,7 @@ var ucxSettings = map[string]string{"UCX_MEM_EVENTS": "n", "UCX_HANDLE_ERRORS": 
 // load loads the MPI library that matches a launcher. Before that it sets those of ucxSettings that are not yet set,
 // in the environment that C code sees.
 func load(launcher string) (*library, error) {
-	if setenv := dl.Sym(dl.Anywhere, "setenv"); setenv != 0 {
+	if setenv := dl.Sym(dl.AllLibraries, "setenv"); setenv != 0 {
 		for name, value := range ucxSettings {
 			const overwrite = 0 // false
 			name, value := append([]byte(name), 0), append([]byte(value), 0)

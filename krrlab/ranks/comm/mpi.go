@@ -40,7 +40,7 @@ type request struct {
 }
 
 // These constants control how the MPI thread waits for a request. It first polls without a pause for shortSpin, or
-// for longSpin if no other rank needs the processor (Locate). After that it sleeps between polls so that other
+// for longSpin if no other rank needs the processor (LocateNode). After that it sleeps between polls so that other
 // threads can work. The pause is 1/idleToPauseRatio of the time since the last call completed, at least shortPause and
 // at most longPause: longer pauses save processor time and add latency. The thread sleeps in C, because the sleep of a
 // goroutine lasts at least a millisecond on an otherwise idle process and wakes three threads.

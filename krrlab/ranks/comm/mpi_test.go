@@ -38,7 +38,7 @@ const (
 // TestMain runs the tests, or a scenario as one rank if scenarioVariable is set and a launcher started the process.
 func TestMain(m *testing.M) {
 	scenario := os.Getenv(scenarioVariable)
-	launch, ranked := comm.Detect(os.Getenv)
+	launch, ranked := comm.DetectLaunch(os.Getenv)
 	if scenario == "" || !ranked {
 		os.Exit(m.Run())
 	}
@@ -159,7 +159,7 @@ func start(t *testing.T, p int, scenario string, check func(t *testing.T, out st
 	for _, l := range launchers {
 		t.Run(fmt.Sprintf("%s-%d", l.name, p), func(t *testing.T) {
 			path, err := exec.LookPath(l.name)
-			if !dl.Able {
+			if !dl.Available {
 				t.Skip("this build loads no MPI library")
 			}
 			if err != nil {
@@ -234,7 +234,7 @@ func TestMPIFaults(t *testing.T) {
 // TestAloneAsRank checks that a process that was started as one of several ranks gets an error if MPI takes it for
 // the only one.
 func TestAloneAsRank(t *testing.T) {
-	if !dl.Able {
+	if !dl.Available {
 		t.Skip("this build loads no MPI library")
 	}
 	self, err := os.Executable()

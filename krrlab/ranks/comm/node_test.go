@@ -19,8 +19,8 @@ func Trees() { maxPairRanks = 0 }
 // Chunks limits an MPI call to 999 elements until the process ends.
 func Chunks() { maxCount = 999 }
 
-// TestShare checks the number of processors of a rank from the processors that it and its peers may use.
-func TestShare(t *testing.T) {
+// TestShareOfCPUs checks the number of processors of a rank from the processors that it and its peers may use.
+func TestShareOfCPUs(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
 	mask := func(m int64) []int64 { return []int64{1, m, 0} }
 	for _, c := range []struct {
@@ -69,10 +69,10 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
-// TestLocate checks the numbers of ranks and processors on this machine.
-func TestLocate(t *testing.T) {
+// TestLocateNode checks the numbers of ranks and processors on this machine.
+func TestLocateNode(t *testing.T) {
 	RunLocal(3, func(c Comm) {
-		n, err := Locate(t.Context(), c)
+		n, err := LocateNode(t.Context(), c)
 		if want := max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/3); err != nil || n.Ranks != 3 ||
 			n.CPUs != want || n.BoundCPUs != count(affinity(0)) || n.LauncherCPUs < 1 {
 			t.Errorf("%+v, %v, want %d processors", n, err, want)

@@ -124,7 +124,7 @@ func exactMatrix(t *testing.T, lab *krrlab.Lab) *mat.SymDense {
 	n, _ := lab.Targets().Dims()
 	k := mat.NewDense(n, n, nil)
 	testkit.OK(t, testkit.Must(lab.K(t.Context())).Exact(1e-12).DenseTo(t.Context(), k))
-	return testkit.Plus(mat.NewSymDense(n, k.RawMatrix().Data), lab.Config().Lambda)
+	return testkit.AddRidge(mat.NewSymDense(n, k.RawMatrix().Data), lab.Config().Lambda)
 }
 
 // TestLikelihoodOfWeights checks −2 ln p(y) of rows with weights W against a dense factor of K+λW⁻¹, for the original

@@ -66,7 +66,7 @@ func (r *Result) String() string {
 		b.Width = max(b.Width, len([]rune(row.Name))+1)
 	}
 	b.Problem(&r.Header)
-	b.Add("K", "%s, %s%s; a product with t = %d takes %.3g s", r.Storage, accel.Bytes(r.KBytes),
+	b.Add("K", "%s, %s%s; a product with t = %d takes %.3g s", r.Storage, accel.FormatBytes(r.KBytes),
 		stage.KernelBound(stage.Number(r.KError)), r.T, r.Product)
 	for _, row := range rows {
 		b.AddText(row.Name, row.Text(r.To, r.totalSeconds(row)))

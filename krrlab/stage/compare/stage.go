@@ -169,7 +169,7 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 	}
 	var required int64
 	if err == nil { // ranks have different rows; required is the largest memory of any of them
-		minusLargest, e := comm.Min(ctx, c.problem.Comm, -c.requiredBytes(m))
+		minusLargest, e := comm.AllReduceMin(ctx, c.problem.Comm, -c.requiredBytes(m))
 		if e != nil {
 			return e
 		}

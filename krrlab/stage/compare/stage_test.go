@@ -61,7 +61,7 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, _ int) (*stage.Made, er
 	switch e.Text {
 	case "exact":
 		k, _, _ := b.Dense(ctx, 0)
-		m.M = inverse{testkit.Plus(testkit.Symmetric(k), lambda)}
+		m.M = inverse{testkit.AddRidge(testkit.Symmetric(k), lambda)}
 	case refused:
 		return nil, errors.New("it cannot be made")
 	}

@@ -377,7 +377,7 @@ func (v Memory) Reason() string {
 		{v.Vectors, "vectors, 80nt: take fewer right-hand sides at once"},
 	} {
 		if p.bytes > largest {
-			largest, reason = p.bytes, fmt.Sprintf("%s of them are %s", accel.Bytes(p.bytes), p.text)
+			largest, reason = p.bytes, fmt.Sprintf("%s of them are %s", accel.FormatBytes(p.bytes), p.text)
 		}
 	}
 	return reason

@@ -55,7 +55,7 @@ func TestCache(t *testing.T) {
 
 // TestMeasure checks that every measured rate is positive, and that the measurement takes little memory.
 func TestMeasure(t *testing.T) {
-	got := testkit.Allocated(func() {
+	got := testkit.AllocatedBytes(func() {
 		if r := Measure(t.Context()); !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
 			t.Errorf("%+v", r)
 		}

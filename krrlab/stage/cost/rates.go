@@ -37,7 +37,8 @@ func Reference() Rates {
 // ThisMachine returns the configuration for which the rates of this process hold: processor, threads, BLAS and inner
 // loops.
 func ThisMachine() string {
-	return fmt.Sprintf("%s, %d threads, %v, %v", accel.CPU().Model, accel.Threads(), accel.InUse(), simd.InUse())
+	return fmt.Sprintf("%s, %d threads, %v, %v", accel.CPU().Model, accel.Threads(), accel.CurrentBLAS(),
+		simd.CurrentPath())
 }
 
 // cacheFile returns the name of the file in the user's cache folder that stores the rates of this process, or "" if
@@ -92,7 +93,7 @@ func Measure(ctx context.Context) Rates {
 	for i := range dst {
 		dst[i] = make([]float32, vectorLength)
 	}
-	r.Exp = accel.Rate(ctx, window, vectorLength*repetitions, func() {
+	r.Exp = accel.MeasureRate(ctx, window, vectorLength*repetitions, func() {
 		_ = accel.ForEach(ctx, repetitions, func(thread, _ int) { simd.Exp32(dst[thread], src) })
 	})
 	return r

@@ -96,7 +96,7 @@ type Group struct {
 
 // Group returns the group of ranks over which the n rows are distributed.
 func (m *Model) Group() Group {
-	return Group{float64(m.Ranks), float64(comm.Counts(m.N, precond.RankRows, m.Ranks, 1)[0]), float64(m.N)}
+	return Group{float64(m.Ranks), float64(comm.RowCounts(m.N, precond.RankRows, m.Ranks, 1)[0]), float64(m.N)}
 }
 
 const (
@@ -152,7 +152,7 @@ func (m Model) Traffic(c *Candidate) Exchange {
 		return e
 	}
 	rows := min(m.N, bound.RowsChecked)
-	rowsOfFirst := comm.Counts(rows, answers.BatchRows, m.Ranks, 1)[0]
+	rowsOfFirst := comm.RowCounts(rows, answers.BatchRows, m.Ranks, 1)[0]
 	e.Residual.Add(product, 1)
 	e.Residual.Add(Group{r.P, float64(rowsOfFirst), float64(rows)}.Gather(t), 1)
 	return e

@@ -116,7 +116,7 @@ func distance(t *testing.T, a ridgeOperator, zz *mat.SymDense) float64 {
 
 // pencilEigenvalues returns the eigenvalues of M⁻¹(K+λI) in ascending order, M = ZZᵀ+λ_pI.
 func pencilEigenvalues(t *testing.T, a ridgeOperator, zz *mat.SymDense, lambdaP float64) []float64 {
-	return testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, lambdaP))
+	return testkit.PencilEigenvalues(t, testkit.AddRidge(a.k, a.lambda), testkit.AddRidge(zz, lambdaP))
 }
 
 // randomRightHandSides returns an n×t matrix of normal numbers.
@@ -290,7 +290,7 @@ func TestRanksChoose(t *testing.T) {
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{}) {
 		wg.Go(func() {
-			lo, hi := comm.Rows(n, precond.RankRows, r, 2)
+			lo, hi := comm.RowRange(n, precond.RankRows, r, 2)
 			o := &Options{Grid: []float64{0.1, 1, 10}, Steps: 10, NoSolve: true, stream: rng.New(3), comm: c}
 			var err error
 			if sweeps[r], err = measureSweep(t.Context(), a, z.Slice(lo, hi).(*points.Dense32), y, float64(r), o); err != nil {

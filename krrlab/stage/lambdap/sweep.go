@@ -102,7 +102,7 @@ func (s *sweep) measureCost(ctx context.Context) error {
 		}
 		seconds[1] += v
 	}
-	err = comm.ShareNumbers(ctx, s.options.comm, seconds, 0)
+	err = comm.BroadcastFloats(ctx, s.options.comm, seconds, 0)
 	s.SetUpSeconds, s.IterationSeconds, s.Eigen = seconds[0], seconds[1], seconds[2]
 	return err
 }

@@ -69,7 +69,8 @@ func Exact(t testing.TB, zz, k *mat.SymDense, lambda, lambdaP float64) (norm, ka
 	var e mat.SymDense
 	e.ScaleSym(-1, k)
 	e.AddSym(&e, zz)
-	v, w := testkit.Eigenvalues(t, &e), testkit.Pencil(t, testkit.Plus(k, lambda), testkit.Plus(zz, lambdaP))
+	v, w := testkit.Eigenvalues(t, &e), testkit.PencilEigenvalues(t, testkit.AddRidge(k, lambda), testkit.AddRidge(zz,
+		lambdaP))
 	n := len(v)
 	return max(math.Abs(v[0]), math.Abs(v[n-1])), w[n-1] / w[0]
 }

@@ -115,7 +115,8 @@ func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Op
 func formFeatures(ctx context.Context, m feature.Map, p *problem,
 	progress func(completed, total int)) (*points.Dense32, error) {
 	n, _ := p.X.Dims()
-	z, err := feature.Matrix(ctx, m, p.X.Slice(comm.Rows(n, precond.RankRows, p.Comm.Rank(), p.Comm.Size())), progress)
+	z, err := feature.Matrix(ctx, m, p.X.Slice(comm.RowRange(n, precond.RankRows, p.Comm.Rank(), p.Comm.Size())),
+		progress)
 	return z, comm.Agree(ctx, p.Comm, err)
 }
 

@@ -316,7 +316,7 @@ func (m *model) flips(p *Plan) (flips []string) {
 	for _, c := range p.Candidates {
 		if c.RefusalReason != "" && c.Seconds.Training() < choice.Seconds.Training() {
 			return append(flips, fmt.Sprintf("a memory budget of %s in addition to the program: then %v, %.3g s",
-				accel.Bytes(c.Bytes), c, c.Seconds.Training()))
+				accel.FormatBytes(c.Bytes), c, c.Seconds.Training()))
 		}
 	}
 	return flips

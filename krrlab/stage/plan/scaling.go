@@ -146,7 +146,7 @@ func (s *Scaling) String() string {
 	b.Add("way", "%v, K %v; %s, %s", &s.Choice, on.Storage, plural.Count(s.Choice.Iterations, "iteration"), s.From)
 	memory := ""
 	if m.Memory > 0 {
-		memory = " and " + accel.Bytes(m.Memory)
+		memory = " and " + accel.FormatBytes(m.Memory)
 	}
 	b.Add("machines", "%d of %s%s, %.3g Gbit/s, %.3g µs; %.3g and %.3g Gflop/s, %.3g GB/s (%s)%s", m.Nodes,
 		plural.Count(m.Cores, "core"), memory, 8e-9*m.Bandwidth, 1e6*m.Latency, m.Gemm32/1e9, m.Gemm64/1e9, m.Read/1e9,
@@ -154,8 +154,8 @@ func (s *Scaling) String() string {
 	v := on.Seconds
 	b.Took(v.Total, "kernel", v.Kernel, "features", v.Features, "factor", v.Factor, "solve", v.Solve, "residual",
 		v.Residual)
-	b.Add("network", "%.3g s of them; %s handed over by a rank", v.Network, accel.Bytes(on.Sent))
-	b.Add("memory", "%s a rank, %s", accel.Bytes(on.Bytes), on.Reason)
+	b.Add("network", "%.3g s of them; %s handed over by a rank", v.Network, accel.FormatBytes(on.Sent))
+	b.Add("memory", "%s a rank, %s", accel.FormatBytes(on.Bytes), on.Reason)
 	if m.Price > 0 {
 		b.Add("money", "%.2f", on.Money)
 	}
@@ -189,7 +189,7 @@ func (s *Scaling) Table() *plots.Table {
 			v := e.Seconds
 			slowest := slices.MaxFunc(e.Limits, func(a, b Limit) int { return cmp.Compare(a.Seconds, b.Seconds) })
 			t.Add([]string{"asked", "strong", "weak"}[i], e.Nodes, e.N, e.Storage, v.Kernel, v.Features, v.Factor,
-				v.Solve, v.Residual, v.Network, v.Total, accel.Bytes(e.Bytes), accel.Bytes(e.Sent), e.Money,
+				v.Solve, v.Residual, v.Network, v.Total, accel.FormatBytes(e.Bytes), accel.FormatBytes(e.Sent), e.Money,
 				slowest.Stage+": "+slowest.Resource)
 		}
 	}

@@ -100,7 +100,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if p.Comm.Size() > 1 { // send the plan of the first rank to the others
 		text, err := json.Marshal(plan)
 		if err == nil {
-			text, err = comm.Share(ctx, p.Comm, text, 0)
+			text, err = comm.BroadcastBytes(ctx, p.Comm, text, 0)
 		}
 		if plan = new(Plan); err == nil {
 			err = json.Unmarshal(text, plan)

@@ -52,7 +52,7 @@ func (p *Plan) String() string {
 		if c.Solver == cost.Direct {
 			iterations = plural.Count(c.Iterations, "round") + " of refinement"
 		}
-		b.Add(name, "%v: %.3g s, %s, %s", c, c.Seconds.Total, iterations, accel.Bytes(c.Bytes))
+		b.Add(name, "%v: %.3g s, %s, %s", c, c.Seconds.Total, iterations, accel.FormatBytes(c.Bytes))
 	}
 	if add("choice", &p.Choice); p.RunnerUp != nil {
 		add("runner-up", p.RunnerUp)
@@ -64,7 +64,7 @@ func (p *Plan) String() string {
 	s := p.Report.Seconds
 	b.Took(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "solve", s.Solve,
 		"residual", s.Residual, "predict", s.Predict)
-	b.AddText("memory", accel.Bytes(p.Bytes))
+	b.AddText("memory", accel.FormatBytes(p.Bytes))
 	b.AddText("by name", p.Flags)
 	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s%s", p.Took, p.Pilot.Seconds,
 		plural.Count(p.Pilot.M, "point"), folderPattern.ReplaceAllString(p.Rates.Machine, "("),
@@ -80,7 +80,7 @@ func (p *Plan) Table() *plots.Table {
 	for _, c := range p.Candidates {
 		s := c.Seconds
 		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Storage, c.Iterations, s.Kernel, s.Features, s.Factor, s.Solve,
-			s.Residual, s.Predict, s.Total, accel.Bytes(c.Bytes), c.RefusalReason)
+			s.Residual, s.Predict, s.Total, accel.FormatBytes(c.Bytes), c.RefusalReason)
 	}
 	return t
 }

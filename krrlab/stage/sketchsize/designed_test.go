@@ -67,7 +67,7 @@ func TestDecisions(t *testing.T) {
 	for _, c := range designs {
 		k := kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}
 		x := c.points()
-		p, dense := newTestProblem(t, k, x, c.lambda), testkit.Gram(k, x)
+		p, dense := newTestProblem(t, k, x, c.lambda), testkit.KernelMatrix(k, x)
 		z := feature.TensorSketch{Kernel: k}
 		type draw struct {
 			seed  uint64

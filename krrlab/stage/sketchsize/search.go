@@ -71,7 +71,7 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 		return nil, err
 	}
 	c := s.problem.Comm
-	l := &ladder{x: s.problem.X.Slice(comm.Rows(s.n, precond.RankRows, c.Rank(), c.Size())), comm: s.problem.Comm,
+	l := &ladder{x: s.problem.X.Slice(comm.RowRange(s.n, precond.RankRows, c.Rank(), c.Size())), comm: s.problem.Comm,
 		features: feature.Doubling{Dist: s.problem.Map, First: s.options.First}, g: g.Sub("features", 0)}
 	if d, ok := s.problem.Map.(feature.Doubling); ok {
 		l.features.Dist = d.Dist
@@ -206,7 +206,7 @@ func (s *search) measureRung(ctx context.Context, ladder *ladder, width int, pro
 func (s *search) shareSeconds(ctx context.Context, r *Rung) error {
 	t := &r.Seconds
 	x := []float64{t.Features, t.Gram, t.Factor, t.Test, t.Rung, r.IterationSeconds}
-	err := comm.ShareNumbers(ctx, s.problem.Comm, x, 0)
+	err := comm.BroadcastFloats(ctx, s.problem.Comm, x, 0)
 	t.Features, t.Gram, t.Factor, t.Test, t.Rung, r.IterationSeconds = x[0], x[1], x[2], x[3], x[4], x[5]
 	return err
 }

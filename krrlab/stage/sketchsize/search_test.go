@@ -24,7 +24,7 @@ func TestAgainstDense(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}} {
 		x := scaledNormals(300, 4, 0.7)
 		p := newTestProblem(t, k, x, lambda)
-		dense := testkit.Gram(k, x)
+		dense := testkit.KernelMatrix(k, x)
 		o := Options{Test: Theorem7, First: 16, Max: 256, Constants: Test{Theta: 0.3, Alpha: 0.01, Gamma: 0.001}}
 		res := searchSeed(t, p, o, 3)
 		if len(res.Rungs) != 5 || res.Status != None {
@@ -56,7 +56,7 @@ func TestKappa(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 1.5}
 	x := scaledNormals(400, 3, 0.8)
 	p := newTestProblem(t, k, x, lambda)
-	dense := testkit.Gram(k, x)
+	dense := testkit.KernelMatrix(k, x)
 	res := searchSeed(t, p, Options{First: 8, Target: 12}, 5)
 	if res.Status != Found || chosenRung(res) != len(res.Rungs)-1 || chosenRung(res) < 1 {
 		t.Fatalf("status %s, rung %d of %d", res.Status, chosenRung(res), len(res.Rungs))

@@ -108,7 +108,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if machine := accel.AvailableMemory(0, 1); machine.Free() < memory.Free() { // the search doubles as far as it can
 		memory = machine
 	}
-	if o.memory, err = comm.Smallest(ctx, p.Comm, memory); err != nil {
+	if o.memory, err = comm.SmallestBudget(ctx, p.Comm, memory); err != nil {
 		return nil, err
 	}
 	r, err := Search(ctx, task, &o, rng.New(p.Seed))

@@ -25,7 +25,7 @@ func TestThresholds(t *testing.T) {
 	x := scaledNormals(200, 6, 0.5)
 	p := newTestProblem(t, k, x, lambda)
 	p.Map = biased{1.2} // with 4 columns for 6 coordinates; the other two coordinates give the norm of condition 1
-	ref := newReference(t, testkit.Gram(k, x), denseFeatures(t, p.Map, x, 4, 4, rng.New(3)), lambda, 0.3)
+	ref := newReference(t, testkit.KernelMatrix(k, x), denseFeatures(t, p.Map, x, 4, 4, rng.New(3)), lambda, 0.3)
 	gamma := max(ref.high-1, 1-ref.low)
 	if ref.norm == 0 || gamma >= 1/(1+near) {
 		t.Fatalf("norm %g, γ %g: the test needs other parameters", ref.norm, gamma)
@@ -119,14 +119,14 @@ func (k storedOperator) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return k.add(dst, src, k.Operator.KMulTo(ctx, dst, src))
 }
 
-// TestStorageError checks that the intervals contain the values of K itself although K is stored with an error. A stored K+λI
-// that is indefinite is an error.
+// TestStorageError checks that the intervals contain the values of K itself although K is stored with an error. A
+// stored K+λI that is indefinite is an error.
 func TestStorageError(t *testing.T) {
 	const lambda = 0.5
 	k := kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}
 	x := scaledNormals(150, 4, 0.7)
 	exact := newTestProblem(t, k, x, lambda)
-	dense := testkit.Gram(k, x)
+	dense := testkit.KernelMatrix(k, x)
 	ref := newReference(t, dense, denseFeatures(t, exact.Map, x, 64, 64, rng.New(3)), lambda, 0.3)
 	var eig mat.EigenSym
 	if !eig.Factorize(dense, true) {

@@ -98,7 +98,7 @@ func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoi
 		k.store, state, err = checkpoint.Begin(k.options.Dir, owner, k.options.Resume, k.options.Note)
 	}
 	if err = comm.Agree(ctx, t.Comm, err); err == nil {
-		state, err = comm.Share(ctx, t.Comm, state, 0)
+		state, err = comm.BroadcastBytes(ctx, t.Comm, state, 0)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -57,7 +57,7 @@ func (t *System) source(ctx context.Context, as *gram.Choice, _ *Solution) (m Ma
 
 // dense returns K+λI in float64.
 func (t *System) dense() *mat.SymDense {
-	return testkit.Plus(testkit.Gram(t.Kernel, t.Train.X), t.Lambda)
+	return testkit.AddRidge(testkit.KernelMatrix(t.Kernel, t.Train.X), t.Lambda)
 }
 
 // checkClaims compares the residuals and error bounds that a solution claims with those of its coefficients x, computed

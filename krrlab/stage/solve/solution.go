@@ -297,7 +297,7 @@ func (s *Solution) PredictOptions() *model.Options {
 
 // finish sets the Environment and the largest residuals (setWorst), which are known only at the end of the solve.
 func (s *Solution) finish() {
-	blas := accel.InUse()
+	blas := accel.CurrentBLAS()
 	if blas.Path != "" { // the folder of the library means nothing on another machine
 		blas.Path = filepath.Base(blas.Path)
 	}

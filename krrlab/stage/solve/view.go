@@ -51,7 +51,8 @@ func (s *Solution) String() string {
 	if s.Ranks != nil {
 		b.Add("ranks", "%v", s.Ranks)
 	}
-	b.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"), accel.Bytes(s.PeakBytes))
+	b.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"),
+		accel.FormatBytes(s.PeakBytes))
 	return b.String()
 }
 
@@ -129,7 +130,7 @@ func (s *Solution) addScores(b *stage.Lines) {
 
 // kernelText describes the storage of K and its error.
 func (s *Solution) kernelText() string {
-	text := s.Storage + ", " + accel.Bytes(s.KBytes) + stage.KernelBound(s.KBound)
+	text := s.Storage + ", " + accel.FormatBytes(s.KBytes) + stage.KernelBound(s.KBound)
 	if s.Kernel.Name == "precomputed" {
 		return text + "; given: the residual is of its entries, and no error is bounded, as K is not known to be " +
 			"positive semi-definite"
@@ -165,7 +166,7 @@ func (s *Solution) addPlan(b *stage.Lines) {
 	// without stages that the plan does not predict
 	took := t.Kernel + t.Features + t.Factor + t.Solve + t.Residual + t.Predict
 	b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks "+
-		"for it by name", t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), took, p.Flags)
+		"for it by name", t.Plan, p.Seconds.Total, accel.FormatBytes(p.Bytes), took, p.Flags)
 	predicted, iterations := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
 	if s.Solver == Direct {
 		iterations = ""
@@ -372,5 +373,5 @@ func (r *Ranks) String() string {
 	if r.OnNode > 0 {
 		s += fmt.Sprintf(" (%d on this machine)", r.OnNode)
 	}
-	return s + fmt.Sprintf("; %s sent by each, %.1f s in collectives", accel.Bytes(r.Bytes), r.Seconds)
+	return s + fmt.Sprintf("; %s sent by each, %.1f s in collectives", accel.FormatBytes(r.Bytes), r.Seconds)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// TestFactorDistance checks that the certain distance of a landmark factor bounds the differences of the eigenvalues of K
-// and FFᵀ, and is not much too large. It also checks degreesAt, grid, and that a canceled context ends Dense.
+// TestFactorDistance checks that the certain distance of a landmark factor bounds the differences of the eigenvalues of
+// K and FFᵀ, and is not much too large. It also checks degreesAt, grid, and that a canceled context ends Dense.
 func TestFactorDistance(t *testing.T) {
 	const n = 60
 	x := points.NewDense(n, 2, nil)
@@ -26,7 +26,7 @@ func TestFactorDistance(t *testing.T) {
 	a := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 1}, x, 0.1, 1e-12, nil))
 	f := testkit.Must(lowrank.RPCholesky(t.Context(), a, 12, rng.New(2), nil))
 	w := testkit.Must(precond.New(t.Context(), f.F, 0.1, &precond.Options{Form: precond.FormEigen}))
-	mu := testkit.Eigenvalues(t, testkit.Gram(kernel.Gaussian{Sigma: 1}, x))
+	mu := testkit.Eigenvalues(t, testkit.KernelMatrix(kernel.Gaussian{Sigma: 1}, x))
 	slices.Reverse(mu)
 	sigma2 := slices.Sorted(slices.Values(w.Eigenvalues()))
 	slices.Reverse(sigma2)
@@ -50,7 +50,7 @@ func TestFactorDistance(t *testing.T) {
 	if got := grid(2, []float64{5, 1, 2}); !slices.Equal(got, []float64{1, 2, 5}) {
 		t.Errorf("grid %v", got)
 	}
-	testkit.Canceled(t, func(ctx context.Context) error {
+	testkit.CheckCancellation(t, func(ctx context.Context) error {
 		return testkit.ErrOf(Dense(ctx, mat.NewDense(2, 2, []float64{1, 0, 0, 1}), 0, 1, nil))
 	})
 }

@@ -47,7 +47,7 @@ func TestMajorization(t *testing.T) {
 // TestInterval checks value ± (sampling+truncation+storage), cut to the bounds by the trace. For n = 10, tr K = 10 and
 // λ = 1 these are 10/11 and 5.
 func TestInterval(t *testing.T) {
-	id := testkit.Plus(mat.NewSymDense(10, nil), 1)
+	id := testkit.AddRidge(mat.NewSymDense(10, nil), 1)
 	for _, c := range []struct {
 		e, value                      float64
 		sampling, truncation          float64

@@ -73,7 +73,7 @@ func (s spectrum) design(n int, seed uint64) *designed {
 		d.mu = append(d.mu, m)
 		d.exact += m / (m + s.lambda)
 	}
-	d.k.SymDense, d.u = testkit.Designed(seed, d.mu)
+	d.k.SymDense, d.u = testkit.WithEigenvalues(seed, d.mu)
 	return d
 }
 

@@ -15,7 +15,7 @@ import (
 // along the curve. It also checks the report, the table and the figure.
 func TestRun(t *testing.T) {
 	train, k := datasets.SyntheticRegression(250, 4, 0.1, 3), kernel.Gaussian{Sigma: 1.5}
-	mu := testkit.Eigenvalues(t, testkit.Gram(k, train.X))
+	mu := testkit.Eigenvalues(t, testkit.KernelMatrix(k, train.X))
 	dimension := func(lambda float64) (s float64) {
 		for _, m := range mu {
 			s += m / (m + lambda)

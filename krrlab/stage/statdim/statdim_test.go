@@ -26,7 +26,8 @@ type method struct {
 
 var methods = []method{{"hutchinson", withDefaults(hutchinson)}, {"slq", withDefaults(slq)}}
 
-// withDefaults returns the method for options whose zeros are replaced by the defaults, and which may have any MaxProbes.
+// withDefaults returns the method for options whose zeros are replaced by the defaults, and which may have any
+// MaxProbes.
 func withDefaults(run func(context.Context, *problem, *Options) (*Numbers, error)) func(context.Context, *problem,
 	*Options) (*Numbers, error) {
 	return func(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
@@ -81,14 +82,14 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestQuadraticForms checks that the quadratic form of each probe lies within its certain bounds, however early the solve or the
-// Lanczos process ends.
+// TestQuadraticForms checks that the quadratic form of each probe lies within its certain bounds, however early the
+// solve or the Lanczos process ends.
 func TestQuadraticForms(t *testing.T) {
 	const n, m = 120, 6
 	for _, s := range spectra {
 		d := s.design(n, 7)
 		var chol mat.Cholesky
-		if !chol.Factorize(testkit.Plus(d.k, s.lambda)) {
+		if !chol.Factorize(testkit.AddRidge(d.k, s.lambda)) {
 			t.Fatal(s.name)
 		}
 		z := estimate.Signs(n, 0, m, rng.New(1))
@@ -201,7 +202,7 @@ func TestFree(t *testing.T) {
 // TestProductRounding checks that the interval allows for the rounding of products, which is the only error for K = I.
 func TestProductRounding(t *testing.T) {
 	const n, u, lambda = 40, 1e-3, 0.5
-	k := dense{testkit.Plus(mat.NewSymDense(n, nil), 1)}
+	k := dense{testkit.AddRidge(mat.NewSymDense(n, nil), 1)}
 	for _, m := range methods {
 		r := testkit.Must(m.run(t.Context(), &problem{K: rounded{k, u}, Lambda: lambda, Unit: u,
 			Control: control(t, points.NewDense32(n, 1, nil), lambda)}, &Options{stream: rng.New(1)}))

@@ -37,7 +37,7 @@ func maxRows(memory accel.Budget, upperBound int, bytes func(m int) int64) int {
 // limitMemory sets the memory budget of the search, and reduces Rows if the memory requires it. All ranks return the
 // same error if not even minRows fit.
 func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
-	memory, err := comm.Smallest(ctx, comm.OrAlone(p.Comm), p.Memory)
+	memory, err := comm.SmallestBudget(ctx, comm.OrAlone(p.Comm), p.Memory)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func runOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full
 	send := func(e message) error {
 		b, err := json.Marshal(&e)
 		if err == nil {
-			_, err = comm.Share(ctx, c, b, 0)
+			_, err = comm.BroadcastBytes(ctx, c, b, 0)
 		}
 		if sendErr == nil {
 			sendErr = err
@@ -77,7 +77,7 @@ func runOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full
 // the search. It returns the result or the error of rank 0.
 func evaluateForFirst(ctx context.Context, c comm.Comm, full *evaluator, notify func(stage.Event)) (*Result, error) {
 	for {
-		b, err := comm.Share(ctx, c, nil, 0)
+		b, err := comm.BroadcastBytes(ctx, c, nil, 0)
 		var e message
 		if err == nil {
 			err = json.Unmarshal(b, &e)

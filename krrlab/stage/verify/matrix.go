@@ -70,7 +70,7 @@ func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, me
 func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 	n, size := m.N, m.comm.Size()
 	localRows := min(((n+group-1)/group+size-1)/size*group, n) // the most rows of a rank
-	budget, err := comm.Smallest(ctx, m.comm, accel.Budget{Limit: max(1, memory)})
+	budget, err := comm.SmallestBudget(ctx, m.comm, accel.Budget{Limit: max(1, memory)})
 	if err != nil || !budget.Fits(8*int64(localRows)*int64(n)) {
 		return err
 	}
@@ -129,7 +129,7 @@ func (m *Matrix) gatherSums(ctx context.Context, err error, lists ...[]float64) 
 		return err
 	}
 	for _, x := range lists {
-		if err := comm.Merge(ctx, m.comm, x); err != nil {
+		if err := comm.MergeDisjoint(ctx, m.comm, x); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func normalPoints(n, d int, density float64, seed uint64) *points.Dense {
 // referenceMatrix returns the kernel matrix by kernel.Eval.
 func referenceMatrix(t *testing.T, spec kernel.Spec, x *points.Dense) *mat.SymDense {
 	t.Helper()
-	return testkit.Gram(testkit.Must(kernel.FromSpec(spec)), x)
+	return testkit.KernelMatrix(testkit.Must(kernel.FromSpec(spec)), x)
 }
 
 // TestMatrix compares the entries of K and the product |K|v with kernel.Eval, for dense and sparse points, with K
@@ -216,8 +216,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestWorstRelative checks the worst relative norm: it is 0 if target and residual are zero, infinite if only the target is,
-// and NaN if a norm is NaN.
+// TestWorstRelative checks the worst relative norm: it is 0 if target and residual are zero, infinite if only the
+// target is, and NaN if a norm is NaN.
 func TestWorstRelative(t *testing.T) {
 	r := &Residual{Norm: []float64{0, 3, 1}, Rounding: []float64{0, 0, 2}, Target: []float64{0, 6, 4}}
 	testkit.Equal(t, r.worstRelative(r.Norm), 0.5)

@@ -141,7 +141,9 @@ def table(x: Any, owner: str, *, missing: bool = False, categorical: Any = "auto
 
 
 def numeric(x: Any) -> np.ndarray:
-    """Return an array of float32 or float64."""
+    """Return an array of float32 or float64. Masked entries are missing, as NaN."""
+    if np.ma.is_masked(x):
+        x = (x if x.dtype.kind in "fcO" else x.astype(np.float64)).filled(np.nan)
     x = np.asarray(x)
     if x.dtype.kind == "c":
         raise ValueError("Complex data not supported")
@@ -289,6 +291,8 @@ def vector(y: Any, name: str, rows: int) -> np.ndarray:
     """Return y as an array of numbers or objects with ``rows`` rows; missing values are a ValueError."""
     if hasattr(y, "tocsr"):
         y = y.toarray()
+    if np.ma.is_masked(y):
+        raise ValueError(f"Input {name} has a masked value: row {np.argwhere(np.ma.getmaskarray(y))[0][0]}.")
     if hasattr(y, "to_numpy"):
         gaps = np.asarray(y.isna()) if hasattr(y, "isna") else np.zeros(0, bool)
         if gaps.any():

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import _data, _program
-from ._model import Model
+from ._model import NEGLIGIBLE, Model
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -287,6 +287,11 @@ class _KernelMachine(BaseEstimator):
         if features is not None and (len(self.model_.c) * features.shape[0] <= LARGE or self.model_.is_precomputed):
             f = self.model_.decision(features)
             if f is not None:
+                far = self.model_.far_rows(features)
+                if far:
+                    warnings.warn(f"{far} of {len(f)} rows are so far from the training points that the kernel is "
+                                  f"below {NEGLIGIBLE} there, and predictions nearly constant (are columns swapped, or "
+                                  "in other units?)", stacklevel=_program.stack_level())
                 return f
         if not self.model_.labels:
             f, _ = self._run_predict(t)

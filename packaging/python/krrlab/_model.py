@@ -12,6 +12,9 @@ import numpy as np
 #: Entries of a block of K(Z, X): 16 MB.
 BLOCK = 2_000_000
 
+#: Value of a kernel, relative to its largest one, below which a training point hardly changes a prediction.
+NEGLIGIBLE = 1e-3
+
 #: Largest error of an exponent that distances by inner products may have.
 ROUNDING = 1e-11
 
@@ -158,6 +161,33 @@ class Model:
             blocks.append(k @ self.c)
         return np.concatenate(blocks) + np.asarray(self.meta.get("mean") or 0.0) - self.meta.get("threshold", 0.0)
 
+    def far_rows(self, z: Any) -> int:
+        """Count the rows of z that ``krrlab predict`` reports as far from the training points.
+
+        At their distance from the bounding box of these, the kernel is below NEGLIGIBLE times its largest value, so
+        that predictions are nearly constant. ``z`` has the features of the model before scaling.
+        """
+        if self.is_precomputed or self.kernel["name"] == "polynomial":
+            return 0
+        z = self._scaled(z)
+        if self.center is not None:
+            z = z - self.center
+        low, high = (np.asarray(a.toarray() if hasattr(a, "toarray") else a).ravel()
+                     for a in (self.x.min(0), self.x.max(0)))
+        power = 1 if self.kernel["name"] == "laplacian" else 2
+
+        def excess(values: np.ndarray, columns: Any = slice(None)) -> np.ndarray:
+            """Return the distances from the ranges of columns, or their squares."""
+            return np.maximum(0, np.maximum(low[columns] - values, values - high[columns])) ** power
+
+        if hasattr(z, "tocsr"):
+            z = z.tocoo()
+            zero = excess(np.zeros_like(low))
+            u = zero.sum() + np.bincount(z.row, excess(z.data, z.col) - zero[z.col], z.shape[0])
+        else:
+            u = excess(z).sum(1)
+        return int(((u > 0) & (self._values(u.copy()) < NEGLIGIBLE)).sum())
+
     def _scaled(self, z: Any) -> Any:
         by = self.meta.get("scaling") or {}
         if hasattr(z, "tocsr") and (by.get("scale") or self.center is not None):
@@ -187,7 +217,7 @@ class Model:
             u = np.zeros((len(z), len(x)))
             for j in range(z.shape[1]):
                 u += np.abs(z[:, j, None] - x[:, j])
-            return np.exp(u / -sigma)
+            return self._values(u)
         norms = _norms(z)
         size = (norms.max(initial=0) + self.norms.max()) / sigma ** 2
         if not np.finfo(float).eps * size < ROUNDING:
@@ -197,6 +227,13 @@ class Model:
         u += norms[:, None]
         u += self.norms
         np.maximum(u, 0, out=u)
+        return self._values(u)
+
+    def _values(self, u: np.ndarray) -> np.ndarray:
+        """Values of the kernel at squared distances, or at l1 distances for the Laplacian kernel. Overwrites ``u``."""
+        name, sigma = self.kernel["name"], self.kernel.get("sigma", 1.0)
+        if name == "laplacian":
+            return np.exp(u / -sigma)
         if name == "gaussian":
             u *= -0.5 / sigma ** 2
             return np.exp(u, out=u)

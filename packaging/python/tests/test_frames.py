@@ -4,6 +4,7 @@ import os
 import subprocess
 import tempfile
 import unittest
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -42,6 +43,53 @@ class Frames(unittest.TestCase):
         np.testing.assert_array_equal(m.predict(shuffled), m.predict(frame))
         numbered = KernelRidge(lam=0.01).fit(frame.set_axis([5, 0, 1], axis=1), target)
         np.testing.assert_allclose(numbered.predict(frame.set_axis([5, 0, 1], axis=1)), m.predict(frame))
+
+    def test_masked(self):
+        """Masked entries are missing, whatever is under the mask."""
+        x = np.ma.masked_array(frame.to_numpy(), mask=r.random((n, 3)) < 0.1, fill_value=1e6)
+        x[x.mask] = 1e6
+        x.mask = x.data == 1e6
+        m = KernelRidge(lam=0.01, impute="median").fit(x, target)
+        gaps = x.filled(np.nan)
+        np.testing.assert_array_equal(m.predict(x), KernelRidge(lam=0.01, impute="median").fit(gaps, target).predict(gaps))
+        self.refused("Input X contains NaN: column", lambda: KernelRidge().fit(x, target))
+        whole = np.ma.masked_array(np.arange(3 * n).reshape(n, 3), mask=np.arange(3 * n).reshape(n, 3) == 4)
+        self.refused("Input X contains NaN: column 1, row 1", lambda: KernelRidge().fit(whole, target))
+        self.refused("Input y has a masked value: row 2", lambda: KernelRidge().fit(
+            frame, np.ma.masked_array(target, mask=target.index == 2)))
+        self.refused("sample_weight has a masked value: row 0", lambda: KernelRidge().fit(
+            frame, target, np.ma.masked_array(np.ones(n), mask=target.index == 0)))
+        unmasked = np.ma.masked_array(frame.to_numpy())
+        np.testing.assert_array_equal(KernelRidge(lam=0.01).fit(unmasked, target).predict(unmasked),
+                                      KernelRidge(lam=0.01).fit(frame.to_numpy(), target).predict(frame.to_numpy()))
+
+    def test_far_rows(self):
+        """Rows far from the training points are counted as the program counts them, in arrays and sparse matrices."""
+        x = frame.to_numpy().copy()
+        x[:, 2] = np.where(x[:, 2] > 0, x[:, 2], 0)
+        away = x.copy()
+        away[:7] += np.outer(np.arange(7), [1.5, -1, 2])
+        for name in ("gaussian", "laplacian", "matern32", "matern52", "polynomial")[:5 if LONG else 2]:
+            for kind in np.asarray, scipy.sparse.csr_matrix:
+                m = KernelRidge(name, lam=0.01, scale="none", **{} if name == "polynomial" else {"sigma": 0.7})
+                m.fit(kind(x), target)
+                texts = []
+                for large in _estimators.LARGE, 0:  # by NumPy, and by the program
+                    large, _estimators.LARGE = _estimators.LARGE, large
+                    try:
+                        with warnings.catch_warnings(record=True) as caught:
+                            warnings.simplefilter("always")
+                            m.predict(kind(x))
+                            self.assertEqual([str(w.message) for w in caught], [])
+                            m.predict(kind(away))
+                    finally:
+                        _estimators.LARGE = large
+                    texts.append([str(w.message) for w in caught])
+                    self.assertEqual([w.filename for w in caught], [__file__] * len(caught))
+                self.assertEqual(texts[0], texts[1])
+                self.assertEqual(len(texts[0]), name != "polynomial")
+        with self.assertWarnsRegex(UserWarning, r"rows are so far from the training points that the kernel is below 0.001"):
+            KernelRidge("gaussian", sigma=1, lam=0.01).fit(x, target).predict(x + 100)
 
     def test_labels(self):
         """Labels have the type that they had."""
