@@ -63,7 +63,8 @@ def run(command: Sequence[str], data: str = "") -> str:
                           encoding="utf-8", errors="replace")
     if done.returncode not in (0, NOT_CONVERGED):
         raise ValueError(readable(done.stderr, [*command], data) or "krrlab failed without a message")
-    kept = [line for line in done.stdout.splitlines(True) if line.startswith(("note: ", "interval "))]
+    kept = [re.sub("^note +", "note: ", line) for line in done.stdout.splitlines(True)
+            if line.startswith(("note: ", "note ", "interval "))]
     notes = done.stderr + "".join(kept)
     notes = readable(notes, [*command], data)
     if done.returncode == NOT_CONVERGED:

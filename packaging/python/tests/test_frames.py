@@ -46,9 +46,8 @@ class Frames(unittest.TestCase):
 
     def test_masked(self):
         """Masked entries are missing, whatever is under the mask."""
-        x = np.ma.masked_array(frame.to_numpy(), mask=r.random((n, 3)) < 0.1, fill_value=1e6)
-        x[x.mask] = 1e6
-        x.mask = x.data == 1e6
+        hidden = r.random((n, 3)) < 0.1
+        x = np.ma.masked_array(np.where(hidden, 1e6, frame), hidden)
         m = KernelRidge(lam=0.01, impute="median").fit(x, target)
         gaps = x.filled(np.nan)
         np.testing.assert_array_equal(m.predict(x), KernelRidge(lam=0.01, impute="median").fit(gaps, target).predict(gaps))
