@@ -38,7 +38,9 @@ const convertedEntries = 1 << 19
 func (Gaussian) String() string { return "gaussian" }
 
 // OperatorBytes returns the memory of an operator in bytes.
-func (Gaussian) OperatorBytes(m, s int) int64 { return accel.SaturateInt64(4 * float64(m) * float64(s)) }
+func (Gaussian) OperatorBytes(m, s int) int64 {
+	return accel.SaturateInt64(4 * float64(m) * float64(s))
+}
 
 // Sample implements Dist. Row i of G is drawn from g.Sub("gaussian row", i). Sample returns an error if G needs more
 // memory than is available.
