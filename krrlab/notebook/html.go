@@ -25,10 +25,16 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// pageTemplate is the template of the page of exportHTML: its data are a Title and Cells.
+// pageTemplate is the template of the page of exportHTML.
 var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
-// pageCell is a cell of the page template.
+// htmlPage is the data of pageTemplate.
+type htmlPage struct {
+	Title string
+	Cells []pageCell
+}
+
+// pageCell is a cell of a page.
 type pageCell struct {
 	Markdown template.HTML // the converted text of a cell of Markdown, else ""
 	Code     string        // the source of the cell, which is shown unless Markdown is set
@@ -42,64 +48,78 @@ type pageOutput struct {
 	Text, Class string
 }
 
+// savedCell is a cell of a notebook file.
+type savedCell struct {
+	Type    string        `json:"cell_type"`
+	Source  any           `json:"source"`
+	Count   any           `json:"execution_count"`
+	Outputs []savedOutput `json:"outputs"`
+}
+
+// savedOutput is an output in a notebook file.
+type savedOutput struct {
+	Type      string         `json:"output_type"`
+	Name      string         `json:"name"`
+	Text      any            `json:"text"`
+	Data      map[string]any `json:"data"`
+	Traceback []string       `json:"traceback"`
+}
+
 // exportHTML returns a notebook with its outputs as a self-contained HTML document. The only external references are
 // links in the notebook's own text. Formulas are converted to MathML; formulas with commands that mathML does not
 // support remain in TeX.
 func exportHTML(file string, nb map[string]any) ([]byte, error) {
-	b, err := json.Marshal(nb) // gives the outputs of this run the same types as those read from the file
+	page := htmlPage{Title: strings.TrimSuffix(filepath.Base(file), ".ipynb")}
+	var out bytes.Buffer
+	err := page.addCells(nb["cells"])
+	if err == nil {
+		err = pageTemplate.Execute(&out, page)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	var book struct {
-		Cells []struct {
-			Type    string `json:"cell_type"`
-			Source  any    `json:"source"`
-			Count   any    `json:"execution_count"`
-			Outputs []struct {
-				Type      string         `json:"output_type"`
-				Name      string         `json:"name"`
-				Text      any            `json:"text"`
-				Data      map[string]any `json:"data"`
-				Traceback []string       `json:"traceback"`
-			} `json:"outputs"`
-		} `json:"cells"`
+	return []byte(plots.OneScript(out.String())), nil
+}
+
+// addCells adds the cells of a notebook to a page. If the first cell has a heading, it becomes the title.
+func (p *htmlPage) addCells(cells any) error {
+	b, err := json.Marshal(cells) // gives the outputs of this run the same types as those read from the file
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal(b, &book); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	var saved []savedCell
+	if err := json.Unmarshal(b, &saved); err != nil {
+		return err
 	}
-	page := struct {
-		Title string
-		Cells []pageCell
-	}{Title: strings.TrimSuffix(filepath.Base(file), ".ipynb")}
-	for _, bookCell := range book.Cells {
-		src := joinLines(bookCell.Source)
-		cell := pageCell{Code: src, Number: bookCell.Count}
-		switch bookCell.Type {
+	for _, c := range saved {
+		cell := pageCell{Code: joinLines(c.Source), Number: c.Count}
+		switch c.Type {
 		case "markdown":
-			if cell.Markdown, err = markdown(src); err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
+			if m := firstHeading.FindStringSubmatch(cell.Code); m != nil && len(p.Cells) == 0 {
+				p.Title = m[1]
 			}
-			if m := firstHeading.FindStringSubmatch(src); m != nil && len(page.Cells) == 0 {
-				page.Title = m[1]
+			if cell.Markdown, err = markdown(cell.Code); err != nil {
+				return err
 			}
 		case "code":
-			for _, o := range bookCell.Outputs {
-				switch o.Type {
-				case "stream":
-					cell.Outputs = append(cell.Outputs, pageOutput{Text: stripANSI(joinLines(o.Text)), Class: o.Name})
-				case "error":
-					cell.Outputs = append(cell.Outputs, pageOutput{Text: stripANSI(strings.Join(o.Traceback, "\n")),
-						Class: "error"})
-				default:
-					cell.Outputs = append(cell.Outputs, richestOutput(o.Data))
-				}
+			for _, o := range c.Outputs {
+				cell.Outputs = append(cell.Outputs, o.onPage())
 			}
 		}
-		page.Cells = append(page.Cells, cell)
+		p.Cells = append(p.Cells, cell)
 	}
-	var out bytes.Buffer
-	err = pageTemplate.Execute(&out, page)
-	return []byte(plots.OneScript(out.String())), err
+	return nil
+}
+
+// onPage returns the output in the form that a page shows.
+func (o savedOutput) onPage() pageOutput {
+	switch o.Type {
+	case "stream":
+		return pageOutput{Text: stripANSI(joinLines(o.Text)), Class: o.Name}
+	case "error":
+		return pageOutput{Text: stripANSI(strings.Join(o.Traceback, "\n")), Class: "error"}
+	}
+	return richestOutput(o.Data)
 }
 
 // firstHeading matches a heading of the first level; group 1 is its text.

@@ -137,18 +137,9 @@ func (ix Index) addDecl(path string, d *ast.GenDecl) {
 		switch s := s.(type) {
 		case *ast.TypeSpec:
 			ix.add(path, s.Name.Name, s.Doc, s.Comment, d.Doc)
-			var list *ast.FieldList
-			switch t := s.Type.(type) {
-			case *ast.StructType:
-				list = t.Fields
-			case *ast.InterfaceType:
-				list = t.Methods
-			}
-			if list != nil {
-				for _, f := range list.List {
-					for _, n := range f.Names {
-						ix.add(path, s.Name.Name+"."+n.Name, f.Doc, f.Comment)
-					}
+			for _, f := range membersOf(s.Type) {
+				for _, n := range f.Names {
+					ix.add(path, s.Name.Name+"."+n.Name, f.Doc, f.Comment)
 				}
 			}
 		case *ast.ValueSpec:
@@ -157,6 +148,17 @@ func (ix Index) addDecl(path string, d *ast.GenDecl) {
 			}
 		}
 	}
+}
+
+// membersOf returns the fields of a struct type or the methods of an interface type.
+func membersOf(typ ast.Expr) []*ast.Field {
+	switch t := typ.(type) {
+	case *ast.StructType:
+		return t.Fields.List
+	case *ast.InterfaceType:
+		return t.Methods.List
+	}
+	return nil
 }
 
 // Docs returns the declarations and comments of the exported names of p, of the fields and methods of its types (as
@@ -243,23 +245,19 @@ func originKey(m *types.Func) string {
 func (p *Package) typeDecls() map[string]string {
 	out := map[string]string{}
 	for _, f := range p.files {
-		for _, d := range f.Decls {
-			g, ok := d.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, s := range g.Specs {
-				if s, ok := s.(*ast.TypeSpec); ok && s.Name.IsExported() {
-					var b bytes.Buffer
-					spec := *s
-					spec.Doc, spec.Comment = nil, nil
-					cfg := printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}
-					if cfg.Fprint(&b, p.fset, &printer.CommentedNode{Node: &spec, Comments: f.Comments}) == nil {
-						out[s.Name.Name] = "type " + b.String()
-					}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if s, ok := n.(*ast.TypeSpec); ok && s.Name.IsExported() {
+				var b bytes.Buffer
+				spec := *s
+				spec.Doc, spec.Comment = nil, nil
+				cfg := printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}
+				if cfg.Fprint(&b, p.fset, &printer.CommentedNode{Node: &spec, Comments: f.Comments}) == nil {
+					out[s.Name.Name] = "type " + b.String()
 				}
 			}
-		}
+			_, isFunc := n.(*ast.FuncDecl)
+			return !isFunc
+		})
 	}
 	return out
 }

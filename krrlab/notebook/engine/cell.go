@@ -269,40 +269,48 @@ func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast
 	list := fn.Body.List
 	fn.Body.List = nil
 	var lines []int
-	showIndex := -1
+	var showCall *ast.CallExpr // the call that shows the last expression, or nil
 	for i, stmt := range list {
 		lines = append(lines, e.fset.Position(stmt.Pos()).Line)
-		pos := stmt.Pos()
-		step := callStmt(stepFunc, pos, &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: pos})
-		isLast := i+1 == len(list)
-		if x, ok := stmt.(*ast.ExprStmt); ok && showLast && isLast && !printCall.MatchString(types.ExprString(x.X)) {
-			showIndex = len(fn.Body.List) + 1
-			// parse has already wrapped a list of expressions in a call of showFunc
-			if callExpr, ok := x.X.(*ast.CallExpr); !ok || !isName(callExpr.Fun, showFunc) {
-				c.EndsWithCall = isCall(x.X)
-				stmt = callStmt(showFunc, pos, x.X)
+		step := callStmt(stepFunc, stmt.Pos(), &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: stmt.Pos()})
+		if x, ok := stmt.(*ast.ExprStmt); ok {
+			isShown := showLast && i+1 == len(list) && !printCall.MatchString(types.ExprString(x.X))
+			if stmt = wrapExpression(x, isShown); isShown {
+				showCall = stmt.(*ast.ExprStmt).X.(*ast.CallExpr)
+				c.EndsWithCall = stmt != x && isCall(x.X)
 			}
-		} else if ok && !isCall(x.X) { // assign an unused value to _, which avoids a compile error
-			stmt = &ast.AssignStmt{Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: pos}}, Tok: token.ASSIGN,
-				TokPos: pos, Rhs: []ast.Expr{x.X}}
 		}
 		fn.Body.List = append(fn.Body.List, step, stmt)
 	}
 	u, err := e.checkUnit(file, visible)
-	if err != nil && showIndex >= 0 && strings.Contains(err.Error(), "used as value") {
-		fn.Body.List[showIndex], showIndex = list[len(list)-1], -1
+	if err != nil && showCall != nil && strings.Contains(err.Error(), "used as value") {
+		fn.Body.List[len(fn.Body.List)-1], showCall = list[len(list)-1], nil
 		u, err = e.checkUnit(file, visible)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if showIndex >= 0 {
-		c.shownTypes = u.argumentTypes(fn.Body.List[showIndex].(*ast.ExprStmt).X.(*ast.CallExpr))
+	if showCall != nil {
+		c.shownTypes = u.argumentTypes(showCall)
 	}
 	c.recordUnreadErrors(u, fn)
 	u.lines = lines
 	e.sessionVariables(u, fn, visible)
 	return u, nil
+}
+
+// wrapExpression returns a statement that shows the value of an expression, or only uses it: a value without a use is a
+// compile error. parse has already put a list of expressions into a call of showFunc.
+func wrapExpression(stmt *ast.ExprStmt, isShown bool) ast.Stmt {
+	call, ok := stmt.X.(*ast.CallExpr)
+	switch {
+	case isShown && !(ok && isName(call.Fun, showFunc)):
+		return callStmt(showFunc, stmt.Pos(), stmt.X)
+	case isShown || isCall(stmt.X):
+		return stmt
+	}
+	return &ast.AssignStmt{Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: stmt.Pos()}}, Tok: token.ASSIGN,
+		TokPos: stmt.Pos(), Rhs: []ast.Expr{stmt.X}}
 }
 
 // argumentTypes returns the types of the arguments of a call. A call among the arguments can have several.
@@ -383,11 +391,13 @@ func (c *Cell) recordUnreadErrors(u *unit, fn *ast.FuncDecl) {
 			}
 			return true
 		})
-		if assign, ok := stmt.(*ast.AssignStmt); ok {
-			for _, x := range assign.Lhs {
-				if t := u.src.info.TypeOf(x); t != nil && types.Identical(t, types.Universe.Lookup("error").Type()) {
-					c.errorLines[types.ExprString(x)] = c.e.fset.Position(x.Pos()).Line
-				}
+		assign, ok := stmt.(*ast.AssignStmt)
+		if !ok {
+			continue
+		}
+		for _, x := range assign.Lhs {
+			if t := u.src.info.TypeOf(x); t != nil && types.Identical(t, types.Universe.Lookup("error").Type()) {
+				c.errorLines[types.ExprString(x)] = c.e.fset.Position(x.Pos()).Line
 			}
 		}
 	}
@@ -454,14 +464,14 @@ func (c *Cell) Run(abandoned func() bool, onLine func(line int)) (out []Value, e
 		} else {
 			onLine(unit.line)
 		}
-		show := func(vs []any) { shownValues = vs }
-		c.e.current.Store(&execution{goid: GoroutineID(), show: show, beforeStep: func(step int) {
-			if abandoned() {
-				panic(Stopped{})
-			}
-			c.e.publish(unit, step)
-			onLine(unit.lines[step])
-		}})
+		c.e.current.Store(&execution{goid: GoroutineID(), show: func(vs []any) { shownValues = vs },
+			beforeStep: func(step int) {
+				if abandoned() {
+					panic(Stopped{})
+				}
+				c.e.publish(unit, step)
+				onLine(unit.lines[step])
+			}})
 		_, err := unit.interp.RunFunc(entry)
 		if abandoned() {
 			return nil, Stopped{}

@@ -3,6 +3,7 @@ package engine
 import (
 	"go/types"
 	"reflect"
+	"slices"
 
 	"github.com/goplus/ixgo"
 	"golang.org/x/tools/go/ssa"
@@ -76,18 +77,23 @@ func valueAs(v any, t reflect.Type) reflect.Value {
 func refuseNilEntries(prog *ssa.Program) error {
 	for f := range ssautil.AllFunctions(prog) {
 		for _, b := range f.Blocks {
-			for _, i := range b.Instrs {
-				update, ok := i.(*ssa.MapUpdate)
-				if !ok || !types.IsInterface(update.Value.Type()) {
-					continue
-				}
-				if _, ok := update.Value.(*ssa.MakeInterface); !ok {
-					return types.Error{Fset: prog.Fset, Pos: update.Pos(),
-						Msg: "an interface that may be nil is stored in a map, which needs what this kernel lacks " +
-							"(see what it said at first)"}
-				}
+			i := slices.IndexFunc(b.Instrs, storesMaybeNil)
+			if i >= 0 {
+				return types.Error{Fset: prog.Fset, Pos: b.Instrs[i].Pos(),
+					Msg: "an interface that may be nil is stored in a map, which needs what this kernel lacks (see " +
+						"what it said at first)"}
 			}
 		}
 	}
 	return nil
+}
+
+// storesMaybeNil reports whether an instruction stores an interface that may be nil in a map.
+func storesMaybeNil(i ssa.Instruction) bool {
+	update, ok := i.(*ssa.MapUpdate)
+	if !ok || !types.IsInterface(update.Value.Type()) {
+		return false
+	}
+	_, isNonNil := update.Value.(*ssa.MakeInterface)
+	return !isNonNil
 }

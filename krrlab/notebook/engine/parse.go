@@ -92,11 +92,16 @@ func (e *Engine) splitItems(name, code string) (out []cellItem, endsWithSemicolo
 		return nil, false, errs
 	}
 	if n := len(out); n > 0 && !endsWithSemicolon && out[n-1].kind == statement {
-		x, err := parser.ParseExpr("f(" + code[out[n-1].start:out[n-1].end] + ")")
-		call, ok := x.(*ast.CallExpr)
-		out[n-1].isList = err == nil && ok && len(call.Args) > 1
+		out[n-1].isList = isExpressionList(code[out[n-1].start:out[n-1].end])
 	}
 	return append(imports, out...), endsWithSemicolon, nil
+}
+
+// isExpressionList reports whether code is a comma-separated list of at least two expressions.
+func isExpressionList(code string) bool {
+	x, err := parser.ParseExpr("f(" + code + ")")
+	call, ok := x.(*ast.CallExpr)
+	return err == nil && ok && len(call.Args) > 1
 }
 
 // newItem returns the item code[start:end], which begins with the given token.

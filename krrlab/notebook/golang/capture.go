@@ -246,16 +246,22 @@ func encode(d display.Data) display.Data {
 	for _, m := range []*display.MIMEMap{&d.Data, &d.Metadata, &d.Transient} {
 		out := display.MIMEMap{}
 		for k, v := range *m {
-			if _, isText := v.(string); !isText {
-				b, err := json.Marshal(v)
-				if err != nil {
-					b, _ = json.Marshal(fmt.Sprintf("%v (%v)", v, err))
-				}
-				v = json.RawMessage(b)
-			}
-			out[k] = v
+			out[k] = encodeValue(v)
 		}
 		*m = out
 	}
 	return d
+}
+
+// encodeValue returns the JSON encoding of a value, or the value itself if it is a string. If it has no encoding, its
+// text and the error are encoded instead.
+func encodeValue(v any) any {
+	if _, isText := v.(string); isText {
+		return v
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		b, _ = json.Marshal(fmt.Sprintf("%v (%v)", v, err))
+	}
+	return json.RawMessage(b)
 }

@@ -56,12 +56,11 @@ func (p *panels) forEach(f func(*panel.Panel)) {
 // closeAll closes all panels and forgets them.
 func (p *panels) closeAll() {
 	p.mu.Lock()
-	list := p.list
-	p.list = nil
-	p.mu.Unlock()
-	for _, x := range list {
+	defer p.mu.Unlock()
+	for _, x := range p.list {
 		x.Close()
 	}
+	p.list = nil
 }
 
 // commSender is an Output that can send messages of comms.

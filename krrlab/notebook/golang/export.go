@@ -8,6 +8,7 @@ import (
 	"go/format"
 	"go/token"
 	"go/types"
+	"iter"
 	"maps"
 	"path"
 	"regexp"
@@ -136,21 +137,32 @@ func (x *exporter) addCell(name string, c NotebookCell) {
 // hoist adds variables to x.hoisted: those that declarations of the package use, and those that := declares together
 // with a hoisted one. It reports whether it has added one; the caller repeats it until it has not.
 func (x *exporter) hoist() (added bool) {
-	for _, c := range x.cells {
-		for _, p := range c.parts {
-			vars := declaredObjects(p)
-			isHoisted := slices.ContainsFunc(vars, func(o types.Object) bool { return x.hoisted[o] })
-			if isDecl(p, token.CONST, token.TYPE, token.FUNC) {
-				vars, isHoisted = slices.Collect(maps.Values(p.Objects)), true
-			}
-			for _, o := range vars {
-				if v, ok := o.(*types.Var); ok && isHoisted && !x.hoisted[v] {
-					x.hoisted[v], added = true, true
-				}
+	for p := range x.allParts() {
+		vars := declaredObjects(p)
+		isHoisted := slices.ContainsFunc(vars, func(o types.Object) bool { return x.hoisted[o] })
+		if isDecl(p, token.CONST, token.TYPE, token.FUNC) {
+			vars, isHoisted = slices.Collect(maps.Values(p.Objects)), true
+		}
+		for _, o := range vars {
+			if v, ok := o.(*types.Var); ok && isHoisted && !x.hoisted[v] {
+				x.hoisted[v], added = true, true
 			}
 		}
 	}
 	return added
+}
+
+// allParts returns the parts of all cells, in order.
+func (x *exporter) allParts() iter.Seq[engine.CellPart] {
+	return func(yield func(engine.CellPart) bool) {
+		for _, c := range x.cells {
+			for _, p := range c.parts {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // declaredObjects returns the objects that a declaration or a := of a cell declares, without methods.

@@ -34,7 +34,7 @@ func (s *Session) Inspect(code string, cursor int, detailed bool) (text string, 
 
 // describe documents the expression at the end of head. If it is unknown, the enclosing calls, literals and index
 // expressions are tried, innermost first.
-func (s *Session) describe(head string) (string, bool) {
+func (s *Session) describe(head string) (text string, ok bool) {
 	cur := s.cursorAt(head)
 	if cur == nil {
 		return "", false
@@ -57,22 +57,25 @@ func (s *Session) describe(head string) (string, bool) {
 		}
 	}
 	for _, x := range candidates {
-		switch x := x.(type) {
-		case *ast.Ident:
-			if text, ok := s.describeWord(cur, x.Name); ok {
-				return text, true
-			}
-		case *ast.SelectorExpr:
-			if p := importedPackage(cur, x.X); p != nil {
-				return s.describeObject(engine.ImportPath(p), x.Sel.Name, p.Scope().Lookup(x.Sel.Name))
-			}
-			if t := cur.Info.TypeOf(x.X); t != nil {
-				path, name := typeName(t)
-				member := engine.LookupMember(t, x.Sel.Name)
-				if text, ok := s.describeObject(path, name+"."+x.Sel.Name, member); ok {
-					return text, true
-				}
-			}
+		if text, ok = s.describeExpr(cur, x); ok {
+			break
+		}
+	}
+	return text, ok
+}
+
+// describeExpr documents a name or a selector.
+func (s *Session) describeExpr(cur *engine.Cursor, x ast.Expr) (text string, ok bool) {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return s.describeWord(cur, x.Name)
+	case *ast.SelectorExpr:
+		if p := importedPackage(cur, x.X); p != nil {
+			return s.describeObject(engine.ImportPath(p), x.Sel.Name, p.Scope().Lookup(x.Sel.Name))
+		}
+		if t := cur.Info.TypeOf(x.X); t != nil {
+			path, name := typeName(t)
+			return s.describeObject(path, name+"."+x.Sel.Name, engine.LookupMember(t, x.Sel.Name))
 		}
 	}
 	return "", false

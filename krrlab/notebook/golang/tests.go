@@ -126,11 +126,9 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 // with needed statements.
 func (x *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerun []string, err error) {
 	latest := map[string]types.Object{} // last object of each name
-	for _, c := range x.cells {
-		for _, p := range c.parts {
-			for _, o := range declaredObjects(p) {
-				latest[o.Name()] = o
-			}
+	for p := range x.allParts() {
+		for _, o := range declaredObjects(p) {
+			latest[o.Name()] = o
 		}
 	}
 	needed := map[types.Object]bool{}
@@ -166,16 +164,14 @@ func (x *exporter) neededParts(needed map[types.Object]bool, latest map[string]t
 	isKept := map[ast.Node]bool{}
 	for isChanged := true; isChanged; { // until the parts found so far need no others
 		isChanged = false
-		for _, c := range x.cells {
-			for _, p := range c.parts {
-				if isKept[p.Node] || !isNeeded(p, needed) {
-					continue
-				}
-				isKept[p.Node], isChanged = true, true
-				for name := range p.Objects {
-					if o := latest[name]; o != nil {
-						needed[o] = true
-					}
+		for p := range x.allParts() {
+			if isKept[p.Node] || !isNeeded(p, needed) {
+				continue
+			}
+			isKept[p.Node], isChanged = true, true
+			for name := range p.Objects {
+				if o := latest[name]; o != nil {
+					needed[o] = true
 				}
 			}
 		}

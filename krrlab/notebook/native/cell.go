@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -288,24 +289,31 @@ func (c *Cell) Stub(call string) string {
 		text := ""
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			for i, f := range c.functions {
-				if f == d && c.refusalReasons[i] == "" {
-					text = c.stubFunction(f, i, call)
-				}
+			if i := slices.Index(c.functions, d); i >= 0 && c.refusalReasons[i] == "" {
+				text = c.stubFunction(d, i, call)
 			}
 		case *ast.GenDecl:
-			if d.Tok == token.TYPE || d.Tok == token.CONST {
-				text = c.sourceOf(d)
-			}
-			for _, s := range d.Specs {
-				if s, ok := s.(*ast.ImportSpec); ok && isStandard(strings.Trim(s.Path.Value, "\"`")) {
-					text += "import " + c.sourceOf(s) + "; "
-				}
-			}
+			text = c.stubDeclaration(d)
 		}
 		b.WriteString(strings.Repeat("\n", max(0, c.line(d)-1-strings.Count(b.String(), "\n"))) + text + "; ")
 	}
 	return b.String()
+}
+
+// stubDeclaration returns a declaration of types or constants, and the imports from the standard library. It returns ""
+// for other declarations.
+func (c *Cell) stubDeclaration(d *ast.GenDecl) (text string) {
+	switch d.Tok {
+	case token.TYPE, token.CONST:
+		return c.sourceOf(d)
+	case token.IMPORT:
+		for _, s := range d.Specs {
+			if s := s.(*ast.ImportSpec); isStandard(strings.Trim(s.Path.Value, "\"`")) {
+				text += "import " + c.sourceOf(s) + "; "
+			}
+		}
+	}
+	return text
 }
 
 // stubFunction returns a declaration with the signature of f, whose body calls function number of the program.

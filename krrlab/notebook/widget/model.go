@@ -71,36 +71,21 @@ func (s *Spec) logLabel() string {
 // state returns the state of the model in a version of the protocol: 1, or else 2. layoutModel and styleModel are the
 // models to which the state refers, or nil.
 func (s *Spec) state(version int, layoutModel, styleModel *Model) map[string]any {
-	name, controls, base := string(s.Kind), "@jupyter-widgets/controls", "@jupyter-widgets/base"
-	controlsVersion, baseVersion := "^1.5.0 || ^2.0.0", "^1.2.0 || ^2.0.0"
-	if version == 1 {
-		controls, base, controlsVersion, baseVersion = "jupyter-js-widgets", "jupyter-js-widgets", "*", "*"
-		if s.Kind == FloatLogSlider {
-			name = "SelectionSlider"
-		}
-	}
-	state := map[string]any{"_model_name": name + "Model", "_view_name": name + "View"}
-	module, moduleVersion := controls, controlsVersion
+	state := s.classState(version)
+	maps.Copy(state, s.valueState(version))
 	switch s.Kind {
 	case layout:
-		module, moduleVersion = base, baseVersion
 		state["width"] = s.Width
 	case style:
-		state["_view_name"], state["description_width"] = "StyleView", "initial"
+		state["description_width"] = "initial"
 	case HBox, VBox:
 	default:
-		state["description"] = s.Label
+		if state["description"] = s.Label; version == 1 && s.Kind != Button { // version 1 shows labels as HTML
+			state["description"] = html.EscapeString(s.Label)
+		}
 		if s.Help != "" {
 			state["tooltip"], state["description_tooltip"] = s.Help, s.Help
 		}
-	}
-	state["_model_module"], state["_model_module_version"] = module, moduleVersion
-	state["_view_module"], state["_view_module_version"] = module, moduleVersion
-	if s.Kind == style { // the view of a style is in the base module
-		state["_view_module"], state["_view_module_version"] = base, baseVersion
-	}
-	if version == 1 && s.Label != "" && s.Kind != Button { // version 1 shows labels as HTML
-		state["description"] = html.EscapeString(s.Label)
 	}
 	if layoutModel != nil {
 		state["layout"] = reference(layoutModel)
@@ -108,39 +93,65 @@ func (s *Spec) state(version int, layoutModel, styleModel *Model) map[string]any
 	if styleModel != nil && version != 1 {
 		state["style"] = reference(styleModel)
 	}
+	return state
+}
+
+// classState returns the part of the state that names the classes of the model and of its view, with their modules.
+func (s *Spec) classState(version int) map[string]any {
+	type module struct{ name, version string }
+	name := string(s.Kind)
+	controls := module{"@jupyter-widgets/controls", "^1.5.0 || ^2.0.0"}
+	base := module{"@jupyter-widgets/base", "^1.2.0 || ^2.0.0"}
+	if version == 1 {
+		controls, base = module{"jupyter-js-widgets", "*"}, module{"jupyter-js-widgets", "*"}
+		if s.Kind == FloatLogSlider {
+			name = "SelectionSlider"
+		}
+	}
+	model, view, viewName := controls, controls, name+"View"
+	switch s.Kind {
+	case layout:
+		model, view = base, base
+	case style:
+		view, viewName = base, "StyleView"
+	}
+	return map[string]any{"_model_name": name + "Model", "_model_module": model.name,
+		"_model_module_version": model.version, "_view_name": viewName, "_view_module": view.name,
+		"_view_module_version": view.version}
+}
+
+// valueState returns the part of the state with the value of the model and what is shown with it.
+func (s *Spec) valueState(version int) map[string]any {
 	switch s.Kind {
 	case IntSlider:
-		state["value"], state["min"], state["max"], state["step"] = s.Value, int(s.Min), int(s.Max), int(s.Step)
-		state["continuous_update"] = true
+		return map[string]any{"value": s.Value, "min": int(s.Min), "max": int(s.Max), "step": int(s.Step),
+			"continuous_update": true}
 	case FloatSlider:
-		state["value"], state["min"], state["max"], state["step"] = s.Value, s.Min, s.Max, s.Step
-		state["readout_format"], state["continuous_update"] = ".3g", true
+		return map[string]any{"value": s.Value, "min": s.Min, "max": s.Max, "step": s.Step, "readout_format": ".3g",
+			"continuous_update": true}
 	case FloatLogSlider:
-		if state["continuous_update"] = true; version == 1 {
-			state["_options_labels"], state["value"] = s.logLabels(), s.logLabel()
-			break
+		if version == 1 {
+			return map[string]any{"_options_labels": s.logLabels(), "value": s.logLabel(), "continuous_update": true}
 		}
-		state["readout_format"] = ".3g"
-		state["value"], state["base"], state["step"] = s.Value, 10.0, 1.0/logSteps
-		state["min"], state["max"] = math.Log10(s.Min), math.Log10(s.Max)
+		return map[string]any{"value": s.Value, "base": 10.0, "step": 1.0 / logSteps, "min": math.Log10(s.Min),
+			"max": math.Log10(s.Max), "readout_format": ".3g", "continuous_update": true}
 	case Dropdown:
-		if state["_options_labels"] = s.Options; version == 1 {
-			state["value"] = s.Value
-		} else {
-			state["index"] = slices.Index(s.Options, s.Value.(string))
+		if version == 1 {
+			return map[string]any{"_options_labels": s.Options, "value": s.Value}
 		}
+		return map[string]any{"_options_labels": s.Options, "index": slices.Index(s.Options, s.Value.(string))}
 	case Checkbox, HTML:
-		state["value"] = s.Value
+		return map[string]any{"value": s.Value}
 	case Text:
-		state["value"], state["placeholder"], state["continuous_update"] = s.Value, s.Placeholder, false
+		return map[string]any{"value": s.Value, "placeholder": s.Placeholder, "continuous_update": false}
 	case HBox, VBox:
 		children := []string{}
 		for _, c := range s.Children {
 			children = append(children, reference(c))
 		}
-		state["children"] = children
+		return map[string]any{"children": children}
 	}
-	return state
+	return nil
 }
 
 // reference returns the text that refers to a model in a state.
