@@ -1,9 +1,7 @@
 package datasets
 
 import (
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -62,17 +60,17 @@ func removeSeparators(text string) (number string, certain bool) {
 
 // recordAmount parses a cell of column j as an amount, and ok reports whether it is one. It records the amount in the
 // column's faults, because only the end of the file shows whether the column has amounts in parentheses.
-func (c *Table) recordAmount(line, j int, text string) (v float64, ok bool) {
+func (t *Table) recordAmount(line, j int, text string) (v float64, ok bool) {
 	v, negative, ok := parseAmount(text)
 	if !ok {
 		return 0, false
 	}
-	f := c.faultsOf(j)
+	f := t.faultsOf(j)
 	if negative {
 		f.negatives++
 	} else if f.groupedErr == nil {
 		_, err := parseFinite(text)
-		f.groupedErr = c.cellFault(line, j, err)
+		f.groupedErr = t.cellFault(line, j, err)
 	}
 	return v, true
 }
@@ -80,15 +78,16 @@ func (c *Table) recordAmount(line, j int, text string) (v float64, ok bool) {
 // reportAmounts adds a note for each column that has amounts in parentheses and no words, and deletes its faults if it
 // has no missing cells either. It returns the error of the first number with separators of thousands in a column
 // without amounts in parentheses.
-func (c *Table) reportAmounts() error {
-	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
-		switch f := c.faults[j]; {
+func (t *Table) reportAmounts() error {
+	for j := range t.columns {
+		switch f := t.columns[j].faults; {
+		case f == nil:
 		case f.negatives == 0 && f.groupedErr != nil:
 			return f.groupedErr
 		case f.negatives > 0 && f.wordCells == 0:
-			c.report.note("%s: amounts in parentheses, in %d rows, are read as negative", c.columnName(j), f.negatives)
+			t.report.note("%s: amounts in parentheses, in %d rows, are read as negative", t.columnName(j), f.negatives)
 			if f.missingCells == 0 {
-				delete(c.faults, j)
+				t.columns[j].faults = nil
 			}
 		}
 	}

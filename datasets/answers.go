@@ -166,8 +166,7 @@ func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
 			return a.errorAt(s, k, "%s is too large to be squared: give the target in another unit", quote(a.texts[k]))
 		}
 	}
-	valueOfRows := selectIndices[float64](a.codes)
-	d.Task, d.Target = Regression, valueOfRows(values)
+	d.Task, d.Target = Regression, gather(values, a.codes)
 	return nil
 }
 

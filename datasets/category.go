@@ -53,7 +53,7 @@ type UnknownWords struct {
 const maxCategories = 1000
 
 // category is a Category while its file is read.
-type category struct {
+type columnCoder struct {
 	ColumnCoding
 	codeOf        map[string]int // cache of the codes of known texts, of at most 2·maxCategories of them
 	index         *wordIndex     // index of Values; nil if the values are collected from the file
@@ -68,13 +68,13 @@ type category struct {
 
 // sourceColumns returns the file columns that the named features were made of. For each column it returns its name, and
 // its category or nil.
-func sourceColumns(features []string, coded []ColumnCoding) (names []string, categories []*category) {
+func sourceColumns(features []string, coded []ColumnCoding) (names []string, categories []*columnCoder) {
 	unused := slices.Clone(coded)
 	for len(features) > 0 {
 		name, count := features[0], 1
-		var c *category
+		var c *columnCoder
 		if i, base := firstCategory(features, unused); i >= 0 {
-			name, count, c = base, len(unused[i].suffixes()), newCategory(unused[i])
+			name, count, c = base, len(unused[i].suffixes()), newColumnCoder(unused[i])
 			unused = slices.Delete(unused, i, i+1)
 		}
 		names, categories, features = append(names, name), append(categories, c), features[count:]
@@ -158,8 +158,8 @@ func (d *Dataset) SourceColumns() (columns []SourceColumn) {
 	return columns
 }
 
-func newCategory(k ColumnCoding) *category {
-	c := &category{ColumnCoding: k, codeOf: map[string]int{}, valueSet: newWordSet(), missingValue: notFound,
+func newColumnCoder(k ColumnCoding) *columnCoder {
+	c := &columnCoder{ColumnCoding: k, codeOf: map[string]int{}, valueSet: newWordSet(), missingValue: notFound,
 		unknownRows: map[string]int{}}
 	if k.Dates != nil {
 		c.dates = &dateReader{DateCoding: *k.Dates, isFitted: k.Dates.Form != ""}
@@ -181,7 +181,7 @@ func newCategory(k ColumnCoding) *category {
 
 // encode returns the code of a cell: the index of its value, in the order of first occurrence if the values are
 // collected from the file, notFound for an unknown word, or the code of dateReader for a date.
-func (w *category) encode(text string) (float64, error) {
+func (w *columnCoder) encode(text string) (float64, error) {
 	if w.dates != nil {
 		return w.dates.parseCell(text)
 	}
@@ -202,7 +202,7 @@ func (w *category) encode(text string) (float64, error) {
 }
 
 // newCode returns the code of a text that is not in codeOf; a negative number if the value is unknown.
-func (w *category) newCode(text string) (i int) {
+func (w *columnCoder) newCode(text string) (i int) {
 	if w.index == nil {
 		return w.valueSet.add(text)
 	}
@@ -214,7 +214,7 @@ func (w *category) newCode(text string) (i int) {
 
 // sortValues sets Values to the sorted collected values, unless they were given, and returns the index in Values of
 // each code.
-func (w *category) sortValues() (place []int) {
+func (w *columnCoder) sortValues() (place []int) {
 	if w.index == nil {
 		w.Values = slices.Sorted(slices.Values(w.valueSet.words))
 	}
@@ -230,7 +230,7 @@ func (w *category) sortValues() (place []int) {
 
 // report notes which texts were read as a different value, and returns the unknown words, the most frequent first.
 // place has the index in Values of each code. report returns an error if no row has a known word.
-func (w *category) report(r *ReadReport, column string, place []int) (u UnknownWords, err error) {
+func (w *columnCoder) report(r *ReadReport, column string, place []int) (u UnknownWords, err error) {
 	var aliases []string
 	for text, code := range w.codeOf {
 		if v := w.Values[place[code]]; norm.NFC.String(text) != norm.NFC.String(v) { // texts with equal NFC look the same
@@ -263,25 +263,25 @@ func (u UnknownWords) String() string {
 	return fmt.Sprintf("%s: %s", u.Column, listed(words))
 }
 
-// finishColumn completes the coding of column j, which is feature column k: it collects the values or decides the order
+// finishCoder completes the coding of column j, which is feature column k: it collects the values or decides the order
 // of dates, and adds notes. It returns the function that sets the features of a row from the code of its cell.
-func (c *Table) finishColumn(d *Dataset, j, k int) (put func(row []float64, v float64), err error) {
-	w := c.categories[j]
+func (t *Table) finishCoder(d *Dataset, j, k int) (put func(row []float64, v float64), err error) {
+	w := t.columns[j].coder
 	if w.dates != nil {
 		err := w.dates.decideOrder(func(visit func(code float64)) {
-			for i := range c.rows {
-				if v := c.data[i*len(c.featureColumns)+k]; !math.IsNaN(v) {
+			for i := range t.rows {
+				if v := t.data[i*len(t.featureColumns)+k]; !math.IsNaN(v) {
 					visit(v)
 				}
 			}
 		})
 		if err == nil && (!w.dates.isFitted || w.dates.orderIsNew || w.dates.ignoresTimes) {
-			c.report.note("%s: %v", c.columnName(j), w.dates)
+			t.report.note("%s: %v", t.columnName(j), w.dates)
 		}
 		return w.Dates.setFeatures, err
 	}
 	place := w.sortValues()
-	u, err := w.report(c.report, c.columnName(j), place)
+	u, err := w.report(t.report, t.columnName(j), place)
 	if u.Words != nil {
 		d.UnknownWords = append(d.UnknownWords, u)
 	}
@@ -292,42 +292,42 @@ func (c *Table) finishColumn(d *Dataset, j, k int) (put func(row []float64, v fl
 	}, err
 }
 
-// encodeCategories replaces the columns of words and dates, whose codes are in c.data, by their features: it sets the
+// encodeColumns replaces the columns of words and dates, whose codes are in c.data, by their features: it sets the
 // points, the column names and the Categories of d.
-func (c *Table) encodeCategories(d *Dataset) error {
-	if !c.hasCategories {
+func (t *Table) encodeColumns(d *Dataset) error {
+	if !t.hasCoders {
 		return nil
 	}
 	width, names, fileColumns := 0, []string{}, []int{}
 	add := func(name string, column int) {
 		width, names, fileColumns = width+1, append(names, name), append(fileColumns, column)
 	}
-	put := make([]func(row []float64, v float64), len(c.featureColumns)) // nil for columns of numbers
-	start := make([]int, len(c.featureColumns))
-	for k, j := range c.featureColumns {
+	put := make([]func(row []float64, v float64), len(t.featureColumns)) // nil for columns of numbers
+	start := make([]int, len(t.featureColumns))
+	for k, j := range t.featureColumns {
 		name := ""
 		if d.Columns != nil {
 			name = d.Columns[k]
 		}
-		w := c.categories[j]
+		w := t.columns[j].coder
 		if start[k] = width; w == nil {
 			add(name, j)
 			continue
 		}
 		var err error
-		if put[k], err = c.finishColumn(d, j, k); err != nil {
-			return c.cellFault(0, j, err)
+		if put[k], err = t.finishCoder(d, j, k); err != nil {
+			return t.cellFault(0, j, err)
 		}
 		for _, suffix := range w.suffixes() {
 			add(name+suffix, j)
 		}
 	}
-	if err := c.s.reserve(8*c.rows*width, c.rows); err != nil {
+	if err := t.s.reserve(8*t.rows*width, t.rows); err != nil {
 		return err
 	}
-	x := points.NewDense(c.rows, width, nil)
-	for i := range c.rows {
-		for k, v := range c.data[i*len(c.featureColumns) : (i+1)*len(c.featureColumns)] {
+	x := points.NewDense(t.rows, width, nil)
+	for i := range t.rows {
+		for k, v := range t.data[i*len(t.featureColumns) : (i+1)*len(t.featureColumns)] {
 			if put[k] == nil {
 				x.Row(i)[start[k]] = v
 			} else {
@@ -339,8 +339,8 @@ func (c *Table) encodeCategories(d *Dataset) error {
 	if d.X = x; d.Columns != nil {
 		d.Columns = names
 	}
-	for _, j := range c.featureColumns {
-		if w := c.categories[j]; w != nil {
+	for _, j := range t.featureColumns {
+		if w := t.columns[j].coder; w != nil {
 			d.ColumnCodings = append(d.ColumnCodings, w.ColumnCoding)
 		}
 	}

@@ -16,22 +16,19 @@ const (
 	allowMissing  missingValues = true
 )
 
-// check returns an error unless the data set is consistent: as many answers, weights and kept cells as points, a label
-// for each class, a name and a scaling for each feature, and finite numbers. With allowMissing, features may be NaN.
-// Every reader of files calls it at its end.
+// check returns an error unless the data set is consistent: in addition to Check, as many weights and copied cells as
+// points, a name and a scaling for each feature, and finite numbers. With allowMissing, features may be NaN. Every
+// reader of files calls it at its end.
 func (d *Dataset) check(missing missingValues) error {
 	n, dim := d.X.Dims()
 	if n < 1 || dim < 0 {
 		return fmt.Errorf("%d rows of %d features", n, dim)
 	}
-	if err := d.checkAnswers(n); err != nil {
+	if err := cmp.Or(d.Check(), d.checkAnswers(n), d.Scaling.Validate()); err != nil {
 		return err
 	}
 	if d.Columns != nil && len(d.Columns) != dim {
 		return fmt.Errorf("%d names of columns for %d features", len(d.Columns), dim)
-	}
-	if d.Groups != nil && len(d.Groups) != n {
-		return fmt.Errorf("%d groups for %d rows", len(d.Groups), n)
 	}
 	for _, cells := range d.CopiedColumns {
 		if len(cells) != 1+n {
@@ -40,9 +37,6 @@ func (d *Dataset) check(missing missingValues) error {
 	}
 	if d.Scaling != nil && d.Scaling.Dim() != dim {
 		return fmt.Errorf("a scaling of %d features for %d", d.Scaling.Dim(), dim)
-	}
-	if err := d.Scaling.Validate(); err != nil {
-		return err
 	}
 	if _, isBytes := d.X.(*points.Bytes); isBytes { // bytes are always finite
 		return nil
@@ -62,8 +56,7 @@ func (d *Dataset) checkAnswers(n int) error {
 	if hasBoth || otherTask || otherTargets {
 		return fmt.Errorf("the answers do not fit the task %v or the %d names of targets", d.Task, len(d.TargetNames))
 	}
-	columns := append([][]float64{d.Weights, d.bestErrors, d.Target}, d.MoreTargets...)
-	for k, v := range columns {
+	for k, v := range append([][]float64{d.Weights, d.bestErrors}, d.TargetColumns()...) {
 		if v != nil && len(v) != n {
 			return fmt.Errorf("%d answers or weights for %d rows", len(v), n)
 		}
@@ -76,14 +69,6 @@ func (d *Dataset) checkAnswers(n int) error {
 				quantity := map[int]string{0: "weight", 1: "error of the best predictor"}[k]
 				return fmt.Errorf("row %d (counted from 0): the %s is %g", i, cmp.Or(quantity, "answer"), y)
 			}
-		}
-	}
-	if d.Class != nil && len(d.Class) != n {
-		return fmt.Errorf("%d classes for %d rows", len(d.Class), n)
-	}
-	for i, c := range d.Class {
-		if c < 0 || c >= len(d.Labels) {
-			return fmt.Errorf("row %d (counted from 0): class %d of %d labels", i, c, len(d.Labels))
 		}
 	}
 	return nil

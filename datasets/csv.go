@@ -67,7 +67,7 @@ func (c *csvReader) readRecords() error {
 		}
 	}
 	limit := func() int {
-		if c.width == 0 { // the columns are not known yet
+		if c.width() == 0 { // the columns are not known yet
 			return 1
 		}
 		return pipelineDepth()
@@ -99,7 +99,7 @@ func (c *csvReader) endsInQuotes(text []byte) bool {
 func (c *csvReader) splitBlock(b *block) {
 	err := splitRecords(b.text, c.sep, c.commentMark, func(cells []string, line, nextLine int) bool {
 		r, start := textRow{line: b.line + line, nextLine: b.line + nextLine}, len(b.cells)
-		if b.cells = append(b.cells, cells...); len(cells) == c.width {
+		if b.cells = append(b.cells, cells...); len(cells) == c.width() {
 			r.numbers = c.parseFeatures(b, cells)
 		}
 		r.cells = b.cells[start:]
@@ -122,7 +122,7 @@ func (c *csvReader) parseFeatures(b *block, cells []string) []float64 {
 	start := len(b.numbers)
 	for _, j := range c.featureColumns {
 		v := math.NaN()
-		if c.categories[j] == nil {
+		if c.columns[j].coder == nil {
 			var err error
 			if v, err = parseNumber(cells[j]); err != nil || !isFinite(v) {
 				b.numbers = b.numbers[:start]
@@ -141,7 +141,7 @@ func (c *csvReader) addRecord(r *textRow) error {
 	}
 	blankLines := r.line - c.nextLine
 	c.nextLine = r.nextLine
-	if c.width != 1 || c.commentMark != 0 {
+	if c.width() != 1 || c.commentMark != 0 {
 		c.report.addSkipped(r.line-blankLines, blankLines)
 		blankLines = 0
 	}
@@ -154,18 +154,18 @@ func (c *csvReader) addRecord(r *textRow) error {
 		return c.Add(r, r.line)
 	}
 	firstCell := r.cells[0]
-	isComment := c.rows == 0 && c.width > 0 && c.o.Comment == "" && strings.HasPrefix(firstCell, "#") &&
-		len(r.cells) != c.width
-	if isComment || len(r.cells) == 1 && c.width != 1 && firstCell == "" {
+	isComment := c.rows == 0 && c.width() > 0 && c.o.Comment == "" && strings.HasPrefix(firstCell, "#") &&
+		len(r.cells) != c.width()
+	if isComment || len(r.cells) == 1 && c.width() != 1 && firstCell == "" {
 		c.report.addSkipped(r.line, 1)
 		return nil
 	}
-	if c.width == 0 {
+	if c.width() == 0 {
 		if header, err := c.readFirstRow(r.cells, r.line); header || err != nil {
 			return err
 		}
 	}
-	if len(r.cells) != c.width {
+	if len(r.cells) != c.width() {
 		return c.widthError(r.line, r.cells)
 	}
 	return c.Add(r, r.line)
@@ -184,10 +184,10 @@ func (c *csvReader) widthError(line int, record []string) error {
 		remedy = "; if lines that begin with # are comments, say --format comment=#"
 	case sep != "comma":
 		remedy = "; cells are separated by a " + sep + ": --format separator= says otherwise"
-	case len(record) == c.width+1:
+	case len(record) == c.width()+1:
 		remedy = "; one cell more may be row names or a decimal comma"
 	}
-	return c.s.Fault(line, 0, "the row has %d columns, %s has %d%s", len(record), reference, c.width, remedy)
+	return c.s.Fault(line, 0, "the row has %d columns, %s has %d%s", len(record), reference, c.width(), remedy)
 }
 
 // splitError converts an error of encoding/csv into a *ParseError with the line.

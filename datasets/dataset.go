@@ -153,50 +153,53 @@ func (d *Dataset) CheckColumns(names []string, otherName string) error {
 
 // Slice returns points i, …, j-1 with their answers. The result shares memory with d.
 func (d *Dataset) Slice(i, j int) *Dataset {
-	return d.selectRows(d.X.Slice(i, j), selectRange[float64](i, j), selectRange[int](i, j))
+	return d.selectRows(d.X.Slice(i, j), rowSelection{from: i, to: j})
 }
-
-// selectRange returns a function that selects elements i, …, j-1 of a slice.
-func selectRange[T any](i, j int) func(v []T) []T { return func(v []T) []T { return v[i:j] } }
 
 // Head returns the first min(n, Len) points. The result shares memory with d.
 func (d *Dataset) Head(n int) *Dataset { return d.Slice(0, min(n, d.Len())) }
 
 // Subset returns copies of the points with the given indices, which must be in range, and of their answers.
 func (d *Dataset) Subset(index []int) *Dataset {
-	return d.selectRows(points.Gather(d.X, index), selectIndices[float64](index), selectIndices[int](index))
+	return d.selectRows(points.Gather(d.X, index), rowSelection{index: index})
 }
 
-// selectIndices returns a function that copies the elements with the given indices of a slice.
-func selectIndices[T any](index []int) func(v []T) []T {
-	return func(v []T) []T {
-		out := make([]T, len(index))
-		for k, i := range index {
-			out[k] = v[i]
-		}
-		return out
+// rowSelection is a list of rows: those of index, or if that is nil the rows from, …, to-1.
+type rowSelection struct {
+	index    []int
+	from, to int
+}
+
+// selectFrom returns the elements of v that belong to the rows; nil for a nil v.
+func selectFrom[T any](rows rowSelection, v []T) []T {
+	switch {
+	case v == nil:
+		return nil
+	case rows.index == nil:
+		return v[rows.from:rows.to]
 	}
+	return gather(v, rows.index)
 }
 
-// selectRows returns the data set of a part of the points, x. The functions selectFloats and selectInts select the
-// entries of these points from a list.
-func (d *Dataset) selectRows(x points.Points, selectFloats func([]float64) []float64,
-	selectInts func([]int) []int) *Dataset {
+// gather returns copies of the elements of v with the given indices.
+func gather[T any](v []T, index []int) []T {
+	out := make([]T, len(index))
+	for k, i := range index {
+		out[k] = v[i]
+	}
+	return out
+}
+
+// selectRows returns the data set of a part of the rows, whose points are x.
+func (d *Dataset) selectRows(x points.Points, rows rowSelection) *Dataset {
 	s := *d
 	s.X, s.CopiedColumns, s.MoreTargets, s.unusedHashes = x, nil, nil, nil
 	for _, y := range d.MoreTargets {
-		s.MoreTargets = append(s.MoreTargets, selectFloats(y))
+		s.MoreTargets = append(s.MoreTargets, selectFrom(rows, y))
 	}
-	for _, v := range []*[]float64{&s.Target, &s.Weights, &s.bestErrors} {
-		if *v != nil {
-			*v = selectFloats(*v)
-		}
-	}
-	for _, v := range []*[]int{&s.Class, &s.Groups} {
-		if *v != nil {
-			*v = selectInts(*v)
-		}
-	}
+	s.Target, s.Class = selectFrom(rows, d.Target), selectFrom(rows, d.Class)
+	s.Weights, s.Groups = selectFrom(rows, d.Weights), selectFrom(rows, d.Groups)
+	s.bestErrors = selectFrom(rows, d.bestErrors)
 	return &s
 }
 

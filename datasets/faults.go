@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,11 +28,11 @@ type columnFaults struct {
 }
 
 // faultsOf returns the faults of column j.
-func (c *Table) faultsOf(j int) *columnFaults {
-	if c.faults[j] == nil {
-		c.faults[j] = &columnFaults{}
+func (t *Table) faultsOf(j int) *columnFaults {
+	if t.columns[j].faults == nil {
+		t.columns[j].faults = &columnFaults{}
 	}
-	return c.faults[j]
+	return t.columns[j].faults
 }
 
 func (f *columnFaults) addMissing(fault *ParseError) {
@@ -42,33 +41,33 @@ func (f *columnFaults) addMissing(fault *ParseError) {
 }
 
 // noteMissing records a missing cell of a feature.
-func (c *Table) noteMissing(line, j int, cell string) {
-	if c.report.Missing++; !c.o.KeepMissing {
+func (t *Table) noteMissing(line, j int, cell string) {
+	if t.report.Missing++; !t.o.KeepMissing {
 		_, err := parseFinite(cell)
-		c.faultsOf(j).addMissing(c.cellFault(line, j, err))
+		t.faultsOf(j).addMissing(t.cellFault(line, j, err))
 	}
 }
 
 // noteNonNumber records a cell of a feature that is not a number. It returns an error if no flag of the command can
 // repair the fault.
-func (c *Table) noteNonNumber(line, j int, cell string) error {
+func (t *Table) noteNonNumber(line, j int, cell string) error {
 	if isMissing(cell) {
-		c.noteMissing(line, j, cell)
+		t.noteMissing(line, j, cell)
 		return nil
 	}
 	_, err := parseFinite(cell)
-	if c.header != nil && cell == c.header[j] {
+	if t.header != nil && cell == t.header[j] {
 		err = fmt.Errorf("%w: the header again? remove the line", err)
 	}
 	form := localForm(cell)
 	isTime := dateForm.MatchString(cell) || clockForm.MatchString(cell)
 	// If Dim is given, the columns to drop have been chosen already.
-	if !isWord(cell) || c.o.Dim > 0 || c.header != nil && cell == c.header[j] || form != "" && !isTime {
-		return c.cellFault(line, j, err)
+	if !isWord(cell) || t.o.Dim > 0 || t.header != nil && cell == t.header[j] || form != "" && !isTime {
+		return t.cellFault(line, j, err)
 	}
-	f := c.faultsOf(j)
+	f := t.faultsOf(j)
 	if f.wordCells++; f.word == nil {
-		f.word, f.firstWord, f.isDate = c.cellFault(line, j, err), strings.Clone(cell), isTime
+		f.word, f.firstWord, f.isDate = t.cellFault(line, j, err), strings.Clone(cell), isTime
 		f.distinctWords, f.dates = map[string]bool{}, &dateReader{}
 	}
 	if f.dateErr == nil {
@@ -81,75 +80,102 @@ func (c *Table) noteNonNumber(line, j int, cell string) error {
 }
 
 // faultError returns one error for all cells that are not numbers; nil if there are none. It shows the first such cell,
-// the faults of each column, and the flags that repair them. If most values of a column are numbers, its words are
-// faulty cells, and the column is not proposed as a categorical one. In a categorical column a missing cell is a value
-// like any other.
-func (c *Table) faultError() error {
-	if err := c.reportAmounts(); err != nil || len(c.faults) == 0 {
+// the faults of each column, and the flags that repair them.
+func (t *Table) faultError() error {
+	if err := t.reportAmounts(); err != nil {
 		return err
 	}
 	var wordColumns []string
 	var missingColumns []int
 	var r remedies
 	missingCells := 0
-	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
-		f, flags, text := c.faults[j], &r.drop, c.columnName(j) // flags is the list of the flag that repairs column j
+	for j := range t.columns {
+		f := t.columns[j].faults
 		switch {
-		case f.missingCells == c.rows && c.rows > 1 && j != c.target && c.o.Dim == 0:
-			text += " has no value"
-		case f.wordCells == 0: // only missing cells
+		case f == nil:
+			continue
+		case f.wordCells == 0 && !t.isEmptyColumn(j): // some cells are missing, and the others are numbers
 			missingColumns, missingCells = append(missingColumns, j), missingCells+f.missingCells
 			continue
-		case c.booleanLine[j] == 0 && 2*f.wordCells <= c.rows-f.missingCells || c.rows == 1: // most values are numbers
+		case f.wordCells > 0 && t.hasMostlyNumbers(j):
 			if f.wordCells > 1 {
 				f.word.Reason += fmt.Sprintf(", and %d cells more of the column", f.wordCells-1)
 			}
 			return f.word
-		case f.isDate:
-			text += " has dates or times"
-			if err := cmp.Or(f.dateErr, f.dates.decideOrder(noCodes)); err != nil {
-				text += fmt.Sprintf(", which --dates cannot read: %v", err)
-			} else if f.wordCells+f.missingCells < c.rows {
-				text += " and numbers"
-			} else if c.o.Space == nil {
-				text += fmt.Sprintf(" (--drop %s leaves them out)", safe.Shell(joinNames([]string{c.flagName(j)})))
-				flags, r.impute = &r.dates, r.impute || f.missingCells > 0
-			}
-		default:
-			text += fmt.Sprintf(" has words (%d, such as %s)", len(f.distinctWords), quote(f.firstWord))
-			if len(f.distinctWords) <= min(maxCategories, max(maxGuessedClasses, c.rows/minRowsPerClass)) {
-				flags = &r.categorical
-			}
 		}
-		wordColumns, *flags = append(wordColumns, text), append(*flags, c.flagName(j))
+		wordColumns = append(wordColumns, t.columnName(j)+t.describeWords(j, &r))
+	}
+	if wordColumns == nil && missingColumns == nil {
+		return nil
 	}
 
-	pe := &ParseError{File: c.s.name}
+	pe := t.s.Fault(0, 0, "")
 	var reason []string
 	if len(wordColumns) > 0 {
 		reason = append(reason, "columns that are no numbers: "+listed(wordColumns))
 	}
 	if len(missingColumns) > 0 && (missingCells == 1 || wordColumns == nil) {
-		j := slices.MinFunc(missingColumns, func(a, b int) int {
-			return cmp.Or(c.faults[a].missing.Line-c.faults[b].missing.Line, a-b)
-		})
-		pe = c.faults[j].missing
+		pe = t.columns[missingColumns[0]].faults.missing
+		for _, j := range missingColumns {
+			if fault := t.columns[j].faults.missing; fault.Line < pe.Line {
+				pe = fault
+			}
+		}
 		reason = append(reason, pe.Reason)
 	}
 	if missingCells > 1 {
 		slices.SortStableFunc(missingColumns, func(a, b int) int { // in descending order
-			return c.faults[b].missingCells - c.faults[a].missingCells
+			return t.columns[b].faults.missingCells - t.columns[a].faults.missingCells
 		})
 		var columnCounts []string
 		for _, j := range missingColumns {
-			columnCounts = append(columnCounts, fmt.Sprintf("%s %d", c.columnName(j), c.faults[j].missingCells))
+			columnCounts = append(columnCounts, fmt.Sprintf("%s %d", t.columnName(j), t.columns[j].faults.missingCells))
 		}
-		reason = append(reason, fmt.Sprintf("in %d rows %d cells are missing: %s", c.rows, missingCells,
+		reason = append(reason, fmt.Sprintf("in %d rows %d cells are missing: %s", t.rows, missingCells,
 			listed(columnCounts)))
 	}
 	r.impute = r.impute || len(missingColumns) > 0
-	pe.Reason = strings.Join(append(reason, c.addRemedies(pe, r)...), "; ")
+	pe.Reason = strings.Join(append(reason, t.addRemedies(pe, r)...), "; ")
 	return pe
+}
+
+// isEmptyColumn reports whether all cells of a feature are missing in the file of a fit.
+func (t *Table) isEmptyColumn(j int) bool {
+	return t.columns[j].faults.missingCells == t.rows && t.rows > 1 && j != t.target && t.o.Dim == 0
+}
+
+// hasMostlyNumbers reports whether most values of column j are numbers. Its words are faulty cells then, and the column
+// is not proposed as a categorical one.
+func (t *Table) hasMostlyNumbers(j int) bool {
+	f := t.columns[j].faults
+	return t.columns[j].booleanLine == 0 && 2*f.wordCells <= t.rows-f.missingCells || t.rows == 1
+}
+
+// describeWords describes the cells of a column that has no numbers, and adds the column to the flag that repairs it.
+// In a categorical column a missing cell is a value like any other.
+func (t *Table) describeWords(j int, r *remedies) (text string) {
+	f, flag := t.columns[j].faults, &r.drop
+	switch {
+	case t.isEmptyColumn(j):
+		text = " has no value"
+	case f.isDate:
+		text = " has dates or times"
+		if err := cmp.Or(f.dateErr, f.dates.decideOrder(noCodes)); err != nil {
+			text += fmt.Sprintf(", which --dates cannot read: %v", err)
+		} else if f.wordCells+f.missingCells < t.rows {
+			text += " and numbers"
+		} else if t.o.Space == nil {
+			text += fmt.Sprintf(" (--drop %s leaves them out)", safe.Shell(joinNames([]string{t.flagName(j)})))
+			flag, r.impute = &r.dates, r.impute || f.missingCells > 0
+		}
+	default:
+		text = fmt.Sprintf(" has words (%d, such as %s)", len(f.distinctWords), quote(f.firstWord))
+		if len(f.distinctWords) <= min(maxCategories, max(maxGuessedClasses, t.rows/minRowsPerClass)) {
+			flag = &r.categorical
+		}
+	}
+	*flag = append(*flag, t.flagName(j))
+	return text
 }
 
 // remedies are the flags that repair the faults of a table: columns for each flag, as a flag names them.
@@ -159,17 +185,16 @@ type remedies struct {
 }
 
 // addRemedies adds the flags to pe, and returns further advice for the message.
-func (c *Table) addRemedies(pe *ParseError, r remedies) (notes []string) {
-	f := c.faults[c.target]
+func (t *Table) addRemedies(pe *ParseError, r remedies) (notes []string) {
 	switch {
-	case f != nil && f.missingCells > 0:
+	case t.target >= 0 && t.columns[t.target].faults != nil:
 		notes = append(notes, "rows without a target have to be removed")
-	case c.o.Space != nil:
+	case t.o.Space != nil:
 		notes = append(notes, "coordinates have to be numbers, such as -12.5: write them so, or remove these rows")
-	case c.o.Dim > 0:
+	case t.o.Dim > 0:
 		notes = append(notes, "a fit with --impute median fills them in")
 	default:
-		ids := c.identifiers()
+		ids := t.identifiers()
 		if ids != nil {
 			notes = append(notes, identifierText(quoted(ids)))
 		}
@@ -180,7 +205,7 @@ func (c *Table) addRemedies(pe *ParseError, r remedies) (notes []string) {
 			pe.addFlag("--impute", []string{"median"})
 		}
 	}
-	if sep, _, _ := strings.Cut(c.report.Separator, " "); sep != "comma" && sep != "" {
+	if sep, _, _ := strings.Cut(t.report.Separator, " "); sep != "comma" && sep != "" {
 		notes = append(notes, "cells are separated by a "+sep+" (--format separator= says otherwise)")
 	}
 	return notes
@@ -204,9 +229,9 @@ func joinNames(names []string) string {
 }
 
 // flagName returns the name, or if necessary the number, by which a flag refers to column j.
-func (c *Table) flagName(j int) string {
-	if c.header != nil && c.header[j] != "" && slices.Index(c.header, c.header[j]) == j && !isIndex(c.header[j]) {
-		return c.header[j]
+func (t *Table) flagName(j int) string {
+	if t.header != nil && t.header[j] != "" && slices.Index(t.header, t.header[j]) == j && !isIndex(t.header[j]) {
+		return t.header[j]
 	}
 	return strconv.Itoa(j)
 }

@@ -40,5 +40,5 @@ func shuffledGroups(groupOf []int, random rng.Stream) []int {
 			groups = append(groups, i)
 		}
 	}
-	return selectIndices[int](random.Perm(len(groups)))(groups)
+	return gather(groups, random.Perm(len(groups)))
 }

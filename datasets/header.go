@@ -20,219 +20,236 @@ func isMissing(cell string) bool {
 }
 
 // readFirstRow chooses the columns from the first record, and reports whether it is a header.
-func (c *Table) readFirstRow(record []string, line int) (isHeader bool, err error) {
-	firstRow := make([]string, len(record))
-	for j, cell := range record {
-		firstRow[j] = c.s.decodeText(strings.TrimSpace(cell))
+func (t *Table) readFirstRow(record []string, line int) (isHeader bool, err error) {
+	var firstRow []string
+	if t.hasRowNames {
+		firstRow = []string{""}
+		t.report.note("the first column, which the header does not name, is left out: row names")
 	}
-	c.roleOf, c.unused = map[int]string{}, map[int]*unusedColumn{}
-	if c.hasRowNames {
-		firstRow, c.roleOf[0] = append([]string{""}, firstRow...), "drop"
-		c.report.note("the first column, which the header does not name, is left out: row names")
+	for _, cell := range record {
+		firstRow = append(firstRow, t.s.decodeText(strings.TrimSpace(cell)))
 	}
-	c.width, c.weight, c.group, c.categories = len(firstRow), -1, -1, make([]*category, len(firstRow))
-	matched, err := c.matchByName(firstRow)
+	t.columns, t.weight, t.group = make([]tableColumn, len(firstRow)), -1, -1
+	if t.hasRowNames {
+		t.columns[0].role = "drop"
+	}
+	matched, err := t.matchByName(firstRow)
 	named := matched
-	if err == nil && !matched && c.o.Columns != nil {
-		err = c.checkUnmatched(firstRow)
+	if err == nil && !matched && t.o.Columns != nil {
+		err = t.checkUnmatched(firstRow)
 	}
 	if err == nil && !matched {
-		named, err = c.assignByOptions(firstRow)
-		if c.o.TargetOptional && c.target >= 0 && !named {
-			c.report.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise",
-				c.target+1)
+		named, err = t.assignByOptions(firstRow)
+		if t.o.TargetOptional && t.target >= 0 && !named {
+			t.report.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise",
+				t.target+1)
 		}
 	}
 	if err == nil {
-		isHeader, err = c.isHeader(firstRow, named || c.hasRowNames)
+		isHeader, err = t.isHeader(firstRow, named || t.hasRowNames)
 	}
 	if isHeader {
-		c.header = firstRow
+		t.header = firstRow
 	}
-	if err = cmp.Or(err, c.findCopied(firstRow)); err != nil {
-		return false, c.s.Fault(line, 0, "%v", err)
+	if err = cmp.Or(err, t.findCopied(firstRow)); err != nil {
+		return false, t.s.Fault(line, 0, "%v", err)
 	}
-	rowCount := map[string]int{}
-	for _, name := range c.header {
-		rowCount[name]++
-	}
-	for _, j := range c.featureColumns {
-		if isHeader && rowCount[firstRow[j]] > 1 && firstRow[j] != "" {
-			c.report.note("several columns are named %s: rename them, as a model finds its columns by name",
-				quote(firstRow[j]))
-			break
+	t.noteRepeatedNames()
+	for j := range t.columns {
+		column := &t.columns[j]
+		if column.role == "drop" {
+			t.report.Dropped = append(t.report.Dropped, t.flagName(j))
+			column.hashes = &columnHashes{seed: maphash.MakeSeed()}
 		}
+		t.hasCoders = t.hasCoders || column.coder != nil
 	}
-	for j := range firstRow {
-		if c.roleOf[j] == "drop" {
-			c.report.Dropped = append(c.report.Dropped, c.flagName(j))
-			c.unused[j] = &unusedColumn{seed: maphash.MakeSeed()}
-		}
-		c.hasCategories = c.hasCategories || c.categories[j] != nil
+	if t.o.AnswersOnly {
+		t.featureColumns = nil
 	}
-	if c.o.AnswersOnly {
-		c.featureColumns = nil
-	}
-	if matched || c.o.AnswersOnly {
+	if matched || t.o.AnswersOnly {
 		return isHeader, nil
 	}
-	return isHeader, c.checkWidth(line)
+	return isHeader, t.checkWidth(line)
+}
+
+// noteRepeatedNames notes the first name in the header that several columns have, if one of them is a feature.
+func (t *Table) noteRepeatedNames() {
+	count := map[string]int{}
+	for _, name := range t.header {
+		count[name]++
+	}
+	for _, name := range t.featureNames() {
+		if count[name] > 1 && name != "" {
+			t.report.note("several columns are named %s: rename them, as a model finds its columns by name", quote(name))
+			return
+		}
+	}
 }
 
 // checkWidth returns an error if there are no features, or not as many as o.Dim says.
-func (c *Table) checkWidth(line int) error {
+func (t *Table) checkWidth(line int) error {
 	switch {
-	case c.width == 1 && c.target == 0:
+	case t.width() == 1 && t.target == 0:
 		sep := ""
-		if c.report.Separator != "" { // the table is read from text
-			sep = fmt.Sprintf(" (separator %s)", c.report.Separator)
+		if t.report.Separator != "" { // the table is read from text
+			sep = fmt.Sprintf(" (separator %s)", t.report.Separator)
 		}
-		return c.s.Fault(line, 0, "one column only%s: no features beside the target", sep)
-	case len(c.featureColumns) == 0:
-		return c.s.Fault(line, 0, "no column is left for a feature")
-	case c.o.Dim > 0 && len(c.featureColumns) != c.o.Dim:
+		return t.s.Fault(line, 0, "one column only%s: no features beside the target", sep)
+	case len(t.featureColumns) == 0:
+		return t.s.Fault(line, 0, "no column is left for a feature")
+	case t.o.Dim > 0 && len(t.featureColumns) != t.o.Dim:
 		targetNote := ""
-		if c.target >= 0 {
-			targetNote = fmt.Sprintf("; column %d is taken for the target", c.target+1)
+		if t.target >= 0 {
+			targetNote = fmt.Sprintf("; column %d is taken for the target", t.target+1)
 		}
-		return c.s.Fault(line, 0, "%s%s", c.o.dimMessage(len(c.featureColumns)), targetNote)
+		return t.s.Fault(line, 0, "%s%s", t.o.dimMessage(len(t.featureColumns)), targetNote)
 	}
 	return nil
 }
 
+// modelName names the data whose features o.Columns are, for errors.
+func (t *Table) modelName() string { return cmp.Or(t.o.DimSource, "the model") }
+
 // matchByName finds the features that o.Columns names, in any order and among other columns. matched reports that they
 // were found; it is false if none of them is there.
-func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
-	names, categories := sourceColumns(c.o.Columns, c.o.ColumnCodings)
-	if c.o.Space != nil && names != nil && c.o.Header == "no" {
+func (t *Table) matchByName(firstRow []string) (matched bool, err error) {
+	names, coders := sourceColumns(t.o.Columns, t.o.ColumnCodings)
+	if t.o.Space != nil && names != nil && t.o.Header == "no" {
 		return false, fmt.Errorf("the coordinates of %s have names, %s, and a file without a header has none",
-			cmp.Or(c.o.DimSource, "the model"), nameList(names))
+			t.modelName(), nameList(names))
 	}
 	if len(names) == 0 {
 		return false, nil
 	}
 	var missing, renamed []string
-	index, used := newWordIndex(firstRow), map[int]bool{}
-	available := nameList(firstRow)
+	index, available := newWordIndex(firstRow), nameList(firstRow)
 	for k, name := range names {
 		j, caseDiffers := index.find(name)
 		switch {
 		case j == ambiguous:
 			return false, fmt.Errorf("several columns are named %s: rename them in all files, and fit again",
 				quote(name))
-		case j == notFound || used[j]:
+		case j == notFound || t.columns[j].role != "":
 			missing = append(missing, name)
 			continue
 		case caseDiffers:
 			renamed = append(renamed, equalWords(firstRow[j], name))
 		}
 		firstRow[j] = name
-		if c.featureColumns, used[j] = append(c.featureColumns, j), true; categories[k] != nil {
-			c.categories[j] = categories[k]
-		}
+		t.featureColumns = append(t.featureColumns, j)
+		t.columns[j].role, t.columns[j].coder = "feature", coders[k]
 	}
-
 	if len(missing) == len(names) {
 		return false, nil
 	}
 	if missing != nil {
-		return false, fmt.Errorf("the columns %s of %s are missing: there are %s",
-			nameList(missing), cmp.Or(c.o.DimSource, "the model"), available)
+		return false, fmt.Errorf("the columns %s of %s are missing: there are %s", nameList(missing), t.modelName(),
+			available)
 	}
 	if renamed != nil {
-		c.report.note("columns taken as equal: %s", listed(renamed))
+		t.report.note("columns taken as equal: %s", listed(renamed))
 	}
+	return true, t.matchOthers(firstRow, index)
+}
 
-	// The columns of the target, the groups, the further targets and the weights.
-	if c.target = notFound; c.o.Target != "" && c.o.Target != "none" { // even if a column has this name
-		c.target, _ = index.find(c.o.Target)
+// matchOthers finds the columns of the target, the groups, the further targets and the weights among those that are no
+// features. All other columns are ignored.
+func (t *Table) matchOthers(firstRow []string, index *wordIndex) (err error) {
+	o := t.o
+	if t.target = notFound; o.Target != "" && o.Target != "none" { // even if a column has this name
+		t.target, _ = index.find(o.Target)
 	}
-	if c.target < 0 && !c.o.TargetOptional && c.o.Target != "none" {
-		if c.target, _, err = findColumn(firstRow, cmp.Or(c.o.Target, "-1")); err != nil {
-			return false, fmt.Errorf("target: %w", err)
+	if t.target < 0 && !o.TargetOptional && o.Target != "none" {
+		if t.target, _, err = findColumn(firstRow, cmp.Or(o.Target, "-1")); err != nil {
+			return fmt.Errorf("target: %w", err)
 		}
 	}
-	if used[c.target] {
-		return false, fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target",
-			c.target, cmp.Or(c.o.DimSource, "the model"))
+	if t.target >= 0 {
+		if t.columns[t.target].role != "" {
+			return fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target", t.target,
+				t.modelName())
+		}
+		t.columns[t.target].role = "target"
 	}
-	used[c.target] = true // without effect for notFound
-	if c.o.Groups != "" {
-		switch c.group, _, err = findColumn(firstRow, c.o.Groups); {
-		case err == nil && !(c.o.TestPart && used[c.group]):
-			used[c.group] = true
-		case c.o.TestPart: // a file of test rows may lack the groups
-			c.group = -1
+	if o.Groups != "" {
+		switch t.group, _, err = findColumn(firstRow, o.Groups); {
+		case err == nil && !(o.TestPart && t.columns[t.group].role != ""):
+			t.columns[t.group].role = "groups"
+		case o.TestPart: // a file of test rows may lack the groups
+			t.group = -1
 		default:
-			return false, fmt.Errorf("groups: %w", err)
+			return fmt.Errorf("groups: %w", err)
 		}
 	}
-	for _, name := range c.o.MoreTargets {
+	for _, name := range o.MoreTargets {
 		j, _ := index.find(name)
 		if j < 0 { // a file with answers has all targets
-			c.target, c.moreTargets, c.moreAnswers = -1, nil, nil
+			t.target, t.moreTargets, t.moreAnswers = -1, nil, nil
 			break
 		}
-		c.moreTargets, c.moreAnswers, used[j] = append(c.moreTargets, j), append(c.moreAnswers, nil), true
+		t.columns[j].role = "target"
+		t.moreTargets, t.moreAnswers = append(t.moreTargets, j), append(t.moreAnswers, nil)
 	}
-	if j, _ := index.find(c.o.Weights); c.o.Weights != "" && j >= 0 && !used[j] { // a file may lack the weights
-		c.weight, used[j] = j, true
+	// A file may lack the weights.
+	if j, _ := index.find(o.Weights); o.Weights != "" && j >= 0 && t.columns[j].role == "" {
+		t.weight, t.columns[j].role = j, "weights"
 	}
-
 	for j, name := range firstRow {
-		if !used[j] && slices.Contains(c.o.Drop, name) {
-			c.roleOf[j] = "drop"
-		} else if !used[j] {
-			c.report.Ignored = append(c.report.Ignored, name)
+		switch column := &t.columns[j]; {
+		case column.role != "":
+		case slices.Contains(o.Drop, name):
+			column.role = "drop"
+		default:
+			t.report.Ignored = append(t.report.Ignored, name)
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // checkUnmatched returns an error if none of the names in o.Columns is in the first row, and either that row is a
 // header, or there is no header but more columns than features. In the second case it is unknown which column has the
 // answers, and this is not guessed.
-func (c *Table) checkUnmatched(firstRow []string) error {
-	isHeader, _, err := guessHeader(firstRow, c.nextRows, -1)
-	modelName := cmp.Or(c.o.DimSource, "the model")
+func (t *Table) checkUnmatched(firstRow []string) error {
+	isHeader, _, err := guessHeader(firstRow, t.nextRows, -1)
 	switch {
-	case c.o.Header == "yes" || c.o.Header == "auto" && isHeader && err == nil:
+	case t.o.Header == "yes" || t.o.Header == "auto" && isHeader && err == nil:
 		return fmt.Errorf("none of the columns %s of %s is here: there are %s",
-			nameList(c.o.Columns), modelName, nameList(firstRow))
-	case !c.o.TargetOptional:
+			nameList(t.o.Columns), t.modelName(), nameList(firstRow))
+	case !t.o.TargetOptional:
 		return nil
 	}
 	numbers := 0
-	for _, column := range c.o.Drop {
+	for _, column := range t.o.Drop {
 		if isIndex(column) {
 			numbers++
 		}
 	}
-	if n := len(firstRow) - numbers; n > c.o.Dim {
+	if n := len(firstRow) - numbers; n > t.o.Dim {
 		return fmt.Errorf("%d columns without a header, and %d features of %s: if column %d has the answers, "+
 			"say --target %d; leave out by --drop what is no feature",
-			len(firstRow), c.o.Dim, modelName, len(firstRow), len(firstRow)-1)
+			len(firstRow), t.o.Dim, t.modelName(), len(firstRow), len(firstRow)-1)
 	}
 	return nil
 }
 
 // assignByOptions assigns the columns that the options name to their uses; the other columns are features. named
 // reports whether a column was found by its name.
-func (c *Table) assignByOptions(firstRow []string) (named bool, err error) {
+func (t *Table) assignByOptions(firstRow []string) (named bool, err error) {
 	claim := func(flag, column string) int {
 		j, byName, e := findColumn(firstRow, column)
-		if e == nil && c.roleOf[j] != "" && flag != "drop" {
-			e = fmt.Errorf("column %d is in --%s too: each has one use, and --target names the target", j, c.roleOf[j])
+		if e == nil && t.columns[j].role != "" && flag != "drop" {
+			e = fmt.Errorf("column %d is in --%s too: each has one use, and --target names the target", j,
+				t.columns[j].role)
 		}
 		if e != nil {
 			err = cmp.Or(err, fmt.Errorf("%s: %w", flag, e))
 			return -1
 		}
-		c.roleOf[j], named = flag, named || byName
+		t.columns[j].role, named = flag, named || byName
 		return j
 	}
-	o := c.o
-	if err := c.splitTargets(firstRow); err != nil {
+	o := t.o
+	if err := t.splitTargets(firstRow); err != nil {
 		return false, err
 	}
 	for _, column := range o.Drop {
@@ -245,22 +262,27 @@ func (c *Table) assignByOptions(firstRow []string) (named bool, err error) {
 		claim("drop", column)
 	}
 	if o.Weights != "" {
-		c.weight = claim("weights", o.Weights)
+		t.weight = claim("weights", o.Weights)
 	}
 	if o.Groups != "" {
-		c.group = claim("groups", o.Groups)
+		t.group = claim("groups", o.Groups)
 	}
 
 	// The default target is the last column, except if the remaining columns are just the features.
-	remaining := len(firstRow) - len(c.roleOf)
-	if c.target = -1; o.Target != "none" && (remaining != o.Dim || o.Target != "" && !o.TargetOptional) {
-		if c.target = claim("target", cmp.Or(o.Target, "-1")); c.target < 0 && o.TargetOptional && o.Dim > 0 {
+	remaining := 0
+	for _, column := range t.columns {
+		if column.role == "" {
+			remaining++
+		}
+	}
+	if t.target = -1; o.Target != "none" && (remaining != o.Dim || o.Target != "" && !o.TargetOptional) {
+		if t.target = claim("target", cmp.Or(o.Target, "-1")); t.target < 0 && o.TargetOptional && o.Dim > 0 {
 			err = fmt.Errorf("%s, and %w", o.dimMessage(remaining), err)
 		}
 	}
-	if c.target >= 0 {
+	if t.target >= 0 {
 		for _, name := range o.MoreTargets {
-			c.moreTargets, c.moreAnswers = append(c.moreTargets, claim("target", name)), append(c.moreAnswers, nil)
+			t.moreTargets, t.moreAnswers = append(t.moreTargets, claim("target", name)), append(t.moreAnswers, nil)
 		}
 	}
 
@@ -271,20 +293,22 @@ func (c *Table) assignByOptions(firstRow []string) (named bool, err error) {
 			columns = o.Space.positions(len(firstRow))
 		}
 		for _, column := range columns {
-			c.featureColumns = append(c.featureColumns, claim("space", column))
+			t.featureColumns = append(t.featureColumns, claim("space", column))
 		}
 	}
-	for j := range firstRow {
-		if c.roleOf[j] == "" && o.Space != nil {
-			c.roleOf[j] = "drop"
-		} else if c.roleOf[j] == "" {
-			c.featureColumns = append(c.featureColumns, j)
+	for j := range t.columns {
+		switch column := &t.columns[j]; {
+		case column.role != "":
+		case o.Space != nil:
+			column.role = "drop"
+		default:
+			t.featureColumns = append(t.featureColumns, j)
 		}
 	}
 	for _, k := range o.ColumnCodings {
 		flag := map[bool]string{false: "categorical", true: "dates"}[k.Dates != nil]
 		if j := claim(flag, k.Column); j >= 0 {
-			c.categories[j] = newCategory(k)
+			t.columns[j].coder = newColumnCoder(k)
 		}
 	}
 	return named, err
@@ -292,36 +316,36 @@ func (c *Table) assignByOptions(firstRow []string) (named bool, err error) {
 
 // splitTargets splits o.Target into several targets if it is not the name of a column but a list of names, separated by
 // commas and quoted as in a csv file.
-func (c *Table) splitTargets(firstRow []string) error {
-	if !strings.Contains(c.o.Target, ",") || slices.Contains(firstRow, c.o.Target) {
+func (t *Table) splitTargets(firstRow []string) error {
+	if !strings.Contains(t.o.Target, ",") || slices.Contains(firstRow, t.o.Target) {
 		return nil
 	}
-	names, err := csv.NewReader(strings.NewReader(c.o.Target)).Read()
+	names, err := csv.NewReader(strings.NewReader(t.o.Target)).Read()
 	if err != nil {
-		return fmt.Errorf("target %s: %w", quote(c.o.Target), err)
+		return fmt.Errorf("target %s: %w", quote(t.o.Target), err)
 	}
-	if c.o.Target, c.o.MoreTargets = names[0], names[1:]; len(names) > 1 {
-		if c.o.Task == "classification" {
+	if t.o.Target, t.o.MoreTargets = names[0], names[1:]; len(names) > 1 {
+		if t.o.Task == "classification" {
 			return fmt.Errorf("--target %s: several targets need --task regression", quoteIfLong(joinNames(names)))
 		}
-		c.o.Task = "regression"
+		t.o.Task = "regression"
 	}
 	return nil
 }
 
 // isHeader decides whether the first row is a header. named says that columns were found in it by their names.
-func (c *Table) isHeader(firstRow []string, named bool) (bool, error) {
+func (t *Table) isHeader(firstRow []string, named bool) (bool, error) {
 	isHeader, reason := named, "it has the names that are asked for"
 	switch {
-	case c.o.Header == "yes" || c.o.Header == "no":
-		isHeader, reason = c.o.Header == "yes", "--header"
+	case t.o.Header == "yes" || t.o.Header == "no":
+		isHeader, reason = t.o.Header == "yes", "--header"
 	case !named:
 		var err error
-		if isHeader, reason, err = guessHeader(firstRow, c.nextRows, c.target); err != nil {
+		if isHeader, reason, err = guessHeader(firstRow, t.nextRows, t.target); err != nil {
 			return false, err
 		}
 	}
-	c.report.Header = map[bool]string{true: "yes (", false: "no ("}[isHeader] + reason + ")"
+	t.report.Header = map[bool]string{true: "yes (", false: "no ("}[isHeader] + reason + ")"
 	return isHeader, nil
 }
 

@@ -24,40 +24,26 @@ func isIdentifier(name string, n int, value func(i int) float64) bool {
 		if math.IsNaN(v) {
 			continue
 		}
-		if v != math.Trunc(v) || !hasIDName && distinct[v] {
+		if v != math.Trunc(v) || !hasIDName && distinct[v] { // most columns of whole numbers repeat a value soon
 			return false
 		}
-		if len(distinct) < 100 { // most columns of whole numbers repeat a value soon
+		if !hasIDName {
 			distinct[v] = true
 		}
 		lo, hi, count = min(lo, v), max(hi, v), count+1
 	}
-	switch {
-	case hasIDName || count < 10:
-		return hasIDName && count > 0
-	case hi-lo+1 > 2*float64(count):
-		return false
+	if hasIDName {
+		return count > 0
 	}
-	occurs := make([]bool, int(hi-lo)+1)
-	for i := range n {
-		v := value(i)
-		if math.IsNaN(v) {
-			continue
-		}
-		if occurs[int(v-lo)] {
-			return false
-		}
-		occurs[int(v-lo)] = true
-	}
-	return true
+	return count >= 10 && hi-lo+1 <= 2*float64(count)
 }
 
 // identifiers returns the features that are probably identifiers, as --drop names them.
-func (c *Table) identifiers() (names []string) {
-	for k, j := range c.featureColumns {
-		value := func(i int) float64 { return c.data[i*len(c.featureColumns)+k] }
-		isNumeric := c.categories[j] == nil && c.faults[j] == nil && !c.isArray
-		if name := c.flagName(j); isNumeric && isIdentifier(name, c.rows, value) {
+func (t *Table) identifiers() (names []string) {
+	for k, j := range t.featureColumns {
+		value := func(i int) float64 { return t.data[i*len(t.featureColumns)+k] }
+		isNumeric := t.columns[j].coder == nil && t.columns[j].faults == nil && !t.isArray
+		if name := t.flagName(j); isNumeric && isIdentifier(name, t.rows, value) {
 			names = append(names, name)
 		}
 	}

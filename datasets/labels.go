@@ -67,7 +67,7 @@ func (d *Dataset) setClasses(r *ReadReport, a *answers) {
 	for k, code := range class {
 		class[k] = index[labels[code]]
 	}
-	d.Class = selectIndices[int](a.codes)(class)
+	d.Class = gather(class, a.codes)
 }
 
 // sortLabels sorts labels by value if all of them are numbers, labels of equal value by text; otherwise it sorts all by

@@ -208,9 +208,9 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 				a.Shape)
 		}
 	}
-	c := s.newTable(o)
-	if c.o.Header = "no"; x.columns != nil {
-		c.o.Header = "yes"
+	t := s.newTable(o)
+	if t.o.Header = "no"; x.columns != nil {
+		t.o.Header = "yes"
 	}
 	row, names := &arrayRow{}, x.pointColumnNames()
 	row.add(x)
@@ -219,49 +219,49 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 		answerColumns := y.columnNames()
 		row.add(y)
 		names = append(names, answerColumns...)
-		if c.o.Target, c.o.MoreTargets, c.o.Columns = answerColumns[0], answerColumns[1:], nil; len(answerColumns) > 1 {
-			c.o.Task = "regression"
+		if t.o.Target, t.o.MoreTargets, t.o.Columns = answerColumns[0], answerColumns[1:], nil; len(answerColumns) > 1 {
+			t.o.Task = "regression"
 		}
 		if isIndex(y.name) {
-			c.o.Target = strconv.Itoa(x.d)
+			t.o.Target = strconv.Itoa(x.d)
 		}
 	case s.arrays != nil && len(namedArrays) > 0 && (o.Target == "" || o.Target == "-1"):
-		c.o.Target = strconv.Itoa(x.d - 1) // the last column of the points, not of the named arrays
+		t.o.Target = strconv.Itoa(x.d - 1) // the last column of the points, not of the named arrays
 	case len(x.Shape) > 2 && o.Target != "none" && !o.TargetOptional:
 		return nil, s.fileFault("an array of shape %v has no column of answers: write points and answers into one "+
 			"file by np.savez('data.npz', X=X, y=y)", x.Shape)
 	case len(x.Shape) > 2:
-		c.o.Target = "none"
+		t.o.Target = "none"
 	}
 	for _, a := range namedArrays {
 		row.add(a)
 		names = append(names, a.columnNames()...)
 		if a.name != o.Weights {
-			c.o.Drop = append(slices.Clip(c.o.Drop), strconv.Itoa(len(names)-1))
+			t.o.Drop = append(slices.Clip(t.o.Drop), strconv.Itoa(len(names)-1))
 		}
 	}
-	if _, err := c.readFirstRow(names, 0); err != nil {
+	if _, err := t.readFirstRow(names, 0); err != nil {
 		return nil, err
 	}
 	_, isText := x.data.([]string)
-	if c.report.Header, c.isArray = "", !c.hasCategories && !isText && o.Space == nil; isText {
-		c.report.note("the points are texts, which are read as numbers")
+	if t.report.Header, t.isArray = "", !t.hasCoders && !isText && o.Space == nil; isText {
+		t.report.note("the points are texts, which are read as numbers")
 	}
 	n := min(x.n, o.MaxRows)
 	for row.row = range n {
-		if err := c.Add(row, row.row+1); err != nil {
+		if err := t.Add(row, row.row+1); err != nil {
 			return nil, err
 		}
 	}
-	d, err := c.Dataset()
+	d, err := t.Dataset()
 	if err != nil {
 		return nil, err
 	}
 	if y != nil {
-		c.report.Target = ""
+		t.report.Target = ""
 	}
-	if c.isArray {
-		d.X, err = s.arrayPoints(x, n, c.featureColumns, o.KeepMissing)
+	if t.isArray {
+		d.X, err = s.arrayPoints(x, n, t.featureColumns, o.KeepMissing)
 	}
 	return d, err
 }

@@ -20,7 +20,7 @@ func (c *csvReader) readPreamble() error {
 	}
 	sep, err := ParseSeparator(c.o.Separator)
 	reason := "--separator"
-	if c.width > 0 {
+	if c.width() > 0 {
 		reason = "as the format has it"
 	}
 	firstLine := c.linesBefore
@@ -64,7 +64,7 @@ func (c *csvReader) readPreamble() error {
 		return s.fileFault("all %d lines begin with #, such as %s: say --format comment=none if they are rows",
 			len(comments), quote(comments[0]))
 	}
-	if len(rows) == 0 || c.width > 0 { // the file is empty, or the columns are known
+	if len(rows) == 0 || c.width() > 0 { // the file is empty, or the columns are known
 		return nil
 	}
 	width, _ := commonWidth(rows)

@@ -391,18 +391,18 @@ func answersOf(sets []*Dataset) []int {
 	return out
 }
 
-// unusedColumn hashes the cells of a column that is not a feature, and detects whether they merely count the rows.
-type unusedColumn struct {
+// columnHashes hashes the cells of a column that is not a feature, and detects whether they merely count the rows.
+type columnHashes struct {
 	seed       maphash.Seed
-	hashes     []uint64
-	previous   float64 // number in the previous cell
-	notCounter bool    // the cells are not consecutive numbers n, n+1, n+2, …
+	values     []uint64 // hash of each cell
+	previous   float64  // number in the previous cell
+	notCounter bool     // the cells are not consecutive numbers n, n+1, n+2, …
 }
 
 // add adds the cell of the next row.
-func (u *unusedColumn) add(text string) {
+func (h *columnHashes) add(text string) {
 	v, err := parseNumber(text)
-	u.notCounter = u.notCounter || err != nil || len(u.hashes) > 0 && v != u.previous+1
-	u.previous = v
-	u.hashes = append(u.hashes, maphash.String(u.seed, text))
+	h.notCounter = h.notCounter || err != nil || len(h.values) > 0 && v != h.previous+1
+	h.previous = v
+	h.values = append(h.values, maphash.String(h.seed, text))
 }

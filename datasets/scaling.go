@@ -394,7 +394,7 @@ func (d *Dataset) WithoutUnusedLabels() *Dataset {
 			out.Labels = append(out.Labels, d.Labels[c])
 		}
 	}
-	out.Class = selectIndices[int](d.Class)(newIndex)
+	out.Class = gather(newIndex, d.Class)
 	return &out
 }
 

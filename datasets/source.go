@@ -76,17 +76,14 @@ func (s *Source) Reader() *bufio.Reader { return s.r }
 
 // Fault returns a *ParseError at a line and a column, both counted from 1. They are 0 for an error of the whole file or
 // line.
-func (s *Source) Fault(line, column int, format string, args ...any) error {
-	return s.fault(line, column, fmt.Sprintf(format, args...))
-}
-
-// fault is Fault with a given reason.
-func (s *Source) fault(line, column int, reason string) *ParseError {
-	return &ParseError{File: s.name, Line: line, Column: column, Reason: reason}
+func (s *Source) Fault(line, column int, format string, args ...any) *ParseError {
+	return &ParseError{File: s.name, Line: line, Column: column, Reason: fmt.Sprintf(format, args...)}
 }
 
 // fileFault returns a *ParseError that concerns the whole file.
-func (s *Source) fileFault(format string, args ...any) error { return s.Fault(0, 0, format, args...) }
+func (s *Source) fileFault(format string, args ...any) *ParseError {
+	return s.Fault(0, 0, format, args...)
+}
 
 // readDataset chooses the format, reads the data set, projects its coordinates, checks it, and groups its equal rows.
 func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
@@ -132,12 +129,10 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	if opt.Dim > 0 && d.Dim() != opt.Dim {
 		return nil, s.fileFault("%s", opt.dimMessage(d.Dim()))
 	}
+	d.Name, d.Source, d.ReadReport = baseName(s.name), s.name, s.report
 	if err := d.check(missingValues(opt.KeepMissing)); err != nil {
 		return nil, s.fileFault("%v", err)
 	}
-
-	d.Source = s.name
-	d.Name, d.ReadReport = baseName(s.name), s.report
 	if n := d.Len(); d.HasAnswers() && d.Dim() > 0 {
 		// Memory in use: the points, and each answer as a text and as a number. Counting equal rows needs more.
 		s.memory.Used = points.MemoryBytes(d.X) + 16*int64(n)

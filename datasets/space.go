@@ -69,12 +69,22 @@ func (s *Space) degrees() (lon, lat int, ok bool) {
 	return lon, lat, lon >= 0 && lat >= 0
 }
 
+// unprojected returns the indices of the coordinates that are features as they are.
+func (s *Space) unprojected() (columns []int) {
+	lon, lat, _ := s.degrees()
+	for j := range s.Columns {
+		if s.Projection == PlaneProjection || j != lon && j != lat {
+			columns = append(columns, j)
+		}
+	}
+	return columns
+}
+
 // names returns the names of the features, or nil if the columns have none.
 func (s *Space) names() (names []string) {
 	if s.ByNumber {
 		return nil
 	}
-	lon, lat, _ := s.degrees()
 	switch s.Projection {
 	case AzimuthalProjection:
 		names = []string{"east km", "north km"}
@@ -83,10 +93,8 @@ func (s *Space) names() (names []string) {
 	default:
 		return s.Columns
 	}
-	for j, name := range s.Columns {
-		if j != lon && j != lat {
-			names = append(names, name)
-		}
+	for _, j := range s.unprojected() {
+		names = append(names, s.Columns[j])
 	}
 	return names
 }
@@ -100,10 +108,8 @@ func (s *Space) sourceColumns() (columns []SourceColumn) {
 		feature = s.dim() - len(s.Columns) + 2
 		columns = append(columns, SourceColumn{Name: s.Columns[lon] + ", " + s.Columns[lat], FeatureCount: feature})
 	}
-	for j, name := range s.Columns {
-		if s.Projection != PlaneProjection && (j == lon || j == lat) {
-			continue
-		}
+	for _, j := range s.unprojected() {
+		name := s.Columns[j]
 		if s.ByNumber {
 			name = "column " + name
 		}
@@ -201,17 +207,16 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	center, cosine := unit(s.Center[0], s.Center[1]), 1.0
 	visitRows(x, func(row []float64) { cosine = min(cosine, r3.Dot(unit(row[lon], row[lat]), center)) })
 	names := nameList([]string{s.Columns[lon], s.Columns[lat]})
+	s.Projection = ChordProjection
 	asTheyAre := ""
-	for j, name := range s.Columns {
-		if j != lon && j != lat {
-			asTheyAre += fmt.Sprintf("; %s is the next feature, as it is: give it in km, or a length scale of its own",
-				quote(name))
-		}
+	for _, j := range s.unprojected() {
+		asTheyAre += fmt.Sprintf("; %s is the next feature, as it is: give it in km, or a length scale of its own",
+			quote(s.Columns[j]))
 	}
 	n, _ := x.Dims()
 	radius := math.Acos(min(max(cosine, -1), 1))
 	// If the mean of the points is short, they surround the globe, and the center has no meaning.
-	if s.Projection = ChordProjection; radius > azimuthalRadius || norm < float64(n)/2 {
+	if radius > azimuthalRadius || norm < float64(n)/2 {
 		return names + " are degrees on a sphere: features are x, y, z in km, so that the distance is the chord" +
 			asTheyAre, nil
 	}

@@ -41,19 +41,17 @@ type Table struct {
 	o      *ReadOptions
 	report *ReadReport
 
-	hasRowNames    bool           // the first column has row names, and the header does not name it
-	nextRows       [][]string     // rows after the first one, by which the header is recognized
-	header         []string       // names of the columns; nil without a header
-	width          int            // number of columns; 0 if it is not known yet
-	target         int            // column of the answers; -1 for none
-	moreTargets    []int          // columns of the second and further targets
-	weight         int            // column of the weights; -1 for none
-	group          int            // column of the groups; -1 for none
-	featureColumns []int          // columns of the features
-	roleOf         map[int]string // flag that names a column
-	copiedColumns  []int          // columns of ReadOptions.Keep
-	categories     []*category    // category of each column; nil for columns of numbers
-	hasCategories  bool           // some column has a category
+	hasRowNames    bool          // the first column has row names, and the header does not name it
+	nextRows       [][]string    // rows after the first one, by which the header is recognized
+	header         []string      // names of the columns; nil without a header
+	columns        []tableColumn // all columns of the file; nil if they are not known yet
+	target         int           // column of the answers; -1 for none
+	moreTargets    []int         // columns of the second and further targets
+	weight         int           // column of the weights; -1 for none
+	group          int           // column of the groups; -1 for none
+	featureColumns []int         // columns of the features
+	copiedColumns  []int         // columns of ReadOptions.Keep
+	hasCoders      bool          // some column has a coder
 
 	numbers     chunkedSlice[float64] // features and codes of the rows added so far
 	data        []float64             // the same as one slice, after the last row
@@ -61,41 +59,47 @@ type Table struct {
 	copiedCells [][]string            // copied columns, each as its name followed by its cells
 	weights     []float64
 	groups      []string
-	unused      map[int]*unusedColumn // columns that are dropped
-	moreAnswers [][]float64           // answers of the second and further targets
-	moreErr     error                 // first error in moreAnswers, if answers are optional
+	moreAnswers [][]float64 // answers of the second and further targets
+	moreErr     error       // first error in moreAnswers, if answers are optional
 	answers     answers
-	faults      map[int]*columnFaults
-	booleanLine map[int]int // line of the first true or false in a column of numbers
-	rows        int         // number of rows added so far
-	isArray     bool        // the features are in an array already, and are checked but not copied
+	rows        int  // number of rows added so far
+	isArray     bool // the features are in an array already, and are checked but not copied
+}
+
+// tableColumn is what is known of a column of a table: its use, and what its cells are.
+type tableColumn struct {
+	role        string        // flag that names the column, or "feature" if a model does; "" for neither
+	coder       *columnCoder  // coder of words or dates; nil for numbers
+	hashes      *columnHashes // hashes of the cells of a dropped column that are compared; nil if they are not
+	faults      *columnFaults // cells that are no plain numbers; nil if there are none
+	booleanLine int           // line of the first true or false in a column of numbers; 0 for none
 }
 
 // Table returns a table with the columns that the file declares.
 func (s *Source) Table(columns []Column, o *ReadOptions) (*Table, error) {
-	c := s.newTable(o)
-	c.o.Header = "yes"
+	t := s.newTable(o)
+	t.o.Header = "yes"
 	var names []string
 	for _, column := range columns {
 		names = append(names, column.Name)
 	}
-	c.dropIndex(columns)
-	if _, err := c.readFirstRow(names, 0); err != nil {
+	t.dropIndex(columns)
+	if _, err := t.readFirstRow(names, 0); err != nil {
 		return nil, err
 	}
-	c.report.Header = "yes (the columns have names)"
+	t.report.Header = "yes (the columns have names)"
 	fault := &ParseError{File: s.name}
 	var textColumns, dropped, unreadable []string
 	for j, column := range columns {
 		switch {
 		case column.Unreadable != "":
-			delete(c.unused, j) // copies of a record are recognized by the other columns
-			if c.Reads(j) {
+			t.columns[j].hashes = nil // copies of a record are recognized by the other columns
+			if t.Reads(j) {
 				fault.Reason = column.Unreadable
-				dropped, unreadable = append(dropped, c.flagName(j)), append(unreadable, c.columnName(j))
+				dropped, unreadable = append(dropped, t.flagName(j)), append(unreadable, t.columnName(j))
 			}
-		case column.IsText && c.categories[j] == nil && slices.Contains(c.featureColumns, j):
-			textColumns = append(textColumns, c.flagName(j))
+		case column.IsText && t.columns[j].coder == nil && slices.Contains(t.featureColumns, j):
+			textColumns = append(textColumns, t.flagName(j))
 		}
 	}
 	if dropped != nil {
@@ -104,16 +108,16 @@ func (s *Source) Table(columns []Column, o *ReadOptions) (*Table, error) {
 		return nil, fault
 	}
 	if textColumns != nil {
-		c.report.note("texts are read as numbers in %s (--categorical %s reads them as words)", nameList(textColumns),
+		t.report.note("texts are read as numbers in %s (--categorical %s reads them as words)", nameList(textColumns),
 			safe.Shell(joinNames(textColumns)))
 	}
-	return c, nil
+	return t, nil
 }
 
 // dropIndex drops the columns that are an index, unless an option names them.
-func (c *Table) dropIndex(columns []Column) {
-	namedColumns := slices.Concat([]string{c.o.Target, c.o.Weights}, c.o.MoreTargets, c.o.Columns)
-	for _, k := range c.o.ColumnCodings {
+func (t *Table) dropIndex(columns []Column) {
+	namedColumns := slices.Concat([]string{t.o.Target, t.o.Weights}, t.o.MoreTargets, t.o.Columns)
+	for _, k := range t.o.ColumnCodings {
 		namedColumns = append(namedColumns, k.Column)
 	}
 	var index []string
@@ -125,26 +129,29 @@ func (c *Table) dropIndex(columns []Column) {
 		if index = append(index, name); isIndex(name) {
 			name = strconv.Itoa(j)
 		}
-		c.o.Drop = append(slices.Clip(c.o.Drop), name)
+		t.o.Drop = append(slices.Clip(t.o.Drop), name)
 	}
 	if index != nil {
-		c.report.note("index of the data frame: %s (reset_index() in pandas makes it a feature)", nameList(index))
+		t.report.note("index of the data frame: %s (reset_index() in pandas makes it a feature)", nameList(index))
 	}
 }
 
+// width returns the number of columns; 0 if it is not known yet.
+func (t *Table) width() int { return len(t.columns) }
+
 // Reads reports whether Add reads the cells of column j.
-func (c *Table) Reads(j int) bool {
-	return j == c.target || j == c.weight || j == c.group || slices.Contains(c.featureColumns, j) ||
-		slices.Contains(c.moreTargets, j) || slices.Contains(c.copiedColumns, j)
+func (t *Table) Reads(j int) bool {
+	return j == t.target || j == t.weight || j == t.group || slices.Contains(t.featureColumns, j) ||
+		slices.Contains(t.moreTargets, j) || slices.Contains(t.copiedColumns, j)
 }
 
 // Compares reports whether Add compares the cells of column j, which is dropped, to recognize copies of a record.
-func (c *Table) Compares(j int) bool { return !c.Reads(j) && c.unused[j] != nil }
+func (t *Table) Compares(j int) bool { return !t.Reads(j) && t.columns[j].hashes != nil }
 
 // ExcludeFromComparison makes Compares(j) false, because the cells of column j take too much memory.
-func (c *Table) ExcludeFromComparison(j int) {
-	delete(c.unused, j)
-	c.report.note("%s is not compared to tell copies of a record: it takes too much memory", c.columnName(j))
+func (t *Table) ExcludeFromComparison(j int) {
+	t.columns[j].hashes = nil
+	t.report.note("%s is not compared to tell copies of a record: it takes too much memory", t.columnName(j))
 }
 
 // newTable returns a table whose columns are not known yet.
@@ -161,47 +168,47 @@ func (s *Source) newTable(o *ReadOptions) *Table {
 			options.Columns = s.Columns
 		}
 	}
-	return &Table{s: s, o: &options, report: s.report, faults: map[int]*columnFaults{}, booleanLine: map[int]int{}}
+	return &Table{s: s, o: &options, report: s.report}
 }
 
 // Dataset returns the data set of the rows that were added.
-func (c *Table) Dataset() (*Dataset, error) {
-	s := c.s
-	if c.rows == 0 {
+func (t *Table) Dataset() (*Dataset, error) {
+	s := t.s
+	if t.rows == 0 {
 		return nil, s.fileFault("the file is empty: no rows")
 	}
-	c.data = c.numbers.concat()
-	if err := cmp.Or(c.faultError(), c.checkBooleans()); err != nil {
+	t.data = t.numbers.concat()
+	if err := cmp.Or(t.faultError(), t.checkBooleans()); err != nil {
 		return nil, err
 	}
-	d := &Dataset{Columns: c.featureNames(), Weights: c.weights, CopiedColumns: c.copiedCells,
-		fileColumns: c.featureColumns}
-	if !c.isArray {
-		d.X = points.NewDense(c.rows, len(c.featureColumns), c.data)
+	d := &Dataset{Columns: t.featureNames(), Weights: t.weights, CopiedColumns: t.copiedCells,
+		fileColumns: t.featureColumns}
+	if !t.isArray {
+		d.X = points.NewDense(t.rows, len(t.featureColumns), t.data)
 	}
-	if c.weight >= 0 {
-		c.report.note("weights in %s", c.columnName(c.weight))
+	if t.weight >= 0 {
+		t.report.note("weights in %s", t.columnName(t.weight))
 	}
-	if c.group >= 0 {
-		c.report.note("groups in %s", c.columnName(c.group))
-		d.Groups = firstOf(c.groups)
+	if t.group >= 0 {
+		t.report.note("groups in %s", t.columnName(t.group))
+		d.Groups = firstOf(t.groups)
 	}
-	for _, u := range c.unused {
-		if u.notCounter {
-			d.unusedHashes = append(d.unusedHashes, u.hashes)
+	for _, column := range t.columns {
+		if h := column.hashes; h != nil && h.notCounter {
+			d.unusedHashes = append(d.unusedHashes, h.values)
 		}
 	}
-	if len(c.moreTargets) > 0 {
-		c.report.note("further targets %s", nameList(c.o.MoreTargets))
-		d.MoreTargets, d.TargetNames = c.moreAnswers, append([]string{c.o.Target}, c.o.MoreTargets...)
+	if len(t.moreTargets) > 0 {
+		t.report.note("further targets %s", nameList(t.o.MoreTargets))
+		d.MoreTargets, d.TargetNames = t.moreAnswers, append([]string{t.o.Target}, t.o.MoreTargets...)
 	}
-	if err := c.encodeCategories(d); err != nil || c.target < 0 {
+	if err := t.encodeColumns(d); err != nil || t.target < 0 {
 		return d, err
 	}
-	if c.report.Target = strconv.Itoa(c.target); c.header != nil {
-		c.report.Target = c.header[c.target]
+	if t.report.Target = strconv.Itoa(t.target); t.header != nil {
+		t.report.Target = t.header[t.target]
 	}
-	return d, s.setAnswers(d, &c.answers, c.o, c.moreErr)
+	return d, s.setAnswers(d, &t.answers, t.o, t.moreErr)
 }
 
 // setAnswers sets the answers of d. If they are optional, err or an error in the answers removes them, and the reason
@@ -217,142 +224,163 @@ func (s *Source) setAnswers(d *Dataset, a *answers, o *ReadOptions, err error) e
 }
 
 // Add adds a row; line is its place in errors. It returns io.EOF if no more rows are wanted.
-func (c *Table) Add(r Cells, line int) error {
-	if c.rows >= c.o.MaxRows {
+func (t *Table) Add(r Cells, line int) error {
+	if t.rows >= t.o.MaxRows {
 		return io.EOF
 	}
-	if c.rows%1024 == 0 && c.s.ctx.Err() != nil {
-		return c.s.ctx.Err()
+	if t.rows%1024 == 0 && t.s.ctx.Err() != nil {
+		return t.s.ctx.Err()
 	}
-	if !c.isArray {
-		if err := c.s.reserve(float64Growth*(len(c.featureColumns)+len(c.unused)), c.rows); err != nil {
+	newNumbers := len(t.featureColumns)
+	for j := range t.columns {
+		if h := t.columns[j].hashes; h != nil {
+			h.add(r.Text(j))
+			newNumbers++
+		}
+	}
+	if !t.isArray {
+		if err := t.s.reserve(float64Growth*newNumbers, t.rows); err != nil {
 			return err
 		}
 	}
 
-	c.rows++
-	for k, j := range c.copiedColumns {
-		text := strings.Clone(safe.Cell(c.s.decodeText(r.Text(j))))
-		if err := c.s.reserve(len(text)+textGrowth, c.rows); err != nil {
+	t.rows++
+	for k, j := range t.copiedColumns {
+		text := strings.Clone(safe.Cell(t.s.decodeText(r.Text(j))))
+		if err := t.s.reserve(len(text)+textGrowth, t.rows); err != nil {
 			return err
 		}
-		c.copiedCells[k] = append(c.copiedCells[k], text)
+		t.copiedCells[k] = append(t.copiedCells[k], text)
 	}
-	if err := c.addFeatures(r, line); err != nil {
+	if err := t.addFeatures(r, line); err != nil {
 		return err
 	}
-	if c.weight >= 0 {
-		w, err := parseFinite(r.Text(c.weight))
+	if err := t.addWeightAndGroup(r, line); err != nil || t.target < 0 {
+		return err
+	}
+	return t.addAnswers(r, line)
+}
+
+// addWeightAndGroup appends the weight and the group of a row, if the table has them.
+func (t *Table) addWeightAndGroup(r Cells, line int) error {
+	if t.weight >= 0 {
+		w, err := parseFinite(r.Text(t.weight))
 		if err == nil && w <= 0 {
 			err = fmt.Errorf("the weight %g is not positive; leave rows of weight 0 out", w)
 		}
 		if err != nil {
-			return c.cellFault(line, c.weight, err)
+			return t.cellFault(line, t.weight, err)
 		}
-		c.weights = append(c.weights, w)
+		t.weights = append(t.weights, w)
 	}
-	if c.group >= 0 {
-		text := c.s.decodeText(r.Text(c.group))
-		if isMissing(text) && c.o.TestPart { // a group of its own, as in a file without groups
-			text = fmt.Sprintf("\x00%d", c.rows)
+	if t.group >= 0 {
+		text := t.s.decodeText(r.Text(t.group))
+		if isMissing(text) && t.o.TestPart { // a group of its own, as in a file without groups
+			text = fmt.Sprintf("\x00%d", t.rows)
 		} else if isMissing(text) {
-			return c.cellFault(line, c.group, fmt.Errorf("%s is no group; fill in or remove missing values",
+			return t.cellFault(line, t.group, fmt.Errorf("%s is no group; fill in or remove missing values",
 				quote(text)))
 		}
-		c.groups = append(c.groups, strings.Clone(text))
+		t.groups = append(t.groups, strings.Clone(text))
 	}
-	for j, u := range c.unused {
-		u.add(r.Text(j))
-	}
+	return nil
+}
 
-	if c.target < 0 {
-		return nil
-	}
-	for k, j := range c.moreTargets {
+// addAnswers appends the answers of a row.
+func (t *Table) addAnswers(r Cells, line int) error {
+	for k, j := range t.moreTargets {
 		v, err := parseFinite(r.Text(j))
 		if err == nil && math.Abs(v) > maxTarget {
 			err = fmt.Errorf("%g is too large to be squared: give the target in another unit", v)
 		}
 		if err != nil {
-			err = c.cellFault(line, j, err)
-			if !c.o.TargetOptional {
+			err = t.cellFault(line, j, err)
+			if !t.o.TargetOptional {
 				return err
 			}
-			v, c.moreErr = math.NaN(), cmp.Or(c.moreErr, err)
+			v, t.moreErr = math.NaN(), cmp.Or(t.moreErr, err)
 		}
-		c.moreAnswers[k] = append(c.moreAnswers[k], v)
+		t.moreAnswers[k] = append(t.moreAnswers[k], v)
 	}
-	answer := c.s.decodeText(r.Text(c.target))
-	if !c.o.TargetOptional && (answer == "" || c.o.Task == "regression" && isMissing(answer)) {
+	answer := t.s.decodeText(r.Text(t.target))
+	if !t.o.TargetOptional && (answer == "" || t.o.Task == "regression" && isMissing(answer)) {
 		_, err := parseFinite(answer)
-		c.faultsOf(c.target).addMissing(c.s.fault(line, 0, "target: "+err.Error()))
+		t.faultsOf(t.target).addMissing(t.s.Fault(line, 0, "target: %v", err))
 	}
-	return c.answers.addRow(c.s, answer, line)
+	return t.answers.addRow(t.s, answer, line)
 }
 
-// addFeatures appends the features of a row to c.numbers, with codes for words and dates. If the features are in an
+// addFeatures appends the features of a row to t.numbers, with codes for words and dates. If the features are in an
 // array already (isArray), it only checks them.
-func (c *Table) addFeatures(r Cells, line int) error {
-	text, ok := r.(*textRow)
-	hasNumbers := ok && text.numbers != nil
-	if hasNumbers && !c.hasCategories {
-		c.numbers.appendAll(text.numbers)
+func (t *Table) addFeatures(r Cells, line int) error {
+	var parsed []float64 // features of a row of text, if all are numbers
+	if text, ok := r.(*textRow); ok {
+		parsed = text.numbers
+	}
+	if parsed != nil && !t.hasCoders {
+		t.numbers.appendAll(parsed)
 		return nil
 	}
-	c.rowNumbers = c.rowNumbers[:0]
-	for i, j := range c.featureColumns {
-		if w := c.categories[j]; w != nil {
-			text := c.s.decodeText(r.Text(j))
-			v, err := math.NaN(), error(nil)
-			if w.dates != nil && isMissing(text) {
-				c.noteMissing(line, j, text)
-			} else if v, err = w.encode(text); err != nil {
-				err = c.cellFault(line, j, err)
-			}
-			if err != nil {
-				return err
-			}
-			c.rowNumbers = append(c.rowNumbers, v)
-			continue
+	t.rowNumbers = t.rowNumbers[:0]
+	for i, j := range t.featureColumns {
+		var v float64
+		var err error
+		switch w := t.columns[j].coder; {
+		case w != nil:
+			v, err = t.encodeCell(w, line, j, t.s.decodeText(r.Text(j)))
+		case parsed != nil:
+			v = parsed[i]
+		default:
+			v, err = t.readNumber(r, line, j)
 		}
-		if hasNumbers {
-			c.rowNumbers = append(c.rowNumbers, text.numbers[i])
-			continue
+		if err != nil {
+			return err
 		}
-		v, ok := r.Number(j)
-		err := error(nil)
-		if !ok {
-			v, err = parseNumber(r.Text(j))
-		}
-		if err != nil || !isFinite(v) {
-			if v, err = c.readIrregular(line, j, r.Text(j), v); err != nil {
-				return err
-			}
-		}
-		c.rowNumbers = append(c.rowNumbers, v)
+		t.rowNumbers = append(t.rowNumbers, v)
 	}
-	if !c.isArray {
-		c.numbers.appendAll(c.rowNumbers)
+	if !t.isArray {
+		t.numbers.appendAll(t.rowNumbers)
 	}
 	return nil
 }
 
-// readIrregular returns the number for a cell of column j that is not the text of a finite number: that of an amount or
-// a boolean, else NaN. parsed is the number that was read, such as NaN for a missing one. readIrregular records the
-// cell and returns an error if no flag of the command can repair it.
-func (c *Table) readIrregular(line, j int, text string, parsed float64) (float64, error) {
-	if v, isAmount := c.recordAmount(line, j, text); isAmount {
-		return v, nil
-	}
-	if v, isBoolean := boolean(text); isBoolean {
-		c.booleanLine[j] = cmp.Or(c.booleanLine[j], line)
-		return v, nil
-	}
-	if math.IsNaN(parsed) {
-		c.noteMissing(line, j, text)
+// encodeCell returns the code of a cell of words or dates, NaN for a missing date.
+func (t *Table) encodeCell(w *columnCoder, line, j int, text string) (float64, error) {
+	if w.dates != nil && isMissing(text) {
+		t.noteMissing(line, j, text)
 		return math.NaN(), nil
 	}
-	return math.NaN(), c.noteNonNumber(line, j, text)
+	v, err := w.encode(text)
+	if err != nil {
+		return 0, t.cellFault(line, j, err)
+	}
+	return v, nil
+}
+
+// readNumber returns the number in column j of a row. A cell that is not the text of a finite number is recorded: it is
+// that of an amount or a boolean, else NaN. readNumber returns an error if no flag of the command can repair the cell.
+func (t *Table) readNumber(r Cells, line, j int) (float64, error) {
+	v, ok := r.Number(j)
+	var err error
+	if !ok {
+		v, err = parseNumber(r.Text(j))
+	}
+	if err == nil && isFinite(v) {
+		return v, nil
+	}
+	text := r.Text(j)
+	if amount, isAmount := t.recordAmount(line, j, text); isAmount {
+		return amount, nil
+	}
+	if v, isBoolean := boolean(text); isBoolean {
+		t.columns[j].booleanLine = cmp.Or(t.columns[j].booleanLine, line)
+		return v, nil
+	}
+	if math.IsNaN(v) {
+		t.noteMissing(line, j, text)
+		return math.NaN(), nil
+	}
+	return math.NaN(), t.noteNonNumber(line, j, text)
 }
 
 // boolean returns 1 for the word true and 0 for the word false, in any case; ok is false for other texts.
@@ -365,70 +393,70 @@ func boolean(text string) (v float64, ok bool) {
 
 // checkBooleans notes the columns in which true and false are read as 1 and 0. It returns an error if such a column
 // also has other numbers.
-func (c *Table) checkBooleans() error {
+func (t *Table) checkBooleans() error {
 	var names []string
-	for k, j := range c.featureColumns {
-		line := c.booleanLine[j]
+	for k, j := range t.featureColumns {
+		line := t.columns[j].booleanLine
 		if line == 0 {
 			continue
 		}
-		names = append(names, c.columnName(j))
-		for i := range c.rows {
-			if v := c.data[i*len(c.featureColumns)+k]; v != 0 && v != 1 && !math.IsNaN(v) {
-				return c.cellFault(line, j, fmt.Errorf("true or false, and the column has other numbers, "+
+		names = append(names, t.columnName(j))
+		for i := range t.rows {
+			if v := t.data[i*len(t.featureColumns)+k]; v != 0 && v != 1 && !math.IsNaN(v) {
+				return t.cellFault(line, j, fmt.Errorf("true or false, and the column has other numbers, "+
 					"such as %g", v))
 			}
 		}
 	}
 	if names != nil {
-		c.report.note("true and false are read as 1 and 0 in %s", listed(names))
+		t.report.note("true and false are read as 1 and 0 in %s", listed(names))
 	}
 	return nil
 }
 
 // findCopied finds the columns whose text is copied (ReadOptions.Keep).
-func (c *Table) findCopied(firstRow []string) error {
-	for _, column := range c.o.Keep {
+func (t *Table) findCopied(firstRow []string) error {
+	for _, column := range t.o.Keep {
 		j, _, err := findColumn(firstRow, column)
 		if err != nil {
 			return fmt.Errorf("keep: %w", err)
 		}
 		name := "column " + strconv.Itoa(j)
-		if c.header != nil {
-			name = c.header[j]
+		if t.header != nil {
+			name = t.header[j]
 		}
-		c.copiedColumns, c.copiedCells = append(c.copiedColumns, j), append(c.copiedCells, []string{name})
+		t.copiedColumns, t.copiedCells = append(t.copiedColumns, j), append(t.copiedCells, []string{name})
 	}
 	return nil
 }
 
 // cellFault returns the error err at cell j of a line, with the name of the column if there is a header.
-func (c *Table) cellFault(line, j int, err error) *ParseError {
-	fault := c.s.fault(line, j+1, err.Error())
-	if c.header != nil {
-		fault.Reason = quoteIfLong(c.header[j]) + ": " + fault.Reason
+func (t *Table) cellFault(line, j int, err error) *ParseError {
+	fault := t.s.Fault(line, j+1, "%v", err)
+	if t.header != nil {
+		fault.Reason = quoteIfLong(t.header[j]) + ": " + fault.Reason
 	}
 	return fault
 }
 
 // featureNames returns the names of the features; nil if there is no header.
-func (c *Table) featureNames() []string {
-	if c.header == nil {
+func (t *Table) featureNames() []string {
+	if t.header == nil {
 		return nil
 	}
-	names := make([]string, len(c.featureColumns))
-	for k, j := range c.featureColumns {
-		names[k] = c.header[j]
+	names := make([]string, len(t.featureColumns))
+	for k, j := range t.featureColumns {
+		names[k] = t.header[j]
 	}
 	return names
 }
 
 // columnName names column j in messages.
-func (c *Table) columnName(j int) string {
+func (t *Table) columnName(j int) string {
 	switch {
-	case c.header != nil:
-		return quote(c.header[j])
-	case j == c.target:
+	case t.header != nil:
+		return quote(t.header[j])
+	case j == t.target:
 		return "the target"
 	}
 	return "column " + strconv.Itoa(j+1)
