@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -103,33 +102,20 @@ func (p *Problem) Series() (s *fourier.Series, errorBound float64) {
 	if err != nil {
 		return nil, 0
 	}
-	if errorBound = float64(p.N) * s.EntryError(); weights != nil {
-		errorBound *= floats.Max(weights)
-	}
-	return s, errorBound
+	return s, SeriesError(s, p.N, weights)
 }
 
-const (
-	// seriesError is the largest error of an entry of K by the series of stages. A larger one takes fewer modes.
-	seriesError = 1e-12
-	// seriesModes is the largest number of modes of such a series. Its matrices take 32 bytes for each pair of modes, 2
-	// GB in all; a larger value allows narrower kernels and takes more memory and time.
-	seriesModes = 8000
-)
-
-// SeriesOf returns a Fourier series of the kernel k for the points x, without their weights, with at most seriesModes
-// modes. It returns an error if there is none, if there are several ranks, or if its matrices do not fit into the
-// memory budget.
+// SeriesOf returns NewSeries of the kernel k and the points x, without their weights. It returns an error if there is
+// none, if there are several ranks, or if its matrices do not fit into the memory budget.
 func (p *Problem) SeriesOf(k kernel.Kernel, x points.Points) (*fourier.Series, error) {
-	s, err := fourier.New(k, fourier.Options{EntryError: seriesError, MaxModes: seriesModes}, x)
+	s, err := NewSeries(k, x)
 	if err != nil {
 		return nil, err
 	}
-	need := 4*s.Work(p.N, p.T, p.Lambda).Bytes + fourier.LeverageBytes(p.N, p.T)
 	if p.Comm.Size() > 1 {
 		return nil, errors.New("a Fourier series takes one process, without ranks")
 	}
-	return s, p.Memory.Check(need, fmt.Sprintf("a Fourier series of %d modes", s.Modes()), "")
+	return s, CheckSeriesMemory(s, p.N, p.T, p.Lambda, p.Memory)
 }
 
 // Defaults returns the defaults for the options of a preconditioner of this problem.

@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/fourier"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // Posterior holds the standard deviations of predictions by a Gaussian process: f has the covariance τ²k, and each
@@ -40,14 +41,6 @@ type Posterior struct {
 	series     *fourier.Series
 	z          points.Points // points of the prediction, scaled
 }
-
-const (
-	// posteriorEntryError is the error of an entry of K by the series of a posterior. A smaller one takes more modes.
-	posteriorEntryError = 1e-12
-	// posteriorModes is the largest number of modes of such a series. Its matrices take 32 bytes for each pair of
-	// modes.
-	posteriorModes = 8000
-)
 
 // NewPosterior returns the standard deviations for the predictions p of the points of d. If the kernel has a Fourier
 // series (package fourier) with fewer modes than the model has points, and at most 8,000, they are computed by the
@@ -79,12 +72,9 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 	n, dim, t := m.Dims()
 	o := &Posterior{prediction: p, z: scaled.X}
 	var noSeries error
-	if o.series, noSeries = fourier.New(m.Kernel, fourier.Options{EntryError: posteriorEntryError,
-		MaxModes: posteriorModes}, m.X, o.z); noSeries == nil && o.series.Modes() < n {
-		need := 4*o.series.Work(n, t, m.Lambda).Bytes + fourier.LeverageBytes(n, t)
-		if err := memory.Check(need, fmt.Sprintf("interval: a Fourier series of %d modes",
-			o.series.Modes()), ""); err != nil {
-			return nil, err
+	if o.series, noSeries = stage.NewSeries(m.Kernel, m.X, o.z); noSeries == nil && o.series.Modes() < n {
+		if err := stage.CheckSeriesMemory(o.series, n, t, m.Lambda, memory); err != nil {
+			return nil, fmt.Errorf("interval: %w", err)
 		}
 		return o, o.bySeries(ctx, m)
 	}

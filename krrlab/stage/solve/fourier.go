@@ -97,14 +97,10 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 	})
 }
 
-// storageDescription describes K̃ as if it were a stored K. Its error bound is ‖K̃ − K‖₂ ≤ nε, or n·max(w)·ε with
-// weights, for entries of K̃ within ε.
+// storageDescription describes K̃ as if it were a stored K.
 func (f *fourierRun) storageDescription() gram.Choice {
-	bound := float64(f.Train.Len()) * f.series.EntryError()
-	if f.weights != nil {
-		bound *= floats.Max(f.weights)
-	}
-	return gram.Choice{N: f.Train.Len(), Storage: gram.Float64, Error: bound}
+	n := f.Train.Len()
+	return gram.Choice{N: n, Storage: gram.Float64, Error: stage.SeriesError(f.series, n, f.weights)}
 }
 
 // refine solves with K̃ and refines the answer until its residual with K̃ is at most Policy.Aim·Tol, or after
