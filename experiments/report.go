@@ -16,6 +16,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 	_ "github.com/krrlab/lab/plots/draw" // draws the figures
@@ -163,7 +164,7 @@ func (r *Report) WriteFiles(dir string) (names []string, err error) {
 	}
 	for _, ext := range slices.Sorted(maps.Keys(content)) {
 		name := filepath.Join(dir, r.baseName()+ext)
-		if err := stage.WriteFile(name, []byte(content[ext])); err != nil {
+		if err := atomicfile.WriteFile(name, []byte(content[ext])); err != nil {
 			return names, err
 		}
 		names = append(names, name)

@@ -111,7 +111,7 @@ func StartFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) 
 // sharedMatrices are the K, Z and M that a problem had at one time.
 type sharedMatrices struct {
 	k cached[*gram.Matrix]
-	z cached[*stage.Drawn]
+	z cached[*stage.FeatureMatrix]
 	m cached[pcg.Preconditioner]
 }
 
@@ -171,8 +171,8 @@ func (l *Lab) extendMatrices(ctx context.Context, out *Lab) {
 		return
 	}
 	if old.z.key != nil {
-		source, _ := old.z.key[0].(stage.Approximation).Source.(stage.Extender)
-		err = extend(&out.z, &old.z, func() (*stage.Drawn, error) {
+		source, _ := old.z.key[0].(stage.Approximation).FeatureSource.(stage.ExtensibleSource)
+		err = extend(&out.z, &old.z, func() (*stage.FeatureMatrix, error) {
 			z := old.z.value.Z
 			need := 4 * int64(z.D) * int64(out.data.Len()+z.N)
 			if err := out.memory().Check(need, "Z with its old and new rows", ""); err != nil {
@@ -196,7 +196,7 @@ func (l *Lab) extendMatrices(ctx context.Context, out *Lab) {
 		if w, ok := old.m.value.(*precond.Woodbury); ok && out.z.key != nil {
 			return w.Extend(ctx, out.z.value.Z)
 		}
-		if p, ok := l.cfg.Precond.(stage.Extensible); ok {
+		if p, ok := l.cfg.Precond.(stage.ExtensiblePreconditioner); ok {
 			return p.Extend(ctx, b, old.m.value)
 		}
 		return nil, fmt.Errorf("%s has no rule for more points", stage.NameOf(l.cfg.Precond))

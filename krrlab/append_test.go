@@ -204,7 +204,7 @@ func TestAppendPlanned(t *testing.T) {
 	sol := solveLab(t, l)
 	next := testkit.Must(l.Append(t.Context(), sol, d.Slice(DirectBelow+10, DirectBelow+40)))
 	again := solveLab(t, next)
-	if again.Method() != sol.Method() || again.Plan != nil || again.Noise == nil || !again.Reached() ||
+	if again.Method() != sol.Method() || again.Plan != nil || again.Noise == nil || !again.CriterionMet() ||
 		!(again.TrueResidual <= stage.Number(again.Tol)) {
 		t.Errorf("%v\n%v", sol, again)
 	}

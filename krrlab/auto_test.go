@@ -90,7 +90,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 		t.Fatal("a method is named, and it is planned: ", err)
 	}
 	p, err := lab.Plan(t.Context(), PlanOptions{TestRows: 10})
-	if err != nil || p.N != DirectBelow+100 || p.Took <= 0 {
+	if err != nil || p.N != DirectBelow+100 || p.PlanSeconds <= 0 {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	if accel.MemoryInUse() > 0 && p.Bytes <= p.Choice.Bytes {
@@ -107,7 +107,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 		t.Errorf("%v chosen, solved by %v, %s, s = %d, λ_p = %g", &c, sol.Solver, sol.Precond, sol.S, sol.LambdaP)
 	}
 	if text := sol.String(); !strings.Contains(text, sol.Plan.Flags) || sol.Plan.Flags != p.Flags ||
-		sol.Seconds.Plan != p.Took {
+		sol.Seconds.Plan != p.PlanSeconds {
 		t.Error(text)
 	}
 	var back Solution
@@ -218,7 +218,7 @@ func TestDirectRounding(t *testing.T) {
 		Storage: gram.Float32}})
 	testkit.OK(t, err)
 	sol, err := lab.Solve(t.Context())
-	if err != nil || sol.Status != pcg.Undecided || !sol.Reached() || sol.Storage != "dense float32-refined" ||
+	if err != nil || sol.Status != pcg.Undecided || !sol.CriterionMet() || sol.Storage != "dense float32-refined" ||
 		!(float64(sol.TrueResidual) <= 1e-9) {
 		t.Errorf("%v, %v", sol, err)
 	}
@@ -401,8 +401,8 @@ func TestRace(t *testing.T) {
 	cfg.Precond = Auto{Race: []Preconditioner{Given{M: &exactInverse{f: m.f, asymmetric: true}, Name: "wrong"}, Nystrom{S: 5},
 		Given{M: m, Name: "exact"}}}
 	sol := mustSolve(t, train, cfg)
-	if r := sol.Plan.Raced; !sol.Converged() || sol.Iterations > 3 || sol.Precond != "exact" || len(r) != 5 ||
-		!strings.Contains(r[1].Why, "not symmetric") || r[3].Remaining != 0 || !(r[2].Remaining > 0) ||
+	if r := sol.Plan.Race; !sol.Converged() || sol.Iterations > 3 || sol.Precond != "exact" || len(r) != 5 ||
+		!strings.Contains(r[1].Reason, "not symmetric") || r[3].Remaining != 0 || !(r[2].Remaining > 0) ||
 		sol.Plan.Flags == "" {
 		t.Errorf("%v, %+v", sol, sol.Plan)
 	}

@@ -38,7 +38,7 @@ func (b *bench) Problem() *stage.Problem {
 			Header: l.header(), Kernel: l.cfg.Kernel, X: l.train.X, Y: l.y, Coding: l.coding, Train: l.data,
 			Comm: l.comm, Memory: l.memory(), MaxIter: l.cfg.MaxIter,
 			Precond: stage.NameOf(l.cfg.Precond),
-			Entry:   stage.Entry{Value: l.cfg.Precond}, Planned: l.Planning(), S: DefaultFeatures(l.train.Len()),
+			Entry:   stage.Entry{Value: l.cfg.Precond}, FixedRulePrecond: l.Planning(), S: DefaultFeatures(l.train.Len()),
 			Z: l.approximation(), ProcessTimeout: l.cfg.ProcessTimeout,
 		}
 	}
@@ -69,12 +69,12 @@ func (b *bench) Dense(ctx context.Context, bytesPerEntry int64) (*mat.Dense, flo
 	if err != nil {
 		return nil, 0, err
 	}
-	b.Tell(ctx, Event{Stage: stage.Kernel, Remaining: -1})
+	b.Notify(ctx, Event{Stage: stage.Kernel, Remaining: -1})
 	k := mat.NewDense(n, n, nil)
 	return k, b.kernelErrorBound(a), a.DenseTo(ctx, k)
 }
 
-func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.Drawn, error) {
+func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.FeatureMatrix, error) {
 	if n := b.train.Len(); a.S < 1 || a.S > n {
 		return nil, fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", a.S, n)
 	}
@@ -117,7 +117,7 @@ func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 	if approx := b.approximation(); ok && approx != nil {
 		d := b.Problem().Defaults()
 		d.S, d.LambdaP = approx.S, approx.LambdaP
-		if settled, err := lowRank.Settled(d); err == nil { // otherwise Make returns the error
+		if settled, err := lowRank.WithDefaults(d); err == nil { // otherwise Make returns the error
 			e.Value = settled
 		}
 	}
@@ -125,7 +125,7 @@ func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 }
 
 // Make implements stage.Bench.
-func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made, error) {
+func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.BuiltPreconditioner, error) {
 	l := b.withDraw(draw)
 	lowRank, ok := e.Value.(stage.LowRank)
 	if ok {
@@ -133,7 +133,7 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 	}
 	start := time.Now()
 	m, err := e.Value.Make(ctx, &bench{Lab: l})
-	result := &stage.Made{M: m, Seconds: time.Since(start).Seconds()}
+	result := &stage.BuiltPreconditioner{M: m, Seconds: time.Since(start).Seconds()}
 	if h := l.cachedM(e.Value); h.key != nil {
 		result.Seconds = h.seconds
 	}
@@ -154,8 +154,8 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 
 // makeLowRank builds M = ZZᵀ+λ_pI, which is not shared, in a form that can draw from N(0, M). It sets CondBound and, if
 // K was formed, LambdaMin, which are known for landmarks only.
-func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.Made, error) {
-	settled, err := p.Settled((&bench{Lab: l}).Problem().Defaults())
+func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.BuiltPreconditioner, error) {
+	settled, err := p.WithDefaults((&bench{Lab: l}).Problem().Defaults())
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.Made, er
 		return nil, err
 	}
 	n, d, s := float64(l.train.Len()), float64(l.train.Dim()), float64(f.value.Z.D)
-	result := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: f.value.Z.D,
+	result := &stage.BuiltPreconditioner{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: f.value.Z.D,
 		LambdaP: lambdaP,
 		Bytes:   w.Bytes(), Text: f.value.Text, Seconds: f.seconds + time.Since(start).Seconds()}
 	if w.Corrects() {
@@ -311,11 +311,11 @@ func (l *Lab) storageOptions(ctx context.Context, t *solve.System, r kernelReque
 // lowRankFactor returns the Z, n×s, of an approximation ZZᵀ ≈ K: the cached one if it has the same options and seed.
 // Before it draws another Z, it frees the cached M, which may depend on the previous one. With the spectral rule, Z is
 // multiplied by a rotation of its columns, and z.ExtraLambdaP is set.
-func (l *Lab) lowRankFactor(ctx context.Context, b stage.Bench, approx *stage.Approximation) (cached[*stage.Drawn],
-	error) {
+func (l *Lab) lowRankFactor(ctx context.Context, b stage.Bench,
+	approx *stage.Approximation) (cached[*stage.FeatureMatrix], error) {
 	l.makingZ.Lock()
 	defer l.makingZ.Unlock()
-	return l.z.getGuarded(&l.mu, []any{zKey(approx), l.cfg.Seed}, func() (*stage.Drawn, error) {
+	return l.z.getGuarded(&l.mu, []any{zKey(approx), l.cfg.Seed}, func() (*stage.FeatureMatrix, error) {
 		l.mu.Lock()
 		l.m.free()
 		l.mu.Unlock()

@@ -115,7 +115,7 @@ func sameKernel(a, b kernel.Kernel) bool {
 
 // newLab returns a lab of the problem with the configuration, or an error if they do not fit together.
 func (p *problem) newLab(cfg Config) (*Lab, error) {
-	l := &Lab{problem: p, policy: solve.Default}
+	l := &Lab{problem: p, policy: solve.DefaultPolicy}
 	if cfg.Backend != nil && cfg.Kernel != nil { // before the defaults, which a user-defined kernel may lack
 		if err := cfg.Backend.Check(&cfg); err != nil {
 			return nil, err
@@ -191,7 +191,7 @@ func (c Config) withDefaults(n, t int, classes bool) (Config, error) {
 		case c.Precond != nil || c.Storage != gram.Auto || c.Tiles == gram.SparseTiles:
 		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil && c.Stop.Rule <= bound.Residual:
 			c.Solver = Direct
-		case cost.BlockPays(n, DefaultFeatures(n), t):
+		case cost.BlockIsFaster(n, DefaultFeatures(n), t):
 			c.Solver = BlockPCG
 		}
 	}
@@ -212,10 +212,10 @@ func (c Config) withDefaults(n, t int, classes bool) (Config, error) {
 			c.Stop.Rule = bound.Predictions
 		}
 	}
-	if p, ok := c.Precond.(stage.Settler); ok {
+	if p, ok := c.Precond.(stage.Defaulter); ok {
 		var err error
 		d := stage.Defaults{Kernel: c.Kernel, N: n, Lambda: c.Lambda, S: DefaultFeatures(n), LambdaP: c.Lambda}
-		if c.Precond, err = p.Settled(d); err != nil {
+		if c.Precond, err = p.WithDefaults(d); err != nil {
 			return c, err
 		}
 	}

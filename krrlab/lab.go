@@ -130,7 +130,7 @@ func (Config) Help() map[string]string {
 type Backend interface {
 	// Check returns an error if the configuration cannot be sent. New calls it.
 	Check(cfg *Config) error
-	// Run runs the stage with the given name and options (Lab.Run) and passes its events to Lab.Tell. It decodes the
+	// Run runs the stage with the given name and options (Lab.Run) and passes its events to Lab.Notify. It decodes the
 	// result into value, as encoding/json does; for a *Solution, Model.C has the coefficients. There may be a partial
 	// result together with an error: hasValue reports whether there is a result.
 	Run(ctx context.Context, l *Lab, name stage.Name, options, value any) (hasValue bool, err error)
@@ -183,13 +183,13 @@ func (l *Lab) Train() *datasets.Dataset { return l.data }
 // Targets returns the coded targets Y, n×t, or W^½Y with weights. They must not be changed.
 func (l *Lab) Targets() *mat.Dense { return l.y }
 
-// Tell calls the Monitor with an event. A Backend that runs a stage elsewhere uses it to pass on events. An error of
+// Notify calls the Monitor with an event. A Backend that runs a stage elsewhere uses it to pass on events. An error of
 // the Monitor ends ctx.
-func (l *Lab) Tell(ctx context.Context, e Event) { stage.Tell(ctx, l.cfg.Monitor, e) }
+func (l *Lab) Notify(ctx context.Context, e Event) { stage.Notify(ctx, l.cfg.Monitor, e) }
 
 // watch returns a function that reports the progress of a part of a stage and the time left.
 func (l *Lab) watch(ctx context.Context, name stage.Name) func(completed, total int) {
-	return stage.Progress(ctx, l.Tell, name)
+	return stage.Progress(ctx, l.Notify, name)
 }
 
 // resultAs returns the result of a stage as a value of its type, or zero if there is none. A result of another type is
@@ -301,7 +301,7 @@ type problem struct {
 		cached[*gram.Matrix]
 		accuracy float64 // bound of ‖E‖₂ for which K was formed
 	}
-	z cached[*stage.Drawn]
+	z cached[*stage.FeatureMatrix]
 	m cached[pcg.Preconditioner] // built from z or from k
 
 	// makingM and makingZ are locked while M or Z is made. They are locked in this order and without mu.

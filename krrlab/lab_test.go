@@ -287,7 +287,7 @@ func TestSpecs(t *testing.T) {
 		text := testkit.Must(stage.PreconditionerText(p, gauss))
 		got := testkit.Must(stage.ParsePreconditioner(text))
 		if f, ok := p.(Features); ok && f.Map != nil {
-			got = testkit.Must(got.(Features).Settled(stage.Defaults{Kernel: gauss, N: 30, S: 9, LambdaP: 1}))
+			got = testkit.Must(got.(Features).WithDefaults(stage.Defaults{Kernel: gauss, N: 30, S: 9, LambdaP: 1}))
 			f.LambdaP, f.Levels = 1, got.(Features).Levels
 			p = f
 		}

@@ -47,7 +47,7 @@ func (Auto) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) {
 	return nil, fmt.Errorf("krrlab: the preconditioner auto is chosen by New")
 }
 
-func init() { stage.BuiltIn(stage.Kind{Name: "auto", Zero: Auto{}}) }
+func init() { stage.RegisterBuiltIn(stage.Kind{Name: "auto", Zero: Auto{}}) }
 
 // Given is a preconditioner M, n×n, that was built already.
 type Given struct {
@@ -87,8 +87,8 @@ func noFeatures(k kernel.Kernel) bool {
 // PrecondSpec specifies a preconditioner in flags and files: its name with options, or options in separate fields,
 // which is the older form. Zero values mean the defaults.
 type PrecondSpec struct {
-	// Name is a name of stage.Names with options, such as "nystrom features=500". Default: features, or rpcholesky for
-	// a kernel without random features.
+	// Name is a name of stage.KindNames with options, such as "nystrom features=500". Default: features, or rpcholesky
+	// for a kernel without random features.
 	Name    string        `json:"precond,omitempty" flag:"precond" options:"own"`
 	S       int           `json:"features,omitempty" flag:"features" check:">=1" hidden:"yes"`
 	LambdaP float64       `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive" hidden:"yes"`
@@ -106,7 +106,7 @@ type PrecondSpec struct {
 func (PrecondSpec) Help() map[string]string {
 	return map[string]string{
 		"precond": "preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1': " +
-			strings.Join(stage.Names(), ", ") + " (default: features, or rpcholesky for a kernel without them)",
+			strings.Join(stage.KindNames(), ", ") + " (default: features, or rpcholesky for a kernel without them)",
 		"features": "random features s, or the rank of a preconditioner, 1 ≤ s ≤ n (default: n/10, at least 500, at " +
 			"most 10,000)",
 		"lambda-p": "ridge λ_p > 0 of the preconditioner (default: λ)",

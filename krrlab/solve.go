@@ -45,7 +45,7 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	}
 	sol := l.newSolution()
 	system := l.system()
-	system.Owner = l.fingerprint
+	system.Fingerprint = l.fingerprint
 	c, err := solve.Run(ctx, system, l.matrices, sol)
 	if err == solve.ErrLate {
 		return sol, err
@@ -54,7 +54,7 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 		return nil, err
 	}
 	sol.Model = l.model(c, sol, start)
-	sol.SetTraining(l.data)
+	sol.SetTrainingError(l.data)
 	sol.Seconds.Total = time.Since(start).Seconds()
 	if r := sol.Ranks; r != nil { // the traffic of all stages so far
 		t := l.comm.Traffic()
@@ -70,11 +70,11 @@ func (l *Lab) completeRemote(ctx context.Context, s *Solution) error {
 	if rows, columns := s.Model.C.Dims(); rows != n || columns != t {
 		return fmt.Errorf("krrlab: the backend returned coefficients %d×%d, want %d×%d", rows, columns, n, t)
 	}
-	if s.Status == pcg.Canceled && stage.Stopped(ctx) {
+	if s.Status == pcg.Canceled && stage.StoppedByMonitor(ctx) {
 		s.Status = pcg.Stopped
 	}
 	s.System, s.Model = l.system(), l.model(s.Model.C, s, time.Now())
-	s.SetTraining(l.data)
+	s.SetTrainingError(l.data)
 	return nil
 }
 
@@ -183,7 +183,7 @@ func (b *bench) PlanTask() *plan.Task {
 	t := &plan.Task{
 		Problem: b.Problem(), PreferredError: s.StorageErrorBound(), MaxDropped: s.PreferredError() / 4,
 		PointBytes: l.pointBytes(), Tiles: c.Tiles,
-		ExactResidual: s.UsesExactResidual(l.k.value), Refined: c.Exact == AutoResidual, NoSeries: noSeries,
+		ExactResidual: s.UsesExactResidual(l.k.value), MayRefine: c.Exact == AutoResidual, NoSeries: noSeries,
 		IterativeOnly: noSeries || c.onRanks() || c.Checkpoint != nil,
 		ExpectedTol:   c.Stop.Expected(c.Tol),
 	}
@@ -275,7 +275,7 @@ func (l *Lab) fallbackPlan(ctx context.Context, sol *Solution, err error) *plan.
 	if l.plan.Fallback == nil {
 		return nil
 	}
-	missedTol := err == nil && !sol.Reached() && sol.Status != pcg.Stopped
+	missedTol := err == nil && !sol.CriterionMet() && sol.Status != pcg.Stopped
 	r, planned := l.plan.WithChoice(l.plan.Fallback), &l.plan.Choice
 	if l.cfg.Solver == Fourier {
 		switch {
@@ -324,7 +324,7 @@ func (l *Lab) currentPlan(ctx context.Context) (p *plan.Report, seconds float64,
 		}
 		l.savePlan(saved)
 	}
-	return &saved.Report, saved.Took, nil
+	return &saved.Report, saved.PlanSeconds, nil
 }
 
 // labForPlan returns a lab of the same problem with the method that a plan chose. It returns an error if the plan,
@@ -399,8 +399,8 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 		leastSeconds = direct.Seconds.Total
 	}
 	for i, r := range compared.Rows {
-		a := plan.Raced{Name: r.Name, Seconds: r.Build, Why: r.FailureReason}
-		if a.Why == "" {
+		a := plan.RaceEntry{Name: r.Name, Seconds: r.Build, Reason: r.FailureReason}
+		if a.Reason == "" {
 			_, iterations := pcg.Forecast(r.Residuals, tol)
 			a.Iterations, a.Remaining = len(r.Residuals)-1, stage.Number(iterations*(compared.Product+r.Solve))
 			a.Residual = stage.Number(r.Residuals[a.Iterations])
@@ -408,7 +408,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 				winnerIndex[0], leastSeconds = float64(i), float64(a.Remaining)
 			}
 		}
-		raced.Raced = append(raced.Raced, a)
+		raced.Race = append(raced.Race, a)
 	}
 	if err := comm.BroadcastFloats(ctx, l.comm, winnerIndex, 0); err != nil { // all ranks use the decision of the first
 		return nil, nil, err
@@ -452,8 +452,8 @@ func (l *Lab) labForWinner(winner Preconditioner, p *plan.Report, direct *cost.C
 // (precond.Options.Fast).
 const gramFactor = 1.1 / 0.9
 
-// matrices implements solve.Source. K is formed after M, when the memory that remains for K is known, unless M is built
-// from K. resumed is the storage of K in a state that is resumed, or nil.
+// matrices implements solve.MatrixBuilder. K is formed after M, when the memory that remains for K is known, unless M
+// is built from K. resumed is the storage of K in a state that is resumed, or nil.
 func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
 	p, kernelFirst := l.cfg.Precond.(stage.FromK)
 	if kernelFirst {
@@ -557,5 +557,5 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 		holder = fmt.Sprintf("each of %d ranks", ranks)
 	}
 	return comm.Agree(ctx, l.comm, accel.Budget{Limit: l.cfg.Memory}.Check(m.Peak, "krrlab: "+holder+
-		", without K and the program,", m.Reason()))
+		", without K and the program,", m.LargestPart()))
 }

@@ -88,7 +88,7 @@ func (l *Lab) send(ctx context.Context, s stage.Runner, d *stage.Definition) (St
 	case d.NoBackend != "":
 		return nil, fmt.Errorf("krrlab: no %s with a Backend: %s", d.Name, d.NoBackend)
 	}
-	v := d.New()
+	v := d.NewResult()
 	hasValue, err := l.cfg.Backend.Run(ctx, l, d.Name, s, v)
 	if !hasValue {
 		return nil, err

@@ -90,7 +90,7 @@ func TestStopPredictions(t *testing.T) {
 		cfg.Stop = bound.Stop{Rule: bound.Residual}
 		full := mustSolve(t, data, cfg)
 		checkDeciding(t, i, data.Task, sol)
-		if !sol.Reached() || sol.Criterion != "predictions" && sol.Criterion != "residual" ||
+		if !sol.CriterionMet() || sol.Criterion != "predictions" && sol.Criterion != "residual" ||
 			(sol.Noise != nil) != (sol.Criterion == "predictions") || sol.Iterations > full.Iterations {
 			t.Errorf("problem %d: %v by %q after %d iterations, %d to τ", i, sol.Status, sol.Criterion, sol.Iterations,
 				full.Iterations)

@@ -147,11 +147,11 @@ func solveAllConfigurations(t *testing.T, p *testbed.Problem, data *datasets.Dat
 			}
 			sol, took := solveTimed(t, p, data, w.Config)
 			for k, v := range took {
-				if before, ok := least[k][w.name]; sol.Reached() && !(ok && before < v) {
+				if before, ok := least[k][w.name]; sol.CriterionMet() && !(ok && before < v) {
 					least[k][w.name] = v
 				}
 			}
-			if sol.Reached() && w.name != "auto" {
+			if sol.CriterionMet() && w.name != "auto" {
 				best = min(best, took[0])
 			}
 			if w.name == "auto" {

@@ -51,15 +51,15 @@ type greedy struct {
 
 func (p greedy) String() string { return fmt.Sprintf("greedy pivots, rank %d", p.Rank) }
 
-// Settled implements stage.Settler.
-func (p greedy) Settled(d stage.Defaults) (stage.Preconditioner, error) {
+// WithDefaults implements stage.Defaulter.
+func (p greedy) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
 	p.lambdaP = d.Lambda
 	return p, nil
 }
 
 // Approximation implements stage.LowRank.
 func (p greedy) Approximation(kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{Source: p, S: p.Rank, LambdaP: p.lambdaP}
+	return &stage.Approximation{FeatureSource: p, S: p.Rank, LambdaP: p.lambdaP}
 }
 
 // Make implements stage.Preconditioner.
@@ -68,8 +68,8 @@ func (p greedy) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, er
 	return p.Approximation(nil).Inverse(ctx, b)
 }
 
-// Draw implements stage.Source. If no diagonal entry is left, the other columns of F are zero.
-func (p greedy) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
+// Draw implements stage.FeatureSource. If no diagonal entry is left, the other columns of F are zero.
+func (p greedy) Draw(ctx context.Context, b stage.Bench, s int) (*stage.FeatureMatrix, error) {
 	e := newEntries(b)
 	f, diag := mat.NewDense(e.n, s, nil), make([]float64, e.n)
 	for i := range diag {
@@ -91,7 +91,7 @@ func (p greedy) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, e
 		}
 		f.SetCol(r, column)
 	}
-	return &stage.Drawn{Z: rounded(f)}, nil
+	return &stage.FeatureMatrix{Z: rounded(f)}, nil
 }
 
 // rounded returns a matrix rounded to float32.

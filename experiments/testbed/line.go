@@ -10,7 +10,7 @@ import (
 	"os"
 	"reflect"
 
-	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
 )
 
 // version is the version of the format of Line.
@@ -142,7 +142,7 @@ func (f *File) Save() error {
 			return err
 		}
 	}
-	return stage.WriteFile(f.Name, b.Bytes())
+	return atomicfile.WriteFile(f.Name, b.Bytes())
 }
 
 // runsOf returns the number of random draws of a preconditioner in the file that have the problem, the n, the λ and the

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"reflect"
 
-	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
 )
 
 //go:embed page.html
@@ -20,7 +20,7 @@ func (f *File) WritePage(name string) error {
 	if err != nil {
 		return err
 	}
-	return stage.WriteFile(name, bytes.Replace(pageHTML, []byte("/*lines*/[]"), js, 1))
+	return atomicfile.WriteFile(name, bytes.Replace(pageHTML, []byte("/*lines*/[]"), js, 1))
 }
 
 // unshownFields are the JSON names of the fields of a Line that the page does not use.

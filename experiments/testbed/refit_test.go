@@ -25,7 +25,7 @@ const fitted = "abalone usps mnist ijcnn1 adult covtype-sample covtype7-sample c
 
 // measurement contains the result of the pilot sample of a problem, and the measured iterations to 10⁻³.
 type measurement struct {
-	cost.Outlook
+	cost.IterationModel
 	name       string
 	fitted     bool               // the rules may be fitted to the problem
 	iterations map[string]float64 // iterations with each preconditioner, +Inf if it failed
@@ -89,8 +89,8 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 			lab := must(krrlab.New(data, krrlab.Config{Kernel: p.Kernel, Lambda: lambda, Tol: 1e-3}))
 			plan := must(lab.Plan(t.Context(), krrlab.PlanOptions{}))
 			v := plan.Pilot
-			m.Outlook = cost.Outlook{Kernel: p.Kernel, N: size, M: v.M, Lambda: lambda, PilotResidual: v.Residual,
-				LowRank: v.LowRank, MeanRowSum: v.MeanRowSum, LargestRowSum: v.LargestRowSum, MaxDiagonal: 1}
+			m.IterationModel = cost.IterationModel{Kernel: p.Kernel, N: size, M: v.M, Lambda: lambda,
+				PilotResidual: v.Residual, LowRank: v.LowRank, MeanRowSum: v.MeanRowSum, LargestRowSum: v.LargestRowSum, MaxDiagonal: 1}
 			list = append(list, m)
 			lab.Free()
 		}
@@ -131,14 +131,16 @@ type rule struct {
 
 // TestRefit fits the rule of thumb of auto to the kept runs of the problems in fitted: c·(1+γ/λ)^p iterations with
 // pivots, c'·k^q iterations with a sparse inverse next to pivots, where the code predicts k, and the largest γ/λ for
-// λ_p = λ. On the other problems, the rules in the code must predict nearly as well as the fitted ones. A problem counts
-// if the preconditioner takes at most 0.8 of the iterations without one.
+// λ_p = λ. On the other problems, the rules in the code must predict nearly as well as the fitted ones. A problem
+// counts if the preconditioner takes at most 0.8 of the iterations without one.
 func TestRefit(t *testing.T) {
 	if os.Getenv("KRRLAB_PLAN") != "refit" {
 		t.Skip("KRRLAB_PLAN=refit fits the rule of thumb of auto to the kept runs; make bench-plan PLAN=refit sets it")
 	}
 	list := measurements(t, 5000)
-	combined := func(m *measurement) float64 { return recipe.Vecchia{S: m.N / 40, Neighbors: 15}.Iterations(&m.Outlook) }
+	combined := func(m *measurement) float64 {
+		return recipe.Vecchia{S: m.N / 40, Neighbors: 15}.Iterations(&m.IterationModel)
+	}
 	bothIterations := func(m *measurement) float64 {
 		return math.Sqrt(m.iterations["vecchia neighbors=10 n/40"] * m.iterations["vecchia neighbors=30 n/40"])
 	}

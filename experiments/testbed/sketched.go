@@ -29,13 +29,14 @@ func (p sketched) String() string { return fmt.Sprintf("sketched Nyström, rank 
 
 // Make implements stage.Preconditioner.
 func (p sketched) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	a := stage.Approximation{Source: p, S: p.Rank, LambdaP: b.Problem().Lambda, Form: precond.FormLInv, Spectral: true}
+	a := stage.Approximation{FeatureSource: p, S: p.Rank, LambdaP: b.Problem().Lambda, Form: precond.FormLInv,
+		Spectral: true}
 	m, err := a.Inverse(ctx, b)
 	return sketchedInverse{m, p.Rank}, err
 }
 
-// Draw implements stage.Source. K is recomputed in float64.
-func (p sketched) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
+// Draw implements stage.FeatureSource. K is recomputed in float64.
+func (p sketched) Draw(ctx context.Context, b stage.Bench, s int) (*stage.FeatureMatrix, error) {
 	problem := b.Problem()
 	k, err := gram.NewExact(problem.Kernel, problem.X, problem.Lambda, problem.Lambda/1e6, nil)
 	if err != nil {
@@ -50,7 +51,7 @@ func (p sketched) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn,
 		return nil, err
 	}
 	f := &lowrank.Factor{Method: "sketched Nyström", N: problem.N, F: rounded(y), EntryError: math.Inf(1)}
-	return &stage.Drawn{Z: f.F, Factor: f}, nil
+	return &stage.FeatureMatrix{Z: f.F, Factor: f}, nil
 }
 
 // sketchedInverse adds the flops of the sketch KΩ, s products with K.

@@ -31,14 +31,14 @@ func TestAdvice(t *testing.T) {
 	} {
 		if c.status == pcg.Indefinite { // no flag can improve a given K
 			given := &krrlab.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}},
-				Ending:       solve.Ending{Status: c.status},
+				Outcome:      solve.Outcome{Status: c.status},
 				KernelMatrix: solve.KernelMatrix{Storage: gram.Recompute.String()}}
 			if got := advice(given); !strings.Contains(got, "not positive semi-definite") ||
 				strings.Contains(got, "--storage") {
 				t.Errorf("K given: %q", got)
 			}
 		}
-		solution := &krrlab.Solution{Ending: solve.Ending{Status: c.status},
+		solution := &krrlab.Solution{Outcome: solve.Outcome{Status: c.status},
 			KernelMatrix: solve.KernelMatrix{Storage: c.storage.String()},
 			Approach:     solve.Approach{Solver: krrlab.PCG, Precond: "features"}}
 		got := advice(solution)
@@ -55,12 +55,12 @@ func TestAdvice(t *testing.T) {
 		}
 	}
 	// The residual is below the tolerance, but its rounding error may be above it, so float64 cannot decide.
-	hidden := &krrlab.Solution{Ending: solve.Ending{Status: pcg.Inaccurate},
+	hidden := &krrlab.Solution{Outcome: solve.Outcome{Status: pcg.Inaccurate},
 		Residuals: solve.Residuals{TrueResidual: 5e-13, Rounding: 3e-9}}
 	hidden.Tol = 1e-10
 	testkit.Contains(t, advice(hidden), "by 3e-09, so that float64 cannot tell")
 	// The preconditioner of another program stops the iteration at a residual far above rounding if it is singular.
-	singular := &krrlab.Solution{Ending: solve.Ending{Status: pcg.Stagnated},
+	singular := &krrlab.Solution{Outcome: solve.Outcome{Status: pcg.Stagnated},
 		Residuals: solve.Residuals{TrueResidual: 1e-3, Rounding: 2e-11}}
 	for _, c := range []struct{ precond, storage, want string }{{"process:./m", "float64", "compare --with"},
 		{"process:./m", "float32", "--storage float64"}, {"nystrom", "float64", "rounding keeps"}} {
@@ -68,7 +68,7 @@ func TestAdvice(t *testing.T) {
 		testkit.Contains(t, advice(singular), c.want)
 	}
 	// A Fourier series is advised against if its truncation error may be the cause.
-	series := &krrlab.Solution{Ending: solve.Ending{Status: pcg.Inaccurate},
+	series := &krrlab.Solution{Outcome: solve.Outcome{Status: pcg.Inaccurate},
 		KernelMatrix: solve.KernelMatrix{KBound: 4e-6}, Approach: solve.Approach{Solver: krrlab.Fourier}}
 	series.TrueResidual = 1
 	testkit.Contains(t, advice(series), "‖E‖₂ ≲ 4e-06", "--solver")

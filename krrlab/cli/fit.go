@@ -68,7 +68,7 @@ func (fitFlags) Help() map[string]string {
 func plannedHelp() map[string]string {
 	return map[string]string{
 		"precond": "preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1': " +
-			strings.Join(stage.Names(), ", ") + "; 'auto race=NAME …' tries others side by side; 'process:COMMAND " +
+			strings.Join(stage.KindNames(), ", ") + "; 'auto race=NAME …' tries others side by side; 'process:COMMAND " +
 			"process-timeout=20m' waits longer for its answers (default: auto, chosen by a plan)",
 	}
 }
@@ -155,7 +155,7 @@ func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitted) error {
 	err := a.writeOutput(f.Out, r.sol.Model.Save)
 	err = cmp.Or(err, a.writeStage(&f.stageFiles, r.sol, r.plot))
 	err = cmp.Or(err, a.writeOutput(f.PlotSolve, func(file string) error { return f.save(r.sol.Plot(), file) }))
-	if err == nil && r.sol.Reached() && a.isFirstRank() {
+	if err == nil && r.sol.CriterionMet() && a.isFirstRank() {
 		err = r.sol.RemoveCheckpoints()
 	}
 	return cmp.Or(a.agree(ctx, err), a.reportFit(f, r))
@@ -273,7 +273,7 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	}
 	if t := sol.Threshold; t != nil && t.Value != 0 {
 		sol.Model.Threshold = t.Value
-		sol.SetTraining(data.train)
+		sol.SetTrainingError(data.train)
 	}
 	if f.Folds > 0 {
 		if sol.Folds, err = lab.CrossValidate(ctx, f.Folds, sol.Model.Threshold); err != nil {
@@ -348,7 +348,7 @@ func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datase
 // reportFit prints the report of a fit, or a summary of it. If the solve did not reach the tolerance, it also prints a
 // warning with advice, and returns an error that sets the exit code.
 func (a *app) reportFit(f *fitFlags, r *fitted) error {
-	verbose := f.Verbose || f.Data+f.Matrix != "" && !f.flags.IsSet("verbose") || !r.sol.Reached()
+	verbose := f.Verbose || f.Data+f.Matrix != "" && !f.flags.IsSet("verbose") || !r.sol.CriterionMet()
 	if verbose {
 		if r.sol.Tune != nil {
 			a.printf("%s", r.sol.Tune.Short())
@@ -364,7 +364,7 @@ func (a *app) reportFit(f *fitFlags, r *fitted) error {
 	if !verbose {
 		a.printf("%-*s %s\n", labelWidth, "next", f.nextSteps(a.writtenFiles))
 	}
-	if r.sol.Reached() {
+	if r.sol.CriterionMet() {
 		return nil
 	}
 	a.warnf("not converged: %s after %s, true residual %.2e, asked %g; %s", r.sol.Status,

@@ -117,7 +117,7 @@ func (i *modelInfo) text(m *model.Model) string {
 	if i.Labels != nil {
 		targets += fmt.Sprintf("; %d classes: %s", len(i.Labels), joinNames(i.Labels))
 	}
-	b.Add("targets", "%s%s", targets, stage.Centered(i.Mean))
+	b.Add("targets", "%s%s", targets, stage.CenteringText(i.Mean))
 	b.Add("scaling", "%v", i.Scaling)
 	if i.Threshold != 0 {
 		b.Add("threshold", "f(x) above %.6g stands for %s", i.Threshold, safe.Name(i.Labels[1]))

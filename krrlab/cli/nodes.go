@@ -79,7 +79,7 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 	if err != nil {
 		return false, errUsage{err}
 	}
-	s.From = iterationSource
+	s.IterationSource = iterationSource
 	err = a.printAndWrite(&c.stageFiles, s)
 	a.printWritten(stageLabelWidth, nil)
 	return true, err

@@ -258,7 +258,7 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 		if p.fittedRows == data.Len() {
 			subset = "training"
 		}
-		lines.Score(subset, p.Score(data))
+		lines.AddScore(subset, p.Score(data))
 	}
 	for _, text := range notes {
 		lines.Add("note", "%s", text)

@@ -25,7 +25,7 @@ import (
 
 // stageCommand returns the command that runs a stage.
 func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
-	c := &stageCommand{Definition: d, options: d.Zero(), labFlags: newLabFlags()}
+	c := &stageCommand{Definition: d, options: d.NewOptions(), labFlags: newLabFlags()}
 	c.setFlags()
 	use := string(d.Name) + " (--data NAME | --train FILE"
 	if c.flags.Lookup("holdout") != nil {
@@ -131,8 +131,8 @@ func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 		if err != nil {
 			return nil, err
 		}
-		if c.prepared.Tested != nil && data.test != nil {
-			c.prepared.Tested(data.test)
+		if c.prepared.OnTestRows != nil && data.test != nil {
+			c.prepared.OnTestRows(data.test)
 		}
 		if h, ok := c.options.(stage.Hinter); ok {
 			data.addHint("%s", h.Hint())
@@ -198,12 +198,12 @@ func (f *labFlags) command() *stage.Command {
 	precond, _ := f.effectivePrecond(nil).Preconditioner(nil) // check has returned its error
 	spec := kernel.Spec{Name: string(f.KernelName), Sigma: sigma, Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}
 	return &stage.Command{
-		Given:    f.flags.IsSet,
-		Precond:  precond,
-		Kernel:   spec,
-		Distance: distance,
-		Lambda:   f.Lambda,
-		Fit:      f.fitCommandLine(),
+		IsSet:      f.flags.IsSet,
+		Precond:    precond,
+		Kernel:     spec,
+		Distance:   distance,
+		Lambda:     f.Lambda,
+		FitCommand: f.fitCommandLine(),
 	}
 }
 

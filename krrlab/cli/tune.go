@@ -78,7 +78,7 @@ func (a *app) search(ctx context.Context, f *fitFlags, data *problemData, cfg *k
 	}
 	stages := krrlab.Stages()
 	i := slices.IndexFunc(stages, func(d stage.Definition) bool { return d.Name == stage.Tune })
-	options := stages[i].Zero()
+	options := stages[i].NewOptions()
 	for name, value := range values {
 		if err := schema.Of(options).Lookup(name).Set(value); err != nil {
 			return nil, err

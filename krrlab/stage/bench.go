@@ -36,7 +36,7 @@ type Bench interface {
 	// times bytesPerEntry, which must include the bytes of K, exceeds the memory budget; with 0 it does not check.
 	Dense(ctx context.Context, bytesPerEntry int64) (k *mat.Dense, errorBound float64, err error)
 	// Z returns the Z that a specifies. It draws it unless it was drawn before.
-	Z(ctx context.Context, a Approximation) (*Drawn, error)
+	Z(ctx context.Context, a Approximation) (*FeatureMatrix, error)
 	// M returns the configured preconditioner, or nil for M = I.
 	M(ctx context.Context) (pcg.Preconditioner, error)
 	// Cached returns the preconditioner M that an earlier call with an equal key built for the same seed and the same
@@ -47,9 +47,9 @@ type Bench interface {
 	Entry(e Entry) (Entry, error)
 	// Make builds the preconditioner of an entry that has a Value. The result is not shared. draw = 0, 1, … selects
 	// independent random numbers; 0 gives the preconditioner of the configuration.
-	Make(ctx context.Context, e Entry, draw int) (*Made, error)
-	// Tell reports progress. It ends ctx if the monitor asks for the end of the stage.
-	Tell(ctx context.Context, e Event)
+	Make(ctx context.Context, e Entry, draw int) (*BuiltPreconditioner, error)
+	// Notify reports progress. It ends ctx if the monitor asks for the end of the stage.
+	Notify(ctx context.Context, e Event)
 }
 
 // Refitter is a Bench that can fit other rows.
@@ -63,20 +63,20 @@ type Refitter interface {
 
 // Problem describes the problem and the method of a bench. The values it points to must not be changed.
 type Problem struct {
-	Header                    // names, n, d, t, λ, τ and the seed, the first fields of every result
-	Kernel  kernel.Kernel     // k(x, z)
-	X       points.Points     // n×d; points.Weighted with weights
-	Y       *mat.Dense        // the coded targets, n×t
-	Coding  datasets.Coding   // coding of the targets
-	Train   *datasets.Dataset // training rows, with their points and targets before they are coded
-	Comm    comm.Comm         // the ranks; a single process is a group of one
-	Memory  accel.Budget      // memory budget, of which X, Y and the vectors of a solve are in use
-	MaxIter int               // largest number of iterations of a solve
-	Precond string            // name of the configured preconditioner, as in JSON and flags
-	Entry   Entry             // configured preconditioner, with its defaults in place
-	Planned bool              // the preconditioner is that of a fixed rule, while Solve uses the choice of Plan
-	S       int               // default number of features
-	Z       *Approximation    // Z of the configured preconditioner; nil: it has none
+	Header                             // names, n, d, t, λ, τ and the seed, the first fields of every result
+	Kernel           kernel.Kernel     // k(x, z)
+	X                points.Points     // n×d; points.Weighted with weights
+	Y                *mat.Dense        // the coded targets, n×t
+	Coding           datasets.Coding   // coding of the targets
+	Train            *datasets.Dataset // training rows, with their points and targets before they are coded
+	Comm             comm.Comm         // the ranks; a single process is a group of one
+	Memory           accel.Budget      // memory budget, of which X, Y and the vectors of a solve are in use
+	MaxIter          int               // largest number of iterations of a solve
+	Precond          string            // name of the configured preconditioner, as in JSON and flags
+	Entry            Entry             // configured preconditioner, with its defaults in place
+	FixedRulePrecond bool              // the preconditioner is that of a fixed rule, although Solve follows a plan
+	S                int               // default number of features
+	Z                *Approximation    // Z of the configured preconditioner; nil: it has none
 	// ProcessTimeout is the largest time that another process may take to start, and to answer.
 	ProcessTimeout time.Duration
 }
@@ -126,41 +126,41 @@ func (p *Problem) Defaults() Defaults {
 // LowRank is a Preconditioner of the form M = ZZᵀ+λ_pI.
 type LowRank interface {
 	Preconditioner
-	Settler
+	Defaulter
 	// Approximation returns Z and λ_p of a preconditioner whose defaults are set, for a kernel.
 	Approximation(k kernel.Kernel) *Approximation
 }
 
 // Approximation specifies Z, n×s, of ZZᵀ ≈ K and the preconditioner ZZᵀ+λ_pI.
 type Approximation struct {
-	Source                // method that makes Z
-	S        int          // number s of columns of Z
-	LambdaP  float64      // ridge λ_p
-	Form     precond.Form // form of the inverse
-	Spectral bool         // the ridge is LambdaP + Drawn.ExtraLambdaP
+	FeatureSource              // method that makes Z
+	S             int          // number s of columns of Z
+	LambdaP       float64      // ridge λ_p
+	Form          precond.Form // form of the inverse
+	Spectral      bool         // the ridge is LambdaP + FeatureMatrix.ExtraLambdaP
 }
 
-// Source is a method that makes Z, n×s.
-type Source interface {
+// FeatureSource is a method that makes Z, n×s.
+type FeatureSource interface {
 	String() string // description for reports
 	// Draw makes Z for the problem of b. All ranks call it together, and each gets the rows that it owns.
-	Draw(ctx context.Context, b Bench, s int) (*Drawn, error)
+	Draw(ctx context.Context, b Bench, s int) (*FeatureMatrix, error)
 }
 
-// Extender is a Source that can add rows to a Z that it made.
-type Extender interface {
-	Source
+// ExtensibleSource is a Source that can add rows to a Z that it made.
+type ExtensibleSource interface {
+	FeatureSource
 	// Extend returns Z for the problem of b, whose first rows are those of z. There must be a single process. It
 	// returns an error with the reason if Z must be made anew.
-	Extend(ctx context.Context, b Bench, z *Drawn) (*Drawn, error)
+	Extend(ctx context.Context, b Bench, z *FeatureMatrix) (*FeatureMatrix, error)
 }
 
 // String describes the method that makes Z, for reports.
 func (a *Approximation) String() string {
 	if a.Spectral {
-		return a.Source.String() + ", spectral λ_p"
+		return a.FeatureSource.String() + ", spectral λ_p"
 	}
-	return a.Source.String()
+	return a.FeatureSource.String()
 }
 
 // Map returns the distribution of the random features in Z, or nil if Z is based on landmarks.
@@ -168,7 +168,7 @@ func (a *Approximation) Map() feature.Dist {
 	if a == nil {
 		return nil
 	}
-	f, _ := a.Source.(RandomFeatures)
+	f, _ := a.FeatureSource.(RandomFeatures)
 	return f.Dist
 }
 
@@ -179,7 +179,7 @@ func (a *Approximation) Inverse(ctx context.Context, b Bench) (*precond.Woodbury
 		if err != nil {
 			return nil, err
 		}
-		b.Tell(ctx, Event{Stage: Factor})
+		b.Notify(ctx, Event{Stage: Factor})
 		p := b.Problem()
 		return precond.New(ctx, z.Z, a.LambdaP+z.ExtraLambdaP, &precond.Options{Form: a.Form, RHS: p.T, Fast: true,
 			Comm: p.Comm})
@@ -194,14 +194,14 @@ type RandomFeatures struct{ feature.Dist }
 func (f RandomFeatures) String() string { return f.Dist.String() }
 
 // Draw implements Source. On ranks, each rank computes the rows that it owns.
-func (f RandomFeatures) Draw(ctx context.Context, b Bench, s int) (*Drawn, error) {
+func (f RandomFeatures) Draw(ctx context.Context, b Bench, s int) (*FeatureMatrix, error) {
 	p := b.Problem()
 	lo, hi := comm.RowRange(p.N, precond.RankRows, p.Comm.Rank(), p.Comm.Size())
 	return f.rows(ctx, b, s, lo, hi)
 }
 
-// Extend implements Extender.
-func (f RandomFeatures) Extend(ctx context.Context, b Bench, z *Drawn) (*Drawn, error) {
+// Extend implements ExtensibleSource.
+func (f RandomFeatures) Extend(ctx context.Context, b Bench, z *FeatureMatrix) (*FeatureMatrix, error) {
 	drawn, err := f.rows(ctx, b, z.Z.D, z.Z.N, b.Problem().N)
 	if err == nil {
 		drawn.Z = points.Concat(z.Z, drawn.Z).(*points.Dense32)
@@ -210,7 +210,7 @@ func (f RandomFeatures) Extend(ctx context.Context, b Bench, z *Drawn) (*Drawn, 
 }
 
 // rows returns rows lo to hi-1 of Z, n×s.
-func (f RandomFeatures) rows(ctx context.Context, b Bench, s, lo, hi int) (*Drawn, error) {
+func (f RandomFeatures) rows(ctx context.Context, b Bench, s, lo, hi int) (*FeatureMatrix, error) {
 	p := b.Problem()
 	zBytes := 4 * int64(hi-lo) * int64(s)
 	if err := p.Memory.Check(zBytes, fmt.Sprintf("krrlab: Z of n = %d by s = %d", p.N, s),
@@ -224,12 +224,12 @@ func (f RandomFeatures) rows(ctx context.Context, b Bench, s, lo, hi int) (*Draw
 	if dim, features := m.Dims(); dim != p.D || features != s {
 		return nil, fmt.Errorf("krrlab: %v has a map of R^%d to R^%d: want R^%d to R^%d", f.Dist, dim, features, p.D, s)
 	}
-	z, err := feature.Matrix(ctx, m, p.X.Slice(lo, hi), Progress(ctx, b.Tell, Features))
-	return &Drawn{Z: z}, err
+	z, err := feature.Matrix(ctx, m, p.X.Slice(lo, hi), Progress(ctx, b.Notify, Features))
+	return &FeatureMatrix{Z: z}, err
 }
 
-// Drawn is a matrix Z that was drawn.
-type Drawn struct {
+// FeatureMatrix is a matrix Z that was drawn.
+type FeatureMatrix struct {
 	Z            *points.Dense32 // Z; on ranks, the rows of this rank
 	Factor       *lowrank.Factor // factor with certain bounds if Z is based on landmarks; nil otherwise
 	ExtraLambdaP float64         // amount that the spectral rule adds to LambdaP; 0 without that rule
@@ -254,9 +254,9 @@ type Gram struct {
 	Error float64
 }
 
-// Aim is the share of the tolerance τ at which conjugate gradients end. The rest allows for the difference between the
-// recursive and the true residual, which would otherwise cause a restart. A smaller value costs iterations.
-const Aim = 0.97
+// ToleranceShare is the share of the tolerance τ at which conjugate gradients end. The rest allows for the difference
+// between the recursive and the true residual, which would otherwise cause a restart. A smaller value costs iterations.
+const ToleranceShare = 0.97
 
 // MemoryWith returns the memory budget of a stage in addition to K, that of the rank with the least free memory.
 func (p *Problem) MemoryWith(ctx context.Context, k *Gram) (accel.Budget, error) {
@@ -350,8 +350,8 @@ func (e *Entries) Set(text string) error {
 
 func (e Entries) String() string { return fmt.Sprint([]Entry(e)) }
 
-// Made is a preconditioner that was built, with its properties.
-type Made struct {
+// BuiltPreconditioner is a preconditioner that was built, with its properties.
+type BuiltPreconditioner struct {
 	M         pcg.Preconditioner // nil: M = I
 	Text      string             // description for reports; "" for the name
 	S         int                // rank

@@ -79,7 +79,7 @@ type (
 	stopped struct{ error }
 )
 
-// Watch returns a context for a stage that ends if the monitor of the stage returns an error (Tell), and a function
+// Watch returns a context for a stage that ends if the monitor of the stage returns an error (Notify), and a function
 // finish. The stage passes its own error to finish, with hasValue if it has a result. finish returns the error of the
 // stage: the monitor's error if that ended the stage, but nil for pcg.ErrStop with a result.
 func Watch(ctx context.Context) (_ context.Context, finish func(hasValue bool, err error) error) {
@@ -96,14 +96,14 @@ func Watch(ctx context.Context) (_ context.Context, finish func(hasValue bool, e
 	}
 }
 
-// Stopped reports whether the monitor ended the stage whose context is ctx.
-func Stopped(ctx context.Context) bool {
+// StoppedByMonitor reports whether the monitor ended the stage whose context is ctx.
+func StoppedByMonitor(ctx context.Context) bool {
 	_, ok := context.Cause(ctx).(stopped)
 	return ok
 }
 
-// Tell calls a monitor. If the monitor returns an error, Tell ends the stage whose context is ctx.
-func Tell(ctx context.Context, monitor func(Event) error, e Event) {
+// Notify calls a monitor. If the monitor returns an error, Notify ends the stage whose context is ctx.
+func Notify(ctx context.Context, monitor func(Event) error, e Event) {
 	if err := monitor(e); err != nil {
 		if stop, ok := ctx.Value(stopKey{}).(context.CancelCauseFunc); ok {
 			stop(stopped{err})

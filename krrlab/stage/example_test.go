@@ -22,15 +22,15 @@ func Example() {
 	done := 0
 	for ctx.Err() == nil && done < 3 {
 		done++
-		stage.Tell(ctx, monitor, stage.Event{Stage: stage.Probes, Done: done, Total: 3})
+		stage.Notify(ctx, monitor, stage.Event{Stage: stage.Probes, Done: done, Total: 3})
 	}
 	fmt.Println(ended(true, ctx.Err()))
 
 	var b stage.Lines
-	b.Problem(&stage.Header{Dataset: "blobs", Task: "classification", N: 300, D: 2, T: 1,
+	b.AddProblem(&stage.Header{Dataset: "blobs", Task: "classification", N: 300, D: 2, T: 1,
 		Kernel: kernel.Spec{Name: "gaussian", Sigma: 2.0 / 3}, Lambda: 0.1})
 	b.Add("probes", "%d of 3", done)
-	b.Took(0.02, "products", 0.015)
+	b.AddSeconds(0.02, "products", 0.015)
 	fmt.Print(&b)
 	// Output:
 	// probes: 33 %

@@ -44,14 +44,14 @@ func (o Growth) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			return r, err
 		}
 		r.Norms = append(r.Norms, mat.Norm(v, 2))
-		b.Tell(ctx, stage.Event{Stage: "growth", Done: len(r.Norms), Total: o.Steps})
+		b.Notify(ctx, stage.Event{Stage: "growth", Done: len(r.Norms), Total: o.Steps})
 	}
 	return r, ctx.Err()
 }
 
 func (r *Norms) String() string {
 	var b stage.Lines
-	b.Problem(&r.Header)
+	b.AddProblem(&r.Header)
 	b.Add("‖K‖₂", "at least %.4g after %d products", r.Norms[len(r.Norms)-1], len(r.Norms))
 	return b.String()
 }

@@ -18,9 +18,9 @@ import (
 // Preconditioner specifies a preconditioner M ≈ K+λI, with which conjugate gradients solve M⁻¹(K+λI)C = M⁻¹Y. It is a
 // value such as recipe.Nystrom{S: 500}; any type with these methods can be one.
 //
-// Optional methods provide more: Settler sets defaults, FromK and LowRank describe how M is built, and package cost has
-// the methods that plans need. The result of Make may have methods, too: NormalTo (lanczos.Metric) gives both ends of
-// the spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, Description() string and Flops() (build, apply float64) are
+// Optional methods provide more: Defaulter sets defaults, FromK and LowRank describe how M is built, and package cost
+// has the methods that plans need. The result of Make may have methods, too: NormalTo (lanczos.Metric) gives both ends
+// of the spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, Description() string and Flops() (build, apply float64) are
 // shown in reports.
 type Preconditioner interface {
 	// String describes M in a few words, for reports.
@@ -30,14 +30,15 @@ type Preconditioner interface {
 	Make(ctx context.Context, b Bench) (pcg.Preconditioner, error)
 }
 
-// Settler is a Preconditioner with defaults.
-type Settler interface {
-	// Settled returns the preconditioner with zero options replaced by their defaults, or an error for invalid options.
-	Settled(d Defaults) (Preconditioner, error)
+// Defaulter is a Preconditioner with defaults.
+type Defaulter interface {
+	// WithDefaults returns the preconditioner with zero options replaced by their defaults, or an error for invalid
+	// options.
+	WithDefaults(d Defaults) (Preconditioner, error)
 }
 
-// Extensible is a Preconditioner whose M can be extended to more points.
-type Extensible interface {
+// ExtensiblePreconditioner is a Preconditioner whose M can be extended to more points.
+type ExtensiblePreconditioner interface {
 	// Extend returns M for the problem of b, whose first points are those of m. There must be a single process. It
 	// returns an error with the reason if M must be made anew.
 	Extend(ctx context.Context, b Bench, m pcg.Preconditioner) (pcg.Preconditioner, error)
@@ -50,7 +51,7 @@ type WithFactor interface {
 	Factor() *Approximation
 }
 
-// Defaults are the values that a Settler uses for options that are not set.
+// Defaults are the values that a Defaulter uses for options that are not set.
 type Defaults struct {
 	Kernel  kernel.Kernel
 	N       int     // number of points
@@ -116,8 +117,8 @@ func RegisterPreconditioner(k Kind) error {
 	return register(k)
 }
 
-// BuiltIn registers a kind of package recipe.
-func BuiltIn(k Kind) {
+// RegisterBuiltIn registers a kind of package recipe.
+func RegisterBuiltIn(k Kind) {
 	if err := register(k); err != nil {
 		panic(err)
 	}
@@ -193,8 +194,8 @@ func NameOf(p Preconditioner) string {
 	return p.String()
 }
 
-// Names returns the names of the kinds in the form that a command line accepts.
-func Names() (names []string) {
+// KindNames returns the names of the kinds in the form that a command line accepts.
+func KindNames() (names []string) {
 	for _, k := range Kinds() {
 		name := k.Name
 		if strings.HasSuffix(name, ":") {
@@ -208,18 +209,18 @@ func Names() (names []string) {
 // DefaultKind returns the kind of preconditioner that is used for a kernel if none is named.
 func DefaultKind(k kernel.Kernel) (best Kind) {
 	for _, kind := range Kinds() {
-		if kind.Order > 0 && kind.Suits(k) == nil && (best.Order == 0 || kind.Order < best.Order) {
+		if kind.Order > 0 && kind.CheckKernel(k) == nil && (best.Order == 0 || kind.Order < best.Order) {
 			best = kind
 		}
 	}
 	return best
 }
 
-// Suits returns the reason why the kind has no M for a kernel, or nil if it has. The Zero of a kind that is not for all
-// kernels has a method of this name.
-func (k Kind) Suits(kern kernel.Kernel) error {
-	if z, ok := k.Zero.(interface{ Suits(kernel.Kernel) error }); ok && kern != nil {
-		return z.Suits(kern)
+// CheckKernel returns the reason why the kind has no M for a kernel, or nil if it has. The Zero of a kind that is not
+// for all kernels has a method of this name.
+func (k Kind) CheckKernel(kern kernel.Kernel) error {
+	if z, ok := k.Zero.(interface{ CheckKernel(kernel.Kernel) error }); ok && kern != nil {
+		return z.CheckKernel(kern)
 	}
 	return nil
 }
@@ -229,11 +230,11 @@ func (k Kind) Suits(kern kernel.Kernel) error {
 func ParsePreconditioner(text string) (Preconditioner, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
-		return nil, fmt.Errorf("no name: want one of %s", strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("no name: want one of %s", strings.Join(KindNames(), ", "))
 	}
 	k := KindNamed(words[0])
 	if k.Zero == nil {
-		return nil, fmt.Errorf("--precond %q: want one of %s", words[0], strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("--precond %q: want one of %s", words[0], strings.Join(KindNames(), ", "))
 	}
 	p := reflect.New(reflect.TypeOf(k.Zero))
 	if argument, ok := strings.CutPrefix(text, k.Name); ok && strings.HasSuffix(k.Name, ":") {
@@ -303,19 +304,19 @@ func PreconditionerText(p Preconditioner, kern kernel.Kernel) (text string, err 
 	return text, nil
 }
 
-// Label returns the name in figures of a preconditioner with the given name in reports, such as "Nyström, s = 500" for
-// "nystrom features=500".
-func Label(name string) string {
+// FigureLabel returns the name in figures of a preconditioner with the given name in reports, such as "Nyström, s =
+// 500" for "nystrom features=500".
+func FigureLabel(name string) string {
 	method, _, _ := strings.Cut(name, " ")
 	if k := KindNamed(method); k.Name == method && k.Label != "" {
-		return k.Label + strings.TrimPrefix(Symbols(name), method)
+		return k.Label + strings.TrimPrefix(FormulaText(name), method)
 	}
 	return name
 }
 
-// Symbols returns the name of a preconditioner with its options written as in formulas: "nystrom, s = 500" for "nystrom
-// features=500".
-func Symbols(text string) string {
+// FormulaText returns the name of a preconditioner with its options written as in formulas: "nystrom, s = 500" for
+// "nystrom features=500".
+func FormulaText(text string) string {
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return text

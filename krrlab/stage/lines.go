@@ -30,8 +30,8 @@ func (b *Lines) AddText(name, text string) {
 	}
 }
 
-// Data adds the data of a stage, and how their files were read.
-func (b *Lines) Data(h *Header) {
+// AddData adds the data of a stage, and how their files were read.
+func (b *Lines) AddData(h *Header) {
 	name := h.Dataset
 	if h.Note != "" {
 		name += " (" + h.Note + ")"
@@ -41,28 +41,28 @@ func (b *Lines) Data(h *Header) {
 		scaled = ", scaled: " + h.Scaling
 	}
 	b.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, h.Task, h.N, h.D, h.T, scaled)
-	b.Files(h.Read)
+	b.AddFiles(h.Read)
 }
 
-// Problem adds the problem of a stage.
-func (b *Lines) Problem(h *Header) {
-	b.Data(h)
+// AddProblem adds the problem of a stage.
+func (b *Lines) AddProblem(h *Header) {
+	b.AddData(h)
 	weighted := ""
 	if h.Weighted {
 		weighted = ", weighted rows"
 	}
-	b.Add("problem", "kernel %s, λ = %g%s%s", h.Kernel.Short(), h.Lambda, Centered(h.Mean), weighted)
+	b.Add("problem", "kernel %s, λ = %g%s%s", h.Kernel.Short(), h.Lambda, CenteringText(h.Mean), weighted)
 }
 
-// Files adds a line for each file that describes how it was read.
-func (b *Lines) Files(read []*datasets.ReadReport) {
+// AddFiles adds a line for each file that describes how it was read.
+func (b *Lines) AddFiles(read []*datasets.ReadReport) {
 	for _, r := range read {
 		b.Add("read", "%v", r)
 	}
 }
 
-// Centered describes the means that were subtracted from the targets; "" if there are none.
-func Centered(mean []float64) string {
+// CenteringText describes the means that were subtracted from the targets; "" if there are none.
+func CenteringText(mean []float64) string {
 	if len(mean) == 0 {
 		return ""
 	}
@@ -72,9 +72,9 @@ func Centered(mean []float64) string {
 	return ", y less its mean " + outward.Plain(mean[0], 4)
 }
 
-// Took adds a line with the seconds of the parts of the work and their total, or with milliseconds if the total is
-// below one second. The parts are given as name, seconds, name, seconds, ….
-func (b *Lines) Took(total float64, parts ...any) {
+// AddSeconds adds a line with the seconds of the parts of the work and their total, or with milliseconds if the total
+// is below one second. The parts are given as name, seconds, name, seconds, ….
+func (b *Lines) AddSeconds(total float64, parts ...any) {
 	unit, format, scale := "seconds", "%.1f", 1.0
 	switch {
 	case total < 1:
@@ -97,9 +97,9 @@ func (b *Lines) Took(total float64, parts ...any) {
 	b.Add(unit, "%s", strings.Join(text, ", "))
 }
 
-// KernelBound formats the predicted bound of ‖K̃−K‖₂. It returns "" if the bound is unknown, or 0 as for a user-defined
-// kernel in float64.
-func KernelBound(b Number) string {
+// StorageErrorText formats the predicted bound of ‖K̃−K‖₂. It returns "" if the bound is unknown, or 0 as for a
+// user-defined kernel in float64.
+func StorageErrorText(b Number) string {
 	if !b.Known() || b == 0 {
 		return ""
 	}

@@ -47,16 +47,16 @@ type Preparer interface{ Prepare(c *Command) error }
 // Command has the properties of the problem that the command of a stage knows before the data are read.
 type Command struct {
 	Precond Preconditioner             // preconditioner that the flags name; nil: none
-	Given   func(flags ...string) bool // reports whether any of these flags was set
+	IsSet   func(flags ...string) bool // reports whether any of these flags was set
 	Kernel  kernel.Spec                // kernel that the flags specify
-	// Distance are the numbers of --sigma for datasets.ChangeDistance; nil: there is one length scale for all features.
-	Distance []float64
-	Lambda   float64 // ridge; 0: chosen from the data
-	Fit      string  // krrlab fit command for these data
-	// TestFile is a file of test rows to read, if the stage sets it, and Tested, unless nil, is called with the test
-	// rows.
-	TestFile string
-	Tested   func(*datasets.Dataset)
+	// Distance are the numbers of --sigma for datasets.Stretch; nil: there is one length scale for all features.
+	Distance   []float64
+	Lambda     float64 // ridge; 0: chosen from the data
+	FitCommand string  // krrlab fit command for these data
+	// TestFile is a file of test rows to read, if the stage sets it, and OnTestRows, unless nil, is called with the
+	// test rows.
+	TestFile   string
+	OnTestRows func(*datasets.Dataset)
 }
 
 // Table is a table that the command of a stage can write to a file.
@@ -65,14 +65,14 @@ type Table struct {
 	Build      func(Stage) *plots.Table
 }
 
-// Zero returns a pointer to zero options, which the caller can set and run.
-func (d *Definition) Zero() Runner {
+// NewOptions returns a pointer to zero options, which the caller can set and run.
+func (d *Definition) NewOptions() Runner {
 	return reflect.New(reflect.TypeOf(d.Options)).Interface().(Runner)
 }
 
 // Decode returns the options that a JSON text sets. It returns an error for unknown keys.
 func (d *Definition) Decode(options []byte) (Runner, error) {
-	o, decoder := d.Zero(), json.NewDecoder(bytes.NewReader(options))
+	o, decoder := d.NewOptions(), json.NewDecoder(bytes.NewReader(options))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(o); err != nil {
 		return nil, fmt.Errorf("options of %s: %w", d.Name, err)
@@ -80,7 +80,7 @@ func (d *Definition) Decode(options []byte) (Runner, error) {
 	return o, nil
 }
 
-// New returns an empty result into which JSON can be decoded.
-func (d *Definition) New() Stage {
+// NewResult returns an empty result into which JSON can be decoded.
+func (d *Definition) NewResult() Stage {
 	return reflect.New(reflect.TypeOf(d.Result).Elem()).Interface().(Stage)
 }

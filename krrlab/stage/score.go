@@ -16,14 +16,14 @@ const (
 	maxLabelWidth   = 16 // largest number of characters of a label
 )
 
-// Score adds the results of a prediction on rows with known targets.
-func (b *Lines) Score(name string, s *model.Score) {
+// AddScore adds the results of a prediction on rows with known targets.
+func (b *Lines) AddScore(name string, s *model.Score) {
 	b.Add(name, "%v", s)
-	b.Classes(s.Classes)
+	b.AddClasses(s.Classes)
 }
 
-// Classes adds the share of the largest class, the AUC and the confusion matrix. It adds nothing for nil.
-func (b *Lines) Classes(c *model.Classes) {
+// AddClasses adds the share of the largest class, the AUC and the confusion matrix. It adds nothing for nil.
+func (b *Lines) AddClasses(c *model.Classes) {
 	if c == nil {
 		return
 	}
@@ -33,7 +33,7 @@ func (b *Lines) Classes(c *model.Classes) {
 	}
 	b.AddText("classes", text)
 	if len(c.Labels) > maxTableClasses {
-		b.confusions(c)
+		b.addConfusions(c)
 		return
 	}
 	cells := [][]string{append([]string{"class, taken for →"},
@@ -62,8 +62,9 @@ func (b *Lines) Classes(c *model.Classes) {
 	}
 }
 
-// confusions adds the largest entries of a confusion matrix that is too large to show, and the errors of the classes.
-func (b *Lines) confusions(c *model.Classes) {
+// addConfusions adds the largest entries of a confusion matrix that is too large to show, and the errors of the
+// classes.
+func (b *Lines) addConfusions(c *model.Classes) {
 	confusions := c.Confusions
 	var pairs, errors []string
 	for _, v := range confusions[:min(maxShownPairs, len(confusions))] {

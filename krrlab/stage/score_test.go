@@ -36,7 +36,7 @@ errors         a 25.00 %, b 25.00 %, c 25.00 %, d 25.00 %, e 25.00 %, f 25.00 %,
 `: large,
 	} {
 		var b Lines
-		if b.Classes(c); b.String() != want {
+		if b.AddClasses(c); b.String() != want {
 			t.Errorf("%s\nwant\n%s", b.String(), want)
 		}
 	}

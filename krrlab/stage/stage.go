@@ -36,11 +36,8 @@ func WriteJSON(name string, s any) error {
 	if err != nil {
 		return fmt.Errorf("krrlab: %w", err)
 	}
-	return WriteFile(name, append(js, '\n'))
+	return atomicfile.WriteFile(name, append(js, '\n'))
 }
-
-// WriteFile writes the named file completely or not at all.
-func WriteFile(name string, content []byte) error { return atomicfile.WriteFile(name, content) }
 
 // HTML returns the HTML of a stage: its lines, its figure, and its table in a section that is initially closed.
 func HTML(s Stage) string {

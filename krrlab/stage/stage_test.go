@@ -16,12 +16,12 @@ func TestTook(t *testing.T) {
 		1.234:  "seconds a 0.62, total 1.23\n", 121.34: "seconds a 60.7, total 121.3\n",
 	} {
 		b := stage.Lines{Width: 1}
-		if b.Took(total, "a", total/2); b.String() != want {
+		if b.AddSeconds(total, "a", total/2); b.String() != want {
 			t.Errorf("%g: %s, want %s", total, b.String(), want)
 		}
 	}
 	b := stage.Lines{Width: 1}
-	if b.Took(0.5); b.String() != "milliseconds 500\n" {
+	if b.AddSeconds(0.5); b.String() != "milliseconds 500\n" {
 		t.Error(b.String())
 	}
 }
@@ -46,7 +46,7 @@ func TestEntryNames(t *testing.T) {
 		if want[2] == "" && want[0] != "m" { // without name=, the text is unchanged
 			want[2] = text
 		}
-		if got := [3]string{e.String(), stage.Label(e.String()), spec}; got != want {
+		if got := [3]string{e.String(), stage.FigureLabel(e.String()), spec}; got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}

@@ -25,9 +25,9 @@ import (
 // TestWords checks that bounds are rounded outward, and that texts say what is unknown.
 func TestWords(t *testing.T) {
 	for _, c := range [][2]string{
-		{"[" + KernelBound(0) + KernelBound(Unknown) + "]", "[]"}, {KernelBound(2e-3), ", ‖E‖₂ ≲ 2.0e-03"},
-		{Bounds(estimate.Interval{Lo: 1.23456, Value: 2.00004, Hi: 3.45612, Confidence: 0.95}), "2 in [1.234, 3.457] with 95 %"},
-		{Bounds(estimate.Interval{Lo: 1.23456, Value: math.NaN(), Hi: math.Inf(1), Confidence: 1}),
+		{"[" + StorageErrorText(0) + StorageErrorText(Unknown) + "]", "[]"}, {StorageErrorText(2e-3), ", ‖E‖₂ ≲ 2.0e-03"},
+		{IntervalText(estimate.Interval{Lo: 1.23456, Value: 2.00004, Hi: 3.45612, Confidence: 0.95}), "2 in [1.234, 3.457] with 95 %"},
+		{IntervalText(estimate.Interval{Lo: 1.23456, Value: math.NaN(), Hi: math.Inf(1), Confidence: 1}),
 			"not known, at least 1.234, without an upper bound"},
 		{"[" + Event{Stage: Load, Remaining: -1}.String() + "]", "[load]"},
 	} {
@@ -71,7 +71,7 @@ func TestJSON(t *testing.T) {
 	if o, ok := r.(*options); err != nil || !ok || o.With.String() != "[a b c]" || o.Value != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if n, ok := d.New().(*named); !ok || n.Value != 0 || !strings.Contains(n.HTML(), "the numbers") {
+	if n, ok := d.NewResult().(*named); !ok || n.Value != 0 || !strings.Contains(n.HTML(), "the numbers") {
 		t.Error("a result of another type")
 	}
 	testkit.Fails(t, testkit.ErrOf(d.Decode([]byte(`{"none": 1}`))), "options of x: ")

@@ -84,7 +84,7 @@ func TestModel(t *testing.T) {
 				}
 				fmt.Printf("%6d %5d %9s %11d %9.2f %9.2f %6.2f %5.2f/%4.2f %6.2f/%4.2f %6.2f/%4.2f %6.2f/%5.2f %11d %9d\n", n, p,
 					link.name, sol.Iterations, measuredSeconds, predictedSeconds, predictedSeconds/measuredSeconds, want.Kernel, got.Kernel, want.Features, got.Features,
-					want.Factor, got.Factor, want.Solve, got.Solve, sent, predicted.Sent)
+					want.Factor, got.Factor, want.Solve, got.Solve, sent, predicted.SentBytes)
 				if predictedSeconds < 0.7*measuredSeconds || predictedSeconds > 1.3*measuredSeconds {
 					t.Errorf("n = %d on %d ranks, %s: %.2f s, predicted %.2f", n, p, link.name, measuredSeconds, predictedSeconds)
 				}

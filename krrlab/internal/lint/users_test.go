@@ -25,14 +25,14 @@ var kept = map[string]string{
 	"krrlab.DirectBelow": "a default that is documented",
 
 	"krrlab/precond/vecchia.Inverse.Description": "an optional method of M that stages call",
-	"krrlab/precond/recipe.Features.Suits":       "an optional method that stage.Kind.Suits calls",
+	"krrlab/precond/recipe.Features.CheckKernel": "an optional method that stage.Kind.CheckKernel calls",
 
 	"experiments.Report.*": "a notebook shows them",
 
-	"krrlab/stage/solve.InStored":   "a value of Solution.ResidualKind",
-	"krrlab/stage/solve.InFloat64":  "a value of Solution.ResidualKind",
-	"krrlab/stage/solve.InStored64": "a value of Solution.ResidualKind",
-	"krrlab/stage/solve.Recursive":  "a value of Solution.ResidualKind",
+	"krrlab/stage/solve.ResidualInStored":   "a value of Solution.ResidualKind",
+	"krrlab/stage/solve.ResidualInFloat64":  "a value of Solution.ResidualKind",
+	"krrlab/stage/solve.ResidualInStored64": "a value of Solution.ResidualKind",
+	"krrlab/stage/solve.ResidualRecursive":  "a value of Solution.ResidualKind",
 
 	"krrlab/precond/feature.Map32":              "a user-defined map's way to float32",
 	"krrlab/precond/feature.FourierMap":         "W and b of a sampled map",

@@ -34,7 +34,7 @@ type Set struct {
 	// Probes is the number of Lanczos processes for each M_c; 0 means 1. Processes after the first are used only for
 	// ln det(K+λI).
 	Probes int
-	Tell   func(context.Context, stage.Event) // receives progress events
+	Notify func(context.Context, stage.Event) // receives progress events
 
 	squaredNorm float64 // ‖y‖₂² of a single right-hand side
 }
@@ -55,7 +55,7 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 	o.Monitor = func(r *lanczos.Result) error {
 		if r.Steps > doneSteps {
 			doneSteps = r.Steps
-			s.Tell(ctx, stage.Event{Stage: stage.Lanczos, Done: doneSteps, Total: o.Steps, Remaining: -1})
+			s.Notify(ctx, stage.Event{Stage: stage.Lanczos, Done: doneSteps, Total: o.Steps, Remaining: -1})
 		}
 		if monitor != nil {
 			return monitor(r)
@@ -83,7 +83,7 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 			}
 		}
 		runs = append(runs, results)
-		s.Tell(ctx, stage.Event{Stage: stage.Lanczos, Detail: "ln det", Done: i, Total: s.Probes - 1, Remaining: -1})
+		s.Notify(ctx, stage.Event{Stage: stage.Lanczos, Detail: "ln det", Done: i, Total: s.Probes - 1, Remaining: -1})
 	}
 
 	for c, l := range runs[0] {
@@ -230,7 +230,7 @@ func (s *Set) Solve(ctx context.Context, b *mat.Dense, o pcg.Options) error {
 		if progress := math.Log(it.MaxRelRes) / math.Log(o.Tol); progress > 0.05 {
 			e.Remaining = time.Duration(float64(time.Since(start)) * (1/progress - 1))
 		}
-		s.Tell(ctx, e)
+		s.Notify(ctx, e)
 		return nil
 	}
 	s.squaredNorm = math.Pow(mat.Norm(b, 2), 2)
@@ -252,7 +252,7 @@ func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
 		if preconditioners.Errs[c] != nil {
 			continue
 		}
-		s.Tell(ctx, stage.Event{Stage: stage.Spectrum, Detail: r.Name, Remaining: -1})
+		s.Notify(ctx, stage.Event{Stage: stage.Spectrum, Detail: r.Name, Remaining: -1})
 		k, kError, err := b.Dense(ctx, 0)
 		if err != nil {
 			return err

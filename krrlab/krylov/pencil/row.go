@@ -294,9 +294,9 @@ func (r *Row) Text(tol, seconds float64) string {
 	if r.Bytes > 0 {
 		text += " and " + accel.FormatBytes(r.Bytes)
 	}
-	text += "; κ " + stage.Bounds(r.Kappa)
+	text += "; κ " + stage.IntervalText(r.Kappa)
 	if r.Exact != nil {
-		return text + ", by all eigenvalues " + stage.Range(*r.Exact, 6, "")
+		return text + ", by all eigenvalues " + stage.EndsText(*r.Exact, 6)
 	}
 	if math.IsInf(r.Kappa.Hi, 1) && r.Steps > 0 {
 		text += fmt.Sprintf(" within %d steps (--steps)", r.Steps)
@@ -327,7 +327,7 @@ func AddLogDetLines(b *stage.Lines, rows ...*Row) {
 	}
 	addNarrowest(formatEstimated, "estimated",
 		func(r *Row) (_, _ *estimate.Interval) { return r.LogDetEstimate, r.LikelihoodEstimate })
-	addNarrowest(stage.Bounds, "proved", func(r *Row) (_, _ *estimate.Interval) { return r.LogDetA, r.Likelihood })
+	addNarrowest(stage.IntervalText, "proved", func(r *Row) (_, _ *estimate.Interval) { return r.LogDetA, r.Likelihood })
 }
 
 // formatEstimated formats an interval with as many digits as its width justifies: two digits of half the width, and at

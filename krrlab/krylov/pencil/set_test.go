@@ -71,8 +71,8 @@ func (b bench) Dense(context.Context, int64) (*mat.Dense, float64, error) {
 	return k, 1e-9, nil
 }
 
-func (b bench) Make(context.Context, stage.Entry, int) (*stage.Made, error) {
-	return &stage.Made{M: b.made, S: 3, LambdaP: 2, Bytes: 5, CondBound: math.Inf(1)}, nil
+func (b bench) Make(context.Context, stage.Entry, int) (*stage.BuiltPreconditioner, error) {
+	return &stage.BuiltPreconditioner{M: b.made, S: 3, LambdaP: 2, Bytes: 5, CondBound: math.Inf(1)}, nil
 }
 
 // TestSet compares five preconditioners of A = diag(a) side by side. One of them fails, one is indefinite and one has
@@ -92,7 +92,7 @@ func TestSet(t *testing.T) {
 	for _, columns := range []int{1, 2} {
 		sides := NewPreconditioners(n, comm.Alone(), ms...)
 		s := &Set{A: stored, M: sides, StorageError: storageError, LambdaMinA: 0.9, LambdaMin: make([]float64, len(ms)), Probes: 3,
-			Tell: func(context.Context, stage.Event) {}, RecursiveResiduals: true}
+			Notify: func(context.Context, stage.Event) {}, RecursiveResiduals: true}
 		for range ms {
 			row := NewRow("M")
 			row.FailureReason = NotReached

@@ -60,7 +60,7 @@ func (e *Explanation) String() string {
 	if hidden := len(e.Columns) - maxBars; hidden > 0 {
 		b.Add("", "%s less important", plural.Count(hidden, "other column"))
 	}
-	b.Took(e.Seconds)
+	b.AddSeconds(e.Seconds)
 	return b.String()
 }
 

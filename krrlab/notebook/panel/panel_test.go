@@ -257,7 +257,7 @@ func TestStagePanel(t *testing.T) {
 	r.wait(kappa)
 	var names []string
 	for _, kind := range stage.Kinds() {
-		if kind.Suits(lab.Config().Kernel) == nil && !strings.HasSuffix(kind.Name, ":") {
+		if kind.CheckKernel(lab.Config().Kernel) == nil && !strings.HasSuffix(kind.Name, ":") {
 			names = append(names, kind.Name)
 		}
 	}

@@ -169,7 +169,7 @@ func (s *stageSubject) openPreconditioner(p *Panel) (err error) {
 	s.configuredKind = stage.NameOf(cfg.Precond)
 	var names []string
 	for _, k := range stage.Kinds() {
-		if k.Suits(cfg.Kernel) == nil && !strings.HasSuffix(k.Name, ":") { // a name such as process: wants an argument
+		if k.CheckKernel(cfg.Kernel) == nil && !strings.HasSuffix(k.Name, ":") { // a name such as process: wants an argument
 			names = append(names, k.Name)
 		}
 	}
@@ -219,9 +219,9 @@ func (s *stageSubject) openOptions(p *Panel) error {
 	}
 	shown := start
 	n, _, _ := s.lab.Dims()
-	if settler, ok := start.(stage.Settler); ok {
+	if settler, ok := start.(stage.Defaulter); ok {
 		var err error
-		if shown, err = settler.Settled(stage.Defaults{Kernel: cfg.Kernel, N: n, Lambda: cfg.Lambda,
+		if shown, err = settler.WithDefaults(stage.Defaults{Kernel: cfg.Kernel, N: n, Lambda: cfg.Lambda,
 			S: krrlab.DefaultFeatures(n), LambdaP: cfg.Lambda}); err != nil {
 			return err
 		}

@@ -34,14 +34,14 @@ func (f Features) String() string {
 	return "random features"
 }
 
-// Suits returns an error if the kernel has no random features.
-func (Features) Suits(k kernel.Kernel) error {
+// CheckKernel returns an error if the kernel has no random features.
+func (Features) CheckKernel(k kernel.Kernel) error {
 	_, err := feature.For(k)
 	return err
 }
 
-// Settled implements stage.Settler: it sets S, LambdaP and Map.
-func (f Features) Settled(d stage.Defaults) (stage.Preconditioner, error) {
+// WithDefaults implements stage.Defaulter: it sets S, LambdaP and Map.
+func (f Features) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
 	if levels := len(f.Levels); f.Map == nil && levels > 0 {
 		chain, err := feature.ChainFor(d.Kernel, f.Levels)
 		if err != nil {
@@ -71,7 +71,8 @@ func (f Features) Data(k kernel.Kernel) (stage.Preconditioner, error) {
 
 // Approximation implements stage.LowRank.
 func (f Features) Approximation(k kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{Source: stage.RandomFeatures{Dist: f.Map}, S: f.S, LambdaP: f.LambdaP, Form: f.Form}
+	return &stage.Approximation{FeatureSource: stage.RandomFeatures{Dist: f.Map}, S: f.S, LambdaP: f.LambdaP,
+		Form: f.Form}
 }
 
 // Make implements stage.Preconditioner.
@@ -87,7 +88,7 @@ const (
 // Cost implements cost.Preconditioner. It predicts ns(1.4·2d/G₃₂ + 1/E + 4/T) seconds for Z, and ns(4/E + 1.7s/G₃₂) +
 // chol(s) + 3.4·(s³/3)/G₆₄ for ZᵀZ and L⁻¹. G₃₂ and G₆₄ are the rates of products in float32 and float64, E that of
 // exponentials, and T that of the first write to memory (cost.Model); chol(s) is the time of a Cholesky factorization.
-func (f Features) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
+func (f Features) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
 	if levels := len(f.Levels); levels > 0 {
 		f.S = f.Levels[levels-1].Width
 	}
@@ -98,12 +99,12 @@ func (f Features) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 }
 
 // Iterations implements cost.IterationPredictor.
-func (f Features) Iterations(o *cost.Outlook) float64 {
+func (f Features) Iterations(o *cost.IterationModel) float64 {
 	return featureIterationFactor * o.PivotIterations()
 }
 
 func init() {
-	stage.BuiltIn(stage.Kind{Name: "features", Zero: Features{}, Label: "random features", Order: 1,
+	stage.RegisterBuiltIn(stage.Kind{Name: "features", Zero: Features{}, Label: "random features", Order: 1,
 		Variants:           []string{"", "lambda-p=10"},
 		AdviceIfSlow:       "a larger features= or lambda-p= in --precond",
 		AdviceIfIndefinite: "a larger lambda-p= in --precond"})

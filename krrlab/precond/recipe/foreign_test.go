@@ -50,14 +50,14 @@ func (p Blocks) Make(_ context.Context, b stage.Bench) (pcg.Preconditioner, erro
 
 // Cost predicts the cost. Cost, Iterations and Propose allow plans to choose Blocks. Its claimed cost is so low that
 // a plan does choose it.
-func (p Blocks) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
-	return cost.Parts{Factor: float64(m.N*p.Size*p.Size) / m.Gemm64, Apply: 1e-9,
+func (p Blocks) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
+	return cost.PrecondCost{Factor: float64(m.N*p.Size*p.Size) / m.Gemm64, Apply: 1e-9,
 		Bytes: cost.Memory{Features: 8 * int64(m.N) * int64(p.Size)}}
 }
 
-func (Blocks) Iterations(*cost.Outlook) float64 { return 1 }
+func (Blocks) Iterations(*cost.IterationModel) float64 { return 1 }
 
-func (Blocks) Propose(*cost.Outlook) []stage.Preconditioner {
+func (Blocks) Propose(*cost.IterationModel) []stage.Preconditioner {
 	return []stage.Preconditioner{Blocks{Size: 50}}
 }
 
@@ -97,7 +97,7 @@ func TestForeign(t *testing.T) {
 	testkit.Fails(t, stage.RegisterPreconditioner(kind), "registered already")
 	kind.Name = "blocks"
 	testkit.Fails(t, stage.RegisterPreconditioner(kind), "has no dot")
-	testkit.Equal(t, stage.Label("mylab.blocks size=30"), "block Jacobi, b = 30")
+	testkit.Equal(t, stage.FigureLabel("mylab.blocks size=30"), "block Jacobi, b = 30")
 	for text, want := range map[string]string{"mylab.blocks rank=3": "want one of size", "mylab.blocks size=0": "at least 1",
 		"mylab.block": "mylab.blocks, none"} {
 		testkit.Fails(t, testkit.ErrOf(stage.ParsePreconditioner(text)), want)
@@ -133,7 +133,7 @@ func TestForeign(t *testing.T) {
 	testkit.Equal(t, chosen.Plan.Choice.Recipe, "mylab.blocks size=50")
 	cfg.Precond = krrlab.Auto{S: 5, Race: []krrlab.Preconditioner{Blocks{Size: 800}}}
 	raced := solve(cfg)
-	if r := raced.Plan.Raced; len(r) != 3 || math.IsNaN(float64(r[1].Remaining)) {
+	if r := raced.Plan.Race; len(r) != 3 || math.IsNaN(float64(r[1].Remaining)) {
 		t.Errorf("raced: %+v", r)
 	}
 	r := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Steps: -1}))

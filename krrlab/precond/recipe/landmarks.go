@@ -23,7 +23,7 @@ type factorFunc func(k lowrank.Source, g rng.Stream, o *lowrank.Options) (*lowra
 // the bounds that the factor certifies refer to the exact K. The accuracy of K is λ/1000, or the rounding error of a
 // factorization of this rank if that is larger. Distances are computed from differences of points if inner products
 // cancel more digits than that.
-func fromColumns(ctx context.Context, b stage.Bench, s int, compute factorFunc) (*stage.Drawn, error) {
+func fromColumns(ctx context.Context, b stage.Bench, s int, compute factorFunc) (*stage.FeatureMatrix, error) {
 	p := b.Problem()
 	trace := floats.Sum(kernel.Diag(p.Kernel, p.X))
 	k, err := gram.NewExact(p.Kernel, p.X, p.Lambda, max(p.Lambda/1000, 0x1p-52*float64(s)*trace), p.Comm)
@@ -31,18 +31,18 @@ func fromColumns(ctx context.Context, b stage.Bench, s int, compute factorFunc) 
 		return nil, err
 	}
 	f, err := compute(k, rng.New(p.Seed).Sub("landmarks", 0),
-		&lowrank.Options{Progress: stage.Progress(ctx, b.Tell, stage.Features), Comm: p.Comm})
+		&lowrank.Options{Progress: stage.Progress(ctx, b.Notify, stage.Features), Comm: p.Comm})
 	if err != nil {
 		return nil, err
 	}
-	return &stage.Drawn{Z: f.F, Factor: f}, nil
+	return &stage.FeatureMatrix{Z: f.F, Factor: f}, nil
 }
 
 // extension extends the factors that a source computes.
 type extension struct{}
 
-// Extend implements stage.Extender.
-func (extension) Extend(ctx context.Context, b stage.Bench, z *stage.Drawn) (*stage.Drawn, error) {
+// Extend implements stage.ExtensibleSource.
+func (extension) Extend(ctx context.Context, b stage.Bench, z *stage.FeatureMatrix) (*stage.FeatureMatrix, error) {
 	extend := func(k lowrank.Source, _ rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
 		o.Comm = nil
 		return z.Factor.Extend(ctx, k, o)
@@ -59,7 +59,7 @@ type pivotSource struct {
 func (pivotSource) String() string { return "randomly pivoted Cholesky" }
 
 // Draw computes F of rank s.
-func (c pivotSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
+func (c pivotSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.FeatureMatrix, error) {
 	return fromColumns(ctx, b, s, func(k lowrank.Source, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
 		o.StopResidual = c.stopResidual
 		return lowrank.RPCholesky(ctx, k, s, g, o)
@@ -77,7 +77,7 @@ const (
 // addPivotCost adds the cost of a factor of s random pivots to p: ns(1.1·ε_exact + 66/E + 4/T + 1.6s/G₆₄) seconds.
 // ε_exact is the time of an entry of the exact K (cost.Model.ExactEntrySeconds); the other symbols are those of
 // Features.Cost.
-func addPivotCost(m *cost.Model, s int, p *cost.Parts) {
+func addPivotCost(m *cost.Model, s int, p *cost.PrecondCost) {
 	if s == 0 {
 		return
 	}

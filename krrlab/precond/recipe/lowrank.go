@@ -32,7 +32,7 @@ func setDefaults(s *int, lambdaP *float64, d stage.Defaults) error {
 
 // newWoodbury computes M of p, after it has filled in the defaults of p.
 func newWoodbury(ctx context.Context, b stage.Bench, p stage.LowRank) (*precond.Woodbury, error) {
-	settled, err := p.Settled(b.Problem().Defaults())
+	settled, err := p.WithDefaults(b.Problem().Defaults())
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func newWoodbury(ctx context.Context, b stage.Bench, p stage.LowRank) (*precond.
 
 // lowRankCost predicts the cost of M = ZZᵀ+λ_pI without the computation of Z. M⁻¹R is corrected, at twice the cost,
 // where ZZᵀ of trace tr K needs it; a λ_p of 0 means that M has none, and needs no correction.
-func lowRankCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost.Parts {
+func lowRankCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost.PrecondCost {
 	t, order := float64(max(1, m.T)), float64(s)
 	ranks := max(m.Ranks, 1)
 	sharers := precond.Sharers(form, m.N, s, max(m.T, 1), ranks)
@@ -49,7 +49,7 @@ func lowRankCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost.
 	if lambdaP > 0 && form != precond.FormU && precond.NeedsCorrection(m.Trace, lambdaP) {
 		applications = 2
 	}
-	p := cost.Parts{S: s, LambdaP: lambdaP, Apply: applications * m.ApplyLowRankSeconds(s, sharers)}
+	p := cost.PrecondCost{S: s, LambdaP: lambdaP, Apply: applications * m.ApplyLowRankSeconds(s, sharers)}
 	p.Factor = m.OwnRows()*order*(gramEntryExps/m.Exp+gramSlowdown*order/m.Gemm32) +
 		m.CholeskySeconds(order, m.Gemm64, sharers) +
 		inverseSlowdown*order*order*order/3/m.Gemm64/cost.FactorRanks(order, sharers)
@@ -71,7 +71,7 @@ func lowRankCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost.
 
 // landmarkCost is lowRankCost for a factor F from landmarks. A true residual then takes two more applications of M⁻¹,
 // which bound the error.
-func landmarkCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost.Parts {
+func landmarkCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost.PrecondCost {
 	p := lowRankCost(m, s, lambdaP, form)
 	if m.ResidualRounds > 0 {
 		p.Traffic.Residual.Add(p.Traffic.Iteration, 2)

@@ -117,7 +117,7 @@ func TestReason(t *testing.T) {
 			c.Storage = gram.Float64
 		}
 		m := cost.Model{N: p.n, D: p.d, T: p.t}.Memory(&c)
-		if r := m.Reason(); !strings.Contains(r, want) {
+		if r := m.LargestPart(); !strings.Contains(r, want) {
 			t.Errorf("%+v: %s", m, r)
 		}
 		if m.Peak < m.Points+m.Features+m.Factor {

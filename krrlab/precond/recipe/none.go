@@ -15,4 +15,4 @@ func (None) String() string { return "none" }
 // Make returns nil, which stands for M = I.
 func (None) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) { return nil, nil }
 
-func init() { stage.BuiltIn(stage.Kind{Name: "none", Zero: None{}}) }
+func init() { stage.RegisterBuiltIn(stage.Kind{Name: "none", Zero: None{}}) }

@@ -33,8 +33,8 @@ type Nystrom struct {
 
 func (p Nystrom) String() string { return p.Approximation(nil).String() }
 
-// Settled implements stage.Settler: it sets S and LambdaP.
-func (p Nystrom) Settled(d stage.Defaults) (stage.Preconditioner, error) {
+// WithDefaults implements stage.Defaulter: it sets S and LambdaP.
+func (p Nystrom) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
 	p.S = cmp.Or(p.S, len(p.Landmarks))
 	err := setDefaults(&p.S, &p.LambdaP, d)
 	return p, err
@@ -42,7 +42,7 @@ func (p Nystrom) Settled(d stage.Defaults) (stage.Preconditioner, error) {
 
 // Approximation implements stage.LowRank.
 func (p Nystrom) Approximation(kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{Source: landmarkSource{landmarks: p.Landmarks}, S: p.S, LambdaP: p.LambdaP,
+	return &stage.Approximation{FeatureSource: landmarkSource{landmarks: p.Landmarks}, S: p.S, LambdaP: p.LambdaP,
 		Form:     p.Form,
 		Spectral: p.Spectral}
 }
@@ -62,7 +62,7 @@ func (c landmarkSource) String() string {
 }
 
 // Draw computes F of rank s.
-func (c landmarkSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
+func (c landmarkSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.FeatureMatrix, error) {
 	return fromColumns(ctx, b, s, func(k lowrank.Source, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
 		switch count := len(c.landmarks); {
 		case count == 0:
@@ -84,7 +84,7 @@ const nystromSlowdown = 1.3
 
 // Cost implements cost.Preconditioner. F takes ns(ε_exact + 31.6/E + 4/T + 1.3s/G₆₄) + s²/2·ε_exact seconds, with the
 // symbols of addPivotCost.
-func (p Nystrom) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
+func (p Nystrom) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
 	parts := landmarkCost(m, p.S, p.LambdaP, p.Form)
 	s, rows, order := float64(p.S), m.OwnRows(), int64(p.S)
 	parts.Features = rows*s*(m.ExactEntrySeconds+factorEntryExps/m.Exp+nystromSlowdown*s/m.Gemm64) +
@@ -102,10 +102,10 @@ func (p Nystrom) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 }
 
 // Iterations implements cost.IterationPredictor.
-func (Nystrom) Iterations(o *cost.Outlook) float64 { return o.PivotIterations() }
+func (Nystrom) Iterations(o *cost.IterationModel) float64 { return o.PivotIterations() }
 
 func init() {
-	stage.BuiltIn(stage.Kind{Name: "nystrom", Zero: Nystrom{}, Title: "Nyström landmarks", Label: "Nyström",
+	stage.RegisterBuiltIn(stage.Kind{Name: "nystrom", Zero: Nystrom{}, Title: "Nyström landmarks", Label: "Nyström",
 		Variants:           []string{"", "lambda-p=10", "spectral=true"},
 		AdviceIfSlow:       "a larger features= or lambda-p= in --precond",
 		AdviceIfIndefinite: "a larger lambda-p= in --precond"})

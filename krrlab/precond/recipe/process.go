@@ -73,5 +73,5 @@ func (m *replicated) broadcast(ctx context.Context, dst *mat.Dense, err error) e
 }
 
 func init() {
-	stage.BuiltIn(stage.Kind{Name: "process:", Zero: Process{}})
+	stage.RegisterBuiltIn(stage.Kind{Name: "process:", Zero: Process{}})
 }

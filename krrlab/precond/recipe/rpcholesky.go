@@ -26,16 +26,16 @@ type RPCholesky struct {
 
 func (p RPCholesky) String() string { return p.Approximation(nil).String() }
 
-// Settled implements stage.Settler: it sets S and LambdaP.
-func (p RPCholesky) Settled(d stage.Defaults) (stage.Preconditioner, error) {
+// WithDefaults implements stage.Defaulter: it sets S and LambdaP.
+func (p RPCholesky) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
 	err := setDefaults(&p.S, &p.LambdaP, d)
 	return p, err
 }
 
 // Approximation implements stage.LowRank.
 func (p RPCholesky) Approximation(kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{Source: pivotSource{stopResidual: p.Residual}, S: p.S, LambdaP: p.LambdaP, Form: p.Form,
-		Spectral: p.Spectral}
+	return &stage.Approximation{FeatureSource: pivotSource{stopResidual: p.Residual}, S: p.S, LambdaP: p.LambdaP,
+		Form: p.Form, Spectral: p.Spectral}
 }
 
 // Make implements stage.Preconditioner.
@@ -44,18 +44,18 @@ func (p RPCholesky) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner
 }
 
 // Cost implements cost.Preconditioner; for the seconds see addPivotCost and Features.Cost.
-func (p RPCholesky) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
+func (p RPCholesky) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
 	parts := landmarkCost(m, p.S, p.LambdaP, p.Form)
 	addPivotCost(m, p.S, &parts)
 	return parts
 }
 
 // Iterations implements cost.IterationPredictor.
-func (RPCholesky) Iterations(o *cost.Outlook) float64 { return o.PivotIterations() }
+func (RPCholesky) Iterations(o *cost.IterationModel) float64 { return o.PivotIterations() }
 
-// Propose implements cost.Proposer. By default it proposes the pivots of cost.Outlook.Pivots, and to end the factor
-// where its residual is λ.
-func (RPCholesky) Propose(o *cost.Outlook) []stage.Preconditioner {
+// Propose implements cost.Proposer. By default it proposes the pivots of cost.IterationModel.Pivots, and to end the
+// factor where its residual is λ.
+func (RPCholesky) Propose(o *cost.IterationModel) []stage.Preconditioner {
 	p := RPCholesky{}
 	if p.S, p.LambdaP = o.Pivots(); o.S == 0 {
 		p.Residual = o.Lambda
@@ -64,7 +64,7 @@ func (RPCholesky) Propose(o *cost.Outlook) []stage.Preconditioner {
 }
 
 func init() {
-	stage.BuiltIn(stage.Kind{Name: "rpcholesky", Zero: RPCholesky{}, Title: "randomly pivoted Cholesky",
+	stage.RegisterBuiltIn(stage.Kind{Name: "rpcholesky", Zero: RPCholesky{}, Title: "randomly pivoted Cholesky",
 		Label: "RPCholesky", Order: 2, Variants: []string{"", "lambda-p=10", "spectral=true"},
 		AdviceIfSlow:       "a larger features= or lambda-p= in --precond",
 		AdviceIfIndefinite: "a larger lambda-p= in --precond"})

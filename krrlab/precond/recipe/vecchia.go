@@ -43,8 +43,8 @@ func (p Vecchia) String() string {
 	return s
 }
 
-// Settled implements stage.Settler. It checks S; there are no defaults to set.
-func (p Vecchia) Settled(d stage.Defaults) (stage.Preconditioner, error) {
+// WithDefaults implements stage.Defaulter. It checks S; there are no defaults to set.
+func (p Vecchia) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
 	if p.S > d.N {
 		return p, fmt.Errorf("krrlab: Vecchia: %d pivots: want 0 to n = %d", p.S, d.N)
 	}
@@ -60,7 +60,7 @@ func (p Vecchia) MaxBytes(n int) int64 {
 // Make implements stage.Preconditioner. It forms K first.
 func (p Vecchia) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
 	problem := b.Problem()
-	if _, err := p.Settled(problem.Defaults()); err != nil {
+	if _, err := p.WithDefaults(problem.Defaults()); err != nil {
 		return nil, err
 	}
 	k, err := b.K(ctx, p.MaxBytes(problem.N))
@@ -82,7 +82,7 @@ func (p Vecchia) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, e
 	})
 }
 
-// Extend implements stage.Extensible. F is extended as well.
+// Extend implements stage.ExtensiblePreconditioner. F is extended as well.
 func (p Vecchia) Extend(ctx context.Context, b stage.Bench, m pcg.Preconditioner) (pcg.Preconditioner, error) {
 	old, ok := m.(inverseWithPivots)
 	if !ok {
@@ -105,7 +105,7 @@ func (p Vecchia) Factor() *stage.Approximation {
 	if p.S == 0 {
 		return nil
 	}
-	return &stage.Approximation{Source: pivotSource{}, S: p.S}
+	return &stage.Approximation{FeatureSource: pivotSource{}, S: p.S}
 }
 
 // pivots returns F, or nil without pivots.
@@ -173,7 +173,7 @@ func (p Vecchia) neighbors(m *cost.Model) int {
 //	product + 40nk'(1+ln(n/k'))/E + n(2k²(d+s) + 5.4k³ + 60ks + 2.5·10⁶)/G₆₄ + 8ns(k+k')/B
 //
 // seconds, and the rule for its parameters 128n(ε_exact + 2s/G₆₄).
-func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.Parts {
+func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.PrecondCost {
 	parts := lowRankCost(m, p.S, 0, precond.FormLInv)
 	addPivotCost(m, p.S, &parts)
 	neighbors := p.neighbors(m)
@@ -210,7 +210,7 @@ func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.Parts {
 }
 
 // Iterations implements cost.IterationPredictor.
-func (p Vecchia) Iterations(o *cost.Outlook) float64 {
+func (p Vecchia) Iterations(o *cost.IterationModel) float64 {
 	if p.S > 0 {
 		return o.PivotIterations() * min(1, math.Pow((1+o.MeanRowSum)/wideRowSum, narrowExponent))
 	}
@@ -220,7 +220,7 @@ func (p Vecchia) Iterations(o *cost.Outlook) float64 {
 // Propose implements cost.Proposer. It proposes neighbors by the rule without pivots, and the smallest number of
 // neighbors with half the default number of pivots. It proposes nothing if the caller has fixed λ_p, which Vecchia does
 // not have, or if the kernel matrix is precomputed, because there are no distances between points.
-func (Vecchia) Propose(o *cost.Outlook) (list []stage.Preconditioner) {
+func (Vecchia) Propose(o *cost.IterationModel) (list []stage.Preconditioner) {
 	if o.LambdaP > 0 || kernel.AsPrecomputed(o.Kernel) != nil {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (Vecchia) Propose(o *cost.Outlook) (list []stage.Preconditioner) {
 }
 
 func init() {
-	stage.BuiltIn(stage.Kind{Name: "vecchia", Zero: Vecchia{}, Label: "sparse inverse",
+	stage.RegisterBuiltIn(stage.Kind{Name: "vecchia", Zero: Vecchia{}, Label: "sparse inverse",
 		Variants:     []string{"neighbors=10", "neighbors=30", "neighbors=30 features=0", "neighbors=100 features=0"},
 		AdviceIfSlow: "more neighbors, such as --precond 'vecchia neighbors=60', or pivots (features=500)"})
 }

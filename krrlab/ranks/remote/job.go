@@ -214,7 +214,7 @@ func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
 	err = atomicfile.WriteFile(filepath.Join(dir, resultFile), append(text, '\n'))
-	if err == nil && sol != nil && sol.Reached() {
+	if err == nil && sol != nil && sol.CriterionMet() {
 		err = sol.RemoveCheckpoints()
 	}
 	return err

@@ -78,7 +78,7 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, optio
 			dir.removeTemporary()
 		}
 	}()
-	l.Tell(ctx, krrlab.Event{Stage: stage.Job, Remaining: -1})
+	l.Notify(ctx, krrlab.Event{Stage: stage.Job, Remaining: -1})
 	if err := b.writeJob(dir, l, name, options); err != nil {
 		return dir, nil, err
 	}
@@ -181,7 +181,7 @@ func (h *output) processLine(line []byte) {
 	var r report
 	if bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &r) == nil && (r.Event != nil || r.Note != "") {
 		if r.Event != nil {
-			h.lab.Tell(h.ctx, *r.Event)
+			h.lab.Notify(h.ctx, *r.Event)
 		}
 		if c := h.lab.Config().Checkpoint; r.Note != "" && c != nil && c.Note != nil {
 			c.Note(r.Note)

@@ -32,7 +32,7 @@ func (r *Result) Plot() *plots.Figure {
 		if len(row.Residuals) < 2 {
 			continue
 		}
-		name := stage.Label(row.Name)
+		name := stage.FigureLabel(row.Name)
 		series := [4]plots.Series{{Name: name}, {Name: name}, {Name: name}, {Name: name, Style: plots.Steps}}
 		for k, v := range row.Residuals {
 			s := r.soloSeconds(row, k)
@@ -104,7 +104,7 @@ func (r *Result) plotAgainst() *plots.Figure {
 		name := strings.Join(slices.DeleteFunc(strings.Fields(row.Name), func(word string) bool {
 			return strings.HasPrefix(word, "features=") || strings.HasPrefix(word, "(")
 		}), " ")
-		f.SeriesNamed(stage.Label(name), plots.Points).Add(x, float64(max(*row.Iterations, 1)))
+		f.SeriesNamed(stage.FigureLabel(name), plots.Points).Add(x, float64(max(*row.Iterations, 1)))
 	}
 	return f
 }

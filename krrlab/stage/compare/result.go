@@ -65,14 +65,14 @@ func (r *Result) String() string {
 	for _, row := range rows {
 		b.Width = max(b.Width, len([]rune(row.Name))+1)
 	}
-	b.Problem(&r.Header)
+	b.AddProblem(&r.Header)
 	b.Add("K", "%s, %s%s; a product with t = %d takes %.3g s", r.Storage, accel.FormatBytes(r.KBytes),
-		stage.KernelBound(stage.Number(r.KError)), r.T, r.Product)
+		stage.StorageErrorText(stage.Number(r.KError)), r.T, r.Product)
 	for _, row := range rows {
 		b.AddText(row.Name, row.Text(r.To, r.totalSeconds(row)))
 	}
 	pencil.AddLogDetLines(&b, rows...)
-	b.Took(r.Seconds.Total, "kernel", r.Seconds.Kernel)
+	b.AddSeconds(r.Seconds.Total, "kernel", r.Seconds.Kernel)
 	return b.String()
 }
 

@@ -55,7 +55,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	if len(o.With) == 0 {
 		for _, k := range stage.Kinds() {
-			if k.Variants != nil && k.Suits(p.Kernel) == nil {
+			if k.Variants != nil && k.CheckKernel(p.Kernel) == nil {
 				o.With = append(o.With, stage.Entry{Text: k.Name})
 			}
 		}
@@ -92,7 +92,7 @@ type comparison struct {
 
 	// The group consists of the preconditioners that are made and not yet judged.
 	group           []int // indices in result.Rows
-	preconditioners []*stage.Made
+	preconditioners []*stage.BuiltPreconditioner
 	groupBytes      int64        // memory of the group
 	memory          accel.Budget // for a group, on any rank
 }
@@ -125,7 +125,7 @@ func (c *comparison) judgeAll(ctx context.Context) error {
 	}
 
 	c.lambdaMin = bound.LambdaMin(nil, c.problem.Lambda, 0, 2*c.k.Error)
-	identity := &stage.Made{LambdaMin: c.lambdaMin}
+	identity := &stage.BuiltPreconditioner{LambdaMin: c.lambdaMin}
 	c.addToGroup(pencil.NewRow("none"), identity, c.requiredBytes(identity))
 	nameCounts := map[string]int{"none": 1}
 	for _, e := range c.options.With {
@@ -146,12 +146,12 @@ func (c *comparison) judgeAll(ctx context.Context) error {
 
 // requiredBytes returns the memory of a preconditioner with 5 vectors of conjugate gradients, and 2 for each step of a
 // Lanczos process.
-func (c *comparison) requiredBytes(m *stage.Made) int64 {
+func (c *comparison) requiredBytes(m *stage.BuiltPreconditioner) int64 {
 	return m.Bytes + 8*int64(c.problem.N)*int64(5+2*max(0, c.options.Steps))
 }
 
 // addToGroup adds a preconditioner to the group, and its row to the result.
-func (c *comparison) addToGroup(row pencil.Row, m *stage.Made, required int64) {
+func (c *comparison) addToGroup(row pencil.Row, m *stage.BuiltPreconditioner, required int64) {
 	row.FailureReason = pencil.NotReached // replaced when it is judged
 	c.group = append(c.group, len(c.result.Rows))
 	c.preconditioners = append(c.preconditioners, m)
@@ -196,7 +196,7 @@ func (c *comparison) judgeGroup(ctx context.Context) error {
 	_, weights := points.SplitWeights(c.problem.X)
 	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin,
 		RecursiveResiduals: true,
-		MixedTargets:       c.problem.T > 1, Weights: weights, Probes: c.options.Probes, Tell: c.bench.Tell}
+		MixedTargets:       c.problem.T > 1, Weights: weights, Probes: c.options.Probes, Notify: c.bench.Notify}
 	var ms []pcg.Preconditioner
 	for i, m := range c.preconditioners {
 		s.Rows, s.LambdaMin = append(s.Rows, &c.result.Rows[c.group[i]]), append(s.LambdaMin, m.LambdaMin)
@@ -207,7 +207,7 @@ func (c *comparison) judgeGroup(ctx context.Context) error {
 		Monitor: func(iteration *pcg.Iteration) error {
 			for j, r := range iteration.RelRes {
 				if s.Rows[j].Draw == 0 && (iteration.Index == 1 || r > c.options.To) {
-					c.bench.Tell(ctx, stage.Event{Stage: stage.Compare, Detail: s.Rows[j].Name,
+					c.bench.Notify(ctx, stage.Event{Stage: stage.Compare, Detail: s.Rows[j].Name,
 						Iteration: iteration.Index, Residual: r, Remaining: -1})
 				}
 			}

@@ -45,7 +45,7 @@ func newBench(k kernel.Kernel) *bench {
 
 func (b *bench) Problem() *stage.Problem                       { return &b.problem }
 func (b *bench) K(context.Context, int64) (*stage.Gram, error) { return &stage.Gram{Matrix: b.k}, nil }
-func (b *bench) Tell(_ context.Context, e stage.Event)         { b.events = append(b.events, e) }
+func (b *bench) Notify(_ context.Context, e stage.Event)       { b.events = append(b.events, e) }
 func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 	b.entries = append(b.entries, e.Text)
 	return e, nil
@@ -56,8 +56,8 @@ func (b *bench) Dense(ctx context.Context, _ int64) (*mat.Dense, float64, error)
 	return k, 0, err
 }
 
-func (b *bench) Make(ctx context.Context, e stage.Entry, _ int) (*stage.Made, error) {
-	m := &stage.Made{Bytes: 1000}
+func (b *bench) Make(ctx context.Context, e stage.Entry, _ int) (*stage.BuiltPreconditioner, error) {
+	m := &stage.BuiltPreconditioner{Bytes: 1000}
 	switch e.Text {
 	case "exact":
 		k, _, _ := b.Dense(ctx, 0)

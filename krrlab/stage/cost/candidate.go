@@ -58,7 +58,7 @@ func (c *Candidate) String() string {
 	}
 	text := c.Solver + ", " + c.Precond
 	if c.Recipe != "" {
-		text = c.Solver + ", " + stage.Symbols(c.Recipe)
+		text = c.Solver + ", " + stage.FormulaText(c.Recipe)
 	}
 	return text
 }

@@ -89,11 +89,11 @@ type Entries struct {
 type Preconditioner interface {
 	stage.Preconditioner
 	// Cost predicts the costs of M, in addition to those of K, if K has storage k.
-	Cost(m *Model, k gram.Storage) Parts
+	Cost(m *Model, k gram.Storage) PrecondCost
 }
 
-// Parts are the predicted costs of a preconditioner, in addition to those of K.
-type Parts struct {
+// PrecondCost are the predicted costs of a preconditioner, in addition to those of K.
+type PrecondCost struct {
 	S         int     // rank s
 	LambdaP   float64 // ridge λ_p of M; 0: M has none
 	Neighbors int     // neighbors per point of a sparse inverse; a guess if a rule chooses them later
@@ -108,7 +108,7 @@ type Parts struct {
 
 // precondParts returns the costs of the preconditioner of a candidate. They are zero for M = I and for a kind that
 // cannot predict them.
-func (m *Model) precondParts(c *Candidate) (p Parts) {
+func (m *Model) precondParts(c *Candidate) (p PrecondCost) {
 	if priced, ok := c.Preconditioner.(Preconditioner); ok {
 		p = priced.Cost(m, c.Storage)
 	}
@@ -265,18 +265,18 @@ func (m *Model) KernelBytes(s gram.Storage) int64 {
 	return gram.RankBytes(m.N, s, max(m.Ranks, 1))
 }
 
-// blockShare returns the iterations of block PCG relative to those of PCG, 1 − ⅒·log₂t: 0.84 for t = 3, 0.67 for t =
-// 10. This is the smallest gain that was measured (package pcg).
-func blockShare(t int) float64 { return max(0.3, 1-0.1*math.Log2(float64(t))) }
+// blockIterationRatio returns the iterations of block PCG relative to those of PCG, 1 − ⅒·log₂t: 0.84 for t = 3, 0.67
+// for t = 10. This is the smallest gain that was measured (package pcg).
+func blockIterationRatio(t int) float64 { return max(0.3, 1-0.1*math.Log2(float64(t))) }
 
-// BlockPays reports whether solving t right-hand sides together by block PCG is predicted to be faster than solving
+// BlockIsFaster reports whether solving t right-hand sides together by block PCG is predicted to be faster than solving
 // each separately, at the rates of the Reference machine, with K in float32 and M = ZZᵀ+λ_pI of rank s. The gain must
 // be at least a tenth, since the iterations of block PCG were measured for few columns only.
-func BlockPays(n, s, t int) bool {
+func BlockIsFaster(n, s, t int) bool {
 	m := Model{Rates: Reference(), N: n, T: t}
 	shared := m.ProductSeconds(gram.Float32) + m.ApplyLowRankSeconds(s, 1)
 	alone, block := shared+m.vectorSeconds(PCG, true), shared+m.vectorSeconds(BlockPCG, true)
-	return t > 1 && block*blockShare(t) < 0.9*alone
+	return t > 1 && block*blockIterationRatio(t) < 0.9*alone
 }
 
 // factorPrecision returns the precision of a direct solver's factor for a storage.
@@ -357,8 +357,8 @@ func (m Model) Memory(c *Candidate) Memory {
 	return v
 }
 
-// Reason names the largest part of the peak memory and a way to reduce it.
-func (v Memory) Reason() string {
+// LargestPart names the largest part of the peak memory and a way to reduce it.
+func (v Memory) LargestPart() string {
 	factor := v.Factor
 	if v.Forming >= v.Solving {
 		factor *= 2

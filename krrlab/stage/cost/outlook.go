@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Outlook has the properties of a problem from which iterations are predicted before it is solved. They were estimated
-// from a pilot sample of M points.
-type Outlook struct {
+// IterationModel has the properties of a problem from which iterations are predicted before it is solved. They were
+// estimated from a pilot sample of M points.
+type IterationModel struct {
 	Kernel kernel.Kernel
 	N, M   int // numbers n of points and M of sampled ones
 	Lambda float64
@@ -32,7 +32,7 @@ type Outlook struct {
 type IterationPredictor interface {
 	Preconditioner
 	// Iterations returns the predicted iterations to τ = 10⁻³. For another τ they are in proportion to ln(2/τ).
-	Iterations(o *Outlook) float64
+	Iterations(o *IterationModel) float64
 }
 
 // Proposer is a Preconditioner that proposes configurations for a problem. Solver auto chooses among the proposals of
@@ -40,7 +40,7 @@ type IterationPredictor interface {
 type Proposer interface {
 	IterationPredictor
 	// Propose returns the configurations worth trying, or nil if there is none. The receiver is the Zero of a Kind.
-	Propose(o *Outlook) []stage.Preconditioner
+	Propose(o *IterationModel) []stage.Preconditioner
 }
 
 const (
@@ -57,7 +57,7 @@ const (
 )
 
 // Rank returns the requested rank, or else n/20, and at most 12,000.
-func (o *Outlook) Rank() int {
+func (o *IterationModel) Rank() int {
 	if o.S > 0 {
 		return min(o.S, maxRank)
 	}
@@ -67,7 +67,7 @@ func (o *Outlook) Rank() int {
 // Pivots returns the rank and λ_p of M = FFᵀ+λ_pI with random pivots. The rank is the requested one, or else Rank, or
 // LowRank if that is less, as more pivots would save few iterations. λ_p is the requested one, or else λ if γ is small,
 // and 10λ otherwise (sameRidge).
-func (o *Outlook) Pivots() (rank int, lambdaP float64) {
+func (o *IterationModel) Pivots() (rank int, lambdaP float64) {
 	rank, lambdaP = o.Rank(), o.Lambda
 	if o.S == 0 && o.LowRank > 0 {
 		rank = min(rank, o.LowRank)
@@ -80,13 +80,13 @@ func (o *Outlook) Pivots() (rank int, lambdaP float64) {
 
 // gamma returns γ = (n−r)·PilotResidual/r with r = M, but at most the largest row sum: the mean eigenvalue, per pivot,
 // of what r = M pivots leave of K.
-func (o *Outlook) gamma() float64 {
+func (o *IterationModel) gamma() float64 {
 	r := float64(o.M)
 	return min((float64(o.N)-r)*o.PilotResidual/r, o.LargestRowSum)
 }
 
 // PivotIterations returns the predicted iterations to τ = 10⁻³ with M = FFᵀ+λ_pI, where F has n/20 random pivots and
 // λ_p = 10λ: 12·(1+γ/λ)^¼. The ridge γ (gamma) is the one at which K has about M degrees of freedom.
-func (o *Outlook) PivotIterations() float64 {
+func (o *IterationModel) PivotIterations() float64 {
 	return pivotFactor * math.Pow(1+o.gamma()/o.Lambda, 0.25)
 }

@@ -39,10 +39,10 @@ func (s *Result) addSweep(added *Sweep) {
 
 func (s *Result) String() string {
 	var b stage.Lines
-	b.Problem(&s.Header)
+	b.AddProblem(&s.Header)
 	b.AddText("Z", s.Features)
 	for _, r := range s.Sweeps {
-		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", stage.Bounds(r.Eta), r.S)
+		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", stage.IntervalText(r.Eta), r.S)
 		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.IterationSeconds, r.SetUpSeconds,
 			plural.Count(len(r.Points), "value"))
 		if r.Best >= 0 {
@@ -55,7 +55,7 @@ func (s *Result) String() string {
 	if s.BestS > 0 && len(s.Sweeps) > 1 {
 		b.Add("choice", "s = %d, λ_p = %.4g", s.BestS, s.BestLambdaP)
 	}
-	b.Took(s.Seconds)
+	b.AddSeconds(s.Seconds)
 	return b.String()
 }
 

@@ -82,7 +82,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err := o.setDefaults(p); err != nil {
 		return nil, err
 	}
-	o.tell = b.Tell
+	o.tell = b.Notify
 	r := &Result{Header: p.Header, Features: p.Precond}
 	if p.Z.Map() != nil {
 		r.Features = p.Z.String()
@@ -119,7 +119,7 @@ func (o *Options) measureSize(ctx context.Context, b stage.Bench, k *stage.Gram,
 	if err != nil {
 		return nil, err
 	}
-	b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues})
+	b.Notify(ctx, stage.Event{Stage: stage.Eigenvalues})
 	return measure(ctx, k, z.Z, b.Problem().Y, z.Seconds, o)
 }
 

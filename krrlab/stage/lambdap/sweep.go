@@ -149,7 +149,7 @@ func (s *sweep) measureKappas(ctx context.Context) error {
 	var err error
 	for lo := 0; lo < len(grid) && err == nil; lo += maxColumns {
 		hi := min(lo+maxColumns, len(grid))
-		set := &pencil.Set{A: s.a, StorageError: s.options.kError / s.Lambda, Tell: s.options.tell}
+		set := &pencil.Set{A: s.a, StorageError: s.options.kError / s.Lambda, Notify: s.options.tell}
 		if set.M, err = s.eigenForm.Family(grid[lo:hi]); err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (s *sweep) countIterations(ctx context.Context) error {
 	}
 	for _, set := range s.sets {
 		if err := set.Solve(ctx, s.y.Slice(0, s.N, 0, s.options.Columns).(*mat.Dense),
-			pcg.Options{Tol: s.options.tol, Aim: stage.Aim, MaxIter: s.options.MaxIter}); err != nil {
+			pcg.Options{Tol: s.options.tol, Aim: stage.ToleranceShare, MaxIter: s.options.MaxIter}); err != nil {
 			return err
 		}
 	}

@@ -91,7 +91,7 @@ func (r *Result) edgeNote() string {
 // String returns the result as a few lines of text.
 func (r *Result) String() string {
 	var b stage.Lines
-	b.Problem(&r.Header)
+	b.AddProblem(&r.Header)
 	method := "dense factors, exact up to rounding"
 	if r.S > 0 {
 		method = fmt.Sprintf("one subspace for all λ with %s, s = %d", r.Precond, r.S)
@@ -150,7 +150,7 @@ func (r *Result) String() string {
 		tuneNote = ""
 	}
 	b.Add("fit with", "--lambda %.3g: %s by leave-one-out%s%s", best.Lambda, errorText, r.edgeNote(), tuneNote)
-	b.Took(r.Seconds)
+	b.AddSeconds(r.Seconds)
 	return b.String()
 }
 

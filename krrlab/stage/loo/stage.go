@@ -73,7 +73,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		Classes: r.Classification, Weights: p.Train.FitWeights(),
 		Mean:       p.Coding.Mean != nil,
 		Confidence: o.Confidence, Probes: o.Probes, Residuals: o.Residuals,
-		Stream: rng.New(p.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, b.Tell, stage.Probes),
+		Stream: rng.New(p.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, b.Notify, stage.Probes),
 	}
 	q.Same, q.Groups = groups.SplitByKind(groups.FirstRow)
 	if p.Train.ClassWeights != nil {
@@ -141,7 +141,7 @@ func (r *Result) scoreSeries(ctx context.Context, b stage.Bench, q *leaveout.Pro
 	if s == nil {
 		return 0, nil
 	}
-	b.Tell(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
+	b.Notify(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
 	r.KError, q.KError = bound, bound
 	x, _ := points.Split(p.X)
 	r.Scores, err = leaveout.Fourier(ctx, s, x, p.Y, o.Lambdas, q)
@@ -165,7 +165,7 @@ func (o *Options) landmarkKind() (stage.LowRank, error) {
 	}
 	lowRank, ok := p.(stage.LowRank)
 	if ok {
-		_, random := lowRank.Approximation(nil).Source.(stage.RandomFeatures)
+		_, random := lowRank.Approximation(nil).FeatureSource.(stage.RandomFeatures)
 		ok = !random
 	}
 	if !ok {
@@ -187,7 +187,7 @@ func (o *Options) approximation(p *stage.Problem) (*stage.Approximation, error) 
 	}
 	d := p.Defaults()
 	d.S = cmp.Or(o.Rank, min(max(500, p.N/5), p.N, 1000)) // see the help text of --rank
-	withDefaults, err := lowRank.Settled(d)
+	withDefaults, err := lowRank.WithDefaults(d)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func (r *Result) scorePath(ctx context.Context, b stage.Bench, q *leaveout.Probl
 	if factor := landmarks.Factor; factor != nil && factor.Certain() {
 		q.Below = factor.Rounding + r.KError
 	}
-	b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
+	b.Notify(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
 	if r.Repeats.Grouped > 0 && (q.Classes || p.Comm.Size() > 1) {
 		q.Same, r.NoIntervalReason = nil, "probes can do so only for a regression in one process; "+
 			"--exact-below uses dense factors"

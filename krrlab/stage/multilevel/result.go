@@ -30,17 +30,17 @@ type Result struct {
 // String returns the result as a table of text, with a line for each level.
 func (m *Result) String() string {
 	var b stage.Lines
-	b.Problem(&m.Header)
+	b.AddProblem(&m.Header)
 	b.Add("chain", "%s of %s, λ_p = %g, τ = %g", m.Levels.String(), m.Features, m.LambdaP, m.Tol)
 	b.Add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps",
 		"seconds: form+factor+solve")
 	row := func(name string, l *LevelResult) {
-		e := stage.Span(l.Error, "")
+		e := stage.PlainIntervalText(l.Error)
 		if l.SkipReason != "" {
 			b.Add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.SkipReason)
 			return
 		}
-		k := stage.Span(*l.Kappa, "")
+		k := stage.PlainIntervalText(*l.Kappa)
 		note := ""
 		if !l.Converged {
 			note = ", " + l.Status.String()

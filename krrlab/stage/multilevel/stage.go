@@ -74,7 +74,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		if total == 0 && completed > 0 {
 			e.Detail += fmt.Sprintf(", step %d", completed)
 		}
-		b.Tell(ctx, e)
+		b.Notify(ctx, e)
 	}
 	if o.memory, err = p.MemoryWith(ctx, k); err != nil {
 		return nil, err

@@ -27,8 +27,8 @@ const (
 type model struct {
 	*Task
 	*Pilot
-	cost    cost.Model
-	outlook cost.Outlook
+	cost           cost.Model
+	iterationModel cost.IterationModel
 }
 
 // choose predicts the seconds and bytes of every candidate for the task, at the given rates and with the iterations of
@@ -43,7 +43,7 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		cost: cost.Model{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, TestRows: t.TestRows,
 			PointBytes: t.PointBytes, Ranks: t.Comm.Size(), Trace: pilot.trace, MeanRowSum: pilot.MeanRowSum,
 			K: &pilot.choice, ErrorKnown: t.Comm.Size() == 1},
-		outlook: cost.Outlook{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Fixed.S,
+		iterationModel: cost.IterationModel{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Fixed.S,
 			LambdaP: t.Fixed.LambdaP, PilotResidual: pilot.Residual, LowRank: pilot.LowRank,
 			MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum, MaxDiagonal: pilot.maxDiagonal}}
 	list, err := m.candidates(ctx)
@@ -95,7 +95,7 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	if best == series && p.RunnerUp != nil { // if the series fails in the solve, the next best candidate takes over
 		p.Fallback = p.RunnerUp
 	}
-	p.Flips = m.flips(p)
+	p.ChangeConditions = m.changeConditions(p)
 	return p, nil
 }
 
@@ -153,7 +153,7 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 		list = append(list, &c)
 	}
 	plainSolver, precondSolver := cost.CG, cost.PCG
-	if cost.BlockPays(m.N, m.outlook.Rank(), m.T) {
+	if cost.BlockIsFaster(m.N, m.iterationModel.Rank(), m.T) {
 		precondSolver = cost.BlockPCG
 	}
 	switch fixed.Solver {
@@ -199,8 +199,8 @@ func (m *model) proposals() (list []stage.Preconditioner, err error) {
 		return []stage.Preconditioner{p}, nil
 	}
 	for _, k := range stage.Kinds() {
-		if p, ok := k.Zero.(cost.Proposer); ok && k.Suits(m.Kernel) == nil {
-			list = append(list, p.Propose(&m.outlook)...)
+		if p, ok := k.Zero.(cost.Proposer); ok && k.CheckKernel(m.Kernel) == nil {
+			list = append(list, p.Propose(&m.iterationModel)...)
 		}
 	}
 	return list, nil
@@ -234,10 +234,10 @@ func (m *model) directStorages() (list []gram.Storage) {
 // For M = I it is the smaller of two bounds: the one for a condition number of κ = (largest row sum of |K|)/λ, and the
 // number of pilot points plus the iterations with as many pivots, as r large eigenvalues take one iteration each.
 func (m *model) predictIterations(c *cost.Candidate) float64 {
-	tolFactor, pivots := math.Log(2/cmp.Or(m.ExpectedTol, m.Tol))/math.Log(2000), m.outlook.PivotIterations()
+	tolFactor, pivots := math.Log(2/cmp.Or(m.ExpectedTol, m.Tol))/math.Log(2000), m.iterationModel.PivotIterations()
 	iterations := min(math.Log(2000)/2*math.Sqrt(1+m.LargestRowSum/m.Lambda), float64(m.M)/tolFactor+pivots)
 	if p, ok := c.Preconditioner.(cost.IterationPredictor); ok {
-		iterations = p.Iterations(&m.outlook)
+		iterations = p.Iterations(&m.iterationModel)
 	}
 	if c.Solver == cost.BlockPCG {
 		iterations *= blockFactor
@@ -284,7 +284,7 @@ func (m *model) kernelStorages(ctx context.Context) (list []gram.Storage) {
 		return []gram.Storage{m.Fixed.Storage}
 	}
 	list = append(list, m.choice.Storage, gram.Float32)
-	if m.Refined && !m.memoryOfAll().Fits(2*m.cost.KernelBytes(gram.Float32)) {
+	if m.MayRefine && !m.memoryOfAll().Fits(2*m.cost.KernelBytes(gram.Float32)) {
 		o := gram.Options{Storage: gram.Fixed16, Tiles: m.Tiles, Seed: m.Seed}
 		if _, err := gram.Choose(ctx, m.Kernel, m.X, m.Lambda, &o); err == nil {
 			list = append(list, gram.Fixed16)
@@ -293,10 +293,10 @@ func (m *model) kernelStorages(ctx context.Context) (list []gram.Storage) {
 	return append(list, gram.Recompute)
 }
 
-// flips describes what would change the choice of p: the number of iterations of the choice, or of the runner-up if the
-// choice is a direct solver, at which both take equally long; and the memory budget of the first faster candidate that
-// was refused.
-func (m *model) flips(p *Plan) (flips []string) {
+// changeConditions describes what would change the choice of p: the number of iterations of the choice, or of the
+// runner-up if the choice is a direct solver, at which both take equally long; and the memory budget of the first
+// faster candidate that was refused.
+func (m *model) changeConditions(p *Plan) (flips []string) {
 	choice, runnerUp := &p.Choice, p.RunnerUp
 	if m.fixedByRule(choice) {
 		return []string{

@@ -63,8 +63,9 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 // with the given header whose data need not be available. pointsInBytes tells whether the points are stored as one byte
 // per feature. If the rates are those of this machine, entries of K are timed on random points. It returns an error if
 // the options are invalid or the predicted bytes overflow.
-func (o Options) Scale(ctx context.Context, h stage.Header, pointsInBytes bool, way cost.Candidate) (*Scaling, error) {
-	if err := o.checkCountable(h, way); err != nil {
+func (o Options) Scale(ctx context.Context, h stage.Header, pointsInBytes bool,
+	candidate cost.Candidate) (*Scaling, error) {
+	if err := o.checkByteCounts(h, candidate); err != nil {
 		return nil, err
 	}
 	m, err := o.machines(ctx)
@@ -90,26 +91,26 @@ func (o Options) Scale(ctx context.Context, h stage.Header, pointsInBytes bool, 
 		}
 		m.setEntrySeconds(p.Entries)
 	}
-	return m.Scale(h, c, way), nil
+	return m.Scale(h, c, candidate), nil
 }
 
-// checkCountable returns an error if a predicted number of bytes, either of all points on one machine or of the largest
-// problem in weak scaling (Scaling), might overflow an int64. It adds K, at most 8n²/2 bytes per machine in either
-// case, vectors of each point (coordinates, some 10 blocks of right-hand sides, features and neighbors), and s×s
+// checkByteCounts returns an error if a predicted number of bytes, either of all points on one machine or of the
+// largest problem in weak scaling (Scaling), might overflow an int64. It adds K, at most 8n²/2 bytes per machine in
+// either case, vectors of each point (coordinates, some 10 blocks of right-hand sides, features and neighbors), and s×s
 // matrices.
-func (o Options) checkCountable(h stage.Header, way cost.Candidate) error {
-	if p, ok := way.Preconditioner.(cost.Preconditioner); ok {
+func (o Options) checkByteCounts(h stage.Header, candidate cost.Candidate) error {
+	if p, ok := candidate.Preconditioner.(cost.Preconditioner); ok {
 		parts := p.Cost(&cost.Model{Rates: cost.Reference(), N: min(h.N, 1000), D: h.D, T: h.T}, gram.Recompute)
-		way.S, way.Neighbors = parts.S, parts.Neighbors
+		candidate.S, candidate.Neighbors = parts.S, parts.Neighbors
 	}
-	n, s := float64(h.N), float64(way.S)
+	n, s := float64(h.N), float64(candidate.S)
 	rows := n * max(1, math.Sqrt(maxNodes/float64(o.Nodes)))
-	bytes := 8 * (n*n/2 + rows*(float64(h.D)+10*float64(h.T)+2*s+3*float64(way.Neighbors)) + 2*s*s)
+	bytes := 8 * (n*n/2 + rows*(float64(h.D)+10*float64(h.T)+2*s+3*float64(candidate.Neighbors)) + 2*s*s)
 	if bytes < 1<<62 {
 		return nil
 	}
 	return fmt.Errorf("n = %d, d = %d, t = %d, s = %d: up to %.0e bytes, more than a plan counts (2⁶²): take fewer "+
-		"points", h.N, h.D, h.T, way.S, bytes)
+		"points", h.N, h.D, h.T, candidate.S, bytes)
 }
 
 // setEntrySeconds sets the seconds per entry of K on the machines from those measured on this one. It keeps
@@ -130,20 +131,20 @@ func (o Options) bestScaling(ctx context.Context, p *Plan, problem *stage.Proble
 	}
 	m.setEntrySeconds(p.Pilot.Entries)
 	var best *Scaling
-	for _, way := range p.Candidates {
-		if way.Solver == cost.Direct || way.Solver == cost.Fourier {
+	for _, c := range p.Candidates {
+		if c.Solver == cost.Direct || c.Solver == cost.Fourier {
 			continue
 		}
-		c := cost.Model{N: problem.N, D: problem.D, T: problem.T, TestRows: o.TestRows,
+		candidate := *c
+		candidate.Iterations = cmp.Or(o.Iterations, c.Iterations)
+		model := cost.Model{N: problem.N, D: problem.D, T: problem.T, TestRows: o.TestRows,
 			PointBytes: points.MemoryBytes(problem.X), K: &p.Pilot.choice, Trace: p.Pilot.trace}
-		candidate := *way
-		candidate.Iterations = cmp.Or(o.Iterations, way.Iterations)
-		if c.K.Sparse == nil && p.Pilot.task.Fixed.Storage == gram.Auto {
+		if model.K.Sparse == nil && p.Pilot.task.Fixed.Storage == gram.Auto {
 			candidate.Storage = gram.Auto // chosen again for the memory of the machines
 		}
-		s := m.Scale(p.Header, c, candidate)
-		if s.From = "by the rule"; o.Iterations > 0 {
-			s.From = "as given"
+		s := m.Scale(p.Header, model, candidate)
+		if s.IterationSource = "by the rule"; o.Iterations > 0 {
+			s.IterationSource = "as given"
 		}
 		if best == nil || s.betterThan(best) {
 			best = s

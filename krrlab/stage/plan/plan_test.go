@@ -169,7 +169,7 @@ func TestChoice(t *testing.T) {
 			t.T = 3
 			t.Fixed.Solver = cost.BlockPCG
 		}, func(c *cost.Candidate) bool { return c.Solver == cost.BlockPCG }},
-		"half": {func(t *Task) { t.Memory.Limit, t.Refined = 24e5, true },
+		"half": {func(t *Task) { t.Memory.Limit, t.MayRefine = 24e5, true },
 			func(c *cost.Candidate) bool {
 				return c.RefusalReason != "" || (c.Storage == gram.Fixed16) != (c.Precond == "vecchia")
 			}},
@@ -207,8 +207,8 @@ func TestChoice(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no method whose costs it knows")
 }
 
-// TestChosenMethod checks which method is chosen for local, wide and rough kernels, for fast factorizations and for near
-// duplicates.
+// TestChosenMethod checks which method is chosen for local, wide and rough kernels, for fast factorizations and for
+// near duplicates.
 func TestChosenMethod(t *testing.T) {
 	local := smoothTask(4200, 2)
 	local.Kernel, local.Lambda, local.MaxDropped = kernel.Gaussian{Sigma: 0.02}, 0.01, 1e-4
@@ -245,7 +245,7 @@ func TestChosenMethod(t *testing.T) {
 	}
 	quick := rates()
 	quick.Gemm32, quick.Gemm64 = 1e16, 1e16
-	if p = planOf(t, smoothTask(2000, 4), quick); p.Choice.Solver != cost.Direct || p.Fallback != nil || len(p.Flips) > 1 {
+	if p = planOf(t, smoothTask(2000, 4), quick); p.Choice.Solver != cost.Direct || p.Fallback != nil || len(p.ChangeConditions) > 1 {
 		t.Errorf("fast factorizations: %v", p)
 	}
 	duplicates := smoothTask(3600, 4)
@@ -286,8 +286,8 @@ func TestPrecomputed(t *testing.T) {
 	}
 }
 
-// TestFixedRule checks that the fixed rule for few points leads to the direct solver in the storage of the rule, and that a
-// plan for a single point has finite numbers.
+// TestFixedRule checks that the fixed rule for few points leads to the direct solver in the storage of the rule, and
+// that a plan for a single point has finite numbers.
 func TestFixedRule(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 300, 1200} {
 		task := smoothTask(n, 2)
@@ -296,8 +296,8 @@ func TestFixedRule(t *testing.T) {
 		if p.Choice.Solver != cost.Direct || p.Choice.Storage != task.DirectStorage {
 			t.Errorf("n = %d: %+v", n, p)
 		}
-		if len(p.Flips) != 1 || !strings.Contains(p.Flips[0], "fixed rule") {
-			t.Errorf("n = %d: the choice is reported to change with %q", n, p.Flips)
+		if len(p.ChangeConditions) != 1 || !strings.Contains(p.ChangeConditions[0], "fixed rule") {
+			t.Errorf("n = %d: the choice is reported to change with %q", n, p.ChangeConditions)
 		}
 		if _, err := json.Marshal(p); err != nil {
 			t.Error(n, err)
@@ -351,16 +351,16 @@ func TestLate(t *testing.T) {
 		want                    bool
 	}{{3, 100, 200, false}, {4, 16, 45, true}, {4, 15, 42, false}, {4, math.Inf(1), math.Inf(1), true}, {16, 1, 2.1,
 		true}, {16, 1, 2, false}, {17, 0, 1, false}, {18, 0, 1, true}} {
-		testkit.Equal(t, r.Late(c.doneIterations, c.minRemaining, c.remaining), c.want, c)
+		testkit.Equal(t, r.IsLate(c.doneIterations, c.minRemaining, c.remaining), c.want, c)
 	}
 	r.Seconds = cost.Seconds{Kernel: 4, Solve: 10, Total: 14} // K and M count
-	if !r.Late(0, 16, 45) || !r.Late(12, 1, 2.1) {
+	if !r.IsLate(0, 16, 45) || !r.IsLate(12, 1, 2.1) {
 		t.Error("the seconds for K and M do not count as spent")
 	}
 	if r.PrefersDirect(1) || !r.PrefersDirect(2) || (*Report)(nil).PrefersDirect(9) {
 		t.Error("a direct solver of 16 s must follow an iteration of at least 1.6 s, and no shorter one")
 	}
-	if (*Report)(nil).Late(1e9, 1e9, 1e9) || (&Report{}).Late(1e9, 1e9, 1e9) {
+	if (*Report)(nil).IsLate(1e9, 1e9, 1e9) || (&Report{}).IsLate(1e9, 1e9, 1e9) {
 		t.Error("late without a plan")
 	}
 }

@@ -18,12 +18,12 @@ type Report struct {
 	Seconds cost.Seconds   `json:"predicted_seconds"`
 	Bytes   int64          `json:"predicted_bytes"` // predicted peak memory of the process; at least that of planning
 	Flags   string         `json:"flags"`           // flags of krrlab fit that request the choice by name
-	Raced   []Raced        `json:"raced,omitempty"` // preconditioners that were raced against the choice
+	Race    []RaceEntry    `json:"raced,omitempty"` // preconditioners that were raced against the choice
 	// NoSeries is the reason why there is no Fourier series for points in one to three dimensions; "" if there is one,
 	// or if none was considered.
 	NoSeries string `json:"no_series,omitempty"`
-	// Fallback is the direct solver that replaces an iteration that is late (Late) or does not converge, or the method
-	// that replaces a Fourier series; nil if there is no such replacement.
+	// Fallback is the direct solver that replaces an iteration that is late (IsLate) or does not converge, or the
+	// method that replaces a Fourier series; nil if there is no such replacement.
 	Fallback *cost.Candidate `json:"instead,omitempty"`
 	// Switched describes why the solve switched to Fallback; "" if it did not.
 	Switched string `json:"over,omitempty"`
@@ -35,19 +35,19 @@ func (r Report) WithChoice(c *cost.Candidate) Report {
 	return r
 }
 
-// Raced is one preconditioner in a race of several.
-type Raced struct {
+// RaceEntry is one preconditioner in a race of several.
+type RaceEntry struct {
 	Name       string       `json:"precond"`
 	Seconds    float64      `json:"seconds"` // time for building M
 	Iterations int          `json:"iterations"`
 	Residual   stage.Number `json:"residual"` // relative residual after these iterations
 	Remaining  stage.Number `json:"left"`     // seconds to reach τ, extrapolated from the decrease of the residuals
-	Why        string       `json:"why,omitempty"`
+	Reason     string       `json:"why,omitempty"`
 }
 
-func (r *Raced) String() string {
-	if r.Why != "" {
-		return fmt.Sprintf("%s: %s", r.Name, r.Why)
+func (r *RaceEntry) String() string {
+	if r.Reason != "" {
+		return fmt.Sprintf("%s: %s", r.Name, r.Reason)
 	}
 	return fmt.Sprintf("%s: made in %.2g s, %d iterations to a residual of %.1e, by whose slope %.2g s are left",
 		r.Name, r.Seconds, r.Iterations, r.Residual, r.Remaining)
@@ -56,16 +56,16 @@ func (r *Raced) String() string {
 // Limits for switching from an iteration to the direct solver, which are judgments. Shares are relative to the
 // predicted seconds of the direct solver.
 const (
-	minSpentShare = 0.25 // the extrapolation of the residuals may cause a switch only after this share was spent
+	minElapsedShare = 0.25 // the extrapolation of the residuals may cause a switch only after this share was spent
 	// Once the direct solver's time is spent, a switch needs more than this share remaining, or spent in addition.
 	maxOverrunShare = 0.125
 	// maxDirectRatio bounds the seconds of the direct solver, relative to those of an iteration that did not converge.
 	maxDirectRatio = 10
 )
 
-// Late reports whether the direct solver should replace the iteration. The first argument is the number of iterations
+// IsLate reports whether the direct solver should replace the iteration. The first argument is the number of iterations
 // done, remaining the number still needed according to the slope of the residuals, and minRemaining a lower bound of
-// that number. Late returns false for a nil Report, and without a Fallback.
+// that number. IsLate returns false for a nil Report, and without a Fallback.
 //
 // Let D be the predicted seconds of the direct solver, and let the seconds spent include those for K and M. The result
 // is true in three cases:
@@ -76,13 +76,13 @@ const (
 //
 // A solve that switches therefore takes at most about 2.1 times as long as the direct solver alone. All seconds are
 // predicted ones, so the result does not depend on a clock.
-func (r *Report) Late(iterations int, minRemaining, remaining float64) bool {
+func (r *Report) IsLate(iterations int, minRemaining, remaining float64) bool {
 	if r == nil || r.Fallback == nil {
 		return false
 	}
 	direct, perIteration := r.Fallback.Seconds.Training(), r.Choice.IterationSeconds()
 	spent := (r.Seconds.Training() - r.Seconds.Solve - r.Seconds.Residual + float64(iterations)*perIteration) / direct
-	return spent >= minSpentShare && minRemaining*perIteration >= direct ||
+	return spent >= minElapsedShare && minRemaining*perIteration >= direct ||
 		spent >= 1 && remaining*perIteration > maxOverrunShare*direct ||
 		spent >= 1+maxOverrunShare
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // TestRun checks that two ranks make the same plan, with a measured network. It also checks predictions for several
-// machines: they use an iterative candidate and the requested or predicted iterations, a Go caller gets the defaults and
-// checks of the flags, and a direct solver is an error.
+// machines: they use an iterative candidate and the requested or predicted iterations, a Go caller gets the defaults
+// and checks of the flags, and a direct solver is an error.
 func TestRun(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 		testkit.Fails(t, testkit.ErrOf(makeLab(nil, krrlab.AutoSolver).Run(t.Context(), bad)), want)
 	}
 	s := v.(*plan.Scaling)
-	if c := s.Choice; s.Requested.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct || s.From != "as given" {
+	if c := s.Choice; s.Requested.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct || s.IterationSource != "as given" {
 		t.Errorf("%v", s)
 	}
 	o.Iterations = 0
@@ -65,8 +65,8 @@ func TestRun(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(makeLab(nil, krrlab.Direct).Run(t.Context(), o)), "a direct solver is for one machine")
 }
 
-// TestPlanAgreesWithSolve checks that for few points Plan chooses what Solve uses, and that both refuse a problem that does not
-// fit into memory.
+// TestPlanAgreesWithSolve checks that for few points Plan chooses what Solve uses, and that both refuse a problem that
+// does not fit into memory.
 func TestPlanAgreesWithSolve(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	set := datasets.SyntheticRegression(600, 3, 0.1, 5)

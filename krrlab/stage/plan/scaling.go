@@ -27,28 +27,28 @@ type Machines struct {
 // Scaling predicts the costs of one candidate on a number of machines, and on fewer and more of them.
 type Scaling struct {
 	stage.Header
-	Machines Machines       `json:"machines"`
-	Choice   cost.Candidate `json:"choice"`
-	From     string         `json:"iterations_from"` // source of Choice.Iterations, as reported
+	Machines        Machines       `json:"machines"`
+	Choice          cost.Candidate `json:"choice"`
+	IterationSource string         `json:"iterations_from"` // source of Choice.Iterations, as reported
 	// Requested is the prediction for the requested number of machines. Strong has the predictions for 1, 2, 4, … 1,024
 	// machines and the same problem; Weak those for a problem that grows with the number P of machines, n ∝ √P, so that
 	// each machine stores an equal amount of K.
-	Requested Extent   `json:"on"`
-	Strong    []Extent `json:"strong"`
-	Weak      []Extent `json:"weak"`
+	Requested ScalingPoint   `json:"on"`
+	Strong    []ScalingPoint `json:"strong"`
+	Weak      []ScalingPoint `json:"weak"`
 }
 
-// Extent is the predicted cost on one number of machines.
-type Extent struct {
-	Nodes   int          `json:"nodes"`
-	N       int          `json:"n"` // number of points
-	Seconds cost.Seconds `json:"predicted_seconds"`
-	Bytes   int64        `json:"predicted_bytes"` // peak memory of a rank
-	Reason  string       `json:"reason"`          // the largest part of Bytes
-	Sent    int64        `json:"sent"`            // bytes that a rank passes to collectives
-	Money   float64      `json:"money"`           // price of all machines, in the currency of Machines.Price
-	Storage gram.Storage `json:"storage"`         // storage of K
-	Limits  []Limit      `json:"limits"`          // of the stages, in the order of stageNames
+// ScalingPoint is the predicted cost on one number of machines.
+type ScalingPoint struct {
+	Nodes       int          `json:"nodes"`
+	N           int          `json:"n"` // number of points
+	Seconds     cost.Seconds `json:"predicted_seconds"`
+	Bytes       int64        `json:"predicted_bytes"` // peak memory of a rank
+	LargestPart string       `json:"reason"`          // the largest part of Bytes
+	SentBytes   int64        `json:"sent"`            // bytes that a rank passes to collectives
+	TotalPrice  float64      `json:"money"`           // price of all machines, in the currency of Machines.Price
+	Storage     gram.Storage `json:"storage"`         // storage of K
+	Limits      []Limit      `json:"limits"`          // of the stages, in the order of stageNames
 }
 
 // Limit names the resource that limits one stage of a solve: the one of which a tenfold amount would save the most
@@ -62,21 +62,21 @@ type Limit struct {
 // maxNodes is the largest number of machines for which Scale makes predictions.
 const maxNodes = 1024
 
-// Scale predicts the costs of the candidate way on the machines, and on 1 to 1,024 of them, for the problem that h and
+// Scale predicts the costs of a candidate on the machines, and on 1 to 1,024 of them, for the problem that h and
 // c describe. Storage auto means float32 if that fits into memory and recompute otherwise. Choice.RefusalReason of the
 // result is set if the candidate does not fit.
-func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scaling {
-	s := &Scaling{Header: h, Machines: m, Choice: way}
+func (m Machines) Scale(h stage.Header, c cost.Model, candidate cost.Candidate) *Scaling {
+	s := &Scaling{Header: h, Machines: m, Choice: candidate}
 	c.Rates, c.Entries, c.Cores = m.Rates, m.Entries, m.Cores
-	s.Requested = m.extent(c, way, m.Nodes)
+	s.Requested = m.scalingPoint(c, candidate, m.Nodes)
 	bytesPerPoint := float64(c.PointBytes) / float64(c.N)
 	for p := 1; p <= maxNodes; p *= 2 {
-		s.Strong = append(s.Strong, m.extent(c, way, p))
+		s.Strong = append(s.Strong, m.scalingPoint(c, candidate, p))
 		weak := c
-		weak.N = max(int(float64(c.N)*math.Sqrt(float64(p)/float64(m.Nodes))), way.S, 1)
+		weak.N = max(int(float64(c.N)*math.Sqrt(float64(p)/float64(m.Nodes))), candidate.S, 1)
 		weak.PointBytes = int64(bytesPerPoint * float64(weak.N))
 		weak.Trace = c.Trace * float64(weak.N) / float64(c.N)
-		s.Weak = append(s.Weak, m.extent(weak, way, p))
+		s.Weak = append(s.Weak, m.scalingPoint(weak, candidate, p))
 	}
 	s.Choice.Seconds, s.Choice.Bytes, s.Choice.Storage = s.Requested.Seconds, s.Requested.Bytes, s.Requested.Storage
 	if err := (accel.Budget{Limit: m.Memory}).Check(s.Requested.Bytes, "a rank",
@@ -86,26 +86,26 @@ func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scali
 	return s
 }
 
-// extent predicts the costs on the given number of machines, and finds the limits by making each resource ten times as
-// large in turn. Storage auto means float32 if that fits into memory and recompute otherwise.
-func (m *Machines) extent(c cost.Model, way cost.Candidate, nodes int) Extent {
-	if c.Ranks = nodes; way.Storage == gram.Auto {
-		if way.Storage = gram.Float32; !(accel.Budget{Limit: m.Memory}).Fits(c.Memory(&way).Peak) {
-			way.Storage = gram.Recompute
+// scalingPoint predicts the costs on the given number of machines, and finds the limits by making each resource ten
+// times as large in turn. Storage auto means float32 if that fits into memory and recompute otherwise.
+func (m *Machines) scalingPoint(c cost.Model, candidate cost.Candidate, nodes int) ScalingPoint {
+	if c.Ranks = nodes; candidate.Storage == gram.Auto {
+		if candidate.Storage = gram.Float32; !(accel.Budget{Limit: m.Memory}).Fits(c.Memory(&candidate).Peak) {
+			candidate.Storage = gram.Recompute
 		}
 	}
-	c.Predict(&way)
-	memory, traffic := c.Memory(&way), c.Traffic(&way)
-	e := Extent{Nodes: nodes, N: c.N, Seconds: way.Seconds, Bytes: memory.Peak, Reason: memory.Reason(),
-		Sent: traffic.Bytes(&way), Storage: way.Storage,
-		Money: m.Price * float64(nodes) * way.Seconds.Total / 3600}
+	c.Predict(&candidate)
+	memory, traffic := c.Memory(&candidate), c.Traffic(&candidate)
+	e := ScalingPoint{Nodes: nodes, N: c.N, Seconds: candidate.Seconds, Bytes: memory.Peak,
+		LargestPart: memory.LargestPart(), SentBytes: traffic.Bytes(&candidate), Storage: candidate.Storage,
+		TotalPrice: m.Price * float64(nodes) * candidate.Seconds.Total / 3600}
 
-	best := stageSeconds(&way.Seconds) // the fewest seconds of each stage with one resource enlarged
+	best := stageSeconds(&candidate.Seconds) // the fewest seconds of each stage with one resource enlarged
 	for i, v := range best {
 		e.Limits = append(e.Limits, Limit{Stage: stageNames[i], Seconds: v})
 	}
 	for _, resource := range []string{"arithmetic", "memory bandwidth", "network", "latency"} {
-		c, way := c, way
+		c, candidate := c, candidate
 		switch resource {
 		case "arithmetic":
 			c.Gemm32, c.Gemm64, c.Exp = 10*c.Gemm32, 10*c.Gemm64, 10*c.Exp
@@ -117,8 +117,8 @@ func (m *Machines) extent(c cost.Model, way cost.Candidate, nodes int) Extent {
 		case "latency":
 			c.Latency /= 10
 		}
-		c.Predict(&way)
-		for i, v := range stageSeconds(&way.Seconds) {
+		c.Predict(&candidate)
+		for i, v := range stageSeconds(&candidate.Seconds) {
 			if v < best[i] {
 				best[i], e.Limits[i].Resource = v, resource
 			}
@@ -143,7 +143,8 @@ func (s *Scaling) String() string {
 	var b stage.Lines
 	m, on := &s.Machines, &s.Requested
 	b.Add("data", "%s: n = %d, d = %d, t = %d", s.Dataset, s.N, s.D, s.T)
-	b.Add("way", "%v, K %v; %s, %s", &s.Choice, on.Storage, plural.Count(s.Choice.Iterations, "iteration"), s.From)
+	b.Add("way", "%v, K %v; %s, %s", &s.Choice, on.Storage, plural.Count(s.Choice.Iterations, "iteration"),
+		s.IterationSource)
 	memory := ""
 	if m.Memory > 0 {
 		memory = " and " + accel.FormatBytes(m.Memory)
@@ -152,12 +153,12 @@ func (s *Scaling) String() string {
 		plural.Count(m.Cores, "core"), memory, 8e-9*m.Bandwidth, 1e6*m.Latency, m.Gemm32/1e9, m.Gemm64/1e9, m.Read/1e9,
 		folderPattern.ReplaceAllString(m.Machine, "("), spreadText(&m.Entries))
 	v := on.Seconds
-	b.Took(v.Total, "kernel", v.Kernel, "features", v.Features, "factor", v.Factor, "solve", v.Solve, "residual",
+	b.AddSeconds(v.Total, "kernel", v.Kernel, "features", v.Features, "factor", v.Factor, "solve", v.Solve, "residual",
 		v.Residual)
-	b.Add("network", "%.3g s of them; %s handed over by a rank", v.Network, accel.FormatBytes(on.Sent))
-	b.Add("memory", "%s a rank, %s", accel.FormatBytes(on.Bytes), on.Reason)
+	b.Add("network", "%.3g s of them; %s handed over by a rank", v.Network, accel.FormatBytes(on.SentBytes))
+	b.Add("memory", "%s a rank, %s", accel.FormatBytes(on.Bytes), on.LargestPart)
 	if m.Price > 0 {
-		b.Add("money", "%.2f", on.Money)
+		b.Add("money", "%.2f", on.TotalPrice)
 	}
 	b.AddText("does not fit", s.Choice.RefusalReason)
 	name := "limits"
@@ -167,7 +168,9 @@ func (s *Scaling) String() string {
 			name = ""
 		}
 	}
-	best := slices.MinFunc(s.Strong, func(a, b Extent) int { return cmp.Compare(a.Seconds.Total, b.Seconds.Total) })
+	best := slices.MinFunc(s.Strong, func(a, b ScalingPoint) int {
+		return cmp.Compare(a.Seconds.Total, b.Seconds.Total)
+	})
 	note := "more gain nothing"
 	if best.Nodes == maxNodes {
 		note = "more are not shown"
@@ -184,12 +187,12 @@ func (s *Scaling) Table() *plots.Table {
 	t := &plots.Table{Title: "Scaling: " + s.Dataset, Columns: plots.Heads("scaling %v", "nodes %v", "n %v", "K %v",
 		"kernel (s) %.3g", "features (s) %.3g", "factor (s) %.3g", "solve (s) %.3g", "residual (s) %.3g",
 		"network (s) %.3g", "total (s) %.3g", "memory", "sent", "money", "limit")}
-	for i, list := range [][]Extent{{s.Requested}, s.Strong, s.Weak} {
+	for i, list := range [][]ScalingPoint{{s.Requested}, s.Strong, s.Weak} {
 		for _, e := range list {
 			v := e.Seconds
 			slowest := slices.MaxFunc(e.Limits, func(a, b Limit) int { return cmp.Compare(a.Seconds, b.Seconds) })
 			t.Add([]string{"asked", "strong", "weak"}[i], e.Nodes, e.N, e.Storage, v.Kernel, v.Features, v.Factor,
-				v.Solve, v.Residual, v.Network, v.Total, accel.FormatBytes(e.Bytes), accel.FormatBytes(e.Sent), e.Money,
+				v.Solve, v.Residual, v.Network, v.Total, accel.FormatBytes(e.Bytes), accel.FormatBytes(e.SentBytes), e.TotalPrice,
 				slowest.Stage+": "+slowest.Resource)
 		}
 	}
@@ -201,7 +204,7 @@ func (s *Scaling) Table() *plots.Table {
 func (s *Scaling) Plot() *plots.Figure {
 	f := &plots.Figure{Title: fmt.Sprintf("%s, %s: predicted seconds", s.Dataset, s.Choice.Precond), Columns: 2,
 		Width: 10}
-	for i, list := range [][]Extent{s.Strong, s.Weak} {
+	for i, list := range [][]ScalingPoint{s.Strong, s.Weak} {
 		p := plots.Figure{Title: []string{"strong scaling", "weak scaling"}[i],
 			X: plots.Axis{Label: "machines", Log: true}, Y: plots.Axis{Label: "seconds", Log: true}}
 		for k, name := range append(slices.Clone(stageNames), "total") {

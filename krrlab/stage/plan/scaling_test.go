@@ -31,12 +31,12 @@ func TestScale(t *testing.T) {
 	} {
 		s := testkit.Must(cluster().Scale(t.Context(), h, true, requested))
 		of8 := s.Strong[3]
-		if of8.Seconds != s.Requested.Seconds || of8.Bytes != s.Requested.Bytes || of8.Sent != s.Requested.Sent ||
-			of8.Money != s.Requested.Money || s.Requested.Nodes != 8 {
+		if of8.Seconds != s.Requested.Seconds || of8.Bytes != s.Requested.Bytes || of8.SentBytes != s.Requested.SentBytes ||
+			of8.TotalPrice != s.Requested.TotalPrice || s.Requested.Nodes != 8 {
 			t.Errorf("%v: 8 machines as requested %+v, in the list %+v", &requested, s.Requested, of8)
 		}
 		// 8 machines cost 2 an hour each
-		testkit.Near(t, of8.Money, 16*of8.Seconds.Total/3600, 1e-9*of8.Money, &requested)
+		testkit.Near(t, of8.TotalPrice, 16*of8.Seconds.Total/3600, 1e-9*of8.TotalPrice, &requested)
 		if s.Requested.N != h.N || s.Weak[3].N != h.N || s.Weak[5].N != 2*h.N {
 			t.Errorf("%v: %d points on the requested machines, %d on 8 and %d on 32 in weak scaling", &requested,
 				s.Requested.N, s.Weak[3].N, s.Weak[5].N)
@@ -50,8 +50,8 @@ func TestScale(t *testing.T) {
 				t.Errorf("%v: %d machines hold more, or form K later, than half as many: %+v, %+v", &requested, e.Nodes, e,
 					s.Strong[i-1])
 			}
-			if (e.Seconds.Network > 0 || e.Sent > 0) != (i > 0) {
-				t.Errorf("%v: %d machines exchange for %g s, %d bytes", &requested, e.Nodes, e.Seconds.Network, e.Sent)
+			if (e.Seconds.Network > 0 || e.SentBytes > 0) != (i > 0) {
+				t.Errorf("%v: %d machines exchange for %g s, %d bytes", &requested, e.Nodes, e.Seconds.Network, e.SentBytes)
 			}
 			c := cost.Model{Rates: s.Machines.Rates, Entries: s.Machines.Entries, Cores: 32, N: h.N, D: h.D, T: h.T,
 				Ranks: e.Nodes, PointBytes: int64(h.N * h.D)}
@@ -95,8 +95,8 @@ func TestBetterThan(t *testing.T) {
 	}
 }
 
-// TestMissingRates checks that missing rates are those of this machine times the ratio of the cores, with a limit on the memory
-// bandwidth.
+// TestMissingRates checks that missing rates are those of this machine times the ratio of the cores, with a limit on
+// the memory bandwidth.
 func TestMissingRates(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	threads := accel.Threads()

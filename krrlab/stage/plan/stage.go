@@ -73,7 +73,7 @@ func (Options) Help() map[string]string {
 
 // Prepare makes the command set TestRows to the number of test rows.
 func (o *Options) Prepare(c *stage.Command) error {
-	c.Tested = func(d *datasets.Dataset) { o.TestRows = d.Len() }
+	c.OnTestRows = func(d *datasets.Dataset) { o.TestRows = d.Len() }
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 	}
 	start, p := time.Now(), b.Problem()
-	b.Tell(ctx, stage.Event{Stage: stage.Plan})
+	b.Notify(ctx, stage.Event{Stage: stage.Plan})
 	plan, err := o.planOnFirstRank(ctx, b)
 	if err = comm.Agree(ctx, p.Comm, err); err != nil { // all ranks return the same error
 		return nil, err
@@ -109,7 +109,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			return nil, err
 		}
 	}
-	plan.Header, plan.Took = p.Header, time.Since(start).Seconds()
+	plan.Header, plan.PlanSeconds = p.Header, time.Since(start).Seconds()
 	if o.Nodes > 0 {
 		return o.bestScaling(ctx, plan, p)
 	}

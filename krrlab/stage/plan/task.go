@@ -20,7 +20,7 @@ type Task struct {
 
 	Fixed         Fixed // choices that the plan must respect
 	Tiles         gram.Tiles
-	Refined       bool // a refinement may follow, so that 16-bit storage is allowed, see gram.Options
+	MayRefine     bool // a refinement may follow, so that 16-bit storage is allowed, see gram.Options
 	IterativeOnly bool // exclude the direct solver
 	NoSeries      bool // exclude Fourier series
 	// DirectStorage is the storage of the direct solver that the fixed rule for few points requires; Auto means that

@@ -18,14 +18,14 @@ type Plan struct {
 	stage.Header
 	Report
 	// RunnerUp is the best candidate after the choice; nil if there is none.
-	RunnerUp *cost.Candidate `json:"runner_up"`
-	Flips    []string        `json:"flips"` // descriptions of what would change the choice
+	RunnerUp         *cost.Candidate `json:"runner_up"`
+	ChangeConditions []string        `json:"flips"` // descriptions of what would change the choice
 	// Candidates are in the order of predicted training time: the choice first, refused ones last. A Fourier series
 	// that was not chosen comes after the other candidates that are not refused.
-	Candidates []*cost.Candidate `json:"candidates"`
-	Pilot      Pilot             `json:"pilot"`
-	Rates      cost.Rates        `json:"rates"`
-	Took       float64           `json:"seconds"` // seconds spent on planning
+	Candidates  []*cost.Candidate `json:"candidates"`
+	Pilot       Pilot             `json:"pilot"`
+	Rates       cost.Rates        `json:"rates"`
+	PlanSeconds float64           `json:"seconds"` // seconds spent on planning
 }
 
 // StorageChoice returns how the plan would store K, if it was made for the given storage and the given preferred bound
@@ -46,7 +46,7 @@ var folderPattern = regexp.MustCompile(`\([^()]*/`)
 // String reports the choice, the runner-up, what would change the choice, and the costs of planning.
 func (p *Plan) String() string {
 	var b stage.Lines
-	b.Problem(&p.Header)
+	b.AddProblem(&p.Header)
 	add := func(name string, c *cost.Candidate) {
 		iterations := plural.Count(c.Iterations, "iteration")
 		if c.Solver == cost.Direct {
@@ -58,15 +58,15 @@ func (p *Plan) String() string {
 		add("runner-up", p.RunnerUp)
 	}
 	b.AddText("no series", p.NoSeries)
-	for i, f := range p.Flips {
+	for i, f := range p.ChangeConditions {
 		b.Add([]string{"changes with", ""}[min(i, 1)], "%s", f)
 	}
 	s := p.Report.Seconds
-	b.Took(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "solve", s.Solve,
+	b.AddSeconds(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "solve", s.Solve,
 		"residual", s.Residual, "predict", s.Predict)
 	b.AddText("memory", accel.FormatBytes(p.Bytes))
 	b.AddText("by name", p.Flags)
-	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s%s", p.Took, p.Pilot.Seconds,
+	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s%s", p.PlanSeconds, p.Pilot.Seconds,
 		plural.Count(p.Pilot.M, "point"), folderPattern.ReplaceAllString(p.Rates.Machine, "("),
 		spreadText(&p.Pilot.Entries))
 	return b.String()
@@ -93,7 +93,7 @@ func (p *Plan) Plot() *plots.Figure {
 	for _, c := range p.Candidates {
 		if s := c.Seconds; c.RefusalReason == "" {
 			f.Series = append(f.Series, plots.Series{
-				Name: strings.Replace(c.String(), c.Precond, stage.Label(c.Precond), 1),
+				Name: strings.Replace(c.String(), c.Precond, stage.FigureLabel(c.Precond), 1),
 				X:    []float64{0, float64(c.Iterations)}, Y: []float64{s.Total - s.Solve, s.Total}})
 		}
 	}

@@ -55,14 +55,14 @@ func (q *Result) String() string {
 	if q.Unplanned {
 		b.Add("auto", "M is the fixed rule's, a fit takes what the plan chooses: name a preconditioner to judge that")
 	}
-	b.Problem(&q.Header)
+	b.AddProblem(&q.Header)
 	if q.Indefinite {
 		b.Add("K",
 			"K+λI as stored has a negative eigenvalue: ‖K_stored−K‖₂ is above λ = %g (predicted %.2g), and "+
 				"nothing is known of κ; take float64 storage or a larger λ", q.Lambda, q.KError)
 	}
-	b.AddText("κ(M⁻¹A)", stage.Bounds(q.Kappa))
-	b.Add("λ_max, λ_min", "%s; %s", stage.Bounds(q.Max), stage.Bounds(q.Min))
+	b.AddText("κ(M⁻¹A)", stage.IntervalText(q.Kappa))
+	b.Add("λ_max, λ_min", "%s; %s", stage.IntervalText(q.Max), stage.IntervalText(q.Min))
 	if q.KappaUpperBound > 0 {
 		b.Add("certain", "κ ≤ %s from the trace of what the landmarks leave", outward.Up(q.KappaUpperBound, 4))
 	}
@@ -70,7 +70,7 @@ func (q *Result) String() string {
 		b.Add("exact", "no κ by all eigenvalues: M⁻¹ as applied is not positive definite in float64; take a larger λ_p")
 	}
 	if q.Exact != nil {
-		text := stage.Range(*q.Exact, 6, "")
+		text := stage.EndsText(*q.Exact, 6)
 		if math.IsInf(q.Exact.Hi, 1) {
 			text += fmt.Sprintf(", as rounding in float64 may hide the least of them, %.2g", q.Nodes[0])
 		}
@@ -103,7 +103,7 @@ func (q *Result) String() string {
 	}
 	b.Add("iterations", "⌈(√κ/2)ln(2/τ)⌉ %s for τ = %g", iterations, q.Tol)
 	s := q.Seconds
-	b.Took(s.Total, "kernel", s.Kernel, "factor", s.Factor, "Lanczos", s.Lanczos,
+	b.AddSeconds(s.Total, "kernel", s.Kernel, "factor", s.Factor, "Lanczos", s.Lanczos,
 		"solve", s.Solve, "exact", s.Exact)
 	return b.String()
 }
@@ -165,7 +165,7 @@ func (q *Result) Plot() *plots.Figure {
 		}
 	}
 	f := &plots.Figure{
-		Title: q.Dataset + ": κ(M⁻¹A) " + stage.Range(q.Kappa, 3, ""),
+		Title: q.Dataset + ": κ(M⁻¹A) " + stage.EndsText(q.Kappa, 3),
 		Caption: fmt.Sprintf("Eigenvalues of M⁻¹A, %s, as the Lanczos process finds them. Bands: where the "+
 			"spectrum ends with %.3g %% confidence.",
 			q.Kernel.InProse(q.metricText()), 100*q.Kappa.Confidence),

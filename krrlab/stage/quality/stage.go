@@ -54,8 +54,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	p := b.Problem()
-	q := &Result{Header: p.Header, Precond: p.Precond, Unplanned: p.Planned, Row: pencil.NewRow(p.Precond)}
-	b.Tell(ctx, stage.Event{Stage: stage.Factor})
+	q := &Result{Header: p.Header, Precond: p.Precond, Unplanned: p.FixedRulePrecond, Row: pencil.NewRow(p.Precond)}
+	b.Notify(ctx, stage.Event{Stage: stage.Factor})
 	preconditioner, err := pencil.Make(ctx, b, p.Entry, &q.Row)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	preconditioners := pencil.NewPreconditioners(p.N, p.Comm, preconditioner.M)
 	_, weights := points.SplitWeights(p.X)
 	set := &pencil.Set{A: k, M: preconditioners, Rows: []*pencil.Row{&q.Row}, StorageError: k.Error / p.Lambda,
-		Weights: weights, Tell: b.Tell}
+		Weights: weights, Notify: b.Notify}
 	// timed runs a step unless an earlier one failed, and adds its time to *seconds.
 	timed := func(seconds *float64, step func() error) {
 		if err == nil {
@@ -94,7 +94,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	})
 	if !o.NoSolve || q.Steps == 0 {
 		timed(&q.Seconds.Solve, func() error {
-			return set.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, Aim: stage.Aim, MaxIter: p.MaxIter})
+			return set.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, Aim: stage.ToleranceShare, MaxIter: p.MaxIter})
 		})
 	}
 	if p.N <= o.ExactBelow {

@@ -39,16 +39,16 @@ type Result struct {
 
 func (s *Result) String() string {
 	var b stage.Lines
-	b.Problem(&s.Header)
+	b.AddProblem(&s.Header)
 	b.Add("Z", "%s, λ_p = %g", s.Kernel.Shorten(s.Features), s.LambdaP)
-	b.Add("K", "%s%s", s.Storage, stage.KernelBound(s.KBound))
+	b.Add("K", "%s%s", s.Storage, stage.StorageErrorText(s.KBound))
 	b.AddText("test", s.testText())
 	b.AddText("note", s.Coverage)
 	for _, r := range s.Rungs {
 		b.Add(fmt.Sprintf("s = %d", r.S), "%s", s.rungText(r))
 	}
 	b.AddText("result", s.resultText())
-	b.Took(s.Seconds)
+	b.AddSeconds(s.Seconds)
 	return b.String()
 }
 

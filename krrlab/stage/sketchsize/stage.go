@@ -95,7 +95,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	} else if task.Map, err = feature.For(p.Kernel); err != nil {
 		return nil, err
 	}
-	o.progress = stage.Progress(ctx, b.Tell, Stage.Name)
+	o.progress = stage.Progress(ctx, b.Notify, Stage.Name)
 	if err := o.setDefaults(p.N, task.Lambda, task.LambdaP); err != nil { // check before K is formed
 		return nil, err
 	}

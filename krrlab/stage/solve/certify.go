@@ -20,7 +20,7 @@ func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 	w := &s.bounds
 	w.Basis = s.newBasis(s.solutionNorms)
 	o.LambdaMin = w.Basis.Mu
-	w.Stop, w.Tau, w.Tol, w.TolShare = s.Stop, s.Policy.Aim*s.Tol, s.Tol, o.Tol/s.Tol
+	w.Stop, w.Tau, w.Tol, w.TolShare = s.Stop, s.Policy.ToleranceShare*s.Tol, s.Tol, o.Tol/s.Tol
 	w.Classes, w.Trace, w.Ended = s.Train.Task == datasets.Classification, s.estimateTrace, false
 	if s.refining { // a refinement ends by its residual only
 		w.Stop = bound.Stop{}
@@ -41,9 +41,9 @@ func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 	return err
 }
 
-// takeTolerance makes tol, which stop rule predictions accepted, the tolerance of the rest of the solve. noise is the
+// setTolerance makes tol, which stop rule predictions accepted, the tolerance of the rest of the solve. noise is the
 // estimate from which the rule derived it.
-func (s *run) takeTolerance(tol float64, noise *bound.Noise) {
+func (s *run) setTolerance(tol float64, noise *bound.Noise) {
 	s.Tol, s.sol.Tol, s.sol.Noise = tol, tol, noise
 }
 

@@ -77,7 +77,7 @@ func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoi
 	if t.Checkpoint == nil {
 		return nil, nil, nil
 	}
-	owner, err := t.Owner()
+	owner, err := t.Fingerprint()
 	if err != nil {
 		return nil, nil, fmt.Errorf("krrlab: checkpoint: %w", err)
 	}
@@ -135,7 +135,7 @@ func (k *checkpoints) restore(s *run) {
 	k.watch = &s.bounds
 	s.bounds.Noise = k.progress.Noise
 	if k.progress.Tol > 0 {
-		s.takeTolerance(k.progress.Tol, k.progress.Noise)
+		s.setTolerance(k.progress.Tol, k.progress.Noise)
 	}
 }
 

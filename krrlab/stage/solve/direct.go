@@ -14,7 +14,7 @@ import (
 // that of DirectStorage. If the user did not configure float32, and it fails or its residual does not reach τ, direct
 // solves again in float64, provided that this fits into memory.
 func (s *run) direct(ctx context.Context) (*mat.Dense, error) {
-	o := &direct.Options{Tol: s.Tol, Memory: s.Memory, Progress: stage.Progress(ctx, s.tell, stage.Kernel)}
+	o := &direct.Options{Tol: s.Tol, Memory: s.Memory, Progress: stage.Progress(ctx, s.notify, stage.Kernel)}
 	if s.Storage == gram.Float32 || s.Storage == gram.Auto && s.DirectStorage() == gram.Float32 {
 		o.Precision = direct.Float32Refined
 	}

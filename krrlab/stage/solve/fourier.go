@@ -44,7 +44,7 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 	f := &fourierRun{run: s}
 	_, f.roots = points.Split(s.Train.X)
 	f.x, f.weights = points.SplitWeights(s.Train.X)
-	s.tell(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
+	s.notify(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
 	var err error
 	if f.series, err = fourier.New(s.Kernel, fourier.Options{Comm: s.Comm}, f.x); err != nil {
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
@@ -90,7 +90,7 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 		if err != nil { // the true residuals remain those with K̃
 			return err
 		}
-		if sol.ResidualKind = InFloat64; sol.Converged() && !(floats.Max(sol.TrueResiduals) <= s.Tol) {
+		if sol.ResidualKind = ResidualInFloat64; sol.Converged() && !(floats.Max(sol.TrueResiduals) <= s.Tol) {
 			sol.Status = pcg.Inaccurate
 		}
 		return nil
@@ -103,8 +103,8 @@ func (f *fourierRun) storageDescription() gram.Choice {
 	return gram.Choice{N: n, Storage: gram.Float64, Error: stage.SeriesError(f.series, n, f.weights)}
 }
 
-// refine solves with K̃ and refines the answer until its residual with K̃ is at most Policy.Aim·Tol, or after
-// fourierRefinements rounds. b is ΦᵀW^½Y. It sets the residuals, the history and the status of the solution.
+// refine solves with K̃ and refines the answer until its residual with K̃ is at most Policy.ToleranceShare·Tol, or
+// after fourierRefinements rounds. b is ΦᵀW^½Y. It sets the residuals, the history and the status of the solution.
 func (f *fourierRun) refine(ctx context.Context, b *mat.Dense) (*mat.Dense, error) {
 	sol := f.sol
 	n, t := f.Y.Dims()
@@ -136,8 +136,8 @@ func (f *fourierRun) refine(ctx context.Context, b *mat.Dense) (*mat.Dense, erro
 		largest := floats.Max(sol.TrueResiduals)
 		sol.History = append(sol.History, HistRow{Iteration: round, Residual: largest, Columns: sol.TrueResiduals,
 			Bound: stage.Unknown})
-		if largest <= f.Policy.Aim*f.Tol || round == fourierRefinements {
-			f.residuals, sol.ResidualKind = r, InStored
+		if largest <= f.Policy.ToleranceShare*f.Tol || round == fourierRefinements {
+			f.residuals, sol.ResidualKind = r, ResidualInStored
 			if sol.Status = pcg.Converged; largest > f.Tol {
 				sol.Status = pcg.Inaccurate
 			}

@@ -25,7 +25,7 @@ func TestFourierCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // the status of the solution is taken from the inner context
 	c, err := Run(solvedContext{ctx, sol}, s, nil, sol)
-	if c == nil || err != context.Canceled || sol.ResidualKind != InStored || sol.Roundings != nil {
+	if c == nil || err != context.Canceled || sol.ResidualKind != ResidualInStored || sol.Roundings != nil {
 		t.Errorf("%v: residuals of %q with rounding errors %v", err, sol.ResidualKind, sol.Roundings)
 	}
 }

@@ -61,19 +61,22 @@ type Policy struct {
 	// τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32 without a gram.Choice.Shift: the recursive residual ended at 1.9e-4, with a
 	// true residual of 1.8e-3 in float32 and 1.9e-4 in float64.)
 	PreferredError float64
-	// λ/Coarsest is the largest bound of ‖E‖₂ that is ever requested, whatever the residual. A larger value requires a
-	// more accurate storage.
-	Coarsest float64
-	// τλ/Finest is the largest ‖E‖₂ of a recomputed K, so that the true residual has an error of at most τ/Finest. A
-	// larger value computes more kernels from differences for which inner products would suffice.
-	Finest float64
+	// λ/StorageErrorDivisor is the largest bound of ‖E‖₂ that is ever requested, whatever the residual. A larger value
+	// requires a more accurate storage.
+	StorageErrorDivisor float64
+	// τλ/RecomputedErrorDivisor is the largest ‖E‖₂ of a recomputed K, so that the true residual has an error of at
+	// most τ/RecomputedErrorDivisor. A larger value computes more kernels from differences for which inner products
+	// would suffice.
+	RecomputedErrorDivisor float64
 
-	// Aim is the share of τ at which the iteration ends. The rest allows for the difference between the recursive and
-	// the true residual, which is smaller for products with float32 tiles. A smaller Aim costs a few more iterations.
-	Aim float64
-	// AimStored − ErrorShare·‖E‖₂/(λτ), but at least MinAim, replaces Aim if true residuals are computed with K̃ and K̃
+	// ToleranceShare is the share of τ at which the iteration ends. The rest allows for the difference between the
+	// recursive and the true residual, which is smaller for products with float32 tiles. A smaller share costs a few
+	// more iterations.
+	ToleranceShare float64
+	// StoredToleranceShare − ErrorShare·‖E‖₂/(λτ), but at least
+	// MinToleranceShare, replaces ToleranceShare if true residuals are computed with K̃ and K̃
 	// is not in float64. On MNIST, n = 20,000, the error of float32 tiles took 0.16 of τ = 1e-3.
-	AimStored, MinAim float64
+	StoredToleranceShare, MinToleranceShare float64
 	// ErrorShare·‖E‖₂‖y‖₂/λ is the assumed upper bound of ‖Ec‖₂. The factor measured on MNIST was 0.006.
 	ErrorShare float64
 
@@ -84,21 +87,21 @@ type Policy struct {
 	RestartReduction, MaxRestartReduction float64
 
 	// SafetyFactor times the storage residual, with its sampling error, is subtracted from τ for a refinement with K̃.
-	// K is recomputed instead if less than MinShareLeft·τ remains. A larger SafetyFactor costs iterations; a smaller
-	// one may require a second refinement.
-	SafetyFactor, MinShareLeft float64
-	// RecomputedAims are the limits of the share of τ at which a refinement aims if the recomputed K is not in float64.
-	// The share is Aim − 3·ErrorShare·‖E‖₂/(λτ) with the error E of the recomputed K.
-	RecomputedAims [2]float64
+	// K is recomputed instead if less than MinRemainingShare·τ remains. A larger SafetyFactor costs iterations; a
+	// smaller one may require a second refinement.
+	SafetyFactor, MinRemainingShare float64
+	// RecomputedToleranceShares are the limits of the share of τ at which a refinement aims if the recomputed K is not
+	// in float64. The share is ToleranceShare − 3·ErrorShare·‖E‖₂/(λτ) with the error E of the recomputed K.
+	RecomputedToleranceShares [2]float64
 }
 
-// Default is the policy of every solve. Its shares of errors were measured on MNIST.
-var Default = Policy{
+// DefaultPolicy is the policy of every solve. Its shares of errors were measured on MNIST.
+var DefaultPolicy = Policy{
 	ExactWork: 2e10, RefineWork: 5e11, EvalWork: 1e4,
-	PreferredError: 20, Coarsest: 10, Finest: 20,
-	Aim: stage.Aim, AimStored: 0.8, MinAim: 0.5, ErrorShare: 0.01,
+	PreferredError: 20, StorageErrorDivisor: 10, RecomputedErrorDivisor: 20,
+	ToleranceShare: stage.ToleranceShare, StoredToleranceShare: 0.8, MinToleranceShare: 0.5, ErrorShare: 0.01,
 	RestartReduction: 0.05, MaxRestartReduction: 0.5,
-	SafetyFactor: 1.2, MinShareLeft: 0.5, RecomputedAims: [2]float64{0.25, 0.75},
+	SafetyFactor: 1.2, MinRemainingShare: 0.5, RecomputedToleranceShares: [2]float64{0.25, 0.75},
 }
 
 // work returns the work of forming all of K, in the units of points.DistanceWork.
@@ -163,13 +166,15 @@ func (t *System) PreferredError() float64 {
 // StorageErrorBound returns the bound of ‖E‖₂, E = K̃ − K, that K̃ must meet if the storage is chosen automatically.
 func (t *System) StorageErrorBound() float64 {
 	if t.MayRecompute() {
-		return min(t.PreferredError(), t.Lambda/t.Policy.Coarsest)
+		return min(t.PreferredError(), t.Lambda/t.Policy.StorageErrorDivisor)
 	}
-	return t.Lambda / t.Policy.Coarsest
+	return t.Lambda / t.Policy.StorageErrorDivisor
 }
 
-// RecomputedErrorBound returns the largest ‖E‖₂ of a recomputed K, τλ/Policy.Finest.
-func (t *System) RecomputedErrorBound() float64 { return t.Tol * t.Lambda / t.Policy.Finest }
+// RecomputedErrorBound returns the largest ‖E‖₂ of a recomputed K, τλ/Policy.RecomputedErrorDivisor.
+func (t *System) RecomputedErrorBound() float64 {
+	return t.Tol * t.Lambda / t.Policy.RecomputedErrorDivisor
+}
 
 // DirectStorage returns the storage of a direct solve whose storage is not configured: gram.Float32, with refinement,
 // or gram.Float64.
@@ -181,13 +186,13 @@ func (t *System) DirectStorage() gram.Storage {
 	return gram.Float64
 }
 
-// setAim sets o.Aim, the share of the tolerance at which an iteration with products by a ends. If exact is not nil, it
-// also makes pcg compute true residuals with exact, or with a where that is as good, and restart from them.
-func (t *run) setAim(o *pcg.Options, a, exact *gram.Matrix) {
+// setToleranceShare sets o.Aim, the share of the tolerance at which an iteration with products by a ends. If exact is
+// not nil, it also makes pcg compute true residuals with exact, or with a where that is as good, and restart from them.
+func (t *run) setToleranceShare(o *pcg.Options, a, exact *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()
 	// leave room for the error that the checked rows will reveal
-	if o.Aim = p.Aim; exact == nil && !t.refining && a.Storage() != gram.Float64 {
-		o.Aim = max(p.AimStored-p.ErrorShare*stored.Error/(t.Lambda*t.Tol), p.MinAim)
+	if o.Aim = p.ToleranceShare; exact == nil && !t.refining && a.Storage() != gram.Float64 {
+		o.Aim = max(p.StoredToleranceShare-p.ErrorShare*stored.Error/(t.Lambda*t.Tol), p.MinToleranceShare)
 	}
 	if exact != nil {
 		o.Exact, o.Refine = t.residualOperator(a, exact),
@@ -200,13 +205,13 @@ func (t *run) setAim(o *pcg.Options, a, exact *gram.Matrix) {
 // tau is left.
 func (t *System) refineTol(tau, slack, storage float64) (float64, bool) {
 	remaining := tau - t.Policy.SafetyFactor*slack*storage
-	return remaining, remaining >= tau*t.Policy.MinShareLeft
+	return remaining, remaining >= tau*t.Policy.MinRemainingShare
 }
 
 // recomputedTol returns the tolerance of a refinement with a recomputed K that is not in float64. It leaves room for
-// the error that the checked rows will reveal (Policy.RecomputedAims).
+// the error that the checked rows will reveal (Policy.RecomputedToleranceShares).
 func (t *System) recomputedTol(tau float64, recomputed *gram.Matrix) float64 {
-	p := &t.Policy
-	return tau * min(max(p.Aim-3*p.ErrorShare*recomputed.Choice().Error/(t.Lambda*t.Tol), p.RecomputedAims[0]),
-		p.RecomputedAims[1])
+	p, limits := &t.Policy, t.Policy.RecomputedToleranceShares
+	share := p.ToleranceShare - 3*p.ErrorShare*recomputed.Choice().Error/(t.Lambda*t.Tol)
+	return tau * min(max(share, limits[0]), limits[1])
 }

@@ -48,8 +48,8 @@ func TestWork(t *testing.T) {
 // declared is a user-defined kernel that is declared to decrease with distance.
 type declared struct{ kernel.Gaussian }
 
-// TestWorkOfSparseTiles checks that tiles that are not formed do not count as work, unless they are omitted only because a
-// user-defined kernel is declared to decrease.
+// TestWorkOfSparseTiles checks that tiles that are not formed do not count as work, unless they are omitted only
+// because a user-defined kernel is declared to decrease.
 func TestWorkOfSparseTiles(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1e-3}, declared{kernel.Gaussian{Sigma: 1e-3}}} {
 		s := system(func(s *System) { s.Kernel = k })
@@ -76,18 +76,18 @@ func TestAims(t *testing.T) {
 	} {
 		s.Tol = s.Policy.ErrorShare * e / s.Lambda / share
 		var o pcg.Options
-		(&run{System: s}).setAim(&o, a, nil)
+		(&run{System: s}).setToleranceShare(&o, a, nil)
 		testkit.Near(t, o.Aim, want[0], 1e-12, share)
 		testkit.Near(t, s.recomputedTol(3, a), 3*want[1], 1e-12, share)
 	}
 	var o pcg.Options
 	refinement := &run{System: s, refining: true}
-	if refinement.setAim(&o, a, nil); o.Aim != s.Policy.Aim || o.Exact != nil {
+	if refinement.setToleranceShare(&o, a, nil); o.Aim != s.Policy.ToleranceShare || o.Exact != nil {
 		t.Errorf("a refinement aims at %g", o.Aim)
 	}
 	for _, restartReduction := range []float64{0.05, 1e9} {
 		s.Policy.RestartReduction = restartReduction
-		if refinement.setAim(&o, a, exact); o.Aim != s.Policy.Aim || o.Exact.(*residualOperator).Matrix != exact ||
+		if refinement.setToleranceShare(&o, a, exact); o.Aim != s.Policy.ToleranceShare || o.Exact.(*residualOperator).Matrix != exact ||
 			math.Abs(o.Refine-min(restartReduction*e/s.Lambda, 0.5)) > 1e-12 {
 			t.Errorf("with K in float64: aim %g, a reduction by %g", o.Aim, o.Refine)
 		}

@@ -31,7 +31,7 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 
 	o := &pcg.Options{InitX: c}
 	s.refining = true
-	exact, kind, storedSuffices, err := (*gram.Matrix)(nil), InStored, false, error(nil)
+	exact, kind, storedSuffices, err := (*gram.Matrix)(nil), ResidualInStored, false, error(nil)
 	if !s.UsesExactResidual(s.A) {
 		o.Tol, storedSuffices = s.refineTol(s.residualTol(), bound.Slack(s.Train.Len()),
 			slices.Max(sol.StorageResiduals))
@@ -67,9 +67,9 @@ func (s *run) residualMatrix(ctx context.Context, inaccurate bool) (*gram.Matrix
 	tau, auto16 := s.residualTol(), s.Residual == AutoResidual && s.A.Storage() == gram.Fixed16
 	switch {
 	case s.UsesExactResidual(s.A) || inaccurate && !auto16 && s.refinesByExact(s.A):
-		return s.A.Exact(s.RecomputedErrorBound()), InFloat64, tau, nil
+		return s.A.Exact(s.RecomputedErrorBound()), ResidualInFloat64, tau, nil
 	case !auto16:
-		return nil, InStored, tau, nil
+		return nil, ResidualInStored, tau, nil
 	}
 	o := &gram.Options{Storage: gram.Recompute, Tiles: s.Tiles, Comm: s.Comm}
 	if s.refinesByExact(s.A) {
@@ -97,11 +97,11 @@ type residualOperator struct {
 }
 
 // residualOperator returns the operator for true residuals that uses the stored matrix a where it can, and otherwise
-// exact. The error of a is negligible if it is at most the share 1/Policy.Finest of the tolerance.
+// exact. The error of a is negligible if it is at most the share 1/Policy.RecomputedErrorDivisor of the tolerance.
 func (s *run) residualOperator(a, exact *gram.Matrix) *residualOperator {
 	return &residualOperator{Matrix: exact, stored: a.Certified(), negligible: func(rounding []float64) bool {
 		for j, v := range rounding {
-			if !(v <= s.bounds.Tol*s.bounds.TolShare/s.Policy.Finest*mat.Norm(s.Y.ColView(j), 2)) {
+			if !(v <= s.bounds.Tol*s.bounds.TolShare/s.Policy.RecomputedErrorDivisor*mat.Norm(s.Y.ColView(j), 2)) {
 				return false
 			}
 		}

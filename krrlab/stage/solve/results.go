@@ -33,7 +33,7 @@ func (s *Solution) addIterations(res *pcg.Result, bounds []float64, seconds floa
 // addDirect sets the result of a direct solve.
 func (s *Solution) addDirect(res *direct.Result) {
 	s.Status = res.Status
-	s.TrueResiduals, s.Roundings, s.ResidualKind = res.TrueRelRes, res.Rounding, InFloat64
+	s.TrueResiduals, s.Roundings, s.ResidualKind = res.TrueRelRes, res.Rounding, ResidualInFloat64
 	s.KBound = stage.Number(res.KError)
 	s.Storage, s.KBytes = fmt.Sprintf("dense %v", res.Precision), res.Bytes
 	s.Seconds.Kernel, s.Seconds.Factor = res.Seconds.Kernel, res.Seconds.Factor
@@ -43,21 +43,21 @@ func (s *Solution) addDirect(res *direct.Result) {
 	}
 }
 
-// setWorst sets the largest residual, and the largest of its errors, from those of the columns. If one of a list is not
-// finite, which JSON cannot express, the list and its largest number become unknown.
-func (s *Solution) setWorst() {
-	s.TrueResidual, s.TrueResiduals = worst(s.TrueResiduals)
-	s.Rounding, s.Roundings = worst(s.Roundings)
-	s.SampledResidual, s.SampledResiduals = worst(s.SampledResiduals)
-	s.StorageResidual, s.StorageResiduals = worst(s.StorageResiduals)
+// setLargest sets the largest residual, and the largest of its errors, from those of the columns. If one of a list is
+// not finite, which JSON cannot express, the list and its largest number become unknown.
+func (s *Solution) setLargest() {
+	s.TrueResidual, s.TrueResiduals = largestKnown(s.TrueResiduals)
+	s.Rounding, s.Roundings = largestKnown(s.Roundings)
+	s.SampledResidual, s.SampledResiduals = largestKnown(s.SampledResiduals)
+	s.StorageResidual, s.StorageResiduals = largestKnown(s.StorageResiduals)
 	if !s.TrueResidual.Known() { // the rounding of an unknown residual is unknown as well
 		s.Rounding, s.Roundings = stage.Unknown, nil
 	}
 }
 
-// worst returns the largest number of the list, and the list. It returns Unknown and nil if the list is empty or has a
-// number that is not finite.
-func worst(list []float64) (stage.Number, []float64) {
+// largestKnown returns the largest number of the list, and the list. It returns Unknown and nil if the list is empty or
+// has a number that is not finite.
+func largestKnown(list []float64) (stage.Number, []float64) {
 	if len(list) > 0 {
 		if w := stage.Number(slices.Max(list)); w.Known() {
 			return w, list

@@ -17,7 +17,7 @@ import (
 type run struct {
 	*System
 	Matrices      // K̃, M and their properties
-	source        Source
+	buildMatrices MatrixBuilder
 	sol           *Solution
 	checkpoints   *checkpoints // nil if none are configured
 	residuals     *mat.Dense   // residuals of the answer, whose norms are the true residuals; nil if unknown
@@ -32,8 +32,8 @@ type run struct {
 //
 // C is nil if there is no answer. If ctx ended or the Monitor stopped the iteration, Run may return the last iterate
 // together with the error. A planned solve that takes too long returns ErrLate and no answer.
-func Run(ctx context.Context, t *System, source Source, sol *Solution) (*mat.Dense, error) {
-	s := &run{System: t, source: source, sol: sol}
+func Run(ctx context.Context, t *System, source MatrixBuilder, sol *Solution) (*mat.Dense, error) {
+	s := &run{System: t, buildMatrices: source, sol: sol}
 	sol.System = t
 	solver := s.iterate
 	switch t.Solver {
@@ -66,7 +66,7 @@ func Run(ctx context.Context, t *System, source Source, sol *Solution) (*mat.Den
 
 // statusOf returns the status of a solve that ended because ctx did.
 func statusOf(ctx context.Context) pcg.Status {
-	if stage.Stopped(ctx) {
+	if stage.StoppedByMonitor(ctx) {
 		return pcg.Stopped
 	}
 	return pcg.Canceled
@@ -81,7 +81,7 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 	}
 	defer s.checkpoints.close()
 	s.checkpoints.restore(s)
-	if s.Matrices, err = s.source(ctx, saved, s.sol); err != nil {
+	if s.Matrices, err = s.buildMatrices(ctx, saved, s.sol); err != nil {
 		return nil, err
 	}
 	if c := s.checkpoints.answer(); c != nil {
@@ -112,7 +112,7 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 	}
 	switch {
 	case s.sol.Status == pcg.Stopped && s.bounds.Ended: // the recursive residual met the stopping rule: certify that
-		if err := s.certify(ctx, c); err != nil || s.sol.Reached() {
+		if err := s.certify(ctx, c); err != nil || s.sol.CriterionMet() {
 			return c, err
 		}
 	case exact != nil || !s.finished() || s.rowsMeet(s.Tol):
@@ -130,9 +130,9 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 	if err := s.startBounds(ctx, o); err != nil {
 		return nil, err
 	}
-	s.setAim(o, s.A, exact)
+	s.setToleranceShare(o, s.A, exact)
 	o.MaxIter, o.Monitor = s.MaxIter, s.watch(ctx, sol.Iterations, s.bounds.Enough, s.bounds.Target)
-	if sol.ResidualKind = InStored; exact != nil {
+	if sol.ResidualKind = ResidualInStored; exact != nil {
 		sol.ResidualKind = kind
 	}
 	start := time.Now()
@@ -149,14 +149,14 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 	}
 	s.residuals = res.R
 	if exact != nil && o.Exact.(*residualOperator).usedStored() {
-		sol.ResidualKind = InStored64
+		sol.ResidualKind = ResidualInStored64
 	}
 	if res.Tol > o.Tol { // stop rule predictions accepted a larger tolerance, in this run or in the one that it resumes
-		s.takeTolerance(res.Tol/s.bounds.TolShare, s.bounds.Noise)
+		s.setTolerance(res.Tol/s.bounds.TolShare, s.bounds.Noise)
 	}
 	sol.addIterations(res, s.bounds.Basis.History(res), time.Since(start).Seconds())
 	if err != nil || res.Status == pcg.Stopped && math.IsNaN(res.MaxTrueRelRes()) {
-		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, Recursive
+		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, ResidualRecursive
 	}
 	if err != nil && sol.Iterations == 0 {
 		return nil, err

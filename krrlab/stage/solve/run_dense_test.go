@@ -32,7 +32,7 @@ const numPoints = 150
 func system(change func(*System)) *System {
 	s := &System{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, MinEigenvalue: 0.01, ProvedSemidefinite: true,
 		Solver: PCG, Tol: 1e-6,
-		MaxIter: 500, Policy: Default, Comm: comm.Alone(), Monitor: func(stage.Event) error { return nil },
+		MaxIter: 500, Policy: DefaultPolicy, Comm: comm.Alone(), Monitor: func(stage.Event) error { return nil },
 		Train: &datasets.Dataset{X: points.NewDense(numPoints, 2, testkit.Normals(1, 1, 2*numPoints))},
 		Y:     mat.NewDense(numPoints, 2, testkit.Normals(1, 2, 2*numPoints))}
 	for i := range numPoints {
@@ -125,29 +125,29 @@ func TestRun(t *testing.T) {
 		rows      int    // number of checked rows
 		criterion string // criterion that ended the iteration
 	}{
-		"pcg":                {func(s *System) {}, pcg.Converged, InStored64, 0, "residual"},
-		"cg":                 {func(s *System) { s.Solver = CG }, pcg.Converged, InStored64, 0, "residual"},
-		"block":              {func(s *System) { s.Solver = BlockPCG }, pcg.Converged, InStored64, 0, "residual"},
-		"stored":             {func(s *System) { stored(s); s.Tol = 1e-3 }, pcg.Converged, InStored, numPoints, "residual"},
-		"stored, refined":    {func(s *System) { stored(s); s.Tol = 1e-4 }, pcg.Converged, InStored, numPoints, "residual"},
-		"stored, too coarse": {stored, pcg.Inaccurate, InStored, numPoints, ""},
-		"exact":              {func(s *System) { stored(s); s.Residual = ExactResidual }, pcg.Converged, InFloat64, 0, "residual"},
+		"pcg":                {func(s *System) {}, pcg.Converged, ResidualInStored64, 0, "residual"},
+		"cg":                 {func(s *System) { s.Solver = CG }, pcg.Converged, ResidualInStored64, 0, "residual"},
+		"block":              {func(s *System) { s.Solver = BlockPCG }, pcg.Converged, ResidualInStored64, 0, "residual"},
+		"stored":             {func(s *System) { stored(s); s.Tol = 1e-3 }, pcg.Converged, ResidualInStored, numPoints, "residual"},
+		"stored, refined":    {func(s *System) { stored(s); s.Tol = 1e-4 }, pcg.Converged, ResidualInStored, numPoints, "residual"},
+		"stored, too coarse": {stored, pcg.Inaccurate, ResidualInStored, numPoints, ""},
+		"exact":              {func(s *System) { stored(s); s.Residual = ExactResidual }, pcg.Converged, ResidualInFloat64, 0, "residual"},
 		"refined": {func(s *System) { s.Policy.ExactWork, s.Storage, s.Tol = -1, gram.Float32, 1e-8 },
-			pcg.Converged, InFloat64, 0, "residual"},
+			pcg.Converged, ResidualInFloat64, 0, "residual"},
 		"not refined": {func(s *System) {
 			s.Policy.ExactWork, s.Policy.RefineWork, s.Storage, s.Tol = -1, -1, gram.Float32, 1e-8
 		},
-			pcg.Inaccurate, InStored, numPoints, ""},
+			pcg.Inaccurate, ResidualInStored, numPoints, ""},
 		"fixed16": {fixed, pcg.Converged, recomputedIn(kernel.Float64), numPoints, "residual"},
 		"fixed16, no work": {func(s *System) { fixed(s); s.Policy.RefineWork, s.Tol = -1, 1e-3 },
 			pcg.Converged, recomputedIn(kernel.Float32), numPoints, "residual"},
 		"fixed16, not met": {func(s *System) {
 			fixed(s)
-			s.Policy.RefineWork, s.Policy.RecomputedAims, s.Tol = -1, [2]float64{1e-6, 1e-6}, 1e-9
+			s.Policy.RefineWork, s.Policy.RecomputedToleranceShares, s.Tol = -1, [2]float64{1e-6, 1e-6}, 1e-9
 		}, pcg.Inaccurate, recomputedIn(kernel.Float32), numPoints, ""},
 		"fixed16, met though not aimed at": {func(s *System) {
 			fixed(s)
-			s.Policy.RefineWork, s.Policy.RecomputedAims, s.Tol = -1, [2]float64{1e-9, 1e-9}, 1e-4
+			s.Policy.RefineWork, s.Policy.RecomputedToleranceShares, s.Tol = -1, [2]float64{1e-9, 1e-9}, 1e-4
 		}, pcg.Converged, recomputedIn(kernel.Float32), numPoints, "residual"},
 		"bytes": {func(s *System) {
 			fixed(s)
@@ -157,17 +157,17 @@ func TestRun(t *testing.T) {
 				x.Data[i] = uint8(i * i % 31)
 			}
 			s.Train = &datasets.Dataset{X: x}
-		}, pcg.Converged, InFloat64, 0, "residual"},
-		"anorm":  {func(s *System) { s.Stop, s.Tol = bound.Stop{Rule: bound.ANorm}, 1e-2 }, pcg.Stopped, InFloat64, 0, "anorm"},
-		"labels": {func(s *System) { s.Stop = bound.Stop{Rule: bound.Labels, Share: 0.05} }, pcg.Stopped, InStored64, 0, "labels"},
+		}, pcg.Converged, ResidualInFloat64, 0, "residual"},
+		"anorm":  {func(s *System) { s.Stop, s.Tol = bound.Stop{Rule: bound.ANorm}, 1e-2 }, pcg.Stopped, ResidualInFloat64, 0, "anorm"},
+		"labels": {func(s *System) { s.Stop = bound.Stop{Rule: bound.Labels, Share: 0.05} }, pcg.Stopped, ResidualInStored64, 0, "labels"},
 		"labels of 16 bits": {func(s *System) {
 			s.Stop, s.Storage, s.Tol = bound.Stop{Rule: bound.Labels, Share: 0.1}, gram.Fixed16, 1e-9
-		}, pcg.Converged, InFloat64, 0, "residual"},
-		"few iterations": {func(s *System) { s.MaxIter = 3 }, pcg.MaxIterations, InStored64, 0, ""},
-		"costly":         {func(s *System) { s.Kernel = kernel.Func{F: s.Kernel.Eval} }, pcg.Converged, InStored64, 0, "residual"},
-		"direct":         {func(s *System) { s.Solver = Direct }, pcg.Converged, InFloat64, 0, "residual"},
+		}, pcg.Converged, ResidualInFloat64, 0, "residual"},
+		"few iterations": {func(s *System) { s.MaxIter = 3 }, pcg.MaxIterations, ResidualInStored64, 0, ""},
+		"costly":         {func(s *System) { s.Kernel = kernel.Func{F: s.Kernel.Eval} }, pcg.Converged, ResidualInStored64, 0, "residual"},
+		"direct":         {func(s *System) { s.Solver = Direct }, pcg.Converged, ResidualInFloat64, 0, "residual"},
 		"direct again": {func(s *System) { s.Solver, s.Storage, s.Lambda, s.RetryFloat64 = Direct, gram.Float32, 1e-6, true },
-			pcg.Undecided, InFloat64, 0, "residual"},
+			pcg.Undecided, ResidualInFloat64, 0, "residual"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, sol := system(c.change), NewSolution(stage.Header{})
@@ -213,7 +213,7 @@ func TestEnd(t *testing.T) {
 				return cause
 			}
 			x, err := Run(ctx, s, s.source, sol)
-			if cancel(); err != want || sol.Iterations != 5 || sol.Criterion != "" || sol.Reached() {
+			if cancel(); err != want || sol.Iterations != 5 || sol.Criterion != "" || sol.CriterionMet() {
 				t.Fatalf("%s, %v: %v after %d iterations", name, cause, err, sol.Iterations)
 			}
 			if cause != context.Canceled {
@@ -222,7 +222,7 @@ func TestEnd(t *testing.T) {
 				s.checkClaims(t, sol, x)
 				continue
 			}
-			if sol.Status != pcg.Canceled || sol.ResidualKind != Recursive || sol.TrueResidual.Known() {
+			if sol.Status != pcg.Canceled || sol.ResidualKind != ResidualRecursive || sol.TrueResidual.Known() {
 				t.Errorf("%s, canceled: %v, %s", name, sol.Status, sol.ResidualKind)
 			}
 			sol.TrueResiduals, sol.Roundings = sol.History[5].Columns, []float64{1e-4, 1e-4}

@@ -11,9 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// TestCorrectStatus checks how the checked rows, and the rounding bound of the residual, change the status of an answer.
-// Up to bound.RowsChecked points, all rows are checked, and the factor for the sampling error is 1; beyond it is 1.15.
-// The residuals are relative, for τ = 10⁻³.
+// TestCorrectStatus checks how the checked rows, and the rounding bound of the residual, change the status of an
+// answer. Up to bound.RowsChecked points, all rows are checked, and the factor for the sampling error is 1; beyond it
+// is 1.15. The residuals are relative, for τ = 10⁻³.
 func TestCorrectStatus(t *testing.T) {
 	column := func(v float64) []float64 { return []float64{v} }
 	for _, n := range []int{bound.RowsChecked, bound.RowsChecked + 1} {
@@ -23,27 +23,27 @@ func TestCorrectStatus(t *testing.T) {
 			sol  Solution
 			want pcg.Status
 		}{
-			{Solution{Ending: Ending{Status: pcg.Converged},
+			{Solution{Outcome: Outcome{Status: pcg.Converged},
 				Residuals: Residuals{TrueResiduals: column(0)}}, pcg.Converged}, // no rows were checked
-			{Solution{Ending: Ending{Status: pcg.Converged},
+			{Solution{Outcome: Outcome{Status: pcg.Converged},
 				Residuals: Residuals{TrueResiduals: column(0), StorageResiduals: column(0.8e-3), SampledResiduals: column(1)}}, pcg.Converged},
-			{Solution{Ending: Ending{Status: pcg.Converged},
+			{Solution{Outcome: Outcome{Status: pcg.Converged},
 				Residuals: Residuals{TrueResiduals: column(0), StorageResiduals: column(1.1e-3), SampledResiduals: column(1)}}, pcg.Inaccurate},
 			{Solution{Residuals: Residuals{TrueResiduals: column(0), StorageResiduals: column(0),
 				SampledResiduals: column(0)}}, pcg.Active}, // the iteration did not end at its tolerance
-			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+			{Solution{Outcome: Outcome{Status: pcg.Inaccurate},
 				Residuals: Residuals{TrueResiduals: column(1e-5), Roundings: column(8e-3)}}, pcg.Undecided},
-			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+			{Solution{Outcome: Outcome{Status: pcg.Inaccurate},
 				Residuals: Residuals{TrueResiduals: []float64{1e-5, 0}, Roundings: []float64{2e-3, 0.9e-3 * root}}}, pcg.Undecided},
-			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+			{Solution{Outcome: Outcome{Status: pcg.Inaccurate},
 				Residuals: Residuals{TrueResiduals: []float64{1e-5, 0}, Roundings: []float64{2e-3, 1.1e-3 * root}}}, pcg.Inaccurate},
-			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+			{Solution{Outcome: Outcome{Status: pcg.Inaccurate},
 				Residuals: Residuals{TrueResiduals: column(1.1e-3), Roundings: column(1e-9)}}, pcg.Inaccurate},
-			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+			{Solution{Outcome: Outcome{Status: pcg.Inaccurate},
 				Residuals: Residuals{TrueResiduals: column(math.NaN()), Roundings: column(1e-9)}}, pcg.Inaccurate},
-			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+			{Solution{Outcome: Outcome{Status: pcg.Inaccurate},
 				Residuals: Residuals{TrueResiduals: column(1e-5)}}, pcg.Inaccurate}, // no rounding is known
-			{Solution{Ending: Ending{Status: pcg.Stagnated},
+			{Solution{Outcome: Outcome{Status: pcg.Stagnated},
 				Residuals: Residuals{TrueResiduals: column(1e-5), Roundings: column(2e-3)}}, pcg.Stagnated},
 		} {
 			sol := c.sol

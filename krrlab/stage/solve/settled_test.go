@@ -45,11 +45,11 @@ func TestSetTraining(t *testing.T) {
 	classes := &datasets.Dataset{Task: datasets.Classification, X: x, Labels: s.Model.Labels, Class: []int{0, 0, 1, 1}}
 	for residual, known := range map[stage.Number]bool{0.01: true, 0.011: false, stage.Unknown: false} {
 		s.TrueResidual, s.TrainError = residual, stage.Unknown
-		if s.SetTraining(classes); s.TrainError.Known() != known {
+		if s.SetTrainingError(classes); s.TrainError.Known() != known {
 			t.Errorf("residual %g: training error %g", residual, s.TrainError)
 		}
 	}
 	s.TrueResidual, s.Model.Labels = 0, nil
-	s.SetTraining(&datasets.Dataset{Task: datasets.Regression, X: x, Target: []float64{1, 2, 3, 4}})
+	s.SetTrainingError(&datasets.Dataset{Task: datasets.Regression, X: x, Target: []float64{1, 2, 3, 4}})
 	testkit.Near(t, float64(s.TrainError), 2/1.4142135623730951, 1e-12) // errors λc
 }

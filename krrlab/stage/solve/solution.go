@@ -28,7 +28,7 @@ type Solution struct {
 	stage.Header
 	Approach
 	Environment
-	Ending
+	Outcome
 	Residuals
 	// Error bounds the distance of the coefficients from the solution; nil: unknown.
 	Error *bound.Errors `json:"error,omitempty"`
@@ -79,8 +79,8 @@ type Environment struct {
 	PeakBytes int64  `json:"peak_bytes"` // peak resident memory of the process
 }
 
-// Ending says when and why the iteration ended.
-type Ending struct {
+// Outcome says when and why the iteration ended.
+type Outcome struct {
 	Iterations int        `json:"iterations"` // iterations of all runs
 	Status     pcg.Status `json:"status"`     // how the solve ended
 	// Stop is the stopping rule of the iteration, and Criterion the criterion that was met: "residual" or "predictions"
@@ -170,11 +170,12 @@ type KernelMatrix struct {
 // Values of Solution.ResidualKind, which describe the matrix of the true residual. Other values are those of
 // recomputedIn.
 const (
-	InFloat64  = "K recomputed in float64"
-	InStored64 = "K as stored, in float64" // its error is proved to be negligible (gram.Matrix.Certified)
-	InStored   = "K as stored"
-	// Recursive means that the true residual was not computed; the last row of the History has the recursive residual.
-	Recursive = "by recurrence"
+	ResidualInFloat64  = "K recomputed in float64"
+	ResidualInStored64 = "K as stored, in float64" // its error is proved to be negligible (gram.Matrix.Certified)
+	ResidualInStored   = "K as stored"
+	// ResidualRecursive means that the true residual was not computed; the last row of the History has the recursive
+	// residual.
+	ResidualRecursive = "by recurrence"
 )
 
 // recomputedIn returns the ResidualKind of a true residual computed with K recomputed in an arithmetic.
@@ -291,7 +292,7 @@ func (s *Solution) PredictOptions() *model.Options {
 	t := s.System
 	return &model.Options{
 		Accuracy: model.AccuracyFor(t.Tol), Float64: t.Stop.Rule == bound.Labels,
-		Progress: stage.Progress(context.Background(), t.tell, stage.Predict), Comm: t.Comm,
+		Progress: stage.Progress(context.Background(), t.notify, stage.Predict), Comm: t.Comm,
 	}
 }
 
@@ -302,14 +303,14 @@ func (s *Solution) finish() {
 		blas.Path = filepath.Base(blas.Path)
 	}
 	s.BLAS, s.Threads, s.PeakBytes = blas.String(), accel.Threads(), accel.PeakRSS()
-	s.setWorst()
+	s.setLargest()
 }
 
 // Converged reports whether every column met the tolerance.
 func (s *Solution) Converged() bool { return s.Status == pcg.Converged }
 
-// Reached reports whether the stopping rule or the tolerance of the residual was met.
-func (s *Solution) Reached() bool { return s.Criterion != "" }
+// CriterionMet reports whether the stopping rule or the tolerance of the residual was met.
+func (s *Solution) CriterionMet() bool { return s.Criterion != "" }
 
 // CountOpenLabels sets LabelsCounted to the number of the predictions p, which must have been made with PredictOptions
 // for the points of d, and LabelsOpen to the number of those whose label may differ in the exact solution. It accounts
@@ -343,9 +344,9 @@ func (s *Solution) SetScore(score *model.Score) {
 // known. A residual of this size changes decision values by 1 % of the targets in root mean square.
 const maxTrainingResidual = 0.01
 
-// SetTraining sets TrainError, the error on the rows d that the model was fitted to. It does nothing if the residual is
-// known by its norm only and that is too large, or if the model cannot predict the rows of d.
-func (s *Solution) SetTraining(d *datasets.Dataset) {
+// SetTrainingError sets TrainError, the error on the rows d that the model was fitted to. It does nothing if the
+// residual is known by its norm only and that is too large, or if the model cannot predict the rows of d.
+func (s *Solution) SetTrainingError(d *datasets.Dataset) {
 	if !(s.TrueResidual <= maxTrainingResidual) && s.residuals == nil {
 		return
 	}

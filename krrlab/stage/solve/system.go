@@ -31,7 +31,7 @@ const (
 	//   - PCG if the preconditioner or the storage is set;
 	//   - otherwise Direct, in the precision of direct.FasterPrecision, if n ≤ DirectBelow and there are no ranks, no
 	//     checkpoints and no Stop by bounds;
-	//   - otherwise BlockPCG or PCG according to cost.BlockPays.
+	//   - otherwise BlockPCG or PCG according to cost.BlockIsFaster.
 	AutoSolver Solver = iota
 	// PCG is preconditioned conjugate gradients, Algorithm 1 of the paper of Avron, Clarkson and Woodruff.
 	PCG
@@ -95,13 +95,14 @@ type System struct {
 	Start *mat.Dense
 	// StartTrace is an upper bound of λ·tr(A⁻¹)/n that stop rule predictions uses and does not estimate; 0: none.
 	StartTrace float64
-	// Owner returns a fingerprint of the data and of the configuration that the answer depends on, for checkpoints.
-	Owner func() ([sha256.Size]byte, error)
+	// Fingerprint returns a fingerprint of the data and of the configuration that the answer depends on, for
+	// checkpoints.
+	Fingerprint func() ([sha256.Size]byte, error)
 }
 
-// Source makes K̃ and the preconditioner, and describes them in s. If the solve resumes from a checkpoint, resumed is
-// the storage with which that was written, and K̃ gets the same; otherwise resumed is nil.
-type Source func(ctx context.Context, resumed *gram.Choice, s *Solution) (Matrices, error)
+// MatrixBuilder makes K̃ and the preconditioner, and describes them in s. If the solve resumes from a checkpoint,
+// resumed is the storage with which that was written, and K̃ gets the same; otherwise resumed is nil.
+type MatrixBuilder func(ctx context.Context, resumed *gram.Choice, s *Solution) (Matrices, error)
 
 // Matrices are K+λI, with the stored kernel matrix K̃ for K, and a preconditioner.
 type Matrices struct {
@@ -120,13 +121,13 @@ func (t *System) columns() int {
 	return columns
 }
 
-func (t *System) tell(ctx context.Context, e stage.Event) { stage.Tell(ctx, t.Monitor, e) }
+func (t *System) notify(ctx context.Context, e stage.Event) { stage.Notify(ctx, t.Monitor, e) }
 
 // watch returns a monitor of the iteration. It reports the residual, the time left until the residual is target()
 // according to pcg.Forecast, and the error bound that errorBound returns; errorBound may be nil.
 //
 // The monitor ends the solve with the error of the Monitor or of errorBound, or with ErrLate if the plan decides that
-// the solve is late (plan.Report.Late) after the iterations of this run and iterationsBefore earlier ones. On ranks,
+// the solve is late (plan.Report.IsLate) after the iterations of this run and iterationsBefore earlier ones. On ranks,
 // all of them return an error if one of them does.
 func (t *System) watch(ctx context.Context, iterationsBefore int,
 	errorBound func(context.Context, *pcg.Iteration) (float64, error), target func() float64) func(*pcg.Iteration) error {
@@ -143,7 +144,7 @@ func (t *System) watch(ctx context.Context, iterationsBefore int,
 			e.Remaining = time.Duration(min(remaining,
 				float64(t.MaxIter-iteration.Index)) * float64(time.Since(start)) / float64(iteration.Index))
 		}
-		if err == nil && remaining > 0 && t.Plan.Late(iterationsBefore+iteration.Index, minRemaining, remaining) {
+		if err == nil && remaining > 0 && t.Plan.IsLate(iterationsBefore+iteration.Index, minRemaining, remaining) {
 			err = ErrLate
 		}
 		if stop := t.Monitor(e); stop != nil {

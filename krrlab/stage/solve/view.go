@@ -23,7 +23,7 @@ func (s *Solution) String() string {
 	}
 	var b stage.Lines
 	b.Width = 12
-	b.Problem(&s.Header)
+	b.AddProblem(&s.Header)
 	form := ""
 	if s.LambdaP.Known() {
 		form = ", form " + s.Form
@@ -35,7 +35,7 @@ func (s *Solution) String() string {
 	b.AddText("K", s.kernelText())
 	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
 	if s.Error != nil {
-		b.Add("error", "%v%s", s.Error, s.doubt())
+		b.Add("error", "%v%s", s.Error, s.uncertaintyReason())
 	}
 	if s.Stop.Rule > bound.Residual {
 		b.AddText("stop", s.stopText())
@@ -45,7 +45,7 @@ func (s *Solution) String() string {
 	}
 	s.addScores(&b)
 	t := s.Seconds
-	b.Took(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
+	b.AddSeconds(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
 		"solve", t.Solve, "residual", t.Residual, "predict", t.Predict)
 	s.addPlan(&b)
 	if s.Ranks != nil {
@@ -61,7 +61,7 @@ func (s *Solution) String() string {
 // the certainty of the solution.
 func (s *Solution) Summary() string {
 	b, fit, choice := stage.Lines{Width: 12}, stage.Lines{Width: 12}, ""
-	b.Data(&s.Header)
+	b.AddData(&s.Header)
 	if s.Tune != nil {
 		choice = s.Tune.Short()
 	}
@@ -93,7 +93,7 @@ func (s *Solution) addScores(b *stage.Lines) {
 		b.Add("threshold", "%v", s.Threshold)
 	}
 	if s.TestN > 0 {
-		b.Score("test", &model.Score{N: s.TestN, Weighted: s.TestWeighted, ErrorRate: float64(s.TestError),
+		b.AddScore("test", &model.Score{N: s.TestN, Weighted: s.TestWeighted, ErrorRate: float64(s.TestError),
 			RMSE: float64(s.RMSE), Targets: s.TargetRMSE, RelErr: float64(s.RelErr), R2: float64(s.R2),
 			BestError: float64(s.BestError), Classes: s.Classes})
 	}
@@ -130,7 +130,7 @@ func (s *Solution) addScores(b *stage.Lines) {
 
 // kernelText describes the storage of K and its error.
 func (s *Solution) kernelText() string {
-	text := s.Storage + ", " + accel.FormatBytes(s.KBytes) + stage.KernelBound(s.KBound)
+	text := s.Storage + ", " + accel.FormatBytes(s.KBytes) + stage.StorageErrorText(s.KBound)
 	if s.Kernel.Name == "precomputed" {
 		return text + "; given: the residual is of its entries, and no error is bounded, as K is not known to be " +
 			"positive semi-definite"
@@ -145,9 +145,9 @@ func (s *Solution) kernelText() string {
 	return text
 }
 
-// doubt returns the end of the sentence "the error bound is estimated": the reason why the bound is not certain, or ""
-// if it is.
-func (s *Solution) doubt() string {
+// uncertaintyReason returns the end of the sentence "the error bound is estimated": the reason why the bound is not
+// certain, or "" if it is.
+func (s *Solution) uncertaintyReason() string {
 	switch {
 	case s.Error.Certain != nil:
 		return ""
@@ -176,8 +176,8 @@ func (s *Solution) addPlan(b *stage.Lines) {
 		predicted.Kernel, t.Kernel, predicted.Features+predicted.Factor, t.Features+t.Factor, predicted.Solve, t.Solve,
 		predicted.Residual, t.Residual,
 		iterations)
-	for i := range p.Raced {
-		b.Add([]string{"race", ""}[min(i, 1)], "%v", &p.Raced[i])
+	for i := range p.Race {
+		b.Add([]string{"race", ""}[min(i, 1)], "%v", &p.Race[i])
 	}
 	if p.Switched != "" {
 		b.Add("", "over to %s", p.Switched)
@@ -260,7 +260,7 @@ func (s *Solution) iterationText() string {
 
 func (s *Solution) residualText() string {
 	if !s.TrueResidual.Known() {
-		if s.ResidualKind != Recursive || len(s.History) == 0 {
+		if s.ResidualKind != ResidualRecursive || len(s.History) == 0 {
 			return ""
 		}
 		return fmt.Sprintf(", residual %.2e by recurrence, asked %.4g", s.History[len(s.History)-1].Residual, s.Tol)

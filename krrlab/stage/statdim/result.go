@@ -58,7 +58,7 @@ type Result struct {
 
 func (s *Result) String() string {
 	var b stage.Lines
-	b.Problem(&s.Header)
+	b.AddProblem(&s.Header)
 	reason := ""
 	if s.Why != "" {
 		reason = " (" + s.Why + ")"
@@ -80,7 +80,7 @@ func (s *Result) String() string {
 		b.Add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %.6g%s", s.Precond, s.S, s.ZStatDim, s.LambdaP,
 			s.varianceNote())
 	}
-	b.Took(s.Seconds)
+	b.AddSeconds(s.Seconds)
 	return b.String()
 }
 

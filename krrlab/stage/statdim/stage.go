@@ -171,7 +171,7 @@ func (r *run) runSeries(ctx context.Context, seriesOf func() (*fourier.Series, f
 	if s == nil {
 		return errNoSeries
 	}
-	r.bench.Tell(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
+	r.bench.Notify(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
 	x, weights := points.SplitWeights(r.problem.X)
 	normal, _, err := s.Normal(ctx, x, weights, r.problem.Y)
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *run) runExact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.bench.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
+	r.bench.Notify(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
 	numbers, err := Dense(ctx, k, kernelError, r.Lambda, r.options.Lambdas)
 	if err != nil {
 		return err
@@ -250,7 +250,7 @@ func (r *run) runProbes(ctx context.Context) error {
 		if e.Value > 0 {
 			detail = "s_λ in " + outward.Span(e.Lo, e.Hi, 4)
 		}
-		r.bench.Tell(ctx, stage.Event{Stage: stage.Probes, Detail: detail, Done: completed, Total: total,
+		r.bench.Notify(ctx, stage.Event{Stage: stage.Probes, Detail: detail, Done: completed, Total: total,
 			Remaining: -1})
 	}
 	numbers, err := estimator(ctx, p, &o)
@@ -272,7 +272,7 @@ func (r *run) inEigenForm(ctx context.Context, a *stage.Approximation) (*precond
 	if z.Factor != nil {
 		r.Precond, d = z.Factor.Method, factorDistance(z.Factor)
 	}
-	r.bench.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
+	r.bench.Notify(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
 	w, err := precond.New(ctx, z.Z, a.LambdaP+z.ExtraLambdaP,
 		&precond.Options{Form: precond.FormEigen, Comm: r.problem.Comm})
 	if err != nil {

@@ -128,7 +128,7 @@ func (r *Result) classes() bool { return r.Task == "classification" }
 // String returns the result as a few aligned lines.
 func (r *Result) String() string {
 	var b stage.Lines
-	b.Data(&r.Header)
+	b.AddData(&r.Header)
 	b.AddText("errors", strings.Trim(r.unitsNote(), " ()"))
 	b.AddText("repeats", r.repeatsNote())
 	for i, l := range r.Levels {
@@ -161,7 +161,7 @@ func (r *Result) String() string {
 			outward.Percent(float64(r.Gain), 2))
 	}
 	b.AddText("fit with", r.Command)
-	b.Took(r.Seconds)
+	b.AddSeconds(r.Seconds)
 	return b.String()
 }
 

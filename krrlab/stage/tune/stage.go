@@ -41,28 +41,28 @@ func (o *Options) Prepare(c *stage.Command) error {
 			o.Kernels[i] = "gaussian"
 		}
 	}
-	if c.Given("matrix") {
+	if c.IsSet("matrix") {
 		return errors.New("--kernel precomputed leaves only λ to choose: krrlab loo --kernel precomputed gives the " +
 			"error for a grid of λ")
 	}
-	if o.Quick && c.Given("rows", "points", "gain", "distance") {
+	if o.Quick && c.IsSet("rows", "points", "gain", "distance") {
 		return errors.New("--quick sets --rows, --points, --gain and --distance: leave them out")
 	}
-	if o.Sigma, o.Lambda = c.Kernel.Sigma, c.Lambda; c.Given("gamma") {
+	if o.Sigma, o.Lambda = c.Kernel.Sigma, c.Lambda; c.IsSet("gamma") {
 		o.Gamma = c.Kernel.Gamma
 	}
-	if c.Given("kernel") {
+	if c.IsSet("kernel") {
 		o.Kernels = []string{c.Kernel.Name}
 	}
-	if c.Given("degree") {
+	if c.IsSet("degree") {
 		o.Degree = c.Kernel.Degree
 	}
-	if c.Given("coef0") {
+	if c.IsSet("coef0") {
 		o.Coef0 = &c.Kernel.Coef0
 	}
-	o.givenDistance, o.fitCommand, o.Distance = c.Distance, c.Fit, o.DistanceFlag
+	o.givenDistance, o.fitCommand, o.Distance = c.Distance, c.FitCommand, o.DistanceFlag
 	if c.TestFile = o.ValidFile; c.TestFile != "" {
-		c.Tested = func(d *datasets.Dataset) { o.Valid = d }
+		c.OnTestRows = func(d *datasets.Dataset) { o.Valid = d }
 	}
 	return o.check()
 }
@@ -130,7 +130,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			return nil, err
 		}
 	}
-	r, err := runOnRanks(ctx, p.Comm, data, o, full, func(e stage.Event) { b.Tell(ctx, e) })
+	r, err := runOnRanks(ctx, p.Comm, data, o, full, func(e stage.Event) { b.Notify(ctx, e) })
 	if r == nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 func TestPrepare(t *testing.T) {
 	given := []string{}
 	c := &stage.Command{Lambda: 0.5, Kernel: kernel.Spec{Name: "polynomial", Sigma: 2, Gamma: 3, Degree: 4, Coef0: 5},
-		Fit: "krrlab fit", Given: func(flags ...string) bool { return slices.Contains(given, flags[0]) }}
+		FitCommand: "krrlab fit", IsSet: func(flags ...string) bool { return slices.Contains(given, flags[0]) }}
 	for _, v := range []struct {
 		given []string
 		o     Options
@@ -28,8 +28,8 @@ func TestPrepare(t *testing.T) {
 			Options{Kernels: []string{"polynomial"}, Gamma: 3, Degree: 4, Coef0: new(5.0)}},
 	} {
 		given = v.given
-		v.want.Sigma, v.want.Lambda, v.want.fitCommand = 2, 0.5, c.Fit
-		if err := v.o.Prepare(c); err != nil || !reflect.DeepEqual(v.o, v.want) || c.Tested != nil {
+		v.want.Sigma, v.want.Lambda, v.want.fitCommand = 2, 0.5, c.FitCommand
+		if err := v.o.Prepare(c); err != nil || !reflect.DeepEqual(v.o, v.want) || c.OnTestRows != nil {
 			t.Errorf("%v: %+v, want %+v: %v", v.given, v.o, v.want, err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestPrepare(t *testing.T) {
 	given = nil
 	o, rows := Options{ValidFile: "v.csv", Kernels: []string{"gaussian"}}, new(datasets.Dataset)
 	testkit.OK(t, o.Prepare(c))
-	if c.Tested(rows); o.Valid != rows || c.TestFile != "v.csv" {
+	if c.OnTestRows(rows); o.Valid != rows || c.TestFile != "v.csv" {
 		t.Errorf("%q is read for %v", c.TestFile, o.Valid)
 	}
 }

@@ -31,7 +31,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("‖r‖/‖y‖ = %.4f, certain to 1e-12: %v\n", r.Norm[0]/r.Target[0], r.Rounding[0]/r.Target[0] < 1e-12)
+	fmt.Printf("‖r‖/‖y‖ = %.4f, certain to 1e-12: %v\n", r.Norms[0]/r.TargetNorms[0],
+		r.NormErrors[0]/r.TargetNorms[0] < 1e-12)
 	fmt.Printf("κ in [%.3f, %.3f], at most %.0f\n", s.Cond.Lo, s.Cond.Hi, s.SimpleBound)
 	// Output:
 	// ‖r‖/‖y‖ = 0.0033, certain to 1e-12: true

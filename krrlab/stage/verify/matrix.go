@@ -13,8 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// block is the number of products that are summed before the sum is added to the total. It limits the rounding error.
-const block = 256
+// sumBlock is the number of products that are summed before the sum is added to the total. It limits the rounding
+// error.
+const sumBlock = 256
 
 // Matrix is the kernel matrix K of n points, processed row by row.
 type Matrix struct {
@@ -69,7 +70,7 @@ func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, me
 // triangle and copies it to the upper one, which has the same bits; several ranks form whole rows.
 func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 	n, size := m.N, m.comm.Size()
-	localRows := min(((n+group-1)/group+size-1)/size*group, n) // the most rows of a rank
+	localRows := min(((n+groupRows-1)/groupRows+size-1)/size*groupRows, n) // the most rows of a rank
 	budget, err := comm.SmallestBudget(ctx, m.comm, accel.Budget{Limit: max(1, memory)})
 	if err != nil || !budget.Fits(8*int64(localRows)*int64(n)) {
 		return err
@@ -94,10 +95,10 @@ func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 		return nil
 	}
 	// Copy the lower triangle to the upper one, in square tiles that fit into the cache.
-	return accel.ForEach(ctx, (n+block-1)/block, func(_, b int) {
-		for i0 := b * block; i0 < n; i0 += block {
-			for i := i0; i < min(i0+block, n); i++ {
-				for j := b * block; j < min((b+1)*block, i); j++ {
+	return accel.ForEach(ctx, (n+sumBlock-1)/sumBlock, func(_, b int) {
+		for i0 := b * sumBlock; i0 < n; i0 += sumBlock {
+			for i := i0; i < min(i0+sumBlock, n); i++ {
+				for j := b * sumBlock; j < min((b+1)*sumBlock, i); j++ {
 					k[j*n+i] = k[i*n+j]
 				}
 			}
@@ -119,7 +120,7 @@ func (m *Matrix) formRows(dst [][]float64, lo int) {
 
 // storageRow returns the index of row i of K in entries: group g is group g/P of its rank.
 func (m *Matrix) storageRow(i int) int {
-	return i/group/m.comm.Size()*group + i%group
+	return i/groupRows/m.comm.Size()*groupRows + i%groupRows
 }
 
 // gatherSums adds the lists over the ranks, in place, and is collective. Before the call each number is on one rank,
@@ -146,20 +147,20 @@ func dense(x points.Points) []float64 {
 	return out
 }
 
-// group is the number of rows of K that are formed together, so that each point is read once for all of them.
-const group = 16
+// groupRows is the number of rows of K that are formed together, so that each point is read once for all of them.
+const groupRows = 16
 
 // forEachGroup calls body for this rank's groups of the rows i < n, on all threads. It begins with the last groups,
 // which take longest if only the lower triangle is formed.
 func (m *Matrix) forEachGroup(ctx context.Context, n int, body func(lo, hi int)) error {
-	groups, rank, size := (n+group-1)/group, m.comm.Rank(), m.comm.Size()
+	groups, rank, size := (n+groupRows-1)/groupRows, m.comm.Rank(), m.comm.Size()
 	tasks := (groups - rank + size - 1) / size // groups rank, rank+P, …
 	var completed atomic.Int64
 	return accel.ForEach(ctx, tasks, func(_, b int) {
-		lo := (rank + (tasks-1-b)*size) * group
-		body(lo, min(lo+group, n))
+		lo := (rank + (tasks-1-b)*size) * groupRows
+		body(lo, min(lo+groupRows, n))
 		// the rows of all ranks, as if they were equally fast
-		if c := int(completed.Add(group)) * size; m.Progress != nil && b%8 == 7 {
+		if c := int(completed.Add(groupRows)) * size; m.Progress != nil && b%8 == 7 {
 			m.Progress(min(c, n), n)
 		}
 	})
@@ -268,9 +269,9 @@ func (m *Matrix) rows(lo, hi int) [][]float64 {
 func blockedDot(dst, row, v []float64, t int) {
 	clear(dst)
 	if t == 1 {
-		for j0 := 0; j0 < len(row); j0 += block {
+		for j0 := 0; j0 < len(row); j0 += sumBlock {
 			var p float64
-			for j, k := range row[j0:min(j0+block, len(row))] {
+			for j, k := range row[j0:min(j0+sumBlock, len(row))] {
 				p += k * v[j0+j]
 			}
 			dst[0] += p
@@ -278,9 +279,9 @@ func blockedDot(dst, row, v []float64, t int) {
 		return
 	}
 	blockSum := make([]float64, t)
-	for j0 := 0; j0 < len(row); j0 += block {
+	for j0 := 0; j0 < len(row); j0 += sumBlock {
 		clear(blockSum)
-		for j := j0; j < min(j0+block, len(row)); j++ {
+		for j := j0; j < min(j0+sumBlock, len(row)); j++ {
 			k := row[j]
 			for c, x := range v[j*t : (j+1)*t] {
 				blockSum[c] += k * x
@@ -294,4 +295,4 @@ func blockedDot(dst, row, v []float64, t int) {
 
 // sumError returns (n/256+260)·u, a bound of the error of a sum of n products in blocks, relative to the sum of their
 // magnitudes.
-func (m *Matrix) sumError() float64 { return (float64(m.N)/block + 260) * unitRoundoff }
+func (m *Matrix) sumError() float64 { return (float64(m.N)/sumBlock + 260) * unitRoundoff }

@@ -80,7 +80,7 @@ type Verification struct {
 	Classes         *model.Classes `json:"classes,omitempty"` // confusion of the classes
 	OpenShare       stage.Number   `json:"labels_open"`       // share of test labels that may differ in the exact solution
 
-	Stored  bool    `json:"k_stored"`
+	KStored bool    `json:"k_stored"`
 	Seconds float64 `json:"seconds"`
 }
 
@@ -112,7 +112,7 @@ func verifyModel(ctx context.Context, m *model.Model, o Options) (*Verification,
 			return nil, err
 		}
 	}
-	checker.result.Stored = checker.matrix.Stored
+	checker.result.KStored = checker.matrix.Stored
 	checker.result.Seconds = time.Since(start).Seconds()
 	return checker.result, nil
 }
@@ -196,7 +196,7 @@ func (c *checker) applyScaling(role string, d *datasets.Dataset) (*datasets.Data
 // watch returns a function that reports progress to the Monitor, as that of the given stage.
 func (c *checker) watch(ctx context.Context, name stage.Name) func(completed, total int) {
 	return func(completed, total int) {
-		stage.Tell(ctx, c.options.Monitor, stage.Event{Stage: name, Done: completed, Total: total, Remaining: -1})
+		stage.Notify(ctx, c.options.Monitor, stage.Event{Stage: name, Done: completed, Total: total, Remaining: -1})
 	}
 }
 
@@ -255,10 +255,10 @@ func (c *checker) checkResidual(ctx context.Context) error {
 		return nil
 	}
 	c.residualNorms = c.matrix.Residual(product, rounding, c.c, c.y, c.result.T, c.result.Lambda)
-	for j, norm := range c.residualNorms.Norm {
+	for j, norm := range c.residualNorms.Norms {
 		rel := 0.0
 		if norm > 0 {
-			rel = norm / c.residualNorms.Target[j]
+			rel = norm / c.residualNorms.TargetNorms[j]
 		}
 		c.result.Residuals = append(c.result.Residuals, rel)
 	}
@@ -266,7 +266,7 @@ func (c *checker) checkResidual(ctx context.Context) error {
 	for _, v := range upperNorms {
 		norm = max(norm, v)
 	}
-	worst, upper := c.residualNorms.worstRelative(c.residualNorms.Norm), c.residualNorms.worstRelative(upperNorms)
+	worst, upper := c.residualNorms.worstRelative(c.residualNorms.Norms), c.residualNorms.worstRelative(upperNorms)
 	bound := math.Sqrt(c.matrix.Largest) * norm / (2 * math.Sqrt(c.result.Lambda))
 	c.result.Residual, c.result.Rounding = stage.Number(worst), stage.Number(upper-worst)
 	c.result.Norm, c.result.PredictionBound = stage.Number(norm), stage.Number(bound)
@@ -343,6 +343,6 @@ func (c *checker) checkPredictions(ctx context.Context) error {
 		score := pred.Score(c.test)
 		c.result.TestError, c.result.Classes = stage.Number(score.ErrorRate), score.Classes
 	}
-	c.result.OpenShare = stage.Number(p.Open())
+	c.result.OpenShare = stage.Number(p.OpenShare())
 	return nil
 }

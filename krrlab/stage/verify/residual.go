@@ -12,12 +12,12 @@ import (
 
 // Residual is R = W^½(Y−AC), n×t, with the norms of its columns. A is K+λW⁻¹, and W = I without weights.
 type Residual struct {
-	R        []float64 // n×t
-	Norm     []float64 // ‖r_j‖₂
-	Target   []float64 // ‖W^½y_j‖₂
-	Rounding []float64 // bound of the rounding error of Norm
-	Cross    []float64 // t×t: ‖r_a−r_b‖₂
-	OneNorm  []float64 // ‖c_j‖₁
+	R           []float64 // n×t
+	Norms       []float64 // ‖r_j‖₂
+	TargetNorms []float64 // ‖W^½y_j‖₂
+	NormErrors  []float64 // bound of the rounding error of Norm
+	CrossNorms  []float64 // t×t: ‖r_a−r_b‖₂
+	OneNorms    []float64 // ‖c_j‖₁
 }
 
 // Apply returns v = AC = (K+λW⁻¹)C, n×t, and for each column a bound of the errors of the entries of KC. The bound does
@@ -53,9 +53,9 @@ func (m *Matrix) weight(i int) float64 {
 // and lambda. v, c and y are n×t.
 func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *Residual {
 	n := m.N
-	r := &Residual{R: make([]float64, n*t), Norm: make([]float64, t), Target: make([]float64, t),
-		Rounding: make([]float64, t),
-		Cross:    make([]float64, t*t), OneNorm: oneNorms(c, t)}
+	r := &Residual{R: make([]float64, n*t), Norms: make([]float64, t), TargetNorms: make([]float64, t),
+		NormErrors: make([]float64, t),
+		CrossNorms: make([]float64, t*t), OneNorms: oneNorms(c, t)}
 	// The number of unit roundoffs for λC, its addition to KC and the difference Y−v; with weights also for W⁻¹ and
 	// W^½.
 	roundings := 4.0
@@ -74,13 +74,13 @@ func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *R
 		terms := norm2(n, func(i int) float64 {
 			return roots[i] * (math.Abs(y[i*t+j]) + lambda*math.Abs(c[i*t+j])/m.weight(i))
 		})
-		r.Norm[j] = norm2(n, func(i int) float64 { return r.R[i*t+j] })
-		r.Target[j] = norm2(n, func(i int) float64 { return roots[i] * y[i*t+j] })
+		r.Norms[j] = norm2(n, func(i int) float64 { return r.R[i*t+j] })
+		r.TargetNorms[j] = norm2(n, func(i int) float64 { return roots[i] * y[i*t+j] })
 		sumError := float64(n) * unitRoundoff // relative error of a sum of n squares, as in rootNorm and Norm
-		r.Rounding[j] = (1+sumError)*rootNorm*rounding[j] + roundings*unitRoundoff*terms + sumError*r.Norm[j]
+		r.NormErrors[j] = (1+sumError)*rootNorm*rounding[j] + roundings*unitRoundoff*terms + sumError*r.Norms[j]
 		for k := range j {
 			s := norm2(n, func(i int) float64 { return r.R[i*t+j] - r.R[i*t+k] })
-			r.Cross[j*t+k], r.Cross[k*t+j] = s, s
+			r.CrossNorms[j*t+k], r.CrossNorms[k*t+j] = s, s
 		}
 	}
 	return r
@@ -112,7 +112,7 @@ func (r *Residual) worstRelative(norms []float64) (worst float64) {
 			return v
 		}
 		if v != 0 {
-			worst = max(worst, v/r.Target[j])
+			worst = max(worst, v/r.TargetNorms[j])
 		}
 	}
 	return worst
@@ -120,7 +120,7 @@ func (r *Residual) worstRelative(norms []float64) (worst float64) {
 
 // upperNorms returns the upper bounds of ‖r_j‖₂, including rounding errors.
 func (r *Residual) upperNorms() []float64 {
-	return floats.AddTo(make([]float64, len(r.Norm)), r.Norm, r.Rounding)
+	return floats.AddTo(make([]float64, len(r.Norms)), r.Norms, r.NormErrors)
 }
 
 // Prediction has the predictions f̃ at m new points and bounds of their distance from the exact solution f, that is,
@@ -169,8 +169,8 @@ func (m *Matrix) boundAndGap(f, b, x []float64, r *Residual, lambda float64) flo
 	rounding := make([]float64, t)
 	winner := 0
 	for j := range f {
-		rounding[j] = (entryError + m.sumError()*largest) * r.OneNorm[j]
-		b[j] = factor*(r.Norm[j]+r.Rounding[j]) + rounding[j]
+		rounding[j] = (entryError + m.sumError()*largest) * r.OneNorms[j]
+		b[j] = factor*(r.Norms[j]+r.NormErrors[j]) + rounding[j]
 		if f[j] > f[winner] {
 			winner = j
 		}
@@ -187,15 +187,16 @@ func (m *Matrix) boundAndGap(f, b, x []float64, r *Residual, lambda float64) flo
 	minRatio := math.Inf(1)
 	for j := range f {
 		if j != winner {
-			bound := factor*(r.Cross[winner*t+j]+r.Rounding[winner]+r.Rounding[j]) + rounding[winner] + rounding[j]
+			bound := factor*(r.CrossNorms[winner*t+j]+r.NormErrors[winner]+r.NormErrors[j]) +
+				rounding[winner] + rounding[j]
 			minRatio = min(minRatio, ratio(f[winner]-f[j], bound))
 		}
 	}
 	return minRatio
 }
 
-// Open returns the share of points whose label is not proved. A label whose bound overflows float64 is not proved.
-func (p *Prediction) Open() float64 {
+// OpenShare returns the share of points whose label is not proved. A label whose bound overflows float64 is not proved.
+func (p *Prediction) OpenShare() float64 {
 	open := 0
 	for _, g := range p.Gap {
 		if !(g > 1) {

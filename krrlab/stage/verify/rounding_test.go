@@ -25,8 +25,8 @@ func TestRoundingOfPredictions(t *testing.T) {
 		c[i] *= 1e9
 	}
 	m := newMatrix(t, spec, x, 1<<30)
-	r := &Residual{Norm: make([]float64, cols), Rounding: make([]float64, cols), Cross: make([]float64, cols*cols),
-		OneNorm: oneNorms(c, cols)}
+	r := &Residual{Norms: make([]float64, cols), NormErrors: make([]float64, cols), CrossNorms: make([]float64, cols*cols),
+		OneNorms: oneNorms(c, cols)}
 	p := testkit.Must(m.Predict(t.Context(), z, c, cols, r, lambda))
 	exact := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
 	largestShare := 0.0 // of an error, relative to its bound
@@ -62,7 +62,7 @@ func TestRoundingOfPredictions(t *testing.T) {
 	}
 	// The rounding error of the residual widens the bound in the same way as the residual itself.
 	known, unknown := *r, *r
-	known.Norm, unknown.Rounding = []float64{1e9, 2e9}, []float64{1e9, 2e9}
+	known.Norms, unknown.NormErrors = []float64{1e9, 2e9}, []float64{1e9, 2e9}
 	a, errA := m.Predict(t.Context(), z, c, cols, &known, lambda)
 	b, errB := m.Predict(t.Context(), z, c, cols, &unknown, lambda)
 	if errA != nil || errB != nil || !slices.Equal(a.Bound, b.Bound) || !(a.Bound[0] > p.Bound[0]) {

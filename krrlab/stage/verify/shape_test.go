@@ -58,11 +58,11 @@ func TestResidualFormula(t *testing.T) {
 		got, want []float64
 	}{
 		{"R", r.R, []float64{0, 4, 3, 0, 4, 0}},
-		{"norms", r.Norm, []float64{5, 4}},
-		{"norms of y", r.Target, []float64{norm(1, 5, 7), norm(4, 0, 1)}},
-		{"1-norms", r.OneNorm, []float64{9, 12}},
-		{"rounding", r.Rounding, []float64{math.Sqrt(3) * 0.5, math.Sqrt(3) * 0.25}}, // and some units
-		{"of differences", r.Cross, []float64{0, norm(4, 3, 4), norm(4, 3, 4), 0}},
+		{"norms", r.Norms, []float64{5, 4}},
+		{"norms of y", r.TargetNorms, []float64{norm(1, 5, 7), norm(4, 0, 1)}},
+		{"1-norms", r.OneNorms, []float64{9, 12}},
+		{"rounding", r.NormErrors, []float64{math.Sqrt(3) * 0.5, math.Sqrt(3) * 0.25}}, // and some units
+		{"of differences", r.CrossNorms, []float64{0, norm(4, 3, 4), norm(4, 3, 4), 0}},
 	} {
 		if len(w.got) != len(w.want) || !within(append(w.got, 1), append(w.want, 1), 1e-13) {
 			t.Errorf("%s: %v, want %v", w.what, w.got, w.want)
@@ -70,6 +70,6 @@ func TestResidualFormula(t *testing.T) {
 	}
 	r = m.Residual(v, []float64{0, 0}, c, y, 2, 10)
 	for j, want := range []float64{4*norm(11, 35, 57) + 3*5, 4*norm(24, 40, 61) + 3*4} { // 4u‖|y|+λ|c|‖ + nu‖r‖
-		testkit.Near(t, r.Rounding[j]/unitRoundoff, want, 1e-12*want, j)
+		testkit.Near(t, r.NormErrors[j]/unitRoundoff, want, 1e-12*want, j)
 	}
 }

@@ -179,9 +179,9 @@ func TestBounds(t *testing.T) {
 			want.Sub(y, &want)
 			want.Apply(func(i, _ int, v float64) float64 { return math.Sqrt(m.weight(i)) * v }, &want)
 			for j := range cols {
-				if norm := mat.Norm(want.ColView(j), 2); math.Abs(norm-r.Norm[j]) > r.Rounding[j] ||
-					r.Rounding[j] > 1e-9*norm {
-					t.Errorf("%s: ‖r‖ = %v ± %.2g, want %v", spec.Name, r.Norm[j], r.Rounding[j], norm)
+				if norm := mat.Norm(want.ColView(j), 2); math.Abs(norm-r.Norms[j]) > r.NormErrors[j] ||
+					r.NormErrors[j] > 1e-9*norm {
+					t.Errorf("%s: ‖r‖ = %v ± %.2g, want %v", spec.Name, r.Norms[j], r.NormErrors[j], norm)
 				}
 			}
 			p := testkit.Must(m.Predict(t.Context(), z, raw, cols, r, lambda))
@@ -199,7 +199,7 @@ func TestBounds(t *testing.T) {
 					testkit.Equal(t, datasets.PredictedClass(got), datasets.PredictedClass(want), spec.Name, p0)
 				}
 			}
-			testkit.Near(t, p.Open(), (1 - float64(proved)/float64(z.N)), 1e-12, spec.Name, proved, z.N)
+			testkit.Near(t, p.OpenShare(), (1 - float64(proved)/float64(z.N)), 1e-12, spec.Name, proved, z.N)
 		}
 	}
 }
@@ -219,12 +219,12 @@ func TestMisuse(t *testing.T) {
 // TestWorstRelative checks the worst relative norm: it is 0 if target and residual are zero, infinite if only the
 // target is, and NaN if a norm is NaN.
 func TestWorstRelative(t *testing.T) {
-	r := &Residual{Norm: []float64{0, 3, 1}, Rounding: []float64{0, 0, 2}, Target: []float64{0, 6, 4}}
-	testkit.Equal(t, r.worstRelative(r.Norm), 0.5)
+	r := &Residual{Norms: []float64{0, 3, 1}, NormErrors: []float64{0, 0, 2}, TargetNorms: []float64{0, 6, 4}}
+	testkit.Equal(t, r.worstRelative(r.Norms), 0.5)
 	testkit.Equal(t, r.worstRelative(r.upperNorms()), 0.75)
-	r.Rounding[0] = 1e-300
+	r.NormErrors[0] = 1e-300
 	testkit.Equal(t, r.worstRelative(r.upperNorms()), math.Inf(1))
-	if r.Norm[1] = math.NaN(); !math.IsNaN(r.worstRelative(r.Norm)) || !math.IsNaN(r.worstRelative(r.upperNorms())) {
+	if r.Norms[1] = math.NaN(); !math.IsNaN(r.worstRelative(r.Norms)) || !math.IsNaN(r.worstRelative(r.upperNorms())) {
 		t.Error("a norm of NaN has a worst relative norm") // also after a column whose ratio is infinite
 	}
 }

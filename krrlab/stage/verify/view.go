@@ -12,8 +12,8 @@ import (
 func (v *Verification) String() string {
 	var b stage.Lines
 	b.Add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, v.Kernel.Short(), v.Lambda)
-	b.Files(v.Read)
-	b.Add("targets", "%s%s%s", v.Targets, v.targetsNote(), stage.Centered(v.Mean))
+	b.AddFiles(v.Read)
+	b.Add("targets", "%s%s%s", v.Targets, v.targetsNote(), stage.CenteringText(v.Mean))
 	if v.Residual.Known() {
 		claimed := "nothing"
 		if v.ClaimedResidual != nil {
@@ -37,13 +37,13 @@ func (v *Verification) String() string {
 	}
 	if v.TestN > 0 {
 		b.AddText("test", v.testText())
-		b.Classes(v.Classes)
+		b.AddClasses(v.Classes)
 	}
 	b.Add("κ(M⁻¹A)", "not recomputed: the preconditioner is no part of the model, and the answer does not depend on it")
 	if v.Kernel.Params != "" {
 		b.Add("not covered", "what Eval of the user-defined kernel rounds, and that it is positive semi-definite")
 	}
-	b.Took(v.Seconds)
+	b.AddSeconds(v.Seconds)
 	return b.String()
 }
 
