@@ -168,7 +168,7 @@ func TestScaleOfM(t *testing.T) {
 		}
 		row := NewRow("M")
 		s := &Set{A: a, M: NewPreconditioners(n, comm.Alone(), m), Rows: []*Row{&row}, LambdaMinA: 0.9,
-			LambdaMin: []float64{0.05 / factor}, Tell: func(context.Context, stage.Event) {}}
+			LambdaMin: []float64{0.05 / factor}, Notify: func(context.Context, stage.Event) {}}
 		testkit.OK(t, s.Lanczos(t.Context(), lanczos.Options{Steps: n, Tol: 1e-3, Start: rng.New(3)}, 1e-5))
 		testkit.OK(t, s.Solve(t.Context(), b, pcg.Options{Tol: 1e-8}))
 		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
