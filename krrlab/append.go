@@ -69,7 +69,7 @@ func (l *Lab) Append(ctx context.Context, sol *Solution, rows *datasets.Dataset)
 		return nil, err
 	}
 	if out.policy = l.policy; l.sameFactors(out) { // otherwise the eigenvalues of the two systems do not interlace
-		out.startTrace = sol.Noise.Appended(float64(l.data.Len()) / float64(data.Len()))
+		out.startTrace = sol.Noise.TraceAfterAppend(float64(l.data.Len()) / float64(data.Len()))
 	}
 	if out.appended.NewParts = nil; l.comm.Size() > 1 {
 		out.appended.NewParts = []string{"K and preconditioner, as they are distributed over ranks"}

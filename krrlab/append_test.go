@@ -94,7 +94,7 @@ func TestAppend(t *testing.T) {
 			{Config{Precond: RPCholesky{S: 20}, Tiles: gram.SparseTiles, Tol: 1e-4}, "rows of Z, preconditioner",
 				"kernel matrix: gram: sparse tiles"},
 			{Config{Solver: Direct}, "", "all, as a solver without iterations"},
-			{Config{Precond: RPCholesky{S: 20}, Stop: bound.Stop{Rule: bound.Predictions}, Tol: 1e-6}, allKept, ""},
+			{Config{Precond: RPCholesky{S: 20}, Stop: bound.Stop{Rule: bound.ByPredictions}, Tol: 1e-6}, allKept, ""},
 		} {
 			c.cfg.Kernel, c.cfg.Lambda, c.cfg.Seed = kernel.Gaussian{Sigma: 1.2}, 0.1, 1
 			if c.cfg.Tol == 0 {
@@ -189,7 +189,7 @@ func TestAppendOtherLab(t *testing.T) {
 			}
 		}
 	}
-	cfg.Precond, cfg.Stop, cfg.Tol = RPCholesky{S: 20}, bound.Stop{Rule: bound.ANorm}, 1e-3
+	cfg.Precond, cfg.Stop, cfg.Tol = RPCholesky{S: 20}, bound.Stop{Rule: bound.ByANorm}, 1e-3
 	_, sol := appendTo(t, d, cfg, 80, 110)
 	testkit.Equal(t, fmt.Sprint(sol.Appended), "30 rows; kept: kernel matrix, rows of Z, preconditioner; made anew: "+
 		"coefficients, as the stopping rule anorm starts from zeros")

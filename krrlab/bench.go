@@ -355,8 +355,8 @@ func (l *Lab) cachedM(key any) (h cached[pcg.Preconditioner]) {
 func (l *Lab) memory() accel.Budget {
 	n, _, t := l.Dims()
 	b := l.pointMemory().Reserve(cost.VectorBytes(n, t))
-	if l.cfg.Stop.Rule == bound.Labels {
-		b = b.Reserve(bound.SampleBytes(n))
+	if l.cfg.Stop.Rule == bound.ByLabels {
+		b = b.Reserve(bound.LabelSampleBytes(n))
 	}
 	return b
 }

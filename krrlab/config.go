@@ -189,7 +189,7 @@ func (c Config) withDefaults(n, t int, classes bool) (Config, error) {
 		c.Solver = PCG
 		switch {
 		case c.Precond != nil || c.Storage != gram.Auto || c.Tiles == gram.SparseTiles:
-		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil && c.Stop.Rule <= bound.Residual:
+		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil && c.Stop.Rule <= bound.ByResidual:
 			c.Solver = Direct
 		case cost.BlockIsFaster(n, DefaultFeatures(n), t):
 			c.Solver = BlockPCG
@@ -206,10 +206,10 @@ func (c Config) withDefaults(n, t int, classes bool) (Config, error) {
 	case c.Solver == PCG && c.Precond == Preconditioner(None{}):
 		c.Solver = CG
 	}
-	if c.Stop.Rule == bound.Default {
-		c.Stop.Rule = bound.Residual
+	if c.Stop.Rule == bound.DefaultRule {
+		c.Stop.Rule = bound.ByResidual
 		if c.openTol && c.Solver != Direct && c.Solver != Fourier && kernel.Semidefinite(c.Kernel) {
-			c.Stop.Rule = bound.Predictions
+			c.Stop.Rule = bound.ByPredictions
 		}
 	}
 	if p, ok := c.Precond.(stage.Defaulter); ok {
@@ -237,10 +237,10 @@ func (l *Lab) check() error {
 	switch {
 	case isAuto && len(a.Race) > 0 && (c.Backend != nil || c.Checkpoint != nil):
 		return fmt.Errorf("krrlab: preconditioners race in one process, without checkpoints: name one")
-	case c.Stop.Rule == bound.Labels && l.coding.Labels == nil:
+	case c.Stop.Rule == bound.ByLabels && l.coding.Labels == nil:
 		return fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take residual or "+
 			"anorm", c.Stop)
-	case kernel.AsPrecomputed(c.Kernel) != nil && (c.Stop.Rule > bound.Residual || c.onRanks()):
+	case kernel.AsPrecomputed(c.Kernel) != nil && (c.Stop.Rule > bound.ByResidual || c.onRanks()):
 		return fmt.Errorf("krrlab: a precomputed K takes only stop residual, as it is not known to be positive " +
 			"semi-definite, and neither Comm nor Backend")
 	case c.Solver == Direct && (c.Storage == gram.Recompute || c.Storage == gram.Fixed16):

@@ -43,7 +43,7 @@ func TestCenter(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 1.5}
 	exact := mustSolve(t, centered, Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12})
 	for _, cfg := range []Config{{Solver: Direct}, {Solver: CG, Tol: 1e-6},
-		{Solver: PCG, Precond: Nystrom{S: 40}, Tol: 1e-6, Stop: bound.Stop{Rule: bound.ANorm}}} {
+		{Solver: PCG, Precond: Nystrom{S: 40}, Tol: 1e-6, Stop: bound.Stop{Rule: bound.ByANorm}}} {
 		cfg.Kernel, cfg.Lambda = k, 0.1
 		got, want := mustSolve(t, centered, cfg), mustSolve(t, &less, cfg)
 		if !mat.Equal(got.Model.C, want.Model.C) || got.TrueResidual != want.TrueResidual {
@@ -52,7 +52,7 @@ func TestCenter(t *testing.T) {
 		o := &model.Options{Float64: true}
 		f := testkit.Must(got.Model.Predict(t.Context(), test, o))
 		e := testkit.Must(exact.Model.Predict(t.Context(), test, o))
-		bounds := testkit.Must(got.Model.Bounds(test))
+		bounds := testkit.Must(got.Model.DecisionBounds(test))
 		for i, v := range f.Value {
 			if predictionError := math.Abs(v - e.Value[i]); predictionError > bounds.At(i, 0)+1e-8 || math.Abs(v-offset) > 10 {
 				t.Errorf("%v: row %d is predicted %g, by the exact solution %g, bound %g", got.Solver, i, v, e.Value[i],
@@ -167,7 +167,7 @@ func TestConstantTarget(t *testing.T) {
 	for _, solver := range []Solver{Direct, CG, PCG, BlockPCG} {
 		sol := mustSolve(t, train.Center(), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: solver,
 			Exact: ExactResidual})
-		if e := sol.Model.Error; e == nil || !e.Certain || e.ANorm[0] != 0 {
+		if e := sol.Model.ErrorBounds; e == nil || !e.Certain || e.ANorm[0] != 0 {
 			t.Errorf("%v: error %+v", solver, e)
 		}
 	}

@@ -88,7 +88,7 @@ func TestAutoFourier(t *testing.T) {
 	outlier := *train
 	outlier.X = far
 	bounded := cfg
-	bounded.Stop.Rule = bound.ANorm
+	bounded.Stop.Rule = bound.ByANorm
 	for want, l := range map[string]*Lab{"is narrow for the box": newLab(t, train, narrow),
 		"without outliers it would": newLab(t, &outlier, cfg), "no stop by bounds": newLab(t, train, bounded)} {
 		p := testkit.Must(l.Plan(t.Context(), PlanOptions{}))
@@ -123,14 +123,14 @@ func TestFourierStages(t *testing.T) {
 		series := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: -1}))
 		testkit.Contains(t, series.String(), "a Fourier series of", "−2 ln p(y) = ")
 		for i, s := range series.Scores {
-			if w := dense.Scores[i]; !s.Error.Covers(w.Error.Value) || s.Error.Width() > 1e-3 || series.Best != dense.Best {
+			if w := dense.Scores[i]; !s.Error.Contains(w.Error.Value) || s.Error.RelativeWidth() > 1e-3 || series.Best != dense.Best {
 				t.Errorf("%+v, want %+v", s, w)
 			}
 		}
 		exact := testkit.Must(lab.StatDim(t.Context(), StatDimOptions{Method: ExactStatDim}))
 		s := testkit.Must(lab.StatDim(t.Context(), StatDimOptions{Method: FourierStatDim}))
 		for i, c := range s.Curve {
-			if e := c.Estimate; !e.Covers(exact.Curve[i].Estimate.Value) || e.Width() > 1e-5 {
+			if e := c.Estimate; !e.Contains(exact.Curve[i].Estimate.Value) || e.RelativeWidth() > 1e-5 {
 				t.Errorf("%+v, want %+v", c, exact.Curve[i])
 			}
 		}
@@ -187,7 +187,7 @@ func TestFourierThreads(t *testing.T) {
 			testkit.Contains(t, loo.String(), "a Fourier series of", "−2 ln p(y) = ")
 			got := slices.Concat(sol.Model.C.RawMatrix().Data, testkit.Must(sol.Model.Decision(t.Context(), data.X, nil)).RawMatrix().Data)
 			for _, s := range loo.Scores {
-				got = append(got, s.S, s.GCV, s.Minus2LogLikelihood, s.Error.Value, s.Error.Width())
+				got = append(got, s.S, s.GCV, s.Minus2LogLikelihood, s.Error.Value, s.Error.RelativeWidth())
 			}
 			if first == nil {
 				first = got

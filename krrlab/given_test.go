@@ -84,7 +84,7 @@ func TestGiven(t *testing.T) {
 				mat.Norm(&diff, 2) > tolerance*mat.Norm(sol.Model.C, 2) {
 				t.Errorf("%s: off by %.2g of %.2g, %v", name, mat.Norm(&diff, 2), mat.Norm(sol.Model.C, 2), sol)
 			}
-			if sol.Error != nil || sol.Model.Error != nil || sol.KappaBound.Known() ||
+			if sol.Error != nil || sol.Model.ErrorBounds != nil || sol.KappaBound.Known() ||
 				sol.History != nil && sol.History[len(sol.History)-1].Bound.Known() {
 				t.Errorf("%s: bounds %v, %v, κ %v", name, sol.Error, sol.History[len(sol.History)-1].Bound,
 					sol.KappaBound)
@@ -234,7 +234,7 @@ func TestGivenNegative(t *testing.T) {
 func TestGivenRefused(t *testing.T) {
 	_, d, p := given(t, 30, kernel.Gaussian{Sigma: 1}, false)
 	for want, cfg := range map[string]Config{
-		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ANorm}},
+		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ByANorm}},
 		"neither Comm": {Comm: comm.Alone()},
 	} {
 		cfg.Kernel, cfg.Lambda, cfg.Solver = p, 1, PCG

@@ -80,12 +80,13 @@ type Config struct {
 	// Exact selects how the true residual is computed.
 	Exact ResidualPolicy `json:"residual,omitzero" flag:"residual" default:"auto"`
 
-	// Stop is the stopping rule of PCG, BlockPCG and CG. Default: bound.Predictions, or bound.Residual if Tol is set or
-	// K is precomputed. With bound.Predictions they end once ‖y_j−Ac_j‖₂/√n is at most 0.03 of the noise of the data,
-	// which then replaces Tol (Solution.Noise). With bound.ANorm they end once the bound of ‖c_j−c_j*‖_A/‖c_j*‖_A is at
-	// most Tol. With bound.Labels they end once at most a given share of the labels of StopRows (nil: the training
-	// points) may still change. In all cases they end at the residual Tol at the latest. After a stop by bound.ANorm or
-	// bound.Labels, Status is pcg.Stopped. Solution.Criterion names the criterion that was met.
+	// Stop is the stopping rule of PCG, BlockPCG and CG. Default: bound.ByPredictions, or bound.ByResidual if Tol is
+	// set or K is precomputed. With bound.ByPredictions they end once ‖y_j−Ac_j‖₂/√n is at most 0.03 of the noise of
+	// the data, which then replaces Tol (Solution.Noise). With bound.ByANorm they end once the bound of
+	// ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol. With bound.ByLabels they end once at most a given share of the labels of
+	// StopRows (nil: the training points) may still change. In all cases they end at the residual Tol at the latest.
+	// After a stop by bound.ByANorm or bound.ByLabels, Status is pcg.Stopped. Solution.Criterion names the criterion
+	// that was met.
 	Stop     bound.Stop        `json:"stop,omitzero" flag:"stop" not:"solver=direct|solver=fourier"`
 	StopRows *datasets.Dataset `json:"-"`
 

@@ -52,7 +52,7 @@ func TestStatDimCoverage(t *testing.T) {
 			for seed := range 100 {
 				l := testkit.Must(first.With(func(c *Config) { c.Seed = uint64(seed) }))
 				s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m}))
-				if s.Estimate.Covers(exact) {
+				if s.Estimate.Contains(exact) {
 					covered++
 				}
 				if s.WidthReached {
@@ -88,7 +88,7 @@ func TestLambdaP(t *testing.T) {
 		z := wholeZ(t, l)
 		for _, p := range testkit.Must(l.LambdaP(t.Context(), LambdaPOptions{Points: 6})).Sweeps[0].Points {
 			v := denseSpectrum(t, cfg.Kernel, x, 0.01, z, p.LambdaP)
-			if kappa := v[199] / v[0]; !p.Kappa.Covers(kappa) || p.Bound < kappa*(1-1e-9) {
+			if kappa := v[199] / v[0]; !p.Kappa.Contains(kappa) || p.Bound < kappa*(1-1e-9) {
 				t.Errorf("%s: λ_p = %g: κ %v, bound %g, is %g", name, p.LambdaP, p.Kappa, p.Bound, kappa)
 			}
 		}

@@ -22,7 +22,7 @@ func TestInvalidConfig(t *testing.T) {
 		`Tiles "unknown (-2)"`:                        func(c *Config) { c.Tiles = gram.Tiles(-2) },
 		`Exact "unknown (3)"`:                         func(c *Config) { c.Exact = 3 },
 		`Stop "unknown (8)"`:                          func(c *Config) { c.Stop.Rule = 8 },
-		"labels=NaN%: want a share":                   func(c *Config) { c.Stop = bound.Stop{Rule: bound.Labels, Share: math.NaN()} },
+		"labels=NaN%: want a share":                   func(c *Config) { c.Stop = bound.Stop{Rule: bound.ByLabels, MaxUndecided: math.NaN()} },
 		`preconditioner features: Form "unknown (5)"`: func(c *Config) { c.Precond = Features{Form: precond.Form(5)} },
 		"rpcholesky: Residual NaN: want a positive":   func(c *Config) { c.Precond = RPCholesky{Residual: math.NaN()} },
 		"rpcholesky: Residual -1: want a positive":    func(c *Config) { c.Precond = RPCholesky{Residual: -1} },
@@ -34,7 +34,7 @@ func TestInvalidConfig(t *testing.T) {
 		cfg := Config{Kernel: gauss, Lambda: 0.1}
 		change(&cfg)
 		set := train
-		if cfg.Stop.Rule == bound.Labels { // this rule is for classes only
+		if cfg.Stop.Rule == bound.ByLabels { // this rule is for classes only
 			set = classification(train.X, 2)
 		}
 		testkit.Fails(t, testkit.ErrOf(New(set, cfg)), want)

@@ -54,17 +54,17 @@ func TestQualityAgainstDense(t *testing.T) {
 		for i, v := range q.Nodes {
 			testkit.Near(t, v, want[i], 1e-9*want[149], k, i)
 		}
-		if kappa := want[149] / want[0]; !q.Kappa.Covers(kappa) || !q.Exact.Covers(kappa) || !q.Min.Covers(want[0]) ||
-			!q.Max.Covers(want[149]) {
+		if kappa := want[149] / want[0]; !q.Kappa.Contains(kappa) || !q.Exact.Contains(kappa) || !q.Min.Contains(want[0]) ||
+			!q.Max.Contains(want[149]) {
 			t.Errorf("%v: κ = %v, ends %v and %v\n%v", k, kappa, want[0], want[149], q)
 		}
-		if !q.WidthReached || q.Kappa.Width() > 0.051 || q.Kappa.Confidence != 0.95 || len(q.Trace) != q.Steps ||
+		if !q.WidthReached || q.Kappa.RelativeWidth() > 0.051 || q.Kappa.Confidence != 0.95 || len(q.Trace) != q.Steps ||
 			len(q.Alpha) != q.Steps {
 			t.Errorf("%v: %v", k, q)
 		}
-		if its := *q.Iterations; q.Status != pcg.Converged || q.Bound < its/4 ||
+		if its := *q.Iterations; q.Status != pcg.Converged || q.IterationBound < its/4 ||
 			math.Abs(float64(q.Predicted-its)) > 0.3*float64(its)+3 {
-			t.Errorf("%v: %d iterations, bound %d, predicted %d", k, its, q.Bound, q.Predicted)
+			t.Errorf("%v: %d iterations, bound %d, predicted %d", k, its, q.IterationBound, q.Predicted)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, seeds, see
 		if q.Exact != nil {
 			exact = q.Exact.Value
 		}
-		if q.Kappa.Covers(exact) {
+		if q.Kappa.Contains(exact) {
 			covered++
 		}
 		if q.Kappa.Hi <= 1.5*q.Kappa.Lo {

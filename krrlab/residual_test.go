@@ -274,7 +274,7 @@ func TestStoredAllowance(t *testing.T) {
 		q := testkit.Must(l.Quality(t.Context(), QualityOptions{NoSolve: true, Width: 0.001}))
 		v := denseSpectrum(t, cfg.Kernel, train.X, cfg.Lambda, points.NewDense32(120, 1, nil), 1)
 		kappa := v[119] / v[0]
-		if !q.Kappa.Covers(kappa) || !q.Kappa.Covers(q.Exact.Value) {
+		if !q.Kappa.Contains(kappa) || !q.Kappa.Contains(q.Exact.Value) {
 			t.Errorf("seed %d: κ = %.6g, exact %.6g, in %v", seed, kappa, q.Exact.Value, q.Kappa)
 		}
 		e := q.KError / cfg.Lambda

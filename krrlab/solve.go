@@ -88,14 +88,14 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model
 	m := &model.Model{
 		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.data.X, C: c, Weighted: l.weighted(), Labels: l.coding.Labels,
 		Targets: l.data.TargetNames, Mean: l.coding.Mean, Scaling: l.data.Scaling, Columns: l.data.Columns,
-		Error: sol.Error.Model(), Groups: d.Groups, Repeats: d.Repeats,
+		ErrorBounds: sol.Error.ForModel(), Groups: d.Groups, Repeats: d.Repeats,
 		Origin: model.Origin{
 			Dataset: l.data.Name, Solver: l.cfg.Solver.String(), Method: sol.Method(), Status: sol.Status.String(),
 			Tol:          sol.Tol,
 			TrueResidual: new(float64(sol.TrueResidual)), Seed: l.cfg.Seed, Created: started.UTC().Format(time.RFC3339),
 		},
 	}
-	m.SetAnswers(l.data)
+	m.SetTrainingAnswers(l.data)
 	return m
 }
 
@@ -108,7 +108,7 @@ func (l *Lab) newSolution() *Solution {
 		s.Appended = &solve.Appended{Rows: s.Appended.Rows, NewParts: []string{"all, as a solver without iterations " +
 			"keeps nothing"}}
 	}
-	if s.Appended != nil && c.Stop.Rule == bound.ANorm { // solve.Run then starts from zeros
+	if s.Appended != nil && c.Stop.Rule == bound.ByANorm { // solve.Run then starts from zeros
 		if i := slices.Index(s.Appended.KeptParts, startPart); i >= 0 {
 			s.Appended = &solve.Appended{Rows: s.Appended.Rows,
 				KeptParts: slices.Delete(slices.Clone(s.Appended.KeptParts), i, i+1),
@@ -168,7 +168,7 @@ func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
 			text += " " + option
 		}
 	}
-	if c.Stop.Rule != bound.Residual {
+	if c.Stop.Rule != bound.ByResidual {
 		text += fmt.Sprintf(" stop %v", c.Stop)
 	}
 	return sha256.Sum256([]byte(text)), nil
@@ -179,13 +179,13 @@ func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
 func (b *bench) PlanTask() *plan.Task {
 	l := b.Lab
 	c, s := l.cfg, l.system()
-	noSeries := c.Tiles == gram.SparseTiles || l.requested.stop.Rule > bound.Residual
+	noSeries := c.Tiles == gram.SparseTiles || l.requested.stop.Rule > bound.ByResidual
 	t := &plan.Task{
 		Problem: b.Problem(), PreferredError: s.StorageErrorBound(), MaxDropped: s.PreferredError() / 4,
 		PointBytes: l.pointBytes(), Tiles: c.Tiles,
 		ExactResidual: s.UsesExactResidual(l.k.value), MayRefine: c.Exact == AutoResidual, NoSeries: noSeries,
 		IterativeOnly: noSeries || c.onRanks() || c.Checkpoint != nil,
-		ExpectedTol:   c.Stop.Expected(c.Tol),
+		ExpectedTol:   c.Stop.ExpectedTol(c.Tol),
 	}
 	if l.planChoices != nil && l.planChoices.fixedRule {
 		t.DirectStorage = s.DirectStorage()
@@ -296,7 +296,7 @@ func (l *Lab) fallbackPlan(ctx context.Context, sol *Solution, err error) *plan.
 		progress += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
 	}
 	r.Switched = fmt.Sprintf("%v, after %s, where %s were predicted to reach %g (%v)", &r.Choice, progress,
-		plural.Count(planned.Iterations, "iteration"), l.cfg.Stop.Expected(l.cfg.Tol), planned)
+		plural.Count(planned.Iterations, "iteration"), l.cfg.Stop.ExpectedTol(l.cfg.Tol), planned)
 	return &r
 }
 
@@ -392,7 +392,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 	if err != nil {
 		return nil, nil, err
 	}
-	compared, tol := v.(*compare.Result), l.cfg.Stop.Expected(l.cfg.Tol)
+	compared, tol := v.(*compare.Result), l.cfg.Stop.ExpectedTol(l.cfg.Tol)
 	raced, leastSeconds := *p, math.Inf(1)
 	winnerIndex := []float64{-1} // a slice, because ranks share it
 	if direct != nil {
@@ -401,7 +401,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 	for i, r := range compared.Rows {
 		a := plan.RaceEntry{Name: r.Name, Seconds: r.Build, Reason: r.FailureReason}
 		if a.Reason == "" {
-			_, iterations := pcg.Forecast(r.Residuals, tol)
+			_, iterations := pcg.RemainingIterations(r.Residuals, tol)
 			a.Iterations, a.Remaining = len(r.Residuals)-1, stage.Number(iterations*(compared.Product+r.Solve))
 			a.Residual = stage.Number(r.Residuals[a.Iterations])
 			if float64(a.Remaining) < leastSeconds {
@@ -432,7 +432,7 @@ func (l *Lab) labForWinner(winner Preconditioner, p *plan.Report, direct *cost.C
 			cfg.Solver = BlockPCG
 		}
 	}
-	_, remaining := pcg.Forecast(r.Residuals, l.cfg.Stop.Expected(cfg.Tol))
+	_, remaining := pcg.RemainingIterations(r.Residuals, l.cfg.Stop.ExpectedTol(cfg.Tol))
 	iterations := len(r.Residuals) - 1 + int(math.Ceil(remaining))
 	recipe, err := stage.PreconditionerText(winner, cfg.Kernel)
 	candidate := cost.Candidate{Solver: cfg.Solver.String(), Precond: stage.NameOf(winner), Recipe: recipe,

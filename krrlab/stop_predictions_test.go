@@ -87,7 +87,7 @@ func TestStopPredictions(t *testing.T) {
 		data, cfg := noisy(i)
 		l := newLab(t, data, cfg)
 		sol := solveLab(t, l)
-		cfg.Stop = bound.Stop{Rule: bound.Residual}
+		cfg.Stop = bound.Stop{Rule: bound.ByResidual}
 		full := mustSolve(t, data, cfg)
 		checkDeciding(t, i, data.Task, sol)
 		if !sol.CriterionMet() || sol.Criterion != "predictions" && sol.Criterion != "residual" ||
@@ -188,20 +188,20 @@ func TestStopDefault(t *testing.T) {
 	cfg := Config{Kernel: k, Lambda: 1e-3, Precond: Nystrom{S: 20}, Seed: 3}
 	rule := func(cfg Config) bound.Rule { return newLab(t, d, cfg).Config().Stop.Rule }
 	l := newLab(t, d, cfg)
-	testkit.Equal(t, l.Config().Stop.Rule, bound.Predictions)
-	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1, Tol: 1e-3, Precond: Nystrom{}}), bound.Residual)
-	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1}), bound.Residual) // solved directly
-	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1, Stop: bound.Stop{Rule: bound.Predictions}}), bound.Predictions)
+	testkit.Equal(t, l.Config().Stop.Rule, bound.ByPredictions)
+	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1, Tol: 1e-3, Precond: Nystrom{}}), bound.ByResidual)
+	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1}), bound.ByResidual) // solved directly
+	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1, Stop: bound.Stop{Rule: bound.ByPredictions}}), bound.ByPredictions)
 	for want, change := range map[bound.Rule]func(*Config){
-		bound.Predictions: func(c *Config) { c.Precond = RPCholesky{S: 30} },
-		bound.Residual:    func(c *Config) { c.Tol = 1e-8 },
-		bound.ANorm:       func(c *Config) { c.Stop = bound.Stop{Rule: bound.ANorm} },
+		bound.ByPredictions: func(c *Config) { c.Precond = RPCholesky{S: 30} },
+		bound.ByResidual:    func(c *Config) { c.Tol = 1e-8 },
+		bound.ByANorm:       func(c *Config) { c.Stop = bound.Stop{Rule: bound.ByANorm} },
 	} {
 		testkit.Equal(t, testkit.Must(l.With(change)).Config().Stop.Rule, want)
 	}
 	l = newLab(t, d, Config{Kernel: k, Lambda: 1, Solver: CG})
-	testkit.Equal(t, l.Config().Stop.Rule, bound.Predictions)
-	testkit.Equal(t, testkit.Must(l.With(func(c *Config) { c.Solver = Direct })).Config().Stop.Rule, bound.Residual)
+	testkit.Equal(t, l.Config().Stop.Rule, bound.ByPredictions)
+	testkit.Equal(t, testkit.Must(l.With(func(c *Config) { c.Solver = Direct })).Config().Stop.Rule, bound.ByResidual)
 	defer accel.SetThreads(accel.Threads())
 	var first *Solution
 	for _, threads := range []int{1, 3} {

@@ -215,7 +215,7 @@ func TestStopLabels(t *testing.T) {
 	for _, stopRows := range []*datasets.Dataset{nil, other} { // nil stands for the training points
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: withSize(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-8}
 		full := mustSolve(t, classification(x, 3), cfg)
-		cfg.Stop, cfg.StopRows = bound.Stop{Rule: bound.Labels, Share: 0.05}, stopRows
+		cfg.Stop, cfg.StopRows = bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.05}, stopRows
 		l := newLab(t, classification(x, 3), cfg)
 		sol := mustSolve(t, classification(x, 3), cfg)
 		rows := classification(x, 3)
@@ -234,7 +234,7 @@ func TestStopLabels(t *testing.T) {
 			if c != exactLabels[i] {
 				changed++
 				row := mat.NewDense(1, 3, p.Decision.RawRowView(i))
-				wrong += 1 - bound.Open(row, []float64{1}, sol.Error.Bounds)
+				wrong += 1 - bound.UndecidedRows(row, []float64{1}, sol.Error.Bounds)
 			}
 		}
 		open := float64(sol.LabelsOpen) / float64(sol.LabelsCounted)
@@ -258,14 +258,14 @@ func TestStopLabels(t *testing.T) {
 // default solver is one that supports the rule.
 func TestStopRefused(t *testing.T) {
 	x := pointsByFormat(30, 3, 1)["float64"]
-	labels := bound.Stop{Rule: bound.Labels, Share: 0.1}
+	labels := bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.1}
 	for want, c := range map[string]struct {
 		train *datasets.Dataset
 		cfg   Config
 	}{
 		"classification":         {regression(x), Config{Stop: labels}},
 		"Stop and Solver direct": {classification(x, 2), Config{Stop: labels, Solver: Direct}},
-		"want a share":           {classification(x, 2), Config{Stop: bound.Stop{Rule: bound.Labels}}},
+		"want a share":           {classification(x, 2), Config{Stop: bound.Stop{Rule: bound.ByLabels}}},
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
 		testkit.Fails(t, testkit.ErrOf(New(c.train, c.cfg)), want)
@@ -280,9 +280,9 @@ func TestStopRefused(t *testing.T) {
 func TestStopRulesOnRanks(t *testing.T) {
 	const n = 560 // two of the units in which rows are distributed over ranks
 	for name, cfg := range map[string]Config{
-		"anorm": {Precond: withSize(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-2, Stop: bound.Stop{Rule: bound.ANorm}},
+		"anorm": {Precond: withSize(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-2, Stop: bound.Stop{Rule: bound.ByANorm}},
 		"labels": {Precond: withSize(RPCholesky{}, 30, 0.1), Solver: BlockPCG, Tol: 1e-6,
-			Stop: bound.Stop{Rule: bound.Labels, Share: 0.1}},
+			Stop: bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.1}},
 		"predictions": {Precond: Nystrom{S: 20}, Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 1e-3},
 	} {
 		if cfg.Storage = gram.Float64; cfg.Kernel == nil {

@@ -53,7 +53,7 @@ func TestWeights(t *testing.T) {
 					t.Errorf("%v: not the predictions of the fit to repeated rows", cfg.Solver)
 				}
 			}
-			bounds := testkit.Must(sol.Model.Bounds(test))
+			bounds := testkit.Must(sol.Model.DecisionBounds(test))
 			for i, v := range got.RawMatrix().Data {
 				if b := bounds.RawMatrix().Data[i]; math.Abs(v-want.RawMatrix().Data[i]) > b+1e-9 {
 					t.Errorf("%v: value %d has an error of %g, bound %g", cfg.Solver, i, v-want.RawMatrix().Data[i], b)
@@ -187,7 +187,7 @@ func TestWeightsStages(t *testing.T) {
 		want += 1 - lambda/v
 	}
 	for _, m := range []StatDimMethod{ExactStatDim, SLQ} {
-		if s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m})); !s.Estimate.Covers(want) {
+		if s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m})); !s.Estimate.Contains(want) {
 			t.Errorf("%v: s_λ = %v, want %g", m, s.Estimate, want)
 		}
 	}
@@ -202,7 +202,7 @@ func TestWeightsStages(t *testing.T) {
 		m.SetSym(i, i, m.At(i, i)+3)
 	}
 	nu := testkit.PencilEigenvalues(t, a, m)
-	if q := testkit.Must(l.Quality(t.Context(), QualityOptions{})); !q.Kappa.Covers(nu[n-1] / nu[0]) {
+	if q := testkit.Must(l.Quality(t.Context(), QualityOptions{})); !q.Kappa.Contains(nu[n-1] / nu[0]) {
 		t.Errorf("κ = %v, want %g", q.Kappa, nu[n-1]/nu[0])
 	}
 }

@@ -97,7 +97,7 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 func (a *app) demoFit(ctx context.Context, c demoCase, solver krrlab.Solver) (*fitted, error) {
 	f := newFitFlags()
 	f.Data, f.Center, f.Solver, f.MaxRows = c.data, "no", solver, c.n
-	f.Stop.Rule = bound.Residual // both solvers reach the same tolerance, which the figure shows
+	f.Stop.Rule = bound.ByResidual // both solvers reach the same tolerance, which the figure shows
 	f.PrecondSpec = krrlab.PrecondSpec{Name: "none"}
 	if solver == krrlab.PCG {
 		f.PrecondSpec = krrlab.PrecondSpec{Name: "features", S: c.s, LambdaP: c.lambdaP}

@@ -33,8 +33,8 @@ func qualityFigure(name string, p *model.Prediction, d *datasets.Dataset, probab
 	quality := fmt.Sprintf("RMSE %s, R² %.3f", outward.Plain(score.RMSE, 4), score.R2)
 	if p.Labels != nil {
 		quality = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
-	} else if score.Targets != nil {
-		quality = "RMSE " + outward.PlainList(score.Targets, 3)
+	} else if score.TargetRMSEs != nil {
+		quality = "RMSE " + outward.PlainList(score.TargetRMSEs, 3)
 	}
 	title := fmt.Sprintf("%s: %s on %s", name, quality, explain.RowsText(score.N, score.N, fittedRows))
 	f := explain.Quality(title, p, d, probabilities, fittedRows)

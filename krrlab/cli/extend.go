@@ -21,7 +21,7 @@ func (a *app) loadExtension(ctx context.Context, f *fitFlags) (*problemData, err
 	if err != nil {
 		return nil, err
 	}
-	if f.Stop.Rule == bound.Labels && m.Threshold != 0 {
+	if f.Stop.Rule == bound.ByLabels && m.Threshold != 0 {
 		return nil, usagef("--stop labels counts labels at the threshold 0, and that of %s is %.6g", f.Extend,
 			m.Threshold)
 	}
@@ -32,7 +32,7 @@ func (a *app) loadExtension(ctx context.Context, f *fitFlags) (*problemData, err
 // --test. It adds hints with unknown words and with the error of m on the new rows, and suggests --tune if the number
 // of rows has at least doubled.
 func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData, error) {
-	oldRows, err := m.Training()
+	oldRows, err := m.TrainingData()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Extend, err)
 	}

@@ -77,7 +77,7 @@ $ verify c2.krr --train all.csv
 	// The extended weighted model must solve the dense equations of all its rows. The features of the new rows are
 	// scaled as those of the first fit.
 	m := testkit.Must(model.Load("m2.krr"))
-	training := testkit.Must(m.Training())
+	training := testkit.Must(m.TrainingData())
 	n := training.Len()
 	gram := testkit.KernelMatrix(m.Kernel, training.X)
 	for i := range n {

@@ -220,7 +220,7 @@ func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(conte
 	if options, _ := json.Marshal([]any{cfg, f.PrecondSpec, f.kernelFlags}); err == nil {
 		err = a.requireSame(ctx, options, "the options here, or the files that they name, are not those of rank 0")
 	}
-	if cfg.Stop.Rule == bound.Labels {
+	if cfg.Stop.Rule == bound.ByLabels {
 		cfg.StopRows = data.test
 	}
 	cfg.Monitor, cfg.Comm, cfg.Memory = a.show, a.comm(), a.memoryLimit(f.Memory)
@@ -306,7 +306,7 @@ func (d *problemData) setOrigin(o *model.Origin, version string) {
 	o.Tuned = d.extended != nil && d.extended.Origin.Tuned
 }
 
-// scoreTest predicts the test rows, and adds their errors to the solution. With the rule bound.Labels it also counts
+// scoreTest predicts the test rows, and adds their errors to the solution. With the rule bound.ByLabels it also counts
 // the labels that the remaining error of the solve leaves undecided.
 func (r *fitted) scoreTest(ctx context.Context, rule bound.Rule) (err error) {
 	sol, test := r.sol, r.data.test
@@ -318,7 +318,7 @@ func (r *fitted) scoreTest(ctx context.Context, rule bound.Rule) (err error) {
 		return err
 	}
 	sol.SetScore(r.test.Score(test))
-	if rule == bound.Labels {
+	if rule == bound.ByLabels {
 		sol.CountOpenLabels(r.test, test)
 	}
 	sol.Seconds.Predict = time.Since(start).Seconds()
@@ -339,7 +339,7 @@ func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datase
 		return nil, usagef("--threshold %s: there are not two classes", f.Threshold)
 	case isSet && err == nil:
 		return &solve.Threshold{Value: v}, nil
-	case !isSet && !(isBinary && m.Thresholded()):
+	case !isSet && !(isBinary && m.DependsOnThreshold()):
 		return nil, nil
 	}
 	return lab.BestThreshold(ctx, m)
@@ -404,7 +404,7 @@ func (f *fitFlags) check() error {
 		(err != nil || math.IsNaN(v) || math.IsInf(v, 0)) {
 		return usagef("--threshold %s: want a number or auto", f.Threshold)
 	}
-	if f.Stop.Rule == bound.Labels && (f.flags.IsSet("threshold") || model.Metric(f.Metric).Thresholded()) {
+	if f.Stop.Rule == bound.ByLabels && (f.flags.IsSet("threshold") || model.Metric(f.Metric).DependsOnThreshold()) {
 		return usagef("--stop labels counts labels at the threshold 0: leave --threshold and --metric %s out", f.Metric)
 	}
 	return f.labFlags.check()

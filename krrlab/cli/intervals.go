@@ -52,9 +52,9 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 		return nil, err
 	}
 	if method == interval.Jackknife {
-		return interval.FromScores(interval.LeaveOneOut(s), p, level)
+		return interval.FromScores(interval.CalibrateJackknife(s), p, level)
 	}
-	return interval.FromSystem(ctx, s, p, d, level)
+	return interval.JackknifePlusIntervals(ctx, s, p, d, level)
 }
 
 // probabilities returns the probability of each class (column) for each point (row). It uses the calibration in the
@@ -71,7 +71,7 @@ func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model
 		if err != nil {
 			return nil, err
 		}
-		m.Calibration = interval.LeaveOneOut(s)
+		m.Calibration = interval.CalibrateJackknife(s)
 	}
 	return interval.Probabilities(m.Calibration, p)
 }
@@ -103,7 +103,7 @@ func (a *app) factorSystem(ctx context.Context, m *model.Model, memory int64) (*
 		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are "+
 			"then used", m.Origin.Dataset)
 	}
-	return interval.Cholesky(ctx, m, accel.AvailableMemory(memory, 1))
+	return interval.NewSystem(ctx, m, accel.AvailableMemory(memory, 1))
 }
 
 // errNoTestRows is the error of --calibrate test without test rows.
@@ -122,12 +122,12 @@ func (a *app) calibrate(ctx context.Context, mode string, memory int64, r *fitte
 		if err != nil {
 			return err
 		}
-		m.Calibration = interval.LeaveOneOut(s)
+		m.Calibration = interval.CalibrateJackknife(s)
 		return nil
 	case r.test == nil:
 		return errNoTestRows
 	}
-	m.Calibration, err = interval.Calibrate(r.data.train, r.test, r.data.test)
+	m.Calibration, err = interval.CalibrateSplit(r.data.train, r.test, r.data.test)
 	return err
 }
 

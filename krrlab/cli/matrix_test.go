@@ -81,7 +81,7 @@ func TestPrecomputedK(t *testing.T) {
 			t.Errorf("%s: predictions are off by %g", flags, difference)
 		}
 	}
-	if m, err := model.Load("k.krr"); err != nil || m.Error != nil {
+	if m, err := model.Load("k.krr"); err != nil || m.ErrorBounds != nil {
 		t.Errorf("%v: %v", m, err)
 	}
 	script(t, strings.ReplaceAll(`

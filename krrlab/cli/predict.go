@@ -170,7 +170,7 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 
 	p := &predictions{keptColumns: data.CopiedColumns, writesDecision: f.Decision}
 	if f.Bound {
-		if p.bounds, err = m.Bounds(data); err != nil {
+		if p.bounds, err = m.DecisionBounds(data); err != nil {
 			return fmt.Errorf("%s: %w", f.Model, err)
 		}
 	}
@@ -214,9 +214,9 @@ func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, d
 	if f.Digits == "auto" && !f.Decision && !f.Bound && filepath.Ext(f.Out) != ".npy" {
 		p.setUnit(m.Calibration)
 	}
-	p.farRows = m.FarRows(data)
+	p.farRows = m.CountFarRows(data)
 	if canScore(p.Prediction, data) && (f.Out != "" || f.Plot != "") {
-		p.fittedRows = m.FittedRows(data)
+		p.fittedRows = m.CountFittedRows(data)
 	}
 	if f.Plot != "" {
 		p.figure, err = qualityFigure(m.Origin.Dataset, p.Prediction, data, p.probabilities, p.fittedRows)
@@ -352,11 +352,11 @@ func (f *rowsFlags) kernelRows(ctx context.Context, m *model.Model) (*datasets.D
 // have been computed.
 func (p *predictions) isSettled(i int) bool {
 	row := mat.NewDense(1, p.bounds.RawMatrix().Cols, p.Decision.RawRowView(i))
-	return bound.Open(row, []float64{1}, p.bounds.RawRowView(i)) == 0
+	return bound.UndecidedRows(row, []float64{1}, p.bounds.RawRowView(i)) == 0
 }
 
 // certainty returns "certain" or "not certain", whether an error bound is proved.
-func certainty(e *model.Error) string {
+func certainty(e *model.ErrorBounds) string {
 	if e.Certain {
 		return "certain"
 	}
@@ -366,7 +366,7 @@ func certainty(e *model.Error) string {
 // boundText describes the largest of the bounds and, for classes, the number of settled labels.
 func (p *predictions) boundText(m *model.Model) string {
 	text := fmt.Sprintf("decision values are within %.3g of the exact solution's (%s)", mat.Max(p.bounds),
-		certainty(m.Error))
+		certainty(m.ErrorBounds))
 	if p.Labels == nil {
 		return text
 	}

@@ -143,10 +143,10 @@ func TestPredictBound(t *testing.T) {
 			t.Errorf("%s: the loose fit differs by only %g", name, largest)
 		}
 		m, err := model.Load("loose")
-		if err != nil || m.Error == nil || !m.Error.Certain {
-			t.Fatalf("%s: %v, %v", name, m.Error, err)
+		if err != nil || m.ErrorBounds == nil || !m.ErrorBounds.Certain {
+			t.Fatalf("%s: %v, %v", name, m.ErrorBounds, err)
 		}
-		m.Error = nil
+		m.ErrorBounds = nil
 		testkit.OK(t, m.Save("old"))
 		script(t, "1$ predict --bound --in train.csv --model old\nhas no bounds of its error")
 	}

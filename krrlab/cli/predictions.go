@@ -26,7 +26,7 @@ type predictions struct {
 	intervals             *interval.Intervals // nil if not requested
 	figure                *plots.Figure       // picture for --plot; nil without it
 	fittedRows            int                 // number of rows that were used for the fit; 0 without answers
-	farRows               int                 // number of rows far from those of the fit (model.FarRows)
+	farRows               int                 // number of rows far from those of the fit (model.CountFarRows)
 	unit                  float64             // power of ten to which predictions in CSV are rounded; 0 for all digits
 }
 

@@ -12,26 +12,26 @@ import (
 )
 
 // isValid reports whether the bounds are nonnegative, finite, and one for each of t columns.
-func (e *Error) isValid(t int) bool {
+func (e *ErrorBounds) isValid(t int) bool {
 	invalid := func(v float64) bool { return !(v >= 0) || math.IsInf(v, 1) }
 	return len(e.ANorm) == t && !slices.ContainsFunc(e.ANorm, invalid) &&
 		(e.Decision == nil || len(e.Decision) == t && !slices.ContainsFunc(e.Decision, invalid))
 }
 
-// Bounds returns B, m×t, with |f_j*(z_a) − F_aj| ≤ B_aj for the points z_a of d, where F are the decision values
-// predicted with Options.Float64:
+// DecisionBounds returns B, m×t, with |f_j*(z_a) − F_aj| ≤ B_aj for the points z_a of d, where F are the decision
+// values predicted with Options.Float64:
 //
 //	B_aj = √k(z_a, z_a)·(D_j + (δ+(n+9)u)·Σ_i √k(x_i, x_i)·|C_ij|) + u·|mean_j|,
 //
-// where f* is the exact solution plus the model's Mean. D_j is Error.Decision, or ‖c_j−c_j*‖_A if that is not known.
-// The terms after D_j bound the rounding error of F, with the error δ of kernel values (kernel.EntryError) and u =
-// 2⁻⁵³. Bounds returns an error if the model has no Error or the points do not match the model.
-func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
-	if m.Error == nil && kernel.AsPrecomputed(m.Kernel) != nil {
+// where f* is the exact solution plus the model's Mean. D_j is ErrorBounds.Decision, or ‖c_j−c_j*‖_A if that is not
+// known. The terms after D_j bound the rounding error of F, with the error δ of kernel values (kernel.EntryError) and u
+// = 2⁻⁵³. DecisionBounds returns an error if the model has no ErrorBounds or the points do not match the model.
+func (m *Model) DecisionBounds(d *datasets.Dataset) (*mat.Dense, error) {
+	if m.ErrorBounds == nil && kernel.AsPrecomputed(m.Kernel) != nil {
 		return nil, fmt.Errorf("the model is of a precomputed K, which is not known to be positive semi-definite: " +
 			"it has no bounds of its error; predict without bounds")
 	}
-	if m.Error == nil {
+	if m.ErrorBounds == nil {
 		return nil, fmt.Errorf("the model has no bounds of its error: it was fitted by an older krrlab, or its " +
 			"residual is not known; fit again")
 	}
@@ -55,9 +55,9 @@ func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 			absoluteSums[j] += math.Sqrt(v) * math.Abs(c)
 		}
 	}
-	b, errorBounds := mat.NewDense(rows, t, nil), m.Error.Decision
+	b, errorBounds := mat.NewDense(rows, t, nil), m.ErrorBounds.Decision
 	if errorBounds == nil {
-		errorBounds = m.Error.ANorm
+		errorBounds = m.ErrorBounds.ANorm
 	}
 	for a, v := range kernel.Diag(m.Kernel, d.X) {
 		for j, e := range errorBounds {

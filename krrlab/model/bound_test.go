@@ -21,13 +21,13 @@ func TestBoundsOfBytes(t *testing.T) {
 		x.Data[i] = uint8(255 - i%3)
 	}
 	m := random(kernel.Gaussian{Sigma: 1}, x, 1)
-	m.Error = &Error{ANorm: []float64{0}} // no error of the coefficients, so that only rounding remains
+	m.ErrorBounds = &ErrorBounds{ANorm: []float64{0}} // no error of the coefficients, so that only rounding remains
 	wholeNumbers, halfway := points.NewDense(1, d, nil), points.NewDense(1, d, nil)
 	for j := range d {
 		wholeNumbers.Data[j], halfway.Data[j] = 255, 254.5
 	}
 	relativeBound := func(z points.Points) float64 { // bound of a prediction, divided by ‖C‖₁
-		b := testkit.Must(m.Bounds(&datasets.Dataset{X: z}))
+		b := testkit.Must(m.DecisionBounds(&datasets.Dataset{X: z}))
 		return b.At(0, 0) / mat.Norm(m.C, 1)
 	}
 	bytePoints, _ := points.AsBytes(wholeNumbers, 1)

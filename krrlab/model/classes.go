@@ -20,9 +20,9 @@ import (
 type Classes struct {
 	Labels []string `json:"labels"` // the model's labels, then other labels of the answers, which are never predicted
 	// Counts[i][j] is the number of rows of class i predicted as class j; nil for more than 100 classes.
-	Counts [][]float64 `json:"confusion,omitempty"`
-	Errors []Share     `json:"errors"` // for each class, its rows that are predicted as another class
-	Scores []Retrieval `json:"scores"` // precision and recall of each class
+	Counts [][]float64       `json:"confusion,omitempty"`
+	Errors []ErrorCount      `json:"errors"` // for each class, its rows that are predicted as another class
+	Scores []PrecisionRecall `json:"scores"` // precision and recall of each class
 	// BaseRate is the share of the largest class in the rows: if all rows were predicted as this class, the error rate
 	// would be 1−BaseRate.
 	BaseRate float64 `json:"base_rate"`
@@ -36,33 +36,33 @@ type Classes struct {
 	AUCOf string   `json:"auc_of,omitempty"` // the classes that AUC compares, and the number of rows that it ignores
 }
 
-// Share is a number of rows out of a total.
-type Share struct {
+// ErrorCount is a number of rows out of a total.
+type ErrorCount struct {
 	Wrong float64 `json:"wrong"` // number of wrong rows
-	Of    float64 `json:"of"`    // number of all rows
+	Total float64 `json:"of"`    // number of all rows
 }
 
-// Retrieval describes how well the rows of a class are found. Precision is the share of the class among the rows
+// PrecisionRecall describes how well the rows of a class are found. Precision is the share of the class among the rows
 // predicted as it. Recall is the share of its rows that are predicted as it. F1 = 2PR/(P+R). All three are 0 instead of
 // 0/0.
-type Retrieval struct {
+type PrecisionRecall struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1"`
 }
 
-func (s Share) String() string {
-	if s.Of == 0 {
+func (s ErrorCount) String() string {
+	if s.Total == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.2f %%", 100*s.Wrong/s.Of)
+	return fmt.Sprintf("%.2f %%", 100*s.Wrong/s.Total)
 }
 
 // Confusion is the number of rows of one class that are predicted as another one, out of all rows of the class.
 type Confusion struct {
-	Class string `json:"class"` // true class
-	For   string `json:"for"`   // predicted class
-	Share
+	Class     string `json:"class"` // true class
+	Predicted string `json:"for"`   // predicted class
+	ErrorCount
 }
 
 // maxConfusionClasses is the maximum number of classes for which the matrix Counts is stored.
@@ -77,14 +77,14 @@ func (p *Prediction) scoreClasses(d *datasets.Dataset) *Classes {
 			classIndex[i], c.Labels = len(c.Labels), append(c.Labels, label)
 		}
 	}
-	c.Errors = make([]Share, len(c.Labels))
+	c.Errors = make([]ErrorCount, len(c.Labels))
 	counts := map[[2]int]float64{}              // weights of the rows by true and predicted class
 	predicted := make([]float64, len(c.Labels)) // weights of the rows predicted as each class
 	total, ignored := 0.0, 0                    // weights of all rows, and number of rows with unknown labels
 	for i, class := range d.Class {
 		w, truth := d.Weight(i), classIndex[class]
 		counts[[2]int{truth, p.Class[i]}] += w
-		c.Errors[truth].Of += w
+		c.Errors[truth].Total += w
 		predicted[p.Class[i]] += w
 		if total += w; truth >= len(p.Labels) {
 			ignored++
@@ -98,15 +98,15 @@ func (p *Prediction) scoreClasses(d *datasets.Dataset) *Classes {
 	c.setConfusion(counts)
 	largest := 0
 	for i, e := range c.Errors {
-		if e.Of > c.Errors[largest].Of {
+		if e.Total > c.Errors[largest].Total {
 			largest = i
 		}
 	}
-	c.Largest, c.BaseRate = c.Labels[largest], c.Errors[largest].Of/total
+	c.Largest, c.BaseRate = c.Labels[largest], c.Errors[largest].Total/total
 	for i, e := range c.Errors {
 		correct := counts[[2]int{i, i}]
-		c.Scores = append(c.Scores,
-			Retrieval{ratio(correct, predicted[i]), ratio(correct, e.Of), ratio(2*correct, predicted[i]+e.Of)})
+		c.Scores = append(c.Scores, PrecisionRecall{Precision: ratio(correct, predicted[i]),
+			Recall: ratio(correct, e.Total), F1: ratio(2*correct, predicted[i]+e.Total)})
 	}
 	if p.Decision != nil {
 		c.setAUC(p.Curves(d), p.Labels)
@@ -133,7 +133,7 @@ func (c *Classes) setConfusion(counts map[[2]int]float64) {
 		}
 		if v[0] != v[1] {
 			c.Confusions = append(c.Confusions,
-				Confusion{c.Labels[v[0]], c.Labels[v[1]], Share{counts[v], c.Errors[v[0]].Of}})
+				Confusion{c.Labels[v[0]], c.Labels[v[1]], ErrorCount{counts[v], c.Errors[v[0]].Total}})
 		}
 	}
 }
@@ -212,10 +212,11 @@ func (c *Classes) setAUC(curves []Curve, labels []string) {
 	}
 }
 
-// Trained returns the prediction for the n rows of the fit without products with K. d contains these rows with their
-// FitWeights w, W = diag(w), and r is the residual W^½y−(W^½KW^½+λI)W^−½c of the centered targets y, where nil means 0.
-// From it follows f = mean+Kc = mean+y−λW⁻¹c−W^−½r. It returns an error if the targets of d are not those of a fit.
-func (m *Model) Trained(d *datasets.Dataset, r *mat.Dense) (*Prediction, error) {
+// TrainingPrediction returns the prediction for the n rows of the fit without products with K. d contains these rows
+// with their FitWeights w, W = diag(w), and r is the residual W^½y−(W^½KW^½+λI)W^−½c of the centered targets y, where
+// nil means 0. From it follows f = mean+Kc = mean+y−λW⁻¹c−W^−½r. It returns an error if the targets of d are not those
+// of a fit.
+func (m *Model) TrainingPrediction(d *datasets.Dataset, r *mat.Dense) (*Prediction, error) {
 	f, err := m.Coding().EncodeForFit(d)
 	if err != nil {
 		return nil, err

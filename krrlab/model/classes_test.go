@@ -86,7 +86,7 @@ func TestClasses(t *testing.T) {
 		}
 		pairs := 0
 		for i, a := range got.Labels {
-			if e := got.Errors[i]; e.Of != rowsOf[a] || e.Wrong != e.Of-counts[[2]string{a, a}] {
+			if e := got.Errors[i]; e.Total != rowsOf[a] || e.Wrong != e.Total-counts[[2]string{a, a}] {
 				t.Errorf("%v: class %s %v", c, a, e)
 			}
 			for j, b := range got.Labels {
@@ -98,7 +98,7 @@ func TestClasses(t *testing.T) {
 			}
 		}
 		for i, v := range got.Confusions {
-			if v.Wrong != counts[[2]string{v.Class, v.For}] || v.Of != rowsOf[v.Class] ||
+			if v.Wrong != counts[[2]string{v.Class, v.Predicted}] || v.Total != rowsOf[v.Class] ||
 				i > 0 && v.Wrong > got.Confusions[i-1].Wrong {
 				t.Errorf("%v: confusions %v", c, got.Confusions)
 			}
@@ -146,8 +146,9 @@ func checkAUC(t *testing.T, labels []string, f *mat.Dense, d *datasets.Dataset, 
 	}
 }
 
-// TestTrained checks that Model.Trained, which computes f at the rows of the fit as y−λW⁻¹c−W^−½r, gives the values
-// of the dense product Kc. The coefficients c solve the problem except for the residual r, with and without weights.
+// TestTrained checks that Model.TrainingPrediction, which computes f at the rows of the fit as y−λW⁻¹c−W^−½r, gives the
+// values of the dense product Kc. The coefficients c solve the problem except for the residual r, with and without
+// weights.
 func TestTrained(t *testing.T) {
 	for _, weights := range [][]float64{nil, {1, 2, 0.5, 3}} {
 		k := mat.NewSymDense(4, []float64{2, 1, 0, 0.5, 1, 2, 0.3, 0, 0, 0.3, 2, 1, 0.5, 0, 1, 2})
@@ -177,7 +178,7 @@ func TestTrained(t *testing.T) {
 			}
 		}
 		m := &Model{Lambda: lambda, C: mat.NewDense(4, 1, c.RawVector().Data), Mean: []float64{mean}}
-		p := testkit.Must(m.Trained(&datasets.Dataset{X: points.NewDense(4, 1, make([]float64, 4)),
+		p := testkit.Must(m.TrainingPrediction(&datasets.Dataset{X: points.NewDense(4, 1, make([]float64, 4)),
 			Task: datasets.Regression, Target: y, Weights: weights}, r))
 		for i, v := range p.Value {
 			testkit.Near(t, v-mean, want.AtVec(i), 1e-12, weights, i, v, mean+want.AtVec(i))
@@ -197,7 +198,7 @@ func TestManyClasses(t *testing.T) {
 	}
 	d.Labels = labels
 	got := (&Model{Labels: labels}).prediction(f).Score(d).Classes
-	if want := (Confusion{"A", "B", Share{1, 1}}); got.Counts != nil || len(got.Confusions) != 101 ||
+	if want := (Confusion{"A", "B", ErrorCount{1, 1}}); got.Counts != nil || len(got.Confusions) != 101 ||
 		!reflect.DeepEqual(got.Confusions[0], want) {
 		t.Errorf("%v, %d pairs, first %v", got.Counts, len(got.Confusions), got.Confusions[0])
 	}

@@ -49,12 +49,12 @@ type Info struct {
 	Targets []string    `json:"targets,omitempty"`
 	Mean    []float64   `json:"mean,omitempty"`
 	// Threshold is subtracted from f of two classes before its sign determines the label.
-	Threshold float64           `json:"threshold,omitempty"`
-	Weighted  bool              `json:"weighted,omitempty"`
-	Scaling   *datasets.Scaling `json:"scaling,omitempty"`
-	Columns   []string          `json:"columns,omitempty"`
-	Error     *Error            `json:"error,omitempty"`
-	Repeats   *datasets.Repeats `json:"repeats,omitempty"` // the groups are in groups.npy, if there are any
+	Threshold   float64           `json:"threshold,omitempty"`
+	Weighted    bool              `json:"weighted,omitempty"`
+	Scaling     *datasets.Scaling `json:"scaling,omitempty"`
+	Columns     []string          `json:"columns,omitempty"`
+	ErrorBounds *ErrorBounds      `json:"error,omitempty"`
+	Repeats     *datasets.Repeats `json:"repeats,omitempty"` // the groups are in groups.npy, if there are any
 
 	Calibration *Calibration `json:"calibration,omitempty"` // the scores are in scores.npy
 	Origin      Origin       `json:"origin"`
@@ -88,8 +88,8 @@ func (m *Model) Info() (*Info, error) {
 	meta := &Info{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
 		Labels: m.Labels, Targets: m.Targets, Mean: m.Mean, Weighted: m.Weighted,
-		Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Repeats: m.Repeats, Calibration: m.Calibration,
-		Origin: m.Origin,
+		Scaling: m.Scaling, Columns: m.Columns, ErrorBounds: m.ErrorBounds, Repeats: m.Repeats,
+		Calibration: m.Calibration, Origin: m.Origin,
 	}
 	switch x := m.X.(type) {
 	case *points.CSR:
@@ -223,8 +223,8 @@ func readArchive(r io.ReaderAt, size int64, memory accel.Budget) (*Model, error)
 	}
 	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Targets: meta.Targets, Mean: meta.Mean,
 		Threshold: meta.Threshold, Weighted: meta.Weighted, Scaling: meta.Scaling,
-		Columns: meta.Columns,
-		Error:   meta.Error, Repeats: meta.Repeats, Origin: meta.Origin}
+		Columns:     meta.Columns,
+		ErrorBounds: meta.ErrorBounds, Repeats: meta.Repeats, Origin: meta.Origin}
 	if err := a.readModel(m, meta); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}

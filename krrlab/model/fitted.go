@@ -23,14 +23,14 @@ const (
 	NegligibleKernel = 1e-3
 )
 
-// FittedRows returns the number of rows of d, raw or scaled as the model's points, that are rows of the fit. These are
-// all rows if they are equal to the model's first points; otherwise the rows that are equal to one of the model's
+// CountFittedRows returns the number of rows of d, raw or scaled as the model's points, that are rows of the fit. These
+// are all rows if they are equal to the model's first points; otherwise the rows that are equal to one of the model's
 // points in the precision of float32, and in the answers if both are known.
 //
 // If the rows of the fit repeat each other by chance, independent rows would also be equal to some of them. By Good and
-// Turing, the expected share of such rows is the share q of the rows of the fit that another one equals. FittedRows
-// returns 0 if that explains the count, unless the equal rows of the fit are known to be copies.
-func (m *Model) FittedRows(d *datasets.Dataset) int {
+// Turing, the expected share of such rows is the share q of the rows of the fit that another one equals.
+// CountFittedRows returns 0 if that explains the count, unless the equal rows of the fit are known to be copies.
+func (m *Model) CountFittedRows(d *datasets.Dataset) int {
 	scaled, err := m.Scaled(d)
 	if err != nil {
 		return 0
@@ -73,11 +73,11 @@ func (m *Model) FittedRows(d *datasets.Dataset) int {
 	return count
 }
 
-// FarRows returns the number of rows of d, raw or scaled as the model's points, at which the kernel is below
+// CountFarRows returns the number of rows of d, raw or scaled as the model's points, at which the kernel is below
 // NegligibleKernel for all of the model's points, by their distance from the bounding box of these. Their predictions
-// are nearly constant. Rows inside the box are not counted, even if they are far from all points. FarRows returns 0 if
-// the kernel is not known to decrease with the distance.
-func (m *Model) FarRows(d *datasets.Dataset) (count int) {
+// are nearly constant. Rows inside the box are not counted, even if they are far from all points. CountFarRows returns
+// 0 if the kernel is not known to decrease with the distance.
+func (m *Model) CountFarRows(d *datasets.Dataset) (count int) {
 	tailBound, metric := kernel.TailBound(m.Kernel)
 	if tailBound == nil {
 		return 0

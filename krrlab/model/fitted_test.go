@@ -29,9 +29,9 @@ func TestFittedRows(t *testing.T) {
 				mixed.Row(i)[0] += 1000
 			}
 		}
-		testkit.Equal(t, m.FittedRows(rows), n, name)
-		testkit.Equal(t, m.FittedRows(rows.Subset(permutation)), n, name)
-		testkit.Equal(t, m.FittedRows(&datasets.Dataset{X: mixed}), 210, name)
+		testkit.Equal(t, m.CountFittedRows(rows), n, name)
+		testkit.Equal(t, m.CountFittedRows(rows.Subset(permutation)), n, name)
+		testkit.Equal(t, m.CountFittedRows(&datasets.Dataset{X: mixed}), 210, name)
 	}
 	x := points.NewDense(n, 1, nil)
 	m := random(kernel.Gaussian{Sigma: 1}, x, 1)
@@ -42,12 +42,12 @@ func TestFittedRows(t *testing.T) {
 		rows.Target[n-1-i] = float64(2 * i)
 		m.Answers = append(m.Answers, float64(2*i))
 	}
-	testkit.Equal(t, m.FittedRows(rows), n)
+	testkit.Equal(t, m.CountFittedRows(rows), n)
 	for i := range 100 {
 		rows.Target[i]++
 	}
-	testkit.Equal(t, m.FittedRows(rows), n-100)
-	testkit.Equal(t, m.FittedRows(&datasets.Dataset{X: points.NewDense(3, 2, nil)}), 0)
+	testkit.Equal(t, m.CountFittedRows(rows), n-100)
+	testkit.Equal(t, m.CountFittedRows(&datasets.Dataset{X: points.NewDense(3, 2, nil)}), 0)
 }
 
 // TestFittedRowsChance draws the rows of a fit from 400 values, so that many of them repeat. Rows that are drawn
@@ -66,21 +66,21 @@ func TestFittedRowsChance(t *testing.T) {
 	for seed := range uint64(100) {
 		x := draw(2 * seed)
 		m, independent := random(kernel.Gaussian{Sigma: 1}, x, 1), draw(2*seed+1)
-		if m.FittedRows(&datasets.Dataset{X: independent}) > 0 {
+		if m.CountFittedRows(&datasets.Dataset{X: independent}) > 0 {
 			falseAlarms++
 		}
 		rows := points.Gather(x, rng.New(seed).Perm(n)).(*points.Dense)
-		testkit.Equal(t, m.FittedRows(&datasets.Dataset{X: rows}), n, seed)
+		testkit.Equal(t, m.CountFittedRows(&datasets.Dataset{X: rows}), n, seed)
 		copy(rows.Data, independent.Data[:n/4])
-		if got := m.FittedRows(&datasets.Dataset{X: rows}); got < n-n/4 {
+		if got := m.CountFittedRows(&datasets.Dataset{X: rows}); got < n-n/4 {
 			t.Errorf("seed %d: %d rows are found", seed, got)
 		}
 		m.Repeats = &datasets.Repeats{RowKind: datasets.RowKindNewGroup, Grouped: n}
-		if m.FittedRows(&datasets.Dataset{X: independent}) > 0 {
+		if m.CountFittedRows(&datasets.Dataset{X: independent}) > 0 {
 			falseAlarms++
 		}
 		m.Repeats = &datasets.Repeats{RowKind: datasets.RowKindNewFeatures, Grouped: n / 2}
-		if got := m.FittedRows(&datasets.Dataset{X: independent}); got < n/4 {
+		if got := m.CountFittedRows(&datasets.Dataset{X: independent}); got < n/4 {
 			t.Errorf("seed %d: %d rows equal copies", seed, got)
 		}
 	}
@@ -124,13 +124,13 @@ func TestFarRows(t *testing.T) {
 					}
 				}
 			}
-			if got := m.FarRows(rows); got != want || want == 0 {
+			if got := m.CountFarRows(rows); got != want || want == 0 {
 				t.Errorf("%v, scaling %s: %d far rows, want %d", k, scaling, got, want)
 			}
-			testkit.Equal(t, m.FarRows(&datasets.Dataset{X: testkit.ToCSR(raw)}), want)
-			testkit.Equal(t, m.FarRows(d), 0)
+			testkit.Equal(t, m.CountFarRows(&datasets.Dataset{X: testkit.ToCSR(raw)}), want)
+			testkit.Equal(t, m.CountFarRows(d), 0)
 		}
 		m.Kernel = kernel.Polynomial{Gamma: 1, Degree: 2}
-		testkit.Equal(t, m.FarRows(rows), 0)
+		testkit.Equal(t, m.CountFarRows(rows), 0)
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestMean(t *testing.T) {
 	z := &datasets.Dataset{X: kinds(300, 3, 2)["float64"]}
 	m := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
-	m.Error = &Error{ANorm: []float64{0}}
+	m.ErrorBounds = &ErrorBounds{ANorm: []float64{0}}
 	plain := *m
 	m.Mean = []float64{1e6}
 	b := save(t, m)
@@ -34,8 +34,8 @@ func TestMean(t *testing.T) {
 	o := &Options{Float64: true}
 	with, without := mustDecide(t, read, z.X, o), mustDecide(t, &plain, z.X, o)
 	p := testkit.Must(read.Predict(t.Context(), z, o))
-	wide := testkit.Must(read.Bounds(z))
-	narrow := testkit.Must(plain.Bounds(z))
+	wide := testkit.Must(read.DecisionBounds(z))
+	narrow := testkit.Must(plain.DecisionBounds(z))
 	for i := range z.Len() {
 		difference := math.Abs((with.At(i, 0) - 1e6) - without.At(i, 0)) // the difference is exact
 		if p.Value[i] != with.At(i, 0) || difference > wide.At(i, 0)+narrow.At(i, 0) ||

@@ -40,9 +40,9 @@ func MetricOf(name string, classes bool) (Metric, error) {
 	}
 }
 
-// Thresholded reports whether the metric of two classes depends on the threshold, which should be adjusted for
+// DependsOnThreshold reports whether the metric of two classes depends on the threshold, which should be adjusted for
 // classes of different size.
-func (m Metric) Thresholded() bool { return m == F1 || m == BalancedError }
+func (m Metric) DependsOnThreshold() bool { return m == F1 || m == BalancedError }
 
 // Name returns the name of the metric for reports.
 func (m Metric) Name() string {
@@ -73,15 +73,15 @@ func (m Metric) Loss(s *Score) (float64, error) {
 	case m == BalancedError || m == F1:
 		sum, count, rarest := 0.0, 0.0, math.Inf(1)
 		for i, e := range s.Classes.Errors {
-			loss := ratio(e.Wrong, e.Of)
+			loss := ratio(e.Wrong, e.Total)
 			if m == F1 {
 				loss = 1 - s.Classes.Scores[i].F1
 			}
 			switch {
-			case e.Of == 0:
+			case e.Total == 0:
 			case m == F1 && len(s.Classes.Labels) == 2:
-				if e.Of < rarest {
-					rarest, sum, count = e.Of, loss, 1
+				if e.Total < rarest {
+					rarest, sum, count = e.Total, loss, 1
 				}
 			default:
 				sum, count = sum+loss, count+1
@@ -95,8 +95,9 @@ func (m Metric) Loss(s *Score) (float64, error) {
 // Text names the metric and its value.
 func (m Metric) Text(loss float64) string { return m.Name() + " " + m.format(m.Value(loss), 0) }
 
-// Span is like Text, followed by the interval [lo, hi] of the loss as an interval of the metric, rounded outward.
-func (m Metric) Span(loss, lo, hi float64) string {
+// TextWithInterval is like Text, followed by the interval [lo, hi] of the loss as an interval of the metric, rounded
+// outward.
+func (m Metric) TextWithInterval(loss, lo, hi float64) string {
 	lo, hi = m.Value(lo), m.Value(hi)
 	lo, hi = min(lo, hi), max(lo, hi)
 	if m == RMSE {

@@ -58,9 +58,9 @@ func TestBestThreshold(t *testing.T) {
 // and that the ends of their intervals are rounded outward.
 func TestMetricText(t *testing.T) {
 	for want, got := range map[string]string{
-		"AUC 0.9000, in [0.8765, 0.9124]":               AUC.Span(0.1, 0.08765, 0.12345),
-		"F1 0.7500, in [0.5000, 0.8000]":                F1.Span(0.25, 0.2, 0.5),
-		"balanced error 12.50 %, in [10.00 %, 20.01 %]": BalancedError.Span(0.125, 0.1, 0.20005),
+		"AUC 0.9000, in [0.8765, 0.9124]":               AUC.TextWithInterval(0.1, 0.08765, 0.12345),
+		"F1 0.7500, in [0.5000, 0.8000]":                F1.TextWithInterval(0.25, 0.2, 0.5),
+		"balanced error 12.50 %, in [10.00 %, 20.01 %]": BalancedError.TextWithInterval(0.125, 0.1, 0.20005),
 		"log loss 0.1235":                               LogLoss.Text(0.12346),
 		"RMSE 1.5":                                      RMSE.Text(1.5),
 	} {

@@ -32,10 +32,10 @@ type Model struct {
 	Mean    []float64
 	Scaling *datasets.Scaling // scaling of the training data, from raw features to those of X; nil means none
 	Columns []string          // names of the features; nil if the data had none
-	// Weighted reports that the rows were weighted in the fit. Then C is W^½Ĉ with (W^½KW^½+λI)Ĉ = W^½Y, and Error and
-	// the residual in Origin refer to Ĉ. Bounds are valid in spite of that.
-	Weighted bool
-	Error    *Error // bounds of the error of C; nil if unknown
+	// Weighted reports that the rows were weighted in the fit. Then C is W^½Ĉ with (W^½KW^½+λI)Ĉ = W^½Y, and
+	// ErrorBounds and the residual in Origin refer to Ĉ. Bounds are valid in spite of that.
+	Weighted    bool
+	ErrorBounds *ErrorBounds // bounds of the error of C; nil if unknown
 	// Groups are the group numbers of the points, for leave-one-out by groups; nil if each point is its own group.
 	// Repeats describes how the groups were chosen; nil if the file has a version without this information.
 	Groups  []int
@@ -62,8 +62,9 @@ type Calibration struct {
 	Offset []float64 `json:"offset,omitempty"`
 }
 
-// Error contains bounds of the error of the coefficients, where c_j* are the columns of the solution of (K+λI)C* = Y.
-type Error struct {
+// ErrorBounds contains bounds of the error of the coefficients, where c_j* are the columns of the solution of (K+λI)C*
+// = Y.
+type ErrorBounds struct {
 	ANorm []float64 `json:"anorm"` // upper bounds of ‖c_j−c_j*‖_A for every column, A = K+λI
 	// Decision are bounds of |f_j*(z)−f_j(z)|/√k(z, z) that do not depend on z. They are at most ANorm, which is used
 	// if they are not known.
@@ -174,8 +175,8 @@ func (m *Model) check() error {
 	case m.Calibration != nil && !m.Calibration.isValid(t, m.Labels != nil):
 		return fmt.Errorf("model: the scores of its calibration are not columns of ascending numbers, one for each "+
 			"of %d targets or one of classes", t)
-	case m.Error != nil && !m.Error.isValid(t):
-		return fmt.Errorf("model: bounds %v of the error, want a number ≥ 0 for each of %d columns", *m.Error, t)
+	case m.ErrorBounds != nil && !m.ErrorBounds.isValid(t):
+		return fmt.Errorf("model: bounds %v of the error, want a number ≥ 0 for each of %d columns", *m.ErrorBounds, t)
 	case m.Scaling != nil && m.Scaling.Dim() != d:
 		return fmt.Errorf("model: scaling of %d features for points of dimension %d", m.Scaling.Dim(), d)
 	}
@@ -210,9 +211,9 @@ type Score struct {
 	RelErr    float64 // regression: ‖ŷ−y‖₂/‖y‖₂, the paper's error rate
 	R2        float64 // regression: 1 − Σ(ŷ−y)²/Σ(y−ȳ)²
 	BestError float64 // ErrorRate or RMSE of the best possible predictor on these points, if known
-	// Targets are the RMSEs of the targets of a regression with several targets. The other fields then combine all
+	// TargetRMSEs are the RMSEs of the targets of a regression with several targets. The other fields then combine all
 	// answers, whatever their units.
-	Targets []float64
+	TargetRMSEs []float64
 	// Classes are the errors of a classification for each class; nil for a regression.
 	Classes *Classes
 }
@@ -228,8 +229,8 @@ func (s Score) String() string {
 	if !math.IsNaN(s.BestError) {
 		best = fmt.Sprintf(" (best possible %s)", outward.Plain(s.BestError, 4))
 	}
-	if s.Targets != nil { // the targets may have different units
-		return fmt.Sprintf("RMSE of each target %s on %s", outward.PlainList(s.Targets, 4), s.points())
+	if s.TargetRMSEs != nil { // the targets may have different units
+		return fmt.Sprintf("RMSE of each target %s on %s", outward.PlainList(s.TargetRMSEs, 4), s.points())
 	}
 	r2 := fmt.Sprintf("R² %.4f", s.R2)
 	if math.IsInf(s.R2, 0) {
@@ -374,7 +375,7 @@ func (p *Prediction) Score(d *datasets.Dataset) *Score {
 		s.Classes = p.scoreClasses(d)
 		var wrong, total float64
 		for _, e := range s.Classes.Errors {
-			wrong, total = wrong+e.Wrong, total+e.Of
+			wrong, total = wrong+e.Wrong, total+e.Total
 		}
 		s.ErrorRate = wrong / total
 		return s
@@ -399,7 +400,7 @@ func (p *Prediction) Score(d *datasets.Dataset) *Score {
 			tss += w * (y - mean) * (y - mean)
 		}
 		if sse += targetSSE; len(answers) > 1 {
-			s.Targets = append(s.Targets, math.Sqrt(targetSSE/total))
+			s.TargetRMSEs = append(s.TargetRMSEs, math.Sqrt(targetSSE/total))
 		}
 	}
 	s.RMSE = math.Sqrt(sse / total / float64(len(answers)))

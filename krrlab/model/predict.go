@@ -67,11 +67,11 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // be in float64, as Bounds requires. If the training points are far from zero, all points are first shifted by their
 // mean (kernel.NewPlacement).
 //
-// For many points in one to three dimensions, a Gaussian kernel is evaluated by its Fourier series (package fourier) if
-// 64 points that are also predicted without it differ by at most a quarter of the accuracy, and no tile has to be in
-// float64.
+// Predicted many points in one to three dimensions, a Gaussian kernel is evaluated by its Fourier series (package
+// fourier) if 64 points that are also predicted without it differ by at most a quarter of the accuracy, and no tile has
+// to be in float64.
 //
-// For a kernel.Precomputed, the points are the rows of K(test, train), or rows of K if the model contains it.
+// Predicted a kernel.Precomputed, the points are the rows of K(test, train), or rows of K if the model contains it.
 //
 // Decision returns an error if the dimension of raw is not the model's, if a feature is not finite after scaling, if a
 // decision value is not finite, or if an option is invalid, and the context's error if the context ends.

@@ -87,9 +87,9 @@ func (m *Model) PredictCSV(ctx context.Context, r io.Reader, w io.Writer) error 
 	return WriteCSV(w, rows.Len(), p.Columns())
 }
 
-// Training returns the rows of the fit with their answers, weights and groups, scaled as the model's points. It returns
-// an error if K was precomputed, if the file lacks the answers, or if they are no indices of labels.
-func (m *Model) Training() (*datasets.Dataset, error) {
+// TrainingData returns the rows of the fit with their answers, weights and groups, scaled as the model's points. It
+// returns an error if K was precomputed, if the file lacks the answers, or if they are no indices of labels.
+func (m *Model) TrainingData() (*datasets.Dataset, error) {
 	n, _, _ := m.Dims()
 	if kernel.AsPrecomputed(m.Kernel) != nil {
 		return nil, fmt.Errorf("model: the points of a precomputed K are its row numbers: fit the K of all rows")
@@ -122,9 +122,9 @@ func (m *Model) Training() (*datasets.Dataset, error) {
 	return d, nil
 }
 
-// SetAnswers stores the answers and weights of the rows of the fit, d, for Training. It stores nothing if d has weights
-// of classes, which depend on all rows.
-func (m *Model) SetAnswers(d *datasets.Dataset) {
+// SetTrainingAnswers stores the answers and weights of the rows of the fit, d, for Training. It stores nothing if d has
+// weights of classes, which depend on all rows.
+func (m *Model) SetTrainingAnswers(d *datasets.Dataset) {
 	if d.ClassWeights != nil {
 		return
 	}

@@ -68,8 +68,8 @@ func (b *Lines) addConfusions(c *model.Classes) {
 	confusions := c.Confusions
 	var pairs, errors []string
 	for _, v := range confusions[:min(maxShownPairs, len(confusions))] {
-		pairs = append(pairs, fmt.Sprintf("%s for %s %.6g of %.6g", safe.Name(v.Class), safe.Name(v.For), v.Wrong,
-			v.Of))
+		pairs = append(pairs, fmt.Sprintf("%s for %s %.6g of %.6g", safe.Name(v.Class), safe.Name(v.Predicted), v.Wrong,
+			v.Total))
 	}
 	if omitted := len(confusions) - len(pairs); omitted > 0 {
 		pairs = append(pairs, fmt.Sprintf("%s less often", plural.Count(omitted, "other pair")))
@@ -78,7 +78,7 @@ func (b *Lines) addConfusions(c *model.Classes) {
 		b.Add("confusion", "taken: %s", strings.Join(pairs, "; "))
 	}
 	for i, name := range labels(c.Labels) {
-		if c.Errors[i].Of > 0 {
+		if c.Errors[i].Total > 0 {
 			errors = append(errors, name+" "+c.Errors[i].String())
 		}
 	}

@@ -20,8 +20,8 @@ import (
 // TestParseStop checks that stop rules are read from texts and written again, and that invalid ones are errors.
 func TestParseStop(t *testing.T) {
 	for text, want := range map[string]Stop{
-		"": {}, "residual": {Rule: Residual}, "predictions": {Rule: Predictions}, "anorm": {Rule: ANorm}, "labels=1%": {Labels, 0.01}, "labels=0.01": {Labels, 0.01},
-		"labels=2.5 %": {Labels, 0.025},
+		"": {}, "residual": {Rule: ByResidual}, "predictions": {Rule: ByPredictions}, "anorm": {Rule: ByANorm}, "labels=1%": {ByLabels, 0.01}, "labels=0.01": {ByLabels, 0.01},
+		"labels=2.5 %": {ByLabels, 0.025},
 	} {
 		s, err := parseStop(text)
 		if again, errAgain := parseStop(s.String()); err != nil || s != want || errAgain != nil || again != s {
@@ -34,7 +34,7 @@ func TestParseStop(t *testing.T) {
 			t.Errorf("%q: %v", text, s)
 		}
 	}
-	for _, s := range []Stop{{Rule: 5}, {Rule: Labels}, {Labels, math.NaN()}} { // options are checked by their text
+	for _, s := range []Stop{{Rule: 5}, {Rule: ByLabels}, {ByLabels, math.NaN()}} { // options are checked by their text
 		if new(Stop).UnmarshalText([]byte(s.String())) == nil {
 			t.Errorf("%v passes", s)
 		}
@@ -45,7 +45,7 @@ func TestParseStop(t *testing.T) {
 // open.
 func TestOpen(t *testing.T) {
 	openOne := func(f, root, e float64) int {
-		return Open(mat.NewDense(1, 1, []float64{f}), []float64{root}, []float64{e})
+		return UndecidedRows(mat.NewDense(1, 1, []float64{f}), []float64{root}, []float64{e})
 	}
 	if openOne(0.5, 2, 0.2) != 0 || openOne(-0.5, 2, 0.2) != 0 || openOne(0.4, 2, 0.2) != 1 || openOne(math.NaN(), 1, 0.1) != 1 ||
 		openOne(1, 1, math.NaN()) != 1 {
@@ -57,7 +57,7 @@ func TestOpen(t *testing.T) {
 		want   int
 	}{{[]float64{0.2, 0.2, 0.2}, 1}, {[]float64{0.2, 0.3, 0.2}, 3}, {[]float64{0.2, 0.2, 0.36}, 2},
 		{[]float64{0, 0, 0}, 1}} {
-		testkit.Equal(t, Open(f, []float64{1, 1, 1}, c.errors), c.want, c.errors)
+		testkit.Equal(t, UndecidedRows(f, []float64{1, 1, 1}, c.errors), c.want, c.errors)
 	}
 }
 
@@ -142,10 +142,10 @@ func TestTightenCertain(t *testing.T) {
 		res := testkit.Must(pcg.Solve(t.Context(), p.k, p.m, y, &pcg.Options{Tol: 1e-3, MaxIter: 1 + int(i%6)}))
 		c.Copy(res.X)
 		norm := p.size(t, res.R.ColView(0))
-		b := &Basis{Lambda: p.lambda, Norms: []float64{mat.Norm(y, 2)}}
+		b := &Problem{Lambda: p.lambda, Norms: []float64{mat.Norm(y, 2)}}
 		for _, inverseError := range []float64{0, 1e-3, 0.5, 3} {
 			rounding := []float64{1e-12}
-			got := b.Final(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true, PCG: res})
+			got := b.AnswerErrors(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true, PCG: res})
 			direct := got.Certain[0]
 			testkit.OK(t, got.TightenCertain(t.Context(), b, wrong{p.m, inverseError}, p.f, 0.05, res.R, rounding))
 			if v := got.Certain[0]; v < norm*(1-1e-10) || v > direct || got.Bounds[0] > v ||
@@ -161,24 +161,24 @@ func TestTightenCertain(t *testing.T) {
 // bounds if a number is not finite.
 func TestFinal(t *testing.T) {
 	unit := mat.NewDense(1, 1, []float64{1})
-	res := &pcg.Result{RelRes: []float64{1e-6}, Gap: []float64{1e-3}, History: pcg.History{Error: [][]float64{{1e-5}}}}
-	b := &Basis{Lambda: 0.25, Mu: 1, Norms: []float64{1}}
+	res := &pcg.Result{RelRes: []float64{1e-6}, Gap: []float64{1e-3}, History: pcg.History{ErrorBounds: [][]float64{{1e-5}}}}
+	b := &Problem{Lambda: 0.25, Mu: 1, Norms: []float64{1}}
 	a := &Answer{C: unit, Y: unit, Residuals: []float64{1e-2}, Rounding: []float64{1e-4}, PCG: res}
-	result := b.Final(a)
+	result := b.AnswerErrors(a)
 	if want := 2*1e-6 + 2*(1e-3+1e-4); math.Abs(result.Bounds[0]-want) > 1e-7*want || result.Certain != nil || result.Mu != 1 {
 		t.Errorf("%+v, want %g", result, want)
 	}
 	res.Gap[0] = math.NaN()
-	if result = b.Final(a); math.Abs(result.Bounds[0]-2*1.01e-2) > 1e-8 {
+	if result = b.AnswerErrors(a); math.Abs(result.Bounds[0]-2*1.01e-2) > 1e-8 {
 		t.Errorf("%+v with an unknown gap", result)
 	}
 	a.Residuals[0] = math.NaN()
-	if result = b.Final(a); result != nil || result.Model() != nil {
+	if result = b.AnswerErrors(a); result != nil || result.ForModel() != nil {
 		t.Errorf("%+v of no residual", result)
 	}
 }
 
-// TestSample checks that a sample that contains all rows decides by the count of Open.
+// TestSample checks that a sample that contains all rows decides by the count of UndecidedRows.
 func TestSample(t *testing.T) {
 	p := newProblem(t, 50, 0.1, 0.1)
 	k := kernel.Gaussian{Sigma: 1}
@@ -196,12 +196,12 @@ func TestSample(t *testing.T) {
 	}
 	for _, bound := range []float64{0.01, 0.1, 0.5, 2} {
 		errors := []float64{bound, bound / 2, bound}
-		open := float64(Open(f, Roots(k, rows), errors))
+		open := float64(UndecidedRows(f, DiagonalRoots(k, rows), errors))
 		for _, share := range []float64{0.02, 0.1, 0.3, 0.9} {
-			s := testkit.Must(NewSample(t.Context(), k, p.x, rows, share, rng.New(1)))
-			isFew, err := s.fewOpen(t.Context(), c, errors)
-			if err != nil || isFew != (open <= share*37) || !s.isDue(errors) || s.isDue(errors) ||
-				s.isDue([]float64{bound, 0, 0.9 * bound}) || !s.isDue([]float64{bound / 2, 0, 0}) {
+			s := testkit.Must(NewLabelSample(t.Context(), k, p.x, rows, share, rng.New(1)))
+			isFew, err := s.fewUndecided(t.Context(), c, errors)
+			if err != nil || isFew != (open <= share*37) || !s.needsTest(errors) || s.needsTest(errors) ||
+				s.needsTest([]float64{bound, 0, 0.9 * bound}) || !s.needsTest([]float64{bound / 2, 0, 0}) {
 				t.Errorf("%g of 37 open, share %g: %v, %v", open, share, isFew, err)
 			}
 		}

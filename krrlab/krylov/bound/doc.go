@@ -5,13 +5,13 @@
 //	|f_j*(x) − f_j(x)| ≤ √k(x, x)·‖e_j‖_A  for every x.
 //
 // A predicted label, which is the index of the largest f_j(x), is therefore the label of the exact solution if it leads
-// every other one by more than the sum of their two bounds. Otherwise the label is open (Open). An iteration may end
-// when few labels are open (Sample), which can be long before its residual is small.
+// every other one by more than the sum of their two bounds. Otherwise the label is undecided (UndecidedRows). An
+// iteration may end when few labels are undecided (LabelSample), which can be long before its residual is small.
 //
-// While conjugate gradients run, Basis.Errors bounds ‖e_j‖_A by the Gauss–Radau rule if a bound 0 < μ ≤ λ_min(M⁻¹A) is
-// known (LambdaMin), and by ‖r_j‖₂/√λ otherwise. After they have ended, Basis.Final bounds it by the true residual. The
-// documentation of Errors describes which errors each bound covers. If the true residual is computed with the stored
-// K, Rows estimates its error from rows of K in float64.
+// While conjugate gradients run, Problem.IterateErrors bounds ‖e_j‖_A by the Gauss–Radau rule if a bound 0 < μ ≤
+// λ_min(M⁻¹A) is known (LambdaMin), and by ‖r_j‖₂/√λ otherwise. After they have ended, Problem.AnswerErrors bounds it
+// by the true residual. The documentation of Errors describes which errors each bound covers. If the true residual is
+// computed with the stored K, ResidualRows estimates its error from rows of K in float64.
 //
 // # References
 //

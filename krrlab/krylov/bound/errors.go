@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// Basis contains the known properties of a problem before it is solved.
-type Basis struct {
+// Problem contains the known properties of a problem before it is solved.
+type Problem struct {
 	// Lambda is a lower bound of the eigenvalues of A = K+λI: λ if K is positive semi-definite, and 0 if none is known.
 	// With 0, no error is bounded.
 	Lambda float64
@@ -49,11 +49,11 @@ func LambdaMin(f *lowrank.Factor, lambda, lambdaP, errorNorm float64) float64 {
 	return math.Ldexp(math.Floor(frac*128)/128, exp)
 }
 
-// Errors sets dst_j to an upper bound of ‖e_j‖_A, where e_j = c_j*−c_j and r_j is the residual: the smaller of
-// ‖r_j‖₂/√λ and √(1+ProductError/λ) times the upper bound from pcg.Iteration.Error. relres has the recursive
+// IterateErrors sets dst_j to an upper bound of ‖e_j‖_A, where e_j = c_j*−c_j and r_j is the residual: the smaller of
+// ‖r_j‖₂/√λ and √(1+ProductError/λ) times the upper bound from pcg.Iteration.ErrorBounds. relres has the recursive
 // ‖r_j‖₂/‖y_j‖₂, and upper the bounds of pcg relative to ‖y_j‖₂; upper is nil if there are none. The bound is for the
-// recursive residual; Final adds the errors of that residual from rounding and from the stored K.
-func (b *Basis) Errors(dst, relres, upper []float64) {
+// recursive residual; AnswerErrors adds the errors of that residual from rounding and from the stored K.
+func (b *Problem) IterateErrors(dst, relres, upper []float64) {
 	for j, y := range b.Norms {
 		dst[j] = relres[j] * y / math.Sqrt(b.Lambda)
 		if upper != nil {
@@ -67,7 +67,7 @@ func (b *Basis) Errors(dst, relres, upper []float64) {
 // largestRelative returns the largest bound of ‖e_j‖_A/‖c_j*‖_A, given bounds of ‖e_j‖_A. If the iteration starts at 0,
 // it uses ‖c_j*‖_A² = totalDecrease_j‖y_j‖₂²+‖e_j‖_A² (pcg.Iteration.TotalDecrease). Otherwise it uses the lower bounds
 // SolutionNorms; a column without one counts as 1.
-func (b *Basis) largestRelative(errors, totalDecrease []float64) (worst float64) {
+func (b *Problem) largestRelative(errors, totalDecrease []float64) (worst float64) {
 	for j, e := range errors {
 		if b.Norms[j] == 0 {
 			continue
@@ -86,7 +86,7 @@ func (b *Basis) largestRelative(errors, totalDecrease []float64) (worst float64)
 }
 
 // History returns the largest bound of ‖e_j‖_A/‖c_j*‖_A after every iteration of a solve.
-func (b *Basis) History(res *pcg.Result) []float64 {
+func (b *Problem) History(res *pcg.Result) []float64 {
 	h, t := res.History, len(b.Norms)
 	relative, errors, totalDecrease := make([]float64, len(h.RelRes)), make([]float64, t), make([]float64, t)
 	for k, relres := range h.RelRes {
@@ -96,10 +96,10 @@ func (b *Basis) History(res *pcg.Result) []float64 {
 			}
 		}
 		var upper []float64
-		if k < len(h.Error) {
-			upper = h.Error[k]
+		if k < len(h.ErrorBounds) {
+			upper = h.ErrorBounds[k]
 		}
-		b.Errors(errors, relres, upper)
+		b.IterateErrors(errors, relres, upper)
 		relative[k] = b.largestRelative(errors, totalDecrease)
 	}
 	return relative
@@ -115,7 +115,7 @@ type Answer struct {
 	PCG                 *pcg.Result // result of the last solve, with answer C; nil for none
 }
 
-// Errors contains, for every column, bounds of ‖e_j‖_A, e_j = c_j*−c_j, and of ‖c_j*‖_A.
+// IterateErrors contains, for every column, bounds of ‖e_j‖_A, e_j = c_j*−c_j, and of ‖c_j*‖_A.
 type Errors struct {
 	// Bounds are the smallest known bounds of ‖e_j‖_A. They use the Gauss–Radau rule if Mu is known, plus ‖g_j‖₂/√λ,
 	// where g_j is the difference of the recursive and the true residual, with Rounding. It is not proved that the rule
@@ -141,16 +141,17 @@ type Errors struct {
 // roundoffFactor bounds the relative rounding errors of sums of up to 10⁷ float64 numbers.
 const roundoffFactor = 1 + 1e-8
 
-// Final returns the bounds of the errors of an answer, or nil if they are not finite, for example because Lambda is 0.
-func (b *Basis) Final(a *Answer) *Errors {
+// AnswerErrors returns the bounds of the errors of an answer, or nil if they are not finite, for example because Lambda
+// is 0.
+func (b *Problem) AnswerErrors(a *Answer) *Errors {
 	t := len(b.Norms)
 	e := &Errors{Bounds: make([]float64, t), SolutionNormBounds: make([]float64, t), Mu: b.Mu}
 	if a.PCG != nil && len(a.PCG.RelRes) == t && a.PCG.Gap != nil {
 		var upper []float64
-		if h := a.PCG.History.Error; len(h) > 0 {
+		if h := a.PCG.History.ErrorBounds; len(h) > 0 {
 			upper = h[len(h)-1]
 		}
-		b.Errors(e.Bounds, a.PCG.RelRes, upper)
+		b.IterateErrors(e.Bounds, a.PCG.RelRes, upper)
 	} else {
 		e.Mu = 0
 	}
@@ -215,15 +216,15 @@ func (e *Errors) setRelative() {
 	e.Relative, e.CertainRelative = worst(e.Bounds), worst(e.Certain)
 }
 
-// Model returns the bounds to store in a model: the certain ones if there are any. It returns nil for nil.
-func (e *Errors) Model() *model.Error {
+// ForModel returns the bounds to store in a model: the certain ones if there are any. It returns nil for nil.
+func (e *Errors) ForModel() *model.ErrorBounds {
 	switch {
 	case e == nil:
 		return nil
 	case e.Certain != nil:
-		return &model.Error{ANorm: e.Certain, Decision: e.decisionBounds(e.Certain), Certain: true}
+		return &model.ErrorBounds{ANorm: e.Certain, Decision: e.decisionBounds(e.Certain), Certain: true}
 	}
-	return &model.Error{ANorm: e.Bounds, Decision: e.Decisions()}
+	return &model.ErrorBounds{ANorm: e.Bounds, Decision: e.Decisions()}
 }
 
 // Decisions returns bounds of |f_j*(x)−f_j(x)|/√k(x, x) that do not depend on x. With k_xk_xᵀ ≼ k(x,x)·K, the error
@@ -257,8 +258,8 @@ type multiplier interface {
 // The bound is therefore proved in spite of the error of M⁻¹. The product Mz has an error of at most
 // 8(n+s+64)u·(‖F‖_F²+λ_p)·‖z‖₂, where ‖F‖_F² ≤ tr K + η + |f.Residual|. If ctx ends, TightenCertain returns its error.
 // It changes nothing if the products with M are not available.
-func (e *Errors) TightenCertain(ctx context.Context, b *Basis, m pcg.Preconditioner, f *lowrank.Factor, lambdaP float64,
-	r *mat.Dense, rounding []float64) error {
+func (e *Errors) TightenCertain(ctx context.Context, b *Problem, m pcg.Preconditioner, f *lowrank.Factor,
+	lambdaP float64, r *mat.Dense, rounding []float64) error {
 	mult, ok := m.(multiplier)
 	if e == nil || e.Certain == nil || !ok || f == nil || r == nil {
 		return nil

@@ -16,6 +16,6 @@ func Example() {
 		0.1, 0.2, -0.9,
 		-0.9, -0.5, 0.8,
 	})
-	fmt.Println(bound.Open(f, []float64{1, 1, 1}, []float64{0.3, 0.3, 0.3}), "open")
+	fmt.Println(bound.UndecidedRows(f, []float64{1, 1, 1}, []float64{0.3, 0.3, 0.3}), "open")
 	// Output: 1 open
 }

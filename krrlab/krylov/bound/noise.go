@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// noiseShare is the size of a residual, relative to the noise of the data, at which the rule Predictions ends an
+	// noiseShare is the size of a residual, relative to the noise of the data, at which the rule ByPredictions ends an
 	// iteration. With half of this value there are some 15 % more iterations; with twice this value test errors changed
 	// by up to 0.3 %.
 	noiseShare = 0.03
@@ -24,7 +24,7 @@ const (
 	minTraceIterations = 3
 )
 
-// Noise is the noise of the data that the rule Predictions estimated, by generalized cross-validation, for the answer
+// Noise is the noise of the data that the rule ByPredictions estimated, by generalized cross-validation, for the answer
 // at which it ended.
 type Noise struct {
 	// Relative is the estimated noise of every column relative to RMS(y_j). Up to the error of Trace, it is not above
@@ -34,32 +34,32 @@ type Noise struct {
 	// otherwise the smallest of the columns whose residual was still above τ.
 	Deciding float64 `json:"deciding"`
 	// Trace is an upper estimate of λ·tr(A⁻¹)/n. If Products is 0, it is 1, a bound for every K, or it follows from the
-	// Trace of the first rows (Appended).
+	// Trace of the first rows (TraceAfterAppend).
 	Trace    float64 `json:"trace"`
 	Products int     `json:"products"` // products with A for the estimate of Trace
 }
 
-// Appended returns an upper bound of λ·tr(A⁻¹)/n after rows were appended to those of the estimate n, which are now the
-// given share in (0, 1] of all rows. When rows are added, n − λ·tr(A⁻¹) = tr(KA⁻¹) does not decrease, because the
-// eigenvalues of K interlace. It returns 0 for nil.
-func (n *Noise) Appended(share float64) float64 {
+// TraceAfterAppend returns an upper bound of λ·tr(A⁻¹)/n after rows were appended to those of the estimate n, which are
+// now the given share in (0, 1] of all rows. When rows are added, n − λ·tr(A⁻¹) = tr(KA⁻¹) does not decrease, because
+// the eigenvalues of K interlace. It returns 0 for nil.
+func (n *Noise) TraceAfterAppend(share float64) float64 {
 	if n == nil {
 		return 0
 	}
 	return 1 - share*(1-n.Trace)
 }
 
-// Expected returns the tolerance at which an iteration is expected to end, given τ. It is τ unless the rule is
-// Predictions.
-func (s Stop) Expected(tau float64) float64 {
-	if s.Rule == Predictions {
+// ExpectedTol returns the tolerance at which an iteration is expected to end, given τ. It is τ unless the rule is
+// ByPredictions.
+func (s Stop) ExpectedTol(tau float64) float64 {
+	if s.Rule == ByPredictions {
 		return max(tau, noiseShare*expectedNoise)
 	}
 	return tau
 }
 
-// Target returns the tolerance at which the iteration is expected to end.
-func (w *Watch) Target() float64 { return cmp.Or(w.target, w.Stop.Expected(w.Tol)) }
+// ExpectedTol returns the tolerance at which the iteration is expected to end.
+func (w *Monitor) ExpectedTol() float64 { return cmp.Or(w.estimatedTol, w.Stop.ExpectedTol(w.Tol)) }
 
 // checkNoise ends the iteration if its residuals are at most the tolerance of noiseTol.
 //
@@ -68,11 +68,11 @@ func (w *Watch) Target() float64 { return cmp.Or(w.target, w.Stop.Expected(w.Tol
 // linear system, ‖λc−λc*‖₂ = ‖λA⁻¹r‖₂ ≤ ‖r‖₂. If ‖r‖₂ ≤ s/(s+b)·‖λc‖₂ with s = noiseShare and b ≥ λ·tr(A⁻¹)/n, it is
 // therefore at most s times the noise that c* yields, and not only the noise that c yields. The estimate does not
 // depend on threads or ranks.
-func (w *Watch) checkNoise(ctx context.Context, iteration *pcg.Iteration) error {
+func (w *Monitor) checkNoise(ctx context.Context, iteration *pcg.Iteration) error {
 	// The noise is at most RMS(y), so a larger residual is certainly too large. A residual below τ ends the iteration
 	// anyway. After a restart, the accepted tolerance stays.
 	accepted := w.Noise != nil && w.Noise.Relative != nil
-	if iteration.MaxRelRes > noiseShare || iteration.MaxRelRes <= w.Tol*w.TolShare || accepted {
+	if iteration.MaxRelRes > noiseShare || iteration.MaxRelRes <= w.Tol*w.TolFraction || accepted {
 		return nil
 	}
 	if w.Noise == nil {
@@ -88,10 +88,10 @@ func (w *Watch) checkNoise(ctx context.Context, iteration *pcg.Iteration) error 
 		}
 	}
 	deciding := w.decidingNoise(iteration)
-	w.target = w.noiseTol(deciding)
-	if w.target > w.Tol && iteration.Accept(w.target*w.TolShare) {
-		w.Noise.Deciding, w.Tol = deciding, w.target
-		for j, y := range w.Basis.Norms {
+	w.estimatedTol = w.noiseTol(deciding)
+	if w.estimatedTol > w.Tol && iteration.Accept(w.estimatedTol*w.TolFraction) {
+		w.Noise.Deciding, w.Tol = deciding, w.estimatedTol
+		for j, y := range w.Problem.Norms {
 			w.Noise.Relative = append(w.Noise.Relative, 0)
 			if y > 0 {
 				w.Noise.Relative[j] = w.noiseOf(iteration, j)
@@ -103,10 +103,10 @@ func (w *Watch) checkNoise(ctx context.Context, iteration *pcg.Iteration) error 
 
 // decidingNoise returns the noise that determines the tolerance, at most 1: for classes, whose columns decide together,
 // their root mean square, and otherwise the smallest of the columns whose residual is above τ.
-func (w *Watch) decidingNoise(iteration *pcg.Iteration) float64 {
+func (w *Monitor) decidingNoise(iteration *pcg.Iteration) float64 {
 	smallest, squares, columns := 1., 0., 0.
 	for j, rel := range iteration.RelRes {
-		if w.Basis.Norms[j] == 0 {
+		if w.Problem.Norms[j] == 0 {
 			continue
 		}
 		v := w.noiseOf(iteration, j)
@@ -122,15 +122,15 @@ func (w *Watch) decidingNoise(iteration *pcg.Iteration) float64 {
 }
 
 // noiseTol returns noiseShare of the noise, rounded down to two digits, but at least τ.
-func (w *Watch) noiseTol(noise float64) float64 {
+func (w *Monitor) noiseTol(noise float64) float64 {
 	tol := noiseShare * noise
 	digit := math.Pow(10, math.Floor(math.Log10(tol))-1)
 	return max(math.Floor(tol/digit)*digit, w.Tol)
 }
 
 // noiseOf returns an estimate of the noise of column j relative to ‖y_j‖₂.
-func (w *Watch) noiseOf(iteration *pcg.Iteration, j int) float64 {
-	return w.Basis.Lambda * iteration.XNorm[j] / w.Basis.Norms[j] / (noiseShare + w.Noise.Trace)
+func (w *Monitor) noiseOf(iteration *pcg.Iteration, j int) float64 {
+	return w.Problem.Lambda * iteration.XNorm[j] / w.Problem.Norms[j] / (noiseShare + w.Noise.Trace)
 }
 
 // TraceEstimate returns an upper estimate of λ·tr(A⁻¹)/n, A = K+λI, of at most 1, from conjugate gradients for a vector

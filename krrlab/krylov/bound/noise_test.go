@@ -34,9 +34,9 @@ func TestTraceEstimate(t *testing.T) {
 
 // TestExpected checks that only the rule predictions expects a larger tolerance than τ.
 func TestExpected(t *testing.T) {
-	for rule := Default; rule <= Predictions; rule++ {
+	for rule := DefaultRule; rule <= ByPredictions; rule++ {
 		s := Stop{Rule: rule}
-		testkit.Equal(t, s.Expected(0.1), 0.1, rule)
-		testkit.Equal(t, s.Expected(1e-5) > 1e-3, rule == Predictions, rule)
+		testkit.Equal(t, s.ExpectedTol(0.1), 0.1, rule)
+		testkit.Equal(t, s.ExpectedTol(1e-5) > 1e-3, rule == ByPredictions, rule)
 	}
 }

@@ -22,27 +22,29 @@ const (
 	maxOutlierRows = 1024 // maximum number of such rows if the stored K may be inaccurate far from the origin
 )
 
-// RowsChecked is the maximum number of rows in Rows for unweighted points, if the stored K is accurate for all points.
-const RowsChecked = drawnRows + outlierRows
+// MaxResidualRows is the maximum number of rows in ResidualRows for unweighted points, if the stored K is accurate for
+// all points.
+const MaxResidualRows = drawnRows + outlierRows
 
-// Slack returns the factor that turns an estimate from Rows of n points into a bound: 1 if they contain all rows, and
-// otherwise 1 plus about three standard errors of a norm estimated from 256 rows of normal numbers, 1/√(2·256) each.
-func Slack(n int) float64 {
-	if n <= RowsChecked {
+// SamplingFactor returns the factor that turns an estimate from ResidualRows of n points into a bound: 1 if they
+// contain all rows, and otherwise 1 plus about three standard errors of a norm estimated from 256 rows of normal
+// numbers, 1/√(2·256) each.
+func SamplingFactor(n int) float64 {
+	if n <= MaxResidualRows {
 		return 1
 	}
 	return 1.15
 }
 
-// Rows are rows of the residual of an answer C to (K+λI)C = Y. Their kernel values are computed in float64, regardless
-// of the storage of K. They consist of F, the rows of largest norm, and S, drawn at random from the others. They
-// estimate the residual by
+// ResidualRows are rows of the residual of an answer C to (K+λI)C = Y. Their kernel values are computed in float64,
+// regardless of the storage of K. They consist of F, the rows of largest norm, and S, drawn at random from the others.
+// They estimate the residual by
 //
 //	‖r_j‖² ≈ Σ_{i∈F} r_ij² + ((n−|F|)/|S|) Σ_{i∈S} r_ij²,  r_ij = y_ij − λc_ij − Σ_l K_il c_lj.
 //
 // For points.Weighted, r_i is approximately proportional to √w_i. S then has twice as many rows, drawn with the
 // probabilities π_i of kernel.DrawWeighted, and a row of S has the weight 1/π_i.
-type Rows struct {
+type ResidualRows struct {
 	k           kernel.Kernel
 	x           points.Points
 	lambda, tol float64
@@ -50,10 +52,11 @@ type Rows struct {
 	weights     []float64 // weights of the squares: 1 in F, (n−|F|)/|S| or 1/π_i in S
 }
 
-// NewRows chooses rows, at random from g, to check answers to a tolerance τ that were computed with the given storage
-// of K.
-func NewRows(k kernel.Kernel, x points.Points, lambda, tol float64, storage gram.Choice, g rng.Stream) *Rows {
-	r := &Rows{k: k, x: x, lambda: lambda, tol: tol}
+// NewResidualRows chooses rows, at random from g, to check answers to a tolerance τ that were computed with the given
+// storage of K.
+func NewResidualRows(k kernel.Kernel, x points.Points, lambda, tol float64, storage gram.Choice,
+	g rng.Stream) *ResidualRows {
+	r := &ResidualRows{k: k, x: x, lambda: lambda, tol: tol}
 	shifted, _ := points.Split(x)
 	if storage.Centred || storage.Arithmetic == kernel.Differences {
 		shifted = points.Shift(shifted, points.Mean(shifted))
@@ -111,7 +114,7 @@ func largest(order []int, norms []float64, k int) []int {
 // stored K between two of them may be wrong by a quarter of τ. A few such points may be close to each other, and a
 // random draw would rarely contain their rows. The result is at most maxOutlierRows. It is 0 if more than an eighth of
 // all points qualify, because a random draw then contains enough of them.
-func (r *Rows) countOutliers(norms []float64, storage gram.Choice) int {
+func (r *ResidualRows) countOutliers(norms []float64, storage gram.Choice) int {
 	if storage.Arithmetic == kernel.Differences || storage.Whole || !kernel.ShiftInvariant(r.k) {
 		return 0
 	}
@@ -134,13 +137,13 @@ func (r *Rows) countOutliers(norms []float64, storage gram.Choice) int {
 }
 
 // Len returns the number of rows.
-func (r *Rows) Len() int { return len(r.indices) }
+func (r *ResidualRows) Len() int { return len(r.indices) }
 
 // Estimate returns, for every column of C, n×t, an estimate of ‖r_j‖₂/‖y_j‖₂, and in the same units the error of
 // stored, the residual that was computed with the stored K. This error is usually a small part of the residual, so the
 // sampling error has little effect. If stored is nil, the error is the residual itself. Both results include an
 // estimate of the rounding errors of the rows. If ranks share the work, all of them must call Estimate.
-func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.Dense) (residual,
+func (r *ResidualRows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.Dense) (residual,
 	storageError []float64, err error) {
 	base, factors := points.Split(r.x)
 	f, err := (&model.Model{Kernel: r.k, Lambda: r.lambda, X: base, C: points.ScaleRows(factors, c)}).
@@ -185,7 +188,7 @@ func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.
 // entry, by kernel.EntryError for differences (inner products are used only if their additional error is negligible),
 // and n in each sum: N. J. Higham, T. Mary, A new approach to probabilistic rounding error analysis, SIAM J. Sci.
 // Comput. 41, 2019, doi:10.1137/18M1226312.
-func (r *Rows) rounding(y, c *mat.Dense) []float64 {
+func (r *ResidualRows) rounding(y, c *mat.Dense) []float64 {
 	n, t := y.Dims()
 	placement := kernel.NewPlacement(r.k, r.x)
 	sizes := placement.DiagonalBounds(placement.Diag())

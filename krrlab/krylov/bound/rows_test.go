@@ -17,9 +17,9 @@ import (
 )
 
 // TestRows checks that the first rows are the outliers, which have the largest norms, and that the others are drawn
-// at random. All rows are used if there are no more than RowsChecked.
+// at random. All rows are used if there are no more than MaxResidualRows.
 func TestRows(t *testing.T) {
-	for _, n := range []int{1200, RowsChecked, 20} {
+	for _, n := range []int{1200, MaxResidualRows, 20} {
 		for seed := range uint64(4) {
 			x := points.NewDense(n, 4, nil)
 			rng.New(seed).Sub("x").Normals(x.Data, 0)
@@ -28,12 +28,12 @@ func TestRows(t *testing.T) {
 				x.Row(n/2 + i)[0] += 20 + float64(i)
 			}
 			// The stored K has float32 inner products, so these outliers are checked.
-			r := NewRows(kernel.Gaussian{Sigma: 1.5}, x, 0.1, 1e-2, gram.Choice{}, rng.New(seed))
-			if r.Len() != min(n, RowsChecked) || r.weights[outliers-1] != 1 || slices.Min(r.indices[:outliers]) != n/2 ||
+			r := NewResidualRows(kernel.Gaussian{Sigma: 1.5}, x, 0.1, 1e-2, gram.Choice{}, rng.New(seed))
+			if r.Len() != min(n, MaxResidualRows) || r.weights[outliers-1] != 1 || slices.Min(r.indices[:outliers]) != n/2 ||
 				slices.Max(r.indices[:outliers]) != n/2+outliers-1 {
 				t.Errorf("%d rows, the far ones %v", r.Len(), r.indices[:outliers])
 			}
-			if slices.Sort(r.indices); len(slices.Compact(r.indices)) != min(n, RowsChecked) {
+			if slices.Sort(r.indices); len(slices.Compact(r.indices)) != min(n, MaxResidualRows) {
 				t.Error("rows come twice")
 			}
 		}
@@ -41,11 +41,11 @@ func TestRows(t *testing.T) {
 }
 
 // TestEstimate compares the estimated residual with that of K, formed entry by entry, and its difference from another
-// residual. If all rows are used the estimates are exact, otherwise they are right to the factor Slack. A column of
-// zeros has the residual 0, and a column whose squares underflow has the same estimate as its scaled copy.
+// residual. If all rows are used the estimates are exact, otherwise they are right to the factor SamplingFactor. A
+// column of zeros has the residual 0, and a column whose squares underflow has the same estimate as its scaled copy.
 func TestEstimate(t *testing.T) {
 	k, lambda := kernel.Gaussian{Sigma: 1.5}, 0.1
-	for _, n := range []int{1200, RowsChecked} {
+	for _, n := range []int{1200, MaxResidualRows} {
 		x := testkit.RandomPoints(2, n, 3)
 		y, c, r := testkit.RandomMatrix(3, n, 3), testkit.RandomMatrix(4, n, 3), mat.NewDense(n, 3, nil)
 		for i := range n {
@@ -58,7 +58,7 @@ func TestEstimate(t *testing.T) {
 		r.Sub(y, r)
 		stored := testkit.RandomMatrix(5, n, 3)
 		stored.Scale(math.Ldexp(1, -600), stored)
-		rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(6))
+		rows := NewResidualRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(6))
 		residual, differences, err := rows.Estimate(t.Context(), comm.Alone(), y, c, stored)
 		testkit.OK(t, err)
 		_, withoutStored, err := rows.Estimate(t.Context(), comm.Alone(), y, c, nil)
@@ -71,7 +71,7 @@ func TestEstimate(t *testing.T) {
 			size := mat.Norm(y.ColView(j), 2)
 			for name, v := range map[string][2]float64{"residual": {residual[j], mat.Norm(r.ColView(j), 2) / size},
 				"off": {differences[j], mat.Norm(d.ColView(j), 2) / size}, "all": {withoutStored[j], residual[j]}} {
-				if ratio := v[0] / v[1]; ratio > Slack(n)*(1+1e-9) || ratio < 1/Slack(n)*(1-1e-9) {
+				if ratio := v[0] / v[1]; ratio > SamplingFactor(n)*(1+1e-9) || ratio < 1/SamplingFactor(n)*(1-1e-9) {
 					t.Errorf("n = %d, column %d: %s is %.6g, want %.6g", n, j, name, v[0], v[1])
 				}
 			}
@@ -84,7 +84,7 @@ func TestEstimate(t *testing.T) {
 func TestCountOutliers(t *testing.T) {
 	const n = 64
 	gauss := kernel.Gaussian{Sigma: 1.5}
-	r := &Rows{k: gauss, x: points.NewDense(n, 4, nil), tol: 1e-3}
+	r := &ResidualRows{k: gauss, x: points.NewDense(n, 4, nil), tol: 1e-3}
 	// edge is the norm at which the error bound of float32, 4·16·2⁻⁵³·2²⁹·max‖x‖²/(2σ²) + 16·2⁻²⁴, is τ/4.
 	edge := (1e-3/4 - 16*0x1p-24) / (64 * 0x1p-24) * 2 * gauss.Sigma * gauss.Sigma
 	for _, c := range []struct {
@@ -105,20 +105,20 @@ func TestCountOutliers(t *testing.T) {
 		}
 		testkit.Equal(t, r.countOutliers(norms, c.choice), c.want, c)
 	}
-	manyRows := &Rows{k: gauss, x: points.NewDense(8*maxOutlierRows+16, 1, nil), tol: 1e-3}
+	manyRows := &ResidualRows{k: gauss, x: points.NewDense(8*maxOutlierRows+16, 1, nil), tol: 1e-3}
 	norms := make([]float64, 8*maxOutlierRows+16)
 	for i := range maxOutlierRows + 2 {
 		norms[i] = 1e9
 	}
 	testkit.Equal(t, manyRows.countOutliers(norms, gram.Choice{}), maxOutlierRows)
-	poly := &Rows{k: kernel.Polynomial{Gamma: 1, Degree: 2}, x: r.x, tol: 1e-3}
+	poly := &ResidualRows{k: kernel.Polynomial{Gamma: 1, Degree: 2}, x: r.x, tol: 1e-3}
 	testkit.Equal(t, poly.countOutliers(norms[:5], gram.Choice{}), 0)
 }
 
 // TestSlack checks that the factor is 1 if all rows are in the sample.
 func TestSlack(t *testing.T) {
-	if Slack(RowsChecked) != 1 || Slack(RowsChecked+1) != 1.15 {
-		t.Errorf("%g, %g", Slack(RowsChecked), Slack(RowsChecked+1))
+	if SamplingFactor(MaxResidualRows) != 1 || SamplingFactor(MaxResidualRows+1) != 1.15 {
+		t.Errorf("%g, %g", SamplingFactor(MaxResidualRows), SamplingFactor(MaxResidualRows+1))
 	}
 }
 
@@ -162,12 +162,12 @@ func TestEstimateWeighted(t *testing.T) {
 		r.Mul(testkit.AddRidge(a, lambda), c)
 		r.Sub(y, r)
 		for seed := range uint64(5) {
-			rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(seed))
+			rows := NewResidualRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(seed))
 			residual, _, err := rows.Estimate(t.Context(), comm.Alone(), y, c, nil)
 			testkit.OK(t, err)
 			for j := range 2 {
 				want := mat.Norm(r.ColView(j), 2) / mat.Norm(y.ColView(j), 2)
-				if ratio := residual[j] / want; ratio > Slack(n) || ratio < 1/Slack(n) {
+				if ratio := residual[j] / want; ratio > SamplingFactor(n) || ratio < 1/SamplingFactor(n) {
 					t.Errorf("weights %d, column %d: %.6g, want %.6g", wi, j, residual[j], want)
 				}
 			}

@@ -13,26 +13,26 @@ import (
 type Rule int
 
 const (
-	Default     Rule = iota // Predictions or Residual, as the configuration of a solve decides
-	Residual                // end at the residual: ‖y_j−Ac_j‖₂ ≤ τ‖y_j‖₂
-	ANorm                   // end when the bound of the error is at most τ‖c_j*‖_A
-	Labels                  // end when the labels of at most a share of the rows are open, or by Residual
-	Predictions             // end when the residual is small compared with the noise of the data, or by Residual
+	DefaultRule   Rule = iota // ByPredictions or ByResidual, as the configuration of a solve decides
+	ByResidual                // end at the residual: ‖y_j−Ac_j‖₂ ≤ τ‖y_j‖₂
+	ByANorm                   // end when the bound of the error is at most τ‖c_j*‖_A
+	ByLabels                  // end when the labels of at most a fraction of the rows are undecided, or at the residual
+	ByPredictions             // end when the residual is small compared with the noise of the data, or at the residual
 )
 
-// Stop is the criterion that ends an iteration: a Rule, with the share of the rule Labels. Its text is "", "residual",
-// "anorm", "labels=1%" or "predictions".
+// Stop is the criterion that ends an iteration: a Rule, with MaxUndecided of the rule ByLabels. Its text is "",
+// "residual", "anorm", "labels=1%" or "predictions".
 type Stop struct {
-	Rule  Rule
-	Share float64 // largest fraction of open labels for the rule Labels, in (0, 1)
+	Rule         Rule
+	MaxUndecided float64 // largest fraction of undecided labels for the rule ByLabels, in (0, 1)
 }
 
-// ruleNames are the texts of the rules, without the share of Labels.
+// ruleNames are the texts of the rules, without the MaxUndecided of ByLabels.
 var ruleNames = []string{"", "residual", "anorm", "labels", "predictions"}
 
 // parseStop parses a Stop: the name of a rule, or labels=P with a share P such as 1% or 0.01.
 func parseStop(text string) (Stop, error) {
-	if i := slices.Index(ruleNames, text); i >= 0 && Rule(i) != Labels {
+	if i := slices.Index(ruleNames, text); i >= 0 && Rule(i) != ByLabels {
 		return Stop{Rule: Rule(i)}, nil
 	}
 	if share, ok := strings.CutPrefix(text, "labels="); ok {
@@ -42,7 +42,7 @@ func parseStop(text string) (Stop, error) {
 			v /= 100
 		}
 		if err == nil && v > 0 && v < 1 {
-			return Stop{Labels, v}, nil
+			return Stop{ByLabels, v}, nil
 		}
 		return Stop{}, fmt.Errorf("labels=%s: want a share above 0 and below 1, such as labels=1%%", share)
 	}
@@ -52,8 +52,8 @@ func parseStop(text string) (Stop, error) {
 // String returns a text that parseStop can parse.
 func (s Stop) String() string {
 	text := enum.Name(ruleNames, s.Rule)
-	if s.Rule == Labels {
-		text += "=" + strconv.FormatFloat(100*s.Share, 'g', 6, 64) + "%"
+	if s.Rule == ByLabels {
+		text += "=" + strconv.FormatFloat(100*s.MaxUndecided, 'g', 6, 64) + "%"
 	}
 	return text
 }

@@ -11,12 +11,12 @@ import (
 // TestEnds checks both ends of an exact interval, the relative width of intervals of a negative value, of zero and of
 // unbounded ones, and the largest allowed confidence.
 func TestEnds(t *testing.T) {
-	if x := Exact(3, 0.5, "m"); x.Lo != 2.5 || x.Hi != 3.5 || x.Value != 3 || x.Method != "m" {
+	if x := Certain(3, 0.5, "m"); x.Lo != 2.5 || x.Hi != 3.5 || x.Value != 3 || x.Method != "m" {
 		t.Errorf("%+v", x)
 	}
-	testkit.Equal(t, (Interval{Value: -2, Lo: -3, Hi: -1}).Width(), 1)
-	testkit.Equal(t, (Interval{Value: 0, Lo: 0, Hi: 0}).Width(), 0)
-	if w := (Interval{Value: 1, Lo: math.Inf(-1), Hi: 2}).Width(); !math.IsInf(w, 1) {
+	testkit.Equal(t, (Interval{Value: -2, Lo: -3, Hi: -1}).RelativeWidth(), 1)
+	testkit.Equal(t, (Interval{Value: 0, Lo: 0, Hi: 0}).RelativeWidth(), 0)
+	if w := (Interval{Value: 1, Lo: math.Inf(-1), Hi: 2}).RelativeWidth(); !math.IsInf(w, 1) {
 		t.Errorf("unbounded width %g", w)
 	}
 	if CheckConfidence(1-1.05e-12) != nil || CheckConfidence(1-0.9e-12) == nil {

@@ -22,8 +22,8 @@ type Interval struct {
 	Seconds    float64 // time of the computation
 }
 
-// Exact returns the certain interval v ± slack.
-func Exact(v, slack float64, method string) Interval {
+// Certain returns the certain interval v ± slack.
+func Certain(v, slack float64, method string) Interval {
 	return Interval{Value: v, Lo: v - slack, Hi: v + slack, Confidence: 1, Method: method}
 }
 
@@ -33,14 +33,14 @@ func (e Interval) Widened(amount float64) Interval {
 	return e
 }
 
-// Covers reports whether Lo ≤ v ≤ Hi.
-func (e Interval) Covers(v float64) bool { return e.Lo <= v && v <= e.Hi }
+// Contains reports whether Lo ≤ v ≤ Hi.
+func (e Interval) Contains(v float64) bool { return e.Lo <= v && v <= e.Hi }
 
 // Ends returns Value, Lo and Hi.
 func (e Interval) Ends() (value, lo, hi float64) { return e.Value, e.Lo, e.Hi }
 
-// Width returns (Hi−Lo)/|Value|, and +Inf for an unbounded interval.
-func (e Interval) Width() float64 {
+// RelativeWidth returns (Hi−Lo)/|Value|, and +Inf for an unbounded interval.
+func (e Interval) RelativeWidth() float64 {
 	if e.Hi == e.Lo {
 		return 0
 	}

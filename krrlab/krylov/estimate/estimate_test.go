@@ -34,15 +34,15 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestInterval checks Covers, Width, String and the allowed confidences.
+// TestInterval checks Contains, RelativeWidth, String and the allowed confidences.
 func TestInterval(t *testing.T) {
 	interval := Interval{50, 45, 55, 0.95, "slq", 0}
-	if !interval.Covers(45) || !interval.Covers(55) || interval.Covers(44.9) || interval.Covers(55.1) || interval.Covers(math.NaN()) {
+	if !interval.Contains(45) || !interval.Contains(55) || interval.Contains(44.9) || interval.Contains(55.1) || interval.Contains(math.NaN()) {
 		t.Error("Covers")
 	}
-	testkit.Equal(t, interval.Width(), 0.2)
+	testkit.Equal(t, interval.RelativeWidth(), 0.2)
 	testkit.Equal(t, interval.String(), "50, in [45, 55] with 95 % confidence (slq)")
-	if x := Exact(3, 0, "eigenvalues"); x.Width() != 0 || !x.Covers(3) || x.Confidence != 1 {
+	if x := Certain(3, 0, "eigenvalues"); x.RelativeWidth() != 0 || !x.Contains(3) || x.Confidence != 1 {
 		t.Errorf("%+v", x)
 	}
 	for _, c := range []float64{0, 1, -1, 2, math.NaN(), 0.9999999999999999} {

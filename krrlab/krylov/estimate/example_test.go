@@ -8,6 +8,6 @@ import (
 
 func ExampleInterval() {
 	kappa := estimate.Interval{Value: 12.3, Lo: 11.9, Hi: 13, Confidence: 0.95, Method: "Lanczos"}
-	fmt.Println(kappa.Covers(12), kappa.Covers(14))
+	fmt.Println(kappa.Contains(12), kappa.Contains(14))
 	// Output: true false
 }

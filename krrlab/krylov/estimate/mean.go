@@ -6,15 +6,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Student returns the half-width, in standard errors, of the two-sided interval of Student's t with the given number of
-// degrees of freedom.
-func Student(confidence, degrees float64) float64 {
+// StudentHalfWidth returns the half-width, in standard errors, of the two-sided interval of Student's t with the given
+// number of degrees of freedom.
+func StudentHalfWidth(confidence, degrees float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.Quantile(0.5 + confidence/2)
 }
 
-// MeanOfGroups returns the mean of v and its standard error if the groups of rows are drawn independently. groupOf has
+// GroupedMean returns the mean of v and its standard error if the groups of rows are drawn independently. groupOf has
 // the first row of the group of each row; nil means that each row is its own group.
-func MeanOfGroups(v []float64, groupOf []int) (mean, standardError float64) {
+func GroupedMean(v []float64, groupOf []int) (mean, standardError float64) {
 	mean, n := stat.Mean(v, nil), float64(len(v))
 	sums := make([]float64, len(v)) // of the deviations of each group, at its first row
 	for i, x := range v {

@@ -6,9 +6,9 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
-// Signs returns the probe vectors number start, …, start+m−1 as an n×m matrix of independent signs ±1. Each vector
-// depends only on the stream and its number.
-func Signs(n, start, m int, g rng.Stream) *mat.Dense {
+// RandomSigns returns the probe vectors number start, …, start+m−1 as an n×m matrix of independent signs ±1. Each
+// vector depends only on the stream and its number.
+func RandomSigns(n, start, m int, g rng.Stream) *mat.Dense {
 	z := mat.NewDense(n, m, nil)
 	for j := range m {
 		s := g.Sub("probe", uint64(start+j))

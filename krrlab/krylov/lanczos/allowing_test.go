@@ -21,7 +21,7 @@ func TestAllowingByHand(t *testing.T) {
 		1:   {1, math.Inf(1), 0.5, math.Inf(1), 4, math.Inf(1)},
 		3:   {1, math.Inf(1), 0.25, math.Inf(1), 2, math.Inf(1)},
 	} {
-		kappa, smallest, largest := r.Allowing(e)
+		kappa, smallest, largest := r.PerturbedIntervals(e)
 		for i, got := range []float64{kappa.Lo, kappa.Hi, smallest.Lo, smallest.Hi, largest.Lo, largest.Hi} {
 			if got != want[i] && !(math.Abs(got-want[i]) <= 1e-14*want[i]) {
 				t.Errorf("e = %g: end %d is %g, want %g", e, i, got, want[i])
@@ -29,6 +29,6 @@ func TestAllowingByHand(t *testing.T) {
 		}
 	}
 	for _, e := range []float64{-1e-9, math.NaN()} {
-		testkit.Panics(t, map[string]func(){fmt.Sprint(e): func() { r.Allowing(e) }})
+		testkit.Panics(t, map[string]func(){fmt.Sprint(e): func() { r.PerturbedIntervals(e) }})
 	}
 }

@@ -26,15 +26,15 @@ func startMass(n int, delta float64) float64 {
 	return mathext.InvRegIncBeta(0.5, float64(n-1)/2, delta)
 }
 
-// APriori returns ε such that the largest Ritz value after k steps, from a start uniform on the sphere, differs from
-// the largest eigenvalue of any positive semi-definite matrix of order n by at most ε·λ_max, with probability at least
-// 1−δ, by theorem 4.2 of Kuczyński and Woźniakowski 1992,
+// APrioriError returns ε such that the largest Ritz value after k steps, from a start uniform on the sphere, differs
+// from the largest eigenvalue of any positive semi-definite matrix of order n by at most ε·λ_max, with probability at
+// least 1−δ, by theorem 4.2 of Kuczyński and Woźniakowski 1992,
 //
 //	P(θ_max < (1−ε)λ_max) ≤ 1.648·√n·e^(−√ε(2k−1)).
 //
-// For both ends of a spectrum, replace λ_max by λ_max−λ_min. The result is at most 1, and 0 for k ≥ n. APriori panics
-// unless n, k ≥ 1 and 0 < δ < 1.
-func APriori(n, k int, delta float64) float64 {
+// For both ends of a spectrum, replace λ_max by λ_max−λ_min. The result is at most 1, and 0 for k ≥ n. APrioriError
+// panics unless n, k ≥ 1 and 0 < δ < 1.
+func APrioriError(n, k int, delta float64) float64 {
 	if n < 1 || k < 1 || !(delta > 0 && delta < 1) {
 		panic(fmt.Sprintf("lanczos: APriori(%d, %d, %g): want n, k ≥ 1 and 0 < δ < 1", n, k, delta))
 	}
@@ -117,19 +117,19 @@ func (r *Result) updateIntervals(o *Options) {
 	r.Max = estimate.Interval{Value: largest, Lo: largest - r.Slack, Hi: math.Inf(1), Confidence: 1 - delta,
 		Method: methodName, Seconds: r.Seconds}
 	r.Max.Hi = outerBound(r.Alpha, r.Beta, 1, largest, mass) + r.Slack
-	converged := r.Max.Width() <= o.Tol
+	converged := r.Max.RelativeWidth() <= o.Tol
 	if o.Ends == Both {
 		r.Min.Lo = -outerBound(r.Alpha, r.Beta, -1, -smallest, mass) - r.Slack
-		converged = converged && r.Min.Width() <= o.Tol
+		converged = converged && r.Min.RelativeWidth() <= o.Tol
 	}
 	if o.Definite && !r.Indefinite() {
 		r.Min.Lo, r.Min.Value = max(r.Min.Lo, 0), max(r.Min.Value, 0)
 	}
 	switch {
 	case o.Norm:
-		converged = r.Norm().Width() <= o.Tol
+		converged = r.Norm().RelativeWidth() <= o.Tol
 	case o.Cond:
-		converged = r.Cond().Width() <= o.Tol
+		converged = r.Cond().RelativeWidth() <= o.Tol
 	}
 	r.Converged = converged
 }

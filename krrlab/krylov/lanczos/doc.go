@@ -33,8 +33,8 @@
 // For a pencil, v₁ = M^(-1/2)r₁ must be uniform. The vector r = Zg₁+√λ_p·g₂ has exactly the covariance M = ZZᵀ+λ_pI,
 // and Metric.NormalTo draws it. A draw is rejected if rᵀM⁻¹r is not plausible for a χ²_n variable.
 //
-// APriori is the bound of Kuczyński and Woźniakowski for the accuracy after k steps, which is known before the process
-// runs.
+// APrioriError is the bound of Kuczyński and Woźniakowski for the accuracy after k steps, which is known before the
+// process runs.
 //
 // # Exactness
 //

@@ -16,10 +16,10 @@ func TestKnownInside(t *testing.T) {
 			if factor <= 0 {
 				continue
 			}
-			kappa, low, high := lanczos.Known(
+			kappa, low, high := lanczos.FromIntervals(
 				estimate.Interval{Value: factor * smallest, Hi: factor * smallest, Confidence: 1, Method: "m"},
 				estimate.Interval{Value: factor * largest, Lo: factor * largest, Hi: math.Inf(1), Confidence: 1,
-					Method: "m"}).Allowing(e)
+					Method: "m"}).PerturbedIntervals(e)
 			if low.Hi < smallest || low.Lo != 0 || high.Lo > largest || !math.IsInf(high.Hi, 1) || kappa.Lo > largest/smallest ||
 				kappa.Lo < 1 || !math.IsInf(kappa.Hi, 1) || kappa.Value != largest/smallest || kappa.Confidence != 1 ||
 				kappa.Method != "m" {
@@ -31,16 +31,16 @@ func TestKnownInside(t *testing.T) {
 
 // TestKnownEnds checks that κ is known to rounding if both ends are, and that the storage error of K is allowed for.
 func TestKnownEnds(t *testing.T) {
-	ends := lanczos.Known(estimate.Exact(2, 0.5, "m"), estimate.Exact(10, 0.5, "m"))
-	kappa, _, _ := ends.Allowing(0)
+	ends := lanczos.FromIntervals(estimate.Certain(2, 0.5, "m"), estimate.Certain(10, 0.5, "m"))
+	kappa, _, _ := ends.PerturbedIntervals(0)
 	if kappa.Value != 5 || kappa.Lo != 9.5/2.5 || kappa.Hi != 10.5/1.5 || kappa.Confidence != 1 || kappa.Method != "m" {
 		t.Errorf("%+v", kappa)
 	}
-	if kappa, _, _ = ends.Allowing(0.25); math.Abs(kappa.Lo-3.8*0.6) > 1e-12 || math.Abs(kappa.Hi-7/0.6) > 1e-12 {
+	if kappa, _, _ = ends.PerturbedIntervals(0.25); math.Abs(kappa.Lo-3.8*0.6) > 1e-12 || math.Abs(kappa.Hi-7/0.6) > 1e-12 {
 		t.Errorf("off by a quarter: %+v", kappa)
 	}
-	if kappa, _, _ = lanczos.Known(estimate.Exact(0.4, 0.5, "m"),
-		estimate.Exact(10, 0.5, "m")).Allowing(0); !math.IsInf(kappa.Hi, 1) || kappa.Lo != 9.5/0.9 {
+	if kappa, _, _ = lanczos.FromIntervals(estimate.Certain(0.4, 0.5, "m"),
+		estimate.Certain(10, 0.5, "m")).PerturbedIntervals(0); !math.IsInf(kappa.Hi, 1) || kappa.Lo != 9.5/0.9 {
 		t.Errorf("%+v", kappa)
 	}
 }

@@ -102,7 +102,7 @@ func (o *Options) withDefaults(n int) Options {
 }
 
 // Op counts the calls of one operation and their seconds.
-type Op struct {
+type OpStats struct {
 	Calls   int
 	Seconds float64
 }
@@ -120,17 +120,17 @@ type Result struct {
 	Converged bool
 	// Slack estimates the effect of inaccurate products on the eigenvalues, in the units of the spectrum.
 	Slack   float64
-	MulTo   Op      // products with A
-	SolveTo Op      // solves with M
+	MulTo   OpStats // products with A
+	SolveTo OpStats // solves with M
 	Seconds float64 // total time
 	Err     error   // reason why a process failed; κ is then unknown
 
 	confidence float64 // joint confidence of all selected intervals
 }
 
-// Known returns a Result that contains only intervals of the ends of a spectrum. They come from another method, such as
-// dense eigenvalues, or they are one-sided bounds from values inside the spectrum.
-func Known(minInterval, maxInterval estimate.Interval) *Result {
+// FromIntervals returns a Result that contains only intervals of the ends of a spectrum. They come from another method,
+// such as dense eigenvalues, or they are one-sided bounds from values inside the spectrum.
+func FromIntervals(minInterval, maxInterval estimate.Interval) *Result {
 	return &Result{Min: minInterval, Max: maxInterval, confidence: min(minInterval.Confidence, maxInterval.Confidence)}
 }
 
@@ -157,15 +157,15 @@ func (r *Result) Cond() estimate.Interval {
 	return e
 }
 
-// Allowing returns the intervals of κ, λ_min and λ_max of M⁻¹A' for a positive definite A' that is approximated by A,
-// with
+// PerturbedIntervals returns the intervals of κ, λ_min and λ_max of M⁻¹A' for a positive definite A' that is
+// approximated by A, with
 //
 //	(1−e)A' ≼ A ≼ (1+e)A'.
 //
 // The matrices K'+λI and K+λI satisfy this for e = ‖K−K'‖₂/λ if K' is positive semi-definite. If e is predicted, the
 // confidence does not cover the prediction. If A is Indefinite, no e < 1 can be valid, and nothing is known of A'.
-// Allowing panics if e < 0.
-func (r *Result) Allowing(e float64) (kappa, minInterval, maxInterval estimate.Interval) {
+// PerturbedIntervals panics if e < 0.
+func (r *Result) PerturbedIntervals(e float64) (kappa, minInterval, maxInterval estimate.Interval) {
 	if !(e >= 0) {
 		panic(fmt.Sprintf("lanczos: an allowance of %v", e))
 	}

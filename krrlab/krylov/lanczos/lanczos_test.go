@@ -35,7 +35,7 @@ func TestFullRun(t *testing.T) {
 				t.Errorf("%s: an end is known to %g only: %v", name, width, res)
 			}
 		}
-		if !res.Min.Covers(v[0]) || !res.Max.Covers(v[39]) || res.Slack > 1e-11*size {
+		if !res.Min.Contains(v[0]) || !res.Max.Contains(v[39]) || res.Slack > 1e-11*size {
 			t.Errorf("%s: %v, slack %g", name, res, res.Slack)
 		}
 	}
@@ -56,7 +56,7 @@ func TestPencil(t *testing.T) {
 	if res.SolveTo.Calls != n+1 || res.MulTo.Calls != n {
 		t.Errorf("%d products, %d solves", res.MulTo.Calls, res.SolveTo.Calls)
 	}
-	if k := res.Cond(); !k.Covers(want[n-1]/want[0]) || k.Confidence != 0.95 {
+	if k := res.Cond(); !k.Contains(want[n-1]/want[0]) || k.Confidence != 0.95 {
 		t.Errorf("κ: %v, want it to cover %v", k, want[n-1]/want[0])
 	}
 }
@@ -71,8 +71,8 @@ func failures(t *testing.T, v []float64, seeds, steps int, opts Options) (low, h
 		opts := opts
 		opts.Steps, opts.Tol, opts.Start = steps, -1, rng.New(uint64(seed))
 		opts.Monitor = func(r *Result) error {
-			missLow = missLow || !r.Min.Covers(v[0])
-			missHigh = missHigh || !r.Max.Covers(v[n-1])
+			missLow = missLow || !r.Min.Contains(v[0])
+			missHigh = missHigh || !r.Max.Contains(v[n-1])
 			return nil
 		}
 		testkit.Must(Run(t.Context(), diagonal(v), &opts))
@@ -131,7 +131,7 @@ func TestTolerance(t *testing.T) {
 	for name, v := range spectra(400) {
 		res := run(t, diagonal(v), &Options{Steps: 400, Tol: 0.2})
 		// The small eigenvalues of the geometric spectrum lie close together, so that its lower end converges slowly.
-		if !res.Converged || res.Min.Width() > 0.2 || res.Max.Width() > 0.2 ||
+		if !res.Converged || res.Min.RelativeWidth() > 0.2 || res.Max.RelativeWidth() > 0.2 ||
 			name != "geometric" && res.Steps > 200 {
 			t.Errorf("%s: %v", name, res)
 		}
@@ -139,12 +139,12 @@ func TestTolerance(t *testing.T) {
 	v := spectra(400)["cluster"]
 	slices.Sort(v)
 	res, err := Run(t.Context(), diagonal(v), &Options{Steps: 400, Cond: true, Tol: 0.05})
-	if err != nil || !res.Converged || res.Cond().Width() > 0.05 || !res.Cond().Covers(v[399]/v[0]) {
+	if err != nil || !res.Converged || res.Cond().RelativeWidth() > 0.05 || !res.Cond().Contains(v[399]/v[0]) {
 		t.Errorf("κ %v, %v", res.Cond(), err)
 	}
 	v = spectra(400)["indefinite"] // from −3 to 2
 	res, err = Run(t.Context(), diagonal(v), &Options{Steps: 400, Norm: true, Tol: 0.05})
-	if err != nil || !res.Converged || res.Norm().Width() > 0.05 || !res.Norm().Covers(3) {
+	if err != nil || !res.Converged || res.Norm().RelativeWidth() > 0.05 || !res.Norm().Contains(3) {
 		t.Errorf("norm %v, %v", res.Norm(), err)
 	}
 	if k := res.Cond(); !math.IsInf(k.Hi, 1) || !math.IsNaN(k.Value) {
@@ -184,15 +184,15 @@ func TestStartMass(t *testing.T) {
 // TestAPriori compares the a-priori bound with a value worked out by hand, and with the bounds from runs.
 func TestAPriori(t *testing.T) {
 	// 1.648·√1000·e^(−√ε·99) = 0.05 by hand; 99 = 2·50 − 1.
-	if bound := APriori(1000, 50, 0.05); math.Abs(1.648*math.Sqrt(1000)*math.Exp(-math.Sqrt(bound)*99)-0.05) > 1e-12 {
+	if bound := APrioriError(1000, 50, 0.05); math.Abs(1.648*math.Sqrt(1000)*math.Exp(-math.Sqrt(bound)*99)-0.05) > 1e-12 {
 		t.Errorf("ε = %g", bound)
 	}
-	if APriori(1000, 1, 0.05) != 1 || APriori(20, 20, 0.05) != 0 {
+	if APrioriError(1000, 1, 0.05) != 1 || APrioriError(20, 20, 0.05) != 0 {
 		t.Error("APriori of 1 step is not 1, or that of n steps is not 0")
 	}
 	// The a-priori bound holds, and the bound from the run is sharper.
 	v := spectra(300)["even"]
-	eps := APriori(300, 30, 0.025)
+	eps := APrioriError(300, 30, 0.025)
 	for seed := range 20 {
 		res := run(t, diagonal(v), &Options{Steps: 30, Tol: -1, Start: rng.New(uint64(seed))})
 		if res.Max.Value < (1-eps)*300 || res.Max.Hi > res.Max.Value/(1-eps) {
@@ -228,7 +228,7 @@ func TestSlack(t *testing.T) {
 		if res.Slack < noise || res.Slack > 30*noise {
 			t.Errorf("noise %g: slack %g", noise, res.Slack)
 		}
-		if !res.Min.Covers(slices.Min(v)) || !res.Max.Covers(slices.Max(v)) {
+		if !res.Min.Contains(slices.Min(v)) || !res.Max.Contains(slices.Max(v)) {
 			t.Errorf("noise %g: %v", noise, res)
 		}
 	}
@@ -242,7 +242,7 @@ func TestFewEigenvalues(t *testing.T) {
 		v[i] = float64(1 + i%3)
 	}
 	res := run(t, diagonal(v), &Options{Tol: -1})
-	if !res.Min.Covers(1) || !res.Max.Covers(3) || res.Max.Hi > 3.000001 || res.Min.Lo < 0.999999 {
+	if !res.Min.Contains(1) || !res.Max.Contains(3) || res.Max.Hi > 3.000001 || res.Min.Lo < 0.999999 {
 		t.Errorf("%v", res)
 	}
 	for _, size := range []float64{0, 5} { // a multiple of the identity
@@ -250,12 +250,12 @@ func TestFewEigenvalues(t *testing.T) {
 			v[i] = size
 		}
 		res, err := Run(t.Context(), diagonal(v), nil)
-		if err != nil || res.Steps != 1 || !res.Max.Covers(size) || !res.Min.Covers(size) || res.Max.Hi > size+1e-10 {
+		if err != nil || res.Steps != 1 || !res.Max.Contains(size) || !res.Min.Contains(size) || res.Max.Hi > size+1e-10 {
 			t.Errorf("%g·I: %v, %v", size, res, err)
 		}
 	}
 	order1, err := Run(t.Context(), diagonal([]float64{-4}), nil)
-	if err != nil || order1.Max.Value != -4 || !order1.Norm().Covers(4) {
+	if err != nil || order1.Max.Value != -4 || !order1.Norm().Contains(4) {
 		t.Errorf("order 1: %v, %v", order1, err)
 	}
 }
@@ -313,7 +313,7 @@ func TestErrors(t *testing.T) {
 		}
 		return nil
 	}})
-	if !errors.Is(err, context.Canceled) || res == nil || res.Steps != 4 || !res.Max.Covers(30) {
+	if !errors.Is(err, context.Canceled) || res == nil || res.Steps != 4 || !res.Max.Contains(30) {
 		t.Errorf("%v, %v", res, err)
 	}
 	if res, err = Run(ctx, diagonal(v), nil); err == nil || res != nil {
@@ -376,7 +376,7 @@ func TestMisuse(t *testing.T) {
 	testkit.Panics(t, map[string]func(){
 		"orders": func() { _, _ = RunPencil(t.Context(), v, indefinite(31), nil) },
 		"mass 0": func() { startMass(0, 0.5) }, "mass 1": func() { startMass(5, 1) },
-		"no steps": func() { APriori(5, 0, 0.5) }, "probability 0": func() { APriori(5, 1, 0) },
+		"no steps": func() { APrioriError(5, 0, 0.5) }, "probability 0": func() { APrioriError(5, 1, 0) },
 	})
 }
 
@@ -438,7 +438,7 @@ func TestRunMany(t *testing.T) {
 			t.Errorf("shift %g: %v\nalone %v", m.shifts[c], res, alone)
 		}
 		low, high := v[0]/(v[0]+m.shifts[c]), v[399]/(v[399]+m.shifts[c])
-		if !res.Min.Covers(low) || !res.Max.Covers(high) {
+		if !res.Min.Contains(low) || !res.Max.Contains(high) {
 			t.Errorf("shift %g: %v, is [%g, %g]", m.shifts[c], res, low, high)
 		}
 	}

@@ -127,7 +127,7 @@ func (r *Result) logRules(lowerBound float64) (q logRules) {
 		l := math.Log(max(nodes[i], lowerBound)) // in exact arithmetic no node is below
 		q.mean, q.square, q.inverse = q.mean+w*l, q.square+w*l*l, q.inverse+w/nodes[i]
 	}
-	alpha := r.Radau(lowerBound)
+	alpha := r.RadauDiagonal(lowerBound)
 	if alpha == nil {
 		q.radau = math.Inf(-1)
 		return q
@@ -141,9 +141,9 @@ func (r *Result) logRules(lowerBound float64) (q logRules) {
 	return q
 }
 
-// Radau returns the diagonal of T extended by β_k and by a last element that makes node an eigenvalue. If β_k is 0, it
-// returns the diagonal of T itself. It returns nil if node is not below the eigenvalues of T.
-func (r *Result) Radau(node float64) []float64 {
+// RadauDiagonal returns the diagonal of T extended by β_k and by a last element that makes node an eigenvalue. If β_k
+// is 0, it returns the diagonal of T itself. It returns nil if node is not below the eigenvalues of T.
+func (r *Result) RadauDiagonal(node float64) []float64 {
 	k, pivot := len(r.Alpha), 1.0
 	if r.Beta[k-1] == 0 {
 		return r.Alpha

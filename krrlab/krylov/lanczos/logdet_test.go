@@ -74,13 +74,13 @@ func TestLogDet(t *testing.T) {
 				if c.starts == 1 != math.IsInf(student.Hi, 1) || student.Value != proved.Value {
 					t.Errorf("%s: %v, estimated %v", name, proved, student)
 				}
-				if !student.Covers(want) {
+				if !student.Contains(want) {
 					estimateMisses++
 				}
 				switch width := proved.Hi - proved.Lo; {
 				case !(width < math.Inf(1)):
 					unbounded++
-				case !proved.Covers(want):
+				case !proved.Contains(want):
 					misses++
 					fallthrough
 				default:
@@ -120,7 +120,7 @@ func TestLogDetInaccurate(t *testing.T) {
 	for _, x := range v {
 		sum += math.Log(x)
 	}
-	if !noisy.Covers(sum) {
+	if !noisy.Contains(sum) {
 		t.Errorf("%v, is %g", noisy, sum)
 	}
 	// One step is exact for a multiple of I and for order 1.
@@ -152,7 +152,7 @@ func TestLogDetFails(t *testing.T) {
 	huge := *r
 	huge.Beta = slices.Clone(r.Beta)
 	huge.Beta[len(huge.Beta)-1] = 1e200
-	if alpha := huge.Radau(1e-12); alpha == nil || !math.IsInf(alpha[len(alpha)-1], 1) {
+	if alpha := huge.RadauDiagonal(1e-12); alpha == nil || !math.IsInf(alpha[len(alpha)-1], 1) {
 		t.Fatal(alpha)
 	}
 	proved, student := LogDet([]*Result{r, &huge}, 1e-12)

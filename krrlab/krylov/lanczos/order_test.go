@@ -30,7 +30,7 @@ func TestIndefinite(t *testing.T) {
 	}
 	for _, cond := range []bool{false, true} {
 		r := run(t, diagonal(v), &Options{Definite: true, Cond: cond, Start: rng.New(3)})
-		if !r.Indefinite() || !ordered(r.Min) || !r.Min.Covers(-10.8) {
+		if !r.Indefinite() || !ordered(r.Min) || !r.Min.Contains(-10.8) {
 			t.Errorf("indefinite %v, λ_min %v", r.Indefinite(), r.Min)
 		}
 		if k := r.Cond(); !math.IsInf(k.Hi, 1) || k.Lo != 1 || !math.IsNaN(k.Value) {
@@ -40,7 +40,7 @@ func TestIndefinite(t *testing.T) {
 	v[0] = 0
 	r, err := Run(context.Background(), diagonal(v), &Options{Definite: true, Start: rng.New(3), Steps: len(v),
 		Tol: -1})
-	if err != nil || r.Indefinite() || !ordered(r.Min) || !r.Min.Covers(0) || r.Min.Lo != 0 {
+	if err != nil || r.Indefinite() || !ordered(r.Min) || !r.Min.Contains(0) || r.Min.Lo != 0 {
 		t.Errorf("with λ_min = 0: indefinite %v, λ_min %v, %v", r.Indefinite(), r.Min, err)
 	}
 }
@@ -186,7 +186,7 @@ func TestAllowing(t *testing.T) {
 			stored[i] += size * math.Copysign(1, g.Sub("sign").Float64(uint64(i))-0.5)
 		}
 		r := run(t, diagonal(stored), &Options{Definite: true, Confidence: 0.99, Start: g.Sub("start"), Steps: 12})
-		kappa, smallest, largest := r.Allowing(size / lambda)
+		kappa, smallest, largest := r.PerturbedIntervals(size / lambda)
 		for name, interval := range map[string]estimate.Interval{"κ": kappa, "λ_min": smallest, "λ_max": largest} {
 			if !ordered(interval) {
 				t.Errorf("problem %d: %s %+v", p, name, interval)
@@ -196,7 +196,7 @@ func TestAllowing(t *testing.T) {
 		if smallest.Hi < lo || largest.Lo > hi || kappa.Lo > hi/lo {
 			t.Errorf("problem %d: inner ends: κ %v, λ_min %v, λ_max %v of %g to %g", p, kappa, smallest, largest, lo, hi)
 		}
-		if !kappa.Covers(hi/lo) || !smallest.Covers(lo) || !largest.Covers(hi) {
+		if !kappa.Contains(hi/lo) || !smallest.Contains(lo) || !largest.Contains(hi) {
 			missed++
 		}
 		if r.Indefinite() && !(math.IsInf(kappa.Hi, 1) && math.IsInf(smallest.Hi, 1) && math.IsInf(largest.Hi, 1) &&

@@ -92,15 +92,15 @@ type process struct {
 	identity bool // M = I
 	res      *Result
 
-	r, z          [][]float64 // r_j and z_j = M⁻¹r_j; the same vectors if M = I
-	w, y          []float64   // the projected Az_j, and M⁻¹w
-	h             []float64   // projection coefficients z_iᵀw
-	partialSums   []float64   // partial sums of dots
-	alpha         float64     // α_j of the current step
-	squaredDefect float64     // sum of squares of the products that would be zero in exact arithmetic
-	negative      bool        // a Rayleigh quotient confirms that the pencil has a negative eigenvalue
-	refuted       bool        // a Rayleigh quotient refutes a negative Ritz value
-	norm2         float64     // largest ‖Az_j‖₂/‖z_j‖₂, a lower bound of ‖A‖₂
+	r, z              [][]float64 // r_j and z_j = M⁻¹r_j; the same vectors if M = I
+	w, y              []float64   // the projected Az_j, and M⁻¹w
+	h                 []float64   // projection coefficients z_iᵀw
+	partialSums       []float64   // partial sums of dots
+	alpha             float64     // α_j of the current step
+	squaredDefect     float64     // sum of squares of the products that would be zero in exact arithmetic
+	confirmedNegative bool        // a Rayleigh quotient confirms that the pencil has a negative eigenvalue
+	refuted           bool        // a Rayleigh quotient refutes a negative Ritz value
+	operatorNorm      float64     // largest ‖Az_j‖₂/‖z_j‖₂, a lower bound of ‖A‖₂
 }
 
 // group is the state of several processes that share products.
@@ -200,7 +200,7 @@ func (g *group) norms(ctx context.Context) ([]float64, error) {
 			return nil, err
 		}
 		g.scatter(y, func(p *process) []float64 { return p.y })
-		g.countCall(t, func(r *Result) *Op { return &r.SolveTo })
+		g.countCall(t, func(r *Result) *OpStats { return &r.SolveTo })
 	}
 	for j, c := range g.active {
 		var err error
@@ -212,7 +212,7 @@ func (g *group) norms(ctx context.Context) ([]float64, error) {
 }
 
 // countCall adds one call, and an equal share of the time since t, to the selected operation of all active processes.
-func (g *group) countCall(t time.Time, op func(r *Result) *Op) {
+func (g *group) countCall(t time.Time, op func(r *Result) *OpStats) {
 	seconds := time.Since(t).Seconds() / float64(len(g.active))
 	for _, c := range g.active {
 		counter := op(g.processes[c].res)
@@ -229,10 +229,10 @@ func (g *group) step(ctx context.Context) error {
 		return err
 	}
 	g.scatter(w, func(p *process) []float64 { return p.w })
-	g.countCall(t, func(r *Result) *Op { return &r.MulTo })
+	g.countCall(t, func(r *Result) *OpStats { return &r.MulTo })
 	for _, c := range g.active {
 		p := g.processes[c]
-		p.norm2 = max(p.norm2, floats.Norm(p.w, 2)/floats.Norm(p.lastVector(), 2))
+		p.operatorNorm = max(p.operatorNorm, floats.Norm(p.w, 2)/floats.Norm(p.lastVector(), 2))
 		if err := p.orthogonalize(ctx); err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ func (g *group) step(ctx context.Context) error {
 		p.extendT(betas[j])
 		p.res.Seconds = time.Since(g.startTime).Seconds()
 		p.res.updateIntervals(&g.o)
-		if g.m != nil && p.res.Indefinite() && !p.negative {
+		if g.m != nil && p.res.Indefinite() && !p.confirmedNegative {
 			if err := g.checkNegative(ctx, p); err != nil {
 				return err
 			}
@@ -293,9 +293,9 @@ func (g *group) checkNegative(ctx context.Context, p *process) error {
 	}
 	squaredNorm := math.Abs(floats.Dot(x, mx)) // xᵀMx
 	rho := floats.Dot(x, ax) / squaredNorm
-	rounding := float64(p.n) * unitRoundoff * p.norm2 * floats.Dot(x, x) / squaredNorm
-	p.negative = rho+r.Slack+rounding < 0
-	if p.refuted = !p.negative; p.refuted {
+	rounding := float64(p.n) * unitRoundoff * p.operatorNorm * floats.Dot(x, x) / squaredNorm
+	p.confirmedNegative = rho+r.Slack+rounding < 0
+	if p.refuted = !p.confirmedNegative; p.refuted {
 		r.Slack += max(0, rho-r.Ritz[0]) + rounding
 		r.updateIntervals(&g.o)
 	}

@@ -75,18 +75,18 @@ func BlockFlops(n, t int, preconditioned bool) float64 {
 // without M, Z is Q itself.
 type block struct {
 	*solver
-	k          int       // number of columns of Q
-	width      int       // number of columns of P
-	c, scratch []float64 // C, k×len(cols), and scratch memory of the same size
-	d          []float64 // D = Π⁻¹C
-	pi, h      []float64 // Π and H = Π⁻¹, k×k
-	s          []float64 // S, k×width
-	f, ft      []float64 // scratch, k×k: F with Π⁻¹ = FFᵀ, and Fᵀ or Sᵀ
-	gram       factor    // factorization of Π or of QᵀM⁻¹Q
-	relSize    []float64 // norms of Q's columns relative to their initial norms, see selectDirections
-	selected   []int     // columns of Q that remain, in their new order
-	rowScratch []float64 // scratch, t
-	dropCutoff float64   // relative size at or below which a direction is dropped
+	k          int             // number of columns of Q
+	width      int             // number of columns of P
+	c, scratch []float64       // C, k×len(cols), and scratch memory of the same size
+	d          []float64       // D = Π⁻¹C
+	pi, h      []float64       // Π and H = Π⁻¹, k×k
+	s          []float64       // S, k×width
+	f, ft      []float64       // scratch, k×k: F with Π⁻¹ = FFᵀ, and Fᵀ or Sᵀ
+	gram       pivotedCholesky // factorization of Π or of QᵀM⁻¹Q
+	relSize    []float64       // norms of Q's columns relative to their initial norms, see selectDirections
+	selected   []int           // columns of Q that remain, in their new order
+	rowScratch []float64       // scratch, t
+	dropCutoff float64         // relative size at or below which a direction is dropped
 }
 
 // newBlock returns a block solver that extends base, with its additional memory allocated.
@@ -97,7 +97,7 @@ func newBlock(base *solver) *block {
 		*v = make([]float64, t*t)
 	}
 	base.block, base.method = s, s // base calls the methods of s
-	s.gram = newFactor(t)
+	s.gram = newPivotedCholesky(t)
 	s.relSize, s.selected, s.rowScratch = make([]float64, t), make([]int, 0, t), make([]float64, t)
 	s.bounds = newBounds(base.opt.LambdaMin, t, t*t, base.initialHistoryRows())
 	return s

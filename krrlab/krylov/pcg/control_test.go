@@ -149,10 +149,10 @@ func TestMonitor(t *testing.T) {
 	b := random(25, n, 4)
 	var next, active = 1, 4
 	res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, Monitor: func(it *pcg.Iteration) error {
-		if it.Index != next || it.Active > active || it.MaxRelRes != slices.Max(it.RelRes) || len(it.RelRes) != 4 {
+		if it.Index != next || it.ActiveColumns > active || it.MaxRelRes != slices.Max(it.RelRes) || len(it.RelRes) != 4 {
 			t.Errorf("iteration %+v after %d", it, next-1)
 		}
-		next, active = it.Index+1, it.Active
+		next, active = it.Index+1, it.ActiveColumns
 		return nil
 	}})
 	if next != res.Iterations+1 || active != 0 || res.Stats.MulTo.Calls != res.Iterations+1 ||
@@ -263,8 +263,8 @@ func TestPanics(t *testing.T) {
 		"NaN":                    func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: math.NaN()}) },
 		"MaxIter":                func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{MaxIter: -1}) },
 		"LambdaMin":              func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{LambdaMin: math.Inf(1)}) },
-		"Refine":                 func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Refine: 1}) },
-		"Aim":                    func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Aim: 1.5}) },
+		"Refine":                 func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{ReachableReduction: 1}) },
+		"Aim":                    func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{TolFraction: 1.5}) },
 		"IterationBound":         func() { pcg.IterationBound(0.5, 0.1) },
 		"Ritz":                   func() { new(pcg.Result).Ritz(0) },
 		"orders of MedianByNorm": func() { pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, random(1, 5, 1)}) },
@@ -284,16 +284,16 @@ func TestStatusText(t *testing.T) {
 	testkit.Fails(t, new(pcg.Status).UnmarshalText([]byte("done")), "done")
 }
 
-// TestAim checks that the recursive residual is reduced to Aim·Tol, and that this avoids a restart when A is only an
-// approximation of Options.Exact.
-func TestAim(t *testing.T) {
+// TestTolFraction checks that the recursive residual is reduced to TolFraction·Tol, and that this avoids a restart when
+// A is only an approximation of Options.Exact.
+func TestTolFraction(t *testing.T) {
 	const n, tol = 200, 1e-3
 	a := spd(41, geometric(n, 1e4))
 	b := random(42, n, 1)
 	full := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
-	half := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5})
+	half := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, TolFraction: 0.5})
 	// MaxIter ends this solve before half of the tolerance, but within the tolerance.
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5,
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, TolFraction: 0.5,
 		MaxIter: full.Iterations}); r.Status != pcg.Converged || r.TrueRelRes[0] > tol {
 		t.Errorf("aim ½, as many iterations as for aim 1: %v", r)
 	}
@@ -316,7 +316,7 @@ func TestAim(t *testing.T) {
 	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct}); len(r.History.Restarts) == 0 {
 		t.Errorf("aim 1, products off: %v without a restart", r)
 	}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct, Aim: 0.5}); len(r.History.Restarts) != 0 ||
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct, TolFraction: 0.5}); len(r.History.Restarts) != 0 ||
 		r.Status != pcg.Converged {
 		t.Errorf("aim ½, products off: %v, restarts %v", r, r.History.Restarts)
 	}

@@ -28,10 +28,10 @@
 // are repeated as long as they help, and a restart that made the residual larger is undone.
 //
 // If Exact differs from A, the restarts are iterative refinement: they correct for a matrix A that is stored in lower
-// precision. With Options.Refine, the true residual is recomputed as soon as products with A are too inaccurate to
-// reduce it further. Status Converged therefore always means that the returned residual TrueRelRes plus its Rounding is
-// at most τ. A column that could not reach τ is Inaccurate. The outcome of a loop is a Status. Only data that are not
-// finite, the end of a context, and the errors of operators and monitors are returned as errors.
+// precision. With Options.ReachableReduction, the true residual is recomputed as soon as products with A are too
+// inaccurate to reduce it further. Status Converged therefore always means that the returned residual TrueRelRes plus
+// its Rounding is at most τ. A column that could not reach τ is Inaccurate. The outcome of a loop is a Status. Only
+// data that are not finite, the end of a context, and the errors of operators and monitors are returned as errors.
 //
 // # Number of iterations
 //
@@ -53,9 +53,9 @@
 //
 //	‖e_k‖_A² ≤ γ_kρ_k,  γ_0 = 1/μ,  γ_{k+1} = (γ_k−α_k)/(μ(γ_k−α_k)+β_k),
 //
-// and, in SolveBlock, by its block form. History.Decrease and History.Error return both bounds, at negligible cost. For
-// a kernel matrix of 1,000 points, with a Nyström preconditioner and the exact μ, the upper bound of ‖e_k‖_A² exceeded
-// it by a factor of 1.4 to 1.9 in every iteration; ρ_k/μ exceeded it by 7 to 13, and ‖r_k‖₂²/λ by 16 to 67.
+// and, in SolveBlock, by its block form. History.Decrease and History.ErrorBounds return both bounds, at negligible
+// cost. For a kernel matrix of 1,000 points, with a Nyström preconditioner and the exact μ, the upper bound of ‖e_k‖_A²
+// exceeded it by a factor of 1.4 to 1.9 in every iteration; ρ_k/μ exceeded it by 7 to 13, and ‖r_k‖₂²/λ by 16 to 67.
 //
 // # Cost
 //

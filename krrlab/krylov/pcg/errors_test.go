@@ -72,7 +72,7 @@ func checkEnclosed(t *testing.T, name string, res *pcg.Result, want [][]float64,
 	t.Helper()
 	for j := range want[0] {
 		for k, row := range want {
-			e, upper := row[j], res.History.Error[k][j]
+			e, upper := row[j], res.History.ErrorBounds[k][j]
 			slack := 1e-7*want[0][j] + gap // rounding, and columns that have converged stay where they are
 			if e > upper+slack {
 				t.Errorf("%s, column %d, iterate %d: error %.4g, bound %.4g", name, j, k, e, upper)
@@ -101,7 +101,7 @@ func TestErrorBoundsRounding(t *testing.T) {
 		res, want := errorsOf(t, solve, a, noisy, nil, b, opts)
 		last := want[len(want)-1]
 		for j, e := range last {
-			upper := res.History.Error[res.Iterations][j]
+			upper := res.History.ErrorBounds[res.Iterations][j]
 			// ‖f‖₂ for the difference f of the two residuals, and for the error of the product Ax ≈ y of the true
 			// one.
 			gap := res.Gap[j] + 1e-7
@@ -132,7 +132,7 @@ func TestErrorBoundsRestart(t *testing.T) {
 	deviation := solveDense(t, exact, b)
 	deviation.Sub(deviation, res.X)
 	for j := range 2 {
-		upper := res.History.Error[res.Iterations][j]
+		upper := res.History.ErrorBounds[res.Iterations][j]
 		if got := aNorm(exact, deviation.ColView(j)) / mat.Norm(b.ColView(j), 2); !(got <= 1.1*upper) {
 			t.Errorf("column %d: %.4g, at most %.4g", j, got, upper)
 		}
@@ -155,17 +155,17 @@ func TestErrorBoundsOptions(t *testing.T) {
 			return res
 		}
 		bare, bounded := run(pcg.Options{}), run(pcg.Options{LambdaMin: 0.5})
-		if !mat.Equal(bare.X, bounded.X) || bare.Iterations != bounded.Iterations || bare.History.Error != nil {
+		if !mat.Equal(bare.X, bounded.X) || bare.Iterations != bounded.Iterations || bare.History.ErrorBounds != nil {
 			t.Errorf("%s: another answer with bounds", name)
 		}
 		wrong := run(pcg.Options{LambdaMin: 30, Tol: 1e-8})
-		if upper := wrong.History.Error[wrong.Iterations][0]; !math.IsNaN(upper) {
+		if upper := wrong.History.ErrorBounds[wrong.Iterations][0]; !math.IsNaN(upper) {
 			t.Errorf("%s: λ_min above the spectrum is not refuted: %v", name, upper)
 		}
 		var bounds, decreases []float64
 		x := mat.NewDense(n, 3, nil)
 		stopped := run(pcg.Options{LambdaMin: 0.5, Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
-			if bounds = append(bounds[:0], it.Error...); max(bounds[0], bounds[1], bounds[2]) < 1e-2 {
+			if bounds = append(bounds[:0], it.ErrorBounds...); max(bounds[0], bounds[1], bounds[2]) < 1e-2 {
 				decreases = append(decreases, it.TotalDecrease...)
 				it.AnswerTo(x)
 				return errEnough

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Forecast predicts the number of further iterations until the residual reaches τ = tol. residuals holds the norms of
-// the residuals r_0, r_1, …, r_k after 0, 1, …, k iterations. The prediction expected assumes the convergence rate of
-// the second half of them:
+// RemainingIterations predicts the number of further iterations until the residual reaches τ = tol. residuals holds the
+// norms of the residuals r_0, r_1, …, r_k after 0, 1, …, k iterations. The prediction expected assumes the convergence
+// rate of the second half of them:
 //
 //	expected = ln(r_k/τ)/rate,  rate = (ln r_h − ln r_k)/(k−h),  h = ⌊k/2⌋,
 //
@@ -15,7 +15,7 @@ import (
 // large, or r_h too small, by a factor of e, and replaces the rate by rate + 1/(k−h). Both are 0 if a residual is at
 // most τ already. If the rate is 0, because the second half has no new smallest residual, expected is +Inf and low is
 // finite. For k = 0, low is 0 and expected is +Inf.
-func Forecast(residuals []float64, tol float64) (low, expected float64) {
+func RemainingIterations(residuals []float64, tol float64) (low, expected float64) {
 	k := len(residuals) - 1
 	if k < 1 {
 		return 0, math.Inf(1)

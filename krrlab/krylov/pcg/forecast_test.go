@@ -16,7 +16,7 @@ func TestForecast(t *testing.T) {
 			r = append(r, math.Pow(c.rate, float64(j)))
 		}
 		tol := math.Pow(c.rate, float64(c.k)+17)
-		low, mid := Forecast(r, tol)
+		low, mid := RemainingIterations(r, tol)
 		rate := -math.Log(c.rate)
 		want := 17 * rate / (rate + 1/float64(c.k-c.k/2))
 		if math.Abs(mid-17) > 1e-9*17 || math.Abs(low-want) > 1e-6 {
@@ -37,7 +37,7 @@ func TestForecast(t *testing.T) {
 		// from the smallest residual up to r_2, 0.1, to 0.01: ln 10 in 2 iterations, and ln 10 remains
 		"least": {[]float64{1, 0.1, 0.5, 0.01, 0.02}, [2]float64{2 * math.Log(10) / (math.Log(10) + 1), 2}},
 	} {
-		low, mid := Forecast(c.r, 1e-3)
+		low, mid := RemainingIterations(c.r, 1e-3)
 		for i, v := range []float64{low, mid} {
 			if v != c.want[i] && !(math.Abs(v-c.want[i]) < 1e-9) {
 				t.Errorf("%s: %v, want %v", name, []float64{low, mid}, c.want)

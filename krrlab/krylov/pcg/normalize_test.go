@@ -50,7 +50,7 @@ func TestPreconditionerScale(t *testing.T) {
 			resumed := testkit.Must(solve(t.Context(), dense{exact}, m, b, o))
 			for _, res := range []*pcg.Result{got, resumed} {
 				if !mat.Equal(res.X, want.X) || !reflect.DeepEqual(res.History.RelRes, want.History.RelRes) ||
-					!reflect.DeepEqual(res.History.Error, want.History.Error) || res.Status != want.Status {
+					!reflect.DeepEqual(res.History.ErrorBounds, want.History.ErrorBounds) || res.Status != want.Status {
 					t.Errorf("%s, M⁻¹ times 2^%d: %v, without %v", name, exponent, res, want)
 				}
 			}

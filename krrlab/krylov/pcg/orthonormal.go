@@ -166,7 +166,7 @@ func (s *block) applyPass() {
 // scaled to a unit diagonal by D = diag(√G_ii):
 //
 //	(D⁻¹GD⁻¹)[piv, piv] = TᵀT + [0 0; 0 E],  T rank×k, upper trapezoidal.
-type factor struct {
+type pivotedCholesky struct {
 	k, rank int
 	piv     []int     // piv[j] is the row of G at position j in the order of the pivots
 	d       []float64 // √G_ii
@@ -181,9 +181,9 @@ type factor struct {
 	work            []float64 // scratch memory for LAPACK, 2k
 }
 
-// newFactor returns a factor with memory for matrices of order up to t.
-func newFactor(t int) factor {
-	return factor{
+// newPivotedCholesky returns a factor with memory for matrices of order up to t.
+func newPivotedCholesky(t int) pivotedCholesky {
+	return pivotedCholesky{
 		piv: make([]int, t), d: make([]float64, t), remainderDiag: make([]float64, t),
 		t: make([]float64, t*t), scaled: make([]float64, t*t), work: make([]float64, 2*t),
 	}
@@ -196,7 +196,7 @@ func newFactor(t int) factor {
 //	noiseLevel = max(16kε, 4·max_ij |G_ij−G_ji| / √(G_ii·G_jj)),
 //
 // with unit roundoff ε, and pivots above max(minPivot, margin·noiseLevel) are accepted.
-func (f *factor) factorise(g []float64, k int, minPivot, margin float64) Status {
+func (f *pivotedCholesky) factorise(g []float64, k int, minPivot, margin float64) Status {
 	f.k, f.rank, f.smallestPivot, f.badCurvature, f.hasZeroDiagonal = k, 0, 1, 0, false
 	for i := range k {
 		v := g[i*k+i]
@@ -239,7 +239,7 @@ func (f *factor) factorise(g []float64, k int, minPivot, margin float64) Status 
 
 // checkRemainder sets the diagonal of E and tests whether E can be semidefinite up to rounding errors: a semidefinite E
 // has E_ij² ≤ E_ii·E_jj. It returns Active or Indefinite.
-func (f *factor) checkRemainder() Status {
+func (f *pivotedCholesky) checkRemainder() Status {
 	k := f.k
 	entry := func(i, j int) float64 {
 		v := f.scaled[f.piv[i]*k+f.piv[j]]
@@ -268,7 +268,7 @@ func (f *factor) checkRemainder() Status {
 
 // upperFactor sets dst, rows×len(order), to [T_1 T_2; 0 I 0] with its columns in the given order of directions. The
 // first rank directions in order must be those of the pivots.
-func (f *factor) upperFactor(dst []float64, order []int, rows int) {
+func (f *pivotedCholesky) upperFactor(dst []float64, order []int, rows int) {
 	q := len(order)
 	clear(dst[:rows*q])
 	for j, i := range order {
@@ -286,7 +286,7 @@ func (f *factor) upperFactor(dst []float64, order []int, rows int) {
 }
 
 // invertUpper sets dst, k×len(sel), to D⁻¹ times the inverse of upperFactor for the directions sel.
-func (f *factor) invertUpper(dst []float64, sel []int) {
+func (f *pivotedCholesky) invertUpper(dst []float64, sel []int) {
 	q := len(sel)
 	inv := f.scaled[:q*q]
 	f.upperFactor(inv, sel, q)

@@ -35,7 +35,7 @@ func TestFactor(t *testing.T) {
 		"NaN":              {[]float64{1, math.NaN(), 0, 1}, 2, Breakdown, 0},
 		"infinite":         {[]float64{1, 0, 0, inf}, 2, Breakdown, 0},
 	} {
-		f := newFactor(4)
+		f := newPivotedCholesky(4)
 		st := f.factorise(c.g, c.k, 1e-8, 1)
 		if st != c.want || f.rank != c.rank {
 			t.Errorf("%s: %v of rank %d, want %v of rank %d", name, st, f.rank, c.want, c.rank)

@@ -53,10 +53,10 @@ type ColumnPreconditioner interface {
 type Options struct {
 	// Tol is τ: column j has converged when ‖y_j−Ax_j‖₂ ≤ τ‖y_j‖₂. Default 1e-3.
 	Tol float64
-	// Aim is the fraction of Tol that the recursive residual must reach, in (0, 1]. If products with A are inaccurate,
-	// a true residual can miss Tol by a rounding error. A value slightly below 1 avoids the restart that would
-	// follow. Default 1.
-	Aim float64
+	// TolFraction is the fraction of Tol that the recursive residual must reach, in (0, 1]. If products with A are
+	// inaccurate, a true residual can miss Tol by a rounding error. A value slightly below 1 avoids the restart that
+	// would follow. Default 1.
+	TolFraction float64
 	// MaxIter is the maximum number of iterations, including those after restarts. Default 1000.
 	MaxIter int
 	// InitX is the initial guess, n×t. It costs one additional product with A. Default 0.
@@ -73,15 +73,15 @@ type Options struct {
 	// Exact is the matrix used for true residuals. Default: A itself. If Exact is Bounded, the test for Converged adds
 	// its rounding error bound to the residual.
 	Exact Operator
-	// Refine, in [0, 1), is the factor by which products with A can reduce a residual of Exact, about
-	// ‖A−Exact‖₂/λ_min. If Tol is less than a tenth of the current residual times Refine, the residual is recomputed
-	// and the columns are restarted whenever the recursive residual has been reduced by Refine. Default 0: the
-	// residual is recomputed only at Tol.
-	Refine float64
+	// ReachableReduction, in [0, 1), is the smallest factor by which products with A can reduce a residual of Exact,
+	// about ‖A−Exact‖₂/λ_min. If Tol is less than a tenth of the current residual times ReachableReduction, the
+	// residual is recomputed and the columns are restarted whenever the recursive residual has been reduced by it.
+	// Default 0: the residual is recomputed only at Tol.
+	ReachableReduction float64
 	// LambdaMin is a lower bound μ > 0 of the smallest eigenvalue of M⁻¹A. With it, every iteration computes an upper
-	// bound of the error (History.Error). For A = K+λI without M, μ = λ is valid; for M = FFᵀ+λI with FFᵀ ≼ K, μ = 1
-	// is valid. LambdaMin refers to the M that is passed, and not to the Normalized one. It does not change the answer
-	// in any bit. Default 0: no bound is known.
+	// bound of the error (History.ErrorBounds). For A = K+λI without M, μ = λ is valid; for M = FFᵀ+λI with FFᵀ ≼ K, μ
+	// = 1 is valid. LambdaMin refers to the M that is passed, and not to the Normalized one. It does not change the
+	// answer in any bit. Default 0: no bound is known.
 	LambdaMin float64
 	// Checkpoint, if not nil, is called between two iterations, and may write the state. If it returns an error, the
 	// solve ends with Status Failed and that error.
@@ -97,16 +97,16 @@ var ErrStop = errors.New("stopped by the monitor")
 
 // Iteration is the argument of a Monitor. It and its slices are valid only during the call.
 type Iteration struct {
-	Index     int       // number of this iteration, from 1
-	MaxRelRes float64   // maximum of RelRes
-	RelRes    []float64 // relative recursive residuals ‖r_j‖₂/‖y_j‖₂ of all t columns
-	XNorm     []float64 // norms ‖x_j‖₂ of the columns of the current iterate
-	Error     []float64 // upper bounds of ‖x−x_j‖_A/‖y_j‖₂; nil without Options.LambdaMin
+	Index       int       // number of this iteration, from 1
+	MaxRelRes   float64   // maximum of RelRes
+	RelRes      []float64 // relative recursive residuals ‖r_j‖₂/‖y_j‖₂ of all t columns
+	XNorm       []float64 // norms ‖x_j‖₂ of the columns of the current iterate
+	ErrorBounds []float64 // upper bounds of ‖x−x_j‖_A/‖y_j‖₂; nil without Options.LambdaMin
 	// TotalDecrease is (‖e_j‖_A² at the start − ‖e_j‖_A² now)/‖y_j‖₂² until the first restart, after which it no longer
 	// changes. If the solve started at 0, it is a lower bound of ‖x‖_A²/‖y_j‖₂².
 	TotalDecrease []float64
-	Active        int // number of columns still iterating
-	Restart       int // number of restarts from the true residual so far
+	ActiveColumns int // number of columns still iterating
+	Restarts      int // number of restarts from the true residual so far
 
 	s *solver
 }
@@ -117,16 +117,16 @@ func (i *Iteration) AnswerTo(dst *mat.Dense) {
 	i.s.copySmoothed(dst, i.s.cols)
 }
 
-// Accept replaces the tolerance τ of the solve by tol if every recursive residual is at most Aim·tol. The iteration
-// then ends, and the true residuals are tested with tol. Otherwise Accept changes nothing and returns false.
+// Accept replaces the tolerance τ of the solve by tol if every recursive residual is at most TolFraction·tol. The
+// iteration then ends, and the true residuals are tested with tol. Otherwise Accept changes nothing and returns false.
 func (i *Iteration) Accept(tol float64) bool {
 	s := i.s
-	if !(i.MaxRelRes <= s.opt.Aim*tol) {
+	if !(i.MaxRelRes <= s.opt.TolFraction*tol) {
 		return false
 	}
 	s.opt.Tol, s.res.Tol = tol, tol
 	for c := range s.target {
-		s.target[c] = s.opt.Aim * tol
+		s.target[c] = s.opt.TolFraction * tol
 	}
 	for _, c := range s.cols {
 		if s.res.Columns[c].Status == Active {
@@ -141,7 +141,7 @@ type Status int
 
 // The statuses are in order of increasing severity. The status of a solve is the most severe status of its columns.
 const (
-	// Active columns are still iterating; no result of a finished Solve is Active.
+	// ActiveColumns columns are still iterating; no result of a finished Solve is Active.
 	Active Status = iota
 	// Converged: the true residual, plus its rounding error bound if one is known, is at most Tol.
 	Converged
@@ -210,15 +210,15 @@ type History struct {
 	// Decrease[k][j] = (‖e_j‖_A² before iteration k+1 − after it)/‖y_j‖₂², e_j = x−x_j: α_jρ_j/‖y_j‖₂².
 	Decrease [][]float64
 	// Error[k][j] is the upper bound of ‖e_j‖_A/‖y_j‖₂ computed after k iterations, or NaN if no valid bound is known.
-	// Error is nil without Options.LambdaMin.
-	Error [][]float64
+	// ErrorBounds is nil without Options.LambdaMin.
+	ErrorBounds [][]float64
 	// Restarts lists, in ascending order, the iteration counts after which columns were restarted from their true
 	// residuals.
 	Restarts []int
 }
 
 // Op counts the calls of one kind of operation.
-type Op struct {
+type OpStats struct {
 	Calls   int
 	Columns int // total number of columns multiplied in all calls
 	Seconds float64
@@ -226,9 +226,9 @@ type Op struct {
 
 // Stats counts the expensive operations of a solve.
 type Stats struct {
-	MulTo   Op      // products with A
-	SolveTo Op      // solves with M
-	Exact   Op      // products with Options.Exact, for true residuals
+	MulTo   OpStats // products with A
+	SolveTo OpStats // solves with M
+	Exact   OpStats // products with Options.Exact, for true residuals
 	Seconds float64 // time of the whole solve
 }
 

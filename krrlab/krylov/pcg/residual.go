@@ -10,7 +10,7 @@ import (
 )
 
 // computeResidual sets R = B − a·X, n×t, and rel_j = ‖r_j‖₂/‖y_j‖₂, with 0 for y_j = 0.
-func (s *solver) computeResidual(ctx context.Context, a Operator, op *Op, rel []float64) error {
+func (s *solver) computeResidual(ctx context.Context, a Operator, op *OpStats, rel []float64) error {
 	s.resize(s.t)
 	err := s.timed(ctx, op, "the product for the residual", func() error { return a.MulTo(ctx, s.w, s.x) })
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *solver) nextGoal(c int, rel float64) float64 {
 // reachableTarget returns the target of a column with relative residual rel: the goal, or the residual that products
 // with A can reach if that is more than ten times the goal.
 func (s *solver) reachableTarget(goal, rel float64) float64 {
-	if reach := s.opt.Refine * rel; reach > 10*goal {
+	if reach := s.opt.ReachableReduction * rel; reach > 10*goal {
 		return reach
 	}
 	return goal
@@ -236,7 +236,7 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 		res.R = s.r
 	}
 	res.History.RelRes, res.History.Alpha, res.History.Beta = s.relres.rows(), s.alphas.rows(), s.betas.rows()
-	res.History.Decrease, res.History.Error = s.decreases.rows(), s.bounds.history.rows()
+	res.History.Decrease, res.History.ErrorBounds = s.decreases.rows(), s.bounds.history.rows()
 	return res, err
 }
 

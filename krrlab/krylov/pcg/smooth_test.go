@@ -54,7 +54,7 @@ func TestSmooth(t *testing.T) {
 					var deviation mat.VecDense
 					deviation.SubVec(x.ColView(j), res.X.ColView(j))
 					size := aNorm(a, &deviation) / mat.Norm(b.ColView(j), 2)
-					if bound := got.History.Error[k][j]; !(bound >= size*(1-1e-9)) || bound > max(1e3*size, 1.1*want.History.Error[k][j]) {
+					if bound := got.History.ErrorBounds[k][j]; !(bound >= size*(1-1e-9)) || bound > max(1e3*size, 1.1*want.History.ErrorBounds[k][j]) {
 						t.Errorf("%s, condition %g, iteration %d, column %d: error %g, bound %g", name, cond, k, j, size, bound)
 					}
 				}
@@ -78,10 +78,10 @@ func TestSmoothRestarts(t *testing.T) {
 	rounded := fn{n, nil}
 	rounded.f = dense{spd(1, geometric(n, 1e3*(1+1e-4)))}.MulTo
 	seen := mat.NewDense(n, 2, nil)
-	opts := &pcg.Options{Tol: 1e-8, InitX: random(3, n, 2), Smooth: true, Exact: dense{a}, Refine: 1e-3,
+	opts := &pcg.Options{Tol: 1e-8, InitX: random(3, n, 2), Smooth: true, Exact: dense{a}, ReachableReduction: 1e-3,
 		Monitor: func(it *pcg.Iteration) error {
 			it.AnswerTo(seen)
-			if it.Restart > 0 {
+			if it.Restarts > 0 {
 				return nil
 			}
 			for j, v := range residuals(spd(1, geometric(n, 1e3*(1+1e-4))), seen, b) {

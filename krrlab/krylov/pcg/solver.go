@@ -89,13 +89,13 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	}
 	s.checkShapes()
 	s.opt.Tol = cmp.Or(s.opt.Tol, 1e-3)
-	s.opt.Aim = cmp.Or(s.opt.Aim, 1)
+	s.opt.TolFraction = cmp.Or(s.opt.TolFraction, 1)
 	s.opt.MaxIter = cmp.Or(s.opt.MaxIter, 1000)
 	s.exact = a
 	if s.opt.Exact != nil {
 		s.exact = s.opt.Exact
 	} else {
-		s.opt.Refine = 0
+		s.opt.ReachableReduction = 0
 	}
 	if err := checkFinite("the right-hand side", b); err != nil {
 		return nil, err
@@ -147,9 +147,10 @@ func (s *solver) checkShapes() {
 		}
 	}
 	if !(o.Tol >= 0) || o.MaxIter < 0 || !(o.LambdaMin >= 0) || math.IsInf(o.LambdaMin, 1) ||
-		!(o.Refine >= 0 && o.Refine < 1) || !(o.Aim >= 0 && o.Aim <= 1) {
-		panic(fmt.Sprintf("pcg: tolerance %v, at most %d iterations, λ_min(M⁻¹A) ≥ %v: want none negative; refine %v, "+
-			"want it in [0, 1); aim %v, want it in (0, 1]", o.Tol, o.MaxIter, o.LambdaMin, o.Refine, o.Aim))
+		!(o.ReachableReduction >= 0 && o.ReachableReduction < 1) || !(o.TolFraction >= 0 && o.TolFraction <= 1) {
+		panic(fmt.Sprintf("pcg: tolerance %v, at most %d iterations, λ_min(M⁻¹A) ≥ %v: want none negative; "+
+			"reduction %v, want it in [0, 1); fraction %v of the tolerance, want it in (0, 1]", o.Tol, o.MaxIter,
+			o.LambdaMin, o.ReachableReduction, o.TolFraction))
 	}
 }
 
@@ -226,7 +227,7 @@ func (s *solver) start(ctx context.Context) error {
 	}
 	for c := range s.t {
 		col := &s.res.Columns[c]
-		s.target[c] = s.reachableTarget(s.opt.Aim*s.opt.Tol, s.res.RelRes[c])
+		s.target[c] = s.reachableTarget(s.opt.TolFraction*s.opt.Tol, s.res.RelRes[c])
 		switch rel := s.res.RelRes[c]; {
 		case col.Status != Active:
 		case !finite(rel):
@@ -313,7 +314,7 @@ func (s *solver) precondition(ctx context.Context) error {
 }
 
 // timed calls f and counts the call and its time in op. Errors name the operation.
-func (s *solver) timed(ctx context.Context, op *Op, operation string, f func() error) error {
+func (s *solver) timed(ctx context.Context, op *OpStats, operation string, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -343,8 +344,8 @@ func (s *solver) callMonitor() error {
 	}
 	s.iteration = Iteration{
 		Index: s.res.Iterations, MaxRelRes: slices.Max(s.res.RelRes), RelRes: s.res.RelRes, XNorm: s.xnorm,
-		Error: s.bounds.history.lastRow(), TotalDecrease: s.totalDecrease, Active: active,
-		Restart: len(s.res.History.Restarts), s: s,
+		ErrorBounds: s.bounds.history.lastRow(), TotalDecrease: s.totalDecrease, ActiveColumns: active,
+		Restarts: len(s.res.History.Restarts), s: s,
 	}
 	s.monitorErr = s.opt.Monitor(&s.iteration)
 	return s.monitorErr

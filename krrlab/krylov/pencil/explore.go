@@ -14,12 +14,12 @@ import (
 //go:embed explore.js
 var exploreJS string
 
-// Explore returns sliders that recompute κ and the predicted iterations. confidence is the probability that the
+// ExploreControls returns sliders that recompute κ and the predicted iterations. confidence is the probability that the
 // interval of κ at a measured λ_p contains κ, and tau the initial tolerance. The slider of the tolerance becomes the
 // second one after the first of the given sliders, or the only one if there are none.
 //
-// The format of data is described in explore.js. Explore adds the confidence to data.
-func Explore(data map[string]any, confidence, tau float64, sliders ...plots.Slider) *plots.Controls {
+// The format of data is described in explore.js. ExploreControls adds the confidence to data.
+func ExploreControls(data map[string]any, confidence, tau float64, sliders ...plots.Slider) *plots.Controls {
 	data["confidence"] = confidence
 	tolSlider := plots.Slider{Name: "τ", Min: math.Min(1e-8, tau), Max: math.Max(0.5, tau), Value: tau, Log: true}
 	if len(sliders) == 0 {
@@ -30,7 +30,7 @@ func Explore(data map[string]any, confidence, tau float64, sliders ...plots.Slid
 	return &plots.Controls{Name: "kappa", Script: exploreJS, Sliders: sliders, Data: data}
 }
 
-// Explored returns the measurements at λ_p in the format of explore.js:
+// ExploreData returns the measurements at λ_p in the format of explore.js:
 //
 //	p       λ_p
 //	k       κ, and the lower and the upper end of its interval
@@ -38,7 +38,7 @@ func Explore(data map[string]any, confidence, tau float64, sliders ...plots.Slid
 //	most    lower and upper end of the interval of λ_max(M⁻¹A)
 //	r       predicted relative residuals after 1, 2, … iterations
 //	broken  whether the iterations cannot be predicted
-func (r *Row) Explored(lambdaP float64) map[string]any {
+func (r *Row) ExploreData(lambdaP float64) map[string]any {
 	bounds := func(e estimate.Interval) []stage.Number {
 		return []stage.Number{stage.Number(e.Lo), stage.Number(e.Hi)}
 	}

@@ -270,9 +270,9 @@ func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
 			continue
 		}
 		const method = "dense eigenvalues"
-		ends := lanczos.Known(estimate.Exact(values[0], roundingBound, method),
-			estimate.Exact(values[len(values)-1], roundingBound, method))
-		e, _, _ := ends.Allowing(kError / lambda) // the error of K in float64
+		ends := lanczos.FromIntervals(estimate.Certain(values[0], roundingBound, method),
+			estimate.Certain(values[len(values)-1], roundingBound, method))
+		e, _, _ := ends.PerturbedIntervals(kError / lambda) // the error of K in float64
 		e.Seconds = time.Since(start).Seconds()
 		r.Exact = &e
 		r.setSpectrum(len(values), values, nil)
@@ -281,8 +281,8 @@ func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
 	return nil
 }
 
-// Seconds returns the time of applying op to y, the smaller of two measurements.
-func Seconds(ctx context.Context, op func(ctx context.Context, dst, src *mat.Dense) error, y *mat.Dense) (float64,
+// ApplySeconds returns the time of applying op to y, the smaller of two measurements.
+func ApplySeconds(ctx context.Context, op func(ctx context.Context, dst, src *mat.Dense) error, y *mat.Dense) (float64,
 	error) {
 	n, t := y.Dims()
 	best := math.Inf(1)

@@ -147,16 +147,16 @@ func (s *Preconditioners) runGuarded(ctx context.Context, result *mat.Dense, c i
 // reject it.
 const maxAsymmetry = 1e-5
 
-// Make constructs the preconditioner of an entry for the draw of row, and records its properties in row. If one rank
-// fails, all ranks return an error.
-func Make(ctx context.Context, b stage.Bench, e stage.Entry, row *Row) (*stage.BuiltPreconditioner, error) {
+// MakePreconditioner constructs the preconditioner of an entry for the draw of row, and records its properties in row.
+// If one rank fails, all ranks return an error.
+func MakePreconditioner(ctx context.Context, b stage.Bench, e stage.Entry, row *Row) (*stage.BuiltPreconditioner, error) {
 	p := b.Problem()
 	m, err := b.Make(ctx, e, row.Draw)
 	if err == nil {
 		err = checkInverse(ctx, m.M, p.N)
 	}
 	if err == nil && m.M != nil {
-		row.Solve, err = Seconds(ctx, m.M.SolveTo, p.Y)
+		row.Solve, err = ApplySeconds(ctx, m.M.SolveTo, p.Y)
 	}
 	if err = comm.Agree(ctx, p.Comm, err); err != nil {
 		return nil, err

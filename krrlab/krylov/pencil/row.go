@@ -15,8 +15,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Levels are the relative residuals for which iterations are counted.
-var Levels = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9}
+// ResidualLevels are the relative residuals for which iterations are counted.
+var ResidualLevels = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9}
 
 // Row contains the results for one preconditioner of one draw.
 type Row struct {
@@ -48,17 +48,17 @@ type Cost struct {
 type Iteration struct {
 	// Iterations is the number of iterations of conjugate gradients, the maximum over all columns. It is nil if
 	// conjugate gradients did not run or did not end.
-	Iterations *int       `json:"iterations"`
-	Status     pcg.Status `json:"status"`              // the most severe status of the columns
-	Reached    []int      `json:"iterations_to"`       // iterations until the residual reached Levels[i]
-	Residuals  []float64  `json:"residuals,omitempty"` // largest recursive ‖r_k‖₂/‖b‖₂ after k iterations
-	Bounds     []float64  `json:"bounds,omitempty"`    // upper bounds of ‖x−x_k‖_A/‖b‖₂ of a single column
-	Ritz       [2]float64 `json:"ritz"`                // smallest and largest Ritz value of conjugate gradients
+	Iterations  *int       `json:"iterations"`
+	Status      pcg.Status `json:"status"`              // the most severe status of the columns
+	Reached     []int      `json:"iterations_to"`       // iterations until the residual reached ResidualLevels[i]
+	Residuals   []float64  `json:"residuals,omitempty"` // largest recursive ‖r_k‖₂/‖b‖₂ after k iterations
+	ErrorBounds []float64  `json:"bounds,omitempty"`    // upper bounds of ‖x−x_k‖_A/‖b‖₂ of a single column
+	Ritz        [2]float64 `json:"ritz"`                // smallest and largest Ritz value of conjugate gradients
 	// Predicted is the predicted number of iterations to τ for a random right-hand side (lanczos.RitzIterations). Bound
 	// is ⌈(√κ/2)ln(2/τ)⌉ for the upper end of Kappa, the number of iterations to an A-norm error of τ. Both are 0 if
 	// unknown.
-	Predicted int `json:"iterations_predicted"`
-	Bound     int `json:"iterations_bound"`
+	Predicted      int `json:"iterations_predicted"`
+	IterationBound int `json:"iterations_bound"`
 }
 
 // Spectrum has the intervals and nodes of the eigenvalues of M⁻¹A.
@@ -157,7 +157,7 @@ func (s *Set) setSolve(res *pcg.Result, c, t int) {
 	for k := range min(iterations+1, len(rows)) {
 		v := slices.Max(rows[k][c*t : (c+1)*t])
 		r.Residuals = append(r.Residuals, v)
-		for len(r.Reached) < len(Levels) && v <= Levels[len(r.Reached)] {
+		for len(r.Reached) < len(ResidualLevels) && v <= ResidualLevels[len(r.Reached)] {
 			r.Reached = append(r.Reached, k)
 		}
 	}
@@ -193,7 +193,7 @@ func (r *Row) boundErrors(h *pcg.History, j int, mu, minEigA float64) {
 				mu = 0 // mu is not a lower bound of the spectrum
 			}
 		}
-		r.Bounds = append(r.Bounds, errorBound)
+		r.ErrorBounds = append(r.ErrorBounds, errorBound)
 		r.energyBounds = [2]float64{sum, sum + errorBound*errorBound} // ‖x‖_A² = Σ_k α_kρ_k + ‖e_k‖_A², as x_0 = 0
 	}
 }
@@ -202,20 +202,20 @@ func (r *Row) boundErrors(h *pcg.History, j int, mu, minEigA float64) {
 func (s *Set) setRitzBounds(r *Row) {
 	const method = "Ritz values of PCG: one-sided, in exact arithmetic"
 	smallest, largest := r.Ritz[0], r.Ritz[1]
-	r.Kappa, r.Min, r.Max = lanczos.Known(
+	r.Kappa, r.Min, r.Max = lanczos.FromIntervals(
 		estimate.Interval{Value: smallest, Hi: smallest, Confidence: 1, Method: method},
 		estimate.Interval{Value: largest, Lo: largest, Hi: math.Inf(1), Confidence: 1, Method: method},
-	).Allowing(s.StorageError)
+	).PerturbedIntervals(s.StorageError)
 }
 
 // setLanczos sets the results of row r from a Lanczos process.
 func (s *Set) setLanczos(r *Row, l *lanczos.Result, tau float64) {
 	r.Steps, r.WidthReached, r.Alpha, r.Beta, r.Slack, r.Indefinite = l.Steps, l.Converged, l.Alpha, l.Beta, l.Slack,
 		l.Indefinite()
-	r.Kappa, r.Min, r.Max = l.Allowing(s.StorageError)
-	r.APriori = stage.Number(lanczos.APriori(l.N, l.Steps, 1-l.Max.Confidence))
+	r.Kappa, r.Min, r.Max = l.PerturbedIntervals(s.StorageError)
+	r.APriori = stage.Number(lanczos.APrioriError(l.N, l.Steps, 1-l.Max.Confidence))
 	if !math.IsInf(r.Kappa.Hi, 1) {
-		r.Bound = pcg.IterationBound(r.Kappa.Hi, tau)
+		r.IterationBound = pcg.IterationBound(r.Kappa.Hi, tau)
 	}
 	if k := lanczos.RitzIterations(l.Alpha, l.Beta, tau, r.Kappa.Value); k < math.MaxInt32 {
 		r.Predicted = int(k)
@@ -249,15 +249,15 @@ func (r *Row) setSpectrum(n int, nodes, weights []float64) {
 	r.Nodes, r.Weights = nodes, weights
 	var mean, meanLog float64
 	for i, v := range nodes {
-		mean += r.Share(i) * v
-		meanLog += r.Share(i) * math.Log(v)
+		mean += r.NodeWeight(i) * v
+		meanLog += r.NodeWeight(i) * math.Log(v)
 	}
 	r.Trace, r.LogDet = stage.Number(mean), stage.Number(float64(n)*meanLog)
 	r.Kaporin = stage.Number(float64(n) * (math.Log(mean) - meanLog))
 }
 
-// Share returns the fraction of all eigenvalues that Nodes[i] represents, or 0 if it is unknown.
-func (r *Row) Share(i int) float64 {
+// NodeWeight returns the fraction of all eigenvalues that Nodes[i] represents, or 0 if it is unknown.
+func (r *Row) NodeWeight(i int) float64 {
 	switch {
 	case r.Weights != nil:
 		return r.Weights[i]
@@ -280,7 +280,7 @@ func (r *Row) Text(tol, seconds float64) string {
 	case r.Iterations != nil:
 		text = fmt.Sprintf("%v after %s", r.Status, plural.Count(*r.Iterations, "iteration"))
 		if n := len(r.Reached); n > 0 {
-			text += fmt.Sprintf(" (%d to %.0e)", r.Reached[n-1], Levels[n-1])
+			text += fmt.Sprintf(" (%d to %.0e)", r.Reached[n-1], ResidualLevels[n-1])
 		}
 	case r.Predicted > 0:
 		text = plural.Count(r.Predicted, "iteration") + " predicted"
@@ -351,10 +351,10 @@ func formatEstimated(e estimate.Interval) string {
 func Table(title string, rows []*Row, tol float64, seconds func(*Row) float64) *plots.Table {
 	t := &plots.Table{Title: title,
 		Columns: plots.Heads("preconditioner", "draw", "s", "λ_p %.4g", "iterations", "status")}
-	levels := Levels
-	for i, v := range Levels {
+	levels := ResidualLevels
+	for i, v := range ResidualLevels {
 		if v < tol*(1-1e-12) {
-			levels = Levels[:i]
+			levels = ResidualLevels[:i]
 			break
 		}
 		t.Columns = append(t.Columns, plots.Column{Name: fmt.Sprintf("to %.0e", v)})

@@ -42,17 +42,17 @@ func TestBounds(t *testing.T) {
 		set := &Set{Rows: []*Row{new(Row)}, LambdaMin: []float64{mu}, LambdaMinA: 0.1}
 		set.setSolve(res, 0, 1)
 		row := set.Rows[0]
-		for k, v := range row.Bounds {
+		for k, v := range row.ErrorBounds {
 			want := row.Residuals[k] / math.Sqrt(0.1)
-			if bound := res.History.Error[k][0]; k > 0 && bound < want {
+			if bound := res.History.ErrorBounds[k][0]; k > 0 && bound < want {
 				want = bound
 			}
 			testkit.Near(t, v/want, 1, 1e-9, mu, k, v, want)
 		}
 		set = &Set{Rows: []*Row{new(Row)}, StorageError: 0.1}
 		set.setSolve(res, 0, 1)
-		if row = set.Rows[0]; row.Bounds != nil || len(row.Residuals) != res.Iterations+1 {
-			t.Errorf("bounds %v of %d residuals", row.Bounds, len(row.Residuals))
+		if row = set.Rows[0]; row.ErrorBounds != nil || len(row.Residuals) != res.Iterations+1 {
+			t.Errorf("bounds %v of %d residuals", row.ErrorBounds, len(row.Residuals))
 		}
 		if ritz := res.Ritz(0); row.Min.Hi != ritz[0]/0.9 || row.Max.Lo != ritz[len(ritz)-1]/1.1 {
 			t.Errorf("λ_min %v, λ_max %v, Ritz values %v", row.Min, row.Max, row.Ritz)
@@ -63,10 +63,10 @@ func TestBounds(t *testing.T) {
 // TestLikelihoodOfStored checks the likelihood for K = 0 that is stored as −λ/2·I. The energy yᵀA⁻¹y of the true A is
 // half of that of the stored one.
 func TestLikelihoodOfStored(t *testing.T) {
-	det := estimate.Exact(0, 0, "")
+	det := estimate.Certain(0, 0, "")
 	s := &Set{A: diagonal{0.5}, StorageError: 0.5, squaredNorm: 1e6, Rows: []*Row{{Determinant: Determinant{LogDetA: &det}, energyBounds: [2]float64{2, 2}}}}
 	s.noteFailures()
-	if l, want := s.Rows[0].Likelihood, 1e6+math.Log(2*math.Pi); !l.Covers(want) {
+	if l, want := s.Rows[0].Likelihood, 1e6+math.Log(2*math.Pi); !l.Contains(want) {
 		t.Errorf("%v, want %g in it", l, want)
 	}
 }
@@ -74,7 +74,7 @@ func TestLikelihoodOfStored(t *testing.T) {
 // TestExploreTolerance checks that the tolerance is the second slider and that its range contains its value.
 func TestExploreTolerance(t *testing.T) {
 	for _, tau := range []float64{1e-9, 1e-3, 0.7} {
-		s := Explore(map[string]any{}, 0.9, tau, plots.Slider{Name: "λ_p"}, plots.Slider{Name: "s"}).Sliders
+		s := ExploreControls(map[string]any{}, 0.9, tau, plots.Slider{Name: "λ_p"}, plots.Slider{Name: "s"}).Sliders
 		if len(s) != 3 || s[1].Name != "τ" || s[1].Value != tau || s[1].Min > tau || s[1].Max < tau {
 			t.Errorf("τ = %g: %+v", tau, s)
 		}

@@ -100,7 +100,7 @@ func TestSet(t *testing.T) {
 		}
 		s.LambdaMin[0], s.LambdaMin[1] = 0.9, 0.05
 		b := mat.NewDense(n, columns, testkit.Normals(1, 1, n*columns))
-		testkit.OK(t, s.Solve(t.Context(), b, pcg.Options{Tol: 1e-5, Aim: 1}))
+		testkit.OK(t, s.Solve(t.Context(), b, pcg.Options{Tol: 1e-5, TolFraction: 1}))
 		testkit.OK(t, s.Lanczos(t.Context(), lanczos.Options{Steps: n, Tol: 1e-9, Start: rng.New(3)}, 1e-5))
 		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
 		logs := scale(a).LogDet()
@@ -114,7 +114,7 @@ func TestSet(t *testing.T) {
 				floats.Div(ratio, m)
 			}
 			kappa := floats.Max(ratio) / floats.Min(ratio)
-			alone := testkit.Must(pcg.Solve(t.Context(), stored, ms[c], b, &pcg.Options{Tol: 1e-5, Aim: 1}))
+			alone := testkit.Must(pcg.Solve(t.Context(), stored, ms[c], b, &pcg.Options{Tol: 1e-5, TolFraction: 1}))
 			var widest float64 // largest ratio of the extreme Ritz values of a column
 			for j := range columns {
 				ritz := alone.Ritz(j)
@@ -128,18 +128,18 @@ func TestSet(t *testing.T) {
 				len(r.Residuals) != *r.Iterations+1 || r.Residuals[r.Reached[3]] > 1e-5 && r.Residuals[r.Reached[3]-1] < 1e-5 {
 				t.Errorf("M %d: %s, %v iterations, alone %d, reached %v", c, r.FailureReason, *r.Iterations, alone.Iterations, r.Reached)
 			}
-			if !r.Kappa.Covers(kappa) || !r.Min.Covers(floats.Min(ratio)) || !r.Max.Covers(floats.Max(ratio)) ||
-				!r.Exact.Covers(kappa) || r.Exact.Width() > 1e-6 || math.IsInf(r.Kappa.Hi, 1) != (c == 2) {
+			if !r.Kappa.Contains(kappa) || !r.Min.Contains(floats.Min(ratio)) || !r.Max.Contains(floats.Max(ratio)) ||
+				!r.Exact.Contains(kappa) || r.Exact.RelativeWidth() > 1e-6 || math.IsInf(r.Kappa.Hi, 1) != (c == 2) {
 				t.Errorf("M %d: κ = %g, %v, exactly %v", c, kappa, r.Kappa, r.Exact)
 			}
 			sum, logM := floats.Sum(ratio)/n, scale(ratio).LogDet()
 			testkit.Near(t, float64(r.Trace), sum, 1e-9, c)
 			testkit.Near(t, float64(r.LogDet), logM, 1e-9, c)
 			testkit.Near(t, float64(r.Kaporin), n*math.Log(sum)-logM, 1e-9, c)
-			if d := r.LogDetA; (d != nil) != (c < 2) || d != nil && !d.Covers(logs) {
+			if d := r.LogDetA; (d != nil) != (c < 2) || d != nil && !d.Contains(logs) {
 				t.Errorf("M %d: ln det A = %g, %v", c, logs, d)
 			}
-			if l := r.Likelihood; (l != nil) != (c < 2 && columns == 1) || l != nil && !(l.Covers(energy) && l.Lo > energy-60) {
+			if l := r.Likelihood; (l != nil) != (c < 2 && columns == 1) || l != nil && !(l.Contains(energy) && l.Lo > energy-60) {
 				t.Errorf("M %d: −2 ln p = %g, %v", c, energy, l)
 			}
 		}
@@ -182,14 +182,15 @@ func TestScaleOfM(t *testing.T) {
 		testkit.Equal(t, r.Steps, want.Steps, factor)
 		for i, pair := range [][2]float64{{r.Kappa.Lo, want.Kappa.Lo}, {r.Kappa.Hi, want.Kappa.Hi},
 			{r.Exact.Value, want.Exact.Value}, {r.LogDetA.Lo, want.LogDetA.Lo}, {r.Likelihood.Hi, want.Likelihood.Hi},
-			{float64(r.Kaporin), float64(want.Kaporin)}, {r.Bounds[5], want.Bounds[5]},
+			{float64(r.Kaporin), float64(want.Kaporin)}, {r.ErrorBounds[5], want.ErrorBounds[5]},
 			{r.Ritz[1] / r.Max.Value, want.Ritz[1] / want.Max.Value}} {
 			testkit.Near(t, pair[0], pair[1], 1e-6*math.Abs(pair[1]), factor, i)
 		}
 	}
 }
 
-// TestMake checks that Make refuses an M⁻¹ that is not symmetric positive definite of order n, and names the reason.
+// TestMake checks that MakePreconditioner refuses an M⁻¹ that is not symmetric positive definite of order n, and names
+// the reason.
 func TestMake(t *testing.T) {
 	const n = 6
 	calls := 0
@@ -211,7 +212,7 @@ func TestMake(t *testing.T) {
 		"not positive definite": changed(func(dst, _ *mat.Dense) { dst.Scale(-1, dst) }),
 	} {
 		row := NewRow("M")
-		made, err := Make(t.Context(), bench{a: make(diagonal, n), made: m}, stage.Entry{}, &row)
+		made, err := MakePreconditioner(t.Context(), bench{a: make(diagonal, n), made: m}, stage.Entry{}, &row)
 		if want != "" {
 			testkit.Fails(t, err, want)
 			testkit.Equal(t, row.S == 0 && math.IsNaN(row.Kappa.Value) && math.IsInf(row.Max.Hi, 1), true, want)

@@ -37,7 +37,7 @@ type Options struct {
 type Explanation struct {
 	Data         string       `json:"data"`         // file or name of the rows
 	Rows         int          `json:"rows"`         // number of rows that were used
-	Of           int          `json:"of"`           // number of rows in the data
+	TotalRows    int          `json:"of"`           // number of rows in the data
 	FittedRows   int          `json:"fitted_rows"`  // number of rows in the data that are of the fit
 	Copies       int          `json:"copies"`       // number of used rows that are in the group of an earlier one
 	Permutations int          `json:"permutations"` // number of permutations of each column
@@ -101,7 +101,7 @@ const (
 type explainer struct {
 	m                *model.Model
 	d                *datasets.Dataset // the rows that are used, with their answers
-	x                []float64         // features of d by rows, rows×dim
+	features         []float64         // features of d by rows, rows×dim
 	dim              int
 	groupOf          []int // first row of the group of each row, such as of the copies of a record
 	progress         func(predicted, total int)
@@ -138,7 +138,7 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	case len(columns) > maxColumns:
 		return nil, fmt.Errorf("explain: %d columns: want at most %d", len(columns), maxColumns)
 	}
-	e := &Explanation{Data: d.Name, Rows: min(o.Rows, d.Len()), Of: d.Len(), FittedRows: m.FittedRows(d),
+	e := &Explanation{Data: d.Name, Rows: min(o.Rows, d.Len()), TotalRows: d.Len(), FittedRows: m.CountFittedRows(d),
 		Permutations: o.Permutations,
 		Metric:       metric, Seed: o.Seed}
 	random := rng.New(o.Seed).Sub("explain")
@@ -149,8 +149,8 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	}
 	x := &explainer{m: m, d: d, dim: d.Dim(), groupOf: d.Grouping(nil).FirstRow, progress: o.Progress}
 	e.Copies = points.CountRepeated(x.groupOf)
-	x.x = make([]float64, d.Len()*x.dim)
-	points.Panel64To(d.X, x.x, x.dim)
+	x.features = make([]float64, d.Len()*x.dim)
+	points.Panel64To(d.X, x.features, x.dim)
 	x.total = 1 + len(columns)*o.Permutations // the values of the partial dependence follow
 	if e.Loss, err = x.importance(ctx, e, columns, random.Sub("permutations")); err != nil {
 		return nil, err
@@ -173,13 +173,13 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 // predict returns the prediction of all rows for each variant.
 func (x *explainer) predict(ctx context.Context, variants []variant) (out []*model.Prediction, err error) {
 	rows := x.d.Len()
-	size := max(1, blockNumbers/len(x.x))
+	size := max(1, blockNumbers/len(x.features))
 	for batch := range slices.Chunk(variants, size) {
 		z := points.NewDense(rows*len(batch), x.dim, nil)
 		for k, v := range batch {
 			for i := range rows {
 				row := z.Row(k*rows + i)
-				copy(row, x.x[i*x.dim:(i+1)*x.dim])
+				copy(row, x.features[i*x.dim:(i+1)*x.dim])
 				if v.values != nil {
 					copy(row[v.start:], v.values(i))
 				}
@@ -246,7 +246,7 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 		for r := range variants {
 			order := random.Sub("column", uint64(k), uint64(r)).Perm(rows)
 			orders[r], variants[r] = order, variant{c.FirstFeature, func(i int) []float64 {
-				return x.x[order[i]*x.dim+c.FirstFeature:][:c.FeatureCount]
+				return x.features[order[i]*x.dim+c.FirstFeature:][:c.FeatureCount]
 			}}
 		}
 		permuted, err := x.predict(ctx, variants)
@@ -302,7 +302,7 @@ func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *
 	default: // the dates of the rows at equal distances in time
 		for _, i := range x.spacedDates(c) {
 			d.Values = append(d.Values, x.time(c, i))
-			add(x.x[i*x.dim+c.FirstFeature:][:c.FeatureCount])
+			add(x.features[i*x.dim+c.FirstFeature:][:c.FeatureCount])
 		}
 		d.First = c.Coding.Dates.First
 	}
@@ -334,7 +334,7 @@ func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *
 					}
 				}
 			}
-			mean, se := estimate.MeanOfGroups(mat.Col(nil, class, values), x.groupOf)
+			mean, se := estimate.GroupedMean(mat.Col(nil, class, values), x.groupOf)
 			se *= math.Sqrt(groups / max(groups-1, 1)) // the deviations are from the mean of the same groups
 			curve := &d.Curves[k]
 			curve.Mean, curve.StandardError = append(curve.Mean, mean), append(curve.StandardError, se)

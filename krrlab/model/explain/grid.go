@@ -13,7 +13,7 @@ import (
 // column returns feature j of the rows, without missing values, in ascending order.
 func (x *explainer) column(j int) (v []float64) {
 	for i := range x.d.Len() {
-		if cell := x.x[i*x.dim+j]; !math.IsNaN(cell) {
+		if cell := x.features[i*x.dim+j]; !math.IsNaN(cell) {
 			v = append(v, cell)
 		}
 	}
@@ -53,7 +53,7 @@ func mostFrequent(counts []int, k int) []int {
 func (x *explainer) frequentWords(c datasets.SourceColumn) []int {
 	counts := make([]int, c.FeatureCount)
 	for i := range x.d.Len() {
-		for k, v := range x.x[i*x.dim+c.FirstFeature:][:c.FeatureCount] {
+		for k, v := range x.features[i*x.dim+c.FirstFeature:][:c.FeatureCount] {
 			if v == 1 {
 				counts[k]++
 			}
@@ -64,7 +64,7 @@ func (x *explainer) frequentWords(c datasets.SourceColumn) []int {
 
 // time returns the time of row i in a column of dates: the number of days, or the hour of a time without a date.
 func (x *explainer) time(c datasets.SourceColumn, i int) float64 {
-	v := x.x[i*x.dim+c.FirstFeature:]
+	v := x.features[i*x.dim+c.FirstFeature:]
 	if c.Coding.Dates.Form != "time" {
 		return v[0]
 	}

@@ -121,8 +121,8 @@ func shortName(name string) string {
 func classErrorPanel(c *model.Classes) plots.Figure {
 	s := plots.Series{Style: plots.Points}
 	for _, e := range c.Errors {
-		if e.Of > 0 {
-			s.Add(e.Of, 100*e.Wrong/e.Of)
+		if e.Total > 0 {
+			s.Add(e.Total, 100*e.Wrong/e.Total)
 		}
 	}
 	return plots.Figure{Title: "Classes", X: plots.Axis{Label: "rows of the class"},
@@ -176,7 +176,7 @@ func crossFitted(p *model.Prediction, d *datasets.Dataset) *mat.Dense {
 	}
 	out := mat.NewDense(d.Len(), len(p.Labels), nil)
 	for k, rows := range halves {
-		c, err := interval.Calibrate(nil, p.Subset(rows), d.Subset(rows))
+		c, err := interval.CalibrateSplit(nil, p.Subset(rows), d.Subset(rows))
 		if err != nil {
 			return nil
 		}

@@ -35,7 +35,7 @@ func (e *Explanation) change() string {
 
 func (e *Explanation) String() string {
 	var b stage.Lines
-	b.Add("rows", "%s, %s: %s", e.Data, RowsText(e.Rows, e.Of, e.FittedRows), e.Metric.Text(e.Loss))
+	b.Add("rows", "%s, %s: %s", e.Data, RowsText(e.Rows, e.TotalRows, e.FittedRows), e.Metric.Text(e.Loss))
 	if e.FittedRows > 0 {
 		b.Add("note", "the model has learned the rows of the fit, and their importance differs from that of new rows")
 	}
@@ -90,7 +90,7 @@ func (e *Explanation) Plot() *plots.Figure {
 		label += " (%)"
 	}
 	f := &plots.Figure{Columns: 2, Title: fmt.Sprintf("%s: %s on %s", e.Data, e.Metric.Text(e.Loss),
-		RowsText(e.Rows, e.Of, e.FittedRows)),
+		RowsText(e.Rows, e.TotalRows, e.FittedRows)),
 		Caption: fmt.Sprintf("Importance by %d permutations of each column, ± one standard error. Partial "+
 			"dependence: mean %s of the rows if all have the same value of a column, ± two standard errors of that "+
 			"mean for a single curve.", e.Permutations,

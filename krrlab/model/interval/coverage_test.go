@@ -69,7 +69,7 @@ func TestHoldoutCovers(t *testing.T) {
 		train, calibration, err := d.Holdout(0.5, uint64(seed))
 		testkit.OK(t, err)
 		m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)
-		c := testkit.Must(Calibrate(train, predict(t, m, calibration), calibration))
+		c := testkit.Must(CalibrateSplit(train, predict(t, m, calibration), calibration))
 		p := predict(t, m, test)
 		v := testkit.Must(FromScores(c, p, level))
 		covered += v.Coverage(p, test) / float64(draws)
@@ -121,7 +121,7 @@ func TestDoubt(t *testing.T) {
 		if name == "groups" {
 			fitted = &grouped
 		}
-		s := testkit.Must(Calibrate(fitted, predict(t, m, c.d), c.d))
+		s := testkit.Must(CalibrateSplit(fitted, predict(t, m, c.d), c.d))
 		v, err := FromScores(s, predict(t, m, train), 0.8)
 		if err != nil || !strings.Contains(v.Guarantee(), c.want) {
 			t.Errorf("%s: %s, %v", name, v.Guarantee(), err)

@@ -23,7 +23,7 @@ func Example() {
 		X: points.NewDense(2, 1, []float64{-1, 1}), C: mat.NewDense(2, 1, []float64{-0.7, 0.7}),
 		Origin: model.Origin{TrueResidual: new(0.0)}, // C solves the problem with the targets AC exactly
 	}
-	s, err := interval.Cholesky(ctx, m, accel.Budget{})
+	s, err := interval.NewSystem(ctx, m, accel.Budget{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	v, err := interval.FromSystem(ctx, s, p, at, 0.6)
+	v, err := interval.JackknifePlusIntervals(ctx, s, p, at, 0.6)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func predict(t *testing.T, m *model.Model, d *datasets.Dataset) *model.Predictio
 // cholesky returns the dense System of the model.
 func cholesky(t *testing.T, m *model.Model) *System {
 	t.Helper()
-	return testkit.Must(Cholesky(t.Context(), m, accel.Budget{}))
+	return testkit.Must(NewSystem(t.Context(), m, accel.Budget{}))
 }
 
 // without returns d without the group of row i. If no groups were chosen, the rows with the same features are a

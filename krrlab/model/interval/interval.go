@@ -56,13 +56,13 @@ func repeatDescription(kind datasets.RowKind) string {
 		datasets.RowKindNewGroup:    "are of the groups of others"}[kind]
 }
 
-// Calibrate returns the scores for Split from a model's prediction p of the rows of d, which must not have been used
-// for training. The scores are |y−f| for each target of a regression. For classes they are max_{k≠y} f_k − f_y (for two
-// classes twice the f of the other one), or +∞ if the model does not know the label, and the maps for Probabilities are
-// added. If train is not nil, it is the data that the model was fitted to, scaled as d is. Rows of d that are in a
-// group of its rows (Dataset.Overlap) are reported in Doubt, and so are given groups of train if d is another data set,
-// as their numbers do not tell which rows belong together.
-func Calibrate(train *datasets.Dataset, p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
+// CalibrateSplit returns the scores for Split from a model's prediction p of the rows of d, which must not have been
+// used for training. The scores are |y−f| for each target of a regression. For classes they are max_{k≠y} f_k − f_y
+// (for two classes twice the f of the other one), or +∞ if the model does not know the label, and the maps for
+// Probabilities are added. If train is not nil, it is the data that the model was fitted to, scaled as d is. Rows of d
+// that are in a group of its rows (Dataset.Overlap) are reported in Doubt, and so are given groups of train if d is
+// another data set, as their numbers do not tell which rows belong together.
+func CalibrateSplit(train *datasets.Dataset, p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
 	rows, _ := p.Decision.Dims()
 	if d.Len() != rows || !d.HasAnswers() || (p.Labels == nil) != (d.Task == datasets.Regression) {
 		return nil, fmt.Errorf("interval: %d answers of %v do not fit a prediction of %d rows", d.Len(), d.Task, rows)
@@ -97,9 +97,9 @@ func Calibrate(train *datasets.Dataset, p *model.Prediction, d *datasets.Dataset
 	return addProbabilityMaps(sortedCalibration(Split, s, doubt), p.Decision, class), nil
 }
 
-// LeaveOneOut returns the scores for Jackknife, and for classes the maps for Probabilities, from the training points,
-// each predicted without it.
-func LeaveOneOut(s *System) *model.Calibration {
+// CalibrateJackknife returns the scores for Jackknife, and for classes the maps for Probabilities, from the training
+// points, each predicted without it.
+func CalibrateJackknife(s *System) *model.Calibration {
 	r := s.LeaveOneOut()
 	if s.m.Labels == nil {
 		return sortedCalibration(Jackknife, absolute(r), s.doubt)
@@ -209,12 +209,13 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 	return v, nil
 }
 
-// FromSystem returns the intervals of JackknifePlus for a regression, around the prediction of the points of d, by
+// JackknifePlusIntervals returns the intervals of JackknifePlus for a regression, around the prediction of the points
+// of d, by
 //
 //	f_{−G}(z) = f(z) − δ(1−1ᵀA⁻¹k_z) − r_Gᵀ(A⁻¹k_z)_G
 //
 // where G are the rows that equal row i: see System.LeaveOneOut.
-func FromSystem(ctx context.Context, s *System, p *model.Prediction, d *datasets.Dataset,
+func JackknifePlusIntervals(ctx context.Context, s *System, p *model.Prediction, d *datasets.Dataset,
 	level float64) (*Intervals, error) {
 	n, t := s.residuals.Dims()
 	if p.Labels != nil {

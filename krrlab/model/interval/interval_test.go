@@ -30,7 +30,7 @@ func TestJackknifePlus(t *testing.T) {
 		w.Mul(inv, b)
 		m := fit(t, d, k, lambda)
 		f.Mul(b.T(), m.C)
-		v := testkit.Must(FromSystem(t.Context(), cholesky(t, m), predict(t, m, test), test, level))
+		v := testkit.Must(JackknifePlusIntervals(t.Context(), cholesky(t, m), predict(t, m, test), test, level))
 		low, high := make([]float64, n), make([]float64, n)
 		for q := range test.Len() {
 			for i := range n {
@@ -76,7 +76,7 @@ func TestLeaveOneOut(t *testing.T) {
 		if e := testkit.RelativeDifference(r, want); !(e < 1e-9) {
 			t.Errorf("%s: residuals are %g apart", name, e)
 		}
-		v, err := FromSystem(t.Context(), s, predict(t, m, test), test, level)
+		v, err := JackknifePlusIntervals(t.Context(), s, predict(t, m, test), test, level)
 		testkit.OK(t, err)
 		for q := range low {
 			slices.Sort(low[q])
@@ -93,14 +93,14 @@ func TestLeaveOneOut(t *testing.T) {
 			t.Errorf("%s: %s", name, v.Guarantee())
 		}
 		m.Origin.Tuned = true
-		if v, err = FromSystem(t.Context(), s, predict(t, m, test), test, level); err != nil || promised() {
+		if v, err = JackknifePlusIntervals(t.Context(), s, predict(t, m, test), test, level); err != nil || promised() {
 			t.Errorf("%s, tuned: %s, %v", name, v.Guarantee(), err)
 		}
 	}
 	for _, classes := range []int{2, 4} {
 		d := repeated(datasets.SyntheticClasses(n, 2, classes, 0.1, 1))
 		s := cholesky(t, fit(t, d, k, lambda))
-		c := LeaveOneOut(s)
+		c := CalibrateJackknife(s)
 		var scores []float64
 		for i := range n {
 			others := without(d, i)
@@ -132,7 +132,7 @@ func TestScores(t *testing.T) {
 	p.Value = mat.Col(nil, 0, p.Decision)
 	d := &datasets.Dataset{Task: datasets.Regression, X: datasets.SyntheticRegression(9, 1, 0, 1).X,
 		Target: []float64{2, 0, 6, 0, 10, 0, 14, 0, 18}}
-	c := testkit.Must(Calibrate(nil, p, d)) // |y−f| = 1 2 3 4 5 6 7 8 9
+	c := testkit.Must(CalibrateSplit(nil, p, d)) // |y−f| = 1 2 3 4 5 6 7 8 9
 	for level, q := range map[float64]float64{0.9: 9, 0.85: 9, 0.8: 8, 0.5: 5, 0.01: 1} {
 		v, err := FromScores(c, p, level)
 		if err != nil || v.Lo.At(3, 0) != 4-q || v.Hi.At(3, 0) != 4+q || v.Method != Split {
@@ -148,7 +148,7 @@ func TestScores(t *testing.T) {
 		Decision: mat.NewDense(2, 3, []float64{1, 0.5, -1, -1, 0.2, 0.1})}
 	answers := &datasets.Dataset{Task: datasets.Classification, X: datasets.SyntheticRegression(2, 1, 0, 1).X,
 		Class: []int{1, 0}, Labels: []string{"new", "b"}}
-	if c, err := Calibrate(nil, three, answers); err != nil || c.Scores.At(0, 0) != 0.5 ||
+	if c, err := CalibrateSplit(nil, three, answers); err != nil || c.Scores.At(0, 0) != 0.5 ||
 		!math.IsInf(c.Scores.At(1, 0), 1) {
 		t.Errorf("%v, %v", c, err)
 	}
@@ -190,26 +190,26 @@ func TestUnknownLabels(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	d := datasets.SyntheticRegression(30, 2, 0.1, 1)
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
-	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), m, accel.Budget{Limit: 100})), "of 30 points would take 7.2 kB of memory, and 100 B of 100 B are free")
+	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), m, accel.Budget{Limit: 100})), "of 30 points would take 7.2 kB of memory, and 100 B of 100 B are free")
 	s := cholesky(t, m)
-	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, predict(t, m, d),
+	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), s, predict(t, m, d),
 		datasets.SyntheticRegression(3, 5, 0, 1), 0.9)), "points have 5 features, the model was fitted on 2")
 	bad := *m
 	bad.Kernel, bad.Lambda = kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 1}, 1e-18
-	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &bad, accel.Budget{})), "not positive definite")
+	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), &bad, accel.Budget{})), "not positive definite")
 	weighted := *m
 	weighted.Weighted = true
-	testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), &weighted, accel.Budget{})), "weights")
+	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), &weighted, accel.Budget{})), "weights")
 	classes := datasets.SyntheticClasses(30, 2, 3, 0.1, 1)
 	c := fit(t, classes, kernel.Gaussian{Sigma: 1}, 0.1)
-	testkit.Fails(t, testkit.ErrOf(FromSystem(t.Context(), s, predict(t, c, classes), classes, 0.9)),
+	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), s, predict(t, c, classes), classes, 0.9)),
 		"take split or jackknife")
-	if _, err := Calibrate(nil, predict(t, c, classes), d); err == nil {
+	if _, err := CalibrateSplit(nil, predict(t, c, classes), d); err == nil {
 		t.Error("numbers for classes")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Cholesky(ctx, m, accel.Budget{}); err == nil {
+	if _, err := NewSystem(ctx, m, accel.Budget{}); err == nil {
 		t.Error("canceled")
 	}
 }
@@ -231,16 +231,16 @@ func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k ker
 		testkit.OK(t, err)
 		m := fit(t, train, k, lambda)
 		p, s := predict(t, m, test), cholesky(t, m)
-		c := testkit.Must(Calibrate(nil, predict(t, m, calibration), calibration))
+		c := testkit.Must(CalibrateSplit(nil, predict(t, m, calibration), calibration))
 		for l, level := range levels {
 			add := func(v *Intervals, err error) {
 				testkit.OK(t, err)
 				out[v.Method][l] += v.Coverage(p, test) / float64(splits)
 			}
 			add(FromScores(c, p, level))
-			add(FromScores(LeaveOneOut(s), p, level))
+			add(FromScores(CalibrateJackknife(s), p, level))
 			if d.Task == datasets.Regression {
-				add(FromSystem(t.Context(), s, p, test, level))
+				add(JackknifePlusIntervals(t.Context(), s, p, test, level))
 			}
 		}
 	}

@@ -44,8 +44,8 @@ type Posterior struct {
 
 // NewPosterior returns the standard deviations for the predictions p of the points of d. If the kernel has a Fourier
 // series (package fourier) with fewer modes than the model has points, and at most 8,000, they are computed by the
-// series; otherwise by Cholesky, whose errors apply. Work with a series of M modes: a pass over both sets of points and
-// 2M³ multiply-adds; memory: 32M² bytes, which must fit into memory.
+// series; otherwise by a Cholesky factor (NewSystem), whose errors apply. Work with a series of M modes: a pass over
+// both sets of points and 2M³ multiply-adds; memory: 32M² bytes, which must fit into memory.
 //
 // With a series of entry error ε, v has an error of at most τ²ε(1+√(nv/λτ²))², because v is the minimum over u of the
 // variance of f(z) − uᵀy, and Σu_i²/w_i ≤ v/λτ² at the minimum. With weights, n is their sum. The bound does not cover
@@ -76,17 +76,18 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 		if err := stage.CheckSeriesMemory(o.series, n, t, m.Lambda, memory); err != nil {
 			return nil, fmt.Errorf("interval: %w", err)
 		}
-		return o, o.bySeries(ctx, m)
+		return o, o.computeBySeries(ctx, m)
 	}
-	if err = o.byFactor(ctx, m, scaled, memory); err != nil && dim <= fourier.MaxDim && noSeries != nil {
+	if err = o.computeByFactor(ctx, m, scaled, memory); err != nil && dim <= fourier.MaxDim && noSeries != nil {
 		err = fmt.Errorf("%w; %w", err, noSeries)
 	}
 	return o, err
 }
 
-// byFactor computes the posterior by a Cholesky factor of A.
-func (o *Posterior) byFactor(ctx context.Context, m *model.Model, d *datasets.Dataset, memory accel.Budget) error {
-	s, err := newFactored(ctx, m, memory)
+// computeByFactor computes the posterior by a Cholesky factor of A.
+func (o *Posterior) computeByFactor(ctx context.Context, m *model.Model, d *datasets.Dataset,
+	memory accel.Budget) error {
+	s, err := factoredSystem(ctx, m, memory)
 	if err != nil {
 		return err
 	}
@@ -126,8 +127,8 @@ func (o *Posterior) setStd(lambda float64, variances []float64) {
 	o.Std.Apply(func(i, j int, _ float64) float64 { return o.Noise[j] * math.Sqrt(variances[i]/lambda) }, o.Std)
 }
 
-// bySeries computes the posterior by the series, where v = λτ²φ(z)ᵀ(ΦᵀWΦ+λI)⁻¹φ(z).
-func (o *Posterior) bySeries(ctx context.Context, m *model.Model) error {
+// computeBySeries computes the posterior by the series, where v = λτ²φ(z)ᵀ(ΦᵀWΦ+λI)⁻¹φ(z).
+func (o *Posterior) computeBySeries(ctx context.Context, m *model.Model) error {
 	n, _, t := m.Dims()
 	o.Modes = o.series.Modes()
 	normal, projected, err := o.series.Normal(ctx, m.X, m.Weights, m.C)

@@ -76,7 +76,7 @@ func TestProbabilities(t *testing.T) {
 		train, test := draw(60, 1), draw(2000, 2)
 		k, lambda := kernel.Gaussian{Sigma: 1}, 1.0
 		m := fit(t, train, k, lambda)
-		c := LeaveOneOut(cholesky(t, m))
+		c := CalibrateJackknife(cholesky(t, m))
 		_, cols := m.C.Dims()
 		leftOut := mat.NewDense(60, cols, nil)
 		for i := range 60 {
@@ -95,7 +95,7 @@ func TestProbabilities(t *testing.T) {
 		for _, c := range []*model.Calibration{c, nil} {
 			if c == nil { // stands for a calibration on the test rows
 				var err error
-				if c, err = Calibrate(nil, p, test); err != nil {
+				if c, err = CalibrateSplit(nil, p, test); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -126,13 +126,13 @@ func TestProbabilitiesUnknown(t *testing.T) {
 	more := &datasets.Dataset{X: points.NewDense(6, 1, nil), Task: datasets.Classification,
 		Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 1, 2, 2}}
 	p := &model.Prediction{Labels: known.Labels, Decision: mat.NewDense(6, 1, []float64{-1, -0.5, -0.2, 1, 2, -2})}
-	got := testkit.Must(Calibrate(nil, p, more))
-	want, err := Calibrate(nil, &model.Prediction{Labels: p.Labels,
+	got := testkit.Must(CalibrateSplit(nil, p, more))
+	want, err := CalibrateSplit(nil, &model.Prediction{Labels: p.Labels,
 		Decision: p.Decision.Slice(0, 4, 0, 1).(*mat.Dense)}, known)
 	if err != nil || got.Slope[0] != want.Slope[0] || got.Offset[0] != want.Offset[0] {
 		t.Errorf("%v, %v, want %v, %v; %v", got.Slope, got.Offset, want.Slope, want.Offset, err)
 	}
-	onlyUnknown, err := Calibrate(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification, Labels: more.Labels,
+	onlyUnknown, err := CalibrateSplit(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification, Labels: more.Labels,
 		Class: []int{2, 2, 2, 2, 2, 2}})
 	if err != nil || onlyUnknown.Slope[0] != 0 || onlyUnknown.Offset[0] != 0 {
 		t.Errorf("of unknown labels alone: %v, %v, %v", onlyUnknown.Slope, onlyUnknown.Offset, err)

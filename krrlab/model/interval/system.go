@@ -32,10 +32,10 @@ type System struct {
 	m            *model.Model
 	arith        kernel.Arithmetic
 	x            points.Panel
-	factor       *leaveout.Factor // factor of A
-	y            *mat.Dense       // AC, which equals the targets except for the residual
-	firstInGroup []int            // for each row, the first row of its group, which is left out together
-	doubt        string           // reason why the rows are not exchangeable with a new one; "" if they are
+	factor       *leaveout.InverseFactor // factor of A
+	y            *mat.Dense              // AC, which equals the targets except for the residual
+	firstInGroup []int                   // for each row, the first row of its group, which is left out together
+	doubt        string                  // reason why the rows are not exchangeable with a new one; "" if they are
 
 	inverseOnes []float64 // A⁻¹1; nil unless the mean was subtracted from the targets
 
@@ -56,7 +56,7 @@ var errWeighted = errors.New("interval: the model was fitted with weights: error
 var errUnknownWeights = errors.New("interval: the model was fitted with weights, which its file does not have: take " +
 	"split conformal intervals")
 
-func newSystem(m *model.Model) *System {
+func unfactoredSystem(m *model.Model) *System {
 	d, firstEqual := &datasets.Dataset{X: m.X, Groups: m.Groups, Repeats: m.Repeats}, kernel.FirstEqual(m.Kernel, m.X)
 	description := "have the features of others, and the model, of an older version, does not say whether they are " +
 		"copies: they are left out together"
@@ -74,32 +74,32 @@ func newSystem(m *model.Model) *System {
 	return s
 }
 
-// Cholesky computes A from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory: 8n² bytes.
-// It returns an error if that does not fit into memory, A is not positive definite in float64, or ctx ends.
+// NewSystem computes A from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory: 8n²
+// bytes. It returns an error if that does not fit into memory, A is not positive definite in float64, or ctx ends.
 //
 // It returns an error that wraps ErrUnsolved if C may differ too much from the solution C*: if ‖c_j−c_j*‖_A, bounded by
 // the model's Error or else from its residual, exceeds a tenth of ‖c_j‖_A, or the residual exceeds a tenth of ‖r_j‖₂ of
 // LeaveOneOut. AC, which replaces Y, would then be fitted without error, and the intervals would contain few
 // answers. A residual that was not measured is unknown. If K is precomputed, λ is not a bound of its eigenvalues.
-func Cholesky(ctx context.Context, m *model.Model, memory accel.Budget) (*System, error) {
+func NewSystem(ctx context.Context, m *model.Model, memory accel.Budget) (*System, error) {
 	if m.Weighted {
 		return nil, errWeighted
 	}
 	if m.Threshold != 0 {
 		return nil, errThreshold
 	}
-	return newFactored(ctx, m, memory)
+	return factoredSystem(ctx, m, memory)
 }
 
-// newFactored is Cholesky for all regressions, also with weights that the model has.
-func newFactored(ctx context.Context, m *model.Model, memory accel.Budget) (*System, error) {
+// factoredSystem is NewSystem for all regressions, also with weights that the model has.
+func factoredSystem(ctx context.Context, m *model.Model, memory accel.Budget) (*System, error) {
 	n, _, t := m.Dims()
 	item := fmt.Sprintf("interval: the factor of K+λI of %d points", n)
 	if err := memory.Check(8*int64(n)*int64(n), item,
 		"take split conformal intervals, or allow more by --memory"); err != nil {
 		return nil, err
 	}
-	s := newSystem(m)
+	s := unfactoredSystem(m)
 	a := mat.NewDense(n, n, nil)
 	k, err := gram.NewExact(m.Kernel, m.X, m.Lambda, m.Lambda/1e6, nil)
 	if err == nil {
@@ -113,7 +113,7 @@ func newFactored(ctx context.Context, m *model.Model, memory accel.Budget) (*Sys
 	}
 	s.y = mat.NewDense(n, t, nil)
 	s.y.Mul(a, m.C)
-	if s.factor, err = leaveout.NewFactor(n, a.RawMatrix().Data); err != nil {
+	if s.factor, err = leaveout.NewInverseFactor(n, a.RawMatrix().Data); err != nil {
 		return nil, fmt.Errorf("interval: at λ = %g: %w", m.Lambda, err)
 	}
 	if m.Mean != nil {
@@ -150,7 +150,7 @@ func (s *System) checkSolved() error {
 			residualBound = rel / (1 - rel) * math.Sqrt(sum/smallest)
 		}
 		errorBound := 0.0
-		if e := s.m.Error; e != nil {
+		if e := s.m.ErrorBounds; e != nil {
 			errorBound = e.ANorm[j]
 		} else if residualBound > 0 {
 			errorBound = residualBound * rootBound
@@ -186,7 +186,8 @@ func weightRange(m *model.Model) (smallest, largest float64) {
 // measured, or if it was measured with a stored K that the fit found to be too inaccurate.
 func (s *System) worstResidual() float64 {
 	o := s.m.Origin
-	if o.TrueResidual == nil || o.Status == pcg.Inaccurate.String() && (s.m.Error == nil || !s.m.Error.Certain) {
+	certain := s.m.ErrorBounds != nil && s.m.ErrorBounds.Certain
+	if o.TrueResidual == nil || o.Status == pcg.Inaccurate.String() && !certain {
 		return math.NaN()
 	}
 	return *o.TrueResidual

@@ -41,10 +41,10 @@ func TestUnsolved(t *testing.T) {
 		for _, m := range []*model.Model{
 			{Origin: model.Origin{TrueResidual: &rel}},
 			{Origin: model.Origin{TrueResidual: &rel},
-				Error: &model.Error{ANorm: []float64{rel * mat.Norm(y, 2) / math.Sqrt(lambda)}}},
+				ErrorBounds: &model.ErrorBounds{ANorm: []float64{rel * mat.Norm(y, 2) / math.Sqrt(lambda)}}},
 		} {
 			m.Kernel, m.Lambda, m.X, m.C = k, lambda, d.X, res.X
-			s, err := Cholesky(t.Context(), m, accel.Budget{})
+			s, err := NewSystem(t.Context(), m, accel.Budget{})
 			if got := err == nil; got != c.want || !got && !errors.Is(err, ErrUnsolved) {
 				t.Errorf("τ = %g, residual %.2g: %v, want an error: %v", c.tol, rel, err, !c.want)
 			}
@@ -52,7 +52,7 @@ func TestUnsolved(t *testing.T) {
 				continue
 			}
 			p := predict(t, m, at)
-			v := testkit.Must(FromSystem(t.Context(), s, p, at, level))
+			v := testkit.Must(JackknifePlusIntervals(t.Context(), s, p, at, level))
 			if share := v.Coverage(p, at); share < 2*level-1 {
 				t.Errorf("τ = %g: %g of the answers are inside", c.tol, share)
 			}
@@ -61,7 +61,7 @@ func TestUnsolved(t *testing.T) {
 	for _, rel := range []float64{1, 2, math.NaN(), -1} { // ‖y‖₂ is not known
 		m := fit(t, d, k, 0.1)
 		m.Origin.TrueResidual = &rel
-		if _, err := Cholesky(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
+		if _, err := NewSystem(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
 			t.Errorf("residual %g: %v", rel, err)
 		}
 	}
@@ -74,7 +74,7 @@ func TestUnknownResidual(t *testing.T) {
 	m := fit(t, datasets.SyntheticRegression(40, 2, 0.3, 1), k, 0.1)
 	refused := func(what string, m *model.Model) {
 		t.Helper()
-		if _, err := Cholesky(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
+		if _, err := NewSystem(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestGivenIndefinite(t *testing.T) {
 		}
 		m := &model.Model{Kernel: given, Lambda: lambda, X: kernel.Rows(n), C: c,
 			Origin: model.Origin{TrueResidual: &rel}}
-		if _, err := Cholesky(t.Context(), m, accel.Budget{}); (err == nil) != solved || err != nil && !errors.Is(err, ErrUnsolved) {
+		if _, err := NewSystem(t.Context(), m, accel.Budget{}); (err == nil) != solved || err != nil && !errors.Is(err, ErrUnsolved) {
 			t.Errorf("solved %v: %v", solved, err)
 		}
 	}

@@ -60,7 +60,7 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) 
 func (m *merged) denseScore(a []float64, k *mat.Dense, lambda float64, o *Problem) (Score, error) {
 	start, u := time.Now(), len(m.firstRows)
 	trace := m.matrix(a, k, lambda)
-	f, err := NewFactor(u, a)
+	f, err := NewInverseFactor(u, a)
 	if err != nil {
 		return Score{}, err
 	}
@@ -75,20 +75,20 @@ func (m *merged) denseScore(a []float64, k *mat.Dense, lambda float64, o *Proble
 	return s, err
 }
 
-// Factor is L⁻¹ for A = LLᵀ. It solves systems by two products.
-type Factor struct {
+// InverseFactor is L⁻¹ for A = LLᵀ. It solves systems by two products.
+type InverseFactor struct {
 	Diag []float64 // diagonal of A⁻¹: Σ_k (L⁻¹)²_ki
 	l    blas64.Triangular
 }
 
-// NewFactor returns the factor of the n×n matrix A, and overwrites a. Only the lower triangle of A is read. Work: 2n³/3
-// multiply-adds. It returns an error if A is not positive definite in float64.
-func NewFactor(n int, a []float64) (*Factor, error) {
+// NewInverseFactor returns the factor of the n×n matrix A, and overwrites a. Only the lower triangle of A is read.
+// Work: 2n³/3 multiply-adds. It returns an error if A is not positive definite in float64.
+func NewInverseFactor(n int, a []float64) (*InverseFactor, error) {
 	if !accel.Dpotrf(n, a, n) || !accel.Dtrtri(n, a, n) { // L, then L⁻¹
 		return nil, errors.New("K+λI is not positive definite in float64: take a larger λ")
 	}
-	f := &Factor{Diag: make([]float64, n), l: blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n,
-		Data: a}}
+	f := &InverseFactor{Diag: make([]float64, n),
+		l: blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: a}}
 	for i := range n {
 		for j, v := range a[i*n : i*n+i+1] {
 			f.Diag[j] += v * v
@@ -121,13 +121,13 @@ func indices(n int) []int {
 // LeaveOut replaces the rows V_B of V by ((A⁻¹)_BB)⁻¹V_B for each block B of rows. It returns, for each block, bounds
 // of ‖((A⁻¹)_BB)⁻¹‖₂ and of the square root of the condition number of (A⁻¹)_BB. Work: n|B|²/2 multiply-adds for each
 // block of several rows. It returns an error if a block is not positive definite in float64.
-func (f *Factor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, rootCondition []float64, err error) {
+func (f *InverseFactor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, rootCondition []float64, err error) {
 	_, t := v.Dims()
 	for _, block := range blocks {
 		if m := len(block); m > 1 {
 			b := f.block(block)
 			trace := mat.Trace(b)
-			g, err := NewFactor(m, b.RawMatrix().Data)
+			g, err := NewInverseFactor(m, b.RawMatrix().Data)
 			if err != nil {
 				return nil, nil, errors.New("the rows of a group are too many or too alike to be left out in " +
 					"float64: take a larger λ")
@@ -156,7 +156,7 @@ func (f *Factor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, rootCondition []f
 }
 
 // block returns the lower triangle of the rows and columns of A⁻¹ = L⁻ᵀL⁻¹ with the given indices, which must ascend.
-func (f *Factor) block(rows []int) *mat.Dense {
+func (f *InverseFactor) block(rows []int) *mat.Dense {
 	n, m := f.l.N, len(rows)
 	columns := mat.NewDense(n-rows[0], m, nil) // columns of L⁻¹, without the rows above rows[0], which are zero
 	for i := rows[0]; i < n; i++ {
@@ -174,16 +174,20 @@ func (f *Factor) block(rows []int) *mat.Dense {
 }
 
 // Forward sets B to L⁻¹B.
-func (f *Factor) Forward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.NoTrans, 1, f.l, b.RawMatrix()) }
+func (f *InverseFactor) Forward(b *mat.Dense) {
+	blas64.Trmm(blas.Left, blas.NoTrans, 1, f.l, b.RawMatrix())
+}
 
 // Backward sets B to L⁻ᵀB. Forward followed by Backward multiplies by A⁻¹.
-func (f *Factor) Backward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.Trans, 1, f.l, b.RawMatrix()) }
+func (f *InverseFactor) Backward(b *mat.Dense) {
+	blas64.Trmm(blas.Left, blas.Trans, 1, f.l, b.RawMatrix())
+}
 
 // exactScore computes the score from X = Ã⁻¹[Ỹ, b̃] and the factor of Ã (see merged for the symbols), where Ã has an
 // error of at most ε = eps in the 2-norm. For a block B of rows and its matrix (Ã⁻¹)_BB, to first order,
 //
 //	‖δẼ_B‖₂ ≤ ‖((Ã⁻¹)_BB)⁻¹‖₂‖δC_B‖₂ + √κ((Ã⁻¹)_BB)·ε/(λ−ε)·‖Ẽ_B‖₂.
-func (m *merged) exactScore(x *mat.Dense, f *Factor, lambda, eps float64, o *Problem) (Score, error) {
+func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64, o *Problem) (Score, error) {
 	s := Score{Lambda: lambda}
 	e, sensitivity, c, usedFreedom := m.numerators(x)
 	u, _ := c.Dims()
@@ -231,19 +235,19 @@ func (m *merged) exactScore(x *mat.Dense, f *Factor, lambda, eps float64, o *Pro
 	}
 	s.GCV, s.S = m.gcv(c, trace-usedFreedom), float64(u)-lambda*(trace-usedFreedom)
 	maxError *= relError // bound of ‖B⁻¹δC‖_F, and of each of its entries
-	if o.Classes {
+	if o.Classification {
 		count, undecided := m.wrongLabels(m.expandResiduals(e), func(i int) float64 {
 			return m.p[i] * (maxError + relError*norms[m.groupOf[i]]) * (1 + relError)
 		})
-		s.Error = estimate.Exact(count, undecided, "exact")
+		s.Error = estimate.Certain(count, undecided, "exact")
 		s.Error.Lo, s.Error.Hi = max(0, s.Error.Lo), min(1, s.Error.Hi)
 	} else {
 		rootSum, slack := math.Sqrt(ee), (maxError+relError*maxCondition*math.Sqrt(ee))*(1+relError)
-		s.Error = estimate.Exact(m.meanSquare(ee), 0, "exact")
+		s.Error = estimate.Certain(m.meanSquare(ee), 0, "exact")
 		lo, hi := max(0, rootSum-slack), rootSum+slack
 		s.Error.Lo, s.Error.Hi = m.meanSquare(lo*lo), m.meanSquare(hi*hi)
 	}
-	if o.Residuals {
+	if o.ComputeResiduals {
 		s.Residuals = m.residuals(e)
 	}
 	return s, nil

@@ -16,7 +16,7 @@ func TestDenseAllows(t *testing.T) {
 	const n, lambda, e = 60, 0.1, 0.002
 	for _, classes := range []bool{false, true} {
 		k, y := problem(n, 2, 1, 1, classes, 3)
-		o := &Problem{Classes: classes, KError: e}
+		o := &Problem{Classification: classes, KError: e}
 		s, err := Dense(context.Background(), k, y, []float64{lambda}, o)
 		testkit.OK(t, err)
 		for trial := range 20 {
@@ -27,11 +27,11 @@ func TestDenseAllows(t *testing.T) {
 					other.Set(i, j, other.At(i, j)+sign*e/n)
 				}
 			}
-			if want := score(y, refit(t, other, y, lambda, o), o); !s[0].Error.Covers(want) {
+			if want := score(y, refit(t, other, y, lambda, o), o); !s[0].Error.Contains(want) {
 				t.Errorf("classes %v: %v misses %g of K+E", classes, s[0].Error, want)
 			}
 		}
-		s, err = Dense(context.Background(), k, y, []float64{lambda}, &Problem{Classes: classes, KError: 2 * lambda})
+		s, err = Dense(context.Background(), k, y, []float64{lambda}, &Problem{Classification: classes, KError: 2 * lambda})
 		testkit.OK(t, err)
 		if hi := s[0].Error.Hi; !(hi == 1 || math.IsInf(hi, 1)) || s[0].Error.Lo != 0 {
 			t.Errorf("‖E‖₂ above λ: %v", s[0].Error)

@@ -21,7 +21,7 @@ func inverseOf(t *testing.T, k *mat.Dense, lambda float64) *mat.Dense {
 }
 
 // small returns a run of Path that is ready to solve, with its dense matrices K and ZZᵀ.
-func small(t *testing.T, n int, o *Problem) (p *run, k, zz *mat.Dense, m *precond.Woodbury) {
+func small(t *testing.T, n int, o *Problem) (p *pathSolver, k, zz *mat.Dense, m *precond.Woodbury) {
 	s := sets(t, n)[0]
 	m, _ = precondOf(t, s.k, n/5, 3)
 	k, zz = mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
@@ -31,8 +31,8 @@ func small(t *testing.T, n int, o *Problem) (p *run, k, zz *mat.Dense, m *precon
 	opt := o.withDefaults()
 	rows := testkit.Must(opt.merge(s.y))
 	_, q := s.y.Dims()
-	p = &run{k: s.k, woodbury: m, problem: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
-	p.b.Augment(s.y, estimate.Signs(n, 0, opt.Probes, rng.New(1)))
+	p = &pathSolver{k: s.k, woodbury: m, problem: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
+	p.b.Augment(s.y, estimate.RandomSigns(n, 0, opt.Probes, rng.New(1)))
 	return p, k, zz, m
 }
 
@@ -92,11 +92,11 @@ func TestPathStopped(t *testing.T) {
 		for i, passes := range []int{2, 0} {
 			var err error
 			values[i], err = Path(context.Background(), s.k, m, s.y, lambdas,
-				&Problem{MaxIter: passes, Below: e, Stream: rng.New(seed)})
+				&Problem{MaxIter: passes, SketchExcess: e, Stream: rng.New(seed)})
 			testkit.OK(t, err)
 		}
 		for j, few := range values[0] {
-			if all := values[1][j]; !few.Error.Covers(all.Error.Value) {
+			if all := values[1][j]; !few.Error.Contains(all.Error.Value) {
 				t.Errorf("λ = %g: %v after 2 passes, %v in the end", few.Lambda, few.Error, all.Error)
 			}
 		}

@@ -16,8 +16,8 @@ import (
 const minComplement = 1e-9
 
 // Fourier computes the score of each λ as Dense does, from a Fourier series of K (package fourier) for the points x,
-// which are not multiplied by their weights. Equal rows are merged (Problem.Same). For row g of the merged rows, let
-// φ_gᵀ be the values of the M modes, row g of Φ, with ‖φ_g‖ = 1, and W_g the weight. With Ã = W^½ΦΦᵀW^½+λI and the
+// which are not multiplied by their weights. Equal rows are merged (Problem.FirstEqual). For row g of the merged rows,
+// let φ_gᵀ be the values of the M modes, row g of Φ, with ‖φ_g‖ = 1, and W_g the weight. With Ã = W^½ΦΦᵀW^½+λI and the
 // merged, weighted targets Ỹ,
 //
 //	C = Ã⁻¹Ỹ = (Ỹ − W^½Φβ)/λ,  β = (ΦᵀWΦ+λI)⁻¹ΦᵀW^½Ỹ,
@@ -84,7 +84,7 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 		}
 		modes := float64(s.Modes())
 		rounding := 4 * (modes + 1) * 0x1p-53 * (totalWeight + modes*lambda) // tr(ΦᵀWΦ) = Σ W_g
-		scores[q], err = m.exactScore(solution, &Factor{Diag: inverseDiag}, lambda, opt.KError+rounding, &opt)
+		scores[q], err = m.exactScore(solution, &InverseFactor{Diag: inverseDiag}, lambda, opt.KError+rounding, &opt)
 		if err != nil {
 			return nil, err
 		}

@@ -26,12 +26,12 @@ func TestFourier(t *testing.T) {
 		x, y := points.NewDense(n, 1+seed%2, nil), mat.NewDense(n, 2, nil)
 		g.Float64s(x.Data, 0)
 		g.Sub("y").Normals(y.RawMatrix().Data, 0)
-		o := &leaveout.Problem{Classes: c.classes, Mean: c.mean, Residuals: true}
-		o.Same = make([]int, n)
+		o := &leaveout.Problem{Classification: c.classes, SubtractsMean: c.mean, ComputeResiduals: true}
+		o.FirstEqual = make([]int, n)
 		for i := range n {
-			if o.Same[i] = i; c.repeated && i%7 == 3 {
+			if o.FirstEqual[i] = i; c.repeated && i%7 == 3 {
 				copy(x.Row(i), x.Row(i-1))
-				o.Same[i] = i - 1
+				o.FirstEqual[i] = i - 1
 			}
 		}
 		if c.classes {
@@ -60,7 +60,7 @@ func TestFourier(t *testing.T) {
 			name := fmt.Sprintf("%+v, λ = %g", c, lambda)
 			a, b := got[q], want[q]
 			if !mat.EqualApprox(a.Residuals, b.Residuals, 1e-7) || math.Abs(a.S-b.S) > 1e-6 ||
-				math.Abs(a.GCV-b.GCV) > 1e-7*b.GCV || !a.Error.Covers(b.Error.Value) || a.Error.Width() > 1e-3 && !c.classes {
+				math.Abs(a.GCV-b.GCV) > 1e-7*b.GCV || !a.Error.Contains(b.Error.Value) || a.Error.RelativeWidth() > 1e-3 && !c.classes {
 				t.Errorf("%s: %+v, want %+v", name, a, b)
 			}
 			if c.mean { // the likelihood is then that of Y minus its mean, which is not computed here
@@ -86,7 +86,7 @@ func TestFourier(t *testing.T) {
 				t.Errorf("%s: −2 ln p = %.10g, want %.10g", name, a.Minus2LogLikelihood, likelihood)
 			}
 		}
-		o.Groups, o.Same = o.Same, nil
+		o.Groups, o.FirstEqual = o.FirstEqual, nil
 		testkit.Fails(t, testkit.ErrOf(leaveout.Fourier(t.Context(), s, x, y, lambdas, o)), "no groups")
 		o.Groups = nil
 		testkit.Fails(t, testkit.ErrOf(leaveout.Fourier(t.Context(), s, x, y, []float64{1e-90}, o)), "")

@@ -62,7 +62,7 @@ func score(y, e *mat.Dense, o *Problem) float64 {
 		total += w
 		floats.SubTo(f, y.RawRowView(i), e.RawRowView(i))
 		switch {
-		case !o.Classes:
+		case !o.Classification:
 			sum += w * floats.Dot(e.RawRowView(i), e.RawRowView(i)) / float64(t)
 		case datasets.PredictedClass(f) != datasets.PredictedClass(y.RawRowView(i)):
 			sum += w

@@ -46,18 +46,18 @@ type merged struct {
 
 // group returns the merged problem of n rows, without targets.
 func (o *Problem) group(n int) *merged {
-	m := &merged{groupOf: make([]int, n), p: make([]float64, n), weights: o.Weights, subtractsMean: o.Mean}
+	m := &merged{groupOf: make([]int, n), p: make([]float64, n), weights: o.Weights, subtractsMean: o.SubtractsMean}
 	for i := range n {
-		if o.Same == nil || o.Same[i] == i {
+		if o.FirstEqual == nil || o.FirstEqual[i] == i {
 			m.groupOf[i] = len(m.firstRows)
 			m.firstRows, m.rootWeights = append(m.firstRows, i), append(m.rootWeights, 0)
 		} else {
-			m.groupOf[i] = m.groupOf[o.Same[i]]
+			m.groupOf[i] = m.groupOf[o.FirstEqual[i]]
 		}
 		m.rootWeights[m.groupOf[i]] += m.weight(i)
 		m.totalWeight += m.weight(i)
 	}
-	if m.scoreWeight = o.Scored; m.scoreWeight == nil {
+	if m.scoreWeight = o.ScoreWeight; m.scoreWeight == nil {
 		m.scoreWeight = m.weight
 	}
 	for g, w := range m.rootWeights {

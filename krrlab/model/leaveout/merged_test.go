@@ -22,7 +22,7 @@ import (
 // targets if o.Mean is set, and 0 otherwise.
 func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense {
 	n, cols := y.Dims()
-	e, same, weights := mat.NewDense(n, cols, nil), o.Same, o.Weights
+	e, same, weights := mat.NewDense(n, cols, nil), o.FirstEqual, o.Weights
 	if same == nil {
 		same = indices(n)
 	}
@@ -43,7 +43,7 @@ func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense
 			for _, r := range others {
 				v, w = append(v, y.At(r, j)), append(w, weights[r])
 			}
-			if o.Mean {
+			if o.SubtractsMean {
 				mean[j] = stat.Mean(v, w)
 			}
 		}
@@ -81,10 +81,10 @@ func repeating(n, different, t int, classes, weights bool, seed uint64) (k, y *m
 		}
 	}
 	k, y = mat.NewDense(n, n, nil), mat.NewDense(n, t, nil)
-	o = &Problem{Classes: classes, Residuals: true, Weights: slices.Repeat([]float64{1}, n)}
+	o = &Problem{Classification: classes, ComputeResiduals: true, Weights: slices.Repeat([]float64{1}, n)}
 	k.Apply(func(i, j int, _ float64) float64 { return differentK.At(original[i], original[j]) }, k)
 	for i := range n {
-		o.Same = append(o.Same, slices.Index(original, original[i]))
+		o.FirstEqual = append(o.FirstEqual, slices.Index(original, original[i]))
 		if weights {
 			o.Weights[i] = math.Exp(g.NormFloat64())
 		}
@@ -118,20 +118,20 @@ func TestGroups(t *testing.T) {
 		"weights": {24, 24, 1, false, true, true}, "two": {20, 2, 1, false, true, true},
 		"classes": {50, 12, 1, true, false, false}, "columns": {50, 12, 3, true, true, false}} {
 		k, y, o := repeating(c.n, c.n-3, c.t, c.classes, c.weights, 5) // some rows are equal
-		for i := range o.Same {
-			o.Same[i] = i * i % c.groups
+		for i := range o.FirstEqual {
+			o.FirstEqual[i] = i * i % c.groups
 		}
 		first := map[int]int{}
-		for i, g := range o.Same {
+		for i, g := range o.FirstEqual {
 			if _, seen := first[g]; !seen {
 				first[g] = i
 			}
-			o.Same[i] = first[g]
+			o.FirstEqual[i] = first[g]
 		}
-		o.Mean = c.mean
+		o.SubtractsMean = c.mean
 		pk, py := symmetricForm(k, y, o.Weights)
 		blocks := *o
-		blocks.Same, blocks.Groups = nil, o.Same
+		blocks.FirstEqual, blocks.Groups = nil, o.FirstEqual
 		s := testkit.Must(Dense(context.Background(), pk, py, []float64{0.1}, &blocks))[0]
 		e := refit(t, k, y, s.Lambda, o)
 		var difference mat.Dense
@@ -144,7 +144,7 @@ func TestGroups(t *testing.T) {
 			wrongK.Set(i, i, wrongK.At(i, i)+kError*float64(i%2*2-1))
 		}
 		blocks.KError = kError
-		if b := testkit.Must(Dense(context.Background(), wrongK, py, []float64{0.1}, &blocks))[0].Error; !b.Covers(s.Error.Value) {
+		if b := testkit.Must(Dense(context.Background(), wrongK, py, []float64{0.1}, &blocks))[0].Error; !b.Contains(s.Error.Value) {
 			t.Errorf("%s: %v, exactly %g", name, b, s.Error.Value)
 		}
 		if _, err := Path(context.Background(), denseMatrix{pk}, nil, py, []float64{0.1}, &blocks); err == nil {
@@ -173,13 +173,13 @@ func TestTogether(t *testing.T) {
 		{"classes", 40, 15, 1, true, false, false}, {"three columns, weights", 40, 15, 3, true, true, false},
 	} {
 		k, y, o := repeating(c.n, c.different, c.t, c.classes, c.weights, 3)
-		if o.Mean = c.means; c.name == "two rows" {
+		if o.SubtractsMean = c.means; c.name == "two rows" {
 			y = mat.NewDense(2, 1, []float64{1, 2})
 		}
 		pk, py := symmetricForm(k, y, o.Weights)
 		plain, lambdas, before := *o, []float64{1, 1e-3, 0.01}, mat.DenseCopyOf(pk)
 		if c.different == c.n {
-			plain.Same = nil
+			plain.FirstEqual = nil
 		}
 		if !c.weights {
 			plain.Weights = nil
@@ -208,7 +208,7 @@ func TestTogether(t *testing.T) {
 		}
 	}
 	if _, err := Dense(context.Background(), mat.NewDense(3, 3, nil), mat.NewDense(3, 1, nil), []float64{1},
-		&Problem{Same: []int{0, 0, 0}}); err == nil {
+		&Problem{FirstEqual: []int{0, 0, 0}}); err == nil {
 		t.Error("all rows are equal")
 	}
 }
@@ -221,16 +221,16 @@ func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
 	var first []int
 	w, at := map[int]float64{}, map[int]int{}
 	for i := range n {
-		if o.Same[i] == i {
+		if o.FirstEqual[i] == i {
 			at[i], first = len(first), append(first, i)
 		}
-		w[o.Same[i]] += o.Weights[i]
+		w[o.FirstEqual[i]] += o.Weights[i]
 	}
 	u, total := len(first), floats.Sum(o.Weights)
 	mean, a, h := mat.NewDense(u, t, nil), mat.NewDense(u, u, nil), mat.NewDense(u, u, nil)
 	for i := range n {
 		for j := range t {
-			mean.Set(at[o.Same[i]], j, mean.At(at[o.Same[i]], j)+o.Weights[i]*y.At(i, j)/w[o.Same[i]])
+			mean.Set(at[o.FirstEqual[i]], j, mean.At(at[o.FirstEqual[i]], j)+o.Weights[i]*y.At(i, j)/w[o.FirstEqual[i]])
 		}
 	}
 	kk, centered := mat.NewDense(u, u, nil), mat.NewDense(u, u, nil)
@@ -238,7 +238,7 @@ func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
 		for l, j := range first {
 			kk.Set(g, l, k.At(i, j))
 			a.Set(g, l, k.At(i, j))
-			if o.Mean {
+			if o.SubtractsMean {
 				centered.Set(g, l, -w[j]/total)
 			}
 		}
@@ -252,7 +252,7 @@ func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
 	h.Mul(kk, &b) // the part of the hat matrix without the mean
 	for g := range u {
 		for l, j := range first {
-			if o.Mean {
+			if o.SubtractsMean {
 				h.Set(g, l, h.At(g, l)+w[j]/total)
 			}
 		}
@@ -261,7 +261,7 @@ func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
 	var f mat.Dense
 	f.Mul(h, mean)
 	for i := range n {
-		g := at[o.Same[i]]
+		g := at[o.FirstEqual[i]]
 		for j := range t {
 			v := y.At(i, j) - mean.At(g, j)
 			gcv += o.Weights[i] * v * v
@@ -298,7 +298,7 @@ func TestPathTogether(t *testing.T) {
 	const n, different = 260, 200
 	for seed := range uint64(4) {
 		k, y, o := repeating(n, different, 1, false, seed%2 == 1, seed)
-		o.Mean = seed > 1
+		o.SubtractsMean = seed > 1
 		pk, py := symmetricForm(k, y, o.Weights)
 		var eig mat.EigenSym
 		eig.Factorize(testkit.Symmetric(pk), true)
@@ -322,7 +322,7 @@ func TestPathTogether(t *testing.T) {
 					want.GCV, want.S)
 			}
 		}
-		o.Classes = true
+		o.Classification = true
 		if _, err := Path(context.Background(), denseMatrix{pk}, m, py, lambdas, o); err == nil {
 			t.Error("Path accepts classes with repeated rows")
 		}

@@ -51,9 +51,9 @@ type matrix interface {
 //
 // If the noise of the probes exceeds a fifth of (A⁻¹)_ii, or if using the outliers' own estimates moves the error out
 // of the interval, the interval is replaced by the bounds that follow from bounds of (A⁻¹)_ii, with errors 2 and 3
-// added. Its lower end follows from (A⁻¹)_ii ≤ 1/λ or, if Problem.Below is known, from about (A⁻¹)_ii ≤ (M⁻¹)_ii. Its
-// upper end follows from 1/(K_ii+λ) ≤ (A⁻¹)_ii for labels, and is +Inf for regression. More columns of Z or more probes
-// make intervals narrower. If Problem.KError is not below λ/2, the interval is unbounded.
+// added. Its lower end follows from (A⁻¹)_ii ≤ 1/λ or, if Problem.SketchExcess is known, from about (A⁻¹)_ii ≤
+// (M⁻¹)_ii. Its upper end follows from 1/(K_ii+λ) ≤ (A⁻¹)_ii for labels, and is +Inf for regression. More columns of Z
+// or more probes make intervals narrower. If Problem.KError is not below λ/2, the interval is unbounded.
 //
 // Path returns an error if a λ or an option is invalid, rows repeat in a classification, the stored K+λI is not
 // positive definite, or ctx ends.
@@ -73,21 +73,21 @@ func Path(ctx context.Context, k matrix, woodbury *precond.Woodbury, y *mat.Dens
 		return nil, err
 	}
 	if u := len(rows.firstRows); u < n {
-		if opt.Classes {
+		if opt.Classification {
 			return nil,
 				fmt.Errorf("leaveout: %d of %d rows repeat others: Path can leave out repeated rows together only for "+
 					"regression", n-u, n)
 		}
-		k, n, opt.Below = mergedMatrix{k, rows}, u, 0
+		k, n, opt.SketchExcess = mergedMatrix{k, rows}, u, 0
 	}
 	if woodbury.Dim() != n {
 		panic(fmt.Sprintf("leaveout: K of order %d, preconditioner of order %d", n, woodbury.Dim()))
 	}
-	p := &run{k: k, woodbury: woodbury, problem: rows, lambdas: lambdas, o: &opt}
+	p := &pathSolver{k: k, woodbury: woodbury, problem: rows, lambdas: lambdas, o: &opt}
 	rhs := rows.rightHandSides()
 	_, p.t = rhs.Dims()
 	p.b = new(mat.Dense)
-	p.b.Augment(rhs, estimate.Signs(n, 0, opt.Probes, opt.Stream))
+	p.b.Augment(rhs, estimate.RandomSigns(n, 0, opt.Probes, opt.Stream))
 	start := time.Now()
 	if err := p.diagonals(ctx); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func Path(ctx context.Context, k matrix, woodbury *precond.Woodbury, y *mat.Dens
 
 // run is the state of one call of Path. Matrices with a tilde are those of the merged problem (see merged), which has
 // one row for each group of equal rows; b̃ is its right-hand side for the mean of the targets.
-type run struct {
+type pathSolver struct {
 	k            matrix            // K, or PᵀKP if rows are merged
 	woodbury     *precond.Woodbury // ZZᵀ+λ_pI in the eigen form
 	problem      *merged
@@ -117,14 +117,14 @@ type run struct {
 	t            int        // number of columns of [Ỹ, b̃]
 	lambdas      []float64
 	o            *Problem   // options
-	s            *space     // subspace of the solutions
+	s            *subspace  // subspace of the solutions
 	hatDiag      *mat.Dense // diag(ZZᵀ(ZZᵀ+λ_jI)⁻¹), n×len(lambdas)
 	residualDiag []float64  // diag(K−ZZᵀ)
 }
 
 // diagonals sets hatDiag and residualDiag from blocks of columns of ZV, where ZᵀZ = VΣ²Vᵀ. The squares of the entries
 // of ZV, weighted by 1/(σ²+λ_j), add up to the diagonal of ZZᵀ(ZZᵀ+λ_jI)⁻¹.
-func (p *run) diagonals(ctx context.Context) error {
+func (p *pathSolver) diagonals(ctx context.Context) error {
 	const block = 64
 	n, s := p.k.Dim(), p.woodbury.Features()
 	p.hatDiag, p.residualDiag = mat.NewDense(n, len(p.lambdas), nil), p.k.Diag()
@@ -162,12 +162,12 @@ func (p *run) diagonals(ctx context.Context) error {
 }
 
 // solve extends the subspace until all columns have converged.
-func (p *run) solve(ctx context.Context) error {
+func (p *pathSolver) solve(ctx context.Context) error {
 	f, err := p.woodbury.Family(p.lambdas)
 	if err != nil {
 		return err
 	}
-	p.s = newSpace(p.k, p.b, p.lambdas)
+	p.s = newSubspace(p.k, p.b, p.lambdas)
 	n, q := p.b.Dims()
 	tol := make([]float64, q)
 	for c := range tol {
@@ -222,7 +222,7 @@ const (
 )
 
 // solutions returns X_j = VW_j, and X_j + M⁻¹(B−(K+λ_jI)X_j), which is one step more accurate.
-func (p *run) solutions(ctx context.Context, j int) (x, refined *mat.Dense, err error) {
+func (p *pathSolver) solutions(ctx context.Context, j int) (x, refined *mat.Dense, err error) {
 	n, q := p.b.Dims()
 	cols, js := make([]int, q), make([]int, q)
 	for c := range cols {
@@ -247,7 +247,7 @@ func (p *run) solutions(ctx context.Context, j int) (x, refined *mat.Dense, err 
 }
 
 // score returns the score of λ_j from the solutions, and its interval from their difference and the probes.
-func (p *run) score(ctx context.Context, j int) (Score, error) {
+func (p *pathSolver) score(ctx context.Context, j int) (Score, error) {
 	n, q := p.b.Dims()
 	lambda := p.lambdas[j]
 	x, refined, err := p.solutions(ctx, j)
@@ -269,7 +269,7 @@ func (p *run) score(ctx context.Context, j int) (Score, error) {
 
 // estimator estimates the error at one λ from a solution X.
 type estimator struct {
-	p            *run
+	p            *pathSolver
 	lambda       float64
 	leverages    *leverages
 	distribution *distribution
@@ -279,7 +279,7 @@ type estimator struct {
 }
 
 // newEstimator returns the estimator for λ_j from x ≈ Ã⁻¹B, with the probes g and mg = M⁻¹g.
-func (p *run) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
+func (p *pathSolver) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 	n, q := x.Dims()
 	lambda := p.lambdas[j]
 	num, _, c, usedFreedom := p.problem.numerators(x)
@@ -293,8 +293,8 @@ func (p *run) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 		l.precondComplement[i] = max(1-p.hatDiag.At(i, j), lambda/(diag[i]+lambda))
 		l.coupling[i] = max(0, p.residualDiag[i]) * l.precondComplement[i] / lambda
 		l.lower[i], l.upper[i] = lambda/(diag[i]+lambda), 1
-		if p.o.Below > 0 && p.o.Below < lambda {
-			l.upper[i] = min(1, l.precondComplement[i]/(1-p.o.Below/lambda))
+		if p.o.SketchExcess > 0 && p.o.SketchExcess < lambda {
+			l.upper[i] = min(1, l.precondComplement[i]/(1-p.o.SketchExcess/lambda))
 		}
 		for k := range q - p.t {
 			v := l.precondComplement[i] + lambda*g.At(i, k)*(x.At(i, p.t+k)-mg.At(i, k))
@@ -302,7 +302,7 @@ func (p *run) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 			e.freedom += v / lambda / float64(q-p.t)
 		}
 	}
-	if p.o.Classes {
+	if p.o.Classification {
 		e.tau = thresholds(p.problem.y, e.r)
 	}
 	l.sortKey = make([]float64, n)
@@ -352,7 +352,7 @@ func (e *estimator) score(previous *estimator) Score {
 
 	slack := math.Abs(v - previous.errorOf(previous.distribution)) // error of the solves
 	relKError := 2 * o.KError / (e.lambda - o.KError)              // relative error of c_i/(A⁻¹)_ii due to KError
-	halfWidth := estimate.Student(o.Confidence, float64(m-1)) * math.Sqrt(jackknife) * v
+	halfWidth := estimate.StudentHalfWidth(o.Confidence, float64(m-1)) * math.Sqrt(jackknife) * v
 	bias := 0.0
 	if e.tau != nil {
 		_, deviation := e.leverages.wrongShare(e.distribution, e.tau, 1)
@@ -378,7 +378,7 @@ func (e *estimator) score(previous *estimator) Score {
 		nt := float64(n * t)
 		i.Value, i.Lo, i.Hi = rows.meanSquare(nt*i.Value), rows.meanSquare(nt*i.Lo), rows.meanSquare(nt*i.Hi)
 	}
-	if o.Residuals {
+	if o.ComputeResiduals {
 		var residuals mat.Dense
 		residuals.Apply(func(i, _ int, v float64) float64 { return v * (1 + e.distribution.cv2[i]) / e.distribution.mean[i] }, e.r)
 		s.Residuals = rows.residuals(&residuals)

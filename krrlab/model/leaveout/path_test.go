@@ -93,16 +93,16 @@ func TestPath(t *testing.T) {
 	for _, s := range sets(t, n) {
 		dense := mat.NewDense(n, n, nil)
 		testkit.OK(t, s.k.DenseTo(ctx, dense))
-		want := testkit.Must(Dense(ctx, dense, s.y, lambdas, &Problem{Classes: s.classes, Residuals: true}))
+		want := testkit.Must(Dense(ctx, dense, s.y, lambdas, &Problem{Classification: s.classes, ComputeResiduals: true}))
 		covered, claimed := make([]int, len(lambdas)), make([]int, len(lambdas))
 		width, bias := make([]float64, len(lambdas)), make([]float64, len(lambdas))
 		for seed := range seeds {
 			m, e := precondOf(t, s.k, n/8, uint64(seed))
 			got := testkit.Must(Path(ctx, s.k, m, s.y, lambdas,
-				&Problem{Classes: s.classes, Residuals: true, Below: e, Stream: rng.New(uint64(seed))}))
+				&Problem{Classification: s.classes, ComputeResiduals: true, SketchExcess: e, Stream: rng.New(uint64(seed))}))
 			for j, g := range got {
 				truth := want[j].Error.Value
-				if g.Error.Covers(truth) {
+				if g.Error.Contains(truth) {
 					covered[j]++
 				} else if g.Error.Method == "bounds" {
 					t.Errorf("%s, seed %d, λ = %g: %v misses %g", s.name, seed, lambdas[j], g.Error, truth)
@@ -138,7 +138,7 @@ func TestPathCoarse(t *testing.T) {
 		m, e := precondOf(t, s.k, 30, 1)
 		for _, kError := range []float64{0.6, 1, 3, 100} {
 			got := testkit.Must(Path(context.Background(), s.k, m, s.y, []float64{1},
-				&Problem{Classes: s.classes, Below: e + kError, KError: kError}))
+				&Problem{Classification: s.classes, SketchExcess: e + kError, KError: kError}))
 			hi := math.Inf(1)
 			if s.classes {
 				hi = 1
@@ -173,9 +173,9 @@ func TestPathAlone(t *testing.T) {
 	for seed := range uint64(10) {
 		m, e := precondOf(t, k, 10, seed)
 		got := testkit.Must(Path(context.Background(), k, m, y, lambdas,
-			&Problem{Below: e, Stream: rng.New(seed)}))
+			&Problem{SketchExcess: e, Stream: rng.New(seed)}))
 		for j, v := range got {
-			if !v.Error.Covers(want[j].Error.Value) {
+			if !v.Error.Contains(want[j].Error.Value) {
 				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], v.Error, want[j].Error.Value)
 			}
 			if v.Error.Method == "probes" {
@@ -209,12 +209,12 @@ func TestPathWeights(t *testing.T) {
 			&gram.Options{Storage: gram.Float64}))
 		dense := mat.NewDense(n, n, nil)
 		testkit.OK(t, k.DenseTo(t.Context(), dense))
-		o := &Problem{Classes: true, Weights: weights, Stream: rng.New(seed)}
+		o := &Problem{Classification: true, Weights: weights, Stream: rng.New(seed)}
 		want := testkit.Must(Dense(t.Context(), dense, y, lambdas, o))
 		m, e := precondOf(t, k, n/8, seed)
-		o.Below = e
+		o.SketchExcess = e
 		for j, v := range testkit.Must(Path(t.Context(), k, m, y, lambdas, o)) {
-			if v.Error.Covers(want[j].Error.Value) {
+			if v.Error.Contains(want[j].Error.Value) {
 				covered++
 			} else if v.Error.Method == "bounds" {
 				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], v.Error, want[j].Error.Value)

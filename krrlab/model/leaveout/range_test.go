@@ -20,11 +20,11 @@ func TestUnits(t *testing.T) {
 		m, e := precondOf(t, set.k, 30, 1)
 		methods := map[string]func(y *mat.Dense) ([]Score, error){
 			"dense": func(y *mat.Dense) ([]Score, error) {
-				return Dense(t.Context(), k, y, lambdas, &Problem{Classes: classes, Residuals: true})
+				return Dense(t.Context(), k, y, lambdas, &Problem{Classification: classes, ComputeResiduals: true})
 			},
 			"path": func(y *mat.Dense) ([]Score, error) {
 				return Path(t.Context(), set.k, m, y, lambdas,
-					&Problem{Classes: classes, Residuals: true, Below: e, Stream: rng.New(1)})
+					&Problem{Classification: classes, ComputeResiduals: true, SketchExcess: e, Stream: rng.New(1)})
 			},
 		}
 		for name, run := range methods {

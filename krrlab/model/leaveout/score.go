@@ -15,29 +15,29 @@ import (
 // Problem describes which rows are left out together, and has the options of Path. Zero values, and a nil *Problem,
 // mean the defaults.
 type Problem struct {
-	// Classes states that Y is coded by ±1, with one column for each class, or a single one for two classes. Error is
-	// then the share of labels that leave-one-out predicts wrongly. Default: the mean square.
-	Classes bool
+	// Classification states that Y is coded by ±1, with one column for each class, or a single one for two classes.
+	// Error is then the share of labels that leave-one-out predicts wrongly. Default: the mean square.
+	Classification bool
 	// KError bounds ‖K_stored−K‖₂; the intervals include its effect. Default 0.
 	KError float64
-	// Same contains, for each row, the first row of its group of equal rows, which are left out together. Default nil:
-	// each row is left out alone.
-	Same []int
+	// FirstEqual contains, for each row, the first row of its group of equal rows, which are left out together. Default
+	// nil: each row is left out alone.
+	FirstEqual []int
 	// Groups is like Same for rows that need not be equal. Only Dense supports it. At most one of the two may be set.
 	Groups []int
 	// Weights are the weights of the rows, by which Y and K are already multiplied (points.Weighted). Errors and GCV
 	// are weighted means. Default nil: all weights are 1.
 	Weights []float64
-	// Scored returns the weight of a row in the share of wrong labels. Default: its weight in Weights.
-	Scored func(row int) float64
-	// Mean states that a fit subtracts the weighted mean of its targets. A fit without a row subtracts the mean of the
-	// other rows.
-	Mean bool
-	// Residuals requests Score.Residuals, which take 8nt bytes for each λ.
-	Residuals bool
+	// ScoreWeight returns the weight of a row in the share of wrong labels. Default: its weight in Weights.
+	ScoreWeight func(row int) float64
+	// SubtractsMean states that a fit subtracts the weighted mean of its targets. A fit without a row subtracts the
+	// mean of the other rows.
+	SubtractsMean bool
+	// ComputeResiduals requests Score.Residuals, which take 8nt bytes for each λ.
+	ComputeResiduals bool
 	// Below, if positive, is an e for which ZZᵀ ≼ K+eI is proved for the Z of Path's preconditioner, such as Rounding
 	// of a lowrank.Factor that is Certain. Default 0: none is known.
-	Below float64
+	SketchExcess float64
 	// Probes is the number m of probes of Path, at least 4. Default 8.
 	Probes int
 	// Confidence is the confidence of Path's intervals, in (0, 1). Default 0.95.
@@ -74,7 +74,7 @@ type Score struct {
 	// before they are multiplied by the weights, summed over the right-hand sides; 0 if it is not computed. Only
 	// Fourier computes it.
 	Minus2LogLikelihood float64 `json:"minus_2_log_likelihood,omitempty"`
-	// Residuals are y_i − f_{−i}(x_i), n×t; nil unless Problem.Residuals.
+	// Residuals are y_i − f_{−i}(x_i), n×t; nil unless Problem.ComputeResiduals.
 	Residuals *mat.Dense `json:"-"`
 }
 

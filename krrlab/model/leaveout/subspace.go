@@ -20,7 +20,7 @@ import (
 //	X_j = VW_j,  (VᵀKV + λ_jI)W_j = VᵀB.
 //
 // X_j is the vector of the space that is nearest to the solution in the norm of K+λ_jI. One product KV serves all λ_j.
-type space struct {
+type subspace struct {
 	k       matrix
 	lambdas []float64
 	b       *mat.Dense   // right-hand sides B, n×q
@@ -41,10 +41,10 @@ type space struct {
 	ratioLambda []float64
 }
 
-// newSpace returns the empty space, in which every X_j is 0.
-func newSpace(k matrix, b *mat.Dense, lambdas []float64) *space {
+// newSubspace returns the empty space, in which every X_j is 0.
+func newSubspace(k matrix, b *mat.Dense, lambdas []float64) *subspace {
 	_, q := b.Dims()
-	s := &space{k: k, lambdas: lambdas, b: b, bb: make([]float64, q), w: make([]*mat.Dense, len(lambdas)),
+	s := &subspace{k: k, lambdas: lambdas, b: b, bb: make([]float64, q), w: make([]*mat.Dense, len(lambdas)),
 		converged: make([]bool, len(lambdas)*q), ratio: make([]float64, q),
 		ratioLambda: make([]float64, q)}
 	s.rr, s.energy = make([]float64, len(lambdas)*q), make([]float64, len(lambdas)*q)
@@ -70,7 +70,7 @@ func dot(a, b *mat.Dense, c, e int) (sum float64) {
 // setNorms sets ‖r‖² and bᵀx of all columns at λ_j, which takes 2qk² flops:
 //
 //	‖r‖² = ‖b‖² − 2wᵀ(KV+λV)ᵀb + wᵀ((KV)ᵀKV + 2λVᵀKV + λ²I)w.
-func (s *space) setNorms(j int) {
+func (s *subspace) setNorms(j int) {
 	l, w, q := s.lambdas[j], s.w[j].RawMatrix(), len(s.bb)
 	h, p := s.h.RawMatrix(), s.p.RawMatrix()
 	k := w.Rows
@@ -98,7 +98,7 @@ func (s *space) setNorms(j int) {
 
 // worstLambdas returns, for each column of B that has not converged at every λ_j, the column and the index j of the
 // largest residual relative to its energy bᵀx. It sets converged where the error is certainly at most the tolerance.
-func (s *space) worstLambdas(tol []float64) (cols, js []int) {
+func (s *subspace) worstLambdas(tol []float64) (cols, js []int) {
 	for c, bb := range s.bb {
 		largest, bestIndex := 0.0, -1
 		for j, l := range s.lambdas {
@@ -126,7 +126,7 @@ func (s *space) worstLambdas(tol []float64) (cols, js []int) {
 }
 
 // residuals returns r = b − (KV)w − λVw for columns cols[i] and λ_j, j = js[i].
-func (s *space) residuals(ctx context.Context, cols, js []int) (*mat.Dense, error) {
+func (s *subspace) residuals(ctx context.Context, cols, js []int) (*mat.Dense, error) {
 	n, _ := s.b.Dims()
 	r := mat.NewDense(n, len(cols), nil)
 	for i, c := range cols {
@@ -153,7 +153,7 @@ func (s *space) residuals(ctx context.Context, cols, js []int) (*mat.Dense, erro
 
 // observe updates the state of column c at λ_j from its residual r and z = M⁻¹r, given rr = rᵀr and rz = rᵀz. If M ≼
 // K+λ_jI, the squared error in the norm of K+λ_jI is at most rz.
-func (s *space) observe(j, c int, rr, rz, tol float64) {
+func (s *subspace) observe(j, c int, rr, rz, tol float64) {
 	energy := s.energy[j*len(s.bb)+c]
 	s.ratio[c], s.ratioLambda[c] = rz/rr, s.lambdas[j]
 	s.converged[j*len(s.bb)+c] = rz <= tol*tol*energy
@@ -162,7 +162,7 @@ func (s *space) observe(j, c int, rr, rz, tol float64) {
 // orthonormalize returns an orthonormal basis of the directions that the columns of z add to V, or nil if there are
 // none. Each column is projected twice. It is dropped if its component outside V and the previous columns is at most
 // 1e-10 of it.
-func (s *space) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense, error) {
+func (s *subspace) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense, error) {
 	n, t := z.Dims()
 	norms := make([]float64, t)
 	for c := range t {
@@ -206,7 +206,7 @@ func (s *space) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense, e
 }
 
 // extend adds the columns of u, which must be orthonormal to V, and solves again for every λ_j.
-func (s *space) extend(ctx context.Context, u *mat.Dense) error {
+func (s *subspace) extend(ctx context.Context, u *mat.Dense) error {
 	n, added := u.Dims()
 	ku := mat.NewDense(n, added, nil)
 	if err := s.k.KMulTo(ctx, ku, u); err != nil {
@@ -244,7 +244,7 @@ func augment(a, b *mat.Dense) *mat.Dense {
 }
 
 // solve solves (VᵀKV+λ_jI)W_j = VᵀB. It returns false if the matrix is not positive definite.
-func (s *space) solve(j int) bool {
+func (s *subspace) solve(j int) bool {
 	k, _ := s.h.Dims()
 	a := mat.DenseCopyOf(s.h).RawMatrix()
 	for i := range k {

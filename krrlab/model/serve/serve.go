@@ -40,10 +40,10 @@ const (
 // handler answers the requests for one model.
 type handler struct {
 	Options
-	m     *model.Model
-	info  []byte        // answer of GET /
-	open  chan struct{} // one value for each request that is not answered yet, at most Waiting
-	slots chan struct{} // one value for each prediction that runs, at most Concurrent
+	m       *model.Model
+	info    []byte        // answer of GET /
+	pending chan struct{} // one value for each request that is not answered yet, at most Waiting
+	slots   chan struct{} // one value for each prediction that runs, at most Concurrent
 }
 
 // Handler returns a handler for the model, all of whose options must be set. It returns an error for a model that does
@@ -56,7 +56,7 @@ func Handler(m *model.Model, o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &handler{Options: o, m: m, open: make(chan struct{}, o.Waiting), slots: make(chan struct{}, o.Concurrent)}
+	h := &handler{Options: o, m: m, pending: make(chan struct{}, o.Waiting), slots: make(chan struct{}, o.Concurrent)}
 	if h.info, err = json.Marshal(info); err != nil {
 		return nil, err
 	}
@@ -111,8 +111,8 @@ func fail(w http.ResponseWriter, status int, format string, args ...any) {
 // predict answers a request for predictions.
 func (h *handler) predict(w http.ResponseWriter, r *http.Request) {
 	select {
-	case h.open <- struct{}{}:
-		defer func() { <-h.open }()
+	case h.pending <- struct{}{}:
+		defer func() { <-h.pending }()
 	default:
 		w.Header().Set("Retry-After", "1")
 		fail(w, http.StatusServiceUnavailable, "%d requests are being answered, the most at the same time", h.Waiting)

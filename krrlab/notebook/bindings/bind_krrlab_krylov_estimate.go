@@ -14,12 +14,12 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/krylov/estimate"] = imports.Package{
 		Name: "estimate",
 		Binds: map[string]r.Value{
+			"Certain":           r.ValueOf(estimate.Certain),
 			"CheckConfidence":   r.ValueOf(estimate.CheckConfidence),
 			"DefaultConfidence": r.ValueOf(*new(float64)),
-			"Exact":             r.ValueOf(estimate.Exact),
-			"MeanOfGroups":      r.ValueOf(estimate.MeanOfGroups),
-			"Signs":             r.ValueOf(estimate.Signs),
-			"Student":           r.ValueOf(estimate.Student),
+			"GroupedMean":       r.ValueOf(estimate.GroupedMean),
+			"RandomSigns":       r.ValueOf(estimate.RandomSigns),
+			"StudentHalfWidth":  r.ValueOf(estimate.StudentHalfWidth),
 		},
 		Types: map[string]r.Type{
 			"Interval": r.TypeOf((*estimate.Interval)(nil)).Elem(),

@@ -14,10 +14,10 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/krylov/lanczos"] = imports.Package{
 		Name: "lanczos",
 		Binds: map[string]r.Value{
-			"APriori":        r.ValueOf(lanczos.APriori),
+			"APrioriError":   r.ValueOf(lanczos.APrioriError),
 			"Both":           r.ValueOf(lanczos.Both),
 			"ErrStop":        r.ValueOf(&lanczos.ErrStop).Elem(),
-			"Known":          r.ValueOf(lanczos.Known),
+			"FromIntervals":  r.ValueOf(lanczos.FromIntervals),
 			"Largest":        r.ValueOf(lanczos.Largest),
 			"LogDet":         r.ValueOf(lanczos.LogDet),
 			"Neither":        r.ValueOf(lanczos.Neither),
@@ -34,7 +34,7 @@ func init() {
 			"Ends":     r.TypeOf((*lanczos.Ends)(nil)).Elem(),
 			"Metric":   r.TypeOf((*lanczos.Metric)(nil)).Elem(),
 			"Metrics":  r.TypeOf((*lanczos.Metrics)(nil)).Elem(),
-			"Op":       r.TypeOf((*lanczos.Op)(nil)).Elem(),
+			"OpStats":  r.TypeOf((*lanczos.OpStats)(nil)).Elem(),
 			"Operator": r.TypeOf((*lanczos.Operator)(nil)).Elem(),
 			"Options":  r.TypeOf((*lanczos.Options)(nil)).Elem(),
 			"Result":   r.TypeOf((*lanczos.Result)(nil)).Elem(),

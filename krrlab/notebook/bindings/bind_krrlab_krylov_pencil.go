@@ -15,13 +15,13 @@ func init() {
 		Name: "pencil",
 		Binds: map[string]r.Value{
 			"AddLogDetLines":     r.ValueOf(pencil.AddLogDetLines),
-			"Explore":            r.ValueOf(pencil.Explore),
-			"Levels":             r.ValueOf(&pencil.Levels).Elem(),
-			"Make":               r.ValueOf(pencil.Make),
+			"ApplySeconds":       r.ValueOf(pencil.ApplySeconds),
+			"ExploreControls":    r.ValueOf(pencil.ExploreControls),
+			"MakePreconditioner": r.ValueOf(pencil.MakePreconditioner),
 			"NewPreconditioners": r.ValueOf(pencil.NewPreconditioners),
 			"NewRow":             r.ValueOf(pencil.NewRow),
 			"NotReached":         r.ValueOf(*new(string)),
-			"Seconds":            r.ValueOf(pencil.Seconds),
+			"ResidualLevels":     r.ValueOf(&pencil.ResidualLevels).Elem(),
 			"Table":              r.ValueOf(pencil.Table),
 		},
 		Types: map[string]r.Type{

@@ -14,16 +14,16 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/model/leaveout"] = imports.Package{
 		Name: "leaveout",
 		Binds: map[string]r.Value{
-			"Blocks":    r.ValueOf(leaveout.Blocks),
-			"Dense":     r.ValueOf(leaveout.Dense),
-			"Fourier":   r.ValueOf(leaveout.Fourier),
-			"NewFactor": r.ValueOf(leaveout.NewFactor),
-			"Path":      r.ValueOf(leaveout.Path),
+			"Blocks":           r.ValueOf(leaveout.Blocks),
+			"Dense":            r.ValueOf(leaveout.Dense),
+			"Fourier":          r.ValueOf(leaveout.Fourier),
+			"NewInverseFactor": r.ValueOf(leaveout.NewInverseFactor),
+			"Path":             r.ValueOf(leaveout.Path),
 		},
 		Types: map[string]r.Type{
-			"Factor":  r.TypeOf((*leaveout.Factor)(nil)).Elem(),
-			"Problem": r.TypeOf((*leaveout.Problem)(nil)).Elem(),
-			"Score":   r.TypeOf((*leaveout.Score)(nil)).Elem(),
+			"InverseFactor": r.TypeOf((*leaveout.InverseFactor)(nil)).Elem(),
+			"Problem":       r.TypeOf((*leaveout.Problem)(nil)).Elem(),
+			"Score":         r.TypeOf((*leaveout.Score)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{},
 	}

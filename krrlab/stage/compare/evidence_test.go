@@ -48,7 +48,7 @@ func TestEvidence(t *testing.T) {
 			wantLogDet := chol.LogDet()
 			wantLikelihood := mat.Dot(y, &x) + wantLogDet + n*math.Log(2*math.Pi)
 			count := func(name string, logDet, likelihood *estimate.Interval) {
-				if intervals[name]++; !logDet.Covers(wantLogDet) || !likelihood.Covers(wantLikelihood) {
+				if intervals[name]++; !logDet.Contains(wantLogDet) || !likelihood.Contains(wantLikelihood) {
 					misses[name]++
 				}
 				widths[name] += logDet.Hi - logDet.Lo
@@ -83,7 +83,7 @@ func TestEvidence(t *testing.T) {
 
 			var best *pencil.Row // with the narrowest estimate
 			for i := range r.Rows {
-				if e := r.Rows[i].LogDetEstimate; e != nil && (best == nil || e.Width() < best.LogDetEstimate.Width()) {
+				if e := r.Rows[i].LogDetEstimate; e != nil && (best == nil || e.RelativeWidth() < best.LogDetEstimate.RelativeWidth()) {
 					best = &r.Rows[i]
 				}
 			}
@@ -154,7 +154,7 @@ func TestLikelihoodOfWeights(t *testing.T) {
 	want := mat.Dot(y, &c) + chol.LogDet() + n*math.Log(2*math.Pi)
 	r := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Confidence: 0.999,
 		With: stage.Entries{{Text: "rpcholesky features=40"}}}))
-	if l := r.Rows[0].Likelihood; l == nil || !l.Covers(want) || l.Width() > 6 { // and is not trivially wide
+	if l := r.Rows[0].Likelihood; l == nil || !l.Contains(want) || l.RelativeWidth() > 6 { // and is not trivially wide
 		t.Errorf("−2 ln p(y) is %v, want %g", l, want)
 	}
 }

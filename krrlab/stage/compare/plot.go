@@ -38,8 +38,8 @@ func (r *Result) Plot() *plots.Figure {
 			s := r.soloSeconds(row, k)
 			series[0].Add(float64(k), v)
 			series[1].Add(s, v)
-			if row.Bounds != nil {
-				series[2].Add(s, row.Bounds[k])
+			if row.ErrorBounds != nil {
+				series[2].Add(s, row.ErrorBounds[k])
 			}
 		}
 		var share float64 // of the eigenvalues up to theta
@@ -47,7 +47,7 @@ func (r *Result) Plot() *plots.Figure {
 			spectrum.Title = "spectrum of M⁻¹A, by quadrature"
 		}
 		for i, theta := range row.Nodes {
-			if share += row.Share(i); share > 0 {
+			if share += row.NodeWeight(i); share > 0 {
 				series[3].Add(theta, share)
 			}
 		}

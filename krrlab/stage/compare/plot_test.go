@@ -61,7 +61,7 @@ func TestPictures(t *testing.T) {
 		return r
 	}
 	r := &Result{Product: 5, To: 1e-3, Rows: []pencil.Row{row("a", 0, 4), row("a", 1, 2), row("a", 2, 3), row("b", 0, 9)}}
-	r.Rows[2].Bounds, r.Rows[3].Residuals = []float64{4, 3, 2, 1}, []float64{1}
+	r.Rows[2].ErrorBounds, r.Rows[3].Residuals = []float64{4, 3, 2, 1}, []float64{1}
 	want := [][2][]float64{{{0, 1, 2, 3}, {1, 0.1, 0.01, 0.001}}, {{3, 10, 17, 24}, {1, 0.1, 0.01, 0.001}},
 		{{3, 10, 17, 24}, {4, 3, 2, 1}}, {{1, 2, 4, 8}, {0.25, 0.5, 0.75, 1}}}
 	for i, f := range r.Plot().Panels {

@@ -120,7 +120,7 @@ func (c *comparison) judgeAll(ctx context.Context) error {
 	if c.memory, err = c.problem.MemoryWith(ctx, c.k); err != nil {
 		return err
 	}
-	if c.result.Product, err = pencil.Seconds(ctx, c.k.MulTo, c.problem.Y); err != nil {
+	if c.result.Product, err = pencil.ApplySeconds(ctx, c.k.MulTo, c.problem.Y); err != nil {
 		return err
 	}
 
@@ -163,7 +163,7 @@ func (c *comparison) addToGroup(row pencil.Row, m *stage.BuiltPreconditioner, re
 // the preconditioner cannot be made or does not fit into memory, its row gets the reason. addDraw returns an error only
 // if ctx ended, the ranks cannot communicate, or the group could not be judged.
 func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row) error {
-	m, err := pencil.Make(ctx, c.bench, e, &row)
+	m, err := pencil.MakePreconditioner(ctx, c.bench, e, &row)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -203,7 +203,7 @@ func (c *comparison) judgeGroup(ctx context.Context) error {
 		ms = append(ms, m.M)
 	}
 	s.M = pencil.NewPreconditioners(c.problem.N, c.problem.Comm, ms...)
-	err := s.Solve(ctx, c.rhs, pcg.Options{Tol: c.options.To, Aim: 1, MaxIter: c.problem.MaxIter,
+	err := s.Solve(ctx, c.rhs, pcg.Options{Tol: c.options.To, TolFraction: 1, MaxIter: c.problem.MaxIter,
 		Monitor: func(iteration *pcg.Iteration) error {
 			for j, r := range iteration.RelRes {
 				if s.Rows[j].Draw == 0 && (iteration.Index == 1 || r > c.options.To) {
@@ -211,7 +211,8 @@ func (c *comparison) judgeGroup(ctx context.Context) error {
 						Iteration: iteration.Index, Residual: r, Remaining: -1})
 				}
 			}
-			if iteration.Active == 0 { // all have converged by the recursive residual; recomputed ones are not needed
+			// all have converged by the recursive residual; recomputed ones are not needed
+			if iteration.ActiveColumns == 0 {
 				return pcg.ErrStop
 			}
 			return nil

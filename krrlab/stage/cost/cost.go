@@ -192,7 +192,7 @@ func (m *Model) setEntrySeconds(c *Candidate) {
 // the rows of K that check an answer.
 func (m *Model) residualSeconds() float64 {
 	if m.ResidualRounds == 0 {
-		return bound.RowsChecked * m.OwnRows() * m.ExactEntrySeconds
+		return bound.MaxResidualRows * m.OwnRows() * m.ExactEntrySeconds
 	}
 	return float64(m.ResidualRounds) * m.recomputedSeconds(m.ExactEntrySeconds)
 }

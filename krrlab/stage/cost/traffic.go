@@ -151,7 +151,7 @@ func (m Model) Traffic(c *Candidate) Exchange {
 		e.Residual.Add(exact, float64(m.ResidualRounds))
 		return e
 	}
-	rows := min(m.N, bound.RowsChecked)
+	rows := min(m.N, bound.MaxResidualRows)
 	rowsOfFirst := comm.RowCounts(rows, answers.BatchRows, m.Ranks, 1)[0]
 	e.Residual.Add(product, 1)
 	e.Residual.Add(Group{r.P, float64(rowsOfFirst), float64(rows)}.Gather(t), 1)

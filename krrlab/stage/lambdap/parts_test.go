@@ -27,14 +27,14 @@ func TestClipByEta(t *testing.T) {
 		{"never below", at(1, 1), at(2.5, 2.5), 0, 2.5, 2.5},
 	} {
 		p := Point{Row: pencil.Row{LambdaP: 2}}
-		p.Kappa, p.Min, p.Max = lanczos.Known(c.smallest, c.largest).Allowing(c.kError)
+		p.Kappa, p.Min, p.Max = lanczos.FromIntervals(c.smallest, c.largest).PerturbedIntervals(c.kError)
 		p.ClipByEta(1, 3)
 		if k := p.Kappa; math.Abs(k.Lo-c.lo) > 1e-14*c.lo || math.Abs(k.Hi-c.hi) > 1e-14*c.hi {
 			t.Errorf("%s: %+v, want [%g, %g]", c.name, p.Kappa, c.lo, c.hi)
 		}
 	}
 	p := Point{Row: pencil.Row{LambdaP: 2, FailureReason: "A as stored is indefinite"}}
-	p.Kappa, p.Min, p.Max = lanczos.Known(at(-2, -1), at(1, 2)).Allowing(0)
+	p.Kappa, p.Min, p.Max = lanczos.FromIntervals(at(-2, -1), at(1, 2)).PerturbedIntervals(0)
 	if p.ClipByEta(1, 3); !math.IsInf(p.Kappa.Hi, 1) {
 		t.Errorf("of an indefinite K+λI: %+v", p.Kappa)
 	}

@@ -192,7 +192,7 @@ func (s *Result) controls() *plots.Controls {
 	for _, r := range s.Sweeps {
 		var points []map[string]any
 		for i := range r.Points {
-			points = append(points, r.Points[i].Explored(r.Points[i].LambdaP))
+			points = append(points, r.Points[i].ExploreData(r.Points[i].LambdaP))
 		}
 		sweeps, sizes = append(sweeps, points), append(sizes, float64(r.S))
 	}
@@ -219,5 +219,5 @@ func (s *Result) controls() *plots.Controls {
 		}
 		sliders = append(sliders, plots.Slider{Name: "s", Value: value, Values: sizes})
 	}
-	return pencil.Explore(data, firstSweep.Points[0].Kappa.Confidence, s.Tol, sliders...)
+	return pencil.ExploreControls(data, firstSweep.Points[0].Kappa.Confidence, s.Tol, sliders...)
 }

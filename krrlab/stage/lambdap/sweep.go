@@ -96,7 +96,7 @@ func (s *sweep) measureCost(ctx context.Context) error {
 	}
 	seconds := []float64{s.zSeconds + stage.Lap(&clock), 0, s.Eigen} // of the set-up, an iteration and Eigen
 	for _, op := range []func(context.Context, *mat.Dense, *mat.Dense) error{s.a.MulTo, m.SolveTo} {
-		v, err := pencil.Seconds(ctx, op, s.y)
+		v, err := pencil.ApplySeconds(ctx, op, s.y)
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (s *sweep) countIterations(ctx context.Context) error {
 	}
 	for _, set := range s.sets {
 		if err := set.Solve(ctx, s.y.Slice(0, s.N, 0, s.options.Columns).(*mat.Dense),
-			pcg.Options{Tol: s.options.tol, Aim: stage.ToleranceShare, MaxIter: s.options.MaxIter}); err != nil {
+			pcg.Options{Tol: s.options.tol, TolFraction: stage.ToleranceShare, MaxIter: s.options.MaxIter}); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func Example() {
 	}
 	for i, s := range exact.Scores {
 		fmt.Printf("λ = %-4g mean square %.3f; the interval covers it: %v\n", s.Lambda, s.Error.Value,
-			probes.Scores[i].Error.Covers(s.Error.Value))
+			probes.Scores[i].Error.Contains(s.Error.Value))
 	}
 	// Output:
 	// λ = 0.1  mean square 0.010; the interval covers it: true

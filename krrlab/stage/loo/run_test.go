@@ -38,7 +38,7 @@ func TestRepeats(t *testing.T) {
 		testkit.Contains(t, probes.String(), "one subspace for all λ with")
 		for i, s := range probes.Scores {
 			e := s.Error
-			if claimed := e.Method != "none"; claimed == classes || claimed && !e.Covers(r.Scores[i].Error.Value) ||
+			if claimed := e.Method != "none"; claimed == classes || claimed && !e.Contains(r.Scores[i].Error.Value) ||
 				!claimed && (e.Lo != 0 || e.Hi != 1) {
 				t.Errorf("classes %v, λ = %g: %v, exactly %v", classes, s.Lambda, e, r.Scores[i].Error)
 			}
@@ -71,7 +71,7 @@ func TestMemoryRefusesDense(t *testing.T) {
 	exact := leaveOneOut(0)
 	set.Weights = slices.Repeat([]float64{1}, 1200)
 	limited := leaveOneOut(11e6)
-	if !limited.Scores[0].Error.Covers(exact.Scores[0].Error.Value) || exact.NotDenseReason != "" {
+	if !limited.Scores[0].Error.Contains(exact.Scores[0].Error.Value) || exact.NotDenseReason != "" {
 		t.Errorf("%v, exactly %v", limited, exact)
 	}
 	testkit.Contains(t, limited.String(), "weighted RMSE", "n = 1200 points would take 23 MB of memory, and 10.9 MB of 11 MB are free")

@@ -70,14 +70,14 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	groups := p.Train.Grouping(kernel.FirstEqual(p.Kernel, p.Train.X))
 	r := &Result{Header: p.Header, Classification: p.Train.Task == datasets.Classification, Repeats: groups.Repeats}
 	q := &leaveout.Problem{
-		Classes: r.Classification, Weights: p.Train.FitWeights(),
-		Mean:       p.Coding.Mean != nil,
-		Confidence: o.Confidence, Probes: o.Probes, Residuals: o.Residuals,
+		Classification: r.Classification, Weights: p.Train.FitWeights(),
+		SubtractsMean: p.Coding.Mean != nil,
+		Confidence:    o.Confidence, Probes: o.Probes, ComputeResiduals: o.Residuals,
 		Stream: rng.New(p.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, b.Notify, stage.Probes),
 	}
-	q.Same, q.Groups = groups.SplitByKind(groups.FirstRow)
+	q.FirstEqual, q.Groups = groups.SplitByKind(groups.FirstRow)
 	if p.Train.ClassWeights != nil {
-		q.Scored = p.Train.Weight
+		q.ScoreWeight = p.Train.Weight
 	}
 
 	dense := r.N <= o.ExactBelow // dense factors are used
@@ -105,8 +105,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 	}
 	if dense && groups.OtherFirstRow != nil { // also the best λ for the other grouping of equal rows
-		q.Residuals = false
-		q.Same, q.Groups = groups.SplitByKind(groups.OtherFirstRow)
+		q.ComputeResiduals = false
+		q.FirstEqual, q.Groups = groups.SplitByKind(groups.OtherFirstRow)
 		alternative := &Result{}
 		if err := alternative.scoreDense(ctx, b, q, []float64{r.Scores[r.Best].Lambda}); err != nil {
 			return nil, err
@@ -220,11 +220,11 @@ func (r *Result) scorePath(ctx context.Context, b stage.Bench, q *leaveout.Probl
 	r.KError = k.Choice().Error + k.Error // error of the stored K, and of products with it
 	r.Precond, r.S, q.KError = landmarks.Text, landmarks.Z.D, r.KError
 	if factor := landmarks.Factor; factor != nil && factor.Certain() {
-		q.Below = factor.Rounding + r.KError
+		q.SketchExcess = factor.Rounding + r.KError
 	}
 	b.Notify(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
-	if r.Repeats.Grouped > 0 && (q.Classes || p.Comm.Size() > 1) {
-		q.Same, r.NoIntervalReason = nil, "probes can do so only for a regression in one process; "+
+	if r.Repeats.Grouped > 0 && (q.Classification || p.Comm.Size() > 1) {
+		q.FirstEqual, r.NoIntervalReason = nil, "probes can do so only for a regression in one process; "+
 			"--exact-below uses dense factors"
 	}
 	m, err := precond.New(ctx, q.Merged(landmarks.Z), z.LambdaP,
@@ -236,7 +236,7 @@ func (r *Result) scorePath(ctx context.Context, b stage.Bench, q *leaveout.Probl
 	if r.NoIntervalReason != "" {
 		for i := range r.Scores {
 			e := &r.Scores[i].Error
-			if e.Lo, e.Hi, e.Method = 0, math.Inf(1), "none"; q.Classes {
+			if e.Lo, e.Hi, e.Method = 0, math.Inf(1), "none"; q.Classification {
 				e.Hi = 1
 			}
 		}

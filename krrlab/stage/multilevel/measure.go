@@ -176,7 +176,7 @@ func (l *Measurement) measureKappa(ctx context.Context, p *problem, m metric, g 
 	if err != nil {
 		return err
 	}
-	kappa, _, largest := res.Allowing(p.Error / p.A.Lambda())
+	kappa, _, largest := res.PerturbedIntervals(p.Error / p.A.Lambda())
 	l.Kappa, l.Indefinite = &kappa, res.Indefinite()
 	if hi := largest.Hi * max(1, (l.Error.Hi+p.LambdaP)/p.A.Lambda()); hi < l.Kappa.Hi {
 		l.Kappa.Hi = max(hi, l.Kappa.Lo)
@@ -189,7 +189,7 @@ func (l *Measurement) measureKappa(ctx context.Context, p *problem, m metric, g 
 // convergence it returns no error, but Converged is false.
 func (l *Measurement) solve(ctx context.Context, p *problem, m metric, s int, o *Options) error {
 	res, err := pcg.Solve(ctx, p.A, m, p.Y, &pcg.Options{
-		Tol: o.tol, Aim: stage.ToleranceShare, MaxIter: o.maxIter,
+		Tol: o.tol, TolFraction: stage.ToleranceShare, MaxIter: o.maxIter,
 		Monitor: func(iteration *pcg.Iteration) error { o.progress("", "solve", iteration.Index, 0); return nil },
 	})
 	if err != nil {

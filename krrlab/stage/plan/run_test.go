@@ -72,7 +72,7 @@ func TestPlanAgreesWithSolve(t *testing.T) {
 	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
 	for name, cfg := range map[string]krrlab.Config{
 		"nothing": {}, "float32": {Storage: gram.Float32}, "recompute": {Storage: gram.Recompute},
-		"sparse": {Tiles: gram.SparseTiles}, "anorm": {Stop: bound.Stop{Rule: bound.ANorm}},
+		"sparse": {Tiles: gram.SparseTiles}, "anorm": {Stop: bound.Stop{Rule: bound.ByANorm}},
 		"rank": {Precond: krrlab.Auto{S: 70}}, "pcg": {Precond: krrlab.Auto{}, Solver: krrlab.PCG},
 	} {
 		cfg.Kernel, cfg.Lambda = kernel.Gaussian{Sigma: 1}, 0.1

@@ -28,7 +28,7 @@ func Example() {
 		return
 	}
 	fmt.Printf("κ(M⁻¹A) in [%.0f, %.0f] covers the exact one: %v\n", q.Kappa.Lo, q.Kappa.Hi,
-		q.Kappa.Covers(q.Exact.Value))
+		q.Kappa.Contains(q.Exact.Value))
 	fmt.Printf("predicted within 5 of the actual iterations: %v\n", q.Predicted-*q.Iterations <= 5 &&
 		*q.Iterations-q.Predicted <= 5)
 	// Output:

@@ -92,8 +92,8 @@ func (q *Result) String() string {
 			plural.Count(*q.Iterations, "iteration"))
 	}
 	iterations := "unbounded"
-	if q.Bound > 0 {
-		iterations = fmt.Sprintf("= %d", q.Bound)
+	if q.IterationBound > 0 {
+		iterations = fmt.Sprintf("= %d", q.IterationBound)
 	}
 	if q.Predicted > 0 {
 		iterations += fmt.Sprintf(", from T %d", q.Predicted)
@@ -218,10 +218,10 @@ func (q *Result) controls() *plots.Controls {
 	if q.Steps == 0 || q.Indefinite {
 		return nil
 	}
-	point := q.Explored(1)
+	point := q.ExploreData(1)
 	if q.LambdaP > 0 {
 		point["p"] = q.LambdaP
 	}
-	return pencil.Explore(map[string]any{"p": point["p"], "sweeps": [][]map[string]any{{point}}}, q.Kappa.Confidence,
-		q.Tol)
+	return pencil.ExploreControls(map[string]any{"p": point["p"], "sweeps": [][]map[string]any{{point}}},
+		q.Kappa.Confidence, q.Tol)
 }

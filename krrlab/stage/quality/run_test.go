@@ -43,7 +43,7 @@ func TestViews(t *testing.T) {
 		q := testkit.Must(testkit.Must(krrlab.New(train, cfg)).Quality(t.Context(), quality.Options{}))
 		testkit.Contains(t, q.String(), c.lines...)
 		testkit.Contains(t, string(testkit.Must(json.Marshal(q))), c.json)
-		if q.Exact != nil && !q.Kappa.Covers(q.Exact.Value) || q.NotDefinite == (q.Exact != nil) {
+		if q.Exact != nil && !q.Kappa.Contains(q.Exact.Value) || q.NotDefinite == (q.Exact != nil) {
 			t.Errorf("κ %v, exactly %v", q.Kappa, q.Exact)
 		}
 		f := q.Plot()

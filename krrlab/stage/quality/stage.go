@@ -56,7 +56,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	p := b.Problem()
 	q := &Result{Header: p.Header, Precond: p.Precond, Unplanned: p.FixedRulePrecond, Row: pencil.NewRow(p.Precond)}
 	b.Notify(ctx, stage.Event{Stage: stage.Factor})
-	preconditioner, err := pencil.Make(ctx, b, p.Entry, &q.Row)
+	preconditioner, err := pencil.MakePreconditioner(ctx, b, p.Entry, &q.Row)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	})
 	if !o.NoSolve || q.Steps == 0 {
 		timed(&q.Seconds.Solve, func() error {
-			return set.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, Aim: stage.ToleranceShare, MaxIter: p.MaxIter})
+			return set.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, TolFraction: stage.ToleranceShare, MaxIter: p.MaxIter})
 		})
 	}
 	if p.N <= o.ExactBelow {

@@ -173,8 +173,8 @@ func (s *search) conditions(ctx context.Context, ladder *ladder, test Test, delt
 		return nil, 0, err
 	}
 	result = &Conditions{
-		Rank: projector.rank, Norm: estimate.Exact(0, 0, "P = I"),
-		Low: estimate.Exact(1, 0, "P = 0"), High: estimate.Exact(1, 0, "P = 0"),
+		Rank: projector.rank, Norm: estimate.Certain(0, 0, "P = I"),
+		Low: estimate.Certain(1, 0, "P = 0"), High: estimate.Certain(1, 0, "P = 0"),
 	}
 	if projector.rank < s.n { // condition 1
 		o := s.lanczosOptions(1-delta/3, g.Sub("condition 1"), func(r *lanczos.Result) judgement {

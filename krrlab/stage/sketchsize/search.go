@@ -76,7 +76,7 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 	if d, ok := s.problem.Map.(feature.Doubling); ok {
 		l.features.Dist = d.Dist
 	}
-	productSeconds, err := pencil.Seconds(ctx, s.problem.K.MulTo, s.ones)
+	productSeconds, err := pencil.ApplySeconds(ctx, s.problem.K.MulTo, s.ones)
 	for width := s.options.First; err == nil && width <= res.Max; width *= 2 {
 		s.progress(len(res.Rungs))
 		var r *Rung
@@ -185,7 +185,7 @@ func (s *search) measureRung(ctx context.Context, ladder *ladder, width int, pro
 		}
 	}
 
-	solveSeconds, err := pencil.Seconds(ctx, metric.SolveTo, s.ones)
+	solveSeconds, err := pencil.ApplySeconds(ctx, metric.SolveTo, s.ones)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (s *search) measureKappa(ctx context.Context, rung *Rung, metric *metric, d
 	if err != nil {
 		return err
 	}
-	rung.Kappa, rung.Min, rung.Max = r.Allowing(e)
+	rung.Kappa, rung.Min, rung.Max = r.PerturbedIntervals(e)
 	rung.Products = r.MulTo.Calls
 	if !(rung.Kappa.Value >= 1) {
 		reason := "rounding in float64 hides its lower end, take a larger λ"
@@ -263,7 +263,7 @@ type judgement struct {
 // judgeKappa compares κ with a limit, allowing for the relative storage error e = ‖K_stored−K‖₂/λ.
 func judgeKappa(r *lanczos.Result, e, limit float64) judgement {
 	storedKappa := r.Cond()
-	k, _, _ := r.Allowing(e)
+	k, _, _ := r.PerturbedIntervals(e)
 	return judgement{atMost(k, limit), (storedKappa.Hi - storedKappa.Lo) / storedKappa.Lo, storedKappa.Lo}
 }
 
@@ -276,7 +276,8 @@ func judgeNorm(r *lanczos.Result, e, limit float64) judgement {
 // judgeRatios compares both ends of the spectrum, widened by e, with 1±γ.
 func judgeRatios(r *lanczos.Result, e, gamma float64) judgement {
 	v := ratiosWithin(r.Min.Widened(e), r.Max.Widened(e), gamma)
-	return judgement{v, max(r.Min.Width(), r.Max.Width()), r.Max.Lo / max(r.Min.Hi, 0x1p-50)} // the minimum avoids ∞
+	width := max(r.Min.RelativeWidth(), r.Max.RelativeWidth())
+	return judgement{v, width, r.Max.Lo / max(r.Min.Hi, 0x1p-50)} // the minimum avoids ∞
 }
 
 // lanczosOptions returns the options of a Lanczos process. It ends if the interval is narrower than narrowWidth; if the

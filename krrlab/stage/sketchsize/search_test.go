@@ -38,7 +38,7 @@ func TestAgainstDense(t *testing.T) {
 			}
 			ref.checkRung(t, r, k, r.S)
 			for _, e := range []estimate.Interval{r.Kappa, r.Min, r.Max, c.Norm, c.Low, c.High} {
-				if e.Width() > 0.5 && e.Hi > 1e-3 {
+				if e.RelativeWidth() > 0.5 && e.Hi > 1e-3 {
 					t.Errorf("%v, s = %d: %v is wide", k, r.S, e)
 				}
 			}

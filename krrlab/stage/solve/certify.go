@@ -18,14 +18,14 @@ import (
 // labels are watched. It returns an error if these rows cannot be scaled like the training points.
 func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 	w := &s.bounds
-	w.Basis = s.newBasis(s.solutionNorms)
-	o.LambdaMin = w.Basis.Mu
-	w.Stop, w.Tau, w.Tol, w.TolShare = s.Stop, s.Policy.ToleranceShare*s.Tol, s.Tol, o.Tol/s.Tol
-	w.Classes, w.Trace, w.Ended = s.Train.Task == datasets.Classification, s.estimateTrace, false
+	w.Problem = s.newBasis(s.solutionNorms)
+	o.LambdaMin = w.Problem.Mu
+	w.Stop, w.Tau, w.Tol, w.TolFraction = s.Stop, s.Policy.ToleranceShare*s.Tol, s.Tol, o.Tol/s.Tol
+	w.Classes, w.Trace, w.Stopped = s.Train.Task == datasets.Classification, s.estimateTrace, false
 	if s.refining { // a refinement ends by its residual only
 		w.Stop = bound.Stop{}
 	}
-	if w.Stop.Rule != bound.Labels || w.Sample != nil {
+	if w.Stop.Rule != bound.ByLabels || w.Sample != nil {
 		return nil
 	}
 	rows := s.Train.X
@@ -37,7 +37,8 @@ func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 		rows = scaled.X
 	}
 	var err error
-	w.Sample, err = bound.NewSample(ctx, s.Kernel, s.Train.X, rows, w.Stop.Share, rng.New(s.Seed).Sub("labels"))
+	w.Sample, err = bound.NewLabelSample(ctx, s.Kernel, s.Train.X, rows, w.Stop.MaxUndecided,
+		rng.New(s.Seed).Sub("labels"))
 	return err
 }
 
@@ -47,7 +48,7 @@ func (s *run) setTolerance(tol float64, noise *bound.Noise) {
 	s.Tol, s.sol.Tol, s.sol.Noise = tol, tol, noise
 }
 
-// estimateTrace implements bound.Watch.Trace: it estimates λ·tr(A⁻¹)/n from one probe z of random signs, by conjugate
+// estimateTrace implements bound.Monitor.Trace: it estimates λ·tr(A⁻¹)/n from one probe z of random signs, by conjugate
 // gradients with K̃ and the preconditioner of the solve. It also returns the number of products with K̃. The trace is
 // 1, its upper bound, if conjugate gradients fail.
 func (s *run) estimateTrace(ctx context.Context, iterations int) (trace float64, products int, err error) {
@@ -74,8 +75,8 @@ func (s *run) estimateTrace(ctx context.Context, iterations int) (trace float64,
 // an error of up to twice the storage error, as their rounding adds up to as much again. solutionNorms has lower bounds
 // of ‖c_j*‖_A for the exact solution c_j*, or is nil. The bound Mu of the eigenvalues of M⁻¹A is known for landmarks
 // and for M = I only.
-func (s *run) newBasis(solutionNorms []float64) *bound.Basis {
-	b := &bound.Basis{Lambda: s.MinEigenvalue, SolutionNorms: solutionNorms}
+func (s *run) newBasis(solutionNorms []float64) *bound.Problem {
+	b := &bound.Problem{Lambda: s.MinEigenvalue, SolutionNorms: solutionNorms}
 	for j := range s.columns() {
 		b.Norms = append(b.Norms, mat.Norm(s.Y.ColView(j), 2))
 	}
@@ -91,7 +92,7 @@ func (s *run) newBasis(solutionNorms []float64) *bound.Basis {
 // residualTol returns the tolerance of the residual. It is τ, except for stop rule anorm: there it is the value at
 // which the relative error in the A-norm is certainly at most τ, since ‖e‖_A ≤ ‖r‖₂/√λ and ‖c*‖_A ≥ ‖y‖₂/√(λ+tr K).
 func (s *run) residualTol() float64 {
-	if s.Stop.Rule != bound.ANorm {
+	if s.Stop.Rule != bound.ByANorm {
 		return s.Tol
 	}
 	return s.Tol * math.Sqrt(s.Lambda/(s.Lambda+s.A.Trace()))
@@ -110,10 +111,10 @@ func (s *run) errorBounds(c *mat.Dense) *bound.Errors {
 	if input.Rounding == nil {
 		input.Rounding = make([]float64, s.columns())
 		for j, v := range sol.StorageResiduals {
-			input.Rounding[j] = bound.Slack(s.Train.Len()) * v
+			input.Rounding[j] = bound.SamplingFactor(s.Train.Len()) * v
 		}
 	}
-	return s.newBasis(nil).Final(input)
+	return s.newBasis(nil).AnswerErrors(input)
 }
 
 // certify sets the error bounds of the answer c, the criterion that it meets, and, for stop rule labels on the training
@@ -121,7 +122,7 @@ func (s *run) errorBounds(c *mat.Dense) *bound.Errors {
 func (s *run) certify(ctx context.Context, c *mat.Dense) error {
 	sol := s.sol
 	if sol.Converged() || sol.Status == pcg.Undecided {
-		met := bound.Stop{Rule: bound.Residual}
+		met := bound.Stop{Rule: bound.ByResidual}
 		if sol.Noise != nil {
 			met = s.Stop
 		}
@@ -137,22 +138,22 @@ func (s *run) certify(ctx context.Context, c *mat.Dense) error {
 			return err
 		}
 	}
-	labelsMet, err := s.bounds.Met(ctx, c, sol.Error.Decisions())
+	labelsMet, err := s.bounds.LabelsHold(ctx, c, sol.Error.Decisions())
 	switch {
 	case err != nil:
 		return err
-	case s.Stop.Rule == bound.ANorm && sol.Error.Relative <= sol.Tol:
+	case s.Stop.Rule == bound.ByANorm && sol.Error.Relative <= sol.Tol:
 		sol.Criterion = "anorm"
 	case labelsMet:
 		sol.Criterion = "labels"
 	}
-	if s.Stop.Rule == bound.Labels && s.StopRows == nil && s.residuals != nil {
+	if s.Stop.Rule == bound.ByLabels && s.StopRows == nil && s.residuals != nil {
 		var f mat.Dense // K c = y − r − λc
 		f.Scale(-s.Lambda, c)
 		f.Add(&f, s.Y)
 		f.Sub(&f, s.residuals)
 		sol.LabelsCounted, sol.LabelsOpen = s.Train.Len(),
-			bound.Open(&f, bound.Roots(s.Kernel, s.Train.X), sol.Error.Decisions())
+			bound.UndecidedRows(&f, bound.DiagonalRoots(s.Kernel, s.Train.X), sol.Error.Decisions())
 	}
 	return nil
 }

@@ -38,10 +38,10 @@ type checkpoints struct {
 	options        Checkpoint
 	store          *checkpoint.Store // nil on all ranks but the first, as all ranks have the same state
 	progress       progress
-	watch          *bound.Watch // has the estimate of the noise to save
-	state          []byte       // state of the run to resume; nil if none is resumed
-	savedAt        time.Time    // time of the last checkpoint
-	savedIteration int          // iterations of the run at the last checkpoint
+	watch          *bound.Monitor // has the estimate of the noise to save
+	state          []byte         // state of the run to resume; nil if none is resumed
+	savedAt        time.Time      // time of the last checkpoint
+	savedIteration int            // iterations of the run at the last checkpoint
 }
 
 // Checkpoint sets where and how often a solve by conjugate gradients saves its state, and whether it resumes from a

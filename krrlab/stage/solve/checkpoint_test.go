@@ -29,7 +29,7 @@ func TestCheckpointDue(t *testing.T) {
 	} {
 		s := system(func(*System) {})
 		m := testkit.Must(s.source(t.Context(), nil, nil))
-		k := &checkpoints{system: s, watch: new(bound.Watch), options: c.o, savedAt: time.Now().Add(-c.age),
+		k := &checkpoints{system: s, watch: new(bound.Monitor), options: c.o, savedAt: time.Now().Add(-c.age),
 			store: testkit.Must(checkpoint.Open(t.TempDir(), [32]byte{}))}
 		var got []int
 		_, err := pcg.Solve(t.Context(), m.A, m.M, s.Y, &pcg.Options{Tol: 1e-12, MaxIter: 10,

@@ -191,11 +191,11 @@ func (t *System) DirectStorage() gram.Storage {
 func (t *run) setToleranceShare(o *pcg.Options, a, exact *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()
 	// leave room for the error that the checked rows will reveal
-	if o.Aim = p.ToleranceShare; exact == nil && !t.refining && a.Storage() != gram.Float64 {
-		o.Aim = max(p.StoredToleranceShare-p.ErrorShare*stored.Error/(t.Lambda*t.Tol), p.MinToleranceShare)
+	if o.TolFraction = p.ToleranceShare; exact == nil && !t.refining && a.Storage() != gram.Float64 {
+		o.TolFraction = max(p.StoredToleranceShare-p.ErrorShare*stored.Error/(t.Lambda*t.Tol), p.MinToleranceShare)
 	}
 	if exact != nil {
-		o.Exact, o.Refine = t.residualOperator(a, exact),
+		o.Exact, o.ReachableReduction = t.residualOperator(a, exact),
 			min(p.RestartReduction*stored.Error/t.Lambda, p.MaxRestartReduction)
 	}
 }

@@ -77,19 +77,19 @@ func TestAims(t *testing.T) {
 		s.Tol = s.Policy.ErrorShare * e / s.Lambda / share
 		var o pcg.Options
 		(&run{System: s}).setToleranceShare(&o, a, nil)
-		testkit.Near(t, o.Aim, want[0], 1e-12, share)
+		testkit.Near(t, o.TolFraction, want[0], 1e-12, share)
 		testkit.Near(t, s.recomputedTol(3, a), 3*want[1], 1e-12, share)
 	}
 	var o pcg.Options
 	refinement := &run{System: s, refining: true}
-	if refinement.setToleranceShare(&o, a, nil); o.Aim != s.Policy.ToleranceShare || o.Exact != nil {
-		t.Errorf("a refinement aims at %g", o.Aim)
+	if refinement.setToleranceShare(&o, a, nil); o.TolFraction != s.Policy.ToleranceShare || o.Exact != nil {
+		t.Errorf("a refinement aims at %g", o.TolFraction)
 	}
 	for _, restartReduction := range []float64{0.05, 1e9} {
 		s.Policy.RestartReduction = restartReduction
-		if refinement.setToleranceShare(&o, a, exact); o.Aim != s.Policy.ToleranceShare || o.Exact.(*residualOperator).Matrix != exact ||
-			math.Abs(o.Refine-min(restartReduction*e/s.Lambda, 0.5)) > 1e-12 {
-			t.Errorf("with K in float64: aim %g, a reduction by %g", o.Aim, o.Refine)
+		if refinement.setToleranceShare(&o, a, exact); o.TolFraction != s.Policy.ToleranceShare || o.Exact.(*residualOperator).Matrix != exact ||
+			math.Abs(o.ReachableReduction-min(restartReduction*e/s.Lambda, 0.5)) > 1e-12 {
+			t.Errorf("with K in float64: aim %g, a reduction by %g", o.TolFraction, o.ReachableReduction)
 		}
 	}
 	s.Policy.SafetyFactor = 1

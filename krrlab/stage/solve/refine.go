@@ -33,7 +33,7 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	s.refining = true
 	exact, kind, storedSuffices, err := (*gram.Matrix)(nil), ResidualInStored, false, error(nil)
 	if !s.UsesExactResidual(s.A) {
-		o.Tol, storedSuffices = s.refineTol(s.residualTol(), bound.Slack(s.Train.Len()),
+		o.Tol, storedSuffices = s.refineTol(s.residualTol(), bound.SamplingFactor(s.Train.Len()),
 			slices.Max(sol.StorageResiduals))
 	}
 	if !storedSuffices {
@@ -101,7 +101,7 @@ type residualOperator struct {
 func (s *run) residualOperator(a, exact *gram.Matrix) *residualOperator {
 	return &residualOperator{Matrix: exact, stored: a.Certified(), negligible: func(rounding []float64) bool {
 		for j, v := range rounding {
-			if !(v <= s.bounds.Tol*s.bounds.TolShare/s.Policy.RecomputedErrorDivisor*mat.Norm(s.Y.ColView(j), 2)) {
+			if !(v <= s.bounds.Tol*s.bounds.TolFraction/s.Policy.RecomputedErrorDivisor*mat.Norm(s.Y.ColView(j), 2)) {
 				return false
 			}
 		}
@@ -162,8 +162,8 @@ func (s *run) trueResidual(ctx context.Context, a *gram.Matrix, c *mat.Dense) er
 }
 
 // checkRows sets SampledResiduals, StorageResiduals and SampledRows of the solution: estimates of the true residuals of
-// c, and of the error of those computed with K̃, from rows of K in float64 (bound.Rows). s.residuals must be those of
-// c.
+// c, and of the error of those computed with K̃, from rows of K in float64 (bound.ResidualRows). s.residuals must be
+// those of c.
 func (s *run) checkRows(ctx context.Context, c *mat.Dense) error {
 	return s.checkRowsOf(ctx, s.A.Choice(), c)
 }
@@ -171,7 +171,8 @@ func (s *run) checkRows(ctx context.Context, c *mat.Dense) error {
 // checkRowsOf is checkRows for a kernel matrix that is stored as described.
 func (s *run) checkRowsOf(ctx context.Context, stored gram.Choice, c *mat.Dense) error {
 	return stage.Timed(&s.sol.Seconds.Residual, func() error {
-		rows := bound.NewRows(s.Kernel, s.Train.X, s.Lambda, s.Tol, stored, rng.New(s.Seed).Sub("residual rows"))
+		rows := bound.NewResidualRows(s.Kernel, s.Train.X, s.Lambda, s.Tol, stored,
+			rng.New(s.Seed).Sub("residual rows"))
 		residual, storageError, err := rows.Estimate(ctx, s.Comm, s.Y, c, s.residuals)
 		if err == nil {
 			s.sol.SampledRows, s.sol.SampledResiduals, s.sol.StorageResiduals = rows.Len(), residual, storageError
@@ -184,7 +185,7 @@ func (s *run) checkRowsOf(ctx context.Context, stored gram.Choice, c *mat.Dense)
 // bounds: the sampled residual, or the residual with K̃ plus the estimated storage residual, each with its sampling
 // error.
 func (s *run) rowsMeet(tau float64) bool {
-	slack := bound.Slack(s.Train.Len())
+	slack := bound.SamplingFactor(s.Train.Len())
 	for j, v := range s.sol.TrueResiduals {
 		if !(min(v+slack*s.sol.StorageResiduals[j], slack*s.sol.SampledResiduals[j]) <= tau) {
 			return false

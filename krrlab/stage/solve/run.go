@@ -19,12 +19,12 @@ type run struct {
 	Matrices      // K̃, M and their properties
 	buildMatrices MatrixBuilder
 	sol           *Solution
-	checkpoints   *checkpoints // nil if none are configured
-	residuals     *mat.Dense   // residuals of the answer, whose norms are the true residuals; nil if unknown
-	stopError     error        // error that stopped the iteration: of the Monitor, or ErrLate; nil for pcg.ErrStop
-	solutionNorms []float64    // lower bounds of ‖c_j*‖_A for an iteration that starts with an answer; nil: unknown
-	bounds        bound.Watch  // error bounds and stopping rule of the iteration
-	refining      bool         // the iteration improves an answer of this solve
+	checkpoints   *checkpoints  // nil if none are configured
+	residuals     *mat.Dense    // residuals of the answer, whose norms are the true residuals; nil if unknown
+	stopError     error         // error that stopped the iteration: of the Monitor, or ErrLate; nil for pcg.ErrStop
+	solutionNorms []float64     // lower bounds of ‖c_j*‖_A for an iteration that starts with an answer; nil: unknown
+	bounds        bound.Monitor // error bounds and stopping rule of the iteration
+	refining      bool          // the iteration improves an answer of this solve
 }
 
 // Run solves the system t with the matrices that source makes. It returns the coefficients C, n×t, and sets the
@@ -88,7 +88,7 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 		return s.refine(ctx, c)
 	}
 	o := new(pcg.Options)
-	if s.Start != nil && s.Stop.Rule != bound.ANorm {
+	if s.Start != nil && s.Stop.Rule != bound.ByANorm {
 		o.InitX, s.solutionNorms = s.Start, make([]float64, s.columns()) // the lower bounds 0
 		o.Smooth = s.checkpoints == nil
 		if s.StartTrace > 0 && s.bounds.Noise == nil {
@@ -111,7 +111,7 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 		}
 	}
 	switch {
-	case s.sol.Status == pcg.Stopped && s.bounds.Ended: // the recursive residual met the stopping rule: certify that
+	case s.sol.Status == pcg.Stopped && s.bounds.Stopped: // the recursive residual met the stopping rule: certify that
 		if err := s.certify(ctx, c); err != nil || s.sol.CriterionMet() {
 			return c, err
 		}
@@ -131,7 +131,7 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 		return nil, err
 	}
 	s.setToleranceShare(o, s.A, exact)
-	o.MaxIter, o.Monitor = s.MaxIter, s.watch(ctx, sol.Iterations, s.bounds.Enough, s.bounds.Target)
+	o.MaxIter, o.Monitor = s.MaxIter, s.watch(ctx, sol.Iterations, s.bounds.Check, s.bounds.ExpectedTol)
 	if sol.ResidualKind = ResidualInStored; exact != nil {
 		sol.ResidualKind = kind
 	}
@@ -152,9 +152,9 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 		sol.ResidualKind = ResidualInStored64
 	}
 	if res.Tol > o.Tol { // stop rule predictions accepted a larger tolerance, in this run or in the one that it resumes
-		s.setTolerance(res.Tol/s.bounds.TolShare, s.bounds.Noise)
+		s.setTolerance(res.Tol/s.bounds.TolFraction, s.bounds.Noise)
 	}
-	sol.addIterations(res, s.bounds.Basis.History(res), time.Since(start).Seconds())
+	sol.addIterations(res, s.bounds.Problem.History(res), time.Since(start).Seconds())
 	if err != nil || res.Status == pcg.Stopped && math.IsNaN(res.MaxTrueRelRes()) {
 		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, ResidualRecursive
 	}

@@ -158,10 +158,10 @@ func TestRun(t *testing.T) {
 			}
 			s.Train = &datasets.Dataset{X: x}
 		}, pcg.Converged, ResidualInFloat64, 0, "residual"},
-		"anorm":  {func(s *System) { s.Stop, s.Tol = bound.Stop{Rule: bound.ANorm}, 1e-2 }, pcg.Stopped, ResidualInFloat64, 0, "anorm"},
-		"labels": {func(s *System) { s.Stop = bound.Stop{Rule: bound.Labels, Share: 0.05} }, pcg.Stopped, ResidualInStored64, 0, "labels"},
+		"anorm":  {func(s *System) { s.Stop, s.Tol = bound.Stop{Rule: bound.ByANorm}, 1e-2 }, pcg.Stopped, ResidualInFloat64, 0, "anorm"},
+		"labels": {func(s *System) { s.Stop = bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.05} }, pcg.Stopped, ResidualInStored64, 0, "labels"},
 		"labels of 16 bits": {func(s *System) {
-			s.Stop, s.Storage, s.Tol = bound.Stop{Rule: bound.Labels, Share: 0.1}, gram.Fixed16, 1e-9
+			s.Stop, s.Storage, s.Tol = bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.1}, gram.Fixed16, 1e-9
 		}, pcg.Converged, ResidualInFloat64, 0, "residual"},
 		"few iterations": {func(s *System) { s.MaxIter = 3 }, pcg.MaxIterations, ResidualInStored64, 0, ""},
 		"costly":         {func(s *System) { s.Kernel = kernel.Func{F: s.Kernel.Eval} }, pcg.Converged, ResidualInStored64, 0, "residual"},

@@ -12,11 +12,12 @@ import (
 )
 
 // TestCorrectStatus checks how the checked rows, and the rounding bound of the residual, change the status of an
-// answer. Up to bound.RowsChecked points, all rows are checked, and the factor for the sampling error is 1; beyond it
+// answer. Up to bound.MaxResidualRows points, all rows are checked, and the factor for the sampling error is 1; beyond
+// it
 // is 1.15. The residuals are relative, for τ = 10⁻³.
 func TestCorrectStatus(t *testing.T) {
 	column := func(v float64) []float64 { return []float64{v} }
-	for _, n := range []int{bound.RowsChecked, bound.RowsChecked + 1} {
+	for _, n := range []int{bound.MaxResidualRows, bound.MaxResidualRows + 1} {
 		task := &System{Train: &datasets.Dataset{X: points.NewDense(n, 2, nil)}, Tol: 1e-3}
 		root := math.Sqrt(float64(n))
 		for _, c := range []struct {

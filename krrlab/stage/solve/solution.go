@@ -106,7 +106,7 @@ type Residuals struct {
 	//   - TrueResidual + 1.15·StorageResidual, if it was computed with K̃;
 	//   - 1.15·SampledResidual, if it was computed with K̃ and this number is smaller.
 	//
-	// The factor is 1 if the checked rows are all rows (bound.Slack).
+	// The factor is 1 if the checked rows are all rows (bound.SamplingFactor).
 	TrueResidual stage.Number `json:"true_residual"`
 	// Rounding is a rigorous bound of the error of TrueResiduals, including the error of recomputing K. It is unknown
 	// if they were computed with K̃.
@@ -291,7 +291,7 @@ func (s *Solution) RemoveCheckpoints() error {
 func (s *Solution) PredictOptions() *model.Options {
 	t := s.System
 	return &model.Options{
-		Accuracy: model.AccuracyFor(t.Tol), Float64: t.Stop.Rule == bound.Labels,
+		Accuracy: model.AccuracyFor(t.Tol), Float64: t.Stop.Rule == bound.ByLabels,
 		Progress: stage.Progress(context.Background(), t.notify, stage.Predict), Comm: t.Comm,
 	}
 }
@@ -321,21 +321,21 @@ func (s *Solution) CountOpenLabels(p *model.Prediction, d *datasets.Dataset) {
 		return
 	}
 	m := *s.Model
-	m.Error = &model.Error{Decision: s.Error.Decisions()}
-	b, err := m.Bounds(d)
+	m.ErrorBounds = &model.ErrorBounds{Decision: s.Error.Decisions()}
+	b, err := m.DecisionBounds(d)
 	if err != nil {
 		return
 	}
 	rows, t := p.Decision.Dims()
 	s.LabelsCounted, s.LabelsOpen = rows, 0
 	for i := range rows {
-		s.LabelsOpen += bound.Open(mat.NewDense(1, t, p.Decision.RawRowView(i)), []float64{1}, b.RawRowView(i))
+		s.LabelsOpen += bound.UndecidedRows(mat.NewDense(1, t, p.Decision.RawRowView(i)), []float64{1}, b.RawRowView(i))
 	}
 }
 
 // SetScore sets the results on the test data.
 func (s *Solution) SetScore(score *model.Score) {
-	s.TestN, s.TestWeighted, s.TargetRMSE, s.Classes = score.N, score.Weighted, score.Targets, score.Classes
+	s.TestN, s.TestWeighted, s.TargetRMSE, s.Classes = score.N, score.Weighted, score.TargetRMSEs, score.Classes
 	s.TestError, s.RMSE, s.RelErr = stage.Number(score.ErrorRate), stage.Number(score.RMSE), stage.Number(score.RelErr)
 	s.R2, s.BestError = stage.Number(score.R2), stage.Number(score.BestError)
 }
@@ -350,7 +350,7 @@ func (s *Solution) SetTrainingError(d *datasets.Dataset) {
 	if !(s.TrueResidual <= maxTrainingResidual) && s.residuals == nil {
 		return
 	}
-	p, err := s.Model.Trained(d, s.residuals)
+	p, err := s.Model.TrainingPrediction(d, s.residuals)
 	if err != nil {
 		return
 	}

@@ -124,7 +124,7 @@ func (t *System) columns() int {
 func (t *System) notify(ctx context.Context, e stage.Event) { stage.Notify(ctx, t.Monitor, e) }
 
 // watch returns a monitor of the iteration. It reports the residual, the time left until the residual is target()
-// according to pcg.Forecast, and the error bound that errorBound returns; errorBound may be nil.
+// according to pcg.RemainingIterations, and the error bound that errorBound returns; errorBound may be nil.
 //
 // The monitor ends the solve with the error of the Monitor or of errorBound, or with ErrLate if the plan decides that
 // the solve is late (plan.Report.IsLate) after the iterations of this run and iterationsBefore earlier ones. On ranks,
@@ -139,7 +139,7 @@ func (t *System) watch(ctx context.Context, iterationsBefore int,
 		if errorBound != nil {
 			e.Bound, err = errorBound(ctx, iteration)
 		}
-		minRemaining, remaining := pcg.Forecast(residuals, target())
+		minRemaining, remaining := pcg.RemainingIterations(residuals, target())
 		if iteration.Index > 2 && !math.IsInf(remaining, 1) {
 			e.Remaining = time.Duration(min(remaining,
 				float64(t.MaxIter-iteration.Index)) * float64(time.Since(start)) / float64(iteration.Index))

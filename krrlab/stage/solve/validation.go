@@ -86,7 +86,7 @@ func BestThreshold(ctx context.Context, b stage.Refitter, m model.Metric) (*Thre
 	if len(labels) != 2 {
 		return nil, fmt.Errorf("krrlab: a threshold is for two classes")
 	}
-	if m != model.ErrorRate && !m.Thresholded() {
+	if m != model.ErrorRate && !m.DependsOnThreshold() {
 		return nil, fmt.Errorf("krrlab: no threshold is best for %s: want error, balanced-error or f1", m.Name())
 	}
 	unseen, f, description, err := unseenDecisions(ctx, b)
@@ -148,8 +148,9 @@ func looDecisions(ctx context.Context, b stage.Refitter) ([]float64, error) {
 		return nil, err
 	}
 	groups := p.Train.Grouping(kernel.FirstEqual(p.Kernel, p.Train.X))
-	q := &leaveout.Problem{Classes: true, Residuals: true, KError: errorBound, Weights: p.Train.FitWeights()}
-	q.Same, q.Groups = groups.SplitByKind(groups.FirstRow)
+	q := &leaveout.Problem{Classification: true, ComputeResiduals: true, KError: errorBound,
+		Weights: p.Train.FitWeights()}
+	q.FirstEqual, q.Groups = groups.SplitByKind(groups.FirstRow)
 	s, err := leaveout.Dense(ctx, k, p.Y, []float64{p.Lambda}, q)
 	if err = comm.Agree(ctx, p.Comm, err); err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func (s *Solution) String() string {
 	if s.Error != nil {
 		b.Add("error", "%v%s", s.Error, s.uncertaintyReason())
 	}
-	if s.Stop.Rule > bound.Residual {
+	if s.Stop.Rule > bound.ByResidual {
 		b.AddText("stop", s.stopText())
 	}
 	if s.Kappa.Known() {
@@ -94,7 +94,7 @@ func (s *Solution) addScores(b *stage.Lines) {
 	}
 	if s.TestN > 0 {
 		b.AddScore("test", &model.Score{N: s.TestN, Weighted: s.TestWeighted, ErrorRate: float64(s.TestError),
-			RMSE: float64(s.RMSE), Targets: s.TargetRMSE, RelErr: float64(s.RelErr), R2: float64(s.R2),
+			RMSE: float64(s.RMSE), TargetRMSEs: s.TargetRMSE, RelErr: float64(s.RelErr), R2: float64(s.R2),
 			BestError: float64(s.BestError), Classes: s.Classes})
 	}
 	if f := s.Folds; f != nil {

@@ -25,7 +25,7 @@ func TestVarianceExplained(t *testing.T) {
 			}
 			r := testkit.Must(m.run(t.Context(), p, &Options{probes: 16, MaxProbes: 16, Width: 1e-5,
 				stream: rng.New(2)}))
-			width[i] = r.Estimate.Width()
+			width[i] = r.Estimate.RelativeWidth()
 			if i == 0 && r.VarianceExplained != 0 || i == 1 && !(r.VarianceExplained > 0.99) {
 				t.Errorf("%s, control %v: explains %g", m.name, i == 1, r.VarianceExplained)
 			}
@@ -83,7 +83,7 @@ func TestEqualRows(t *testing.T) {
 			for seed := range seeds {
 				r := testkit.Must(m.run(t.Context(), &problem{K: dense{k}, Lambda: lambda},
 					&Options{probes: 8, MaxProbes: 32, stream: rng.New(uint64(seed))}))
-				if r.Estimate.Covers(want) {
+				if r.Estimate.Contains(want) {
 					covered++
 				}
 			}

@@ -32,7 +32,7 @@ func Example() {
 		return
 	}
 	fmt.Printf("s_λ = %.1f; the probes' interval covers it: %v, width below 10 %%: %v\n",
-		exact.Estimate.Value, probes.Estimate.Covers(exact.Estimate.Value), probes.WidthReached)
+		exact.Estimate.Value, probes.Estimate.Contains(exact.Estimate.Value), probes.WidthReached)
 	// Output:
 	// s_λ = 83.9; the probes' interval covers it: true, width below 10 %: true
 }

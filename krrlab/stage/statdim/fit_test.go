@@ -117,7 +117,7 @@ func TestCoverageRate(t *testing.T) {
 				r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed)).Sub(s.name), probes: 12,
 					MaxProbes: 12, Width: 1e-4}))
 				count++
-				if r.Estimate.Covers(d.exact) {
+				if r.Estimate.Contains(d.exact) {
 					covered++
 				}
 			}

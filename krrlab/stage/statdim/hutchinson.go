@@ -24,7 +24,7 @@ func hutchinson(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 	products, steps := 0, 0
 	return p.narrowInterval(o, func(m int, tol float64, current estimate.Interval) (*Numbers, error) {
 		for len(s.y) < m {
-			z := estimate.Signs(p.K.Dim(), len(s.y), min(m-len(s.y), blockColumns), o.stream)
+			z := estimate.RandomSigns(p.K.Dim(), len(s.y), min(m-len(s.y), blockColumns), o.stream)
 			solution, err := p.solveProbes(ctx, z, tol, o, current)
 			if err == nil {
 				err = p.appendControl(ctx, &s, z)

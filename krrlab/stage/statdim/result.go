@@ -71,7 +71,7 @@ func (s *Result) String() string {
 	}
 	b.Add("s_λ(K)", "%.5g at λ = %g", e.Value, s.Lambda)
 	b.Add("interval", "%s, %s, width %s of the value%s", outward.Span(e.Lo, e.Hi, 5), confidence,
-		outward.Percent(e.Width(), 2), s.missedWidthNote())
+		outward.Percent(e.RelativeWidth(), 2), s.missedWidthNote())
 	if s.Probes > 0 {
 		b.Add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
 		b.Add("probes", "%d, %s, %s multiplied by K", s.Probes, s.stepText(), plural.Count(s.Products, "vector"))
@@ -131,7 +131,7 @@ func (s *Result) Table() *plots.Table {
 		if p.Lambda == s.Lambda { // the curve may be that of another method
 			e = s.Estimate
 		}
-		t.Add(p.Lambda, e, e.Confidence, e.Width(), e.Method)
+		t.Add(p.Lambda, e, e.Confidence, e.RelativeWidth(), e.Method)
 	}
 	return t
 }

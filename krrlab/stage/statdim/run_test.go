@@ -33,14 +33,14 @@ func TestRun(t *testing.T) {
 				continue
 			}
 			testkit.OK(t, err)
-			if m == statdim.Exact && (s.Estimate.Width() > 1e-6 || s.Estimate.Confidence != 1) {
+			if m == statdim.Exact && (s.Estimate.RelativeWidth() > 1e-6 || s.Estimate.Confidence != 1) {
 				t.Errorf("%v: %v of all eigenvalues", p, s.Estimate)
 			}
-			if exact := dimension(0.05); !s.Estimate.Covers(exact) || m != statdim.Free && !s.WidthReached {
+			if exact := dimension(0.05); !s.Estimate.Contains(exact) || m != statdim.Free && !s.WidthReached {
 				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.WidthReached)
 			}
 			for _, c := range s.Curve {
-				if exact := dimension(c.Lambda); !c.Estimate.Covers(exact) || c.Estimate.Lo > c.Estimate.Value ||
+				if exact := dimension(c.Lambda); !c.Estimate.Contains(exact) || c.Estimate.Lo > c.Estimate.Value ||
 					c.Estimate.Hi < c.Estimate.Value {
 					t.Errorf("%v, %v: s_%g = %.6g, got %v", p, m, c.Lambda, exact, c.Estimate)
 				}
@@ -70,7 +70,7 @@ func TestMemoryRefusesDense(t *testing.T) {
 	}
 	exact := testkit.Must(makeLab(1200, 0).StatDim(t.Context(), statdim.Options{Method: statdim.Exact}))
 	limited := testkit.Must(makeLab(1200, 11e6).StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-6}))
-	if !limited.Estimate.Covers(exact.Estimate.Value) || limited.WidthReached || limited.Method == statdim.Exact {
+	if !limited.Estimate.Contains(exact.Estimate.Value) || limited.WidthReached || limited.Method == statdim.Exact {
 		t.Errorf("%v, exactly %v", limited, exact)
 	}
 	testkit.Contains(t, limited.String(), "(asked 0.0001 %)", "n = 1200 points would take 11.5 MB of memory, and 10.9 MB of 11 MB are free")

@@ -71,7 +71,7 @@ func (p *problem) minHalfWidth(s float64, m int, confidence float64) float64 {
 	lo, hi := traceBounds(p.K.Dim(), p.K.Trace(), p.Lambda)
 	s = max(lo, min(s, hi))
 	theta := max(0, min(lo, n-s)) // lo ≤ s
-	return estimate.Student(confidence, float64(m-1)) * theta * math.Sqrt(2/float64(m))
+	return estimate.StudentHalfWidth(confidence, float64(m-1)) * theta * math.Sqrt(2/float64(m))
 }
 
 // setEstimate sets the estimate of r, the parts of its half-width and VarianceExplained from the samples.
@@ -108,11 +108,11 @@ func (p *problem) narrowInterval(o *Options, batch func(m int, tol float64, curr
 			return res, err
 		}
 		res, current = numbers, numbers.Estimate
-		res.Estimate.Seconds, res.WidthReached = time.Since(start).Seconds(), current.Width() <= o.Width
+		res.Estimate.Seconds, res.WidthReached = time.Since(start).Seconds(), current.RelativeWidth() <= o.Width
 		if res.WidthReached || m >= o.MaxProbes || !res.probesCanNarrow(o) {
 			return res, nil
 		}
-		m = o.nextProbeCount(m, current.Width())
+		m = o.nextProbeCount(m, current.RelativeWidth())
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *sample) fitIntercept(mean, confidence float64) (intercept, sampling, tr
 	if syy > 0 {
 		explained = 1 - rss/syy
 	}
-	sampling = estimate.Student(confidence, dof) * math.Sqrt(max(rss/dof*leverage, jackknife))
+	sampling = estimate.StudentHalfWidth(confidence, dof) * math.Sqrt(max(rss/dof*leverage, jackknife))
 	return intercept, sampling, truncation, explained
 }
 

@@ -88,7 +88,7 @@ func (c *slqRun) result() *Numbers {
 // the mean bound is small enough. It then adds the forms of all probes to the samples of all λ.
 func (c *slqRun) batch(ctx context.Context, m int, current estimate.Interval) error {
 	n := c.problem.K.Dim()
-	z := estimate.Signs(n, c.probes, m, c.options.stream)
+	z := estimate.RandomSigns(n, c.probes, m, c.options.stream)
 	var running []*lanczos.Result
 	y, half := make([]float64, m), slices.Repeat([]float64{float64(n)}, m) // zᵀ(I−λA⁻¹)z is in [0, n]
 	results, err := lanczos.RunFrom(ctx, shifted{c.problem.K, 0}, z, &lanczos.Options{
@@ -155,7 +155,7 @@ func rounding(norm float64, n int) float64 { return float64(n) * 0x1p-52 * norm 
 // μ_min(K), the Gauss–Radau rule with a node at a is the upper bound.
 func inverseBounds(r *lanczos.Result, lambda, a float64) (lo, hi float64) {
 	lo = inverseEntry(r.Alpha, r.Beta, lambda)
-	alpha := r.Radau(a)
+	alpha := r.RadauDiagonal(a)
 	if alpha == nil { // possible only because of rounding
 		return lo, 1 / (lambda + a)
 	}

@@ -147,7 +147,7 @@ func (r *run) runAuto(ctx context.Context) error {
 	if err := r.runProbes(ctx); err != nil {
 		return err
 	}
-	if r.WidthReached || r.problem.Z == nil || 2*r.Truncation < 0.5*r.Estimate.Width()*r.Estimate.Value {
+	if r.WidthReached || r.problem.Z == nil || 2*r.Truncation < 0.5*r.Estimate.RelativeWidth()*r.Estimate.Value {
 		return nil
 	}
 	curve := r.Curve
@@ -192,7 +192,7 @@ func (r *run) runSeries(ctx context.Context, seriesOf func() (*fourier.Series, f
 		// the error of the series, and an allowance for the rounding of the factorization of order size
 		size := float64(s.Modes())
 		storage := math.Sqrt(float64(r.N))*bound/lambda + 4*(size+1)*0x1p-53*(trace/lambda+size)*v
-		e := estimate.Exact(v, 0, "fourier").Widened(storage)
+		e := estimate.Certain(v, 0, "fourier").Widened(storage)
 		e.Hi = min(e.Hi, max(e.Value, float64(r.N)))
 		e.Seconds = time.Since(start).Seconds()
 		r.Curve = append(r.Curve, Point{lambda, e})
@@ -200,7 +200,7 @@ func (r *run) runSeries(ctx context.Context, seriesOf func() (*fourier.Series, f
 			r.Estimate, r.Storage = e, storage
 		}
 	}
-	r.WidthReached = r.Estimate.Width() <= r.RequestedWidth
+	r.WidthReached = r.Estimate.RelativeWidth() <= r.RequestedWidth
 	return nil
 }
 
@@ -303,6 +303,6 @@ func (r *run) runFree(ctx context.Context) error {
 			r.Estimate = point.Estimate
 		}
 	}
-	r.WidthReached = r.Estimate.Width() <= r.options.Width
+	r.WidthReached = r.Estimate.RelativeWidth() <= r.options.Width
 	return nil
 }

@@ -59,16 +59,16 @@ func TestCoverage(t *testing.T) {
 					covered, reached, probes, count := 0, 0, 0, suite.Scale(10, 10, 100)
 					for seed := range count {
 						r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed))}))
-						if r.Estimate.Covers(d.exact) {
+						if r.Estimate.Contains(d.exact) {
 							covered++
 						}
 						if r.WidthReached {
 							reached++
 						}
 						probes += r.Probes
-						if r.WidthReached != (r.Estimate.Width() <= 0.1) || !r.WidthReached && r.Probes < min(256, n/2) {
+						if r.WidthReached != (r.Estimate.RelativeWidth() <= 0.1) || !r.WidthReached && r.Probes < min(256, n/2) {
 							t.Errorf("seed %d: %v of width %.3g with %d probes, reached %v", seed, r.Estimate,
-								r.Estimate.Width(), r.Probes, r.WidthReached)
+								r.Estimate.RelativeWidth(), r.Probes, r.WidthReached)
 						}
 					}
 					t.Logf("s_λ = %.4g: %d of %d covered, %d reached 10 %%, %.1f probes", d.exact, covered, count,
@@ -92,7 +92,7 @@ func TestQuadraticForms(t *testing.T) {
 		if !chol.Factorize(testkit.AddRidge(d.k, s.lambda)) {
 			t.Fatal(s.name)
 		}
-		z := estimate.Signs(n, 0, m, rng.New(1))
+		z := estimate.RandomSigns(n, 0, m, rng.New(1))
 		var x mat.Dense
 		testkit.OK(t, chol.SolveTo(&x, z))
 		exact := dots(z, &x) // zᵀA⁻¹z
@@ -140,7 +140,7 @@ func TestTinyRidge(t *testing.T) {
 	const n, m, lambda = 60, 4, 1e-7
 	d := spectrum{"steep", func(i, n int) float64 { return 1e6 * float64(n) * math.Exp(-float64(i)/1.5) },
 		lambda}.design(n, 3)
-	z := estimate.Signs(n, 0, m, rng.New(1))
+	z := estimate.RandomSigns(n, 0, m, rng.New(1))
 	var uz mat.Dense
 	uz.Mul(d.u.T(), z)
 	p := &problem{K: d.k, Lambda: lambda}
@@ -186,7 +186,7 @@ func TestFree(t *testing.T) {
 		for _, d := range []distance{unknownDistance, {2 * eta, 2 * eta}, {eta, eta}} {
 			c := featureCurve(n, trace, sigma2, d, []float64{lambda})
 			e := c[0].Estimate
-			if !e.Covers(exact) || e.Hi-e.Lo > width*(1+1e-9) {
+			if !e.Contains(exact) || e.Hi-e.Lo > width*(1+1e-9) {
 				t.Fatalf("trial %d: s_λ = %.6g, %v at distance %v", trial, exact, e, d)
 			}
 			width = e.Hi - e.Lo
@@ -206,7 +206,7 @@ func TestProductRounding(t *testing.T) {
 	for _, m := range methods {
 		r := testkit.Must(m.run(t.Context(), &problem{K: rounded{k, u}, Lambda: lambda, Unit: u,
 			Control: control(t, points.NewDense32(n, 1, nil), lambda)}, &Options{stream: rng.New(1)}))
-		if want := n / (1 + lambda); !r.Estimate.Covers(want) || math.Abs(r.Estimate.Value-want) < u*want/10 ||
+		if want := n / (1 + lambda); !r.Estimate.Contains(want) || math.Abs(r.Estimate.Value-want) < u*want/10 ||
 			r.Storage > 2*u*want {
 			t.Errorf("%s: [%.8g, %.8g], want %.8g", m.name, r.Estimate.Lo, r.Estimate.Hi, want)
 		}

@@ -134,10 +134,10 @@ const z95 = 1.959964
 //
 // The degrees of freedom are effectiveRows−1, so that few rows of large weight count as few rows.
 func (l *loss) Error() (v, lo, hi float64) {
-	mean, se := estimate.MeanOfGroups(l.rows, l.groups)
+	mean, se := estimate.GroupedMean(l.rows, l.groups)
 	n := cmp.Or(l.effectiveRows, float64(len(l.rows)))
 	freedom := max(n-1, 1)
-	t := estimate.Student(0.95, freedom) * math.Sqrt(n/freedom) * se
+	t := estimate.StudentHalfWidth(0.95, freedom) * math.Sqrt(n/freedom) * se
 	switch {
 	case l.metric == model.LogLoss:
 		return mean, max(0, mean-t), mean + t
@@ -185,7 +185,7 @@ func (l *loss) objective() float64 {
 func (l *loss) relativeExcess(reference *loss) (excess, se float64) {
 	rows, power, offset := l.compared()
 	baseRows, _, _ := reference.compared()
-	mean, se := estimate.MeanOfGroups(floats.SubTo(make([]float64, len(rows)), rows, baseRows), l.groups)
+	mean, se := estimate.GroupedMean(floats.SubTo(make([]float64, len(rows)), rows, baseRows), l.groups)
 	base := stat.Mean(baseRows, nil) + offset
 	if base <= 0 {
 		return 0, 0

@@ -136,7 +136,7 @@ func TestAUCError(t *testing.T) {
 		}
 	}
 	want := math.Sqrt(stat.PopVariance(inside, nil)/positive + stat.PopVariance(outside, nil)/(n-positive))
-	mean, se := estimate.MeanOfGroups(l.rows, l.groups)
+	mean, se := estimate.GroupedMean(l.rows, l.groups)
 	if math.Abs(mean-stat.Mean(inside, nil)) > 1e-12 || math.Abs(se-want) > 1e-12 {
 		t.Errorf("1 − AUC %g ± %g, want %g ± %g", mean, se, stat.Mean(inside, nil), want)
 	}

@@ -164,7 +164,7 @@ func (s *scores) addF1(rows, predicted []float64, in []bool, factor float64) {
 		n, d := parts(i)
 		num, den = num+n, den+d
 	}
-	if den == 0 { // no row is of the class, or predicted as it: F1 = 0, as in model.Retrieval
+	if den == 0 { // no row is of the class, or predicted as it: F1 = 0, as in model.PrecisionRecall
 		floats.AddConst(factor, rows)
 		return
 	}

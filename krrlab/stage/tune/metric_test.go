@@ -70,7 +70,7 @@ func TestMetrics(t *testing.T) {
 				t.Errorf("%s: %g in [%g, %g]", m, v, lo, hi)
 			}
 			p := &model.Prediction{Labels: d.Labels, Decision: mat.DenseCopyOf(f)}
-			if cols == 1 && m.Thresholded() {
+			if cols == 1 && m.DependsOnThreshold() {
 				threshold, _ := m.BestThreshold(mat.Col(nil, 0, f), (&scores{truth: d.Class}).isClass(1), w)
 				p.Decision.Apply(func(_, _ int, v float64) float64 { return v - threshold }, p.Decision)
 			}
@@ -87,7 +87,7 @@ func TestMetrics(t *testing.T) {
 				want = 1 - *c.Classes.AUC
 			case model.BalancedError:
 				for _, s := range c.Classes.Errors {
-					want += s.Wrong / s.Of / float64(len(d.Labels))
+					want += s.Wrong / s.Total / float64(len(d.Labels))
 				}
 			case model.F1:
 				want = 1 - c.Classes.Scores[1].F1

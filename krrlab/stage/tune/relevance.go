@@ -126,7 +126,7 @@ func (r *relevance) matrixGradient(k *mat.Dense, lambda float64) (float64, *mat.
 		copy(a[i*n:i*n+i+1], k.RawRowView(i))
 		a[i*n+i] += lambda
 	}
-	f, err := leaveout.NewFactor(n, a)
+	f, err := leaveout.NewInverseFactor(n, a)
 	if err != nil {
 		return 0, nil, err
 	}

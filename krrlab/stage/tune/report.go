@@ -71,7 +71,7 @@ func (p *Point) errorText(m model.Metric) string {
 	if !p.Error.Known() {
 		return "no fit: K+λI is not positive definite in float64, or the solve did not converge"
 	}
-	return m.Span(float64(p.Error), float64(p.Lo), float64(p.Hi))
+	return m.TextWithInterval(float64(p.Error), float64(p.Lo), float64(p.Hi))
 }
 
 // unitsNote states the units of the errors of several targets, or that the classes have weights; else it is empty.

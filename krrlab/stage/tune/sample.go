@@ -159,8 +159,9 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*lo
 // leaveOut returns the leave-one-out loss, with the rows of each group left out together. firstOfGroup is the first row
 // of the group of each row.
 func (s *sample) leaveOut(ctx context.Context, lambda float64, firstOfGroup []int) (*loss, error) {
-	options := &leaveout.Problem{Classes: s.judgment.classes(), Residuals: true, Mean: s.centersTargets}
-	options.Same, options.Groups = s.groups.SplitByKind(firstOfGroup)
+	options := &leaveout.Problem{Classification: s.judgment.classes(), ComputeResiduals: true,
+		SubtractsMean: s.centersTargets}
+	options.FirstEqual, options.Groups = s.groups.SplitByKind(firstOfGroup)
 	for _, f := range s.sqrtWeights {
 		options.Weights = append(options.Weights, f*f)
 	}

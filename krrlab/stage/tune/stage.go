@@ -169,10 +169,11 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgm
 		return nil
 	}
 	train := p.Train.WithGroups()
-	options := &leaveout.Problem{Classes: judgment.classes(), Weights: train.FitWeights(), Mean: p.Coding.Mean != nil,
-		Residuals: true}
+	options := &leaveout.Problem{Classification: judgment.classes(), Weights: train.FitWeights(),
+		SubtractsMean:    p.Coding.Mean != nil,
+		ComputeResiduals: true}
 	groups := train.Grouping(nil)
-	if options.Same, options.Groups = groups.SplitByKind(groups.FirstRow); options.Groups != nil {
+	if options.FirstEqual, options.Groups = groups.SplitByKind(groups.FirstRow); options.Groups != nil {
 		return nil
 	}
 	judgment.weights, judgment.groups = train.Weights, groups.FirstRow

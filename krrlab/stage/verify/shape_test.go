@@ -18,7 +18,7 @@ func TestOnePoint(t *testing.T) {
 		testkit.Equal(t, m.Stored, (memory == 8), memory)
 		s := testkit.Must(m.Cond(t.Context(), 5, 6, rng.New(1)))
 		// The kernel of the point 2 with itself is (2·2+1)² = 25.
-		if !s.Largest.Covers(25) || s.Largest.Width() > 1+1e-9 || !s.Cond.Covers(1) ||
+		if !s.Largest.Contains(25) || s.Largest.RelativeWidth() > 1+1e-9 || !s.Cond.Contains(1) ||
 			!(s.SimpleBound >= 6 && s.SimpleBound <= 6*(1+1e-13)) || s.Passes != 6 {
 			t.Errorf("%+v", s)
 		}

@@ -101,15 +101,15 @@ func TestCond(t *testing.T) {
 		for _, passes := range []int{1, 3, 30} {
 			m := newMatrix(t, spec, x, 1<<30)
 			s := testkit.Must(m.Cond(t.Context(), lambda, passes, rng.New(1)))
-			if !s.Cond.Covers(kappa) || !s.Largest.Covers(largest) || !s.Smallest.Covers(max(smallest, 0)) ||
+			if !s.Cond.Contains(kappa) || !s.Largest.Contains(largest) || !s.Smallest.Contains(max(smallest, 0)) ||
 				s.Cond.Hi > s.SimpleBound*(1+1e-9) {
 				t.Errorf("%s, %d passes: κ = %g in %v, λ_max = %g in %v, λ_min = %g in %v, simple bound %g",
 					spec.Name, passes, kappa, s.Cond, largest, s.Largest, smallest, s.Smallest, s.SimpleBound)
 			}
-			if s.Cond.Width() > previousWidth*(1+1e-12) {
-				t.Errorf("%s: the interval widens to %g at %d passes", spec.Name, s.Cond.Width(), passes)
+			if s.Cond.RelativeWidth() > previousWidth*(1+1e-12) {
+				t.Errorf("%s: the interval widens to %g at %d passes", spec.Name, s.Cond.RelativeWidth(), passes)
 			}
-			previousWidth = s.Cond.Width()
+			previousWidth = s.Cond.RelativeWidth()
 		}
 		if spec.Name != "polynomial" && previousWidth > 1.5 {
 			t.Errorf("%s: 30 passes leave a width of %g", spec.Name, previousWidth)
@@ -128,7 +128,7 @@ func TestCondOfZeros(t *testing.T) {
 		m := newMatrix(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20)
 		s := testkit.Must(m.Cond(t.Context(), lambda, 30, rng.New(1)))
 		largest := max(0, testkit.Eigenvalues(t, referenceMatrix(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x))[9])
-		if kappa := (largest + lambda) / lambda; !s.Cond.Covers(kappa) || math.IsInf(s.Cond.Hi, 1) ||
+		if kappa := (largest + lambda) / lambda; !s.Cond.Contains(kappa) || math.IsInf(s.Cond.Hi, 1) ||
 			math.IsNaN(s.Cond.Value) {
 			t.Errorf("%d points that are not zero: κ = %g in %v", nonzero, kappa, s.Cond)
 		}
