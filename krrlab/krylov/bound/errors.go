@@ -49,11 +49,11 @@ func LambdaMin(f *lowrank.Factor, lambda, lambdaP, errorNorm float64) float64 {
 	return math.Ldexp(math.Floor(frac*128)/128, exp)
 }
 
-// IterateErrors sets dst_j to an upper bound of ‖e_j‖_A, where e_j = c_j*−c_j and r_j is the residual: the smaller of
+// iterateErrors sets dst_j to an upper bound of ‖e_j‖_A, where e_j = c_j*−c_j and r_j is the residual: the smaller of
 // ‖r_j‖₂/√λ and √(1+ProductError/λ) times the upper bound from pcg.Iteration.ErrorBounds. relres has the recursive
 // ‖r_j‖₂/‖y_j‖₂, and upper the bounds of pcg relative to ‖y_j‖₂; upper is nil if there are none. The bound is for the
 // recursive residual; AnswerErrors adds the errors of that residual from rounding and from the stored K.
-func (b *Problem) IterateErrors(dst, relres, upper []float64) {
+func (b *Problem) iterateErrors(dst, relres, upper []float64) {
 	for j, y := range b.Norms {
 		dst[j] = relres[j] * y / math.Sqrt(b.Lambda)
 		if upper != nil {
@@ -99,7 +99,7 @@ func (b *Problem) History(res *pcg.Result) []float64 {
 		if k < len(h.ErrorBounds) {
 			upper = h.ErrorBounds[k]
 		}
-		b.IterateErrors(errors, relres, upper)
+		b.iterateErrors(errors, relres, upper)
 		relative[k] = b.largestRelative(errors, totalDecrease)
 	}
 	return relative
@@ -115,7 +115,7 @@ type Answer struct {
 	PCG                 *pcg.Result // result of the last solve, with answer C; nil for none
 }
 
-// IterateErrors contains, for every column, bounds of ‖e_j‖_A, e_j = c_j*−c_j, and of ‖c_j*‖_A.
+// Errors contains, for every column, bounds of ‖e_j‖_A, e_j = c_j*−c_j, and of ‖c_j*‖_A.
 type Errors struct {
 	// Bounds are the smallest known bounds of ‖e_j‖_A. They use the Gauss–Radau rule if Mu is known, plus ‖g_j‖₂/√λ,
 	// where g_j is the difference of the recursive and the true residual, with Rounding. It is not proved that the rule
@@ -151,7 +151,7 @@ func (b *Problem) AnswerErrors(a *Answer) *Errors {
 		if h := a.PCG.History.ErrorBounds; len(h) > 0 {
 			upper = h[len(h)-1]
 		}
-		b.IterateErrors(e.Bounds, a.PCG.RelRes, upper)
+		b.iterateErrors(e.Bounds, a.PCG.RelRes, upper)
 	} else {
 		e.Mu = 0
 	}

@@ -151,7 +151,7 @@ func (w *Monitor) Check(ctx context.Context, iteration *pcg.Iteration) (float64,
 	if w.errors == nil {
 		w.errors = make([]float64, len(w.Problem.Norms))
 	}
-	w.Problem.IterateErrors(w.errors, iteration.RelRes, iteration.ErrorBounds)
+	w.Problem.iterateErrors(w.errors, iteration.RelRes, iteration.ErrorBounds)
 	worst := w.Problem.largestRelative(w.errors, iteration.TotalDecrease)
 	switch {
 	case w.Stop.Rule == ByPredictions:

@@ -15,8 +15,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// ResidualLevels are the relative residuals for which iterations are counted.
-var ResidualLevels = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9}
+// residualLevels are the relative residuals for which iterations are counted.
+var residualLevels = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9}
 
 // Row contains the results for one preconditioner of one draw.
 type Row struct {
@@ -50,7 +50,7 @@ type Iteration struct {
 	// conjugate gradients did not run or did not end.
 	Iterations  *int       `json:"iterations"`
 	Status      pcg.Status `json:"status"`              // the most severe status of the columns
-	Reached     []int      `json:"iterations_to"`       // iterations until the residual reached ResidualLevels[i]
+	Reached     []int      `json:"iterations_to"`       // iterations until the residual reached residualLevels[i]
 	Residuals   []float64  `json:"residuals,omitempty"` // largest recursive ‖r_k‖₂/‖b‖₂ after k iterations
 	ErrorBounds []float64  `json:"bounds,omitempty"`    // upper bounds of ‖x−x_k‖_A/‖b‖₂ of a single column
 	Ritz        [2]float64 `json:"ritz"`                // smallest and largest Ritz value of conjugate gradients
@@ -157,7 +157,7 @@ func (s *Set) setSolve(res *pcg.Result, c, t int) {
 	for k := range min(iterations+1, len(rows)) {
 		v := slices.Max(rows[k][c*t : (c+1)*t])
 		r.Residuals = append(r.Residuals, v)
-		for len(r.Reached) < len(ResidualLevels) && v <= ResidualLevels[len(r.Reached)] {
+		for len(r.Reached) < len(residualLevels) && v <= residualLevels[len(r.Reached)] {
 			r.Reached = append(r.Reached, k)
 		}
 	}
@@ -280,7 +280,7 @@ func (r *Row) Text(tol, seconds float64) string {
 	case r.Iterations != nil:
 		text = fmt.Sprintf("%v after %s", r.Status, plural.Count(*r.Iterations, "iteration"))
 		if n := len(r.Reached); n > 0 {
-			text += fmt.Sprintf(" (%d to %.0e)", r.Reached[n-1], ResidualLevels[n-1])
+			text += fmt.Sprintf(" (%d to %.0e)", r.Reached[n-1], residualLevels[n-1])
 		}
 	case r.Predicted > 0:
 		text = plural.Count(r.Predicted, "iteration") + " predicted"
@@ -351,10 +351,10 @@ func formatEstimated(e estimate.Interval) string {
 func Table(title string, rows []*Row, tol float64, seconds func(*Row) float64) *plots.Table {
 	t := &plots.Table{Title: title,
 		Columns: plots.Heads("preconditioner", "draw", "s", "λ_p %.4g", "iterations", "status")}
-	levels := ResidualLevels
-	for i, v := range ResidualLevels {
+	levels := residualLevels
+	for i, v := range residualLevels {
 		if v < tol*(1-1e-12) {
-			levels = ResidualLevels[:i]
+			levels = residualLevels[:i]
 			break
 		}
 		t.Columns = append(t.Columns, plots.Column{Name: fmt.Sprintf("to %.0e", v)})

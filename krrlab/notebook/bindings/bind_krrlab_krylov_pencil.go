@@ -21,7 +21,6 @@ func init() {
 			"NewPreconditioners": r.ValueOf(pencil.NewPreconditioners),
 			"NewRow":             r.ValueOf(pencil.NewRow),
 			"NotReached":         r.ValueOf(*new(string)),
-			"ResidualLevels":     r.ValueOf(&pencil.ResidualLevels).Elem(),
 			"Table":              r.ValueOf(pencil.Table),
 		},
 		Types: map[string]r.Type{
