@@ -202,30 +202,6 @@ func chooseSeparator(head textHead, comment rune) (sep rune, reason string, err 
 	return sep, reason, nil
 }
 
-// cellKind is the kind of content of a cell.
-type cellKind int
-
-const (
-	wordCell cellKind = iota
-	missingCell
-	numberCell
-	localCell // a number in a local form, a date or a time of day
-)
-
-// kindOf returns the kind of a cell.
-func kindOf(cell string) cellKind {
-	if isMissing(cell) {
-		return missingCell
-	}
-	if _, err := parseNumber(cell); !isSyntaxError(err) {
-		return numberCell
-	}
-	if localForm(cell) != "" {
-		return localCell
-	}
-	return wordCell
-}
-
 // headerEvidence describes the first row and the rows below it, to decide whether the first row is a header. The
 // integers are numbers of columns.
 type headerEvidence struct {

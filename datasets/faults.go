@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"slices"
 	"strconv"
@@ -217,15 +216,6 @@ func (e *ParseError) addFlag(flag string, names []string) {
 		return
 	}
 	e.Flags = append(e.Flags, flag, joinNames(names))
-}
-
-// joinNames returns names of columns in the form of flags and ReadOptions.Target: a line of csv.
-func joinNames(names []string) string {
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	w.Write(names)
-	w.Flush()
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // flagName returns the name, or if necessary the number, by which a flag refers to column j.

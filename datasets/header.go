@@ -10,15 +10,6 @@ import (
 	"strings"
 )
 
-// missingWords are the cells that stand for a missing value, in lower case; their case is ignored. The first is the
-// empty cell.
-var missingWords = strings.Split(`|na|n/a|n.a.|null|(null)|none|missing|nan|nat|?|-|--|---|.|..|...|\n|<na>|`+
-	`#n/a|#na|#n/a n/a|#null!|#div/0!|#value!|#ref!|#name?|#num!`, "|")
-
-func isMissing(cell string) bool {
-	return len(cell) < 12 && slices.Contains(missingWords, strings.ToLower(cell))
-}
-
 // readFirstRow chooses the columns from the first record, and reports whether it is a header.
 func (t *Table) readFirstRow(record []string, line int) (isHeader bool, err error) {
 	var firstRow []string

@@ -130,28 +130,6 @@ func (d *Dataset) CheckLabels(labels []string) (note string, err error) {
 	return note + unknownNote + ", and count as errors", nil
 }
 
-// nameList returns the names in quotes as a list, in the form of listed.
-func nameList(names []string) string {
-	return listed(quoted(names))
-}
-
-func quoted(names []string) []string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		out[i] = quote(name)
-	}
-	return out
-}
-
-// listed joins the items of a list by commas; after maxListed items it only counts the others.
-func listed(items []string) string {
-	const maxListed = 20
-	if n := len(items) - maxListed; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(items[:maxListed], ", "), n)
-	}
-	return strings.Join(items, ", ")
-}
-
 // decodeText returns the text, decoded as Latin-1 if it is not valid UTF-8. Every byte is a character in Latin-1, so
 // distinct texts remain distinct.
 func (s *Source) decodeText(text string) string {
@@ -165,3 +143,43 @@ func (s *Source) decodeText(text string) string {
 	text, _ = charmap.ISO8859_1.NewDecoder().String(text) // all bytes are valid
 	return text
 }
+
+// rowsOfClasses returns the number of rows of each class.
+func (d *Dataset) rowsOfClasses() []int {
+	rows := make([]int, len(d.Labels))
+	for _, c := range d.Class {
+		rows[c]++
+	}
+	return rows
+}
+
+// MinorityClass returns the class, 0 or 1, that has fewer points in a problem of two classes, and 1 in a tie.
+func (d *Dataset) MinorityClass() int {
+	var count [2]int
+	for _, c := range d.Class {
+		count[min(c, 1)]++ // further classes count as class 1
+	}
+	if count[0] < count[1] {
+		return 0
+	}
+	return 1
+}
+
+// WithoutUnusedLabels returns d without the labels that no point has.
+func (d *Dataset) WithoutUnusedLabels() *Dataset {
+	if d.Class == nil || d.hasAllLabels() {
+		return d
+	}
+	out, newIndex := *d, make([]int, len(d.Labels))
+	out.Labels = nil
+	for c, rows := range d.rowsOfClasses() {
+		if newIndex[c] = len(out.Labels); rows > 0 {
+			out.Labels = append(out.Labels, d.Labels[c])
+		}
+	}
+	out.Class = gather(newIndex, d.Class)
+	return &out
+}
+
+// hasAllLabels reports whether each class has a point.
+func (d *Dataset) hasAllLabels() bool { return !slices.Contains(d.rowsOfClasses(), 0) }

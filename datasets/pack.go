@@ -178,9 +178,6 @@ func unpackFolder(dir string, n int) (*TrainTest, error) {
 	return p, nil
 }
 
-// hasAllLabels reports whether each class has a point.
-func (d *Dataset) hasAllLabels() bool { return !slices.Contains(d.rowsOfClasses(), 0) }
-
 // read returns the data set described by p, whose arrays are files of the folder that begin with role.
 func (m *manifest) read(p *packedPart, dir, role string) (d *Dataset, err error) {
 	if p.N < 1 || p.D < 1 {

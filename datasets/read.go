@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -163,14 +162,6 @@ func (o *ReadOptions) withDefaults() (ReadOptions, error) {
 		}
 	}
 	return s, err
-}
-
-// requireOneOf returns an error if word is not one of words. kind names the property that they are values of.
-func requireOneOf(kind, word string, words []string) error {
-	if slices.Contains(words, word) {
-		return nil
-	}
-	return fmt.Errorf("unknown %s %q: want one of %s", kind, word, strings.Join(words, ", "))
 }
 
 // ReadFile reads a data set from a file. The file may be packed with gzip, bzip2, xz or zstd, or be the only file in a

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/safe"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
@@ -367,66 +366,4 @@ func (s *Scaling) scalePoints(x points.Points) points.Points {
 		}
 	}
 	return out
-}
-
-// Holdout splits the points by HoldoutRows into training points and held-out points, on which the fit is evaluated.
-//
-// The training points have only the labels that occur among them. If all points of a class are held out, the fit does
-// not know the class, and its points are scored as points of an unknown class.
-func (d *Dataset) Holdout(share float64, seed uint64) (train, test *Dataset, err error) {
-	d = d.WithGroups()
-	trainRows, testRows, err := d.HoldoutRows(share, seed)
-	if err != nil {
-		return nil, nil, err
-	}
-	return d.Subset(trainRows).WithoutUnusedLabels(), d.Subset(testRows), nil
-}
-
-// WithoutUnusedLabels returns d without the labels that no point has.
-func (d *Dataset) WithoutUnusedLabels() *Dataset {
-	if d.Class == nil || d.hasAllLabels() {
-		return d
-	}
-	out, newIndex := *d, make([]int, len(d.Labels))
-	out.Labels = nil
-	for c, rows := range d.rowsOfClasses() {
-		if newIndex[c] = len(out.Labels); rows > 0 {
-			out.Labels = append(out.Labels, d.Labels[c])
-		}
-	}
-	out.Class = gather(newIndex, d.Class)
-	return &out
-}
-
-// HoldoutRows draws round(share·n) rows, at least one, to hold out, by a generator with the given seed. It returns the
-// training rows and the held-out rows, both in increasing order. The rows are drawn uniformly, without regard to
-// classes. All rows of a group (Grouping) are on the same side, which may increase the number of held-out rows. It
-// returns an error unless 0 < share < 1 and both parts have rows.
-func (d *Dataset) HoldoutRows(share float64, seed uint64) (trainRows, testRows []int, err error) {
-	n := d.Len()
-	if !(share > 0 && share < 1) {
-		return nil, nil, fmt.Errorf("a holdout of %g of the rows: want a number between 0 and 1, such as 0.2", share)
-	}
-	groupOf := d.Grouping(nil).FirstRow
-	size, heldOut := groupSizes(groupOf), make([]bool, n) // of each group, at its first row
-	missing := max(1, int(math.Round(share*float64(n))))  // rows still to be held out
-	order := shuffledGroups(groupOf, rng.New(seed).Sub("holdout", 0))
-	for _, first := range order {
-		if missing > 0 {
-			heldOut[first], missing = true, missing-size[first]
-		}
-	}
-	for i, first := range groupOf {
-		if heldOut[first] {
-			testRows = append(testRows, i)
-		} else {
-			trainRows = append(trainRows, i)
-		}
-	}
-	if len(trainRows) == 0 {
-		return nil, nil,
-			fmt.Errorf("a holdout of %g of %d rows in %d groups leaves no row to train on: give more rows, or a test "+
-				"file", share, n, len(order))
-	}
-	return trainRows, testRows, nil
 }

@@ -383,14 +383,6 @@ func (t *Table) readNumber(r Cells, line, j int) (float64, error) {
 	return math.NaN(), t.noteNonNumber(line, j, text)
 }
 
-// boolean returns 1 for the word true and 0 for the word false, in any case; ok is false for other texts.
-func boolean(text string) (v float64, ok bool) {
-	if strings.EqualFold(text, "true") {
-		return 1, true
-	}
-	return 0, strings.EqualFold(text, "false")
-}
-
 // checkBooleans notes the columns in which true and false are read as 1 and 0. It returns an error if such a column
 // also has other numbers.
 func (t *Table) checkBooleans() error {
