@@ -177,17 +177,19 @@ func (c *csvReader) widthError(line int, record []string) error {
 	if c.header != nil {
 		reference = "the header"
 	}
-	switch sep := strings.Fields(c.report.Separator)[0]; {
+	switch sep := c.report.separatorName(); {
 	case len(record) == 1 && !strings.HasPrefix(record[0], "#"):
 		remedy = ": " + quote(record[0])
 	case strings.HasPrefix(record[0], "#"):
 		remedy = "; if lines that begin with # are comments, say --format comment=#"
 	case sep != "comma":
 		remedy = "; cells are separated by a " + sep + ": --format separator= says otherwise"
+	case len(record) == c.width()+1 && record[c.width()] == "":
+		remedy = "; the last one is empty: remove the separator at the end of the line"
 	case len(record) == c.width()+1:
 		remedy = "; one cell more may be row names or a decimal comma"
 	}
-	return c.s.Fault(line, 0, "the row has %d columns, %s has %d%s", len(record), reference, c.width(), remedy)
+	return c.s.Fault(line, 0, "the row has %s, %s has %d%s", plural(len(record), "column"), reference, c.width(), remedy)
 }
 
 // splitError converts an error of encoding/csv into a *ParseError with the line.

@@ -204,7 +204,7 @@ func (t *Table) addRemedies(pe *ParseError, r remedies) (notes []string) {
 			pe.addFlag("--impute", []string{"median"})
 		}
 	}
-	if sep, _, _ := strings.Cut(t.report.Separator, " "); sep != "comma" && sep != "" {
+	if sep := t.report.separatorName(); sep != "comma" && sep != "" {
 		notes = append(notes, "cells are separated by a "+sep+" (--format separator= says otherwise)")
 	}
 	return notes

@@ -81,9 +81,9 @@ func (t *Table) noteRepeatedNames() {
 func (t *Table) checkWidth(line int) error {
 	switch {
 	case t.width() == 1 && t.target == 0:
-		sep := ""
-		if t.report.Separator != "" { // the table is read from text
-			sep = fmt.Sprintf(" (separator %s)", t.report.Separator)
+		sep := t.report.separatorName()
+		if sep != "" { // the table is read from text
+			sep = ", with cells separated by a " + sep
 		}
 		return t.s.Fault(line, 0, "one column only%s: no features beside the target", sep)
 	case len(t.featureColumns) == 0:

@@ -130,18 +130,23 @@ func (d *Dataset) CheckLabels(labels []string) (note string, err error) {
 	return note + unknownNote + ", and count as errors", nil
 }
 
-// decodeText returns the text, decoded as Latin-1 if it is not valid UTF-8. Every byte is a character in Latin-1, so
-// distinct texts remain distinct.
+// decodeText returns the text, decoded as Windows-1252 if it is not valid UTF-8. Windows-1252 is Latin-1 with printable
+// characters, such as €, in place of most control codes. Distinct texts remain distinct.
 func (s *Source) decodeText(text string) string {
 	if utf8.ValidString(text) {
 		return text
 	}
-	if !s.isLatin1 {
-		s.isLatin1 = true
-		s.report.note("text that is not UTF-8 is read as Latin-1")
+	if !s.isWindows1252 {
+		s.isWindows1252 = true
+		s.report.note("text that is not UTF-8 is read as Latin-1 (Windows-1252)")
 	}
-	text, _ = charmap.ISO8859_1.NewDecoder().String(text) // all bytes are valid
-	return text
+	runes := make([]rune, len(text))
+	for i := range runes {
+		if runes[i] = charmap.Windows1252.DecodeByte(text[i]); runes[i] == utf8.RuneError {
+			runes[i] = rune(text[i]) // one of five bytes that have no character, as in Latin-1
+		}
+	}
+	return string(runes)
 }
 
 // rowsOfClasses returns the number of rows of each class.

@@ -65,6 +65,14 @@ func joinNames(names []string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// plural returns a number with a noun, as "1 column" or "2 columns".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // requireOneOf returns an error if word is not one of words. kind names the property that they are values of.
 func requireOneOf(kind, word string, words []string) error {
 	if slices.Contains(words, word) {

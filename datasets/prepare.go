@@ -85,8 +85,8 @@ func ChangeDistance(distance []float64, train, test *Dataset) (scaledTrain, scal
 			return nil, nil, err
 		}
 	default:
-		return nil, nil, fmt.Errorf("%d length scales for %d feature%s: want one for each, or the %d numbers of a "+
-			"matrix", len(distance), dim, map[bool]string{false: "s"}[dim == 1], dim*dim)
+		return nil, nil, fmt.Errorf("%d length scales for %s: want one for each, or the %d numbers of a matrix",
+			len(distance), plural(dim, "feature"), dim*dim)
 	}
 	combined := stretch.composeWith(train.Scaling)
 	stretched := func(d *Dataset) *Dataset {

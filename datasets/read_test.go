@@ -93,6 +93,7 @@ func TestRead(t *testing.T) {
 	checkReadings(t, []reading{
 		{"bzip2", bz2, ReadOptions{Target: "none"}, "[[1 2] [3 4]] [] [] [] []"},
 		{"Latin-1", "gr\xf6\xdfe,y\n1,3.5\n", ReadOptions{}, "[[1]] [3.5] [] [] [größe]"},
+		{"Windows-1252", "preis \x80,y\n1,3.5\n", ReadOptions{}, "[preis €]"},
 		{"mark, packed", gzipped("\xef\xbb\xbf1,2,3.5\n"), ReadOptions{}, "[[1 2]] [3.5] [] [] []"},
 		{"empty gzip", gzipped(""), ReadOptions{}, "!f: the file is empty"},
 		{"cut gzip", packedText[:len(packedText)/2], ReadOptions{}, "!f: the file is cut short"},

@@ -46,6 +46,12 @@ func (r *ReadReport) addSkipped(firstLine, n int) {
 	r.SkippedCount += n
 }
 
+// separatorName returns the name of the separator, without the reason; "" for a file without separators.
+func (r *ReadReport) separatorName() string {
+	name, _, _ := strings.Cut(r.Separator, " ")
+	return name
+}
+
 // note adds a remark to the report.
 func (r *ReadReport) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))

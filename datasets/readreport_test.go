@@ -125,3 +125,14 @@ func TestClassIn(t *testing.T) {
 		t.Errorf("%v, %v", at, err)
 	}
 }
+
+// TestDecodeText checks that text that is not UTF-8 is read as Windows-1252, and that every byte remains distinct.
+func TestDecodeText(t *testing.T) {
+	s, seen := &Source{report: &ReadReport{}}, map[string]bool{}
+	for b := 128; b < 256; b++ {
+		seen[s.decodeText(string([]byte{byte(b)}))] = true
+	}
+	if len(seen) != 128 || !seen["€"] || !seen["ü"] || !seen["\u0081"] || len(s.report.Notes) != 1 {
+		t.Errorf("%d texts, %q", len(seen), s.report.Notes)
+	}
+}

@@ -30,9 +30,9 @@ type Source struct {
 	memory       accel.Budget // for the content; without a limit if that is not known (yet)
 	askedMachine bool         // the available memory of the machine has been determined
 
-	format   *Format     // format that was chosen
-	report   *ReadReport // record of the decisions so far
-	isLatin1 bool        // some text is not UTF-8
+	format        *Format     // format that was chosen
+	report        *ReadReport // record of the decisions so far
+	isWindows1252 bool        // some text is not UTF-8
 }
 
 // openSource opens a file and unpacks its containers.

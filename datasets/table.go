@@ -445,11 +445,14 @@ func (t *Table) featureNames() []string {
 
 // columnName names column j in messages.
 func (t *Table) columnName(j int) string {
+	name := "column " + strconv.Itoa(j+1)
 	switch {
+	case t.header != nil && t.header[j] == "":
+		return name + " (without a name)"
 	case t.header != nil:
 		return quote(t.header[j])
 	case j == t.target:
 		return "the target"
 	}
-	return "column " + strconv.Itoa(j+1)
+	return name
 }
