@@ -136,20 +136,22 @@ func (m inverseWithPivots) Flops() (build, apply float64) {
 // Costs of a sparse inverse in units of the rates of cost.Model, as measured on two cores (docs/benchmarks.md). An
 // operation is counted in flops at the rate of a float64 matrix product. Larger values predict more seconds.
 const (
-	applyEntryExps   = 1.7   // seconds per entry of G in M⁻¹R, in exponentials
-	applyColumnExps  = 1.6   // additional seconds per entry of G and column of R, in exponentials
-	candidateExps    = 40    // seconds for each insertion into a list of candidates, in exponentials
-	localMatrixFlops = 2     // K and F among neighbors, per k²(d+r)
-	localFactorFlops = 5.4   // Cholesky factor of the local matrix, per k³
-	factorRowFlops   = 60    // a row of H, per k·r
-	rowFlops         = 2.5e6 // overhead of each row of G
-	gatherBytes      = 8     // bytes read per entry of F, for rows of F at neighbors and at candidates
-	candidateFactor  = 3     // with a factor F, candidates per neighbor, as in package vecchia
-	minNeighbors     = 15    // smallest number of neighbors that the rule of package vecchia chooses
-	rowSumNeighbors  = 1.5   // guessed number of neighbors, in units of the mean sum of |k| over a row of K
-	maxGuess         = 90    // upper limit of this guess
-	defaultGuess     = 30    // guess if the mean row sum is unknown
-	sparseIterations = 1.1   // iterations without F, in units of (1+k(x,x)/λ)^⅛·√(1 + mean row sum)
+	applyEntryExps   = 1.7 // seconds per entry of G in M⁻¹R, in exponentials
+	applyColumnExps  = 1.6 // additional seconds per entry of G and column of R, in exponentials
+	candidateExps    = 40  // seconds for each insertion into a list of candidates, in exponentials
+	localMatrixFlops = 2.8 // K and F among neighbors, per k²(d+r)
+	localPointExps   = 4.7 // copying a coordinate of a neighbor for K among neighbors, in exponentials
+	localFactorFlops = 5.4 // Cholesky factor of the local matrix, per k³
+	factorRowFlops   = 160 // a row of H, per k·r
+	rowFlops         = 6e5 // overhead of each row of G
+	ruleBytes        = 12  // bytes read per entry of F for each pilot point of the rule
+	gatherBytes      = 8   // bytes read per entry of F, for rows of F at neighbors and at candidates
+	candidateFactor  = 3   // with a factor F, candidates per neighbor, as in package vecchia
+	minNeighbors     = 15  // smallest number of neighbors that the rule of package vecchia chooses
+	rowSumNeighbors  = 1.5 // guessed number of neighbors, in units of the mean sum of |k| over a row of K
+	maxGuess         = 90  // upper limit of this guess
+	defaultGuess     = 30  // guess if the mean row sum is unknown
+	sparseIterations = 1.1 // iterations without F, in units of (1+k(x,x)/λ)^⅛·√(1 + mean row sum)
 
 	// With F of half the default rank and the fewest neighbors, the predicted number of iterations is
 	// p·((1+ρ)/wideRowSum)^narrowExponent, at most p, where p is the predicted number with pivots alone and ρ the mean
@@ -170,9 +172,10 @@ func (p Vecchia) neighbors(m *cost.Model) int {
 // Cost implements cost.Preconditioner. In addition to F and its products, a sparse inverse with k neighbors and k'
 // candidates, k' = k or with pivots k' = 3k, takes
 //
-//	product + 40nk'(1+ln(n/k'))/E + n(2k²(d+s) + 5.4k³ + 60ks + 2.5·10⁶)/G₆₄ + 8ns(k+k')/B
+//	product + 40nk'(1+ln(n/k'))/E + n(2.8k²(d+s) + 5.4k³ + 160ks + 6·10⁵)/G₆₄ + 8ns(k+k')/B
 //
-// seconds, and the rule for its parameters 128n(ε_exact + 2s/G₆₄).
+// and 4.7nkd/E seconds, and the rule for its parameters 128n(ε_exact + 12s/B). W is formed in float64, which adds
+// 1.7ns²(1/G₆₄ − 1/G₃₂).
 func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.PrecondCost {
 	parts := lowRankCost(m, p.S, 0, precond.FormLInv)
 	addPivotCost(m, p.S, &parts)
@@ -186,10 +189,12 @@ func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.PrecondCost {
 	// A row inserts an entry into its list if it is among the largest so far. In random order, n rows insert about
 	// n·candidates·(1+ln(n/candidates)) entries.
 	insertions := n * candidates * (1 + math.Log(max(1, n/max(1, candidates))))
-	parts.Factor += m.ProductSeconds(storage) + vecchia.RuleRows*n*(m.ExactEntrySeconds+2*s/m.Gemm64) +
+	d := float64(m.D)
+	parts.Factor += m.ProductSeconds(storage) + vecchia.RuleRows*n*(m.ExactEntrySeconds+ruleBytes*s/m.Read) +
 		insertions*candidateExps/m.Exp +
-		rows*(localMatrixFlops*k*k*(float64(m.D)+s)+localFactorFlops*k*k*k+factorRowFlops*k*s+rowFlops)/m.Gemm64 +
-		rows*(k+candidates)*s*gatherBytes/m.Read
+		rows*(localMatrixFlops*k*k*(d+s)+localFactorFlops*k*k*k+factorRowFlops*k*s+rowFlops)/m.Gemm64 +
+		rows*k*d*localPointExps/m.Exp + rows*(k+candidates)*s*gatherBytes/m.Read +
+		rows*s*s*gramSlowdown*(1/m.Gemm64-1/m.Gemm32) // the inner products of H are in float64
 	parts.Apply += n * (k + 1) * m.LoopSeconds(applyEntryExps, applyColumnExps)
 	// 4ns: rows of F of the other ranks; 24nk: lists of candidates
 	construction := 4*int64(p.S)*(int64(m.N)-maxOwnRows(m)) + 24*int64(m.N)*int64(neighbors)

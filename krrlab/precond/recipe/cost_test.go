@@ -1,0 +1,43 @@
+package recipe
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+)
+
+// TestVecchiaCost compares the predicted seconds of vecchia.New with recorded processor seconds of one thread, for n =
+// 8,000 normal points. Without the terms in d, in the rank for the rule and in float64 for W, some were 0.2 and some
+// 2.0 of the measured ones.
+func TestVecchiaCost(t *testing.T) {
+	rates := cost.Rates{Read: 20e9, Gemm32: 91e9, Gemm64: 45.4e9, Exp: 1.39e9}
+	var squares []float64 // squared logarithms of measured ÷ predicted
+	for _, c := range []struct {
+		d, neighbors, rank  int
+		entrySeconds, total float64
+	}{
+		{2, 15, 0, 1.03e-9, 0.101}, {2, 60, 0, 1.03e-9, 0.363}, {2, 15, 1500, 1.03e-9, 2.404},
+		{50, 15, 0, 7.1e-9, 0.156}, {50, 60, 0, 7.1e-9, 0.813}, {50, 15, 1500, 7.1e-9, 3.059},
+		{784, 15, 0, 5.93e-8, 0.498}, {784, 60, 0, 6.67e-8, 3.061}, {784, 15, 1500, 5.93e-8, 2.868},
+		{784, 60, 500, 6.67e-8, 6.762},
+	} {
+		m := cost.Model{Rates: rates, Entries: cost.Entries{ExactEntrySeconds: c.entrySeconds}, N: 8000, D: c.d, T: 1,
+			Cores: 1}
+		predicted := Vecchia{S: c.rank, Neighbors: c.neighbors}.Cost(&m, gram.Float32).Factor
+		ratio := c.total / predicted
+		t.Logf("d = %d, k = %d, s = %d: %.2f s measured, %.2f s predicted", c.d, c.neighbors, c.rank, c.total, predicted)
+		if !(ratio > 0.6 && ratio < 1.5) {
+			t.Errorf("d = %d, k = %d, s = %d: %.2f of the predicted seconds", c.d, c.neighbors, c.rank, ratio)
+		}
+		squares = append(squares, math.Pow(math.Log(ratio), 2))
+	}
+	var sum float64
+	for _, v := range squares {
+		sum += v / float64(len(squares))
+	}
+	if spread := math.Exp(math.Sqrt(sum)); spread > 1.3 {
+		t.Errorf("off by a factor of %.2f (RMS)", spread)
+	}
+}
