@@ -40,11 +40,11 @@ func generateEndless(ctx context.Context, base *Dataset, distortion deformation,
 	for i := range rows {
 		out.Class[i] = base.Class[i%n]
 	}
-	points.Panel32To(base.X.Slice(0, min(n, rows)), x.Data, d)
+	points.RowsTo32(base.X.Slice(0, min(n, rows)), x.Data, d)
 	if rows > n {
 		out.Source += fmt.Sprintf("; generated from %s: %v, seed %d", base.Name, distortion, seed)
 	}
 	return &out, distortion.deformRows(ctx, x, n, rng.New(seed).Sub("endless"), func(i int, picture []float32) {
-		points.Panel32To(base.X.Slice(i%n, i%n+1), picture, d)
+		points.RowsTo32(base.X.Slice(i%n, i%n+1), picture, d)
 	})
 }

@@ -76,7 +76,7 @@ func TestStretch(t *testing.T) {
 			raw := &Dataset{Name: "raw", X: x, Task: Regression, Target: make([]float64, 5)}
 			train, test := must2(Scale(scale, raw, raw.Slice(1, 3)))
 			want := mat.NewDense(5, 3, nil)
-			points.Panel64To(train.X, want.RawMatrix().Data, 3)
+			points.RowsTo(train.X, want.RawMatrix().Data, 3)
 			for step, distance := range [][]float64{l, lengths, l, nil} {
 				if train, test = must2(ChangeDistance(distance, train, test)); len(distance) == 3 {
 					want.Apply(func(_, j int, v float64) float64 { return v / lengths[j] }, want)
@@ -86,7 +86,7 @@ func TestStretch(t *testing.T) {
 					want.Copy(&product)
 				}
 				got := mat.NewDense(5, 3, nil)
-				points.Panel64To(train.X, got.RawMatrix().Data, 3)
+				points.RowsTo(train.X, got.RawMatrix().Data, 3)
 				again := must(must(readJSON(train.Scaling)).Apply(raw))
 				row, same := make([]float64, 3), make([]float64, 3)
 				again.X.RowTo(row, 1)
@@ -95,7 +95,7 @@ func TestStretch(t *testing.T) {
 						got.RawRowView(1))
 				}
 				appliedAgain := mat.NewDense(5, 3, nil)
-				points.Panel64To(again.X, appliedAgain.RawMatrix().Data, 3)
+				points.RowsTo(again.X, appliedAgain.RawMatrix().Data, 3)
 				if !mat.EqualApprox(got, want, 1e-5) || !mat.EqualApprox(appliedAgain, want, 1e-5) {
 					t.Errorf("%s, %s, step %d: %v and %v, want %v", kind, scale, step, got, appliedAgain, want)
 				}

@@ -100,7 +100,7 @@ func StartFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) 
 	l.start, l.appended = mat.NewDense(n, t, nil), &solve.Appended{Rows: n - rows,
 		KeptParts: []string{startPart}, NewParts: []string{"K and preconditioner, as they are not stored"}}
 	l.start.Slice(0, rows, 0, t).(*mat.Dense).Copy(c)
-	if _, factors := points.Split(l.train.X); factors != nil { // from c = W^½ĉ to ĉ
+	if _, factors := points.SplitFactors(l.train.X); factors != nil { // from c = W^½ĉ to ĉ
 		for i, f := range factors {
 			floats.Scale(1/f, l.start.RawRowView(i))
 		}
@@ -138,8 +138,8 @@ func (l *Lab) matricesForMethod() (s sharedMatrices) {
 
 // sameFactors reports whether the factors of the rows of the lab are also those of the first rows of out.
 func (l *Lab) sameFactors(out *Lab) bool {
-	_, old := points.Split(l.train.X)
-	_, factors := points.Split(out.train.X)
+	_, old := points.SplitFactors(l.train.X)
+	_, factors := points.SplitFactors(out.train.X)
 	if old == nil || factors == nil {
 		return old == nil && factors == nil
 	}

@@ -273,7 +273,7 @@ func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matri
 	maxError := system.StorageErrorBound()
 	suits := k.key != nil && (r.refined || l.cfg.Storage != gram.Auto || k.value.Storage() != gram.Fixed16) &&
 		(k.accuracy <= maxError || k.value.Choice().Error <= maxError) &&
-		(r.resumed == nil || r.resumed.Same(k.value.Choice()))
+		(r.resumed == nil || r.resumed.SameStorage(k.value.Choice()))
 	if suits {
 		memory, err := comm.SmallestBudget(ctx, l.comm, l.memory().Reserve(r.extraBytes+k.value.Bytes()))
 		if err != nil { // each rank has its own limit
@@ -298,12 +298,12 @@ func (l *Lab) storageOptions(ctx context.Context, t *solve.System, r kernelReque
 	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, SameAs: r.resumed, Seed: l.cfg.Seed,
 		MaxDroppedNorm: t.PreferredError() / 4,
 		Memory:         l.memory().Reserve(r.extraBytes),
-		Refined:        r.refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
+		ExactResiduals: r.refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if t.MayRecompute() {
 		o.PreferredAccuracy = t.PreferredError()
 	}
 	if r.resumed == nil && l.comm.Size() == 1 {
-		o.Chosen = l.savedPlan.StorageChoice(o.Storage, t.StorageErrorBound())
+		o.Choice = l.savedPlan.StorageChoice(o.Storage, t.StorageErrorBound())
 	}
 	return o
 }
@@ -325,7 +325,7 @@ func (l *Lab) lowRankFactor(ctx context.Context, b stage.Bench,
 		}
 		if err == nil && approx.Spectral {
 			var rotation []float64
-			if rotation, z.ExtraLambdaP, err = precond.Spectral(ctx, l.comm, z.Z); err == nil {
+			if rotation, z.ExtraLambdaP, err = precond.SpectralTransform(ctx, l.comm, z.Z); err == nil {
 				err = z.Factor.MulRight(ctx, l.comm, rotation)
 			}
 		}
@@ -374,7 +374,7 @@ func (l *Lab) pointBytes() int64 {
 // minEigenvalue returns a lower bound of the eigenvalues of K+λI, which error bounds are based on. It is λ if K is
 // known to be positive semi-definite, and 0, which is no bound, otherwise.
 func (l *Lab) minEigenvalue() float64 {
-	if kernel.Semidefinite(l.cfg.Kernel) {
+	if kernel.IsSemidefinite(l.cfg.Kernel) {
 		return l.cfg.Lambda
 	}
 	return 0
@@ -389,7 +389,7 @@ func (l *Lab) kernelErrorBound(k *gram.Matrix) float64 { return k.Choice().Error
 // (gram.SemidefiniteShift). If only some rows of K could be tested, l.note, which reports show, says so. For other
 // kernels it does nothing.
 func (l *Lab) checkSemidefinite(ctx context.Context) error {
-	if kernel.Semidefinite(l.cfg.Kernel) || l.shift > 0 {
+	if kernel.IsSemidefinite(l.cfg.Kernel) || l.shift > 0 {
 		return nil
 	}
 	shift, tested, err := gram.SemidefiniteShift(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.pointMemory())

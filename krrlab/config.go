@@ -56,7 +56,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if weights == nil {
 		return p.newLab(cfg)
 	}
-	x, err := points.Weigh(train.X, weights)
+	x, err := points.NewWeighted(train.X, weights)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", train.Name, err)
 	}
@@ -70,7 +70,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 // scaleRows multiplies row i of y by √w_i, in place. It converts targets to those of the weighted problem, and the
 // coefficients ĉ of that problem to c.
 func (p *problem) scaleRows(y *mat.Dense) {
-	_, factors := points.Split(p.train.X)
+	_, factors := points.SplitFactors(p.train.X)
 	for i, f := range factors {
 		floats.Scale(f, y.RawRowView(i))
 	}
@@ -208,7 +208,7 @@ func (c Config) withDefaults(n, t int, classes bool) (Config, error) {
 	}
 	if c.Stop.Rule == bound.DefaultRule {
 		c.Stop.Rule = bound.ByResidual
-		if c.openTol && c.Solver != Direct && c.Solver != Fourier && kernel.Semidefinite(c.Kernel) {
+		if c.openTol && c.Solver != Direct && c.Solver != Fourier && kernel.IsSemidefinite(c.Kernel) {
 			c.Stop.Rule = bound.ByPredictions
 		}
 	}

@@ -41,7 +41,7 @@ func given(t *testing.T, n int, k kernel.Kernel, single bool) (byPoints, byRows 
 		precomputed = testkit.Must(kernel.NewPrecomputed(testkit.RoundToFloat32(dense)))
 	}
 	rows := *data
-	rows.X = kernel.Rows(n)
+	rows.X = kernel.PrecomputedPoints(n)
 	return data, &rows, precomputed
 }
 

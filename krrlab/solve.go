@@ -486,9 +486,9 @@ func (l *Lab) formKernel(ctx context.Context, r kernelRequest, sol *Solution) (*
 	noteShared(sol, k.shared, "kernel")
 	c := k.value.Choice()
 	sol.Storage, sol.StorageReason = k.value.Storage().String(), c.String()
-	sol.KBound, sol.KBytes, sol.KExactProducts = Number(c.Error), k.value.Bytes(), c.Whole
+	sol.KBound, sol.KBytes, sol.KExactProducts = Number(c.Error), k.value.Bytes(), c.ExactProducts
 	if p := c.Sparse; p != nil {
-		sol.KeptShare, sol.DroppedBound = Number(p.Kept), Number(p.Dropped)
+		sol.KeptShare, sol.DroppedBound = Number(p.StoredShare), Number(p.DroppedNorm)
 	}
 	sol.Seconds.Kernel += k.seconds
 	return k.value, nil

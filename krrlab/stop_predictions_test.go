@@ -107,7 +107,7 @@ func TestStopPredictions(t *testing.T) {
 		testkit.OK(t, chol.SolveTo(&c, l.y))
 		solved := mat.DenseCopyOf(sol.Model.C)
 		if l.weighted() { // back to the unknowns of the weighted problem
-			_, roots := points.Split(l.train.X)
+			_, roots := points.SplitFactors(l.train.X)
 			for r, root := range roots {
 				floats.Scale(1/root, solved.RawRowView(r))
 			}
@@ -154,7 +154,7 @@ func TestStopPredictions(t *testing.T) {
 func gram64(t *testing.T, l *Lab) *mat.SymDense {
 	a := newReference(t, l.cfg.Kernel, l.data.X, l.cfg.Lambda, l.y).a
 	if l.weighted() {
-		_, roots := points.Split(l.train.X)
+		_, roots := points.SplitFactors(l.train.X)
 		for i := range roots {
 			for j := range i + 1 {
 				v := a.At(i, j)

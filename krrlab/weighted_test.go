@@ -105,7 +105,7 @@ func TestWeightsFar(t *testing.T) {
 func withRoots(train *datasets.Dataset) *points.Dense {
 	n, d := train.X.Dims()
 	x := points.NewDense(n, d+1, nil)
-	points.Panel64To(train.X, x.Data, d+1)
+	points.RowsTo(train.X, x.Data, d+1)
 	for i, w := range train.Weights {
 		x.Row(i)[d] = math.Sqrt(w)
 	}

@@ -258,7 +258,7 @@ func congruence(l *mat.TriDense, b mat.Matrix) *mat.SymDense {
 // toFloat64 returns z converted to float64.
 func toFloat64(z *points.Dense32) *mat.Dense {
 	a := mat.NewDense(z.N, z.D, nil)
-	points.Panel64To(z, a.RawMatrix().Data, z.D)
+	points.RowsTo(z, a.RawMatrix().Data, z.D)
 	return a
 }
 

@@ -119,7 +119,7 @@ func (p blocks) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, er
 		return nil, err
 	}
 	leafStart := make([]int, len(t.Order)) // first place of the leaf of each place
-	for leaf := range t.Leaves() {
+	for leaf := range t.LeafCount() {
 		for i := t.Start[leaf]; i < t.Start[leaf+1]; i++ {
 			leafStart[i] = t.Start[leaf]
 		}

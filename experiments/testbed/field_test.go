@@ -35,7 +35,7 @@ func TestField(t *testing.T) {
 			t.Fatal(err)
 		}
 		blockOf := make([]int, n)
-		for leaf := range leaves.Leaves() {
+		for leaf := range leaves.LeafCount() {
 			for _, i := range leaves.Order[leaves.Start[leaf]:leaves.Start[leaf+1]] {
 				blockOf[i] = leaf
 			}

@@ -190,7 +190,7 @@ func (d *problemData) usePrecomputed(ctx context.Context, f *labFlags) error {
 		return fmt.Errorf("%s: K has %d rows, and %s has %d: want a target for each row%s", f.Matrix, rows, f.Train, n,
 			headerHint)
 	}
-	d.train.X, d.train.Columns = kernel.Rows(n), nil
+	d.train.X, d.train.Columns = kernel.PrecomputedPoints(n), nil
 	if d.train.Groups != nil {
 		d.train = d.train.GroupBy(d.train.Groups)
 		return nil

@@ -41,12 +41,12 @@ func NewDistanceTable(k Kernel, x points.Panel) *DistanceTable {
 		t.values[i] = float64(i) * unit
 	}
 	r.Profile(t.values, t.values)
-	return t.Minus(0)
+	return t.WithShift(0)
 }
 
-// Minus returns a table that shares the values of t, and whose Tile32 computes k − shift. Tile64 does not subtract
+// WithShift returns a table that shares the values of t, and whose Tile32 computes k − shift. Tile64 does not subtract
 // shift.
-func (t *DistanceTable) Minus(shift float64) *DistanceTable {
+func (t *DistanceTable) WithShift(shift float64) *DistanceTable {
 	out := &DistanceTable{t.unit, t.values, make([]float32, len(t.values)), shift}
 	for i, v := range t.values {
 		if v -= shift; !(math.Abs(v) < 0x1p-126) { // subnormal numbers become 0, as in Tile32; NaN stays
@@ -75,7 +75,7 @@ func (t *DistanceTable) Tile32(dst []float32, ld int, x, z points.Panel, w *Work
 // inner products are computed in inner, in rows of length stride; inner may share the memory of dst.
 func fillFromTable[T realNumber](dst []T, ld int, inner []int32, stride int, table []T, unit float64,
 	x, z points.Panel, w *Workspace) {
-	points.InnerInt(inner, stride, x.X, z.X, &w.pairs) // exact, because NewDistanceTable checked the points
+	points.IntegerInner32(inner, stride, x.X, z.X, &w.pairs) // exact, because NewDistanceTable checked the points
 	xNorms, zNorms := w.integerNorms(x, z, unit)
 	sq := buffer.Grow(&w.intNorms, len(zNorms))
 	for b, v := range zNorms {

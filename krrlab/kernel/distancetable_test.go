@@ -40,7 +40,7 @@ func TestDistanceTable(t *testing.T) {
 				t.Fatalf("%v, d = %d: no table", k, d)
 			}
 			for _, shift := range []float64{0, 0.375, 0.9} {
-				shifted := table.Minus(shift)
+				shifted := table.WithShift(shift)
 				for _, p := range simd.Paths() {
 					simd.UsePath(p)
 					want, got64, got32 := make([]float64, nx*ld), make([]float64, nx*ld), make([]float32, nx*ld)
@@ -72,7 +72,7 @@ func TestDistanceTable(t *testing.T) {
 func TestNoDistanceTable(t *testing.T) {
 	x, gauss := smallBytes(5, 40, 1), kernel.Gaussian{Sigma: 1}
 	dense := points.NewDense(5, 40, nil)
-	points.Panel64To(x, dense.Data, 40)
+	points.RowsTo(x, dense.Data, 40)
 	large := points.NewBytes(1, 9, 1, []uint8{15, 15, 15, 15, 15, 15, 15, 15, 15})
 	for name, c := range map[string]struct {
 		k kernel.Kernel

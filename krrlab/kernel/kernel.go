@@ -63,13 +63,13 @@ func BuiltIn(k Kernel) bool {
 	return builtIn[reflect.TypeOf(k)] // a method would also be found in a type that embeds a built-in kernel
 }
 
-// ByPairs reports whether k is evaluated pair by pair, because only Eval is known.
-func ByPairs(k Kernel) bool { return ArgumentOf(k) == UnknownArgument }
+// IsPairwise reports whether k is evaluated pair by pair, because only Eval is known.
+func IsPairwise(k Kernel) bool { return ArgumentOf(k) == UnknownArgument }
 
-// Costly reports whether every entry of K needs a call of Eval, which may take as long as 10⁴ multiplications.
-func Costly(k Kernel) bool {
+// IsExpensive reports whether every entry of K needs a call of Eval, which may take as long as 10⁴ multiplications.
+func IsExpensive(k Kernel) bool {
 	_, tiles := k.(tiler)
-	return ByPairs(k) && !tiles && AsPrecomputed(k) == nil
+	return IsPairwise(k) && !tiles && AsPrecomputed(k) == nil
 }
 
 // ShiftInvariant reports whether k is known to depend on x−z only. All points may then be shifted by the same vector.

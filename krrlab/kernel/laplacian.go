@@ -66,13 +66,13 @@ func (k Laplacian) Profile(dst, dist []float64) { simd.Exp64(dst, dist, -1/k.Sig
 // Profile32 sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.
 func (k Laplacian) Profile32(dst []float32, dist []float64) {
 	for b, r := range dist {
-		dst[b] = arg32(-r / k.Sigma)
+		dst[b] = exponent32(-r / k.Sigma)
 	}
 	simd.Exp32(dst, dst)
 }
 
-// entryError implements erringKernel. With Differences, |x−z| has a small relative error. Otherwise, sparse points sum
-// |x−z|−|x|−|z|, which cancels, and points shifted by their mean have rounded coordinates.
+// entryError implements entryErrorBounder. With Differences, |x−z| has a small relative error. Otherwise, sparse points
+// sum |x−z|−|x|−|z|, which cancels, and points shifted by their mean have rounded coordinates.
 func (k Laplacian) entryError(dim float64, arith Arithmetic, e PointSummary) float64 {
 	if arith != Differences && (e.Sparse || e.Shifted) {
 		return min(1, cancellationError(dim, math.Sqrt(dim*e.MaxSq)/k.Sigma))

@@ -172,7 +172,7 @@ func maternProfile64(dst, sq []float64, c float64, p func(u float64) float64) {
 func maternExponentials(dst []float32, sq []float64, c float64) {
 	dst = dst[:len(sq)]
 	for b, r2 := range sq {
-		dst[b] = arg32(c * math.Sqrt(r2))
+		dst[b] = exponent32(c * math.Sqrt(r2))
 		sq[b] = float64(dst[b])
 	}
 	simd.Exp32(dst, dst)

@@ -22,7 +22,7 @@ func MedianDistance(x points.Points, l1 bool) float64 {
 	}
 	term, pairSums := func(e float64) float64 { return e * e }, points.SqDist64
 	if l1 {
-		term, pairSums = math.Abs, points.SumDist64
+		term, pairSums = math.Abs, points.AccurateL1Dist64
 	}
 	sums := make([]float64, n*n)           // row i holds Σ_c term(x_ic−x_jc) for all j, or at least for j < i
 	if sparse, ok := x.(*points.CSR); ok { // costs time proportional to the nonzeros

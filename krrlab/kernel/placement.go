@@ -96,10 +96,10 @@ func (p Placement) SummaryWith(z points.Panel) PointSummary {
 	return e
 }
 
-// Accurate returns the arithmetic of the function Accurate for the points of p, and the placement for tiles in that
+// WithAccuracy returns the arithmetic of ChooseArithmetic for the points of p, and the placement for tiles in that
 // arithmetic. With Differences the points are not shifted, because shifting rounds.
-func (p Placement) Accurate(accuracy float64) (Placement, Arithmetic) {
-	arith, _ := Accurate(p.k, p.Summary, accuracy)
+func (p Placement) WithAccuracy(accuracy float64) (Placement, Arithmetic) {
+	arith, _ := ChooseArithmetic(p.k, p.Summary, accuracy)
 	if arith == Differences {
 		return unshifted(p.k, p.Original), arith
 	}

@@ -104,8 +104,8 @@ func (k Polynomial) Profile(dst, inner []float64) {
 	}
 }
 
-// entryError implements erringKernel. The base γp+c has an error of at most (d+4)u·(γ‖x‖‖z‖+c), and (γ‖x‖‖z‖+c)^q is at
-// most √(k(x,x)·k(z,z)).
+// entryError implements entryErrorBounder. The base γp+c has an error of at most (d+4)u·(γ‖x‖‖z‖+c), and (γ‖x‖‖z‖+c)^q
+// is at most √(k(x,x)·k(z,z)).
 func (k Polynomial) entryError(dim float64, _ Arithmetic, _ PointSummary) float64 {
 	return (float64(k.Degree)*(dim+4) + 8) * unit
 }

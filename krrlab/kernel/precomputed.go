@@ -12,9 +12,9 @@ import (
 )
 
 // Precomputed is a kernel whose matrix K, N×N, is given. A training point is the number i = 0 … N−1 of a row of K (see
-// Rows), and k(x_i, x_j) = K_ij. A new point z, which has no row, is the vector of the N numbers k(z, x_0) …
-// k(z, x_{N−1}), so k(z, x_j) is its j-th number. The kernel of two new points is not defined: Eval returns NaN. K is
-// not assumed to be positive semi-definite (see Semidefinite).
+// PrecomputedPoints), and k(x_i, x_j) = K_ij. A new point z, which has no row, is the vector of the N numbers k(z, x_0)
+// … k(z, x_{N−1}), so k(z, x_j) is its j-th number. The kernel of two new points is not defined: Eval returns NaN. K is
+// not assumed to be positive semi-definite (see IsSemidefinite).
 type Precomputed struct {
 	n         int
 	checksum  string        // hash of the lower triangle of K
@@ -44,7 +44,7 @@ func NewPrecomputed(k points.Points) (*Precomputed, error) {
 	case *points.Dense, *points.Dense32:
 	default:
 		dense := points.NewDense(n, n, nil)
-		points.Panel64To(k, dense.Data, n)
+		points.RowsTo(k, dense.Data, n)
 		k = dense
 	}
 	p := &Precomputed{n: n, matrix: k, rowMaxima: make([]float64, n)}
@@ -81,8 +81,8 @@ func (k *Precomputed) entry(i, j int) float64 {
 	return m.Data[i*m.Stride+j]
 }
 
-// Rows returns the training points of a Precomputed with n rows: the numbers 0 … n−1, in one column.
-func Rows(n int) *points.Dense {
+// PrecomputedPoints returns the training points of a Precomputed with n rows: the numbers 0 … n−1, in one column.
+func PrecomputedPoints(n int) *points.Dense {
 	x := points.NewDense(n, 1, nil)
 	for i := range x.Data {
 		x.Data[i] = float64(i)
@@ -96,9 +96,9 @@ func AsPrecomputed(k Kernel) *Precomputed {
 	return p
 }
 
-// Semidefinite reports whether K is known to be positive semi-definite. It is not known for a Precomputed. A
+// IsSemidefinite reports whether K is known to be positive semi-definite. It is not known for a Precomputed. A
 // user-defined kernel is trusted, because every Kernel has to be.
-func Semidefinite(k Kernel) bool { return AsPrecomputed(k) == nil }
+func IsSemidefinite(k Kernel) bool { return AsPrecomputed(k) == nil }
 
 // rowMaximaOf returns max_j |K_ij| for the rows i that are the points x.
 func (k *Precomputed) rowMaximaOf(x points.Points) []float64 {
@@ -153,7 +153,7 @@ func (k *Precomputed) tile(x, z points.Points, w *Workspace, visit func(a int, r
 	nx, d := x.Dims()
 	nz, _ := z.Dims()
 	numbers, xRow, row := buffer.Grow(&w.z, nz), buffer.Grow(&w.x, d), buffer.Grow(&w.row, nz)
-	points.Panel64To(z, numbers, 1)
+	points.RowsTo(z, numbers, 1)
 	columns := buffer.Grow(&w.columns, nz)
 	for b, j := range numbers {
 		columns[b] = int(j)
@@ -211,7 +211,7 @@ func (k *Precomputed) CheckRows(x points.Points) error {
 	n, d := x.Dims()
 	if d != 1 {
 		return fmt.Errorf("kernel: points of a precomputed K have dimension %d: want the numbers of its rows "+
-			"(kernel.Rows)", d)
+			"(kernel.PrecomputedPoints)", d)
 	}
 	var v [1]float64
 	for i := range n {

@@ -17,7 +17,7 @@ func ExampleNewPrecomputed() {
 		fmt.Println(err)
 		return
 	}
-	x := kernel.Rows(2)
+	x := kernel.PrecomputedPoints(2)
 	fmt.Println(k.Eval(x.Row(0), x.Row(1)), "of rows of K;", k.Eval([]float64{0.3, 0.2}, x.Row(1)),
 		"of a new point and a row")
 	// Output: 0.5 of rows of K; 0.2 of a new point and a row
@@ -45,8 +45,8 @@ func TestPrecomputed(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		x, z := points.NewPanel(points.Gather(kernel.Rows(n), rows)),
-			points.NewPanel(points.Gather(kernel.Rows(n), cols))
+		x, z := points.NewPanel(points.Gather(kernel.PrecomputedPoints(n), rows)),
+			points.NewPanel(points.Gather(kernel.PrecomputedPoints(n), cols))
 		var w kernel.Workspace
 		d64, d32 := make([]float64, 20), make([]float32, 20)
 		kernel.Tile64(d64, 5, p, x, z, kernel.Float64, &w)
@@ -71,10 +71,11 @@ func TestPrecomputed(t *testing.T) {
 		if p.N() != n || p.Bytes() != entryBytes*n*n {
 			t.Errorf("%s: %d rows in %d bytes, want %d rows in %d", name, p.N(), p.Bytes(), n, entryBytes*n*n)
 		}
-		testkit.Fails(t, kernel.Check(back, kernel.Rows(n)), "holds no K")
-		s := kernel.NewPlacement(p, kernel.Rows(n)).DiagonalBounds(nil)
-		if s[4] != largest(k, 4) || kernel.Semidefinite(p) {
-			t.Errorf("%s: bound %v of row 4, want %v; semi-definite: %v", name, s[4], largest(k, 4), kernel.Semidefinite(p))
+		testkit.Fails(t, kernel.Check(back, kernel.PrecomputedPoints(n)), "holds no K")
+		s := kernel.NewPlacement(p, kernel.PrecomputedPoints(n)).DiagonalBounds(nil)
+		if s[4] != largest(k, 4) || kernel.IsSemidefinite(p) {
+			t.Errorf("%s: bound %v of row 4, want %v; semi-definite: %v", name, s[4], largest(k, 4),
+				kernel.IsSemidefinite(p))
 		}
 	}
 }

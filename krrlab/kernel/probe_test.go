@@ -63,8 +63,8 @@ func TestProbeRows(t *testing.T) {
 	testkit.Equal(t, len(drawn), len(norms))
 }
 
-// TestAccurateChoice checks that Accurate chooses inner products in float64 if their proved error is small enough or
-// the kernel has no other arithmetic.
+// TestAccurateChoice checks that ChooseArithmetic chooses inner products in float64 if their proved error is small
+// enough or the kernel has no other arithmetic.
 func TestAccurateChoice(t *testing.T) {
 	centered := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
 	distant := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1e6, 0, -1e6, 1})))
@@ -79,7 +79,7 @@ func TestAccurateChoice(t *testing.T) {
 		"far, coarse": {gauss, distant, 1, kernel.Float64},
 		"polynomial":  {poly, distant, 0, kernel.Float64}, "nothing will do": {gauss, centered, 0, kernel.Differences},
 	} {
-		arith, bound := kernel.Accurate(c.k, c.summary, c.accuracy)
+		arith, bound := kernel.ChooseArithmetic(c.k, c.summary, c.accuracy)
 		if arith != c.want || bound != kernel.EntryError(c.k, arith, c.summary) || !(bound >= 0) || math.IsInf(bound, 1) {
 			t.Errorf("%s: %v with error %g, want %v", name, arith, bound, c.want)
 		}
@@ -141,7 +141,7 @@ func TestMovedDistances(t *testing.T) {
 				}
 			}
 		}
-		if chosen, arith := place.Accurate(1e-12); bound > 1e-12 &&
+		if chosen, arith := place.WithAccuracy(1e-12); bound > 1e-12 &&
 			(arith != kernel.Differences || chosen.Shift != nil || chosen.Panel.X != points.Points(x)) {
 			t.Errorf("%v: %v of points moved by %v", k, arith, chosen.Shift)
 		}

@@ -121,7 +121,7 @@ func Check(k Kernel, x points.Points) error {
 		}
 		return p.CheckRows(x)
 	}
-	if t, ok := k.(tiler); ok && ByPairs(k) {
+	if t, ok := k.(tiler); ok && IsPairwise(k) {
 		return checkTile(k, t, x)
 	}
 	r, ok := k.(Radial)

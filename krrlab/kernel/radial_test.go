@@ -38,7 +38,8 @@ func TestRadialErrors(t *testing.T) {
 		testkit.Equal(t, kernel.EntryError(k, kernel.Differences, kernel.PointSummary{Dim: d, MaxSq: 1}), 0, k)
 	}
 	testkit.Equal(t, kernel.EntryError(ramp{}, kernel.Float64, kernel.PointSummary{Dim: d, MaxSq: 1}), 2)
-	if a, e := kernel.Accurate(ramp{}, kernel.PointSummary{Dim: d, MaxSq: 1}, 1e-3); a != kernel.Differences || e != 0 {
+	a, e := kernel.ChooseArithmetic(ramp{}, kernel.PointSummary{Dim: d, MaxSq: 1}, 1e-3)
+	if a != kernel.Differences || e != 0 {
 		t.Errorf("a slope that is not known: %v with %g", a, e)
 	}
 	if e := kernel.EntryError(ramp{}, kernel.Float64, kernel.PointSummary{Dim: d}); !(e < 1e-14) {

@@ -30,7 +30,7 @@ func EntryError(k Kernel, arith Arithmetic, e PointSummary) float64 {
 	if HasExactProducts(k, e) {
 		d, arith = 3, Differences // exact sums count as those of few coordinates
 	}
-	if b, ok := k.(erringKernel); ok && BuiltIn(k) {
+	if b, ok := k.(entryErrorBounder); ok && BuiltIn(k) {
 		return b.entryError(d, arith, e)
 	}
 	r, ok := k.(Radial)
@@ -50,8 +50,8 @@ func EntryError(k Kernel, arith Arithmetic, e PointSummary) float64 {
 	return min(maxError, cancellationError(d, e.MaxSq*r.Slope()/atOrigin))
 }
 
-// erringKernel is a kernel of this package with a special error bound for EntryError, for points of dimension dim.
-type erringKernel interface {
+// entryErrorBounder is a kernel of this package with a special error bound for EntryError, for points of dimension dim.
+type entryErrorBounder interface {
 	entryError(dim float64, arith Arithmetic, e PointSummary) float64
 }
 
@@ -59,9 +59,9 @@ type erringKernel interface {
 // (see Float64 in EntryError). size is max‖x‖² times a bound of |∂k/∂r²|, or of |∂k/∂r| times a bound of ‖x‖₁.
 func cancellationError(dim, size float64) float64 { return 4*(dim+12)*unit*size + 16*unit }
 
-// Accurate returns Float64 if EntryError is then at most accuracy, and otherwise Differences, with the bound of
+// ChooseArithmetic returns Float64 if EntryError is then at most accuracy, and otherwise Differences, with the bound of
 // EntryError. It always returns Float64 for kernels that are not functions of x−z, and for exact products of bytes.
-func Accurate(k Kernel, e PointSummary, accuracy float64) (arith Arithmetic, bound float64) {
+func ChooseArithmetic(k Kernel, e PointSummary, accuracy float64) (arith Arithmetic, bound float64) {
 	bound = EntryError(k, Float64, e)
 	if bound <= accuracy || !ShiftInvariant(k) || HasExactProducts(k, e) {
 		return Float64, bound

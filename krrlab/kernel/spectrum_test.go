@@ -58,16 +58,16 @@ func TestTailBound(t *testing.T) {
 				t.Errorf("%v: bound %g at distance %g, want at least %g and hardly more", k, got, r, want)
 			}
 		}
-		if !kernel.Bounded01(k) || kernel.Costly(k) {
-			t.Errorf("%v: in [0, 1] %v, costly %v", k, kernel.Bounded01(k), kernel.Costly(k))
+		if !kernel.Bounded01(k) || kernel.IsExpensive(k) {
+			t.Errorf("%v: in [0, 1] %v, costly %v", k, kernel.Bounded01(k), kernel.IsExpensive(k))
 		}
 	}
 	cube := kernel.Polynomial{Gamma: 1, Degree: 3}
 	if bound, _ := kernel.TailBound(cube); bound != nil || kernel.Bounded01(cube) {
 		t.Errorf("%v is bounded", cube)
 	}
-	if !kernel.Costly(minKernel{}) || kernel.Costly(tiled{}) {
-		t.Error("Costly must hold for kernels that are evaluated pair by pair only")
+	if !kernel.IsExpensive(minKernel{}) || kernel.IsExpensive(tiled{}) {
+		t.Error("IsExpensive must hold for kernels that are evaluated pair by pair only")
 	}
 }
 

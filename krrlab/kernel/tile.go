@@ -26,15 +26,15 @@ func (a Arithmetic) String() string {
 // Workspace is the scratch memory of one worker. The zero value is ready to use. It grows on demand and makes no
 // further allocations for tiles of the same size. Goroutines that run at the same time must not share a Workspace.
 type Workspace struct {
-	pairs       points.Workspace
-	products    []float64 // inner products of a float32 tile that are formed in float64
-	zeroNorms   []float64 // zeros: the norms that scalars64 returns with squared distances
-	wholeNorms  []float64 // squared norms of bytes as integers
-	row         []float64 // one row of squared distances, for a float32 tile
-	intProducts []int32   // inner products of bytes, for a DistanceTable
-	intNorms    []int32   // squared norms of bytes, for a DistanceTable
-	x, z        []float64 // dense rows for kernels that are evaluated pair by pair
-	columns     []int     // column numbers of a tile of a Precomputed
+	pairs             points.Workspace
+	products          []float64 // inner products of a float32 tile that are formed in float64
+	zeroNorms         []float64 // zeros: the norms that arguments64 returns with squared distances
+	integerNormBuffer []float64 // squared norms of bytes as integers
+	row               []float64 // one row of squared distances, for a float32 tile
+	intProducts       []int32   // inner products of bytes, for a DistanceTable
+	intNorms          []int32   // squared norms of bytes, for a DistanceTable
+	x, z              []float64 // dense rows for kernels that are evaluated pair by pair
+	columns           []int     // column numbers of a tile of a Precomputed
 }
 
 // Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64. The inner products or distances are formed
@@ -74,7 +74,7 @@ func tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		p.tile(x.X, z.X, w, func(a int, row []float64) { copy(dst[a*ld:], row) })
 		return
 	}
-	if ByPairs(k) {
+	if IsPairwise(k) {
 		w.evaluatePairs(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = v })
 		return
 	}
@@ -85,7 +85,7 @@ func tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	}
 
 	_, radial := k.(Radial)
-	xx, zz := w.scalars64(tile, step, k, x, z, arith)
+	xx, zz := w.arguments64(tile, step, k, x, z, arith)
 	for a, v := range xx {
 		row := tile[a*step : a*step+nz]
 		if radial {
@@ -133,7 +133,7 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		p.tile(x.X, z.X, w, func(a int, row []float64) { simd.RoundToFloat32(dst[a*ld:a*ld+nz], row) })
 		return
 	}
-	if ByPairs(k) {
+	if IsPairwise(k) {
 		w.evaluatePairs(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = roundNormal32(v) })
 		return
 	}
@@ -142,7 +142,7 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	unit, exact := exactUnit(k, x.X, z.X)
 	exp, tileProfile := exponentialOf(k), profiledByTile(k)
 	if exp != nil && exact { // a Gaussian of bytes: from the integer inner products, formed in the memory of dst
-		if inner := points.Int32View(dst); points.InnerInt(inner, ld, x.X, z.X, &w.pairs) {
+		if inner := points.Int32View(dst); points.IntegerInner32(inner, ld, x.X, z.X, &w.pairs) {
 			xx, zz := w.integerNorms(x, z, unit)
 			for a, v := range xx {
 				simd.GaussianRow(dst[a*ld:a*ld+nz], inner[a*ld:a*ld+nz], zz, v, exp.exponent(unit), flush32)
@@ -172,7 +172,7 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		if tileProfile {
 			args, step = inner, nz
 		}
-		xx, zz := w.scalars64(inner, nz, k, x, z, arith)
+		xx, zz := w.arguments64(inner, nz, k, x, z, arith)
 		for a, v := range xx {
 			applyRow32(p, exp, tileProfile, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, args[a*step:a*step+nz])
 		}
@@ -193,18 +193,19 @@ func profiledByTile(k Kernel) bool {
 	return !row && !BuiltIn(k)
 }
 
-// scalars64 sets dst[a*ld+b] to ‖x_a−z_b‖₁ if that is the argument of k, and otherwise to x_aᵀz_b. xx and zz are the
-// squared norms with which the caller computes r² = ‖x‖²+‖z‖²−2xᵀz for a kernel of r². If scalars64 computes r² itself,
-// it sets dst to −r²/2 and returns norms of 0, so that the caller obtains r² with the same bits.
-func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic) (xx, zz []float64) {
+// arguments64 sets dst[a*ld+b] to ‖x_a−z_b‖₁ if that is the argument of k, and otherwise to x_aᵀz_b. xx and zz are the
+// squared norms with which the caller computes r² = ‖x‖²+‖z‖²−2xᵀz for a kernel of r². If arguments64 computes r²
+// itself, it sets dst to −r²/2 and returns norms of 0, so that the caller obtains r² with the same bits.
+func (w *Workspace) arguments64(dst []float64, ld int, k Kernel, x, z points.Panel,
+	arith Arithmetic) (xx, zz []float64) {
 	l1 := ArgumentOf(k) == L1Distance
 	unit, exact := exactUnit(k, x.X, z.X)
 	switch {
 	case exact:
-		points.InnerWhole(dst, ld, x.X, z.X, &w.pairs)
-		return w.inUnits(dst, ld, k, x, z, unit)
+		points.IntegerInner64(dst, ld, x.X, z.X, &w.pairs)
+		return w.scaleIntegers(dst, ld, k, x, z, unit)
 	case l1 && arith == Differences:
-		points.SumDist64(dst, ld, x.X, z.X, &w.pairs)
+		points.AccurateL1Dist64(dst, ld, x.X, z.X, &w.pairs)
 	case l1:
 		points.L1Dist64(dst, ld, x.X, z.X, &w.pairs)
 	case arith == Differences && ShiftInvariant(k):
@@ -242,14 +243,14 @@ func usesInnerProducts(k Kernel) bool {
 // integerNorms returns the squared norms as integers in the given unit.
 func (w *Workspace) integerNorms(x, z points.Panel, unit float64) (xx, zz []float64) {
 	nx := x.Len()
-	norms := buffer.Grow(&w.wholeNorms, nx+z.Len())
-	points.WholeNorms(norms[:nx], x.Norms, unit)
-	points.WholeNorms(norms[nx:], z.Norms, unit)
+	norms := buffer.Grow(&w.integerNormBuffer, nx+z.Len())
+	points.IntegerNorms(norms[:nx], x.Norms, unit)
+	points.IntegerNorms(norms[nx:], z.Norms, unit)
 	return norms[:nx], norms[nx:]
 }
 
-// inUnits converts the integer inner products in dst into the results of scalars64.
-func (w *Workspace) inUnits(dst []float64, ld int, k Kernel, x, z points.Panel, unit float64) (xx, zz []float64) {
+// scaleIntegers converts the integer inner products in dst into the results of arguments64.
+func (w *Workspace) scaleIntegers(dst []float64, ld int, k Kernel, x, z points.Panel, unit float64) (xx, zz []float64) {
 	xx, zz = w.integerNorms(x, z, unit)
 	radial := ArgumentOf(k) == SquaredDistance
 	for a, v := range xx {
@@ -264,7 +265,7 @@ func (w *Workspace) inUnits(dst []float64, ld int, k Kernel, x, z points.Panel, 
 	if !radial {
 		return x.Norms, z.Norms
 	}
-	clear(w.wholeNorms) // xx and zz: dst has −r²/2
+	clear(w.integerNormBuffer) // xx and zz: dst has −r²/2
 	return xx, zz
 }
 
@@ -287,10 +288,10 @@ func (w *Workspace) evaluatePairs(k Kernel, x, z points.Points, set func(a, b in
 	if t, ok := k.(tiler); ok {
 		for a0 := 0; a0 < nx; a0 += perBlock {
 			na := min(perBlock, nx-a0)
-			points.Panel64To(x.Slice(a0, a0+na), buffer.Grow(&w.x, na*d), d)
+			points.RowsTo(x.Slice(a0, a0+na), buffer.Grow(&w.x, na*d), d)
 			for b0 := 0; b0 < nz; b0 += perBlock {
 				nb := min(perBlock, nz-b0)
-				points.Panel64To(z.Slice(b0, b0+nb), buffer.Grow(&w.z, nb*d), d)
+				points.RowsTo(z.Slice(b0, b0+nb), buffer.Grow(&w.z, nb*d), d)
 				values := buffer.Grow(&w.products, na*nb)
 				t.EvalTile(values, w.x, w.z, na, nb)
 				for p, v := range values {
@@ -304,7 +305,7 @@ func (w *Workspace) evaluatePairs(k Kernel, x, z points.Points, set func(a, b in
 	for b0 := 0; b0 < nz; b0 += perBlock {
 		b1 := min(b0+perBlock, nz)
 		zRows := buffer.Grow(&w.z, (b1-b0)*d)
-		points.Panel64To(z.Slice(b0, b1), zRows, d)
+		points.RowsTo(z.Slice(b0, b1), zRows, d)
 		for a := range nx {
 			x.RowTo(xRow, a)
 			for b := b0; b < b1; b++ {
@@ -368,8 +369,9 @@ func applyRow32[T realNumber](k profile, e exponential, tileProfile bool, dst []
 	}
 }
 
-// arg32 rounds an argument of the exponential to float32. Below flush32 it returns an argument whose exponential is 0.
-func arg32(v float64) float32 {
+// exponent32 rounds an argument of the exponential to float32. Below flush32 it returns an argument whose exponential
+// is 0.
+func exponent32(v float64) float32 {
 	if v < flush32 {
 		return underflow32
 	}

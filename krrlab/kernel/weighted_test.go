@@ -19,7 +19,7 @@ func TestDrawWeighted(t *testing.T) {
 		w[i] = 0.1 + float64(i%7)
 	}
 	w[17] = 4000
-	x := testkit.Must(points.Weigh(points.NewDense(n, 1, nil), w))
+	x := testkit.Must(points.NewWeighted(points.NewDense(n, 1, nil), w))
 	var number, weights, total float64
 	for _, v := range w {
 		total += v

@@ -65,7 +65,9 @@ func save(t testing.TB, m *Model) []byte {
 }
 
 // read reads a model from the bytes of its file.
-func read(b []byte) (*Model, error) { return readArchive(bytes.NewReader(b), int64(len(b)), accel.Budget{}) }
+func read(b []byte) (*Model, error) {
+	return readArchive(bytes.NewReader(b), int64(len(b)), accel.Budget{})
+}
 
 // TestRoundTrip checks that a loaded model equals the saved one, to the bit.
 func TestRoundTrip(t *testing.T) {
@@ -78,8 +80,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		n, d, _ := m.Dims()
 		a, b := make([]float64, n*d), make([]float64, n*d)
-		points.Panel64To(m.X, a, d)
-		points.Panel64To(got.X, b, d)
+		points.RowsTo(m.X, a, d)
+		points.RowsTo(got.X, b, d)
 		if !reflect.DeepEqual(a, b) || fmt.Sprintf("%T", got.X) != fmt.Sprintf("%T", m.X) {
 			t.Errorf("%v: points %T are not the %T saved", m, got.X, m.X)
 		}

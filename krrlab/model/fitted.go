@@ -132,8 +132,8 @@ func (m *Model) beginsWith(d *datasets.Dataset) bool {
 	a, b := make([]float64, block*dim), make([]float64, block*dim)
 	for lo := 0; lo < d.Len(); lo += block {
 		hi := min(lo+block, d.Len())
-		points.Panel64To(d.X.Slice(lo, hi), a, dim)
-		points.Panel64To(m.X.Slice(lo, hi), b, dim)
+		points.RowsTo(d.X.Slice(lo, hi), a, dim)
+		points.RowsTo(m.X.Slice(lo, hi), b, dim)
 		for i, v := range a[:(hi-lo)*dim] {
 			if !(math.Abs(v-b[i]) <= rowTolerance*max(1, math.Abs(v))) {
 				return false

@@ -20,7 +20,7 @@ func TestFittedRows(t *testing.T) {
 	for name, x := range kinds(n, d, 3) {
 		m := random(kernel.Gaussian{Sigma: 1}, x, 1)
 		values := make([]float64, n*d)
-		points.Panel64To(x, values, d)
+		points.RowsTo(x, values, d)
 		rows := &datasets.Dataset{X: points.NewDense(n, d, values)}
 		permutation, mixed := rng.New(1).Perm(n), points.NewDense(n, d, nil)
 		for i := range n {

@@ -284,7 +284,7 @@ func (p *predictor) chooseArithmetic(ctx context.Context, o *Options) error {
 		norm1[j] = mat.Norm(p.m.C.ColView(j), 1)
 	}
 	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
-	p.arith, _ = kernel.Accurate(p.m.Kernel, p.placement.SummaryWith(p.z),
+	p.arith, _ = kernel.ChooseArithmetic(p.m.Kernel, p.placement.SummaryWith(p.z),
 		accuracy/100/max(maxRatio(norm1, scale), math.SmallestNonzeroFloat64))
 	if o.Float64 || p.arith == kernel.Differences && referenceArithmetic(p.m.Kernel) == kernel.Float64 {
 		return nil

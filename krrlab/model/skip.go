@@ -62,7 +62,7 @@ func (p *predictor) skipFarTiles(ctx context.Context, o *Options, c comm.Comm) (
 	if err != nil {
 		return nil, nil, err
 	}
-	nearLeaves := make([][]int, z.Leaves()) // for each leaf of z, the leaves of x near it
+	nearLeaves := make([][]int, z.LeafCount()) // for each leaf of z, the leaves of x near it
 	for _, q := range pairs {
 		nearLeaves[q.A] = append(nearLeaves[q.A], q.B)
 	}

@@ -132,7 +132,7 @@ func TestDistributedBatches(t *testing.T) {
 // TestGivenRows checks that a model of a precomputed K is refused if its points are not row numbers of K.
 func TestGivenRows(t *testing.T) {
 	k := testkit.Must(kernel.NewPrecomputed(points.NewDense(3, 3, []float64{2, 1, 0, 1, 2, 1, 0, 1, 2})))
-	m := &Model{Kernel: k, Lambda: 1, X: kernel.Rows(3), C: mat.NewDense(3, 1, []float64{1, 2, 3})}
+	m := &Model{Kernel: k, Lambda: 1, X: kernel.PrecomputedPoints(3), C: mat.NewDense(3, 1, []float64{1, 2, 3})}
 	testkit.Must(read(save(t, m)))
 	for _, x := range []*points.Dense{points.NewDense(3, 1, []float64{0, 1, 3}),
 		points.NewDense(3, 1, []float64{0, -1, 2}), points.NewDense(3, 1, []float64{0, 0.5, 2}),

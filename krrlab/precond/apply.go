@@ -26,12 +26,12 @@ const (
 // solve is the state of one SolveTo or MulTo. A block of t vectors of length k is stored by columns, as a t×k row-major
 // matrix, so that the long dimension is contiguous in every BLAS call.
 type solve struct {
-	w         *Woodbury
-	t         int
-	skinny    bool // t is so small that products are computed column by column
-	assembly  bool // package simd has assembly for this processor
-	corrects  bool // M⁻¹R is corrected, see Woodbury.Corrects
-	colBlocks int  // the number of blocks of columns of Z
+	w           *Woodbury
+	t           int
+	columnwise  bool // t is so small that products are computed column by column
+	hasAssembly bool // package simd has assembly for this processor
+	corrects    bool // M⁻¹R is corrected, see Woodbury.Corrects
+	colBlocks   int  // the number of blocks of columns of Z
 
 	dst, r     blas64.General    // n×t
 	kind       product           // the result in dst
@@ -50,7 +50,7 @@ type solve struct {
 	workers    []scratch
 
 	// Bodies of accel.ForEach, created once so that a solve does not allocate.
-	normBody, gatherBody, firstBody, secondBody, scatterBody, trsmBody func(worker, i int)
+	normBody, projectBody, firstBody, secondBody, expandBody, trsmBody func(worker, i int)
 }
 
 // scratch holds the scratch memory of one worker.
@@ -153,18 +153,18 @@ func (w *Woodbury) start(dst, r *mat.Dense, kind product) *solve {
 	w.mu.Unlock()
 	if p == nil {
 		p = &solve{w: w}
-		p.normBody, p.gatherBody, p.scatterBody = p.sumNorms, p.gather, p.scatter
+		p.normBody, p.projectBody, p.expandBody = p.sumNorms, p.projectUnit, p.expandPanel
 		p.firstBody, p.secondBody, p.trsmBody = p.firstFactor, p.secondFactor, p.trsm
 		p.colBlocks = (w.s + colBlock - 1) / colBlock
 		p.locks = make([]sync.Mutex, p.colBlocks)
 	}
 	p.dst, p.r, p.kind, p.ridge = dst.RawMatrix(), r.RawMatrix(), kind, 0
 	p.corrects = kind == inverse && w.Corrects()
-	p.t, p.skinny, p.assembly = t, t <= gemvColumns(), simd.CurrentPath() != simd.Portable
+	p.t, p.columnwise, p.hasAssembly = t, t <= gemvColumns(), simd.CurrentPath() != simd.Portable
 	buffer.Grow(&p.sums, t*w.s)
 	buffer.Grow(&p.norm, t)
 	buffer.Grow(&p.fixed, t)
-	buffer.Grow(&p.counts, w.rows.comm.Size())
+	buffer.Grow(&p.counts, w.distribution.comm.Size())
 	for r := range p.counts {
 		lo, hi := comm.RowRange(w.n, RankRows, r, len(p.counts))
 		p.counts[r] = (hi - lo) * t
@@ -215,7 +215,7 @@ func (p *solve) firstFactor(_, b int) {
 		}
 		rows := blas64.General{Rows: c1 - c0, Cols: c1, Stride: cmp.Or(p.w.linv.stride, c1), Data: x}
 		v := blas64.General{Rows: t, Cols: c1, Stride: s, Data: p.v}
-		if p.assembly {
+		if p.hasAssembly {
 			for row := range t {
 				clear(p.u[row*s+c0 : row*s+c1])
 			}
@@ -252,7 +252,7 @@ func (p *solve) secondFactor(worker, b int) {
 		cols := blas64.General{Rows: s - c0, Cols: c1 - c0, Stride: cmp.Or(p.w.linv.stride, c1-c0), Data: x}
 		switch {
 		case x == nil:
-		case p.assembly:
+		case p.hasAssembly:
 			for row := range t {
 				clear(p.v[row*s+c0 : row*s+c1])
 			}
@@ -266,9 +266,9 @@ func (p *solve) secondFactor(worker, b int) {
 	p.mulTrans(v, u, blas64.General{Rows: c1 - c0, Cols: s, Stride: s, Data: p.w.factor[c0*s:]}, 0) // v = Vu
 }
 
-// scatter computes a panel of rows of dst = λ_p⁻¹(r − Zv), or of dst = ridge·r + Zv.
-func (p *solve) scatter(worker, panel int) {
-	s, t, k := p.w.s, p.t, p.w.rows
+// expandPanel computes a panel of rows of dst = λ_p⁻¹(r − Zv), or of dst = ridge·r + Zv.
+func (p *solve) expandPanel(worker, panel int) {
+	s, t, k := p.w.s, p.t, p.w.distribution
 	i0, i1 := k.panel(panel)
 	if i0 >= i1 {
 		return

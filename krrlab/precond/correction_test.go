@@ -46,7 +46,7 @@ func TestCorrection(t *testing.T) {
 						extended := testkit.Must(first.Extend(t.Context(), z))
 						ms := map[string]pcg.Preconditioner{form.String(): w, form.String() + " extended": extended}
 						if form == precond.FormEigen {
-							ms["family"] = member{testkit.Must(w.Family([]float64{frobeniusNorm, lambdaP})), 1}
+							ms["family"] = member{testkit.Must(w.WithLambdas([]float64{frobeniusNorm, lambdaP})), 1}
 						}
 						for name, m := range ms {
 							if relative := quadraticError(t, m, wide, lambdaP); !(relative < bound) {

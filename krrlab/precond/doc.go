@@ -62,7 +62,7 @@
 // than the rounding error of float64 sums, for columns of small and of large norm.
 //
 // With Options.Comm, the rows of Z are distributed over the ranks of an MPI run; the factor is replicated, or shared if
-// it is large (Sharers). A process without MPI is a single rank.
+// it is large (RanksPerFactor). A process without MPI is a single rank.
 //
 // # References
 //

@@ -21,10 +21,10 @@ const extendRows = 128
 // New. The result has the same bits for any number of threads. Extend returns the errors of New, and panics if z has
 // fewer rows than w or another number of columns.
 func (w *Woodbury) Extend(ctx context.Context, z *points.Dense32) (*Woodbury, error) {
-	if z.N < w.rows.count || z.D != w.s {
-		panic(fmt.Sprintf("precond: %d×%d features extended to %d×%d", w.rows.count, w.s, z.N, z.D))
+	if z.N < w.distribution.count || z.D != w.s {
+		panic(fmt.Sprintf("precond: %d×%d features extended to %d×%d", w.distribution.count, w.s, z.N, z.D))
 	}
-	c := w.rows.comm
+	c := w.distribution.comm
 	if w.form != FormL && w.form != FormLInv || c.Size() > 1 || z.N == w.n {
 		return New(ctx, z, w.lambdaP, &Options{Form: w.form, Fast: true, Comm: c})
 	}

@@ -36,7 +36,7 @@ func (w *Woodbury) factorize(ctx context.Context, c gramian) error {
 	sum, fixedPoint := []int64{0}, comm.NewFixedPoint(1500*float64(w.s))
 	c.Diagonal(func(v *float64) { fixedPoint.Add(sum, []float64{2 * math.Log(*v)}) })
 	if err == nil && c.Size > 1 {
-		err = w.rows.comm.AllReduceInt64(ctx, sum)
+		err = w.distribution.comm.AllReduceInt64(ctx, sum)
 	}
 	w.logDet = fixedPoint.Value(sum[0]) // ln det C, with an error of at most 1500s²·2⁻⁶¹
 	return err
@@ -90,7 +90,7 @@ func (w *Woodbury) statDimFromL() float64 {
 // computeU computes this rank's rows of Uᵀ = ZL⁻ᵀ, n×s, by panels of rows. It sets w.u and w.statDim, and releases L
 // and Z.
 func (w *Woodbury) computeU(ctx context.Context) error {
-	rankRows := w.rows
+	rankRows := w.distribution
 	sums, fixedPoint := make([]int64, rankRows.panels()), comm.NewFixedPoint(1.01*float64(min(w.n, w.s))) // ‖U‖_F²
 	u := make([]float64, rankRows.count*w.s)
 	err := accel.ForEach(ctx, rankRows.panels(), func(_, p int) {
@@ -155,8 +155,8 @@ func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
 	if err := cmp.Or(w.needsEigen(), checkRidge(lambdaP)); err != nil {
 		return nil, err
 	}
-	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, rows: w.rows, z: w.z, factor: w.factor,
-		sigma2: w.sigma2, trace: w.trace, seconds: w.seconds}
+	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, distribution: w.distribution, z: w.z,
+		factor: w.factor, sigma2: w.sigma2, trace: w.trace, seconds: w.seconds}
 	v.setFromEigenvalues()
 	return v, nil
 }

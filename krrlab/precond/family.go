@@ -13,17 +13,17 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
-// Family is the set of preconditioners M_c = ZZᵀ+λ_cI, one for each column c of a block of vectors, from one
+// RidgeFamily is the set of preconditioners M_c = ZZᵀ+λ_cI, one for each column c of a block of vectors, from one
 // eigendecomposition ZᵀZ = VΣ²Vᵀ. An application to t columns reads Z twice and takes 4nst + 4s²t flops, the same as
 // one Woodbury of FormEigen.
-type Family struct {
+type RidgeFamily struct {
 	w       *Woodbury
 	lambdas []float64
 }
 
-// Family returns ZZᵀ+λ_cI for the given λ_c. It returns an error if the form is not FormEigen, if lambdas is empty, or
-// if a λ_c is not positive and finite.
-func (w *Woodbury) Family(lambdas []float64) (*Family, error) {
+// WithLambdas returns ZZᵀ+λ_cI for the given λ_c. It returns an error if the form is not FormEigen, if lambdas is
+// empty, or if a λ_c is not positive and finite.
+func (w *Woodbury) WithLambdas(lambdas []float64) (*RidgeFamily, error) {
 	err := w.needsEigen()
 	for _, l := range lambdas {
 		err = cmp.Or(err, checkRidge(l))
@@ -31,15 +31,15 @@ func (w *Woodbury) Family(lambdas []float64) (*Family, error) {
 	if len(lambdas) == 0 {
 		err = errors.New("precond: no λ_p")
 	}
-	return &Family{w, slices.Clone(lambdas)}, err
+	return &RidgeFamily{w, slices.Clone(lambdas)}, err
 }
 
 // Dim returns n.
-func (f *Family) Dim() int { return f.w.n }
+func (f *RidgeFamily) Dim() int { return f.w.n }
 
 // SolveTo sets column c of dst to M_c⁻¹ times column c of r, for all c. It panics if the number of columns is not the
 // number of λ_c.
-func (f *Family) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+func (f *RidgeFamily) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	cols := make([]int, len(f.lambdas))
 	for c := range cols {
 		cols[c] = c
@@ -48,7 +48,7 @@ func (f *Family) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 }
 
 // SolveColumnsTo sets column j of dst to M_c⁻¹ times column j of r, where c = cols[j]. See Woodbury.SolveTo.
-func (f *Family) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
+func (f *RidgeFamily) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
 	p := f.w.start(dst, r, inverse)
 	defer f.w.release(p)
 	if p.t != len(cols) {
@@ -63,7 +63,7 @@ func (f *Family) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []i
 
 // NormalColumnsTo sets column c of dst to Z·g₁ + √λ_c·g₂, a draw from the normal distribution with covariance M_c. All
 // c share one g₁ and one g₂, so that differences between the columns are due to λ_c and not to chance.
-func (f *Family) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+func (f *RidgeFamily) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	if n, t := dst.Dims(); n != f.w.n || t != len(f.lambdas) {
 		panic(fmt.Sprintf("precond: %d×%d normal numbers for order %d and %d λ_p", n, t, f.w.n, len(f.lambdas)))
 	}

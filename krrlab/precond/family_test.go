@@ -14,19 +14,19 @@ import (
 )
 
 var (
-	_ pcg.ColumnPreconditioner = (*precond.Family)(nil)
-	_ lanczos.Metrics          = (*precond.Family)(nil)
+	_ pcg.ColumnPreconditioner = (*precond.RidgeFamily)(nil)
+	_ lanczos.Metrics          = (*precond.RidgeFamily)(nil)
 	_ lanczos.Metric           = (*precond.Woodbury)(nil)
 )
 
-// TestFamily checks the family of M = ZZᵀ+λ_pI for several ridges λ_p. Each column must agree with a dense solve with
-// its λ_p, for columns in any order, and draws with those of Woodbury with the same λ_p. Family must refuse invalid λ_p
-// and form L.
-func TestFamily(t *testing.T) {
+// TestRidgeFamily checks the family of M = ZZᵀ+λ_pI for several ridges λ_p. Each column must agree with a dense solve
+// with its λ_p, for columns in any order, and draws with those of Woodbury with the same λ_p. RidgeFamily must refuse
+// invalid λ_p and form L.
+func TestRidgeFamily(t *testing.T) {
 	const n = 700
 	z, wide := features(21, n, 60, 0.97)
 	lambdas := []float64{1e-3, 0.1, 5, 1e3}
-	f := testkit.Must(build(t, z, 1, precond.FormEigen).Family(lambdas))
+	f := testkit.Must(build(t, z, 1, precond.FormEigen).WithLambdas(lambdas))
 	cols := []int{2, 0, 3, 3}
 	r := random(5, n, len(cols))
 	got := mat.NewDense(n, len(cols), nil)
@@ -56,11 +56,11 @@ func TestFamily(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]float64{nil, {1, 0}, {-1}, {math.NaN()}, {math.Inf(1)}} {
-		if _, err := build(t, z, 1, precond.FormEigen).Family(bad); err == nil {
+		if _, err := build(t, z, 1, precond.FormEigen).WithLambdas(bad); err == nil {
 			t.Errorf("%v accepted", bad)
 		}
 	}
-	if _, err := build(t, z, 1, precond.FormL).Family(lambdas); err == nil {
+	if _, err := build(t, z, 1, precond.FormL).WithLambdas(lambdas); err == nil {
 		t.Error("form L has a family")
 	}
 }

@@ -25,9 +25,9 @@ const (
 	measureSteps   = 4
 	measureTail    = 0.14
 
-	// Measured is the number of values per feature that ranks add to measure E. If they share ZᵀZ, they add twice as
-	// many.
-	Measured = measureColumns * measureSteps
+	// ErrorSumsPerFeature is the number of values per feature that ranks add to measure E. If they share ZᵀZ, they add
+	// twice as many.
+	ErrorSumsPerFeature = measureColumns * measureSteps
 )
 
 // gramian is ZᵀZ, replicated or distributed over the ranks, and its trace.
@@ -48,7 +48,7 @@ func (w *Woodbury) localGram() gramian {
 // fastGram returns ZᵀZ. It uses float32 products if their error E is predicted, and then measured, to be at most λ_p/10
 // in the 2-norm, and float64 products otherwise.
 func (w *Woodbury) fastGram(ctx context.Context) (gramian, error) {
-	predicted, err := w.rows.fastError(ctx, w.z)
+	predicted, err := w.distribution.fastError(ctx, w.z)
 	if err != nil {
 		return gramian{}, err
 	}
@@ -57,7 +57,7 @@ func (w *Woodbury) fastGram(ctx context.Context) (gramian, error) {
 		if err != nil {
 			return c, err
 		}
-		measured, err := measuredError(ctx, w.rows.comm, w.z, c)
+		measured, err := measuredError(ctx, w.distribution.comm, w.z, c)
 		if err != nil || measured <= w.lambdaP/10 {
 			return c, err
 		}
@@ -67,8 +67,8 @@ func (w *Woodbury) fastGram(ctx context.Context) (gramian, error) {
 
 // gram returns ZᵀZ. It is distributed if the ranks share the factor, and otherwise stored in w.factor.
 func (w *Woodbury) gram(ctx context.Context, p precision) (c gramian, err error) {
-	k := w.rows
-	if Sharers(w.form, w.n, w.s, 1, k.comm.Size()) > 1 {
+	k := w.distribution
+	if RanksPerFactor(w.form, w.n, w.s, 1, k.comm.Size()) > 1 {
 		c.DistributedMatrix = k.newShared(ctx, w.s)
 	} else {
 		w.factor = make([]float64, w.s*w.s)

@@ -35,7 +35,7 @@ func TestMultiply(t *testing.T) {
 				t.Errorf("form %v: M·x is wrong (%v)", form, err)
 			}
 			got.Copy(x)
-			if err := w.Outer().KMulTo(t.Context(), got, got); err != nil || !mat.EqualApprox(got, &zz, 1e-11) {
+			if err := w.OuterProduct().KMulTo(t.Context(), got, got); err != nil || !mat.EqualApprox(got, &zz, 1e-11) {
 				t.Errorf("form %v: ZZᵀ·x in place is wrong (%v)", form, err)
 			}
 			if err := w.SolveTo(t.Context(), got, &m); err != nil || !mat.EqualApprox(got, x, 1e-8) {

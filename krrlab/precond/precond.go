@@ -71,19 +71,19 @@ const correctionLimit = 1e10
 
 // Woodbury is M = ZZᵀ+λ_pI with its inverse. Its methods are safe for concurrent use.
 type Woodbury struct {
-	n, s    int
-	lambdaP float64
-	form    Form
-	auto    bool            // the form was AutoForm
-	rows    *rows           // distribution of the rows of Z
-	z       *points.Dense32 // this rank's rows of Z; nil for FormU
-	u       []float64       // for FormU, this rank's rows of Uᵀ
-	factor  []float64       // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU, and if ranks share the factor
-	linv    *linv           // L⁻¹, for FormLInv
-	sigma2  []float64       // eigenvalues σ² of ZᵀZ, for FormEigen
-	trace   float64         // tr ZᵀZ
-	logDet  float64         // ln det(ZᵀZ+λ_pI)
-	seconds Seconds
+	n, s         int
+	lambdaP      float64
+	form         Form
+	auto         bool             // the form was AutoForm
+	distribution *rowDistribution // distribution of the rows of Z
+	z            *points.Dense32  // this rank's rows of Z; nil for FormU
+	u            []float64        // for FormU, this rank's rows of Uᵀ
+	factor       []float64        // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU, and if ranks share the factor
+	linv         *linv            // L⁻¹, for FormLInv
+	sigma2       []float64        // eigenvalues σ² of ZᵀZ, for FormEigen
+	trace        float64          // tr ZᵀZ
+	logDet       float64          // ln det(ZᵀZ+λ_pI)
+	seconds      Seconds
 
 	statOnce sync.Once
 	statDim  float64 // statistical dimension s_{λ_p}
@@ -134,7 +134,7 @@ func newWoodbury(ctx context.Context, z *points.Dense32, lambdaP float64, o *Opt
 	if err != nil {
 		return nil, err
 	}
-	w := &Woodbury{n: k.n, s: z.D, lambdaP: lambdaP, form: opt.Form, auto: opt.Form == AutoForm, z: z, rows: k}
+	w := &Woodbury{n: k.n, s: z.D, lambdaP: lambdaP, form: opt.Form, auto: opt.Form == AutoForm, z: z, distribution: k}
 	if w.auto {
 		w.form = cheaperForm(w.n, w.s, cmp.Or(opt.RHS, 1))
 	}
@@ -160,7 +160,7 @@ func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 	} else {
 		err = w.factorize(ctx, c)
 	}
-	if err = comm.Agree(ctx, w.rows.comm, cmp.Or(err, ctx.Err())); err != nil {
+	if err = comm.Agree(ctx, w.distribution.comm, cmp.Or(err, ctx.Err())); err != nil {
 		return err
 	}
 	w.seconds.Factor = lap()

@@ -103,9 +103,9 @@ func TestInverse(t *testing.T) {
 	})
 }
 
-// member is M_c of a Family as a preconditioner.
+// member is M_c of a RidgeFamily as a preconditioner.
 type member struct {
-	*precond.Family
+	*precond.RidgeFamily
 	c int
 }
 
@@ -130,7 +130,7 @@ func TestConformance(t *testing.T) {
 		for _, form := range forms {
 			ms[form.String()] = build(t, z, 0.1, form)
 		}
-		family := testkit.Must(build(t, z, 0.1, precond.FormEigen).Family([]float64{0.1, 0.03}))
+		family := testkit.Must(build(t, z, 0.1, precond.FormEigen).WithLambdas([]float64{0.1, 0.03}))
 		ms["family"] = member{family, 1}
 		for name, m := range ms {
 			if err := precondtest.Test(t.Context(), m, opts); err != nil {
@@ -350,7 +350,7 @@ func TestErrors(t *testing.T) {
 		})
 		r := random(6, 40, 2)
 		testkit.CheckCancellation(t, func(ctx context.Context) error { return w.SolveTo(ctx, r, r) })
-		outerProduct := testkit.Must(precond.NewOuter(ctx, nil, z))
+		outerProduct := testkit.Must(precond.NewOuterProduct(ctx, nil, z))
 		testkit.CheckCancellation(t, func(ctx context.Context) error { return outerProduct.KMulTo(ctx, r, r) })
 		testkit.Contains(t, w.String(), "n = 40, s = 12, λ_p = 1, form "+form.String())
 		if b, err := json.Marshal(form); err != nil || string(b) != `"`+form.String()+`"` || w.Features() != 12 {
@@ -382,7 +382,7 @@ func TestPanics(t *testing.T) {
 		},
 		"gram": func() { _, _ = precond.NewFromGram(t.Context(), z, new(precond.Gram), 1, nil) },
 		"family": func() {
-			f, _ := build(t, z, 1, precond.FormEigen).Family([]float64{1, 2})
+			f, _ := build(t, z, 1, precond.FormEigen).WithLambdas([]float64{1, 2})
 			_ = f.NormalColumnsTo(t.Context(), mat.NewDense(10, 1, nil), rng.New(1))
 		},
 		"id": func() {

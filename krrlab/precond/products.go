@@ -46,7 +46,7 @@ func (w *Woodbury) forward(p *solve, y, v blas64.General, i0 int) {
 
 // mul sets y = x·a + beta·y for x t×m, a m×k and y t×k.
 func (p *solve) mul(y, x, a blas64.General, beta float64) {
-	if !p.skinny {
+	if !p.columnwise {
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, a, beta, y)
 		return
 	}
@@ -57,7 +57,7 @@ func (p *solve) mul(y, x, a blas64.General, beta float64) {
 
 // mulTrans sets y = x·aᵀ + beta·y for x t×k, a m×k and y t×m.
 func (p *solve) mulTrans(y, x, a blas64.General, beta float64) {
-	if !p.skinny {
+	if !p.columnwise {
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, a, beta, y)
 		return
 	}

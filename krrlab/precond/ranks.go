@@ -17,8 +17,8 @@ import (
 // of products of such units. Threads and ranks therefore add the same terms, however many there are.
 const RankRows = 512
 
-// rows describes the distribution of the rows of Z over the ranks.
-type rows struct {
+// rowDistribution describes the distribution of the rows of Z over the ranks.
+type rowDistribution struct {
 	comm     comm.Comm
 	n        int       // the number of rows of Z on all ranks
 	firstRow int       // the index in Z of the first row of this rank
@@ -28,14 +28,14 @@ type rows struct {
 
 // newRows returns the distribution of a Z of which this rank has the rows z. It returns an error if Z has a number that
 // is not finite, and panics if z does not have the rows that comm.RowRange determines.
-func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rows, error) {
+func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rowDistribution, error) {
 	c = comm.OrAlone(c)
 	counts := make([]int64, c.Size())
 	counts[c.Rank()] = int64(z.N)
 	if err := c.AllReduceInt64(ctx, counts); err != nil {
 		return nil, err
 	}
-	k := &rows{comm: c}
+	k := &rowDistribution{comm: c}
 	for _, m := range counts {
 		k.n += int(m)
 	}
@@ -66,10 +66,10 @@ func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rows, error)
 }
 
 // units returns the number of units of RankRows rows of this rank.
-func (k *rows) units() int { return (k.count + RankRows - 1) / RankRows }
+func (k *rowDistribution) units() int { return (k.count + RankRows - 1) / RankRows }
 
 // columnPeaks sets peaks_j to max_i|Z_ij| over the rows of this rank. It returns an error if a number is not finite.
-func (k *rows) columnPeaks(ctx context.Context, peaks []float64, z *points.Dense32) error {
+func (k *rowDistribution) columnPeaks(ctx context.Context, peaks []float64, z *points.Dense32) error {
 	const sign = 1 << 31
 	workers := make([][]uint32, accel.Threads()) // bits of max|Z_ij|; they are ordered like the numbers
 	err := accel.ForEachBlock(ctx, k.count, RankRows, func(worker, i0, i1 int) {
@@ -97,7 +97,7 @@ func (k *rows) columnPeaks(ctx context.Context, peaks []float64, z *points.Dense
 }
 
 // notFinite returns an error that names the first number of z that is not finite.
-func (k *rows) notFinite(z *points.Dense32) error {
+func (k *rowDistribution) notFinite(z *points.Dense32) error {
 	for i := range k.count {
 		for j, v := range z.Row(i) {
 			if v-v != 0 {
@@ -112,7 +112,7 @@ func (k *rows) notFinite(z *points.Dense32) error {
 // |(Zᵀr)_kc| ≤ max_i|Z_ik|·‖r_c‖₁. A common bound for all columns of Z would be too coarse for columns of small norm,
 // and M⁻¹ would amplify their errors.
 func (p *solve) project(ctx context.Context) error {
-	s, t, k := p.w.s, p.t, p.w.rows
+	s, t, k := p.w.s, p.t, p.w.distribution
 	clear(p.sums)
 	clear(p.norm)
 	norms := buffer.Grow(&p.norms, (k.n+normRows-1)/normRows*t)
@@ -125,7 +125,7 @@ func (p *solve) project(ctx context.Context) error {
 	for c, v := range p.norm {
 		p.fixed[c] = comm.NewFixedPoint(v * (1 + 1e-3)) // the margin is for rounding of the products
 	}
-	if err := accel.ForEach(ctx, k.units()*p.colBlocks, p.gatherBody); err != nil {
+	if err := accel.ForEach(ctx, k.units()*p.colBlocks, p.projectBody); err != nil {
 		return err
 	}
 	if err := k.comm.AllReduceInt64(ctx, p.sums); err != nil {
@@ -156,8 +156,8 @@ func (p *solve) sumNorms(_, q int) {
 // expand sets dst to λ_p⁻¹(r − Zv), or to ridge·r + Zv. Each rank computes its own rows, and then all rows are
 // gathered.
 func (p *solve) expand(ctx context.Context) error {
-	k, t := p.w.rows, p.t
-	if err := accel.ForEach(ctx, k.panels(), p.scatterBody); err != nil {
+	k, t := p.w.distribution, p.t
+	if err := accel.ForEach(ctx, k.panels(), p.expandBody); err != nil {
 		return err
 	}
 	if p.dst.Stride == t {
@@ -183,11 +183,11 @@ func (p *solve) expand(ctx context.Context) error {
 const unitPanels = (RankRows + rowBlock - 1) / rowBlock
 
 // panels returns the number of panels of this rank.
-func (k *rows) panels() int { return k.units() * unitPanels }
+func (k *rowDistribution) panels() int { return k.units() * unitPanels }
 
 // panel returns the rows i0, …, i1-1 of panel q, counted from the first row of this rank; panels of the last unit may
 // be empty.
-func (k *rows) panel(q int) (i0, i1 int) {
+func (k *rowDistribution) panel(q int) (i0, i1 int) {
 	unit := q / unitPanels * RankRows
 	i0 = min(unit+q%unitPanels*rowBlock, k.count)
 	return i0, min(i0+rowBlock, unit+RankRows, k.count)
@@ -196,7 +196,7 @@ func (k *rows) panel(q int) (i0, i1 int) {
 // syncFactor returns an error if finish failed with err on any rank. For FormEigen it also replaces the eigenvalues and
 // eigenvectors by those of rank 0, because their bits may differ between ranks and are visible to callers.
 func (w *Woodbury) syncFactor(ctx context.Context, err error) error {
-	c := w.rows.comm
+	c := w.distribution.comm
 	if err := comm.Agree(ctx, c, err); err != nil || w.form != FormEigen {
 		return err
 	}
@@ -209,9 +209,9 @@ func (w *Woodbury) syncFactor(ctx context.Context, err error) error {
 	return nil
 }
 
-// gather adds the product of r with a unit of rows and a block of columns of Z to sums.
-func (p *solve) gather(worker, task int) {
-	w, s, t, k := &p.workers[worker], p.w.s, p.t, p.w.rows
+// projectUnit adds the product of r with a unit of rows and a block of columns of Z to sums.
+func (p *solve) projectUnit(worker, task int) {
+	w, s, t, k := &p.workers[worker], p.w.s, p.t, p.w.distribution
 	i0 := task / p.colBlocks * RankRows
 	i1 := min(i0+RankRows, k.count)
 	rt := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}

@@ -106,15 +106,15 @@ func TestRanksRefuse(t *testing.T) {
 	}
 }
 
-// TestRanksProducts checks that all methods of Woodbury besides solves, and Outer, have the same bits without ranks
-// and on 1, 2, 3 and 5 ranks.
+// TestRanksProducts checks that all methods of Woodbury besides solves, and OuterProduct, have the same bits without
+// ranks and on 1, 2, 3 and 5 ranks.
 func TestRanksProducts(t *testing.T) {
 	const n, s, cols = 1300, 96, 2
 	z := randomFeatures(n, s)
 	lambdas := []float64{0.01, 1}
 	src, short := testkit.RandomMatrix(4, n, cols), testkit.RandomMatrix(5, s, cols)
 	// results returns the result of every method of w and of outer, which is ZZᵀ.
-	results := func(w *Woodbury, outer *Outer) (list []*mat.Dense) {
+	results := func(w *Woodbury, outer *OuterProduct) (list []*mat.Dense) {
 		put := func(err error, m *mat.Dense) {
 			if err != nil {
 				t.Error(err)
@@ -132,7 +132,7 @@ func TestRanksProducts(t *testing.T) {
 		put(w.ZVTransMulTo(t.Context(), y, src), y)
 		y = dst()
 		put(w.ZVMulTo(t.Context(), y, short), y)
-		f, err := w.Family(lambdas)
+		f, err := w.WithLambdas(lambdas)
 		if err != nil {
 			t.Error(err)
 			return nil
@@ -152,7 +152,7 @@ func TestRanksProducts(t *testing.T) {
 	}
 	resultsOn := func(c comm.Comm, own *points.Dense32) []*mat.Dense {
 		w, err := New(t.Context(), own, 0.1, &Options{Form: FormEigen, Comm: c})
-		outer, err2 := NewOuter(t.Context(), c, own)
+		outer, err2 := NewOuterProduct(t.Context(), c, own)
 		if err != nil || err2 != nil {
 			t.Error(err, err2)
 			return nil

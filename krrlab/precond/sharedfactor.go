@@ -13,10 +13,10 @@ import (
 // factor matter less than the two additional collectives that each solve with a shared factor needs.
 var maxReplicatedOrder = 2048
 
-// Sharers returns the number of ranks that share one factor, if New is called for n points, s features and t columns.
-// All ranks share the factor of FormLInv with more than 2,048 features. Otherwise every rank has the whole factor, and
-// Sharers returns 1.
-func Sharers(form Form, n, s, t, ranks int) int {
+// RanksPerFactor returns the number of ranks that share one factor, if New is called for n points, s features and t
+// columns. All ranks share the factor of FormLInv with more than 2,048 features. Otherwise every rank has the whole
+// factor, and RanksPerFactor returns 1.
+func RanksPerFactor(form Form, n, s, t, ranks int) int {
 	if form == AutoForm {
 		form = cheaperForm(n, s, t)
 	}
@@ -58,7 +58,7 @@ func newLinv(s int) *linv {
 func (d *linv) block(b int) (c0, c1 int) { return b * colBlock, min((b+1)*colBlock, d.s) }
 
 // newShared returns an s×s matrix of zeros that is distributed over the ranks.
-func (k *rows) newShared(ctx context.Context, s int) *accel.DistributedMatrix {
+func (k *rowDistribution) newShared(ctx context.Context, s int) *accel.DistributedMatrix {
 	return accel.NewDistributedMatrix(s, k.comm.Rank(), k.comm.Size(), func(x []float64, root int) error {
 		return comm.BroadcastFloats(ctx, k.comm, x, root)
 	})
@@ -103,7 +103,7 @@ func (p *solve) gatherBlocks(ctx context.Context, x []float64) error {
 			clear(x[row*d.s+c0 : row*d.s+c1])
 		}
 	}
-	return comm.MergeDisjoint(ctx, p.w.rows.comm, x)
+	return comm.MergeDisjoint(ctx, p.w.distribution.comm, x)
 }
 
 // bytes returns the memory of L⁻¹ on this rank, for a shared L⁻¹.

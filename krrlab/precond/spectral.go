@@ -15,8 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Spectral returns the matrix T, s×s and row-major, that turns λ_p into a spectral ridge, and the smallest eigenvalue
-// σ_s² of ZᵀZ = VΣ²Vᵀ, where Z = UΣVᵀ is n×s:
+// SpectralTransform returns the matrix T, s×s and row-major, that turns λ_p into a spectral ridge, and the smallest
+// eigenvalue σ_s² of ZᵀZ = VΣ²Vᵀ, where Z = UΣVᵀ is n×s:
 //
 //	T = V·diag(√(1−σ_s²/σ_j²)),  ZT(ZT)ᵀ + (λ+σ_s²)I = U(Σ²+λI)Uᵀ + (σ_s²+λ)(I−UUᵀ).
 //
@@ -24,7 +24,7 @@ import (
 // 5). It assumes that K has the eigenvalue σ_s² instead of 0 on the complement of the range of Z. The left-hand side
 // expresses it by the features ZT and the ridge λ_p = λ+σ_s². ‖T‖₂ ≤ 1 holds in spite of rounding, so that ZT(ZT)ᵀ ≼
 // ZZᵀ. Each rank of c passes its rows of Z. The cost is ns²+10s³ flops.
-func Spectral(ctx context.Context, c comm.Comm, z *points.Dense32) (t []float64, smallest float64, err error) {
+func SpectralTransform(ctx context.Context, c comm.Comm, z *points.Dense32) (t []float64, smallest float64, err error) {
 	var g Gram
 	if err := g.Grow(ctx, c, z); err != nil {
 		return nil, 0, err

@@ -25,7 +25,7 @@ func TestSpectral(t *testing.T) {
 	var g, outer mat.SymDense
 	g.SymOuterK(1, full.T())
 	smallest := testkit.Eigenvalues(t, &g)[0]
-	got, sigma2, err := Spectral(t.Context(), comm.Alone(), z)
+	got, sigma2, err := SpectralTransform(t.Context(), comm.Alone(), z)
 	testkit.OK(t, err)
 	testkit.Near(t, sigma2, smallest, 1e-12*smallest)
 	outer.SymOuterK(1, mat.NewDense(s, s, got))
@@ -40,12 +40,12 @@ func TestSpectral(t *testing.T) {
 		t.Errorf("TTᵀZᵀZ is off ZᵀZ−σ_s²I by %g", norm)
 	}
 	onRanks(3, z, func(c comm.Comm, own *points.Dense32) {
-		if m, v, err := Spectral(t.Context(), c, own); err != nil || v != sigma2 || !slices.Equal(m, got) {
+		if m, v, err := SpectralTransform(t.Context(), c, own); err != nil || v != sigma2 || !slices.Equal(m, got) {
 			t.Errorf("rank %d: other bits than one process: σ_s² = %v, %v, %v", c.Rank(), v, sigma2, err)
 		}
 	})
 	testkit.CheckCancellation(t, func(ctx context.Context) error {
-		_, _, err := Spectral(ctx, comm.Alone(), z)
+		_, _, err := SpectralTransform(ctx, comm.Alone(), z)
 		return err
 	})
 }
@@ -56,7 +56,7 @@ func TestSharers(t *testing.T) {
 		form    Form
 		s, want int
 	}{{FormLInv, 2048, 1}, {FormLInv, 2049, 3}, {FormL, 4096, 1}, {FormEigen, 4096, 1}, {AutoForm, 4096, 3}} {
-		testkit.Equal(t, Sharers(c.form, 1e5, c.s, 10, 3), c.want, c.form, c.s)
+		testkit.Equal(t, RanksPerFactor(c.form, 1e5, c.s, 10, 3), c.want, c.form, c.s)
 	}
 	const s = 20000
 	for _, p := range []int64{1, 2, 4} {

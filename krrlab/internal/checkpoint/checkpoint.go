@@ -28,7 +28,7 @@ import (
 //	sum      sha256 of everything before
 const (
 	magic      = "krrlabCP"
-	version    = 3
+	version    = 4
 	headerSize = len(magic) + 4 + sha256.Size + 8 // bytes before the state
 	prefix     = "checkpoint-"
 	suffix     = ".krrc"

@@ -19,7 +19,7 @@ func BenchmarkPlane(b *testing.B) {
 	rng.New(2).Normals(y.RawMatrix().Data, 0)
 	for b.Loop() {
 		s := testkit.Must(New(kernel.Gaussian{Sigma: 0.1}, Options{}, x))
-		normal, projected, err := s.Normal(b.Context(), x, nil, y)
+		normal, projected, err := s.NormalEquations(b.Context(), x, nil, y)
 		testkit.OK(b, err)
 		beta, _, err := testkit.Must(normal.Factor(b.Context(), 0.01)).Solve(b.Context(), projected, 1e-10)
 		testkit.OK(b, err)

@@ -26,7 +26,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	normal, b, _ := s.Normal(ctx, x, nil, y)
+	normal, b, _ := s.NormalEquations(ctx, x, nil, y)
 	factor, _ := normal.Factor(ctx, lambda)
 	beta, _, _ := factor.Solve(ctx, b, 0)
 	f, _ := s.Eval(ctx, points.NewDense(1, 2, []float64{0.3, 0.5}), beta)

@@ -80,7 +80,7 @@ func TestPass(t *testing.T) {
 				phi, v, beta := features(s, x), mat.NewDense(x.N, 2, nil), mat.NewDense(s.Modes(), 2, nil)
 				rng.New(6).Normals(v.RawMatrix().Data, 0)
 				rng.New(7).Normals(beta.RawMatrix().Data, 0)
-				normal, projected, err := s.Normal(t.Context(), x, nil, v)
+				normal, projected, err := s.NormalEquations(t.Context(), x, nil, v)
 				testkit.OK(t, err)
 				gram := testkit.Must(normal.Matrix(t.Context()))
 				for i := range s.Modes() {
@@ -93,10 +93,10 @@ func TestPass(t *testing.T) {
 				wantProjected.Mul(phi.T(), v)
 				wantValues.Mul(phi, beta)
 				for quantity, c := range map[string]struct{ got, want *mat.Dense }{
-					"ΦᵀΦ":          {gram, &wantGram},
-					"Normal's ΦᵀV": {projected, &wantProjected},
-					"Project":      {testkit.Must(s.Project(t.Context(), x, v)), &wantProjected},
-					"Eval":         {testkit.Must(s.Eval(t.Context(), x, beta)), &wantValues},
+					"ΦᵀΦ":                  {gram, &wantGram},
+					"NormalEquations' ΦᵀV": {projected, &wantProjected},
+					"Project":              {testkit.Must(s.Project(t.Context(), x, v)), &wantProjected},
+					"Eval":                 {testkit.Must(s.Eval(t.Context(), x, beta)), &wantValues},
 				} {
 					var difference mat.Dense
 					difference.Sub(c.got, c.want)

@@ -187,7 +187,7 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 	if weighted {
 		scaled.Apply(func(i, _ int, v float64) float64 { return v * math.Sqrt(weights[i]) }, y)
 	}
-	normal, b, err := s.Normal(ctx, x, weights, scaled)
+	normal, b, err := s.NormalEquations(ctx, x, weights, scaled)
 	testkit.OK(t, err)
 	sol := testkit.Must(normal.Factor(ctx, lambda))
 	beta, iterations, err := sol.Solve(ctx, b, 1e-13)
@@ -202,7 +202,7 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 		return scaled.At(i, j)
 	}))
 	if !mat.EqualApprox(projected, b, 1e-9*mat.Norm(b, 2)) {
-		t.Error("EvalProject and Normal disagree")
+		t.Error("EvalProject and NormalEquations disagree")
 	}
 	values := testkit.Must(s.Eval(ctx, x, beta))
 	if !mat.Equal(values, again) {

@@ -35,7 +35,7 @@ type grid struct {
 // newGrid computes the weights from the moments: μ = Σ_q 2^k moment_q t_q/N, where t_q are the products of cosines and
 // sines of the moments at the nodes, k is the number of axes along which t_q is not constant, and N the number of
 // nodes.
-func newGrid(ctx context.Context, b *Normal) (*grid, error) {
+func newGrid(ctx context.Context, b *NormalMatrix) (*grid, error) {
 	s := b.series
 	g, moments := &grid{series: s, modes: s.newTensor(1)}, s.newTensor(2)
 	var momentAxes [MaxDim]gridAxis

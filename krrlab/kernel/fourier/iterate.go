@@ -25,11 +25,11 @@ type weightPreconditioner struct {
 
 // newWeightPreconditioner returns the preconditioner of b + λI. It returns an error if the block is not positive
 // definite in float64.
-func newWeightPreconditioner(ctx context.Context, b *Normal, lambda float64) (*weightPreconditioner, error) {
+func newWeightPreconditioner(ctx context.Context, b *NormalMatrix, lambda float64) (*weightPreconditioner, error) {
 	s := b.series
 	count := s.exactModes(b.n, lambda) // the modes are in order of their weights
 	p := &weightPreconditioner{diagonal: make([]float64, len(s.modes))}
-	block := &Normal{series: &Series{axes: s.axes, modes: s.modes[:count]}, moments: b.moments}
+	block := &NormalMatrix{series: &Series{axes: s.axes, modes: s.modes[:count]}, moments: b.moments}
 	var err error
 	if p.factor, err = block.Matrix(ctx); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (iterat
 		rho := floats.Dot(residual, z)
 		count := 0
 		for ; count < maxIterations && floats.Norm(residual, 2) > tol*initialNorm; count++ {
-			if err := f.applied.multiply(ctx, image, direction, f.lambda); err != nil {
+			if err := f.normalGrid.multiply(ctx, image, direction, f.lambda); err != nil {
 				return count, err
 			}
 			alpha := rho / floats.Dot(direction, image)

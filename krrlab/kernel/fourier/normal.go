@@ -11,17 +11,17 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Normal is the matrix ΦᵀWΦ of the normal equations, M×M, represented by its moments.
-type Normal struct {
+// NormalMatrix is the matrix ΦᵀWΦ of the normal equations, M×M, represented by its moments.
+type NormalMatrix struct {
 	series  *Series
 	moments []float64 // Σ_i w_i ⊗_a (cos, sin)(q θ_ia), q ≤ 2m_a
 	n       int       // number of points
 }
 
-// Normal returns ΦᵀWΦ for W = diag(weights), or W = I if weights is nil, and ΦᵀV, M×t, for V n×t, in one pass over the
-// n points. For the weighted problem (W^½KW^½ + λI)Ĉ = W^½Y, V is WY.
-func (s *Series) Normal(ctx context.Context, x points.Points, weights []float64,
-	v *mat.Dense) (*Normal, *mat.Dense, error) {
+// NormalEquations returns ΦᵀWΦ for W = diag(weights), or W = I if weights is nil, and ΦᵀV, M×t, for V n×t, in one pass
+// over the n points. For the weighted problem (W^½KW^½ + λI)Ĉ = W^½Y, V is WY.
+func (s *Series) NormalEquations(ctx context.Context, x points.Points, weights []float64,
+	v *mat.Dense) (*NormalMatrix, *mat.Dense, error) {
 	n, _ := x.Dims()
 	_, t := v.Dims()
 	summed := append([]tensor{s.newTensor(2)}, s.tensors(t)...)
@@ -32,7 +32,7 @@ func (s *Series) Normal(ctx context.Context, x points.Points, weights []float64,
 		}
 		copy(coefficients[1:], v.RawRowView(i))
 	})
-	return &Normal{series: s, moments: summed[0].data, n: n}, s.project(summed[1:]), err
+	return &NormalMatrix{series: s, moments: summed[0].data, n: n}, s.project(summed[1:]), err
 }
 
 // term is a term of a sum of moments: coefficient times the moment with index place.
@@ -64,7 +64,7 @@ func product(p, r int) [2]term {
 }
 
 // Matrix returns ΦᵀΦ, M×M; only the lower triangle is set.
-func (b *Normal) Matrix(ctx context.Context) (*mat.Dense, error) {
+func (b *NormalMatrix) Matrix(ctx context.Context) (*mat.Dense, error) {
 	s := b.series
 	size := len(s.modes)
 	a := mat.NewDense(size, size, nil)
@@ -109,12 +109,12 @@ func (w momentWidths) terms(p, r *mode, v float64) (sum [1 << MaxDim]term, count
 // Factor solves (ΦᵀΦ + λI)β = b for one λ. If ranks share the passes, only the first one has the factor, and StatDim
 // and Leverages are not available.
 type Factor struct {
-	LogDet  float64 // ln det(K̃ + λI); NaN if ΦᵀΦ + λI was not factored
-	series  *Series
-	lambda  float64
-	lower   *mat.Dense            // L of ΦᵀΦ + λI = LLᵀ; nil: conjugate gradients
-	applied *grid                 // ΦᵀΦ for conjugate gradients; nil with L
-	precond *weightPreconditioner // of conjugate gradients; nil with L
+	LogDet     float64 // ln det(K̃ + λI); NaN if ΦᵀΦ + λI was not factored
+	series     *Series
+	lambda     float64
+	lower      *mat.Dense            // L of ΦᵀΦ + λI = LLᵀ; nil: conjugate gradients
+	normalGrid *grid                 // ΦᵀΦ for conjugate gradients; nil with L
+	precond    *weightPreconditioner // of conjugate gradients; nil with L
 
 	leverage []float64 // tensor of φᵀ(ΦᵀΦ+λI)⁻¹φ; nil before the first call of Leverages
 }
@@ -122,7 +122,7 @@ type Factor struct {
 // Factor prepares Solve for one λ. Up to Options.DirectModes modes it computes a Cholesky factor; for more modes it
 // prepares the matrix and the preconditioner of conjugate gradients. It returns an error if ΦᵀΦ + λI is not positive
 // definite in float64. It is collective.
-func (b *Normal) Factor(ctx context.Context, lambda float64) (*Factor, error) {
+func (b *NormalMatrix) Factor(ctx context.Context, lambda float64) (*Factor, error) {
 	f, logDet := &Factor{series: b.series, lambda: lambda}, []float64{0}
 	err := b.series.onFirstRank(ctx, logDet, func() (err error) {
 		logDet[0], err = f.prepare(ctx, b)
@@ -133,9 +133,9 @@ func (b *Normal) Factor(ctx context.Context, lambda float64) (*Factor, error) {
 }
 
 // prepare factors ΦᵀΦ + λI and returns ln det(K̃ + λI), or prepares conjugate gradients and returns NaN.
-func (f *Factor) prepare(ctx context.Context, b *Normal) (logDet float64, err error) {
+func (f *Factor) prepare(ctx context.Context, b *NormalMatrix) (logDet float64, err error) {
 	if !f.series.Direct() {
-		if f.applied, err = newGrid(ctx, b); err == nil {
+		if f.normalGrid, err = newGrid(ctx, b); err == nil {
 			f.precond, err = newWeightPreconditioner(ctx, b, f.lambda)
 		}
 		return math.NaN(), err
@@ -152,7 +152,7 @@ func (f *Factor) prepare(ctx context.Context, b *Normal) (logDet float64, err er
 }
 
 // lower returns the Cholesky factor of ΦᵀΦ + λI.
-func (b *Normal) lower(ctx context.Context, lambda float64) (*mat.Dense, error) {
+func (b *NormalMatrix) lower(ctx context.Context, lambda float64) (*mat.Dense, error) {
 	a, err := b.Matrix(ctx)
 	if err != nil {
 		return nil, err

@@ -83,11 +83,11 @@ func (s *Series) pass(ctx context.Context, x points.Points, factor int, evaluate
 		p.expansions[place].setBessel()
 	}
 	for cell := range p.expansions[0].cells {
-		if err := p.treatSlab(ctx, cell); err != nil {
+		if err := p.processSlab(ctx, cell); err != nil {
 			return err
 		}
 	}
-	return p.shareSums(ctx)
+	return p.broadcastSums(ctx)
 }
 
 // sort orders the points by their cells.
@@ -165,8 +165,8 @@ func (p *pass) worker(index int) *passWorker {
 	return w
 }
 
-// treatRow evaluates and sums the points of one row of a slab, cell by cell, and adds to s.sums[row].
-func (p *pass) treatRow(worker int, s *slab, row int) {
+// processRow evaluates and sums the points of one row of a slab, cell by cell, and adds to s.sums[row].
+func (p *pass) processRow(worker int, s *slab, row int) {
 	e := &p.expansions
 	starts := p.rowStarts(s.cell, row)
 	w := p.worker(worker)
@@ -182,13 +182,13 @@ func (p *pass) treatRow(worker int, s *slab, row int) {
 	}
 	for cell := range e[2].cells {
 		if start, end := starts[cell], starts[cell+1]; start < end {
-			p.treatCell(w, s, cell, start, end, s.sums[row])
+			p.processCell(w, s, cell, start, end, s.sums[row])
 		}
 	}
 }
 
-// treatCell evaluates and sums the points order[start:end] of one cell, and adds to sums, one for each summed tensor.
-func (p *pass) treatCell(w *passWorker, s *slab, cell, start, end int, sums []blas64.General) {
+// processCell evaluates and sums the points order[start:end] of one cell, and adds to sums, one for each summed tensor.
+func (p *pass) processCell(w *passWorker, s *slab, cell, start, end int, sums []blas64.General) {
 	third := p.expansions[2].coefficients(cell, &w.third)
 	for j, t := range p.evaluated {
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, w.rows[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 0,
@@ -198,7 +198,7 @@ func (p *pass) treatCell(w *passWorker, s *slab, cell, start, end int, sums []bl
 		clear(w.summed[j].Data)
 	}
 	for ; start < end; start += blockRows {
-		p.treatBlock(w, s, start, min(start+blockRows, end))
+		p.processBlock(w, s, start, min(start+blockRows, end))
 	}
 	for j, t := range p.summed {
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, w.summed[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 1,
@@ -206,8 +206,8 @@ func (p *pass) treatCell(w *passWorker, s *slab, cell, start, end int, sums []bl
 	}
 }
 
-// treatBlock evaluates and sums the points order[start:end] of a cell, at most blockRows, and adds to w.summed.
-func (p *pass) treatBlock(w *passWorker, s *slab, start, end int) {
+// processBlock evaluates and sums the points order[start:end] of a cell, at most blockRows, and adds to w.summed.
+func (p *pass) processBlock(w *passWorker, s *slab, start, end int) {
 	members, rows := p.order[start:end], end-start
 	head := func(g blas64.General) blas64.General { return submatrix(g, 0, rows, 0, g.Cols) }
 	row := func(g blas64.General, k int) []float64 { return g.Data[k*g.Stride : k*g.Stride+g.Cols] }
@@ -239,7 +239,7 @@ func (p *pass) treatBlock(w *passWorker, s *slab, start, end int) {
 	}
 	for k, i := range members {
 		p.use(int(i), row(w.values, k), row(w.coefficients, k))
-		s.keepValues(start+k, row(w.values, k))
+		s.storeValues(start+k, row(w.values, k))
 	}
 
 	for j, tensor := range w.summed {

@@ -257,7 +257,7 @@ func (s *Series) chooseModes(weight weightOf) error {
 			s.options.EntryError, modes, s.options.MaxModes)
 	}
 	if boxSize > boxFactor*float64(s.options.MaxModes) {
-		return tooMany(boxSize * math.Pow(2, float64(len(s.axes))) * ballShare[len(s.axes)])
+		return tooMany(boxSize * math.Pow(2, float64(len(s.axes))) * ballFraction[len(s.axes)])
 	}
 
 	// all has the modes that are products of cosines.
@@ -312,9 +312,9 @@ func (s *Series) chooseModes(weight weightOf) error {
 	return nil
 }
 
-// ballShare is the volume of the ball in d dimensions relative to that of the cube around it. It estimates the share of
-// the frequencies of a box that are modes, for the error about too many of them.
-var ballShare = [MaxDim + 1]float64{1, 1, math.Pi / 4, math.Pi / 6}
+// ballFraction is the volume of the ball in d dimensions relative to that of the cube around it. It estimates the share
+// of the frequencies of a box that are modes, for the error about too many of them.
+var ballFraction = [MaxDim + 1]float64{1, 1, math.Pi / 4, math.Pi / 6}
 
 // addOdd adds mode m and the modes in which some of its cosines along the axes a, a+1, … are replaced by sines.
 func (s *Series) addOdd(m mode, a int) {

@@ -10,21 +10,21 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// slab is a slab of cells that a pass treats: its rows, the ranks that own them, and their results.
+// slab is a slab of cells that a pass processes: its rows, the ranks that own them, and their results.
 type slab struct {
-	cell        int                // index of the slab along the first axis
-	start, end  int                // the points of the slab are order[start:end]
-	evaluated   []blas64.General   // each evaluated tensor, (polynomials of the first axis)×(widths of the others)
-	owners      []int              // rank that owns each row; −1 for a row without points
-	sums        [][]blas64.General // sum of each row and tensor, (polynomials of two axes)×(width of the last)
-	numbers     []float64          // memory of all sums, one row after the other
-	rankNumbers []int              // count of the elements of numbers that each rank computes
-	values      []float64          // of the evaluated tensors at the points, point by point; nil in one process
-	rankValues  []int              // count of the elements of values that each rank computes
+	cell            int                // index of the slab along the first axis
+	start, end      int                // the points of the slab are order[start:end]
+	evaluated       []blas64.General   // each evaluated tensor, (polynomials of the first axis)×(widths of the others)
+	owners          []int              // rank that owns each row; −1 for a row without points
+	sums            [][]blas64.General // sum of each row and tensor, (polynomials of two axes)×(width of the last)
+	sumStorage      []float64          // memory of all sums, one row after the other
+	rankSumCounts   []int              // count of the elements of numbers that each rank computes
+	values          []float64          // of the evaluated tensors at the points, point by point; nil in one process
+	rankValueCounts []int              // count of the elements of values that each rank computes
 }
 
-// treatSlab evaluates and sums the points of one slab of cells, and adds to the summed tensors. It is collective.
-func (p *pass) treatSlab(ctx context.Context, cell int) error {
+// processSlab evaluates and sums the points of one slab of cells, and adds to the summed tensors. It is collective.
+func (p *pass) processSlab(ctx context.Context, cell int) error {
 	s, scratch := p.newSlab(cell), []float64(nil)
 	if s.start == s.end {
 		return nil
@@ -38,7 +38,7 @@ func (p *pass) treatSlab(ctx context.Context, cell int) error {
 	}
 	err := accel.ForEach(ctx, len(s.owners), func(worker, row int) {
 		if s.owners[row] == p.comm.Rank() {
-			p.treatRow(worker, s, row)
+			p.processRow(worker, s, row)
 		}
 	})
 	if err == nil {
@@ -57,8 +57,8 @@ func (p *pass) newSlab(cell int) *slab {
 	e, ranks := &p.expansions, p.comm.Size()
 	rows := e[1].cells
 	s := &slab{cell: cell, start: p.rowStarts(cell, 0)[0], owners: make([]int, rows),
-		sums:        make([][]blas64.General, rows),
-		rankNumbers: make([]int, ranks), rankValues: make([]int, ranks)}
+		sums:          make([][]blas64.General, rows),
+		rankSumCounts: make([]int, ranks), rankValueCounts: make([]int, ranks)}
 	s.end = p.starts[(cell+1)*rows*e[2].cells]
 	pairs, width := e[0].terms*e[1].terms, 0 // a row has pairs·width sums
 	for _, t := range p.summed {
@@ -71,13 +71,13 @@ func (p *pass) newSlab(cell int) *slab {
 		if s.owners[row] = -1; start < end {
 			owner := ranks * (start - s.start) / (s.end - s.start)
 			s.owners[row] = owner
-			s.rankNumbers[owner] += pairs * width
-			s.rankValues[owner] += (end - start) * len(p.evaluated)
+			s.rankSumCounts[owner] += pairs * width
+			s.rankValueCounts[owner] += (end - start) * len(p.evaluated)
 			occupied++
 		}
 	}
-	s.numbers = make([]float64, occupied*pairs*width)
-	free := s.numbers
+	s.sumStorage = make([]float64, occupied*pairs*width)
+	free := s.sumStorage
 	for row, owner := range s.owners {
 		for _, t := range p.summed {
 			if owner >= 0 {
@@ -98,8 +98,8 @@ func (p *pass) rowStarts(slab, row int) []int {
 	return p.starts[(slab*e[1].cells+row)*e[2].cells:][:e[2].cells+1]
 }
 
-// keepValues keeps the values of the evaluated tensors at the point order[place] for the other ranks.
-func (s *slab) keepValues(place int, values []float64) {
+// storeValues keeps the values of the evaluated tensors at the point order[place] for the other ranks.
+func (s *slab) storeValues(place int, values []float64) {
 	if s.values != nil {
 		copy(s.values[(place-s.start)*len(values):], values)
 	}
@@ -110,15 +110,15 @@ func (p *pass) exchange(ctx context.Context, s *slab) error {
 	if p.comm.Size() == 1 {
 		return nil
 	}
-	if len(s.numbers) > 0 {
-		if err := p.comm.AllGather(ctx, s.numbers, s.rankNumbers); err != nil {
+	if len(s.sumStorage) > 0 {
+		if err := p.comm.AllGather(ctx, s.sumStorage, s.rankSumCounts); err != nil {
 			return err
 		}
 	}
 	if len(s.values) == 0 {
 		return nil
 	}
-	if err := p.comm.AllGather(ctx, s.values, s.rankValues); err != nil {
+	if err := p.comm.AllGather(ctx, s.values, s.rankValueCounts); err != nil {
 		return err
 	}
 	return accel.ForEach(ctx, len(s.owners), func(_, row int) {
@@ -162,8 +162,8 @@ func (p *pass) addRows(s *slab, slabCoefficients blas64.General) {
 	}
 }
 
-// shareSums copies the summed tensors of the first rank to all, because other processors may round differently.
-func (p *pass) shareSums(ctx context.Context) error {
+// broadcastSums copies the summed tensors of the first rank to all, because other processors may round differently.
+func (p *pass) broadcastSums(ctx context.Context) error {
 	for _, t := range p.summed {
 		if p.comm.Size() > 1 {
 			if err := comm.BroadcastFloats(ctx, p.comm, t.data, 0); err != nil {

@@ -80,7 +80,7 @@ func TestRanksError(t *testing.T) {
 	x := clouds(50, 2, 4)["clusters"]
 	comm.RunLocal(3, func(rank comm.Comm) {
 		s := testkit.Must(New(kernel.Gaussian{Sigma: 1}, Options{Comm: rank}, x))
-		normal, _, err := s.Normal(t.Context(), x, nil, mat.NewDense(x.N, 1, nil))
+		normal, _, err := s.NormalEquations(t.Context(), x, nil, mat.NewDense(x.N, 1, nil))
 		if err == nil {
 			_, err = normal.Factor(t.Context(), -1e9)
 		}
@@ -104,7 +104,7 @@ func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, opts Options) ma
 		weights[i] = 1 + float64(i%3)
 	}
 	s := testkit.Must(New(k, opts, x))
-	normal, b, err := s.Normal(ctx, x, weights, y)
+	normal, b, err := s.NormalEquations(ctx, x, weights, y)
 	testkit.OK(t, err)
 	factor := testkit.Must(normal.Factor(ctx, 0.1))
 	beta, iterations, err := factor.Solve(ctx, b, 0.2)

@@ -39,14 +39,14 @@ var exactCounts = []int{1000, 1500, 2000, 3000, 4000, 6000, 8000}
 // Work is the predicted cost of a solve. Moments, Pass, Factor and Iteration are times in units of a multiply-add of a
 // matrix product.
 type Work struct {
-	Moments   float64 // of Normal
+	Moments   float64 // of NormalEquations
 	Pass      float64 // of Project or Eval; EvalProject takes twice as much
-	Factor    float64 // of Normal.Factor
+	Factor    float64 // of NormalMatrix.Factor
 	Iteration float64 // of an iteration of conjugate gradients for one column; 0 if ΦᵀΦ + λI is factored
 
 	Iterations int   // predicted iterations; 0 if ΦᵀΦ + λI is factored
-	Bytes      int64 // memory of Normal and Factor
-	RowSums    int64 // numbers in the sums of rows of cells in Normal, which ranks exchange
+	Bytes      int64 // memory of NormalMatrix and Factor
+	RowSums    int64 // numbers in the sums of rows of cells in NormalEquations, which ranks exchange
 }
 
 // Work predicts the cost of a solve with n points, t columns of right-hand sides and the ridge λ.
@@ -165,7 +165,7 @@ func tableCells(e *[MaxDim]expansion) float64 {
 	return float64(e[0].cells) * float64(e[1].cells) * float64(e[2].cells)
 }
 
-// bytes returns the memory that Normal and Factor take for n points, the given number of tensors, and λ.
+// bytes returns the memory that NormalMatrix and Factor take for n points, the given number of tensors, and λ.
 func (s *Series) bytes(n, tensors int, lambda float64) int64 {
 	doubleWidths := s.tensorWidths(2)
 	momentCount := float64(doubleWidths[0] * doubleWidths[1] * doubleWidths[2])

@@ -33,17 +33,17 @@ func TestBytesMatrix(t *testing.T) {
 		}
 	}
 	dense := points.NewDense(n, d, nil)
-	points.Panel64To(x, dense.Data, d)
+	points.RowsTo(x, dense.Data, d)
 	k := kernel.Gaussian{Sigma: 0.02}
 	const lambda = 1e-3
 	m := mustNew(t, k, x, lambda, nil)
 	c := m.Choice()
-	if c.Storage != gram.Float32 || !c.Whole || c.Error > c.Accuracy ||
+	if c.Storage != gram.Float32 || !c.ExactProducts || c.Error > c.Accuracy ||
 		!strings.Contains(c.String(), "points in bytes, products exact in integers") {
 		t.Errorf("bytes: %v", c)
 	}
 	float64Choice := mustNew(t, k, dense, lambda, &gram.Options{Storage: gram.Float32}).Choice()
-	if float64Choice.Whole || len(float64Choice.Tried) < 2 {
+	if float64Choice.ExactProducts || len(float64Choice.Tried) < 2 {
 		t.Errorf("the same numbers in float64: %v", float64Choice)
 	}
 	truth := mat.NewDense(n, n, nil)
@@ -70,7 +70,7 @@ func TestBytesMatrix(t *testing.T) {
 		}
 		want.Sub(want, out)
 		bound := certain.Rounding(ones)[0]
-		if deviation := mat.Norm(want, 2); deviation > bound || bound > 1e-9 || !certain.Choice().Whole ||
+		if deviation := mat.Norm(want, 2); deviation > bound || bound > 1e-9 || !certain.Choice().ExactProducts ||
 			certain.Choice().Arithmetic != kernel.Float64 {
 			t.Errorf("%v: a product has an error of %g, %g is certain; %v", s, deviation, bound, certain.Choice())
 		}

@@ -16,29 +16,29 @@ import (
 // K̃ − K of the matrix in use; with weights it is scaled like the matrix. Checkpoints store a Choice by field names, so
 // that a renamed field would be lost.
 type Choice struct {
-	N          int               // number of points
-	Tile       int               // number of points of a block, with sparse tiles the largest
-	Storage    Storage           // format of the tiles, never Auto
-	Arithmetic kernel.Arithmetic // precision of the inner products or distances
-	Centred    bool              // the points are shifted by their mean before inner products are formed
-	Whole      bool              // the points are bytes, whose inner products are exact integers
-	Shift      float64           // μ if the tiles store K − μ11ᵀ; 0 unless all entries come from a kernel.DistanceTable
-	Bytes      int64             // memory of the matrix, see Matrix.Bytes
-	Accuracy   float64           // required bound of ‖E‖₂
-	Error      float64           // bound of ‖E‖₂, proved if Certain, otherwise predicted
-	Certain    bool              // Error is proved: entries are recomputed in float64 or evaluated pair by pair
-	Reason     string            // why this storage was chosen
-	Sparse     *Sparsity         // omitted entries; nil if all tiles are formed
-	Tried      []Estimate        // measured methods in order; the last or the most accurate one is used
+	N             int               // number of points
+	Tile          int               // number of points of a block, with sparse tiles the largest
+	Storage       Storage           // format of the tiles, never Auto
+	Arithmetic    kernel.Arithmetic // precision of the inner products or distances
+	Centered      bool              // the points are shifted by their mean before inner products are formed
+	ExactProducts bool              // the points are bytes, whose inner products are exact integers
+	Shift         float64           // μ if the tiles store K − μ11ᵀ; 0 unless all entries are from a kernel.DistanceTable
+	Bytes         int64             // memory of the matrix, see Matrix.Bytes
+	Accuracy      float64           // required bound of ‖E‖₂
+	Error         float64           // bound of ‖E‖₂, proved if Certain, otherwise predicted
+	Certain       bool              // Error is proved: entries are recomputed in float64 or evaluated pair by pair
+	Reason        string            // why this storage was chosen
+	Sparse        *Sparsity         // omitted entries; nil if all tiles are formed
+	Tried         []Estimate        // measured methods in order; the last or the most accurate one is used
 }
 
-// Same reports whether c and o store and compute K in the same way.
-func (c Choice) Same(o Choice) bool {
+// SameStorage reports whether c and o store and compute K in the same way.
+func (c Choice) SameStorage(o Choice) bool {
 	if (c.Sparse == nil) != (o.Sparse == nil) || c.Sparse != nil &&
-		(c.Sparse.Far != o.Sparse.Far || c.Sparse.Least != o.Sparse.Least) {
+		(c.Sparse.TileCutoff != o.Sparse.TileCutoff || c.Sparse.EntryCutoff != o.Sparse.EntryCutoff) {
 		return false
 	}
-	return c.Storage == o.Storage && c.Arithmetic == o.Arithmetic && c.Centred == o.Centred && c.Shift == o.Shift
+	return c.Storage == o.Storage && c.Arithmetic == o.Arithmetic && c.Centered == o.Centered && c.Shift == o.Shift
 }
 
 // String returns two lines, how K is stored and how accurate it is. With sparse tiles a line about the omitted entries
@@ -46,12 +46,12 @@ func (c Choice) Same(o Choice) bool {
 func (c Choice) String() string {
 	arithmetic := fmt.Sprintf("distances in %v", c.Arithmetic)
 	switch {
-	case c.Whole:
+	case c.ExactProducts:
 		arithmetic = "points in bytes, products exact in integers"
 		if c.Shift != 0 {
 			arithmetic += fmt.Sprintf(", entries less %.3g", c.Shift)
 		}
-	case c.Centred:
+	case c.Centered:
 		arithmetic += ", points moved to their mean"
 	}
 	verdict := "within"
@@ -64,13 +64,13 @@ func (c Choice) String() string {
 	}
 	tiles := fmt.Sprintf("%v tiles of %d", c.Storage, c.Tile)
 	if s := c.Sparse; s != nil {
-		tiles = fmt.Sprintf("sparse %v tiles of %d leaves", c.Storage, s.Leaves)
+		tiles = fmt.Sprintf("sparse %v tiles of %d leaves", c.Storage, s.LeafCount)
 		condition := ""
-		if s.Told {
+		if s.AssumesDecreasing {
 			condition = " if the kernel decreases as it says"
 		}
 		arithmetic += fmt.Sprintf("\n%s of the entries formed, %s kept; ‖·‖₂ of what is left out at most %.2g%s",
-			outward.Percent(s.Formed, 2), outward.Percent(s.Kept, 2), s.Dropped, condition)
+			outward.Percent(s.FormedShare, 2), outward.Percent(s.StoredShare, 2), s.DroppedNorm, condition)
 	}
 	return fmt.Sprintf("K %d×%d in %s, %s; %s (%s)\n‖E‖₂ ≲ %.2g %s, %s the %.2g asked",
 		c.N, c.N, tiles, accel.FormatBytes(c.Bytes), arithmetic, c.Reason, c.Error, strength, verdict, c.Accuracy)
@@ -78,7 +78,7 @@ func (c Choice) String() string {
 
 // computedPoints returns the points from which the tiles are computed: shifted by their mean if the choice says so.
 func (m *Matrix) computedPoints() points.Points {
-	if m.choice.Centred {
+	if m.choice.Centered {
 		return points.Shift(m.x, m.tileShift)
 	}
 	return m.x
@@ -89,7 +89,7 @@ func (m *Matrix) computedPoints() points.Points {
 // the diagonal bounds (kernel.Placement) times the weights, then ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
 func (m *Matrix) certainMethod(accuracy float64) (method, float64) {
 	trace := sum(m.weighted(m.diagonalBounds))
-	a, entryError := kernel.Accurate(m.k, m.placement.Summary, accuracy/trace)
+	a, entryError := kernel.ChooseArithmetic(m.k, m.placement.Summary, accuracy/trace)
 	return method{inFloat64: true, arithmetic: a, centered: a == kernel.Float64 && m.placement.Shift != nil},
 		trace * (entryError + m.scaleError())
 }
@@ -119,7 +119,7 @@ func (m *Matrix) methods(entries Storage) []method {
 	}
 	invariant, original := m.mean != nil, kernel.SummaryOf(m.placement.Original)
 	var list []method
-	if !wide && !kernel.ByPairs(m.k) && original.MaxSq < float32Limit {
+	if !wide && !kernel.IsPairwise(m.k) && original.MaxSq < float32Limit {
 		list = append(list, method{arithmetic: kernel.Float32})
 		if invariant && (!original.Sparse || m.placement.Shift != nil) {
 			list = append(list, method{arithmetic: kernel.Float32, centered: true})
@@ -138,7 +138,7 @@ func (m *Matrix) methods(entries Storage) []method {
 // choose selects storage, tiles and arithmetic from a sample of the rows of K.
 func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for",
-		Whole: kernel.HasExactProducts(m.k, m.placement.Summary)}
+		ExactProducts: kernel.HasExactProducts(m.k, m.placement.Summary)}
 	var largest float64 // |k(x, z)| ≤ max k(x, x)
 	for _, v := range m.diagonalBounds {
 		largest = max(largest, math.Abs(v))
@@ -156,9 +156,9 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 	wantsFloat64 := o.Storage == Float64 || o.Storage == Auto && exceedsFloat32 && m.fitsMemory(Float64, o.Memory)
 	wantsFloat64 = wantsFloat64 && (o.SameAs == nil || o.SameAs.Storage == Float64)
 	// an expensive kernel is evaluated once per entry, without a sample
-	if method, bound := m.certainMethod(0); kernel.Costly(m.k) && wantsFloat64 {
+	if method, bound := m.certainMethod(0); kernel.IsExpensive(m.k) && wantsFloat64 {
 		c.Storage, c.Reason = Float64, "evaluated once"
-		c.Arithmetic, c.Centred, c.Error, c.Certain = method.arithmetic, method.centered, bound, true
+		c.Arithmetic, c.Centered, c.Error, c.Certain = method.arithmetic, method.centered, bound, true
 		return c, m.checkMemory(Float64, o.Memory)
 	}
 
@@ -188,7 +188,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 		if o.SameAs != nil {
 			shift = o.SameAs.Shift
 		}
-		s.table = m.table.Minus(shift)
+		s.table = m.table.WithShift(shift)
 	}
 
 	list := methodLists{m.methods(Float32), m.methods(Float64)}
@@ -196,7 +196,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 		list.inFloat32 = nil
 	}
 	if o.SameAs != nil {
-		list = methodLists{matching(list.inFloat32, o.SameAs), matching(list.inFloat64, o.SameAs)}
+		list = methodLists{matchingMethods(list.inFloat32, o.SameAs), matchingMethods(list.inFloat64, o.SameAs)}
 		c.Reason = "as before"
 	}
 	var best Estimate
@@ -210,7 +210,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 	case Recompute:
 		best, err = s.bestEstimate(ctx, &c, list.forRecompute(), o.Accuracy)
 	case Auto:
-		best, err = m.auto(ctx, s, &c, list, o)
+		best, err = m.chooseStorage(ctx, s, &c, list, o)
 	}
 	if err == nil && len(c.Tried) == 0 {
 		err = fmt.Errorf("gram: K was stored as %v with distances in %v, which these points and %v do not allow",
@@ -219,7 +219,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Arithmetic, c.Centred, c.Error = best.Arithmetic, best.Centred, best.Bound+c.dropped()
+	c.Arithmetic, c.Centered, c.Error = best.Arithmetic, best.Centered, best.Bound+c.dropped()
 	c.Bytes = m.requiredBytes(c.Storage)
 	if s.table != nil && c.Arithmetic == kernel.Float32 && c.Storage != Fixed16 {
 		c.Shift = s.table.Shift()
@@ -230,11 +230,11 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 // methodLists holds the candidate methods for entries in float32 and in float64, the cheapest first.
 type methodLists struct{ inFloat32, inFloat64 []method }
 
-// auto selects the storage and sets c.Storage and c.Reason. The rules, in this order, are: recompute a precomputed K,
-// which needs no copy; float32 if it reaches the preferred accuracy; float64 if it fits; float32 if it reaches the
-// required accuracy; 16 bits if residuals are refined; otherwise recompute with the cheapest method that is accurate
-// enough.
-func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, list methodLists, o *Options) (best Estimate,
+// chooseStorage selects the storage and sets c.Storage and c.Reason. The rules, in this order, are: recompute a
+// precomputed K, which needs no copy; float32 if it reaches the preferred accuracy; float64 if it fits; float32 if it
+// reaches the required accuracy; 16 bits if residuals are refined; otherwise recompute with the cheapest method that is
+// accurate enough.
+func (m *Matrix) chooseStorage(ctx context.Context, s *sample, c *Choice, list methodLists, o *Options) (best Estimate,
 	err error) {
 	if kernel.AsPrecomputed(m.k) != nil && m.fitsMemory(Recompute, o.Memory) {
 		c.Storage, c.Reason = Recompute, "given, and read where it is"
@@ -259,7 +259,7 @@ func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, list methodList
 		c.Storage, c.Reason = Float32, "accurate enough"
 		return best, nil
 	}
-	if o.Refined && m.allowsFixed16() && !m.fitsMemory(Float32, o.Memory) && m.fitsMemory(Fixed16, o.Memory) {
+	if o.ExactResiduals && m.allowsFixed16() && !m.fitsMemory(Float32, o.Memory) && m.fitsMemory(Fixed16, o.Memory) {
 		fixed16, err := m.estimateFixed16(ctx, s, c, slices.Clone(list.inFloat32))
 		if err == nil || ctx.Err() != nil {
 			c.Storage, c.Reason = Fixed16, "float32 does not fit "+accel.FormatBytes(o.Memory.Free())
@@ -294,10 +294,10 @@ func (m *Matrix) allowsFixed16() bool {
 	return kernel.Bounded01(m.k) || radial && m.diag[0] == 1
 }
 
-// matching returns the methods that compute entries as the earlier choice c does.
-func matching(list []method, c *Choice) []method {
+// matchingMethods returns the methods that compute entries as the earlier choice c does.
+func matchingMethods(list []method, c *Choice) []method {
 	return slices.DeleteFunc(list, func(v method) bool {
-		return v.arithmetic != c.Arithmetic || v.centered != c.Centred
+		return v.arithmetic != c.Arithmetic || v.centered != c.Centered
 	})
 }
 
@@ -316,9 +316,9 @@ func (m *Matrix) requiredBytes(s Storage) int64 {
 	bytes := tableBytes(m.tiling) + scratch
 	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
 	entries := width * m.tiling.entryCount()
-	if p := m.choice.Sparse; p != nil && p.Least > 0 && s != Fixed16 {
+	if p := m.choice.Sparse; p != nil && p.EntryCutoff > 0 && s != Fixed16 {
 		// The stored entries, 5 % more than predicted from a sample, and one bit for each entry that is formed.
-		entries = min(entries, int64(float64(entries)*p.Kept/p.Formed*1.05)+m.tiling.entryCount()/8)
+		entries = min(entries, int64(float64(entries)*p.StoredShare/p.FormedShare*1.05)+m.tiling.entryCount()/8)
 	}
 	return bytes + entries
 }

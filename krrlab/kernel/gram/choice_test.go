@@ -51,7 +51,7 @@ func TestPrediction(t *testing.T) {
 					m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: 64, Accuracy: accuracy})
 					c, norm := m.Choice(), errorNorm(t, m)
 					t.Logf("%v moved by %g, %v/%v centered=%v: ‖E‖₂ = %.2g, predicted %.2g", k, shift, c.Storage,
-						c.Arithmetic, c.Centred, norm, c.Error)
+						c.Arithmetic, c.Centered, norm, c.Error)
 					if norm > 2*c.Error+1e-12 || c.Error > 20*norm+1e-12 {
 						t.Errorf("%v moved by %g, %v: ‖E‖₂ = %.2g, predicted %.2g", k, shift, c, norm, c.Error)
 					}
@@ -87,7 +87,7 @@ func TestAuto(t *testing.T) {
 	} {
 		m := mustNew(t, g, moved(3, n, 5, c.shift), c.lambda, &gram.Options{Memory: accel.Budget{Limit: c.memory}, TileSize: 32})
 		got := m.Choice()
-		if got.Storage != c.storage || got.Arithmetic != c.arith || got.Centred != c.centered {
+		if got.Storage != c.storage || got.Arithmetic != c.arith || got.Centered != c.centered {
 			t.Errorf("moved by %g, λ = %g, memory %d: %v", c.shift, c.lambda, c.memory, got)
 		}
 		if norm := errorNorm(t, m); norm > c.lambda/5 || got.Accuracy != c.lambda/10 {
@@ -154,8 +154,8 @@ func TestFixed16(t *testing.T) {
 	}
 }
 
-// TestHalf checks that a matrix that does not fit in float32 is stored in 16 bits if Options.Refined is set and 16
-// bits are accurate enough, and is recomputed otherwise.
+// TestHalf checks that a matrix that does not fit in float32 is stored in 16 bits if Options.ExactResiduals is set and
+// 16 bits are accurate enough, and is recomputed otherwise.
 func TestHalf(t *testing.T) {
 	for _, c := range []struct {
 		k       kernel.Kernel
@@ -169,8 +169,9 @@ func TestHalf(t *testing.T) {
 		{kernels[0], 1e-5, true, 17e5, gram.Recompute},
 		{kernel.Polynomial{Gamma: 1, Degree: 2}, 0.1, true, 17e5, gram.Recompute},
 	} {
-		m := mustNew(t, c.k, draw(4, 1000, 3, 1)[1], c.lambda, &gram.Options{Memory: accel.Budget{Limit: c.memory}, Refined: c.refined,
-			TileSize: 50})
+		m := mustNew(t, c.k, draw(4, 1000, 3, 1)[1], c.lambda, &gram.Options{Memory: accel.Budget{Limit: c.memory},
+			ExactResiduals: c.refined,
+			TileSize:       50})
 		if got := m.Choice(); got.Storage != c.want || got.Bytes > c.memory {
 			t.Errorf("%v: %v", c, got)
 		}
@@ -307,7 +308,7 @@ func TestSameAs(t *testing.T) {
 			m := mustNew(t, k, x, 100, &gram.Options{SameAs: &choice, Accuracy: accuracy})
 			testkit.OK(t, m.MulTo(ctx, got, src))
 			if c := m.Choice(); c.Storage != choice.Storage || c.Arithmetic != choice.Arithmetic ||
-				c.Centred != choice.Centred || !mat.Equal(got, want) {
+				c.Centered != choice.Centered || !mat.Equal(got, want) {
 				t.Errorf("%v\nas\n%v", c, choice)
 			}
 		}

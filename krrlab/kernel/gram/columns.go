@@ -29,7 +29,7 @@ func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 			panic(fmt.Sprintf("gram: column %d of %d", i, n))
 		}
 	}
-	if m.comm.Size() > 1 || m.leaves != nil { // the entries of other ranks, and of skipped tiles, stay 0
+	if m.comm.Size() > 1 || m.pointTree != nil { // the entries of other ranks, and of skipped tiles, stay 0
 		dst.Zero()
 	}
 	err := m.ops.columns(ctx, dst.RawMatrix(), idx)
@@ -118,16 +118,17 @@ func (e *engine[T]) pickColumns(ctx context.Context, dst blas64.General, idx []i
 	})
 }
 
-// Part sets dst, len(rows)×len(cols), to K(rows, cols) (without λ). It is not collective: the calling rank computes all
-// entries, with the same arithmetic as the tiles. An entry has the same bits as the entry that Columns computes for the
-// same columns in a recomputed matrix. Part panics if an index is out of range, and returns ctx's error if ctx is done.
-func (m *Matrix) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
+// Submatrix sets dst, len(rows)×len(cols), to K(rows, cols) (without λ). It is not collective: the calling rank
+// computes all entries, with the same arithmetic as the tiles. An entry has the same bits as the entry that Columns
+// computes for the same columns in a recomputed matrix. Submatrix panics if an index is out of range, and returns ctx's
+// error if ctx is done.
+func (m *Matrix) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
 	err := m.ops.submatrix(ctx, dst, rows, cols)
 	m.scale(dst, rows, cols)
 	return err
 }
 
-// submatrix implements Matrix.Part, without weights.
+// submatrix implements Matrix.Submatrix, without weights.
 func (e *engine[T]) submatrix(ctx context.Context, dst blas64.General, rows, cols []int) error {
 	batches := e.rowBatches(rows, len(cols))
 	return e.formBlocks(ctx, dst, cols, len(batches), func(b int) (points.Panel, []int, []int) {
@@ -168,7 +169,7 @@ func (e *engine[T]) rowBatches(rows []int, columns int) [][]int {
 		batches[group][batch][slot] = a
 	}
 	all := slices.Concat(batches[:]...)
-	if kernel.ByPairs(e.k) { // evaluated pair by pair, so positions do not matter
+	if kernel.IsPairwise(e.k) { // evaluated pair by pair, so positions do not matter
 		for b := range all {
 			all[b] = slices.DeleteFunc(all[b], func(a int) bool { return a < 0 })
 		}
@@ -245,8 +246,8 @@ func (e *engine[T]) panelOf(idx []int) points.Panel {
 	return points.Panel{X: points.Gather(e.x, idx), Norms: norms}
 }
 
-// EntryError returns a proved ε such that every entry (i, j) computed by Columns, Part and Diag differs from K_ij, in
-// exact arithmetic with the points as given, by at most ε√(K_ii·K_jj). It returns +Inf if no bound is known: if
+// EntryError returns a proved ε such that every entry (i, j) computed by Columns, Submatrix and Diag differs from K_ij,
+// in exact arithmetic with the points as given, by at most ε√(K_ii·K_jj). It returns +Inf if no bound is known: if
 // Choice().Certain is false, as for a stored matrix (the matrix of Exact has a bound), and for a user-defined kernel,
 // whose rounding is unknown.
 func (m *Matrix) EntryError() float64 {

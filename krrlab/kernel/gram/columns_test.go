@@ -18,7 +18,7 @@ import (
 
 // TestColumnsLayout compares Columns with DenseTo of the same matrix. The columns are in any order, repeated, one or
 // all of them, and part of a wider matrix. Stored matrices must agree bit for bit; a recomputed matrix may sum inner
-// products in another order, so it must agree to rounding. Part must agree to rounding for every storage.
+// products in another order, so it must agree to rounding. Submatrix must agree to rounding for every storage.
 func TestColumnsLayout(t *testing.T) {
 	for _, c := range []struct{ n, tile int }{{53, 8}, {41, 41}, {30, 1}, {130, 0}} {
 		for _, x := range draw(4, c.n, 12, 1) {
@@ -44,7 +44,7 @@ func TestColumnsLayout(t *testing.T) {
 						dense, idx, tol)
 					rows := slices.Concat(perm[c.n/3:], perm[:1])
 					part := mat.NewDense(len(rows), len(idx), nil)
-					testkit.OK(t, m.Part(ctx, rows, idx, part.RawMatrix()))
+					testkit.OK(t, m.Submatrix(ctx, rows, idx, part.RawMatrix()))
 					for a, i := range rows {
 						for b, j := range idx {
 							if deviation := math.Abs(part.At(a, b) - dense.At(i, j)); deviation > tolerance(s, m.Choice().Arithmetic) {
@@ -58,9 +58,9 @@ func TestColumnsLayout(t *testing.T) {
 	}
 }
 
-// TestPartBits checks that an entry of Part has the bits of the same entry of Columns, for any number of rows and
-// also in the last, shorter block.
-func TestPartBits(t *testing.T) {
+// TestSubmatrixBits checks that an entry of Submatrix has the bits of the same entry of Columns, for any number of rows
+// and also in the last, shorter block.
+func TestSubmatrixBits(t *testing.T) {
 	const n, d = 270, 40
 	x, perm := points.NewDense(n, d, nil), rng.New(2).Perm(n)
 	rng.New(1).Normals(x.Data, 0)
@@ -71,7 +71,7 @@ func TestPartBits(t *testing.T) {
 			testkit.OK(t, m.Columns(ctx, perm[:cols], columns))
 			for _, rows := range [][]int{perm[:1], perm[:14], perm[5:35], {n - 1, 3, n - 2}, perm} {
 				part := mat.NewDense(len(rows), cols, nil)
-				testkit.OK(t, m.Part(ctx, rows, perm[:cols], part.RawMatrix()))
+				testkit.OK(t, m.Submatrix(ctx, rows, perm[:cols], part.RawMatrix()))
 				for a, i := range rows {
 					equal := slices.Equal(part.RawRowView(a), columns.RawRowView(i))
 					testkit.Equal(t, equal, true, len(rows), cols, i)

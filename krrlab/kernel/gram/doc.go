@@ -22,9 +22,9 @@
 // formed in float32, the same with the points shifted by their mean, the same with distances formed in float64, and
 // float64 storage. The first one with a predicted ‖E‖₂ ≤ Options.Accuracy (default λ/10) is chosen. If
 // Options.PreferredAccuracy asks for a smaller error and float64 storage fits, float64 storage is also chosen to reach
-// that. A matrix that does not fit Options.Memory is recomputed, or, if Options.Refined is set and 16 bits are accurate
-// enough, stored in 16 bits. With an explicit storage, the arithmetic is chosen by the same rule. Choice reports the
-// decision and the measurements behind it.
+// that. A matrix that does not fit Options.Memory is recomputed, or, if Options.ExactResiduals is set and 16 bits are
+// accurate enough, stored in 16 bits. With an explicit storage, the arithmetic is chosen by the same rule. Choice
+// reports the decision and the measurements behind it.
 //
 // If the points are bytes whose squared distances take few values, all entries come from a table
 // (kernel.DistanceTable), and float32 tiles store K − μ11ᵀ, where μ is the mean entry of the sample (Choice.Shift). A

@@ -47,11 +47,11 @@ type engine[T entry] struct {
 	// v in [0, 1]. If entries are dropped, they are a bitmap of (cols+15)/16 words per row, with a bit set for each
 	// stored entry; the bitmap of a tile is nil if all its entries are stored.
 	packedWords [][]uint16
-	entries     [][]T     // the stored entries of each tile of this rank; nil with Recompute and Fixed16
-	dropped     *dropSums // sums of the dropped entries; nil if no entries are dropped
-	comm        comm.Comm // the ranks among which the tiles are distributed
-	rowScale    []float64 // powers of two by position: |k(x_i, x_j)|·rowScale_i·rowScale_j ≤ 1
-	factors     []float64 // √w_i by position: a product is S·tiles·S·src with S = diag(√w_i); nil without weights
+	entries     [][]T           // the stored entries of each tile of this rank; nil with Recompute and Fixed16
+	dropped     *droppedRowSums // sums of the dropped entries; nil if no entries are dropped
+	comm        comm.Comm       // the ranks among which the tiles are distributed
+	rowScale    []float64       // powers of two by position: |k(x_i, x_j)|·rowScale_i·rowScale_j ≤ 1
+	factors     []float64       // √w_i by position: a product is S·tiles·S·src with S = diag(√w_i); nil without weights
 
 	mu           sync.Mutex
 	idleProducts []*product[T] // scratch memory of finished products, guarded by mu
@@ -69,7 +69,7 @@ type worker[T entry] struct {
 	kernel       kernel.Workspace
 	tile         []T // an unpacked or recomputed tile
 	values       []T // the stored entries of a tile while it is packed
-	lostSums     []T // sums of the dropped entries of a tile, by row and then by column
+	droppedSums  []T // sums of the dropped entries of a tile, by row and then by column
 	yi, yj       []T // products with one tile
 	simd         simd.Workspace
 	candidateRow []float32 // entries of a row in a neighbor search
@@ -93,7 +93,7 @@ func (m *Matrix) buildEngine() {
 		kernel.Tile32(dst, ld, m.k, x, z, c.Arithmetic, w)
 	}
 	if m.table != nil && c.Storage != Fixed16 {
-		fill = m.table.Minus(c.Shift).Tile32
+		fill = m.table.WithShift(c.Shift).Tile32
 	}
 	m.ops = engineOf(m, fill)
 }
@@ -115,8 +115,8 @@ func engineOf[T entry](m *Matrix, fill func(dst []T, ld int, x, z points.Panel, 
 		e.factors = inTileOrder(m.tiling, m.factors)
 	}
 	ordered := e.x
-	if m.leaves != nil {
-		ordered = points.Gather(ordered, m.leaves.Order)
+	if m.pointTree != nil {
+		ordered = points.Gather(ordered, m.pointTree.Order)
 	}
 	p := points.NewPanel(ordered)
 	if c.Arithmetic == kernel.Float32 {
@@ -126,8 +126,8 @@ func engineOf[T entry](m *Matrix, fill func(dst []T, ld int, x, z points.Panel, 
 	for b := range e.panels {
 		e.panels[b] = p.Slice(m.tiling.block(b))
 	}
-	if c.Sparse != nil && c.Sparse.Least > 0 {
-		e.dropped = newDropSums(c.Sparse.Least, m.tiling.n)
+	if c.Sparse != nil && c.Sparse.EntryCutoff > 0 {
+		e.dropped = newDroppedRowSums(c.Sparse.EntryCutoff, m.tiling.n)
 	}
 	if c.Storage == Fixed16 || e.dropped != nil {
 		e.packedWords = make([][]uint16, len(m.tiling.order))
@@ -172,10 +172,10 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(formed, total int
 // whose tiles are dense. Its points are the first ones of e, in blocks of the same size.
 func (e *engine[T]) reuse(leading operations) { e.leading, _ = leading.(*engine[T]) }
 
-// takeTile takes over the entries of tile p from the leading engine. If that has all rows of the tile, takeTile stores
-// the same memory as tile p, and isComplete is true. Otherwise it copies the rows that the leading engine has to the
-// memory t from allocate, and returns their number, 0 without a leading engine.
-func (e *engine[T]) takeTile(p int, allocate func() []T) (t []T, rows int, isComplete bool) {
+// reuseTile takes over the entries of tile p from the leading engine. If that has all rows of the tile, reuseTile
+// stores the same memory as tile p, and isComplete is true. Otherwise it copies the rows that the leading engine has to
+// the memory t from allocate, and returns their number, 0 without a leading engine.
+func (e *engine[T]) reuseTile(p int, allocate func() []T) (t []T, rows int, isComplete bool) {
 	i, j := int(e.order[p].i), int(e.order[p].j)
 	if e.leading == nil || i >= e.leading.blocks {
 		return allocate(), 0, false
@@ -200,7 +200,7 @@ func (e *engine[T]) takeTile(p int, allocate func() []T) (t []T, rows int, isCom
 
 // formTile computes and stores tile p.
 func (e *engine[T]) formTile(w *worker[T], p int) error {
-	t, rows, isComplete := e.takeTile(p, func() []T {
+	t, rows, isComplete := e.reuseTile(p, func() []T {
 		if e.storage == Fixed16 || e.dropped != nil {
 			return buffer.Grow(&w.tile, e.tileArea(p))
 		}

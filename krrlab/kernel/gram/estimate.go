@@ -47,7 +47,7 @@ import (
 // medium distance from the origin, which need differences. The true residual of an answer reveals them.
 type Estimate struct {
 	Arithmetic kernel.Arithmetic // precision of the inner products or distances
-	Centred    bool              // the points were shifted by their mean first
+	Centered   bool              // the points were shifted by their mean first
 	Entries    Storage           // format of the entries: Float32, Float64 or Fixed16
 	Rows       int               // number of measured rows: m random ones and those of largest norm
 	Rms        float64           // root mean square of the entries of E_m
@@ -66,7 +66,7 @@ const (
 	largestNormRows    = 128  // number of rows of largest norm that are measured in addition
 	sampleBlock        = 128  // number of rows that a worker forms at once
 	cheapSampleWork    = 2e8  // largest m²d for which K_m is always computed from differences
-	powerIterations    = 30   // upper limit of the iterations of power
+	powerIterations    = 30   // upper limit of the iterations of powerIteration
 )
 
 // sample is K on some points, in float64.
@@ -100,7 +100,7 @@ func (m *Matrix) newSample(ctx context.Context, accuracy float64, seed uint64) (
 	err := s.formRows(ctx, method, m.mean, func(i int, row []float64) {
 		copy(s.entries[i*n:], row)
 	})
-	s.normK, s.eigenvector = power(s.scaled(s.entries, s.factors), s.random, n)
+	s.normK, s.eigenvector = powerIteration(s.scaled(s.entries, s.factors), s.random, n)
 	return s, err
 }
 
@@ -162,7 +162,7 @@ func (m *Matrix) sampleSize() int {
 	if kernel.ArgumentOf(m.k) == kernel.L1Distance {
 		return minSampleRows
 	}
-	if kernel.ByPairs(m.k) {
+	if kernel.IsPairwise(m.k) {
 		return pairwiseSampleRows
 	}
 	if n := m.tiling.n; n > maxSampleRows+largestNormRows {
@@ -251,7 +251,7 @@ func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	estimate := Estimate{Arithmetic: method.arithmetic, Centred: method.centered, Entries: Float32, Rows: rows,
+	estimate := Estimate{Arithmetic: method.arithmetic, Centered: method.centered, Entries: Float32, Rows: rows,
 		NormK: s.normK, Bound: math.Inf(1)}
 	switch {
 	case method.inFloat64:
@@ -278,10 +278,10 @@ func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
 		}
 	}
 	estimate.Rms = math.Sqrt(sum) / float64(random)
-	estimate.Norm, _ = power(s.scaled(unscaled, s.weightRoots), rows, rows)
+	estimate.Norm, _ = powerIteration(s.scaled(unscaled, s.weightRoots), rows, rows)
 	norm := estimate.Norm
 	if random < rows || s.factors != nil {
-		norm, _ = power(entryErrors, random, rows)
+		norm, _ = powerIteration(entryErrors, random, rows)
 	}
 
 	ev := make([]float64, random) // E_m·v for the leading eigenvector v of K_m
@@ -320,10 +320,10 @@ func (s *sample) bestEstimate(ctx context.Context, c *Choice, methods []method, 
 	return best, nil
 }
 
-// power returns ‖A‖₂ of a symmetric m×m matrix, slightly too small, and the last vector, by power iteration from a
-// fixed start. a holds the lower triangle of A in rows of the given stride. The iteration ends when a step changes the
-// norm by at most the relative amount 10⁻¹², or after powerIterations steps.
-func power(a []float64, m, stride int) (norm float64, v []float64) {
+// powerIteration returns ‖A‖₂ of a symmetric m×m matrix, slightly too small, and the last vector, by power iteration
+// from a fixed start. a holds the lower triangle of A in rows of the given stride. The iteration ends when a step
+// changes the norm by at most the relative amount 10⁻¹², or after powerIterations steps.
+func powerIteration(a []float64, m, stride int) (norm float64, v []float64) {
 	v, w := make([]float64, m), make([]float64, m)
 	state := uint64(1)
 	for i := range v { // a fixed vector without structure

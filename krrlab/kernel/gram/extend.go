@@ -23,13 +23,13 @@ func (m *Matrix) Extend(ctx context.Context, x points.Points, o *Options) (*Matr
 		panic(fmt.Sprintf("gram: %d points extended to %d", m.tiling.n, n))
 	}
 	opt := *cmp.Or(o, &Options{})
-	opt.Chosen, opt.SameAs, opt.TileSize, opt.Comm = nil, &m.choice, m.tiling.size, m.comm
+	opt.Choice, opt.SameAs, opt.TileSize, opt.Comm = nil, &m.choice, m.tiling.size, m.comm
 	switch size := (&Options{}).withDefaults(n, m.lambda).TileSize; {
 	case m.comm.Size() > 1:
 		return nil, errors.New("gram: the tiles are distributed over ranks")
 	case m.choice.Sparse != nil:
 		return nil, errors.New("gram: sparse tiles belong to a tree of all points")
-	case m.choice.Certain && m.choice.Centred:
+	case m.choice.Certain && m.choice.Centered:
 		return nil, errors.New("gram: the error is proved for the mean of fewer points")
 	case size > 2*m.tiling.size:
 		return nil, fmt.Errorf("gram: tiles of %d points are small for %d", m.tiling.size, n)
@@ -42,7 +42,7 @@ func (m *Matrix) Extend(ctx context.Context, x points.Points, o *Options) (*Matr
 	if e.choice, err = e.choose(ctx, &opt); err != nil {
 		return nil, err
 	}
-	if !e.choice.Same(m.choice) || e.choice.Whole != m.choice.Whole {
+	if !e.choice.SameStorage(m.choice) || e.choice.ExactProducts != m.choice.ExactProducts {
 		return nil, errors.New("gram: the new points take other distances than the tiles have")
 	}
 	e.buildEngine()

@@ -47,7 +47,7 @@ func TestExtend(t *testing.T) {
 					for _, rows := range []int{71, 80, n} {
 						y := x.Slice(0, rows)
 						if rows == n {
-							y = testkit.Must(points.Weigh(y, weights))
+							y = testkit.Must(points.NewWeighted(y, weights))
 						}
 						next, err := m.Extend(ctx, y, nil)
 						if m = next; err != nil {

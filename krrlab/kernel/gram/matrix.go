@@ -23,7 +23,7 @@ type Matrix struct {
 	*source
 	lambda      float64
 	tiling      *tiling    // blocks of points, and the tiles of this rank
-	leaves      *tree.Tree // its leaves are the blocks of sparse tiles; nil if all tiles are formed
+	pointTree   *tree.Tree // its leaves are the blocks of sparse tiles; nil if all tiles are formed
 	skippedSums []float64  // for each leaf, a bound of the row sums of its skipped tiles
 	tileShift   []float64  // vector by which centered tiles shift the points: mean, or in Extend that of fewer points
 	choice      Choice
@@ -47,10 +47,10 @@ type source struct {
 // newSource returns the source of K for the kernel k and the points x. It returns an error if a norm overflows and the
 // kernel needs norms, or if an entry of the diagonal is not finite.
 func newSource(k kernel.Kernel, x points.Points) (*source, error) {
-	x, factors := points.Split(x)
+	x, factors := points.SplitFactors(x)
 	placement := kernel.NewPlacement(k, x)
 	for i, v := range placement.Original.Norms {
-		if !(v <= math.MaxFloat64) && !kernel.ByPairs(k) {
+		if !(v <= math.MaxFloat64) && !kernel.IsPairwise(k) {
 			return nil, fmt.Errorf("gram: point %d has ‖x‖² = %v", i, v)
 		}
 	}
@@ -81,7 +81,7 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 	if err != nil {
 		return nil, err
 	}
-	if c := opt.Chosen; c != nil && c.Bytes > 0 && opt.Memory.Fits(c.Bytes) {
+	if c := opt.Choice; c != nil && c.Bytes > 0 && opt.Memory.Fits(c.Bytes) {
 		m.choice = *c
 	} else if m.choice, err = m.chooseOnRanks(ctx, &opt); err != nil {
 		return nil, err
@@ -107,10 +107,10 @@ func (m *Matrix) formTiles(ctx context.Context, o *Options) error {
 	}
 	asPredicted, err := m.updateDroppedNorm(ctx)
 	c := m.choice.Sparse
-	if err != nil || asPredicted || o.SameAs != nil || c.Least <= c.Far {
+	if err != nil || asPredicted || o.SameAs != nil || c.EntryCutoff <= c.TileCutoff {
 		return err
 	}
-	c.Least = c.Far
+	c.EntryCutoff = c.TileCutoff
 	m.ops = nil // release the memory of the tiles
 	return m.formTiles(ctx, o)
 }
@@ -147,7 +147,7 @@ func newMatrix(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*M
 		return nil, opt, err
 	}
 	m := &Matrix{source: s, lambda: lambda, tileShift: s.mean, comm: opt.Comm}
-	m.tiling = newTiling(n, opt.TileSize, rankShare{m.comm.Rank(), m.comm.Size()})
+	m.tiling = newTiling(n, opt.TileSize, cyclicDistribution{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
 	return m, opt, nil
 }
@@ -296,12 +296,12 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 	}
 	n := m.tiling.n
 	e := &Matrix{source: m.source, lambda: m.lambda, tileShift: m.mean, comm: m.comm}
-	e.tiling = newTiling(n, min(n, exactTileSize), rankShare{m.comm.Rank(), m.comm.Size()})
+	e.tiling = newTiling(n, min(n, exactTileSize), cyclicDistribution{m.comm.Rank(), m.comm.Size()})
 	e.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact",
-		Whole: kernel.HasExactProducts(m.k, m.placement.Summary)}
+		ExactProducts: kernel.HasExactProducts(m.k, m.placement.Summary)}
 	e.skipTilesOf(m, accuracy/2)
 	method, bound := m.certainMethod(accuracy - e.choice.dropped())
-	e.choice.Tile, e.choice.Arithmetic, e.choice.Centred = e.tiling.size, method.arithmetic, method.centered
+	e.choice.Tile, e.choice.Arithmetic, e.choice.Centered = e.tiling.size, method.arithmetic, method.centered
 	e.choice.Error = bound + e.choice.dropped()
 	e.buildEngine()
 	e.choice.Bytes = e.Bytes()
@@ -316,7 +316,7 @@ func (m *Matrix) Certified() *Matrix {
 		return nil
 	}
 	placed := m.placement.Original
-	if m.choice.Centred {
+	if m.choice.Centered {
 		placed = points.NewPanel(m.computedPoints())
 	}
 	e := *m

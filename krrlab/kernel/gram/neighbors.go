@@ -65,7 +65,7 @@ func (m *Matrix) NeighborsFrom(ctx context.Context, position []int32, count, fir
 			}
 		}
 	}
-	if m.leaves == nil {
+	if m.pointTree == nil {
 		s.firstBlock = m.tiling.blockOf(firstPoint)
 	}
 	if err := m.ops.scanTiles(ctx, s); err != nil {
@@ -251,17 +251,18 @@ const mergeRows = 1 << 14
 // blockRows is the number of rows of a block that are formed at once.
 const blockRows = 32
 
-// BlockWorkspace is the scratch memory of Block. The zero value is ready to use. Goroutines must not share one.
-type BlockWorkspace struct {
+// SubmatrixWorkspace is the scratch memory of PrincipalSubmatrix. The zero value is ready to use. Goroutines must not
+// share one.
+type SubmatrixWorkspace struct {
 	kernel kernel.Workspace
 	x      points.Dense
 	norms  []float64
 }
 
-// Block sets the upper triangle of dst, in rows of stride ld, to the upper triangle of K(idx, idx) in float64. Some
-// entries below the diagonal are overwritten. Block panics unless the matrix computes in float64, as one from Exact or
-// NewExact does.
-func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
+// PrincipalSubmatrix sets the upper triangle of dst, in rows of stride ld, to the upper triangle of K(idx, idx) in
+// float64. Some entries below the diagonal are overwritten. PrincipalSubmatrix panics unless the matrix computes in
+// float64, as one from Exact or NewExact does.
+func (m *Matrix) PrincipalSubmatrix(dst []float64, ld int, idx []int, w *SubmatrixWorkspace) {
 	e, ok := m.ops.(*engine[float64])
 	if !ok {
 		panic("gram: a block of a matrix that is not in float64")
@@ -280,7 +281,7 @@ func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
 
 // gatherPanel is panelOf for a small number of points, in the memory of w. It copies the points from the panels of the
 // blocks, in which nearby points are close together in memory.
-func (e *engine[T]) gatherPanel(idx []int, w *BlockWorkspace) points.Panel {
+func (e *engine[T]) gatherPanel(idx []int, w *SubmatrixWorkspace) points.Panel {
 	x := e.x
 	if shifted, ok := x.(*points.Shifted); ok {
 		x = shifted.X

@@ -62,9 +62,9 @@ type Options struct {
 	// SameAs, if not nil, is the choice of an earlier matrix of the same points and kernel. Its storage replaces
 	// Storage, and entries are computed exactly as in that matrix.
 	SameAs *Choice
-	// Chosen, if not nil, is the result of Choose with the same arguments except for Memory. New uses it if it fits
+	// Choice, if not nil, is the result of Choose with the same arguments except for Memory. New uses it if it fits
 	// Memory. It must be nil if there are several ranks.
-	Chosen *Choice
+	Choice *Choice
 	// Memory is the memory budget of the matrix.
 	Memory accel.Budget
 	// Tiles selects dense or sparse tiles. Default: sparse tiles if they omit most entries (see Sparsity).
@@ -83,9 +83,9 @@ type Options struct {
 	// PreferredAccuracy is a smaller bound of ‖E‖₂ that is met if memory allows: stored matrices form distances more
 	// exactly, and Auto uses float64 storage if it fits. Default: Accuracy.
 	PreferredAccuracy float64
-	// Refined declares that the caller computes residuals with K itself. Auto then uses 16 bits if float32 does not
-	// fit, 16 bits do, and ‖E‖₂ ≤ λ/2.
-	Refined bool
+	// ExactResiduals declares that the caller computes residuals with K itself. Auto then uses 16 bits if float32 does
+	// not fit, 16 bits do, and ‖E‖₂ ≤ λ/2.
+	ExactResiduals bool
 	// Seed selects the random rows from which ‖E‖₂ is predicted.
 	Seed uint64
 	// Comm is the group of ranks among which the tiles are distributed. Each rank forms and stores its own tiles, has

@@ -24,7 +24,7 @@ func TestRankBytes(t *testing.T) {
 			for _, ranks := range []int{1, 2, 3, 7, 64} {
 				var largest int64
 				for r := range ranks {
-					tl := newTiling(n, size, rankShare{r, ranks})
+					tl := newTiling(n, size, cyclicDistribution{r, ranks})
 					largest = max(largest, tableBytes(tl)+width*tl.entryCount())
 				}
 				testkit.Equal(t, RankBytes(n, s, ranks), largest, n, s, ranks)
@@ -110,7 +110,8 @@ func checkCertain(t *testing.T, m *Matrix, summary kernel.PointSummary) {
 			want = kernel.Differences
 		}
 		bound := kernel.EntryError(m.k, want, summary)
-		if c.Arithmetic != want || c.Centred != (want == kernel.Float64 && summary.Shifted) || c.Error != bound*m.Trace() ||
+		if c.Arithmetic != want || c.Centered != (want == kernel.Float64 && summary.Shifted) ||
+			c.Error != bound*m.Trace() ||
 			!c.Certain || c.Accuracy != accuracy || c.Bytes != exact.Bytes() || c.N != exact.Dim() {
 			t.Errorf("%v: exact %+v, want %v and an error of %g", m.k, c, want, bound*m.Trace())
 		}
@@ -209,8 +210,9 @@ func TestCanceled(t *testing.T) {
 			return testkit.ErrOf(m.Neighbors(ctx, order,
 				3))
 		})
-		if dense := m.choice.Sparse == nil; dense != (m.choice.Formed() == 1) || m.Unit() != 0x1p-22 || m.Exact(1).Unit() != 0x1p-51 {
-			t.Errorf("%v: %.3g of it formed, units %g and %g", m.choice, m.choice.Formed(), m.Unit(), m.Exact(1).Unit())
+		dense, share := m.choice.Sparse == nil, m.choice.FormedShare()
+		if dense != (share == 1) || m.Unit() != 0x1p-22 || m.Exact(1).Unit() != 0x1p-51 {
+			t.Errorf("%v: %.3g of it formed, units %g and %g", m.choice, share, m.Unit(), m.Exact(1).Unit())
 		}
 	}
 }

@@ -33,16 +33,16 @@ func (m *Matrix) rowScales() []float64 {
 // rejects more kernels.
 const userKernelSlack = 1 << 5
 
-// rankShare identifies the tiles of one rank: rank of size ranks in total.
-type rankShare struct{ rank, size int }
+// cyclicDistribution identifies the tiles of one rank: rank of size ranks in total.
+type cyclicDistribution struct{ rank, size int }
 
 // owns reports whether tile number q, or block of rows number q, belongs to this rank. Neighboring tiles lie on one
 // diagonal, so all ranks have tiles from all diagonals, and the numbers of entries of two ranks differ by at most one
 // tile.
-func (s rankShare) owns(q int) bool { return q%s.size == s.rank }
+func (s cyclicDistribution) owns(q int) bool { return q%s.size == s.rank }
 
 // count returns how many of n tiles belong to this rank.
-func (s rankShare) count(n int) int { return (n - s.rank + s.size - 1) / s.size }
+func (s cyclicDistribution) count(n int) int { return (n - s.rank + s.size - 1) / s.size }
 
 // chooseOnRanks returns the choice of rank 0 on every rank. The memory budget is that of the rank with the least free
 // memory.
@@ -92,7 +92,7 @@ func RankBytes(n int, s Storage, ranks int) int64 {
 	var maxBytes int64
 	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
 	for r, missingEntries := range missing {
-		ownTiles := int64(rankShare{r, ranks}.count(tiles))
+		ownTiles := int64(cyclicDistribution{r, ranks}.count(tiles))
 		entries := ownTiles*size*size - missingEntries
 		maxBytes = max(maxBytes, tableBytesFor(int64(n), ownTiles, int64(t.blocks))+width*entries)
 	}

@@ -41,7 +41,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestChoose checks that New decides as Choose does, and that Options.Chosen replaces its decision.
+// TestChoose checks that New decides as Choose does, and that Options.Choice replaces its decision.
 func TestChoose(t *testing.T) {
 	const n = 1300
 	x, k, opts := moved(3, n, 4, 1), kernel.Gaussian{Sigma: 2}, &gram.Options{PreferredAccuracy: 1e-5, Seed: 7}
@@ -50,13 +50,13 @@ func TestChoose(t *testing.T) {
 		t.Fatal(choice, err)
 	}
 	m := mustNew(t, k, x, 0.1, opts)
-	if c, l := m.Choice(), choice; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centred != l.Centred ||
+	if c, l := m.Choice(), choice; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centered != l.Centered ||
 		c.Error != l.Error {
 		t.Errorf("%v, Choose returns %v", c, l)
 	}
 	given := choice
 	given.Reason = "told"
-	opts.Chosen = &given
+	opts.Choice = &given
 	again := mustNew(t, k, x, 0.1, opts)
 	first, second := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
 	y := normal(5, n, 2)
@@ -80,14 +80,15 @@ func TestChooseSparse(t *testing.T) {
 	if err != nil || choice.Sparse == nil {
 		t.Fatal(choice, err)
 	}
-	opts.Chosen = &choice
+	opts.Choice = &choice
 	given := mustNew(t, k, x, 0.1, opts)
 	first, second, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), normal(5, n, 2)
 	if err := errors.Join(alone.MulTo(ctx, first, y), given.MulTo(ctx, second, y)); err != nil || !mat.Equal(first, second) {
 		t.Errorf("other products, %v", err)
 	}
-	if a, b := alone.Choice().Sparse, given.Choice().Sparse; a.Formed != b.Formed || a.Kept != b.Kept ||
-		a.Dropped != b.Dropped {
+	if a, b := alone.Choice().Sparse, given.Choice().Sparse; a.FormedShare != b.FormedShare ||
+		a.StoredShare != b.StoredShare ||
+		a.DroppedNorm != b.DroppedNorm {
 		t.Errorf("%+v, told %+v", a, b)
 	}
 }

@@ -20,7 +20,7 @@ func TestTables(t *testing.T) {
 	for _, rank := range []int{0, 700, ranks - 1} {
 		var tl *tiling
 		bytes := testkit.AllocatedBytes(func() {
-			tl = newTiling(n, 512, rankShare{rank, ranks})
+			tl = newTiling(n, 512, cyclicDistribution{rank, ranks})
 			tl.assignTiles()
 		})
 		ownTiles := int64(len(tl.order))
@@ -42,7 +42,7 @@ func TestTables(t *testing.T) {
 // productWithoutTiles returns a product that has no tiles, with its result vector, for n points and t columns. It
 // leaves the passes over the vectors.
 func productWithoutTiles[T entry](n, t int, shift float64) (*product[T], []float64) {
-	tl := newTiling(n, 512, rankShare{0, 1})
+	tl := newTiling(n, 512, cyclicDistribution{0, 1})
 	tl.assignTiles()
 	e := &engine[T]{tiling: tl, comm: comm.Alone(), shift: shift, rowScale: make([]float64, n)}
 	e.order = nil

@@ -16,29 +16,30 @@ import (
 )
 
 // Sparsity describes a kernel matrix without its negligible entries. The blocks are the leaves of a tree of the points
-// (package tree). A tile between two leaves is skipped if the kernel is below Far everywhere between them; within the
-// other tiles, entries below Least are dropped.
+// (package tree). A tile between two leaves is skipped if the kernel is below TileCutoff everywhere between them;
+// within the other tiles, entries below EntryCutoff are dropped.
 //
-// The omitted part is E ≥ 0 with ‖E‖₂ ≤ max_i Σ_j E_ij ≤ Dropped, or with weights ‖SES‖₂ ≤ max_i w_i·Σ_j E_ij ≤
-// Dropped, because ‖·‖₂ is at most the largest row sum of any similar matrix, here S²E. The row sums are accumulated
-// while the tiles are formed. They contain the bound of the kernel between two leaves for each entry of a skipped tile,
-// and the dropped entries themselves. The bound is proved if the kernel decreases with the distance as it claims.
+// The omitted part is E ≥ 0 with ‖E‖₂ ≤ max_i Σ_j E_ij ≤ DroppedNorm, or with weights ‖SES‖₂ ≤ max_i w_i·Σ_j E_ij ≤
+// DroppedNorm, because ‖·‖₂ is at most the largest row sum of any similar matrix, here S²E. The row sums are
+// accumulated while the tiles are formed. They contain the bound of the kernel between two leaves for each entry of a
+// skipped tile, and the dropped entries themselves. The bound is proved if the kernel decreases with the distance as it
+// claims.
 type Sparsity struct {
-	Leaves  int     // number of leaves of the tree
-	Leaf    int     // largest number of points of a leaf
-	Far     float64 // tile cutoff: tiles in which the kernel is certainly below it are skipped
-	Least   float64 // entry cutoff: entries below it are dropped; 0 if no entry is dropped
-	Formed  float64 // share of the n² entries that are evaluated
-	Kept    float64 // share of the n² entries that are stored
-	Dropped float64 // bound of the 2-norm of the omitted entries
-	Told    bool    // Dropped relies on a user-defined kernel's claim that it decreases with the distance
+	LeafCount         int     // number of leaves of the tree
+	LeafSize          int     // largest number of points of a leaf
+	TileCutoff        float64 // tile cutoff: tiles in which the kernel is certainly below it are skipped
+	EntryCutoff       float64 // entry cutoff: entries below it are dropped; 0 if no entry is dropped
+	FormedShare       float64 // share of the n² entries that are evaluated
+	StoredShare       float64 // share of the n² entries that are stored
+	DroppedNorm       float64 // bound of the 2-norm of the omitted entries
+	AssumesDecreasing bool    // DroppedNorm relies on a user-defined kernel's claim that it decreases with the distance
 
 	layout *layout // layout computed by Choose; nil if New has to compute it
 }
 
 // layout is the division of the points into leaves and the resulting tiles.
 type layout struct {
-	leaves      *tree.Tree
+	pointTree   *tree.Tree
 	tiling      *tiling
 	skippedSums []float64 // for each leaf, a bound of the row sums of its skipped tiles
 }
@@ -60,15 +61,15 @@ func (c *Choice) dropped() float64 {
 	if c.Sparse == nil {
 		return 0
 	}
-	return c.Sparse.Dropped
+	return c.Sparse.DroppedNorm
 }
 
-// Formed returns the share of the n² entries that are evaluated. It is 1 if all tiles are formed.
-func (c *Choice) Formed() float64 {
+// FormedShare returns the share of the n² entries that are evaluated. It is 1 if all tiles are formed.
+func (c *Choice) FormedShare() float64 {
 	if c.Sparse == nil {
 		return 1
 	}
-	return c.Sparse.Formed
+	return c.Sparse.FormedShare
 }
 
 // chooseSparsity decides whether tiles are sparse, and if so divides the points into leaves. It returns nil for dense
@@ -94,22 +95,22 @@ func (m *Matrix) chooseSparsity(ctx context.Context, s *sample, o *Options) (*Sp
 		return nil, nil
 	}
 	dense := m.tiling
-	c := &Sparsity{Leaf: min(maxLeafSize, m.tiling.size), Far: cutoff, Dropped: o.MaxDroppedNorm,
-		Told: !kernel.BuiltIn(m.k)}
+	c := &Sparsity{LeafSize: min(maxLeafSize, m.tiling.size), TileCutoff: cutoff, DroppedNorm: o.MaxDroppedNorm,
+		AssumesDecreasing: !kernel.BuiltIn(m.k)}
 	if err := m.buildTreeTiling(ctx, c); err != nil {
 		return nil, err
 	}
-	if o.Tiles == AutoTiles && c.Formed > maxFormedShare {
-		m.tiling, m.leaves = dense, nil
+	if o.Tiles == AutoTiles && c.FormedShare > maxFormedShare {
+		m.tiling, m.pointTree = dense, nil
 		return nil, nil
 	}
-	c.Kept = c.Formed
+	c.StoredShare = c.FormedShare
 	if o.Storage == Fixed16 || o.Storage == Recompute {
 		return c, nil
 	}
 	var err error
-	c.Least, c.Kept, err = m.entryCutoff(ctx, s.idx[:s.random], target/2/tailSafety)
-	c.Kept = min(c.Kept, c.Formed)
+	c.EntryCutoff, c.StoredShare, err = m.entryCutoff(ctx, s.idx[:s.random], target/2/tailSafety)
+	c.StoredShare = min(c.StoredShare, c.FormedShare)
 	return c, err
 }
 
@@ -129,19 +130,19 @@ func (s *sample) entryShare(v float64) float64 {
 // buildTreeTiling sets the tiling to the pairs of leaves whose tiles are not skipped. It sets all fields of c except
 // those about dropped entries.
 func (m *Matrix) buildTreeTiling(ctx context.Context, c *Sparsity) (err error) {
-	if m.leaves == nil {
-		if m.leaves, err = tree.New(ctx, m.x, c.Leaf); err != nil {
+	if m.pointTree == nil {
+		if m.pointTree, err = tree.New(ctx, m.x, c.LeafSize); err != nil {
 			return err
 		}
 	}
 	tailBound, metric := kernel.TailBound(m.k)
-	pairs, skippedSums, _, err := m.leaves.Pairs(ctx, m.leaves, metric, tailBound, c.Far)
+	pairs, skippedSums, _, err := m.pointTree.Pairs(ctx, m.pointTree, metric, tailBound, c.TileCutoff)
 	if err != nil {
 		return err
 	}
-	m.tiling, m.skippedSums = newTreeTiling(m.leaves, pairs, m.tiling.rankShare), skippedSums
-	c.layout = &layout{m.leaves, m.tiling, skippedSums}
-	c.Leaves = m.leaves.Leaves()
+	m.tiling, m.skippedSums = newTreeTiling(m.pointTree, pairs, m.tiling.cyclicDistribution), skippedSums
+	c.layout = &layout{m.pointTree, m.tiling, skippedSums}
+	c.LeafCount = m.pointTree.LeafCount()
 	var formed float64
 	for _, p := range pairs {
 		area := float64(m.tiling.rows(p.A)) * float64(m.tiling.rows(p.B))
@@ -149,7 +150,7 @@ func (m *Matrix) buildTreeTiling(ctx context.Context, c *Sparsity) (err error) {
 			formed += area
 		}
 	}
-	c.Formed = formed / float64(m.tiling.n) / float64(m.tiling.n)
+	c.FormedShare = formed / float64(m.tiling.n) / float64(m.tiling.n)
 	return nil
 }
 
@@ -162,10 +163,10 @@ func (m *Matrix) adoptTiling(ctx context.Context) error {
 	}
 	s := *c.Sparse
 	c.Sparse = &s
-	if m.leaves == nil && s.layout != nil {
-		m.leaves, m.tiling, m.skippedSums = s.layout.leaves, s.layout.tiling, s.layout.skippedSums
+	if m.pointTree == nil && s.layout != nil {
+		m.pointTree, m.tiling, m.skippedSums = s.layout.pointTree, s.layout.tiling, s.layout.skippedSums
 	}
-	if m.leaves == nil {
+	if m.pointTree == nil {
 		if err := m.buildTreeTiling(ctx, &s); err != nil {
 			return err
 		}
@@ -190,14 +191,14 @@ func (m *Matrix) adoptTiling(ctx context.Context) error {
 // omitted entries is at most target. It skips no tile if only a user-defined kernel claims that it decreases: the true
 // residuals computed with m then reveal a false claim.
 func (m *Matrix) skipTilesOf(source *Matrix, target float64) {
-	if source.leaves == nil || source.choice.Sparse.Told || !(target > 0) {
+	if source.pointTree == nil || source.choice.Sparse.AssumesDecreasing || !(target > 0) {
 		return
 	}
-	m.leaves = source.leaves
-	c := &Sparsity{Leaf: source.choice.Sparse.Leaf, Far: target / m.maxWeight() / float64(m.tiling.n)}
+	m.pointTree = source.pointTree
+	c := &Sparsity{LeafSize: source.choice.Sparse.LeafSize, TileCutoff: target / m.maxWeight() / float64(m.tiling.n)}
 	if m.buildTreeTiling(context.Background(), c) == nil {
-		c.Kept, m.choice.Sparse = c.Formed, c
-		c.Dropped = m.maxDroppedSum(nil, 0)
+		c.StoredShare, m.choice.Sparse = c.FormedShare, c
+		c.DroppedNorm = m.maxDroppedSum(nil, 0)
 	}
 }
 
@@ -257,18 +258,20 @@ func (m *Matrix) entryCutoff(ctx context.Context, drawn []int, target float64) (
 	return math.Ldexp(1, topExponent-octave), keptShare, err
 }
 
-// dropSums accumulates the dropped entries of each row, by position, in units of 2⁻²⁴·cutoff. The sums are integers and
-// do not depend on the order of summation.
-type dropSums struct {
+// droppedRowSums accumulates the dropped entries of each row, by position, in units of 2⁻²⁴·cutoff. The sums are
+// integers and do not depend on the order of summation.
+type droppedRowSums struct {
 	cutoff float64
 	rows   []atomic.Int64
 }
 
-// newDropSums returns sums of zero for n rows.
-func newDropSums(cutoff float64, n int) *dropSums { return &dropSums{cutoff, make([]atomic.Int64, n)} }
+// newDroppedRowSums returns sums of zero for n rows.
+func newDroppedRowSums(cutoff float64, n int) *droppedRowSums {
+	return &droppedRowSums{cutoff, make([]atomic.Int64, n)}
+}
 
 // add adds v to the sum of a row, enlarged to cover the rounding error of sums in float32.
-func (d *dropSums) add(position int, v float64) {
+func (d *droppedRowSums) add(position int, v float64) {
 	if v > 0 {
 		d.rows[position].Add(int64(math.Ceil(v * (1 + 0x1p-10) / (d.cutoff * 0x1p-24))))
 	}
@@ -280,7 +283,7 @@ func (e *engine[T]) packTile(w *worker[T], p int, tile []T) {
 	rows, cols := e.rows(int(r.i)), e.rows(int(r.j))
 	rowWords := (cols + 15) / 16
 	bits, values := make([]uint16, rows*rowWords), buffer.Grow(&w.values, rows*cols)
-	lostSums := buffer.Grow(&w.lostSums, rows+cols)
+	lostSums := buffer.Grow(&w.droppedSums, rows+cols)
 	clear(lostSums)
 	packed := 0
 	for a := range rows {
@@ -368,14 +371,14 @@ func (m *Matrix) updateDroppedNorm(ctx context.Context) (bool, error) {
 	if c == nil {
 		return true, nil
 	}
-	entries, predicted := m.ops.droppedSums(), c.Dropped
+	entries, predicted := m.ops.droppedSums(), c.DroppedNorm
 	if entries != nil {
 		if err := m.comm.AllReduceInt64(ctx, entries); err != nil {
 			return false, err
 		}
-		c.Kept = float64(entries[m.tiling.n]) / float64(m.tiling.n) / float64(m.tiling.n)
+		c.StoredShare = float64(entries[m.tiling.n]) / float64(m.tiling.n) / float64(m.tiling.n)
 	}
-	c.Dropped = m.maxDroppedSum(entries, c.Least*0x1p-24)
-	m.choice.Error += c.Dropped - predicted
-	return c.Dropped <= predicted, nil
+	c.DroppedNorm = m.maxDroppedSum(entries, c.EntryCutoff*0x1p-24)
+	m.choice.Error += c.DroppedNorm - predicted
+	return c.DroppedNorm <= predicted, nil
 }

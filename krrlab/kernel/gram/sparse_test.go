@@ -128,7 +128,7 @@ func TestSparse(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			c := m.Choice()
-			if c.Sparse.Formed < 0.5 {
+			if c.Sparse.FormedShare < 0.5 {
 				skipped++
 			}
 			dense, columns, got := mat.NewDense(n, n, nil), mat.NewDense(n, 3, nil), mat.NewDense(n, 2, nil)
@@ -148,22 +148,23 @@ func TestSparse(t *testing.T) {
 					}
 				}
 			}
-			if limit := 2*(c.Error-c.Sparse.Dropped) + 1e-12; rounding > limit {
+			if limit := 2*(c.Error-c.Sparse.DroppedNorm) + 1e-12; rounding > limit {
 				t.Errorf("%s: an entry has an error of %.3g, bound %.3g", name, rounding, limit)
 			}
 			// float32 tiles set entries below 2⁻¹⁰⁰ to 0
-			if norm := largestRow(withoutDropped, truth); norm > c.Sparse.Dropped*(1+1e-12)+1e-25 {
-				t.Errorf("%s: a row of what is left out sums to %.3g, said %.3g", name, norm, c.Sparse.Dropped)
+			if norm := largestRow(withoutDropped, truth); norm > c.Sparse.DroppedNorm*(1+1e-12)+1e-25 {
+				t.Errorf("%s: a row of what is left out sums to %.3g, said %.3g", name, norm, c.Sparse.DroppedNorm)
 			}
 			rounding = max(rounding, 1e-5*map[Storage]float64{Fixed16: 1}[s]) * float64(n)
 			got.Sub(got, &want)
-			if errorNorm := mat.Norm(got, 2); errorNorm > (c.Sparse.Dropped+rounding+4e-7*float64(n))*mat.Norm(v, 2) {
+			limit := (c.Sparse.DroppedNorm + rounding + 4e-7*float64(n)) * mat.Norm(v, 2)
+			if errorNorm := mat.Norm(got, 2); errorNorm > limit {
 				t.Errorf("%s: product off by %.3g", name, errorNorm)
 			}
 			for q, j := range idx {
 				for i := range n {
 					if d := math.Abs(columns.At(i, q) - dense.At(i, j)); d > 0 &&
-						(s != Recompute || d > c.Sparse.Far+2*rounding+1e-6) {
+						(s != Recompute || d > c.Sparse.TileCutoff+2*rounding+1e-6) {
 						t.Fatalf("%s: column %d has %v in row %d, K has %v", name, j, columns.At(i, q), i,
 							dense.At(i, j))
 					}
@@ -190,12 +191,13 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// checkBlock compares Block of an exact matrix, for consecutive points of the tree order, with K from Eval.
+// checkBlock compares PrincipalSubmatrix of an exact matrix, for consecutive points of the tree order, with K from
+// Eval.
 func checkBlock(t *testing.T, name string, exact *Matrix, truth *mat.Dense) {
 	t.Helper()
 	const k, ld = blockRows + 9, blockRows + 10
 	order, block := exact.TreeOrder(), make([]float64, k*ld)
-	exact.Block(block, ld, order[5:5+k], new(BlockWorkspace))
+	exact.PrincipalSubmatrix(block, ld, order[5:5+k], new(SubmatrixWorkspace))
 	for a, i := range order[5 : 5+k] {
 		for b, j := range order[5+a : 5+k] {
 			if got, want := block[a*ld+a+b], truth.At(i, j); !(math.Abs(got-want) <= exact.EntryError()) {
@@ -247,7 +249,8 @@ func TestSparseTold(t *testing.T) {
 		return mat.Norm(&difference, 2)
 	}
 	exact := m.Exact(1e-6)
-	if a, b := productError(m), productError(exact); !m.Choice().Sparse.Told || a < 1e-3 || b > exact.Rounding(v)[0]+1e-12 {
+	if a, b := productError(m), productError(exact); !m.Choice().Sparse.AssumesDecreasing || a < 1e-3 ||
+		b > exact.Rounding(v)[0]+1e-12 {
 		t.Errorf("sparse tiles off by %g, exact ones by %g, said %g", a, b, exact.Rounding(v)[0])
 	}
 }
@@ -273,7 +276,7 @@ func TestSparseRanks(t *testing.T) {
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
-	cutoff := single.Choice().Sparse.Least
+	cutoff := single.Choice().Sparse.EntryCutoff
 	for i := range denseNeighbors.Index {
 		if denseNeighbors.Value[i] > float32(2*cutoff) && math.Abs(float64(denseNeighbors.Value[i]-sparseNeighbors.Value[i])) > 1e-3 {
 			t.Fatalf("neighbor %d of point %d is %d at %v, of all tiles %d at %v", i%3, i/3, sparseNeighbors.Index[i],
@@ -289,8 +292,9 @@ func TestSparseRanks(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		if current := m.Choice(); !current.Same(previous) || current.Sparse.Dropped != previous.Sparse.Dropped ||
-			current.Sparse.Kept != previous.Sparse.Kept {
+		if current := m.Choice(); !current.SameStorage(previous) ||
+			current.Sparse.DroppedNorm != previous.Sparse.DroppedNorm ||
+			current.Sparse.StoredShare != previous.Sparse.StoredShare {
 			t.Errorf("on ranks %+v, want %+v", *current.Sparse, *previous.Sparse)
 		}
 		got := mat.NewDense(n, 1, nil)
@@ -332,25 +336,25 @@ func TestSparseWeighted(t *testing.T) {
 	for i := range w {
 		w[i] = math.Pow(10, 2*math.Sin(float64(i)))
 	}
-	x := testkit.Must(points.Weigh(base, w))
+	x := testkit.Must(points.NewWeighted(base, w))
 	want := exactK(k, base)
 	want.Apply(func(i, j int, v float64) float64 { return x.Factors[i] * v * x.Factors[j] }, want)
 	m := testkit.Must(New(t.Context(), k, x, lambda, &Options{Tiles: SparseTiles, Storage: Float64, TileSize: 64}))
 	exact := m.Exact(1)
 	for name, a := range map[string]*Matrix{"stored": m, "recomputed": exact} {
 		s, got, omitted := a.Choice().Sparse, mat.NewDense(n, n, nil), new(mat.Dense)
-		if s == nil || s.Kept > 0.5 {
+		if s == nil || s.StoredShare > 0.5 {
 			t.Fatalf("%s: %+v", name, s)
 		}
 		testkit.OK(t, a.DenseTo(t.Context(), got))
 		omitted.Sub(want, got)
 		// this matrix is similar to the error, so it has the same eigenvalues
 		omitted.Apply(func(i, j int, v float64) float64 { return v / x.Factors[j] * x.Factors[i] }, omitted)
-		if norm := mat.Norm(omitted, math.Inf(1)); !(norm <= s.Dropped*(1+1e-9)+1e-9) {
-			t.Errorf("%s: %g is left out, bound %g", name, norm, s.Dropped)
+		if norm := mat.Norm(omitted, math.Inf(1)); !(norm <= s.DroppedNorm*(1+1e-9)+1e-9) {
+			t.Errorf("%s: %g is left out, bound %g", name, norm, s.DroppedNorm)
 		}
-		if s.Dropped > 0.25*m.Choice().Accuracy {
-			t.Errorf("%s: %g may be left out of the accuracy %g", name, s.Dropped, m.Choice().Accuracy)
+		if s.DroppedNorm > 0.25*m.Choice().Accuracy {
+			t.Errorf("%s: %g may be left out of the accuracy %g", name, s.DroppedNorm, m.Choice().Accuracy)
 		}
 	}
 }

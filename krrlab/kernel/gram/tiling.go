@@ -24,12 +24,12 @@ type tiling struct {
 	positions       []int     // position of each point, the inverse of points; nil if the points are not reordered
 	order           []tileRef // the tiles of this rank in order; nil until assignTiles
 	checksum        uint64    // hash of the tiles of all ranks, for tilings by leaves
-	rankShare
+	cyclicDistribution
 }
 
 // newTiling divides n points into blocks of the given size. The tiles are assigned to the ranks cyclically.
-func newTiling(n, size int, share rankShare) *tiling {
-	return &tiling{n: n, size: size, blocks: (n + size - 1) / size, rankShare: share}
+func newTiling(n, size int, share cyclicDistribution) *tiling {
+	return &tiling{n: n, size: size, blocks: (n + size - 1) / size, cyclicDistribution: share}
 }
 
 // skipsTiles reports whether the tiling has only the tiles between some of the leaves of a tree.
@@ -59,7 +59,7 @@ func (t *tiling) visitTiles(f func(r tileRef)) {
 		f(r)
 	}
 	for o, q := 0, t.rank; t.order == nil && o < t.blocks; o++ {
-		for start := t.diagonalStart(o); q < start+t.blocks-o; q += t.rankShare.size {
+		for start := t.diagonalStart(o); q < start+t.blocks-o; q += t.cyclicDistribution.size {
 			f(tileRef{int32(q - start + o), int32(q - start)})
 		}
 	}
@@ -70,9 +70,9 @@ func (t *tiling) visitTiles(f func(r tileRef)) {
 func (t *tiling) diagonalStart(o int) int { return o*t.blocks - o*(o-1)/2 }
 
 // newTreeTiling returns the tiling whose blocks are the leaves of a tree and whose tiles are the given pairs of leaves.
-func newTreeTiling(leaves *tree.Tree, pairs []tree.Pair, share rankShare) *tiling {
-	t := &tiling{n: len(leaves.Order), blocks: leaves.Leaves(), starts: leaves.Start, points: leaves.Order,
-		rankShare: share}
+func newTreeTiling(leaves *tree.Tree, pairs []tree.Pair, share cyclicDistribution) *tiling {
+	t := &tiling{n: len(leaves.Order), blocks: leaves.LeafCount(), starts: leaves.Start, points: leaves.Order,
+		cyclicDistribution: share}
 	for b := range t.blocks {
 		t.size = max(t.size, t.rows(b))
 	}
@@ -173,7 +173,7 @@ func (t *tiling) indexOf(i, j int) (int, bool) {
 		return slices.BinarySearchFunc(t.order, tileRef{int32(i), int32(j)}, compareTiles)
 	}
 	q := t.diagonalStart(i-j) + j
-	return q / t.rankShare.size, t.owns(q)
+	return q / t.cyclicDistribution.size, t.owns(q)
 }
 
 // entryCount returns the total number of entries of the tiles of this rank.

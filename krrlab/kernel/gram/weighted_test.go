@@ -22,7 +22,7 @@ func weigh(x points.Points) *points.Weighted {
 	for i := range w {
 		w[i] = math.Pow(10, 8*rnd.Float64()-4)
 	}
-	return testkit.Must(points.Weigh(x, w))
+	return testkit.Must(points.NewWeighted(x, w))
 }
 
 // TestWeighted checks that the matrix of weighted points is SKS, S = diag(√w_i), for all kernels, kinds of points,
@@ -35,7 +35,7 @@ func TestWeighted(t *testing.T) {
 	for ki, k := range append(kernels[:len(kernels):len(kernels)], precomputed) {
 		for xi, base := range draw(3, n, 4, 0.7) {
 			if kernel.AsPrecomputed(k) != nil {
-				base = kernel.Rows(n)
+				base = kernel.PrecomputedPoints(n)
 			}
 			x := weigh(base)
 			want := full(k, base)
@@ -90,8 +90,8 @@ func sameWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, kern 
 	exactK, part, block := mat.NewDense(n, n, nil), mat.NewDense(3, 2, nil), make([]float64, 9)
 	testkit.OK(t, exact.DenseTo(ctx, exactK))
 	rows, cols := []int{40, 3, 99}, []int{7, 136}
-	testkit.OK(t, exact.Part(ctx, rows, cols, part.RawMatrix()))
-	exact.Block(block, 3, rows, new(gram.BlockWorkspace))
+	testkit.OK(t, exact.Submatrix(ctx, rows, cols, part.RawMatrix()))
+	exact.PrincipalSubmatrix(block, 3, rows, new(gram.SubmatrixWorkspace))
 	checkNear := func(entryName string, got, want float64, i, j int) {
 		if !(math.Abs(got-want) <= 1e-12*math.Sqrt(exactK.At(i, i)*exactK.At(j, j))) {
 			t.Errorf("%s: %s (%d, %d) is %g, want %g", name, entryName, i, j, got, want)
@@ -134,7 +134,7 @@ func TestWeightedEstimate(t *testing.T) {
 				w[i] = weight(i)
 				x.Row(i)[0] += shift
 			}
-			weighted := testkit.Must(points.Weigh(x, w))
+			weighted := testkit.Must(points.NewWeighted(x, w))
 			opts := &gram.Options{Storage: gram.Float32, Accuracy: 1e9, Tiles: gram.DenseTiles}
 			m := testkit.Must(gram.New(ctx, kernel.Gaussian{Sigma: 2}, weighted, 1, opts))
 			got, want := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)

@@ -26,19 +26,19 @@ func ToArrays(x Points) (kind string, unit float64, arrays []Array) {
 			{"x_data", x.Val[lo:hi], []int{hi - lo}},
 		}
 	case *Bytes:
-		return "bytes", x.Scale, []Array{{"x", withoutGaps(x.Data, n, d, x.Stride), []int{n, d}}}
+		return "bytes", x.Scale, []Array{{"x", contiguous(x.Data, n, d, x.Stride), []int{n, d}}}
 	case *Dense32:
-		return "dense", 0, []Array{{"x", withoutGaps(x.Data, n, d, x.Stride), []int{n, d}}}
+		return "dense", 0, []Array{{"x", contiguous(x.Data, n, d, x.Stride), []int{n, d}}}
 	case *Dense:
-		return "dense", 0, []Array{{"x", withoutGaps(x.Data, n, d, x.Stride), []int{n, d}}}
+		return "dense", 0, []Array{{"x", contiguous(x.Data, n, d, x.Stride), []int{n, d}}}
 	}
 	data := make([]float64, n*d)
-	Panel64To(x, data, d)
+	RowsTo(x, data, d)
 	return "dense", 0, []Array{{"x", data, []int{n, d}}}
 }
 
-// withoutGaps returns the n×d matrix in data with its rows one after the other. It copies only if there are gaps.
-func withoutGaps[T uint8 | realNumber](data []T, n, d, stride int) []T {
+// contiguous returns the n×d matrix in data with its rows one after the other. It copies only if there are gaps.
+func contiguous[T uint8 | realNumber](data []T, n, d, stride int) []T {
 	if stride == d || n == 0 {
 		return data[:n*d]
 	}

@@ -152,19 +152,19 @@ func ExactProductUnit(a, b Points) (unit float64, ok bool) {
 	return x.Scale * x.Scale, true
 }
 
-// WholeNorms sets dst to the squared norms of Bytes as integers in units of Scale². norms are the squared norms of a
+// IntegerNorms sets dst to the squared norms of Bytes as integers in units of Scale². norms are the squared norms of a
 // Panel.
-func WholeNorms(dst, norms []float64, unit float64) {
+func IntegerNorms(dst, norms []float64, unit float64) {
 	for i, v := range norms { // v/unit has a relative error of 2⁻⁵¹
 		dst[i] = math.Round(v / unit)
 	}
 }
 
-// InnerInt sets dst[i*ld+j] = a_iᵀb_j in units of Scale² for all pairs, exactly, and returns true. It returns false and
-// does nothing unless both are Bytes of the same scale with at most gemm.MaxBytesK dimensions. On processors without
-// instructions for bytes, it forms the products of 256 dimensions at a time in float32, which is exact too, because
-// they are integers below 2²⁴. InnerInt panics if the dimensions differ.
-func InnerInt(dst []int32, ld int, a, b Points, w *Workspace) bool {
+// IntegerInner32 sets dst[i*ld+j] = a_iᵀb_j in units of Scale² for all pairs, exactly, and returns true. It returns
+// false and does nothing unless both are Bytes of the same scale with at most gemm.MaxBytesK dimensions. On processors
+// without instructions for bytes, it forms the products of 256 dimensions at a time in float32, which is exact too,
+// because they are integers below 2²⁴. IntegerInner32 panics if the dimensions differ.
+func IntegerInner32(dst []int32, ld int, a, b Points, w *Workspace) bool {
 	na, nb, d := pairDims(a, b, ld)
 	if _, ok := ExactProductUnit(a, b); !ok || d > gemm.MaxBytesK {
 		return false
@@ -175,7 +175,7 @@ func InnerInt(dst []int32, ld int, a, b Points, w *Workspace) bool {
 	return true
 }
 
-// innerInt is InnerInt for the columns c0, …, c1-1.
+// innerInt is IntegerInner32 for the columns c0, …, c1-1.
 func (w *Workspace) innerInt(dst []int32, ld int, a, b *Bytes, c0, c1 int) {
 	if simd.CurrentPath() != simd.Portable {
 		gemm.MultiplyBytes(gemm.ByteProduct{M: a.N, N: b.N, K: c1 - c0, A: a.Data[min(c0, len(a.Data)):], LDA: a.Stride,
@@ -214,8 +214,8 @@ func (w *Workspace) widenBytes(side int, x *Bytes, c0, c1 int) blas32.General {
 	return blas32.General{Rows: x.N, Cols: c1 - c0, Stride: c1 - c0, Data: buf}
 }
 
-// InnerWhole is InnerInt for any dimension, with the integers in float64. The sums are exact up to 2⁵³.
-func InnerWhole(dst []float64, ld int, a, b Points, w *Workspace) bool {
+// IntegerInner64 is IntegerInner32 for any dimension, with the integers in float64. The sums are exact up to 2⁵³.
+func IntegerInner64(dst []float64, ld int, a, b Points, w *Workspace) bool {
 	na, nb, d := pairDims(a, b, ld)
 	if _, ok := ExactProductUnit(a, b); !ok {
 		return false

@@ -43,11 +43,11 @@ func TestInnerWhole(t *testing.T) {
 			ld, fitsInt32 := s.nb+2, s.d <= gemm.MaxBytesK
 			products, ints := filled[float64](s.na*ld), make([]int32, s.na*ld)
 			var w Workspace
-			if !InnerWhole(products, ld, a, b, &w) {
-				t.Fatalf("%+v: InnerWhole returned false", s)
+			if !IntegerInner64(products, ld, a, b, &w) {
+				t.Fatalf("%+v: IntegerInner64 returned false", s)
 			}
-			if got := InnerInt(ints, ld, a, b, &w); got != fitsInt32 {
-				t.Fatalf("%+v: InnerInt returned %v, want %v", s, got, fitsInt32)
+			if got := IntegerInner32(ints, ld, a, b, &w); got != fitsInt32 {
+				t.Fatalf("%+v: IntegerInner32 returned %v, want %v", s, got, fitsInt32)
 			}
 			for i := range s.na {
 				for j := range ld {
@@ -77,7 +77,7 @@ func TestBytesPoints(t *testing.T) {
 		for _, d := range []int{1, 4, 7} {
 			x := drawBytes(g, 9, d, scale)
 			dense := NewDense(9, d, nil)
-			Panel64To(x, dense.Data, d)
+			RowsTo(x, dense.Data, d)
 			for i := range 9 {
 				row := make([]float64, d)
 				x.RowTo(row, i)
@@ -92,14 +92,14 @@ func TestBytesPoints(t *testing.T) {
 				{Gather(x, []int{5, 5, 0}), Gather(dense, []int{5, 5, 0})}} {
 				n, _ := p[0].Dims()
 				got, want := make([]float32, n*d), make([]float32, n*d)
-				Panel32To(p[0], got, d)
-				Panel32To(p[1], want, d)
+				RowsTo32(p[0], got, d)
+				RowsTo32(p[1], want, d)
 				if _, ok := p[0].(*Bytes); !ok || !slices.Equal(got, want) {
 					t.Errorf("scale %g: %T is %v, want %v", scale, p[0], got, want)
 				}
 			}
 			norms := make([]float64, 9)
-			WholeNorms(norms, NewPanel32(x).Norms, scale*scale)
+			IntegerNorms(norms, NewPanel32(x).Norms, scale*scale)
 			for i, v := range norms {
 				var want float64
 				for _, b := range x.Row(i) {
@@ -124,8 +124,8 @@ func TestSameBytes(t *testing.T) {
 		{NewDense(2, 3, nil), x, false}, {Shift(x, make([]float64, 3)), x, false}} {
 		unit, ok := ExactProductUnit(c.a, c.b)
 		var w Workspace
-		if ok != c.exact || ok && unit != 0.25 || InnerWhole(make([]float64, 4), 2, c.a, c.b, &w) != ok ||
-			InnerInt(make([]int32, 4), 2, c.a, c.b, &w) != ok {
+		if ok != c.exact || ok && unit != 0.25 || IntegerInner64(make([]float64, 4), 2, c.a, c.b, &w) != ok ||
+			IntegerInner32(make([]int32, 4), 2, c.a, c.b, &w) != ok {
 			t.Errorf("case %d: %v, %v", i, unit, ok)
 		}
 	}
@@ -170,8 +170,8 @@ func TestAsBytes(t *testing.T) {
 		}
 		n, d := c.x.Dims()
 		got, want := make([]float64, n*d), make([]float64, n*d)
-		Panel64To(b, got, d)
-		Panel64To(c.x, want, d)
+		RowsTo(b, got, d)
+		RowsTo(c.x, want, d)
 		for i, v := range want {
 			if math.Abs(got[i]-v) > 0x1p-52*v {
 				t.Errorf("%s: number %d is %v, want %v", name, i, got[i], v)

@@ -5,22 +5,22 @@ import "sort"
 // realNumber is the type of a coordinate that is written.
 type realNumber interface{ float32 | float64 }
 
-// Panel64To writes the n points of dimension d to dst as dense rows: coordinate j of point i to dst[i·ld+j]. The stride
+// RowsTo writes the n points of dimension d to dst as dense rows: coordinate j of point i to dst[i·ld+j]. The stride
 // ld must be at least d.
-func Panel64To(x Points, dst []float64, ld int) {
+func RowsTo(x Points, dst []float64, ld int) {
 	_, d := x.Dims()
 	columnsTo(dst, ld, x, 0, d)
 }
 
-// Panel32To is Panel64To with coordinates rounded to float32.
-func Panel32To(x Points, dst []float32, ld int) {
+// RowsTo32 is RowsTo with coordinates rounded to float32.
+func RowsTo32(x Points, dst []float32, ld int) {
 	_, d := x.Dims()
 	columnsTo(dst, ld, x, 0, d)
 }
 
 // columnsTo writes columns c0, …, c1-1 of x to dst as dense rows of stride ld.
 func columnsTo[T realNumber](dst []T, ld int, x Points, c0, c1 int) {
-	x, _ = Split(x)
+	x, _ = SplitFactors(x)
 	switch x := x.(type) {
 	case *Dense:
 		for i := range x.N {

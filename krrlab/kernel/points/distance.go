@@ -16,8 +16,9 @@ func SqDist64(dst []float64, ld int, a, b Points, w *Workspace) {
 	}
 }
 
-// SumDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ as Σ_c |a_ic − b_jc| in float64. Sparse points are handled as in SqDist64.
-func SumDist64(dst []float64, ld int, a, b Points, w *Workspace) {
+// AccurateL1Dist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ as Σ_c |a_ic − b_jc| in float64. Sparse points are handled as in
+// SqDist64.
+func AccurateL1Dist64(dst []float64, ld int, a, b Points, w *Workspace) {
 	if !mergeSparse(dst, ld, a, b, math.Abs) {
 		pairwiseSums(dst, ld, a, b, &w.dense64, &w.pairs64, simd.AbsoluteDifferences[float64])
 	}

@@ -76,7 +76,7 @@ func Concat(a, b Points) Points {
 	case *Dense32:
 		if z, ok := b.(*Dense32); ok {
 			return NewDense32(na+nb, d,
-				slices.Concat(withoutGaps(x.Data, na, d, x.Stride), withoutGaps(z.Data, nb, d, z.Stride)))
+				slices.Concat(contiguous(x.Data, na, d, x.Stride), contiguous(z.Data, nb, d, z.Stride)))
 		}
 	case *CSR:
 		if z, ok := b.(*CSR); ok {
@@ -92,7 +92,7 @@ func Concat(a, b Points) Points {
 		}
 	}
 	out := NewDense(na+nb, d, nil)
-	Panel64To(a, out.Data, d)
-	Panel64To(b, out.Data[na*d:], d)
+	RowsTo(a, out.Data, d)
+	RowsTo(b, out.Data[na*d:], d)
 	return out
 }

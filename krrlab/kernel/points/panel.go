@@ -15,7 +15,7 @@ func NewPanel(x Points) Panel { return newPanel(x, sumSq) }
 
 // newPanel returns the panel of x with squared norms computed by sqNorm.
 func newPanel(x Points, sqNorm func(row []float64) float64) Panel {
-	x, factors := Split(x)
+	x, factors := SplitFactors(x)
 	return Panel{x, squaredNorms(x, sqNorm), factors}
 }
 

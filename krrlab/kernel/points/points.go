@@ -195,7 +195,7 @@ func forEachPoint(n int, f func(thread, i int) bool) bool {
 // storedValues returns the stored values of point i and their columns. For sparse points these are the nonzeros. For
 // other points they are all coordinates, written to buf, and col is nil.
 func storedValues(x Points, i int, buf *[]float64) (col []int32, val []float64) {
-	x, _ = Split(x)
+	x, _ = SplitFactors(x)
 	if c, ok := x.(*CSR); ok {
 		return c.Row(i)
 	}

@@ -111,7 +111,7 @@ func checkPair(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace
 		{"Inner64", func(dst []float64) { Inner64(dst, ld, a, b, w) }, wantIn, 1e-15},
 		{"Inner32", func(dst []float64) { run32(dst, func(v []float32) { Inner32(v, ld, a, b, w) }) }, wantIn, 2e-7},
 		{"L1Dist64", func(dst []float64) { L1Dist64(dst, ld, a, b, w) }, wantL1, 1e-15},
-		{"SumDist64", func(dst []float64) { SumDist64(dst, ld, a, b, w) }, wantL1, 1e-15},
+		{"AccurateL1Dist64", func(dst []float64) { AccurateL1Dist64(dst, ld, a, b, w) }, wantL1, 1e-15},
 		{"L1Dist32", func(dst []float64) { run32(dst, func(v []float32) { L1Dist32(v, ld, a, b, w) }) }, wantL1, 2e-7},
 	} {
 		dst := make([]float64, na*ld)
@@ -196,7 +196,7 @@ func TestMerge(t *testing.T) {
 			perturbed.RowTo(z.Data[i*d:(i+1)*d], i)
 		}
 		w.dense64[0] = nil
-		for _, f := range []func(dst []float64, ld int, a, b Points, w *Workspace){SqDist64, SumDist64} {
+		for _, f := range []func(dst []float64, ld int, a, b Points, w *Workspace){SqDist64, AccurateL1Dist64} {
 			got, want := filled[float64](n*n), make([]float64, n*n)
 			f(got, n, s, perturbed, &w)
 			if madeDense := len(w.dense64[0]) > 0; madeDense != c.dense {
@@ -267,9 +267,9 @@ func TestMeanGatherShift(t *testing.T) {
 			}
 		}
 		buf := make([]float64, 11*8)
-		Panel64To(Shift(x, mean), buf, 8)
+		RowsTo(Shift(x, mean), buf, 8)
 		buf32 := make([]float32, 11*8)
-		Panel32To(Shift(x, mean), buf32, 8)
+		RowsTo32(Shift(x, mean), buf32, 8)
 		if want := a.Row(3)[2] - mean[2]; buf[3*8+2] != want || buf32[3*8+2] != float32(want) {
 			t.Errorf("%T: panel of shifted points has %v and %v, want %v", x, buf[3*8+2], buf32[3*8+2], want)
 		}
@@ -374,7 +374,7 @@ func TestConcat(t *testing.T) {
 	}
 	asDense := func(x Points) *Dense {
 		out := NewDense(11, 6, nil)
-		Panel64To(x, out.Data, 6)
+		RowsTo(x, out.Data, 6)
 		return out
 	}
 	for _, c := range []struct{ x, y, want Points }{ // want has the expected type

@@ -19,7 +19,7 @@ const mergeCost = 60
 // DistanceWork returns the cost of computing the distances of all pairs of points without cancellation, in coordinates:
 // n²d for dense points, and less for sparse points (see SqDist64).
 func DistanceWork(x Points) float64 {
-	x, _ = Split(x)
+	x, _ = SplitFactors(x)
 	n, d := x.Dims()
 	perPair := float64(d)
 	// Merging two points takes as many steps as both have nonzeros.

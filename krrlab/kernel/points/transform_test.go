@@ -19,7 +19,7 @@ func TestTransform(t *testing.T) {
 				l[i] = math.Sin(float64(3*i + rows))
 			}
 			got, dense := Transform(x, l), make([]float64, 9*4)
-			Panel64To(x, dense, 4)
+			RowsTo(x, dense, 4)
 			var want mat.Dense
 			want.Mul(mat.NewDense(9, 4, dense), mat.NewDense(rows, 4, l).T())
 			if !mat.EqualApprox(mat.NewDense(9, rows, got.Data), &want, 1e-14) {

@@ -21,9 +21,9 @@ type Weighted struct {
 	Factors []float64 // √w_i
 }
 
-// Weigh returns the points with the given weights. It returns an error if there are not n weights, or one of them is
-// not between 1e-150 and 1e150.
-func Weigh(x Points, weights []float64) (*Weighted, error) {
+// NewWeighted returns the points with the given weights. It returns an error if there are not n weights, or one of them
+// is not between 1e-150 and 1e150.
+func NewWeighted(x Points, weights []float64) (*Weighted, error) {
 	n, _ := x.Dims()
 	if len(weights) != n {
 		return nil, fmt.Errorf("%d weights for %d points", len(weights), n)
@@ -39,8 +39,8 @@ func Weigh(x Points, weights []float64) (*Weighted, error) {
 	return &Weighted{x, factors}, nil
 }
 
-// Split returns the points without their weights, and √w_i, which is nil for points without weights.
-func Split(x Points) (base Points, factors []float64) {
+// SplitFactors returns the points without their weights, and √w_i, which is nil for points without weights.
+func SplitFactors(x Points) (base Points, factors []float64) {
 	if w, ok := x.(*Weighted); ok {
 		return w.Points, w.Factors
 	}
@@ -49,7 +49,7 @@ func Split(x Points) (base Points, factors []float64) {
 
 // SplitWeights returns the points without their weights, and w_i, which is nil for points without weights.
 func SplitWeights(x Points) (base Points, weights []float64) {
-	base, factors := Split(x)
+	base, factors := SplitFactors(x)
 	if factors == nil {
 		return base, nil
 	}

@@ -99,12 +99,12 @@ func TestSplit(t *testing.T) {
 	x := points.NewDense(3*maxSampledPoints, 1, nil)
 	x.Data[1] = 1
 	tr := testkit.Must(New(context.Background(), x, 3*maxSampledPoints-1))
-	if tr.Leaves() != 2 || tr.Start[1] != 3*maxSampledPoints-1 {
+	if tr.LeafCount() != 2 || tr.Start[1] != 3*maxSampledPoints-1 {
 		t.Errorf("leaves begin at %v", tr.Start)
 	}
 	tr = testkit.Must(New(context.Background(), x, maxSampledPoints))
 	constant := func(float64) float64 { return 0.5 }
-	allPairs := tr.Leaves() * (tr.Leaves() + 1) / 2
+	allPairs := tr.LeafCount() * (tr.LeafCount() + 1) / 2
 	// A kernel equal to the limit is not negligible.
 	for cutoff, want := range map[float64]int{0.5: allPairs, math.Nextafter(0.5, 1): 0} {
 		pairs, _, _, err := tr.Pairs(context.Background(), tr, SquaredEuclidean, constant, cutoff)

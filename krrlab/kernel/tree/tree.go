@@ -48,7 +48,7 @@ func New(ctx context.Context, x points.Points, size int) (*Tree, error) {
 	for i := range t.Order {
 		t.Order[i] = i
 	}
-	workers := make([]cutter, accel.Threads())
+	workers := make([]splitter, accel.Threads())
 	for level := []int{0}; len(level) > 0; {
 		cutPlaces := make([]int, len(level)) // place at which each node is divided; −1 for a leaf
 		err := accel.ForEach(ctx, len(level), func(thread, q int) {
@@ -90,7 +90,7 @@ func (t *Tree) numberLeaves(k int) {
 }
 
 // Leaves returns the number of leaves.
-func (t *Tree) Leaves() int { return len(t.Start) - 1 }
+func (t *Tree) LeafCount() int { return len(t.Start) - 1 }
 
 // setBounds computes the boxes and balls of all nodes: those of a leaf contain its points, and those of other nodes
 // contain the boxes and balls of their children.
@@ -160,8 +160,8 @@ func distance(x, z []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// cutter is the scratch memory of one worker.
-type cutter struct {
+// splitter is the scratch memory of one worker.
+type splitter struct {
 	row    []float64 // one point
 	rows   []float64 // the sampled points
 	values []float64 // one feature of the sampled points
@@ -170,10 +170,10 @@ type cutter struct {
 
 // partition divides the points idx into two parts along one feature, or in the middle if all points are equal. It
 // reorders idx and returns the size of the first part.
-func (w *cutter) partition(x points.Points, idx []int) int {
-	feature, threshold, ok := w.chooseCut(x, idx, min(len(idx), maxSampledPoints))
+func (w *splitter) partition(x points.Points, idx []int) int {
+	feature, threshold, ok := w.chooseSplit(x, idx, min(len(idx), maxSampledPoints))
 	if !ok { // all sampled points are equal
-		feature, threshold, ok = w.chooseCut(x, idx, len(idx))
+		feature, threshold, ok = w.chooseSplit(x, idx, len(idx))
 	}
 	if !ok {
 		return len(idx) / 2
@@ -191,10 +191,10 @@ func (w *cutter) partition(x points.Points, idx []int) int {
 	return len(lowPart)
 }
 
-// chooseCut returns the feature of largest variance and the threshold at which the points are divided (splitValue),
+// chooseSplit returns the feature of largest variance and the threshold at which the points are divided (splitValue),
 // computed from count of them at equal distances in idx. Points equal to the threshold belong to the lower part. ok is
 // false if these points are all equal.
-func (w *cutter) chooseCut(x points.Points, idx []int, count int) (feature int, threshold float64, ok bool) {
+func (w *splitter) chooseSplit(x points.Points, idx []int, count int) (feature int, threshold float64, ok bool) {
 	_, d := x.Dims()
 	sum, squares := make([]float64, d), make([]float64, d)
 	buffer.Grow(&w.row, d)
@@ -299,7 +299,7 @@ type Pair struct {
 func (t *Tree) Pairs(ctx context.Context, u *Tree, metric Metric, bound func(float64) float64,
 	cutoff float64) (pairs []Pair, tSkipped, uSkipped []float64, err error) {
 	const minTasks = 256 // enough to balance the work of all threads: a judgment
-	w := walk{t, u, metric, bound, cutoff}
+	w := traversal{t, u, metric, bound, cutoff}
 	tasks := []Pair{{}} // pairs of nodes; the first is the pair of the roots
 	for len(tasks) < minTasks {
 		var nextTasks []Pair
@@ -320,7 +320,7 @@ func (t *Tree) Pairs(ctx context.Context, u *Tree, metric Metric, bound func(flo
 		return nil, nil, nil, err
 	}
 
-	tSkipped, uSkipped = make([]float64, t.Leaves()), make([]float64, u.Leaves())
+	tSkipped, uSkipped = make([]float64, t.LeafCount()), make([]float64, u.LeafCount())
 	if t == u {
 		uSkipped = tSkipped
 	}
@@ -345,8 +345,8 @@ func (t *Tree) addToLeaves(sums []float64, x *node, v float64) {
 	}
 }
 
-// walk holds the parameters of a traversal of the pairs of nodes of two trees.
-type walk struct {
+// traversal holds the parameters of a traversal of the pairs of nodes of two trees.
+type traversal struct {
 	t, u   *Tree
 	metric Metric
 	bound  func(float64) float64 // bound of the matrix entries as a function of the distance
@@ -355,7 +355,7 @@ type walk struct {
 
 // expand appends the pairs of children of nodes a and b. It divides the node with more points; if both are leaves, it
 // appends the pair itself.
-func (w *walk) expand(pairs []Pair, a, b int) []Pair {
+func (w *traversal) expand(pairs []Pair, a, b int) []Pair {
 	nodeA, nodeB := &w.t.nodes[a], &w.u.nodes[b]
 	switch {
 	case nodeA.leftChild == 0 && nodeB.leftChild == 0:
@@ -371,7 +371,7 @@ func (w *walk) expand(pairs []Pair, a, b int) []Pair {
 
 // visit appends the pairs of leaves in nodes a and b that have to be formed, by leaf numbers, and the skipped pairs, by
 // node indices.
-func (w *walk) visit(a, b int, pairs, skipped *[]Pair) {
+func (w *traversal) visit(a, b int, pairs, skipped *[]Pair) {
 	nodeA, nodeB := &w.t.nodes[a], &w.u.nodes[b]
 	bound := w.bound(w.t.minDistance(a, w.u, b, w.metric))
 	switch {

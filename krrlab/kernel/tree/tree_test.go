@@ -55,7 +55,7 @@ func TestTree(t *testing.T) {
 			}
 		}
 		other := testkit.Must(New(ctx, x.Slice(0, n/3), size))
-		for l := range tr.Leaves() {
+		for l := range tr.LeafCount() {
 			if k := tr.Start[l+1] - tr.Start[l]; k < 1 || k > size {
 				t.Errorf("%s: leaf %d has %d points", name, l, k)
 			}
@@ -86,11 +86,11 @@ func checkPairs(t *testing.T, name string, x points.Points, tr, u *Tree, metric 
 	_, d := x.Dims()
 	a, b := make([]float64, d), make([]float64, d)
 	columnSums := make([]float64, len(u.Order)) // sums of the omitted pairs, by columns
-	for la := range tr.Leaves() {
+	for la := range tr.LeafCount() {
 		for _, i := range tr.Order[tr.Start[la]:tr.Start[la+1]] {
 			x.RowTo(a, i)
 			rowSum := 0.0
-			for lb := range u.Leaves() {
+			for lb := range u.LeafCount() {
 				bound, listed := bounds[[2]int{la, lb}]
 				for place := u.Start[lb]; place < u.Start[lb+1]; place++ {
 					x.RowTo(b, u.Order[place])
@@ -116,7 +116,7 @@ func checkPairs(t *testing.T, name string, x points.Points, tr, u *Tree, metric 
 			}
 		}
 	}
-	for lb := range u.Leaves() {
+	for lb := range u.LeafCount() {
 		for place := u.Start[lb]; place < u.Start[lb+1]; place++ {
 			if columnSums[place] > columns[lb]*(1+1e-12) {
 				t.Fatalf("%s: a column of leaf %d lacks %v, said %v", name, lb, columnSums[place], columns[lb])

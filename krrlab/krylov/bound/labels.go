@@ -80,7 +80,7 @@ func NewLabelSample(ctx context.Context, k kernel.Kernel, x, rows points.Points,
 	if s.m < totalRows {
 		rows = points.Gather(rows, g.Perm(totalRows)[:s.m])
 	}
-	placement, arith := kernel.NewPlacement(k, x).Accurate(1e-10)
+	placement, arith := kernel.NewPlacement(k, x).WithAccuracy(1e-10)
 	s.k, s.roots = make([]float64, s.m*n), DiagonalRoots(k, rows)
 	rowPanel, trainingPanel := placement.Apply(rows), placement.Panel
 	work := make([]kernel.Workspace, accel.Threads())

@@ -57,8 +57,8 @@ type ResidualRows struct {
 func NewResidualRows(k kernel.Kernel, x points.Points, lambda, tol float64, storage gram.Choice,
 	g rng.Stream) *ResidualRows {
 	r := &ResidualRows{k: k, x: x, lambda: lambda, tol: tol}
-	shifted, _ := points.Split(x)
-	if storage.Centred || storage.Arithmetic == kernel.Differences {
+	shifted, _ := points.SplitFactors(x)
+	if storage.Centered || storage.Arithmetic == kernel.Differences {
 		shifted = points.Shift(shifted, points.Mean(shifted))
 	}
 	norms := points.SqNorms(shifted)
@@ -115,7 +115,7 @@ func largest(order []int, norms []float64, k int) []int {
 // random draw would rarely contain their rows. The result is at most maxOutlierRows. It is 0 if more than an eighth of
 // all points qualify, because a random draw then contains enough of them.
 func (r *ResidualRows) countOutliers(norms []float64, storage gram.Choice) int {
-	if storage.Arithmetic == kernel.Differences || storage.Whole || !kernel.ShiftInvariant(r.k) {
+	if storage.Arithmetic == kernel.Differences || storage.ExactProducts || !kernel.ShiftInvariant(r.k) {
 		return 0
 	}
 	roundingFactor := 1.0 // unit roundoff of the inner products, in units of that of float64
@@ -145,7 +145,7 @@ func (r *ResidualRows) Len() int { return len(r.indices) }
 // estimate of the rounding errors of the rows. If ranks share the work, all of them must call Estimate.
 func (r *ResidualRows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.Dense) (residual,
 	storageError []float64, err error) {
-	base, factors := points.Split(r.x)
+	base, factors := points.SplitFactors(r.x)
 	f, err := (&model.Model{Kernel: r.k, Lambda: r.lambda, X: base, C: points.ScaleRows(factors, c)}).
 		Decision(ctx, points.Gather(base, r.indices), &model.Options{Float64: true, Accuracy: r.tol / 1000,
 			Comm: ranks})

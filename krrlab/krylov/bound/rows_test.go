@@ -147,7 +147,7 @@ func TestEstimateWeighted(t *testing.T) {
 		for i := range w {
 			w[i] = weight(i)
 		}
-		x := testkit.Must(points.Weigh(base, w))
+		x := testkit.Must(points.NewWeighted(base, w))
 		y, c, r := testkit.RandomMatrix(3, n, 2), testkit.RandomMatrix(4, n, 2), mat.NewDense(n, 2, nil)
 		for i, f := range x.Factors { // rows of small weight have as large a part of column 1 as those of large weight
 			y.Set(i, 0, f*y.At(i, 0))

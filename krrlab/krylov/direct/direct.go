@@ -205,7 +205,7 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	}
 
 	// An expensive kernel is evaluated once, and its matrix stored if it fits.
-	if matrixBytes := 4 * int64(d.n) * int64(d.n+tileSize); kernel.Costly(k) &&
+	if matrixBytes := 4 * int64(d.n) * int64(d.n+tileSize); kernel.IsExpensive(k) &&
 		d.opt.Memory.Fits(need+matrixBytes) {
 		need += matrixBytes
 		d.exact, err = gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Float64, Progress: d.opt.Progress})
@@ -216,7 +216,7 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 		return nil, err
 	}
 	// with ‖E‖₂ ≤ λ/10 for the factor, each round of refinement reduces the error
-	placement, arith := kernel.NewPlacement(k, x).Accurate(lambda / 10 / d.exact.Trace())
+	placement, arith := kernel.NewPlacement(k, x).WithAccuracy(lambda / 10 / d.exact.Trace())
 	d.panel, d.arith = placement.Panel, arith
 	if d.opt.Precision == Float64 {
 		d.factor = &factorOf[float64]{n: d.n, t: d.t, tile: kernel.Tile64, potrf: accel.Dpotrf}

@@ -33,7 +33,7 @@ type Metric interface {
 }
 
 // Metrics are symmetric positive definite matrices M_c of one order n, c = 0, 1, …, such as
-// *precond.Family.
+// *precond.RidgeFamily.
 type Metrics interface {
 	// Dim returns n.
 	Dim() int

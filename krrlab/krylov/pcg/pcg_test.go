@@ -19,7 +19,7 @@ import (
 // TestConformance runs the tests of every operator and preconditioner on the helpers of this package.
 func TestConformance(t *testing.T) {
 	a := spd(1, geometric(40, 100))
-	if err := precondtest.Operator(t.Context(), dense{a}, nil); err != nil {
+	if err := precondtest.TestOperator(t.Context(), dense{a}, nil); err != nil {
 		t.Error(err)
 	}
 	for _, m := range []pcg.Preconditioner{invert(t, a), diagonal{1, 2, 3}} {

@@ -8,5 +8,6 @@
 // inverse, the Ritz values of conjugate gradients bound κ from below.
 //
 // The stages quality (one M), lambdap (one ZZᵀ, many λ_p) and compare (any M) present these results. The M_c are
-// *Preconditioners, for arbitrary preconditioners, or a *precond.Family, which uses one eigendecomposition for all λ_p.
+// *Preconditioners, for arbitrary preconditioners, or a *precond.RidgeFamily, which uses one eigendecomposition for all
+// λ_p.
 package pencil

@@ -23,7 +23,7 @@ const NotReached = "the stage ended before"
 // Set is a set of pencils (A, M_c), where A = K+λI with the stored K, and the results for each of them.
 type Set struct {
 	A                  pcg.Operator
-	M                  lanczos.Metrics // *Preconditioners, whose errors are copied to the rows, or *precond.Family
+	M                  lanczos.Metrics // *Preconditioners, whose errors are copied to the rows, or *precond.RidgeFamily
 	Rows               []*Row
 	StorageError       float64   // predicted storage error of K relative to λ: ‖K_stored−K‖₂ ≤ StorageError·λ
 	LambdaMinA         float64   // lower bound of λ_min(A); 0 if none is known, and then errors are not bounded

@@ -150,7 +150,7 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	x := &explainer{m: m, d: d, dim: d.Dim(), groupOf: d.Grouping(nil).FirstRow, progress: o.Progress}
 	e.Copies = points.CountRepeated(x.groupOf)
 	x.features = make([]float64, d.Len()*x.dim)
-	points.Panel64To(d.X, x.features, x.dim)
+	points.RowsTo(d.X, x.features, x.dim)
 	x.total = 1 + len(columns)*o.Permutations // the values of the partial dependence follow
 	if e.Loss, err = x.importance(ctx, e, columns, random.Sub("permutations")); err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func decision(m *model.Model, z []float64) []float64 {
 	n, _, t := m.Dims()
 	out, row := make([]float64, t), make([]float64, len(z))
 	for i := range n {
-		points.Panel64To(m.X.Slice(i, i+1), row, len(z))
+		points.RowsTo(m.X.Slice(i, i+1), row, len(z))
 		q := 0.0
 		for j, v := range row {
 			q += (v - z[j]) * (v - z[j])
@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 		testkit.OK(t, err)
 		n, dim := d.Len(), d.Dim()
 		x := make([]float64, n*dim)
-		points.Panel64To(d.X, x, dim)
+		points.RowsTo(d.X, x, dim)
 		// loss is the RMSE or the share of wrong labels of rows whose features first, …, first+count−1 are permuted,
 		// without group omitted, and without the rows whose cells order takes from this group.
 		loss := func(first, count int, order []int, omitted int) float64 {
@@ -275,7 +275,7 @@ func TestPlace(t *testing.T) {
 	}
 	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 40}, Lambda: 1, X: d.X, C: c, Columns: d.Columns}
 	x := make([]float64, 40*3)
-	points.Panel64To(d.X, x, 3)
+	points.RowsTo(d.X, x, 3)
 	for i := range d.Target {
 		d.Target[i] = decision(m, x[i*3:][:3])[0] + 0.1*d.Target[i]
 	}

@@ -18,8 +18,8 @@ func dense(k kernel.Kernel, x, z points.Points) *mat.Dense {
 	n, d := x.Dims()
 	m, _ := z.Dims()
 	a, b, out := make([]float64, n*d), make([]float64, m*d), mat.NewDense(n, m, nil)
-	points.Panel64To(x, a, d)
-	points.Panel64To(z, b, d)
+	points.RowsTo(x, a, d)
+	points.RowsTo(z, b, d)
 	for i := range n {
 		for j := range m {
 			out.Set(i, j, k.Eval(a[i*d:(i+1)*d], b[j*d:(j+1)*d]))

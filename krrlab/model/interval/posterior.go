@@ -131,7 +131,7 @@ func (o *Posterior) setStd(lambda float64, variances []float64) {
 func (o *Posterior) computeBySeries(ctx context.Context, m *model.Model) error {
 	n, _, t := m.Dims()
 	o.Modes = o.series.Modes()
-	normal, projected, err := o.series.Normal(ctx, m.X, m.Weights, m.C)
+	normal, projected, err := o.series.NormalEquations(ctx, m.X, m.Weights, m.C)
 	if err != nil {
 		return err
 	}

@@ -196,7 +196,7 @@ func (s *System) worstResidual() float64 {
 // inverseRootBound returns a bound of 1/√λ_min(A): √(max w_i/λ), or √tr A⁻¹ if K is precomputed and may not be positive
 // semi-definite.
 func (s *System) inverseRootBound() float64 {
-	if kernel.Semidefinite(s.m.Kernel) {
+	if kernel.IsSemidefinite(s.m.Kernel) {
 		_, largest := weightRange(s.m)
 		return math.Sqrt(largest / s.m.Lambda)
 	}

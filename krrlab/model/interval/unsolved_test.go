@@ -113,7 +113,7 @@ func TestGivenIndefinite(t *testing.T) {
 			c.Set(0, 0, y/smallest)
 			rel = 1e-12
 		}
-		m := &model.Model{Kernel: given, Lambda: lambda, X: kernel.Rows(n), C: c,
+		m := &model.Model{Kernel: given, Lambda: lambda, X: kernel.PrecomputedPoints(n), C: c,
 			Origin: model.Origin{TrueResidual: &rel}}
 		if _, err := NewSystem(t.Context(), m, accel.Budget{}); (err == nil) != solved || err != nil && !errors.Is(err, ErrUnsolved) {
 			t.Errorf("solved %v: %v", solved, err)

@@ -27,7 +27,7 @@ func small(t *testing.T, n int, o *Problem) (p *pathSolver, k, zz *mat.Dense, m 
 	k, zz = mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
 	testkit.OK(t, s.k.DenseTo(context.Background(), k))
 	unit := testkit.AddRidge(mat.NewSymDense(n, nil), 1)
-	testkit.OK(t, m.Outer().KMulTo(context.Background(), zz, mat.DenseCopyOf(unit)))
+	testkit.OK(t, m.OuterProduct().KMulTo(context.Background(), zz, mat.DenseCopyOf(unit)))
 	opt := o.withDefaults()
 	rows := testkit.Must(opt.merge(s.y))
 	_, q := s.y.Dims()

@@ -52,7 +52,7 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 		weights[g] = root * root
 		totalWeight += weights[g]
 	}
-	normal, projected, err := s.Normal(ctx, x, weights, points.ScaleRows(m.rootWeights, rhs))
+	normal, projected, err := s.NormalEquations(ctx, x, weights, points.ScaleRows(m.rootWeights, rhs))
 	if err != nil {
 		return nil, err
 	}

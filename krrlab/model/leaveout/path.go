@@ -163,7 +163,7 @@ func (p *pathSolver) diagonals(ctx context.Context) error {
 
 // solve extends the subspace until all columns have converged.
 func (p *pathSolver) solve(ctx context.Context) error {
-	f, err := p.woodbury.Family(p.lambdas)
+	f, err := p.woodbury.WithLambdas(p.lambdas)
 	if err != nil {
 		return err
 	}

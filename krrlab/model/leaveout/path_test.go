@@ -205,7 +205,8 @@ func TestPathWeights(t *testing.T) {
 				y.Set(i, j, math.Sqrt(weights[i])*v)
 			}
 		}
-		k := testkit.Must(gram.New(t.Context(), kernel.Laplacian{Sigma: 1.5}, testkit.Must(points.Weigh(x, weights)), 1e-3,
+		k := testkit.Must(gram.New(t.Context(), kernel.Laplacian{Sigma: 1.5},
+			testkit.Must(points.NewWeighted(x, weights)), 1e-3,
 			&gram.Options{Storage: gram.Float64}))
 		dense := mat.NewDense(n, n, nil)
 		testkit.OK(t, k.DenseTo(t.Context(), dense))

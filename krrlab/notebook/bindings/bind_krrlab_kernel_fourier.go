@@ -19,12 +19,12 @@ func init() {
 			"New":           r.ValueOf(fourier.New),
 		},
 		Types: map[string]r.Type{
-			"Density": r.TypeOf((*fourier.Density)(nil)).Elem(),
-			"Factor":  r.TypeOf((*fourier.Factor)(nil)).Elem(),
-			"Normal":  r.TypeOf((*fourier.Normal)(nil)).Elem(),
-			"Options": r.TypeOf((*fourier.Options)(nil)).Elem(),
-			"Series":  r.TypeOf((*fourier.Series)(nil)).Elem(),
-			"Work":    r.TypeOf((*fourier.Work)(nil)).Elem(),
+			"Density":      r.TypeOf((*fourier.Density)(nil)).Elem(),
+			"Factor":       r.TypeOf((*fourier.Factor)(nil)).Elem(),
+			"NormalMatrix": r.TypeOf((*fourier.NormalMatrix)(nil)).Elem(),
+			"Options":      r.TypeOf((*fourier.Options)(nil)).Elem(),
+			"Series":       r.TypeOf((*fourier.Series)(nil)).Elem(),
+			"Work":         r.TypeOf((*fourier.Work)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
 			"MaxDim": "int:3",

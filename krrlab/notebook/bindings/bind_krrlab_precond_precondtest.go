@@ -14,8 +14,8 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/precond/precondtest"] = imports.Package{
 		Name: "precondtest",
 		Binds: map[string]r.Value{
-			"Operator": r.ValueOf(precondtest.Operator),
-			"Test":     r.ValueOf(precondtest.Test),
+			"Test":         r.ValueOf(precondtest.Test),
+			"TestOperator": r.ValueOf(precondtest.TestOperator),
 		},
 		Types: map[string]r.Type{
 			"Options": r.TypeOf((*precondtest.Options)(nil)).Elem(),

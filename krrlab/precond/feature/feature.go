@@ -145,7 +145,7 @@ func Matrix(ctx context.Context, m Map, x points.Points, progress func(completed
 func MatrixTo(ctx context.Context, z *points.Dense32, firstColumn int, m Map, x points.Points,
 	progress func(completed, total int)) error {
 	d, s := m.Dims()
-	x, factors := points.Split(x)
+	x, factors := points.SplitFactors(x)
 	n, dx := x.Dims()
 	if dx != d {
 		panic(fmt.Sprintf("feature: points of dimension %d given to a map of R^%d", dx, d))

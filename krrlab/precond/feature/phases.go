@@ -211,7 +211,7 @@ func dense64(x points.Points, w *Workspace) blas64.General {
 	}
 	n, d := x.Dims()
 	g := blas64.General{Rows: n, Cols: d, Stride: d, Data: buffer.Grow(&w.x64, n*d)}
-	points.Panel64To(x, g.Data, d)
+	points.RowsTo(x, g.Data, d)
 	return g
 }
 
@@ -222,7 +222,7 @@ func dense32(x points.Points, w *Workspace) blas32.General {
 	}
 	n, d := x.Dims()
 	g := blas32.General{Rows: n, Cols: d, Stride: d, Data: buffer.Grow(&w.x32, n*d)}
-	points.Panel32To(x, g.Data, d)
+	points.RowsTo32(x, g.Data, d)
 	return g
 }
 

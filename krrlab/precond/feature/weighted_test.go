@@ -18,7 +18,8 @@ func TestMatrixWeighted(t *testing.T) {
 		for _, x := range []points.Points{dense, testkit.ToCSR(dense)} {
 			m := testkit.Must(testkit.Must(feature.For(k)).Sample(2, 8, rng.New(1)))
 			want := testkit.Must(feature.Matrix(t.Context(), m, x, nil))
-			got := testkit.Must(feature.Matrix(t.Context(), m, testkit.Must(points.Weigh(x, []float64{4, 1, 0.25})), nil))
+			weighted := testkit.Must(points.NewWeighted(x, []float64{4, 1, 0.25}))
+			got := testkit.Must(feature.Matrix(t.Context(), m, weighted, nil))
 			for i, f := range []float32{2, 1, 0.5} {
 				for j, v := range want.Row(i) {
 					testkit.Equal(t, got.Row(i)[j], f*v, k, i, j)

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// diagError is the largest accepted relative difference between a diagonal entry in Diag and in Part.
+	// diagError is the largest accepted relative difference between a diagonal entry in Diag and in Submatrix.
 	diagError = 1e-5
 	// indefiniteRelTol and indefiniteAbsTol limit the rounding error that is accepted: K is not positive semi-definite
 	// if ‖F_i‖² > (1+indefiniteRelTol)·K_ii + indefiniteAbsTol·max_j K_jj. Larger values detect fewer indefinite
@@ -93,7 +93,7 @@ func checkRank(rank, n int) error {
 // formBlock sets c, len(rows)×len(columns), to K(rows, columns). It returns an error if an entry is not finite, if a
 // diagonal entry differs from Diag by more than diagError, or if the Source fails.
 func (p *builder) formBlock(ctx context.Context, rows, columns []int, c blas64.General) error {
-	if err := p.src.Part(ctx, rows, columns, c); err != nil {
+	if err := p.src.Submatrix(ctx, rows, columns, c); err != nil {
 		return err
 	}
 	bad := make([]error, (len(rows)+panelRows-1)/panelRows)

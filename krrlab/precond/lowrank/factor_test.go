@@ -363,7 +363,7 @@ type misfit struct {
 func (m *misfit) EntryError() float64 { return m.entry }
 func (m *misfit) Diag() []float64     { return m.dense.Diag()[:m.n] }
 
-// liar is a Source whose Diag differs from the diagonal entries that Part returns.
+// liar is a Source whose Diag differs from the diagonal entries that Submatrix returns.
 type liar struct{ *dense }
 
 func (l *liar) Diag() []float64 {

@@ -24,7 +24,7 @@ func (s *numbers) Dim() int            { return s.columns.RawMatrix().Rows }
 func (s *numbers) Diag() []float64     { return s.diag }
 func (s *numbers) EntryError() float64 { return s.entry }
 
-func (s *numbers) Part(_ context.Context, rows, cols []int, dst blas64.General) error {
+func (s *numbers) Submatrix(_ context.Context, rows, cols []int, dst blas64.General) error {
 	_, k := s.columns.Dims()
 	for a, i := range rows {
 		for q, j := range cols {

@@ -21,11 +21,11 @@ var ctx = context.Background()
 
 var _ lowrank.Source = (*gram.Matrix)(nil)
 
-// dense is a Source that stores the whole matrix. One call of Part can fail with errSource, or cancel a context.
+// dense is a Source that stores the whole matrix. One call of Submatrix can fail with errSource, or cancel a context.
 type dense struct {
 	*mat.SymDense
-	fail   int    // number of the call of Part that fails, counted from 1; 0: none
-	calls  int    // calls of Part so far
+	fail   int    // number of the call of Submatrix that fails, counted from 1; 0: none
+	calls  int    // calls of Submatrix so far
 	cancel func() // what the failing call does; nil: it returns errSource
 }
 
@@ -44,7 +44,7 @@ func (k *dense) Diag() []float64 {
 	return d
 }
 
-func (k *dense) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
+func (k *dense) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
 	k.calls++
 	if k.calls == k.fail {
 		if k.cancel == nil {

@@ -20,12 +20,12 @@ type Source interface {
 	Dim() int
 	// Diag returns the n diagonal entries. The caller does not change them.
 	Diag() []float64
-	// Part sets dst, len(rows)×len(cols), to K(rows, cols). Indices in rows, and in cols, are distinct. In an MPI run,
-	// Part must work without communication: ranks call it with different arguments.
-	Part(ctx context.Context, rows, cols []int, dst blas64.General) error
-	// EntryError returns a certain ε ≥ 0: every entry (i, j) of Diag and Part differs by at most ε√(K_ii·K_jj) from
-	// that of an exactly positive semi-definite K. Certified claims of a Factor refer to this K. EntryError returns
-	// +Inf if no ε is known, for example because the columns were rounded to float32.
+	// Submatrix sets dst, len(rows)×len(cols), to K(rows, cols). Indices in rows, and in cols, are distinct. In an MPI
+	// run, Submatrix must work without communication: ranks call it with different arguments.
+	Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error
+	// EntryError returns a certain ε ≥ 0: every entry (i, j) of Diag and Submatrix differs by at most ε√(K_ii·K_jj)
+	// from that of an exactly positive semi-definite K. Certified claims of a Factor refer to this K. EntryError
+	// returns +Inf if no ε is known, for example because the columns were rounded to float32.
 	EntryError() float64
 }
 

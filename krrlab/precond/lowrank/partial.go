@@ -37,7 +37,7 @@ const (
 type partial struct {
 	*builder
 	lowPart   []float32 // F minus its float32 rounding, len(rows)×rank
-	nu        float64   // ν, the shift of the pivots in units of K_ii; see extend
+	nu        float64   // ν, the shift of the pivots in units of K_ii; see addProposals
 	residuals []float64 // K_ii − ‖F_i‖² of the rows of this rank, with F to 48 bits
 	landmarks []int
 	excluded  []bool // landmarks, and points that were found to depend on them
@@ -121,8 +121,8 @@ func (p *partial) findPoints(ctx context.Context, vs []float64) ([]int64, error)
 	return chosen, p.comm.AllReduceInt64(ctx, chosen)
 }
 
-// extend goes through the proposals S in their order. It adds a column to F for each proposal that has a pivot above
-// pivotFloor and that accept accepts:
+// addProposals goes through the proposals S in their order. It adds a column to F for each proposal that has a pivot
+// above pivotFloor and that accept accepts:
 //
 //	G = K(:,S) − F·F(S,:)ᵀ,  H = G(S,:) = LLᵀ − νD,  F ← [F, G·L⁻ᵀ],
 //
@@ -130,7 +130,7 @@ func (p *partial) findPoints(ctx context.Context, vs []float64) ([]int64, error)
 // for which a point was proposed and its pivot.
 //
 // A repeated proposal is tried again unless it was accepted.
-func (p *partial) extend(ctx context.Context, proposals []int64,
+func (p *partial) addProposals(ctx context.Context, proposals []int64,
 	accept func(residualWhenDrawn, pivot float64) bool) error {
 	var candidates []int // the distinct proposals
 	var order []int      // for each proposal its position in candidates

@@ -23,8 +23,8 @@ type rounded struct {
 
 func (k *rounded) EntryError() float64 { return k.bound }
 
-func (k *rounded) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
-	err := k.dense.Part(ctx, rows, cols, dst)
+func (k *rounded) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
+	err := k.dense.Submatrix(ctx, rows, cols, dst)
 	for a := range rows {
 		for q := range cols {
 			v := &dst.Data[a*dst.Stride+q]

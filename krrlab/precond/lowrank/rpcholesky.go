@@ -57,7 +57,7 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 		}
 		proposals, err := p.findPoints(ctx, quantiles)
 		if err == nil {
-			err = p.extend(ctx, proposals, accept)
+			err = p.addProposals(ctx, proposals, accept)
 		}
 		if err != nil {
 			return nil, err

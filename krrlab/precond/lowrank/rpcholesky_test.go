@@ -88,17 +88,17 @@ func TestPivotLaw(t *testing.T) {
 	}
 }
 
-// asked records the columns of the first call of Part.
+// asked records the columns of the first call of Submatrix.
 type asked struct {
 	*dense
 	cols []int
 }
 
-func (k *asked) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
+func (k *asked) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
 	if k.cols == nil {
 		k.cols = slices.Clone(cols)
 	}
-	return k.dense.Part(ctx, rows, cols, dst)
+	return k.dense.Submatrix(ctx, rows, cols, dst)
 }
 
 // TestProposals checks that the columns of the first block are formed in the order in which they were drawn, because

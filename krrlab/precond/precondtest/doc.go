@@ -1,6 +1,6 @@
 // Package precondtest is the conformance suite for preconditioners and operators. Every type that implements
-// pcg.Preconditioner should pass Test, and every type that implements pcg.Operator should pass Operator; both may be
-// built-in or user-defined.
+// pcg.Preconditioner should pass Test, and every type that implements pcg.Operator should pass TestOperator; both may
+// be built-in or user-defined.
 //
 //	func TestConforms(t *testing.T) {
 //		if err := precondtest.Test(t.Context(), m, &precondtest.Options{InPlace: true}); err != nil {
@@ -10,7 +10,7 @@
 //
 // # Requirements for every M
 //
-// M⁻¹ passes Operator, which checks these properties on probe vectors:
+// M⁻¹ passes TestOperator, which checks these properties on probe vectors:
 //
 //   - M⁻¹ is linear, symmetric and positive definite;
 //   - columns of a block do not influence each other, and a column alone gives the same result as in a block;
@@ -26,9 +26,9 @@
 //
 // An M with NormalTo is a lanczos.Metric, with which an upper bound of κ(M⁻¹A) can be computed. Its draws must have
 // mean 0 and covariance M, the M whose inverse SolveTo applies, and depend on the random stream only. An M with MulTo
-// is a pcg.Operator; MulTo must be the inverse of SolveTo, and pass Operator. If a method exists but does not support
-// this M, it returns an error that wraps errors.ErrUnsupported, and is not tested. Further promises of a type are
-// stated in Options.
+// is a pcg.Operator; MulTo must be the inverse of SolveTo, and pass TestOperator. If a method exists but does not
+// support this M, it returns an error that wraps errors.ErrUnsupported, and is not tested. Further promises of a type
+// are stated in Options.
 //
 // # Limits
 //

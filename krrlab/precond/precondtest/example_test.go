@@ -23,8 +23,8 @@ func ExampleTest() {
 
 // ExampleOperator tests a user-defined matrix, and one that is not symmetric.
 func ExampleOperator() {
-	fmt.Println(precondtest.Operator(context.Background(), diagonal{}, nil))
-	fmt.Println(precondtest.Operator(context.Background(), fault("MulTo", skewed), nil) == nil)
+	fmt.Println(precondtest.TestOperator(context.Background(), diagonal{}, nil))
+	fmt.Println(precondtest.TestOperator(context.Background(), fault("MulTo", skewed), nil) == nil)
 	// Output:
 	// <nil>
 	// false

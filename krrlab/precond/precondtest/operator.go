@@ -11,9 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// Operator returns an error with one line for each property that A violates, and nil if there is none. If a product
-// fails, its error is one of the lines. Operator uses the options Tol and Seed.
-func Operator(ctx context.Context, a pcg.Operator, o *Options) error {
+// TestOperator returns an error with one line for each property that A violates, and nil if there is none. If a product
+// fails, its error is one of the lines. TestOperator uses the options Tol and Seed.
+func TestOperator(ctx context.Context, a pcg.Operator, o *Options) error {
 	s := newSuite(ctx, o)
 	s.checkOperator("", a)
 	return errors.Join(s.violations...)

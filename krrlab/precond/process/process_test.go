@@ -225,7 +225,7 @@ func sendRequest(request string, input *bufio.Reader, out io.Writer) (numbers []
 func TestRequests(t *testing.T) {
 	for request, want := range map[string]func(k *gram.Matrix, dst *mat.Dense) error{
 		"points": func(k *gram.Matrix, dst *mat.Dense) error {
-			points.Panel64To(k.Points(), dst.RawMatrix().Data, dim)
+			points.RowsTo(k.Points(), dst.RawMatrix().Data, dim)
 			return nil
 		},
 		"columns/int32": func(k *gram.Matrix, dst *mat.Dense) error { return k.Columns(t.Context(), []int{5, 2}, dst) },

@@ -19,11 +19,11 @@ import (
 // factorFunc computes a factor F of K from the columns of K. The stream g is for the landmarks.
 type factorFunc func(k lowrank.Source, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error)
 
-// fromColumns computes a factor F of rank s from columns of K. They are recomputed in float64 for any storage of K, so
-// the bounds that the factor certifies refer to the exact K. The accuracy of K is λ/1000, or the rounding error of a
-// factorization of this rank if that is larger. Distances are computed from differences of points if inner products
-// cancel more digits than that.
-func fromColumns(ctx context.Context, b stage.Bench, s int, compute factorFunc) (*stage.FeatureMatrix, error) {
+// factorFromColumns computes a factor F of rank s from columns of K. They are recomputed in float64 for any storage of
+// K, so the bounds that the factor certifies refer to the exact K. The accuracy of K is λ/1000, or the rounding error
+// of a factorization of this rank if that is larger. Distances are computed from differences of points if inner
+// products cancel more digits than that.
+func factorFromColumns(ctx context.Context, b stage.Bench, s int, compute factorFunc) (*stage.FeatureMatrix, error) {
 	p := b.Problem()
 	trace := floats.Sum(kernel.Diag(p.Kernel, p.X))
 	k, err := gram.NewExact(p.Kernel, p.X, p.Lambda, max(p.Lambda/1000, 0x1p-52*float64(s)*trace), p.Comm)
@@ -47,7 +47,7 @@ func (extension) Extend(ctx context.Context, b stage.Bench, z *stage.FeatureMatr
 		o.Comm = nil
 		return z.Factor.Extend(ctx, k, o)
 	}
-	return fromColumns(ctx, b, z.Z.D, extend)
+	return factorFromColumns(ctx, b, z.Z.D, extend)
 }
 
 // pivotSource computes factors by randomly pivoted Cholesky, which stopResidual may end (lowrank.Options.StopResidual).
@@ -60,7 +60,8 @@ func (pivotSource) String() string { return "randomly pivoted Cholesky" }
 
 // Draw computes F of rank s.
 func (c pivotSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.FeatureMatrix, error) {
-	return fromColumns(ctx, b, s, func(k lowrank.Source, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
+	return factorFromColumns(ctx, b, s, func(k lowrank.Source, g rng.Stream,
+		o *lowrank.Options) (*lowrank.Factor, error) {
 		o.StopResidual = c.stopResidual
 		return lowrank.RPCholesky(ctx, k, s, g, o)
 	})

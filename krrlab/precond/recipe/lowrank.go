@@ -44,7 +44,7 @@ func newWoodbury(ctx context.Context, b stage.Bench, p stage.LowRank) (*precond.
 func lowRankCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost.PrecondCost {
 	t, order := float64(max(1, m.T)), float64(s)
 	ranks := max(m.Ranks, 1)
-	sharers := precond.Sharers(form, m.N, s, max(m.T, 1), ranks)
+	sharers := precond.RanksPerFactor(form, m.N, s, max(m.T, 1), ranks)
 	applications := 1.
 	if lambdaP > 0 && form != precond.FormU && precond.NeedsCorrection(m.Trace, lambdaP) {
 		applications = 2
@@ -94,11 +94,11 @@ func addFactorTraffic(r cost.Group, order, sharers int, traffic *cost.Traffic) {
 	s := float64(order)
 	traffic.Add(r.Reduce(r.P*s), 1)
 	traffic.Add(r.Reduce(s*(s+1)/2), 1)
-	traffic.Add(r.Reduce(precond.Measured*s), 1)
+	traffic.Add(r.Reduce(precond.ErrorSumsPerFeature*s), 1)
 	if sharers == 1 {
 		return
 	}
-	traffic.Add(r.Reduce(precond.Measured*s), 1)
+	traffic.Add(r.Reduce(precond.ErrorSumsPerFeature*s), 1)
 	traffic.Add(cost.Traffic{Steps: r.Reduce(1).Steps}, 1) // ln det
 	for j := 0; j*accel.TileOrder < order; j++ {
 		column := float64(j * accel.TileOrder)

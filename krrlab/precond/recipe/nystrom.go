@@ -24,7 +24,7 @@ type Nystrom struct {
 	Form    precond.Form `flag:"form" default:"auto"`
 	// Spectral uses λ_p + σ_s² instead of λ_p, where σ_s² is the smallest eigenvalue of FᵀF, and subtracts σ_s² from
 	// the nonzero eigenvalues of FFᵀ. M is then unchanged on the range of F, and larger on its complement
-	// (precond.Spectral).
+	// (precond.SpectralTransform).
 	Spectral bool `flag:"spectral"`
 	// Landmarks lists distinct row indices of the training points, counted from 0; the first S of them are used.
 	// Default of S: all landmarks in the list. Default of Landmarks: drawn uniformly.
@@ -63,7 +63,8 @@ func (c landmarkSource) String() string {
 
 // Draw computes F of rank s.
 func (c landmarkSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.FeatureMatrix, error) {
-	return fromColumns(ctx, b, s, func(k lowrank.Source, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
+	return factorFromColumns(ctx, b, s, func(k lowrank.Source, g rng.Stream,
+		o *lowrank.Options) (*lowrank.Factor, error) {
 		switch count := len(c.landmarks); {
 		case count == 0:
 			return lowrank.Nystrom(ctx, k, s, g, o)

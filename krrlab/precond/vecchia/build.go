@@ -22,9 +22,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// build is the state of New. In its comments, J is the conditioning set of a point: the point itself, last, and its
+// builder is the state of New. In its comments, J is the conditioning set of a point: the point itself, last, and its
 // neighbors; R = K − FFᵀ is the residual matrix.
-type build struct {
+type builder struct {
 	*Inverse
 	matrix      *gram.Matrix    // K+λI as stored
 	exact       *gram.Matrix    // K+λI, recomputed in float64
@@ -41,7 +41,7 @@ type build struct {
 }
 
 // leadingRows returns the number of rows of G and H that stay.
-func (b *build) leadingRows() int {
+func (b *builder) leadingRows() int {
 	if b.leading == nil {
 		return 0
 	}
@@ -49,7 +49,7 @@ func (b *build) leadingRows() int {
 }
 
 // gatherF replaces the rows of F of this rank by all rows of F.
-func (b *build) gatherF(ctx context.Context) error {
+func (b *builder) gatherF(ctx context.Context) error {
 	f := b.f
 	if f == nil || b.comm.Size() == 1 {
 		return nil
@@ -61,7 +61,7 @@ func (b *build) gatherF(ctx context.Context) error {
 
 // gatherRows completes data, an array of n rows, on every rank: each rank broadcasts its own rows. Row i begins at
 // data[offset(i)].
-func gatherRows[T int32 | float32](ctx context.Context, b *build, data []T, offset func(i int) int64) error {
+func gatherRows[T int32 | float32](ctx context.Context, b *builder, data []T, offset func(i int) int64) error {
 	for r := range b.comm.Size() {
 		lo, hi := comm.RowRange(b.n, precond.RankRows, r, b.comm.Size())
 		rows := data[offset(lo):offset(hi)]
@@ -79,7 +79,7 @@ func gatherRows[T int32 | float32](ctx context.Context, b *build, data []T, offs
 const candidateFactor = 3
 
 // findCandidates sets b.candidates, unless k = 0.
-func (b *build) findCandidates(ctx context.Context) (err error) {
+func (b *builder) findCandidates(ctx context.Context) (err error) {
 	if b.k == 0 {
 		return nil
 	}
@@ -108,12 +108,12 @@ type worker struct {
 	candidateF []float32 // rows of F at the candidates
 	rowF       []float64 // row of F at one point
 	inner      []float64 // inner products of rowF with other rows of F
-	block      gram.BlockWorkspace
+	block      gram.SubmatrixWorkspace
 	simd       simd.Workspace
 }
 
 // computeG sets G, Gᵀ and this rank's rows of H.
-func (b *build) computeG(ctx context.Context) error {
+func (b *builder) computeG(ctx context.Context) error {
 	b.computeDiagonals()
 	b.allocateG()
 	if b.f != nil {
@@ -158,7 +158,7 @@ func (b *build) computeG(ctx context.Context) error {
 }
 
 // computeDiagonals sets diag, normsF2 and, for the current damping, shiftedDiag.
-func (b *build) computeDiagonals() {
+func (b *builder) computeDiagonals() {
 	b.diag = b.matrix.Diag()
 	b.shiftedDiag, b.normsF2 = make([]float64, b.n), make([]float64, b.n)
 	for i, v := range b.diag {
@@ -173,7 +173,7 @@ func (b *build) computeDiagonals() {
 
 // innerProducts returns the inner products of row i of F with the n rows of f; zeros if F is nil. The result is valid
 // until the next call with w.
-func (b *build) innerProducts(w *worker, i, n int, f *points.Dense32) []float64 {
+func (b *builder) innerProducts(w *worker, i, n int, f *points.Dense32) []float64 {
 	u := buffer.Grow(&w.inner, n)
 	clear(u)
 	if f != nil {
@@ -186,7 +186,7 @@ func (b *build) innerProducts(w *worker, i, n int, f *points.Dense32) []float64 
 }
 
 // allocateG sets rowOf, and allocates G with the number of entries that each row will have.
-func (b *build) allocateG() {
+func (b *builder) allocateG() {
 	start := make([]int64, b.n+1)
 	b.rowOf = make([]int32, b.n)
 	for row, i := range b.pointOf {
@@ -206,7 +206,7 @@ func (b *build) allocateG() {
 }
 
 // computeRow computes row i of G and of H. It returns false if (ωR+λI)_JJ is not positive definite.
-func (b *build) computeRow(w *worker, i int) bool {
+func (b *builder) computeRow(w *worker, i int) bool {
 	cols, values := b.g.row(i)
 	b.conditioningSet(w, i, len(cols)-1)
 	k := len(w.points)
@@ -241,7 +241,7 @@ func (b *build) computeRow(w *worker, i int) bool {
 
 // conditioningSet sets w.rows to the rows of G of the k neighbors of the point of a row, in ascending order, followed
 // by the row itself, and w.points to their points.
-func (b *build) conditioningSet(w *worker, row, k int) {
+func (b *builder) conditioningSet(w *worker, row, k int) {
 	w.rows, w.points = w.rows[:0], w.points[:0]
 	if k > 0 {
 		i := b.pointOf[row]
@@ -262,7 +262,7 @@ func (b *build) conditioningSet(w *worker, row, k int) {
 
 // nearestInResidual returns the k candidates j of point i with the largest |R_ij|/√((ωR_ii+λ)(ωR_jj+λ)), in descending
 // order; ties are in the order of the candidates. index and value are the candidates and their K_ij/√(K_ii·K_jj).
-func (b *build) nearestInResidual(w *worker, i, k int, index []int32, value []float32) []int32 {
+func (b *builder) nearestInResidual(w *worker, i, k int, index []int32, value []float32) []int32 {
 	scores, rank := buffer.Grow(&w.scores, len(index)), b.f.D
 	f := points.NewDense32(len(index), rank, buffer.Grow(&w.candidateF, len(index)*rank))
 	for a, j := range index {
@@ -288,12 +288,12 @@ func (b *build) nearestInResidual(w *worker, i, k int, index []int32, value []fl
 // localMatrix computes the data of the points J = idx: w.a is the upper triangle of (ωR+λI)(J, J), and w.f is F(J, :).
 // It returns w.a and its row stride. R̂, the computed R, has the rounding error of F, ‖R − R̂‖₂ ≤ 2⁻²³‖F_J‖_F². This
 // bound is added to its diagonal, so that it remains positive semi-definite.
-func (b *build) localMatrix(w *worker, idx []int) (a []float64, ld int) {
+func (b *builder) localMatrix(w *worker, idx []int) (a []float64, ld int) {
 	k := len(idx)
 	ld = stride(k)
 	a = buffer.Grow(&w.a, k*ld)
 	clear(a) // the inner loops of cholesky also multiply the padding beyond column k
-	b.exact.Block(a, ld, idx, &w.block)
+	b.exact.PrincipalSubmatrix(a, ld, idx, &w.block)
 	var slack float64
 	if b.f != nil {
 		r := b.f.D
@@ -361,7 +361,7 @@ func (w *worker) cholesky(k int) bool {
 }
 
 // computeW sets W = I+HHᵀ, unless there is no F.
-func (b *build) computeW(ctx context.Context) (err error) {
+func (b *builder) computeW(ctx context.Context) (err error) {
 	if b.f != nil {
 		b.w, err = precond.New(ctx, b.h, 1, &precond.Options{Form: precond.FormLInv, Comm: b.comm})
 	}

@@ -40,7 +40,7 @@ type ruleSums struct {
 // the squared correlations in R that the neighbors account for. If ρ is near 1, R is local, and M needs no damping. If
 // most of the correlation lies elsewhere, as for an R with many small eigenvalues, neighbors cannot explain it, and V
 // should be near λI. The exponent 3 was fitted to sixteen problems (docs/stages/vecchia.md).
-func (b *build) chooseParameters(ctx context.Context) error {
+func (b *builder) chooseParameters(ctx context.Context) error {
 	requested := min(max(b.o.Neighbors, 0), b.n-1)
 	if b.o.Neighbors != 0 && b.o.Damping > 0 {
 		b.k, b.damping = requested, b.o.Damping
@@ -76,7 +76,7 @@ func (b *build) chooseParameters(ctx context.Context) error {
 
 // pilotSums returns sums over the last rows points of π, with at most k neighbors for each, chosen among the points
 // before the sample. logs are divided by the number of rows.
-func (b *build) pilotSums(ctx context.Context, rows, k int) (s ruleSums, err error) {
+func (b *builder) pilotSums(ctx context.Context, rows, k int) (s ruleSums, err error) {
 	sums := make([]ruleSums, rows)
 	workers := make([]worker, accel.Threads())
 	for lo := 0; lo < rows; lo += ruleBlock {
@@ -116,7 +116,7 @@ type pilotPoint struct {
 
 // addPilotPoint adds the terms of one point to s. Its neighbors are the k nearest of the points of candidates, which
 // are rows of G.
-func (b *build) addPilotPoint(w *worker, s *ruleSums, point pilotPoint, candidates []int32, k int) {
+func (b *builder) addPilotPoint(w *worker, s *ruleSums, point pilotPoint, candidates []int32, k int) {
 	i := point.index
 	squares := buffer.Grow(&w.scores, b.n) // c_ij²
 	for j, inner := range b.innerProducts(w, i, b.n, b.f) {
@@ -154,7 +154,7 @@ func (b *build) addPilotPoint(w *worker, s *ruleSums, point pilotPoint, candidat
 // addLogs sets s.logs for a pilot point. idx holds its k nearest neighbors, the nearest first, and then the point. The
 // last column u of the Cholesky factor of (R+λI)(idx, idx) gives all conditional variances: given the first m
 // neighbors, the variance is u_{m+1}² + … + u_{k+1}².
-func (b *build) addLogs(w *worker, s *ruleSums, idx []int) {
+func (b *builder) addLogs(w *worker, s *ruleSums, idx []int) {
 	order := len(idx)
 	a, ld := b.localMatrix(w, idx)
 	if !w.cholesky(order) { // computeG reports the error

@@ -69,7 +69,7 @@ type csr struct {
 // is not positive semi-definite or f is not a factor of it. New panics if an option is out of range or λ is not
 // positive.
 func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*Inverse, error) {
-	b := newBuild(k, f, o)
+	b := newBuilder(k, f, o)
 	for _, step := range []func(context.Context) error{b.gatherF, b.chooseParameters, b.findCandidates, b.computeG,
 		b.computeW} {
 		if err := step(ctx); err != nil {
@@ -97,7 +97,7 @@ func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32)
 	for position, row := range e.rowsInOrder {
 		o.Order[e.pointOf[row]] = int32(position)
 	}
-	b := &build{Inverse: e, matrix: k, exact: exactMatrix(k), f: f, o: o, comm: comm.Alone(), hi: n, leading: m}
+	b := &builder{Inverse: e, matrix: k, exact: exactMatrix(k), f: f, o: o, comm: comm.Alone(), hi: n, leading: m}
 	err := b.findCandidates(ctx)
 	if err == nil {
 		err = b.computeG(ctx)
@@ -108,8 +108,8 @@ func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32)
 	return e, err
 }
 
-// newBuild checks the arguments of New and determines the order π. It panics if an argument is out of range.
-func newBuild(k *gram.Matrix, f *points.Dense32, o *Options) *build {
+// newBuilder checks the arguments of New and determines the order π. It panics if an argument is out of range.
+func newBuilder(k *gram.Matrix, f *points.Dense32, o *Options) *builder {
 	opt := *cmp.Or(o, &Options{})
 	n := k.Dim()
 	c := comm.OrAlone(opt.Comm)
@@ -129,7 +129,7 @@ func newBuild(k *gram.Matrix, f *points.Dense32, o *Options) *build {
 	for row, i := range m.pointOf {
 		m.rowsInOrder[opt.Order[i]] = int32(row)
 	}
-	return &build{Inverse: m, matrix: k, exact: exactMatrix(k), f: f, o: &opt, comm: c, lo: lo, hi: hi}
+	return &builder{Inverse: m, matrix: k, exact: exactMatrix(k), f: f, o: &opt, comm: c, lo: lo, hi: hi}
 }
 
 // exactMatrix returns k recomputed in float64 with an error that is negligible compared with λ.

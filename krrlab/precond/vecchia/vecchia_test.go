@@ -43,7 +43,7 @@ func problem(t *testing.T, n, r int, k kernel.Kernel, form string, opts *gram.Op
 		m := testkit.Must(gram.New(t.Context(), k, pts, lambda, nil))
 		given, err := kernel.NewPrecomputed(&points.Dense{N: n, D: n, Stride: n, Data: denseOf(t, m).RawMatrix().Data})
 		testkit.OK(t, err)
-		k, pts = given, kernel.Rows(n)
+		k, pts = given, kernel.PrecomputedPoints(n)
 	}
 	a := testkit.Must(gram.New(t.Context(), k, pts, lambda, opts))
 	if r == 0 {

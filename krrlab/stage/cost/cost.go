@@ -247,7 +247,7 @@ func (m *Model) ApplyLowRankSeconds(s, sharers int) float64 {
 func (m *Model) formedEntries() float64 {
 	share := 1.0
 	if m.K != nil {
-		share = m.K.Formed()
+		share = m.K.FormedShare()
 	}
 	return share * float64(m.N) * float64(m.N) / 2 / float64(max(m.Ranks, 1))
 }

@@ -84,7 +84,7 @@ func TestCosts(t *testing.T) {
 	sparseTiles := denseTiles
 	model.Predict(&denseTiles)
 	model.K = &gram.Choice{Storage: gram.Float32, Bytes: gram.RankBytes(30000, gram.Float32, 1) / 100,
-		Sparse: &gram.Sparsity{Formed: 0.05, Kept: 0.01}}
+		Sparse: &gram.Sparsity{FormedShare: 0.05, StoredShare: 0.01}}
 	model.Predict(&sparseTiles)
 	if k := sparseTiles.Seconds.Kernel / denseTiles.Seconds.Kernel; k > 0.06 || sparseTiles.Seconds.Solve > 0.1*denseTiles.Seconds.Solve ||
 		sparseTiles.Bytes > denseTiles.Bytes/20 {

@@ -121,7 +121,7 @@ func (s *sweep) measureEta(ctx context.Context) error {
 		s.options.tell(ctx, stage.Event{Stage: "eta", Done: r.Steps, Total: s.options.Steps, Remaining: -1})
 		return nil
 	}
-	r, err := lanczos.Run(ctx, s.eigenForm.Outer().SubtractFrom(s.a), &o)
+	r, err := lanczos.Run(ctx, s.eigenForm.OuterProduct().SubtractFrom(s.a), &o)
 	if r != nil {
 		s.Eta = r.Norm().Widened(s.options.kError)
 	}
@@ -150,7 +150,7 @@ func (s *sweep) measureKappas(ctx context.Context) error {
 	for lo := 0; lo < len(grid) && err == nil; lo += maxColumns {
 		hi := min(lo+maxColumns, len(grid))
 		set := &pencil.Set{A: s.a, StorageError: s.options.kError / s.Lambda, Notify: s.options.tell}
-		if set.M, err = s.eigenForm.Family(grid[lo:hi]); err != nil {
+		if set.M, err = s.eigenForm.WithLambdas(grid[lo:hi]); err != nil {
 			return err
 		}
 		for i := range s.Points[lo:hi] {

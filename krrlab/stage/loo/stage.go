@@ -143,7 +143,7 @@ func (r *Result) scoreSeries(ctx context.Context, b stage.Bench, q *leaveout.Pro
 	}
 	b.Notify(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
 	r.KError, q.KError = bound, bound
-	x, _ := points.Split(p.X)
+	x, _ := points.SplitFactors(p.X)
 	r.Scores, err = leaveout.Fourier(ctx, s, x, p.Y, o.Lambdas, q)
 	return s.Modes(), err
 }

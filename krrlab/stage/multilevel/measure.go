@@ -132,7 +132,7 @@ func eachOfTwo(c float64) float64 { return (1 + c) / 2 }
 // measureError measures ‖ZZᵀ−K‖₂ for K itself, not for the stored K.
 func (l *Measurement) measureError(ctx context.Context, p *problem, z *points.Dense32, g rng.Stream,
 	o *Options) error {
-	outer, err := precond.NewOuter(ctx, p.Comm, z)
+	outer, err := precond.NewOuterProduct(ctx, p.Comm, z)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	}
 	recomputed := p.choice // the arithmetic of the choice, without its storage
 	recomputed.Storage, recomputed.Sparse, recomputed.Bytes = gram.Recompute, nil, 1
-	stored, err := gram.New(ctx, t.Kernel, sample, t.Lambda, &gram.Options{Tiles: gram.DenseTiles, Chosen: &recomputed})
+	stored, err := gram.New(ctx, t.Kernel, sample, t.Lambda, &gram.Options{Tiles: gram.DenseTiles, Choice: &recomputed})
 	if err == nil {
 		var spread float64
 		p.EntrySeconds, spread, err = timeEntry(ctx, stored)

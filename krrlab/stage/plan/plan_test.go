@@ -278,7 +278,7 @@ func TestPrecomputed(t *testing.T) {
 		}
 	}
 	given := testkit.Must(kernel.NewPrecomputed(k))
-	x.Kernel, x.X = given, kernel.Rows(n)
+	x.Kernel, x.X = given, kernel.PrecomputedPoints(n)
 	for _, c := range planOf(t, x, rates()).Candidates {
 		if c.Solver != cost.Direct && c.Storage != gram.Recompute {
 			t.Errorf("%v: %v", c, c.Storage)

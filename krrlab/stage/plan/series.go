@@ -31,7 +31,7 @@ const (
 // and if the fixed rule for few points applies.
 func (m *model) series() (c *cost.Candidate, reason string) {
 	fixed, isRequested := m.Fixed, m.Fixed.Solver == cost.Fourier
-	x, _ := points.Split(m.X) // without the weights
+	x, _ := points.SplitFactors(m.X) // without the weights
 	isOtherFixed := fixed.Solver != "" || fixed.Precond != nil || fixed.S > 0 || fixed.LambdaP > 0
 	if !isRequested && (isOtherFixed || m.DirectStorage != gram.Auto || m.D > fourier.MaxDim) {
 		return nil, ""

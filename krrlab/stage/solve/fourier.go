@@ -42,7 +42,7 @@ type fourierRun struct {
 func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 	start, sol := time.Now(), s.sol
 	f := &fourierRun{run: s}
-	_, f.roots = points.Split(s.Train.X)
+	_, f.roots = points.SplitFactors(s.Train.X)
 	f.x, f.weights = points.SplitWeights(s.Train.X)
 	s.notify(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
 	var err error
@@ -59,7 +59,7 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 		s.Train.Len()), ""); err != nil {
 		return nil, err
 	}
-	normal, b, err := f.series.Normal(ctx, f.x, f.weights, points.ScaleRows(f.roots, s.Y))
+	normal, b, err := f.series.NormalEquations(ctx, f.x, f.weights, points.ScaleRows(f.roots, s.Y))
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ var DefaultPolicy = Policy{
 // work returns the work of forming all of K, in the units of points.DistanceWork.
 func (t *System) work() float64 {
 	work := points.DistanceWork(t.Train.X)
-	if n := float64(t.Train.Len()); kernel.Costly(t.Kernel) {
+	if n := float64(t.Train.Len()); kernel.IsExpensive(t.Kernel) {
 		work += n * n * t.Policy.EvalWork
 	}
 	return work
@@ -121,10 +121,10 @@ func formedShare(a *gram.Matrix) float64 {
 		return 1
 	}
 	c := a.Choice()
-	if c.Sparse != nil && c.Sparse.Told { // gram.Matrix.Exact forms all entries then
+	if c.Sparse != nil && c.Sparse.AssumesDecreasing { // gram.Matrix.Exact forms all entries then
 		return 1
 	}
-	return c.Formed()
+	return c.FormedShare()
 }
 
 // UsesExactResidual reports whether every true residual is computed with a float64 kernel matrix: a recomputed one, or
@@ -132,12 +132,12 @@ func formedShare(a *gram.Matrix) float64 {
 // formed yet.
 func (t *System) UsesExactResidual(a *gram.Matrix) bool {
 	maxWork := t.Policy.ExactWork
-	if kernel.Costly(t.Kernel) {
+	if kernel.IsExpensive(t.Kernel) {
 		maxWork = t.Policy.RefineWork
 	}
 	// 16-bit tiles always need a refinement, and for points in bytes computing K in float64 takes little longer than in
 	// float32
-	exactProducts := a != nil && a.Storage() == gram.Fixed16 && a.Choice().Whole
+	exactProducts := a != nil && a.Storage() == gram.Fixed16 && a.Choice().ExactProducts
 	return t.Residual == ExactResidual || t.Residual == AutoResidual && (exactProducts ||
 		t.work()*formedShare(a) <= maxWork)
 }
@@ -157,7 +157,7 @@ func (t *System) MayRecompute() bool {
 // PreferredError returns the preferred bound of ‖E‖₂, Policy.PreferredError·τλ. For an expensive kernel it is
 // negligible, so that each entry is evaluated once, in float64, for both K and the residuals.
 func (t *System) PreferredError() float64 {
-	if kernel.Costly(t.Kernel) {
+	if kernel.IsExpensive(t.Kernel) {
 		return 1e-300
 	}
 	return t.Policy.PreferredError * t.Tol * t.Lambda

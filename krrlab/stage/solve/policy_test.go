@@ -55,11 +55,11 @@ func TestWorkOfSparseTiles(t *testing.T) {
 		s := system(func(s *System) { s.Kernel = k })
 		a := testkit.Must(gram.New(t.Context(), k, s.Train.X, s.Lambda, &gram.Options{Tiles: gram.SparseTiles, TileSize: 16}))
 		c := a.Choice()
-		work, share, declaredOnly := s.work(), c.Formed(), c.Sparse.Told
+		work, share, declaredOnly := s.work(), c.FormedShare(), c.Sparse.AssumesDecreasing
 		s.Policy.ExactWork, s.Policy.RefineWork = work*share, work*share
 		if !(share < 1) || s.UsesExactResidual(nil) || s.UsesExactResidual(a) == declaredOnly || s.refinesByExact(a) == declaredOnly ||
 			declaredOnly != (formedShare(a) == 1) {
-			t.Errorf("%T: the share %g of K is formed, Told %v, exact residuals %v", k, share, declaredOnly,
+			t.Errorf("%T: the share %g of K is formed, AssumesDecreasing %v, exact residuals %v", k, share, declaredOnly,
 				s.UsesExactResidual(a))
 		}
 	}

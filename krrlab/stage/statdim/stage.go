@@ -173,7 +173,7 @@ func (r *run) runSeries(ctx context.Context, seriesOf func() (*fourier.Series, f
 	}
 	r.bench.Notify(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
 	x, weights := points.SplitWeights(r.problem.X)
-	normal, _, err := s.Normal(ctx, x, weights, r.problem.Y)
+	normal, _, err := s.NormalEquations(ctx, x, weights, r.problem.Y)
 	if err != nil {
 		return err
 	}

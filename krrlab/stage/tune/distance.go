@@ -273,7 +273,7 @@ func (f *distanceFit) run(ctx context.Context, kind string) (*Distance, error) {
 func centeredDense(x points.Points) *points.Dense {
 	n, d := x.Dims()
 	out := points.NewDense(n, d, nil)
-	points.Panel64To(points.Shift(x, points.Mean(x)), out.Data, d)
+	points.RowsTo(points.Shift(x, points.Mean(x)), out.Data, d)
 	return out
 }
 

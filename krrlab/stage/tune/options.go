@@ -207,7 +207,7 @@ func (o *Options) families() (families []*family, err error) {
 
 // family returns the family of k, with the parameters that the options set.
 func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
-	if kernel.ByPairs(k) {
+	if kernel.IsPairwise(k) {
 		return nil, fmt.Errorf("the kernel %s cannot be tuned: it has no method Profile (kernel.Radial)", name)
 	}
 	spec, err := kernel.ToSpec(k)

@@ -217,8 +217,8 @@ func (s *sample) appendJudging(x points.Points, y *mat.Dense, j judgment) {
 	n, d := s.x.Dims()
 	m, t := y.Dims()
 	stackedX := points.NewDense(n+m, d, nil)
-	points.Panel64To(s.x, stackedX.Data, d)
-	points.Panel64To(x, stackedX.Data[n*d:], d)
+	points.RowsTo(s.x, stackedX.Data, d)
+	points.RowsTo(x, stackedX.Data[n*d:], d)
 	stackedY := mat.NewDense(n+m, t, nil)
 	stackedY.Stack(s.y, y)
 	s.x, s.y, s.fittedRows, s.judgment = stackedX, stackedY, n, j

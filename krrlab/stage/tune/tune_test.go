@@ -187,7 +187,7 @@ func TestClusters(t *testing.T) {
 	const n = 60
 	set := datasets.SyntheticRegression(n, 3, 0.1, 1)
 	x, rows := points.NewDense(n, 3, nil), rng.New(1).Perm(n)
-	points.Panel64To(set.X, x.Data, 3)
+	points.RowsTo(set.X, x.Data, 3)
 	for i := range n {
 		x.Row(i)[1] += float64(i%2*2-1) * (1 << 27)
 	}

@@ -9,27 +9,27 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Outer is ZZᵀ as a linear operator, without a factorization.
-type Outer struct{ w *Woodbury }
+// OuterProduct is ZZᵀ as a linear operator, without a factorization.
+type OuterProduct struct{ w *Woodbury }
 
-// NewOuter returns ZZᵀ for the features Z, n×s. Each rank of c passes its rows z, which comm.RowRange determines in
-// units of RankRows; if c is nil, z has all rows. The result refers to z. All ranks must call its methods together.
-func NewOuter(ctx context.Context, c comm.Comm, z *points.Dense32) (*Outer, error) {
+// NewOuterProduct returns ZZᵀ for the features Z, n×s. Each rank of c passes its rows z, which comm.RowRange determines
+// in units of RankRows; if c is nil, z has all rows. The result refers to z. All ranks must call its methods together.
+func NewOuterProduct(ctx context.Context, c comm.Comm, z *points.Dense32) (*OuterProduct, error) {
 	k, err := newRows(ctx, c, z)
 	if err != nil {
 		return nil, err
 	}
-	return &Outer{&Woodbury{n: k.n, s: z.D, form: FormL, z: z, rows: k}}, nil
+	return &OuterProduct{&Woodbury{n: k.n, s: z.D, form: FormL, z: z, distribution: k}}, nil
 }
 
-// Outer returns ZZᵀ for M = ZZᵀ+λ_pI. For FormU, which does not store Z, its products return an error.
-func (w *Woodbury) Outer() *Outer { return &Outer{w} }
+// OuterProduct returns ZZᵀ for M = ZZᵀ+λ_pI. For FormU, which does not store Z, its products return an error.
+func (w *Woodbury) OuterProduct() *OuterProduct { return &OuterProduct{w} }
 
 // Dim returns n.
-func (o *Outer) Dim() int { return o.w.n }
+func (o *OuterProduct) Dim() int { return o.w.n }
 
 // KMulTo sets dst = ZZᵀ·src for n×t matrices. See Woodbury.MulTo.
-func (o *Outer) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (o *OuterProduct) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return o.w.mulTo(ctx, dst, src, 0)
 }
 
@@ -38,12 +38,12 @@ type Difference struct {
 	k interface {
 		KMulTo(ctx context.Context, dst, src *mat.Dense) error
 	}
-	z  *Outer
+	z  *OuterProduct
 	zz mat.Dense // scratch: ZZᵀ·src
 }
 
 // SubtractFrom returns K−ZZᵀ for a K of the same order. The result is not safe for concurrent use.
-func (o *Outer) SubtractFrom(k interface {
+func (o *OuterProduct) SubtractFrom(k interface {
 	KMulTo(ctx context.Context, dst, src *mat.Dense) error
 }) *Difference {
 	return &Difference{k: k, z: o}

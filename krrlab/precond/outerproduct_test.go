@@ -11,21 +11,21 @@ import (
 )
 
 // twice is the matrix 2ZZᵀ.
-type twice struct{ *precond.Outer }
+type twice struct{ *precond.OuterProduct }
 
 func (k twice) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
-	err := k.Outer.KMulTo(ctx, dst, src)
+	err := k.OuterProduct.KMulTo(ctx, dst, src)
 	dst.Scale(2, dst)
 	return err
 }
 
-// TestOuter checks that the products with ZZᵀ have the same bits whether Outer comes from M or from NewOuter, and
-// that SubtractFrom gives K−ZZᵀ.
-func TestOuter(t *testing.T) {
+// TestOuterProduct checks that the products with ZZᵀ have the same bits whether OuterProduct comes from M or from
+// NewOuterProduct, and that SubtractFrom gives K−ZZᵀ.
+func TestOuterProduct(t *testing.T) {
 	const n, s = 1300, 600 // more than one block of columns, and a short unit of rows
 	z, _ := features(5, n, s, 0.999)
 	src := random(6, n, 3)
-	product := func(outerProduct *precond.Outer, err error) *mat.Dense {
+	product := func(outerProduct *precond.OuterProduct, err error) *mat.Dense {
 		t.Helper()
 		dst := mat.NewDense(n, 3, nil)
 		if err == nil {
@@ -34,11 +34,11 @@ func TestOuter(t *testing.T) {
 		testkit.OK(t, err)
 		return dst
 	}
-	want := product(precond.NewOuter(t.Context(), nil, z))
-	if got := product(build(t, z, 0.1, precond.FormL).Outer(), nil); !mat.Equal(got, want) {
+	want := product(precond.NewOuterProduct(t.Context(), nil, z))
+	if got := product(build(t, z, 0.1, precond.FormL).OuterProduct(), nil); !mat.Equal(got, want) {
 		t.Error("ZZᵀ of M has other bits")
 	}
-	outerProduct := testkit.Must(precond.NewOuter(t.Context(), nil, z))
+	outerProduct := testkit.Must(precond.NewOuterProduct(t.Context(), nil, z))
 	d, got := outerProduct.SubtractFrom(twice{outerProduct}), mat.NewDense(n, 3, nil) // 2ZZᵀ−ZZᵀ
 	if err := d.MulTo(t.Context(), got, src); err != nil || d.Dim() != n || !mat.EqualApprox(got, want, 1e-12) {
 		t.Errorf("of order %d, not K−ZZᵀ: %v", d.Dim(), err)
