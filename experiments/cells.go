@@ -132,7 +132,7 @@ func (r *Report) paperName() string {
 
 // newTable returns the experiment's table without rows.
 func (r *Report) newTable(caption string, heads ...string) *plots.Table {
-	return &plots.Table{Title: r.paperName() + ": " + r.Title, Caption: caption, Columns: plots.Heads(heads...)}
+	return &plots.Table{Title: r.paperName() + ": " + r.Title, Caption: caption, Columns: plots.ParseColumns(heads...)}
 }
 
 // caption returns text followed by the conventions of all tables, the scale, and the methods that Auto chose.

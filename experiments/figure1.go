@@ -151,7 +151,7 @@ func figure1Plot(r *Report) *plots.Figure {
 	for _, row := range r.ranRows() {
 		n = max(n, r.firstRanEntry(row).Result.Data.N)
 	}
-	return r.curveFigure("Random features against the exact method, n = "+plots.Count(n),
+	return r.curveFigure("Random features against the exact method, n = "+plots.FormatCount(n),
 		"Test error (left) and seconds of training (right) against the number s of random features, which are the "+
 			"whole model of the random features method and only the preconditioner of the exact one; up to s = n. "+
 			"Lines: medians of the seeds, bands: least to most.",
@@ -186,7 +186,7 @@ func figure1Verdicts(r *Report) []Verdict {
 		exact, features := r.curve(row, exactRole), r.curve(row, featuresRole)
 		basis := row
 		if e := r.firstRanEntry(row); e != nil {
-			basis = fmt.Sprintf("%s, %s training rows", e.Result.Data.Name, plots.Count(e.Result.Data.N))
+			basis = fmt.Sprintf("%s, %s training rows", e.Result.Data.Name, plots.FormatCount(e.Result.Data.N))
 		}
 		if !r.canJudge(claims, basis, row, append(slices.Clone(exact), features...)...) {
 			continue

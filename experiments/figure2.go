@@ -122,7 +122,7 @@ func figure2Verdicts(r *Report) []Verdict {
 	for _, row := range r.Rows() {
 		exact := r.curve(row, exactRole)
 		largest, previous := exact[len(exact)-1], exact[len(exact)-2]
-		basis := fmt.Sprintf("%s, n to %s", row, plots.Count(largest.firstCase.N))
+		basis := fmt.Sprintf("%s, n to %s", row, plots.FormatCount(largest.firstCase.N))
 		if !r.canJudge([]*evidence{lowerError, falling, faster}, basis, row, largest) {
 			continue
 		}

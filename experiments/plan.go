@@ -191,7 +191,7 @@ func Predict(ctx context.Context, plans []*Report, o *Options) (*Estimate, error
 		return nil, err
 	}
 	estimate := &Estimate{Table: &plots.Table{Title: "What is to be run",
-		Columns: plots.Heads("data", "n", "case", "for", "predicted :", "memory", "note")}}
+		Columns: plots.ParseColumns("data", "n", "case", "for", "predicted :", "memory", "note")}}
 	for _, j := range list {
 		estimate.addJob(j)
 	}

@@ -218,7 +218,7 @@ func (r *Report) HTML() string {
 	for _, t := range r.noteTables() {
 		text += plots.FoldedHTML(strings.ToLower(t.Title), t.HTML())
 	}
-	return plots.OneScript(text) // the table and the figure share one script
+	return plots.KeepLastScript(text) // the table and the figure share one script
 }
 
 // short returns the verdict with its basis in place of its detailed numbers if the claim holds, because the numbers are

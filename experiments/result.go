@@ -157,7 +157,7 @@ func (r *Result) iterationsTo(tol float64) (iterations int, ok bool) {
 func (r *Report) Provenance() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("Where the numbers come from (%s, %s scale)", r.ID, r.Scale),
-		Columns: plots.Heads("what", "value"),
+		Columns: plots.ParseColumns("what", "value"),
 	}
 	values := map[string][]string{}
 	largest := map[string]Data{} // for each data set, its use with the most rows
@@ -226,7 +226,7 @@ func (d Data) String() string {
 func (r *Report) NotRun() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("What was not run (%s, %s scale)", r.ID, r.Scale),
-		Columns: plots.Heads("rows", "why"),
+		Columns: plots.ParseColumns("rows", "why"),
 	}
 	rows := map[string][]string{}
 	var reasons []string

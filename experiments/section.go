@@ -65,7 +65,7 @@ func summaryTable(table1, table2, table4 *Report) *plots.Table {
 			machineNames(table1) + ". Published numbers are given only where data and n are the paper's. All tables " +
 			"and " +
 			"figures: experiments/results.",
-		Columns: plots.Heads("data", "n", "s", "iterations :", "published :", "with 10λ :",
+		Columns: plots.ParseColumns("data", "n", "s", "iterations :", "published :", "with 10λ :",
 			"without preconditioner :", "seconds %.0f", "error :", "published :"),
 	}
 	for _, row := range table1.ranRows() {

@@ -188,7 +188,7 @@ func mustVerify(t testing.TB, m *model.Model, o VerifyOptions) *Verification {
 // onRanks runs do on p goroutines that act as the ranks of one group, and waits for all of them.
 func onRanks(p int, do func(ranks comm.Comm)) {
 	var wg sync.WaitGroup
-	for _, c := range comm.Local(p, comm.Options{}) {
+	for _, c := range comm.Local(p, 0) {
 		wg.Go(func() { do(c) })
 	}
 	wg.Wait()

@@ -253,7 +253,7 @@ func (l *Lab) String() string {
 }
 
 // HTML returns String for a notebook.
-func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
+func (l *Lab) HTML() string { return plots.PreformattedHTML(l.String()) }
 
 // header returns the header of the results of l.
 func (l *Lab) header() Header {

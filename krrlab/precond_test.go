@@ -139,7 +139,7 @@ func TestUserDefinedRefused(t *testing.T) {
 	}
 	testkit.Fails(t, testkit.ErrOf(stage.PreconditionerText(scaled{}, gauss)), "scaled is user-defined")
 	failed := errors.New("no M today")
-	for _, c := range comm.Local(1, comm.Options{}) {
+	for _, c := range comm.Local(1, 0) {
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{err: failed}, Comm: c})
 		testkit.Fails(t, testkit.ErrOf(l.Solve(t.Context())), "no M today")
 		testkit.Fails(t, testkit.ErrOf(l.Quality(t.Context(), QualityOptions{})), "no M today")

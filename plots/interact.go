@@ -72,8 +72,8 @@ func (f *Figure) HTML() string {
 	return b.String()
 }
 
-// OneScript returns a page with several figures in which only the last one contains their script.
-func OneScript(page string) string {
+// KeepLastScript returns a page with several figures in which only the last one contains their script.
+func KeepLastScript(page string) string {
 	n := strings.Count(page, scriptElement)
 	return strings.Replace(page, scriptElement, "", max(n-1, 0)) // the script handles all figures before it
 }

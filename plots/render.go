@@ -158,9 +158,9 @@ func (t *Table) HTML() string {
 	return t.fill(tableHTML, escape, "left", "right")
 }
 
-// PreHTML returns lines of text as preformatted HTML. A line that is too wide scrolls and does not wrap. The name at
-// the beginning of a line ends before two blanks. If it is narrower with subscripts, blanks are added after it.
-func PreHTML(lines string) string {
+// PreformattedHTML returns lines of text as preformatted HTML. A line that is too wide scrolls and does not wrap. The
+// name at the beginning of a line ends before two blanks. If it is narrower with subscripts, blanks are added after it.
+func PreformattedHTML(lines string) string {
 	var b strings.Builder
 	for line := range strings.Lines(lines) {
 		line, end := strings.CutSuffix(line, "\n")

@@ -22,9 +22,9 @@ type Column struct {
 	Format string
 }
 
-// Heads returns columns with the given names. A name may be followed by a blank and the column's Format, as in
+// ParseColumns returns columns with the given names. A name may be followed by a blank and the column's Format, as in
 // "κ %.3g", or by a blank and a colon, which sets Right, as in "status :".
-func Heads(names ...string) (all []Column) {
+func ParseColumns(names ...string) (all []Column) {
 	for _, name := range names {
 		c := Column{Name: name}
 		if base, ok := strings.CutSuffix(name, " :"); ok {
@@ -234,3 +234,6 @@ func (t *Table) cells(escape func(string) string) [][]string {
 	}
 	return out
 }
+
+// FormatCount formats a whole number as in tables and figures, with commas if it has five digits or more.
+func FormatCount(n int) string { return text.Group(strconv.Itoa(n)) }

@@ -72,7 +72,7 @@ func TestCSV(t *testing.T) {
 // TestCSVSpreads checks that the numbers of a sample have separate columns in CSV, and that the other formats show its
 // text.
 func TestCSVSpreads(t *testing.T) {
-	tab := &Table{Columns: Heads("its", "error")}
+	tab := &Table{Columns: ParseColumns("its", "error")}
 	tab.Add(Spread(85, 83, 88.5, "85 (83–88.5)"), Spread(0.25, math.NaN(), math.NaN(), "25 %"))
 	tab.Add(7, nil)
 	tab.Add(Spread(math.NaN(), 1001, math.Inf(1), "FAIL (1000)"), "unknown")
@@ -163,9 +163,9 @@ func checkContains(t testing.TB, text string, parts ...string) {
 	}
 }
 
-// TestPreHTML checks that the columns of a text remain aligned if subscripts make names narrower.
-func TestPreHTML(t *testing.T) {
-	if got := PreHTML("λ_max  4\n x_y  λ_p\n"); got != `<pre style="white-space:pre;overflow-x:auto">`+
+// TestPreformattedHTML checks that the columns of a text remain aligned if subscripts make names narrower.
+func TestPreformattedHTML(t *testing.T) {
+	if got := PreformattedHTML("λ_max  4\n x_y  λ_p\n"); got != `<pre style="white-space:pre;overflow-x:auto">`+
 		"λₘₐₓ   4\n x<sub>y</sub>  λ<sub>p</sub>\n</pre>\n" {
 		t.Error(got)
 	}

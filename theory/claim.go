@@ -313,7 +313,7 @@ func (r *Report) Failed() (names []string) {
 func (r *Report) Table() *plots.Table {
 	t := &plots.Table{
 		Title: fmt.Sprintf("The theory, %d trials, seed %d", r.Trials, r.Seed),
-		Columns: plots.Heads("claim", "kind", "trials", "failures", "margin %.3f", "verdict", "time (s) %.1f",
+		Columns: plots.ParseColumns("claim", "kind", "trials", "failures", "margin %.3f", "verdict", "time (s) %.1f",
 			"nearest to failing"),
 	}
 	for _, c := range r.Claims {

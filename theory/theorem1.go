@@ -34,11 +34,19 @@ func compressColumns(z *points.Dense32) *points.Dense32 {
 	return roundToFloat32(mat.DenseCopyOf(l.Slice(0, z.N, 0, z.N)))
 }
 
-// drawChain draws s features in every trial and returns the quantities in the chain of inequalities that proves
-// Theorems 1 and 5: ‖W‖_F² and ‖W‖₂ of W = L⁻¹(ZZᵀ−K)L⁻ᵀ, κ(M⁻¹A), and ‖c̃−c‖_A/‖c‖_A after T iterations. M⁻¹ is formed
-// from the compressed features, or from all features for the form L.
-func (p *problem) drawChain(e *experiment, name string, d feature.Dist, s int) [][]float64 {
-	return e.sample(name, e.trials, 4, func(i int, g rng.Stream, out []float64) {
+// chain contains, for each draw of features, the quantities in the chain of inequalities that proves Theorems 1, 5 and
+// 6. W is L⁻¹(ZZᵀ−K)L⁻ᵀ.
+type chain struct {
+	squares   []float64 // ‖W‖_F²
+	norms     []float64 // ‖W‖₂
+	kappas    []float64 // κ(M⁻¹A)
+	pcgErrors []float64 // ‖c̃−c‖_A/‖c‖_A after the claimed number of iterations
+}
+
+// drawChain draws s features in every trial. M⁻¹ is formed from the compressed features, or from all features for the
+// form L.
+func (p *problem) drawChain(e *experiment, name string, d feature.Dist, s int) chain {
+	out := e.sample(name, e.trials, 4, func(i int, g rng.Stream, out []float64) {
 		z, form := p.features(e, d, s, g), formOf(i)
 		out[0] = frobeniusSquared(p.whitenedError(toFloat64(z)))
 		if form != precond.FormL {
@@ -49,6 +57,7 @@ func (p *problem) drawChain(e *experiment, name string, d feature.Dist, s int) [
 		out[2] = cond(e.preconditionedEigenvalues(p.l, m))
 		out[3] = p.pcgError(e, m, e.parts.Iterations(3, epsilon))
 	})
+	return chain{out[0], out[1], out[2], out[3]}
 }
 
 // formOf returns the form of M⁻¹ for draw i. The form L, which uses all features, is used once; the others take turns.
@@ -60,27 +69,26 @@ func formOf(i int) precond.Form {
 }
 
 // checkGuarantee adds the measures of the chain of inequalities for an s for which it holds with probability 1−δ.
-func (e *experiment) checkGuarantee(p *problem, name string, d feature.Dist, s int, delta float64) [][]float64 {
+func (e *experiment) checkGuarantee(p *problem, name string, d feature.Dist, s int, delta float64) chain {
 	out := p.drawChain(e, name, d, s)
 	name = fmt.Sprintf("%s, s_λ = %.2g, δ = %g, s = %d", name, p.statDim, delta, s)
-	e.atMostProbability("share of ‖QSᵀSQᵀ−QQᵀ‖_F > ½, "+name, out[0], 0.25, delta)
+	e.atMostProbability("share of ‖QSᵀSQᵀ−QQᵀ‖_F > ½, "+name, out.squares, 0.25, delta)
 	e.checkImplications(name, out, delta)
 	return out
 }
 
-// checkImplications adds the measures of the last two inequalities of the chain: out[2] contains κ and out[3] the error
-// of PCG.
-func (e *experiment) checkImplications(name string, out [][]float64, delta float64) {
-	e.atMostProbability("share of κ > 3, "+name, out[2], 3*(1+1e-9), delta)
-	e.atMostProbability("share of ‖c̃−c‖_A > ε‖c‖_A, "+name, out[3], epsilon+solveSlack, delta)
+// checkImplications adds the measures of the last two inequalities of the chain.
+func (e *experiment) checkImplications(name string, draws chain, delta float64) {
+	e.atMostProbability("share of κ > 3, "+name, draws.kappas, 3*(1+1e-9), delta)
+	e.atMostProbability("share of ‖c̃−c‖_A > ε‖c‖_A, "+name, draws.pcgErrors, epsilon+solveSlack, delta)
 }
 
-// checkSharp adds the measure of an inequality that holds for every draw: κ ≤ (1+e)/(1−e) if e = out[1] < 1.
-func (e *experiment) checkSharp(name string, out [][]float64) {
+// checkSharp adds the measure of an inequality that holds for every draw: κ ≤ (1+e)/(1−e) if e = ‖W‖₂ < 1.
+func (e *experiment) checkSharp(name string, draws chain) {
 	var ratios []float64
-	for i, v := range out[1] {
+	for i, v := range draws.norms {
 		if v < 0.99 {
-			ratios = append(ratios, out[2][i]*(1-v)/(1+v))
+			ratios = append(ratios, draws.kappas[i]*(1-v)/(1+v))
 		}
 	}
 	if len(ratios) > 0 {
@@ -103,7 +111,7 @@ func checkTheorem1(e *experiment) {
 		out := e.checkGuarantee(p, name, d, s, delta)
 		e.checkSharp(name, out)
 		out = p.drawChain(e, name+" less", d, 60)
-		e.mean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = 60", q), out[0], p.expectation(q, 60), p.bound(q, 60))
+		e.mean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = 60", q), out.squares, p.expectation(q, 60), p.bound(q, 60))
 		e.checkSharp(name+", s = 60", out)
 	}
 }
@@ -154,8 +162,8 @@ func (p *problem) chainFigure(e *experiment, d feature.Dist, sizes []int, expect
 	for _, s := range sizes {
 		out := p.drawChain(e, fmt.Sprintf("figure %d", s), d, s)
 		addPoint(&exact, s, expectation(s))
-		addPoint(&mean, s, stat.Mean(out[0], nil))
-		addDraws(&kappa, float64(s), out[2])
+		addPoint(&mean, s, stat.Mean(out.squares, nil))
+		addDraws(&kappa, float64(s), out.kappas)
 	}
 	needLine := []plots.RefLine{need}
 	leftPanel = plots.Sweep("What the proof bounds", "s", square, needLine, exact, mean)
@@ -324,7 +332,7 @@ func checkTheorem5(e *experiment) {
 	}
 	const fewFeatures = 60
 	out := p.drawChain(e, "TensorSketch", d, fewFeatures)
-	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², TensorSketch, s = %d", fewFeatures), out[0],
+	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², TensorSketch, s = %d", fewFeatures), out.squares,
 		expectedWeightedSquare(p.inv, p.inv, tensorSketchCovariance(lift(poly, p.x), 2, fewFeatures)),
 		p.bound(2, fewFeatures))
 	pg, k := e.gaussProblem()
@@ -332,7 +340,7 @@ func checkTheorem5(e *experiment) {
 	s := int(math.Ceil(4 * oneFeature / delta))
 	out = e.checkGuarantee(pg, "Fourier", e.parts.Fourier(k), s, delta)
 	e.checkSharp("Fourier", out)
-	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², Fourier, s = %d", s), out[0], oneFeature/float64(s), 0)
+	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², Fourier, s = %d", s), out.squares, oneFeature/float64(s), 0)
 }
 
 func figureTheorem5(e *experiment) *plots.Figure {

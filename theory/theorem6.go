@@ -38,37 +38,44 @@ func checkTheorem6(e *experiment) {
 	s2 := srhtFeatures(p.statDim, delta)
 	out := p.drawTwoLevels(e, "two levels", s1, s2)
 	name := fmt.Sprintf("s_λ = %.2g, δ = %g, s₁ = %d, s₂ = %d", p.statDim, delta, s1, s2)
-	e.atMostProbability("share of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F > ¼, "+name, out[0], 1.0/16, delta/2)
-	e.atMostProbability("share of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ > ¼, "+name, out[1], 0.25, delta/2)
-	e.checkImplications(name, out, delta)
+	e.atMostProbability("share of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F > ¼, "+name, out.squares, 1.0/16, delta/2)
+	e.atMostProbability("share of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ > ¼, "+name, out.secondNorms, 0.25, delta/2)
+	e.checkImplications(name, out.chain, delta)
 	const fewFeatures = 60 // with s₁ features nearly every draw is far below the mean
 	firstLevel := p.drawChain(e, "first level", e.parts.TensorSketch(homogeneous(q)), fewFeatures)
-	e.mean(fmt.Sprintf("mean of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F², s₁ = %d", fewFeatures), firstLevel[0],
+	e.mean(fmt.Sprintf("mean of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F², s₁ = %d", fewFeatures), firstLevel.squares,
 		p.expectation(q, fewFeatures), p.bound(q, fewFeatures))
-	e.mean("mean of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖_F² over its expectation given S₁", out[4], 1, 0)
-	e.checkSharp(name, [][]float64{nil, out[5], out[2], nil})
+	e.mean("mean of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖_F² over its expectation given S₁", out.secondSquares, 1, 0)
+	e.checkSharp(name, out.chain)
 	e.atMost(fmt.Sprintf("power of s_λ in the s₂ that brings the second norm to ¼, over 1.5 (s_λ = %v)", scalingDims),
 		[]float64{fitPower(e.scaling()) / 1.5}, 1)
 }
 
-// drawTwoLevels draws, in every trial, Z₁ = V_qS₁ᵀ and Z₂ = Z₁S₂ᵀ for the kernel (xᵀz)². With the errors
-// E₁ = QS₁ᵀS₁Qᵀ−QQᵀ of the first level and E₂ = QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ of the second one, it returns ‖E₁‖_F², ‖E₂‖₂, κ, the
-// error of PCG, ‖E₂‖_F² divided by its expectation given S₁, and ‖E₁+E₂‖₂.
-func (p *problem) drawTwoLevels(e *experiment, name string, s1, s2 int) [][]float64 {
-	return e.sample(name, e.trials, 6, func(_ int, g rng.Stream, out []float64) {
+// twoLevels contains, for each draw of two levels, the errors of both levels, E₁ = QS₁ᵀS₁Qᵀ−QQᵀ and E₂ =
+// QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ.
+type twoLevels struct {
+	chain                   // of E₁+E₂, except that squares are ‖E₁‖_F²
+	secondNorms   []float64 // ‖E₂‖₂
+	secondSquares []float64 // ‖E₂‖_F² divided by its expectation given S₁
+}
+
+// drawTwoLevels draws, in every trial, Z₁ = V_qS₁ᵀ and Z₂ = Z₁S₂ᵀ for the kernel (xᵀz)².
+func (p *problem) drawTwoLevels(e *experiment, name string, s1, s2 int) twoLevels {
+	out := e.sample(name, e.trials, 6, func(_ int, g rng.Stream, out []float64) {
 		z1, z2 := e.drawLevels(2, s1, s2, p.x, g)
 		y := solveLower(p.l, toFloat64(z1)) // QS₁ᵀ
 		out[0] = frobeniusSquared(p.whitenedError(toFloat64(z1)))
 		secondError, unweighted := subtract(outer(solveLower(p.l, toFloat64(z2))), outer(y)), identity(p.n)
-		out[1] = norm(secondError)
-		out[4] = frobeniusSquared(secondError) / expectedWeightedSquare(unweighted, unweighted,
+		out[4] = norm(secondError)
+		out[5] = frobeniusSquared(secondError) / expectedWeightedSquare(unweighted, unweighted,
 			srhtCovariance(rowsOf(y), s1, s2))
 		z2 = compressColumns(z2)
-		out[5] = norm(p.whitenedError(toFloat64(z2)))
+		out[1] = norm(p.whitenedError(toFloat64(z2)))
 		preconditioner := e.precond(z2, p.lambda, p.lambda, precond.FormLInv)
 		out[2] = cond(e.preconditionedEigenvalues(p.l, preconditioner))
 		out[3] = p.pcgError(e, preconditioner, e.parts.Iterations(3, epsilon))
 	})
+	return twoLevels{chain{out[0], out[1], out[2], out[3]}, out[4], out[5]}
 }
 
 // drawLevels draws the features Z₁ of x for the kernel (xᵀz)^q, and Z₂ = Z₁S₂ᵀ.
@@ -121,16 +128,16 @@ func fitPower(x, y []float64) float64 {
 func figureTheorem6(e *experiment) *plots.Figure {
 	const q = 2
 	p := e.theorem6Problem()
-	twoLevels := pointSeries("κ of two levels, median and 5 to 95 %")
+	twoLevelSeries := pointSeries("κ of two levels, median and 5 to 95 %")
 	oneLevel := pointSeries("κ of TensorSketch alone")
 	for _, s := range []int{8, 16, 32, 64, 128, 256, 512} {
-		out := p.drawTwoLevels(e, fmt.Sprintf("figure %d", s), 4096, s)
-		addDraws(&twoLevels, float64(s), out[2])
-		out = p.drawChain(e, fmt.Sprintf("one level %d", s), e.parts.TensorSketch(homogeneous(q)), s)
-		addDraws(&oneLevel, float64(s)*1.12, out[2])
+		both := p.drawTwoLevels(e, fmt.Sprintf("figure %d", s), 4096, s)
+		addDraws(&twoLevelSeries, float64(s), both.kappas)
+		one := p.drawChain(e, fmt.Sprintf("one level %d", s), e.parts.TensorSketch(homogeneous(q)), s)
+		addDraws(&oneLevel, float64(s)*1.12, one.kappas)
 	}
 	leftPanel := plots.Sweep("κ after the second level", "s₂", "κ(M⁻¹A)",
-		[]plots.RefLine{{At: float64(srhtFeatures(p.statDim, 0.2)), Label: "s₂ of the check"}}, twoLevels, oneLevel)
+		[]plots.RefLine{{At: float64(srhtFeatures(p.statDim, 0.2)), Label: "s₂ of the check"}}, twoLevelSeries, oneLevel)
 	leftPanel.HLines = []plots.RefLine{{At: 3, Label: "3"}}
 	dims, needed := e.scaling()
 	needSeries := pointSeries("s₂ that brings ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ to ¼")

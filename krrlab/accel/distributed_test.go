@@ -71,7 +71,7 @@ func TestDistributedMatrix(t *testing.T) {
 		shift   float64 // added to the diagonal
 	}{{2, 0, 0.25}, {5, 0, 0.25}, {2, 1, 0.25}, {2, 0, -1.5}, {2, 4, 0.25}} {
 		var group sync.WaitGroup
-		for _, g := range comm.Local(c.p, comm.Options{}) {
+		for _, g := range comm.Local(c.p, 0) {
 			group.Go(func() {
 				calls := 0
 				d := accel.NewDistributedMatrix(n, g.Rank(), c.p, func(x []float64, root int) error {

@@ -86,7 +86,7 @@ func (a *app) pack(ctx context.Context, f *packFlags) error {
 
 // dataList prints a table of the data sets in the registry, and the folders that were searched for them.
 func (a *app) dataList() error {
-	t := &plots.Table{Columns: plots.Heads("name", "task", "n", "test", "d", "classes", "here", "what")}
+	t := &plots.Table{Columns: plots.ParseColumns("name", "task", "n", "test", "d", "classes", "here", "what")}
 	for _, info := range datasets.Registry() {
 		available := "yes"
 		if info.BuiltIn() {

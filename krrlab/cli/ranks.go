@@ -53,7 +53,7 @@ func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 	if a.env.Launch == nil {
 		return nil
 	}
-	w, err := comm.Open(*a.env.Launch, comm.Options{Limit: f.Limit})
+	w, err := comm.Open(*a.env.Launch, f.Limit)
 	if err != nil {
 		return err
 	}

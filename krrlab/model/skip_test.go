@@ -67,7 +67,7 @@ func TestFarLeaves(t *testing.T) {
 			}
 		}
 		done := make(chan bool, 3)
-		for _, r := range comm.Local(3, comm.Options{}) {
+		for _, r := range comm.Local(3, 0) {
 			go func() {
 				f, err := m.Decision(context.Background(), z, &Options{Accuracy: 1e-4, Comm: r})
 				done <- err == nil && mat.Equal(f, got)

@@ -115,7 +115,7 @@ func TestDistributedBatches(t *testing.T) {
 	want := mustDecide(t, m, z, nil)
 	for _, p := range []int{2, 3, 7} {
 		var wg sync.WaitGroup
-		for rank, c := range comm.Local(p, comm.Options{}) {
+		for rank, c := range comm.Local(p, 0) {
 			wg.Go(func() {
 				last, total := 0, 0
 				f, err := m.Decision(t.Context(), z, &Options{Comm: c, Progress: func(d, n int) { last, total = d, n }})

@@ -78,7 +78,7 @@ func exportHTML(file string, nb map[string]any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return []byte(plots.OneScript(out.String())), nil
+	return []byte(plots.KeepLastScript(out.String())), nil
 }
 
 // addCells adds the cells of a notebook to a page. If the first cell has a heading, it becomes the title.

@@ -22,7 +22,7 @@ func TestAgreeToStop(t *testing.T) {
 		true}, {[]error{pcg.ErrStop, nil, failure}, true, false}, {[]error{failure}, true, false},
 		{[]error{pcg.ErrStop}, false, true}} {
 		var wg sync.WaitGroup
-		for r, ranks := range comm.Local(len(c.errs), comm.Options{}) {
+		for r, ranks := range comm.Local(len(c.errs), 0) {
 			wg.Go(func() {
 				err := stage.AgreeToStop(context.Background(), ranks, c.errs[r])
 				if errors.Is(err, pcg.ErrStop) != c.stop || (err != nil) != (c.stop || c.fails) || c.fails &&

@@ -41,7 +41,7 @@ func WriteJSON(name string, s any) error {
 
 // HTML returns the HTML of a stage: its lines, its figure, and its table in a section that is initially closed.
 func HTML(s Stage) string {
-	return plots.PreHTML(s.String()) + s.Plot().HTML() + plots.FoldedHTML("the numbers", s.Table().HTML())
+	return plots.PreformattedHTML(s.String()) + s.Plot().HTML() + plots.FoldedHTML("the numbers", s.Table().HTML())
 }
 
 // Header describes the problem of a stage. Its fields come first in the JSON of a result, and the result must not use

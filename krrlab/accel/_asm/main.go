@@ -28,7 +28,7 @@ func main() {
 	Generate()
 	err := checkRegisters(value("out"))
 	if err == nil && value("pkg") == "simd" {
-		err = tables(value("stubs"))
+		err = writeTables(value("stubs"))
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -50,13 +50,16 @@ func checkRegisters(file string) error {
 	return err
 }
 
-// tables generates the files of simd that follow from the kinds of passes and from the declarations in the file stubs.
-// It writes them to the directory of stubs.
-func tables(stubs string) error {
+// writeTables generates the files of simd that follow from the kinds of passes and from the declarations in the file
+// stubs. It writes them to the directory of stubs.
+func writeTables(stubs string) error {
 	declared, err := os.ReadFile(stubs)
-	kits := kits()
-	for name, text := range map[string]string{"kit_generated_amd64.go": kits,
-		"stub_generated.go": missingStubs(string(declared), kits)} {
+	if err != nil {
+		return err
+	}
+	tables := passTables()
+	for name, text := range map[string]string{"routines_generated_amd64.go": tables,
+		"stub_generated.go": missingStubs(string(declared), tables)} {
 		var out []byte
 		if out, err = gofmt.Source([]byte(text)); err == nil {
 			err = os.WriteFile(filepath.Join(filepath.Dir(stubs), name), out, 0o644)
@@ -84,9 +87,9 @@ func missingStubs(stubs, tables string) string {
 	return out
 }
 
-// kits returns the Go code of the tables of passes, kitsOf.
-func kits() string {
-	out := header + "package simd\n\nvar kitsOf = [numPaths]*kit{\n"
+// passTables returns the Go code of the tables of passes, routinesOf.
+func passTables() string {
+	out := header + "package simd\n\nvar routinesOf = [numPaths]*routines{\n"
 	for _, s := range sets {
 		out += s.name + ": {\n"
 		for _, k := range kinds {
@@ -118,7 +121,7 @@ func kits() string {
 	return out + "}\n"
 }
 
-// kinds lists the kinds of passes with their fields in a kit.
+// kinds lists the kinds of passes with their fields in routines.
 var kinds = []struct {
 	field string
 	format

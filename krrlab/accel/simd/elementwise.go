@@ -193,9 +193,9 @@ type gaussianRow[T number | int32] func(n int, dst *float32, inner *T, zz *float
 // GaussianRow panics if dst or zz is shorter than inner.
 func GaussianRow[T number | int32](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
 	dst, zz = prefix(dst, len(inner)), prefix(zz, len(inner))
-	routines, n := current(), assemblyCount(len(inner), 16)
+	r, n := current(), assemblyCount(len(inner), 16)
 	if n > 0 {
-		pick[gaussianRow[T]](routines.gaussian32, routines.gaussian64, routines.gaussianInt)(
+		pick[gaussianRow[T]](r.gaussian32, r.gaussian64, r.gaussianInt)(
 			n, &dst[0], &inner[0], &zz[0], xx, c, flush)
 	}
 	for b, p := range inner[n:] {

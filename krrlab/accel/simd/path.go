@@ -34,8 +34,8 @@ func ParsePath(name string) (Path, error) {
 	return 0, fmt.Errorf("simd: unknown path %q: want portable, avx2 or avx512", name)
 }
 
-// kit holds the assembly routines of a path. A nil field selects the portable code.
-type kit struct {
+// routines holds the assembly routines of a path. A nil field selects the portable code.
+type routines struct {
 	both32                 *passes[float32, float32]
 	both64                 *passes[float64, float64]
 	both16                 *passes[uint16, float32]
@@ -52,8 +52,8 @@ type kit struct {
 }
 
 var (
-	kits  = candidates() // kit of each Path; nil if this processor cannot run it
-	inUse atomic.Int32   // a Path
+	pathRoutines = supportedRoutines() // routines of each Path; nil if this processor cannot run it
+	inUse        atomic.Int32          // a Path
 )
 
 func init() {
@@ -63,7 +63,7 @@ func init() {
 
 // Paths returns the paths that this processor can run, in ascending order. Portable is always the first.
 func Paths() (paths []Path) {
-	for p, k := range kits {
+	for p, k := range pathRoutines {
 		if k != nil {
 			paths = append(paths, Path(p))
 		}
@@ -74,7 +74,7 @@ func Paths() (paths []Path) {
 // UsePath selects the path p for the whole process. Initially, the last of Paths is selected. UsePath must not be
 // called concurrently with other functions of this package. It panics if p is not one of Paths.
 func UsePath(p Path) {
-	if p < 0 || p >= numPaths || kits[p] == nil {
+	if p < 0 || p >= numPaths || pathRoutines[p] == nil {
 		panic(fmt.Sprintf("simd: UsePath(%v): this processor runs %v", p, Paths()))
 	}
 	inUse.Store(int32(p))
@@ -84,4 +84,4 @@ func UsePath(p Path) {
 func CurrentPath() Path { return Path(inUse.Load()) }
 
 // current returns the routines of the path in use.
-func current() *kit { return kits[inUse.Load()] }
+func current() *routines { return pathRoutines[inUse.Load()] }

@@ -47,7 +47,7 @@ func TestBackend(t *testing.T) {
 	train, cfg := sentProblem()
 	var want [2]*bench.Solution
 	var wg sync.WaitGroup
-	for r, c := range comm.Local(2, comm.Options{}) {
+	for r, c := range comm.Local(2, 0) {
 		wg.Go(func() {
 			cfg := cfg
 			cfg.Comm = c

@@ -19,7 +19,7 @@ import (
 // onRanks runs body on p goroutine ranks.
 func onRanks(p int, body func(c comm.Comm)) {
 	var wg sync.WaitGroup
-	for _, c := range comm.Local(p, comm.Options{}) {
+	for _, c := range comm.Local(p, 0) {
 		wg.Go(func() { body(c) })
 	}
 	wg.Wait()

@@ -350,7 +350,7 @@ func formatEstimated(e estimate.Interval) string {
 // of a row, or 0 if unknown. The column κ contains the exact value if it is known.
 func Table(title string, rows []*Row, tol float64, seconds func(*Row) float64) *plots.Table {
 	t := &plots.Table{Title: title,
-		Columns: plots.Heads("preconditioner", "draw", "s", "λ_p %.4g", "iterations", "status")}
+		Columns: plots.ParseColumns("preconditioner", "draw", "s", "λ_p %.4g", "iterations", "status")}
 	levels := residualLevels
 	for i, v := range residualLevels {
 		if v < tol*(1-1e-12) {
@@ -359,7 +359,7 @@ func Table(title string, rows []*Row, tol float64, seconds func(*Row) float64) *
 		}
 		t.Columns = append(t.Columns, plots.Column{Name: fmt.Sprintf("to %.0e", v)})
 	}
-	t.Columns = append(t.Columns, plots.Heads("κ, at least %.4g", "κ, at most %.4g", "κ %.4g",
+	t.Columns = append(t.Columns, plots.ParseColumns("κ, at least %.4g", "κ, at most %.4g", "κ %.4g",
 		"κ, certainly at most %.4g", "λ_min, at least %.4g", "λ_max, at most %.4g", "predicted iterations %.4g",
 		"tr/n %.4g", "ln det %.4g", "Kaporin %.4g", "M (s) %.4g", "M⁻¹R (s) %.4g", "in all (s) %.4g", "bytes",
 		"note")...)

@@ -66,7 +66,7 @@ func (e *Explanation) String() string {
 
 // Table returns a table with a row for each column, the most important first.
 func (e *Explanation) Table() *plots.Table {
-	t := &plots.Table{Columns: plots.Heads("column", "importance", "standard error", "deviation")}
+	t := &plots.Table{Columns: plots.ParseColumns("column", "importance", "standard error", "deviation")}
 	for _, c := range e.Columns {
 		t.Add(c.Column, c.Mean, float64(c.StandardError), c.Deviation)
 	}

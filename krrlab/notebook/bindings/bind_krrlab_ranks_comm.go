@@ -40,7 +40,6 @@ func init() {
 			"FixedPoint": r.TypeOf((*comm.FixedPoint)(nil)).Elem(),
 			"Launch":     r.TypeOf((*comm.Launch)(nil)).Elem(),
 			"Node":       r.TypeOf((*comm.Node)(nil)).Elem(),
-			"Options":    r.TypeOf((*comm.Options)(nil)).Elem(),
 			"RankError":  r.TypeOf((*comm.RankError)(nil)).Elem(),
 			"Traffic":    r.TypeOf((*comm.Traffic)(nil)).Elem(),
 			"World":      r.TypeOf((*comm.World)(nil)).Elem(),

@@ -179,7 +179,7 @@ func setDatasetData(text string, sample *datasets.Dataset, d *Data) {
 	if sample != nil && sample.X != nil {
 		table = firstPoints(sample).HTML()
 	}
-	d.Data[MIMETypeHTML] = plots.PreHTML(text) + table
+	d.Data[MIMETypeHTML] = plots.PreformattedHTML(text) + table
 }
 
 // firstPoints returns a table of the first points and their targets.

@@ -339,7 +339,7 @@ const hideStatic = `<style>.widget-area[style=""]~.output_wrapper .krr-static{di
 // showResult shows a result with the code of its setting. Notebooks of version 2 of the widget protocol draw all
 // controls anew when the output changes, so there the static picture is that of the first run.
 func (p *Panel) showResult(result, text, code string, isFirst bool) {
-	result += plots.FoldedHTML("the Go code of this setting", plots.PreHTML(code))
+	result += plots.FoldedHTML("the Go code of this setting", plots.PreformattedHTML(code))
 	p.result.Change(func(s *widget.Spec) { s.Value = hideStatic + script.ReplaceAllString(result, "") })
 	if isFirst || p.host.Models.RedrawsOutputs() {
 		p.host.Update(p.output(result, text))
@@ -354,7 +354,7 @@ func resultHTML(d display.Data) string {
 	if b, ok := d.Data[display.MIMETypePNG].([]byte); ok {
 		return display.PNGImage(b)
 	}
-	return plots.PreHTML(strings.TrimSuffix(fmt.Sprint(d.Data[display.MIMETypeText]), "\n"))
+	return plots.PreformattedHTML(strings.TrimSuffix(fmt.Sprint(d.Data[display.MIMETypeText]), "\n"))
 }
 
 // isNil reports whether a result is nil or a nil pointer.

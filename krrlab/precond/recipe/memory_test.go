@@ -36,7 +36,7 @@ func TestMemory(t *testing.T) {
 			var largest, rows, factor int64
 			group := []comm.Comm{nil}
 			if ranks > 0 {
-				group = comm.Local(ranks, comm.Options{})
+				group = comm.Local(ranks, 0)
 			}
 			for _, c := range group {
 				wg.Go(func() {

@@ -16,10 +16,10 @@ import (
 )
 
 // onRanks runs body on p goroutine ranks and returns the error of each.
-func onRanks(p int, opts comm.Options, body func(c comm.Comm) error) []error {
+func onRanks(p int, limit time.Duration, body func(c comm.Comm) error) []error {
 	errs := make([]error, p)
 	var wg sync.WaitGroup
-	for r, c := range comm.Local(p, opts) {
+	for r, c := range comm.Local(p, limit) {
 		wg.Go(func() { errs[r] = body(c) })
 	}
 	wg.Wait()
@@ -36,7 +36,7 @@ func TestAlone(t *testing.T) {
 // TestLocal runs the conformance tests on goroutine ranks.
 func TestLocal(t *testing.T) {
 	for _, p := range []int{1, 2, 3, 4, 7} {
-		errs := onRanks(p, comm.Options{}, func(c comm.Comm) error { return checkConformance(t.Context(), c) })
+		errs := onRanks(p, 0, func(c comm.Comm) error { return checkConformance(t.Context(), c) })
 		for _, err := range errs {
 			if err != nil {
 				t.Error(err)
@@ -51,7 +51,7 @@ func barrier(ctx context.Context, c comm.Comm) error { return c.AllReduceInt64(c
 // TestWatchdog lets one of three ranks never come. The other two must get an error of their own rank that names it as
 // missing.
 func TestWatchdog(t *testing.T) {
-	errs := onRanks(3, comm.Options{Limit: 50 * time.Millisecond}, func(c comm.Comm) error {
+	errs := onRanks(3, 50*time.Millisecond, func(c comm.Comm) error {
 		if c.Rank() == 1 {
 			return nil // dead
 		}
@@ -71,7 +71,7 @@ func TestWatchdog(t *testing.T) {
 // collective must fail.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	errs := onRanks(3, comm.Options{}, func(c comm.Comm) error {
+	errs := onRanks(3, 0, func(c comm.Comm) error {
 		if c.Rank() == 1 {
 			cancel()
 			return nil
@@ -146,7 +146,7 @@ func TestSrunInterface(t *testing.T) {
 // TestWithoutPMI checks that a rank that srun started without a process manager interface gets an error before MPI
 // starts, because MPI would end the process.
 func TestWithoutPMI(t *testing.T) {
-	_, err := comm.Open(comm.Launch{Launcher: "Slurm", Rank: 1, Size: 3, NoPMI: true}, comm.Options{})
+	_, err := comm.Open(comm.Launch{Launcher: "Slurm", Rank: 1, Size: 3, NoPMI: true}, 0)
 	if err == nil || !strings.Contains(err.Error(), "take srun --mpi=pm") &&
 		!strings.Contains(err.Error(), "no MPI library found") {
 		t.Error(err)

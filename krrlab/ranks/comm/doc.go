@@ -5,9 +5,9 @@
 //
 // Comm is the interface. Distributed code takes a Comm and does not depend on the implementation:
 //
-//	Alone()          one rank; every collective is the identity; for a process without ranks
-//	Local(p, o)      p ranks that are goroutines of this process; for tests
-//	Open(launch, o)  the ranks that mpirun, mpiexec or srun started; uses MPI
+//	Alone()              one rank; every collective is the identity; for a process without ranks
+//	Local(p, limit)      p ranks that are goroutines of this process; for tests
+//	Open(launch, limit)  the ranks that mpirun, mpiexec or srun started; uses MPI
 //
 // The tests of this package check the same requirements for all three (checkConformance).
 //
@@ -26,8 +26,8 @@
 // # Guarantees of a collective
 //
 // All ranks of a Comm call the same collectives in the same order with the same lengths. Each call returns when the
-// part of this rank is done, or returns an *Error if the context ended, if the collective took longer than
-// Options.Limit (a peer has died, hangs, or cannot be reached), or if MPI failed. After an error the Comm is broken
+// part of this rank is done, or returns an *Error if the context ended, if the collective took longer than the
+// limit (a peer has died, hangs, or cannot be reached), or if MPI failed. After an error the Comm is broken
 // and every further call returns that error. The process should then report the error and call World.Abort, which
 // also ends its peers.
 //

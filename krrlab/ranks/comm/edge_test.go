@@ -92,7 +92,7 @@ func TestAgreeAlone(t *testing.T) {
 	if err := Agree(t.Context(), a, mine); err != mine || OrAlone(a) != a || a.Traffic() != (Traffic{}) {
 		t.Errorf("%v, %+v", err, a.Traffic())
 	}
-	group := Local(2, Options{Limit: time.Minute})
+	group := Local(2, time.Minute)
 	broken := &Error{0, 2, opReduce, mine}
 	if err := Agree(t.Context(), group[0], broken); err != error(broken) { // rank 1 does not call Agree
 		t.Errorf("%v", err)
@@ -213,7 +213,7 @@ func TestUnlikeCalls(t *testing.T) {
 func TestBroken(t *testing.T) {
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	g := Local(3, Options{})
+	g := Local(3, 0)
 	var commErr *Error
 	if err := g[1].AllReduceInt64(done, nil); !errors.As(err, &commErr) || commErr.Rank != 1 || commErr.Size != 3 || commErr.Op != opReduce ||
 		!errors.Is(err, context.Canceled) {
@@ -232,5 +232,5 @@ func TestBroken(t *testing.T) {
 			t.Errorf("panic %q", v)
 		}
 	}()
-	Local(0, Options{})
+	Local(0, 0)
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // Local returns p ranks of this process, to be used by p goroutines, for tests of distributed code. Each collective
-// waits until all ranks have called it.
-func Local(p int, o Options) []Comm {
+// waits until all ranks have called it, for at most the limit (0 means DefaultLimit).
+func Local(p int, limit time.Duration) []Comm {
 	if p < 1 {
 		panic(fmt.Sprintf("comm: %d ranks", p))
 	}
-	g := &group{size: p, limit: o.limit(), dead: make(chan struct{})}
+	g := &group{size: p, limit: limitOrDefault(limit), failed: make(chan struct{})}
 	all := make([]Comm, p)
 	for r := range all {
 		all[r] = &local{g: g, rank: r}
@@ -25,7 +25,7 @@ func Local(p int, o Options) []Comm {
 // RunLocal calls body on p goroutines, each with one rank of Local, and waits for all of them.
 func RunLocal(p int, body func(c Comm)) {
 	var group sync.WaitGroup
-	for _, c := range Local(p, Options{}) {
+	for _, c := range Local(p, 0) {
 		group.Go(func() { body(c) })
 	}
 	group.Wait()
@@ -37,9 +37,9 @@ type group struct {
 	limit time.Duration
 
 	mu      sync.Mutex
-	pending *meeting      // collective that some ranks have called and others have not; nil if there is none
+	pending *collective   // collective that some ranks have called and others have not; nil if there is none
 	broken  error         // first failure, nil while the group works
-	dead    chan struct{} // closed when broken is set
+	failed  chan struct{} // closed when broken is set
 }
 
 // call is the call of a collective by one rank.
@@ -50,8 +50,8 @@ type call struct {
 	parts []int   // number of consecutive bytes of x that each rank sends to all, after any addition
 }
 
-// meeting is one collective of the group.
-type meeting struct {
+// collective is one call of a collective by all ranks of the group.
+type collective struct {
 	calls    []call
 	arrived  int // number of ranks that have called
 	err      error
@@ -72,7 +72,7 @@ func (c *local) Size() int        { return c.g.size }
 func (c *local) Traffic() Traffic { return c.traffic }
 
 func (c *local) AllReduceInt64(ctx context.Context, x []int64) error {
-	return c.meet(ctx, call{opReduce, x, bytesOf(x), c.parts(0, 8*len(x))}, 8*len(x))
+	return c.run(ctx, call{opReduce, x, bytesOf(x), c.parts(0, 8*len(x))}, 8*len(x))
 }
 
 func (c *local) AllGather(ctx context.Context, x []float64, counts []int) error {
@@ -81,13 +81,13 @@ func (c *local) AllGather(ctx context.Context, x []float64, counts []int) error 
 	for r, n := range counts {
 		parts[r] = 8 * n
 	}
-	return c.meet(ctx, call{opGather, nil, bytesOf(x), parts}, parts[c.rank])
+	return c.run(ctx, call{opGather, nil, bytesOf(x), parts}, parts[c.rank])
 }
 
 func (c *local) Broadcast(ctx context.Context, x []byte, root int) error {
 	checkRoot(root, c.g.size)
 	parts := c.parts(root, len(x))
-	return c.meet(ctx, call{opBroadcast, nil, x, parts}, parts[c.rank])
+	return c.run(ctx, call{opBroadcast, nil, x, parts}, parts[c.rank])
 }
 
 // parts returns the parts if rank root sends the given number of bytes and the other ranks send none.
@@ -103,13 +103,13 @@ func (g *group) fail(cause error) {
 	defer g.mu.Unlock()
 	if g.broken == nil {
 		g.broken = cause
-		close(g.dead)
+		close(g.failed)
 	}
 }
 
-// meet calls a collective, waits for all ranks, and records the traffic: bytes is the amount of data that this rank
+// run calls a collective, waits for all ranks, and records the traffic: bytes is the amount of data that this rank
 // contributes.
-func (c *local) meet(ctx context.Context, k call, bytes int) error {
+func (c *local) run(ctx context.Context, k call, bytes int) error {
 	start := time.Now()
 	if err := c.g.join(ctx, c.rank, k); err != nil {
 		return &Error{c.rank, c.g.size, k.op, err}
@@ -131,7 +131,7 @@ func (g *group) join(ctx context.Context, rank int, k call) error {
 		return err
 	}
 	if g.pending == nil {
-		g.pending = &meeting{calls: make([]call, g.size), finished: make(chan struct{})}
+		g.pending = &collective{calls: make([]call, g.size), finished: make(chan struct{})}
 	}
 	m := g.pending
 	m.calls[rank] = k
@@ -146,7 +146,7 @@ func (g *group) join(ctx context.Context, rank int, k call) error {
 	select {
 	case <-m.finished:
 		return m.err
-	case <-g.dead:
+	case <-g.failed:
 		select {
 		case <-m.finished: // completed before the group broke
 			return m.err
@@ -164,7 +164,7 @@ func (g *group) join(ctx context.Context, rank int, k call) error {
 }
 
 // missing lists the ranks that have not called the collective yet.
-func (g *group) missing(m *meeting) (list []int) {
+func (g *group) missing(m *collective) (list []int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for r, k := range m.calls {
@@ -176,7 +176,7 @@ func (g *group) missing(m *meeting) (list []int) {
 }
 
 // execute carries out a collective after all ranks have called it. It returns an error if their calls differ.
-func (g *group) execute(m *meeting) error {
+func (g *group) execute(m *collective) error {
 	root := m.calls[0]
 	for r, k := range m.calls {
 		if k.op != root.op || !slices.Equal(k.parts, root.parts) {

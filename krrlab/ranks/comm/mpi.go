@@ -89,10 +89,11 @@ func (r *request) finish(starts ...func(req *handle) int32) int32 {
 	return 0
 }
 
-// Open loads MPI, initializes it and returns the group of all ranks. It returns an error if no library is found, if
-// MPI reports another rank or another number of ranks than the launcher announced, or if the process manager
-// interface is missing, without which MPI would end the process.
-func Open(launch Launch, o Options) (*World, error) {
+// Open loads MPI, initializes it and returns the group of all ranks. It returns an error if no library is found, if MPI
+// reports another rank or another number of ranks than the launcher announced, or if the process manager interface is
+// missing, without which MPI would end the process. limit is the longest time that a collective may take; 0 means
+// DefaultLimit.
+func Open(launch Launch, limit time.Duration) (*World, error) {
 	lib, err := load(launch.Launcher)
 	if err != nil {
 		return nil, fmt.Errorf("comm: started as rank %d by %s, but %w", launch.Rank, launch.Launcher, err)
@@ -102,7 +103,7 @@ func Open(launch Launch, o Options) (*World, error) {
 			"manager interface by which those of %s find each other: take srun --mpi=%s", launch.Size, lib.kind,
 			lib.srun())}
 	}
-	w := &World{lib: lib, limit: o.limit(), rank: launch.Rank, size: launch.Size, spin: shortSpin,
+	w := &World{lib: lib, limit: limitOrDefault(limit), rank: launch.Rank, size: launch.Size, spin: shortSpin,
 		calls: make(chan *request)}
 	go w.thread()
 	rank, size := new(int32), new(int32)

@@ -62,7 +62,7 @@ func writeMessage(rank int, message error) error {
 // runScenario runs a scenario as one rank. Without an error, it prints that the rank passed.
 func runScenario(scenario string, launch comm.Launch) error {
 	ctx := context.Background()
-	opts := comm.Options{Limit: time.Minute}
+	limit := time.Minute
 	switch scenario {
 	case "trees":
 		comm.Trees()
@@ -70,9 +70,9 @@ func runScenario(scenario string, launch comm.Launch) error {
 	case "chunks":
 		comm.Chunks()
 	case "watchdog":
-		opts.Limit = 2 * time.Second
+		limit = 2 * time.Second
 	}
-	w, err := comm.Open(launch, opts)
+	w, err := comm.Open(launch, limit)
 	if err != nil {
 		return err
 	}

@@ -62,10 +62,10 @@ func TestQuota(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	c, v := Alone(), make([]float64, 3)
 	testkit.Panics(t, map[string]func(){
-		"limit":         func() { Local(2, Options{Limit: -1}) },
-		"negative part": func() { _ = Local(2, Options{})[0].AllGather(t.Context(), v, []int{4, -1}) },
+		"limit":         func() { Local(2, -1) },
+		"negative part": func() { _ = Local(2, 0)[0].AllGather(t.Context(), v, []int{4, -1}) },
 		"parts in all":  func() { _ = c.AllGather(t.Context(), v, []int{2}) },
-		"root":          func() { _ = Local(2, Options{})[0].Broadcast(t.Context(), make([]byte, 1), 2) },
+		"root":          func() { _ = Local(2, 0)[0].Broadcast(t.Context(), make([]byte, 1), 2) },
 	})
 }
 

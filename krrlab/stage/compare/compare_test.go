@@ -127,7 +127,7 @@ func ranks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Co
 	t.Helper()
 	var results [2]*krrlab.Compare
 	done := make(chan error, 2)
-	for i, group := range comm.Local(2, comm.Options{Limit: 10 * time.Second}) {
+	for i, group := range comm.Local(2, 10*time.Second) {
 		go func() {
 			c := c
 			c.Comm = group

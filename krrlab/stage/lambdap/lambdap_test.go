@@ -288,7 +288,7 @@ func TestRanksChoose(t *testing.T) {
 	y := randomRightHandSides(n, 2, 2)
 	sweeps := make([]*Sweep, 2)
 	var wg sync.WaitGroup
-	for r, c := range comm.Local(2, comm.Options{}) {
+	for r, c := range comm.Local(2, 0) {
 		wg.Go(func() {
 			lo, hi := comm.RowRange(n, precond.RankRows, r, 2)
 			o := &Options{Grid: []float64{0.1, 1, 10}, Steps: 10, NoSolve: true, stream: rng.New(3), comm: c}

@@ -164,7 +164,7 @@ func (r *Result) errorText(v float64) string {
 
 // Table returns a table with one row per λ.
 func (r *Result) Table() *plots.Table {
-	t := &plots.Table{Columns: plots.Heads("λ", r.errorUnit(), "lower end", "upper end", "confidence",
+	t := &plots.Table{Columns: plots.ParseColumns("λ", r.errorUnit(), "lower end", "upper end", "confidence",
 		r.gcvName(), "s_λ", "method")}
 	for _, s := range r.displayedScores() {
 		t.Add(s.Lambda, s.Error, s.Error.Confidence, s.GCV, s.S, s.Error.Method)

@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 	}
 	var plans [2]*plan.Plan
 	var all sync.WaitGroup
-	for _, c := range comm.Local(2, comm.Options{}) {
+	for _, c := range comm.Local(2, 0) {
 		all.Go(func() {
 			p, err := makeLab(c, krrlab.AutoSolver).Plan(t.Context(), plan.Options{TestRows: 10})
 			if plans[c.Rank()] = p; err != nil {

@@ -184,7 +184,7 @@ func (s *Scaling) HTML() string { return stage.HTML(s) }
 
 // Table has one row for each number of machines.
 func (s *Scaling) Table() *plots.Table {
-	t := &plots.Table{Title: "Scaling: " + s.Dataset, Columns: plots.Heads("scaling %v", "nodes %v", "n %v", "K %v",
+	t := &plots.Table{Title: "Scaling: " + s.Dataset, Columns: plots.ParseColumns("scaling %v", "nodes %v", "n %v", "K %v",
 		"kernel (s) %.3g", "features (s) %.3g", "factor (s) %.3g", "solve (s) %.3g", "residual (s) %.3g",
 		"network (s) %.3g", "total (s) %.3g", "memory", "sent", "money", "limit")}
 	for i, list := range [][]ScalingPoint{{s.Requested}, s.Strong, s.Weak} {

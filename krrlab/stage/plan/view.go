@@ -74,7 +74,7 @@ func (p *Plan) String() string {
 
 // Table has one row for each candidate.
 func (p *Plan) Table() *plots.Table {
-	t := &plots.Table{Title: "Plan: " + p.Dataset, Columns: plots.Heads("solver %v", "preconditioner %v", "s %v",
+	t := &plots.Table{Title: "Plan: " + p.Dataset, Columns: plots.ParseColumns("solver %v", "preconditioner %v", "s %v",
 		"λ_p %v", "K %v", "iterations %v", "kernel (s) %.3g", "features (s) %.3g", "factor (s) %.3g", "solve (s) %.3g",
 		"residual (s) %.3g", "predict (s) %.3g", "total (s) %.3g", "memory", "refused")}
 	for _, c := range p.Candidates {

@@ -136,7 +136,7 @@ func TestRanksChoose(t *testing.T) {
 	p := newTestProblem(t, kernel.Gaussian{Sigma: 1.5}, scaledNormals(200, 3, 0.8), 0.05)
 	results := make([]*Result, 2)
 	var wg sync.WaitGroup
-	for r, c := range comm.Local(2, comm.Options{}) {
+	for r, c := range comm.Local(2, 0) {
 		wg.Go(func() {
 			p := p
 			p.K, p.Comm = slowOperator{p.K, r}, c

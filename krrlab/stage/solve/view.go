@@ -284,7 +284,7 @@ func (s *Solution) residualText() string {
 func (s *Solution) Table() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("%s: %v", s.Dataset, s.Solver),
-		Columns: plots.Heads("quantity", "value %.4g", "how"),
+		Columns: plots.ParseColumns("quantity", "value %.4g", "how"),
 	}
 	tested, checked := plural.Count(s.TestN, "point"), plural.Count(s.SampledRows, "row")+" in float64"
 	t.Add("iterations", s.Iterations, s.Status.String())
@@ -363,7 +363,7 @@ func (s *Solution) Plot() *plots.Figure {
 // HTML returns the lines, the convergence plot if the solver iterated, and the table.
 func (s *Solution) HTML() string {
 	if len(s.History) < 2 {
-		return plots.PreHTML(s.String()) + plots.FoldedHTML("the numbers", s.Table().HTML())
+		return plots.PreformattedHTML(s.String()) + plots.FoldedHTML("the numbers", s.Table().HTML())
 	}
 	return stage.HTML(s)
 }

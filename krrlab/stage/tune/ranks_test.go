@@ -68,7 +68,7 @@ func TestRunOnRanks(t *testing.T) {
 	runAll := func(p int, o Options, ctx func(rank int) context.Context, event func(rank int)) []end {
 		ends := make([]end, p)
 		var wg sync.WaitGroup
-		for r, c := range comm.Local(p, comm.Options{Limit: 20 * time.Second}) {
+		for r, c := range comm.Local(p, 20*time.Second) {
 			wg.Go(func() { ends[r] = run(ctx(r), c, o, event) })
 		}
 		wg.Wait()

@@ -17,8 +17,8 @@ type results struct {
 	Stored            bool
 }
 
-// TestRanks checks that 1, 2, 3 and 5 ranks have exactly the results of one process, whether K is stored or its rows are
-// formed again for each product.
+// TestRanks checks that 1, 2, 3 and 5 ranks have exactly the results of one process, whether K is stored or its rows
+// are formed again for each product.
 func TestRanks(t *testing.T) {
 	const n, cols, lambda = 333, 2, 0.1
 	for _, spec := range specs {
@@ -53,7 +53,7 @@ func TestRanks(t *testing.T) {
 				}
 				for _, p := range []int{1, 2, 3, 5} {
 					var wg sync.WaitGroup
-					for _, group := range comm.Local(p, comm.Options{}) {
+					for _, group := range comm.Local(p, 0) {
 						wg.Go(func() {
 							if got := verify(group); !reflect.DeepEqual(got, want) {
 								t.Errorf("%s, density %g, memory %d: rank %d of %d:\n%+v\none process:\n%+v", spec.Name,

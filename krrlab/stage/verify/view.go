@@ -86,7 +86,7 @@ func (v *Verification) testText() string {
 
 // Table returns a table with one row per recomputed quantity.
 func (v *Verification) Table() *plots.Table {
-	t := &plots.Table{Columns: plots.Heads("quantity", "value", "lower end", "upper end")}
+	t := &plots.Table{Columns: plots.ParseColumns("quantity", "value", "lower end", "upper end")}
 	if v.Residual.Known() {
 		t.Add("residual, worst column", float64(v.Residual), plots.AtLeast(float64(max(0, v.Residual-v.Rounding))),
 			plots.AtMost(float64(v.Residual+v.Rounding)))

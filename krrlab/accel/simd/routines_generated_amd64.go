@@ -2,7 +2,7 @@
 
 package simd
 
-var kitsOf = [numPaths]*kit{
+var routinesOf = [numPaths]*routines{
 	AVX2: {
 		both32: &passes[float32, float32]{lanes: 16, maxSides: 3, rows: [maxPassSides + 1]int{0, 4, 3, 2},
 			wide:   [maxPassSides + 1]pass[float32, float32]{nil, sBoth4x1AVX2, sBoth3x2AVX2, sBoth2x3AVX2},

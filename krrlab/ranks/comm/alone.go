@@ -1,0 +1,35 @@
+package comm
+
+import "context"
+
+// alone is a group of one rank.
+type alone struct{}
+
+// Alone returns a group of one rank, for a process that no launcher started. Its collectives change and count
+// nothing. They fail only if the context has ended and return its error unwrapped. Unlike those of other groups, they
+// may be called by several goroutines at once.
+func Alone() Comm { return alone{} }
+
+// OrAlone returns c, or Alone() if c is nil. It resolves an optional Comm.
+func OrAlone(c Comm) Comm {
+	if c == nil {
+		return Alone()
+	}
+	return c
+}
+
+func (alone) Rank() int        { return 0 }
+func (alone) Size() int        { return 1 }
+func (alone) Traffic() Traffic { return Traffic{} }
+
+func (alone) AllReduceInt64(ctx context.Context, x []int64) error { return ctx.Err() }
+
+func (alone) AllGather(ctx context.Context, x []float64, counts []int) error {
+	checkParts(len(x), 1, counts)
+	return ctx.Err()
+}
+
+func (alone) Broadcast(ctx context.Context, x []byte, root int) error {
+	checkRoot(root, 1)
+	return ctx.Err()
+}

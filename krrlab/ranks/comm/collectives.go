@@ -1,0 +1,149 @@
+package comm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+// RankError is an error that one rank had and that Agree distributed to all ranks.
+type RankError struct {
+	Rank int    // rank that had the error
+	Size int    // number of ranks
+	Text string // text of the error at that rank
+	err  error  // the error itself; nil on the other ranks
+}
+
+func (e *RankError) Error() string {
+	if e.Rank == 0 {
+		return e.Text
+	}
+	return fmt.Sprintf("rank %d of %d: %s", e.Rank, e.Size, e.Text)
+}
+
+// Unwrap returns the original error on the rank that had it, nil on the others.
+func (e *RankError) Unwrap() error { return e.err }
+
+// Agree is a collective that returns nil if err is nil on all ranks. Otherwise it returns on all ranks the error of
+// the lowest rank with an error, as a *RankError. If err is an *Error, communication has failed: Agree returns it
+// immediately without waiting for peers.
+func Agree(ctx context.Context, c Comm, err error) error {
+	if _, isCommError := errors.AsType[*Error](err); isCommError || c.Size() == 1 {
+		return err
+	}
+	failed := make([]int64, c.Size())
+	text := ""
+	if err != nil {
+		text, failed[c.Rank()] = err.Error(), 1
+	}
+	if e := c.AllReduceInt64(ctx, failed); e != nil {
+		return errors.Join(err, e)
+	}
+	r := slices.Index(failed, 1)
+	if r < 0 {
+		return nil
+	}
+	failedText, e := BroadcastBytes(ctx, c, []byte(text), r)
+	if e != nil {
+		return errors.Join(err, e)
+	}
+	if r != c.Rank() {
+		err = nil
+	}
+	return &RankError{r, c.Size(), string(failedText), err}
+}
+
+// BroadcastBytes is a collective that returns the bytes of rank root on all ranks. The length need not be known on the
+// other ranks.
+func BroadcastBytes(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
+	length := []int64{0}
+	if c.Rank() == root {
+		length[0] = int64(len(b))
+	}
+	if err := c.AllReduceInt64(ctx, length); err != nil {
+		return nil, err
+	}
+	if c.Rank() != root {
+		b = make([]byte, length[0])
+	}
+	return b, c.Broadcast(ctx, b, root)
+}
+
+// CheckEqual is a collective that returns errDiffers, as Agree does, if any rank has other bytes than rank 0.
+func CheckEqual(ctx context.Context, c Comm, local []byte, errDiffers error) error {
+	fromRoot, err := BroadcastBytes(ctx, c, local, 0)
+	if err == nil && !bytes.Equal(fromRoot, local) {
+		err = errDiffers
+	}
+	return Agree(ctx, c, err)
+}
+
+// BroadcastFloats is a collective that copies x from rank root to all ranks. x has the same length on all ranks.
+func BroadcastFloats(ctx context.Context, c Comm, x []float64, root int) error {
+	return c.Broadcast(ctx, bytesOf(x), root)
+}
+
+// MergeDisjoint is a collective that combines vectors: each number of x is set on one rank and 0 on all others, and is
+// set on all ranks afterwards.
+func MergeDisjoint(ctx context.Context, c Comm, x []float64) error {
+	return c.AllReduceInt64(ctx, bitsOf(x))
+}
+
+// bitsOf returns the numbers of x as int64 bit patterns that share its memory. Adding the pattern of 0 changes no
+// bits.
+func bitsOf(x []float64) []int64 {
+	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+}
+
+// bytesOf returns the numbers of x as bytes that share its memory.
+func bytesOf[T int64 | float64](x []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 8*len(x))
+}
+
+// AllReduceMin is a collective that returns the smallest of the numbers v of the ranks.
+func AllReduceMin(ctx context.Context, c Comm, v int64) (int64, error) {
+	all := make([]int64, c.Size())
+	all[c.Rank()] = v
+	if err := c.AllReduceInt64(ctx, all); err != nil {
+		return v, err
+	}
+	return slices.Min(all), nil
+}
+
+// SmallestBudget is a collective that returns b with as little free memory as the rank that has the least. A budget
+// without a limit does not count, unless no rank has one.
+func SmallestBudget(ctx context.Context, c Comm, b accel.Budget) (accel.Budget, error) {
+	minFree, err := AllReduceMin(ctx, c, b.Free())
+	if err != nil {
+		return b, err
+	}
+	if minFree < b.Free() {
+		if b.Limit == 0 {
+			b.Limit = max(1, minFree)
+		}
+		b.Used = b.Limit - minFree
+	}
+	return b, nil
+}
+
+// RowRange returns the rows [lo, hi) of n that a rank owns in a block distribution: blocks of unit rows are distributed
+// over size ranks as evenly as possible. A rank may own no rows.
+func RowRange(n, unit, rank, size int) (lo, hi int) {
+	blocks := (n + unit - 1) / unit
+	return min(n, blocks*rank/size*unit), min(n, blocks*(rank+1)/size*unit)
+}
+
+// RowCounts returns the number of rows of every rank in the distribution of RowRange, times width.
+func RowCounts(n, unit, size, width int) []int {
+	counts := make([]int, size)
+	for r := range counts {
+		lo, hi := RowRange(n, unit, r, size)
+		counts[r] = (hi - lo) * width
+	}
+	return counts
+}

@@ -1,0 +1,86 @@
+package comm
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Launch describes how a launcher started this process as a rank.
+type Launch struct {
+	Launcher string // "Open MPI", "MPICH", "PMIx" or "Slurm"
+	Rank     int
+	Size     int // 0 if the launcher does not announce it
+	// NoPMI reports that srun started the ranks without the process manager interface that MPI ranks need to find
+	// each other.
+	NoPMI bool
+	// RequestedCPUs reports that the user requested a number of processors per rank from Slurm.
+	RequestedCPUs bool
+	// LostHostTimeout is the time after which the launcher notices that a host is unreachable and ends the run; 0 if
+	// unknown.
+	LostHostTimeout time.Duration
+}
+
+// launchers lists the environment variables that a launcher sets for each rank. Intel MPI and MVAPICH use those of
+// Hydra, the launcher of MPICH. The variables of Slurm are those of a job step, which srun starts; a batch script
+// also sees the size of the job but is not a rank. PMIx, which srun uses to start ranks of Open MPI, does not
+// announce the number of ranks.
+var launchers = []struct{ name, rank, size string }{
+	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+	{"MPICH", "PMI_RANK", "PMI_SIZE"},
+	{"PMIx", "PMIX_RANK", ""},
+	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+}
+
+// DetectLaunch determines from the environment how the process was started as a rank. It returns false if the process
+// is not a rank. It loads no library.
+func DetectLaunch(getenv func(string) string) (Launch, bool) {
+	requestedCPUs := getenv("SLURM_CPUS_PER_TASK") != ""
+	for _, l := range launchers {
+		rank, err := strconv.Atoi(getenv(l.rank))
+		if err != nil || rank < 0 {
+			continue
+		}
+		if l.size == "" {
+			launch := Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank), RequestedCPUs: requestedCPUs}
+			return launch, true
+		}
+		size, err := strconv.Atoi(getenv(l.size))
+		if err != nil || size < 1 || l.name == "Slurm" && size == 1 { // a step of one task is an ordinary process
+			continue
+		}
+		launch := Launch{Launcher: l.name, Rank: rank, Size: size, RequestedCPUs: requestedCPUs}
+		switch l.name {
+		case "Open MPI":
+			launch.LostHostTimeout = openMPILostHostTimeout(getenv)
+		case "Slurm": // srun offers no PMI under these names of SLURM_MPI_TYPE; a plugin with another name may
+			launch.NoPMI = slices.Contains([]string{"", "none", "pmix", "pmi2"}, getenv("SLURM_MPI_TYPE"))
+		}
+		return launch, true
+	}
+	return Launch{}, false
+}
+
+// stepSize returns the number of ranks of the srun job step if its environment agrees that this process is the given
+// rank of a step with several ranks, and 0 otherwise.
+func stepSize(getenv func(string) string, rank int) int {
+	id, err := strconv.Atoi(getenv("SLURM_PROCID"))
+	size, e := strconv.Atoi(getenv("SLURM_STEP_NUM_TASKS"))
+	if err != nil || e != nil || id != rank || size < 2 {
+		return 0
+	}
+	return size
+}
+
+// openMPILostHostTimeout returns the time after which mpirun of Open MPI 4 and its daemons give up a silent
+// connection. TCP keep-alive starts after some seconds of silence and sends a number of probes; getenv returns these
+// settings, and the defaults of Open MPI apply to those that are not set.
+func openMPILostHostTimeout(getenv func(string) string) time.Duration {
+	seconds := func(name string, def int) int {
+		if v, err := strconv.Atoi(getenv("OMPI_MCA_oob_tcp_keepalive_" + name)); err == nil && v > 0 {
+			return v
+		}
+		return def
+	}
+	return time.Duration(seconds("time", 300)+seconds("intvl", 20)*seconds("probes", 9)) * time.Second
+}
