@@ -3,7 +3,6 @@ package datasets
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -268,17 +267,14 @@ func (u UnknownWords) String() string {
 func (t *Table) finishCoder(d *Dataset, j, k int) (put func(row []float64, v float64), err error) {
 	w := t.columns[j].coder
 	if w.dates != nil {
-		err := w.dates.decideOrder(func(visit func(code float64)) {
-			for i := range t.rows {
-				if v := t.data[i*len(t.featureColumns)+k]; !math.IsNaN(v) {
-					visit(v)
-				}
-			}
-		})
-		if err == nil && (!w.dates.isFitted || w.dates.orderIsNew || w.dates.ignoresTimes) {
+		if err := w.dates.decideOrder(); err != nil {
+			return nil, err
+		}
+		w.dates.setRange(t.featureValues(k))
+		if !w.dates.isFitted || w.dates.orderIsNew || w.dates.ignoresTimes {
 			t.report.note("%s: %v", t.columnName(j), w.dates)
 		}
-		return w.Dates.setFeatures, err
+		return w.Dates.setFeatures, nil
 	}
 	place := w.sortValues()
 	u, err := w.report(t.report, t.columnName(j), place)

@@ -3,6 +3,7 @@ package datasets
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"regexp"
 	"strconv"
@@ -241,9 +242,8 @@ func (d *DateCoding) decodeSeconds(code float64) float64 {
 	return float64(t.Unix()) + math.Mod(code, codesPerDay) - secondsPerDay
 }
 
-// decideOrder sets Order from the cells and, without a fit, Form and First. codes calls its argument with the code of
-// each cell. It returns an error if the cells do not show whether days or months come first.
-func (r *dateReader) decideOrder(codes func(func(code float64))) error {
+// decideOrder sets Order from the cells. It returns an error if they do not show whether days or months come first.
+func (r *dateReader) decideOrder() error {
 	switch {
 	case r.Order == "day" || r.Order == "month":
 		r.orderIsNew = !r.isFitted
@@ -260,24 +260,28 @@ func (r *dateReader) decideOrder(codes func(func(code float64))) error {
 	default:
 		r.Order = ""
 	}
-	earliest, latest := math.Inf(1), math.Inf(-1)
-	codes(func(code float64) {
-		earliest, latest = min(earliest, r.decodeSeconds(code)), max(latest, r.decodeSeconds(code))
-	})
-	if r.earliest, r.latest = earliest, latest; r.isFitted {
-		return nil
-	}
-	r.Form = "date"
-	if r.datedCell == "" {
-		r.Form = "time"
-	} else if earliest <= latest {
-		r.First = formatDay(earliest)
-	}
 	return nil
 }
 
-// noCodes is the codes argument of decideOrder if only Order is needed.
-func noCodes(func(code float64)) {}
+// setRange sets earliest and latest from the codes of all cells, NaN for missing ones, and without a fit Form and
+// First. decideOrder must have succeeded.
+func (r *dateReader) setRange(codes iter.Seq[float64]) {
+	r.earliest, r.latest = math.Inf(1), math.Inf(-1)
+	for code := range codes {
+		if t := r.decodeSeconds(code); !math.IsNaN(code) {
+			r.earliest, r.latest = min(r.earliest, t), max(r.latest, t)
+		}
+	}
+	switch {
+	case r.isFitted:
+	case r.datedCell == "":
+		r.Form = "time"
+	default:
+		if r.Form = "date"; r.earliest <= r.latest {
+			r.First = formatDay(r.earliest)
+		}
+	}
+}
 
 func formatDay(seconds float64) string {
 	return time.Unix(int64(seconds), 0).UTC().Format(time.DateOnly)

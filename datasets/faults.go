@@ -159,7 +159,7 @@ func (t *Table) describeWords(j int, r *remedies) (text string) {
 		text = " has no value"
 	case f.isDate:
 		text = " has dates or times"
-		if err := cmp.Or(f.dateErr, f.dates.decideOrder(noCodes)); err != nil {
+		if err := cmp.Or(f.dateErr, f.dates.decideOrder()); err != nil {
 			text += fmt.Sprintf(", which --dates cannot read: %v", err)
 		} else if f.wordCells+f.missingCells < t.rows {
 			text += " and numbers"

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -16,11 +17,10 @@ var identifierName = regexp.MustCompile(`^(?i:id|uuid|guid)$|(?i:[ _.-]id)$|[a-z
 // isIdentifier reports whether a column probably identifies the rows and is not a feature. Its values, apart from
 // missing ones, must be whole numbers. In addition its name must be that of an identifier, or it must have at least ten
 // values that are all distinct and cover at least half of their range.
-func isIdentifier(name string, n int, value func(i int) float64) bool {
+func isIdentifier(name string, values iter.Seq[float64]) bool {
 	hasIDName := identifierName.MatchString(name)
 	distinct, lo, hi, count := map[float64]bool{}, math.Inf(1), math.Inf(-1), 0
-	for i := range n {
-		v := value(i)
+	for v := range values {
 		if math.IsNaN(v) {
 			continue
 		}
@@ -41,9 +41,8 @@ func isIdentifier(name string, n int, value func(i int) float64) bool {
 // identifiers returns the features that are probably identifiers, as --drop names them.
 func (t *Table) identifiers() (names []string) {
 	for k, j := range t.featureColumns {
-		value := func(i int) float64 { return t.data[i*len(t.featureColumns)+k] }
 		isNumeric := t.columns[j].coder == nil && t.columns[j].faults == nil && !t.isArray
-		if name := t.flagName(j); isNumeric && isIdentifier(name, t.rows, value) {
+		if name := t.flagName(j); isNumeric && isIdentifier(name, t.featureValues(k)) {
 			names = append(names, name)
 		}
 	}
@@ -64,7 +63,7 @@ func (d *Dataset) IDHint() string {
 		if d.Columns != nil {
 			name = d.Columns[j]
 		}
-		if source.Coding != nil || !isIdentifier(name, x.N, func(i int) float64 { return x.Row(i)[j] }) {
+		if source.Coding != nil || !isIdentifier(name, columnValues(x.Data, x.N, x.Stride, j)) {
 			continue
 		}
 		if d.fileColumns != nil {

@@ -196,51 +196,29 @@ func (r *arrayRow) Number(j int) (v float64, ok bool) {
 	return c.number(r.row, c.j)
 }
 
+// chosenArrays are the arrays of a file that are read.
+type chosenArrays struct {
+	x     *array   // points
+	y     *array   // answers; nil if they are a column of x, or if there are none
+	named []*array // vectors of the columns that other options name
+}
+
 // npy reads a matrix and, from an archive, the other arrays that contain answers or that options name.
 func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
-	x, y, namedArrays, err := s.readMatrices(o)
+	arrays, err := s.readArrays(o)
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range []*array{x, y} {
+	x := arrays.x
+	for _, a := range []*array{x, arrays.y} {
 		if a != nil && (a.n == 0 || a.d == 0) {
 			return nil, s.fileFault("%s has shape %v: no rows or no columns", strings.TrimSpace("the array "+a.name),
 				a.Shape)
 		}
 	}
 	t := s.newTable(o)
-	if t.o.Header = "no"; x.columns != nil {
-		t.o.Header = "yes"
-	}
-	row, names := &arrayRow{}, x.pointColumnNames()
-	row.add(x)
-	switch {
-	case y != nil:
-		answerColumns := y.columnNames()
-		row.add(y)
-		names = append(names, answerColumns...)
-		if t.o.Target, t.o.MoreTargets, t.o.Columns = answerColumns[0], answerColumns[1:], nil; len(answerColumns) > 1 {
-			t.o.Task = "regression"
-		}
-		if isIndex(y.name) {
-			t.o.Target = strconv.Itoa(x.d)
-		}
-	case s.arrays != nil && len(namedArrays) > 0 && (o.Target == "" || o.Target == "-1"):
-		t.o.Target = strconv.Itoa(x.d - 1) // the last column of the points, not of the named arrays
-	case len(x.Shape) > 2 && o.Target != "none" && !o.TargetOptional:
-		return nil, s.fileFault("an array of shape %v has no column of answers: write points and answers into one "+
-			"file by np.savez('data.npz', X=X, y=y)", x.Shape)
-	case len(x.Shape) > 2:
-		t.o.Target = "none"
-	}
-	for _, a := range namedArrays {
-		row.add(a)
-		names = append(names, a.columnNames()...)
-		if a.name != o.Weights {
-			t.o.Drop = append(slices.Clip(t.o.Drop), strconv.Itoa(len(names)-1))
-		}
-	}
-	if _, err := t.readFirstRow(names, 0); err != nil {
+	row, err := t.addArrays(arrays)
+	if err != nil {
 		return nil, err
 	}
 	_, isText := x.data.([]string)
@@ -257,7 +235,7 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if y != nil {
+	if arrays.y != nil {
 		t.report.Target = ""
 	}
 	if t.isArray {
@@ -266,66 +244,66 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 	return d, err
 }
 
-// readMatrices reads the array of the points x, that of the answers y, and the arrays that other options name. y is nil
-// if the answers are a column of x, or if there are none.
-func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array, err error) {
-	if s.arrays == nil {
-		h, err := npy.ReadHeader(s.r)
-		if err != nil {
-			return nil, nil, nil, s.arrayFault(err)
-		}
-		x = newArray("", h)
-		if err := s.readElements(x, s.r); err != nil {
-			return nil, nil, nil, err
-		}
-		s.report.Format += fmt.Sprintf(", of shape %v", x.Shape)
-		switch trailing, _ := s.r.Peek(len(npy.Magic)); {
-		case string(trailing) == npy.Magic:
-			err = s.fileFault("a second array follows the first: write both by np.savez('data.npz', X=X, y=y)")
-		case len(trailing) > 0:
-			err = s.fileFault("more bytes follow the array, of shape %v: the file holds something else, too", x.Shape)
-		default:
-			err = s.readToEnd(s.r)
-		}
-		return x, nil, nil, err
+// addArrays chooses the columns of the table from those of the arrays: the points, the answers and the named arrays.
+// The result is the row from which Add reads them.
+func (t *Table) addArrays(arrays chosenArrays) (*arrayRow, error) {
+	x, y, o := arrays.x, arrays.y, t.o
+	isOptional := o.Target == "none" || o.TargetOptional
+	if o.Header = "no"; x.columns != nil {
+		o.Header = "yes"
 	}
+	row, names := &arrayRow{}, x.pointColumnNames()
+	row.add(x)
+	switch {
+	case y != nil:
+		answerColumns := y.columnNames()
+		row.add(y)
+		names = append(names, answerColumns...)
+		if o.Target, o.MoreTargets, o.Columns = answerColumns[0], answerColumns[1:], nil; len(answerColumns) > 1 {
+			o.Task = "regression"
+		}
+		if isIndex(y.name) {
+			o.Target = strconv.Itoa(x.d)
+		}
+	case t.s.arrays != nil && len(arrays.named) > 0 && (o.Target == "" || o.Target == "-1"):
+		o.Target = strconv.Itoa(x.d - 1) // the last column of the points, not of the named arrays
+	case len(x.Shape) > 2 && !isOptional:
+		return nil, t.s.fileFault("an array of shape %v has no column of answers: write points and answers into one "+
+			"file by np.savez('data.npz', X=X, y=y)", x.Shape)
+	case len(x.Shape) > 2:
+		o.Target = "none"
+	}
+	for _, a := range arrays.named {
+		row.add(a)
+		names = append(names, a.columnNames()...)
+		if a.name != o.Weights {
+			o.Drop = append(slices.Clip(o.Drop), strconv.Itoa(len(names)-1))
+		}
+	}
+	_, err := t.readFirstRow(names, 0)
+	return row, err
+}
 
+// readArrays reads the array of the points, that of the answers, and the arrays that other options name.
+func (s *Source) readArrays(o *ReadOptions) (chosenArrays, error) {
+	if s.arrays == nil {
+		x, err := s.readOnlyArray()
+		return chosenArrays{x: x}, err
+	}
 	var arrays []*array
 	for _, f := range s.arrays {
 		if err := s.readMember(f, func(h npy.Header, _ io.Reader) error {
 			arrays = append(arrays, newArray(f.Name, h))
 			return nil
 		}); err != nil {
-			return nil, nil, nil, err
+			return chosenArrays{}, err
 		}
 	}
-	columns := findArray(arrays, "columns")
-	isNames := columns != nil && len(columns.Shape) == 1 && strings.ContainsRune(columns.Descr, 'U')
-	if !isNames || o.Target == columns.name {
-		columns = nil // it has data
+	chosen, err := s.chooseArrays(arrays, o)
+	if err != nil {
+		return chosen, err
 	}
-	candidates := slices.DeleteFunc(slices.Clone(arrays), func(a *array) bool { return a == columns })
-	if x, y, err = s.chooseArrays(candidates, o); err != nil {
-		return nil, nil, nil, err
-	}
-	if columns != nil && columns.n == x.d {
-		x.columns = columns
-	}
-	var unused []string
-	for _, a := range arrays {
-		switch isNamed := a.name == o.Weights || slices.Contains(o.Keep, a.name); {
-		case a == x || a == y || a == x.columns:
-		case isNamed && a.n == x.n && a.d == 1:
-			namedArrays = append(namedArrays, a)
-		default:
-			unused = append(unused, a.describe())
-		}
-	}
-	if unused != nil {
-		s.report.note("arrays not read: %s", listed(unused))
-	}
-
-	arraysToRead := append(namedArrays, x, y, x.columns) // some are nil
+	arraysToRead := append(chosen.named, chosen.x, chosen.y, chosen.x.columns) // some are nil
 	for k, a := range arrays {
 		if !slices.Contains(arraysToRead, a) {
 			continue
@@ -336,14 +314,66 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 			}
 			return s.readToEnd(r)
 		}); err != nil {
-			return nil, nil, nil, err
+			return chosen, err
 		}
+	}
+	return chosen, nil
+}
+
+// readOnlyArray reads the array of a .npy file.
+func (s *Source) readOnlyArray() (*array, error) {
+	h, err := npy.ReadHeader(s.r)
+	if err != nil {
+		return nil, s.arrayFault(err)
+	}
+	x := newArray("", h)
+	if err := s.readElements(x, s.r); err != nil {
+		return nil, err
+	}
+	s.report.Format += fmt.Sprintf(", of shape %v", x.Shape)
+	switch trailing, _ := s.r.Peek(len(npy.Magic)); {
+	case string(trailing) == npy.Magic:
+		return nil, s.fileFault("a second array follows the first: write both by np.savez('data.npz', X=X, y=y)")
+	case len(trailing) > 0:
+		return nil, s.fileFault("more bytes follow the array, of shape %v: the file holds something else, too", x.Shape)
+	}
+	return x, s.readToEnd(s.r)
+}
+
+// chooseArrays chooses the arrays of an archive that are read, and notes which are not.
+func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (chosen chosenArrays, err error) {
+	columns := findArray(arrays, "columns")
+	isNames := columns != nil && len(columns.Shape) == 1 && strings.ContainsRune(columns.Descr, 'U')
+	if !isNames || o.Target == columns.name {
+		columns = nil // it has data
+	}
+	candidates := slices.DeleteFunc(slices.Clone(arrays), func(a *array) bool { return a == columns })
+	x, y, err := s.chooseMatrices(candidates, o)
+	if err != nil {
+		return chosen, err
+	}
+	chosen.x, chosen.y = x, y
+	if columns != nil && columns.n == x.d {
+		x.columns = columns
+	}
+	var unused []string
+	for _, a := range arrays {
+		switch isNamed := a.name == o.Weights || slices.Contains(o.Keep, a.name); {
+		case a == x || a == y || a == x.columns:
+		case isNamed && a.n == x.n && a.d == 1:
+			chosen.named = append(chosen.named, a)
+		default:
+			unused = append(unused, a.describe())
+		}
+	}
+	if unused != nil {
+		s.report.note("arrays not read: %s", listed(unused))
 	}
 	s.report.Format += fmt.Sprintf(": points %s of shape %v", x.name, x.Shape)
 	if y != nil {
 		s.report.Format += fmt.Sprintf(", answers %s", y.name)
 	}
-	return x, y, namedArrays, nil
+	return chosen, nil
 }
 
 func (a *array) describe() string { return fmt.Sprintf("%s of shape %v", quoteIfLong(a.name), a.Shape) }
@@ -402,17 +432,21 @@ func onlyMatch(arrays []*array, fits func(a *array) bool) *array {
 	return nil
 }
 
-// chooseArrays returns the arrays of the points and of the answers: those that the options name, else those with usual
-// names, else the only arrays that have a suitable shape. y is nil if there is no array of answers.
-func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (x, y *array, err error) {
-	fail := func(format string, args ...any) (x, y *array, err error) {
-		return nil, nil, s.fileFault(format, args...)
-	}
+// isMatrix reports whether the array has at least two dimensions.
+func (a *array) isMatrix() bool { return len(a.Shape) > 1 }
+
+// chooseMatrices returns the arrays of the points and of the answers: those that the options name, else those with
+// usual names, else the only arrays that have a suitable shape. y is nil if there is no array of answers.
+func (s *Source) chooseMatrices(arrays []*array, o *ReadOptions) (x, y *array, err error) {
 	var descriptions []string
 	for _, a := range arrays {
 		descriptions = append(descriptions, a.describe())
 	}
 	available := listed(descriptions)
+	if findArray(arrays, "indptr", "col", "offsets") != nil && findArray(arrays, "shape") != nil {
+		return nil, nil, s.fileFault("a sparse matrix of SciPy: write it by numpy.save('X.npy', X.toarray()), or with " +
+			"answers by sklearn.datasets.dump_svmlight_file(X, y, 'data.svm', zero_based=False)")
+	}
 	answers, isNamed := answerNames, o.Target != "none" && o.Target != "" && !isIndex(o.Target)
 	if isNamed {
 		answers = []string{o.Target}
@@ -423,25 +457,17 @@ func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (x, y *array, err
 	}
 	y = findArray(arrays, o.partNames(answers)...)
 	remaining := slices.DeleteFunc(slices.Clone(arrays), func(a *array) bool { return a == y })
-	if x = findArray(remaining, o.partNames(pointNames)...); o.PointsArray != "" {
-		if x = findArray(remaining, o.PointsArray); x == nil {
-			return fail("no array for the points is named %s: there are %s", quote(o.PointsArray), available)
-		}
-	}
-	isMatrix := func(a *array) bool { return len(a.Shape) > 1 }
-	if x == nil || o.PointsArray == "" && !isMatrix(x) && !strings.EqualFold(x.name, "x") {
-		x = onlyMatch(remaining, isMatrix)
-	}
-	if x == nil && len(arrays) == 1 && (o.AnswersOnly || isMatrix(arrays[0])) {
+	x = choosePoints(remaining, o)
+	if x == nil && o.PointsArray == "" && len(arrays) == 1 && (o.AnswersOnly || arrays[0].isMatrix()) {
 		x, y = arrays[0], nil
 	}
-	if findArray(arrays, "indptr", "col", "offsets") != nil && findArray(arrays, "shape") != nil {
-		return fail("a sparse matrix of SciPy: write it by numpy.save('X.npy', X.toarray()), or with answers by " +
-			"sklearn.datasets.dump_svmlight_file(X, y, 'data.svm', zero_based=False)")
-	}
-	if x == nil {
-		return fail("no array is named X, and not just one is a matrix: there are %s; name the points by --format x=",
+	switch {
+	case x == nil && o.PointsArray != "":
+		return nil, nil, s.fileFault("no array for the points is named %s: there are %s", quote(o.PointsArray),
 			available)
+	case x == nil:
+		return nil, nil, s.fileFault("no array is named X, and not just one is a matrix: there are %s; name the points "+
+			"by --format x=", available)
 	}
 	if y == nil && !isNamed {
 		y = onlyMatch(remaining, func(a *array) bool { return a != x && len(a.Shape) == 1 && a.n == x.n })
@@ -453,17 +479,30 @@ func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (x, y *array, err
 	case o.Target == "none":
 		y = nil
 	case y == nil && isNamed && !o.TargetOptional:
-		return fail("no array is named %s: there are %s", quote(o.Target), available)
+		err = s.fileFault("no array is named %s: there are %s", quote(o.Target), available)
 	case y == nil && len(arrays) > 1 && !isNamed && !o.TargetOptional:
-		return fail("no array is named y, and not just one is a vector: there are %s; name the answers by --target",
-			available)
+		err = s.fileFault("no array is named y, and not just one is a vector: there are %s; name the answers by "+
+			"--target", available)
 	case y != nil && y.d > 1 && o.Task == "classification":
-		return fail("the answers %s have %d columns: several targets need --task regression",
+		err = s.fileFault("the answers %s have %d columns: several targets need --task regression",
 			quoteIfLong(y.name), y.d)
 	case y != nil && y.n != x.n:
-		return fail("%d answers %s, and %d points %s", y.n, quoteIfLong(y.name), x.n, quoteIfLong(x.name))
+		err = s.fileFault("%d answers %s, and %d points %s", y.n, quoteIfLong(y.name), x.n, quoteIfLong(x.name))
 	}
-	return x, y, nil
+	return x, y, err
+}
+
+// choosePoints returns the array of the points: the one that the options name, else a matrix with a usual name or X,
+// else the only matrix. It returns nil if there is none.
+func choosePoints(arrays []*array, o *ReadOptions) *array {
+	if o.PointsArray != "" {
+		return findArray(arrays, o.PointsArray)
+	}
+	x := findArray(arrays, o.partNames(pointNames)...)
+	if x == nil || !x.isMatrix() && !strings.EqualFold(x.name, "x") {
+		x = onlyMatch(arrays, (*array).isMatrix)
+	}
+	return x
 }
 
 // ReadMatrix reads a matrix of numbers from a .npy file, or from an .npz file: there, the array with one of the usual
@@ -476,10 +515,11 @@ func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, 
 	}
 	defer s.close()
 	s.memory, s.report = accel.AvailableMemory(memory, 1), &ReadReport{}
-	x, _, _, err := s.readMatrices(&ReadOptions{Target: "none"})
+	arrays, err := s.readArrays(&ReadOptions{Target: "none"})
 	if err != nil {
 		return nil, err
 	}
+	x := arrays.x
 	if _, texts := x.data.([]string); texts || len(x.Shape) != 2 {
 		return nil, s.fileFault("an array of shape %v and type %s: want a matrix of numbers", x.Shape, x.Descr)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -383,6 +384,22 @@ func (t *Table) readNumber(r Cells, line, j int) (float64, error) {
 	return math.NaN(), t.noteNonNumber(line, j, text)
 }
 
+// featureValues returns the numbers or codes of feature column k, row by row.
+func (t *Table) featureValues(k int) iter.Seq[float64] {
+	return columnValues(t.data, t.rows, len(t.featureColumns), k)
+}
+
+// columnValues returns the elements of column j of a matrix of n rows, which is stored by rows with the given stride.
+func columnValues(data []float64, n, stride, j int) iter.Seq[float64] {
+	return func(yield func(float64) bool) {
+		for i := range n {
+			if !yield(data[i*stride+j]) {
+				return
+			}
+		}
+	}
+}
+
 // checkBooleans notes the columns in which true and false are read as 1 and 0. It returns an error if such a column
 // also has other numbers.
 func (t *Table) checkBooleans() error {
@@ -393,8 +410,8 @@ func (t *Table) checkBooleans() error {
 			continue
 		}
 		names = append(names, t.columnName(j))
-		for i := range t.rows {
-			if v := t.data[i*len(t.featureColumns)+k]; v != 0 && v != 1 && !math.IsNaN(v) {
+		for v := range t.featureValues(k) {
+			if v != 0 && v != 1 && !math.IsNaN(v) {
 				return t.cellFault(line, j, fmt.Errorf("true or false, and the column has other numbers, "+
 					"such as %g", v))
 			}
