@@ -62,22 +62,25 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 		}
 		out.Class = append(out.Class, classIn[c])
 	}
+	return out.recompute()
+}
 
-	// Class weights that BalanceClasses chose, the mean and the groups depend on all rows.
+// recompute returns d with what depends on all rows, after rows were appended: the class weights of a balanced data set,
+// the mean of a centered one, and groups that a rule formed.
+func (d *Dataset) recompute() (*Dataset, error) {
 	if d.balanced {
-		rebalanced, err := out.BalanceClasses()
-		if err != nil {
+		var err error
+		if d, err = d.BalanceClasses(); err != nil {
 			return nil, err
 		}
-		out.ClassWeights = rebalanced.ClassWeights
 	}
 	if d.Mean != nil {
-		out = *out.Center()
+		d = d.Center()
 	}
 	if d.Repeats != nil {
-		return out.GroupByRule(d.Repeats.Rule, nil)
+		return d.GroupByRule(d.Repeats.Rule, nil)
 	}
-	return &out, nil
+	return d, nil
 }
 
 // checkCoding returns an error if the features of tail are computed from the columns of a file in another way than

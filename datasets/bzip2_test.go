@@ -61,9 +61,9 @@ func TestBzip2(t *testing.T) {
 	checkSame("no file", "BZh0123456789")
 }
 
-// TestBlocks checks that a text of many blocks gives the same rows, notes and line numbers of errors on four threads
-// as on one. Quoted cells, comments and missing cells lie across the ends of blocks.
-func TestBlocks(t *testing.T) {
+// TestBlockBoundaries checks that a text of many blocks gives the same rows, notes and line numbers of errors on four
+// threads as on one. Quoted cells, comments and missing cells lie across the ends of blocks.
+func TestBlockBoundaries(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n = 9000
 	plain := func(i int) string { return fmt.Sprintf("%d.25,%d,%d", i, i*i%97, i%3) }

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestCategorical checks that a column of words becomes one feature for each of its sorted values, in the place of
+// TestColumnCoding checks that a column of words becomes one feature for each of its sorted values, in the place of
 // the column. A missing cell is a separate value. Another file is coded by the same values, and all its features are
 // zero for an unknown word.
-func TestCategorical(t *testing.T) {
+func TestColumnCoding(t *testing.T) {
 	const text = "size,color,y\n1,red,10\n2,blue,20\n3,,30\n4,red,40\n"
 	want := [][]float64{{1, 0, 0, 1}, {2, 0, 1, 0}, {3, 1, 0, 0}, {4, 0, 0, 1}}
 	for _, c := range []struct{ text, column string }{{text, "color"}, {text, "1"}, {text, "-2"},

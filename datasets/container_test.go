@@ -103,8 +103,8 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// TestUnreadable checks that files of a kind that cannot be read are refused with their kind and a remedy.
-func TestUnreadable(t *testing.T) {
+// TestUnreadFormats checks that files of a kind that cannot be read are refused with their kind and a remedy.
+func TestUnreadFormats(t *testing.T) {
 	encrypted := []byte(zipped(t, "a.csv", "1,2\n"))
 	encrypted[bytes.Index(encrypted, []byte("PK\x01\x02"))+8] |= 1
 	checkReadings(t, []reading{
@@ -139,9 +139,9 @@ func TestRegisterFormat(t *testing.T) {
 	}
 }
 
-// TestPacking checks that sound packed files in the forms that common programs write are read, or refused with a
-// command that unpacks them. They must never be called damaged.
-func TestPacking(t *testing.T) {
+// TestContainerVariants checks that sound packed files in the forms that common programs write are read, or refused
+// with a command that unpacks them. They must never be called damaged.
+func TestContainerVariants(t *testing.T) {
 	const table, want, skip = "1,2,3.5\n4,5,6.5\n", "[[1 2] [4 5]] [3.5 6.5] [] [] []", "\x5f\x2a\x4d\x18\x02\x00\x00\x00hi"
 	text := func(code string) string { return string(must(base64.StdEncoding.DecodeString(code))) }
 	gz, zs, zeros := gzipped(table[:8]), packed(t, "zstd", table), strings.Repeat("\x00", 512)

@@ -12,9 +12,9 @@ import (
 	"testing/iotest"
 )
 
-// TestBlanksWide checks that separators are found in rows that are longer than any buffer, whatever the sizes in
-// which the reader delivers them.
-func TestBlanksWide(t *testing.T) {
+// TestSeparatorOfLongRows checks that separators are found in rows that are longer than any buffer, whatever the sizes
+// in which the reader delivers them.
+func TestSeparatorOfLongRows(t *testing.T) {
 	for _, columns := range []int{2049, 3001} {
 		var b strings.Builder
 		for j := range columns - 1 {
@@ -64,9 +64,9 @@ func randomText(r *rand.Rand, letters string, n int) string {
 	return string(b)
 }
 
-// TestRecords checks on random texts that rows without quotes are split in the way of encoding/csv. The reference is
-// the same text with a quote in its last row, for which encoding/csv is used.
-func TestRecords(t *testing.T) {
+// TestSplitRecords checks on random texts that rows without quotes are split in the way of encoding/csv. The reference
+// is the same text with a quote in its last row, for which encoding/csv is used.
+func TestSplitRecords(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
 		text := randomText(r, "1a,;|\t \r\n\n\v\xff", 20)
@@ -88,8 +88,9 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestParse checks on random texts that parseNumber gives the bits of strconv.ParseFloat, and refuses the same texts.
-func TestParse(t *testing.T) {
+// TestParseNumber checks on random texts that parseNumber gives the bits of strconv.ParseFloat, and refuses the same
+// texts.
+func TestParseNumber(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200000 {
 		text := randomText(r, "0123456789012345678901234567890123456789..-+e", 20)

@@ -178,8 +178,8 @@ func TestRegistry(t *testing.T) {
 	fails(t, errOf(Lookup("minst")), "mnist")
 }
 
-// TestMissing checks that the error for a missing data set says how to get it and where its files belong.
-func TestMissing(t *testing.T) {
+// TestMissingFiles checks that the error for a missing data set says how to get it and where its files belong.
+func TestMissingFiles(t *testing.T) {
 	for name, want := range map[string][]string{
 		"mnist":       {"krrlab data fetch mnist", "https://", "dir/mnist/train-images-idx3-ubyte.gz", "3 more"},
 		"covtype":     {"covtype-sample"},
@@ -255,9 +255,9 @@ func TestOneVersusRest(t *testing.T) {
 	}
 }
 
-// TestLabel checks that the predicted class is that of the first largest value, or the sign of a single value, and
-// that the margin of a class is positive if the class is predicted.
-func TestLabel(t *testing.T) {
+// TestPredictedClass checks that the predicted class is that of the first largest value, or the sign of a single value,
+// and that the margin of a class is positive if the class is predicted.
+func TestPredictedClass(t *testing.T) {
 	for _, c := range []struct {
 		f       []float64
 		label   int

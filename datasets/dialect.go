@@ -110,25 +110,17 @@ func splitPlainRecords(text string, sep rune, visit func(cells []string, line, n
 	}
 }
 
-// textHead is the beginning of a text.
-type textHead struct {
-	text  []byte
-	isCut bool // the text continues after it
-}
-
-// newTextHead returns the beginning of a file, which Source.Head returned.
-func newTextHead(head []byte) textHead { return textHead{head, len(head) == windowBytes} }
-
-// firstRows returns the first rows of a text. If the text is cut, its last row may be incomplete and is omitted.
-func firstRows(head textHead, sep, comment rune) (rows [][]string) {
+// firstRows returns the first rows of a text, the result of Source.Head. If the text is longer than that, the last row
+// may be incomplete and is omitted.
+func firstRows(head []byte, sep, comment rune) (rows [][]string) {
 	// An error is reported when the file is read.
-	_ = splitRecords(head.text, sep, comment, func(cells []string, _, _ int) bool {
+	_ = splitRecords(head, sep, comment, func(cells []string, _, _ int) bool {
 		if len(cells) > 1 || cells[0] != "" {
 			rows = append(rows, slices.Clone(cells))
 		}
 		return len(rows) < windowRows
 	})
-	if head.isCut && len(rows) > 1 && len(rows) < windowRows {
+	if len(head) == windowBytes && len(rows) > 1 && len(rows) < windowRows {
 		rows = rows[:len(rows)-1]
 	}
 	return rows
@@ -163,7 +155,7 @@ func isRowNameHeader(rows [][]string, width int) bool {
 // rows that have the most frequent width, which must be at least 2, plus the share of cells that are numbers, minus the
 // share of cells that contain another separator. It returns an error if two separators have the best score; only a
 // blank yields to another separator. If no separator gives two cells, the table has one column.
-func chooseSeparator(head textHead, comment rune) (sep rune, reason string, err error) {
+func chooseSeparator(head []byte, comment rune) (sep rune, reason string, err error) {
 	best, rival := 0.0, rune(0)
 	for _, s := range separators {
 		rows := firstRows(head, s.sep, comment)

@@ -52,9 +52,9 @@ func TestScalingSlice(t *testing.T) {
 	}
 }
 
-// TestGuess checks which task is guessed for answers that are whole numbers, other numbers or words, just below and
-// just above the limits on the number of different values and on the rows per value.
-func TestGuess(t *testing.T) {
+// TestGuessedTask checks which task is guessed for answers that are whole numbers, other numbers or words, just below
+// and just above the limits on the number of different values and on the rows per value.
+func TestGuessedTask(t *testing.T) {
 	for _, c := range []struct {
 		kinds, rows int
 		format      string

@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// TestDownload checks that a download is verified by its checksum and its kind, and that a file never has its final
+// TestFetch checks that a download is verified by its checksum and its kind, and that a file never has its final
 // name before that.
-func TestDownload(t *testing.T) {
+func TestFetch(t *testing.T) {
 	content := strings.Repeat("1,2,3\n", 20000)
 	sum := sha256.Sum256([]byte(content))
 	good := hex.EncodeToString(sum[:])
@@ -75,8 +75,8 @@ func serveText(content string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(content)) }
 }
 
-// TestMirrors checks that the next URL is tried if one fails, and that the progress is reported.
-func TestMirrors(t *testing.T) {
+// TestFetchMirrors checks that the next URL is tried if one fails, and that the progress is reported.
+func TestFetchMirrors(t *testing.T) {
 	bad := httptest.NewServer(http.NotFoundHandler())
 	defer bad.Close()
 	good := httptest.NewServer(http.HandlerFunc(serveText("1,2\n")))

@@ -226,83 +226,108 @@ func (t *Table) checkUnmatched(firstRow []string) error {
 // assignByOptions assigns the columns that the options name to their uses; the other columns are features. named
 // reports whether a column was found by its name.
 func (t *Table) assignByOptions(firstRow []string) (named bool, err error) {
-	claim := func(flag, column string) int {
-		j, byName, e := findColumn(firstRow, column)
-		if e == nil && t.columns[j].role != "" && flag != "drop" {
-			e = fmt.Errorf("column %d is in --%s too: each has one use, and --target names the target", j,
-				t.columns[j].role)
-		}
-		if e != nil {
-			err = cmp.Or(err, fmt.Errorf("%s: %w", flag, e))
-			return -1
-		}
-		t.columns[j].role, named = flag, named || byName
-		return j
-	}
-	o := t.o
 	if err := t.splitTargets(firstRow); err != nil {
 		return false, err
 	}
-	for _, column := range o.Drop {
-		if o.TargetOptional && (len(firstRow) == o.Dim || !isIndex(column) && !slices.Contains(firstRow, column)) {
-			continue // the file has the features alone, or the name may be missing
-		}
-		if column == o.Groups {
-			continue // the option names it for other files, in which it is dropped
-		}
-		claim("drop", column)
+	a := &columnAssignment{Table: t, firstRow: firstRow}
+	a.assignDropped()
+	if t.o.Weights != "" {
+		t.weight = a.assign("weights", t.o.Weights)
 	}
-	if o.Weights != "" {
-		t.weight = claim("weights", o.Weights)
+	if t.o.Groups != "" {
+		t.group = a.assign("groups", t.o.Groups)
 	}
-	if o.Groups != "" {
-		t.group = claim("groups", o.Groups)
-	}
+	a.assignTargets()
+	a.assignFeatures()
+	return a.named, a.err
+}
 
-	// The default target is the last column, except if the remaining columns are just the features.
-	remaining := 0
-	for _, column := range t.columns {
+// columnAssignment assigns columns to the uses that options state.
+type columnAssignment struct {
+	*Table
+	firstRow []string
+	named    bool  // some column was found by its name
+	err      error // first error
+}
+
+// assign assigns a column to a flag and returns its index, or -1 after an error.
+func (a *columnAssignment) assign(flag, column string) int {
+	j, byName, err := findColumn(a.firstRow, column)
+	if err == nil && a.columns[j].role != "" && flag != "drop" {
+		err = fmt.Errorf("column %d is in --%s too: each has one use, and --target names the target", j,
+			a.columns[j].role)
+	}
+	if err != nil {
+		a.err = cmp.Or(a.err, fmt.Errorf("%s: %w", flag, err))
+		return -1
+	}
+	a.columns[j].role, a.named = flag, a.named || byName
+	return j
+}
+
+// assignDropped assigns the columns of ReadOptions.Drop that the file has or must have.
+func (a *columnAssignment) assignDropped() {
+	o, width := a.o, len(a.firstRow)
+	for _, column := range o.Drop {
+		// With an optional target, the file may have the features alone, or lack a name.
+		if o.TargetOptional && (width == o.Dim || !isIndex(column) && !slices.Contains(a.firstRow, column)) {
+			continue
+		}
+		if column != o.Groups { // the option names the groups for other files, in which they are dropped
+			a.assign("drop", column)
+		}
+	}
+}
+
+// assignTargets assigns the targets. The default is the last column, except if the remaining columns are just the
+// features.
+func (a *columnAssignment) assignTargets() {
+	o, remaining := a.o, 0
+	for _, column := range a.columns {
 		if column.role == "" {
 			remaining++
 		}
 	}
-	if t.target = -1; o.Target != "none" && (remaining != o.Dim || o.Target != "" && !o.TargetOptional) {
-		if t.target = claim("target", cmp.Or(o.Target, "-1")); t.target < 0 && o.TargetOptional && o.Dim > 0 {
-			err = fmt.Errorf("%s, and %w", o.dimMessage(remaining), err)
+	if a.target = -1; o.Target != "none" && (remaining != o.Dim || o.Target != "" && !o.TargetOptional) {
+		if a.target = a.assign("target", cmp.Or(o.Target, "-1")); a.target < 0 && o.TargetOptional && o.Dim > 0 {
+			a.err = fmt.Errorf("%s, and %w", o.dimMessage(remaining), a.err)
 		}
 	}
-	if t.target >= 0 {
+	if a.target >= 0 {
 		for _, name := range o.MoreTargets {
-			t.moreTargets, t.moreAnswers = append(t.moreTargets, claim("target", name)), append(t.moreAnswers, nil)
+			a.moreTargets = append(a.moreTargets, a.assign("target", name))
+			a.moreAnswers = append(a.moreAnswers, nil)
 		}
 	}
+}
 
-	// The remaining columns are features, or only the coordinates are.
+// assignFeatures makes features of the coordinates, or without these of all remaining columns.
+func (a *columnAssignment) assignFeatures() {
+	o := a.o
 	if o.Space != nil {
 		columns := o.Space.Columns
 		if o.Space.ByNumber {
-			columns = o.Space.positions(len(firstRow))
+			columns = o.Space.positions(len(a.firstRow))
 		}
 		for _, column := range columns {
-			t.featureColumns = append(t.featureColumns, claim("space", column))
+			a.featureColumns = append(a.featureColumns, a.assign("space", column))
 		}
 	}
-	for j := range t.columns {
-		switch column := &t.columns[j]; {
+	for j := range a.columns {
+		switch column := &a.columns[j]; {
 		case column.role != "":
 		case o.Space != nil:
 			column.role = "drop"
 		default:
-			t.featureColumns = append(t.featureColumns, j)
+			a.featureColumns = append(a.featureColumns, j)
 		}
 	}
 	for _, k := range o.ColumnCodings {
 		flag := map[bool]string{false: "categorical", true: "dates"}[k.Dates != nil]
-		if j := claim(flag, k.Column); j >= 0 {
-			t.columns[j].coder = newColumnCoder(k)
+		if j := a.assign(flag, k.Column); j >= 0 {
+			a.columns[j].coder = newColumnCoder(k)
 		}
 	}
-	return named, err
 }
 
 // splitTargets splits o.Target into several targets if it is not the name of a column but a list of names, separated by

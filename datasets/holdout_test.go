@@ -73,8 +73,8 @@ func TestHoldout(t *testing.T) {
 	}
 }
 
-// TestHoldoutTogether checks that rows with equal features are in the same part, and that both parts have rows.
-func TestHoldoutTogether(t *testing.T) {
+// TestHoldoutGroups checks that rows with equal features are in the same part, and that both parts have rows.
+func TestHoldoutGroups(t *testing.T) {
 	group := make([]int, 60)
 	for i := range group {
 		group[i] = i * i % 17

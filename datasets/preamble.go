@@ -9,8 +9,7 @@ import (
 // oneLineReason is the error for a table that has no row after its first line.
 const oneLineReason = "one line only: a header without rows, or CR line ends (save with LF or CRLF)"
 
-// readPreamble skips the lines before the first row, which may be blank lines, comments and Excel's sep= line, and
-// decides how records are split.
+// readPreamble skips the lines before the first row, and decides how records are split.
 func (c *csvReader) readPreamble() error {
 	s := c.s
 	if head := s.Head(); bytes.IndexByte(head, '\n') < 0 {
@@ -18,48 +17,31 @@ func (c *csvReader) readPreamble() error {
 			return s.fileFault(oneLineReason)
 		}
 	}
+	declared, comments := c.skipToTable()
 	sep, err := ParseSeparator(c.o.Separator)
 	reason := "--separator"
 	if c.width() > 0 {
 		reason = "as the format has it"
 	}
-	firstLine := c.linesBefore
-	var comments []string
-	for err == nil {
-		head := s.Head()
-		line, _, _ := bytes.Cut(head, []byte("\n"))
-		text := strings.TrimSpace(string(line))
-		declared, isDeclaration := strings.CutPrefix(strings.ToLower(strings.TrimRight(string(line), "\r")), "sep=")
-		if isDeclaration && c.linesBefore == firstLine && len(declared) == 1 {
-			if sep == 0 {
-				sep, err = ParseSeparator(declared)
-				reason = "the line sep= says so"
-			}
-		} else if prefix := c.commentPrefix(); prefix != 0 && strings.HasPrefix(text, string(prefix)) {
-			comments = append(comments, text)
-		} else if text != "" || len(head) == 0 {
-			break
-		}
-		c.linesBefore++
-		s.r.Discard(min(len(line)+1, len(head)))
+	if sep == 0 && err == nil && declared != "" {
+		sep, err = ParseSeparator(declared)
+		reason = "the line sep= says so"
 	}
 	if err != nil {
 		return s.fileFault("%v", err)
 	}
-	c.report.addSkipped(firstLine+1, c.linesBefore-firstLine)
 	head := s.Head()
-	mark := rune(0)
 	if c.o.Comment != "none" && c.o.Comment != "" {
-		mark = c.commentPrefix()
+		c.commentMark = c.commentPrefix()
 	}
 	if sep == 0 {
-		if sep, reason, err = chooseSeparator(newTextHead(head), mark); err != nil {
+		if sep, reason, err = chooseSeparator(head, c.commentMark); err != nil {
 			return s.Fault(c.linesBefore+1, 0, "%v", err)
 		}
 	}
 	c.report.Separator = separatorName(sep) + " (" + reason + ")"
-	c.sep, c.commentMark = sep, mark
-	rows := firstRows(newTextHead(head), sep, mark)
+	c.sep = sep
+	rows := firstRows(head, sep, c.commentMark)
 	if len(rows) == 0 && len(comments) > 0 && c.o.Comment == "" {
 		return s.fileFault("all %d lines begin with #, such as %s: say --format comment=none if they are rows",
 			len(comments), quote(comments[0]))
@@ -74,6 +56,28 @@ func (c *csvReader) readPreamble() error {
 	}
 	c.hasRowNames, c.nextRows = isRowNameHeader(rows, width), rows[1:]
 	return c.checkComments(comments, rows, sep)
+}
+
+// skipToTable skips the lines before the first row: blank lines, comments, and a first line sep= of Excel. It returns
+// the separator that this line declares, or "", and the comments.
+func (c *csvReader) skipToTable() (separator string, comments []string) {
+	firstLine, prefix := c.linesBefore, c.commentPrefix()
+	for {
+		head := c.s.Head()
+		line, _, _ := bytes.Cut(head, []byte("\n"))
+		text := strings.TrimSpace(string(line))
+		declared, isDeclaration := strings.CutPrefix(strings.ToLower(strings.TrimRight(string(line), "\r")), "sep=")
+		if isDeclaration && c.linesBefore == firstLine && len(declared) == 1 {
+			separator = declared
+		} else if prefix != 0 && strings.HasPrefix(text, string(prefix)) {
+			comments = append(comments, text)
+		} else if text != "" || len(head) == 0 {
+			c.report.addSkipped(firstLine+1, c.linesBefore-firstLine)
+			return separator, comments
+		}
+		c.linesBefore++
+		c.s.r.Discard(min(len(line)+1, len(head)))
+	}
 }
 
 // commentPrefix returns the character that begins a comment, or 0 if there are no comments.
@@ -95,7 +99,7 @@ func (c *csvReader) checkComments(comments []string, rows [][]string, sep rune) 
 	}
 	lastComment := comments[len(comments)-1]
 	for _, text := range []string{lastComment, strings.TrimLeft(lastComment, "# ")} {
-		cells := firstRows(textHead{text: []byte(text)}, sep, 0)
+		cells := firstRows([]byte(text), sep, 0)
 		if len(cells) == 0 || len(cells[0]) != len(rows[0]) {
 			continue
 		}

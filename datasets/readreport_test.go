@@ -18,9 +18,9 @@ func classesOf(n int, words ...string) string {
 		func(i int) string { return fmt.Sprintf("%.2f,%d,%s", 0.37*float64(i)-3.02, i%7, words[i%len(words)]) })
 }
 
-// TestReading checks that every decision about a file is reported, or that the file is refused with the flag that
+// TestReadReport checks that every decision about a file is reported, or that the file is refused with the flag that
 // decides.
-func TestReading(t *testing.T) {
+func TestReadReport(t *testing.T) {
 	checkReadings(t, []reading{{"Latin-1", "a,b,y\n" + classesOf(40, "M\xfcller", "M\xf6ller"), ReadOptions{},
 		"labels Möller (20), Müller (20)"}})
 	words := []string{"Null", "NULL", "#N/A", `\N`, "<NA>", "--", "nan", "n.a.", "#DIV/0!", "NaT", "None", "?"}

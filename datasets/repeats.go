@@ -65,16 +65,15 @@ type Grouping struct {
 	OtherFirstRow []int // the same for groups by which an error is one of the kind OtherRowKind; nil if there is none
 }
 
-// Grouping returns the groups of d's rows; they are formed by the rule auto if no rule was applied. A cell consists of
-// all rows with equal features: cells[i] is the first row with the features of row i. nil stands for
-// points.FirstEqual(d.X).
-func (d *Dataset) Grouping(cells []int) *Grouping {
+// Grouping returns the groups of d's rows; they are formed by the rule auto if no rule was applied. firstEqual[i] is
+// the first row with the features of row i, and nil stands for points.FirstEqual(d.X).
+func (d *Dataset) Grouping(firstEqual []int) *Grouping {
 	n := d.Len()
 	alone := make([]int, n)
 	for i := range alone {
 		alone[i] = i
 	}
-	d = d.withGroups(cells)
+	d = d.withGroups(firstEqual)
 	g := &Grouping{Repeats: *d.Repeats, FirstRow: alone}
 	if g.Repeated+g.Grouped == 0 {
 		return g
@@ -82,14 +81,14 @@ func (d *Dataset) Grouping(cells []int) *Grouping {
 	if d.Groups != nil {
 		g.FirstRow = firstOf(d.Groups)
 	}
-	if cells == nil {
-		cells = points.FirstEqual(d.X)
+	if firstEqual == nil {
+		firstEqual = points.FirstEqual(d.X)
 	}
-	g.Repeated, g.Grouped = points.CountRepeated(cells), points.CountRepeated(g.FirstRow)
+	g.Repeated, g.Grouped = points.CountRepeated(firstEqual), points.CountRepeated(g.FirstRow)
 	switch {
-	case g.RowKind == RowKindNew && !slices.Equal(g.FirstRow, cells): // some rows of a cell are no copies
-		g.OtherRowKind, g.OtherFirstRow = RowKindNewFeatures, cells
-	case g.Grouped > 0 && g.RowKind == RowKindNew: // all rows of a cell are copies
+	case g.RowKind == RowKindNew && !slices.Equal(g.FirstRow, firstEqual): // some rows of equal features are no copies
+		g.OtherRowKind, g.OtherFirstRow = RowKindNewFeatures, firstEqual
+	case g.Grouped > 0 && g.RowKind == RowKindNew: // all rows of equal features are copies
 		g.OtherRowKind, g.OtherFirstRow = RowKindCopy, alone
 	case g.Grouped > 0: // RowKindNewFeatures or RowKindNewGroup
 		g.OtherRowKind, g.OtherFirstRow = RowKindNew, alone
@@ -113,13 +112,13 @@ func (g *Grouping) SplitByKind(firstRows []int) (equalRows, groups []int) {
 //	together  rows of equal features are a group
 //	apart     each row is a group
 //
-// cells is the argument of Grouping. It returns an error for any other rule.
-func (d *Dataset) GroupByRule(rule string, cells []int) (*Dataset, error) {
+// firstEqual is the argument of Grouping. It returns an error for any other rule.
+func (d *Dataset) GroupByRule(rule string, firstEqual []int) (*Dataset, error) {
 	if err := requireOneOf("rule for repeats", rule, []string{"auto", "together", "apart"}); err != nil {
 		return nil, err
 	}
 	out := *d
-	out.Groups, out.Repeats = groupRows(rule, cells, d)
+	out.Groups, out.Repeats = groupRows(rule, firstEqual, d)
 	out.unusedHashes = nil
 	return &out, nil
 }
@@ -139,14 +138,14 @@ func (d *Dataset) GroupBy(groups []int) *Dataset {
 // WithGroups returns d, with groups formed by the rule auto if neither a rule nor groups were given.
 func (d *Dataset) WithGroups() *Dataset { return d.withGroups(nil) }
 
-func (d *Dataset) withGroups(cells []int) *Dataset {
+func (d *Dataset) withGroups(firstEqual []int) *Dataset {
 	switch {
 	case d.Repeats != nil:
 		return d
 	case d.Groups != nil:
 		return d.GroupBy(d.Groups)
 	}
-	d, _ = d.GroupByRule("auto", cells) // a known rule
+	d, _ = d.GroupByRule("auto", firstEqual) // a known rule
 	return d
 }
 
@@ -175,11 +174,11 @@ func (d *Dataset) Overlap(train *Dataset) int {
 	return count
 }
 
-// Limits of the evidence that rows are copies. They are judgments, checked by the tables of TestCopies. A cell, a
-// record and a key are defined at findCopies.
+// Limits of the evidence that rows are copies. They are judgments, checked by the tables of TestCopies. A record and
+// a key are defined at findCopies.
 const (
-	// maxMixedShare is the largest share of the cells with several rows that may have several records, so that answers
-	// of equal features still count as equal.
+	// maxMixedShare is the largest share of the sets of rows with equal features that may have several records, so that
+	// answers of equal features still count as equal.
 	maxMixedShare = 0.05
 	// minDistinctShare is the smallest ratio of the number of distinct keys to the number of records at which a key
 	// determines the record. A larger value finds fewer copies.
@@ -197,18 +196,18 @@ const (
 
 // groupRows returns the group of each row of all sets by a rule, or nil if each row is its own group, and the
 // description of the decision.
-func groupRows(rule string, cells []int, sets ...*Dataset) ([]int, *Repeats) {
-	if cells == nil {
-		cells = points.FirstEqual(pointsOf(sets)...)
+func groupRows(rule string, firstEqual []int, sets ...*Dataset) ([]int, *Repeats) {
+	if firstEqual == nil {
+		firstEqual = points.FirstEqual(pointsOf(sets)...)
 	}
-	r := &Repeats{Rule: rule, RowKind: RowKindNew, Repeated: points.CountRepeated(cells)}
+	r := &Repeats{Rule: rule, RowKind: RowKindNew, Repeated: points.CountRepeated(firstEqual)}
 	var groups []int
 	switch {
 	case r.Repeated == 0:
 	case rule == "together":
-		r.RowKind, groups = RowKindNewFeatures, cells
+		r.RowKind, groups = RowKindNewFeatures, firstEqual
 	case rule == "auto":
-		groups, r.Reason = findCopies(cells, sets)
+		groups, r.Reason = findCopies(firstEqual, sets)
 	}
 	r.Grouped = points.CountRepeated(groups)
 	return groups, r
@@ -225,20 +224,20 @@ func pointsOf(sets []*Dataset) (x []points.Points) {
 // findCopies returns the groups of rows that are copies of one record, and the reason. The groups are nil if rows of
 // equal features are independent.
 //
-// A cell consists of all rows with equal features; a record consists of the features, answers and weight of a row. A
-// key is a part of these values, or a column that is not a feature. Rows of one record are taken for copies if its
-// values are so rare that independent rows would not share them by chance, which is the case if some key determines the
-// record: the key distinguishes nearly all records, and few rows share it. The keys are the first and the last half of
-// the features, and the columns that are not features. If rows of equal features have different answers, the features
-// cannot determine the record, and the key is the answers. Rows are also taken for copies if the number of rows of
-// every record is a multiple of g > 1; then the groups have g rows each.
-func findCopies(cells []int, sets []*Dataset) (groups []int, reason string) {
+// A record consists of the features, answers and weight of a row. A key is a part of these values, or a column that is
+// not a feature. Rows of one record are taken for copies if its values are so rare that independent rows would not
+// share them by chance, which is the case if some key determines the record: the key distinguishes nearly all records,
+// and few rows share it. The keys are the first and the last half of the features, and the columns that are not
+// features. If rows of equal features have different answers, the features cannot determine the record, and the key is
+// the answers. Rows are also taken for copies if the number of rows of every record is a multiple of g > 1; then the
+// groups have g rows each. firstEqual is the argument of Grouping.
+func findCopies(firstEqual []int, sets []*Dataset) (groups []int, reason string) {
 	answers := answersOf(sets)
-	records := firstOfPairs(cells, answers)
+	records := firstOfPairs(firstEqual, answers)
 	if points.CountRepeated(records) == 0 {
 		return nil, "no two have equal answers"
 	}
-	n, dim := len(cells), sets[0].Dim()
+	n, dim := len(firstEqual), sets[0].Dim()
 	// determines reports whether a key determines the records. key[i] is the first row with the key of row i, and
 	// maxRows is the largest accepted average number of rows with the same key.
 	determines := func(key, records []int, maxRows int) bool {
@@ -247,12 +246,12 @@ func findCopies(cells []int, sets []*Dataset) (groups []int, reason string) {
 		return distinguishes && maxRows*distinctKeys >= n && !dominated(records)
 	}
 	half := func(lo, hi int) []int { return points.FirstEqualColumns(lo, hi, pointsOf(sets)...) }
-	answersDiffer := mixedShare(cells, records) > maxMixedShare
+	answersDiffer := mixedShare(firstEqual, records) > maxMixedShare
 	switch {
 	case answersDiffer && determines(answers, records, maxRowsPerKey):
 		return records, "their answers are equal, and rare"
 	case answersDiffer: // no part of the features determines the record
-	case dim == 1 && determines(cells, records, maxRowsPerValue),
+	case dim == 1 && determines(firstEqual, records, maxRowsPerValue),
 		dim > 1 && (determines(half(0, dim/2), records, maxRowsPerKey) ||
 			determines(half(dim-dim/2, dim), records, maxRowsPerKey)):
 		return records, "half of the features determine the others and the answers"
@@ -282,24 +281,24 @@ func dominated(records []int) bool {
 	return largest > maxRareRows && 2*(largest-1) > points.CountRepeated(records)
 }
 
-// mixedShare returns the share, among the cells with several rows, of those with several records.
-func mixedShare(cells, records []int) float64 {
-	rows, recordCount := groupSizes(cells), make([]int, len(cells))
+// mixedShare returns the share, among the sets of several rows with equal features, of those with several records.
+func mixedShare(firstEqual, records []int) float64 {
+	rows, recordCount := groupSizes(firstEqual), make([]int, len(firstEqual))
 	for i, first := range records {
 		if first == i {
-			recordCount[cells[i]]++
+			recordCount[firstEqual[i]]++
 		}
 	}
-	var repeatedCells, mixedCells float64
+	var repeatedSets, mixedSets float64
 	for c, count := range rows {
 		if count > 1 {
-			repeatedCells++
+			repeatedSets++
 		}
 		if recordCount[c] > 1 {
-			mixedCells++
+			mixedSets++
 		}
 	}
-	return mixedCells / max(repeatedCells, 1)
+	return mixedSets / max(repeatedSets, 1)
 }
 
 // commonDivisor returns the greatest common divisor of the numbers of rows of the records, or 1 if there are few

@@ -12,9 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestScaled checks that a data set records the scaling of its points, that its parts inherit the record, and that
-// nothing is scaled twice or with another scaling.
-func TestScaled(t *testing.T) {
+// TestScalingRecord checks that a data set records the scaling of its points, that its parts inherit the record, and
+// that nothing is scaled twice or with another scaling.
+func TestScalingRecord(t *testing.T) {
 	raw := classed([]int{0, 1, 0, 1, 0, 1}, "a", "b")
 	raw.X = points.NewDense(6, 2, []float64{1, 5, 3, 4, 2, 5, 0, 7, 1, 1, 9, 2})
 	d, other, err := Scale("standard", raw, raw.Slice(2, 4))

@@ -133,21 +133,30 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	if err := d.check(missingValues(opt.KeepMissing)); err != nil {
 		return nil, s.fileFault("%v", err)
 	}
-	if n := d.Len(); d.HasAnswers() && d.Dim() > 0 {
-		// Memory in use: the points, and each answer as a text and as a number. Counting equal rows needs more.
-		s.memory.Used = points.MemoryBytes(d.X) + 16*int64(n)
-		if err := s.reserve(points.FirstEqualBytes*n, n-1); err != nil {
+	if d.HasAnswers() && d.Dim() > 0 {
+		if d, err = s.groupRows(d, opt.Repeats); err != nil {
 			return nil, err
 		}
-		if d.Groups != nil {
-			d = d.GroupBy(d.Groups)
-		} else if d, err = d.GroupByRule(opt.Repeats, nil); err != nil {
-			return nil, err
-		}
-		d.ReadReport.Repeats = d.Repeats
 	}
-	d.ReadReport.countRows(d)
+	s.report.countRows(d)
 	return d, nil
+}
+
+// groupRows returns d with the groups of the file, or with those of the rule for repeats.
+func (s *Source) groupRows(d *Dataset, rule string) (grouped *Dataset, err error) {
+	n := d.Len()
+	// Memory in use: the points, and each answer as a text and as a number. Counting equal rows needs more.
+	s.memory.Used = points.MemoryBytes(d.X) + 16*int64(n)
+	if err := s.reserve(points.FirstEqualBytes*n, n-1); err != nil {
+		return nil, err
+	}
+	if d.Groups != nil {
+		grouped = d.GroupBy(d.Groups)
+	} else if grouped, err = d.GroupByRule(rule, nil); err != nil {
+		return nil, err
+	}
+	s.report.Repeats = grouped.Repeats
+	return grouped, nil
 }
 
 // checkText skips a byte order mark, and returns an error if the content is not text.

@@ -7,8 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestShown checks the lines that a notebook shows of data sets and pairs of them.
-func TestShown(t *testing.T) {
+// TestDatasetStrings checks the lines that a notebook shows of data sets and pairs of them.
+func TestDatasetStrings(t *testing.T) {
 	x := points.NewDense(7, 10, nil)
 	d := &Dataset{Name: "a<b", Task: Classification, X: x, Class: []int{0, 1, 0, 1, 0, 1, 0},
 		Labels: []string{"no", "yes"}, Source: "a.csv", Columns: []string{"age"}}

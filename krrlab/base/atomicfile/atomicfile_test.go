@@ -33,8 +33,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestCheck checks which files can be written, and that Check leaves nothing in the folder.
-func TestCheck(t *testing.T) {
+// TestCheckWritable checks which files can be written, and that Check leaves nothing in the folder.
+func TestCheckWritable(t *testing.T) {
 	dir := t.TempDir()
 	if err := CheckWritable(filepath.Join(dir, "a")); err != nil {
 		t.Error(err)

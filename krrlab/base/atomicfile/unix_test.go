@@ -17,9 +17,9 @@ func writeString(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
 
-// TestLink checks that symbolic links remain, and that their target gets the content, whether the target existed or
-// not. The file is written through a link to a link.
-func TestLink(t *testing.T) {
+// TestWriteToLink checks that symbolic links remain, and that their target gets the content, whether the target existed
+// or not. The file is written through a link to a link.
+func TestWriteToLink(t *testing.T) {
 	dir := t.TempDir()
 	testkit.OK(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
 	linkToLink, link, file := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "sub", "file")
@@ -42,8 +42,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestMode checks that a new file gets the mode that umask allows, and that an existing file keeps its mode.
-func TestMode(t *testing.T) {
+// TestWriteKeepsMode checks that a new file gets the mode that umask allows, and that an existing file keeps its mode.
+func TestWriteKeepsMode(t *testing.T) {
 	old := syscall.Umask(0o027)
 	defer syscall.Umask(old)
 	name := filepath.Join(t.TempDir(), "a")
@@ -59,8 +59,9 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// TestOutput checks that the file that receives the process's output is appended to and not replaced, under any name.
-func TestOutput(t *testing.T) {
+// TestWriteToStream checks that the file that receives the process's output is appended to and not replaced, under any
+// name.
+func TestWriteToStream(t *testing.T) {
 	dir := t.TempDir()
 	f := testkit.Must(os.Create(filepath.Join(dir, "f")))
 	defer f.Close()
@@ -78,8 +79,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestPipe checks that a named pipe is written to and not replaced.
-func TestPipe(t *testing.T) {
+// TestWriteToPipe checks that a named pipe is written to and not replaced.
+func TestWriteToPipe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Skip(err)

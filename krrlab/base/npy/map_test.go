@@ -10,9 +10,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestMap checks that a mapped file has the same content as a file that is read. Arrays in Fortran order are read,
+// TestMapFile checks that a mapped file has the same content as a file that is read. Arrays in Fortran order are read,
 // and damaged files are errors.
-func TestMap(t *testing.T) {
+func TestMapFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.npy")
 	for _, data := range []any{[]uint8{0, 255, 7, 9}, []float32{1, -2, 3.5, 4}, []float64{1, 2, 3, -0.5},
 		[]int32{-1, 1 << 30, 2, 3}, []int64{-1, 1 << 62, 5, 6}} {
