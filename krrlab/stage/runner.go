@@ -49,7 +49,7 @@ type Command struct {
 	Precond Preconditioner             // preconditioner that the flags name; nil: none
 	IsSet   func(flags ...string) bool // reports whether any of these flags was set
 	Kernel  kernel.Spec                // kernel that the flags specify
-	// Distance are the numbers of --sigma for datasets.Stretch; nil: there is one length scale for all features.
+	// Distance are the numbers of --sigma for datasets.ChangeDistance; nil: there is one length scale for all features.
 	Distance   []float64
 	Lambda     float64 // ridge; 0: chosen from the data
 	FitCommand string  // krrlab fit command for these data
