@@ -14,7 +14,7 @@ import (
 // program. It returns a line for each cell that fails to compile, and for anything else that a program cannot do.
 func compileErrors(t *testing.T, name string) []string {
 	t.Helper()
-	notes, err := notebook.ExportProgram(name, filepath.Join(t.TempDir(), "main.go"), &notebook.Options{})
+	notes, err := notebook.ExportProgram(name, filepath.Join(t.TempDir(), "main.go"), nil)
 	if err != nil {
 		notes = append(notes, err.Error())
 	}

@@ -54,7 +54,7 @@ func TestPrograms(t *testing.T) {
 		options := &notebook.Options{}
 		name += ".ipynb"
 		mustSucceed(t, notebook.Run(t.Context(), name, original, &notebook.Options{Parameters: fewPoints(t, name)}))
-		notes, err := notebook.ExportProgram(original, main, options)
+		notes, err := notebook.ExportProgram(original, main, nil)
 		if mustSucceed(t, err); notes != nil {
 			t.Errorf("%s: %q", name, notes)
 		}

@@ -137,7 +137,7 @@ func (a *app) exportCommand() *cobra.Command {
 			"pictures to files.",
 		Example: "  krrlab notebook export notebooks/00_start.ipynb main.go\n  go run main.go",
 	}, func(source, target string) error {
-		notes, err := notebook.ExportProgram(source, target, &notebook.Options{DataDirs: a.dirs()})
+		notes, err := notebook.ExportProgram(source, target, a.dirs())
 		for _, note := range notes {
 			fmt.Fprintln(a.env.Stderr, note)
 		}

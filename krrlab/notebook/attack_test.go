@@ -116,11 +116,11 @@ func zmtpReady(typ string) string {
 }
 
 // hello returns a complete handshake for a type of socket.
-func hello(typ string) []byte { return []byte(zmtpGreeting + zmtpReady(typ)) }
+func handshake(typ string) []byte { return []byte(zmtpGreeting + zmtpReady(typ)) }
 
 // longFrame returns a frame with any declared length, whatever its content. The bit 1 of flags says that more frames of
 // the message follow, and 2 that the length has 8 bytes.
-func longFrame(flags byte, declared uint64, content []byte) []byte {
+func frameWithSize(flags byte, declared uint64, content []byte) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{flags | 2}, declared), content...)
 }
 
@@ -131,7 +131,7 @@ func zmtpMessage(frames [][]byte) (b []byte) {
 		if i == len(frames)-1 {
 			more = 0
 		}
-		b = append(b, longFrame(more, uint64(len(f)), f)...)
+		b = append(b, frameWithSize(more, uint64(len(f)), f)...)
 	}
 	return b
 }
@@ -167,24 +167,24 @@ func (a *attacker) request(key string) [][]byte {
 // badFrames returns a handshake and a frame whose declared length is far larger than its content.
 func badFrames(declared uint64) func(*attacker) []byte {
 	return func(a *attacker) []byte {
-		return append(hello("DEALER"), longFrame(byte(a.rnd.IntN(2)), declared, a.garbage(1000))...)
+		return append(handshake("DEALER"), frameWithSize(byte(a.rnd.IntN(2)), declared, a.garbage(1000))...)
 	}
 }
 
 // attacks returns all kinds of attacks.
 func attacks() []attack {
 	after := func(typ string, f func(*attacker) []byte) func(*attacker) []byte {
-		return func(a *attacker) []byte { return append(hello(typ), f(a)...) }
+		return func(a *attacker) []byte { return append(handshake(typ), f(a)...) }
 	}
 	return []attack{
 		{"silent connection", anyPort, func(*attacker) []byte { return nil }, kept},
 		{"half a greeting", anyPort, func(a *attacker) []byte { return []byte(zmtpGreeting)[:1+a.rnd.IntN(63)] }, kept},
 		{"half-open after part of a handshake", anyPort,
-			func(a *attacker) []byte { return hello("DEALER")[:1+a.rnd.IntN(90)] }, drained},
+			func(a *attacker) []byte { return handshake("DEALER")[:1+a.rnd.IntN(90)] }, drained},
 		{"random bytes", anyPort, func(a *attacker) []byte { return append(a.garbage(200), 0) }, drained},
 		{"HTTP", anyPort, func(*attacker) []byte { return []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }, refused},
-		{"changed handshake", anyPort, func(a *attacker) []byte { return a.changed(hello("DEALER")) }, drained},
-		{"wrong type of socket", anyPort, func(*attacker) []byte { return hello("PUSH") }, refused},
+		{"changed handshake", anyPort, func(a *attacker) []byte { return a.changed(handshake("DEALER")) }, drained},
+		{"wrong type of socket", anyPort, func(*attacker) []byte { return handshake("PUSH") }, refused},
 		{"frame of 2^62 bytes", routerPorts, badFrames(1 << 62), refused},
 		{"part of a large frame", routerPorts, badFrames(1 << 19), kept},
 		{"random frames", routerPorts, after("DEALER", func(a *attacker) []byte { return a.garbage(500) }), drained},

@@ -12,8 +12,8 @@ import (
 
 // ExportProgram writes a notebook as a program, a Go file that go run takes. Its notes name the cells that are comments
 // there, in whole or in part (golang.Session.Program). If the notebook has no equivalent program, ExportProgram returns
-// an error that names the cell, and writes nothing.
-func ExportProgram(file, out string, o *Options) (notes []string, err error) {
+// an error that names the cell, and writes nothing. dataDirs are those of Options.
+func ExportProgram(file, out string, dataDirs []string) (notes []string, err error) {
 	_, cells, err := readNotebook(file)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func ExportProgram(file, out string, o *Options) (notes []string, err error) {
 		kind, _ := cell["cell_type"].(string)
 		list = append(list, golang.NotebookCell{Kind: kind, Tags: tags(c), Text: joinLines(cell["source"])})
 	}
-	s, err := golang.New(o.DataDirs)
+	s, err := golang.New(dataDirs)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func TestProgramRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	original, imported, main := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "b.ipynb"), filepath.Join(dir, "main.go")
 	writeCells(t, original, programCells)
-	notes := testkit.Must(ExportProgram(original, main, &Options{}))
+	notes := testkit.Must(ExportProgram(original, main, nil))
 	testkit.Equal(t, strings.Join(notes, "\n"), `cell 15: %time: a comment in the program
 cell 17: its tag raises-exception: a comment in the program
 cell 18: undefined: undefinedName; declare it above, or run the cell that does, or import its package: a comment in the program
@@ -155,7 +155,7 @@ func TestExportErrors(t *testing.T) {
 	} {
 		name, main := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "main.go")
 		writeCells(t, name, cells)
-		if _, err := ExportProgram(name, main, &Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ExportProgram(name, main, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if _, err := os.Stat(main); err == nil {

@@ -58,7 +58,7 @@ func TestBindings(t *testing.T) {
 }
 
 // load writes a module with one package and loads the package.
-func load(t *testing.T, src string) *Package {
+func loadPackage(t *testing.T, src string) *Package {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "a.go": "package m\n\n" + src} {
@@ -76,7 +76,7 @@ func TestUnsupportedObjects(t *testing.T) {
 		{"type T[E any] struct{}", "m.T: a generic type"},
 		{"type C interface{ ~int | ~string }", "m.C: a constraint"},
 	} {
-		p := load(t, c.src)
+		p := loadPackage(t, c.src)
 		_, err := Source("b", p, func(types.Object) bool { return true })
 		testkit.Fails(t, err, c.want)
 	}
@@ -84,7 +84,7 @@ func TestUnsupportedObjects(t *testing.T) {
 
 // TestGeneratedSource checks the bindings and the documentation of a small package with every kind of exported object.
 func TestGeneratedSource(t *testing.T) {
-	p := load(t, `
+	p := loadPackage(t, `
 // Pi is a number.
 const Pi = 3.25
 

@@ -128,17 +128,15 @@ func (e *Engine) bindEarlierVariables(u *unit, built map[*unit]*ssa.Package, ctx
 // new ones among them need: for each method one for the value and one for the pointer receiver. used are the objects of
 // interpreted packages that are compiled with the unit.
 func (e *Engine) cellTypes(u *unit, used map[types.Object]bool) (mentioned []types.Type, methods int) {
-	walker := typeWalker{visited: map[types.Type]bool{}}
-	walker.onNamed = func(n *types.Named) {
-		if p := n.Obj().Pkg(); p == nil || p.Path() != mainPath && e.units[p] == nil || types.IsInterface(n) ||
-			isGeneric(n) {
+	walker := typeWalker{onNamed: func(n *types.Named) {
+		if !isOfCell(n.Obj()) && e.units[n.Obj().Pkg()] == nil || types.IsInterface(n) || isGeneric(n) {
 			return
 		}
 		mentioned = append(mentioned, n)
 		if _, isKnown := e.loader.cellTypes.At(n).(reflect.Type); !isKnown {
 			methods += 2 * types.NewMethodSet(types.NewPointer(n)).Len()
 		}
-	}
+	}}
 	for o := range used {
 		if t, ok := o.(*types.TypeName); ok {
 			walker.visit(t.Type())
@@ -197,7 +195,7 @@ const spareMethods = 100
 // isGeneric reports whether a type has uninstantiated type parameters: its own, or those of the function in which it is
 // declared.
 func isGeneric(t types.Type) (hasParam bool) {
-	walker := typeWalker{visited: map[types.Type]bool{}, onTypeParam: func() { hasParam = true }}
+	walker := typeWalker{onTypeParam: func() { hasParam = true }}
 	walker.onNamed = func(n *types.Named) {
 		if o := n.Obj(); o.Pkg() != nil && o.Pkg().Scope().Lookup(o.Name()) != o {
 			walker.visit(n.Underlying())
@@ -282,8 +280,7 @@ func (e *Engine) release(u *unit) {
 func (e *Engine) sweep() {
 	live := map[*types.Package]*unit{}
 	var mark func(u *unit)
-	onPackage := func(p *types.Package) { mark(e.units[p]) }
-	walker := typeWalker{visited: map[types.Type]bool{}, intoCells: true, onPackage: onPackage}
+	walker := typeWalker{intoCells: true, onNamed: func(t *types.Named) { mark(e.units[t.Obj().Pkg()]) }}
 	mark = func(u *unit) {
 		if u == nil || live[u.pkg] != nil {
 			return

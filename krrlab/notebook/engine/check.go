@@ -131,12 +131,13 @@ func ensureDefers(file *ast.File) {
 }
 
 // dependencyWalker clears the dependencies of a unit and returns a walker that adds those of the types it visits.
-func (e *Engine) dependencyWalker(u *unit) typeWalker {
+func (e *Engine) dependencyWalker(u *unit) *typeWalker {
 	u.dependencies, u.packages = map[*unit]bool{}, map[*types.Package]bool{}
-	return typeWalker{visited: map[types.Type]bool{}, onPackage: func(p *types.Package) {
+	return &typeWalker{onNamed: func(t *types.Named) {
+		p := t.Obj().Pkg() // nil for the type error
 		if v := e.units[p]; v != nil {
 			u.dependencies[v] = true
-		} else if p != u.pkg && e.packageSyntax(p) != nil {
+		} else if p != nil && p != u.pkg && e.packageSyntax(p) != nil {
 			u.packages[p] = true
 		}
 	}}
@@ -179,28 +180,27 @@ func (e *Engine) findDependencies(u *unit) {
 
 // typeWalker visits a type and all types it is composed of, each once. The callbacks may be nil.
 type typeWalker struct {
-	visited     map[types.Type]bool  // types visited so far
-	onPackage   func(*types.Package) // called with the package of each named type
-	onNamed     func(*types.Named)   // called with each named type
-	onTypeParam func()               // called for each type parameter
-	intoCells   bool                 // also visit the underlying types and methods of types that cells declare
+	visited     map[types.Type]bool // types visited so far
+	onNamed     func(*types.Named)  // called with each named type
+	onTypeParam func()              // called for each type parameter
+	intoCells   bool                // also visit the underlying types and methods of types that cells declare
 }
 
 // visit visits a type, which may be nil.
-func (w typeWalker) visit(t types.Type) {
+func (w *typeWalker) visit(t types.Type) {
 	if t == nil || w.visited[t] {
 		return
+	}
+	if w.visited == nil {
+		w.visited = map[types.Type]bool{}
 	}
 	w.visited[t] = true
 	switch t := t.(type) {
 	case *types.Named:
-		if p := t.Obj().Pkg(); p != nil && w.onPackage != nil {
-			w.onPackage(p)
-		}
 		if w.onNamed != nil {
 			w.onNamed(t)
 		}
-		if p := t.Obj().Pkg(); w.intoCells && p != nil && p.Path() == mainPath {
+		if w.intoCells && isOfCell(t.Obj()) {
 			w.visit(t.Underlying())
 			for m := range t.Methods() {
 				w.visit(m.Type())
@@ -245,7 +245,7 @@ func (w typeWalker) visit(t types.Type) {
 
 // packageSyntax returns the syntax of a package that ixgo interprets from its source, or nil if p is compiled.
 func (e *Engine) packageSyntax(p *types.Package) *syntax {
-	if sp := e.base.SourcePackage(p.Path()); sp != nil && sp.Package == p && sp.Loaded() {
+	if sp := e.loader.base.SourcePackage(p.Path()); sp != nil && sp.Package == p && sp.Loaded() {
 		return &syntax{files: sp.Files, info: sp.Info}
 	}
 	return nil

@@ -127,7 +127,7 @@ func MemberNames(t types.Type) []string {
 	const embeddingDepth = 4 // also ends the search in a struct that embeds a pointer to itself
 	set := map[string]bool{}
 	add := func(o types.Object) {
-		if o.Exported() || o.Pkg() != nil && o.Pkg().Path() == mainPath {
+		if o.Exported() || isOfCell(o) {
 			set[o.Name()] = true
 		}
 	}

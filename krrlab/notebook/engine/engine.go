@@ -21,6 +21,9 @@ import (
 // of their types are accessible from every unit.
 const mainPath = "main"
 
+// isOfCell reports whether a cell declares an object.
+func isOfCell(o types.Object) bool { return o.Pkg() != nil && o.Pkg().Path() == mainPath }
+
 // newPackage returns a package for a unit. All such packages have the path mainPath, which makes unexported fields and
 // methods of their types accessible from each other. Each has its own copy of the string, because the loader identifies
 // a unit by the address of its path.
@@ -38,7 +41,6 @@ type Engine struct {
 
 	mu             sync.Mutex // guards the fields below; not held while a cell executes
 	fset           *token.FileSet
-	base           *ixgo.Context             // context of the packages that are loaded from source
 	loader         *loader                   // imports compiled packages
 	pkg            *types.Package            // package in which every unit is type-checked (see detachPackage)
 	view           view                      // names and imports visible to later cells
@@ -96,9 +98,8 @@ func New(hooks map[string]any) *Engine {
 		checkLocked(m.TryLock, m.Unlock, "RUnlock of unlocked RWMutex")
 		m.RUnlock()
 	}
-	e.base = ixgo.NewContext(contextMode)
-	e.loader = newLoader(e.base)
-	e.fset = e.base.FileSet
+	e.loader = newLoader()
+	e.fset = e.loader.base.FileSet
 	onStep := func(step int) { e.currentExecution().beforeStep(step) }
 	onShow := func(vs ...any) { e.currentExecution().show(vs) }
 	e.Declare(map[string]any{stepFunc: &onStep, showFunc: &onShow})

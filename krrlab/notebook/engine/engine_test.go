@@ -24,7 +24,7 @@ type printedText struct {
 
 // open returns an engine and a function that runs a cell. The function returns the printed text, the values after → and
 // the error after ✗.
-func open(t testing.TB) (*Engine, func(code string) string) {
+func openEngine(t testing.TB) (*Engine, func(code string) string) {
 	t.Helper()
 	out := &printedText{}
 	e := New(map[string]any{"fmt.Println": func(a ...any) (int, error) {
@@ -63,7 +63,7 @@ type cells []struct{ code, want string }
 // run runs the cells in a new engine and checks their results.
 func (cs cells) run(t *testing.T) {
 	t.Helper()
-	_, run := open(t)
+	_, run := openEngine(t)
 	for _, c := range cs {
 		if got := run(c.code); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
@@ -74,7 +74,7 @@ func (cs cells) run(t *testing.T) {
 // TestConcurrentResults calls a function with several results from many goroutines, and checks that no results are
 // mixed up.
 func TestConcurrentResults(t *testing.T) {
-	_, run := open(t)
+	_, run := openEngine(t)
 	got := run(`func both(v int) (int, int) { return v, v * v }
 var wg sync.WaitGroup
 var mu sync.Mutex
@@ -95,7 +95,7 @@ bad`)
 // TestGarbageCollection runs the garbage collector while compiled code calls methods of cells with values that have no
 // other references.
 func TestGarbageCollection(t *testing.T) {
-	e, run := open(t)
+	e, run := openEngine(t)
 	sum := func(f interface {
 		Add(p *[]int, s string) string
 	}) int {
@@ -114,7 +114,7 @@ func TestGarbageCollection(t *testing.T) {
 
 // TestManyTypes declares types with methods in many cells, with names that are used again.
 func TestManyTypes(t *testing.T) {
-	_, run := open(t)
+	_, run := openEngine(t)
 	for i := range 300 {
 		if got := run(fmt.Sprintf("type t%d struct{ v int }\nfunc (t t%d) String() string { return "+
 			"fmt.Sprint(\"t\", t.v) }\nfmt.Sprint(t%d{%d})", i%7, i%7, i%7, i)); got != fmt.Sprint("→t", i) {
@@ -136,7 +136,7 @@ func TestMethodTableFull(t *testing.T) {
 		}
 		return
 	}
-	_, run := open(t)
+	_, run := openEngine(t)
 	for i := range 200 {
 		code := fmt.Sprintf("type t%d struct{}\n", i)
 		for j := range 50 {
@@ -159,7 +159,7 @@ func TestMethodTableFull(t *testing.T) {
 // TestStopGoroutine stops a loop, a recursion, a callback of compiled code and a loop that recovers from panics, and
 // checks that the engine continues.
 func TestStopGoroutine(t *testing.T) {
-	e, run := open(t)
+	e, run := openEngine(t)
 	begun := make(chan uint64)
 	begin := func() { begun <- GoroutineID() }
 	e.Declare(map[string]any{"begin": &begin})
@@ -180,7 +180,7 @@ func TestStopGoroutine(t *testing.T) {
 
 // TestMemberNames checks the names that can follow a dot, for a generic type with an embedded field.
 func TestMemberNames(t *testing.T) {
-	e, run := open(t)
+	e, run := openEngine(t)
 	run("type in struct{ a int }\nfunc (i *in) B() {}\ntype P[T any] struct { in; V T }\nfunc (p P[T]) Get() T { " +
 		"return p.V }\nvar p P[int]")
 	o := e.Cursor("x := p\nif true { fmt.Println(x").Names["x"]

@@ -67,7 +67,7 @@ func TestMissingFeatures(t *testing.T) {
 				if slices.ContainsFunc(c.needs, func(f *feature) bool { return !f.available() }) {
 					want = c.without
 				}
-				e, run := open(t)
+				e, run := openEngine(t)
 				if c.needs[0] == panicFeature {
 					go func() { <-e.Panics }()
 				}
@@ -87,7 +87,7 @@ func TestMissingFeatures(t *testing.T) {
 // checkStop checks that a loop that would end after a few iterations is stopped if the feature for this is available,
 // and otherwise runs to its end.
 func checkStop(t *testing.T) {
-	e, run := open(t)
+	e, run := openEngine(t)
 	n := 0
 	over := func() bool { n++; StopGoroutine(GoroutineID()); return n > 3 }
 	e.Declare(map[string]any{"over": &over})

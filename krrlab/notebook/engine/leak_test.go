@@ -9,7 +9,7 @@ import (
 // TestUnreferencedUnitsAreReleased declares the same names repeatedly, and checks that objects without references are
 // released: the second half of the cells may leave at most 2,000 bytes each.
 func TestUnreferencedUnitsAreReleased(t *testing.T) {
-	e, run := open(t)
+	e, run := openEngine(t)
 	heap := func() int64 {
 		runtime.GC()
 		runtime.GC()

@@ -29,9 +29,10 @@ type loader struct {
 	cellPackages map[*byte]*ixgo.Package // packages of the variables of earlier cells; see Installed
 }
 
-// newLoader returns a loader that contains every importable package, initially empty, and makes it the loader of base.
-// A compiled type enters its package when it is first mentioned. Therefore packages can be loaded in any order.
-func newLoader(base *ixgo.Context) *loader {
+// newLoader returns a loader that contains every importable package, initially empty. A compiled type enters its
+// package when it is first mentioned. Therefore packages can be loaded in any order.
+func newLoader() *loader {
+	base := ixgo.NewContext(contextMode)
 	l := &loader{TypesLoader: base.Loader.(*ixgo.TypesLoader), base: base, loadErrors: map[string]error{},
 		cellPackages: map[*byte]*ixgo.Package{}}
 	l.cellTypes.SetHasher(typeutil.MakeHasher())

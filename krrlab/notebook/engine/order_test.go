@@ -51,7 +51,7 @@ func TestImportOrder(t *testing.T) {
 				}
 			}
 		}
-		for it := reflect.ValueOf(e.base).Elem().FieldByName("pkgs").MapRange(); it.Next(); {
+		for it := reflect.ValueOf(e.loader.base).Elem().FieldByName("pkgs").MapRange(); it.Next(); {
 			testkit.Equal(t, it.Value().Elem().FieldByName("Dir").String(), "", seed, it.Key())
 		}
 	}
@@ -97,7 +97,7 @@ func listNames(p *types.Package) string {
 // TestImportErrors imports a package that does not exist and one with a wrong table. The error must name the package,
 // and other packages must remain usable.
 func TestImportErrors(t *testing.T) {
-	e, run := open(t)
+	e, run := openEngine(t)
 	testkit.Fails(t, testkit.ErrOf(e.loader.Import("go/nowhere")), "package go/nowhere is not in this kernel")
 	ixgo.RegisterPackage(&ixgo.Package{Name: "broken", Path: "broken",
 		UntypedConsts: map[string]ixgo.UntypedConst{"C": {Typ: "none.such"}}})

@@ -97,8 +97,7 @@ func (e *Engine) addObjects(parts []CellPart, sec section, u *unit) {
 		}
 		o := u.src.info.ObjectOf(id)
 		_, isPackage := o.(*types.PkgName)
-		isOfCells := o != nil && o.Pkg() != nil && o.Pkg().Path() == mainPath && o.Pkg().Scope().Lookup(o.Name()) == o
-		if !isPackage && !isOfCells {
+		if !isPackage && (o == nil || !isOfCell(o) || o.Pkg().Scope().Lookup(o.Name()) != o) {
 			return true
 		}
 		offset := e.offset(sec, id.Pos())

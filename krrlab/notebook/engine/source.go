@@ -152,7 +152,7 @@ func (e *Engine) initialize(u *unit) (err error) {
 func (e *Engine) usedObjects(u *unit, units map[*unit]bool) map[types.Object]bool {
 	used := map[types.Object]bool{}
 	var addObject func(o types.Object)
-	walker := typeWalker{visited: map[types.Type]bool{}, onNamed: func(n *types.Named) { addObject(n.Obj()) }}
+	walker := typeWalker{onNamed: func(n *types.Named) { addObject(n.Obj()) }}
 	visit := func(v *unit, n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			if x, ok := n.(ast.Expr); ok {

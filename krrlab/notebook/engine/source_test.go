@@ -98,7 +98,7 @@ func findSource(path string) (*Source, error) {
 // TestInterpretedSource imports packages that are interpreted. They must be initialized once, all cells must see the
 // same variables and types, and packages that cannot be interpreted are errors with the place of the cause.
 func TestInterpretedSource(t *testing.T) {
-	e, run := open(t)
+	e, run := openEngine(t)
 	e.FindSource = findSource
 	for _, c := range []struct{ code, want string }{
 		{`import "ex.org/count"`, ""},
@@ -145,7 +145,7 @@ func TestCompilesOnlyUsedFunctions(t *testing.T) {
 			"func F%d(x []int) (n int) { for i := range x { if x[i] > %d { n += F%d(x[:i]) } }; return n }\n", i, i,
 			max(i-1, 0))
 	}
-	e, run := open(t)
+	e, run := openEngine(t)
 	e.FindSource = func(string) (*Source, error) {
 		return &Source{Path: "ex.org/big", Go: "go1.26", Files: map[string][]byte{"big.go": []byte(big.String())}}, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/notebook/display"
@@ -22,17 +23,9 @@ const maxPanels = 20
 
 // panels are the open panels of a session, oldest first.
 type panels struct {
-	mu    sync.Mutex
+	count atomic.Int64 // number of panels made so far
+	mu    sync.Mutex   // guards list
 	list  []*panel.Panel
-	count int // number of panels made so far
-}
-
-// nextID returns the display_id of a new panel.
-func (p *panels) nextID() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.count++
-	return fmt.Sprint("krrlab-panel-", p.count)
 }
 
 // add adds a panel, and closes the oldest ones beyond maxPanels.
@@ -94,7 +87,7 @@ func (s *Session) explore(subject any, options ...any) {
 	if c, ok := out.(commSender); ok {
 		host.Send = c.Comm
 	}
-	p, err := panel.New(s.ctx.Load(), host, explored, s.panels.nextID())
+	p, err := panel.New(s.ctx.Load(), host, explored, fmt.Sprint("krrlab-panel-", s.panels.count.Add(1)))
 	if p != nil { // also if its first run failed
 		s.panels.add(p)
 	}

@@ -10,7 +10,7 @@ import (
 // TestNewcomer runs cells as somebody may type them in the first ten minutes, and checks that results and errors
 // contain the expected text and no internals of the interpreter.
 func TestNewcomer(t *testing.T) {
-	for _, c := range script(t, "Newcomer") {
+	for _, c := range scriptCells(t, "Newcomer") {
 		t.Run(c.code, func(t *testing.T) {
 			s := openSession(t, nil)
 			p := &outputRecorder{reply: func(string) (string, error) { return "bob", nil }}

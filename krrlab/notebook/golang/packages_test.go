@@ -46,7 +46,7 @@ func Fail() { panic("here") }
 		testkit.OK(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	s := openSession(t, nil)
-	checkCells(t, s, strings.Contains, script(t, "Interpreted")...)
+	checkCells(t, s, strings.Contains, scriptCells(t, "Interpreted")...)
 	for _, code := range []string{"mine.Spin()", "mine.Wait()"} {
 		go interruptAfter(s, 10*time.Millisecond)
 		if got := run(s, code); !strings.HasPrefix(got, "✗Interrupted") {

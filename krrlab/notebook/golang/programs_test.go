@@ -46,7 +46,7 @@ func runNumbered(s *Session, number int, code string) string {
 // TestCompiled calls compiled functions of every kind from cells.
 func TestCompiled(t *testing.T) {
 	s := openSessionWithGo(t)
-	for i, c := range script(t, "Compiled") {
+	for i, c := range scriptCells(t, "Compiled") {
 		got := runNumbered(s, i, c.code)
 		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
@@ -62,7 +62,7 @@ func TestCompiledErrors(t *testing.T) {
 			"func Spin() {\n\tfor {\n\t}\n}\nfunc Exit() { runtime.Goexit() }"); got != "" {
 		t.Fatal(got)
 	}
-	for _, c := range script(t, "CompiledErrors") {
+	for _, c := range scriptCells(t, "CompiledErrors") {
 		if got := runNumbered(s, 2, c.code); !strings.Contains(got, c.want) || strings.Contains(got, "\n\n") {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}

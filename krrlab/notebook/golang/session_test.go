@@ -87,7 +87,7 @@ func outcome(r Result, p *outputRecorder) string {
 // newer than the interpreter's own table.
 func TestCells(t *testing.T) {
 	for _, name := range []string{"Cells", "Retyped", "RecursiveTypes", "LoopVariables", "NewerLibrary"} {
-		t.Run(name, func(t *testing.T) { checkCells(t, openSession(t, nil), equal, script(t, name)...) })
+		t.Run(name, func(t *testing.T) { checkCells(t, openSession(t, nil), equal, scriptCells(t, name)...) })
 	}
 }
 
@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 	s.Run("Cell 0",
 		"import (\"fmt\"; \"strings\"; \"time\"; \"os\")\nn := 1\nword := \"w\"\nfunc at(i int) int {\n\tvar a "+
 			"[]int\n\treturn a[i]\n}\ntype P struct { Name string }", &outputRecorder{})
-	for _, c := range script(t, "Errors") {
+	for _, c := range scriptCells(t, "Errors") {
 		p := &outputRecorder{reply: func(string) (string, error) { return "", errors.New("no reader") }}
 		if got := outcome(s.Run("Cell 1", c.code, p), p); !strings.Contains(got, c.want) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
@@ -114,7 +114,7 @@ func TestInterrupt(t *testing.T) {
 	run(s,
 		"import (\"fmt\"; \"time\"; \"context\"; \"sort\")\nkept := 0\nfunc wait(ctx context.Context) int { "+
 			"<-ctx.Done(); return 7 }\nfunc spin() { for { } }")
-	for _, c := range script(t, "Interrupt") {
+	for _, c := range scriptCells(t, "Interrupt") {
 		for i := range 20 {
 			go interruptAfter(s, time.Duration(5+i)*time.Millisecond)
 			if got := run(s, c.code); !strings.HasPrefix(got, c.want) {
@@ -243,7 +243,7 @@ func TestMemoryOfManyCells(t *testing.T) {
 func TestCommands(t *testing.T) {
 	s := openSession(t, nil)
 	t.Chdir(t.TempDir())
-	for _, c := range script(t, "Commands") {
+	for _, c := range scriptCells(t, "Commands") {
 		if got := run(s, c.code); !strings.Contains(got, c.want) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
@@ -275,7 +275,7 @@ func (p *P) Beta() *P { return p }
 p := &P{}
 var lab *krrlab.Lab
 m := mat.NewDense(2, 2, nil)`)
-	for _, c := range script(t, "Complete") {
+	for _, c := range scriptCells(t, "Complete") {
 		got, start, end := s.Complete(c.code, len(c.code))
 		if c.want == "" {
 			if len(got) > 0 {
@@ -297,7 +297,7 @@ func TestInspect(t *testing.T) {
 var lab *krrlab.Lab
 x := 3
 func f(a int) string { return "" }`)
-	for _, c := range script(t, "Inspect") {
+	for _, c := range scriptCells(t, "Inspect") {
 		got, ok := s.Inspect(c.code, len(c.code), false)
 		if !ok || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %v %.200q, want %q", c.code, ok, got, c.want)
@@ -330,7 +330,7 @@ func TestIsComplete(t *testing.T) {
 func equal(got, want string) bool { return got == want }
 
 // step is a cell and its expected result.
-type step struct{ code, want string }
+type scriptCell struct{ code, want string }
 
 // scripts contains the cells of tests, after the names of the tests. A cell ends with a line that consists of -- and
 // the expected result: the events of the cell, its value after → and its error after ✗.
@@ -344,7 +344,7 @@ var (
 )
 
 // script returns the cells of the test with the given name in scripts.
-func script(t *testing.T, name string) (out []step) {
+func scriptCells(t *testing.T, name string) (out []scriptCell) {
 	t.Helper()
 	_, text, found := strings.Cut("\n"+scripts, "\n## "+name+"\n")
 	if !found {
@@ -353,14 +353,14 @@ func script(t *testing.T, name string) (out []step) {
 	text, _, _ = strings.Cut(text, "\n## ")
 	begin := 0
 	for _, m := range cellEnd.FindAllStringSubmatchIndex(text+"\n", -1) {
-		out = append(out, step{text[begin:m[0]], unescape.Replace(text[m[2]:m[3]])})
+		out = append(out, scriptCell{text[begin:m[0]], unescape.Replace(text[m[2]:m[3]])})
 		begin = m[1]
 	}
 	return out
 }
 
 // checkCells runs cells and compares the result of each with the expected one.
-func checkCells(t *testing.T, s *Session, match func(got, want string) bool, steps ...step) {
+func checkCells(t *testing.T, s *Session, match func(got, want string) bool, steps ...scriptCell) {
 	t.Helper()
 	for _, c := range steps {
 		if got := run(s, c.code); !match(got, c.want) {

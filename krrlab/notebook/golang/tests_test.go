@@ -17,7 +17,7 @@ func TestTestPrograms(t *testing.T) {
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	s := openSession(t, nil)
-	for i, c := range script(t, "Tests") {
+	for i, c := range scriptCells(t, "Tests") {
 		if got := runNumbered(s, i, c.code); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("Cell %d: %s\n got %s\nwant %s", i, c.code, got, c.want)
 		}
@@ -29,5 +29,5 @@ func TestGoTest(t *testing.T) {
 	needGo(t)
 	t.Chdir(t.TempDir())
 	s := openSession(t, nil)
-	checkCells(t, s, strings.Contains, script(t, "GoTest")...)
+	checkCells(t, s, strings.Contains, scriptCells(t, "GoTest")...)
 }

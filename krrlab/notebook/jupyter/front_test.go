@@ -13,25 +13,25 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// scripted is a Language whose cells are single words: fail fails, none has no value, name has the name of the cell as
+// scriptedLanguage is a Language whose cells are single words: fail fails, none has no value, name has the name of the cell as
 // its value, ask asks a question, slide opens a comm, and show shows each kind of output. Any other code has a value
 // that repeats it.
-type scripted struct {
+type scriptedLanguage struct {
 	info   content
 	models *widget.Set
 }
 
-func (l scripted) Comms(target string) map[string]any { return l.models.Comms(target) }
+func (l scriptedLanguage) Comms(target string) map[string]any { return l.models.Comms(target) }
 
-func (l scripted) ReceiveComm(typ string, content []byte, publish func(string, map[string]any, map[string]any)) {
+func (l scriptedLanguage) ReceiveComm(typ string, content []byte, publish func(string, map[string]any, map[string]any)) {
 	l.models.Receive(typ, content, publish)
 }
 
-func (scripted) Interrupt() {}
+func (scriptedLanguage) Interrupt() {}
 
-func (l scripted) Info() content { return maps.Clone(l.info) }
+func (l scriptedLanguage) Info() content { return maps.Clone(l.info) }
 
-func (l scripted) Run(name, code string, cell *Cell) Outcome {
+func (l scriptedLanguage) Run(name, code string, cell *Cell) Outcome {
 	text := func(s string) Outcome {
 		return Outcome{Value: &Data{Data: content{"text/plain": s}, Metadata: content{}}}
 	}
@@ -58,18 +58,18 @@ func (l scripted) Run(name, code string, cell *Cell) Outcome {
 	return text("value of " + code)
 }
 
-func (scripted) Complete(code string, cursor int) ([]string, int, int) {
+func (scriptedLanguage) Complete(code string, cursor int) ([]string, int, int) {
 	return []string{code[:cursor]}, cursor - 1, len(code)
 }
 
-func (scripted) Inspect(code string, cursor int, more bool) (string, bool) {
+func (scriptedLanguage) Inspect(code string, cursor int, more bool) (string, bool) {
 	return fmt.Sprint(cursor, more), code != "unknown"
 }
 
-func (scripted) IsComplete(code string) (string, string) { return code, "  " }
+func (scriptedLanguage) IsComplete(code string) (string, string) { return code, "  " }
 
 // front is a front end: its connections to the server, and its session.
-type front struct {
+type frontEnd struct {
 	t                            *testing.T
 	server                       *Server
 	shell, control, stdin, iopub *zmtp.Conn
@@ -78,11 +78,11 @@ type front struct {
 }
 
 // connect starts a kernel with the given key and connects a front end to it.
-func connect(t *testing.T, key string) *front {
+func connect(t *testing.T, key string) *frontEnd {
 	t.Helper()
-	lang := scripted{content{"implementation": "impl", "banner": "welcome"}, new(widget.Set)}
+	lang := scriptedLanguage{content{"implementation": "impl", "banner": "welcome"}, new(widget.Set)}
 	s := testkit.Must(Listen(Connection{IP: "127.0.0.1", Key: key}, lang))
-	f := &front{t: t, server: s, session: "of the front end", served: make(chan struct{})}
+	f := &frontEnd{t: t, server: s, session: "of the front end", served: make(chan struct{})}
 	t.Cleanup(s.Close)
 	dial := func(x *zmtp.Socket, typ string) *zmtp.Conn {
 		c := testkit.Must(zmtp.Dial("tcp://"+x.Addr().String(), typ, "me"))
@@ -104,7 +104,7 @@ func connect(t *testing.T, key string) *front {
 }
 
 // recv returns the next message on a connection, and its content.
-func (f *front) recv(c *zmtp.Conn) (*Message, map[string]any) {
+func (f *frontEnd) recv(c *zmtp.Conn) (*Message, map[string]any) {
 	f.t.Helper()
 	m, err := Decode(testkit.Must(c.Recv()), f.server.key)
 	if err != nil || m.Header.Session != f.server.session {
@@ -116,15 +116,15 @@ func (f *front) recv(c *zmtp.Conn) (*Message, map[string]any) {
 }
 
 // request returns the frames of a request, and its header.
-func (f *front) request(typ string, content any) ([][]byte, string) {
+func (f *frontEnd) encode(typ string, content any) ([][]byte, string) {
 	frames := testkit.Must(Encode(nil, typ, f.session, nil, content, f.server.key))
 	return frames, string(frames[2])
 }
 
 // tell sends a request and returns the types and contents of the messages published for it, until the kernel is idle.
-func (f *front) tell(typ string, content any) (published []string) {
+func (f *frontEnd) publishedFor(typ string, content any) (published []string) {
 	f.t.Helper()
-	frames, header := f.request(typ, content)
+	frames, header := f.encode(typ, content)
 	testkit.OK(f.t, f.shell.Send(frames...))
 	for {
 		m, _ := f.recv(f.iopub)
@@ -142,9 +142,9 @@ func (f *front) tell(typ string, content any) (published []string) {
 }
 
 // ask is like tell, and also returns the content of the reply, which must have the type of the request.
-func (f *front) ask(typ string, content any) (reply map[string]any, published []string) {
+func (f *frontEnd) answerTo(typ string, content any) (reply map[string]any, published []string) {
 	f.t.Helper()
-	published = f.tell(typ, content)
+	published = f.publishedFor(typ, content)
 	m, reply := f.recv(f.shell)
 	if want := strings.TrimSuffix(typ, "_request") + "_reply"; m.Header.Type != want {
 		f.t.Errorf("%s is answered by %s", typ, m.Header.Type)
@@ -153,7 +153,7 @@ func (f *front) ask(typ string, content any) (reply map[string]any, published []
 }
 
 // checkJSON checks that a value equals that of the JSON text want.
-func (f *front) checkJSON(description string, got any, want string) {
+func (f *frontEnd) checkJSON(description string, got any, want string) {
 	f.t.Helper()
 	var wantValue any
 	testkit.OK(f.t, json.Unmarshal([]byte(want), &wantValue))

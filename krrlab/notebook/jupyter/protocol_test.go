@@ -41,27 +41,27 @@ func TestRequests(t *testing.T) {
 		{"odd_request", content{},
 			`{"status":"error","ename":"ProtocolError","evalue":"a message of type odd_request is not known","traceback":[]}`},
 	} {
-		reply, published := f.ask(c.typ, c.content)
+		reply, published := f.answerTo(c.typ, c.content)
 		f.checkJSON(c.typ, reply, c.want)
 		f.checkJSON(c.typ, published, `["status {\"execution_state\":\"busy\"}","status {\"execution_state\":\"idle\"}"]`)
 	}
-	if reply, _ := f.ask("execute_request", []int{1}); reply["status"] != "error" || reply["ename"] != "ProtocolError" {
+	if reply, _ := f.answerTo("execute_request", []int{1}); reply["status"] != "error" || reply["ename"] != "ProtocolError" {
 		t.Errorf("%v", reply)
 	}
-	if published := f.tell("comm_open", content{"comm_id": "7"}); len(published) != 3 ||
+	if published := f.publishedFor("comm_open", content{"comm_id": "7"}); len(published) != 3 ||
 		published[1] != `comm_close {"comm_id":"7","data":{}}` {
 		t.Errorf("%q", published)
 	}
-	f.ask("execute_request", content{"code": "slide"}) // opens a comm
-	reply, _ := f.ask("comm_info_request", content{"target_name": "jupyter.widget"})
+	f.answerTo("execute_request", content{"code": "slide"}) // opens a comm
+	reply, _ := f.answerTo("comm_info_request", content{"target_name": "jupyter.widget"})
 	if comms := reply["comms"].(map[string]any); len(comms) != 1 {
 		t.Errorf("comms after one was opened: %v", comms)
 	}
-	if reply, _ := f.ask("comm_info_request", content{"target_name": "another"}); len(reply["comms"].(map[string]any)) != 0 {
+	if reply, _ := f.answerTo("comm_info_request", content{"target_name": "another"}); len(reply["comms"].(map[string]any)) != 0 {
 		t.Errorf("comms of another target: %v", reply)
 	}
 	for _, typ := range []string{"comm_msg", "comm_close"} {
-		if published := f.tell(typ, content{}); len(published) != 2 {
+		if published := f.publishedFor(typ, content{}); len(published) != 2 {
 			t.Errorf("%s: %q", typ, published)
 		}
 	}
@@ -70,40 +70,40 @@ func TestRequests(t *testing.T) {
 // TestExecuteRequests runs cells and checks the published messages, the replies, the execution counts and the history.
 func TestExecuteRequests(t *testing.T) {
 	f := connect(t, "k")
-	reply, words := f.ask("execute_request", content{"code": "x", "user_expressions": map[string]string{"e": "y"}})
+	reply, words := f.answerTo("execute_request", content{"code": "x", "user_expressions": map[string]string{"e": "y"}})
 	f.checkJSON("a value", reply,
 		`{"status":"ok","execution_count":1,"payload":[],"user_expressions":{"e":{"status":"ok","data":{"text/plain":"value of y"},"metadata":{}}}}`)
 	f.checkJSON("a value", words, fmt.Sprintf(`[%q,%q,%q,%q]`, busy, `execute_input {"code":"x","execution_count":1}`,
 		`execute_result {"data":{"text/plain":"value of x"},"execution_count":1,"metadata":{}}`, idle))
-	reply, words = f.ask("execute_request", content{"code": "x", "silent": true})
+	reply, words = f.answerTo("execute_request", content{"code": "x", "silent": true})
 	f.checkJSON("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
 	f.checkJSON("silence", reply["execution_count"], `1`)
-	if reply, words = f.ask("execute_request", content{"code": "fail", "silent": true}); len(words) != 2 ||
+	if reply, words = f.answerTo("execute_request", content{"code": "fail", "silent": true}); len(words) != 2 ||
 		reply["status"] != "error" {
 		t.Errorf("%v, %q", reply, words)
 	}
-	f.ask("execute_request", content{"code": "none", "store_history": false})
-	_, words = f.ask("execute_request", content{"code": "show", "silent": true})
+	f.answerTo("execute_request", content{"code": "none", "store_history": false})
+	_, words = f.answerTo("execute_request", content{"code": "show", "silent": true})
 	f.checkJSON("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
-	reply, _ = f.ask("execute_request", content{"code": "y", "store_history": false})
+	reply, _ = f.answerTo("execute_request", content{"code": "y", "store_history": false})
 	f.checkJSON("not kept", reply["execution_count"], `1`)
-	_, words = f.ask("execute_request", content{"code": "show"})
+	_, words = f.answerTo("execute_request", content{"code": "show"})
 	f.checkJSON("shown", words, fmt.Sprintf(`[%q,%q,%q,%q,%q,%q,%q]`, busy,
 		`execute_input {"code":"show","execution_count":2}`,
 		`stream {"name":"stdout","text":"printed"}`,
 		`display_data {"data":{"a":1},"metadata":{},"transient":{"display_id":"7"}}`,
 		`update_display_data {"data":{},"metadata":{"c":2},"transient":{}}`, `clear_output {"wait":true}`, idle))
-	reply, words = f.ask("execute_request", content{"code": "fail", "store_history": true})
+	reply, words = f.answerTo("execute_request", content{"code": "fail", "store_history": true})
 	f.checkJSON("a failure", reply,
 		`{"status":"error","execution_count":3,"payload":[],"user_expressions":{},"ename":"Bad","evalue":"why","traceback":["where"]}`)
 	f.checkJSON("a failure", words[2], `"error {\"ename\":\"Bad\",\"evalue\":\"why\",\"traceback\":[\"where\"]}"`)
-	reply, words = f.ask("execute_request", content{"code": "name",
+	reply, words = f.answerTo("execute_request", content{"code": "name",
 		"user_expressions": map[string]string{"n": "name", "f": "fail", "o": "none"}})
 	f.checkJSON("names", words[2],
 		`"execute_result {\"data\":{\"text/plain\":\"Cell 4\"},\"execution_count\":4,\"metadata\":{}}"`)
 	f.checkJSON("names", reply["user_expressions"],
 		`{"n":{"status":"ok","data":{"text/plain":"expression n"},"metadata":{}},"f":{"status":"error","ename":"Bad","evalue":"why","traceback":["where"]},"o":{"status":"ok","data":{},"metadata":{}}}`)
-	f.ask("execute_request", content{"code": "x"})
+	f.answerTo("execute_request", content{"code": "x"})
 	for request, want := range map[string]string{
 		`{"hist_access_type":"tail","n":2}`:                               `[[1,4,"name"],[1,5,"x"]]`,
 		`{"hist_access_type":"tail","n":99}`:                              `[[1,1,"x"],[1,2,"show"],[1,3,"fail"],[1,4,"name"],[1,5,"x"]]`,
@@ -118,7 +118,7 @@ func TestExecuteRequests(t *testing.T) {
 		`{"hist_access_type":"search","pattern":"x","output":true,"n":1}`: `[[1,5,["x","value of x"]]]`,
 		`{"hist_access_type":"search","pattern":"a"}`:                     `[]`,
 	} {
-		reply, _ := f.ask("history_request", json.RawMessage(request))
+		reply, _ := f.answerTo("history_request", json.RawMessage(request))
 		f.checkJSON(request, reply["history"], want)
 	}
 }
@@ -134,12 +134,12 @@ func TestAbortAfterFailure(t *testing.T) {
 			body content
 		}{{"execute_request", content{"code": "fail", "stop_on_error": stop}}, {"execute_request",
 			content{"code": "x"}}, {"comm_info_request", content{}}, {"execute_request", content{"code": "y"}}} {
-			frames, _ := f.request(c.typ, c.body)
+			frames, _ := f.encode(c.typ, c.body)
 			m := testkit.Must(Decode(frames, f.server.key))
 			f.server.queue = append(f.server.queue, m)
 		}
 		f.server.mu.Unlock()
-		reply, _ := f.ask("history_request", content{}) // this request wakes the server and is answered last
+		reply, _ := f.answerTo("history_request", content{}) // this request wakes the server and is answered last
 		want := `[[1,1,"fail"]]`
 		if !stop {
 			want = `[[1,1,"fail"],[1,2,"x"],[1,3,"y"]]`
@@ -152,16 +152,16 @@ func TestAbortAfterFailure(t *testing.T) {
 // of the server itself. Without a key, all messages are accepted.
 func TestReplayedMessages(t *testing.T) {
 	f := connect(t, "k")
-	frames, _ := f.request("comm_info_request", content{})
+	frames, _ := f.encode("comm_info_request", content{})
 	forged := append([][]byte{}, frames...)
 	forged[1] = []byte(strings.Repeat("0", 64))
 	f.session = f.server.session
-	fromServer, _ := f.request("comm_info_request", content{})
+	fromServer, _ := f.encode("comm_info_request", content{})
 	f.session = "of the front end"
 	for _, m := range [][][]byte{frames, frames, forged, fromServer, frames} {
 		testkit.OK(t, f.shell.Send(m...))
 	}
-	frames, _ = f.request("kernel_info_request", content{}) // its reply must be the second one
+	frames, _ = f.encode("kernel_info_request", content{}) // its reply must be the second one
 	_ = f.shell.Send(frames...)
 	for _, want := range []string{"comm_info_reply", "kernel_info_reply"} {
 		if m, _ := f.recv(f.shell); m.Header.Type != want {
@@ -170,7 +170,7 @@ func TestReplayedMessages(t *testing.T) {
 	}
 	withoutKey := connect(t, "")
 	for range 3 {
-		if reply, _ := withoutKey.ask("comm_info_request", content{}); reply["status"] != "ok" {
+		if reply, _ := withoutKey.answerTo("comm_info_request", content{}); reply["status"] != "ok" {
 			t.Errorf("%v", reply)
 		}
 	}
@@ -180,12 +180,12 @@ func TestReplayedMessages(t *testing.T) {
 // another type are ignored, and that an interrupt ends the question.
 func TestInputRequests(t *testing.T) {
 	f := connect(t, "k")
-	_, words := f.ask("execute_request", content{"code": "ask"})
+	_, words := f.answerTo("execute_request", content{"code": "ask"})
 	if !strings.Contains(words[2], ErrNoInput.Error()) {
 		t.Errorf("%q", words)
 	}
 	for _, interrupt := range []bool{false, true} {
-		frames, header := f.request("execute_request", content{"code": "ask", "allow_stdin": true})
+		frames, header := f.encode("execute_request", content{"code": "ask", "allow_stdin": true})
 		testkit.OK(t, f.shell.Send(frames...))
 		m, body := f.recv(f.stdin)
 		if m.Header.Type != "input_request" || body["prompt"] != "who? " || body["password"] != true ||
@@ -193,12 +193,12 @@ func TestInputRequests(t *testing.T) {
 			t.Errorf("%+v, %v", m, body)
 		}
 		want, channel := "me<nil>", f.stdin
-		answer, _ := f.request("input_reply", content{"value": "me"})
+		answer, _ := f.encode("input_reply", content{"value": "me"})
 		if interrupt {
 			want, channel = "interrupted", f.control
-			answer, _ = f.request("interrupt_request", content{})
+			answer, _ = f.encode("interrupt_request", content{})
 		} else {
-			other, _ := f.request("odd_reply", content{"value": "not me"})
+			other, _ := f.encode("odd_reply", content{"value": "not me"})
 			_ = f.stdin.Send(other...)
 		}
 		testkit.OK(t, channel.Send(answer...))
@@ -222,7 +222,7 @@ func TestInputRequests(t *testing.T) {
 // TestShutdown checks that the kernel confirms a shutdown on the control channel and to all subscribers, and then ends.
 func TestShutdown(t *testing.T) {
 	f := connect(t, "k")
-	frames, header := f.request("shutdown_request", content{"restart": true})
+	frames, header := f.encode("shutdown_request", content{"restart": true})
 	testkit.OK(t, f.control.Send(frames...))
 	m, body := f.recv(f.control)
 	f.checkJSON(m.Header.Type, body, `{"status":"ok","restart":true}`)
@@ -240,9 +240,9 @@ func TestShutdown(t *testing.T) {
 func TestUnencodableReply(t *testing.T) {
 	f := connect(t, "k")
 	f.server.reply(&Message{}, "x_reply", content{}) // must not panic
-	l := f.server.lang.(scripted)
+	l := f.server.lang.(scriptedLanguage)
 	l.info["x"] = math.Inf(1) // the map is the kernel's own
-	reply, _ := f.ask("kernel_info_request", content{})
+	reply, _ := f.answerTo("kernel_info_request", content{})
 	if reply["status"] != "error" || reply["ename"] != "ReplyError" ||
 		!strings.Contains(fmt.Sprint(reply["evalue"]), "unsupported value") {
 		t.Errorf("%v", reply)
@@ -286,7 +286,7 @@ func TestListenClosesSockets(t *testing.T) {
 // listenAgain starts and closes a kernel, and starts another one on the same ports, except that socket i has a port
 // that is in use. It returns an error if the second start succeeds or leaves a socket open.
 func listenAgain(i, taken int) error {
-	s, err := Listen(Connection{IP: "127.0.0.1"}, scripted{})
+	s, err := Listen(Connection{IP: "127.0.0.1"}, scriptedLanguage{})
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func listenAgain(i, taken int) error {
 	ports[i] = taken
 	c := Connection{IP: "127.0.0.1", ShellPort: ports[0], ControlPort: ports[1], StdinPort: ports[2], HBPort: ports[3],
 		IOPubPort: ports[4]}
-	if s, err := Listen(c, scripted{}); err == nil {
+	if s, err := Listen(c, scriptedLanguage{}); err == nil {
 		s.Close()
 		return fmt.Errorf("socket %d listens at port %d, which is taken", i, taken)
 	}

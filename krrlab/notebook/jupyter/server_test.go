@@ -28,7 +28,7 @@ func (l stuckLanguage) Run(string, string, *Cell) Outcome {
 func (stuckLanguage) Interrupt() {}
 
 // serve starts a kernel with a short timeout that runs stuckLanguage. The channel is closed when Serve returns.
-func serve(t *testing.T) (*Server, <-chan struct{}) {
+func startServer(t *testing.T) (*Server, <-chan struct{}) {
 	t.Helper()
 	lang := stuckLanguage{begun: make(chan struct{}), release: make(chan struct{})}
 	s := testkit.Must(Listen(Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256"}, lang))
@@ -58,7 +58,7 @@ func awaitClosed(t *testing.T, name string, c <-chan struct{}) {
 // TestShutdownDuringUninterruptibleCell interrupts a cell that cannot be interrupted, and checks that the kernel still
 // shuts down.
 func TestShutdownDuringUninterruptibleCell(t *testing.T) {
-	s, served := serve(t)
+	s, served := startServer(t)
 	s.enqueue(&Message{Header: Header{Type: "execute_request"}, Content: []byte("{}")})
 	<-s.lang.(stuckLanguage).begun
 	for range 4 { // more than the server keeps: no call may block
@@ -71,7 +71,7 @@ func TestShutdownDuringUninterruptibleCell(t *testing.T) {
 // TestSubscriberThatDoesNotRead checks that the kernel shuts down while a subscriber does not read, although more data
 // wait for it than a connection can buffer.
 func TestSubscriberThatDoesNotRead(t *testing.T) {
-	s, served := serve(t)
+	s, served := startServer(t)
 	conn := testkit.Must(zmtp.Dial("tcp://"+s.iopub.Addr().String(), "SUB", ""))
 	defer conn.Close()
 	testkit.OK(t, conn.Send([]byte{1}))    // subscribes to all topics

@@ -86,7 +86,7 @@ func serveModules(t *testing.T) {
 }
 
 // write writes files below a folder.
-func write(t *testing.T, dir string, files map[string]string) {
+func writeFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		name = filepath.Join(dir, name)
@@ -96,19 +96,19 @@ func write(t *testing.T, dir string, files map[string]string) {
 }
 
 // noPackage reports false: no package is compiled into the program.
-func noPackage(string) bool { return false }
+func isCompiled(string) bool { return false }
 
 // TestFind checks that packages are found in the module cache, in the module of the working directory, and in its
 // vendor folder, without using the proxy. Files with assembly are replaced by their pure Go versions.
 func TestFind(t *testing.T) {
 	serveModules(t)
 	t.Chdir(t.TempDir())
-	finder := &Finder{IsCompiled: noPackage}
+	finder := &Finder{IsCompiled: isCompiled}
 	defer finder.Close()
 	if _, err := finder.Find(t.Context(), "example.test/gen"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before it was downloaded: %v", err)
 	}
-	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/gen v0.2.0\n",
+	writeFiles(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/gen v0.2.0\n",
 		"x.go": "package x\n\nimport _ \"example.test/gen\"\n", "mine/m.go": "package mine\n"})
 	testkit.Must(runGo(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"))
 	t.Setenv("GOPROXY", "off")
@@ -138,7 +138,7 @@ func TestFind(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(finder.Find(t.Context(), "./nowhere")), "nowhere")
 	testkit.Must(runGo(t.Context(), ".", nil, "mod", "vendor"))
 	t.Setenv("GOMODCACHE", t.TempDir())
-	vendorFinder := &Finder{IsCompiled: noPackage}
+	vendorFinder := &Finder{IsCompiled: isCompiled}
 	if p, err := vendorFinder.Find(t.Context(), "example.test/gen"); err != nil ||
 		p.Dir != filepath.Join(dir, "vendor", "example.test", "gen") {
 		t.Errorf("from the vendor folder: %+v, %v", p, err)
@@ -154,7 +154,7 @@ func TestBuildProgram(t *testing.T) {
 	}
 	serveModules(t)
 	moduleDir := t.TempDir()
-	write(t, moduleDir, map[string]string{"go.mod": "module example.test/here/v2\n",
+	writeFiles(t, moduleDir, map[string]string{"go.mod": "module example.test/here/v2\n",
 		"sub.go":         "package here\n\nimport \"example.test/gen\"\n\nvar Three = gen.One + 2\n",
 		"apart/apart.go": "package apart\n\nimport \"example.test/none\"\n\nvar Four = none.Four\n"})
 	for _, args := range []string{"get example.test/gen@v0.2.0 example.test/base@v0.9.0",
@@ -167,7 +167,7 @@ func TestBuildProgram(t *testing.T) {
 	t.Chdir(moduleDir)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	finder := &Finder{IsCompiled: noPackage}
+	finder := &Finder{IsCompiled: isCompiled}
 	for _, c := range []struct{ imports, text, want string }{
 		{"", "fmt.Print(1)", "1"},
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
@@ -213,7 +213,7 @@ func TestBuildProgram(t *testing.T) {
 func TestVersionConflict(t *testing.T) {
 	serveModules(t)
 	t.Chdir(t.TempDir())
-	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/floats v1.0.0\n",
+	writeFiles(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/floats v1.0.0\n",
 		"x.go": "package x\n\nimport _ \"example.test/floats\"\n"})
 	testkit.Must(runGo(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"))
 	original := linkedVersions

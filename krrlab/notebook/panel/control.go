@@ -91,15 +91,14 @@ type controlGroup struct {
 	initialValues []any           // initial values of the controls
 }
 
-// newControlGroup opens the controls for a struct. defaults is the same struct with the values that the controls show,
-// and maxWhole is that of controlFor.
-func newControlGroup(initial, defaults any, maxWhole int,
-	open func(widget.Spec) (*widget.Model, error)) (*controlGroup, error) {
+// openControls opens the controls for a struct. defaults is the same struct with the values that the controls show, and
+// maxWhole is that of controlFor. The subject runs again when a control moves.
+func (p *Panel) openControls(initial, defaults any, maxWhole int) (*controlGroup, error) {
 	g := &controlGroup{initial: reflect.ValueOf(initial), defaults: reflect.New(reflect.TypeOf(initial))}
 	g.defaults.Elem().Set(reflect.ValueOf(defaults))
 	for _, f := range fieldsWithControl(schema.Of(g.defaults.Interface())) {
 		spec := controlFor(f, maxWhole)
-		m, err := open(spec)
+		m, err := p.openModel(spec, p.requestRun)
 		if err != nil {
 			return nil, err
 		}

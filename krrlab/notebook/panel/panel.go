@@ -134,9 +134,9 @@ func (p *Panel) openModel(spec widget.Spec, onChange func()) (*widget.Model, err
 	return m, err
 }
 
-// openControl opens a control. The subject runs again when it moves.
-func (p *Panel) openControl(spec widget.Spec) (*widget.Model, error) {
-	return p.openModel(spec, p.requestRun)
+// openColumn opens a box that shows models below each other.
+func (p *Panel) openColumn(children ...*widget.Model) (*widget.Model, error) {
+	return p.openModel(widget.Spec{Kind: widget.VBox, Children: children}, nil)
 }
 
 // withoutControls is the text below the result where the controls cannot be used.

@@ -54,10 +54,10 @@ func FunctionSubject(f any, name string) (Subject, error) {
 func (s *functionSubject) controls(p *Panel) ([]*widget.Model, error) {
 	zero := reflect.Zero(s.optionsType).Interface()
 	var err error
-	if s.options, err = newControlGroup(zero, zero, 0, p.openControl); err != nil {
+	if s.options, err = p.openControls(zero, zero, 0); err != nil {
 		return nil, err
 	}
-	column, err := p.openModel(widget.Spec{Kind: widget.VBox, Children: s.options.controls}, nil)
+	column, err := p.openColumn(s.options.controls...)
 	return []*widget.Model{column}, err
 }
 
@@ -156,10 +156,10 @@ func (s *stageSubject) controls(p *Panel) (columns []*widget.Model, err error) {
 	if s.stage == nil {
 		return columns, nil
 	}
-	if s.options, err = newControlGroup(s.stage, s.stage, 0, p.openControl); err != nil {
+	if s.options, err = p.openControls(s.stage, s.stage, 0); err != nil {
 		return nil, err
 	}
-	column, err := p.openModel(widget.Spec{Kind: widget.VBox, Children: s.options.controls}, nil)
+	column, err := p.openColumn(s.options.controls...)
 	return append(columns, column), err
 }
 
@@ -189,8 +189,7 @@ func (s *stageSubject) openPreconditioner(p *Panel) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.precondColumn, err = p.openModel(widget.Spec{Kind: widget.VBox, Children: []*widget.Model{s.kindChoice}},
-		nil); err != nil {
+	if s.precondColumn, err = p.openColumn(s.kindChoice); err != nil {
 		return err
 	}
 	return s.openOptions(p)
@@ -230,7 +229,7 @@ func (s *stageSubject) openOptions(p *Panel) error {
 	s.precond = nil
 	children := []*widget.Model{s.kindChoice}
 	if hasOptions {
-		g, err := newControlGroup(start, shown, n, p.openControl)
+		g, err := p.openControls(start, shown, n)
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func (*tape) SetReadDeadline(time.Time) error  { return nil }
 func (*tape) SetWriteDeadline(time.Time) error { return nil }
 
 // longFrame returns a frame with any declared size, followed by b.
-func longFrame(flags byte, size uint64, b string) []byte {
+func frameWithSize(flags byte, size uint64, b string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{flags | flagLong}, size), b...)
 }
 
@@ -37,7 +37,7 @@ var readyShort = []byte("\x04\x09\x05READY\x01A\x00")
 func FuzzHandshake(f *testing.F) {
 	f.Add(append(append(bytes.Clone(greeting[:]), 4, 42), properties{"DEALER", "me"}.command()...))
 	f.Add(append(bytes.Clone(greeting[:]), readyShort...))
-	f.Add(append(bytes.Clone(greeting[:]), longFrame(flagCommand, 1<<62, "")...))
+	f.Add(append(bytes.Clone(greeting[:]), frameWithSize(flagCommand, 1<<62, "")...))
 	f.Add(append(bytes.Clone(greeting[:]), "\x04\x0c\x05READY\x01A\xff\xff\xff\xff"...))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -53,9 +53,9 @@ func FuzzHandshake(f *testing.F) {
 // must be the same after it is written and read again.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("\x01\x02ab\x00\x00"), 1000)
-	f.Add(longFrame(0, 1<<62, "a"), 1000)
-	f.Add(longFrame(flagMore, 1<<36, "a"), 1<<20)
-	f.Add(longFrame(flagMore, 1<<63, ""), -1)
+	f.Add(frameWithSize(0, 1<<62, "a"), 1000)
+	f.Add(frameWithSize(flagMore, 1<<36, "a"), 1<<20)
+	f.Add(frameWithSize(flagMore, 1<<63, ""), -1)
 	f.Add([]byte("\x04\x07\x04PING\x00\x00\x00\x01a"), 100)
 	f.Add([]byte("\x00\x00"), 28)
 	f.Add([]byte("\x04\x02\x09A\x00\x01a"), 100)
