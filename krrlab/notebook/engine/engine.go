@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"maps"
 	"math"
+	gopath "path"
 	"reflect"
 	"runtime"
 	"strings"
@@ -217,7 +218,7 @@ var Packages = sync.OnceValue(func() map[string]string {
 	for _, path := range ixgo.PackageList() {
 		if out[path] == "" && !strings.Contains(path, "internal/") && !strings.HasPrefix(path, "github.com/goplus/") &&
 			!strings.HasPrefix(path, "syscall") {
-			out[path] = path[strings.LastIndexByte(path, '/')+1:]
+			out[path] = gopath.Base(path)
 		}
 	}
 	return out

@@ -256,7 +256,7 @@ func timingCode(_ *Session, l commandLine) (string, error) {
 
 // completeCommand completes a command at the end of a line, or the file name that is its argument. n is the number of
 // bytes to replace; ok is false if line needs ordinary completion.
-func (s *Session) completeCommand(line string) (matches []string, n int, ok bool) {
+func completeCommand(line string) (matches []string, n int, ok bool) {
 	name, arg, hasArg := strings.Cut(line, " ")
 	if !hasArg {
 		for _, m := range commands {
@@ -267,7 +267,7 @@ func (s *Session) completeCommand(line string) (matches []string, n int, ok bool
 	arg = arg[strings.LastIndexByte(arg, ' ')+1:]
 	switch name {
 	case "%cd", "%%writefile":
-		return s.completeString("", arg), len(arg), true
+		return completeString("", arg), len(arg), true
 	}
 	return nil, 0, false
 }

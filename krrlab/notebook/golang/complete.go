@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -36,13 +37,13 @@ func (s *Session) complete(code string, cursor int) (matches []string, start int
 	head := code[:cursor]
 	line := head[strings.LastIndexByte(head, '\n')+1:]
 	if t := strings.TrimLeft(line, " \t"); strings.HasPrefix(t, "%") {
-		if matches, n, ok := s.completeCommand(t); ok {
+		if matches, n, ok := completeCommand(t); ok {
 			return matches, cursor - n
 		}
 	}
 	// The cursor is inside a string, or in a comment if there is a slash at the quote.
 	if _, quote := engine.OpenBrackets(blankCommands(head)); quote >= 0 && head[quote] != '/' {
-		return s.completeString(head, head[quote+1:]), quote + 1
+		return completeString(head, head[quote+1:]), quote + 1
 	}
 	word := trailingName(head)
 	cur := s.cursorAt(head)
@@ -116,12 +117,11 @@ var inImportPath = regexp.MustCompile(`(?s)(^|\n)\s*import\s*(\([^)]*|[\w.]*\s*)
 // completeString completes an import path or file name. head is the code before the quote and quoted is the text after
 // it. An import path matches by its beginning or by the beginning of its last element. Hidden files match only if the
 // name begins with a dot.
-func (s *Session) completeString(head, quoted string) []string {
+func completeString(head, quoted string) []string {
 	if inImportPath.MatchString(head) {
 		var out []string
 		for _, p := range packagePaths() {
-			lastElement := p[strings.LastIndexByte(p, '/')+1:]
-			if strings.HasPrefix(p, quoted) || quoted != "" && strings.HasPrefix(lastElement, quoted) {
+			if strings.HasPrefix(p, quoted) || quoted != "" && strings.HasPrefix(path.Base(p), quoted) {
 				out = append(out, p)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	gopath "path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,8 +19,8 @@ func (s *Session) missingPackagesText(paths []string) string {
 	var texts []string
 	for _, path := range paths {
 		text := fmt.Sprintf("package %s is not in this kernel", path)
-		if std, extras := packagesNamed(path[strings.LastIndexByte(path, '/')+1:]); len(std)+len(extras) > 0 {
-			text += "; there is " + strings.Join(append(extras, std...), ", ")
+		if others := packagesNamed(gopath.Base(path)); others != nil {
+			text += "; there is " + strings.Join(others, ", ")
 		}
 		texts = append(texts, text)
 	}
@@ -98,22 +99,22 @@ var preferredPaths = map[string]string{
 	"ast": "go/ast", "color": "image/color",
 }
 
-// packagesNamed returns the sorted paths of the compiled-in packages with the given name: those of the standard
-// library, and all others.
-func packagesNamed(name string) (std, extras []string) {
+// packagesNamed returns the paths of the compiled-in packages with the given name, sorted; those of the standard library
+// are the last ones.
+func packagesNamed(name string) []string {
+	var std, extras []string
 	for path, packageName := range engine.Packages() {
-		if packageName != name && path[strings.LastIndexByte(path, '/')+1:] != name {
-			continue
-		}
-		if isStandard(path) {
+		switch {
+		case packageName != name && gopath.Base(path) != name:
+		case isStandard(path):
 			std = append(std, path)
-		} else {
+		default:
 			extras = append(extras, path)
 		}
 	}
 	slices.Sort(std)
 	slices.Sort(extras)
-	return std, extras
+	return append(extras, std...)
 }
 
 // implicitImport returns the path of the compiled-in package that a name denotes without an import, or "" if there is
@@ -122,25 +123,21 @@ func implicitImport(name string) string {
 	if path := preferredPaths[name]; path != "" {
 		return path
 	}
-	std, extras := packagesNamed(name)
-	if len(std) == 0 {
-		std = extras
+	paths := packagesNamed(name)
+	if i := slices.IndexFunc(paths, isStandard); i > 0 {
+		paths = paths[i:]
 	}
-	if len(std) == 1 {
-		return std[0]
+	if len(paths) == 1 {
+		return paths[0]
 	}
 	return ""
 }
 
 // importAdvice returns up to three import declarations that may define a name, or "" if no package has this name.
 func importAdvice(name string) string {
-	std, extras := packagesNamed(name)
-	all := append(extras, std...)
-	if len(all) == 0 {
-		return ""
+	paths := packagesNamed(name)
+	for i, path := range paths {
+		paths[i] = fmt.Sprintf("import %q", path)
 	}
-	for i, path := range all {
-		all[i] = fmt.Sprintf("import %q", path)
-	}
-	return strings.Join(all[:min(len(all), 3)], " or ")
+	return strings.Join(paths[:min(len(paths), 3)], " or ")
 }
