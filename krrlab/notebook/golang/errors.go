@@ -42,12 +42,12 @@ const (
 	plain = "\x1b[0m"
 )
 
-// failure returns an error of the kind name that shows a line of the cell, counted from 1, and its surroundings. line
+// failure returns an error of the given kind that shows a line of the cell, counted from 1, and its surroundings. line
 // is 0 if it is unknown. Otherwise the name of the cell and the line are appended to the message, unless it has the
 // word "line" already.
-func (c *cell) failure(name, text string, line int) *Error {
-	e := &Error{Name: name, Value: text}
-	head := fmt.Sprintf("%s%s%s: %s%s", bold, red, name, plain, text)
+func (c *cell) failure(kind, text string, line int) *Error {
+	e := &Error{Name: kind, Value: text}
+	head := fmt.Sprintf("%s%s%s: %s%s", bold, red, kind, plain, text)
 	if line < 1 || line > len(c.lines) {
 		e.Traceback = []string{head}
 		return e

@@ -90,6 +90,7 @@ func (g *progressCurves) picture() string {
 
 // progressLine is an output line of a cell that is updated in place, with a plot below it.
 type progressLine struct {
+	out *capture
 	// mu protects the fields below. update and finish hold it while they call show.
 	mu         sync.Mutex
 	id         string // display_id of the line
@@ -105,9 +106,9 @@ type progressLine struct {
 func (s *Session) Progress() func(krrlab.Event) error {
 	return func(e krrlab.Event) error {
 		now := time.Now()
-		s.progress.CompareAndSwap(nil, &progressLine{id: fmt.Sprint("krrlab-progress-", now.UnixNano()), start: now})
+		s.progress.CompareAndSwap(nil, &progressLine{out: s.out, id: fmt.Sprint("krrlab-progress-", now.UnixNano()), start: now})
 		if p := s.progress.Load(); p != nil { // nil if endProgress has just removed the line
-			p.update(s, e, now)
+			p.update(e, now)
 		}
 		return nil
 	}
@@ -115,7 +116,7 @@ func (s *Session) Progress() func(krrlab.Event) error {
 
 // show displays text and a picture as the progress line, replacing its previous contents. If e.Total is positive, a
 // progress bar precedes the text.
-func (p *progressLine) show(s *Session, e krrlab.Event, text, picture string) {
+func (p *progressLine) show(e krrlab.Event, text, picture string) {
 	bar := ""
 	if e.Total > 0 {
 		bar = fmt.Sprintf(`<progress max="%d" value="%d" style="width:12em"></progress> `, e.Total, e.Done)
@@ -123,9 +124,9 @@ func (p *progressLine) show(s *Session, e krrlab.Event, text, picture string) {
 	d := withID(display.MakeData3(display.MIMETypeHTML, text,
 		`<div style="white-space:nowrap;font-size:90%">`+bar+html.EscapeString(text)+`</div>`+picture), p.id)
 	if p.shown {
-		s.out.update(d)
+		p.out.update(d)
 	} else {
-		s.out.show(d)
+		p.out.show(d)
 	}
 	p.shown = true
 }
@@ -133,7 +134,7 @@ func (p *progressLine) show(s *Session, e krrlab.Event, text, picture string) {
 // endProgress replaces the progress line, if there is one, by the elapsed time.
 func (s *Session) endProgress() {
 	if p := s.progress.Swap(nil); p != nil {
-		p.finish(s, time.Now())
+		p.finish(time.Now())
 	}
 }
 
@@ -145,7 +146,7 @@ const (
 
 // update adds an event to the curves. It displays the event, unless the stage has only just begun or the previous
 // update is too recent.
-func (p *progressLine) update(s *Session, e krrlab.Event, now time.Time) {
+func (p *progressLine) update(e krrlab.Event, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.curves.add(e, now.Sub(p.start).Seconds())
@@ -157,12 +158,12 @@ func (p *progressLine) update(s *Session, e krrlab.Event, now time.Time) {
 		return
 	}
 	p.lastUpdate = now
-	p.show(s, e, e.String(), p.curves.picture())
+	p.show(e, e.String(), p.curves.picture())
 }
 
 // finish replaces the line by the elapsed time, with the plot folded below it. It does nothing if the line was never
 // shown.
-func (p *progressLine) finish(s *Session, now time.Time) {
+func (p *progressLine) finish(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.shown {
@@ -172,5 +173,5 @@ func (p *progressLine) finish(s *Session, now time.Time) {
 	if picture != "" {
 		picture = plots.FoldedHTML("how it went", picture)
 	}
-	p.show(s, krrlab.Event{}, fmt.Sprintf("%.1f seconds", now.Sub(p.start).Seconds()), picture)
+	p.show(krrlab.Event{}, fmt.Sprintf("%.1f seconds", now.Sub(p.start).Seconds()), picture)
 }

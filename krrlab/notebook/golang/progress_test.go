@@ -35,17 +35,17 @@ func TestProgressPictures(t *testing.T) {
 	pictures := &htmlRecorder{}
 	s.out.startCell(pictures)
 	start := time.Now()
-	line := &progressLine{id: "a", start: start}
+	line := &progressLine{out: s.out, id: "a", start: start}
 	for i := range 1000 {
 		for _, name := range []string{"none", "features"} {
-			line.update(s, krrlab.Event{Stage: stage.Compare, Detail: name, Iteration: i + 1,
+			line.update(krrlab.Event{Stage: stage.Compare, Detail: name, Iteration: i + 1,
 				Residual: math.Exp(-float64(i) / 100), Remaining: -1}, start.Add(time.Duration(i)*10*time.Millisecond))
 		}
 	}
 	if n := len(pictures.html); n < 10 || n > 20 {
 		t.Errorf("%d pictures in ten seconds, want 10 to 20", n)
 	}
-	line.finish(s, start.Add(10*time.Second))
+	line.finish(start.Add(10 * time.Second))
 	last := pictures.html[len(pictures.html)-1]
 	if !strings.Contains(last, "10.0 seconds") ||
 		!regexp.MustCompile(`(?s)<details>.*data:image/svg\+xml;base64,`).MatchString(last) {
@@ -59,11 +59,11 @@ func TestProgressPictures(t *testing.T) {
 	}
 	quiet := &htmlRecorder{}
 	s.out.startCell(quiet)
-	shortLine := &progressLine{id: "b", start: start}
-	shortLine.update(s, krrlab.Event{Stage: stage.Solve, Iteration: 1, Residual: 1}, start.Add(progressDelay/2))
-	shortLine.finish(s, start.Add(progressDelay/2))
-	kernelLine := &progressLine{id: "c", start: start}
-	kernelLine.update(s, krrlab.Event{Stage: stage.Kernel, Done: 1, Total: 2}, start.Add(time.Second))
+	shortLine := &progressLine{out: s.out, id: "b", start: start}
+	shortLine.update(krrlab.Event{Stage: stage.Solve, Iteration: 1, Residual: 1}, start.Add(progressDelay/2))
+	shortLine.finish(start.Add(progressDelay / 2))
+	kernelLine := &progressLine{out: s.out, id: "c", start: start}
+	kernelLine.update(krrlab.Event{Stage: stage.Kernel, Done: 1, Total: 2}, start.Add(time.Second))
 	if len(quiet.html) != 1 || strings.Contains(quiet.html[0], "<img") { // that of kernelLine
 		t.Errorf("want one line without a picture: %q", quiet.html)
 	}

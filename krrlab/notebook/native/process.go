@@ -186,29 +186,29 @@ func (p *process) Call(interrupt <-chan struct{}, f int, in, out []any) error {
 	for _, v := range in {
 		collector.put(reflect.ValueOf(v))
 	}
-	sl, err := p.acquireSlot(8 * sliceRegions.assignOffsets())
+	slot, err := p.acquireSlot(8 * sliceRegions.assignOffsets())
 	if err != nil {
 		return err
 	}
-	defer p.releaseSlot(sl)
+	defer p.releaseSlot(slot)
 	request := &message{offsetOf: sliceRegions.offsetOf}
-	request.putWords(uint64(sl.number), uint64(f), uint64(sl.offset), uint64(len(sl.memory)))
+	request.putWords(uint64(slot.number), uint64(f), uint64(slot.offset), uint64(len(slot.memory)))
 	for _, v := range in {
 		request.put(reflect.ValueOf(v))
 	}
 	for _, reg := range sliceRegions {
-		copy(sl.memory[8*reg.offset:], bytesOf(reg.values))
+		copy(slot.memory[8*reg.offset:], bytesOf(reg.values))
 	}
 	_ = request.send(p.requests) // an error means that the process has ended; then the reply channel is closed
 	reply, ok := (*message)(nil), false
 	select {
-	case reply, ok = <-sl.reply:
+	case reply, ok = <-slot.reply:
 	case <-interrupt:
 		select {
-		case reply, ok = <-sl.reply:
+		case reply, ok = <-slot.reply:
 		case <-time.After(interruptGrace):
 			p.kill()
-			<-sl.reply
+			<-slot.reply
 			return ErrInterrupted
 		}
 	}
@@ -217,7 +217,7 @@ func (p *process) Call(interrupt <-chan struct{}, f int, in, out []any) error {
 	}
 	for _, reg := range sliceRegions {
 		// write only if there are changes: other goroutines may read an unchanged slice at the same time
-		original, returned := bytesOf(reg.values), sl.memory[8*reg.offset:][:8*len(reg.values)]
+		original, returned := bytesOf(reg.values), slot.memory[8*reg.offset:][:8*len(reg.values)]
 		if !bytes.Equal(original, returned) {
 			copy(original, returned)
 		}

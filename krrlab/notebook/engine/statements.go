@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// checkStatements type-checks a unit of statements. It inserts a call of stepFunc before each statement and, if
+// showLast is set, passes a final expression to showFunc. Variables that the statements define become variables of the
+// session (see sessionVariables).
+func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast bool) (*unit, error) {
+	fn := file.Decls[0].(*ast.FuncDecl)
+	list := fn.Body.List
+	fn.Body.List = nil
+	var lines []int
+	var showCall *ast.CallExpr // the call that shows the last expression, or nil
+	for i, stmt := range list {
+		lines = append(lines, e.fset.Position(stmt.Pos()).Line)
+		step := callStmt(stepFunc, stmt.Pos(), &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: stmt.Pos()})
+		if x, ok := stmt.(*ast.ExprStmt); ok {
+			isShown := showLast && i+1 == len(list) && !printCall.MatchString(types.ExprString(x.X))
+			if stmt = wrapExpression(x, isShown); isShown {
+				showCall = stmt.(*ast.ExprStmt).X.(*ast.CallExpr)
+				c.EndsWithCall = stmt != x && isCall(x.X)
+			}
+		}
+		fn.Body.List = append(fn.Body.List, step, stmt)
+	}
+	u, err := e.checkUnit(file, visible)
+	if err != nil && showCall != nil && strings.Contains(err.Error(), "used as value") {
+		fn.Body.List[len(fn.Body.List)-1], showCall = list[len(list)-1], nil
+		u, err = e.checkUnit(file, visible)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if showCall != nil {
+		c.shownTypes = u.argumentTypes(showCall)
+	}
+	c.recordUnreadErrors(u, fn)
+	u.lines = lines
+	e.sessionVariables(u, fn, visible)
+	return u, nil
+}
+
+// wrapExpression returns a statement that shows the value of an expression, or only uses it: a value without a use is a
+// compile error. parse has already put a list of expressions into a call of showFunc.
+func wrapExpression(stmt *ast.ExprStmt, isShown bool) ast.Stmt {
+	call, ok := stmt.X.(*ast.CallExpr)
+	switch {
+	case isShown && !(ok && isName(call.Fun, showFunc)):
+		return callStmt(showFunc, stmt.Pos(), stmt.X)
+	case isShown || isCall(stmt.X):
+		return stmt
+	}
+	return &ast.AssignStmt{Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: stmt.Pos()}}, Tok: token.ASSIGN,
+		TokPos: stmt.Pos(), Rhs: []ast.Expr{stmt.X}}
+}
+
+// argumentTypes returns the types of the arguments of a call. A call among the arguments can have several.
+func (u *unit) argumentTypes(call *ast.CallExpr) (out []types.Type) {
+	for _, x := range call.Args {
+		switch t := u.src.info.TypeOf(ast.Unparen(x)).(type) {
+		case *types.Tuple:
+			for v := range t.Variables() {
+				out = append(out, v.Type())
+			}
+		default:
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// sessionVariables turns the variables that the statements of fn define with := into package-level variables, which
+// later cells can use. If a visible variable has the same name and type, that variable is assigned instead.
+func (e *Engine) sessionVariables(u *unit, fn *ast.FuncDecl, visible view) {
+	info := u.src.info
+	sessionVar := map[types.Object]*types.Var{}
+	decl := &ast.GenDecl{Tok: token.VAR}
+	for i, stmt := range fn.Body.List {
+		assign, ok := stmt.(*ast.AssignStmt)
+		if !ok || assign.Tok != token.DEFINE {
+			continue
+		}
+		assign.Tok = token.ASSIGN
+		for _, x := range assign.Lhs {
+			id := x.(*ast.Ident)
+			old, ok := info.Defs[id].(*types.Var)
+			if !ok || id.Name == "_" {
+				continue
+			}
+			v := u.recordRedeclared(old, visible)
+			if v == nil {
+				v = types.NewVar(id.Pos(), u.pkg, id.Name, old.Type())
+				u.pkg.Scope().Insert(v)
+				name := ast.NewIdent(id.Name)
+				info.Defs[name] = v
+				decl.Specs = append(decl.Specs, &ast.ValueSpec{Names: []*ast.Ident{name}})
+			}
+			delete(info.Defs, id)
+			info.Uses[id] = v
+			sessionVar[old] = v
+			visible.bind(id.Name, v)
+			step := i / 2 // a call of stepFunc precedes every statement
+			u.declaredNames = append(u.declaredNames, declaredName{id.Name, v, step})
+		}
+	}
+	for id, o := range info.Uses {
+		if v := sessionVar[o]; v != nil {
+			info.Uses[id] = v
+		}
+	}
+	u.redeclared = nil
+	if decl.Specs != nil {
+		u.src.files[0].Decls = append(u.src.files[0].Decls, decl)
+	}
+}
+
+// UnreadError is a non-nil error that a top-level statement of a cell assigned to a variable and that no later
+// statement reads.
+type UnreadError struct {
+	Name string // name of the variable
+	Line int    // line of the assignment
+	Err  error
+}
+
+// recordUnreadErrors updates c.errorLines with the statements of a unit: it adds error variables that are assigned and
+// removes variables that are mentioned afterwards.
+func (c *Cell) recordUnreadErrors(u *unit, fn *ast.FuncDecl) {
+	for _, stmt := range fn.Body.List {
+		ast.Inspect(stmt, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				delete(c.errorLines, id.Name)
+			}
+			return true
+		})
+		assign, ok := stmt.(*ast.AssignStmt)
+		if !ok {
+			continue
+		}
+		for _, x := range assign.Lhs {
+			if t := u.src.info.TypeOf(x); t != nil && types.Identical(t, types.Universe.Lookup("error").Type()) {
+				c.errorLines[types.ExprString(x)] = c.e.fset.Position(x.Pos()).Line
+			}
+		}
+	}
+}
+
+// UnreadErrors returns, after the cell has run, the errors that it assigned to variables and never read, in the order
+// of their lines.
+func (c *Cell) UnreadErrors() (out []UnreadError) {
+	c.e.ForEachVariable(func(name string, v reflect.Value) {
+		if err, ok := v.Interface().(error); ok && c.errorLines[name] > 0 {
+			out = append(out, UnreadError{name, c.errorLines[name], err})
+		}
+	})
+	slices.SortFunc(out, func(a, b UnreadError) int { return a.Line - b.Line })
+	return out
+}
+
+// isName reports whether x is the given identifier.
+func isName(x ast.Expr, name string) bool {
+	id, ok := x.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+// isCall reports whether x is a call, or a conversion, which has the same syntax.
+func isCall(x ast.Expr) bool {
+	_, ok := ast.Unparen(x).(*ast.CallExpr)
+	return ok
+}
+
+// callStmt returns a statement at pos that calls the function with the given name.
+func callStmt(name string, pos token.Pos, args ...ast.Expr) ast.Stmt {
+	return &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: name, NamePos: pos}, Lparen: pos, Args: args,
+		Rparen: pos}}
+}
+
+// printCall matches calls of fmt functions whose results are not worth displaying.
+var printCall = regexp.MustCompile(`^fmt\.(Print|Fprint|Scan)\w*\(`)
+
+// Statements call these functions: stepFunc with their index, and showFunc with the values to display.
+const (
+	stepFunc = ReservedPrefix + "at"
+	showFunc = ReservedPrefix + "show"
+)
