@@ -30,8 +30,9 @@ var (
 		"functions, nil as a key panics, and storing an interface that may be nil is refused",
 		[]*field{funcsField, instrsField, ssaInstrsField, registersField, stackField}}
 	resultFeature = &feature{"frames used again", "calls take longer", []*field{funcsField, usedField}}
-	panicFeature  = &feature{"panics in goroutines", "such a goroutine ends without an error message", []*field{goPanicsField}}
-	typeFeature   = &feature{"types of cells", "cells that declare one are refused", []*field{recordField}}
+	panicFeature  = &feature{"panics in goroutines", "such a goroutine ends without an error message",
+		[]*field{goPanicsField}}
+	typeFeature = &feature{"types of cells", "cells that declare one are refused", []*field{recordField}}
 
 	features = []*feature{stopFeature, phiFeature, invokeFeature, redirectFeature, resultFeature, panicFeature,
 		typeFeature}

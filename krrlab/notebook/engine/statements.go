@@ -21,8 +21,9 @@ func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast
 	var lines []int
 	var showCall *ast.CallExpr // the call that shows the last expression, or nil
 	for i, stmt := range list {
-		lines = append(lines, e.fset.Position(stmt.Pos()).Line)
-		step := callStmt(stepFunc, stmt.Pos(), &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: stmt.Pos()})
+		pos := stmt.Pos()
+		lines = append(lines, e.fset.Position(pos).Line)
+		step := callStmt(stepFunc, pos, &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: pos})
 		if x, ok := stmt.(*ast.ExprStmt); ok {
 			isShown := showLast && i+1 == len(list) && !printCall.MatchString(types.ExprString(x.X))
 			if stmt = wrapExpression(x, isShown); isShown {

@@ -51,7 +51,8 @@ func (s *Session) runCell(c *cell, result chan<- Result) {
 				const text = "runtime.Goexit ended the goroutine of the cell"
 				res = Result{Err: c.failure(panicError, text, c.currentLine)}
 			}
-			if !returned || c.recursionTooDeep.Load() { // after a deep recursion, the goroutine would keep its huge stack
+			// After a deep recursion, the goroutine would keep its huge stack.
+			if !returned || c.recursionTooDeep.Load() {
 				s.replaceWorker()
 			}
 			result <- res

@@ -87,8 +87,8 @@ func noCommentsHint(path string) string {
 	if !engine.IsCompiled(path) || hasGo() {
 		return ""
 	}
-	return "\n\n(This program was built without the comments of its packages, and Go is not installed here to read them " +
-		"from the source: see go.dev/dl, or take a release of krrlab.)"
+	return "\n\n(This program was built without the comments of its packages, and Go is not installed here to read " +
+		"them from the source: see go.dev/dl, or take a release of krrlab.)"
 }
 
 // hasGo reports whether there is a go command.

@@ -106,7 +106,8 @@ type progressLine struct {
 func (s *Session) Progress() func(krrlab.Event) error {
 	return func(e krrlab.Event) error {
 		now := time.Now()
-		s.progress.CompareAndSwap(nil, &progressLine{out: s.out, id: fmt.Sprint("krrlab-progress-", now.UnixNano()), start: now})
+		id := fmt.Sprint("krrlab-progress-", now.UnixNano())
+		s.progress.CompareAndSwap(nil, &progressLine{out: s.out, id: id, start: now})
 		if p := s.progress.Load(); p != nil { // nil if endProgress has just removed the line
 			p.update(e, now)
 		}

@@ -62,7 +62,8 @@ func execGo(ctx context.Context, dir string, env []string, stdout, stderr io.Wri
 func (f *Finder) BuildProgram(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
 	dir, err = f.newModule(ctx, files, imports)
 	if err == nil {
-		_, err = runGo(ctx, dir, buildEnv(dir), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
+		_, err = runGo(ctx, dir, buildEnv(dir), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w",
+			"-o", "program", ".")
 	}
 	if err != nil {
 		_ = os.RemoveAll(dir)
