@@ -48,23 +48,6 @@ type pageOutput struct {
 	Text, Class string
 }
 
-// savedCell is a cell of a notebook file.
-type savedCell struct {
-	Type    string        `json:"cell_type"`
-	Source  any           `json:"source"`
-	Count   any           `json:"execution_count"`
-	Outputs []savedOutput `json:"outputs"`
-}
-
-// savedOutput is an output in a notebook file.
-type savedOutput struct {
-	Type      string         `json:"output_type"`
-	Name      string         `json:"name"`
-	Text      any            `json:"text"`
-	Data      map[string]any `json:"data"`
-	Traceback []string       `json:"traceback"`
-}
-
 // exportHTML returns a notebook with its outputs as a self-contained HTML document. The only external references are
 // links in the notebook's own text. Formulas are converted to MathML; formulas with commands that mathML does not
 // support remain in TeX.
@@ -87,7 +70,12 @@ func (p *htmlPage) addCells(cells any) error {
 	if err != nil {
 		return err
 	}
-	var saved []savedCell
+	var saved []struct {
+		Type    string           `json:"cell_type"`
+		Source  any              `json:"source"`
+		Count   any              `json:"execution_count"`
+		Outputs []map[string]any `json:"outputs"`
+	}
 	if err := json.Unmarshal(b, &saved); err != nil {
 		return err
 	}
@@ -103,7 +91,7 @@ func (p *htmlPage) addCells(cells any) error {
 			}
 		case "code":
 			for _, o := range c.Outputs {
-				cell.Outputs = append(cell.Outputs, o.onPage())
+				cell.Outputs = append(cell.Outputs, outputOnPage(o))
 			}
 		}
 		p.Cells = append(p.Cells, cell)
@@ -111,15 +99,21 @@ func (p *htmlPage) addCells(cells any) error {
 	return nil
 }
 
-// onPage returns the output in the form that a page shows.
-func (o savedOutput) onPage() pageOutput {
-	switch o.Type {
+// outputOnPage returns an output of a notebook file in the form that a page shows.
+func outputOnPage(o map[string]any) pageOutput {
+	switch o["output_type"] {
 	case "stream":
-		return pageOutput{Text: stripANSI(joinLines(o.Text)), Class: o.Name}
+		return pageOutput{Text: stripANSI(joinLines(o["text"])), Class: fmt.Sprint(o["name"])}
 	case "error":
-		return pageOutput{Text: stripANSI(strings.Join(o.Traceback, "\n")), Class: "error"}
+		var lines []string
+		traceback, _ := o["traceback"].([]any)
+		for _, line := range traceback {
+			lines = append(lines, fmt.Sprint(line))
+		}
+		return pageOutput{Text: stripANSI(strings.Join(lines, "\n")), Class: "error"}
 	}
-	return richestOutput(o.Data)
+	data, _ := o["data"].(map[string]any)
+	return richestOutput(data)
 }
 
 // firstHeading matches a heading of the first level; group 1 is its text.

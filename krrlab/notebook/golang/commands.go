@@ -37,7 +37,7 @@ func init() {
 		{name: "%cd", arg: "[DIR]", text: "change the folder, or say which it is",
 			run: func(s *Session, l commandLine) error { return s.changeDir(unquoted(l.arg)) }},
 		{name: "%env", arg: "[NAME[=VALUE]]", text: "set a variable of the environment, or print one or all",
-			run: (*Session).environment},
+			code: environmentCode},
 		{name: "%%writefile", arg: "[-a] FILE", text: "write the rest of the cell to a file, with -a at its end",
 			run: func(s *Session, l commandLine) error {
 				text, err := writeFile(l.arg, l.body)
@@ -126,23 +126,19 @@ func (s *Session) runCommand(text string) (code string, err error) {
 	return "", fmt.Errorf("unknown command %s; %%help lists them", name)
 }
 
-// environment executes %env.
-func (s *Session) environment(l commandLine) error {
+// environmentCode returns code that executes %env.
+func environmentCode(_ *Session, l commandLine) (string, error) {
 	name, value, isSet := strings.Cut(l.arg, "=")
 	name = strings.TrimSpace(name)
 	switch {
 	case isSet:
-		return os.Setenv(name, strings.TrimSpace(value))
+		return fmt.Sprintf("if err := os.Setenv(%q, %q); err != nil { panic(err) }", name, strings.TrimSpace(value)),
+			nil
 	case name == "":
-		s.printLine(strings.Join(os.Environ(), "\n"))
-		return nil
+		return `for _, line := range os.Environ() { fmt.Println(line) }`, nil
 	}
-	value, isSet = os.LookupEnv(name)
-	if !isSet {
-		return errors.New(name + " is not in the environment")
-	}
-	s.printLine(value)
-	return nil
+	return fmt.Sprintf("if value, ok := os.LookupEnv(%q); ok { fmt.Println(value) } else { panic(%q) }", name,
+		name+" is not in the environment"), nil
 }
 
 // setAutoget executes %autoget.

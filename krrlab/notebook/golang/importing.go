@@ -19,8 +19,8 @@ func (s *Session) missingPackagesText(paths []string) string {
 	var texts []string
 	for _, path := range paths {
 		text := fmt.Sprintf("package %s is not in this kernel", path)
-		if others := packagesNamed(gopath.Base(path)); others != nil {
-			text += "; there is " + strings.Join(others, ", ")
+		if alternatives := packagesNamed(gopath.Base(path)); alternatives != nil {
+			text += "; there is " + strings.Join(alternatives, ", ")
 		}
 		texts = append(texts, text)
 	}
@@ -99,8 +99,8 @@ var preferredPaths = map[string]string{
 	"ast": "go/ast", "color": "image/color",
 }
 
-// packagesNamed returns the paths of the compiled-in packages with the given name, sorted; those of the standard library
-// are the last ones.
+// packagesNamed returns the paths of the compiled-in packages with the given name, sorted; those of the standard
+// library are the last ones.
 func packagesNamed(name string) []string {
 	var std, extras []string
 	for path, packageName := range engine.Packages() {

@@ -27,7 +27,7 @@ type Cell struct {
 func (c *Cell) Interrupts() <-chan struct{} { return c.interrupts }
 
 // publish sends a message about the cell to all subscribers, unless the cell is silent.
-func (c *Cell) publish(typ string, content map[string]any) {
+func (c *Cell) publish(typ string, content any) {
 	if !c.silent {
 		c.server.publish(typ, c.parent.RawHeader, content)
 	}
@@ -58,9 +58,7 @@ func mimeBundle(d Data) map[string]any {
 
 // Comm sends a message of a comm that the cell has opened. It may be called after the cell has ended.
 func (c *Cell) Comm(typ string, content, metadata map[string]any) {
-	if !c.silent {
-		c.server.publish(typ, c.parent.RawHeader, contentWithMetadata{content, metadata})
-	}
+	c.publish(typ, contentWithMetadata{content, metadata})
 }
 
 // Clear removes the output of the cell. If wait is true, the output is removed when the next output arrives.
@@ -276,16 +274,16 @@ func (s *Server) searchHistory(req request) [][]any {
 func (s *Server) handle(m *Message) {
 	s.publish("status", m.RawHeader, map[string]any{"execution_state": "busy"})
 	defer s.publish("status", m.RawHeader, map[string]any{"execution_state": "idle"})
-	var req request
-	if err := json.Unmarshal(m.Content, &req); err != nil {
-		s.reply(m, replyType(m.Header.Type), errorContent("ProtocolError", err.Error()))
-		return
-	}
 	answer := func(content map[string]any) {
 		if content["status"] == nil {
 			content["status"] = "ok"
 		}
-		s.reply(m, replyType(m.Header.Type), content)
+		s.reply(m, strings.TrimSuffix(m.Header.Type, "_request")+"_reply", content)
+	}
+	var req request
+	if err := json.Unmarshal(m.Content, &req); err != nil {
+		answer(errorContent("ProtocolError", err.Error()))
+		return
 	}
 	switch m.Header.Type {
 	case "kernel_info_request":
@@ -348,9 +346,6 @@ type request struct {
 	Pattern string `json:"pattern"`
 	Unique  bool   `json:"unique"`
 }
-
-// replyType returns the type of the reply to a request.
-func replyType(typ string) string { return strings.TrimSuffix(typ, "_request") + "_reply" }
 
 // byteOffset converts an index in characters of s to an index in bytes, which is len(s) if there are fewer characters.
 func byteOffset(s string, runes int) int {

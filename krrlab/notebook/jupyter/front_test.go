@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// scriptedLanguage is a Language whose cells are single words: fail fails, none has no value, name has the name of the cell as
-// its value, ask asks a question, slide opens a comm, and show shows each kind of output. Any other code has a value
-// that repeats it.
+// scriptedLanguage is a Language whose cells are single words: fail fails, none has no value, name has the name of the
+// cell as its value, ask asks a question, slide opens a comm, and show shows each kind of output. Any other code has a
+// value that repeats it.
 type scriptedLanguage struct {
 	info   content
 	models *widget.Set

@@ -282,27 +282,30 @@ func (p *Panel) runOnce() (err error, isCurrent bool) {
 		return nil, true
 	default:
 	}
-	seconds := time.Since(start).Seconds()
-	switch {
-	case r.superseded:
+	if r.superseded {
 		return nil, false
+	}
+	if r.interrupted {
+		err = nil
+	}
+	var result, text, status string
+	switch {
+	case err != nil:
+		text, status = err.Error(), "failed"
+		result = `<p style="color:#b00">` + html.EscapeString(text) + `</p>`
 	case r.interrupted && isNil(value):
-		p.showResult(`<p>interrupted before there was a result</p>`, "interrupted", code, isFirst)
-		p.setStatus("interrupted")
-	case err != nil && !r.interrupted:
-		p.showResult(`<p style="color:#b00">`+html.EscapeString(err.Error())+`</p>`, err.Error(), code, isFirst)
-		p.setStatus("failed")
-		return err, true
+		result, text, status = `<p>interrupted before there was a result</p>`, "interrupted", "interrupted"
 	default:
-		d := display.Render(value)
-		status := fmt.Sprintf("%.2f s", seconds)
+		status = fmt.Sprintf("%.2f s", time.Since(start).Seconds())
 		if r.interrupted {
 			status = "interrupted: this is a partial result"
 		}
-		p.showResult(resultHTML(d), fmt.Sprint(d.Data[display.MIMETypeText]), code, isFirst)
-		p.setStatus(status)
+		d := display.Render(value)
+		result, text = resultHTML(d), fmt.Sprint(d.Data[display.MIMETypeText])
 	}
-	return nil, true
+	p.showResult(result, text, code, isFirst)
+	p.setStatus(status)
+	return err, true
 }
 
 // statusInterval is the shortest time between two reports of a run in the status line.

@@ -120,7 +120,7 @@ func (s *Spec) classState(version int) map[string]any {
 		"_view_module_version": view.version}
 }
 
-// valueState returns the part of the state with the value of the model and what is shown with it.
+// valueState returns the part of the state with the value of the model and the options of its display.
 func (s *Spec) valueState(version int) map[string]any {
 	switch s.Kind {
 	case IntSlider:
