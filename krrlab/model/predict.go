@@ -53,9 +53,8 @@ type Options struct {
 func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 
 // Decision returns F, m×t, with F_aj = mean_j − θ + Σ_i C_ij k(x_i, z_a), where mean is the model's Mean and θ its
-// Threshold, for the m points
-// z_a of raw. It first applies the model's scaling to them. (For points that are already scaled, call Predict with a
-// data set that says so: &datasets.Dataset{X: z, Scaling: m.Scaling}.)
+// Threshold, for the m points z_a of raw. It first applies the model's scaling to them. (For points that are already
+// scaled, call Predict with a data set that says so: &datasets.Dataset{X: z, Scaling: m.Scaling}.)
 //
 // Kernel values are computed in tiles and summed in float64, so the only additional memory is for tiles. Decision tests
 // whether float32 tiles are accurate enough by predicting 64 points in both precisions: the 16 of largest norm and

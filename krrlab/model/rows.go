@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"gonum.org/v1/gonum/mat"
@@ -135,4 +136,28 @@ func (m *Model) SetTrainingAnswers(d *datasets.Dataset) {
 		m.Answers = append(m.Answers, float64(c))
 	}
 	m.Weights = d.Weights
+}
+
+// TrainingPrediction returns the prediction for the n rows of the fit without products with K. d contains these rows
+// with their FitWeights w, W = diag(w), and r is the residual W^½y−(W^½KW^½+λI)W^−½c of the centered targets y, where
+// nil means 0. From it follows f = mean+Kc = mean+y−λW⁻¹c−W^−½r. It returns an error if the targets of d are not those
+// of a fit.
+func (m *Model) TrainingPrediction(d *datasets.Dataset, r *mat.Dense) (*Prediction, error) {
+	f, err := m.Coding().EncodeForFit(d)
+	if err != nil {
+		return nil, err
+	}
+	weights := d.FitWeights()
+	f.Apply(func(i, j int, y float64) float64 {
+		w := 1.0
+		if weights != nil {
+			w = weights[i]
+		}
+		if y -= m.Lambda * m.C.At(i, j) / w; r != nil {
+			y -= r.At(i, j) / math.Sqrt(w)
+		}
+		return y
+	}, f)
+	m.AddMean(f.RawMatrix().Data)
+	return m.prediction(f), nil
 }

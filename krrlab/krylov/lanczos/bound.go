@@ -102,13 +102,13 @@ func Ritz(alpha, beta []float64) []float64 {
 
 // updateIntervals sets the Ritz values, the intervals and Converged from the current T.
 func (r *Result) updateIntervals(o *Options) {
-	if o.Ends == Neither {
+	if o.Quantity == TridiagonalOnly {
 		return
 	}
 	r.Ritz = Ritz(r.Alpha, r.Beta)
 	smallest, largest := r.Ritz[0], r.Ritz[r.Steps-1]
-	delta := 1 - o.Confidence
-	if o.Ends == Both {
+	delta, hasMin := 1-o.Confidence, o.Quantity != LargestEigenvalue
+	if hasMin {
 		delta /= 2
 	}
 	mass := startMass(r.N, delta)
@@ -117,19 +117,22 @@ func (r *Result) updateIntervals(o *Options) {
 	r.Max = estimate.Interval{Value: largest, Lo: largest - r.Slack, Hi: math.Inf(1), Confidence: 1 - delta,
 		Method: methodName, Seconds: r.Seconds}
 	r.Max.Hi = outerBound(r.Alpha, r.Beta, 1, largest, mass) + r.Slack
-	converged := r.Max.RelativeWidth() <= o.Tol
-	if o.Ends == Both {
+	if hasMin {
 		r.Min.Lo = -outerBound(r.Alpha, r.Beta, -1, -smallest, mass) - r.Slack
-		converged = converged && r.Min.RelativeWidth() <= o.Tol
 	}
 	if o.Definite && !r.Indefinite() {
 		r.Min.Lo, r.Min.Value = max(r.Min.Lo, 0), max(r.Min.Value, 0)
 	}
-	switch {
-	case o.Norm:
-		converged = r.Norm().RelativeWidth() <= o.Tol
-	case o.Cond:
-		converged = r.Cond().RelativeWidth() <= o.Tol
+	var width float64
+	switch o.Quantity {
+	case BothEnds:
+		width = max(r.Min.RelativeWidth(), r.Max.RelativeWidth())
+	case LargestEigenvalue:
+		width = r.Max.RelativeWidth()
+	case TwoNorm:
+		width = r.Norm().RelativeWidth()
+	case ConditionNumber:
+		width = r.Cond().RelativeWidth()
 	}
-	r.Converged = converged
+	r.Converged = width <= o.Tol
 }

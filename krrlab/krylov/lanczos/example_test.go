@@ -31,13 +31,13 @@ func (n path) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 // Example bounds the largest eigenvalue of a matrix of order 10,000 with a few dozen products.
 func Example() {
 	res, err := lanczos.Run(context.Background(), path(10000), &lanczos.Options{
-		Ends: lanczos.Largest, Confidence: 0.99, Tol: 0.02, Start: rng.New(1),
+		Quantity: lanczos.LargestEigenvalue, Confidence: 0.99, Tol: 0.02, Start: rng.New(1),
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("converged: %v, fewer than 50 products: %v\n", res.Converged, res.MulTo.Calls < 50)
+	fmt.Printf("converged: %v, fewer than 50 products: %v\n", res.Converged, res.Steps < 50)
 	fmt.Printf("λ_max in [%.2f, %.2f]\n", res.Max.Lo, res.Max.Hi)
 	// Output:
 	// converged: true, fewer than 50 products: true

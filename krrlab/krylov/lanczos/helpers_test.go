@@ -21,11 +21,23 @@ func (a dense) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return ctx.Err()
 }
 
-// metric is the dense matrix M = BBᵀ.
+// counted counts the products with an operator.
+type counted struct {
+	Operator
+	products int
+}
+
+func (a *counted) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	a.products++
+	return a.Operator.MulTo(ctx, dst, src)
+}
+
+// metric is the dense matrix M = BBᵀ, and counts the solves.
 type metric struct {
 	mat.Symmetric
-	b    *mat.Dense
-	chol mat.Cholesky
+	b      *mat.Dense
+	chol   mat.Cholesky
+	solves int
 }
 
 // newMetric returns M = BBᵀ.
@@ -43,6 +55,7 @@ func newMetric(t testing.TB, b *mat.Dense) *metric {
 func (m *metric) Dim() int { return m.SymmetricDim() }
 
 func (m *metric) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	m.solves++
 	return m.chol.SolveTo(dst, r)
 }
 

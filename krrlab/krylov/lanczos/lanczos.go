@@ -45,31 +45,29 @@ type Metrics interface {
 	NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error
 }
 
-// Ends selects the ends of the spectrum to bound. The failure probability is divided among the selected ends, and only
-// their intervals are used to decide when to stop.
-type Ends int
+// Quantity selects the quantity to bound. Only its interval is used to decide when to stop. The failure probability is
+// divided among the ends of the spectrum that it depends on.
+type Quantity int
 
 const (
-	Both    Ends = iota // λ_min and λ_max, with half of the failure probability each
-	Largest             // only λ_max
-	Neither             // only T, without Ritz values and intervals
+	BothEnds          Quantity = iota // λ_min and λ_max
+	LargestEigenvalue                 // only λ_max
+	TwoNorm                           // max(|λ_min|, |λ_max|)
+	ConditionNumber                   // κ = λ_max/λ_min
+	TridiagonalOnly                   // only T, without Ritz values and intervals
 )
 
 // Options are the options of Run, RunFrom, RunPencil and RunMany. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
 	// Steps is the maximum number of steps k; at most n steps are taken. Default 100.
 	Steps int
-	// Tol ends the process when the interval of each selected end has a relative width (Hi−Lo)/|Value| of at most Tol;
-	// a negative Tol never ends it. With Norm or Cond, the interval of the norm or of κ is tested instead. Default 0.1.
+	// Tol ends the process when the intervals of Quantity have a relative width (Hi−Lo)/|Value| of at most Tol; a
+	// negative Tol never ends it. Default 0.1.
 	Tol float64
 	// Confidence is the probability, in (0, 1), that all selected intervals are valid. Default 0.95.
 	Confidence float64
-	// Ends selects the ends of the spectrum to bound. Default Both.
-	Ends Ends
-	// Norm selects the norm max(|λ_min|, |λ_max|) as the quantity to bound. It requires Both.
-	Norm bool
-	// Cond selects κ = λ_max/λ_min as the quantity to bound. It requires Both.
-	Cond bool
+	// Quantity selects what to bound. Default BothEnds.
+	Quantity Quantity
 	// Definite states that the spectrum has no negative values, so that the interval of λ_min starts at 0. RunPencil
 	// does not assume it. A Ritz value below −Slack refutes it: see Result.Indefinite.
 	Definite bool
@@ -89,10 +87,8 @@ func (o *Options) withDefaults(n int) Options {
 	opt.Steps = cmp.Or(opt.Steps, 100)
 	opt.Tol = cmp.Or(opt.Tol, 0.1)
 	opt.Confidence = cmp.Or(opt.Confidence, estimate.DefaultConfidence)
-	if opt.Steps < 0 || math.IsNaN(opt.Tol) || opt.Ends < Both || opt.Ends > Neither ||
-		(opt.Norm || opt.Cond) && opt.Ends != Both || opt.Norm && opt.Cond {
-		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, ends %d, norm %v, κ %v", opt.Steps, opt.Tol, opt.Ends,
-			opt.Norm, opt.Cond))
+	if opt.Steps < 0 || math.IsNaN(opt.Tol) || opt.Quantity < BothEnds || opt.Quantity > TridiagonalOnly {
+		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, quantity %d", opt.Steps, opt.Tol, opt.Quantity))
 	}
 	if estimate.CheckConfidence(opt.Confidence) != nil {
 		panic(fmt.Sprintf("lanczos: confidence %g, want it in (0, 1)", opt.Confidence))
@@ -101,16 +97,10 @@ func (o *Options) withDefaults(n int) Options {
 	return opt
 }
 
-// Op counts the calls of one operation and their seconds.
-type OpStats struct {
-	Calls   int
-	Seconds float64
-}
-
 // Result contains the results of a process after k steps.
 type Result struct {
 	N           int
-	Steps       int       // k
+	Steps       int       // k, the number of products with A
 	Alpha, Beta []float64 // k numbers each: T_jj = Alpha[j], T_j,j+1 = Beta[j]; the last β is not part of T
 	Ritz        []float64 // eigenvalues of T, ascending
 	// Min and Max are the intervals of λ_min and λ_max. Their inner ends are Ritz values, which are certain up to
@@ -120,8 +110,6 @@ type Result struct {
 	Converged bool
 	// Slack estimates the effect of inaccurate products on the eigenvalues, in the units of the spectrum.
 	Slack   float64
-	MulTo   OpStats // products with A
-	SolveTo OpStats // solves with M
 	Seconds float64 // total time
 	Err     error   // reason why a process failed; κ is then unknown
 
@@ -141,7 +129,7 @@ func FromIntervals(minInterval, maxInterval estimate.Interval) *Result {
 func (r *Result) Indefinite() bool { return r.Min.Hi < 0 }
 
 // Cond returns the interval of κ = λ_max/λ_min. Its upper end is +Inf if λ_min may be 0 or less. Its confidence is
-// Options.Confidence if Ends was Both.
+// Options.Confidence unless Quantity was LargestEigenvalue.
 func (r *Result) Cond() estimate.Interval {
 	e := estimate.Interval{Value: math.NaN(), Lo: 1, Hi: math.Inf(1), Confidence: r.confidence, Method: r.Min.Method,
 		Seconds: r.Seconds}

@@ -28,8 +28,8 @@ func TestIndefinite(t *testing.T) {
 	for i := range 60 {
 		v = append(v, float64(i)/10)
 	}
-	for _, cond := range []bool{false, true} {
-		r := run(t, diagonal(v), &Options{Definite: true, Cond: cond, Start: rng.New(3)})
+	for _, quantity := range []Quantity{BothEnds, ConditionNumber} {
+		r := run(t, diagonal(v), &Options{Definite: true, Quantity: quantity, Start: rng.New(3)})
 		if !r.Indefinite() || !ordered(r.Min) || !r.Min.Contains(-10.8) {
 			t.Errorf("indefinite %v, λ_min %v", r.Indefinite(), r.Min)
 		}
@@ -132,9 +132,9 @@ func TestRandomSpectra(t *testing.T) {
 		opts := &Options{Steps: 1 + g.Sub("steps").IntN(0, n+2), Confidence: confidence, Start: g.Sub("start"), Tol: 0.01}
 		switch g.Sub("options").IntN(0, 5) {
 		case 1:
-			opts.Norm = true
+			opts.Quantity = TwoNorm
 		case 2:
-			opts.Cond = true
+			opts.Quantity = ConditionNumber
 		case 3:
 			opts.Definite = true // also set for indefinite matrices
 		}

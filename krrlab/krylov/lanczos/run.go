@@ -193,14 +193,12 @@ func (g *group) startVectors(ctx context.Context) error {
 func (g *group) norms(ctx context.Context) ([]float64, error) {
 	norms := make([]float64, len(g.active))
 	if g.m != nil {
-		t := time.Now()
 		y := mat.NewDense(g.a.Dim(), len(g.active), nil)
 		w := g.gather(func(p *process) []float64 { return p.w })
 		if err := g.m.SolveColumnsTo(ctx, y, w, g.active); err != nil {
 			return nil, err
 		}
 		g.scatter(y, func(p *process) []float64 { return p.y })
-		g.countCall(t, func(r *Result) *OpStats { return &r.SolveTo })
 	}
 	for j, c := range g.active {
 		var err error
@@ -211,25 +209,13 @@ func (g *group) norms(ctx context.Context) ([]float64, error) {
 	return norms, nil
 }
 
-// countCall adds one call, and an equal share of the time since t, to the selected operation of all active processes.
-func (g *group) countCall(t time.Time, op func(r *Result) *OpStats) {
-	seconds := time.Since(t).Seconds() / float64(len(g.active))
-	for _, c := range g.active {
-		counter := op(g.processes[c].res)
-		counter.Calls++
-		counter.Seconds += seconds
-	}
-}
-
 // step runs one step of all active processes, and removes those that have ended.
 func (g *group) step(ctx context.Context) error {
-	t := time.Now()
 	w := mat.NewDense(g.a.Dim(), len(g.active), nil)
 	if err := g.a.MulTo(ctx, w, g.gather((*process).lastVector)); err != nil { // w = Az_j
 		return err
 	}
 	g.scatter(w, func(p *process) []float64 { return p.w })
-	g.countCall(t, func(r *Result) *OpStats { return &r.MulTo })
 	for _, c := range g.active {
 		p := g.processes[c]
 		p.operatorNorm = max(p.operatorNorm, floats.Norm(p.w, 2)/floats.Norm(p.lastVector(), 2))

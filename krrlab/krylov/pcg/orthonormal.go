@@ -162,8 +162,8 @@ func (s *block) applyPass() {
 	s.reshape(s.w, 2, k)
 }
 
-// factor is the leading part of a Cholesky factorization with pivoting of a symmetric k×k matrix G, which is first
-// scaled to a unit diagonal by D = diag(√G_ii):
+// pivotedCholesky is the leading part of a Cholesky factorization with pivoting of a symmetric k×k matrix G, which is
+// first scaled to a unit diagonal by D = diag(√G_ii):
 //
 //	(D⁻¹GD⁻¹)[piv, piv] = TᵀT + [0 0; 0 E],  T rank×k, upper trapezoidal.
 type pivotedCholesky struct {

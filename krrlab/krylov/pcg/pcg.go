@@ -217,7 +217,7 @@ type History struct {
 	Restarts []int
 }
 
-// Op counts the calls of one kind of operation.
+// OpStats counts the calls of one kind of operation.
 type OpStats struct {
 	Calls   int
 	Columns int // total number of columns multiplied in all calls

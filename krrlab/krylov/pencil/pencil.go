@@ -51,7 +51,7 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 		}
 	}
 	doneSteps, monitor := 0, o.Monitor
-	o.Cond, o.Definite = true, true
+	o.Quantity, o.Definite = lanczos.ConditionNumber, true
 	o.Monitor = func(r *lanczos.Result) error {
 		if r.Steps > doneSteps {
 			doneSteps = r.Steps
@@ -64,26 +64,11 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 	}
 
 	firstRun, err := lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &o)
-	runs, useful := [][]*lanczos.Result{firstRun}, s.usefulProbes(firstRun)
-	for i := 1; i < s.Probes && err == nil; i++ {
-		const checkedSteps = 8 // the spread is computed every so many steps, because it takes eigenvalues of T
-		probe := lanczos.Options{Steps: o.Steps, Ends: lanczos.Neither, Start: o.Start.Sub("probe", uint64(i)),
-			Done: func(c int, r *lanczos.Result) bool {
-				gap, deviation := math.Inf(1), 0.
-				if useful[c] && r.Steps%checkedSteps == 0 {
-					gap, deviation = s.logDetSpread(c, firstRun[c], r)
-				}
-				return !useful[c] || gap <= deviation/10
-			}}
-		var results []*lanczos.Result
-		results, err = lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &probe)
-		for c := range results {
-			if !useful[c] {
-				results[c] = nil
-			}
-		}
-		runs = append(runs, results)
-		s.Notify(ctx, stage.Event{Stage: stage.Lanczos, Detail: "ln det", Done: i, Total: s.Probes - 1, Remaining: -1})
+	runs := [][]*lanczos.Result{firstRun}
+	if err == nil {
+		var further [][]*lanczos.Result
+		further, err = s.runProbes(ctx, firstRun, o)
+		runs = append(runs, further...)
 	}
 
 	for c, l := range runs[0] {
@@ -100,8 +85,42 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 			s.setLogDet(c, runs)
 		}
 	}
-	s.noteFailures()
+	s.setLikelihoods()
+	s.copyErrors()
 	return err
+}
+
+// runProbes runs the processes after the first, for ln det(K+λI) only, with the steps and the start of o. It returns
+// the results of each of them, nil for an M_c whose processes are not useful (usefulProbes). A process ends when the
+// gap of its quadrature rules is small compared with the standard deviation over starts.
+func (s *Set) runProbes(ctx context.Context, firstRun []*lanczos.Result, o lanczos.Options) (runs [][]*lanczos.Result,
+	err error) {
+	useful := s.usefulProbes(firstRun)
+	for i := 1; i < s.Probes && err == nil; i++ {
+		const checkedSteps = 8 // the spread is computed every so many steps, because it takes eigenvalues of T
+		probe := lanczos.Options{Steps: o.Steps, Quantity: lanczos.TridiagonalOnly,
+			Start: o.Start.Sub("probe", uint64(i)),
+			Done: func(c int, r *lanczos.Result) bool {
+				if !useful[c] {
+					return true
+				}
+				if r.Steps%checkedSteps != 0 {
+					return false
+				}
+				gap, deviation := s.logDetSpread(c, firstRun[c], r)
+				return gap <= deviation/10
+			}}
+		var results []*lanczos.Result
+		results, err = lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &probe)
+		for c := range results {
+			if !useful[c] {
+				results[c] = nil
+			}
+		}
+		runs = append(runs, results)
+		s.Notify(ctx, stage.Event{Stage: stage.Lanczos, Detail: "ln det", Done: i, Total: s.Probes - 1, Remaining: -1})
+	}
+	return runs, err
 }
 
 // logDeterminant is a built-in or user-defined M that provides ln det M.
@@ -184,11 +203,15 @@ func (s *Set) setLogDet(c int, runs [][]*lanczos.Result) {
 	s.Rows[c].LogDetA, s.Rows[c].LogDetEstimate = shifted(proved), shifted(estimated)
 }
 
-// noteFailures computes the likelihoods of all rows, and copies the errors of the preconditioners to the rows.
-func (s *Set) noteFailures() {
+// setLikelihoods sets the likelihoods of all rows from their determinants and from the solves.
+func (s *Set) setLikelihoods() {
 	for _, r := range s.Rows {
 		r.Likelihood, r.LikelihoodEstimate = s.likelihood(r, r.LogDetA), s.likelihood(r, r.LogDetEstimate)
 	}
+}
+
+// copyErrors copies the errors of the preconditioners to the rows.
+func (s *Set) copyErrors() {
 	if preconditioners, ok := s.M.(*Preconditioners); ok {
 		for c, err := range preconditioners.Errs {
 			if err != nil {
@@ -240,7 +263,8 @@ func (s *Set) Solve(ctx context.Context, b *mat.Dense, o pcg.Options) error {
 			s.setSolve(res, c, t)
 		}
 	}
-	s.noteFailures()
+	s.setLikelihoods()
+	s.copyErrors()
 	return err
 }
 
@@ -277,7 +301,7 @@ func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
 		r.Exact = &e
 		r.setSpectrum(len(values), values, nil)
 	}
-	s.noteFailures()
+	s.copyErrors()
 	return nil
 }
 

@@ -206,45 +206,19 @@ func (x *explainer) predict(ctx context.Context, variants []variant) (out []*mod
 // importance sets e.Columns, in the order of columns, and returns the loss of the unchanged rows.
 func (x *explainer) importance(ctx context.Context, e *Explanation, columns []datasets.SourceColumn,
 	random rng.Stream) (float64, error) {
-	plain, err := x.predict(ctx, []variant{{}})
+	unchanged, err := x.predict(ctx, []variant{{}})
 	if err != nil {
 		return 0, err
 	}
-	rows := x.d.Len()
-	groups := min(jackknifeGroups, rows-e.Copies)
-	foldOf, count := make([]int, rows), 0 // jackknife group of each row; rows of one record are in the same
-	for i, first := range x.groupOf {
-		if foldOf[i] = foldOf[first]; first == i {
-			foldOf[i], count = count%groups, count+1
-		}
-	}
-	answers := *x.d
-	answers.X = points.NewDense(rows, 1, nil) // Score does not read the features
-	all := make([]int, rows)
-	for i := range all {
-		all[i] = i
-	}
-	loss := func(p *model.Prediction, index []int) float64 { // NaN if it is not known
-		predictions := p.Subset(index)
-		if e.Metric != model.AUC && predictions.Labels != nil {
-			predictions.Decision = nil // then Score computes no ROC curves
-		}
-		v, err := e.Metric.Loss(predictions.Score(answers.Subset(index)))
-		if err != nil {
-			return math.NaN()
-		}
-		return v
-	}
-	reference := loss(plain[0], all)
-	if math.IsNaN(reference) {
+	l := x.newPermutationLoss(e.Metric, unchanged[0], e.Rows-e.Copies)
+	if math.IsNaN(l.reference) {
 		return 0, fmt.Errorf("explain: the %s of these %d rows is not known: want rows of two classes", e.Metric.Name(),
-			rows)
+			e.Rows)
 	}
-
 	for k, c := range columns {
 		variants, orders := make([]variant, e.Permutations), make([][]int, e.Permutations)
 		for r := range variants {
-			order := random.Sub("column", uint64(k), uint64(r)).Perm(rows)
+			order := random.Sub("column", uint64(k), uint64(r)).Perm(e.Rows)
 			orders[r], variants[r] = order, variant{c.FirstFeature, func(i int) []float64 {
 				return x.features[order[i]*x.dim+c.FirstFeature:][:c.FeatureCount]
 			}}
@@ -253,29 +227,84 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 		if err != nil {
 			return 0, err
 		}
-		increases, jackknife := make([]float64, e.Permutations), make([]float64, groups)
-		for r, p := range permuted {
-			increases[r] = loss(p, all) - reference
-			for g := range jackknife {
-				var index []int // rows that are not in group g and whose cells are not of a row of group g
-				for i, donor := range orders[r] {
-					if foldOf[i] != g && foldOf[donor] != g {
-						index = append(index, i)
-					}
-				}
-				increase := math.NaN()
-				if index != nil {
-					increase = loss(p, index) - loss(plain[0], index)
-				}
-				jackknife[g] += increase / float64(e.Permutations)
-			}
-		}
-		_, variance := stat.PopMeanVariance(jackknife, nil)
-		mean, deviation := stat.MeanStdDev(increases, nil)
-		e.Columns = append(e.Columns, Importance{Column: c.Name, Mean: mean, Deviation: deviation, source: c,
-			StandardError: stage.Number(math.Sqrt(variance * float64(groups-1)))})
+		i := l.importance(permuted, orders)
+		i.Column, i.source = c.Name, c
+		e.Columns = append(e.Columns, i)
 	}
-	return reference, nil
+	return l.reference, nil
+}
+
+// permutationLoss measures how the loss increases if the cells of a column are permuted.
+type permutationLoss struct {
+	metric    model.Metric
+	unchanged *model.Prediction // prediction of the unchanged rows
+	answers   datasets.Dataset  // the rows without their features
+	all       []int             // indices of all rows
+	reference float64           // loss of the unchanged rows; NaN if it is not known
+	folds     int               // number of groups of the jackknife
+	foldOf    []int             // group of the jackknife of each row; rows of one record are in the same
+}
+
+// newPermutationLoss returns the losses of a metric for the prediction of the unchanged rows, which have the given
+// number of different records.
+func (x *explainer) newPermutationLoss(metric model.Metric, unchanged *model.Prediction, records int) *permutationLoss {
+	rows := x.d.Len()
+	l := &permutationLoss{metric: metric, unchanged: unchanged, answers: *x.d, all: make([]int, rows),
+		folds: min(jackknifeGroups, records), foldOf: make([]int, rows)}
+	l.answers.X = points.NewDense(rows, 1, nil) // Score does not read the features
+	count := 0
+	for i, first := range x.groupOf {
+		l.all[i] = i
+		if l.foldOf[i] = l.foldOf[first]; first == i {
+			l.foldOf[i], count = count%l.folds, count+1
+		}
+	}
+	l.reference = l.loss(unchanged, l.all)
+	return l
+}
+
+// loss returns the loss of a prediction on the rows with the given indices, or NaN if it is not known.
+func (l *permutationLoss) loss(p *model.Prediction, index []int) float64 {
+	predictions := p.Subset(index)
+	if l.metric != model.AUC && predictions.Labels != nil {
+		predictions.Decision = nil // then Score computes no ROC curves
+	}
+	v, err := l.metric.Loss(predictions.Score(l.answers.Subset(index)))
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// importance returns the increase of the loss for predictions of permuted rows. Row i has the cell of row orders[r][i]
+// in permutation r.
+func (l *permutationLoss) importance(permuted []*model.Prediction, orders [][]int) Importance {
+	increases, jackknife := make([]float64, len(permuted)), make([]float64, l.folds)
+	for r, p := range permuted {
+		increases[r] = l.loss(p, l.all) - l.reference
+		for g := range jackknife {
+			jackknife[g] += l.increaseWithout(g, p, orders[r]) / float64(len(permuted))
+		}
+	}
+	_, variance := stat.PopMeanVariance(jackknife, nil)
+	mean, deviation := stat.MeanStdDev(increases, nil)
+	return Importance{Mean: mean, Deviation: deviation,
+		StandardError: stage.Number(math.Sqrt(variance * float64(l.folds-1)))}
+}
+
+// increaseWithout returns the increase of the loss on the rows that are not in group g and whose cells are not of a row
+// of group g, or NaN if there are none.
+func (l *permutationLoss) increaseWithout(g int, p *model.Prediction, order []int) float64 {
+	var index []int
+	for i, donor := range order {
+		if l.foldOf[i] != g && l.foldOf[donor] != g {
+			index = append(index, i)
+		}
+	}
+	if index == nil {
+		return math.NaN()
+	}
+	return l.loss(p, index) - l.loss(l.unchanged, index)
 }
 
 // dependence returns the partial dependence on a column, and sets e.Quantity. It has no curves if no row has a value

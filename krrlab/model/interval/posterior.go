@@ -152,7 +152,7 @@ func (o *Posterior) computeBySeries(ctx context.Context, m *model.Model) error {
 	if err != nil {
 		return err
 	}
-	residual := (&System{m: m}).worstResidual()
+	residual := worstResidual(m)
 	_, largest := weightRange(m)
 	for j, sum := range targets { // ‖W^−½(c−c*)‖₂ ≤ ‖W^½(y−Ac)‖₂/λ
 		norm := mat.Norm(m.C.ColView(j), 2)

@@ -135,7 +135,7 @@ const maxSolveError = 0.1
 // checkSolved returns ErrUnsolved, with the numbers, unless C is known to be close to the solution.
 func (s *System) checkSolved() error {
 	_, _, t := s.m.Dims()
-	rel, rootBound := s.worstResidual(), s.inverseRootBound()
+	rel, rootBound := worstResidual(s.m), s.inverseRootBound()
 	smallest, _ := weightRange(s.m)
 	if math.IsNaN(rel) {
 		return fmt.Errorf("%w (its residual is not known)", ErrUnsolved)
@@ -184,9 +184,9 @@ func weightRange(m *model.Model) (smallest, largest float64) {
 
 // worstResidual returns ‖W^½(y−Ac)‖₂/‖W^½y‖₂ of the worst column, or NaN if it is unknown. It is unknown if it was not
 // measured, or if it was measured with a stored K that the fit found to be too inaccurate.
-func (s *System) worstResidual() float64 {
-	o := s.m.Origin
-	certain := s.m.ErrorBounds != nil && s.m.ErrorBounds.Certain
+func worstResidual(m *model.Model) float64 {
+	o := m.Origin
+	certain := m.ErrorBounds != nil && m.ErrorBounds.Certain
 	if o.TrueResidual == nil || o.Status == pcg.Inaccurate.String() && !certain {
 		return math.NaN()
 	}

@@ -107,8 +107,8 @@ func Path(ctx context.Context, k matrix, woodbury *precond.Woodbury, y *mat.Dens
 	return scores, nil
 }
 
-// run is the state of one call of Path. Matrices with a tilde are those of the merged problem (see merged), which has
-// one row for each group of equal rows; b̃ is its right-hand side for the mean of the targets.
+// pathSolver is the state of one call of Path. Matrices with a tilde are those of the merged problem (see merged),
+// which has one row for each group of equal rows; b̃ is its right-hand side for the mean of the targets.
 type pathSolver struct {
 	k            matrix            // K, or PᵀKP if rows are merged
 	woodbury     *precond.Woodbury // ZZᵀ+λ_pI in the eigen form

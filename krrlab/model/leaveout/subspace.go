@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// space is a subspace with the orthonormal basis V, n×k, in which (K+λ_jI)X_j = B is solved for every λ_j by Galerkin's
-// condition,
+// subspace is a subspace with the orthonormal basis V, n×k, in which (K+λ_jI)X_j = B is solved for every λ_j by
+// Galerkin's condition,
 //
 //	X_j = VW_j,  (VᵀKV + λ_jI)W_j = VᵀB.
 //

@@ -117,7 +117,7 @@ func (s *sweep) lanczosOptions(tol float64, stream string) lanczos.Options {
 // measureEta sets Eta, by a Lanczos process for K−ZZᵀ.
 func (s *sweep) measureEta(ctx context.Context) error {
 	o := s.lanczosOptions(0.05, "eta")
-	o.Norm, o.Monitor = true, func(r *lanczos.Result) error {
+	o.Quantity, o.Monitor = lanczos.TwoNorm, func(r *lanczos.Result) error {
 		s.options.tell(ctx, stage.Event{Stage: "eta", Done: r.Steps, Total: s.options.Steps, Remaining: -1})
 		return nil
 	}

@@ -137,7 +137,8 @@ func (l *Measurement) measureError(ctx context.Context, p *problem, z *points.De
 		return err
 	}
 	res, err := lanczos.Run(ctx, outer.SubtractFrom(p.A), &lanczos.Options{
-		Steps: o.steps, Tol: o.width, Confidence: eachOfTwo(o.Confidence), Norm: true, Start: g.Sub("error"),
+		Steps: o.steps, Tol: o.width, Confidence: eachOfTwo(o.Confidence), Quantity: lanczos.TwoNorm,
+		Start:   g.Sub("error"),
 		Monitor: func(r *lanczos.Result) error { o.progress("", "error", r.Steps, 0); return nil },
 	})
 	if err != nil {

@@ -180,13 +180,13 @@ func (s *search) conditions(ctx context.Context, ladder *ladder, test Test, delt
 		o := s.lanczosOptions(1-delta/3, g.Sub("condition 1"), func(r *lanczos.Result) judgement {
 			return judgeNorm(r, s.problem.Error, test.Alpha*s.problem.Lambda)
 		})
-		o.Ends = lanczos.Largest
+		o.Quantity = lanczos.LargestEigenvalue
 		r, err := lanczos.Run(ctx, &complementOperator{projector}, o)
 		if err != nil {
 			return nil, 0, err
 		}
 		result.Norm = scaledInterval(r.Max.Widened(s.problem.Error), 1/s.problem.Lambda)
-		products += r.MulTo.Calls
+		products += r.Steps
 	}
 	if projector.rank > 0 { // condition 2
 		// With E = K_stored−K, ‖D^(-½)WᵀEWD^(-½)‖₂ ≤ ‖E‖₂/min σ².
@@ -198,7 +198,7 @@ func (s *search) conditions(ctx context.Context, ladder *ladder, test Test, delt
 			return nil, 0, err
 		}
 		result.Low, result.High = r.Min.Widened(e), r.Max.Widened(e)
-		products += r.MulTo.Calls
+		products += r.Steps
 	}
 	result.First, result.Second = atMost(result.Norm, test.Alpha), ratiosWithin(result.Low, result.High, test.Gamma)
 	result.Seconds = time.Since(start).Seconds()

@@ -221,7 +221,7 @@ func (s *search) measureKappa(ctx context.Context, rung *Rung, metric *metric, d
 		return err
 	}
 	rung.Kappa, rung.Min, rung.Max = r.PerturbedIntervals(e)
-	rung.Products = r.MulTo.Calls
+	rung.Products = r.Steps
 	if !(rung.Kappa.Value >= 1) {
 		reason := "rounding in float64 hides its lower end, take a larger λ"
 		if r.Indefinite() {

@@ -92,7 +92,7 @@ func (c *slqRun) batch(ctx context.Context, m int, current estimate.Interval) er
 	var running []*lanczos.Result
 	y, half := make([]float64, m), slices.Repeat([]float64{float64(n)}, m) // zᵀ(I−λA⁻¹)z is in [0, n]
 	results, err := lanczos.RunFrom(ctx, shifted{c.problem.K, 0}, z, &lanczos.Options{
-		Steps: maxSteps, Ends: lanczos.Neither,
+		Steps: maxSteps, Quantity: lanczos.TridiagonalOnly,
 		Monitor: func(r *lanczos.Result) error {
 			if r.Steps == 1 {
 				running = append(running, r)

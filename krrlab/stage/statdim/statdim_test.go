@@ -125,7 +125,7 @@ func TestQuadraticForms(t *testing.T) {
 func forEachStep(t *testing.T, k dense, z *mat.Dense, count int, check func(j int, r *lanczos.Result)) {
 	t.Helper()
 	var results []*lanczos.Result
-	testkit.Must(lanczos.RunFrom(t.Context(), shifted{k, 0}, z, &lanczos.Options{Steps: count, Ends: lanczos.Neither,
+	testkit.Must(lanczos.RunFrom(t.Context(), shifted{k, 0}, z, &lanczos.Options{Steps: count, Quantity: lanczos.TridiagonalOnly,
 		Monitor: func(r *lanczos.Result) error {
 			if r.Steps == 1 {
 				results = append(results, r)
