@@ -81,40 +81,15 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 // decision is like Decision for points that may already be scaled.
 func (m *Model) decision(ctx context.Context, data *datasets.Dataset, o *Options) (*mat.Dense, error) {
 	o = cmp.Or(o, &Options{})
-	n, d, t := m.Dims()
-	err := data.Check()
-	if err == nil {
-		err = data.CheckColumns(m.Columns, "the model")
-	}
-	if err != nil {
-		return nil, err
-	}
-	rows, dz := data.X.Dims()
-	switch {
-	case rows == 0:
-		return nil, fmt.Errorf("model: no points to predict")
-	case !(o.Accuracy >= 0):
+	if !(o.Accuracy >= 0) {
 		return nil, fmt.Errorf("model: Accuracy %g: want a number above 0, or 0 for the default", o.Accuracy)
 	}
-	if p := kernel.AsPrecomputed(m.Kernel); p == nil {
-		data, err = m.Scaled(data)
-	} else if dz != p.N() && dz != d {
-		err = fmt.Errorf("model: K(test, train) has %d columns, the K of the fit had %d rows", dz, p.N())
-	} else if dz != p.N() {
-		err = kernel.Check(m.Kernel, data.X)
-	}
-	if err == nil {
-		err = points.CheckFinite(data.X)
-	}
+	z, err := m.scaledPoints(data)
 	if err != nil {
 		return nil, err
 	}
-	if x, ok := m.X.(*points.Bytes); ok { // products of points in bytes with the same scale are exact
-		if b, ok := points.AsBytes(data.X, x.Scale); ok {
-			data = &datasets.Dataset{X: b}
-		}
-	}
-	z := data.X
+	n, _, t := m.Dims()
+	rows, _ := z.Dims()
 	if f, err := m.fourierDecision(ctx, z, o); f != nil || err != nil {
 		if err == nil {
 			err = CheckDecision(f)
@@ -159,6 +134,42 @@ func (m *Model) decision(ctx context.Context, data *datasets.Dataset, o *Options
 		return nil, err
 	}
 	return p.f, nil
+}
+
+// scaledPoints returns the points of data with the scaling of the model's points. It returns an error if there are
+// none, if they do not match the model, or if a feature is not finite.
+func (m *Model) scaledPoints(data *datasets.Dataset) (points.Points, error) {
+	if err := data.Check(); err != nil {
+		return nil, err
+	}
+	if err := data.CheckColumns(m.Columns, "the model"); err != nil {
+		return nil, err
+	}
+	rows, dz := data.X.Dims()
+	if rows == 0 {
+		return nil, fmt.Errorf("model: no points to predict")
+	}
+	var err error
+	_, d, _ := m.Dims()
+	if p := kernel.AsPrecomputed(m.Kernel); p == nil {
+		data, err = m.Scaled(data)
+	} else if dz != p.N() && dz != d {
+		err = fmt.Errorf("model: K(test, train) has %d columns, the K of the fit had %d rows", dz, p.N())
+	} else if dz != p.N() {
+		err = kernel.Check(m.Kernel, data.X)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := points.CheckFinite(data.X); err != nil {
+		return nil, err
+	}
+	if x, ok := m.X.(*points.Bytes); ok { // products of points in bytes with the same scale are exact
+		if b, ok := points.AsBytes(data.X, x.Scale); ok {
+			return b, nil
+		}
+	}
+	return data.X, nil
 }
 
 // part is a range lo, …, hi−1 of points of z that a worker predicts together, and the blocks of x that contribute to
