@@ -253,6 +253,11 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 			return nil, err
 		}
 		l.Free()
+		if sol != nil { // its checkpoints are not those of the fallback
+			if err := sol.RemoveCheckpoints(); err != nil {
+				return nil, err
+			}
+		}
 		wasted, p = time.Since(solveStart).Seconds(), fallback
 		sol, err = plannedLab.solve(ctx)
 	}

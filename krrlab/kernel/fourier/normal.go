@@ -35,6 +35,18 @@ func (s *Series) NormalEquations(ctx context.Context, x points.Points, weights [
 	return &NormalMatrix{series: s, moments: summed[0].data, n: n}, s.project(summed[1:]), err
 }
 
+// Moments returns the moments that represent the matrix, for NormalMatrixOf. They must not be changed.
+func (b *NormalMatrix) Moments() []float64 { return b.moments }
+
+// NormalMatrixOf returns the matrix ΦᵀWΦ of n points with the given moments. It returns an error if the series has
+// another number of moments.
+func (s *Series) NormalMatrixOf(moments []float64, n int) (*NormalMatrix, error) {
+	if want := len(s.newTensor(2).data); len(moments) != want {
+		return nil, fmt.Errorf("fourier: %d moments, want %d", len(moments), want)
+	}
+	return &NormalMatrix{series: s, moments: moments, n: n}, nil
+}
+
 // term is a term of a sum of moments: coefficient times the moment with index place.
 type term struct {
 	place       int

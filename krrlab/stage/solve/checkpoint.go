@@ -30,6 +30,15 @@ type progress struct {
 	// Tol is the tolerance that stop rule predictions accepted in an earlier run; 0: none.
 	Tol   float64
 	Noise *bound.Noise // estimate of the rule predictions; nil before the first one
+	// Series is the state of a solve with a Fourier series, which has no Run and no State; nil for other solvers.
+	Series *seriesProgress
+}
+
+// seriesProgress is the state of a solve with a Fourier series before a round of refinement.
+type seriesProgress struct {
+	Moments []float64 // moments of ΦᵀWΦ (fourier.NormalMatrix)
+	B       []float64 // ΦᵀW^½R, modes×t
+	C, R    []float64 // coefficients and their residuals, n×t; nil before the first round
 }
 
 // checkpoints saves and restores the state of one solve. A nil pointer does nothing.
@@ -47,8 +56,9 @@ type checkpoints struct {
 // Checkpoint sets where and how often a solve by conjugate gradients saves its state, and whether it resumes from a
 // saved state.
 //
-// The state is that of the iteration and takes 27 to 45nt bytes. Features and K are computed again from the data and
-// the configuration. K gets the same storage and arithmetic as before, whatever the current memory limit; if it does
+// The state is that of the iteration and takes 27 to 45nt bytes. With a Fourier series it is saved after the first pass
+// over the points and after each round of refinement, and takes the bytes of the moments and 16nt; EveryIter then means
+// each of these times. Features and K are computed again from the data and the configuration. K gets the same storage and arithmetic as before, whatever the current memory limit; if it does
 // not fit, the solve returns an error. A resumed solve returns the same coefficients as an uninterrupted one: bit for
 // bit with the same BLAS, on any number of ranks. The direct solver saves no state.
 type Checkpoint struct {
@@ -174,17 +184,27 @@ func (k *checkpoints) configure(sol *Solution, storage gram.Choice, refined *mat
 
 // save writes the state of the run if a checkpoint is due.
 func (k *checkpoints) save(st *pcg.State) error {
-	due := k.options.EveryIter > 0 && st.Iterations()-k.savedIteration >= k.options.EveryIter ||
-		k.options.Every > 0 && time.Since(k.savedAt) >= k.options.Every
+	due := k.options.EveryIter > 0 && st.Iterations()-k.savedIteration >= k.options.EveryIter || k.timeIsUp()
 	if !due {
 		return nil
 	}
-	var b bytes.Buffer
 	var err error
 	k.progress.At, k.progress.Noise = st.Iterations(), k.watch.Noise
 	if k.progress.State, err = st.MarshalBinary(); err == nil {
-		err = gob.NewEncoder(&b).Encode(k.progress)
+		err = k.write()
 	}
+	return err
+}
+
+// timeIsUp reports whether the time between checkpoints has passed.
+func (k *checkpoints) timeIsUp() bool {
+	return k.options.Every > 0 && time.Since(k.savedAt) >= k.options.Every
+}
+
+// write writes k.progress.
+func (k *checkpoints) write() error {
+	var b bytes.Buffer
+	err := gob.NewEncoder(&b).Encode(k.progress)
 	if err == nil {
 		err = k.store.Save(b.Bytes())
 	}
@@ -193,4 +213,35 @@ func (k *checkpoints) save(st *pcg.State) error {
 	}
 	k.savedAt, k.savedIteration = time.Now(), k.progress.At
 	return nil
+}
+
+// savedSeries returns the state of a solve with a Fourier series that is resumed, or nil if none is resumed.
+func (k *checkpoints) savedSeries() *seriesProgress {
+	if k == nil || k.progress.Series == nil {
+		return nil
+	}
+	k.options.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.options.Dir))
+	return k.progress.Series
+}
+
+// saveSeries writes the state of a solve with a Fourier series, whose iterations and history are those of sol, if a
+// checkpoint is due. All ranks call it.
+func (k *checkpoints) saveSeries(ctx context.Context, sol *Solution, state *seriesProgress) error {
+	if k == nil {
+		return nil
+	}
+	var err error
+	if k.store != nil && (k.options.EveryIter > 0 || k.timeIsUp()) {
+		k.progress = progress{Iterations: sol.Iterations, History: sol.History, Series: state}
+		err = k.write()
+	}
+	return comm.Agree(ctx, k.system.Comm, err)
+}
+
+// clear removes the checkpoints of a method that failed, because another method cannot resume from them.
+func (k *checkpoints) clear() error {
+	if k == nil || k.store == nil {
+		return nil
+	}
+	return k.store.Clear()
 }

@@ -2,6 +2,7 @@ package solve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -35,23 +36,28 @@ type fourierRun struct {
 	x       points.Points // points without their weights
 	roots   []float64     // √w_i; nil without weights
 	weights []float64     // w_i; nil without weights
+	moments []float64     // moments of ΦᵀWΦ, for checkpoints
 }
 
-// solveFourier solves (K̃+λI)C = Y for points in one to three dimensions (package fourier). It returns an error if the
-// kernel has no series or needs too many modes.
-func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
+// solveFourier solves (K̃+λI)C = Y for points in one to three dimensions (package fourier). It resumes from a checkpoint
+// if there is one. It returns an error if the kernel has no series or needs too many modes.
+func (s *run) solveFourier(ctx context.Context) (c *mat.Dense, err error) {
+	if s.checkpoints, _, err = openCheckpoints(ctx, s.System, s.sol); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			err = errors.Join(err, s.checkpoints.clear())
+		}
+		s.checkpoints.close()
+	}()
 	start, sol := time.Now(), s.sol
 	f := &fourierRun{run: s}
 	_, f.roots = points.SplitFactors(s.Train.X)
 	f.x, f.weights = points.SplitWeights(s.Train.X)
 	s.notify(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
-	var err error
 	if f.series, err = fourier.New(s.Kernel, fourier.Options{Comm: s.Comm}, f.x); err != nil {
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
-	}
-	if k := s.Checkpoint; k != nil && k.Note != nil {
-		k.Note(fmt.Sprintf("the solver fourier writes no checkpoint into %s: after an interruption it starts again",
-			k.Dir))
 	}
 	sol.KBytes = f.series.Work(s.Train.Len(), s.columns(), s.Lambda).Bytes
 	need := cost.SeriesBytes(sol.KBytes, s.Train.Len(), s.Train.Dim(), s.columns())
@@ -59,7 +65,7 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 		s.Train.Len()), ""); err != nil {
 		return nil, err
 	}
-	normal, b, err := f.series.NormalEquations(ctx, f.x, f.weights, points.ScaleRows(f.roots, s.Y))
+	normal, state, err := f.normal(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +80,7 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 	sol.StorageReason = fmt.Sprintf("a Fourier series of %d modes, each entry within %.2g, ‖K̃−K‖₂ at most %.2g",
 		f.series.Modes(), f.series.EntryError(), stored.Error)
 	start = time.Now()
-	c, err := f.refine(ctx, b)
+	c, err = f.refine(ctx, state)
 	sol.Seconds.Solve = time.Since(start).Seconds()
 	if err != nil {
 		return nil, err
@@ -97,6 +103,38 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 	})
 }
 
+// normal returns ΦᵀWΦ and the state before the first round of refinement, in one pass over the points. If a checkpoint
+// is resumed, both are those of the checkpoint.
+func (f *fourierRun) normal(ctx context.Context) (*fourier.NormalMatrix, *refinement, error) {
+	n, t := f.Y.Dims()
+	if saved := f.checkpoints.savedSeries(); saved != nil {
+		normal, err := f.series.NormalMatrixOf(saved.Moments, n)
+		if err != nil {
+			return nil, nil, fmt.Errorf("krrlab: the checkpoint in %s: %w", f.Checkpoint.Dir, err)
+		}
+		f.moments = saved.Moments
+		state := &refinement{b: mat.NewDense(len(saved.B)/t, t, saved.B), c: mat.NewDense(n, t, nil), r: f.Y}
+		if saved.C != nil {
+			state.c, state.r = mat.NewDense(n, t, saved.C), mat.NewDense(n, t, saved.R)
+		}
+		return normal, state, nil
+	}
+	normal, b, err := f.series.NormalEquations(ctx, f.x, f.weights, points.ScaleRows(f.roots, f.Y))
+	if err != nil {
+		return nil, nil, err
+	}
+	f.moments = normal.Moments()
+	return normal, &refinement{b: b, c: mat.NewDense(n, t, nil), r: f.Y},
+		f.checkpoints.saveSeries(ctx, f.sol, &seriesProgress{Moments: f.moments, B: b.RawMatrix().Data})
+}
+
+// refinement is the state before a round of refinement.
+type refinement struct {
+	b *mat.Dense // ΦᵀW^½R, modes×t
+	c *mat.Dense // coefficients C, n×t
+	r *mat.Dense // residuals R = Y − (K̃+λI)C, n×t
+}
+
 // storageDescription describes K̃ as if it were a stored K.
 func (f *fourierRun) storageDescription() gram.Choice {
 	n := f.Train.Len()
@@ -104,12 +142,12 @@ func (f *fourierRun) storageDescription() gram.Choice {
 }
 
 // refine solves with K̃ and refines the answer until its residual with K̃ is at most Policy.ToleranceShare·Tol, or
-// after fourierRefinements rounds. b is ΦᵀW^½Y. It sets the residuals, the history and the status of the solution.
-func (f *fourierRun) refine(ctx context.Context, b *mat.Dense) (*mat.Dense, error) {
+// after fourierRefinements rounds. It sets the residuals, the history and the status of the solution.
+func (f *fourierRun) refine(ctx context.Context, state *refinement) (*mat.Dense, error) {
 	sol := f.sol
-	n, t := f.Y.Dims()
-	c, r := mat.NewDense(n, t, nil), mat.DenseCopyOf(f.Y)
-	for round := 0; ; round++ {
+	_, t := f.Y.Dims()
+	b, c, r := state.b, state.c, state.r
+	for round := len(sol.History); ; round++ {
 		beta, iterations, err := f.factor.Solve(ctx, b, fourierInnerTol)
 		sol.Iterations += iterations
 		if err == nil { // C + (K̃+λI)⁻¹R, where the second term is (R − W^½Φβ)/λ
@@ -144,6 +182,10 @@ func (f *fourierRun) refine(ctx context.Context, b *mat.Dense) (*mat.Dense, erro
 			return c, nil
 		}
 		if b, err = f.series.Project(ctx, f.x, points.ScaleRows(f.roots, r)); err != nil {
+			return nil, err
+		}
+		if err := f.checkpoints.saveSeries(ctx, sol, &seriesProgress{Moments: f.moments, B: b.RawMatrix().Data,
+			C: c.RawMatrix().Data, R: r.RawMatrix().Data}); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,13 @@ package solve
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"gonum.org/v1/gonum/mat"
 )
 
 // solvedContext is a context that is canceled as soon as the solution has residuals.
@@ -27,5 +33,65 @@ func TestFourierCanceled(t *testing.T) {
 	c, err := Run(solvedContext{ctx, sol}, s, nil, sol)
 	if c == nil || err != context.Canceled || sol.ResidualKind != ResidualInStored || sol.Roundings != nil {
 		t.Errorf("%v: residuals of %q with rounding errors %v", err, sol.ResidualKind, sol.Roundings)
+	}
+}
+
+// interruptedContext is a context that is canceled once dir has a checkpoint and sol has the given number of rows in
+// its history.
+type interruptedContext struct {
+	context.Context
+	dir  string
+	sol  *Solution
+	rows int
+}
+
+func (c interruptedContext) Err() error {
+	if len(c.sol.History) >= c.rows && checkpoint.Exists(c.dir) {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestFourierResumes interrupts a Fourier solve after the first pass over the points and after each round of
+// refinement, and resumes it. The coefficients and the history must be those of an uninterrupted solve, bit for bit,
+// and the resumed solve must not repeat the rounds before the checkpoint. It also checks that a series that fails
+// leaves no checkpoint.
+func TestFourierResumes(t *testing.T) {
+	resumed := 0
+	fourierSystem := func(dir string, resume bool) *System {
+		return system(func(s *System) {
+			s.Solver, s.Tol, s.Residual = Fourier, 1e-15, StoredResidual // out of reach: all rounds are needed
+			s.Fingerprint = func() (sum [32]byte, err error) { return sum, nil }
+			if dir != "" {
+				s.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 1, Resume: resume, Note: func(note string) {
+					if strings.HasPrefix(note, "resuming") {
+						resumed++
+					}
+				}}
+			}
+		})
+	}
+	whole := new(Solution)
+	want := testkit.Must(Run(t.Context(), fourierSystem("", false), nil, whole))
+	testkit.Equal(t, len(whole.History), fourierRefinements+1, "rounds")
+	for rows := range fourierRefinements + 1 {
+		dir, broken := t.TempDir(), new(Solution)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // the status of the solution is taken from the inner context
+		if _, err := Run(interruptedContext{ctx, dir, broken, rows}, fourierSystem(dir, false), nil, broken); err == nil {
+			t.Fatalf("not interrupted after %d rounds", rows)
+		}
+		sol := new(Solution)
+		got := testkit.Must(Run(t.Context(), fourierSystem(dir, true), nil, sol))
+		testkit.Equal(t, resumed, rows+1, "resumed solves")
+		if !mat.Equal(got, want) || fmt.Sprint(sol.History) != fmt.Sprint(whole.History) || sol.Iterations != whole.Iterations {
+			t.Errorf("interrupted after %d rounds: %v, want %v", rows, sol.History, whole.History)
+		}
+	}
+	dir := t.TempDir()
+	failing := fourierSystem(dir, false)
+	failing.Lambda = 1e-300
+	if _, err := Run(t.Context(), failing, nil, new(Solution)); err == nil || checkpoint.Exists(dir) {
+		t.Errorf("%v, with a checkpoint: %v", err, checkpoint.Exists(dir))
 	}
 }
