@@ -131,10 +131,10 @@ func figureTheorem6(e *experiment) *plots.Figure {
 	twoLevelSeries := pointSeries("κ of two levels, median and 5 to 95 %")
 	oneLevel := pointSeries("κ of TensorSketch alone")
 	for _, s := range []int{8, 16, 32, 64, 128, 256, 512} {
-		both := p.drawTwoLevels(e, fmt.Sprintf("figure %d", s), 4096, s)
-		addDraws(&twoLevelSeries, float64(s), both.kappas)
-		one := p.drawChain(e, fmt.Sprintf("one level %d", s), e.parts.TensorSketch(homogeneous(q)), s)
-		addDraws(&oneLevel, float64(s)*1.12, one.kappas)
+		twoLevelDraws := p.drawTwoLevels(e, fmt.Sprintf("figure %d", s), 4096, s)
+		addDraws(&twoLevelSeries, float64(s), twoLevelDraws.kappas)
+		oneLevelDraws := p.drawChain(e, fmt.Sprintf("one level %d", s), e.parts.TensorSketch(homogeneous(q)), s)
+		addDraws(&oneLevel, float64(s)*1.12, oneLevelDraws.kappas)
 	}
 	leftPanel := plots.Sweep("κ after the second level", "s₂", "κ(M⁻¹A)",
 		[]plots.RefLine{{At: float64(srhtFeatures(p.statDim, 0.2)), Label: "s₂ of the check"}}, twoLevelSeries, oneLevel)

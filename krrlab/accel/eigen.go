@@ -187,18 +187,18 @@ func (l *Library) reduce(ctx context.Context, s blas64.Symmetric, t tridiagonal)
 		if ctx.Err() != nil {
 			return false
 		}
-		// The panel begins at column first. It is part of a matrix that begins at row and column start, and the part
-		// of the matrix outside the panel begins at row and column rest.
-		first, start, rest, neighbor := p*nb, p*nb, (p+1)*nb, 1
+		// The part of the matrix that is not reduced yet begins at row and column start, its panel at column
+		// panelColumn, and the part without the panel at row and column trailing.
+		panelColumn, start, trailing, neighbor := p*nb, p*nb, (p+1)*nb, 1
 		if uplo == 'U' {
-			first, start, rest, neighbor = n-(p+1)*nb, 0, 0, -1
+			panelColumn, start, trailing, neighbor = n-(p+1)*nb, 0, 0, -1
 		}
 		order := n - p*nb
 		fortran(l, routine[float64]{l.dlatrd, "ciipipppi", [4]byte{uplo}, [6]int{order, nb, lda, n}, 0, 0},
 			a[start*(lda+1):], t.e[start:], t.tau[start:], work)
 		fortran(l, routine[float64]{l.dsyr2k, "cciiapipibpi", [4]byte{uplo, 'N'}, [6]int{order - nb, nb, lda, n, lda},
-			-1, 1}, a[first*lda+rest:], work[rest-start:], a[rest*(lda+1):])
-		for j := first; j < first+nb; j++ {
+			-1, 1}, a[panelColumn*lda+trailing:], work[trailing-start:], a[trailing*(lda+1):])
+		for j := panelColumn; j < panelColumn+nb; j++ {
 			t.d[j], a[j*lda+j+neighbor] = a[j*lda+j], t.e[min(j, j+neighbor)]
 		}
 	}

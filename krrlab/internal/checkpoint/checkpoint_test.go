@@ -83,9 +83,10 @@ func TestDamage(t *testing.T) {
 		"cut off": {func(b []byte) []byte { return b[:len(b)-1] }, "bytes of state"},
 		"longer":  {func(b []byte) []byte { return append(b, 0) }, "bytes of state"},
 		"a bit":   {func(b []byte) []byte { b[headerSize+3] ^= 4; return b }, "checksum"},
-		"version": {func(b []byte) []byte { b[len(magic)]++; return b }, "format version 4, want 3"},
-		"other":   {func(b []byte) []byte { return bytes.Repeat([]byte{'x'}, len(b)) }, "no checkpoint"},
-		"owner":   {func(b []byte) []byte { b[len(magic)+4]++; return b }, "checksum"},
+		"version": {func(b []byte) []byte { b[len(magic)]++; return b },
+			fmt.Sprintf("format version %d, want %d", version+1, version)},
+		"other": {func(b []byte) []byte { return bytes.Repeat([]byte{'x'}, len(b)) }, "no checkpoint"},
+		"owner": {func(b []byte) []byte { b[len(magic)+4]++; return b }, "checksum"},
 	} {
 		s := open(t, t.TempDir(), 1)
 		_ = s.Save([]byte("the one before"))

@@ -182,7 +182,7 @@ func importRule(pkg, imp string) string {
 // processUses matches what only a command may use: functions that end the process, read its environment, or choose its
 // BLAS.
 var processUses = regexp.MustCompile(`^os\.(Exit|Getenv|LookupEnv|Environ|ExpandEnv|Setenv|Unsetenv|User\w+Dir|Args)$|^log\.Fatal|^` +
-	module + `/krrlab/accel\.Use$`)
+	module + `/krrlab/accel\.UseLibrary$`)
 
 // ownUses lists the exceptions from processUses. Packages read their defaults from the environment, as accel.EnvBLAS
 // and datasets.Dirs do, and accel sets variables that OpenBLAS reads while it is loaded.
