@@ -354,7 +354,7 @@ func (t *Table) isHeader(firstRow []string, named bool) (bool, error) {
 	isHeader, reason := named, "it has the names that are asked for"
 	switch {
 	case t.o.Header == "yes" || t.o.Header == "no":
-		isHeader, reason = t.o.Header == "yes", "--header"
+		isHeader, reason = t.o.Header == "yes", "--format header"
 	case !named:
 		var err error
 		if isHeader, reason, err = guessHeader(firstRow, t.nextRows, t.target); err != nil {

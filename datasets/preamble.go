@@ -19,7 +19,7 @@ func (c *csvReader) readPreamble() error {
 	}
 	declared, comments := c.skipToTable()
 	sep, err := ParseSeparator(c.o.Separator)
-	reason := "--separator"
+	reason := "--format separator"
 	if c.width() > 0 {
 		reason = "as the format has it"
 	}

@@ -81,7 +81,7 @@ type ReadOptions struct {
 	// Repeats is the rule by which rows with equal features are grouped (Dataset.GroupByRule). Groups is the column of
 	// a csv file, in the form of Target, whose equal values form groups (Dataset.GroupBy); it is not a feature.
 	Repeats string `flag:"repeats" default:"auto" check:"one of auto together apart"`
-	Groups  string `flag:"groups" with:"train"`
+	Groups  string `flag:"groups" with:"train|in"`
 	// Weights is the column of a csv file with the weights of the rows, in the form of Target. The default is none.
 	Weights string `flag:"weights" with:"train"`
 	// Keep are the columns of a csv file, in the form of Target, whose text is copied to Dataset.CopiedColumns.

@@ -253,10 +253,6 @@ func (r *runner) remaining() time.Duration {
 // machine describes this machine.
 func machine() Machine {
 	limit, _ := accel.MemoryLimit()
-	blas := accel.CurrentBLAS()
-	if blas.Path != "" {
-		blas.Path = filepath.Base(blas.Path)
-	}
-	return Machine{CPU: accel.CPU().Model, Threads: accel.Threads(), Memory: limit, BLAS: blas.String(),
+	return Machine{CPU: accel.CPU().Model, Threads: accel.Threads(), Memory: limit, BLAS: accel.CurrentBLAS().Portable().String(),
 		OS: runtime.GOOS + "/" + runtime.GOARCH}
 }

@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -22,11 +23,10 @@ func TestSpectral(t *testing.T) {
 	const n, s, lambda = 150, 20, 0.01
 	narrow := kernel.Gaussian{Sigma: 0.5}
 	train := ranksProblem(n)
-	for _, p := range []PrecondSpec{{Name: "nystrom", S: s}, {Name: "rpcholesky", S: s}} {
+	for _, name := range []string{"nystrom", "rpcholesky"} {
 		makeLab := func(spectral bool) *Lab {
-			p.Spectral = spectral
-			return newLab(t, train, Config{Kernel: narrow, Lambda: lambda, Seed: 3,
-				Precond: testkit.Must(p.Preconditioner(narrow))})
+			p := testkit.Must(stage.ParsePreconditioner(fmt.Sprintf("%s features=%d spectral=%t", name, s, spectral)))
+			return newLab(t, train, Config{Kernel: narrow, Lambda: lambda, Seed: 3, Precond: p})
 		}
 		l := makeLab(true)
 		var svd mat.SVD
@@ -127,10 +127,6 @@ func TestGivenLandmarks(t *testing.T) {
 		"nystrom features=3 landmarks=60,80": "3 of 2 landmarks",
 	} {
 		testkit.Fails(t, testkit.ErrOf(difference(text)), want)
-	}
-	for want, s := range map[string]PrecondSpec{"features has no such option": {Landmarks: []int{1}},
-		`"spectral=true": the preconditioner features has no`: {Spectral: true}, `"neighbors=9"`: {Neighbors: 9}} {
-		testkit.Fails(t, testkit.ErrOf(s.Preconditioner(gauss)), want)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
-	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/precond/feature"
 	"github.com/krrlab/lab/krrlab/precond/recipe"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -84,22 +83,15 @@ func noFeatures(k kernel.Kernel) bool {
 	return err != nil
 }
 
-// PrecondSpec specifies a preconditioner in flags and files: its name with options, or options in separate fields,
-// which is the older form. Zero values mean the defaults.
+// PrecondSpec specifies a preconditioner in flags and files: its name with options, and the options that most kinds
+// have in separate fields. Zero values mean the defaults.
 type PrecondSpec struct {
 	// Name is a name of stage.KindNames with options, such as "nystrom features=500". Default: features, or rpcholesky
 	// for a kernel without random features.
 	Name    string        `json:"precond,omitempty" flag:"precond" options:"own"`
-	S       int           `json:"features,omitempty" flag:"features" check:">=1" hidden:"yes"`
-	LambdaP float64       `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive" hidden:"yes"`
+	S       int           `json:"features,omitempty" flag:"features" check:">=1"`
+	LambdaP float64       `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive"`
 	Race    stage.Entries `json:"race,omitempty" flag:"race" in:"precond"`
-
-	Levels    feature.Levels `json:"levels,omitempty" flag:"sketch" hidden:"yes"`
-	Neighbors int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" hidden:"yes"`
-	Damping   float64        `json:"damping,omitempty" flag:"damping" check:"(0,1]" hidden:"yes"`
-	Form      precond.Form   `json:"form,omitzero" flag:"form" default:"auto" hidden:"yes"`
-	Landmarks []int          `json:"landmarks,omitempty" flag:"landmarks" check:">=0" hidden:"yes"`
-	Spectral  bool           `json:"spectral,omitempty" flag:"spectral" hidden:"yes"`
 }
 
 // Help returns the help texts of the flags.

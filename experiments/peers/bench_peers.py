@@ -35,7 +35,7 @@ KRRLAB = (
     ("krrlab, random features", {"precond": "features", "solver": "pcg", "storage": "float32"}),
     ("krrlab, Nystrom", {"precond": "nystrom", "solver": "pcg", "storage": "float32"}),
     ("krrlab, RPCholesky", {"precond": "rpcholesky", "solver": "pcg", "storage": "float32"}),
-    ("krrlab, RPCholesky, half the rank", {"precond": "rpcholesky", "solver": "pcg", "storage": "float32", "features": "half"}),
+    ("krrlab, RPCholesky, half the rank", {"precond": "rpcholesky", "solver": "pcg", "storage": "float32", "rank": "half"}),
     ("krrlab, RPCholesky, block PCG", {"precond": "rpcholesky", "solver": "block-pcg", "storage": "float32"}),
     ("krrlab, RPCholesky, 16-bit tiles", {"precond": "rpcholesky", "solver": "pcg", "storage": "fixed16"}),
     ("krrlab, RPCholesky, block PCG, 16-bit tiles", {"precond": "rpcholesky", "solver": "block-pcg", "storage": "fixed16"}),
@@ -68,16 +68,19 @@ def programs(a):
     known = subprocess.run([a.krrlab, "fit", "--help"], capture_output=True, text=True).stdout
     common = ["--sigma", str(a.sigma), "--lambda", str(a.ridge)]
     free = [*common, "--n", str(a.n), "--tol", str(a.tol), "--seed", "1"]
-    shared = [*free, "--features", str(a.features), "--lambda-p", str(a.lambda_p)]
     rows = []
     for name, flags in KRRLAB:
-        flags = {k: str(max(1, a.features // 2)) if v == "half" else v for k, v in flags.items()}
-        lacks = [v for k, v in flags.items() if k != "features" and v not in known]
+        flags = dict(flags)
+        rank = max(1, a.features // 2) if flags.pop("rank", None) else a.features
+        lacks = [v for v in flags.values() if v not in known]
         if lacks:
             print(f"bench-peers: left out: {name}: this krrlab has no {', '.join(lacks)}", flush=True)
             continue
+        if flags.get("precond", "auto") != "auto":
+            flags["precond"] += f" features={rank} lambda-p={a.lambda_p}"
         words = [w for k, v in flags.items() for w in ("--" + k, v)]
-        rows.append((name, [a.krrlab, "fit", "--data", "mnist", *(free if "auto" in words else shared), *words], True))
+        rows.append((name, [a.krrlab, "fit", "--data", "mnist", *free, *words], True))
+    shared = [*free, "--features", str(a.features), "--lambda-p", str(a.lambda_p)]
     for precond, name in (("features", "NumPy, random features"), ("nystrom", "NumPy, Nystrom")):
         rows.append((name, [sys.executable, os.path.join(HERE, "krr_numpy.py"), *shared, "--precond", precond], False))
     if importlib.util.find_spec("sklearn") is None:

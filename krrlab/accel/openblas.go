@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -33,6 +34,14 @@ func (b BLAS) String() string {
 		s += " (" + b.Path + ")"
 	}
 	return s
+}
+
+// Portable returns b without the folder of the library, which means nothing on another machine.
+func (b BLAS) Portable() BLAS {
+	if b.Path != "" {
+		b.Path = filepath.Base(b.Path)
+	}
+	return b
 }
 
 // Library is a BLAS and LAPACK loaded at run time; see OpenBLAS and Use.

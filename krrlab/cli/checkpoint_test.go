@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
@@ -22,12 +24,12 @@ import (
 // checkpoint is deleted at the end.
 func TestCheckpoint(t *testing.T) {
 	enterFolder(t, nil)
-	const fit = "fit --data synthetic-classes --n 300 --features 20 --lambda 0.01 --tol 1e-6 --checkpoint kept " +
-		"--checkpoint-every 1it"
+	const fit = "fit --data synthetic-classes --n 300 --lambda 0.01 --tol 1e-6 --precond \"auto features=20\" " +
+		"--checkpoint \"kept every=1it\""
 	script(t, "3$ "+fit+" --max-iter 5")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, stderr := commandContext(t, ctx, append(strings.Fields(fit), "--resume")...); code != exitInterrupted ||
+	if code, _, stderr := commandContext(t, ctx, append(splitLine(fit), "--resume")...); code != exitInterrupted ||
 		stderr == "" {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
@@ -40,6 +42,27 @@ $ FIT --resume
 	if left, _ := os.ReadDir("kept"); len(left) > 0 {
 		t.Errorf("%v are left after the end", left)
 	}
+}
+
+// TestResumeWithOtherArithmetic checks that a fit that resumes a checkpoint of another instruction set names both, in a
+// note, in its report and in its JSON, also if it is interrupted and resumed again.
+func TestResumeWithOtherArithmetic(t *testing.T) {
+	paths := simd.Paths()
+	if len(paths) < 2 {
+		t.Skip("the processor has one instruction set")
+	}
+	defer simd.UsePath(simd.CurrentPath())
+	enterFolder(t, nil)
+	const fit = "fit --data synthetic-classes --n 300 --lambda 0.01 --tol 1e-6 --solver cg --checkpoint \"kept every=1it\" "
+	script(t, "3$ "+fit+"--cpu portable --max-iter 5")
+	mixed := fmt.Sprintf("with gonum, portable, then gonum, %v", paths[len(paths)-1])
+	script(t, "3$ "+fit+"--cpu portable --resume --max-iter 6 --quiet\n!then")
+	code, out, errs := command(t, splitLine(fit+"--resume --max-iter 9")...)
+	testkit.Equal(t, code, exitNotConverged)
+	testkit.Contains(t, errs, mixed)
+	testkit.Contains(t, out, "checkpoint", mixed)
+	script(t, "$ "+fit+"--resume --json r.json\n"+mixed)
+	testkit.Equal[any](t, "with "+report(t, "r.json")["mixed_arithmetic"].(string), mixed)
 }
 
 // TestInterruptedSolve checks that the last line of an interrupted fit says how many iterations were done, the residual
@@ -59,7 +82,7 @@ func TestInterruptedSolve(t *testing.T) {
 	}()
 	code, out, errs := commandContext(t, ctx, "fit", "--data", "synthetic-regression", "--n", "1000", "--solver", "cg",
 		"--lambda", "1e-9", "--tol", "1e-12",
-		"--max-iter", "1000000", "--checkpoint", kept, "--checkpoint-every", "1it", "--out", m, "--json", js)
+		"--max-iter", "1000000", "--checkpoint", kept+" every=1it", "--out", m, "--json", js)
 	want := regexp.MustCompile(`\Akrrlab: interrupted after (1 iteration|[1-9]\d* iterations), recursive residual \d\.\de[-+]\d+; ` +
 		`the checkpoint in .* is kept; --resume continues from it\n\z`)
 	if lines := strings.SplitAfter(errs, "\n"); code != exitInterrupted || out != "" ||
@@ -89,7 +112,7 @@ func TestHasCheckpoint(t *testing.T) {
 	}
 }
 
-// TestCheckpointInterval checks that the interval of --checkpoint-every is printed in the form in which it was read.
+// TestCheckpointInterval checks that the interval of --checkpoint is printed in the form in which it was read.
 func TestCheckpointInterval(t *testing.T) {
 	for _, text := range []string{"30s", "1m", "1m30s", "10s", "500ms", "10it"} {
 		var interval checkpointInterval

@@ -200,7 +200,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	}
 	root.Version = a.versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, a.flags, err) })
 	root.Flags().BoolP("version", "v", false, "print the version")
 	a.Threads = runtime.GOMAXPROCS(0)
 	a.flags = schema.Of(&a.globalFlags)

@@ -39,8 +39,17 @@ func commandContext(t *testing.T, ctx context.Context, args ...string) (code int
 
 var (
 	prompt = regexp.MustCompile(`^\s*(\d*)\$ (.*)`)
-	word   = regexp.MustCompile(`"[^"]*"|\S+`)
+	word   = regexp.MustCompile(`(?:"[^"]*"|[^\s"])+`)
 )
+
+// splitLine returns the arguments of a command line. Blanks in double quotes do not separate arguments.
+func splitLine(line string) []string {
+	args := word.FindAllString(line, -1)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], `"`, "")
+	}
+	return args
+}
 
 // script runs the command lines of text in the working directory and returns the standard output of the last one.
 //
@@ -53,11 +62,7 @@ func script(t *testing.T, text string) (out string) {
 	var printed, line string // output of the last command, and its line in the script
 	for _, textLine := range strings.Split(text, "\n") {
 		if m := prompt.FindStringSubmatch(textLine); m != nil {
-			args := word.FindAllString(m[2], -1)
-			for i := range args {
-				args[i] = strings.Trim(args[i], `"`)
-			}
-			code, stdout, errOut := command(t, args...)
+			code, stdout, errOut := command(t, splitLine(m[2])...)
 			if fmt.Sprint(code) != cmp.Or(m[1], "0") || code != exitOK && strings.Count(errOut, "\n") != 1 ||
 				code == exitUsage && stdout != "" {
 				t.Errorf("%s: exit %d, %s%s", textLine, code, stdout, errOut)
@@ -161,9 +166,10 @@ func TestFitPredict(t *testing.T) {
 	enterFolder(t, map[string]string{"train.csv": bareTable(200, labels), "test.csv": bareTable(60, labels)})
 	var want string
 	for _, args := range []string{
-		"direct", "cg", "pcg --features 64 --form L", "pcg --features 64 --form Linv --storage float64",
-		"pcg --features 64 --form U --storage float32",
-		"pcg --features 64 --form eigen --storage recompute --lambda-p 0.1",
+		"direct", "cg", `pcg --precond "features features=64 form=L"`,
+		`pcg --precond "features features=64 form=Linv" --storage float64`,
+		`pcg --precond "features features=64 form=U" --storage float32`,
+		`pcg --precond "features features=64 form=eigen lambda-p=0.1" --storage recompute`,
 	} {
 		out := script(t, "$ fit --train train.csv --test test.csv --sigma 1.5 --lambda 0.05 --tol 1e-6 --out m.krr "+
 			"--solver "+args)
@@ -217,7 +223,7 @@ func TestBadInput(t *testing.T) {
 	lambda
 2$ fit --train good.csv --lambda 0
 	--lambda 0: want a positive number
-2$ fit --train good.csv --lambda-p -1
+2$ fit --train good.csv --precond "auto lambda-p=-1"
 	lambda-p
 2$ fit --train good.csv --lambda nan
 	lambda
@@ -225,9 +231,9 @@ func TestBadInput(t *testing.T) {
 	tol
 2$ fit --train good.csv --tol 1
 	tol
-2$ fit --train good.csv --features 0
+2$ fit --train good.csv --precond "auto features=0"
 	features
-1$ fit --train good.csv --features 41
+1$ fit --train good.csv --precond "auto features=41"
 	41
 	40
 2$ fit --train good.csv --n 1
@@ -312,7 +318,7 @@ func TestNotConverged(t *testing.T) {
 3$ fit --train train.csv --solver cg --max-iter 3 --sigma 3 --lambda 1e-6 --json r.json --out m.krr --plot c.svg
 	not converged
 	max-iterations
-3$ fit --train train.csv --precond vecchia --neighbors 2 --max-iter 1 --sigma 3 --lambda 1e-6
+3$ fit --train train.csv --precond "vecchia neighbors=2" --max-iter 1 --sigma 3 --lambda 1e-6
 	try more neighbors, such as --precond 'vecchia neighbors=60', or pivots (features=500), or a larger --max-iter
 3$ verify m.krr --train train.csv
 	fit it again with a larger --max-iter`)

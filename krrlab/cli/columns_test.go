@@ -135,7 +135,7 @@ $ predict place.krr --in test.csv --method posterior --interval 90%
 	left out, not in the model: "w"
 $ verify place.krr --train once.csv
 	: proved
-$ fit --verbose --train once.csv --weights w --solver pcg --precond features --features 9
+$ fit --verbose --train once.csv --weights w --solver pcg --precond "features features=9"
 	Fourier features`)
 	countRare := func(classes string) int {
 		return strings.Count(script(t,
@@ -254,8 +254,8 @@ $ predict --model m.krr --in %[1]s`, train, args))
 2$ fit --train a.csv --sigma none.txt
 	krrlab: --sigma "none.txt": want a number, one for each feature separated by commas, or a file of numbers
 2$ fit --train a.csv --kernel polynomial --sigma 1,2
-	krrlab: --sigma and --kernel polynomial exclude each other (see krrlab fit --help)
-1$ statdim --train a.csv --sigma 1,2,3 --features 10
+	krrlab: --sigma: the kernel polynomial(gamma=0.01, coef0=1, degree=3) has no length scale (kernel.Scaled) (see krrlab fit --help)
+1$ statdim --train a.csv --sigma 1,2,3 --precond "features features=10"
 	krrlab: 3 length scales for 2 features: want one for each
 1$ fit --data synthetic-regression --n 50 --sigma 1,2
 	krrlab: 2 length scales for 4 features: want one for each`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
@@ -72,20 +73,25 @@ type explainFlags struct {
 func (explainFlags) Help() map[string]string {
 	return map[string]string{
 		"json": "write the importance of all columns and the partial dependence as JSON to this file",
+		"groups": "column of the csv file --in whose equal values form groups, which count once in the standard errors " +
+			"(default: that of the fit)",
+		"repeats": "which rows of equal features count once in the standard errors: copies (auto), all (together) or none " +
+			"(apart) (default: the rule of the fit)",
 		"plot": "draw importance and partial dependence to this file" + formats,
 	}
 }
 
 func (a *app) explainCommand() *cobra.Command {
 	f := &explainFlags{}
-	f.flags = schema.Of(f).Remove(append(fixedReadOptions, "keep")...)
+	f.flags = schema.Of(f).Remove("task", "space", "weights", "dim", "n", "keep")
 	return flagCommand(&cobra.Command{
 		Use:   "explain MODEL (--in FILE | --data NAME:test)",
 		Short: "Show which columns the predictions of a saved model depend on",
 		Long: `Explain measures, on rows with answers, by how much the error increases if the cells of one
 column are permuted among the rows, with its standard error over the rows, and for the leading
 columns the mean prediction as a function of their values (partial dependence). A column of
-words or dates counts as one. Take rows that the fit has not seen. Columns that carry the same
+words or dates counts as one. Rows are grouped as in the fit (--repeats, --groups), and a group
+counts once in the standard errors. Take rows that the fit has not seen. Columns that carry the same
 information share its importance.`,
 		Example: `  krrlab explain m.krr --in rows.csv
   krrlab explain m.krr --in rows.csv --permutations 30 --plot explain.html --json explain.json`,
@@ -102,7 +108,16 @@ func (a *app) explain(ctx context.Context, f *explainFlags) error {
 	if err != nil {
 		return err
 	}
+	if !f.flags.IsSet("repeats", "groups") {
+		setGrouping(&f.ReadOptions, m)
+		if _, err := strconv.Atoi(f.Groups); err == nil && m.Columns != nil { // in this file it may have another number
+			f.Groups = ""
+		}
+	}
 	rows, err := a.predictionPoints(ctx, &f.rowsFlags, m)
+	if err == nil && f.Groups != "" && (rows.Repeats == nil || rows.Repeats.Rule != "groups") {
+		a.notef("note: %s has no column %s: each of its rows counts as a group", f.In, f.Groups)
+	}
 	if err == nil && rows.ReadReport != nil && rows.ReadReport.NoAnswersReason != "" {
 		err = errors.New(rows.ReadReport.NoAnswersReason)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // fixedByModel lists the flags that cannot be combined with --extend, because the model determines their values.
-var fixedByModel = []string{"kernel", "sigma", "gamma", "coef0", "degree", "lambda", "scale", "impute", "categorical",
+var fixedByModel = []string{"kernel", "sigma", "lambda", "scale", "impute", "categorical",
 	"dates", "drop", "more-targets", "center", "class-weights", "repeats", "groups", "task", "n", "space"}
 
 // loadExtension reads the model of --extend and appends the rows of --train to those of its fit, on all ranks together.

@@ -35,7 +35,7 @@ func TestExtend(t *testing.T) {
 		strings.Join(rows[130:], ""), "new.csv": header + "1,1,p,1,2,other\n"})
 	script(t, `
 $ fit --train old.csv --target y --drop class --categorical city --weights w --sigma 1 --lambda 0.1 --scale standard --tol 1e-9 --out m.krr
-$ fit --extend m.krr --train more.csv --weights w --test test.csv --solver pcg --precond nystrom --features 20 --tol 1e-9 --out m2.krr
+$ fit --extend m.krr --train more.csv --weights w --test test.csv --solver pcg --precond "nystrom features=20" --tol 1e-9 --out m2.krr
 	note: m.krr before it was extended: RMSE
 	on 30 points, weighted of more.csv
 	appended     30 rows; kept: coefficients, as a start; made anew: K and preconditioner, as they are not stored

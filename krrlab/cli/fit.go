@@ -31,7 +31,7 @@ import (
 type fitFlags struct {
 	labFlags
 	checkpointFlags
-	Extend    string `flag:"extend" file:"read" hidden:"yes" with:"train" not:"tune|data|holdout|matrix|folds"`
+	Extend    string `flag:"extend" file:"read" with:"train" not:"tune|data|holdout|matrix|folds"`
 	Tune      bool   `flag:"tune"`
 	Distance  string `flag:"distance" in:"tune" default:"auto" with:"tune" check:"one of auto sigma lengths full"`
 	Metric    string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
@@ -76,8 +76,8 @@ func plannedHelp() map[string]string {
 // newFitFlags returns the flags of krrlab fit with their defaults.
 func newFitFlags() *fitFlags {
 	f := &fitFlags{labFlags: newLabFlags()}
-	f.Name = "auto"
-	f.flags = schema.Of(f).Remove("keep").SetHelp(plannedHelp())
+	f.PrecondSpec.Name = "auto"
+	f.flags = schema.Of(f).Remove("keep", "features", "lambda-p").SetHelp(plannedHelp())
 	return f
 }
 
@@ -116,11 +116,6 @@ and rank 0 prints and writes the results. --resume continues an interrupted run 
 func (a *app) fit(ctx context.Context, f *fitFlags) error {
 	if err := f.check(); err != nil {
 		return err
-	}
-	for _, name := range []string{"features", "lambda-p"} {
-		if f.withoutPreconditioner() && f.flags.IsSet(name) {
-			a.notef("note: --%s: of no effect without a preconditioner", name)
-		}
 	}
 	r, err := a.solve(ctx, f)
 	if err != nil {
@@ -213,9 +208,11 @@ func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(conte
 	if err := a.requireSameData(ctx, data.train, data.test); err != nil {
 		return nil, krrlab.Config{}, err
 	}
-	data.addHint("%s", f.Levels.Hint())
-	a.showHints(data)
 	cfg, err := f.configFor(data)
+	if p, ok := cfg.Precond.(krrlab.Features); ok {
+		data.addHint("%s", p.Levels.Hint())
+	}
+	a.showHints(data)
 	cfg.Memory = 0 // it may differ between ranks, and is set below
 	if options, _ := json.Marshal([]any{cfg, f.PrecondSpec, f.kernelFlags}); err == nil {
 		err = a.requireSame(ctx, options, "the options here, or the files that they name, are not those of rank 0")

@@ -18,7 +18,7 @@ import (
 
 // TestFitPlot checks the pictures of a fit. For every solver, --plot draws predictions against answers of the test
 // points or of at most 2000 training points; for classes it draws labels or, if there are many, the error of each
-// class. A target that is zero everywhere is drawn too, and --plot-solve draws the convergence of the solver.
+// class. A target that is zero everywhere is drawn too, and solve= in --plot draws the convergence of the solver.
 func TestFitPlot(t *testing.T) {
 	rows := strings.Split(strings.TrimSpace(bareTable(60, nil)), "\n")
 	var zero, words, many strings.Builder
@@ -35,15 +35,15 @@ func TestFitPlot(t *testing.T) {
 	const drawn = "p.svg (predictions against answers)\n"
 	// The keys are flags of fit; the values are texts in the output and in the picture.
 	for args, want := range map[string][2]string{
-		"--train a.csv --test a.csv":                              {drawn, "on 60 test points"},
-		"--train a.csv --holdout 0.2 --solver pcg":                {drawn, "on 12 test points"},
-		"--train a.csv":                                           {drawn, "on 60 training points"},
-		"--train long.csv --solver pcg --tol 0.1":                 {drawn, "on 1001 training points"},
-		"--train words.csv --solver cg":                           {drawn, ">blue<"},
-		"--train many.csv --task classification":                  {drawn, "rows of the class"},
-		"--train zero.csv --task regression":                      {drawn, "RMSE 0, "},
-		"--train zero.csv --task regression --solver block-pcg":   {drawn, "RMSE 0, "},
-		"--train a.csv --plot-solve s.svg --solver pcg --title T": {"s.svg\n", "<title>T<"},
+		"--train a.csv --test a.csv":                                    {drawn, "on 60 test points"},
+		"--train a.csv --holdout 0.2 --solver pcg":                      {drawn, "on 12 test points"},
+		"--train a.csv":                                                 {drawn, "on 60 training points"},
+		"--train long.csv --solver pcg --tol 0.1":                       {drawn, "on 1001 training points"},
+		"--train words.csv --solver cg":                                 {drawn, ">blue<"},
+		"--train many.csv --task classification":                        {drawn, "rows of the class"},
+		"--train zero.csv --task regression":                            {drawn, "RMSE 0, "},
+		"--train zero.csv --task regression --solver block-pcg":         {drawn, "RMSE 0, "},
+		`--train a.csv --plot "p.svg solve=s.svg title=T" --solver pcg`: {"s.svg\n", "<title>T<"},
 	} {
 		out := script(t, "$ fit --verbose --plot p.svg "+args)
 		if !strings.Contains(out, "wrote        "+want[0]) {
@@ -55,7 +55,7 @@ func TestFitPlot(t *testing.T) {
 	}
 	for _, args := range []string{"a.csv --solver pcg", "zero.csv --task regression --solver pcg",
 		"a.csv --solver direct"} {
-		script(t, "$ fit --plot-solve s.svg --train "+args)
+		script(t, "$ fit --plot=solve=s.svg --train "+args)
 		if !strings.Contains(string(read(t, "s.svg")), ">iteration<") {
 			t.Errorf("%s: no convergence is drawn", args)
 		}
@@ -115,18 +115,50 @@ func TestExplain(t *testing.T) {
 		the answers are numbers`)
 }
 
-// TestPlotLook checks that --title and --size set the title and size of a picture, and that an empty --title draws
+// TestExplainGroups checks that krrlab explain groups rows by the column of the fit, if the file has it, and otherwise by
+// the rule of the fit, unless --groups or --repeats says otherwise. In each group of the table two rows of three have
+// equal features.
+func TestExplainGroups(t *testing.T) {
+	rows := strings.Split(strings.TrimSpace(bareTable(40, nil)), "\n")
+	grouped, plain := "a,b,c,y,patient,doctor\n", "a,b,c,y\n"
+	for i := 0; i+1 < len(rows); i += 2 {
+		for j, row := range []string{rows[i], rows[i], rows[i+1]} {
+			grouped += fmt.Sprintf("%s,%d,%d\n", row, i, j)
+			plain += row + "\n"
+		}
+	}
+	enterFolder(t, map[string]string{"grouped.csv": grouped, "plain.csv": plain})
+	script(t, "$ fit --train grouped.csv --target y --drop doctor --groups patient --sigma 2 --lambda 0.1 --out groups.krr\n"+
+		"$ fit --train plain.csv --target y --repeats apart --sigma 2 --lambda 0.1 --out apart.krr")
+	for args, copies := range map[string]float64{
+		"groups.krr --in grouped.csv": 40, "groups.krr --in grouped.csv --repeats apart": 0,
+		"groups.krr --in grouped.csv --groups doctor": 57, "groups.krr --in plain.csv": 20,
+		"apart.krr --in plain.csv": 0, "apart.krr --in plain.csv --repeats together": 20,
+	} {
+		out := script(t, "$ explain --permutations 2 --json e.json "+args)
+		testkit.Equal[any](t, report(t, "e.json")["copies"], copies, args)
+		testkit.Equal(t, strings.Contains(out, "a group counts once in the standard errors"), copies > 0, args)
+	}
+	script(t, `$ explain groups.krr --in plain.csv --permutations 2
+		note: plain.csv has no column patient
+2$ explain groups.krr --data synthetic-regression:test --groups patient
+		--groups goes with --in`)
+}
+
+// TestPlotLook checks that title= and size= in --plot set the title and size of a picture, and that an empty title draws
 // none.
 func TestPlotLook(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "p.svg")
 	for _, c := range []struct{ args, has, not string }{
 		{"fit", "<title>synthetic-regression: RMSE ", `width="360pt"`},
-		{"fit --size 5x3", `width="360pt" height="216pt"`, "nothing"},
-		{"fit --title=", "<svg", "<title>"},
-		{"loo --title λ_p!", "<title>λₚ!</title>", "<title>Leave"},
-		{"plan --title= --size 8x2.5", `height="180pt"`, "<title>"},
+		{"fit size=5x3", `width="360pt" height="216pt"`, "nothing"},
+		{"fit title=", "<svg", "<title>"},
+		{"loo title=λ_p!", "<title>λₚ!</title>", "<title>Leave"},
+		{"plan title= size=8x2.5", `height="180pt"`, "<title>"},
 	} {
-		script(t, "$ "+c.args+" --data synthetic-regression --n 60 --plot "+svg)
+		name, options, _ := strings.Cut(c.args, " ")
+		plot := strings.TrimSpace(svg + " " + options)
+		script(t, fmt.Sprintf(`$ %s --data synthetic-regression --n 60 --plot "%s"`, name, plot))
 		if got := string(read(t, svg)); !strings.Contains(got, c.has) || strings.Contains(got, c.not) {
 			t.Errorf("%s: %q is not there, or %q is", c.args, c.has, c.not)
 		}

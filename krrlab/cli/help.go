@@ -19,7 +19,7 @@ const kernelGroup = "Kernel and λ"
 // the flag kernel.
 var flagGroups = []struct{ title, names string }{
 	{"Flags", ""},
-	{"Data", "data train test holdout in valid target n format"},
+	{"Data", "data train test holdout extend in valid target n format"},
 	{kernelGroup, "kernel sigma lambda tune distance metric threshold folds"},
 	{"Output", "out grid no-std calibrate json csv plot verbose help"},
 	{"Columns and rows", "drop space keep categorical dates impute scale task center weights class-weights repeats " +

@@ -18,16 +18,12 @@ import (
 // defaultLambda is the ridge λ if neither a flag nor the registry of data sets sets it.
 const defaultLambda = 0.01
 
-// kernelFlags are the flags that choose the kernel and its parameters. A polynomial kernel is
-// (gamma·xᵀz + coef0)^degree.
+// kernelFlags are the flags that choose the kernel and its parameters.
 type kernelFlags struct {
 	Matrix string `flag:"matrix" in:"kernel" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dates|dim|tune|precond=features"`
 
 	KernelName kernelName `flag:"kernel" default:"gaussian"`
-	Sigma      bandwidth  `flag:"sigma" not:"kernel=polynomial"`
-	Gamma      float64    `flag:"gamma" default:"0.01" with:"kernel=polynomial" hidden:"yes"`
-	Coef0      float64    `flag:"coef0" default:"1" with:"kernel=polynomial" hidden:"yes"`
-	Degree     int        `flag:"degree" default:"3" with:"kernel=polynomial" hidden:"yes"`
+	Sigma      bandwidth  `flag:"sigma"`
 }
 
 func (kernelFlags) Help() map[string]string {
@@ -118,26 +114,21 @@ func (f *kernelFlags) check() error {
 }
 
 // buildKernel returns the kernel that the flags describe, with the length scale sigma unless --kernel sets one or the
-// kernel has none. It returns an error if --sigma is set for such a kernel, or if a parameter is invalid.
+// kernel has none, as a function of inner products. It returns an error if --sigma is set for such a kernel, or if a
+// parameter is invalid.
 func (f *kernelFlags) buildKernel(sigma float64) (kernel.Kernel, error) {
 	k, hasScale, err := kernel.Parse(string(f.KernelName))
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := k.(kernel.Polynomial); ok {
-		// The name alone leaves the parameters to the older flags --gamma, --coef0 and --degree.
-		if !strings.Contains(string(f.KernelName), " ") {
-			k = kernel.Polynomial{Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}
-		}
-		return k, kernel.Validate(k)
-	}
-	scaled, ok := k.(kernel.Scaled)
+	scaled, isScaled := k.(kernel.Scaled)
+	isScaled = isScaled && kernel.ArgumentOf(k) != kernel.InnerProduct
 	switch {
-	case f.Sigma != nil && !ok:
+	case f.Sigma != nil && !isScaled:
 		return nil, fmt.Errorf("--sigma: the kernel %v has no length scale (kernel.Scaled)", k)
 	case f.Sigma != nil && hasScale:
 		return nil, fmt.Errorf("--sigma: --kernel %q has the length scale already", string(f.KernelName))
-	case ok && !hasScale:
+	case isScaled && !hasScale:
 		k = scaled.WithScale(sigma)
 	}
 	return k, kernel.Validate(k)

@@ -27,8 +27,8 @@ func (k rational) WithScale(sigma float64) kernel.Kernel { return rational{sigma
 var errRational = kernel.Register("test.rational", rational{1, 1})
 
 // TestKernelFlag checks which kernel --kernel, with and without parameters in its text, and --sigma make together.
-// Parameters that are not given come from the flags --gamma, --coef0 and --degree, and a missing length scale is 3
-// here. Two length scales and an unknown kernel are errors.
+// A missing length scale is 3 here. Two length scales, a length scale of a kernel without one, and an unknown kernel are
+// errors.
 func TestKernelFlag(t *testing.T) {
 	testkit.OK(t, errRational)
 	for _, c := range []struct {
@@ -38,14 +38,16 @@ func TestKernelFlag(t *testing.T) {
 	}{
 		{"rbf", nil, "gaussian(sigma=3)"}, {"laplacian", bandwidth{3}, "laplacian(sigma=3)"},
 		{"gaussian sigma=2", nil, "gaussian(sigma=2)"}, {"polynomial degree=2", nil, "polynomial(gamma=0.01, coef0=1, degree=2)"},
-		{"polynomial", nil, "polynomial(gamma=0.5, coef0=2, degree=4)"},
+		{"polynomial", nil, "polynomial(gamma=0.01, coef0=1, degree=3)"},
 		{"test.rational", nil, "rational(3, 1)"}, {"test.rational alpha=2", bandwidth{3}, "rational(3, 2)"},
 	} {
-		f := &kernelFlags{Sigma: c.sigma, Gamma: 0.5, Coef0: 2, Degree: 4}
+		f := &kernelFlags{Sigma: c.sigma}
 		testkit.OK(t, f.KernelName.Set(c.text))
 		testkit.Equal(t, testkit.Must(f.buildKernel(3)).String(), c.want, c.text)
 	}
 	f := &kernelFlags{KernelName: "gaussian sigma=2", Sigma: bandwidth{3}}
 	testkit.Fails(t, f.check(), "has the length scale already")
+	f.KernelName = "polynomial degree=2"
+	testkit.Fails(t, f.check(), "has no length scale")
 	testkit.Fails(t, new(kernelName).Set("rational"), `unknown kernel "rational", want one of gaussian,`)
 }

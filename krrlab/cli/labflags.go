@@ -8,10 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/schema"
-	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
-	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/stage/cost"
 	"github.com/krrlab/lab/plots"
 	_ "github.com/krrlab/lab/plots/draw" // draws pictures for package plots
@@ -45,25 +42,12 @@ func (labFlags) Help() map[string]string {
 
 // check returns an error if the flags are invalid for any data.
 func (f *labFlags) check() error {
-	if f.withoutPreconditioner() && f.Name != cost.None && f.flags.IsSet("precond", "sketch", "form") {
+	hasNoPrecond := f.Solver == krrlab.CG || f.Solver == krrlab.Direct || f.Solver == krrlab.Fourier
+	if hasNoPrecond && f.PrecondSpec.Name != cost.None && f.flags.IsSet("precond") {
 		return usagef("--solver %v has no preconditioner: leave --precond out", f.Solver)
 	}
-	_, err := f.effectivePrecond(nil).Preconditioner(nil)
+	_, err := f.Preconditioner(nil)
 	return cmp.Or(asUsageError(err), asUsageError(f.dataFlags.check()), asUsageError(f.kernelFlags.check()))
-}
-
-// effectivePrecond returns the preconditioner that the flags select for the kernel k, which may be nil. If --sketch or
-// --form is set with --precond auto, which has no such options, it is the usual preconditioner for k. Without a
-// preconditioner, --features and --lambda-p have no effect.
-func (f *labFlags) effectivePrecond(k kernel.Kernel) krrlab.PrecondSpec {
-	spec := f.PrecondSpec
-	if spec.Name == "auto" && (spec.Levels != nil || spec.Form != precond.AutoForm) {
-		spec.Name = stage.DefaultKind(k).Name
-	}
-	if f.withoutPreconditioner() { // krrlab fit prints a note about this
-		spec.S, spec.LambdaP = 0, 0
-	}
-	return spec
 }
 
 // configFor returns the configuration for the data, with its kernel, λ and preconditioner. λ is that of the flags, else
@@ -75,13 +59,8 @@ func (f *labFlags) configFor(data *problemData) (cfg krrlab.Config, err error) {
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Precond, err = f.effectivePrecond(cfg.Kernel).Preconditioner(cfg.Kernel)
+	cfg.Precond, err = f.Preconditioner(cfg.Kernel)
 	return cfg, err
-}
-
-// withoutPreconditioner reports whether the flags select a solver without a preconditioner.
-func (f *labFlags) withoutPreconditioner() bool {
-	return f.Name == cost.None || f.Solver == krrlab.CG || f.Solver == krrlab.Direct || f.Solver == krrlab.Fourier
 }
 
 // memoryLimit returns the bytes that a solve may use if this process, or this rank, is limited to limit bytes, 0 for

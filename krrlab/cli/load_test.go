@@ -15,7 +15,7 @@ import (
 // must not.
 
 // TestDim checks that a LIBSVM test file with more features than the training file is refused with both numbers of
-// features, and that fit reads both files if --dim gives the larger number.
+// features, and that fit reads both files if dim= in --format gives the larger number.
 func TestDim(t *testing.T) {
 	rows := func(last string) string {
 		return lines(40, func(i int) string {
@@ -26,15 +26,15 @@ func TestDim(t *testing.T) {
 	out := script(t, `
 1$ fit --train train.svm --test test.svm --out m.krr --quiet
 	krrlab: test.svm, line 1: points have 5 features, train.svm has 3; where the last features of sparse
-1$ fit --train train.svm --dim 2
+1$ fit --train train.svm --format dim=2
 	krrlab: train.svm, line 1: points have 3 features, want 2
-2$ fit --train train.svm --dim 0
-	krrlab: --dim 0: want at least 1 (see krrlab fit --help)
-2$ fit --data mnist --dim 9
-	krrlab: --dim goes with --train (see krrlab fit --help)
-2$ quality --train a.svm --dim -1
-	krrlab: --dim -1: want at least 1 (see krrlab quality --help)
-$ fit --train train.svm --test test.svm --out m.krr --quiet --dim 5
+2$ fit --train train.svm --format dim=0
+	krrlab: --format dim 0: want at least 1 (see krrlab fit --help)
+2$ fit --data mnist --format dim=9
+	krrlab: --format dim goes with --train (see krrlab fit --help)
+2$ quality --train a.svm --format dim=-1
+	krrlab: --format dim -1: want at least 1 (see krrlab quality --help)
+$ fit --train train.svm --test test.svm --out m.krr --quiet --format dim=5
 $ predict --model m.krr --in test.svm`)
 	testkit.Equal(t, strings.Count(out, "\n"), 41, out)
 }
@@ -66,12 +66,12 @@ func TestHints(t *testing.T) {
 		"fit --train a.csv --quiet":                                  "",
 		"fit --train a.csv --scale none --n 80 --holdout 0.2": "note: --n 80: a.csv has 50 training rows; all " +
 			"are used\n" + id,
-		"statdim --train a.csv --features 20":     id + scale,
-		"fit --data synthetic-regression --n 100": "",
+		`statdim --train a.csv --precond "features features=20"`: id + scale,
+		"fit --data synthetic-regression --n 100":                "",
 		"fit --data synthetic-regression --n 4000": "note: --n 4000: synthetic-regression has 3000 " +
 			"training rows; all are used\n",
 	} {
-		code, out, errs := command(t, strings.Fields(args)...)
+		code, out, errs := command(t, splitLine(args)...)
 		notes, _, _ := strings.Cut(out, "chosen  ")
 		notes, _, _ = strings.Cut(notes, "data  ")
 		if code != exitOK || errs != "" || notes != want {

@@ -117,7 +117,7 @@ func TestSpaceWithoutHeader(t *testing.T) {
 $ fit --train grid.csv --target 2 --space 0,1 --kernel gaussian --sigma 3 --lambda 1e-6 --tol 1e-10 --test answers.csv --out grid.krr
 	with one unit
 $ predict grid.krr --in new.csv --out auto.csv
-$ predict grid.krr --in new.csv --header no --out no.csv
+$ predict grid.krr --in new.csv --format header=no --out no.csv
 2$ fit --extend grid.krr --train more.csv --space 0,1 --out all.krr
 	--space: with --extend the model determines it
 $ fit --extend grid.krr --train more.csv --out all.krr

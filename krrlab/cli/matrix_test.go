@@ -71,10 +71,11 @@ func TestPrecomputedK(t *testing.T) {
 	script(t, "$ fit --train train.csv --sigma 1 --scale none --out x.krr --lambda 0.01 --target y --holdout 0.2 "+
 		"--json r.json")
 	want, rmse := predicted("x.krr", "in.csv"), report(t, "r.json")["rmse"].(float64)
-	for _, flags := range []string{"K.npy", "K32.npy", "K.npy --solver pcg --precond nystrom --features 20 --tol 1e-8",
-		"K32.npy --solver pcg --precond nystrom --features 20 --tol 1e-8"} {
+	for _, flags := range []string{"matrix=K.npy", "matrix=K32.npy",
+		`matrix=K.npy --solver pcg --precond "nystrom features=20" --tol 1e-8`,
+		`matrix=K32.npy --solver pcg --precond "nystrom features=20" --tol 1e-8`} {
 		script(t, "$ fit --train y.csv --kernel precomputed --out k.krr --lambda 0.01 --target y --holdout 0.2 "+
-			"--json r.json --matrix "+flags+
+			"--json r.json --kernel "+flags+
 			"\nnot known to be positive semi-definite\n!‖e‖_A")
 		testkit.Near(t, report(t, "r.json")["rmse"].(float64), rmse, 1e-4, flags)
 		if difference := maxDifference(t, predicted("k.krr", "cross.npy"), want, fresh); !(difference <= 1e-4) {
@@ -87,32 +88,32 @@ func TestPrecomputedK(t *testing.T) {
 	script(t, strings.ReplaceAll(`
 $ model info k.krr
 	none: n = 48 rows of a precomputed K, which predict takes as K(test, train), m×60
-$ loo --train y.csv --target y --kernel precomputed --matrix K.npy --lambda 0.01 --json l.json
+$ loo --train y.csv --target y --kernel "precomputed matrix=K.npy" --lambda 0.01 --json l.json
 2$ FIT
 	want K in a .npy file
-2$ fit --train y.csv --matrix K.npy
+2$ fit --train y.csv --kernel "gaussian matrix=K.npy"
 	goes with --kernel precomputed
-2$ FIT --matrix K.npy --sigma 1
-	--matrix and --sigma exclude
-2$ FIT --matrix K.npy --test y.csv
-	--matrix and --test exclude
-2$ FIT --matrix K.npy --tune
-	--matrix and --tune exclude
-2$ FIT --matrix K.npy --solver pcg --precond features
-	--matrix and --precond features exclude
-1$ FIT --matrix off.npy
+2$ FIT --kernel matrix=K.npy --sigma 1
+	--kernel matrix and --sigma exclude
+2$ FIT --kernel matrix=K.npy --test y.csv
+	--kernel matrix and --test exclude
+2$ FIT --kernel matrix=K.npy --tune
+	--kernel matrix and --tune exclude
+2$ FIT --kernel matrix=K.npy --solver pcg --precond features
+	--kernel matrix and --precond features exclude
+1$ FIT --kernel matrix=off.npy
 	entry (9, 3) is
-1$ FIT --matrix nan.npy
+1$ FIT --kernel matrix=nan.npy
 	entry (3, 9) is NaN
-1$ FIT --matrix cross.npy
+1$ FIT --kernel matrix=cross.npy
 	K is 7×60
-1$ FIT --matrix y.csv
+1$ FIT --kernel matrix=y.csv
 	y.csv: npy: not an array
-1$ FIT --matrix K.npy --memory 20kB
+1$ FIT --kernel matrix=K.npy --memory 20kB
 	would take 28.8 kB of memory, and 20 kB of 20 kB are free: allow more by --memory
-1$ fit --train more.csv --target y --kernel precomputed --matrix K.npy
+1$ fit --train more.csv --target y --kernel "precomputed matrix=K.npy"
 	want a target for each row; if its first line is a header, say --format header=yes
-1$ fit --train few.csv --target y --kernel precomputed --matrix K.npy --n 50
+1$ fit --train few.csv --target y --kernel "precomputed matrix=K.npy" --n 50
 	K has 60 rows, and few.csv has
 1$ predict k.krr --in short.npy
 	has 59 columns, the K

@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
@@ -23,22 +23,20 @@ import (
 // reports.
 func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options) (handled bool, err error) {
 	o.Memory = c.Memory
-	if c.Train != "" {
+	switch {
+	case c.Train != "":
 		return false, nil
-	}
-	if c.Data == "" && len(o.Problem) != 3 {
+	case c.Data == "" && len(o.Problem) != 3:
 		return false, usagef("--nodes without data: want --data NAME, --train FILE, or --problem n,d,t")
+	case c.Solver == krrlab.Direct || c.Solver == krrlab.Fourier:
+		return false, usagef("--nodes predicts solvers with iterations on K: leave --solver %v out", c.Solver)
 	}
 	h, pointsAreBytes := stage.Header{Dataset: c.Data, N: c.MaxRows}, false // N = 0 stands for all rows
+	var paper *datasets.PaperSettings                                       // nil if the number of iterations is set
 	if c.Data == "" {
 		h.N, h.D, h.T = o.Problem[0], o.Problem[1], o.Problem[2]
 		h.Dataset = plural.Count(h.N, "point")
-	}
-
-	spec := c.PrecondSpec
-	candidate := cost.Candidate{Solver: cost.PCG, Storage: c.Storage, Iterations: o.Iterations}
-	iterationSource := "as given"
-	if c.Data != "" {
+	} else {
 		info, err := datasets.Lookup(c.Data)
 		if err != nil { // a packed folder, or an unknown name that loading the data reports
 			return false, nil
@@ -54,26 +52,30 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 			h.T = info.Classes
 		}
 		pointsAreBytes = info.Scale == "pixel" // pixels are stored as bytes
-		if p := info.Paper; p != nil && candidate.Iterations == 0 {
-			iterationSource, candidate.Iterations = "the paper's of this s", p.Iterations
-			spec.S = cmp.Or(spec.S, p.Features)
-			if spec.S != p.Features || spec.LambdaP > 0 { // s random features and the ridge λ_p of the preconditioner
-				iterationSource = "the paper's of another s and λ_p"
-			}
+		if o.Iterations == 0 {
+			paper = info.Paper
 		}
 	}
-
-	switch {
-	case candidate.Iterations == 0:
+	if paper == nil && o.Iterations == 0 {
 		return false, usagef("--nodes without data: want --iterations, which cannot be predicted without points")
-	case c.Solver == krrlab.Direct || c.Solver == krrlab.Fourier:
-		return false, usagef("--nodes predicts solvers with iterations on K: leave --solver %v out", c.Solver)
 	}
+
+	candidate := cost.Candidate{Solver: cost.PCG, Storage: c.Storage, Iterations: o.Iterations}
 	if c.Solver != krrlab.AutoSolver {
 		candidate.Solver = c.Solver.String()
 	}
-	if err := setPrecond(&candidate, spec, h.N); err != nil {
+	iterationSource, features := "as given", krrlab.DefaultFeatures(h.N)
+	if paper != nil {
+		candidate.Iterations, features = paper.Iterations, paper.Features
+	}
+	if err := setPrecond(&candidate, c.PrecondSpec.Name, min(features, h.N)); err != nil {
 		return false, errUsage{err}
+	}
+	if paper != nil {
+		iterationSource = "the paper's of another preconditioner"
+		if p, ok := candidate.Preconditioner.(krrlab.Features); ok && p.S == paper.Features && p.LambdaP == 0 {
+			iterationSource = "the paper's of this s"
+		}
 	}
 	s, err := o.Scale(ctx, h, pointsAreBytes, candidate)
 	if err != nil {
@@ -85,32 +87,35 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 	return true, err
 }
 
-// setPrecond sets the preconditioner of a candidate for a problem of n points, which are not available: auto stands for
-// the usual kind, and a low-rank preconditioner gets the default number of features unless spec has one. setPrecond
-// returns an error if spec is invalid or if the preconditioner does not know its cost.
-func setPrecond(candidate *cost.Candidate, spec krrlab.PrecondSpec, n int) error {
-	if spec.Name == "auto" || spec.Name == "" {
-		spec.Name = stage.DefaultKind(nil).Name
+// setPrecond sets the preconditioner of a candidate to the one that a text such as "nystrom lambda-p=0.1" describes;
+// auto stands for the usual kind. A low-rank preconditioner gets the number of features unless the text determines its
+// rank. setPrecond returns an error if the text is invalid or if the preconditioner does not know its cost.
+func setPrecond(candidate *cost.Candidate, text string, features int) error {
+	name, options, _ := strings.Cut(text, " ")
+	if name == "auto" {
+		name = stage.DefaultKind(nil).Name
 	}
-	if spec.Name == cost.None || candidate.Solver == cost.CG {
+	if name == cost.None || candidate.Solver == cost.CG {
 		candidate.Precond = cost.None
 		return nil
 	}
-	p, err := spec.Preconditioner(nil)
+	text = strings.TrimSpace(name + " " + options)
+	p, err := stage.ParsePreconditioner(text)
 	if err != nil {
 		return err
 	}
-	// The number of features may be an option, follow from the levels of a sketch, or be in the name.
-	hasFeatures := spec.S > 0 || spec.Levels != nil || strings.Contains(spec.Name, " features=")
-	if _, isLowRank := p.(stage.LowRank); isLowRank && !hasFeatures {
-		spec.S = min(krrlab.DefaultFeatures(n), n)
-		if p, err = spec.Preconditioner(nil); err != nil {
+	if _, isLowRank := p.(stage.LowRank); isLowRank && !setsRank.MatchString(options) {
+		text += fmt.Sprintf(" features=%d", features)
+		if p, err = stage.ParsePreconditioner(text); err != nil {
 			return err
 		}
 	}
 	if _, ok := p.(cost.Preconditioner); !ok {
 		return fmt.Errorf("--nodes: the preconditioner %v does not say what it costs (cost.Preconditioner)", p)
 	}
-	candidate.Precond, candidate.Recipe, candidate.Preconditioner = stage.NameOf(p), spec.Text(nil), p
+	candidate.Precond, candidate.Recipe, candidate.Preconditioner = stage.NameOf(p), text, p
 	return nil
 }
+
+// setsRank matches the options of a low-rank preconditioner that determine its rank.
+var setsRank = regexp.MustCompile(`(^| )(features|sketch|landmarks)=`)

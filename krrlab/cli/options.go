@@ -29,6 +29,7 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 	args []string) error) *cobra.Command {
 	addOptions(cmd.Flags(), s)
 	cmd.Flags().SortFlags = false
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, s, err) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := s.Complete(); err != nil {
 			return errUsage{err}
@@ -68,16 +69,14 @@ func commandLine(s *schema.Schema) (text string) {
 	return text
 }
 
-// addOptions adds a flag to p for each option of s that has a name. Flags that are written as a part of another flag's
-// value (Field.Owner) are hidden.
+// addOptions adds a flag to p for each option of s that has a name and is not written in the flag of another
+// (Field.Owner).
 func addOptions(p *pflag.FlagSet, s *schema.Schema) {
 	for _, o := range s.Fields {
-		if o.Name == "" {
+		if owner, _ := o.Owner(); o.Name == "" || owner != nil {
 			continue
 		}
 		f := p.VarPF(optionValue{o}, o.Name, "", o.Help)
-		owner, _ := o.Owner()
-		f.Hidden = o.Hidden || owner != nil
 		f.DefValue = o.Default
 		if strings.Contains(o.Help, "(default: ") { // do not show the default twice
 			f.DefValue = ""

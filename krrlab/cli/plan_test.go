@@ -25,18 +25,17 @@ func TestPlanCommand(t *testing.T) {
 	if seconds.(map[string]any)["predict"].(float64) <= 0 {
 		t.Error("the test points are not counted")
 	}
-	script(t, "$ plan --train train.csv --target y --sigma 2 --precond nystrom --features 40 --json p.json")
+	script(t, "$ plan --train train.csv --target y --sigma 2 --precond \"nystrom features=40\" --json p.json")
 	for _, c := range report(t, "p.json")["candidates"].([]any) {
 		if c := c.(map[string]any); c["precond"] != "nystrom" || c["s"] != 40.0 {
 			t.Errorf("the flags fix nystrom with s = 40; a candidate is %v", c)
 		}
 	}
-	script(t, `$ plan --train train.csv --target y --sigma 2 --precond nystrom --landmarks 3,1,4 --spectral
+	script(t, `$ plan --train train.csv --target y --sigma 2 --precond "nystrom landmarks=3,1,4 spectral=true"
     by name        --solver pcg --precond 'nystrom features=3 lambda-p=0.01 spectral=true landmarks=3,1,4'
-    !--spectral true
-$ plan --train train.csv --target y --sigma 2 --precond vecchia --neighbors 7 --damping 0.5
+$ plan --train train.csv --target y --sigma 2 --precond "vecchia neighbors=7 damping=0.5"
     by name        --solver pcg --precond 'vecchia neighbors=7 damping=0.5'
-2$ plan --train train.csv --target y --sigma 2 --spectral --precond auto
+2$ plan --train train.csv --target y --sigma 2 --precond "auto spectral=true"
     "spectral=true": the preconditioner auto has no such option: want one of features, lambda-p
 1$ plan --train train.csv --target y --sigma 2 --precond process:cat
     the preconditioner process:cat has no methods Cost and Iterations`)
@@ -58,13 +57,17 @@ func TestPlanNodes(t *testing.T) {
 	out := runStage(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--sigma", "2", "--nodes", "2")
 	testkit.Contains(t, out, "by the rule", "2 of", "limits")
 	checkFields(t, plan, "machines choice on strong weak")
-	script(t, `$ plan --problem 1000000,784,10 --nodes 8 --cores 32 --memory 64GB --features 20000 --iterations 100 `+
+	script(t, `$ plan --problem 1000000,784,10 --nodes 8 --cores 32 --memory 64GB --precond "auto features=20000" --iterations 100 `+
 		`--price 2 --rates gemm32=3000,gemm64=1500,read=100,exp=40,entry=11 --plot p.svg
     pcg, features, s = 20000, K recompute; 100 iterations, as given
     8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs; 3e+03 and 1.5e+03 Gflop/s, 100 GB/s (as given)
     money
 $ plan --data mnist-1m --nodes 42 --rates gemm32=640,gemm64=320,read=90,exp=22,entry=0.64
     s = 35000, K float32; 189 iterations, the paper's of this s
+$ plan --data mnist-1m --nodes 42 --precond "features features=9000" --rates gemm32=640,gemm64=320,read=90,exp=22,entry=0.64
+    s = 9000, K float32; 189 iterations, the paper's of another preconditioner
+$ plan --data mnist-1m --nodes 42 --precond vecchia --rates gemm32=640,gemm64=320,read=90,exp=22,entry=0.64
+    189 iterations, the paper's of another preconditioner
 $ plan --problem 1000000,3,1 --nodes 8 --iterations 9 --rates gemm32=640,gemm64=320,read=90,exp=22,entry=0.64
     pcg, features, s = 10000, K
 $ plan --problem 1000000000,20,1 --nodes 3 --iterations 9 --storage recompute

@@ -303,15 +303,31 @@ func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model
 	}
 	name, subset, _ := strings.Cut(f.Data, ":")
 	pair, err := datasets.Load(ctx, name, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none", Memory: f.Memory})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case subset == "train":
-		return pair.Train, nil
-	case pair.Test == nil:
-		return nil, fmt.Errorf("%s has no test rows", name)
 	}
-	return pair.Test, nil
+	data := pair.Train
+	if subset == "test" {
+		data = pair.Test
+	}
+	switch {
+	case data == nil:
+		return nil, fmt.Errorf("%s has no test rows", name)
+	case f.flags.IsSet("repeats"):
+		return data.GroupByRule(f.Repeats, nil)
+	}
+	return data, nil
+}
+
+// setGrouping sets the options by which repeated rows are grouped to those of the fit of m. It leaves Repeats as it is
+// if the model does not name a rule.
+func setGrouping(o *datasets.ReadOptions, m *model.Model) {
+	switch {
+	case m.Origin.Groups != "":
+		o.Groups, o.Repeats = m.Origin.Groups, "auto" // the groups replace any rule, and the reader refuses another
+	case m.Repeats != nil && m.Repeats.Rule != "groups": // groups without a column are those of a caller in Go
+		o.Repeats = m.Repeats.Rule
+	}
 }
 
 // readForModel reads a file whose columns are those of the model's training data. If the predictions cannot be compared

@@ -157,7 +157,7 @@ func TestPredictBound(t *testing.T) {
 // the 120 labels may be open after --stop labels=20%.
 func TestFitStop(t *testing.T) {
 	enterFolder(t, map[string]string{"train.csv": table(120, []string{"a", "b", "c"})})
-	const fit = "$ fit --verbose --train train.csv --sigma 1 --lambda 0.1 --precond nystrom --features 20 --json r.json --stop "
+	const fit = `$ fit --verbose --train train.csv --sigma 1 --lambda 0.1 --precond "nystrom features=20" --json r.json --stop `
 	for stop, criterion := range map[string]string{
 		"anorm --tol 1e-2": "anorm", "labels=20% --tol 1e-9": "labels", "labels=0.001 --tol 0.5": "residual",
 		"residual --tol 1e-2": "residual",

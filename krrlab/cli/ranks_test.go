@@ -72,14 +72,14 @@ func TestUsageOfRank(t *testing.T) {
 	defer func(d time.Duration) { reportDelay = d }(reportDelay)
 	reportDelay = 0
 	var errs bytes.Buffer
-	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--precond", "nystrom", "--landmarks",
-		"@no-such-file"}, Env{
+	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--precond",
+		"nystrom landmarks=@no-such-file"}, Env{
 		Stdout: io.Discard, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string, error) {
 			return "", nil
 		},
 		Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 	})
-	if want := "rank 1: --landmarks @no-such-file: "; code != exitUsage || !strings.Contains(errs.String(), want) {
+	if want := "landmarks @no-such-file: "; code != exitUsage || !strings.Contains(errs.String(), want) {
 		t.Errorf("exit code %d, %q, want %q", code, errs.String(), want)
 	}
 }

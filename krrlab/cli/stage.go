@@ -73,15 +73,6 @@ func (c *stageCommand) setFlags() {
 			f.Remove(name)
 		}
 	}
-	if _, ok := accepted["precond"]; !ok { // of the preconditioner's options, keep and show those that are accepted
-		for _, o := range schema.Of(&c.PrecondSpec).Fields {
-			if _, ok := accepted[o.Name]; ok {
-				f.Lookup(o.Name).Hidden = false
-			} else if o.Hidden {
-				f.Remove(o.Name)
-			}
-		}
-	}
 	if o := f.Lookup("tol"); o != nil && !hasSolverFlag {
 		o.Help = strings.Replace(o.Help, " (", " to which iterations are counted (", 1)
 	}
@@ -195,12 +186,11 @@ func (c *stageCommand) prepare() error {
 // command returns the description of the problem by the flags, for a stage's Prepare. check must have returned nil.
 func (f *labFlags) command() *stage.Command {
 	sigma, distance := f.Sigma.scaleAndDistance()
-	precond, _ := f.effectivePrecond(nil).Preconditioner(nil) // check has returned its error
-	spec := kernel.Spec{Name: string(f.KernelName), Sigma: sigma, Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}
+	precond, _ := f.Preconditioner(nil) // check has returned its error
 	return &stage.Command{
 		IsSet:      f.flags.IsSet,
 		Precond:    precond,
-		Kernel:     spec,
+		Kernel:     kernel.Spec{Name: string(f.KernelName), Sigma: sigma},
 		Distance:   distance,
 		Lambda:     f.Lambda,
 		FitCommand: f.fitCommandLine(),

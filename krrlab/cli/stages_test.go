@@ -16,12 +16,12 @@ import (
 func TestStageCommands(t *testing.T) {
 	enterFolder(t, map[string]string{"train.csv": table(200, []string{"a", "b", "c"})})
 	for args, keys := range map[string]string{
-		"quality --features 60 --lambda-p 0.1":                                               "kappa kappa_exact",
-		"lambda-p --features 40 --points 4":                                                  "sweeps best_s",
-		"lambda-p --features 40 --map --points 3":                                            "sweeps best_s",
+		`quality --precond "features features=60 lambda-p=0.1"`:                              "kappa kappa_exact",
+		`lambda-p --precond "features features=40" --points 4`:                               "sweeps best_s",
+		`lambda-p --precond "features features=40" --map --points 3`:                         "sweeps best_s",
 		"lambda-p --sizes 10,20 --grid 0.1,1":                                                "sweeps",
 		"statdim":                                                                            "estimate",
-		"statdim --method slq --features 50":                                                 "estimate",
+		`statdim --method slq --precond "features features=50"`:                              "estimate",
 		"statdim --method free --grid 0.1,1,10":                                              "estimate curve",
 		"multilevel --levels features:99,srht:50":                                            "levels one_level",
 		"multilevel --levels features:150,srht:20":                                           "levels one_level",
@@ -38,7 +38,7 @@ func TestStageCommands(t *testing.T) {
 			args += " --sigma 2"
 		}
 		var stageReport map[string]any
-		out := runStage(t, &stageReport, append(strings.Fields(args), "--train", "train.csv", "--lambda", "0.1")...)
+		out := runStage(t, &stageReport, append(splitLine(args), "--train", "train.csv", "--lambda", "0.1")...)
 		checkFields(t, stageReport, keys)
 		testkit.Contains(t, out, "data ", "wrote ")
 	}
@@ -55,8 +55,8 @@ func TestStageArguments(t *testing.T) {
 	--width 0
 2$ quality --train missing.csv --steps 0
 	--steps 0
-2$ quality --train missing.csv --lambda-p -1
-	--lambda-p -1
+2$ quality --train missing.csv --precond "features lambda-p=-1"
+	lambda-p -1
 2$ quality --train missing.csv --tol 1
 	--tol 1
 2$ quality --train missing.csv --max-iter 0
@@ -79,13 +79,13 @@ func TestStageArguments(t *testing.T) {
 	take one of features, nystrom, rpcholesky
 2$ lambda-p --train missing.csv --width -1
 	--width -1
-2$ lambda-p --train missing.csv --features 0
-	--features 0
+2$ lambda-p --train missing.csv --precond "features features=0"
+	features 0
 2$ lambda-p --train missing.csv --tol 2
 	--tol 2
-1$ quality --train train.csv --target y --features 101
+1$ quality --train train.csv --target y --precond "features features=101"
 	s = 101
-1$ lambda-p --train train.csv --target y --features 101
+1$ lambda-p --train train.csv --target y --precond "features features=101"
 	s = 101
 1$ lambda-p --train train.csv --target y --sizes 10,101
 	s = 101
@@ -103,17 +103,17 @@ func TestStageArguments(t *testing.T) {
 	--grid 0
 2$ statdim --train train.csv --grid ""
 	--grid
-2$ statdim --train train.csv --lambda-p 0
-	--lambda-p 0
+2$ statdim --train train.csv --precond "features lambda-p=0"
+	lambda-p 0
 2$ statdim --train train.csv --lambda -1
 	--lambda -1
-2$ statdim --train train.csv --features 0
-	--features 0
+2$ statdim --train train.csv --precond "features features=0"
+	features 0
 2$ statdim --train train.csv --method hutchinson --grid 1,2
 	exclude each other
 2$ statdim --train train.csv --precond magic
 	magic
-1$ statdim --train train.csv --features 101
+1$ statdim --train train.csv --precond "features features=101"
 	1 ≤ s ≤ n
 2$ multilevel --train train.csv --target y --lambda 0.1 --levels ""
 	--levels
@@ -135,13 +135,13 @@ func TestStageArguments(t *testing.T) {
 	--work -1
 1$ multilevel --train train.csv --target y --lambda 0.1 --levels features:200,srht:150
 	s = 150 for n = 100
-2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --features 20
+2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --precond "features sketch=features:50 features=20"
 	--features and --sketch exclude each other
-2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50 --precond nystrom
+2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --precond "nystrom sketch=features:50"
 	"sketch=features:50": the preconditioner nystrom has no such option
-2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:50,srht:60
+2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --precond "features sketch=features:50,srht:60"
 	wider
-1$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch features:700,srht:400
+1$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --precond "features sketch=features:700,srht:400"
 	s = 400 features for n = 100
 2$ sketch-size --train train.csv --target y --sigma 2 --lambda 0.1 --test theorem8
 	theorem8
@@ -199,17 +199,17 @@ func TestStageArguments(t *testing.T) {
 	--rows 3
 2$ tune --train missing.csv --gain 0
 	--gain 0
-2$ fit --tune --train missing.csv --distance yes
-	--distance "yes"
-2$ fit --data synthetic-regression --plot p.svg --size 5
+2$ fit --tune=distance=yes --train missing.csv
+	--tune distance "yes"
+2$ fit --data synthetic-regression --plot "p.svg size=5"
 	want width and height
-2$ fit --data synthetic-regression --plot p.svg --size 0x3
+2$ fit --data synthetic-regression --plot "p.svg size=0x3"
 	want width
-2$ fit --data synthetic-regression --plot p.svg --size 5x3in
+2$ fit --data synthetic-regression --plot "p.svg size=5x3in"
 	want width
-2$ fit --data synthetic-regression --title a
+2$ fit --data synthetic-regression --plot title=a
 	goes with --plot
-2$ fit --data synthetic-regression --size 5x3
+2$ fit --data synthetic-regression --plot size=5x3
 	goes with --plot
 2$ reproduce
 	want an experiment: table1, table2
@@ -235,13 +235,13 @@ func TestStageArguments(t *testing.T) {
 	figure
 2$ fit --data synthetic-classes --n 50 --resume
 	--resume goes with --checkpoint
-2$ fit --data synthetic-classes --n 50 --checkpoint-every 3it
-	--checkpoint-every goes with --checkpoint
-2$ fit --data synthetic-classes --n 50 --checkpoint x --checkpoint-every 3
+2$ fit --data synthetic-classes --n 50 --checkpoint every=3it
+	--checkpoint every goes with --checkpoint
+2$ fit --data synthetic-classes --n 50 --checkpoint "x every=3"
 	want a time such as 30s
-2$ fit --data synthetic-classes --n 50 --checkpoint x --checkpoint-every 0it
+2$ fit --data synthetic-classes --n 50 --checkpoint "x every=0it"
 	want a time such as 30s
-2$ fit --data synthetic-classes --n 50 --checkpoint x --checkpoint-every -2s
+2$ fit --data synthetic-classes --n 50 --checkpoint "x every=-2s"
 	want a time such as 30s
 2$ fit --data synthetic-classes --n 50 --rank-timeout 0s
 	want a positive time`)
@@ -251,8 +251,8 @@ func TestStageArguments(t *testing.T) {
 // sketches of the random features.
 func TestFitSketch(t *testing.T) {
 	enterFolder(t, map[string]string{"train.csv": table(300, nil)})
-	script(t, "$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch "+
-		"features:400,srht:100,gaussian:50 --json r.json")
+	script(t, "$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --precond \"features "+
+		"sketch=features:400,srht:100,gaussian:50\" --json r.json")
 	if r := report(t, "r.json"); r["s"] != 50.0 || !strings.HasSuffix(r["features"].(string),
 		"to 400 → srht to 100 → gaussian to 50") {
 		t.Errorf("%v", r)

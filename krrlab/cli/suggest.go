@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -51,8 +52,8 @@ var flagSynonyms = map[string]string{
 }
 
 // flagError marks an error in the flags as an error of the command line, and suggests a flag if one was mistyped. If
-// cmd has subcommands and the flags follow a mistyped one, it returns an error for that.
-func flagError(cmd *cobra.Command, err error) error {
+// cmd has subcommands and the flags follow a mistyped one, it returns an error for that. options are those of cmd.
+func flagError(cmd *cobra.Command, options *schema.Schema, err error) error {
 	if usage, ok := errors.AsType[errUsage](err); ok { // the option refuses its value
 		return usage
 	}
@@ -70,7 +71,13 @@ func flagError(cmd *cobra.Command, err error) error {
 			names = append(names, f.Name)
 		}
 	})
-	if ours := flagSynonyms[typed]; cmd.Flags().Lookup(ours) != nil {
+	ours, isSynonym := flagSynonyms[typed]
+	if o := options.Lookup(cmp.Or(ours, typed)); o != nil {
+		if owner, key := o.Owner(); owner != nil {
+			return usagef("%w; say %s=… in --%s", err, key, owner.Name)
+		}
+	}
+	if isSynonym && cmd.Flags().Lookup(ours) != nil {
 		return usagef("%w; did you mean --%s?", err, ours)
 	}
 	return usagef("%w%s", err, didYouMean("--", schema.Nearest(typed, names)))

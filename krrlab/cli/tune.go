@@ -29,7 +29,7 @@ func (f *labFlags) fitCommandLine() string {
 // set σ or λ, by the quick search of a first fit.
 func (f *fitFlags) chooses(data *problemData) bool {
 	return f.Tune || data.kernel == nil && data.sigma == 0 && data.lambda == 0 &&
-		!f.flags.IsSet("sigma", "gamma", "lambda") && !strings.Contains(string(f.KernelName), " ")
+		!f.flags.IsSet("sigma", "lambda") && !strings.Contains(string(f.KernelName), " ")
 }
 
 // minFirstFitRows is the smallest number of rows with which fit chooses kernel, σ and λ without --tune. With fewer rows

@@ -136,7 +136,7 @@ func TestTuneCommandLine(t *testing.T) {
 		{"fit --tune --holdout 0.2 --kernel gaussian", " --holdout 0.2 ", "kernel", "gaussian"},
 		{"tune --scale standard --sigma 1.7 --kernel gaussian", "--scale standard", "sigma", 1.7},
 		{"tune --scale standard --lambda 0.3 --kernels matern32", "--lambda 0.3", "lambda", 0.3},
-		{"tune --scale standard --kernel polynomial --degree 2", "degree=2", "degree", 2.0},
+		{`tune --scale standard --kernel "polynomial degree=2"`, "degree=2", "degree", 2.0},
 		{"tune --scale standard --valid train.csv --kernel laplacian", "--kernel laplacian", "kernel", "laplacian"},
 	} {
 		script(t, "$ "+c.args+" --train train.csv --target y --json t.json")
@@ -170,7 +170,7 @@ func TestFirstFit(t *testing.T) {
 			t.Errorf("%s threads: %s, want %v\n%s", threads, got, singleThreaded, out)
 		}
 	}
-	for _, flags := range []string{"--lambda 0.5", "--sigma 2", "--kernel polynomial --gamma 0.1",
+	for _, flags := range []string{"--lambda 0.5", "--sigma 2", `--kernel "polynomial gamma=0.1"`,
 		"--kernel matern32 --sigma 1"} {
 		if script(t, "$"+fit+flags); report(t, "f.json")["tune"] != nil {
 			t.Errorf("%s: a search", flags)

@@ -137,13 +137,7 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 		return d, err
 	}
 	f.Repeats = "together" // the rule of older versions, whose models do not name it
-	if m.Repeats != nil {
-		f.Repeats = m.Repeats.Rule
-	}
-	f.Groups = m.Origin.Groups
-	if f.Groups != "" {
-		f.Repeats = "auto" // the groups replace any rule, and the reader refuses another value
-	}
+	setGrouping(&f.ReadOptions, m)
 	f.MaxRows = m.Origin.Rows
 	if train, err = read(f.Train); err != nil {
 		return nil, nil, err

@@ -23,11 +23,10 @@
 //     "read", to "write" or, for a "picture", to draw to.
 //   - symbol is the name of the option in plots, such as "λ_p".
 //   - in:"plot title" states that the option is written in the flag of another, by a key (default: its own flag), as in
-//     --plot "fit.svg title=Prices". Its own flag is an older spelling, which commands accept but do not show.
+//     --plot "fit.svg title=Prices". It has a flag of its own only in commands without the other.
 //   - options:"own" states that a value may have further words name=value, which are no error here.
 //   - empty states what to write in the flag of another option instead of an empty value, which is an error there:
 //     empty:"a character, or blank".
-//   - hidden:"yes" omits an option from the help: it is an older spelling of another.
 //   - help is the text for the flag. Long texts, and texts that depend on run-time values, are returned by a method
 //     Help() map[string]string of the struct, by the name of the flag.
 //

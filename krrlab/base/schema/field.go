@@ -22,14 +22,12 @@ type Field struct {
 	Help    string // help text of the flag
 	Default string // text of the default in the help, "" if there is none
 	File    string // "read", "write" or "picture" if the value names a file, else ""
-	Hidden  bool   // the help omits the option
 
 	schema      *Schema // the options that this one was read with
 	structField reflect.StructField
 	value       reflect.Value // the field in the caller's struct
 	check       check
 	namesFlag   bool // errors name the flag and not the field
-	inOwner     bool // set in the flag of the owner (Owner)
 	isSet       bool // set by its flag, or not zero in the struct of a Go caller
 }
 
@@ -52,7 +50,7 @@ func (f *Field) title() string {
 	if !f.namesFlag {
 		return f.structField.Name
 	}
-	if owner, key := f.Owner(); f.inOwner {
+	if owner, key := f.Owner(); owner != nil {
 		return "--" + owner.Name + " " + key
 	}
 	return "--" + f.Name
@@ -73,9 +71,6 @@ type member struct {
 	field *Field
 	text  string
 }
-
-// isEmpty reports whether the text is empty, and an option that must not be empty.
-func (m member) isEmpty() bool { return m.text == "" && m.field.tag("empty") != "" }
 
 // split divides the text of a flag into the value of the option, which comes first, and the words "key=value" of the
 // options that are written in it. A value ends at the next key, so that it may contain blanks. Blanks around values are
@@ -124,47 +119,31 @@ func (f *Field) IsZero() bool { return f.value.IsZero() }
 // Symbol returns the name of the option in plots: its tag symbol, or its flag, or its field.
 func (f *Field) Symbol() string { return cmp.Or(f.tag("symbol"), f.Name, f.structField.Name) }
 
-// Flag returns the option and its value as shell words, with a leading blank, to be appended to a command line. It
+// ShellWords returns the option and its value as shell words, with a leading blank, to be appended to a command line. It
 // returns "" if neither the option nor one that is written in its flag is set.
 func (f *Field) ShellWords() string {
 	if owner, _ := f.Owner(); owner != nil {
 		return ""
 	}
-	members, ownFlags, texts := "", "", []member(nil)
+	members := ""
 	for _, o := range f.schema.Fields {
 		if owner, key := o.Owner(); owner == f && o.isSet {
-			texts = append(texts, member{o, o.String()})
 			members += " " + key + "=" + o.String()
-			ownFlags += " --" + o.Name + "=" + safe.Shell(o.String())
 		}
 	}
 	text := ""
 	if f.isSet && !f.IsBoolFlag() {
 		text = f.String()
 	}
-	if value, read := f.split(text + members); value != text || !slices.Equal(read, texts) ||
-		slices.ContainsFunc(read, member.isEmpty) {
-		// Set would read these words differently, for instance a separator that is a blank.
-		return f.ownShellWords() + ownFlags
-	}
 	switch {
-	case members != "" && text != "":
-		return " --" + f.Name + " " + safe.Shell(text+members)
-	case members != "":
+	case members != "" && text == "":
 		return " --" + f.Name + "=" + safe.Shell(members[1:])
-	}
-	return f.ownShellWords()
-}
-
-// ownFlag is Flag without the options that are written in the flag.
-func (f *Field) ownShellWords() string {
-	switch text := f.String(); {
 	case !f.isSet:
 		return ""
 	case !f.IsBoolFlag():
-		return " --" + f.Name + " " + safe.Shell(text)
-	case text != "true":
-		return " --" + f.Name + "=" + text
+		return " --" + f.Name + " " + safe.Shell(text+members)
+	case f.String() != "true":
+		return " --" + f.Name + "=" + f.String()
 	}
 	return " --" + f.Name
 }
@@ -178,9 +157,8 @@ func (f *Field) Set(text string) error {
 		return err
 	}
 	for _, m := range members {
-		m.field.inOwner = true
-		if m.isEmpty() {
-			return fmt.Errorf("%s \"\": want %s", m.field.title(), m.field.tag("empty"))
+		if want := m.field.tag("empty"); m.text == "" && want != "" {
+			return fmt.Errorf("%s \"\": want %s", m.field.title(), want)
 		}
 		if err := m.field.Set(m.text); err != nil {
 			return err
@@ -192,7 +170,8 @@ func (f *Field) Set(text string) error {
 		}
 		text = "true"
 	}
-	wasSet, previous := f.isSet && f.inOwner && f.value.Kind() != reflect.Slice, f.String()
+	owner, _ := f.Owner()
+	wasSet, previous := f.isSet && owner != nil && f.value.Kind() != reflect.Slice, f.String()
 	if f.value.Kind() == reflect.Slice && !f.isSet {
 		f.value.SetZero() // remove the default
 	}

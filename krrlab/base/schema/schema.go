@@ -75,7 +75,7 @@ func (s *Schema) add(v reflect.Value, help map[string]string) {
 			continue
 		}
 		tag := structField.Tag.Get
-		f := &Field{Name: tag("flag"), Help: tag("help"), File: tag("file"), Hidden: tag("hidden") != "",
+		f := &Field{Name: tag("flag"), Help: tag("help"), File: tag("file"),
 			schema: s, structField: structField, value: v.Field(i)}
 		if f.Name == "" && f.tag("default") == "" && f.tag("check") == "" {
 			continue

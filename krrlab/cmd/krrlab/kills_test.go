@@ -39,7 +39,7 @@ func kills(t *testing.T) int {
 
 // briefFit returns the arguments of a short fit that writes a checkpoint after every iteration.
 func briefFit(dir string, more ...string) []string {
-	return append(slowFit(dir, "--n", "500", "--tol", "1e-4", "--rank-timeout", "20s", "--checkpoint-every", "1it"), more...)
+	return append(checkpointedFit(dir, "1it", "--n", "500", "--tol", "1e-4", "--rank-timeout", "20s"), more...)
 }
 
 // tally counts what TestKills has done.

@@ -114,7 +114,7 @@ func mustRun(t *testing.T, cmd *exec.Cmd, wants ...string) string {
 
 // quickFit returns the arguments of a fit that takes little time and saves its model to a file.
 func quickFit(out string) []string {
-	return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100", "--lambda", "0.1", "--tol",
+	return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--precond", "auto features=100", "--lambda", "0.1", "--tol",
 		"1e-6", "--blas", "go", "--out", out}
 }
 
@@ -210,14 +210,18 @@ func TestOtherFiles(t *testing.T) {
 	const script = `cd "$0/${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"`
 	for l := range launchers {
 		for line, want := range map[string]string{
-			"predict m.krr --in x.csv --target none --drop 1 --out p.csv":             "the model read here is",
-			"verify m.krr --train x.csv":                                              "the model read here is",
-			"fit --train y.csv --out p.csv":                                           "the data read here are",
-			"fit --train x.csv --out p.csv --precond nystrom --landmarks @marks":      "the options here, or",
-			"quality --train x.csv --json p.csv --precond nystrom --landmarks @marks": "the options here, or",
+			"predict m.krr --in x.csv --target none --drop 1 --out p.csv":           "the model read here is",
+			"verify m.krr --train x.csv":                                            "the model read here is",
+			"fit --train y.csv --out p.csv":                                         "the data read here are",
+			"fit --train x.csv --out p.csv --precond nystrom|landmarks=@marks":      "the options here, or",
+			"quality --train x.csv --json p.csv --precond nystrom|landmarks=@marks": "the options here, or",
 		} {
-			cmd := krrlab(testContext(t), t, l, 2, strings.Fields(line)...)
-			position := len(cmd.Args) - len(strings.Fields(line)) - 1
+			args := strings.Fields(line)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "|", " ")
+			}
+			cmd := krrlab(testContext(t), t, l, 2, args...)
+			position := len(cmd.Args) - len(args) - 1
 			cmd.Args = slices.Insert(cmd.Args, position, "sh", "-c", script, dir)
 			text, err := cmd.CombinedOutput()
 			if err == nil || strings.Count(string(text), "rank 1 of 2: "+want) != 1 {
@@ -254,11 +258,14 @@ func TestBoundProcessors(t *testing.T) {
 
 // slowFit returns the arguments of a fit of many short iterations that writes checkpoints to dir/kept and its model to
 // dir/m.krr.
-func slowFit(dir string, more ...string) []string {
+func slowFit(dir string, more ...string) []string { return checkpointedFit(dir, "5it", more...) }
+
+// checkpointedFit is slowFit with the given interval between checkpoints.
+func checkpointedFit(dir, interval string, more ...string) []string {
 	return append([]string{"fit", "--data", "synthetic-classes", "--n", "1500", "--solver", "cg", "--storage",
 		"recompute", "--lambda", "0.01",
 		"--tol", "1e-6", "--blas", "go", "--out", filepath.Join(dir, "m.krr"), "--checkpoint", filepath.Join(dir,
-			"kept"), "--checkpoint-every", "5it"}, more...)
+			"kept"), "--checkpoint=every=" + interval}, more...)
 }
 
 // awaitCheckpoint waits until the run in dir has written a checkpoint with a number above after.

@@ -40,6 +40,7 @@ type Explanation struct {
 	TotalRows    int          `json:"of"`           // number of rows in the data
 	FittedRows   int          `json:"fitted_rows"`  // number of rows in the data that are of the fit
 	Copies       int          `json:"copies"`       // number of used rows that are in the group of an earlier one
+	Repeats      string       `json:"repeats"`      // how the rows of a group were found; "" without groups
 	Permutations int          `json:"permutations"` // number of permutations of each column
 	Metric       model.Metric `json:"metric"`       // metric whose loss a permutation increases
 	Loss         float64      `json:"loss"`         // loss of the metric on the rows, see model.Metric.Value
@@ -147,8 +148,11 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 		slices.Sort(rows)
 		d = d.WithGroups().Subset(rows) // copies are found among all rows
 	}
-	x := &explainer{m: m, d: d, dim: d.Dim(), groupOf: d.Grouping(nil).FirstRow, progress: o.Progress}
-	e.Copies = points.CountRepeated(x.groupOf)
+	grouping := d.Grouping(nil)
+	x := &explainer{m: m, d: d, dim: d.Dim(), groupOf: grouping.FirstRow, progress: o.Progress}
+	if e.Copies = points.CountRepeated(x.groupOf); e.Copies > 0 {
+		e.Repeats = grouping.Repeats.String()
+	}
 	x.features = make([]float64, d.Len()*x.dim)
 	points.RowsTo(d.X, x.features, x.dim)
 	x.total = 1 + len(columns)*o.Permutations // the values of the partial dependence follow

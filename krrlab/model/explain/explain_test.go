@@ -206,7 +206,7 @@ func TestStandardError(t *testing.T) {
 		e = testkit.Must(Run(t.Context(), m, twice, Options{Permutations: 5, Top: 1, Seed: seed}))
 		copied += float64(e.Columns[0].StandardError*e.Columns[0].StandardError) / (samples / 3)
 		testkit.Equal(t, e.Copies, n)
-		testkit.Contains(t, e.String(), "60 rows; a record counts once")
+		testkit.Contains(t, e.String(), "60 are copies", "a group counts once in the standard errors")
 	}
 	if ratio := math.Sqrt(copied) / stat.StdDev(importance, nil); ratio < 0.85 || ratio > 1.35 {
 		t.Errorf("with copies, standard error %g times the standard deviation over samples", ratio)

@@ -40,7 +40,7 @@ func (e *Explanation) String() string {
 		b.Add("note", "the model has learned the rows of the fit, and their importance differs from that of new rows")
 	}
 	if e.Copies > 0 {
-		b.Add("copies", "%s; a record counts once in the standard errors", plural.Count(e.Copies, "row"))
+		b.AddText("repeats", e.Repeats+"; a group counts once in the standard errors")
 	}
 	b.Add("importance", "%s if a column is permuted, mean of %d permutations ± standard error", e.change(),
 		e.Permutations)

@@ -109,7 +109,7 @@ func (p *Panel) openControls(initial, defaults any, maxWhole int) (*controlGroup
 
 // fieldsWithControl returns the options that have a control.
 func fieldsWithControl(s *schema.Schema) []*schema.Field {
-	s.Fields = slices.DeleteFunc(s.Fields, func(f *schema.Field) bool { return f.Hidden || f.File != "" })
+	s.Fields = slices.DeleteFunc(s.Fields, func(f *schema.Field) bool { return f.File != "" })
 	return s.Fields
 }
 

@@ -17,7 +17,7 @@ import (
 // Stage defines the stage lambda-p.
 var Stage = stage.Definition{
 	Name: "lambda-p", Options: Options{}, Result: (*Result)(nil),
-	Flags: "precond features tol",
+	Flags: "precond tol",
 	Short: "Sweep the preconditioner's ridge λ_p, or map (s, λ_p)",
 	Long: `Lambda-p measures how good M = ZZᵀ+λ_pI is for λ_p from λ/100 to 100(λ+η),
 η = ‖K−ZZᵀ‖₂: an interval of κ(M⁻¹A), the iterations PCG takes, and the predicted time.

@@ -19,7 +19,7 @@ import (
 var Stage = stage.Definition{
 	Name: stage.Plan, Options: Options{}, Result: (*Plan)(nil), Indefinite: true,
 	NoBackend: "its ranks take pcg or block-pcg with the default preconditioner, or what the Config names",
-	Flags:     "test holdout precond features lambda-p tol max-iter solver residual stop",
+	Flags:     "test holdout precond tol max-iter solver residual stop",
 	Short:     "Predict seconds and memory of every way to fit, and choose one",
 	Long: `Plan takes the flags of krrlab fit for data, kernel and solver. It prints the solver,
 preconditioner, rank and λ_p that fit would choose, the predicted seconds of each stage, the

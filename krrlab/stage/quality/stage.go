@@ -18,7 +18,7 @@ import (
 // Stage defines the stage quality.
 var Stage = stage.Definition{
 	Name: "quality", Options: Options{}, Result: (*Result)(nil),
-	Flags: "precond features lambda-p tol max-iter",
+	Flags: "precond tol max-iter",
 	Short: "Interval of κ(M⁻¹A) that holds with a stated confidence, predicted against actual iterations",
 	Long: `Quality judges a preconditioner M = ZZᵀ+λ_pI. It gives a two-sided interval of κ, the
 condition number of M⁻¹(K+λI), by the Lanczos process from a random start; the interval

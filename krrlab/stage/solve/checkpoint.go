@@ -2,9 +2,11 @@ package solve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"fmt"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -24,7 +26,10 @@ type progress struct {
 	Iterations int
 	History    []HistRow
 	// K describes the storage of K. A resumed run must use the same one, although auto depends on memory and ranks.
-	K     gram.Choice
+	K gram.Choice
+	// Arithmetic is the arithmetic of the iterations (Environment.MixedArithmetic if there are several).
+	Arithmetic string
+
 	State []byte // state of the run (pcg.State)
 	At    int    // number of iterations that the run had done when State was taken
 	// Tol is the tolerance that stop rule predictions accepted in an earlier run; 0: none.
@@ -60,7 +65,8 @@ type checkpoints struct {
 // over the points and after each round of refinement, and takes the bytes of the moments and 16nt; EveryIter then means
 // each of these times. Features and K are computed again from the data and the configuration. K gets the same storage and arithmetic as before, whatever the current memory limit; if it does
 // not fit, the solve returns an error. A resumed solve returns the same coefficients as an uninterrupted one: bit for
-// bit with the same BLAS, on any number of ranks. The direct solver saves no state.
+// bit with the same BLAS and instruction set, on any number of ranks. With others the last digits differ, and Note and
+// Environment.MixedArithmetic say so. The direct solver saves no state.
 type Checkpoint struct {
 	// Dir is the folder of the checkpoints, which is created if necessary. The host of the first rank must have access
 	// to it, now and when the solve is resumed.
@@ -124,6 +130,12 @@ func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoi
 	}
 	k.state = k.progress.State
 	sol.Iterations, sol.History = k.progress.Iterations, k.progress.History
+	if saved := k.progress.Arithmetic; saved != "" && saved != arithmetic() { // "" in checkpoints of older versions
+		if sol.MixedArithmetic = saved; !strings.HasSuffix(saved, arithmetic()) {
+			sol.MixedArithmetic += ", then " + arithmetic()
+		}
+		k.progress.Arithmetic = sol.MixedArithmetic
+	}
 	if saved := k.progress.K; saved.Storage != gram.Auto {
 		storage = &saved
 	}
@@ -166,9 +178,16 @@ func (k *checkpoints) configure(sol *Solution, storage gram.Choice, refined *mat
 	}
 	if k.state != nil {
 		o.Resume, k.state, k.savedIteration = k.state, nil, k.progress.At
-		k.options.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.options.Dir))
+		text := fmt.Sprintf("resuming from the checkpoint in %s", k.options.Dir)
+		if sol.MixedArithmetic != "" {
+			text += fmt.Sprintf("; the iterations are computed with %s, so that the last digits differ from those of an "+
+				"uninterrupted run", sol.MixedArithmetic)
+		}
+		k.options.Note(text)
 	} else {
-		k.progress, k.savedIteration = progress{Iterations: sol.Iterations, History: sol.History}, 0
+		k.progress = progress{Iterations: sol.Iterations, History: sol.History,
+			Arithmetic: cmp.Or(sol.MixedArithmetic, arithmetic())}
+		k.savedIteration = 0
 		if sol.Noise != nil {
 			k.progress.Tol = sol.Tol
 		}

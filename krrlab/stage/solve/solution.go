@@ -3,13 +3,13 @@ package solve
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/base/safe"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/internal/plural"
@@ -77,6 +77,14 @@ type Environment struct {
 	Threads   int    `json:"threads"`
 	Version   string `json:"krrlab_version,omitempty"`
 	PeakBytes int64  `json:"peak_bytes"` // peak resident memory of the process
+	// MixedArithmetic lists the BLAS and the instruction set of the iterations, in order, if a checkpoint of others than
+	// those of this run was resumed; "" otherwise.
+	MixedArithmetic string `json:"mixed_arithmetic,omitempty"`
+}
+
+// arithmetic describes what determines the last digits of results on this machine: the BLAS and the instruction set.
+func arithmetic() string {
+	return fmt.Sprintf("%v, %v", accel.CurrentBLAS().Portable(), simd.CurrentPath())
 }
 
 // Outcome says when and why the iteration ended.
@@ -298,11 +306,7 @@ func (s *Solution) PredictOptions() *model.Options {
 
 // finish sets the Environment and the largest residuals (setWorst), which are known only at the end of the solve.
 func (s *Solution) finish() {
-	blas := accel.CurrentBLAS()
-	if blas.Path != "" { // the folder of the library means nothing on another machine
-		blas.Path = filepath.Base(blas.Path)
-	}
-	s.BLAS, s.Threads, s.PeakBytes = blas.String(), accel.Threads(), accel.PeakRSS()
+	s.BLAS, s.Threads, s.PeakBytes = accel.CurrentBLAS().Portable().String(), accel.Threads(), accel.PeakRSS()
 	s.setLargest()
 }
 

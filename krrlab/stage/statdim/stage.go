@@ -25,7 +25,7 @@ import (
 // Stage defines the stage statdim.
 var Stage = stage.Definition{
 	Name: "statdim", Options: Options{}, Result: (*Result)(nil),
-	Flags: "precond features lambda-p",
+	Flags: "precond",
 	Short: "Statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval",
 	Long: `Statdim estimates s_λ(K), the degrees of freedom of the regression, with an interval that
 includes the truncation of the solves; most methods also give the curve λ ↦ s_λ.

@@ -48,17 +48,8 @@ func (o *Options) Prepare(c *stage.Command) error {
 	if o.Quick && c.IsSet("rows", "points", "gain", "distance") {
 		return errors.New("--quick sets --rows, --points, --gain and --distance: leave them out")
 	}
-	if o.Sigma, o.Lambda = c.Kernel.Sigma, c.Lambda; c.IsSet("gamma") {
-		o.Gamma = c.Kernel.Gamma
-	}
-	if c.IsSet("kernel") {
+	if o.Sigma, o.Lambda = c.Kernel.Sigma, c.Lambda; c.IsSet("kernel") {
 		o.Kernels = []string{c.Kernel.Name}
-	}
-	if c.IsSet("degree") {
-		o.Degree = c.Kernel.Degree
-	}
-	if c.IsSet("coef0") {
-		o.Coef0 = &c.Kernel.Coef0
 	}
 	o.givenDistance, o.fitCommand, o.Distance = c.Distance, c.FitCommand, o.DistanceFlag
 	if c.TestFile = o.ValidFile; c.TestFile != "" {

@@ -14,7 +14,7 @@ import (
 // TestPrepare checks that the parameters on the command line are fixed, and that all others are searched.
 func TestPrepare(t *testing.T) {
 	given := []string{}
-	c := &stage.Command{Lambda: 0.5, Kernel: kernel.Spec{Name: "polynomial", Sigma: 2, Gamma: 3, Degree: 4, Coef0: 5},
+	c := &stage.Command{Lambda: 0.5, Kernel: kernel.Spec{Name: "polynomial degree=4", Sigma: 2},
 		FitCommand: "krrlab fit", IsSet: func(flags ...string) bool { return slices.Contains(given, flags[0]) }}
 	for _, v := range []struct {
 		given []string
@@ -24,8 +24,7 @@ func TestPrepare(t *testing.T) {
 		{nil, Options{Kernels: []string{"rbf", "laplacian"}}, Options{Kernels: []string{"gaussian", "laplacian"}}},
 		{nil, Options{Kernels: []string{"gaussian"}, DistanceFlag: "auto"},
 			Options{Kernels: []string{"gaussian"}, DistanceFlag: "auto", Distance: "auto"}},
-		{[]string{"kernel", "gamma", "degree", "coef0"}, Options{Kernels: []string{"gaussian"}},
-			Options{Kernels: []string{"polynomial"}, Gamma: 3, Degree: 4, Coef0: new(5.0)}},
+		{[]string{"kernel"}, Options{Kernels: []string{"gaussian"}}, Options{Kernels: []string{"polynomial degree=4"}}},
 	} {
 		given = v.given
 		v.want.Sigma, v.want.Lambda, v.want.fitCommand = 2, 0.5, c.FitCommand

@@ -81,7 +81,7 @@ class Table:
         if y is not None:
             for kind, flag in (("words", "categorical"), ("dates", "dates")):
                 options[flag] = [reference(j, n) for j, (n, k) in enumerate(self.kinds.items()) if k == kind] or None
-        return file, {"format": "csv", "separator": "comma", "header": "yes", "comment": "none", **options}
+        return file, {"format": "csv separator=comma header=yes comment=none", **options}
 
 
 def reference(index: int, name: str) -> str:

@@ -135,11 +135,13 @@ class _KernelMachine(BaseEstimator):
         if self.kernel is not None and not isinstance(self.kernel, str):
             raise ValueError(f"kernel == {self.kernel!r}, must be a str or None")
         kernel = {"rbf": "gaussian", "poly": "polynomial"}.get(self.kernel, self.kernel)
-        options: dict[str, Any] = {}
+        kernel_flag = kernel
         if kernel == "linear":
-            options = {"gamma": 1, "coef0": 0, "degree": 1}
+            kernel_flag = "polynomial gamma=1 coef0=0 degree=1"
         elif kernel == "polynomial":
-            options = {"gamma": self.gamma, "coef0": self.coef0, "degree": self.degree}
+            parameters = {"gamma": self.gamma, "coef0": self.coef0, "degree": self.degree}
+            words = [f"{name}={value}" for name, value in parameters.items() if value is not None]
+            kernel_flag = " ".join([kernel, *words])
         for names in (("lam", "alpha"), ("sigma", "gamma")):
             if all(getattr(self, name) is not None for name in names):
                 raise ValueError(f"{names[0]} and {names[1]} are two names of one parameter: give one of them")
@@ -147,7 +149,7 @@ class _KernelMachine(BaseEstimator):
         if gamma is not None and kernel not in ("polynomial", "linear"):
             if not gamma > 0:
                 raise ValueError(f"gamma == {gamma}, must be > 0")
-            kernel = kernel or "gaussian"
+            kernel = kernel_flag = kernel or "gaussian"
             widths = {"gaussian": (2 * gamma) ** -0.5, "laplacian": 1 / gamma}
             if kernel not in widths:
                 raise ValueError(f"gamma is not defined for the kernel {kernel}: give sigma")
@@ -170,10 +172,8 @@ class _KernelMachine(BaseEstimator):
         scaled = {"scale": self.scale, "impute": self.impute} if is_scaled else {}
         if "drop" in (self.options or {}):
             raise ValueError("drop is no option in Python: leave the columns out of X, as by X.drop(columns=...)")
-        for name in "precond", "solver":
-            if getattr(self, name) != "auto":
-                options[name] = getattr(self, name)
-        return {"kernel": "polynomial" if kernel == "linear" else kernel, **options, **scaled, "sigma": sigma,
+        named = {name: getattr(self, name) for name in ("precond", "solver") if getattr(self, name) != "auto"}
+        return {"kernel": kernel_flag, **named, **scaled, "sigma": sigma,
                 "lambda": lam, "tune": None if self.tune in (False, "auto") else True,
                 "metric": self.metric, "tol": self.tol, "max_iter": self.max_iter, "seed": seed,
                 "threads": self.threads, "memory": self.memory, **(self.options or {})}
