@@ -165,7 +165,7 @@ func TestSketchSizeViews(t *testing.T) {
 		lab := sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4})
 		for _, o := range []SketchSizeOptions{
 			{First: 16, Max: 64, Target: 1.5},
-			{First: 16, Max: 64, Test: sketchsize.Theorem7, Constants: sketchsize.PaperTest},
+			{First: 16, Max: 64, Test: sketchsize.Theorem7, Constants: sketchsize.PaperConstants},
 			{First: 16, Max: 64, Test: sketchsize.Theorem7, Eigen: 32},
 		} {
 			s := testkit.Must(lab.SketchSize(ctx, o))

@@ -225,7 +225,7 @@ func TestStagesInterrupted(t *testing.T) {
 			`{"Levels": [{"Sketch": "features", "Width": 100}, {"Sketch": "srht", "Width": 50}, {"Sketch": "gaussian", "Width": 20}]}`,
 			func(e Event) bool { return strings.HasPrefix(e.Detail, "level 1, features:100") }, func(s Stage) bool {
 				m := s.(*MultiLevel)
-				return len(m.Chain) == 2 && len(m.OneLevel) == 2 && m.Chain[0].Index == 2 &&
+				return len(m.Chain) == 2 && len(m.FeaturesAlone) == 2 && m.Chain[0].Index == 2 &&
 					strings.Contains(m.String(), "level 3")
 			}},
 		{"statdim", `{"Method": "hutchinson", "Width": 1e-4}`, secondBatch, sixteenProbes},
@@ -321,7 +321,7 @@ func TestDecide(t *testing.T) {
 	train := datasets.SyntheticRegression(450, 3, 0.1, 5)
 	for name, cfg := range map[string]Config{"fixed": {Storage: gram.Float32}, "named": {Precond: Nystrom{}}} {
 		cfg.Kernel, cfg.Lambda = gauss, 0.1
-		f, err := (&bench{Lab: newLab(t, train, cfg)}).Decide(t.Context(), train.Head(300), gauss, 0.2, train)
+		f, err := (&bench{Lab: newLab(t, train, cfg)}).DecisionValues(t.Context(), train.Head(300), gauss, 0.2, train)
 		if err != nil || f.RawMatrix().Rows != 450 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -26,7 +26,7 @@ func TestTablesOutward(t *testing.T) {
 		Conditions: &sketchsize.Conditions{Norm: e, Low: e, High: e}}
 	for _, s := range []stage.Stage{
 		&loo.Result{Classification: true, Scores: []leaveout.Score{{Error: e}}},
-		&statdim.Result{Numbers: statdim.Numbers{Estimate: e}},
+		&statdim.Result{Estimates: statdim.Estimates{Estimate: e}},
 		&lambdap.Result{Sweeps: []*lambdap.Sweep{{Points: []lambdap.Point{{Row: row}}}}},
 		&multilevel.Result{Chain: []multilevel.LevelResult{{Measurement: multilevel.Measurement{Error: e, Kappa: &e}}}},
 		&quality.Result{Row: row},

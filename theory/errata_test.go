@@ -133,8 +133,8 @@ func TestErratum9(t *testing.T) {
 			t.Errorf("%s = %.8g, want %.8g", name, got, want)
 		}
 	}
-	near("hi of the paper's constants", sketchsize.PaperTest.Upper(), 1.432, 5e-4)
-	near("lo of the paper's constants", sketchsize.PaperTest.Lower(), 0.672, 7e-4)
+	near("hi of the paper's constants", sketchsize.PaperConstants.Upper(), 1.432, 5e-4)
+	near("lo of the paper's constants", sketchsize.PaperConstants.Lower(), 0.672, 7e-4)
 	for i, want := range []struct{ bound, factor float64 }{{2.13, 11130}, {4.99, 73.6}, {9.95, 16}} {
 		c := presets[i]
 		near(c.Name+": κ", c.Bound(), want.bound, 2e-3)

@@ -98,7 +98,7 @@ func faults() []fault {
 			eta float64) float64 {
 			return math.Max(1, (lambda+eta)/lambdaP)
 		}}, "lambda-p"},
-		{"Theorem 7 without the cross term", Parts{TestBound: func(c sketchsize.Test) (float64, float64) {
+		{"Theorem 7 without the cross term", Parts{TestBound: func(c sketchsize.Constants) (float64, float64) {
 			return (1 - c.Gamma) / (1 + c.Theta), 1 + c.Gamma + c.Alpha
 		}}, "general"},
 		{"a prediction bound with λ for √λ",
@@ -111,7 +111,7 @@ func faults() []fault {
 				g rng.Stream) (*sketchsize.Result,
 				error) {
 				loose := *o
-				loose.Constants = sketchsize.Test{Theta: o.Constants.Theta, Alpha: 1.5 * o.Constants.Alpha,
+				loose.Constants = sketchsize.Constants{Theta: o.Constants.Theta, Alpha: 1.5 * o.Constants.Alpha,
 					Gamma: min(1.5*o.Constants.Gamma, 0.99)}
 				return sketchsize.Search(ctx, p, &loose, g)
 			}}, "theorem7"},

@@ -92,7 +92,7 @@ func trialProposition9(e *experiment, i int, g rng.Stream, t *trial) {
 
 // statDimError returns the absolute error of the s_λ of package statdim, if want is the exact value.
 func statDimError(k *mat.SymDense, lambda, wantStatDim float64) float64 {
-	numbers := must(statdim.Dense(context.Background(), mat.DenseCopyOf(k), 0, lambda, nil))
+	numbers := must(statdim.FromDense(context.Background(), mat.DenseCopyOf(k), 0, lambda, nil))
 	return math.Abs(numbers.Estimate.Value - wantStatDim)
 }
 

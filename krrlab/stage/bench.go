@@ -55,9 +55,9 @@ type Bench interface {
 // Refitter is a Bench that can fit other rows.
 type Refitter interface {
 	Bench
-	// Decide fits train with k and λ by the method of the bench, and returns the decision values of the m rows of
+	// DecisionValues fits train with k and λ by the method of the bench, and returns the decision values of the m rows of
 	// test, m×t. It returns an error if the fit does not converge.
-	Decide(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
+	DecisionValues(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
 		test *datasets.Dataset) (*mat.Dense, error)
 }
 

@@ -15,7 +15,7 @@ func init() {
 		Name: "statdim",
 		Binds: map[string]r.Value{
 			"Auto":       r.ValueOf(statdim.Auto),
-			"Dense":      r.ValueOf(statdim.Dense),
+			"Dense":      r.ValueOf(statdim.FromDense),
 			"Exact":      r.ValueOf(statdim.Exact),
 			"Fourier":    r.ValueOf(statdim.Fourier),
 			"Free":       r.ValueOf(statdim.Free),
@@ -25,9 +25,9 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"Method":  r.TypeOf((*statdim.Method)(nil)).Elem(),
-			"Numbers": r.TypeOf((*statdim.Numbers)(nil)).Elem(),
+			"Numbers": r.TypeOf((*statdim.Estimates)(nil)).Elem(),
 			"Options": r.TypeOf((*statdim.Options)(nil)).Elem(),
-			"Point":   r.TypeOf((*statdim.Point)(nil)).Elem(),
+			"Point":   r.TypeOf((*statdim.CurvePoint)(nil)).Elem(),
 			"Result":  r.TypeOf((*statdim.Result)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{},

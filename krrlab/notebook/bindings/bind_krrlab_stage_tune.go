@@ -18,9 +18,9 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"Direction": r.TypeOf((*tune.Direction)(nil)).Elem(),
-			"Distance":  r.TypeOf((*tune.Distance)(nil)).Elem(),
+			"Distance":  r.TypeOf((*tune.DistanceFit)(nil)).Elem(),
 			"Level":     r.TypeOf((*tune.Level)(nil)).Elem(),
-			"Map":       r.TypeOf((*tune.Map)(nil)).Elem(),
+			"Map":       r.TypeOf((*tune.ErrorMap)(nil)).Elem(),
 			"Options":   r.TypeOf((*tune.Options)(nil)).Elem(),
 			"Point":     r.TypeOf((*tune.Point)(nil)).Elem(),
 			"Result":    r.TypeOf((*tune.Result)(nil)).Elem(),

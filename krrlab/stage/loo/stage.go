@@ -80,22 +80,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		q.ScoreWeight = p.Train.Weight
 	}
 
-	dense := r.N <= o.ExactBelow // dense factors are used
-	var err error
-	if dense {
-		err = r.scoreDense(ctx, b, q, o.Lambdas)
-		if tooLarge, ok := errors.AsType[*accel.MemoryError](err); ok {
-			r.NotDenseReason, dense = tooLarge.Shortage(), false
-		}
-	}
-	if !dense {
-		if r.Modes, err = r.scoreSeries(ctx, b, q, &o); err != nil && ctx.Err() == nil {
-			r.NotDenseReason, r.Modes, err = fmt.Sprintf("no Fourier series: %v", err), 0, nil
-		}
-		if r.Modes == 0 && err == nil {
-			err = r.scorePath(ctx, b, q, &o)
-		}
-	}
+	isDense, err := r.score(ctx, b, q, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +89,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			r.Best = i
 		}
 	}
-	if dense && groups.OtherFirstRow != nil { // also the best λ for the other grouping of equal rows
+	if isDense && groups.OtherFirstRow != nil { // also the best λ for the other grouping of equal rows
 		q.ComputeResiduals = false
 		q.FirstEqual, q.Groups = groups.SplitByKind(groups.OtherFirstRow)
 		alternative := &Result{}
@@ -115,6 +100,26 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
+}
+
+// score sets the scores, from dense factors if the options and the memory allow them, else by a Fourier series, and else
+// from probes. It reports whether dense factors were used.
+func (r *Result) score(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) (isDense bool, err error) {
+	if r.N <= o.ExactBelow {
+		err := r.scoreDense(ctx, b, q, o.Lambdas)
+		tooLarge, ok := errors.AsType[*accel.MemoryError](err)
+		if !ok {
+			return true, err
+		}
+		r.NotDenseReason = tooLarge.Shortage()
+	}
+	if r.Modes, err = r.scoreSeries(ctx, b, q, o); err != nil && ctx.Err() == nil {
+		r.NotDenseReason, r.Modes, err = fmt.Sprintf("no Fourier series: %v", err), 0, nil
+	}
+	if r.Modes == 0 && err == nil {
+		err = r.scorePath(ctx, b, q, o)
+	}
+	return false, err
 }
 
 // scoreDense sets the scores for the lambdas, from dense factors. The error wraps an *accel.MemoryError if these do not

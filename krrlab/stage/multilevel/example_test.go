@@ -33,7 +33,7 @@ func Example() {
 	for _, l := range m.Chain {
 		fmt.Printf("level %d, %s to %d: %s\n", l.Index, l.Sketch, l.Width, l.Status)
 	}
-	for k, l := range m.OneLevel {
+	for k, l := range m.FeaturesAlone {
 		fmt.Printf("features alone to %d: κ surely larger than the chain's: %t\n", l.Width,
 			l.Kappa.Lo > m.Chain[k+1].Kappa.Hi)
 	}

@@ -18,13 +18,13 @@ type Result struct {
 	stage.Header
 	LambdaP float64 `json:"lambda_p"` // ridge λ_p of every M_k
 
-	Levels     feature.Levels `json:"levels"`             // the requested chain
-	Features   string         `json:"features"`           // distribution of φ₁
-	Confidence float64        `json:"confidence"`         // probability that both intervals of a level hold
-	KError     stage.Number   `json:"kernel_error_bound"` // predicted ‖K̃−K‖₂, included in the intervals
-	Chain      []LevelResult  `json:"chain"`              // the levels, without those that were not reached
-	OneLevel   []LevelResult  `json:"one_level"`          // features alone, at the widths of later levels
-	Seconds    float64        `json:"seconds"`            // total time, without that of K
+	Levels        feature.Levels `json:"levels"`             // the requested chain
+	Features      string         `json:"features"`           // distribution of φ₁
+	Confidence    float64        `json:"confidence"`         // probability that both intervals of a level hold
+	KError        stage.Number   `json:"kernel_error_bound"` // predicted ‖K̃−K‖₂, included in the intervals
+	Chain         []LevelResult  `json:"chain"`              // the levels, without those that were not reached
+	FeaturesAlone []LevelResult  `json:"one_level"`          // features alone, at the widths of later levels
+	Seconds       float64        `json:"seconds"`            // total time, without that of K
 }
 
 // String returns the result as a table of text, with a line for each level.
@@ -55,8 +55,8 @@ func (m *Result) String() string {
 	for i := range m.Chain {
 		row(fmt.Sprintf("level %d", m.Chain[i].Index), &m.Chain[i])
 	}
-	for i := range m.OneLevel {
-		row("one level", &m.OneLevel[i])
+	for i := range m.FeaturesAlone {
+		row("one level", &m.FeaturesAlone[i])
 	}
 	if m.KError.Known() {
 		b.Add("allowed", "‖K̃−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", m.KError)
@@ -85,8 +85,8 @@ func (m *Result) Table() *plots.Table {
 	for i := range m.Chain {
 		add(fmt.Sprint(m.Chain[i].Index), &m.Chain[i])
 	}
-	for i := range m.OneLevel {
-		add("one", &m.OneLevel[i])
+	for i := range m.FeaturesAlone {
+		add("one", &m.FeaturesAlone[i])
 	}
 	return t
 }
@@ -148,9 +148,9 @@ func (m *Result) panel(label string, addTo func(s *plots.Series, x float64, l *L
 // allFeatureLevels returns the results of features alone of all widths, which include the first level of the chain.
 func (m *Result) allFeatureLevels() []LevelResult {
 	if len(m.Chain) > 0 && m.Chain[0].Index == 1 {
-		return append([]LevelResult{m.Chain[0]}, m.OneLevel...)
+		return append([]LevelResult{m.Chain[0]}, m.FeaturesAlone...)
 	}
-	return m.OneLevel
+	return m.FeaturesAlone
 }
 
 // widths returns the widths of the levels in ascending order.

@@ -22,7 +22,7 @@ func TestRun(t *testing.T) {
 		const spec = "features:600,countsketch:200,srht:100,gaussian:40"
 		lab := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: k, Solver: krrlab.PCG, Lambda: 0.05, Seed: 3}))
 		m := testkit.Must(lab.MultiLevel(t.Context(), &multilevel.Options{Levels: levels(spec)}))
-		if len(m.Chain) != 4 || len(m.OneLevel) != 3 || m.N != 400 || m.Confidence != 0.95 || m.Levels.String() != spec {
+		if len(m.Chain) != 4 || len(m.FeaturesAlone) != 3 || m.N != 400 || m.Confidence != 0.95 || m.Levels.String() != spec {
 			t.Fatalf("%v: %+v", k, m)
 		}
 		for i, l := range m.Chain {
@@ -32,7 +32,7 @@ func TestRun(t *testing.T) {
 		}
 		checkLevel(t, lab, m.LambdaP, m.Chain[3], testkit.Must(feature.ChainFor(k, m.Levels)))
 		alone := testkit.Must(feature.For(k))
-		for i, l := range m.OneLevel {
+		for i, l := range m.FeaturesAlone {
 			if l.Index != i+2 || l.Width != m.Levels[i+1].Width || l.Sketch != "features" {
 				t.Errorf("%v, features alone: %+v", k, l)
 			}

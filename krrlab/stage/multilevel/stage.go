@@ -85,8 +85,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			return nil, err
 		}
 	}
-	r.Chain, r.OneLevel, err = measureChain(ctx, q, chain, r.Levels, rng.New(p.Seed), &o)
-	if len(r.Chain)+len(r.OneLevel) == 0 {
+	r.Chain, r.FeaturesAlone, err = measureChain(ctx, q, chain, r.Levels, rng.New(p.Seed), &o)
+	if len(r.Chain)+len(r.FeaturesAlone) == 0 {
 		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()

@@ -76,17 +76,10 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		return math.MaxFloat64
 	}
 	slices.SortStableFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(key(a), key(b)) })
-
 	best := list[0]
-	switch {
-	case best.RefusalReason == "":
-	case m.fixedByRule(best):
-		return nil, fmt.Errorf("plan: no memory for %v: %s; take an iterative solver", best, best.RefusalReason)
-	default:
-		best = slices.MinFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(a.Bytes, b.Bytes) })
-		return nil, fmt.Errorf("plan: no way to solve fits, the least is %v: %s", best, best.RefusalReason)
+	if best.RefusalReason != "" {
+		return nil, m.errNoneFits(list)
 	}
-
 	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{NoSeries: noSeries}.WithChoice(best)}
 	if p.Bytes = t.OtherBytes + best.Bytes; t.PeakBytes > 0 {
 		p.Bytes = max(p.Bytes, accel.PeakRSS()) // planning takes memory too
@@ -99,9 +92,18 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	return p, nil
 }
 
+// errNoneFits returns the error for candidates in the order of sortKey, of which the first one is refused.
+func (m *model) errNoneFits(list []*cost.Candidate) error {
+	if first := list[0]; m.fixedByRule(first) {
+		return fmt.Errorf("plan: no memory for %v: %s; take an iterative solver", first, first.RefusalReason)
+	}
+	smallest := slices.MinFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(a.Bytes, b.Bytes) })
+	return fmt.Errorf("plan: no way to solve fits, the least is %v: %s", smallest, smallest.RefusalReason)
+}
+
 // setAlternatives sets RunnerUp and Fallback from the candidates after the choice, which is the first one. The fallback
-// of an iteration is the fastest direct solver that the limit of a process
-// without --memory allows, because the task may have no memory limit.
+// of an iteration is the fastest direct solver that the limit of a process without --memory allows, because the task
+// may have no memory limit.
 func (p *Plan) setAlternatives() {
 	machine := accel.Budget{Limit: accel.ProcessLimit(0, 1)}
 	for i, candidate := range p.Candidates[1:] {
@@ -220,8 +222,8 @@ func (m *model) directStorages() (list []gram.Storage) {
 	}
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
 		if (m.Fixed.Storage == gram.Auto || m.Fixed.Storage == s) &&
-			(s == gram.Float64 || m.relativeRounding() <= 0.5 &&
-				m.Lambda >= 0x1p-24*math.Sqrt(float64(m.N))*m.maxDiagonal) {
+			(s == gram.Float64 || m.relativeRounding(unitRoundoff32) <= 0.5 &&
+				m.Lambda >= unitRoundoff32*math.Sqrt(float64(m.N))*m.maxDiagonal) {
 			list = append(list, s)
 		}
 	}
@@ -255,7 +257,7 @@ func (m *model) predict(c *cost.Candidate) {
 	} else if c.Solver != cost.Direct {
 		c.Iterations = int(m.predictIterations(c))
 	} else if c.Storage == gram.Float32 {
-		reduction := min(float32Residual*m.relativeRounding(), 0.5)
+		reduction := min(float32Residual*m.relativeRounding(unitRoundoff32), 0.5)
 		c.Iterations = max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(reduction)))-1)
 	}
 	if m.cost.ResidualRounds = 0; m.Task.ExactResidual {
@@ -322,7 +324,12 @@ func (m *model) changeConditions(p *Plan) (flips []string) {
 	return flips
 }
 
-// relativeRounding returns u·‖K‖₂/λ with u = 2⁻²⁴, where the mean row sum of |K| estimates ‖K‖₂.
-func (m *model) relativeRounding() float64 {
-	return 0x1p-24 * (m.MeanRowSum + m.maxDiagonal) / m.Lambda
+const (
+	unitRoundoff32 = 0x1p-24 // of float32
+	unitRoundoff64 = 0x1p-53 // of float64
+)
+
+// relativeRounding returns u·‖K‖₂/λ for the unit roundoff u, where the mean row sum of |K| estimates ‖K‖₂.
+func (m *model) relativeRounding(u float64) float64 {
+	return u * (m.MeanRowSum + m.maxDiagonal) / m.Lambda
 }

@@ -43,8 +43,7 @@ func (m *model) series() (c *cost.Candidate, reason string) {
 	if err != nil {
 		return nil, err.Error() + m.outlierRemark(x)
 	}
-	rounding := 0x1p-53 * (m.MeanRowSum + m.maxDiagonal) / m.Lambda // the sum estimates ‖K‖₂
-	if !isRequested && rounding > maxRoundingShare*m.Tol {
+	if !isRequested && m.relativeRounding(unitRoundoff64) > maxRoundingShare*m.Tol {
 		return nil, fmt.Sprintf("λ = %g is so small that a Fourier series in float64 may miss the tolerance", m.Lambda)
 	}
 	c = &cost.Candidate{Solver: cost.Fourier, Precond: cost.None, Series: s, Modes: s.Modes()}

@@ -165,7 +165,7 @@ func (a *rangeOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 
 // conditions measures both conditions of the test for the ladder's Z, with probability 1−delta. Condition 1 uses a
 // third of delta, and the two ends of condition 2 use a third each. products is the number of products with K.
-func (s *search) conditions(ctx context.Context, ladder *ladder, test Test, delta float64,
+func (s *search) conditions(ctx context.Context, ladder *ladder, test Constants, delta float64,
 	g rng.Stream) (result *Conditions, products int, err error) {
 	start := time.Now()
 	projector, err := newEigenprojector(ctx, s.problem.K, ladder, test.Theta*s.problem.Lambda)
@@ -177,7 +177,7 @@ func (s *search) conditions(ctx context.Context, ladder *ladder, test Test, delt
 		Low: estimate.Certain(1, 0, "P = 0"), High: estimate.Certain(1, 0, "P = 0"),
 	}
 	if projector.rank < s.n { // condition 1
-		o := s.lanczosOptions(1-delta/3, g.Sub("condition 1"), func(r *lanczos.Result) judgement {
+		o := s.lanczosOptions(1-delta/3, g.Sub("condition 1"), func(r *lanczos.Result) lanczosState {
 			return judgeNorm(r, s.problem.Error, test.Alpha*s.problem.Lambda)
 		})
 		o.Quantity = lanczos.LargestEigenvalue
@@ -193,7 +193,7 @@ func (s *search) conditions(ctx context.Context, ladder *ladder, test Test, delt
 		e := s.problem.Error * projector.scale / projector.sigma2[len(projector.sigma2)-projector.rank]
 		r, err := lanczos.Run(ctx, &rangeOperator{projector}, s.lanczosOptions(
 			1-2*delta/3, g.Sub("condition 2"),
-			func(r *lanczos.Result) judgement { return judgeRatios(r, e, test.Gamma) }))
+			func(r *lanczos.Result) lanczosState { return judgeRatios(r, e, test.Gamma) }))
 		if err != nil {
 			return nil, 0, err
 		}

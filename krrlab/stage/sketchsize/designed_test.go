@@ -83,7 +83,7 @@ func TestDecisions(t *testing.T) {
 		}
 		small := 0
 		for seed := range seeds {
-			if referenceOf(seed, Kappa5.Theta).kappa <= 5 {
+			if referenceOf(seed, Kappa5Constants.Theta).kappa <= 5 {
 				small++
 			}
 		}
@@ -93,8 +93,8 @@ func TestDecisions(t *testing.T) {
 			t.Errorf("%s: κ ≤ 5 for %.0f %% of the draws, want 30 to 70", c.name, 100*share)
 		}
 		for _, o := range []Options{
-			{Test: Theorem7, Constants: PaperTest}, {Test: Theorem7, Constants: Kappa5},
-			{Test: Theorem7, Constants: Kappa10},
+			{Test: Theorem7, Constants: PaperConstants}, {Test: Theorem7, Constants: Kappa5Constants},
+			{Test: Theorem7, Constants: Kappa10Constants},
 			{Test: Kappa, Target: 5},
 		} {
 			o.First, o.Max, o.Confidence = c.s, c.s, confidence
@@ -103,7 +103,7 @@ func TestDecisions(t *testing.T) {
 				r := searchSeed(t, p, o, seed).Rungs[0]
 				theta := o.Constants.Theta
 				if o.Test == Kappa {
-					theta = Kappa5.Theta
+					theta = Kappa5Constants.Theta
 				}
 				n.count(r, referenceOf(seed, theta), o)
 			}
@@ -111,7 +111,7 @@ func TestDecisions(t *testing.T) {
 			if limit := (1 - confidence) * float64(seeds); float64(n.falseAccepts) > limit || float64(n.unmet) > limit {
 				t.Errorf("%s, %s %s: %+v, want at most %.0f false accepts", c.name, o.Test, o.Constants.Name, n, limit)
 			}
-			if !c.rotated && o.Constants != PaperTest && (n.accepts == 0 || n.accepts == int(seeds)) {
+			if !c.rotated && o.Constants != PaperConstants && (n.accepts == 0 || n.accepts == int(seeds)) {
 				t.Errorf("%s, %s %s: %d of %d accepted", c.name, o.Test, o.Constants.Name, n.accepts, seeds)
 			}
 			if float64(n.missed) > 0.1*float64(seeds) {

@@ -27,11 +27,11 @@ func TestBadArguments(t *testing.T) {
 		{p, Options{First: 8, Max: 4}, "largest s = 4"},
 		{p, Options{Max: 60}, "largest s = 60"},
 		{p, Options{Confidence: 1.5}, "Confidence 1.5"},
-		{p, Options{Test: Theorem7, Constants: Test{Gamma: 1}}, "γ=1"},
+		{p, Options{Test: Theorem7, Constants: Constants{Gamma: 1}}, "γ=1"},
 		{p, Options{Steps: -1}, "Steps -1"},
 		{ridged, Options{Test: Theorem7}, "λ_p = 0.5"},
 		{p, Options{Preset: "kappa6"}, "kappa6"},
-		{p, Options{Preset: "paper", Constants: Kappa5}, "exclude each other"},
+		{p, Options{Preset: "paper", Constants: Kappa5Constants}, "exclude each other"},
 	} {
 		res, err := Search(context.Background(), c.p, &c.o, rng.New(1))
 		if err == nil || res != nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -39,10 +39,10 @@ func TestBadArguments(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"0.26,0.36": "want θ,α,γ", "1,2,3,4": "want θ,α,γ", "0.1,0.2,1": "γ=1"} {
-		testkit.Fails(t, new(Test).Set(text), want)
+		testkit.Fails(t, new(Constants).Set(text), want)
 	}
-	for preset, want := range map[string]Test{"": Kappa5, "paper": PaperTest, "kappa5": Kappa5, "kappa10": Kappa10} {
-		o, parsed := Options{Preset: preset}, Test{}
+	for preset, want := range map[string]Constants{"": Kappa5Constants, "paper": PaperConstants, "kappa5": Kappa5Constants, "kappa10": Kappa10Constants} {
+		o, parsed := Options{Preset: preset}, Constants{}
 		testkit.OK(t, o.setDefaults(60, 1, 1))
 		testkit.OK(t, parsed.Set(want.String()))
 		if parsed.Name = want.Name; o.Constants != want || parsed != want {

@@ -215,7 +215,7 @@ func (s *search) shareSeconds(ctx context.Context, r *Rung) error {
 // error if the interval has no finite κ ≥ 1, because A is not positive definite up to rounding and storage errors.
 func (s *search) measureKappa(ctx context.Context, rung *Rung, metric *metric, delta float64, g rng.Stream) error {
 	e := s.problem.Error / s.problem.Lambda
-	judge := func(r *lanczos.Result) judgement { return judgeKappa(r, e, s.options.Target) }
+	judge := func(r *lanczos.Result) lanczosState { return judgeKappa(r, e, s.options.Target) }
 	r, err := lanczos.RunPencil(ctx, s.problem.K, metric, s.lanczosOptions(1-delta, g.Sub("kappa"), judge))
 	if err != nil {
 		return err
@@ -253,31 +253,31 @@ func (s *search) testTheorem7(ctx context.Context, rung *Rung, ladder *ladder, d
 	return nil
 }
 
-// judgement is the state of a test during a Lanczos process.
-type judgement struct {
+// lanczosState is the state of a test during a Lanczos process.
+type lanczosState struct {
 	verdict  Verdict
 	width    float64 // relative width of the interval
 	innerEnd float64 // end of the interval that is a Ritz value
 }
 
 // judgeKappa compares κ with a limit, allowing for the relative storage error e = ‖K_stored−K‖₂/λ.
-func judgeKappa(r *lanczos.Result, e, limit float64) judgement {
+func judgeKappa(r *lanczos.Result, e, limit float64) lanczosState {
 	storedKappa := r.Cond()
 	k, _, _ := r.PerturbedIntervals(e)
-	return judgement{atMost(k, limit), (storedKappa.Hi - storedKappa.Lo) / storedKappa.Lo, storedKappa.Lo}
+	return lanczosState{atMost(k, limit), (storedKappa.Hi - storedKappa.Lo) / storedKappa.Lo, storedKappa.Lo}
 }
 
 // judgeNorm compares the largest eigenvalue, widened by e, with a limit.
-func judgeNorm(r *lanczos.Result, e, limit float64) judgement {
+func judgeNorm(r *lanczos.Result, e, limit float64) lanczosState {
 	width := (r.Max.Hi - r.Max.Lo) / max(r.Max.Value, limit/10)
-	return judgement{atMost(r.Max.Widened(e), limit), width, r.Max.Lo}
+	return lanczosState{atMost(r.Max.Widened(e), limit), width, r.Max.Lo}
 }
 
 // judgeRatios compares both ends of the spectrum, widened by e, with 1±γ.
-func judgeRatios(r *lanczos.Result, e, gamma float64) judgement {
+func judgeRatios(r *lanczos.Result, e, gamma float64) lanczosState {
 	v := ratiosWithin(r.Min.Widened(e), r.Max.Widened(e), gamma)
 	width := max(r.Min.RelativeWidth(), r.Max.RelativeWidth())
-	return judgement{v, width, r.Max.Lo / max(r.Min.Hi, 0x1p-50)} // the minimum avoids ∞
+	return lanczosState{v, width, r.Max.Lo / max(r.Min.Hi, 0x1p-50)} // the minimum avoids ∞
 }
 
 // lanczosOptions returns the options of a Lanczos process. It ends if the interval is narrower than narrowWidth; if the
@@ -285,7 +285,7 @@ func judgeRatios(r *lanczos.Result, e, gamma float64) judgement {
 // rejection and the inner end, from which times are predicted, grew by at most the factor maxGrowth over the last
 // window of steps. These numbers are judgments: smaller widths and a smaller growth take more steps.
 func (s *search) lanczosOptions(confidence float64, g rng.Stream,
-	judge func(*lanczos.Result) judgement) *lanczos.Options {
+	judge func(*lanczos.Result) lanczosState) *lanczos.Options {
 	const plotWidth, narrowWidth, window, maxGrowth = 0.1, 1e-3, 16, 1.02
 	var innerEnds []float64
 	return &lanczos.Options{

@@ -28,23 +28,23 @@ predicted time is named.`,
   krrlab sketch-size --data mnist --n 10000 --test theorem7 --preset kappa10 --plot ladder.svg`,
 }
 
-// Kind is the name of a test of Z.
-type Kind string
+// TestName is the name of a test of Z.
+type TestName string
 
 const (
-	Kappa    Kind = "kappa"    // κ(M⁻¹A) ≤ Options.Target
-	Theorem7 Kind = "theorem7" // conditions 1 and 2 of Theorem 7
+	Kappa    TestName = "kappa"    // κ(M⁻¹A) ≤ Options.Target
+	Theorem7 TestName = "theorem7" // conditions 1 and 2 of Theorem 7
 )
 
 // Options of the stage, and of Search. Zero values mean the defaults.
 type Options struct {
-	Test   Kind    `flag:"test" default:"kappa" check:"one of kappa theorem7" help:"kappa or theorem7"`
-	Target float64 `flag:"kappa-target" default:"30" check:">1" help:"largest κ(M⁻¹A) that kappa accepts, above 1"`
+	Test   TestName `flag:"test" default:"kappa" check:"one of kappa theorem7" help:"kappa or theorem7"`
+	Target float64  `flag:"kappa-target" default:"30" check:">1" help:"largest κ(M⁻¹A) that kappa accepts, above 1"`
 	// Preset names the constants of Theorem7, unless Constants are set.
-	Preset    string `flag:"preset" check:"one of paper kappa5 kappa10" not:"constants" help:"constants of theorem7: paper, kappa5 or kappa10 (default: kappa5)"`
-	Constants Test   `flag:"constants" help:"θ,α,γ of theorem7, instead of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
-	First     int    `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
-	Max       int    `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
+	Preset    string    `flag:"preset" check:"one of paper kappa5 kappa10" not:"constants" help:"constants of theorem7: paper, kappa5 or kappa10 (default: kappa5)"`
+	Constants Constants `flag:"constants" help:"θ,α,γ of theorem7, instead of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
+	First     int       `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
+	Max       int       `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
 	// Eigen is the largest s at which the conditions are measured even if the spectrum of M⁻¹A, which certainly leaves
 	// the range that they imply, has already refuted them.
 	Eigen int `flag:"conditions-up-to" default:"2048" check:">=-1" zero:"-1" help:"largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never"`
@@ -63,9 +63,9 @@ func (o *Options) setDefaults(n int, lambda, lambdaP float64) error {
 	if err := schema.Complete(o); err != nil {
 		return err
 	}
-	if o.Constants == (Test{}) {
-		o.Constants = map[string]Test{"paper": PaperTest, "kappa10": Kappa10,
-			"kappa5": Kappa5}[cmp.Or(o.Preset, "kappa5")]
+	if o.Constants == (Constants{}) {
+		o.Constants = map[string]Constants{"paper": PaperConstants, "kappa10": Kappa10Constants,
+			"kappa5": Kappa5Constants}[cmp.Or(o.Preset, "kappa5")]
 		o.Preset = ""
 	}
 	o.First = cmp.Or(o.First, max(1, min(128, n/8)))

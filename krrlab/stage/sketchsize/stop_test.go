@@ -11,7 +11,7 @@ func TestDefaults(t *testing.T) {
 	withDefaults := func(n int) (o Options, err error) { err = o.setDefaults(n, 1, 1); return o, err }
 	o, err := withDefaults(2000)
 	testkit.OK(t, err)
-	if o.Test != Kappa || o.Target != 30 || o.Constants != Kappa5 || o.Confidence != 0.95 ||
+	if o.Test != Kappa || o.Target != 30 || o.Constants != Kappa5Constants || o.Confidence != 0.95 ||
 		o.Eigen != 2048 || o.Steps != 150 || o.First != 128 || o.Max != 1999 {
 		t.Errorf("%+v", o)
 	}

@@ -34,7 +34,7 @@ func TestThresholds(t *testing.T) {
 		scale         float64
 		first, second Verdict
 	}{{1 + near, Accept, Accept}, {1 - near, Reject, Reject}} {
-		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: Test{Theta: 0.3, Alpha: c.scale * ref.norm,
+		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: Constants{Theta: 0.3, Alpha: c.scale * ref.norm,
 			Gamma: c.scale * gamma}, Steps: 200}
 		r := searchSeed(t, p, o, 3).Rungs[0].Conditions
 		if r.First != c.first || r.Second != c.second {
@@ -134,7 +134,7 @@ func TestStorageError(t *testing.T) {
 	}
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
-	o := Options{Test: Theorem7, First: 64, Max: 64, Constants: Test{Theta: 0.3, Alpha: 0.36, Gamma: 0.3}}
+	o := Options{Test: Theorem7, First: 64, Max: 64, Constants: Constants{Theta: 0.3, Alpha: 0.36, Gamma: 0.3}}
 	for _, size := range []float64{0.2, -0.2, 0.4, -0.4} {
 		for _, col := range []int{0, 75, 140, 149} {
 			p := exact
@@ -160,23 +160,23 @@ func TestJudgements(t *testing.T) {
 	r := &lanczos.Result{Min: at(2, 1, 2), Max: at(8, 8, 10)} // κ in [4, 10]
 	for _, c := range []struct {
 		name string
-		got  judgement
-		want judgement
+		got  lanczosState
+		want lanczosState
 	}{
-		{"κ below", judgeKappa(r, 0, 10), judgement{Accept, 1.5, 4}},
-		{"κ across", judgeKappa(r, 0, 9), judgement{Open, 1.5, 4}},
-		{"κ above", judgeKappa(r, 0, 3.9), judgement{Reject, 1.5, 4}},
-		{"κ with an allowance", judgeKappa(r, 0.2, 10), judgement{Open, 1.5, 4}},
-		{"norm below", judgeNorm(r, 0, 10), judgement{Accept, 0.25, 8}},
-		{"norm with an error", judgeNorm(r, 0.5, 10), judgement{Open, 0.25, 8}},
-		{"norm far below", judgeNorm(r, 0, 400), judgement{Accept, 0.05, 8}}, // width relative to a tenth of the limit
-		{"norm above", judgeNorm(r, 0.5, 7), judgement{Reject, 0.25, 8}},
+		{"κ below", judgeKappa(r, 0, 10), lanczosState{Accept, 1.5, 4}},
+		{"κ across", judgeKappa(r, 0, 9), lanczosState{Open, 1.5, 4}},
+		{"κ above", judgeKappa(r, 0, 3.9), lanczosState{Reject, 1.5, 4}},
+		{"κ with an allowance", judgeKappa(r, 0.2, 10), lanczosState{Open, 1.5, 4}},
+		{"norm below", judgeNorm(r, 0, 10), lanczosState{Accept, 0.25, 8}},
+		{"norm with an error", judgeNorm(r, 0.5, 10), lanczosState{Open, 0.25, 8}},
+		{"norm far below", judgeNorm(r, 0, 400), lanczosState{Accept, 0.05, 8}}, // width relative to a tenth of the limit
+		{"norm above", judgeNorm(r, 0.5, 7), lanczosState{Reject, 0.25, 8}},
 		{"ratios", judgeRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0, 0.5),
-			judgement{Accept, 0.3 / 0.9, 1.2 / 0.9}},
+			lanczosState{Accept, 0.3 / 0.9, 1.2 / 0.9}},
 		{"ratios with an error", judgeRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0.2, 0.5),
-			judgement{Open, 0.3 / 0.9, 1.2 / 0.9}},
+			lanczosState{Open, 0.3 / 0.9, 1.2 / 0.9}},
 		{"a ratio of nothing", judgeRatios(&lanczos.Result{Min: at(0.5, 0.25, 0), Max: at(1, 1, 2)}, 0, 0.5),
-			judgement{Reject, 1, 0x1p50}},
+			lanczosState{Reject, 1, 0x1p50}},
 	} {
 		if c.got.verdict != c.want.verdict || math.Abs(c.got.width-c.want.width) > 1e-14 ||
 			math.Abs(c.got.innerEnd-c.want.innerEnd) > 1e-14*c.want.innerEnd {

@@ -46,7 +46,7 @@ func CrossValidate(ctx context.Context, b stage.Refitter, k int, threshold float
 		if train.Mean != nil { // subtract the mean of the fitted rows, not that of all rows
 			train = train.Center()
 		}
-		values, err := b.Decide(ctx, train, p.Kernel, p.Lambda, test)
+		values, err := b.DecisionValues(ctx, train, p.Kernel, p.Lambda, test)
 		if err != nil {
 			return nil, fmt.Errorf("fold %d of %d: %w", f+1, k, err)
 		}
@@ -129,7 +129,7 @@ func unseenDecisions(ctx context.Context, b stage.Refitter) (d *datasets.Dataset
 		if _, err = p.Coding.EncodeForFit(fitted); err != nil {
 			continue
 		}
-		values, err := b.Decide(ctx, fitted, p.Kernel, p.Lambda, heldOut)
+		values, err := b.DecisionValues(ctx, fitted, p.Kernel, p.Lambda, heldOut)
 		if err != nil {
 			return nil, nil, "", err
 		}

@@ -51,6 +51,6 @@ func TestFactorDistance(t *testing.T) {
 		t.Errorf("grid %v", got)
 	}
 	testkit.CheckCancellation(t, func(ctx context.Context) error {
-		return testkit.ErrOf(Dense(ctx, mat.NewDense(2, 2, []float64{1, 0, 0, 1}), 0, 1, nil))
+		return testkit.ErrOf(FromDense(ctx, mat.NewDense(2, 2, []float64{1, 0, 0, 1}), 0, 1, nil))
 	})
 }

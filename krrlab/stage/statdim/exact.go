@@ -16,12 +16,12 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// Dense computes s_λ = Σ_i μ_i/(μ_i+λ) from all eigenvalues of K, which it overwrites, at λ = lambda and at the lambdas
+// FromDense computes s_λ = Σ_i μ_i/(μ_i+λ) from all eigenvalues of K, which it overwrites, at λ = lambda and at the lambdas
 // of the curve. storageError bounds ‖E‖₂, the 2-norm of the error of the stored matrix. The eigenvalues then have an
 // error of at most ε = ‖E‖₂ + n·2⁻⁵²·max|μ|, where the second term is the customary allowance for LAPACK's rounding
 // errors and not a proved bound. By Weyl's inequality the interval is Σ g((μ_i−ε)₊) … Σ g((μ_i)₊+ε), with g(μ) =
 // μ/(μ+λ).
-func Dense(ctx context.Context, k *mat.Dense, storageError, lambda float64, lambdas []float64) (*Numbers, error) {
+func FromDense(ctx context.Context, k *mat.Dense, storageError, lambda float64, lambdas []float64) (*Estimates, error) {
 	curveLambdas := grid(lambda, lambdas)
 	start := time.Now()
 	raw := k.RawMatrix()
@@ -32,7 +32,7 @@ func Dense(ctx context.Context, k *mat.Dense, storageError, lambda float64, lamb
 	}
 	n := len(mu) // mu is in ascending order
 	eps := storageError + float64(n)*0x1p-52*max(-mu[0], mu[n-1])
-	res := &Numbers{WidthReached: true}
+	res := &Estimates{WidthReached: true}
 	for _, l := range curveLambdas {
 		interval := estimate.Interval{Confidence: 1, Method: "exact", Seconds: time.Since(start).Seconds()}
 		for _, m := range mu {
@@ -42,7 +42,7 @@ func Dense(ctx context.Context, k *mat.Dense, storageError, lambda float64, lamb
 		}
 		rounding := float64(n) * 0x1p-52 * interval.Value // rounding error of the sums
 		interval.Lo, interval.Hi = max(interval.Lo-rounding, 0), min(interval.Hi+rounding, float64(n))
-		res.Curve = append(res.Curve, Point{l, interval})
+		res.Curve = append(res.Curve, CurvePoint{l, interval})
 		if l == lambda {
 			res.Estimate, res.Storage = interval, max(interval.Hi-interval.Value, interval.Value-interval.Lo)
 		}
@@ -92,10 +92,10 @@ func degreesAt(mu, lambdas []float64) []float64 {
 // The interval has the smallest and the largest s_λ of any K with this trace whose eigenvalues are within the distance
 // d of those of ZZᵀ. If d is unknown, only the trace restricts the eigenvalues. The interval shrinks with d. A value
 // outside of the interval is moved to its nearer end.
-func featureCurve(n int, trace float64, sigma2 []float64, d distance, lambdas []float64) []Point {
+func featureCurve(n int, trace float64, sigma2 []float64, d distance, lambdas []float64) []CurvePoint {
 	lo, hi := eigenvalueBoxes(n, trace, sigma2, d)
 	concentrated, leveled := majorant(trace, lo, hi), minorant(trace, lo, hi) // with the smallest and the largest s_λ
-	var points []Point
+	var points []CurvePoint
 	values := degreesAt(sigma2, lambdas)
 	for k, l := range lambdas {
 		e := estimate.Interval{Value: values[k], Confidence: 1, Method: "free"}
@@ -106,7 +106,7 @@ func featureCurve(n int, trace float64, sigma2 []float64, d distance, lambdas []
 		rounding := float64(n) * 0x1p-52 * e.Hi // rounding error of the sums
 		e.Lo, e.Hi = max(0, e.Lo-rounding), min(float64(n), e.Hi+rounding)
 		e.Value = max(e.Lo, min(e.Value, e.Hi))
-		points = append(points, Point{l, e})
+		points = append(points, CurvePoint{l, e})
 	}
 	return points
 }

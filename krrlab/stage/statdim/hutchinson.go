@@ -19,10 +19,10 @@ import (
 // where A⁻¹z is computed by block conjugate gradients, preconditioned by M, with w = zᵀ(I−λ_pM⁻¹)z as control variate.
 // The work is iterations·m·(2n²+4ns) flops. If ctx ends, it returns the result of the complete batches, or nil if there
 // is none, together with ctx's error.
-func hutchinson(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
+func hutchinson(ctx context.Context, p *problem, o *Options) (*Estimates, error) {
 	var s sample
 	products, steps := 0, 0
-	return p.narrowInterval(o, func(m int, tol float64, current estimate.Interval) (*Numbers, error) {
+	return p.narrowInterval(o, func(m int, tol float64, current estimate.Interval) (*Estimates, error) {
 		for len(s.y) < m {
 			z := estimate.RandomSigns(p.K.Dim(), len(s.y), min(m-len(s.y), blockColumns), o.stream)
 			solution, err := p.solveProbes(ctx, z, tol, o, current)
@@ -37,7 +37,7 @@ func hutchinson(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 			steps += solution.iterations
 			products += solution.products
 		}
-		numbers := &Numbers{Probes: m, Steps: steps, Products: products}
+		numbers := &Estimates{Probes: m, Steps: steps, Products: products}
 		p.setEstimate(numbers, &s, o, "hutchinson")
 		return numbers, nil
 	})
@@ -49,7 +49,7 @@ const blockColumns = 32
 
 // probesCanNarrow reports whether more probes can narrow the interval to the requested width. They cannot if truncation
 // and storage error alone exceed it.
-func (r *Numbers) probesCanNarrow(o *Options) bool {
+func (r *Estimates) probesCanNarrow(o *Options) bool {
 	return 2*(r.Truncation+r.Storage) < o.Width*r.Estimate.Value
 }
 

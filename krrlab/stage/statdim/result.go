@@ -10,26 +10,26 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Point is one point of the curve λ ↦ s_λ(K).
-type Point struct {
+// CurvePoint is one point of the curve λ ↦ s_λ(K).
+type CurvePoint struct {
 	Lambda   float64           `json:"lambda"`
 	Estimate estimate.Interval `json:"estimate"`
 }
 
-// Numbers are an estimate of s_λ(K) with its errors and cost. For a randomized method the half-width of the interval is
+// Estimates are an estimate of s_λ(K) with its errors and cost. For a randomized method the half-width of the interval is
 // Sampling+Truncation+Storage, before the interval is cut to the bounds that tr K proves.
-type Numbers struct {
+type Estimates struct {
 	Estimate     estimate.Interval `json:"estimate"`
 	WidthReached bool              `json:"width_reached"` // the interval is as narrow as requested
 	// Curve is the estimate at several λ in ascending order, among them the problem's λ. It is nil for a single λ.
-	Curve             []Point `json:"curve,omitempty"`
-	Probes            int     `json:"probes,omitempty"`      // number m of random probes
-	Steps             int     `json:"steps,omitempty"`       // number of Lanczos steps, or of iterations of all solves
-	Products          int     `json:"columns,omitempty"`     // number of vectors multiplied by K
-	Sampling          float64 `json:"half_width_sampling"`   // half-width due to the random probes
-	Truncation        float64 `json:"half_width_truncation"` // half-width due to the end of solves or Lanczos processes
-	Storage           float64 `json:"half_width_storage"`    // half-width due to the stored K
-	VarianceExplained float64 `json:"variance_explained"`    // share of the variance that the control variate removed
+	Curve             []CurvePoint `json:"curve,omitempty"`
+	Probes            int          `json:"probes,omitempty"`      // number m of random probes
+	Steps             int          `json:"steps,omitempty"`       // number of Lanczos steps, or of iterations of all solves
+	Products          int          `json:"columns,omitempty"`     // number of vectors multiplied by K
+	Sampling          float64      `json:"half_width_sampling"`   // half-width due to the random probes
+	Truncation        float64      `json:"half_width_truncation"` // half-width due to the end of solves or Lanczos processes
+	Storage           float64      `json:"half_width_storage"`    // half-width due to the stored K
+	VarianceExplained float64      `json:"variance_explained"`    // share of the variance that the control variate removed
 }
 
 // Result is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval. Z (n×s) are the random features or the
@@ -39,7 +39,7 @@ type Result struct {
 	Method Method `json:"method"`
 	Why    string `json:"why,omitempty"` // reason for the choice of auto
 
-	Numbers
+	Estimates
 	RequestedWidth float64 `json:"width_asked"` // requested relative width of the interval
 
 	Precond  string  `json:"preconditioner,omitempty"` // preconditioner that defines Z; "" if Z was not used
@@ -116,11 +116,11 @@ func (s *Result) varianceNote() string {
 }
 
 // curvePoints returns the curve, or the problem's λ alone if there is no curve.
-func (s *Result) curvePoints() []Point {
+func (s *Result) curvePoints() []CurvePoint {
 	if len(s.Curve) > 0 {
 		return s.Curve
 	}
-	return []Point{{Lambda: s.Lambda, Estimate: s.Estimate}}
+	return []CurvePoint{{Lambda: s.Lambda, Estimate: s.Estimate}}
 }
 
 // Table returns a table of s_λ against λ.

@@ -75,7 +75,7 @@ func (p *problem) minHalfWidth(s float64, m int, confidence float64) float64 {
 }
 
 // setEstimate sets the estimate of r, the parts of its half-width and VarianceExplained from the samples.
-func (p *problem) setEstimate(r *Numbers, samples *sample, o *Options, method string) {
+func (p *problem) setEstimate(r *Estimates, samples *sample, o *Options, method string) {
 	var mean, intercept float64
 	if p.Control != nil {
 		mean = p.Control.StatDim()
@@ -86,7 +86,7 @@ func (p *problem) setEstimate(r *Numbers, samples *sample, o *Options, method st
 }
 
 // interval returns value ± (sampling+truncation+storage), cut to the certain bounds of the trace. It sets r.Storage.
-func (p *problem) interval(r *Numbers, value float64, o *Options, method string) estimate.Interval {
+func (p *problem) interval(r *Estimates, value float64, o *Options, method string) estimate.Interval {
 	lo, hi := traceBounds(p.K.Dim(), p.K.Trace(), p.Lambda)
 	value = max(lo, min(value, hi))
 	r.Storage = p.storageError(value)
@@ -99,8 +99,8 @@ func (p *problem) interval(r *Numbers, value float64, o *Options, method string)
 // narrowInterval calls batch with an increasing total number m of probes, the tolerance of their solves and the
 // estimate so far, until the interval is as narrow as requested, there are MaxProbes, or more probes cannot make it so.
 // If a batch fails, it returns the result of the previous batches together with the error.
-func (p *problem) narrowInterval(o *Options, batch func(m int, tol float64, current estimate.Interval) (*Numbers,
-	error)) (res *Numbers, err error) {
+func (p *problem) narrowInterval(o *Options, batch func(m int, tol float64, current estimate.Interval) (*Estimates,
+	error)) (res *Estimates, err error) {
 	start, m, current := time.Now(), o.probes, estimate.Interval{}
 	for guess := p.initialGuess(); ; guess = current.Value {
 		numbers, err := batch(m, p.tolerance(o, guess), current)

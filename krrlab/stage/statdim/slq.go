@@ -20,7 +20,7 @@ import (
 // For m probes of k steps the work is 2kmn² flops for the products and 4k²mn for full orthogonalization. The memory is
 // 8kn bytes per probe; the size of a batch limits it to about 1 GB. If ctx ends, slq returns the result of the complete
 // batches, or nil if there is none, together with ctx's error.
-func slq(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
+func slq(ctx context.Context, p *problem, o *Options) (*Estimates, error) {
 	state := &slqRun{options: o}
 	for _, l := range grid(p.Lambda, o.Lambdas) {
 		shiftedProblem := *p
@@ -36,7 +36,7 @@ func slq(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 		}
 	}
 	state.samples = make([]sample, len(state.problems))
-	res, err := p.narrowInterval(o, func(m int, _ float64, current estimate.Interval) (*Numbers, error) {
+	res, err := p.narrowInterval(o, func(m int, _ float64, current estimate.Interval) (*Estimates, error) {
 		for state.probes < m {
 			if err := state.batch(ctx, min(m-state.probes, state.batchSize()), current); err != nil {
 				return nil, err
@@ -70,12 +70,12 @@ func (c *slqRun) batchSize() int {
 }
 
 // result returns the curve estimated from the probes so far.
-func (c *slqRun) result() *Numbers {
-	res := &Numbers{Probes: c.probes, Steps: c.steps, Products: c.products}
+func (c *slqRun) result() *Estimates {
+	res := &Estimates{Probes: c.probes, Steps: c.steps, Products: c.products}
 	for i, p := range c.problems {
-		var numbers Numbers
+		var numbers Estimates
 		p.setEstimate(&numbers, &c.samples[i], c.options, "slq")
-		res.Curve = append(res.Curve, Point{p.Lambda, numbers.Estimate})
+		res.Curve = append(res.Curve, CurvePoint{p.Lambda, numbers.Estimate})
 		if p == c.problem {
 			res.Estimate, res.Sampling, res.Truncation, res.Storage, res.VarianceExplained =
 				numbers.Estimate, numbers.Sampling, numbers.Truncation, numbers.Storage, numbers.VarianceExplained

@@ -195,7 +195,7 @@ func (r *run) runSeries(ctx context.Context, seriesOf func() (*fourier.Series, f
 		e := estimate.Certain(v, 0, "fourier").Widened(storage)
 		e.Hi = min(e.Hi, max(e.Value, float64(r.N)))
 		e.Seconds = time.Since(start).Seconds()
-		r.Curve = append(r.Curve, Point{lambda, e})
+		r.Curve = append(r.Curve, CurvePoint{lambda, e})
 		if lambda == r.Lambda {
 			r.Estimate, r.Storage = e, storage
 		}
@@ -211,11 +211,11 @@ func (r *run) runExact(ctx context.Context) error {
 		return err
 	}
 	r.bench.Notify(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
-	numbers, err := Dense(ctx, k, kernelError, r.Lambda, r.options.Lambdas)
+	numbers, err := FromDense(ctx, k, kernelError, r.Lambda, r.options.Lambdas)
 	if err != nil {
 		return err
 	}
-	r.KError, r.Numbers, r.Method = kernelError, *numbers, Exact
+	r.KError, r.Estimates, r.Method = kernelError, *numbers, Exact
 	return nil
 }
 
@@ -255,7 +255,7 @@ func (r *run) runProbes(ctx context.Context) error {
 	}
 	numbers, err := estimator(ctx, p, &o)
 	if numbers != nil {
-		r.Numbers, r.Method = *numbers, o.Method
+		r.Estimates, r.Method = *numbers, o.Method
 	}
 	return err
 }

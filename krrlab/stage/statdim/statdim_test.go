@@ -21,16 +21,16 @@ import (
 // method is one of the randomized methods.
 type method struct {
 	name string
-	run  func(ctx context.Context, p *problem, o *Options) (*Numbers, error)
+	run  func(ctx context.Context, p *problem, o *Options) (*Estimates, error)
 }
 
 var methods = []method{{"hutchinson", withDefaults(hutchinson)}, {"slq", withDefaults(slq)}}
 
 // withDefaults returns the method for options whose zeros are replaced by the defaults, and which may have any
 // MaxProbes.
-func withDefaults(run func(context.Context, *problem, *Options) (*Numbers, error)) func(context.Context, *problem,
-	*Options) (*Numbers, error) {
-	return func(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
+func withDefaults(run func(context.Context, *problem, *Options) (*Estimates, error)) func(context.Context, *problem,
+	*Options) (*Estimates, error) {
+	return func(ctx context.Context, p *problem, o *Options) (*Estimates, error) {
 		maxProbes := o.MaxProbes
 		o.MaxProbes, o.progress = 0, func(int, int, estimate.Interval) {}
 		if err := o.setDefaults(); err != nil {

@@ -43,27 +43,27 @@ const (
 	matrixSD        = 1    // prior standard deviation of the entries of a matrix, times √d
 )
 
-// Distance is the result of the search for a distance of points: one length scale per feature, or a matrix L and the
+// DistanceFit is the result of the search for a distance of points: one length scale per feature, or a matrix L and the
 // distance ‖L(x−z)‖.
-type Distance struct {
-	Kind   string  `json:"kind"` // lengths or full
-	Kernel string  `json:"kernel"`
-	Sigma  float64 `json:"sigma"` // geometric mean of the length scales, or √d/‖L‖_F
-	Lambda float64 `json:"lambda"`
-	Rows   int     `json:"rows"` // number of rows that the distance was fitted to
+type DistanceFit struct {
+	Kind       string  `json:"kind"` // lengths or full
+	Kernel     string  `json:"kernel"`
+	Sigma      float64 `json:"sigma"` // geometric mean of the length scales, or √d/‖L‖_F
+	Lambda     float64 `json:"lambda"`
+	FittedRows int     `json:"rows"` // number of rows that the distance was fitted to
 
-	Judging   int     `json:"judging"`   // number of judging rows, which were not used for the fit
-	Error     float64 `json:"error"`     // error of the judging rows
-	Simpler   float64 `json:"simpler"`   // error of the same kernel with the distance that the fit began with
-	Gain      float64 `json:"gain"`      // relative reduction of the error, from Simpler to Error
-	Deviation float64 `json:"deviation"` // standard error of Gain
-	Accepted  bool    `json:"accepted"`  // the kernel with this distance joined the search
+	JudgingRows   int     `json:"judging"`   // number of judging rows, which were not used for the fit
+	Error         float64 `json:"error"`     // error of the judging rows
+	PreviousError float64 `json:"simpler"`   // error of the same kernel with the distance that the fit began with
+	Gain          float64 `json:"gain"`      // relative reduction of the error, from Simpler to Error
+	GainError     float64 `json:"deviation"` // standard error of Gain
+	Accepted      bool    `json:"accepted"`  // the kernel with this distance joined the search
 
 	Shape []float64 `json:"shape"` // length scales over Sigma, or L by rows times Sigma
-	// Relevant are the features, those first whose change by a standard deviation changes distances most.
-	Relevant   []string    `json:"relevant"`
-	Directions []Direction `json:"directions,omitempty"` // directions of a matrix, the shortest length scale first
-	Seconds    float64     `json:"seconds"`
+	// RelevantFeatures are the features, those first whose change by a standard deviation changes distances most.
+	RelevantFeatures []string    `json:"relevant"`
+	Directions       []Direction `json:"directions,omitempty"` // directions of a matrix, the shortest length scale first
+	Seconds          float64     `json:"seconds"`
 }
 
 // Direction is a right singular vector of L·diag(s), where s_j is the standard deviation of feature j.
@@ -74,12 +74,12 @@ type Direction struct {
 }
 
 // summary returns the result as one line.
-func (f *Distance) summary(m model.Metric) string {
-	errors := fmt.Sprintf("%s, without %s", m.Text(f.Error), strings.TrimPrefix(m.Text(f.Simpler), m.Name()+" "))
+func (f *DistanceFit) summary(m model.Metric) string {
+	errors := fmt.Sprintf("%s, without %s", m.Text(f.Error), strings.TrimPrefix(m.Text(f.PreviousError), m.Name()+" "))
 	verdict := map[bool]string{true: "taken", false: "not taken"}[f.Accepted]
 	kind := map[string]string{lengthsDistance: "one for each feature", fullDistance: "a matrix"}[f.Kind]
-	return fmt.Sprintf("%s, %s: %s of %d rows that took no part; %s ± %s less", kind, verdict, errors, f.Judging,
-		outward.Percent(f.Gain, 2), outward.Percent(f.Deviation, 1))
+	return fmt.Sprintf("%s, %s: %s of %d rows that took no part; %s ± %s less", kind, verdict, errors, f.JudgingRows,
+		outward.Percent(f.Gain, 2), outward.Percent(f.GainError, 1))
 }
 
 // obstacle explains why no distance can be searched for the kernel; it is "" if one can.
@@ -130,7 +130,7 @@ func (s *search) searchDistances(ctx context.Context, level int) error {
 		return nil
 	}
 	s.levels[level].sample.freeMatrices()
-	fit := s.newDistanceFit(best, fittedRows)
+	fit := s.newDistanceSearch(best, fittedRows)
 	for _, kind := range []string{lengthsDistance, fullDistance} {
 		if kind == fullDistance && s.opt.Distance == lengthsDistance {
 			break
@@ -149,7 +149,7 @@ func (s *search) searchDistances(ctx context.Context, level int) error {
 		s.distances = append(s.distances, result)
 		result.describe(fit.x, s.data.train.Columns)
 		if result.Accepted {
-			if err := s.join(ctx, level, best.family, result); err != nil {
+			if err := s.addFamily(ctx, level, best.family, result); err != nil {
 				return err
 			}
 		}
@@ -157,9 +157,9 @@ func (s *search) searchDistances(ctx context.Context, level int) error {
 	return nil
 }
 
-// join adds the family of a kernel with a distance to the search, and explores it on the level with at most
+// addFamily adds the family of a kernel with a distance to the search, and explores it on the level with at most
 // maxJoinPoints points. The grid of the scale is centered on the fitted σ, and the search begins at the fitted σ and λ.
-func (s *search) join(ctx context.Context, level int, base *family, result *Distance) error {
+func (s *search) addFamily(ctx context.Context, level int, base *family, result *DistanceFit) error {
 	f := *base
 	f.index, f.shape, f.firstLevel = len(s.families), result.Shape, level
 	sigmaAxis := scaleAxis
@@ -175,23 +175,23 @@ func (s *search) join(ctx context.Context, level int, base *family, result *Dist
 // judgingCount returns the number of judging rows among n rows, of which m are fitted.
 func judgingCount(n, m int) int { return min(maxJudgingRatio*m, n-m) }
 
-// distanceFit fits distances to the first m of some rows and judges them by the others.
-type distanceFit struct {
-	relevance               // objective, without points and prior
-	sample    *sample       // all rows
-	x         *points.Dense // points of all rows, centered
-	name      string        // name of the kernel
-	m, judged int           // number m of fitted rows, and number of judging rows
-	lengths   []float64     // length scales of the distance accepted last
-	lambda    float64       // λ of that distance
+// distanceSearch fits distances to the first m of some rows and judges them by the others.
+type distanceSearch struct {
+	distanceObjective               // objective, without points and prior
+	sample            *sample       // all rows
+	x                 *points.Dense // points of all rows, centered
+	name              string        // name of the kernel
+	m, judged         int           // number m of fitted rows, and number of judging rows
+	lengths           []float64     // length scales of the distance accepted last
+	lambda            float64       // λ of that distance
 }
 
-// newDistanceFit returns the fit to m rows for the kernel of a point, starting from its σ and λ.
-func (s *search) newDistanceFit(p *point, m int) *distanceFit {
+// newDistanceSearch returns the fit to m rows for the kernel of a point, starting from its σ and λ.
+func (s *search) newDistanceSearch(p *point, m int) *distanceSearch {
 	rows := s.distinctRows() // judging rows must not be copies of fitted ones
-	f := &distanceFit{name: p.family.name, m: m, judged: judgingCount(len(rows), m), lambda: p.lambda()}
+	f := &distanceSearch{name: p.family.name, m: m, judged: judgingCount(len(rows), m), lambda: p.lambda()}
 	f.sample = s.trainingSample(rows[:m])
-	f.relevance = relevance{y: points.ScaleRows(f.sample.sqrtWeights, f.sample.y),
+	f.distanceObjective = distanceObjective{y: points.ScaleRows(f.sample.sqrtWeights, f.sample.y),
 		k:           p.family.kernel(1).(kernel.Differentiable),
 		sqrtWeights: f.sample.sqrtWeights, freeLambda: s.opt.Lambda == 0}
 	judging := s.trainingSample(rows[m : m+f.judged])
@@ -207,9 +207,9 @@ func (s *search) newDistanceFit(p *point, m int) *distanceFit {
 // The fit is of points divided by the length scales accepted last, so that the shape begins at zero logarithms, or at
 // the identity matrix. The prior has the mean there. The entries of a matrix have the standard deviation matrixSD/√d: a
 // random matrix of such entries has singular values up to 2·matrixSD.
-func (f *distanceFit) run(ctx context.Context, kind string) (*Distance, error) {
+func (f *distanceSearch) run(ctx context.Context, kind string) (*DistanceFit, error) {
 	start := time.Now()
-	d, objective := f.x.D, f.relevance
+	d, objective := f.x.D, f.distanceObjective
 	x := stretch(f.x, f.lengths)
 	objective.x, objective.matrix = x.Slice(0, f.m).(*points.Dense), kind == fullDistance
 	objective.priorPrecision = 1 / (float64(f.m) * lengthSD * lengthSD)
@@ -236,13 +236,13 @@ func (f *distanceFit) run(ctx context.Context, kind string) (*Distance, error) {
 			return nil, ctx.Err()
 		}
 	}
-	result := &Distance{Kind: kind, Kernel: f.name, Rows: f.m, Judging: f.judged, Shape: objective.shape(fitted),
-		Lambda: round3(math.Exp(fitted[lambdaIndex]))}
+	result := &DistanceFit{Kind: kind, Kernel: f.name, FittedRows: f.m, JudgingRows: f.judged, Shape: objective.shape(fitted),
+		Lambda: roundToThreeDigits(math.Exp(fitted[lambdaIndex]))}
 	result.Error, _, _ = losses[0].Error()
-	result.Simpler, _, _ = losses[1].Error()
-	result.Gain, result.Deviation = losses[0].relativeExcess(losses[1])
+	result.PreviousError, _, _ = losses[1].Error()
+	result.Gain, result.GainError = losses[0].relativeExcess(losses[1])
 	result.Gain = -result.Gain
-	result.Accepted = result.Gain > max(2*result.Deviation, tieTolerance)
+	result.Accepted = result.Gain > max(2*result.GainError, tieTolerance)
 
 	for j := range result.Shape { // combine with the length scales that the points were divided by
 		if objective.matrix {
@@ -255,12 +255,12 @@ func (f *distanceFit) run(ctx context.Context, kind string) (*Distance, error) {
 		f.lengths, f.lambda = slices.Clone(result.Shape), math.Exp(fitted[lambdaIndex])
 	}
 	if objective.matrix { // separate the size of the shape, as Sigma
-		result.Sigma = round3(math.Sqrt(float64(d)) / floats.Norm(result.Shape, 2))
+		result.Sigma = roundToThreeDigits(math.Sqrt(float64(d)) / floats.Norm(result.Shape, 2))
 		floats.Scale(result.Sigma, result.Shape)
 	} else {
 		mean := stat.GeometricMean(result.Shape, nil)
 		floats.Scale(1/mean, result.Shape)
-		result.Sigma = round3(mean)
+		result.Sigma = roundToThreeDigits(mean)
 	}
 	for j, v := range result.Shape {
 		result.Shape[j] = outward.Rounded(v, map[bool]int{true: 6, false: 3}[objective.matrix])
@@ -280,7 +280,7 @@ func centeredDense(x points.Points) *points.Dense {
 // describe sets the relevant features and the directions of the distance, for the points x whose features have the
 // given names, or numbers if names is nil. Both follow from L·diag(s), where s_j is the standard deviation of feature
 // j: the norm of column j is the change of distances per standard deviation.
-func (f *Distance) describe(x *points.Dense, names []string) {
+func (f *DistanceFit) describe(x *points.Dense, names []string) {
 	d := x.D
 	l, sizes := mat.NewDense(d, d, nil), make([]float64, d) // L·diag(s), and the norms of its columns
 	for k := range d {
@@ -302,7 +302,7 @@ func (f *Distance) describe(x *points.Dense, names []string) {
 		return names[j]
 	}
 	for _, j := range decreasing(sizes) {
-		f.Relevant = append(f.Relevant, name(j))
+		f.RelevantFeatures = append(f.RelevantFeatures, name(j))
 	}
 
 	var svd mat.SVD
@@ -342,7 +342,7 @@ func decreasing(v []float64) []int {
 
 // minimize minimizes the objective from θ by L-BFGS with at most maxEvaluations evaluations, and returns the final θ.
 // It returns an error if the objective has no value at the start, or if ctx ended.
-func (r *relevance) minimize(ctx context.Context, theta []float64) ([]float64, error) {
+func (r *distanceObjective) minimize(ctx context.Context, theta []float64) ([]float64, error) {
 	evaluatedAt, grad, value := make([]float64, len(theta)), make([]float64, len(theta)), math.NaN()
 	var failed error
 	eval := func(x []float64) {

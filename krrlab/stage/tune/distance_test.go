@@ -38,7 +38,7 @@ func TestRelevanceGradient(t *testing.T) {
 		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
 			for _, matrix := range []bool{true, false} {
-				r := &relevance{x: x, y: points.ScaleRows(sampleOfAll.sqrtWeights, single.y), sqrtWeights: sampleOfAll.sqrtWeights, k: k, freeLambda: true,
+				r := &distanceObjective{x: x, y: points.ScaleRows(sampleOfAll.sqrtWeights, single.y), sqrtWeights: sampleOfAll.sqrtWeights, k: k, freeLambda: true,
 					matrix: matrix, priorPrecision: 0.01, priorMean: []float64{0, 0.1, 0.2, 0}}
 				theta := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}
 				if matrix {
@@ -64,7 +64,7 @@ func TestRelevanceGradient(t *testing.T) {
 }
 
 // checkGradient compares the gradient at θ with central differences.
-func checkGradient(t *testing.T, r *relevance, theta []float64, name string) {
+func checkGradient(t *testing.T, r *distanceObjective, theta []float64, name string) {
 	t.Helper()
 	value := func(theta []float64) ([]float64, float64) {
 		grad := make([]float64, len(theta))
@@ -122,21 +122,21 @@ func TestLengths(t *testing.T) {
 	f := func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + 0.1*noise }
 	o := Options{Kernels: []string{"gaussian", "laplacian"}}
 	d := newProblem(t, twoRelevantFeatures(450, 8, f))
-	isotropic, err := run(ctx, d, o, nil, nil)
+	isotropic, err := searchPoints(ctx, d, o, nil, nil)
 	if err != nil || isotropic.Distances != nil || isotropic.Best.Lengths != nil {
 		t.Fatalf("%+v, %v", isotropic, err)
 	}
 	o.Distance = "lengths"
-	perFeature := testkit.Must(run(ctx, d, o, nil, nil))
+	perFeature := testkit.Must(searchPoints(ctx, d, o, nil, nil))
 	l := perFeature.Distances[0]
 	if l == nil || !l.Accepted || len(perFeature.Best.Lengths) != 8 ||
 		float64(perFeature.Best.Error) > 0.6*float64(isotropic.Best.Error) {
 		t.Fatalf("%+v: %+v", perFeature.Best, l)
 	}
 	least := slices.Min(perFeature.Best.Lengths[2:])
-	if m := max(perFeature.Best.Lengths[0], perFeature.Best.Lengths[1]); m > least/3 || !slices.Contains(l.Relevant[:2], "x0") ||
-		!slices.Contains(l.Relevant[:2], "x1") {
-		t.Errorf("lengths %v, %v", perFeature.Best.Lengths, l.Relevant)
+	if m := max(perFeature.Best.Lengths[0], perFeature.Best.Lengths[1]); m > least/3 || !slices.Contains(l.RelevantFeatures[:2], "x0") ||
+		!slices.Contains(l.RelevantFeatures[:2], "x1") {
+		t.Errorf("lengths %v, %v", perFeature.Best.Lengths, l.RelevantFeatures)
 	}
 	if k := perFeature.Best.Spec(); k.Sigma != 1 ||
 		!strings.Contains(perFeature.Best.flags(), fmt.Sprintf("--sigma %g,%g,", perFeature.Best.Lengths[0],
@@ -146,7 +146,7 @@ func TestLengths(t *testing.T) {
 	for _, text := range []string{perFeature.String(), perFeature.Short(), perFeature.Table().Caption, perFeature.Plot().Caption} {
 		testkit.Contains(t, text, perFeature.mostRelevant(5))
 	}
-	testkit.Contains(t, perFeature.errorMapFigure("RMSE").Title, "lengths: "+l.Relevant[0])
+	testkit.Contains(t, perFeature.errorMapFigure("RMSE").Title, "lengths: "+l.RelevantFeatures[0])
 	rows, e := upTo(450), mat.NewDense(450, 1, nil)
 	train, _, err := datasets.ChangeDistance(perFeature.Best.Lengths, d.train, nil)
 	testkit.OK(t, err)
@@ -164,7 +164,7 @@ func TestLengths(t *testing.T) {
 			t.Errorf("row %d: %g in the search, %g by a refit of the result", i, found.rows[i], want)
 		}
 	}
-	equallyRelevant, err := run(ctx, newProblem(t, twoRelevantFeatures(450, 2,
+	equallyRelevant, err := searchPoints(ctx, newProblem(t, twoRelevantFeatures(450, 2,
 		func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + noise })), o, nil, nil)
 	if err != nil || len(equallyRelevant.Distances) != 1 || equallyRelevant.Distances[0].Accepted || equallyRelevant.Best.Lengths != nil ||
 		!strings.Contains(equallyRelevant.String(), "not taken") {
@@ -176,7 +176,7 @@ func TestLengths(t *testing.T) {
 		if change(&options); name != "polynomial" {
 			options.Kernels = []string{"gaussian"}
 		}
-		if r, err := run(ctx, newProblem(t, twoRelevantFeatures(200, 3, f)), options, nil, nil); err != nil || r.Distances != nil {
+		if r, err := searchPoints(ctx, newProblem(t, twoRelevantFeatures(200, 3, f)), options, nil, nil); err != nil || r.Distances != nil {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestMatrix(t *testing.T) {
 		errors := map[string]float64{}
 		var r *Result
 		for _, distance := range []string{"lengths", "full"} {
-			r = testkit.Must(run(t.Context(), d, Options{Kernels: []string{"gaussian"}, Points: 15,
+			r = testkit.Must(searchPoints(t.Context(), d, Options{Kernels: []string{"gaussian"}, Points: 15,
 				Distance: distance}, nil, nil))
 			stretched, _, err := datasets.ChangeDistance(r.Best.Distance(), all, nil)
 			testkit.OK(t, err)
@@ -291,13 +291,13 @@ func TestNoDistance(t *testing.T) {
 		c.o.Points = 3
 		err := c.o.check()
 		if err == nil {
-			_, err = run(t.Context(), newProblem(t, c.set), c.o, nil, nil)
+			_, err = searchPoints(t.Context(), newProblem(t, c.set), c.o, nil, nil)
 		}
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%+v: %v, want %s", c.o, err, c.want)
 		}
 		if c.o.Distance = "auto"; c.o.Sigma == 0 {
-			r := testkit.Must(run(t.Context(), newProblem(t, c.set), c.o, nil, nil))
+			r := testkit.Must(searchPoints(t.Context(), newProblem(t, c.set), c.o, nil, nil))
 			if _, reason, _ := strings.Cut(c.want, "no distance full: "); r.DistanceNote == "" ||
 				strings.Contains(c.want, "no distance full") && !strings.HasSuffix(r.DistanceNote, reason) {
 				t.Errorf("auto: %q, want %s", r.DistanceNote, c.want)

@@ -13,15 +13,15 @@ import (
 // gridPoint is a point of the search: the logarithms of the scale and of λ.
 type gridPoint [2]float64
 
-// process is a Gaussian process over (log σ, log λ), conditioned on some values:
+// gaussianProcess is a Gaussian process over (log σ, log λ), conditioned on some values:
 //
 //	y = m(x) + β + s·(g(x) + ε),  cov g = Matérn 5/2 of Σ_k (x_k−z_k)²/ℓ_k²,  var ε = ν.
-type process struct {
+type gaussianProcess struct {
 	x       []gridPoint
-	prior   *process  // process with the mean m; nil: m = 0
-	lengths gridPoint // ℓ
-	beta    float64   // β
-	scale   float64   // s
+	prior   *gaussianProcess // process with the mean m; nil: m = 0
+	lengths gridPoint        // ℓ
+	beta    float64          // β
+	scale   float64          // s
 	chol    mat.Cholesky
 	weights []float64 // R⁻¹(y−m−β), R = corr+νI
 
@@ -49,7 +49,7 @@ const (
 // fitProcess returns the process of maximum likelihood for the values y at x, at least one. If prior, the process of
 // the previous level, is not nil, its mean is the mean m of the new process. fitProcess returns nil if the covariance
 // matrix is not positive definite for any candidate.
-func fitProcess(x []gridPoint, y []float64, prior *process) *process {
+func fitProcess(x []gridPoint, y []float64, prior *gaussianProcess) *gaussianProcess {
 	residuals := slices.Clone(y)
 	lengthGrid, priorSD := lengths, priorErrorSD
 	if prior != nil {
@@ -58,12 +58,12 @@ func fitProcess(x []gridPoint, y []float64, prior *process) *process {
 		}
 		lengthGrid, priorSD = [2][]float64{lengths[0][:2], lengths[1][:2]}, priorDriftSD
 	}
-	var best *process
+	var best *gaussianProcess
 	maxLikelihood := math.Inf(-1)
 	for _, l0 := range lengthGrid[0] {
 		for _, l1 := range lengthGrid[1] {
 			for _, noise := range processNoises {
-				p := &process{x: x, prior: prior, lengths: gridPoint{l0, l1}, means: map[gridPoint]float64{},
+				p := &gaussianProcess{x: x, prior: prior, lengths: gridPoint{l0, l1}, means: map[gridPoint]float64{},
 					sds: map[gridPoint]float64{}}
 				if v, ok := p.condition(residuals, noise, priorSD); ok && v > maxLikelihood {
 					best, maxLikelihood = p, v
@@ -76,7 +76,7 @@ func fitProcess(x []gridPoint, y []float64, prior *process) *process {
 
 // condition conditions the process on the values d = y−m. It returns the logarithm of their likelihood times the prior
 // of s², maximized over β and s², up to a constant. It returns false if the covariance matrix is not positive definite.
-func (p *process) condition(d []float64, noise, priorSD float64) (likelihood float64, ok bool) {
+func (p *gaussianProcess) condition(d []float64, noise, priorSD float64) (likelihood float64, ok bool) {
 	n := len(d)
 	r := mat.NewSymDense(n, nil)
 	for i := range n {
@@ -109,14 +109,14 @@ func (p *process) condition(d []float64, noise, priorSD float64) (likelihood flo
 }
 
 // corr returns the Matérn 5/2 correlation of g at two points.
-func (p *process) corr(a, b gridPoint) float64 {
+func (p *gaussianProcess) corr(a, b gridPoint) float64 {
 	u, v := (a[0]-b[0])/p.lengths[0], (a[1]-b[1])/p.lengths[1]
 	r := math.Sqrt(5 * (u*u + v*v))
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
 // mean returns the posterior mean E y(x).
-func (p *process) mean(x gridPoint) float64 {
+func (p *gaussianProcess) mean(x gridPoint) float64 {
 	if m, ok := p.means[x]; ok {
 		return m
 	}
@@ -132,7 +132,7 @@ func (p *process) mean(x gridPoint) float64 {
 }
 
 // predict returns the posterior mean and standard deviation of y(x) without noise.
-func (p *process) predict(x gridPoint) (mean, sd float64) {
+func (p *gaussianProcess) predict(x gridPoint) (mean, sd float64) {
 	mean = p.mean(x)
 	if sd, ok := p.sds[x]; ok {
 		return mean, sd
@@ -150,7 +150,7 @@ func (p *process) predict(x gridPoint) (mean, sd float64) {
 // improvement returns the expected improvement E max(0, best−y(x)). If the expected improvement is at most floor, it
 // may return 0. The standard deviation is at most s and expensive to compute. It is therefore computed only if a
 // standard deviation of s would give more than floor.
-func (p *process) improvement(x gridPoint, best, floor float64) float64 {
+func (p *gaussianProcess) improvement(x gridPoint, best, floor float64) float64 {
 	if expectedPositivePart(best-p.mean(x), p.scale) <= floor {
 		return 0
 	}

@@ -42,8 +42,8 @@ type loss struct {
 // that. In these units a factor of all scores changes nothing, as it changes no label.
 const softness = 0.15
 
-// judgment describes how predictions are judged.
-type judgment struct {
+// scoring describes how predictions are judged.
+type scoring struct {
 	metric        model.Metric
 	weights       []float64 // weights of the judged rows; nil: all ones
 	groups        []int     // first row of the group of each judged row; nil: each row is its own group
@@ -51,16 +51,16 @@ type judgment struct {
 }
 
 // onRows returns j with the weights and groups of d, whose rows are judged.
-func (j judgment) onRows(d *datasets.Dataset) judgment {
+func (j scoring) onRows(d *datasets.Dataset) scoring {
 	j.weights, j.groups = d.Weights, d.Grouping(nil).FirstRow
 	return j
 }
 
 // classes reports whether the judged rows have classes.
-func (j *judgment) classes() bool { return j.metric != model.RMSE && j.metric != "" }
+func (j *scoring) classes() bool { return j.metric != model.RMSE && j.metric != "" }
 
 // relativeWeights returns the weights of the n rows over their mean.
-func (j *judgment) relativeWeights(n int) []float64 {
+func (j *scoring) relativeWeights(n int) []float64 {
 	v := slices.Repeat([]float64{1}, n)
 	if j.weights != nil {
 		floats.ScaleTo(v, float64(n)/floats.Sum(j.weights), j.weights)
@@ -70,7 +70,7 @@ func (j *judgment) relativeWeights(n int) []float64 {
 
 // loss returns the loss of predictions with the residuals e = y−f(x), n×t. Classes are coded ±1, in one column for two
 // classes, or one column per class for more.
-func (j *judgment) loss(y, e *mat.Dense) *loss {
+func (j *scoring) loss(y, e *mat.Dense) *loss {
 	n, t := y.Dims()
 	l := &loss{rows: make([]float64, n), classes: j.classes(), metric: j.metric}
 	if points.CountRepeated(j.groups) > 0 {
@@ -196,7 +196,7 @@ func (l *loss) relativeExcess(reference *loss) (excess, se float64) {
 // inTargetUnits divides column j of y, which may be residuals, by √t times the root mean square of column j of trainY,
 // so that the units of several targets do not matter. Errors are then relative to the root mean square of all targets.
 // It changes y, and returns it. A single target and classes are unchanged.
-func (j *judgment) inTargetUnits(y, trainY *mat.Dense) *mat.Dense {
+func (j *scoring) inTargetUnits(y, trainY *mat.Dense) *mat.Dense {
 	n, t := trainY.Dims()
 	if t == 1 || j.classes() {
 		return y

@@ -60,7 +60,7 @@ func TestErrorOfGroups(t *testing.T) {
 					e.Set(i, 0, 2*math.Max(0, math.Copysign(1, 1/3.0-g.Float64(uint64(k)))))
 				}
 			}
-			for _, j := range []*judgment{{metric: metric, groups: first}, {metric: metric}} {
+			for _, j := range []*scoring{{metric: metric, groups: first}, {metric: metric}} {
 				if _, lo, hi := j.loss(y, e).Error(); lo > want || want > hi {
 					continue
 				}
@@ -88,7 +88,7 @@ func TestErrorOfWeights(t *testing.T) {
 		covered := 0
 		for seed := range uint64(trials) {
 			g, y, e, want := rng.New(seed), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), 1.0
-			j := &judgment{metric: metric}
+			j := &scoring{metric: metric}
 			for i := range n {
 				y.Set(i, 0, 1)
 				if e.Set(i, 0, g.Normal(uint64(i))); metric == model.ErrorRate {
@@ -118,7 +118,7 @@ func TestAUCError(t *testing.T) {
 		}
 		e.Set(i, 0, g.Normal(uint64(i))) // f = y−e
 	}
-	l := (&judgment{metric: model.AUC}).loss(y, e)
+	l := (&scoring{metric: model.AUC}).loss(y, e)
 	var inside, outside []float64
 	for i := range n {
 		share, opposite := 0.0, 0.0
@@ -162,7 +162,7 @@ func TestSmoothedLossIgnoresScale(t *testing.T) {
 					y.Set(i, 0, float64(2*class-1))
 				}
 			}
-			j := &judgment{metric: metric, positiveClass: 1}
+			j := &scoring{metric: metric, positiveClass: 1}
 			smoothed := func(factor float64) float64 {
 				e.Scale(-factor, f)
 				e.Add(e, y)
@@ -201,7 +201,7 @@ func TestSmoothedLossOfVanishingScores(t *testing.T) {
 		right.Set(i, class, right.At(i, class)+1)
 	}
 	for _, metric := range []model.Metric{model.ErrorRate, model.BalancedError, model.F1} {
-		j, e := &judgment{metric: metric}, mat.NewDense(n, classes, nil)
+		j, e := &scoring{metric: metric}, mat.NewDense(n, classes, nil)
 		e.Sub(y, vanishing)
 		a := j.loss(y, e)
 		e.Sub(y, right)
@@ -218,9 +218,9 @@ func TestSmoothedLossOfVanishingScores(t *testing.T) {
 }
 
 // newJudgment returns the default judgment.
-func newJudgment(classes bool) *judgment {
+func newJudgment(classes bool) *scoring {
 	if classes {
-		return &judgment{metric: model.ErrorRate}
+		return &scoring{metric: model.ErrorRate}
 	}
-	return &judgment{metric: model.RMSE}
+	return &scoring{metric: model.RMSE}
 }

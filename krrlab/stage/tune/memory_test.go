@@ -55,9 +55,9 @@ func TestLimitMemory(t *testing.T) {
 // TestSampleSize checks that K has columns for the fitted rows only if other rows judge.
 func TestSampleSize(t *testing.T) {
 	set := datasets.SyntheticRegression(60, 3, 0.1, 1)
-	judged := &sample{x: set.X, y: newProblem(t, set).y, fittedRows: 20, tables: map[string][]float64{}}
+	judged := &sample{x: set.X, y: newProblem(t, set).y, fittedRows: 20, tables: map[kernel.Argument][]float64{}}
 	testkit.Must(judged.loss(t.Context(), kernel.Gaussian{Sigma: 1}, 0.1))
-	if rows, columns := judged.k.Dims(); rows != 60 || columns != 20 || len(judged.tables["squares"]) != 60*20 {
+	if rows, columns := judged.k.Dims(); rows != 60 || columns != 20 || len(judged.tables[kernel.SquaredDistance]) != 60*20 {
 		t.Errorf("K is %d×%d", rows, columns)
 	}
 }

@@ -58,9 +58,9 @@ func TestMetrics(t *testing.T) {
 			return out
 		}
 		for _, m := range []model.Metric{model.ErrorRate, model.BalancedError, model.AUC, model.F1, model.LogLoss} {
-			once := (&judgment{metric: m, weights: w, positiveClass: 1}).loss(y, &e)
+			once := (&scoring{metric: m, weights: w, positiveClass: 1}).loss(y, &e)
 			v, lo, hi := once.Error()
-			repeated, _, _ := (&judgment{metric: m, positiveClass: 1}).loss(repeat(y), repeat(&e)).Error()
+			repeated, _, _ := (&scoring{metric: m, positiveClass: 1}).loss(repeat(y), repeat(&e)).Error()
 			tol := 1e-9
 			if m == model.LogLoss { // Platt's targets shrink probabilities by one row of each side, whatever its weight
 				tol = 0.02
@@ -132,7 +132,7 @@ func TestLogLossOfConstants(t *testing.T) {
 	for classes := 2; classes < 5; classes++ {
 		d := datasets.SyntheticClasses(60, 3, classes, 0.1, 5)
 		p := newProblem(t, d)
-		p.judgment = judgment{metric: model.LogLoss}
+		p.judgment = scoring{metric: model.LogLoss}
 		sample := (&search{data: p}).newSample(upTo(d.Len()))
 		v, _, _ := testkit.Must(sample.loss(t.Context(), kernel.Gaussian{Sigma: 50}, 1000)).Error()
 		count, entropy := make([]float64, len(d.Labels)), 0.0

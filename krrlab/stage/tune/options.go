@@ -87,10 +87,10 @@ func (Options) Help() map[string]string {
 type problem struct {
 	train          *datasets.Dataset
 	y              *mat.Dense        // coded targets of train, n×t, in the units of judgment.inTargetUnits
-	valid          *datasets.Dataset // rows to judge by; nil: leave-one-out
-	validY         *mat.Dense        // coded targets of valid, in the same units as y
+	validation     *datasets.Dataset // rows to judge by; nil: leave-one-out
+	validationY    *mat.Dense        // coded targets of valid, in the same units as y
 	centersTargets bool              // every fit subtracts the mean of its targets
-	judgment       judgment          // metric and positive class, without the weights of the rows
+	judgment       scoring           // metric and positive class, without the weights of the rows
 	seed           uint64
 }
 
@@ -177,7 +177,7 @@ func (f *family) coordinate(axis int, x gridPoint) float64 {
 	if f.fixed[axis] > 0 {
 		return f.fixed[axis]
 	}
-	return round3(math.Exp(x[axis]))
+	return roundToThreeDigits(math.Exp(x[axis]))
 }
 
 // families returns the kernels to try, without their grids. It returns an error for a kernel that is not registered or
@@ -243,8 +243,8 @@ func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
 	return f, kernel.Validate(f.base)
 }
 
-// product yields all points whose coordinates are in the two lists.
-func product(axes [2][]float64) iter.Seq[gridPoint] {
+// gridProduct yields all points whose coordinates are in the two lists.
+func gridProduct(axes [2][]float64) iter.Seq[gridPoint] {
 	return func(yield func(gridPoint) bool) {
 		for _, u := range axes[0] {
 			for _, v := range axes[1] {
@@ -276,7 +276,7 @@ func (a axis) grid(fixed, unit float64) (grid, start []float64) {
 		return []float64{math.Log(fixed)}, []float64{math.Log(fixed)}
 	}
 	for v := a.lo; v < a.hi*math.Sqrt(a.step); v *= a.step { // up to hi, whatever rounding does
-		grid = append(grid, math.Log(round3(unit*v)))
+		grid = append(grid, math.Log(roundToThreeDigits(unit*v)))
 	}
 	for _, v := range a.start {
 		start = append(start, grid[nearestIndex(grid, math.Log(unit*v))])
@@ -294,5 +294,5 @@ func nearestIndex(grid []float64, v float64) (best int) {
 	return best
 }
 
-// round3 rounds v to three significant digits, so that a report shows the value exactly.
-func round3(v float64) float64 { return outward.Rounded(v, 3) }
+// roundToThreeDigits rounds v to three significant digits, so that a report shows the value exactly.
+func roundToThreeDigits(v float64) float64 { return outward.Rounded(v, 3) }

@@ -21,12 +21,12 @@ type message struct {
 	Error  string
 }
 
-// runOnRanks runs the search on all ranks of c, all of which must call it with a full that is not nil. Rank 0 searches,
+// searchOnRanks runs the search on all ranks of c, all of which must call it with a full that is not nil. Rank 0 searches,
 // all ranks evaluate full together, and all have the same result. Each rank calls its notify.
-func runOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full *evaluator,
+func searchOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full *evaluator,
 	notify func(stage.Event)) (*Result, error) {
 	if c.Size() == 1 {
-		return run(ctx, data, o, full, notify)
+		return searchPoints(ctx, data, o, full, notify)
 	}
 	if c.Rank() > 0 {
 		return evaluateForFirst(ctx, c, full, notify)
@@ -55,7 +55,7 @@ func runOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full
 	}}
 	searchCtx, stopSearch := context.WithCancel(ctx)
 	defer stopSearch()
-	r, err := run(searchCtx, data, o, onAllRanks, func(e stage.Event) {
+	r, err := searchPoints(searchCtx, data, o, onAllRanks, func(e stage.Event) {
 		if notify(e); send(message{Event: &e}) != nil {
 			stopSearch()
 		}

@@ -43,9 +43,9 @@ func TestRunOnRanks(t *testing.T) {
 		tell := func(stage.Event) { e.events++; event(rank) }
 		var r *Result
 		if c == nil {
-			r, e.err = run(ctx, d, o, full, tell)
+			r, e.err = searchPoints(ctx, d, o, full, tell)
 		} else {
-			r, e.err = runOnRanks(ctx, c, d, o, full, tell)
+			r, e.err = searchOnRanks(ctx, c, d, o, full, tell)
 		}
 		if r != nil {
 			for i := range r.Points {

@@ -17,7 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model/leaveout"
 )
 
-// relevance is the leave-one-out error of n rows as a function of θ = (shape of the distance, log λ), for a kernel that
+// distanceObjective is the leave-one-out error of n rows as a function of θ = (shape of the distance, log λ), for a kernel that
 // is a function of s = ‖z_a−z_b‖² or ‖z_a−z_b‖₁ of stretched points z. The shape has log length scales, z_j =
 // x_j/e^θ_j, or the entries of a matrix M by rows, z = Mx. With A = K+λI, G = A⁻¹ and C = GY, the leave-one-out
 // residuals are e_i = c_i/G_ii, and their differential is
@@ -42,7 +42,7 @@ import (
 // distance would be fitted to those rows.
 //
 // An evaluation takes 4n³/3 multiply-adds, and n²d for the products with P.
-type relevance struct {
+type distanceObjective struct {
 	x              *points.Dense         // n×d
 	y              *mat.Dense            // n×t, row i multiplied by √w_i
 	k              kernel.Differentiable // kernel with σ = 1
@@ -55,12 +55,12 @@ type relevance struct {
 
 // value returns the objective f plus the prior term, and sets grad to the gradient. It returns an error if K+λI is not
 // positive definite in float64.
-func (r *relevance) value(ctx context.Context, theta, grad []float64) (float64, error) {
+func (r *distanceObjective) value(ctx context.Context, theta, grad []float64) (float64, error) {
 	n, d := r.x.Dims()
 	shapeSize := len(theta) - 1
 	lambda := math.Exp(theta[shapeSize])
 	z := stretch(r.x, r.shape(theta))
-	sample := &sample{x: z, sqrtWeights: r.sqrtWeights, tables: map[string][]float64{}}
+	sample := &sample{x: z, sqrtWeights: r.sqrtWeights, tables: map[kernel.Argument][]float64{}}
 	if err := sample.formKernel(ctx, r.k); err != nil {
 		return 0, err
 	}
@@ -107,7 +107,7 @@ func (r *relevance) value(ctx context.Context, theta, grad []float64) (float64, 
 }
 
 // shape returns the shape of the distance at θ, in the form of datasets.ChangeDistance.
-func (r *relevance) shape(theta []float64) []float64 {
+func (r *distanceObjective) shape(theta []float64) []float64 {
 	shape := slices.Clone(theta[:len(theta)-1])
 	for j, v := range shape {
 		if !r.matrix {
@@ -119,7 +119,7 @@ func (r *relevance) shape(theta []float64) []float64 {
 
 // matrixGradient returns the objective f without the prior, and H, of which only the lower triangle is set. It returns
 // an error if K+λI is not positive definite or all leave-one-out residuals are zero.
-func (r *relevance) matrixGradient(k *mat.Dense, lambda float64) (float64, *mat.Dense, error) {
+func (r *distanceObjective) matrixGradient(k *mat.Dense, lambda float64) (float64, *mat.Dense, error) {
 	n, t := r.y.Dims()
 	a := make([]float64, n*n)
 	for i := range n {

@@ -52,18 +52,21 @@ func (p *Point) kernelTitle() string {
 
 // kernelKey returns a name that is unique among the kernels of the search, apart from degrees.
 func (p *Point) kernelKey() string {
-	switch {
-	case p.Lengths != nil:
-		return p.Kernel + ", lengths"
-	case p.Matrix != nil:
-		return p.Kernel + ", matrix"
-	}
-	return p.Kernel
+	return p.Kernel + p.distanceSuffix()
 }
 
 // kernelKeyTitle returns kernelKey with the kernel's display name.
-func (p *Point) kernelKeyTitle() string {
-	return kernel.Title(p.Kernel) + strings.TrimPrefix(p.kernelKey(), p.Kernel)
+func (p *Point) kernelKeyTitle() string { return kernel.Title(p.Kernel) + p.distanceSuffix() }
+
+// distanceSuffix names a distance other than that of one length scale, for a name of a kernel.
+func (p *Point) distanceSuffix() string {
+	switch {
+	case p.Lengths != nil:
+		return ", lengths"
+	case p.Matrix != nil:
+		return ", matrix"
+	}
+	return ""
 }
 
 // errorText returns the error and its interval as text; without a fit it says so.
@@ -148,7 +151,7 @@ func (r *Result) String() string {
 	}
 	b.AddText("distance", r.DistanceNote)
 	reason := ""
-	if len(leading) > 0 && r.Best.Model > leading[0].Model {
+	if len(leading) > 0 && r.Best.ModeledError > leading[0].ModeledError {
 		reason = "; the smoothest of those not told apart from the least"
 	}
 	b.Add("chosen", "%s%s", r.Best.summary(r.Metric), reason)
@@ -156,9 +159,9 @@ func (r *Result) String() string {
 	b.AddText("features", r.mostRelevant(5))
 	b.AddText("directions", r.directions(3))
 	b.AddText("at an end", r.edge)
-	if r.Gain.Known() {
+	if r.ExpectedGain.Known() {
 		b.Add("next point", "is expected to gain %s of the error, by the model of the search",
-			outward.Percent(float64(r.Gain), 2))
+			outward.Percent(float64(r.ExpectedGain), 2))
 	}
 	b.AddText("fit with", r.Command)
 	b.AddSeconds(r.Seconds)
@@ -172,7 +175,7 @@ func (r *Result) mostRelevant(count int) string {
 	if f == nil {
 		return ""
 	}
-	return strings.Join(f.Relevant[:min(count, len(f.Relevant))], ", ")
+	return strings.Join(f.RelevantFeatures[:min(count, len(f.RelevantFeatures))], ", ")
 }
 
 // directions describes at most count directions of the chosen matrix; it is empty without a matrix.
@@ -208,8 +211,8 @@ func (r *Result) directionsFigure() *plots.Figure {
 }
 
 // bestDistance returns the distance of the chosen point; nil if σ is the length scale of all features.
-func (r *Result) bestDistance() *Distance {
-	i := slices.IndexFunc(r.Distances, func(f *Distance) bool { return len(f.Shape) == len(r.Best.Distance()) })
+func (r *Result) bestDistance() *DistanceFit {
+	i := slices.IndexFunc(r.Distances, func(f *DistanceFit) bool { return len(f.Shape) == len(r.Best.Distance()) })
 	if i < 0 {
 		return nil
 	}
@@ -226,12 +229,12 @@ func (r *Result) bestPerKernel() (leading []Point) {
 		switch {
 		case i < 0:
 			leading = append(leading, p)
-		case p.Level > leading[i].Level || p.Level == leading[i].Level && p.Model < leading[i].Model:
+		case p.Level > leading[i].Level || p.Level == leading[i].Level && p.ModeledError < leading[i].ModeledError:
 			leading[i] = p
 		}
 	}
 	slices.SortStableFunc(leading, func(a, b Point) int {
-		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.Model, b.Model))
+		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.ModeledError, b.ModeledError))
 	})
 	return leading
 }
@@ -243,21 +246,20 @@ func (r *Result) Table() *plots.Table {
 		Columns: plots.ParseColumns("rows", "kernel", "σ %.3g", "γ %.3g", "λ %.3g", "error %.4g", "from %.4g", "to %.4g",
 			"by the model %.4g", "time (s) %.3g"),
 	}
-	cell := func(v stage.Number, newCell func(float64) plots.Cell) any { // empty for a value that p does not have
+	cell := func(v stage.Number, newCell func(float64) plots.Cell) any { // empty for a value that a point does not have
 		if !v.Known() || v == 0 {
 			return nil
 		}
 		return newCell(float64(v))
 	}
-	knownNumber := func(v stage.Number) any { return cell(v, plots.Number) }
+	number := func(v stage.Number) any { return cell(v, plots.Number) }
 	for _, p := range r.Points {
 		name := p.kernelKey()
 		if p.Degree > 0 {
 			name = fmt.Sprintf("%s %d", name, p.Degree)
 		}
-		t.Add(r.Levels[p.Level].Rows, name, knownNumber(stage.Number(p.Sigma)), knownNumber(stage.Number(p.Gamma)),
-			p.Lambda, knownNumber(p.Error), cell(p.Lo, plots.AtLeast), cell(p.Hi, plots.AtMost), knownNumber(p.Model),
-			p.Seconds)
+		t.Add(r.Levels[p.Level].Rows, name, number(stage.Number(p.Sigma)), number(stage.Number(p.Gamma)), p.Lambda,
+			number(p.Error), cell(p.Lo, plots.AtLeast), cell(p.Hi, plots.AtMost), number(p.ModeledError), p.Seconds)
 	}
 	if features := r.mostRelevant(5); features != "" {
 		t.Caption = "σ of a kernel with lengths is the geometric mean of one for each feature, with a matrix L it is " +
@@ -275,7 +277,7 @@ func (r *Result) Plot() *plots.Figure {
 		quantity = "1 − " + quantity
 	}
 	panels := []*plots.Figure{r.errorFigure(quantity)}
-	if r.Map != nil {
+	if r.ErrorMap != nil {
 		panels = append([]*plots.Figure{r.errorMapFigure(quantity)}, panels...)
 	}
 	if f := r.directionsFigure(); f != nil {
@@ -306,9 +308,9 @@ func (r *Result) errorMapFigure(quantity string) *plots.Figure {
 	if r.Best.Gamma > 0 {
 		label = "γ"
 	}
-	m := plots.Map(title, label, "λ", quantity+" (≤ 1.5 × least)", r.Map.Scale, r.Map.Lambda, r.Map.Error)
+	m := plots.Map(title, label, "λ", quantity+" (≤ 1.5 × least)", r.ErrorMap.Scale, r.ErrorMap.Lambda, r.ErrorMap.Error)
 	lowest := math.Inf(1)
-	for _, row := range r.Map.Error {
+	for _, row := range r.ErrorMap.Error {
 		lowest = min(lowest, slices.Min(row))
 	}
 	m.Map.Bare, m.Map.Color.Min, m.Map.Color.Max = true, lowest, 1.5*lowest
@@ -317,7 +319,7 @@ func (r *Result) errorMapFigure(quantity string) *plots.Figure {
 	for _, p := range r.Points {
 		x := p.Sigma + p.Gamma
 		if p.kernelKey() == r.Best.kernelKey() && p.Degree == r.Best.Degree && p.Level == r.Best.Level &&
-			slices.Contains(r.Map.Scale, x) && slices.Contains(r.Map.Lambda, p.Lambda) {
+			slices.Contains(r.ErrorMap.Scale, x) && slices.Contains(r.ErrorMap.Lambda, p.Lambda) {
 			tried.X, tried.Y = append(tried.X, x), append(tried.Y, p.Lambda)
 		}
 	}
@@ -354,12 +356,12 @@ func (r *Result) Short() string {
 	if r.Quick {
 		name, hint = "chosen", "a quick search; --tune tries more rows and other distances"
 	}
-	draws := "rows"
+	sampled := "rows"
 	if r.Repeats.Grouped > 0 {
-		draws = "groups of rows"
+		sampled = "groups of rows"
 	}
 	b.Add(name, "%s%s with 95 %% over samples of %s, by %s; %s, %.3g s", r.Best.summary(r.Metric), r.unitsNote(),
-		draws, r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
+		sampled, r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
 	b.AddText("", r.baselineText())
 	b.AddText("", r.repeatsNote())
 	if features := r.mostRelevant(5); features != "" {

@@ -40,10 +40,10 @@ type Point struct {
 	Error stage.Number `json:"error"`
 	Lo    stage.Number `json:"lo"` // lower end of the 95 % interval of Error over samples of rows or groups of rows
 	Hi    stage.Number `json:"hi"` // upper end of that interval
-	// Model is the error that the model of the search predicts at this point, from the errors of all points.
-	Model   stage.Number `json:"model"`
-	Level   int          `json:"level"` // index in Result.Levels
-	Seconds float64      `json:"seconds"`
+	// ModeledError is the error that the model of the search predicts at this point, from the errors of all points.
+	ModeledError stage.Number `json:"model"`
+	Level        int          `json:"level"` // index in Result.Levels
+	Seconds      float64      `json:"seconds"`
 }
 
 // Distance returns Lengths or Matrix, in the form of datasets.ChangeDistance; nil if σ is the length scale of all
@@ -69,8 +69,8 @@ type Level struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Map is the error of the chosen kernel on a grid about the chosen point, by the model of the search.
-type Map struct {
+// ErrorMap is the error of the chosen kernel on a grid about the chosen point, by the model of the search.
+type ErrorMap struct {
 	Scale  []float64   `json:"scale"` // σ, or γ of a polynomial
 	Lambda []float64   `json:"lambda"`
 	Error  [][]float64 `json:"error"` // [i][j] at Lambda[i], Scale[j]
@@ -91,12 +91,12 @@ type Result struct {
 	Baseline stage.Number `json:"baseline"`
 	Points   []Point      `json:"points"` // in the order of their evaluation
 	Levels   []Level      `json:"levels"`
-	// Gain is the relative reduction of the error expected from one more point when the search ended; null without a
+	// ExpectedGain is the relative reduction of the error expected from one more point when the search ended; null without a
 	// model.
-	Gain      stage.Number `json:"gain"`
-	Distances []*Distance  `json:"distances,omitempty"` // distances that were fitted, in this order
-	Map       *Map         `json:"map,omitempty"`       // null if σ or λ was not searched
-	Command   string       `json:"command,omitempty"`   // command that fits with the result
+	ExpectedGain stage.Number   `json:"gain"`
+	Distances    []*DistanceFit `json:"distances,omitempty"` // distances that were fitted, in this order
+	ErrorMap     *ErrorMap      `json:"map,omitempty"`       // null if σ or λ was not searched
+	Command      string         `json:"command,omitempty"`   // command that fits with the result
 	// DistanceNote explains why no distance was searched although that was requested.
 	DistanceNote string `json:"lacks,omitempty"`
 	// MemoryNote states that the memory limits the rows of the search.
@@ -126,7 +126,7 @@ func (s *search) result() *Result {
 		return nil
 	}
 	r := &Result{Criterion: s.data.criterion(), Quick: s.opt.Quick, Metric: s.data.judgment.metric,
-		Baseline: s.baseline(), Gain: stage.Number(s.expectedGain), Best: s.describe(best), Distances: s.distances,
+		Baseline: s.baseline(), ExpectedGain: stage.Number(s.expectedGain), Best: s.describe(best), Distances: s.distances,
 		DistanceNote: s.distanceNote, Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		reported := Level{Name: l.name, Rows: l.rows, Points: len(l.points)}
@@ -140,14 +140,13 @@ func (s *search) result() *Result {
 	if k := len(r.Levels) - 1; r.Best.Level < k && s.lastFailure != nil {
 		r.Levels[k].Name += fmt.Sprintf(", without a fit: %v", s.lastFailure)
 	}
-	r.Map, r.Repeats, r.OtherError = s.errorMap(best), s.groups.Repeats, stage.Unknown
-	if s.data.valid != nil {
-		r.Repeats = s.data.valid.Grouping(nil).Repeats
+	r.ErrorMap, r.Repeats, r.OtherError = s.errorMap(best), s.groups.Repeats, stage.Unknown
+	if s.data.validation != nil {
+		r.Repeats = s.data.validation.Grouping(nil).Repeats
 	}
 	if r.edge = best.edge(); r.edge != "" {
 		r.edge += ": others, held by flags, may be better"
 	}
-	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
 	return r
 }
 
@@ -166,17 +165,17 @@ func (s *search) baseline() stage.Number {
 	for j := range mean {
 		mean[j] = stat.Mean(mat.Col(nil, j, s.data.y), s.data.train.Weights)
 	}
-	y := s.data.validY
+	y := s.data.validationY
 	if y == nil {
-		y = mat.NewDense(min(n, maxBaselineRows), t, nil)
-		for k, i := range s.order[:y.RawMatrix().Rows] {
-			y.SetRow(k, s.data.y.RawRowView(i))
-			if s.data.train.Weights != nil {
+		rows := s.order[:min(n, maxBaselineRows)]
+		y = rowsOf(s.data.y, rows)
+		if s.data.train.Weights != nil {
+			for _, i := range rows {
 				judgment.weights = append(judgment.weights, s.data.train.Weights[i])
 			}
 		}
 	} else {
-		judgment.weights = s.data.valid.Weights
+		judgment.weights = s.data.validation.Weights
 	}
 	residuals := mat.DenseCopyOf(y)
 	residuals.Apply(func(_, j int, v float64) float64 { return v - mean[j] }, residuals)
@@ -205,8 +204,8 @@ func (p *point) edge() string {
 
 // errorMap returns the map about a point, or nil if the scale or λ has fewer than two grid values. The map reaches from
 // a seventh to 7 times the scale, and from 10⁻⁴ to 10⁴ times λ.
-func (s *search) errorMap(best *point) *Map {
-	m := &Map{}
+func (s *search) errorMap(best *point) *ErrorMap {
+	m := &ErrorMap{}
 	var logAxes [2][]float64
 	for k, maxDistance := range [2]float64{math.Log(7), math.Log(1e4)} {
 		for _, v := range best.family.grid[k] {
@@ -219,10 +218,10 @@ func (s *search) errorMap(best *point) *Map {
 		}
 	}
 	for _, u := range logAxes[0] {
-		m.Scale = append(m.Scale, best.family.reportedScale(round3(math.Exp(u))))
+		m.Scale = append(m.Scale, best.family.reportedScale(roundToThreeDigits(math.Exp(u))))
 	}
 	for _, v := range logAxes[1] {
-		m.Lambda = append(m.Lambda, round3(math.Exp(v)))
+		m.Lambda = append(m.Lambda, roundToThreeDigits(math.Exp(v)))
 		row := make([]float64, len(logAxes[0]))
 		for j, u := range logAxes[0] {
 			row[j] = math.Exp(s.model(best.level, best.family).mean([2]float64{u, v}))
@@ -305,6 +304,6 @@ func (s *search) describe(p *point) Point {
 	v, lo, hi := p.loss.Error()
 	r.Error, r.Lo, r.Hi, r.Seconds = stage.Number(v), stage.Number(lo), stage.Number(hi), p.loss.seconds
 	_, _, offset := p.loss.compared()
-	r.Model = stage.Number(math.Exp(s.model(p.level, p.family).mean(p.location)) - offset)
+	r.ModeledError = stage.Number(math.Exp(s.model(p.level, p.family).mean(p.location)) - offset)
 	return r
 }

@@ -28,14 +28,14 @@ type sample struct {
 	unscaled       points.Points // x before setShape; nil: x
 	shape          []float64     // shape of the distance, as for stretch; nil: all features have one length scale
 	y              *mat.Dense
-	judgment       judgment             // metric and weights of the judging rows, or of all rows if there are none
-	sqrtWeights    []float64            // √w_i of the fitted rows, and 1 for judging rows; nil: all ones
-	tables         map[string][]float64 // lower triangles, n×m, of ‖x−z‖₂², ‖x−z‖₁ or xᵀz
-	k              *mat.Dense           // n×m, lower triangle
-	formedKernel   kernel.Kernel        // kernel of k; nil: k is not valid
-	groups         *datasets.Grouping   // rows to be left out together
-	centersTargets bool                 // the fit subtracts the mean of its targets
-	fittedRows     int                  // number m of fitted rows; 0: all rows, judged by leave-one-out
+	judgment       scoring                       // metric and weights of the judging rows, or of all rows if there are none
+	sqrtWeights    []float64                     // √w_i of the fitted rows, and 1 for judging rows; nil: all ones
+	tables         map[kernel.Argument][]float64 // lower triangles, n×m, of ‖x−z‖₂², ‖x−z‖₁ or xᵀz
+	k              *mat.Dense                    // n×m, lower triangle
+	formedKernel   kernel.Kernel                 // kernel of k; nil: k is not valid
+	groups         *datasets.Grouping            // rows to be left out together
+	centersTargets bool                          // the fit subtracts the mean of its targets
+	fittedRows     int                           // number m of fitted rows; 0: all rows, judged by leave-one-out
 }
 
 // dims returns the number n of rows and the number m of fitted rows.
@@ -51,14 +51,14 @@ const tile = 256
 // are far from zero compared with their spread are first shifted by their mean, to avoid cancellation in
 // ‖a‖²+‖b‖²−2aᵀb.
 func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) {
-	name, form := "squares", squaredDistances
-	switch kernel.ArgumentOf(k) {
+	argument, form := kernel.ArgumentOf(k), squaredDistances
+	switch argument {
 	case kernel.L1Distance:
-		name, form = "absolutes", points.L1Dist64
+		form = points.L1Dist64
 	case kernel.InnerProduct:
-		name, form = "products", points.Inner64
+		form = points.Inner64
 	}
-	if t := s.tables[name]; t != nil {
+	if t := s.tables[argument]; t != nil {
 		return t, nil
 	}
 	x := kernel.NewPlacement(k, s.x).Panel.X
@@ -72,7 +72,7 @@ func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) 
 		}
 	})
 	if err == nil {
-		s.tables[name] = t
+		s.tables[argument] = t
 	}
 	return t, err
 }
@@ -213,7 +213,7 @@ func (s *sample) predictionLoss(ctx context.Context, lambda float64) (*loss, err
 }
 
 // appendJudging appends rows that are judged by j but not fitted.
-func (s *sample) appendJudging(x points.Points, y *mat.Dense, j judgment) {
+func (s *sample) appendJudging(x points.Points, y *mat.Dense, j scoring) {
 	n, d := s.x.Dims()
 	m, t := y.Dims()
 	stackedX := points.NewDense(n+m, d, nil)
@@ -316,13 +316,8 @@ func (s *search) trainingSample(rows []int) *sample {
 		}
 		set.Weights = weights
 	}
-	_, t := s.data.y.Dims()
-	y := mat.NewDense(len(rows), t, nil)
-	for p, i := range rows {
-		y.SetRow(p, s.data.y.RawRowView(i))
-	}
-	sample := &sample{x: set.X, y: y, judgment: s.data.judgment, groups: set.Grouping(nil),
-		centersTargets: s.data.centersTargets, tables: map[string][]float64{}}
+	sample := &sample{x: set.X, y: rowsOf(s.data.y, rows), judgment: s.data.judgment, groups: set.Grouping(nil),
+		centersTargets: s.data.centersTargets, tables: map[kernel.Argument][]float64{}}
 	sample.judgment.weights = set.Weights
 	for _, w := range set.FitWeights() {
 		sample.sqrtWeights = append(sample.sqrtWeights, math.Sqrt(w))
@@ -330,18 +325,28 @@ func (s *search) trainingSample(rows []int) *sample {
 	return sample
 }
 
+// rowsOf returns some rows of y.
+func rowsOf(y *mat.Dense, rows []int) *mat.Dense {
+	_, t := y.Dims()
+	selected := mat.NewDense(len(rows), t, nil)
+	for p, i := range rows {
+		selected.SetRow(p, y.RawRowView(i))
+	}
+	return selected
+}
+
 // newSample returns a sample of some training rows, followed by the validation rows, if any.
 func (s *search) newSample(rows []int) *sample {
 	sample := s.trainingSample(rows)
-	if s.data.valid != nil {
-		sample.appendJudging(s.data.valid.X, s.data.validY, s.data.judgment.onRows(s.data.valid))
+	if s.data.validation != nil {
+		sample.appendJudging(s.data.validation.X, s.data.validationY, s.data.judgment.onRows(s.data.validation))
 	}
 	return sample
 }
 
 // criterion returns the name of the criterion, validation or loo.
 func (p *problem) criterion() string {
-	if p.valid != nil {
+	if p.validation != nil {
 		return "validation"
 	}
 	return "loo"

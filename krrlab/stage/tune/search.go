@@ -18,8 +18,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// maxLaterPoints limits the number of points on each level after the first. The last level of a large problem
-// fits all rows and has half as many points. It is a judgment, as are the other limits of the search below.
+// maxLaterPoints limits the number of points on each level after the first. The last level of a large problem fits all
+// rows and has half as many points. It is a judgment, as are the other limits of the search below.
 const maxLaterPoints = 12
 
 // tieTolerance is the largest relative excess of the error at which a smoother point still ties with the best one. The
@@ -58,20 +58,20 @@ type search struct {
 	classFactors []float64          // factors of the weights of sampled rows by class (addRareClasses); nil: ones
 	lastFailure  error              // error of the latest point without a loss
 	levels       []level
-	sampleLevels int          // number of levels with a sample; they are the first ones
-	models       [][]*process // fitted models by level and family; nil: to be fitted
-	expectedGain float64      // expected improvement when the latest level ended
-	distances    []*Distance  // distances that were fitted
-	distanceNote string       // Result.DistanceNote
+	sampleLevels int                  // number of levels with a sample; they are the first ones
+	models       [][]*gaussianProcess // fitted models by level and family; nil: to be fitted
+	expectedGain float64              // expected improvement when the latest level ended
+	distances    []*DistanceFit       // distances that were fitted
+	distanceNote string               // Result.DistanceNote
 	notify       func(stage.Event)
 	start        time.Time
 	workDone     float64 // work of the evaluated points, in units of rows³
 }
 
-// run searches for the best kernel, scale and λ. full evaluates the last level of a problem that is too large for
+// searchPoints searches for the best kernel, scale and λ. full evaluates the last level of a problem that is too large for
 // factorizations; if it is nil, the last subsample decides. If ctx ends, run returns the result found so far together
 // with the error.
-func run(ctx context.Context, data *problem, o Options, full *evaluator, notify func(stage.Event)) (*Result, error) {
+func searchPoints(ctx context.Context, data *problem, o Options, full *evaluator, notify func(stage.Event)) (*Result, error) {
 	if size := mat.Norm(data.y, math.Inf(1)); size > 1e70 || size > 0 && size < 1e-70 {
 		return nil, fmt.Errorf("tune: targets of size %.2g are out of range, as squared errors are squared: give "+
 			"them in another unit", size)
@@ -85,7 +85,7 @@ func run(ctx context.Context, data *problem, o Options, full *evaluator, notify 
 		return nil, err
 	}
 	for q := range s.levels {
-		s.models = append(s.models, make([]*process, len(s.families)))
+		s.models = append(s.models, make([]*gaussianProcess, len(s.families)))
 		if alternative := s.levels[q].alternative; alternative != nil && !s.canEvaluateBest(q) {
 			e, err := alternative()
 			if err != nil {
@@ -247,26 +247,26 @@ var errNoLoss = errors.New("K+λI is not positive definite in float64")
 // later the best point of the previous level. On a level of a Fourier series, which has many more rows, it adds the
 // coarse values of the scale and of λ, and that level takes neither the model nor the region of the previous one.
 func (s *search) startPoints(q int, f *family) (starts []gridPoint) {
-	if q > f.firstLevel {
-		center := s.smoothestTied(s.model(q-1, f), f)
-		starts = []gridPoint{center}
-		if s.levels[q].canEvaluate != nil {
-			for _, u := range f.start[0] {
-				starts = append(starts, gridPoint{u, center[1]})
-			}
-			for _, v := range f.start[1] {
-				starts = append(starts, gridPoint{center[0], v})
-			}
-		}
-		return starts
+	if q == f.firstLevel {
+		return slices.Collect(gridProduct(f.start))
 	}
-	return slices.Collect(product(f.start))
+	center := s.smoothestTied(s.model(q-1, f), f)
+	starts = []gridPoint{center}
+	if s.levels[q].canEvaluate != nil {
+		for _, u := range f.start[0] {
+			starts = append(starts, gridPoint{u, center[1]})
+		}
+		for _, v := range f.start[1] {
+			starts = append(starts, gridPoint{center[0], v})
+		}
+	}
+	return starts
 }
 
 // modelMinimum returns the grid point at which the mean of a process is smallest, and that mean.
-func (s *search) modelMinimum(p *process, f *family) (x gridPoint, y float64) {
+func (s *search) modelMinimum(p *gaussianProcess, f *family) (x gridPoint, y float64) {
 	y = math.Inf(1)
-	for z := range product(f.grid) {
+	for z := range gridProduct(f.grid) {
 		if m := p.mean(z); m < y {
 			x, y = z, m
 		}
@@ -276,9 +276,9 @@ func (s *search) modelMinimum(p *process, f *family) (x gridPoint, y float64) {
 
 // smoothestTied returns the grid point with the largest λ, and then the largest scale, among those that p predicts to
 // be at most tieTolerance/2 above its minimum.
-func (s *search) smoothestTied(p *process, f *family) gridPoint {
+func (s *search) smoothestTied(p *gaussianProcess, f *family) gridPoint {
 	x, lowest := s.modelMinimum(p, f)
-	for z := range product(f.grid) {
+	for z := range gridProduct(f.grid) {
 		if z[1] >= x[1] && p.mean(z) <= lowest+tieTolerance/2 {
 			x = z
 		}
@@ -312,10 +312,10 @@ func (s *search) activeFamilies(q int) []*family {
 		return s.families
 	}
 	type rankedFamily struct {
-		f *family
-		y float64
+		*family
+		logError float64 // smallest one that the model predicts
 	}
-	var ranked []rankedFamily // by the smallest log error y that the model predicts
+	var ranked []rankedFamily
 	canEvaluate := s.levels[len(s.levels)-1].canEvaluate
 	for _, f := range s.families {
 		if p := s.model(q-1, f); p != nil && (q < len(s.levels)-1 || canEvaluate == nil || canEvaluate(f)) {
@@ -323,18 +323,18 @@ func (s *search) activeFamilies(q int) []*family {
 			ranked = append(ranked, rankedFamily{f, y})
 		}
 	}
-	slices.SortStableFunc(ranked, func(a, b rankedFamily) int { return cmp.Compare(a.y, b.y) })
+	slices.SortStableFunc(ranked, func(a, b rankedFamily) int { return cmp.Compare(a.logError, b.logError) })
 	maxExcess := 0.08 // the previous level has few rows and is unreliable
 	if q == len(s.levels)-1 && q > 1 {
 		maxExcess = lastLevelExcess
 	}
 	var active []*family
 	// The rows to which a distance was fitted favor it, so the best isotropic family always stays.
-	isotropic := slices.IndexFunc(ranked, func(r rankedFamily) bool { return r.f.shape == nil })
+	isotropic := slices.IndexFunc(ranked, func(r rankedFamily) bool { return r.shape == nil })
 	for i, r := range ranked {
 		// Many more rows may rank the few families of a last level of a Fourier series otherwise.
-		if r.y <= ranked[0].y+maxExcess || i == isotropic || canEvaluate != nil && canEvaluate(r.f) {
-			active = append(active, r.f)
+		if r.logError <= ranked[0].logError+maxExcess || i == isotropic || canEvaluate != nil && canEvaluate(r.family) {
+			active = append(active, r.family)
 		}
 	}
 	return active
@@ -364,7 +364,7 @@ func (s *search) evaluate(ctx context.Context, q int, f *family, x gridPoint) er
 }
 
 // model returns the process fitted to the points of a family on level q, or nil if none of them has a loss.
-func (s *search) model(q int, f *family) *process {
+func (s *search) model(q int, f *family) *gaussianProcess {
 	if p := s.models[q][f.index]; p != nil {
 		return p
 	}
@@ -382,7 +382,7 @@ func (s *search) model(q int, f *family) *process {
 	for i := range y {
 		y[i] = min(y[i], lowest+maxLogExcess) // a stationary process does not describe the surface far from the best
 	}
-	var prior *process
+	var prior *gaussianProcess
 	if q > f.firstLevel && s.levels[q].canEvaluate == nil {
 		prior = s.model(q-1, f)
 	}
@@ -403,7 +403,7 @@ func (s *search) bestImprovement(q int, families []*family) (best *family, x gri
 			continue
 		}
 		inRegion := s.searchRegion(q, f)
-		for z := range product(f.grid) {
+		for z := range gridProduct(f.grid) {
 			if !inRegion(z) || s.isEvaluated(q, f, z) {
 				continue
 			}

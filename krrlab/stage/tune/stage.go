@@ -75,58 +75,23 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	o = o.withDefaults()
 	o.setQuick()
-	train := p.Train.WithGroups()
-	classes := p.Train.Class != nil
-	metric, err := model.MetricOf(o.Metric, classes)
-	if err != nil {
-		return nil, fmt.Errorf("tune: %w", err)
-	}
-	y, err := p.Coding.EncodeForFit(p.Train)
+	data, y, err := o.newProblem(p)
 	if err != nil {
 		return nil, err
-	}
-	data := &problem{train: train, centersTargets: p.Coding.Mean != nil, seed: p.Seed,
-		judgment: judgment{metric: metric}}
-	data.y = data.judgment.inTargetUnits(mat.DenseCopyOf(y), y)
-	if p.T == 1 && classes {
-		data.judgment.positiveClass = p.Train.MinorityClass()
-	}
-	if o.Valid != nil {
-		if o.Valid, err = p.Train.Scaling.Apply(o.Valid); err != nil {
-			return nil, err
-		}
-		if dim := o.Valid.Dim(); dim != p.D {
-			return nil, fmt.Errorf("tune: rows to judge by have %s, those of the fit %d", plural.Count(dim, "feature"),
-				p.D)
-		}
-		validY, err := p.Coding.Encode(o.Valid)
-		if err != nil {
-			return nil, err
-		}
-		data.valid, data.validY = o.Valid, data.judgment.inTargetUnits(validY, y)
 	}
 	if err := o.limitMemory(ctx, p); err != nil {
 		return nil, err
 	}
-	full := &evaluator{} // unused if the subsample has all rows or decides alone
-	if !o.usesAllRows(p.N) && !o.Quick {
-		bench, ok := b.(stage.Refitter)
-		if !ok {
-			return nil, fmt.Errorf("tune: a %T does not fit other rows: tune by krrlab.Lab, or with Rows of n/2", b)
-		}
-		holdout := func() (*evaluator, error) { return o.holdout(bench, p, y, data.judgment) }
-		if full = o.seriesEvaluator(p, y, data.judgment); full != nil {
-			full.alternative = holdout
-		} else if full, err = holdout(); err != nil {
-			return nil, err
-		}
+	full, err := o.lastLevel(b, p, y, data.judgment)
+	if err != nil {
+		return nil, err
 	}
-	r, err := runOnRanks(ctx, p.Comm, data, o, full, func(e stage.Event) { b.Notify(ctx, e) })
+	r, err := searchOnRanks(ctx, p.Comm, data, o, full, func(e stage.Event) { b.Notify(ctx, e) })
 	if r == nil {
 		return nil, err
 	}
-	r.classWeights = train.ClassWeights != nil
-	if r.Header, r.MemoryNote = p.Header, o.memoryNote; metric == model.F1 && p.T == 1 {
+	r.classWeights = p.Train.ClassWeights != nil
+	if r.Header, r.MemoryNote = p.Header, o.memoryNote; data.judgment.metric == model.F1 && p.T == 1 {
 		r.PositiveClass = p.Coding.Labels[data.judgment.positiveClass]
 	}
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
@@ -142,6 +107,59 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	return r, err
 }
 
+// newProblem returns the data to tune for, and the coded targets y of all training rows, which are not in the units of
+// judgment.inTargetUnits. It scales o.Valid as the training rows.
+func (o *Options) newProblem(p *stage.Problem) (data *problem, y *mat.Dense, err error) {
+	metric, err := model.MetricOf(o.Metric, p.Train.Class != nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("tune: %w", err)
+	}
+	if y, err = p.Coding.EncodeForFit(p.Train); err != nil {
+		return nil, nil, err
+	}
+	data = &problem{train: p.Train.WithGroups(), centersTargets: p.Coding.Mean != nil, seed: p.Seed,
+		judgment: scoring{metric: metric}}
+	data.y = data.judgment.inTargetUnits(mat.DenseCopyOf(y), y)
+	if p.T == 1 && p.Train.Class != nil {
+		data.judgment.positiveClass = p.Train.MinorityClass()
+	}
+	if o.Valid == nil {
+		return data, y, nil
+	}
+	if o.Valid, err = p.Train.Scaling.Apply(o.Valid); err != nil {
+		return nil, nil, err
+	}
+	if dim := o.Valid.Dim(); dim != p.D {
+		return nil, nil, fmt.Errorf("tune: rows to judge by have %s, those of the fit %d", plural.Count(dim, "feature"),
+			p.D)
+	}
+	validY, err := p.Coding.Encode(o.Valid)
+	if err != nil {
+		return nil, nil, err
+	}
+	data.validation, data.validationY = o.Valid, data.judgment.inTargetUnits(validY, y)
+	return data, y, nil
+}
+
+// lastLevel returns the evaluator of the last level. The search does not use it if the subsample has all rows or decides
+// alone. lastLevel returns an error if the bench does not fit other rows.
+func (o *Options) lastLevel(b stage.Bench, p *stage.Problem, y *mat.Dense, judgment scoring) (*evaluator, error) {
+	if o.usesAllRows(p.N) || o.Quick {
+		return &evaluator{}, nil
+	}
+	bench, ok := b.(stage.Refitter)
+	if !ok {
+		return nil, fmt.Errorf("tune: a %T does not fit other rows: tune by krrlab.Lab, or with Rows of n/2", b)
+	}
+	holdout := func() (*evaluator, error) { return o.holdout(bench, p, y, judgment) }
+	series := o.seriesEvaluator(p, y, judgment)
+	if series == nil {
+		return holdout()
+	}
+	series.alternative = holdout
+	return series, nil
+}
+
 // seriesRows is the number of rows from which on the last level is leave-one-out by a Fourier series. For fewer, fits
 // of every kernel take minutes at most.
 const seriesRows = 100_000
@@ -149,7 +167,7 @@ const seriesRows = 100_000
 // seriesEvaluator returns the evaluator of a last level that is the leave-one-out of all rows by a Fourier series
 // (leaveout.Fourier), or nil for fewer than seriesRows rows, with several ranks, with rows to judge by, with groups of
 // rows that differ, or if no kernel of the options has a series.
-func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgment) *evaluator {
+func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment scoring) *evaluator {
 	point := points.NewDense(1, p.D, nil)
 	hasSeries := func(f *family) bool {
 		_, err := p.SeriesOf(f.base, point)
@@ -204,7 +222,7 @@ type evaluator struct {
 
 // holdout returns the evaluator of the last level of a large problem. It fits all rows and judges by o.Valid. If
 // o.Valid is nil, it holds out a fifth of the rows, but at most 5,000, to judge by, and fits the others.
-func (o *Options) holdout(b stage.Refitter, p *stage.Problem, trainY *mat.Dense, judgment judgment) (*evaluator, error) {
+func (o *Options) holdout(b stage.Refitter, p *stage.Problem, trainY *mat.Dense, judgment scoring) (*evaluator, error) {
 	allRows, judgedRows, name, err := p.Train.WithGroups(), o.Valid, "validation rows", error(nil)
 	train := allRows
 	if judgedRows == nil {
@@ -237,7 +255,7 @@ func (o *Options) holdout(b stage.Refitter, p *stage.Problem, trainY *mat.Dense,
 			if err != nil {
 				return nil, err
 			}
-			predicted, err := b.Decide(ctx, train, k, lambda, judgedRows)
+			predicted, err := b.DecisionValues(ctx, train, k, lambda, judgedRows)
 			if err != nil {
 				return nil, err
 			}

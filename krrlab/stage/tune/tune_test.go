@@ -130,7 +130,7 @@ func TestSeriesLevelOrHoldout(t *testing.T) {
 			full := &evaluator{name: "series", loss: loss, canEvaluate: func(f *family) bool { return f.name == "gaussian" },
 				alternative: func() (*evaluator, error) { return &evaluator{name: "held out", loss: loss}, nil }}
 			o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 120, Points: 40, Distance: "sigma"}
-			r := testkit.Must(run(t.Context(), d, o, full, func(stage.Event) {}))
+			r := testkit.Must(searchPoints(t.Context(), d, o, full, func(stage.Event) {}))
 			if last := r.Levels[len(r.Levels)-1].Name; last != c.level || r.Best.Kernel != c.kernel {
 				t.Errorf("%s, seed %d: last level %q, chosen %s; want %q, %s", c.signal, seed, last, r.Best.Kernel, c.level,
 					c.kernel)
@@ -166,7 +166,7 @@ func TestLosses(t *testing.T) {
 					in = rows[:n-10]
 					want = fitResiduals(t, d, k, 0.1, in, rows[n-10:])
 					y = mat.DenseCopyOf(d.y.Slice(n-10, n, 0, cols))
-					withValid.valid, withValid.validY = set.Slice(n-10, n), y
+					withValid.validation, withValid.validationY = set.Slice(n-10, n), y
 				}
 				got := testkit.Must((&search{data: withValid}).newSample(in).loss(ctx, k, 0.1))
 				ref := newJudgment(set.Class != nil).loss(y, want)
@@ -217,7 +217,7 @@ func TestLoss(t *testing.T) {
 	if three.rows[0] != 0 || three.rows[1] != 1 { // the scores of the second row are −1, −0.5 and 0
 		t.Errorf("%v", three.rows)
 	}
-	f1 := &judgment{metric: model.F1, positiveClass: 1} // no row is of the positive class or predicted to be
+	f1 := &scoring{metric: model.F1, positiveClass: 1} // no row is of the positive class or predicted to be
 	if v, _, _ := f1.loss(mat.NewDense(2, 1, []float64{-1, -1}), mat.NewDense(2, 1, nil)).Error(); v != 1 {
 		t.Errorf("1 − F1 = %g, want 1", v)
 	}
@@ -239,7 +239,7 @@ func TestSearch(t *testing.T) {
 		d, o := newProblem(t, set), Options{Kernels: []string{"gaussian"}, Points: 200}
 		var events int
 		var loss float64
-		r := testkit.Must(run(ctx, d, o, nil, func(e stage.Event) {
+		r := testkit.Must(searchPoints(ctx, d, o, nil, func(e stage.Event) {
 			events++
 			loss = e.Loss
 			if !(e.Loss > 0) || e.Done < 0 || e.Done > e.Total || e.Remaining < 0 ||
@@ -251,8 +251,8 @@ func TestSearch(t *testing.T) {
 			func(p Point) bool { return math.Abs(loss-float64(p.Error)) < 1e-6*loss }) {
 			t.Errorf("the last event says %g, which is the error of no point", loss)
 		}
-		if events != len(r.Points) || !(float64(r.Gain) < 0.002) {
-			t.Errorf("%d events for %d points, ended with a gain of %g", events, len(r.Points), r.Gain)
+		if events != len(r.Points) || !(float64(r.ExpectedGain) < 0.002) {
+			t.Errorf("%d events for %d points, ended with a gain of %g", events, len(r.Points), r.ExpectedGain)
 		}
 		s := &search{opt: o.withDefaults(), data: d}
 		if s.families = testkit.Must(s.opt.families()); s.prepare(ctx, nil) != nil {
@@ -278,12 +278,12 @@ func TestSearch(t *testing.T) {
 func TestFixedParameters(t *testing.T) {
 	ctx := context.Background()
 	d := newProblem(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
-	r := testkit.Must(run(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567}, nil, nil))
+	r := testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567}, nil, nil))
 	for _, p := range r.Points {
 		testkit.Equal(t, p.Sigma, 0.71234567)
 	}
 	c := 0.5
-	r = testkit.Must(run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567},
+	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567},
 		nil, nil))
 	for _, p := range r.Points {
 		if p.Lambda != 0.051234567 || p.Degree != 3 || p.Coef0 != 0.5 || p.Sigma != 0 || p.Gamma == 0 {
@@ -294,7 +294,7 @@ func TestFixedParameters(t *testing.T) {
 		!strings.HasSuffix(flags, "coef0=0.5 degree=3' --lambda 0.051234567") {
 		t.Error(flags)
 	}
-	r = testkit.Must(run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678}, nil, nil))
+	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678}, nil, nil))
 	testkit.Equal(t, r.Best.Gamma, 0.12345678)
 }
 
@@ -317,7 +317,7 @@ func TestSmoothestTied(t *testing.T) {
 		testkit.OK(t, s.prepare(t.Context(), lastLevel))
 		s.levels = s.levels[len(s.levels)-1:]
 		s.levels[0].maxPoints = 4 // the search ends after its first points
-		s.models = append(s.models, make([]*process, len(s.families)))
+		s.models = append(s.models, make([]*gaussianProcess, len(s.families)))
 		testkit.OK(t, s.explore(t.Context(), 0, s.families))
 		grid := s.families[0].grid[1]
 		if p := s.choosePoint(0); slope == 0 && p.location[1] != grid[len(grid)-1] ||
@@ -337,7 +337,7 @@ func TestEdge(t *testing.T) {
 		"λ = 1e-07 is the least that is searched": {Kernels: []string{"laplacian"}, Sigma: 20},
 		"": {Kernels: []string{"laplacian"}, Sigma: 20, Lambda: 1e-7},
 	} {
-		r := testkit.Must(run(t.Context(), newProblem(t, set), o, nil, nil))
+		r := testkit.Must(searchPoints(t.Context(), newProblem(t, set), o, nil, nil))
 		for _, text := range []string{r.String(), r.Short()} {
 			// Both reports note the end of the grid, unless λ is fixed.
 			if strings.Contains(text, "searched: others") != (want != "") || !strings.Contains(text, want) {
@@ -366,7 +366,7 @@ func TestLevels(t *testing.T) {
 		}
 		return l, nil
 	}}
-	r := testkit.Must(run(context.Background(), d,
+	r := testkit.Must(searchPoints(context.Background(), d,
 		Options{Kernels: []string{"gaussian"}, Rows: 200, Lambda: 0.1}, full, nil))
 	last := r.Levels[len(r.Levels)-1]
 	if last.Name != "made up" || last.Rows != 900 || calls != last.Points || r.Best.Level != len(r.Levels)-1 ||
@@ -404,7 +404,7 @@ func TestRepeatedRows(t *testing.T) {
 			"coin": coin.Subset(rows)} {
 			d := newProblem(t, set)
 			d.centersTargets = set.Mean != nil
-			r := testkit.Must(run(t.Context(), d, Options{Distance: "auto"}, nil, nil))
+			r := testkit.Must(searchPoints(t.Context(), d, Options{Distance: "auto"}, nil, nil))
 			// Noise has the standard deviation 1, and a coin is guessed wrongly half of the time.
 			if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least ||
 				r.Repeats.Grouped != 240-240/times || !strings.Contains(r.String(), "are copies and stay together") ||
@@ -414,7 +414,7 @@ func TestRepeatedRows(t *testing.T) {
 		}
 	}
 	grouped := testkit.Must(datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9)).GroupByRule("together", nil))
-	testkit.Fails(t, testkit.ErrOf(run(t.Context(), newProblem(t, grouped), Options{}, nil, nil)), "in one group")
+	testkit.Fails(t, testkit.ErrOf(searchPoints(t.Context(), newProblem(t, grouped), Options{}, nil, nil)), "in one group")
 }
 
 // TestCheck checks that invalid options are refused by name.
@@ -441,19 +441,19 @@ func TestCheck(t *testing.T) {
 // TestReport checks the note on a smoother choice among tied points, and the figure of a search.
 func TestReport(t *testing.T) {
 	d := newProblem(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
-	r := testkit.Must(run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}}, nil,
+	r := testkit.Must(searchPoints(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}}, nil,
 		nil))
 	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.flags()
 	least := r.bestPerKernel()[0]
 	for _, c := range []struct {
 		model stage.Number
 		said  bool
-	}{{least.Model, false}, {2 * least.Model, true}} {
+	}{{least.ModeledError, false}, {2 * least.ModeledError, true}} {
 		other := *r
-		other.Best.Model, other.Scaling = c.model, "standard"
+		other.Best.ModeledError, other.Scaling = c.model, "standard"
 		if s := other.String(); strings.Contains(s, "the smoothest of those not told apart") != c.said ||
 			!strings.Contains(s, ", scaled: standard\n") {
-			t.Errorf("model %g of the least %g:\n%s", c.model, least.Model, s)
+			t.Errorf("model %g of the least %g:\n%s", c.model, least.ModeledError, s)
 		}
 	}
 	f := r.Plot()
@@ -469,7 +469,7 @@ func TestFewRows(t *testing.T) {
 		n    int
 		rows []int
 	}{{150, []int{150}}, {300, []int{150, 300}}, {600, []int{250, 600}}} {
-		r := testkit.Must(run(context.Background(), newProblem(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)),
+		r := testkit.Must(searchPoints(context.Background(), newProblem(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)),
 			Options{}, nil, nil))
 		var rows []int
 		var work float64
