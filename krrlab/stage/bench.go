@@ -55,8 +55,8 @@ type Bench interface {
 // Refitter is a Bench that can fit other rows.
 type Refitter interface {
 	Bench
-	// DecisionValues fits train with k and λ by the method of the bench, and returns the decision values of the m rows of
-	// test, m×t. It returns an error if the fit does not converge.
+	// DecisionValues fits train with k and λ by the method of the bench, and returns the decision values of the m rows
+	// of test, m×t. It returns an error if the fit does not converge.
 	DecisionValues(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
 		test *datasets.Dataset) (*mat.Dense, error)
 }

@@ -102,8 +102,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	return r, nil
 }
 
-// score sets the scores, from dense factors if the options and the memory allow them, else by a Fourier series, and else
-// from probes. It reports whether dense factors were used.
+// score sets the scores, from dense factors if the options and the memory allow them, else by a Fourier series, and
+// else from probes. It reports whether dense factors were used.
 func (r *Result) score(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) (isDense bool, err error) {
 	if r.N <= o.ExactBelow {
 		err := r.scoreDense(ctx, b, q, o.Lambdas)

@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// Constants has the constants of Theorem 7's two conditions on a matrix of features Z, n×s, for the kernel matrix K and the
-// ridge λ. With P the orthogonal projector on the span of the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and K =
-// VVᵀ, the conditions are
+// Constants has the constants of Theorem 7's two conditions on a matrix of features Z, n×s, for the kernel matrix K and
+// the ridge λ. With P the orthogonal projector on the span of the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and
+// K = VVᵀ, the conditions are
 //
 //  1. ‖(I−P)K(I−P)‖₂ ≤ αλ,
 //  2. (1−γ)‖ZᵀPx‖² ≤ ‖VᵀPx‖² ≤ (1+γ)‖ZᵀPx‖²  for all x.
@@ -21,9 +21,9 @@ type Constants struct {
 	Gamma float64 `json:"gamma"` // γ
 }
 
-// The presets. PaperTest has the constants printed in the paper; for TensorSketch they need about 11,000 times the
-// features of Theorem 1. Kappa5 and Kappa10 guarantee κ ≤ 5 and κ ≤ 10, with about 74 and 16 times the features of
-// Theorem 1.
+// The presets. PaperConstants has the constants printed in the paper; for TensorSketch they need about 11,000 times the
+// features of Theorem 1. Kappa5Constants and Kappa10Constants guarantee κ ≤ 5 and κ ≤ 10, with about 74 and 16 times
+// the features of Theorem 1.
 var (
 	PaperConstants   = Constants{"paper", 0.05, 0.10, 0.10}
 	Kappa5Constants  = Constants{"kappa5", 0.26, 0.36, 0.30}

@@ -16,11 +16,11 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// FromDense computes s_λ = Σ_i μ_i/(μ_i+λ) from all eigenvalues of K, which it overwrites, at λ = lambda and at the lambdas
-// of the curve. storageError bounds ‖E‖₂, the 2-norm of the error of the stored matrix. The eigenvalues then have an
-// error of at most ε = ‖E‖₂ + n·2⁻⁵²·max|μ|, where the second term is the customary allowance for LAPACK's rounding
-// errors and not a proved bound. By Weyl's inequality the interval is Σ g((μ_i−ε)₊) … Σ g((μ_i)₊+ε), with g(μ) =
-// μ/(μ+λ).
+// FromDense computes s_λ = Σ_i μ_i/(μ_i+λ) from all eigenvalues of K, which it overwrites, at λ = lambda and at the
+// lambdas of the curve. storageError bounds ‖E‖₂, the 2-norm of the error of the stored matrix. The eigenvalues then
+// have an error of at most ε = ‖E‖₂ + n·2⁻⁵²·max|μ|, where the second term is the customary allowance for LAPACK's
+// rounding errors and not a proved bound. By Weyl's inequality the interval is Σ g((μ_i−ε)₊) … Σ g((μ_i)₊+ε), with g(μ)
+// = μ/(μ+λ).
 func FromDense(ctx context.Context, k *mat.Dense, storageError, lambda float64, lambdas []float64) (*Estimates, error) {
 	curveLambdas := grid(lambda, lambdas)
 	start := time.Now()

@@ -16,8 +16,8 @@ type CurvePoint struct {
 	Estimate estimate.Interval `json:"estimate"`
 }
 
-// Estimates are an estimate of s_λ(K) with its errors and cost. For a randomized method the half-width of the interval is
-// Sampling+Truncation+Storage, before the interval is cut to the bounds that tr K proves.
+// Estimates are an estimate of s_λ(K) with its errors and cost. For a randomized method the half-width of the interval
+// is Sampling+Truncation+Storage, before the interval is cut to the bounds that tr K proves.
 type Estimates struct {
 	Estimate     estimate.Interval `json:"estimate"`
 	WidthReached bool              `json:"width_reached"` // the interval is as narrow as requested

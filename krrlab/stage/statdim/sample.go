@@ -56,7 +56,7 @@ func (p *problem) storageError(s float64) float64 {
 }
 
 // eigenvalueBound returns λ−e, a lower bound for the smallest eigenvalue of the stored K+λI, but at least λ/2. The
-// stored K is too coarse for λ if that minimum applies, and Numbers.Storage then shows it.
+// stored K is too coarse for λ if that minimum applies, and Estimates.Storage then shows it.
 func (p *problem) eigenvalueBound() float64 { return max(p.Lambda-p.Error, p.Lambda/2) }
 
 // minHalfWidth returns the smallest half-width to report for m probes of signs at an estimate s without a control

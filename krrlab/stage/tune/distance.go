@@ -55,7 +55,7 @@ type DistanceFit struct {
 	JudgingRows   int     `json:"judging"`   // number of judging rows, which were not used for the fit
 	Error         float64 `json:"error"`     // error of the judging rows
 	PreviousError float64 `json:"simpler"`   // error of the same kernel with the distance that the fit began with
-	Gain          float64 `json:"gain"`      // relative reduction of the error, from Simpler to Error
+	Gain          float64 `json:"gain"`      // relative reduction of the error, from PreviousError to Error
 	GainError     float64 `json:"deviation"` // standard error of Gain
 	Accepted      bool    `json:"accepted"`  // the kernel with this distance joined the search
 
@@ -236,8 +236,8 @@ func (f *distanceSearch) run(ctx context.Context, kind string) (*DistanceFit, er
 			return nil, ctx.Err()
 		}
 	}
-	result := &DistanceFit{Kind: kind, Kernel: f.name, FittedRows: f.m, JudgingRows: f.judged, Shape: objective.shape(fitted),
-		Lambda: roundToThreeDigits(math.Exp(fitted[lambdaIndex]))}
+	result := &DistanceFit{Kind: kind, Kernel: f.name, FittedRows: f.m, JudgingRows: f.judged,
+		Shape: objective.shape(fitted), Lambda: roundToThreeDigits(math.Exp(fitted[lambdaIndex]))}
 	result.Error, _, _ = losses[0].Error()
 	result.PreviousError, _, _ = losses[1].Error()
 	result.Gain, result.GainError = losses[0].relativeExcess(losses[1])

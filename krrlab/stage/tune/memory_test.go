@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestLimitMemory checks that the matrices of a search fit into the memory budget, that a note says so if it limits the rows,
-// and that fewer than minRows rows are refused.
+// TestLimitMemory checks that the matrices of a search fit into the memory budget, that a note says so if it limits the
+// rows, and that fewer than minRows rows are refused.
 func TestLimitMemory(t *testing.T) {
 	const d = 3
 	valid := datasets.SyntheticRegression(50, d, 0, 1)

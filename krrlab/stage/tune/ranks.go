@@ -21,8 +21,8 @@ type message struct {
 	Error  string
 }
 
-// searchOnRanks runs the search on all ranks of c, all of which must call it with a full that is not nil. Rank 0 searches,
-// all ranks evaluate full together, and all have the same result. Each rank calls its notify.
+// searchOnRanks runs the search on all ranks of c, all of which must call it with a full that is not nil. Rank 0
+// searches, all ranks evaluate full together, and all have the same result. Each rank calls its notify.
 func searchOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full *evaluator,
 	notify func(stage.Event)) (*Result, error) {
 	if c.Size() == 1 {

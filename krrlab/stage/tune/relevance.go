@@ -17,9 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model/leaveout"
 )
 
-// distanceObjective is the leave-one-out error of n rows as a function of θ = (shape of the distance, log λ), for a kernel that
-// is a function of s = ‖z_a−z_b‖² or ‖z_a−z_b‖₁ of stretched points z. The shape has log length scales, z_j =
-// x_j/e^θ_j, or the entries of a matrix M by rows, z = Mx. With A = K+λI, G = A⁻¹ and C = GY, the leave-one-out
+// distanceObjective is the leave-one-out error of n rows as a function of θ = (shape of the distance, log λ), for a
+// kernel that is a function of s = ‖z_a−z_b‖² or ‖z_a−z_b‖₁ of stretched points z. The shape has log length scales, z_j
+// = x_j/e^θ_j, or the entries of a matrix M by rows, z = Mx. With A = K+λI, G = A⁻¹ and C = GY, the leave-one-out
 // residuals are e_i = c_i/G_ii, and their differential is
 //
 //	de_i = (−(G dA C)_i + e_i (G dA G)_ii)/G_ii.

@@ -308,7 +308,8 @@ func (r *Result) errorMapFigure(quantity string) *plots.Figure {
 	if r.Best.Gamma > 0 {
 		label = "γ"
 	}
-	m := plots.Map(title, label, "λ", quantity+" (≤ 1.5 × least)", r.ErrorMap.Scale, r.ErrorMap.Lambda, r.ErrorMap.Error)
+	m := plots.Map(title, label, "λ", quantity+" (≤ 1.5 × least)", r.ErrorMap.Scale, r.ErrorMap.Lambda,
+		r.ErrorMap.Error)
 	lowest := math.Inf(1)
 	for _, row := range r.ErrorMap.Error {
 		lowest = min(lowest, slices.Min(row))

@@ -91,8 +91,8 @@ type Result struct {
 	Baseline stage.Number `json:"baseline"`
 	Points   []Point      `json:"points"` // in the order of their evaluation
 	Levels   []Level      `json:"levels"`
-	// ExpectedGain is the relative reduction of the error expected from one more point when the search ended; null without a
-	// model.
+	// ExpectedGain is the relative reduction of the error expected from one more point when the search ended; null
+	// without a model.
 	ExpectedGain stage.Number   `json:"gain"`
 	Distances    []*DistanceFit `json:"distances,omitempty"` // distances that were fitted, in this order
 	ErrorMap     *ErrorMap      `json:"map,omitempty"`       // null if σ or λ was not searched
@@ -126,8 +126,8 @@ func (s *search) result() *Result {
 		return nil
 	}
 	r := &Result{Criterion: s.data.criterion(), Quick: s.opt.Quick, Metric: s.data.judgment.metric,
-		Baseline: s.baseline(), ExpectedGain: stage.Number(s.expectedGain), Best: s.describe(best), Distances: s.distances,
-		DistanceNote: s.distanceNote, Seconds: time.Since(s.start).Seconds()}
+		Baseline: s.baseline(), ExpectedGain: stage.Number(s.expectedGain), Best: s.describe(best),
+		Distances: s.distances, DistanceNote: s.distanceNote, Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		reported := Level{Name: l.name, Rows: l.rows, Points: len(l.points)}
 		for _, p := range l.points {

@@ -68,10 +68,11 @@ type search struct {
 	workDone     float64 // work of the evaluated points, in units of rows³
 }
 
-// searchPoints searches for the best kernel, scale and λ. full evaluates the last level of a problem that is too large for
-// factorizations; if it is nil, the last subsample decides. If ctx ends, run returns the result found so far together
-// with the error.
-func searchPoints(ctx context.Context, data *problem, o Options, full *evaluator, notify func(stage.Event)) (*Result, error) {
+// searchPoints searches for the best kernel, scale and λ. full evaluates the last level of a problem that is too large
+// for factorizations; if it is nil, the last subsample decides. If ctx ends, run returns the result found so far
+// together with the error.
+func searchPoints(ctx context.Context, data *problem, o Options, full *evaluator,
+	notify func(stage.Event)) (*Result, error) {
 	if size := mat.Norm(data.y, math.Inf(1)); size > 1e70 || size > 0 && size < 1e-70 {
 		return nil, fmt.Errorf("tune: targets of size %.2g are out of range, as squared errors are squared: give "+
 			"them in another unit", size)

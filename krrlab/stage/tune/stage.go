@@ -141,8 +141,8 @@ func (o *Options) newProblem(p *stage.Problem) (data *problem, y *mat.Dense, err
 	return data, y, nil
 }
 
-// lastLevel returns the evaluator of the last level. The search does not use it if the subsample has all rows or decides
-// alone. lastLevel returns an error if the bench does not fit other rows.
+// lastLevel returns the evaluator of the last level. The search does not use it if the subsample has all rows or
+// decides alone. lastLevel returns an error if the bench does not fit other rows.
 func (o *Options) lastLevel(b stage.Bench, p *stage.Problem, y *mat.Dense, judgment scoring) (*evaluator, error) {
 	if o.usesAllRows(p.N) || o.Quick {
 		return &evaluator{}, nil
