@@ -6,8 +6,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Placement has what the tiles of a kernel matrix and their error bounds need to know of the points, computed once: the
-// norms and weights of the points, and whether the points are shifted before inner products are formed.
+// Placement holds the points of a kernel matrix with their norms and weights, shifted if that makes inner products more
+// accurate. Tiles and their error bounds are computed from it.
 type Placement struct {
 	Original points.Panel // the points as given
 	Shift    []float64    // vector subtracted from all points; nil if they are not shifted

@@ -124,27 +124,56 @@ func Check(k Kernel, x points.Points) error {
 	if t, ok := k.(tiler); ok && IsPairwise(k) {
 		return checkTile(k, t, x)
 	}
-	r, ok := k.(Radial)
-	if !ok || BuiltIn(k) {
-		return nil
+	if r, ok := k.(Radial); ok && !BuiltIn(k) {
+		return checkRadial(r, x)
 	}
-	atOrigin, slope := atZero(r), r.Slope()
+	return nil
+}
+
+// checkRadial is Check for a user-defined Radial.
+func checkRadial(k Radial, x points.Points) error {
+	if err := checkSlope(k); err != nil {
+		return err
+	}
+	farthest, err := checkPairs(k, x)
+	if err != nil {
+		return err
+	}
+	if d, ok := k.(Decreasing); ok {
+		if err := checkDecreasing(d, farthest); err != nil {
+			return err
+		}
+	}
+	if d, ok := k.(Differentiable); ok {
+		return checkDerivative(k, d, farthest)
+	}
+	return nil
+}
+
+// checkSlope checks that g(0) and Slope are positive, and that g decreases from 0 no faster than Slope allows.
+func checkSlope(k Radial) error {
+	atOrigin, slope := atZero(k), k.Slope()
 	if !(atOrigin > 0) || math.IsInf(atOrigin, 1) || !(slope > 0) {
 		return fmt.Errorf("kernel: %v has g(0) = %v and Slope() = %v: want positive numbers, or +Inf for a slope "+
 			"that is not known", k, atOrigin, slope)
 	}
-	rounding := profileTol * atOrigin
 	for t := range 10 { // |g(0)−g(r²)| ≤ |g′(0)|r² must hold at r² = g(0)/|g′(0)|·4^−t
 		g := []float64{math.Ldexp(atOrigin/slope, -2*t)}
 		sq := g[0]
-		if r.Profile(g, g); atOrigin-g[0] > slope*sq+rounding {
+		if k.Profile(g, g); atOrigin-g[0] > slope*sq+profileTol*atOrigin {
 			return fmt.Errorf("kernel: %v falls by %.4g from r² = 0 to %g, more than Slope() = %g allows: want "+
 				"|g′(0)|, or +Inf where it is not known", k, atOrigin-g[0], sq, slope)
 		}
 	}
+	return nil
+}
 
+// checkPairs compares Profile with Eval for some pairs of the points, and checks that no value exceeds k(x, x). It
+// returns the largest ‖x−z‖² of the pairs.
+func checkPairs(k Radial, x points.Points) (farthest float64, err error) {
 	n, d := x.Dims()
-	var farthest float64 // largest ‖x−z‖² of the pairs
+	atOrigin := atZero(k)
+	rounding := profileTol * atOrigin
 	a, b := make([]float64, d), make([]float64, d)
 	for p := range min(n, checkedPairs) {
 		i := p * n / min(n, checkedPairs)
@@ -153,26 +182,17 @@ func Check(k Kernel, x points.Points) error {
 		x.RowTo(b, j)
 		g := []float64{squaredDistance(a, b)}
 		sq, eval := g[0], k.Eval(a, b)
-		switch r.Profile(g, g); {
+		switch k.Profile(g, g); {
 		case !(math.Abs(g[0]-eval) <= rounding): // NaN too
-			return fmt.Errorf("kernel: %v of points %d and %d, at r² = %g, is %v by Profile and %v by Eval: want "+
+			return 0, fmt.Errorf("kernel: %v of points %d and %d, at r² = %g, is %v by Profile and %v by Eval: want "+
 				"one kernel", k, i, j, sq, g[0], eval)
 		case math.Abs(g[0]) > atOrigin+rounding:
-			return fmt.Errorf("kernel: %v of points %d and %d is %v, above k(x, x) = %v: it is not positive "+
+			return 0, fmt.Errorf("kernel: %v of points %d and %d is %v, above k(x, x) = %v: it is not positive "+
 				"semi-definite", k, i, j, g[0], atOrigin)
 		}
 		farthest = max(farthest, sq)
 	}
-
-	if d, ok := k.(Decreasing); ok {
-		if err := checkDecreasing(d, farthest); err != nil {
-			return err
-		}
-	}
-	if d, ok := k.(Differentiable); ok {
-		return checkDerivative(r, d, farthest)
-	}
-	return nil
+	return farthest, nil
 }
 
 // checkDerivative compares Derivative with central differences of Profile at some squared distances between 0 and

@@ -33,19 +33,20 @@ func (o *OuterProduct) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return o.w.mulTo(ctx, dst, src, 0)
 }
 
+// kernelMatrix is K, by its products with n×t matrices.
+type kernelMatrix interface {
+	KMulTo(ctx context.Context, dst, src *mat.Dense) error
+}
+
 // Difference is the symmetric operator K−ZZᵀ, whose norm the Lanczos process computes.
 type Difference struct {
-	k interface {
-		KMulTo(ctx context.Context, dst, src *mat.Dense) error
-	}
+	k  kernelMatrix
 	z  *OuterProduct
 	zz mat.Dense // scratch: ZZᵀ·src
 }
 
 // SubtractFrom returns K−ZZᵀ for a K of the same order. The result is not safe for concurrent use.
-func (o *OuterProduct) SubtractFrom(k interface {
-	KMulTo(ctx context.Context, dst, src *mat.Dense) error
-}) *Difference {
+func (o *OuterProduct) SubtractFrom(k kernelMatrix) *Difference {
 	return &Difference{k: k, z: o}
 }
 

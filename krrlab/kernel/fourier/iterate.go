@@ -2,15 +2,12 @@ package fourier
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/krrlab/lab/krrlab/accel"
 )
 
 // maxIterations is the largest number of iterations of conjugate gradients for one column.
@@ -31,14 +28,8 @@ func newWeightPreconditioner(ctx context.Context, b *NormalMatrix, lambda float6
 	p := &weightPreconditioner{diagonal: make([]float64, len(s.modes))}
 	block := &NormalMatrix{series: &Series{axes: s.axes, modes: s.modes[:count]}, moments: b.moments}
 	var err error
-	if p.factor, err = block.Matrix(ctx); err != nil {
+	if p.factor, err = block.lower(ctx, lambda); err != nil {
 		return nil, err
-	}
-	for k := range count {
-		p.factor.Set(k, k, p.factor.At(k, k)+lambda)
-	}
-	if !accel.Dpotrf(count, p.factor.RawMatrix().Data, count) {
-		return nil, fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small", lambda)
 	}
 	total := b.moments[0] // Σ w_i: the moment of frequency 0
 	for k := range p.diagonal {
@@ -88,8 +79,7 @@ func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (iterat
 			}
 			alpha := rho / floats.Dot(direction, image)
 			if !(alpha > 0) {
-				return count, fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small",
-					f.lambda)
+				return count, notDefinite(f.lambda)
 			}
 			floats.AddScaled(beta, alpha, direction)
 			floats.AddScaled(residual, -alpha, image)

@@ -174,9 +174,14 @@ func (b *NormalMatrix) lower(ctx context.Context, lambda float64) (*mat.Dense, e
 		a.Set(k, k, a.At(k, k)+lambda)
 	}
 	if !accel.Dpotrf(size, a.RawMatrix().Data, size) {
-		return nil, fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small", lambda)
+		return nil, notDefinite(lambda)
 	}
 	return a, nil
+}
+
+// notDefinite returns the error for a λ that is lost in the rounding of ΦᵀΦ.
+func notDefinite(lambda float64) error {
+	return fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small", lambda)
 }
 
 // Solve returns β, M×t, with (ΦᵀΦ + λI)β = b for the right-hand sides b = ΦᵀY. If ΦᵀΦ + λI was factored, it ignores

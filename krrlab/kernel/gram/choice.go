@@ -22,7 +22,7 @@ type Choice struct {
 	Arithmetic    kernel.Arithmetic // precision of the inner products or distances
 	Centered      bool              // the points are shifted by their mean before inner products are formed
 	ExactProducts bool              // the points are bytes, whose inner products are exact integers
-	Shift         float64           // μ if the tiles store K − μ11ᵀ; 0 unless all entries are from a kernel.DistanceTable
+	Shift         float64           // μ if the tiles store K − μ11ᵀ; 0 unless entries are from a kernel.DistanceTable
 	Bytes         int64             // memory of the matrix, see Matrix.Bytes
 	Accuracy      float64           // required bound of ‖E‖₂
 	Error         float64           // bound of ‖E‖₂, proved if Certain, otherwise predicted
@@ -135,7 +135,7 @@ func (m *Matrix) methods(entries Storage) []method {
 	return list
 }
 
-// choose selects storage, tiles and arithmetic from a sample of the rows of K.
+// choose selects storage, tiles and arithmetic, in general from a sample of the rows of K.
 func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for",
 		ExactProducts: kernel.HasExactProducts(m.k, m.placement.Summary)}
@@ -161,7 +161,12 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 		c.Arithmetic, c.Centered, c.Error, c.Certain = method.arithmetic, method.centered, bound, true
 		return c, m.checkMemory(Float64, o.Memory)
 	}
+	return m.chooseFromSample(ctx, c, o, largest)
+}
 
+// chooseFromSample completes the choice c by measurements on a sample of the rows of K, whose entries are at most
+// largest.
+func (m *Matrix) chooseFromSample(ctx context.Context, c Choice, o *Options, largest float64) (Choice, error) {
 	s, err := m.newSample(ctx, o.PreferredAccuracy, o.Seed)
 	if err != nil {
 		return c, err
@@ -199,19 +204,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 		list = methodLists{matchingMethods(list.inFloat32, o.SameAs), matchingMethods(list.inFloat64, o.SameAs)}
 		c.Reason = "as before"
 	}
-	var best Estimate
-	switch o.Storage {
-	case Float32:
-		best, err = s.bestEstimate(ctx, &c, list.inFloat32, o.PreferredAccuracy)
-	case Float64:
-		best, err = s.bestEstimate(ctx, &c, list.inFloat64, o.PreferredAccuracy)
-	case Fixed16:
-		best, err = m.estimateFixed16(ctx, s, &c, list.inFloat32)
-	case Recompute:
-		best, err = s.bestEstimate(ctx, &c, list.forRecompute(), o.Accuracy)
-	case Auto:
-		best, err = m.chooseStorage(ctx, s, &c, list, o)
-	}
+	best, err := m.chooseMethod(ctx, s, &c, list, o)
 	if err == nil && len(c.Tried) == 0 {
 		err = fmt.Errorf("gram: K was stored as %v with distances in %v, which these points and %v do not allow",
 			o.SameAs.Storage, o.SameAs.Arithmetic, m.k)
@@ -225,6 +218,22 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 		c.Shift = s.table.Shift()
 	}
 	return c, nil
+}
+
+// chooseMethod returns the estimate of the method to use with o.Storage. With Auto it also selects the storage.
+func (m *Matrix) chooseMethod(ctx context.Context, s *sample, c *Choice, list methodLists, o *Options) (Estimate,
+	error) {
+	switch o.Storage {
+	case Float32:
+		return s.bestEstimate(ctx, c, list.inFloat32, o.PreferredAccuracy)
+	case Float64:
+		return s.bestEstimate(ctx, c, list.inFloat64, o.PreferredAccuracy)
+	case Fixed16:
+		return m.estimateFixed16(ctx, s, c, list.inFloat32)
+	case Recompute:
+		return s.bestEstimate(ctx, c, list.forRecompute(), o.Accuracy)
+	}
+	return m.chooseStorage(ctx, s, c, list, o)
 }
 
 // methodLists holds the candidate methods for entries in float32 and in float64, the cheapest first.
@@ -314,8 +323,7 @@ func (m *Matrix) requiredBytes(s Storage) int64 {
 	panel := 2 * 8 * min(t*int64(d), 1<<20) // two converted blocks of points, see points.Workspace
 	scratch := int64(accel.Threads()) * (8*t*t + panel)
 	bytes := tableBytes(m.tiling) + scratch
-	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
-	entries := width * m.tiling.entryCount()
+	entries := s.entryBytes() * m.tiling.entryCount()
 	if p := m.choice.Sparse; p != nil && p.EntryCutoff > 0 && s != Fixed16 {
 		// The stored entries, 5 % more than predicted from a sample, and one bit for each entry that is formed.
 		entries = min(entries, int64(float64(entries)*p.StoredShare/p.FormedShare*1.05)+m.tiling.entryCount()/8)

@@ -24,6 +24,9 @@ var storageNames = []string{"auto", "float64", "float32", "recompute", "fixed16"
 
 func (s Storage) String() string { return enum.Name(storageNames, s) }
 
+// entryBytes returns the memory of an entry in bytes. It is 0 if entries are not stored.
+func (s Storage) entryBytes() int64 { return map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s] }
+
 // MarshalText implements encoding.TextMarshaler.
 func (s Storage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 

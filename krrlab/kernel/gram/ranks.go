@@ -90,11 +90,10 @@ func RankBytes(n int, s Storage, ranks int) int64 {
 		missing[(t.diagonalStart(o)+t.blocks-1-o)%ranks] += missingEntries
 	}
 	var maxBytes int64
-	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
 	for r, missingEntries := range missing {
 		ownTiles := int64(cyclicDistribution{r, ranks}.count(tiles))
 		entries := ownTiles*size*size - missingEntries
-		maxBytes = max(maxBytes, tableBytesFor(int64(n), ownTiles, int64(t.blocks))+width*entries)
+		maxBytes = max(maxBytes, tableBytesFor(int64(n), ownTiles, int64(t.blocks))+s.entryBytes()*entries)
 	}
 	return maxBytes
 }

@@ -3,6 +3,8 @@ package points
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
@@ -148,12 +150,12 @@ func (w *Workspace) sparseL1(a, b *CSR, emit func(i int, acc []float64)) {
 	bNorms := buffer.Grow(&w.absSums, b.N)
 	for j := range bNorms {
 		_, val := b.Row(j)
-		bNorms[j] = sumOfAbs(val)
+		bNorms[j] = floats.Norm(val, 1)
 	}
 	acc := buffer.Grow(&w.acc, b.N)
 	for i := range a.N {
 		col, val := a.Row(i)
-		aNorm := sumOfAbs(val)
+		aNorm := floats.Norm(val, 1)
 		for j, bNorm := range bNorms {
 			acc[j] = aNorm + bNorm
 		}
@@ -170,13 +172,4 @@ func (w *Workspace) sparseL1(a, b *CSR, emit func(i int, acc []float64)) {
 		}
 		emit(i, acc)
 	}
-}
-
-// sumOfAbs returns Σ |v|.
-func sumOfAbs(v []float64) float64 {
-	var s float64
-	for _, a := range v {
-		s += math.Abs(a)
-	}
-	return s
 }

@@ -79,9 +79,10 @@ func (f Chain) Sample(d, s int, g rng.Stream) (Map, error) {
 	return m, nil
 }
 
-// MapBytes returns the memory of a map R^d → R^s in bytes: that of its features and its sketches.
-func (f Chain) MapBytes(d, s int) int64 {
-	return accel.SaturateInt64(float64(mapBytes(f.Features, d, f.Width)) + float64(f.Sketches.OperatorBytes(f.Width, s)))
+// mapBytes returns the memory of a map R^d → R^s in bytes: that of its features and its sketches.
+func (f Chain) mapBytes(d, s int) int64 {
+	features, sketches := mapBytes(f.Features, d, f.Width), f.Sketches.OperatorBytes(f.Width, s)
+	return accel.SaturateInt64(float64(features) + float64(sketches))
 }
 
 // Dims implements Map.

@@ -14,8 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Dist is a distribution over feature maps for one kernel. A distribution whose maps are large can have a method
-// MapBytes(d, s int) int64, the memory in bytes of a map R^d → R^s. SampleWithin then compares it with a budget.
+// Dist is a distribution over feature maps for one kernel.
 type Dist interface {
 	// Sample draws a map R^d → R^s; it is a function of d, s and the stream g. It returns an error if d < 1, s < 1, or
 	// the distribution has no map of these sizes. It runs on all threads and must not be called within accel.ForEach.
@@ -86,10 +85,10 @@ func checkMemory(memory accel.Budget, dist Dist, d, s int) error {
 		"use fewer features, or allow more by --memory")
 }
 
-// mapBytes returns the memory of a map R^d → R^s of dist in bytes, or 0 if dist has no method MapBytes.
+// mapBytes returns the memory of a map R^d → R^s of dist in bytes, or 0 for a user-defined distribution.
 func mapBytes(dist Dist, d, s int) int64 {
-	if m, ok := dist.(interface{ MapBytes(d, s int) int64 }); ok {
-		return m.MapBytes(d, s)
+	if m, ok := dist.(interface{ mapBytes(d, s int) int64 }); ok {
+		return m.mapBytes(d, s)
 	}
 	return 0
 }

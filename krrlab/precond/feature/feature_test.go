@@ -194,7 +194,8 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// TestSampleWithin checks to the byte which maps fit a memory budget. A distribution without MapBytes always fits.
+// TestSampleWithin checks to the byte which maps fit a memory budget. A map of a user-defined distribution always
+// fits.
 func TestSampleWithin(t *testing.T) {
 	const d, s = 5, 12
 	fourier, tensor := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, feature.TensorSketch{Kernel: poly}

@@ -34,8 +34,8 @@ func (f Fourier) String() string {
 	return fmt.Sprintf("Fourier features of %v", f.Kernel)
 }
 
-// MapBytes returns the memory of a map R^d → R^s in bytes.
-func (Fourier) MapBytes(d, s int) int64 { return accel.SaturateInt64((4*float64(d) + 20) * float64(s)) }
+// mapBytes returns the memory of a map R^d → R^s in bytes.
+func (Fourier) mapBytes(d, s int) int64 { return accel.SaturateInt64((4*float64(d) + 20) * float64(s)) }
 
 // FourierMap is a draw of Fourier: φ(x) = √(2/s)·cos(Wx+b). It stores Wᵀ in float32, in 4·d·s bytes, and 20 bytes for each
 // feature.

@@ -41,8 +41,8 @@ var _ Dist = TensorSketch{}
 
 func (f TensorSketch) String() string { return fmt.Sprintf("TensorSketch of %v", f.Kernel) }
 
-// MapBytes returns the memory of a map in bytes.
-func (f TensorSketch) MapBytes(d, _ int) int64 {
+// mapBytes returns the memory of a map in bytes.
+func (f TensorSketch) mapBytes(d, _ int) int64 {
 	return accel.SaturateInt64(4 * float64(f.Kernel.Degree) * (float64(d) + 1))
 }
 

@@ -105,7 +105,6 @@ func (f Features) Iterations(o *cost.IterationModel) float64 {
 
 func init() {
 	stage.RegisterBuiltIn(stage.Kind{Name: "features", Zero: Features{}, Label: "random features", Order: 1,
-		Variants:           []string{"", "lambda-p=10"},
-		AdviceIfSlow:       "a larger features= or lambda-p= in --precond",
-		AdviceIfIndefinite: "a larger lambda-p= in --precond"})
+		Variants:     []string{"", "lambda-p=10"},
+		AdviceIfSlow: lowRankAdviceIfSlow, AdviceIfIndefinite: lowRankAdviceIfIndefinite})
 }

@@ -21,6 +21,12 @@ const (
 	inverseSlowdown = 3.4 // L⁻¹: s³/3 operations, in units of one flop at the rate of a matrix product
 )
 
+// Advice for all M = ZZᵀ+λ_pI if the iteration is slow, and if M is not positive definite in float64.
+const (
+	lowRankAdviceIfSlow       = "a larger features= or lambda-p= in --precond"
+	lowRankAdviceIfIndefinite = "a larger lambda-p= in --precond"
+)
+
 // setDefaults replaces zeros in s and lambdaP by the defaults and checks the values.
 func setDefaults(s *int, lambdaP *float64, d stage.Defaults) error {
 	*s, *lambdaP = cmp.Or(*s, d.S), cmp.Or(*lambdaP, d.LambdaP)

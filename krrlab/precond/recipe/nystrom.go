@@ -107,7 +107,6 @@ func (Nystrom) Iterations(o *cost.IterationModel) float64 { return o.PivotIterat
 
 func init() {
 	stage.RegisterBuiltIn(stage.Kind{Name: "nystrom", Zero: Nystrom{}, Title: "Nyström landmarks", Label: "Nyström",
-		Variants:           []string{"", "lambda-p=10", "spectral=true"},
-		AdviceIfSlow:       "a larger features= or lambda-p= in --precond",
-		AdviceIfIndefinite: "a larger lambda-p= in --precond"})
+		Variants:     []string{"", "lambda-p=10", "spectral=true"},
+		AdviceIfSlow: lowRankAdviceIfSlow, AdviceIfIndefinite: lowRankAdviceIfIndefinite})
 }

@@ -66,6 +66,5 @@ func (RPCholesky) Propose(o *cost.IterationModel) []stage.Preconditioner {
 func init() {
 	stage.RegisterBuiltIn(stage.Kind{Name: "rpcholesky", Zero: RPCholesky{}, Title: "randomly pivoted Cholesky",
 		Label: "RPCholesky", Order: 2, Variants: []string{"", "lambda-p=10", "spectral=true"},
-		AdviceIfSlow:       "a larger features= or lambda-p= in --precond",
-		AdviceIfIndefinite: "a larger lambda-p= in --precond"})
+		AdviceIfSlow: lowRankAdviceIfSlow, AdviceIfIndefinite: lowRankAdviceIfIndefinite})
 }

@@ -70,8 +70,11 @@ func (d Composition) OperatorBytes(m, s int) int64 {
 	var sum float64
 	for _, l := range d {
 		width := cmp.Or(l.Width, s)
-		if o, ok := l.Dist.(interface{ OperatorBytes(m, s int) int64 }); ok {
-			sum += float64(o.OperatorBytes(m, width))
+		switch dist := l.Dist.(type) {
+		case Gaussian:
+			sum += float64(dist.operatorBytes(m, width))
+		case Composition:
+			sum += float64(dist.OperatorBytes(m, width))
 		}
 		m = width
 	}

@@ -37,8 +37,8 @@ const convertedEntries = 1 << 19
 
 func (Gaussian) String() string { return "gaussian" }
 
-// OperatorBytes returns the memory of an operator in bytes.
-func (Gaussian) OperatorBytes(m, s int) int64 {
+// operatorBytes returns the memory of an operator in bytes.
+func (Gaussian) operatorBytes(m, s int) int64 {
 	return accel.SaturateInt64(4 * float64(m) * float64(s))
 }
 
@@ -48,7 +48,7 @@ func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
 	if err := checkSample(d, m, s); err != nil {
 		return nil, err
 	}
-	if err := accel.AvailableMemory(0, 1).Check(d.OperatorBytes(m, s), fmt.Sprintf("sketch: a Gaussian sketch from "+
+	if err := accel.AvailableMemory(0, 1).Check(d.operatorBytes(m, s), fmt.Sprintf("sketch: a Gaussian sketch from "+
 		"dimension %d to %d", m, s), "put an srht before it"); err != nil {
 		return nil, err
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Dist is a distribution over linear maps R^m → R^s for all m and s. A distribution whose operators are large can have a
-// method OperatorBytes(m, s int) int64, their memory in bytes, which a memory budget then takes into account.
+// Dist is a distribution over linear maps R^m → R^s for all m and s.
 type Dist interface {
 	// Sample draws a map; it is a function of m, s and the stream g. It returns an error if m < 1, s < 1, or the
 	// distribution has no map of these sizes. It runs on all threads and must not be called within accel.ForEach.
