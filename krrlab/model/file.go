@@ -226,6 +226,9 @@ func readArchive(r io.ReaderAt, size int64, memory accel.Budget) (*Model, error)
 		Columns:     meta.Columns,
 		ErrorBounds: meta.ErrorBounds, Repeats: meta.Repeats, Origin: meta.Origin}
 	if err := a.readModel(m, meta); err != nil {
+		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge {
+			return nil, err
+		}
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}
 	return m, nil
@@ -328,10 +331,16 @@ func (a *archive) contains(name string) bool {
 
 // reserve sets aside the bytes of an array that is about to be read. It returns an error unless so many are free.
 func (a *archive) reserve(bytes int64) error {
-	err := a.memory.Check(bytes, "an array of the model", "allow more by --memory, or take a machine with more")
-	a.memory = a.memory.Reserve(bytes)
-	return err
+	budget := a.memory
+	if a.memory = budget.Reserve(bytes); a.memory.Used <= uncheckedBytes {
+		return nil
+	}
+	return budget.Check(bytes, "an array of the model", "allow more by --memory, or take a machine with more")
 }
+
+// uncheckedBytes is the size of the arrays of a model up to which it is read whatever the budget is. The program itself
+// takes more. Tests change it.
+var uncheckedBytes int64 = 1 << 24
 
 // metadata reads model.json and checks the format, the version and the sizes.
 func (a *archive) metadata() (meta Info, err error) {

@@ -375,6 +375,8 @@ print(*[repr(float(v)) for v in k @ c + meta.get("mean", 0)])
 // TestMemory checks that a file is refused before its arrays are allocated if they do not fit into the available
 // memory, or if its sparse points have more features than a dense vector may have.
 func TestMemory(t *testing.T) {
+	defer func(b int64) { uncheckedBytes = b }(uncheckedBytes)
+	uncheckedBytes = 0
 	dense, sparse := random(kernels[0], kinds(700, 3, 1)["float64"], 1), random(kernels[0], kinds(7, 3, 1)["sparse"], 1)
 	wide := *sparse.X.(*points.CSR)
 	wide.D = math.MaxInt32
@@ -397,6 +399,9 @@ func TestMemory(t *testing.T) {
 		_, err := readArchive(bytes.NewReader(b), int64(len(b)), accel.Budget{Limit: c.left})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d bytes left: %v, want %q", c.left, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "damaged") {
+			t.Errorf("%d bytes left: %v, but the file is good", c.left, err)
 		}
 	}
 }
