@@ -77,12 +77,12 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 		values["residual"] = fit.Residual
 	} else {
 		if fit, err = baseline.ADMM(ctx, m, s.train.X, c.Lambda, y, &baseline.ADMMOptions{Options: o, Loss: c.Loss,
-			Rho: rhoGrid, Trial: rhoTrialIterations, Tol: c.Tol, MaxIter: c.MaxIter}); err != nil {
+			RhoGrid: rhoGrid, TrialIterations: rhoTrialIterations, Tol: c.Tol, MaxIter: c.MaxIter}); err != nil {
 			return nil, err
 		}
 		values["rho"], values["gap"], values["tune_seconds"] = fit.Rho, fit.Gap, fit.Seconds.Rho
 		for i, rho := range rhoGrid {
-			values[fmt.Sprintf("objective@%g", rho)] = fit.Tried[i]
+			values[fmt.Sprintf("objective@%g", rho)] = fit.RhoObjectives[i]
 		}
 	}
 	values["objective"] = fit.Objective

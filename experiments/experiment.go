@@ -36,10 +36,10 @@ type Entry struct {
 	Case Case   `json:"case"` // problem and options
 	// Paper is the row of the published tables to compare with; empty if there is none.
 	Paper string `json:"paper,omitempty"`
-	// Skip is the reason why the case is not run at this scale; empty if it is run.
-	Skip string `json:"skip,omitempty"`
-	// Expect is the number of iterations for predicting the time; 0 uses a guess.
-	Expect int `json:"-"`
+	// SkipReason is the reason why the case is not run at this scale; empty if it is run.
+	SkipReason string `json:"skip,omitempty"`
+	// ExpectedIterations is the number of iterations for predicting the time; 0 uses a guess.
+	ExpectedIterations int `json:"-"`
 	// Result contains the measurements; nil if the case was not run.
 	Result *Result `json:"result,omitempty"`
 }

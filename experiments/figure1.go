@@ -44,7 +44,7 @@ func entriesPerSeed(row, role string, c Case, seeds, expect int) []Entry {
 	var out []Entry
 	for k := range seeds {
 		c.Seed = uint64(k + 1)
-		out = append(out, Entry{Row: row, Role: role, Case: c, Expect: expect})
+		out = append(out, Entry{Row: row, Role: role, Case: c, ExpectedIterations: expect})
 	}
 	return out
 }

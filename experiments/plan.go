@@ -40,11 +40,12 @@ func planJobs(plans []*Report, o *Options) []*job {
 			e := &p.Entries[i]
 			j := byKey[e.Case.key()]
 			if j == nil {
-				j = &job{testCase: e.Case, skipReason: e.Skip, cost: costOf(o.Rates, e.Case, sizeOf(e.Case), e.Expect)}
+				j = &job{testCase: e.Case, skipReason: e.SkipReason,
+					cost: costOf(o.Rates, e.Case, sizeOf(e.Case), e.ExpectedIterations)}
 				byKey[e.Case.key()] = j
 				out = append(out, j)
 			}
-			if e.Skip == "" {
+			if e.SkipReason == "" {
 				j.skipReason = ""
 			}
 			j.entries, j.ids = append(j.entries, e), appendUnique(j.ids, p.ID)
@@ -173,13 +174,13 @@ func FormatSeconds(seconds float64) string {
 
 // Estimate is the predicted cost of running plans.
 type Estimate struct {
-	Seconds     float64      // total time of the cases to run
-	Bytes       int64        // memory of the case that needs the most
-	Cases       int          // number of cases to run
-	CasesDone   int          // number of cases whose results are already in Options.Out
-	Skipped     int          // number of cases that will not be run
-	MissingData []string     // missing data sets, because of which cases are skipped
-	Table       *plots.Table // one row per case
+	Seconds      float64      // total time of the cases to run
+	Bytes        int64        // memory of the case that needs the most
+	Cases        int          // number of cases to run
+	CasesDone    int          // number of cases whose results are already in Options.Out
+	CasesSkipped int          // number of cases that will not be run
+	MissingData  []string     // missing data sets, because of which cases are skipped
+	Table        *plots.Table // one row per case
 }
 
 // Predict returns the plan of Run without running it: every case with its predicted seconds and memory, or with the
@@ -196,7 +197,7 @@ func Predict(ctx context.Context, plans []*Report, o *Options) (*Estimate, error
 		estimate.addJob(j)
 	}
 	estimate.Table.Caption = fmt.Sprintf("%d cases to run, %d done before, %d not to be run.", estimate.Cases,
-		estimate.CasesDone, estimate.Skipped)
+		estimate.CasesDone, estimate.CasesSkipped)
 	return estimate, nil
 }
 
@@ -208,7 +209,7 @@ func (estimate *Estimate) addJob(j *job) {
 		estimate.CasesDone++
 		note = "done " + j.result.Date
 	case j.skipReason != "":
-		estimate.Skipped++
+		estimate.CasesSkipped++
 		if strings.HasPrefix(j.skipReason, missingFilePrefix) {
 			estimate.MissingData = appendUnique(estimate.MissingData, j.testCase.Data)
 		}

@@ -189,7 +189,7 @@ func TestPaperScale(t *testing.T) {
 		p := must(Published(id))
 		for _, row := range p.Rows {
 			es := r.Find(row[0].String(), r.Entries[0].Role)
-			if len(es) == 0 || es[0].Skip != "" || !es[0].sameProblem() {
+			if len(es) == 0 || es[0].SkipReason != "" || !es[0].sameProblem() {
 				t.Errorf("%s: %v is not planned", id, row[0])
 			}
 		}

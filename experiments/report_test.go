@@ -18,7 +18,7 @@ func madeUpReport(t *testing.T, id string, resultOf func(e *Entry) *Result) *Rep
 		x := &r.Entries[i]
 		if x.Result = resultOf(x); x.Result != nil {
 			size := sizeOf(x.Case)
-			x.Result.Data = Data{Name: x.Case.Data, N: size.N, Of: size.N, TestN: size.TestN, T: size.T}
+			x.Result.Data = Data{Name: x.Case.Data, N: size.N, TotalN: size.N, TestN: size.TestN, T: size.T}
 			x.Result.Machine, x.Result.Date, x.Result.Commit = Machine{CPU: "a processor", Threads: 2},
 				"2017-01-02T03:04:05Z", "v1"
 		}

@@ -81,7 +81,7 @@ type Data struct {
 	Source string   `json:"source,omitempty"` // file, or how it was generated
 	SHA256 []string `json:"sha256,omitempty"` // checksums of the unpacked contents of its files
 	N      int      `json:"n"`                // number of training points used
-	Of     int      `json:"of"`               // number of training points in the complete data set
+	TotalN int      `json:"of"`               // number of training points in the complete data set
 	TestN  int      `json:"test_n"`
 	D      int      `json:"d"`
 	T      int      `json:"t"`              // number of right-hand sides
@@ -97,9 +97,9 @@ type Machine struct {
 	OS      string `json:"os"` // operating system and architecture
 }
 
-// Train returns the seconds of training: the sum of the stages plan, K, Z, its factorization and the solve. It does not
-// include reading the data, recomputing the residual, and predicting.
-func (r *Result) Train() float64 {
+// TrainSeconds returns the seconds of training: the sum of the stages plan, K, Z, its factorization and the solve. It
+// does not include reading the data, recomputing the residual, and predicting.
+func (r *Result) TrainSeconds() float64 {
 	return r.Seconds.Plan + r.Seconds.Kernel + r.Seconds.Features + r.Seconds.Factor + r.Seconds.Solve
 }
 
@@ -200,8 +200,8 @@ func (m Machine) String() string {
 func (d Data) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d", d.Name, d.N)
-	if d.N < d.Of {
-		fmt.Fprintf(&b, " of %d", d.Of)
+	if d.N < d.TotalN {
+		fmt.Fprintf(&b, " of %d", d.TotalN)
 	}
 	b.WriteString(" training rows")
 	if d.TestN > 0 {
@@ -244,8 +244,8 @@ func (r *Report) NotRun() *plots.Table {
 // notRunReason returns the reason why the entry has no result; empty if it has one.
 func (e *Entry) notRunReason() string {
 	switch {
-	case e.Skip != "":
-		return e.Skip
+	case e.SkipReason != "":
+		return e.SkipReason
 	case e.Result == nil:
 		return "not reached before the run was interrupted"
 	case !e.Result.Ran():

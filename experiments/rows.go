@@ -83,9 +83,9 @@ func (w row) pcgCase(s int, factor float64) Case {
 
 // newEntry returns the entry of a case. Its time is predicted with the iterations in a column of a published table.
 func (w row) newEntry(role string, c Case, table, column string) Entry {
-	e := Entry{Row: w.name, Role: role, Case: c, Skip: w.skipReason, Paper: w.paper}
+	e := Entry{Row: w.name, Role: role, Case: c, SkipReason: w.skipReason, Paper: w.paper}
 	if v := (publishedRow{table, w.paper}).number(column); !math.IsNaN(v) {
-		e.Expect = int(v)
+		e.ExpectedIterations = int(v)
 	}
 	return e
 }

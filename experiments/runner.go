@@ -25,8 +25,8 @@ type Options struct {
 	Version string      // version of the program, which is stored in the results
 	// Monitor, if not nil, is called with the progress of the run.
 	Monitor func(Progress)
-	// Finished, if not nil, is called when a case has ended.
-	Finished func(c Case, r *Result)
+	// CaseFinished, if not nil, is called when a case has ended.
+	CaseFinished func(c Case, r *Result)
 }
 
 // withDefaults returns a copy of the options with defaults in place of zero values. o is not changed.
@@ -41,8 +41,8 @@ func (o *Options) withDefaults() Options {
 	if opt.Monitor == nil {
 		opt.Monitor = func(Progress) {}
 	}
-	if opt.Finished == nil {
-		opt.Finished = func(Case, *Result) {}
+	if opt.CaseFinished == nil {
+		opt.CaseFinished = func(Case, *Result) {}
 	}
 	return opt
 }
@@ -102,7 +102,7 @@ func loadResults(jobs []*job, plans []*Report, o *Options) error {
 func (j *job) setResult(x *Result) {
 	j.result = x
 	for _, e := range j.entries {
-		if e.Skip == "" {
+		if e.SkipReason == "" {
 			e.Result = x
 		}
 	}
@@ -170,7 +170,7 @@ func (r *runner) runJob(ctx context.Context, j *job) error {
 	res.Machine, res.Commit, res.Bytes = machine(), r.opt.Version, accel.PeakRSS()
 	res.Date = time.Now().UTC().Format(time.RFC3339)
 	j.setResult(res)
-	r.opt.Finished(j.testCase, res)
+	r.opt.CaseFinished(j.testCase, res)
 	return r.save()
 }
 

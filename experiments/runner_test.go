@@ -87,7 +87,7 @@ func TestMethods(t *testing.T) {
 		t.Errorf("ADMM's objective %v, the direct one %v", admm.Values, randomFeatures.Values)
 	}
 	d := exact[0].Result.Data
-	if d.N != 400 || d.Of != 4000 || d.TestN != 300 ||
+	if d.N != 400 || d.TotalN != 4000 || d.TestN != 300 ||
 		!strings.Contains(d.Note, "the first 400 of 4000 training rows") ||
 		!strings.Contains(d.Note, "the first 300 of 2000 test rows") {
 		t.Errorf("data %+v", d)
@@ -139,7 +139,7 @@ func TestResume(t *testing.T) {
 	out := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := 0
-	o := &Options{Out: out, Version: "test", Finished: func(Case, *Result) {
+	o := &Options{Out: out, Version: "test", CaseFinished: func(Case, *Result) {
 		if done++; done == 2 {
 			cancel()
 		}
@@ -159,7 +159,8 @@ func TestResume(t *testing.T) {
 	}
 	for _, want := range []int{2, 0} {
 		var again []Case
-		es := run(t, smallPlan(cases...), &Options{Out: out, Finished: func(c Case, _ *Result) { again = append(again, c) }})
+		es := run(t, smallPlan(cases...), &Options{Out: out,
+			CaseFinished: func(c Case, _ *Result) { again = append(again, c) }})
 		if len(again) != want {
 			t.Errorf("%d cases were run after the interruption: %v", len(again), again)
 		}

@@ -38,7 +38,7 @@ func newSample(entries []*Entry, tol float64) *sample {
 		}
 		s.ranSeeds++
 		s.firstRun = cmp.Or(s.firstRun, e)
-		s.seconds = append(s.seconds, result.Train())
+		s.seconds = append(s.seconds, result.TrainSeconds())
 		iterations, ok := result.Iterations, result.Converged
 		if e.Case.Tol < tol {
 			iterations, ok = result.iterationsTo(tol)

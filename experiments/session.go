@@ -51,7 +51,7 @@ func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.E
 // provenance describes the data of a pair. It returns an error if a file does not have its known checksum.
 func provenance(p *datasets.TrainTest, dirs []string) (Data, error) {
 	d := Data{
-		Name: p.Info.Name, Title: p.Info.Title, N: p.Train.Len(), Of: p.Info.N, D: p.Train.Dim(),
+		Name: p.Info.Name, Title: p.Info.Title, N: p.Train.Len(), TotalN: p.Info.N, D: p.Train.Dim(),
 		T: datasets.Coding{Labels: p.Train.Labels}.Columns(), Note: p.Train.Note,
 	}
 	if p.Test != nil {

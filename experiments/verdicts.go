@@ -125,7 +125,7 @@ const iterationTolerance = 0.25
 // plannedEntry returns the first entry of a row, or nil if it is skipped or its data are not on this machine.
 func (r *Report) plannedEntry(row string) *Entry {
 	e := r.firstOfRow(row)
-	if e.Skip != "" || e.Result != nil && strings.HasPrefix(e.Result.Reason, missingFilePrefix) {
+	if e.SkipReason != "" || e.Result != nil && strings.HasPrefix(e.Result.Reason, missingFilePrefix) {
 		return nil
 	}
 	return e

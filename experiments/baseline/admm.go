@@ -25,12 +25,12 @@ type ADMMOptions struct {
 	Options
 	Loss   Loss // default Square
 	Blocks int  // number C ≥ 1 of blocks of columns of Z; default ⌈s/2048⌉
-	// Rho is the grid of values ρ > 0 to choose from. The value determines the speed of convergence, but not the
-	// solution. Each value gets Trial iterations that start from zero, and the one with the smallest objective is
-	// chosen. Default: 1.
-	Rho []float64
-	// Trial is the number of iterations for each ρ of the grid; default 30.
-	Trial int
+	// RhoGrid is the grid of values ρ > 0 to choose from. The value determines the speed of convergence, but not the
+	// solution. Each value gets TrialIterations iterations that start from zero, and the one with the smallest
+	// objective is chosen. Default: 1.
+	RhoGrid []float64
+	// TrialIterations is the number of iterations for each ρ of the grid; default 30.
+	TrialIterations int
 	// Tol is the relative tolerance τ of the stopping test
 	//
 	//	‖z₁−z₂‖ ≤ τ·max(‖z₁‖, ‖z₂‖)  and  ‖z₂−z₂'‖ ≤ τ‖u‖.
@@ -119,16 +119,16 @@ func ADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y
 // option is invalid.
 func (a *admm) setDefaults() {
 	a.Blocks = cmp.Or(a.Blocks, (a.s+blockFeatures-1)/blockFeatures)
-	if a.Rho == nil {
-		a.Rho = []float64{1}
+	if a.RhoGrid == nil {
+		a.RhoGrid = []float64{1}
 	}
-	if a.Blocks < 1 || a.Blocks > a.s || len(a.Rho) == 0 || !(slices.Min(a.Rho) > 0) || !(a.Tol >= 0) ||
-		a.MaxIter < 0 || a.Trial < 0 {
+	if a.Blocks < 1 || a.Blocks > a.s || len(a.RhoGrid) == 0 || !(slices.Min(a.RhoGrid) > 0) || !(a.Tol >= 0) ||
+		a.MaxIter < 0 || a.TrialIterations < 0 {
 		panic(fmt.Sprintf("baseline: %d blocks of %d features, ρ = %v, %d iterations each, tolerance %v, %d iterations",
-			a.Blocks, a.s, a.Rho, a.Trial, a.Tol, a.MaxIter))
+			a.Blocks, a.s, a.RhoGrid, a.TrialIterations, a.Tol, a.MaxIter))
 	}
-	a.Loss, a.Trial, a.Tol, a.MaxIter = cmp.Or(a.Loss, Square), cmp.Or(a.Trial, 30), cmp.Or(a.Tol, 1e-4),
-		cmp.Or(a.MaxIter, 1000)
+	a.Loss, a.TrialIterations = cmp.Or(a.Loss, Square), cmp.Or(a.TrialIterations, 30)
+	a.Tol, a.MaxIter = cmp.Or(a.Tol, 1e-4), cmp.Or(a.MaxIter, 1000)
 	for j := range a.Blocks + 1 {
 		a.blockStart = append(a.blockStart, j*a.s/a.Blocks)
 	}
@@ -194,13 +194,13 @@ func (a *admm) formInverses(ctx context.Context) error {
 // chooseRho runs the same number of iterations with each ρ of the grid, and sets res.Rho to the one with the smallest
 // objective.
 func (a *admm) chooseRho(ctx context.Context, res *Result) error {
-	res.Rho = a.Rho[0]
-	if len(a.Rho) == 1 {
+	res.Rho = a.RhoGrid[0]
+	if len(a.RhoGrid) == 1 {
 		return nil
 	}
-	for i, rho := range a.Rho {
+	for i, rho := range a.RhoGrid {
 		s := a.newIteration(rho)
-		for range a.Trial {
+		for range a.TrialIterations {
 			if err := s.iterate(ctx); err != nil {
 				return err
 			}
@@ -208,10 +208,10 @@ func (a *admm) chooseRho(ctx context.Context, res *Result) error {
 		if err := s.measure(ctx, res); err != nil {
 			return err
 		}
-		res.Tried = append(res.Tried, res.Objective)
-		a.report("rho", i+1, len(a.Rho))
+		res.RhoObjectives = append(res.RhoObjectives, res.Objective)
+		a.report("rho", i+1, len(a.RhoGrid))
 	}
-	res.Rho = a.Rho[floats.MinIdx(res.Tried)]
+	res.Rho = a.RhoGrid[floats.MinIdx(res.RhoObjectives)]
 	return nil
 }
 

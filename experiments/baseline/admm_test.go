@@ -161,7 +161,7 @@ func TestADMMDual(t *testing.T) {
 		for _, rho := range []float64{0.001, 0.03, 1, 30} {
 			for _, k := range []int{1, 10} {
 				r := must(baseline.ADMM(t.Context(), m, x, lambda, y, &baseline.ADMMOptions{Loss: l,
-					Rho: []float64{rho}, Tol: 1e-12, MaxIter: k}))
+					RhoGrid: []float64{rho}, Tol: 1e-12, MaxIter: k}))
 				if r.Iterations != k || r.Status != pcg.MaxIterations ||
 					!(r.Dual >= 0 && r.Dual <= best && r.Gap >= 0 && r.Gap <= 1) ||
 					l != baseline.Square && r.Dual == 0 {
@@ -189,7 +189,7 @@ func TestADMM(t *testing.T) {
 		for _, l := range losses {
 			y := targetsOf(l, x, c.cols)
 			r := must(baseline.ADMM(t.Context(), m, sparse(x), c.lambda, y, &baseline.ADMMOptions{Loss: l,
-				Blocks: c.blocks, Rho: []float64{0.5}, Tol: c.tol, MaxIter: 20000}))
+				Blocks: c.blocks, RhoGrid: []float64{0.5}, Tol: c.tol, MaxIter: 20000}))
 			expectOptimum(t, fmt.Sprint(c), r, l, z, y, c.lambda)
 		}
 	}
@@ -202,9 +202,9 @@ func TestADMMIsRandomFeatures(t *testing.T) {
 	y := wave(x, 2)
 	m := sample(t, gaussian, 3, 64)
 	rf := must(baseline.RandomFeatures(t.Context(), m, x, 0.5, y, nil))
-	r := must(baseline.ADMM(t.Context(), m, x, 0.5, y, &baseline.ADMMOptions{Rho: []float64{0.01, 0.3, 100},
-		Trial: 50, Tol: 1e-11, MaxIter: 5000}))
-	if o := r.Tried; r.Rho != 0.3 || len(o) != 3 || !(o[1] < o[0] && o[1] < o[2]) || o[1] < r.Objective {
+	r := must(baseline.ADMM(t.Context(), m, x, 0.5, y, &baseline.ADMMOptions{RhoGrid: []float64{0.01, 0.3, 100},
+		TrialIterations: 50, Tol: 1e-11, MaxIter: 5000}))
+	if o := r.RhoObjectives; r.Rho != 0.3 || len(o) != 3 || !(o[1] < o[0] && o[1] < o[2]) || o[1] < r.Objective {
 		t.Fatalf("ρ = %g of %v", r.Rho, o)
 	}
 	var d mat.Dense

@@ -51,10 +51,10 @@ type Result struct {
 	Objective  float64 // value at W of the function that the method minimizes
 	Residual   float64 // for RandomFeatures: the largest ‖y_j−(ZZᵀ+λI)c_j‖₂/‖y_j‖₂, with W = ZᵀC
 
-	Rho   float64   // for ADMM: the chosen ρ
-	Tried []float64 // for ADMM: the objective that each ρ of the grid reached in the trial iterations
-	Dual  float64   // for ADMM: a lower bound on the minimum of the objective, from the duals
-	Gap   float64   // for ADMM: (Objective−Dual)/Objective, at most 1
+	Rho           float64   // for ADMM: the chosen ρ
+	RhoObjectives []float64 // for ADMM: the objective that each ρ of the grid reached in the trial iterations
+	Dual          float64   // for ADMM: a lower bound on the minimum of the objective, from the duals
+	Gap           float64   // for ADMM: (Objective−Dual)/Objective, at most 1
 
 	Bytes   int64 // peak memory of the method, without some 20 MB per thread
 	Seconds Seconds

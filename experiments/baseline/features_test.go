@@ -186,7 +186,7 @@ func TestErrors(t *testing.T) {
 	_, err = baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{Loss: "huber"})
 	fails(t, err, `unknown loss "huber"`)
 	for name, o := range map[string]baseline.ADMMOptions{
-		"blocks": {Blocks: 51}, "ρ": {Rho: []float64{1, 0}}, "grid": {Rho: []float64{}}, "τ": {Tol: -1},
+		"blocks": {Blocks: 51}, "ρ": {RhoGrid: []float64{1, 0}}, "grid": {RhoGrid: []float64{}}, "τ": {Tol: -1},
 	} {
 		panics(t, name, func() error {
 			_, err := baseline.ADMM(t.Context(), m, x, 1, y, &o)
@@ -207,7 +207,8 @@ func TestInterrupted(t *testing.T) {
 				cancel()
 			}
 		}}
-		_, err := baseline.ADMM(ctx, m, x, 1, y, &baseline.ADMMOptions{Options: o, Rho: []float64{1, 2}, Tol: 1e-15})
+		_, err := baseline.ADMM(ctx, m, x, 1, y,
+			&baseline.ADMMOptions{Options: o, RhoGrid: []float64{1, 2}, Tol: 1e-15})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", endStage, err)
 		}

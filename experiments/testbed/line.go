@@ -33,17 +33,17 @@ type Line struct {
 	Draw           int        `json:"draw"`                              // number of the random draw, from 0
 	Reached        []int      `json:"iterations_to"`                     // iterations to 10⁻², 10⁻³, … if reached
 	MaxIter        int        `json:"max_iter"`                          // largest allowed number of iterations
-	Failed         string     `json:"failed,omitempty"`                  // why M could not be formed; empty if it was
+	FailureReason  string     `json:"failed,omitempty"`                  // why M could not be formed; empty if it was
 	Kappa          [2]float64 `json:"kappa"`                             // 95 % interval of κ(M⁻¹A); 0 if unknown
 	LogDet         float64    `json:"log_det,omitempty"`                 // estimate of ln det M⁻¹A
-	Build          float64    `json:"build_seconds"`                     // time of forming M
-	Apply          float64    `json:"apply_seconds"`                     // time of M⁻¹R with n×t matrix R
-	Product        float64    `json:"product_seconds"`                   // time of KP with n×t matrix P
+	BuildSeconds   float64    `json:"build_seconds"`                     // time of forming M
+	ApplySeconds   float64    `json:"apply_seconds"`                     // time of M⁻¹R with n×t matrix R
+	ProductSeconds float64    `json:"product_seconds"`                   // time of KP with n×t matrix P
 	Bytes          int64      `json:"bytes"`                             // memory of M
 	KBytes         int64      `json:"kernel_bytes"`                      // memory of the stored K
 	BuildFlops     float64    `json:"build_flops,omitempty"`             // flops of forming M
 	ApplyFlops     float64    `json:"apply_flops,omitempty"`             // flops of M⁻¹r with one column r
-	Group          float64    `json:"group_processor_seconds,omitempty"` // CPU time of the group, in its first line
+	GroupSeconds   float64    `json:"group_processor_seconds,omitempty"` // CPU time of the group, in its first line
 	Exact          *Exact     `json:"exact,omitempty"`                   // set only in the run without preconditioner
 }
 

@@ -71,7 +71,7 @@ func (l *Line) check() error {
 	switch {
 	case l.Schema != version || l.Problem == "" || l.Preconditioner == "" || l.N < 1 || !(l.Lambda > 0):
 		return fmt.Errorf("want schema %d, problem, preconditioner, n and lambda", version)
-	case l.Reached == nil && l.Failed == "":
+	case l.Reached == nil && l.FailureReason == "":
 		return errors.New("want iterations_to, [] if not even a residual of 1e-2 was reached, or failed with a reason")
 	case !slices.IsSorted(l.Reached) || len(l.Reached) > 0 && l.Reached[0] < 0:
 		return fmt.Errorf("iterations_to is %v: want numbers from 0 on that rise", l.Reached)

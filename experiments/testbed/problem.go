@@ -20,9 +20,9 @@ type Problem struct {
 	Name   string
 	Kernel kernel.Kernel
 	Lambda float64
-	// PerPoint reports whether λ is Lambda multiplied by the number of points. The problem is then run with this λ
-	// only.
-	PerPoint bool
+	// LambdaPerPoint reports whether λ is Lambda multiplied by the number of points. The problem is then run with this
+	// λ only.
+	LambdaPerPoint bool
 	// Source is the origin of the points: the data set and its scaling, or a formula.
 	Source string
 	// Data returns the first n points, or all points if there are fewer. Data sets are searched for in dirs.
@@ -31,7 +31,7 @@ type Problem struct {
 
 // lambdas returns the ridges that the problem with n points is run with.
 func (p *Problem) lambdas(n int) []float64 {
-	if p.PerPoint {
+	if p.LambdaPerPoint {
 		return []float64{p.Lambda * float64(n)}
 	}
 	return []float64{p.Lambda, p.Lambda / 100}
@@ -66,7 +66,7 @@ func Problems() []Problem {
 		standard := *lookUp(name)
 		standard.Scale = "standard"
 		p := dataSetProblem("published-"+name, &standard, kernel.Gaussian{Sigma: 3})
-		p.Lambda, p.PerPoint = 1e-7, true
+		p.Lambda, p.LambdaPerPoint = 1e-7, true
 		problems = append(problems, p)
 	}
 	return problems

@@ -28,8 +28,8 @@ type Options struct {
 	MaxIter  int      `flag:"max-iter" default:"500" check:">=1" help:"iterations after which a preconditioner has failed"`
 	Only     []string `flag:"only" help:"names of preconditioners to run, as in the file of runs, separated by commas (default: all)"`
 	Dirs     []string // folders to search for data; default: datasets.Dirs()
-	// Tell, if not nil, is called with a message after each group of runs.
-	Tell func(text string)
+	// Notify, if not nil, is called with a message after each group of runs.
+	Notify func(text string)
 }
 
 // Preconditioners returns the names of the preconditioners: all variants of all kinds, and those of other programs, in
@@ -82,13 +82,13 @@ type setup struct {
 
 // Run makes the runs that the file does not contain yet. It saves the file after each group of runs with the same
 // problem, λ and rank, so that the next Run continues an interrupted one. Each problem is run with its λ and with
-// λ/100, except the problems with PerPoint, which are run with one λ.
+// λ/100, except the problems with LambdaPerPoint, which are run with one λ.
 func Run(ctx context.Context, f *File, o Options) error {
 	if err := cmp.Or(schema.Complete(&o), registerField()); err != nil {
 		return err
 	}
-	if o.Tell == nil {
-		o.Tell = func(string) {}
+	if o.Notify == nil {
+		o.Notify = func(string) {}
 	}
 	for _, name := range o.Only {
 		if _, err := indexOf("preconditioner", name, Preconditioners()); err != nil {
@@ -102,7 +102,7 @@ func Run(ctx context.Context, f *File, o Options) error {
 	for _, p := range problems {
 		data, err := p.Data(ctx, o.N, o.Dirs)
 		if missing, ok := errors.AsType[*datasets.MissingFilesError](err); ok && len(o.Problems) == 0 {
-			o.Tell(p.Name + ": left out: " + missing.Error())
+			o.Notify(p.Name + ": left out: " + missing.Error())
 			continue
 		}
 		if err != nil {
@@ -161,13 +161,13 @@ func (f *File) run(ctx context.Context, s *setup, lambda float64, spectrumOnce f
 				newLines[0].Exact = eigenvalues.exact(lambda)
 			}
 		}
-		newLines[0].Group = roundMeasured(accel.ProcessorSeconds() - startSeconds)
+		newLines[0].GroupSeconds = roundMeasured(accel.ProcessorSeconds() - startSeconds)
 		f.Lines = append(f.Lines, newLines...)
 		if err := f.Save(); err != nil {
 			return err
 		}
-		s.o.Tell(fmt.Sprintf("%s, n = %d, λ = %g, rank %d: %.0f s of processors", s.Name, n, lambda, base.Rank,
-			newLines[0].Group))
+		s.o.Notify(fmt.Sprintf("%s, n = %d, λ = %g, rank %d: %.0f s of processors", s.Name, n, lambda, base.Rank,
+			newLines[0].GroupSeconds))
 	}
 	return nil
 }
@@ -203,8 +203,10 @@ func lines(base Line, r *krrlab.Compare, names []string) (all []Line) {
 			names = names[1:]
 		}
 		l.Preconditioner, l.Rank = names[0], rankOf(names[0], base.Rank)
-		l.Draw, l.Reached, l.Failed, l.Bytes, l.KBytes = row.Draw, row.Reached, row.FailureReason, row.Bytes, r.KBytes
-		l.Build, l.Apply, l.Product = roundMeasured(row.Build), roundMeasured(row.Solve), roundMeasured(r.Product)
+		l.Draw, l.Reached, l.FailureReason = row.Draw, row.Reached, row.FailureReason
+		l.Bytes, l.KBytes = row.Bytes, r.KBytes
+		l.BuildSeconds, l.ApplySeconds = roundMeasured(row.Build), roundMeasured(row.Solve)
+		l.ProductSeconds = roundMeasured(r.Product)
 		l.BuildFlops, l.ApplyFlops = roundMeasured(row.BuildFlops), roundMeasured(row.ApplyFlops)
 		for k, end := range []float64{row.Kappa.Lo, row.Kappa.Hi} {
 			if stage.Number(end).Known() {

@@ -39,7 +39,7 @@ func TestResume(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "runs.jsonl")
 	groups := 0
 	o := testbed.Options{Problems: []string{"grid", "pairs"}, N: 150, Seeds: 2, Shares: []int{30, 5}, MaxIter: 60,
-		Tell: func(string) { groups++ }}
+		Notify: func(string) { groups++ }}
 	f := must(testbed.Open(name))
 	noError(t, testbed.Run(t.Context(), f, o))
 	// The first group of a problem and a λ also has the run without a preconditioner, and the five without a rank.
@@ -49,7 +49,8 @@ func TestResume(t *testing.T) {
 	}
 	for _, l := range f.Lines {
 		isASkotch := l.Preconditioner == "field.askotch" // a solver without M
-		if l.Failed != "" || l.Preconditioner != "none" && (l.ApplyFlops == 0 || (l.BuildFlops == 0 || l.Bytes == 0) != isASkotch) {
+		if l.FailureReason != "" || l.Preconditioner != "none" &&
+			(l.ApplyFlops == 0 || (l.BuildFlops == 0 || l.Bytes == 0) != isASkotch) {
 			t.Errorf("%+v", l)
 		}
 	}

@@ -129,7 +129,7 @@ func (a *app) execute(ctx context.Context, out *output) int {
 		a.commandPath = cmd.CommandPath()
 	}
 	a.progress.clear()
-	code, text := a.verdict(ctx, err)
+	code, text := a.exitStatus(ctx, err)
 	if e := out.failure(); e != nil && code == exitOK {
 		code, text = exitError, e.Error()
 	}
@@ -139,8 +139,8 @@ func (a *app) execute(ctx context.Context, out *output) int {
 // nothingWritten ends the message about an interrupted command that has neither results nor a checkpoint.
 const nothingWritten = "; nothing was written"
 
-// verdict returns the exit code and the message, "" for none, of a command that ended with err.
-func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
+// exitStatus returns the exit code and the message, "" for none, of a command that ended with err.
+func (a *app) exitStatus(ctx context.Context, err error) (code int, text string) {
 	if status, ok := errors.AsType[errStatus](err); ok {
 		return int(status), ""
 	}

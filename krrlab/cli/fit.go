@@ -157,7 +157,7 @@ func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitted) error {
 }
 
 // solve loads the data, solves the problem and tests the model. Before that it chooses kernel and λ by a search, with
-// --tune or if they are not known (chooses).
+// --tune or if they are not known (searchesKernel).
 func (a *app) solve(ctx context.Context, f *fitFlags) (*fitted, error) {
 	start := time.Now()
 	data, cfg, err := a.loadAndConfigure(ctx, &f.labFlags, func(ctx context.Context) (*problemData, error) {
@@ -176,7 +176,7 @@ func (a *app) solve(ctx context.Context, f *fitFlags) (*fitted, error) {
 	loadSeconds := time.Since(start).Seconds()
 	var tuned stage.Choice
 	tuneStart := time.Now()
-	if f.chooses(data) {
+	if f.searchesKernel(data) {
 		if tuned, err = a.tune(ctx, f, data, &cfg); err != nil {
 			return nil, err
 		}

@@ -143,7 +143,7 @@ func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Sc
 	a.printf("%d cases, predicted %s, at most %s of memory; %d done before, %d not to be run\n",
 		estimate.Cases, experiments.FormatSeconds(estimate.Seconds), accel.FormatBytes(estimate.Bytes),
 		estimate.CasesDone,
-		estimate.Skipped)
+		estimate.CasesSkipped)
 	if detailed && len(estimate.MissingData) > 0 {
 		a.printf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info NAME lists "+
 			"other sources; then --data-dir or $KRRLAB_DATA)\n", strings.Join(estimate.MissingData, ", "))
@@ -162,7 +162,7 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	o.Monitor = func(p experiments.Progress) {
 		a.showText(func() string { return reproduceProgressText(p) }, updateInterval)
 	}
-	o.Finished = func(c experiments.Case, r *experiments.Result) { a.printf("%s\n", finishedText(c, r)) }
+	o.CaseFinished = func(c experiments.Case, r *experiments.Result) { a.printf("%s\n", finishedText(c, r)) }
 	reports, err := experiments.Run(ctx, plans, o)
 	if err != nil && ctx.Err() != nil {
 		a.interruptedNote = fmt.Sprintf("; finished cases are kept; to continue: krrlab reproduce %s%s",
@@ -279,5 +279,5 @@ func finishedText(c experiments.Case, r *experiments.Result) string {
 	case r.RelErr != nil:
 		s += fmt.Sprintf(", relative error %.3g", *r.RelErr)
 	}
-	return s + fmt.Sprintf(", %.1f s", r.Train())
+	return s + fmt.Sprintf(", %.1f s", r.TrainSeconds())
 }

@@ -41,17 +41,17 @@ func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
 type stageCommand struct {
 	*stage.Definition
 	labFlags
-	options  stage.Runner  // options of the stage, a pointer
-	auto     bool          // whether a plan chooses the method, unless flags choose it
-	prepared stage.Command // description of the problem, as the stage's Prepare has left it
+	options     stage.Runner  // options of the stage, a pointer
+	plansMethod bool          // whether a plan chooses the method, unless flags choose it
+	prepared    stage.Command // description of the problem, as the stage's Prepare has left it
 }
 
 // methodFlags lists the flags that only some stages have: those that Definition.Flags names.
 const methodFlags = "test holdout precond process-timeout features race lambda-p tol max-iter solver residual stop"
 
 // setFlags sets c.flags to the stage's own options, followed by the common flags that the stage accepts. These are all
-// flags of labFlags except those of methodFlags that Definition.Flags does not name. setFlags also sets c.auto. If the
-// command has the flag solver, the preconditioner is auto unless a flag names one.
+// flags of labFlags except those of methodFlags that Definition.Flags does not name. setFlags also sets c.plansMethod.
+// If the command has the flag solver, the preconditioner is auto unless a flag names one.
 func (c *stageCommand) setFlags() {
 	accepted := map[string]string{} // Definition.Flags: names of flags, with the value after "=" or ""
 	for _, word := range strings.Fields(c.Flags) {
@@ -59,7 +59,7 @@ func (c *stageCommand) setFlags() {
 		accepted[name] = values
 	}
 	solver, plansMethod := accepted["solver"]
-	c.auto = plansMethod
+	c.plansMethod = plansMethod
 	hasSolverFlag := plansMethod && solver == ""
 	if solver != "" { // solver=auto: a plan chooses the method, and there is no flag
 		delete(accepted, "solver")
@@ -133,7 +133,7 @@ func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 	if err != nil {
 		return err
 	}
-	if !c.auto {
+	if !c.plansMethod {
 		cfg.Solver = krrlab.PCG
 	}
 	lab, err := krrlab.New(data.train, cfg)

@@ -38,7 +38,7 @@ func (a *app) testbed(ctx context.Context, f *testbedFlags) error {
 	if err != nil {
 		return err
 	}
-	f.Dirs, f.Tell = a.dirs(), func(text string) { a.notef("%s", text) }
+	f.Dirs, f.Notify = a.dirs(), func(text string) { a.notef("%s", text) }
 	for _, name := range f.Add {
 		if err = file.Add(name); err != nil {
 			return err

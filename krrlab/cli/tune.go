@@ -25,9 +25,9 @@ func (f *labFlags) fitCommandLine() string {
 	return "krrlab fit" + commandLine(&data)
 }
 
-// chooses reports whether fit chooses kernel, σ and λ by a search: with --tune, or, if neither flags nor the registry
-// set σ or λ, by the quick search of a first fit.
-func (f *fitFlags) chooses(data *problemData) bool {
+// searchesKernel reports whether fit chooses kernel, σ and λ by a search: with --tune, or, if neither flags nor the
+// registry set σ or λ, by the quick search of a first fit.
+func (f *fitFlags) searchesKernel(data *problemData) bool {
 	return f.Tune || data.kernel == nil && data.sigma == 0 && data.lambda == 0 &&
 		!f.flags.IsSet("sigma", "lambda") && !strings.Contains(string(f.KernelName), " ")
 }
