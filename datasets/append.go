@@ -65,8 +65,8 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	return out.recompute()
 }
 
-// recompute returns d with what depends on all rows, after rows were appended: the class weights of a balanced data set,
-// the mean of a centered one, and groups that a rule formed.
+// recompute returns d with what depends on all rows, after rows were appended: the class weights of a balanced data
+// set, the mean of a centered one, and groups that a rule formed.
 func (d *Dataset) recompute() (*Dataset, error) {
 	if d.balanced {
 		var err error

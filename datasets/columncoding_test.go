@@ -19,7 +19,8 @@ func TestColumnCoding(t *testing.T) {
 		d := must(Read(strings.NewReader(c.text), "file", &ReadOptions{Task: "regression",
 			ColumnCodings: []ColumnCoding{{Column: c.column}}}))
 		if !reflect.DeepEqual(dense(d.X), want) || d.Target[3] != 40 ||
-			!reflect.DeepEqual(d.ColumnCodings, []ColumnCoding{{Column: c.column, Values: []string{"", "blue", "red"}}}) {
+			!reflect.DeepEqual(d.ColumnCodings, []ColumnCoding{{Column: c.column, Values: []string{"", "blue",
+				"red"}}}) {
 			t.Errorf("column %s: %v, %v", c.column, dense(d.X), d.ColumnCodings)
 		}
 		if c.text == text && !reflect.DeepEqual(d.Columns, []string{"size", "color=", "color=blue", "color=red"}) {
@@ -36,7 +37,8 @@ func TestColumnCoding(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%q: %v", other, err)
 			}
-			if got := dense(z.X); !reflect.DeepEqual(got, [][]float64{{5, 0, 0, 0}, {6, 0, 1, 0}}) || len(z.UnknownWords) != 1 {
+			if got := dense(z.X); !reflect.DeepEqual(got, [][]float64{{5, 0, 0, 0}, {6, 0, 1, 0}}) ||
+				len(z.UnknownWords) != 1 {
 				t.Errorf("%q: %v, %v unknown", other, got, z.UnknownWords)
 			}
 		}
@@ -88,7 +90,8 @@ func TestCategoriesOfEqualFeatures(t *testing.T) {
 		o = &ReadOptions{Target: "y", Task: "regression", Columns: d.Columns, ColumnCodings: d.ColumnCodings}
 		again := must(Read(strings.NewReader(text), "again", o))
 		if !reflect.DeepEqual(dense(again.X), dense(d.X)) || !reflect.DeepEqual(again.ColumnCodings, d.ColumnCodings) {
-			t.Errorf("%q: %v\n%v, want\n%v\n%v", columns, again.ColumnCodings, dense(again.X), d.ColumnCodings, dense(d.X))
+			t.Errorf("%q: %v\n%v, want\n%v\n%v", columns, again.ColumnCodings, dense(again.X), d.ColumnCodings,
+				dense(d.X))
 		}
 		if err := d.checkCoding(again); err != nil {
 			t.Error(err)

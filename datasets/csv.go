@@ -189,7 +189,8 @@ func (c *csvReader) widthError(line int, record []string) error {
 	case len(record) == c.width()+1:
 		remedy = "; one cell more may be row names or a decimal comma"
 	}
-	return c.s.Fault(line, 0, "the row has %s, %s has %d%s", plural(len(record), "column"), reference, c.width(), remedy)
+	return c.s.Fault(line, 0, "the row has %s, %s has %d%s", plural(len(record), "column"), reference, c.width(),
+		remedy)
 }
 
 // splitError converts an error of encoding/csv into a *ParseError with the line.

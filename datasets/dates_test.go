@@ -159,7 +159,8 @@ func TestDateFaults(t *testing.T) {
 	contains(t, z.ReadReport.String(), `the day first, as in "13/01/2024"; the times of day are left out, as the fit had none`)
 	gaps := must(Read(strings.NewReader(dated("2024-01-01", "")), "f", &ReadOptions{Task: "regression", KeepMissing: true,
 		ColumnCodings: []ColumnCoding{{Column: "when", Dates: &DateCoding{}}}}))
-	if row := dense(gaps.X)[1]; gaps.ReadReport.Missing != 1 || !math.IsNaN(row[1]) || !math.IsNaN(row[5]) || row[0] != 1 {
+	if row := dense(gaps.X)[1]; gaps.ReadReport.Missing != 1 || !math.IsNaN(row[1]) || !math.IsNaN(row[5]) ||
+		row[0] != 1 {
 		t.Errorf("%v", row)
 	}
 }

@@ -71,7 +71,8 @@ func (t *Table) noteRepeatedNames() {
 	}
 	for _, name := range t.featureNames() {
 		if count[name] > 1 && name != "" {
-			t.report.note("several columns are named %s: rename them, as a model finds its columns by name", quote(name))
+			t.report.note("several columns are named %s: rename them, as a model finds its columns by name",
+				quote(name))
 			return
 		}
 	}

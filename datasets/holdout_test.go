@@ -89,7 +89,8 @@ func TestHoldoutGroups(t *testing.T) {
 			t.Errorf("%v and %v, %v", train, test, err)
 		}
 	}
-	if _, _, err := must(classed(make([]int, 9), "a").Subset(make([]int, 9)).GroupByRule("together", nil)).Holdout(0.2, 1); err == nil {
+	if _, _, err := must(classed(make([]int, 9), "a").Subset(make([]int, 9)).GroupByRule("together", nil)).Holdout(0.2,
+		1); err == nil {
 		t.Error("rows that are all equal are split")
 	}
 }

@@ -18,8 +18,9 @@ func packedSets() map[string]*Dataset {
 	return map[string]*Dataset{
 		"dense": {Name: "d", X: points.NewDense(3, 3, x), Target: []float64{1, 2, 3}, MoreTargets: [][]float64{{4, 5, 6}},
 			TargetNames: []string{"a", "b"}, Columns: []string{"p", "q=1", "q=2"}, Weights: []float64{1, 2, 1},
-			ColumnCodings: []ColumnCoding{{Column: "q", Values: []string{"1", "2"}}}, ReadReport: &ReadReport{File: "d.csv", Rows: 3},
-			Scaling: &Scaling{Kind: "unit", Scale: []float64{1, 0, 1.0 / 3}}},
+			ColumnCodings: []ColumnCoding{{Column: "q", Values: []string{"1", "2"}}},
+			ReadReport:    &ReadReport{File: "d.csv", Rows: 3},
+			Scaling:       &Scaling{Kind: "unit", Scale: []float64{1, 0, 1.0 / 3}}},
 		"float32": {Task: Classification, X: points.NewDense32(3, 1, []float32{1, .5, .1}), Class: []int{1, 0, 1},
 			Labels: []string{"no", "ü"}},
 		"bytes": {X: &points.Bytes{N: 3, D: 3, Stride: 4, Scale: 1.0 / 255, Data: []byte("abc\x00def\x00ghi\x00")},

@@ -148,7 +148,8 @@ func TestCopies(t *testing.T) {
 			g = rand.New(rand.NewPCG(seed, 1))
 			d := c.make()
 			r := d.Grouping(nil)
-			if c.copies >= 0 && r.Grouped != c.copies || c.copies < 0 && r.Grouped != r.Repeated || r.RowKind != RowKindNew {
+			if c.copies >= 0 && r.Grouped != c.copies || c.copies < 0 && r.Grouped != r.Repeated ||
+				r.RowKind != RowKindNew {
 				t.Errorf("%s, draw %d: %d of %d rows are grouped, want %d: %v", c.name, seed, r.Grouped, r.Repeated,
 					c.copies, &r.Repeats)
 			}

@@ -125,11 +125,13 @@ func TestSpaceRead(t *testing.T) {
 	}
 	depth := must(Read(strings.NewReader("1,7,50,3\n2,8,51,4\n5,9,50,6\n"), "d.csv", &ReadOptions{Header: "no", Space: &Space{
 		Columns: []string{"1", "0"}}}))
-	if x := depth.X.(*points.Dense); depth.Space.Projection != PlaneProjection || !slices.Equal(x.Data, []float64{7, 1, 8, 2, 9, 5}) ||
+	if x := depth.X.(*points.Dense); depth.Space.Projection != PlaneProjection || !slices.Equal(x.Data, []float64{7, 1,
+		8, 2, 9, 5}) ||
 		!strings.Contains(depth.ReadReport.String(), "coordinates as they are") {
 		t.Errorf("%v %v", x.Data, depth.ReadReport)
 	}
-	if sizes := (&Space{Columns: []string{"x", "y"}, Projection: PlaneProjection, Low: []float64{0, 0}, High: []float64{4, 1}}).defaultSizes(); !slices.Equal(sizes, []int{200, 50}) {
+	if sizes := (&Space{Columns: []string{"x", "y"}, Projection: PlaneProjection, Low: []float64{0, 0},
+		High: []float64{4, 1}}).defaultSizes(); !slices.Equal(sizes, []int{200, 50}) {
 		t.Error(sizes)
 	}
 }

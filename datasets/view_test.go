@@ -18,9 +18,10 @@ func TestDatasetStrings(t *testing.T) {
 		"line": {d.String(), "a<b: classification, n = 7, d = 10, classes no, yes; a.csv"},
 		"many classes": {(&Dataset{Task: Classification, X: x, Class: d.Class, Labels: make([]string, 40)}).String(),
 			"data set: classification, n = 7, d = 10, 40 classes"},
-		"no answers":    {(&Dataset{Name: "u", X: x}).String(), "no answers"},
-		"no points":     {(&Dataset{Name: "u"}).String(), "no points"},
-		"pair":          {(&TrainTest{Train: scaled}).String(), "classes no, yes, scaled: standard; a.csv\ntest     none\n"},
+		"no answers": {(&Dataset{Name: "u", X: x}).String(), "no answers"},
+		"no points":  {(&Dataset{Name: "u"}).String(), "no points"},
+		"pair": {(&TrainTest{Train: scaled}).String(),
+			"classes no, yes, scaled: standard; a.csv\ntest     none\n"},
 		"empty pair":    {(&TrainTest{}).String(), "training none"},
 		"pair's answer": {(&TrainTest{Train: d, Test: d}).String(), "test     a<b: classification"},
 	} {

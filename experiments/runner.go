@@ -253,6 +253,7 @@ func (r *runner) remaining() time.Duration {
 // machine describes this machine.
 func machine() Machine {
 	limit, _ := accel.MemoryLimit()
-	return Machine{CPU: accel.CPU().Model, Threads: accel.Threads(), Memory: limit, BLAS: accel.CurrentBLAS().Portable().String(),
-		OS: runtime.GOOS + "/" + runtime.GOARCH}
+	return Machine{CPU: accel.CPU().Model, Threads: accel.Threads(), Memory: limit,
+		BLAS: accel.CurrentBLAS().Portable().String(),
+		OS:   runtime.GOOS + "/" + runtime.GOARCH}
 }

@@ -71,7 +71,8 @@ func appendTo(t *testing.T, d *datasets.Dataset, cfg Config, steps ...int) (*Lab
 // as kept and as made anew, and that the answer has the same bits on one thread and on the default number of threads.
 func TestAppend(t *testing.T) {
 	twoTargets := datasets.SyntheticRegression(110, 3, 0.1, 3)
-	twoTargets.MoreTargets, twoTargets.TargetNames = [][]float64{datasets.SyntheticRegression(110, 3, 0.1, 4).Target}, []string{"a", "b"}
+	twoTargets.MoreTargets, twoTargets.TargetNames = [][]float64{datasets.SyntheticRegression(110, 3, 0.1, 4).Target},
+		[]string{"a", "b"}
 	for i := range twoTargets.Len() {
 		twoTargets.Weights = append(twoTargets.Weights, 1+float64(i%3))
 	}

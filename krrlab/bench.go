@@ -38,7 +38,8 @@ func (b *bench) Problem() *stage.Problem {
 			Header: l.header(), Kernel: l.cfg.Kernel, X: l.train.X, Y: l.y, Coding: l.coding, Train: l.data,
 			Comm: l.comm, Memory: l.memory(), MaxIter: l.cfg.MaxIter,
 			Precond: stage.NameOf(l.cfg.Precond),
-			Entry:   stage.Entry{Value: l.cfg.Precond}, FixedRulePrecond: l.Planning(), S: DefaultFeatures(l.train.Len()),
+			Entry:   stage.Entry{Value: l.cfg.Precond}, FixedRulePrecond: l.Planning(),
+			S: DefaultFeatures(l.train.Len()),
 			Z: l.approximation(), ProcessTimeout: l.cfg.ProcessTimeout,
 		}
 	}

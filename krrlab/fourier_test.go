@@ -123,7 +123,8 @@ func TestFourierStages(t *testing.T) {
 		series := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: -1}))
 		testkit.Contains(t, series.String(), "a Fourier series of", "−2 ln p(y) = ")
 		for i, s := range series.Scores {
-			if w := dense.Scores[i]; !s.Error.Contains(w.Error.Value) || s.Error.RelativeWidth() > 1e-3 || series.Best != dense.Best {
+			if w := dense.Scores[i]; !s.Error.Contains(w.Error.Value) || s.Error.RelativeWidth() > 1e-3 ||
+				series.Best != dense.Best {
 				t.Errorf("%+v, want %+v", s, w)
 			}
 		}

@@ -22,7 +22,10 @@ func TestInvalidConfig(t *testing.T) {
 		`Tiles "unknown (-2)"`:                        func(c *Config) { c.Tiles = gram.Tiles(-2) },
 		`Exact "unknown (3)"`:                         func(c *Config) { c.Exact = 3 },
 		`Stop "unknown (8)"`:                          func(c *Config) { c.Stop.Rule = 8 },
-		"labels=NaN%: want a share":                   func(c *Config) { c.Stop = bound.Stop{Rule: bound.ByLabels, MaxUndecided: math.NaN()} },
+		"labels=NaN%: want a share": func(c *Config) {
+			c.Stop = bound.Stop{Rule: bound.ByLabels,
+				MaxUndecided: math.NaN()}
+		},
 		`preconditioner features: Form "unknown (5)"`: func(c *Config) { c.Precond = Features{Form: precond.Form(5)} },
 		"rpcholesky: Residual NaN: want a positive":   func(c *Config) { c.Precond = RPCholesky{Residual: math.NaN()} },
 		"rpcholesky: Residual -1: want a positive":    func(c *Config) { c.Precond = RPCholesky{Residual: -1} },

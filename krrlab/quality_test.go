@@ -54,11 +54,13 @@ func TestQualityAgainstDense(t *testing.T) {
 		for i, v := range q.Nodes {
 			testkit.Near(t, v, want[i], 1e-9*want[149], k, i)
 		}
-		if kappa := want[149] / want[0]; !q.Kappa.Contains(kappa) || !q.Exact.Contains(kappa) || !q.Min.Contains(want[0]) ||
+		if kappa := want[149] / want[0]; !q.Kappa.Contains(kappa) || !q.Exact.Contains(kappa) ||
+			!q.Min.Contains(want[0]) ||
 			!q.Max.Contains(want[149]) {
 			t.Errorf("%v: κ = %v, ends %v and %v\n%v", k, kappa, want[0], want[149], q)
 		}
-		if !q.WidthReached || q.Kappa.RelativeWidth() > 0.051 || q.Kappa.Confidence != 0.95 || len(q.Trace) != q.Steps ||
+		if !q.WidthReached || q.Kappa.RelativeWidth() > 0.051 || q.Kappa.Confidence != 0.95 ||
+			len(q.Trace) != q.Steps ||
 			len(q.Alpha) != q.Steps {
 			t.Errorf("%v: %v", k, q)
 		}

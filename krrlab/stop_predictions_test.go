@@ -191,7 +191,8 @@ func TestStopDefault(t *testing.T) {
 	testkit.Equal(t, l.Config().Stop.Rule, bound.ByPredictions)
 	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1, Tol: 1e-3, Precond: Nystrom{}}), bound.ByResidual)
 	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1}), bound.ByResidual) // solved directly
-	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1, Stop: bound.Stop{Rule: bound.ByPredictions}}), bound.ByPredictions)
+	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1, Stop: bound.Stop{Rule: bound.ByPredictions}}),
+		bound.ByPredictions)
 	for want, change := range map[bound.Rule]func(*Config){
 		bound.ByPredictions: func(c *Config) { c.Precond = RPCholesky{S: 30} },
 		bound.ByResidual:    func(c *Config) { c.Tol = 1e-8 },

@@ -164,7 +164,8 @@ func TestErratum10(t *testing.T) {
 			acceptedByPower++
 		}
 		r, err := lanczos.Run(context.Background(), operator{a},
-			&lanczos.Options{Steps: steps, Tol: -1, Quantity: lanczos.LargestEigenvalue, Definite: true, Start: rng.New(uint64(i))})
+			&lanczos.Options{Steps: steps, Tol: -1, Quantity: lanczos.LargestEigenvalue, Definite: true,
+				Start: rng.New(uint64(i))})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,7 +113,8 @@ func trialLambdaP(e *experiment, i int, g rng.Stream, t *trial) {
 func checkTightRidge(e *experiment) {
 	p := &twin{k: mat.NewSymDense(2, []float64{1, 0, 0, 0}), z: points.NewDense32(2, 1, []float32{0, 1}), eta: 1}
 	var ratios []float64
-	for _, c := range []struct{ lambda, lambdaP float64 }{{0.5, 0.5}, {0.5, 1.5}, {0.5, 1}, {2, 1}, {2, 3}, {0.01, 1.01}} {
+	for _, c := range []struct{ lambda, lambdaP float64 }{{0.5, 0.5}, {0.5, 1.5}, {0.5, 1}, {2, 1}, {2, 3}, {0.01,
+		1.01}} {
 		kappa := cond(p.spectrum(e, c.lambda, c.lambdaP, precond.FormLInv))
 		ratios = append(ratios, kappa/e.parts.RidgeBound(c.lambda, c.lambdaP, 1))
 	}

@@ -27,7 +27,8 @@ import (
 // fewer features are sufficient. Features panics unless q ≥ 1, s_λ ≥ 0 and 0 < δ < 1.
 func SufficientFeatures(q int, statDim, delta float64) float64 {
 	if q < 1 || !(statDim >= 0) || !(delta > 0 && delta < 1) {
-		panic(fmt.Sprintf("theory: SufficientFeatures(q=%d, s_λ=%g, δ=%g): want q ≥ 1, s_λ ≥ 0 and 0 < δ < 1", q, statDim, delta))
+		panic(fmt.Sprintf("theory: SufficientFeatures(q=%d, s_λ=%g, δ=%g): want q ≥ 1, s_λ ≥ 0 and 0 < δ < 1", q,
+			statDim, delta))
 	}
 	return math.Ceil(4 * (2 + math.Pow(3, float64(q))) * statDim * statDim / delta)
 }

@@ -111,7 +111,8 @@ func checkTheorem1(e *experiment) {
 		out := e.checkGuarantee(p, name, d, s, delta)
 		e.checkSharp(name, out)
 		out = p.drawChain(e, name+" less", d, 60)
-		e.mean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = 60", q), out.squares, p.expectation(q, 60), p.bound(q, 60))
+		e.mean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = 60", q), out.squares, p.expectation(q, 60), p.bound(q,
+			60))
 		e.checkSharp(name+", s = 60", out)
 	}
 }

@@ -137,7 +137,8 @@ func figureTheorem6(e *experiment) *plots.Figure {
 		addDraws(&oneLevel, float64(s)*1.12, oneLevelDraws.kappas)
 	}
 	leftPanel := plots.Sweep("κ after the second level", "s₂", "κ(M⁻¹A)",
-		[]plots.RefLine{{At: float64(srhtFeatures(p.statDim, 0.2)), Label: "s₂ of the check"}}, twoLevelSeries, oneLevel)
+		[]plots.RefLine{{At: float64(srhtFeatures(p.statDim, 0.2)), Label: "s₂ of the check"}}, twoLevelSeries,
+		oneLevel)
 	leftPanel.HLines = []plots.RefLine{{At: 3, Label: "3"}}
 	dims, needed := e.scaling()
 	needSeries := pointSeries("s₂ that brings ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ to ¼")

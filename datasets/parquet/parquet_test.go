@@ -131,9 +131,11 @@ func TestParquet(t *testing.T) {
 		{"missing", table, options{Drop: drop("town", "id", "sold", "cost"), KeepMissing: true},
 			"[age rooms area] [2 2 2.5] 5.25 []"},
 		{"words", table, options{Drop: drop("rooms", "id", "sold", "cost"),
-			ColumnCodings: []datasets.ColumnCoding{{Column: "town"}}}, "[age area town= town=Köln town=Ulm] [2 2.5 0 1 0] 5.25 []"},
+			ColumnCodings: []datasets.ColumnCoding{{Column: "town"}}},
+			"[age area town= town=Köln town=Ulm] [2 2.5 0 1 0] 5.25 []"},
 		{"booleans as words", table, options{Drop: drop("rooms", "id", "town", "cost"),
-			ColumnCodings: []datasets.ColumnCoding{{Column: "sold"}}}, "[age area sold=False sold=True] [2 2.5 1 0] 5.25 []"},
+			ColumnCodings: []datasets.ColumnCoding{{Column: "sold"}}},
+			"[age area sold=False sold=True] [2 2.5 1 0] 5.25 []"},
 		{"another target", table, options{Drop: drop("rooms", "town", "id"), Target: "cost"},
 			"[age area sold price] [2 2.5 0 5.25] -1.15 []"},
 		{"labels", table, options{Drop: drop("rooms", "town"), Target: "id"},
@@ -282,7 +284,8 @@ func TestParquetMemory(t *testing.T) {
 // TestDates checks that columns of dates and times are read with ReadOptions.ColumnCodings.
 func TestDates(t *testing.T) {
 	check(t, []reading{{"", tableOf(t, houses()), options{Drop: []string{"tags", "id", "town", "rooms"},
-		ColumnCodings: []datasets.ColumnCoding{{Column: "when", Dates: &datasets.DateCoding{}}, {Column: "daily", Dates: &datasets.DateCoding{}}}},
+		ColumnCodings: []datasets.ColumnCoding{{Column: "when", Dates: &datasets.DateCoding{}}, {Column: "daily",
+			Dates: &datasets.DateCoding{}}}},
 		`"when": dates from 2020-01-01 to 2020-01-12`}})
 }
 

@@ -90,7 +90,8 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 			plan := must(lab.Plan(t.Context(), krrlab.PlanOptions{}))
 			v := plan.Pilot
 			m.IterationModel = cost.IterationModel{Kernel: p.Kernel, N: size, M: v.M, Lambda: lambda,
-				PilotResidual: v.Residual, LowRank: v.LowRank, MeanRowSum: v.MeanRowSum, LargestRowSum: v.LargestRowSum, MaxDiagonal: 1}
+				PilotResidual: v.Residual, LowRank: v.LowRank, MeanRowSum: v.MeanRowSum, LargestRowSum: v.LargestRowSum,
+				MaxDiagonal: 1}
 			list = append(list, m)
 			lab.Free()
 		}

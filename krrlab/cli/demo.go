@@ -59,7 +59,8 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 	start := time.Now()
 	a.printf("BLAS: %v, %s\n\n", accel.CurrentBLAS(), plural.Count(accel.Threads(), "thread"))
 	table := &plots.Table{Title: "Kernel ridge regression to a residual of 1e-5 (classes 1e-3), with the " +
-		"paper's preconditioner and without", Columns: plots.ParseColumns("data", "n", "s", "solver", "iterations", "status",
+		"paper's preconditioner and without", Columns: plots.ParseColumns("data", "n", "s", "solver", "iterations",
+		"status",
 		"true residual %.1e", "κ(M⁻¹A)", "test error", "best possible", "seconds %.1f")}
 	var series []plots.Series
 	for _, c := range demoCases {

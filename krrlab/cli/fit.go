@@ -68,7 +68,8 @@ func (fitFlags) Help() map[string]string {
 func plannedHelp() map[string]string {
 	return map[string]string{
 		"precond": "preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1': " +
-			strings.Join(stage.KindNames(), ", ") + "; 'auto race=NAME …' tries others side by side; 'process:COMMAND " +
+			strings.Join(stage.KindNames(),
+				", ") + "; 'auto race=NAME …' tries others side by side; 'process:COMMAND " +
 			"process-timeout=20m' waits longer for its answers (default: auto, chosen by a plan)",
 	}
 }

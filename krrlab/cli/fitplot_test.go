@@ -115,9 +115,9 @@ func TestExplain(t *testing.T) {
 		the answers are numbers`)
 }
 
-// TestExplainGroups checks that krrlab explain groups rows by the column of the fit, if the file has it, and otherwise by
-// the rule of the fit, unless --groups or --repeats says otherwise. In each group of the table two rows of three have
-// equal features.
+// TestExplainGroups checks that krrlab explain groups rows by the column of the fit, if the file has it, and otherwise
+// by the rule of the fit, unless --groups or --repeats says otherwise. In each group of the table two rows of three
+// have equal features.
 func TestExplainGroups(t *testing.T) {
 	rows := strings.Split(strings.TrimSpace(bareTable(40, nil)), "\n")
 	grouped, plain := "a,b,c,y,patient,doctor\n", "a,b,c,y\n"
@@ -145,8 +145,8 @@ func TestExplainGroups(t *testing.T) {
 		--groups goes with --in`)
 }
 
-// TestPlotLook checks that title= and size= in --plot set the title and size of a picture, and that an empty title draws
-// none.
+// TestPlotLook checks that title= and size= in --plot set the title and size of a picture, and that an empty title
+// draws none.
 func TestPlotLook(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "p.svg")
 	for _, c := range []struct{ args, has, not string }{

@@ -369,7 +369,8 @@ func TestFlagsWithin(t *testing.T) {
 	script(t, `$ fit --train a.csv --lambda 1 --json out.json --plot "a.svg size=3x2 title=A b" --format "csv separator=; `+
 		`header=no" --kernel "polynomial gamma=0.1 degree=2" --storage "float64 tiles=dense"`)
 	fitReport := report(t, "out.json")
-	testkit.Contains(t, fmt.Sprint(fitReport["read"]), "separator:semicolon (--format separator)", "header:no (--format header)")
+	testkit.Contains(t, fmt.Sprint(fitReport["read"]), "separator:semicolon (--format separator)",
+		"header:no (--format header)")
 	testkit.Equal(t, fmt.Sprint(fitReport["kernel"]), "map[coef0:1 degree:2 gamma:0.1 name:polynomial]")
 	if picture := string(read(t, "a.svg")); !strings.Contains(picture, "A b") || !strings.Contains(picture, "216") {
 		t.Error("the picture has no title, or another size")

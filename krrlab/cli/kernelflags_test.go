@@ -27,8 +27,8 @@ func (k rational) WithScale(sigma float64) kernel.Kernel { return rational{sigma
 var errRational = kernel.Register("test.rational", rational{1, 1})
 
 // TestKernelFlag checks which kernel --kernel, with and without parameters in its text, and --sigma make together.
-// A missing length scale is 3 here. Two length scales, a length scale of a kernel without one, and an unknown kernel are
-// errors.
+// A missing length scale is 3 here. Two length scales, a length scale of a kernel without one, and an unknown kernel
+// are errors.
 func TestKernelFlag(t *testing.T) {
 	testkit.OK(t, errRational)
 	for _, c := range []struct {

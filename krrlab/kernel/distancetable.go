@@ -24,8 +24,8 @@ type DistanceTable struct {
 	shift   float64
 }
 
-// NewDistanceTable returns the table of k for the points x. It returns nil unless k is a Radial, x are points.Bytes, and
-// no squared distance can exceed 4,096 units.
+// NewDistanceTable returns the table of k for the points x. It returns nil unless k is a Radial, x are points.Bytes,
+// and no squared distance can exceed 4,096 units.
 func NewDistanceTable(k Kernel, x points.Panel) *DistanceTable {
 	r, radial := k.(Radial)
 	unit, ok := points.ExactProductUnit(x.X, x.X)

@@ -116,7 +116,8 @@ cell 19: %who: a comment in the program`)
 	testkit.Equal(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	_, cells, err := readNotebook(imported)
 	testkit.OK(t, err)
-	testkit.Equal(t, joinLines(cells[0].(map[string]any)["source"]), strings.TrimPrefix(programCells[0], "kind=markdown\n"))
+	testkit.Equal(t, joinLines(cells[0].(map[string]any)["source"]), strings.TrimPrefix(programCells[0],
+		"kind=markdown\n"))
 	testkit.Equal(t, fmt.Sprint(tags(cells[1])), "[parameters more]")
 	if suite.Scale(0, 0, 1) == 0 {
 		return

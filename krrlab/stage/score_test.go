@@ -13,13 +13,15 @@ import (
 func TestClassesLines(t *testing.T) {
 	auc := 0.75
 	small := &model.Classes{Labels: []string{"lo\x1b", "high"}, Counts: [][]float64{{12, 1}, {0, 7}},
-		Errors:   []model.ErrorCount{{Wrong: 1, Total: 13}, {Total: 7}},
-		Scores:   []model.PrecisionRecall{{Precision: 1, Recall: 12. / 13, F1: 0.96}, {Precision: 0.875, Recall: 1, F1: 14. / 15}},
+		Errors: []model.ErrorCount{{Wrong: 1, Total: 13}, {Total: 7}},
+		Scores: []model.PrecisionRecall{{Precision: 1, Recall: 12. / 13, F1: 0.96}, {Precision: 0.875, Recall: 1,
+			F1: 14. / 15}},
 		BaseRate: 0.65, Largest: "lo\x1b", AUC: &auc, AUCOf: "of a against b"}
 	large := &model.Classes{BaseRate: 0.5, Largest: "c"}
 	for i := range 15 {
 		name := string(rune('a' + i))
-		large.Labels, large.Errors = append(large.Labels, name), append(large.Errors, model.ErrorCount{Wrong: 1, Total: 4})
+		large.Labels, large.Errors = append(large.Labels, name), append(large.Errors, model.ErrorCount{Wrong: 1,
+			Total: 4})
 		large.Confusions = append(large.Confusions, model.Confusion{Class: name, Predicted: "x",
 			ErrorCount: model.ErrorCount{Wrong: 1, Total: 4}})
 	}

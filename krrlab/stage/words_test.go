@@ -25,8 +25,10 @@ import (
 // TestWords checks that bounds are rounded outward, and that texts say what is unknown.
 func TestWords(t *testing.T) {
 	for _, c := range [][2]string{
-		{"[" + StorageErrorText(0) + StorageErrorText(Unknown) + "]", "[]"}, {StorageErrorText(2e-3), ", ‖E‖₂ ≲ 2.0e-03"},
-		{IntervalText(estimate.Interval{Lo: 1.23456, Value: 2.00004, Hi: 3.45612, Confidence: 0.95}), "2 in [1.234, 3.457] with 95 %"},
+		{"[" + StorageErrorText(0) + StorageErrorText(Unknown) + "]", "[]"}, {StorageErrorText(2e-3),
+			", ‖E‖₂ ≲ 2.0e-03"},
+		{IntervalText(estimate.Interval{Lo: 1.23456, Value: 2.00004, Hi: 3.45612, Confidence: 0.95}),
+			"2 in [1.234, 3.457] with 95 %"},
 		{IntervalText(estimate.Interval{Lo: 1.23456, Value: math.NaN(), Hi: math.Inf(1), Confidence: 1}),
 			"not known, at least 1.234, without an upper bound"},
 		{"[" + Event{Stage: Load, Remaining: -1}.String() + "]", "[load]"},

@@ -64,7 +64,8 @@ func TestInteractive(t *testing.T) {
 		strings.Count(svg, "<g") != strings.Count(svg, "</g>") || strings.Contains(f.SVG(), "krr-") {
 		t.Error("marks of groups are left")
 	}
-	if page := plots.KeepLastScript(h + h); page != strings.Replace(h, h[strings.LastIndex(h, "<script>"):], "</figure>\n", 1)+h {
+	if page := plots.KeepLastScript(h + h); page != strings.Replace(h, h[strings.LastIndex(h, "<script>"):],
+		"</figure>\n", 1)+h {
 		t.Error("a page of two figures has not one script at its end")
 	}
 	long := &plots.Figure{Series: []plots.Series{{Y: make([]float64, 3*thinningThreshold)}}}

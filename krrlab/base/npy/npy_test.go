@@ -169,7 +169,8 @@ func TestMisuse(t *testing.T) {
 		t.Errorf("of no file: %v", err)
 	}
 	inf := float32(math.Inf(1))
-	if a, b, c := Float16ToFloat32(0x7c00), Float16ToFloat32(0xfc00), Float16ToFloat32(0x7c01); a != inf || b != -inf || c == c {
+	if a, b, c := Float16ToFloat32(0x7c00), Float16ToFloat32(0xfc00), Float16ToFloat32(0x7c01); a != inf || b != -inf ||
+		c == c {
 		t.Errorf("float16 infinities are %v and %v, NaN %v", a, b, c)
 	}
 }

@@ -119,8 +119,8 @@ func (f *Field) IsZero() bool { return f.value.IsZero() }
 // Symbol returns the name of the option in plots: its tag symbol, or its flag, or its field.
 func (f *Field) Symbol() string { return cmp.Or(f.tag("symbol"), f.Name, f.structField.Name) }
 
-// ShellWords returns the option and its value as shell words, with a leading blank, to be appended to a command line. It
-// returns "" if neither the option nor one that is written in its flag is set.
+// ShellWords returns the option and its value as shell words, with a leading blank, to be appended to a command line.
+// It returns "" if neither the option nor one that is written in its flag is set.
 func (f *Field) ShellWords() string {
 	if owner, _ := f.Owner(); owner != nil {
 		return ""

@@ -128,8 +128,8 @@ type memberOptions struct {
 	Mark  string        `flag:"mark" in:"plot" empty:"a character"`
 }
 
-// TestMembers checks options that are written within the flag of another option, with blanks in values, and how they are
-// written to a command line.
+// TestMembers checks options that are written within the flag of another option, with blanks in values, and how they
+// are written to a command line.
 func TestMembers(t *testing.T) {
 	for _, c := range []struct{ args, plot, title, kind, line string }{
 		{"plot=my fig.svg", "my fig.svg", "-", "a", " --plot 'my fig.svg'"},
@@ -158,7 +158,8 @@ func TestMembers(t *testing.T) {
 			line += f.ShellWords()
 		}
 		testkit.Equal(t, [4]string{opts.Plot, title, opts.Kind, line}, [4]string{c.plot, c.title, c.kind, c.line}, c.args)
-		testkit.Equal(t, [2]bool{s.IsSet("plot"), opts.Tune}, [2]bool{c.plot != "", strings.Contains(c.args, "tune")}, c.args)
+		testkit.Equal(t, [2]bool{s.IsSet("plot"), opts.Tune}, [2]bool{c.plot != "", strings.Contains(c.args, "tune")},
+			c.args)
 	}
 	s := Of(new(memberOptions))
 	testkit.Equal(t, s.Lookup("tune").Set("kind=c").Error(), `--tune kind "c": want one of a, b`)

@@ -51,5 +51,6 @@ func TestAddresses(t *testing.T) {
 }
 
 // fitSmall is the command line of a small fit that uses the BLAS.
-var fitSmall = []string{"fit", "--data", "synthetic-classes", "--n", "600", "--precond", "auto features=100", "--lambda", "0.1",
+var fitSmall = []string{"fit", "--data", "synthetic-classes", "--n", "600", "--precond", "auto features=100",
+	"--lambda", "0.1",
 	"--solver", "block-pcg"}

@@ -58,7 +58,8 @@ func TestModel(t *testing.T) {
 			for _, n := range []int{8000, 16000, 32000} {
 				file := filepath.Join(h.dir, "sol.json")
 				args := []string{"fit", "--data", "mnist", "--n", fmt.Sprint(n), "--precond",
-					fmt.Sprintf("features features=%d lambda-p=0.1", s), "--solver", "block-pcg", "--storage", "float32", "--residual", "stored",
+					fmt.Sprintf("features features=%d lambda-p=0.1", s), "--solver", "block-pcg", "--storage",
+					"float32", "--residual", "stored",
 					"--threads", fmt.Sprint(max(1, threads/p)), "--json", file}
 				if p == 1 {
 					mustRun(t, krrlab(testContext(t), t, -1, 1, args...))

@@ -114,7 +114,8 @@ func mustRun(t *testing.T, cmd *exec.Cmd, wants ...string) string {
 
 // quickFit returns the arguments of a fit that takes little time and saves its model to a file.
 func quickFit(out string) []string {
-	return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--precond", "auto features=100", "--lambda", "0.1", "--tol",
+	return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--precond", "auto features=100", "--lambda",
+		"0.1", "--tol",
 		"1e-6", "--blas", "go", "--out", out}
 }
 

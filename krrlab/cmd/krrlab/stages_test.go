@@ -19,7 +19,8 @@ func TestStagesUnderMPI(t *testing.T) {
 	dir := t.TempDir()
 	data := []string{"--data", "synthetic-classes", "--n", "500", "--lambda", "0.3"}
 	saved := filepath.Join(dir, "m.krr")
-	if text, err := krrlab(testContext(t), t, 0, 2, append([]string{"fit", "--blas", "go", "--precond", "auto features=60", "--out",
+	if text, err := krrlab(testContext(t), t, 0, 2, append([]string{"fit", "--blas", "go", "--precond",
+		"auto features=60", "--out",
 		saved}, data...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
@@ -27,7 +28,8 @@ func TestStagesUnderMPI(t *testing.T) {
 		name string
 		args []string
 	}{
-		{"statdim", append([]string{"statdim", "--method", "slq", "--precond", "features features=60", "--max-probes", "16"}, data...)},
+		{"statdim", append([]string{"statdim", "--method", "slq", "--precond", "features features=60", "--max-probes",
+			"16"}, data...)},
 		{"sketch-size", append([]string{"sketch-size", "--max", "128", "--kappa-target", "170"}, data...)},
 		{"multilevel", append([]string{"multilevel", "--levels", "features:200,gaussian:60"}, data...)},
 		{"lambda-p", append([]string{"lambda-p", "--precond", "features features=60", "--points", "3"}, data...)},

@@ -14,8 +14,8 @@ import (
 // Isolate makes a command that has not been started run in a new process group. It replaces cmd.SysProcAttr.
 func Isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// SignalOnCancel isolates a command, and makes its process group get the signal when the context of the command ends. It
-// sets cmd.Cancel. On Linux, the command itself also receives the signal when this process is killed.
+// SignalOnCancel isolates a command, and makes its process group get the signal when the context of the command ends.
+// It sets cmd.Cancel. On Linux, the command itself also receives the signal when this process is killed.
 func SignalOnCancel(cmd *exec.Cmd, sig syscall.Signal) {
 	Isolate(cmd)
 	signalOnParentDeath(cmd.SysProcAttr, sig)

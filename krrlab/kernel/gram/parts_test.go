@@ -93,7 +93,8 @@ func TestSummary(t *testing.T) {
 					math.Abs(summary.MaxSq-largest) > 1e-6*largest {
 					t.Errorf("%v, %T moved by %g: %+v, want the largest ‖x‖² %v", k, x, shift, summary, largest)
 				}
-				testkit.Near(t, kernel.SummaryOf(m.placement.Original).MaxSq, largestAtOrigin, 1e-6*largestAtOrigin, k, x, shift)
+				testkit.Near(t, kernel.SummaryOf(m.placement.Original).MaxSq, largestAtOrigin, 1e-6*largestAtOrigin, k,
+					x, shift)
 				checkCertain(t, m, summary)
 			}
 		}

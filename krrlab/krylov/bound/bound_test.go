@@ -20,7 +20,8 @@ import (
 // TestParseStop checks that stop rules are read from texts and written again, and that invalid ones are errors.
 func TestParseStop(t *testing.T) {
 	for text, want := range map[string]Stop{
-		"": {}, "residual": {Rule: ByResidual}, "predictions": {Rule: ByPredictions}, "anorm": {Rule: ByANorm}, "labels=1%": {ByLabels, 0.01}, "labels=0.01": {ByLabels, 0.01},
+		"": {}, "residual": {Rule: ByResidual}, "predictions": {Rule: ByPredictions}, "anorm": {Rule: ByANorm},
+		"labels=1%": {ByLabels, 0.01}, "labels=0.01": {ByLabels, 0.01},
 		"labels=2.5 %": {ByLabels, 0.025},
 	} {
 		s, err := parseStop(text)
@@ -145,7 +146,8 @@ func TestTightenCertain(t *testing.T) {
 		b := &Problem{Lambda: p.lambda, Norms: []float64{mat.Norm(y, 2)}}
 		for _, inverseError := range []float64{0, 1e-3, 0.5, 3} {
 			rounding := []float64{1e-12}
-			got := b.AnswerErrors(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true, PCG: res})
+			got := b.AnswerErrors(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true,
+				PCG: res})
 			direct := got.Certain[0]
 			testkit.OK(t, got.TightenCertain(t.Context(), b, wrong{p.m, inverseError}, p.f, 0.05, res.R, rounding))
 			if v := got.Certain[0]; v < norm*(1-1e-10) || v > direct || got.Bounds[0] > v ||
@@ -161,7 +163,8 @@ func TestTightenCertain(t *testing.T) {
 // bounds if a number is not finite.
 func TestFinal(t *testing.T) {
 	unit := mat.NewDense(1, 1, []float64{1})
-	res := &pcg.Result{RelRes: []float64{1e-6}, Gap: []float64{1e-3}, History: pcg.History{ErrorBounds: [][]float64{{1e-5}}}}
+	res := &pcg.Result{RelRes: []float64{1e-6}, Gap: []float64{1e-3},
+		History: pcg.History{ErrorBounds: [][]float64{{1e-5}}}}
 	b := &Problem{Lambda: 0.25, Mu: 1, Norms: []float64{1}}
 	a := &Answer{C: unit, Y: unit, Residuals: []float64{1e-2}, Rounding: []float64{1e-4}, PCG: res}
 	result := b.AnswerErrors(a)

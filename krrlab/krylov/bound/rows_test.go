@@ -29,7 +29,8 @@ func TestRows(t *testing.T) {
 			}
 			// The stored K has float32 inner products, so these outliers are checked.
 			r := NewResidualRows(kernel.Gaussian{Sigma: 1.5}, x, 0.1, 1e-2, gram.Choice{}, rng.New(seed))
-			if r.Len() != min(n, MaxResidualRows) || r.weights[outliers-1] != 1 || slices.Min(r.indices[:outliers]) != n/2 ||
+			if r.Len() != min(n, MaxResidualRows) || r.weights[outliers-1] != 1 ||
+				slices.Min(r.indices[:outliers]) != n/2 ||
 				slices.Max(r.indices[:outliers]) != n/2+outliers-1 {
 				t.Errorf("%d rows, the far ones %v", r.Len(), r.indices[:outliers])
 			}

@@ -37,7 +37,8 @@ func TestJSON(t *testing.T) {
 // TestInterval checks Contains, RelativeWidth, String and the allowed confidences.
 func TestInterval(t *testing.T) {
 	interval := Interval{50, 45, 55, 0.95, "slq", 0}
-	if !interval.Contains(45) || !interval.Contains(55) || interval.Contains(44.9) || interval.Contains(55.1) || interval.Contains(math.NaN()) {
+	if !interval.Contains(45) || !interval.Contains(55) || interval.Contains(44.9) || interval.Contains(55.1) ||
+		interval.Contains(math.NaN()) {
 		t.Error("Covers")
 	}
 	testkit.Equal(t, interval.RelativeWidth(), 0.2)

@@ -36,7 +36,8 @@ func TestKnownEnds(t *testing.T) {
 	if kappa.Value != 5 || kappa.Lo != 9.5/2.5 || kappa.Hi != 10.5/1.5 || kappa.Confidence != 1 || kappa.Method != "m" {
 		t.Errorf("%+v", kappa)
 	}
-	if kappa, _, _ = ends.PerturbedIntervals(0.25); math.Abs(kappa.Lo-3.8*0.6) > 1e-12 || math.Abs(kappa.Hi-7/0.6) > 1e-12 {
+	if kappa, _, _ = ends.PerturbedIntervals(0.25); math.Abs(kappa.Lo-3.8*0.6) > 1e-12 ||
+		math.Abs(kappa.Hi-7/0.6) > 1e-12 {
 		t.Errorf("off by a quarter: %+v", kappa)
 	}
 	if kappa, _, _ = lanczos.FromIntervals(estimate.Certain(0.4, 0.5, "m"),

@@ -184,7 +184,8 @@ func TestStartMass(t *testing.T) {
 // TestAPriori compares the a-priori bound with a value worked out by hand, and with the bounds from runs.
 func TestAPriori(t *testing.T) {
 	// 1.648·√1000·e^(−√ε·99) = 0.05 by hand; 99 = 2·50 − 1.
-	if bound := APrioriError(1000, 50, 0.05); math.Abs(1.648*math.Sqrt(1000)*math.Exp(-math.Sqrt(bound)*99)-0.05) > 1e-12 {
+	if bound := APrioriError(1000, 50,
+		0.05); math.Abs(1.648*math.Sqrt(1000)*math.Exp(-math.Sqrt(bound)*99)-0.05) > 1e-12 {
 		t.Errorf("ε = %g", bound)
 	}
 	if APrioriError(1000, 1, 0.05) != 1 || APrioriError(20, 20, 0.05) != 0 {
@@ -250,7 +251,8 @@ func TestFewEigenvalues(t *testing.T) {
 			v[i] = size
 		}
 		res, err := Run(t.Context(), diagonal(v), nil)
-		if err != nil || res.Steps != 1 || !res.Max.Contains(size) || !res.Min.Contains(size) || res.Max.Hi > size+1e-10 {
+		if err != nil || res.Steps != 1 || !res.Max.Contains(size) || !res.Min.Contains(size) ||
+			res.Max.Hi > size+1e-10 {
 			t.Errorf("%g·I: %v, %v", size, res, err)
 		}
 	}
@@ -369,7 +371,8 @@ func TestCovariance(t *testing.T) {
 // TestMisuse checks that invalid options and arguments panic.
 func TestMisuse(t *testing.T) {
 	v := diagonal(spectra(30)["even"])
-	for _, opts := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Quantity: 7}, {Quantity: -1}} {
+	for _, opts := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Quantity: 7},
+		{Quantity: -1}} {
 		testkit.Panics(t, map[string]func(){fmt.Sprint(opts): func() { _, _ = Run(t.Context(), v, &opts) }})
 	}
 	testkit.Panics(t, map[string]func(){

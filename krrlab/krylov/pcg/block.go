@@ -36,8 +36,8 @@ import (
 // columns. Therefore k decreases only if directions become dependent.
 //
 // If A or M is not positive definite, all columns end at once as Indefinite or IndefinitePreconditioner, with the value
-// of pᵀAp or rᵀM⁻¹r for a combination of the block's directions. The tables Alpha and Beta of the history stay empty, so
-// Ritz returns nil and Cond returns NaN.
+// of pᵀAp or rᵀM⁻¹r for a combination of the block's directions. The tables Alpha and Beta of the history stay empty,
+// so Ritz returns nil and Cond returns NaN.
 //
 // An iteration takes one product with A and one solve with M of k ≤ t columns, and BlockFlops further operations. It
 // takes a second solve if the independent components of some directions are below the rounding errors. The true

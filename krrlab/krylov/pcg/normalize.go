@@ -23,12 +23,12 @@ type Normalized struct {
 // Normalize returns m with a factor that the first solve determines.
 func Normalize(m Preconditioner) *Normalized { return &Normalized{Preconditioner: m} }
 
-// Factor returns the number by which M⁻¹ is multiplied, a power of four. It is 1 for a scale that is not extreme, before
-// the first solve, and as long as all answers are zero or not finite.
+// Factor returns the number by which M⁻¹ is multiplied, a power of four. It is 1 for a scale that is not extreme,
+// before the first solve, and as long as all answers are zero or not finite.
 func (m *Normalized) Factor() float64 { return cmp.Or(m.factor, 1) }
 
-// SolveTo sets dst = Factor·M⁻¹r. It multiplies both r and M⁻¹r by the root of the factor, so that neither overflows nor
-// underflows.
+// SolveTo sets dst = Factor·M⁻¹r. It multiplies both r and M⁻¹r by the root of the factor, so that neither overflows
+// nor underflows.
 func (m *Normalized) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	if m.Factor() == 1 {
 		if err := m.Preconditioner.SolveTo(ctx, dst, r); err != nil || m.factor == 1 {

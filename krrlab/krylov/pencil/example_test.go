@@ -38,7 +38,8 @@ func Example() {
 	ctx := context.Background()
 	none, own := pencil.NewRow("none"), pencil.NewRow("diagonal")
 	s := &pencil.Set{A: powers{n, func(i int) float64 { return float64(i) }}, Rows: []*pencil.Row{&none, &own},
-		M:      pencil.NewPreconditioners(n, comm.Alone(), nil, powers{n, func(i int) float64 { return 1 / float64(i) }}),
+		M: pencil.NewPreconditioners(n, comm.Alone(), nil, powers{n,
+			func(i int) float64 { return 1 / float64(i) }}),
 		Notify: func(context.Context, stage.Event) {}}
 	b := mat.NewDense(n, 1, nil)
 	rng.New(1).Normals(b.RawMatrix().Data, 0)

@@ -149,7 +149,8 @@ const maxAsymmetry = 1e-5
 
 // MakePreconditioner constructs the preconditioner of an entry for the draw of row, and records its properties in row.
 // If one rank fails, all ranks return an error.
-func MakePreconditioner(ctx context.Context, b stage.Bench, e stage.Entry, row *Row) (*stage.BuiltPreconditioner, error) {
+func MakePreconditioner(ctx context.Context, b stage.Bench, e stage.Entry, row *Row) (*stage.BuiltPreconditioner,
+	error) {
 	p := b.Problem()
 	m, err := b.Make(ctx, e, row.Draw)
 	if err == nil {

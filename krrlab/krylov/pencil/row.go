@@ -327,7 +327,10 @@ func AddLogDetLines(b *stage.Lines, rows ...*Row) {
 	}
 	addNarrowest(formatEstimated, "estimated",
 		func(r *Row) (_, _ *estimate.Interval) { return r.LogDetEstimate, r.LikelihoodEstimate })
-	addNarrowest(stage.IntervalText, "proved", func(r *Row) (_, _ *estimate.Interval) { return r.LogDetA, r.Likelihood })
+	addNarrowest(stage.IntervalText, "proved", func(r *Row) (_, _ *estimate.Interval) {
+		return r.LogDetA,
+			r.Likelihood
+	})
 }
 
 // formatEstimated formats an interval with as many digits as its width justifies: two digits of half the width, and at

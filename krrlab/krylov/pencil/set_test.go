@@ -139,7 +139,8 @@ func TestSet(t *testing.T) {
 			if d := r.LogDetA; (d != nil) != (c < 2) || d != nil && !d.Contains(logs) {
 				t.Errorf("M %d: ln det A = %g, %v", c, logs, d)
 			}
-			if l := r.Likelihood; (l != nil) != (c < 2 && columns == 1) || l != nil && !(l.Contains(energy) && l.Lo > energy-60) {
+			if l := r.Likelihood; (l != nil) != (c < 2 && columns == 1) || l != nil && !(l.Contains(energy) &&
+				l.Lo > energy-60) {
 				t.Errorf("M %d: −2 ln p = %g, %v", c, energy, l)
 			}
 		}
@@ -152,8 +153,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestScaleOfM checks that all results for M but λ_min and λ_max of M⁻¹A do not depend on the scale of M, for ten scales
-// from 10⁻³⁰⁰ to 10³⁰⁰, and that those of Lanczos processes and of conjugate gradients belong to the same M.
+// TestScaleOfM checks that all results for M but λ_min and λ_max of M⁻¹A do not depend on the scale of M, for ten
+// scales from 10⁻³⁰⁰ to 10³⁰⁰, and that those of Lanczos processes and of conjugate gradients belong to the same M.
 func TestScaleOfM(t *testing.T) {
 	const n = 40
 	a := make(diagonal, n)

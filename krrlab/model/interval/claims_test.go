@@ -28,7 +28,8 @@ func TestClaims(t *testing.T) {
 		}
 	}
 	for count, want := range []string{"", "1 of 3 rows are", "2 of 3 rows are"} {
-		if got := doubtAbout(count, 3, repeatDescription(datasets.RowKindNew)); !strings.Contains(got, want) || (got == "") != (want == "") {
+		if got := doubtAbout(count, 3, repeatDescription(datasets.RowKindNew)); !strings.Contains(got, want) ||
+			(got == "") != (want == "") {
 			t.Errorf("%d rows: %q", count, got)
 		}
 	}

@@ -190,7 +190,8 @@ func TestUnknownLabels(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	d := datasets.SyntheticRegression(30, 2, 0.1, 1)
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
-	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), m, accel.Budget{Limit: 100})), "of 30 points would take 7.2 kB of memory, and 100 B of 100 B are free")
+	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), m, accel.Budget{Limit: 100})),
+		"of 30 points would take 7.2 kB of memory, and 100 B of 100 B are free")
 	s := cholesky(t, m)
 	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), s, predict(t, m, d),
 		datasets.SyntheticRegression(3, 5, 0, 1), 0.9)), "points have 5 features, the model was fitted on 2")

@@ -141,7 +141,8 @@ func TestPosteriorWeights(t *testing.T) {
 		testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), m, accel.Budget{})), "or for a regression the posterior")
 		m.C.Scale(1.5, m.C)
 		m.Origin.TrueResidual = new(0.5)
-		testkit.Fails(t, testkit.ErrOf(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{})), "too far from the solution")
+		testkit.Fails(t, testkit.ErrOf(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{})),
+			"too far from the solution")
 	}
 }
 

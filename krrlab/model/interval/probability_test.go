@@ -132,8 +132,9 @@ func TestProbabilitiesUnknown(t *testing.T) {
 	if err != nil || got.Slope[0] != want.Slope[0] || got.Offset[0] != want.Offset[0] {
 		t.Errorf("%v, %v, want %v, %v; %v", got.Slope, got.Offset, want.Slope, want.Offset, err)
 	}
-	onlyUnknown, err := CalibrateSplit(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification, Labels: more.Labels,
-		Class: []int{2, 2, 2, 2, 2, 2}})
+	onlyUnknown, err := CalibrateSplit(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification,
+		Labels: more.Labels,
+		Class:  []int{2, 2, 2, 2, 2, 2}})
 	if err != nil || onlyUnknown.Slope[0] != 0 || onlyUnknown.Offset[0] != 0 {
 		t.Errorf("of unknown labels alone: %v, %v, %v", onlyUnknown.Slope, onlyUnknown.Offset, err)
 	}

@@ -31,7 +31,8 @@ func small(t *testing.T, n int, o *Problem) (p *pathSolver, k, zz *mat.Dense, m 
 	opt := o.withDefaults()
 	rows := testkit.Must(opt.merge(s.y))
 	_, q := s.y.Dims()
-	p = &pathSolver{k: s.k, woodbury: m, problem: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
+	p = &pathSolver{k: s.k, woodbury: m, problem: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt,
+		b: new(mat.Dense)}
 	p.b.Augment(s.y, estimate.RandomSigns(n, 0, opt.Probes, rng.New(1)))
 	return p, k, zz, m
 }

@@ -60,7 +60,8 @@ func TestFourier(t *testing.T) {
 			name := fmt.Sprintf("%+v, λ = %g", c, lambda)
 			a, b := got[q], want[q]
 			if !mat.EqualApprox(a.Residuals, b.Residuals, 1e-7) || math.Abs(a.S-b.S) > 1e-6 ||
-				math.Abs(a.GCV-b.GCV) > 1e-7*b.GCV || !a.Error.Contains(b.Error.Value) || a.Error.RelativeWidth() > 1e-3 && !c.classes {
+				math.Abs(a.GCV-b.GCV) > 1e-7*b.GCV || !a.Error.Contains(b.Error.Value) ||
+				a.Error.RelativeWidth() > 1e-3 && !c.classes {
 				t.Errorf("%s: %+v, want %+v", name, a, b)
 			}
 			if c.mean { // the likelihood is then that of Y minus its mean, which is not computed here

@@ -93,13 +93,15 @@ func TestPath(t *testing.T) {
 	for _, s := range sets(t, n) {
 		dense := mat.NewDense(n, n, nil)
 		testkit.OK(t, s.k.DenseTo(ctx, dense))
-		want := testkit.Must(Dense(ctx, dense, s.y, lambdas, &Problem{Classification: s.classes, ComputeResiduals: true}))
+		want := testkit.Must(Dense(ctx, dense, s.y, lambdas, &Problem{Classification: s.classes,
+			ComputeResiduals: true}))
 		covered, claimed := make([]int, len(lambdas)), make([]int, len(lambdas))
 		width, bias := make([]float64, len(lambdas)), make([]float64, len(lambdas))
 		for seed := range seeds {
 			m, e := precondOf(t, s.k, n/8, uint64(seed))
 			got := testkit.Must(Path(ctx, s.k, m, s.y, lambdas,
-				&Problem{Classification: s.classes, ComputeResiduals: true, SketchExcess: e, Stream: rng.New(uint64(seed))}))
+				&Problem{Classification: s.classes, ComputeResiduals: true, SketchExcess: e,
+					Stream: rng.New(uint64(seed))}))
 			for j, g := range got {
 				truth := want[j].Error.Value
 				if g.Error.Contains(truth) {

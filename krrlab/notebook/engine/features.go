@@ -20,7 +20,8 @@ type feature struct {
 
 // The features and the fields that each needs. All uses of unexported fields in this package belong to a feature.
 var (
-	stopFeature = &feature{"interrupts of loops and recursions", "after an interrupt the cell goes on in the background",
+	stopFeature = &feature{"interrupts of loops and recursions",
+		"after an interrupt the cell goes on in the background",
 		[]*field{funcsField, instrsField, blocksField}}
 	phiFeature = &feature{"quick loops", "loops take longer",
 		[]*field{funcsField, instrsField, blocksField, registersField, stackField, predField}}

@@ -7,5 +7,6 @@ import "testing"
 func TestMissingFeatures(t *testing.T) {
 	s := openSession(t, nil)
 	s.missingFeatures = []string{"this kernel lacks a", "this kernel lacks b"}
-	checkCells(t, s, equal, scriptCell{"1", "stderr: this kernel lacks a\nthis kernel lacks b\n→1"}, scriptCell{"2", "→2"})
+	checkCells(t, s, equal, scriptCell{"1", "stderr: this kernel lacks a\nthis kernel lacks b\n→1"}, scriptCell{"2",
+		"→2"})
 }

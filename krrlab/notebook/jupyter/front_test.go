@@ -23,7 +23,8 @@ type scriptedLanguage struct {
 
 func (l scriptedLanguage) Comms(target string) map[string]any { return l.models.Comms(target) }
 
-func (l scriptedLanguage) ReceiveComm(typ string, content []byte, publish func(string, map[string]any, map[string]any)) {
+func (l scriptedLanguage) ReceiveComm(typ string, content []byte, publish func(string, map[string]any,
+	map[string]any)) {
 	l.models.Receive(typ, content, publish)
 }
 

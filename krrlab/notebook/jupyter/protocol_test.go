@@ -45,7 +45,8 @@ func TestRequests(t *testing.T) {
 		f.checkJSON(c.typ, reply, c.want)
 		f.checkJSON(c.typ, published, `["status {\"execution_state\":\"busy\"}","status {\"execution_state\":\"idle\"}"]`)
 	}
-	if reply, _ := f.answerTo("execute_request", []int{1}); reply["status"] != "error" || reply["ename"] != "ProtocolError" {
+	if reply, _ := f.answerTo("execute_request", []int{1}); reply["status"] != "error" ||
+		reply["ename"] != "ProtocolError" {
 		t.Errorf("%v", reply)
 	}
 	if published := f.publishedFor("comm_open", content{"comm_id": "7"}); len(published) != 3 ||
@@ -57,7 +58,8 @@ func TestRequests(t *testing.T) {
 	if comms := reply["comms"].(map[string]any); len(comms) != 1 {
 		t.Errorf("comms after one was opened: %v", comms)
 	}
-	if reply, _ := f.answerTo("comm_info_request", content{"target_name": "another"}); len(reply["comms"].(map[string]any)) != 0 {
+	if reply, _ := f.answerTo("comm_info_request",
+		content{"target_name": "another"}); len(reply["comms"].(map[string]any)) != 0 {
 		t.Errorf("comms of another target: %v", reply)
 	}
 	for _, typ := range []string{"comm_msg", "comm_close"} {

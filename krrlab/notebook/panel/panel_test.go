@@ -226,7 +226,12 @@ func TestFirstRun(t *testing.T) {
 	testkit.Equal(t, fmt.Sprintf("%v %d", err, len(r.set.Comms(""))), "no 0")
 	ctx, cancel := context.WithCancel(context.Background())
 	begun := make(chan bool, 1)
-	waits := testkit.Must(FunctionSubject(func(ctx context.Context, _ choice) int { begun <- true; <-ctx.Done(); return 1 }, "f"))
+	waits := testkit.Must(FunctionSubject(func(ctx context.Context,
+		_ choice) int {
+		begun <- true
+		<-ctx.Done()
+		return 1
+	}, "f"))
 	go func() { <-begun; cancel() }()
 	p, err := New(ctx, r.host(), waits, "b")
 	testkit.Equal(t, err, context.Canceled)

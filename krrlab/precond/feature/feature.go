@@ -70,8 +70,8 @@ func For(k kernel.Kernel) (Dist, error) {
 	return Fourier{Kernel: k}, nil
 }
 
-// SampleWithin is dist.Sample for a map that has to fit a memory budget. It returns an *accel.MemoryError if the map does
-// not fit.
+// SampleWithin is dist.Sample for a map that has to fit a memory budget. It returns an *accel.MemoryError if the map
+// does not fit.
 func SampleWithin(memory accel.Budget, dist Dist, d, s int, g rng.Stream) (Map, error) {
 	if err := checkMemory(memory, dist, d, s); err != nil {
 		return nil, err

@@ -37,8 +37,8 @@ func (f Fourier) String() string {
 // mapBytes returns the memory of a map R^d → R^s in bytes.
 func (Fourier) mapBytes(d, s int) int64 { return accel.SaturateInt64((4*float64(d) + 20) * float64(s)) }
 
-// FourierMap is a draw of Fourier: φ(x) = √(2/s)·cos(Wx+b). It stores Wᵀ in float32, in 4·d·s bytes, and 20 bytes for each
-// feature.
+// FourierMap is a draw of Fourier: φ(x) = √(2/s)·cos(Wx+b). It stores Wᵀ in float32, in 4·d·s bytes, and 20 bytes for
+// each feature.
 type FourierMap struct {
 	d, s    int
 	wt      []float32 // Wᵀ, d×s: row c holds coordinate c of all frequencies

@@ -24,6 +24,6 @@
 // until its input ends. It answers with a line "answer" and the array, and may send requests before that. A line "error
 // TEXT" reports that it cannot answer. The process is killed if it is not ready, or does not answer, within
 // Options.Timeout. On Unix, its child processes end with it, and all of them end with this program, even if that is
-// killed, except for child processes that have left the process group of the command. M must be symmetric positive definite. Without "normal", only a lower bound of κ of M⁻¹A is
-// available.
+// killed, except for child processes that have left the process group of the command. M must be symmetric positive
+// definite. Without "normal", only a lower bound of κ of M⁻¹A is available.
 package process

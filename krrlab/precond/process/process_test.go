@@ -396,8 +396,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// runProgram starts a preconditioner with a command, prints a line when it is ready, and returns when its standard input
-// ends.
+// runProgram starts a preconditioner with a command, prints a line when it is ready, and returns when its standard
+// input ends.
 func runProgram(command string) (exitCode int) {
 	x := points.NewDense(numPoints, dim, testkit.Normals(1, 2, numPoints*dim))
 	k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil))
@@ -417,9 +417,12 @@ func TestChildProcesses(t *testing.T) {
 		lastStep string // of the command
 		end      func(program *exec.Cmd, input io.Closer) error
 	}{
-		"the command ends":      {"exit 0", func(*exec.Cmd, io.Closer) error { return nil }},
-		"the program returns":   {"exec cat", func(_ *exec.Cmd, input io.Closer) error { return input.Close() }},
-		"the program is killed": {"exec cat", func(program *exec.Cmd, _ io.Closer) error { return program.Process.Kill() }},
+		"the command ends":    {"exit 0", func(*exec.Cmd, io.Closer) error { return nil }},
+		"the program returns": {"exec cat", func(_ *exec.Cmd, input io.Closer) error { return input.Close() }},
+		"the program is killed": {"exec cat", func(program *exec.Cmd,
+			_ io.Closer) error {
+			return program.Process.Kill()
+		}},
 	} {
 		pidFile := filepath.Join(t.TempDir(), "pid")
 		// The child process does not read from a pipe, so that only a signal can end it.
@@ -444,8 +447,8 @@ func TestChildProcesses(t *testing.T) {
 	}
 }
 
-// isRunning reports whether there is a process with this number that has not ended. A process that has ended exists until
-// its parent has received its exit status.
+// isRunning reports whether there is a process with this number that has not ended. A process that has ended exists
+// until its parent has received its exit status.
 func isRunning(id int) bool {
 	p, err := os.FindProcess(id)
 	if err != nil || p.Signal(syscall.Signal(0)) != nil {

@@ -24,7 +24,8 @@ func TestMapMemory(t *testing.T) {
 		wide.Ptr = append(wide.Ptr, i+1)
 	}
 	train.X = wide
-	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Solver: krrlab.PCG, Precond: krrlab.Features{S: s}}
+	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Solver: krrlab.PCG,
+		Precond: krrlab.Features{S: s}}
 	for memory, fits := range map[int64]bool{4 * s * d: false, 8 * s * d: true} {
 		cfg.Memory = memory
 		_, err := testkit.Must(krrlab.New(train, cfg)).Solve(t.Context())

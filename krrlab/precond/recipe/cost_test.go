@@ -27,7 +27,8 @@ func TestVecchiaCost(t *testing.T) {
 			Cores: 1}
 		predicted := Vecchia{S: c.rank, Neighbors: c.neighbors}.Cost(&m, gram.Float32).Factor
 		ratio := c.total / predicted
-		t.Logf("d = %d, k = %d, s = %d: %.2f s measured, %.2f s predicted", c.d, c.neighbors, c.rank, c.total, predicted)
+		t.Logf("d = %d, k = %d, s = %d: %.2f s measured, %.2f s predicted", c.d, c.neighbors, c.rank, c.total,
+			predicted)
 		if !(ratio > 0.6 && ratio < 1.5) {
 			t.Errorf("d = %d, k = %d, s = %d: %.2f of the predicted seconds", c.d, c.neighbors, c.rank, ratio)
 		}

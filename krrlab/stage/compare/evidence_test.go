@@ -83,7 +83,8 @@ func TestEvidence(t *testing.T) {
 
 			var best *pencil.Row // with the narrowest estimate
 			for i := range r.Rows {
-				if e := r.Rows[i].LogDetEstimate; e != nil && (best == nil || e.RelativeWidth() < best.LogDetEstimate.RelativeWidth()) {
+				if e := r.Rows[i].LogDetEstimate; e != nil && (best == nil ||
+					e.RelativeWidth() < best.LogDetEstimate.RelativeWidth()) {
 					best = &r.Rows[i]
 				}
 			}

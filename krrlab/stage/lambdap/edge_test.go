@@ -13,7 +13,8 @@ import (
 func TestPredictSeconds(t *testing.T) {
 	its := func(n int) *int { return &n }
 	point := func(predicted int, iterations *int, status pcg.Status, kappa float64) Point {
-		return Point{Row: pencil.Row{Iteration: pencil.Iteration{Predicted: predicted, Iterations: iterations, Status: status}, Spectrum: pencil.Spectrum{Kappa: estimate.Certain(kappa, 0, "")}}}
+		return Point{Row: pencil.Row{Iteration: pencil.Iteration{Predicted: predicted, Iterations: iterations,
+			Status: status}, Spectrum: pencil.Spectrum{Kappa: estimate.Certain(kappa, 0, "")}}}
 	}
 	for name, c := range map[string]struct {
 		points  []Point

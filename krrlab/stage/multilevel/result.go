@@ -72,7 +72,8 @@ func (m *Result) Table() *plots.Table {
 		Title: fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda),
 		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is "+
 			"the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
-		Columns: plots.ParseColumns("level", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "at least", "at most", "κ(M_k⁻¹A)", "at least",
+		Columns: plots.ParseColumns("level", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "at least", "at most", "κ(M_k⁻¹A)",
+			"at least",
 			"at most", "iterations", "form (s) %.2f", "factor (s) %.2f", "solve (s) %.2f", "in all (s) %.2f"),
 	}
 	add := func(name string, l *LevelResult) {

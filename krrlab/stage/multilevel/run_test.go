@@ -22,7 +22,8 @@ func TestRun(t *testing.T) {
 		const spec = "features:600,countsketch:200,srht:100,gaussian:40"
 		lab := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: k, Solver: krrlab.PCG, Lambda: 0.05, Seed: 3}))
 		m := testkit.Must(lab.MultiLevel(t.Context(), &multilevel.Options{Levels: levels(spec)}))
-		if len(m.Chain) != 4 || len(m.FeaturesAlone) != 3 || m.N != 400 || m.Confidence != 0.95 || m.Levels.String() != spec {
+		if len(m.Chain) != 4 || len(m.FeaturesAlone) != 3 || m.N != 400 || m.Confidence != 0.95 ||
+			m.Levels.String() != spec {
 			t.Fatalf("%v: %+v", k, m)
 		}
 		for i, l := range m.Chain {

@@ -245,7 +245,8 @@ func TestChosenMethod(t *testing.T) {
 	}
 	quick := rates()
 	quick.Gemm32, quick.Gemm64 = 1e16, 1e16
-	if p = planOf(t, smoothTask(2000, 4), quick); p.Choice.Solver != cost.Direct || p.Fallback != nil || len(p.ChangeConditions) > 1 {
+	if p = planOf(t, smoothTask(2000, 4), quick); p.Choice.Solver != cost.Direct || p.Fallback != nil ||
+		len(p.ChangeConditions) > 1 {
 		t.Errorf("fast factorizations: %v", p)
 	}
 	duplicates := smoothTask(3600, 4)

@@ -57,7 +57,8 @@ func TestRun(t *testing.T) {
 		testkit.Fails(t, testkit.ErrOf(makeLab(nil, krrlab.AutoSolver).Run(t.Context(), bad)), want)
 	}
 	s := v.(*plan.Scaling)
-	if c := s.Choice; s.Requested.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct || s.IterationSource != "as given" {
+	if c := s.Choice; s.Requested.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct ||
+		s.IterationSource != "as given" {
 		t.Errorf("%v", s)
 	}
 	o.Iterations = 0

@@ -184,7 +184,8 @@ func (s *Scaling) HTML() string { return stage.HTML(s) }
 
 // Table has one row for each number of machines.
 func (s *Scaling) Table() *plots.Table {
-	t := &plots.Table{Title: "Scaling: " + s.Dataset, Columns: plots.ParseColumns("scaling %v", "nodes %v", "n %v", "K %v",
+	t := &plots.Table{Title: "Scaling: " + s.Dataset, Columns: plots.ParseColumns("scaling %v", "nodes %v", "n %v",
+		"K %v",
 		"kernel (s) %.3g", "features (s) %.3g", "factor (s) %.3g", "solve (s) %.3g", "residual (s) %.3g",
 		"network (s) %.3g", "total (s) %.3g", "memory", "sent", "money", "limit")}
 	for i, list := range [][]ScalingPoint{{s.Requested}, s.Strong, s.Weak} {
@@ -192,7 +193,8 @@ func (s *Scaling) Table() *plots.Table {
 			v := e.Seconds
 			slowest := slices.MaxFunc(e.Limits, func(a, b Limit) int { return cmp.Compare(a.Seconds, b.Seconds) })
 			t.Add([]string{"asked", "strong", "weak"}[i], e.Nodes, e.N, e.Storage, v.Kernel, v.Features, v.Factor,
-				v.Solve, v.Residual, v.Network, v.Total, accel.FormatBytes(e.Bytes), accel.FormatBytes(e.SentBytes), e.TotalPrice,
+				v.Solve, v.Residual, v.Network, v.Total, accel.FormatBytes(e.Bytes), accel.FormatBytes(e.SentBytes),
+				e.TotalPrice,
 				slowest.Stage+": "+slowest.Resource)
 		}
 	}

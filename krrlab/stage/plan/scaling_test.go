@@ -31,7 +31,8 @@ func TestScale(t *testing.T) {
 	} {
 		s := testkit.Must(cluster().Scale(t.Context(), h, true, requested))
 		of8 := s.Strong[3]
-		if of8.Seconds != s.Requested.Seconds || of8.Bytes != s.Requested.Bytes || of8.SentBytes != s.Requested.SentBytes ||
+		if of8.Seconds != s.Requested.Seconds || of8.Bytes != s.Requested.Bytes ||
+			of8.SentBytes != s.Requested.SentBytes ||
 			of8.TotalPrice != s.Requested.TotalPrice || s.Requested.Nodes != 8 {
 			t.Errorf("%v: 8 machines as requested %+v, in the list %+v", &requested, s.Requested, of8)
 		}
@@ -51,7 +52,8 @@ func TestScale(t *testing.T) {
 					s.Strong[i-1])
 			}
 			if (e.Seconds.Network > 0 || e.SentBytes > 0) != (i > 0) {
-				t.Errorf("%v: %d machines exchange for %g s, %d bytes", &requested, e.Nodes, e.Seconds.Network, e.SentBytes)
+				t.Errorf("%v: %d machines exchange for %g s, %d bytes", &requested, e.Nodes, e.Seconds.Network,
+					e.SentBytes)
 			}
 			c := cost.Model{Rates: s.Machines.Rates, Entries: s.Machines.Entries, Cores: 32, N: h.N, D: h.D, T: h.T,
 				Ranks: e.Nodes, PointBytes: int64(h.N * h.D)}

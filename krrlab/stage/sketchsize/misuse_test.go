@@ -41,7 +41,8 @@ func TestBadArguments(t *testing.T) {
 	for text, want := range map[string]string{"0.26,0.36": "want θ,α,γ", "1,2,3,4": "want θ,α,γ", "0.1,0.2,1": "γ=1"} {
 		testkit.Fails(t, new(Constants).Set(text), want)
 	}
-	for preset, want := range map[string]Constants{"": Kappa5Constants, "paper": PaperConstants, "kappa5": Kappa5Constants, "kappa10": Kappa10Constants} {
+	for preset, want := range map[string]Constants{"": Kappa5Constants, "paper": PaperConstants,
+		"kappa5": Kappa5Constants, "kappa10": Kappa10Constants} {
 		o, parsed := Options{Preset: preset}, Constants{}
 		testkit.OK(t, o.setDefaults(60, 1, 1))
 		testkit.OK(t, parsed.Set(want.String()))

@@ -104,10 +104,12 @@ func (s *Result) Table() *plots.Table {
 	t := &plots.Table{Title: s.problemTitle(), Columns: plots.ParseColumns("s", "κ", "κ low", "κ high")}
 	theorem := s.Test == Theorem7
 	if theorem {
-		t.Columns = append(t.Columns, plots.ParseColumns("rank of P", "condition 1", "low", "high", "verdict 1", "least ratio",
+		t.Columns = append(t.Columns, plots.ParseColumns("rank of P", "condition 1", "low", "high", "verdict 1",
+			"least ratio",
 			"low", "largest ratio", "high", "verdict 2")...)
 	}
-	t.Columns = append(t.Columns, plots.ParseColumns("verdict", "iterations", "predicted (s)", "features (s)", "ZᵀZ (s)",
+	t.Columns = append(t.Columns, plots.ParseColumns("verdict", "iterations", "predicted (s)", "features (s)",
+		"ZᵀZ (s)",
 		"factor (s)", "test (s)", "rung (s)")...)
 	for _, r := range s.Rungs {
 		row := []any{r.S, r.Kappa}

@@ -9,7 +9,8 @@ import (
 
 // TestUpperAndLower compares the extremes over t with those on a fine grid, and the bound with their ratio.
 func TestUpperAndLower(t *testing.T) {
-	for _, c := range []Constants{PaperConstants, Kappa5Constants, Kappa10Constants, {Theta: 0.3, Alpha: 0.5, Gamma: 0.2},
+	for _, c := range []Constants{PaperConstants, Kappa5Constants, Kappa10Constants, {Theta: 0.3, Alpha: 0.5,
+		Gamma: 0.2},
 		{Theta: 0, Alpha: 0, Gamma: 0.5}, {Theta: 3, Alpha: 0.01, Gamma: 0.9}, {Theta: 5, Alpha: 4, Gamma: 0}} {
 		hiAt := func(x float64) float64 {
 			return (1 + math.Pow(math.Sqrt((1+c.Gamma)*x)+math.Sqrt(c.Alpha), 2)) / (1 + x)

@@ -169,7 +169,8 @@ func TestJudgements(t *testing.T) {
 		{"κ with an allowance", judgeKappa(r, 0.2, 10), lanczosState{Open, 1.5, 4}},
 		{"norm below", judgeNorm(r, 0, 10), lanczosState{Accept, 0.25, 8}},
 		{"norm with an error", judgeNorm(r, 0.5, 10), lanczosState{Open, 0.25, 8}},
-		{"norm far below", judgeNorm(r, 0, 400), lanczosState{Accept, 0.05, 8}}, // width relative to a tenth of the limit
+		// width relative to a tenth of the limit
+		{"norm far below", judgeNorm(r, 0, 400), lanczosState{Accept, 0.05, 8}},
 		{"norm above", judgeNorm(r, 0.5, 7), lanczosState{Reject, 0.25, 8}},
 		{"ratios", judgeRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0, 0.5),
 			lanczosState{Accept, 0.3 / 0.9, 1.2 / 0.9}},

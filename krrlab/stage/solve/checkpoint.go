@@ -63,10 +63,11 @@ type checkpoints struct {
 //
 // The state is that of the iteration and takes 27 to 45nt bytes. With a Fourier series it is saved after the first pass
 // over the points and after each round of refinement, and takes the bytes of the moments and 16nt; EveryIter then means
-// each of these times. Features and K are computed again from the data and the configuration. K gets the same storage and arithmetic as before, whatever the current memory limit; if it does
-// not fit, the solve returns an error. A resumed solve returns the same coefficients as an uninterrupted one: bit for
-// bit with the same BLAS and instruction set, on any number of ranks. With others the last digits differ, and Note and
-// Environment.MixedArithmetic say so. The direct solver saves no state.
+// each of these times. Features and K are computed again from the data and the configuration. K gets the same storage
+// and arithmetic as before, whatever the current memory limit; if it does not fit, the solve returns an error. A
+// resumed solve returns the same coefficients as an uninterrupted one: bit for bit with the same BLAS and instruction
+// set, on any number of ranks. With others the last digits differ, and Note and Environment.MixedArithmetic say so. The
+// direct solver saves no state.
 type Checkpoint struct {
 	// Dir is the folder of the checkpoints, which is created if necessary. The host of the first rank must have access
 	// to it, now and when the solve is resumed.

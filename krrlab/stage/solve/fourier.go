@@ -39,8 +39,8 @@ type fourierRun struct {
 	moments []float64     // moments of ΦᵀWΦ, for checkpoints
 }
 
-// solveFourier solves (K̃+λI)C = Y for points in one to three dimensions (package fourier). It resumes from a checkpoint
-// if there is one. It returns an error if the kernel has no series or needs too many modes.
+// solveFourier solves (K̃+λI)C = Y for points in one to three dimensions (package fourier). It resumes from a
+// checkpoint if there is one. It returns an error if the kernel has no series or needs too many modes.
 func (s *run) solveFourier(ctx context.Context) (c *mat.Dense, err error) {
 	if s.checkpoints, _, err = openCheckpoints(ctx, s.System, s.sol); err != nil {
 		return nil, err

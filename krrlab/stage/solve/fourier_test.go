@@ -78,13 +78,15 @@ func TestFourierResumes(t *testing.T) {
 		dir, broken := t.TempDir(), new(Solution)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // the status of the solution is taken from the inner context
-		if _, err := Run(interruptedContext{ctx, dir, broken, rows}, fourierSystem(dir, false), nil, broken); err == nil {
+		if _, err := Run(interruptedContext{ctx, dir, broken, rows}, fourierSystem(dir, false), nil,
+			broken); err == nil {
 			t.Fatalf("not interrupted after %d rounds", rows)
 		}
 		sol := new(Solution)
 		got := testkit.Must(Run(t.Context(), fourierSystem(dir, true), nil, sol))
 		testkit.Equal(t, resumed, rows+1, "resumed solves")
-		if !mat.Equal(got, want) || fmt.Sprint(sol.History) != fmt.Sprint(whole.History) || sol.Iterations != whole.Iterations {
+		if !mat.Equal(got, want) || fmt.Sprint(sol.History) != fmt.Sprint(whole.History) ||
+			sol.Iterations != whole.Iterations {
 			t.Errorf("interrupted after %d rounds: %v, want %v", rows, sol.History, whole.History)
 		}
 	}

@@ -59,7 +59,8 @@ func TestWorkOfSparseTiles(t *testing.T) {
 		s.Policy.ExactWork, s.Policy.RefineWork = work*share, work*share
 		if !(share < 1) || s.UsesExactResidual(nil) || s.UsesExactResidual(a) == declaredOnly || s.refinesByExact(a) == declaredOnly ||
 			declaredOnly != (formedShare(a) == 1) {
-			t.Errorf("%T: the share %g of K is formed, AssumesDecreasing %v, exact residuals %v", k, share, declaredOnly,
+			t.Errorf("%T: the share %g of K is formed, AssumesDecreasing %v, exact residuals %v", k, share,
+				declaredOnly,
 				s.UsesExactResidual(a))
 		}
 	}
@@ -87,7 +88,8 @@ func TestAims(t *testing.T) {
 	}
 	for _, restartReduction := range []float64{0.05, 1e9} {
 		s.Policy.RestartReduction = restartReduction
-		if refinement.setToleranceShare(&o, a, exact); o.TolFraction != s.Policy.ToleranceShare || o.Exact.(*residualOperator).Matrix != exact ||
+		if refinement.setToleranceShare(&o, a, exact); o.TolFraction != s.Policy.ToleranceShare ||
+			o.Exact.(*residualOperator).Matrix != exact ||
 			math.Abs(o.ReachableReduction-min(restartReduction*e/s.Lambda, 0.5)) > 1e-12 {
 			t.Errorf("with K in float64: aim %g, a reduction by %g", o.TolFraction, o.ReachableReduction)
 		}

@@ -125,13 +125,17 @@ func TestRun(t *testing.T) {
 		rows      int    // number of checked rows
 		criterion string // criterion that ended the iteration
 	}{
-		"pcg":                {func(s *System) {}, pcg.Converged, ResidualInStored64, 0, "residual"},
-		"cg":                 {func(s *System) { s.Solver = CG }, pcg.Converged, ResidualInStored64, 0, "residual"},
-		"block":              {func(s *System) { s.Solver = BlockPCG }, pcg.Converged, ResidualInStored64, 0, "residual"},
-		"stored":             {func(s *System) { stored(s); s.Tol = 1e-3 }, pcg.Converged, ResidualInStored, numPoints, "residual"},
-		"stored, refined":    {func(s *System) { stored(s); s.Tol = 1e-4 }, pcg.Converged, ResidualInStored, numPoints, "residual"},
+		"pcg": {func(s *System) {}, pcg.Converged, ResidualInStored64, 0, "residual"},
+		"cg":  {func(s *System) { s.Solver = CG }, pcg.Converged, ResidualInStored64, 0, "residual"},
+		"block": {func(s *System) { s.Solver = BlockPCG }, pcg.Converged, ResidualInStored64, 0,
+			"residual"},
+		"stored": {func(s *System) { stored(s); s.Tol = 1e-3 }, pcg.Converged, ResidualInStored, numPoints,
+			"residual"},
+		"stored, refined": {func(s *System) { stored(s); s.Tol = 1e-4 }, pcg.Converged, ResidualInStored, numPoints,
+			"residual"},
 		"stored, too coarse": {stored, pcg.Inaccurate, ResidualInStored, numPoints, ""},
-		"exact":              {func(s *System) { stored(s); s.Residual = ExactResidual }, pcg.Converged, ResidualInFloat64, 0, "residual"},
+		"exact": {func(s *System) { stored(s); s.Residual = ExactResidual }, pcg.Converged,
+			ResidualInFloat64, 0, "residual"},
 		"refined": {func(s *System) { s.Policy.ExactWork, s.Storage, s.Tol = -1, gram.Float32, 1e-8 },
 			pcg.Converged, ResidualInFloat64, 0, "residual"},
 		"not refined": {func(s *System) {
@@ -158,14 +162,17 @@ func TestRun(t *testing.T) {
 			}
 			s.Train = &datasets.Dataset{X: x}
 		}, pcg.Converged, ResidualInFloat64, 0, "residual"},
-		"anorm":  {func(s *System) { s.Stop, s.Tol = bound.Stop{Rule: bound.ByANorm}, 1e-2 }, pcg.Stopped, ResidualInFloat64, 0, "anorm"},
-		"labels": {func(s *System) { s.Stop = bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.05} }, pcg.Stopped, ResidualInStored64, 0, "labels"},
+		"anorm": {func(s *System) { s.Stop, s.Tol = bound.Stop{Rule: bound.ByANorm}, 1e-2 }, pcg.Stopped,
+			ResidualInFloat64, 0, "anorm"},
+		"labels": {func(s *System) { s.Stop = bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.05} }, pcg.Stopped,
+			ResidualInStored64, 0, "labels"},
 		"labels of 16 bits": {func(s *System) {
 			s.Stop, s.Storage, s.Tol = bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.1}, gram.Fixed16, 1e-9
 		}, pcg.Converged, ResidualInFloat64, 0, "residual"},
 		"few iterations": {func(s *System) { s.MaxIter = 3 }, pcg.MaxIterations, ResidualInStored64, 0, ""},
-		"costly":         {func(s *System) { s.Kernel = kernel.Func{F: s.Kernel.Eval} }, pcg.Converged, ResidualInStored64, 0, "residual"},
-		"direct":         {func(s *System) { s.Solver = Direct }, pcg.Converged, ResidualInFloat64, 0, "residual"},
+		"costly": {func(s *System) { s.Kernel = kernel.Func{F: s.Kernel.Eval} }, pcg.Converged,
+			ResidualInStored64, 0, "residual"},
+		"direct": {func(s *System) { s.Solver = Direct }, pcg.Converged, ResidualInFloat64, 0, "residual"},
 		"direct again": {func(s *System) { s.Solver, s.Storage, s.Lambda, s.RetryFloat64 = Direct, gram.Float32, 1e-6, true },
 			pcg.Undecided, ResidualInFloat64, 0, "residual"},
 	} {

@@ -77,8 +77,8 @@ type Environment struct {
 	Threads   int    `json:"threads"`
 	Version   string `json:"krrlab_version,omitempty"`
 	PeakBytes int64  `json:"peak_bytes"` // peak resident memory of the process
-	// MixedArithmetic lists the BLAS and the instruction set of the iterations, in order, if a checkpoint of others than
-	// those of this run was resumed; "" otherwise.
+	// MixedArithmetic lists the BLAS and the instruction set of the iterations, in order, if a checkpoint of others
+	// than those of this run was resumed; "" otherwise.
 	MixedArithmetic string `json:"mixed_arithmetic,omitempty"`
 }
 

@@ -51,10 +51,12 @@ func (s *Solution) String() string {
 	if s.Ranks != nil {
 		b.Add("ranks", "%v", s.Ranks)
 	}
-	b.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"), accel.FormatBytes(s.PeakBytes))
+	b.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"),
+		accel.FormatBytes(s.PeakBytes))
 	if s.MixedArithmetic != "" {
-		b.AddText("checkpoint", fmt.Sprintf("iterations with %s: the last digits differ from those of an uninterrupted run",
-			s.MixedArithmetic))
+		b.AddText("checkpoint",
+			fmt.Sprintf("iterations with %s: the last digits differ from those of an uninterrupted run",
+				s.MixedArithmetic))
 	}
 	return b.String()
 }

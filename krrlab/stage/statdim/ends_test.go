@@ -60,7 +60,8 @@ func TestInterval(t *testing.T) {
 		{0, 7, 1, 0, 5, 4, 5, 0},                           // the value is cut too
 		{0, 0.5, 1, 0, 10.0 / 11, 10.0 / 11, 21.0 / 11, 0}, // the value and the lower end are cut
 	} {
-		p, r := &problem{K: dense{id}, Lambda: 1, Error: c.e}, &Estimates{Sampling: c.sampling, Truncation: c.truncation}
+		p, r := &problem{K: dense{id}, Lambda: 1, Error: c.e}, &Estimates{Sampling: c.sampling,
+			Truncation: c.truncation}
 		got := p.interval(r, c.value, &Options{Confidence: 0.9}, "m")
 		for i, v := range [][2]float64{{got.Value, c.want}, {got.Lo, c.wantLo}, {got.Hi, c.wantHi},
 			{r.Storage, c.storage}} {

@@ -125,7 +125,8 @@ func (s *Result) curvePoints() []CurvePoint {
 
 // Table returns a table of s_λ against λ.
 func (s *Result) Table() *plots.Table {
-	t := &plots.Table{Columns: plots.ParseColumns("λ", "s_λ(K)", "lower end", "upper end", "confidence", "width", "method")}
+	t := &plots.Table{Columns: plots.ParseColumns("λ", "s_λ(K)", "lower end", "upper end", "confidence", "width",
+		"method")}
 	for _, p := range s.curvePoints() {
 		e := p.Estimate
 		if p.Lambda == s.Lambda { // the curve may be that of another method

@@ -66,7 +66,8 @@ func TestCoverage(t *testing.T) {
 							reached++
 						}
 						probes += r.Probes
-						if r.WidthReached != (r.Estimate.RelativeWidth() <= 0.1) || !r.WidthReached && r.Probes < min(256, n/2) {
+						if r.WidthReached != (r.Estimate.RelativeWidth() <= 0.1) || !r.WidthReached &&
+							r.Probes < min(256, n/2) {
 							t.Errorf("seed %d: %v of width %.3g with %d probes, reached %v", seed, r.Estimate,
 								r.Estimate.RelativeWidth(), r.Probes, r.WidthReached)
 						}
@@ -125,7 +126,8 @@ func TestQuadraticForms(t *testing.T) {
 func forEachStep(t *testing.T, k dense, z *mat.Dense, count int, check func(j int, r *lanczos.Result)) {
 	t.Helper()
 	var results []*lanczos.Result
-	testkit.Must(lanczos.RunFrom(t.Context(), shifted{k, 0}, z, &lanczos.Options{Steps: count, Quantity: lanczos.TridiagonalOnly,
+	testkit.Must(lanczos.RunFrom(t.Context(), shifted{k, 0}, z, &lanczos.Options{Steps: count,
+		Quantity: lanczos.TridiagonalOnly,
 		Monitor: func(r *lanczos.Result) error {
 			if r.Steps == 1 {
 				results = append(results, r)

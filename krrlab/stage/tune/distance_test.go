@@ -38,7 +38,8 @@ func TestRelevanceGradient(t *testing.T) {
 		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
 			for _, matrix := range []bool{true, false} {
-				r := &distanceObjective{x: x, y: points.ScaleRows(sampleOfAll.sqrtWeights, single.y), sqrtWeights: sampleOfAll.sqrtWeights, k: k, freeLambda: true,
+				r := &distanceObjective{x: x, y: points.ScaleRows(sampleOfAll.sqrtWeights, single.y),
+					sqrtWeights: sampleOfAll.sqrtWeights, k: k, freeLambda: true,
 					matrix: matrix, priorPrecision: 0.01, priorMean: []float64{0, 0.1, 0.2, 0}}
 				theta := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}
 				if matrix {
@@ -134,7 +135,8 @@ func TestLengths(t *testing.T) {
 		t.Fatalf("%+v: %+v", perFeature.Best, l)
 	}
 	least := slices.Min(perFeature.Best.Lengths[2:])
-	if m := max(perFeature.Best.Lengths[0], perFeature.Best.Lengths[1]); m > least/3 || !slices.Contains(l.RelevantFeatures[:2], "x0") ||
+	if m := max(perFeature.Best.Lengths[0], perFeature.Best.Lengths[1]); m > least/3 ||
+		!slices.Contains(l.RelevantFeatures[:2], "x0") ||
 		!slices.Contains(l.RelevantFeatures[:2], "x1") {
 		t.Errorf("lengths %v, %v", perFeature.Best.Lengths, l.RelevantFeatures)
 	}
@@ -176,7 +178,8 @@ func TestLengths(t *testing.T) {
 		if change(&options); name != "polynomial" {
 			options.Kernels = []string{"gaussian"}
 		}
-		if r, err := searchPoints(ctx, newProblem(t, twoRelevantFeatures(200, 3, f)), options, nil, nil); err != nil || r.Distances != nil {
+		if r, err := searchPoints(ctx, newProblem(t, twoRelevantFeatures(200, 3, f)), options, nil, nil); err != nil ||
+			r.Distances != nil {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}

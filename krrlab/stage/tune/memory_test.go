@@ -57,7 +57,8 @@ func TestSampleSize(t *testing.T) {
 	set := datasets.SyntheticRegression(60, 3, 0.1, 1)
 	judged := &sample{x: set.X, y: newProblem(t, set).y, fittedRows: 20, tables: map[kernel.Argument][]float64{}}
 	testkit.Must(judged.loss(t.Context(), kernel.Gaussian{Sigma: 1}, 0.1))
-	if rows, columns := judged.k.Dims(); rows != 60 || columns != 20 || len(judged.tables[kernel.SquaredDistance]) != 60*20 {
+	if rows, columns := judged.k.Dims(); rows != 60 || columns != 20 ||
+		len(judged.tables[kernel.SquaredDistance]) != 60*20 {
 		t.Errorf("K is %d×%d", rows, columns)
 	}
 }

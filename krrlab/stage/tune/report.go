@@ -243,7 +243,8 @@ func (r *Result) bestPerKernel() (leading []Point) {
 func (r *Result) Table() *plots.Table {
 	t := &plots.Table{
 		Title: "tune: " + r.Dataset,
-		Columns: plots.ParseColumns("rows", "kernel", "σ %.3g", "γ %.3g", "λ %.3g", "error %.4g", "from %.4g", "to %.4g",
+		Columns: plots.ParseColumns("rows", "kernel", "σ %.3g", "γ %.3g", "λ %.3g", "error %.4g", "from %.4g",
+			"to %.4g",
 			"by the model %.4g", "time (s) %.3g"),
 	}
 	cell := func(v stage.Number, newCell func(float64) plots.Cell) any { // empty for a value that a point does not have

@@ -70,7 +70,8 @@ func TestTuneUnconverged(t *testing.T) {
 	lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Solver: krrlab.CG, MaxIter: 1, Seed: 3})
 	o := tune.Options{Kernels: []string{"gaussian"}, Rows: 100, Points: 5}
 	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(), o)), "did not converge")
-	lab = newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 10, Solver: krrlab.CG, Stop: bound.Stop{Rule: bound.ByANorm}})
+	lab = newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 10, Solver: krrlab.CG,
+		Stop: bound.Stop{Rule: bound.ByANorm}})
 	testkit.Must(lab.Tune(t.Context(), o))
 }
 

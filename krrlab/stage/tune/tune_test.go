@@ -278,12 +278,14 @@ func TestSearch(t *testing.T) {
 func TestFixedParameters(t *testing.T) {
 	ctx := context.Background()
 	d := newProblem(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
-	r := testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567}, nil, nil))
+	r := testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567}, nil,
+		nil))
 	for _, p := range r.Points {
 		testkit.Equal(t, p.Sigma, 0.71234567)
 	}
 	c := 0.5
-	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567},
+	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c,
+		Lambda: 0.051234567},
 		nil, nil))
 	for _, p := range r.Points {
 		if p.Lambda != 0.051234567 || p.Degree != 3 || p.Coef0 != 0.5 || p.Sigma != 0 || p.Gamma == 0 {
@@ -294,7 +296,8 @@ func TestFixedParameters(t *testing.T) {
 		!strings.HasSuffix(flags, "coef0=0.5 degree=3' --lambda 0.051234567") {
 		t.Error(flags)
 	}
-	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678}, nil, nil))
+	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678}, nil,
+		nil))
 	testkit.Equal(t, r.Best.Gamma, 0.12345678)
 }
 
@@ -413,8 +416,10 @@ func TestRepeatedRows(t *testing.T) {
 			}
 		}
 	}
-	grouped := testkit.Must(datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9)).GroupByRule("together", nil))
-	testkit.Fails(t, testkit.ErrOf(searchPoints(t.Context(), newProblem(t, grouped), Options{}, nil, nil)), "in one group")
+	grouped := testkit.Must(datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9)).GroupByRule("together",
+		nil))
+	testkit.Fails(t, testkit.ErrOf(searchPoints(t.Context(), newProblem(t, grouped), Options{}, nil, nil)),
+		"in one group")
 }
 
 // TestCheck checks that invalid options are refused by name.
@@ -469,7 +474,8 @@ func TestFewRows(t *testing.T) {
 		n    int
 		rows []int
 	}{{150, []int{150}}, {300, []int{150, 300}}, {600, []int{250, 600}}} {
-		r := testkit.Must(searchPoints(context.Background(), newProblem(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)),
+		r := testkit.Must(searchPoints(context.Background(), newProblem(t, datasets.SyntheticRegression(c.n, 3, 0.1,
+			1)),
 			Options{}, nil, nil))
 		var rows []int
 		var work float64

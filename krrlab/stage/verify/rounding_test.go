@@ -25,7 +25,8 @@ func TestRoundingOfPredictions(t *testing.T) {
 		c[i] *= 1e9
 	}
 	m := newMatrix(t, spec, x, 1<<30)
-	r := &Residual{Norms: make([]float64, cols), NormErrors: make([]float64, cols), CrossNorms: make([]float64, cols*cols),
+	r := &Residual{Norms: make([]float64, cols), NormErrors: make([]float64, cols), CrossNorms: make([]float64,
+		cols*cols),
 		OneNorms: oneNorms(c, cols)}
 	p := testkit.Must(m.Predict(t.Context(), z, c, cols, r, lambda))
 	exact := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
