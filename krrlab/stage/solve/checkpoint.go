@@ -179,12 +179,7 @@ func (k *checkpoints) configure(sol *Solution, storage gram.Choice, refined *mat
 	}
 	if k.state != nil {
 		o.Resume, k.state, k.savedIteration = k.state, nil, k.progress.At
-		text := fmt.Sprintf("resuming from the checkpoint in %s", k.options.Dir)
-		if sol.MixedArithmetic != "" {
-			text += fmt.Sprintf("; the iterations are computed with %s, so that the last digits differ from those of an "+
-				"uninterrupted run", sol.MixedArithmetic)
-		}
-		k.options.Note(text)
+		k.noteResumed(sol)
 	} else {
 		k.progress = progress{Iterations: sol.Iterations, History: sol.History,
 			Arithmetic: cmp.Or(sol.MixedArithmetic, arithmetic())}
@@ -200,6 +195,16 @@ func (k *checkpoints) configure(sol *Solution, storage gram.Choice, refined *mat
 	if k.store != nil {
 		o.Checkpoint = k.save
 	}
+}
+
+// noteResumed calls Note with the folder from which sol is resumed, and with the arithmetic if there are several.
+func (k *checkpoints) noteResumed(sol *Solution) {
+	text := fmt.Sprintf("resuming from the checkpoint in %s", k.options.Dir)
+	if sol.MixedArithmetic != "" {
+		text += fmt.Sprintf("; the iterations are computed with %s, so that the last digits differ from those of an "+
+			"uninterrupted run", sol.MixedArithmetic)
+	}
+	k.options.Note(text)
 }
 
 // save writes the state of the run if a checkpoint is due.
@@ -235,12 +240,12 @@ func (k *checkpoints) write() error {
 	return nil
 }
 
-// savedSeries returns the state of a solve with a Fourier series that is resumed, or nil if none is resumed.
-func (k *checkpoints) savedSeries() *seriesProgress {
+// savedSeries returns the state from which sol, a solve with a Fourier series, is resumed, or nil if none is resumed.
+func (k *checkpoints) savedSeries(sol *Solution) *seriesProgress {
 	if k == nil || k.progress.Series == nil {
 		return nil
 	}
-	k.options.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.options.Dir))
+	k.noteResumed(sol)
 	return k.progress.Series
 }
 
@@ -252,7 +257,8 @@ func (k *checkpoints) saveSeries(ctx context.Context, sol *Solution, state *seri
 	}
 	var err error
 	if k.store != nil && (k.options.EveryIter > 0 || k.timeIsUp()) {
-		k.progress = progress{Iterations: sol.Iterations, History: sol.History, Series: state}
+		k.progress = progress{Iterations: sol.Iterations, History: sol.History, Series: state,
+			Arithmetic: cmp.Or(sol.MixedArithmetic, arithmetic())}
 		err = k.write()
 	}
 	return comm.Agree(ctx, k.system.Comm, err)

@@ -40,13 +40,14 @@ type fourierRun struct {
 }
 
 // solveFourier solves (K̃+λI)C = Y for points in one to three dimensions (package fourier). It resumes from a
-// checkpoint if there is one. It returns an error if the kernel has no series or needs too many modes.
+// checkpoint if there is one. It returns an error if the kernel has no series or needs too many modes. If the plan then
+// continues with its fallback, which cannot resume from checkpoints of a series, solveFourier removes these.
 func (s *run) solveFourier(ctx context.Context) (c *mat.Dense, err error) {
 	if s.checkpoints, _, err = openCheckpoints(ctx, s.System, s.sol); err != nil {
 		return nil, err
 	}
 	defer func() {
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && s.Plan != nil && s.Plan.Fallback != nil {
 			err = errors.Join(err, s.checkpoints.clear())
 		}
 		s.checkpoints.close()
@@ -107,7 +108,7 @@ func (s *run) solveFourier(ctx context.Context) (c *mat.Dense, err error) {
 // is resumed, both are those of the checkpoint.
 func (f *fourierRun) normal(ctx context.Context) (*fourier.NormalMatrix, *refinement, error) {
 	n, t := f.Y.Dims()
-	if saved := f.checkpoints.savedSeries(); saved != nil {
+	if saved := f.checkpoints.savedSeries(f.sol); saved != nil {
 		normal, err := f.series.NormalMatrixOf(saved.Moments, n)
 		if err != nil {
 			return nil, nil, fmt.Errorf("krrlab: the checkpoint in %s: %w", f.Checkpoint.Dir, err)

@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+	"github.com/krrlab/lab/krrlab/stage/plan"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -55,7 +58,7 @@ func (c interruptedContext) Err() error {
 // TestFourierResumes interrupts a Fourier solve after the first pass over the points and after each round of
 // refinement, and resumes it. The coefficients and the history must be those of an uninterrupted solve, bit for bit,
 // and the resumed solve must not repeat the rounds before the checkpoint. It also checks that a series that fails
-// leaves no checkpoint.
+// leaves no checkpoint if a plan has a fallback, and otherwise keeps it.
 func TestFourierResumes(t *testing.T) {
 	resumed := 0
 	fourierSystem := func(dir string, resume bool) *System {
@@ -90,10 +93,44 @@ func TestFourierResumes(t *testing.T) {
 			t.Errorf("interrupted after %d rounds: %v, want %v", rows, sol.History, whole.History)
 		}
 	}
-	dir := t.TempDir()
-	failing := fourierSystem(dir, false)
-	failing.Lambda = 1e-300
-	if _, err := Run(t.Context(), failing, nil, new(Solution)); err == nil || checkpoint.Exists(dir) {
-		t.Errorf("%v, with a checkpoint: %v", err, checkpoint.Exists(dir))
+	for _, planned := range []bool{false, true} {
+		dir := t.TempDir()
+		failing := fourierSystem(dir, false)
+		if failing.Lambda = 1e-300; planned {
+			failing.Plan = &plan.Report{Fallback: &cost.Candidate{Solver: cost.CG}}
+		}
+		_, err := Run(t.Context(), failing, nil, new(Solution))
+		if err == nil || checkpoint.Exists(dir) == planned {
+			t.Errorf("%v, with a fallback %v, with a checkpoint %v", err, planned, checkpoint.Exists(dir))
+		}
 	}
+}
+
+// TestFourierResumesWithOtherArithmetic checks that a resumed Fourier solve names the instruction sets of its rounds if
+// there are several.
+func TestFourierResumesWithOtherArithmetic(t *testing.T) {
+	paths := simd.Paths()
+	if len(paths) < 2 {
+		t.Skip("the processor has one instruction set")
+	}
+	defer simd.UsePath(simd.CurrentPath())
+	dir, sol, notes := t.TempDir(), new(Solution), ""
+	s := system(func(s *System) {
+		s.Solver, s.Tol, s.Residual = Fourier, 1e-15, StoredResidual
+		s.Fingerprint = func() (sum [32]byte, err error) { return sum, nil }
+		s.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 1, Note: func(note string) { notes += note }}
+	})
+	simd.UsePath(paths[0])
+	want := arithmetic()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(interruptedContext{ctx, dir, sol, 1}, s, nil, sol); err == nil {
+		t.Fatal("not interrupted")
+	}
+	simd.UsePath(paths[len(paths)-1])
+	want += ", then " + arithmetic()
+	s.Checkpoint.Resume, sol = true, new(Solution)
+	testkit.Must(Run(t.Context(), s, nil, sol))
+	testkit.Equal(t, sol.MixedArithmetic, want)
+	testkit.Contains(t, notes, want)
 }
