@@ -29,7 +29,7 @@ type bench struct {
 	problem *stage.Problem
 }
 
-var _ stage.Bench = (*bench)(nil)
+var _ stage.Refitter = (*bench)(nil)
 
 func (b *bench) Problem() *stage.Problem {
 	if b.problem == nil {

@@ -273,9 +273,8 @@ func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification
 
 // DecisionValues implements stage.Refitter. It fits a model by the lab's method to train, with kernel k and ridge
 // lambda, and returns its decision values for the rows of test, m×t. The tolerance is that of the lab, but at least
-// 1e-4 if it was configured, because decision values of this accuracy suffice. Decide returns an error if the fit does
-// not converge; a residual that meets the tolerance, although rounding errors may exceed it (pcg.Undecided), is
-// accepted.
+// 1e-4 if it was configured, because decision values of this accuracy suffice. It returns an error if the fit does not
+// converge; a residual that meets the tolerance, although rounding errors may exceed it (pcg.Undecided), is accepted.
 func (b *bench) DecisionValues(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
 	test *datasets.Dataset) (*mat.Dense, error) {
 	cfg := b.cfg

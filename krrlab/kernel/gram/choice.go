@@ -85,8 +85,8 @@ func (m *Matrix) computedPoints() points.Points {
 }
 
 // certainMethod returns the cheapest method for entries in float64 with a proved bound ‖E‖₂ ≤ accuracy, or differences
-// if there is none, and the proved bound. If every entry has an error of at most δ·√(s_i·s_j), where s are the
-// the diagonal bounds (kernel.Placement) times the weights, then ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
+// if there is none, and the proved bound. If every entry has an error of at most δ·√(s_i·s_j), where s are the diagonal
+// bounds (kernel.Placement) times the weights, then ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
 func (m *Matrix) certainMethod(accuracy float64) (method, float64) {
 	trace := sum(m.weighted(m.diagonalBounds))
 	a, entryError := kernel.ChooseArithmetic(m.k, m.placement.Summary, accuracy/trace)

@@ -47,7 +47,7 @@ func SemidefiniteShift(ctx context.Context, k kernel.Kernel, x points.Points, la
 			return share*lambda + 2*float64(tested+1)*0x1p-53*(mat.Trace(dense)+float64(tested)*lambda), tested, nil
 		}
 	}
-	return 0, tested, fmt.Errorf("krrlab: the given K is not positive semi-definite, which this stage's intervals rest "+
-		"on: it has an eigenvalue near or below −λ/100 = %.3g; clip its negative eigenvalues, or take a larger λ",
+	return 0, tested, fmt.Errorf("krrlab: the given K is not positive semi-definite, which this stage's intervals "+
+		"rest on: it has an eigenvalue near or below −λ/100 = %.3g; clip its negative eigenvalues, or take a larger λ",
 		-lambda/100)
 }

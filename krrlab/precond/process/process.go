@@ -116,9 +116,8 @@ func (p *Preconditioner) kill() {
 // Dim returns n.
 func (p *Preconditioner) Dim() int { return p.k.Dim() }
 
-// SolveTo sets dst = M⁻¹r, n×k. It returns an error if the process does not answer, or
-// with something else than numbers of this shape; the process is then killed, and every further call returns this
-// error.
+// SolveTo sets dst = M⁻¹r, n×k. It returns an error if the process does not answer, or with something else than numbers
+// of this shape; the process is then killed, and every further call returns this error.
 func (p *Preconditioner) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	n, k := r.Dims()
 	if dn, dk := dst.Dims(); n != p.Dim() || dn != n || dk != k {

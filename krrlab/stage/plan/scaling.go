@@ -194,8 +194,7 @@ func (s *Scaling) Table() *plots.Table {
 			slowest := slices.MaxFunc(e.Limits, func(a, b Limit) int { return cmp.Compare(a.Seconds, b.Seconds) })
 			t.Add([]string{"asked", "strong", "weak"}[i], e.Nodes, e.N, e.Storage, v.Kernel, v.Features, v.Factor,
 				v.Solve, v.Residual, v.Network, v.Total, accel.FormatBytes(e.Bytes), accel.FormatBytes(e.SentBytes),
-				e.TotalPrice,
-				slowest.Stage+": "+slowest.Resource)
+				e.TotalPrice, slowest.Stage+": "+slowest.Resource)
 		}
 	}
 	return t

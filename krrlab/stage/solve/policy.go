@@ -73,9 +73,9 @@ type Policy struct {
 	// recursive and the true residual, which is smaller for products with float32 tiles. A smaller share costs a few
 	// more iterations.
 	ToleranceShare float64
-	// StoredToleranceShare − ErrorShare·‖E‖₂/(λτ), but at least
-	// MinToleranceShare, replaces ToleranceShare if true residuals are computed with K̃ and K̃
-	// is not in float64. On MNIST, n = 20,000, the error of float32 tiles took 0.16 of τ = 1e-3.
+	// StoredToleranceShare − ErrorShare·‖E‖₂/(λτ), but at least MinToleranceShare, replaces ToleranceShare if true
+	// residuals are computed with K̃ and K̃ is not in float64. On MNIST, n = 20,000, the error of float32 tiles took 0.16
+	// of τ = 1e-3.
 	StoredToleranceShare, MinToleranceShare float64
 	// ErrorShare·‖E‖₂‖y‖₂/λ is the assumed upper bound of ‖Ec‖₂. The factor measured on MNIST was 0.006.
 	ErrorShare float64
@@ -186,7 +186,7 @@ func (t *System) DirectStorage() gram.Storage {
 	return gram.Float64
 }
 
-// setToleranceShare sets o.Aim, the share of the tolerance at which an iteration with products by a ends. If exact is
+// setToleranceShare sets o.TolFraction, the share of the tolerance at which an iteration with products by a ends. If exact is
 // not nil, it also makes pcg compute true residuals with exact, or with a where that is as good, and restart from them.
 func (t *run) setToleranceShare(o *pcg.Options, a, exact *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()

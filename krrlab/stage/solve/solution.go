@@ -304,7 +304,7 @@ func (s *Solution) PredictOptions() *model.Options {
 	}
 }
 
-// finish sets the Environment and the largest residuals (setWorst), which are known only at the end of the solve.
+// finish sets the Environment and the largest residuals (setLargest), which are known only at the end of the solve.
 func (s *Solution) finish() {
 	s.BLAS, s.Threads, s.PeakBytes = accel.CurrentBLAS().Portable().String(), accel.Threads(), accel.PeakRSS()
 	s.setLargest()

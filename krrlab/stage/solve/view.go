@@ -54,9 +54,8 @@ func (s *Solution) String() string {
 	b.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"),
 		accel.FormatBytes(s.PeakBytes))
 	if s.MixedArithmetic != "" {
-		b.AddText("checkpoint",
-			fmt.Sprintf("iterations with %s: the last digits differ from those of an uninterrupted run",
-				s.MixedArithmetic))
+		b.AddText("checkpoint", fmt.Sprintf("iterations with %s: the last digits differ from those of an "+
+			"uninterrupted run", s.MixedArithmetic))
 	}
 	return b.String()
 }

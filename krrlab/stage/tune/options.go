@@ -88,7 +88,7 @@ type problem struct {
 	train          *datasets.Dataset
 	y              *mat.Dense        // coded targets of train, n×t, in the units of judgment.inTargetUnits
 	validation     *datasets.Dataset // rows to judge by; nil: leave-one-out
-	validationY    *mat.Dense        // coded targets of valid, in the same units as y
+	validationY    *mat.Dense        // coded targets of validation, in the same units as y
 	centersTargets bool              // every fit subtracts the mean of its targets
 	judgment       scoring           // metric and positive class, without the weights of the rows
 	seed           uint64

@@ -28,7 +28,7 @@ type sample struct {
 	unscaled       points.Points // x before setShape; nil: x
 	shape          []float64     // shape of the distance, as for stretch; nil: all features have one length scale
 	y              *mat.Dense
-	judgment       scoring                       // metric and weights of the judging rows; without these of all rows
+	judgment       scoring                       // metric and weights of the judging rows, or of all rows if none
 	sqrtWeights    []float64                     // √w_i of the fitted rows, and 1 for judging rows; nil: all ones
 	tables         map[kernel.Argument][]float64 // lower triangles, n×m, of ‖x−z‖₂², ‖x−z‖₁ or xᵀz
 	k              *mat.Dense                    // n×m, lower triangle
