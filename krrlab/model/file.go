@@ -170,7 +170,7 @@ func (m *Model) write(w io.Writer, meta *Info) error {
 func Load(name string) (*Model, error) { return LoadWithin(name, accel.AvailableMemory(0, 1)) }
 
 // LoadWithin reads a model file. Errors contain the name of the file and the reason. It is an error if the arrays of
-// the model do not fit into the memory.
+// the model take more than 16 MiB and do not fit into the memory.
 func LoadWithin(name string, memory accel.Budget) (*Model, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -209,8 +209,8 @@ func Digest(name string) (text []byte) {
 	return text
 }
 
-// readArchive reads a model from r, which has the given size in bytes. It is an error if its arrays do not fit into the
-// memory.
+// readArchive reads a model from r, which has the given size in bytes. The arrays must fit into the memory, unless they
+// take at most uncheckedBytes.
 func readArchive(r io.ReaderAt, size int64, memory accel.Budget) (*Model, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -308,9 +308,10 @@ func checkFinite(name string, v []float64) error {
 
 // archive is a model file being read.
 type archive struct {
-	zip    *zip.Reader
-	size   int64
-	memory accel.Budget // with the arrays that were read in use
+	zip        *zip.Reader
+	size       int64
+	memory     accel.Budget // with the arrays that were read in use
+	arrayBytes int64        // size of the arrays that were read
 }
 
 // open returns an entry, and the maximum number of bytes that it can contain.
@@ -329,10 +330,12 @@ func (a *archive) contains(name string) bool {
 	return slices.ContainsFunc(a.zip.File, func(f *zip.File) bool { return f.Name == name })
 }
 
-// reserve sets aside the bytes of an array that is about to be read. It returns an error unless so many are free.
+// reserve sets aside the bytes of an array that is about to be read. It returns an error unless so many are free, or
+// the arrays take at most uncheckedBytes.
 func (a *archive) reserve(bytes int64) error {
 	budget := a.memory
-	if a.memory = budget.Reserve(bytes); a.memory.Used <= uncheckedBytes {
+	a.memory = budget.Reserve(bytes)
+	if a.arrayBytes += bytes; a.arrayBytes <= uncheckedBytes {
 		return nil
 	}
 	return budget.Check(bytes, "an array of the model", "allow more by --memory, or take a machine with more")

@@ -406,8 +406,17 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// FuzzRead checks that no contents of the entries, and no changed byte of the archive, make Read panic or return a
-// model that cannot predict. The fuzzer changes small entries, from which the test makes an archive. It therefore
+// TestSmallModelsAreRead checks that a model whose arrays take less than uncheckedBytes is read whatever the budget is,
+// even if other data take more than that already.
+func TestSmallModelsAreRead(t *testing.T) {
+	b := save(t, random(kernels[0], kinds(700, 3, 1)["float64"], 1))
+	for _, memory := range []accel.Budget{{Limit: 1}, {Limit: 1, Used: 2 * uncheckedBytes}} {
+		testkit.Must(readArchive(bytes.NewReader(b), int64(len(b)), memory))
+	}
+}
+
+// FuzzRead checks that no contents of the entries, and no changed byte of the archive, make readArchive panic or return
+// a model that cannot predict. The fuzzer changes small entries, from which the test makes an archive. It therefore
 // does not waste its time on bytes that a checksum protects, and can shorten what it has found quickly.
 func FuzzRead(f *testing.F) {
 	add := func(m *Model, names ...string) {

@@ -33,7 +33,7 @@ type Model struct {
 	Scaling *datasets.Scaling // scaling of the training data, from raw features to those of X; nil means none
 	Columns []string          // names of the features; nil if the data had none
 	// Weighted reports that the rows were weighted in the fit. Then C is W^½Ĉ with (W^½KW^½+λI)Ĉ = W^½Y, and
-	// ErrorBounds and the residual in Origin refer to Ĉ. Bounds are valid in spite of that.
+	// ErrorBounds and the residual in Origin refer to Ĉ. DecisionBounds is valid in spite of that.
 	Weighted    bool
 	ErrorBounds *ErrorBounds // bounds of the error of C; nil if unknown
 	// Groups are the group numbers of the points, for leave-one-out by groups; nil if each point is its own group.

@@ -63,14 +63,14 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // computed from differences if the certain bound for inner products, δ·‖c_j‖₁ with δ from kernel.EntryError, exceeds a
 // hundredth of that accuracy. For a decreasing kernel, tiles between leaves of points (package tree) are skipped if
 // they are so far apart that no decision value changes by more than a hundredth of the accuracy, unless all tiles must
-// be in float64, as Bounds requires. If the training points are far from zero, all points are first shifted by their
-// mean (kernel.NewPlacement).
+// be in float64, as DecisionBounds requires. If the training points are far from zero, all points are first shifted by
+// their mean (kernel.NewPlacement).
 //
-// Predicted many points in one to three dimensions, a Gaussian kernel is evaluated by its Fourier series (package
-// fourier) if 64 points that are also predicted without it differ by at most a quarter of the accuracy, and no tile has
-// to be in float64.
+// For many points in one to three dimensions, a Gaussian kernel is evaluated by its Fourier series (package fourier) if
+// 64 points that are also predicted without it differ by at most a quarter of the accuracy, and no tile has to be in
+// float64.
 //
-// Predicted a kernel.Precomputed, the points are the rows of K(test, train), or rows of K if the model contains it.
+// For a kernel.Precomputed, the points are the rows of K(test, train), or rows of K if the model contains it.
 //
 // Decision returns an error if the dimension of raw is not the model's, if a feature is not finite after scaling, if a
 // decision value is not finite, or if an option is invalid, and the context's error if the context ends.

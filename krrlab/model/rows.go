@@ -123,8 +123,8 @@ func (m *Model) TrainingData() (*datasets.Dataset, error) {
 	return d, nil
 }
 
-// SetTrainingAnswers stores the answers and weights of the rows of the fit, d, for Training. It stores nothing if d has
-// weights of classes, which depend on all rows.
+// SetTrainingAnswers stores the answers and weights of the rows of the fit, d, for TrainingData. It stores nothing if d
+// has weights of classes, which depend on all rows.
 func (m *Model) SetTrainingAnswers(d *datasets.Dataset) {
 	if d.ClassWeights != nil {
 		return

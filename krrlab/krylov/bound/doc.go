@@ -8,10 +8,10 @@
 // every other one by more than the sum of their two bounds. Otherwise the label is undecided (UndecidedRows). An
 // iteration may end when few labels are undecided (LabelSample), which can be long before its residual is small.
 //
-// While conjugate gradients run, a Monitor bounds ‖e_j‖_A by the Gauss–Radau rule if a bound 0 < μ ≤
-// λ_min(M⁻¹A) is known (LambdaMin), and by ‖r_j‖₂/√λ otherwise. After they have ended, Problem.AnswerErrors bounds it
-// by the true residual. The documentation of Errors describes which errors each bound covers. If the true residual is
-// computed with the stored K, ResidualRows estimates its error from rows of K in float64.
+// While conjugate gradients run, a Monitor bounds ‖e_j‖_A by the Gauss–Radau rule if a bound 0 < μ ≤ λ_min(M⁻¹A) is
+// known (LambdaMin), and by ‖r_j‖₂/√λ otherwise. After they have ended, Problem.AnswerErrors bounds it by the true
+// residual. The documentation of Errors describes which errors each bound covers. If the true residual is computed with
+// the stored K, ResidualRows estimates its error from rows of K in float64.
 //
 // # References
 //

@@ -184,10 +184,10 @@ func (r *ResidualRows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stor
 //
 //	u·√(δ/u+n)·√(Σ_l s_l)·√(Σ_l s_l·c_lj²)/‖y_j‖₂,  u = 2⁻⁵³,
 //
-// where s are the diagonal bounds (kernel.Placement) and δ is the error of an entry. It assumes δ/u independent
-// roundings in an entry, by kernel.EntryError for differences (inner products are used only if their additional error
-// is negligible), and n in each sum: N. J. Higham, T. Mary, A new approach to probabilistic rounding error analysis,
-// SIAM J. Sci. Comput. 41, 2019, doi:10.1137/18M1226312.
+// where s are the diagonal bounds (kernel.Placement.DiagonalBounds) and δ is the error of an entry. It assumes δ/u
+// independent roundings in an entry, by kernel.EntryError for differences (inner products are used only if their
+// additional error is negligible), and n in each sum: N. J. Higham, T. Mary, A new approach to probabilistic rounding
+// error analysis, SIAM J. Sci. Comput. 41, 2019, doi:10.1137/18M1226312.
 func (r *ResidualRows) rounding(y, c *mat.Dense) []float64 {
 	n, t := y.Dims()
 	placement := kernel.NewPlacement(r.k, r.x)

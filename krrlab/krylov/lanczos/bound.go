@@ -36,7 +36,7 @@ func startMass(n int, delta float64) float64 {
 // panics unless n, k ≥ 1 and 0 < δ < 1.
 func APrioriError(n, k int, delta float64) float64 {
 	if n < 1 || k < 1 || !(delta > 0 && delta < 1) {
-		panic(fmt.Sprintf("lanczos: APriori(%d, %d, %g): want n, k ≥ 1 and 0 < δ < 1", n, k, delta))
+		panic(fmt.Sprintf("lanczos: APrioriError(%d, %d, %g): want n, k ≥ 1 and 0 < δ < 1", n, k, delta))
 	}
 	if k >= n {
 		return 0

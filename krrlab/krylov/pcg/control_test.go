@@ -149,8 +149,7 @@ func TestMonitor(t *testing.T) {
 	b := random(25, n, 4)
 	var next, active = 1, 4
 	res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, Monitor: func(it *pcg.Iteration) error {
-		if it.Index != next || it.ActiveColumns > active || it.MaxRelRes != slices.Max(it.RelRes) ||
-			len(it.RelRes) != 4 {
+		if it.Index != next || it.ActiveColumns > active || it.MaxRelRes != slices.Max(it.RelRes) || len(it.RelRes) != 4 {
 			t.Errorf("iteration %+v after %d", it, next-1)
 		}
 		next, active = it.Index+1, it.ActiveColumns
@@ -264,11 +263,10 @@ func TestPanics(t *testing.T) {
 		"NaN":       func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: math.NaN()}) },
 		"MaxIter":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{MaxIter: -1}) },
 		"LambdaMin": func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{LambdaMin: math.Inf(1)}) },
-		"Refine": func() {
-			pcg.Solve(context.Background(), a, nil, b,
-				&pcg.Options{ReachableReduction: 1})
+		"ReachableReduction": func() {
+			pcg.Solve(context.Background(), a, nil, b, &pcg.Options{ReachableReduction: 1})
 		},
-		"Aim":                    func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{TolFraction: 1.5}) },
+		"TolFraction":            func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{TolFraction: 1.5}) },
 		"IterationBound":         func() { pcg.IterationBound(0.5, 0.1) },
 		"Ritz":                   func() { new(pcg.Result).Ritz(0) },
 		"orders of MedianByNorm": func() { pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, random(1, 5, 1)}) },
@@ -320,8 +318,7 @@ func TestTolFraction(t *testing.T) {
 	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct}); len(r.History.Restarts) == 0 {
 		t.Errorf("aim 1, products off: %v without a restart", r)
 	}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct,
-		TolFraction: 0.5}); len(r.History.Restarts) != 0 ||
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct, TolFraction: 0.5}); len(r.History.Restarts) != 0 ||
 		r.Status != pcg.Converged {
 		t.Errorf("aim ½, products off: %v, restarts %v", r, r.History.Restarts)
 	}

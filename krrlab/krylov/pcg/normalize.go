@@ -55,7 +55,8 @@ func (m *Normalized) setFactor(size float64) {
 	}
 	m.factor = 1
 	if _, e := math.Frexp(size); max(e, -e) > maxExponent {
-		m.factor = math.Ldexp(1, -e/2*2)
+		const largest = 1022 // exponent of the largest finite power of four; a subnormal size would need a larger one
+		m.factor = math.Ldexp(1, min(-e/2*2, largest))
 	}
 }
 

@@ -58,6 +58,40 @@ func TestPreconditionerScale(t *testing.T) {
 	}
 }
 
+// TestSubnormalAnswers checks that a solve does not depend on the scale of M in any bit either if the answers of M are
+// subnormal, or so large that the next powers of two overflow.
+func TestSubnormalAnswers(t *testing.T) {
+	const n = 30
+	a, b := spd(24, geometric(n, 100)), random(25, n, 2)
+	spectrum := make(diagonal, n)
+	for i := range spectrum {
+		spectrum[i] = 1 + 0.1*float64(i%7)
+	}
+	for name, solve := range solvers {
+		want := testkit.Must(solve(t.Context(), dense{a}, spectrum, b, &pcg.Options{Tol: 1e-8}))
+		testkit.Equal(t, want.Status, pcg.Converged)
+		for _, exponent := range []int{-1060, -1030, -1022, 1018} {
+			m := scaledInverse(spectrum, math.Ldexp(1, exponent))
+			res := testkit.Must(solve(t.Context(), dense{a}, m, b, &pcg.Options{Tol: 1e-8}))
+			if res.Status != want.Status || !mat.Equal(res.X, want.X) {
+				t.Errorf("%s, M⁻¹ times 2^%d: %v, without %v", name, exponent, res, want)
+			}
+		}
+	}
+}
+
+// TestFactor checks that Normalized does not change an M⁻¹ of the size 2^±199, and scales one of the size 2^±202.
+func TestFactor(t *testing.T) {
+	r, dst := mat.NewDense(1, 1, []float64{1}), mat.NewDense(1, 1, nil)
+	for exponent, want := range map[int]float64{-199: 1, 199: 1, -202: 0x1p200, 202: 0x1p-202} {
+		m := pcg.Normalize(scaledInverse(diagonal{1}, math.Ldexp(1, exponent)))
+		testkit.Equal(t, m.Factor(), 1, exponent)
+		testkit.OK(t, m.SolveTo(t.Context(), dst, r))
+		testkit.Equal(t, m.Factor(), want, exponent)
+		testkit.Equal(t, dst.At(0, 0), math.Ldexp(want, exponent), exponent)
+	}
+}
+
 // TestUnusableAnswers checks that the report names zeros and numbers that are not finite in the answers of M as the
 // reason.
 func TestUnusableAnswers(t *testing.T) {

@@ -30,7 +30,7 @@ type Bounded interface {
 }
 
 // Preconditioner is a symmetric positive definite n×n matrix M that provides products with M⁻¹. The scale of M does not
-// matter: Solve and SolveBlock use a Normalized one.
+// matter: Solve and SolveBlock use a Normalized one, unless M is a ColumnPreconditioner.
 type Preconditioner interface {
 	// Dim returns n.
 	Dim() int
@@ -141,7 +141,7 @@ type Status int
 
 // The statuses are in order of increasing severity. The status of a solve is the most severe status of its columns.
 const (
-	// ActiveColumns columns are still iterating; no result of a finished Solve is Active.
+	// Active columns are still iterating; no result of a finished Solve is Active.
 	Active Status = iota
 	// Converged: the true residual, plus its rounding error bound if one is known, is at most Tol.
 	Converged
@@ -209,8 +209,8 @@ type History struct {
 	Alpha, Beta [][]float64
 	// Decrease[k][j] = (‖e_j‖_A² before iteration k+1 − after it)/‖y_j‖₂², e_j = x−x_j: α_jρ_j/‖y_j‖₂².
 	Decrease [][]float64
-	// Error[k][j] is the upper bound of ‖e_j‖_A/‖y_j‖₂ computed after k iterations, or NaN if no valid bound is known.
-	// ErrorBounds is nil without Options.LambdaMin.
+	// ErrorBounds[k][j] is the upper bound of ‖e_j‖_A/‖y_j‖₂ computed after k iterations, or NaN if no valid bound is
+	// known. ErrorBounds is nil without Options.LambdaMin.
 	ErrorBounds [][]float64
 	// Restarts lists, in ascending order, the iteration counts after which columns were restarted from their true
 	// residuals.

@@ -29,7 +29,7 @@ type saved struct {
 	Columns        []Column
 	Iterations     int
 	RestartsAt     []int
-	History        [5][]float64 // tables of RelRes, Alpha, Beta, Decrease and Error
+	History        [5][]float64 // tables of RelRes, Alpha, Beta, Decrease and ErrorBounds
 	LambdaMin      float64
 	Factor         float64   // Normalized.factor; 0 in older files
 	Gamma          []float64 // bounds.gamma

@@ -54,9 +54,9 @@ type Iteration struct {
 	Residuals   []float64  `json:"residuals,omitempty"` // largest recursive ‖r_k‖₂/‖b‖₂ after k iterations
 	ErrorBounds []float64  `json:"bounds,omitempty"`    // upper bounds of ‖x−x_k‖_A/‖b‖₂ of a single column
 	Ritz        [2]float64 `json:"ritz"`                // smallest and largest Ritz value of conjugate gradients
-	// Predicted is the predicted number of iterations to τ for a random right-hand side (lanczos.RitzIterations). Bound
-	// is ⌈(√κ/2)ln(2/τ)⌉ for the upper end of Kappa, the number of iterations to an A-norm error of τ. Both are 0 if
-	// unknown.
+	// Predicted is the predicted number of iterations to τ for a random right-hand side (lanczos.RitzIterations).
+	// IterationBound is ⌈(√κ/2)ln(2/τ)⌉ for the upper end of Kappa, the number of iterations to an A-norm error of τ.
+	// Both are 0 if unknown.
 	Predicted      int `json:"iterations_predicted"`
 	IterationBound int `json:"iterations_bound"`
 }
@@ -106,7 +106,7 @@ type Determinant struct {
 	Kaporin stage.Number `json:"kaporin"`
 	// LogDetA is ln det(K+λI). Likelihood is −2 ln p(y) = yᵀ(K+λI)⁻¹y + ln det(K+λI) + n·ln 2π for y ~ N(0, K+λI),
 	// where y is the only right-hand side. With weights it is that of y ~ N(0, K+λW⁻¹) before K and y are multiplied by
-	// W^½, which subtracts ln det W. They are nil if M has no LogDet, or if Bounds is empty. These intervals are
+	// W^½, which subtracts ln det W. They are nil if M has no LogDet, or if ErrorBounds is empty. These intervals are
 	// proved in the sense of lanczos.LogDet, and they include the storage error of K.
 	LogDetA    *estimate.Interval `json:"log_det_a,omitempty"`
 	Likelihood *estimate.Interval `json:"minus_2_log_likelihood,omitempty"`
@@ -244,7 +244,7 @@ func (r *Row) ClipByEta(lambda, eta float64) {
 }
 
 // setSpectrum sets Nodes, Weights, Trace, LogDet and Kaporin for a spectrum of n eigenvalues. If the nodes are all
-// eigenvalues, weights is nil, and r.Exact must be set already (Share).
+// eigenvalues, weights is nil, and r.Exact must be set already (NodeWeight).
 func (r *Row) setSpectrum(n int, nodes, weights []float64) {
 	r.Nodes, r.Weights = nodes, weights
 	var mean, meanLog float64
@@ -327,10 +327,8 @@ func AddLogDetLines(b *stage.Lines, rows ...*Row) {
 	}
 	addNarrowest(formatEstimated, "estimated",
 		func(r *Row) (_, _ *estimate.Interval) { return r.LogDetEstimate, r.LikelihoodEstimate })
-	addNarrowest(stage.IntervalText, "proved", func(r *Row) (_, _ *estimate.Interval) {
-		return r.LogDetA,
-			r.Likelihood
-	})
+	addNarrowest(stage.IntervalText, "proved",
+		func(r *Row) (_, _ *estimate.Interval) { return r.LogDetA, r.Likelihood })
 }
 
 // formatEstimated formats an interval with as many digits as its width justifies: two digits of half the width, and at

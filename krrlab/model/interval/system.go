@@ -78,8 +78,8 @@ func unfactoredSystem(m *model.Model) *System {
 // bytes. It returns an error if that does not fit into memory, A is not positive definite in float64, or ctx ends.
 //
 // It returns an error that wraps ErrUnsolved if C may differ too much from the solution C*: if ‖c_j−c_j*‖_A, bounded by
-// the model's Error or else from its residual, exceeds a tenth of ‖c_j‖_A, or the residual exceeds a tenth of ‖r_j‖₂ of
-// LeaveOneOut. AC, which replaces Y, would then be fitted without error, and the intervals would contain few
+// the model's ErrorBounds or else from its residual, exceeds a tenth of ‖c_j‖_A, or the residual exceeds a tenth of
+// ‖r_j‖₂ of LeaveOneOut. AC, which replaces Y, would then be fitted without error, and the intervals would contain few
 // answers. A residual that was not measured is unknown. If K is precomputed, λ is not a bound of its eigenvalues.
 func NewSystem(ctx context.Context, m *model.Model, memory accel.Budget) (*System, error) {
 	if m.Weighted {

@@ -23,7 +23,8 @@ type Problem struct {
 	// FirstEqual contains, for each row, the first row of its group of equal rows, which are left out together. Default
 	// nil: each row is left out alone.
 	FirstEqual []int
-	// Groups is like Same for rows that need not be equal. Only Dense supports it. At most one of the two may be set.
+	// Groups is like FirstEqual for rows that need not be equal. Only Dense supports it. At most one of the two may be
+	// set.
 	Groups []int
 	// Weights are the weights of the rows, by which Y and K are already multiplied (points.Weighted). Errors and GCV
 	// are weighted means. Default nil: all weights are 1.
@@ -35,8 +36,8 @@ type Problem struct {
 	SubtractsMean bool
 	// ComputeResiduals requests Score.Residuals, which take 8nt bytes for each λ.
 	ComputeResiduals bool
-	// Below, if positive, is an e for which ZZᵀ ≼ K+eI is proved for the Z of Path's preconditioner, such as Rounding
-	// of a lowrank.Factor that is Certain. Default 0: none is known.
+	// SketchExcess, if positive, is an e for which ZZᵀ ≼ K+eI is proved for the Z of Path's preconditioner, such as
+	// Rounding of a lowrank.Factor that is Certain. Default 0: none is known.
 	SketchExcess float64
 	// Probes is the number m of probes of Path, at least 4. Default 8.
 	Probes int
