@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Conditions are the quantities of Theorem 7's conditions (Test), measured for one Z, n×s. P is the projector on the
-// eigenvectors of ZZᵀ whose eigenvalues exceed θλ. All intervals hold together with the requested probability.
+// Conditions are the quantities of Theorem 7's conditions (Constants), measured for one Z, n×s. P is the projector on
+// the eigenvectors of ZZᵀ whose eigenvalues exceed θλ. All intervals hold together with the requested probability.
 type Conditions struct {
 	Rank int               `json:"rank"` // rank of P: number of eigenvalues of ZZᵀ above θλ
 	Norm estimate.Interval `json:"norm"` // ‖(I−P)K(I−P)‖₂/λ; condition 1 requires at most α

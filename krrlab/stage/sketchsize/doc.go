@@ -13,10 +13,10 @@
 //  1. ‖(I−P)K(I−P)‖₂ ≤ αλ,
 //  2. the eigenvalues of (WᵀKW, WᵀZZᵀW) lie in [1−γ, 1+γ].
 //
-// Test.Bound is the bound of κ that follows from the conditions. With ZᵀZ = VΣ²Vᵀ and W = ZV_rΣ_r⁻¹, WᵀZZᵀW = Σ_r² is
-// diagonal. Condition 2 is then about the spectrum of Σ_r⁻¹WᵀKWΣ_r⁻¹, and condition 1 about a norm. Both are measured
-// by the Lanczos process from a random start, which unlike power iteration bounds the norm from above, with a stated
-// probability.
+// Constants.Bound is the bound of κ that follows from the conditions. With ZᵀZ = VΣ²Vᵀ and W = ZV_rΣ_r⁻¹, WᵀZZᵀW = Σ_r²
+// is diagonal. Condition 2 is then about the spectrum of Σ_r⁻¹WᵀKWΣ_r⁻¹, and condition 1 about a norm. Both are
+// measured by the Lanczos process from a random start, which unlike power iteration bounds the norm from above, with a
+// stated probability.
 //
 // The theorem is stated for the polynomial kernel with TensorSketch. The implication for a given Z, that the conditions
 // imply the bound on κ, does not depend on the construction of Z. It holds for every kernel, and so for Fourier

@@ -186,8 +186,9 @@ func (t *System) DirectStorage() gram.Storage {
 	return gram.Float64
 }
 
-// setToleranceShare sets o.TolFraction, the share of the tolerance at which an iteration with products by a ends. If exact is
-// not nil, it also makes pcg compute true residuals with exact, or with a where that is as good, and restart from them.
+// setToleranceShare sets o.TolFraction, the share of the tolerance at which an iteration with products by a ends. If
+// exact is not nil, it also makes pcg compute true residuals with exact, or with a where that is as good, and restart
+// from them.
 func (t *run) setToleranceShare(o *pcg.Options, a, exact *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()
 	// leave room for the error that the checked rows will reveal
