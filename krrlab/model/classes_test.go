@@ -146,10 +146,10 @@ func checkAUC(t *testing.T, labels []string, f *mat.Dense, d *datasets.Dataset, 
 	}
 }
 
-// TestTrained checks that Model.TrainingPrediction, which computes f at the rows of the fit as y−λW⁻¹c−W^−½r, gives the
-// values of the dense product Kc. The coefficients c solve the problem except for the residual r, with and without
-// weights.
-func TestTrained(t *testing.T) {
+// TestTrainingPrediction checks that Model.TrainingPrediction, which computes f at the rows of the fit as
+// y−λW⁻¹c−W^−½r, gives the values of the dense product Kc. The coefficients c solve the problem except for the residual
+// r, with and without weights.
+func TestTrainingPrediction(t *testing.T) {
 	for _, weights := range [][]float64{nil, {1, 2, 0.5, 3}} {
 		k := mat.NewSymDense(4, []float64{2, 1, 0, 0.5, 1, 2, 0.3, 0, 0, 0.3, 2, 1, 0.5, 0, 1, 2})
 		y, mean, lambda := []float64{3, -1, 4, 2}, 1.5, 0.7

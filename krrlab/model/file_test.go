@@ -495,8 +495,8 @@ func TestCalibration(t *testing.T) {
 
 // TestGroups checks that a file keeps the groups of the rows, and that groups of another length are refused.
 func TestGroups(t *testing.T) {
-	d := testkit.Must(datasets.SyntheticRegression(20, 2, 0.1, 1).Subset(append(make([]int, 19),
-		1)).GroupByRule("together", nil))
+	repeated := datasets.SyntheticRegression(20, 2, 0.1, 1).Subset(append(make([]int, 19), 1))
+	d := testkit.Must(repeated.GroupByRule("together", nil))
 	m := random(kernel.Gaussian{Sigma: 1}, d.X, 1)
 	m.Groups, m.Repeats = d.Groups, d.Repeats
 	file := filepath.Join(t.TempDir(), "m.krr")

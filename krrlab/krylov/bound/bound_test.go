@@ -181,8 +181,8 @@ func TestFinal(t *testing.T) {
 	}
 }
 
-// TestSample checks that a sample that contains all rows decides by the count of UndecidedRows.
-func TestSample(t *testing.T) {
+// TestLabelSample checks that a sample that contains all rows decides by the count of UndecidedRows.
+func TestLabelSample(t *testing.T) {
 	p := newProblem(t, 50, 0.1, 0.1)
 	k := kernel.Gaussian{Sigma: 1}
 	rows := testkit.RandomPoints(8, 37, 2)

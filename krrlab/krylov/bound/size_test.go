@@ -39,8 +39,8 @@ func TestSolutionNormBound(t *testing.T) {
 		y, c := mat.NewDense(2, 1, []float64{math.Ldexp(3, exponent), math.Ldexp(4, exponent)}),
 			mat.NewDense(2, 1, []float64{math.Ldexp(1, exponent), math.Ldexp(2, exponent)})
 		b := &Problem{Lambda: 1, Norms: []float64{math.Ldexp(5, exponent)}}
-		got := b.AnswerErrors(&Answer{C: c, Y: y, Residuals: []float64{0},
-			Rounding: []float64{0}}).SolutionNormBounds[0]
+		errors := b.AnswerErrors(&Answer{C: c, Y: y, Residuals: []float64{0}, Rounding: []float64{0}})
+		got := errors.SolutionNormBounds[0]
 		if want := math.Ldexp(math.Sqrt(11), exponent); !(got <= want && got > (1-1e-7)*want) {
 			t.Errorf("y of 2^%d: ‖c*‖_A ≥ %g, want %g", exponent, got, want)
 		}

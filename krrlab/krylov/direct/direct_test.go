@@ -223,8 +223,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	testkit.CheckCancellation(t, func(ctx context.Context) error {
-		return testkit.ErrOf(direct.Solve(ctx, g, x, 1, y,
-			nil))
+		return testkit.ErrOf(direct.Solve(ctx, g, x, 1, y, nil))
 	})
 	testkit.Panics(t, map[string]func(){"targets of other points": func() {
 		_, _ = direct.Solve(ctx, g, x, 1, targets(1, 79, 1), nil)

@@ -181,15 +181,15 @@ func TestStartMass(t *testing.T) {
 	}
 }
 
-// TestAPriori compares the a-priori bound with a value worked out by hand, and with the bounds from runs.
-func TestAPriori(t *testing.T) {
+// TestAPrioriError compares the a-priori bound with a value worked out by hand, and with the bounds from runs.
+func TestAPrioriError(t *testing.T) {
 	// 1.648·√1000·e^(−√ε·99) = 0.05 by hand; 99 = 2·50 − 1.
-	if bound := APrioriError(1000, 50,
-		0.05); math.Abs(1.648*math.Sqrt(1000)*math.Exp(-math.Sqrt(bound)*99)-0.05) > 1e-12 {
+	bound := APrioriError(1000, 50, 0.05)
+	if math.Abs(1.648*math.Sqrt(1000)*math.Exp(-math.Sqrt(bound)*99)-0.05) > 1e-12 {
 		t.Errorf("ε = %g", bound)
 	}
 	if APrioriError(1000, 1, 0.05) != 1 || APrioriError(20, 20, 0.05) != 0 {
-		t.Error("APriori of 1 step is not 1, or that of n steps is not 0")
+		t.Error("APrioriError of 1 step is not 1, or that of n steps is not 0")
 	}
 	// The a-priori bound holds, and the bound from the run is sharper.
 	v := spectra(300)["even"]

@@ -169,9 +169,9 @@ func TestRandomSpectra(t *testing.T) {
 	}
 }
 
-// TestAllowing checks that intervals from a perturbed matrix, with the allowance for the perturbation, are valid for
-// the unperturbed matrix. Perturbations may exceed λ, so some of the perturbed matrices are indefinite.
-func TestAllowing(t *testing.T) {
+// TestPerturbedIntervals checks that intervals from a perturbed matrix, with the allowance for the perturbation, are
+// valid for the unperturbed matrix. Perturbations may exceed λ, so some of the perturbed matrices are indefinite.
+func TestPerturbedIntervals(t *testing.T) {
 	const n, lambda = 30, 1e-3
 	missed := 0
 	for p := range uint64(200) {

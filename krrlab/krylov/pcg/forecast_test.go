@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestForecast compares forecasts with geometric sequences, and with the formula.
-func TestForecast(t *testing.T) {
+// TestRemainingIterations compares predictions with geometric sequences, and with the formula.
+func TestRemainingIterations(t *testing.T) {
 	for _, c := range []struct {
 		rate float64
 		k    int

@@ -54,8 +54,8 @@ func TestSmooth(t *testing.T) {
 					var deviation mat.VecDense
 					deviation.SubVec(x.ColView(j), res.X.ColView(j))
 					size := aNorm(a, &deviation) / mat.Norm(b.ColView(j), 2)
-					if bound := got.History.ErrorBounds[k][j]; !(bound >= size*(1-1e-9)) || bound > max(1e3*size,
-						1.1*want.History.ErrorBounds[k][j]) {
+					if bound := got.History.ErrorBounds[k][j]; !(bound >= size*(1-1e-9)) ||
+						bound > max(1e3*size, 1.1*want.History.ErrorBounds[k][j]) {
 						t.Errorf("%s, condition %g, iteration %d, column %d: error %g, bound %g", name, cond, k, j, size, bound)
 					}
 				}

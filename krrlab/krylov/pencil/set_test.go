@@ -139,8 +139,8 @@ func TestSet(t *testing.T) {
 			if d := r.LogDetA; (d != nil) != (c < 2) || d != nil && !d.Contains(logs) {
 				t.Errorf("M %d: ln det A = %g, %v", c, logs, d)
 			}
-			if l := r.Likelihood; (l != nil) != (c < 2 && columns == 1) || l != nil && !(l.Contains(energy) &&
-				l.Lo > energy-60) {
+			if l := r.Likelihood; (l != nil) != (c < 2 && columns == 1) || l != nil &&
+				!(l.Contains(energy) && l.Lo > energy-60) {
 				t.Errorf("M %d: −2 ln p = %g, %v", c, energy, l)
 			}
 		}

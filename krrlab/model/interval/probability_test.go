@@ -133,8 +133,7 @@ func TestProbabilitiesUnknown(t *testing.T) {
 		t.Errorf("%v, %v, want %v, %v; %v", got.Slope, got.Offset, want.Slope, want.Offset, err)
 	}
 	onlyUnknown, err := CalibrateSplit(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification,
-		Labels: more.Labels,
-		Class:  []int{2, 2, 2, 2, 2, 2}})
+		Labels: more.Labels, Class: []int{2, 2, 2, 2, 2, 2}})
 	if err != nil || onlyUnknown.Slope[0] != 0 || onlyUnknown.Offset[0] != 0 {
 		t.Errorf("of unknown labels alone: %v, %v, %v", onlyUnknown.Slope, onlyUnknown.Offset, err)
 	}

@@ -115,8 +115,8 @@ func TestGivenIndefinite(t *testing.T) {
 		}
 		m := &model.Model{Kernel: given, Lambda: lambda, X: kernel.PrecomputedPoints(n), C: c,
 			Origin: model.Origin{TrueResidual: &rel}}
-		if _, err := NewSystem(t.Context(), m, accel.Budget{}); (err == nil) != solved || err != nil && !errors.Is(err,
-			ErrUnsolved) {
+		if _, err := NewSystem(t.Context(), m, accel.Budget{}); (err == nil) != solved ||
+			err != nil && !errors.Is(err, ErrUnsolved) {
 			t.Errorf("solved %v: %v", solved, err)
 		}
 	}

@@ -31,8 +31,8 @@ func TestDenseAllows(t *testing.T) {
 				t.Errorf("classes %v: %v misses %g of K+E", classes, s[0].Error, want)
 			}
 		}
-		s, err = Dense(context.Background(), k, y, []float64{lambda}, &Problem{Classification: classes,
-			KError: 2 * lambda})
+		s, err = Dense(context.Background(), k, y, []float64{lambda},
+			&Problem{Classification: classes, KError: 2 * lambda})
 		testkit.OK(t, err)
 		if hi := s[0].Error.Hi; !(hi == 1 || math.IsInf(hi, 1)) || s[0].Error.Lo != 0 {
 			t.Errorf("‖E‖₂ above λ: %v", s[0].Error)

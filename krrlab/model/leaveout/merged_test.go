@@ -144,8 +144,8 @@ func TestGroups(t *testing.T) {
 			wrongK.Set(i, i, wrongK.At(i, i)+kError*float64(i%2*2-1))
 		}
 		blocks.KError = kError
-		if b := testkit.Must(Dense(context.Background(), wrongK, py, []float64{0.1},
-			&blocks))[0].Error; !b.Contains(s.Error.Value) {
+		b := testkit.Must(Dense(context.Background(), wrongK, py, []float64{0.1}, &blocks))[0].Error
+		if !b.Contains(s.Error.Value) {
 			t.Errorf("%s: %v, exactly %g", name, b, s.Error.Value)
 		}
 		if _, err := Path(context.Background(), denseMatrix{pk}, nil, py, []float64{0.1}, &blocks); err == nil {

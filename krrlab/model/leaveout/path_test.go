@@ -93,8 +93,8 @@ func TestPath(t *testing.T) {
 	for _, s := range sets(t, n) {
 		dense := mat.NewDense(n, n, nil)
 		testkit.OK(t, s.k.DenseTo(ctx, dense))
-		want := testkit.Must(Dense(ctx, dense, s.y, lambdas, &Problem{Classification: s.classes,
-			ComputeResiduals: true}))
+		want := testkit.Must(Dense(ctx, dense, s.y, lambdas,
+			&Problem{Classification: s.classes, ComputeResiduals: true}))
 		covered, claimed := make([]int, len(lambdas)), make([]int, len(lambdas))
 		width, bias := make([]float64, len(lambdas)), make([]float64, len(lambdas))
 		for seed := range seeds {

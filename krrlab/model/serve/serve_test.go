@@ -35,8 +35,8 @@ var limits = serve.Options{MaxBody: 2000, Timeout: time.Minute, Concurrent: 2, W
 func sums() *model.Model {
 	return &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Columns: []string{"a", "city=x", "city=y"},
 		X: points.NewDense(2, 3, []float64{0, 0, 0, 3, 1, 0}), C: mat.NewDense(2, 1, []float64{2, -1}),
-		Origin: model.Origin{Target: "price", Categorical: []datasets.ColumnCoding{{Column: "city",
-			Values: []string{"x", "y"}}}}}
+		Origin: model.Origin{Target: "price",
+			Categorical: []datasets.ColumnCoding{{Column: "city", Values: []string{"x", "y"}}}}}
 }
 
 // post sends a request with the given media type and body to the handler. It returns the status and the body of the

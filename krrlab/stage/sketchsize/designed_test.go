@@ -28,7 +28,7 @@ type design struct {
 	s       int // number of features of a draw
 }
 
-// designs are the spectra of TestDesigned.
+// designs are the spectra of TestDecisions.
 var designs = []design{
 	{"not rotated", 3, 0.8, false, 1, 64},
 	{"down to λ", 4, 0.6, false, 1, 128},

@@ -9,9 +9,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// TestAllowingByHand compares the intervals of κ, λ_min and λ_max with values worked out by hand, and checks that
-// invalid e panic.
-func TestAllowingByHand(t *testing.T) {
+// TestPerturbedIntervalsByHand compares the intervals of κ, λ_min and λ_max with values worked out by hand, and checks
+// that invalid e panic.
+func TestPerturbedIntervalsByHand(t *testing.T) {
 	r := &Result{N: 9, Min: estimate.Interval{Value: 1.5, Lo: 1, Hi: 2},
 		Max: estimate.Interval{Value: 9, Lo: 8, Hi: 10}}
 	for e, want := range map[float64][6]float64{
