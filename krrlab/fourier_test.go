@@ -108,6 +108,28 @@ func TestAutoFourier(t *testing.T) {
 	}
 }
 
+// TestFourierFallbackWithCheckpoints checks that a planned solve whose Fourier series fails, or misses the tolerance,
+// continues with the fallback in the same folder of checkpoints, which must not have those of the series.
+func TestFourierFallbackWithCheckpoints(t *testing.T) {
+	train := datasets.SyntheticRegression(200, 2, 0.1, 1)
+	for name, change := range map[string]func(*Config){
+		"fails":              func(c *Config) { c.Lambda = 1e-30 },
+		"misses a tolerance": func(c *Config) { c.Tol = 1e-17 },
+	} {
+		cfg := Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1, MaxIter: 3, Exact: StoredResidual,
+			Checkpoint: &Checkpoint{Dir: t.TempDir(), EveryIter: 1}}
+		change(&cfg)
+		l := newLab(t, train, cfg)
+		l.planChoices = new(planChoices)
+		l.savedPlan = &plan.Plan{Report: plan.Report{Choice: cost.Candidate{Solver: cost.Fourier, Precond: cost.None},
+			Fallback: &cost.Candidate{Solver: cost.CG, Precond: cost.None}}}
+		sol, err := l.Solve(t.Context())
+		if err != nil || sol.Solver != CG || sol.Iterations != 3 {
+			t.Errorf("%s: %v, %v", name, err, sol)
+		}
+	}
+}
+
 // TestFourierStages checks that the intervals of leave-one-out and of the statistical dimension that come from a
 // Fourier series cover the values of dense factors, with and without weights.
 func TestFourierStages(t *testing.T) {
