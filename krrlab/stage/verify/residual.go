@@ -15,7 +15,7 @@ type Residual struct {
 	R           []float64 // n×t
 	Norms       []float64 // ‖r_j‖₂
 	TargetNorms []float64 // ‖W^½y_j‖₂
-	NormErrors  []float64 // bound of the rounding error of Norm
+	NormErrors  []float64 // bound of the rounding error of Norms
 	CrossNorms  []float64 // t×t: ‖r_a−r_b‖₂
 	OneNorms    []float64 // ‖c_j‖₁
 }
