@@ -56,7 +56,7 @@ class Table:
             file, options["format"] = os.path.join(folder, "data.svm"), "libsvm"
             _write_libsvm(file, self.values, y[0] if y else None)
             if y is not None:
-                options["dim"] = self.values.shape[1]
+                options["format"] += f" dim={self.values.shape[1]}"
             return file, options
         if not self.is_mixed:
             arrays = {"X": self.values.toarray() if self.is_sparse else self.values}
@@ -142,7 +142,7 @@ def table(x: Any, owner: str, *, missing: bool = False, categorical: Any = "auto
 
 def numeric(x: Any) -> np.ndarray:
     """Return an array of float32 or float64. Masked entries are missing, as NaN."""
-    if np.ma.is_masked(x):
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):  # an array of pandas has a _mask, too
         x = (x if x.dtype.kind in "fcO" else x.astype(np.float64)).filled(np.nan)
     x = np.asarray(x)
     if x.dtype.kind == "c":
@@ -291,7 +291,7 @@ def vector(y: Any, name: str, rows: int) -> np.ndarray:
     """Return y as an array of numbers or objects with ``rows`` rows; missing values are a ValueError."""
     if hasattr(y, "tocsr"):
         y = y.toarray()
-    if np.ma.is_masked(y):
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError(f"Input {name} has a masked value: row {np.argwhere(np.ma.getmaskarray(y))[0][0]}.")
     if hasattr(y, "to_numpy"):
         gaps = np.asarray(y.isna()) if hasattr(y, "isna") else np.zeros(0, bool)

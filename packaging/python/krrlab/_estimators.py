@@ -261,7 +261,7 @@ class _KernelMachine(BaseEstimator):
             file, where = t.write(folder, targets, weights)
             model, report = os.path.join(folder, "model.krr"), os.path.join(folder, "report.json")
             if self.kernel == "precomputed":
-                where["matrix"] = file
+                options["kernel"] = f"precomputed matrix={file}"
             if self.space is not None:
                 where["space"] = [_data.reference(j, str(n)) for j, n in enumerate(t.names or range(n_columns))]
             flags = _program.flags(**{**where, **self._options(), **options, "train": file, "out": model,

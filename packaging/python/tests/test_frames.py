@@ -50,7 +50,8 @@ class Frames(unittest.TestCase):
         x = np.ma.masked_array(np.where(hidden, 1e6, frame), hidden)
         m = KernelRidge(lam=0.01, impute="median").fit(x, target)
         gaps = x.filled(np.nan)
-        np.testing.assert_array_equal(m.predict(x), KernelRidge(lam=0.01, impute="median").fit(gaps, target).predict(gaps))
+        expected = KernelRidge(lam=0.01, impute="median").fit(gaps, target).predict(gaps)
+        np.testing.assert_array_equal(m.predict(x), expected)
         self.refused("Input X contains NaN: column", lambda: KernelRidge().fit(x, target))
         whole = np.ma.masked_array(np.arange(3 * n).reshape(n, 3), mask=np.arange(3 * n).reshape(n, 3) == 4)
         self.refused("Input X contains NaN: column 1, row 1", lambda: KernelRidge().fit(whole, target))
@@ -58,6 +59,9 @@ class Frames(unittest.TestCase):
             frame, np.ma.masked_array(target, mask=target.index == 2)))
         self.refused("sample_weight has a masked value: row 0", lambda: KernelRidge().fit(
             frame, target, np.ma.masked_array(np.ones(n), mask=target.index == 0)))
+        nullable = pd.array([None if i == 2 else i for i in range(n)], dtype="Int64")  # no masked array of NumPy
+        self.refused("Input y contains NaN: row 2", lambda: KernelRidge().fit(frame, nullable))
+        self.refused("Expected 2D array", lambda: KernelRidge().fit(pd.array([1, 2], dtype="Int64"), [1, 2]))
         unmasked = np.ma.masked_array(frame.to_numpy())
         np.testing.assert_array_equal(KernelRidge(lam=0.01).fit(unmasked, target).predict(unmasked),
                                       KernelRidge(lam=0.01).fit(frame.to_numpy(), target).predict(frame.to_numpy()))
@@ -87,7 +91,7 @@ class Frames(unittest.TestCase):
                     self.assertEqual([w.filename for w in caught], [__file__] * len(caught))
                 self.assertEqual(texts[0], texts[1])
                 self.assertEqual(len(texts[0]), name != "polynomial")
-        with self.assertWarnsRegex(UserWarning, r"rows are so far from the training points that the kernel is below 0.001"):
+        with self.assertWarnsRegex(UserWarning, "rows are so far from the training points that the kernel is below 0.001"):
             KernelRidge("gaussian", sigma=1, lam=0.01).fit(x, target).predict(x + 100)
 
     def test_labels(self):
