@@ -103,7 +103,8 @@ func (p *htmlPage) addCells(cells any) error {
 func outputOnPage(o map[string]any) pageOutput {
 	switch o["output_type"] {
 	case "stream":
-		return pageOutput{Text: stripANSI(joinLines(o["text"])), Class: fmt.Sprint(o["name"])}
+		name, _ := o["name"].(string)
+		return pageOutput{Text: stripANSI(joinLines(o["text"])), Class: name}
 	case "error":
 		var lines []string
 		traceback, _ := o["traceback"].([]any)

@@ -9,6 +9,11 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
+// TestStreamWithoutName checks that a stream without a name, as another program may save it, has no class on a page.
+func TestStreamWithoutName(t *testing.T) {
+	testkit.Equal(t, outputOnPage(map[string]any{"output_type": "stream", "text": "a"}), pageOutput{Text: "a"})
+}
+
 // TestHTMLPage runs a notebook with a failing cell and checks its HTML page: Markdown with formulas, escaped code and
 // outputs, the figures with one common script, and the error message of the failing cell. The notebook itself must not
 // change.
