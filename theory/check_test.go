@@ -138,7 +138,7 @@ func TestBadOptions(t *testing.T) {
 		t.Error(err)
 	}
 	if s := SufficientFeatures(3, 10, 0.1); s != 116000 { // 4·29·100/0.1
-		t.Errorf("Features: %g", s)
+		t.Errorf("SufficientFeatures: %g", s)
 	}
 	for name, f := range map[string]func(){
 		"a figure of a claim that has none": func() { _, _ = findClaims(t, "proposition2")[0].Figure(t.Context(), nil) },

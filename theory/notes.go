@@ -24,7 +24,7 @@ import (
 //	s ≥ 4(2+3^q)·s_λ(K)²/δ.
 //
 // The result is a float64 because it is often larger than any number of features that can be used; in practice far
-// fewer features are sufficient. Features panics unless q ≥ 1, s_λ ≥ 0 and 0 < δ < 1.
+// fewer features are sufficient. SufficientFeatures panics unless q ≥ 1, s_λ ≥ 0 and 0 < δ < 1.
 func SufficientFeatures(q int, statDim, delta float64) float64 {
 	if q < 1 || !(statDim >= 0) || !(delta > 0 && delta < 1) {
 		panic(fmt.Sprintf("theory: SufficientFeatures(q=%d, s_λ=%g, δ=%g): want q ≥ 1, s_λ ≥ 0 and 0 < δ < 1", q,

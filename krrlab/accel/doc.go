@@ -31,7 +31,7 @@
 // computes:
 //
 //	lib, err := accel.OpenBLAS() // the error names the Debian package to install
-//	accel.UseLibrary(lib)               // nil selects the implementation in Go
+//	accel.UseLibrary(lib)        // nil selects the implementation in Go
 //
 // Setting KRRLAB_BLAS=go in the environment (EnvBLAS) selects Go without a change of code.
 //

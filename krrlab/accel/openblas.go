@@ -44,7 +44,7 @@ func (b BLAS) Portable() BLAS {
 	return b
 }
 
-// Library is a BLAS and LAPACK loaded at run time; see OpenBLAS and Use.
+// Library is a BLAS and LAPACK loaded at run time; see OpenBLAS and UseLibrary.
 type Library struct {
 	info BLAS
 	par  parallel

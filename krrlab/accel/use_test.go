@@ -52,7 +52,7 @@ func checkInUse(t *testing.T, l *Library) {
 		want = l.Info()
 	}
 	if b := CurrentBLAS(); b != want {
-		t.Errorf("InUse() = %+v, want %+v", b, want)
+		t.Errorf("CurrentBLAS() = %+v, want %+v", b, want)
 	}
 	if got, want := product(l); !slices.Equal(got, want) {
 		t.Errorf("products are not those of %v", CurrentBLAS())

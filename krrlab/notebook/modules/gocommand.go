@@ -73,7 +73,7 @@ func (f *Finder) BuildProgram(ctx context.Context, files map[string]string, impo
 }
 
 // RunTests runs go test with the given flags on a package of the given files, whose imports are resolved as those of
-// Program are. It writes the output to out. If a test fails, it returns an *exec.ExitError.
+// BuildProgram are. It writes the output to out. If a test fails, it returns an *exec.ExitError.
 func (f *Finder) RunTests(ctx context.Context, files map[string]string, imports, flags []string, out io.Writer) error {
 	dir, err := f.newModule(ctx, files, imports)
 	defer os.RemoveAll(dir)

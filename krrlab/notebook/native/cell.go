@@ -19,7 +19,7 @@ import (
 )
 
 // ErrInterrupted is the error of a call that was given up after an interrupt.
-var ErrInterrupted = errors.New("native: halted")
+var ErrInterrupted = errors.New("native: interrupted")
 
 // Error is an error in a cell, or the reason why a call of one of its functions ended.
 type Error struct {

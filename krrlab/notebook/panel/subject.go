@@ -80,7 +80,7 @@ func (s *functionSubject) currentRun() (func(context.Context, func(stage.Event))
 	if v.Type().Name() == "" { // literal then returns the fields only, which is no Go code
 		code = "// " + s.name + " with " + literal(v)
 	}
-	full := reflect.New(s.optionsType) // the options, which Settle completes with the defaults
+	full := reflect.New(s.optionsType) // the options, which Complete fills with the defaults
 	full.Elem().Set(v)
 	if err := schema.Complete(full.Interface()); err != nil {
 		return nil, code, err

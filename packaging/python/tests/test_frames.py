@@ -91,7 +91,7 @@ class Frames(unittest.TestCase):
                     self.assertEqual([w.filename for w in caught], [__file__] * len(caught))
                 self.assertEqual(texts[0], texts[1])
                 self.assertEqual(len(texts[0]), name != "polynomial")
-        with self.assertWarnsRegex(UserWarning, "rows are so far from the training points that the kernel is below 0.001"):
+        with self.assertWarnsRegex(UserWarning, "so far from the training points that the kernel is below 0.001"):
             KernelRidge("gaussian", sigma=1, lam=0.01).fit(x, target).predict(x + 100)
 
     def test_labels(self):
