@@ -45,8 +45,10 @@ func (r *Repeats) String() string {
 	}
 	text := fmt.Sprintf("%d rows repeat the features of an earlier one: ", r.Repeated)
 	switch {
+	case r.RowKind == RowKindNewGroup && r.Grouped > 0:
+		return fmt.Sprintf("%d rows are in the group of an earlier one: rows of one group stay together", r.Grouped)
 	case r.RowKind == RowKindNewGroup:
-		return text + "rows of one group stay together"
+		return text + "they are of different groups"
 	case r.RowKind == RowKindNewFeatures:
 		return text + "they stay together (--repeats together)"
 	case r.Grouped > 0:

@@ -188,6 +188,13 @@ func TestReadRepeats(t *testing.T) {
 	if err != nil || d.Dim() != 1 || d.Repeats.Grouped != 33 || test.Overlap(train) != test.Len()-3 {
 		t.Errorf("%v: %+v, %d of %d", err, d.Repeats, test.Overlap(train), test.Len())
 	}
+	if got := d.Repeats.String(); !strings.HasPrefix(got, "33 rows are in the group of an earlier one") {
+		t.Errorf("no two rows have equal features, and 33 are in the group of an earlier one: %s", got)
+	}
+	different := (&Dataset{X: points.NewDense(2, 1, nil), Target: []float64{1, 2}}).GroupBy([]int{0, 1})
+	if got := different.Repeats.String(); !strings.HasSuffix(got, ": they are of different groups") {
+		t.Errorf("equal rows of two groups: %s", got)
+	}
 	if p := must(unpackFolder(packedFolder(t, d), 0)).Train; p.Fingerprint() != d.Fingerprint() || *p.Repeats != *d.Repeats {
 		t.Errorf("packed: %+v", p.Repeats)
 	}
