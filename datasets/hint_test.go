@@ -174,6 +174,15 @@ func TestIDHint(t *testing.T) {
 		o.ColumnCodings = nil
 		fails(t, errOf(Read(strings.NewReader(head+text), "f", &o)), "add --drop"+strings.TrimPrefix(want, "by --drop"))
 	}
+	x := columnsOf(100_000, 1)
+	for i := range x.N {
+		x.Data[i] = float64(i * 7919 % x.N)
+	}
+	var hint string
+	allocated := testing.AllocsPerRun(1, func() { hint = (&Dataset{X: x}).IDHint() })
+	if hint == "" || allocated > 100 { // a map of all values allocates as it grows
+		t.Errorf("%d rows: %q, %g allocations", x.N, hint, allocated)
+	}
 	days := lines(20, func(i int) string { return fmt.Sprintf("2024-01-%02d,%g", i+1, 0.37*float64(i%3)) })
 	o := ReadOptions{Target: "1", ColumnCodings: []ColumnCoding{{Column: "0", Dates: &DateCoding{}}}}
 	if got := must(Read(strings.NewReader(days), "f", &o)).IDHint(); got != "" {

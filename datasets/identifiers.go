@@ -19,23 +19,39 @@ var identifierName = regexp.MustCompile(`^(?i:id|uuid|guid)$|(?i:[ _.-]id)$|[a-z
 // values that are all distinct and cover at least half of their range.
 func isIdentifier(name string, values iter.Seq[float64]) bool {
 	hasIDName := identifierName.MatchString(name)
-	distinct, lo, hi, count := map[float64]bool{}, math.Inf(1), math.Inf(-1), 0
+	first := map[float64]bool{} // some of the first values, as most columns of whole numbers soon repeat one of them
+	lo, hi, count := math.Inf(1), math.Inf(-1), 0
 	for v := range values {
 		if math.IsNaN(v) {
 			continue
 		}
-		if v != math.Trunc(v) || !hasIDName && distinct[v] { // most columns of whole numbers repeat a value soon
+		if v != math.Trunc(v) || !hasIDName && first[v] {
 			return false
 		}
-		if !hasIDName {
-			distinct[v] = true
+		if !hasIDName && len(first) < 100 {
+			first[v] = true
 		}
 		lo, hi, count = min(lo, v), max(hi, v), count+1
 	}
 	if hasIDName {
 		return count > 0
 	}
-	return count >= 10 && hi-lo+1 <= 2*float64(count)
+	return count >= 10 && hi-lo+1 <= 2*float64(count) && areDistinct(values, lo, hi)
+}
+
+// areDistinct reports whether whole numbers from lo to hi, apart from NaN, are all distinct. It needs hi−lo+1 bytes.
+func areDistinct(values iter.Seq[float64], lo, hi float64) bool {
+	occurs := make([]bool, int(hi-lo)+1)
+	for v := range values {
+		if math.IsNaN(v) {
+			continue
+		}
+		if occurs[int(v-lo)] {
+			return false
+		}
+		occurs[int(v-lo)] = true
+	}
+	return true
 }
 
 // identifiers returns the features that are probably identifiers, as --drop names them.

@@ -50,12 +50,11 @@ func (c *csvReader) readPreamble() error {
 		return nil
 	}
 	width, rowsOfWidth := commonWidth(rows)
-	if len(rows[0]) == 1 && width > 1 && 2*rowsOfWidth > len(rows) {
-		return s.Fault(c.linesBefore+1, 0,
-			"the line has one cell, and most others have %d: remove the lines before the "+
-				"table", width)
-	}
 	c.hasRowNames, c.nextRows = isRowNameHeader(rows, width), rows[1:]
+	if !c.hasRowNames && len(rows[0]) == 1 && width > 1 && 2*rowsOfWidth > len(rows) {
+		return s.Fault(c.linesBefore+1, 0,
+			"the line has one cell, and most others have %d: remove the lines before the table", width)
+	}
 	return c.checkComments(comments, rows, sep)
 }
 
