@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ func (a *app) explain(ctx context.Context, f *explainFlags) error {
 	}
 	rows, err := a.predictionPoints(ctx, &f.rowsFlags, m)
 	if err == nil && f.Groups != "" && (rows.Repeats == nil || rows.Repeats.Rule != "groups") {
-		a.notef("note: %s has no column %s: each of its rows counts as a group", f.In, f.Groups)
+		a.notef("note: %s has no column %s: each of its rows counts as a group", cmp.Or(f.In, f.Data), f.Groups)
 	}
 	if err == nil && rows.ReadReport != nil && rows.ReadReport.NoAnswersReason != "" {
 		err = errors.New(rows.ReadReport.NoAnswersReason)

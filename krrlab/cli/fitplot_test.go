@@ -129,11 +129,13 @@ func TestExplainGroups(t *testing.T) {
 	}
 	enterFolder(t, map[string]string{"grouped.csv": grouped, "plain.csv": plain})
 	script(t, "$ fit --train grouped.csv --target y --drop doctor --groups patient --sigma 2 --lambda 0.1 --out groups.krr\n"+
-		"$ fit --train plain.csv --target y --repeats apart --sigma 2 --lambda 0.1 --out apart.krr")
+		"$ fit --train plain.csv --target y --repeats apart --sigma 2 --lambda 0.1 --out apart.krr\n"+
+		"$ data pack --train plain.csv --target y --out packed --scale none")
 	for args, copies := range map[string]float64{
 		"groups.krr --in grouped.csv": 40, "groups.krr --in grouped.csv --repeats apart": 0,
 		"groups.krr --in grouped.csv --groups doctor": 57, "groups.krr --in plain.csv": 20,
 		"apart.krr --in plain.csv": 0, "apart.krr --in plain.csv --repeats together": 20,
+		"apart.krr --data packed:train": 0, "apart.krr --data packed:train --repeats together": 20,
 	} {
 		out := script(t, "$ explain --permutations 2 --json e.json "+args)
 		testkit.Equal[any](t, report(t, "e.json")["copies"], copies, args)
@@ -141,6 +143,8 @@ func TestExplainGroups(t *testing.T) {
 	}
 	script(t, `$ explain groups.krr --in plain.csv --permutations 2
 		note: plain.csv has no column patient
+$ explain groups.krr --data packed:train --permutations 2
+		note: packed:train has no column patient
 2$ explain groups.krr --data synthetic-regression:test --groups patient
 		--groups goes with --in`)
 }

@@ -281,8 +281,9 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 	a.printWritten(labelWidth, nil)
 }
 
-// predictionPoints reads the rows that the flags name, without scaling. It sets f.TestPart for rows of a file. If the
-// answers in that file cannot be compared with predictions, it removes the classes.
+// predictionPoints reads the rows that the flags name, without scaling, and groups them by the rule f.Repeats, if that is
+// not "" and they have no groups of their own. It sets f.TestPart for rows of a file. If the answers in that file cannot
+// be compared with predictions, it removes the classes.
 func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model) (*datasets.Dataset, error) {
 	if kernel.AsPrecomputed(m.Kernel) != nil {
 		return f.kernelRows(ctx, m)
@@ -313,7 +314,7 @@ func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model
 	switch {
 	case data == nil:
 		return nil, fmt.Errorf("%s has no test rows", name)
-	case f.flags.IsSet("repeats"):
+	case f.flags.IsSet("repeats"), f.Repeats != "" && (data.Repeats == nil || data.Repeats.Rule != "groups"):
 		return data.GroupByRule(f.Repeats, nil)
 	}
 	return data, nil
@@ -332,7 +333,7 @@ func setGrouping(o *datasets.ReadOptions, m *model.Model) {
 
 // readForModel reads a file whose columns are those of the model's training data. If the predictions cannot be compared
 // with the answers in the file, because these cannot be read or have no label of the model, it returns no error but
-// sets the reason, Read.NoAnswersReason.
+// sets the reason, ReadReport.NoAnswersReason.
 func readForModel(ctx context.Context, m *model.Model, file string, o datasets.ReadOptions) (*datasets.Dataset, error) {
 	o = m.ReadOptions(o)
 	d, err := datasets.ReadFile(ctx, file, &o)

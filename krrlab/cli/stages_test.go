@@ -136,7 +136,7 @@ func TestStageArguments(t *testing.T) {
 1$ multilevel --train train.csv --target y --lambda 0.1 --levels features:200,srht:150
 	s = 150 for n = 100
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --precond "features sketch=features:50 features=20"
-	--features and --sketch exclude each other
+	"features sketch=features:50 features=20": features and sketch exclude each other
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --precond "nystrom sketch=features:50"
 	"sketch=features:50": the preconditioner nystrom has no such option
 2$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --precond "features sketch=features:50,srht:60"

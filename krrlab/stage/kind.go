@@ -257,8 +257,8 @@ func ParsePreconditioner(text string) (Preconditioner, error) {
 		}
 		alreadySet[name] = true
 	}
-	if err := options.Complete(); err != nil {
-		return nil, err
+	if err := options.Complete(); err != nil { // which names flags
+		return nil, fmt.Errorf("%q: %s", text, strings.ReplaceAll(err.Error(), "--", ""))
 	}
 	return p.Elem().Interface().(Preconditioner), nil
 }
