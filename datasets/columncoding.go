@@ -12,9 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Category is a column of words or dates in a csv file that is coded by several features. A column of words has one
+// ColumnCoding is a column of words or dates in a csv file that is coded by several features. A column of words has one
 // feature for each value, which is 1 in rows with this value and 0 in others (one-hot). A missing word is a value like
-// any other. A column of dates is coded as Dates describes.
+// any other. A column of dates is coded as DateCoding describes.
 type ColumnCoding struct {
 	Column string      `json:"column"`           // number or name of the column, in the form of ReadOptions.Target
 	Values []string    `json:"values,omitempty"` // in the order of the features; nil: those in the file, sorted
@@ -51,7 +51,7 @@ type UnknownWords struct {
 // categorical.
 const maxCategories = 1000
 
-// category is a Category while its file is read.
+// columnCoder is a ColumnCoding while its file is read.
 type columnCoder struct {
 	ColumnCoding
 	codeOf        map[string]int // cache of the codes of known texts, of at most 2·maxCategories of them
@@ -288,8 +288,8 @@ func (t *Table) finishCoder(d *Dataset, j, k int) (put func(row []float64, v flo
 	}, err
 }
 
-// encodeColumns replaces the columns of words and dates, whose codes are in c.data, by their features: it sets the
-// points, the column names and the Categories of d.
+// encodeColumns replaces the columns of words and dates, whose codes are in t.data, by their features: it sets the
+// points, the column names and the ColumnCodings of d.
 func (t *Table) encodeColumns(d *Dataset) error {
 	if !t.hasCoders {
 		return nil

@@ -283,7 +283,7 @@ func (s *Source) readError(line int, err error) error {
 	return s.Fault(line, 0, "%v", err)
 }
 
-// Damaged returns err if it is a *ParseError or if the context has ended. Otherwise it returns an error that the
+// DamageError returns err if it is a *ParseError or if the context has ended. Otherwise it returns an error that the
 // content, data of the named kind, is damaged.
 func (s *Source) DamageError(kind string, err error) error {
 	if _, isParseError := errors.AsType[*ParseError](err); isParseError || s.ctx.Err() != nil {

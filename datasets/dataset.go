@@ -45,11 +45,11 @@ type Dataset struct {
 	// CopiedColumns are the columns of ReadOptions.Keep. Each column is its name, followed by the trimmed cells of all
 	// rows. It is nil in parts of a data set (Slice, Subset, Holdout).
 	CopiedColumns [][]string
-	// Categories are the columns of words or dates that are coded by several features, in the order of the features;
+	// ColumnCodings are the columns of words or dates that are coded by several features, in the order of the features;
 	// nil for none.
 	ColumnCodings []ColumnCoding
-	// Unknown lists the words of Categories that have no feature, because they are not among the category's Values.
-	// Their features are all 0.
+	// UnknownWords lists the words in columns of ColumnCodings that have no feature, because they are not among the
+	// Values of the column. Their features are all 0.
 	UnknownWords []UnknownWords
 	// Space says which coordinates the features were computed from; nil for other features.
 	Space *Space

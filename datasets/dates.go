@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Dates describes how a column of dates or times is coded by features: the number of days since the first day, and the
-// time of day, the day of the week and the day of the year. The last three are cyclic; each is coded by the sine and
-// the cosine of an angle. If Form is "", a fit determines all fields except a given Order.
+// DateCoding describes how a column of dates or times is coded by features: the number of days since the first day, and
+// the time of day, the day of the week and the day of the year. The last three are cyclic; each is coded by the sine
+// and the cosine of an angle. If Form is "", a fit determines all fields except a given Order.
 type DateCoding struct {
 	Form string `json:"form,omitempty"` // "date", or "time" for times of day without a date
 	// Order says which number comes first in 31/12/2024, "day" or "month". If it is "" or "auto", the cells decide.

@@ -22,8 +22,7 @@ const endlessSeed = 1
 func checkEndlessMemory(base *Dataset, rows int, memory accel.Budget) error {
 	d := base.Dim()
 	return memory.Check(accel.SaturateInt64(4*float64(rows)*float64(d)), fmt.Sprintf("%s: %d rows of %d numbers",
-		base.Name,
-		rows, d), "take fewer by --n")
+		base.Name, rows, d), "take fewer by --n")
 }
 
 // generateEndless returns the first rows of an infinite sequence of labeled pictures that is generated from the n

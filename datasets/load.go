@@ -19,7 +19,7 @@ type LoadOptions struct {
 	Memory int64
 }
 
-// Pair is a data set that is ready to use: the points are scaled, and the test labels match the training labels.
+// TrainTest is a data set that is ready to use: the points are scaled, and the test labels match the training labels.
 type TrainTest struct {
 	Train, Test *Dataset // Test is nil if there are no test rows; the scaling is fitted on Train
 	Info        *Info

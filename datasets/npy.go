@@ -506,7 +506,7 @@ func choosePoints(arrays []*array, o *ReadOptions) *array {
 }
 
 // ReadMatrix reads a matrix of numbers from a .npy file, or from an .npz file: there, the array with one of the usual
-// names of points, such as X, or the only matrix. Either file may be packed. The numbers need not be finite. ReadReport
+// names of points, such as X, or the only matrix. Either file may be packed. The numbers need not be finite. ReadMatrix
 // uses at most memory bytes, or the available memory of the machine if memory is 0.
 func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, error) {
 	s, err := openSource(ctx, name)

@@ -86,8 +86,8 @@ type ReadOptions struct {
 	Weights string `flag:"weights" with:"train"`
 	// Keep are the columns of a csv file, in the form of Target, whose text is copied to Dataset.CopiedColumns.
 	Keep []string `flag:"keep" with:"in"`
-	// Categorical are the columns of a csv file that are coded by several features: columns of words by features of 0
-	// and 1, and columns of dates as Dates describes. Dim counts these features.
+	// ColumnCodings are the columns of a csv file that are coded by several features: columns of words by features of 0
+	// and 1, and columns of dates as DateCoding describes. Dim counts these features.
 	ColumnCodings []ColumnCoding
 	// Space names the columns of a csv file that are coordinates and the only features (Space). Columns and Dim then
 	// count the features of its projection; without a projection, it is chosen for the points of the file.

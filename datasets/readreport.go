@@ -38,7 +38,7 @@ type LabelCount struct {
 // maxListedSkips is the largest number of skipped lines that a ReadReport lists.
 const maxListedSkips = 10
 
-// skip records n skipped lines from firstLine on.
+// addSkipped records n skipped lines from firstLine on.
 func (r *ReadReport) addSkipped(firstLine, n int) {
 	for k := range min(n, maxListedSkips-len(r.SkippedLines)) {
 		r.SkippedLines = append(r.SkippedLines, firstLine+k)

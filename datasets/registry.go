@@ -107,7 +107,7 @@ type PaperSettings struct {
 	Error         float64 // error rate as a fraction, or for regression ‖ŷ−y‖/‖y‖
 }
 
-// Role is the purpose of a file of a data set.
+// FileRole is the purpose of a file of a data set.
 type FileRole string
 
 // The roles of files.

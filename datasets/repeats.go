@@ -108,7 +108,7 @@ func (g *Grouping) SplitByKind(firstRows []int) (equalRows, groups []int) {
 	return firstRows, nil
 }
 
-// Group returns d with groups of its rows that are formed by a rule:
+// GroupByRule returns d with groups of its rows that are formed by a rule:
 //
 //	auto      copies of a record are a group, if they can be distinguished from independent rows of equal features
 //	together  rows of equal features are a group

@@ -156,8 +156,7 @@ func checkScaledMemory(name, denseAdvice string, x points.Points) error {
 		advice = denseAdvice
 	}
 	return accel.AvailableMemory(0, 1).Check(accel.SaturateInt64(required),
-		fmt.Sprintf("%s of %d sparse points with %d "+
-			"features", name, c.N, c.D), advice)
+		fmt.Sprintf("%s of %d sparse points with %d features", name, c.N, c.D), advice)
 }
 
 // FeatureRanges returns the smallest and the largest value of each feature.

@@ -95,7 +95,7 @@ func series(name string, curve []*sample, x, y func(*sample) []float64) []plots.
 	return []plots.Series{s}
 }
 
-// Quantities on the axes of figures 1 and 2, as functions of a sample.
+// positionOf, secondsOf and errorPercents return the quantities of a sample on the axes of figures 1 and 2.
 func positionOf(p *sample) []float64 { return []float64{p.position} }
 func secondsOf(p *sample) []float64  { return p.seconds }
 func errorPercents(p *sample) []float64 {

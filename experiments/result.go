@@ -192,8 +192,7 @@ func (m Machine) shortName() string { return fmt.Sprintf("%s with %d threads", m
 // String describes the machine in one line.
 func (m Machine) String() string {
 	return fmt.Sprintf("%s, %d threads, %s of memory, BLAS %s, %s", m.CPU, m.Threads, accel.FormatBytes(m.Memory),
-		m.BLAS,
-		m.OS)
+		m.BLAS, m.OS)
 }
 
 // String describes the data in one line: numbers of rows, source, note and checksums.

@@ -159,9 +159,9 @@ func (f *kernelFlags) kernelFor(data *problemData) (kernel.Kernel, error) {
 	return f.buildKernel(sigma)
 }
 
-// usePrecomputed reads the matrix K of --matrix and makes the row numbers of K the training points. It returns an error
-// if K has fewer rows than the training data, or more without --n having cut these. Rows of d.train keep their groups
-// if they have any; otherwise rows with equal rows of K are grouped by the rule --repeats.
+// usePrecomputed reads the precomputed K of --kernel and makes the row numbers of K the training points. It returns an
+// error if K has fewer rows than the training data, or more without --n having cut these. Rows of d.train keep their
+// groups if they have any; otherwise rows with equal rows of K are grouped by the rule --repeats.
 func (d *problemData) usePrecomputed(ctx context.Context, f *labFlags) error {
 	x, err := datasets.ReadMatrix(ctx, f.Matrix, f.Memory)
 	if err != nil {

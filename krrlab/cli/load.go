@@ -72,7 +72,7 @@ type problemData struct {
 	sourceRows    int               // number of rows that were divided into training and test rows; 0 without --holdout
 	sigma, lambda float64           // σ and λ of the registry, or λ of the model of --extend; 0 if not known
 	hints         []string          // notes to print before the work begins
-	kernel        kernel.Kernel     // K of --matrix, or the kernel of the model of --extend; nil if the flags choose it
+	kernel        kernel.Kernel     // precomputed K, or the kernel of the model of --extend; nil if the flags choose it
 	extended      *model.Model      // model of --extend, whose coefficients are those of the first rows; nil without it
 }
 
@@ -147,8 +147,8 @@ func (d *problemData) hintFewerRows(requested int, name string) {
 	}
 }
 
-// loadFiles reads the files of --train, --test and --matrix, or holds out test rows, fills in missing values and scales
-// the features. It adds a hint about every decision that it makes from the data.
+// loadFiles reads the files of --train and --test and the precomputed K of --kernel, or holds out test rows, fills in
+// missing values and scales the features. It adds a hint about every decision that it makes from the data.
 func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) {
 	o := f.ReadOptions
 	o.Memory, o.AnswersOnly = f.Memory, f.Matrix != "" // K takes the place of the features

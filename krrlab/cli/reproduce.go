@@ -142,8 +142,7 @@ func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Sc
 	}
 	a.printf("%d cases, predicted %s, at most %s of memory; %d done before, %d not to be run\n",
 		estimate.Cases, experiments.FormatSeconds(estimate.Seconds), accel.FormatBytes(estimate.Bytes),
-		estimate.CasesDone,
-		estimate.CasesSkipped)
+		estimate.CasesDone, estimate.CasesSkipped)
 	if detailed && len(estimate.MissingData) > 0 {
 		a.printf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info NAME lists "+
 			"other sources; then --data-dir or $KRRLAB_DATA)\n", strings.Join(estimate.MissingData, ", "))

@@ -115,11 +115,11 @@ func zmtpReady(typ string) string {
 	return "\x04" + string(rune(len(body))) + body
 }
 
-// hello returns a complete handshake for a type of socket.
+// handshake returns a complete handshake for a type of socket.
 func handshake(typ string) []byte { return []byte(zmtpGreeting + zmtpReady(typ)) }
 
-// longFrame returns a frame with any declared length, whatever its content. The bit 1 of flags says that more frames of
-// the message follow, and 2 that the length has 8 bytes.
+// frameWithSize returns a frame with any declared length, whatever its content. The bit 1 of flags says that more
+// frames of the message follow, and 2 that the length has 8 bytes.
 func frameWithSize(flags byte, declared uint64, content []byte) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{flags | 2}, declared), content...)
 }

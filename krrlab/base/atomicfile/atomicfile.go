@@ -24,7 +24,7 @@ func Write(name string, write func(io.Writer) error) error {
 	return writeError(name, writeReplacing(name, write))
 }
 
-// put is Write with errors that may contain the temporary name.
+// writeReplacing is Write with errors that may contain the temporary name.
 func writeReplacing(name string, write func(io.Writer) error) (err error) {
 	st, err := os.Stat(name)
 	if err == nil {
@@ -107,7 +107,7 @@ func writeError(name string, err error) error {
 	return fmt.Errorf("cannot write %s: %w", name, err)
 }
 
-// Put writes content to a file in the same way as Write.
+// WriteFile writes content to a file in the same way as Write.
 func WriteFile[T string | []byte](name string, content T) error {
 	return Write(name, func(w io.Writer) error { _, err := w.Write([]byte(content)); return err })
 }
@@ -116,7 +116,7 @@ func WriteFile[T string | []byte](name string, content T) error {
 // stream is redirected to, Write writes through the stream.
 var StandardStreams []*os.File
 
-// stream returns the element of StandardStreams whose file is that of st, or nil.
+// streamOf returns the element of StandardStreams whose file is that of st, or nil.
 func streamOf(st fs.FileInfo) *os.File {
 	for _, f := range StandardStreams {
 		if info, err := f.Stat(); err == nil && os.SameFile(info, st) {
@@ -129,8 +129,8 @@ func streamOf(st fs.FileInfo) *os.File {
 // maxLinks is the largest number of symbolic links that are followed, as in Linux.
 const maxLinks = 40
 
-// target follows symbolic links from name to a file that is not a link, which need not exist. After maxLinks links it
-// gives up and returns a link.
+// followLinks follows symbolic links from name to a file that is not a link, which need not exist. After maxLinks links
+// it gives up and returns a link.
 func followLinks(name string) string {
 	for range maxLinks {
 		link, err := os.Readlink(name)
@@ -145,7 +145,7 @@ func followLinks(name string) string {
 	return name
 }
 
-// temporary creates a temporary file with a new name, .NAME.RANDOM.part, in the folder of name.
+// createTemporary creates a temporary file with a new name, .NAME.RANDOM.part, in the folder of name.
 func createTemporary(name string) (*os.File, error) {
 	dir, base := filepath.Split(name)
 	for {
@@ -157,10 +157,11 @@ func createTemporary(name string) (*os.File, error) {
 	}
 }
 
-// Check returns an error if Write could not create name. Call it before a long computation whose result goes there.
+// CheckWritable returns an error if Write could not create name. Call it before a long computation whose result goes
+// there.
 func CheckWritable(name string) error { return writeError(name, checkWritable(name)) }
 
-// check is Check with errors that may contain the temporary name.
+// checkWritable is CheckWritable with errors that may contain the temporary name.
 func checkWritable(name string) error {
 	if st, err := os.Stat(name); err == nil {
 		switch {

@@ -164,8 +164,8 @@ func Write(w io.Writer, data any, shape ...int) error {
 // isLittleEndian reports whether this machine has the byte order of the written format.
 var isLittleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Raw returns the elements of data as the bytes that Write writes. On a little-endian machine they share the memory
-// of data.
+// RawBytes returns the elements of data as the bytes that Write writes. On a little-endian machine they share the
+// memory of data.
 func RawBytes(data any) []byte {
 	if !isLittleEndian {
 		b, _ := binary.Append(nil, binary.LittleEndian, data) // no error: the elements have a fixed size
@@ -175,7 +175,7 @@ func RawBytes(data any) []byte {
 	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
 }
 
-// Ints converts an array of signed integers to []int; ok is false for other data.
+// ToInts converts an array of signed integers to []int; ok is false for other data.
 func ToInts(data any) (elements []int, ok bool) {
 	v := reflect.ValueOf(data)
 	if v.Kind() != reflect.Slice || !reflect.Zero(v.Type().Elem()).CanInt() {
@@ -188,7 +188,7 @@ func ToInts(data any) (elements []int, ok bool) {
 	return elements, true
 }
 
-// Map reads the array in a file. If the file has the format that Write produces and the system can map files into
+// MapFile reads the array in a file. If the file has the format that Write produces and the system can map files into
 // memory, data refers to the mapped file: it is read-only and valid until the process ends, and the file must not
 // change until then. Otherwise data is a copy, as from Read.
 func MapFile(name string) (h Header, data any, err error) {
@@ -215,7 +215,7 @@ func MapFile(name string) (h Header, data any, err error) {
 	return h, data, err
 }
 
-// decode returns a function that reads elements of type S and converts each to a T.
+// decoder returns a function that reads elements of type S and converts each to a T.
 func decoder[S, T element](convert func(S) T) func(r io.Reader, h Header) (any, error) {
 	return func(r io.Reader, h Header) (any, error) {
 		size, _ := h.Size()
@@ -239,7 +239,7 @@ func decoder[S, T element](convert func(S) T) func(r io.Reader, h Header) (any, 
 	}
 }
 
-// texts reads text elements of n characters, in UTF-32 or in one byte each, and removes trailing zeros.
+// decodeTexts reads text elements of n characters, in UTF-32 or in one byte each, and removes trailing zeros.
 func decodeTexts(r io.Reader, h Header, n int) (any, error) {
 	size, _ := h.Size()
 	data := make([]string, size)
@@ -314,7 +314,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 	return parseDict(string(dict))
 }
 
-// parse parses the header, a Python dictionary literal.
+// parseDict parses the header, a Python dictionary literal.
 func parseDict(dict string) (Header, error) {
 	var h Header
 	bad := func(problem string) (Header, error) {
@@ -352,7 +352,7 @@ func parseDict(dict string) (Header, error) {
 	return h, nil
 }
 
-// value returns the text between the key, with its colon, and end.
+// dictValue returns the text between the key, with its colon, and end.
 func dictValue(dict, key, end string) string {
 	_, v, ok := strings.Cut(dict, "'"+key+"':")
 	if !ok {

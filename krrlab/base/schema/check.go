@@ -68,7 +68,7 @@ func parseCheck(tag string) check {
 	return c
 }
 
-// parse converts an end of an interval to a number.
+// parseBound converts an end of an interval to a number.
 func parseBound(tag, bound string) float64 {
 	v, err := strconv.ParseFloat(bound, 64)
 	if err != nil {

@@ -94,7 +94,7 @@ func (f *Field) split(text string) (value string, members []member) {
 	return strings.Trim(text[:end], " "), members
 }
 
-// lookup returns the option that is written in the flag of f with this key, or nil.
+// memberByKey returns the option that is written in the flag of f with this key, or nil.
 func (f *Field) memberByKey(key string) *Field {
 	for _, o := range f.schema.Fields {
 		if owner, k := o.Owner(); owner == f && k == key {
@@ -104,7 +104,7 @@ func (f *Field) memberByKey(key string) *Field {
 	return nil
 }
 
-// settle replaces a zero by the default.
+// applyDefault replaces a zero by the default.
 func (f *Field) applyDefault() {
 	if text := f.tag("default"); text != "" && f.value.IsZero() && !f.isSet {
 		if err := f.parse(text); err != nil {
@@ -220,7 +220,7 @@ func (f *Field) checkUnknownMember(text string) error {
 		advice)
 }
 
-// read parses a text and sets the value to it; the elements of a list are appended. It does not check the value. Its
+// parse parses a text and sets the value to it; the elements of a list are appended. It does not check the value. Its
 // errors describe the valid texts.
 func (f *Field) parse(text string) error {
 	v := f.value
@@ -293,7 +293,7 @@ var kinds = map[reflect.Kind]string{
 	reflect.Uint64: "a whole number, at least 0", reflect.Bool: "true or false",
 }
 
-// scan parses a single value of a basic type.
+// parseScalar parses a single value of a basic type.
 func (f *Field) parseScalar(v reflect.Value, text string) error {
 	want, ok := kinds[v.Kind()], false
 	number, base := strings.TrimSpace(text), 10 // 010 is ten
@@ -333,7 +333,7 @@ func (f *Field) parseScalar(v reflect.Value, text string) error {
 	return nil
 }
 
-// verify checks the value, or each element of a list. A zero that is not set is valid.
+// checkValue checks the value, or each element of a list. A zero that is not set is valid.
 func (f *Field) checkValue() error {
 	v := reflect.Indirect(f.value)
 	switch {
@@ -350,7 +350,7 @@ func (f *Field) checkValue() error {
 	return f.checkElement(v)
 }
 
-// verifyOne checks a single value.
+// checkElement checks a single value.
 func (f *Field) checkElement(v reflect.Value) error {
 	text, words := format(v), f.check.words
 	if n, ok := v.Addr().Interface().(named); ok {

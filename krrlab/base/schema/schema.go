@@ -46,7 +46,7 @@ func Complete(options any) error {
 	return s.Complete()
 }
 
-// read returns the options of the struct that options points to. It panics if options is no such pointer.
+// fieldsOf returns the options of the struct that options points to. It panics if options is no such pointer.
 func fieldsOf(options any) *Schema {
 	v := reflect.ValueOf(options)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -89,13 +89,13 @@ func (s *Schema) add(v reflect.Value, help map[string]string) {
 	}
 }
 
-// Without removes the options with these flags, which a command does not have.
+// Remove removes the options with these flags, which a command does not have.
 func (s *Schema) Remove(flags ...string) *Schema {
 	s.Fields = slices.DeleteFunc(s.Fields, func(f *Field) bool { return slices.Contains(flags, f.Name) })
 	return s
 }
 
-// Describe replaces the help texts of the options with these flags. Flags that s does not have are ignored.
+// SetHelp replaces the help texts of the options with these flags. Flags that s does not have are ignored.
 func (s *Schema) SetHelp(texts map[string]string) *Schema {
 	for _, f := range s.Fields {
 		f.Help = cmp.Or(texts[f.Name], f.Help)
@@ -103,7 +103,7 @@ func (s *Schema) SetHelp(texts map[string]string) *Schema {
 	return s
 }
 
-// Given reports whether any of the options with these flags was set.
+// IsSet reports whether any of the options with these flags was set.
 func (s *Schema) IsSet(flags ...string) bool {
 	return slices.ContainsFunc(s.Fields, func(f *Field) bool { return f.isSet && slices.Contains(flags, f.Name) })
 }

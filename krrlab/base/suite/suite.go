@@ -25,7 +25,7 @@ func Scale(small, suite, full int) int {
 // Small reports whether the tests have the size for make test, or -short is set.
 func Small() bool { return Scale(0, 1, 1) == 0 }
 
-// Long skips the test, with the given description, unless long suites run.
+// RequireLong skips the test, with the given description, unless long suites run.
 func RequireLong(t testing.TB, description string) {
 	t.Helper()
 	if Small() {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
@@ -112,6 +113,42 @@ func TestDocs(t *testing.T) {
 		}
 	}
 }
+
+// TestDocSubjects checks that the comment of a function or type begins with its name, which a change of the name may
+// have left out. An article may come first.
+func TestDocSubjects(t *testing.T) {
+	for _, u := range checked(t) {
+		for _, f := range u.files {
+			for _, decl := range f.Decls {
+				switch d := decl.(type) {
+				case *ast.FuncDecl:
+					if name := d.Name.Name; name != "init" && !(u.test && strings.HasPrefix(name, "Example")) {
+						checkSubject(t, d.Doc, d.Name)
+					}
+				case *ast.GenDecl:
+					if typ, ok := d.Specs[0].(*ast.TypeSpec); ok && len(d.Specs) == 1 {
+						checkSubject(t, d.Doc, typ.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkSubject reports a comment that does not begin with the name.
+func checkSubject(t *testing.T, comment *ast.CommentGroup, name *ast.Ident) {
+	text := comment.Text()
+	for _, article := range []string{"A ", "An ", "The "} {
+		text = strings.TrimPrefix(text, article)
+	}
+	subject := text[:len(text)-len(strings.TrimLeftFunc(text, isWordRune))]
+	if text != "" && subject != name.Name {
+		t.Errorf("%v: the comment of %s begins with %q", fset.Position(name.Pos()), name.Name, subject)
+	}
+}
+
+// isWordRune reports whether r may be part of a name.
+func isWordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // TestFormat checks that gofmt changes no file, and that no text contains one of the usual marks of unfinished work.
 // The marks are split in this file so that it does not contain them.

@@ -89,7 +89,7 @@ func (t *Tree) numberLeaves(k int) {
 	t.numberLeaves(v.rightChild)
 }
 
-// Leaves returns the number of leaves.
+// LeafCount returns the number of leaves.
 func (t *Tree) LeafCount() int { return len(t.Start) - 1 }
 
 // setBounds computes the boxes and balls of all nodes: those of a leaf contain its points, and those of other nodes

@@ -57,7 +57,7 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// load writes a module with one package and loads the package.
+// loadPackage writes a module with one package and loads the package.
 func loadPackage(t *testing.T, src string) *Package {
 	t.Helper()
 	dir := t.TempDir()

@@ -22,8 +22,8 @@ type printedText struct {
 	b  strings.Builder
 }
 
-// open returns an engine and a function that runs a cell. The function returns the printed text, the values after → and
-// the error after ✗.
+// openEngine returns an engine and a function that runs a cell. The function returns the printed text, the values
+// after → and the error after ✗.
 func openEngine(t testing.TB) (*Engine, func(code string) string) {
 	t.Helper()
 	out := &printedText{}

@@ -18,7 +18,7 @@ type fault struct{ what string }
 
 func (f fault) Error() string { return "fault: " + f.what }
 
-// Kind has a value of a type that no function mentions.
+// kind has a value of a type that no function mentions.
 type kind bool
 
 func (k kind) String() string { return "kind" }

@@ -329,7 +329,7 @@ func TestIsComplete(t *testing.T) {
 // equal is a match for cells that requires equal texts.
 func equal(got, want string) bool { return got == want }
 
-// step is a cell and its expected result.
+// scriptCell is a cell and its expected result.
 type scriptCell struct{ code, want string }
 
 // scripts contains the cells of tests, after the names of the tests. A cell ends with a line that consists of -- and
@@ -343,7 +343,7 @@ var (
 	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\s`, " ")
 )
 
-// script returns the cells of the test with the given name in scripts.
+// scriptCells returns the cells of the test with the given name in scripts.
 func scriptCells(t *testing.T, name string) (out []scriptCell) {
 	t.Helper()
 	_, text, found := strings.Cut("\n"+scripts, "\n## "+name+"\n")

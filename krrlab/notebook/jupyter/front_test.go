@@ -69,7 +69,7 @@ func (scriptedLanguage) Inspect(code string, cursor int, more bool) (string, boo
 
 func (scriptedLanguage) IsComplete(code string) (string, string) { return code, "  " }
 
-// front is a front end: its connections to the server, and its session.
+// frontEnd is a front end: its connections to the server, and its session.
 type frontEnd struct {
 	t                            *testing.T
 	server                       *Server
@@ -116,13 +116,14 @@ func (f *frontEnd) recv(c *zmtp.Conn) (*Message, map[string]any) {
 	return m, content
 }
 
-// request returns the frames of a request, and its header.
+// encode returns the frames of a request, and its header.
 func (f *frontEnd) encode(typ string, content any) ([][]byte, string) {
 	frames := testkit.Must(Encode(nil, typ, f.session, nil, content, f.server.key))
 	return frames, string(frames[2])
 }
 
-// tell sends a request and returns the types and contents of the messages published for it, until the kernel is idle.
+// publishedFor sends a request and returns the types and contents of the messages published for it, until the kernel is
+// idle.
 func (f *frontEnd) publishedFor(typ string, content any) (published []string) {
 	f.t.Helper()
 	frames, header := f.encode(typ, content)
@@ -142,7 +143,7 @@ func (f *frontEnd) publishedFor(typ string, content any) (published []string) {
 	}
 }
 
-// ask is like tell, and also returns the content of the reply, which must have the type of the request.
+// answerTo is like publishedFor, and also returns the content of the reply, which must have the type of the request.
 func (f *frontEnd) answerTo(typ string, content any) (reply map[string]any, published []string) {
 	f.t.Helper()
 	published = f.publishedFor(typ, content)

@@ -27,7 +27,7 @@ func (l stuckLanguage) Run(string, string, *Cell) Outcome {
 // Interrupt implements Language.
 func (stuckLanguage) Interrupt() {}
 
-// serve starts a kernel with a short timeout that runs stuckLanguage. The channel is closed when Serve returns.
+// startServer starts a kernel with a short timeout that runs stuckLanguage. The channel is closed when Serve returns.
 func startServer(t *testing.T) (*Server, <-chan struct{}) {
 	t.Helper()
 	lang := stuckLanguage{begun: make(chan struct{}), release: make(chan struct{})}

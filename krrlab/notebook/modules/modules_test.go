@@ -85,7 +85,7 @@ func serveModules(t *testing.T) {
 	t.Setenv("GOPROXY", "file://"+dir)
 }
 
-// write writes files below a folder.
+// writeFiles writes files below a folder.
 func writeFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -95,7 +95,7 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// noPackage reports false: no package is compiled into the program.
+// isCompiled reports false: no package is compiled into the program.
 func isCompiled(string) bool { return false }
 
 // TestFind checks that packages are found in the module cache, in the module of the working directory, and in its

@@ -24,7 +24,7 @@ func (*tape) Write(b []byte) (int, error)      { return len(b), nil }
 func (*tape) SetReadDeadline(time.Time) error  { return nil }
 func (*tape) SetWriteDeadline(time.Time) error { return nil }
 
-// longFrame returns a frame with any declared size, followed by b.
+// frameWithSize returns a frame with any declared size, followed by b.
 func frameWithSize(flags byte, size uint64, b string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{flags | flagLong}, size), b...)
 }

@@ -143,7 +143,7 @@ func TestIncompleteHandshake(t *testing.T) {
 	}
 }
 
-// changed returns the usual limits with the changes that f makes.
+// changedLimits returns the usual limits with the changes that f makes.
 func changedLimits(f func(*limits)) *limits {
 	l := routerLimits
 	f(&l)

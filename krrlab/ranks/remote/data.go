@@ -56,8 +56,8 @@ func writeData(root string, d *datasets.Dataset) (data, error) {
 	}
 	// A model needs a kernel and λ, which readers of the data ignore.
 	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: d.X, C: y, Labels: d.Labels,
-		Targets: d.TargetNames,
-		Mean:    d.Mean, Scaling: d.Scaling, Columns: d.Columns, Groups: d.Groups, Repeats: d.Repeats}
+		Targets: d.TargetNames, Mean: d.Mean, Scaling: d.Scaling, Columns: d.Columns, Groups: d.Groups,
+		Repeats: d.Repeats}
 	return j, m.Save(j.path(root))
 }
 
@@ -69,8 +69,7 @@ func (j *data) read(root string) (*datasets.Dataset, error) {
 	}
 	d := &datasets.Dataset{Name: j.Title, Source: j.Source, Note: j.Note, Task: m.Task(), X: m.X, Labels: m.Labels,
 		TargetNames: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns, Groups: m.Groups,
-		Repeats:      m.Repeats,
-		ClassWeights: j.ClassWeights}
+		Repeats: m.Repeats, ClassWeights: j.ClassWeights}
 	if d.Labels != nil {
 		d.Class = m.Coding().Decode(m.C)
 	} else {

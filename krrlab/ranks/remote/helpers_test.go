@@ -52,7 +52,6 @@ func newLab(t *testing.T, train *datasets.Dataset, cfg krrlab.Config) *krrlab.La
 // communication of the ranks.
 func timeless(s any) any {
 	return testkit.JSONWithoutTimes(s, func(key string, _ map[string]any) bool {
-		return key == "bytes" ||
-			key == "peak_bytes"
+		return key == "bytes" || key == "peak_bytes"
 	})
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// ridge is the operator K+λI with a dense matrix K.
+// ridgeOperator is the operator K+λI with a dense matrix K.
 type ridgeOperator struct {
 	k      *mat.SymDense
 	lambda float64

@@ -26,7 +26,7 @@ func rates() cost.Rates {
 	return cost.Rates{Machine: "made up", Read: 3e10, Gemm32: 2e11, Gemm64: 1e11, Exp: 3e9}
 }
 
-// smooth returns a task with n points in R^d and a Gaussian kernel.
+// smoothTask returns a task with n points in R^d and a Gaussian kernel.
 func smoothTask(n, d int) *Task {
 	x := points.NewDense(n, d, nil)
 	rng.New(1).Normals(x.Data, 0)
@@ -39,7 +39,7 @@ func smoothTask(n, d int) *Task {
 		ExactResidual: true}
 }
 
-// chosen returns the plan of a task.
+// planOf returns the plan of a task.
 func planOf(t *testing.T, task *Task, r cost.Rates) *Plan {
 	t.Helper()
 	return testkit.Must(choose(t.Context(), task, r))

@@ -117,7 +117,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// slow is an operator whose products take longer on all ranks but the first.
+// slowOperator is an operator whose products take longer on all ranks but the first.
 type slowOperator struct {
 	stage.Operator
 	rank int

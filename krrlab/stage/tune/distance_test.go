@@ -105,7 +105,7 @@ func twoRelevantFeatures(n, d int, f func(a, b, noise float64) float64) *dataset
 // bowl is a function of two features, linear in the first and quadratic in the second, with noise.
 func bowl(a, b, noise float64) float64 { return a + b*b - 1 + noise }
 
-// cut turns a regression into a classification: the classes are the intervals between the given answers.
+// toClasses turns a regression into a classification: the classes are the intervals between the given answers.
 func toClasses(set *datasets.Dataset, at ...float64) *datasets.Dataset {
 	set.Task, set.Labels = datasets.Classification, []string{"0", "1", "2"}[:len(at)+1]
 	for _, v := range set.Target {
@@ -256,7 +256,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// bare is a registered kernel without a derivative.
+// noDerivative is a registered kernel without a derivative.
 type noDerivative struct{ Sigma float64 }
 
 func (k noDerivative) String() string                        { return fmt.Sprintf("tunetest.bare(%g)", k.Sigma) }

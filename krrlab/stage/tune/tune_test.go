@@ -21,7 +21,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// data returns the tuning problem of a data set.
+// newProblem returns the tuning problem of a data set.
 func newProblem(t *testing.T, set *datasets.Dataset) *problem {
 	t.Helper()
 	y := testkit.Must(datasets.Coding{Labels: set.Labels}.EncodeForFit(set))
