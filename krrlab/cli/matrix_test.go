@@ -101,6 +101,8 @@ $ loo --train y.csv --target y --kernel "precomputed matrix=K.npy" --lambda 0.01
 	--kernel matrix and --tune exclude
 2$ FIT --kernel matrix=K.npy --solver pcg --precond features
 	--kernel matrix and --precond features exclude
+2$ FIT --kernel matrix=K.npy --solver pcg --precond "features features=9"
+	--kernel matrix and --precond features exclude
 1$ FIT --kernel matrix=off.npy
 	entry (9, 3) is
 1$ FIT --kernel matrix=nan.npy

@@ -166,7 +166,7 @@ func (s *Schema) checkRelations(f *Field) error {
 }
 
 // holds reports whether a condition on an option holds: "name" if the option is set, "name=value" if it has this
-// value. o is nil if s does not have the option.
+// value, apart from further words of the value itself (options:"own"). o is nil if s does not have the option.
 func (s *Schema) holds(condition string) (o *Field, value string, holds bool) {
 	name, value, hasValue := strings.Cut(condition, "=")
 	if o = s.Lookup(name); o == nil {
@@ -175,5 +175,9 @@ func (s *Schema) holds(condition string) (o *Field, value string, holds bool) {
 	if !hasValue {
 		return o, "", o.isSet
 	}
-	return o, " " + value, o.String() == value
+	text := o.String()
+	if o.tag("options") == "own" {
+		text, _, _ = strings.Cut(text, " ")
+	}
+	return o, " " + value, text == value
 }
