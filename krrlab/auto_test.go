@@ -63,7 +63,7 @@ func TestAutoLeaves(t *testing.T) {
 			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && open.s != 70) {
 			t.Errorf("%s: %+v", name, open)
 		}
-		got := testkit.Must(cfg.withDefaults(c.n, 1, false))
+		got := testkit.Must(cfg.withDefaults(c.n, 1, 1e-5))
 		if r, ok := got.Precond.(stage.LowRank); ok && strings.HasPrefix(name, "auto, few") &&
 			(got.Solver != PCG || r.Approximation(gauss).S != 70 || r.Approximation(gauss).LambdaP != 2) {
 			t.Errorf("%s: %+v", name, got)

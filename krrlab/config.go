@@ -76,6 +76,14 @@ func (p *problem) scaleRows(y *mat.Dense) {
 	}
 }
 
+// defaultTol returns the default tolerance of the relative residual, as in the paper.
+func (p *problem) defaultTol() float64 {
+	if p.coding.Labels != nil { // classification
+		return 1e-3
+	}
+	return 1e-5
+}
+
 // With returns a lab of the same problem (data, kernel, λ and ranks) with a different method. The function change
 // modifies a copy of the configuration, in which all defaults but those of Tol and Stop are set. Defaults that New
 // chose adapt to the change: the solver to a new preconditioner, and the preconditioner to a new solver. The labs share
@@ -130,7 +138,7 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 	if l.planChoices, cfg, err = cfg.planChoices(n); err != nil {
 		return nil, err
 	}
-	if l.cfg, err = cfg.withDefaults(n, t, p.coding.Labels != nil); err != nil {
+	if l.cfg, err = cfg.withDefaults(n, t, p.defaultTol()); err != nil {
 		return nil, err
 	}
 	if l.planChoices != nil && l.planChoices.fixedRule &&
@@ -164,10 +172,10 @@ func (c Config) planChoices(n int) (choices *planChoices, settled Config, err er
 	return &planChoices{fixedRule, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}, c, nil
 }
 
-// withDefaults returns the configuration with zero values replaced by the defaults for n points and t right-hand sides,
-// for classification or regression. It returns an error if a value is invalid in itself; Lab.check compares the values
-// with each other and with the data.
-func (c Config) withDefaults(n, t int, classes bool) (Config, error) {
+// withDefaults returns the configuration with zero values replaced by the defaults for n points and t right-hand sides;
+// tol is that of Tol. It returns an error if a value is invalid in itself; Lab.check compares the values with each other
+// and with the data.
+func (c Config) withDefaults(n, t int, tol float64) (Config, error) {
 	if c.Kernel == nil {
 		return c, fmt.Errorf("krrlab: no kernel")
 	}
@@ -178,9 +186,7 @@ func (c Config) withDefaults(n, t int, classes bool) (Config, error) {
 		return c, err
 	}
 	if c.openTol = c.openTol || c.Tol == 0; c.openTol {
-		if c.Tol = 1e-5; classes { // as in the paper
-			c.Tol = 1e-3
-		}
+		c.Tol = tol
 	}
 	if err := schema.Complete(&c); err != nil {
 		return c, fmt.Errorf("krrlab: %w", err)

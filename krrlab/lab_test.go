@@ -51,7 +51,7 @@ func TestDefaults(t *testing.T) {
 		{200000, 1, Config{}, PCG, 10000, 0.1},
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
-		got := testkit.Must(c.cfg.withDefaults(c.n, c.t, false))
+		got := testkit.Must(c.cfg.withDefaults(c.n, c.t, 1e-5))
 		if p, ok := got.Precond.(stage.LowRank); ok {
 			if r := p.Approximation(gauss); r.S != c.s || r.LambdaP != c.lambdaP {
 				t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)

@@ -359,7 +359,7 @@ func (l *Lab) labForPlan(p *plan.Report) (*Lab, error) {
 // withPlan returns a lab of the same problem with the configuration that a plan chose.
 func (l *Lab) withPlan(cfg Config, p *plan.Report) (*Lab, error) {
 	n, _, t := l.Dims()
-	cfg, err := cfg.withDefaults(n, t, l.coding.Labels != nil)
+	cfg, err := cfg.withDefaults(n, t, l.defaultTol())
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,8 @@ func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast
 		step := callStmt(stepFunc, pos, &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: pos})
 		if x, ok := stmt.(*ast.ExprStmt); ok {
 			isShown := showLast && i+1 == len(list) && !printCall.MatchString(types.ExprString(x.X))
-			if stmt = wrapExpression(x, isShown); isShown {
+			if stmt = useExpression(x); isShown {
+				stmt = showExpression(x)
 				showCall = stmt.(*ast.ExprStmt).X.(*ast.CallExpr)
 				c.EndsWithCall = stmt != x && isCall(x.X)
 			}
@@ -50,14 +51,19 @@ func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast
 	return u, nil
 }
 
-// wrapExpression returns a statement that shows the value of an expression, or only uses it: a value without a use is a
-// compile error. parse has already put a list of expressions into a call of showFunc.
-func wrapExpression(stmt *ast.ExprStmt, isShown bool) ast.Stmt {
-	call, ok := stmt.X.(*ast.CallExpr)
-	switch {
-	case isShown && !(ok && isName(call.Fun, showFunc)):
-		return callStmt(showFunc, stmt.Pos(), stmt.X)
-	case isShown || isCall(stmt.X):
+// showExpression returns a statement that shows the value of an expression. parse has already put a list of expressions
+// into a call of showFunc.
+func showExpression(stmt *ast.ExprStmt) ast.Stmt {
+	if call, ok := stmt.X.(*ast.CallExpr); ok && isName(call.Fun, showFunc) {
+		return stmt
+	}
+	return callStmt(showFunc, stmt.Pos(), stmt.X)
+}
+
+// useExpression returns a statement that only uses the value of an expression, as a value without a use is a compile
+// error.
+func useExpression(stmt *ast.ExprStmt) ast.Stmt {
+	if isCall(stmt.X) {
 		return stmt
 	}
 	return &ast.AssignStmt{Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: stmt.Pos()}}, Tok: token.ASSIGN,
