@@ -22,7 +22,7 @@ const (
 	packVersion  = 1
 )
 
-// manifest is the description of a Pair without its numbers. These are arrays in other files of the same folder.
+// manifest is the description of a TrainTest without its numbers. These are arrays in other files of the same folder.
 type manifest struct {
 	Version    int            `json:"version"`
 	Sum        string         `json:"sha256"` // checksum of the manifest as JSON in one line with Sum = ""
@@ -35,7 +35,7 @@ type manifest struct {
 	Scaling    *Scaling       `json:"scaling,omitempty"` // scaling that was applied to the points
 	Sigma      float64        `json:"sigma,omitempty"`   // Info.Sigma and Info.Lambda
 	Lambda     float64        `json:"lambda,omitempty"`
-	Target     string         `json:"target,omitempty"` // Pair.Target and Pair.Drop
+	Target     string         `json:"target,omitempty"` // TrainTest.Target and TrainTest.Drop
 	Drop       []string       `json:"drop,omitempty"`
 }
 

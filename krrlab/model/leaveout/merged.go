@@ -84,7 +84,7 @@ func (m *merged) weight(i int) float64 {
 	return m.weights[i]
 }
 
-// merge returns the merged problem with targets Y. If o.Mean is set, it subtracts their weighted mean.
+// merge returns the merged problem with targets Y. If o.SubtractsMean is set, it subtracts their weighted mean.
 func (o *Problem) merge(y *mat.Dense) (*merged, error) {
 	n, t := y.Dims()
 	m := o.group(n)
