@@ -140,7 +140,7 @@ func (r *dateReader) checkParts(text string, has dateParts) error {
 	note(&r.unzonedCell, has.time && !has.zone)
 	note(&r.datedCell, has.date)
 	note(&r.undatedCell, !has.date)
-	const fit = "; those of the fit have "
+	const fittedCellsHave = "; those of the fit have "
 	switch {
 	case r.datedCell != "" && r.undatedCell != "":
 		return fmt.Errorf("%s has a date, and %s has none", quote(r.datedCell), quote(r.undatedCell))
@@ -152,13 +152,13 @@ func (r *dateReader) checkParts(text string, has dateParts) error {
 	case has.time && has.date && !r.Times:
 		r.ignoresTimes = true
 	case r.Form == "time" && has.date:
-		return fmt.Errorf("%s has a date%sa time alone", quote(text), fit)
+		return fmt.Errorf("%s has a date%sa time alone", quote(text), fittedCellsHave)
 	case r.Form == "date" && !has.date:
-		return fmt.Errorf("%s has no date%sone", quote(text), fit)
+		return fmt.Errorf("%s has no date%sone", quote(text), fittedCellsHave)
 	case has.time && has.zone && !r.Zone:
-		return fmt.Errorf("%s has a time zone%snone: leave it out, in the clock time of the fit", quote(text), fit)
+		return fmt.Errorf("%s has a time zone%snone: leave it out, in the clock time of the fit", quote(text), fittedCellsHave)
 	case has.time && !has.zone && r.Zone:
-		return fmt.Errorf("%s has no time zone%sone: write it with one, such as Z for UTC", quote(text), fit)
+		return fmt.Errorf("%s has no time zone%sone: write it with one, such as Z for UTC", quote(text), fittedCellsHave)
 	}
 	return nil
 }

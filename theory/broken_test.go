@@ -140,23 +140,23 @@ func withReplacement(_ sketch.Operator, v []float64) {
 	}
 }
 
-// transposed applies an M⁻¹ that is given as a matrix.
-type transposed struct {
+// explicitInverse applies an M⁻¹ that is given as a matrix.
+type explicitInverse struct {
 	inv *mat.Dense
 	precond.Identity
 }
 
 // SolveTo implements pcg.Preconditioner.
-func (m transposed) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+func (m explicitInverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	dst.Mul(m.inv, r)
 	return ctx.Err()
 }
 
 // StatDim implements Preconditioner with a wrong value.
-func (m transposed) StatDim() float64 { return 0 }
+func (m explicitInverse) StatDim() float64 { return 0 }
 
-// printedU returns M⁻¹ with U = L⁻ᵀZᵀ, as the paper prints it.
-func printedU(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precond.Form) (Preconditioner, error) {
+// misprintedPreconditioner returns M⁻¹ with U = L⁻ᵀZᵀ, as the paper prints it.
+func misprintedPreconditioner(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precond.Form) (Preconditioner, error) {
 	w := toFloat64(z)
 	var c mat.Dense
 	c.Mul(w.T(), w)
@@ -166,17 +166,17 @@ func printedU(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precon
 	inv.Mul(u.T(), &u)
 	inv.Sub(identity(z.N), &inv)
 	inv.Scale(1/lambdaP, &inv)
-	return transposed{&inv, precond.Identity{N: z.N}}, nil
+	return explicitInverse{&inv, precond.Identity{N: z.N}}, nil
 }
 
-// halfRidge is M⁻¹ multiplied by a factor. It arises if λ is used in the matrix C, and λ_p in front of the formula.
-type halfRidge struct {
+// scaledInverse is M⁻¹ multiplied by a factor. It arises if λ is used in the matrix C, and λ_p in front of the formula.
+type scaledInverse struct {
 	Preconditioner
 	factor float64
 }
 
 // SolveTo implements pcg.Preconditioner.
-func (m halfRidge) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+func (m scaledInverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	if err := m.Preconditioner.SolveTo(ctx, dst, r); err != nil {
 		return err
 	}

@@ -77,9 +77,9 @@ func faults() []fault {
 		{"λ in C, λ_p in front", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64,
 			form precond.Form) (Preconditioner, error) {
 			m, err := own.Precond(ctx, z, lambda, lambda, form)
-			return halfRidge{m, lambda / lambdaP}, err
+			return scaledInverse{m, lambda / lambdaP}, err
 		}}, "lambda-p"},
-		{"U = L⁻ᵀZᵀ, a transposition missing", Parts{Precond: printedU},
+		{"U = L⁻ᵀZᵀ, a transposition missing", Parts{Precond: misprintedPreconditioner},
 			"definition1 proposition2 proposition3 theorem1 lambda-p general"},
 		{"K of another scale", Parts{Kernel: func(ctx context.Context, k kernel.Kernel, x points.Points,
 			st gram.Storage) (*mat.Dense, error) {

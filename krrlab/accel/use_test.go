@@ -44,8 +44,8 @@ func product(l *Library) (got, want []float64) {
 	return got, want
 }
 
-// checkInUse checks that l is in use.
-func checkInUse(t *testing.T, l *Library) {
+// checkCurrentBLAS checks that l is in use.
+func checkCurrentBLAS(t *testing.T, l *Library) {
 	t.Helper()
 	want := BLAS{Name: "gonum"}
 	if l != nil {
@@ -63,15 +63,15 @@ func checkInUse(t *testing.T, l *Library) {
 func TestUseLibrary(t *testing.T) {
 	t.Cleanup(func() { UseLibrary(nil) })
 	UseLibrary(nil)
-	checkInUse(t, nil)
+	checkCurrentBLAS(t, nil)
 	l := requireOpenBLAS(t)
 	UseLibrary(l)
-	checkInUse(t, l)
+	checkCurrentBLAS(t, l)
 	UseLibrary(nil)
-	checkInUse(t, nil)
+	checkCurrentBLAS(t, nil)
 }
 
-// TestChoice checks that a process that does not call Use chooses its BLAS at its first product, once, whatever
+// TestChoice checks that a process that does not call UseLibrary chooses its BLAS at its first product, once, whatever
 // goroutine comes first, and not earlier.
 func TestChoice(t *testing.T) {
 	t.Cleanup(func() { UseLibrary(nil) })
@@ -98,7 +98,7 @@ func TestChoice(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		checkInUse(t, want)
+		checkCurrentBLAS(t, want)
 	}
 	t.Setenv(EnvBLAS, "OpenBLAS")
 	currentChoice.Store(nil)

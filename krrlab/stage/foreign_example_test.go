@@ -15,12 +15,12 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Growth holds the options of a user-defined stage, which computes ‖K‖₂ by the power method.
-type Growth struct {
+// PowerMethod holds the options of a user-defined stage, which computes ‖K‖₂ by the power method.
+type PowerMethod struct {
 	Steps int `flag:"steps" default:"20" check:">=1" help:"products with K"`
 }
 
-// Norms is the result of Growth.
+// Norms is the result of PowerMethod.
 type Norms struct {
 	stage.Header
 	Norms []float64 `json:"norms"`
@@ -28,7 +28,7 @@ type Norms struct {
 
 // Run implements stage.Runner. It uses K of the bench, reports progress, and returns its partial result if it is
 // stopped.
-func (o Growth) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+func (o PowerMethod) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err := schema.Complete(&o); err != nil {
 		return nil, err
 	}
@@ -90,13 +90,13 @@ func Example_userDefined() {
 		fmt.Println(err)
 		return
 	}
-	r, err := lab.Run(context.Background(), Growth{})
+	r, err := lab.Run(context.Background(), PowerMethod{})
 	fmt.Println(err)
 	fmt.Print(r)
 	js, _ := json.Marshal(r)
 	var back Norms
 	fmt.Println(json.Unmarshal(js, &back), len(back.Norms), len(r.Table().Rows), r.Plot().Validate())
-	_, err = lab.Run(context.Background(), Growth{Steps: -1})
+	_, err = lab.Run(context.Background(), PowerMethod{Steps: -1})
 	fmt.Println(err)
 	// Output:
 	// context canceled

@@ -22,8 +22,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// TestWords checks that bounds are rounded outward, and that texts say what is unknown.
-func TestWords(t *testing.T) {
+// TestRoundingInTexts checks that bounds are rounded outward, and that texts say what is unknown.
+func TestRoundingInTexts(t *testing.T) {
 	for _, c := range [][2]string{
 		{"[" + StorageErrorText(0) + StorageErrorText(Unknown) + "]", "[]"}, {StorageErrorText(2e-3),
 			", ‖E‖₂ ≲ 2.0e-03"},

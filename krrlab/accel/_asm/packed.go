@@ -176,7 +176,7 @@ func candidates(magnitudes Mem) {
 	p := packing{set: avx2}
 	param := begin("candidates32AVX2",
 		"func(n int, at *int32, row, floors *float32, before *int32, own float32, place int32, table *uint64) int",
-		"candidates32AVX2 is SelectAbove for n numbers, n a multiple of 8.")
+		"candidates32AVX2 is SelectMagnitudes for n numbers, n a multiple of 8.")
 	n, row, floors, rowOrder, table, start := param("n"), param("row"), param("floors"), param("before"),
 		param("table"), GP64()
 	p.values = param("at")

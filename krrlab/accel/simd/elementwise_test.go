@@ -252,9 +252,9 @@ func TestShortSlices(t *testing.T) {
 		"PackRow, mask":           func() { PackRow(x, mask[:0], x, 1, x) },
 		"PackRow, dropped":        func() { PackRow(x, mask, x, 1, short) },
 		"UnpackRow":               func() { UnpackRow(x, mask[:0], x) },
-		"SelectAbove":             func() { SelectAbove(order[:n-1], x32, x32, order, 1, 1) },
-		"SelectAbove, thresholds": func() { SelectAbove(order, x32, short32, order, 1, 1) },
-		"SelectAbove, positions":  func() { SelectAbove(order, x32, x32, order[:n-1], 1, 1) },
+		"SelectMagnitudes":             func() { SelectMagnitudes(order[:n-1], x32, x32, order, 1, 1) },
+		"SelectMagnitudes, thresholds": func() { SelectMagnitudes(order, x32, short32, order, 1, 1) },
+		"SelectMagnitudes, positions":  func() { SelectMagnitudes(order, x32, x32, order[:n-1], 1, 1) },
 		"SquaredDifferences": func() {
 			SquaredDifferences(new([PairLanes]float64), x, make([]float64,
 				n*PairLanes)[:n])

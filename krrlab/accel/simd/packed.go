@@ -84,22 +84,22 @@ func UnpackRow[T number](row []T, mask []uint16, values []T) (n int) {
 	return n
 }
 
-// SelectAbove finds the numbers of row that reach a threshold. The threshold of row_b is ownThreshold if positions_b <
-// ownPosition, and thresholds_b otherwise. SelectAbove stores the indices b with |row_b| at least its threshold in
+// SelectMagnitudes finds the numbers of row that reach a threshold. The threshold of row_b is rowThreshold if positions_b <
+// rowPosition, and thresholds_b otherwise. SelectMagnitudes stores the indices b with |row_b| at least its threshold in
 // indices, in ascending order, and returns their number. It panics if a slice is shorter than row.
-func SelectAbove(indices []int32, row, thresholds []float32, positions []int32, ownThreshold float32,
-	ownPosition int32) (n int) {
+func SelectMagnitudes(indices []int32, row, thresholds []float32, positions []int32, rowThreshold float32,
+	rowPosition int32) (n int) {
 	indices, thresholds, positions = prefix(indices, len(row)), prefix(thresholds, len(row)), prefix(positions,
 		len(row))
 	doneCount := assemblyCount(len(row), 8)
 	if doneCount > 0 {
-		n = candidates32AVX2(doneCount, &indices[0], &row[0], &thresholds[0], &positions[0], ownThreshold, ownPosition,
+		n = candidates32AVX2(doneCount, &indices[0], &row[0], &thresholds[0], &positions[0], rowThreshold, rowPosition,
 			&packOrder[0])
 	}
 	for b := doneCount; b < len(row); b++ {
 		threshold := thresholds[b]
-		if positions[b] < ownPosition {
-			threshold = ownThreshold
+		if positions[b] < rowPosition {
+			threshold = rowThreshold
 		}
 		if float32(math.Abs(float64(row[b]))) >= threshold {
 			indices[n] = int32(b)

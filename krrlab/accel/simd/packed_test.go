@@ -77,8 +77,8 @@ func same[T number](a, b []T) bool {
 	return slices.EqualFunc(a, b, func(v, w T) bool { return v == w || v != v && w != w })
 }
 
-// TestSelectAbove compares SelectAbove with its definition, for rows with NaN and ties.
-func TestSelectAbove(t *testing.T) {
+// TestSelectMagnitudes compares SelectMagnitudes with its definition, for rows with NaN and ties.
+func TestSelectMagnitudes(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(5, 6))
 		for _, c := range append(edges, 255, 256, 257) {
@@ -103,7 +103,7 @@ func TestSelectAbove(t *testing.T) {
 				}
 				found := make([]int32, c+1)
 				found[c] = -7
-				if n := SelectAbove(found[:c], row, floors, before, 0.9, 4); !slices.Equal(found[:n], want) ||
+				if n := SelectMagnitudes(found[:c], row, floors, before, 0.9, 4); !slices.Equal(found[:n], want) ||
 					found[c] != -7 {
 					t.Fatalf("%d numbers: %v, want %v", c, found[:n], want)
 				}

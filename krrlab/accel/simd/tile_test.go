@@ -178,7 +178,7 @@ func TestBoth16Values(t *testing.T) {
 	})
 }
 
-// TestToUint16 checks that ToUint16 rounds to even on a tie, and that FromUint16 is its inverse.
+// TestToUint16 checks that ToUint16 rounds to even on a tie, and that FromUint16 gives these integers as float32.
 func TestToUint16(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		x := make([]float32, 1<<16)

@@ -108,7 +108,7 @@ func TestBytes(t *testing.T) {
 
 // TestIndependence correlates normal numbers, and their squares, at lags within a stream and between streams of
 // similar names, indices and seeds. Each correlation has the standard error 1/√m. |z| > 5 has probability 6e-7, which
-// is 4e-5 for 38 correlations.
+// is 2e-5 for 38 correlations.
 func TestIndependence(t *testing.T) {
 	const m = 50000
 	draw := func(s rng.Stream, first uint64) []float64 {

@@ -161,7 +161,7 @@ func (w *worker[T]) offerRow(s *search, i, j0 int, row []T, shift float64) {
 	}
 	candidates, position := buffer.Grow(&w.candidates, len(row)), s.position[i]
 	j1 := j0 + len(row)
-	n := simd.SelectAbove(candidates, values, s.threshold[j0:j1], s.position[j0:j1], s.threshold[i], position)
+	n := simd.SelectMagnitudes(candidates, values, s.threshold[j0:j1], s.position[j0:j1], s.threshold[i], position)
 	for _, b := range candidates[:n] {
 		if j := j0 + int(b); s.position[j] < position {
 			s.addNeighbor(i, encodeKey(j, values[b]))

@@ -12,8 +12,8 @@ import "github.com/krrlab/lab/krrlab/internal/buffer"
 // either.
 const sparseProductCost = 50
 
-// mergeCost is the cost of one step of mergeSparse, 5.5 ns, in units of a subtraction of a dense distance, 0.08 ns with
-// AVX-512.
+// mergeCost is the cost of one step of mergeSparse, about 5 ns, in units of a subtraction of a dense distance, about
+// 0.08 ns with AVX-512.
 const mergeCost = 60
 
 // DistanceWork returns the cost of computing the distances of all pairs of points without cancellation, in coordinates:

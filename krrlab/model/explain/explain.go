@@ -91,9 +91,9 @@ const (
 	// further predictions.
 	jackknifeGroups = 20
 	gridSize        = 20 // largest number of values of a partial dependence
-	// blockNumbers is the number of features of the rows that are predicted together. A larger number needs more
+	// maxBatchFeatures is the number of features of the rows that are predicted together. A larger number needs more
 	// memory.
-	blockNumbers = 1 << 22
+	maxBatchFeatures = 1 << 22
 	// maxColumns is the largest number of columns. Each costs Permutations predictions of all rows.
 	maxColumns = 2000
 )
@@ -177,7 +177,7 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 // predict returns the prediction of all rows for each variant.
 func (x *explainer) predict(ctx context.Context, variants []variant) (out []*model.Prediction, err error) {
 	rows := x.d.Len()
-	size := max(1, blockNumbers/len(x.features))
+	size := max(1, maxBatchFeatures/len(x.features))
 	for batch := range slices.Chunk(variants, size) {
 		z := points.NewDense(rows*len(batch), x.dim, nil)
 		for k, v := range batch {

@@ -13,7 +13,7 @@ import (
 
 // checkStatements type-checks a unit of statements. It inserts a call of stepFunc before each statement and, if
 // showLast is set, passes a final expression to showFunc. Variables that the statements define become variables of the
-// session (see sessionVariables).
+// session (see promoteToSession).
 func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast bool) (*unit, error) {
 	fn := file.Decls[0].(*ast.FuncDecl)
 	list := fn.Body.List
@@ -47,7 +47,7 @@ func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast
 	}
 	c.recordUnreadErrors(u, fn)
 	u.lines = lines
-	e.sessionVariables(u, fn, visible)
+	e.promoteToSession(u, fn, visible)
 	return u, nil
 }
 
@@ -85,9 +85,9 @@ func (u *unit) argumentTypes(call *ast.CallExpr) (out []types.Type) {
 	return out
 }
 
-// sessionVariables turns the variables that the statements of fn define with := into package-level variables, which
+// promoteToSession turns the variables that the statements of fn define with := into package-level variables, which
 // later cells can use. If a visible variable has the same name and type, that variable is assigned instead.
-func (e *Engine) sessionVariables(u *unit, fn *ast.FuncDecl, visible view) {
+func (e *Engine) promoteToSession(u *unit, fn *ast.FuncDecl, visible view) {
 	info := u.src.info
 	sessionVar := map[types.Object]*types.Var{}
 	decl := &ast.GenDecl{Tok: token.VAR}

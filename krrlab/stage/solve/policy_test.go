@@ -66,8 +66,8 @@ func TestWorkOfSparseTiles(t *testing.T) {
 	}
 }
 
-// TestAims checks how much of the tolerance remains for the storage error of K.
-func TestAims(t *testing.T) {
+// TestToleranceShares checks how much of the tolerance remains for the storage error of K.
+func TestToleranceShares(t *testing.T) {
 	s := system(func(s *System) { s.Storage, s.Residual = gram.Float32, StoredResidual })
 	a := testkit.Must(s.source(t.Context(), nil, nil)).A
 	e, exact := a.Choice().Error, a.Exact(1e-9)
@@ -104,8 +104,8 @@ func TestAims(t *testing.T) {
 }
 
 // TestWatch checks the monitor of an iteration: the time left is reported from the third iteration on while residuals
-// decrease, the error of the Monitor takes precedence over that of the bounds, and a plan ends the iteration once its
-// earlier and remaining iterations take longer than the direct solver.
+// decrease, and a plan ends the iteration once its earlier and remaining iterations take longer than the direct
+// solver.
 func TestWatch(t *testing.T) {
 	s := system(func(s *System) { s.Tol = 1e-8 })
 	var event stage.Event
