@@ -169,14 +169,14 @@ func misprintedPreconditioner(_ context.Context, z *points.Dense32, _, lambdaP f
 	return explicitInverse{&inv, precond.Identity{N: z.N}}, nil
 }
 
-// scaledInverse is M⁻¹ multiplied by a factor. It arises if λ is used in the matrix C, and λ_p in front of the formula.
-type scaledInverse struct {
+// rescaledInverse is M⁻¹ multiplied by a factor. It arises if λ is used in the matrix C, and λ_p in front of the formula.
+type rescaledInverse struct {
 	Preconditioner
 	factor float64
 }
 
 // SolveTo implements pcg.Preconditioner.
-func (m scaledInverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+func (m rescaledInverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	if err := m.Preconditioner.SolveTo(ctx, dst, r); err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func faults() []fault {
 		{"λ in C, λ_p in front", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64,
 			form precond.Form) (Preconditioner, error) {
 			m, err := own.Precond(ctx, z, lambda, lambda, form)
-			return scaledInverse{m, lambda / lambdaP}, err
+			return rescaledInverse{m, lambda / lambdaP}, err
 		}}, "lambda-p"},
 		{"U = L⁻ᵀZᵀ, a transposition missing", Parts{Precond: misprintedPreconditioner},
 			"definition1 proposition2 proposition3 theorem1 lambda-p general"},
