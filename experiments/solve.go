@@ -160,7 +160,7 @@ func reachedTolerances(h []krrlab.HistRow) []Reached {
 			smallest[j] = math.Min(smallest[j], v)
 			worst = math.Max(worst, smallest[j])
 		}
-		for len(out) < len(decades) && worst <= stage.ToleranceShare*decades[len(out)] {
+		for len(out) < len(decades) && worst <= stage.TolFraction*decades[len(out)] {
 			out = append(out, Reached{decades[len(out)], k})
 		}
 	}

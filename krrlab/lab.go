@@ -308,7 +308,7 @@ type problem struct {
 	// makingM and makingZ are locked while M or Z is made. They are locked in this order and without mu.
 	makingM, makingZ sync.Mutex
 
-	// start, startTrace and appended are set by Append and startFrom: see solve.System and solve.Solution.
+	// start, startTrace and appended are set by Append and StartFrom: see solve.System and solve.Solution.
 	start      *mat.Dense
 	startTrace float64
 	appended   *solve.Appended

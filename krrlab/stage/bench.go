@@ -254,9 +254,9 @@ type Gram struct {
 	Error float64
 }
 
-// ToleranceShare is the share of the tolerance τ at which conjugate gradients end. The rest allows for the difference
+// TolFraction is the share of the tolerance τ at which conjugate gradients end. The rest allows for the difference
 // between the recursive and the true residual, which would otherwise cause a restart. A smaller value costs iterations.
-const ToleranceShare = 0.97
+const TolFraction = 0.97
 
 // MemoryWith returns the memory budget of a stage in addition to K, that of the rank with the least free memory.
 func (p *Problem) MemoryWith(ctx context.Context, k *Gram) (accel.Budget, error) {

@@ -59,7 +59,7 @@ func init() {
 			"StoppedByMonitor":       r.ValueOf(stage.StoppedByMonitor),
 			"StorageErrorText":       r.ValueOf(stage.StorageErrorText),
 			"Timed":                  r.ValueOf(stage.Timed),
-			"ToleranceShare":         r.ValueOf(*new(float64)),
+			"TolFraction":            r.ValueOf(*new(float64)),
 			"Tune":                   r.ValueOf(stage.Tune),
 			"Unknown":                r.ValueOf(&stage.Unknown).Elem(),
 			"Watch":                  r.ValueOf(stage.Watch),
@@ -103,7 +103,7 @@ func init() {
 			"WithFactor":               r.TypeOf((*stage.WithFactor)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
-			"ToleranceShare": "float:97/100",
+			"TolFraction": "float:97/100",
 		},
 	}
 }

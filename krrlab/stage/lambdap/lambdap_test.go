@@ -193,7 +193,7 @@ func TestSweep(t *testing.T) {
 		}
 		w := testkit.Must(precond.New(t.Context(), z, p.LambdaP, &precond.Options{Form: precond.FormEigen}))
 		res := testkit.Must(pcg.Solve(t.Context(), a, w, mat.DenseCopyOf(y.Slice(0, n, 0, 2)),
-			&pcg.Options{MaxIter: 200, TolFraction: stage.ToleranceShare}))
+			&pcg.Options{MaxIter: 200, TolFraction: stage.TolFraction}))
 		// The preconditioner of the sweep and that of the solve alone round differently, which changes a residual by
 		// less than a factor of two. The numbers of iterations may differ by those that halve the error.
 		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > float64(pcg.IterationBound(kappa,

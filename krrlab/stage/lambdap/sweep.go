@@ -182,7 +182,7 @@ func (s *sweep) countIterations(ctx context.Context) error {
 	}
 	for _, set := range s.sets {
 		if err := set.Solve(ctx, s.y.Slice(0, s.N, 0, s.options.Columns).(*mat.Dense),
-			pcg.Options{Tol: s.options.tol, TolFraction: stage.ToleranceShare,
+			pcg.Options{Tol: s.options.tol, TolFraction: stage.TolFraction,
 				MaxIter: s.options.MaxIter}); err != nil {
 			return err
 		}

@@ -190,7 +190,7 @@ func (l *Measurement) measureKappa(ctx context.Context, p *problem, m metric, g 
 // convergence it returns no error, but Converged is false.
 func (l *Measurement) solve(ctx context.Context, p *problem, m metric, s int, o *Options) error {
 	res, err := pcg.Solve(ctx, p.A, m, p.Y, &pcg.Options{
-		Tol: o.tol, TolFraction: stage.ToleranceShare, MaxIter: o.maxIter,
+		Tol: o.tol, TolFraction: stage.TolFraction, MaxIter: o.maxIter,
 		Monitor: func(iteration *pcg.Iteration) error { o.progress("", "solve", iteration.Index, 0); return nil },
 	})
 	if err != nil {

@@ -94,7 +94,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	})
 	if !o.NoSolve || q.Steps == 0 {
 		timed(&q.Seconds.Solve, func() error {
-			return set.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, TolFraction: stage.ToleranceShare, MaxIter: p.MaxIter})
+			return set.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, TolFraction: stage.TolFraction, MaxIter: p.MaxIter})
 		})
 	}
 	if p.N <= o.ExactBelow {

@@ -20,7 +20,7 @@ func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 	w := &s.bounds
 	w.Problem = s.newBasis(s.solutionNorms)
 	o.LambdaMin = w.Problem.Mu
-	w.Stop, w.Tau, w.Tol, w.TolFraction = s.Stop, s.Policy.ToleranceShare*s.Tol, s.Tol, o.Tol/s.Tol
+	w.Stop, w.Tau, w.Tol, w.TolFraction = s.Stop, s.Policy.TolFraction*s.Tol, s.Tol, o.Tol/s.Tol
 	w.Classes, w.Trace, w.Stopped = s.Train.Task == datasets.Classification, s.estimateTrace, false
 	if s.refining { // a refinement ends by its residual only
 		w.Stop = bound.Stop{}

@@ -142,7 +142,7 @@ func (f *fourierRun) storageDescription() gram.Choice {
 	return gram.Choice{N: n, Storage: gram.Float64, Error: stage.SeriesError(f.series, n, f.weights)}
 }
 
-// refine solves with K̃ and refines the answer until its residual with K̃ is at most Policy.ToleranceShare·Tol, or
+// refine solves with K̃ and refines the answer until its residual with K̃ is at most Policy.TolFraction·Tol, or
 // after fourierRefinements rounds. It sets the residuals, the history and the status of the solution.
 func (f *fourierRun) refine(ctx context.Context, state *refinement) (*mat.Dense, error) {
 	sol := f.sol
@@ -175,7 +175,7 @@ func (f *fourierRun) refine(ctx context.Context, state *refinement) (*mat.Dense,
 		largest := floats.Max(sol.TrueResiduals)
 		sol.History = append(sol.History, HistRow{Iteration: round, Residual: largest, Columns: sol.TrueResiduals,
 			Bound: stage.Unknown})
-		if largest <= f.Policy.ToleranceShare*f.Tol || round == fourierRefinements {
+		if largest <= f.Policy.TolFraction*f.Tol || round == fourierRefinements {
 			f.residuals, sol.ResidualKind = r, ResidualInStored
 			if sol.Status = pcg.Converged; largest > f.Tol {
 				sol.Status = pcg.Inaccurate

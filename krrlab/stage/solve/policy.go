@@ -69,14 +69,14 @@ type Policy struct {
 	// would suffice.
 	RecomputedErrorDivisor float64
 
-	// ToleranceShare is the share of τ at which the iteration ends. The rest allows for the difference between the
+	// TolFraction is the share of τ at which the iteration ends. The rest allows for the difference between the
 	// recursive and the true residual, which is smaller for products with float32 tiles. A smaller share costs a few
 	// more iterations.
-	ToleranceShare float64
-	// StoredToleranceShare − ErrorShare·‖E‖₂/(λτ), but at least MinToleranceShare, replaces ToleranceShare if true
+	TolFraction float64
+	// StoredTolFraction − ErrorShare·‖E‖₂/(λτ), but at least MinTolFraction, replaces TolFraction if true
 	// residuals are computed with K̃ and K̃ is not in float64. On MNIST, n = 20,000, the error of float32 tiles took 0.16
 	// of τ = 1e-3.
-	StoredToleranceShare, MinToleranceShare float64
+	StoredTolFraction, MinTolFraction float64
 	// ErrorShare·‖E‖₂‖y‖₂/λ is the assumed upper bound of ‖Ec‖₂. The factor measured on MNIST was 0.006.
 	ErrorShare float64
 
@@ -90,18 +90,18 @@ type Policy struct {
 	// K is recomputed instead if less than MinRemainingShare·τ remains. A larger SafetyFactor costs iterations; a
 	// smaller one may require a second refinement.
 	SafetyFactor, MinRemainingShare float64
-	// RecomputedToleranceShares are the limits of the share of τ at which a refinement aims if the recomputed K is not
-	// in float64. The share is ToleranceShare − 3·ErrorShare·‖E‖₂/(λτ) with the error E of the recomputed K.
-	RecomputedToleranceShares [2]float64
+	// RecomputedTolFractions are the limits of the share of τ at which a refinement aims if the recomputed K is not
+	// in float64. The share is TolFraction − 3·ErrorShare·‖E‖₂/(λτ) with the error E of the recomputed K.
+	RecomputedTolFractions [2]float64
 }
 
 // DefaultPolicy is the policy of every solve. Its shares of errors were measured on MNIST.
 var DefaultPolicy = Policy{
 	ExactWork: 2e10, RefineWork: 5e11, EvalWork: 1e4,
 	PreferredError: 20, StorageErrorDivisor: 10, RecomputedErrorDivisor: 20,
-	ToleranceShare: stage.ToleranceShare, StoredToleranceShare: 0.8, MinToleranceShare: 0.5, ErrorShare: 0.01,
+	TolFraction: stage.TolFraction, StoredTolFraction: 0.8, MinTolFraction: 0.5, ErrorShare: 0.01,
 	RestartReduction: 0.05, MaxRestartReduction: 0.5,
-	SafetyFactor: 1.2, MinRemainingShare: 0.5, RecomputedToleranceShares: [2]float64{0.25, 0.75},
+	SafetyFactor: 1.2, MinRemainingShare: 0.5, RecomputedTolFractions: [2]float64{0.25, 0.75},
 }
 
 // work returns the work of forming all of K, in the units of points.DistanceWork.
@@ -186,14 +186,14 @@ func (t *System) DirectStorage() gram.Storage {
 	return gram.Float64
 }
 
-// setToleranceShare sets o.TolFraction, the share of the tolerance at which an iteration with products by a ends. If
+// setTolFraction sets o.TolFraction, the share of the tolerance at which an iteration with products by a ends. If
 // exact is not nil, it also makes pcg compute true residuals with exact, or with a where that is as good, and restart
 // from them.
-func (t *run) setToleranceShare(o *pcg.Options, a, exact *gram.Matrix) {
+func (t *run) setTolFraction(o *pcg.Options, a, exact *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()
 	// leave room for the error that the checked rows will reveal
-	if o.TolFraction = p.ToleranceShare; exact == nil && !t.refining && a.Storage() != gram.Float64 {
-		o.TolFraction = max(p.StoredToleranceShare-p.ErrorShare*stored.Error/(t.Lambda*t.Tol), p.MinToleranceShare)
+	if o.TolFraction = p.TolFraction; exact == nil && !t.refining && a.Storage() != gram.Float64 {
+		o.TolFraction = max(p.StoredTolFraction-p.ErrorShare*stored.Error/(t.Lambda*t.Tol), p.MinTolFraction)
 	}
 	if exact != nil {
 		o.Exact, o.ReachableReduction = t.residualOperator(a, exact),
@@ -210,9 +210,9 @@ func (t *System) refineTol(tau, slack, storage float64) (float64, bool) {
 }
 
 // recomputedTol returns the tolerance of a refinement with a recomputed K that is not in float64. It leaves room for
-// the error that the checked rows will reveal (Policy.RecomputedToleranceShares).
+// the error that the checked rows will reveal (Policy.RecomputedTolFractions).
 func (t *System) recomputedTol(tau float64, recomputed *gram.Matrix) float64 {
-	p, limits := &t.Policy, t.Policy.RecomputedToleranceShares
-	share := p.ToleranceShare - 3*p.ErrorShare*recomputed.Choice().Error/(t.Lambda*t.Tol)
+	p, limits := &t.Policy, t.Policy.RecomputedTolFractions
+	share := p.TolFraction - 3*p.ErrorShare*recomputed.Choice().Error/(t.Lambda*t.Tol)
 	return tau * min(max(share, limits[0]), limits[1])
 }

@@ -66,8 +66,8 @@ func TestWorkOfSparseTiles(t *testing.T) {
 	}
 }
 
-// TestToleranceShares checks how much of the tolerance remains for the storage error of K.
-func TestToleranceShares(t *testing.T) {
+// TestTolFractions checks how much of the tolerance remains for the storage error of K.
+func TestTolFractions(t *testing.T) {
 	s := system(func(s *System) { s.Storage, s.Residual = gram.Float32, StoredResidual })
 	a := testkit.Must(s.source(t.Context(), nil, nil)).A
 	e, exact := a.Choice().Error, a.Exact(1e-9)
@@ -77,18 +77,18 @@ func TestToleranceShares(t *testing.T) {
 	} {
 		s.Tol = s.Policy.ErrorShare * e / s.Lambda / share
 		var o pcg.Options
-		(&run{System: s}).setToleranceShare(&o, a, nil)
+		(&run{System: s}).setTolFraction(&o, a, nil)
 		testkit.Near(t, o.TolFraction, want[0], 1e-12, share)
 		testkit.Near(t, s.recomputedTol(3, a), 3*want[1], 1e-12, share)
 	}
 	var o pcg.Options
 	refinement := &run{System: s, refining: true}
-	if refinement.setToleranceShare(&o, a, nil); o.TolFraction != s.Policy.ToleranceShare || o.Exact != nil {
+	if refinement.setTolFraction(&o, a, nil); o.TolFraction != s.Policy.TolFraction || o.Exact != nil {
 		t.Errorf("a refinement aims at %g", o.TolFraction)
 	}
 	for _, restartReduction := range []float64{0.05, 1e9} {
 		s.Policy.RestartReduction = restartReduction
-		if refinement.setToleranceShare(&o, a, exact); o.TolFraction != s.Policy.ToleranceShare ||
+		if refinement.setTolFraction(&o, a, exact); o.TolFraction != s.Policy.TolFraction ||
 			o.Exact.(*residualOperator).Matrix != exact ||
 			math.Abs(o.ReachableReduction-min(restartReduction*e/s.Lambda, 0.5)) > 1e-12 {
 			t.Errorf("with K in float64: aim %g, a reduction by %g", o.TolFraction, o.ReachableReduction)

@@ -130,7 +130,7 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 	if err := s.startBounds(ctx, o); err != nil {
 		return nil, err
 	}
-	s.setToleranceShare(o, s.A, exact)
+	s.setTolFraction(o, s.A, exact)
 	o.MaxIter, o.Monitor = s.MaxIter, s.watch(ctx, sol.Iterations, s.bounds.Check, s.bounds.ExpectedTol)
 	if sol.ResidualKind = ResidualInStored; exact != nil {
 		sol.ResidualKind = kind

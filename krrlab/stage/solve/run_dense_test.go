@@ -147,11 +147,11 @@ func TestRun(t *testing.T) {
 			pcg.Converged, recomputedIn(kernel.Float32), numPoints, "residual"},
 		"fixed16, not met": {func(s *System) {
 			fixed(s)
-			s.Policy.RefineWork, s.Policy.RecomputedToleranceShares, s.Tol = -1, [2]float64{1e-6, 1e-6}, 1e-9
+			s.Policy.RefineWork, s.Policy.RecomputedTolFractions, s.Tol = -1, [2]float64{1e-6, 1e-6}, 1e-9
 		}, pcg.Inaccurate, recomputedIn(kernel.Float32), numPoints, ""},
 		"fixed16, met though not aimed at": {func(s *System) {
 			fixed(s)
-			s.Policy.RefineWork, s.Policy.RecomputedToleranceShares, s.Tol = -1, [2]float64{1e-9, 1e-9}, 1e-4
+			s.Policy.RefineWork, s.Policy.RecomputedTolFractions, s.Tol = -1, [2]float64{1e-9, 1e-9}, 1e-4
 		}, pcg.Converged, recomputedIn(kernel.Float32), numPoints, "residual"},
 		"bytes": {func(s *System) {
 			fixed(s)
