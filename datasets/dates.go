@@ -159,7 +159,8 @@ func (r *dateReader) checkParts(text string, has dateParts) error {
 		return fmt.Errorf("%s has a time zone%snone: leave it out, in the clock time of the fit", quote(text),
 			fittedCellsHave)
 	case has.time && !has.zone && r.Zone:
-		return fmt.Errorf("%s has no time zone%sone: write it with one, such as Z for UTC", quote(text), fittedCellsHave)
+		return fmt.Errorf("%s has no time zone%sone: write it with one, such as Z for UTC", quote(text),
+			fittedCellsHave)
 	}
 	return nil
 }

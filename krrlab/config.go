@@ -173,8 +173,8 @@ func (c Config) planChoices(n int) (choices *planChoices, settled Config, err er
 }
 
 // withDefaults returns the configuration with zero values replaced by the defaults for n points and t right-hand sides;
-// tol is that of Tol. It returns an error if a value is invalid in itself; Lab.check compares the values with each other
-// and with the data.
+// tol is that of Tol. It returns an error if a value is invalid in itself; Lab.check compares the values with each
+// other and with the data.
 func (c Config) withDefaults(n, t int, tol float64) (Config, error) {
 	if c.Kernel == nil {
 		return c, fmt.Errorf("krrlab: no kernel")

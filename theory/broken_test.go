@@ -156,7 +156,8 @@ func (m explicitInverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 func (m explicitInverse) StatDim() float64 { return 0 }
 
 // misprintedPreconditioner returns M⁻¹ with U = L⁻ᵀZᵀ, as the paper prints it.
-func misprintedPreconditioner(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precond.Form) (Preconditioner, error) {
+func misprintedPreconditioner(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precond.Form) (Preconditioner,
+	error) {
 	w := toFloat64(z)
 	var c mat.Dense
 	c.Mul(w.T(), w)
@@ -169,7 +170,8 @@ func misprintedPreconditioner(_ context.Context, z *points.Dense32, _, lambdaP f
 	return explicitInverse{&inv, precond.Identity{N: z.N}}, nil
 }
 
-// rescaledInverse is M⁻¹ multiplied by a factor. It arises if λ is used in the matrix C, and λ_p in front of the formula.
+// rescaledInverse is M⁻¹ multiplied by a factor. It arises if λ is used in the matrix C, and λ_p in front of the
+// formula.
 type rescaledInverse struct {
 	Preconditioner
 	factor float64

@@ -281,9 +281,9 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 	a.printWritten(labelWidth, nil)
 }
 
-// predictionPoints reads the rows that the flags name, without scaling, and groups them by the rule f.Repeats, if that is
-// not "" and they have no groups of their own. It sets f.TestPart for rows of a file. If the answers in that file cannot
-// be compared with predictions, it removes the classes.
+// predictionPoints reads the rows that the flags name, without scaling, and groups them by the rule f.Repeats, if that
+// is not "" and they have no groups of their own. It sets f.TestPart for rows of a file. If the answers in that file
+// cannot be compared with predictions, it removes the classes.
 func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model) (*datasets.Dataset, error) {
 	if kernel.AsPrecomputed(m.Kernel) != nil {
 		return f.kernelRows(ctx, m)

@@ -84,9 +84,9 @@ func UnpackRow[T number](row []T, mask []uint16, values []T) (n int) {
 	return n
 }
 
-// SelectMagnitudes finds the numbers of row that reach a threshold. The threshold of row_b is rowThreshold if positions_b <
-// rowPosition, and thresholds_b otherwise. SelectMagnitudes stores the indices b with |row_b| at least its threshold in
-// indices, in ascending order, and returns their number. It panics if a slice is shorter than row.
+// SelectMagnitudes finds the numbers of row that reach a threshold. The threshold of row_b is rowThreshold if
+// positions_b < rowPosition, and thresholds_b otherwise. SelectMagnitudes stores the indices b with |row_b| at least
+// its threshold in indices, in ascending order, and returns their number. It panics if a slice is shorter than row.
 func SelectMagnitudes(indices []int32, row, thresholds []float32, positions []int32, rowThreshold float32,
 	rowPosition int32) (n int) {
 	indices, thresholds, positions = prefix(indices, len(row)), prefix(thresholds, len(row)), prefix(positions,

@@ -33,7 +33,8 @@ func RequireLong(t testing.TB, description string) {
 	}
 }
 
-// RealData returns the folder of the real data sets. It skips the test unless make test-long runs and KRRLAB_DATA is set.
+// RealData returns the folder of the real data sets. It skips the test unless make test-long runs and KRRLAB_DATA is
+// set.
 func RealData(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("KRRLAB_DATA")

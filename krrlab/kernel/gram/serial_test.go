@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestTilingMemoryAndIndex checks that each of 1,024 ranks needs at most 40 bytes per own tile for ten million points, although all
-// ranks together have 190 million tiles.
+// TestTilingMemoryAndIndex checks that each of 1,024 ranks needs at most 40 bytes per own tile for ten million points,
+// although all ranks together have 190 million tiles.
 func TestTilingMemoryAndIndex(t *testing.T) {
 	const n, ranks = 10_000_000, 1024
 	for _, rank := range []int{0, 700, ranks - 1} {

@@ -149,7 +149,8 @@ func TestMonitor(t *testing.T) {
 	b := random(25, n, 4)
 	var next, active = 1, 4
 	res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, Monitor: func(it *pcg.Iteration) error {
-		if it.Index != next || it.ActiveColumns > active || it.MaxRelRes != slices.Max(it.RelRes) || len(it.RelRes) != 4 {
+		if it.Index != next || it.ActiveColumns > active || it.MaxRelRes != slices.Max(it.RelRes) ||
+			len(it.RelRes) != 4 {
 			t.Errorf("iteration %+v after %d", it, next-1)
 		}
 		next, active = it.Index+1, it.ActiveColumns
@@ -318,7 +319,8 @@ func TestTolFraction(t *testing.T) {
 	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct}); len(r.History.Restarts) == 0 {
 		t.Errorf("aim 1, products off: %v without a restart", r)
 	}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct, TolFraction: 0.5}); len(r.History.Restarts) != 0 ||
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct,
+		TolFraction: 0.5}); len(r.History.Restarts) != 0 ||
 		r.Status != pcg.Converged {
 		t.Errorf("aim ½, products off: %v, restarts %v", r, r.History.Restarts)
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// refit returns the residual y_i − f(x_i) of each row for a fit without the rows that o.FirstEqual calls equal to it, or
-// without the row alone if o.FirstEqual is nil. A fit minimizes Σ w (y−ȳ−f)² + λ‖f‖², where ȳ is the weighted mean of its
-// targets if o.SubtractsMean is set, and 0 otherwise.
+// refit returns the residual y_i − f(x_i) of each row for a fit without the rows that o.FirstEqual calls equal to it,
+// or without the row alone if o.FirstEqual is nil. A fit minimizes Σ w (y−ȳ−f)² + λ‖f‖², where ȳ is the weighted mean
+// of its targets if o.SubtractsMean is set, and 0 otherwise.
 func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense {
 	n, cols := y.Dims()
 	e, same, weights := mat.NewDense(n, cols, nil), o.FirstEqual, o.Weights

@@ -74,8 +74,8 @@ type Policy struct {
 	// more iterations.
 	TolFraction float64
 	// StoredTolFraction − ErrorShare·‖E‖₂/(λτ), but at least MinTolFraction, replaces TolFraction if true
-	// residuals are computed with K̃ and K̃ is not in float64. On MNIST, n = 20,000, the error of float32 tiles took 0.16
-	// of τ = 1e-3.
+	// residuals are computed with K̃ and K̃ is not in float64. On MNIST, n = 20,000, the error of float32 tiles took
+	// 0.16 of τ = 1e-3.
 	StoredTolFraction, MinTolFraction float64
 	// ErrorShare·‖E‖₂‖y‖₂/λ is the assumed upper bound of ‖Ec‖₂. The factor measured on MNIST was 0.006.
 	ErrorShare float64
