@@ -148,6 +148,7 @@ func TestOwnKernelDefault(t *testing.T) {
 // TestFixed16Unasked checks that, if float32 does not fit into the memory, a solve stores K in 16 bits and refines
 // the answer, while other stages recompute K.
 func TestFixed16Unasked(t *testing.T) {
+	setThreads(t, 2)
 	x := pointsByFormat(1200, 4, 5)["float64"]
 	lab := newLab(t, classification(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: RPCholesky{S: 30}, Tol: 1e-4, Solver: PCG,
 		Memory: 3e6})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -113,6 +114,8 @@ func TestNames(t *testing.T) {
 // TestRanks checks that two ranks whose memory requires two groups have the residuals of a single process with enough
 // memory.
 func TestRanks(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(2) // the scratch memory of tiles grows with the number of threads
 	o := krrlab.CompareOptions{Steps: 20, With: stage.Entries{{Text: "nystrom features=40"}}}
 	single := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), o))
 	for i, row := range ranks(t, krrlab.Config{Memory: 500_000, Precond: krrlab.None{}}, o)[0].Rows { // two groups
