@@ -149,7 +149,7 @@ func TestSolve(t *testing.T) {
 						opts := Options{}
 						if !direct {
 							// The exact block has fewer than all modes, so the preconditioner is not exact.
-							opts.DirectModes, opts.exactModes = 1, []int{40, 150, 1500}[d-1]
+							opts.DirectModes, opts.exactModes = 1, []int{12, 150, 1500}[d-1]
 						}
 						checkSolve(t, x, kernel.Gaussian{Sigma: []float64{0.1, 0.3, 1.2}[d-1]}, weighted, opts)
 					})
