@@ -91,7 +91,7 @@ type PrecondSpec struct {
 	Name    string        `json:"precond,omitempty" flag:"precond" options:"own"`
 	S       int           `json:"features,omitempty" flag:"features" check:">=1"`
 	LambdaP float64       `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive"`
-	Race    stage.Entries `json:"race,omitempty" flag:"race" in:"precond"`
+	Race    stage.Entries `json:"race,omitempty" flag:"race" in:"precond" options:"own"`
 }
 
 // Help returns the help texts of the flags.

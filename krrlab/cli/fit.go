@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -214,9 +213,8 @@ func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(conte
 		data.addHint("%s", p.Levels.Hint())
 	}
 	a.showHints(data)
-	cfg.Memory = 0 // it may differ between ranks, and is set below
-	if options, _ := json.Marshal([]any{cfg, f.PrecondSpec, f.kernelFlags}); err == nil {
-		err = a.requireSame(ctx, options, "the options here, or the files that they name, are not those of rank 0")
+	if err = a.agree(ctx, err); err == nil {
+		err = a.requireSameOptions(ctx, f, cfg)
 	}
 	if cfg.Stop.Rule == bound.ByLabels {
 		cfg.StopRows = data.test

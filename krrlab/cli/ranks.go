@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/ranks/remote"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -118,6 +119,26 @@ func (a *app) requireSameData(ctx context.Context, data ...*datasets.Dataset) er
 		}
 	}
 	return a.requireSame(ctx, fingerprints, "the data read here are not those of rank 0")
+}
+
+// requireSameOptions returns an error if this rank's options, or the contents of the files that they name, differ from
+// those of the first rank. cfg is the configuration that follows from f. All ranks must call it.
+func (a *app) requireSameOptions(ctx context.Context, f *labFlags, cfg krrlab.Config) error {
+	cfg.Memory = 0 // it may differ between ranks
+	options := []any{cfg, f.PrecondSpec, fmt.Sprint(cfg.Kernel)}
+	if spec, err := kernel.ToSpec(cfg.Kernel); err == nil { // it has parameters that String may omit
+		options = append(options, spec)
+	}
+	for _, o := range f.flags.Fields {
+		if o.File == "" && o.Name != "memory" && o.Name != "rank-timeout" {
+			options = append(options, o.Name+"="+o.String())
+		}
+	}
+	text, err := json.Marshal(options)
+	if err = a.agree(ctx, err); err != nil {
+		return err
+	}
+	return a.requireSame(ctx, text, "the options here, or the files that they name, are not those of rank 0")
 }
 
 // requireSame returns an error with this text if value differs from that on the first rank. All ranks must call it.

@@ -79,7 +79,7 @@ func TestUsageOfRank(t *testing.T) {
 		},
 		Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 	})
-	if want := `rank 1: "landmarks=@no-such-file": `; code != exitUsage || !strings.Contains(errs.String(), want) {
+	if want := `rank 1: --precond landmarks=@no-such-file: `; code != exitUsage || !strings.Contains(errs.String(), want) {
 		t.Errorf("exit code %d, %q, want %q", code, errs.String(), want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/fourier"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
@@ -301,7 +302,7 @@ func (e Entry) Split() (name, spec string) {
 }
 
 // String returns the name for reports: the one that Text sets, or else the name with its options. The command of a
-// process is shown without folders and shortened.
+// process is shown without folders and shortened, and a long list without its middle.
 func (e Entry) String() string {
 	name, spec := e.Split()
 	method, command, ok := strings.Cut(spec, ":")
@@ -321,16 +322,24 @@ func (e Entry) String() string {
 	case spec == "":
 		return fmt.Sprint(e.Value)
 	}
-	return spec
+	words := strings.Fields(spec)
+	for i, w := range words {
+		if list := strings.Split(w, ","); len(list) > 4 {
+			words[i] = fmt.Sprintf("%s,%s,…,%s", list[0], list[1], list[len(list)-1])
+		}
+	}
+	return strings.Join(words, " ")
 }
 
-// MarshalText implements encoding.TextMarshaler. It returns an error for a user-defined preconditioner without text.
+// MarshalText implements encoding.TextMarshaler. It writes the contents of files in place of their names, since the
+// text may be read on another machine. It returns an error for a user-defined preconditioner without text.
 func (e Entry) MarshalText() ([]byte, error) {
 	if e.Text == "" {
 		return nil, fmt.Errorf("the preconditioner %v is a value of Go, which cannot be sent to ranks: name it by text",
 			e)
 	}
-	return []byte(e.Text), nil
+	text, err := schema.ReadLists(e.Text)
+	return []byte(text), err
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler.

@@ -35,6 +35,8 @@ func TestEntryNames(t *testing.T) {
 		"vecchia neighbors=30 damping=0.5":  {"vecchia neighbors=30 damping=0.5", "sparse inverse, k = 30, ω = 0.5"},
 		"rpcholesky spectral=true":          {"rpcholesky spectral=true", "RPCholesky, spectral"},
 		"features":                          {"features", "random features"},
+		"nystrom landmarks=1,2,3,4":         {"nystrom landmarks=1,2,3,4", "Nyström, landmarks = 1,2,3,4"},
+		"nystrom landmarks=1,2,3,4,5":       {"nystrom landmarks=1,2,…,5", "Nyström, landmarks = 1,2,…,5"},
 		"process:python3 /a/b/nystrom.py 9": {"process:python3 nystrom.py 9", "process:python3 nystrom.py 9"},
 		"process:" + strings.Repeat("é", 31): {"process:" + strings.Repeat("é", 29) + "…",
 			"process:" + strings.Repeat("é", 29) + "…"},

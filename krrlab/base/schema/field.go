@@ -188,6 +188,45 @@ func (f *Field) Set(text string) error {
 	return f.checkValue()
 }
 
+// readList returns the list that text stands for: if text is @FILE, the words of the file, separated by commas, and
+// otherwise text itself.
+func readList(text string) (string, error) {
+	name, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		return text, nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", text, err)
+	}
+	return strings.Join(strings.Fields(strings.ReplaceAll(string(data), ",", " ")), ","), nil
+}
+
+// ReadLists returns text with the contents of the file in place of each @FILE in a word name=@FILE, such as "nystrom
+// landmarks=3,14,15" for "nystrom landmarks=@marks". The text then has the same meaning on every machine. The command
+// line of a process, such as "process:python3 m.py --in=@x", does not change.
+func ReadLists(text string) (string, error) {
+	words, changed := strings.Fields(text), false
+	for i, word := range words {
+		name, value, isOption := strings.Cut(word, "=")
+		if !isOption && strings.Contains(word, ":") {
+			break // the words of a command follow
+		}
+		if !strings.HasPrefix(value, "@") {
+			continue
+		}
+		list, err := readList(value)
+		if err != nil {
+			return "", fmt.Errorf("%s=%w", name, err)
+		}
+		words[i], changed = name+"="+list, true
+	}
+	if !changed {
+		return text, nil
+	}
+	return strings.Join(words, " "), nil
+}
+
 // unknownMember matches a text whose last word looks like an option that is written in the flag of another.
 var unknownMember = regexp.MustCompile(`(?:^| )([a-z-]+)=[^ ]*$`)
 
@@ -235,6 +274,12 @@ func (f *Field) parse(text string) error {
 		v.SetInt(n)
 		return f.wrapError(text, err)
 	}
+	if f.tag("options") == "own" {
+		var err error
+		if text, err = ReadLists(text); err != nil {
+			return fmt.Errorf("%s %w", f.title(), err)
+		}
+	}
 	pointer := v.Addr().Interface()
 	if n, ok := pointer.(named); ok && text != "" && !slices.Contains(n.Names(), text) {
 		return f.notOneOf(text, n.Names())
@@ -248,16 +293,12 @@ func (f *Field) parse(text string) error {
 	if v.Kind() != reflect.Slice {
 		return f.parseScalar(v, text)
 	}
-	if name, ok := strings.CutPrefix(text, "@"); ok {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return fmt.Errorf("%s %s: %w", f.title(), text, err)
-		}
-		text = strings.Join(strings.Fields(strings.ReplaceAll(string(data), ",", " ")), ",")
+	text, err := readList(text)
+	if err != nil {
+		return fmt.Errorf("%s %w", f.title(), err)
 	}
 	words := strings.Split(strings.ReplaceAll(text, " ", ""), ",")
 	if v.Type().Elem().Kind() == reflect.String {
-		var err error
 		if words, err = csv.NewReader(strings.NewReader(text)).Read(); err != nil && text != "" {
 			const want = "words separated by commas, those with one in quotes"
 			return fmt.Errorf("%s %q: want %s", f.title(), text, want)

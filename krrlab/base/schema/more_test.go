@@ -3,6 +3,8 @@ package schema
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -177,4 +179,31 @@ func TestMembers(t *testing.T) {
 	testkit.Equal(t, owner.Name+key, "plotwait")
 	owner, _ = s.Remove("plot").Lookup("title").Owner()
 	testkit.Equal(t, owner == nil, true)
+}
+
+// TestReadLists checks that the numbers in a file replace its name in an option of a value, and that other texts,
+// such as the command of a process, do not change.
+func TestReadLists(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "marks")
+	testkit.OK(t, os.WriteFile(file, []byte("3, 14\n15\n"), 0o644))
+	for text, want := range map[string]string{
+		"nystrom landmarks=@" + file:            "nystrom landmarks=3,14,15",
+		"name=mine nystrom  landmarks=@" + file: "name=mine nystrom landmarks=3,14,15",
+		"process:python3  m.py --in=@" + file:   "process:python3  m.py --in=@" + file,
+		"name=mine process:m.py  in=@nowhere":   "name=mine process:m.py  in=@nowhere",
+		"nystrom  features=5":                   "nystrom  features=5",
+		"":                                      "",
+	} {
+		got, err := ReadLists(text)
+		testkit.OK(t, err)
+		testkit.Equal(t, got, want)
+	}
+	_, err := ReadLists("nystrom landmarks=@nowhere")
+	testkit.Fails(t, err, "landmarks=@nowhere: open nowhere: no such file or directory")
+
+	var opts struct {
+		Precond string `flag:"precond" options:"own"`
+	}
+	testkit.OK(t, Of(&opts).Lookup("precond").Set("nystrom landmarks=@"+file))
+	testkit.Equal(t, opts.Precond, "nystrom landmarks=3,14,15")
 }

@@ -36,7 +36,7 @@ options; --features and --lambda-p are for those that do not say.`,
 // Options of the stage. Zero values mean the defaults.
 type Options struct {
 	// With are the preconditioners to judge in addition to M = I.
-	With       stage.Entries `flag:"with" help:"a preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1', after name=NAME if it is to be called so; once for each (default: each kind, as far as the kernel has it)"`
+	With       stage.Entries `flag:"with" options:"own" help:"a preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1', after name=NAME if it is to be called so; once for each (default: each kind, as far as the kernel has it)"`
 	Seeds      int           `flag:"seeds" default:"1" check:">=1" help:"draws of each"`
 	To         float64       `flag:"to" default:"1e-6" check:"(0,1)" help:"relative residual to iterate to"`
 	Against    string        `flag:"against" check:"one of rank bytes" help:"draw the iterations against the rank, or the bytes of K and M, of preconditioners that differ in these"`

@@ -42,7 +42,7 @@ type Options struct {
 	ExactBelow int       `flag:"exact-below" default:"8000" check:">=-1" zero:"-1" help:"largest n for which dense factors are used, if they fit --memory; -1 for never"`
 	// Precond names the landmarks, with options. Default: the landmarks of the configuration if it has some, else
 	// RPCholesky.
-	Precond string `flag:"precond" help:"what approximates K: a preconditioner of landmarks with its options, such as nystrom (default: rpcholesky)"`
+	Precond string `flag:"precond" options:"own" help:"what approximates K: a preconditioner of landmarks with its options, such as nystrom (default: rpcholesky)"`
 	// Rank is the number s of landmarks, which take 9s³ flops.
 	Rank      int  `flag:"rank" check:">=1" help:"landmarks s, 1 ≤ s ≤ n (default: n/5, at least 500, at most 1000)"`
 	Residuals bool // keep y_i − f_{−i}(x_i) for each λ; JSON omits them
