@@ -152,8 +152,8 @@ func TestDidYouMean(t *testing.T) {
 	did you mean --lambda?
 2$ fit --train a.csv --sep ;
 	krrlab: unknown flag: --sep; say separator=… in --format (see krrlab fit --help)
-2$ fit --train a.csv --separator ;
-	krrlab: unknown flag: --separator; say separator=… in --format (see krrlab fit --help)
+1$ fit --train a.csv --separator ;
+	with cells separated by a semicolon
 2$ predict --input a.csv
 	unknown flag
 1$ fit --train -
@@ -363,7 +363,8 @@ func TestNotebookInterrupted(t *testing.T) {
 }
 
 // TestFlagsWithin checks options that are written inside the value of another flag, such as --format "csv separator=;".
-// Their errors must name the flag and the option. In the table of errors, "|" ends an argument.
+// Their errors must name the flag and the option. Each also has a hidden flag with the same effect. In the table of
+// errors, "|" ends an argument.
 func TestFlagsWithin(t *testing.T) {
 	enterFolder(t, map[string]string{"a.csv": strings.ReplaceAll(bareTable(40, nil), ",", ";")})
 	script(t, `$ fit --train a.csv --lambda 1 --json out.json --plot "a.svg size=3x2 title=A b" --format "csv separator=; `+
@@ -372,6 +373,12 @@ func TestFlagsWithin(t *testing.T) {
 	testkit.Contains(t, fmt.Sprint(fitReport["read"]), "separator:semicolon (--format separator)",
 		"header:no (--format header)")
 	testkit.Equal(t, fmt.Sprint(fitReport["kernel"]), "map[coef0:1 degree:2 gamma:0.1 name:polynomial]")
+	script(t, `$ fit --train a.csv --lambda 1 --json hidden.json --plot b.svg --size 3x2 --title "A b" --format csv `+
+		`--separator ; --header no --kernel "polynomial gamma=0.1 degree=2" --storage float64 --tiles dense`)
+	sameOptions := report(t, "hidden.json")
+	for _, key := range []string{"kernel", "read", "storage", "true_residual"} {
+		testkit.Equal(t, fmt.Sprint(sameOptions[key]), fmt.Sprint(fitReport[key]), key)
+	}
 	if picture := string(read(t, "a.svg")); !strings.Contains(picture, "A b") || !strings.Contains(picture, "216") {
 		t.Error("the picture has no title, or another size")
 	}
@@ -382,6 +389,8 @@ func TestFlagsWithin(t *testing.T) {
 		"--format|csv separator= header=no":         "--format separator \"\": want a character, or blank for a blank",
 		"--plot|a.svg solv=b.svg":                   "there is no option solv=: want title= or size= or solve=",
 		"--checkpoint|ck evry=30s":                  "there is no option evry=: want every=",
+		"--storage|auto tiles=dense|--tiles|sparse": `--storage tiles: both "dense" and "sparse" are given`,
+		"--separator|":                              "--format separator \"\": want a character, or blank for a blank",
 		"--dates|a order=day|--dates|b order=month": `--dates order: both "day" and "month" are given`,
 		"--format|comment=":                         "--format comment \"\": want one character, or none",
 		"--format|separator=ab":                     "separator \"ab\": want auto, one character",

@@ -69,14 +69,16 @@ func commandLine(s *schema.Schema) (text string) {
 	return text
 }
 
-// addOptions adds a flag to p for each option of s that has a name and is not written in the flag of another
-// (Field.Owner).
+// addOptions adds a flag to p for each option of s that has a name. The flag of an option that is written in the flag
+// of another (Field.Owner) is hidden: --tiles sparse is taken for --storage tiles=sparse.
 func addOptions(p *pflag.FlagSet, s *schema.Schema) {
 	for _, o := range s.Fields {
-		if owner, _ := o.Owner(); o.Name == "" || owner != nil {
+		if o.Name == "" {
 			continue
 		}
 		f := p.VarPF(optionValue{o}, o.Name, "", o.Help)
+		owner, _ := o.Owner()
+		f.Hidden = owner != nil
 		f.DefValue = o.Default
 		if strings.Contains(o.Help, "(default: ") { // do not show the default twice
 			f.DefValue = ""

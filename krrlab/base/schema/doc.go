@@ -23,7 +23,7 @@
 //     "read", to "write" or, for a "picture", to draw to.
 //   - symbol is the name of the option in plots, such as "λ_p".
 //   - in:"plot title" states that the option is written in the flag of another, by a key (default: its own flag), as in
-//     --plot "fit.svg title=Prices". It has a flag of its own only in commands without the other.
+//     --plot "fit.svg title=Prices". Its own flag is shown only in commands without the other, and hidden elsewhere.
 //   - options:"own" states that a value may have further words name=value, which are no error here. The contents of
 //     FILE replace @FILE in a word name=@FILE.
 //   - empty states what to write in the flag of another option instead of an empty value, which is an error there:

@@ -152,14 +152,14 @@ func (f *Field) ShellWords() string {
 // option is set several times, the elements are appended. An option that is written in the flag of another must not be
 // set to two different values.
 func (f *Field) Set(text string) error {
+	if want := f.tag("empty"); text == "" && want != "" {
+		return fmt.Errorf("%s \"\": want %s", f.title(), want)
+	}
 	text, members := f.split(text)
 	if err := f.checkUnknownMember(text); err != nil {
 		return err
 	}
 	for _, m := range members {
-		if want := m.field.tag("empty"); m.text == "" && want != "" {
-			return fmt.Errorf("%s \"\": want %s", m.field.title(), want)
-		}
 		if err := m.field.Set(m.text); err != nil {
 			return err
 		}
