@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	bench "github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/base/safe"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/ranks/remote"
 )
@@ -122,6 +123,15 @@ func (s *slurm) submit(t *testing.T, out string, options []string, script string
 	return strings.TrimSpace(mustRun(t, s.command(t.Context(), "sbatch", append(words, out+".sh")...)))
 }
 
+// shellWords returns words quoted for a shell.
+func shellWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = safe.Shell(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
 // awaitJob waits until Slurm's description of a job matches the regular expression want.
 func (s *slurm) awaitJob(t *testing.T, id, want string) {
 	t.Helper()
@@ -191,7 +201,7 @@ func TestSlurm(t *testing.T) {
 		}
 	})
 	t.Run("sbatch", func(t *testing.T) {
-		id := s.submit(t, "batch", []string{"-N2", "-n2"}, "srun "+strings.Join(fit("batch.krr", "--mpi=pmi2"), " "))
+		id := s.submit(t, "batch", []string{"-N2", "-n2"}, "srun "+shellWords(fit("batch.krr", "--mpi=pmi2")))
 		s.awaitJob(t, id, "JobState=COMPLETED")
 		testkit.Contains(t, s.read("batch"), "ranks        2 (2 on this machine)")
 		checkCoefficients(t, filepath.Join(s.dir, "batch.krr"), want)
@@ -200,7 +210,7 @@ func TestSlurm(t *testing.T) {
 	t.Run("scancel", func(t *testing.T) {
 		dir := s.folder(t, "cancel")
 		id := s.submit(t, "canceled", []string{"-N3", "-n3"}, "exec srun --mpi=pmi2 "+s.self+" "+
-			strings.Join(slowFit(dir), " "))
+			shellWords(slowFit(dir)))
 		awaitCheckpoint(t, dir, 1)
 		mustRun(t, s.command(t.Context(), "scancel", id))
 		s.awaitJob(t, id, "JobState=CANCELLED")
@@ -212,7 +222,7 @@ func TestSlurm(t *testing.T) {
 		// The simulated nodes share one machine, where UCX would exchange data by reading the memory of other processes
 		// (cma) and end the remaining ranks when that fails. Ranks on separate machines cannot do this.
 		id := s.submit(t, "requeued", []string{"-N3", "-n3", "--requeue"}, "UCX_TLS=^cma srun --mpi=pmi2 "+s.self+" "+
-			strings.Join(slowFit(dir, "--resume", "--rank-timeout", "2m"), " "))
+			shellWords(slowFit(dir, "--resume", "--rank-timeout", "2m")))
 		awaitCheckpoint(t, dir, 1)
 		up := s.crash(t, "n3")
 		s.awaitJob(t, id, "(?s)JobState=PENDING.*Restarts=1")
