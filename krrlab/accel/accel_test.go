@@ -12,20 +12,20 @@ func requireOpenBLAS(t testing.TB) *Library {
 	return l
 }
 
-// withBLAS uses l, or gonum's BLAS if l is nil, until the test ends, and then gonum's.
-func withBLAS(t testing.TB, l *Library) {
+// useBLAS uses l, or gonum's BLAS if l is nil, until the test ends, and then gonum's.
+func useBLAS(t testing.TB, l *Library) {
 	UseLibrary(l)
 	t.Cleanup(func() { UseLibrary(nil) })
 }
 
 // onEachBLAS runs f with gonum's BLAS and, if it is installed, with OpenBLAS.
 func onEachBLAS(t *testing.T, f func(t *testing.T)) {
-	t.Run("gonum", func(t *testing.T) { withBLAS(t, nil); f(t) })
-	t.Run("openblas", func(t *testing.T) { withBLAS(t, requireOpenBLAS(t)); f(t) })
+	t.Run("gonum", func(t *testing.T) { useBLAS(t, nil); f(t) })
+	t.Run("openblas", func(t *testing.T) { useBLAS(t, requireOpenBLAS(t)); f(t) })
 }
 
-// withThreads sets the number of threads until the test ends.
-func withThreads(t testing.TB, n int) {
+// useThreads sets the number of threads until the test ends.
+func useThreads(t testing.TB, n int) {
 	old := Threads()
 	SetThreads(n)
 	t.Cleanup(func() { SetThreads(old) })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
@@ -13,20 +14,21 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// TestOverrides compares the routines that call OpenBLAS with gonum's.
-func TestOverrides(t *testing.T) {
-	withBLAS(t, requireOpenBLAS(t))
-	testOverrides(t, 0x1p-53, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
-	testOverrides(t, 0x1p-24, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
+// TestOpenBLASRoutines compares the routines that call OpenBLAS with gonum's, for random shapes, strides, transposes
+// and scalars.
+func TestOpenBLASRoutines(t *testing.T) {
+	useBLAS(t, requireOpenBLAS(t))
+	compareRoutines(t, 0x1p-53, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
+	compareRoutines(t, 0x1p-24, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
 }
 
-// draw is a source of random operands.
-type draw[T real] struct {
+// operandSource draws random operands.
+type operandSource[T real] struct {
 	*rand.Rand
 }
 
 // dim draws a dimension: small ones, those around the block sizes of both libraries, and sometimes a long one.
-func (g draw[T]) dim() int {
+func (g operandSource[T]) dim() int {
 	d := []int{1, 2, 3, 5, 8, 17, 31, 40, 64, 65, 97, 130}
 	if g.IntN(12) == 0 {
 		return 9001
@@ -35,7 +37,7 @@ func (g draw[T]) dim() int {
 }
 
 // dims draws three dimensions, at most one of which is long.
-func (g draw[T]) dims() (m, n, k int) {
+func (g operandSource[T]) dims() (m, n, k int) {
 	for {
 		m, n, k = g.dim(), g.dim(), g.dim()
 		if float64(m)*float64(n)*float64(k) < 3e6 && m*n+n*k+m*k < 1e6 {
@@ -44,9 +46,9 @@ func (g draw[T]) dims() (m, n, k int) {
 	}
 }
 
-func (g draw[T]) value() T { return T(2*g.Float64() - 1) }
+func (g operandSource[T]) value() T { return T(2*g.Float64() - 1) }
 
-func (g draw[T]) slice(n int) []T {
+func (g operandSource[T]) slice(n int) []T {
 	s := make([]T, n)
 	for i := range s {
 		s[i] = g.value()
@@ -55,14 +57,14 @@ func (g draw[T]) slice(n int) []T {
 }
 
 // matrix draws an r×c matrix with a stride of at least c. The slice ends with the last element or extends beyond it.
-func (g draw[T]) matrix(r, c int) (a []T, ld int) {
+func (g operandSource[T]) matrix(r, c int) (a []T, ld int) {
 	ld = c + g.IntN(2)*g.IntN(9)
 	return g.slice((r-1)*ld + c + g.IntN(2)*g.IntN(20)), ld
 }
 
 // triangle draws a well-conditioned triangular matrix. The elements that must not be read are NaN: the other
 // triangle, and the diagonal of a unit triangular matrix.
-func (g draw[T]) triangle(ul blas.Uplo, d blas.Diag, n int) (a []T, ld int) {
+func (g operandSource[T]) triangle(ul blas.Uplo, d blas.Diag, n int) (a []T, ld int) {
 	a, ld = g.matrix(n, n)
 	for i := range n {
 		for j := range n {
@@ -80,7 +82,7 @@ func (g draw[T]) triangle(ul blas.Uplo, d blas.Diag, n int) (a []T, ld int) {
 }
 
 // scalars draws α and β, often 0 and 1.
-func (g draw[T]) scalars() (alpha, beta T) {
+func (g operandSource[T]) scalars() (alpha, beta T) {
 	special := []T{0, 1, -1}
 	if alpha = g.value(); g.IntN(2) == 0 {
 		alpha = special[g.IntN(3)]
@@ -91,15 +93,15 @@ func (g draw[T]) scalars() (alpha, beta T) {
 	return alpha, beta
 }
 
-func (g draw[T]) trans() blas.Transpose {
+func (g operandSource[T]) trans() blas.Transpose {
 	return []blas.Transpose{blas.NoTrans, blas.Trans, blas.ConjTrans}[g.IntN(3)]
 }
-func (g draw[T]) uplo() blas.Uplo { return []blas.Uplo{blas.Upper, blas.Lower}[g.IntN(2)] }
-func (g draw[T]) side() blas.Side { return []blas.Side{blas.Left, blas.Right}[g.IntN(2)] }
-func (g draw[T]) diag() blas.Diag { return []blas.Diag{blas.NonUnit, blas.Unit}[g.IntN(2)] }
+func (g operandSource[T]) uplo() blas.Uplo { return []blas.Uplo{blas.Upper, blas.Lower}[g.IntN(2)] }
+func (g operandSource[T]) side() blas.Side { return []blas.Side{blas.Left, blas.Right}[g.IntN(2)] }
+func (g operandSource[T]) diag() blas.Diag { return []blas.Diag{blas.NonUnit, blas.Unit}[g.IntN(2)] }
 
 // output draws an output operand, which is full of NaN if β = 0, because it must then not be read.
-func (g draw[T]) output(r, c int, beta T) (a []T, ld int) {
+func (g operandSource[T]) output(r, c int, beta T) (a []T, ld int) {
 	a, ld = g.matrix(r, c)
 	if beta == 0 {
 		for i := range r {
@@ -110,9 +112,6 @@ func (g draw[T]) output(r, c int, beta T) (a []T, ld int) {
 	}
 	return a, ld
 }
-
-// clone returns a copy of s.
-func clone[T any](s []T) []T { return append([]T(nil), s...) }
 
 // near returns an error for the first element of got that differs from want by more than tol, relative to the larger
 // of 1 and |want|. NaN equals NaN.
@@ -126,9 +125,9 @@ func near[T real](got, want []T, tol float64) error {
 	return nil
 }
 
-// testOverrides compares our routines with the reference for random shapes, strides, transposes and scalars.
-func testOverrides[T real](t *testing.T, u float64, ours, ref level3Routines[T]) {
-	g := draw[T]{rand.New(rand.NewPCG(7, 8))}
+// compareRoutines compares our routines with the reference ones, where u is the unit roundoff.
+func compareRoutines[T real](t *testing.T, u float64, ours, ref level3Routines[T]) {
+	g := operandSource[T]{rand.New(rand.NewPCG(7, 8))}
 	check := func(got, want []T, k int, format string, args ...any) {
 		t.Helper()
 		if err := near(got, want, 4*u*float64(k+8)); err != nil {
@@ -147,7 +146,7 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref level3Routines[T])
 		a, lda := g.matrix(opDims(tA, m, k))
 		b, ldb := g.matrix(opDims(tB, k, n))
 		c, ldc := g.output(m, n, beta)
-		want := clone(c)
+		want := slices.Clone(c)
 		ours.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		ref.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, want, ldc)
 		check(c, want, k, "gemm %c%c %d %d %d α=%v β=%v", tA, tB, m, n, k, alpha, beta)
@@ -160,7 +159,7 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref level3Routines[T])
 				y[i*max(incY, -incY)] = T(nan)
 			}
 		}
-		want = clone(y)
+		want = slices.Clone(y)
 		ours.gemv(tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
 		ref.gemv(tA, m, n, alpha, a, lda, x, incX, beta, want, incY)
 		check(y, want, max(m, n), "gemv %c %d %d inc %d %d α=%v β=%v", tA, m, n, incX, incY, alpha, beta)
@@ -170,7 +169,7 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref level3Routines[T])
 		}
 		a, lda = g.matrix(opDims(tA, n, k))
 		c, ldc = g.output(n, n, beta)
-		want = clone(c)
+		want = slices.Clone(c)
 		if beta == 0 { // gonum reads C for Aᵀ·A into a lower triangle although β = 0
 			clear(want)
 			for i := range c {
@@ -192,7 +191,7 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref level3Routines[T])
 			"trmm": func(l level3Routines[T], b []T) { l.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
 		} {
 			b, ldb = g.matrix(m, n)
-			want = clone(b)
+			want = slices.Clone(b)
 			f(ours, b)
 			f(ref, want)
 			check(b, want, order(s, m, n), "%s %c%c%c%c %d %d α=%v", name, s, ul, tA, d, m, n, alpha)
@@ -207,22 +206,22 @@ func lenOp(t blas.Transpose, r, c int) int {
 }
 
 // vector draws a vector of n elements with a random increment.
-func (g draw[T]) vector(n int) (x []T, inc int) {
+func (g operandSource[T]) vector(n int) (x []T, inc int) {
 	inc = []int{1, 1, 2, 3, -1, -2}[g.IntN(6)]
 	return g.slice((n-1)*max(inc, -inc) + 1 + g.IntN(2)*g.IntN(9)), inc
 }
 
-// TestMisuse checks that our routines panic with the same text as gonum's for invalid arguments, and only for those.
-// The arguments are drawn around valid ones.
-func TestMisuse(t *testing.T) {
-	withBLAS(t, requireOpenBLAS(t))
-	testMisuse(t, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
-	testMisuse(t, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
+// TestOpenBLASMisuse checks that our routines panic with the same text as gonum's for invalid arguments, and only for
+// those. The arguments are drawn around valid ones.
+func TestOpenBLASMisuse(t *testing.T) {
+	useBLAS(t, requireOpenBLAS(t))
+	comparePanics(t, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
+	comparePanics(t, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
 }
 
-// testMisuse compares the panics of our routines with those of the reference for random arguments.
-func testMisuse[T real](t *testing.T, ours, ref level3Routines[T]) {
-	g := draw[T]{rand.New(rand.NewPCG(9, 10))}
+// comparePanics compares the panics of our routines with those of the reference for random arguments.
+func comparePanics[T real](t *testing.T, ours, ref level3Routines[T]) {
+	g := operandSource[T]{rand.New(rand.NewPCG(9, 10))}
 	trials := 3000
 	if suite.Small() || race.Enabled {
 		trials = 600
@@ -250,7 +249,7 @@ func testMisuse[T real](t *testing.T, ours, ref level3Routines[T]) {
 	panics := 0
 	compare := func(name string, f func(l level3Routines[T], out []T), out []T) {
 		t.Helper()
-		want, got := clone(out), clone(out)
+		want, got := slices.Clone(out), slices.Clone(out)
 		wantPanic := panicOf(func() { f(ref, want) })
 		gotPanic := panicOf(func() { f(ours, got) })
 		if wantPanic != nil {
@@ -311,8 +310,9 @@ func testMisuse[T real](t *testing.T, ours, ref level3Routines[T]) {
 	}
 }
 
-// TestChecks32Bits checks that dimensions that exceed 32 bits do not reach C.
-func TestChecks32Bits(t *testing.T) {
+// TestDimensionsFit32Bits checks that matrices and vectors with a dimension that exceeds 32 bits, or with too few
+// elements, are not passed to C.
+func TestDimensionsFit32Bits(t *testing.T) {
 	n := math.MaxInt32
 	big := n + 1
 	if big < 0 {
@@ -323,26 +323,26 @@ func TestChecks32Bits(t *testing.T) {
 		{2, 3, 2, 50}, {2, 3, 3, 5}, {-1, 3, 3, 5}, {1, -1, 3, 5},
 	} {
 		if fitsMatrix(c.r, c.c, c.ld, c.n) {
-			t.Errorf("matrix(%+v) passes", c)
+			t.Errorf("fitsMatrix(%+v) is true", c)
 		}
 	}
 	if !fitsMatrix(big-1, 2, 3, (big-2)*3+2) || fitsVector(big, 1, big) || fitsVector(2, big, 2*big) || fitsVector(3, 0, 5) ||
 		fitsVector(3, 2, 4) || fitsVector(3, -2, 4) || !fitsVector(3, -2, 5) {
-		t.Error("matrix or vector is wrong at its bound")
+		t.Error("fitsMatrix or fitsVector is wrong at its bound")
 	}
 	if large(1, -5, -5000, 10) {
-		t.Error("negative dimensions are large")
+		t.Error("a product with negative dimensions is large")
 	}
 	if !large(n, n, n, 10) {
-		t.Error("large overflows")
+		t.Error("the number of operations overflows in large")
 	}
 }
 
-// TestNoAllocation checks that the routines that call OpenBLAS allocate nothing.
-func TestNoAllocation(t *testing.T) {
+// TestOpenBLASNoAllocation checks that the routines that call OpenBLAS allocate nothing.
+func TestOpenBLASNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes pools forget")
 	}
-	withBLAS(t, requireOpenBLAS(t))
-	testNoAllocation(t, float64Routines(float64s{}))
+	useBLAS(t, requireOpenBLAS(t))
+	checkNoAllocation(t, float64Routines(float64s{}))
 }

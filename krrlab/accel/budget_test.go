@@ -26,29 +26,30 @@ func TestBudget(t *testing.T) {
 	} {
 		err := b.Check(16e5, "Z", advice)
 		if e, ok := errors.AsType[*MemoryError](err); !ok || e.Need != 16e5 || e.Budget != b || e.Error() != want {
-			t.Errorf("%v, want %s", err, want)
+			t.Errorf("the error of 1.6 MB is %v, want %s", err, want)
 		}
 	}
 	if got := [2]int64{SaturateInt64(1e300), SaturateInt64(5)}; got != [2]int64{math.MaxInt64, 5} {
-		t.Error(got)
+		t.Errorf("SaturateInt64 of 1e300 and 5: %d", got)
 	}
 }
 
-// TestLimits checks the limit of a process and the memory that is available to it, from --memory and from the machine.
-func TestLimits(t *testing.T) {
+// TestProcessLimit checks the limit of a process and the memory that is available to it, from --memory and from the
+// machine.
+func TestProcessLimit(t *testing.T) {
 	share, _ := MemoryShare(2)
 	if got := ProcessLimit(0, 2); share > 1e9 && got != int64(machineShare*float64(share))-programBytes {
-		t.Errorf("half of the machine, %d bytes: %d", share, got)
+		t.Errorf("the limit in half of the machine, %d bytes, is %d", share, got)
 	}
 	for limit, want := range map[int64]int64{1: 1, programBytes: 1, 3e8: 2e8} {
 		if got := ProcessLimit(limit, 7); got != want {
-			t.Errorf("%d bytes: %d, want %d", limit, got, want)
+			t.Errorf("the limit of a process with --memory %d is %d, want %d", limit, got, want)
 		}
 	}
 	if b := AvailableMemory(9, 2); b != (Budget{Limit: 9}) {
-		t.Errorf("9 bytes: %+v", b)
+		t.Errorf("available memory with --memory 9: %+v", b)
 	}
-	if half, all := AvailableMemory(0, 1<<40).Limit, MemoryAvailable(); all > 0 && half != 1 {
-		t.Errorf("a tiny part of %d bytes: %d", all, half)
+	if part, all := AvailableMemory(0, 1<<40).Limit, MemoryAvailable(); all > 0 && part != 1 {
+		t.Errorf("the part of one of 2⁴⁰ ranks of %d bytes is %d, want 1", all, part)
 	}
 }

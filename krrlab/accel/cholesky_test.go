@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// wave returns the positive definite matrix e^(−|i−j|/40)·cos((i−j)/7) + 0.3·δ_ij as a lower triangle with row stride
-// ld. All other elements are NaN.
-func wave[T real](n, ld int) []T {
+// waveMatrix returns the positive definite matrix e^(−|i−j|/40)·cos((i−j)/7) + 0.3·δ_ij as a lower triangle with row
+// stride ld. All other elements are NaN.
+func waveMatrix[T real](n, ld int) []T {
 	a := make([]T, max(0, (n-1)*ld+n))
 	for i := range a {
 		a[i] = T(nan)
@@ -25,8 +25,8 @@ func wave[T real](n, ld int) []T {
 	return a
 }
 
-// widened returns the lower triangle of a as a dense matrix in float64.
-func widened[T real](n int, a []T, ld int) *mat.Dense {
+// lowerTriangle returns the lower triangle of a as a dense matrix in float64.
+func lowerTriangle[T real](n int, a []T, ld int) *mat.Dense {
 	l := mat.NewDense(n, n, nil)
 	for i := range n {
 		for j := range i + 1 {
@@ -36,18 +36,18 @@ func widened[T real](n int, a []T, ld int) *mat.Dense {
 	return l
 }
 
-// tiled are orders of one, two and three tiles.
-var tiled = []int{1, 40, tileOrder - 1, tileOrder, tileOrder + 1, 2*tileOrder + 100}
+// tiledOrders are the orders of matrices of one, two and three tiles.
+var tiledOrders = []int{1, 40, tileOrder - 1, tileOrder, tileOrder + 1, 2*tileOrder + 100}
 
-// lowerOnThreads returns the result of f for a wave matrix, with zeros above the diagonal. It checks that nothing
+// resultOnThreads returns the result of f for waveMatrix, with zeros above the diagonal. It checks that nothing
 // above the diagonal is read or written, and that the bits do not depend on the number of threads.
-func lowerOnThreads[T real](t *testing.T, n, ld int, f func(n int, a []T, lda int) bool) (first []T) {
+func resultOnThreads[T real](t *testing.T, n, ld int, f func(n int, a []T, lda int) bool) (first []T) {
 	t.Helper()
 	for _, threads := range []int{1, 2, 5} {
-		withThreads(t, threads)
-		a := wave[T](n, ld)
+		useThreads(t, threads)
+		a := waveMatrix[T](n, ld)
 		if !f(n, a, ld) {
-			t.Fatalf("n = %d: not ok", n)
+			t.Fatalf("n = %d: failed", n)
 		}
 		for i := range a {
 			if above := i%ld > i/ld; above != (a[i] != a[i]) {
@@ -70,10 +70,10 @@ func lowerOnThreads[T real](t *testing.T, n, ld int, f func(n int, a []T, lda in
 // the diagonal.
 func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, lda int) bool) {
 	onEachBLAS(t, func(t *testing.T) {
-		for _, n := range tiled {
+		for _, n := range tiledOrders {
 			ld := n + 3
-			want := widened(n, wave[T](n, ld), ld)
-			l := widened(n, lowerOnThreads(t, n, ld, potrf), ld)
+			want := lowerTriangle(n, waveMatrix[T](n, ld), ld)
+			l := lowerTriangle(n, resultOnThreads(t, n, ld, potrf), ld)
 			var p mat.Dense
 			p.Mul(l, l.T())
 			for i := range n {
@@ -85,13 +85,13 @@ func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, ld
 			}
 			for _, pivot := range []int{0, n / 2, n - 1} { // not definite
 				for _, bad := range []float64{-1, nan, math.Inf(-1)} {
-					a := wave[T](n, ld)
+					a := waveMatrix[T](n, ld)
 					a[pivot*ld+pivot] = T(bad)
 					if potrf(n, a, ld) {
-						t.Errorf("n = %d: ok with %v at %d", n, bad, pivot)
+						t.Errorf("n = %d: no failure with %v on the diagonal at %d", n, bad, pivot)
 						continue
 					}
-					for i := range pivot { // the caller takes the first pivot that is not positive
+					for i := range pivot { // the caller looks for the first pivot that is not positive
 						if !(a[i*ld+i] > 0) {
 							t.Errorf("n = %d: pivot %d is %v, the bad one is %d", n, i, a[i*ld+i], pivot)
 						}
@@ -101,10 +101,10 @@ func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, ld
 					}
 				}
 				if pivot > 0 {
-					a := wave[T](n, ld)
+					a := waveMatrix[T](n, ld)
 					a[pivot*ld] = T(nan)
 					if potrf(n, a, ld) {
-						t.Errorf("n = %d: ok with NaN at (%d, 0)", n, pivot)
+						t.Errorf("n = %d: no failure with NaN at (%d, 0)", n, pivot)
 					}
 				}
 			}
@@ -112,12 +112,12 @@ func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, ld
 	})
 }
 
-// TestBadPivot checks that the failed pivot is on the diagonal, also if the original diagonal entry was positive.
-func TestBadPivot(t *testing.T) {
+// TestFailedPivot checks that the failed pivot is on the diagonal, also if the original diagonal entry was positive.
+func TestFailedPivot(t *testing.T) {
 	onEachBLAS(t, func(t *testing.T) {
 		a, b := []float64{1, 0, 2, 1}, []float32{1, 0, 2, 1} // 1 − 2² = −3
 		if Dpotrf(2, a, 2) || Spotrf(2, b, 2) {
-			t.Error("ok of a matrix that is not definite")
+			t.Error("no failure for a matrix that is not definite")
 		}
 		if a[3] != -3 || b[3] != -3 {
 			t.Errorf("pivots %v and %v, want -3", a[3], b[3])
@@ -130,7 +130,7 @@ func TestBadPivot(t *testing.T) {
 			}
 			a[n*n-2], b[n*n-2] = 2, 2
 			if Dpotrf(n, a, n) || Spotrf(n, b, n) {
-				t.Errorf("n = %d: ok of a matrix that is not definite", n)
+				t.Errorf("n = %d: no failure for a matrix that is not definite", n)
 			}
 			if a[n*n-1] != -3 || b[n*n-1] != -3 {
 				t.Errorf("n = %d: pivots %v and %v, want -3", n, a[n*n-1], b[n*n-1])
@@ -139,19 +139,19 @@ func TestBadPivot(t *testing.T) {
 	})
 }
 
-// TestTiledDpotrf checks Dpotrf.
+// TestTiledDpotrf checks the Cholesky factorization in float64 with testCholesky.
 func TestTiledDpotrf(t *testing.T) { testCholesky(t, 1e-14, Dpotrf) }
 
-// TestTiledSpotrf checks Spotrf.
+// TestTiledSpotrf checks the Cholesky factorization in float32 with testCholesky.
 func TestTiledSpotrf(t *testing.T) { testCholesky(t, 1e-6, Spotrf) }
 
 // TestTiledDtrtri checks L⁻¹L = I, and that a singular matrix is refused unchanged.
 func TestTiledDtrtri(t *testing.T) {
 	onEachBLAS(t, func(t *testing.T) {
-		for _, n := range tiled {
+		for _, n := range tiledOrders {
 			ld := n + 2
-			l := widened(n, wave[float64](n, ld), ld)
-			x := widened(n, lowerOnThreads(t, n, ld, Dtrtri), ld)
+			l := lowerTriangle(n, waveMatrix[float64](n, ld), ld)
+			x := lowerTriangle(n, resultOnThreads(t, n, ld, Dtrtri), ld)
 			var p mat.Dense
 			p.Mul(x, l)
 			var size mat.Dense // |X||L|, the unit of the rounding errors
@@ -167,10 +167,10 @@ func TestTiledDtrtri(t *testing.T) {
 					}
 				}
 			}
-			a := wave[float64](n, ld)
+			a := waveMatrix[float64](n, ld)
 			a[(n-1)*(ld+1)] = 0
 			if b := slices.Clone(a); Dtrtri(n, a, ld) || fmt.Sprint(a) != fmt.Sprint(b) {
-				t.Errorf("n = %d: singular and inverted", n)
+				t.Errorf("n = %d: a singular matrix is inverted or changed", n)
 			}
 		}
 	})

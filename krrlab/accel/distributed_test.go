@@ -11,9 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestDistributedMatrix checks that the factor on several ranks, some of them without a block column, and its inverse
-// have the bits of one process, for which L⁻¹L = I. All ranks must name a pivot that is not positive, and an error of
-// one communication must end all ranks.
+// TestDistributedMatrix checks that the inverse of the Cholesky factor, computed on several ranks, some of them without
+// a block column, has the bits of one process, for which L⁻¹L = I. All ranks must name a pivot that is not positive,
+// and an error of one communication must end all ranks.
 func TestDistributedMatrix(t *testing.T) {
 	n := 2*accel.TileOrder + 37
 	entry := func(i, j int) float64 {
@@ -37,20 +37,20 @@ func TestDistributedMatrix(t *testing.T) {
 			lower[i*n+j] = entry(i, j)
 		}
 	}
-	single := accel.WrapMatrix(n, lower, n)
-	single.Diagonal(func(v *float64) { *v += 0.25 })
-	if failedPivot, _, err := single.Potrf(); failedPivot != n || err != nil {
+	undistributed := accel.WrapMatrix(n, lower, n)
+	undistributed.Diagonal(func(v *float64) { *v += 0.25 })
+	if failedPivot, _, err := undistributed.Potrf(); failedPivot != n || err != nil {
 		t.Fatal(failedPivot, err)
 	}
 	l := append([]float64(nil), lower...)
 	want := make([][]float64, n)
-	alone := accel.NewDistributedMatrix(n, 0, 1, nil)
-	fill(alone)
-	alone.Diagonal(func(v *float64) { *v += 0.25 })
-	if failedPivot, _, err := alone.Potrf(); failedPivot != n || err != nil {
+	oneRank := accel.NewDistributedMatrix(n, 0, 1, nil)
+	fill(oneRank)
+	oneRank.Diagonal(func(v *float64) { *v += 0.25 })
+	if failedPivot, _, err := oneRank.Potrf(); failedPivot != n || err != nil {
 		t.Fatal(failedPivot, err)
 	}
-	testkit.OK(t, alone.Invert(func(i int, row []float64) { want[i] = append([]float64(nil), row...) }))
+	testkit.OK(t, oneRank.Invert(func(i int, row []float64) { want[i] = append([]float64(nil), row...) }))
 	for _, i := range []int{0, accel.TileOrder, n - 1} { // row i of L⁻¹L
 		for j := range i + 1 {
 			var sum float64
@@ -65,18 +65,18 @@ func TestDistributedMatrix(t *testing.T) {
 			}
 		}
 	}
-	failed := errors.New("no link")
+	errLink := errors.New("no link")
 	for _, c := range []struct {
-		p, fail int     // p ranks; the call of the share function that fails, 0 for none
-		shift   float64 // added to the diagonal
+		ranks, failingCall int     // the share function fails at this call of each rank; 0 for none
+		shift              float64 // added to the diagonal
 	}{{2, 0, 0.25}, {5, 0, 0.25}, {2, 1, 0.25}, {2, 0, -1.5}, {2, 4, 0.25}} {
 		var group sync.WaitGroup
-		for _, g := range comm.Local(c.p, 0) {
+		for _, g := range comm.Local(c.ranks, 0) {
 			group.Go(func() {
 				calls := 0
-				d := accel.NewDistributedMatrix(n, g.Rank(), c.p, func(x []float64, root int) error {
-					if calls++; calls == c.fail {
-						return failed
+				d := accel.NewDistributedMatrix(n, g.Rank(), c.ranks, func(x []float64, root int) error {
+					if calls++; calls == c.failingCall {
+						return errLink
 					}
 					return comm.BroadcastFloats(t.Context(), g, x, root)
 				})
@@ -85,23 +85,24 @@ func TestDistributedMatrix(t *testing.T) {
 				failedPivot, pivot, err := d.Potrf()
 				if c.shift < 0 {
 					if failedPivot != 0 || pivot != entry(0, 0)+c.shift || err != nil {
-						t.Errorf("rank %d: pivot %d is %v, %v", g.Rank(), failedPivot, pivot, err)
+						t.Errorf("rank %d: failed pivot %d with value %v, error %v; want pivot 0", g.Rank(),
+							failedPivot, pivot, err)
 					}
 					return
 				}
 				if err == nil {
 					err = d.Invert(func(i int, row []float64) {
 						for k, v := range row {
-							if v != want[i][k] && c.fail == 0 {
-								t.Errorf("rank %d of %d: L⁻¹ is %v at (%d, %d), want %v", g.Rank(), c.p,
+							if v != want[i][k] && c.failingCall == 0 {
+								t.Errorf("rank %d of %d: L⁻¹ is %v at (%d, %d), want %v", g.Rank(), c.ranks,
 									v, i, k, want[i][k])
 								return
 							}
 						}
 					})
 				}
-				if c.fail == 0 && err != nil || c.fail > 0 && !errors.Is(err, failed) {
-					t.Errorf("rank %d, share %d fails: %v", g.Rank(), c.fail, err)
+				if c.failingCall == 0 && err != nil || c.failingCall > 0 && !errors.Is(err, errLink) {
+					t.Errorf("rank %d, failure of call %d: error %v", g.Rank(), c.failingCall, err)
 				}
 			})
 		}

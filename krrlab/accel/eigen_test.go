@@ -17,13 +17,13 @@ import (
 // TestDsyev compares OpenBLAS's eigenvalues with gonum's, and checks the eigenvectors by their residuals and norms.
 func TestDsyev(t *testing.T) {
 	g := rand.New(rand.NewPCG(15, 16))
-	withBLAS(t, requireOpenBLAS(t))
-	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
-	for _, n := range append(orders[1:], eigenvectorsPerCall+8) { // the last one takes two calls for the eigenvectors
+	useBLAS(t, requireOpenBLAS(t))
+	ours, ref := libraryLAPACK{}, gonum.Implementation{}
+	for _, n := range append(orders[1:], eigenvectorsPerCall+8) { // the last order needs two calls for the eigenvectors
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			ld := n + g.IntN(4)
-			a0 := definite(g, n, ld)
-			stored := clone(a0)
+			a0 := randomDefinite(g, n, ld)
+			stored := slices.Clone(a0)
 			for i := range n { // the other triangle must not be read
 				for j := range n {
 					if i != j && (ul == blas.Upper) != (j > i) {
@@ -31,25 +31,25 @@ func TestDsyev(t *testing.T) {
 					}
 				}
 			}
-			q := []float64{0}
-			openBLASRoutines.Dsyev(lapack.EVCompute, ul, n, nil, ld, nil, q, -1)
-			work := make([]float64, int(q[0]))
+			workspaceSize := []float64{0}
+			ours.Dsyev(lapack.EVCompute, ul, n, nil, ld, nil, workspaceSize, -1)
+			work := make([]float64, int(workspaceSize[0]))
 			w, want := make([]float64, n), make([]float64, n)
-			v := clone(stored)
-			if !openBLASRoutines.Dsyev(lapack.EVCompute, ul, n, v, ld, w, work, len(work)) {
+			v := slices.Clone(stored)
+			if !ours.Dsyev(lapack.EVCompute, ul, n, v, ld, w, work, len(work)) {
 				t.Fatal("not ok")
 			}
-			if !ref.Dsyev(lapack.EVNone, ul, n, clone(stored), ld, want, work, len(work)) {
+			if !ref.Dsyev(lapack.EVNone, ul, n, slices.Clone(stored), ld, want, work, len(work)) {
 				t.Fatal("gonum's is not ok")
 			}
 			if err := near(w, want, 1e-12); err != nil {
 				t.Fatalf("n = %d, %c: eigenvalues: %v", n, ul, err)
 			}
-			only := make([]float64, n)
-			if !openBLASRoutines.Dsyev(lapack.EVNone, ul, n, clone(stored), ld, only, work, len(work)) {
+			values := make([]float64, n)
+			if !ours.Dsyev(lapack.EVNone, ul, n, slices.Clone(stored), ld, values, work, len(work)) {
 				t.Fatal("not ok")
 			}
-			if err := near(only, want, 1e-12); err != nil {
+			if err := near(values, want, 1e-12); err != nil {
 				t.Fatalf("n = %d, %c: eigenvalues alone: %v", n, ul, err)
 			}
 			for column := range n { // A·v = w·v and vᵀ·v = 1 for each column v
@@ -77,11 +77,11 @@ func TestEigen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	a := blas64.Symmetric{Uplo: blas.Lower, N: 2, Stride: 2, Data: []float64{2, 0, 1, 2}}
 	if v, err := Eigen(ctx, lapack.EVNone, a); err != nil || math.Abs(v[0]-1)+math.Abs(v[1]-3) > 1e-15 {
-		t.Errorf("%v, %v", v, err)
+		t.Errorf("eigenvalues %v, error %v", v, err)
 	}
 	cancel()
 	if _, err := Eigen(ctx, lapack.EVNone, a); err == nil {
-		t.Error("no error")
+		t.Error("no error of a canceled context")
 	}
 }
 
@@ -120,10 +120,10 @@ func TestDsyevNotFinite(t *testing.T) {
 			for _, jobz := range []lapack.EVJob{lapack.EVNone, lapack.EVCompute} {
 				for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 					for _, position := range []int{0, (n - 1) * n, n*n - 1} {
-						a, w, work := wave[float64](n, n), make([]float64, n), make([]float64, 3*n)
+						a, w, work := waveMatrix[float64](n, n), make([]float64, n), make([]float64, 3*n)
 						a[position] = bad
 						if (libraryLAPACK{}).Dsyev(jobz, blas.Lower, n, a, n, w, work, len(work)) || w[0] == w[0] {
-							t.Errorf("n = %d, %v at %d: %v", n, bad, position, w)
+							t.Errorf("n = %d, %v at %d: eigenvalues %v", n, bad, position, w)
 						}
 					}
 				}
@@ -132,39 +132,40 @@ func TestDsyevNotFinite(t *testing.T) {
 	})
 }
 
-// countdown is a context that ends when Err has been called so many times.
-type countdown struct {
+// countdownContext is a context that is canceled after the given number of calls of Err.
+type countdownContext struct {
 	context.Context
 	calls int
 }
 
-func (c *countdown) Err() error {
+// Err implements context.Context.
+func (c *countdownContext) Err() error {
 	if c.calls--; c.calls < 0 {
 		return context.Canceled
 	}
 	return nil
 }
 
-// TestEigenEnds checks that eigenvalues end between two panels of the reduction if their context does, and that the
-// reduction has the bits of gonum's.
-func TestEigenEnds(t *testing.T) {
-	withBLAS(t, nil)
+// TestEigenCanceled checks that the reduction to tridiagonal form has the bits of gonum's, and that it ends between two
+// panels if the context is canceled.
+func TestEigenCanceled(t *testing.T) {
+	useBLAS(t, nil)
 	g := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{1, 31, 33, 130, 200} {
-		a, ld := definite(g, n, n+1), n+1
-		q := []float64{0}
+		a, ld := randomDefinite(g, n, n+1), n+1
+		workspaceSize := []float64{0}
 		ref := libraryLAPACK{}
-		ref.Dsyev(lapack.EVNone, blas.Lower, n, nil, ld, nil, q, -1)
-		lwork := int(q[0]) - 2*n
+		ref.Dsyev(lapack.EVNone, blas.Lower, n, nil, ld, nil, workspaceSize, -1)
+		lwork := int(workspaceSize[0]) - 2*n
 		var parts [2][]float64
 		for k := range parts {
-			b, d, e, tau, work := clone(a), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64,
-				lwork)
+			b, d, e := slices.Clone(a), make([]float64, n), make([]float64, n)
+			tau, work := make([]float64, n), make([]float64, lwork)
 			if k == 0 {
 				ref.Dsytrd(blas.Lower, n, b, ld, d, e[:n-1], tau[:n-1], work, lwork)
 			} else if s := (blas64.Symmetric{Uplo: blas.Lower, N: n, Data: b, Stride: ld}); !ref.reduce(t.Context(), s,
 				tridiagonal{d, e[:n-1], tau[:n-1]}, work) {
-				t.Fatal("the reduction ended")
+				t.Fatal("the reduction was canceled")
 			}
 			parts[k] = slices.Concat(b, d, e, tau)
 		}
@@ -173,27 +174,27 @@ func TestEigenEnds(t *testing.T) {
 		}
 	}
 	const n = 200
-	a := definite(g, n, n)
-	ended := clone(a)
-	_, err := Eigen(&countdown{t.Context(), 4}, lapack.EVNone, blas64.Symmetric{Uplo: blas.Lower, N: n, Data: ended,
-		Stride: n})
+	a := randomDefinite(g, n, n)
+	ended := slices.Clone(a)
+	_, err := Eigen(&countdownContext{t.Context(), 4}, lapack.EVNone, blas64.Symmetric{Uplo: blas.Lower, N: n,
+		Data: ended, Stride: n})
 	if !errors.Is(err, context.Canceled) || slices.Equal(ended, a) || ended[(n-3)*n+n-4] == 0 {
-		t.Errorf("error %v", err)
+		t.Errorf("canceled at the fifth check: error %v, matrix changed %v", err, !slices.Equal(ended, a))
 	}
 }
 
-// TestLibraryEigenEnds checks that the eigenvectors of a library end if the context ends before any of its checks: by
-// ForEach, before each of six panels of 32 columns, before the only call for the eigenvectors, and twice more by
-// ForEach.
-func TestLibraryEigenEnds(t *testing.T) {
-	withBLAS(t, requireOpenBLAS(t))
+// TestOpenBLASEigenvectorsCanceled checks that Eigen with OpenBLAS returns the error of a context that is canceled
+// before any of its checks: by ForEach, before each of six panels of 32 columns, before the only call for the
+// eigenvectors, and twice more by ForEach.
+func TestOpenBLASEigenvectorsCanceled(t *testing.T) {
+	useBLAS(t, requireOpenBLAS(t))
 	const n, checks = 200, 1 + 6 + 1 + 2
 	for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 		for calls := range checks + 1 {
-			a := blas64.Symmetric{Uplo: ul, N: n, Data: definite(rand.New(rand.NewPCG(3, 4)), n, n), Stride: n}
-			_, err := Eigen(&countdown{t.Context(), calls}, lapack.EVCompute, a)
+			a := blas64.Symmetric{Uplo: ul, N: n, Data: randomDefinite(rand.New(rand.NewPCG(3, 4)), n, n), Stride: n}
+			_, err := Eigen(&countdownContext{t.Context(), calls}, lapack.EVCompute, a)
 			if ended := calls < checks; errors.Is(err, context.Canceled) != ended {
-				t.Errorf("%c, %d checks: error %v", ul, calls, err)
+				t.Errorf("%c, canceled at check %d of %d: error %v", ul, calls, checks, err)
 			}
 		}
 	}

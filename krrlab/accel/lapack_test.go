@@ -3,6 +3,7 @@ package accel
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
@@ -10,8 +11,9 @@ import (
 	"gonum.org/v1/gonum/lapack/gonum"
 )
 
-// definite draws a symmetric positive definite matrix G·Gᵀ/n + I/10 with row stride ld. Both triangles are stored.
-func definite(g *rand.Rand, n, ld int) []float64 {
+// randomDefinite draws a symmetric positive definite matrix G·Gᵀ/n + I/10 with row stride ld. Both triangles are
+// stored.
+func randomDefinite(g *rand.Rand, n, ld int) []float64 {
 	f := make([]float64, n*n)
 	for i := range f {
 		f[i] = g.NormFloat64()
@@ -31,21 +33,22 @@ func definite(g *rand.Rand, n, ld int) []float64 {
 	return a
 }
 
+// orders are the orders of test matrices, around the block size of gonum.
 var orders = []int{0, 1, 2, 31, 32, 33, 64, 65, 130, 200}
 
 // TestDpotrf compares OpenBLAS's Cholesky factor with gonum's, and checks that a matrix that is not positive definite
 // is refused.
 func TestDpotrf(t *testing.T) {
 	g := rand.New(rand.NewPCG(11, 12))
-	withBLAS(t, requireOpenBLAS(t))
-	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
+	useBLAS(t, requireOpenBLAS(t))
+	ours, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			ld := n + 1 + g.IntN(4)
-			a := definite(g, n, ld)
-			want := clone(a)
-			if ok, wok := openBLASRoutines.Dpotrf(ul, n, a, ld), ref.Dpotrf(ul, n, want, ld); !ok || !wok {
-				t.Fatalf("n = %d: ok %v, gonum's %v", n, ok, wok)
+			a := randomDefinite(g, n, ld)
+			want := slices.Clone(a)
+			if ok, refOK := ours.Dpotrf(ul, n, a, ld), ref.Dpotrf(ul, n, want, ld); !ok || !refOK {
+				t.Fatalf("n = %d: ok %v, gonum's %v", n, ok, refOK)
 			}
 			if err := near(a, want, 1e-12); err != nil {
 				t.Fatalf("n = %d, %c: %v", n, ul, err)
@@ -54,17 +57,17 @@ func TestDpotrf(t *testing.T) {
 				continue
 			}
 			for _, bad := range []float64{-1, nan, math.Inf(-1)} { // not definite
-				a = definite(g, n, ld)
+				a = randomDefinite(g, n, ld)
 				a[(n-1)*ld+n-1] = bad
-				if openBLASRoutines.Dpotrf(ul, n, a, ld) {
-					t.Errorf("n = %d: ok with a_nn = %v", n, bad)
+				if ours.Dpotrf(ul, n, a, ld) {
+					t.Errorf("n = %d: no failure with a_nn = %v", n, bad)
 				}
 			}
-			a = definite(g, n, ld)
+			a = randomDefinite(g, n, ld)
 			if n > 1 {
 				a[ld], a[1] = nan, nan
-				if openBLASRoutines.Dpotrf(ul, n, a, ld) {
-					t.Errorf("n = %d: ok with a_21 = NaN", n)
+				if ours.Dpotrf(ul, n, a, ld) {
+					t.Errorf("n = %d: no failure with a_21 = NaN", n)
 				}
 			}
 		}
@@ -74,16 +77,16 @@ func TestDpotrf(t *testing.T) {
 // TestDtrtri compares OpenBLAS's triangular inverse with gonum's, and checks that a singular matrix is refused
 // unchanged.
 func TestDtrtri(t *testing.T) {
-	g := draw[float64]{rand.New(rand.NewPCG(13, 14))}
-	withBLAS(t, requireOpenBLAS(t))
-	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
+	g := operandSource[float64]{rand.New(rand.NewPCG(13, 14))}
+	useBLAS(t, requireOpenBLAS(t))
+	ours, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders[1:] {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			for _, d := range []blas.Diag{blas.NonUnit, blas.Unit} {
 				a, ld := g.triangle(ul, d, n)
-				want := clone(a)
-				if ok, wok := openBLASRoutines.Dtrtri(ul, d, n, a, ld), ref.Dtrtri(ul, d, n, want, ld); !ok || !wok {
-					t.Fatalf("n = %d: ok %v, gonum's %v", n, ok, wok)
+				want := slices.Clone(a)
+				if ok, refOK := ours.Dtrtri(ul, d, n, a, ld), ref.Dtrtri(ul, d, n, want, ld); !ok || !refOK {
+					t.Fatalf("n = %d: ok %v, gonum's %v", n, ok, refOK)
 				}
 				if err := near(a, want, 1e-12); err != nil {
 					t.Fatalf("n = %d, %c%c: %v", n, ul, d, err)
@@ -91,9 +94,9 @@ func TestDtrtri(t *testing.T) {
 			}
 			a, ld := g.triangle(ul, blas.NonUnit, n)
 			a[(n/2)*ld+n/2] = 0
-			want := clone(a)
-			if openBLASRoutines.Dtrtri(ul, blas.NonUnit, n, a, ld) {
-				t.Errorf("n = %d: a singular matrix passes", n)
+			want := slices.Clone(a)
+			if ours.Dtrtri(ul, blas.NonUnit, n, a, ld) {
+				t.Errorf("n = %d: a singular matrix is inverted", n)
 			}
 			if err := near(a, want, 0); err != nil {
 				t.Errorf("n = %d: a singular matrix is changed: %v", n, err)
@@ -104,8 +107,8 @@ func TestDtrtri(t *testing.T) {
 
 // TestLapackMisuse checks that invalid arguments panic with the same text as gonum's routines.
 func TestLapackMisuse(t *testing.T) {
-	withBLAS(t, requireOpenBLAS(t))
-	openBLASRoutines, ref := libraryLAPACK{}, gonum.Implementation{}
+	useBLAS(t, requireOpenBLAS(t))
+	ours, ref := libraryLAPACK{}, gonum.Implementation{}
 	const n = 40
 	for _, ul := range []blas.Uplo{blas.Lower, 'X'} {
 		for _, m := range []int{-1, n} {
@@ -118,13 +121,15 @@ func TestLapackMisuse(t *testing.T) {
 						}
 						w, work := make([]float64, n-short), make([]float64, 3*n-short)
 						for i, f := range []func(l lapack.Float64){
-							func(l lapack.Float64) { l.Dpotrf(ul, m, clone(a), ld) },
-							func(l lapack.Float64) { l.Dtrtri(ul, blas.NonUnit, m, clone(a), ld) },
-							func(l lapack.Float64) { l.Dtrtri(blas.Lower, 'Y', m, clone(a), ld) },
-							func(l lapack.Float64) { l.Dsyev(lapack.EVCompute, ul, m, clone(a), ld, w, work, lwork) },
-							func(l lapack.Float64) { l.Dsyev('Q', ul, m, clone(a), ld, w, work, lwork) },
+							func(l lapack.Float64) { l.Dpotrf(ul, m, slices.Clone(a), ld) },
+							func(l lapack.Float64) { l.Dtrtri(ul, blas.NonUnit, m, slices.Clone(a), ld) },
+							func(l lapack.Float64) { l.Dtrtri(blas.Lower, 'Y', m, slices.Clone(a), ld) },
+							func(l lapack.Float64) {
+								l.Dsyev(lapack.EVCompute, ul, m, slices.Clone(a), ld, w, work, lwork)
+							},
+							func(l lapack.Float64) { l.Dsyev('Q', ul, m, slices.Clone(a), ld, w, work, lwork) },
 						} {
-							got, want := panicOf(func() { f(openBLASRoutines) }), panicOf(func() { f(ref) })
+							got, want := panicOf(func() { f(ours) }), panicOf(func() { f(ref) })
 							if got != want {
 								t.Errorf("case %d %c m=%d ld=%d short=%d lwork=%d: panics with %v, gonum's with %v", i,
 									ul, m, ld, short, lwork, got, want)
@@ -137,34 +142,17 @@ func TestLapackMisuse(t *testing.T) {
 	}
 }
 
-// cholesky is the textbook factorization, lower, in place.
-func cholesky(n int, a []float64, ld int) {
-	for j := range n {
-		for i := j; i < n; i++ {
-			s := a[i*ld+j]
-			for k := range j {
-				s -= a[i*ld+k] * a[j*ld+k]
-			}
-			if i == j {
-				a[j*ld+j] = math.Sqrt(s)
-			} else {
-				a[i*ld+j] = s / a[j*ld+j]
-			}
-		}
-	}
-}
-
 // TestSpotrfBackwardError checks L·Lᵀ = A + E with |E| ≤ 2·n·u·|L|·|L|ᵀ, element by element.
 func TestSpotrfBackwardError(t *testing.T) {
 	onEachBLAS(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(19, 20))
 		const n = 150
-		a := definite(g, n, n)
+		a := randomDefinite(g, n, n)
 		f := make([]float32, n*n)
 		for i, v := range a {
 			f[i] = float32(v)
 		}
-		a32 := clone(f)
+		a32 := slices.Clone(f)
 		if !Spotrf(n, f, n) {
 			t.Fatal("not ok")
 		}
@@ -190,13 +178,13 @@ func TestSpotrfFails(t *testing.T) {
 		for _, n := range []int{5, 40, 200} {
 			for _, position := range []int{0, n / 2, n - 1} {
 				f := make([]float32, n*n)
-				for i, v := range definite(g, n, n) {
+				for i, v := range randomDefinite(g, n, n) {
 					if f[i] = float32(v); i/n == position || i%n == position {
 						f[i] = 0
 					}
 				}
 				if Spotrf(n, f, n) {
-					t.Errorf("n = %d: ok with zeros in row and column %d", n, position)
+					t.Errorf("n = %d: no failure with zeros in row and column %d", n, position)
 				}
 			}
 		}

@@ -15,48 +15,48 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// TestOwn compares Go's own routines with gonum's, for valid and invalid arguments.
-func TestOwn(t *testing.T) {
-	withThreads(t, 3)
-	withBLAS(t, nil)
+// TestGoRoutines compares Go's own routines with gonum's, for valid and invalid arguments.
+func TestGoRoutines(t *testing.T) {
+	useThreads(t, 3)
+	useBLAS(t, nil)
 	t.Run("float32", func(t *testing.T) {
-		testOwn(t, 0x1p-24, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
+		compareGoRoutines(t, 0x1p-24, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
 	})
 	t.Run("float64", func(t *testing.T) {
-		testOwn(t, 0x1p-53, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
+		compareGoRoutines(t, 0x1p-53, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
 	})
 }
 
-// testOwn runs TestOwn in one precision with the unit roundoff u.
-func testOwn[T real](t *testing.T, u float64, own, ref level3Routines[T]) {
-	t.Run("misuse", func(t *testing.T) { testMisuse(t, own, ref) })
+// compareGoRoutines compares Go's own routines with gonum's in one precision with the unit roundoff u.
+func compareGoRoutines[T real](t *testing.T, u float64, ours, ref level3Routines[T]) {
+	t.Run("misuse", func(t *testing.T) { comparePanics(t, ours, ref) })
 	t.Run("values", func(t *testing.T) {
-		syrk := own.syrk
-		own.syrk = func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
-			// gonum reads C although β = 0, and the test expects that of small problems.
+		syrk := ours.syrk
+		ours.syrk = func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
+			// gonum reads C although β = 0, and compareRoutines expects that for small problems.
 			for i := 0; beta == 0 && i < n; i++ {
 				clear(triangleRow(ul, n, c, ldc, i))
 			}
 			syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 		}
-		testOverrides(t, u, own, ref)
+		compareRoutines(t, u, ours, ref)
 	})
 }
 
-// TestOwnThreads checks that Go's own routines have the same bits for any number of threads, outside and inside
-// ForEach.
-func TestOwnThreads(t *testing.T) {
-	withBLAS(t, nil)
+// TestGoRoutinesOnThreads checks that Go's own routines have the same bits for any number of threads, outside and
+// inside ForEach.
+func TestGoRoutinesOnThreads(t *testing.T) {
+	useBLAS(t, nil)
 	if simd.CurrentPath() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
-	testOwnThreads(t, 0x1p-24, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
-	testOwnThreads(t, 0x1p-53, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
+	compareGoRoutinesOnThreads(t, 0x1p-24, float32Routines(float32s{}), float32Routines(gonum.Implementation{}))
+	compareGoRoutinesOnThreads(t, 0x1p-53, float64Routines(float64s{}), float64Routines(gonum.Implementation{}))
 }
 
-// testOwnThreads runs TestOwnThreads in one precision with the unit roundoff u.
-func testOwnThreads[T real](t *testing.T, u float64, own, ref level3Routines[T]) {
-	g := draw[T]{rand.New(rand.NewPCG(31, 32))}
+// compareGoRoutinesOnThreads checks the bits and, with the unit roundoff u, the values in one precision.
+func compareGoRoutinesOnThreads[T real](t *testing.T, u float64, ours, ref level3Routines[T]) {
+	g := operandSource[T]{rand.New(rand.NewPCG(31, 32))}
 	for _, s := range [][3]int{{200, 90, 100}, {1, 3000, 400}, {3000, 1, 400}, {7, 400, 500}, {520, 1030, 30},
 		{130, 130, 130}} {
 		m, n, k := s[0], s[1], s[2]
@@ -66,21 +66,21 @@ func testOwnThreads[T real](t *testing.T, u float64, own, ref level3Routines[T])
 			b, ldb := g.matrix(opDims(tB, k, n))
 			c, ldc := g.matrix(m, n)
 			got := sameBits(t, fmt.Sprintf("gemm %c%c %v", tA, tB, s), c, func(c []T) {
-				own.gemm(tA, tB, m, n, k, 1.5, a, lda, b, ldb, beta, c, ldc)
+				ours.gemm(tA, tB, m, n, k, 1.5, a, lda, b, ldb, beta, c, ldc)
 			})
 			ref.gemm(tA, tB, m, n, k, 1.5, a, lda, b, ldb, beta, c, ldc)
 			if err := near(got, c, 4*u*float64(k+8)); err != nil {
 				t.Fatal(err)
 			}
 
-			ul, h := g.uplo(), min(m, 800)
-			transA := blas.NoTrans // how A is used as an h×k matrix
+			ul, syrkOrder := g.uplo(), min(m, 800)
+			transA := blas.NoTrans // how A is used as a matrix of syrkOrder rows
 			if tA != blas.NoTrans {
 				transA = blas.Trans
 			}
-			d, ldd := g.matrix(h, h)
+			d, ldd := g.matrix(syrkOrder, syrkOrder)
 			sameBits(t, fmt.Sprintf("syrk %c%c %v", ul, transA, s), d, func(d []T) {
-				own.syrk(ul, transA, h, k, 1.5, a, lda, beta, d, ldd)
+				ours.syrk(ul, transA, syrkOrder, k, 1.5, a, lda, beta, d, ldd)
 			})
 		}
 	}
@@ -96,7 +96,7 @@ func testOwnThreads[T real](t *testing.T, u float64, own, ref level3Routines[T])
 					func(l level3Routines[T], b []T) { l.trsm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb) },
 					func(l level3Routines[T], b []T) { l.trmm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb) },
 				} {
-					got, want := sameBits(t, name, b, func(b []T) { f(own, b) }), clone(b)
+					got, want := sameBits(t, name, b, func(b []T) { f(ours, b) }), slices.Clone(b)
 					f(ref, want)
 					if err := near(got, want, 4*u*float64(order(side, m, n)+8)); err != nil {
 						t.Fatal(name, err)
@@ -116,7 +116,7 @@ func sameBits[T real](t *testing.T, name string, c []T, f func(c []T)) (want []T
 	for _, threads := range []int{1, 2, 3, 8} {
 		SetThreads(threads)
 		for _, inside := range []bool{false, true} {
-			got := clone(c)
+			got := slices.Clone(c)
 			if inside {
 				_ = ForEach(context.Background(), 1, func(_, _ int) { f(got) })
 			} else {
@@ -126,25 +126,25 @@ func sameBits[T real](t *testing.T, name string, c []T, f func(c []T)) (want []T
 				want = got
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("%s, %d threads, inside %v: other bits", name, threads, inside)
+				t.Fatalf("%s, %d threads, inside ForEach: %v: other bits than on one thread", name, threads, inside)
 			}
 		}
 	}
 	return want
 }
 
-// TestPieces checks that the pieces of a product are multiples of the register tile, not too large, and enough for
+// TestPieceSize checks that the pieces of a product are multiples of the register tile, not too large, and enough for
 // the threads.
-func TestPieces(t *testing.T) {
+func TestPieceSize(t *testing.T) {
 	if simd.CurrentPath() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
-	testPieces[float32](t)
-	testPieces[float64](t)
+	testPieceSize[float32](t)
+	testPieceSize[float64](t)
 }
 
-// testPieces runs TestPieces in one precision.
-func testPieces[T real](t *testing.T) {
+// testPieceSize runs TestPieceSize in one precision.
+func testPieceSize[T real](t *testing.T) {
 	mr, nr := gogemm.TileSize[T]()
 	for _, threads := range []int{2, 3, 7, 16, 64} {
 		for _, s := range [][2]int{{1, 1}, {1, 5000}, {5000, 1}, {512, 512}, {256, 2000}, {2000, 256}, {20000, 20000},
@@ -159,31 +159,31 @@ func testPieces[T real](t *testing.T) {
 	}
 }
 
-// TestOwnNoAllocation checks that Go's own routines allocate nothing on one thread, as inside ForEach. On several
-// threads a product allocates the bodies of its pieces.
-func TestOwnNoAllocation(t *testing.T) {
+// TestGoRoutinesNoAllocation checks that Go's own routines allocate nothing on one thread, as inside ForEach. On
+// several threads a product allocates the bodies of its pieces.
+func TestGoRoutinesNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes pools forget")
 	}
-	withThreads(t, 1)
-	withBLAS(t, nil)
+	useThreads(t, 1)
+	useBLAS(t, nil)
 	if simd.CurrentPath() == simd.Portable {
 		t.Skip("gonum's own products are in use")
 	}
-	testNoAllocation(t, float32Routines(float32s{}))
-	testNoAllocation(t, float64Routines(float64s{}))
+	checkNoAllocation(t, float32Routines(float32s{}))
+	checkNoAllocation(t, float64Routines(float64s{}))
 }
 
-// testNoAllocation checks that the given routines allocate nothing.
-func testNoAllocation[T real](t *testing.T, own level3Routines[T]) {
+// checkNoAllocation checks that the given routines allocate nothing.
+func checkNoAllocation[T real](t *testing.T, ours level3Routines[T]) {
 	const n = 150
 	a, b, c := make([]T, n*n), make([]T, n*n), make([]T, n*n)
 	if avg := testing.AllocsPerRun(50, func() {
-		own.gemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
-		own.syrk(blas.Lower, blas.NoTrans, n, n, 1, a, n, 0, c, n)
-		own.trsm(blas.Left, blas.Lower, blas.NoTrans, blas.Unit, n, n, 1, a, n, b, n)
-		own.trmm(blas.Right, blas.Lower, blas.Trans, blas.Unit, n, n, 1, a, n, b, n)
-		own.gemv(blas.NoTrans, n, n, 1, a, n, b, 1, 0, c, 1)
+		ours.gemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
+		ours.syrk(blas.Lower, blas.NoTrans, n, n, 1, a, n, 0, c, n)
+		ours.trsm(blas.Left, blas.Lower, blas.NoTrans, blas.Unit, n, n, 1, a, n, b, n)
+		ours.trmm(blas.Right, blas.Lower, blas.Trans, blas.Unit, n, n, 1, a, n, b, n)
+		ours.gemv(blas.NoTrans, n, n, 1, a, n, b, 1, 0, c, 1)
 	}); avg >= 1 {
 		t.Errorf("%.1f allocations", avg)
 	}

@@ -2,6 +2,7 @@ package accel
 
 import (
 	"context"
+	"runtime"
 	"testing"
 )
 
@@ -32,13 +33,12 @@ func TestMeasureRate(t *testing.T) {
 	}
 }
 
-// TestProcessorSeconds checks that the processor time of the process does not decrease while it works.
+// TestProcessorSeconds checks that the processor time of the process increases while it works.
 func TestProcessorSeconds(t *testing.T) {
-	before := ProcessorSeconds()
-	for i := range 1 << 22 { // some work
-		sink.Add(uint64(i))
+	if runtime.GOOS != "linux" {
+		t.Skip("not every system reports the processor time")
 	}
-	if after := ProcessorSeconds(); !(after >= before) {
-		t.Errorf("%g s after %g s", after, before)
+	for before := ProcessorSeconds(); !(ProcessorSeconds() > before); {
+		sink.Add(1)
 	}
 }

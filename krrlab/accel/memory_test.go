@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// fake returns a machine with the given files and process limits.
-func fake(files map[string]string, own ...limit) machine {
+// fakeMachine returns a machine with the given files and limits of the process.
+func fakeMachine(files map[string]string, processLimits ...limit) machine {
 	m := fstest.MapFS{}
 	for name, text := range files {
 		m[strings.TrimPrefix(name, "/")] = &fstest.MapFile{Data: []byte(text)}
@@ -21,7 +21,7 @@ func fake(files map[string]string, own ...limit) machine {
 		fs:        m,
 		physical:  func() uint64 { return 0 },
 		model:     func() string { return "fallback" },
-		ownLimits: func() []limit { return own },
+		ownLimits: func() []limit { return processLimits },
 		maxRSS:    func() (int64, bool) { return 77, true },
 	}
 }
@@ -38,12 +38,12 @@ const (
 // control groups.
 func TestMemoryLimit(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		files  map[string]string
-		own    []limit
-		bytes  int64
-		source string
-		avail  int64
+		name          string
+		files         map[string]string
+		processLimits []limit
+		bytes         int64
+		source        string
+		available     int64
 	}{
 		{"nothing known", nil, nil, 0, "unknown", 0},
 		{"no control group", map[string]string{"/proc/meminfo": meminfo}, nil, 16 << 30, "physical memory", 8 << 30},
@@ -92,7 +92,7 @@ func TestMemoryLimit(t *testing.T) {
 			"/proc/self/cgroup":                           "4:memory:/docker/abc\n",
 			"/sys/fs/cgroup/memory/memory.limit_in_bytes": "2147483648\n",
 		}, nil, 2 << 30, "/sys/fs/cgroup/memory/memory.limit_in_bytes", 2 << 30},
-		{"v1, a name that begins alike", map[string]string{
+		{"v1, a group whose name begins with that of the container", map[string]string{
 			"/proc/meminfo":                                   meminfo,
 			"/proc/self/mountinfo":                            container,
 			"/proc/self/cgroup":                               "4:memory:/docker/abcdef\n",
@@ -105,7 +105,7 @@ func TestMemoryLimit(t *testing.T) {
 			"/proc/self/cgroup":     "0::/\n",
 			"/my groups/memory.max": "1073741824\n",
 		}, nil, 1 << 30, "/my groups/memory.max", 1 << 30},
-		{"of the process", map[string]string{
+		{"limits of the process", map[string]string{
 			"/proc/meminfo":     meminfo,
 			"/proc/self/status": "VmHWM:\t 2048 kB\nVmRSS:\t 1048576 kB\n",
 		}, []limit{{bytes: 5 << 30, source: "GOMEMLIMIT"}, {bytes: 6 << 30, used: 2 << 30, source: "RLIMIT_AS"}}, 5 << 30,
@@ -118,7 +118,7 @@ func TestMemoryLimit(t *testing.T) {
 		}, []limit{{bytes: 1 << 30, used: 2 << 30, source: "a"}, {bytes: 6 << 30, source: "b"}}, 1 << 30, "a", 1},
 		{"used up, the machine's memory unknown", nil, []limit{{bytes: 1 << 30, used: 2 << 30, source: "a"},
 			{bytes: 6 << 30, source: "b"}}, 1 << 30, "a", 1},
-		{"nothing left of the machine's", map[string]string{
+		{"no memory of the machine available", map[string]string{
 			"/proc/meminfo": "MemTotal: 16777216 kB\nMemAvailable: 0 kB\n",
 		}, []limit{{bytes: 6 << 30, source: "b"}}, 6 << 30, "b", 1},
 		{"damaged files", map[string]string{
@@ -128,13 +128,13 @@ func TestMemoryLimit(t *testing.T) {
 			"/sys/fs/cgroup/memory.max": "many\n",
 		}, nil, 0, "unknown", 0},
 	} {
-		m := fake(c.files, c.own...)
+		m := fakeMachine(c.files, c.processLimits...)
 		bytes, source := m.memoryShare(1)
 		if bytes != c.bytes || !strings.Contains(source, c.source) {
 			t.Errorf("%s: limit %d of %q, want %d of %q", c.name, bytes, source, c.bytes, c.source)
 		}
-		if avail := m.memoryAvailable(); avail != c.avail {
-			t.Errorf("%s: available %d, want %d", c.name, avail, c.avail)
+		if available := m.memoryAvailable(); available != c.available {
+			t.Errorf("%s: available %d, want %d", c.name, available, c.available)
 		}
 	}
 }
@@ -142,20 +142,20 @@ func TestMemoryLimit(t *testing.T) {
 // TestAddressLimit checks that addresses that are reserved without memory do not count as available under an address
 // limit.
 func TestAddressLimit(t *testing.T) {
-	m := fake(map[string]string{"/proc/meminfo": meminfo}, addressLimit(3<<30, 2<<30, 1<<29))
+	m := fakeMachine(map[string]string{"/proc/meminfo": meminfo}, addressLimit(3<<30, 2<<30, 1<<29))
 	limit, _ := m.memoryShare(1)
-	if avail := m.memoryAvailable(); limit != 3<<29 || avail != 1<<30 {
-		t.Errorf("limit %d, available %d", limit, avail)
+	if available := m.memoryAvailable(); limit != 3<<29 || available != 1<<30 {
+		t.Errorf("limit %d, available %d", limit, available)
 	}
 	if l := addressLimit(1<<30, 2<<30, 1<<20); l.bytes != 1 {
-		t.Errorf("used up: %+v", l)
+		t.Errorf("the limit of a process that has used it up is %+v, want 1 byte", l)
 	}
 }
 
 // TestMemoryShare checks that processes share the memory of the machine, but that each has its own address limit.
 func TestMemoryShare(t *testing.T) {
 	for ranks, want := range map[int]int64{1: 6 << 30, 2: 6 << 30, 4: 4 << 30} {
-		m := fake(map[string]string{"/proc/meminfo": meminfo}, addressLimit(6<<30, 0, 0)) // the machine has 16 GiB
+		m := fakeMachine(map[string]string{"/proc/meminfo": meminfo}, addressLimit(6<<30, 0, 0)) // of 16 GiB
 		share, source := m.memoryShare(ranks)
 		if share != want || strings.HasPrefix(source, "RLIMIT_AS") != (ranks < 4) {
 			t.Errorf("%d ranks: %d of %s, want %d", ranks, share, source, want)
@@ -166,13 +166,13 @@ func TestMemoryShare(t *testing.T) {
 // TestMemoryInUse checks that free memory of Go's heap does not count, for numbers that do not depend on this machine,
 // and that the heap of this process counts as long as it is in use.
 func TestMemoryInUse(t *testing.T) {
-	m := fake(map[string]string{"/proc/self/status": "VmRSS:\t 2048 kB\n"})
+	m := fakeMachine(map[string]string{"/proc/self/status": "VmRSS:\t 2048 kB\n"})
 	for free, want := range map[int64]int64{0: 2 << 20, 512 << 10: 3 << 19, 3 << 20: 0} {
 		if got := m.memoryInUse(free); got != want {
 			t.Errorf("%d bytes in use if %d of 2 MiB are free, want %d", got, free, want)
 		}
 	}
-	if got := fake(nil).memoryInUse(1 << 20); got != 0 {
+	if got := fakeMachine(nil).memoryInUse(1 << 20); got != 0 {
 		t.Errorf("%d bytes in use, although the system does not report them", got)
 	}
 	if used := MemoryInUse(); used < 0 || used == 0 && runtime.GOOS == "linux" {
@@ -183,18 +183,18 @@ func TestMemoryInUse(t *testing.T) {
 // TestPeakRSSAndModel reads the peak memory and the model of the processor from files, or from the system if there
 // are none.
 func TestPeakRSSAndModel(t *testing.T) {
-	m := fake(map[string]string{
+	m := fakeMachine(map[string]string{
 		"/proc/self/status": "Name:\tx\nVmHWM:\t    2048 kB\n",
 		"/proc/cpuinfo": "processor\t: 0\nmodel\t\t: 1\nmodel name\t: Some CPU @ 2 GHz\n\nprocessor\t: " +
 			"1\nmodel name\t: Other\n",
 	})
 	if got := m.peakRSS(); got != 2<<20 {
-		t.Errorf("peak %d", got)
+		t.Errorf("peak memory %d, want 2 MiB", got)
 	}
 	if got := m.cpu().Model; got != "Some CPU @ 2 GHz" {
 		t.Errorf("model %q", got)
 	}
-	m = fake(nil)
+	m = fakeMachine(nil)
 	if m.peakRSS() != 77 || m.cpu().Model != "fallback" {
 		t.Errorf("fallbacks: %d, %q", m.peakRSS(), m.cpu().Model)
 	}
@@ -204,13 +204,13 @@ func TestPeakRSSAndModel(t *testing.T) {
 func TestThisMachine(t *testing.T) {
 	c := CPU()
 	limit, source := MemoryLimit()
-	avail, peak := MemoryAvailable(), PeakRSS()
-	t.Logf("%+v; limit %d (%s), available %d, peak %d", c, limit, source, avail, peak)
+	available, peak := MemoryAvailable(), PeakRSS()
+	t.Logf("%+v; limit %d (%s), available %d, peak %d", c, limit, source, available, peak)
 	if c.Arch == "" || c.Cores < 1 {
 		t.Errorf("CPU() = %+v", c)
 	}
-	if limit < 0 || limit == math.MaxInt64 || source == "" || avail < 0 || avail > limit || peak < 0 {
-		t.Error("memory makes no sense")
+	if limit < 0 || limit == math.MaxInt64 || source == "" || available < 0 || available > limit || peak < 0 {
+		t.Errorf("limit %d of %q, %d available, peak %d: not plausible", limit, source, available, peak)
 	}
 	// The peak must include memory that was touched.
 	buf := make([]byte, 64<<20)
@@ -248,18 +248,20 @@ func TestConfigureGC(t *testing.T) {
 	}
 }
 
-// TestGarbage checks that a tenth of 400 MB of live memory may be garbage, but as much again of little memory, also
-// if the collection that finds the 400 MB runs before the bound of the last one is set.
-func TestGarbage(t *testing.T) {
+// TestGarbageLimit checks that the collector allows garbage of 10 % of 400 MB of live memory, but of 100 % of little
+// live memory. In some of the 20 rounds, the collection that finds the 400 MB runs before the bound of the previous one
+// is set.
+func TestGarbageLimit(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	ConfigureGC()
 	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
-	become := func(want uint64, next func()) {
-		late := time.After(time.Minute)
+	// waitForLimit calls next until the garbage limit is the given percentage of the live memory.
+	waitForLimit := func(want uint64, next func()) {
+		timeout := time.After(time.Minute)
 		for metrics.Read(percent); percent[0].Value.Uint64() != want; metrics.Read(percent) {
 			select {
-			case <-late:
+			case <-timeout:
 				t.Fatalf("garbage of %d %%, want %d %%", percent[0].Value.Uint64(), want)
 			default:
 				next()
@@ -275,10 +277,10 @@ func TestGarbage(t *testing.T) {
 		list = &node{next: list}
 	}
 	for range 20 {
-		become(100, runtime.GC)
+		waitForLimit(100, runtime.GC)
 		runtime.GC()
 		live := make([]byte, 400<<20)
-		become(10, runtime.Gosched)
+		waitForLimit(10, runtime.Gosched)
 		sink.Add(uint64(live[len(live)-1]))
 	}
 	runtime.KeepAlive(list)

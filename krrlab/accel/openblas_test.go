@@ -23,8 +23,9 @@ func TestOpenBLASInfo(t *testing.T) {
 	}
 }
 
-// TestFindFails checks that the error for a missing library names every file that was tried and says what to install.
-func TestFindFails(t *testing.T) {
+// TestFindReportsTriedFiles checks that the error for a missing library names every file that was tried and says what
+// to install.
+func TestFindReportsTriedFiles(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "libopenblas.so.0")
 	if err := os.WriteFile(bad, []byte("not a library"), 0o644); err != nil {
 		t.Fatal(err)
@@ -33,11 +34,11 @@ func TestFindFails(t *testing.T) {
 	l, err := find(names)
 	var e *LibraryError
 	if l != nil || !errors.As(err, &e) || len(e.Tried) != len(names) {
-		t.Fatalf("find gives %v, %v", l, err)
+		t.Fatalf("find returns %v, %v; want an error with the %d files", l, err, len(names))
 	}
-	for i, want := range append(names, "install", "openblas") {
+	for _, want := range append(names, "install", "openblas") {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%d: the error does not say %q: %v", i, want, err)
+			t.Errorf("the error does not say %q: %v", want, err)
 		}
 	}
 	t.Log(err)
@@ -60,9 +61,10 @@ func TestMappedFile(t *testing.T) {
 	}
 }
 
-// TestNarrow checks which builds of OpenBLAS use AVX-512 and fused multiply-adds, and that Go's own products replace
-// those of a build that does not use the AVX-512 of the processor.
-func TestNarrow(t *testing.T) {
+// TestUsesGemm checks which builds of OpenBLAS use AVX-512 and fused multiply-adds. Products of package gemm must
+// replace those of a build without fused multiply-adds, and large ones of a build that does not use the AVX-512 of the
+// processor.
+func TestUsesGemm(t *testing.T) {
 	for config, want := range map[string][2]bool{ // AVX-512, and fused multiply-adds without it
 		"OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=64": {false, true},
 		"OpenBLAS 0.3.21 NO_AFFINITY SkylakeX":                            {true, false},
@@ -73,22 +75,23 @@ func TestNarrow(t *testing.T) {
 		"": {false, false},
 	} {
 		if got := [2]bool{namesCore(config, avx512Cores), namesCore(config, fmaCores)}; got != want {
-			t.Errorf("%s: %v, want %v", config, got, want)
+			t.Errorf("%s: AVX-512 and fused multiply-adds %v, want %v", config, got, want)
 		}
 	}
-	wide := simd.CurrentPath() == simd.AVX512
+	hasKernels, hasAVX512 := simd.CurrentPath() != simd.Portable, simd.CurrentPath() == simd.AVX512
 	for _, c := range []struct {
-		l     *Library
-		order int
-		want  bool
+		library *Library
+		order   int
+		want    bool
 	}{
-		{nil, 1, simd.CurrentPath() != simd.Portable}, {&Library{}, 1000, false}, {&Library{lacksAVX512: true},
-			avx512Order, wide},
-		{&Library{lacksAVX512: true}, avx512Order - 1, false}, {&Library{lacksFMA: true}, 100,
-			simd.CurrentPath() != simd.Portable},
+		{nil, 1, hasKernels},
+		{&Library{}, 1000, false},
+		{&Library{lacksAVX512: true}, avx512Order, hasAVX512},
+		{&Library{lacksAVX512: true}, avx512Order - 1, false},
+		{&Library{lacksFMA: true}, 100, hasKernels},
 	} {
-		if got := usesGemm(c.l, c.order); got != c.want {
-			t.Errorf("%+v, order %d: %v, want %v", c.l, c.order, got, c.want)
+		if got := usesGemm(c.library, c.order); got != c.want {
+			t.Errorf("usesGemm of %+v for order %d is %v, want %v", c.library, c.order, got, c.want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // TestForEachEveryIndexOnce checks that every index runs once and that no worker runs two bodies at the same time.
 func TestForEachEveryIndexOnce(t *testing.T) {
 	for _, threads := range []int{1, 2, 3, 8} {
-		withThreads(t, threads)
+		useThreads(t, threads)
 		for _, n := range []int{0, 1, 2, 3, 7, 1000} {
 			seen := make([]atomic.Int32, n)
 			busy := make([]atomic.Int32, threads)
@@ -62,7 +62,7 @@ func TestForEachBlock(t *testing.T) {
 
 // TestForEachConcurrentCalls checks several calls of ForEach at the same time.
 func TestForEachConcurrentCalls(t *testing.T) {
-	withThreads(t, 3)
+	useThreads(t, 3)
 	var wg sync.WaitGroup
 	var total atomic.Int64
 	for range 8 {
@@ -81,21 +81,21 @@ func TestForEachConcurrentCalls(t *testing.T) {
 // TestForEachPanic checks that a panic of a body reaches the caller with its stack, that no further index runs, and
 // that the pool works afterwards.
 func TestForEachPanic(t *testing.T) {
-	boom := errors.New("boom")
+	errBody := errors.New("boom")
 	for _, threads := range []int{1, 4} {
-		withThreads(t, threads)
+		useThreads(t, threads)
 		for _, failing := range []int{0, 5, 99} {
 			v := panicOf(func() {
 				_ = ForEach(context.Background(), 100, func(_, i int) {
 					if i == failing {
-						panic(boom)
+						panic(errBody)
 					}
 				})
 			})
 			p, ok := v.(*WorkerPanic)
-			if !ok || !errors.Is(p, boom) || !strings.Contains(p.Error(), "boom") ||
+			if !ok || !errors.Is(p, errBody) || !strings.Contains(p.Error(), "boom") ||
 				!strings.Contains(string(p.Stack), "TestForEachPanic") {
-				t.Fatalf("panic with %#v", v)
+				t.Fatalf("panic with %#v, want a *WorkerPanic of the error with its stack", v)
 			}
 		}
 		var calls atomic.Int32 // the pool still works
@@ -104,12 +104,12 @@ func TestForEachPanic(t *testing.T) {
 			t.Errorf("%d bodies ran after a panic", calls.Load())
 		}
 	}
-	withThreads(t, 2) // no index is handed out after a panic
+	useThreads(t, 2) // no index is handed out after a panic
 	var ran atomic.Int32
 	_ = panicOf(func() {
 		_ = ForEach(context.Background(), 1<<22, func(_, i int) {
 			if ran.Add(1) == 1 {
-				panic(boom)
+				panic(errBody)
 			}
 		})
 	})
@@ -124,7 +124,7 @@ func TestForEachPanic(t *testing.T) {
 
 // TestForEachGoexit checks that a body that ends its goroutine, as t.FailNow does, does not block the caller forever.
 func TestForEachGoexit(t *testing.T) {
-	withThreads(t, 2)
+	useThreads(t, 2)
 	got := make(chan any)
 	go func() {
 		defer close(got)
@@ -147,7 +147,7 @@ func TestForEachGoexit(t *testing.T) {
 
 // TestForEachCancel checks that no further body starts once the context is canceled.
 func TestForEachCancel(t *testing.T) {
-	withThreads(t, 2)
+	useThreads(t, 2)
 	ctx, cancel := context.WithCancel(context.Background())
 	var ran atomic.Int32
 	err := ForEach(ctx, 1_000_000, func(_, i int) {
@@ -171,7 +171,7 @@ func TestForEachCancel(t *testing.T) {
 
 // TestForEachNoAllocation checks that ForEach allocates nothing.
 func TestForEachNoAllocation(t *testing.T) {
-	withThreads(t, 4)
+	useThreads(t, 4)
 	sums := make([]float64, 4)
 	body := func(w, i int) { sums[w] += float64(i) }
 	ctx := context.Background()
@@ -182,7 +182,7 @@ func TestForEachNoAllocation(t *testing.T) {
 
 // TestSetThreads checks Threads after SetThreads, and that zero threads panic.
 func TestSetThreads(t *testing.T) {
-	withThreads(t, 5)
+	useThreads(t, 5)
 	if Threads() != 5 {
 		t.Errorf("Threads() = %d, want 5", Threads())
 	}
@@ -194,21 +194,21 @@ func TestSetThreads(t *testing.T) {
 // TestBLASThreadsFollowForEach checks that the BLAS has all threads outside ForEach and one inside.
 func TestBLASThreadsFollowForEach(t *testing.T) {
 	l := requireOpenBLAS(t)
-	withThreads(t, 2)
+	useThreads(t, 2)
 	UseLibrary(l)
 	t.Cleanup(func() { UseLibrary(nil) })
 	if l.par == serial {
 		t.Skip("this build of OpenBLAS has no threads")
 	}
-	outside := func(want int) {
+	checkOutside := func(want int) {
 		t.Helper()
 		want = min(want, runtime.NumCPU()) // never more than cores, see Library.threads
 		if got := l.numThreads(); got != want {
 			t.Errorf("outside ForEach the BLAS has %d threads, want %d", got, want)
 		}
 	}
-	outside(2)
-	inside := func() {
+	checkOutside(2)
+	checkInside := func() {
 		_ = ForEach(context.Background(), 8, func(_, i int) {
 			if got := int(l.wantedThreads.Load()); got != 1 {
 				t.Errorf("inside ForEach the BLAS is asked for %d threads", got)
@@ -218,19 +218,19 @@ func TestBLASThreadsFollowForEach(t *testing.T) {
 			}
 		})
 	}
-	inside()
-	outside(2)
+	checkInside()
+	checkOutside(2)
 	SetThreads(3)
-	outside(3)
-	inside()
-	outside(3)
+	checkOutside(3)
+	checkInside()
+	checkOutside(3)
 	SetThreads(1)
-	outside(1)
-	inside()
-	outside(1)
+	checkOutside(1)
+	checkInside()
+	checkOutside(1)
 	SetThreads(2)
 	if v := panicOf(func() { _ = ForEach(context.Background(), 4, func(_, i int) { panic(1) }) }); v == nil {
 		t.Error("no panic")
 	}
-	outside(2)
+	checkOutside(2)
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// product returns A·Aᵀ of a random matrix A from the BLAS in use, and the same bits from a direct call of l, or of
-// Go's own product if l is nil.
-func product(l *Library) (got, want []float64) {
+// productOfBLAS returns A·Aᵀ of a random matrix A from the BLAS in use, and the same bits from a direct call of l, or
+// of Go's own product if l is nil.
+func productOfBLAS(l *Library) (got, want []float64) {
 	const n = 192
 	g := rand.New(rand.NewPCG(5, 6))
 	a := make([]float64, n*n)
@@ -54,7 +54,7 @@ func checkCurrentBLAS(t *testing.T, l *Library) {
 	if b := CurrentBLAS(); b != want {
 		t.Errorf("CurrentBLAS() = %+v, want %+v", b, want)
 	}
-	if got, want := product(l); !slices.Equal(got, want) {
+	if got, want := productOfBLAS(l); !slices.Equal(got, want) {
 		t.Errorf("products are not those of %v", CurrentBLAS())
 	}
 }
@@ -71,11 +71,11 @@ func TestUseLibrary(t *testing.T) {
 	checkCurrentBLAS(t, nil)
 }
 
-// TestChoice checks that a process that does not call UseLibrary chooses its BLAS at its first product, once, whatever
-// goroutine comes first, and not earlier.
-func TestChoice(t *testing.T) {
+// TestBLASChosenAtFirstProduct checks that a process that does not call UseLibrary chooses its BLAS at its first
+// product, once, whatever goroutine comes first, and not earlier.
+func TestBLASChosenAtFirstProduct(t *testing.T) {
 	t.Cleanup(func() { UseLibrary(nil) })
-	withThreads(t, 1) // with one thread a product has the same bits while others run
+	useThreads(t, 1) // with one thread a product has the same bits while others run
 	lib, err := OpenBLAS()
 	if err != nil {
 		lib = nil
@@ -92,7 +92,7 @@ func TestChoice(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				if got, again := product(want); !slices.Equal(got, again) {
+				if got, ofLibrary := productOfBLAS(want); !slices.Equal(got, ofLibrary) {
 					t.Errorf("%q: other products than those of the BLAS chosen", value)
 				}
 			})
@@ -108,15 +108,15 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestChoiceInForEach checks that a library that is chosen inside ForEach has one thread until the ForEach ends.
-func TestChoiceInForEach(t *testing.T) {
+// TestBLASChosenInForEach checks that a library that is chosen inside ForEach has one thread until the ForEach ends.
+func TestBLASChosenInForEach(t *testing.T) {
 	t.Cleanup(func() { UseLibrary(nil) })
 	l := requireOpenBLAS(t)
-	withThreads(t, min(2, runtime.NumCPU()))
+	useThreads(t, min(2, runtime.NumCPU()))
 	t.Setenv(EnvBLAS, "auto")
 	currentChoice.Store(nil)
 	if err := ForEach(context.Background(), 4, func(int, int) {
-		if product(l); l.wantedThreads.Load() != 1 {
+		if productOfBLAS(l); l.wantedThreads.Load() != 1 {
 			t.Errorf("%d threads inside ForEach", l.wantedThreads.Load())
 		}
 	}); err != nil {
@@ -127,9 +127,9 @@ func TestChoiceInForEach(t *testing.T) {
 	}
 }
 
-// TestWanted checks that the tests of this module use Go's own BLAS by default, and that programs and the tests of
-// other modules use OpenBLAS.
-func TestWanted(t *testing.T) {
+// TestWantsOpenBLAS checks that the tests of this module use Go's own BLAS by default, and that programs and the tests
+// of other modules use OpenBLAS.
+func TestWantsOpenBLAS(t *testing.T) {
 	for path, want := range map[string]bool{
 		"github.com/krrlab/lab/krrlab/base/rng.test": false,
 		"github.com/krrlab/lab/krrlab/cmd/krrlab":    true,
@@ -137,13 +137,13 @@ func TestWanted(t *testing.T) {
 		"":                                           true,
 	} {
 		if got := wantsOpenBLAS("", path); got != want {
-			t.Errorf("%q: %v", path, got)
+			t.Errorf("%q: wants OpenBLAS %v, want %v", path, got, want)
 		}
 	}
 }
 
-// TestChoiceInLimit checks that a process with an address limit (ulimit -v) chooses Go's own BLAS.
-func TestChoiceInLimit(t *testing.T) {
+// TestBLASUnderAddressLimit checks that a process with an address limit (ulimit -v) chooses Go's own BLAS.
+func TestBLASUnderAddressLimit(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" || race.Enabled {
 		t.Skip("needs ulimit -v and no emulator, and the race detector takes more addresses than that")
 	}
@@ -154,7 +154,7 @@ func TestChoiceInLimit(t *testing.T) {
 		cmd.Env = append(os.Environ(), "GOMAXPROCS=2", "KRRLAB_MACHINE=", EnvBLAS+"=auto")
 		text, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(text), "blas:gonum") {
-			t.Errorf("%.1f GB: %v\n%s", gb, err, text)
+			t.Errorf("address limit of %.1f GB: error %v, or not blas:gonum, in\n%s", gb, err, text)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestUpToDate compares the generated files with the files in the repository, except for the first line, which
-// contains the command.
-func TestUpToDate(t *testing.T) {
+// TestGeneratedFilesUpToDate generates the assembly of simd and gemm again and compares it with the files in the
+// repository, except for the first line, which contains the command.
+func TestGeneratedFilesUpToDate(t *testing.T) {
 	dir := t.TempDir()
 	for _, pkg := range []string{"simd", "gemm"} {
 		out, err := exec.Command("go", "run", ".", "-pkg", pkg, "-out", filepath.Join(dir, pkg+"_amd64.s"),

@@ -10,9 +10,9 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// onEveryPath runs f on each path of this processor, and on AVX-512 also with the kernels for processors without AMX
-// or VNNI.
-func onEveryPath(t *testing.T, f func(t *testing.T)) {
+// onByteKernels runs f with the kernel of each path of this processor, and on AVX-512 also with the kernels for
+// processors without AMX or VNNI.
+func onByteKernels(t *testing.T, f func(t *testing.T)) {
 	previous := simd.CurrentPath()
 	defer simd.UsePath(previous)
 	for _, p := range simd.Paths()[1:] {
@@ -21,8 +21,8 @@ func onEveryPath(t *testing.T, f func(t *testing.T)) {
 	}
 	if previous == simd.AVX512 {
 		k := byPath[previous]
-		best := k.bytes
-		defer func() { k.bytes = best }()
+		fastest := k.bytes
+		defer func() { k.bytes = fastest }()
 		for i := range len(byteKernels) - 1 {
 			k.bytes = byteKernels[i]
 			t.Run(fmt.Sprintf("avx512, %d×%d", k.bytes.mr, k.bytes.nr), f)
@@ -39,7 +39,7 @@ func TestBytesExact(t *testing.T) {
 		"0 and 1": func() uint8 { return uint8(g.IntN(2)) }, "255": func() uint8 { return 255 },
 		"0": func() uint8 { return 0 },
 	}
-	onEveryPath(t, func(t *testing.T) {
+	onByteKernels(t, func(t *testing.T) {
 		for name, draw := range draws {
 			for _, s := range [][3]int{{1, 1, 1}, {1, 1, 0}, {3, 5, 4}, {7, 17, 2}, {13, 31, 3}, {14, 32, 8},
 				{15, 33, 123}, {29, 65, 30}, {6, 16, 785}, {50, 40, 7}} {
@@ -80,9 +80,9 @@ func TestBytesExact(t *testing.T) {
 	})
 }
 
-// TestBytesDeep checks that the longest rows, full of 255, do not overflow. They are divided into blocks.
-func TestBytesDeep(t *testing.T) {
-	onEveryPath(t, func(t *testing.T) {
+// TestBytesLongestRows checks that the longest rows, full of 255, do not overflow. They are divided into blocks.
+func TestBytesLongestRows(t *testing.T) {
+	onByteKernels(t, func(t *testing.T) {
 		const m, n, k = 33, 35, MaxBytesK
 		a, b := slices.Repeat([]uint8{255}, m*k), slices.Repeat([]uint8{255}, n*k)
 		a[3*k+5] = 0
@@ -100,7 +100,8 @@ func TestBytesDeep(t *testing.T) {
 	})
 }
 
-// TestBytesPanics checks that arguments of the wrong shape panic.
+// TestBytesPanics checks that slices that are too short for the shape, strides that are too small, negative depths and
+// rows longer than MaxBytesK panic.
 func TestBytesPanics(t *testing.T) {
 	v, c := make([]uint8, 12), make([]int32, 9)
 	for i, f := range []func(){
@@ -115,13 +116,13 @@ func TestBytesPanics(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("case %d is taken", i)
+					t.Errorf("case %d: no panic", i)
 				}
 			}()
 			f()
 		}()
 	}
-	MultiplyBytes(ByteProduct{0, 3, 4, nil, 4, v, 4, nil, 3})
+	MultiplyBytes(ByteProduct{0, 3, 4, nil, 4, v, 4, nil, 3}) // no rows: valid
 }
 
 // TestByteSum adds bytes in slices of every length up to more than one part.
@@ -129,7 +130,7 @@ func TestByteSum(t *testing.T) {
 	v := slices.Repeat([]uint8{255}, 2100)
 	for n := range v {
 		if got := byteSum(v[:n]); got != int32(255*n) {
-			t.Fatalf("%d bytes: %d", n, got)
+			t.Fatalf("the sum of %d bytes of 255 is %d", n, got)
 		}
 	}
 }

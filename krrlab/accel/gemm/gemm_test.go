@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	fmt.Println("no kernels for this processor")
 }
 
-// onPaths runs both precisions of a test on every path of this processor.
+// onPaths runs a test in both precisions on every path of this processor that has kernels.
 func onPaths(t *testing.T, f32, f64 func(t *testing.T)) {
 	before := simd.CurrentPath()
 	t.Cleanup(func() { simd.UsePath(before) })
@@ -37,16 +37,16 @@ func onPaths(t *testing.T, f32, f64 func(t *testing.T)) {
 	}
 }
 
-// unit returns the unit roundoff of T, 2⁻²⁴ or 2⁻⁵³.
-func unit[T real]() float64 {
+// unitRoundoff returns the unit roundoff of T, 2⁻²⁴ or 2⁻⁵³.
+func unitRoundoff[T real]() float64 {
 	if unsafe.Sizeof(T(0)) == 4 {
 		return 0x1p-24
 	}
 	return 0x1p-53
 }
 
-// values returns n numbers uniform in [−1, 1).
-func values[T real](g *rand.Rand, n int) []T {
+// uniformNumbers returns n numbers uniform in [−1, 1).
+func uniformNumbers[T real](g *rand.Rand, n int) []T {
 	s := make([]T, n)
 	for i := range s {
 		s[i] = T(2*g.Float64() - 1)
@@ -54,14 +54,14 @@ func values[T real](g *rand.Rand, n int) []T {
 	return s
 }
 
-// identical reports whether v and w are equal or both NaN.
-func identical[T real](v, w T) bool { return v == w || v != v && w != w }
+// equalOrNaN reports whether v and w are equal or both NaN.
+func equalOrNaN[T real](v, w T) bool { return v == w || v != v && w != w }
 
-// operand is an r×c matrix within a longer, unaligned slice, which is NaN outside the matrix.
+// operand is an r×c matrix with row stride ld within a longer, unaligned slice, which is NaN outside the matrix.
 type operand[T real] struct {
 	r, c, ld int
-	data     []T // from element (0, 0) to the last
-	whole    []T
+	data     []T // elements from (0, 0) to the last one of the matrix
+	whole    []T // the longer slice
 }
 
 // newOperand draws a matrix X for which op(X) is r×c.
@@ -79,7 +79,7 @@ func newOperand[T real](g *rand.Rand, t blas.Transpose, r, c int) operand[T] {
 	x.data = x.whole[from : from+length : from+length]
 	for i := range r {
 		if c > 0 {
-			copy(x.data[i*x.ld:], values[T](g, c))
+			copy(x.data[i*x.ld:], uniformNumbers[T](g, c))
 		}
 	}
 	return x
@@ -95,8 +95,9 @@ func (x operand[T]) at(t blas.Transpose, i, j int) float64 {
 
 var transposes = []blas.Transpose{blas.NoTrans, blas.Trans, blas.ConjTrans}
 
-// testCase computes one product and compares it with the definition in float64.
-func testCase[T real](t *testing.T, g *rand.Rand, tA, tB blas.Transpose, m, n, k int, alpha, beta T) {
+// testProduct computes one product of random matrices, compares it with the definition in float64, and checks that
+// nothing outside C is written.
+func testProduct[T real](t *testing.T, g *rand.Rand, tA, tB blas.Transpose, m, n, k int, alpha, beta T) {
 	t.Helper()
 	a, b := newOperand[T](g, tA, m, k), newOperand[T](g, tB, k, n)
 	c := newOperand[T](g, blas.NoTrans, m, n)
@@ -108,21 +109,21 @@ func testCase[T real](t *testing.T, g *rand.Rand, tA, tB blas.Transpose, m, n, k
 	before := slices.Clone(c.whole)
 	old := operand[T]{r: m, c: n, ld: c.ld, data: slices.Clone(c.data)}
 	Gemm(Product[T]{tA, tB, m, n, k, alpha, a.data, a.ld, b.data, b.ld, beta, c.data, c.ld})
-	checkCase(t, tA, tB, k, alpha, beta, a, b, old, c)
+	checkProduct(t, tA, tB, k, alpha, beta, a, b, old, c)
 
 	for i := range m { // the elements around C must be unchanged
 		copy(c.data[i*c.ld:i*c.ld+n], old.data[i*c.ld:i*c.ld+n])
 	}
 	for i := range before {
-		if !identical(c.whole[i], before[i]) {
+		if !equalOrNaN(c.whole[i], before[i]) {
 			t.Fatalf("%c%c %d %d %d: wrote outside C", tA, tB, m, n, k)
 		}
 	}
 }
 
-// checkCase compares c with α·op(A)·op(B) + β·old. The error must be within the bound of the package comment, (d +
+// checkProduct compares c with α·op(A)·op(B) + β·old. The error must be within the bound of the package comment, (d +
 // ⌈k/d⌉ + 1)·u·(|α||A||B| + |β||C|), where d is the depth of a block.
-func checkCase[T real](t *testing.T, tA, tB blas.Transpose, k int, alpha, beta T, a, b, old, c operand[T]) {
+func checkProduct[T real](t *testing.T, tA, tB blas.Transpose, k int, alpha, beta T, a, b, old, c operand[T]) {
 	t.Helper()
 	d := max(1, min(k, depthMax))
 	count := d + (k+d-1)/d + 1
@@ -145,8 +146,8 @@ func checkCase[T real](t *testing.T, tA, tB blas.Transpose, k int, alpha, beta T
 				size += math.Abs(v)
 			}
 			got := float64(c.data[i*c.ld+j])
-			allowed := float64(count) * unit[T]() * size
-			if unit[T]() < 0x1p-50 {
+			allowed := float64(count) * unitRoundoff[T]() * size
+			if unitRoundoff[T]() < 0x1p-50 {
 				allowed *= 2 // the reference rounds too
 			}
 			if (got != got) != (want != want) || math.IsInf(want, 0) && got != want || math.Abs(got-want) > allowed {
@@ -157,27 +158,27 @@ func checkCase[T real](t *testing.T, tA, tB blas.Transpose, k int, alpha, beta T
 	}
 }
 
-// TestSizes checks products whose sizes are around those of the register tile and of the blocks, for all transposes
+// TestGemmSizes checks products whose sizes are around those of the register tile and of the blocks, for all transposes
 // and several scalars.
-func TestSizes(t *testing.T) {
-	onPaths(t, testSizes[float32], testSizes[float64])
+func TestGemmSizes(t *testing.T) {
+	onPaths(t, testGemmSizes[float32], testGemmSizes[float64])
 }
 
-// testSizes runs TestSizes in one precision.
-func testSizes[T real](t *testing.T) {
+// testGemmSizes runs TestGemmSizes in one precision.
+func testGemmSizes[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
-	mn := []int{1, 5, 6, 7, 13, 14, 15, 16, 17, 31, 32, 33}
-	ks := []int{1, 2, 3, 4, 5, 7, 8, 9, 33}
-	deep := []int{depthMax - 1, depthMax, depthMax + 1, 2*depthMax - 1, 2 * depthMax, 2*depthMax + 1, 784}
+	sizes := []int{1, 5, 6, 7, 13, 14, 15, 16, 17, 31, 32, 33}
+	depths := []int{1, 2, 3, 4, 5, 7, 8, 9, 33}
+	blockDepths := []int{depthMax - 1, depthMax, depthMax + 1, 2*depthMax - 1, 2 * depthMax, 2*depthMax + 1, 784}
 	if suite.Small() || race.Enabled {
-		mn, deep = []int{1, 7, 16, 33}, deep[:3]
+		sizes, blockDepths = []int{1, 7, 16, 33}, blockDepths[:3]
 	}
 	scalars := []T{1, -1, 0.5, 0.3}
 	betas := []T{1, 0, -1, 0.5, 0.3}
 	count := 0
-	for _, m := range mn {
-		for _, n := range mn {
-			for _, k := range append(ks, deep[(m+n)%len(deep)]) {
+	for _, m := range sizes {
+		for _, n := range sizes {
+			for _, k := range append(depths, blockDepths[(m+n)%len(blockDepths)]) {
 				for q := range 4 { // the four pairs of NoTrans and Trans; sometimes two ConjTrans for two Trans
 					tA, tB := transposes[q%2], transposes[q/2]
 					if q == 3 && count%3 == 0 {
@@ -187,7 +188,7 @@ func testSizes[T real](t *testing.T) {
 					if count%3 == 0 {
 						alpha, beta = 1, 0
 					}
-					testCase[T](t, g, tA, tB, m, n, k, alpha, beta)
+					testProduct[T](t, g, tA, tB, m, n, k, alpha, beta)
 					count++
 				}
 			}
@@ -198,7 +199,7 @@ func testSizes[T real](t *testing.T) {
 		{700, 3, 20},
 	} {
 		for q := range 4 {
-			testCase[T](t, g, transposes[q%2], transposes[q/2], s[0], s[1], s[2], 0.5, T(q%2))
+			testProduct[T](t, g, transposes[q%2], transposes[q/2], s[0], s[1], s[2], 0.5, T(q%2))
 		}
 	}
 }
@@ -243,7 +244,7 @@ func testSyrk[T real](t *testing.T) {
 				}
 				Syrk(ul, Product[T]{tA, 0, 0, n, k, -0.7, a.data, a.ld, nil, 0, beta, c.data, c.ld})
 				for i, w := range want {
-					if v := c.data[i]; !identical(v, w) {
+					if v := c.data[i]; !equalOrNaN(v, w) {
 						t.Fatalf("%c%c %d %d: element %d, %d is %v, want %v", ul, tA, n, k, i/c.ld, i%c.ld, v, w)
 					}
 				}
@@ -252,13 +253,13 @@ func testSyrk[T real](t *testing.T) {
 	}
 }
 
-// TestSpecial checks products of matrices with infinities and NaN.
-func TestSpecial(t *testing.T) {
-	onPaths(t, testSpecial[float32], testSpecial[float64])
+// TestGemmSpecialValues compares products of matrices with infinities and NaN with their definition.
+func TestGemmSpecialValues(t *testing.T) {
+	onPaths(t, testGemmSpecialValues[float32], testGemmSpecialValues[float64])
 }
 
-// testSpecial runs TestSpecial in one precision. Each operand has up to two special entries.
-func testSpecial[T real](t *testing.T) {
+// testGemmSpecialValues runs TestGemmSpecialValues in one precision. Each operand has up to two special entries.
+func testGemmSpecialValues[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(5, 6))
 	special := []T{T(math.NaN()), T(math.Inf(1)), T(math.Inf(-1)), 0}
 	for trial := range 200 {
@@ -276,19 +277,19 @@ func testSpecial[T real](t *testing.T) {
 		beta := []T{0, 1, -0.5}[trial%3]
 		old := operand[T]{r: m, c: n, ld: c.ld, data: slices.Clone(c.data)}
 		Gemm(Product[T]{tA, tB, m, n, k, 2, a.data, a.ld, b.data, b.ld, beta, c.data, c.ld})
-		checkCase(t, tA, tB, k, 2, beta, a, b, old, c)
+		checkProduct(t, tA, tB, k, 2, beta, a, b, old, c)
 	}
 }
 
-// TestExact multiplies integers, also as multiples of the smallest subnormal number, which must not be flushed to
-// zero. The products must be exact.
-func TestExact(t *testing.T) {
-	onPaths(t, func(t *testing.T) { testExact[float32](t, 0x1p-149) },
-		func(t *testing.T) { testExact[float64](t, 0x1p-1074) })
+// TestGemmExactIntegers multiplies integers, also as multiples of the smallest subnormal number, which must not be
+// flushed to zero. The products must be exact.
+func TestGemmExactIntegers(t *testing.T) {
+	onPaths(t, func(t *testing.T) { testGemmExactIntegers[float32](t, 0x1p-149) },
+		func(t *testing.T) { testGemmExactIntegers[float64](t, 0x1p-1074) })
 }
 
-// testExact runs TestExact in one precision, whose smallest subnormal number is given.
-func testExact[T real](t *testing.T, smallest T) {
+// testGemmExactIntegers runs TestGemmExactIntegers in one precision, whose smallest subnormal number is given.
+func testGemmExactIntegers[T real](t *testing.T, smallest T) {
 	g := rand.New(rand.NewPCG(7, 8))
 	const m, n, k = 30, 50, 300
 	a, b, c := make([]T, m*k), make([]T, k*n), make([]T, m*n)
@@ -311,13 +312,13 @@ func testExact[T real](t *testing.T, smallest T) {
 		}
 		Gemm(Product[T]{blas.NoTrans, blas.NoTrans, m, n, k, 1, a, k, b, n, 0, c, n})
 		if !slices.Equal(c, want) {
-			t.Errorf("scale %v: not exact", scale)
+			t.Errorf("the product of integers with scale %v is not exact", scale)
 		}
 	}
 }
 
-// TestNoAllocation checks that a product uses the workspaces of earlier products, and that the block sizes are
-// multiples of the register tile.
+// TestNoAllocation checks that a product allocates nothing, because it uses the workspaces of earlier products, and
+// that the block sizes are multiples of the register tile.
 func TestNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes pools forget")
@@ -336,7 +337,7 @@ func testNoAllocation[T real](t *testing.T) {
 	}
 	for _, k := range byPath[1:] {
 		if k := kernelOf[T](k); rowsMax%k.mr != 0 || colsMax%k.nr != 0 {
-			t.Errorf("blocks are no multiple of the tile %d×%d", k.mr, k.nr)
+			t.Errorf("blocks of %d×%d are no multiple of the tile %d×%d", rowsMax, colsMax, k.mr, k.nr)
 		}
 	}
 }

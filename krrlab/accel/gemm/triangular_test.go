@@ -13,23 +13,23 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// shape is the side, triangle, transpose and diagonal of one call.
-type shape struct {
+// variant is the side, triangle, transpose and diagonal of one call.
+type variant struct {
 	s  blas.Side
 	ul blas.Uplo
 	t  blas.Transpose
 	d  blas.Diag
 }
 
-func (s shape) String() string { return fmt.Sprintf("%c%c%c%c", s.s, s.ul, s.t, s.d) }
+func (s variant) String() string { return fmt.Sprintf("%c%c%c%c", s.s, s.ul, s.t, s.d) }
 
-// shapes returns all shapes.
-func shapes() (out []shape) {
+// variants returns all variants.
+func variants() (out []variant) {
 	for _, s := range []blas.Side{blas.Left, blas.Right} {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			for _, t := range transposes {
 				for _, d := range []blas.Diag{blas.NonUnit, blas.Unit} {
-					out = append(out, shape{s, ul, t, d})
+					out = append(out, variant{s, ul, t, d})
 				}
 			}
 		}
@@ -37,8 +37,8 @@ func shapes() (out []shape) {
 	return out
 }
 
-// drawTriangle draws a triangular matrix with NaN where it must not be read.
-func drawTriangle[T real](g *rand.Rand, s shape, q int) operand[T] {
+// drawTriangle draws a well-conditioned triangular matrix of order q, with NaN where it must not be read.
+func drawTriangle[T real](g *rand.Rand, s variant, q int) operand[T] {
 	a := newOperand[T](g, blas.NoTrans, q, q)
 	for i := range q {
 		for j := range q {
@@ -57,7 +57,7 @@ func drawTriangle[T real](g *rand.Rand, s shape, q int) operand[T] {
 }
 
 // element returns element (i, j) of op(A).
-func (s shape) element(i, j int, elementOf func(t blas.Transpose, i, j int) float64) float64 {
+func (s variant) element(i, j int, elementOf func(t blas.Transpose, i, j int) float64) float64 {
 	stored := (s.ul == blas.Lower) == ((i > j) == (s.t == blas.NoTrans))
 	switch {
 	case i == j && s.d == blas.Unit:
@@ -70,7 +70,7 @@ func (s shape) element(i, j int, elementOf func(t blas.Transpose, i, j int) floa
 
 // testTriangular solves or multiplies with a triangular matrix of order q and checks the bounds of the package
 // comment: those of op(A)·X − α·B for a solve, and of X − α·op(A)·B for a product.
-func testTriangular[T real](t *testing.T, operation Operation, g *rand.Rand, s shape, q, vectors int, alpha T) {
+func testTriangular[T real](t *testing.T, operation Operation, g *rand.Rand, s variant, q, vectors int, alpha T) {
 	t.Helper()
 	m, n := q, vectors
 	if s.s == blas.Right {
@@ -111,9 +111,9 @@ func testTriangular[T real](t *testing.T, operation Operation, g *rand.Rand, s s
 				got, want = float64(alpha)*x(to, i, v), sum
 				size /= math.Abs(float64(alpha))
 			}
-			if d := math.Abs(got - want); !(d <= 2*float64(q+5)*unit[T]()*size) {
+			if d := math.Abs(got - want); !(d <= 2*float64(q+5)*unitRoundoff[T]()*size) {
 				t.Fatalf("%v order %d, %d vectors, α=%v, operation %v: row %d of vector %d is wrong by %.3g, allowed %.3g",
-					s, q, vectors, alpha, operation, i, v, d, 2*float64(q+5)*unit[T]()*size)
+					s, q, vectors, alpha, operation, i, v, d, 2*float64(q+5)*unitRoundoff[T]()*size)
 			}
 		}
 	}
@@ -121,19 +121,21 @@ func testTriangular[T real](t *testing.T, operation Operation, g *rand.Rand, s s
 		copy(b.data[i*b.ld:i*b.ld+n], old[i*b.ld:i*b.ld+n])
 	}
 	for i, w := range before {
-		if !identical(b.whole[i], w) {
+		if !equalOrNaN(b.whole[i], w) {
 			t.Fatalf("%v %d %d: wrote outside B", s, m, n)
 		}
 	}
 }
 
-// TestTriangular checks solves and products of all shapes and of orders around the block sizes.
-func TestTriangular(t *testing.T) { onPaths(t, testTriangulars[float32], testTriangulars[float64]) }
+// TestTriangular checks solves and products of all variants, for orders around the block sizes.
+func TestTriangular(t *testing.T) {
+	onPaths(t, testTriangularSizes[float32], testTriangularSizes[float64])
+}
 
-// testTriangulars runs TestTriangular in one precision.
-func testTriangulars[T real](t *testing.T) {
+// testTriangularSizes runs TestTriangular in one precision, with 1 to 34 vectors.
+func testTriangularSizes[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(41, 42))
-	for _, s := range shapes() {
+	for _, s := range variants() {
 		orders := []int{1, 2, 3, 5, 6, 7, 12, 13, 14, 15, 64, 251, 252, 253}
 		if s.t != blas.ConjTrans && s.d == blas.NonUnit && !suite.Small() && !race.Enabled {
 			orders = append(orders, 505)
@@ -151,17 +153,17 @@ func testTriangulars[T real](t *testing.T) {
 	}
 }
 
-// TestTriangularSpecial checks that NaN and infinities affect only the vectors that contain them.
-func TestTriangularSpecial(t *testing.T) {
-	onPaths(t, testTriangularSpecial[float32], testTriangularSpecial[float64])
+// TestTriangularSpecialValues checks that NaN and infinities affect only the vectors that contain them.
+func TestTriangularSpecialValues(t *testing.T) {
+	onPaths(t, testTriangularSpecialValues[float32], testTriangularSpecialValues[float64])
 }
 
-// testTriangularSpecial runs TestTriangularSpecial in one precision. A special value in element 20 of a vector
-// affects that element and those that the recurrence computes from it.
-func testTriangularSpecial[T real](t *testing.T) {
+// testTriangularSpecialValues runs TestTriangularSpecialValues in one precision. A special value in element 20 of a
+// vector affects that element and those that the recurrence computes from it.
+func testTriangularSpecialValues[T real](t *testing.T) {
 	g := rand.New(rand.NewPCG(45, 46))
 	const q, vectors = 40, 11
-	for _, s := range shapes() {
+	for _, s := range variants() {
 		a := drawTriangle[T](g, s, q)
 		m, n := q, vectors
 		if s.s == blas.Right {
@@ -175,7 +177,7 @@ func testTriangularSpecial[T real](t *testing.T) {
 		}
 		spreadsDown := (s.ul == blas.Lower) == ((s.s == blas.Left) == (s.t == blas.NoTrans))
 		for _, operation := range []Operation{Solve, Multiply} {
-			clean := values[T](g, m*n)
+			clean := uniformNumbers[T](g, m*n)
 			dirty := slices.Clone(clean)
 			for v, bad := range []float64{3: math.NaN(), 5: math.Inf(1), 9: math.Inf(-1)} {
 				if bad != 0 {
@@ -187,9 +189,9 @@ func testTriangularSpecial[T real](t *testing.T) {
 			for i := range q {
 				for v := range vectors {
 					c, d := clean[position(i, v)], dirty[position(i, v)]
-					hit := (v == 3 || v == 5 || v == 9) && (i == 20 || (i > 20) == spreadsDown)
-					if finite := d-d == 0; finite == hit || !hit && c != d {
-						t.Fatalf("%v: element %d of vector %d is %v, beside %v", s, i, v, d, c)
+					affected := (v == 3 || v == 5 || v == 9) && (i == 20 || (i > 20) == spreadsDown)
+					if finite := d-d == 0; finite == affected || !affected && c != d {
+						t.Fatalf("%v: element %d of vector %d is %v, %v without special values", s, i, v, d, c)
 					}
 				}
 			}

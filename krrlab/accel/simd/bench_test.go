@@ -18,7 +18,7 @@ func BenchmarkAddBothProducts(b *testing.B) {
 	}
 }
 
-// benchmarkTiles multiplies by the given number of tiles in turn, on one and on two cores.
+// benchmarkTiles multiplies t vectors by the given number of tiles in turn, on one and on two cores.
 func benchmarkTiles[T uint16 | float32](b *testing.B, name string, p Path, t, tiles int,
 	f func(rows, cols int, tile []T, ld int, x, y, z, u []float32, t int, w *Workspace)) {
 	const n = 512
@@ -54,13 +54,13 @@ func benchmarkTiles[T uint16 | float32](b *testing.B, name string, p Path, t, ti
 // BenchmarkElements measures the elementwise functions on one core in ns per number.
 func BenchmarkElements(b *testing.B) {
 	const n = 4096
-	wide, out := make([]float64, n), make([]float64, n)
-	x, phases, dst, inner, zz := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n),
+	x64, dst64 := make([]float64, n), make([]float64, n)
+	x, phases, dst, products, norms := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n),
 		make([]float64, n)
 	for i := range x {
 		u := float32(i*911%n) / n
-		x[i], phases[i], inner[i], zz[i] = -20*u, 40*u-20, 60+20*u, 94
-		wide[i] = 20 * float64(u)
+		x[i], phases[i], products[i], norms[i] = -20*u, 40*u-20, 60+20*u, 94
+		x64[i] = 20 * float64(u)
 	}
 	for _, p := range Paths() {
 		for _, c := range []struct {
@@ -68,9 +68,9 @@ func BenchmarkElements(b *testing.B) {
 			f    func()
 		}{
 			{"Exp32", func() { Exp32(dst, x) }},
-			{"Exp64", func() { Exp64(out, wide, -1, -100) }},
+			{"Exp64", func() { Exp64(dst64, x64, -1, -100) }},
 			{"Cos32", func() { Cos32(dst, phases) }},
-			{"GaussianRow", func() { GaussianRow(dst, inner, zz, 94, -1/128.0, -80) }},
+			{"GaussianRow", func() { GaussianRow(dst, products, norms, 94, -1/128.0, -80) }},
 		} {
 			b.Run(fmt.Sprintf("%v/%s", p, c.name), func(b *testing.B) {
 				defer UsePath(CurrentPath())

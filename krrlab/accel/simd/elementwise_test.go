@@ -58,7 +58,8 @@ func testExp32Error(t *testing.T) {
 	t.Logf("worst error %.4f ulp", worst)
 }
 
-// TestExp32Special checks zeros, subnormal arguments, infinities, NaN, overflow and underflow.
+// TestExp32Special checks that Exp32 returns the exact results for zeros, subnormal arguments, infinities, NaN,
+// overflow and underflow, and no subnormal number.
 func TestExp32Special(t *testing.T) { onEachPath(t, testExp32Special) }
 
 // testExp32Special runs TestExp32Special on one path.
@@ -135,7 +136,7 @@ func testExp64(t *testing.T) {
 		}
 	}
 	if worst > 0.9 {
-		t.Errorf("off by %.3f ulp", worst)
+		t.Errorf("the worst error is %.3f ulp, want at most 0.9", worst)
 	}
 	t.Logf("worst error %.4f ulp", worst)
 }
@@ -195,7 +196,8 @@ func testCos32Error(t *testing.T) {
 	}
 }
 
-// TestElementwiseSlices checks that a result does not depend on the length of the slices, or on dst being x.
+// TestElementwiseSlices checks that the results of Exp32 and Cos32 do not depend on the length of the slices, or on dst
+// being x, and that nothing beyond the slices is written.
 func TestElementwiseSlices(t *testing.T) { onEachPath(t, testElementwiseSlices) }
 
 // testElementwiseSlices runs TestElementwiseSlices on one path.
@@ -225,18 +227,16 @@ func testElementwiseSlices(t *testing.T) {
 				t.Fatalf("%s, n = %d: wrote beyond len(x)", name, n)
 			}
 		}
-		panics(t, func() { f(make([]float32, 2), make([]float32, 3)) },
-			func() { f(make([]float32, 2, 3), make([]float32, 3)) })
 	}
 }
 
-// TestShortSlices checks that the functions panic if a slice is too short, even if its capacity suffices.
+// TestShortSlices checks that the functions panic if a slice is too short although its capacity suffices.
 func TestShortSlices(t *testing.T) {
 	const n = 3
 	x, short := make([]float64, n), make([]float64, n)[:n-1]
 	x32, short32 := make([]float32, n), make([]float32, n)[:n-1]
 	mask, order := make([]uint16, 1), make([]int32, n)
-	for name, f := range map[string]func(){
+	checkPanics(t, map[string]func(){
 		"Exp32":                        func() { Exp32(short32, x32) },
 		"Exp64":                        func() { Exp64(short, x, 1, -1) },
 		"Cos32":                        func() { Cos32(short32, x32) },
@@ -256,17 +256,7 @@ func TestShortSlices(t *testing.T) {
 		"SelectMagnitudes, thresholds": func() { SelectMagnitudes(order, x32, short32, order, 1, 1) },
 		"SelectMagnitudes, positions":  func() { SelectMagnitudes(order, x32, x32, order[:n-1], 1, 1) },
 		"SquaredDifferences": func() {
-			SquaredDifferences(new([PairLanes]float64), x, make([]float64,
-				n*PairLanes)[:n])
+			SquaredDifferences(new([PairLanes]float64), x, make([]float64, n*PairLanes)[:n])
 		},
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s did not panic", name)
-				}
-			}()
-			f()
-		}()
-	}
+	})
 }

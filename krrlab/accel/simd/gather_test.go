@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// sparse returns a rows×cols matrix with least + r%most entries in row r, near the diagonal.
-func sparse(g *rand.Rand, rows, cols, fewest, variation int) (start []int64, col []int32, value []float32) {
+// randomSparse returns a rows×cols matrix in CSR format with fewest + r%variation entries in row r, near the diagonal.
+func randomSparse(g *rand.Rand, rows, cols, fewest, variation int) (start []int64, col []int32, value []float32) {
 	start = []int64{0}
 	for r := range rows {
 		for range fewest + r%variation {
@@ -22,15 +22,15 @@ func sparse(g *rand.Rand, rows, cols, fewest, variation int) (start []int64, col
 	return start, col, value
 }
 
-// TestGatherDot compares GatherDot bit by bit with the documented order of summation, for rows of all lengths around
-// the eight lanes and on every path. Nothing beyond y may be written.
+// TestGatherDot compares GatherDot bit by bit with sums in the documented order, for rows of 0 to 34 entries (there are
+// eight lanes) and 0 to 9 vectors, on every path. Nothing beyond the result may be written.
 func TestGatherDot(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(7, 8))
 		const rows, cols = 50, 90
-		start, col, value := sparse(g, rows, cols, 0, 35)
+		start, col, value := randomSparse(g, rows, cols, 0, 35)
 		for k := range 10 {
-			x, y := draw[float64](g, cols*k), draw[float64](g, rows*k+4)
+			x, y := normals[float64](g, cols*k), normals[float64](g, rows*k+4)
 			want := slices.Clone(y)
 			for r := range rows {
 				for c := range k {
@@ -50,28 +50,29 @@ func TestGatherDot(t *testing.T) {
 			}
 			GatherDot(start, col, value, x, y, k)
 			if !slices.Equal(y, want) {
-				t.Fatalf("%d vectors: %v, want %v", k, y, want)
+				t.Fatalf("%d vectors: Y = %v, want %v", k, y, want)
 			}
 		}
 	})
 }
 
-// TestPairSums compares SquaredDifferences and AbsoluteDifferences with sums in the same order, in both precisions.
+// TestPairSums compares SquaredDifferences and AbsoluteDifferences with plain loops, bit by bit. AbsoluteDifferences is
+// checked in both precisions.
 func TestPairSums(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
 	onEachPath(t, func(t *testing.T) {
-		for _, n := range edges {
-			testPairSums(t, draw[float64](g, n), draw[float64](g, n*PairLanes), SquaredDifferences,
+		for _, n := range edgeSizes {
+			checkPairSums(t, normals[float64](g, n), normals[float64](g, n*PairLanes), SquaredDifferences,
 				func(e float64) float64 { return e * e })
-			testPairSums(t, draw[float64](g, n), draw[float64](g, n*PairLanes), AbsoluteDifferences, math.Abs)
-			testPairSums(t, draw[float32](g, n), draw[float32](g, n*PairLanes), AbsoluteDifferences,
+			checkPairSums(t, normals[float64](g, n), normals[float64](g, n*PairLanes), AbsoluteDifferences, math.Abs)
+			checkPairSums(t, normals[float32](g, n), normals[float32](g, n*PairLanes), AbsoluteDifferences,
 				func(e float32) float32 { return float32(math.Abs(float64(e))) })
 		}
 	})
 }
 
-// testPairSums compares sums with a plain loop over the given term of a difference.
-func testPairSums[T number](t *testing.T, x, z []T, sums func(dst *[PairLanes]T, x, z []T), term func(e T) T) {
+// checkPairSums compares sums with a plain loop over the given term of a difference.
+func checkPairSums[T number](t *testing.T, x, z []T, sums func(dst *[PairLanes]T, x, z []T), term func(e T) T) {
 	t.Helper()
 	got := [PairLanes]T{5} // is overwritten
 	sums(&got, x, z)
@@ -81,7 +82,7 @@ func testPairSums[T number](t *testing.T, x, z []T, sums func(dst *[PairLanes]T,
 			want += T(term(u - z[c*PairLanes+j]))
 		}
 		if v != want {
-			t.Errorf("%d coordinates, point %d: %v, want %v", len(x), j, v, want)
+			t.Errorf("%d coordinates, point %d: sum %v, want %v", len(x), j, v, want)
 		}
 	}
 }
@@ -90,9 +91,9 @@ func testPairSums[T number](t *testing.T, x, z []T, sums func(dst *[PairLanes]T,
 func BenchmarkGatherDot(b *testing.B) {
 	const n, k = 1 << 14, 61
 	g := rand.New(rand.NewPCG(1, 2))
-	start, col, value := sparse(g, n, n, k, 1)
+	start, col, value := randomSparse(g, n, n, k, 1)
 	for _, t := range []int{1, 2, 4, 10} {
-		x, y := draw[float64](g, n*t), draw[float64](g, n*t)
+		x, y := normals[float64](g, n*t), normals[float64](g, n*t)
 		for _, p := range Paths() {
 			b.Run(fmt.Sprintf("%v/t=%d", p, t), func(b *testing.B) {
 				defer UsePath(CurrentPath())

@@ -12,18 +12,18 @@ import (
 // Nothing beyond the row, its mask and its values may be written or read.
 func TestPackRow(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
-		testPack[float32](t, 1e-5)
-		testPack[float64](t, 1e-14)
+		testPackRow[float32](t, 1e-5)
+		testPackRow[float64](t, 1e-14)
 	})
 }
 
-// testPack runs TestPackRow in one precision.
-func testPack[T number](t *testing.T, tol float64) {
+// testPackRow runs TestPackRow in one precision.
+func testPackRow[T number](t *testing.T, tol float64) {
 	g := rand.New(rand.NewPCG(1, 2))
 	const cutoff = 0.5
-	for _, c := range append(edges, 255, 256, 257) {
+	for _, c := range append(edgeSizes, 255, 256, 257) {
 		for _, share := range []float64{0, 0.1, 0.5, 1} {
-			row := draw[T](g, c)
+			row := normals[T](g, c)
 			var values []T
 			want := make([]uint16, (c+15)/16)
 			for j := range row {
@@ -36,14 +36,14 @@ func testPack[T number](t *testing.T, tol float64) {
 					values = append(values, row[j])
 				}
 			}
-			name := fmt.Sprintf("%T, %d numbers, %v kept", row, c, share)
-			got, mask, dropped := draw[T](g, c), make([]uint16, len(want)), draw[T](g, c)
+			name := fmt.Sprintf("%T, %d numbers, about a share %v kept", row, c, share)
+			got, mask, dropped := normals[T](g, c), make([]uint16, len(want)), normals[T](g, c)
 			for w := range mask {
 				mask[w] = 0xabcd
 			}
 			wantDropped := slices.Clone(dropped)
 			n, sum := PackRow(got, mask, row, cutoff, dropped)
-			if n != len(values) || !slices.Equal(mask, want) || !same(got[:n], values) {
+			if n != len(values) || !slices.Equal(mask, want) || !equalOrNaN(got[:n], values) {
 				t.Fatalf("%s: %d values %v under %x, want %v under %x", name, n, got[:n], mask, values, want)
 			}
 			var total float64
@@ -56,7 +56,7 @@ func testPack[T number](t *testing.T, tol float64) {
 			if !slices.Equal(dropped, wantDropped) || !(math.Abs(float64(sum)-total) <= tol*total) {
 				t.Fatalf("%s: dropped %v of sum %v, want %v of %v", name, dropped, sum, wantDropped, total)
 			}
-			back := draw[T](g, c)
+			back := normals[T](g, c)
 			if read := UnpackRow(back, mask, got[:n:n]); read != n {
 				t.Fatalf("%s: %d values read of %d", name, read, n)
 			}
@@ -65,64 +65,65 @@ func testPack[T number](t *testing.T, tol float64) {
 					row[j] = 0
 				}
 			}
-			if !same(back, row) {
+			if !equalOrNaN(back, row) {
 				t.Fatalf("%s: unpacked %v, want %v", name, back, row)
 			}
 		}
 	}
 }
 
-// same reports whether a and b are equal, where NaN equals NaN.
-func same[T number](a, b []T) bool {
+// equalOrNaN reports whether a and b are equal, where NaN equals NaN.
+func equalOrNaN[T number](a, b []T) bool {
 	return slices.EqualFunc(a, b, func(v, w T) bool { return v == w || v != v && w != w })
 }
 
-// TestSelectMagnitudes compares SelectMagnitudes with its definition, for rows with NaN and ties.
+// TestSelectMagnitudes compares SelectMagnitudes with its definition, for rows with NaN and with magnitudes equal to
+// the threshold.
 func TestSelectMagnitudes(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(5, 6))
-		for _, c := range append(edges, 255, 256, 257) {
+		for _, c := range append(edgeSizes, 255, 256, 257) {
 			for _, share := range []float32{0, 0.1, 0.9, 1} {
-				row, floors, before := draw[float32](g, c), draw[float32](g, c), make([]int32, c)
+				row, thresholds, positions := normals[float32](g, c), normals[float32](g, c), make([]int32, c)
 				var want []int32
 				for b := range row {
-					row[b], floors[b], before[b] = 1-2*g.Float32(), 1-share*g.Float32(), int32(g.IntN(9))
+					row[b], thresholds[b], positions[b] = 1-2*g.Float32(), 1-share*g.Float32(), int32(g.IntN(9))
 					switch g.IntN(9) {
 					case 0:
-						row[b] = -floors[b]
+						row[b] = -thresholds[b]
 					case 1:
 						row[b] = float32(math.NaN())
 					}
-					floor := floors[b]
-					if before[b] < 4 {
-						floor = 0.9
+					threshold := thresholds[b]
+					if positions[b] < 4 {
+						threshold = 0.9
 					}
-					if size := float32(math.Abs(float64(row[b]))); size >= floor {
+					if size := float32(math.Abs(float64(row[b]))); size >= threshold {
 						want = append(want, int32(b))
 					}
 				}
 				found := make([]int32, c+1)
 				found[c] = -7
-				if n := SelectMagnitudes(found[:c], row, floors, before, 0.9, 4); !slices.Equal(found[:n], want) ||
-					found[c] != -7 {
-					t.Fatalf("%d numbers: %v, want %v", c, found[:n], want)
+				if n := SelectMagnitudes(found[:c], row, thresholds, positions, 0.9, 4); found[c] != -7 ||
+					!slices.Equal(found[:n], want) {
+					t.Fatalf("selected from %d numbers: %v, want %v", c, found[:n], want)
 				}
 			}
 		}
 	})
 }
 
-// TestPackPanics checks that slices that are too short panic.
+// TestPackPanics checks that PackRow and UnpackRow panic if a slice is one element too short.
 func TestPackPanics(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		f := func(n int) []float32 { return make([]float32, n) }
-		panics(t,
-			func() { PackRow(f(32), make([]uint16, 3), f(33), 1, f(33)) },
-			func() { PackRow(f(33), make([]uint16, 2), f(33), 1, f(33)) },
-			func() { PackRow(f(33), make([]uint16, 3), f(33), 1, f(32)) },
-			func() { UnpackRow(f(33), []uint16{0xffff, 0xffff, 1}, f(32)) },
-			func() { UnpackRow(f(33), []uint16{0xffff, 0xffff}, f(32)) },
-			func() { UnpackRow(f(1), []uint16{1}, nil) },
-		)
+		checkPanics(t, map[string]func(){
+			"values":          func() { PackRow(f(32), make([]uint16, 3), f(33), 1, f(33)) },
+			"mask":            func() { PackRow(f(33), make([]uint16, 2), f(33), 1, f(33)) },
+			"dropped":         func() { PackRow(f(33), make([]uint16, 3), f(33), 1, f(32)) },
+			"unpacked values": func() { UnpackRow(f(33), []uint16{0xffff, 0xffff, 1}, f(32)) },
+			"unpacked mask":   func() { UnpackRow(f(33), []uint16{0xffff, 0xffff}, f(32)) },
+			"no values":       func() { UnpackRow(f(1), []uint16{1}, nil) },
+		})
 	})
 }

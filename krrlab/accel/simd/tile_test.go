@@ -22,11 +22,11 @@ func onEachPath(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// edges are sizes around the number of lanes of a register, a step of the loop and a chunk of rows.
-var edges = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 49, 64, 121}
+// edgeSizes are sizes around the number of lanes of a register, a step of the loop and a chunk of rows.
+var edgeSizes = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 49, 64, 121}
 
-// draw returns n normal numbers in an unaligned slice.
-func draw[T number](g *rand.Rand, n int) []T {
+// normals returns n normal numbers in an unaligned slice.
+func normals[T number](g *rand.Rand, n int) []T {
 	v := make([]T, n+3)
 	for i := range v {
 		v[i] = T(g.NormFloat64())
@@ -34,45 +34,46 @@ func draw[T number](g *rand.Rand, n int) []T {
 	return v[1 : n+1 : n+1]
 }
 
-// testProducts compares a product with its definition in float64. The error of a sum of m products is at most (m+2)·u
-// times the sum of their magnitudes.
-func testProducts[T, V number](t *testing.T, sums, adds bool, u float64,
-	f func(rows, cols int, tile []T, ld int, x, y, z, s []V, k int, w *Workspace)) {
+// testProducts compares the products of a tile T with k vectors with their definitions in float64: U += TX if changesU
+// is set, and Y += TᵀZ if changesY is set. Other vectors must not be changed. The error of a sum of m products is at
+// most (m+2)·roundoff times the sum of their magnitudes.
+func testProducts[T, V number](t *testing.T, changesU, changesY bool, roundoff float64,
+	addProducts func(rows, cols int, tile []T, ld int, x, y, z, u []V, k int, w *Workspace)) {
 	g := rand.New(rand.NewPCG(1, 2))
 	var w Workspace
-	for _, rows := range edges {
-		for _, cols := range edges {
+	for _, rows := range edgeSizes {
+		for _, cols := range edgeSizes {
 			k := (rows + cols) % 8
 			ld := cols + rows%3
-			tile := draw[T](g, max(0, rows*ld))
-			x, y, z, s := draw[V](g, cols*k), draw[V](g, cols*k), draw[V](g, rows*k), draw[V](g, rows*k)
-			y0, s0 := slices.Clone(y), slices.Clone(s)
-			f(rows, cols, tile, ld, x, y, z, s, k, &w)
+			tile := normals[T](g, max(0, rows*ld))
+			x, y, z, u := normals[V](g, cols*k), normals[V](g, cols*k), normals[V](g, rows*k), normals[V](g, rows*k)
+			y0, u0 := slices.Clone(y), slices.Clone(u)
+			addProducts(rows, cols, tile, ld, x, y, z, u, k, &w)
 			check := func(name string, i, c int, got, start V, m int, term func(j int) float64) {
 				want, size := float64(start), math.Abs(float64(start))
 				for j := range m {
 					want += term(j)
 					size += math.Abs(term(j))
 				}
-				if deviation := math.Abs(float64(got) - want); !(deviation <= float64(m+2)*u*size) {
-					t.Fatalf("%d×%d, t=%d: %s(%d, %d) is %v, want %v", rows, cols, k, name, i, c, got, want)
+				if deviation := math.Abs(float64(got) - want); !(deviation <= float64(m+2)*roundoff*size) {
+					t.Fatalf("%d×%d, %d vectors: %s(%d, %d) is %v, want %v", rows, cols, k, name, i, c, got, want)
 				}
 			}
 			for c := range k {
 				for r := range rows {
-					if m := cols; sums {
-						check("u", r, c, s[c*rows+r], s0[c*rows+r], m,
+					if changesU {
+						check("U", r, c, u[c*rows+r], u0[c*rows+r], cols,
 							func(j int) float64 { return float64(tile[r*ld+j]) * float64(x[c*cols+j]) })
-					} else if s[c*rows+r] != s0[c*rows+r] {
-						t.Fatal("u was written")
+					} else if u[c*rows+r] != u0[c*rows+r] {
+						t.Fatal("U was changed")
 					}
 				}
 				for j := range cols {
-					if adds {
-						check("y", j, c, y[c*cols+j], y0[c*cols+j], rows,
+					if changesY {
+						check("Y", j, c, y[c*cols+j], y0[c*cols+j], rows,
 							func(r int) float64 { return float64(tile[r*ld+j]) * float64(z[c*rows+r]) })
 					} else if y[c*cols+j] != y0[c*cols+j] {
-						t.Fatal("y was written")
+						t.Fatal("Y was changed")
 					}
 				}
 			}
@@ -80,18 +81,19 @@ func testProducts[T, V number](t *testing.T, sums, adds bool, u float64,
 	}
 }
 
-// TestProducts compares all kinds of products with the definition.
+// TestProducts compares AddBothProducts, AddProduct and AddTransposeProduct with their definitions, for tiles and
+// vectors of all edge sizes.
 func TestProducts(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		testProducts(t, true, true, 0x1p-24, AddBothProducts[float32, float32])
 		testProducts(t, true, true, 0x1p-53, AddBothProducts[float64, float64])
-		testOneWay[float32](t)
-		testOneWay[float64](t)
+		testOneWayProducts[float32](t)
+		testOneWayProducts[float64](t)
 	})
 }
 
-// testOneWay compares AddProduct and AddTransposeProduct with the definition.
-func testOneWay[T number](t *testing.T) {
+// testOneWayProducts compares AddProduct and AddTransposeProduct, whose vectors have float64, with their definitions.
+func testOneWayProducts[T number](t *testing.T) {
 	testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []T, ld int, x, _, _, u []float64, k int,
 		_ *Workspace) {
 		AddProduct(tile, ld, columns(x, k, cols, cols), columns(u, k, rows, rows))
@@ -102,47 +104,48 @@ func testOneWay[T number](t *testing.T) {
 	})
 }
 
-// specials are the special values that some vectors contain.
-var specials = []float32{float32(math.NaN()), float32(math.Inf(-1)), 0x1p-140}
+// specialValues are NaN, an infinity and a subnormal number, one of which is in some vectors.
+var specialValues = []float32{float32(math.NaN()), float32(math.Inf(-1)), 0x1p-140}
 
-// TestBoth16 compares products of 16-bit tiles with those of the same numbers in float32. The numbers are so small
-// that both are exact.
-func TestBoth16(t *testing.T) {
+// TestUint16Products compares products of 16-bit tiles with those of the same numbers in float32. The numbers are small
+// integers, so that both are exact.
+func TestUint16Products(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(13, 14))
 		var w Workspace
-		for _, rows := range edges {
-			for _, cols := range edges {
+		for _, rows := range edgeSizes {
+			for _, cols := range edgeSizes {
 				k, ld := 1+(rows+cols)%7, cols+rows%3
-				tile, wide := make([]uint16, rows*ld), make([]float32, rows*ld)
+				tile, tile32 := make([]uint16, rows*ld), make([]float32, rows*ld)
 				for i := range tile {
 					tile[i] = uint16(g.IntN(50))
-					wide[i] = float32(tile[i])
+					tile32[i] = float32(tile[i])
 				}
 				integers := func(n int) []float32 {
 					v := make([]float32, n)
 					for i := range v {
 						v[i] = float32(g.IntN(41) - 20)
 					}
-					if bad := (rows + cols) % 8; bad < len(specials) && n > 0 {
-						v[g.IntN(n)] = specials[bad]
+					if bad := (rows + cols) % 8; bad < len(specialValues) && n > 0 {
+						v[g.IntN(n)] = specialValues[bad]
 					}
 					return v
 				}
 				x, y, z, u := integers(cols*k), integers(cols*k), integers(rows*k), integers(rows*k)
-				y2, u2 := slices.Clone(y), slices.Clone(u)
+				wantY, wantU := slices.Clone(y), slices.Clone(u)
 				AddBothProducts(rows, cols, tile, ld, x, y, z, u, k, &w)
-				AddBothProducts(rows, cols, wide, ld, x, y2, z, u2, k, &w)
-				if !same(y, y2) || !same(u, u2) {
-					t.Fatalf("%d×%d, t=%d: 16 bits differ", rows, cols, k)
+				AddBothProducts(rows, cols, tile32, ld, x, wantY, z, wantU, k, &w)
+				if !equalOrNaN(y, wantY) || !equalOrNaN(u, wantU) {
+					t.Fatalf("%d×%d, %d vectors: products of 16-bit numbers differ", rows, cols, k)
 				}
 			}
 		}
 	})
 }
 
-// TestBoth16Values checks every 16-bit number at every place of a register.
-func TestBoth16Values(t *testing.T) {
+// TestUint16ProductValues checks products of a tile with all 16-bit numbers and unit vectors, so that each number is
+// the result, in several places of a register.
+func TestUint16ProductValues(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		const rows, cols, ld = 1 << 8, 1 << 8, 1<<8 + 1 // unaligned rows
 		for k := 1; k <= 4; k++ {
@@ -165,12 +168,12 @@ func TestBoth16Values(t *testing.T) {
 				AddBothProducts(rows, cols, tile, ld, x, y, z, u, k, &Workspace{})
 				for i, v := range y {
 					if want := float32(tile[r*ld+i%cols]); v != want {
-						t.Fatalf("t=%d: y[%d] is %g, want %g", k, i, v, want)
+						t.Fatalf("%d vectors: y[%d] is %g, want %g", k, i, v, want)
 					}
 				}
 				for i, v := range u {
 					if want := float32(tile[i%rows*ld+(r+i/rows)%cols]); v != want {
-						t.Fatalf("t=%d: u[%d] is %g, want %g", k, i, v, want)
+						t.Fatalf("%d vectors: u[%d] is %g, want %g", k, i, v, want)
 					}
 				}
 			}
@@ -190,7 +193,7 @@ func TestToUint16(t *testing.T) {
 		FromUint16(back, got)
 		for i := range got {
 			if int(got[i]) != i || back[i] != float32(i) {
-				t.Fatalf("%d became %d and %g", i, got[i], back[i])
+				t.Fatalf("%d/65535 became %d, and %g in float32", i, got[i], back[i])
 			}
 		}
 		ties := []float32{0.5, 1.5, 2.5, 3.49, 100.5, 65534.5, 0, 65535}
@@ -205,9 +208,9 @@ func TestToUint16(t *testing.T) {
 	})
 }
 
-// TestSpecials checks that NaN and Inf reach the results that depend on them and no others, and that subnormal
-// numbers are not flushed.
-func TestSpecials(t *testing.T) {
+// TestProductsOfSpecialValues checks that NaN and Inf reach the results that depend on them and no others, and that
+// subnormal numbers are not flushed.
+func TestProductsOfSpecialValues(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		const rows, cols, k = 9, 40, 3
 		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
@@ -218,12 +221,12 @@ func TestSpecials(t *testing.T) {
 				y, u := make([]float32, cols*k), make([]float32, rows*k)
 				AddBothProducts(rows, cols, tile, cols, ones, y, ones, u, k, &Workspace{})
 				for i, v := range y {
-					if hit := i%cols == position[1]; hit != (v != 0) {
+					if affected := i%cols == position[1]; affected != (v != 0) {
 						t.Errorf("%v at %v: y[%d] = %v", bad, position, i, v)
 					}
 				}
 				for i, v := range u {
-					if hit := i%rows == position[0]; hit != (v != 0) {
+					if affected := i%rows == position[0]; affected != (v != 0) {
 						t.Errorf("%v at %v: u[%d] = %v", bad, position, i, v)
 					}
 				}
@@ -244,33 +247,35 @@ func columns(v []float64, t, n, stride int) blas64.General {
 	return blas64.General{Rows: t, Cols: n, Stride: stride, Data: v}
 }
 
-// TestTileMisuse checks that arguments of the wrong shape panic.
-func TestTileMisuse(t *testing.T) {
+// TestMisusePanics checks that invalid shapes, slices that are too short, and unknown paths panic.
+func TestMisusePanics(t *testing.T) {
 	v := make([]float32, 20)
 	w := make([]float64, 20)
-	panics(t,
-		func() { AddBothProducts(4, 5, v, 4, v, v, v, v, 1, &Workspace{}) },
-		func() { AddBothProducts(4, 6, v, 6, v, v, v, v, 1, &Workspace{}) },
-		func() { AddBothProducts(4, 5, v, 5, v, v, v, v, 5, &Workspace{}) },
-		func() { AddBothProducts(-1, 5, v, 5, v, v, v, v, 1, &Workspace{}) },
-		func() { AddProduct(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4)) },
-		func() { AddProduct(v, 5, columns(w, 1, 5, 4), columns(w, 1, 4, 4)) },
-		func() { AddTransposeProduct(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4), &Workspace{}) },
-		func() { AddProduct(v, 5, columns(w, 1, 5, 5), columns(w, 2, 4, 4)) },
-		func() { UsePath(numPaths) },
-		func() { GatherDot([]int64{0, 2}, make([]int32, 1), v, w, w, 1) },
-		func() { SquaredDifferences(new([PairLanes]float64), w, w) },
-	)
+	checkPanics(t, map[string]func(){
+		"stride below columns": func() { AddBothProducts(4, 5, v, 4, v, v, v, v, 1, &Workspace{}) },
+		"short tile":           func() { AddBothProducts(4, 6, v, 6, v, v, v, v, 1, &Workspace{}) },
+		"short vectors":        func() { AddBothProducts(4, 5, v, 5, v, v, v, v, 5, &Workspace{}) },
+		"negative rows":        func() { AddBothProducts(-1, 5, v, 5, v, v, v, v, 1, &Workspace{}) },
+		"AddProduct":           func() { AddProduct(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4)) },
+		"vector stride":        func() { AddProduct(v, 5, columns(w, 1, 5, 4), columns(w, 1, 4, 4)) },
+		"AddTransposeProduct": func() {
+			AddTransposeProduct(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4), &Workspace{})
+		},
+		"different numbers of vectors": func() { AddProduct(v, 5, columns(w, 1, 5, 5), columns(w, 2, 4, 4)) },
+		"path":                         func() { UsePath(numPaths) },
+		"GatherDot":                    func() { GatherDot([]int64{0, 2}, make([]int32, 1), v, w, w, 1) },
+		"SquaredDifferences":           func() { SquaredDifferences(new([PairLanes]float64), w, w) },
+	})
 }
 
-// panics reports the calls that do not panic.
-func panics(t *testing.T, calls ...func()) {
+// checkPanics reports the calls, by name, that do not panic.
+func checkPanics(t *testing.T, calls map[string]func()) {
 	t.Helper()
-	for i, call := range calls {
+	for name, call := range calls {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("case %d: no panic", i)
+					t.Errorf("%s: no panic", name)
 				}
 			}()
 			call()
@@ -301,11 +306,12 @@ func TestTileAllocations(t *testing.T) {
 	})
 }
 
-// TestSameBits checks that the elementwise functions have the same bits on all paths.
-func TestSameBits(t *testing.T) {
+// TestElementwiseBitsOnPaths checks that the elementwise functions have the same bits on all paths, for random numbers,
+// numbers out of range, NaN and infinities.
+func TestElementwiseBitsOnPaths(t *testing.T) {
 	defer UsePath(CurrentPath())
 	g := rand.New(rand.NewPCG(5, 6))
-	x := draw[float32](g, 5003)
+	x := normals[float32](g, 5003)
 	for i := range x {
 		x[i] *= 60
 	}
@@ -313,13 +319,13 @@ func TestSameBits(t *testing.T) {
 		x[i] = []float32{1e30, -1e30, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 100, -100,
 			3e6}[i/97%8]
 	}
-	zz, inner64 := make([]float64, len(x)), make([]float64, len(x))
-	for i := range zz {
-		zz[i] = math.Abs(g.NormFloat64()) * 50
+	norms, inner64 := make([]float64, len(x)), make([]float64, len(x))
+	for i := range norms {
+		norms[i] = math.Abs(g.NormFloat64()) * 50
 		inner64[i] = float64(x[i])*(1+1e-9) + 1e-12
 	}
 	for i := 5; i < len(x); i += 101 { // some are NaN or Inf
-		zz[i] = []float64{math.NaN(), math.Inf(1)}[i%2]
+		norms[i] = []float64{math.NaN(), math.Inf(1)}[i%2]
 		inner64[i+1] = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[i%3]
 	}
 	integers, small, products := make([]uint16, len(x)), make([]float64, len(x)), make([]int32, len(x))
@@ -329,17 +335,17 @@ func TestSameBits(t *testing.T) {
 		products[i] = int32(g.Uint32())
 	}
 	for name, f := range map[string]func(dst []float32){
-		"Exp32":         func(dst []float32) { Exp32(dst, x) },
-		"Cos32":         func(dst []float32) { Cos32(dst, x) },
-		"GaussianRow":   func(dst []float32) { GaussianRow(dst, x, zz, 30, -0.1, -69) },
-		"GaussianRow64": func(dst []float32) { GaussianRow(dst, inner64, zz, 30, -0.1, -69) },
-		"Round":         func(dst []float32) { RoundToFloat32(dst, small) },
+		"Exp32":          func(dst []float32) { Exp32(dst, x) },
+		"Cos32":          func(dst []float32) { Cos32(dst, x) },
+		"GaussianRow":    func(dst []float32) { GaussianRow(dst, x, norms, 30, -0.1, -69) },
+		"GaussianRow64":  func(dst []float32) { GaussianRow(dst, inner64, norms, 30, -0.1, -69) },
+		"RoundToFloat32": func(dst []float32) { RoundToFloat32(dst, small) },
 		"GaussianRowInt": func(dst []float32) { // the result replaces the products in place
 			ints := unsafe.Slice((*int32)(unsafe.Pointer(&dst[0])), len(dst))
 			copy(ints, products)
-			GaussianRow(dst, ints, zz, 1<<31, -1.0/(1<<27), -69)
+			GaussianRow(dst, ints, norms, 1<<31, -1.0/(1<<27), -69)
 		},
-		"Widen": func(dst []float32) { FromUint16(dst, integers) },
+		"FromUint16": func(dst []float32) { FromUint16(dst, integers) },
 		"Butterfly32": func(dst []float32) {
 			copy(dst, x)
 			Butterfly(dst[:2501], dst[2501:5002])
@@ -365,20 +371,20 @@ func TestSameBits(t *testing.T) {
 // flushes numbers below 2⁻¹²⁶ to zero.
 func TestSquaredDistances(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
-		inner := draw[float32](rand.New(rand.NewPCG(7, 8)), 77)
-		zz, wide, dst := make([]float64, len(inner)), make([]float64, len(inner)), make([]float64, len(inner))
+		inner := normals[float32](rand.New(rand.NewPCG(7, 8)), 77)
+		norms, wide, dst := make([]float64, len(inner)), make([]float64, len(inner)), make([]float64, len(inner))
 		for i, v := range inner {
 			if i%10 == 3 {
 				v, inner[i] = float32(math.NaN()), float32(math.NaN())
 			}
-			zz[i], wide[i] = 3*math.Abs(float64(v)), float64(v)
+			norms[i], wide[i] = 3*math.Abs(float64(v)), float64(v)
 		}
-		SquaredDistances(dst, inner, zz, 0.1)
-		SquaredDistances(wide, wide, zz, 0.1)
+		SquaredDistances(dst, inner, norms, 0.1)
+		SquaredDistances(wide, wide, norms, 0.1)
 		for i, v := range inner {
-			if want := max(0, 0.1+zz[i]-2*float64(v)); (dst[i] != want || wide[i] != want) &&
+			if want := max(0, 0.1+norms[i]-2*float64(v)); (dst[i] != want || wide[i] != want) &&
 				!(want != want && dst[i] != dst[i] && wide[i] != wide[i]) {
-				t.Errorf("%d: %g and %g, want %g", i, dst[i], wide[i], want)
+				t.Errorf("squared distance %d: %g, in place %g, want %g", i, dst[i], wide[i], want)
 			}
 			wide[i] = math.Ldexp(float64(v), -126)
 		}
@@ -397,28 +403,28 @@ func TestGaussianRow(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		g := rand.New(rand.NewPCG(7, 8))
 		const n = 77
-		inner := draw[float32](g, n)
-		zz, dst := make([]float64, n), make([]float32, n)
-		for i := range zz {
-			zz[i] = 200 * g.Float64()
+		inner := normals[float32](g, n)
+		norms, dst := make([]float64, n), make([]float32, n)
+		for i := range norms {
+			norms[i] = 200 * g.Float64()
 		}
-		GaussianRow(dst, inner, zz, 2, -0.5, -69)
+		GaussianRow(dst, inner, norms, 2, -0.5, -69)
 		for i, v := range dst {
-			a := -0.5 * max(0, 2+zz[i]-2*float64(inner[i]))
+			a := -0.5 * max(0, 2+norms[i]-2*float64(inner[i]))
 			want := math.Exp(a)
 			if a < -69 {
 				want = 0
 			}
 			if deviation := math.Abs(float64(v) - want); deviation > want*(math.Abs(a)*0x1p-24+0x1p-23) {
-				t.Errorf("e^%g = %g, want %g", a, v, want)
+				t.Errorf("e^%g is %g, want %g", a, v, want)
 			}
 		}
-		const large = 2e9 // squared distances of a few units between integers of this squared norm
+		const large = 2e9 // squared norm of points with integer coordinates, whose squared distances are a few units
 		products := make([]int32, n)
-		for i := range zz {
-			products[i], zz[i] = large-int32(i%5), large-float64(i%7)
+		for i := range norms {
+			products[i], norms[i] = large-int32(i%5), large-float64(i%7)
 		}
-		GaussianRow(dst, products, zz, large, -0.5, -69)
+		GaussianRow(dst, products, norms, large, -0.5, -69)
 		for i, v := range dst {
 			r2 := max(0, 2*(i%5)-i%7)
 			if want := math.Exp(-0.5 * float64(r2)); math.Abs(float64(v)-want) > 0x1p-23*want {
@@ -432,7 +438,7 @@ func TestGaussianRow(t *testing.T) {
 func TestButterfly(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		const n = 64
-		x := draw[float64](rand.New(rand.NewPCG(9, 10)), n)
+		x := normals[float64](rand.New(rand.NewPCG(9, 10)), n)
 		y := slices.Clone(x)
 		for h := 1; h < n; h *= 2 {
 			for i := 0; i < n; i += 2 * h {
@@ -455,7 +461,8 @@ func TestButterfly(t *testing.T) {
 	})
 }
 
-// TestPaths checks the names of the paths, and that the fastest one is in use.
+// TestPaths checks that the names of the paths can be parsed, that the portable path is the first, and that the last
+// one is in use.
 func TestPaths(t *testing.T) {
 	paths := Paths()
 	if paths[0] != Portable || CurrentPath() != paths[len(paths)-1] {
@@ -467,47 +474,48 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	if _, err := ParsePath("sse"); err == nil {
-		t.Error("sse is a path")
+		t.Error("ParsePath accepts sse")
 	}
 	if s := fmt.Sprint(Path(9)); s != "Path(9)" {
-		t.Error(s)
+		t.Errorf("Path(9) prints as %q", s)
 	}
 }
 
-// TestStrides checks vectors with a stride, and that the elements between them are unchanged.
-func TestStrides(t *testing.T) {
+// TestStridedVectors checks AddProduct and AddTransposeProduct for vectors with a stride, and that the elements between
+// them are unchanged.
+func TestStridedVectors(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
-		const rows, cols, k, xs, us = 13, 37, 5, 41, 20
+		const rows, cols, k, xStride, uStride = 13, 37, 5, 41, 20
 		g := rand.New(rand.NewPCG(11, 12))
-		tile := draw[float32](g, rows*cols)
-		x, u := draw[float64](g, xs*k), draw[float64](g, us*k)
+		tile := normals[float32](g, rows*cols)
+		x, u := normals[float64](g, xStride*k), normals[float64](g, uStride*k)
 		x0, u0 := slices.Clone(x), slices.Clone(u)
-		AddProduct(tile, cols, columns(x, k, cols, xs), columns(u, k, rows, us))
+		AddProduct(tile, cols, columns(x, k, cols, xStride), columns(u, k, rows, uStride))
 		for c := range k {
-			for r := range us {
-				want := u0[c*us+r]
+			for r := range uStride {
+				want := u0[c*uStride+r]
 				for j := range cols {
 					if r < rows {
-						want += float64(tile[r*cols+j]) * x[c*xs+j]
+						want += float64(tile[r*cols+j]) * x[c*xStride+j]
 					}
 				}
-				if math.Abs(u[c*us+r]-want) > 1e-13 {
-					t.Fatalf("u(%d, %d) is %g, want %g", r, c, u[c*us+r], want)
+				if math.Abs(u[c*uStride+r]-want) > 1e-13 {
+					t.Fatalf("u(%d, %d) is %g, want %g", r, c, u[c*uStride+r], want)
 				}
 			}
 		}
 		u = slices.Clone(u0)
-		AddTransposeProduct(tile, cols, columns(x, k, cols, xs), columns(u, k, rows, us), &Workspace{})
+		AddTransposeProduct(tile, cols, columns(x, k, cols, xStride), columns(u, k, rows, uStride), &Workspace{})
 		for c := range k {
-			for j := range xs {
-				want := x0[c*xs+j]
+			for j := range xStride {
+				want := x0[c*xStride+j]
 				for r := range rows {
 					if j < cols {
-						want += float64(tile[r*cols+j]) * u[c*us+r]
+						want += float64(tile[r*cols+j]) * u[c*uStride+r]
 					}
 				}
-				if math.Abs(x[c*xs+j]-want) > 1e-13 {
-					t.Fatalf("y(%d, %d) is %g, want %g", j, c, x[c*xs+j], want)
+				if math.Abs(x[c*xStride+j]-want) > 1e-13 {
+					t.Fatalf("y(%d, %d) is %g, want %g", j, c, x[c*xStride+j], want)
 				}
 			}
 		}
