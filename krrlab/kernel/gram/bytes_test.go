@@ -58,21 +58,21 @@ func TestBytesMatrix(t *testing.T) {
 		if norm := errorNorm(t, m); !(norm <= m.Choice().Error) {
 			t.Errorf("%v: ‖E‖₂ = %g, above %g", s, norm, m.Choice().Error)
 		}
-		ones := mat.NewDense(n, 1, nil)
+		signs := mat.NewDense(n, 1, nil)
 		for i := range n {
-			ones.Set(i, 0, 1-2*float64(i%2))
+			signs.Set(i, 0, 1-2*float64(i%2))
 		}
-		certain, want, out := m.Exact(1e-300), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
-		testkit.OK(t, certain.MulTo(t.Context(), out, ones))
-		want.Mul(truth, ones)
+		exactMatrix, want, out := m.Exact(1e-300), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+		testkit.OK(t, exactMatrix.MulTo(t.Context(), out, signs))
+		want.Mul(truth, signs)
 		for i := range n {
-			want.Set(i, 0, want.At(i, 0)+lambda*ones.At(i, 0))
+			want.Set(i, 0, want.At(i, 0)+lambda*signs.At(i, 0))
 		}
 		want.Sub(want, out)
-		bound := certain.Rounding(ones)[0]
-		if deviation := mat.Norm(want, 2); deviation > bound || bound > 1e-9 || !certain.Choice().ExactProducts ||
-			certain.Choice().Arithmetic != kernel.Float64 {
-			t.Errorf("%v: a product has an error of %g, %g is certain; %v", s, deviation, bound, certain.Choice())
+		bound := exactMatrix.Rounding(signs)[0]
+		if deviation := mat.Norm(want, 2); deviation > bound || bound > 1e-9 || !exactMatrix.Choice().ExactProducts ||
+			exactMatrix.Choice().Arithmetic != kernel.Float64 {
+			t.Errorf("%v: a product has an error of %g, the bound is %g; %v", s, deviation, bound, exactMatrix.Choice())
 		}
 		if v := m.Exact(0).EntryError(); !(v < 1e-14) || math.IsInf(v, 0) {
 			t.Errorf("%v: entries are right to %g", s, v)
@@ -108,8 +108,8 @@ func TestShift(t *testing.T) {
 		if !(choice.Shift > 0.7 && choice.Shift < 1) || !strings.Contains(choice.String(), "entries less 0.") {
 			t.Fatalf("%v: %v", s, choice)
 		}
-		denseK, cols, out := mat.NewDense(n, n, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, 2, nil)
-		testkit.OK(t, errors.Join(m.DenseTo(t.Context(), denseK), m.Columns(t.Context(), idx, cols),
+		denseK, columns, out := mat.NewDense(n, n, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, 2, nil)
+		testkit.OK(t, errors.Join(m.DenseTo(t.Context(), denseK), m.Columns(t.Context(), idx, columns),
 			m.KMulTo(t.Context(), out, c)))
 		entry := 0x1p-24 * (1 - choice.Shift)
 		for i := range n {
@@ -119,8 +119,8 @@ func TestShift(t *testing.T) {
 				}
 			}
 			for q, j := range idx {
-				if cols.At(i, q) != denseK.At(i, j) {
-					t.Fatalf("%v: column %d has %v in row %d, the dense matrix %v", s, j, cols.At(i, q), i,
+				if columns.At(i, q) != denseK.At(i, j) {
+					t.Fatalf("%v: column %d has %v in row %d, the dense matrix %v", s, j, columns.At(i, q), i,
 						denseK.At(i, j))
 				}
 			}
@@ -149,19 +149,19 @@ func TestShift(t *testing.T) {
 		previous := &gram.Choice{Storage: gram.Float32, Shift: shift}
 		if m := mustNew(t, k, x, lambda, &gram.Options{SameAs: previous}); m.Choice().Shift != shift ||
 			errorNorm(t, m) > m.Choice().Error {
-			t.Errorf("as with %g: %v", shift, m.Choice())
+			t.Errorf("SameAs a choice with the shift %g: %v", shift, m.Choice())
 		}
 	}
 }
 
-// undefined is a kernel with the value 1 everywhere except at r² = 9, where it is NaN.
-type undefined struct{ radial }
+// nanAtThree is a user-defined radial kernel with the value 1 at every distance except 3, where it is NaN.
+type nanAtThree struct{ radial }
 
-func (undefined) String() string { return "undefined" }
+func (nanAtThree) String() string { return "NaN at 3" }
 
-func (undefined) Eval(x, z []float64) float64 { return 1 }
+func (nanAtThree) Eval(x, z []float64) float64 { return 1 }
 
-func (undefined) Profile(dst, sq []float64) {
+func (nanAtThree) Profile(dst, sq []float64) {
 	for i, v := range sq {
 		if dst[i] = 1; v == 9 {
 			dst[i] = math.NaN()
@@ -169,10 +169,10 @@ func (undefined) Profile(dst, sq []float64) {
 	}
 }
 
-// TestUndefinedDistance checks that a user-defined kernel that is NaN at one distance is refused, whether or not the
+// TestNaNAtOneDistance checks that a user-defined kernel that is NaN at one distance is refused, whether or not the
 // sampled rows contain that distance. New must name the point if the matrix is stored. A recomputed matrix may report
 // the error only in its first product.
-func TestUndefinedDistance(t *testing.T) {
+func TestNaNAtOneDistance(t *testing.T) {
 	const n = 1600
 	for _, outlier := range []int{7, 8, 9, 1204, 1205, 1206} {
 		x := points.NewBytes(n, 1, 1, nil)
@@ -180,11 +180,11 @@ func TestUndefinedDistance(t *testing.T) {
 			x.Row(i)[0] = 5
 		}
 		x.Row(outlier)[0] = 2
-		if m, err := gram.New(t.Context(), undefined{radial{1, 0, 0}}, x, 1,
+		if m, err := gram.New(t.Context(), nanAtThree{radial{1, 0, 0}}, x, 1,
 			&gram.Options{Storage: gram.Float32}); err == nil || !strings.Contains(err.Error(), fmt.Sprint(outlier)) {
 			t.Errorf("point %d: %v, %v", outlier, m, err)
 		}
-		m, err := gram.New(t.Context(), undefined{radial{1, 0, 0}}, x, 1, &gram.Options{Storage: gram.Recompute})
+		m, err := gram.New(t.Context(), nanAtThree{radial{1, 0, 0}}, x, 1, &gram.Options{Storage: gram.Recompute})
 		if err == nil {
 			err = m.KMulTo(t.Context(), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, slices.Repeat([]float64{1}, n)))
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// moved returns dense points with shift added to every coordinate.
-func moved(seed uint64, n, d int, shift float64) *points.Dense {
-	x := draw(seed, n, d, 1)[0].(*points.Dense)
+// shiftedPoints returns dense points with shift added to every coordinate.
+func shiftedPoints(seed uint64, n, d int, shift float64) *points.Dense {
+	x := pointsInFormats(seed, n, d, 1)[0].(*points.Dense)
 	for i := range x.Data {
 		x.Data[i] += shift
 	}
@@ -31,16 +31,16 @@ func errorNorm(t *testing.T, m *gram.Matrix) float64 {
 	n := m.Dim()
 	storageError := mat.NewDense(n, n, nil)
 	testkit.OK(t, m.DenseTo(ctx, storageError))
-	storageError.Sub(storageError, full(m.Kernel(), m.Points()))
+	storageError.Sub(storageError, evalMatrix(m.Kernel(), m.Points()))
 	v := testkit.Eigenvalues(t, mat.NewSymDense(n, storageError.RawMatrix().Data))
 	return max(-v[0], v[n-1])
 }
 
-// TestPrediction checks that the predicted ‖E‖₂ is at least half and at most twenty times the true one, for points
-// near the origin and far from it.
-func TestPrediction(t *testing.T) {
+// TestPredictedErrorNorm checks that the predicted ‖E‖₂ is at least half and at most twenty times the true one, for
+// points near the origin and far from it.
+func TestPredictedErrorNorm(t *testing.T) {
 	for _, shift := range []float64{0, 3, 30, 1e3} {
-		x := moved(1, 160, 10, shift)
+		x := shiftedPoints(1, 160, 10, shift)
 		for _, k := range kernels[:4] {
 			for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute, gram.Fixed16} {
 				for _, accuracy := range []float64{1e-20, 1e3} {
@@ -61,10 +61,10 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
-// TestAuto checks which storage and arithmetic are chosen for points near the origin and far from it, loose and tight
-// accuracies, and ample and scarce memory. The true ‖E‖₂ must be at most twice the accuracy λ/10, and the memory
+// TestAutoStorage checks which storage and arithmetic are chosen for points near the origin and far from it, loose and
+// tight accuracies, and ample and scarce memory. The true ‖E‖₂ must be at most twice the accuracy λ/10, and the memory
 // limit must be kept.
-func TestAuto(t *testing.T) {
+func TestAutoStorage(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(2) // the memory need depends on the number of threads
 	const n = 200
@@ -73,7 +73,7 @@ func TestAuto(t *testing.T) {
 		shift, lambda float64
 		memory        int64
 		storage       gram.Storage
-		arith         kernel.Arithmetic
+		arithmetic    kernel.Arithmetic
 		centered      bool
 	}{
 		{0, 1e-2, 0, gram.Float32, kernel.Float32, false},
@@ -85,13 +85,14 @@ func TestAuto(t *testing.T) {
 		{0, 1e-7, 150e3, gram.Recompute, kernel.Float64, false},
 		{0, 1e-2, 150e3, gram.Float32, kernel.Float32, false},
 	} {
-		m := mustNew(t, g, moved(3, n, 5, c.shift), c.lambda, &gram.Options{Memory: accel.Budget{Limit: c.memory}, TileSize: 32})
+		m := mustNew(t, g, shiftedPoints(3, n, 5, c.shift), c.lambda,
+			&gram.Options{Memory: accel.Budget{Limit: c.memory}, TileSize: 32})
 		got := m.Choice()
-		if got.Storage != c.storage || got.Arithmetic != c.arith || got.Centered != c.centered {
+		if got.Storage != c.storage || got.Arithmetic != c.arithmetic || got.Centered != c.centered {
 			t.Errorf("moved by %g, λ = %g, memory %d: %v", c.shift, c.lambda, c.memory, got)
 		}
 		if norm := errorNorm(t, m); norm > c.lambda/5 || got.Accuracy != c.lambda/10 {
-			t.Errorf("moved by %g, λ = %g: ‖E‖₂ = %.2g, asked %.2g", c.shift, c.lambda, norm, got.Accuracy)
+			t.Errorf("moved by %g, λ = %g: ‖E‖₂ = %.2g, want at most 2·%.2g", c.shift, c.lambda, norm, got.Accuracy)
 		}
 		if c.memory > 0 && got.Bytes > c.memory {
 			t.Errorf("holds %d bytes of %d allowed", got.Bytes, c.memory)
@@ -99,29 +100,29 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestPrefer checks Options.PreferredAccuracy. Float64 storage is chosen for it if it fits. If it does not fit,
-// float32 is chosen as long as Accuracy is met.
-func TestPrefer(t *testing.T) {
+// TestPreferredAccuracy checks Options.PreferredAccuracy. Float64 storage is chosen for it if it fits. If it does not
+// fit, float32 is chosen as long as Accuracy is met.
+func TestPreferredAccuracy(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(2) // the memory need depends on the number of threads
-	x := moved(3, 200, 5, 0)
+	x := shiftedPoints(3, 200, 5, 0)
 	for _, c := range []struct {
-		prefer float64
-		memory int64
-		want   gram.Storage
+		preferred float64
+		memory    int64
+		want      gram.Storage
 	}{
 		{0, 0, gram.Float32},
-		{1, 0, gram.Float32}, // above Accuracy: no wish
+		{1, 0, gram.Float32}, // not stricter than Accuracy, so without effect
 		{1e-9, 0, gram.Float64},
 		{1e-9, 150e3, gram.Float32},
 		{1e-9, 100e3, gram.Recompute},
 	} {
 		m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Memory: accel.Budget{Limit: c.memory}, TileSize: 32,
-			PreferredAccuracy: c.prefer})
+			PreferredAccuracy: c.preferred})
 		got := m.Choice()
-		testkit.Equal(t, got.Storage, c.want, c.prefer, c.memory, got)
-		if norm := errorNorm(t, m); norm > 1e-3 || c.want == gram.Float64 && norm > c.prefer {
-			t.Errorf("preferred %g, memory %d: ‖E‖₂ = %.2g", c.prefer, c.memory, norm)
+		testkit.Equal(t, got.Storage, c.want, c.preferred, c.memory, got)
+		if norm := errorNorm(t, m); norm > 1e-3 || c.want == gram.Float64 && norm > c.preferred {
+			t.Errorf("preferred %g, memory %d: ‖E‖₂ = %.2g", c.preferred, c.memory, norm)
 		}
 	}
 }
@@ -129,7 +130,7 @@ func TestPrefer(t *testing.T) {
 // TestFixed16 checks that 16-bit storage is refused for kernels with values outside [0, 1] and for a predicted ‖E‖₂
 // above λ/2, and that the prediction bounds the true norm.
 func TestFixed16(t *testing.T) {
-	x := draw(4, 200, 3, 1)[1]
+	x := pointsInFormats(4, 200, 3, 1)[1]
 	for want, c := range map[string]struct {
 		k      kernel.Kernel
 		lambda float64
@@ -154,24 +155,23 @@ func TestFixed16(t *testing.T) {
 	}
 }
 
-// TestHalf checks that a matrix that does not fit in float32 is stored in 16 bits if Options.ExactResiduals is set and
-// 16 bits are accurate enough, and is recomputed otherwise.
-func TestHalf(t *testing.T) {
+// TestFixed16IfFloat32DoesNotFit checks that a matrix that does not fit in float32 is stored in 16 bits if
+// Options.ExactResiduals is set and 16 bits are accurate enough, and is recomputed otherwise.
+func TestFixed16IfFloat32DoesNotFit(t *testing.T) {
 	for _, c := range []struct {
-		k       kernel.Kernel
-		lambda  float64
-		refined bool
-		memory  int64
-		want    gram.Storage
+		k              kernel.Kernel
+		lambda         float64
+		exactResiduals bool
+		memory         int64
+		want           gram.Storage
 	}{
 		{kernels[0], 0.1, true, 17e5, gram.Fixed16}, {kernels[0], 0.1, true, 3e6, gram.Float32},
 		{kernels[0], 0.1, true, 9e5, gram.Recompute}, {kernels[0], 0.1, false, 17e5, gram.Recompute},
 		{kernels[0], 1e-5, true, 17e5, gram.Recompute},
 		{kernel.Polynomial{Gamma: 1, Degree: 2}, 0.1, true, 17e5, gram.Recompute},
 	} {
-		m := mustNew(t, c.k, draw(4, 1000, 3, 1)[1], c.lambda, &gram.Options{Memory: accel.Budget{Limit: c.memory},
-			ExactResiduals: c.refined,
-			TileSize:       50})
+		m := mustNew(t, c.k, pointsInFormats(4, 1000, 3, 1)[1], c.lambda, &gram.Options{TileSize: 50,
+			Memory: accel.Budget{Limit: c.memory}, ExactResiduals: c.exactResiduals})
 		if got := m.Choice(); got.Storage != c.want || got.Bytes > c.memory {
 			t.Errorf("%v: %v", c, got)
 		}
@@ -181,7 +181,7 @@ func TestHalf(t *testing.T) {
 // TestMemoryError checks that a matrix that exceeds the memory limit yields an error that lists the storages
 // that fit.
 func TestMemoryError(t *testing.T) {
-	x := draw(4, 1000, 3, 1)[1]
+	x := pointsInFormats(4, 1000, 3, 1)[1]
 	_, err := gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Storage: gram.Float64, Memory: accel.Budget{Limit: 4e6}, TileSize: 50})
 	var e *accel.MemoryError
 	if !errors.As(err, &e) || e.Budget.Limit != 4e6 || e.Need < 4e6 {
@@ -192,7 +192,7 @@ func TestMemoryError(t *testing.T) {
 	_, err = gram.New(ctx, kernel.Polynomial{Gamma: 1, Degree: 2}, x, 0.1,
 		&gram.Options{Storage: gram.Float64, Memory: accel.Budget{Limit: 4e6}, TileSize: 50})
 	if !errors.As(err, &e) || strings.Contains(e.Advice, "fixed16") || strings.Count(e.Advice, "fits") != 2 {
-		t.Errorf("values may leave [0, 1]: %v", err)
+		t.Errorf("the error for a kernel with values outside [0, 1] advises fixed16: %v", err)
 	}
 	_, err = gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Memory: accel.Budget{Limit: 1000}})
 	if !errors.As(err, &e) || e.Advice != "allow more by --memory" || !strings.Contains(err.Error(), "as recompute") {
@@ -208,16 +208,16 @@ func TestPeriodicRows(t *testing.T) {
 		n     int
 		shift func(i int) float64
 	}{
-		{"odd rows", 2048, func(i int) float64 { return 100 * float64(i%2) }},
-		{"every fifth", 5120, func(i int) float64 { return 60 * float64(i%5) }},
-		{"ten rows", 2500, func(i int) float64 {
+		{"every second row shifted", 2048, func(i int) float64 { return 100 * float64(i%2) }},
+		{"shift by row modulo 5", 5120, func(i int) float64 { return 60 * float64(i%5) }},
+		{"ten outliers", 2500, func(i int) float64 {
 			if i%250 == 17 {
 				return 3e4
 			}
 			return 0
 		}},
 	} {
-		x := moved(5, c.n, 8, 0)
+		x := shiftedPoints(5, c.n, 8, 0)
 		for i := range c.n {
 			for j := range x.Row(i) {
 				x.Row(i)[j] += c.shift(i)
@@ -232,12 +232,12 @@ func TestPeriodicRows(t *testing.T) {
 	}
 }
 
-// TestProductError compares products with float32 tiles with float64 products of the same stored tiles. The error
-// must be at most 4u(rms·√n·‖v‖₂ + ‖Kv‖₂) for random vectors and for the leading eigenvector, also at scales where
-// float32 would overflow or underflow.
-func TestProductError(t *testing.T) {
+// TestFloat32ProductError compares products with float32 tiles with float64 products of the same stored tiles. The
+// error must be at most 4u(rms·√n·‖v‖₂ + ‖Kv‖₂) for random vectors and for the leading eigenvector, also at scales
+// where float32 would overflow or underflow.
+func TestFloat32ProductError(t *testing.T) {
 	const n, u = 1200, 0x1p-24
-	x := draw(6, n, 8, 1)[1]
+	x := pointsInFormats(6, n, 8, 1)[1]
 	m := mustNew(t, kernel.Gaussian{Sigma: 4}, x, 1, &gram.Options{Storage: gram.Float32})
 	k := mat.NewDense(n, n, nil)
 	testkit.OK(t, m.DenseTo(ctx, k))
@@ -251,7 +251,7 @@ func TestProductError(t *testing.T) {
 		w.Mul(k, eigenvector)
 		eigenvector.Scale(1/mat.Norm(&w, 2), &w)
 	}
-	for name, v := range map[string]*mat.Dense{"random": normal(1, n, 3), "leading": eigenvector} {
+	for name, v := range map[string]*mat.Dense{"random": normalMatrix(1, n, 3), "leading": eigenvector} {
 		for _, scale := range []float64{1, 1e-60, 1e60, 1e-290, 1e300} {
 			var src, want mat.Dense
 			src.Scale(scale, v)
@@ -294,28 +294,29 @@ func ExampleNew() {
 // new accuracy.
 func TestSameAs(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 2}
-	x := moved(3, 300, 5, 4)
-	src := normal(4, 300, 2)
+	x := shiftedPoints(3, 300, 5, 4)
+	src := normalMatrix(4, 300, 2)
 	for _, opts := range []gram.Options{
 		{Storage: gram.Float64}, {Storage: gram.Float32, Accuracy: 1e3}, {Storage: gram.Float32, Accuracy: 1e-20},
 		{Storage: gram.Recompute, Accuracy: 1e3}, {Storage: gram.Recompute, Accuracy: 1e-20}, {Storage: gram.Fixed16},
 	} {
-		before := mustNew(t, k, x, 100, &opts)
+		previous := mustNew(t, k, x, 100, &opts)
 		want, got := mat.NewDense(300, 2, nil), mat.NewDense(300, 2, nil)
-		testkit.OK(t, before.MulTo(ctx, want, src))
-		choice := before.Choice()
+		testkit.OK(t, previous.MulTo(ctx, want, src))
+		choice := previous.Choice()
 		for _, accuracy := range []float64{1e-20, 1e3} {
 			m := mustNew(t, k, x, 100, &gram.Options{SameAs: &choice, Accuracy: accuracy})
 			testkit.OK(t, m.MulTo(ctx, got, src))
 			if c := m.Choice(); c.Storage != choice.Storage || c.Arithmetic != choice.Arithmetic ||
 				c.Centered != choice.Centered || !mat.Equal(got, want) {
-				t.Errorf("%v\nas\n%v", c, choice)
+				t.Errorf("SameAs gives\n%v\nwant\n%v", c, choice)
 			}
 		}
-		var full *accel.MemoryError
-		if _, err := gram.New(ctx, k, x, 100, &gram.Options{SameAs: &choice, Memory: accel.Budget{Limit: 1000}}); !errors.As(err, &full) ||
-			!strings.HasSuffix(full.Item, "as "+choice.Storage.String()) {
-			t.Errorf("as %v in 1 kB: %v", choice.Storage, err)
+		var memoryError *accel.MemoryError
+		_, err := gram.New(ctx, k, x, 100, &gram.Options{SameAs: &choice, Memory: accel.Budget{Limit: 1000}})
+		if !errors.As(err, &memoryError) ||
+			!strings.HasSuffix(memoryError.Item, "as "+choice.Storage.String()) {
+			t.Errorf("SameAs with %v in 1 kB: error %v", choice.Storage, err)
 		}
 	}
 	other := gram.Choice{Storage: gram.Float64, Arithmetic: kernel.Float32}

@@ -16,12 +16,12 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestColumnsLayout compares Columns with DenseTo of the same matrix. The columns are in any order, repeated, one or
-// all of them, and part of a wider matrix. Stored matrices must agree bit for bit; a recomputed matrix may sum inner
+// TestColumnsAndSubmatrix compares Columns with DenseTo of the same matrix. The columns are in any order, repeated, one
+// or all of them, and part of a wider matrix. Stored matrices must agree bit for bit; a recomputed matrix may sum inner
 // products in another order, so it must agree to rounding. Submatrix must agree to rounding for every storage.
-func TestColumnsLayout(t *testing.T) {
+func TestColumnsAndSubmatrix(t *testing.T) {
 	for _, c := range []struct{ n, tile int }{{53, 8}, {41, 41}, {30, 1}, {130, 0}} {
-		for _, x := range draw(4, c.n, 12, 1) {
+		for _, x := range pointsInFormats(4, c.n, 12, 1) {
 			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
 				m := mustNew(t, kernel.Gaussian{Sigma: 2.5}, x, 0.3, &gram.Options{Storage: s, TileSize: c.tile})
 				dense := mat.NewDense(c.n, c.n, nil)
@@ -81,7 +81,7 @@ func TestSubmatrixBits(t *testing.T) {
 	})
 }
 
-// checkColumns compares the interior of whole with the columns idx of dense, and its border with −7.
+// checkColumns compares the interior of bordered with the columns idx of dense, and its border with −7.
 func checkColumns(t *testing.T, name string, bordered, dense *mat.Dense, idx []int, tol float64) {
 	t.Helper()
 	rows, cols := bordered.Dims()

@@ -61,8 +61,9 @@
 //
 // Since |k_ij| ≤ √(k_ii·k_jj), the unit of these integers for entry i of column c is at most
 //
-//	q = 2⁻⁵⁹·√k_ii·Σ_j √k_jj·|x_jc|.
+//	q = 2⁻⁵⁹·√k_ii·Σ_j √k_jj·|x_jc|,
 //
+// where k_ii and k_jj below 2⁻⁶⁰ times the largest diagonal entry count as that number.
 // Each of the n/TileSize contributions to the entry loses less than one unit. With float32 tiles this is at most
 // n/TileSize·q in total, far below the rounding error of float32. With float64 tiles, and therefore with Exact, the
 // truncated part is added in a second word, and the loss is 2⁻⁴⁰ of that. The error of a product is then the error of
@@ -75,7 +76,7 @@
 //	‖ŷ − Kx‖₂ ≲ 4u·( rms(K)·√n·‖x‖₂ + ‖Kx‖₂ ).
 //
 // This has the order of the effect of rounding the entries of K, 2·rms(E)·√n·‖x‖₂ with rms(E) ≈ u·rms(K)/√3 (measured:
-// TestProductError).
+// TestFloat32ProductError).
 //
 // # Ranks
 //

@@ -11,30 +11,16 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// withSpectrum returns a random symmetric matrix with the eigenvalues d: Q·diag(d)·Qᵀ with a random orthogonal Q.
-func withSpectrum(seed uint64, d []float64) *mat.Dense {
-	n := len(d)
-	a := mat.NewDense(n, n, nil)
-	rng.New(seed).Normals(a.RawMatrix().Data, 0)
-	var qr mat.QR
-	qr.Factorize(a)
-	var q, e mat.Dense
-	qr.QTo(&q)
-	e.Mul(&q, mat.NewDiagDense(n, d))
-	e.Mul(&e, q.T())
-	return &e
-}
-
-// TestMeasure subtracts an error matrix with known eigenvalues from the entries of K on a sample, so that K seems to
-// have this error, and compares the measured estimate with the formula of Estimate. The cases cover a leading
+// TestMeasuredEstimate subtracts an error matrix with known eigenvalues from the entries of K on a sample, so that K
+// seems to have this error, and compares the measured estimate with the formula of Estimate. The cases cover a leading
 // eigenvalue that is hidden among the others and visible only along v, a leading eigenvalue that stands out, a larger
 // error in the rows of the outliers, and an error of rounding alone.
-func TestMeasure(t *testing.T) {
-	const n, rows, m = 400, 80, 60 // points, rows of the sample, and those of them that count as random
-	x := cloud(n, 3)
-	mx, _, err := newMatrix(kernel.Gaussian{Sigma: 1}, x, 1, nil)
+func TestMeasuredEstimate(t *testing.T) {
+	const n, rows, randomRows = 400, 80, 60 // points, sampled rows, and those that count as random
+	x := normalPoints(n, 3)
+	matrix, _, err := newMatrix(kernel.Gaussian{Sigma: 1}, x, 1, nil)
 	testkit.OK(t, err)
-	v := make([]float64, m) // a random unit vector, used as the leading eigenvector of K
+	v := make([]float64, randomRows) // a random unit vector, used as the leading eigenvector of K
 	rng.New(5).Normals(v, 0)
 	normalize(v)
 	exactMethod := method{inFloat64: true, arithmetic: kernel.Differences}
@@ -44,49 +30,54 @@ func TestMeasure(t *testing.T) {
 		size           float64 // magnitude of the other eigenvalues
 		outlier, normK float64 // error of one entry of the outliers, in units of size; ‖K‖₂ of the sample
 	}{
-		{"as large as the others", 1, 1e-3, 0, 50}, {"near the edge", 2.05, 1e-3, 0, 50},
-		{"beyond the edge", 2.3, 1e-3, 0, 50}, {"far beyond the edge", 10, 1e-3, 0, 50},
+		{"leading eigenvalue as large as the others", 1, 1e-3, 0, 50},
+		{"leading eigenvalue inside the edge", 2.05, 1e-3, 0, 50},
+		{"leading eigenvalue beyond the edge", 2.3, 1e-3, 0, 50},
+		{"leading eigenvalue far beyond the edge", 10, 1e-3, 0, 50},
 		{"large outlier", 10, 1e-3, 300, 50}, {"no error", 0, 0, 0, 50}, {"rounding alone", 1, 1e-3, 0, 1e16},
 	} {
-		d := make([]float64, m)
+		d := make([]float64, randomRows)
 		for i := range d {
 			d[i] = c.size * float64(1-2*(i%2))
 		}
 		d[0] *= c.leading
 		sampleError := mat.NewDense(rows, rows, nil)
-		em := withSpectrum(7, d)
-		sampleError.Slice(0, m, 0, m).(*mat.Dense).Copy(em)
-		sampleError.Set(m+3, m+3, c.size*c.outlier)
-		s := &sample{m: mx, random: m, idx: make([]int, rows), x: x.Slice(0, rows), entries: make([]float64, rows*rows),
+		errorMatrix, _ := testkit.WithEigenvalues(7, d)
+		sampleError.Slice(0, randomRows, 0, randomRows).(*mat.Dense).Copy(errorMatrix)
+		sampleError.Set(randomRows+3, randomRows+3, c.size*c.outlier)
+		s := &sample{m: matrix, random: randomRows, idx: make([]int, rows), x: x.Slice(0, rows),
+			entries:    make([]float64, rows*rows),
 			errorBound: 0.25 * c.size, normK: c.normK, eigenvector: v}
 		a := mat.NewDense(rows, rows, nil)
 		for i := range rows {
 			s.idx[i] = i
 		}
-		testkit.OK(t, s.formRows(t.Context(), exactMethod, mx.mean, func(i int, row []float64) {
+		testkit.OK(t, s.formRows(t.Context(), exactMethod, matrix.mean, func(i int, row []float64) {
 			testkit.Equal(t, len(row), i+1, i)
 			for j, k := range row {
 				s.entries[i*rows+j] = k - sampleError.At(i, j)
 				a.Set(i, j, k)
 			}
 		}))
-		if want := mx.k.Eval(x.Row(70), x.Row(9)); math.Abs(a.At(70, 9)-want) > 1e-14 {
+		if want := matrix.k.Eval(x.Row(70), x.Row(9)); math.Abs(a.At(70, 9)-want) > 1e-14 {
 			t.Errorf("K(70, 9) = %v, want %v", a.At(70, 9), want)
 		}
 		got := testkit.Must(s.measure(t.Context(), exactMethod))
-		rms := math.Sqrt((c.leading*c.leading+m-1)/m/m) * c.size
+		rms := math.Sqrt((c.leading*c.leading+randomRows-1)/randomRows/randomRows) * c.size
 		largest := c.size * max(c.leading, 1)
-		var ev mat.VecDense
-		ev.MulVec(em, mat.NewVecDense(m, v))
-		leading := math.Abs(mat.Dot(mat.NewVecDense(m, v), &ev))
-		// An eigenvalue c that exceeds the noise is seen as N = c + m·rms²/c if N is beyond the edge of the semicircle,
-		// 2·rms·√m; this solves for c. Estimate does so only from 2.1·rms·√m.
-		if halfEdge := rms * math.Sqrt(m); largest > 2.1*halfEdge {
-			leading = max(leading, (largest+math.Sqrt(largest*largest-4*rms*rms*m))/2)
+		var errorTimesV mat.VecDense
+		errorTimesV.MulVec(errorMatrix, mat.NewVecDense(randomRows, v))
+		leading := math.Abs(mat.Dot(mat.NewVecDense(randomRows, v), &errorTimesV))
+		// The eigenvalues of random noise of size m fill a semicircle up to the edge 2·rms·√m. An eigenvalue v of the
+		// error beyond it appears in the noise as N = v + m·rms²/v; this solves for v. Estimate does so if N exceeds
+		// 2.1·rms·√m.
+		if halfEdge := rms * math.Sqrt(randomRows); largest > 2.1*halfEdge {
+			leading = max(leading, (largest+math.Sqrt(largest*largest-4*rms*rms*randomRows))/2)
 		}
 		norm := max(largest, c.size*c.outlier)
-		predicted := 2*rms*math.Sqrt(n) + leading*n/m // noise of all of K, and the leading part in proportion to n
-		rounding := 0x1p-52 * c.normK * n / m
+		// the noise of all of K, and the leading part in proportion to n
+		predicted := 2*rms*math.Sqrt(n) + leading*n/randomRows
+		rounding := 0x1p-52 * c.normK * n / randomRows
 		bound := max(predicted, 1.1*norm, rounding) + s.errorBound
 		isNear := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*b+1e-14 }
 		if !isNear(got.Rms, rms) || !isNear(got.Norm, norm) || !isNear(got.Bound, bound) || got.Rows != rows ||
@@ -95,7 +86,8 @@ func TestMeasure(t *testing.T) {
 		}
 		s.entries[50*rows+20] = math.Inf(1) // Rms becomes the error of this entry, −Inf
 		if got, err := s.measure(t.Context(), exactMethod); err != nil || !math.IsInf(got.Bound, 1) || !math.IsInf(got.Rms, -1) {
-			t.Errorf("%s: an entry is infinite: %+v, %v", c.name, got, err)
+			t.Errorf("%s, with an infinite entry: %+v, error %v; want the bound +Inf and the rms −Inf", c.name, got,
+				err)
 		}
 	}
 }

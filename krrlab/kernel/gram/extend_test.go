@@ -28,11 +28,11 @@ func TestExtend(t *testing.T) {
 	for i := range weights {
 		weights[i] = 1 + float64(i%3)
 	}
-	for kind, x := range map[string]points.Points{"dense": draw(1, n, d, 1)[0], "float32": draw(2, n, d, 1)[1],
-		"sparse": draw(3, n, d, 0.3)[2], "bytes": bytePoints,
-		"far": points.Shift(draw(4, n, d, 1)[0], []float64{100, 100, 100})} {
+	for kind, x := range map[string]points.Points{"dense": pointsInFormats(1, n, d, 1)[0],
+		"float32": pointsInFormats(2, n, d, 1)[1], "sparse": pointsInFormats(3, n, d, 0.3)[2], "bytes": bytePoints,
+		"far": points.Shift(pointsInFormats(4, n, d, 1)[0], []float64{100, 100, 100})} {
 		if kind == "far" {
-			x = points.Gather(points.Transform(x, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}), seq(n))
+			x = points.Gather(points.Transform(x, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}), sequence(n))
 		}
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1.5}, minKernel{}} {
 			for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16, gram.Recompute} {
@@ -56,21 +56,23 @@ func TestExtend(t *testing.T) {
 					}
 					return m
 				}
-				m, single := extended(2), extended(1)
-				want := full(k, x)
+				m, oneThread := extended(2), extended(1)
+				want := evalMatrix(k, x)
 				want.Apply(func(i, j int, v float64) float64 { return v * math.Sqrt(weights[i]*weights[j]) }, want)
 				c := m.Choice()
 				tolerance := 2*c.Error + 1e-6*mat.Norm(want, 2)
-				v, got, again, dense := normal(5, n, 2), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+				v, got, again, truth := normalMatrix(5, n, 2), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil),
+					mat.NewDense(n, 2, nil)
 				testkit.OK(t, m.KMulTo(ctx, got, v))
-				testkit.OK(t, single.KMulTo(ctx, again, v))
-				dense.Mul(want, v)
-				if deviation := testkit.RelativeDifference(got, dense); !(deviation <= tolerance*mat.Norm(v, 2)) ||
+				testkit.OK(t, oneThread.KMulTo(ctx, again, v))
+				truth.Mul(want, v)
+				if deviation := testkit.RelativeDifference(got, truth); !(deviation <= tolerance*mat.Norm(v, 2)) ||
 					!mat.Equal(got, again) {
-					t.Errorf("%s: a product is off by %g, tolerance %g, or differs between threads", name, deviation, tolerance)
+					t.Errorf("%s: a product has an error of %g, tolerance %g, or differs between threads", name,
+						deviation, tolerance)
 				}
 				columns := mat.NewDense(n, n, nil)
-				testkit.OK(t, m.Columns(ctx, seq(n), columns))
+				testkit.OK(t, m.Columns(ctx, sequence(n), columns))
 				columns.Sub(columns, want)
 				eigenvalues := testkit.Eigenvalues(t, testkit.Symmetric(columns))
 				if deviation := max(-eigenvalues[0], eigenvalues[n-1]); !(deviation <= c.Error+1e-13*mat.Norm(want, 2)) || storage != c.Storage {
@@ -81,8 +83,8 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// seq returns 0, 1, …, n−1.
-func seq(n int) []int {
+// sequence returns 0, 1, …, n−1.
+func sequence(n int) []int {
 	index := make([]int, n)
 	for i := range index {
 		index[i] = i
@@ -90,26 +92,26 @@ func seq(n int) []int {
 	return index
 }
 
-// TestNotExtended checks that Extend names the reason if a matrix cannot be extended, keeps the memory limit, and can
-// be canceled.
-func TestNotExtended(t *testing.T) {
-	x := draw(6, 400, 2, 1)[0]
+// TestExtendErrors checks that Extend names the reason if a matrix cannot be extended, keeps the memory limit, can be
+// canceled, and panics if there are fewer points than before.
+func TestExtendErrors(t *testing.T) {
+	x := pointsInFormats(6, 400, 2, 1)[0]
 	k := kernel.Gaussian{Sigma: 0.05}
 	sparse := testkit.Must(gram.New(ctx, k, x.Slice(0, 300), 1, &gram.Options{Tiles: gram.SparseTiles}))
-	small := testkit.Must(gram.New(ctx, k, x.Slice(0, 300), 1, &gram.Options{TileSize: 16, Tiles: gram.DenseTiles}))
+	narrow := testkit.Must(gram.New(ctx, k, x.Slice(0, 300), 1, &gram.Options{TileSize: 16, Tiles: gram.DenseTiles}))
 	bytes := points.NewBytes(300, 2, 1, nil)
 	for i := range bytes.Data {
 		bytes.Data[i] = uint8(i % 5)
 	}
-	table := testkit.Must(gram.New(ctx, k, bytes, 1, &gram.Options{Tiles: gram.DenseTiles, Storage: gram.Float32}))
-	for want, m := range map[string]*gram.Matrix{"sparse tiles": sparse, "tiles of 16 points": small,
-		"other distances": table} {
+	byteMatrix := testkit.Must(gram.New(ctx, k, bytes, 1, &gram.Options{Tiles: gram.DenseTiles, Storage: gram.Float32}))
+	for want, m := range map[string]*gram.Matrix{"sparse tiles": sparse, "tiles of 16 points": narrow,
+		"other distances": byteMatrix} {
 		_, err := m.Extend(ctx, x, nil)
 		testkit.Fails(t, err, want)
 	}
 	m := testkit.Must(gram.New(ctx, k, x.Slice(0, 300), 1, &gram.Options{Tiles: gram.DenseTiles, Storage: gram.Float32}))
 	if _, err := m.Extend(ctx, x, &gram.Options{Memory: accel.Budget{Limit: 1 << 18}}); !errors.As(err, new(*accel.MemoryError)) {
-		t.Error(err)
+		t.Errorf("error %v, want a MemoryError", err)
 	}
 	testkit.CheckCancellation(t, func(ctx context.Context) error { return testkit.ErrOf(m.Extend(ctx, x, nil)) })
 	testkit.Panics(t, map[string]func(){"300 points extended to 10": func() { _, _ = m.Extend(ctx, x.Slice(0, 10), nil) }})

@@ -6,12 +6,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/race"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
@@ -30,16 +30,18 @@ func (minKernel) Eval(x, z []float64) float64 {
 	}
 	return s
 }
-func (minKernel) String() string { return "own" }
+func (minKernel) String() string { return "min" }
 
+// kernels are the kernels of most tests. The last two are user-defined, the last one is radial (radial_test.go).
 var kernels = []kernel.Kernel{
 	kernel.Gaussian{Sigma: 2.5}, kernel.Laplacian{Sigma: 6}, kernel.Matern32{Sigma: 3}, kernel.Matern52{Sigma: 3},
-	kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}, minKernel{}, radial{scale: 1.5, c: 0.3}, // see radial_test.go
+	kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}, minKernel{}, radial{scale: 1.5, c: 0.3},
 }
 
-// draw returns n points of dimension d as dense float64, dense float32 and sparse points. A coordinate is normal with
-// probability density, and otherwise 0. Column 1 is constant, and every fifth point repeats the previous one.
-func draw(seed uint64, n, d int, density float64) []points.Points {
+// pointsInFormats returns n points of dimension d as dense float64, dense float32 and sparse points. A coordinate is
+// normal with probability density, and otherwise 0. Column 1 is constant, and every fifth point repeats the previous
+// one.
+func pointsInFormats(seed uint64, n, d int, density float64) []points.Points {
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	a := points.NewDense(n, d, nil)
 	for i := range n {
@@ -60,39 +62,21 @@ func draw(seed uint64, n, d int, density float64) []points.Points {
 	return []points.Points{a, testkit.RoundToFloat32(a), testkit.ToCSR(a)}
 }
 
-// full returns the n×n kernel matrix of x, computed by k.Eval in float64.
-func full(k kernel.Kernel, x points.Points) *mat.Dense {
-	n, d := x.Dims()
-	out := mat.NewDense(n, n, nil)
-	a, b := make([]float64, d), make([]float64, d)
-	for i := range n {
-		x.RowTo(a, i)
-		for j := range n {
-			x.RowTo(b, j)
-			out.Set(i, j, k.Eval(a, b))
-		}
-	}
-	return out
+// evalMatrix returns the kernel matrix of x, computed by k.Eval in float64.
+func evalMatrix(k kernel.Kernel, x points.Points) *mat.Dense {
+	return mat.DenseCopyOf(testkit.KernelMatrix(k, x))
 }
 
-// normal returns an n×t matrix of standard normal numbers.
-func normal(seed uint64, n, t int) *mat.Dense {
-	rnd := rand.New(rand.NewPCG(seed, 4))
-	v := make([]float64, n*t)
-	for i := range v {
-		v[i] = rnd.NormFloat64()
-	}
-	return mat.NewDense(n, t, v)
+// normalMatrix returns an n×t matrix of standard normal numbers.
+func normalMatrix(seed uint64, n, t int) *mat.Dense {
+	return mat.NewDense(n, t, testkit.Normals(seed, 4, n*t))
 }
 
-// mustNew returns the matrix of New, or ends the test if that is an error.
+// mustNew returns the matrix of New, and panics if New fails.
 func mustNew(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, opts *gram.Options) *gram.Matrix {
 	t.Helper()
 	return testkit.Must(gram.New(ctx, k, x, lambda, opts))
 }
-
-// maxAbs returns the largest absolute entry of a.
-func maxAbs(a mat.Matrix) float64 { return max(mat.Max(a), -mat.Min(a)) }
 
 // tolerance returns the tolerance of entries, relative to the largest entry of K: about 50 roundings in float64 or
 // float32, and half of a step of 16-bit storage.
@@ -114,9 +98,9 @@ func TestProducts(t *testing.T) {
 		n, tile int
 		density float64
 	}{{53, 8, 1}, {53, 8, 0.06}, {41, 41, 1}, {30, 1, 1}, {17, 100, 1}, {130, 0, 1}} {
-		xs := draw(1, c.n, 12, c.density)
+		xs := pointsInFormats(1, c.n, 12, c.density)
 		for _, k := range kernels {
-			want := full(k, xs[0])
+			want := evalMatrix(k, xs[0])
 			for _, x := range xs {
 				for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
 					if s == gram.Fixed16 && !kernel.Bounded01(k) {
@@ -141,7 +125,7 @@ func TestProducts(t *testing.T) {
 func checkMatrix(t *testing.T, name string, m *gram.Matrix, want *mat.Dense, lambda float64) {
 	t.Helper()
 	n := m.Dim()
-	tol := tolerance(m.Storage(), m.Choice().Arithmetic) * maxAbs(want)
+	tol := tolerance(m.Storage(), m.Choice().Arithmetic) * testkit.MaxAbs(want)
 	got := mat.NewDense(n, n, nil)
 	testkit.OK(t, m.DenseTo(ctx, got))
 	for i := range n {
@@ -158,10 +142,10 @@ func checkMatrix(t *testing.T, name string, m *gram.Matrix, want *mat.Dense, lam
 		}
 	}
 	for _, cols := range []int{1, 2, 3, 10, 17} {
-		x := normal(2, n, cols)
+		x := normalMatrix(2, n, cols)
 		dst, wantKX, wantAX := mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)
 		wantKX.Mul(want, x)
-		limit := tol * 4 * math.Sqrt(float64(n)) * (1 + maxAbs(x)) // four standard deviations of n independent errors
+		limit := tol * 4 * math.Sqrt(float64(n)) * (1 + testkit.MaxAbs(x)) // four deviations of n independent errors
 		testkit.OK(t, m.KMulTo(ctx, dst, x))
 		checkClose(t, name+" KMulTo", dst, wantKX, limit)
 
@@ -185,9 +169,9 @@ func checkClose(t *testing.T, name string, got, want *mat.Dense, tol float64) {
 	}
 }
 
-// TestSmall checks one to three points, points without coordinates, and right-hand sides that are columns of a wider
-// matrix.
-func TestSmall(t *testing.T) {
+// TestFewPoints checks one to three points, points without coordinates, and right-hand sides that are columns of a
+// wider matrix.
+func TestFewPoints(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		for _, d := range []int{0, 1, 4} {
 			x := points.NewDense(n, d, nil)
@@ -197,21 +181,21 @@ func TestSmall(t *testing.T) {
 			for _, k := range kernels {
 				for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute} {
 					m := mustNew(t, k, x, 0.5, &gram.Options{Storage: s})
-					checkMatrix(t, fmt.Sprintf("n=%d d=%d %v %v", n, d, k, s), m, full(k, x), 0.5)
+					checkMatrix(t, fmt.Sprintf("n=%d d=%d %v %v", n, d, k, s), m, evalMatrix(k, x), 0.5)
 				}
 			}
 		}
 	}
-	x := draw(1, 20, 3, 1)[0]
+	x := pointsInFormats(1, 20, 3, 1)[0]
 	m := mustNew(t, kernels[0], x, 0, &gram.Options{TileSize: 6, Accuracy: 1e-3})
-	big := normal(1, 20, 7)
-	src := big.Slice(0, 20, 2, 5).(*mat.Dense)
+	wideSrc := normalMatrix(1, 20, 7)
+	src := wideSrc.Slice(0, 20, 2, 5).(*mat.Dense)
 	want := mat.NewDense(20, 3, nil)
-	want.Mul(full(kernels[0], x), src)
-	outer := mat.NewDense(20, 9, nil)
-	testkit.OK(t, m.MulTo(ctx, outer.Slice(0, 20, 1, 4).(*mat.Dense), src))
-	checkClose(t, "strided", outer.Slice(0, 20, 1, 4).(*mat.Dense), want, 1e-5)
-	if outer.At(3, 0) != 0 || outer.At(3, 4) != 0 {
+	want.Mul(evalMatrix(kernels[0], x), src)
+	wideDst := mat.NewDense(20, 9, nil)
+	testkit.OK(t, m.MulTo(ctx, wideDst.Slice(0, 20, 1, 4).(*mat.Dense), src))
+	checkClose(t, "strided", wideDst.Slice(0, 20, 1, 4).(*mat.Dense), want, 1e-5)
+	if wideDst.At(3, 0) != 0 || wideDst.At(3, 4) != 0 {
 		t.Error("wrote beyond the columns of dst")
 	}
 }
@@ -220,10 +204,10 @@ func TestSmall(t *testing.T) {
 // products run at the same time.
 func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
-	x := draw(5, 203, 6, 1)[1]
+	x := pointsInFormats(5, 203, 6, 1)[1]
 	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
 		for _, cols := range []int{1, 10} {
-			src := normal(3, 203, cols)
+			src := normalMatrix(3, 203, cols)
 			var want []float64
 			for _, threads := range []int{1, 2, 3, 7} {
 				accel.SetThreads(threads)
@@ -260,13 +244,13 @@ func TestThreads(t *testing.T) {
 
 // TestNoAllocation checks that a product allocates nothing after the first one.
 func TestNoAllocation(t *testing.T) {
-	if pool := new(sync.Pool); forgetful(pool) {
+	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool forget")
 	}
-	x := draw(6, 150, 6, 1)[1]
+	x := pointsInFormats(6, 150, 6, 1)[1]
 	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
 		m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 32, Accuracy: 1})
-		src, dst := normal(1, 150, 10), mat.NewDense(150, 10, nil)
+		src, dst := normalMatrix(1, 150, 10), mat.NewDense(150, 10, nil)
 		f := func() {
 			testkit.OK(t, m.MulTo(ctx, dst, src))
 		}
@@ -275,26 +259,15 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// forgetful reports whether a sync.Pool loses values, as it does under the race detector.
-func forgetful(p *sync.Pool) bool {
-	for range 100 {
-		p.Put(p)
-		if p.Get() == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// TestPositive checks that the stored matrix is positive semidefinite up to its storage error.
-func TestPositive(t *testing.T) {
-	x := draw(8, 120, 4, 1)[0]
+// TestPositiveSemidefinite checks that the stored matrix is positive semidefinite up to its storage error.
+func TestPositiveSemidefinite(t *testing.T) {
+	x := pointsInFormats(8, 120, 4, 1)[0]
 	for _, k := range kernels {
 		m := mustNew(t, k, x, 0.1, &gram.Options{TileSize: 50})
 		dense := mat.NewDense(120, 120, nil)
 		testkit.OK(t, m.DenseTo(ctx, dense))
 		smallest := slices.Min(testkit.Eigenvalues(t, mat.NewSymDense(120, dense.RawMatrix().Data)))
-		rounding := 1e-12 * maxAbs(dense) * 120 // of the eigenvalues
+		rounding := 1e-12 * testkit.MaxAbs(dense) * 120 // of the eigenvalues
 		if bound := 2 * m.Choice().Error; smallest < -bound-rounding {
 			t.Errorf("%v: least eigenvalue %v, want at least −2‖E‖₂ = %v", k, smallest, -bound)
 		}

@@ -20,7 +20,7 @@ import (
 // TestProgressAndCancel checks that Progress is called once per tile, that New and MulTo stop when the context is
 // canceled, and that a product after a canceled one is correct.
 func TestProgressAndCancel(t *testing.T) {
-	x := draw(9, 100, 4, 1)[0]
+	x := pointsInFormats(9, 100, 4, 1)[0]
 	var seen []int
 	mustNew(t, kernels[0], x, 0.1, &gram.Options{TileSize: 10, Progress: func(done, total int) {
 		testkit.Equal(t, total, 55)
@@ -30,21 +30,21 @@ func TestProgressAndCancel(t *testing.T) {
 		t.Errorf("progress %v", seen)
 	}
 	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
-		c, cancel := context.WithCancel(ctx)
+		canceledCtx, cancel := context.WithCancel(ctx)
 		opts := gram.Options{Storage: s, TileSize: 10, Progress: func(done, _ int) {
 			if done == 20 {
 				cancel()
 			}
 		}}
-		m, err := gram.New(c, kernels[0], x, 0.1, &opts)
+		m, err := gram.New(canceledCtx, kernels[0], x, 0.1, &opts)
 		if s != gram.Recompute && (!errors.Is(err, context.Canceled) || m != nil) {
 			t.Errorf("%v: New after cancel: %v, %v", s, m, err)
 		}
 		m = mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 10})
-		src, dst, want := normal(1, 100, 2), mat.NewDense(100, 2, nil), mat.NewDense(100, 2, nil)
+		src, dst, want := normalMatrix(1, 100, 2), mat.NewDense(100, 2, nil), mat.NewDense(100, 2, nil)
 		testkit.OK(t, m.MulTo(ctx, want, src))
 		cancel()
-		if err := m.MulTo(c, dst, src); !errors.Is(err, context.Canceled) {
+		if err := m.MulTo(canceledCtx, dst, src); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v: MulTo after cancel: %v", s, err)
 		}
 		if err := m.MulTo(ctx, dst, src); err != nil || !mat.Equal(dst, want) {
@@ -58,7 +58,7 @@ func TestProgressAndCancel(t *testing.T) {
 func TestPanicInKernel(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(3)
-	x := draw(11, 60, 2, 1)[0].(*points.Dense)
+	x := pointsInFormats(11, 60, 2, 1)[0].(*points.Dense)
 	armed := false
 	k := kernel.Func{Name: "bomb", F: func(a, b []float64) float64 {
 		if armed && &a[0] != &b[0] && a[0] == x.Row(59)[0] {
@@ -73,16 +73,17 @@ func TestPanicInKernel(t *testing.T) {
 			t.Errorf("recovered %v", p)
 		}
 	}()
-	_ = m.MulTo(ctx, mat.NewDense(60, 1, nil), normal(1, 60, 1))
+	_ = m.MulTo(ctx, mat.NewDense(60, 1, nil), normalMatrix(1, 60, 1))
 	t.Error("no panic")
 }
 
-// TestErrors checks the errors for unusable kernels, points and λ, and the panics for matrices of the wrong shape.
-func TestErrors(t *testing.T) {
-	x := draw(12, 20, 3, 1)[0]
+// TestErrorsAndPanics checks the errors for unusable kernels, points and λ, and the panics for matrices of the wrong
+// shape and invalid options.
+func TestErrorsAndPanics(t *testing.T) {
+	x := pointsInFormats(12, 20, 3, 1)[0]
 	huge := points.NewDense(2, 1, []float64{1e200, 1})
 	large := points.NewDense(2, 1, []float64{1e20, 1})
-	nan := kernel.Func{Name: "odd", F: func(x, z []float64) float64 {
+	nanKernel := kernel.Func{Name: "odd", F: func(x, z []float64) float64 {
 		if x[0] != z[0] {
 			return math.NaN()
 		}
@@ -104,7 +105,7 @@ func TestErrors(t *testing.T) {
 		{kernels[0], huge, 1, gram.Options{}, "point 0 has ‖x‖² = +Inf"},
 		{kernel.Polynomial{Gamma: 1, Degree: 9}, large, 1, gram.Options{}, "point 0 with itself is +Inf"},
 		{cube, large, 1, gram.Options{Storage: gram.Float32}, "too large for float32"},
-		{nan, x, 1, gram.Options{Storage: gram.Float64}, "kernel odd of points"},
+		{nanKernel, x, 1, gram.Options{Storage: gram.Float64}, "kernel odd of points"},
 	} {
 		testkit.Fails(t, testkit.ErrOf(gram.New(ctx, c.k, c.x, c.lambda, &c.options)), c.want)
 	}
@@ -117,7 +118,7 @@ func TestErrors(t *testing.T) {
 			_ = m.MulTo(ctx, mat.NewDense(resultRows, resultColumns, nil), mat.NewDense(sourceRows, sourceColumns, nil))
 		}
 	}
-	for name, f := range map[string]func(){
+	for wantText, f := range map[string]func(){
 		"product of a 20×20": product(20, 20, 1, 2), "with 19×2 into 20×2": product(20, 19, 2, 2),
 		"with 20×2 into 19×2": product(19, 20, 2, 2), "with 19×2 into 19×2": product(19, 19, 2, 2),
 		"with 20×2 into 20×3":                   product(20, 20, 3, 2),
@@ -132,8 +133,8 @@ func TestErrors(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if v, _ := recover().(string); !strings.Contains(v, name) {
-					t.Errorf("panic %q, want %q", v, name)
+				if v, _ := recover().(string); !strings.Contains(v, wantText) {
+					t.Errorf("panic %q, want one with %q", v, wantText)
 				}
 			}()
 			f()

@@ -15,7 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestNeighbors compares Neighbors with a sort of the stored matrix, on points a third of which occur twice.
+// TestNeighbors compares Neighbors, the points before i with the largest |k_ij|/√(k_ii·k_jj), with a sort of the row of
+// the stored matrix. A third of the points occur twice.
 func TestNeighbors(t *testing.T) {
 	const n, count = 130, 7
 	x := make([]float64, 3*n)
@@ -26,15 +27,15 @@ func TestNeighbors(t *testing.T) {
 		position[i] = int32(place)
 	}
 	for _, c := range []struct {
-		k kernel.Kernel
-		s gram.Storage
+		k       kernel.Kernel
+		storage gram.Storage
 	}{
 		{kernel.Gaussian{Sigma: 1}, gram.Float64}, {kernel.Gaussian{Sigma: 1}, gram.Float32},
 		{kernel.Gaussian{Sigma: 1}, gram.Fixed16},
 		{kernel.Laplacian{Sigma: 1}, gram.Recompute}, {kernel.Polynomial{Gamma: 1, Coef0: 0, Degree: 3}, gram.Float32},
 	} {
 		a := testkit.Must(gram.New(t.Context(), c.k, points.NewDense(n, 3, x), 1,
-			&gram.Options{Storage: c.s, TileSize: 32}))
+			&gram.Options{Storage: c.storage, TileSize: 32}))
 		neighbors := testkit.Must(a.Neighbors(t.Context(), position, count))
 		k := mat.NewDense(n, n, nil)
 		testkit.OK(t, a.DenseTo(t.Context(), k))
@@ -58,14 +59,14 @@ func TestNeighbors(t *testing.T) {
 			})
 			index, values := neighbors.Of(i)
 			if len(index) != min(count, len(want)) {
-				t.Fatalf("%v %v: point %d has %d neighbors of %d", c.k, c.s, i, len(index), len(want))
+				t.Fatalf("%v %v: point %d has %d neighbors of %d", c.k, c.storage, i, len(index), len(want))
 			}
 			for a, j := range index {
 				got, wantValue := value(i, int(j)), value(i, want[a])
 				if position[j] >= position[i] || math.Abs(math.Abs(got)-math.Abs(wantValue)) > 1e-6 ||
 					math.Abs(got-float64(values[a])) > 1e-6 {
-					t.Errorf("%v %v: neighbor %d of point %d is %d of %g (%g), want %d of %g", c.k, c.s, a, i, j, got,
-						values[a], want[a], wantValue)
+					t.Errorf("%v %v: neighbor %d of point %d is %d of %g (%g), want %d of %g", c.k, c.storage, a, i, j,
+						got, values[a], want[a], wantValue)
 				}
 			}
 		}

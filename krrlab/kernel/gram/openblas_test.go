@@ -13,22 +13,17 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// openBLAS uses OpenBLAS until the test or benchmark ends.
-func openBLAS(t testing.TB) {
-	t.Helper()
+// TestOpenBLAS compares entries and products computed with OpenBLAS with K from Eval, and repeats TestThreads and
+// TestNoAllocation.
+func TestOpenBLAS(t *testing.T) {
 	lib, err := accel.OpenBLAS()
 	if err != nil {
 		t.Skip(err)
 	}
 	testkit.UseBLAS(t, lib)
-}
-
-// TestOpenBLAS repeats the tests that depend on the BLAS with OpenBLAS.
-func TestOpenBLAS(t *testing.T) {
-	openBLAS(t)
-	for _, x := range draw(20, 150, 30, 0.9) {
+	for _, x := range pointsInFormats(20, 150, 30, 0.9) {
 		for _, k := range kernels {
-			want := full(k, x)
+			want := evalMatrix(k, x)
 			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
 				m := mustNew(t, k, x, 0.3, &gram.Options{Storage: s, TileSize: 64})
 				checkMatrix(t, fmt.Sprintf("%v %T %v", k, x, s), m, want, 0.3)
@@ -43,7 +38,7 @@ func TestOpenBLAS(t *testing.T) {
 func images(b testing.TB, n int) *points.Dense32 {
 	b.Helper()
 	x := points.NewDense32(n, 784, nil)
-	for i, v := range draw(1, n, 784, 0.19)[1].(*points.Dense32).Data {
+	for i, v := range pointsInFormats(1, n, 784, 0.19)[1].(*points.Dense32).Data {
 		x.Data[i] = v * v / 4
 	}
 	return x
@@ -82,7 +77,7 @@ func BenchmarkMulTo(b *testing.B) {
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Fixed16} {
 		m := testkit.Must(gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, 0.01, &gram.Options{Storage: s}))
 		for _, t := range []int{1, 10, 26} {
-			src, dst := normal(1, benchN, t), mat.NewDense(benchN, t, nil)
+			src, dst := normalMatrix(1, benchN, t), mat.NewDense(benchN, t, nil)
 			flops32, flops64 := 2.0*benchN*benchN*float64(t), 0.0
 			if s == gram.Float64 {
 				flops32, flops64 = 0, flops32

@@ -42,29 +42,24 @@ func TestRankBytes(t *testing.T) {
 
 // offsetPoints returns n points with shift added to every coordinate, as dense or sparse points.
 func offsetPoints(n, d int, shift float64, sparse bool) points.Points {
-	x := cloud(n, d)
-	s := &points.CSR{N: n, D: d, Ptr: []int{0}}
+	x := normalPoints(n, d)
 	for i := range x.Data {
 		x.Data[i] += shift
-		s.Col, s.Val = append(s.Col, int32(i%d)), append(s.Val, x.Data[i])
-		if i%d == d-1 {
-			s.Ptr = append(s.Ptr, i+1)
-		}
 	}
 	if sparse {
-		return s
+		return testkit.ToCSR(x)
 	}
 	return x
 }
 
-// TestSummary checks the summary of the points after their optional shift to the mean, and the proved bounds of the
-// errors of entries and of K that follow from the summary.
-func TestSummary(t *testing.T) {
+// TestPointSummary checks the summary of the points after their optional shift to the mean, and the proved bounds of
+// the errors of entries and of K that follow from the summary.
+func TestPointSummary(t *testing.T) {
 	const n, d = 60, 3
 	for _, shift := range []float64{0, 1e4} {
 		for _, sparse := range []bool{false, true} {
 			for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2},
-				kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, tilted{}} {
+				kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, largeOffDiagonal{}} {
 				x := offsetPoints(n, d, shift, sparse)
 				m, _, err := newMatrix(k, x, 1, nil)
 				testkit.OK(t, err)
@@ -95,14 +90,14 @@ func TestSummary(t *testing.T) {
 				}
 				testkit.Near(t, kernel.SummaryOf(m.placement.Original).MaxSq, largestAtOrigin, 1e-6*largestAtOrigin, k,
 					x, shift)
-				checkCertain(t, m, summary)
+				checkExactChoice(t, m, summary)
 			}
 		}
 	}
 }
 
-// checkCertain compares EntryError and the error bound of Exact, for two accuracies, with kernel.EntryError.
-func checkCertain(t *testing.T, m *Matrix, summary kernel.PointSummary) {
+// checkExactChoice compares EntryError and the error bound of Exact, for two accuracies, with kernel.EntryError.
+func checkExactChoice(t *testing.T, m *Matrix, summary kernel.PointSummary) {
 	t.Helper()
 	for _, accuracy := range []float64{0, 1} {
 		exact := m.Exact(accuracy)
@@ -129,12 +124,12 @@ func checkCertain(t *testing.T, m *Matrix, summary kernel.PointSummary) {
 		}
 	}
 	if got := m.EntryError(); !math.IsInf(got, 1) {
-		t.Errorf("%v: as stored entries are off by %g at most", m.k, got)
+		t.Errorf("%v: EntryError of the stored matrix is %g, want +Inf", m.k, got)
 	}
 }
 
-// TestChoiceWords checks that a NaN error does not count as within the requested accuracy.
-func TestChoiceWords(t *testing.T) {
+// TestChoiceTextOfNaNError checks that the text of a Choice does not call a NaN error within the requested accuracy.
+func TestChoiceTextOfNaNError(t *testing.T) {
 	for e, want := range map[float64]string{1e-3: "within the 0.001 asked", math.NaN(): "‖E‖₂ ≲ NaN predicted, above", 0.002: "above"} {
 		testkit.Contains(t, fmt.Sprint(Choice{Accuracy: 1e-3, Error: e}), want)
 	}
@@ -171,17 +166,17 @@ func TestNotFinite(t *testing.T) {
 		t.Errorf("a user's kernel needs no norms: %v", err)
 	}
 	if _, err := NewExact(kernel.Gaussian{Sigma: 1}, x, math.Inf(1), 0, nil); err == nil {
-		t.Error("λ = ∞ is taken")
+		t.Error("λ = ∞ is accepted")
 	}
 }
 
-// TestOptionsAsText writes storage and tiles to JSON by name and reads them back.
-func TestOptionsAsText(t *testing.T) {
-	type named struct {
+// TestStorageAndTilesAsText writes storage and tiles to JSON by name and reads them back.
+func TestStorageAndTilesAsText(t *testing.T) {
+	type storageAndTiles struct {
 		Storage Storage
 		Tiles   Tiles
 	}
-	opts, got := named{Fixed16, SparseTiles}, named{}
+	opts, got := storageAndTiles{Fixed16, SparseTiles}, storageAndTiles{}
 	b := testkit.Must(json.Marshal(opts))
 	if err := json.Unmarshal(b, &got); err != nil || got != opts || string(b) != `{"Storage":"fixed16","Tiles":"sparse"}` {
 		t.Errorf("%s is read as %v: %v", b, got, err)
@@ -190,10 +185,11 @@ func TestOptionsAsText(t *testing.T) {
 	testkit.Fails(t, json.Unmarshal([]byte(`{"Tiles":"some"}`), &got), `tiles "some"`)
 }
 
-// TestCanceled cancels New, products, columns and neighbors at every place where they check the context.
-func TestCanceled(t *testing.T) {
+// TestCancellation cancels New, products, columns and neighbors at every place where they check the context. It also
+// checks the share of formed tiles and the unit roundoffs of the matrices.
+func TestCancellation(t *testing.T) {
 	const n = 60
-	x, k, order := narrow(n, 1, rng.New(5)), kernel.Gaussian{Sigma: 1}, make([]int32, n)
+	x, k, order := scatteredPoints(n, 1, rng.New(5)), kernel.Gaussian{Sigma: 1}, make([]int32, n)
 	v, columns := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
 	for i := range order {
 		order[i] = int32(i)
@@ -213,7 +209,8 @@ func TestCanceled(t *testing.T) {
 		})
 		dense, share := m.choice.Sparse == nil, m.choice.FormedShare()
 		if dense != (share == 1) || m.Unit() != 0x1p-22 || m.Exact(1).Unit() != 0x1p-51 {
-			t.Errorf("%v: %.3g of it formed, units %g and %g", m.choice, share, m.Unit(), m.Exact(1).Unit())
+			t.Errorf("%v: share %.3g of the tiles formed, unit roundoffs %g and %g", m.choice, share,
+				m.Unit(), m.Exact(1).Unit())
 		}
 	}
 }

@@ -15,13 +15,13 @@ import (
 // radial is the user-defined radial kernel scale·(1−c+c·cos u)/(1+u²) with u = r/4. It has negative values for c > ½.
 type radial struct {
 	scale, c float64
-	slope    float64 // what Slope returns; 0 stands for a bound of the true slope
+	slope    float64 // result of Slope; 0 means a bound of the true slope
 }
 
 func (k radial) String() string { return fmt.Sprintf("radial(%g, %g)", k.scale, k.c) }
 
-// at returns the kernel at a squared distance.
-func (k radial) at(sq float64) float64 {
+// ofSquare returns the kernel at a squared distance.
+func (k radial) ofSquare(sq float64) float64 {
 	return k.scale * (1 - k.c + k.c*math.Cos(math.Sqrt(sq/16))) / (1 + sq/16)
 }
 
@@ -30,12 +30,12 @@ func (k radial) Eval(x, z []float64) float64 {
 	for j, v := range x {
 		sq += (v - z[j]) * (v - z[j])
 	}
-	return k.at(sq)
+	return k.ofSquare(sq)
 }
 
 func (k radial) Profile(dst, sq []float64) {
 	for i, v := range sq {
-		dst[i] = k.at(v)
+		dst[i] = k.ofSquare(v)
 	}
 }
 
@@ -47,23 +47,23 @@ func (k radial) Slope() float64 {
 	return k.scale * (1 + k.c/2) / 16
 }
 
-// TestRadial compares every storage of a user-defined radial kernel, and its exact matrix, with K from Eval. Exact
-// must form coordinate differences if the slope of the kernel is infinite, that is unknown.
-func TestRadial(t *testing.T) {
+// TestUserDefinedRadialKernel compares every storage of a user-defined radial kernel, and its exact matrix, with K from
+// Eval. Exact must form coordinate differences if the slope of the kernel is infinite, that is unknown.
+func TestUserDefinedRadialKernel(t *testing.T) {
 	const lambda = 0.3
 	for _, k := range []radial{{1, 0.3, 0}, {2.5, 0.3, 0}, {1, 0.3, math.Inf(1)}, {1, 0.9, 0}} {
-		for _, x := range draw(3, 70, 20, 1) {
-			want := full(k, x)
+		for _, x := range pointsInFormats(3, 70, 20, 1) {
+			want := evalMatrix(k, x)
 			for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
 				name := fmt.Sprintf("%v %T %v", k, x, s)
 				m, err := gram.New(ctx, k, x, lambda, &gram.Options{Storage: s, TileSize: 16, Accuracy: 1e-3})
 				if s == gram.Fixed16 && (k.scale != 1 || k.c > 0.5) {
-					word := "is not known to be one"
+					reason := "is not known to be one"
 					if k.scale == 1 {
-						word = "[0, 1] of fixed16"
+						reason = "[0, 1] of fixed16"
 					}
-					if err == nil || !strings.Contains(err.Error(), word) {
-						t.Errorf("%s: %v, want %q", name, err, word)
+					if err == nil || !strings.Contains(err.Error(), reason) {
+						t.Errorf("%s: %v, want %q", name, err, reason)
 					}
 					continue
 				}

@@ -25,12 +25,8 @@ func onRanks(p int, body func(c comm.Comm)) {
 	wg.Wait()
 }
 
-// cloud returns n normal points of dimension d.
-func cloud(n, d int) *points.Dense {
-	x := make([]float64, n*d)
-	rng.New(1).Sub("cloud").Normals(x, 0)
-	return points.NewDense(n, d, x)
-}
+// normalPoints returns n normal points of dimension d.
+func normalPoints(n, d int) *points.Dense { return testkit.RandomPoints(1, n, d) }
 
 // TestRanks compares K on 1, 2, 3, 5 and 7 ranks, and without ranks on 1, 2, 3 and 8 threads, with one process.
 // Products, columns and the dense matrix must have the same bits, and each rank must store about its share of the
@@ -53,27 +49,28 @@ func TestRanks(t *testing.T) {
 		k kernel.Kernel
 		x points.Points
 	}{
-		{kernel.Gaussian{Sigma: 2}, cloud(n, d)}, {kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, cloud(n, d)},
+		{kernel.Gaussian{Sigma: 2}, normalPoints(n, d)},
+		{kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, normalPoints(n, d)},
 		{kernel.Gaussian{Sigma: 2}, bytePoints}, {kernel.Matern32{Sigma: 1}, bytePoints},
 		{kernel.Gaussian{Sigma: 2}, bits},
 	} {
 		k, x := problem.k, problem.x
-		for _, st := range []Storage{Float64, Float32, Recompute, Fixed16} {
-			if st == Fixed16 && !kernel.Bounded01(k) {
+		for _, storage := range []Storage{Float64, Float32, Recompute, Fixed16} {
+			if storage == Fixed16 && !kernel.Bounded01(k) {
 				continue
 			}
-			opts := Options{Storage: st, TileSize: 64}
-			single := testkit.Must(New(t.Context(), k, x, 0.5, &opts))
+			opts := Options{Storage: storage, TileSize: 64}
+			oneProcess := testkit.Must(New(t.Context(), k, x, 0.5, &opts))
 			want, wantCols, wantAll := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil),
 				mat.NewDense(n, n, nil)
-			testkit.OK(t, single.MulTo(t.Context(), want, b))
-			_ = single.Columns(t.Context(), idx, wantCols)
-			_ = single.DenseTo(t.Context(), wantAll)
+			testkit.OK(t, oneProcess.MulTo(t.Context(), want, b))
+			_ = oneProcess.Columns(t.Context(), idx, wantCols)
+			_ = oneProcess.DenseTo(t.Context(), wantAll)
 			for _, threads := range []int{1, 2, 3, 8} {
 				accel.SetThreads(threads)
 				y := mat.NewDense(n, cols, nil)
-				if err := single.MulTo(t.Context(), y, b); err != nil || !mat.Equal(y, want) {
-					t.Errorf("%v %v: other bits on %d threads, %v", k, st, threads, err)
+				if err := oneProcess.MulTo(t.Context(), y, b); err != nil || !mat.Equal(y, want) {
+					t.Errorf("%v %v: other bits on %d threads, %v", k, storage, threads, err)
 				}
 			}
 			for i, p := range []int{1, 2, 3, 5, 7} {
@@ -87,26 +84,27 @@ func TestRanks(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					y, cs, denseK := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, n, nil)
-					before, words := c.Traffic(), int64(1)
+					y, columns := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil)
+					denseK := mat.NewDense(n, n, nil)
+					before, entryWords := c.Traffic(), int64(1)
 					if err := m.MulTo(t.Context(), y, b); err != nil {
 						t.Error(err)
 					}
-					if st == Float64 {
-						words = 2
+					if storage == Float64 {
+						entryWords = 2
 					}
-					tr, bytes := c.Traffic().Sub(before), 8*(words*n*cols+2)
-					if tr.Bytes != bytes || tr.Calls != 1 {
-						t.Errorf("%+v for a product, want %d bytes in one call", tr, bytes)
+					traffic, bytes := c.Traffic().Sub(before), 8*(entryWords*n*cols+2)
+					if traffic.Bytes != bytes || traffic.Calls != 1 {
+						t.Errorf("%+v for a product, want %d bytes in one call", traffic, bytes)
 					}
-					if err := m.Columns(t.Context(), idx, cs); err != nil {
+					if err := m.Columns(t.Context(), idx, columns); err != nil {
 						t.Error(err)
 					}
 					if err := m.DenseTo(t.Context(), denseK); err != nil {
 						t.Error(err)
 					}
-					if !mat.Equal(y, want) || !mat.Equal(cs, wantCols) || !mat.Equal(denseK, wantAll) {
-						t.Errorf("%v %v: rank %d of %d has other bits than one process", k, st, c.Rank(), p)
+					if !mat.Equal(y, want) || !mat.Equal(columns, wantCols) || !mat.Equal(denseK, wantAll) {
+						t.Errorf("%v %v: rank %d of %d has other bits than one process", k, storage, c.Rank(), p)
 					}
 					tileBytes[c.Rank()] = m.ops.tileBytes()
 				})
@@ -115,25 +113,27 @@ func TestRanks(t *testing.T) {
 				}
 				var sum int64
 				for r := range p {
-					if sum += tileBytes[r]; tileBytes[r] > single.ops.tileBytes()/int64(p)+8*64*64 {
-						t.Errorf("%v: rank %d of %d holds %d of %d bytes", st, r, p, tileBytes[r], single.ops.tileBytes())
+					if sum += tileBytes[r]; tileBytes[r] > oneProcess.ops.tileBytes()/int64(p)+8*64*64 {
+						t.Errorf("%v: rank %d of %d holds %d of %d bytes", storage, r, p, tileBytes[r],
+							oneProcess.ops.tileBytes())
 					}
 				}
-				testkit.Equal(t, sum, single.ops.tileBytes(), st, p)
+				testkit.Equal(t, sum, oneProcess.ops.tileBytes(), storage, p)
 			}
 		}
 	}
 }
 
-// TestExactSums compares products with float64 tiles with sums in big.Float. The error may be the rounding of the
-// sums within a tile of width w, (w+1)u·Σ_j|K_ij||x_j|, the rounding of λx and of its sum with them, and
-// 2⁻⁹⁹·√k_ii·Σ_j √k_jj|x_j| for each block. In the first problem K is near the identity and x has entries of all
-// sizes: a sum in one word of 62 bits, with an error of 2⁻⁵⁹ relative to the last sum, would fail. In the second
-// problem the entries of K differ by a factor of 10⁴⁰: one bound for all rows would fail.
+// TestExactSums compares products with float64 tiles with sums in big.Float. The error may be the rounding of the sums
+// within a tile of width w, (w+1)u·Σ_j|K_ij||x_j|, the rounding of λx and of its sum with them, and 2⁻⁹⁹·r_i·Σ_j
+// r_j|x_j| for each block, where r_i is √k_ii, but at least 2⁻³⁰ times the largest. In the first problem K is near the
+// identity and x has entries of all sizes: a sum in one word of 62 bits, with an error of 2⁻⁵⁹ relative to the last
+// sum, would fail. In the second problem the entries of K differ by a factor of 10⁴⁰: one bound for all rows would
+// fail.
 func TestExactSums(t *testing.T) {
 	const n, width = 400, 16
 	const u = 0x1p-53
-	scaled := cloud(n, 3)
+	scaled := normalPoints(n, 3)
 	for i := range n {
 		for c := range 3 {
 			scaled.Data[3*i+c] = math.Ldexp(scaled.Data[3*i+c], i%24)
@@ -142,14 +142,15 @@ func TestExactSums(t *testing.T) {
 	for _, p := range []struct {
 		k kernel.Kernel
 		x *points.Dense
-	}{{kernel.Gaussian{Sigma: 0.05}, cloud(n, 3)}, {kernel.Polynomial{Gamma: 1, Degree: 3}, scaled}} {
+	}{{kernel.Gaussian{Sigma: 0.05}, normalPoints(n, 3)}, {kernel.Polynomial{Gamma: 1, Degree: 3}, scaled}} {
 		m := testkit.Must(New(t.Context(), p.k, p.x, 0.5, &Options{Storage: Float64, TileSize: width}))
 		src, y, k := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, n, nil)
 		testkit.OK(t, m.DenseTo(t.Context(), k))
-		var norm float64 // Σ √k_jj|x_j|
+		root := func(i int) float64 { return math.Sqrt(max(k.At(i, i), 0x1p-60*mat.Max(k))) }
+		var norm float64 // Σ r_j|x_j|
 		for i := range n {
 			src.Set(i, 0, math.Ldexp(rng.New(2).Normal(uint64(i)), -i%60))
-			norm += math.Sqrt(k.At(i, i)) * math.Abs(src.At(i, 0))
+			norm += root(i) * math.Abs(src.At(i, 0))
 		}
 		testkit.OK(t, m.MulTo(t.Context(), y, src))
 		for i := range n {
@@ -160,7 +161,7 @@ func TestExactSums(t *testing.T) {
 			}
 			want.Add(want, new(big.Float).SetPrec(300).Mul(big.NewFloat(0.5), big.NewFloat(src.At(i, 0))))
 			diff, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
-			bound := (width+4)*u*size + (n/width+2)*0x1p-99*math.Sqrt(k.At(i, i))*norm*1.002
+			bound := (width+4)*u*size + (n/width+2)*0x1p-99*root(i)*norm*1.002
 			if math.Abs(diff) > bound {
 				t.Fatalf("%v: row %d has an error of %.3g, more than %.3g", p.k, i, diff, bound)
 			}
@@ -168,22 +169,22 @@ func TestExactSums(t *testing.T) {
 	}
 }
 
-// tilted is not a valid kernel: its entries off the diagonal are larger than its diagonal.
-type tilted struct{}
+// largeOffDiagonal is not a valid kernel: its entries off the diagonal are larger than its diagonal.
+type largeOffDiagonal struct{}
 
-func (tilted) Eval(x, z []float64) float64 {
+func (largeOffDiagonal) Eval(x, z []float64) float64 {
 	if x[0] == z[0] {
 		return 1
 	}
 	return 1e9
 }
-func (tilted) String() string { return "tilted" }
+func (largeOffDiagonal) String() string { return "tilted" }
 
-// TestRanksNotFinite multiplies a vector with a NaN, whose column alone must become NaN, and a kernel that is not
-// positive semidefinite, which must be an error.
+// TestRanksNotFinite checks that on two ranks a NaN in one vector makes the product with this vector NaN and no other,
+// and that a kernel matrix that is not positive semidefinite is an error.
 func TestRanksNotFinite(t *testing.T) {
 	const n = 100
-	x := cloud(n, 2)
+	x := normalPoints(n, 2)
 	onRanks(2, func(c comm.Comm) {
 		m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 1, &Options{Storage: Float64, Comm: c})
 		if err != nil {
@@ -198,9 +199,9 @@ func TestRanksNotFinite(t *testing.T) {
 			t.Error(err)
 		}
 		if !math.IsNaN(y.At(9, 0)) || math.IsNaN(y.At(9, 1)) {
-			t.Errorf("K·NaN = %v, beside it %v", y.At(9, 0), y.At(9, 1))
+			t.Errorf("a product with NaN is %v, one with another vector %v", y.At(9, 0), y.At(9, 1))
 		}
-		m, err = New(t.Context(), tilted{}, x, 1, &Options{Storage: Float64, Comm: c})
+		m, err = New(t.Context(), largeOffDiagonal{}, x, 1, &Options{Storage: Float64, Comm: c})
 		if err != nil {
 			t.Error(err)
 			return
@@ -215,15 +216,15 @@ func TestRanksNotFinite(t *testing.T) {
 	})
 }
 
-// TestRanksMemory uses a memory limit that is too small for all of K but large enough for the share of each of two
-// ranks.
+// TestRanksMemory checks that a memory limit that is too small for K suffices for the share of each of two ranks, and
+// that a smaller limit is an error.
 func TestRanksMemory(t *testing.T) {
 	const n = 1000
-	x := cloud(n, 2)
+	x := normalPoints(n, 2)
 	k := kernel.Gaussian{Sigma: 1}
 	opts := Options{Storage: Float64, Memory: accel.Budget{Limit: 4 << 20}}
 	if _, err := New(t.Context(), k, x, 1, &opts); err == nil {
-		t.Fatalf("4n² bytes fit %d", opts.Memory)
+		t.Fatalf("4n² bytes fit in %v", opts.Memory)
 	}
 	onRanks(2, func(c comm.Comm) {
 		opts := opts
@@ -236,17 +237,17 @@ func TestRanksMemory(t *testing.T) {
 	})
 }
 
-// TestRanksApart checks that vectors that differ between the ranks are an error. A product would be right for neither
-// vector.
-func TestRanksApart(t *testing.T) {
-	x := cloud(300, 3)
+// TestDifferentVectorsOnRanks checks that vectors that differ between the ranks are an error, because the product would
+// be right for neither vector.
+func TestDifferentVectorsOnRanks(t *testing.T) {
+	x := normalPoints(300, 3)
 	for _, p := range []int{2, 3} {
-		onRanks(p, func(c comm.Comm) { productsApart(t, x, c) })
+		onRanks(p, func(c comm.Comm) { checkDifferentVectors(t, x, c) })
 	}
 }
 
-// productsApart runs TestRanksApart on one rank.
-func productsApart(t *testing.T, x *points.Dense, c comm.Comm) {
+// checkDifferentVectors runs TestDifferentVectorsOnRanks on one rank.
+func checkDifferentVectors(t *testing.T, x *points.Dense, c comm.Comm) {
 	t.Helper()
 	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Comm: c})
 	if err != nil {

@@ -25,13 +25,13 @@ func TestRounding(t *testing.T) {
 		x     *points.Dense
 		limit float64 // upper limit of Rounding, relative to √(tr K)·Σ √k_ii|c_i|
 	}{
-		{kernel.Gaussian{Sigma: 1}, cloud(n, 3), 1e-12},
-		{kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, cloud(n, 3), 1e-12},
+		{kernel.Gaussian{Sigma: 1}, normalPoints(n, 3), 1e-12},
+		{kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, normalPoints(n, 3), 1e-12},
 		{kernel.Polynomial{Gamma: 1, Degree: 2}, points.NewDense(n, 3, nil), 0},
 	} {
 		m := testkit.Must(New(t.Context(), p.k, p.x, lambda, nil))
 		if m.Certified() != nil {
-			t.Errorf("%v: a %v K is certified", p.k, m.Storage())
+			t.Errorf("%v: a matrix stored as %v is certified", p.k, m.Storage())
 		}
 		m = m.Exact(1e-9)
 		c, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
@@ -55,7 +55,8 @@ func TestRounding(t *testing.T) {
 		bound := m.Rounding(c)
 		if limit := p.limit*math.Sqrt(m.Trace())*size + 0x1p-50*lambda*math.Sqrt(norm); !(math.Sqrt(errorSq) <= bound[0] &&
 			bound[0] <= limit) {
-			t.Errorf("%v: off by %.3g, bound %.3g, at most %.3g wanted", p.k, math.Sqrt(errorSq), bound[0], limit)
+			t.Errorf("%v: error %.3g, bound %.3g, want a bound of at most %.3g", p.k, math.Sqrt(errorSq), bound[0],
+				limit)
 		}
 		// The documented formula, for 150 points in tiles of 128.
 		root := 0.0
@@ -77,13 +78,13 @@ func TestRounding(t *testing.T) {
 func TestRanksStridedColumns(t *testing.T) {
 	const n = 130
 	idx := []int{129, 0, 64}
-	x := cloud(n, 3)
+	x := normalPoints(n, 3)
 	for _, p := range []int{2, 3} {
 		onRanks(p, func(c comm.Comm) { checkStridedColumns(t, x, idx, c) })
 	}
 }
 
-// checkStridedColumns is TestRanksStridedColumns on one rank.
+// checkStridedColumns runs TestRanksStridedColumns on one rank.
 func checkStridedColumns(t *testing.T, x *points.Dense, idx []int, c comm.Comm) {
 	n := x.N
 	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Storage: Float64, TileSize: 32, Comm: c})
@@ -91,21 +92,21 @@ func checkStridedColumns(t *testing.T, x *points.Dense, idx []int, c comm.Comm) 
 		t.Error(err)
 		return
 	}
-	want, wide := mat.NewDense(n, len(idx), nil), mat.NewDense(n, len(idx)+2, nil)
-	for i := range wide.RawMatrix().Data {
-		wide.RawMatrix().Data[i] = -1
+	want, bordered := mat.NewDense(n, len(idx), nil), mat.NewDense(n, len(idx)+2, nil)
+	for i := range bordered.RawMatrix().Data {
+		bordered.RawMatrix().Data[i] = -1
 	}
 	if err := m.Columns(t.Context(), idx, want); err != nil {
 		t.Error(err)
 	}
-	if err := m.Columns(t.Context(), idx, wide.Slice(0, n, 1, 1+len(idx)).(*mat.Dense)); err != nil {
+	if err := m.Columns(t.Context(), idx, bordered.Slice(0, n, 1, 1+len(idx)).(*mat.Dense)); err != nil {
 		t.Error(err)
 	}
-	if !mat.Equal(wide.Slice(0, n, 1, 1+len(idx)), want) {
-		t.Errorf("rank %d: other columns", c.Rank())
+	if !mat.Equal(bordered.Slice(0, n, 1, 1+len(idx)), want) {
+		t.Errorf("rank %d: columns in a wider matrix differ", c.Rank())
 	}
 	for _, j := range []int{0, len(idx) + 1} {
-		testkit.Equal(t, blas64.Asum(wide.ColView(j).(*mat.VecDense).RawVector()), float64(n), c.Rank(), j)
+		testkit.Equal(t, blas64.Asum(bordered.ColView(j).(*mat.VecDense).RawVector()), float64(n), c.Rank(), j)
 	}
 }
 
@@ -116,7 +117,7 @@ func TestCertified(t *testing.T) {
 	const n, first, lambda = 150, 100, 0.5
 	for shift, k := range map[float64]kernel.Kernel{0: kernel.Gaussian{Sigma: 1}, 1e4: kernel.Gaussian{Sigma: 1},
 		1: kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, 2: kernel.Laplacian{Sigma: 2}} {
-		x := cloud(n, 3)
+		x := normalPoints(n, 3)
 		for i := range x.Data {
 			x.Data[i] += shift
 		}

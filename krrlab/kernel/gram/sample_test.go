@@ -16,7 +16,7 @@ import (
 func powerNorm(t *testing.T, m *gram.Matrix, n, steps int) (norm float64) {
 	t.Helper()
 	exact := m.Exact(0)
-	v, w, u := normal(1, n, 1), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	v, w, u := normalMatrix(1, n, 1), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	for range steps {
 		v.Scale(1/mat.Norm(v, 2), v)
 		testkit.OK(t, errors.Join(m.KMulTo(ctx, w, v), exact.KMulTo(ctx, u, v)))
@@ -26,11 +26,12 @@ func powerNorm(t *testing.T, m *gram.Matrix, n, steps int) (norm float64) {
 	return norm
 }
 
-// TestGrowth predicts ‖E‖₂ from a sample of less than a quarter of the rows. The error of inner products of points
-// far from the origin grows with n: a prediction that ignored this would be a third of the true norm.
-func TestGrowth(t *testing.T) {
+// TestPredictionGrowsWithN checks ‖E‖₂ predicted from a sample of less than a quarter of the rows against power
+// iteration. The error of inner products of points far from the origin grows with n: a prediction that ignored this
+// would be a third of the true norm.
+func TestPredictionGrowsWithN(t *testing.T) {
 	const n = 5000
-	x := moved(2, n, 6, 20)
+	x := shiftedPoints(2, n, 6, 20)
 	m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1, &gram.Options{Storage: gram.Float32, Accuracy: 1e3})
 	c := m.Choice()
 	if c.Arithmetic != kernel.Float32 || c.Tried[0].Rows*4 > n {
@@ -41,10 +42,10 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestChoose checks that New decides as Choose does, and that Options.Choice replaces its decision.
+// TestChoose checks that New makes the choice that Choose returns, and that Options.Choice replaces it.
 func TestChoose(t *testing.T) {
 	const n = 1300
-	x, k, opts := moved(3, n, 4, 1), kernel.Gaussian{Sigma: 2}, &gram.Options{PreferredAccuracy: 1e-5, Seed: 7}
+	x, k, opts := shiftedPoints(3, n, 4, 1), kernel.Gaussian{Sigma: 2}, &gram.Options{PreferredAccuracy: 1e-5, Seed: 7}
 	choice, err := gram.Choose(ctx, k, x, 0.1, opts)
 	if err != nil {
 		t.Fatal(choice, err)
@@ -52,17 +53,17 @@ func TestChoose(t *testing.T) {
 	m := mustNew(t, k, x, 0.1, opts)
 	if c, l := m.Choice(), choice; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centered != l.Centered ||
 		c.Error != l.Error {
-		t.Errorf("%v, Choose returns %v", c, l)
+		t.Errorf("New chooses %v, Choose %v", c, l)
 	}
-	given := choice
-	given.Reason = "told"
-	opts.Choice = &given
-	again := mustNew(t, k, x, 0.1, opts)
+	userChoice := choice
+	userChoice.Reason = "set by the user"
+	opts.Choice = &userChoice
+	byUser := mustNew(t, k, x, 0.1, opts)
 	first, second := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
-	y := normal(5, n, 2)
-	if err := errors.Join(m.MulTo(ctx, first, y), again.MulTo(ctx, second, y)); err != nil || !mat.Equal(first, second) ||
-		again.Choice().Reason != "told" {
-		t.Errorf("%v: other products than of the matrix that decides itself: %v", again.Choice(), err)
+	y := normalMatrix(5, n, 2)
+	if err := errors.Join(m.MulTo(ctx, first, y), byUser.MulTo(ctx, second, y)); err != nil ||
+		!mat.Equal(first, second) || byUser.Choice().Reason != "set by the user" {
+		t.Errorf("%v: the products differ from those without Options.Choice, error %v", byUser.Choice(), err)
 	}
 	if _, err := gram.Choose(ctx, k, x, -1, opts); err == nil {
 		t.Error("λ = −1 is accepted")
@@ -73,7 +74,7 @@ func TestChoose(t *testing.T) {
 // its own.
 func TestChooseSparse(t *testing.T) {
 	const n = 900
-	x, k := points.NewDense(n, 2, normal(3, n, 2).RawMatrix().Data), kernel.Gaussian{Sigma: 0.05}
+	x, k := points.NewDense(n, 2, normalMatrix(3, n, 2).RawMatrix().Data), kernel.Gaussian{Sigma: 0.05}
 	opts := &gram.Options{PreferredAccuracy: 1e-5, Seed: 7, Tiles: gram.SparseTiles, MaxDroppedNorm: 1e-6}
 	alone := mustNew(t, k, x, 0.1, opts)
 	choice, err := gram.Choose(ctx, k, x, 0.1, opts)
@@ -82,13 +83,13 @@ func TestChooseSparse(t *testing.T) {
 	}
 	opts.Choice = &choice
 	given := mustNew(t, k, x, 0.1, opts)
-	first, second, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), normal(5, n, 2)
+	first, second, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), normalMatrix(5, n, 2)
 	if err := errors.Join(alone.MulTo(ctx, first, y), given.MulTo(ctx, second, y)); err != nil || !mat.Equal(first, second) {
-		t.Errorf("other products, %v", err)
+		t.Errorf("the products differ, error %v", err)
 	}
 	if a, b := alone.Choice().Sparse, given.Choice().Sparse; a.FormedShare != b.FormedShare ||
 		a.StoredShare != b.StoredShare ||
 		a.DroppedNorm != b.DroppedNorm {
-		t.Errorf("%+v, told %+v", a, b)
+		t.Errorf("New forms %+v, with the tree of Choose %+v", a, b)
 	}
 }

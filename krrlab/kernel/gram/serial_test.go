@@ -13,38 +13,41 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestTilingMemoryAndIndex checks that each of 1,024 ranks needs at most 40 bytes per own tile for ten million points,
-// although all ranks together have 190 million tiles.
+// TestTilingMemoryAndIndex checks that each of 1,024 ranks needs at most 40 bytes for each of its tiles, for ten
+// million points, although all ranks together have 190 million tiles, and that a tile is found at its position. It
+// tests the first, a middle and the last rank.
 func TestTilingMemoryAndIndex(t *testing.T) {
 	const n, ranks = 10_000_000, 1024
 	for _, rank := range []int{0, 700, ranks - 1} {
-		var tl *tiling
+		var tiles *tiling
 		bytes := testkit.AllocatedBytes(func() {
-			tl = newTiling(n, 512, cyclicDistribution{rank, ranks})
-			tl.assignTiles()
+			tiles = newTiling(n, 512, cyclicDistribution{rank, ranks})
+			tiles.assignTiles()
 		})
-		ownTiles := int64(len(tl.order))
-		if allTiles := int64(tl.blocks) * int64(tl.blocks+1) / 2; ownTiles != (allTiles-int64(rank)+ranks-1)/ranks {
+		ownTiles := int64(len(tiles.order))
+		allTiles := int64(tiles.blocks) * int64(tiles.blocks+1) / 2
+		if ownTiles != (allTiles-int64(rank)+ranks-1)/ranks {
 			t.Fatalf("rank %d has %d of %d tiles", rank, ownTiles, allTiles)
 		}
 		if bytes += ownTiles * int64(unsafe.Sizeof([]float32{})); bytes > 40*ownTiles {
 			t.Errorf("rank %d: %d bytes for %d tiles", rank, bytes, ownTiles)
 		}
 		for _, q := range []int{0, 1, int(ownTiles) / 2, int(ownTiles) - 1} {
-			r := tl.order[q]
-			if position, found := tl.indexOf(int(r.i), int(r.j)); !found || position != q || r.j < 0 || int(r.i) >= tl.blocks {
+			r := tiles.order[q]
+			position, found := tiles.indexOf(int(r.i), int(r.j))
+			if !found || position != q || r.j < 0 || int(r.i) >= tiles.blocks {
 				t.Errorf("rank %d: tile %d is %v, found at %d, %v", rank, q, r, position, found)
 			}
 		}
 	}
 }
 
-// productWithoutTiles returns a product that has no tiles, with its result vector, for n points and t columns. It
-// leaves the passes over the vectors.
+// productWithoutTiles returns a product that has no tiles, with its result vector, for n points and t columns. Its
+// run makes the passes over the vectors only.
 func productWithoutTiles[T entry](n, t int, shift float64) (*product[T], []float64) {
-	tl := newTiling(n, 512, cyclicDistribution{0, 1})
-	tl.assignTiles()
-	e := &engine[T]{tiling: tl, comm: comm.Alone(), shift: shift, rowScale: make([]float64, n)}
+	tiles := newTiling(n, 512, cyclicDistribution{0, 1})
+	tiles.assignTiles()
+	e := &engine[T]{tiling: tiles, comm: comm.Alone(), shift: shift, rowScale: make([]float64, n)}
 	e.order = nil
 	for i := range e.rowScale {
 		e.rowScale[i] = math.Ldexp(1, i%3-1)
@@ -58,9 +61,9 @@ func productWithoutTiles[T entry](n, t int, shift float64) (*product[T], []float
 	return p, y
 }
 
-// TestPasses compares the passes over the right-hand sides and the results with plain loops over all rows. They must
-// have the same bits on any number of threads, and the sum of a column must have the bits of one loop.
-func TestPasses(t *testing.T) {
+// TestPassesOverVectors compares the passes over the right-hand sides and the results with plain loops over all rows.
+// They must have the same bits on any number of threads, and the sum of a column must have the bits of one loop.
+func TestPassesOverVectors(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n, cols, shift = 5000, 3, 0.25
 	want := make([]float64, n*cols)
@@ -86,9 +89,9 @@ func TestPasses(t *testing.T) {
 				}
 			}
 		}
-		for k, v := range y {
-			if v != want[k] {
-				t.Fatalf("%d threads: y_%d = %v, want %v", threads, k, v, want[k])
+		for index, v := range y {
+			if v != want[index] {
+				t.Fatalf("%d threads: y_%d = %v, want %v", threads, index, v, want[index])
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -12,14 +11,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// narrow draws points most of which are far apart, of one of seven kinds.
-func narrow(n, kind int, g rng.Stream) points.Points {
+// scatteredPoints draws points most of which are far apart, of one of seven kinds.
+func scatteredPoints(n, kind int, g rng.Stream) points.Points {
 	d := []int{1, 3, 3, 5, 2, 60, 4}[kind]
 	x := points.NewDense(n, d, nil)
 	g.Normals(x.Data, 0)
@@ -59,31 +59,22 @@ func narrow(n, kind int, g rng.Stream) points.Points {
 	return x
 }
 
-// exactK returns K from Eval.
-func exactK(k kernel.Kernel, x points.Points) *mat.Dense {
-	n, d := x.Dims()
-	a, b, out := make([]float64, d), make([]float64, d), mat.NewDense(n, n, nil)
-	for i := range n {
-		x.RowTo(a, i)
-		for j := range n {
-			x.RowTo(b, j)
-			out.Set(i, j, k.Eval(a, b))
-		}
-	}
-	return out
+// evalMatrix returns K from Eval.
+func evalMatrix(k kernel.Kernel, x points.Points) *mat.Dense {
+	return mat.DenseCopyOf(testkit.KernelMatrix(k, x))
 }
 
-// largestRow returns max_i Σ_j |A_ij−B_ij|, which is at least ‖A−B‖₂ for symmetric matrices.
-func largestRow(a, b *mat.Dense) float64 {
+// maxRowSumOfDifference returns max_i Σ_j |A_ij−B_ij|, which is at least ‖A−B‖₂ for symmetric matrices.
+func maxRowSumOfDifference(a, b *mat.Dense) float64 {
 	var difference mat.Dense
 	difference.Sub(a, b)
 	return mat.Norm(&difference, math.Inf(1))
 }
 
-// flat is a user-defined decreasing radial kernel, 1/(1+r⁴).
-type flat struct{}
+// quarticKernel is a user-defined decreasing radial kernel, 1/(1+r⁴).
+type quarticKernel struct{}
 
-func (flat) Eval(x, z []float64) float64 {
+func (quarticKernel) Eval(x, z []float64) float64 {
 	var sq float64
 	for c, v := range x {
 		sq += (v - z[c]) * (v - z[c])
@@ -91,32 +82,29 @@ func (flat) Eval(x, z []float64) float64 {
 	return 1 / (1 + sq*sq)
 }
 
-func (flat) Profile(dst, sq []float64) {
+func (quarticKernel) Profile(dst, sq []float64) {
 	for i, v := range sq {
 		dst[i] = 1 / (1 + v*v)
 	}
 }
-func (flat) Slope() float64 { return math.Inf(1) }
-func (flat) String() string { return "flat" }
-func (flat) Decreasing()    {}
+func (quarticKernel) Slope() float64 { return math.Inf(1) }
+func (quarticKernel) String() string { return "1/(1+r⁴)" }
+func (quarticKernel) Decreasing()    {}
 
-// TestSparse compares sparse tiles of every storage with K from Eval. The reported bound must be at least the norm of
-// the omitted entries, and products, columns and the dense matrix must be right to the reported error.
-func TestSparse(t *testing.T) {
-	draws := 4
-	if os.Getenv("KRRLAB_LONG") != "" {
-		draws = 72
-	}
+// TestSparseTiles compares sparse tiles of every storage with K from Eval. The reported bound must be at least the norm
+// of the omitted entries, and products, columns and the dense matrix must be right to the reported error.
+func TestSparseTiles(t *testing.T) {
+	draws := suite.Scale(4, 72, 72)
 	ctx := context.Background()
 	kernels := []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.5},
-		kernel.Matern52{Sigma: 0.5}, flat{}}
+		kernel.Matern52{Sigma: 0.5}, quarticKernel{}}
 	skipped := 0
 	for draw := range draws * 7 {
 		g := rng.New(uint64(draw)).Sub("narrow")
 		k := kernels[(draw/7+draw)%len(kernels)]
 		n := 120 + 13*(draw%5)
-		x := narrow(n, draw%7, g)
-		truth := exactK(k, x)
+		x := scatteredPoints(n, draw%7, g)
+		truth := evalMatrix(k, x)
 		v := mat.NewDense(n, 2, nil)
 		g.Sub("v").Normals(v.RawMatrix().Data, 0)
 		var want mat.Dense
@@ -152,14 +140,14 @@ func TestSparse(t *testing.T) {
 				t.Errorf("%s: an entry has an error of %.3g, bound %.3g", name, rounding, limit)
 			}
 			// float32 tiles set entries below 2⁻¹⁰⁰ to 0
-			if norm := largestRow(withoutDropped, truth); norm > c.Sparse.DroppedNorm*(1+1e-12)+1e-25 {
-				t.Errorf("%s: a row of what is left out sums to %.3g, said %.3g", name, norm, c.Sparse.DroppedNorm)
+			if norm := maxRowSumOfDifference(withoutDropped, truth); norm > c.Sparse.DroppedNorm*(1+1e-12)+1e-25 {
+				t.Errorf("%s: a row of the omitted entries sums to %.3g, bound %.3g", name, norm, c.Sparse.DroppedNorm)
 			}
 			rounding = max(rounding, 1e-5*map[Storage]float64{Fixed16: 1}[s]) * float64(n)
 			got.Sub(got, &want)
 			limit := (c.Sparse.DroppedNorm + rounding + 4e-7*float64(n)) * mat.Norm(v, 2)
 			if errorNorm := mat.Norm(got, 2); errorNorm > limit {
-				t.Errorf("%s: product off by %.3g", name, errorNorm)
+				t.Errorf("%s: a product has an error of %.3g, limit %.3g", name, errorNorm, limit)
 			}
 			for q, j := range idx {
 				for i := range n {
@@ -175,14 +163,15 @@ func TestSparse(t *testing.T) {
 			got.Sub(got, &want)
 			for q, bound := range exact.Rounding(v) {
 				if errorNorm := mat.Norm(got.ColView(q), 2); errorNorm > bound+0.1*4e-16*mat.Norm(v.ColView(q), 2) {
-					t.Errorf("%s: exact product off by %.3g, said %.3g", name, errorNorm, bound)
+					t.Errorf("%s: an exact product has an error of %.3g, bound %.3g", name, errorNorm, bound)
 				}
 			}
-			checkBlock(t, name, exact, truth)
+			checkPrincipalSubmatrix(t, name, exact, truth)
 			testkit.OK(t, exact.DenseTo(ctx, dense))
 			dense.Sub(dense, truth)
 			if errorNorm := mat.Norm(dense, 2); !(errorNorm <= float64(n)*exact.EntryError()+1e-12) {
-				t.Errorf("%s: exact entries off by %.3g, said %.3g each", name, errorNorm, exact.EntryError())
+				t.Errorf("%s: exact entries have errors of norm %.3g, bound %.3g each", name, errorNorm,
+					exact.EntryError())
 			}
 		}
 	}
@@ -191,9 +180,9 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// checkBlock compares PrincipalSubmatrix of an exact matrix, for consecutive points of the tree order, with K from
-// Eval.
-func checkBlock(t *testing.T, name string, exact *Matrix, truth *mat.Dense) {
+// checkPrincipalSubmatrix compares PrincipalSubmatrix of an exact matrix, for consecutive points of the tree order,
+// with K from Eval.
+func checkPrincipalSubmatrix(t *testing.T, name string, exact *Matrix, truth *mat.Dense) {
 	t.Helper()
 	const k, ld = blockRows + 9, blockRows + 10
 	order, block := exact.TreeOrder(), make([]float64, k*ld)
@@ -207,14 +196,14 @@ func checkBlock(t *testing.T, name string, exact *Matrix, truth *mat.Dense) {
 	}
 	slices.Sort(order)
 	if order = slices.Compact(order); len(order) != exact.tiling.n {
-		t.Errorf("%s: %d different points lie together", name, len(order))
+		t.Errorf("%s: TreeOrder has %d different points", name, len(order))
 	}
 }
 
-// bumped is a kernel that claims to decrease, but rises once between the distances that kernel.Check evaluates.
-type bumped struct{ flat }
+// risingKernel is a kernel that claims to decrease, but rises once between the distances that kernel.Check evaluates.
+type risingKernel struct{ quarticKernel }
 
-func (k bumped) Eval(x, z []float64) float64 {
+func (k risingKernel) Eval(x, z []float64) float64 {
 	var sq float64
 	for c, v := range x {
 		sq += (v - z[c]) * (v - z[c])
@@ -224,24 +213,25 @@ func (k bumped) Eval(x, z []float64) float64 {
 	return g[0]
 }
 
-func (bumped) Profile(dst, sq []float64) {
+func (risingKernel) Profile(dst, sq []float64) {
 	for i, v := range sq {
 		dst[i] = math.Exp(-v) + 0.1*math.Exp(-math.Pow(v-1e4, 2))
 	}
 }
 
-// TestSparseTold checks that a false claim of decreasing makes the sparse tiles wrong, but not those of Exact, which
-// the true residuals are computed with.
-func TestSparseTold(t *testing.T) {
+// TestFalseClaimOfDecreasing checks that the false claim of a user-defined kernel that it decreases makes the sparse
+// tiles wrong, but not the matrix of Exact, which computes the true residuals.
+func TestFalseClaimOfDecreasing(t *testing.T) {
 	const n = 200
 	x := points.NewDense(n, 1, nil)
 	for i := range n {
 		x.Data[i] = float64(i%2)*100 + float64(i)*1e-3
 	}
-	m := testkit.Must(New(t.Context(), bumped{}, x, 0.1, &Options{Storage: Float64, Tiles: SparseTiles, TileSize: 16}))
+	m := testkit.Must(New(t.Context(), risingKernel{}, x, 0.1,
+		&Options{Storage: Float64, Tiles: SparseTiles, TileSize: 16}))
 	v, got, want := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	rng.New(1).Normals(v.RawMatrix().Data, 0)
-	want.Mul(exactK(bumped{}, x), v)
+	want.Mul(evalMatrix(risingKernel{}, x), v)
 	productError := func(m *Matrix) float64 {
 		testkit.OK(t, m.KMulTo(t.Context(), got, v))
 		var difference mat.Dense
@@ -251,39 +241,40 @@ func TestSparseTold(t *testing.T) {
 	exact := m.Exact(1e-6)
 	if a, b := productError(m), productError(exact); !m.Choice().Sparse.AssumesDecreasing || a < 1e-3 ||
 		b > exact.Rounding(v)[0]+1e-12 {
-		t.Errorf("sparse tiles off by %g, exact ones by %g, said %g", a, b, exact.Rounding(v)[0])
+		t.Errorf("products have errors of %g with sparse tiles, %g with the exact matrix, whose bound is %g", a, b,
+			exact.Rounding(v)[0])
 	}
 }
 
-// TestSparseRanks checks that sparse tiles on three ranks have the bits of one process, with the choice of an earlier
-// matrix. The neighbors must be those of dense tiles as far as the entries are above the cutoff.
-func TestSparseRanks(t *testing.T) {
+// TestSparseTilesOnRanks checks that sparse tiles on three ranks have the bits of one process, with the choice of an
+// earlier matrix. The neighbors must be those of dense tiles as far as the entries are above the cutoff.
+func TestSparseTilesOnRanks(t *testing.T) {
 	ctx, n := context.Background(), 300
-	x := narrow(n, 1, rng.New(9))
+	x := scatteredPoints(n, 1, rng.New(9))
 	k, v := kernel.Gaussian{Sigma: 0.7}, mat.NewDense(n, 1, nil)
 	rng.New(3).Normals(v.RawMatrix().Data, 0)
 	opts := Options{Storage: Float64, Tiles: SparseTiles, TileSize: 24, Accuracy: 0.01}
-	single := testkit.Must(New(ctx, k, x, 0.1, &opts))
+	oneProcess := testkit.Must(New(ctx, k, x, 0.1, &opts))
 	want := mat.NewDense(n, 1, nil)
-	testkit.OK(t, single.MulTo(ctx, want, v))
+	testkit.OK(t, oneProcess.MulTo(ctx, want, v))
 	position := make([]int32, n)
 	for place, i := range rng.New(4).Perm(n) {
 		position[i] = int32(place)
 	}
 	denseTiles := testkit.Must(New(ctx, k, x, 0.1, &Options{Storage: Float64, Tiles: DenseTiles}))
-	sparseNeighbors, err1 := single.Neighbors(ctx, position, 3)
+	sparseNeighbors, err1 := oneProcess.Neighbors(ctx, position, 3)
 	denseNeighbors, err2 := denseTiles.Neighbors(ctx, position, 3)
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
-	cutoff := single.Choice().Sparse.EntryCutoff
+	cutoff := oneProcess.Choice().Sparse.EntryCutoff
 	for i := range denseNeighbors.Index {
 		if denseNeighbors.Value[i] > float32(2*cutoff) && math.Abs(float64(denseNeighbors.Value[i]-sparseNeighbors.Value[i])) > 1e-3 {
 			t.Fatalf("neighbor %d of point %d is %d at %v, of all tiles %d at %v", i%3, i/3, sparseNeighbors.Index[i],
 				sparseNeighbors.Value[i], denseNeighbors.Index[i], denseNeighbors.Value[i])
 		}
 	}
-	previous := single.Choice()
+	previous := oneProcess.Choice()
 	onRanks(3, func(c comm.Comm) {
 		rankOptions := opts
 		rankOptions.Comm, rankOptions.SameAs = c, &previous
@@ -307,11 +298,11 @@ func TestSparseRanks(t *testing.T) {
 	})
 }
 
-// TestSparseChosen checks that sparse tiles are chosen automatically if and only if most entries of K are negligible,
-// and are an error if requested for a kernel without a tail bound.
-func TestSparseChosen(t *testing.T) {
+// TestSparseTilesChosen checks that sparse tiles are chosen automatically if and only if most entries of K are
+// negligible, and are an error if requested for a kernel without a tail bound.
+func TestSparseTilesChosen(t *testing.T) {
 	ctx := context.Background()
-	x := narrow(5000, 1, rng.New(5))
+	x := scatteredPoints(5000, 1, rng.New(5))
 	for _, c := range []struct {
 		k    kernel.Kernel
 		want bool
@@ -323,21 +314,21 @@ func TestSparseChosen(t *testing.T) {
 		}
 	}
 	if _, err := New(ctx, kernel.Polynomial{Gamma: 1, Degree: 2}, x, 0.1, &Options{Tiles: SparseTiles}); err == nil {
-		t.Error("sparse tiles of a polynomial are taken")
+		t.Error("sparse tiles of a polynomial kernel are accepted")
 	}
 }
 
-// TestSparseWeighted checks that the norm of the entries that sparse tiles omit from SKS is at most the bound, for
-// the stored and the recomputed matrix.
-func TestSparseWeighted(t *testing.T) {
+// TestSparseTilesOfWeighted checks that the norm of the entries that sparse tiles omit from SKS is at most the bound,
+// for the stored and the recomputed matrix.
+func TestSparseTilesOfWeighted(t *testing.T) {
 	const n, lambda = 700, 20.0
-	base, k := narrow(n, 0, rng.New(3)), kernel.Gaussian{Sigma: 0.5}
+	base, k := scatteredPoints(n, 0, rng.New(3)), kernel.Gaussian{Sigma: 0.5}
 	w := make([]float64, n)
 	for i := range w {
 		w[i] = math.Pow(10, 2*math.Sin(float64(i)))
 	}
 	x := testkit.Must(points.NewWeighted(base, w))
-	want := exactK(k, base)
+	want := evalMatrix(k, base)
 	want.Apply(func(i, j int, v float64) float64 { return x.Factors[i] * v * x.Factors[j] }, want)
 	m := testkit.Must(New(t.Context(), k, x, lambda, &Options{Tiles: SparseTiles, Storage: Float64, TileSize: 64}))
 	exact := m.Exact(1)
@@ -351,10 +342,11 @@ func TestSparseWeighted(t *testing.T) {
 		// this matrix is similar to the error, so it has the same eigenvalues
 		omitted.Apply(func(i, j int, v float64) float64 { return v / x.Factors[j] * x.Factors[i] }, omitted)
 		if norm := mat.Norm(omitted, math.Inf(1)); !(norm <= s.DroppedNorm*(1+1e-9)+1e-9) {
-			t.Errorf("%s: %g is left out, bound %g", name, norm, s.DroppedNorm)
+			t.Errorf("%s: the omitted entries have the norm %g, bound %g", name, norm, s.DroppedNorm)
 		}
 		if s.DroppedNorm > 0.25*m.Choice().Accuracy {
-			t.Errorf("%s: %g may be left out of the accuracy %g", name, s.DroppedNorm, m.Choice().Accuracy)
+			t.Errorf("%s: the bound %g of the omitted entries exceeds a quarter of the accuracy %g", name,
+				s.DroppedNorm, m.Choice().Accuracy)
 		}
 	}
 }

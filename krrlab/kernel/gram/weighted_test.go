@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// weigh gives the points weights from 1e-4 to 1e4.
-func weigh(x points.Points) *points.Weighted {
+// withRandomWeights gives the points weights from 1e-4 to 1e4.
+func withRandomWeights(x points.Points) *points.Weighted {
 	n, _ := x.Dims()
 	rnd := rand.New(rand.NewPCG(7, 9))
 	w := make([]float64, n)
@@ -30,52 +30,53 @@ func weigh(x points.Points) *points.Weighted {
 // with the reported error.
 func TestWeighted(t *testing.T) {
 	const n, lambda = 137, 0.5
-	precomputed := testkit.Must(kernel.NewPrecomputed(points.NewDense(n, n, full(kernels[0],
-		draw(3, n, 4, 0.7)[0]).RawMatrix().Data)))
-	for ki, k := range append(kernels[:len(kernels):len(kernels)], precomputed) {
-		for xi, base := range draw(3, n, 4, 0.7) {
+	precomputed := testkit.Must(kernel.NewPrecomputed(points.NewDense(n, n, evalMatrix(kernels[0],
+		pointsInFormats(3, n, 4, 0.7)[0]).RawMatrix().Data)))
+	for kernelIndex, k := range append(kernels[:len(kernels):len(kernels)], precomputed) {
+		for format, base := range pointsInFormats(3, n, 4, 0.7) {
 			if kernel.AsPrecomputed(k) != nil {
 				base = kernel.PrecomputedPoints(n)
 			}
-			x := weigh(base)
-			want := full(k, base)
+			x := withRandomWeights(base)
+			want := evalMatrix(k, base)
 			want.Apply(func(i, j int, v float64) float64 { return x.Factors[i] * v * x.Factors[j] }, want)
 			for _, opts := range []gram.Options{{Storage: gram.Float64}, {Storage: gram.Float32}, {Storage: gram.Recompute},
 				{Storage: gram.Fixed16}, {Storage: gram.Float64, Tiles: gram.SparseTiles}, {}} {
-				narrow := opts.Storage == gram.Fixed16 || opts.Tiles == gram.SparseTiles
-				if narrow && ki > 0 || opts.Storage == gram.Float32 && kernel.AsPrecomputed(k) != nil {
+				inexact := opts.Storage == gram.Fixed16 || opts.Tiles == gram.SparseTiles
+				if inexact && kernelIndex > 0 || opts.Storage == gram.Float32 && kernel.AsPrecomputed(k) != nil {
 					continue
 				}
 				opts.TileSize = 32
-				l := lambda
-				if narrow {
-					l = 1e4
+				ridge := lambda
+				if inexact {
+					ridge = 1e4
 				}
-				m, err := gram.New(ctx, k, x, l, &opts)
+				m, err := gram.New(ctx, k, x, ridge, &opts)
 				if err != nil {
 					t.Errorf("%v, %v: %v", k, opts.Storage, err)
 					continue
 				}
-				name := fmt.Sprintf("kernel %d, points %d, %v, %v", ki, xi, m.Storage(), opts.Tiles)
+				name := fmt.Sprintf("kernel %d, points %d, %v, %v", kernelIndex, format, m.Storage(), opts.Tiles)
 				got := mat.NewDense(n, n, nil)
 				testkit.OK(t, m.DenseTo(ctx, got))
 				var difference mat.Dense
 				difference.Sub(got, want)
-				if norm, claimed := norm2(&difference), m.Choice().Error; !(norm <= claimed*(1+1e-9)+1e-12*mat.Norm(want, 2)) {
+				norm, claimed := spectralNorm(&difference), m.Choice().Error
+				if !(norm <= claimed*(1+1e-9)+1e-12*mat.Norm(want, 2)) {
 					t.Errorf("%s: ‖E‖₂ = %g, claimed %g", name, norm, claimed)
 				}
-				sameWeighted(t, name, m, got, k)
+				checkWeighted(t, name, m, got, k)
 			}
 		}
 	}
 }
 
-// sameWeighted compares products, parts, blocks, diagonal and trace of m and of its exact matrix with the weighted
+// checkWeighted compares products, submatrices, diagonal and trace of m and of its exact matrix with the weighted
 // kernel matrix k of the given kernel.
-func sameWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, kern kernel.Kernel) {
+func checkWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, kernelOfM kernel.Kernel) {
 	n, _ := k.Dims()
 	exact := m.Exact(1e-9)
-	v, y, want, difference := normal(5, n, 2), mat.NewDense(n, 2, nil), new(mat.Dense), new(mat.Dense)
+	v, y, want, difference := normalMatrix(5, n, 2), mat.NewDense(n, 2, nil), new(mat.Dense), new(mat.Dense)
 	want.Mul(k, v)
 	tol := 1e-12
 	if m.Storage() == gram.Float32 || m.Storage() == gram.Fixed16 || m.Storage() == gram.Recompute {
@@ -111,7 +112,7 @@ func sameWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, kern 
 		trace += d
 	}
 	testkit.Near(t, m.Trace(), trace, 1e-9*math.Abs(trace), name, "trace")
-	if entryError := exact.EntryError(); kernel.BuiltIn(kern) && !(entryError > 0 && entryError < 1e-9) {
+	if entryError := exact.EntryError(); kernel.BuiltIn(kernelOfM) && !(entryError > 0 && entryError < 1e-9) {
 		t.Errorf("%s: entry error %g", name, entryError)
 	}
 }
@@ -128,7 +129,7 @@ func TestWeightedEstimate(t *testing.T) {
 			func(i int) float64 { return math.Exp(6 * math.Sin(float64(i*i))) },
 			func(i int) float64 { return ifElse(i == 777, 1e5, 1) },
 		} {
-			x := points.NewDense(n, 3, normal(2, n, 3).RawMatrix().Data)
+			x := points.NewDense(n, 3, normalMatrix(2, n, 3).RawMatrix().Data)
 			w := make([]float64, n)
 			for i := range w {
 				w[i] = weight(i)
@@ -141,9 +142,9 @@ func TestWeightedEstimate(t *testing.T) {
 			testkit.OK(t, m.DenseTo(ctx, got))
 			testkit.OK(t, m.Exact(1e-9).DenseTo(ctx, want))
 			got.Sub(got, want)
-			norm := norm2(got)
+			norm := spectralNorm(got)
 			if predicted := m.Choice().Error; !(norm <= predicted && predicted <= 30*norm) {
-				t.Errorf("%g away, weights %d: ‖E‖₂ = %.3g, predicted %.3g", shift, wi, norm, predicted)
+				t.Errorf("points shifted by %g, weights %d: ‖E‖₂ = %.3g, predicted %.3g", shift, wi, norm, predicted)
 			}
 		}
 	}
@@ -157,10 +158,10 @@ func ifElse(condition bool, a, b float64) float64 {
 	return b
 }
 
-// norm2 returns ‖A‖₂ by power iteration.
-func norm2(a *mat.Dense) (norm float64) {
+// spectralNorm returns ‖A‖₂ by power iteration.
+func spectralNorm(a *mat.Dense) (norm float64) {
 	n, _ := a.Dims()
-	v := normal(9, n, 1)
+	v := normalMatrix(9, n, 1)
 	for range 20 {
 		v.Scale(1/mat.Norm(v, 2), v)
 		var w mat.Dense
