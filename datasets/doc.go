@@ -15,7 +15,7 @@
 //
 // # Names
 //
-// Load loads a data set of the Registry by its name: the nine data sets of the paper (docs/notation.md), substitutes
+// Load loads a data set of the Registry by its name: the nine data sets of the paper (krrlab data list), substitutes
 // for and subsets of them (described by Note), and three built-in problems that need no file. The best possible error
 // is known for two of these. Load searches the folders of Dirs by default: $KRRLAB_DATA and the user's cache. A missing
 // file is a *MissingFilesError that says where to get it and where to put it. Fetch downloads files.

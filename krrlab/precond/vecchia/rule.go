@@ -39,7 +39,7 @@ type ruleSums struct {
 // the geometric mean of the conditional variances 1/G_ii² by 5 %. It sets ω = max(ρ³, 0.05), where ρ is the share of
 // the squared correlations in R that the neighbors account for. If ρ is near 1, R is local, and M needs no damping. If
 // most of the correlation lies elsewhere, as for an R with many small eigenvalues, neighbors cannot explain it, and V
-// should be near λI. The exponent 3 was fitted to sixteen problems (docs/stages/vecchia.md).
+// should be near λI. The exponent 3 was fitted to sixteen problems.
 func (b *builder) chooseParameters(ctx context.Context) error {
 	requested := min(max(b.o.Neighbors, 0), b.n-1)
 	if b.o.Neighbors != 0 && b.o.Damping > 0 {

@@ -28,7 +28,7 @@ type Rates struct {
 	Network         // network between ranks
 }
 
-// Reference returns the rates of the two-core machine in docs/benchmarks.md (AVX2, OpenBLAS).
+// Reference returns the rates of a machine with two cores, AVX2 and OpenBLAS.
 func Reference() Rates {
 	return Rates{Machine: "two cores, AVX2, OpenBLAS", Read: 28.1e9, Gemm32: 185e9, Gemm64: 86.3e9, Exp: 2.78e9,
 		Touch: 2.78e9 / touchValues}
