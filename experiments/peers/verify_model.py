@@ -89,13 +89,13 @@ def main():
         ap.add_argument(name)
     ap.add_argument("--rows", type=int, default=500, help="rows of K to recompute (500)")
     ap.add_argument("--predict", metavar="FILE", help="print the predictions of these rows")
-    o = ap.parse_args()
-    meta, c, x = load(o.model)
+    meta, c, x = load((o := ap.parse_args()).model)
     at, labels, mean, y, meta["kernel"]["K"] = {}, meta.get("labels"), meta.get("mean", 0), np.empty(c.shape), o.matrix
-    for r, texts in zip(*table(o.train, meta, True)):
+    for r, texts in zip(*(rows := table(o.train, meta, True))):
         at.setdefault((r.astype(x.dtype) + 0).tobytes(), []).append(texts)
-    for i, r in enumerate(x):  # in the order of the file: equal rows take their targets in turn
-        texts = (at.get((r + 0).tobytes()) or [None]).pop(0)
+    for i, r in enumerate(x):  # in the order of the file: equal rows take their targets in turn; with length scales the last bits may differ
+        at[key] = at[key] if (key := (r + 0).tobytes()) in at else [rows[1][j] for j in np.flatnonzero((abs(rows[0] - r) <= 1e-14 * (1 + abs(r))).all(axis=1))]
+        texts = (at[key] or [None]).pop(0)
         if texts is None or labels and texts[0] not in labels:
             refuse(f"{o.train}: row {i} of the model (from 0) is not in the training data")
         y[i] = np.array(texts, float) - np.array(mean) if not labels else np.where(np.arange(len(labels)) == labels.index(texts[0]), 1, -1)[-c.shape[1] :]

@@ -82,6 +82,7 @@ func TestPythonVerifier(t *testing.T) {
 		{table(120, words[:2]), "--kernel matern52 --sigma 2 --solver cg --max-iter 2000"},
 		{table(120, nil), "--kernel matern32 --scale standard --holdout 0.2 --sigma " +
 			write(t, dir, "matrix.txt", "0.5 -0.25 0\n0.1 0.7 -0.3\n0 0.2 0.4\n")},
+		{table(120, nil), "--kernel laplacian --scale standard --holdout 0.2 --sigma 0.7,1.3,3.1"},
 		{table(120, nil), `--kernel "polynomial gamma=0.1 degree=2" --lambda 1`},
 		{mixed, "--sigma 1 --target 3 --categorical city --impute median --holdout 0.2"},
 		{strings.ReplaceAll(strings.ReplaceAll(mixed, ",NA", ",7"), ",", ";"),
