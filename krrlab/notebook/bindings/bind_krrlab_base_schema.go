@@ -17,6 +17,7 @@ func init() {
 			"Complete":        r.ValueOf(schema.Complete),
 			"Nearest":         r.ValueOf(schema.Nearest),
 			"Of":              r.ValueOf(schema.Of),
+			"ReadLists":       r.ValueOf(schema.ReadLists),
 			"WithoutDefaults": r.ValueOf(schema.WithoutDefaults),
 		},
 		Types: map[string]r.Type{
