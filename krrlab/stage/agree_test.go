@@ -16,18 +16,23 @@ import (
 func TestAgreeToStop(t *testing.T) {
 	failure := errors.New("bad")
 	for _, c := range []struct {
-		errs        []error
-		fails, stop bool
-	}{{[]error{nil, nil, nil}, false, false}, {[]error{nil, pcg.ErrStop, nil}, false,
-		true}, {[]error{pcg.ErrStop, nil, failure}, true, false}, {[]error{failure}, true, false},
-		{[]error{pcg.ErrStop}, false, true}} {
+		errs         []error // error of each rank
+		fails, stops bool    // wanted outcome of every rank
+	}{
+		{errs: []error{nil, nil, nil}},
+		{errs: []error{nil, pcg.ErrStop, nil}, stops: true},
+		{errs: []error{pcg.ErrStop, nil, failure}, fails: true},
+		{errs: []error{failure}, fails: true},
+		{errs: []error{pcg.ErrStop}, stops: true},
+	} {
 		var wg sync.WaitGroup
 		for r, ranks := range comm.Local(len(c.errs), 0) {
 			wg.Go(func() {
 				err := stage.AgreeToStop(context.Background(), ranks, c.errs[r])
-				if errors.Is(err, pcg.ErrStop) != c.stop || (err != nil) != (c.stop || c.fails) || c.fails &&
+				if errors.Is(err, pcg.ErrStop) != c.stops || (err != nil) != (c.stops || c.fails) || c.fails &&
 					c.errs[r] == failure && !errors.Is(err, failure) {
-					t.Errorf("%v: rank %d: %v", c.errs, r, err)
+					t.Errorf("ranks with the errors %v: rank %d returns %v; want a failure %t, a stop %t", c.errs, r, err,
+						c.fails, c.stops)
 				}
 			})
 		}

@@ -32,7 +32,7 @@ func (o PowerMethod) Run(ctx context.Context, b stage.Bench) (stage.Stage, error
 	if err := schema.Complete(&o); err != nil {
 		return nil, err
 	}
-	k, err := b.K(ctx, 0)
+	k, err := b.K(ctx, 0) // no bytes are needed in addition to K
 	if err != nil {
 		return nil, err
 	}
@@ -44,18 +44,22 @@ func (o PowerMethod) Run(ctx context.Context, b stage.Bench) (stage.Stage, error
 			return r, err
 		}
 		r.Norms = append(r.Norms, mat.Norm(v, 2))
-		b.Notify(ctx, stage.Event{Stage: "growth", Done: len(r.Norms), Total: o.Steps})
+		b.Notify(ctx, stage.Event{Stage: "power method", Done: len(r.Norms), Total: o.Steps})
 	}
 	return r, ctx.Err()
 }
 
+// String returns the report, with a line on the last norm if there is one.
 func (r *Norms) String() string {
 	var b stage.Lines
 	b.AddProblem(&r.Header)
-	b.Add("‖K‖₂", "at least %.4g after %d products", r.Norms[len(r.Norms)-1], len(r.Norms))
+	if products := len(r.Norms); products > 0 {
+		b.Add("‖K‖₂", "at least %.4g after %d products", r.Norms[products-1], products)
+	}
 	return b.String()
 }
 
+// Table has one row for each product.
 func (r *Norms) Table() *plots.Table {
 	t := &plots.Table{Columns: []plots.Column{{Name: "‖K‖₂"}}}
 	for _, v := range r.Norms {
@@ -64,6 +68,7 @@ func (r *Norms) Table() *plots.Table {
 	return t
 }
 
+// Plot shows the norms against the number of products.
 func (r *Norms) Plot() *plots.Figure {
 	s := plots.Series{Name: "‖K‖₂"}
 	for i, v := range r.Norms {
@@ -73,14 +78,15 @@ func (r *Norms) Plot() *plots.Figure {
 		Series: []plots.Series{s}}
 }
 
+// HTML returns the report, the figure and the table for a notebook.
 func (r *Norms) HTML() string { return stage.HTML(r) }
 
-// The monitor of a user-defined stage ends it after three products. Its result is shown and saved like those of
-// built-in stages.
+// The monitor of the configuration ends a user-defined stage after three products. Its result is shown and saved like
+// those of built-in stages.
 func Example_userDefined() {
 	lab, err := krrlab.New(datasets.SyntheticRegression(200, 2, 0.1, 1), krrlab.Config{
 		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Monitor: func(e stage.Event) error {
-			if e.Stage == "growth" && e.Done == 3 {
+			if e.Stage == "power method" && e.Done == 3 {
 				return context.Canceled
 			}
 			return nil
@@ -94,8 +100,8 @@ func Example_userDefined() {
 	fmt.Println(err)
 	fmt.Print(r)
 	js, _ := json.Marshal(r)
-	var back Norms
-	fmt.Println(json.Unmarshal(js, &back), len(back.Norms), len(r.Table().Rows), r.Plot().Validate())
+	var loaded Norms
+	fmt.Println(json.Unmarshal(js, &loaded), len(loaded.Norms), len(r.Table().Rows), r.Plot().Validate())
 	_, err = lab.Run(context.Background(), PowerMethod{Steps: -1})
 	fmt.Println(err)
 	// Output:

@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestTook checks that the total determines the unit and the digits of all seconds.
-func TestTook(t *testing.T) {
+// TestUnitOfSeconds checks that the total determines the unit and the number of digits of all seconds in a line.
+func TestUnitOfSeconds(t *testing.T) {
 	for total, want := range map[float64]string{
 		0.00004: "milliseconds a 0.0, total 0.0\n", 0.0421: "milliseconds a 21.1, total 42.1\n",
 		0.4214: "milliseconds a 211, total 421\n",
@@ -17,19 +17,18 @@ func TestTook(t *testing.T) {
 	} {
 		b := stage.Lines{Width: 1}
 		if b.AddSeconds(total, "a", total/2); b.String() != want {
-			t.Errorf("%g: %s, want %s", total, b.String(), want)
+			t.Errorf("a total of %g s: %q, want %q", total, b.String(), want)
 		}
 	}
 	b := stage.Lines{Width: 1}
-	if b.AddSeconds(0.5); b.String() != "milliseconds 500\n" {
-		t.Error(b.String())
-	}
+	b.AddSeconds(0.5)
+	testkit.Equal(t, b.String(), "milliseconds 500\n", "a total without parts")
 }
 
 // TestEntryNames checks the name in reports, the name in figures and the text without the name= option of entries
 // that describe preconditioners.
 func TestEntryNames(t *testing.T) {
-	for text, want := range map[string][3]string{
+	for text, want := range map[string][3]string{ // report, figure, text; an empty third text means the whole one
 		"nystrom features=500 lambda-p=0.1": {"nystrom features=500 lambda-p=0.1", "Nyström, s = 500, λ_p = 0.1"},
 		"name=mine vecchia neighbors=30":    {"mine", "mine", "vecchia neighbors=30"},
 		"vecchia neighbors=30 damping=0.5":  {"vecchia neighbors=30 damping=0.5", "sparse inverse, k = 30, ω = 0.5"},
@@ -49,29 +48,32 @@ func TestEntryNames(t *testing.T) {
 			want[2] = text
 		}
 		if got := [3]string{e.String(), stage.FigureLabel(e.String()), spec}; got != want {
-			t.Errorf("%s: %q, want %q", text, got, want)
+			t.Errorf("%s: names in reports and figures, and text: %q, want %q", text, got, want)
 		}
 	}
 }
 
-// Measured is embedded by the struct of TestSetUnknown.
-type Measured struct{ A, B stage.Number }
+// EmbeddedNumbers is embedded by the struct of TestSetUnknown.
+type EmbeddedNumbers struct{ A, B stage.Number }
+
+// unexportedNumbers is embedded by the struct of TestSetUnknown. SetUnknown must not change it, because its type is not
+// exported.
+type unexportedNumbers struct{ E stage.Number }
 
 // TestSetUnknown checks that the numbers of a struct and of the structs that it embeds become unknown, and no others.
 func TestSetUnknown(t *testing.T) {
 	var v struct {
-		Measured
-		hidden
+		EmbeddedNumbers
+		unexportedNumbers
 		C     stage.Number
 		D     float64
-		Inner Measured
+		Inner EmbeddedNumbers
 	}
 	stage.SetUnknown(&v)
 	for i, n := range []stage.Number{v.A, v.B, v.C} {
-		testkit.Equal(t, n.Known(), false, i)
+		testkit.Equal(t, n.Known(), false, "number", i)
 	}
-	testkit.Equal(t, v.D == 0 && v.Inner == Measured{} && v.hidden.E == 0, true)
+	if v.D != 0 || v.Inner != (EmbeddedNumbers{}) || v.unexportedNumbers.E != 0 {
+		t.Errorf("fields that are not numbers of the struct are changed: %+v", v)
+	}
 }
-
-// hidden is embedded by the struct of TestSetUnknown. Its type is not exported, so SetUnknown must not change it.
-type hidden struct{ E stage.Number }

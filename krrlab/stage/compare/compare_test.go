@@ -24,64 +24,52 @@ import (
 
 const n, lambda = 300, 0.01
 
-// problem returns a regression problem whose K is stored in float64.
-func problem(t *testing.T, c krrlab.Config) *krrlab.Lab {
-	t.Helper()
-	c.Kernel, c.Lambda, c.Solver = kernel.Gaussian{Sigma: 1.5}, lambda, krrlab.PCG
-	c.Storage = gram.Float64
-	lab := testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 4, 0.1, 1), c))
-	return lab
+// newLab returns a lab for a regression of n points whose K is stored in float64.
+func newLab(c krrlab.Config) *krrlab.Lab {
+	c.Kernel, c.Lambda, c.Solver, c.Storage = kernel.Gaussian{Sigma: 1.5}, lambda, krrlab.PCG, gram.Float64
+	return testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 4, 0.1, 1), c))
 }
 
-// own is a user-defined preconditioner that applies M⁻¹ with the function f.
-type own struct {
-	order int
-	f     func(dst, r *mat.Dense) error
+// identity is the preconditioner M = I of the given order. It has no method except those that apply M⁻¹.
+type identity int
+
+func (m identity) Dim() int { return int(m) }
+
+func (m identity) SolveTo(_ context.Context, dst, r *mat.Dense) error { dst.Copy(r); return nil }
+
+// sampledIdentity is M = I with a method that claims to sample normal vectors with the covariance M.
+type sampledIdentity struct {
+	identity
+	normalTo func(dst *mat.Dense) error
 }
 
-func (o own) Dim() int { return o.order }
-
-func (o own) SolveTo(_ context.Context, dst, r *mat.Dense) error { return o.f(dst, r) }
-
-// metric is a preconditioner that can also sample normal vectors with covariance M.
-type metric struct {
-	own
-	draw func(dst *mat.Dense) error
+func (m sampledIdentity) NormalTo(_ context.Context, dst *mat.Dense, _ rng.Stream) error {
+	return m.normalTo(dst)
 }
 
-func (m metric) NormalTo(_ context.Context, dst *mat.Dense, _ rng.Stream) error { return m.draw(dst) }
-
-// TestLeftOutLate checks that a preconditioner that fails during the Lanczos processes is excluded, and that the other
-// preconditioners keep their results.
-func TestLeftOutLate(t *testing.T) {
-	draws := 0
-	identity := func(dst, r *mat.Dense) error { dst.Copy(r); return nil }
-	signs := func(dst *mat.Dense) error { // alternating signs, for which xᵀx = n as for a typical normal vector
-		for i := range n {
-			dst.Set(i, 0, float64(i%2*2-1))
-		}
-		return nil
-	}
+// TestFailingSamples checks that a preconditioner is excluded if it cannot sample the start vectors of the Lanczos
+// processes, or if its samples have another covariance than M, and that the other preconditioners keep their results.
+func TestFailingSamples(t *testing.T) {
 	for name, c := range map[string]struct {
-		m    metric
-		want string
+		normalTo func(dst *mat.Dense) error
+		want     string
 	}{
-		"draw": {metric{own{n, identity}, func(*mat.Dense) error { return errors.New("no draws") }}, "no draws"},
-		"covariance": {metric{own{n, identity}, func(dst *mat.Dense) error {
-			err := signs(dst)
-			dst.Scale(2, dst)
-			return err
-		}}, "xᵀM⁻¹x = 1.2e+03 for a draw x of N(0, M), n = 300"},
+		"no sample": {func(*mat.Dense) error { return errors.New("no draws") }, "no draws"},
+		"covariance 4I": {func(dst *mat.Dense) error {
+			for i := range n {
+				dst.Set(i, 0, float64(i%2*4-2)) // ±2: xᵀx = 4n, while n is typical of N(0, I)
+			}
+			return nil
+		}, "xᵀM⁻¹x = 1.2e+03 for a draw x of N(0, M), n = 300"},
 	} {
-		draws = 0
-		draw := c.m.draw
-		c.m.draw = func(dst *mat.Dense) error { draws++; return draw(dst) }
-		r := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{},
-			krrlab.Given{M: c.m, Name: name}, krrlab.Nystrom{S: 30}))
+		r := testkit.Must(newLab(krrlab.Config{}).Compare(t.Context(), krrlab.CompareOptions{},
+			krrlab.Given{M: sampledIdentity{identity(n), c.normalTo}, Name: name}, krrlab.Nystrom{S: 30}))
 		for _, row := range r.Rows {
-			if fails := row.Name == name; fails != (row.FailureReason != "") || fails && !strings.Contains(row.FailureReason, c.want) ||
-				!fails && (row.Steps == 0 || math.IsInf(row.Kappa.Hi, 1)) {
-				t.Errorf("%s: %s after %d steps: κ %v %q", name, row.Name, row.Steps, row.Kappa, row.FailureReason)
+			if row.Name == name {
+				testkit.Contains(t, row.FailureReason, c.want)
+			} else if row.FailureReason != "" || row.Steps == 0 || math.IsInf(row.Kappa.Hi, 1) {
+				t.Errorf("%s: the row %s has %d steps, κ = %v and the failure %q", name, row.Name, row.Steps, row.Kappa,
+					row.FailureReason)
 			}
 		}
 	}
@@ -89,7 +77,7 @@ func TestLeftOutLate(t *testing.T) {
 
 // TestSameNames checks that entries of the same name have rows and lines of their own.
 func TestSameNames(t *testing.T) {
-	r := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{Steps: -1, Seeds: 2},
+	r := testkit.Must(newLab(krrlab.Config{}).Compare(t.Context(), krrlab.CompareOptions{Steps: -1, Seeds: 2},
 		krrlab.Nystrom{S: 30}, krrlab.Nystrom{S: 60}))
 	text := r.String()
 	for _, row := range r.Rows[1:] {
@@ -99,34 +87,33 @@ func TestSameNames(t *testing.T) {
 	}
 }
 
-// TestNames checks that invalid entries are refused by an error of one line.
-func TestNames(t *testing.T) {
+// TestInvalidEntries checks that each invalid entry is refused by an error of one line.
+func TestInvalidEntries(t *testing.T) {
 	for _, text := range []string{"", "nope", "nystrom s=3", "nystrom features", "nystrom features=0",
 		"vecchia lambda-p=1", "features sketch=x", "nystrom features=20 features=30", "nystrom precond=none"} {
-		_, err := problem(t, krrlab.Config{}).Compare(context.Background(),
-			krrlab.CompareOptions{With: stage.Entries{{Text: text}}})
+		_, err := newLab(krrlab.Config{}).Compare(t.Context(), krrlab.CompareOptions{With: stage.Entries{{Text: text}}})
 		if err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("the entry %q: error %v, want one line", text, err)
 		}
 	}
 }
 
-// TestRanks checks that two ranks whose memory requires two groups have the residuals of a single process with enough
-// memory.
-func TestRanks(t *testing.T) {
+// TestGroupsOnRanks checks that two ranks whose memory requires two groups of preconditioners have the residuals of a
+// single process with enough memory.
+func TestGroupsOnRanks(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(2) // the scratch memory of tiles grows with the number of threads
 	o := krrlab.CompareOptions{Steps: 20, With: stage.Entries{{Text: "nystrom features=40"}}}
-	single := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), o))
-	for i, row := range ranks(t, krrlab.Config{Memory: 500_000, Precond: krrlab.None{}}, o)[0].Rows { // two groups
+	single := testkit.Must(newLab(krrlab.Config{}).Compare(t.Context(), o))
+	for i, row := range compareOnTwoRanks(t, krrlab.Config{Memory: 500_000, Precond: krrlab.None{}}, o)[0].Rows {
 		if row.FailureReason != "" || !reflect.DeepEqual(row.Residuals, single.Rows[i].Residuals) {
 			t.Errorf("%s differs on ranks of little memory: %s", row.Name, row.FailureReason)
 		}
 	}
 }
 
-// ranks returns the results of two ranks.
-func ranks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Compare {
+// compareOnTwoRanks returns the result of each of two ranks.
+func compareOnTwoRanks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Compare {
 	t.Helper()
 	var results [2]*krrlab.Compare
 	done := make(chan error, 2)
@@ -135,7 +122,7 @@ func ranks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Co
 			c := c
 			c.Comm = group
 			var err error
-			results[i], err = problem(t, c).Compare(context.Background(), o)
+			results[i], err = newLab(c).Compare(t.Context(), o)
 			done <- err
 		}()
 	}
@@ -143,13 +130,14 @@ func ranks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Co
 	return results
 }
 
-// TestDraws checks that draw 1 has the random numbers of the next seed.
-func TestDraws(t *testing.T) {
+// TestSeedOfDraw checks that the second draw of an entry (draw 1) has the random numbers of the next seed, and the first
+// one has others.
+func TestSeedOfDraw(t *testing.T) {
 	o := krrlab.CompareOptions{Steps: -1, Seeds: 2, With: stage.Entries{{Text: "features features=50"},
 		{Text: "vecchia features=10 neighbors=5"}}}
-	twoDraws := testkit.Must(problem(t, krrlab.Config{Seed: 3}).Compare(context.Background(), o))
+	twoDraws := testkit.Must(newLab(krrlab.Config{Seed: 3}).Compare(t.Context(), o))
 	o.Seeds = 1
-	next := testkit.Must(problem(t, krrlab.Config{Seed: 4}).Compare(context.Background(), o))
+	next := testkit.Must(newLab(krrlab.Config{Seed: 4}).Compare(t.Context(), o))
 	for i, row := range next.Rows[1:] {
 		if first, second := twoDraws.Rows[1+2*i], twoDraws.Rows[2+2*i]; second.Draw != 1 ||
 			!reflect.DeepEqual(second.Residuals, row.Residuals) || reflect.DeepEqual(first.Residuals, row.Residuals) {

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
-	"github.com/krrlab/lab/krrlab/kernel/points"
+
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/krylov/pencil"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -32,9 +32,10 @@ func TestEvidence(t *testing.T) {
 		probes     int
 		confidence float64
 	}{{gram.Float64, 1, 0.95}, {gram.Float64, 10, 0.95}, {gram.Float64, 4, 0.5}, {gram.Fixed16, 2, 0.8}} {
-		// sums over the intervals with a name: of misses, of intervals, and of widths
-		misses, intervals, widths := map[string]int{}, map[string]int{}, map[string]float64{}
-		withoutBound, ratios := 0, 0. // seeds without a lower bound of λ_min, and sum of widths of estimates over proved ones
+		// For each preconditioner: the number of intervals, the number that miss, and the sum of their widths.
+		intervals, misses, widths := map[string]int{}, map[string]int{}, map[string]float64{}
+		withoutBound := 0 // number of seeds without a lower bound of λ_min
+		ratios := 0.0     // sum of the widths of estimates, relative to the proved intervals
 		for seed := range seeds {
 			lab := testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, uint64(seed%4)), krrlab.Config{
 				Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.05, Solver: krrlab.PCG, Storage: c.storage, Seed: uint64(seed)}))
@@ -57,7 +58,7 @@ func TestEvidence(t *testing.T) {
 				Confidence: c.confidence, ExactBelow: -1, Width: 0.5, With: stage.Entries{
 					{Text: "features features=60"}, {Text: "nystrom features=40 lambda-p=0.2"},
 					{Text: "rpcholesky features=40 spectral=true"}, {Text: "vecchia features=20 neighbors=10"}}},
-				krrlab.Given{M: own{n, func(dst, r *mat.Dense) error { dst.Copy(r); return nil }}, Name: "given"}))
+				krrlab.Given{M: identity(n), Name: "given"}))
 			for _, row := range r.Rows {
 				logDet, likelihood := row.LogDetA, row.Likelihood
 				if row.Name == "given" {
@@ -138,13 +139,9 @@ func TestLikelihoodOfWeights(t *testing.T) {
 	}
 	gauss := kernel.Gaussian{Sigma: 1.5}
 	lab := testkit.Must(krrlab.New(d, krrlab.Config{Kernel: gauss, Lambda: lambda, Storage: gram.Float64}))
-	a, y := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
-	x := d.X.(*points.Dense)
+	a, y := testkit.KernelMatrix(gauss, d.X), mat.NewVecDense(n, nil)
 	for i, w := range d.Weights {
 		y.SetVec(i, lab.Targets().At(i, 0)/math.Sqrt(w))
-		for j := range i + 1 {
-			a.SetSym(i, j, gauss.Eval(x.Row(i), x.Row(j)))
-		}
 		a.SetSym(i, i, 1+lambda/w)
 	}
 	var chol mat.Cholesky

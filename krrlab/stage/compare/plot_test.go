@@ -17,11 +17,12 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// TestAgainst checks the plot of iterations against rank and bytes. Names that differ only in the rank form one series.
-// Rows without a rank, failed rows and rows that did not converge are omitted.
-func TestAgainst(t *testing.T) {
-	row := func(name string, s, its int) pencil.Row {
-		return pencil.Row{Name: name, S: s, Cost: pencil.Cost{Bytes: int64(s)}, Iteration: pencil.Iteration{Iterations: &its, Status: pcg.Converged}}
+// TestPlotAgainst checks the plot of iterations against rank and bytes. Names that differ only in the rank form one
+// series. Rows without a rank, failed rows and rows that did not converge are omitted.
+func TestPlotAgainst(t *testing.T) {
+	row := func(name string, s, iterations int) pencil.Row {
+		return pencil.Row{Name: name, S: s, Cost: pencil.Cost{Bytes: int64(s)},
+			Iteration: pencil.Iteration{Iterations: &iterations, Status: pcg.Converged}}
 	}
 	r := &Result{Header: stage.Header{Kernel: kernel.Spec{Name: "gaussian", Sigma: 1}}, KBytes: 1000, Rows: []pencil.Row{
 		row("none", 0, 99), row("nystrom features=10 form=u", 10, 20), row("nystrom features=40 form=u", 40, 5), row("b", 10, 7),
@@ -44,17 +45,20 @@ func TestAgainst(t *testing.T) {
 			c.want[i].Style = plots.Points
 		}
 		if f := r.Plot(); !reflect.DeepEqual(f.Series, c.want) {
-			t.Errorf("%s: %+v, want %+v", c.against, f.Series, c.want)
+			t.Errorf("series against %s: %+v, want %+v", c.against, f.Series, c.want)
 		}
 	}
 }
 
-// TestPictures checks the plot of two preconditioners: only the draw with the median number of iterations is shown,
-// with its residuals against iterations and seconds, its error bounds if they are known, and the cumulative share of
-// its eigenvalues.
-func TestPictures(t *testing.T) {
-	row := func(name string, draw, its int) pencil.Row {
-		r := pencil.Row{Name: name, Draw: draw, Iteration: pencil.Iteration{Iterations: &its, Residuals: make([]float64, its+1)}, Cost: pencil.Cost{Build: 3, Solve: 2}, Spectrum: pencil.Spectrum{Exact: new(estimate.Interval), Nodes: []float64{1, 2, 4, 8}}}
+// TestPanels checks the four panels of a comparison: residuals against iterations and against seconds, error bounds,
+// and the cumulative share of the eigenvalues. Of several draws, the one with the median number of iterations is shown.
+// A row with one residual (b) and unknown error bounds are omitted.
+func TestPanels(t *testing.T) {
+	row := func(name string, draw, iterations int) pencil.Row {
+		r := pencil.Row{Name: name, Draw: draw,
+			Iteration: pencil.Iteration{Iterations: &iterations, Residuals: make([]float64, iterations+1)},
+			Cost:      pencil.Cost{Build: 3, Solve: 2},
+			Spectrum:  pencil.Spectrum{Exact: new(estimate.Interval), Nodes: []float64{1, 2, 4, 8}}}
 		for k := range r.Residuals {
 			r.Residuals[k] = math.Pow(0.1, float64(k))
 		}
@@ -68,14 +72,15 @@ func TestPictures(t *testing.T) {
 		s := f.Series
 		if len(s) != 1 || s[0].Name != "a" || !floats.EqualApprox(s[0].X, want[i][0], 1e-12) ||
 			!floats.EqualApprox(s[0].Y, want[i][1], 1e-12) || f.X.Log != (i == 0 || i == 3) {
-			t.Errorf("%s: %+v", f.Title, s)
+			t.Errorf("panel %q: %+v, want the points %v", f.Title, s, want[i])
 		}
 	}
+	// Quadrature nodes of weight 0 are omitted, and the axis of short times is linear.
 	r.Rows[2].Build, r.Rows[2].Exact, r.Rows[2].Weights = 0.01, nil, []float64{0, 0.5, 0.25, 0.25}
 	r.Product, r.Rows[2].Solve = 0.0005, 0.0004
 	panels := r.Plot().Panels
 	if x := panels[3].Series[0].X; !slices.Equal(x, []float64{2, 4, 8}) || panels[1].X.Log {
-		t.Errorf("a spectrum of %v", x)
+		t.Errorf("nodes %v, want 2, 4, 8; logarithmic seconds: %t", x, panels[1].X.Log)
 	}
 	testkit.Contains(t, panels[3].Title, "by quadrature")
 }

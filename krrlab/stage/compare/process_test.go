@@ -2,8 +2,8 @@ package compare_test
 
 import (
 	"context"
+	"fmt"
 	"math"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -18,8 +18,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// differing is a Python program for a diagonal M that each process draws anew.
-const differing = `
+// randomDiagonal is a Python program for a diagonal M that each process draws anew.
+const randomDiagonal = `
 import sys, io, numpy as np
 i, o = sys.stdin.buffer, sys.stdout.buffer
 n = int(i.readline().split()[2])
@@ -32,43 +32,31 @@ for line in i:
     b = io.BytesIO(); np.lib.format.write_array(b, r * w)
     o.write(b"answer\n" + b.getvalue()); o.flush()`
 
-// TestProcessRanks checks that all ranks use the M of the first rank, although their processes have different ones.
-func TestProcessRanks(t *testing.T) {
-	r := ranks(t, krrlab.Config{}, krrlab.CompareOptions{Steps: -1,
-		With: stage.Entries{{Text: "process:" + python(t) + " -c '" + differing + "'"}}})
+// TestProcessOnRanks checks that all ranks use the M of the first rank, although their processes have different ones.
+func TestProcessOnRanks(t *testing.T) {
+	python := testkit.Python(t, "numpy", "python3-numpy")
+	r := compareOnTwoRanks(t, krrlab.Config{}, krrlab.CompareOptions{Steps: -1,
+		With: stage.Entries{{Text: "process:" + python + " -c '" + randomDiagonal + "'"}}})
 	for i, row := range r[0].Rows {
 		if row.Status != pcg.Converged || row.FailureReason != "" || !reflect.DeepEqual(row.Residuals, r[1].Rows[i].Residuals) {
-			t.Errorf("%.10s: %v after %d iterations, %d: %s", row.Name, row.Status, *row.Iterations,
+			t.Errorf("%.10s: %v after %d iterations of rank 0, %d of rank 1: %s", row.Name, row.Status, *row.Iterations,
 				*r[1].Rows[i].Iterations, row.FailureReason)
 		}
 	}
-}
-
-// python returns a Python interpreter with NumPy, or skips the test.
-func python(t *testing.T) string {
-	t.Helper()
-	name := "/usr/bin/python3"
-	if exec.Command(name, "-c", "import numpy").Run() != nil {
-		t.Skip("no NumPy of " + name)
-	}
-	return name
 }
 
 // TestProcess checks that an M computed by NumPy has the same iterations and κ as the same M in Go. The landmarks that
 // NumPy drew are the columns in which M−λI and K agree.
 func TestProcess(t *testing.T) {
 	const rank = 40
-	python := python(t)
 	script := testkit.Must(filepath.Abs("../../../experiments/peers/nystrom_process.py"))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	lab := problem(t, krrlab.Config{Precond: krrlab.Process{Command: python + " '" + script + "' 40"}})
+	lab := newLab(krrlab.Config{Precond: krrlab.Process{
+		Command: fmt.Sprintf("%s '%s' %d", testkit.Python(t, "numpy", "python3-numpy"), script, rank)}})
 	theirs := testkit.Must(lab.M(ctx))
-	unit, inverse := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
-	for i := range n {
-		unit.Set(i, i, 1)
-	}
-	testkit.OK(t, theirs.SolveTo(ctx, inverse, unit))
+	inverse := mat.NewDense(n, n, nil)
+	testkit.OK(t, theirs.SolveTo(ctx, inverse, mat.DenseCopyOf(testkit.AddRidge(mat.NewSymDense(n, nil), 1))))
 	var m mat.Dense
 	testkit.OK(t, m.Inverse(inverse))
 	a := exactMatrix(t, lab)
@@ -90,9 +78,11 @@ func TestProcess(t *testing.T) {
 	ours := testkit.Must(precond.New(ctx, f.F, lambda, nil))
 	r := testkit.Must(lab.Compare(ctx, krrlab.CompareOptions{Steps: n, Width: 1e-6}, krrlab.Given{M: theirs, Name: "NumPy"},
 		krrlab.Given{M: ours, Name: "Go"}))
-	x, y := r.Rows[1], r.Rows[2]
-	if *x.Iterations != *y.Iterations || len(x.FailureReason)+len(y.FailureReason) > 0 || math.Abs(x.Kappa.Lo/y.Kappa.Lo-1) > 1e-5 ||
-		math.Abs(x.Kappa.Hi/y.Kappa.Hi-1) > 1e-5 || math.IsInf(x.Kappa.Hi, 1) {
-		t.Errorf("NumPy %d iterations, κ %v %s; Go %d, κ %v %s", *x.Iterations, x.Kappa, x.FailureReason, *y.Iterations, y.Kappa, y.FailureReason)
+	got, want := r.Rows[1], r.Rows[2]
+	if *got.Iterations != *want.Iterations || len(got.FailureReason)+len(want.FailureReason) > 0 ||
+		math.Abs(got.Kappa.Lo/want.Kappa.Lo-1) > 1e-5 || math.Abs(got.Kappa.Hi/want.Kappa.Hi-1) > 1e-5 ||
+		math.IsInf(got.Kappa.Hi, 1) {
+		t.Errorf("NumPy %d iterations, κ %v %s; Go %d, κ %v %s", *got.Iterations, got.Kappa, got.FailureReason,
+			*want.Iterations, want.Kappa, want.FailureReason)
 	}
 }

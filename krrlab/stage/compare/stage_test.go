@@ -20,9 +20,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// bench has K for 30 points on a line. It returns M = I for most entries, M = K+λI for the entry "exact", and an error
-// for the entry refused.
-type bench struct {
+// recordingBench has K for 30 points on a line. It makes M = I for most entries, M = K+λI for the entry "exact", and an
+// error for the entry refused. It records the entries and events that it gets.
+type recordingBench struct {
 	stage.Bench
 	problem stage.Problem
 	k       *gram.Matrix
@@ -35,57 +35,60 @@ const (
 	refused = "a preconditioner that cannot be made"
 )
 
-func newBench(k kernel.Kernel) *bench {
+func newBench(k kernel.Kernel) *recordingBench {
 	const n = 30
 	x := points.NewDense(n, 1, testkit.Normals(1, 1, n))
-	return &bench{k: testkit.Must(gram.New(context.Background(), k, x, lambda, nil)), problem: stage.Problem{Kernel: k, X: x,
-		Header: stage.Header{N: n, T: 1, Lambda: lambda}, Y: mat.NewDense(n, 1, testkit.Normals(1, 2, n)), Comm: comm.Alone(),
-		MaxIter: 99}}
+	return &recordingBench{k: testkit.Must(gram.New(context.Background(), k, x, lambda, nil)),
+		problem: stage.Problem{Kernel: k, X: x, Header: stage.Header{N: n, T: 1, Lambda: lambda},
+			Y: mat.NewDense(n, 1, testkit.Normals(1, 2, n)), Comm: comm.Alone(), MaxIter: 99}}
 }
 
-func (b *bench) Problem() *stage.Problem                       { return &b.problem }
-func (b *bench) K(context.Context, int64) (*stage.Gram, error) { return &stage.Gram{Matrix: b.k}, nil }
-func (b *bench) Notify(_ context.Context, e stage.Event)       { b.events = append(b.events, e) }
-func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
+func (b *recordingBench) Problem() *stage.Problem { return &b.problem }
+func (b *recordingBench) K(context.Context, int64) (*stage.Gram, error) {
+	return &stage.Gram{Matrix: b.k}, nil
+}
+func (b *recordingBench) Notify(_ context.Context, e stage.Event) { b.events = append(b.events, e) }
+func (b *recordingBench) Entry(e stage.Entry) (stage.Entry, error) {
 	b.entries = append(b.entries, e.Text)
 	return e, nil
 }
-func (b *bench) Dense(ctx context.Context, _ int64) (*mat.Dense, float64, error) {
+func (b *recordingBench) Dense(ctx context.Context, _ int64) (*mat.Dense, float64, error) {
 	k := mat.NewDense(b.problem.N, b.problem.N, nil)
 	err := b.k.DenseTo(ctx, k)
 	return k, 0, err
 }
 
-func (b *bench) Make(ctx context.Context, e stage.Entry, _ int) (*stage.BuiltPreconditioner, error) {
+func (b *recordingBench) Make(ctx context.Context, e stage.Entry, _ int) (*stage.BuiltPreconditioner, error) {
 	m := &stage.BuiltPreconditioner{Bytes: 1000}
 	switch e.Text {
 	case "exact":
 		k, _, _ := b.Dense(ctx, 0)
-		m.M = inverse{testkit.AddRidge(testkit.Symmetric(k), lambda)}
+		m.M = denseInverse{testkit.AddRidge(testkit.Symmetric(k), lambda)}
 	case refused:
 		return nil, errors.New("it cannot be made")
 	}
 	return m, nil
 }
 
-// inverse is a preconditioner that solves with M by a dense Cholesky factorization.
-type inverse struct{ m *mat.SymDense }
+// denseInverse is a preconditioner that solves with M by a dense Cholesky factorization.
+type denseInverse struct{ m *mat.SymDense }
 
-func (m inverse) Dim() int { return m.m.SymmetricDim() }
+func (m denseInverse) Dim() int { return m.m.SymmetricDim() }
 
-func (m inverse) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+func (m denseInverse) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	var c mat.Cholesky
 	c.Factorize(m.m)
 	return c.SolveTo(dst, r)
 }
 
-// TestGroupsOfMemory checks how preconditioners are divided into groups. A group may take the memory that K leaves, to
+// TestGroupsByMemory checks how preconditioners are divided into groups. A group may take the memory that K leaves, to
 // the last byte, where each member takes its own bytes and 8n(5+2·steps) bytes of vectors. A preconditioner that does
 // not fit alone is excluded. Each group begins with iteration 1 of its first member, and a member is reported until it
 // meets the tolerance.
-func TestGroupsOfMemory(t *testing.T) {
-	const need = 1000 + 8*30*(5+2*7)
-	for memory, want := range map[int64]int{1 << 40: 1, 3*need - 1000: 1, 3*need - 1001: 2, 2*need - 1001: 3, need: 3, need - 1: 1} {
+func TestGroupsByMemory(t *testing.T) {
+	const need = 1000 + 8*30*(5+2*7) // bytes of M = I or K+λI with its vectors; "none" has no bytes of its own
+	for memory, want := range map[int64]int{1 << 40: 1, 3*need - 1000: 1, 3*need - 1001: 2, 2*need - 1001: 3, need: 3,
+		need - 1: 1} {
 		b := newBench(kernel.Gaussian{Sigma: 1})
 		b.problem.Memory = accel.Budget{Limit: memory + 17 + b.k.Bytes(), Used: 17}
 		r := testkit.Must(Options{Steps: 7, ExactBelow: -1, To: 1e-3,
@@ -94,18 +97,20 @@ func TestGroupsOfMemory(t *testing.T) {
 		b.events = slices.DeleteFunc(b.events, func(e stage.Event) bool { return e.Stage != stage.Compare })
 		for i, e := range b.events {
 			eventsOf[e.Detail]++
-			if e.Iteration == 1 && (i == 0 || b.events[i-1].Iteration != 1 || b.events[i-1].Detail == "exact" || e.Detail == "exact" && want == 3) {
+			if e.Iteration == 1 && (i == 0 || b.events[i-1].Iteration != 1 || b.events[i-1].Detail == "exact" ||
+				e.Detail == "exact" && want == 3) {
 				groups++
 			}
 		}
-		none := *r.Rows[0].Iterations
-		if groups != want || eventsOf["none"] != none-1 || eventsOf["exact"] > 1 || eventsOf["a"] != 0 && eventsOf["a"] != none-1 {
+		iterations := *r.Rows[0].Iterations // of M = I, for "none" and "a"
+		if groups != want || eventsOf["none"] != iterations-1 || eventsOf["exact"] > 1 ||
+			eventsOf["a"] != 0 && eventsOf["a"] != iterations-1 {
 			t.Errorf("memory %d: %d groups, want %d, events %v", memory, groups, want, eventsOf)
 		}
 		for _, row := range r.Rows[1:3] {
 			if excluded := strings.Contains(row.FailureReason, "it with its vectors would take"); excluded != (memory < need) ||
 				!excluded && row.Steps == 0 && row.Name == "a" {
-				t.Errorf("memory %d: %+v", memory, row)
+				t.Errorf("memory %d, want at least %d: %+v", memory, need, row)
 			}
 		}
 		testkit.Equal(t, r.Rows[3].FailureReason, "it cannot be made")
@@ -113,22 +118,23 @@ func TestGroupsOfMemory(t *testing.T) {
 	}
 }
 
-// TestDefaults checks which preconditioners are compared by default, and for which n all eigenvalues are computed.
+// TestDefaults checks which preconditioners are compared by default, and up to which n all eigenvalues are computed. A
+// user-defined kernel has no random features. It also checks that each row ends with the tolerance To.
 func TestDefaults(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Func{F: kernel.Gaussian{Sigma: 1}.Eval}} {
 		for below, exact := range map[int]bool{30: true, 29: false, 0: true, -1: false} {
 			b := newBench(k)
 			r := testkit.Must(Options{ExactBelow: below, Steps: -1}.Run(t.Context(), b)).(*Result)
 			want := []string{"features", "nystrom", "rpcholesky", "vecchia"}
-			if _, own := k.(kernel.Func); own {
+			if _, userDefined := k.(kernel.Func); userDefined {
 				want = want[1:]
 			}
 			if !slices.Equal(b.entries, want) || len(r.Rows) != 1+len(want) {
-				t.Errorf("%v: %v", k, b.entries)
+				t.Errorf("%v: compared %v in %d rows, want %v", k, b.entries, len(r.Rows), want)
 			}
 			for _, row := range r.Rows {
 				if (row.Exact != nil) != exact || row.Steps != 0 || row.FailureReason != "" {
-					t.Errorf("up to n = %d: %+v", below, row)
+					t.Errorf("all eigenvalues up to n = %d, n = 30: %+v", below, row)
 				}
 			}
 			testkit.Contains(t, r.HTML(), "the numbers")
@@ -138,21 +144,27 @@ func TestDefaults(t *testing.T) {
 	r := testkit.Must(Options{With: stage.Entries{{Text: "exact"}}, To: 1e-4, Steps: -1, ExactBelow: -1}.Run(t.Context(), b))
 	for _, c := range r.(*Result).Rows {
 		if last := c.Residuals[len(c.Residuals)-1]; last > 1e-4 || len(c.Residuals) > 3 != (c.Name == "none") {
-			t.Errorf("%+v", c)
+			t.Errorf("%s: the last of %d residuals is %g; want at most 1e-4, and more than 3 for none only", c.Name,
+				len(c.Residuals), last)
 		}
 	}
 }
 
-// TestCombined checks that a single target is used unchanged, and that several targets are added with random signs.
-func TestCombined(t *testing.T) {
+// TestCombinedTargets checks that a single target is used unchanged, and that several targets are added with random
+// signs: ±(1 + 10) or ±(1 − 10) in the first row.
+func TestCombinedTargets(t *testing.T) {
 	y := mat.NewDense(2, 2, []float64{1, 10, 2, 20})
-	seen := map[float64]bool{}
+	firstRows := map[float64]bool{}
 	for seed := range uint64(20) {
 		b := CombinedTargets(y, seed)
-		seen[math.Abs(b.At(0, 0))] = true
+		firstRows[math.Abs(b.At(0, 0))] = true
 		testkit.Equal(t, b.At(1, 0), 2*b.At(0, 0))
-		single := CombinedTargets(y.Slice(0, 2, 0, 1).(*mat.Dense), seed)
-		testkit.Equal(t, mat.Equal(single, y.Slice(0, 2, 0, 1)), true)
+		first := y.Slice(0, 2, 0, 1).(*mat.Dense)
+		if single := CombinedTargets(first, seed); !mat.Equal(single, first) {
+			t.Errorf("a single target becomes %v", mat.Formatted(single))
+		}
 	}
-	testkit.Equal(t, len(seen) == 2 && seen[9] && seen[11], true)
+	if len(firstRows) != 2 || !firstRows[9] || !firstRows[11] {
+		t.Errorf("the first row has the sizes %v, want 9 and 11", firstRows)
+	}
 }

@@ -2,7 +2,7 @@ package cost
 
 import (
 	"encoding/json"
-	"math"
+
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,21 +17,21 @@ func rates() Rates {
 	return Rates{Machine: "made up", Read: 3e10, Gemm32: 2e11, Gemm64: 1e11, Exp: 3e9}
 }
 
-// TestCache checks that cached rates are used, that damaged or foreign files are replaced, and that a folder that
-// cannot be written causes no error.
-func TestCache(t *testing.T) {
+// TestRatesCache checks that cached rates are used, that files that are damaged or of another machine are replaced, and
+// that a folder that cannot be written causes no error.
+func TestRatesCache(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", dir)
 	read := func() Rates {
 		t.Helper()
 		r, err := ReadRates(t.Context())
 		if err != nil || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) || r.Machine != ThisMachine() {
-			t.Fatal(r, err)
+			t.Fatalf("rates %+v, error %v; want positive rates of this machine", r, err)
 		}
 		return r
 	}
 	if first := read(); read() != first {
-		t.Error("measured again")
+		t.Error("the rates are measured again although they are cached")
 	}
 	cached := Rates{Machine: ThisMachine(), Read: 1e18, Gemm32: 1e18, Gemm64: 1e18, Exp: 1e18}
 	if cached.Save(); read() != cached {
@@ -41,15 +41,16 @@ func TestCache(t *testing.T) {
 	other.Machine = "another"
 	zero, _ := json.Marshal(Rates{Machine: ThisMachine()})
 	another, _ := json.Marshal(other)
-	for name, text := range map[string]string{"cut off": `{"a": {`, "nothing": "", "zeros": string(zero),
-		"another": string(another)} {
+	for name, text := range map[string]string{"half an object": `{"a": {`, "no text": "", "rates of zero": string(zero),
+		"another machine": string(another)} {
 		testkit.OK(t, os.WriteFile(cacheFile(), []byte(text), 0o666))
 		if r := read(); r.Read == 1e18 || read() != r {
-			t.Errorf("%s: %+v", name, r)
+			t.Errorf("a cache file with %s: %+v, want measured rates that are cached", name, r)
 		}
 	}
-	testkit.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "file"))
+	file := filepath.Join(dir, "file")
+	testkit.OK(t, os.WriteFile(file, nil, 0o666))
+	t.Setenv("XDG_CACHE_HOME", file) // no folder, so nothing can be written in it
 	read()
 }
 
@@ -57,25 +58,26 @@ func TestCache(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	got := testkit.AllocatedBytes(func() {
 		if r := Measure(t.Context()); !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
-			t.Errorf("%+v", r)
+			t.Errorf("rates %+v, want positive ones", r)
 		}
 	})
 	// With the race detector, pools drop their buffers at random, so more memory is allocated.
 	if got > 160e6 && !race.Enabled {
-		t.Errorf("it allocates %d bytes", got)
+		t.Errorf("the measurement allocates %d bytes, want at most 160 MB", got)
 	}
 }
 
-// TestCosts checks three predictions: no iteration is faster than reading its data from memory, sparse tiles cost less
-// than dense ones, and the serial part of a Cholesky factorization is negligible for a large order.
-func TestCosts(t *testing.T) {
-	quick := rates()
-	quick.Exp = 1e15
+// TestPredictedSeconds checks three predictions: no iteration is faster than reading its data from memory, sparse tiles
+// cost less than dense ones, and a Cholesky factorization of large order nearly has the rate of matrix products.
+func TestPredictedSeconds(t *testing.T) {
+	const n, rank = 40_000, 500
+	memoryBound := rates()
+	memoryBound.Exp = 1e15 // the time of vector operations, which is proportional to 1/Exp, is negligible
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
-		m := &Model{Rates: quick, N: 40000, T: 1}
-		v := m.ProductSeconds(s) + m.vectorSeconds(PCG, true) + m.ApplyLowRankSeconds(500, 1)
-		if readSeconds := (float64(m.KernelBytes(s)) + 8*40000*500) / quick.Read; v < readSeconds || v > 1.2*readSeconds {
-			t.Errorf("%v: an iteration of %g s, memory is read in %g", s, v, readSeconds)
+		m := &Model{Rates: memoryBound, N: n, T: 1}
+		v := m.ProductSeconds(s) + m.vectorSeconds(PCG, true) + m.ApplyLowRankSeconds(rank, 1)
+		if readSeconds := (float64(m.KernelBytes(s)) + 8*n*rank) / m.Rates.Read; v < readSeconds || v > 1.2*readSeconds {
+			t.Errorf("%v: an iteration of %g s, want 1 to 1.2 times the %g s in which its memory is read", s, v, readSeconds)
 		}
 	}
 	model := Model{Rates: rates(), N: 30000, D: 3, T: 1, ErrorKnown: true, Entries: Entries{EntrySeconds: 1e-9,
@@ -86,13 +88,14 @@ func TestCosts(t *testing.T) {
 	model.K = &gram.Choice{Storage: gram.Float32, Bytes: gram.RankBytes(30000, gram.Float32, 1) / 100,
 		Sparse: &gram.Sparsity{FormedShare: 0.05, StoredShare: 0.01}}
 	model.Predict(&sparseTiles)
-	if k := sparseTiles.Seconds.Kernel / denseTiles.Seconds.Kernel; k > 0.06 || sparseTiles.Seconds.Solve > 0.1*denseTiles.Seconds.Solve ||
-		sparseTiles.Bytes > denseTiles.Bytes/20 {
-		t.Errorf("%+v of %d bytes, dense %+v of %d", sparseTiles.Seconds, sparseTiles.Bytes, denseTiles.Seconds, denseTiles.Bytes)
+	if sparseTiles.Seconds.Kernel > 0.06*denseTiles.Seconds.Kernel || // 5 % of K is formed
+		sparseTiles.Seconds.Solve > 0.1*denseTiles.Seconds.Solve || sparseTiles.Bytes > denseTiles.Bytes/20 {
+		t.Errorf("sparse tiles %+v, %d bytes; dense tiles %+v, %d bytes", sparseTiles.Seconds, sparseTiles.Bytes,
+			denseTiles.Seconds, denseTiles.Bytes)
 	}
-	const gemm = 1e11
-	// The rate of a large factorization is close to that of matrix products.
-	if v := math.Pow(1e5, 3) / 3 / gemm / (&Model{}).CholeskySeconds(1e5, gemm, 1); !(v > 0.87 && v < 1/1.12) {
-		t.Errorf("a large factorization at %g of the rate of products", v)
+	const order, gemm = 1e5, 1e11
+	if share := order * order * order / 3 / gemm / (&Model{}).CholeskySeconds(order, gemm, 1); !(share > 0.87 &&
+		share < 1/1.12) {
+		t.Errorf("a large factorization has %g of the rate of products, want 0.87 to 0.89", share)
 	}
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pencil"
 )
 
-// TestPredictSeconds checks the predicted times and the choice: the point with the least time, or of equal times the one with
-// the smaller κ. Points that are unknown or have not converged are not chosen.
+// TestPredictSeconds checks the predicted times, 3 s of preparation and 0.5 s for each iteration, and the choice: the
+// point with the least time, or of equal times the one with the smaller κ. Points whose number of iterations is unknown
+// or that have not converged are not chosen.
 func TestPredictSeconds(t *testing.T) {
-	its := func(n int) *int { return &n }
+	measured := func(iterations int) *int { return &iterations }
 	point := func(predicted int, iterations *int, status pcg.Status, kappa float64) Point {
 		return Point{Row: pencil.Row{Iteration: pencil.Iteration{Predicted: predicted, Iterations: iterations,
 			Status: status}, Spectrum: pencil.Spectrum{Kappa: estimate.Certain(kappa, 0, "")}}}
@@ -21,21 +22,21 @@ func TestPredictSeconds(t *testing.T) {
 		best    int
 		seconds float64 // predicted seconds of the best point
 	}{
-		"the least": {[]Point{point(20, nil, 0, 1), point(10, nil, 0, 9), point(30, nil, 0, 1)}, 1,
+		"the least time is in the middle": {[]Point{point(20, nil, 0, 1), point(10, nil, 0, 9), point(30, nil, 0, 1)}, 1,
 			3 + 10*0.5},
-		"the first":            {[]Point{point(10, nil, 0, 1), point(20, nil, 0, 1)}, 0, 8},
-		"one iteration":        {[]Point{point(1, nil, 0, 1), point(20, nil, 0, 1)}, 0, 3.5},
-		"equal, the smaller κ": {[]Point{point(10, nil, 0, 5), point(10, nil, 0, 4), point(10, nil, 0, 4)}, 1, 8},
-		"unknown":              {[]Point{point(0, nil, 0, 1), point(50, nil, 0, 1)}, 1, 28},
-		"measured":             {[]Point{point(10, its(40), pcg.Converged, 1), point(30, nil, 0, 1)}, 1, 18},
-		"not converged": {[]Point{point(10, its(5), pcg.MaxIterations, 1),
-			point(30, its(30), pcg.Converged, 1)}, 1, 18},
-		"none": {[]Point{point(0, nil, 0, 1)}, -1, 0},
+		"the first has the least time": {[]Point{point(10, nil, 0, 1), point(20, nil, 0, 1)}, 0, 8},
+		"one iteration":                {[]Point{point(1, nil, 0, 1), point(20, nil, 0, 1)}, 0, 3.5},
+		"equal times, two of equal κ":  {[]Point{point(10, nil, 0, 5), point(10, nil, 0, 4), point(10, nil, 0, 4)}, 1, 8},
+		"unknown iterations":           {[]Point{point(0, nil, 0, 1), point(50, nil, 0, 1)}, 1, 28},
+		"more measured than predicted": {[]Point{point(10, measured(40), pcg.Converged, 1), point(30, nil, 0, 1)}, 1, 18},
+		"the quicker has not converged": {[]Point{point(10, measured(5), pcg.MaxIterations, 1),
+			point(30, measured(30), pcg.Converged, 1)}, 1, 18},
+		"no point has known iterations": {[]Point{point(0, nil, 0, 1)}, -1, 0},
 	} {
 		s := &sweep{Sweep: &Sweep{Points: c.points, Best: -1, SetUpSeconds: 3, IterationSeconds: 0.5}}
 		s.predictSeconds()
 		if s.Best != c.best {
-			t.Errorf("%s: %d, want %d", name, s.Best, c.best)
+			t.Errorf("%s: point %d is chosen, want %d", name, s.Best, c.best)
 			continue
 		}
 		if c.best >= 0 && s.Points[c.best].Seconds != c.seconds {

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
-	"reflect"
+
 	"slices"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -45,7 +47,8 @@ func (a ridgeOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 }
 
 // measureSweep completes the options with their defaults and measures a sweep. zSeconds is the time to form Z.
-func measureSweep(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, zSeconds float64, o *Options) (*Sweep, error) {
+func measureSweep(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, zSeconds float64,
+	o *Options) (*Sweep, error) {
 	err := schema.Complete(o)
 	if o.tol, o.comm = 1e-3, comm.OrAlone(o.comm); o.Columns == 0 && !o.NoSolve {
 		o.Columns = 1
@@ -63,19 +66,8 @@ func measureSweep(ctx context.Context, a stage.Operator, z *points.Dense32, y *m
 // ZZᵀ ≈ K. It draws the features itself.
 func newTestProblem(n, s int, lambda float64, seed uint64) (ridgeOperator, *points.Dense32) {
 	const d = 3
-	x := make([]float64, n*d)
-	rng.New(seed).Sub("x").Normals(x, 0)
-	k := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			var sq float64
-			for c := range d {
-				e := x[i*d+c] - x[j*d+c]
-				sq += e * e
-			}
-			k.SetSym(i, j, math.Exp(-sq/2))
-		}
-	}
+	x := points.NewDense(n, d, nil)
+	rng.New(seed).Sub("x").Normals(x.Data, 0)
 	z := points.NewDense32(n, s, nil)
 	w := make([]float64, s*d)
 	rng.New(seed).Sub("w").Normals(w, 0)
@@ -83,31 +75,25 @@ func newTestProblem(n, s int, lambda float64, seed uint64) (ridgeOperator, *poin
 		for j := range s {
 			phase := 2 * math.Pi * rng.New(seed).Sub("b").Float64(uint64(j))
 			for c := range d {
-				phase += w[j*d+c] * x[i*d+c]
+				phase += w[j*d+c] * x.Row(i)[c]
 			}
 			z.Data[i*s+j] = float32(math.Sqrt(2/float64(s)) * math.Cos(phase))
 		}
 	}
-	return ridgeOperator{k, lambda}, z
+	return ridgeOperator{testkit.KernelMatrix(kernel.Gaussian{Sigma: 1}, x), lambda}, z
 }
 
-// outer returns ZZᵀ in float64.
-func outer(z *points.Dense32) *mat.SymDense {
-	m := mat.NewSymDense(z.N, nil)
-	for i := range z.N {
-		for j := range i + 1 {
-			var dot float64
-			for c, v := range z.Row(i) {
-				dot += float64(v) * float64(z.Row(j)[c])
-			}
-			m.SetSym(i, j, dot)
-		}
-	}
-	return m
+// outerProduct returns ZZᵀ in float64.
+func outerProduct(z *points.Dense32) *mat.SymDense {
+	z64 := mat.NewDense(z.N, z.D, nil)
+	points.RowsTo(z, z64.RawMatrix().Data, z.D)
+	var zz mat.SymDense
+	zz.SymOuterK(1, z64)
+	return &zz
 }
 
-// distance returns ‖K−ZZᵀ‖₂.
-func distance(t *testing.T, a ridgeOperator, zz *mat.SymDense) float64 {
+// errorNorm returns η = ‖K−ZZᵀ‖₂.
+func errorNorm(t *testing.T, a ridgeOperator, zz *mat.SymDense) float64 {
 	var difference mat.Dense
 	difference.Sub(a.k, zz)
 	v := testkit.Eigenvalues(t, testkit.Symmetric(&difference))
@@ -119,19 +105,13 @@ func pencilEigenvalues(t *testing.T, a ridgeOperator, zz *mat.SymDense, lambdaP 
 	return testkit.PencilEigenvalues(t, testkit.AddRidge(a.k, a.lambda), testkit.AddRidge(zz, lambdaP))
 }
 
-// randomRightHandSides returns an n×t matrix of normal numbers.
-func randomRightHandSides(n, t int, seed uint64) *mat.Dense {
-	y := mat.NewDense(n, t, nil)
-	rng.New(seed).Normals(y.RawMatrix().Data, 0)
-	return y
-}
-
-// TestBound checks that the bound holds for every λ_p of the grid, and its values for λ = 0.1 and η = 1.
+// TestBound checks that the bound holds for every λ_p of the grid, its values for λ = 0.1 and η = 1, and that arguments
+// with a wrong sign panic.
 func TestBound(t *testing.T) {
 	const n, lambda = 80, 0.1
 	a, z := newTestProblem(n, 30, lambda, 2)
-	zz := outer(z)
-	eta := distance(t, a, zz)
+	zz := outerProduct(z)
+	eta := errorNorm(t, a, zz)
 	for _, lambdaP := range defaultGrid(lambda, eta, 9) {
 		m := pencilEigenvalues(t, a, zz, lambdaP)
 		if kappa, bound := m[n-1]/m[0], Bound(lambda, lambdaP, eta); kappa > bound*(1+1e-9) {
@@ -144,6 +124,10 @@ func TestBound(t *testing.T) {
 		testkit.Near(t, Bound(0.1, c.lambdaP, 1), c.want, 1e-9*c.want, c.lambdaP)
 	}
 	testkit.Equal(t, Bound(0.1, 0.1, 0), 1)
+	testkit.Panics(t, map[string]func(){
+		"λ = 0": func() { Bound(0, 1, 1) }, "λ_p = 0": func() { Bound(1, 0, 1) },
+		"η = -1e-300": func() { Bound(1, 1, -1e-300) },
+	})
 }
 
 // TestGrid checks that the default grid of λ_p is ascending from λ/100 to 100·(λ+η), contains λ, 10λ and λ+η, and has
@@ -153,7 +137,7 @@ func TestGrid(t *testing.T) {
 	g := defaultGrid(lambda, eta, 13)
 	if !slices.IsSorted(g) || math.Abs(g[0]/(lambda/100)-1) > 1e-12 ||
 		math.Abs(g[len(g)-1]/(100*(lambda+eta))-1) > 1e-12 {
-		t.Errorf("%v", g)
+		t.Errorf("the grid %v is not sorted from λ/100 to 100·(λ+η)", g)
 	}
 	for _, value := range []float64{lambda, 10 * lambda, lambda + eta} {
 		if !slices.Contains(g, value) {
@@ -161,7 +145,7 @@ func TestGrid(t *testing.T) {
 		}
 	}
 	if len(g) < 13 || len(g) > 16 {
-		t.Errorf("%d points", len(g))
+		t.Errorf("%d points, want 13 to 16", len(g))
 	}
 }
 
@@ -170,22 +154,20 @@ func TestGrid(t *testing.T) {
 func TestSweep(t *testing.T) {
 	const n, lambda = 200, 0.01
 	a, z := newTestProblem(n, 50, lambda, 3)
-	y := randomRightHandSides(n, 3, 4)
-	parts := map[stage.Name]bool{}
+	y := testkit.RandomMatrix(4, n, 3)
+	reported := map[stage.Name]bool{}
 	r := testkit.Must(measureSweep(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
-		tell: func(_ context.Context, e stage.Event) { parts[e.Stage] = true }}))
-	zz := outer(z)
-	if eta := distance(t, a, zz); !r.Eta.Contains(eta) || r.Eta.RelativeWidth() > 0.05 {
+		tell: func(_ context.Context, e stage.Event) { reported[e.Stage] = true }}))
+	zz := outerProduct(z)
+	if eta := errorNorm(t, a, zz); !r.Eta.Contains(eta) || r.Eta.RelativeWidth() > 0.05 {
 		t.Errorf("η = %v, is %g", r.Eta, eta)
 	}
-	// The intervals are clipped by the bounds that η gives. They hold if both the interval of η and the Lanczos process
-	// hold, so their confidence is at most 0.95.
 	for _, p := range r.Points {
+		// The intervals are clipped by the bounds that η gives. They hold if both the interval of η and the Lanczos
+		// process hold, so their confidence is at most 0.95.
 		if p.Min.Confidence > 0.95 || p.Max.Confidence > 0.95 || p.Kappa.Confidence != 0.95 {
-			t.Errorf("λ_p = %g: %v, %v, κ %v", p.LambdaP, p.Min, p.Max, p.Kappa)
+			t.Errorf("λ_p = %g: λ_min %v, λ_max %v, κ %v; want a confidence of 95 %%", p.LambdaP, p.Min, p.Max, p.Kappa)
 		}
-	}
-	for _, p := range r.Points {
 		m := pencilEigenvalues(t, a, zz, p.LambdaP)
 		kappa := m[n-1] / m[0]
 		if !p.Kappa.Contains(kappa*(1+1e-8)) && !p.Kappa.Contains(kappa*(1-1e-8)) || p.Bound < kappa {
@@ -205,28 +187,21 @@ func TestSweep(t *testing.T) {
 				*best.Iterations)
 		}
 	}
-	if r.SetUpSeconds < 0.5 || !(r.IterationSeconds > 0) || !reflect.DeepEqual(parts,
+	if r.SetUpSeconds < 0.5 || !(r.IterationSeconds > 0) || !maps.Equal(reported,
 		map[stage.Name]bool{"eta": true, "lanczos": true, "solve": true}) {
-		t.Errorf("set-up %g s, an iteration %g s, progress %v", r.SetUpSeconds, r.IterationSeconds, parts)
-	}
-	if p := r.At(lambda); p == nil || p.LambdaP != lambda || r.At(17) != nil {
-		t.Error("At")
+		t.Errorf("set-up %g s, an iteration %g s, progress %v", r.SetUpSeconds, r.IterationSeconds, reported)
 	}
 }
 
-// TestSweepStorageError checks that the intervals allow for the storage error of K, which changes the diagonal here.
+// TestSweepStorageError checks that the intervals allow for the storage error E = 0.4λ·I of K.
 func TestSweepStorageError(t *testing.T) {
 	const n, lambda, e = 200, 0.01, 0.4 * 0.01
 	a, z := newTestProblem(n, 50, lambda, 3)
-	stored := ridgeOperator{mat.NewSymDense(n, nil), lambda}
-	stored.k.CopySym(a.k)
-	for i := range n {
-		stored.k.SetSym(i, i, a.k.At(i, i)+e)
-	}
-	y := randomRightHandSides(n, 1, 4)
+	stored := ridgeOperator{testkit.AddRidge(a.k, e), lambda}
+	y := testkit.RandomMatrix(4, n, 1)
 	r := testkit.Must(measureSweep(t.Context(), stored, z, y, 0.5, &Options{Points: 5, kError: e}))
-	zz := outer(z)
-	if eta := distance(t, a, zz); !r.Eta.Contains(eta) {
+	zz := outerProduct(z)
+	if eta := errorNorm(t, a, zz); !r.Eta.Contains(eta) {
 		t.Errorf("η = %v, is %g", r.Eta, eta)
 	}
 	for _, p := range r.Points {
@@ -241,12 +216,12 @@ func TestSweepStorageError(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that an interrupted sweep returns the points measured so far, with valid intervals, and the
+// TestCanceledSweep checks that a canceled sweep returns the points measured so far, with valid intervals, and the
 // iterations of the solves that had ended.
-func TestInterrupted(t *testing.T) {
+func TestCanceledSweep(t *testing.T) {
 	const n = 200
 	a, z := newTestProblem(n, 50, 0.01, 3)
-	y := randomRightHandSides(n, 1, 4)
+	y := testkit.RandomMatrix(4, n, 1)
 	// Each part is canceled in its fourth Lanczos step, or in iteration 76, when only some of the solves have ended.
 	for part, event := range map[stage.Name]int{"lanczos": 4, "solve": 76} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -259,25 +234,25 @@ func TestInterrupted(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || r == nil || len(r.Points) < 7 {
 			t.Fatalf("%s: %v, %v", part, r, err)
 		}
-		counted := 0
+		solved := 0
 		for _, p := range r.Points {
-			m := pencilEigenvalues(t, a, outer(z), p.LambdaP)
+			m := pencilEigenvalues(t, a, outerProduct(z), p.LambdaP)
 			kappa := m[n-1] / m[0]
 			if !p.Kappa.Contains(kappa) && math.Abs(p.Kappa.Value/kappa-1) > 1e-6 {
 				t.Errorf("%s: λ_p = %g: κ %v, is %g", part, p.LambdaP, p.Kappa, kappa)
 			}
 			if p.Iterations != nil {
-				counted++
+				solved++
 			}
 		}
-		if part == "lanczos" && counted > 0 || part == "solve" && (counted == 0 || counted == len(r.Points)) {
-			t.Errorf("%s: %d of %d counted", part, counted, len(r.Points))
+		if part == "lanczos" && solved > 0 || part == "solve" && (solved == 0 || solved == len(r.Points)) {
+			t.Errorf("canceled in %s: %d of %d points have iterations", part, solved, len(r.Points))
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if r, err := measureSweep(ctx, a, z, y, 0, &Options{}); err == nil || r != nil {
-		t.Errorf("a context that has ended: %v, %v", r, err)
+		t.Errorf("a context that is canceled at the start: %v, %v", r, err)
 	}
 }
 
@@ -285,7 +260,7 @@ func TestInterrupted(t *testing.T) {
 func TestRanksChoose(t *testing.T) {
 	const n = 60
 	a, z := newTestProblem(n, 12, 0.1, 1)
-	y := randomRightHandSides(n, 2, 2)
+	y := testkit.RandomMatrix(2, n, 2)
 	sweeps := make([]*Sweep, 2)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, 0) {
@@ -303,7 +278,8 @@ func TestRanksChoose(t *testing.T) {
 		return
 	}
 	first, second := sweeps[0], sweeps[1]
-	if first.Best < 0 || first.Best != second.Best || first.SetUpSeconds != second.SetUpSeconds || first.IterationSeconds != second.IterationSeconds || first.Eigen != second.Eigen {
+	if first.Best < 0 || first.Best != second.Best || first.SetUpSeconds != second.SetUpSeconds ||
+		first.IterationSeconds != second.IterationSeconds || first.Eigen != second.Eigen {
 		t.Errorf("rank 0: %+v\nrank 1: %+v", first, second)
 	}
 	for i, p := range first.Points {
@@ -313,7 +289,7 @@ func TestRanksChoose(t *testing.T) {
 	}
 }
 
-// columnCounter counts the columns of the widest product.
+// columnCounter is an operator that counts the columns of its widest product.
 type columnCounter struct {
 	ridgeOperator
 	widest int
@@ -324,11 +300,11 @@ func (c *columnCounter) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return c.ridgeOperator.MulTo(ctx, dst, src)
 }
 
-// TestManyPoints checks that a grid of more than maxColumns λ_p is measured in sets of that size, to the numbers that
-// each λ_p has alone, and that it ends with its context.
+// TestManyPoints checks that a grid of more than maxColumns λ_p is measured in sets of at most maxColumns, with the
+// numbers that each λ_p has alone, and that a canceled context ends it after the first set.
 func TestManyPoints(t *testing.T) {
 	a, z := newTestProblem(20, 8, 0.1, 3)
-	y := randomRightHandSides(20, 1, 4)
+	y := testkit.RandomMatrix(4, 20, 1)
 	grid := make([]float64, maxColumns+5)
 	for i := range grid {
 		grid[i] = 0.01 * math.Pow(1.03, float64(i))
@@ -353,9 +329,12 @@ func TestManyPoints(t *testing.T) {
 		}
 		for i := 0; i < len(r.Points) && !cancels; i += maxColumns {
 			p := r.Points[i]
-			alone := testkit.Must(measureSweep(t.Context(), a, z, y, 0, &Options{Grid: []float64{grid[i]}, Columns: 1, Steps: 6})).Points[0]
-			if p.LambdaP != grid[i] || *p.Iterations != *alone.Iterations || math.Abs(p.Kappa.Value/alone.Kappa.Value-1) > 1e-9 {
-				t.Errorf("λ_p = %g: κ %v in %d iterations, alone %v in %d", p.LambdaP, p.Kappa, *p.Iterations, alone.Kappa, *alone.Iterations)
+			alone := testkit.Must(measureSweep(t.Context(), a, z, y, 0, &Options{Grid: []float64{grid[i]}, Columns: 1,
+				Steps: 6})).Points[0]
+			if p.LambdaP != grid[i] || *p.Iterations != *alone.Iterations ||
+				math.Abs(p.Kappa.Value/alone.Kappa.Value-1) > 1e-9 {
+				t.Errorf("λ_p = %g: κ %v in %d iterations, alone %v in %d", p.LambdaP, p.Kappa, *p.Iterations, alone.Kappa,
+					*alone.Iterations)
 			}
 		}
 	}

@@ -14,10 +14,10 @@ import (
 	_ "github.com/krrlab/lab/plots/draw"
 )
 
-// TestRepeats checks that repeated rows are left out together and counted. For classes, probes cannot leave them out
-// together; then no interval is claimed, and the report says so.
-func TestRepeats(t *testing.T) {
-	o := loo.Options{Lambdas: []float64{10, 0.1, 1}}
+// TestRepeatedRows checks that rows with the same features are left out together and counted. Random probes in a
+// subspace of landmarks cannot leave rows of classes out together; then no interval is claimed, and the report says so.
+func TestRepeatedRows(t *testing.T) {
+	lambdas := []float64{10, 0.1, 1}
 	for _, classes := range []bool{false, true} {
 		set := datasets.SyntheticRegression(120, 2, 0.1, 1)
 		if classes {
@@ -27,33 +27,37 @@ func TestRepeats(t *testing.T) {
 		copy(x.Row(7), x.Row(3))
 		set = testkit.Must(set.GroupByRule("together", nil))
 		lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1}))
-		o.ExactBelow, o.Rank = 0, 0
-		r := testkit.Must(lab.LeaveOneOut(t.Context(), o))
-		testkit.Contains(t, r.String(), "1 rows repeat the features of an earlier one: they stay together")
-		if rows := r.Table().Rows; len(rows) != 3 || r.Repeats.Grouped != 1 || r.Scores[r.Best].Error.Confidence != 1 {
-			t.Errorf("%d rows of a table, %d grouped: %v", len(rows), r.Repeats.Grouped, r)
+		exact := testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: lambdas}))
+		testkit.Contains(t, exact.String(), "1 rows repeat the features of an earlier one: they stay together")
+		if rows := exact.Table().Rows; len(rows) != 3 || exact.Repeats.Grouped != 1 ||
+			exact.Scores[exact.Best].Error.Confidence != 1 {
+			t.Errorf("classes %v: %d rows of a table, %d grouped: %v", classes, len(rows), exact.Repeats.Grouped, exact)
 		}
-		o.ExactBelow, o.Rank = -1, 60
-		probes := testkit.Must(lab.LeaveOneOut(t.Context(), o))
+		probes := testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: lambdas, ExactBelow: -1, Rank: 60}))
 		testkit.Contains(t, probes.String(), "one subspace for all λ with")
 		for i, s := range probes.Scores {
-			e := s.Error
-			if claimed := e.Method != "none"; claimed == classes || claimed && !e.Contains(r.Scores[i].Error.Value) ||
-				!claimed && (e.Lo != 0 || e.Hi != 1) {
-				t.Errorf("classes %v, λ = %g: %v, exactly %v", classes, s.Lambda, e, r.Scores[i].Error)
+			want, e := exact.Scores[i].Error.Value, s.Error
+			if classes && (e.Method != "none" || e.Lo != 0 || e.Hi != 1) ||
+				!classes && (e.Method == "none" || !e.Contains(want)) {
+				t.Errorf("classes %v, λ = %g: %s %v, exactly %g", classes, s.Lambda, e.Method, e, want)
 			}
 		}
 		if classes {
 			testkit.Contains(t, probes.String(), "so that errors are too small and no")
 		}
-		o.Rank = 121
-		testkit.Fails(t, testkit.ErrOf(lab.LeaveOneOut(t.Context(), o)), "s = 121 landmarks for n = 120 points")
+		_, err := lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: lambdas, ExactBelow: -1, Rank: 121})
+		testkit.Fails(t, err, "s = 121 landmarks for n = 120 points")
 	}
+}
+
+// TestDefaultGrid checks that the default grid has 13 values of λ, centered on a logarithmic scale at the λ of the
+// problem.
+func TestDefaultGrid(t *testing.T) {
 	lab := testkit.Must(krrlab.New(datasets.SyntheticRegression(50, 2, 0.1, 1),
 		krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1}))
-	r := testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{}))
-	if n := len(r.Scores); n != 13 || math.Abs(r.Scores[0].Lambda*r.Scores[12].Lambda-0.01) > 1e-12 {
-		t.Errorf("%d ridges around 0.1: %v", n, r)
+	scores := testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{})).Scores
+	if n := len(scores); n != 13 || math.Abs(scores[0].Lambda*scores[12].Lambda-0.1*0.1) > 1e-12 {
+		t.Errorf("%d values of λ from %g to %g, want 13 around 0.1", n, scores[0].Lambda, scores[n-1].Lambda)
 	}
 }
 
@@ -70,10 +74,11 @@ func TestMemoryRefusesDense(t *testing.T) {
 	}
 	exact := leaveOneOut(0)
 	set.Weights = slices.Repeat([]float64{1}, 1200)
-	limited := leaveOneOut(11e6)
+	limited := leaveOneOut(11e6) // bytes; K in float32 and a subspace of 40 landmarks fit, two dense factors do not
 	if !limited.Scores[0].Error.Contains(exact.Scores[0].Error.Value) || exact.NotDenseReason != "" {
-		t.Errorf("%v, exactly %v", limited, exact)
+		t.Errorf("with 11 MB: %v\nwith dense factors: %v", limited, exact)
 	}
-	testkit.Contains(t, limited.String(), "weighted RMSE", "n = 1200 points would take 23 MB of memory, and 10.9 MB of 11 MB are free")
+	testkit.Contains(t, limited.String(), "weighted RMSE",
+		"n = 1200 points would take 23 MB of memory, and 10.9 MB of 11 MB are free")
 	testkit.Contains(t, limited.HTML(), "weighted RMSE", "<svg")
 }

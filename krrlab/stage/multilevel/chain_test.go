@@ -15,28 +15,28 @@ import (
 // chain, and that features alone are measured once per width. Progress names each level, and an interrupted chain
 // returns the completed levels.
 func TestMeasureChain(t *testing.T) {
-	p, _ := setup(t, 120, 0.1, 0.1)
+	p, _ := newTestProblem(t, 120, 0.1, 0.1)
 	levels := feature.Levels{{Sketch: "features", Width: 80}, {Sketch: "srht", Width: 40},
 		{Sketch: "gaussian", Width: 40}, {Sketch: "gaussian", Width: 20}}
 	chain := testkit.Must(feature.ChainFor(gauss, levels))
 	var names []string
-	o := settled(Options{progress: func(level, _ string, _, _ int) {
+	o := completeOptions(Options{progress: func(level, _ string, _, _ int) {
 		if len(names) == 0 || names[len(names)-1] != level {
 			names = append(names, level)
 		}
 	}})
 	g := rng.New(3)
-	all, alone, err := measureChain(t.Context(), p, chain, levels, g, o)
-	if err != nil || len(all) != 4 || len(alone) != 2 {
-		t.Fatalf("%+v, %+v, %v", all, alone, err)
+	measured, alone, err := measureChain(t.Context(), p, chain, levels, g, o)
+	if err != nil || len(measured) != 4 || len(alone) != 2 {
+		t.Fatalf("levels %+v, features alone %+v, error %v; want 4 and 2", measured, alone, err)
 	}
 	if want := []string{"features alone, 20", "level 4, gaussian:20", "features alone, 40", "level 3, gaussian:40",
 		"level 2, srht:40", "level 1, features:80"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
-	checkSame := func(got LevelResult, m feature.Map, g rng.Stream) {
+	checkMeasurement := func(got LevelResult, m feature.Map, g rng.Stream) {
 		t.Helper()
-		want := testkit.Must(measure(t.Context(), p, m, g, settled(Options{})))
+		want := testkit.Must(measure(t.Context(), p, m, g, completeOptions(Options{})))
 		got.Seconds, want.Seconds = Seconds{}, Seconds{}
 		got.Error.Seconds, want.Error.Seconds, got.Kappa.Seconds, want.Kappa.Seconds = 0, 0, 0, 0
 		if !reflect.DeepEqual(got.Measurement, *want) {
@@ -44,18 +44,18 @@ func TestMeasureChain(t *testing.T) {
 		}
 	}
 	chainMap := testkit.Must(chain.Sample(4, 20, g.Sub("features", 0)))
-	for k, l := range all {
+	for k, l := range measured {
 		if l.Index != k+1 || l.ChainLevel != levels[k] {
 			t.Errorf("level %d: %+v", k+1, l)
 		}
-		checkSame(l, chainMap.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)))
+		checkMeasurement(l, chainMap.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)))
 	}
 	for i, k := range []int{2, 3} {
 		m := testkit.Must(chain.Features.Sample(4, levels[k].Width, g.Sub("features", 0)))
 		if l := alone[i]; l.Index != k+1 || l.Sketch != "features" || l.Width != levels[k].Width {
 			t.Errorf("features alone: %+v", l)
 		}
-		checkSame(alone[i], m, g.Sub("multilevel one level", uint64(k)))
+		checkMeasurement(alone[i], m, g.Sub("multilevel one level", uint64(k)))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	o.progress = func(level, _ string, _, _ int) {
@@ -63,8 +63,8 @@ func TestMeasureChain(t *testing.T) {
 			cancel()
 		}
 	}
-	if all, alone, err := measureChain(ctx, p, chain, levels, g, o); err == nil || len(all) != 2 ||
-		all[0].Index != 3 || len(alone) != 2 {
-		t.Errorf("ended: %d levels, %d of features alone, %v", len(all), len(alone), err)
+	if measured, alone, err := measureChain(ctx, p, chain, levels, g, o); err == nil || len(measured) != 2 ||
+		measured[0].Index != 3 || len(alone) != 2 {
+		t.Errorf("canceled in level 2: %d levels, %d of features alone, error %v", len(measured), len(alone), err)
 	}
 }

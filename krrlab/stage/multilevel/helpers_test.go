@@ -19,23 +19,15 @@ import (
 // gauss is the kernel of the tests in this package.
 var gauss = kernel.Gaussian{Sigma: 1.5}
 
-// setup returns a problem of n points in R⁴ with K in float64, and the kernel matrix computed by Eval.
-func setup(t testing.TB, n int, lambda, lambdaP float64) (*problem, *mat.SymDense) {
+// newTestProblem returns a problem of n points in R⁴ with K in float64, and the kernel matrix computed by Eval.
+func newTestProblem(t testing.TB, n int, lambda, lambdaP float64) (*problem, *mat.SymDense) {
 	t.Helper()
-	x := points.NewDense(n, 4, nil)
-	rng.New(5).Normals(x.Data, 0)
-	k := mat.NewSymDense(n, nil)
-	y := mat.NewDense(n, 3, nil)
-	for i := range n {
-		for j := range i + 1 {
-			k.SetSym(i, j, gauss.Eval(x.Row(i), x.Row(j)))
-		}
-		for c := range 3 {
-			y.Set(i, c, math.Sin(x.Row(i)[c])+0.1*rng.New(9).Normal(uint64(3*i+c)))
-		}
-	}
+	x, y := testkit.RandomPoints(5, n, 4), mat.NewDense(n, 3, nil)
+	y.Apply(func(i, c int, _ float64) float64 {
+		return math.Sin(x.Row(i)[c]) + 0.1*rng.New(9).Normal(uint64(3*i+c))
+	}, y)
 	a := testkit.Must(gram.New(t.Context(), gauss, x, lambda, &gram.Options{Storage: gram.Float64}))
-	return &problem{A: a, X: x, Y: y, LambdaP: lambdaP, Comm: comm.Alone()}, k
+	return &problem{A: a, X: x, Y: y, LambdaP: lambdaP, Comm: comm.Alone()}, testkit.KernelMatrix(gauss, x)
 }
 
 // drawFeatures draws a map of Fourier features of the given width, followed by the sketches.
@@ -49,11 +41,11 @@ func drawFeatures(t testing.TB, width int, sketches sketch.Composition, seed uin
 		Sketches: sketches}.Sample(4, s, rng.New(seed)))
 }
 
-// srhtGauss is a composition of two sketches, to 60 and then to 30 columns.
-var srhtGauss = sketch.Composition{{Dist: sketch.SRHT{}, Width: 60}, {Dist: sketch.Gaussian{}, Width: 30}}
+// twoSketches is a composition of two sketches, to 60 and then to 30 columns.
+var twoSketches = sketch.Composition{{Dist: sketch.SRHT{}, Width: 60}, {Dist: sketch.Gaussian{}, Width: 30}}
 
-// OuterOf returns ZZᵀ of a map, computed in float64.
-func OuterOf(m feature.Map, x points.Points) *mat.SymDense {
+// OuterProduct returns ZZᵀ of the features of x, computed in float64.
+func OuterProduct(m feature.Map, x points.Points) *mat.SymDense {
 	n, _ := x.Dims()
 	_, s := m.Dims()
 	z := make([]float64, n*s)
@@ -63,20 +55,20 @@ func OuterOf(m feature.Map, x points.Points) *mat.SymDense {
 	return &zz
 }
 
-// Exact returns ‖ZZᵀ−K‖₂ and κ(M⁻¹A) by dense eigenvalues.
-func Exact(t testing.TB, zz, k *mat.SymDense, lambda, lambdaP float64) (norm, kappa float64) {
+// DenseReference returns ‖ZZᵀ−K‖₂ and κ(M⁻¹A) by dense eigenvalues.
+func DenseReference(t testing.TB, zz, k *mat.SymDense, lambda, lambdaP float64) (norm, kappa float64) {
 	t.Helper()
 	var e mat.SymDense
 	e.ScaleSym(-1, k)
 	e.AddSym(&e, zz)
-	v, w := testkit.Eigenvalues(t, &e), testkit.PencilEigenvalues(t, testkit.AddRidge(k, lambda), testkit.AddRidge(zz,
-		lambdaP))
+	v := testkit.Eigenvalues(t, &e)
+	w := testkit.PencilEigenvalues(t, testkit.AddRidge(k, lambda), testkit.AddRidge(zz, lambdaP))
 	n := len(v)
 	return max(math.Abs(v[0]), math.Abs(v[n-1])), w[n-1] / w[0]
 }
 
-// settled completes options, whose solves have the tolerance 1e-3.
-func settled(o Options) *Options {
+// completeOptions sets the defaults of options, and the tolerance 1e-3 of solves.
+func completeOptions(o Options) *Options {
 	o.tol, o.maxIter = 1e-3, 1000
 	if o.progress == nil {
 		o.progress = func(string, string, int, int) {}

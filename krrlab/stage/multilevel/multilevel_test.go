@@ -19,17 +19,17 @@ import (
 func TestCoverage(t *testing.T) {
 	const n, lambda, lambdaP = 120, 0.05, 0.1
 	seeds := suite.Scale(20, 40, 200)
-	p, k := setup(t, n, lambda, lambdaP)
+	p, k := newTestProblem(t, n, lambda, lambdaP)
 	for _, c := range []struct {
 		name     string
 		width    int
 		sketches sketch.Composition
-	}{{"narrow", 50, nil}, {"wide", 300, nil}, {"chain", 300, srhtGauss}} {
-		covered, narrow := 0, 0
+	}{{"fewer features than points", 50, nil}, {"more features than points", 300, nil}, {"chain", 300, twoSketches}} {
+		covered, narrow := 0, 0 // number of pairs of intervals that contain both values, and that are both narrow
 		for seed := range uint64(seeds) {
 			m := drawFeatures(t, c.width, c.sketches, seed)
-			l := testkit.Must(measure(t.Context(), p, m, rng.New(seed).Sub("measure"), settled(Options{})))
-			norm, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambdaP)
+			l := testkit.Must(measure(t.Context(), p, m, rng.New(seed).Sub("measure"), completeOptions(Options{})))
+			norm, kappa := DenseReference(t, OuterProduct(m, p.X), k, lambda, lambdaP)
 			slack := 1e-4 // Z is rounded to float32
 			contains := func(lo, hi, v float64) bool { return lo <= v*(1+slack) && v*(1-slack) <= hi }
 			if contains(l.Error.Lo, l.Error.Hi, norm) && contains(l.Kappa.Lo, l.Kappa.Hi, kappa) {
@@ -50,39 +50,41 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestOpenEnd checks that the error ‖ZZᵀ−K‖₂ gives κ a valid upper bound if the Lanczos process is too short to bound
-// λ_min.
-func TestOpenEnd(t *testing.T) {
+// TestFewLanczosSteps checks that the error ‖ZZᵀ−K‖₂ gives κ a valid upper bound if the Lanczos process is too short to
+// bound λ_min.
+func TestFewLanczosSteps(t *testing.T) {
 	const n, lambda = 120, 0.01
-	p, k := setup(t, n, lambda, lambda)
+	p, k := newTestProblem(t, n, lambda, lambda)
 	m := drawFeatures(t, 20, nil, 3)
-	l := testkit.Must(measure(t.Context(), p, m, rng.New(1), settled(Options{steps: 4, width: 1e-3})))
-	_, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambda)
+	l := testkit.Must(measure(t.Context(), p, m, rng.New(1), completeOptions(Options{steps: 4, width: 1e-3})))
+	_, kappa := DenseReference(t, OuterProduct(m, p.X), k, lambda, lambda)
 	if math.IsInf(l.Kappa.Hi, 1) || l.Kappa.Hi < kappa || l.Kappa.Lo > kappa {
-		t.Errorf("κ in [%g, %g] after 4 steps, want bounds of %g", l.Kappa.Lo, l.Kappa.Hi, kappa)
+		t.Errorf("κ in [%g, %g] after 4 steps, want finite bounds of %g", l.Kappa.Lo, l.Kappa.Hi, kappa)
 	}
 }
 
-// TestLimits checks that only the error is measured for a level whose preconditioner is too expensive.
-func TestLimits(t *testing.T) {
+// TestSkippedLevel checks that only the error is measured for a level whose preconditioner takes too many operations or
+// too much memory.
+func TestSkippedLevel(t *testing.T) {
 	const n = 300
-	p, _ := setup(t, n, 0.1, 0.1)
+	p, _ := newTestProblem(t, n, 0.1, 0.1)
 	m := drawFeatures(t, 90, nil, 1)
-	full := testkit.Must(measure(t.Context(), p, m, rng.New(1), settled(Options{})))
-	for what, o := range map[string]Options{"flops": {Work: 1e5}, "GB": {memory: accel.Budget{Limit: 4*n*90 + 1000}}} {
-		l := testkit.Must(measure(t.Context(), p, m, rng.New(1), settled(o)))
-		if !strings.Contains(l.SkipReason, what) || l.Iterations != 0 || l.Form != "" {
-			t.Errorf("%s: %+v", what, l)
+	full := testkit.Must(measure(t.Context(), p, m, rng.New(1), completeOptions(Options{})))
+	for unit, o := range map[string]Options{"flops": {Work: 1e5}, "GB": {memory: accel.Budget{Limit: 4*n*90 + 1000}}} {
+		l := testkit.Must(measure(t.Context(), p, m, rng.New(1), completeOptions(o)))
+		if !strings.Contains(l.SkipReason, unit) || l.Iterations != 0 || l.Form != "" {
+			t.Errorf("a limit in %s: %+v", unit, l)
 		}
 		if l.Error.Lo != full.Error.Lo || l.Error.Hi != full.Error.Hi {
-			t.Errorf("%s: error %v, with all at hand %v", what, l.Error, full.Error)
+			t.Errorf("a limit in %s: error %v, without a limit %v", unit, l.Error, full.Error)
 		}
 	}
 }
 
-// TestControl checks that each part of a measurement reports progress and ends if its context is canceled.
-func TestControl(t *testing.T) {
-	p, _ := setup(t, 200, 0.1, 0.1)
+// TestProgressAndCancellation checks that each part of a measurement reports progress and ends if its context is
+// canceled.
+func TestProgressAndCancellation(t *testing.T) {
+	p, _ := newTestProblem(t, 200, 0.1, 0.1)
 	m := drawFeatures(t, 50, nil, 1)
 	for _, part := range []string{"start", "features", "error", "factor", "kappa", "solve"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -90,7 +92,7 @@ func TestControl(t *testing.T) {
 		if seen {
 			cancel()
 		}
-		_, err := measure(ctx, p, m, rng.New(1), settled(Options{progress: func(_, what string, done, total int) {
+		_, err := measure(ctx, p, m, rng.New(1), completeOptions(Options{progress: func(_, what string, done, total int) {
 			if what == part {
 				seen = true
 				cancel()

@@ -98,25 +98,23 @@ func (m biasedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 type storedOperator struct {
 	stage.Operator
 	size float64
-	u    []float64
+	u    *mat.VecDense
 }
 
-func (k storedOperator) add(dst, src *mat.Dense, err error) error {
-	u := mat.NewDense(len(k.u), 1, k.u)
-	var c, e mat.Dense
-	c.Mul(u.T(), src)
-	e.Mul(u, &c)
-	e.Scale(k.size, &e)
-	dst.Add(dst, &e)
+// addErrorTo adds size·uuᵀ·src to dst and returns err.
+func (k storedOperator) addErrorTo(dst, src *mat.Dense, err error) error {
+	var c mat.VecDense
+	c.MulVec(src.T(), k.u)
+	dst.RankOne(dst, k.size, k.u, &c)
 	return err
 }
 
 func (k storedOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return k.add(dst, src, k.Operator.MulTo(ctx, dst, src))
+	return k.addErrorTo(dst, src, k.Operator.MulTo(ctx, dst, src))
 }
 
 func (k storedOperator) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return k.add(dst, src, k.Operator.KMulTo(ctx, dst, src))
+	return k.addErrorTo(dst, src, k.Operator.KMulTo(ctx, dst, src))
 }
 
 // TestStorageError checks that the intervals contain the values of K itself although K is stored with an error. A
@@ -138,7 +136,7 @@ func TestStorageError(t *testing.T) {
 	for _, size := range []float64{0.2, -0.2, 0.4, -0.4} {
 		for _, col := range []int{0, 75, 140, 149} {
 			p := exact
-			p.K, p.Error = storedOperator{exact.K, size, mat.Col(nil, col, &vectors)}, math.Abs(size)
+			p.K, p.Error = storedOperator{exact.K, size, mat.VecDenseCopyOf(vectors.ColView(col))}, math.Abs(size)
 			r := searchSeed(t, p, o, 3).Rungs[0]
 			if r.Conditions == nil {
 				t.Fatalf("error %g along eigenvector %d: no conditions", size, col)
@@ -147,7 +145,7 @@ func TestStorageError(t *testing.T) {
 		}
 	}
 	p := exact
-	p.K, p.Error = storedOperator{exact.K, -2 * lambda, mat.Col(nil, 0, &vectors)}, 0.01
+	p.K, p.Error = storedOperator{exact.K, -2 * lambda, mat.VecDenseCopyOf(vectors.ColView(0))}, 0.01
 	if _, err := Search(t.Context(), p, &o, rng.New(3)); err == nil {
 		t.Error("an indefinite K+λI passes")
 	}

@@ -1,0 +1,87 @@
+package stage
+
+import (
+	"context"
+	"encoding/json"
+	"html"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/plots"
+)
+
+// TestRoundingInTexts checks that bounds are rounded outward, and that texts say what is unknown.
+func TestRoundingInTexts(t *testing.T) {
+	for _, c := range [][2]string{
+		{"[" + StorageErrorText(0) + StorageErrorText(Unknown) + "]", "[]"},
+		{StorageErrorText(2e-3), ", ‖E‖₂ ≲ 2.0e-03"},
+		{IntervalText(estimate.Interval{Lo: 1.23456, Value: 2.00004, Hi: 3.45612, Confidence: 0.95}),
+			"2 in [1.234, 3.457] with 95 %"},
+		{IntervalText(estimate.Interval{Lo: 1.23456, Value: math.NaN(), Hi: math.Inf(1), Confidence: 1}),
+			"not known, at least 1.234, without an upper bound"},
+		{"[" + Event{Stage: Load, Remaining: -1}.String() + "]", "[load]"},
+	} {
+		testkit.Contains(t, c[0], c[1])
+	}
+}
+
+// echoStage is both the options and the result of a stage: Run returns its receiver.
+type echoStage struct {
+	With  Entries
+	Value Number
+}
+
+func (n *echoStage) Run(context.Context, Bench) (Stage, error) { return n, nil }
+func (n *echoStage) String() string                            { return "lines" }
+func (n *echoStage) Table() *plots.Table                       { return &plots.Table{} }
+func (n *echoStage) Plot() *plots.Figure                       { return &plots.Figure{} }
+func (n *echoStage) HTML() string                              { return HTML(n) }
+
+// echoOptions are options whose Run has a value receiver, as in most stages.
+type echoOptions struct{ echoStage }
+
+func (o echoOptions) Run(context.Context, Bench) (Stage, error) { return &o.echoStage, nil }
+
+// TestFigureWithoutDraw checks that a program without plots/draw, such as this test, shows which package it must import, and
+// saves nothing.
+func TestFigureWithoutDraw(t *testing.T) {
+	f, file := plots.Convergence("t", 0, plots.Series{Y: []float64{1, 2}}), filepath.Join(t.TempDir(), "f.svg")
+	const want = `has to import _ "github.com/krrlab/lab/plots/draw"`
+	testkit.Fails(t, f.Save(file), want)
+	testkit.Contains(t, html.UnescapeString(f.HTML()+f.SVG()), "<pre>plots: ", "</text></svg>", want)
+	if _, err := os.Stat(file); f.PNG() != nil || err == nil {
+		t.Error("a picture is made without plots/draw")
+	}
+}
+
+// TestJSON checks that options and numbers are unchanged by a conversion to JSON and back, and that unknown keys and
+// entries without a text are refused.
+func TestJSON(t *testing.T) {
+	d := &Definition{Name: "x", Options: echoOptions{}, Result: (*echoStage)(nil)}
+	r, err := d.Decode([]byte(`{"With": ["a b", "c"], "Value": 2}`))
+	if o, ok := r.(*echoOptions); err != nil || !ok || o.With.String() != "[a b c]" || o.Value != 2 {
+		t.Errorf("options decoded as %+v, error %v", r, err)
+	}
+	if n, ok := d.NewResult().(*echoStage); !ok || n.Value != 0 || !strings.Contains(n.HTML(), "the numbers") {
+		t.Errorf("a new result is %#v, want a zero *echoStage with a figure as HTML", n)
+	}
+	testkit.Fails(t, testkit.ErrOf(d.Decode([]byte(`{"none": 1}`))), "options of x: ")
+	testkit.Fails(t, testkit.ErrOf(json.Marshal(Entry{})), "cannot be sent to ranks")
+	testkit.OK(t, (*Entries)(&r.(*echoOptions).With).Set("d"))
+	for v, want := range map[Number]string{2.5: "2.5", Unknown: "null", Number(math.Inf(-1)): "null"} {
+		text := testkit.Must(json.Marshal(v))
+		var back Number
+		if err := json.Unmarshal(text, &back); string(text) != want || err != nil || back != v && back.Known() {
+			t.Errorf("%g in JSON: %s, want %s; read as %g, error %v", v, text, want, back, err)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "a.json")
+	testkit.OK(t, WriteJSON(name, r))
+	testkit.Fails(t, WriteJSON(name, math.NaN), "krrlab: json: unsupported type")
+	testkit.Equal(t, RoundDigits(1.23456, 3), 1.23)
+}
