@@ -31,8 +31,8 @@ func TestAgreeToStop(t *testing.T) {
 				err := stage.AgreeToStop(context.Background(), ranks, c.errs[r])
 				if errors.Is(err, pcg.ErrStop) != c.stops || (err != nil) != (c.stops || c.fails) || c.fails &&
 					c.errs[r] == failure && !errors.Is(err, failure) {
-					t.Errorf("ranks with the errors %v: rank %d returns %v; want a failure %t, a stop %t", c.errs, r, err,
-						c.fails, c.stops)
+					t.Errorf("ranks with the errors %v: rank %d returns %v; want a failure %t, a stop %t", c.errs, r,
+						err, c.fails, c.stops)
 				}
 			})
 		}

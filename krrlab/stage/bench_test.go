@@ -45,7 +45,8 @@ func TestAffordableSeries(t *testing.T) {
 
 // TestStageMemory checks the memory that K and the memory limit leave to a stage, and the bytes of a low-rank factor.
 func TestStageMemory(t *testing.T) {
-	k := &Gram{Matrix: testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(9, 1, nil), 1, nil))}
+	k := &Gram{Matrix: testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(9, 1, nil), 1,
+		nil))}
 	p := &Problem{Header: Header{N: 10}, Comm: comm.Alone()}
 	const used = 7
 	for limit, want := range map[int64]int64{0: math.MaxInt64, k.Bytes() + used + 10: 10, k.Bytes() + used: 0,

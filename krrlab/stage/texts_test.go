@@ -47,8 +47,8 @@ type echoOptions struct{ echoStage }
 
 func (o echoOptions) Run(context.Context, Bench) (Stage, error) { return &o.echoStage, nil }
 
-// TestFigureWithoutDraw checks that a program without plots/draw, such as this test, shows which package it must import, and
-// saves nothing.
+// TestFigureWithoutDraw checks that a program without plots/draw, such as this test, shows which package it must
+// import, and saves nothing.
 func TestFigureWithoutDraw(t *testing.T) {
 	f, file := plots.Convergence("t", 0, plots.Series{Y: []float64{1, 2}}), filepath.Join(t.TempDir(), "f.svg")
 	const want = `has to import _ "github.com/krrlab/lab/plots/draw"`

@@ -130,8 +130,8 @@ func compareOnTwoRanks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [
 	return results
 }
 
-// TestSeedOfDraw checks that the second draw of an entry (draw 1) has the random numbers of the next seed, and the first
-// one has others.
+// TestSeedOfDraw checks that the second draw of an entry (draw 1) has the random numbers of the next seed, and the
+// first one has others.
 func TestSeedOfDraw(t *testing.T) {
 	o := krrlab.CompareOptions{Steps: -1, Seeds: 2, With: stage.Entries{{Text: "features features=50"},
 		{Text: "vecchia features=10 neighbors=5"}}}

@@ -38,7 +38,8 @@ func TestEvidence(t *testing.T) {
 		ratios := 0.0     // sum of the widths of estimates, relative to the proved intervals
 		for seed := range seeds {
 			lab := testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, uint64(seed%4)), krrlab.Config{
-				Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.05, Solver: krrlab.PCG, Storage: c.storage, Seed: uint64(seed)}))
+				Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.05, Solver: krrlab.PCG, Storage: c.storage,
+				Seed: uint64(seed)}))
 			var chol mat.Cholesky
 			if !chol.Factorize(exactMatrix(t, lab)) {
 				t.Fatal("A is not definite")
@@ -96,14 +97,15 @@ func TestEvidence(t *testing.T) {
 				d := best.LogDetEstimate
 				count("estimate", d, best.LikelihoodEstimate)
 				ratios += (d.Hi - d.Lo) / (best.LogDetA.Hi - best.LogDetA.Lo)
-				testkit.Contains(t, r.String(), fmt.Sprintf("(Student's t, %d Lanczos processes), estimated by", c.probes))
+				testkit.Contains(t, r.String(), fmt.Sprintf("(Student's t, %d Lanczos processes), estimated by",
+					c.probes))
 			}
 			if seed == 0 {
 				testkit.Contains(t, r.String(), "ln det(K+λI)", "−2 ln p(y) = ", "proved by")
 			}
 		}
-		t.Logf("%v, %d processes: %d estimates, on average %.3g times as wide as the proved intervals", c.storage, c.probes,
-			intervals["estimate"], ratios/float64(max(1, intervals["estimate"])))
+		t.Logf("%v, %d processes: %d estimates, on average %.3g times as wide as the proved intervals", c.storage,
+			c.probes, intervals["estimate"], ratios/float64(max(1, intervals["estimate"])))
 		if withoutBound > seeds/4 {
 			t.Errorf("%d of %d seeds have no interval", withoutBound, seeds)
 		}

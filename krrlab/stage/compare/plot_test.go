@@ -24,9 +24,10 @@ func TestPlotAgainst(t *testing.T) {
 		return pencil.Row{Name: name, S: s, Cost: pencil.Cost{Bytes: int64(s)},
 			Iteration: pencil.Iteration{Iterations: &iterations, Status: pcg.Converged}}
 	}
-	r := &Result{Header: stage.Header{Kernel: kernel.Spec{Name: "gaussian", Sigma: 1}}, KBytes: 1000, Rows: []pencil.Row{
-		row("none", 0, 99), row("nystrom features=10 form=u", 10, 20), row("nystrom features=40 form=u", 40, 5), row("b", 10, 7),
-		row("b (2)", 20, 6)}}
+	r := &Result{Header: stage.Header{Kernel: kernel.Spec{Name: "gaussian", Sigma: 1}}, KBytes: 1000,
+		Rows: []pencil.Row{
+			row("none", 0, 99), row("nystrom features=10 form=u", 10, 20), row("nystrom features=40 form=u", 40, 5),
+			row("b", 10, 7), row("b (2)", 20, 6)}}
 	failed, slow := row("b", 30, 1), row("b", 40, 1)
 	failed.FailureReason, slow.Status = "M", pcg.MaxIterations
 	r.Rows = append(r.Rows, failed, slow)
@@ -64,7 +65,8 @@ func TestPanels(t *testing.T) {
 		}
 		return r
 	}
-	r := &Result{Product: 5, To: 1e-3, Rows: []pencil.Row{row("a", 0, 4), row("a", 1, 2), row("a", 2, 3), row("b", 0, 9)}}
+	r := &Result{Product: 5, To: 1e-3, Rows: []pencil.Row{row("a", 0, 4), row("a", 1, 2), row("a", 2, 3),
+		row("b", 0, 9)}}
 	r.Rows[2].ErrorBounds, r.Rows[3].Residuals = []float64{4, 3, 2, 1}, []float64{1}
 	want := [][2][]float64{{{0, 1, 2, 3}, {1, 0.1, 0.01, 0.001}}, {{3, 10, 17, 24}, {1, 0.1, 0.01, 0.001}},
 		{{3, 10, 17, 24}, {4, 3, 2, 1}}, {{1, 2, 4, 8}, {0.25, 0.5, 0.75, 1}}}

@@ -38,7 +38,8 @@ func TestProcessOnRanks(t *testing.T) {
 	r := compareOnTwoRanks(t, krrlab.Config{}, krrlab.CompareOptions{Steps: -1,
 		With: stage.Entries{{Text: "process:" + python + " -c '" + randomDiagonal + "'"}}})
 	for i, row := range r[0].Rows {
-		if row.Status != pcg.Converged || row.FailureReason != "" || !reflect.DeepEqual(row.Residuals, r[1].Rows[i].Residuals) {
+		if row.Status != pcg.Converged || row.FailureReason != "" ||
+			!reflect.DeepEqual(row.Residuals, r[1].Rows[i].Residuals) {
 			t.Errorf("%.10s: %v after %d iterations of rank 0, %d of rank 1: %s", row.Name, row.Status, *row.Iterations,
 				*r[1].Rows[i].Iterations, row.FailureReason)
 		}
@@ -76,8 +77,8 @@ func TestProcess(t *testing.T) {
 	k := testkit.Must(lab.K(ctx))
 	f := testkit.Must(lowrank.NystromAt(ctx, k, landmarks, nil))
 	ours := testkit.Must(precond.New(ctx, f.F, lambda, nil))
-	r := testkit.Must(lab.Compare(ctx, krrlab.CompareOptions{Steps: n, Width: 1e-6}, krrlab.Given{M: theirs, Name: "NumPy"},
-		krrlab.Given{M: ours, Name: "Go"}))
+	r := testkit.Must(lab.Compare(ctx, krrlab.CompareOptions{Steps: n, Width: 1e-6},
+		krrlab.Given{M: theirs, Name: "NumPy"}, krrlab.Given{M: ours, Name: "Go"}))
 	got, want := r.Rows[1], r.Rows[2]
 	if *got.Iterations != *want.Iterations || len(got.FailureReason)+len(want.FailureReason) > 0 ||
 		math.Abs(got.Kappa.Lo/want.Kappa.Lo-1) > 1e-5 || math.Abs(got.Kappa.Hi/want.Kappa.Hi-1) > 1e-5 ||

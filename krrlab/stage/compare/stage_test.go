@@ -108,7 +108,8 @@ func TestGroupsByMemory(t *testing.T) {
 			t.Errorf("memory %d: %d groups, want %d, events %v", memory, groups, want, eventsOf)
 		}
 		for _, row := range r.Rows[1:3] {
-			if excluded := strings.Contains(row.FailureReason, "it with its vectors would take"); excluded != (memory < need) ||
+			if excluded := strings.Contains(row.FailureReason,
+				"it with its vectors would take"); excluded != (memory < need) ||
 				!excluded && row.Steps == 0 && row.Name == "a" {
 				t.Errorf("memory %d, want at least %d: %+v", memory, need, row)
 			}
@@ -141,7 +142,8 @@ func TestDefaults(t *testing.T) {
 		}
 	}
 	b := newBench(kernel.Gaussian{Sigma: 1})
-	r := testkit.Must(Options{With: stage.Entries{{Text: "exact"}}, To: 1e-4, Steps: -1, ExactBelow: -1}.Run(t.Context(), b))
+	r := testkit.Must(Options{With: stage.Entries{{Text: "exact"}}, To: 1e-4, Steps: -1,
+		ExactBelow: -1}.Run(t.Context(), b))
 	for _, c := range r.(*Result).Rows {
 		if last := c.Residuals[len(c.Residuals)-1]; last > 1e-4 || len(c.Residuals) > 3 != (c.Name == "none") {
 			t.Errorf("%s: the last of %d residuals is %g; want at most 1e-4, and more than 3 for none only", c.Name,

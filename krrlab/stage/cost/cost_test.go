@@ -76,8 +76,10 @@ func TestPredictedSeconds(t *testing.T) {
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
 		m := &Model{Rates: memoryBound, N: n, T: 1}
 		v := m.ProductSeconds(s) + m.vectorSeconds(PCG, true) + m.ApplyLowRankSeconds(rank, 1)
-		if readSeconds := (float64(m.KernelBytes(s)) + 8*n*rank) / m.Rates.Read; v < readSeconds || v > 1.2*readSeconds {
-			t.Errorf("%v: an iteration of %g s, want 1 to 1.2 times the %g s in which its memory is read", s, v, readSeconds)
+		if readSeconds := (float64(m.KernelBytes(s)) + 8*n*rank) / m.Rates.Read; v < readSeconds ||
+			v > 1.2*readSeconds {
+			t.Errorf("%v: an iteration of %g s, want 1 to 1.2 times the %g s in which its memory is read", s, v,
+				readSeconds)
 		}
 	}
 	model := Model{Rates: rates(), N: 30000, D: 3, T: 1, ErrorKnown: true, Entries: Entries{EntrySeconds: 1e-9,

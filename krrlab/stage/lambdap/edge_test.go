@@ -22,14 +22,14 @@ func TestPredictSeconds(t *testing.T) {
 		best    int
 		seconds float64 // predicted seconds of the best point
 	}{
-		"the least time is in the middle": {[]Point{point(20, nil, 0, 1), point(10, nil, 0, 9), point(30, nil, 0, 1)}, 1,
-			3 + 10*0.5},
+		"the least time is in the middle": {[]Point{point(20, nil, 0, 1), point(10, nil, 0, 9), point(30, nil, 0, 1)},
+			1, 3 + 10*0.5},
 		"the first has the least time": {[]Point{point(10, nil, 0, 1), point(20, nil, 0, 1)}, 0, 8},
 		"one iteration":                {[]Point{point(1, nil, 0, 1), point(20, nil, 0, 1)}, 0, 3.5},
-		"equal times, two of equal κ":  {[]Point{point(10, nil, 0, 5), point(10, nil, 0, 4), point(10, nil, 0, 4)}, 1, 8},
-		"unknown iterations":           {[]Point{point(0, nil, 0, 1), point(50, nil, 0, 1)}, 1, 28},
-		"more measured than predicted": {[]Point{point(10, measured(40), pcg.Converged, 1), point(30, nil, 0, 1)}, 1, 18},
-		"the quicker has not converged": {[]Point{point(10, measured(5), pcg.MaxIterations, 1),
+		"equal times, two of equal κ": {[]Point{point(10, nil, 0, 5), point(10, nil, 0, 4), point(10, nil, 0, 4)}, 1,
+			8}, "unknown iterations": {[]Point{point(0, nil, 0, 1), point(50, nil, 0, 1)}, 1, 28},
+		"more measured than predicted": {[]Point{point(10, measured(40), pcg.Converged, 1), point(30, nil, 0, 1)}, 1,
+			18}, "the quicker has not converged": {[]Point{point(10, measured(5), pcg.MaxIterations, 1),
 			point(30, measured(30), pcg.Converged, 1)}, 1, 18},
 		"no point has known iterations": {[]Point{point(0, nil, 0, 1)}, -1, 0},
 	} {

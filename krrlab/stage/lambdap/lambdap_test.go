@@ -268,7 +268,8 @@ func TestRanksChoose(t *testing.T) {
 			lo, hi := comm.RowRange(n, precond.RankRows, r, 2)
 			o := &Options{Grid: []float64{0.1, 1, 10}, Steps: 10, NoSolve: true, stream: rng.New(3), comm: c}
 			var err error
-			if sweeps[r], err = measureSweep(t.Context(), a, z.Slice(lo, hi).(*points.Dense32), y, float64(r), o); err != nil {
+			if sweeps[r], err = measureSweep(t.Context(), a, z.Slice(lo, hi).(*points.Dense32), y, float64(r),
+				o); err != nil {
 				t.Errorf("rank %d: %v", r, err)
 			}
 		})
@@ -333,8 +334,8 @@ func TestManyPoints(t *testing.T) {
 				Steps: 6})).Points[0]
 			if p.LambdaP != grid[i] || *p.Iterations != *alone.Iterations ||
 				math.Abs(p.Kappa.Value/alone.Kappa.Value-1) > 1e-9 {
-				t.Errorf("λ_p = %g: κ %v in %d iterations, alone %v in %d", p.LambdaP, p.Kappa, *p.Iterations, alone.Kappa,
-					*alone.Iterations)
+				t.Errorf("λ_p = %g: κ %v in %d iterations, alone %v in %d", p.LambdaP, p.Kappa, *p.Iterations,
+					alone.Kappa, *alone.Iterations)
 			}
 		}
 	}

@@ -20,11 +20,12 @@ func TestClipByEta(t *testing.T) {
 		kError            float64           // storage error, relative to λ
 		lo, hi            float64           // wanted interval of κ
 	}{
-		{"η interval both ends", interval(0.1, 0.5), interval(1.5, 4), 0, 3, 10},
-		{"Lanczos interval both ends", interval(0.25, 0.5), interval(1.5, 1.75), 0, 3, 7},
-		{"Lanczos below", interval(0.4, 0.5), interval(1.5, 4), 0, 3, 5},
-		{"widened for the storage error", interval(0.25, 0.5), interval(1.25, 1.5), 0.1, 2.5 / 1.1 * 0.9, 1.5 / 0.9 / (0.25 / 1.1)},
-		{"an interval within the bounds is unchanged", interval(1, 1), interval(2.5, 2.5), 0, 2.5, 2.5},
+		{"η bounds both ends", interval(0.1, 0.5), interval(1.5, 4), 0, 3, 10},
+		{"Lanczos bounds both ends", interval(0.25, 0.5), interval(1.5, 1.75), 0, 3, 7},
+		{"Lanczos bounds λ_min, η bounds λ_max", interval(0.4, 0.5), interval(1.5, 4), 0, 3, 5},
+		{"widened for the storage error", interval(0.25, 0.5), interval(1.25, 1.5), 0.1, 2.5 / 1.1 * 0.9,
+			1.5 / 0.9 / (0.25 / 1.1)},
+		{"the upper end of κ is not below the lower one", interval(1, 1), interval(2.5, 2.5), 0, 2.5, 2.5},
 	} {
 		p := Point{Row: pencil.Row{LambdaP: 2}}
 		p.Kappa, p.Min, p.Max = lanczos.FromIntervals(c.smallest, c.largest).PerturbedIntervals(c.kError)

@@ -34,7 +34,8 @@ func TestReportOfBest(t *testing.T) {
 	r := resultWithUpperEnds(math.Inf(1), 4.5, 1.23456e9)
 	text := r.String()
 	testkit.Contains(t, text, "--lambda 2: RMSE 2 by leave-one-out", "λ = 2          2 ") // the root of 4
-	for best, want := range map[int]string{0: "it is the smallest λ of the grid", 2: "it is the largest λ of the grid"} {
+	for best, want := range map[int]string{0: "it is the smallest λ of the grid",
+		2: "it is the largest λ of the grid"} {
 		r.Best = best
 		testkit.Contains(t, r.String(), want)
 	}

@@ -92,12 +92,14 @@ func TestProgressAndCancellation(t *testing.T) {
 		if seen {
 			cancel()
 		}
-		_, err := measure(ctx, p, m, rng.New(1), completeOptions(Options{progress: func(_, what string, done, total int) {
-			if what == part {
-				seen = true
-				cancel()
-			}
-		}}))
+		_,
+			err := measure(ctx, p, m, rng.New(1),
+			completeOptions(Options{progress: func(_, what string, done, total int) {
+				if what == part {
+					seen = true
+					cancel()
+				}
+			}}))
 		if !seen || !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled in %s: seen %v, error %v", part, seen, err)
 		}

@@ -70,8 +70,8 @@ func TestRunWithLimitedWork(t *testing.T) {
 // levels parses the text of a chain.
 func levels(spec string) feature.Levels { return testkit.Must(feature.ParseLevels(spec)) }
 
-// checkLevel compares a level with dense eigenvalues, and with the iterations that the stage quality counts for the same
-// map.
+// checkLevel compares a level with dense eigenvalues, and with the iterations that the stage quality counts for the
+// same map.
 func checkLevel(t *testing.T, lab *krrlab.Lab, lambdaP float64, l multilevel.LevelResult, dist feature.Dist) {
 	t.Helper()
 	cfg := lab.Config()

@@ -35,8 +35,8 @@ func (k storedOperator) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return k.addErrorTo(dst, src, k.Operator.KMulTo(ctx, dst, src))
 }
 
-// TestStorageError checks that the intervals contain the values of K itself although K is stored with an error along its
-// first or last eigenvector. If the stored K+λI is indefinite, the result must say so and claim nothing about κ.
+// TestStorageError checks that the intervals contain the values of K itself although K is stored with an error along
+// its first or last eigenvector. If the stored K+λI is indefinite, the result must say so and claim nothing about κ.
 func TestStorageError(t *testing.T) {
 	const n, lambda, lambdaP = 120, 0.05, 0.1
 	p, k := newTestProblem(t, n, lambda, lambdaP)
@@ -69,7 +69,8 @@ func TestStorageError(t *testing.T) {
 					kappa)
 			}
 			if l.Kappa.Lo > l.Kappa.Hi || l.Error.Lo > l.Error.Hi {
-				t.Errorf("error %g along eigenvector %d: the lower end of an interval exceeds the upper one: %+v", size, col, l)
+				t.Errorf("error %g along eigenvector %d: the lower end of an interval exceeds the upper one: %+v", size,
+					col, l)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -28,9 +29,7 @@ func rates() cost.Rates {
 
 // smoothTask returns a task with n points in R^d and a Gaussian kernel.
 func smoothTask(n, d int) *Task {
-	x := points.NewDense(n, d, nil)
-	rng.New(1).Normals(x.Data, 0)
-	y := mat.NewDense(n, 1, nil)
+	x, y := testkit.RandomPoints(1, n, d), mat.NewDense(n, 1, nil)
 	for i := range n {
 		y.Set(i, 0, math.Sin(2*x.Row(i)[0])+0.3*rng.New(2).Normal(uint64(i)))
 	}
@@ -56,21 +55,16 @@ func TestPilot(t *testing.T) {
 	task := smoothTask(minPilotPoints, 8) // so few points that the pilot sample contains all of them
 	task.Lambda, task.Kernel = 1, kernel.Gaussian{Sigma: 2}
 	p := pilotOf(t, task)
-	x, k := task.X.(*points.Dense), mat.NewSymDense(p.M, nil)
-	order := rng.New(task.Seed).Sub("pilot").Perm(p.M)
-	var sum, largest float64
+	var k mat.SymDense // K in the order of the pilot sample
+	k.SubsetSym(testkit.KernelMatrix(task.Kernel, task.X), rng.New(task.Seed).Sub("pilot").Perm(p.M))
+	var mean, largest float64 // row sums, the mean without the diagonal
 	for i := range p.M {
-		var row float64
-		for j := range p.M {
-			v := task.Kernel.Eval(x.Row(order[i]), x.Row(order[j]))
-			k.SetSym(i, j, v)
-			row += v
-		}
-		sum, largest = sum+(row-1)/float64(p.M), max(largest, row)
+		row := floats.Sum(mat.Row(nil, i, &k))
+		mean, largest = mean+(row-1)/float64(p.M), max(largest, row)
 	}
-	if p.M != minPilotPoints || p.choice.Sparse != nil || math.Abs(p.MeanRowSum-sum) > 1e-9*sum ||
+	if p.M != minPilotPoints || p.choice.Sparse != nil || math.Abs(p.MeanRowSum-mean) > 1e-9*mean ||
 		math.Abs(p.LargestRowSum-largest) > 1e-9*largest {
-		t.Errorf("%+v, want sums of rows %g and %g", p, sum, largest)
+		t.Errorf("%+v, want row sums of the mean %g and the maximum %g", p, mean, largest)
 	}
 	// The residual of point s after projection on the points before it is K_ss − bᵀK⁻¹b; the last fifth is averaged.
 	var want float64
@@ -91,35 +85,29 @@ func TestPilot(t *testing.T) {
 	}
 	for n, m := range map[int]int{1: 1, 100: 100, 4000: 200, 30000: maxPilotPoints} {
 		if p := pilotOf(t, smoothTask(n, 2)); p.M != m {
-			t.Errorf("n = %d: %d points, want %d", n, p.M, m)
+			t.Errorf("n = %d: a pilot sample of %d points, want %d", n, p.M, m)
 		}
 	}
 }
 
-// TestLowRank compares the rank of the pilot sample with a dense, randomly pivoted Cholesky factorization: with that
+// TestPilotRank compares the rank of the pilot sample with a dense, randomly pivoted Cholesky factorization: with that
 // many pivots tr(K−FFᵀ) is at most λ times their number, and with a fourth of them it is not. A rough kernel has no
 // such rank below the size of the pilot sample.
-func TestLowRank(t *testing.T) {
+func TestPilotRank(t *testing.T) {
+	const n = 300
 	for _, lambda := range []float64{1e-2, 1e-3, 1e-4} {
-		task := smoothTask(300, 2)
-		task.Lambda, task.Kernel = lambda, kernel.Gaussian{Sigma: 1}
+		task := smoothTask(n, 2)
+		task.Lambda = lambda
 		p := pilotOf(t, task)
-		x := task.X.(*points.Dense)
 		// remainingTrace returns tr(K−FFᵀ) after r steps, each of which draws pivot s with probability K_ss/tr K.
 		remainingTrace := func(r int) float64 {
-			k := mat.NewDense(300, 300, nil)
-			for i := range 300 {
-				for j := range 300 {
-					k.Set(i, j, task.Kernel.Eval(x.Row(i), x.Row(j)))
-				}
-			}
+			k := testkit.KernelMatrix(task.Kernel, task.X)
 			for step := range r {
 				s, u := 0, rng.New(8).Float64(uint64(step))*mat.Trace(k)
-				for u -= k.At(0, 0); u > 0 && s < 299; u -= k.At(s, s) {
+				for u -= k.At(0, 0); u > 0 && s < n-1; u -= k.At(s, s) {
 					s++
 				}
-				column := mat.Col(nil, s, k)
-				k.RankOne(k, -1/column[s], mat.NewVecDense(300, column), mat.NewVecDense(300, column))
+				k.SymRankOne(k, -1/k.At(s, s), mat.NewVecDense(n, mat.Col(nil, s, k)))
 			}
 			return mat.Trace(k)
 		}
@@ -128,10 +116,10 @@ func TestLowRank(t *testing.T) {
 			t.Errorf("λ = %g: rank %d leaves %g, a fourth of it %g", lambda, r, remainingTrace(r), remainingTrace(r/4))
 		}
 	}
-	task := smoothTask(300, 8)
+	task := smoothTask(n, 8)
 	task.Kernel = kernel.Laplacian{Sigma: 1}
 	if r := pilotOf(t, task).LowRank; r > 0 && r < minPilotPoints {
-		t.Errorf("a rough kernel: rank %d", r)
+		t.Errorf("a rough kernel: rank %d, want none", r)
 	}
 }
 
@@ -139,15 +127,15 @@ func TestLowRank(t *testing.T) {
 // refused, and that no other candidate is predicted to be faster than the choice.
 func TestChoice(t *testing.T) {
 	for name, c := range map[string]struct {
-		set  func(*Task)
-		want func(c *cost.Candidate) bool
+		fix      func(*Task)
+		respects func(c *cost.Candidate) bool // whether a candidate respects the choice
 	}{
-		"nothing": {func(*Task) {}, func(*cost.Candidate) bool { return true }},
+		"no choice": {func(*Task) {}, func(*cost.Candidate) bool { return true }},
 		"solver": {func(t *Task) { t.Fixed.Solver = cost.CG },
 			func(c *cost.Candidate) bool { return c.Solver == cost.CG }},
 		"direct": {func(t *Task) { t.Fixed.Solver = cost.Direct },
 			func(c *cost.Candidate) bool { return c.Solver == cost.Direct }},
-		"method": {func(t *Task) { t.Fixed.Precond = recipe.RPCholesky{S: 77, LambdaP: 0.3} },
+		"preconditioner": {func(t *Task) { t.Fixed.Precond = recipe.RPCholesky{S: 77, LambdaP: 0.3} },
 			func(c *cost.Candidate) bool { return c.Precond == "rpcholesky" && c.S == 77 && c.LambdaP == 0.3 }},
 		"nystrom": {func(t *Task) { t.Fixed.Precond = recipe.Nystrom{S: 77} },
 			func(c *cost.Candidate) bool { return c.Precond == "nystrom" && c.S == 77 }},
@@ -156,47 +144,50 @@ func TestChoice(t *testing.T) {
 		"neighbors": {func(t *Task) { t.Fixed.Precond = recipe.Vecchia{Neighbors: 77} }, func(c *cost.Candidate) bool {
 			return c.Neighbors == 77 && c.Flags() == "--solver pcg --precond 'vecchia neighbors=77'"
 		}},
-		"beside pivots": {func(t *Task) { t.Fixed.Precond = recipe.Vecchia{S: 77} }, func(c *cost.Candidate) bool {
-			return c.S == 77 && c.Neighbors > 0 && c.String() == "pcg, vecchia, s = 77"
-		}},
+		"pivots of a sparse inverse": {func(t *Task) { t.Fixed.Precond = recipe.Vecchia{S: 77} },
+			func(c *cost.Candidate) bool {
+				return c.S == 77 && c.Neighbors > 0 && c.String() == "pcg, vecchia, s = 77"
+			}},
 		"storage": {func(t *Task) { t.Fixed.Storage = gram.Fixed16 },
 			func(c *cost.Candidate) bool { return c.Storage == gram.Fixed16 && c.Solver != cost.Direct }},
 		"recomputed": {func(t *Task) { t.Fixed.Storage = gram.Recompute },
 			func(c *cost.Candidate) bool { return c.Storage == gram.Recompute }},
 		"iterative": {func(t *Task) { t.IterativeOnly = true },
 			func(c *cost.Candidate) bool { return c.Solver != cost.Direct }},
-		"columns": {func(t *Task) {
+		"block solver": {func(t *Task) {
 			t.T = 3
 			t.Fixed.Solver = cost.BlockPCG
 		}, func(c *cost.Candidate) bool { return c.Solver == cost.BlockPCG }},
-		"half": {func(t *Task) { t.Memory.Limit, t.MayRefine = 24e5, true },
+		"memory for 16 bits": {func(t *Task) { t.Memory.Limit, t.MayRefine = 24e5, true },
 			func(c *cost.Candidate) bool {
 				return c.RefusalReason != "" || (c.Storage == gram.Fixed16) != (c.Precond == "vecchia")
 			}},
-		"many columns": {func(t *Task) { t.T = 600 }, func(c *cost.Candidate) bool { return c.Solver != cost.BlockPCG }},
+		"many columns": {func(t *Task) { t.T = 600 },
+			func(c *cost.Candidate) bool { return c.Solver != cost.BlockPCG }},
 		"little memory": {func(t *Task) { t.Memory.Limit = 2e6 },
 			func(c *cost.Candidate) bool { return c.RefusalReason != "" || c.Bytes <= 2e6 }},
 	} {
 		task := smoothTask(1200, 4)
-		c.set(task)
+		c.fix(task)
 		p := planOf(t, task, rates())
 		for i, o := range p.Candidates {
-			if !c.want(o) {
-				t.Errorf("%s: %v, %+v", name, o, o)
+			if !c.respects(o) {
+				t.Errorf("%s: the candidate %v ignores the choice: %+v", name, o, o)
 			}
 			s := o.Seconds
 			if sum := s.Kernel + s.Features + s.Factor + s.Solve + s.Residual + s.Predict; !(sum > 0) ||
 				math.Abs(sum-s.Total) > 1e-12*sum || o.Bytes <= 0 {
-				t.Errorf("%s: %v: %+v, %d bytes", name, o, s, o.Bytes)
+				t.Errorf("%s: %v: seconds %+v with the sum %g, %d bytes", name, o, s, sum, o.Bytes)
 			}
-			if o.RefusalReason == "" && s.Training() < p.Choice.Seconds.Training() || i > 0 && o.RefusalReason == "" &&
-				p.Candidates[i-1].RefusalReason != "" {
-				t.Errorf("%s: %v is number %d, the choice %v", name, o, i, &p.Choice)
+			if o.RefusalReason == "" && (s.Training() < p.Choice.Seconds.Training() || i > 0 &&
+				p.Candidates[i-1].RefusalReason != "") {
+				t.Errorf("%s: %v is number %d, after a refused one or faster than the choice %v", name, o, i, &p.Choice)
 			}
 		}
 		if !reflect.DeepEqual(*p.Candidates[0], p.Choice) || p.Choice.RefusalReason != "" ||
 			!strings.Contains(p.Flags, "--solver "+p.Choice.Solver) {
-			t.Errorf("%s: %v, by name %s", name, &p.Choice, p.Flags)
+			t.Errorf("%s: the choice is %v, with the flags %s; the first candidate %v", name, &p.Choice, p.Flags,
+				p.Candidates[0])
 		}
 	}
 	task := smoothTask(1200, 4)
@@ -214,14 +205,14 @@ func TestChosenMethod(t *testing.T) {
 	local.Kernel, local.Lambda, local.MaxDropped = kernel.Gaussian{Sigma: 0.02}, 0.01, 1e-4
 	p := planOf(t, local, rates())
 	if p.Choice.Precond != "vecchia" || !strings.Contains(p.Flags, "--precond vecchia") || p.Fallback == nil {
-		t.Errorf("a local K: %v, %v", p, p.Fallback)
+		t.Errorf("a local K: %v, fallback %v; want vecchia and a fallback", p, p.Fallback)
 	}
 	if p.Pilot.choice.Sparse == nil || p.StorageChoice(gram.Auto, 0) != &p.Pilot.choice || p.StorageChoice(gram.Float64,
 		0) != nil {
 		t.Error("the storage choice of the pilot sample is not passed on")
 	}
 	mixed := smoothTask(4000, 5)
-	mixed.Kernel, mixed.Lambda, mixed.IterativeOnly = kernel.Gaussian{Sigma: 1}, 1e-4, true
+	mixed.Lambda, mixed.IterativeOnly = 1e-4, true
 	if p = planOf(t, mixed, rates()); p.Choice.S != 100 || !strings.Contains(p.Flags,
 		"--precond 'vecchia features=100 neighbors=15'") {
 		t.Errorf("neither wide nor local: %v", p)
@@ -237,7 +228,7 @@ func TestChosenMethod(t *testing.T) {
 		!strings.Contains(p.Flags, "residual=0.05") {
 		t.Errorf("a rough kernel: %v", p)
 	}
-	wide.Lambda /= 1000 // γ is 25,000 λ
+	wide.Lambda /= 1000 // the residual of the pilot sample is 25,000 λ
 	for _, c := range planOf(t, wide, rates()).Candidates {
 		if c.Precond == "rpcholesky" && (c.S != 200 || c.LambdaP != 10*wide.Lambda) {
 			t.Errorf("a rough kernel, small λ: %v", c)
@@ -271,18 +262,13 @@ func TestChosenMethod(t *testing.T) {
 // TestPrecomputed checks that a precomputed K is planned without storing it again.
 func TestPrecomputed(t *testing.T) {
 	const n = 700
-	k := points.NewDense(n, n, nil)
-	x := smoothTask(n, 4)
-	for i := range n {
-		for j := range n {
-			k.Row(i)[j] = x.Kernel.Eval(x.X.(*points.Dense).Row(i), x.X.(*points.Dense).Row(j))
-		}
-	}
-	given := testkit.Must(kernel.NewPrecomputed(k))
-	x.Kernel, x.X = given, kernel.PrecomputedPoints(n)
-	for _, c := range planOf(t, x, rates()).Candidates {
+	task := smoothTask(n, 4)
+	k := mat.DenseCopyOf(testkit.KernelMatrix(task.Kernel, task.X))
+	task.Kernel = testkit.Must(kernel.NewPrecomputed(points.NewDense(n, n, k.RawMatrix().Data)))
+	task.X = kernel.PrecomputedPoints(n)
+	for _, c := range planOf(t, task, rates()).Candidates {
 		if c.Solver != cost.Direct && c.Storage != gram.Recompute {
-			t.Errorf("%v: %v", c, c.Storage)
+			t.Errorf("%v: storage %v, want %v", c, c.Storage, gram.Recompute)
 		}
 	}
 }
@@ -292,34 +278,33 @@ func TestPrecomputed(t *testing.T) {
 func TestFixedRule(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 300, 1200} {
 		task := smoothTask(n, 2)
-		task.TestRows, task.DirectStorage = 1, gram.Float64-gram.Storage(n%2)+1 // float64 of an odd n, else float32
+		task.TestRows, task.DirectStorage = 1, []gram.Storage{gram.Float32, gram.Float64}[n%2]
 		p := planOf(t, task, rates())
 		if p.Choice.Solver != cost.Direct || p.Choice.Storage != task.DirectStorage {
-			t.Errorf("n = %d: %+v", n, p)
+			t.Errorf("n = %d: the choice is %v in %v, want the direct solver in %v", n, &p.Choice, p.Choice.Storage,
+				task.DirectStorage)
 		}
 		if len(p.ChangeConditions) != 1 || !strings.Contains(p.ChangeConditions[0], "fixed rule") {
 			t.Errorf("n = %d: the choice is reported to change with %q", n, p.ChangeConditions)
 		}
-		if _, err := json.Marshal(p); err != nil {
-			t.Error(n, err)
-		}
+		testkit.OK(t, testkit.ErrOf(json.Marshal(p))) // NaN and Inf are errors
 	}
 }
 
 // TestTinyEntries checks that planning ends with finite numbers if K is zero or has subnormal entries, even if their
 // rounding makes K indefinite.
 func TestTinyEntries(t *testing.T) {
-	for _, size := range []float64{0, 5e-324, 1e-310, 1e-300} {
+	for _, scale := range []float64{0, 5e-324, 1e-310, 1e-300} {
 		for name, k := range map[string]func(x, z []float64) float64{
-			"rank one": func(x, z []float64) float64 { return size * x[0] * z[0] },
-			"constant": func(_, _ []float64) float64 { return size },
-			"full":     func(x, z []float64) float64 { return size * math.Exp(-math.Abs(x[0]-z[0])) },
+			"rank one":  func(x, z []float64) float64 { return scale * x[0] * z[0] },
+			"constant":  func(_, _ []float64) float64 { return scale },
+			"full rank": func(x, z []float64) float64 { return scale * math.Exp(-math.Abs(x[0]-z[0])) },
 		} {
 			task := smoothTask(300, 1)
 			task.Kernel = kernel.Func{Name: name, F: k}
 			for _, c := range planOf(t, task, rates()).Candidates {
 				if !(c.Seconds.Total >= 0) || math.IsInf(c.Seconds.Total, 1) || c.Iterations < 0 {
-					t.Errorf("%s of %g: %+v", name, size, c)
+					t.Errorf("%s, times %g: %+v", name, scale, c)
 				}
 			}
 		}
@@ -335,13 +320,13 @@ func TestReport(t *testing.T) {
 	testkit.Contains(t, p.String(), "openblas 0.3.21 (libopenblas.so), avx2", "choice", "runner-up", "by name")
 	testkit.Equal(t, len(p.Table().Rows), len(p.Candidates))
 	if f := p.Plot(); len(f.Series) < 3 || f.Series[0].Y[1] != p.Choice.Seconds.Total {
-		t.Errorf("%+v", f)
+		t.Errorf("the figure is %+v, want at least 3 series, and the choice to end at %g s", f, p.Choice.Seconds.Total)
 	}
 }
 
-// TestLate checks when an iteration is late according to the predicted seconds, and when the direct solver runs after
+// TestIsLate checks when an iteration is late according to the predicted seconds, and when the direct solver runs after
 // an iteration that did not converge.
-func TestLate(t *testing.T) {
+func TestIsLate(t *testing.T) {
 	pcg := &cost.Candidate{Solver: cost.PCG, Precond: "nystrom", Iterations: 9,
 		Seconds: cost.Seconds{Solve: 10, Total: 10}}
 	direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Seconds: cost.Seconds{Factor: 16, Total: 16}}
@@ -350,11 +335,13 @@ func TestLate(t *testing.T) {
 		doneIterations          int     // iterations so far
 		minRemaining, remaining float64 // the smallest and the expected number of remaining iterations
 		want                    bool
-	}{{3, 100, 200, false}, {4, 16, 45, true}, {4, 15, 42, false}, {4, math.Inf(1), math.Inf(1), true}, {16, 1, 2.1,
-		true}, {16, 1, 2, false}, {17, 0, 1, false}, {18, 0, 1, true}} {
+	}{
+		{3, 100, 200, false}, {4, 16, 45, true}, {4, 15, 42, false}, {4, math.Inf(1), math.Inf(1), true},
+		{16, 1, 2.1, true}, {16, 1, 2, false}, {17, 0, 1, false}, {18, 0, 1, true},
+	} {
 		testkit.Equal(t, r.IsLate(c.doneIterations, c.minRemaining, c.remaining), c.want, c)
 	}
-	r.Seconds = cost.Seconds{Kernel: 4, Solve: 10, Total: 14} // K and M count
+	r.Seconds = cost.Seconds{Kernel: 4, Solve: 10, Total: 14}
 	if !r.IsLate(0, 16, 45) || !r.IsLate(12, 1, 2.1) {
 		t.Error("the seconds for K and M do not count as spent")
 	}
@@ -362,7 +349,7 @@ func TestLate(t *testing.T) {
 		t.Error("a direct solver of 16 s must follow an iteration of at least 1.6 s, and no shorter one")
 	}
 	if (*Report)(nil).IsLate(1e9, 1e9, 1e9) || (&Report{}).IsLate(1e9, 1e9, 1e9) {
-		t.Error("late without a plan")
+		t.Error("an iteration is late without a plan, or without a fallback")
 	}
 }
 
@@ -372,8 +359,8 @@ func TestLate(t *testing.T) {
 func TestFirstWrites(t *testing.T) {
 	const n, s = 10_000, 100
 	for _, c := range []cost.Candidate{{Solver: cost.PCG, Preconditioner: recipe.Features{S: s}},
-		{Solver: cost.PCG, Preconditioner: recipe.Nystrom{S: s}}, {Solver: cost.PCG, Preconditioner: recipe.RPCholesky{S: s}},
-		{Solver: cost.Direct}} {
+		{Solver: cost.PCG, Preconditioner: recipe.Nystrom{S: s}}, {Solver: cost.PCG,
+			Preconditioner: recipe.RPCholesky{S: s}}, {Solver: cost.Direct}} {
 		c.Storage = gram.Float64
 		var total [2]float64
 		slow := cost.Reference()

@@ -16,21 +16,20 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestRun checks that two ranks make the same plan, with a measured network. It also checks predictions for several
-// machines: they use an iterative candidate and the requested or predicted iterations, a Go caller gets the defaults
-// and checks of the flags, and a direct solver is an error.
-func TestRun(t *testing.T) {
+// newLab returns a lab for a regression of 600 points.
+func newLab(cfg krrlab.Config) *krrlab.Lab {
+	cfg.Kernel, cfg.Lambda = kernel.Gaussian{Sigma: 1}, 0.1
+	return testkit.Must(krrlab.New(datasets.SyntheticRegression(600, 3, 0.1, 5), cfg))
+}
+
+// TestPlanOnRanks checks that two ranks make the same plan, with a measured network.
+func TestPlanOnRanks(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
-	makeLab := func(c comm.Comm, s krrlab.Solver) *krrlab.Lab {
-		return testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: s,
-			Comm: c}))
-	}
 	var plans [2]*plan.Plan
 	var all sync.WaitGroup
 	for _, c := range comm.Local(2, 0) {
 		all.Go(func() {
-			p, err := makeLab(c, krrlab.AutoSolver).Plan(t.Context(), plan.Options{TestRows: 10})
+			p, err := newLab(krrlab.Config{Comm: c}).Plan(t.Context(), plan.Options{TestRows: 10})
 			if plans[c.Rank()] = p; err != nil {
 				t.Errorf("rank %d: %v", c.Rank(), err)
 			}
@@ -42,49 +41,52 @@ func TestRun(t *testing.T) {
 		!(a.Rates.Bandwidth > 0 && a.Rates.Latency > 0) || a.Rates.Network != b.Rates.Network {
 		t.Errorf("ranks plan %v and %v", a, b)
 	}
+}
+
+// TestPlanForMachines checks predictions for several machines: they use an iterative candidate and the requested or
+// predicted iterations, a Go caller gets the defaults and checks of the flags, and a direct solver is an error.
+func TestPlanForMachines(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	lab := newLab(krrlab.Config{})
 	o := plan.Options{Nodes: 4, Cores: 8, Bandwidth: 10, Latency: 50e3, Iterations: 77,
 		Rates: "gemm32=640,gemm64=320,read=90,exp=22"}
-	v := testkit.Must(makeLab(nil, krrlab.AutoSolver).Run(t.Context(), o))
-	// a Go caller has the defaults and the checks of the flags
-	o.Bandwidth, o.Latency = 0, 0
-	byDefault := testkit.Must(makeLab(nil, krrlab.AutoSolver).Run(t.Context(), o)).(*plan.Scaling)
-	if got, want := byDefault.Machines.Network, v.(*plan.Scaling).Machines.Network; got != want {
-		t.Errorf("by default the network %+v, want %+v", got, want)
+	s := testkit.Must(lab.Run(t.Context(), o)).(*plan.Scaling)
+	if c := s.Choice; s.Requested.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct ||
+		s.IterationSource != "as given" {
+		t.Errorf("4 machines and 77 iterations are requested, predicted is %v", s)
 	}
+	o.Bandwidth, o.Latency = 0, 0
+	byDefault := testkit.Must(lab.Run(t.Context(), o)).(*plan.Scaling)
+	testkit.Equal(t, byDefault.Machines.Network, s.Machines.Network, "the default network")
 	for want, bad := range map[string]plan.Options{
 		"Nodes -1": {Nodes: -1}, "Cores -2": {Nodes: 4, Cores: -2}, "Price -3": {Nodes: 4, Price: -3},
 	} {
-		testkit.Fails(t, testkit.ErrOf(makeLab(nil, krrlab.AutoSolver).Run(t.Context(), bad)), want)
-	}
-	s := v.(*plan.Scaling)
-	if c := s.Choice; s.Requested.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct ||
-		s.IterationSource != "as given" {
-		t.Errorf("%v", s)
+		testkit.Fails(t, testkit.ErrOf(lab.Run(t.Context(), bad)), want)
 	}
 	o.Iterations = 0
-	testkit.Contains(t, testkit.Must(makeLab(nil, krrlab.PCG).Run(t.Context(), o)).(*plan.Scaling).String(), "by the rule")
-	testkit.Fails(t, testkit.ErrOf(makeLab(nil, krrlab.Direct).Run(t.Context(), o)), "a direct solver is for one machine")
+	predicted := testkit.Must(newLab(krrlab.Config{Solver: krrlab.PCG}).Run(t.Context(), o))
+	testkit.Contains(t, predicted.String(), "by the rule")
+	testkit.Fails(t, testkit.ErrOf(newLab(krrlab.Config{Solver: krrlab.Direct}).Run(t.Context(), o)),
+		"a direct solver is for one machine")
 }
 
 // TestPlanAgreesWithSolve checks that for few points Plan chooses what Solve uses, and that both refuse a problem that
 // does not fit into memory.
 func TestPlanAgreesWithSolve(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
 	for name, cfg := range map[string]krrlab.Config{
-		"nothing": {}, "float32": {Storage: gram.Float32}, "recompute": {Storage: gram.Recompute},
+		"defaults": {}, "float32": {Storage: gram.Float32}, "recompute": {Storage: gram.Recompute},
 		"sparse": {Tiles: gram.SparseTiles}, "anorm": {Stop: bound.Stop{Rule: bound.ByANorm}},
 		"rank": {Precond: krrlab.Auto{S: 70}}, "pcg": {Precond: krrlab.Auto{}, Solver: krrlab.PCG},
 	} {
-		cfg.Kernel, cfg.Lambda = kernel.Gaussian{Sigma: 1}, 0.1
-		lab := testkit.Must(krrlab.New(set, cfg))
+		lab := newLab(cfg)
 		p, sol := testkit.Must(lab.Plan(t.Context(), krrlab.PlanOptions{})), testkit.Must(lab.Solve(t.Context()))
 		if c := p.Choice; c.Solver != sol.Solver.String() || c.Solver != cost.Direct && (c.Precond != sol.Precond ||
 			c.S != sol.S || c.LambdaP != float64(sol.LambdaP)) {
 			t.Errorf("%s: %v chosen, solved by %v, %s, s = %d", name, &c, sol.Solver, sol.Precond, sol.S)
 		}
 	}
-	lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Memory: 2.5e6}))
+	lab := newLab(krrlab.Config{Memory: 2.5e6})
 	testkit.Fails(t, testkit.ErrOf(lab.Plan(t.Context(), krrlab.PlanOptions{})), "no memory for direct")
 	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "2.49 MB of 2.5 MB are free: float32-refined")
 }

@@ -12,7 +12,7 @@ import (
 	_ "github.com/krrlab/lab/plots/draw"
 )
 
-// cluster describes 8 imaginary machines.
+// cluster returns the options for 8 imaginary machines.
 func cluster() Options {
 	return Options{Nodes: 8, Cores: 32, Bandwidth: 10, Latency: 50e3, Price: 2, Memory: 64e9,
 		Rates: "gemm32=3000,gemm64=1500,read=100,exp=40,entry=11"}
@@ -26,7 +26,8 @@ func TestScale(t *testing.T) {
 	for _, requested := range []cost.Candidate{
 		{Solver: cost.PCG, Preconditioner: recipe.Features{S: 20000}, Iterations: 100},
 		{Solver: cost.PCG, Preconditioner: recipe.Nystrom{S: 1000}, Iterations: 50},
-		{Solver: cost.PCG, Preconditioner: recipe.RPCholesky{S: 1000}, Iterations: 50}, {Solver: cost.BlockPCG, Iterations: 900},
+		{Solver: cost.PCG, Preconditioner: recipe.RPCholesky{S: 1000}, Iterations: 50},
+		{Solver: cost.BlockPCG, Iterations: 900},
 		{Solver: cost.PCG, Preconditioner: recipe.Vecchia{S: 1000, Neighbors: 30}, Iterations: 50},
 	} {
 		s := testkit.Must(cluster().Scale(t.Context(), h, true, requested))
@@ -48,27 +49,25 @@ func TestScale(t *testing.T) {
 		for i, e := range s.Strong {
 			if i > 0 && e.Storage == s.Strong[i-1].Storage && (e.Bytes > s.Strong[i-1].Bytes ||
 				e.Seconds.Kernel > s.Strong[i-1].Seconds.Kernel) {
-				t.Errorf("%v: %d machines hold more, or form K later, than half as many: %+v, %+v", &requested, e.Nodes, e,
-					s.Strong[i-1])
+				t.Errorf("%v: %d machines hold more, or form K later, than half as many: %+v, %+v", &requested, e.Nodes,
+					e, s.Strong[i-1])
 			}
 			if (e.Seconds.Network > 0 || e.SentBytes > 0) != (i > 0) {
-				t.Errorf("%v: %d machines exchange for %g s, %d bytes", &requested, e.Nodes, e.Seconds.Network,
-					e.SentBytes)
+				t.Errorf("%v: %d machines send %d bytes in %g s", &requested, e.Nodes, e.SentBytes, e.Seconds.Network)
 			}
-			c := cost.Model{Rates: s.Machines.Rates, Entries: s.Machines.Entries, Cores: 32, N: h.N, D: h.D, T: h.T,
+			model := cost.Model{Rates: s.Machines.Rates, Entries: s.Machines.Entries, Cores: 32, N: h.N, D: h.D, T: h.T,
 				Ranks: e.Nodes, PointBytes: int64(h.N * h.D)}
 			candidate := requested
 			candidate.Storage = e.Storage
-			if c.Predict(&candidate); candidate.Seconds != e.Seconds {
-				t.Errorf("%v: %d machines take %+v, by Cost %+v", &requested, e.Nodes, e.Seconds, candidate.Seconds)
-			}
+			model.Predict(&candidate)
+			testkit.Equal(t, e.Seconds, candidate.Seconds, &requested, e.Nodes, "machines")
 		}
 		if storage1 := s.Strong[0].Storage; storage1 != gram.Recompute || s.Strong[10].Storage != gram.Float32 {
 			t.Errorf("%v: K is %v on one machine of 64 GB, %v on 1,024", &requested, storage1, s.Strong[10].Storage)
 		}
-		if n := len(s.Table().Rows); n != 23 || len(s.Plot().Panels) != 2 {
-			t.Errorf("%d rows, %d panels", n, len(s.Plot().Panels))
-		}
+		// The table has the requested machines, and strong and weak scaling; the figure has a panel for each scaling.
+		testkit.Equal(t, len(s.Table().Rows), 1+11+11, "rows of the table")
+		testkit.Equal(t, len(s.Plot().Panels), 2, "panels of the figure")
 		testkit.Contains(t, s.String(), "8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs", "(as given)", "more gain nothing",
 			"money")
 		testkit.Contains(t, s.HTML(), "<svg")
@@ -78,18 +77,24 @@ func TestScale(t *testing.T) {
 }
 
 // TestBetterThan checks that a candidate that fits into memory is preferred, and of two such candidates the faster one.
+// It also checks that invalid rates are refused.
 func TestBetterThan(t *testing.T) {
 	h, o := stage.Header{N: 1e5, D: 20, T: 1}, cluster()
 	scaled := func(iterations int) *Scaling {
 		return testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
 			Preconditioner: recipe.Features{S: 1000}, Iterations: iterations}))
 	}
-	fits, longer := scaled(100), scaled(200)
+	faster, slower := scaled(100), scaled(200)
 	o.Memory = 1e6
 	tooLarge := scaled(1)
-	testkit.Contains(t, tooLarge.String(), "does not fit", "a rank would take 85.7 MB of memory, and 1 MB of 1 MB are free")
-	if !fits.betterThan(longer) || longer.betterThan(fits) || !longer.betterThan(tooLarge) || tooLarge.betterThan(longer) {
-		t.Errorf("%v\n%v\n%v", fits, longer, tooLarge)
+	testkit.Contains(t, tooLarge.String(), "does not fit",
+		"a rank would take 85.7 MB of memory, and 1 MB of 1 MB are free")
+	for _, c := range []struct {
+		better, worse *Scaling
+	}{{faster, slower}, {slower, tooLarge}} {
+		if !c.better.betterThan(c.worse) || c.worse.betterThan(c.better) {
+			t.Errorf("this is not better:\n%v\nthan this:\n%v", c.better, c.worse)
+		}
 	}
 	for _, rates := range []string{"speed=1", "read=0", "read", "exp=NaN", "gemm32=1e13"} {
 		o.Rates = rates
@@ -97,8 +102,8 @@ func TestBetterThan(t *testing.T) {
 	}
 }
 
-// TestMissingRates checks that missing rates are those of this machine times the ratio of the cores, with a limit on
-// the memory bandwidth.
+// TestMissingRates checks that rates that are not given are those of this machine times the ratio of the cores, here
+// 100, with a limit on the memory bandwidth.
 func TestMissingRates(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	threads := accel.Threads()
@@ -111,7 +116,7 @@ func TestMissingRates(t *testing.T) {
 		if m.Gemm32 != 100*r.Gemm32 || m.Gemm64 != 100*r.Gemm64 || m.Exp != 5e9 || m.Read != min(100*r.Read,
 			max(r.Read, maxReadRate)) || m.Machine != cost.ThisMachine() || !(m.EntrySeconds > 0 &&
 			m.ExactEntrySeconds > 0) {
-			t.Errorf("%+v of %+v", m, r)
+			t.Errorf("predicted with %+v, while this machine has %+v", m, r)
 		}
 	}
 }

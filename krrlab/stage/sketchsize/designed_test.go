@@ -14,11 +14,10 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// design is a spectrum for which about 30 to 70 % of the draws of Z have κ ≤ 5. It is that of the polynomial kernel
-// (xᵀz+½)² on 150 points of R^r whose coordinates have the standard deviations 1, ρ, ρ², …, which has (r+1)(r+2)/2
-// nonzero eigenvalues. In these coordinates few hashes collide, so TensorSketch is either exact or far off. If the
-// points are rotated into R⁴⁰, many coordinates collide and none dominates. In the second design the eigenvalues
-// reach down to about λ.
+// design describes points and a sketch for which about 30 to 70 % of the draws of Z have κ ≤ 5. The kernel is the
+// polynomial (xᵀz+½)² on 150 points of R^r whose coordinates have the standard deviations 1, ρ, ρ², …; K has
+// (r+1)(r+2)/2 nonzero eigenvalues. In these coordinates few hashes collide, so TensorSketch is either exact or far
+// off. If the points are rotated into R⁴⁰, many coordinates collide and none dominates.
 type design struct {
 	name    string
 	r       int     // dimension of the points before they are rotated
@@ -28,11 +27,11 @@ type design struct {
 	s       int // number of features of a draw
 }
 
-// designs are the spectra of TestDecisions.
+// designs are those of TestDecisions. In the second one, the eigenvalues of K reach down to about λ.
 var designs = []design{
-	{"not rotated", 3, 0.8, false, 1, 64},
-	{"down to λ", 4, 0.6, false, 1, 128},
-	{"rotated", 3, 0.8, true, 1, 64},
+	{name: "not rotated", r: 3, rho: 0.8, lambda: 1, s: 64},
+	{name: "eigenvalues down to λ", r: 4, rho: 0.6, lambda: 1, s: 128},
+	{name: "rotated", r: 3, rho: 0.8, rotated: true, lambda: 1, s: 64},
 }
 
 // points returns the points of the design.
@@ -42,21 +41,19 @@ func (c design) points() *points.Dense {
 	if !c.rotated {
 		return y
 	}
-	q := mat.NewDense(c.r, d, nil) // QQᵀ ≈ I
-	rng.New(78).Normals(q.RawMatrix().Data, 0)
 	var x mat.Dense
-	x.Mul(mat.NewDense(n, c.r, y.Data), q)
-	x.Scale(1/math.Sqrt(d), &x)
+	x.Mul(mat.NewDense(n, c.r, y.Data), testkit.RandomMatrix(78, c.r, d))
+	x.Scale(1/math.Sqrt(d), &x) // the factor Q = RandomMatrix/√d has QQᵀ ≈ I
 	return points.NewDense(n, d, x.RawMatrix().Data)
 }
 
-// tally counts the decisions of a test that contradict the dense reference.
+// tally counts the decisions of a test, and those that contradict the dense reference.
 type tally struct {
 	accepts      int
-	falseAccepts int // κ above the bound
-	falseRejects int // κ ≤ 5, not accepted; these are allowed
-	unmet        int // accepted although a condition does not hold
-	missed       int // not accepted although both conditions hold
+	falseAccepts int // accepted although κ is above the bound of the test
+	falseRejects int // not accepted although κ ≤ 5; these are allowed
+	unmet        int // accepted although a condition of the test does not hold
+	missed       int // not accepted although all conditions of the test hold
 }
 
 // TestDecisions counts over seeds how often the tests of Theorem 7 and of κ contradict dense linear algebra. False
@@ -76,19 +73,19 @@ func TestDecisions(t *testing.T) {
 		references := make(map[draw]reference)
 		referenceOf := func(seed uint64, theta float64) reference {
 			d := draw{seed, theta}
-			if _, ok := references[d]; !ok {
+			if _, computed := references[d]; !computed {
 				references[d] = newReference(t, dense, denseFeatures(t, z, x, c.s, c.s, rng.New(seed)), c.lambda, theta)
 			}
 			return references[d]
 		}
-		small := 0
+		within5 := 0 // number of draws with κ ≤ 5
 		for seed := range seeds {
 			if referenceOf(seed, Kappa5Constants.Theta).kappa <= 5 {
-				small++
+				within5++
 			}
 		}
-		share := float64(small) / float64(seeds)
-		t.Logf("%s: κ ≤ 5 for %d of %d draws", c.name, small, seeds)
+		share := float64(within5) / float64(seeds)
+		t.Logf("%s: κ ≤ 5 for %d of %d draws", c.name, within5, seeds)
 		if share < 0.3 || share > 0.7 {
 			t.Errorf("%s: κ ≤ 5 for %.0f %% of the draws, want 30 to 70", c.name, 100*share)
 		}
@@ -100,12 +97,11 @@ func TestDecisions(t *testing.T) {
 			o.First, o.Max, o.Confidence = c.s, c.s, confidence
 			var n tally
 			for seed := range seeds {
-				r := searchSeed(t, p, o, seed).Rungs[0]
 				theta := o.Constants.Theta
 				if o.Test == Kappa {
 					theta = Kappa5Constants.Theta
 				}
-				n.count(r, referenceOf(seed, theta), o)
+				n.count(searchSeed(t, p, o, seed).Rungs[0], referenceOf(seed, theta), o)
 			}
 			t.Logf("%s, %s %s: %+v", c.name, o.Test, o.Constants.Name, n)
 			if limit := (1 - confidence) * float64(seeds); float64(n.falseAccepts) > limit || float64(n.unmet) > limit {
@@ -115,8 +111,8 @@ func TestDecisions(t *testing.T) {
 				t.Errorf("%s, %s %s: %d of %d accepted", c.name, o.Test, o.Constants.Name, n.accepts, seeds)
 			}
 			if float64(n.missed) > 0.1*float64(seeds) {
-				t.Errorf("%s, %s %s: %+v, %d met the conditions and were not accepted", c.name, o.Test,
-					o.Constants.Name, n, n.missed)
+				t.Errorf("%s, %s %s: %+v, want at most a tenth of the draws missed", c.name, o.Test, o.Constants.Name,
+					n)
 			}
 		}
 	}

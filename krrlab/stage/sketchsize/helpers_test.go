@@ -19,8 +19,7 @@ import (
 
 // scaledNormals returns n points of R^d whose coordinate c has the standard deviation ρ^c.
 func scaledNormals(n, d int, rho float64) *points.Dense {
-	x := points.NewDense(n, d, nil)
-	rng.New(77).Normals(x.Data, 0)
+	x := testkit.RandomPoints(77, n, d)
 	for i := range x.Data {
 		x.Data[i] *= math.Pow(rho, float64(i%d))
 	}
@@ -37,11 +36,11 @@ func newTestProblem(t testing.TB, k kernel.Kernel, x points.Points, lambda float
 
 // reference holds the quantities of one Z, computed from their definitions by dense linear algebra in float64.
 type reference struct {
-	kappa             float64
-	norm              float64 // ‖(I−P)K(I−P)‖₂/λ
-	low, high         float64 // smallest and largest eigenvalue of the pencil (WᵀKW, WᵀZZᵀW)
-	rank              int
-	lambdaMin, lamMax float64
+	kappa                float64 // κ(M⁻¹A)
+	lambdaMin, lambdaMax float64 // extreme eigenvalues of M⁻¹A
+	rank                 int     // number of eigenvalues of ZZᵀ above θλ, whose eigenvectors W span the range of P
+	norm                 float64 // ‖(I−P)K(I−P)‖₂/λ
+	low, high            float64 // extreme eigenvalues of the pencil (WᵀKW, WᵀZZᵀW)
 }
 
 // denseFeatures returns Z for s features of a ladder that begins at first, as in Search.
@@ -49,13 +48,8 @@ func denseFeatures(t testing.TB, dist feature.Dist, x points.Points, first, s in
 	t.Helper()
 	n, d := x.Dims()
 	m := testkit.Must(feature.Doubling{Dist: dist, First: first}.Sample(d, s, g.Sub("features", 0)))
-	z32 := testkit.Must(feature.Matrix(context.Background(), m, x, nil))
 	z := mat.NewDense(n, s, nil)
-	for i := range n {
-		for j, v := range z32.Row(i) {
-			z.Set(i, j, float64(v))
-		}
-	}
+	points.RowsTo(testkit.Must(feature.Matrix(context.Background(), m, x, nil)), z.RawMatrix().Data, s)
 	return z
 }
 
@@ -65,58 +59,60 @@ func newReference(t testing.TB, k *mat.SymDense, z *mat.Dense, lambda, theta flo
 	n := k.SymmetricDim()
 	zz := mat.NewSymDense(n, nil)
 	zz.SymOuterK(1, z)
-	var e mat.EigenSym
-	if !e.Factorize(zz, true) {
-		t.Fatal("eigenvalues of ZZᵀ")
+	var eig mat.EigenSym
+	if !eig.Factorize(zz, true) {
+		t.Fatal("no eigenvalues of ZZᵀ")
 	}
-	vals := e.Values(nil)
-	var vecs, kv mat.Dense
-	e.VectorsTo(&vecs)
-	kv.Product(vecs.T(), k, &vecs) // K in the eigenvectors of ZZᵀ
-	block := func(from, to int, scale func(i int) float64) []float64 {
+	mu := eig.Values(nil)
+	var vectors, rotated mat.Dense
+	eig.VectorsTo(&vectors)
+	rotated.Product(vectors.T(), k, &vectors) // K in the basis of the eigenvectors of ZZᵀ
+	// blockEigenvalues returns the eigenvalues of rows and columns from … to−1 of D·rotated·D, D = diag(scale(i)).
+	blockEigenvalues := func(from, to int, scale func(i int) float64) []float64 {
 		s := mat.NewSymDense(to-from, nil)
 		for i := from; i < to; i++ {
 			for j := i; j < to; j++ {
-				s.SetSym(i-from, j-from, (kv.At(i, j)+kv.At(j, i))/2*scale(i)*scale(j))
+				s.SetSym(i-from, j-from, (rotated.At(i, j)+rotated.At(j, i))/2*scale(i)*scale(j))
 			}
 		}
 		return testkit.Eigenvalues(t, s)
 	}
-	cut := slices.IndexFunc(vals, func(v float64) bool { return v > theta*lambda })
+	cut := slices.IndexFunc(mu, func(v float64) bool { return v > theta*lambda })
 	if cut < 0 {
 		cut = n
 	}
 	r := reference{rank: n - cut, low: 1, high: 1}
 	if cut > 0 {
-		r.norm = slices.Max(block(0, cut, func(int) float64 { return 1 })) / lambda
+		r.norm = slices.Max(blockEigenvalues(0, cut, func(int) float64 { return 1 })) / lambda
 	}
 	if cut < n {
-		v := block(cut, n, func(i int) float64 { return 1 / math.Sqrt(vals[i]) })
+		v := blockEigenvalues(cut, n, func(i int) float64 { return 1 / math.Sqrt(mu[i]) })
 		r.low, r.high = v[0], v[len(v)-1]
 	}
 	// M^(-½)AM^(-½) in the basis of the same eigenvectors, in which M is the diagonal matrix of μ_i+λ.
 	for i := range n {
-		kv.Set(i, i, kv.At(i, i)+lambda)
+		rotated.Set(i, i, rotated.At(i, i)+lambda)
 	}
-	v := block(0, n, func(i int) float64 { return 1 / math.Sqrt(max(vals[i], 0)+lambda) })
-	r.lambdaMin, r.lamMax = v[0], v[n-1]
-	r.kappa = r.lamMax / r.lambdaMin
+	v := blockEigenvalues(0, n, func(i int) float64 { return 1 / math.Sqrt(max(mu[i], 0)+lambda) })
+	r.lambdaMin, r.lambdaMax = v[0], v[n-1]
+	r.kappa = r.lambdaMax / r.lambdaMin
 	return r
 }
 
 // checkRung checks that the intervals of a rung contain the reference values, up to 1e-5 because Z is in float32.
-func (r reference) checkRung(t *testing.T, u Rung, about ...any) {
+// description is printed with an error.
+func (r reference) checkRung(t *testing.T, u Rung, description ...any) {
 	t.Helper()
 	for what, e := range map[string]struct {
 		got  estimate.Interval
 		want float64
 	}{
-		"κ": {u.Kappa, r.kappa}, "λ_min": {u.Min, r.lambdaMin}, "λ_max": {u.Max, r.lamMax},
-		"‖(I−P)K(I−P)‖/λ": {u.Conditions.Norm, r.norm}, "least ratio": {u.Conditions.Low, r.low},
-		"largest ratio": {u.Conditions.High, r.high},
+		"κ": {u.Kappa, r.kappa}, "λ_min": {u.Min, r.lambdaMin}, "λ_max": {u.Max, r.lambdaMax},
+		"‖(I−P)K(I−P)‖/λ": {u.Conditions.Norm, r.norm}, "smallest eigenvalue of the pencil": {u.Conditions.Low, r.low},
+		"largest eigenvalue of the pencil": {u.Conditions.High, r.high},
 	} {
 		if e.got.Lo > e.got.Hi || !(e.got.Lo*(1-1e-5) <= e.want && e.want <= e.got.Hi*(1+1e-5)) {
-			t.Errorf("%v: %s = %v, dense %g", about, what, e.got, e.want)
+			t.Errorf("%v: %s = %v, by dense eigenvalues %g", description, what, e.got, e.want)
 		}
 	}
 }
@@ -127,7 +123,7 @@ func searchSeed(t testing.TB, p Problem, o Options, seed uint64) *Result {
 	return testkit.Must(Search(context.Background(), p, &o, rng.New(seed)))
 }
 
-// chosenRung returns the index of the rung that a search names, or −1.
+// chosenRung returns the index of the rung that a search chooses, or −1.
 func chosenRung(r *Result) int {
 	return slices.IndexFunc(r.Rungs, func(u Rung) bool { return u.S == r.S })
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// TestBadArguments checks that each invalid argument is an error of one line with the number.
-func TestBadArguments(t *testing.T) {
+// TestInvalidOptions checks that each invalid option is an error of one line with its value.
+func TestInvalidOptions(t *testing.T) {
 	p := newTestProblem(t, kernel.Gaussian{Sigma: 2}, scaledNormals(60, 4, 0.7), 0.05)
-	ridged := p
-	ridged.LambdaP = 0.5
+	withLambdaP := p
+	withLambdaP.LambdaP = 0.5
 	for _, c := range []struct {
 		p    Problem
 		o    Options
@@ -29,7 +29,7 @@ func TestBadArguments(t *testing.T) {
 		{p, Options{Confidence: 1.5}, "Confidence 1.5"},
 		{p, Options{Test: Theorem7, Constants: Constants{Gamma: 1}}, "γ=1"},
 		{p, Options{Steps: -1}, "Steps -1"},
-		{ridged, Options{Test: Theorem7}, "λ_p = 0.5"},
+		{withLambdaP, Options{Test: Theorem7}, "λ_p = 0.5"},
 		{p, Options{Preset: "kappa6"}, "kappa6"},
 		{p, Options{Preset: "paper", Constants: Kappa5Constants}, "exclude each other"},
 	} {
@@ -38,6 +38,10 @@ func TestBadArguments(t *testing.T) {
 			t.Errorf("%+v: error %v, want one with %q", c.o, err, c.want)
 		}
 	}
+}
+
+// TestConstants checks the constants of each preset, their text, and that other texts are refused.
+func TestConstants(t *testing.T) {
 	for text, want := range map[string]string{"0.26,0.36": "want θ,α,γ", "1,2,3,4": "want θ,α,γ", "0.1,0.2,1": "γ=1"} {
 		testkit.Fails(t, new(Constants).Set(text), want)
 	}
@@ -47,7 +51,7 @@ func TestBadArguments(t *testing.T) {
 		testkit.OK(t, o.setDefaults(60, 1, 1))
 		testkit.OK(t, parsed.Set(want.String()))
 		if parsed.Name = want.Name; o.Constants != want || parsed != want {
-			t.Errorf("%s: %v, as text %v", preset, o.Constants, parsed)
+			t.Errorf("preset %q: %v, read from its text %v, want %v", preset, o.Constants, parsed, want)
 		}
 	}
 }

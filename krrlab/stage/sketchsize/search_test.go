@@ -17,9 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestAgainstDense compares every quantity of a ladder with dense linear algebra, for features that are nested by index
-// and by stacking.
-func TestAgainstDense(t *testing.T) {
+// TestSearchAgainstDense compares every quantity of a ladder with dense linear algebra, for features that are nested by
+// index and by stacking.
+func TestSearchAgainstDense(t *testing.T) {
 	const lambda = 0.5
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}} {
 		x := scaledNormals(300, 4, 0.7)
@@ -39,7 +39,7 @@ func TestAgainstDense(t *testing.T) {
 			ref.checkRung(t, r, k, r.S)
 			for _, e := range []estimate.Interval{r.Kappa, r.Min, r.Max, c.Norm, c.Low, c.High} {
 				if e.RelativeWidth() > 0.5 && e.Hi > 1e-3 {
-					t.Errorf("%v, s = %d: %v is wide", k, r.S, e)
+					t.Errorf("%v, s = %d: the interval %v has a relative width above 0.5", k, r.S, e)
 				}
 			}
 			if r.Verdict == Accept {
@@ -49,32 +49,32 @@ func TestAgainstDense(t *testing.T) {
 	}
 }
 
-// TestKappa checks by dense linear algebra that the first rung within the target is accepted, and that the rung with
-// the least predicted time is named if there is none.
-func TestKappa(t *testing.T) {
-	const lambda = 0.2
+// TestTargetOfKappa checks by dense linear algebra that the first rung within the target of κ is accepted, and that the
+// rung with the least predicted time is chosen if there is none.
+func TestTargetOfKappa(t *testing.T) {
+	const lambda, target = 0.2, 12
 	k := kernel.Gaussian{Sigma: 1.5}
 	x := scaledNormals(400, 3, 0.8)
 	p := newTestProblem(t, k, x, lambda)
 	dense := testkit.KernelMatrix(k, x)
-	res := searchSeed(t, p, Options{First: 8, Target: 12}, 5)
+	res := searchSeed(t, p, Options{First: 8, Target: target}, 5)
 	if res.Status != Found || chosenRung(res) != len(res.Rungs)-1 || chosenRung(res) < 1 {
 		t.Fatalf("status %s, rung %d of %d", res.Status, chosenRung(res), len(res.Rungs))
 	}
 	for i, r := range res.Rungs {
 		ref := newReference(t, dense, denseFeatures(t, p.Map, x, 8, r.S, rng.New(5)), lambda, 0.3)
-		if within := ref.kappa <= 12; within != (i == chosenRung(res)) || within != (r.Verdict == Accept) {
+		if within := ref.kappa <= target; within != (i == chosenRung(res)) || within != (r.Verdict == Accept) {
 			t.Errorf("s = %d: κ = %g, verdict %s", r.S, ref.kappa, r.Verdict)
 		}
 	}
 	none := searchSeed(t, p, Options{First: 8, Target: 1.001}, 5)
 	if none.Status != None || chosenRung(none) < 0 {
-		t.Fatalf("status %s, rung %d", none.Status, chosenRung(none))
+		t.Fatalf("target 1.001: status %s, rung %d", none.Status, chosenRung(none))
 	}
+	shortest := none.Rungs[chosenRung(none)].PredictedSeconds
 	for i, r := range none.Rungs {
-		if r.Verdict == Accept || r.PredictedSeconds < none.Rungs[chosenRung(none)].PredictedSeconds {
-			t.Errorf("rung %d: %s, %g s predicted, the chosen one %g s", i, r.Verdict, r.PredictedSeconds,
-				none.Rungs[chosenRung(none)].PredictedSeconds)
+		if r.Verdict == Accept || r.PredictedSeconds < shortest {
+			t.Errorf("rung %d: %s, %g s predicted, the chosen one %g s", i, r.Verdict, r.PredictedSeconds, shortest)
 		}
 	}
 	testkit.Equal(t, none.Rungs[len(none.Rungs)-1].S, 256)
@@ -90,8 +90,8 @@ func TestEigenLimit(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that an interrupted search returns the completed rungs together with the error of the context.
-func TestInterrupted(t *testing.T) {
+// TestCanceledSearch checks that a canceled search returns the completed rungs together with the error of the context.
+func TestCanceledSearch(t *testing.T) {
 	p := newTestProblem(t, kernel.Gaussian{Sigma: 2}, scaledNormals(300, 4, 0.7), 0.05)
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &Options{First: 16, Target: 1.01, progress: func(done, total int) {
@@ -100,21 +100,22 @@ func TestInterrupted(t *testing.T) {
 		}
 	}}
 	res, err := Search(ctx, p, o, rng.New(1))
-	if err != context.Canceled || res == nil || len(res.Rungs) != 2 || res.Status != Interrupted || chosenRung(res) < 0 {
+	if err != context.Canceled || res == nil || len(res.Rungs) != 2 || res.Status != Interrupted ||
+		chosenRung(res) < 0 {
 		t.Errorf("%+v, error %v", res, err)
 	}
 }
 
-// TestMemory checks that the ladder ends within the memory budget.
-func TestMemory(t *testing.T) {
+// TestMemoryLimitsLadder checks that the ladder ends within the memory budget, and that a budget that is too small for
+// the first rung is an error.
+func TestMemoryLimitsLadder(t *testing.T) {
 	p := newTestProblem(t, kernel.Gaussian{Sigma: 2}, scaledNormals(300, 4, 0.7), 0.05)
 	res := searchSeed(t, p, Options{First: 16, Target: 1.01, memory: accel.Budget{Limit: 200e3}}, 1)
 	if res.Limit != "memory" || res.Max != 64 {
-		t.Errorf("up to s = %d, limit %s", res.Max, res.Limit)
+		t.Errorf("with 200 kB the ladder ends at s = %d by the limit %q, want 64 by memory", res.Max, res.Limit)
 	}
-	if _, err := Search(context.Background(), p, &Options{First: 16, memory: accel.Budget{Limit: 10e3}}, rng.New(1)); err == nil {
-		t.Error("10 kB were enough")
-	}
+	_, err := Search(context.Background(), p, &Options{First: 16, memory: accel.Budget{Limit: 10e3}}, rng.New(1))
+	testkit.Fails(t, err, "memory")
 }
 
 // slowOperator is an operator whose products take longer on all ranks but the first.
@@ -141,7 +142,8 @@ func TestRanksChoose(t *testing.T) {
 			p := p
 			p.K, p.Comm = slowOperator{p.K, r}, c
 			var err error
-			if results[r], err = Search(t.Context(), p, &Options{Target: 1.01, First: 8, Max: 64}, rng.New(3)); err != nil {
+			if results[r], err = Search(t.Context(), p, &Options{Target: 1.01, First: 8, Max: 64},
+				rng.New(3)); err != nil {
 				t.Errorf("rank %d: %v", r, err)
 			}
 		})
@@ -155,7 +157,8 @@ func TestRanksChoose(t *testing.T) {
 	}
 	testkit.Equal(t, chosenRung(results[0]), chosenRung(results[1]))
 	for i, a := range results[0].Rungs {
-		if b := results[1].Rungs[i]; a.PredictedSeconds != b.PredictedSeconds || a.IterationSeconds != b.IterationSeconds || a.Seconds != b.Seconds {
+		if b := results[1].Rungs[i]; a.PredictedSeconds != b.PredictedSeconds ||
+			a.IterationSeconds != b.IterationSeconds || a.Seconds != b.Seconds {
 			t.Errorf("s = %d: %g s predicted by rank 0, %g s by rank 1", a.S, a.PredictedSeconds, b.PredictedSeconds)
 		}
 	}

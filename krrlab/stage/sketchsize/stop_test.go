@@ -8,27 +8,18 @@ import (
 
 // TestDefaults checks the documented defaults, and the memory of a rung by its formula.
 func TestDefaults(t *testing.T) {
-	withDefaults := func(n int) (o Options, err error) { err = o.setDefaults(n, 1, 1); return o, err }
-	o, err := withDefaults(2000)
-	testkit.OK(t, err)
-	if o.Test != Kappa || o.Target != 30 || o.Constants != Kappa5Constants || o.Confidence != 0.95 ||
-		o.Eigen != 2048 || o.Steps != 150 || o.First != 128 || o.Max != 1999 {
-		t.Errorf("%+v", o)
+	for n, ladder := range map[int][2]int{2000: {128, 1999}, 80: {10, 79}, 5: {1, 4}} { // first and largest s
+		var o Options
+		testkit.OK(t, o.setDefaults(n, 1, 1))
+		if o.Test != Kappa || o.Target != 30 || o.Constants != Kappa5Constants || o.Confidence != 0.95 ||
+			o.Eigen != 2048 || o.Steps != 150 || [2]int{o.First, o.Max} != ladder {
+			t.Errorf("n = %d: %+v, want s from %d to %d", n, o, ladder[0], ladder[1])
+		}
 	}
-	if o, err = withDefaults(80); err != nil || o.First != 10 || o.Max != 79 {
-		t.Errorf("%+v, %v", o, err)
-	}
-	if o, err = withDefaults(5); err != nil || o.First != 1 || o.Max != 4 {
-		t.Errorf("%+v, %v", o, err)
-	}
-	const n, w = 1000, 100
-	for _, c := range []struct {
-		o    Options
-		want int64
-	}{{Options{Test: Kappa}, 6*n*w + 18*w*w}, {Options{Test: Theorem7},
-		6*n*w + 34*w*w}} {
-		s := &search{options: c.o}
-		s.n = n
-		testkit.Equal(t, s.bytes(w), c.want, c.o)
+	const n, s = 1000, 100
+	for test, want := range map[TestName]int64{Kappa: 6*n*s + 18*s*s, Theorem7: 6*n*s + 34*s*s} {
+		rung := &search{options: Options{Test: test}}
+		rung.n = n
+		testkit.Equal(t, rung.bytes(s), want, "bytes of a rung,", test)
 	}
 }

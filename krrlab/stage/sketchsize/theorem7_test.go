@@ -7,11 +7,12 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestUpperAndLower compares the extremes over t with those on a fine grid, and the bound with their ratio.
+// TestUpperAndLower compares Upper and Lower, the extremes of two functions of t ≥ 0, with those on a fine grid, and
+// the bound of κ with their ratio.
 func TestUpperAndLower(t *testing.T) {
-	for _, c := range []Constants{PaperConstants, Kappa5Constants, Kappa10Constants, {Theta: 0.3, Alpha: 0.5,
-		Gamma: 0.2},
-		{Theta: 0, Alpha: 0, Gamma: 0.5}, {Theta: 3, Alpha: 0.01, Gamma: 0.9}, {Theta: 5, Alpha: 4, Gamma: 0}} {
+	for _, c := range []Constants{PaperConstants, Kappa5Constants, Kappa10Constants,
+		{Theta: 0.3, Alpha: 0.5, Gamma: 0.2}, {Theta: 0, Alpha: 0, Gamma: 0.5}, {Theta: 3, Alpha: 0.01, Gamma: 0.9},
+		{Theta: 5, Alpha: 4, Gamma: 0}} {
 		hiAt := func(x float64) float64 {
 			return (1 + math.Pow(math.Sqrt((1+c.Gamma)*x)+math.Sqrt(c.Alpha), 2)) / (1 + x)
 		}
@@ -46,8 +47,8 @@ func TestUpperAndLower(t *testing.T) {
 // TestMargin compares the margin, and the factor that follows from it, with values computed by hand.
 func TestMargin(t *testing.T) {
 	for _, c := range []struct {
-		test Constants
-		want float64
+		constants Constants
+		want      float64
 	}{
 		{Constants{Theta: 1, Alpha: 3, Gamma: 0.5}, 0.2},           // min(1 − 2/4, 0.5/2.5)
 		{Constants{Theta: 1, Alpha: 1.5, Gamma: 0.5}, 0.2},         // min(1 − 2/2.5, 0.2)
@@ -55,13 +56,13 @@ func TestMargin(t *testing.T) {
 		{Constants{Theta: 0.25, Alpha: 9, Gamma: 0.5}, 0.5 / 5.5},  // condition 2 decides
 		{Constants{Theta: 1, Alpha: 0.5, Gamma: 0.5}, 1 - 2/1.5},   // negative: no ε suffices
 	} {
-		testkit.Near(t, c.test.Margin(), c.want, 1e-15, c.test)
+		testkit.Near(t, c.constants.Margin(), c.want, 1e-15, c.constants)
 		want := math.Inf(1)
 		if c.want > 0 {
 			want = 0.25 / (c.want * c.want)
 		}
-		if got := c.test.FeatureFactor(); got != want && math.Abs(got-want) > 1e-13*want {
-			t.Errorf("%+v: factor %g, want %g", c.test, got, want)
+		if got := c.constants.FeatureFactor(); got != want && math.Abs(got-want) > 1e-13*want {
+			t.Errorf("%+v: %g times the features of Theorem 1, want %g", c.constants, got, want)
 		}
 	}
 }

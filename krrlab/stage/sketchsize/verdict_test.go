@@ -17,8 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestThresholds checks that each condition is accepted for a constant 1 % above the value of Z, and rejected for one 1
-// % below.
+// TestThresholds checks that each condition is accepted for a constant 1 % above the value for Z, and rejected for one
+// 1 % below.
 func TestThresholds(t *testing.T) {
 	const lambda, near = 0.5, 0.01
 	k := kernel.Polynomial{Gamma: 1, Degree: 1}
@@ -38,8 +38,8 @@ func TestThresholds(t *testing.T) {
 			Gamma: c.scale * gamma}, Steps: 200}
 		r := searchSeed(t, p, o, 3).Rungs[0].Conditions
 		if r.First != c.first || r.Second != c.second {
-			t.Errorf("α and γ at %g of what Z has: %s and %s, want %s and %s", c.scale, r.First, r.Second, c.first,
-				c.second)
+			t.Errorf("α and γ are %g times the values for Z: %s and %s, want %s and %s", c.scale, r.First, r.Second,
+				c.first, c.second)
 		}
 	}
 }
@@ -60,11 +60,12 @@ func TestUpperEnd(t *testing.T) {
 		}
 	}
 	if across < 3 {
-		t.Errorf("%d intervals across the target: the test needs other parameters", across)
+		t.Errorf("only %d intervals contain the target: the test needs other parameters", across)
 	}
 }
 
-// biased has the features √factor·x_c, c < s, of the kernel xᵀz: ZZᵀ = factor·K if s is at least the dimension of x.
+// biased is a distribution of the features √factor·x_c, c < s, of the kernel xᵀz: ZZᵀ = factor·K if s is at least the
+// dimension of x.
 type biased struct{ factor float64 }
 
 func (f biased) String() string { return "biased linear features" }
@@ -128,7 +129,7 @@ func TestStorageError(t *testing.T) {
 	ref := newReference(t, dense, denseFeatures(t, exact.Map, x, 64, 64, rng.New(3)), lambda, 0.3)
 	var eig mat.EigenSym
 	if !eig.Factorize(dense, true) {
-		t.Fatal("eigenvalues of K")
+		t.Fatal("no eigenvalues of K")
 	}
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
@@ -146,36 +147,34 @@ func TestStorageError(t *testing.T) {
 	}
 	p := exact
 	p.K, p.Error = storedOperator{exact.K, -2 * lambda, mat.VecDenseCopyOf(vectors.ColView(0))}, 0.01
-	if _, err := Search(t.Context(), p, &o, rng.New(3)); err == nil {
-		t.Error("an indefinite K+λI passes")
-	}
+	testkit.Fails(t, testkit.ErrOf(Search(t.Context(), p, &o, rng.New(3))), "K as stored has an error above λ")
 }
 
-// TestJudgements compares the verdict, the relative width and the inner end for κ, for a norm and for two ratios with
-// values computed by hand.
-func TestJudgements(t *testing.T) {
-	at := func(value, lo, hi float64) estimate.Interval { return estimate.Interval{Value: value, Lo: lo, Hi: hi} }
-	r := &lanczos.Result{Min: at(2, 1, 2), Max: at(8, 8, 10)} // κ in [4, 10]
+// TestJudgments compares the verdict, the relative width and the inner end for κ, for a norm and for the two extreme
+// eigenvalues of a pencil with values computed by hand.
+func TestJudgments(t *testing.T) {
+	interval := func(value, lo, hi float64) estimate.Interval { return estimate.Interval{Value: value, Lo: lo, Hi: hi} }
+	r := &lanczos.Result{Min: interval(2, 1, 2), Max: interval(8, 8, 10)} // κ in [4, 10]
 	for _, c := range []struct {
 		name string
 		got  lanczosState
 		want lanczosState
 	}{
-		{"κ below", judgeKappa(r, 0, 10), lanczosState{Accept, 1.5, 4}},
-		{"κ across", judgeKappa(r, 0, 9), lanczosState{Open, 1.5, 4}},
-		{"κ above", judgeKappa(r, 0, 3.9), lanczosState{Reject, 1.5, 4}},
-		{"κ with an allowance", judgeKappa(r, 0.2, 10), lanczosState{Open, 1.5, 4}},
+		{"κ below the target", judgeKappa(r, 0, 10), lanczosState{Accept, 1.5, 4}},
+		{"κ on both sides of the target", judgeKappa(r, 0, 9), lanczosState{Open, 1.5, 4}},
+		{"κ above the target", judgeKappa(r, 0, 3.9), lanczosState{Reject, 1.5, 4}},
+		{"κ with a storage error", judgeKappa(r, 0.2, 10), lanczosState{Open, 1.5, 4}},
 		{"norm below", judgeNorm(r, 0, 10), lanczosState{Accept, 0.25, 8}},
-		{"norm with an error", judgeNorm(r, 0.5, 10), lanczosState{Open, 0.25, 8}},
+		{"norm with a storage error", judgeNorm(r, 0.5, 10), lanczosState{Open, 0.25, 8}},
 		// width relative to a tenth of the limit
 		{"norm far below", judgeNorm(r, 0, 400), lanczosState{Accept, 0.05, 8}},
 		{"norm above", judgeNorm(r, 0.5, 7), lanczosState{Reject, 0.25, 8}},
-		{"ratios", judgeRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0, 0.5),
+		{"ratios", judgeRatios(&lanczos.Result{Min: interval(0.9, 0.6, 0.9), Max: interval(1.2, 1.2, 1.5)}, 0, 0.5),
 			lanczosState{Accept, 0.3 / 0.9, 1.2 / 0.9}},
-		{"ratios with an error", judgeRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0.2, 0.5),
-			lanczosState{Open, 0.3 / 0.9, 1.2 / 0.9}},
-		{"a ratio of nothing", judgeRatios(&lanczos.Result{Min: at(0.5, 0.25, 0), Max: at(1, 1, 2)}, 0, 0.5),
-			lanczosState{Reject, 1, 0x1p50}},
+		{"ratios with a storage error", judgeRatios(&lanczos.Result{Min: interval(0.9, 0.6, 0.9),
+			Max: interval(1.2, 1.2, 1.5)}, 0.2, 0.5), lanczosState{Open, 0.3 / 0.9, 1.2 / 0.9}},
+		{"smallest ratio with the upper end 0", judgeRatios(&lanczos.Result{Min: interval(0.5, 0.25, 0),
+			Max: interval(1, 1, 2)}, 0, 0.5), lanczosState{Reject, 1, 0x1p50}},
 	} {
 		if c.got.verdict != c.want.verdict || math.Abs(c.got.width-c.want.width) > 1e-14 ||
 			math.Abs(c.got.innerEnd-c.want.innerEnd) > 1e-14*c.want.innerEnd {

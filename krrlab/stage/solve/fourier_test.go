@@ -6,21 +6,22 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/stage/cost"
 	"github.com/krrlab/lab/krrlab/stage/plan"
-	"gonum.org/v1/gonum/mat"
 )
 
-// solvedContext is a context that is canceled as soon as the solution has residuals.
-type solvedContext struct {
+// residualContext is a context that is canceled as soon as the solution has residuals.
+type residualContext struct {
 	context.Context
 	sol *Solution
 }
 
-func (c solvedContext) Err() error {
+func (c residualContext) Err() error {
 	if c.sol.ResidualKind != "" {
 		return context.Canceled
 	}
@@ -30,25 +31,26 @@ func (c solvedContext) Err() error {
 // TestFourierCanceled checks that a Fourier solve that is canceled before it has computed residuals with K in float64
 // reports the residuals with the series.
 func TestFourierCanceled(t *testing.T) {
-	s, sol := system(func(s *System) { s.Solver, s.Residual = Fourier, ExactResidual }), new(Solution)
+	s, sol := newSystem(func(s *System) { s.Solver, s.Residual = Fourier, ExactResidual }), new(Solution)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // the status of the solution is taken from the inner context
-	c, err := Run(solvedContext{ctx, sol}, s, nil, sol)
+	c, err := Run(residualContext{ctx, sol}, s, nil, sol)
 	if c == nil || err != context.Canceled || sol.ResidualKind != ResidualInStored || sol.Roundings != nil {
-		t.Errorf("%v: residuals of %q with rounding errors %v", err, sol.ResidualKind, sol.Roundings)
+		t.Errorf("error %v, residuals %q with rounding errors %v; want %q without", err, sol.ResidualKind,
+			sol.Roundings, ResidualInStored)
 	}
 }
 
-// interruptedContext is a context that is canceled once dir has a checkpoint and sol has the given number of rows in
-// its history.
-type interruptedContext struct {
+// checkpointContext is a context that is canceled once dir has a checkpoint and the history of sol has the given number
+// of rows.
+type checkpointContext struct {
 	context.Context
 	dir  string
 	sol  *Solution
 	rows int
 }
 
-func (c interruptedContext) Err() error {
+func (c checkpointContext) Err() error {
 	if len(c.sol.History) >= c.rows && checkpoint.Exists(c.dir) {
 		return context.Canceled
 	}
@@ -60,10 +62,10 @@ func (c interruptedContext) Err() error {
 // and the resumed solve must not repeat the rounds before the checkpoint. It also checks that a series that fails
 // leaves no checkpoint if a plan has a fallback, and otherwise keeps it.
 func TestFourierResumes(t *testing.T) {
-	resumed := 0
+	resumed := 0 // number of solves that have noted that they resume a checkpoint
 	fourierSystem := func(dir string, resume bool) *System {
-		return system(func(s *System) {
-			s.Solver, s.Tol, s.Residual = Fourier, 1e-15, StoredResidual // out of reach: all rounds are needed
+		return newSystem(func(s *System) {
+			s.Solver, s.Tol, s.Residual = Fourier, 1e-15, StoredResidual // out of reach, so all rounds run
 			s.Fingerprint = func() (sum [32]byte, err error) { return sum, nil }
 			if dir != "" {
 				s.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 1, Resume: resume, Note: func(note string) {
@@ -74,34 +76,36 @@ func TestFourierResumes(t *testing.T) {
 			}
 		})
 	}
-	whole := new(Solution)
-	want := testkit.Must(Run(t.Context(), fourierSystem("", false), nil, whole))
-	testkit.Equal(t, len(whole.History), fourierRefinements+1, "rounds")
+	uninterrupted := new(Solution)
+	want := testkit.Must(Run(t.Context(), fourierSystem("", false), nil, uninterrupted))
+	testkit.Equal(t, len(uninterrupted.History), fourierRefinements+1, "rounds")
 	for rows := range fourierRefinements + 1 {
-		dir, broken := t.TempDir(), new(Solution)
+		dir, interrupted := t.TempDir(), new(Solution)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // the status of the solution is taken from the inner context
-		if _, err := Run(interruptedContext{ctx, dir, broken, rows}, fourierSystem(dir, false), nil,
-			broken); err == nil {
+		if _, err := Run(checkpointContext{ctx, dir, interrupted, rows}, fourierSystem(dir, false), nil,
+			interrupted); err == nil {
 			t.Fatalf("not interrupted after %d rounds", rows)
 		}
 		sol := new(Solution)
 		got := testkit.Must(Run(t.Context(), fourierSystem(dir, true), nil, sol))
 		testkit.Equal(t, resumed, rows+1, "resumed solves")
-		if !mat.Equal(got, want) || fmt.Sprint(sol.History) != fmt.Sprint(whole.History) ||
-			sol.Iterations != whole.Iterations {
-			t.Errorf("interrupted after %d rounds: %v, want %v", rows, sol.History, whole.History)
+		if !mat.Equal(got, want) || fmt.Sprint(sol.History) != fmt.Sprint(uninterrupted.History) ||
+			sol.Iterations != uninterrupted.Iterations {
+			t.Errorf("interrupted after %d rounds: %v, want %v", rows, sol.History, uninterrupted.History)
 		}
 	}
 	for _, planned := range []bool{false, true} {
 		dir := t.TempDir()
 		failing := fourierSystem(dir, false)
-		if failing.Lambda = 1e-300; planned {
+		failing.Lambda = 1e-300
+		if planned {
 			failing.Plan = &plan.Report{Fallback: &cost.Candidate{Solver: cost.CG}}
 		}
 		_, err := Run(t.Context(), failing, nil, new(Solution))
 		if err == nil || checkpoint.Exists(dir) == planned {
-			t.Errorf("%v, with a fallback %v, with a checkpoint %v", err, planned, checkpoint.Exists(dir))
+			t.Errorf("a failing series, with a fallback: %v; error %v, the checkpoint is kept: %v", planned, err,
+				checkpoint.Exists(dir))
 		}
 	}
 }
@@ -115,7 +119,7 @@ func TestFourierResumesWithOtherArithmetic(t *testing.T) {
 	}
 	defer simd.UsePath(simd.CurrentPath())
 	dir, sol, notes := t.TempDir(), new(Solution), ""
-	s := system(func(s *System) {
+	s := newSystem(func(s *System) {
 		s.Solver, s.Tol, s.Residual = Fourier, 1e-15, StoredResidual
 		s.Fingerprint = func() (sum [32]byte, err error) { return sum, nil }
 		s.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 1, Note: func(note string) { notes += note }}
@@ -124,7 +128,7 @@ func TestFourierResumesWithOtherArithmetic(t *testing.T) {
 	want := arithmetic()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(interruptedContext{ctx, dir, sol, 1}, s, nil, sol); err == nil {
+	if _, err := Run(checkpointContext{ctx, dir, sol, 1}, s, nil, sol); err == nil {
 		t.Fatal("not interrupted")
 	}
 	simd.UsePath(paths[len(paths)-1])

@@ -14,15 +14,16 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestWork checks for which work the true residuals are computed with K in float64, the limit included, and which
-// storage error is then requested. For a kernel without a profile, evaluations count as work.
-func TestWork(t *testing.T) {
+// TestWorkOfExactResidual checks up to which work true residuals are computed with K in float64, and which storage
+// error is then requested. For a user-defined kernel without a profile, each evaluation counts as Policy.EvalWork.
+func TestWorkOfExactResidual(t *testing.T) {
 	const work = 2 * numPoints * numPoints // n²d
 	for _, c := range []struct {
-		residual                            ResidualPolicy
-		exactWork, refineWork               float64
-		exact, refinesByExact, mayRecompute bool
-		storageError                        float64 // storage error that is requested, in units of λ
+		residual              ResidualPolicy
+		exactWork, refineWork float64 // the limits, Policy.ExactWork and RefineWork
+
+		usesExact, refinesByExact, mayRecompute bool
+		storageError                            float64 // storage error that is requested, in units of λ
 	}{
 		{AutoResidual, work, work, true, true, true, 20e-3},
 		{AutoResidual, work - 1, work, false, true, true, 20e-3},
@@ -30,37 +31,39 @@ func TestWork(t *testing.T) {
 		{ExactResidual, -1, -1, true, false, true, 20e-3},
 		{StoredResidual, 1e9, 1e9, false, false, false, 0.1},
 	} {
-		s := system(func(s *System) { s.Tol, s.Residual = 1e-3, c.residual })
+		s := newSystem(func(s *System) { s.Tol, s.Residual = 1e-3, c.residual })
 		s.Policy.ExactWork, s.Policy.RefineWork = c.exactWork, c.refineWork
 		got := [3]bool{s.UsesExactResidual(nil), s.refinesByExact(nil), s.MayRecompute()}
-		testkit.Equal(t, got, [3]bool{c.exact, c.refinesByExact, c.mayRecompute}, c)
+		testkit.Equal(t, got, [3]bool{c.usesExact, c.refinesByExact, c.mayRecompute}, c)
 		testkit.Near(t, s.StorageErrorBound()/s.Lambda, c.storageError, 1e-12, c)
 		// For a user-defined kernel the limit is RefineWork in both cases.
 		s.Kernel, s.Policy.ExactWork, s.Policy.EvalWork = kernel.Func{F: s.Kernel.Eval}, -1, 3
 		s.Policy.RefineWork += 3 * numPoints * numPoints
-		if s.UsesExactResidual(nil) != c.mayRecompute || s.MayRecompute() != c.mayRecompute || s.PreferredError() != 1e-300 {
-			t.Errorf("%+v with a costly kernel: %v", c, s.UsesExactResidual(nil))
+		if s.UsesExactResidual(nil) != c.mayRecompute || s.MayRecompute() != c.mayRecompute ||
+			s.PreferredError() != 1e-300 {
+			t.Errorf("%+v with a user-defined kernel: exact residuals %t, may recompute %t, preferred error %g", c,
+				s.UsesExactResidual(nil), s.MayRecompute(), s.PreferredError())
 		}
 		testkit.Equal(t, s.DirectStorage(), gram.Float64)
 	}
 }
 
-// declared is a user-defined kernel that is declared to decrease with distance.
-type declared struct{ kernel.Gaussian }
+// userKernel is a user-defined kernel, which claims to decrease with distance as a Gaussian does.
+type userKernel struct{ kernel.Gaussian }
 
 // TestWorkOfSparseTiles checks that tiles that are not formed do not count as work, unless they are omitted only
-// because a user-defined kernel is declared to decrease.
+// because a user-defined kernel claims to decrease.
 func TestWorkOfSparseTiles(t *testing.T) {
-	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1e-3}, declared{kernel.Gaussian{Sigma: 1e-3}}} {
-		s := system(func(s *System) { s.Kernel = k })
-		a := testkit.Must(gram.New(t.Context(), k, s.Train.X, s.Lambda, &gram.Options{Tiles: gram.SparseTiles, TileSize: 16}))
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1e-3}, userKernel{kernel.Gaussian{Sigma: 1e-3}}} {
+		s := newSystem(func(s *System) { s.Kernel = k })
+		a := testkit.Must(gram.New(t.Context(), k, s.Train.X, s.Lambda,
+			&gram.Options{Tiles: gram.SparseTiles, TileSize: 16}))
 		c := a.Choice()
-		work, share, declaredOnly := s.work(), c.FormedShare(), c.Sparse.AssumesDecreasing
+		work, share, onlyClaimed := s.work(), c.FormedShare(), c.Sparse.AssumesDecreasing
 		s.Policy.ExactWork, s.Policy.RefineWork = work*share, work*share
-		if !(share < 1) || s.UsesExactResidual(nil) || s.UsesExactResidual(a) == declaredOnly || s.refinesByExact(a) == declaredOnly ||
-			declaredOnly != (formedShare(a) == 1) {
-			t.Errorf("%T: the share %g of K is formed, AssumesDecreasing %v, exact residuals %v", k, share,
-				declaredOnly,
+		if !(share < 1) || s.UsesExactResidual(nil) || s.UsesExactResidual(a) == onlyClaimed ||
+			s.refinesByExact(a) == onlyClaimed || onlyClaimed != (formedShare(a) == 1) {
+			t.Errorf("%T: the share %g of K is formed, AssumesDecreasing %v, exact residuals %v", k, share, onlyClaimed,
 				s.UsesExactResidual(a))
 		}
 	}
@@ -68,10 +71,11 @@ func TestWorkOfSparseTiles(t *testing.T) {
 
 // TestTolFractions checks how much of the tolerance remains for the storage error of K.
 func TestTolFractions(t *testing.T) {
-	s := system(func(s *System) { s.Storage, s.Residual = gram.Float32, StoredResidual })
+	s := newSystem(func(s *System) { s.Storage, s.Residual = gram.Float32, StoredResidual })
 	a := testkit.Must(s.source(t.Context(), nil, nil)).A
 	e, exact := a.Choice().Error, a.Exact(1e-9)
-	// share is the part of τ that ErrorShare·‖E‖₂/λ takes. want has the aims with the stored K and with K recomputed.
+	// share is the part of τ that ErrorShare·‖E‖₂/λ takes. want has the fractions of the tolerance that remain with the
+	// stored K and with K recomputed.
 	for share, want := range map[float64][2]float64{
 		0.1: {0.7, 0.67}, 0.2: {0.6, 0.37}, 0.4: {0.5, 0.25}, 0.01: {0.79, 0.75},
 	} {
@@ -84,14 +88,15 @@ func TestTolFractions(t *testing.T) {
 	var o pcg.Options
 	refinement := &run{System: s, refining: true}
 	if refinement.setTolFraction(&o, a, nil); o.TolFraction != s.Policy.TolFraction || o.Exact != nil {
-		t.Errorf("a refinement aims at %g", o.TolFraction)
+		t.Errorf("a refinement has the fraction %g of the tolerance, want %g", o.TolFraction, s.Policy.TolFraction)
 	}
 	for _, restartReduction := range []float64{0.05, 1e9} {
 		s.Policy.RestartReduction = restartReduction
 		if refinement.setTolFraction(&o, a, exact); o.TolFraction != s.Policy.TolFraction ||
 			o.Exact.(*residualOperator).Matrix != exact ||
 			math.Abs(o.ReachableReduction-min(restartReduction*e/s.Lambda, 0.5)) > 1e-12 {
-			t.Errorf("with K in float64: aim %g, a reduction by %g", o.TolFraction, o.ReachableReduction)
+			t.Errorf("a refinement with K in float64 has the fraction %g of the tolerance and a reduction by %g",
+				o.TolFraction, o.ReachableReduction)
 		}
 	}
 	s.Policy.SafetyFactor = 1
@@ -105,28 +110,33 @@ func TestTolFractions(t *testing.T) {
 
 // TestWatch checks the monitor of an iteration: the time left is reported from the third iteration on while residuals
 // decrease, and a plan ends the iteration once its earlier and remaining iterations take longer than the direct
-// solver.
+// solver. An error of the error bounds ends it too, after the event is reported.
 func TestWatch(t *testing.T) {
-	s := system(func(s *System) { s.Tol = 1e-8 })
+	s := newSystem(func(s *System) { s.Tol = 1e-8 })
 	var event stage.Event
 	s.Monitor = func(e stage.Event) error { event = e; return nil }
 	tol := func() float64 { return s.Tol }
 	s.Plan = &plan.Report{Fallback: &cost.Candidate{Seconds: cost.Seconds{Total: 5}},
-		Choice: cost.Candidate{Iterations: 9, Seconds: cost.Seconds{Solve: 10}}} // a second each
-	for before, want := range map[int][]error{0: {nil, nil, nil, nil, ErrLate, ErrLate}, 3: {nil, ErrLate}} {
+		// 9 iterations and the first product take 1 s each.
+		Choice: cost.Candidate{Iterations: 9, Seconds: cost.Seconds{Solve: 10}}}
+	for before, wantErrs := range map[int][]error{0: {nil, nil, nil, nil, ErrLate, ErrLate}, 3: {nil, ErrLate}} {
 		watch := s.watch(t.Context(), before, nil, tol)
-		for k, late := range want {
+		for k, want := range wantErrs {
 			it := &pcg.Iteration{Index: k + 1, MaxRelRes: math.Pow(0.1, float64(k+1))}
-			if err := watch(it); err != late || event.Iteration != k+1 || event.Residual != it.MaxRelRes || (event.Remaining >= 0) != (k > 1) {
-				t.Errorf("after %d, iteration %d: %v, %v", before, k+1, err, event)
+			if err := watch(it); err != want || event.Iteration != k+1 || event.Residual != it.MaxRelRes ||
+				(event.Remaining >= 0) != (k > 1) {
+				t.Errorf("after %d earlier iterations, iteration %d: error %v, want %v; event %v", before, k+1, err,
+					want, event)
 			}
 		}
 	}
 	s.Plan = nil
-	watch := s.watch(t.Context(), 0, func(context.Context, *pcg.Iteration) (float64, error) { return 0.5, pcg.ErrStop }, tol)
+	errorBound := func(context.Context, *pcg.Iteration) (float64, error) { return 0.5, pcg.ErrStop }
+	watch := s.watch(t.Context(), 0, errorBound, tol)
 	for k := range 4 {
-		if err := watch(&pcg.Iteration{Index: k + 1, MaxRelRes: 2}); err != pcg.ErrStop || event.Remaining != -1 || event.Bound != 0.5 {
-			t.Errorf("residuals that do not fall: %v, %v", err, event)
+		if err := watch(&pcg.Iteration{Index: k + 1, MaxRelRes: 2}); err != pcg.ErrStop || event.Remaining != -1 ||
+			event.Bound != 0.5 {
+			t.Errorf("residuals that do not decrease: error %v, want %v; event %v", err, pcg.ErrStop, event)
 		}
 	}
 }

@@ -27,9 +27,9 @@ import (
 // estimates from rows are exact.
 const numPoints = 150
 
-// system returns a system with two right-hand sides, one of which is 1,000 times as large as the other, after change
-// has changed it.
-func system(change func(*System)) *System {
+// newSystem returns a system with two right-hand sides, the second of which is 1,000 times as large as the first, after
+// change has changed it.
+func newSystem(change func(*System)) *System {
 	s := &System{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, MinEigenvalue: 0.01, ProvedSemidefinite: true,
 		Solver: PCG, Tol: 1e-6,
 		MaxIter: 500, Policy: DefaultPolicy, Comm: comm.Alone(), Monitor: func(stage.Event) error { return nil },
@@ -43,98 +43,94 @@ func system(change func(*System)) *System {
 }
 
 // source makes K as the system requires it, and M = FFᵀ+λI from 20 landmarks unless the solver is CG.
-func (t *System) source(ctx context.Context, as *gram.Choice, _ *Solution) (m Matrices, err error) {
-	m.LambdaP = t.Lambda
-	o := &gram.Options{Storage: t.Storage, SameAs: as, Accuracy: t.Lambda / 10, PreferredAccuracy: t.StorageErrorBound()}
-	if m.A, err = gram.New(ctx, t.Kernel, t.Train.X, t.Lambda, o); err != nil || t.Solver == CG {
+func (s *System) source(ctx context.Context, as *gram.Choice, _ *Solution) (m Matrices, err error) {
+	m.LambdaP = s.Lambda
+	o := &gram.Options{Storage: s.Storage, SameAs: as, Accuracy: s.Lambda / 10,
+		PreferredAccuracy: s.StorageErrorBound()}
+	if m.A, err = gram.New(ctx, s.Kernel, s.Train.X, s.Lambda, o); err != nil || s.Solver == CG {
 		return m, err
 	}
 	if m.Landmarks, err = lowrank.Nystrom(ctx, m.A, 20, rng.New(1), nil); err == nil {
-		m.M, err = precond.New(ctx, m.Landmarks.F, t.Lambda, nil)
+		m.M, err = precond.New(ctx, m.Landmarks.F, s.Lambda, nil)
 	}
 	return m, err
 }
 
-// dense returns K+λI in float64.
-func (t *System) dense() *mat.SymDense {
-	return testkit.AddRidge(testkit.KernelMatrix(t.Kernel, t.Train.X), t.Lambda)
-}
-
 // checkClaims compares the residuals and error bounds that a solution claims with those of its coefficients x, computed
 // by dense linear algebra in float64. It also checks the history, the seconds and the figure.
-func (t *System) checkClaims(tb testing.TB, sol *Solution, x *mat.Dense) {
-	tb.Helper()
+func (s *System) checkClaims(t testing.TB, sol *Solution, x *mat.Dense) {
+	t.Helper()
 	var chol mat.Cholesky
-	var r, e mat.Dense
-	if a := t.dense(); !chol.Factorize(a) || chol.SolveTo(&e, t.Y) != nil {
-		tb.Fatal("K+λI is not positive definite")
-	} else {
-		r.Mul(a, x)
-		r.Sub(t.Y, &r)
-		e.Sub(&e, x)
+	var r, e mat.Dense // residual, and distance to the solution
+	a := testkit.AddRidge(testkit.KernelMatrix(s.Kernel, s.Train.X), s.Lambda)
+	if !chol.Factorize(a) || chol.SolveTo(&e, s.Y) != nil {
+		t.Fatal("K+λI is not positive definite")
 	}
+	r.Mul(a, x)
+	r.Sub(s.Y, &r)
+	e.Sub(&e, x)
 	for j, reported := range sol.TrueResiduals {
-		residual := mat.Norm(r.ColView(j), 2) / mat.Norm(t.Y.ColView(j), 2)
+		residual := mat.Norm(r.ColView(j), 2) / mat.Norm(s.Y.ColView(j), 2)
 		tolerance := 1e-12
 		if sol.Roundings != nil {
 			tolerance += sol.Roundings[j]
 		}
 		if sol.StorageResiduals != nil {
 			tolerance += sol.StorageResiduals[j]
-			testkit.Near(tb, sol.SampledResiduals[j], residual, 1e-11, "sampled residual", j)
+			testkit.Near(t, sol.SampledResiduals[j], residual, 1e-11, "sampled residual", j)
 		}
-		testkit.Near(tb, reported, residual, tolerance, "true residual", j)
-		if sol.Converged() && residual > t.Tol {
-			tb.Errorf("column %d is called converged with a residual of %g", j, residual)
+		testkit.Near(t, reported, residual, tolerance, "true residual", j)
+		if sol.Converged() && residual > s.Tol {
+			t.Errorf("column %d is called converged with a residual of %g", j, residual)
 		}
 		if b := sol.Error; b != nil {
 			errorNorm := math.Sqrt(mat.Dot(e.ColView(j), r.ColView(j)))
 			if errorNorm > b.Bounds[j] || b.Certain != nil && errorNorm > b.Certain[j] {
-				tb.Errorf("column %d: error %g, bounds %v", j, errorNorm, b)
+				t.Errorf("column %d: the A-norm of the error is %g, above its bound in %+v", j, errorNorm, b)
 			}
 		}
 	}
 	// A run has one row more than iterations, and a refinement is a second run.
-	if runs := len(sol.History) - sol.Iterations; runs != 1 && runs != 2 && t.Solver != Direct {
-		tb.Errorf("%d rows of history after %d iterations", len(sol.History), sol.Iterations)
+	if runs := len(sol.History) - sol.Iterations; runs != 1 && runs != 2 && s.Solver != Direct {
+		t.Errorf("%d rows of history after %d iterations", len(sol.History), sol.Iterations)
 	}
 	fig := sol.Plot()
 	if err := fig.Validate(); err != nil || len(fig.Series[0].X) != max(1, len(sol.History)) ||
 		!strings.Contains(sol.HTML(), "the numbers") {
-		tb.Errorf("a picture of %d points: %v", len(fig.Series[0].X), err)
+		t.Errorf("a figure of %d points for %d rows of history, error %v", len(fig.Series[0].X), len(sol.History), err)
 	}
 	for k, h := range sol.History {
 		if h.Iteration != k || h.Residual != max(h.Columns[0], h.Columns[1]) {
-			tb.Errorf("row %d of the history: %+v", k, h)
+			t.Errorf("row %d of the history: %+v", k, h)
 		}
 	}
-	if s := sol.Seconds; t.Solver != Direct && !(s.Solve > 0 && s.Residual > 0) {
-		tb.Errorf("%+v", s)
+	if sec := sol.Seconds; s.Solver != Direct && !(sec.Solve > 0 && sec.Residual > 0) {
+		t.Errorf("seconds %+v, want some for the solve and for the residual", sec)
 	}
 }
 
 // TestRun compares answers with dense linear algebra in float64, for each solver and each way to compute the true
 // residual. Every residual, estimate and bound of a Solution must hold for the returned coefficients.
 func TestRun(t *testing.T) {
-	stored := func(s *System) { s.Residual, s.Storage = StoredResidual, gram.Float32 }
-	fixed := func(s *System) { s.Policy.ExactWork, s.Storage = -1, gram.Fixed16 }
+	stored32 := func(s *System) { s.Residual, s.Storage = StoredResidual, gram.Float32 }
+	fixed16 := func(s *System) { s.Policy.ExactWork, s.Storage = -1, gram.Fixed16 }
 	for name, c := range map[string]struct {
 		change    func(*System)
 		status    pcg.Status
 		kind      string // how the true residual is computed
-		rows      int    // number of checked rows
+		rows      int    // number of rows of K that are checked in float64
 		criterion string // criterion that ended the iteration
 	}{
 		"pcg": {func(s *System) {}, pcg.Converged, ResidualInStored64, 0, "residual"},
 		"cg":  {func(s *System) { s.Solver = CG }, pcg.Converged, ResidualInStored64, 0, "residual"},
 		"block": {func(s *System) { s.Solver = BlockPCG }, pcg.Converged, ResidualInStored64, 0,
 			"residual"},
-		"stored": {func(s *System) { stored(s); s.Tol = 1e-3 }, pcg.Converged, ResidualInStored, numPoints,
+		"stored": {func(s *System) { stored32(s); s.Tol = 1e-3 }, pcg.Converged, ResidualInStored, numPoints,
 			"residual"},
-		"stored, refined": {func(s *System) { stored(s); s.Tol = 1e-4 }, pcg.Converged, ResidualInStored, numPoints,
+		"stored, refined": {func(s *System) { stored32(s); s.Tol = 1e-4 }, pcg.Converged, ResidualInStored, numPoints,
 			"residual"},
-		"stored, too coarse": {stored, pcg.Inaccurate, ResidualInStored, numPoints, ""},
-		"exact": {func(s *System) { stored(s); s.Residual = ExactResidual }, pcg.Converged,
+		"stored, too coarse": {stored32, pcg.Inaccurate, ResidualInStored, numPoints, ""},
+		"exact": {func(s *System) { stored32(s); s.Residual = ExactResidual }, pcg.Converged,
 			ResidualInFloat64, 0, "residual"},
 		"refined": {func(s *System) { s.Policy.ExactWork, s.Storage, s.Tol = -1, gram.Float32, 1e-8 },
 			pcg.Converged, ResidualInFloat64, 0, "residual"},
@@ -142,19 +138,19 @@ func TestRun(t *testing.T) {
 			s.Policy.ExactWork, s.Policy.RefineWork, s.Storage, s.Tol = -1, -1, gram.Float32, 1e-8
 		},
 			pcg.Inaccurate, ResidualInStored, numPoints, ""},
-		"fixed16": {fixed, pcg.Converged, recomputedIn(kernel.Float64), numPoints, "residual"},
-		"fixed16, no work": {func(s *System) { fixed(s); s.Policy.RefineWork, s.Tol = -1, 1e-3 },
+		"fixed16": {fixed16, pcg.Converged, recomputedIn(kernel.Float64), numPoints, "residual"},
+		"fixed16, no residual in float64": {func(s *System) { fixed16(s); s.Policy.RefineWork, s.Tol = -1, 1e-3 },
 			pcg.Converged, recomputedIn(kernel.Float32), numPoints, "residual"},
 		"fixed16, not met": {func(s *System) {
-			fixed(s)
+			fixed16(s)
 			s.Policy.RefineWork, s.Policy.RecomputedTolFractions, s.Tol = -1, [2]float64{1e-6, 1e-6}, 1e-9
 		}, pcg.Inaccurate, recomputedIn(kernel.Float32), numPoints, ""},
-		"fixed16, met though not aimed at": {func(s *System) {
-			fixed(s)
+		"fixed16, met by a residual above the target of the iteration": {func(s *System) {
+			fixed16(s)
 			s.Policy.RefineWork, s.Policy.RecomputedTolFractions, s.Tol = -1, [2]float64{1e-9, 1e-9}, 1e-4
 		}, pcg.Converged, recomputedIn(kernel.Float32), numPoints, "residual"},
-		"bytes": {func(s *System) {
-			fixed(s)
+		"points of bytes": {func(s *System) {
+			fixed16(s)
 			s.Policy.RefineWork, s.Tol = -1, 1e-9
 			x := points.NewBytes(numPoints, 2, 0.1, nil)
 			for i := range x.Data {
@@ -170,14 +166,15 @@ func TestRun(t *testing.T) {
 			s.Stop, s.Storage, s.Tol = bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.1}, gram.Fixed16, 1e-9
 		}, pcg.Converged, ResidualInFloat64, 0, "residual"},
 		"few iterations": {func(s *System) { s.MaxIter = 3 }, pcg.MaxIterations, ResidualInStored64, 0, ""},
-		"costly": {func(s *System) { s.Kernel = kernel.Func{F: s.Kernel.Eval} }, pcg.Converged,
+		"user-defined kernel": {func(s *System) { s.Kernel = kernel.Func{F: s.Kernel.Eval} }, pcg.Converged,
 			ResidualInStored64, 0, "residual"},
 		"direct": {func(s *System) { s.Solver = Direct }, pcg.Converged, ResidualInFloat64, 0, "residual"},
-		"direct again": {func(s *System) { s.Solver, s.Storage, s.Lambda, s.RetryFloat64 = Direct, gram.Float32, 1e-6, true },
-			pcg.Undecided, ResidualInFloat64, 0, "residual"},
+		"direct, again in float64": {func(s *System) {
+			s.Solver, s.Storage, s.Lambda, s.RetryFloat64 = Direct, gram.Float32, 1e-6, true
+		}, pcg.Undecided, ResidualInFloat64, 0, "residual"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, sol := system(c.change), NewSolution(stage.Header{})
+			s, sol := newSystem(c.change), NewSolution(stage.Header{})
 			sol.Tol = s.Tol
 			var last stage.Event
 			s.Monitor = func(e stage.Event) error { last = e; return nil }
@@ -187,7 +184,8 @@ func TestRun(t *testing.T) {
 				t.Errorf("the last event is %v, the last row of the history %+v", last, end)
 			}
 			s.checkClaims(t, sol, x)
-			if sol.Status != c.status || sol.ResidualKind != c.kind || sol.SampledRows != c.rows || sol.Criterion != c.criterion {
+			if sol.Status != c.status || sol.ResidualKind != c.kind || sol.SampledRows != c.rows ||
+				sol.Criterion != c.criterion {
 				t.Errorf("%v, %s, %d rows, %q met, want %v, %s, %d, %q; true residuals %v, storage %v", sol.Status,
 					sol.ResidualKind, sol.SampledRows, sol.Criterion, c.status, c.kind, c.rows, c.criterion,
 					sol.TrueResiduals, sol.StorageResiduals)
@@ -196,19 +194,20 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestEnd ends solves after five iterations: by a Monitor that asks for the partial answer, by one that fails, and by
-// the context. The last iterate is returned together with the error. After the end of the context its residual is the
+// TestEarlyEnd ends solves after five iterations: by a Monitor that asks for the partial answer, by one that fails, and
+// by the context. The last iterate is returned together with the error. If the context is canceled, its residual is the
 // recursive one.
-func TestEnd(t *testing.T) {
+func TestEarlyEnd(t *testing.T) {
 	failure := errors.New("failure")
 	for name, change := range map[string]func(*System){
 		"pcg":    func(*System) {},
 		"block":  func(s *System) { s.Solver = BlockPCG },
 		"stored": func(s *System) { s.Residual, s.Storage = StoredResidual, gram.Float32 },
 	} {
-		for cause, want := range map[error]error{pcg.ErrStop: nil, failure: failure, context.Canceled: context.Canceled} {
+		for cause, want := range map[error]error{pcg.ErrStop: nil, failure: failure,
+			context.Canceled: context.Canceled} {
 			ctx, cancel := context.WithCancel(t.Context())
-			s, sol := system(change), NewSolution(stage.Header{Tol: 1e-6})
+			s, sol := newSystem(change), NewSolution(stage.Header{Tol: 1e-6})
 			s.Monitor = func(e stage.Event) error {
 				switch {
 				case e.Iteration != 5:
@@ -232,6 +231,7 @@ func TestEnd(t *testing.T) {
 			if sol.Status != pcg.Canceled || sol.ResidualKind != ResidualRecursive || sol.TrueResidual.Known() {
 				t.Errorf("%s, canceled: %v, %s", name, sol.Status, sol.ResidualKind)
 			}
+			// Recursive residuals are close to the true ones, but not as close as their rounding errors.
 			sol.TrueResiduals, sol.Roundings = sol.History[5].Columns, []float64{1e-4, 1e-4}
 			sol.Seconds.Residual = 1
 			s.checkClaims(t, sol, x)

@@ -21,10 +21,12 @@ func TestString(t *testing.T) {
 	r := &Solution{Header: stage.Header{Dataset: "a", Task: "regression", N: 100, D: 3, T: 1,
 		Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25},
 		Approach: Approach{Solver: PCG, Precond: "features",
-			Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: 50, LambdaP: 0.25, Form: "L", Kappa: stage.Unknown},
+			Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: 50, LambdaP: 0.25, Form: "L",
+			Kappa: stage.Unknown},
 		KernelMatrix: KernelMatrix{Storage: "float64", KBytes: 80000, KBound: stage.Unknown},
 		Outcome:      Outcome{Status: pcg.Converged}, Residuals: Residuals{TrueResidual: stage.Unknown},
-		Environment: Environment{BLAS: "go", Threads: 2, PeakBytes: 5e7}, Seconds: Seconds{Load: 0.00123, Kernel: 0.0214, Features: 0.001, Factor: 0.002, Solve: 0.003, Residual: 0.004,
+		Environment: Environment{BLAS: "go", Threads: 2, PeakBytes: 5e7},
+		Seconds: Seconds{Load: 0.00123, Kernel: 0.0214, Features: 0.001, Factor: 0.002, Solve: 0.003, Residual: 0.004,
 			Predict: 0.0005, Total: 0.0331}}
 	want := `data         a: regression, n = 100, d = 3, t = 1
 problem      kernel gaussian(sigma=1.576), λ = 0.25
@@ -36,12 +38,12 @@ machine      go, 2 threads, peak memory 50 MB
 `
 	testkit.Equal(t, r.String(), want)
 	// The time compared with a plan includes what the plan predicts, which is neither loading nor tuning.
-	again := *r
-	again.Plan, again.Seconds.Total = &plan.Report{Flags: "--by-name"}, 99
-	testkit.Contains(t, again.String(), "took 0.0319 s")
+	planned := *r
+	planned.Plan, planned.Seconds.Total = &plan.Report{Flags: "--by-name"}, 99
+	testkit.Contains(t, planned.String(), "took 0.0319 s")
 	js, err := json.Marshal(r)
 	if err != nil || strings.Count(string(js), "1.575566020014298") != 2 {
-		t.Errorf("%s, %v", js, err)
+		t.Errorf("error %v; the JSON has not all digits of σ twice: %s", err, js)
 	}
 	testkit.Equal(t, r.Plot().Title, "a: Gaussian kernel, σ = 1.576, λ = 0.25")
 }
@@ -62,7 +64,7 @@ func TestSetScore(t *testing.T) {
 	s := new(Solution)
 	s.SetScore(&model.Score{N: 4, ErrorRate: math.NaN(), RMSE: 2, RelErr: math.Inf(1), R2: 0.5, BestError: 1})
 	if s.TestError.Known() || s.RMSE != 2 || s.RelErr.Known() || s.R2 != 0.5 || s.BestError != 1 || s.TestN != 4 {
-		t.Errorf("SetScore: %+v", s)
+		t.Errorf("%+v, want an RMSE of 2, R² of 0.5 and a best error of 1 of 4 rows; other numbers unknown", s)
 	}
 }
 
@@ -77,15 +79,13 @@ func TestNewSolution(t *testing.T) {
 		}
 	}
 	if s.N != 3 || s.Converged() || s.CriterionMet() || s.Table().HTML() == "" {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v, want 3 points, no status and a table", s)
 	}
 }
 
-// TestTableOutward checks that the table rounds bounds outward.
-func TestTableOutward(t *testing.T) {
+// TestBoundsInTable checks that the table rounds an upper bound up, and an estimate to the nearest number.
+func TestBoundsInTable(t *testing.T) {
 	s := NewSolution(stage.Header{})
 	s.Kappa, s.KappaBound = 1.2343, 2.34543
-	if text := s.Table().Text(); !strings.Contains(text, "1.234") || !strings.Contains(text, "2.346") {
-		t.Error(text)
-	}
+	testkit.Contains(t, s.Table().Text(), "1.234", "2.346")
 }

@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"math"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -20,12 +21,12 @@ func TestCountOpenLabels(t *testing.T) {
 	x, rows := points.NewDense(2, 1, []float64{1, -1}), points.NewDense(4, 1, []float64{0, 0.05, 1, -1})
 	d := &datasets.Dataset{Task: datasets.Classification, X: rows, Labels: []string{"a", "b"}, Class: make([]int, 4)}
 	s := NewSolution(stage.Header{})
-	s.System = system(func(*System) {})
+	s.System = newSystem(func(*System) {})
 	s.Model = &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: x, C: mat.NewDense(2, 1, []float64{1, -1}),
 		Labels: d.Labels}
 	p := testkit.Must(s.Model.Predict(t.Context(), d, s.PredictOptions()))
 	if s.CountOpenLabels(p, d); s.LabelsCounted != 0 {
-		t.Error("labels are settled by an error that is not known")
+		t.Error("open labels are counted although no error bound is known")
 	}
 	for e, open := range map[float64]int{0: 1, 0.05: 1, 0.1: 2, 1: 4} { // f(0.05) = 0.061, f(1) = 0.86
 		s.Error = &bound.Errors{Bounds: []float64{e}}
@@ -35,21 +36,23 @@ func TestCountOpenLabels(t *testing.T) {
 	}
 }
 
-// TestSetTraining checks that y − λc gives the decision values on the rows of the fit if the residual is small, and
-// that the training error is unknown otherwise.
-func TestSetTraining(t *testing.T) {
+// TestSetTrainingError checks that the training error follows from the decision values y − λc on the rows of the fit if
+// the residual is small, and that it is unknown otherwise.
+func TestSetTrainingError(t *testing.T) {
 	s := NewSolution(stage.Header{})
 	x := points.NewDense(4, 1, []float64{0, 1, 2, 3})
-	s.Model = &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 2, X: x, C: mat.NewDense(4, 1, []float64{1, 0, 0, -1}),
-		Labels: []string{"a", "b"}}
+	s.Model = &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 2, X: x,
+		C: mat.NewDense(4, 1, []float64{1, 0, 0, -1}), Labels: []string{"a", "b"}}
+	// With y = −1, −1, 1, 1 for the classes, y − λc = −3, −1, 1, 3: no label is wrong. The first is wrong for the
+	// others.
 	classes := &datasets.Dataset{Task: datasets.Classification, X: x, Labels: s.Model.Labels, Class: []int{0, 0, 1, 1}}
 	for residual, known := range map[stage.Number]bool{0.01: true, 0.011: false, stage.Unknown: false} {
 		s.TrueResidual, s.TrainError = residual, stage.Unknown
-		if s.SetTrainingError(classes); s.TrainError.Known() != known {
-			t.Errorf("residual %g: training error %g", residual, s.TrainError)
+		if s.SetTrainingError(classes); s.TrainError.Known() != known || known && s.TrainError != 0 {
+			t.Errorf("residual %g: training error %g, want 0, known: %t", residual, s.TrainError, known)
 		}
 	}
 	s.TrueResidual, s.Model.Labels = 0, nil
 	s.SetTrainingError(&datasets.Dataset{Task: datasets.Regression, X: x, Target: []float64{1, 2, 3, 4}})
-	testkit.Near(t, float64(s.TrainError), 2/1.4142135623730951, 1e-12) // errors λc
+	testkit.Near(t, float64(s.TrainError), 2/math.Sqrt2, 1e-12) // the RMSE of λc
 }
