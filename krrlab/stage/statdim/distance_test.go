@@ -12,17 +12,15 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
-	"github.com/krrlab/lab/krrlab/kernel/points"
+
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
 // TestFactorDistance checks that the certain distance of a landmark factor bounds the differences of the eigenvalues of
-// K and FFᵀ, and is not much too large. It also checks degreesAt, grid, and that a canceled context ends Dense.
+// K and FFᵀ, and is not much too large. A factor of unknown accuracy has an unknown distance.
 func TestFactorDistance(t *testing.T) {
-	const n = 60
-	x := points.NewDense(n, 2, nil)
-	rng.New(1).Normals(x.Data, 0)
+	x := testkit.RandomPoints(1, 60, 2)
 	a := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 1}, x, 0.1, 1e-12, nil))
 	f := testkit.Must(lowrank.RPCholesky(t.Context(), a, 12, rng.New(2), nil))
 	w := testkit.Must(precond.New(t.Context(), f.F, 0.1, &precond.Options{Form: precond.FormEigen}))
@@ -35,20 +33,25 @@ func TestFactorDistance(t *testing.T) {
 		t.Errorf("%+v with a residual of %g", d, f.Residual)
 	}
 	for i, v := range mu {
-		s := 0.0
+		factorValue := 0.0
 		if i < len(sigma2) {
-			s = sigma2[i]
+			factorValue = sigma2[i]
 		}
-		if v < s-d.Below-1e-12 || v > s+d.Above+1e-12 {
-			t.Errorf("eigenvalue %d is %g, of FFᵀ %g, %+v", i, v, s, d)
+		if v < factorValue-d.Below-1e-12 || v > factorValue+d.Above+1e-12 {
+			t.Errorf("eigenvalue %d of K is %g, of FFᵀ %g, which differ by more than %+v", i, v, factorValue, d)
 		}
 	}
 	testkit.Equal(t, factorDistance(&lowrank.Factor{F: f.F, EntryError: math.Inf(1)}), unknownDistance)
+}
+
+// TestCurve checks the degrees of freedom for given eigenvalues and values of λ, that the grid has each λ once in
+// ascending order, and that a canceled context ends FromDense.
+func TestCurve(t *testing.T) {
 	if got := degreesAt([]float64{1, 3, -1e-20}, []float64{1, 3}); got[0] != 1.25 || got[1] != 0.75 {
-		t.Errorf("degrees %v", got)
+		t.Errorf("degrees of freedom %v, want 1.25 = 1/2+3/4 and 0.75 = 1/4+3/6", got)
 	}
 	if got := grid(2, []float64{5, 1, 2}); !slices.Equal(got, []float64{1, 2, 5}) {
-		t.Errorf("grid %v", got)
+		t.Errorf("grid %v, want 1, 2, 5", got)
 	}
 	testkit.CheckCancellation(t, func(ctx context.Context) error {
 		return testkit.ErrOf(FromDense(ctx, mat.NewDense(2, 2, []float64{1, 0, 0, 1}), 0, 1, nil))

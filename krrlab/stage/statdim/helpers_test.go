@@ -57,12 +57,12 @@ var spectra = []spectrum{
 	}, 0.02},
 }
 
-// designed is a matrix with known eigenvalues.
+// designed is a matrix K = UDUᵀ with known eigenvalues.
 type designed struct {
 	k     dense
-	mu    []float64
-	exact float64 // s_λ
-	u     *mat.Dense
+	mu    []float64  // the eigenvalues, the diagonal of D
+	exact float64    // s_λ
+	u     *mat.Dense // the eigenvectors
 }
 
 // design returns UDUᵀ with a random orthogonal U.
@@ -77,7 +77,7 @@ func (s spectrum) design(n int, seed uint64) *designed {
 	return d
 }
 
-// features returns Z, n×s, from the leading eigenvectors with noise, so that ZZᵀ is close to K.
+// features returns Z, n×s, of the first s eigenvectors with noise, so that ZZᵀ is close to K.
 func (d *designed) features(s int, noise float64, seed uint64) *points.Dense32 {
 	n := len(d.mu)
 	z := points.NewDense32(n, s, nil)
@@ -91,8 +91,8 @@ func (d *designed) features(s int, noise float64, seed uint64) *points.Dense32 {
 	return z
 }
 
-// control returns ZZᵀ+λ_pI in the eigen form.
-func control(t testing.TB, z *points.Dense32, lambdaP float64) *precond.Woodbury {
+// controlVariate returns ZZᵀ+λ_pI in the form of its eigenvalues.
+func controlVariate(t testing.TB, z *points.Dense32, lambdaP float64) *precond.Woodbury {
 	t.Helper()
 	return testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormEigen}))
 }

@@ -16,7 +16,7 @@ import (
 func TestRun(t *testing.T) {
 	train, k := datasets.SyntheticRegression(250, 4, 0.1, 3), kernel.Gaussian{Sigma: 1.5}
 	mu := testkit.Eigenvalues(t, testkit.KernelMatrix(k, train.X))
-	dimension := func(lambda float64) (s float64) {
+	exactDimension := func(lambda float64) (s float64) {
 		for _, m := range mu {
 			s += m / (m + lambda)
 		}
@@ -24,8 +24,8 @@ func TestRun(t *testing.T) {
 	}
 	for _, p := range []krrlab.Preconditioner{krrlab.Features{S: 60, LambdaP: 0.1}, krrlab.Nystrom{S: 60, LambdaP: 0.1},
 		krrlab.RPCholesky{S: 60, LambdaP: 0.1}, krrlab.None{}} {
-		l := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: k, Solver: krrlab.PCG, Lambda: 0.05, Seed: 3, Precond: p,
-			Storage: gram.Float64}))
+		l := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: k, Solver: krrlab.PCG, Lambda: 0.05, Seed: 3,
+			Precond: p, Storage: gram.Float64}))
 		for _, m := range []statdim.Method{statdim.Auto, statdim.Exact, statdim.Hutchinson, statdim.SLQ, statdim.Free} {
 			s, err := l.StatDim(t.Context(), statdim.Options{Method: m, Confidence: 0.999})
 			if m == statdim.Free && p == krrlab.Preconditioner(krrlab.None{}) {
@@ -34,13 +34,13 @@ func TestRun(t *testing.T) {
 			}
 			testkit.OK(t, err)
 			if m == statdim.Exact && (s.Estimate.RelativeWidth() > 1e-6 || s.Estimate.Confidence != 1) {
-				t.Errorf("%v: %v of all eigenvalues", p, s.Estimate)
+				t.Errorf("%v: the interval of all eigenvalues is %v", p, s.Estimate)
 			}
-			if exact := dimension(0.05); !s.Estimate.Contains(exact) || m != statdim.Free && !s.WidthReached {
+			if exact := exactDimension(0.05); !s.Estimate.Contains(exact) || m != statdim.Free && !s.WidthReached {
 				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.WidthReached)
 			}
 			for _, c := range s.Curve {
-				if exact := dimension(c.Lambda); !c.Estimate.Contains(exact) || c.Estimate.Lo > c.Estimate.Value ||
+				if exact := exactDimension(c.Lambda); !c.Estimate.Contains(exact) || c.Estimate.Lo > c.Estimate.Value ||
 					c.Estimate.Hi < c.Estimate.Value {
 					t.Errorf("%v, %v: s_%g = %.6g, got %v", p, m, c.Lambda, exact, c.Estimate)
 				}
@@ -61,7 +61,8 @@ func TestRun(t *testing.T) {
 }
 
 // TestMemoryRefusesDense checks that probes are used if the memory budget is too small for all eigenvalues, 8n² bytes,
-// and that the report says so. It also checks the notes on a width that was not reached.
+// and that the report says so. It also checks the notes on a width that was not reached, and on a curve by quadrature
+// whose width is reached by another method at λ only.
 func TestMemoryRefusesDense(t *testing.T) {
 	makeLab := func(n int, memory int64) *krrlab.Lab {
 		return testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, 5), krrlab.Config{Memory: memory,
@@ -71,22 +72,25 @@ func TestMemoryRefusesDense(t *testing.T) {
 	exact := testkit.Must(makeLab(1200, 0).StatDim(t.Context(), statdim.Options{Method: statdim.Exact}))
 	limited := testkit.Must(makeLab(1200, 11e6).StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-6}))
 	if !limited.Estimate.Contains(exact.Estimate.Value) || limited.WidthReached || limited.Method == statdim.Exact {
-		t.Errorf("%v, exactly %v", limited, exact)
+		t.Errorf("with 11 MB: %v\nby all eigenvalues: %v", limited, exact)
 	}
-	testkit.Contains(t, limited.String(), "(asked 0.0001 %)", "n = 1200 points would take 11.5 MB of memory, and 10.9 MB of 11 MB are free")
+	testkit.Contains(t, limited.String(), "(asked 0.0001 %)",
+		"n = 1200 points would take 11.5 MB of memory, and 10.9 MB of 11 MB are free")
 	testkit.Fails(t, testkit.ErrOf(makeLab(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Exact})),
 		"10.9 MB of 11 MB are free: take another method, or allow more by --memory")
 	testkit.Fails(t, testkit.ErrOf(makeLab(50, 0).StatDim(t.Context(), statdim.Options{Width: -1})), "Width -1: want")
 	free := testkit.Must(makeLab(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Free, Width: 1e-6}))
 	testkit.Contains(t, free.String(), "tr K and this Z prove no narrower interval")
-	hard := testkit.Must(krrlab.New(datasets.SyntheticRegression(700, 3, 0.1, 5), krrlab.Config{Memory: 38e5,
+	illConditioned := testkit.Must(krrlab.New(datasets.SyntheticRegression(700, 3, 0.1, 5), krrlab.Config{Memory: 38e5,
 		Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 1e-7, Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 100}}))
-	other := testkit.Must(hard.StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-3}))
-	if other.Method != statdim.Hutchinson || len(other.Curve) != 21 {
-		t.Errorf("%v", other)
+	hutchinson := testkit.Must(illConditioned.StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-3}))
+	if hutchinson.Method != statdim.Hutchinson || len(hutchinson.Curve) != 21 {
+		t.Errorf("method %s with a curve of %d points, want hutchinson and 21: %v", hutchinson.Method,
+			len(hutchinson.Curve), hutchinson)
 	}
-	testkit.Contains(t, other.String(), "the curve is from it")
-	wide := testkit.Must(krrlab.New(datasets.SyntheticRegression(1200, 3, 0.1, 5), krrlab.Config{Memory: 11e6,
+	testkit.Contains(t, hutchinson.String(), "the curve is from it")
+	largeRank := testkit.Must(krrlab.New(datasets.SyntheticRegression(1200, 3, 0.1, 5), krrlab.Config{Memory: 11e6,
 		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 800}}))
-	testkit.Fails(t, testkit.ErrOf(wide.StatDim(t.Context(), statdim.Options{})), "K of 1200 points as recompute would take")
+	testkit.Fails(t, testkit.ErrOf(largeRank.StatDim(t.Context(), statdim.Options{})),
+		"K of 1200 points as recompute would take")
 }

@@ -52,8 +52,8 @@ func TestCoverage(t *testing.T) {
 				p := &problem{K: d.k, Lambda: s.lambda}
 				name := s.name + "/" + m.name
 				if controlled {
-					p.Control = control(t, d.features(30, 0.1, 5), 2*s.lambda)
-					name += "/controlled"
+					p.Control = controlVariate(t, d.features(30, 0.1, 5), 2*s.lambda)
+					name += "/with control variate"
 				}
 				t.Run(name, func(t *testing.T) {
 					covered, reached, probes, count := 0, 0, 0, suite.Scale(10, 10, 100)
@@ -75,7 +75,8 @@ func TestCoverage(t *testing.T) {
 					t.Logf("s_λ = %.4g: %d of %d covered, %d reached 10 %%, %.1f probes", d.exact, covered, count,
 						reached, float64(probes)/float64(count))
 					if covered < minCovered(count) {
-						t.Errorf("95 %% interval covers %.6g in %d of %d seeds", d.exact, covered, count)
+						t.Errorf("the 95 %% interval covers s_λ = %.6g in %d of %d seeds, want %d", d.exact, covered,
+							count, minCovered(count))
 					}
 				})
 			}
@@ -91,7 +92,7 @@ func TestQuadraticForms(t *testing.T) {
 		d := s.design(n, 7)
 		var chol mat.Cholesky
 		if !chol.Factorize(testkit.AddRidge(d.k, s.lambda)) {
-			t.Fatal(s.name)
+			t.Fatalf("%s: K+λI is not positive definite", s.name)
 		}
 		z := estimate.RandomSigns(n, 0, m, rng.New(1))
 		var x mat.Dense
@@ -99,30 +100,31 @@ func TestQuadraticForms(t *testing.T) {
 		exact := dots(z, &x) // zᵀA⁻¹z
 		p := &problem{K: d.k, Lambda: s.lambda}
 		o := &Options{progress: func(int, int, estimate.Interval) {}}
-		check := func(how string, j int, y, half float64) {
-			want := float64(n) - s.lambda*exact[j]
+		checkForm := func(how string, j int, y, half float64) {
+			want := float64(n) - s.lambda*exact[j] // zᵀK(K+λI)⁻¹z, as zᵀz = n
 			if slack := 1e-9 * n; math.Abs(y-want) > half+slack {
-				t.Errorf("%s, %s: form %.9g ± %.3g, want %.9g", s.name, how, y, half, want)
+				t.Errorf("%s, %s: the quadratic form is %.9g ± %.3g, want %.9g", s.name, how, y, half, want)
 			}
 		}
 		for _, tol := range []float64{0.3, 0.01, 1e-6} {
 			q := testkit.Must(p.solveProbes(t.Context(), z, tol, o, estimate.Interval{}))
 			y, half := q.quadraticForms(p)
 			for j := range m {
-				check("solve", j, y[j], half[j])
+				checkForm("solve", j, y[j], half[j])
 			}
 		}
 		forEachStep(t, d.k, z, 40, func(j int, r *lanczos.Result) {
 			y, half := p.quadraticForm(r)
-			check(fmt.Sprintf("%d Lanczos steps", r.Steps), j, y, half)
+			checkForm(fmt.Sprintf("%d Lanczos steps", r.Steps), j, y, half)
 			if r.Steps == 40 && half > 0.05*n {
-				t.Errorf("%s: 40 steps leave ± %.3g", s.name, half)
+				t.Errorf("%s: 40 steps leave ± %.3g, want at most %g", s.name, half, 0.05*n)
 			}
 		})
 	}
 }
 
-// forEachStep runs Lanczos processes from the columns of z, and calls each after every step of a process.
+// forEachStep runs count steps of a Lanczos process from each column of z, and calls check after each step of process
+// j.
 func forEachStep(t *testing.T, k dense, z *mat.Dense, count int, check func(j int, r *lanczos.Result)) {
 	t.Helper()
 	var results []*lanczos.Result
@@ -147,7 +149,7 @@ func TestTinyRidge(t *testing.T) {
 	uz.Mul(d.u.T(), z)
 	p := &problem{K: d.k, Lambda: lambda}
 	if r := rounding(d.mu[0], n); r < lambda {
-		t.Fatalf("rounding %g is below λ: the test is too tame", r)
+		t.Fatalf("the rounding error %g of ‖K‖ is below λ: the test needs other parameters", r)
 	}
 	forEachStep(t, d.k, z, 12, func(j int, r *lanczos.Result) {
 		var want float64
@@ -161,9 +163,9 @@ func TestTinyRidge(t *testing.T) {
 	})
 }
 
-// TestFree checks that the certain interval covers s_λ of any K within a known distance of ZZᵀ, and that it shrinks
-// with the distance. Without a distance it is as wide as the trace allows.
-func TestFree(t *testing.T) {
+// TestFeatureCurve checks that the certain interval covers s_λ of any K within a known distance of ZZᵀ, and that it
+// shrinks with the distance. If the distance is unknown, it is as wide as the trace allows.
+func TestFeatureCurve(t *testing.T) {
 	const n, lambda = 50, 0.3
 	g := rng.New(8)
 	for trial := range 200 {
@@ -176,7 +178,7 @@ func TestFree(t *testing.T) {
 				sigma2[i] = 5 * math.Exp(-float64(i)/4) * trialStream.Sub("s").Float64(uint64(i))
 				mu[i] = sigma2[i]
 			}
-			// By Weyl's theorem the sorted numbers also differ by at most η.
+			// If the eigenvalues differ by at most η in this order, they also do in descending order.
 			mu[i] = max(0, mu[i]+eta*(2*trialStream.Sub("m").Float64(uint64(i))-1))
 			trace += mu[i]
 		}
@@ -206,8 +208,8 @@ func TestProductRounding(t *testing.T) {
 	const n, u, lambda = 40, 1e-3, 0.5
 	k := dense{testkit.AddRidge(mat.NewSymDense(n, nil), 1)}
 	for _, m := range methods {
-		r := testkit.Must(m.run(t.Context(), &problem{K: rounded{k, u}, Lambda: lambda, Unit: u,
-			Control: control(t, points.NewDense32(n, 1, nil), lambda)}, &Options{stream: rng.New(1)}))
+		r := testkit.Must(m.run(t.Context(), &problem{K: scaledDown{k, u}, Lambda: lambda, Unit: u,
+			Control: controlVariate(t, points.NewDense32(n, 1, nil), lambda)}, &Options{stream: rng.New(1)}))
 		if want := n / (1 + lambda); !r.Estimate.Contains(want) || math.Abs(r.Estimate.Value-want) < u*want/10 ||
 			r.Storage > 2*u*want {
 			t.Errorf("%s: [%.8g, %.8g], want %.8g", m.name, r.Estimate.Lo, r.Estimate.Hi, want)
@@ -215,20 +217,20 @@ func TestProductRounding(t *testing.T) {
 	}
 }
 
-// rounded multiplies by K(1−u).
-type rounded struct {
+// scaledDown is the operator (1−u)·K, whose products have the relative error u.
+type scaledDown struct {
 	dense
 	u float64
 }
 
-func (r rounded) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (r scaledDown) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	err := r.dense.KMulTo(ctx, dst, src)
 	dst.Scale(1-r.u, dst)
 	return err
 }
 
-// TestStorage compares the allowance for the storage error with s_λ of perturbed matrices.
-func TestStorage(t *testing.T) {
+// TestStorageError checks that the allowance for the storage error covers the change of s_λ of perturbed matrices.
+func TestStorageError(t *testing.T) {
 	const n = 80
 	for _, s := range spectra {
 		d := s.design(n, 4)

@@ -28,11 +28,13 @@ func TestRelevanceGradient(t *testing.T) {
 	for i := range weights {
 		weights[i] = 0.2 + float64(i*i%7)
 	}
-	weighted, weightedClasses := *datasets.SyntheticRegression(n, d, 0.1, 1), *toClasses(twoRelevantFeatures(n, d, bowl), -0.7, 0.4)
+	weighted := *datasets.SyntheticRegression(n, d, 0.1, 1)
+	weightedClasses := *toClasses(twoRelevantFeatures(n, d, bowl), -0.7, 0.4)
 	weighted.Weights, weightedClasses.Weights = weights, weights
 	for name, set := range map[string]*datasets.Dataset{"regression": datasets.SyntheticRegression(n, d, 0.1, 1),
-		"two classes": toClasses(twoRelevantFeatures(n, d, bowl), 0), "three": toClasses(twoRelevantFeatures(n, d, bowl), -0.7, 0.4),
-		"weights": &weighted, "weights of classes": &weightedClasses} {
+		"two classes":   toClasses(twoRelevantFeatures(n, d, bowl), 0),
+		"three classes": toClasses(twoRelevantFeatures(n, d, bowl), -0.7, 0.4),
+		"weights":       &weighted, "weights of classes": &weightedClasses} {
 		single, sampleOfAll := newProblem(t, set), (&search{data: newProblem(t, set)}).trainingSample(upTo(n))
 		x := centeredDense(set.X)
 		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
@@ -47,9 +49,11 @@ func TestRelevanceGradient(t *testing.T) {
 					r.priorMean = []float64{1, 0, 0, 0.1, 1, 0, 0, 0, 1, 0}
 				}
 				checkGradient(t, r, theta, name)
-				stretched := &problem{train: &datasets.Dataset{X: stretch(x, r.shape(theta)), Weights: set.Weights}, y: single.y}
-				want := newJudgment(false).loss(single.y, points.ScaleRows(sampleOfAll.sqrtWeights, looResiduals(t, stretched, k, 0.2))).objective()
-				for j, v := range theta[:len(theta)-1] {
+				stretched := &problem{train: &datasets.Dataset{X: stretch(x, r.shape(theta)), Weights: set.Weights},
+					y: single.y}
+				residuals := points.ScaleRows(sampleOfAll.sqrtWeights, looResiduals(t, stretched, k, 0.2))
+				want := defaultScoring(false).loss(single.y, residuals).objective()
+				for j, v := range theta[:len(theta)-1] { // the prior, ½·priorPrecision·(θ_j − priorMean_j)²
 					want += 0.005 * (v - r.priorMean[j]) * (v - r.priorMean[j])
 				}
 				grad := make([]float64, len(theta))
@@ -57,7 +61,7 @@ func TestRelevanceGradient(t *testing.T) {
 				testkit.Near(t, value, want, 1e-8, name, k)
 				r.freeLambda = false
 				if _, err := r.value(ctx, theta, grad); err != nil || grad[len(theta)-1] != 0 {
-					t.Errorf("λ held: derivative %g, %v", grad[len(theta)-1], err)
+					t.Errorf("λ is fixed: derivative %g by log λ, want 0; error %v", grad[len(theta)-1], err)
 				}
 			}
 		}
@@ -81,12 +85,13 @@ func checkGradient(t *testing.T, r *distanceObjective, theta []float64, name str
 			_, f[i] = value(shifted)
 		}
 		if want := (f[0] - f[1]) / (2 * h); math.Abs(grad[j]-want) > 1e-6*(1+math.Abs(want)) {
-			t.Errorf("%s, %v, matrix %v: derivative %d is %.8g, by differences %.8g", name, r.k, r.matrix, j, grad[j], want)
+			t.Errorf("%s, %v, matrix %v: derivative %d is %.8g, by differences %.8g", name, r.k, r.matrix, j, grad[j],
+				want)
 		}
 	}
 }
 
-// twoRelevantFeatures returns n rows of d features, of which only the first two matter.
+// twoRelevantFeatures returns n rows of d random features x, with the target f(x_0, x_1, noise).
 func twoRelevantFeatures(n, d int, f func(a, b, noise float64) float64) *datasets.Dataset {
 	g := rng.New(3)
 	x, noise := points.NewDense(n, d, nil), make([]float64, n)
@@ -105,20 +110,20 @@ func twoRelevantFeatures(n, d int, f func(a, b, noise float64) float64) *dataset
 // bowl is a function of two features, linear in the first and quadratic in the second, with noise.
 func bowl(a, b, noise float64) float64 { return a + b*b - 1 + noise }
 
-// toClasses turns a regression into a classification: the classes are the intervals between the given answers.
-func toClasses(set *datasets.Dataset, at ...float64) *datasets.Dataset {
-	set.Task, set.Labels = datasets.Classification, []string{"0", "1", "2"}[:len(at)+1]
+// toClasses turns a regression into a classification: the classes are the intervals between the thresholds.
+func toClasses(set *datasets.Dataset, thresholds ...float64) *datasets.Dataset {
+	set.Task, set.Labels = datasets.Classification, []string{"0", "1", "2"}[:len(thresholds)+1]
 	for _, v := range set.Target {
-		c, _ := slices.BinarySearch(at, v)
+		c, _ := slices.BinarySearch(thresholds, v)
 		set.Class = append(set.Class, c)
 	}
 	set.Target = nil
 	return set
 }
 
-// TestLengths checks that irrelevant features get long length scales, which are accepted by rows that were not used for
-// the fit, and that the result describes them. If all features are relevant, nothing is accepted.
-func TestLengths(t *testing.T) {
+// TestLengthScales checks that irrelevant features get long length scales, which are accepted by rows that were not
+// used for the fit, and that the result describes them. If all features are relevant, nothing is accepted.
+func TestLengthScales(t *testing.T) {
 	ctx := context.Background()
 	f := func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + 0.1*noise }
 	o := Options{Kernels: []string{"gaussian", "laplacian"}}
@@ -134,58 +139,50 @@ func TestLengths(t *testing.T) {
 		float64(perFeature.Best.Error) > 0.6*float64(isotropic.Best.Error) {
 		t.Fatalf("%+v: %+v", perFeature.Best, l)
 	}
-	least := slices.Min(perFeature.Best.Lengths[2:])
-	if m := max(perFeature.Best.Lengths[0], perFeature.Best.Lengths[1]); m > least/3 ||
-		!slices.Contains(l.RelevantFeatures[:2], "x0") ||
-		!slices.Contains(l.RelevantFeatures[:2], "x1") {
-		t.Errorf("lengths %v, %v", perFeature.Best.Lengths, l.RelevantFeatures)
+	lengths := perFeature.Best.Lengths
+	if max(lengths[0], lengths[1]) > slices.Min(lengths[2:])/3 ||
+		!slices.Equal(slices.Sorted(slices.Values(l.RelevantFeatures[:2])), []string{"x0", "x1"}) {
+		t.Errorf("length scales %v, most relevant features %v", lengths, l.RelevantFeatures)
 	}
-	if k := perFeature.Best.Spec(); k.Sigma != 1 ||
-		!strings.Contains(perFeature.Best.flags(), fmt.Sprintf("--sigma %g,%g,", perFeature.Best.Lengths[0],
-			perFeature.Best.Lengths[1])) {
-		t.Errorf("%+v, %s", k, perFeature.Best.flags())
-	}
-	for _, text := range []string{perFeature.String(), perFeature.Short(), perFeature.Table().Caption, perFeature.Plot().Caption} {
+	testkit.Equal(t, perFeature.Best.Spec().Sigma, 1, "σ next to length scales")
+	testkit.Contains(t, perFeature.Best.flags(), fmt.Sprintf("--sigma %g,%g,", lengths[0], lengths[1]))
+	for _, text := range []string{perFeature.String(), perFeature.Short(), perFeature.Table().Caption,
+		perFeature.Plot().Caption} {
 		testkit.Contains(t, text, perFeature.mostRelevant(5))
 	}
 	testkit.Contains(t, perFeature.errorMapFigure("RMSE").Title, "lengths: "+l.RelevantFeatures[0])
-	rows, e := upTo(450), mat.NewDense(450, 1, nil)
+	rows := upTo(450)
 	train, _, err := datasets.ChangeDistance(perFeature.Best.Lengths, d.train, nil)
 	testkit.OK(t, err)
 	k := testkit.Must(kernel.FromSpec(perFeature.Best.Spec()))
-	for i := 0; i < 450; i += 90 { // leave-one-out residuals of a few rows by refits with the result
-		e.SetRow(i, fitResiduals(t, &problem{train: train, y: d.y}, k, perFeature.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]),
-			[]int{i}).RawRowView(0))
-	}
 	sampleOfAll := (&search{data: d}).newSample(rows)
 	sampleOfAll.setShape(l.Shape)
 	geometric := testkit.Must(kernel.FromSpec(kernel.Spec{Name: perFeature.Best.Kernel, Sigma: perFeature.Best.Sigma}))
 	found := testkit.Must(sampleOfAll.loss(ctx, geometric, perFeature.Best.Lambda))
-	for i := 0; i < 450; i += 90 {
-		if want := e.At(i, 0) * e.At(i, 0); math.Abs(found.rows[i]-want) > 1e-5*(1+want) {
-			t.Errorf("row %d: %g in the search, %g by a refit of the result", i, found.rows[i], want)
-		}
+	for i := 0; i < 450; i += 90 { // leave-one-out losses of a few rows by refits with the result
+		e := fitResiduals(t, &problem{train: train, y: d.y}, k, perFeature.Best.Lambda,
+			slices.Concat(rows[:i], rows[i+1:]), []int{i}).At(0, 0)
+		testkit.Near(t, found.rows[i], e*e, 1e-5*(1+e*e), "loss of row", i)
 	}
 	equallyRelevant, err := searchPoints(ctx, newProblem(t, twoRelevantFeatures(450, 2,
 		func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + noise })), o, nil, nil)
-	if err != nil || len(equallyRelevant.Distances) != 1 || equallyRelevant.Distances[0].Accepted || equallyRelevant.Best.Lengths != nil ||
-		!strings.Contains(equallyRelevant.String(), "not taken") {
-		t.Errorf("alike: %+v, %v", equallyRelevant, err)
+	if err != nil || len(equallyRelevant.Distances) != 1 || equallyRelevant.Distances[0].Accepted ||
+		equallyRelevant.Best.Lengths != nil || !strings.Contains(equallyRelevant.String(), "not taken") {
+		t.Errorf("two equally relevant features: %+v, error %v; want no length scales", equallyRelevant, err)
 	}
-	for name, change := range map[string]func(*Options){"σ held": func(o *Options) { o.Sigma = 1 },
-		"polynomial": func(o *Options) { o.Kernels = []string{"polynomial"}; o.Degree = 2 }} {
-		options := o
-		if change(&options); name != "polynomial" {
-			options.Kernels = []string{"gaussian"}
-		}
+	for name, options := range map[string]Options{
+		"fixed σ":    {Kernels: []string{"gaussian"}, Sigma: 1, Distance: "lengths"},
+		"polynomial": {Kernels: []string{"polynomial"}, Degree: 2, Distance: "lengths"},
+	} {
 		if r, err := searchPoints(ctx, newProblem(t, twoRelevantFeatures(200, 3, f)), options, nil, nil); err != nil ||
 			r.Distances != nil {
-			t.Errorf("%s: %+v, %v", name, r, err)
+			t.Errorf("%s: %+v, error %v; want no search for a distance", name, r, err)
 		}
 	}
 }
 
-// rotatedData returns rows of a function of three random directions of d features, with noise 0.1.
+// rotatedData returns n rows of d features whose target is a function of three random orthogonal directions, with noise
+// of the standard deviation 0.1.
 func rotatedData(n, d int, seed uint64) *datasets.Dataset {
 	g := rng.New(seed)
 	x, noise, r := points.NewDense(n, d, nil), make([]float64, n), make([]float64, d*d)
@@ -194,10 +191,10 @@ func rotatedData(n, d int, seed uint64) *datasets.Dataset {
 	g.Sub("rotation").Normals(r, 0)
 	var qr mat.QR
 	qr.Factorize(mat.NewDense(d, d, r))
-	var q, turned mat.Dense
+	var q, rotated mat.Dense
 	qr.QTo(&q)
-	turned.Mul(mat.NewDense(n, d, x.Data), &q)
-	set := &datasets.Dataset{Name: "rotated", X: points.NewDense(n, d, turned.RawMatrix().Data),
+	rotated.Mul(mat.NewDense(n, d, x.Data), &q)
+	set := &datasets.Dataset{Name: "rotated", X: points.NewDense(n, d, rotated.RawMatrix().Data),
 		Task: datasets.Regression}
 	for i := range n {
 		v := x.Row(i)
@@ -206,33 +203,32 @@ func rotatedData(n, d int, seed uint64) *datasets.Dataset {
 	return set
 }
 
-// TestMatrix checks on randomly rotated data that a matrix has at most 0.75 of the error of length scales on new rows,
-// and that refits with the result agree with the search.
-func TestMatrix(t *testing.T) {
-	const n, tested = 400, 300
+// TestFullMatrix checks on randomly rotated data that a distance with a full matrix has at most 0.75 times the error of
+// length scales on new rows, and that fits with the result agree with the search.
+func TestFullMatrix(t *testing.T) {
+	const n, testRows, d = 400, 300, 6
 	for seed := range uint64(suite.Scale(1, 1, 10)) {
-		all := rotatedData(n+tested, 6, seed+1)
-		test := upTo(n + tested)[n:]
-		d, y := newProblem(t, all.Subset(upTo(n))), newProblem(t, all)
-		errors := map[string]float64{}
+		all := rotatedData(n+testRows, d, seed+1)
+		train, y := newProblem(t, all.Subset(upTo(n))), newProblem(t, all).y
+		errors := map[string]float64{} // RMSE on the test rows
 		var r *Result
 		for _, distance := range []string{"lengths", "full"} {
-			r = testkit.Must(searchPoints(t.Context(), d, Options{Kernels: []string{"gaussian"}, Points: 15,
+			r = testkit.Must(searchPoints(t.Context(), train, Options{Kernels: []string{"gaussian"}, Points: 15,
 				Distance: distance}, nil, nil))
 			stretched, _, err := datasets.ChangeDistance(r.Best.Distance(), all, nil)
 			testkit.OK(t, err)
 			k := testkit.Must(kernel.FromSpec(r.Best.Spec()))
-			e := fitResiduals(t, &problem{train: stretched, y: y.y}, k, r.Best.Lambda, upTo(n), test)
-			errors[distance] = mat.Norm(e, 2) / math.Sqrt(tested)
+			e := fitResiduals(t, &problem{train: stretched, y: y}, k, r.Best.Lambda, upTo(n), upTo(n + testRows)[n:])
+			errors[distance] = mat.Norm(e, 2) / math.Sqrt(testRows)
 		}
-		if !(errors["full"] <= 0.75*errors["lengths"]) || len(r.Best.Matrix) != 36 || r.Best.Spec().Sigma != 1 {
-			t.Fatalf("seed %d: %v of %+v", seed, errors, r.Distances)
+		if !(errors["full"] <= 0.75*errors["lengths"]) || len(r.Best.Matrix) != d*d || r.Best.Spec().Sigma != 1 {
+			t.Fatalf("seed %d: RMSE %v with %+v", seed, errors, r.Distances)
 		}
 		full := r.bestDistance()
-		if full.Kind != "full" || !full.Accepted || len(full.Directions) != 6 {
-			t.Errorf("%+v", full)
+		if full.Kind != "full" || !full.Accepted || len(full.Directions) != d {
+			t.Errorf("seed %d: the best distance is %+v, want an accepted full one with %d directions", seed, full, d)
 		}
-		sampleOfAll := (&search{data: d}).newSample(upTo(n))
+		sampleOfAll := (&search{data: train}).newSample(upTo(n))
 		sampleOfAll.setShape(full.Shape)
 		k := testkit.Must(kernel.FromSpec(kernel.Spec{Name: r.Best.Kernel, Sigma: r.Best.Sigma}))
 		found, _, _ := testkit.Must(sampleOfAll.loss(t.Context(), k, r.Best.Lambda)).Error()
@@ -240,10 +236,10 @@ func TestMatrix(t *testing.T) {
 		same, _, _ := testkit.Must(sampleOfAll.loss(t.Context(), kernel.Gaussian{Sigma: 1}, r.Best.Lambda)).Error()
 		testkit.Near(t, found, float64(r.Best.Error), 1e-9*found)
 		testkit.Near(t, same, found, 1e-5*found)
-		l := mat.NewDense(6, 6, r.Best.Matrix)
+		l := mat.NewDense(d, d, r.Best.Matrix)
 		for i, v := range full.Directions { // the features have the standard deviation 1, up to sampling
 			var lv mat.VecDense
-			lv.MulVec(l, mat.NewVecDense(6, v.Features))
+			lv.MulVec(l, mat.NewVecDense(d, v.Features))
 			testkit.Near(t, mat.Norm(&lv, 2)*v.Length*r.Best.Sigma/full.Sigma, 1, 0.15, seed, i)
 		}
 		for _, text := range []string{r.String(), r.Plot().Caption} {
@@ -256,7 +252,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// noDerivative is a registered kernel without a derivative.
+// noDerivative is a kernel without a method Derivative, which the test registers.
 type noDerivative struct{ Sigma float64 }
 
 func (k noDerivative) String() string                        { return fmt.Sprintf("tunetest.bare(%g)", k.Sigma) }
@@ -268,9 +264,9 @@ func (k noDerivative) WithScale(sigma float64) kernel.Kernel { return noDerivati
 
 var registerNoDerivative = sync.OnceValue(func() error { return kernel.Register("tunetest.bare", noDerivative{1}) })
 
-// TestNoDistance checks that a distance that cannot be searched is an error with the reason if it was requested, and
-// with auto a line of the result.
-func TestNoDistance(t *testing.T) {
+// TestUnsearchableDistance checks that a distance that cannot be searched is an error with the reason if it was
+// requested, and with auto a line of the result.
+func TestUnsearchableDistance(t *testing.T) {
 	f := func(a, b, noise float64) float64 { return a + b + noise }
 	testkit.OK(t, registerNoDerivative())
 	few, many := twoRelevantFeatures(190, 2, f), twoRelevantFeatures(120, 65, f)
@@ -279,7 +275,8 @@ func TestNoDistance(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{few, Options{Distance: "full"}, "tune: no distance full: there are 190 different rows, want 200 for 2 features"},
+		{few, Options{Distance: "full"},
+			"tune: no distance full: there are 190 different rows, want 200 for 2 features"},
 		{many, Options{Distance: "lengths"}, "tune: no distance lengths: there are 65 features, want 2 to 64"},
 		{few, Options{Distance: "full", Sigma: 2}, "tune: the distance full is not searched for a given σ = 2"},
 		{twoRelevantFeatures(220, 2, f), Options{Distance: "full", Kernels: []string{"tunetest.bare"}},
@@ -297,13 +294,13 @@ func TestNoDistance(t *testing.T) {
 			_, err = searchPoints(t.Context(), newProblem(t, c.set), c.o, nil, nil)
 		}
 		if err == nil || err.Error() != c.want {
-			t.Errorf("%+v: %v, want %s", c.o, err, c.want)
+			t.Errorf("%+v: error %v, want %s", c.o, err, c.want)
 		}
 		if c.o.Distance = "auto"; c.o.Sigma == 0 {
 			r := testkit.Must(searchPoints(t.Context(), newProblem(t, c.set), c.o, nil, nil))
 			if _, reason, _ := strings.Cut(c.want, "no distance full: "); r.DistanceNote == "" ||
 				strings.Contains(c.want, "no distance full") && !strings.HasSuffix(r.DistanceNote, reason) {
-				t.Errorf("auto: %q, want %s", r.DistanceNote, c.want)
+				t.Errorf("auto: the note is %q, want the reason of %s", r.DistanceNote, c.want)
 			}
 		}
 	}

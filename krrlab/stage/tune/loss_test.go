@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestErrorCovers checks that the interval of an RMSE covers the true one nearly as often as stated, even for few rows.
-// For one row nothing is known.
-func TestErrorCovers(t *testing.T) {
+// TestCoverageOfRMSE checks that the 95 % interval of an RMSE covers the true one, 3, nearly as often as stated, even
+// for few rows. For one row there is no upper bound.
+func TestCoverageOfRMSE(t *testing.T) {
 	const trials = 2000
 	for n, minShare := range map[int]float64{3: 0.85, 5: 0.89, 20: 0.90, 100: 0.92} {
 		covered := 0
@@ -31,36 +31,36 @@ func TestErrorCovers(t *testing.T) {
 			}
 		}
 		if share := float64(covered) / trials; share < minShare {
-			t.Errorf("%d rows: %g of the intervals cover", n, share)
+			t.Errorf("%d rows: %g of the intervals cover, want %g", n, share, minShare)
 		}
 	}
 	if v, lo, hi := (&loss{rows: []float64{4}}).Error(); v != 2 || lo != 0 || !math.IsInf(hi, 1) {
-		t.Errorf("of one row %g in [%g, %g]", v, lo, hi)
+		t.Errorf("the RMSE of one row is %g in [%g, %g], want 2 in [0, +Inf]", v, lo, hi)
 	}
 }
 
-// TestErrorOfGroups checks that the interval of an error covers the true one nearly as often as stated if the rows of a
-// group have the same loss, as copies of a record have: for the RMSE, and for the error of two classes, of which every
-// third group has wrong labels.
-func TestErrorOfGroups(t *testing.T) {
+// TestCoverageWithGroups checks that the interval of an error covers the true one nearly as often as stated if the rows
+// of a group have the same loss, as copies of a record have: for the RMSE, and for the error of two classes, of which
+// every third group has wrong labels.
+func TestCoverageWithGroups(t *testing.T) {
 	const trials, groups, size = 400, 40, 5
-	var first []int
+	var firstOfGroup []int // for each row, the first row of its group
 	for g := range groups {
-		first = append(first, slices.Repeat([]int{g * size}, size)...)
+		firstOfGroup = append(firstOfGroup, slices.Repeat([]int{g * size}, size)...)
 	}
 	for _, metric := range []model.Metric{model.RMSE, model.ErrorRate} {
 		covered, independent := 0, 0
 		for seed := range uint64(trials) {
 			g, y, e := rng.New(seed), mat.NewDense(groups*size, 1, nil), mat.NewDense(groups*size, 1, nil)
 			want := 1.0
-			for i, k := range first {
+			for i, k := range firstOfGroup {
 				y.Set(i, 0, 1)
 				if e.Set(i, 0, g.Normal(uint64(k))); metric == model.ErrorRate {
 					want = 1 / 3.0
 					e.Set(i, 0, 2*math.Max(0, math.Copysign(1, 1/3.0-g.Float64(uint64(k)))))
 				}
 			}
-			for _, j := range []*scoring{{metric: metric, groups: first}, {metric: metric}} {
+			for _, j := range []*scoring{{metric: metric, groups: firstOfGroup}, {metric: metric}} {
 				if _, lo, hi := j.loss(y, e).Error(); lo > want || want > hi {
 					continue
 				}
@@ -71,7 +71,8 @@ func TestErrorOfGroups(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%s: %d of %d intervals cover, %d if the rows are taken for independent", metric, covered, trials, independent)
+		t.Logf("%s: %d of %d intervals cover, %d if the rows are taken for independent", metric, covered, trials,
+			independent)
 		if covered < trials*91/100 || independent > trials*8/10 {
 			t.Errorf("%s: %d of %d intervals cover, %d if the rows are taken for independent", metric, covered, trials,
 				independent)
@@ -79,10 +80,10 @@ func TestErrorOfGroups(t *testing.T) {
 	}
 }
 
-// TestErrorOfWeights checks that the interval of an error covers the true one nearly as often as stated if a few of the
-// rows have most of the weight: weights e^{2.5z} with a normal z. Degrees of freedom from the number of rows cover 85 %
-// for the RMSE and 76 % for the share of wrong labels.
-func TestErrorOfWeights(t *testing.T) {
+// TestCoverageWithWeights checks that the interval of an error covers the true one nearly as often as stated if a few
+// of the rows have most of the weight: weights e^{2.5z} with a normal z. Degrees of freedom from the number of rows
+// cover 85 % for the RMSE and 76 % for the share of wrong labels.
+func TestCoverageWithWeights(t *testing.T) {
 	const trials, n = 400, 60
 	for _, metric := range []model.Metric{model.RMSE, model.ErrorRate} {
 		covered := 0
@@ -103,7 +104,7 @@ func TestErrorOfWeights(t *testing.T) {
 		}
 		t.Logf("%s: %d of %d intervals cover", metric, covered, trials)
 		if covered < trials*89/100 {
-			t.Errorf("%s: %d of %d intervals cover", metric, covered, trials)
+			t.Errorf("%s: %d of %d intervals cover, want 89 %%", metric, covered, trials)
 		}
 	}
 }
@@ -119,7 +120,8 @@ func TestAUCError(t *testing.T) {
 		e.Set(i, 0, g.Normal(uint64(i))) // f = y−e
 	}
 	l := (&scoring{metric: model.AUC}).loss(y, e)
-	var inside, outside []float64
+	// For each row, the share of the rows of the other class with a score on the wrong side of its own.
+	var ofPositive, ofNegative []float64
 	for i := range n {
 		share, opposite := 0.0, 0.0
 		for k := range n {
@@ -130,15 +132,15 @@ func TestAUCError(t *testing.T) {
 			}
 		}
 		if share /= opposite; i < positive {
-			inside = append(inside, share)
+			ofPositive = append(ofPositive, share)
 		} else {
-			outside = append(outside, share)
+			ofNegative = append(ofNegative, share)
 		}
 	}
-	want := math.Sqrt(stat.PopVariance(inside, nil)/positive + stat.PopVariance(outside, nil)/(n-positive))
+	want := math.Sqrt(stat.PopVariance(ofPositive, nil)/positive + stat.PopVariance(ofNegative, nil)/(n-positive))
 	mean, se := estimate.GroupedMean(l.rows, l.groups)
-	if math.Abs(mean-stat.Mean(inside, nil)) > 1e-12 || math.Abs(se-want) > 1e-12 {
-		t.Errorf("1 − AUC %g ± %g, want %g ± %g", mean, se, stat.Mean(inside, nil), want)
+	if math.Abs(mean-stat.Mean(ofPositive, nil)) > 1e-12 || math.Abs(se-want) > 1e-12 {
+		t.Errorf("1 − AUC %g ± %g, want %g ± %g", mean, se, stat.Mean(ofPositive, nil), want)
 	}
 }
 
@@ -183,28 +185,29 @@ func TestSmoothedLossIgnoresScale(t *testing.T) {
 }
 
 // TestSmoothedLossOfVanishingScores checks that scores that vanish for nearly all rows, as a narrow kernel makes them,
-// are not better by the compared loss than scores that find the right one of many classes for a third of all rows.
+// are not better by the smoothed loss than scores that find the right one of many classes for a third of all rows.
 func TestSmoothedLossOfVanishingScores(t *testing.T) {
 	const n, classes = 600, 12
-	y, vanishing, right := mat.NewDense(n, classes, nil), mat.NewDense(n, classes, nil), mat.NewDense(n, classes, nil)
+	y, vanishing, informative := mat.NewDense(n, classes, nil), mat.NewDense(n, classes, nil),
+		mat.NewDense(n, classes, nil)
 	g := rng.New(5)
 	for i := range n {
 		for k := range classes {
 			y.Set(i, k, -1)
-			right.Set(i, k, g.Normal(uint64(i*classes+k)))
-			if vanishing.Set(i, k, 1e-9*right.At(i, k)); i < n/50 {
-				vanishing.Set(i, k, right.At(i, k))
+			informative.Set(i, k, g.Normal(uint64(i*classes+k)))
+			if vanishing.Set(i, k, 1e-9*informative.At(i, k)); i < n/50 {
+				vanishing.Set(i, k, informative.At(i, k))
 			}
 		}
 		class := min(i%classes, i%7) // not all classes are as frequent
 		y.Set(i, class, 1)
-		right.Set(i, class, right.At(i, class)+1)
+		informative.Set(i, class, informative.At(i, class)+1)
 	}
 	for _, metric := range []model.Metric{model.ErrorRate, model.BalancedError, model.F1} {
 		j, e := &scoring{metric: metric}, mat.NewDense(n, classes, nil)
 		e.Sub(y, vanishing)
 		a := j.loss(y, e)
-		e.Sub(y, right)
+		e.Sub(y, informative)
 		b := j.loss(y, e)
 		exact := stat.Mean(b.rows, nil)
 		if worse := stat.Mean(a.smoothed, nil); worse < 0.85 {
@@ -217,8 +220,8 @@ func TestSmoothedLossOfVanishingScores(t *testing.T) {
 	}
 }
 
-// newJudgment returns the default judgment.
-func newJudgment(classes bool) *scoring {
+// defaultScoring returns the scoring with the default metric: the error rate for classes, and else the RMSE.
+func defaultScoring(classes bool) *scoring {
 	if classes {
 		return &scoring{metric: model.ErrorRate}
 	}

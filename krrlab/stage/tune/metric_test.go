@@ -14,14 +14,16 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// randomScores returns coded answers of n rows, scores with ties that are correlated with them, and integer weights.
-func randomScores(n, t int, seed uint64) (y, f *mat.Dense, w []float64, d *datasets.Dataset) {
+// randomScores returns coded targets y of n rows, scores f with ties that are correlated with them, integer weights,
+// and the data set of the classes. t is the number of columns, 1 for two classes.
+func randomScores(n, t int, seed uint64) (y, f *mat.Dense, weights []float64, d *datasets.Dataset) {
 	g := rng.New(seed)
 	y, f = mat.NewDense(n, t, nil), mat.NewDense(n, t, nil)
+	classes := max(t, 2)
 	d = &datasets.Dataset{X: points.NewDense(n, 1, nil), Task: datasets.Classification,
-		Labels: []string{"a", "b", "c"}[:max(t, 2)]}
+		Labels: []string{"a", "b", "c"}[:classes]}
 	for i := range n {
-		c := g.Sub("class").IntN(uint64(i), 2*max(t, 2)) % (2*max(t, 2) - 1) % max(t, 2)
+		c := g.Sub("class").IntN(uint64(i), 2*classes) % (2*classes - 1) % classes // class 0 is the most frequent
 		d.Class = append(d.Class, c)
 		for j := range t {
 			v := -1.0
@@ -31,9 +33,9 @@ func randomScores(n, t int, seed uint64) (y, f *mat.Dense, w []float64, d *datas
 			y.Set(i, j, v)
 			f.Set(i, j, math.Round(4*(0.6*v+g.Sub("f", uint64(j)).Normal(uint64(i))))/4)
 		}
-		w = append(w, float64(1+g.Sub("w").IntN(uint64(i), 3)))
+		weights = append(weights, float64(1+g.Sub("w").IntN(uint64(i), 3)))
 	}
-	return y, f, w, d
+	return y, f, weights, d
 }
 
 // TestMetrics checks that the loss of each metric is the one that the report of a model gives for the same scores, for

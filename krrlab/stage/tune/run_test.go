@@ -22,9 +22,9 @@ func newLab(train *datasets.Dataset, cfg krrlab.Config) *krrlab.Lab {
 	return testkit.Must(krrlab.New(train, cfg))
 }
 
-// TestTune checks that the last level fits and judges by rows held out, with the error that New, Solve and Predict give
-// for them.
-func TestTune(t *testing.T) {
+// TestLastLevelHoldsOutRows checks that the last level fits four fifths of the rows and judges by the others, with the
+// error that New, Solve and Predict give for them.
+func TestLastLevelHoldsOutRows(t *testing.T) {
 	ctx := context.Background()
 	set := datasets.SyntheticRegression(700, 2, 0.1, 1)
 	lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
@@ -32,11 +32,12 @@ func TestTune(t *testing.T) {
 	last := r.Levels[len(r.Levels)-1]
 	if last.Name != "140 rows held out, fits of 560" || r.N != 700 || r.Lambda != r.Best.Lambda ||
 		r.Header.Kernel != r.Best.Spec() {
-		t.Errorf("%+v, %+v", last, r.Header)
+		t.Errorf("the last level is %+v, the header %+v; the choice %+v", last, r.Header, r.Best)
 	}
 	train, test, err := set.Holdout(0.2, 3)
 	testkit.OK(t, err)
-	refit := newLab(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: r.Best.Sigma}, Lambda: r.Best.Lambda, Tol: 1e-8})
+	refit := newLab(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: r.Best.Sigma}, Lambda: r.Best.Lambda,
+		Tol: 1e-8})
 	sol := testkit.Must(refit.Solve(ctx))
 	p := testkit.Must(sol.Model.Predict(ctx, test, nil))
 	if want, got := float64(p.Score(test).RMSE), float64(r.Best.Error); got < 0.999*want || got > 1.001*want {
@@ -67,7 +68,8 @@ func TestTuneRareClasses(t *testing.T) {
 // does not apply to the fits of the search.
 func TestTuneUnconverged(t *testing.T) {
 	set := datasets.SyntheticRegression(400, 2, 0.1, 1)
-	lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Solver: krrlab.CG, MaxIter: 1, Seed: 3})
+	lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Solver: krrlab.CG, MaxIter: 1,
+		Seed: 3})
 	o := tune.Options{Kernels: []string{"gaussian"}, Rows: 100, Points: 5}
 	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(), o)), "did not converge")
 	lab = newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 10, Solver: krrlab.CG,
@@ -83,7 +85,7 @@ func TestTuneTargets(t *testing.T) {
 	for i := range other {
 		other[i] = set.X.(*points.Dense).Row(i)[0] * set.X.(*points.Dense).Row(i)[1]
 	}
-	wants := map[bool]*tune.Result{}
+	results := map[bool]*tune.Result{} // for the first unit, with and without validation rows
 	for _, unit := range []float64{1, 1 << 20} {
 		twoTargets := *set
 		twoTargets.TargetNames, twoTargets.MoreTargets = []string{"y", "z"}, [][]float64{make([]float64, len(other))}
@@ -91,15 +93,16 @@ func TestTuneTargets(t *testing.T) {
 			twoTargets.MoreTargets[0][i] = unit * v
 		}
 		for _, valid := range []*datasets.Dataset{nil, twoTargets.Head(100)} {
-			lab := newLab(&twoTargets, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: krrlab.Direct})
+			lab := newLab(&twoTargets, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3,
+				Solver: krrlab.Direct})
 			o := tune.Options{Kernels: []string{"gaussian"}, Rows: 120, Valid: valid}
 			if valid != nil {
 				o.Rows = 500
 			}
 			r := testkit.Must(lab.Tune(t.Context(), o))
-			want := wants[valid == nil]
+			want := results[valid != nil]
 			if want == nil {
-				want, wants[valid == nil] = r, r
+				want, results[valid != nil] = r, r
 			}
 			if len(r.Points) != len(want.Points) || !strings.Contains(r.String(), "in units of its root mean square") ||
 				!strings.Contains(r.Short(), "(of all 2 targets, each in units of its root mean square) with 95 %") {
@@ -155,13 +158,13 @@ func TestBaseline(t *testing.T) {
 	testkit.Near(t, float64(r.Baseline), 0.5, 1e-12, "share of other classes in the validation rows")
 	kernels.Metric = string(model.AUC)
 	if r = testkit.Must(lab.Tune(t.Context(), kernels)); r.Baseline.Known() {
-		t.Errorf("baseline of the AUC: %g", r.Baseline)
+		t.Errorf("the baseline of the AUC is %g, want none", r.Baseline)
 	}
 }
 
-// TestQuick checks that a quick search has one level. Its sample has more rows of a rare class, with weights that
+// TestQuickSearch checks that a quick search has one level. Its sample has more rows of a rare class, with weights that
 // preserve the share of the class, so that its error is close to the leave-one-out error of all rows.
-func TestQuick(t *testing.T) {
+func TestQuickSearch(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		set := datasets.SyntheticClasses(900, 2, 2, 0.05, seed)
 		for i, c := range set.Class {
@@ -169,11 +172,12 @@ func TestQuick(t *testing.T) {
 				set.Class[i] = 0
 			}
 		}
-		o := tune.Options{Quick: true}
-		o.Kernels, o.Sigma, o.Lambda = []string{"gaussian"}, 1, 1
+		// With fixed parameters, the search evaluates one point.
+		o := tune.Options{Kernels: []string{"gaussian"}, Sigma: 1, Lambda: 1, Rows: 900}
 		lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: seed})
+		all := testkit.Must(lab.Tune(t.Context(), o))
+		o.Rows, o.Quick = 0, true
 		r := testkit.Must(lab.Tune(t.Context(), o))
-		all := testkit.Must(lab.Tune(t.Context(), tune.Options{Kernels: o.Kernels, Sigma: 1, Lambda: 1, Rows: 900}))
 		rare := 0
 		for _, c := range set.Class {
 			rare += c
@@ -182,7 +186,8 @@ func TestQuick(t *testing.T) {
 			t.Errorf("seed %d: %+v, %d rows of the rare class", seed, r.Levels, rare)
 		}
 		if got, want := float64(r.Best.Error), float64(all.Best.Error); got < want-0.012 || got > want+0.012 {
-			t.Errorf("seed %d: error %g by the sample, %g by all rows", seed, got, want)
+			t.Errorf("seed %d: error %g by the sample, %g by all rows; want a difference of at most 0.012", seed, got,
+				want)
 		}
 	}
 }

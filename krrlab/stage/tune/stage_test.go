@@ -11,35 +11,37 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestPrepare checks that the parameters on the command line are fixed, and that all others are searched.
+// TestPrepare checks how Prepare completes options from the command: names of kernels become those of their types,
+// DistanceFlag becomes Distance, --kernel replaces the kernels to search, and σ and λ of the command are fixed. It also
+// checks that --matrix and --quick refuse what excludes them, and that the validation file is read as test rows.
 func TestPrepare(t *testing.T) {
-	given := []string{}
-	c := &stage.Command{Lambda: 0.5, Kernel: kernel.Spec{Name: "polynomial degree=4", Sigma: 2},
-		FitCommand: "krrlab fit", IsSet: func(flags ...string) bool { return slices.Contains(given, flags[0]) }}
-	for _, v := range []struct {
-		given []string
-		o     Options
-		want  Options
+	var setFlags []string // flags that are set on the command line
+	command := &stage.Command{Lambda: 0.5, Kernel: kernel.Spec{Name: "polynomial degree=4", Sigma: 2},
+		FitCommand: "krrlab fit", IsSet: func(flags ...string) bool { return slices.Contains(setFlags, flags[0]) }}
+	for _, c := range []struct {
+		setFlags      []string
+		options, want Options
 	}{
 		{nil, Options{Kernels: []string{"rbf", "laplacian"}}, Options{Kernels: []string{"gaussian", "laplacian"}}},
 		{nil, Options{Kernels: []string{"gaussian"}, DistanceFlag: "auto"},
 			Options{Kernels: []string{"gaussian"}, DistanceFlag: "auto", Distance: "auto"}},
 		{[]string{"kernel"}, Options{Kernels: []string{"gaussian"}}, Options{Kernels: []string{"polynomial degree=4"}}},
 	} {
-		given = v.given
-		v.want.Sigma, v.want.Lambda, v.want.fitCommand = 2, 0.5, c.FitCommand
-		if err := v.o.Prepare(c); err != nil || !reflect.DeepEqual(v.o, v.want) || c.OnTestRows != nil {
-			t.Errorf("%v: %+v, want %+v: %v", v.given, v.o, v.want, err)
+		setFlags = c.setFlags
+		c.want.Sigma, c.want.Lambda, c.want.fitCommand = command.Kernel.Sigma, command.Lambda, command.FitCommand
+		if err := c.options.Prepare(command); err != nil || !reflect.DeepEqual(c.options, c.want) ||
+			command.OnTestRows != nil {
+			t.Errorf("flags %v: %+v, want %+v: error %v", c.setFlags, c.options, c.want, err)
 		}
 	}
-	given = []string{"matrix"}
-	testkit.Fails(t, new(Options).Prepare(c), "krrlab loo --kernel precomputed")
-	given = []string{"rows"}
-	testkit.Fails(t, (&Options{Quick: true}).Prepare(c), "--quick sets --rows, --points, --gain and --distance")
-	given = nil
+	setFlags = []string{"matrix"}
+	testkit.Fails(t, new(Options).Prepare(command), "krrlab loo --kernel precomputed")
+	setFlags = []string{"rows"}
+	testkit.Fails(t, (&Options{Quick: true}).Prepare(command), "--quick sets --rows, --points, --gain and --distance")
+	setFlags = nil
 	o, rows := Options{ValidFile: "v.csv", Kernels: []string{"gaussian"}}, new(datasets.Dataset)
-	testkit.OK(t, o.Prepare(c))
-	if c.OnTestRows(rows); o.Valid != rows || c.TestFile != "v.csv" {
-		t.Errorf("%q is read for %v", c.TestFile, o.Valid)
+	testkit.OK(t, o.Prepare(command))
+	if command.OnTestRows(rows); o.Valid != rows || command.TestFile != "v.csv" {
+		t.Errorf("the test file is %q, want v.csv; the validation rows are %v", command.TestFile, o.Valid)
 	}
 }

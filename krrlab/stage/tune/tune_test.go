@@ -25,7 +25,7 @@ import (
 func newProblem(t *testing.T, set *datasets.Dataset) *problem {
 	t.Helper()
 	y := testkit.Must(datasets.Coding{Labels: set.Labels}.EncodeForFit(set))
-	return &problem{train: set, y: y, seed: 1, judgment: *newJudgment(set.Class != nil)}
+	return &problem{train: set, y: y, seed: 1, judgment: *defaultScoring(set.Class != nil)}
 }
 
 // fitResiduals fits the rows trainRows with their weights and returns the residuals of the rows testRows, computed with
@@ -73,7 +73,7 @@ func looResiduals(t *testing.T, d *problem, k kernel.Kernel, lambda float64) *ma
 }
 
 // TestSeriesLevel checks that the losses by a Fourier series are those of leave-one-out by dense factors, also with
-// length scales. A kernel without a series does not suit, and one with too many modes has no loss.
+// length scales. The series evaluates no kernel without a series, and one with too many modes is an error.
 func TestSeriesLevel(t *testing.T) {
 	const n = 60
 	set := datasets.SyntheticRegression(n, 2, 0.1, 1)
@@ -81,13 +81,14 @@ func TestSeriesLevel(t *testing.T) {
 	p := &stage.Problem{Header: stage.Header{N: n, D: 2, T: 1}, X: set.X, Y: d.y, Train: set, Comm: comm.OrAlone(nil)}
 	o := Options{}.withDefaults()
 	if o.seriesEvaluator(p, d.y, d.judgment) != nil {
-		t.Error("a series for few rows")
+		t.Error("a series is used for few rows")
 	}
 	p.N = seriesRows
 	e := o.seriesEvaluator(p, d.y, d.judgment)
 	families := testkit.Must(o.families())
 	if !e.canEvaluate(families[0]) || e.canEvaluate(families[3]) {
-		t.Errorf("%s and %s", families[0].name, families[3].name)
+		t.Errorf("the series suits the kernel %s: %t; %s: %t", families[0].name, e.canEvaluate(families[0]),
+			families[3].name, e.canEvaluate(families[3]))
 	}
 	sample := (&search{data: d}).newSample(upTo(n))
 	for _, shape := range [][]float64{nil, {0.5, 2}} {
@@ -127,13 +128,14 @@ func TestSeriesLevelOrHoldout(t *testing.T) {
 			loss := func(ctx context.Context, _ []float64, k kernel.Kernel, lambda float64) (*loss, error) {
 				return all.loss(ctx, k, lambda)
 			}
-			full := &evaluator{name: "series", loss: loss, canEvaluate: func(f *family) bool { return f.name == "gaussian" },
+			full := &evaluator{name: "series", loss: loss,
+				canEvaluate: func(f *family) bool { return f.name == "gaussian" },
 				alternative: func() (*evaluator, error) { return &evaluator{name: "held out", loss: loss}, nil }}
 			o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 120, Points: 40, Distance: "sigma"}
 			r := testkit.Must(searchPoints(t.Context(), d, o, full, func(stage.Event) {}))
 			if last := r.Levels[len(r.Levels)-1].Name; last != c.level || r.Best.Kernel != c.kernel {
-				t.Errorf("%s, seed %d: last level %q, chosen %s; want %q, %s", c.signal, seed, last, r.Best.Kernel, c.level,
-					c.kernel)
+				t.Errorf("%s, seed %d: last level %q, chosen %s; want %q, %s", c.signal, seed, last, r.Best.Kernel,
+					c.level, c.kernel)
 			}
 		}
 	}
@@ -160,19 +162,19 @@ func TestLosses(t *testing.T) {
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Laplacian{Sigma: 2},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
 			for _, valid := range []bool{false, true} {
-				want, y, in := looResiduals(t, d, k, 0.1), d.y, rows
-				withValid := &problem{train: set, y: d.y, judgment: *newJudgment(set.Class != nil)}
+				residuals, y, trainRows := looResiduals(t, d, k, 0.1), d.y, rows
+				p := &problem{train: set, y: d.y, judgment: d.judgment}
 				if valid {
-					in = rows[:n-10]
-					want = fitResiduals(t, d, k, 0.1, in, rows[n-10:])
+					trainRows = rows[:n-10]
+					residuals = fitResiduals(t, d, k, 0.1, trainRows, rows[n-10:])
 					y = mat.DenseCopyOf(d.y.Slice(n-10, n, 0, cols))
-					withValid.validation, withValid.validationY = set.Slice(n-10, n), y
+					p.validation, p.validationY = set.Slice(n-10, n), y
 				}
-				got := testkit.Must((&search{data: withValid}).newSample(in).loss(ctx, k, 0.1))
-				ref := newJudgment(set.Class != nil).loss(y, want)
-				for i, v := range ref.rows {
-					if math.Abs(v-got.rows[i]) > 1e-5*(1+v) {
-						t.Errorf("%s, %v, %v: row %d is %g, want %g", set.Name, k, valid, i, got.rows[i], v)
+				got := testkit.Must((&search{data: p}).newSample(trainRows).loss(ctx, k, 0.1))
+				for i, want := range d.judgment.loss(y, residuals).rows {
+					if math.Abs(want-got.rows[i]) > 1e-5*(1+want) {
+						t.Errorf("%s, %v, with validation rows: %v; the loss of row %d is %g, want %g", set.Name, k,
+							valid, i, got.rows[i], want)
 						break
 					}
 				}
@@ -181,17 +183,15 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestClusters checks that distances within groups do not suffer from cancellation if the groups are so far apart that
-// no shift moves all of them close to zero.
-func TestClusters(t *testing.T) {
+// TestDistantClusters checks that distances within clusters do not suffer from cancellation if the clusters are so far
+// apart that no shift moves all of them close to zero.
+func TestDistantClusters(t *testing.T) {
 	const n = 60
 	set := datasets.SyntheticRegression(n, 3, 0.1, 1)
-	x, rows := points.NewDense(n, 3, nil), rng.New(1).Perm(n)
-	points.RowsTo(set.X, x.Data, 3)
+	x, rows := set.X.(*points.Dense), rng.New(1).Perm(n)
 	for i := range n {
 		x.Row(i)[1] += float64(i%2*2-1) * (1 << 27)
 	}
-	set.X = x
 	d := newProblem(t, set)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 1}} {
 		want := mat.Norm(looResiduals(t, d, k, 0.01), 2) / math.Sqrt(n)
@@ -202,37 +202,38 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestLoss compares losses, their intervals and the relative excess of one loss over another with values computed by
-// hand.
-func TestLoss(t *testing.T) {
+// TestLossByHand compares losses, their intervals and the relative excess of one loss over another with values computed
+// by hand.
+func TestLossByHand(t *testing.T) {
 	y := mat.NewDense(4, 1, []float64{1, -1, 1, -1})
 	e := mat.NewDense(4, 1, []float64{0.5, -0.5, 1.5, 0}) // predictions 0.5, -0.5, -0.5, -1
-	l := newJudgment(true).loss(y, e)
+	l := defaultScoring(true).loss(y, e)
 	// The interval is Wilson's for 1 of 4.
 	if v, lo, hi := l.Error(); v != 0.25 || math.Abs(lo-0.0456) > 1e-3 || math.Abs(hi-0.6994) > 1e-3 {
-		t.Errorf("%g in [%g, %g]", v, lo, hi)
+		t.Errorf("error rate %g in [%g, %g], want 0.25 in [0.0456, 0.6994]", v, lo, hi)
 	}
-	three := newJudgment(true).loss(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
+	three := defaultScoring(true).loss(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
 		mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}))
 	if three.rows[0] != 0 || three.rows[1] != 1 { // the scores of the second row are −1, −0.5 and 0
-		t.Errorf("%v", three.rows)
+		t.Errorf("losses of three classes %v, want 0 and 1", three.rows)
 	}
 	f1 := &scoring{metric: model.F1, positiveClass: 1} // no row is of the positive class or predicted to be
 	if v, _, _ := f1.loss(mat.NewDense(2, 1, []float64{-1, -1}), mat.NewDense(2, 1, nil)).Error(); v != 1 {
 		t.Errorf("1 − F1 = %g, want 1", v)
 	}
-	r := newJudgment(false).loss(y, e)
+	r := defaultScoring(false).loss(y, e)
 	if v, lo, hi := r.Error(); math.Abs(v-math.Sqrt(2.75/4)) > 1e-7 || !(lo < v && v < hi) {
-		t.Errorf("%g in [%g, %g]", v, lo, hi)
+		t.Errorf("RMSE %g in [%g, %g], want √(2.75/4)", v, lo, hi)
 	}
-	worse := newJudgment(false).loss(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0})) // 1.1 times
+	worse := defaultScoring(false).loss(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0})) // 1.1 times
 	if share, se := worse.relativeExcess(r); math.Abs(share-0.105) > 1e-6 || !(se > 0) {
 		t.Errorf("worse by %g ± %g, want half of 1.21−1", share, se)
 	}
 }
 
-// TestSearch checks that the result of the search is as good as the best point of a grid, or within its interval.
-func TestSearch(t *testing.T) {
+// TestSearchAgainstGrid checks that the error of the chosen point is at most 5 % above the smallest one on a grid, or
+// has an interval that reaches down to it. It also checks the events of the search.
+func TestSearchAgainstGrid(t *testing.T) {
 	ctx := context.Background()
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(160, 3, 0.2, 1),
 		datasets.SyntheticClasses(160, 3, 2, 0.05, 1)} {
@@ -256,7 +257,7 @@ func TestSearch(t *testing.T) {
 		}
 		s := &search{opt: o.withDefaults(), data: d}
 		if s.families = testkit.Must(s.opt.families()); s.prepare(ctx, nil) != nil {
-			t.Fatal("the grid")
+			t.Fatal("the grid of the search cannot be made")
 		}
 		f, best := s.families[0], math.Inf(1)
 		for i := 0; i < len(f.grid[0]); i += 2 {
@@ -269,7 +270,7 @@ func TestSearch(t *testing.T) {
 			}
 		}
 		if !(float64(r.Best.Error) < 1.05*best) && !(float64(r.Best.Lo) <= best) {
-			t.Errorf("%s: %+v, the least is %g", set.Name, r.Best, best)
+			t.Errorf("%s: the choice is %+v, while the smallest error on the grid is %g", set.Name, r.Best, best)
 		}
 	}
 }
@@ -301,9 +302,9 @@ func TestFixedParameters(t *testing.T) {
 	testkit.Equal(t, r.Best.Gamma, 0.12345678)
 }
 
-// TestSmoothestTied checks that the largest λ is chosen if λ does not matter, although the search does not evaluate it
-// by itself, and that it is not chosen if λ matters.
-func TestSmoothestTied(t *testing.T) {
+// TestSmoothestOfTies checks that the largest λ is chosen if λ does not matter, although the search does not evaluate
+// it by itself, and that it is not chosen if λ matters.
+func TestSmoothestOfTies(t *testing.T) {
 	d := newProblem(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
 		lastLevel := &evaluator{name: name, loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64,
@@ -325,13 +326,13 @@ func TestSmoothestTied(t *testing.T) {
 		grid := s.families[0].grid[1]
 		if p := s.choosePoint(0); slope == 0 && p.location[1] != grid[len(grid)-1] ||
 			slope > 0 && math.Abs(math.Log(p.lambda()/0.1)) > 1 {
-			t.Errorf("%s: λ = %g", name, p.lambda())
+			t.Errorf("a %s loss: λ = %g is chosen", name, p.lambda())
 		}
 	}
 }
 
-// TestEdge checks that the report notes a best point at an end of the grid, but not for a fixed value.
-func TestEdge(t *testing.T) {
+// TestBestAtEndOfGrid checks that the report notes a best point at an end of the grid, but not for a fixed value.
+func TestBestAtEndOfGrid(t *testing.T) {
 	set := datasets.SyntheticRegression(80, 1, 0, 1) // without noise, so that no λ is too small
 	for i := range set.Target {
 		set.Target[i] = math.Sin(set.Target[i])
@@ -344,7 +345,7 @@ func TestEdge(t *testing.T) {
 		for _, text := range []string{r.String(), r.Short()} {
 			// Both reports note the end of the grid, unless λ is fixed.
 			if strings.Contains(text, "searched: others") != (want != "") || !strings.Contains(text, want) {
-				t.Errorf("no %q in %s", want, text)
+				t.Errorf("want a note only if λ is not fixed, with %q, in:\n%s", want, text)
 			}
 		}
 	}
@@ -356,8 +357,9 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// TestLevels checks that a large problem begins on a subsample, and that the last level decides.
-func TestLevels(t *testing.T) {
+// TestLastLevelDecides checks that the search of a large problem begins on a subsample, and that the last level, whose
+// loss is smallest for σ = 0.9, decides.
+func TestLastLevelDecides(t *testing.T) {
 	d := newProblem(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	var calls int
 	full := &evaluator{name: "made up", loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64,
@@ -374,17 +376,11 @@ func TestLevels(t *testing.T) {
 	last := r.Levels[len(r.Levels)-1]
 	if last.Name != "made up" || last.Rows != 900 || calls != last.Points || r.Best.Level != len(r.Levels)-1 ||
 		calls > maxLaterPoints/2 {
-		t.Errorf("%d calls, %+v, %+v", calls, r.Levels, r.Best)
+		t.Errorf("%d calls of the last level; the levels are %+v, the choice %+v", calls, r.Levels, r.Best)
 	}
-	first := r.Points[0]
-	for _, p := range r.Points {
-		if p.Level == r.Best.Level {
-			first = p
-			break
-		}
-	}
+	first := r.Points[slices.IndexFunc(r.Points, func(p Point) bool { return p.Level == r.Best.Level })]
 	if math.Abs(math.Log(r.Best.Sigma/0.9)) > math.Abs(math.Log(first.Sigma/0.9)) {
-		t.Errorf("σ went from %g to %g", first.Sigma, r.Best.Sigma)
+		t.Errorf("the last level goes from σ = %g to %g, away from 0.9", first.Sigma, r.Best.Sigma)
 	}
 }
 
@@ -422,11 +418,11 @@ func TestRepeatedRows(t *testing.T) {
 		"in one group")
 }
 
-// TestCheck checks that invalid options are refused by name.
-func TestCheck(t *testing.T) {
-	minus := -1.0
+// TestInvalidOptions checks that each invalid option is refused by an error with its name or value.
+func TestInvalidOptions(t *testing.T) {
+	negative := -1.0
 	for want, o := range map[string]Options{
-		"coef0":   {Kernels: []string{"polynomial"}, Coef0: &minus},
+		"coef0":   {Kernels: []string{"polynomial"}, Coef0: &negative},
 		"sigma":   {Sigma: 1e200},
 		"inverse": {Kernels: []string{"polynomial"}, Gamma: 1e-310},
 		"kernel":  {Kernels: []string{"cosine"}},
@@ -438,9 +434,7 @@ func TestCheck(t *testing.T) {
 	} {
 		testkit.Fails(t, o.check(), want)
 	}
-	if err := (&Options{}).check(); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, (&Options{}).check())
 }
 
 // TestReport checks the note on a smoother choice among tied points, and the figure of a search.
@@ -449,21 +443,22 @@ func TestReport(t *testing.T) {
 	r := testkit.Must(searchPoints(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}}, nil,
 		nil))
 	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.flags()
-	least := r.bestPerKernel()[0]
+	smallest := r.bestPerKernel()[0].ModeledError
 	for _, c := range []struct {
-		model stage.Number
-		said  bool
-	}{{least.ModeledError, false}, {2 * least.ModeledError, true}} {
-		other := *r
-		other.Best.ModeledError, other.Scaling = c.model, "standard"
-		if s := other.String(); strings.Contains(s, "the smoothest of those not told apart") != c.said ||
+		modeledError stage.Number
+		hasNote      bool
+	}{{smallest, false}, {2 * smallest, true}} {
+		smoother := *r
+		smoother.Best.ModeledError, smoother.Scaling = c.modeledError, "standard"
+		if s := smoother.String(); strings.Contains(s, "the smoothest of those not told apart") != c.hasNote ||
 			!strings.Contains(s, ", scaled: standard\n") {
-			t.Errorf("model %g of the least %g:\n%s", c.model, least.ModeledError, s)
+			t.Errorf("modeled error %g, the smallest is %g; want a note: %v\n%s", c.modeledError, smallest, c.hasNote,
+				s)
 		}
 	}
 	f := r.Plot()
 	if err := f.Validate(); err != nil || len(f.Panels) != 2 || f.Panels[0].Map == nil || len(f.Panels[0].Marks) != 1 {
-		t.Errorf("%v: %v", err, f)
+		t.Errorf("error %v; want two panels, the first a map with one mark: %v", err, f)
 	}
 }
 

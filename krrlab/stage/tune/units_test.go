@@ -12,18 +12,18 @@ import (
 // unchanged.
 func TestInTargetUnits(t *testing.T) {
 	original := mat.NewDense(2, 2, []float64{3, 0.3, 4, 0.4})
-	y := newJudgment(false).inTargetUnits(mat.DenseCopyOf(original), original)
+	y := defaultScoring(false).inTargetUnits(mat.DenseCopyOf(original), original)
 	var sum float64
 	for i := range 2 {
 		testkit.Near(t, y.At(i, 0), y.At(i, 1), 1e-15, mat.Formatted(y))
 		sum += y.At(i, 0)*y.At(i, 0) + y.At(i, 1)*y.At(i, 1)
 	}
 	testkit.Near(t, sum/2, 1, 1e-12)
-	if y := newJudgment(true).inTargetUnits(mat.DenseCopyOf(original), original); !mat.Equal(y, original) {
-		t.Error("classes have units")
+	if y := defaultScoring(true).inTargetUnits(mat.DenseCopyOf(original), original); !mat.Equal(y, original) {
+		t.Errorf("the codes of classes are changed to %v", mat.Formatted(y))
 	}
 	zeros := mat.NewDense(2, 2, []float64{1, 0, 1, 0})
-	if y := newJudgment(false).inTargetUnits(mat.DenseCopyOf(zeros), zeros); y.At(0, 1) != 0 {
-		t.Errorf("%v", mat.Formatted(y))
+	if y := defaultScoring(false).inTargetUnits(mat.DenseCopyOf(zeros), zeros); y.At(0, 1) != 0 {
+		t.Errorf("a target of zeros becomes %v", mat.Formatted(y))
 	}
 }

@@ -13,9 +13,9 @@ import (
 // columns has exactly one +1.
 func TestRecoverLabels(t *testing.T) {
 	for _, c := range []struct {
-		v    []float64
-		t    int
-		want []float64
+		v       []float64
+		columns int
+		want    []float64 // nil if the labels are not recovered
 	}{
 		{[]float64{0.5, -1.5, 1.5, -0.5, 1, -1}, 1, []float64{1, -1, 1, -1, 1, -1}},
 		{[]float64{1, 0.4999}, 1, nil}, {[]float64{1, -0.4999}, 1, nil}, {[]float64{1.5001}, 1, nil},
@@ -24,13 +24,14 @@ func TestRecoverLabels(t *testing.T) {
 		{[]float64{1, -1, -1, -1, -1, -1}, 3, nil}, {[]float64{1, -1, -1, -1, 1, 1}, 3, nil},
 		{[]float64{1, 1, 1, 1, -1, -1}, 3, nil},
 	} {
-		if got := recoverLabels(c.v, c.t); !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
-			t.Errorf("%v in %d columns: %v, want %v", c.v, c.t, got, c.want)
+		if got := recoverLabels(c.v, c.columns); !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
+			t.Errorf("%v in %d columns: %v, want %v", c.v, c.columns, got, c.want)
 		}
 	}
 }
 
-// TestFirstDifference checks that numbers count as equal if they differ by at most a millionth of the larger one.
+// TestFirstDifference checks the first row with a different number, or −1. Numbers count as equal if they differ by at
+// most a millionth of the larger one, or of 1e-30 if both are smaller.
 func TestFirstDifference(t *testing.T) {
 	a := points.NewDense(3, 2, []float64{1, 2, 0, -4, 1e-20, 6})
 	for _, c := range []struct{ row, col, want int }{{-1, 0, -1}, {0, 0, 0}, {1, 1, 1}, {2, 0, 2}, {2, 1, 2}} {

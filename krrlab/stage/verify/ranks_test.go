@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
@@ -25,9 +26,7 @@ func TestRanks(t *testing.T) {
 		for _, density := range []float64{1, 0.2} {
 			for _, memory := range []int64{0, 1 << 30} {
 				x, z := normalPoints(n, 5, density, 1), normalPoints(50, 5, density, 2)
-				c, y := make([]float64, n*cols), make([]float64, n*cols)
-				rng.New(3).Normals(c, 0)
-				rng.New(4).Normals(y, 0)
+				c, y := testkit.RandomPoints(3, n, cols).Data, testkit.RandomPoints(4, n, cols).Data
 				verify := func(group comm.Comm) *results {
 					m, err := New(t.Context(), group, spec, x, memory, nil)
 					if err != nil {
@@ -48,9 +47,7 @@ func TestRanks(t *testing.T) {
 					return got
 				}
 				want := verify(nil)
-				if want.Stored != (memory > 0) {
-					t.Fatalf("stored: %v with a memory of %d", want.Stored, memory)
-				}
+				testkit.Equal(t, want.Stored, memory > 0, "K is stored with a memory of", memory)
 				for _, p := range []int{1, 2, 3, 5} {
 					var wg sync.WaitGroup
 					for _, group := range comm.Local(p, 0) {

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/base/rng"
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -19,15 +20,11 @@ func TestRoundingOfPredictions(t *testing.T) {
 	const n, cols, lambda = 70, 2, 0.1
 	spec := kernel.Spec{Name: "polynomial", Gamma: 0.5, Coef0: 1, Degree: 3}
 	x, z := normalPoints(n, 4, 1, 9), normalPoints(40, 4, 1, 10)
-	c := make([]float64, n*cols)
-	rng.New(3).Normals(c, 0)
-	for i := range c {
-		c[i] *= 1e9
-	}
+	c := testkit.RandomPoints(3, n, cols).Data
+	floats.Scale(1e9, c)
 	m := newMatrix(t, spec, x, 1<<30)
-	r := &Residual{Norms: make([]float64, cols), NormErrors: make([]float64, cols), CrossNorms: make([]float64,
-		cols*cols),
-		OneNorms: oneNorms(c, cols)}
+	r := &Residual{Norms: make([]float64, cols), NormErrors: make([]float64, cols),
+		CrossNorms: make([]float64, cols*cols), OneNorms: oneNorms(c, cols)}
 	p := testkit.Must(m.Predict(t.Context(), z, c, cols, r, lambda))
 	exact := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
 	largestShare := 0.0 // of an error, relative to its bound
@@ -62,12 +59,12 @@ func TestRoundingOfPredictions(t *testing.T) {
 		t.Errorf("the largest error is %g of the bound: no rounding is visible", largestShare)
 	}
 	// The rounding error of the residual widens the bound in the same way as the residual itself.
-	known, unknown := *r, *r
-	known.Norms, unknown.NormErrors = []float64{1e9, 2e9}, []float64{1e9, 2e9}
-	a, errA := m.Predict(t.Context(), z, c, cols, &known, lambda)
-	b, errB := m.Predict(t.Context(), z, c, cols, &unknown, lambda)
-	if errA != nil || errB != nil || !slices.Equal(a.Bound, b.Bound) || !(a.Bound[0] > p.Bound[0]) {
-		t.Errorf("%v, %v: other bounds of a residual and of its rounding", errA, errB)
+	exactResidual, roundedResidual := *r, *r
+	exactResidual.Norms, roundedResidual.NormErrors = []float64{1e9, 2e9}, []float64{1e9, 2e9}
+	got := testkit.Must(m.Predict(t.Context(), z, c, cols, &roundedResidual, lambda)).Bound
+	want := testkit.Must(m.Predict(t.Context(), z, c, cols, &exactResidual, lambda)).Bound
+	if !slices.Equal(got, want) || !(got[0] > p.Bound[0]) {
+		t.Errorf("bounds %v for a rounding error of the residual, %v for a residual of that size", got, want)
 	}
 }
 

@@ -44,9 +44,9 @@ func referenceMatrix(t *testing.T, spec kernel.Spec, x *points.Dense) *mat.SymDe
 	return testkit.KernelMatrix(testkit.Must(kernel.FromSpec(spec)), x)
 }
 
-// TestMatrix compares the entries of K and the product |K|v with kernel.Eval, for dense and sparse points, with K
-// stored and formed again. The difference of an entry may be twice its error bound, because the reference is rounded
-// too.
+// TestMatrix compares the entries of K and the product |K|v with kernel.Eval, for points with and without many zeros,
+// with K stored and formed again. The difference of an entry may be twice its error bound, because the reference is
+// rounded too.
 func TestMatrix(t *testing.T) {
 	const n, d, cols = 61, 7, 3
 	for _, spec := range specs {
@@ -62,7 +62,8 @@ func TestMatrix(t *testing.T) {
 				for i := range n {
 					for j, v := range m.rows(i, i+1)[0] {
 						if e := math.Abs(v - k.At(i, j)); e > 2*m.EntryError { // both are rounded
-							t.Fatalf("%s: entry (%d, %d) has an error of %.2g, bound %.2g", spec.Name, i, j, e, m.EntryError)
+							t.Fatalf("%s: entry (%d, %d) has an error of %.2g, bound %.2g", spec.Name, i, j, e,
+								m.EntryError)
 						}
 					}
 				}
@@ -127,7 +128,8 @@ func TestCondOfZeros(t *testing.T) {
 		}
 		m := newMatrix(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20)
 		s := testkit.Must(m.Cond(t.Context(), lambda, 30, rng.New(1)))
-		largest := max(0, testkit.Eigenvalues(t, referenceMatrix(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x))[9])
+		largest := max(0, testkit.Eigenvalues(t, referenceMatrix(t,
+			kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x))[9])
 		if kappa := (largest + lambda) / lambda; !s.Cond.Contains(kappa) || math.IsInf(s.Cond.Hi, 1) ||
 			math.IsNaN(s.Cond.Value) {
 			t.Errorf("%d points that are not zero: κ = %g in %v", nonzero, kappa, s.Cond)
@@ -165,17 +167,17 @@ func TestBounds(t *testing.T) {
 			var chol mat.Cholesky
 			var c mat.Dense
 			if !chol.Factorize(a) || chol.SolveTo(&c, y) != nil {
-				t.Fatal("reference solve")
+				t.Fatal("K+λI is not positive definite")
 			}
-			wrong := mat.DenseCopyOf(&c)
-			wrong.Apply(func(i, j int, v float64) float64 { return v * (1 + 0.05*rng.New(4).Normal(uint64(i*cols+j))) },
-				wrong)
-			raw := wrong.RawMatrix().Data
-			v, rounding, err := m.Apply(t.Context(), raw, cols, lambda)
+			var perturbed mat.Dense
+			perturbed.Apply(func(i, j int, v float64) float64 { return v * (1 + 0.05*rng.New(4).Normal(uint64(i*cols+j))) },
+				&c)
+			answer := perturbed.RawMatrix().Data
+			v, rounding, err := m.Apply(t.Context(), answer, cols, lambda)
 			testkit.OK(t, err)
-			r := m.Residual(v, rounding, raw, y.RawMatrix().Data, cols, lambda)
+			r := m.Residual(v, rounding, answer, y.RawMatrix().Data, cols, lambda)
 			var want mat.Dense
-			want.Mul(a, wrong)
+			want.Mul(a, &perturbed)
 			want.Sub(y, &want)
 			want.Apply(func(i, _ int, v float64) float64 { return math.Sqrt(m.weight(i)) * v }, &want)
 			for j := range cols {
@@ -184,36 +186,34 @@ func TestBounds(t *testing.T) {
 					t.Errorf("%s: ‖r‖ = %v ± %.2g, want %v", spec.Name, r.Norms[j], r.NormErrors[j], norm)
 				}
 			}
-			p := testkit.Must(m.Predict(t.Context(), z, raw, cols, r, lambda))
+			p := testkit.Must(m.Predict(t.Context(), z, answer, cols, r, lambda))
 			exact := testkit.Must(m.Predict(t.Context(), z, c.RawMatrix().Data, cols, r, lambda))
 			proved := 0
-			for p0 := range z.N {
+			for i := range z.N {
+				got, want, bound := p.F[i*cols:(i+1)*cols], exact.F[i*cols:(i+1)*cols], p.Bound[i*cols:(i+1)*cols]
 				for j := range cols {
-					if e := math.Abs(p.F[p0*cols+j] - exact.F[p0*cols+j]); e > p.Bound[p0*cols+j] {
-						t.Errorf("%s: f has an error of %.3g, bound %.3g", spec.Name, e, p.Bound[p0*cols+j])
+					if e := math.Abs(got[j] - want[j]); e > bound[j] {
+						t.Errorf("%s: the prediction of point %d has an error of %.3g, bound %.3g", spec.Name, i, e,
+							bound[j])
 					}
 				}
-				if p.Gap[p0] > 1 {
+				if p.Gap[i] > 1 {
 					proved++
-					got, want := p.F[p0*cols:(p0+1)*cols], exact.F[p0*cols:(p0+1)*cols]
-					testkit.Equal(t, datasets.PredictedClass(got), datasets.PredictedClass(want), spec.Name, p0)
+					testkit.Equal(t, datasets.PredictedClass(got), datasets.PredictedClass(want), spec.Name, i)
 				}
 			}
-			testkit.Near(t, p.OpenShare(), (1 - float64(proved)/float64(z.N)), 1e-12, spec.Name, proved, z.N)
+			testkit.Near(t, p.OpenShare(), 1-float64(proved)/float64(z.N), 1e-12, spec.Name, proved, z.N)
 		}
 	}
 }
 
-// TestMisuse checks that an unknown kernel and points of another dimension are refused.
-func TestMisuse(t *testing.T) {
+// TestInvalidInput checks that an unknown kernel and points of another dimension are refused.
+func TestInvalidInput(t *testing.T) {
 	x := normalPoints(10, 3, 1, 1)
-	if _, err := New(t.Context(), nil, kernel.Spec{Name: "mine"}, x, 0, nil); err == nil {
-		t.Error("an unknown kernel is verified")
-	}
-	m := newMatrix(t, specs[0], x, 0)
-	if _, err := m.Predict(t.Context(), normalPoints(2, 4, 1, 1), make([]float64, 10), 1, &Residual{}, 1); err == nil {
-		t.Error("points of another dimension are predicted")
-	}
+	testkit.Fails(t, testkit.ErrOf(New(t.Context(), nil, kernel.Spec{Name: "mine"}, x, 0, nil)), "mine")
+	_, err := newMatrix(t, specs[0], x, 0).Predict(t.Context(), normalPoints(2, 4, 1, 1), make([]float64, 10), 1,
+		&Residual{}, 1)
+	testkit.Fails(t, err, "dimension")
 }
 
 // TestWorstRelative checks the worst relative norm: it is 0 if target and residual are zero, infinite if only the
