@@ -17,9 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// bruteAUC returns the share of pairs of a positive and another row that f orders correctly. Pairs with equal values
+// aucByPairs returns the share of pairs of a positive and another row that f orders correctly. Pairs with equal values
 // count one half. It returns false if there is no such pair.
-func bruteAUC(f []float64, positive []bool) (float64, bool) {
+func aucByPairs(f []float64, positive []bool) (auc float64, ok bool) {
 	ordered, pairs := 0.0, 0.0
 	for i := range f {
 		for j := range f {
@@ -35,15 +35,15 @@ func bruteAUC(f []float64, positive []bool) (float64, bool) {
 	return ordered / pairs, pairs > 0
 }
 
-// TestClasses compares the confusion matrix, the error shares and the AUC with counts of rows and of pairs of rows.
-// The cases have decision values with many ties, classes without rows, and answers whose labels are in another order
-// or unknown to the model.
-func TestClasses(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
+// TestScoreOfClasses compares the confusion matrix, the error shares and the AUC with counts of rows and of pairs of
+// rows. The cases have decision values with many ties, classes without rows, and answers whose labels are in another
+// order or unknown to the model.
+func TestScoreOfClasses(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
-		model, answers []string
+		model, answers []string // labels of the model and of the rows
 		rows           int
-		values         int // different decision values
+		values         int // number of different decision values
 	}{
 		{[]string{"a", "b"}, []string{"a", "b"}, 60, 5}, {[]string{"a", "b"}, []string{"b", "z", "a"}, 40, 1000},
 		{[]string{"a", "b"}, []string{"a"}, 9, 4},
@@ -59,14 +59,14 @@ func TestClasses(t *testing.T) {
 			&datasets.Dataset{X: points.NewDense(c.rows, 1, make([]float64, c.rows)), Task: datasets.Classification,
 				Labels: c.answers, Class: make([]int, c.rows)}
 		for i := range c.rows {
-			d.Class[i] = rng.IntN(len(c.answers))
+			d.Class[i] = random.IntN(len(c.answers))
 			for j := range cols {
-				f.Set(i, j, float64(rng.IntN(c.values))-float64(c.values)/2)
+				f.Set(i, j, float64(random.IntN(c.values))-float64(c.values)/2)
 			}
 		}
-		m := &Model{Labels: c.model}
-		p := m.prediction(f)
-		got := p.Score(d).Classes
+		p := (&Model{Labels: c.model}).prediction(f)
+		score := p.Score(d)
+		got := score.Classes
 		wrong, rowsOf := 0, map[string]float64{} // number of wrong labels, and of rows with each answer
 		counts := map[[2]string]float64{}
 		for i := range c.rows {
@@ -81,17 +81,18 @@ func TestClasses(t *testing.T) {
 			largestCount = max(largestCount, n)
 		}
 		if rowsOf[got.Largest] != largestCount || got.BaseRate != largestCount/float64(c.rows) ||
-			p.Score(d).ErrorRate != float64(wrong)/float64(c.rows) {
-			t.Errorf("%v: largest %q %g, error %g", c, got.Largest, got.BaseRate, p.Score(d).ErrorRate)
+			score.ErrorRate != float64(wrong)/float64(c.rows) {
+			t.Errorf("%v: the largest class is %q with the share %g, the error rate %g; want %g and %d wrong rows", c,
+				got.Largest, got.BaseRate, score.ErrorRate, largestCount/float64(c.rows), wrong)
 		}
 		pairs := 0
 		for i, a := range got.Labels {
 			if e := got.Errors[i]; e.Total != rowsOf[a] || e.Wrong != e.Total-counts[[2]string{a, a}] {
-				t.Errorf("%v: class %s %v", c, a, e)
+				t.Errorf("%v: errors of class %s %v, want %g rows", c, a, e, rowsOf[a])
 			}
 			for j, b := range got.Labels {
 				if n := counts[[2]string{a, b}]; got.Counts[i][j] != n {
-					t.Errorf("%v: %s for %s %g, want %g", c, a, b, got.Counts[i][j], n)
+					t.Errorf("%v: %g rows of %s are predicted as %s, want %g", c, got.Counts[i][j], a, b, n)
 				} else if n > 0 && a != b {
 					pairs++
 				}
@@ -100,10 +101,10 @@ func TestClasses(t *testing.T) {
 		for i, v := range got.Confusions {
 			if v.Wrong != counts[[2]string{v.Class, v.Predicted}] || v.Total != rowsOf[v.Class] ||
 				i > 0 && v.Wrong > got.Confusions[i-1].Wrong {
-				t.Errorf("%v: confusions %v", c, got.Confusions)
+				t.Errorf("%v: confusion %d is wrong or not in descending order: %v", c, i, got.Confusions)
 			}
 		}
-		testkit.Equal(t, len(got.Confusions), pairs, c)
+		testkit.Equal(t, len(got.Confusions), pairs, "confused pairs of", c)
 		checkAUC(t, c.model, f, d, got.AUC)
 		ignored := 0.0
 		for label, rows := range rowsOf {
@@ -111,14 +112,15 @@ func TestClasses(t *testing.T) {
 				ignored += rows
 			}
 		}
-		if want := fmt.Sprintf("without %g row", ignored); got.AUC != nil && strings.Contains(got.AUCOf, want) != (ignored > 0) {
-			t.Errorf("%v: %q, want %s", c, got.AUCOf, want)
+		if want := fmt.Sprintf("without %g row", ignored); got.AUC != nil &&
+			strings.Contains(got.AUCOf, want) != (ignored > 0) {
+			t.Errorf("%v: the AUC is that of %q, want %q: %t", c, got.AUCOf, want, ignored > 0)
 		}
 	}
 }
 
-// checkAUC compares got with the mean of the brute-force AUCs of the classes that have one. It must be nil if no
-// class has one.
+// checkAUC compares got with the mean of aucByPairs over the classes that have such pairs. It must be nil if no class
+// has any.
 func checkAUC(t *testing.T, labels []string, f *mat.Dense, d *datasets.Dataset, got *float64) {
 	t.Helper()
 	_, cols := f.Dims()
@@ -137,7 +139,7 @@ func checkAUC(t *testing.T, labels []string, f *mat.Dense, d *datasets.Dataset, 
 				}
 			}
 		}
-		if v, ok := bruteAUC(values, positive); ok {
+		if v, ok := aucByPairs(values, positive); ok {
 			sum, count = sum+v, count+1
 		}
 	}
@@ -153,9 +155,7 @@ func TestTrainingPrediction(t *testing.T) {
 	for _, weights := range [][]float64{nil, {1, 2, 0.5, 3}} {
 		k := mat.NewSymDense(4, []float64{2, 1, 0, 0.5, 1, 2, 0.3, 0, 0, 0.3, 2, 1, 0.5, 0, 1, 2})
 		y, mean, lambda := []float64{3, -1, 4, 2}, 1.5, 0.7
-		a := mat.NewDense(4, 4, nil)
-		a.Copy(k)
-		rhs := mat.NewVecDense(4, nil)
+		a, rhs := mat.DenseCopyOf(k), mat.NewVecDense(4, nil)
 		for i, v := range y {
 			rhs.SetVec(i, v-mean)
 			w := 1.0
@@ -166,7 +166,7 @@ func TestTrainingPrediction(t *testing.T) {
 		}
 		var c, want mat.VecDense
 		testkit.OK(t, c.SolveVec(a, rhs))
-		c.SetVec(1, c.AtVec(1)+0.3)
+		c.SetVec(1, c.AtVec(1)+0.3) // no longer solves the problem
 		want.MulVec(k, &c)
 		var product mat.VecDense // (K+λW⁻¹)c − y
 		product.MulVec(a, &c)
@@ -200,18 +200,20 @@ func TestManyClasses(t *testing.T) {
 	got := (&Model{Labels: labels}).prediction(f).Score(d).Classes
 	if want := (Confusion{"A", "B", ErrorCount{1, 1}}); got.Counts != nil || len(got.Confusions) != 101 ||
 		!reflect.DeepEqual(got.Confusions[0], want) {
-		t.Errorf("%v, %d pairs, first %v", got.Counts, len(got.Confusions), got.Confusions[0])
+		t.Errorf("confusion matrix %v, %d pairs, the first %v; want no matrix and 101 pairs, the first %v", got.Counts,
+			len(got.Confusions), got.Confusions[0], want)
 	}
 }
 
 // TestCurves compares the area under the ROC curve and the average precision with sums over pairs and over rows, with
 // ties and weights.
 func TestCurves(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(4) { // seeds 1 and 3 have three classes, seeds 2 and 3 weights
 		random, n, labels := rng.New(seed), 60, []string{"a", "b", "c"}[:2+seed%2]
-		columns := max(1, len(labels)*(len(labels)-2))
+		columns := []int{2: 1, 3: 3}[len(labels)]
 		p := &Prediction{Labels: labels, Decision: mat.NewDense(n, columns, nil)}
-		d := &datasets.Dataset{Task: datasets.Classification, X: points.NewDense(n, 1, nil), Labels: append(labels, "unknown")}
+		d := &datasets.Dataset{Task: datasets.Classification, X: points.NewDense(n, 1, nil),
+			Labels: append(labels, "unknown")}
 		weight := func(int) float64 { return 1 }
 		for i := range n {
 			for j := range columns {
@@ -230,7 +232,7 @@ func TestCurves(t *testing.T) {
 			if columns == 1 && k == 0 {
 				f = func(i int) float64 { return -p.Decision.At(i, 0) }
 			}
-			var ordered, pairs, ap, positives float64
+			var ordered, pairs, precisions, positives float64 // sums of weights
 			for i := range n {
 				for j := range n {
 					if d.Class[i] != k || d.Class[j] == k || d.Class[j] == len(labels) {
@@ -255,11 +257,11 @@ func TestCurves(t *testing.T) {
 						}
 					}
 				}
-				positives, ap = positives+weight(i), ap+weight(i)*truePositives/selected
+				positives, precisions = positives+weight(i), precisions+weight(i)*truePositives/selected
 			}
-			if c.Class != labels[k] || math.Abs(c.AUC-ordered/pairs) > 1e-12 || math.Abs(c.AveragePrecision-ap/positives) > 1e-12 {
-				t.Errorf("seed %d, %s: AUC %g, AP %g; want %g, %g", seed, c.Class, c.AUC, c.AveragePrecision, ordered/pairs, ap/positives)
-			}
+			testkit.Equal(t, c.Class, labels[k], seed)
+			testkit.Near(t, c.AUC, ordered/pairs, 1e-12, "AUC", seed, c.Class)
+			testkit.Near(t, c.AveragePrecision, precisions/positives, 1e-12, "average precision", seed, c.Class)
 		}
 	}
 }

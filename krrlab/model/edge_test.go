@@ -18,9 +18,9 @@ func TestAccuracyFor(t *testing.T) {
 	}
 }
 
-// TestScoreOfZero checks the relative figures of a score for targets that are all zero: RelErr and R2 are 0 and 1
-// without an error, and otherwise +Inf and −Inf.
-func TestScoreOfZero(t *testing.T) {
+// TestScoreOfZeroTargets checks the relative figures of a score for targets that are all zero: RelErr and R2 are 0 and
+// 1 without an error, and otherwise +Inf and −Inf.
+func TestScoreOfZeroTargets(t *testing.T) {
 	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(2, 1, nil), Target: []float64{0, 0}}
 	if s := (&Prediction{Value: []float64{0, 0}}).Score(d); s.RelErr != 0 || s.R2 != 1 || s.RMSE != 0 {
 		t.Errorf("predictions without an error: %+v", s)

@@ -2,7 +2,7 @@ package model
 
 import (
 	"math"
-	"strings"
+
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -15,18 +15,17 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestDecisionNotFinite checks that a row whose features overflow the kernel is an error that names the row, for
-// classes and numbers. Such a row must not silently become one of the first class.
-func TestDecisionNotFinite(t *testing.T) {
+// TestDecisionOverflow checks that a row whose features overflow the kernel is an error that names the row, for classes
+// and numbers. Such a row must not silently become one of the first class.
+func TestDecisionOverflow(t *testing.T) {
 	z := points.NewDense(300, 3, nil)
 	z.Row(271)[1] = 1e200
 	for _, labels := range [][]string{nil, {"a", "b"}} {
-		m := random(kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, kinds(30, 3, 1)["float64"], 1, labels...)
+		m := randomModel(kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, pointsInFormats(30, 3, 1)["float64"], 1,
+			labels...)
 		for _, o := range []*Options{nil, {Float64: true}} {
-			if p, err := m.Predict(t.Context(), &datasets.Dataset{X: z}, o); err == nil ||
-				!strings.Contains(err.Error(), "the prediction of row 271 (counted from 0)") {
-				t.Errorf("labels %q: %v, %v", labels, p != nil, err)
-			}
+			testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), &datasets.Dataset{X: z}, o)),
+				"the prediction of row 271 (counted from 0)")
 		}
 	}
 	for i, v := range []float64{math.NaN(), math.Inf(-1)} {
@@ -34,40 +33,38 @@ func TestDecisionNotFinite(t *testing.T) {
 		f.Set(2, i, v)
 		testkit.Fails(t, CheckDecision(f), "row 2 ")
 	}
-	if err := CheckDecision(mat.NewDense(1, 1, []float64{math.MaxFloat64})); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, CheckDecision(mat.NewDense(1, 1, []float64{math.MaxFloat64})))
 }
 
 // TestPrecisionAt checks that float32 tiles are used if and only if they are accurate enough. They must be used at an
 // accuracy 1 % above their error and not at one 1 % below it.
 func TestPrecisionAt(t *testing.T) {
-	x := kinds(60, 4, 1)["float64"]
+	x := pointsInFormats(60, 4, 1)["float64"]
 	for _, k := range kernels {
-		m := random(k, x, 1)
-		exact := mustDecide(t, m, x, &Options{Float64: true})
-		single := mustDecide(t, m, x, &Options{Accuracy: 1})
+		m := randomModel(k, x, 1)
+		exact := decide(t, m, x, &Options{Float64: true})
+		single := decide(t, m, x, &Options{Accuracy: 1})
 		e := testkit.RelativeDifference(single, exact) // the model tries the same 60 points, so it finds this error
 		if e == 0 {
 			t.Fatalf("%v: float32 tiles are exact", k)
 		}
-		if !mat.Equal(mustDecide(t, m, x, &Options{Accuracy: 1.01 * e}), single) {
-			t.Errorf("%v: float64 tiles at an accuracy that float32 has", k)
+		if !mat.Equal(decide(t, m, x, &Options{Accuracy: 1.01 * e}), single) {
+			t.Errorf("%v: float64 tiles are used at 1.01 times the error of float32 tiles", k)
 		}
-		if !mat.Equal(mustDecide(t, m, x, &Options{Accuracy: 0.99 * e}), exact) {
-			t.Errorf("%v: float32 tiles at an accuracy that they lack", k)
+		if !mat.Equal(decide(t, m, x, &Options{Accuracy: 0.99 * e}), exact) {
+			t.Errorf("%v: float32 tiles are used at 0.99 times their error", k)
 		}
 	}
 }
 
-// TestTrialOfFar checks the choice between inner products and differences of coordinates for a required accuracy.
+// TestChooseArithmetic checks the choice between inner products and differences of coordinates for a required accuracy.
 // Differences must be used if the error bound of inner products is too large for the predicted points, even if it is
 // small enough for the points of the fit. Inner products must be used if the accuracy is 1 % above their bound.
-func TestTrialOfFar(t *testing.T) {
+func TestChooseArithmetic(t *testing.T) {
 	x, z := points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 100)),
 		points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 200))
-	m := random(kernel.Gaussian{Sigma: 20}, x, 1)
-	scale := 100 * mat.Norm(m.C, 1) / testkit.MaxAbs(mustDecide(t, m, z, &Options{Float64: true}))
+	m := randomModel(kernel.Gaussian{Sigma: 20}, x, 1)
+	scale := 100 * mat.Norm(m.C, 1) / testkit.MaxAbs(decide(t, m, z, &Options{Float64: true}))
 	// bound returns the relative error that inner products with the points p certainly do not exceed.
 	bound := func(p points.Points) float64 {
 		return scale * kernel.EntryError(m.Kernel, kernel.Float64, kernel.SummaryOf(points.NewPanel(p)))
@@ -75,10 +72,12 @@ func TestTrialOfFar(t *testing.T) {
 	for accuracy, want := range map[float64]kernel.Arithmetic{1.01 * bound(z): kernel.Float64,
 		0.99 * bound(z): kernel.Differences, 1.01 * bound(x): kernel.Differences} {
 		at := kernel.NewPlacement(m.Kernel, x)
-		p := &predictor{m: m, n: 30, t: 1, placement: at, x: at.Panel, z: at.Apply(z), work: make([]worker, accel.Threads())}
+		p := &predictor{m: m, n: 30, t: 1, placement: at, x: at.Panel, z: at.Apply(z),
+			work: make([]worker, accel.Threads())}
 		p.setBlocks(nil)
-		if err := p.chooseArithmetic(t.Context(), &Options{Accuracy: accuracy, Float64: true}); err != nil || p.arith != want {
-			t.Errorf("accuracy %g: %v, want %v, %v", accuracy, p.arith, want, err)
+		if err := p.chooseArithmetic(t.Context(), &Options{Accuracy: accuracy, Float64: true}); err != nil ||
+			p.arith != want {
+			t.Errorf("accuracy %g: %v is chosen, want %v; error %v", accuracy, p.arith, want, err)
 		}
 	}
 }

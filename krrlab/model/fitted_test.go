@@ -17,8 +17,8 @@ import (
 // rows. Rows with other answers are counted as new.
 func TestFittedRows(t *testing.T) {
 	const n, d = 300, 4
-	for name, x := range kinds(n, d, 3) {
-		m := random(kernel.Gaussian{Sigma: 1}, x, 1)
+	for name, x := range pointsInFormats(n, d, 3) {
+		m := randomModel(kernel.Gaussian{Sigma: 1}, x, 1)
 		values := make([]float64, n*d)
 		points.RowsTo(x, values, d)
 		rows := &datasets.Dataset{X: points.NewDense(n, d, values)}
@@ -34,7 +34,7 @@ func TestFittedRows(t *testing.T) {
 		testkit.Equal(t, m.CountFittedRows(&datasets.Dataset{X: mixed}), 210, name)
 	}
 	x := points.NewDense(n, 1, nil)
-	m := random(kernel.Gaussian{Sigma: 1}, x, 1)
+	m := randomModel(kernel.Gaussian{Sigma: 1}, x, 1)
 	rows := &datasets.Dataset{X: points.NewDense(n, 1, nil), Task: datasets.Regression, Target: make([]float64, n)}
 	for i := range n {
 		x.Data[i] = float64(i)
@@ -50,10 +50,10 @@ func TestFittedRows(t *testing.T) {
 	testkit.Equal(t, m.CountFittedRows(&datasets.Dataset{X: points.NewDense(3, 2, nil)}), 0)
 }
 
-// TestFittedRowsChance draws the rows of a fit from 400 values, so that many of them repeat. Rows that are drawn
+// TestFittedRowsByChance draws the rows of a fit from 400 values, so that many of them repeat. Rows that are drawn
 // independently equal many of them by chance and must count as new. A copy of the rows in another order, and a copy
 // of which a quarter is new, must be recognized.
-func TestFittedRowsChance(t *testing.T) {
+func TestFittedRowsByChance(t *testing.T) {
 	const n, values = 300, 400
 	draw := func(seed uint64) *points.Dense {
 		x := points.NewDense(n, 1, nil)
@@ -65,7 +65,7 @@ func TestFittedRowsChance(t *testing.T) {
 	falseAlarms := 0
 	for seed := range uint64(100) {
 		x := draw(2 * seed)
-		m, independent := random(kernel.Gaussian{Sigma: 1}, x, 1), draw(2*seed+1)
+		m, independent := randomModel(kernel.Gaussian{Sigma: 1}, x, 1), draw(2*seed+1)
 		if m.CountFittedRows(&datasets.Dataset{X: independent}) > 0 {
 			falseAlarms++
 		}
@@ -73,7 +73,7 @@ func TestFittedRowsChance(t *testing.T) {
 		testkit.Equal(t, m.CountFittedRows(&datasets.Dataset{X: rows}), n, seed)
 		copy(rows.Data, independent.Data[:n/4])
 		if got := m.CountFittedRows(&datasets.Dataset{X: rows}); got < n-n/4 {
-			t.Errorf("seed %d: %d rows are found", seed, got)
+			t.Errorf("seed %d: %d rows are recognized, want at least %d", seed, got, n-n/4)
 		}
 		m.Repeats = &datasets.Repeats{RowKind: datasets.RowKindNewGroup, Grouped: n}
 		if m.CountFittedRows(&datasets.Dataset{X: independent}) > 0 {
@@ -81,7 +81,8 @@ func TestFittedRowsChance(t *testing.T) {
 		}
 		m.Repeats = &datasets.Repeats{RowKind: datasets.RowKindNewFeatures, Grouped: n / 2}
 		if got := m.CountFittedRows(&datasets.Dataset{X: independent}); got < n/4 {
-			t.Errorf("seed %d: %d rows equal copies", seed, got)
+			t.Errorf("seed %d: %d rows of a fit with few different rows are recognized, want at least %d", seed, got,
+				n/4)
 		}
 	}
 	if falseAlarms > 4 {
@@ -89,15 +90,16 @@ func TestFittedRowsChance(t *testing.T) {
 	}
 }
 
-// TestFarRows compares the number of far rows with a count of the rows at whose nearest point of the box of the fit the
-// kernel is small, for kernels of both distances. The decision values of these rows must be small too. No row is far
-// for a kernel that grows with the distance.
+// TestFarRows compares the number of far rows with a count of the rows for which the kernel is small even at the
+// nearest point of the box of the fit, for kernels of both distances. The decision values of these rows must be small
+// too. No row is far for a kernel that grows with the distance.
 func TestFarRows(t *testing.T) {
 	const n, dim = 100, 2
 	stream := rng.New(4)
 	for _, scaling := range []string{"none", "standard"} {
-		d, raw := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(n, dim, nil), Target: make([]float64, n)}, points.NewDense(n, dim, nil)
-		stream.Normals(d.X.(*points.Dense).Data, 0)
+		x, raw := points.NewDense(n, dim, nil), points.NewDense(n, dim, nil)
+		d := &datasets.Dataset{Task: datasets.Regression, X: x, Target: make([]float64, n)}
+		stream.Normals(x.Data, 0)
 		stream.Sub("far").Normals(raw.Data, 0)
 		for i := range raw.Data {
 			if raw.Data[i] *= 3; i%5 == 0 {
@@ -107,7 +109,8 @@ func TestFarRows(t *testing.T) {
 		fit, _, err := datasets.Scale(scaling, d, nil)
 		testkit.OK(t, err)
 		low, high := datasets.FeatureRanges(fit.X)
-		m := &Model{Lambda: 1, X: fit.X, C: mat.NewDense(n, 1, slices.Repeat([]float64{1.0 / n}, n)), Scaling: fit.Scaling}
+		m := &Model{Lambda: 1, X: fit.X, C: mat.NewDense(n, 1, slices.Repeat([]float64{1.0 / n}, n)),
+			Scaling: fit.Scaling}
 		rows := &datasets.Dataset{X: raw}
 		z := testkit.Must(m.Scaled(rows)).X.(*points.Dense)
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.6}, kernel.Laplacian{Sigma: 0.3}} {
@@ -120,7 +123,7 @@ func TestFarRows(t *testing.T) {
 				}
 				if k.Eval(nearest, z.Row(i)) < 1e-3 {
 					if want++; f.At(i, 0) > 1e-3 {
-						t.Errorf("%v: f of a far row is %g", k, f.At(i, 0))
+						t.Errorf("%v: f of a far row is %g, want at most 1e-3", k, f.At(i, 0))
 					}
 				}
 			}

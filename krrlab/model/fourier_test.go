@@ -21,8 +21,7 @@ func TestFourierDecision(t *testing.T) {
 	x, z := points.NewDense(n, 2, nil), points.NewDense(rows, 2, nil)
 	rng.New(1).Float64s(x.Data, 0)
 	rng.New(2).Float64s(z.Data, 0)
-	m := &Model{Kernel: kernel.Gaussian{Sigma: 0.3}, X: x, C: mat.NewDense(n, 1, nil), Mean: []float64{7}}
-	rng.New(3).Normals(m.C.RawMatrix().Data, 0)
+	m := &Model{Kernel: kernel.Gaussian{Sigma: 0.3}, X: x, C: testkit.RandomMatrix(3, n, 1), Mean: []float64{7}}
 	f, err := m.fourierDecision(t.Context(), z, &Options{})
 	if err != nil || f == nil {
 		t.Fatalf("no series: %v", err)
@@ -32,11 +31,11 @@ func TestFourierDecision(t *testing.T) {
 	largest := mat.Norm(f, math.Inf(1))
 	for i := range checked {
 		if e := math.Abs(f.At(17+i, 0) - want.At(i, 0)); e > 1e-9*largest {
-			t.Fatalf("row %d: off by %.3g of %.3g", i, e, largest)
+			t.Fatalf("row %d has an error of %.3g, the largest value is %.3g", 17+i, e, largest)
 		}
 	}
-	used := testkit.Must(m.Decision(t.Context(), z, nil))
-	testkit.Equal(t, used.At(5, 0), f.At(5, 0))
+	byDefault := testkit.Must(m.Decision(t.Context(), z, nil))
+	testkit.Equal(t, byDefault.At(5, 0), f.At(5, 0))
 	comm.RunLocal(2, func(c comm.Comm) {
 		if got, err := m.fourierDecision(t.Context(), z, &Options{Comm: c}); err != nil || !mat.Equal(got, f) {
 			t.Errorf("rank %d: %v, or other decisions than in one process", c.Rank(), err)
@@ -48,8 +47,8 @@ func TestFourierDecision(t *testing.T) {
 		m *Model
 		z points.Points
 		o Options
-	}{"few": {m, z.Slice(0, 100), Options{}}, "narrow": {&narrow, z, Options{}}, "laplacian": {&other, z, Options{}},
-		"float64": {m, z, Options{Float64: true}}} {
+	}{"few points": {m, z.Slice(0, 100), Options{}}, "narrow kernel": {&narrow, z, Options{}},
+		"laplacian": {&other, z, Options{}}, "float64 requested": {m, z, Options{Float64: true}}} {
 		if f, err := c.m.fourierDecision(t.Context(), c.z, &c.o); f != nil || err != nil {
 			t.Errorf("%s: a series is used, or fails: %v", name, err)
 		}

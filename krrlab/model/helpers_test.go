@@ -18,26 +18,24 @@ var kernels = []kernel.Kernel{
 	kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 3},
 }
 
-// kinds returns the same n points of dimension d in each storage format. A third of their numbers are not zero. The
-// format bytes has other points.
-func kinds(n, d int, seed uint64) map[string]points.Points {
+// pointsInFormats returns n points of dimension d in each storage format. A third of their numbers are not zero. The
+// formats have the same points, except for bytes.
+func pointsInFormats(n, d int, seed uint64) map[string]points.Points {
 	return testkit.PointsInEachFormat(n, d, rng.New(seed).Sub("points"))
 }
 
-// random returns a model with random coefficients. It is a regression if t is 1 and there are no labels.
-func random(k kernel.Kernel, x points.Points, t int, labels ...string) *Model {
+// randomModel returns a model of the points x with random coefficients. It is a regression if there are no labels.
+func randomModel(k kernel.Kernel, x points.Points, t int, labels ...string) *Model {
 	n, _ := x.Dims()
-	m := &Model{
-		Kernel: k, Lambda: 0.25, X: x, C: mat.NewDense(n, t, nil), Labels: labels,
+	return &Model{
+		Kernel: k, Lambda: 0.25, X: x, C: testkit.RandomMatrix(99, n, t), Labels: labels,
 		Origin: Origin{Dataset: "test", Solver: "pcg", Status: "converged", Tol: 1e-3, TrueResidual: new(9e-4), Seed: 7,
 			Version: "v0", Created: "2026-01-02T03:04:05Z"},
 	}
-	rng.New(99).Normals(m.C.RawMatrix().Data, 0)
-	return m
 }
 
-// reference returns f at the points z, computed with its definition.
-func reference(m *Model, z points.Points) *mat.Dense {
+// decideByDefinition returns f(z_a) = Σ_i k(x_i, z_a)·C_i at the points z, computed with Eval.
+func decideByDefinition(m *Model, z points.Points) *mat.Dense {
 	n, d, t := m.Dims()
 	rows, _ := z.Dims()
 	f := mat.NewDense(rows, t, nil)
@@ -48,15 +46,15 @@ func reference(m *Model, z points.Points) *mat.Dense {
 			m.X.RowTo(x, i)
 			v := m.Kernel.Eval(x, p)
 			for j := range t {
-				f.Set(a, j, f.At(a, j)+v*m.C.At(i, j)) // Σ_i k(x_i, z_a)·C_ij
+				f.Set(a, j, f.At(a, j)+v*m.C.At(i, j))
 			}
 		}
 	}
 	return f
 }
 
-// scaled returns a scaling of d features.
-func scaled(d int) *datasets.Scaling {
+// exampleScaling returns a scaling of d features.
+func exampleScaling(d int) *datasets.Scaling {
 	s := &datasets.Scaling{Kind: "standard", Shift: make([]float64, d), Scale: make([]float64, d)}
 	for j := range d {
 		s.Shift[j], s.Scale[j] = 0.1*float64(j), 1+0.25*float64(j)
@@ -64,8 +62,8 @@ func scaled(d int) *datasets.Scaling {
 	return s
 }
 
-// mustDecide returns the decision values at the points z and fails the test on an error.
-func mustDecide(t testing.TB, m *Model, z points.Points, o *Options) *mat.Dense {
+// decide returns the decision values at the points z.
+func decide(t testing.TB, m *Model, z points.Points, o *Options) *mat.Dense {
 	t.Helper()
 	return testkit.Must(m.Decision(t.Context(), z, o))
 }

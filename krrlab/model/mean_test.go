@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,39 +10,39 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestMean checks a model with the mean of its targets. The mean is added to decision values and its rounding error
-// to their bounds. A file with a mean has version 3, which older programs refuse, and a file without one still has
-// version 1. Impossible means are refused.
-func TestMean(t *testing.T) {
-	z := &datasets.Dataset{X: kinds(300, 3, 2)["float64"]}
-	m := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
+// TestTargetMean checks a model with the mean of its targets. The mean is added to decision values and its rounding
+// error to their bounds. A file with a mean has version 3, which older programs refuse, and a file without one still
+// has version 1. Impossible means are refused.
+func TestTargetMean(t *testing.T) {
+	z := &datasets.Dataset{X: pointsInFormats(300, 3, 2)["float64"]}
+	m := randomModel(kernels[0], pointsInFormats(7, 3, 1)["float64"], 1)
 	m.ErrorBounds = &ErrorBounds{ANorm: []float64{0}}
-	plain := *m
-	m.Mean = []float64{1e6}
-	b := save(t, m)
+	withoutMean := *m
+	const mean = 1e6
+	m.Mean = []float64{mean}
+	b := savedBytes(t, m)
 	if strings.Contains(m.String(), "f(x) = Σ") {
-		t.Errorf("%v", m)
+		t.Errorf("the formula %v omits the mean", m)
 	}
-	read, err := read(b)
-	if err != nil || len(read.Mean) != 1 || read.Mean[0] != 1e6 {
-		t.Fatalf("%v, %v", read, err)
+	loaded := testkit.Must(readBytes(b))
+	if !slices.Equal(loaded.Mean, m.Mean) {
+		t.Fatalf("the loaded model has the mean %v, want %v", loaded.Mean, m.Mean)
 	}
 	testkit.Contains(t, string(entry(t, b, "model.json")), `"version": 3`)
-	if meta := string(entry(t, save(t, &plain), "model.json")); !strings.Contains(meta, `"version": 1`) ||
+	if meta := string(entry(t, savedBytes(t, &withoutMean), "model.json")); !strings.Contains(meta, `"version": 1`) ||
 		strings.Contains(meta, "mean") {
-		t.Error(meta)
+		t.Errorf("model.json without a mean: %s", meta)
 	}
 	o := &Options{Float64: true}
-	with, without := mustDecide(t, read, z.X, o), mustDecide(t, &plain, z.X, o)
-	p := testkit.Must(read.Predict(t.Context(), z, o))
-	wide := testkit.Must(read.DecisionBounds(z))
-	narrow := testkit.Must(plain.DecisionBounds(z))
-	for i := range z.Len() {
-		difference := math.Abs((with.At(i, 0) - 1e6) - without.At(i, 0)) // the difference is exact
-		if p.Value[i] != with.At(i, 0) || difference > wide.At(i, 0)+narrow.At(i, 0) ||
-			wide.At(i, 0) < narrow.At(i, 0)+1e6*0x1p-53 {
-			t.Fatalf("row %d: %g with the mean, %g without; bounds %g, %g", i, with.At(i, 0), without.At(i, 0),
-				wide.At(i, 0), narrow.At(i, 0))
+	p := testkit.Must(loaded.Predict(t.Context(), z, o))
+	got, want := decide(t, loaded, z.X, o), decide(t, &withoutMean, z.X, o)
+	gotBounds, wantBounds := testkit.Must(loaded.DecisionBounds(z)), testkit.Must(withoutMean.DecisionBounds(z))
+	for i, v := range p.Value {
+		bound, boundWithoutMean := gotBounds.At(i, 0), wantBounds.At(i, 0)
+		difference := math.Abs((v - mean) - want.At(i, 0)) // v − mean is exact
+		if got.At(i, 0) != v || difference > bound+boundWithoutMean || bound < boundWithoutMean+mean*0x1p-53 {
+			t.Fatalf("row %d: %g with the mean, %g without; bounds %g, %g", i, v, want.At(i, 0), bound,
+				boundWithoutMean)
 		}
 	}
 	for _, bad := range []*Model{

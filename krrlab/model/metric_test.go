@@ -14,26 +14,26 @@ func TestBestThreshold(t *testing.T) {
 	for seed := range uint64(60) {
 		g := rng.New(seed)
 		n := 1 + g.Sub("n").IntN(0, 12)
-		v, positive, w := make([]float64, n), make([]bool, n), make([]float64, n)
-		for i := range v {
-			v[i] = float64(g.Sub("v").IntN(uint64(i), 6)) - 2.5
+		values, positive, weights := make([]float64, n), make([]bool, n), make([]float64, n)
+		for i := range values {
+			values[i] = float64(g.Sub("v").IntN(uint64(i), 6)) - 2.5
 			positive[i] = g.Sub("in").IntN(uint64(i), 3) == 0
-			w[i] = 0.5 + float64(g.Sub("w").IntN(uint64(i), 3))
+			weights[i] = 0.5 + float64(g.Sub("w").IntN(uint64(i), 3))
 		}
 		for _, m := range []Metric{ErrorRate, BalancedError, F1} {
-			threshold, loss := m.BestThreshold(v, positive, w)
+			threshold, loss := m.BestThreshold(values, positive, weights)
 			lossAt := func(theta float64) float64 {
 				var tp, fp, fn, tn float64
-				for i := range v {
-					switch selected := v[i] > theta; {
+				for i := range values {
+					switch selected := values[i] > theta; {
 					case selected && positive[i]:
-						tp += w[i]
+						tp += weights[i]
 					case selected:
-						fp += w[i]
+						fp += weights[i]
 					case positive[i]:
-						fn += w[i]
+						fn += weights[i]
 					default:
-						tn += w[i]
+						tn += weights[i]
 					}
 				}
 				switch m {
@@ -47,7 +47,8 @@ func TestBestThreshold(t *testing.T) {
 			testkit.Near(t, loss, lossAt(threshold), 1e-12, m, seed, threshold)
 			for theta := -3.0; theta <= 3; theta += 0.5 {
 				if l := lossAt(theta); l < loss-1e-12 {
-					t.Errorf("%s, seed %d: %g at %g, %g at %g", m, seed, loss, threshold, l, theta)
+					t.Errorf("%s, seed %d: the loss at the best threshold %g is %g, at %g only %g", m, seed, threshold,
+						loss, theta, l)
 				}
 			}
 		}

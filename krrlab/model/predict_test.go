@@ -13,7 +13,6 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -23,24 +22,23 @@ import (
 // batches and tiles. The tolerances are the rounding errors in float64 and in float32.
 func TestDecision(t *testing.T) {
 	const d = 4
-	for _, size := range []struct{ n, m, t int }{{1, 1, 1}, {3, 300, 2}, {530, 5, 3}, {513, 257, 1}} {
-		train, test := kinds(size.n, d, 1), kinds(size.m, d, 2)
+	for _, size := range []struct{ n, rows, t int }{{1, 1, 1}, {3, 300, 2}, {530, 5, 3}, {513, 257, 1}} {
+		train, test := pointsInFormats(size.n, d, 1), pointsInFormats(size.rows, d, 2)
 		for _, k := range kernels {
-			for kind := range train {
-				m := random(k, train[kind], size.t)
-				common, bytes := reference(m, test["float64"]), reference(m, test["bytes"])
-				for other := range test {
+			for trainFormat, x := range train {
+				m := randomModel(k, x, size.t)
+				common, bytes := decideByDefinition(m, test["float64"]), decideByDefinition(m, test["bytes"])
+				for format, z := range test {
 					want := common
-					if other == "bytes" {
+					if format == "bytes" {
 						want = bytes
 					}
-					name := fmt.Sprintf("%v, n=%d %s, m=%d %s", k, size.n, kind, size.m, other)
-					if e := testkit.RelativeDifference(mustDecide(t, m, test[other], &Options{Float64: true}),
-						want); e > 1e-13 {
-						t.Errorf("%s: off by %.2g in float64", name, e)
+					name := fmt.Sprintf("%v, %d %s points, %d rows in %s", k, size.n, trainFormat, size.rows, format)
+					if e := testkit.RelativeDifference(decide(t, m, z, &Options{Float64: true}), want); e > 1e-13 {
+						t.Errorf("%s: an error of %.2g in float64, want at most 1e-13", name, e)
 					}
-					if e := testkit.RelativeDifference(mustDecide(t, m, test[other], nil), want); e > 3e-5 {
-						t.Errorf("%s: off by %.2g", name, e)
+					if e := testkit.RelativeDifference(decide(t, m, z, nil), want); e > 3e-5 {
+						t.Errorf("%s: an error of %.2g, want at most 3e-5", name, e)
 					}
 				}
 			}
@@ -48,14 +46,13 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-// TestPrecision checks that points far from zero, and points in groups far from each other, are predicted as
+// TestPrecisionOfPoints checks that points far from zero, and points in groups far from each other, are predicted as
 // accurately as points near zero. The model must use float64 tiles if float32 ones are not accurate enough, and shift
 // the points by their mean if that saves digits.
-func TestPrecision(t *testing.T) {
+func TestPrecisionOfPoints(t *testing.T) {
 	// cloud returns n points. f computes coordinate j of point i from a normally distributed number.
 	cloud := func(n, d int, seed uint64, f func(i, j int, v float64) float64) *points.Dense {
-		x := points.NewDense(n, d, nil)
-		rng.New(seed).Normals(x.Data, 0)
+		x := testkit.RandomPoints(seed, n, d)
 		for i := range n {
 			for j := range d {
 				x.Row(i)[j] = f(i, j, x.Row(i)[j])
@@ -69,8 +66,8 @@ func TestPrecision(t *testing.T) {
 	shifted := func(distance float64) func(i, j int, v float64) float64 {
 		return func(_, _ int, v float64) float64 { return v + distance }
 	}
-	unix := func(_, _ int, v float64) float64 { return 1.7e9 + 1e4*v }
-	twoGroupsFar := func(i, j int, v float64) float64 { return []float64{1e9, 1e8*float64(i%2) + v}[j] }
+	unixTime := func(_, _ int, v float64) float64 { return 1.7e9 + 1e4*v }
+	twoDistantGroups := func(i, j int, v float64) float64 { return []float64{1e9, 1e8*float64(i%2) + v}[j] }
 	threeOutliers := func(n int) func(i, j int, v float64) float64 { // float32 has no digits left for three points
 		return func(i, j int, v float64) float64 {
 			if j == 0 && (i == n/5 || i == n/2 || i == n-7) {
@@ -83,36 +80,38 @@ func TestPrecision(t *testing.T) {
 		return func(i, _ int, _ float64) float64 { return float64(i) * step }
 	}
 	gauss := kernel.Gaussian{Sigma: 1}
-	wideKernels := []kernel.Kernel{kernel.Gaussian{Sigma: 1e3}, kernel.Matern32{Sigma: 1e3}, kernel.Matern52{Sigma: 1e3},
-		kernel.Laplacian{Sigma: 1e3}}
+	wideKernels := []kernel.Kernel{kernel.Gaussian{Sigma: 1e3}, kernel.Matern32{Sigma: 1e3},
+		kernel.Matern52{Sigma: 1e3}, kernel.Laplacian{Sigma: 1e3}}
 	for _, c := range []struct {
-		name           string
-		kernels        []kernel.Kernel
-		x, z           *points.Dense
-		within, double float64 // the largest errors by default and in float64
-		usesFloat64    string  // "true" if the default uses float64 tiles, "false" if not, "" if either is right
+		name                string
+		kernels             []kernel.Kernel
+		x, z                *points.Dense
+		tolerance, float64s float64 // the largest errors that are allowed by default and in float64
+		usesFloat64         string  // "true" if the default uses float64 tiles, "false" if not, "" if either is right
 	}{
 		{"near zero", kernels[:1], cloud(200, 4, 1, shifted(0)), cloud(90, 4, 2, shifted(0)), 2e-5, 1e-9, "false"},
-		{"far", kernels[:1], cloud(200, 4, 1, shifted(1e3)), cloud(90, 4, 2, shifted(1e3)), 2e-5, 1e-9, "false"},
-		{"farther", kernels[:1], cloud(200, 4, 1, shifted(1e6)), cloud(90, 4, 2, shifted(1e6)), 2e-5, 1e-9, "false"},
+		{"1e3 from zero", kernels[:1], cloud(200, 4, 1, shifted(1e3)), cloud(90, 4, 2, shifted(1e3)), 2e-5, 1e-9,
+			"false"},
+		{"1e6 from zero", kernels[:1], cloud(200, 4, 1, shifted(1e6)), cloud(90, 4, 2, shifted(1e6)), 2e-5, 1e-9,
+			"false"},
 		{"two groups", kernels[:1], cloud(200, 4, 1, apartBy(1e3)), cloud(90, 4, 2, apartBy(1e3)), 2e-5, 1e-9, "true"},
-		{"seconds since 1970", wideKernels, cloud(120, 1, 1, unix), cloud(90, 1, 2, unix), 2e-5, 1e-9, ""},
-		{"two groups far from zero", []kernel.Kernel{gauss, kernel.Matern52{Sigma: 1}}, cloud(60, 2, 1, twoGroupsFar),
-			cloud(50, 2, 2, twoGroupsFar), 1e-12, 1e-12, ""},
-		{"three of many", []kernel.Kernel{gauss}, cloud(200, 2, 1, threeOutliers(200)), cloud(3000, 2, 2, threeOutliers(3000)),
-			defaultAccuracy, 1e-9, ""},
+		{"seconds since 1970", wideKernels, cloud(120, 1, 1, unixTime), cloud(90, 1, 2, unixTime), 2e-5, 1e-9, ""},
+		{"two groups far from zero", []kernel.Kernel{gauss, kernel.Matern52{Sigma: 1}},
+			cloud(60, 2, 1, twoDistantGroups), cloud(50, 2, 2, twoDistantGroups), 1e-12, 1e-12, ""},
+		{"three outliers", []kernel.Kernel{gauss}, cloud(200, 2, 1, threeOutliers(200)),
+			cloud(3000, 2, 2, threeOutliers(3000)), defaultAccuracy, 1e-9, ""},
 		{"sorted", []kernel.Kernel{gauss}, cloud(2000, 1, 1, sorted(1./2)), cloud(6000, 1, 1, sorted(1./6)),
 			defaultAccuracy, 1e-9, ""},
 	} {
 		for _, k := range c.kernels {
-			m := random(k, c.x, 1)
-			got, exact, want := mustDecide(t, m, c.z, nil), mustDecide(t, m, c.z, &Options{Float64: true}),
-				reference(m, c.z)
-			if e, double := testkit.RelativeDifference(got, want),
-				testkit.RelativeDifference(exact, want); e > c.within || double > c.double ||
-				!strings.Contains(fmt.Sprint(mat.Equal(got, exact)), c.usesFloat64) {
-				t.Errorf("%s, %v: off by %.2g, in float64 %.2g, which it is: %v", c.name, k, e, double,
-					mat.Equal(got, exact))
+			m := randomModel(k, c.x, 1)
+			got, exact, want := decide(t, m, c.z, nil), decide(t, m, c.z, &Options{Float64: true}),
+				decideByDefinition(m, c.z)
+			e, e64 := testkit.RelativeDifference(got, want), testkit.RelativeDifference(exact, want)
+			if e > c.tolerance || e64 > c.float64s || !strings.Contains(fmt.Sprint(mat.Equal(got, exact)),
+				c.usesFloat64) {
+				t.Errorf("%s, %v: errors of %.2g by default and %.2g in float64, want %g and %g; float64 by default: %v",
+					c.name, k, e, e64, c.tolerance, c.float64s, mat.Equal(got, exact))
 			}
 		}
 	}
@@ -121,33 +120,34 @@ func TestPrecision(t *testing.T) {
 // TestPrecisionOfColumns checks that each target is predicted with the required accuracy relative to its own size,
 // whatever the sizes of the others. One target has coefficients that nearly cancel.
 func TestPrecisionOfColumns(t *testing.T) {
-	x := kinds(300, 3, 1)["float64"].(*points.Dense)
+	x := pointsInFormats(300, 3, 1)["float64"].(*points.Dense)
 	for i := range x.Data { // the points become so close to each other that K nearly has rank one
 		x.Data[i] *= 0.02
 	}
 	for _, unit := range []float64{1, 1e-2, 1e-5, 1e-9, 1e3} {
-		for hard := range 3 {
+		for canceling := range 3 { // the target with nearly canceling coefficients
 			for k, kernel := range kernels {
-				m := random(kernel, x, 3)
+				m := randomModel(kernel, x, 3)
 				for j := range 3 {
 					var mean float64
 					for i := range 300 {
 						m.C.Set(i, j, 1+math.Abs(m.C.At(i, j)))
 						mean += m.C.At(i, j) / 300
 					}
-					if j == hard {
+					if j == canceling {
 						for i := range 300 {
 							m.C.Set(i, j, unit*(m.C.At(i, j)-mean))
 						}
 					}
 				}
-				got, want := mustDecide(t, m, x, &Options{Accuracy: 1e-5}), reference(m, x)
+				got, want := decide(t, m, x, &Options{Accuracy: 1e-5}), decideByDefinition(m, x)
 				difference := mat.NewDense(300, 3, nil)
 				difference.Sub(got, want)
 				for j, size := range columnMaxima(want) {
 					// The model tries its arithmetic on a sample of the points, so four times the accuracy is allowed.
 					if e := columnMaxima(difference)[j]; !(e <= 4e-5*size) {
-						t.Errorf("kernel %d, target %d of unit %g: off by %.2g of its size", k, hard, unit, e/size)
+						t.Errorf("kernel %d, target %d has coefficients of size %g that cancel: target %d has a relative error "+
+							"of %.2g", k, canceling, unit, j, e/size)
 					}
 				}
 			}
@@ -158,38 +158,34 @@ func TestPrecisionOfColumns(t *testing.T) {
 // TestScaling checks that a model scales raw points, does not scale points that are scaled already, and refuses
 // points with another scaling.
 func TestScaling(t *testing.T) {
-	x, z := kinds(30, 4, 1)["float64"], kinds(20, 4, 2)["float64"]
-	m := random(kernels[0], x, 1)
-	m.Scaling = scaled(4)
+	x, z := pointsInFormats(30, 4, 1)["float64"], pointsInFormats(20, 4, 2)["float64"]
+	m := randomModel(kernels[0], x, 1)
+	m.Scaling = exampleScaling(4)
 	raw := &datasets.Dataset{Name: "z", X: z}
-	given := testkit.Must(scaled(4).Apply(raw))
-	want := reference(m, given.X)
-	if e := testkit.RelativeDifference(mustDecide(t, m, z, &Options{Float64: true}), want); e > 1e-13 {
-		t.Errorf("raw points: off by %.2g", e)
-	}
-	for what, d := range map[string]*datasets.Dataset{"raw": raw, "scaled": given} {
-		p, err := m.Predict(t.Context(), d, &Options{Float64: true})
-		if err != nil || testkit.RelativeDifference(p.Decision, want) > 1e-13 {
-			t.Errorf("%s data: %v, or off", what, err)
-		}
+	scaled := testkit.Must(exampleScaling(4).Apply(raw))
+	want, o := decideByDefinition(m, scaled.X), &Options{Float64: true}
+	for what, got := range map[string]*mat.Dense{"raw points": decide(t, m, z, o),
+		"raw data":    testkit.Must(m.Predict(t.Context(), raw, o)).Decision,
+		"scaled data": testkit.Must(m.Predict(t.Context(), scaled, o)).Decision} {
+		testkit.Near(t, testkit.RelativeDifference(got, want), 0, 1e-13, "error at", what)
 	}
 	other, _ := (&datasets.Scaling{Kind: "unit", Scale: []float64{1, 2, 3, 4}}).Apply(raw)
 	testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), other, nil)),
 		"model: z: the points are scaled already (unit)")
 	m.Scaling = nil
-	testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), given, nil)), "want them unscaled")
+	testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), scaled, nil)), "want them unscaled")
 }
 
 // TestThreads checks that predictions have the same bits for any number of threads, and that the progress is reported
 // up to the last point.
 func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
-	m, z := random(kernels[0], kinds(700, 4, 1)["float32"], 3), kinds(900, 4, 2)["sparse"]
+	m, z := randomModel(kernels[0], pointsInFormats(700, 4, 1)["float32"], 3), pointsInFormats(900, 4, 2)["sparse"]
 	var first *mat.Dense
 	for _, threads := range []int{1, 2, 5} {
 		accel.SetThreads(threads)
 		var calls []int
-		f := mustDecide(t, m, z, &Options{Progress: func(done, total int) {
+		f := decide(t, m, z, &Options{Progress: func(done, total int) {
 			if calls = append(calls, done); total != 900 {
 				t.Errorf("progress of %d points", total)
 			}
@@ -198,17 +194,17 @@ func TestThreads(t *testing.T) {
 			first = f
 		}
 		if !mat.Equal(f, first) {
-			t.Errorf("%d threads change the result", threads)
+			t.Errorf("with %d threads the decision values have other bits than with 1", threads)
 		}
 		if !slices.IsSorted(calls) || len(calls) != 4 || calls[3] != 900 {
-			t.Errorf("progress %v", calls)
+			t.Errorf("%d threads: progress %v, want 4 ascending numbers up to 900", threads, calls)
 		}
 	}
 }
 
 // TestDecisionErrors checks the errors for points of another dimension, no points, and a canceled context.
 func TestDecisionErrors(t *testing.T) {
-	m := random(kernels[0], kinds(30, 4, 1)["float64"], 1)
+	m := randomModel(kernels[0], pointsInFormats(30, 4, 1)["float64"], 1)
 	for _, c := range []struct {
 		z    points.Points
 		want string
@@ -221,23 +217,23 @@ func TestDecisionErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if f, err := m.Decision(ctx, points.NewDense(2, 4, nil), nil); !errors.Is(err, context.Canceled) || f != nil {
-		t.Errorf("cancelled: %v, %v", f, err)
+		t.Errorf("a canceled context: decision values %v, error %v", f, err)
 	}
 }
 
-// TestPredict checks the predicted labels of two and three classes, and predicted numbers.
-func TestPredict(t *testing.T) {
+// TestPredictionText checks the texts of predicted labels of two and three classes, and of predicted numbers.
+func TestPredictionText(t *testing.T) {
 	x := points.NewDense(3, 1, []float64{0, 100, 200}) // with σ = 1 these points are so distant that K = I
 	k := kernel.Gaussian{Sigma: 1}
 	two := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 1, []float64{-1, 2, -3}),
 		Labels: []string{"no", "yes"}}
 	three := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 3, []float64{1, 2, 3, 5, 4, 3, -1, 0, -2}),
 		Labels: []string{"a", "b", "c"}}
-	real1 := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 1, []float64{1.5, -2, 0})}
+	regression := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 1, []float64{1.5, -2, 0})}
 	for _, c := range []struct {
 		m    *Model
 		want string
-	}{{two, "no yes no"}, {three, "c a b"}, {real1, "1.5 -2 0"}} {
+	}{{two, "no yes no"}, {three, "c a b"}, {regression, "1.5 -2 0"}} {
 		p := testkit.Must(c.m.Predict(t.Context(), &datasets.Dataset{X: x}, nil))
 		testkit.Equal(t, strings.Join([]string{p.Text(0), p.Text(1), p.Text(2)}, " "), c.want, c.m)
 	}
@@ -252,7 +248,7 @@ func TestScore(t *testing.T) {
 		// e = (0, −1, 2): RMSE √(5/3), Σ(y−2)² = 2, and from zero ‖y‖ = √14.
 		if math.Abs(s.RMSE-math.Sqrt(5.0/3)) > 1e-15 || origin == 0 && math.Abs(s.RelErr-math.Sqrt(5.0/14)) > 1e-15 ||
 			math.Abs(s.R2-(1-5.0/2)) > 1e-7*origin/1e8+1e-15 || !math.IsNaN(s.ErrorRate) || s.N != 3 {
-			t.Errorf("from %g: %+v", origin, s)
+			t.Errorf("answers around %g: %+v", origin, s)
 		}
 	}
 	// Labels are compared by text; one that the model does not know is an error.
@@ -262,7 +258,7 @@ func TestScore(t *testing.T) {
 	if s := p.Score(d); s.ErrorRate != 0.25 || !math.IsNaN(s.RMSE) { // truth a b c a
 		t.Errorf("error rate %v, want 0.25", s.ErrorRate)
 	}
-	m := random(kernels[0], kinds(5, 2, 1)["float64"], 1)
+	m := randomModel(kernels[0], pointsInFormats(5, 2, 1)["float64"], 1)
 	testkit.Fails(t, testkit.ErrOf(m.Evaluate(t.Context(), d, nil)), "regression")
 }
 
@@ -275,7 +271,7 @@ func TestScoreText(t *testing.T) {
 			BestError: 0.4},
 	} {
 		if got := s.String(); !strings.HasPrefix(got, want) {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("%q, want the beginning %q", got, want)
 		}
 	}
 }

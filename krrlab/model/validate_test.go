@@ -21,25 +21,24 @@ import (
 // others or is not finite, for each format of its points.
 func TestValidate(t *testing.T) {
 	type change struct {
-		what string
-		fits bool
-		set  func(m *Model)
+		what  string
+		valid bool // whether the changed model is valid
+		apply func(m *Model)
 	}
 	changes := []change{
-		{"nothing", true, func(*Model) {}},
+		{"no change", true, func(*Model) {}},
 		{"no scaling", true, func(m *Model) { m.Scaling = nil }},
 		{"no names", true, func(m *Model) { m.Columns = nil }},
 		{"no features", false, func(m *Model) { m.X, m.Columns, m.Scaling = points.NewDense(7, 0, nil), nil, nil }},
-		{"a name less", false, func(m *Model) { m.Columns = m.Columns[1:] }},
-		{"scaling of more features", false, func(m *Model) { m.Scaling = scaled(4) }},
-		{"an odd scaling", false, func(m *Model) { m.Scaling.Kind = "odd" }},
-		{"a coefficient less", false, func(m *Model) { m.C = mat.NewDense(6, 3, nil) }},
+		{"too few names", false, func(m *Model) { m.Columns = m.Columns[1:] }},
+		{"scaling of more features", false, func(m *Model) { m.Scaling = exampleScaling(4) }},
+		{"an unknown scaling", false, func(m *Model) { m.Scaling.Kind = "unknown" }},
+		{"too few coefficients", false, func(m *Model) { m.C = mat.NewDense(6, 3, nil) }},
 		{"two columns of three labels", false, func(m *Model) { m.C = mat.NewDense(7, 2, nil) }},
 		{"one label", false, func(m *Model) { m.C, m.Labels = mat.NewDense(7, 1, nil), []string{"a"} }},
 		{"two labels", true, func(m *Model) { m.C, m.Labels = mat.NewDense(7, 1, nil), []string{"a", "b"} }},
 		{"two labels and columns", false, func(m *Model) {
-			m.C, m.Labels = mat.NewDense(7, 2, nil),
-				[]string{"a", "b"}
+			m.C, m.Labels = mat.NewDense(7, 2, nil), []string{"a", "b"}
 		}},
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -60,32 +59,33 @@ func TestValidate(t *testing.T) {
 				}
 			}})
 	}
-	for _, kind := range []string{"float64", "float32", "sparse"} {
+	for _, format := range []string{"float64", "float32", "sparse"} {
 		for _, c := range changes {
-			m := random(kernels[0], kinds(7, 3, 1)[kind], 3, "a", "b", "c")
-			m.Scaling, m.Columns = scaled(3), []string{"a", "b", "c"}
+			m := randomModel(kernels[0], pointsInFormats(7, 3, 1)[format], 3, "a", "b", "c")
+			m.Scaling, m.Columns = exampleScaling(3), []string{"a", "b", "c"}
 			task := m.Task()
-			c.set(m)
-			if err := m.validate(Info{Task: task.String()}); (err == nil) != c.fits {
-				t.Errorf("%s points, %s: %v", kind, c.what, err)
+			c.apply(m)
+			if err := m.validate(Info{Task: task.String()}); (err == nil) != c.valid {
+				t.Errorf("%s points, %s: error %v, valid %t", format, c.what, err, c.valid)
 			}
 		}
 	}
-	m := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
+	m := randomModel(kernels[0], pointsInFormats(7, 3, 1)["float64"], 1)
 	testkit.Fails(t, m.validate(Info{Task: "classification"}), `task is "classification" with 0 labels`)
 	m.C.Set(6, 0, math.NaN())
 	testkit.Fails(t, m.validate(Info{Task: "regression"}), "coefficient 6 is NaN")
 }
 
-// TestRefused checks that points, options and models that give no numbers are errors that say which.
-func TestRefused(t *testing.T) {
-	m := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
+// TestInvalidInput checks that points and options that are not valid, and models that are incomplete, are errors with
+// the invalid value.
+func TestInvalidInput(t *testing.T) {
+	m := randomModel(kernels[0], pointsInFormats(7, 3, 1)["float64"], 1)
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		z := points.NewDense(2, 3, []float64{1, 2, 3, 4, bad, 6})
 		testkit.Fails(t, testkit.ErrOf(m.Decision(t.Context(), z, nil)), "entry (1, 1) is "+fmt.Sprint(bad))
-		if m.Scaling = scaled(3); math.IsNaN(bad) { // a missing value
+		if m.Scaling = exampleScaling(3); math.IsNaN(bad) { // a missing value
 			m.Scaling.Fill = []float64{1, 2, 3}
-			mustDecide(t, m, z, nil)
+			decide(t, m, z, nil)
 		}
 		m.Scaling = nil
 	}
@@ -104,24 +104,26 @@ func TestRefused(t *testing.T) {
 	testkit.Fails(t, empty.Save(name), "0 points of dimension 0")
 	testkit.Fails(t, testkit.ErrOf(empty.Decision(t.Context(), m.X, nil)), "the model was fitted on 0")
 	if _, err := os.Stat(name); err == nil {
-		t.Error("a file is left")
+		t.Error("a model that is not saved leaves a file")
 	}
 }
 
-// TestDistributedBatches checks that batches of points are distributed over the ranks and that each rank receives all
+// TestDecisionOnRanks checks that batches of points are distributed over the ranks and that each rank receives all
 // of F, with the bits of one process.
-func TestDistributedBatches(t *testing.T) {
-	m, z := random(kernels[0], kinds(40, 4, 1)["float64"], 2), kinds(5*BatchRows+7, 4, 2)["float64"]
-	want := mustDecide(t, m, z, nil)
+func TestDecisionOnRanks(t *testing.T) {
+	const rows = 5*BatchRows + 7
+	m, z := randomModel(kernels[0], pointsInFormats(40, 4, 1)["float64"], 2), pointsInFormats(rows, 4, 2)["float64"]
+	want := decide(t, m, z, nil)
 	for _, p := range []int{2, 3, 7} {
 		var wg sync.WaitGroup
 		for rank, c := range comm.Local(p, 0) {
 			wg.Go(func() {
 				last, total := 0, 0
 				f, err := m.Decision(t.Context(), z, &Options{Comm: c, Progress: func(d, n int) { last, total = d, n }})
-				lo, hi := comm.RowRange(5*BatchRows+7, BatchRows, rank, p)
+				lo, hi := comm.RowRange(rows, BatchRows, rank, p)
 				if err != nil || !mat.Equal(f, want) || last != hi-lo || total != hi-lo {
-					t.Errorf("rank %d of %d: %d of %d points at last, want %d, %v", rank, p, last, total, hi-lo, err)
+					t.Errorf("rank %d of %d: the last progress is %d of %d points, want %d; error %v", rank, p, last,
+						total, hi-lo, err)
 				}
 			})
 		}
@@ -129,11 +131,11 @@ func TestDistributedBatches(t *testing.T) {
 	}
 }
 
-// TestGivenRows checks that a model of a precomputed K is refused if its points are not row numbers of K.
-func TestGivenRows(t *testing.T) {
+// TestPrecomputedRows checks that a model of a precomputed K is refused if its points are not row numbers of K.
+func TestPrecomputedRows(t *testing.T) {
 	k := testkit.Must(kernel.NewPrecomputed(points.NewDense(3, 3, []float64{2, 1, 0, 1, 2, 1, 0, 1, 2})))
 	m := &Model{Kernel: k, Lambda: 1, X: kernel.PrecomputedPoints(3), C: mat.NewDense(3, 1, []float64{1, 2, 3})}
-	testkit.Must(read(save(t, m)))
+	testkit.Must(readBytes(savedBytes(t, m)))
 	for _, x := range []*points.Dense{points.NewDense(3, 1, []float64{0, 1, 3}),
 		points.NewDense(3, 1, []float64{0, -1, 2}), points.NewDense(3, 1, []float64{0, 0.5, 2}),
 		points.NewDense(3, 2, nil)} {
