@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -31,9 +32,9 @@ const csv = `a,word,day,y
 0.25,red,2024-07-15,1
 `
 
-// fitted returns a model with random coefficients and random rows of the table csv to explain it with. The answers
-// are the given classes in turn, or the numbers y if classes is nil.
-func fitted(t *testing.T, seed uint64, classes []string) (*model.Model, *datasets.Dataset) {
+// randomModelAndRows returns a model with random coefficients and random rows of the table csv to explain it with. The
+// answers are the given classes in turn, or the numbers y if classes is nil.
+func randomModelAndRows(t *testing.T, seed uint64, classes []string) (*model.Model, *datasets.Dataset) {
 	t.Helper()
 	text := csv
 	if classes != nil {
@@ -56,39 +57,28 @@ func fitted(t *testing.T, seed uint64, classes []string) (*model.Model, *dataset
 	}
 	d = d.Subset(index)
 	x, c := points.NewDense(9, d.Dim(), nil), mat.NewDense(9, columns, nil)
-	for i := range 9 {
-		for j := range d.Dim() {
-			x.Row(i)[j] = random.Sub("x").Normal(uint64(i*d.Dim() + j))
-		}
-		for j := range columns {
-			c.Set(i, j, random.Sub("c").Normal(uint64(i*columns+j)))
-		}
-	}
-	return &model.Model{Kernel: kernel.Gaussian{Sigma: 40}, Lambda: 1, X: x, C: c, Labels: classes, Columns: d.Columns}, d
+	random.Sub("x").Normals(x.Data, 0)
+	random.Sub("c").Normals(c.RawMatrix().Data, 0)
+	return &model.Model{Kernel: kernel.Gaussian{Sigma: 40}, Lambda: 1, X: x, C: c, Labels: classes, Columns: d.Columns},
+		d
 }
 
-// decision returns f of one row, computed with plain loops.
-func decision(m *model.Model, z []float64) []float64 {
+// decideRow returns f(z) of one row by its definition.
+func decideRow(m *model.Model, z []float64) []float64 {
 	n, _, t := m.Dims()
-	out, row := make([]float64, t), make([]float64, len(z))
+	f, x := make([]float64, t), make([]float64, len(z))
 	for i := range n {
-		points.RowsTo(m.X.Slice(i, i+1), row, len(z))
-		q := 0.0
-		for j, v := range row {
-			q += (v - z[j]) * (v - z[j])
-		}
-		for j := range out {
-			out[j] += m.C.At(i, j) * math.Exp(-q/(2*40*40))
-		}
+		m.X.RowTo(x, i)
+		floats.AddScaled(f, m.Kernel.Eval(x, z), m.C.RawRowView(i))
 	}
-	return out
+	return f
 }
 
-// TestRun compares importance, standard errors and partial dependence with plain loops that follow their definitions.
-// The standard error is a jackknife over 20 groups of rows.
-func TestRun(t *testing.T) {
+// TestImportanceAndDependence compares importance, standard errors and partial dependence with plain loops that follow
+// their definitions. The standard error is a jackknife over 20 groups of rows.
+func TestImportanceAndDependence(t *testing.T) {
 	for seed, classes := range map[uint64][]string{1: nil, 2: {"no", "yes"}, 3: {"p", "q", "r"}} {
-		m, d := fitted(t, seed, classes)
+		m, d := randomModelAndRows(t, seed, classes)
 		e, err := Run(t.Context(), m, d, Options{Permutations: 3, Top: 3, Seed: seed})
 		testkit.OK(t, err)
 		n, dim := d.Len(), d.Dim()
@@ -106,7 +96,7 @@ func TestRun(t *testing.T) {
 				if count > 0 {
 					copy(z[first:], x[order[i]*dim+first:][:count])
 				}
-				f := decision(m, z)
+				f := decideRow(m, z)
 				switch rows++; {
 				case classes == nil:
 					sum += (f[0] - d.Target[i]) * (f[0] - d.Target[i])
@@ -122,46 +112,44 @@ func TestRun(t *testing.T) {
 		}
 		columns := []struct {
 			name         string
-			first, count int
+			first, count int // the features of the column
 		}{{"a", 0, 1}, {"word", 1, 3}, {"day", 4, 5}}
 		for k, c := range columns {
 			got := e.Columns[slices.IndexFunc(e.Columns, func(v Importance) bool { return v.Column == c.name })]
-			var without []float64
+			var increases []float64 // of the loss, for all groups and without each one
 			var mean float64
 			for g := -1; g < 20; g++ { // −1 omits no group
 				increase := 0.0
 				for r := range 3 {
-					order := rng.New(seed).Sub("explain").Sub("permutations").Sub("column", uint64(k), uint64(r)).Perm(n)
+					order := rng.New(seed).Sub("explain").Sub("permutations").Sub("column", uint64(k),
+						uint64(r)).Perm(n)
 					increase += (loss(c.first, c.count, order, g) - loss(0, 0, order, g)) / 3
 				}
-				if without = append(without, increase); g >= 0 {
+				if increases = append(increases, increase); g >= 0 {
 					mean += increase / 20
 				}
 			}
 			variance := 0.0
-			for _, v := range without[1:] {
+			for _, v := range increases[1:] {
 				variance += 19.0 / 20 * (v - mean) * (v - mean)
 			}
-			if math.Abs(got.Mean-without[0]) > 1e-4 || math.Abs(float64(got.StandardError)-math.Sqrt(variance)) > 1e-4 {
-				t.Errorf("%v %s: %v, want %g ± %g", classes, c.name, got, without[0], math.Sqrt(variance))
-			}
+			testkit.Near(t, got.Mean, increases[0], 1e-4, classes, "importance of", c.name)
+			testkit.Near(t, float64(got.StandardError), math.Sqrt(variance), 1e-4, classes, "standard error of", c.name)
 		}
 		for _, dependence := range e.Dependence {
 			for k, word := range dependence.Words {
-				place := map[string]int{"blue": 1, "green": 2, "red": 3}[word] // feature of the word
-				mean := make([]float64, len(decision(m, x[:dim])))
+				feature := map[string]int{"blue": 1, "green": 2, "red": 3}[word]
+				mean := make([]float64, len(decideRow(m, x[:dim])))
 				for i := range n {
 					z := slices.Clone(x[i*dim : (i+1)*dim])
 					z[1], z[2], z[3] = 0, 0, 0
-					z[place] = 1
-					for j, v := range decision(m, z) {
+					z[feature] = 1
+					for j, v := range decideRow(m, z) {
 						mean[j] += v / float64(n)
 					}
 				}
 				for j, curve := range dependence.Curves {
-					if math.Abs(curve.Mean[k]-mean[j]) > 1e-4 {
-						t.Errorf("%v %s: %g, want %g", classes, word, curve.Mean[k], mean[j])
-					}
+					testkit.Near(t, curve.Mean[k], mean[j], 1e-4, classes, "dependence on", word)
 				}
 			}
 			words := 0
@@ -170,7 +158,8 @@ func TestRun(t *testing.T) {
 			}
 			if len(dependence.Words) != words || (dependence.First != "") != (dependence.Column == "day") ||
 				!slices.IsSorted(dependence.Values) {
-				t.Errorf("%+v", dependence)
+				t.Errorf("the dependence on %s has %d words, want %d, or wrong dates or unsorted values: %+v",
+					dependence.Column, len(dependence.Words), words, dependence)
 			}
 		}
 		testkit.OK(t, e.Plot().Validate())
@@ -183,10 +172,10 @@ func TestRun(t *testing.T) {
 // three quarters of the deviation. If all rows are there twice, it must stay.
 func TestStandardError(t *testing.T) {
 	const samples, n = 120, 60
-	m := &model.Model{Kernel: kernel.Polynomial{Gamma: 1, Degree: 2}, Lambda: 1, X: points.NewDense(1, 2, []float64{1, 0}),
-		C: mat.NewDense(1, 1, []float64{1})}
+	m := &model.Model{Kernel: kernel.Polynomial{Gamma: 1, Degree: 2}, Lambda: 1,
+		X: points.NewDense(1, 2, []float64{1, 0}), C: mat.NewDense(1, 1, []float64{1})}
 	var importance []float64
-	variance, copied := 0.0, 0.0
+	variance, copied := 0.0, 0.0 // mean squares of the standard errors, without and with copies
 	for seed := range uint64(samples) {
 		d := &datasets.Dataset{Name: "t", Task: datasets.Regression, X: points.NewDense(n, 2, nil)}
 		stream := rng.New(seed).Sub("t")
@@ -208,21 +197,20 @@ func TestStandardError(t *testing.T) {
 		testkit.Equal(t, e.Copies, n)
 		testkit.Contains(t, e.String(), "60 are copies", "a group counts once in the standard errors")
 	}
-	if ratio := math.Sqrt(copied) / stat.StdDev(importance, nil); ratio < 0.85 || ratio > 1.35 {
-		t.Errorf("with copies, standard error %g times the standard deviation over samples", ratio)
-	} else {
-		t.Logf("with copies, ratio %g", ratio)
+	deviation := stat.StdDev(importance, nil)
+	t.Logf("standard deviation over samples %g, standard error %g, with copies %g", deviation, math.Sqrt(variance),
+		math.Sqrt(copied))
+	if ratio := math.Sqrt(copied) / deviation; ratio < 0.85 || ratio > 1.35 {
+		t.Errorf("with copies, the standard error is %g times the standard deviation over samples", ratio)
 	}
-	if ratio := math.Sqrt(variance) / stat.StdDev(importance, nil); ratio < 0.9 || ratio > 1.35 {
-		t.Errorf("standard error %g times the standard deviation over samples", ratio)
-	} else {
-		t.Logf("ratio %g", ratio)
+	if ratio := math.Sqrt(variance) / deviation; ratio < 0.9 || ratio > 1.35 {
+		t.Errorf("the standard error is %g times the standard deviation over samples", ratio)
 	}
 }
 
 // TestRunRefuses checks that Run refuses data for which importance is not defined, and ends with a canceled context.
 func TestRunRefuses(t *testing.T) {
-	m, d := fitted(t, 1, nil)
+	m, d := randomModelAndRows(t, 1, nil)
 	for want, change := range map[string]func(m *model.Model, d *datasets.Dataset, o *Options){
 		"no answers":  func(_ *model.Model, d *datasets.Dataset, _ *Options) { d.Target = nil },
 		"targets":     func(m *model.Model, _ *datasets.Dataset, _ *Options) { m.Targets = []string{"u", "v"} },
@@ -230,17 +218,13 @@ func TestRunRefuses(t *testing.T) {
 		"scaled":      func(_ *model.Model, d *datasets.Dataset, _ *Options) { d.Scaling = &datasets.Scaling{} },
 		"row":         func(_ *model.Model, d *datasets.Dataset, _ *Options) { *d = *d.Head(1) },
 	} {
-		m2, d2, o := *m, *d, Options{}
-		change(&m2, &d2, &o)
-		if _, err := Run(t.Context(), &m2, &d2, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		changedModel, changedRows, o := *m, *d, Options{}
+		change(&changedModel, &changedRows, &o)
+		testkit.Fails(t, testkit.ErrOf(Run(t.Context(), &changedModel, &changedRows, o)), want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, m, d, Options{}); err != context.Canceled {
-		t.Error(err)
-	}
+	testkit.Equal(t, testkit.ErrOf(Run(ctx, m, d, Options{})), context.Canceled)
 }
 
 // TestGrid checks the values at which a partial dependence is computed. They are the values of the rows if there are
@@ -251,16 +235,16 @@ func TestGrid(t *testing.T) {
 		many[i] = float64(i)
 	}
 	if g := grid(many); len(g) != gridSize || g[0] != 5 || g[gridSize-1] != 95 {
-		t.Error(g)
+		t.Errorf("the grid of 0, …, 100 is %v, want %d values from 5 to 95", g, gridSize)
 	}
 	if g := grid([]float64{1, 1, 3}); !slices.Equal(g, []float64{1, 3}) {
-		t.Error(g)
+		t.Errorf("the grid of 1, 1, 3 is %v, want 1, 3", g)
 	}
 }
 
-// TestPlace checks that a projected longitude and latitude are permuted together, under their names in the file. The
-// importance must be the mean increase of the loss computed with plain loops.
-func TestPlace(t *testing.T) {
+// TestImportanceOfPlace checks that a projected longitude and latitude are permuted together, under their names in the
+// file. The importance must be the mean increase of the loss computed with plain loops.
+func TestImportanceOfPlace(t *testing.T) {
 	text := "lon,lat,alt,y\n"
 	for i := range 40 {
 		u := rng.New(5).Sub("u").Normal(uint64(i))
@@ -277,32 +261,32 @@ func TestPlace(t *testing.T) {
 	x := make([]float64, 40*3)
 	points.RowsTo(d.X, x, 3)
 	for i := range d.Target {
-		d.Target[i] = decision(m, x[i*3:][:3])[0] + 0.1*d.Target[i]
+		d.Target[i] = decideRow(m, x[i*3:][:3])[0] + 0.1*d.Target[i]
 	}
 	e := testkit.Must(Run(t.Context(), m, d, Options{Permutations: 3}))
 	if len(e.Columns) != 2 || e.Columns[0].Column != "lon, lat" || e.Columns[1].Column != "alt" ||
 		len(e.Dependence) != 1 || e.Dependence[0].Column != "alt" {
-		t.Fatalf("%+v", e)
+		t.Fatalf("want importances of lon, lat together and of alt, and the dependence on alt: %+v", e)
 	}
 	loss := func(order []int) float64 {
 		sum := 0.0
 		for i := range 40 {
-			f := decision(m, []float64{x[order[i]*3], x[order[i]*3+1], x[i*3+2]})[0]
+			f := decideRow(m, []float64{x[order[i]*3], x[order[i]*3+1], x[i*3+2]})[0]
 			sum += (f - d.Target[i]) * (f - d.Target[i])
 		}
 		return math.Sqrt(sum / 40)
 	}
-	plain, mean := make([]int, 40), 0.0
-	for i := range plain {
-		plain[i] = i
+	unpermuted, mean := make([]int, 40), 0.0
+	for i := range unpermuted {
+		unpermuted[i] = i
 	}
-	for r := range 3 {
-		mean += (loss(rng.New(0).Sub("explain").Sub("permutations").Sub("column", 0, uint64(r)).Perm(40)) - loss(plain)) / 3
+	permutations := rng.New(0).Sub("explain").Sub("permutations")
+	for r := range uint64(3) {
+		mean += (loss(permutations.Sub("column", 0, r).Perm(40)) - loss(unpermuted)) / 3
 	}
 	testkit.Near(t, e.Columns[0].Mean, mean, 1e-6)
-	if !strings.Contains(e.String(), "lon, lat") || e.Plot() == nil {
-		t.Error(e)
-	}
+	testkit.Contains(t, e.String(), "lon, lat")
+	testkit.OK(t, e.Plot().Validate())
 }
 
 // TestDependencePanel checks that two values are drawn as points and more as a line, that a few whole numbers become
@@ -314,9 +298,12 @@ func TestDependencePanel(t *testing.T) {
 	}{{[]float64{0, 0.5}, []float64{0, 0.5}, plots.Points}, {[]float64{1, 2, 4}, []float64{1, 2, 4}, plots.Line},
 		{[]float64{1, 2.5, 4}, nil, plots.Line}} {
 		zeros := make([]float64, len(c.values))
-		f := new(Explanation).dependencePanel(&Dependence{Values: c.values, Curves: []DependenceCurve{{Mean: zeros, StandardError: zeros}}})
-		if !slices.Equal(f.X.Ticks, c.ticks) || f.Series[0].Style != c.style || c.ticks != nil && !(f.X.Min < c.ticks[0]) {
-			t.Errorf("%v: %+v", c.values, f)
+		f := new(Explanation).dependencePanel(&Dependence{Values: c.values,
+			Curves: []DependenceCurve{{Mean: zeros, StandardError: zeros}}})
+		if !slices.Equal(f.X.Ticks, c.ticks) || f.Series[0].Style != c.style || c.ticks != nil &&
+			!(f.X.Min < c.ticks[0]) {
+			t.Errorf("values %v: ticks %v, want %v; style %v, want %v; the axis begins at %g", c.values, f.X.Ticks,
+				c.ticks, f.Series[0].Style, c.style, f.X.Min)
 		}
 	}
 }

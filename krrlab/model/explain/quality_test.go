@@ -11,13 +11,14 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestConfusion checks the panel of the confusion matrix. Its rows are the answers, the first on top, and its columns
-// the predictions. Labels are matched by their text, and a label that the model does not know has a row.
-func TestConfusion(t *testing.T) {
+// TestConfusionPanel checks the panel of the confusion matrix. Its rows are the answers, the first on top, and its
+// columns the predictions. Labels are matched by their text, and a label that the model does not know has a row.
+func TestConfusionPanel(t *testing.T) {
 	p := &model.Prediction{Labels: []string{"a", "a long name of a class"}, Class: []int{0, 0, 1, 1, 1}}
 	d := &datasets.Dataset{X: points.NewDense(5, 1, make([]float64, 5)), Labels: []string{p.Labels[1], "a", "z"},
 		Class: []int{1, 1, 1, 0, 2}}
@@ -25,7 +26,7 @@ func TestConfusion(t *testing.T) {
 	// The rows of Z are drawn from the bottom to the top.
 	if want := [][]float64{{0, 1, 0}, {0, 1, 0}, {2, 1, 0}}; !reflect.DeepEqual(f.Map.Z, want) ||
 		!slices.Equal(f.X.Names, []string{"a", "a long name of a …", "z"}) || f.Y.Names[2] != "a" {
-		t.Errorf("%v %v %v, want %v", f.Map.Z, f.X.Names, f.Y.Names, want)
+		t.Errorf("counts %v, want %v; predictions %v, answers %v", f.Map.Z, want, f.X.Names, f.Y.Names)
 	}
 }
 
@@ -37,15 +38,15 @@ func classOf(positive bool) int {
 	return 0
 }
 
-// TestQuality checks which panels are drawn, compares a point of the calibration curve with a count of rows, and
-// compares residuals and a Wilson interval with known values.
-func TestQuality(t *testing.T) {
+// TestQualityOfClasses checks which panels are drawn for classes, compares a point of the calibration curve with a
+// count of rows, and checks that cross-fitted probabilities do not use the answer of their row.
+func TestQualityOfClasses(t *testing.T) {
 	const n = 200
 	random := rng.New(5)
 	p := &model.Prediction{Labels: []string{"no", "yes"}, Decision: mat.NewDense(n, 1, nil)}
 	d := &datasets.Dataset{Task: datasets.Classification, X: points.NewDense(n, 1, nil), Labels: p.Labels}
 	prob := mat.NewDense(n, 2, nil)
-	var inBin, yes int
+	var inBin, yes int // rows with probabilities in [0.5, 0.6), and those of them with the answer yes
 	for i := range uint64(n) {
 		f := random.Normal(i)
 		q := 1 / (1 + math.Exp(-f))
@@ -60,20 +61,15 @@ func TestQuality(t *testing.T) {
 	}
 	f := Quality("t", p, d, prob, 0)
 	last := f.Panels[len(f.Panels)-1]
-	found := slices.Index(last.Series[0].Y, float64(yes)/float64(inBin))
-	if len(f.Panels) != 4 || last.Y.Label != "share of yes" || found < 0 || !(last.Series[0].X[found] > 0.5 && last.Series[0].X[found] < 0.6) {
-		t.Errorf("%v, want %d of %d in a bin", last.Series[0], yes, inBin)
+	curve := last.Series[0]
+	bin := slices.Index(curve.Y, float64(yes)/float64(inBin))
+	if len(f.Panels) != 4 || last.Y.Label != "share of yes" || bin < 0 || !(curve.X[bin] > 0.5 && curve.X[bin] < 0.6) {
+		t.Errorf("%d panels, the calibration curve %v; want a bin with %d yes of %d", len(f.Panels), curve, yes, inBin)
 	}
-	if f := Quality("t", p, d, nil, 0); len(f.Panels) != 4 {
-		t.Errorf("%d panels of unseen rows", len(f.Panels))
-	}
+	testkit.Equal(t, len(Quality("t", p, d, nil, 0).Panels), 4, "panels of new rows")
 	// Probabilities of rows of the fit would be too good, so their panel is omitted.
-	if f := Quality("t", p, d, nil, len(d.Class)); len(f.Panels) != 3 {
-		t.Errorf("%d panels of rows of the fit", len(f.Panels))
-	}
-	if f := Quality("t", p, d, prob, len(d.Class)); len(f.Panels) != 3 {
-		t.Errorf("%d panels of rows of the fit with probabilities", len(f.Panels))
-	}
+	testkit.Equal(t, len(Quality("t", p, d, nil, n).Panels), 3, "panels of rows of the fit")
+	testkit.Equal(t, len(Quality("t", p, d, prob, n).Panels), 3, "panels of rows of the fit with probabilities")
 	// The probability of a row must come from a map that is fitted to other rows. Here the labels of one half of the
 	// rows are wrong and those of the other half are right.
 	for i := range d.Class {
@@ -91,13 +87,21 @@ func TestQuality(t *testing.T) {
 			t.Fatalf("row %d has probability %g by a map that knows its answer", i, share)
 		}
 	}
+}
+
+// TestQualityOfRegression checks the residuals of a regression.
+func TestQualityOfRegression(t *testing.T) {
 	regression := &model.Prediction{Value: []float64{1, 3}, Decision: mat.NewDense(2, 1, []float64{1, 3})}
 	r := Quality("t", regression, &datasets.Dataset{X: points.NewDense(2, 1, nil), Target: []float64{2, 2.5}}, nil, 0)
 	if s := r.Panels[1].Series[0]; !slices.Equal(s.X, []float64{1, 3}) || !slices.Equal(s.Y, []float64{1, -0.5}) ||
 		strings.Contains(r.String(), "ROC") {
-		t.Errorf("residuals %v", s)
+		t.Errorf("residuals %v, want 1 and −0.5 at 1 and 3, and no ROC curve", s)
 	}
-	if lo, hi := wilson(3, 10); math.Abs(lo-0.1078) > 1e-4 || math.Abs(hi-0.6032) > 1e-4 { // Wilson 1927
-		t.Errorf("[%g, %g]", lo, hi)
-	}
+}
+
+// TestWilson compares an interval of a share with the value of Wilson's formula (1927).
+func TestWilson(t *testing.T) {
+	lo, hi := wilson(3, 10)
+	testkit.Near(t, lo, 0.1078, 1e-4, "lower end")
+	testkit.Near(t, hi, 0.6032, 1e-4, "upper end")
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestClaims checks that the printed guarantees are those of the theorems, for example 1−2α for jackknife+ at level
-// 1−α, and that repeated rows are counted in a doubt.
-func TestClaims(t *testing.T) {
+// TestGuarantees checks that the printed guarantees are those of the theorems, for example 1−2α for jackknife+ at level
+// 1−α, and that the reason why there is none counts the repeated rows.
+func TestGuarantees(t *testing.T) {
 	for want, v := range map[string]*Intervals{
 		"probability 0.8 at least":   {Method: JackknifePlus, Level: 0.9},
 		"probability 0.5 at least":   {Method: JackknifePlus, Level: 0.75},
@@ -24,13 +24,13 @@ func TestClaims(t *testing.T) {
 		"not guaranteed: rows repea": {Method: Split, Level: 0.9, Doubt: "rows repeat"},
 	} {
 		if got := v.Guarantee(); !strings.Contains(got, want) {
-			t.Errorf("%v at %g: %q, want %q", v.Method, v.Level, got, want)
+			t.Errorf("%v at the level %g: %q, want %q", v.Method, v.Level, got, want)
 		}
 	}
 	for count, want := range []string{"", "1 of 3 rows are", "2 of 3 rows are"} {
 		if got := doubtAbout(count, 3, repeatDescription(datasets.RowKindNew)); !strings.Contains(got, want) ||
 			(got == "") != (want == "") {
-			t.Errorf("%d rows: %q", count, got)
+			t.Errorf("%d of 3 rows repeat: the doubt is %q, want %q", count, got, want)
 		}
 	}
 }
@@ -45,26 +45,25 @@ func TestCoverageOfTargets(t *testing.T) {
 	testkit.Equal(t, v.Coverage(&model.Prediction{}, d), 2.0/6)
 }
 
-// TestNoProbabilities checks that a regression, a missing calibration and a calibration with another number of
-// columns have no probabilities, and that valid ones agree with the normalized logistic function.
-func TestNoProbabilities(t *testing.T) {
+// TestNormalizedProbabilities checks that probabilities agree with the normalized logistic function, and that a
+// regression, a missing calibration and a calibration with another number of columns have none.
+func TestNormalizedProbabilities(t *testing.T) {
 	f := mat.NewDense(1, 3, []float64{1, 2, 3})
-	labels := []string{"a", "b", "c"}
-	fit := &model.Calibration{Slope: []float64{1, 1, 1}, Offset: []float64{0, 0, 0}}
+	classes := &model.Prediction{Decision: f, Labels: []string{"a", "b", "c"}}
+	calibration := &model.Calibration{Slope: []float64{1, 1, 1}, Offset: []float64{0, 0, 0}}
 	for name, c := range map[string]struct {
-		c *model.Calibration
-		p *model.Prediction
+		calibration *model.Calibration
+		p           *model.Prediction
 	}{
-		"regression":     {fit, &model.Prediction{Decision: f}},
-		"no calibration": {nil, &model.Prediction{Decision: f, Labels: labels}},
-		"of other width": {&model.Calibration{Slope: []float64{1}, Offset: []float64{0}},
-			&model.Prediction{Decision: f, Labels: labels}},
+		"regression":      {calibration, &model.Prediction{Decision: f}},
+		"no calibration":  {nil, classes},
+		"a single column": {&model.Calibration{Slope: []float64{1}, Offset: []float64{0}}, classes},
 	} {
-		if got, err := Probabilities(c.c, c.p); err == nil {
-			t.Errorf("%s: %v", name, got)
+		if got, err := Probabilities(c.calibration, c.p); err == nil {
+			t.Errorf("%s: probabilities %v, want an error", name, got)
 		}
 	}
-	got := testkit.Must(Probabilities(fit, &model.Prediction{Decision: f, Labels: labels}))
+	got := testkit.Must(Probabilities(calibration, classes))
 	var sum float64
 	for j := range 3 {
 		sum += 1 / (1 + math.Exp(-f.At(0, j)))

@@ -4,39 +4,22 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// seeds returns the number of draws of a coverage test, which is few by default and many in the long suite.
-func seeds(few, many int) int {
-	if os.Getenv("KRRLAB_LONG") != "" {
-		return many
-	}
-	return few
-}
-
-// covers fails the test unless the covered share of n draws is the level within 3.5 standard errors. The variance of
-// one draw is at most v. If over is set, a larger share is allowed.
-func covers(t *testing.T, name string, share, level float64, n int, v float64, over bool) {
-	t.Helper()
-	if tolerance := 3.5 * math.Sqrt(v/float64(n)); share < level-tolerance || share > level+tolerance && !over {
-		t.Errorf("%s: %.2f %% of %d draws are covered, want %.4g %% ± %.2g %%", name, 100*share, n, 100*level, 100*tolerance)
-	}
-}
-
-// zipf returns n rows of classes. The share of class k is proportional to 1/k, and its rows are near one point of a
-// line.
-func zipf(n, classes int, g *rand.Rand) *datasets.Dataset {
+// zipfClasses returns n rows of classes. The share of class k is proportional to 1/k, and its rows are near one point
+// of a line.
+func zipfClasses(n, classes int, g *rand.Rand) *datasets.Dataset {
 	x, d := points.NewDense(n, 1, nil), &datasets.Dataset{Name: "zipf", Task: datasets.Classification}
 	for c := range classes {
 		d.Labels = append(d.Labels, fmt.Sprint(c))
@@ -56,16 +39,16 @@ func zipf(n, classes int, g *rand.Rand) *datasets.Dataset {
 	return d
 }
 
-// TestHoldoutCovers checks that sets from scores of rows held out by Holdout cover at their level even if many
-// classes have few rows. Some held-out rows must have labels that the fit does not know, otherwise the test would
-// check little.
-func TestHoldoutCovers(t *testing.T) {
-	draws := seeds(40, 400)
+// TestCoverageOfRareClasses checks that sets from scores of rows held out by Holdout cover at least at their level even
+// if many classes have few rows. Some held-out rows must have labels that the fit does not know, otherwise the test
+// would check little.
+func TestCoverageOfRareClasses(t *testing.T) {
+	draws := suite.Scale(40, 400, 400)
 	const n, level = 120, 0.8
 	var covered, unknown float64
 	for seed := range draws {
 		g := rand.New(rand.NewPCG(uint64(seed), 8))
-		d, test := zipf(n, 60, g).WithoutUnusedLabels(), zipf(400, 60, g) // a file has the labels of its rows
+		d, test := zipfClasses(n, 60, g).WithoutUnusedLabels(), zipfClasses(400, 60, g) // a file has the labels of its rows
 		train, calibration, err := d.Holdout(0.5, uint64(seed))
 		testkit.OK(t, err)
 		m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)
@@ -75,56 +58,52 @@ func TestHoldoutCovers(t *testing.T) {
 		covered += v.Coverage(p, test) / float64(draws)
 		unknown += v.Unknown / float64(draws)
 	}
-	covers(t, "Zipf", covered, level, draws, 0.8*0.2/61+0.16/400, true)
+	// The variance of the share of a draw is that of the quantile of 60 scores and of the labels of 400 test rows.
+	variance := level*(1-level)/61 + level*(1-level)/400
+	if tolerance := 3.5 * math.Sqrt(variance/float64(draws)); covered < level-tolerance {
+		t.Errorf("%.2f %% of the rows of %d draws are covered, want at least %.4g %% − %.2g %%", 100*covered, draws,
+			100*level, 100*tolerance)
+	}
 	if unknown < 0.05 {
-		t.Errorf("%.2g %% of the rows held out have labels that the fit does not know", 100*unknown)
+		t.Errorf("%.2g %% of the rows held out have labels that the fit does not know, want 5 %%", 100*unknown)
 	}
 }
 
-// TestLevels checks that every level that the number of scores allows has intervals, and that any other level is
+// TestReachableLevels checks that every level up to m/(m+1) has intervals from m scores, and that any other level is
 // refused with a line that says how many scores are needed.
-func TestLevels(t *testing.T) {
+func TestReachableLevels(t *testing.T) {
 	for _, m := range []int{1, 19, 1000} {
 		scores := mat.NewDense(m, 1, nil)
 		p := &model.Prediction{Value: []float64{1}, Decision: mat.NewDense(1, 1, []float64{1})}
 		for _, level := range []float64{5e-324, 1e-300, 1e-12, 1e-9, 0.04, 0.5, 0.95, 0.9501, 1 - 1e-9, 1 - 0x1p-53} {
 			v, err := FromScores(&model.Calibration{Method: Split, Scores: scores}, p, level)
-			if fits := level <= float64(m)/float64(m+1)+1e-12; (err == nil) != fits ||
-				err == nil && v.Lo.At(0, 0) != 1 {
-				t.Errorf("%d scores, level %g: %v", m, level, err)
-			}
-			if err != nil && (!strings.Contains(err.Error(), "want at least") || strings.Contains(err.Error(), "\n")) {
-				t.Errorf("%d scores, level %g: %v", m, level, err)
+			if reachable := level <= float64(m)/float64(m+1)+1e-12; (err == nil) != reachable ||
+				err == nil && v.Lo.At(0, 0) != 1 ||
+				err != nil && (!strings.Contains(err.Error(), "want at least") || strings.Contains(err.Error(), "\n")) {
+				t.Errorf("%d scores, level %g, reachable: %t; intervals %v, error %v", m, level, reachable, v, err)
 			}
 		}
 	}
 }
 
-// TestDoubt checks that scores of rows that repeat one another, or rows of the fit, have no guarantee, nor do those of
-// rows without groups if the rows of the fit have given groups.
-func TestDoubt(t *testing.T) {
+// TestRepeatedScoreRows checks that scores of rows that repeat one another, or rows of the fit, have no guarantee, nor
+// do those of rows without groups if the rows of the fit have given groups.
+func TestRepeatedScoreRows(t *testing.T) {
 	d := datasets.SyntheticRegression(60, 2, 0.3, 1)
 	train := d.Slice(0, 30)
 	m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)
 	grouped := *train
 	grouped.Repeats = &datasets.Repeats{Rule: "groups", RowKind: datasets.RowKindNewGroup, Grouped: 20}
-	for name, c := range map[string]struct {
-		d    *datasets.Dataset
-		want string
+	for _, c := range []struct {
+		fitRows, scoreRows *datasets.Dataset
+		want               string
 	}{
-		"groups":      {d.Slice(30, 60), "not guaranteed: the groups of the test rows"},
-		"new":         {d.Slice(30, 60), "covers with probability 0.8 at least"},
-		"one another": {d.Subset([]int{30, 31, 32, 33, 31, 31}), "2 of 6 rows are copies of others"},
-		"the fit's":   {d.Slice(28, 40), "2 of 12 rows are copies of others"},
+		{&grouped, d.Slice(30, 60), "not guaranteed: the groups of the test rows"},
+		{train, d.Slice(30, 60), "covers with probability 0.8 at least"},
+		{train, d.Subset([]int{30, 31, 32, 33, 31, 31}), "2 of 6 rows are copies of others"},
+		{train, d.Slice(28, 40), "2 of 12 rows are copies of others"},
 	} {
-		fitted := train
-		if name == "groups" {
-			fitted = &grouped
-		}
-		s := testkit.Must(CalibrateSplit(fitted, predict(t, m, c.d), c.d))
-		v, err := FromScores(s, predict(t, m, train), 0.8)
-		if err != nil || !strings.Contains(v.Guarantee(), c.want) {
-			t.Errorf("%s: %s, %v", name, v.Guarantee(), err)
-		}
+		s := testkit.Must(CalibrateSplit(c.fitRows, predict(t, m, c.scoreRows), c.scoreRows))
+		testkit.Contains(t, testkit.Must(FromScores(s, predict(t, m, train), 0.8)).Guarantee(), c.want)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// dense returns the matrix k(x_i, z_j), computed with Eval.
-func dense(k kernel.Kernel, x, z points.Points) *mat.Dense {
+// crossKernelMatrix returns the matrix k(x_i, z_j), computed with Eval.
+func crossKernelMatrix(k kernel.Kernel, x, z points.Points) *mat.Dense {
 	n, d := x.Dims()
 	m, _ := z.Dims()
 	a, b, out := make([]float64, n*d), make([]float64, m*d), mat.NewDense(n, m, nil)
@@ -28,8 +28,8 @@ func dense(k kernel.Kernel, x, z points.Points) *mat.Dense {
 	return out
 }
 
-// inverse returns A⁻¹ for A = K+λI.
-func inverse(t *testing.T, k kernel.Kernel, x points.Points, lambda float64) *mat.Dense {
+// inverseOf returns (K+λI)⁻¹.
+func inverseOf(t *testing.T, k kernel.Kernel, x points.Points, lambda float64) *mat.Dense {
 	t.Helper()
 	var inv mat.Dense
 	testkit.OK(t, inv.Inverse(testkit.AddRidge(testkit.KernelMatrix(k, x), lambda)))
@@ -45,7 +45,7 @@ func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *mo
 	var chol mat.Cholesky
 	var c mat.Dense
 	if !chol.Factorize(a) || chol.SolveTo(&c, y) != nil {
-		t.Fatal("not positive definite")
+		t.Fatal("K+λI is not positive definite")
 	}
 	var residual mat.Dense
 	residual.Mul(a, &c)
@@ -61,15 +61,15 @@ func predict(t *testing.T, m *model.Model, d *datasets.Dataset) *model.Predictio
 	return testkit.Must(m.Predict(t.Context(), d, &model.Options{Float64: true}))
 }
 
-// cholesky returns the dense System of the model.
-func cholesky(t *testing.T, m *model.Model) *System {
+// newSystem returns the dense System of the model.
+func newSystem(t *testing.T, m *model.Model) *System {
 	t.Helper()
 	return testkit.Must(NewSystem(t.Context(), m, accel.Budget{}))
 }
 
-// without returns d without the group of row i. If no groups were chosen, the rows with the same features are a
+// withoutGroupOf returns d without the group of row i. If no groups were chosen, the rows with the same features are a
 // group. If d is centered, the result is centered by the mean of its own rows.
-func without(d *datasets.Dataset, i int) *datasets.Dataset {
+func withoutGroupOf(d *datasets.Dataset, i int) *datasets.Dataset {
 	if d.Repeats == nil {
 		d = testkit.Must(d.GroupByRule("together", nil))
 	}
@@ -86,8 +86,8 @@ func without(d *datasets.Dataset, i int) *datasets.Dataset {
 	return d
 }
 
-// grouping returns d with groups of rows that have different features.
-func grouping(d *datasets.Dataset) *datasets.Dataset {
+// withGroups returns d with groups of rows that have different features.
+func withGroups(d *datasets.Dataset) *datasets.Dataset {
 	groups := make([]int, d.Len())
 	for i := range groups {
 		groups[i] = i * i % 13
@@ -95,8 +95,8 @@ func grouping(d *datasets.Dataset) *datasets.Dataset {
 	return d.GroupBy(groups)
 }
 
-// repeated returns d with the features of some rows replaced by those of others.
-func repeated(d *datasets.Dataset) *datasets.Dataset {
+// withRepeats returns d with the features of some rows replaced by those of others.
+func withRepeats(d *datasets.Dataset) *datasets.Dataset {
 	rows := make([]int, d.Len())
 	for i := range rows {
 		rows[i] = min(i, i*i%(d.Len()-3))

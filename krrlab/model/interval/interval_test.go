@@ -24,25 +24,26 @@ func TestJackknifePlus(t *testing.T) {
 	const n, lambda, level = 300, 0.01, 0.9
 	d, test := datasets.SyntheticRegression(n, 3, 0.1, 1), datasets.SyntheticRegression(150, 3, 0.1, 2)
 	for _, k := range kernels {
-		inv := inverse(t, k, d.X, lambda)
-		b := dense(k, d.X, test.X)
+		inv := inverseOf(t, k, d.X, lambda)
+		b := crossKernelMatrix(k, d.X, test.X)
 		var w, f mat.Dense
 		w.Mul(inv, b)
 		m := fit(t, d, k, lambda)
 		f.Mul(b.T(), m.C)
-		v := testkit.Must(JackknifePlusIntervals(t.Context(), cholesky(t, m), predict(t, m, test), test, level))
-		low, high := make([]float64, n), make([]float64, n)
+		v := testkit.Must(JackknifePlusIntervals(t.Context(), newSystem(t, m), predict(t, m, test), test, level))
+		lowEnds, highEnds := make([]float64, n), make([]float64, n) // of the fits without one row
 		for q := range test.Len() {
 			for i := range n {
 				r := m.C.At(i, 0) / inv.At(i, i)
 				prediction := f.At(q, 0) - r*w.At(i, q)
-				low[i], high[i] = prediction-math.Abs(r), prediction+math.Abs(r)
+				lowEnds[i], highEnds[i] = prediction-math.Abs(r), prediction+math.Abs(r)
 			}
-			slices.Sort(low)
-			slices.Sort(high)
+			slices.Sort(lowEnds)
+			slices.Sort(highEnds)
 			// ⌊0.1·301⌋ = 30 and ⌈0.9·301⌉ = 271; rounding of A⁻¹ is u·κ ≈ 1e-11 of k(z,z)
-			if !(math.Abs(v.Lo.At(q, 0)-low[29]) <= 1e-6 && math.Abs(v.Hi.At(q, 0)-high[270]) <= 1e-6) {
-				t.Fatalf("%v, row %d: [%g, %g], want [%g, %g]", k, q, v.Lo.At(q, 0), v.Hi.At(q, 0), low[29], high[270])
+			if !(math.Abs(v.Lo.At(q, 0)-lowEnds[29]) <= 1e-6 && math.Abs(v.Hi.At(q, 0)-highEnds[270]) <= 1e-6) {
+				t.Fatalf("%v, row %d: [%g, %g], want [%g, %g]", k, q, v.Lo.At(q, 0), v.Hi.At(q, 0), lowEnds[29],
+					highEnds[270])
 			}
 		}
 	}
@@ -54,19 +55,20 @@ func TestJackknifePlus(t *testing.T) {
 func TestLeaveOneOut(t *testing.T) {
 	const n, lambda, level = 40, 0.05, 0.8
 	k := kernel.Gaussian{Sigma: 1}
-	plain, test := datasets.SyntheticRegression(n, 2, 0.3, 1), datasets.SyntheticRegression(90, 2, 0.3, 2)
-	for i := range plain.Target {
-		plain.Target[i] += 5
+	different, test := datasets.SyntheticRegression(n, 2, 0.3, 1), datasets.SyntheticRegression(90, 2, 0.3, 2)
+	for i := range different.Target {
+		different.Target[i] += 5
 	}
-	for name, d := range map[string]*datasets.Dataset{"plain": plain, "mean": plain.Center(),
-		"repeated": repeated(plain), "both": repeated(plain).Center(), "groups": grouping(plain).Center(),
-		"apart": testkit.Must(repeated(plain).GroupByRule("apart", nil))} {
+	for name, d := range map[string]*datasets.Dataset{"different rows": different, "centered": different.Center(),
+		"repeats": withRepeats(different), "centered repeats": withRepeats(different).Center(),
+		"groups":        withGroups(different).Center(),
+		"repeats apart": testkit.Must(withRepeats(different).GroupByRule("apart", nil))} {
 		m := fit(t, d, k, lambda)
-		s := cholesky(t, m)
+		s := newSystem(t, m)
 		r, want := s.LeaveOneOut(), mat.NewDense(n, 1, nil)
 		low, high := make([][]float64, test.Len()), make([][]float64, test.Len())
 		for i := range n {
-			refit := fit(t, without(d, i), k, lambda)
+			refit := fit(t, withoutGroupOf(d, i), k, lambda)
 			e := d.Target[i] - predict(t, refit, d.Subset([]int{i})).Value[0]
 			want.Set(i, 0, e)
 			for q, f := range predict(t, refit, test).Value {
@@ -74,7 +76,7 @@ func TestLeaveOneOut(t *testing.T) {
 			}
 		}
 		if e := testkit.RelativeDifference(r, want); !(e < 1e-9) {
-			t.Errorf("%s: residuals are %g apart", name, e)
+			t.Errorf("%s: residuals differ by %g from those of fits without a row", name, e)
 		}
 		v, err := JackknifePlusIntervals(t.Context(), s, predict(t, m, test), test, level)
 		testkit.OK(t, err)
@@ -87,23 +89,22 @@ func TestLeaveOneOut(t *testing.T) {
 					high[q][32])
 			}
 		}
-		promised := func() bool { return !strings.Contains(v.Guarantee(), "not guaranteed") }
-		if repeats := name == "repeated" || name == "both"; promised() == (repeats || name == "groups") ||
+		repeats := name == "repeats" || name == "centered repeats"
+		if strings.Contains(v.Guarantee(), "not guaranteed") != (repeats || name == "groups") ||
 			repeats != strings.Contains(v.Guarantee(), "of 40 rows have the features of others") {
-			t.Errorf("%s: %s", name, v.Guarantee())
+			t.Errorf("%s: the guarantee is %q", name, v.Guarantee())
 		}
 		m.Origin.Tuned = true
-		if v, err = JackknifePlusIntervals(t.Context(), s, predict(t, m, test), test, level); err != nil || promised() {
-			t.Errorf("%s, tuned: %s, %v", name, v.Guarantee(), err)
-		}
+		v = testkit.Must(JackknifePlusIntervals(t.Context(), s, predict(t, m, test), test, level))
+		testkit.Contains(t, v.Guarantee(), "not guaranteed")
 	}
 	for _, classes := range []int{2, 4} {
-		d := repeated(datasets.SyntheticClasses(n, 2, classes, 0.1, 1))
-		s := cholesky(t, fit(t, d, k, lambda))
+		d := withRepeats(datasets.SyntheticClasses(n, 2, classes, 0.1, 1))
+		s := newSystem(t, fit(t, d, k, lambda))
 		c := CalibrateJackknife(s)
 		var scores []float64
 		for i := range n {
-			others := without(d, i)
+			others := withoutGroupOf(d, i)
 			if !slices.Contains(others.Class, d.Class[i]) {
 				scores = append(scores, math.Inf(1))
 				continue
@@ -125,9 +126,9 @@ func TestLeaveOneOut(t *testing.T) {
 	}
 }
 
-// TestScores checks that intervals and sets use the right order statistic of the scores, that levels without one are
-// refused, and that a label unknown to the model has the score +∞.
-func TestScores(t *testing.T) {
+// TestQuantilesOfScores checks that intervals and sets use the right order statistic of the scores, that levels without
+// one are refused, and that a label unknown to the model has the score +∞.
+func TestQuantilesOfScores(t *testing.T) {
 	p := &model.Prediction{Decision: mat.NewDense(9, 1, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9})}
 	p.Value = mat.Col(nil, 0, p.Decision)
 	d := &datasets.Dataset{Task: datasets.Regression, X: datasets.SyntheticRegression(9, 1, 0, 1).X,
@@ -136,7 +137,7 @@ func TestScores(t *testing.T) {
 	for level, q := range map[float64]float64{0.9: 9, 0.85: 9, 0.8: 8, 0.5: 5, 0.01: 1} {
 		v, err := FromScores(c, p, level)
 		if err != nil || v.Lo.At(3, 0) != 4-q || v.Hi.At(3, 0) != 4+q || v.Method != Split {
-			t.Errorf("level %g: %v, %v, want ±%g", level, v, err, q)
+			t.Errorf("level %g: %v, error %v, want ±%g", level, v, err, q)
 		}
 	}
 	for level, want := range map[float64]string{0.95: "9 scores are too few for intervals of level 0.95: want at " +
@@ -150,23 +151,23 @@ func TestScores(t *testing.T) {
 		Class: []int{1, 0}, Labels: []string{"new", "b"}}
 	if c, err := CalibrateSplit(nil, three, answers); err != nil || c.Scores.At(0, 0) != 0.5 ||
 		!math.IsInf(c.Scores.At(1, 0), 1) {
-		t.Errorf("%v, %v", c, err)
+		t.Errorf("scores %+v of a known and an unknown label, error %v; want 0.5 and +Inf", c, err)
 	}
-	for _, e := range []struct { // sets lists the labels of the sets of both rows if all scores are q
+	for _, e := range []struct {
 		q    float64
-		sets string
+		sets string // the labels of the sets of both rows if all scores are q
 	}{{-3, "a b"}, {-0.01, "a b"}, {0.1, "a bc"}, {0.5, "ab bc"}, {2, "abc abc"}} {
 		c := &model.Calibration{Method: Split, Scores: mat.NewDense(2, 1, []float64{e.q, e.q})}
 		v := testkit.Must(FromScores(c, three, 0.5))
-		var text []string
+		var sets []string
 		for _, set := range v.Sets {
-			s := ""
+			labels := ""
 			for _, j := range set {
-				s += three.Labels[j]
+				labels += three.Labels[j]
 			}
-			text = append(text, s)
+			sets = append(sets, labels)
 		}
-		testkit.Equal(t, strings.Join(text, " "), e.sets, e.q)
+		testkit.Equal(t, strings.Join(sets, " "), e.sets, e.q)
 	}
 }
 
@@ -177,12 +178,12 @@ func TestUnknownLabels(t *testing.T) {
 	inf := math.Inf(1)
 	c := &model.Calibration{Method: Split, Scores: mat.NewDense(9, 1, []float64{-2, -2, -1, -1, 0, 0, 1, inf, inf})}
 	if v, err := FromScores(c, p, 0.7); err != nil || len(v.Sets[0]) != 1 {
-		t.Errorf("%v, %v", v, err)
+		t.Errorf("level 0.7: %v, error %v; want a set of one label", v, err)
 	}
 	v := testkit.Must(FromScores(c, p, 0.71))
-	new := &datasets.Dataset{Task: datasets.Classification, Class: []int{0}, Labels: []string{"new"}}
-	if !slices.Equal(v.Sets[0], []int{0, 1, 2}) || v.Coverage(p, new) != 1 || math.Abs(v.Unknown-2.0/9) > 1e-15 {
-		t.Errorf("%v", v)
+	newLabel := &datasets.Dataset{Task: datasets.Classification, Class: []int{0}, Labels: []string{"new"}}
+	if !slices.Equal(v.Sets[0], []int{0, 1, 2}) || v.Coverage(p, newLabel) != 1 || math.Abs(v.Unknown-2.0/9) > 1e-15 {
+		t.Errorf("level 0.71: %v, want a set of both labels and an unknown one, and 2 of 9 unknown", v)
 	}
 }
 
@@ -192,12 +193,12 @@ func TestRefusals(t *testing.T) {
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
 	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), m, accel.Budget{Limit: 100})),
 		"of 30 points would take 7.2 kB of memory, and 100 B of 100 B are free")
-	s := cholesky(t, m)
+	s := newSystem(t, m)
 	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), s, predict(t, m, d),
 		datasets.SyntheticRegression(3, 5, 0, 1), 0.9)), "points have 5 features, the model was fitted on 2")
-	bad := *m
-	bad.Kernel, bad.Lambda = kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 1}, 1e-18
-	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), &bad, accel.Budget{})), "not positive definite")
+	singular := *m
+	singular.Kernel, singular.Lambda = kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 1}, 1e-18
+	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), &singular, accel.Budget{})), "not positive definite")
 	weighted := *m
 	weighted.Weighted = true
 	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), &weighted, accel.Budget{})), "weights")
@@ -206,37 +207,35 @@ func TestRefusals(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), s, predict(t, c, classes), classes, 0.9)),
 		"take split or jackknife")
 	if _, err := CalibrateSplit(nil, predict(t, c, classes), d); err == nil {
-		t.Error("numbers for classes")
+		t.Error("the numbers of a regression calibrate predicted classes")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := NewSystem(ctx, m, accel.Budget{}); err == nil {
-		t.Error("canceled")
-	}
+	testkit.Fails(t, testkit.ErrOf(NewSystem(ctx, m, accel.Budget{})), "canceled")
 }
 
-// coverage returns the mean coverage over random splits of the rows, for each method and level. A split has n rows of
-// the fit, a number of rows to calibrate and up to 2,000 rows to test.
-func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k kernel.Kernel, lambda float64,
+// meanCoverage returns the mean coverage over random splits of the rows, for each method and level. A split has n rows
+// of the fit, the given number of rows to calibrate and up to 2,000 rows to test.
+func meanCoverage(t *testing.T, d *datasets.Dataset, n, calibrationRows, splits int, k kernel.Kernel, lambda float64,
 	levels ...float64) map[string][]float64 {
 	t.Helper()
-	out := map[string][]float64{}
+	mean := map[string][]float64{}
 	for _, method := range Methods {
-		out[method] = make([]float64, len(levels))
+		mean[method] = make([]float64, len(levels))
 	}
 	for q := range splits {
 		perm := rng.New(7).Sub("split", uint64(q)).Perm(d.Len())
-		train, calibration, test := d.Subset(perm[:n]), d.Subset(perm[n:n+calibrate]),
-			d.Subset(perm[n+calibrate:min(d.Len(), n+calibrate+2000)])
+		train, calibration, test := d.Subset(perm[:n]), d.Subset(perm[n:n+calibrationRows]),
+			d.Subset(perm[n+calibrationRows:min(d.Len(), n+calibrationRows+2000)])
 		train, test, err := datasets.Scale("standard", train, test)
 		testkit.OK(t, err)
 		m := fit(t, train, k, lambda)
-		p, s := predict(t, m, test), cholesky(t, m)
+		p, s := predict(t, m, test), newSystem(t, m)
 		c := testkit.Must(CalibrateSplit(nil, predict(t, m, calibration), calibration))
 		for l, level := range levels {
 			add := func(v *Intervals, err error) {
 				testkit.OK(t, err)
-				out[v.Method][l] += v.Coverage(p, test) / float64(splits)
+				mean[v.Method][l] += v.Coverage(p, test) / float64(splits)
 			}
 			add(FromScores(c, p, level))
 			add(FromScores(CalibrateJackknife(s), p, level))
@@ -245,7 +244,7 @@ func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k ker
 			}
 		}
 	}
-	return out
+	return mean
 }
 
 // TestCoverage checks on independent random data that intervals and sets cover at their level within 3 %. The share
@@ -257,7 +256,7 @@ func TestCoverage(t *testing.T) {
 		if d.Task == datasets.Classification { // sets at a level below the share of correct labels cover too often
 			level, methods = 0.95, methods[:2]
 		}
-		got := coverage(t, d, 200, 400, 4, kernel.Gaussian{Sigma: 1.5}, 0.1, level)
+		got := meanCoverage(t, d, 200, 400, 4, kernel.Gaussian{Sigma: 1.5}, 0.1, level)
 		for _, method := range methods {
 			if share := got[method][0]; !(math.Abs(share-level) < 0.03) {
 				t.Errorf("%s, %s: %.1f %% are covered, of %g %%", d.Name, method, 100*share, 100*level)

@@ -24,7 +24,7 @@ func TestCoverageOfData(t *testing.T) {
 		if pair.Train.Task == datasets.Classification {
 			levels, methods = []float64{0.96, 0.98, 0.99}, methods[:2]
 		}
-		got := coverage(t, pair.Train, 1000, 1000, 5, kernel.Gaussian{Sigma: c.sigma}, c.lambda, levels...)
+		got := meanCoverage(t, pair.Train, 1000, 1000, 5, kernel.Gaussian{Sigma: c.sigma}, c.lambda, levels...)
 		for _, method := range methods {
 			t.Logf("%s, %s: %.3f", c.name, method, got[method])
 			for l, share := range got[method] {

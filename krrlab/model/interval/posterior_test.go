@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
@@ -21,7 +22,7 @@ import (
 // denseVariances returns the posterior variance k(z, z) − k_zᵀA⁻¹k_z of each point of z and the scale τ of each
 // column of C, computed with an explicit inverse.
 func denseVariances(t *testing.T, m *model.Model, z points.Points) (variances, tau []float64) {
-	inv, cross := inverse(t, m.Kernel, m.X, m.Lambda), dense(m.Kernel, m.X, z)
+	inv, cross := inverseOf(t, m.Kernel, m.X, m.Lambda), crossKernelMatrix(m.Kernel, m.X, z)
 	n, _, columns := m.Dims()
 	var w mat.Dense
 	w.Mul(inv, cross)
@@ -47,15 +48,18 @@ func TestPosterior(t *testing.T) {
 		n, d   int
 		series bool
 	}{
-		"line": {kernel.Gaussian{Sigma: 0.5}, 200, 1, true}, "plane": {kernel.Gaussian{Sigma: 2}, 400, 2, true},
-		"space": {kernel.Gaussian{Sigma: 12}, 4500, 3, true}, "few points": {kernel.Gaussian{Sigma: 0.5}, 60, 2, false},
-		"matern": {kernel.Matern32{Sigma: 1}, 80, 2, false}, "polynomial": {kernels[4], 50, 4, false},
+		"one dimension":    {kernel.Gaussian{Sigma: 0.5}, 200, 1, true},
+		"two dimensions":   {kernel.Gaussian{Sigma: 2}, 400, 2, true},
+		"three dimensions": {kernel.Gaussian{Sigma: 12}, 4500, 3, true},
+		"few points":       {kernel.Gaussian{Sigma: 0.5}, 60, 2, false},
+		"matern":           {kernel.Matern32{Sigma: 1}, 80, 2, false}, "polynomial": {kernels[4], 50, 4, false},
 	} {
 		if c.n > 1000 && suite.Small() {
 			continue
 		}
 		for seed := range uint64(2) {
-			d, test := datasets.SyntheticRegression(c.n, c.d, 0.1, seed), datasets.SyntheticRegression(40, c.d, 0.1, seed+9)
+			d, test := datasets.SyntheticRegression(c.n, c.d, 0.1, seed),
+				datasets.SyntheticRegression(40, c.d, 0.1, seed+9)
 			lambda := []float64{0.02, 1}[seed]
 			m := fit(t, d, c.k, lambda)
 			if seed == 1 { // a second target
@@ -69,7 +73,7 @@ func TestPosterior(t *testing.T) {
 			p := predict(t, m, test)
 			o := testkit.Must(NewPosterior(t.Context(), m, p, test, accel.Budget{}))
 			if (o.Modes > 0) != c.series {
-				t.Errorf("%s: %d modes", name, o.Modes)
+				t.Errorf("%s: %d modes of a Fourier series, want a series: %t", name, o.Modes, c.series)
 			}
 			variances, tau := denseVariances(t, m, test.X)
 			// A rounding error of 1e-14·n/λ of a variance may change a standard deviation by this much.
@@ -79,16 +83,17 @@ func TestPosterior(t *testing.T) {
 					t.Errorf("%s: noise %g, want %g", name, o.Noise[j], math.Sqrt(lambda)*scale)
 				}
 				for i, v := range variances {
-					if e := math.Abs(o.Std.At(i, j) - scale*math.Sqrt(v)); !(e <= o.TruncationError+rounding*scale) || o.TruncationError > 1e-3*scale {
-						t.Errorf("%s: std %g, want %g within %g", name, o.Std.At(i, j), scale*math.Sqrt(v), o.TruncationError)
+					if e := math.Abs(o.Std.At(i, j) - scale*math.Sqrt(v)); !(e <= o.TruncationError+rounding*scale) ||
+						o.TruncationError > 1e-3*scale {
+						t.Errorf("%s: std %g, want %g within %g", name, o.Std.At(i, j), scale*math.Sqrt(v),
+							o.TruncationError)
 					}
 				}
 			}
 			v := testkit.Must(o.Intervals(0.9))
-			half := 1.6448536269514722 * math.Hypot(o.Noise[0], o.Std.At(3, 0)) // the 95 % quantile of a normal number
-			if e := math.Abs(v.Hi.At(3, 0)-p.Value[3]-half) + math.Abs(p.Value[3]-v.Lo.At(3, 0)-half); !(e < 1e-9) {
-				t.Errorf("%s: [%g, %g] around %g, want ± %g", name, v.Lo.At(3, 0), v.Hi.At(3, 0), p.Value[3], half)
-			}
+			half := distuv.UnitNormal.Quantile(0.95) * math.Hypot(o.Noise[0], o.Std.At(3, 0))
+			testkit.Near(t, v.Hi.At(3, 0), p.Value[3]+half, 1e-9, name, "upper end")
+			testkit.Near(t, v.Lo.At(3, 0), p.Value[3]-half, 1e-9, name, "lower end")
 			testkit.Contains(t, v.Guarantee(), "are a Gaussian process", "assumed and not checked")
 		}
 	}
@@ -130,7 +135,8 @@ func TestPosteriorWeights(t *testing.T) {
 		}
 		got := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{}))
 		want := testkit.Must(NewPosterior(t.Context(), repeated, predict(t, repeated, at), at, accel.Budget{}))
-		if noise := math.Sqrt(lambda * sum / float64(c.n)); !(math.Abs(got.Noise[0]-noise) < 1e-8*noise) || (got.Modes > 0) != c.series {
+		if noise := math.Sqrt(lambda * sum / float64(c.n)); !(math.Abs(got.Noise[0]-noise) < 1e-8*noise) ||
+			(got.Modes > 0) != c.series {
 			t.Errorf("%v: noise %g, want %g; %d modes", c.k, got.Noise[0], noise, got.Modes)
 		}
 		for i := range 30 {
@@ -146,9 +152,9 @@ func TestPosteriorWeights(t *testing.T) {
 	}
 }
 
-// TestPosteriorConstant checks a constant target, whose coefficients are 0 after centering. Its noise, standard
+// TestPosteriorOfConstantTarget checks a constant target, whose coefficients are 0 after centering. Its noise, standard
 // deviations and truncation error must be 0 and not NaN.
-func TestPosteriorConstant(t *testing.T) {
+func TestPosteriorOfConstantTarget(t *testing.T) {
 	d, at := datasets.SyntheticRegression(200, 1, 0.1, 1), datasets.SyntheticRegression(5, 1, 0.1, 2)
 	m := fit(t, d, kernel.Gaussian{Sigma: 0.5}, 0.1)
 	m.C.Zero()
@@ -157,9 +163,10 @@ func TestPosteriorConstant(t *testing.T) {
 	o := testkit.Must(NewPosterior(t.Context(), m, p, at, accel.Budget{}))
 	v := testkit.Must(o.Intervals(0.9))
 	for i := range at.Len() {
-		if o.Modes == 0 || o.Noise[0] != 0 || o.Std.At(i, 0) != 0 || o.TruncationError != 0 || v.Lo.At(i, 0) != 7 || v.Hi.At(i, 0) != 7 {
-			t.Fatalf("%d modes, noise %g, std %g ± %g, [%g, %g]", o.Modes, o.Noise[0], o.Std.At(i, 0), o.TruncationError,
-				v.Lo.At(i, 0), v.Hi.At(i, 0))
+		if o.Modes == 0 || o.Noise[0] != 0 || o.Std.At(i, 0) != 0 || o.TruncationError != 0 || v.Lo.At(i, 0) != 7 ||
+			v.Hi.At(i, 0) != 7 {
+			t.Fatalf("%d modes, noise %g, standard deviation %g ± %g, interval [%g, %g]; want [7, 7]", o.Modes,
+				o.Noise[0], o.Std.At(i, 0), o.TruncationError, v.Lo.At(i, 0), v.Hi.At(i, 0))
 		}
 	}
 }
@@ -171,31 +178,26 @@ func TestTruncationError(t *testing.T) {
 	d := datasets.SyntheticRegression(n, 1, 0.1, 1)
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, lambda)
 	at := datasets.SyntheticRegression(30, 1, 0.1, 2)
+	const amplitude = 1e-4
+	perturbedModel := *m
+	perturbedModel.Kernel = kernel.Func{F: func(x, z []float64) float64 {
+		return m.Kernel.Eval(x, z) + amplitude*math.Cos(3*(x[0]-z[0]))
+	}}
 	exact, _ := denseVariances(t, m, at.X)
-	perturbed := *m
-	perturbed.Kernel = offKernel{1e-4}
+	perturbed, _ := denseVariances(t, &perturbedModel, at.X)
 	for i, v := range exact {
-		inexact, _ := denseVariances(t, &perturbed, at.X)
-		e, limit := math.Abs(inexact[i]-v), truncationError(inexact[i], lambda, n, 1e-4)
+		e, limit := math.Abs(perturbed[i]-v), truncationError(perturbed[i], lambda, n, amplitude)
 		if !(e <= limit) || e < limit/1000 {
-			t.Errorf("v = %g and %g, bound %g", v, inexact[i], limit)
+			t.Errorf("variance %g, with the perturbed kernel %g: the bound of the difference is %g", v, perturbed[i],
+				limit)
 		}
 	}
 }
 
-// offKernel is a Gaussian kernel with σ = 1 plus a cosine, so that its entries differ from the Gaussian ones by at
-// most the amplitude.
-type offKernel struct{ amplitude float64 }
-
-func (k offKernel) Eval(x, z []float64) float64 {
-	return kernel.Gaussian{Sigma: 1}.Eval(x, z) + k.amplitude*math.Cos(3*(x[0]-z[0]))
-}
-func (k offKernel) String() string { return "off" }
-
-// TestPosteriorCovers draws answers from a Gaussian process. The intervals must cover at their level, and the
+// TestPosteriorCoverage draws answers from a Gaussian process. The intervals must cover at their level, and the
 // estimated noise must be the true one within 10 %.
-func TestPosteriorCovers(t *testing.T) {
-	const n, tests, lambda, tau = 300, 200, 0.05, 3.0
+func TestPosteriorCoverage(t *testing.T) {
+	const n, tests, lambda, tau, level = 300, 200, 0.05, 3.0, 0.8
 	k, inside, total, noise := kernel.Gaussian{Sigma: 0.4}, 0, 0, 0.0
 	for seed := range uint64(4) {
 		g := rng.New(seed)
@@ -204,7 +206,7 @@ func TestPosteriorCovers(t *testing.T) {
 		all := &datasets.Dataset{X: x, Target: make([]float64, n+tests)}
 		var chol mat.Cholesky
 		if !chol.Factorize(testkit.AddRidge(testkit.KernelMatrix(k, x), lambda)) {
-			t.Fatal("not positive definite")
+			t.Fatal("K+λI is not positive definite")
 		}
 		var lower mat.TriDense
 		chol.LTo(&lower)
@@ -216,38 +218,35 @@ func TestPosteriorCovers(t *testing.T) {
 		train, test := all.Slice(0, n), all.Slice(n, n+tests)
 		m := fit(t, train, k, lambda)
 		o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, test), test, accel.Budget{}))
-		v := testkit.Must(o.Intervals(0.8))
+		v := testkit.Must(o.Intervals(level))
 		inside += int(math.Round(v.Coverage(o.prediction, test) * tests))
 		total += tests
 		noise += o.Noise[0] / 4
 	}
 	// Three standard deviations of the share of independent answers are 0.042.
-	if share := float64(inside) / float64(total); math.Abs(share-0.8) > 0.06 {
-		t.Errorf("%.3g inside", share)
-	}
-	if want := tau * math.Sqrt(lambda); math.Abs(noise-want) > 0.1*want {
-		t.Errorf("noise %g, want %g", noise, want)
-	}
+	testkit.Near(t, float64(inside)/float64(total), level, 0.06, "share of covered answers")
+	wantNoise := tau * math.Sqrt(lambda)
+	testkit.Near(t, noise, wantNoise, 0.1*wantNoise, "noise")
 }
 
-// TestSamples checks that samples of the posterior have the mean and the dense covariance of the posterior, and the
-// same bits for the same seed. Kernels without a Fourier series are refused.
-func TestSamples(t *testing.T) {
+// TestPosteriorSamples checks that samples of the posterior have the mean and the dense covariance of the posterior,
+// and the same bits for the same seed. Kernels without a Fourier series are refused.
+func TestPosteriorSamples(t *testing.T) {
 	const n, lambda, count = 150, 0.1, 20_000
 	d, at := datasets.SyntheticRegression(n, 1, 0.3, 1), datasets.SyntheticRegression(4, 1, 0.3, 2)
 	m := fit(t, d, kernel.Gaussian{Sigma: 0.5}, lambda)
 	p := predict(t, m, at)
 	o := testkit.Must(NewPosterior(t.Context(), m, p, at, accel.Budget{}))
 	s := testkit.Must(o.Samples(t.Context(), 0, count, 1))
-	cross := dense(m.Kernel, m.X, at.X)
+	cross := crossKernelMatrix(m.Kernel, m.X, at.X)
 	var w, reduction mat.Dense
-	w.Mul(inverse(t, m.Kernel, m.X, lambda), cross)
+	w.Mul(inverseOf(t, m.Kernel, m.X, lambda), cross)
 	reduction.Mul(cross.T(), &w)
-	prior, scale := dense(m.Kernel, at.X, at.X), o.Noise[0]*o.Noise[0]/lambda
+	prior, scale := crossKernelMatrix(m.Kernel, at.X, at.X), o.Noise[0]*o.Noise[0]/lambda
 	for i := range at.Len() {
 		mean := mat.Sum(s.RowView(i)) / count
 		if !(math.Abs(mean-p.Value[i]) < 4*o.Std.At(i, 0)/math.Sqrt(count)) {
-			t.Errorf("mean %g, want %g", mean, p.Value[i])
+			t.Errorf("the samples at point %d have the mean %g, want %g", i, mean, p.Value[i])
 		}
 		for j := range at.Len() {
 			covariance := 0.0
@@ -256,18 +255,16 @@ func TestSamples(t *testing.T) {
 			}
 			want := scale * (prior.At(i, j) - reduction.At(i, j))
 			if e := math.Abs(covariance - want); !(e < 6*o.Std.At(i, 0)*o.Std.At(j, 0)/math.Sqrt(count)) {
-				t.Errorf("covariance %g, want %g", covariance, want)
+				t.Errorf("the samples at points %d and %d have the covariance %g, want %g", i, j, covariance, want)
 			}
 		}
 	}
 	if again := testkit.Must(o.Samples(t.Context(), 0, count, 1)); !mat.Equal(again, s) {
-		t.Error("other bits")
+		t.Error("samples of the same seed have other bits")
 	}
-	m.Kernel = kernel.Laplacian{Sigma: 1}
-	m = fit(t, d, m.Kernel, lambda)
+	m = fit(t, d, kernel.Laplacian{Sigma: 1}, lambda)
 	o = testkit.Must(NewPosterior(t.Context(), m, p, at, accel.Budget{}))
-	_, err := o.Samples(t.Context(), 0, 1, 1)
-	testkit.Fails(t, err, "take a Fourier series")
+	testkit.Fails(t, testkit.ErrOf(o.Samples(t.Context(), 0, 1, 1)), "take a Fourier series")
 }
 
 // TestPosteriorRefusals checks that the posterior is refused for classes, unknown weights, precomputed kernels,
@@ -275,31 +272,32 @@ func TestSamples(t *testing.T) {
 func TestPosteriorRefusals(t *testing.T) {
 	d := datasets.SyntheticRegression(300, 1, 0.1, 1)
 	at := d.Head(5)
-	for want, change := range map[string]func(*model.Model){
-		"is for classification":   func(m *model.Model) { m.Labels = []string{"a", "b"} },
-		"fitted with weights":     func(m *model.Model) { m.Weighted = true },
-		"a precomputed kernel":    func(m *model.Model) { m.Kernel = testkit.Must(kernel.NewPrecomputed(points.NewDense(2, 2, nil))) },
-		"too far from the soluti": func(m *model.Model) { m.Origin.TrueResidual = new(0.9) },
-		"residual is not known":   func(m *model.Model) { m.Origin.TrueResidual, m.Kernel = nil, kernel.Laplacian{Sigma: 1} },
-		"100 kB are free":         func(m *model.Model) { m.Kernel = kernel.Laplacian{Sigma: 1} },
-		"is narrow for the box":   func(m *model.Model) { m.Kernel = kernel.Gaussian{Sigma: 1e-6} },
+	const tooFew = 100_000 // bytes of memory, which a dense factorization exceeds
+	for want, c := range map[string]struct {
+		memory int64
+		change func(*model.Model)
+	}{
+		"is for classification": {0, func(m *model.Model) { m.Labels = []string{"a", "b"} }},
+		"fitted with weights":   {0, func(m *model.Model) { m.Weighted = true }},
+		"a precomputed kernel": {0, func(m *model.Model) {
+			m.Kernel = testkit.Must(kernel.NewPrecomputed(points.NewDense(2, 2, nil)))
+		}},
+		ErrUnsolved.Error(): {0, func(m *model.Model) { m.Origin.TrueResidual = new(0.9) }},
+		"residual is not known": {0, func(m *model.Model) {
+			m.Origin.TrueResidual, m.Kernel = nil,
+				kernel.Laplacian{Sigma: 1}
+		}},
+		"100 kB are free":       {tooFew, func(m *model.Model) { m.Kernel = kernel.Laplacian{Sigma: 1} }},
+		"is narrow for the box": {tooFew, func(m *model.Model) { m.Kernel = kernel.Gaussian{Sigma: 1e-6} }},
 	} {
 		m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
 		p := predict(t, m, at)
-		change(m)
-		memory := accel.Budget{}
-		// The refusals for memory and for a narrow kernel need a limit that the dense factorization exceeds.
-		if want[0] == '1' || want[:2] == "is" && m.Labels == nil {
-			memory.Limit = 100_000
-		}
-		_, err := NewPosterior(t.Context(), m, p, at, memory)
+		c.change(m)
+		_, err := NewPosterior(t.Context(), m, p, at, accel.Budget{Limit: c.memory})
 		testkit.Fails(t, err, want)
-		if want[:3] == "too" && !errors.Is(err, ErrUnsolved) {
-			t.Error(err)
-		}
+		testkit.Equal(t, errors.Is(err, ErrUnsolved), want == ErrUnsolved.Error() || want == "residual is not known", want)
 	}
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
 	o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{}))
-	_, err := o.Intervals(1)
-	testkit.Fails(t, err, "want a number between 0 and 1")
+	testkit.Fails(t, testkit.ErrOf(o.Intervals(1)), "want a number between 0 and 1")
 }

@@ -35,20 +35,20 @@ func TestPlatt(t *testing.T) {
 			t.Errorf("%+v: a = %g, b = %g, want 2 and -1", c, a, b)
 		}
 	}
-	if a, b := model.Platt([]float64{-2, -1, 1, 2}, []bool{false, false, true, true}, nil); !(a > 0) || math.IsInf(a, 0) ||
-		math.IsNaN(b) {
-		t.Errorf("separated: a = %g, b = %g", a, b)
+	if a, b := model.Platt([]float64{-2, -1, 1, 2}, []bool{false, false, true, true}, nil); !(a > 0) ||
+		math.IsInf(a, 0) || math.IsNaN(b) {
+		t.Errorf("separated values: a = %g, b = %g, want finite numbers", a, b)
 	}
 	falling := []bool{true, true, false, false, false, false}
 	if a, b := model.Platt([]float64{-2, -2, 1, 1, 1, 1}, falling, nil); a != 0 ||
 		math.Abs(logistic(b)-(4./6+2*0.75)/6) > 1e-12 {
-		t.Errorf("values that fall with the label: a = %g, b = %g", a, b)
+		t.Errorf("smaller values of positive rows: a = %g, b = %g; want 0, and the mean of Platt's targets", a, b)
 	}
 	for _, v := range []float64{0, 1, 0.1, -0.7, 1e-9} {
 		a, b := model.Platt([]float64{v, v, v, v, v, v}, []bool{false, false, false, false, true, true}, nil)
 		// Platt's targets are (2+1)/(2+2) = 0.75 for the two positive rows and 1/(4+2) for the four others.
 		if p := logistic(a*v + b); math.Abs(p-(4./6+2*0.75)/6) > 1e-6 {
-			t.Errorf("constant %g: p = %g by %g, %g", v, p, a, b)
+			t.Errorf("the constant value %g: p = %g by a = %g, b = %g; want the mean of Platt's targets", v, p, a, b)
 		}
 	}
 }
@@ -76,14 +76,14 @@ func TestProbabilities(t *testing.T) {
 		train, test := draw(60, 1), draw(2000, 2)
 		k, lambda := kernel.Gaussian{Sigma: 1}, 1.0
 		m := fit(t, train, k, lambda)
-		c := CalibrateJackknife(cholesky(t, m))
+		c := CalibrateJackknife(newSystem(t, m))
 		_, cols := m.C.Dims()
-		leftOut := mat.NewDense(60, cols, nil)
+		leaveOneOut := mat.NewDense(60, cols, nil) // decision values of fits without the row
 		for i := range 60 {
-			refit := predict(t, fit(t, without(train, i), k, lambda), train.Slice(i, i+1))
-			leftOut.SetRow(i, refit.Decision.RawRowView(0))
+			refit := predict(t, fit(t, withoutGroupOf(train, i), k, lambda), train.Slice(i, i+1))
+			leaveOneOut.SetRow(i, refit.Decision.RawRowView(0))
 		}
-		want := addProbabilityMaps(&model.Calibration{}, leftOut, train.Class)
+		want := addProbabilityMaps(&model.Calibration{}, leaveOneOut, train.Class)
 		for j := range c.Slope {
 			if math.Abs(c.Slope[j]-want.Slope[j]) > 1e-5*math.Abs(want.Slope[j]) ||
 				math.Abs(c.Offset[j]-want.Offset[j]) > 1e-5*(1+math.Abs(want.Offset[j])) {
@@ -92,13 +92,7 @@ func TestProbabilities(t *testing.T) {
 			}
 		}
 		p := predict(t, m, test)
-		for _, c := range []*model.Calibration{c, nil} {
-			if c == nil { // stands for a calibration on the test rows
-				var err error
-				if c, err = CalibrateSplit(nil, p, test); err != nil {
-					t.Fatal(err)
-				}
-			}
+		for _, c := range []*model.Calibration{c, testkit.Must(CalibrateSplit(nil, p, test))} {
 			prob := testkit.Must(Probabilities(c, p))
 			for i := range 2000 {
 				if sum := mat.Sum(prob.RowView(i)); math.Abs(sum-1) > 1e-12 || mat.Min(prob.RowView(i)) <= 0 {
@@ -112,35 +106,38 @@ func TestProbabilities(t *testing.T) {
 			loss, calibrationError := Reliability(prob, p.Labels, test)
 			// A guess has the log loss log(classes). As 30 % of the labels are random, it cannot become much smaller.
 			if !(loss < 0.9*math.Log(float64(classes))) || !(calibrationError < 0.12) {
-				t.Errorf("%d classes by %s: log loss %g, calibration error %g", classes, c.Method, loss, calibrationError)
+				t.Errorf("%d classes by %s: log loss %g, calibration error %g", classes, c.Method, loss,
+					calibrationError)
 			}
 		}
 	}
 }
 
-// TestProbabilitiesUnknown checks that rows with a label unknown to the model do not influence the probabilities of
-// the known labels, and that no probability is 0.
-func TestProbabilitiesUnknown(t *testing.T) {
+// TestUnknownLabelsInCalibration checks that rows with a label unknown to the model do not influence the probabilities
+// of the known labels, and that no probability is 0.
+func TestUnknownLabelsInCalibration(t *testing.T) {
 	known := &datasets.Dataset{X: points.NewDense(4, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b"},
 		Class: []int{0, 0, 1, 1}}
-	more := &datasets.Dataset{X: points.NewDense(6, 1, nil), Task: datasets.Classification,
+	withUnknown := &datasets.Dataset{X: points.NewDense(6, 1, nil), Task: datasets.Classification,
 		Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 1, 2, 2}}
 	p := &model.Prediction{Labels: known.Labels, Decision: mat.NewDense(6, 1, []float64{-1, -0.5, -0.2, 1, 2, -2})}
-	got := testkit.Must(CalibrateSplit(nil, p, more))
+	got := testkit.Must(CalibrateSplit(nil, p, withUnknown))
 	want, err := CalibrateSplit(nil, &model.Prediction{Labels: p.Labels,
 		Decision: p.Decision.Slice(0, 4, 0, 1).(*mat.Dense)}, known)
 	if err != nil || got.Slope[0] != want.Slope[0] || got.Offset[0] != want.Offset[0] {
-		t.Errorf("%v, %v, want %v, %v; %v", got.Slope, got.Offset, want.Slope, want.Offset, err)
+		t.Errorf("slope %v and offset %v with unknown labels, %v and %v without; error %v", got.Slope, got.Offset,
+			want.Slope, want.Offset, err)
 	}
-	onlyUnknown, err := CalibrateSplit(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification,
-		Labels: more.Labels, Class: []int{2, 2, 2, 2, 2, 2}})
+	onlyUnknown, err := CalibrateSplit(nil, p, &datasets.Dataset{X: withUnknown.X, Task: datasets.Classification,
+		Labels: withUnknown.Labels, Class: []int{2, 2, 2, 2, 2, 2}})
 	if err != nil || onlyUnknown.Slope[0] != 0 || onlyUnknown.Offset[0] != 0 {
-		t.Errorf("of unknown labels alone: %v, %v, %v", onlyUnknown.Slope, onlyUnknown.Offset, err)
+		t.Errorf("only unknown labels: slope %v and offset %v, want 0; error %v", onlyUnknown.Slope, onlyUnknown.Offset,
+			err)
 	}
 	extreme, err := Probabilities(got, &model.Prediction{Labels: p.Labels,
 		Decision: mat.NewDense(2, 1, []float64{1e6, -1e6})})
 	if err != nil || !(mat.Min(extreme) > 0) {
-		t.Errorf("%v, %v", extreme, err)
+		t.Errorf("probabilities of extreme decision values: %v, error %v; want positive ones", extreme, err)
 	}
 }
 

@@ -30,23 +30,23 @@ func TestUnsolved(t *testing.T) {
 	a := testkit.Must(gram.NewExact(k, d.X, lambda, 1e-12, nil))
 	y := mat.NewDense(n, 1, d.Target)
 	for _, c := range []struct {
-		tol  float64
-		want bool
+		tol     float64
+		allowed bool
 	}{{0.5, false}, {0.2, false}, {1e-6, true}} {
 		res, err := pcg.Solve(t.Context(), a, nil, y, &pcg.Options{Tol: c.tol, MaxIter: 20000})
 		if err != nil || res.Status != pcg.Converged {
 			t.Fatal(err, res.Status)
 		}
-		rel := res.MaxTrueRelRes()
+		residual := res.MaxTrueRelRes()
 		for _, m := range []*model.Model{
-			{Origin: model.Origin{TrueResidual: &rel}},
-			{Origin: model.Origin{TrueResidual: &rel},
-				ErrorBounds: &model.ErrorBounds{ANorm: []float64{rel * mat.Norm(y, 2) / math.Sqrt(lambda)}}},
+			{Origin: model.Origin{TrueResidual: &residual}},
+			{Origin: model.Origin{TrueResidual: &residual},
+				ErrorBounds: &model.ErrorBounds{ANorm: []float64{residual * mat.Norm(y, 2) / math.Sqrt(lambda)}}},
 		} {
 			m.Kernel, m.Lambda, m.X, m.C = k, lambda, d.X, res.X
 			s, err := NewSystem(t.Context(), m, accel.Budget{})
-			if got := err == nil; got != c.want || !got && !errors.Is(err, ErrUnsolved) {
-				t.Errorf("τ = %g, residual %.2g: %v, want an error: %v", c.tol, rel, err, !c.want)
+			if got := err == nil; got != c.allowed || !got && !errors.Is(err, ErrUnsolved) {
+				t.Errorf("τ = %g, residual %.2g: error %v, want intervals: %v", c.tol, residual, err, c.allowed)
 			}
 			if err != nil {
 				continue
@@ -54,15 +54,15 @@ func TestUnsolved(t *testing.T) {
 			p := predict(t, m, at)
 			v := testkit.Must(JackknifePlusIntervals(t.Context(), s, p, at, level))
 			if share := v.Coverage(p, at); share < 2*level-1 {
-				t.Errorf("τ = %g: %g of the answers are inside", c.tol, share)
+				t.Errorf("τ = %g: the share %g of the answers is covered, want %g", c.tol, share, 2*level-1)
 			}
 		}
 	}
-	for _, rel := range []float64{1, 2, math.NaN(), -1} { // ‖y‖₂ is not known
+	for _, residual := range []float64{1, 2, math.NaN(), -1} { // these give no bound of ‖y‖₂
 		m := fit(t, d, k, 0.1)
-		m.Origin.TrueResidual = &rel
+		m.Origin.TrueResidual = &residual
 		if _, err := NewSystem(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
-			t.Errorf("residual %g: %v", rel, err)
+			t.Errorf("residual %g: error %v, want ErrUnsolved", residual, err)
 		}
 	}
 }
@@ -72,52 +72,45 @@ func TestUnsolved(t *testing.T) {
 func TestUnknownResidual(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 1}
 	m := fit(t, datasets.SyntheticRegression(40, 2, 0.3, 1), k, 0.1)
-	refused := func(what string, m *model.Model) {
-		t.Helper()
-		if _, err := NewSystem(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	m.C.Scale(0.3, m.C) // far from the solution: nobody looked
+	m.C.Scale(0.3, m.C) // far from the solution, which the model does not say
 	m.Origin = model.Origin{}
-	refused("made by hand", m)
 	name := filepath.Join(t.TempDir(), "m.krr")
 	testkit.OK(t, m.Save(name))
-	read := testkit.Must(model.Load(name))
-	refused("saved", read)
-	m.Origin = model.Origin{Status: pcg.Inaccurate.String(), TrueResidual: new(1e-9)}
-	refused("inaccurate", m)
+	inaccurate := *m
+	inaccurate.Origin = model.Origin{Status: pcg.Inaccurate.String(), TrueResidual: new(1e-9)}
+	for what, m := range map[string]*model.Model{"made by hand": m, "loaded": testkit.Must(model.Load(name)),
+		"inaccurate": &inaccurate} {
+		if _, err := NewSystem(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
+			t.Errorf("a model that is %s: error %v, want ErrUnsolved", what, err)
+		}
+	}
 }
 
-// TestGivenIndefinite uses a precomputed K for which K+λI has an eigenvalue far below λ. The error of an answer can
+// TestSmallEigenvalue uses a precomputed K for which K+λI has an eigenvalue far below λ. The error of an answer can
 // then be far above ‖r‖₂/√λ, so intervals are allowed only if the residual is small enough for that eigenvalue.
-func TestGivenIndefinite(t *testing.T) {
+func TestSmallEigenvalue(t *testing.T) {
 	const n, lambda, smallest, y = 4, 0.1, 1e-6, 0.01
-	a, c := mat.NewDense(n, n, nil), mat.NewDense(n, 1, nil)
+	k, c := points.NewDense(n, n, nil), mat.NewDense(n, 1, nil)
 	for i := range n {
-		a.Set(i, i, 1+lambda)
+		k.Row(i)[i] = 1
 		c.Set(i, 0, 1/(1+lambda))
 	}
-	a.Set(0, 0, smallest)
-	k := make([]float64, n*n)
-	for i := range n {
-		k[i*n+i] = a.At(i, i) - lambda
-	}
-	given := testkit.Must(kernel.NewPrecomputed(points.NewDense(n, n, k)))
+	k.Row(0)[0] = smallest - lambda
+	precomputed := testkit.Must(kernel.NewPrecomputed(k))
 	// With Y = (y, 1, 1, 1) the error ‖c*−c‖_A is 10 for c_0 = 0, where ‖c‖_A = 1.65, and 0 for c_0 = c*_0, where
 	// ‖c‖_A = 10.1.
 	for _, solved := range []bool{false, true} {
-		rel := y / math.Sqrt(n-1)
+		residual := y / math.Sqrt(n-1)
 		c.Set(0, 0, 0)
 		if solved {
 			c.Set(0, 0, y/smallest)
-			rel = 1e-12
+			residual = 1e-12
 		}
-		m := &model.Model{Kernel: given, Lambda: lambda, X: kernel.PrecomputedPoints(n), C: c,
-			Origin: model.Origin{TrueResidual: &rel}}
+		m := &model.Model{Kernel: precomputed, Lambda: lambda, X: kernel.PrecomputedPoints(n), C: c,
+			Origin: model.Origin{TrueResidual: &residual}}
 		if _, err := NewSystem(t.Context(), m, accel.Budget{}); (err == nil) != solved ||
 			err != nil && !errors.Is(err, ErrUnsolved) {
-			t.Errorf("solved %v: %v", solved, err)
+			t.Errorf("solved: %v; error %v, want ErrUnsolved unless solved", solved, err)
 		}
 	}
 }

@@ -10,38 +10,37 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
-	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// inverseOf returns (K+λI)⁻¹, computed by gonum.
+// inverseOf returns (K+λI)⁻¹.
 func inverseOf(t *testing.T, k *mat.Dense, lambda float64) *mat.Dense {
 	inv := new(mat.Dense)
 	testkit.OK(t, inv.Inverse(testkit.AddRidge(testkit.Symmetric(k), lambda)))
 	return inv
 }
 
-// small returns a run of Path that is ready to solve, with its dense matrices K and ZZᵀ.
-func small(t *testing.T, n int, o *Problem) (p *pathSolver, k, zz *mat.Dense, m *precond.Woodbury) {
-	s := sets(t, n)[0]
-	m, _ = precondOf(t, s.k, n/5, 3)
+// newPathSolver returns the solver of Path for n points, with the dense matrices K and ZZᵀ.
+func newPathSolver(t *testing.T, n int) (p *pathSolver, k, zz *mat.Dense) {
+	s := testProblems(t, n)[0]
+	m, _ := rpCholeskyPrecond(t, s.k, n/5, 3)
 	k, zz = mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
 	testkit.OK(t, s.k.DenseTo(context.Background(), k))
-	unit := testkit.AddRidge(mat.NewSymDense(n, nil), 1)
-	testkit.OK(t, m.OuterProduct().KMulTo(context.Background(), zz, mat.DenseCopyOf(unit)))
-	opt := o.withDefaults()
+	identity := testkit.AddRidge(mat.NewSymDense(n, nil), 1)
+	testkit.OK(t, m.OuterProduct().KMulTo(context.Background(), zz, mat.DenseCopyOf(identity)))
+	opt := (*Problem)(nil).withDefaults()
 	rows := testkit.Must(opt.merge(s.y))
-	_, q := s.y.Dims()
-	p = &pathSolver{k: s.k, woodbury: m, problem: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt,
+	_, targets := s.y.Dims()
+	p = &pathSolver{k: s.k, woodbury: m, problem: rows, t: targets, lambdas: []float64{3, 0.02, 0.3}, o: &opt,
 		b: new(mat.Dense)}
 	p.b.Augment(s.y, estimate.RandomSigns(n, 0, opt.Probes, rng.New(1)))
-	return p, k, zz, m
+	return p, k, zz
 }
 
-// TestUnbiased checks that the estimates of λ(A⁻¹)_ii are unbiased. Their mean over all 2⁸ sign vectors of 8 points
-// must be the exact value, and so must the estimated trace of A⁻¹.
-func TestUnbiased(t *testing.T) {
+// TestUnbiasedLeverages checks that the estimates of the leverages λ(A⁻¹)_ii are unbiased. Their mean over all 2⁸ sign
+// vectors of 8 points must be the exact value, and so must the estimated trace of A⁻¹.
+func TestUnbiasedLeverages(t *testing.T) {
 	const n, lambda = 8, 0.2
-	p, k, zz, _ := small(t, n, nil)
+	p, k, zz := newPathSolver(t, n)
 	p.lambdas, p.o.Probes = []float64{lambda}, 1<<n
 	testkit.OK(t, p.diagonals(context.Background()))
 	b := mat.NewDense(n, p.t+1<<n, nil)
@@ -63,7 +62,7 @@ func TestUnbiased(t *testing.T) {
 			mean += v / (1 << n)
 		}
 		if want := lambda * inv.At(i, i); math.Abs(mean-want) > 1e-9 {
-			t.Errorf("point %d: mean %g, want %g", i, mean, want)
+			t.Errorf("point %d: the mean estimate of the leverage is %g, want %g", i, mean, want)
 		}
 	}
 	if want := mat.Trace(inv); math.Abs(e.freedom/want-1) > 1e-9 {
@@ -71,23 +70,21 @@ func TestUnbiased(t *testing.T) {
 	}
 }
 
-// TestPathMisuse checks that Path refuses an invalid λ and ends with a canceled context.
-func TestPathMisuse(t *testing.T) {
-	s := sets(t, 60)[0]
-	m, _ := precondOf(t, s.k, 10, 1)
-	testkit.Fails(t, testkit.ErrOf(Path(context.Background(), s.k, m, s.y, []float64{1, 0}, nil)), "λ = 0")
-	ctx, cancel := context.WithCancel(context.Background())
+// TestPathRefuses checks that Path refuses an invalid λ and ends with a canceled context.
+func TestPathRefuses(t *testing.T) {
+	s := testProblems(t, 60)[0]
+	m, _ := rpCholeskyPrecond(t, s.k, 10, 1)
+	testkit.Fails(t, testkit.ErrOf(Path(t.Context(), s.k, m, s.y, []float64{1, 0}, nil)), "λ = 0")
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Path(ctx, s.k, m, s.y, []float64{1}, nil); err == nil {
-		t.Error("no error with a context that has ended")
-	}
+	testkit.Fails(t, testkit.ErrOf(Path(ctx, s.k, m, s.y, []float64{1}, nil)), "canceled")
 }
 
 // TestPathStopped checks that the interval of a run that ended after two passes over K covers the value of a complete
 // run.
 func TestPathStopped(t *testing.T) {
-	s, lambdas := sets(t, 400)[0], []float64{1, 3, 10}
-	m, e := precondOf(t, s.k, 60, 1)
+	s, lambdas := testProblems(t, 400)[0], []float64{1, 3, 10}
+	m, e := rpCholeskyPrecond(t, s.k, 60, 1)
 	for seed := range uint64(4) {
 		var values [2][]Score
 		for i, passes := range []int{2, 0} {

@@ -16,9 +16,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model/leaveout"
 )
 
-// TestFourier compares the scores by a Fourier series with those by dense factors, with repeated rows, weights, a
+// TestFourierScores compares the scores by a Fourier series with those by dense factors, with repeated rows, weights, a
 // mean and classes, and compares −2 ln p(Y) with a dense Cholesky factorization.
-func TestFourier(t *testing.T) {
+func TestFourierScores(t *testing.T) {
 	n, lambdas := suite.Scale(60, 300, 600), []float64{0.01, 1, 30}
 	for seed, c := range []struct{ weighted, repeated, mean, classes bool }{{}, {mean: true}, {weighted: true},
 		{weighted: true, repeated: true, mean: true}, {repeated: true, classes: true}} {
@@ -37,55 +37,45 @@ func TestFourier(t *testing.T) {
 		if c.classes {
 			y.Apply(func(_, _ int, v float64) float64 { return math.Copysign(1, v) }, y)
 		}
-		k, weight := mat.NewDense(n, n, nil), func(int) float64 { return 1 }
+		weight, answers := func(int) float64 { return 1 }, mat.DenseCopyOf(y)
 		if c.weighted {
 			weight = func(i int) float64 { return 1 + float64(i%3) }
 			for i := range n {
 				o.Weights = append(o.Weights, weight(i))
-				for j := range 2 {
-					y.Set(i, j, y.At(i, j)*math.Sqrt(weight(i)))
-				}
 			}
 		}
 		gauss := kernel.Gaussian{Sigma: 0.4}
-		for i := range n {
-			for j := range n {
-				k.Set(i, j, gauss.Eval(x.Row(i), x.Row(j))*math.Sqrt(weight(i)*weight(j)))
-			}
-		}
+		unweightedK := testkit.KernelMatrix(gauss, x)
+		k := mat.NewDense(n, n, nil) // W^½KW^½; y becomes W^½y
+		k.Apply(func(i, j int, _ float64) float64 { return unweightedK.At(i, j) * math.Sqrt(weight(i)*weight(j)) }, k)
+		y.Apply(func(i, _ int, v float64) float64 { return v * math.Sqrt(weight(i)) }, y)
 		s := testkit.Must(fourier.New(gauss, fourier.Options{}, x))
 		got := testkit.Must(leaveout.Fourier(t.Context(), s, x, y, lambdas, o))
 		want := testkit.Must(leaveout.Dense(t.Context(), k, y, lambdas, o))
 		for q, lambda := range lambdas {
 			name := fmt.Sprintf("%+v, λ = %g", c, lambda)
-			a, b := got[q], want[q]
-			if !mat.EqualApprox(a.Residuals, b.Residuals, 1e-7) || math.Abs(a.S-b.S) > 1e-6 ||
-				math.Abs(a.GCV-b.GCV) > 1e-7*b.GCV || !a.Error.Contains(b.Error.Value) ||
-				a.Error.RelativeWidth() > 1e-3 && !c.classes {
-				t.Errorf("%s: %+v, want %+v", name, a, b)
+			series, dense := got[q], want[q]
+			if !mat.EqualApprox(series.Residuals, dense.Residuals, 1e-7) || math.Abs(series.S-dense.S) > 1e-6 ||
+				math.Abs(series.GCV-dense.GCV) > 1e-7*dense.GCV || !series.Error.Contains(dense.Error.Value) ||
+				series.Error.RelativeWidth() > 1e-3 && !c.classes {
+				t.Errorf("%s: %+v, by dense factors %+v", name, series, dense)
 			}
 			if c.mean { // the likelihood is then that of Y minus its mean, which is not computed here
 				continue
 			}
-			sym, likelihood := mat.NewSymDense(n, nil), 0.0
+			a := mat.NewSymDense(n, nil) // K+λW⁻¹
+			a.CopySym(unweightedK)
 			for i := range n {
-				for j := range i + 1 {
-					sym.SetSym(i, j, gauss.Eval(x.Row(i), x.Row(j)))
-				}
-				sym.SetSym(i, i, 1+lambda/weight(i))
+				a.SetSym(i, i, 1+lambda/weight(i))
 			}
-			answers := mat.DenseCopyOf(y)
-			answers.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(weight(i)) }, answers)
 			var factor mat.Cholesky
 			var c mat.Dense
-			if !factor.Factorize(sym) || factor.SolveTo(&c, answers) != nil {
+			if !factor.Factorize(a) || factor.SolveTo(&c, answers) != nil {
 				t.Fatal("K+λW⁻¹ is not positive definite")
 			}
 			c.MulElem(&c, answers)
-			likelihood = mat.Sum(&c) + 2*(factor.LogDet()+float64(n)*math.Log(2*math.Pi))
-			if math.Abs(a.Minus2LogLikelihood-likelihood) > 1e-7*math.Abs(likelihood)+1e-5 {
-				t.Errorf("%s: −2 ln p = %.10g, want %.10g", name, a.Minus2LogLikelihood, likelihood)
-			}
+			likelihood := mat.Sum(&c) + 2*(factor.LogDet()+float64(n)*math.Log(2*math.Pi))
+			testkit.Near(t, series.Minus2LogLikelihood, likelihood, 1e-7*math.Abs(likelihood)+1e-5, name, "−2 ln p")
 		}
 		o.Groups, o.FirstEqual = o.FirstEqual, nil
 		testkit.Fails(t, testkit.ErrOf(leaveout.Fourier(t.Context(), s, x, y, lambdas, o)), "no groups")

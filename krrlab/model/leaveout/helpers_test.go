@@ -8,38 +8,35 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// problem returns the Gaussian kernel matrix K of n random points of dimension d, and targets y with t columns. The
-// targets are a smooth function with noise, or classes coded by ±1.
-func problem(n, d, t int, sigma float64, classes bool, seed uint64) (k, y *mat.Dense) {
+// randomProblem returns the Gaussian kernel matrix K of n random points of dimension d, and targets y with t columns.
+// The targets are a smooth function with noise, or classes coded by ±1.
+func randomProblem(n, d, t int, sigma float64, classes bool, seed uint64) (k, y *mat.Dense) {
 	g := rand.New(rand.NewPCG(seed, 7))
-	x := mat.NewDense(n, d, nil)
-	x.Apply(func(_, _ int, _ float64) float64 { return g.NormFloat64() }, x)
-	k, y = mat.NewDense(n, n, nil), mat.NewDense(n, t, nil)
+	x := points.NewDense(n, d, nil)
+	for i := range x.Data {
+		x.Data[i] = g.NormFloat64()
+	}
+	y = mat.NewDense(n, t, nil)
 	for i := range n {
-		for j := range i + 1 {
-			var s float64
-			for c := range d {
-				s += (x.At(i, c) - x.At(j, c)) * (x.At(i, c) - x.At(j, c))
-			}
-			v := math.Exp(-s / (2 * sigma * sigma))
-			k.Set(i, j, v)
-			k.Set(j, i, v)
-		}
 		row := y.RawRowView(i)
 		for j := range row {
-			row[j] = math.Sin(2*x.At(i, 0)+float64(j)) + x.At(i, d-1)*x.At(i, 0)/2 + 0.3*g.NormFloat64()
+			row[j] = math.Sin(2*x.Row(i)[0]+float64(j)) + x.Row(i)[d-1]*x.Row(i)[0]/2 + 0.3*g.NormFloat64()
 		}
 		if classes {
-			code(row, datasets.PredictedClass(row))
+			encodeClass(row, datasets.PredictedClass(row))
 		}
 	}
-	return k, y
+	return mat.DenseCopyOf(testkit.KernelMatrix(kernel.Gaussian{Sigma: sigma}, x)), y
 }
 
-// code sets a row of targets to the code of a class.
-func code(row []float64, class int) {
+// encodeClass sets a row of targets to the code of a class: ±1 in a single column, or 1 in the column of the class and
+// −1 in the others.
+func encodeClass(row []float64, class int) {
 	for j := range row {
 		row[j] = -1
 	}

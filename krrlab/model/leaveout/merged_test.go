@@ -17,14 +17,14 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// refit returns the residual y_i − f(x_i) of each row for a fit without the rows that o.FirstEqual calls equal to it,
-// or without the row alone if o.FirstEqual is nil. A fit minimizes Σ w (y−ȳ−f)² + λ‖f‖², where ȳ is the weighted mean
-// of its targets if o.SubtractsMean is set, and 0 otherwise.
-func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense {
+// residualsByRefitting returns the residual y_i − f(x_i) of each row for a fit without the rows that are equal to it by
+// o.FirstEqual, or without the row alone if o.FirstEqual is nil. A fit minimizes Σ w (y−ȳ−f)² + λ‖f‖², where ȳ is the
+// weighted mean of its targets if o.SubtractsMean is set, and 0 otherwise.
+func residualsByRefitting(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense {
 	n, cols := y.Dims()
-	e, same, weights := mat.NewDense(n, cols, nil), o.FirstEqual, o.Weights
-	if same == nil {
-		same = indices(n)
+	e, firstEqual, weights := mat.NewDense(n, cols, nil), o.FirstEqual, o.Weights
+	if firstEqual == nil {
+		firstEqual = indices(n)
 	}
 	if weights == nil {
 		weights = slices.Repeat([]float64{1}, n)
@@ -32,7 +32,7 @@ func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense
 	for i := range n {
 		var others []int
 		for j := range n {
-			if same[j] != same[i] {
+			if firstEqual[j] != firstEqual[i] {
 				others = append(others, j)
 			}
 		}
@@ -69,14 +69,14 @@ func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense
 	return e
 }
 
-// repeating returns K and Y of n points in random order of which only the given number are different. The rows have
-// random weights if weights is set.
-func repeating(n, different, t int, classes, weights bool, seed uint64) (k, y *mat.Dense, o *Problem) {
+// randomProblemWithRepeats returns K and Y of n points in random order of which only the given number are different.
+// The rows have random weights if weights is set.
+func randomProblemWithRepeats(n, different, t int, classes, weights bool, seed uint64) (k, y *mat.Dense, o *Problem) {
 	g := rand.New(rand.NewPCG(seed, 5))
-	differentK, _ := problem(different, 2, t, 1, false, seed)
-	original := g.Perm(n)
+	differentK, _ := randomProblem(different, 2, t, 1, false, seed)
+	original := g.Perm(n) // for each row, the point that it repeats
 	for i, v := range original {
-		if original[i] = v; v >= different {
+		if v >= different {
 			original[i] = g.IntN(different/2 + 1)
 		}
 	}
@@ -93,194 +93,187 @@ func repeating(n, different, t int, classes, weights bool, seed uint64) (k, y *m
 			row[j] = 3*differentK.At(original[i], 0) + 2 + 0.5*g.NormFloat64()
 		}
 		if classes {
-			code(row, datasets.PredictedClass([]float64{row[0] - 2.5}))
+			encodeClass(row, datasets.PredictedClass([]float64{row[0] - 2.5}))
 		}
 	}
 	return k, y, o
 }
 
-// symmetricForm returns W^½KW^½ and W^½Y, the unweighted problem that is equivalent to one with weights w.
-func symmetricForm(k, y *mat.Dense, w []float64) (pk, py *mat.Dense) {
-	pk, py = mat.DenseCopyOf(k), mat.DenseCopyOf(y)
-	pk.Apply(func(i, j int, v float64) float64 { return v * math.Sqrt(w[i]*w[j]) }, pk)
-	py.Apply(func(i, _ int, v float64) float64 { return v * math.Sqrt(w[i]) }, py)
-	return pk, py
+// weightedProblem returns W^½KW^½ and W^½Y, the unweighted problem that is equivalent to one with weights w.
+func weightedProblem(k, y *mat.Dense, w []float64) (wk, wy *mat.Dense) {
+	wk, wy = mat.DenseCopyOf(k), mat.DenseCopyOf(y)
+	wk.Apply(func(i, j int, v float64) float64 { return v * math.Sqrt(w[i]*w[j]) }, wk)
+	wy.Apply(func(i, _ int, v float64) float64 { return v * math.Sqrt(w[i]) }, wy)
+	return wk, wy
 }
 
-// TestGroups checks that the rows of a group are left out together, even if they are not equal, with the mean of the
-// others, weights, several targets and classes. The residuals must be those of fits without each group, and the
-// intervals must cover the exact error for a wrong K with a given error.
-func TestGroups(t *testing.T) {
+// TestLeaveOutGroups checks that the rows of a group are left out together, even if they are not equal, with the mean
+// of the others, weights, several targets and classes. The residuals must be those of fits without each group, and the
+// intervals must cover the exact error for a wrong K with a given error. Path refuses groups.
+func TestLeaveOutGroups(t *testing.T) {
 	for name, c := range map[string]struct {
-		n, groups, t           int
+		n, groups, targets     int
 		classes, weights, mean bool
-	}{"plain": {40, 9, 1, false, false, false}, "mean": {30, 4, 2, false, false, true},
-		"weights": {24, 24, 1, false, true, true}, "two": {20, 2, 1, false, true, true},
-		"classes": {50, 12, 1, true, false, false}, "columns": {50, 12, 3, true, true, false}} {
-		k, y, o := repeating(c.n, c.n-3, c.t, c.classes, c.weights, 5) // some rows are equal
+	}{
+		"one target":               {n: 40, groups: 9, targets: 1},
+		"mean":                     {n: 30, groups: 4, targets: 2, mean: true},
+		"weights":                  {n: 24, groups: 24, targets: 1, weights: true, mean: true},
+		"two groups":               {n: 20, groups: 2, targets: 1, weights: true, mean: true},
+		"two classes":              {n: 50, groups: 12, targets: 1, classes: true},
+		"classes in three columns": {n: 50, groups: 12, targets: 3, classes: true, weights: true},
+	} {
+		k, y, o := randomProblemWithRepeats(c.n, c.n-3, c.targets, c.classes, c.weights, 5)
+		firstOfGroup := map[int]int{}
 		for i := range o.FirstEqual {
-			o.FirstEqual[i] = i * i % c.groups
-		}
-		first := map[int]int{}
-		for i, g := range o.FirstEqual {
-			if _, seen := first[g]; !seen {
-				first[g] = i
+			g := i * i % c.groups
+			if _, seen := firstOfGroup[g]; !seen {
+				firstOfGroup[g] = i
 			}
-			o.FirstEqual[i] = first[g]
+			o.FirstEqual[i] = firstOfGroup[g]
 		}
 		o.SubtractsMean = c.mean
-		pk, py := symmetricForm(k, y, o.Weights)
-		blocks := *o
-		blocks.FirstEqual, blocks.Groups = nil, o.FirstEqual
-		s := testkit.Must(Dense(context.Background(), pk, py, []float64{0.1}, &blocks))[0]
-		e := refit(t, k, y, s.Lambda, o)
+		wk, wy := weightedProblem(k, y, o.Weights)
+		grouped := *o
+		grouped.FirstEqual, grouped.Groups = nil, o.FirstEqual
+		s := testkit.Must(Dense(context.Background(), wk, wy, []float64{0.1}, &grouped))[0]
 		var difference mat.Dense
-		if difference.Sub(e, s.Residuals); mat.Norm(&difference, math.Inf(1)) > 1e-9 {
-			t.Errorf("%s: residuals are off by %g", name, mat.Norm(&difference, math.Inf(1)))
+		difference.Sub(residualsByRefitting(t, k, y, s.Lambda, o), s.Residuals)
+		if e := mat.Norm(&difference, math.Inf(1)); e > 1e-9 {
+			t.Errorf("%s: residuals differ by %g from those of fits without each group", name, e)
 		}
 		const kError = 1e-4
-		wrongK := mat.DenseCopyOf(pk)
+		wrongK := mat.DenseCopyOf(wk)
 		for i := range c.n {
 			wrongK.Set(i, i, wrongK.At(i, i)+kError*float64(i%2*2-1))
 		}
-		blocks.KError = kError
-		b := testkit.Must(Dense(context.Background(), wrongK, py, []float64{0.1}, &blocks))[0].Error
-		if !b.Contains(s.Error.Value) {
-			t.Errorf("%s: %v, exactly %g", name, b, s.Error.Value)
+		grouped.KError = kError
+		e := testkit.Must(Dense(context.Background(), wrongK, wy, []float64{0.1}, &grouped))[0].Error
+		if !e.Contains(s.Error.Value) {
+			t.Errorf("%s: %v with a storage error, exactly %g", name, e, s.Error.Value)
 		}
-		if _, err := Path(context.Background(), denseMatrix{pk}, nil, py, []float64{0.1}, &blocks); err == nil {
-			t.Error("probes leave out groups")
-		}
+		_, err := Path(context.Background(), denseMatrix{wk}, nil, wy, []float64{0.1}, &grouped)
+		testkit.Fails(t, err, "groups")
 	}
 }
 
-// TestTogether checks that equal rows are left out together, with the mean of the others, weights, several targets
-// and classes. Residuals and errors must be those of a fit without each set of equal rows. GCV must use the hat
+// TestLeaveOutEqualRows checks that equal rows are left out together, with the mean of the others, weights, several
+// targets and classes. Residuals and errors must be those of a fit without each set of equal rows. GCV must use the hat
 // matrix of the problem with merged rows, and s_λ must be its trace.
-func TestTogether(t *testing.T) {
+func TestLeaveOutEqualRows(t *testing.T) {
 	for _, c := range []struct {
-		name           string
-		n, different   int
-		t              int
-		classes        bool
-		weights, means bool
+		name                   string
+		n, different, targets  int
+		classes, weights, mean bool
 	}{
-		{"alone", 40, 40, 1, false, false, false}, {"three targets", 40, 40, 3, false, false, false},
-		{"classes alone", 40, 40, 1, true, false, false}, {"three classes alone", 40, 40, 3, true, false, false},
-		{"pairs", 24, 12, 1, false, false, false}, {"means", 20, 20, 2, false, false, true},
-		{"means and weights", 20, 20, 1, false, true, true},
-		{"all", 30, 11, 2, false, true, true}, {"two left", 9, 2, 1, false, false, true},
-		{"two rows", 2, 2, 1, false, false, true},
-		{"classes", 40, 15, 1, true, false, false}, {"three columns, weights", 40, 15, 3, true, true, false},
+		{name: "different rows", n: 40, different: 40, targets: 1},
+		{name: "different rows, three targets", n: 40, different: 40, targets: 3},
+		{name: "different rows of two classes", n: 40, different: 40, targets: 1, classes: true},
+		{name: "different rows of classes in three columns", n: 40, different: 40, targets: 3, classes: true},
+		{name: "different rows, mean", n: 20, different: 20, targets: 2, mean: true},
+		{name: "different rows, mean and weights", n: 20, different: 20, targets: 1, weights: true, mean: true},
+		{name: "half of the rows", n: 24, different: 12, targets: 1},
+		{name: "mean, weights, two targets", n: 30, different: 11, targets: 2, weights: true, mean: true},
+		{name: "two different rows of nine", n: 9, different: 2, targets: 1, mean: true},
+		{name: "two rows", n: 2, different: 2, targets: 1, mean: true},
+		{name: "two classes", n: 40, different: 15, targets: 1, classes: true},
+		{name: "classes in three columns, weights", n: 40, different: 15, targets: 3, classes: true, weights: true},
 	} {
-		k, y, o := repeating(c.n, c.different, c.t, c.classes, c.weights, 3)
-		if o.SubtractsMean = c.means; c.name == "two rows" {
+		k, y, o := randomProblemWithRepeats(c.n, c.different, c.targets, c.classes, c.weights, 3)
+		if o.SubtractsMean = c.mean; c.name == "two rows" {
 			y = mat.NewDense(2, 1, []float64{1, 2})
 		}
-		pk, py := symmetricForm(k, y, o.Weights)
-		plain, lambdas, before := *o, []float64{1, 1e-3, 0.01}, mat.DenseCopyOf(pk)
+		wk, wy := weightedProblem(k, y, o.Weights)
+		simplified, lambdas, before := *o, []float64{1, 1e-3, 0.01}, mat.DenseCopyOf(wk)
 		if c.different == c.n {
-			plain.FirstEqual = nil
+			simplified.FirstEqual = nil
 		}
 		if !c.weights {
-			plain.Weights = nil
+			simplified.Weights = nil
 		}
-		scores, err := Dense(context.Background(), pk, py, lambdas, &plain)
-		if err != nil || !mat.Equal(pk, before) {
-			t.Fatalf("%s: %v, or K was changed", c.name, err)
+		scores, err := Dense(context.Background(), wk, wy, lambdas, &simplified)
+		if err != nil || !mat.Equal(wk, before) {
+			t.Fatalf("%s: error %v, or K was changed", c.name, err)
 		}
 		for q, s := range scores {
-			e := refit(t, k, y, s.Lambda, o)
+			e := residualsByRefitting(t, k, y, s.Lambda, o)
 			want := score(y, e, o)
 			var difference mat.Dense
 			difference.Sub(e, s.Residuals)
 			if mat.Norm(&difference, math.Inf(1)) > 1e-8 || math.Abs(s.Error.Value-want) > 1e-8*max(1, want) ||
 				!(s.Error.Lo <= want+1e-12 && want <= s.Error.Hi+1e-12) || s.Error.Hi-s.Error.Lo > 1e-3 ||
 				s.Lambda != lambdas[q] {
-				t.Errorf("%s, λ = %g: %v, residuals off by %g, want error %g", c.name, s.Lambda, s.Error,
-					mat.Norm(&difference, math.Inf(1)), want)
+				t.Errorf("%s, λ = %g: %v, want the error %g; residuals differ by %g", c.name, s.Lambda, s.Error, want,
+					mat.Norm(&difference, math.Inf(1)))
 			}
-			if gcv, dim := smoother(k, y, s.Lambda, o); math.Abs(s.GCV/gcv-1) > 1e-6 || math.Abs(s.S-dim) > 1e-6 {
-				t.Errorf("%s, λ = %g: GCV %g, s_λ %g, want %g, %g", c.name, s.Lambda, s.GCV, s.S, gcv, dim)
-			}
+			gcv, degreesOfFreedom := mergedGCV(t, k, y, s.Lambda, o)
+			testkit.Near(t, s.GCV/gcv, 1, 1e-6, c.name, "GCV for λ =", s.Lambda)
+			testkit.Near(t, s.S, degreesOfFreedom, 1e-6, c.name, "s_λ for λ =", s.Lambda)
 		}
-		if c.name == "two rows" && math.Abs(scores[0].Error.Value-1) > 1e-12 {
-			t.Errorf("y = 1, 2: mean square %g", scores[0].Error.Value)
+		if c.name == "two rows" { // each row is predicted by the other one
+			testkit.Near(t, scores[0].Error.Value, 1, 1e-12, "mean square for y = 1, 2")
 		}
 	}
-	if _, err := Dense(context.Background(), mat.NewDense(3, 3, nil), mat.NewDense(3, 1, nil), []float64{1},
-		&Problem{FirstEqual: []int{0, 0, 0}}); err == nil {
-		t.Error("all rows are equal")
-	}
+	_, err := Dense(context.Background(), mat.NewDense(3, 3, nil), mat.NewDense(3, 1, nil), []float64{1},
+		&Problem{FirstEqual: []int{0, 0, 0}})
+	testkit.Fails(t, err, "all 3 rows are in one group")
 }
 
-// smoother returns GCV and the trace of the hat matrix H of the problem with merged rows. Each set of equal rows
-// becomes one row with their weight W_g and mean target. GCV is Σ_g W_g((I−H)ȳ)_g²/(1−tr H/u)² plus the squares of
-// the rows minus their means, divided by the sum of weights and the number of columns.
-func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
-	n, t := y.Dims()
-	var first []int
-	w, at := map[int]float64{}, map[int]int{}
+// mergedGCV returns GCV and the trace of the hat matrix H of the problem with merged rows, the degrees of freedom. Each
+// of the u sets of equal rows becomes one row with their weight W_g and weighted mean ȳ_g. GCV is
+// (Σ_g W_g((I−H)ȳ)_g²/(1−tr H/u)² + Σ_i w_i(y_i−ȳ_g(i))²)/Σ_i w_i, averaged over the columns of Y.
+func mergedGCV(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) (gcv, degreesOfFreedom float64) {
+	n, columns := y.Dims()
+	var first []int                                    // the first row of each set
+	setWeight, set := map[int]float64{}, map[int]int{} // of the set with this first row
 	for i := range n {
 		if o.FirstEqual[i] == i {
-			at[i], first = len(first), append(first, i)
+			set[i], first = len(first), append(first, i)
 		}
-		w[o.FirstEqual[i]] += o.Weights[i]
+		setWeight[o.FirstEqual[i]] += o.Weights[i]
 	}
 	u, total := len(first), floats.Sum(o.Weights)
-	mean, a, h := mat.NewDense(u, t, nil), mat.NewDense(u, u, nil), mat.NewDense(u, u, nil)
-	for i := range n {
-		for j := range t {
-			mean.Set(at[o.FirstEqual[i]], j, mean.At(at[o.FirstEqual[i]], j)+o.Weights[i]*y.At(i, j)/w[o.FirstEqual[i]])
+	mean := mat.NewDense(u, columns, nil)
+	for i, f := range o.FirstEqual {
+		for j := range columns {
+			mean.Set(set[f], j, mean.At(set[f], j)+o.Weights[i]*y.At(i, j)/setWeight[f])
 		}
 	}
-	kk, centered := mat.NewDense(u, u, nil), mat.NewDense(u, u, nil)
+	// K+λW⁻¹, the centering matrix I − 1Wᵀ/ΣW or I, and K(K+λW⁻¹)⁻¹(I − 1Wᵀ/ΣW) + 1Wᵀ/ΣW of the merged rows
+	a, centering, h := mat.NewDense(u, u, nil), mat.NewDense(u, u, nil), mat.NewDense(u, u, nil)
+	mergedK, average := mat.NewDense(u, u, nil), mat.NewDense(u, u, nil)
 	for g, i := range first {
 		for l, j := range first {
-			kk.Set(g, l, k.At(i, j))
-			a.Set(g, l, k.At(i, j))
+			mergedK.Set(g, l, k.At(i, j))
 			if o.SubtractsMean {
-				centered.Set(g, l, -w[j]/total)
+				average.Set(g, l, setWeight[j]/total)
 			}
 		}
-		a.Set(g, g, a.At(g, g)+lambda/w[i])
-		centered.Set(g, g, centered.At(g, g)+1)
+		a.Set(g, g, lambda/setWeight[i])
+		centering.Set(g, g, 1)
 	}
-	var b mat.Dense
-	if b.Solve(a, centered) != nil {
-		return math.NaN(), math.NaN()
-	}
-	h.Mul(kk, &b) // the part of the hat matrix without the mean
-	for g := range u {
-		for l, j := range first {
-			if o.SubtractsMean {
-				h.Set(g, l, h.At(g, l)+w[j]/total)
-			}
-		}
-	}
-	dim = mat.Trace(h)
+	a.Add(a, mergedK)
+	centering.Sub(centering, average)
+	testkit.OK(t, h.Solve(a, centering))
+	h.Mul(mergedK, h)
+	h.Add(h, average)
+	degreesOfFreedom = mat.Trace(h)
 	var f mat.Dense
 	f.Mul(h, mean)
-	for i := range n {
-		g := at[o.FirstEqual[i]]
-		for j := range t {
-			v := y.At(i, j) - mean.At(g, j)
-			gcv += o.Weights[i] * v * v
+	for i, first := range o.FirstEqual {
+		g := set[first]
+		for j := range columns {
+			inSet, ofSet := y.At(i, j)-mean.At(g, j), (mean.At(g, j)-f.At(g, j))/(1-degreesOfFreedom/float64(u))
+			gcv += o.Weights[i] * (inSet*inSet + ofSet*ofSet)
 		}
 	}
-	for g, i := range first {
-		for j := range t {
-			v := (mean.At(g, j) - f.At(g, j)) / (1 - dim/float64(u))
-			gcv += w[i] * v * v
-		}
-	}
-	return gcv / total / float64(t), dim
+	return gcv / total / float64(columns), degreesOfFreedom
 }
 
 // denseMatrix is a kernel matrix in memory that Path can use.
 type denseMatrix struct{ *mat.Dense }
 
 func (k denseMatrix) Dim() int { return k.RawMatrix().Rows }
+
 func (k denseMatrix) Diag() (d []float64) {
 	for i := range k.Dim() {
 		d = append(d, k.At(i, i))
@@ -293,29 +286,29 @@ func (k denseMatrix) KMulTo(_ context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// TestPathTogether checks that Path also leaves equal rows out together, with weights and the mean of the others. For
-// regression its intervals must cover the exact error, and classes are refused.
-func TestPathTogether(t *testing.T) {
-	const n, different = 260, 200
+// TestPathWithEqualRows checks that Path also leaves equal rows out together, with weights and the mean of the others.
+// For regression its intervals must cover the exact error, and classes are refused.
+func TestPathWithEqualRows(t *testing.T) {
+	const n, different, features = 260, 200, 80
 	for seed := range uint64(4) {
-		k, y, o := repeating(n, different, 1, false, seed%2 == 1, seed)
+		k, y, o := randomProblemWithRepeats(n, different, 1, false, seed%2 == 1, seed)
 		o.SubtractsMean = seed > 1
-		pk, py := symmetricForm(k, y, o.Weights)
+		wk, wy := weightedProblem(k, y, o.Weights)
 		var eig mat.EigenSym
-		eig.Factorize(testkit.Symmetric(pk), true)
+		eig.Factorize(testkit.Symmetric(wk), true)
 		var v mat.Dense
 		eig.VectorsTo(&v)
-		z := points.NewDense32(n, 80, nil)
+		z, mu := points.NewDense32(n, features, nil), eig.Values(nil) // ZZᵀ has the largest eigenvalues of K
 		for i := range n {
-			for j := range 80 {
-				z.Row(i)[j] = float32(v.At(i, n-1-j) * math.Sqrt(max(0, eig.Values(nil)[n-1-j])))
+			for j := range features {
+				z.Row(i)[j] = float32(v.At(i, n-1-j) * math.Sqrt(max(0, mu[n-1-j])))
 			}
 		}
 		m := testkit.Must(precond.New(context.Background(), o.Merged(z), 0.1,
 			&precond.Options{Form: precond.FormEigen}))
 		lambdas := []float64{0.05, 1}
-		exact := testkit.Must(Dense(context.Background(), pk, py, lambdas, o))
-		got := testkit.Must(Path(context.Background(), denseMatrix{pk}, m, py, lambdas, o))
+		exact := testkit.Must(Dense(context.Background(), wk, wy, lambdas, o))
+		got := testkit.Must(Path(context.Background(), denseMatrix{wk}, m, wy, lambdas, o))
 		for j, s := range got {
 			if want := exact[j]; !(s.Error.Lo <= want.Error.Value && want.Error.Value <= s.Error.Hi) ||
 				math.Abs(s.GCV/want.GCV-1) > 0.1 || math.Abs(s.S/want.S-1) > 0.1 {
@@ -324,8 +317,6 @@ func TestPathTogether(t *testing.T) {
 			}
 		}
 		o.Classification = true
-		if _, err := Path(context.Background(), denseMatrix{pk}, m, py, lambdas, o); err == nil {
-			t.Error("Path accepts classes with repeated rows")
-		}
+		testkit.Fails(t, testkit.ErrOf(Path(context.Background(), denseMatrix{wk}, m, wy, lambdas, o)), "only for regression")
 	}
 }

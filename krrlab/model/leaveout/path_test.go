@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -19,30 +20,30 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// set is a problem with a kernel matrix of points and targets, which are numbers or classes.
-type set struct {
+// testProblem has the kernel matrix of some points, and targets, which are numbers or classes.
+type testProblem struct {
 	name    string
 	classes bool
 	y       *mat.Dense
 	k       *gram.Matrix
 }
 
-// sets returns three problems with n points: normal points with a smooth function, points with heavy tails and
-// outliers, and classes in clusters. The length scale σ is about the median distance divided by √2.
-func sets(t *testing.T, n int) (out []set) {
+// testProblems returns three problems with n points: normal points with a smooth function, points with heavy tails and
+// outliers, and classes in clusters. The bandwidth σ is about the root mean square distance divided by √2.
+func testProblems(t *testing.T, n int) (problems []testProblem) {
 	g := rand.New(rand.NewPCG(5, 6))
 	for _, s := range []struct {
-		name    string
-		classes bool
-		t, d    int
-		point   func(x []float64, i int)
+		name       string
+		classes    bool
+		targets, d int
+		draw       func(x []float64, i int) // draws point i
 	}{
 		{"smooth", false, 2, 8, func(x []float64, _ int) {
 			for j := range x {
 				x[j] = g.NormFloat64()
 			}
 		}},
-		{"tails", false, 1, 6, func(x []float64, _ int) {
+		{"heavy tails", false, 1, 6, func(x []float64, _ int) {
 			s := math.Sqrt(g.ExpFloat64() * 2)
 			for j := range x {
 				x[j] = g.NormFloat64() / (0.3 + s)
@@ -54,17 +55,17 @@ func sets(t *testing.T, n int) (out []set) {
 			}
 		}},
 	} {
-		x, y := points.NewDense(n, s.d, make([]float64, n*s.d)), mat.NewDense(n, s.t, nil)
+		x, y := points.NewDense(n, s.d, nil), mat.NewDense(n, s.targets, nil)
 		var sq float64
 		for i := range n {
 			row := x.Row(i)
-			s.point(row, i)
+			s.draw(row, i)
 			f := y.RawRowView(i)
 			for j := range f {
 				f[j] = math.Sin(2*row[0]+2*float64(j)) + row[1]*row[2]/2 + 0.3*g.NormFloat64()
 			}
 			if s.classes {
-				code(f, datasets.PredictedClass(f))
+				encodeClass(f, datasets.PredictedClass(f))
 			}
 			for j := range row {
 				sq += (row[j] - x.Row(0)[j]) * (row[j] - x.Row(0)[j]) / float64(n)
@@ -72,25 +73,25 @@ func sets(t *testing.T, n int) (out []set) {
 		}
 		k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: math.Sqrt(sq / 2)}, x, 1e-3,
 			&gram.Options{Storage: gram.Float64}))
-		out = append(out, set{s.name, s.classes, y, k})
+		problems = append(problems, testProblem{s.name, s.classes, y, k})
 	}
-	return out
+	return problems
 }
 
-// precondOf returns a preconditioner of rank s and a number e with FFᵀ ≼ K+eI.
-func precondOf(t *testing.T, k *gram.Matrix, s int, seed uint64) (*precond.Woodbury, float64) {
+// rpCholeskyPrecond returns a preconditioner of rank s and a number e with FFᵀ ≼ K+eI.
+func rpCholeskyPrecond(t *testing.T, k *gram.Matrix, s int, seed uint64) (*precond.Woodbury, float64) {
 	f := testkit.Must(lowrank.RPCholesky(context.Background(), k.Exact(0), s, rng.New(seed), nil))
 	m := testkit.Must(precond.New(context.Background(), f.F, 1, &precond.Options{Form: precond.FormEigen}))
 	return m, f.Rounding
 }
 
-// TestPath checks that the intervals of Path cover the value of Dense for each λ at the stated rate. Intervals that
-// are proved bounds must cover always. The long suite uses 100 seeds.
-func TestPath(t *testing.T) {
+// TestPathCoverage checks that the intervals of Path cover the value of Dense for each λ at the stated rate. Intervals
+// that are proved bounds must cover always. The long suite uses 100 seeds.
+func TestPathCoverage(t *testing.T) {
 	n, seeds := suite.Scale(150, 300, 800), suite.Scale(8, 8, 100)
 	lambdas := []float64{10, 1, 0.1, 0.01}
 	ctx := context.Background()
-	for _, s := range sets(t, n) {
+	for _, s := range testProblems(t, n) {
 		dense := mat.NewDense(n, n, nil)
 		testkit.OK(t, s.k.DenseTo(ctx, dense))
 		want := testkit.Must(Dense(ctx, dense, s.y, lambdas,
@@ -98,7 +99,7 @@ func TestPath(t *testing.T) {
 		covered, claimed := make([]int, len(lambdas)), make([]int, len(lambdas))
 		width, bias := make([]float64, len(lambdas)), make([]float64, len(lambdas))
 		for seed := range seeds {
-			m, e := precondOf(t, s.k, n/8, uint64(seed))
+			m, e := rpCholeskyPrecond(t, s.k, n/8, uint64(seed))
 			got := testkit.Must(Path(ctx, s.k, m, s.y, lambdas,
 				&Problem{Classification: s.classes, ComputeResiduals: true, SketchExcess: e,
 					Stream: rng.New(uint64(seed))}))
@@ -122,22 +123,23 @@ func TestPath(t *testing.T) {
 		t.Logf("%s: λ = %v, covered %v of %d, %v by probes; half-widths %.4f, bias %.4f", s.name, lambdas, covered,
 			seeds, claimed, width, bias)
 		for j, c := range covered {
-			if c < rate(seeds) {
-				t.Errorf("%s, λ = %g: %d of %d intervals cover", s.name, lambdas[j], c, seeds)
+			if c < minCovered(seeds) {
+				t.Errorf("%s, λ = %g: %d of %d intervals cover, want %d", s.name, lambdas[j], c, seeds,
+					minCovered(seeds))
 			}
 		}
 	}
 }
 
-// rate returns the least number of covering 95 % intervals among the given number of seeds. A correct method has
-// fewer with a probability of about 1e-4.
-func rate(seeds int) int { return seeds - 3 - seeds/10 }
+// minCovered returns how many 95 % intervals must cover among the given number of seeds. A correct method has fewer
+// with a probability of about 1e-4.
+func minCovered(seeds int) int { return seeds - 3 - seeds/10 }
 
-// TestPathCoarse checks that no bound is claimed if the error of K may be 0.6λ or more, because neither (K+λI)⁻¹ nor
-// C is then known.
-func TestPathCoarse(t *testing.T) {
-	for _, s := range sets(t, 120) {
-		m, e := precondOf(t, s.k, 30, 1)
+// TestPathWithLargeStorageError checks that no bound is claimed if the error of K may be 0.6λ or more, because neither
+// (K+λI)⁻¹ nor C is then known.
+func TestPathWithLargeStorageError(t *testing.T) {
+	for _, s := range testProblems(t, 120) {
+		m, e := rpCholeskyPrecond(t, s.k, 30, 1)
 		for _, kError := range []float64{0.6, 1, 3, 100} {
 			got := testkit.Must(Path(context.Background(), s.k, m, s.y, []float64{1},
 				&Problem{Classification: s.classes, SketchExcess: e + kError, KError: kError}))
@@ -146,21 +148,21 @@ func TestPathCoarse(t *testing.T) {
 				hi = 1
 			}
 			if v := got[0].Error; v.Method != "bounds" || v.Lo != 0 || v.Hi != hi {
-				t.Errorf("%s, K off by %g, λ = 1: %v", s.name, kError, v)
+				t.Errorf("%s, λ = 1, storage error %g: %v by %s, want [0, %g]", s.name, kError, v, v.Method, hi)
 			}
 		}
 	}
 }
 
-// TestPathAlone puts isolated points far from all others and from the landmarks, which the statistical model of the
-// probes does not describe. The intervals must cover the exact error all the same.
-func TestPathAlone(t *testing.T) {
-	const n, far = 300, 30
+// TestPathWithOutliers checks coverage for points far from all others and from the landmarks, which the statistical
+// model of the probes does not describe. The intervals must cover the exact error all the same.
+func TestPathWithOutliers(t *testing.T) {
+	const n, outliers = 300, 30
 	g := rand.New(rand.NewPCG(8, 9))
 	x, y := points.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	for i := range n {
 		x.Row(i)[0] = g.NormFloat64()
-		if i < far {
+		if i < outliers {
 			x.Row(i)[0] = 100 * float64(i+1)
 		}
 		y.Set(i, 0, math.Sin(x.Row(i)[0]))
@@ -173,7 +175,7 @@ func TestPathAlone(t *testing.T) {
 	want := testkit.Must(Dense(context.Background(), dense, y, lambdas, nil))
 	claimed := 0
 	for seed := range uint64(10) {
-		m, e := precondOf(t, k, 10, seed)
+		m, e := rpCholeskyPrecond(t, k, 10, seed)
 		got := testkit.Must(Path(context.Background(), k, m, y, lambdas,
 			&Problem{SketchExcess: e, Stream: rng.New(seed)}))
 		for j, v := range got {
@@ -188,24 +190,22 @@ func TestPathAlone(t *testing.T) {
 	t.Logf("%d of %d intervals by probes", claimed, 10*len(lambdas))
 }
 
-// TestPathWeights checks classes whose rows have unequal weights. Proved bounds must contain the weighted share of
+// TestPathWithWeights checks classes whose rows have unequal weights. Proved bounds must contain the weighted share of
 // wrong labels of Dense for every seed, and all intervals together at the stated rate.
-func TestPathWeights(t *testing.T) {
+func TestPathWithWeights(t *testing.T) {
 	const n, seeds = 120, 12
 	lambdas, covered, proved := []float64{3, 0.03}, 0, 0
 	for seed := range uint64(seeds) {
 		g := rand.New(rand.NewPCG(seed, 11))
-		x, plain, y := points.NewDense(n, 3, nil), mat.NewDense(n, 3, nil), mat.NewDense(n, 3, nil)
+		x, y := points.NewDense(n, 3, nil), mat.NewDense(n, 3, nil)
 		weights := make([]float64, n)
 		for i := range n {
 			for j := range x.Row(i) {
 				x.Row(i)[j] = g.NormFloat64()
 			}
 			weights[i] = 0.01 + 20*math.Pow(g.Float64(), 6)
-			code(plain.RawRowView(i), int(math.Abs(2*x.Row(i)[0]+g.NormFloat64()))%3)
-			for j, v := range plain.RawRowView(i) {
-				y.Set(i, j, math.Sqrt(weights[i])*v)
-			}
+			encodeClass(y.RawRowView(i), int(math.Abs(2*x.Row(i)[0]+g.NormFloat64()))%3)
+			floats.Scale(math.Sqrt(weights[i]), y.RawRowView(i))
 		}
 		k := testkit.Must(gram.New(t.Context(), kernel.Laplacian{Sigma: 1.5},
 			testkit.Must(points.NewWeighted(x, weights)), 1e-3,
@@ -214,7 +214,7 @@ func TestPathWeights(t *testing.T) {
 		testkit.OK(t, k.DenseTo(t.Context(), dense))
 		o := &Problem{Classification: true, Weights: weights, Stream: rng.New(seed)}
 		want := testkit.Must(Dense(t.Context(), dense, y, lambdas, o))
-		m, e := precondOf(t, k, n/8, seed)
+		m, e := rpCholeskyPrecond(t, k, n/8, seed)
 		o.SketchExcess = e
 		for j, v := range testkit.Must(Path(t.Context(), k, m, y, lambdas, o)) {
 			if v.Error.Contains(want[j].Error.Value) {
@@ -228,7 +228,7 @@ func TestPathWeights(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d intervals cover, %d of them proved", covered, seeds*len(lambdas), proved)
-	if covered < rate(seeds*len(lambdas)) || proved == 0 {
-		t.Errorf("%d of %d intervals cover, %d are proved", covered, seeds*len(lambdas), proved)
+	if want := minCovered(seeds * len(lambdas)); covered < want || proved == 0 {
+		t.Errorf("%d of %d intervals cover, want %d; %d are proved", covered, seeds*len(lambdas), want, proved)
 	}
 }

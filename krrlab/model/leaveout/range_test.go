@@ -9,36 +9,30 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestUnits checks that the scores of targets in another unit are those of the targets multiplied by a power of the
-// unit, to the bit, for units that are powers of two.
-func TestUnits(t *testing.T) {
+// TestUnitsOfTargets checks that scores are those of the targets in another unit, multiplied by a power of the unit, to
+// the bit, for units that are powers of two.
+func TestUnitsOfTargets(t *testing.T) {
 	const n = 60
 	lambdas := []float64{1e-3, 1}
-	for _, set := range sets(t, n) {
-		classes, y, k := set.classes, set.y, mat.NewDense(n, n, nil)
-		testkit.OK(t, set.k.DenseTo(t.Context(), k))
-		m, e := precondOf(t, set.k, 30, 1)
+	for _, p := range testProblems(t, n) {
+		classes, y, k := p.classes, p.y, mat.NewDense(n, n, nil)
+		testkit.OK(t, p.k.DenseTo(t.Context(), k))
+		m, e := rpCholeskyPrecond(t, p.k, 30, 1)
 		methods := map[string]func(y *mat.Dense) ([]Score, error){
 			"dense": func(y *mat.Dense) ([]Score, error) {
 				return Dense(t.Context(), k, y, lambdas, &Problem{Classification: classes, ComputeResiduals: true})
 			},
 			"path": func(y *mat.Dense) ([]Score, error) {
-				return Path(t.Context(), set.k, m, y, lambdas,
+				return Path(t.Context(), p.k, m, y, lambdas,
 					&Problem{Classification: classes, ComputeResiduals: true, SketchExcess: e, Stream: rng.New(1)})
 			},
 		}
 		for name, run := range methods {
-			want, err := run(y)
-			if err != nil {
-				t.Fatal(name, err)
-			}
+			want := testkit.Must(run(y))
 			for _, unit := range []float64{0x1p-300, 0x1p300} {
 				var scaled mat.Dense
 				scaled.Scale(unit, y)
-				got, err := run(&scaled)
-				if err != nil {
-					t.Fatalf("%s, targets times %g: %v", name, unit, err)
-				}
+				got := testkit.Must(run(&scaled))
 				for q, w := range want {
 					g, square := got[q], unit*unit
 					if classes {

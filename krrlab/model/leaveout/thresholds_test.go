@@ -26,21 +26,23 @@ func TestThresholds(t *testing.T) {
 			y.Set(i, g.IntN(cols), 1-2*float64(g.IntN(2)*(1/cols)))
 		}
 		for i, tau := range thresholds(y, r) {
-			for _, p := range []float64{0.05, 0.3, 0.7, 1} {
+			for _, p := range []float64{0.05, 0.3, 0.7, 1} { // leverages; the leave-one-out residual is r/p
 				f := make([]float64, cols)
 				for j := range f {
 					f[j] = y.At(i, j) - r.At(i, j)/p
 				}
-				testkit.Equal(t, datasets.PredictedClass(f) != datasets.PredictedClass(y.RawRowView(i)), (p < tau), cols, p, tau)
+				isWrong := datasets.PredictedClass(f) != datasets.PredictedClass(y.RawRowView(i))
+				testkit.Equal(t, isWrong, p < tau, "a wrong label with", cols, "columns, leverage", p, "and threshold",
+					tau)
 			}
 		}
 	}
 }
 
-// TestTolerance checks that each column is solved to the tolerance, relative to the energy bᵀx of the solution, for
-// every λ, also for a λ far from those whose residuals were computed.
-func TestTolerance(t *testing.T) {
-	p, k, _, _ := small(t, 150, nil)
+// TestToleranceOfSolve checks that each column is solved to the tolerance, relative to the energy bᵀx of the solution,
+// for every λ, also for a λ far from those whose residuals were computed.
+func TestToleranceOfSolve(t *testing.T) {
+	p, k, _ := newPathSolver(t, 150)
 	p.lambdas = []float64{100, 10, 1, 0.1, 0.01, 0.001}
 	testkit.OK(t, p.solve(t.Context()))
 	_, q := p.b.Dims()

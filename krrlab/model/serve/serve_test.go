@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
+
 	"fmt"
 	"io"
 	"net"
@@ -28,11 +28,11 @@ import (
 	"github.com/krrlab/lab/krrlab/model/serve"
 )
 
-// limits are the options of the servers in these tests.
-var limits = serve.Options{MaxBody: 2000, Timeout: time.Minute, Concurrent: 2, Waiting: 100}
+// options are the options of the servers in these tests.
+var options = serve.Options{MaxBody: 2000, Timeout: time.Minute, Concurrent: 2, Waiting: 100}
 
-// sums returns the model f(x) = 2k(0, x) − k(3, x) of the columns a and city. The column city has the words x and y.
-func sums() *model.Model {
+// twoPointModel returns a model of two points in the columns a and city. The column city has the words x and y.
+func twoPointModel() *model.Model {
 	return &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Columns: []string{"a", "city=x", "city=y"},
 		X: points.NewDense(2, 3, []float64{0, 0, 0, 3, 1, 0}), C: mat.NewDense(2, 1, []float64{2, -1}),
 		Origin: model.Origin{Target: "price",
@@ -53,24 +53,25 @@ func post(t *testing.T, h http.Handler, media, body string) (int, string) {
 // TestPredict checks that rows in JSON and CSV, with columns in any order, give the predictions of the model, and
 // that an invalid request is an error that names the row or the column.
 func TestPredict(t *testing.T) {
-	m := sums()
-	h := testkit.Must(serve.Handler(m, limits))
+	m := twoPointModel()
+	h := testkit.Must(serve.Handler(m, options))
 	want := testkit.Must(m.Decision(t.Context(), points.NewDense(2, 3, []float64{1, 1, 0, 2.5, 0, 1}), nil))
 	first, second := fmt.Sprint(want.At(0, 0)), fmt.Sprint(want.At(1, 0))
 	twoValues, oneValue := `{"value":[`+first+`,`+second+`]}`, `{"value":[`+first+`]}`
-	var huge = "a,city\n" + strings.Repeat("1,x\n", 600)
+	var tooLong = "a,city\n" + strings.Repeat("1,x\n", 600)
 	for _, c := range []struct {
 		media, body string
 		status      int
 		want        string // whole answer, or part of an error
 	}{
 		{"application/json", `[{"a": 1, "city": "x"}, {"city": "y", "a": 2.5}]`, 200, twoValues},
-		{"application/json; charset=utf-8", `{"rows": [{"a": 1, "city": "x"}, {"a": "2.5", "city": "y"}]}`, 200, twoValues},
-		{"application/json", `{"city": "x", "a": 1}`, 200, oneValue},
+		{"application/json; charset=utf-8", `{"rows": [{"a": 1, "city": "x"}, {"a": "2.5", "city": "y"}]}`, 200,
+			twoValues}, {"application/json", `{"city": "x", "a": 1}`, 200, oneValue},
 		{"application/json", `{"city": "x", "a": 1, "price": 7, "else": null}`, 200, oneValue},
 		{"text/csv", "city,a\nx,1\ny,2.5\n", 200, "row,prediction\n0," + first + "\n1," + second + "\n"},
 		{"text/csv", "a;city\n1;x\n", 200, "row,prediction\n0," + first + "\n"},
-		{"application/json", `[{"a": 1, "city": "z"}, {"a": 1, "city": "x"}]`, 200, `"notes":["words that are not in the`},
+		{"application/json", `[{"a": 1, "city": "z"}, {"a": 1, "city": "x"}]`, 200,
+			`"notes":["words that are not in the`},
 		{"application/json", `[{"a": 1, "city": "x"}, {"a": 1}]`, 400, `row 1 has no \"city\"`},
 		{"application/json", `[{"a": 1}, {"a": 1, "city": "x"}]`, 400, `row 1 has \"city\", which row 0 has not`},
 		{"application/json", `[{"a": 1, "town": "x"}]`, 400, `city`},
@@ -86,11 +87,12 @@ func TestPredict(t *testing.T) {
 		{"application/json", `[{"a": 1, "city": "x", "a": 2}]`, 400, `row 0 has \"a\" twice`},
 		{"application/json", `{"rows": [{"a": 1, "city": "x"}], "more": 1}`, 400, "want {"},
 		{"application/json", `{"rows": 5, "a": 1, "city": "x"}`, 200, oneValue},
-		{"application/json", `[{"a": 1, "city": "x"}}`, 400, "JSON: "}, {"application/json", `[{"a": 1,}]`, 400, "JSON: "},
+		{"application/json", `[{"a": 1, "city": "x"}}`, 400, "JSON: "},
+		{"application/json", `[{"a": 1,}]`, 400, "JSON: "},
 		{"application/json", `[[1], {"a": 1}]`, 400, "row 1: want"}, {"application/json", `[1]`, 400, "row 0: want"},
 		{"text/csv", "", 400, "rows"}, {"text/csv", "a,city\n", 400, "rows"},
 		{"text/csv", "\x1f\x8b garbage", 400, "rows"}, {"text/csv", "a,city\n1e400,x\n", 400, "1e400"},
-		{"text/csv", huge, 413, "more than 2000 bytes"}, {"application/json", huge, 413, "more than 2000 bytes"},
+		{"text/csv", tooLong, 413, "more than 2000 bytes"}, {"application/json", tooLong, 413, "more than 2000 bytes"},
 		{"text/plain", "a,city\n1,x\n", 415, "want application/json or text/csv"}, {"", "x", 415, "want"},
 	} {
 		status, got := post(t, h, c.media, c.body)
@@ -99,7 +101,7 @@ func TestPredict(t *testing.T) {
 		case status != c.status || !strings.Contains(got, c.want):
 			t.Errorf("%s %.80q: %d %s, want %d %s", c.media, c.body, status, got, c.status, c.want)
 		case status != 200 && (json.Unmarshal([]byte(got), &e) != nil || e.Error == ""):
-			t.Errorf("%s %.80q: %s", c.media, c.body, got)
+			t.Errorf("%s %.80q: want JSON with an error: %s", c.media, c.body, got)
 		case status == 200 && !strings.Contains(c.want, "notes") && got != c.want:
 			t.Errorf("%s %.80q: %q, want %q", c.media, c.body, got, c.want)
 		}
@@ -110,7 +112,7 @@ func TestPredict(t *testing.T) {
 	for path, status := range map[string]int{"/": 200, "/predict": 405, "/other": 404} {
 		w := httptest.NewRecorder()
 		if h.ServeHTTP(w, httptest.NewRequest("GET", path, nil)); w.Code != status {
-			t.Errorf("GET %s: %d", path, w.Code)
+			t.Errorf("GET %s: status %d, want %d", path, w.Code, status)
 		}
 	}
 	for _, query := range []string{"interval=0.9", "a=1&city=x", "decision", "%zz", "="} {
@@ -119,41 +121,42 @@ func TestPredict(t *testing.T) {
 		r.Header.Set("Content-Type", "text/csv")
 		w := httptest.NewRecorder()
 		if h.ServeHTTP(w, r); w.Code != 400 || !strings.Contains(w.Body.String(), "krrlab predict has intervals") {
-			t.Errorf("?%s: %d %s", query, w.Code, w.Body)
+			t.Errorf("the query ?%s: status %d, want 400 with a hint: %s", query, w.Code, w.Body)
 		}
 	}
 	m.Kernel = testkit.Must(kernel.NewPrecomputed(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
-	_, err := serve.Handler(m, limits)
-	testkit.Fails(t, err, "precomputed")
+	testkit.Fails(t, testkit.ErrOf(serve.Handler(m, options)), "precomputed")
 }
 
-// TestNoHeader checks a model of a file without a header. It takes the coordinates of --space by their positions in
-// that file, or alone in the same order. JSON objects, whose names have no order, are refused.
-func TestNoHeader(t *testing.T) {
+// TestModelWithoutHeader checks a model of a file without a header. It takes the coordinates of --space by their
+// positions in that file, or alone in the same order. JSON objects, whose names have no order, are refused.
+func TestModelWithoutHeader(t *testing.T) {
 	fit := testkit.Must(datasets.Read(strings.NewReader("5,0,1\n6,1,0\n7,2,4\n"), "fit",
 		&datasets.ReadOptions{Space: &datasets.Space{Columns: []string{"2", "1"}}, Target: "0"}))
 	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.1, X: fit.X, C: mat.NewDense(3, 1, fit.Target),
 		Origin: model.Origin{Target: "0", Space: fit.Space}}
-	h := testkit.Must(serve.Handler(m, limits))
+	h := testkit.Must(serve.Handler(m, options))
 	want := fmt.Sprint(testkit.Must(m.Decision(t.Context(), points.NewDense(1, 2, []float64{3, 2}), nil)).At(0, 0))
-	for _, c := range [][2]string{{"application/json", "[[9, 2, 3]]"}, {"application/json", "[[2, 3]]"}, {"text/csv", "2,3\n"}} {
-		if status, got := post(t, h, c[0], c[1]); !strings.Contains(got, want) {
-			t.Errorf("%s: %d %s, want %s", c[1], status, got, want)
-		}
+	for body, media := range map[string]string{"[[9, 2, 3]]": "application/json", "[[2, 3]]": "application/json",
+		"2,3\n": "text/csv"} {
+		_, got := post(t, h, media, body)
+		testkit.Contains(t, got, want)
 	}
-	for body, problem := range map[string]string{`[{"y": 9, "b": 2, "a": 3}]`: "have no names", "[[3]]": "column 2"} {
-		if status, got := post(t, h, "application/json", body); status != 400 || !strings.Contains(got, problem) {
-			t.Errorf("%s: %d %s", body, status, got)
+	for body, want := range map[string]string{`[{"y": 9, "b": 2, "a": 3}]`: "have no names", "[[3]]": "column 2"} {
+		if status, got := post(t, h, "application/json", body); status != 400 || !strings.Contains(got, want) {
+			t.Errorf("%s: status %d %s, want 400 with %q", body, status, got, want)
 		}
 	}
 }
 
-// TestGapAlone checks that each row has a prediction, even if its only column has a missing value, for rows with and
-// without names.
-func TestGapAlone(t *testing.T) {
-	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Columns: []string{"x"}, X: points.NewDense(1, 1, []float64{0}),
-		C: mat.NewDense(1, 1, []float64{1}), Scaling: &datasets.Scaling{Kind: "fill", Scale: []float64{1}, Fill: []float64{0}}}
-	h := testkit.Must(serve.Handler(m, limits))
+// TestOnlyMissingValues checks that each row has a prediction, even if its only column has a missing value, for rows
+// with and without names.
+func TestOnlyMissingValues(t *testing.T) {
+	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Columns: []string{"x"},
+		X: points.NewDense(1, 1, []float64{0}),
+		C: mat.NewDense(1, 1, []float64{1}), Scaling: &datasets.Scaling{Kind: "fill", Scale: []float64{1},
+			Fill: []float64{0}}}
+	h := testkit.Must(serve.Handler(m, options))
 	for _, named := range []string{`[{"x": null}, {"x": 0}, {"x": null}]`, `[{"x": null}]`} {
 		rows := strings.Count(named, "x")
 		m.Columns = []string{"x"}
@@ -165,25 +168,25 @@ func TestGapAlone(t *testing.T) {
 	}
 }
 
-// run serves the model sums on a free port of this machine. The returned function stops the server and returns the
-// error of Run.
-func run(t *testing.T, o serve.Options) (address string, end func() error) {
+// startServer serves the model of twoPointModel on a free port of this machine. The function stop stops the server and
+// returns the error of Run.
+func startServer(t *testing.T, o serve.Options) (address string, stop func() error) {
 	t.Helper()
 	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- serve.Run(ctx, l, sums(), o) }()
-	end = sync.OnceValue(func() error { stop(); return <-ended })
-	t.Cleanup(func() { end() })
-	return l.Addr().String(), end
+	go func() { ended <- serve.Run(ctx, l, twoPointModel(), o) }()
+	stop = sync.OnceValue(func() error { cancel(); return <-ended })
+	t.Cleanup(func() { stop() })
+	return l.Addr().String(), stop
 }
 
 // TestSlowClients checks that a client that does not complete its request loses its connection and does not block
 // other clients, and that the server ends without an error.
 func TestSlowClients(t *testing.T) {
-	o := limits
+	o := options
 	o.Timeout, o.Waiting = 2*time.Second, 3
-	address, end := run(t, o)
+	address, stop := startServer(t, o)
 	const head = "POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\nContent-Length: 11\r\n\r\n"
 	var slow []net.Conn
 	for _, sent := range []string{"", "POST /pre", head, head + "a,ci"} {
@@ -192,7 +195,7 @@ func TestSlowClients(t *testing.T) {
 		io.WriteString(c, sent)
 		slow = append(slow, c)
 	}
-	for i, c := range slow { // until the server closes them
+	for i, c := range slow { // reads until the server closes the connection
 		if text, _ := io.ReadAll(c); strings.Contains(string(text), " 200 ") {
 			t.Errorf("slow client %d: %s", i, text)
 		}
@@ -204,9 +207,7 @@ func TestSlowClients(t *testing.T) {
 	if text, _ := io.ReadAll(r.Body); r.StatusCode != 200 {
 		t.Errorf("after slow clients: %s", text)
 	}
-	if err := end(); err != nil {
-		t.Errorf("at the end: %v", err)
-	}
+	testkit.OK(t, stop())
 	if _, err := net.Dial("tcp", address); err == nil {
 		t.Error("the server still listens")
 	}
@@ -215,14 +216,16 @@ func TestSlowClients(t *testing.T) {
 // TestManyRequests checks that many simultaneous requests are answered correctly or refused with the status 503.
 func TestManyRequests(t *testing.T) {
 	const clients = 50
-	address, end := run(t, serve.Options{MaxBody: 1 << 20, Timeout: time.Minute, Concurrent: 2, Waiting: clients / 2})
-	want := testkit.Must(sums().Decision(t.Context(), points.NewDense(1, 3, []float64{1, 1, 0}), nil))
+	requests := suite.Scale(5, 5, 200) // of each client
+	address, stop := startServer(t, serve.Options{MaxBody: 1 << 20, Timeout: time.Minute, Concurrent: 2,
+		Waiting: clients / 2})
+	want := testkit.Must(twoPointModel().Decision(t.Context(), points.NewDense(1, 3, []float64{1, 1, 0}), nil))
 	var answered, refused atomic.Int64
 	var wg sync.WaitGroup
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	for range clients {
 		wg.Go(func() {
-			for range suite.Scale(5, 5, 200) {
+			for range requests {
 				r, err := (&http.Client{Transport: transport}).Post("http://"+address+"/predict", "application/json",
 					strings.NewReader(`[{"a": 1, "city": "x"}]`))
 				if err != nil {
@@ -235,7 +238,7 @@ func TestManyRequests(t *testing.T) {
 				case r.StatusCode == http.StatusServiceUnavailable && r.Header.Get("Retry-After") == "1":
 					refused.Add(1)
 				case err != nil || r.StatusCode != 200 || string(text) != fmt.Sprintf(`{"value":[%v]}`, want.At(0, 0)):
-					t.Errorf("%d %s, %v", r.StatusCode, text, err)
+					t.Errorf("status %d %s, error %v; want the prediction %v", r.StatusCode, text, err, want.At(0, 0))
 				default:
 					answered.Add(1)
 				}
@@ -244,26 +247,27 @@ func TestManyRequests(t *testing.T) {
 	}
 	wg.Wait()
 	transport.CloseIdleConnections()
-	if answered.Load() == 0 || answered.Load()+refused.Load() != int64(clients*suite.Scale(5, 5, 200)) {
-		t.Errorf("%d answered, %d refused", answered.Load(), refused.Load())
+	if answered.Load() == 0 || answered.Load()+refused.Load() != int64(clients*requests) {
+		t.Errorf("%d requests are answered and %d refused, of %d", answered.Load(), refused.Load(), clients*requests)
 	}
-	if err := end(); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		t.Error(err)
-	}
+	testkit.OK(t, stop())
 }
 
-// TestDefaults checks that zero options mean the documented limits, and that an invalid one is an error that names it.
+// TestDefaults checks that a server with zero options answers a request, and that an invalid option is an error that
+// names it and closes the listener.
 func TestDefaults(t *testing.T) {
-	address, end := run(t, serve.Options{})
-	r := testkit.Must(http.Post("http://"+address+"/predict", "application/json", strings.NewReader(`[{"a":1,"city":"x"}]`)))
+	address, stop := startServer(t, serve.Options{})
+	r := testkit.Must(http.Post("http://"+address+"/predict", "application/json",
+		strings.NewReader(`[{"a":1,"city":"x"}]`)))
 	if r.Body.Close(); r.StatusCode != http.StatusOK {
 		t.Errorf("status %d", r.StatusCode)
 	}
-	testkit.OK(t, end())
+	testkit.OK(t, stop())
 	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
-	testkit.Fails(t, serve.Run(t.Context(), l, sums(), serve.Options{Waiting: -1}), "Waiting -1: want at least 1")
+	testkit.Fails(t, serve.Run(t.Context(), l, twoPointModel(), serve.Options{Waiting: -1}),
+		"Waiting -1: want at least 1")
 	if _, err := l.Accept(); err == nil {
-		t.Error("the listener is open")
+		t.Error("Run with an invalid option leaves the listener open")
 	}
 }
 
