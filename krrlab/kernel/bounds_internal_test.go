@@ -7,9 +7,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestSlope checks that the bound of |∂k/∂r²| is at least every difference quotient, and that it is attained near r =
-// 0.
-func TestSlope(t *testing.T) {
+// TestSlopeBound checks that Slope, the bound of |∂k/∂r²|, is at least every difference quotient, and that it is
+// attained near r = 0.
+func TestSlopeBound(t *testing.T) {
 	for _, sigma := range []float64{0.5, 1, 3} {
 		for _, k := range []Radial{Gaussian{sigma}, Matern32{sigma}, Matern52{sigma}} {
 			steepest := 0.0
@@ -19,7 +19,7 @@ func TestSlope(t *testing.T) {
 				steepest = max(steepest, (valueAt(s)-valueAt(1.001*s))/(0.001*s))
 			}
 			if bound := k.Slope(); steepest > bound*(1+1e-6) || steepest < 0.99*bound {
-				t.Errorf("%v: slope %g, bound %g", k, steepest, bound)
+				t.Errorf("%v: steepest difference quotient %g, Slope %g", k, steepest, bound)
 			}
 		}
 	}
@@ -33,10 +33,10 @@ func TestEntryErrorFormula(t *testing.T) {
 	sparse, moved, distant := origin, origin, PointSummary{Dim: d, MaxSq: 1e30}
 	sparse.Sparse, moved.Shifted = true, true
 	for _, c := range []struct {
-		k       Kernel
-		arith   Arithmetic
-		summary PointSummary
-		units   float64
+		k          Kernel
+		arithmetic Arithmetic
+		summary    PointSummary
+		units      float64
 	}{
 		{Gaussian{2}, Differences, origin, 25},
 		{Matern32{2}, Differences, distant, 25},
@@ -53,6 +53,7 @@ func TestEntryErrorFormula(t *testing.T) {
 		{Polynomial{1, 1, 3}, Differences, origin, 3*13 + 8},
 		{Func{F: Gaussian{1}.Eval}, Float64, distant, 0},
 	} {
-		testkit.Near(t, EntryError(c.k, c.arith, c.summary)/0x1p-53, c.units, 1e-12*c.units, c.k, c.arith, c.summary)
+		testkit.Near(t, EntryError(c.k, c.arithmetic, c.summary)/0x1p-53, c.units, 1e-12*c.units, c.k, c.arithmetic,
+			c.summary)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// nearBytes returns byte points many of which are close together and far from zero.
-func nearBytes(n, d int, scale float64) *points.Bytes {
+// closeBytePoints returns byte points many of which are close together and far from zero.
+func closeBytePoints(n, d int, scale float64) *points.Bytes {
 	g := rand.New(rand.NewPCG(uint64(n), uint64(d)))
 	x := points.NewBytes(n, d, scale, nil)
 	for i := range n {
@@ -26,37 +26,38 @@ func nearBytes(n, d int, scale float64) *points.Bytes {
 	return x
 }
 
-// TestBytesTile compares tiles of byte points, in every arithmetic, with the kernel of the exact distance. Float64
-// entries must be right to EntryError and float32 entries to their rounding, and all SIMD paths must give the same
-// bits. The Laplacian, which uses no inner products, is excluded from the last two checks. HasExactProducts must hold
-// for all other kernels.
-func TestBytesTile(t *testing.T) {
+// TestTilesOfBytePoints compares tiles of byte points, in every arithmetic, with the kernel of the exact distance.
+// Float64 entries must be right to EntryError and float32 entries to their rounding, and all SIMD paths must give the
+// same bits. The Laplacian, which uses no inner products, is excluded from the last two checks. HasExactProducts must
+// hold for all other kernels.
+func TestTilesOfBytePoints(t *testing.T) {
 	defer simd.UsePath(simd.CurrentPath())
 	for _, d := range []int{1, 3, 784, gemm.MaxBytesK + 9} {
 		const scale = 1.0 / 255
 		nx, nz := 5, 21
-		px, pz := points.NewPanel(nearBytes(nx, d, scale)), points.NewPanel32(nearBytes(nz, d, scale))
+		px, pz := points.NewPanel(closeBytePoints(nx, d, scale)), points.NewPanel32(closeBytePoints(nz, d, scale))
 		summary := kernel.SummaryOf(px)
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.7},
 			kernel.Matern52{Sigma: 0.3}, kernel.Polynomial{Gamma: 1e-4, Coef0: 1, Degree: 3},
 			kernel.Laplacian{Sigma: 2}, multiquadric{1, 1}} {
 			_, isLaplacian := k.(kernel.Laplacian)
 			testkit.Equal(t, kernel.HasExactProducts(k, summary), !isLaplacian, k)
-			for _, arith := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
+			for _, arithmetic := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
 				var first64 []float64
 				var first32 []float32
 				for _, p := range simd.Paths() {
 					simd.UsePath(p)
 					t64, t32 := make([]float64, nx*(nz+1)), make([]float32, nx*(nz+1))
 					var w kernel.Workspace
-					kernel.Tile64(t64, nz+1, k, px, pz, arith, &w)
-					kernel.Tile32(t32, nz+1, k, px, pz, arith, &w)
+					kernel.Tile64(t64, nz+1, k, px, pz, arithmetic, &w)
+					kernel.Tile32(t32, nz+1, k, px, pz, arithmetic, &w)
 					if first64 == nil {
 						first64, first32 = t64, t32
 					}
 					for i := range t64 {
 						if !isLaplacian && (t64[i] != first64[i] || t32[i] != first32[i]) {
-							t.Fatalf("%v, d = %d, %v: entry %d is %v and %v on %v, %v and %v in Go", k, d, arith, i,
+							t.Fatalf("%v, d = %d, %v: entry %d is %v and %v on %v, %v and %v in Go", k, d, arithmetic,
+								i,
 								t64[i], t32[i], p, first64[i], first32[i])
 						}
 					}
@@ -68,11 +69,11 @@ func TestBytesTile(t *testing.T) {
 						pz.X.RowTo(z, b)
 						bx, bz := px.X.(*points.Bytes).Row(a), pz.X.(*points.Bytes).Row(b)
 						want, size := exactValue(k, bx, bz, scale, x, z)
-						relTol := kernel.EntryError(k, arith, summary)
+						relTol := kernel.EntryError(k, arithmetic, summary)
 						if _, isUserDefined := k.(multiquadric); isUserDefined {
 							relTol = 0x1p-48 // EntryError does not count Profile's own rounding
 						}
-						testkit.Near(t, first64[a*(nz+1)+b], want, relTol*size, k, d, arith, a, b, relTol)
+						testkit.Near(t, first64[a*(nz+1)+b], want, relTol*size, k, d, arithmetic, a, b, relTol)
 						if isLaplacian {
 							continue
 						}
@@ -81,7 +82,8 @@ func TestBytesTile(t *testing.T) {
 						// for values that are stored as 0.
 						tol := want*(0x1p-22+0x1p-23*math.Abs(math.Log(want+0x1p-140))) + 0x1p-100
 						if got := first32[a*(nz+1)+b]; math.Abs(float64(got)-want) > tol {
-							t.Errorf("%v in float32, d = %d, %v (%d, %d): %v, want %v", k, d, arith, a, b, got, want)
+							t.Errorf("%v in float32, d = %d, %v (%d, %d): %v, want %v", k, d, arithmetic, a, b, got,
+								want)
 						}
 					}
 				}

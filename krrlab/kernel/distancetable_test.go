@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// smallBytes returns n byte points with coordinates 0, 1 and sometimes 3, times a scale.
-func smallBytes(n, d int, scale float64) *points.Bytes {
+// fewDistances returns n byte points with coordinates 0, 1 and sometimes 3, times a scale.
+func fewDistances(n, d int, scale float64) *points.Bytes {
 	g := rand.New(rand.NewPCG(uint64(n), uint64(d)))
 	x := points.NewBytes(n, d, scale, nil)
 	for i := range n {
@@ -31,11 +31,11 @@ func TestDistanceTable(t *testing.T) {
 	defer simd.UsePath(simd.CurrentPath())
 	const nx, nz, ld = 7, 19, 23
 	for _, d := range []int{1, 9, 130} {
-		x, z := points.NewPanel(smallBytes(nx, d, 0.25)), points.NewPanel32(smallBytes(nz, d, 0.25))
-		both := points.Panel{X: x.X, Norms: slices.Concat(x.Norms, z.Norms)}
+		x, z := points.NewPanel(fewDistances(nx, d, 0.25)), points.NewPanel32(fewDistances(nz, d, 0.25))
+		xAndZ := points.Panel{X: x.X, Norms: slices.Concat(x.Norms, z.Norms)}
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 3}, kernel.Gaussian{Sigma: 0.06},
 			kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 0.02}, multiquadric{1, 1}} {
-			table := kernel.NewDistanceTable(k, both)
+			table := kernel.NewDistanceTable(k, xAndZ)
 			if table == nil {
 				t.Fatalf("%v, d = %d: no table", k, d)
 			}
@@ -70,7 +70,7 @@ func TestDistanceTable(t *testing.T) {
 // TestNoDistanceTable checks that only a radial kernel has a DistanceTable, and only for byte points whose distances
 // take few values.
 func TestNoDistanceTable(t *testing.T) {
-	x, gauss := smallBytes(5, 40, 1), kernel.Gaussian{Sigma: 1}
+	x, gauss := fewDistances(5, 40, 1), kernel.Gaussian{Sigma: 1}
 	dense := points.NewDense(5, 40, nil)
 	points.RowsTo(x, dense.Data, 40)
 	large := points.NewBytes(1, 9, 1, []uint8{15, 15, 15, 15, 15, 15, 15, 15, 15})
@@ -78,12 +78,12 @@ func TestNoDistanceTable(t *testing.T) {
 		k kernel.Kernel
 		x points.Points
 	}{
-		"numbers":    {gauss, dense},
-		"Laplacian":  {kernel.Laplacian{Sigma: 1}, x},
-		"polynomial": {kernel.Polynomial{Gamma: 1, Degree: 2}, x},
-		"no points":  {gauss, points.NewBytes(0, 3, 1, nil)},
-		"many":       {gauss, points.NewBytes(1, gemm.MaxBytesK+1, 1, nil)},
-		"far":        {gauss, points.NewBytes(1, 10, 1, append(large.Data, 5))}, // ‖x‖² = 2,050 > 2,048
+		"dense points":         {gauss, dense},
+		"Laplacian":            {kernel.Laplacian{Sigma: 1}, x},
+		"polynomial":           {kernel.Polynomial{Gamma: 1, Degree: 2}, x},
+		"no points":            {gauss, points.NewBytes(0, 3, 1, nil)},
+		"too many coordinates": {gauss, points.NewBytes(1, gemm.MaxBytesK+1, 1, nil)},
+		"norm above the limit": {gauss, points.NewBytes(1, 10, 1, append(large.Data, 5))}, // ‖x‖² = 2,050 > 2,048
 	} {
 		if table := kernel.NewDistanceTable(c.k, points.NewPanel(c.x)); table != nil {
 			t.Errorf("%s: got a table, want nil", name)

@@ -15,20 +15,21 @@ import (
 func TestTileDimensions(t *testing.T) {
 	x, z := points.NewPanel(points.NewDense(2, 3, nil)), points.NewPanel(points.NewDense(2, 4, nil))
 	for _, k := range append(slices.Clone(kernels), minKernel{}) {
-		for _, arith := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
+		for _, arithmetic := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
 			for name, f := range map[string]func(w *kernel.Workspace){
-				"Tile64": func(w *kernel.Workspace) { kernel.Tile64(make([]float64, 4), 2, k, x, z, arith, w) },
-				"Tile32": func(w *kernel.Workspace) { kernel.Tile32(make([]float32, 4), 2, k, x, z, arith, w) },
+				"Tile64": func(w *kernel.Workspace) { kernel.Tile64(make([]float64, 4), 2, k, x, z, arithmetic, w) },
+				"Tile32": func(w *kernel.Workspace) { kernel.Tile32(make([]float32, 4), 2, k, x, z, arithmetic, w) },
 			} {
-				testkit.Panics(t, map[string]func(){fmt.Sprint(name, k, arith): func() { f(&kernel.Workspace{}) }})
+				testkit.Panics(t, map[string]func(){fmt.Sprint(name, k, arithmetic): func() { f(&kernel.Workspace{}) }})
 			}
 		}
 	}
 }
 
-// TestWideUserKernel evaluates a user-defined kernel on points so wide that only two of them are converted at a time.
+// TestWideUserKernel checks a tile of a user-defined kernel, and its scratch memory, for points of so many coordinates
+// that only two of them are converted at a time.
 func TestWideUserKernel(t *testing.T) {
-	const d, n = 1 << 17, 5 // the scratch memory takes two points at a time
+	const d, n = 1 << 17, 5
 	x := points.NewDense(n, d, nil)
 	for i := range n {
 		x.Data[i*d+i] = float64(i + 1)

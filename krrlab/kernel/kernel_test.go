@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -14,7 +15,6 @@ import (
 // TestEval compares the kernels with values worked out by hand: x−z = (3, 4), so r = 5, ‖x−z‖₁ = 7 and xᵀz = −5.
 func TestEval(t *testing.T) {
 	x, z := []float64{1, 3}, []float64{-2, -1}
-	// xᵀz = −2 − 3 = −5; r² = 9 + 16.
 	for _, c := range []struct {
 		k    kernel.Kernel
 		want float64
@@ -51,7 +51,7 @@ func TestValidate(t *testing.T) {
 		{kernel.Polynomial{Gamma: 1, Coef0: math.Inf(1), Degree: 3}, "coef0 = +Inf"},
 		{kernel.Polynomial{Gamma: 1, Degree: 0}, "degree = 0"},
 		{kernel.Func{Name: "mine"}, "mine has no function"},
-		{&strange{}, "strange"},
+		{&failingKernel{}, "cannot be used"},
 	} {
 		err := kernel.Validate(c.k)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -60,16 +60,12 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// strange is a kernel whose own Validate fails.
-type strange struct{}
+// failingKernel is a user-defined kernel whose method Validate always fails.
+type failingKernel struct{}
 
-func (*strange) Eval(x, z []float64) float64 { return 0 }
-func (*strange) String() string              { return "strange" }
-func (*strange) Validate() error             { return errStrange{} }
-
-type errStrange struct{}
-
-func (errStrange) Error() string { return "strange" }
+func (*failingKernel) Eval(x, z []float64) float64 { return 0 }
+func (*failingKernel) String() string              { return "strange" }
+func (*failingKernel) Validate() error             { return errors.New("cannot be used") }
 
 // TestSpecRoundTrip writes kernels to JSON and reads them back. A function has no Spec.
 func TestSpecRoundTrip(t *testing.T) {
@@ -80,9 +76,9 @@ func TestSpecRoundTrip(t *testing.T) {
 	} {
 		s := testkit.Must(kernel.ToSpec(k))
 		b, _ := json.Marshal(s)
-		var back kernel.Spec
-		testkit.OK(t, json.Unmarshal(b, &back))
-		if got, err := kernel.FromSpec(back); err != nil || got != k {
+		var decoded kernel.Spec
+		testkit.OK(t, json.Unmarshal(b, &decoded))
+		if got, err := kernel.FromSpec(decoded); err != nil || got != k {
 			t.Errorf("FromSpec(%s) = %v, %v, want %v", b, got, err, k)
 		}
 	}
@@ -106,8 +102,9 @@ func TestDiag(t *testing.T) {
 	}
 }
 
-// TestShort checks that the short text of a kernel has its parameters with four digits.
-func TestShort(t *testing.T) {
+// TestShortText checks that the short text of a kernel has its parameters with four digits, and that a function without
+// a name is called func.
+func TestShortText(t *testing.T) {
 	for spec, want := range map[kernel.Spec]string{
 		{Name: "polynomial", Gamma: 0.0123456, Coef0: 1.00004,
 			Degree: 3}: "polynomial(gamma=0.01235, coef0=1, degree=3)",
@@ -116,8 +113,9 @@ func TestShort(t *testing.T) {
 	} {
 		testkit.Equal(t, spec.Short(), want)
 	}
-	if own := (kernel.Func{F: kernel.Gaussian{Sigma: 1}.Eval}); own.String() != "func" || kernel.Validate(own) != nil {
-		t.Error(own)
+	if function := (kernel.Func{F: kernel.Gaussian{Sigma: 1}.Eval}); function.String() != "func" ||
+		kernel.Validate(function) != nil {
+		t.Errorf("a function without a name is %q, or invalid", function)
 	}
 	testkit.Equal(t, (kernel.Spec{Name: "gaussian",
 		Sigma: 2.0 / 3}).Shorten("features of gaussian(sigma=0.6666666666666666)"), "features of "+

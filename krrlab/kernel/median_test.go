@@ -47,10 +47,10 @@ func TestMedianOfMany(t *testing.T) {
 			}
 		}
 		slices.Sort(distances)
-		want := distances[len(distances)/2] // slightly more than the median 1 − √½ = 0.29 of the first coordinate
+		want := distances[len(distances)/2] // slightly above 1 − √½ = 0.29, the median of the first coordinate
 		a, b := kernel.MedianDistance(x, l1), kernel.MedianDistance(sparse, l1)
 		if math.Abs(a/want-1) > 0.1 || math.Abs(b/a-1) > 1e-14 {
-			t.Errorf("median %g and %g, want about %g", a, b, want)
+			t.Errorf("median %g, of sparse points %g, want about %g", a, b, want)
 		}
 	}
 }

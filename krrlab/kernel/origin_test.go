@@ -7,9 +7,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestOrigin checks that NewPlacement shifts points by their mean if they are close together and far from zero, and
-// only for shift-invariant kernels.
-func TestOrigin(t *testing.T) {
+// TestPlacementShift checks that NewPlacement shifts points by their mean if they are close together and far from zero,
+// and only for shift-invariant kernels.
+func TestPlacementShift(t *testing.T) {
 	g := kernel.Gaussian{Sigma: 1}
 	for _, c := range []struct {
 		k    kernel.Kernel
@@ -21,7 +21,7 @@ func TestOrigin(t *testing.T) {
 		{g, []float64{10, 11, 12}, true},
 		{g, []float64{1, 2, 3}, false},
 		{g, []float64{-10, 10, -10, 10}, false},
-		{g, []float64{10, 11, 10, 0}, false}, // one is elsewhere
+		{g, []float64{10, 11, 10, 0}, false}, // one outlier
 		{g, []float64{10, 10, 10, 10, 7.5, 10}, true},
 		{g, []float64{10, 10, 10, 10, 6, 10}, false}, // the mean is 9.33
 		{kernel.Laplacian{Sigma: 1}, []float64{10, 11, 12}, true},
@@ -29,9 +29,9 @@ func TestOrigin(t *testing.T) {
 		{kernel.Func{F: g.Eval}, []float64{10, 11, 12}, false},
 	} {
 		x := points.NewDense(len(c.x), 1, c.x)
-		m := kernel.NewPlacement(c.k, x).Shift
-		if (m != nil) != c.want || m != nil && m[0] != points.Mean(x)[0] {
-			t.Errorf("%v of %v: %v", c.k, c.x, m)
+		shift := kernel.NewPlacement(c.k, x).Shift
+		if (shift != nil) != c.want || shift != nil && shift[0] != points.Mean(x)[0] {
+			t.Errorf("%v of %v: shift %v, want one: %v", c.k, c.x, shift, c.want)
 		}
 	}
 }

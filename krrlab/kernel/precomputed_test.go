@@ -62,36 +62,36 @@ func TestPrecomputed(t *testing.T) {
 		}
 		// The Spec identifies the kernel but does not contain K.
 		spec := testkit.Must(kernel.ToSpec(p))
-		back, err := kernel.FromSpec(spec)
-		if err != nil || back.String() != p.String() || !math.IsNaN(back.Eval([]float64{0}, []float64{0})) ||
-			kernel.AsPrecomputed(back).Bytes() != 0 {
-			t.Errorf("%s: %v, %v", name, back, err)
+		decoded, err := kernel.FromSpec(spec)
+		if err != nil || decoded.String() != p.String() || !math.IsNaN(decoded.Eval([]float64{0}, []float64{0})) ||
+			kernel.AsPrecomputed(decoded).Bytes() != 0 {
+			t.Errorf("%s: %v, %v", name, decoded, err)
 		}
 		entryBytes := map[string]int64{"float64": 8, "float32": 4, "sparse": 8}[name]
 		if p.N() != n || p.Bytes() != entryBytes*n*n {
 			t.Errorf("%s: %d rows in %d bytes, want %d rows in %d", name, p.N(), p.Bytes(), n, entryBytes*n*n)
 		}
-		testkit.Fails(t, kernel.Check(back, kernel.PrecomputedPoints(n)), "holds no K")
+		testkit.Fails(t, kernel.Check(decoded, kernel.PrecomputedPoints(n)), "holds no K")
 		s := kernel.NewPlacement(p, kernel.PrecomputedPoints(n)).DiagonalBounds(nil)
-		if s[4] != largest(k, 4) || kernel.IsSemidefinite(p) {
-			t.Errorf("%s: bound %v of row 4, want %v; semi-definite: %v", name, s[4], largest(k, 4),
+		if s[4] != maxOfRow(k, 4) || kernel.IsSemidefinite(p) {
+			t.Errorf("%s: bound %v of row 4, want %v; semi-definite: %v", name, s[4], maxOfRow(k, 4),
 				kernel.IsSemidefinite(p))
 		}
 	}
 }
 
-// largest returns max_j |K_ij| from the lower triangle.
-func largest(k *points.Dense, i int) (maximum float64) {
+// maxOfRow returns max_j |K_ij| from the lower triangle.
+func maxOfRow(k *points.Dense, i int) (maximum float64) {
 	for j := range k.N {
 		maximum = max(maximum, math.Abs(k.Row(max(i, j))[min(i, j)]))
 	}
 	return maximum
 }
 
-// TestPrecomputedRefused checks that the error for an invalid kernel matrix names the entry and the size of its
+// TestPrecomputedErrors checks that the error for an invalid kernel matrix names the entry and the size of its
 // error, and that invalid rows and Specs are errors.
-func TestPrecomputedRefused(t *testing.T) {
-	change := func(i, j int, v float64) points.Points {
+func TestPrecomputedErrors(t *testing.T) {
+	withEntry := func(i, j int, v float64) points.Points {
 		k := points.NewDense(4, 4, nil)
 		for i := range 4 {
 			k.Row(i)[i] = 2
@@ -101,47 +101,47 @@ func TestPrecomputedRefused(t *testing.T) {
 	}
 	for want, k := range map[string]points.Points{
 		"K is 2×3":                              points.NewDense(2, 3, nil),
-		"entry (1, 2) is NaN":                   change(1, 2, math.NaN()),
-		"entry (3, 1) is 0.25 and (1, 3) is 0,": change(3, 1, 0.25),
-		"0.25 apart, more than 1e-06":           change(1, 3, 0.25),
+		"entry (1, 2) is NaN":                   withEntry(1, 2, math.NaN()),
+		"entry (3, 1) is 0.25 and (1, 3) is 0,": withEntry(3, 1, 0.25),
+		"0.25 apart, more than 1e-06":           withEntry(1, 3, 0.25),
 	} {
 		testkit.Fails(t, testkit.ErrOf(kernel.NewPrecomputed(k)), want)
 	}
-	p := testkit.Must(kernel.NewPrecomputed(change(3, 1, 1e-7))) // rounding
+	p := testkit.Must(kernel.NewPrecomputed(withEntry(3, 1, 1e-7))) // rounding
 	for _, v := range []float64{-1, 4, 0.5, math.NaN()} {
 		if err := kernel.Check(p, points.NewDense(1, 1, []float64{v})); err == nil {
-			t.Errorf("row %v passes", v)
+			t.Errorf("row index %v is accepted", v)
 		}
 	}
 	for _, params := range []kernel.Params{"", "{}", `{"rows":1,"sum":""}`, `{"sum":"","rows":3}`} {
 		if k, err := kernel.FromSpec(kernel.Spec{Name: "precomputed", Params: params}); err == nil {
-			t.Errorf("%s: %v", params, k)
+			t.Errorf("the parameters %s give the kernel %v, want an error", params, k)
 		}
 	}
 }
 
-// TestSymmetryBySize checks that the allowed asymmetry of an entry depends on its own rows and not on the largest
+// TestAllowedAsymmetry checks that the allowed asymmetry of an entry depends on its own rows and not on the largest
 // entry of K, and that equal rows of K count as the same point.
-func TestSymmetryBySize(t *testing.T) {
+func TestAllowedAsymmetry(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		k     []float64
 		valid bool
 	}{
-		{"small rows beside a large one", []float64{1e12, 0, 0, 0, 1, 0.5, 0, 0.1, 1}, false},
+		{"error in rows smaller than another", []float64{1e12, 0, 0, 0, 1, 0.5, 0, 0.1, 1}, false},
 		{"rounding in small rows", []float64{1e12, 0, 0, 0, 1, 0.5, 0, 0.5 + 1e-8, 1}, true},
 		{"rounding in a large one", []float64{1e12, 1e5, 0, 1e5 + 1e-2, 1, 0.5, 0, 0.5, 1}, true},
-		{"off the diagonal only", []float64{0, 1, 0, 1.1, 0, 0, 0, 0, 0}, false},
-		{"tiny", []float64{1e-200, 1e-201, 0, 2e-201, 1e-200, 0, 0, 0, 1}, false},
+		{"zero diagonal", []float64{0, 1, 0, 1.1, 0, 0, 0, 0, 0}, false},
+		{"error in a tiny row", []float64{1e-200, 1e-201, 0, 2e-201, 1e-200, 0, 0, 0, 1}, false},
 	} {
 		if _, err := kernel.NewPrecomputed(points.NewDense(3, 3, c.k)); (err == nil) != c.valid {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: error %v, valid: %v", c.name, err, c.valid)
 		}
 	}
 	for _, upper := range []float64{0.5, 0.5 + 1e-9} { // only the lower triangle counts
 		k := testkit.Must(kernel.NewPrecomputed(points.NewDense(3, 3, []float64{1, 1, upper, 1, 1, 0.5, 0.5, 0.5, 1})))
 		if got := kernel.FirstEqual(k, points.NewDense(3, 1, []float64{2, 1, 0})); !slices.Equal(got, []int{0, 1, 1}) {
-			t.Errorf("K_02 = %v: %v", upper, got)
+			t.Errorf("K_02 = %v: FirstEqual is %v, want [0 1 1]", upper, got)
 		}
 	}
 }

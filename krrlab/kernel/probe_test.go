@@ -24,10 +24,10 @@ func TestProbeRows(t *testing.T) {
 		outliers[i] = i
 	}
 	slices.SortFunc(outliers, func(a, b int) int { return int(norms[b] - norms[a]) })
-	for _, c := range []struct{ n, random, far int }{{103, 10, 5}, {103, 98, 4}, {103, 98, 5}, {103, 100, 4},
+	for _, c := range []struct{ n, random, farthest int }{{103, 10, 5}, {103, 98, 4}, {103, 98, 5}, {103, 100, 4},
 		{103, 1, 0}, {103, 20, 20}} {
-		idx, randomCount := kernel.ProbeRows(norms[:c.n], c.random, c.far, rng.New(1))
-		if c.n <= c.random+c.far {
+		idx, randomCount := kernel.ProbeRows(norms[:c.n], c.random, c.farthest, rng.New(1))
+		if c.n <= c.random+c.farthest {
 			if len(idx) != c.n || randomCount != c.n || !slices.IsSorted(idx) {
 				t.Errorf("%+v: %d points, %d of them at random, want all %d", c, len(idx), randomCount, c.n)
 			}
@@ -39,14 +39,14 @@ func TestProbeRows(t *testing.T) {
 				t.Errorf("%+v: part %d has point %d", c, k, i)
 			}
 		}
-		for _, i := range outliers[:c.far] {
+		for _, i := range outliers[:c.farthest] {
 			if !slices.Contains(idx, i) {
-				t.Errorf("%+v: far point %d is missing", c, i)
+				t.Errorf("%+v: the outlier %d is missing", c, i)
 			}
 		}
 		for _, i := range idx[randomCount:] {
-			if !slices.Contains(outliers[:c.far], i) {
-				t.Errorf("%+v: point %d is not far", c, i)
+			if !slices.Contains(outliers[:c.farthest], i) {
+				t.Errorf("%+v: point %d is not among the outliers", c, i)
 			}
 		}
 		if s := slices.Sorted(slices.Values(idx)); len(slices.Compact(s)) != len(idx) {
@@ -63,9 +63,9 @@ func TestProbeRows(t *testing.T) {
 	testkit.Equal(t, len(drawn), len(norms))
 }
 
-// TestAccurateChoice checks that ChooseArithmetic chooses inner products in float64 if their proved error is small
+// TestChooseArithmetic checks that ChooseArithmetic chooses inner products in float64 if their proved error is small
 // enough or the kernel has no other arithmetic.
-func TestAccurateChoice(t *testing.T) {
+func TestChooseArithmetic(t *testing.T) {
 	centered := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
 	distant := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1e6, 0, -1e6, 1})))
 	gauss, poly := kernel.Gaussian{Sigma: 1}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}
@@ -75,13 +75,16 @@ func TestAccurateChoice(t *testing.T) {
 		accuracy float64
 		want     kernel.Arithmetic
 	}{
-		"near": {gauss, centered, 1e-12, kernel.Float64}, "far": {gauss, distant, 1e-12, kernel.Differences},
-		"far, coarse": {gauss, distant, 1, kernel.Float64},
-		"polynomial":  {poly, distant, 0, kernel.Float64}, "nothing will do": {gauss, centered, 0, kernel.Differences},
+		"points near zero": {gauss, centered, 1e-12, kernel.Float64}, "points far from zero": {gauss, distant, 1e-12,
+			kernel.Differences},
+		"far from zero, low accuracy": {gauss, distant, 1, kernel.Float64},
+		"polynomial, accuracy 0":      {poly, distant, 0, kernel.Float64}, "accuracy 0": {gauss, centered, 0,
+			kernel.Differences},
 	} {
-		arith, bound := kernel.ChooseArithmetic(c.k, c.summary, c.accuracy)
-		if arith != c.want || bound != kernel.EntryError(c.k, arith, c.summary) || !(bound >= 0) || math.IsInf(bound, 1) {
-			t.Errorf("%s: %v with error %g, want %v", name, arith, bound, c.want)
+		arithmetic, bound := kernel.ChooseArithmetic(c.k, c.summary, c.accuracy)
+		if arithmetic != c.want || bound != kernel.EntryError(c.k, arithmetic, c.summary) || !(bound >= 0) ||
+			math.IsInf(bound, 1) {
+			t.Errorf("%s: %v with error %g, want %v", name, arithmetic, bound, c.want)
 		}
 		if c.want == kernel.Float64 && c.k == kernel.Kernel(gauss) && bound > c.accuracy {
 			t.Errorf("%s: error %g", name, bound)
@@ -112,9 +115,9 @@ func TestDifferenceTiles(t *testing.T) {
 	}
 }
 
-// TestMovedDistances checks that EntryError covers the rounding of points that are shifted by their mean. Half of the
-// points form a group that is much smaller than that rounding.
-func TestMovedDistances(t *testing.T) {
+// TestEntryErrorOfShiftedPoints checks that EntryError covers the rounding of points that are shifted by their mean.
+// Half of the points form a group that is much smaller than that rounding.
+func TestEntryErrorOfShiftedPoints(t *testing.T) {
 	const n = 40
 	g := rng.New(5)
 	x := points.NewDense(n, 2, nil)
@@ -128,7 +131,7 @@ func TestMovedDistances(t *testing.T) {
 		kernel.Laplacian{Sigma: 1e-3}, kernel.Matern32{Sigma: 1}} {
 		place := kernel.NewPlacement(k, x)
 		if place.Shift == nil {
-			t.Fatal("the points are not far")
+			t.Fatal("the points are not shifted")
 		}
 		p, bound := place.Panel, kernel.EntryError(k, kernel.Float64, place.Summary)
 		tile := make([]float64, n*n)
@@ -141,9 +144,9 @@ func TestMovedDistances(t *testing.T) {
 				}
 			}
 		}
-		if chosen, arith := place.WithAccuracy(1e-12); bound > 1e-12 &&
-			(arith != kernel.Differences || chosen.Shift != nil || chosen.Panel.X != points.Points(x)) {
-			t.Errorf("%v: %v of points moved by %v", k, arith, chosen.Shift)
+		if chosen, arithmetic := place.WithAccuracy(1e-12); bound > 1e-12 &&
+			(arithmetic != kernel.Differences || chosen.Shift != nil || chosen.Panel.X != points.Points(x)) {
+			t.Errorf("%v: %v of points shifted by %v, want Differences without a shift", k, arithmetic, chosen.Shift)
 		}
 	}
 }

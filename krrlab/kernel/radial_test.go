@@ -12,15 +12,15 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestRadialErrors checks user-defined radial kernels at all distances from zero. Tiles from differences must equal
+// TestRadialEntryError checks user-defined radial kernels at all distances from zero. Tiles from differences must equal
 // Profile, and the error of tiles from inner products must be at most EntryError.
-func TestRadialErrors(t *testing.T) {
+func TestRadialEntryError(t *testing.T) {
 	const n, d = 30, 6
 	var w kernel.Workspace
 	tile, exact := make([]float64, n*n), make([]float64, n*n)
 	for _, k := range []multiquadric{{1, 1}, {0.25, 3}, {40, 0.01}} {
 		for _, shift := range []float64{0, 1, 1e3, 1e6} {
-			x := draw(7, n, d, 1)[0].(*points.Dense)
+			x := pointsInFormats(7, n, d, 1)[0].(*points.Dense)
 			for i := range x.Data {
 				x.Data[i] += shift
 			}
@@ -32,128 +32,132 @@ func TestRadialErrors(t *testing.T) {
 				worst = max(worst, math.Abs(v-exact[i])/k.C)
 			}
 			if worst > bound || bound > 2 || k.Sigma >= 1 && bound > 1e4*worst {
-				t.Errorf("%v at %g: off by %g, bound %g", k, shift, worst, bound)
+				t.Errorf("%v of points shifted by %g: error %g, bound %g", k, shift, worst, bound)
 			}
 		}
 		testkit.Equal(t, kernel.EntryError(k, kernel.Differences, kernel.PointSummary{Dim: d, MaxSq: 1}), 0, k)
 	}
-	testkit.Equal(t, kernel.EntryError(ramp{}, kernel.Float64, kernel.PointSummary{Dim: d, MaxSq: 1}), 2)
-	a, e := kernel.ChooseArithmetic(ramp{}, kernel.PointSummary{Dim: d, MaxSq: 1}, 1e-3)
+	testkit.Equal(t, kernel.EntryError(rootExponential{}, kernel.Float64, kernel.PointSummary{Dim: d, MaxSq: 1}), 2)
+	a, e := kernel.ChooseArithmetic(rootExponential{}, kernel.PointSummary{Dim: d, MaxSq: 1}, 1e-3)
 	if a != kernel.Differences || e != 0 {
-		t.Errorf("a slope that is not known: %v with %g", a, e)
+		t.Errorf("infinite slope: %v with the bound %g, want Differences with 0", a, e)
 	}
-	if e := kernel.EntryError(ramp{}, kernel.Float64, kernel.PointSummary{Dim: d}); !(e < 1e-14) {
-		t.Errorf("points at zero: %g", e)
+	if e := kernel.EntryError(rootExponential{}, kernel.Float64, kernel.PointSummary{Dim: d}); !(e < 1e-14) {
+		t.Errorf("points at zero: EntryError %g", e)
 	}
 }
 
-// ramp is the radial kernel e^−r, whose slope with respect to r² is infinite.
-type ramp struct{}
+// rootExponential is the radial kernel e^−r, whose slope with respect to r² is infinite.
+type rootExponential struct{}
 
-func (ramp) String() string              { return "ramp" }
-func (ramp) Eval(x, z []float64) float64 { return math.Exp(-math.Abs(x[0] - z[0])) }
-func (ramp) Slope() float64              { return math.Inf(1) }
-func (ramp) Profile(dst, sq []float64) {
+func (rootExponential) String() string              { return "ramp" }
+func (rootExponential) Eval(x, z []float64) float64 { return math.Exp(-math.Abs(x[0] - z[0])) }
+func (rootExponential) Slope() float64              { return math.Inf(1) }
+func (rootExponential) Profile(dst, sq []float64) {
 	for i, v := range sq {
 		dst[i] = math.Exp(-math.Sqrt(v))
 	}
 }
 
-// liar is multiquadric{1, 1} with a false Profile, Slope or maximum.
-type liar struct {
+// falseClaims is multiquadric{1, 1} with a false Profile, Slope or maximum.
+type falseClaims struct {
 	multiquadric
-	factor float64 // by which Profile is multiplied
+	factor float64 // factor of Profile
 	slope  float64 // the result of Slope; ½ is right
-	far    bool    // k is 3 at distances above 1
+	jumps  bool    // k is 3 at distances above 1
 }
 
-func (k liar) Slope() float64 { return k.slope }
-func (k liar) Profile(dst, sq []float64) {
+func (k falseClaims) Slope() float64 { return k.slope }
+func (k falseClaims) Profile(dst, sq []float64) {
 	for i, v := range sq {
-		if k.far && v > 1 {
+		if k.jumps && v > 1 {
 			dst[i] = 3
 			continue
 		}
 		dst[i] = k.factor / math.Sqrt(1+v)
 	}
 }
-func (k liar) Eval(x, z []float64) float64 {
-	if k.far && k.multiquadric.Eval(x, z) < 0.7 {
+func (k falseClaims) Eval(x, z []float64) float64 {
+	if k.jumps && k.multiquadric.Eval(x, z) < 0.7 {
 		return 3
 	}
 	return k.multiquadric.Eval(x, z)
 }
 
-// embedded overrides only Eval of a built-in kernel, so Profile belongs to another kernel.
-type embedded struct{ kernel.Gaussian }
+// mismatchedProfile overrides only Eval of a built-in kernel, so Profile belongs to another kernel.
+type mismatchedProfile struct{ kernel.Gaussian }
 
-func (embedded) Eval(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }
+func (mismatchedProfile) Eval(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }
 
-// falling claims truly that multiquadric decreases.
-type falling struct{ multiquadric }
+// decreasing is multiquadric with the true claim that it decreases.
+type decreasing struct{ multiquadric }
 
-func (falling) Decreasing() {}
+func (decreasing) Decreasing() {}
 
-// waving claims falsely that it decreases.
-type waving struct{ falling }
+// falselyDecreasing is cos r with the false claim that it decreases.
+type falselyDecreasing struct{ decreasing }
 
-func (waving) Profile(dst, sq []float64) {
+func (falselyDecreasing) Profile(dst, sq []float64) {
 	for i, v := range sq {
 		dst[i] = math.Cos(math.Sqrt(v))
 	}
 }
-func (k waving) Eval(x, z []float64) float64 {
-	return math.Cos(math.Sqrt(1/math.Pow(k.falling.Eval(x, z), 2) - 1))
+func (k falselyDecreasing) Eval(x, z []float64) float64 {
+	return math.Cos(math.Sqrt(1/math.Pow(k.decreasing.Eval(x, z), 2) - 1))
 }
 
 // TestCheck checks that Check compares the claims of a radial kernel with its values, and that the error names the
 // false one.
 func TestCheck(t *testing.T) {
 	base := multiquadric{1, 1}
-	x := draw(9, 200, 1, 1)[0]
+	x := pointsInFormats(9, 200, 1, 1)[0]
 	for _, c := range []struct {
 		k    kernel.Kernel
 		want string
 	}{
-		{base, ""}, {ramp{}, ""}, {minKernel{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""}, {multiquadric{7, 1e-3}, ""},
+		{base, ""}, {rootExponential{}, ""}, {minKernel{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""}, {multiquadric{7,
+			1e-3}, ""},
 		{multiquadric{7, 1e3}, ""},
-		{liar{base, 1, 0.5, false}, ""},
-		{liar{base, 1, math.Inf(1), false}, ""},
-		{liar{base, 1, 0.499, false}, "Slope() = 0.499"},
-		{liar{base, 1, 0, false}, "Slope() = 0"},
-		{liar{base, 1, math.NaN(), false}, "Slope() = NaN"},
-		{liar{base, 1.001, 1, false}, "by Profile and"},
-		{liar{base, -1, 1, false}, "g(0) = -1"},
-		{liar{base, 1, 0.5, true}, "above k(x, x) = 1"},
-		{embedded{kernel.Gaussian{Sigma: 1}}, "by Profile and"},
-		{falling{base}, ""}, {waving{falling{base}}, "says that it decreases"},
-		{tiled{minKernel{}, new(int)}, ""}, {transposed{tiled{minKernel{}, new(int)}}, "by EvalTile and"},
-		{narrow{tiled{minKernel{}, new(int)}}, "is NaN by EvalTile and"},
+		{falseClaims{base, 1, 0.5, false}, ""},
+		{falseClaims{base, 1, math.Inf(1), false}, ""},
+		{falseClaims{base, 1, 0.499, false}, "Slope() = 0.499"},
+		{falseClaims{base, 1, 0, false}, "Slope() = 0"},
+		{falseClaims{base, 1, math.NaN(), false}, "Slope() = NaN"},
+		{falseClaims{base, 1.001, 1, false}, "by Profile and"},
+		{falseClaims{base, -1, 1, false}, "g(0) = -1"},
+		{falseClaims{base, 1, 0.5, true}, "above k(x, x) = 1"},
+		{mismatchedProfile{kernel.Gaussian{Sigma: 1}}, "by Profile and"},
+		{decreasing{base}, ""}, {falselyDecreasing{decreasing{base}}, "says that it decreases"},
+		{minKernelTiles{minKernel{}, new(int)}, ""}, {transposedTiles{minKernelTiles{minKernel{}, new(int)}},
+			"by EvalTile and"},
+		{shortTiles{minKernelTiles{minKernel{}, new(int)}}, "is NaN by EvalTile and"},
 	} {
 		err := kernel.Check(c.k, x)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.k, err, c.want)
 		}
 	}
-	if err := kernel.Check(liar{base, 2, 2, false}, points.NewDense(1, 1, nil)); err == nil {
+	if err := kernel.Check(falseClaims{base, 2, 2, false}, points.NewDense(1, 1, nil)); err == nil {
 		t.Error("one point: no error")
 	}
 }
 
-// transposed exchanges the rows and columns of its tiles.
-type transposed struct{ tiled }
+// transposedTiles exchanges the rows and columns of its tiles.
+type transposedTiles struct{ minKernelTiles }
 
-func (k transposed) EvalTile(dst, x, z []float64, nx, nz int) { k.tiled.EvalTile(dst, z, x, nz, nx) }
-
-// narrow omits the last entry of its tiles.
-type narrow struct{ tiled }
-
-func (k narrow) EvalTile(dst, x, z []float64, nx, nz int) {
-	k.tiled.EvalTile(dst[:len(dst)-1], x, z, nx, nz)
+func (k transposedTiles) EvalTile(dst, x, z []float64, nx, nz int) {
+	k.minKernelTiles.EvalTile(dst, z, x, nz, nx)
 }
 
-// hidden has an unexported field, which JSON cannot store.
-type hidden struct {
+// shortTiles omits the last entry of its tiles.
+type shortTiles struct{ minKernelTiles }
+
+func (k shortTiles) EvalTile(dst, x, z []float64, nx, nz int) {
+	k.minKernelTiles.EvalTile(dst[:len(dst)-1], x, z, nx, nz)
+}
+
+// unexportedField has an unexported field, which JSON cannot store.
+type unexportedField struct {
 	multiquadric
 	c int
 }
@@ -174,11 +178,11 @@ func TestRegister(t *testing.T) {
 	for _, k := range []kernel.Kernel{multiquadric{0.1, 1.0 / 3}, &multiquadric32{multiquadric{2, 3}}} {
 		s := testkit.Must(kernel.ToSpec(k))
 		b, err := json.MarshalIndent(s, "", "  ")
-		var back kernel.Spec
-		if err != nil || json.Unmarshal(b, &back) != nil || back != s {
-			t.Errorf("%s: %+v, %v, want %+v", b, back, err, s)
+		var decoded kernel.Spec
+		if err != nil || json.Unmarshal(b, &decoded) != nil || decoded != s {
+			t.Errorf("%s: %+v, %v, want %+v", b, decoded, err, s)
 		}
-		if got, err := kernel.FromSpec(back); err != nil || got.String() != k.String() ||
+		if got, err := kernel.FromSpec(decoded); err != nil || got.String() != k.String() ||
 			got.Eval([]float64{1}, []float64{3}) != k.Eval([]float64{1}, []float64{3}) {
 			t.Errorf("%s: %v, %v", b, got, err)
 		}
@@ -215,7 +219,7 @@ func TestRegister(t *testing.T) {
 		{"test.multiquadric", minKernel{}, "is registered for kernel_test.multiquadric"},
 		{"test.gaussian", kernel.Gaussian{}, "want a user-defined type"}, {"test.nil", nil, "want a user-defined type"},
 		{"test.func", kernel.Func{F: minKernel{}.Eval}, "want a user-defined type"},
-		{"test.hidden", hidden{c: 1}, "JSON cannot hold all of its fields"},
+		{"test.hidden", unexportedField{c: 1}, "JSON cannot hold all of its fields"},
 	} {
 		testkit.Fails(t, kernel.Register(c.name, c.k), c.want)
 	}
@@ -242,9 +246,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v, %v, %v", text, k, scaled, err)
 			continue
 		}
-		back, _, err := kernel.Parse(testkit.Must(kernel.ToSpec(k)).Text())
+		decoded, _, err := kernel.Parse(testkit.Must(kernel.ToSpec(k)).Text())
 		testkit.OK(t, err)
-		testkit.Equal(t, back.String(), want.k, text)
+		testkit.Equal(t, decoded.String(), want.k, text)
 	}
 	for text, want := range map[string]string{
 		"": `unknown kernel ""`, "rbf": `unknown kernel "rbf"`, "gaussian alpha=2": `no parameter "alpha"`,

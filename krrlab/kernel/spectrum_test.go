@@ -11,9 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/tree"
 )
 
-// TestSpectrum checks that the kernel is the characteristic function of the drawn frequencies. The terms are in [−1,
-// 1], so 5/√draws is at least five standard errors.
-func TestSpectrum(t *testing.T) {
+// TestFrequencies checks that the kernel is the mean of cos(wr) over random frequencies w, from Spread and Frequency.
+// The terms are in [−1, 1], so 5/√draws is at least five standard errors.
+func TestFrequencies(t *testing.T) {
 	const draws = 4000
 	g, w := rng.New(3).Sub("spectrum"), make([]float64, draws)
 	for _, r := range []float64{0.1, 0.7, 3} {
@@ -64,14 +64,14 @@ func TestTailBound(t *testing.T) {
 	}
 	cube := kernel.Polynomial{Gamma: 1, Degree: 3}
 	if bound, _ := kernel.TailBound(cube); bound != nil || kernel.Bounded01(cube) {
-		t.Errorf("%v is bounded", cube)
+		t.Errorf("%v has a tail bound or values in [0, 1]", cube)
 	}
-	if !kernel.IsExpensive(minKernel{}) || kernel.IsExpensive(tiled{}) {
+	if !kernel.IsExpensive(minKernel{}) || kernel.IsExpensive(minKernelTiles{}) {
 		t.Error("IsExpensive must hold for kernels that are evaluated pair by pair only")
 	}
 }
 
-// TestProse checks the names of kernels in running text.
+// TestProse checks the descriptions of kernels in running text.
 func TestProse(t *testing.T) {
 	for want, k := range map[string]kernel.Kernel{
 		"Gaussian kernel, σ = 0.3333":                            kernel.Gaussian{Sigma: 1. / 3},

@@ -22,7 +22,7 @@ func (minKernel) Eval(x, z []float64) float64 {
 	}
 	return s
 }
-func (minKernel) String() string { return "own" }
+func (minKernel) String() string { return "min" }
 
 // multiquadric is a user-defined radial kernel, the inverse multiquadric C/√(1+r²/σ²).
 type multiquadric struct{ C, Sigma float64 }
@@ -54,6 +54,7 @@ func (k multiquadric32) Profile32(dst []float32, sq []float64) {
 	}
 }
 
+// kernels are built-in and user-defined kernels. The last two are radial.
 var kernels = []kernel.Kernel{
 	kernel.Gaussian{Sigma: 2.5}, kernel.Laplacian{Sigma: 6}, kernel.Matern32{Sigma: 3}, kernel.Matern52{Sigma: 3},
 	kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}, kernel.Polynomial{Gamma: 0.2, Coef0: 0.5, Degree: 6}, minKernel{},
@@ -67,9 +68,9 @@ var kernels = []kernel.Kernel{
 	multiquadric{0.5, 3}, multiquadric32{multiquadric{1, 2}},
 }
 
-// draw returns n points of dimension d as dense float64, dense float32 and sparse points. A coordinate is normal with
-// probability density, and otherwise 0.
-func draw(seed uint64, n, d int, density float64) []points.Points {
+// pointsInFormats returns n points of dimension d as dense float64, dense float32 and sparse points. A coordinate is
+// normal with probability density, and otherwise 0.
+func pointsInFormats(seed uint64, n, d int, density float64) []points.Points {
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	a := points.NewDense(n, d, nil)
 	for p := range a.Data {
@@ -87,7 +88,8 @@ func TestTiles(t *testing.T) {
 		nx, nz, d int
 		density   float64
 	}{{1, 1, 1, 1}, {9, 6, 5, 1}, {13, 17, 20, 0.7}, {11, 12, 300, 0.03}, {2, 3, 0, 1}} {
-		xs, zs := draw(1, shape.nx, shape.d, shape.density), draw(2, shape.nz, shape.d, shape.density)
+		xs, zs := pointsInFormats(1, shape.nx, shape.d, shape.density), pointsInFormats(2, shape.nz, shape.d,
+			shape.density)
 		for _, k := range kernels {
 			want := evalAll(k, xs[0], zs[0])
 			for p := range xs {
@@ -161,9 +163,9 @@ type constant float64
 func (c constant) Eval(_, _ []float64) float64 { return float64(c) }
 func (c constant) String() string              { return "constant" }
 
-// TestFlush checks that tiles contain no subnormal number: values below 2⁻¹⁰⁰ (float32) or 2⁻²⁰⁰ (float64) of kernels
-// with an exponential, and values that are subnormal in float32 of all kernels, are set to 0.
-func TestFlush(t *testing.T) {
+// TestNoSubnormalEntries checks that tiles contain no subnormal number: values below 2⁻¹⁰⁰ (float32) or 2⁻²⁰⁰ (float64)
+// of kernels with an exponential, and values that are subnormal in float32 of all kernels, are set to 0.
+func TestNoSubnormalEntries(t *testing.T) {
 	const n = 400
 	x := points.NewDense(n, 1, nil)
 	for i := range x.Data {
@@ -181,17 +183,17 @@ func TestFlush(t *testing.T) {
 				if v == 0 {
 					zeros++
 				} else if v < 0x1p-101 {
-					t.Fatalf("%v, %v: stored %g", k, a, v)
+					t.Fatalf("%v, %v: entry %g, want 0", k, a, v)
 				}
 			}
 			if zeros == 0 {
-				t.Errorf("%v: nothing flushed", k)
+				t.Errorf("%v: no entry is set to 0", k)
 			}
 		}
 		kernel.Tile64(t64, n, k, p, p, kernel.Float64, &w)
 		for i, v := range t64 {
 			if v != 0 && v < 0x1p-201 || v == 0 && t32[i] != 0 {
-				t.Fatalf("%v: stored %g", k, v)
+				t.Fatalf("%v in float64: entry %g, in float32 %g", k, v, t32[i])
 			}
 		}
 	}
@@ -209,8 +211,8 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// TestDuplicates checks that the kernel of identical points is 1 to rounding, and never larger.
-func TestDuplicates(t *testing.T) {
+// TestTilesOfIdenticalPoints checks that the kernel of identical points is 1 to rounding, and never larger.
+func TestTilesOfIdenticalPoints(t *testing.T) {
 	x := points.NewDense(3, 4, []float64{1, 2, 3, 1e3, 1, 2, 3, 1e3, 1, 2, 3, 1e3})
 	var w kernel.Workspace
 	got := make([]float64, 9)
@@ -231,7 +233,7 @@ func TestNoAllocation(t *testing.T) {
 	}
 	var w kernel.Workspace
 	dst, dst64 := make([]float32, 900), make([]float64, 900)
-	for _, x := range draw(4, 30, 40, 0.3) {
+	for _, x := range pointsInFormats(4, 30, 40, 0.3) {
 		p := points.NewPanel(x)
 		f := func() {
 			for _, k := range kernels[:6] {
@@ -261,13 +263,13 @@ func Example() {
 	// [1.0000 0.6065 0.6065 1.0000]
 }
 
-// tiled is minKernel with EvalTile for many pairs at once. It counts the calls.
-type tiled struct {
+// minKernelTiles is minKernel with EvalTile for many pairs at once. It counts the calls.
+type minKernelTiles struct {
 	minKernel
 	calls *int
 }
 
-func (k tiled) EvalTile(dst, x, z []float64, nx, nz int) {
+func (k minKernelTiles) EvalTile(dst, x, z []float64, nx, nz int) {
 	*k.calls++
 	d := len(x) / max(nx, 1)
 	for p := range dst {
@@ -275,13 +277,13 @@ func (k tiled) EvalTile(dst, x, z []float64, nx, nz int) {
 	}
 }
 
-// counted is multiquadric, and counts the calls of Profile.
-type counted struct {
+// countingMultiquadric is multiquadric, and counts the calls of Profile.
+type countingMultiquadric struct {
 	multiquadric
 	calls *int
 }
 
-func (k counted) Profile(dst, sq []float64) {
+func (k countingMultiquadric) Profile(dst, sq []float64) {
 	*k.calls++
 	k.multiquadric.Profile(dst, sq)
 }
@@ -291,10 +293,11 @@ func (k counted) Profile(dst, sq []float64) {
 func TestOneCallPerTile(t *testing.T) {
 	var w kernel.Workspace
 	calls := 0
-	for _, d := range []int{4, 100000} { // 100,000 coordinates exceed the rows that are converted at a time
-		xs, zs := draw(11, 9, d, 1e-2), draw(12, 7, d, 1e-2)
+	for _, d := range []int{4, 100000} { // rows of 100,000 coordinates are converted in several parts
+		xs, zs := pointsInFormats(11, 9, d, 1e-2), pointsInFormats(12, 7, d, 1e-2)
 		for _, ld := range []int{7, 10} {
-			for _, k := range []kernel.Kernel{tiled{minKernel{}, &calls}, counted{multiquadric{1, 30}, &calls}} {
+			for _, k := range []kernel.Kernel{minKernelTiles{minKernel{}, &calls}, countingMultiquadric{multiquadric{1,
+				30}, &calls}} {
 				for i := range xs {
 					x, z := points.NewPanel(xs[i]), points.NewPanel(zs[i])
 					pair64, tile64 := make([]float64, 1), make([]float64, 9*ld)
@@ -303,7 +306,7 @@ func TestOneCallPerTile(t *testing.T) {
 					kernel.Tile64(tile64, ld, k, x, z, kernel.Differences, &w)
 					kernel.Tile32(tile32, ld, k, x, z, kernel.Float64, &w)
 					kernel.Tile32(tile32, ld, k, x, z, kernel.Differences, &w)
-					if _, pairs := k.(tiled); calls != 3 && !(pairs && d > 1000) {
+					if _, pairs := k.(minKernelTiles); calls != 3 && !(pairs && d > 1000) {
 						t.Errorf("%v: %d calls for three tiles", k, calls)
 					}
 					for a := range 9 {

@@ -20,7 +20,7 @@ func TestDrawWeighted(t *testing.T) {
 	}
 	w[17] = 4000
 	x := testkit.Must(points.NewWeighted(points.NewDense(n, 1, nil), w))
-	var number, weights, total float64
+	var estimatedNumber, estimatedWeight, total float64
 	for _, v := range w {
 		total += v
 	}
@@ -28,13 +28,13 @@ func TestDrawWeighted(t *testing.T) {
 		drawn, p := kernel.DrawWeighted(x, count, rng.New(seed))
 		if !slices.IsSorted(drawn) || len(slices.Compact(slices.Clone(drawn))) != len(drawn) ||
 			!slices.Contains(drawn, 17) || len(drawn) > count {
-			t.Fatalf("%v of %d", drawn, count)
+			t.Fatalf("drawn points %v, want at most %d in order, one of them 17", drawn, count)
 		}
 		for a, i := range drawn {
-			number += 1 / p[a] / draws
-			weights += w[i] / p[a] / draws
+			estimatedNumber += 1 / p[a] / draws
+			estimatedWeight += w[i] / p[a] / draws
 		}
 	}
-	testkit.Near(t, number, n, 0.03*n, "number of points") // the draws are seeded; another error is bias
-	testkit.Near(t, weights, total, 0.03*total, "sum of weights")
+	testkit.Near(t, estimatedNumber, n, 0.03*n, "number of points") // the draws are seeded; another error is bias
+	testkit.Near(t, estimatedWeight, total, 0.03*total, "sum of weights")
 }

@@ -10,10 +10,11 @@ import (
 
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// TestBoundOfNorm checks in random problems that ‖K̃−K‖₂ of dense float64 matrices is at most n·EntryError, without
+// TestNormBound checks in random problems that ‖K̃−K‖₂ of dense float64 matrices is at most n·EntryError, without
 // an allowance for rounding, and that missing modes would violate the bound.
 //
 // Shells of modes, one frequency wide, are removed from the outside until the error exceeds the bound. For an
@@ -21,7 +22,7 @@ import (
 // whose weights decrease slowly, so that the removed modes are a small part of the tail that the bound allows for.
 // For a larger ε the number is only logged: nε is then close to ‖K‖₂, and even the loss of nearly all modes may
 // satisfy the bound.
-func TestBoundOfNorm(t *testing.T) {
+func TestNormBound(t *testing.T) {
 	problems, maxPoints := suite.Scale(30, 300, 300), suite.Scale(60, 200, 200)
 	needed := map[int]int{} // problems by the number of shells that must be missing
 	loose, closest := 0, 0.0
@@ -31,7 +32,7 @@ func TestBoundOfNorm(t *testing.T) {
 		g.Float64s(u, 0)
 		d, n := 1+seed%3, 20+int(u[0]*float64(maxPoints-20))
 		shape := []string{"even", "clusters", "line", "duplicates", "outlier"}[seed/6%5]
-		x := clouds(n, d, uint64(seed))[shape]
+		x := pointSets(n, d, uint64(seed))[shape]
 		for i := range n {
 			for a := range d {
 				x.Row(i)[a] = 10*u[4+a] + x.Row(i)[a]*(0.2+u[1+a])
@@ -55,7 +56,7 @@ func TestBoundOfNorm(t *testing.T) {
 			}
 		}
 		name := fmt.Sprintf("seed %d: n = %d, d = %d, %s, %v, %d modes", seed, n, d, shape, k, s.Modes())
-		exact, phi := dense(k, x), features(s, x)
+		exact, phi := testkit.KernelMatrix(k, x), features(s, x)
 		norm := func(modes func(k int) bool) float64 {
 			scaled := mat.DenseCopyOf(phi)
 			for k := range s.modes {
@@ -73,11 +74,7 @@ func TestBoundOfNorm(t *testing.T) {
 					difference.SetSym(i, j, approx.At(i, j)-exact.At(i, j))
 				}
 			}
-			var e mat.EigenSym
-			if !e.Factorize(difference, false) {
-				t.Fatal("no eigenvalues")
-			}
-			return floats.Norm(e.Values(nil), math.Inf(1))
+			return floats.Norm(testkit.Eigenvalues(t, difference), math.Inf(1))
 		}
 		bound := float64(n) * s.EntryError()
 		e := norm(func(int) bool { return true })
@@ -96,8 +93,8 @@ func TestBoundOfNorm(t *testing.T) {
 		}
 		largestRadius := floats.Max(radii)
 		shells := 1
-		within := func(k int) bool { return radii[k] <= largestRadius-float64(shells)+1e-9 }
-		for float64(shells) <= largestRadius && norm(within) <= bound {
+		innerModes := func(k int) bool { return radii[k] <= largestRadius-float64(shells)+1e-9 }
+		for float64(shells) <= largestRadius && norm(innerModes) <= bound {
 			shells++
 		}
 		allowed := 1

@@ -13,12 +13,12 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestExpansion checks that the error of the Chebyshev expansion of e^{iqθ} is at most truncation, for several sizes
-// of cells and numbers of polynomials. With one polynomial less the error must exceed the bound if qr is below a
+// TestChebyshevExpansion checks that the error of the Chebyshev expansion of e^{iqθ} is at most truncation, for several
+// sizes of cells and numbers of polynomials. With one polynomial less the error must exceed the bound if qr is below a
 // third of the number of polynomials, because |J_j(z)| is then about (z/2)^j/j!.
-func TestExpansion(t *testing.T) {
+func TestChebyshevExpansion(t *testing.T) {
 	const rounding = 3e-14 // of sums of 40 terms with Bessel functions, and of angles up to 40 periods
-	noticed := 0           // cases in which one polynomial less was tried
+	shorterCases := 0      // cases in which one polynomial less was tried
 	for _, top := range []int{1, 7, 40} {
 		for cells := 1; cells <= 16; cells *= 2 {
 			for terms := 1; terms < 40; terms += 3 {
@@ -30,7 +30,7 @@ func TestExpansion(t *testing.T) {
 					t.Errorf("frequency %d, %d cells, %d polynomials: error %.3g, bound %.3g", top, cells, terms, worst, bound)
 				}
 				if bound > 1e-12 && bound < 1e-5 && float64(top)*e.half < float64(terms)/3 {
-					noticed++
+					shorterCases++
 					if shorter := worstError(&e, terms-1); shorter <= bound {
 						t.Errorf("frequency %d, %d cells, %d polynomials: without the last the error is %.3g, bound %.3g",
 							top, cells, terms, shorter, bound)
@@ -39,8 +39,8 @@ func TestExpansion(t *testing.T) {
 			}
 		}
 	}
-	if noticed < 10 {
-		t.Errorf("one polynomial less was tried %d times only", noticed)
+	if shorterCases < 10 {
+		t.Errorf("one polynomial less was tried %d times only", shorterCases)
 	}
 }
 
@@ -65,14 +65,14 @@ func worstError(e *expansion, terms int) (worst float64) {
 	return worst
 }
 
-// TestPass compares the sums and values of a series with sums of cosines and sines, one point and mode at a time, for
-// each size of a cell.
-func TestPass(t *testing.T) {
+// TestSumsAndValues compares the sums and values of a series with sums of cosines and sines, one point and mode at a
+// time, for each size of a cell.
+func TestSumsAndValues(t *testing.T) {
 	defer func(angles []float64) { cellAngles = angles }(cellAngles)
 	for _, angle := range cellAngles {
 		cellAngles = []float64{angle}
 		for d := 1; d <= 3; d++ {
-			for name, x := range clouds(40, d, 5) {
+			for name, x := range pointSets(40, d, 5) {
 				if name == "line" || name == "duplicates" {
 					continue
 				}
@@ -110,9 +110,9 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// TestOutside checks that a point outside the box of the training points panics, because the expansions do not hold
-// there.
-func TestOutside(t *testing.T) {
+// TestPointOutsideBox checks that a point outside the box of the training points panics, because the expansions do not
+// hold there.
+func TestPointOutsideBox(t *testing.T) {
 	for _, x := range []*points.Dense{points.NewDense(2, 1, []float64{0, 1}), points.NewDense(1, 1, nil)} {
 		s := testkit.Must(New(kernel.Gaussian{Sigma: 0.3}, Options{}, x))
 		for _, v := range []float64{-0.1, 1.1, math.NaN()} {

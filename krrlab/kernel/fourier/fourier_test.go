@@ -14,9 +14,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// clouds returns sets of points in the box of side 1 in d dimensions: evenly distributed, in clusters, on a line,
+// pointSets returns sets of points in the box of side 1 in d dimensions: evenly distributed, in clusters, on a line,
 // with duplicates, and with an outlier.
-func clouds(n, d int, seed uint64) map[string]*points.Dense {
+func pointSets(n, d int, seed uint64) map[string]*points.Dense {
 	g := rng.New(seed)
 	sets := map[string]*points.Dense{}
 	for _, name := range []string{"even", "clusters", "line", "duplicates", "outlier"} {
@@ -47,17 +47,6 @@ func clouds(n, d int, seed uint64) map[string]*points.Dense {
 	return sets
 }
 
-// dense returns K in float64, entry by entry.
-func dense(k kernel.Kernel, x *points.Dense) *mat.SymDense {
-	a := mat.NewSymDense(x.N, nil)
-	for i := range x.N {
-		for j := i; j < x.N; j++ {
-			a.SetSym(i, j, k.Eval(x.Row(i), x.Row(j)))
-		}
-	}
-	return a
-}
-
 // features returns Φ, n×M, computed from its definition, one point and mode at a time.
 func features(s *Series, x *points.Dense) *mat.Dense {
 	phi := mat.NewDense(x.N, len(s.modes), nil)
@@ -75,12 +64,12 @@ func features(s *Series, x *points.Dense) *mat.Dense {
 	return phi
 }
 
-// TestBound checks that no entry of K̃ differs from K by more than the bound, for several accuracies, and that a
-// series with fewer modes violates the bound.
-func TestBound(t *testing.T) {
+// TestEntryErrorBound checks that no entry of K̃ differs from K by more than the bound, for several accuracies, and
+// that a series with fewer modes violates the bound.
+func TestEntryErrorBound(t *testing.T) {
 	problems := 0
 	for d := 1; d <= 3; d++ {
-		for name, x := range clouds(suite.Scale(25, 60, 60), d, 1) {
+		for name, x := range pointSets(suite.Scale(25, 60, 60), d, 1) {
 			kernels := []kernel.Kernel{kernel.Gaussian{Sigma: 0.15}, kernel.Matern52{Sigma: 1},
 				kernel.Gaussian{Sigma: 0.4}, kernel.Gaussian{Sigma: 2}}
 			// In three dimensions the narrowest kernel and the smaller errors need too many modes.
@@ -89,7 +78,7 @@ func TestBound(t *testing.T) {
 					if _, ok := k.(kernel.Matern52); ok {
 						accuracy = math.Pow(accuracy, 1/float64(d)) // the modes grow as a power of 1/accuracy
 					}
-					checkBound(t, fmt.Sprintf("d = %d, %s, %v, %g", d, name, k, accuracy), k, x, accuracy)
+					checkEntryErrorBound(t, fmt.Sprintf("d = %d, %s, %v, %g", d, name, k, accuracy), k, x, accuracy)
 					problems++
 				}
 			}
@@ -98,12 +87,12 @@ func TestBound(t *testing.T) {
 	t.Logf("%d problems", problems)
 }
 
-// checkBound compares a series with K, and the same series without a quarter of its modes, or without half of them
-// for a Density.
-func checkBound(t *testing.T, name string, k kernel.Kernel, x *points.Dense, accuracy float64) {
+// checkEntryErrorBound compares a series with K, and the same series without a quarter of its modes, or without half of
+// them for a Density.
+func checkEntryErrorBound(t *testing.T, name string, k kernel.Kernel, x *points.Dense, accuracy float64) {
 	t.Helper()
 	s := testkit.Must(New(k, Options{EntryError: accuracy, MaxModes: 30_000}, x))
-	exact := dense(k, x)
+	exact := testkit.KernelMatrix(k, x)
 	worst := func(s *Series) (worst float64) {
 		phi := features(s, x)
 		var approx mat.Dense
@@ -136,7 +125,7 @@ func checkBound(t *testing.T, name string, k kernel.Kernel, x *points.Dense, acc
 func TestSolve(t *testing.T) {
 	n := suite.Scale(150, 500, 2000)
 	for d := 1; d <= 3; d++ {
-		for name, x := range clouds(n, d, 2) {
+		for name, x := range pointSets(n, d, 2) {
 			if suite.Small() && name != "even" && name != "outlier" {
 				continue
 			}
@@ -167,7 +156,7 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 	s := testkit.Must(New(k, opts, x))
 	y := mat.NewDense(n, 2, nil)
 	rng.New(3).Normals(y.RawMatrix().Data, 0)
-	a := dense(k, x)
+	a := testkit.KernelMatrix(k, x)
 	var weights []float64
 	if weighted {
 		weights = make([]float64, n)
@@ -189,23 +178,23 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 	}
 	normal, b, err := s.NormalEquations(ctx, x, weights, scaled)
 	testkit.OK(t, err)
-	sol := testkit.Must(normal.Factor(ctx, lambda))
-	beta, iterations, err := sol.Solve(ctx, b, 1e-13)
+	factored := testkit.Must(normal.Factor(ctx, lambda))
+	beta, iterations, err := factored.Solve(ctx, b, 1e-13)
 	testkit.OK(t, err)
 	if predicted := s.Work(n, 2, lambda).Iterations; !s.Direct() && (iterations < 2 || predicted < 2) {
 		t.Errorf("%d iterations, predicted %d: the preconditioner must not be exact here", iterations, predicted)
 	}
 	// EvalProject computes the same values and their projection in one pass.
-	again := mat.NewDense(n, 2, nil)
+	updated := mat.NewDense(n, 2, nil)
 	projected := testkit.Must(s.EvalProject(ctx, x, beta, func(i, j int, f float64) float64 {
-		again.Set(i, j, f)
+		updated.Set(i, j, f)
 		return scaled.At(i, j)
 	}))
 	if !mat.EqualApprox(projected, b, 1e-9*mat.Norm(b, 2)) {
 		t.Error("EvalProject and NormalEquations disagree")
 	}
 	values := testkit.Must(s.Eval(ctx, x, beta))
-	if !mat.Equal(values, again) {
+	if !mat.Equal(values, updated) {
 		t.Error("EvalProject and Eval disagree")
 	}
 	for i := range n {
@@ -217,7 +206,8 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 	}
 	var want, fitted mat.Dense
 	testkit.OK(t, factor.SolveTo(&want, y))
-	fitted.Sub(y, scale(lambda, &want)) // W^½f = W^½y − λĉ
+	fitted.Scale(-lambda, &want)
+	fitted.Add(y, &fitted) // W^½f = W^½y − λĉ
 	worst := 0.0
 	for i := range n {
 		root := 1.0
@@ -229,19 +219,19 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 		}
 	}
 	if worst > 1e-8*mat.Norm(&fitted, 2) {
-		t.Errorf("%d modes, %d iterations: fitted values are off by %.3g", s.Modes(), iterations, worst)
+		t.Errorf("%d modes, %d iterations: fitted values have an error of %.3g", s.Modes(), iterations, worst)
 	}
 	if opts.DirectModes == 1 {
-		testkit.Fails(t, sol.Leverages(ctx, x, beta, nil), "are more than the 1 that are factored")
+		testkit.Fails(t, factored.Leverages(ctx, x, beta, nil), "are more than the 1 that are factored")
 		return
 	}
-	if deviation := math.Abs(sol.LogDet - factor.LogDet()); deviation > 1e-7*float64(n) {
-		t.Errorf("ln det %.10g, want %.10g", sol.LogDet, factor.LogDet())
+	if deviation := math.Abs(factored.LogDet - factor.LogDet()); deviation > 1e-7*float64(n) {
+		t.Errorf("ln det %.10g, want %.10g", factored.LogDet, factor.LogDet())
 	}
 	var inverse mat.SymDense
 	testkit.OK(t, factor.InverseTo(&inverse))
 	statDim := float64(n) - lambda*mat.Trace(&inverse)
-	testkit.OK(t, sol.Leverages(ctx, x, beta, func(i int, f []float64, h float64) {
+	testkit.OK(t, factored.Leverages(ctx, x, beta, func(i int, f []float64, h float64) {
 		w := 1.0
 		if weighted {
 			w = weights[i]
@@ -253,28 +243,22 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 			t.Errorf("point %d: value %.10g, want %.10g", i, f[1], want)
 		}
 	}))
-	if got := testkit.Must(sol.StatDim(t.Context())); !(math.Abs(got-statDim) <= 1e-6*statDim) {
+	if got := testkit.Must(factored.StatDim(t.Context())); !(math.Abs(got-statDim) <= 1e-6*statDim) {
 		t.Errorf("s_λ = %.8g, want %.8g", got, statDim)
 	}
 }
 
-// scale returns f·a.
-func scale(f float64, a mat.Matrix) *mat.Dense {
-	var b mat.Dense
-	b.Scale(f, a)
-	return &b
-}
-
-// TestRefused checks that the error names the reason if a kernel or data set has no series.
-func TestRefused(t *testing.T) {
+// TestNewErrors checks that the error names the reason if there is no series for a kernel or points, and that identical
+// points have one.
+func TestNewErrors(t *testing.T) {
 	x := points.NewDense(3, 2, []float64{0, 0, 1, 1, 0, 1})
 	wide := points.NewDense(3, 4, nil)
 	laplacian := testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, Options{}, x))
 	testkit.Fails(t, laplacian, "no method SpectralDensity (fourier.Density); take the Gaussian kernel or matern52")
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1e-4}, Options{}, x)), "sparse tiles suit a narrow kernel")
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1}, Options{}, wide)), "4 dimensions")
-	single := testkit.Must(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 2, nil))) // a box of side 0
-	if single.Modes() < 1 || single.EntryError() > 1e-13 {
-		t.Errorf("%d modes, error %g", single.Modes(), single.EntryError())
+	identical := testkit.Must(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 2, nil))) // a box of side 0
+	if identical.Modes() < 1 || identical.EntryError() > 1e-13 {
+		t.Errorf("identical points: %d modes, error %g", identical.Modes(), identical.EntryError())
 	}
 }

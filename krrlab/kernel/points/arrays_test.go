@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestArrays converts points to arrays and back, also if the rows are a part of larger arrays. Arrays of a wrong type
-// or with wrong columns are errors.
+// TestArrays checks that points converted to arrays and back are the same, also if the rows are a part of larger
+// arrays. Arrays of a wrong type or with wrong columns, and unknown kinds, must be errors.
 func TestArrays(t *testing.T) {
 	sparse := &points.CSR{N: 3, D: 3, Ptr: []int{0, 1, 3, 4}, Col: []int32{2, 0, 2, 1}, Val: []float64{1, 2, 3, 4}}
 	sets := map[string]points.Points{
@@ -22,7 +22,7 @@ func TestArrays(t *testing.T) {
 	for name, x := range sets {
 		kind, unit, arrays := points.ToArrays(x)
 		n, d := x.Dims()
-		read := func(change func(name string, data any) any) (points.Points, error) {
+		fromArrays := func(change func(name string, data any) any) (points.Points, error) {
 			return points.FromArrays(kind, n, d, unit, func(name string, _ ...int) (any, error) {
 				for _, a := range arrays {
 					if a.Name == name {
@@ -32,7 +32,7 @@ func TestArrays(t *testing.T) {
 				return nil, fmt.Errorf("no %s", name)
 			})
 		}
-		got, err := read(func(_ string, data any) any { return data })
+		got, err := fromArrays(func(_ string, data any) any { return data })
 		if err != nil || reflect.TypeOf(got) != reflect.TypeOf(x) {
 			t.Fatalf("%s: %T, %v", name, got, err)
 		}
@@ -45,23 +45,23 @@ func TestArrays(t *testing.T) {
 				t.Errorf("%s: row %d is %v, want %v", name, i, b, a)
 			}
 		}
-		if _, err := read(func(string, any) any { return []complex64{} }); err == nil {
-			t.Errorf("%s: of complex numbers", name)
+		if _, err := fromArrays(func(string, any) any { return []complex64{} }); err == nil {
+			t.Errorf("%s: no error for complex numbers", name)
 		}
 		if kind == "csr" {
-			if _, err := read(func(name string, data any) any {
+			if _, err := fromArrays(func(name string, data any) any {
 				if name == "x_indices" {
 					return []int32{7, 7, 7, 7}[:len(data.([]int32))]
 				}
 				return data
 			}); err == nil {
-				t.Errorf("%s: column 7 of 3", name)
+				t.Errorf("%s: no error for column 7 of 3", name)
 			}
 		}
 	}
 	for _, kind := range []string{"", "sparse"} {
 		if _, err := points.FromArrays(kind, 1, 1, 1, nil); err == nil {
-			t.Errorf("kind %q", kind)
+			t.Errorf("no error for the kind %q", kind)
 		}
 	}
 }

@@ -32,9 +32,9 @@ func onEachPath(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// TestInnerWhole compares inner products of bytes with big integers, also for so many dimensions that int32 would
+// TestIntegerInner compares inner products of bytes with big integers, also for so many dimensions that int32 would
 // overflow.
-func TestInnerWhole(t *testing.T) {
+func TestIntegerInner(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	onEachPath(t, func(t *testing.T) {
 		for _, s := range []struct{ na, nb, d int }{{1, 1, 1}, {4, 3, 0}, {5, 37, 255}, {16, 7, 258}, {3, 33, 785},
@@ -113,9 +113,9 @@ func TestBytesPoints(t *testing.T) {
 	}
 }
 
-// TestSameBytes checks that products are exact integers for two sets of byte points with the same scale, and for
+// TestExactProductUnit checks that products are exact integers for two sets of byte points with the same scale, and for
 // nothing else.
-func TestSameBytes(t *testing.T) {
+func TestExactProductUnit(t *testing.T) {
 	x, y := NewBytes(2, 3, 0.5, nil), NewBytes(2, 3, 0.25, nil)
 	for i, c := range []struct {
 		a, b  Points
@@ -126,7 +126,7 @@ func TestSameBytes(t *testing.T) {
 		var w Workspace
 		if ok != c.exact || ok && unit != 0.25 || IntegerInner64(make([]float64, 4), 2, c.a, c.b, &w) != ok ||
 			IntegerInner32(make([]int32, 4), 2, c.a, c.b, &w) != ok {
-			t.Errorf("case %d: %v, %v", i, unit, ok)
+			t.Errorf("case %d: unit %v, exact %v, want %v", i, unit, ok, c.exact)
 		}
 	}
 }
@@ -139,31 +139,31 @@ func TestAsBytes(t *testing.T) {
 		scale float64 // requested scale, 0 for any
 		want  float64 // scale of the result; 0 if AsBytes refuses the points
 	}{
-		"integers":       {NewDense(2, 2, []float64{0, 255, 2, 4}), 0, 1},
-		"pixels":         {NewDense(2, 2, []float64{0, 1, 17.0 / 255, 4.0 / 255}), 0, 1.0 / 255},
-		"thirds":         {NewDense(2, 2, []float64{0, third, 2 * third, 1}), 0, third},
-		"zeros":          {NewDense(2, 2, nil), 0, 1},
-		"zeros asked":    {NewDense(2, 2, nil), 0.5, 0.5},
-		"asked":          {NewDense(1, 2, []float64{2, 4}), 0.5, 0.5},
-		"not as asked":   {NewDense(1, 2, []float64{2, 4}), 3, 0},
-		"256":            {NewDense(1, 2, []float64{1, 256}), 0, 0},
-		"negative":       {NewDense(1, 2, []float64{1, -1}), 0, 0},
-		"negative only":  {NewDense(1, 2, []float64{-1, -1}), 0, 0},
-		"between":        {NewDense(1, 3, []float64{1, 1.5, 2}), 0, 0},
-		"rounded":        {NewDense(1, 3, []float64{0.333333, 0.666667, 1}), 0, 0},
-		"nan":            {NewDense(1, 2, []float64{1, math.NaN()}), 0, 0},
-		"inf":            {NewDense(1, 2, []float64{1, math.Inf(1)}), 0, 0},
-		"tiny":           {NewDense(1, 2, []float64{1e-200, 2e-200}), 0, 0},
-		"float32":        {NewDense32(1, 2, []float32{3, 200}), 0, 1},
-		"float32 pixels": {NewDense32(1, 2, []float32{1.0 / 255, 200.0 / 255}), 0, 0},
-		"full rows":      {&CSR{N: 1, D: 12, Ptr: []int{0, 1}, Col: []int32{5}, Val: []float64{1}}, 0, 1},
-		"sparse rows":    {&CSR{N: 1, D: 13, Ptr: []int{0, 1}, Col: []int32{5}, Val: []float64{1}}, 0, 0},
-		"bytes":          {NewBytes(1, 2, 0.1, nil), 0, 0.1},
-		"other bytes":    {NewBytes(1, 2, 0.1, []uint8{1, 2}), 0.2, 0},
+		"integers":                 {NewDense(2, 2, []float64{0, 255, 2, 4}), 0, 1},
+		"pixels":                   {NewDense(2, 2, []float64{0, 1, 17.0 / 255, 4.0 / 255}), 0, 1.0 / 255},
+		"thirds":                   {NewDense(2, 2, []float64{0, third, 2 * third, 1}), 0, third},
+		"zeros":                    {NewDense(2, 2, nil), 0, 1},
+		"zeros, scale requested":   {NewDense(2, 2, nil), 0.5, 0.5},
+		"scale requested":          {NewDense(1, 2, []float64{2, 4}), 0.5, 0.5},
+		"other scale requested":    {NewDense(1, 2, []float64{2, 4}), 3, 0},
+		"256":                      {NewDense(1, 2, []float64{1, 256}), 0, 0},
+		"negative":                 {NewDense(1, 2, []float64{1, -1}), 0, 0},
+		"negative only":            {NewDense(1, 2, []float64{-1, -1}), 0, 0},
+		"not a multiple":           {NewDense(1, 3, []float64{1, 1.5, 2}), 0, 0},
+		"rounded":                  {NewDense(1, 3, []float64{0.333333, 0.666667, 1}), 0, 0},
+		"nan":                      {NewDense(1, 2, []float64{1, math.NaN()}), 0, 0},
+		"inf":                      {NewDense(1, 2, []float64{1, math.Inf(1)}), 0, 0},
+		"scale too small":          {NewDense(1, 2, []float64{1e-200, 2e-200}), 0, 0},
+		"float32":                  {NewDense32(1, 2, []float32{3, 200}), 0, 1},
+		"float32 pixels":           {NewDense32(1, 2, []float32{1.0 / 255, 200.0 / 255}), 0, 0},
+		"sparse, smaller as bytes": {&CSR{N: 1, D: 12, Ptr: []int{0, 1}, Col: []int32{5}, Val: []float64{1}}, 0, 1},
+		"sparse, larger as bytes":  {&CSR{N: 1, D: 13, Ptr: []int{0, 1}, Col: []int32{5}, Val: []float64{1}}, 0, 0},
+		"bytes":                    {NewBytes(1, 2, 0.1, nil), 0, 0.1},
+		"other bytes":              {NewBytes(1, 2, 0.1, []uint8{1, 2}), 0.2, 0},
 	} {
 		b, ok := AsBytes(c.x, c.scale)
 		if ok != (c.want != 0) || ok && b.Scale != c.want {
-			t.Errorf("%s: %v, %v", name, b, ok)
+			t.Errorf("%s: AsBytes returns %v, %v, want the scale %v", name, b, ok, c.want)
 		}
 		if !ok {
 			continue

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // filled returns n numbers −9.
@@ -18,7 +20,7 @@ func filled[T realNumber](n int) []T {
 // TestSlices checks that a slice, also of a slice, has the rows of the original for all types of points, and that it
 // may be empty.
 func TestSlices(t *testing.T) {
-	x, x32, s := random(9, 7, 3, 0.6)
+	x, x32, s := inFormats(9, 7, 3, 0.6)
 	for _, p := range []Points{x, x32, s, opaque{x}, Shift(x, make([]float64, 3)), Shift(s, make([]float64, 3))} {
 		for i := range 8 {
 			for j := i; j <= 7; j++ {
@@ -35,7 +37,7 @@ func TestSlices(t *testing.T) {
 				// all entries are float32 numbers, so both panels are exact
 				for _, panel := range []Panel{NewPanel(p).Slice(i, j), NewPanel32(p).Slice(i, j)} {
 					for k, v := range panel.Norms {
-						want := dot(x.Row(i+k), x.Row(i+k))
+						want := floats.Dot(x.Row(i+k), x.Row(i+k))
 						if panel.X.RowTo(row, k); math.Abs(v-want) > 1e-14 || panel.Len() != j-i ||
 							!slices.Equal(row, x.Row(i+k)) {
 							t.Errorf("%T: norm %d of [%d, %d) is %v, want %v", p, k, i, j, v, want)
@@ -60,14 +62,14 @@ func TestSlices(t *testing.T) {
 	}
 	for n := range 3 {
 		if _, d := NewDense(n, 0, nil).Slice(0, n).Dims(); d != 0 {
-			t.Error("points of no dimension")
+			t.Error("a slice of points without coordinates has coordinates")
 		}
 	}
 }
 
-// TestRounded checks that inner products of panels in float32 and their norms belong to the rounded points, whether
-// sparse rows are made dense or not.
-func TestRounded(t *testing.T) {
+// TestProductsOfRoundedPoints checks that inner products of panels in float32 and their norms belong to the rounded
+// points, whether sparse rows are made dense or not.
+func TestProductsOfRoundedPoints(t *testing.T) {
 	x := NewDense(2, 3, []float64{1 + 0x1p-30, 0, 3, 0.1, 2, 0})
 	s := &CSR{N: 2, D: 3, Ptr: []int{0, 2, 4}, Col: []int32{0, 2, 0, 1}, Val: []float64{1 + 0x1p-30, 3, 0.1, 2}}
 	round := func(v float64) float64 { return float64(float32(v)) }
@@ -84,7 +86,7 @@ func TestRounded(t *testing.T) {
 	Inner32(d32, 1, wide, big, &w)
 	Inner64(d64, 1, wide, big, &w)
 	if d32[0] != 1<<24 || d64[0] != 1<<24+0x1p-6 {
-		t.Errorf("%v and %v", d32[0], d64[0])
+		t.Errorf("inner products %v of points rounded to float32, %v in float64", d32[0], d64[0])
 	}
 	w.transposeIfCheap(wide, wide, true) // both sides are rounded
 	w.sparseInner(wide, 1, true, func(_ int, acc []float64) {
@@ -103,25 +105,25 @@ func TestCheckCSR(t *testing.T) {
 		x     *CSR
 		valid bool
 	}{
-		"full rows":      {csr([]int{0, 3, 3, 5}, 0, 1, 2, 0, 2), true},
-		"twice":          {csr([]int{0, 2}, 1, 1), false},
-		"descending":     {csr([]int{0, 2}, 1, 0), false},
-		"column beyond":  {csr([]int{0, 1}, 3), false},
-		"negative":       {csr([]int{0, 1}, -1), false},
-		"rows go back":   {csr([]int{0, 2, 1, 2}, 0, 1), false},
-		"rows go beyond": {csr([]int{0, 3, 2}, 0, 1), false},
-		"begins late":    {csr([]int{1, 2}, 0, 1), false},
-		"row missing":    {&CSR{N: 2, D: 3, Ptr: []int{0, 0}}, false},
-		"no offsets":     {&CSR{N: -1}, false},
-		"ends early":     {csr([]int{0, 1}, 0, 1), false},
+		"full rows":             {csr([]int{0, 3, 3, 5}, 0, 1, 2, 0, 2), true},
+		"repeated column":       {csr([]int{0, 2}, 1, 1), false},
+		"descending columns":    {csr([]int{0, 2}, 1, 0), false},
+		"column beyond":         {csr([]int{0, 1}, 3), false},
+		"negative column":       {csr([]int{0, 1}, -1), false},
+		"rows go back":          {csr([]int{0, 2, 1, 2}, 0, 1), false},
+		"rows go beyond":        {csr([]int{0, 3, 2}, 0, 1), false},
+		"first row begins late": {csr([]int{1, 2}, 0, 1), false},
+		"row missing":           {&CSR{N: 2, D: 3, Ptr: []int{0, 0}}, false},
+		"no offsets":            {&CSR{N: -1}, false},
+		"last row ends early":   {csr([]int{0, 1}, 0, 1), false},
 	} {
 		if err := c.x.Check(); (err == nil) != c.valid {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, valid: %v", name, err, c.valid)
 		}
 	}
 	short := csr([]int{0, 2}, 0, 1)
 	short.Val = short.Val[:1]
 	if short.Check() == nil {
-		t.Error("a column without a value is taken")
+		t.Error("a column without a value is valid")
 	}
 }

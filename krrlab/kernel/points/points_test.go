@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// random returns n points of dimension d as all three types. The share density of the entries is not zero, and every
+// inFormats returns n points of dimension d as all three types. The share density of the entries is not zero, and every
 // entry is a float32 number.
-func random(seed uint64, n, d int, density float64) (*Dense, *Dense32, *CSR) {
+func inFormats(seed uint64, n, d int, density float64) (*Dense, *Dense32, *CSR) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	a, b := NewDense(n, d, nil), NewDense32(n, d, nil)
 	s := &CSR{N: n, D: d, Ptr: []int{0}}
@@ -50,25 +52,9 @@ func allPairs(x, z Points, f func(x, z []float64) float64) []float64 {
 	return out
 }
 
-// dot returns xᵀz.
-func dot(x, z []float64) (s float64) {
-	for j := range x {
-		s += x[j] * z[j]
-	}
-	return s
-}
-
-// dist1 returns ‖x−z‖₁.
-func dist1(x, z []float64) (s float64) {
-	for j := range x {
-		s += math.Abs(x[j] - z[j])
-	}
-	return s
-}
-
-// TestPairs compares inner products and 1-distances, in both precisions, of all pairs of types of points with plain
-// loops.
-func TestPairs(t *testing.T) {
+// TestProductsAndDistances compares inner products and 1-distances, in both precisions, of all pairs of types of points
+// with plain loops.
+func TestProductsAndDistances(t *testing.T) {
 	var w Workspace // a single workspace, so earlier contents must not matter
 	shapes := []struct {
 		na, nb, d int
@@ -76,28 +62,29 @@ func TestPairs(t *testing.T) {
 	}{{1, 1, 1, 1}, {3, 5, 0, 1}, {7, 4, 9, 1}, {6, 5, 1, 1}, {5, 3, 2, 0.5}, {20, 33, 40, 0.3}, {30, 31, 600, 0.01},
 		{5, 6, 1100, 0.6}, {8, 9, 30, 0}, {20, 10, 60000, 0.001}, {0, 4, 3, 1}}
 	for _, c := range shapes {
-		a64, a32, aSparse := random(1, c.na, c.d, c.density)
-		b64, b32, bSparse := random(2, c.nb, c.d, c.density)
+		a64, a32, aSparse := inFormats(1, c.na, c.d, c.density)
+		b64, b32, bSparse := inFormats(2, c.nb, c.d, c.density)
 		shift := make([]float64, c.d)
 		for j := range shift {
 			shift[j] = float64(j%3) - 1
 		}
-		wantIn, wantL1 := allPairs(a64, b64, dot), allPairs(a64, b64, dist1)
+		wantIn := allPairs(a64, b64, floats.Dot)
+		wantL1 := allPairs(a64, b64, func(x, z []float64) float64 { return floats.Distance(x, z, 1) })
 		for ia, a := range []Points{a64, a32, aSparse, opaque{a64}} {
 			for ib, b := range []Points{b64, b32, bSparse, opaque{b64}} {
-				checkPair(t, a, b, wantIn, wantL1, &w)
+				checkProductsAndDistances(t, a, b, wantIn, wantL1, &w)
 				if ia == ib && c.d > 0 {
 					sa, sb := Shift(a, shift), Shift(b, shift)
-					checkPair(t, sa, sb, allPairs(sa, sb, dot), wantL1, &w)
+					checkProductsAndDistances(t, sa, sb, allPairs(sa, sb, floats.Dot), wantL1, &w)
 				}
 			}
 		}
 	}
 }
 
-// checkPair compares the products and distances of a and b with the given ones, and checks that the elements between
-// the rows are unchanged. A sum of d terms may have an error of about √d roundings of the largest one.
-func checkPair(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace) {
+// checkProductsAndDistances compares the products and distances of a and b with the given ones, and checks that the
+// elements between the rows are unchanged. A sum of d terms may have an error of about √d roundings of the largest one.
+func checkProductsAndDistances(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace) {
 	t.Helper()
 	na, d := a.Dims()
 	nb, _ := b.Dims()
@@ -109,17 +96,19 @@ func checkPair(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace
 		eps  float64
 	}{
 		{"Inner64", func(dst []float64) { Inner64(dst, ld, a, b, w) }, wantIn, 1e-15},
-		{"Inner32", func(dst []float64) { run32(dst, func(v []float32) { Inner32(v, ld, a, b, w) }) }, wantIn, 2e-7},
+		{"Inner32", func(dst []float64) { inFloat32(dst, func(v []float32) { Inner32(v, ld, a, b, w) }) }, wantIn,
+			2e-7},
 		{"L1Dist64", func(dst []float64) { L1Dist64(dst, ld, a, b, w) }, wantL1, 1e-15},
 		{"AccurateL1Dist64", func(dst []float64) { AccurateL1Dist64(dst, ld, a, b, w) }, wantL1, 1e-15},
-		{"L1Dist32", func(dst []float64) { run32(dst, func(v []float32) { L1Dist32(v, ld, a, b, w) }) }, wantL1, 2e-7},
+		{"L1Dist32", func(dst []float64) { inFloat32(dst, func(v []float32) { L1Dist32(v, ld, a, b, w) }) }, wantL1,
+			2e-7},
 	} {
 		dst := make([]float64, na*ld)
 		for i := range dst {
 			dst[i] = 77
 		}
 		c.run(dst)
-		scale := 3 * math.Sqrt(float64(d)+1) * (1 + maxAbs(c.want))
+		scale := 3 * math.Sqrt(float64(d)+1) * (1 + floats.Norm(c.want, math.Inf(1)))
 		for i := range na {
 			for j := range nb {
 				if got, want := dst[i*ld+j], c.want[i*nb+j]; !(math.Abs(got-want) <= c.eps*scale) {
@@ -136,8 +125,8 @@ func checkPair(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace
 	}
 }
 
-// run32 calls f with dst in float32 and stores the result in dst.
-func run32(dst []float64, f func([]float32)) {
+// inFloat32 calls f with dst in float32 and stores the result in dst.
+func inFloat32(dst []float64, f func([]float32)) {
 	v := make([]float32, len(dst))
 	for i := range v {
 		v[i] = float32(dst[i])
@@ -148,14 +137,6 @@ func run32(dst []float64, f func([]float32)) {
 	}
 }
 
-// maxAbs returns the largest absolute value of v.
-func maxAbs(v []float64) (m float64) {
-	for _, a := range v {
-		m = max(m, math.Abs(a))
-	}
-	return m
-}
-
 // TestSparseProducts checks at which densities products of sparse panels use the nonzeros only, and that a large sparse
 // product is not made dense.
 func TestSparseProducts(t *testing.T) {
@@ -164,12 +145,12 @@ func TestSparseProducts(t *testing.T) {
 		density float64
 		want    bool
 	}{{0.002, true}, {0.1, true}, {0.4, false}, {1, false}} {
-		_, _, s := random(4, 64, 1000, c.density)
+		_, _, s := inFormats(4, 64, 1000, c.density)
 		if got := w.transposeIfCheap(s, s, false); got != c.want {
 			t.Errorf("density %v: a product uses the nonzeros only: %v, want %v", c.density, got, c.want)
 		}
 	}
-	_, _, s := random(4, 512, 47000, 0.002)
+	_, _, s := inFormats(4, 512, 47000, 0.002)
 	dst := make([]float32, 512*512)
 	Inner32(dst, 512, s, s, &w)
 	if len(w.dense32[0]) > 0 {
@@ -177,16 +158,16 @@ func TestSparseProducts(t *testing.T) {
 	}
 }
 
-// TestMerge compares distances of sparse points, also of close ones, with those of dense points. Rows with few
-// nonzeros must be merged and not made dense.
-func TestMerge(t *testing.T) {
+// TestSparseDistances compares distances of sparse points, also of close ones, with those of dense points. Rows with
+// few nonzeros must be merged and not made dense.
+func TestSparseDistances(t *testing.T) {
 	var w Workspace
 	for _, c := range []struct {
 		density float64
 		dense   bool
 	}{{0, false}, {0.002, false}, {0.006, false}, {0.1, true}} {
 		const n, d = 20, 3000
-		x, _, s := random(6, n, d, c.density)
+		x, _, s := inFormats(6, n, d, c.density)
 		perturbed := &CSR{N: n, D: d, Ptr: s.Ptr, Col: s.Col, Val: slices.Clone(s.Val)}
 		for p := range perturbed.Val {
 			perturbed.Val[p] *= 1 + 1e-9
@@ -218,7 +199,7 @@ func TestNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes the pools of products forget")
 	}
-	a64, a32, s := random(5, 30, 200, 0.02)
+	a64, a32, s := inFormats(5, 30, 200, 0.02)
 	dst := make([]float32, 900)
 	var w Workspace
 	f := func() {
@@ -237,7 +218,7 @@ func TestNoAllocation(t *testing.T) {
 
 // TestMeanGatherShift compares Mean, Gather and Shift with plain loops for all types of points.
 func TestMeanGatherShift(t *testing.T) {
-	a, a32, s := random(7, 11, 6, 0.5)
+	a, a32, s := inFormats(7, 11, 6, 0.5)
 	mean := make([]float64, 6)
 	for i := range 11 {
 		for j, v := range a.Row(i) {
@@ -282,7 +263,7 @@ func TestMeanGatherShift(t *testing.T) {
 // TestMisusePanics checks that arguments of the wrong shape panic with the numbers.
 func TestMisusePanics(t *testing.T) {
 	x := NewDense(2, 3, nil)
-	for name, f := range map[string]func(){
+	for wantText, f := range map[string]func(){
 		"dimensions 3 and 2 differ": func() { Inner64(make([]float64, 4), 2, x, NewDense(2, 2, nil), new(Workspace)) },
 		"stride 1 is less":          func() { Inner32(make([]float32, 4), 1, x, x, new(Workspace)) },
 		"Shift of points":           func() { Shift(x, []float64{1}) },
@@ -301,8 +282,8 @@ func TestMisusePanics(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if v, _ := recover().(string); !strings.Contains(v, name) {
-					t.Errorf("panic %q, want it to contain %q", v, name)
+				if v, _ := recover().(string); !strings.Contains(v, wantText) {
+					t.Errorf("panic %q, want it to contain %q", v, wantText)
 				}
 			}()
 			f()
@@ -312,9 +293,9 @@ func TestMisusePanics(t *testing.T) {
 
 // TestMemoryBytes compares MemoryBytes with the sizes of the arrays. One offset of a CSR is not counted.
 func TestMemoryBytes(t *testing.T) {
-	dense, single, sparse := random(3, 7, 4, 0.5)
+	dense, dense32, sparse := inFormats(3, 7, 4, 0.5)
 	for x, want := range map[Points]int{
-		dense: 8 * len(dense.Data), single: 4 * len(single.Data),
+		dense: 8 * len(dense.Data), dense32: 4 * len(dense32.Data),
 		sparse: 8*len(sparse.Val) + 4*len(sparse.Col) + 8*len(sparse.Ptr) - 8,
 		drawBytes(rand.New(rand.NewPCG(1, 2)), 7, 4, 1): 28,
 	} {
@@ -324,11 +305,11 @@ func TestMemoryBytes(t *testing.T) {
 	}
 }
 
-// TestCheckFinite checks that the error names the entry that is not finite.
+// TestCheckFinite checks that the error names an entry that is not finite, and that finite points pass.
 func TestCheckFinite(t *testing.T) {
 	x := NewDense32(2, 2, []float32{0, 1, 2, float32(math.NaN())})
 	if err := CheckFinite(x); err == nil || !strings.Contains(err.Error(), "(1, 1)") {
-		t.Error(err)
+		t.Errorf("error %v, want one with (1, 1)", err)
 	}
 	if err := CheckFinite(x.Slice(0, 1)); err != nil {
 		t.Error(err)
@@ -365,7 +346,7 @@ func TestInnerOfItself(t *testing.T) {
 
 // TestConcat joins points of the same and of different types, and parts of larger sets.
 func TestConcat(t *testing.T) {
-	a, a32, s := random(7, 11, 6, 0.5)
+	a, a32, s := inFormats(7, 11, 6, 0.5)
 	bytePoints := NewBytes(11, 6, 0.5, nil)
 	for i := range 11 {
 		for j := range 6 {
@@ -388,7 +369,7 @@ func TestConcat(t *testing.T) {
 	} {
 		got := Concat(c.x.Slice(2, 9), c.y.Slice(3, 11))
 		if n, d := got.Dims(); n != 15 || d != 6 || fmt.Sprintf("%T", got) != fmt.Sprintf("%T", c.want) {
-			t.Fatalf("%T and %T become %T, %d×%d", c.x, c.y, got, n, d)
+			t.Fatalf("%T and %T become %T, %d×%d, want %T, 15×6", c.x, c.y, got, n, d, c.want)
 		}
 		row, want := make([]float64, 6), make([]float64, 6)
 		for i := range 15 {

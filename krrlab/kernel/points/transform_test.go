@@ -11,7 +11,7 @@ import (
 // TestTransform compares Transform with a matrix product, for each type of points and matrices that are not square. A
 // point alone must have the same bits.
 func TestTransform(t *testing.T) {
-	a, a32, s := random(3, 9, 4, 0.5)
+	a, a32, s := inFormats(3, 9, 4, 0.5)
 	for _, x := range []Points{a, a32, s, Shift(a, Mean(a))} {
 		for _, rows := range []int{1, 4, 6} {
 			l := make([]float64, rows*4)

@@ -9,9 +9,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestWeigh checks that weights stay with their points in slices, copies and panels, and that invalid weights are
+// TestNewWeighted checks that weights stay with their points in slices, copies and panels, and that invalid weights are
 // errors.
-func TestWeigh(t *testing.T) {
+func TestNewWeighted(t *testing.T) {
 	base := points.NewDense(4, 1, []float64{3, 4, 5, 6})
 	x := testkit.Must(points.NewWeighted(base, []float64{1, 4, 9, 16}))
 	for name, got := range map[string]points.Points{"slice": x.Slice(1, 3), "copy": points.Gather(x, []int{1, 2}),

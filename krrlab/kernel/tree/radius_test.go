@@ -24,13 +24,13 @@ func exactDistance(x, z []float64, power int) *big.Float {
 	return sum
 }
 
-// TestRounding searches for points at which rounding violates the bounds of the tree. They lie at equal distances on
-// a line along the diagonal, shifted by a few units in the last place, so that the triangle inequalities behind the
-// radii and the gaps are equalities and rounding alone decides. No two points of two nodes may be closer than
-// minDistance, and each inner node must contain its points in its ball. Without the allowance in the radius of an
+// TestBoundsWithRounding searches for points at which rounding violates the bounds of the tree. They lie at equal
+// distances on a line along the diagonal, shifted by a few units in the last place, so that the triangle inequalities
+// behind the radii and the gaps are equalities and rounding alone decides. No two points of two nodes may be closer
+// than minDistance, and each inner node must contain its points in its ball. Without the allowance in the radius of an
 // inner node the second check fails. With a slightly smaller radius the first fails as well, and a tile of the kernel
 // matrix that is not negligible would be skipped.
-func TestRounding(t *testing.T) {
+func TestBoundsWithRounding(t *testing.T) {
 	const n = 16
 	for seed := range uint64(40) {
 		d := 1 + int(seed%3)
@@ -42,25 +42,26 @@ func TestRounding(t *testing.T) {
 			}
 		}
 		tr := testkit.Must(New(context.Background(), x, 1+int(seed%2)))
-		inside := func(k int) []int { return tr.Order[tr.nodes[k].start:tr.nodes[k].end] }
+		pointsOf := func(k int) []int { return tr.Order[tr.nodes[k].start:tr.nodes[k].end] }
 		for a, v := range tr.nodes {
 			lo, hi, center := tr.box(a)
-			for _, i := range inside(a) {
+			for _, i := range pointsOf(a) {
 				radius := new(big.Float).SetPrec(200).SetFloat64(v.radius)
 				if v.leftChild > 0 && exactDistance(x.Row(i), center, 2).Cmp(radius.Mul(radius, radius)) > 0 {
-					t.Errorf("seed %d: node %d of radius %g does not hold point %d", seed, a, v.radius, i)
+					t.Errorf("seed %d: the ball of node %d with radius %g does not contain point %d", seed, a, v.radius,
+						i)
 				}
 			}
 			if v.radius > distance(lo, hi)*(1+1e-12) {
-				t.Errorf("seed %d: node %d has radius %g", seed, a, v.radius)
+				t.Errorf("seed %d: node %d has the radius %g, larger than the diagonal of its box", seed, a, v.radius)
 			}
 			for b := range a + 1 {
-				for _, i := range inside(a) {
-					for _, j := range inside(b) {
+				for _, i := range pointsOf(a) {
+					for _, j := range pointsOf(b) {
 						for metric, power := range map[Metric]int{SquaredEuclidean: 2, Manhattan: 1} {
 							distance := exactDistance(x.Row(i), x.Row(j), power)
 							if gap := tr.minDistance(a, tr, b, metric); distance.Cmp(big.NewFloat(gap)) < 0 {
-								t.Fatalf("seed %d: nodes %d and %d are %g apart, points %d and %d %g", seed, a, b, gap, i, j,
+								t.Fatalf("seed %d: minDistance of nodes %d and %d is %g, points %d and %d have the distance %g", seed, a, b, gap, i, j,
 									distance)
 							}
 						}
@@ -71,9 +72,9 @@ func TestRounding(t *testing.T) {
 	}
 }
 
-// TestSplit checks that numbers are split nearest to the median, or at the widest gap between the quartiles if that
-// gap is at least an eighth of the range. Equal numbers stay together.
-func TestSplit(t *testing.T) {
+// TestSplitValue checks that numbers are split nearest to the median, or at the widest gap between the quartiles if
+// that gap is at least an eighth of the range. Equal numbers stay together.
+func TestSplitValue(t *testing.T) {
 	for _, c := range []struct {
 		v    []float64
 		want float64

@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// clouds returns point sets of several shapes.
-func clouds(n int) map[string]points.Points {
+// pointSets returns point sets of several shapes.
+func pointSets(n int) map[string]points.Points {
 	newPoints := func(d int, f func(row []float64, i int)) *points.Dense {
 		x := points.NewDense(n, d, nil)
 		rng.New(uint64(d)).Normals(x.Data, 0)
@@ -30,9 +30,9 @@ func clouds(n int) map[string]points.Points {
 				row[c] = float64(i >> (c % 9) & 1)
 			}
 		}),
-		"same":   newPoints(2, func(row []float64, i int) { row[0], row[1] = 3, 4 }),
-		"scales": newPoints(5, func(row []float64, i int) { row[2] *= 1e8; row[3] *= 1e-8 }),
-		"one apart": newPoints(2, func(row []float64, i int) {
+		"identical":             newPoints(2, func(row []float64, i int) { row[0], row[1] = 3, 4 }),
+		"very different scales": newPoints(5, func(row []float64, i int) { row[2] *= 1e8; row[3] *= 1e-8 }),
+		"all but one identical": newPoints(2, func(row []float64, i int) {
 			if row[0], row[1] = 0, 0; i == n/2 {
 				row[0] = 1
 			}
@@ -45,7 +45,7 @@ func clouds(n int) map[string]points.Points {
 func TestTree(t *testing.T) {
 	const n, size = 300, 16
 	ctx := context.Background()
-	for name, x := range clouds(n) {
+	for name, x := range pointSets(n) {
 		tr := testkit.Must(New(ctx, x, size))
 		seen := slices.Clone(tr.Order)
 		slices.Sort(seen)
@@ -104,7 +104,7 @@ func checkPairs(t *testing.T, name string, x points.Points, tr, u *Tree, metric 
 					}
 					switch v := k(distance); {
 					case listed && v > bound*(1+1e-14), !listed && v >= cutoff:
-						t.Fatalf("%s: points of leaves %d and %d have %v, said at most %v", name, la, lb, v, bound)
+						t.Fatalf("%s: points of leaves %d and %d have the kernel %v, bound %v", name, la, lb, v, bound)
 					case !listed:
 						rowSum += v
 						columnSums[place] += v
@@ -112,14 +112,15 @@ func checkPairs(t *testing.T, name string, x points.Points, tr, u *Tree, metric 
 				}
 			}
 			if rowSum > rows[la]*(1+1e-12) {
-				t.Fatalf("%s: a row of leaf %d lacks %v, said %v", name, la, rowSum, rows[la])
+				t.Fatalf("%s: the omitted entries of a row of leaf %d sum to %v, bound %v", name, la, rowSum, rows[la])
 			}
 		}
 	}
 	for lb := range u.LeafCount() {
 		for place := u.Start[lb]; place < u.Start[lb+1]; place++ {
 			if columnSums[place] > columns[lb]*(1+1e-12) {
-				t.Fatalf("%s: a column of leaf %d lacks %v, said %v", name, lb, columnSums[place], columns[lb])
+				t.Fatalf("%s: the omitted entries of a column of leaf %d sum to %v, bound %v", name, lb,
+					columnSums[place], columns[lb])
 			}
 		}
 	}
