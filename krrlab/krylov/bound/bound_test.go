@@ -25,8 +25,8 @@ func TestParseStop(t *testing.T) {
 		"labels=2.5 %": {ByLabels, 0.025},
 	} {
 		s, err := parseStop(text)
-		if again, errAgain := parseStop(s.String()); err != nil || s != want || errAgain != nil || again != s {
-			t.Errorf("%q: %v, %v, and again %v, %v", text, s, err, again, errAgain)
+		if reparsed, errAgain := parseStop(s.String()); err != nil || s != want || errAgain != nil || reparsed != s {
+			t.Errorf("%q: %v, %v, and again %v, %v", text, s, err, reparsed, errAgain)
 		}
 	}
 	for _, text := range []string{"labels", "labels=", "labels=0", "labels=100%", "labels=-1%", "labels=NaN",
@@ -37,20 +37,21 @@ func TestParseStop(t *testing.T) {
 	}
 	for _, s := range []Stop{{Rule: 5}, {Rule: ByLabels}, {ByLabels, math.NaN()}} { // options are checked by their text
 		if new(Stop).UnmarshalText([]byte(s.String())) == nil {
-			t.Errorf("%v passes", s)
+			t.Errorf("the rule %v is accepted", s)
 		}
 	}
 }
 
-// TestOpen checks that a label is open unless its lead exceeds the sum of the two bounds, and that NaN counts as
-// open.
-func TestOpen(t *testing.T) {
-	openOne := func(f, root, e float64) int {
+// TestUndecidedRows checks that a row counts as undecided unless the lead of its label exceeds the sum of the two
+// bounds, and that NaN counts as undecided.
+func TestUndecidedRows(t *testing.T) {
+	undecided := func(f, root, e float64) int {
 		return UndecidedRows(mat.NewDense(1, 1, []float64{f}), []float64{root}, []float64{e})
 	}
-	if openOne(0.5, 2, 0.2) != 0 || openOne(-0.5, 2, 0.2) != 0 || openOne(0.4, 2, 0.2) != 1 || openOne(math.NaN(), 1, 0.1) != 1 ||
-		openOne(1, 1, math.NaN()) != 1 {
-		t.Error("one column")
+	if undecided(0.5, 2, 0.2) != 0 || undecided(-0.5, 2, 0.2) != 0 || undecided(0.4, 2, 0.2) != 1 ||
+		undecided(math.NaN(), 1, 0.1) != 1 ||
+		undecided(1, 1, math.NaN()) != 1 {
+		t.Error("UndecidedRows is wrong for one column")
 	}
 	f := mat.NewDense(3, 3, []float64{1, 0.5, 0, 1, 0.5, 0.45, 0, 0, 0})
 	for _, c := range []struct {
@@ -85,8 +86,8 @@ func newProblem(t *testing.T, n int, lambda, lambdaP float64) *problem {
 	return p
 }
 
-// size returns ‖A⁻¹r‖_A.
-func (p *problem) size(t *testing.T, r mat.Vector) float64 {
+// inverseNorm returns ‖A⁻¹r‖_A.
+func (p *problem) inverseNorm(t *testing.T, r mat.Vector) float64 {
 	t.Helper()
 	var chol mat.Cholesky
 	if !chol.Factorize(p.a) {
@@ -104,7 +105,7 @@ func TestLambdaMin(t *testing.T) {
 	for i := range uint64(20) {
 		r, z := testkit.RandomMatrix(i, 40, 1), mat.NewDense(40, 1, nil)
 		testkit.OK(t, p.m.SolveTo(t.Context(), z, r))
-		norm := p.size(t, r.ColView(0))
+		norm := p.inverseNorm(t, r.ColView(0))
 		if mu := LambdaMin(p.f, 0.1, 0.5, 0); !(mu > 0.17 && mu < 0.181) ||
 			mu*norm*norm > mat.Dot(r.ColView(0), z.ColView(0)) {
 			t.Fatalf("μ = %g: rᵀA⁻¹r = %g, rᵀM⁻¹r = %g", mu, norm*norm, mat.Dot(r.ColView(0), z.ColView(0)))
@@ -116,19 +117,19 @@ func TestLambdaMin(t *testing.T) {
 	}
 	if LambdaMin(nil, 0.1, 0, 0.1) != 0 || LambdaMin(p.f, 0.1, 0.1, 0.2) != 0 ||
 		LambdaMin(&lowrank.Factor{EntryError: math.Inf(1)}, 1, 1, 0) != 0 {
-		t.Error("a bound where none is known")
+		t.Error("LambdaMin is not 0 if products may have errors of size λ")
 	}
 }
 
-// wrong is M with an inverse whose relative errors are up to off.
-type wrong struct {
+// inexactInverse is M with an inverse whose relative errors are up to relativeError.
+type inexactInverse struct {
 	*precond.Woodbury
-	off float64
+	relativeError float64
 }
 
-func (w wrong) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+func (w inexactInverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	err := w.Woodbury.SolveTo(ctx, dst, r)
-	dst.Apply(func(i, _ int, v float64) float64 { return v * (1 + w.off*math.Sin(float64(i*i))) }, dst)
+	dst.Apply(func(i, _ int, v float64) float64 { return v * (1 + w.relativeError*math.Sin(float64(i*i))) }, dst)
 	return err
 }
 
@@ -142,26 +143,28 @@ func TestTightenCertain(t *testing.T) {
 		rng.New(i).Sub("y").Normals(y.RawMatrix().Data, 0)
 		res := testkit.Must(pcg.Solve(t.Context(), p.k, p.m, y, &pcg.Options{Tol: 1e-3, MaxIter: 1 + int(i%6)}))
 		c.Copy(res.X)
-		norm := p.size(t, res.R.ColView(0))
+		norm := p.inverseNorm(t, res.R.ColView(0))
 		b := &Problem{Lambda: p.lambda, Norms: []float64{mat.Norm(y, 2)}}
 		for _, inverseError := range []float64{0, 1e-3, 0.5, 3} {
 			rounding := []float64{1e-12}
 			got := b.AnswerErrors(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true,
 				PCG: res})
 			direct := got.Certain[0]
-			testkit.OK(t, got.TightenCertain(t.Context(), b, wrong{p.m, inverseError}, p.f, 0.05, res.R, rounding))
+			testkit.OK(t, got.TightenCertain(t.Context(), b, inexactInverse{p.m, inverseError}, p.f, 0.05, res.R,
+				rounding))
 			if v := got.Certain[0]; v < norm*(1-1e-10) || v > direct || got.Bounds[0] > v ||
 				inverseError == 0 && v > 1.01*math.Sqrt(p.f.CondBound(0.01, 0.05))*norm {
-				t.Errorf("answer %d, M⁻¹ off by %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i, inverseError, norm, v,
+				t.Errorf("answer %d, M⁻¹ with relative errors up to %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i,
+					inverseError, norm, v,
 					direct)
 			}
 		}
 	}
 }
 
-// TestFinal checks that the bounds include the gap between the true and the recursive residual, and that there are no
-// bounds if a number is not finite.
-func TestFinal(t *testing.T) {
+// TestAnswerErrors checks that the bounds include the gap between the true and the recursive residual, and that there
+// are no bounds if a number is not finite.
+func TestAnswerErrors(t *testing.T) {
 	unit := mat.NewDense(1, 1, []float64{1})
 	res := &pcg.Result{RelRes: []float64{1e-6}, Gap: []float64{1e-3},
 		History: pcg.History{ErrorBounds: [][]float64{{1e-5}}}}
@@ -177,7 +180,7 @@ func TestFinal(t *testing.T) {
 	}
 	a.Residuals[0] = math.NaN()
 	if result = b.AnswerErrors(a); result != nil || result.ForModel() != nil {
-		t.Errorf("%+v of no residual", result)
+		t.Errorf("bounds %+v of a NaN residual, want none", result)
 	}
 }
 

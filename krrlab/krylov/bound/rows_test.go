@@ -16,9 +16,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestRows checks that the first rows are the outliers, which have the largest norms, and that the others are drawn
-// at random. All rows are used if there are no more than MaxResidualRows.
-func TestRows(t *testing.T) {
+// TestResidualRows checks that the first rows are the outliers, which have the largest norms, and that the others are
+// drawn at random. All rows are used if there are no more than MaxResidualRows.
+func TestResidualRows(t *testing.T) {
 	for _, n := range []int{1200, MaxResidualRows, 20} {
 		for seed := range uint64(4) {
 			x := points.NewDense(n, 4, nil)
@@ -32,19 +32,20 @@ func TestRows(t *testing.T) {
 			if r.Len() != min(n, MaxResidualRows) || r.weights[outliers-1] != 1 ||
 				slices.Min(r.indices[:outliers]) != n/2 ||
 				slices.Max(r.indices[:outliers]) != n/2+outliers-1 {
-				t.Errorf("%d rows, the far ones %v", r.Len(), r.indices[:outliers])
+				t.Errorf("%d rows, the outliers %v", r.Len(), r.indices[:outliers])
 			}
 			if slices.Sort(r.indices); len(slices.Compact(r.indices)) != min(n, MaxResidualRows) {
-				t.Error("rows come twice")
+				t.Error("a row is in the sample twice")
 			}
 		}
 	}
 }
 
-// TestEstimate compares the estimated residual with that of K, formed entry by entry, and its difference from another
-// residual. If all rows are used the estimates are exact, otherwise they are right to the factor SamplingFactor. A
-// column of zeros has the residual 0, and a column whose squares underflow has the same estimate as its scaled copy.
-func TestEstimate(t *testing.T) {
+// TestResidualEstimate compares the estimated residual with that of K, formed entry by entry, and its difference from
+// another residual. If all rows are used the estimates are exact, otherwise they are right to the factor
+// SamplingFactor. A column of zeros has the residual 0, and a column whose squares underflow has the same estimate as
+// its scaled copy.
+func TestResidualEstimate(t *testing.T) {
 	k, lambda := kernel.Gaussian{Sigma: 1.5}, 0.1
 	for _, n := range []int{1200, MaxResidualRows} {
 		x := testkit.RandomPoints(2, n, 3)
@@ -71,7 +72,8 @@ func TestEstimate(t *testing.T) {
 		for j := range 2 {
 			size := mat.Norm(y.ColView(j), 2)
 			for name, v := range map[string][2]float64{"residual": {residual[j], mat.Norm(r.ColView(j), 2) / size},
-				"off": {differences[j], mat.Norm(d.ColView(j), 2) / size}, "all": {withoutStored[j], residual[j]}} {
+				"difference":               {differences[j], mat.Norm(d.ColView(j), 2) / size},
+				"residual without another": {withoutStored[j], residual[j]}} {
 				if ratio := v[0] / v[1]; ratio > SamplingFactor(n)*(1+1e-9) || ratio < 1/SamplingFactor(n)*(1-1e-9) {
 					t.Errorf("n = %d, column %d: %s is %.6g, want %.6g", n, j, name, v[0], v[1])
 				}
@@ -116,20 +118,21 @@ func TestCountOutliers(t *testing.T) {
 	testkit.Equal(t, poly.countOutliers(norms[:5], gram.Choice{}), 0)
 }
 
-// TestSlack checks that the factor is 1 if all rows are in the sample.
-func TestSlack(t *testing.T) {
+// TestSamplingFactor checks that SamplingFactor is 1 if all rows are in the sample, and 1.15 otherwise.
+func TestSamplingFactor(t *testing.T) {
 	if SamplingFactor(MaxResidualRows) != 1 || SamplingFactor(MaxResidualRows+1) != 1.15 {
-		t.Errorf("%g, %g", SamplingFactor(MaxResidualRows), SamplingFactor(MaxResidualRows+1))
+		t.Errorf("SamplingFactor is %g for all rows and %g for one more", SamplingFactor(MaxResidualRows),
+			SamplingFactor(MaxResidualRows+1))
 	}
 }
 
-// TestEstimateWeighted checks that the estimates for weighted points are those of SKS, S = diag(√w_i), however
-// unequal the weights are, also if the residual is in rows of small weight.
-func TestEstimateWeighted(t *testing.T) {
+// TestResidualEstimateOfWeighted checks that the estimates for weighted points are those of SKS, S = diag(√w_i),
+// however unequal the weights are, also if the residual is in rows of small weight.
+func TestResidualEstimateOfWeighted(t *testing.T) {
 	const n, lambda = 1500, 0.1
 	k := kernel.Gaussian{Sigma: 1.5}
 	base := testkit.RandomPoints(2, n, 3)
-	for wi, weight := range []func(i int) float64{
+	for weighting, weight := range []func(i int) float64{
 		func(i int) float64 {
 			if i%80 == 3 {
 				return 40
@@ -169,7 +172,7 @@ func TestEstimateWeighted(t *testing.T) {
 			for j := range 2 {
 				want := mat.Norm(r.ColView(j), 2) / mat.Norm(y.ColView(j), 2)
 				if ratio := residual[j] / want; ratio > SamplingFactor(n) || ratio < 1/SamplingFactor(n) {
-					t.Errorf("weights %d, column %d: %.6g, want %.6g", wi, j, residual[j], want)
+					t.Errorf("weights %d, column %d: %.6g, want %.6g", weighting, j, residual[j], want)
 				}
 			}
 		}

@@ -21,8 +21,8 @@ import (
 
 var precisions = []direct.Precision{direct.Float64, direct.Float32Refined}
 
-// draw returns n points with d normal coordinates.
-func draw(seed uint64, n, d int) *points.Dense {
+// normalPoints returns n points with d normal coordinates.
+func normalPoints(seed uint64, n, d int) *points.Dense {
 	return points.NewDense(n, d, testkit.Normals(seed, 5, n*d))
 }
 
@@ -31,19 +31,19 @@ func targets(seed uint64, n, t int) *mat.Dense {
 	return mat.NewDense(n, t, testkit.Normals(seed, 6, n*t))
 }
 
-// checkSolution solves and compares the result with a dense Cholesky solve. A result may be called converged only if
-// the true residual and its rounding together are at most the tolerance.
-func checkSolution(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64,
+// checkSolution solves for the points x, in the format stored, and compares the result with a dense Cholesky solve. A
+// result may be called converged only if the true residual and its rounding together are at most the tolerance.
+func checkSolution(t *testing.T, label string, k kernel.Kernel, x *points.Dense, stored points.Points, lambda float64,
 	y *mat.Dense, opts *direct.Options) {
 	t.Helper()
-	res, err := direct.Solve(context.Background(), k, pts, lambda, y, opts)
+	res, err := direct.Solve(context.Background(), k, stored, lambda, y, opts)
 	if err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}
 	a := testkit.AddRidge(testkit.KernelMatrix(k, x), lambda)
 	var chol mat.Cholesky
 	if !chol.Factorize(a) {
-		t.Fatal("reference")
+		t.Fatal("K+λI is not positive definite")
 	}
 	var want, r mat.Dense
 	testkit.OK(t, chol.SolveTo(&want, y))
@@ -70,7 +70,7 @@ func checkSolution(t *testing.T, label string, k kernel.Kernel, x *points.Dense,
 	var d mat.Dense
 	d.Sub(res.X, &want)
 	if deviation := mat.Norm(&d, 2); deviation > 2*res.Tol*mat.Norm(y, 2)/lambda {
-		t.Errorf("%s: off by %.3g", label, deviation)
+		t.Errorf("%s: the solution has an error of %.3g", label, deviation)
 	}
 }
 
@@ -82,12 +82,12 @@ func TestAgainstDense(t *testing.T) {
 		kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3},
 		kernel.Func{Name: "min", F: func(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }},
 	}
-	x := draw(1, 150, 5)
+	x := normalPoints(1, 150, 5)
 	for _, k := range kernels {
 		for _, p := range precisions {
 			for _, cols := range []int{1, 2, 3, 10, 17} {
-				for _, pts := range []points.Points{x, testkit.ToCSR(x)} {
-					checkSolution(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, pts), k, x, pts, 0.1,
+				for _, stored := range []points.Points{x, testkit.ToCSR(x)} {
+					checkSolution(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, stored), k, x, stored, 0.1,
 						targets(uint64(cols), x.N, cols), &direct.Options{Precision: p, Tol: 1e-10})
 				}
 			}
@@ -95,9 +95,9 @@ func TestAgainstDense(t *testing.T) {
 	}
 }
 
-// TestTiles solves a problem of more than one tile, with each BLAS, and checks the progress.
-func TestTiles(t *testing.T) {
-	x := draw(2, 1100, 6)
+// TestSeveralTiles solves a problem of more than one tile, with each BLAS, and checks the progress.
+func TestSeveralTiles(t *testing.T) {
+	x := normalPoints(2, 1100, 6)
 	y := targets(1, x.N, 2)
 	run := func(t *testing.T) {
 		for _, p := range precisions {
@@ -115,9 +115,10 @@ func TestTiles(t *testing.T) {
 	testkit.EachBLAS(t, run)
 }
 
-// TestEdges solves problems with repeated points, constant coordinates, zero and tiny targets, and a single point.
-func TestEdges(t *testing.T) {
-	x := draw(3, 60, 3)
+// TestDegenerateProblems checks problems with repeated points, constant coordinates, zero and tiny targets, and a
+// single point.
+func TestDegenerateProblems(t *testing.T) {
+	x := normalPoints(3, 60, 3)
 	for i := range 60 {
 		x.Row(i)[1] = 7
 		copy(x.Row(i), x.Row(i%20))
@@ -129,7 +130,8 @@ func TestEdges(t *testing.T) {
 	}
 	for _, p := range precisions {
 		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y, &direct.Options{Precision: p, Tol: 1e-10})
-		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1}, draw(4, 1, 3), draw(4, 1, 3), 0.05, targets(3, 1, 2),
+		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1}, normalPoints(4, 1, 3), normalPoints(4, 1, 3), 0.05,
+			targets(3, 1, 2),
 			&direct.Options{Precision: p, Tol: 1e-10})
 	}
 }
@@ -138,7 +140,7 @@ func TestEdges(t *testing.T) {
 // K must be formed from coordinate differences, and the reported residual must be the true one.
 func TestFarGroups(t *testing.T) {
 	for _, distance := range []float64{1e4, 1e5, 1e6} {
-		x := draw(6, 200, 8)
+		x := normalPoints(6, 200, 8)
 		for i := range x.N {
 			for j := range x.Row(i) {
 				x.Row(i)[j] += distance * float64(i%2*2-1)
@@ -152,9 +154,9 @@ func TestFarGroups(t *testing.T) {
 	}
 }
 
-// TestFar uses points whose distance from zero is large compared with their spread, such as Unix times: distances
-// must not suffer from cancellation.
-func TestFar(t *testing.T) {
+// TestPointsFarFromZero uses points whose distance from zero is large compared with their spread, such as Unix times:
+// distances must not suffer from cancellation.
+func TestPointsFarFromZero(t *testing.T) {
 	x := points.NewDense(120, 1, nil)
 	rnd := rand.New(rand.NewPCG(9, 7))
 	for i := range x.Data {
@@ -169,7 +171,7 @@ func TestFar(t *testing.T) {
 // TestRefinement checks that refinement reaches a residual below 1e-12, which is not proved because of rounding, and
 // that an unreachable tolerance ends with the status Stagnated.
 func TestRefinement(t *testing.T) {
-	x := draw(5, 300, 2)
+	x := normalPoints(5, 300, 2)
 	y := targets(4, 300, 2)
 	k := kernel.Gaussian{Sigma: 3}
 	res, err := direct.Solve(context.Background(), k, x, 0.01, y,
@@ -195,7 +197,7 @@ func TestRefinement(t *testing.T) {
 // TestErrors checks the errors for an invalid λ or kernel and for a K that is not positive semidefinite, the status
 // for targets that are not finite, and cancellation.
 func TestErrors(t *testing.T) {
-	x := draw(6, 80, 2)
+	x := normalPoints(6, 80, 2)
 	y := targets(5, 80, 1)
 	ctx := context.Background()
 	g := kernel.Gaussian{Sigma: 1}
@@ -207,9 +209,9 @@ func TestErrors(t *testing.T) {
 	if _, err := direct.Solve(ctx, kernel.Gaussian{}, x, 1, y, nil); err == nil {
 		t.Error("σ = 0 accepted")
 	}
-	bad := kernel.Func{Name: "not psd", F: func(x, z []float64) float64 { return -x[0] * z[0] }}
+	notDefinite := kernel.Func{Name: "not psd", F: func(x, z []float64) float64 { return -x[0] * z[0] }}
 	for _, p := range precisions {
-		_, err := direct.Solve(ctx, bad, x, 1e-3, y, &direct.Options{Precision: p})
+		_, err := direct.Solve(ctx, notDefinite, x, 1e-3, y, &direct.Options{Precision: p})
 		if err == nil || !strings.Contains(err.Error(), "not positive definite in "+p.String()) ||
 			!strings.Contains(err.Error(), "λ = 0.001") || strings.Contains(err.Error(), "pivot 0") {
 			t.Errorf("%v: %v", p, err)
@@ -230,8 +232,8 @@ func TestErrors(t *testing.T) {
 	}})
 }
 
-// TestAdd checks that Add sums every part of the seconds.
-func TestAdd(t *testing.T) {
+// TestSecondsAdd checks that Add sums every part of the seconds.
+func TestSecondsAdd(t *testing.T) {
 	s := direct.Seconds{Kernel: 1, Factor: 2, Solve: 3, Residual: 4, Total: 11}
 	s.Add(direct.Seconds{Kernel: 10, Factor: 20, Solve: 30, Residual: 40, Total: 101})
 	if want := (direct.Seconds{Kernel: 11, Factor: 22, Solve: 33, Residual: 44, Total: 112}); s != want {
@@ -242,7 +244,7 @@ func TestAdd(t *testing.T) {
 // TestMemory checks that the memory limit is kept and that only one n×n array is allocated.
 func TestMemory(t *testing.T) {
 	const n = 1200
-	x := draw(7, n, 3)
+	x := normalPoints(7, n, 3)
 	y := targets(6, n, 1)
 	_, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: accel.Budget{Limit: 7 * n * n}})
 	testkit.Fails(t, err, "would take 11.6 MB of memory, and 10.1 MB of 10.1 MB are free: float32-refined (5.8 MB) fits, or allow more by")
@@ -256,7 +258,7 @@ func TestMemory(t *testing.T) {
 		bytes := int64(math.MaxInt64)
 		for range 3 {
 			bytes = min(bytes, testkit.AllocatedBytes(func() {
-				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1,
+				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, normalPoints(7, n, 3), 1,
 					targets(6, n, 1), &direct.Options{Precision: p})
 				if err != nil || res.Bytes != direct.MemoryNeeded(p, n, 1) {
 					t.Fatal(res, err)

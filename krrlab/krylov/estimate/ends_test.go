@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestEnds checks both ends of an exact interval, the relative width of intervals of a negative value, of zero and of
-// unbounded ones, and the largest allowed confidence.
-func TestEnds(t *testing.T) {
+// TestIntervalEnds checks both ends of an exact interval, the relative width of intervals of a negative value, of zero
+// and of unbounded ones, and the largest allowed confidence.
+func TestIntervalEnds(t *testing.T) {
 	if x := Certain(3, 0.5, "m"); x.Lo != 2.5 || x.Hi != 3.5 || x.Value != 3 || x.Method != "m" {
 		t.Errorf("%+v", x)
 	}
@@ -24,12 +24,12 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestNullEnds checks that missing ends in JSON are read as unbounded on their side.
-func TestNullEnds(t *testing.T) {
+// TestNullInJSON checks that missing ends in JSON are read as unbounded on their side.
+func TestNullInJSON(t *testing.T) {
 	var interval Interval
 	testkit.OK(t, json.Unmarshal([]byte(`{"value":null,"lo":null,"hi":null,"confidence":0.9,"method":"x","seconds":2}`),
 		&interval))
 	if !math.IsNaN(interval.Value) || !math.IsInf(interval.Lo, -1) || !math.IsInf(interval.Hi, 1) || interval.Confidence != 0.9 || interval.Seconds != 2 {
-		t.Errorf("%+v", interval)
+		t.Errorf("null is read as %+v", interval)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestJSON writes intervals to JSON and reads them back; infinite ends and NaN are null.
-func TestJSON(t *testing.T) {
+// TestIntervalJSON checks that intervals written to JSON are read back, and that infinite ends and NaN are null.
+func TestIntervalJSON(t *testing.T) {
 	for _, interval := range []Interval{
 		{57.25, 55, 60.5, 0.95, "hutchinson", 1.5},
 		{2, 1, math.Inf(1), 0.9, "lanczos", 0},
@@ -39,7 +39,7 @@ func TestInterval(t *testing.T) {
 	interval := Interval{50, 45, 55, 0.95, "slq", 0}
 	if !interval.Contains(45) || !interval.Contains(55) || interval.Contains(44.9) || interval.Contains(55.1) ||
 		interval.Contains(math.NaN()) {
-		t.Error("Covers")
+		t.Errorf("Contains is wrong for %v", interval)
 	}
 	testkit.Equal(t, interval.RelativeWidth(), 0.2)
 	testkit.Equal(t, interval.String(), "50, in [45, 55] with 95 % confidence (slq)")

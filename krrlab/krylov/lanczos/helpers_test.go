@@ -21,13 +21,13 @@ func (a dense) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return ctx.Err()
 }
 
-// counted counts the products with an operator.
-type counted struct {
+// countingOperator counts the products with an operator.
+type countingOperator struct {
 	Operator
 	products int
 }
 
-func (a *counted) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (a *countingOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	a.products++
 	return a.Operator.MulTo(ctx, dst, src)
 }
@@ -47,7 +47,7 @@ func newMetric(t testing.TB, b *mat.Dense) *metric {
 	s.SymOuterK(1, b)
 	m := &metric{Symmetric: &s, b: b}
 	if !m.chol.Factorize(&s) {
-		t.Fatal("not positive definite")
+		t.Fatal("BBᵀ is not positive definite")
 	}
 	return m
 }
@@ -83,11 +83,10 @@ func (a diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return ctx.Err()
 }
 
-// run runs the process, or ends the test if that is an error.
+// run returns the result of Run, and panics if Run fails.
 func run(t testing.TB, a Operator, opts *Options) *Result {
 	t.Helper()
-	r := testkit.Must(Run(t.Context(), a, opts))
-	return r
+	return testkit.Must(Run(t.Context(), a, opts))
 }
 
 // spectra returns lists of n eigenvalues, by name. Not all of them are sorted.

@@ -8,8 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 )
 
-// TestKnownInside checks that the lower bound of λ_max and the upper bound of λ_min hold for A' if A = (1±e)A'.
-func TestKnownInside(t *testing.T) {
+// TestPerturbedInnerEnds checks that the lower bound of λ_max and the upper bound of λ_min for A = (1±e)A', with an
+// allowance for e, are valid for A'.
+func TestPerturbedInnerEnds(t *testing.T) {
 	const smallest, largest = 0.5, 9
 	for _, e := range []float64{0, 0.01, 0.5, 1, 3} {
 		for _, factor := range []float64{1 - e, 1 + e} {
@@ -29,8 +30,9 @@ func TestKnownInside(t *testing.T) {
 	}
 }
 
-// TestKnownEnds checks that κ is known to rounding if both ends are, and that the storage error of K is allowed for.
-func TestKnownEnds(t *testing.T) {
+// TestPerturbedKnownEnds checks κ from ends that are known to rounding: its interval has the size of their
+// rounding, a storage error e widens it, and it has no upper end if λ_min may be 0.
+func TestPerturbedKnownEnds(t *testing.T) {
 	ends := lanczos.FromIntervals(estimate.Certain(2, 0.5, "m"), estimate.Certain(10, 0.5, "m"))
 	kappa, _, _ := ends.PerturbedIntervals(0)
 	if kappa.Value != 5 || kappa.Lo != 9.5/2.5 || kappa.Hi != 10.5/1.5 || kappa.Confidence != 1 || kappa.Method != "m" {
@@ -38,7 +40,7 @@ func TestKnownEnds(t *testing.T) {
 	}
 	if kappa, _, _ = ends.PerturbedIntervals(0.25); math.Abs(kappa.Lo-3.8*0.6) > 1e-12 ||
 		math.Abs(kappa.Hi-7/0.6) > 1e-12 {
-		t.Errorf("off by a quarter: %+v", kappa)
+		t.Errorf("e = 0.25: %+v", kappa)
 	}
 	if kappa, _, _ = lanczos.FromIntervals(estimate.Certain(0.4, 0.5, "m"),
 		estimate.Certain(10, 0.5, "m")).PerturbedIntervals(0); !math.IsInf(kappa.Hi, 1) || kappa.Lo != 9.5/0.9 {

@@ -22,7 +22,7 @@ func TestFullRun(t *testing.T) {
 	for name, v := range spectra(40) {
 		slices.Sort(v)
 		a, _ := testkit.WithEigenvalues(1, v)
-		op := &counted{Operator: dense{a}}
+		op := &countingOperator{Operator: dense{a}}
 		res := run(t, op, &Options{Tol: -1})
 		size := max(math.Abs(v[0]), math.Abs(v[39]))
 		testkit.Equal(t, res.Steps, 40, name)
@@ -32,7 +32,7 @@ func TestFullRun(t *testing.T) {
 		}
 		for _, width := range []float64{res.Min.Hi - res.Min.Lo, res.Max.Hi - res.Max.Lo} {
 			if width < 0 || width > 1e-10*size {
-				t.Errorf("%s: an end is known to %g only: %v", name, width, res)
+				t.Errorf("%s: an interval has the width %g, want none: %v", name, width, res)
 			}
 		}
 		if !res.Min.Contains(v[0]) || !res.Max.Contains(v[39]) || res.Slack > 1e-11*size {
@@ -49,7 +49,7 @@ func TestPencil(t *testing.T) {
 	b := testkit.RandomMatrix(3, n, n+5)
 	m := newMetric(t, b)
 	want := testkit.PencilEigenvalues(t, a, m)
-	op := &counted{Operator: dense{a}}
+	op := &countingOperator{Operator: dense{a}}
 	res := testkit.Must(RunPencil(t.Context(), op, m, &Options{Tol: -1}))
 	for i, r := range res.Ritz {
 		testkit.Near(t, r, want[i], 1e-11*want[n-1], i)
@@ -61,8 +61,8 @@ func TestPencil(t *testing.T) {
 	}
 }
 
-// failures counts over seeds how often λ_min or λ_max lies outside its interval at any of the given steps.
-func failures(t *testing.T, v []float64, seeds, steps int, opts Options) (low, high int) {
+// countMisses returns for how many seeds λ_min and λ_max lie outside their intervals at any of the given steps.
+func countMisses(t *testing.T, v []float64, seeds, steps int, opts Options) (low, high int) {
 	t.Helper()
 	slices.Sort(v)
 	n := len(v)
@@ -93,11 +93,11 @@ func TestCoverage(t *testing.T) {
 	seeds := suite.Scale(60, 60, 400)
 	for name, v := range spectra(300) {
 		for _, confidence := range []float64{0.4, 0.95} {
-			low, high := failures(t, v, seeds, 40, Options{Confidence: confidence})
+			low, high := countMisses(t, v, seeds, 40, Options{Confidence: confidence})
 			delta := (1 - confidence) / 2
 			for end, misses := range map[string]int{"λ_min": low, "λ_max": high} {
 				t.Logf("%s, %s: %d of %d missed, δ = %g", name, end, misses, seeds, delta)
-				if p := atLeast(seeds, misses, delta); p < 1e-4 {
+				if p := probabilityAtLeast(seeds, misses, delta); p < 1e-4 {
 					t.Errorf("%s, %s: %d of %d missed, stated probability %g", name, end, misses, seeds, delta)
 				}
 			}
@@ -108,8 +108,8 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// atLeast returns P(X ≥ misses) for X ~ Binomial(n, p).
-func atLeast(n, misses int, p float64) float64 {
+// probabilityAtLeast returns P(X ≥ misses) for X ~ Binomial(n, p).
+func probabilityAtLeast(n, misses int, p float64) float64 {
 	if misses == 0 {
 		return 1
 	}
@@ -122,7 +122,7 @@ func TestOneEnd(t *testing.T) {
 	twoEnds := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.9, Tol: -1})
 	oneEnd := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.95, Quantity: LargestEigenvalue, Tol: -1})
 	if math.Abs(oneEnd.Max.Hi-twoEnds.Max.Hi) > 1e-9 || !math.IsInf(oneEnd.Min.Lo, -1) {
-		t.Errorf("%v\n%v", twoEnds, oneEnd)
+		t.Errorf("two ends: %v\none end: %v", twoEnds, oneEnd)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestStartMass(t *testing.T) {
 	testkit.Equal(t, startMass(1, 0.5), 1)
 	// About (0.0313)²/n, from the quantile of a normal number.
 	if big := startMass(1000000, 0.025); big < 0.9e-9 || big > 1.1e-9 {
-		t.Errorf("n = 1e6: %g", big)
+		t.Errorf("startMass(1e6, 0.025) is %g, want about 1e-9", big)
 	}
 }
 
@@ -202,14 +202,14 @@ func TestAPrioriError(t *testing.T) {
 	}
 }
 
-// inexact adds noise that is not symmetric to each product.
-type inexact struct {
+// inexactProducts is a diagonal matrix that adds noise that is not symmetric to each product.
+type inexactProducts struct {
 	diagonal
 	noise float64
 	calls *int
 }
 
-func (a inexact) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (a inexactProducts) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	err := a.diagonal.MulTo(ctx, dst, src)
 	*a.calls++
 	noise := make([]float64, a.Dim())
@@ -220,12 +220,12 @@ func (a inexact) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return err
 }
 
-// TestSlack checks that products with errors of norm ε give a slack of about ε and valid intervals.
-func TestSlack(t *testing.T) {
+// TestSlackOfInexactProducts checks that products with errors of norm ε give a slack of about ε and valid intervals.
+func TestSlackOfInexactProducts(t *testing.T) {
 	v := spectra(500)["cluster"]
 	for _, noise := range []float64{1e-8, 1e-4} {
 		calls := 0
-		res := run(t, inexact{diagonal(v), noise, &calls}, &Options{Steps: 30, Tol: -1})
+		res := run(t, inexactProducts{diagonal(v), noise, &calls}, &Options{Steps: 30, Tol: -1})
 		if res.Slack < noise || res.Slack > 30*noise {
 			t.Errorf("noise %g: slack %g", noise, res.Slack)
 		}
@@ -262,14 +262,14 @@ func TestFewEigenvalues(t *testing.T) {
 	}
 }
 
-// failing returns an error, or a NaN if err is nil, at the third product.
-type failing struct {
+// failingThirdProduct is a diagonal matrix whose third product is the error err, or contains a NaN if err is nil.
+type failingThirdProduct struct {
 	diagonal
 	calls int
 	err   error
 }
 
-func (a *failing) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (a *failingThirdProduct) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	if a.calls++; a.calls == 3 && a.err != nil {
 		return a.err
 	}
@@ -295,16 +295,16 @@ func (m indefinite) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	return nil
 }
 
-// TestErrors checks that errors of products, of the metric and of the monitor, NaN, and a canceled context end a run
+// TestRunErrors checks that errors of products, of the metric and of the monitor, NaN, and a canceled context end a run
 // with the result so far.
-func TestErrors(t *testing.T) {
+func TestRunErrors(t *testing.T) {
 	v := spectra(30)["even"]
-	boom := errors.New("boom")
-	res, err := Run(t.Context(), &failing{diagonal: diagonal(v), err: boom}, nil)
-	if !errors.Is(err, boom) || res == nil || res.Steps != 2 {
+	errProduct := errors.New("boom")
+	res, err := Run(t.Context(), &failingThirdProduct{diagonal: diagonal(v), err: errProduct}, nil)
+	if !errors.Is(err, errProduct) || res == nil || res.Steps != 2 {
 		t.Errorf("%v, %v", res, err)
 	}
-	if _, err = Run(t.Context(), &failing{diagonal: diagonal(v)}, nil); err == nil ||
+	if _, err = Run(t.Context(), &failingThirdProduct{diagonal: diagonal(v)}, nil); err == nil ||
 		!strings.Contains(err.Error(), "finite") {
 		t.Error(err)
 	}
@@ -321,8 +321,9 @@ func TestErrors(t *testing.T) {
 	if res, err = Run(ctx, diagonal(v), nil); err == nil || res != nil {
 		t.Errorf("a context that has ended: %v, %v", res, err)
 	}
-	if _, err = Run(t.Context(), diagonal(v), &Options{Monitor: func(*Result) error { return boom }}); !errors.Is(err,
-		boom) {
+	if _, err = Run(t.Context(), diagonal(v),
+		&Options{Monitor: func(*Result) error { return errProduct }}); !errors.Is(err,
+		errProduct) {
 		t.Error(err)
 	}
 	if _, err = RunPencil(t.Context(), diagonal(v), indefinite(30), nil); err == nil ||
@@ -331,21 +332,21 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// scaled multiplies the draws of a metric by a factor.
-type scaled struct {
+// scaledDraws is a metric whose draws are multiplied by a factor.
+type scaledDraws struct {
 	*metric
 	factor float64
 }
 
-func (m scaled) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+func (m scaledDraws) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	err := m.metric.NormalTo(ctx, dst, g)
 	dst.Scale(m.factor, dst)
 	return err
 }
 
-// TestCovariance checks that draws with another covariance than M are an error, and that draws with covariance M
+// TestCovarianceOfDraws checks that draws with another covariance than M are an error, and that draws with covariance M
 // never are.
-func TestCovariance(t *testing.T) {
+func TestCovarianceOfDraws(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 150} {
 		b, a := mat.NewDense(n, n, nil), make(diagonal, n)
 		for i := range a {
@@ -360,7 +361,8 @@ func TestCovariance(t *testing.T) {
 		}
 		// A small χ²_n is not improbable enough with few degrees of freedom.
 		for factor, found := range map[float64]bool{100: true, 0.1: n > 120} {
-			if _, err := RunPencil(t.Context(), a, scaled{m, factor}, &Options{Start: rng.New(1)}); (err != nil) != found ||
+			if _, err := RunPencil(t.Context(), a, scaledDraws{m, factor},
+				&Options{Start: rng.New(1)}); (err != nil) != found ||
 				found && !strings.Contains(err.Error(), "another covariance") {
 				t.Errorf("n = %d, %g times a draw: %v", n, factor, err)
 			}
@@ -376,22 +378,22 @@ func TestMisuse(t *testing.T) {
 		testkit.Panics(t, map[string]func(){fmt.Sprint(opts): func() { _, _ = Run(t.Context(), v, &opts) }})
 	}
 	testkit.Panics(t, map[string]func(){
-		"orders": func() { _, _ = RunPencil(t.Context(), v, indefinite(31), nil) },
-		"mass 0": func() { startMass(0, 0.5) }, "mass 1": func() { startMass(5, 1) },
+		"different orders": func() { _, _ = RunPencil(t.Context(), v, indefinite(31), nil) },
+		"mass 0":           func() { startMass(0, 0.5) }, "mass 1": func() { startMass(5, 1) },
 		"no steps": func() { APrioriError(5, 0, 0.5) }, "probability 0": func() { APrioriError(5, 1, 0) },
 	})
 }
 
-// shifted holds the metrics D + s·I for the shifts s, with a diagonal D. The draws of all of them come from one noise
-// vector, so that RunMany and RunPencil see the same numbers.
-type shifted struct {
+// shiftedMetrics are the metrics D + s·I for the shifts s, with a diagonal D. The draws of all of them come from one
+// noise vector, so that RunMany and RunPencil see the same numbers.
+type shiftedMetrics struct {
 	d      diagonal
 	shifts []float64
 }
 
-func (m shifted) Dim() int { return len(m.d) }
+func (m shiftedMetrics) Dim() int { return len(m.d) }
 
-func (m shifted) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
+func (m shiftedMetrics) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
 	for j, c := range cols {
 		for i, v := range m.d {
 			dst.Set(i, j, r.At(i, j)/(v+m.shifts[c]))
@@ -400,7 +402,7 @@ func (m shifted) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []i
 	return ctx.Err()
 }
 
-func (m shifted) NormalColumnsTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+func (m shiftedMetrics) NormalColumnsTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
 	for c, s := range m.shifts {
 		for i, v := range m.d {
 			dst.Set(i, c, math.Sqrt(v+s)*g.Normal(uint64(i)))
@@ -409,32 +411,32 @@ func (m shifted) NormalColumnsTo(_ context.Context, dst *mat.Dense, g rng.Stream
 	return nil
 }
 
-// single is the metric with the shift number index.
-type single struct {
-	shifted
+// oneShift is the metric with the shift at the given index.
+type oneShift struct {
+	shiftedMetrics
 	index int
 }
 
-func (m single) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+func (m oneShift) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return m.SolveColumnsTo(ctx, dst, r, []int{m.index})
 }
 
-func (m single) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+func (m oneShift) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	draws := mat.NewDense(m.Dim(), len(m.shifts), nil)
 	err := m.NormalColumnsTo(ctx, draws, g)
 	dst.Copy(draws.Slice(0, m.Dim(), m.index, m.index+1))
 	return err
 }
 
-// TestRunMany checks that each of several pencils takes the same steps as in a run of its own, and ends after as
-// many.
+// TestRunMany checks that RunMany takes the same steps for each of several pencils as a separate RunPencil, and ends
+// each after as many.
 func TestRunMany(t *testing.T) {
 	v := spectra(400)["geometric"]
-	m := shifted{diagonal(v), []float64{0.001, 0.1, 10}}
+	m := shiftedMetrics{diagonal(v), []float64{0.001, 0.1, 10}}
 	opts := &Options{Steps: 60, Tol: 0.05, Start: rng.New(4)}
 	results := testkit.Must(RunMany(t.Context(), diagonal(v), m, 3, opts))
 	for c, res := range results {
-		alone := testkit.Must(RunPencil(t.Context(), diagonal(v), single{m, c}, opts))
+		alone := testkit.Must(RunPencil(t.Context(), diagonal(v), oneShift{m, c}, opts))
 		if !slices.Equal(alone.Alpha, res.Alpha) || !slices.Equal(alone.Beta, res.Beta) ||
 			alone.Converged != res.Converged {
 			t.Errorf("shift %g: %v\nalone %v", m.shifts[c], res, alone)
@@ -445,6 +447,6 @@ func TestRunMany(t *testing.T) {
 		}
 	}
 	if results[0].Steps == results[2].Steps {
-		t.Errorf("all ended after %d steps, want pencils that end at different steps", results[0].Steps)
+		t.Errorf("two pencils end after %d steps, want pencils that end at different steps", results[0].Steps)
 	}
 }

@@ -42,7 +42,7 @@ func TestQuadratureBounds(t *testing.T) {
 		}
 	}
 	if low := (&Result{Steps: 1, Alpha: []float64{1}, Beta: []float64{0.5}}).logRules(2).radau; !math.IsInf(low, -1) {
-		t.Errorf("%g with a number above the smallest eigenvalue", low)
+		t.Errorf("the Gauss–Radau rule with a number above the smallest eigenvalue is %g, want −Inf", low)
 	}
 }
 
@@ -85,17 +85,17 @@ func TestLogDet(t *testing.T) {
 					fallthrough
 				default:
 					widths += width
-					if !ordered(proved) {
+					if !isOrdered(proved) {
 						t.Errorf("%s: %v", name, proved)
 					}
 				}
 			}
 			t.Logf("%s, ln det %.4g, %+v: %d of %d missed, %d estimates, %d unbounded, mean width %.3g", name, want, c, misses,
 				seeds, estimateMisses, unbounded, widths/float64(seeds-unbounded))
-			if p := atLeast(seeds, estimateMisses, 1-c.confidence); p < 1e-4 {
+			if p := probabilityAtLeast(seeds, estimateMisses, 1-c.confidence); p < 1e-4 {
 				t.Errorf("%s, %+v: %d of %d estimates missed", name, c, estimateMisses, seeds)
 			}
-			if p := atLeast(seeds, misses, 1-c.confidence); p < 1e-4 {
+			if p := probabilityAtLeast(seeds, misses, 1-c.confidence); p < 1e-4 {
 				t.Errorf("%s, %+v: %d of %d missed", name, c, misses, seeds)
 			}
 			if c.confidence < 0.5 && misses == 0 || c.smallest > 0 && unbounded > 0 {
@@ -105,37 +105,38 @@ func TestLogDet(t *testing.T) {
 	}
 }
 
-// TestLogDetInaccurate checks that inaccurate products widen the interval.
+// TestLogDetInaccurate checks that inaccurate products widen the interval, and that one step is exact for a multiple of
+// I.
 func TestLogDetInaccurate(t *testing.T) {
 	v := spectra(200)["cluster"]
 	calls := 0
-	r := run(t, inexact{diagonal(v), 1e-3, &calls}, &Options{Steps: 30, Tol: -1})
+	r := run(t, inexactProducts{diagonal(v), 1e-3, &calls}, &Options{Steps: 30, Tol: -1})
 	exact := run(t, diagonal(v), &Options{Steps: 30, Tol: -1})
 	noisy, _ := LogDet([]*Result{r}, 0.1)
 	plain, _ := LogDet([]*Result{exact}, 0.1)
 	if widening := (noisy.Hi - noisy.Lo) - (plain.Hi - plain.Lo); widening < 200*r.Slack {
-		t.Errorf("%v, by accurate products %v", noisy, plain)
+		t.Errorf("interval %v, with exact products %v, slack %g", noisy, plain, r.Slack)
 	}
 	var sum float64
 	for _, x := range v {
 		sum += math.Log(x)
 	}
 	if !noisy.Contains(sum) {
-		t.Errorf("%v, is %g", noisy, sum)
+		t.Errorf("interval %v without ln det = %g", noisy, sum)
 	}
 	// One step is exact for a multiple of I and for order 1.
 	for _, u := range [][]float64{{3, 3, 3, 3}, {0.25}} {
 		want := float64(len(u)) * math.Log(u[0])
-		single, _ := LogDet([]*Result{testkit.Must(Run(t.Context(), diagonal(u), nil))}, 0)
-		if math.Abs(single.Lo-want) > 1e-4 || math.Abs(single.Hi-want) > 1e-4 {
-			t.Errorf("%v: %v", u, single)
+		oneShift, _ := LogDet([]*Result{testkit.Must(Run(t.Context(), diagonal(u), nil))}, 0)
+		if math.Abs(oneShift.Lo-want) > 1e-4 || math.Abs(oneShift.Hi-want) > 1e-4 {
+			t.Errorf("%v: %v", u, oneShift)
 		}
 	}
 }
 
-// TestLogDetFails checks that a run whose quadrature fails makes the result NaN or unbounded, and does not count as
-// 0.
-func TestLogDetFails(t *testing.T) {
+// TestLogDetOfFailedQuadrature checks that a run whose quadrature fails makes the result NaN or unbounded, and does not
+// count as 0.
+func TestLogDetOfFailedQuadrature(t *testing.T) {
 	r := run(t, diagonal(spectra(20)["geometric"]), &Options{Steps: 5, Tol: -1, Start: rng.New(3)})
 	broken := *r
 	broken.Alpha = slices.Repeat([]float64{math.NaN()}, len(r.Alpha))

@@ -13,15 +13,15 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// ordered reports whether e is a valid interval: Lo ≤ Value ≤ Hi, or an unknown Value, NaN.
-func ordered(interval estimate.Interval) bool {
+// isOrdered reports whether interval is valid: Lo ≤ Value ≤ Hi, or an unknown Value, NaN.
+func isOrdered(interval estimate.Interval) bool {
 	if math.IsNaN(interval.Lo) || math.IsNaN(interval.Hi) || interval.Lo > interval.Hi {
 		return false
 	}
 	return math.IsNaN(interval.Value) || interval.Lo <= interval.Value && interval.Value <= interval.Hi
 }
 
-// TestIndefinite runs processes with Options.Definite on spectra with a negative eigenvalue. The result must be
+// TestIndefinite checks processes with Options.Definite on spectra with a negative eigenvalue. The result must be
 // Indefinite, and the interval of λ_min must not be clipped at 0.
 func TestIndefinite(t *testing.T) {
 	v := []float64{-10.8}
@@ -30,7 +30,7 @@ func TestIndefinite(t *testing.T) {
 	}
 	for _, quantity := range []Quantity{BothEnds, ConditionNumber} {
 		r := run(t, diagonal(v), &Options{Definite: true, Quantity: quantity, Start: rng.New(3)})
-		if !r.Indefinite() || !ordered(r.Min) || !r.Min.Contains(-10.8) {
+		if !r.Indefinite() || !isOrdered(r.Min) || !r.Min.Contains(-10.8) {
 			t.Errorf("indefinite %v, λ_min %v", r.Indefinite(), r.Min)
 		}
 		if k := r.Cond(); !math.IsInf(k.Hi, 1) || k.Lo != 1 || !math.IsNaN(k.Value) {
@@ -40,7 +40,7 @@ func TestIndefinite(t *testing.T) {
 	v[0] = 0
 	r, err := Run(context.Background(), diagonal(v), &Options{Definite: true, Start: rng.New(3), Steps: len(v),
 		Tol: -1})
-	if err != nil || r.Indefinite() || !ordered(r.Min) || !r.Min.Contains(0) || r.Min.Lo != 0 {
+	if err != nil || r.Indefinite() || !isOrdered(r.Min) || !r.Min.Contains(0) || r.Min.Lo != 0 {
 		t.Errorf("with λ_min = 0: indefinite %v, λ_min %v, %v", r.Indefinite(), r.Min, err)
 	}
 }
@@ -69,8 +69,8 @@ func TestInexactInverse(t *testing.T) {
 	for i := range v {
 		v[i] = math.Pow(10, float64(8-i%12))
 	}
-	shifted := slices.Clone(v)
-	shifted[n-1] = -1e7
+	shiftedMetrics := slices.Clone(v)
+	shiftedMetrics[n-1] = -1e7
 	for seed := range uint64(4) {
 		for _, size := range []float64{1e-12, 1e-7, 1e-4} {
 			inverse := mat.NewDense(n, n, nil)
@@ -87,7 +87,8 @@ func TestInexactInverse(t *testing.T) {
 			if r.Indefinite() || !(r.Min.Lo <= 1e-3) || !(r.Min.Hi >= 1e-3) || !(r.Max.Lo <= 1e8 && 1e8 <= r.Max.Hi) {
 				t.Errorf("seed %d, error %g: indefinite %v, λ_min %v, λ_max %v", seed, size, r.Indefinite(), r.Min, r.Max)
 			}
-			if r = testkit.Must(RunPencil(t.Context(), shifted, inexactInverse{inverse}, opts)); !r.Indefinite() {
+			if r = testkit.Must(RunPencil(t.Context(), shiftedMetrics, inexactInverse{inverse},
+				opts)); !r.Indefinite() {
 				t.Errorf("seed %d, error %g: λ_min = -1e7 in %v", seed, size, r.Min)
 			}
 		}
@@ -97,9 +98,9 @@ func TestInexactInverse(t *testing.T) {
 	}
 }
 
-// spectrum draws random eigenvalues: of similar or very different sizes, many of them equal, some zero, some
+// randomSpectrum draws random eigenvalues: of similar or very different sizes, many of them equal, some zero, some
 // negative.
-func spectrum(g rng.Stream, n int) []float64 {
+func randomSpectrum(g rng.Stream, n int) []float64 {
 	v := make([]float64, n)
 	size := math.Pow(10, 16*g.Sub("size").Float64(0)-8)
 	decades := 14 * g.Sub("decades").Float64(0)
@@ -127,7 +128,7 @@ func TestRandomSpectra(t *testing.T) {
 	for p := range uint64(problems) {
 		g := g.Sub("problem", p)
 		n := 1 + g.Sub("n").IntN(0, 40)
-		v := spectrum(g, n)
+		v := randomSpectrum(g, n)
 		smallest, largest := slices.Min(v), slices.Max(v)
 		opts := &Options{Steps: 1 + g.Sub("steps").IntN(0, n+2), Confidence: confidence, Start: g.Sub("start"), Tol: 0.01}
 		switch g.Sub("options").IntN(0, 5) {
@@ -142,7 +143,7 @@ func TestRandomSpectra(t *testing.T) {
 		opts.Monitor = func(r *Result) error {
 			for name, interval := range map[string]estimate.Interval{"λ_min": r.Min, "λ_max": r.Max, "κ": r.Cond(),
 				"norm": r.Norm()} {
-				if !ordered(interval) {
+				if !isOrdered(interval) {
 					t.Fatalf("problem %d, step %d: %s %+v", p, r.Steps, name, interval)
 				}
 			}
@@ -164,7 +165,7 @@ func TestRandomSpectra(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d missed", missed, problems)
-	if atLeast(problems, missed, 1-confidence) < 1e-4 {
+	if probabilityAtLeast(problems, missed, 1-confidence) < 1e-4 {
 		t.Errorf("%d of %d missed, stated probability %.2g", missed, problems, 1-confidence)
 	}
 }
@@ -188,8 +189,8 @@ func TestPerturbedIntervals(t *testing.T) {
 		r := run(t, diagonal(stored), &Options{Definite: true, Confidence: 0.99, Start: g.Sub("start"), Steps: 12})
 		kappa, smallest, largest := r.PerturbedIntervals(size / lambda)
 		for name, interval := range map[string]estimate.Interval{"κ": kappa, "λ_min": smallest, "λ_max": largest} {
-			if !ordered(interval) {
-				t.Errorf("problem %d: %s %+v", p, name, interval)
+			if !isOrdered(interval) {
+				t.Errorf("problem %d: the interval of %s is %+v", p, name, interval)
 			}
 		}
 		lo, hi := slices.Min(v), slices.Max(v)
@@ -204,7 +205,7 @@ func TestPerturbedIntervals(t *testing.T) {
 			t.Errorf("problem %d: bounds of an indefinite matrix: κ %v, λ_min %v, λ_max %v", p, kappa, smallest, largest)
 		}
 	}
-	if atLeast(200, missed, 0.01) < 1e-4 {
+	if probabilityAtLeast(200, missed, 0.01) < 1e-4 {
 		t.Errorf("%d of 200 missed at 99 %%", missed)
 	}
 }

@@ -19,7 +19,7 @@ func TestChristoffel(t *testing.T) {
 		}
 	}
 	if christoffelExceeds(alpha, beta, 1, 1, 0.5) { // x is the first diagonal entry
-		t.Error("a sum at a Ritz value")
+		t.Error("christoffelExceeds is true at the first diagonal entry")
 	}
 	ritz := Ritz(alpha, beta)
 	for _, mass := range []float64{0.5, 0.01, 1e-6} {
@@ -32,13 +32,13 @@ func TestChristoffel(t *testing.T) {
 			// At a mass of ½ the sum is above the limit at once.
 			if step := 1e-9 * (u - theta); !(u >= theta) || mass < 0.5 &&
 				christoffelExceeds(alpha, beta, sign, u-step, 1/mass) || !christoffelExceeds(alpha, beta, sign, u, 1/mass) {
-				t.Errorf("sign %g, mass %g: %g beyond %g", sign, mass, u, theta)
+				t.Errorf("sign %g, mass %g: bound %g for the Ritz value %g", sign, mass, u, theta)
 			}
 		}
 	}
 	for _, tiny := range []float64{5e-324, 1e-320, 1e-310, 1e-300, math.NaN()} { // it ends
 		if u := outerBound([]float64{tiny, tiny}, []float64{tiny, tiny}, 1, 2*tiny, 0.1); u < 2*tiny {
-			t.Errorf("%g: %g", tiny, u)
+			t.Errorf("T with entries %g: outer bound %g below the Ritz value", tiny, u)
 		}
 	}
 	testkit.Equal(t, outerBound([]float64{0, 0}, []float64{0, 0}, 1, 0, 0.1), 0)
@@ -53,7 +53,7 @@ func TestSampleFactor(t *testing.T) {
 		}
 	}
 	if sampleFactor(0) != 1 || sampleFactor(1) != 1 {
-		t.Error("of nothing")
+		t.Errorf("sampleFactor of 0 and 1 steps: %g, %g, want 1", sampleFactor(0), sampleFactor(1))
 	}
 }
 

@@ -20,11 +20,11 @@ func TestRitzIterations(t *testing.T) {
 	for _, c := range []float64{RitzIterations([]float64{1, 0.5}, beta, 1e-3, 4),
 		RitzIterations(alpha, beta, 1e-3, math.Inf(1)), RitzIterations(alpha, beta, 1e-3, math.NaN())} {
 		if !math.IsInf(c, 1) {
-			t.Errorf("%g where nothing is known", c)
+			t.Errorf("%g iterations without convergence in T and without κ, want +Inf", c)
 		}
 	}
 	if its := RitzIterations([]float64{1, -1}, []float64{1, 0}, 0.1, 1); !math.IsInf(its, 1) {
-		t.Errorf("%g iterations where T is not positive definite", its)
+		t.Errorf("%g iterations for a T that is not positive definite, want +Inf", its)
 	}
 	if res, definite := Residuals([]float64{2, 2}, []float64{0, 1}); len(res) != 1 || res[0] != 0 || !definite {
 		t.Errorf("residuals %v, definite %v, of a T that ends after one step", res, definite)

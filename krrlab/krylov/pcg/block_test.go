@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// accurate compares the residuals that a result reports with those that are formed here.
-func accurate(t *testing.T, label string, a mat.Matrix, b *mat.Dense, res *pcg.Result) {
+// checkConverged checks that a result has converged, and compares the reported residuals with those of AX = B.
+func checkConverged(t *testing.T, label string, a mat.Matrix, b *mat.Dense, res *pcg.Result) {
 	t.Helper()
 	if res.Status != pcg.Converged {
 		t.Errorf("%s: %v", label, res)
@@ -21,7 +21,8 @@ func accurate(t *testing.T, label string, a mat.Matrix, b *mat.Dense, res *pcg.R
 	}
 	for j, v := range residuals(a, res.X, b) {
 		if v > res.Tol || math.Abs(res.TrueRelRes[j]-v) > 1e-11 {
-			t.Errorf("%s: column %d: residual %.3g, reported %.3g, asked %.3g", label, j, v, res.TrueRelRes[j], res.Tol)
+			t.Errorf("%s: column %d: residual %.3g, reported %.3g, want at most %.3g", label, j, v, res.TrueRelRes[j],
+				res.Tol)
 		}
 	}
 }
@@ -31,13 +32,14 @@ func accurate(t *testing.T, label string, a mat.Matrix, b *mat.Dense, res *pcg.R
 func TestAgainstDense(t *testing.T) {
 	const n, tol = 120, 1e-9
 	for name, spectrum := range map[string][]float64{
-		"identity": geometric(n, 1), "well": geometric(n, 50), "clustered": clustered(n), "ill": geometric(n, 1e5),
+		"identity": geometric(n, 1), "κ = 50": geometric(n, 50), "clustered": clustered(n), "κ = 1e5": geometric(n,
+			1e5),
 	} {
 		a := spd(2, spectrum)
 		var m mat.SymDense // A plus a positive definite perturbation
 		m.AddSym(a, spd(3, geometric(n, 30)))
 		for _, k := range []int{1, 2, 3, 10, 17} {
-			b := random(uint64(k), n, k)
+			b := normalMatrix(uint64(k), n, k)
 			want := solveDense(t, a, b)
 			for _, pre := range []pcg.Preconditioner{nil, invert(t, &m)} {
 				label := fmt.Sprintf("%s, t = %d, preconditioned %v", name, k, pre != nil)
@@ -45,7 +47,7 @@ func TestAgainstDense(t *testing.T) {
 				res := solveBlock(t, dense{a}, pre, b, opts)
 				alone := solve(t, dense{a}, pre, b, opts)
 				for _, res := range []*pcg.Result{res, alone} {
-					accurate(t, label, a, b, res)
+					checkConverged(t, label, a, b, res)
 					for j := range k {
 						var d mat.VecDense
 						d.SubVec(res.X.ColView(j), want.ColView(j))
@@ -78,7 +80,7 @@ func TestBlockReference(t *testing.T) {
 	const n, k = 90, 4
 	a := spd(5, geometric(n, 1e4))
 	m := spd(6, geometric(n, 30))
-	b := random(7, n, k)
+	b := normalMatrix(7, n, k)
 	x := solveDense(t, a, b)
 	for _, pre := range []*mat.SymDense{nil, m} {
 		var prec pcg.Preconditioner
@@ -129,7 +131,7 @@ func TestBlockReference(t *testing.T) {
 				if aNorm(a, &blockError) > aNorm(a, &singleError)*(1+1e-9) {
 					t.Errorf("%d iterations: column %d has a larger error than Solve's", iters, j)
 				}
-				checkNear(t, "the residual by recurrence", res.RelRes[j], res.TrueRelRes[j], 1e-9)
+				checkNear(t, "the recursive residual", res.RelRes[j], res.TrueRelRes[j], 1e-9)
 			}
 			if res.Status != pcg.MaxIterations || res.Iterations != iters || len(res.History.RelRes) != iters+1 {
 				t.Errorf("%v", res)
@@ -138,22 +140,22 @@ func TestBlockReference(t *testing.T) {
 	}
 }
 
-// TestBlockDependent solves for columns that are zero, equal to others, multiples of others, or combinations of
-// others, exactly or nearly.
-func TestBlockDependent(t *testing.T) {
+// TestBlockDependentColumns checks solves for columns that are zero, equal to others, multiples of others, or
+// combinations of others, exactly or nearly.
+func TestBlockDependentColumns(t *testing.T) {
 	const n = 100
 	a := spd(10, geometric(n, 1e4))
 	var perturbed mat.SymDense
 	perturbed.AddSym(a, spd(11, geometric(n, 30)))
 	m := invert(t, &perturbed)
-	coarse := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { // M⁻¹ in single precision
+	coarse := funcOperator{n, func(ctx context.Context, dst, src *mat.Dense) error { // M⁻¹ in single precision
 		err := m.SolveTo(ctx, dst, src)
 		dst.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, dst)
 		return err
 	}}
 	for _, tol := range []float64{1e-3, 1e-6, 1e-11} {
 		for _, distance := range []float64{0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-3} {
-			b, d := random(12, n, 9), random(13, n, 9)
+			b, d := normalMatrix(12, n, 9), normalMatrix(13, n, 9)
 			for i := range n {
 				b.Set(i, 3, b.At(i, 0)+distance*d.At(i, 3))
 				b.Set(i, 4, 0)
@@ -165,7 +167,7 @@ func TestBlockDependent(t *testing.T) {
 			for name, pre := range map[string]pcg.Preconditioner{"none": nil, "good": m, "coarse": coarse} {
 				res := solveBlock(t, dense{a}, pre, b, &pcg.Options{Tol: tol, MaxIter: 2000})
 				label := fmt.Sprintf("τ = %g, dependent to %g, M %s", tol, distance, name)
-				accurate(t, label, a, b, res)
+				checkConverged(t, label, a, b, res)
 				testkit.Equal(t, mat.Norm(res.X.ColView(4), 2), 0, label)
 				// Rounding of M⁻¹ may make more of the columns independent, but only in the coarse arithmetic.
 				if want := 3*res.Iterations + 9; distance == 0 && name != "coarse" && len(res.History.Restarts) == 0 &&
@@ -177,8 +179,8 @@ func TestBlockDependent(t *testing.T) {
 	}
 }
 
-// TestBlockShrinks solves with few distinct eigenvalues and with eigenvectors as right-hand sides, so that directions
-// of the block become dependent one after the other.
+// TestBlockShrinks checks solves with few distinct eigenvalues and with eigenvectors as right-hand sides, so that
+// directions of the block become dependent one after the other.
 func TestBlockShrinks(t *testing.T) {
 	const n, k = 64, 6
 	spectrum := make([]float64, n)
@@ -186,7 +188,7 @@ func TestBlockShrinks(t *testing.T) {
 		spectrum[i] = []float64{1, 3, 10, 40}[i%4]
 	}
 	a, v := testkit.WithEigenvalues(16, spectrum)
-	b := random(17, n, k)
+	b := normalMatrix(17, n, k)
 	for i := range n {
 		b.Set(i, 1, v.At(i, 3))              // one eigenvector: ends after one iteration
 		b.Set(i, 2, v.At(i, 0)+v.At(i, n-1)) // two
@@ -195,7 +197,7 @@ func TestBlockShrinks(t *testing.T) {
 	}
 	for _, tol := range []float64{1e-4, 1e-12} {
 		res := solveBlock(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
-		accurate(t, "eigenvectors", a, b, res)
+		checkConverged(t, "eigenvectors", a, b, res)
 		if res.Iterations > 5 || len(res.History.Restarts) > 0 || res.Columns[1].Iterations != 1 ||
 			res.Columns[4].Iterations > 2 {
 			t.Errorf("%v %+v", res, res.Columns)

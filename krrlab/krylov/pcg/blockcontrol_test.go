@@ -38,7 +38,7 @@ func TestBlockIndefinite(t *testing.T) {
 		swap.SetSym(i, i+1, 1)
 	}
 	for _, k := range []int{1, 2, 5, 12} {
-		b := random(25, n, k)
+		b := normalMatrix(25, n, k)
 		for _, negative := range []float64{-1e-2, -1, -100} {
 			spectrum := geometric(n, 1e3)
 			spectrum[n/2] = negative
@@ -48,7 +48,7 @@ func TestBlockIndefinite(t *testing.T) {
 				!strings.Contains(res.String(), "A is not positive definite") {
 				t.Errorf("A, t = %d: %v %+v", k, res, c)
 			}
-			res = solveBlock(t, dense{good}, fn{n, dense{bad}.MulTo}, b, &pcg.Options{Tol: 1e-10})
+			res = solveBlock(t, dense{good}, funcOperator{n, dense{bad}.MulTo}, b, &pcg.Options{Tol: 1e-10})
 			if c := res.Columns[k-1]; res.Status != pcg.IndefinitePreconditioner || !(c.Value < 0) {
 				t.Errorf("M, t = %d: %v %+v", k, res, c)
 			}
@@ -59,7 +59,7 @@ func TestBlockIndefinite(t *testing.T) {
 		}
 		res := solveBlock(t, dense{swap}, nil, units, nil)
 		testkit.Equal(t, res.Status, pcg.Indefinite, k, res)
-		res = solveBlock(t, dense{good}, fn{n, dense{swap}.MulTo}, units, nil)
+		res = solveBlock(t, dense{good}, funcOperator{n, dense{swap}.MulTo}, units, nil)
 		if res.Status != pcg.IndefinitePreconditioner || res.Iterations != 0 || mat.Norm(res.X, 2) != 0 {
 			t.Errorf("swap as M, t = %d: %v", k, res)
 		}
@@ -72,7 +72,7 @@ func TestBlockIndefinite(t *testing.T) {
 			res.Status == pcg.Converged {
 			t.Errorf("semidefinite A, t = %d: %v", k, res)
 		}
-		nan := fn{n, func(_ context.Context, dst, src *mat.Dense) error {
+		nan := funcOperator{n, func(_ context.Context, dst, src *mat.Dense) error {
 			dst.Copy(src)
 			dst.Set(0, k-1, math.NaN())
 			return nil
@@ -86,16 +86,16 @@ func TestBlockIndefinite(t *testing.T) {
 	}
 }
 
-// TestInaccurate checks that products that are too inaccurate end with the status Inaccurate although the recursive
-// residual converges, and that exact products for true residuals correct the answer.
-func TestInaccurate(t *testing.T) {
+// TestInaccurateProducts checks that products that are too inaccurate end with the status Inaccurate although the
+// recursive residual converges, and that exact products for true residuals correct the answer.
+func TestInaccurateProducts(t *testing.T) {
 	const n = 100
 	a := spd(27, geometric(n, 1e4))
 	for i, solve := range append(slices.Repeat([]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense,
 		*pcg.Options) *pcg.Result{solveBlock}, 3), solve) {
 		k := []int{1, 3, 10, 3}[i]
-		b := random(28, n, k)
-		res := solve(t, rounded(a), nil, b, &pcg.Options{Tol: 1e-12, MaxIter: 10000})
+		b := normalMatrix(28, n, k)
+		res := solve(t, float32Products(a), nil, b, &pcg.Options{Tol: 1e-12, MaxIter: 10000})
 		if res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() > 1e-12) {
 			t.Errorf("t = %d: %v", k, res)
 		}
@@ -105,8 +105,8 @@ func TestInaccurate(t *testing.T) {
 			}
 		}
 		for _, tol := range []float64{1e-4, 1e-7, 1e-11} {
-			res = solve(t, rounded(a), nil, b, &pcg.Options{Tol: tol, MaxIter: 10000, Exact: dense{a}})
-			accurate(t, fmt.Sprintf("refined, t = %d, τ = %g", k, tol), a, b, res)
+			res = solve(t, float32Products(a), nil, b, &pcg.Options{Tol: tol, MaxIter: 10000, Exact: dense{a}})
+			checkConverged(t, fmt.Sprintf("refined, t = %d, τ = %g", k, tol), a, b, res)
 			if tol < 1e-5 && (len(res.History.Restarts) == 0 || res.Stats.Exact.Calls != len(res.History.Restarts)+1) {
 				t.Errorf("restarts %v, %+v", res.History.Restarts, res.Stats)
 			}
@@ -119,52 +119,52 @@ func TestInaccurate(t *testing.T) {
 	}
 }
 
-// TestBlockGuess solves from good guesses and from the solution itself, and from a guess that is so far away that the
-// step to the solution leaves only rounding errors.
+// TestBlockGuess checks solves from the solution itself, from a guess near it, and from a guess that is so far away
+// that the step to the solution leaves only rounding errors.
 func TestBlockGuess(t *testing.T) {
 	const n, k = 70, 4
 	a := spd(30, geometric(n, 100))
-	b := random(31, n, k)
+	b := normalMatrix(31, n, k)
 	x := solveDense(t, a, b)
 	guess := mat.DenseCopyOf(x)
 	guess.Set(5, 2, 1)
 	before := mat.DenseCopyOf(guess)
 	res := solveBlock(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-8, InitX: guess})
-	accurate(t, "guess", a, b, res)
+	checkConverged(t, "guess", a, b, res)
 	if !mat.Equal(guess, before) || res.Columns[0].Iterations != 0 || res.Columns[2].Iterations == 0 {
 		t.Errorf("%v %+v", res, res.Columns)
 	}
-	distant := random(32, n, k)
+	distant := normalMatrix(32, n, k)
 	distant.Scale(1e16, distant)
 	res = solveBlock(t, dense{a}, invert(t, a), b, &pcg.Options{Tol: 1e-8, InitX: distant})
-	accurate(t, "far", a, b, res)
+	checkConverged(t, "far", a, b, res)
 	if len(res.History.Restarts) == 0 || res.Iterations > 6 {
 		t.Errorf("far: %v, restarts %v", res, res.History.Restarts)
 	}
 }
 
-// TestHopelessTolerance checks that a solve with an unreachable tolerance ends, and that slow convergence is not
+// TestUnreachableTolerance checks that a solve with an unreachable tolerance ends, and that slow convergence is not
 // reported as stagnation.
-func TestHopelessTolerance(t *testing.T) {
+func TestUnreachableTolerance(t *testing.T) {
 	for _, k := range []int{1, 2, 20} {
-		res := solveBlock(t, dense{spd(33, geometric(50, 100))}, nil, random(34, 50, k),
+		res := solveBlock(t, dense{spd(33, geometric(50, 100))}, nil, normalMatrix(34, 50, k),
 			&pcg.Options{Tol: 1e-30, MaxIter: 100_000})
 		if res.Status != pcg.Stagnated && res.Status != pcg.Inaccurate || res.Iterations > 1000 ||
 			!(res.MaxTrueRelRes() < 1e-12) {
 			t.Errorf("τ = 1e-30, t = %d: %v", k, res)
 		}
 	}
-	if res := solve(t, dense{spd(61, geometric(50, 100))}, nil, random(62, 50, 2),
+	if res := solve(t, dense{spd(61, geometric(50, 100))}, nil, normalMatrix(62, 50, 2),
 		&pcg.Options{Tol: 1e-30, MaxIter: 100_000}); res.Status != pcg.Stagnated || res.Iterations > 2000 {
 		t.Errorf("τ = 1e-30: %v", res)
 	}
 	slow := diagonal(geometric(300, 1e10))
 	for limit, run := range map[int]solver{100_000: pcg.Solve, 3000: pcg.SolveBlock} {
-		res, err := run(t.Context(), slow, nil, random(35, 300, 3), &pcg.Options{MaxIter: 200})
+		res, err := run(t.Context(), slow, nil, normalMatrix(35, 300, 3), &pcg.Options{MaxIter: 200})
 		if err != nil || res.Status != pcg.MaxIterations || res.Iterations != 200 {
 			t.Errorf("slow: %v, %v", res, err)
 		}
-		res, err = run(t.Context(), slow, nil, random(35, 300, 12), &pcg.Options{MaxIter: limit})
+		res, err = run(t.Context(), slow, nil, normalMatrix(35, 300, 12), &pcg.Options{MaxIter: limit})
 		if err != nil || res.Status != pcg.Converged {
 			t.Errorf("slow, to the end: %v, %v", res, err)
 		}
@@ -179,7 +179,7 @@ func TestHopelessTolerance(t *testing.T) {
 func TestBlockMemory(t *testing.T) {
 	const n, k = memoryRows, 24
 	small := 26*k*8 + 12*k*k*8 + 8*512*k
-	testMemory(t, pcg.SolveBlock, k, 5, 25, 4*8*n*k+small+50_000)
+	checkMemory(t, pcg.SolveBlock, k, 5, 25, 4*8*n*k+small+50_000)
 }
 
 // TestBlockFlops checks the flops of an iteration for n = 1000 and t = 10, with and without a preconditioner.
@@ -194,7 +194,7 @@ func BenchmarkSolveBlock(b *testing.B) {
 	const n = 60000
 	d, m := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2))
 	for _, k := range []int{1, 10, 40} {
-		y := random(1, n, k)
+		y := normalMatrix(1, n, k)
 		for name, f := range solvers {
 			b.Run(fmt.Sprintf("%s/%d", name, k), func(b *testing.B) {
 				for range b.N {

@@ -12,26 +12,26 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// bounded is an operator with a bound of its rounding.
-type bounded struct {
+// boundedRounding is an operator with a bound of its rounding.
+type boundedRounding struct {
 	pcg.Operator
 	rounding func(x *mat.Dense) []float64
 }
 
-func (b bounded) Rounding(x *mat.Dense) []float64 { return b.rounding(x) }
+func (b boundedRounding) Rounding(x *mat.Dense) []float64 { return b.rounding(x) }
 
-// TestResumeWithinRounding restarts a column because its residual exceeds the tolerance only with the rounding error
-// bound. Resumed from every state, the solve must end with the same bits.
+// TestResumeWithinRounding checks a solve that restarts a column because its residual exceeds the tolerance only with
+// the rounding error bound. Resumed from every state, the solve must end with the same bits.
 func TestResumeWithinRounding(t *testing.T) {
 	const n, tol = 60, 1e-5
-	exact, rough := stored(n)
+	exact, rough := exactAndRounded(n)
 	b := mat.NewDense(n, 1, nil)
 	for i := range n {
 		b.Set(i, 0, math.Sin(float64(i*i))*0.9)
 	}
 	size := mat.Norm(b, 2)
-	below := false // a restart from a residual below the tolerance has been seen
-	opts := pcg.Options{Tol: tol, Exact: bounded{dense{exact}, func(x *mat.Dense) []float64 {
+	below := false // whether a residual was below the tolerance
+	opts := pcg.Options{Tol: tol, Exact: boundedRounding{dense{exact}, func(x *mat.Dense) []float64 {
 		var r mat.Dense
 		r.Mul(exact, x)
 		r.Sub(b, &r)
@@ -62,15 +62,15 @@ func TestResumeWithinRounding(t *testing.T) {
 	}
 }
 
-// TestConvergedIsProved compares an answer with a smaller residual and one with a smaller rounding error bound. An
-// answer that is returned as converged must be the one whose convergence is proved.
+// TestConvergedIsProved checks a solve with two answers, one with a smaller residual and one with a smaller rounding
+// error bound. If it returns an answer as converged, it must be the one whose convergence is proved.
 func TestConvergedIsProved(t *testing.T) {
 	const tol = 1e-3
 	b := mat.NewDense(2, 1, []float64{0.75, 0.75})
 	size := mat.Norm(b, 2)
 	verified := 0
-	exact := bounded{
-		fn{2, func(_ context.Context, dst, _ *mat.Dense) error {
+	exact := boundedRounding{
+		funcOperator{2, func(_ context.Context, dst, _ *mat.Dense) error {
 			verified++
 			dst.Scale(1-tol*[...]float64{0.9, 0.95, 0.95, 0.95}[verified-1], b)
 			return nil
@@ -104,7 +104,7 @@ func TestTrueResidual(t *testing.T) {
 	}
 	y.Set(1, 2, 0)
 	c.Set(0, 2, 5)
-	rel, rounding, err = pcg.TrueResidual(t.Context(), r, bounded{identity,
+	rel, rounding, err = pcg.TrueResidual(t.Context(), r, boundedRounding{identity,
 		func(*mat.Dense) []float64 { return []float64{1e-3, 1, 1, 0} }}, y, c)
 	if err != nil || !math.IsInf(rel[2], 1) || rounding[0] != 1e-4+12*0x1p-53*0.5 || rounding[1] != 0 ||
 		rounding[2] != 0 {
@@ -127,7 +127,7 @@ func TestExactNotFinite(t *testing.T) {
 			!math.IsNaN(res.Columns[0].Value) {
 			t.Errorf("%s: %v, %+v, %v", name, res, res.Columns, err)
 		}
-		unused := fn{2, func(context.Context, *mat.Dense, *mat.Dense) error { return errors.New("called") }}
+		unused := funcOperator{2, func(context.Context, *mat.Dense, *mat.Dense) error { return errors.New("called") }}
 		res, err = solve(t.Context(), a, unused, b, &pcg.Options{InitX: mat.NewDense(2, 1, []float64{1, 1}), Tol: 1e-9})
 		if err != nil || res.Status != pcg.Converged || res.Iterations != 0 {
 			t.Errorf("%s of the answer: %v, %v", name, res, err)

@@ -12,16 +12,16 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// columns has a diagonal preconditioner for each column.
-type columns []diagonal
+// columnPreconditioner has a diagonal preconditioner for each column.
+type columnPreconditioner []diagonal
 
-func (m columns) Dim() int { return len(m[0]) }
+func (m columnPreconditioner) Dim() int { return len(m[0]) }
 
-func (m columns) SolveTo(context.Context, *mat.Dense, *mat.Dense) error {
+func (m columnPreconditioner) SolveTo(context.Context, *mat.Dense, *mat.Dense) error {
 	panic("SolveTo where columns have their own preconditioners")
 }
 
-func (m columns) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
+func (m columnPreconditioner) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
 	for j, c := range cols {
 		for i, v := range m[c] {
 			dst.Set(i, j, r.At(i, j)/v)
@@ -34,7 +34,7 @@ func (m columns) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []i
 // solve with M_c, although the other columns end earlier or later.
 func TestColumnPreconditioner(t *testing.T) {
 	const n = 200
-	a, m, b := make(diagonal, n), columns{}, mat.NewDense(n, 4, nil)
+	a, m, b := make(diagonal, n), columnPreconditioner{}, mat.NewDense(n, 4, nil)
 	for i := range n {
 		a[i] = 1 + float64(i*i)
 	}

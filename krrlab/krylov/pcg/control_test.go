@@ -23,7 +23,7 @@ import (
 func TestCancel(t *testing.T) {
 	const n = 60
 	a := spd(20, geometric(n, 1e5))
-	b := random(21, n, 3)
+	b := normalMatrix(21, n, 3)
 	for _, run := range solvers {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -39,7 +39,7 @@ func TestCancel(t *testing.T) {
 		}
 		if res.Status != pcg.Canceled || res.Iterations != 7 || len(res.History.RelRes) != 8 ||
 			!math.IsNaN(res.TrueRelRes[0]) || res.Columns[2].Status != pcg.Canceled {
-			t.Errorf("%v", res)
+			t.Errorf("canceled in iteration 7: %v", res)
 		}
 		if shorter, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7}); err != nil ||
 			!mat.Equal(shorter.X, res.X) {
@@ -57,11 +57,11 @@ func TestCancel(t *testing.T) {
 		res, err = run(ctx, dense{a}, nil, mixed, opts)
 		if c := res.Columns; !errors.Is(err, context.Canceled) || c[0].Status != pcg.Converged ||
 			c[1].Status != pcg.Canceled {
-			t.Errorf("canceled beside zeros: %v, %v", err, c)
+			t.Errorf("canceled with a column of zeros: %v, %v", err, c)
 		}
 		// The last product, for the true residual, is canceled: nothing may claim success.
 		ctx, cancel = context.WithCancel(context.Background())
-		exact := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { cancel(); return ctx.Err() }}
+		exact := funcOperator{n, func(ctx context.Context, dst, src *mat.Dense) error { cancel(); return ctx.Err() }}
 		res, err = run(ctx, dense{a}, nil, b, &pcg.Options{Exact: exact})
 		if !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || res.Columns[0].Status != pcg.Canceled {
 			t.Errorf("canceled at the end: %v, %v", res, err)
@@ -69,11 +69,11 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestStop checks that ErrStop of the monitor, wrapped or not, ends a solve without an error, and that the result has
-// the true residual of the current iterate.
-func TestStop(t *testing.T) {
+// TestErrStop checks that ErrStop of the monitor, wrapped or not, ends a solve without an error, and that the result
+// has the true residual of the current iterate.
+func TestErrStop(t *testing.T) {
 	const n = 60
-	a, b := spd(20, geometric(n, 1e5)), random(21, n, 3)
+	a, b := spd(20, geometric(n, 1e5)), normalMatrix(21, n, 3)
 	for _, run := range solvers {
 		for _, stop := range []error{pcg.ErrStop, fmt.Errorf("enough: %w", pcg.ErrStop)} {
 			res, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10,
@@ -94,25 +94,26 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestErrors checks that an error of a product, of a solve with M or of the monitor, in any iteration, ends the solve
-// with that error and the status Failed or Stopped.
-func TestErrors(t *testing.T) {
+// TestSolveErrors checks that an error of a product, of a solve with M or of the monitor, in any iteration, ends the
+// solve with that error and the status Failed or Stopped.
+func TestSolveErrors(t *testing.T) {
 	const n = 60
 	a := spd(22, geometric(n, 1e5))
-	b := random(23, n, 2)
-	boom := errors.New("boom")
+	b := normalMatrix(23, n, 2)
+	errProduct := errors.New("boom")
 	for _, run := range solvers {
 		for before := range 4 { // number of calls before the one that fails; the last one is for the true residual
 			count := 0
-			fail := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+			fail := funcOperator{n, func(ctx context.Context, dst, src *mat.Dense) error {
 				if count++; count > before {
-					return boom
+					return errProduct
 				}
 				return dense{a}.MulTo(ctx, dst, src)
 			}}
 			opts := &pcg.Options{MaxIter: 3}
 			res, err := run(context.Background(), fail, nil, b, opts)
-			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Columns[0].Status != pcg.Failed ||
+			if !errors.Is(err, errProduct) || res == nil || res.Status != pcg.Failed ||
+				res.Columns[0].Status != pcg.Failed ||
 				res.Iterations != before {
 				t.Errorf("A fails: %v, %v", res, err)
 			}
@@ -121,18 +122,19 @@ func TestErrors(t *testing.T) {
 			}
 			count = 0
 			res, err = run(context.Background(), dense{a}, fail, b, opts)
-			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Iterations != before {
+			if !errors.Is(err, errProduct) || res == nil || res.Status != pcg.Failed || res.Iterations != before {
 				t.Errorf("M fails: %v, %v", res, err)
 			}
 		}
 		res, err := run(context.Background(), dense{a}, nil, b,
 			&pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
 				if it.Index == 5 {
-					return boom
+					return errProduct
 				}
 				return nil
 			}})
-		if err != boom || res.Status != pcg.Stopped || res.Iterations != 5 || res.Columns[0].Status != pcg.Stopped ||
+		if err != errProduct || res.Status != pcg.Stopped || res.Iterations != 5 ||
+			res.Columns[0].Status != pcg.Stopped ||
 			!(res.MaxTrueRelRes() > 0) {
 			t.Errorf("monitor: %v, %v", res, err)
 		}
@@ -146,7 +148,7 @@ func TestErrors(t *testing.T) {
 func TestMonitor(t *testing.T) {
 	const n = 90
 	a := spd(24, geometric(n, 1e3))
-	b := random(25, n, 4)
+	b := normalMatrix(25, n, 4)
 	var next, active = 1, 4
 	res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, Monitor: func(it *pcg.Iteration) error {
 		if it.Index != next || it.ActiveColumns > active || it.MaxRelRes != slices.Max(it.RelRes) ||
@@ -174,9 +176,9 @@ func TestDeterministic(t *testing.T) {
 	opts := &pcg.Options{Tol: 1e-9}
 	for name, solve := range map[string]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense,
 		*pcg.Options) *pcg.Result{"single": solve, "block": solveBlock} {
-		b := random(36, n, k)
+		b := normalMatrix(36, n, k)
 		first := solve(t, a, m, b, opts)
-		accurate(t, name, mat.NewDiagDense(n, a), b, first)
+		checkConverged(t, name, mat.NewDiagDense(n, a), b, first)
 		for _, threads := range []int{1, 2, 7} {
 			before := runtime.GOMAXPROCS(threads)
 			again := solve(t, a, m, b, opts)
@@ -206,31 +208,31 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestMemory checks that Solve allocates 4nk numbers for k columns and the history, and nothing in an iteration.
-func TestMemory(t *testing.T) {
+// TestSolveMemory checks that Solve allocates 4nk numbers for k columns and the history, and nothing in an iteration.
+func TestSolveMemory(t *testing.T) {
 	const n, k, others = memoryRows, 40, 50_000
 	history := 4 * 61 * k * 8       // four arrays with a row for the start and for each of 60 iterations
 	sums := 4 * 8 * (n/512 + 1) * k // partial sums of the blocks of rows
-	testMemory(t, pcg.Solve, k, 10, 60, 4*8*n*k+history+sums+others)
+	checkMemory(t, pcg.Solve, k, 10, 60, 4*8*n*k+history+sums+others)
 }
 
-// memoryRows is the number of rows in testMemory.
+// memoryRows is the number of rows in checkMemory.
 const memoryRows = 4000
 
-// testMemory solves for k columns of memoryRows rows in few and in many iterations. The many must allocate at most
+// checkMemory solves for k columns of memoryRows rows in few and in many iterations. The many must allocate at most
 // limit bytes, and as often as the few. It counts on one thread and without the collector, because each thread takes
 // its scratch memory from a pool that the collector empties.
-func testMemory(t *testing.T, solve solver, k, fewIterations, manyIterations, limit int) {
+func checkMemory(t *testing.T, solve solver, k, fewIterations, manyIterations, limit int) {
 	t.Helper()
 	if race.Enabled {
-		t.Skip("sync.Pool drops what it is given under the race detector")
+		t.Skip("sync.Pool drops values under the race detector")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(1)
 	const n = memoryRows
-	d, m, b := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2)), random(27, n, k)
+	d, m, b := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2)), normalMatrix(27, n, k)
 	measure := func(iters int) (mallocs, bytes uint64) {
 		opts := &pcg.Options{Tol: 1e-14, MaxIter: iters, Monitor: func(*pcg.Iteration) error { return nil }}
 		var before, after runtime.MemStats
@@ -253,13 +255,13 @@ func testMemory(t *testing.T, solve solver, k, fewIterations, manyIterations, li
 // TestPanics checks that arguments of the wrong shape and invalid options panic.
 func TestPanics(t *testing.T) {
 	a := dense{spd(28, geometric(5, 2))}
-	b := random(1, 5, 2)
+	b := normalMatrix(1, 5, 2)
 	testkit.Panics(t, map[string]func(){
-		"block":     func() { pcg.SolveBlock(context.Background(), a, nil, random(1, 6, 2), nil) },
-		"B":         func() { pcg.Solve(context.Background(), a, nil, random(1, 6, 2), nil) },
+		"block":     func() { pcg.SolveBlock(context.Background(), a, nil, normalMatrix(1, 6, 2), nil) },
+		"B":         func() { pcg.Solve(context.Background(), a, nil, normalMatrix(1, 6, 2), nil) },
 		"M":         func() { pcg.Solve(context.Background(), a, make(diagonal, 4), b, nil) },
 		"Exact":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Exact: make(diagonal, 4)}) },
-		"InitX":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: random(1, 5, 1)}) },
+		"InitX":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: normalMatrix(1, 5, 1)}) },
 		"Tol":       func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: -1}) },
 		"NaN":       func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: math.NaN()}) },
 		"MaxIter":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{MaxIter: -1}) },
@@ -267,11 +269,14 @@ func TestPanics(t *testing.T) {
 		"ReachableReduction": func() {
 			pcg.Solve(context.Background(), a, nil, b, &pcg.Options{ReachableReduction: 1})
 		},
-		"TolFraction":            func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{TolFraction: 1.5}) },
-		"IterationBound":         func() { pcg.IterationBound(0.5, 0.1) },
-		"Ritz":                   func() { new(pcg.Result).Ritz(0) },
-		"orders of MedianByNorm": func() { pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, random(1, 5, 1)}) },
-		"no vectors":             func() { pcg.MedianByNorm(context.Background(), a, nil) },
+		"TolFraction":    func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{TolFraction: 1.5}) },
+		"IterationBound": func() { pcg.IterationBound(0.5, 0.1) },
+		"Ritz":           func() { new(pcg.Result).Ritz(0) },
+		"orders of MedianByNorm": func() {
+			pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, normalMatrix(1, 5,
+				1)})
+		},
+		"no vectors": func() { pcg.MedianByNorm(context.Background(), a, nil) },
 	})
 }
 
@@ -292,16 +297,16 @@ func TestStatusText(t *testing.T) {
 func TestTolFraction(t *testing.T) {
 	const n, tol = 200, 1e-3
 	a := spd(41, geometric(n, 1e4))
-	b := random(42, n, 1)
+	b := normalMatrix(42, n, 1)
 	full := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
 	half := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, TolFraction: 0.5})
 	// MaxIter ends this solve before half of the tolerance, but within the tolerance.
 	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, TolFraction: 0.5,
 		MaxIter: full.Iterations}); r.Status != pcg.Converged || r.TrueRelRes[0] > tol {
-		t.Errorf("aim ½, as many iterations as for aim 1: %v", r)
+		t.Errorf("TolFraction ½, as many iterations as for 1: %v", r)
 	}
 	if full.RelRes[0] <= tol/2 || half.RelRes[0] > tol/2 || half.Iterations <= full.Iterations {
-		t.Errorf("aim 1: %v\naim ½: %v", full, half)
+		t.Errorf("TolFraction 1: %v\nTolFraction ½: %v", full, half)
 	}
 	// Exact products differ by a constant along the residual of full, so that it just misses a tolerance that its
 	// recursive residual just meets. The difference of 2 % is much larger than the rounding errors of that residual.
@@ -311,23 +316,23 @@ func TestTolFraction(t *testing.T) {
 	shift.Mul(a, full.X)
 	shift.Sub(b, shift)
 	shift.Scale(1.05*(tightTol-last)/last, shift)
-	exactProduct := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+	exactProduct := funcOperator{n, func(ctx context.Context, dst, src *mat.Dense) error {
 		err := dense{a}.MulTo(ctx, dst, src)
 		dst.Sub(dst, shift)
 		return err
 	}}
 	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct}); len(r.History.Restarts) == 0 {
-		t.Errorf("aim 1, products off: %v without a restart", r)
+		t.Errorf("TolFraction 1, other exact products: %v without a restart", r)
 	}
 	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct,
 		TolFraction: 0.5}); len(r.History.Restarts) != 0 ||
 		r.Status != pcg.Converged {
-		t.Errorf("aim ½, products off: %v, restarts %v", r, r.History.Restarts)
+		t.Errorf("TolFraction ½, other exact products: %v, restarts %v", r, r.History.Restarts)
 	}
 }
 
-// TestUndoRestart solves with an A that is a third of Options.Exact. A restart doubles the true residual, from 2 to 4,
-// and must be undone.
+// TestUndoRestart checks a solve with an A that is a third of Options.Exact. A restart doubles the true residual, from
+// 2 to 4, and must be undone.
 func TestUndoRestart(t *testing.T) {
 	b := mat.NewDense(4, 2, []float64{1, 0, 2, 1, -1, 3, 0.5, -2})
 	opts := &pcg.Options{Exact: diagonal{3, 3, 3, 3}}

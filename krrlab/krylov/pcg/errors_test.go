@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// errorsOf runs a solve and returns ‖x_j−x_jk‖_A/‖y_j‖₂ for every iteration k and column j. The iterates are the
+// iterateErrors runs a solve and returns ‖x_j−x_jk‖_A/‖y_j‖₂ for every iteration k and column j. The iterates are the
 // results of solves that end after k iterations.
-func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pcg.Preconditioner, b *mat.Dense,
+func iterateErrors(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pcg.Preconditioner, b *mat.Dense,
 	opts pcg.Options) (*pcg.Result, [][]float64) {
 	t.Helper()
 	x := solveDense(t, a, b)
@@ -51,12 +51,12 @@ func TestErrorBounds(t *testing.T) {
 					inv = invert(t, m)
 				}
 				smallest := eigenvalues(t, a, m)[0]
-				b := random(uint64(60+i), n, cols)
+				b := normalMatrix(uint64(60+i), n, cols)
 				for _, share := range []float64{1 - 1e-10, 0.9, 0.1, 1e-3} {
 					opts := pcg.Options{Tol: 1e-6, MaxIter: 25, LambdaMin: share * smallest}
-					res, want := errorsOf(t, solve, a, dense{a}, inv, b, opts)
+					res, want := iterateErrors(t, solve, a, dense{a}, inv, b, opts)
 					label := fmt.Sprintf("%s, κ %g, M %d, share %g", name, cond, j, share)
-					ratio := checkEnclosed(t, label, res, want, 0)
+					ratio := checkErrorBounds(t, label, res, want, 0)
 					if share >= 0.9 && ratio > 20 || share < 1e-2 && ratio < 1.01 {
 						t.Errorf("%s: upper bounds up to %.3g times the error", label, ratio)
 					}
@@ -66,9 +66,9 @@ func TestErrorBounds(t *testing.T) {
 	}
 }
 
-// checkEnclosed checks the bounds of a result, which may be too small by gap, and returns the largest ratio of an upper
-// bound to the error.
-func checkEnclosed(t *testing.T, name string, res *pcg.Result, want [][]float64, gap float64) (ratio float64) {
+// checkErrorBounds checks the bounds of a result, which may be too small by gap, and returns the largest ratio of an
+// upper bound to the error.
+func checkErrorBounds(t *testing.T, name string, res *pcg.Result, want [][]float64, gap float64) (ratio float64) {
 	t.Helper()
 	for j := range want[0] {
 		for k, row := range want {
@@ -85,20 +85,20 @@ func checkEnclosed(t *testing.T, name string, res *pcg.Result, want [][]float64,
 	return ratio
 }
 
-// TestErrorBoundsRounding multiplies with relative errors of 10⁻⁷ that are not symmetric. The bounds may then be too
-// small by at most the gap between the true and the recursive residual.
+// TestErrorBoundsRounding checks the bounds for products with relative errors of 10⁻⁷ that are not symmetric. They may
+// be too small by at most the gap between the true and the recursive residual.
 func TestErrorBoundsRounding(t *testing.T) {
 	const n = 40
 	a := spd(70, geometric(n, 300))
-	b := random(71, n, 2)
-	noisy := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+	b := normalMatrix(71, n, 2)
+	noisy := funcOperator{n, func(ctx context.Context, dst, src *mat.Dense) error {
 		err := dense{a}.MulTo(ctx, dst, src)
 		dst.Apply(func(i, j int, v float64) float64 { return v * (1 + 1e-7*math.Sin(1e9*v+float64(7*i+j))) }, dst)
 		return err
 	}}
 	for name, solve := range solvers {
 		opts := pcg.Options{Tol: 1e-12, MaxIter: 250, LambdaMin: 0.5}
-		res, want := errorsOf(t, solve, a, noisy, nil, b, opts)
+		res, want := iterateErrors(t, solve, a, noisy, nil, b, opts)
 		last := want[len(want)-1]
 		for j, e := range last {
 			upper := res.History.ErrorBounds[res.Iterations][j]
@@ -115,19 +115,19 @@ func TestErrorBoundsRounding(t *testing.T) {
 				t.Errorf("%s: error %.3g, bound %.3g: rounding does not show", name, e, upper)
 			}
 		}
-		checkEnclosed(t, name, res, want, 1e-5)
+		checkErrorBounds(t, name, res, want, 1e-5)
 	}
 }
 
 // TestErrorBoundsRestart checks that the bounds remain valid after restarts.
 func TestErrorBoundsRestart(t *testing.T) {
-	exact, rough := stored(60)
-	b := random(72, 60, 2)
+	exact, rough := exactAndRounded(60)
+	b := normalMatrix(72, 60, 2)
 	smallest := eigenvalues(t, rough, nil)[0]
 	res, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &pcg.Options{Tol: 1e-5, Exact: dense{exact},
 		LambdaMin: 0.9 * smallest})
 	if err != nil || len(res.History.Restarts) == 0 {
-		t.Fatalf("%v, %v: not the case that was meant", res, err)
+		t.Fatalf("%v, %v: want a restart", res, err)
 	}
 	deviation := solveDense(t, exact, b)
 	deviation.Sub(deviation, res.X)
@@ -144,7 +144,7 @@ func TestErrorBoundsRestart(t *testing.T) {
 func TestErrorBoundsOptions(t *testing.T) {
 	const n = 50
 	a := spd(73, geometric(n, 1e3))
-	b := random(74, n, 3)
+	b := normalMatrix(74, n, 3)
 	for name, f := range solvers {
 		run := func(opts pcg.Options) *pcg.Result {
 			t.Helper()

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRemainingIterations compares predictions with geometric sequences, and with the formula.
+// TestRemainingIterations checks predictions from geometric sequences of residuals, and compares others with the
+// formula.
 func TestRemainingIterations(t *testing.T) {
 	for _, c := range []struct {
 		rate float64
@@ -28,14 +29,15 @@ func TestRemainingIterations(t *testing.T) {
 		r    []float64
 		want [2]float64
 	}{
-		"none":       {[]float64{1}, [2]float64{0, inf}},
-		"few":        {[]float64{1, 0.1}, [2]float64{math.Log(100) / (math.Log(10) + 1), 2}},
-		"flat":       {[]float64{1, 1, 1, 1, 1}, [2]float64{2 * thousand, inf}},
-		"rising":     {[]float64{1, 2, 3, 4, 5}, [2]float64{2 * thousand, inf}},
-		"done":       {[]float64{1, 1e-1, 1e-3}, [2]float64{0, 0}},
-		"there once": {[]float64{1, 1e-4, 1e-1, 1, 1, 1}, [2]float64{0, 0}},
+		"no iteration":              {[]float64{1}, [2]float64{0, inf}},
+		"one iteration":             {[]float64{1, 0.1}, [2]float64{math.Log(100) / (math.Log(10) + 1), 2}},
+		"flat":                      {[]float64{1, 1, 1, 1, 1}, [2]float64{2 * thousand, inf}},
+		"rising":                    {[]float64{1, 2, 3, 4, 5}, [2]float64{2 * thousand, inf}},
+		"tolerance reached":         {[]float64{1, 1e-1, 1e-3}, [2]float64{0, 0}},
+		"tolerance reached earlier": {[]float64{1, 1e-4, 1e-1, 1, 1, 1}, [2]float64{0, 0}},
 		// from the smallest residual up to r_2, 0.1, to 0.01: ln 10 in 2 iterations, and ln 10 remains
-		"least": {[]float64{1, 0.1, 0.5, 0.01, 0.02}, [2]float64{2 * math.Log(10) / (math.Log(10) + 1), 2}},
+		"smallest residual earlier": {[]float64{1, 0.1, 0.5, 0.01, 0.02},
+			[2]float64{2 * math.Log(10) / (math.Log(10) + 1), 2}},
 	} {
 		low, mid := RemainingIterations(c.r, 1e-3)
 		for i, v := range []float64{low, mid} {

@@ -75,18 +75,22 @@ func (d diagonal) each(ctx context.Context, dst, src *mat.Dense, f func(a, v flo
 	return ctx.Err()
 }
 
-// fn is an operator and a preconditioner that calls a function.
-type fn struct {
+// funcOperator is an operator and a preconditioner that calls a function.
+type funcOperator struct {
 	n int
 	f func(ctx context.Context, dst, src *mat.Dense) error
 }
 
-func (o fn) Dim() int                                               { return o.n }
-func (o fn) MulTo(ctx context.Context, dst, src *mat.Dense) error   { return o.f(ctx, dst, src) }
-func (o fn) SolveTo(ctx context.Context, dst, src *mat.Dense) error { return o.f(ctx, dst, src) }
+func (o funcOperator) Dim() int { return o.n }
+func (o funcOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return o.f(ctx, dst, src)
+}
+func (o funcOperator) SolveTo(ctx context.Context, dst, src *mat.Dense) error {
+	return o.f(ctx, dst, src)
+}
 
-// random returns an n×k matrix of standard normal numbers.
-func random(seed uint64, n, k int) *mat.Dense {
+// normalMatrix returns an n×k matrix of standard normal numbers.
+func normalMatrix(seed uint64, n, k int) *mat.Dense {
 	return mat.NewDense(n, k, testkit.Normals(seed, 7, n*k))
 }
 
@@ -145,12 +149,12 @@ func residuals(a mat.Matrix, x, b *mat.Dense) []float64 {
 // aNorm returns ‖x‖_A.
 func aNorm(a mat.Matrix, x mat.Vector) float64 { return math.Sqrt(mat.Inner(x, a, x)) }
 
-// solve runs pcg.Solve, or ends the test if that is an error.
+// solve returns the result of pcg.Solve, and panics if it fails.
 func solve(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, opts *pcg.Options) *pcg.Result {
 	return testkit.Must(pcg.Solve(t.Context(), a, m, b, opts))
 }
 
-// solveBlock runs pcg.SolveBlock, or ends the test if that is an error.
+// solveBlock returns the result of pcg.SolveBlock, and panics if it fails.
 func solveBlock(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, opts *pcg.Options) *pcg.Result {
 	return testkit.Must(pcg.SolveBlock(t.Context(), a, m, b, opts))
 }

@@ -14,19 +14,19 @@ import (
 
 // scaledInverse is m with M⁻¹ multiplied by factor.
 func scaledInverse(m pcg.Preconditioner, factor float64) pcg.Preconditioner {
-	return fn{m.Dim(), func(ctx context.Context, dst, src *mat.Dense) error {
+	return funcOperator{m.Dim(), func(ctx context.Context, dst, src *mat.Dense) error {
 		err := m.SolveTo(ctx, dst, src)
 		dst.Scale(factor, dst)
 		return err
 	}}
 }
 
-// TestPreconditionerScale checks that a solve does not depend on the scale of M in any bit, for ten powers of four
-// between 10⁻³⁰⁰ and 10³⁰⁰: neither do the answer, the residuals and the error bounds, nor those of a resumed solve.
+// TestPreconditionerScale checks that the answer, the residuals and the error bounds of a solve, and of a resumed
+// solve, do not depend on the scale of M in any bit, for ten powers of two between 10⁻³⁰⁰ and 10³⁰⁰.
 func TestPreconditionerScale(t *testing.T) {
 	const n = 60
-	exact, _ := stored(n)
-	b := random(21, n, 3)
+	exact, _ := exactAndRounded(n)
+	b := normalMatrix(21, n, 3)
 	spectrum := make(diagonal, n)
 	for i := range spectrum {
 		spectrum[i] = 1 + 0.1*float64(i%7)
@@ -62,7 +62,7 @@ func TestPreconditionerScale(t *testing.T) {
 // subnormal, or so large that the next powers of two overflow.
 func TestSubnormalAnswers(t *testing.T) {
 	const n = 30
-	a, b := spd(24, geometric(n, 100)), random(25, n, 2)
+	a, b := spd(24, geometric(n, 100)), normalMatrix(25, n, 2)
 	spectrum := make(diagonal, n)
 	for i := range spectrum {
 		spectrum[i] = 1 + 0.1*float64(i%7)
@@ -80,8 +80,9 @@ func TestSubnormalAnswers(t *testing.T) {
 	}
 }
 
-// TestFactor checks that Normalized does not change an M⁻¹ of the size 2^±199, and scales one of the size 2^±202.
-func TestFactor(t *testing.T) {
+// TestNormalizedFactor checks that Normalized does not change an M⁻¹ of the size 2^±199, and scales one of the size
+// 2^±202.
+func TestNormalizedFactor(t *testing.T) {
 	r, dst := mat.NewDense(1, 1, []float64{1}), mat.NewDense(1, 1, nil)
 	for exponent, want := range map[int]float64{-199: 1, 199: 1, -202: 0x1p200, 202: 0x1p-202} {
 		m := pcg.Normalize(scaledInverse(diagonal{1}, math.Ldexp(1, exponent)))
@@ -92,11 +93,11 @@ func TestFactor(t *testing.T) {
 	}
 }
 
-// TestUnusableAnswers checks that the report names zeros and numbers that are not finite in the answers of M as the
-// reason.
+// TestUnusableAnswers checks that the report names an M⁻¹r that is zero or not finite as the reason for the end of a
+// solve.
 func TestUnusableAnswers(t *testing.T) {
 	const n = 20
-	a, b := spd(22, geometric(n, 100)), random(23, n, 2)
+	a, b := spd(22, geometric(n, 100)), normalMatrix(23, n, 2)
 	for name, solve := range solvers {
 		for factor, reason := range map[float64]string{
 			0:           "rᵀM⁻¹r = 0: M⁻¹r is zero",

@@ -11,8 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestFactor checks which matrices are classified as definite, semidefinite, indefinite, or not finite.
-func TestFactor(t *testing.T) {
+// TestPivotedCholesky checks the status and rank of the pivoted Cholesky factorization of matrices that are definite,
+// semidefinite, indefinite, or not finite.
+func TestPivotedCholesky(t *testing.T) {
 	const e = 1e-3
 	inf := math.Inf(1)
 	for name, c := range map[string]struct {
@@ -21,19 +22,19 @@ func TestFactor(t *testing.T) {
 		want Status
 		rank int
 	}{
-		"one":              {[]float64{4}, 1, Active, 1},
-		"minus one":        {[]float64{-4}, 1, Indefinite, 0},
-		"definite":         {[]float64{4, 1e100, 1e100, 1e201}, 2, Active, 2},
-		"nearly singular":  {[]float64{1, 1, 1, 1 + 1e-9}, 2, Active, 1},
-		"singular":         {[]float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, 3, Active, 1},
-		"zero direction":   {[]float64{1, 0, 0, 0}, 2, Active, 1},
-		"negative entry":   {[]float64{1, 0, 0, -1e-30}, 2, Indefinite, 0},
-		"by elimination":   {[]float64{1, 2, 2, 1}, 2, Indefinite, 1},
-		"just so":          {[]float64{1, 1 + 1e-9, 1 + 1e-9, 1}, 2, Indefinite, 1},
-		"off the diagonal": {[]float64{1, 1, 1, 1, 1, 1 - e, 1, 1 - e, 1}, 3, Indefinite, 1},
-		"within asymmetry": {[]float64{1, 1 + 2e-6, 1, 1}, 2, Active, 1},
-		"NaN":              {[]float64{1, math.NaN(), 0, 1}, 2, Breakdown, 0},
-		"infinite":         {[]float64{1, 0, 0, inf}, 2, Breakdown, 0},
+		"positive number":                  {[]float64{4}, 1, Active, 1},
+		"negative number":                  {[]float64{-4}, 1, Indefinite, 0},
+		"definite":                         {[]float64{4, 1e100, 1e100, 1e201}, 2, Active, 2},
+		"nearly singular":                  {[]float64{1, 1, 1, 1 + 1e-9}, 2, Active, 1},
+		"singular":                         {[]float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, 3, Active, 1},
+		"zero direction":                   {[]float64{1, 0, 0, 0}, 2, Active, 1},
+		"negative entry":                   {[]float64{1, 0, 0, -1e-30}, 2, Indefinite, 0},
+		"negative pivot after elimination": {[]float64{1, 2, 2, 1}, 2, Indefinite, 1},
+		"slightly indefinite":              {[]float64{1, 1 + 1e-9, 1 + 1e-9, 1}, 2, Indefinite, 1},
+		"indefinite with equal diagonal":   {[]float64{1, 1, 1, 1, 1, 1 - e, 1, 1 - e, 1}, 3, Indefinite, 1},
+		"within asymmetry":                 {[]float64{1, 1 + 2e-6, 1, 1}, 2, Active, 1},
+		"NaN":                              {[]float64{1, math.NaN(), 0, 1}, 2, Breakdown, 0},
+		"infinite":                         {[]float64{1, 0, 0, inf}, 2, Breakdown, 0},
 	} {
 		f := newPivotedCholesky(4)
 		st := f.factorise(c.g, c.k, 1e-8, 1)
@@ -56,8 +57,8 @@ func TestOrthonormalise(t *testing.T) {
 				b.Set(i, j, common+spread*rnd.NormFloat64())
 			}
 		}
-		for _, m := range []Preconditioner{nil, ramp(n)} {
-			base := testkit.Must(newSolver(ramp(n), m, b, &Options{Tol: 1e-9}))
+		for _, m := range []Preconditioner{nil, growingDiagonal(n)} {
+			base := testkit.Must(newSolver(growingDiagonal(n), m, b, &Options{Tol: 1e-9}))
 			s := newBlock(base)
 			testkit.OK(t, s.start(context.Background()))
 			r := mat.DenseCopyOf(s.r)
@@ -95,14 +96,14 @@ func TestOrthonormalise(t *testing.T) {
 	}
 }
 
-// ramp is the diagonal matrix with entries from 1 to 10.
-type ramp int
+// growingDiagonal is the diagonal matrix with entries from 1 to 10.
+type growingDiagonal int
 
-func (r ramp) Dim() int { return int(r) }
+func (r growingDiagonal) Dim() int { return int(r) }
 
-func (r ramp) SolveTo(_ context.Context, dst, src *mat.Dense) error {
+func (r growingDiagonal) SolveTo(_ context.Context, dst, src *mat.Dense) error {
 	dst.Apply(func(i, _ int, v float64) float64 { return v / (1 + 9*float64(i)/float64(r-1)) }, src)
 	return nil
 }
 
-func (r ramp) MulTo(context.Context, *mat.Dense, *mat.Dense) error { panic("not called") }
+func (r growingDiagonal) MulTo(context.Context, *mat.Dense, *mat.Dense) error { panic("not called") }

@@ -29,16 +29,16 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestReference compares every number of Solve with the recurrences of Saad's algorithm 9.1, written out for one
+// TestSolveReference compares every number of Solve with the recurrences of Saad's algorithm 9.1, written out for one
 // vector.
-func TestReference(t *testing.T) {
+func TestSolveReference(t *testing.T) {
 	const n, iters = 60, 12
 	a := spd(4, geometric(n, 1e3))
 	d := make(diagonal, n)
 	for i := range d {
 		d[i] = a.At(i, i)
 	}
-	b := random(5, n, 3)
+	b := normalMatrix(5, n, 3)
 	res := solve(t, dense{a}, d, b, &pcg.Options{Tol: 1e-14, MaxIter: iters})
 	for c := range 3 {
 		x, w, z := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
@@ -82,12 +82,12 @@ func checkNear(t *testing.T, name string, got, want, tol float64) {
 	testkit.Near(t, got, want, tol*(math.Abs(want)+1e-3), name)
 }
 
-// TestEndedColumns solves for columns that need very different numbers of iterations, among them zero and repeated
-// ones. A column that has converged must not change any more, and products must have the active columns only.
-func TestEndedColumns(t *testing.T) {
+// TestColumnsEndSeparately solves for columns that need very different numbers of iterations, among them zero and
+// repeated ones. A column that has converged must not change any more, and products must have the active columns only.
+func TestColumnsEndSeparately(t *testing.T) {
 	const n = 150
 	a, v := testkit.WithEigenvalues(6, geometric(n, 1e4))
-	b := random(7, n, 6)
+	b := normalMatrix(7, n, 6)
 	for i := range n {
 		b.Set(i, 1, v.At(i, 3)) // an eigenvector: one iteration
 		b.Set(i, 2, 0)
@@ -96,7 +96,7 @@ func TestEndedColumns(t *testing.T) {
 	}
 	var frozen [6]float64
 	var widths []int
-	op := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+	op := funcOperator{n, func(ctx context.Context, dst, src *mat.Dense) error {
 		_, k := src.Dims()
 		widths = append(widths, k)
 		return dense{a}.MulTo(ctx, dst, src)
@@ -114,7 +114,7 @@ func TestEndedColumns(t *testing.T) {
 		return nil
 	}})
 	if res.Status != pcg.Converged {
-		t.Fatal(res)
+		t.Fatalf("not converged: %v", res)
 	}
 	for j, want := range []int{-1, 1, 0, -1, 2, -1} {
 		if got := res.Columns[j].Iterations; want >= 0 && (got < want || got > want+1) {
@@ -137,11 +137,11 @@ func TestEndedColumns(t *testing.T) {
 	}
 }
 
-// TestZero checks that right-hand sides of zeros are solved without a product, also from a nonzero guess.
-func TestZero(t *testing.T) {
+// TestZeroRightHandSides checks that right-hand sides of zeros are solved without a product, also from a nonzero guess.
+func TestZeroRightHandSides(t *testing.T) {
 	a := spd(8, geometric(10, 4))
-	never := fn{10, func(context.Context, *mat.Dense, *mat.Dense) error { return errors.New("called") }}
-	for _, opts := range []*pcg.Options{nil, {InitX: random(1, 10, 2)}} {
+	never := funcOperator{10, func(context.Context, *mat.Dense, *mat.Dense) error { return errors.New("called") }}
+	for _, opts := range []*pcg.Options{nil, {InitX: normalMatrix(1, 10, 2)}} {
 		res := solve(t, never, never, mat.NewDense(10, 2, nil), opts)
 		if res.Status != pcg.Converged || res.Iterations != 0 || mat.Norm(res.X, 2) != 0 || res.MaxTrueRelRes() != 0 {
 			t.Errorf("B = 0: %v", res)
@@ -150,13 +150,13 @@ func TestZero(t *testing.T) {
 			t.Error("Ritz values without an iteration")
 		}
 	}
-	b := random(9, 10, 2)
+	b := normalMatrix(9, 10, 2)
 	for i := range 10 {
 		b.Set(i, 0, 0)
 	}
-	res := solve(t, dense{a}, nil, b, &pcg.Options{InitX: random(1, 10, 2), Tol: 1e-10})
+	res := solve(t, dense{a}, nil, b, &pcg.Options{InitX: normalMatrix(1, 10, 2), Tol: 1e-10})
 	if res.Status != pcg.Converged || mat.Norm(res.X.ColView(0), 2) != 0 {
-		t.Errorf("y = 0 beside another column: %v", res)
+		t.Errorf("y = 0 and another column: %v", res)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestIndefinite(t *testing.T) {
 	spectrum := geometric(n, 100)
 	spectrum[10] = -3
 	a, v := testkit.WithEigenvalues(12, spectrum)
-	b := random(13, n, 3)
+	b := normalMatrix(13, n, 3)
 	for i := range n {
 		b.Set(i, 1, v.At(i, n-1)) // an eigenvector of a positive eigenvalue
 	}
@@ -181,7 +181,7 @@ func TestIndefinite(t *testing.T) {
 		t.Errorf("curvature %v, %v", c, res)
 	}
 	good := spd(14, geometric(n, 100))
-	neg := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { dst.Scale(-1, src); return nil }}
+	neg := funcOperator{n, func(ctx context.Context, dst, src *mat.Dense) error { dst.Scale(-1, src); return nil }}
 	res = solve(t, dense{good}, neg, b, nil)
 	if res.Status != pcg.IndefinitePreconditioner || !(res.Columns[2].Value < 0) ||
 		!strings.Contains(res.String(), "preconditioner is not") {
@@ -199,12 +199,12 @@ func TestIndefinite(t *testing.T) {
 	}
 }
 
-// TestNaN checks that B or InitX with NaN or Inf is an error, and that NaN or Inf from a product or solve is a
+// TestNotFinite checks that B or InitX with NaN or Inf is an error, and that NaN or Inf from a product or solve is a
 // Breakdown with a finite X.
-func TestNaN(t *testing.T) {
+func TestNotFinite(t *testing.T) {
 	const n = 30
 	a := spd(15, geometric(n, 100))
-	b := random(16, n, 2)
+	b := normalMatrix(16, n, 2)
 	original := b.At(3, 1)
 	for _, v := range []float64{math.NaN(), math.Inf(-1)} {
 		b.Set(3, 1, v)
@@ -221,7 +221,7 @@ func TestNaN(t *testing.T) {
 		}
 		for from := range 4 {
 			calls := 0
-			op := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+			op := funcOperator{n, func(ctx context.Context, dst, src *mat.Dense) error {
 				err := dense{a}.MulTo(ctx, dst, src)
 				if calls++; calls == from+1 {
 					dst.Set(7, 0, v)

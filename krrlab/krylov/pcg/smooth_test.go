@@ -11,14 +11,14 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// TestSmooth checks residual smoothing in Solve and in SolveBlock. The residuals must be those of the returned iterates,
-// never increase, and be at most those of conjugate gradients. Bounds must be at least the errors of the smoothed
-// iterates, and much larger only where those of conjugate gradients are as well. The answer must not depend on the number
-// of threads. The columns end at different times, and the guess is wrong in a few rows.
-func TestSmooth(t *testing.T) {
+// TestResidualSmoothing checks residual smoothing in Solve and in SolveBlock. The residuals must be those of the
+// returned iterates, never increase, and be at most those of conjugate gradients. Bounds must be at least the errors of
+// the smoothed iterates, and much larger only where those of conjugate gradients are as well. The answer must not
+// depend on the number of threads. The columns end at different times, and the guess is wrong in a few rows.
+func TestResidualSmoothing(t *testing.T) {
 	const n, cols = 40, 3
 	for i, cond := range []float64{3, 1e3} {
-		a, b := spd(uint64(40+i), geometric(n, cond)), random(uint64(60+i), n, cols)
+		a, b := spd(uint64(40+i), geometric(n, cond)), normalMatrix(uint64(60+i), n, cols)
 		x := solveDense(t, a, b)
 		guess := mat.DenseCopyOf(x)
 		for r := range 5 {
@@ -75,11 +75,12 @@ func TestSmooth(t *testing.T) {
 // and that a monitor sees the smoothed iterate.
 func TestSmoothRestarts(t *testing.T) {
 	const n = 60
-	a, b := spd(1, geometric(n, 1e3)), random(2, n, 2)
-	rounded := fn{n, nil}
-	rounded.f = dense{spd(1, geometric(n, 1e3*(1+1e-4)))}.MulTo
+	a, b := spd(1, geometric(n, 1e3)), normalMatrix(2, n, 2)
+	inaccurate := funcOperator{n, nil}
+	inaccurate.f = dense{spd(1, geometric(n, 1e3*(1+1e-4)))}.MulTo
 	seen := mat.NewDense(n, 2, nil)
-	opts := &pcg.Options{Tol: 1e-8, InitX: random(3, n, 2), Smooth: true, Exact: dense{a}, ReachableReduction: 1e-3,
+	opts := &pcg.Options{Tol: 1e-8, InitX: normalMatrix(3, n, 2), Smooth: true, Exact: dense{a},
+		ReachableReduction: 1e-3,
 		Monitor: func(it *pcg.Iteration) error {
 			it.AnswerTo(seen)
 			if it.Restarts > 0 {
@@ -93,7 +94,7 @@ func TestSmoothRestarts(t *testing.T) {
 			return nil
 		}}
 	for name, method := range solvers {
-		res := testkit.Must(method(t.Context(), rounded, nil, b, opts))
+		res := testkit.Must(method(t.Context(), inaccurate, nil, b, opts))
 		if v := residuals(a, res.X, b); res.Status != pcg.Converged || max(v[0], v[1]) > 1e-8 || res.History.Restarts == nil {
 			t.Errorf("%s: %v: %v", name, res, v)
 		}
@@ -101,6 +102,6 @@ func TestSmoothRestarts(t *testing.T) {
 	saving := *opts
 	saving.Checkpoint = func(*pcg.State) error { return nil }
 	testkit.Panics(t, map[string]func(){
-		"checkpoints": func() { _, _ = pcg.Solve(t.Context(), rounded, nil, b, &saving) },
+		"checkpoints": func() { _, _ = pcg.Solve(t.Context(), inaccurate, nil, b, &saving) },
 	})
 }

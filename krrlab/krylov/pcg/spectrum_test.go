@@ -24,13 +24,13 @@ func TestRitz(t *testing.T) {
 		if pre != nil {
 			prec = invert(t, pre)
 		}
-		res := solve(t, dense{a}, prec, random(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: 400})
+		res := solve(t, dense{a}, prec, normalMatrix(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: 400})
 		kappa := exact[n-1] / exact[0]
 		if c := res.Cond(); c > kappa*(1+1e-9) || c < 0.999*kappa {
 			t.Errorf("κ = %v, estimated %v", kappa, c)
 		}
 		for _, k := range []int{1, 2, 5, 20} {
-			shorter := solve(t, dense{a}, prec, random(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: k})
+			shorter := solve(t, dense{a}, prec, normalMatrix(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: k})
 			for j := range 3 {
 				ritz := shorter.Ritz(j)
 				if len(ritz) != k || ritz[0] < exact[0]*(1-1e-9) || ritz[k-1] > exact[n-1]*(1+1e-9) ||
@@ -50,21 +50,21 @@ func TestRitz(t *testing.T) {
 	for i := range spectrum {
 		spectrum[i] = want[i%4]
 	}
-	res := solve(t, dense{spd(33, spectrum)}, nil, random(34, n, 1), &pcg.Options{Tol: 1e-10})
+	res := solve(t, dense{spd(33, spectrum)}, nil, normalMatrix(34, n, 1), &pcg.Options{Tol: 1e-10})
 	if got := res.Ritz(0); !slices.EqualFunc(got, want, func(x, y float64) bool { return math.Abs(x-y) <= 1e-8 }) {
 		t.Errorf("Ritz values %v, want %v", got, want)
 	}
 }
 
-// TestBound checks that after IterationBound(κ, ε) iterations the A-norm of the error is at most ε times the initial
-// one. The bound is for this norm and not for the residual.
-func TestBound(t *testing.T) {
+// TestIterationBound checks that after IterationBound(κ, ε) iterations the A-norm of the error is at most ε times the
+// initial one. The bound is for this norm and not for the residual.
+func TestIterationBound(t *testing.T) {
 	const n = 100
 	for seed := range uint64(5) {
 		for _, kappa := range []float64{1, 3, 30, 1000} {
 			for _, eps := range []float64{0.5, 1e-2, 1e-5} {
 				a := spd(40+seed, geometric(n, kappa))
-				b := random(50+seed, n, 2)
+				b := normalMatrix(50+seed, n, 2)
 				x := solveDense(t, a, b)
 				res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-15, MaxIter: pcg.IterationBound(kappa, eps)})
 				for j := range 2 {
@@ -85,22 +85,22 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// rounded multiplies by A and rounds the products to float32.
-func rounded(a *mat.SymDense) fn {
-	return fn{a.SymmetricDim(), func(ctx context.Context, dst, src *mat.Dense) error {
+// float32Products returns an operator that multiplies by A and rounds the products to float32.
+func float32Products(a *mat.SymDense) funcOperator {
+	return funcOperator{a.SymmetricDim(), func(ctx context.Context, dst, src *mat.Dense) error {
 		err := dense{a}.MulTo(ctx, dst, src)
 		dst.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, dst)
 		return err
 	}}
 }
 
-// TestRestartsHelp checks restarts with an exact matrix that is s times A, so that each restart multiplies the true
+// TestRestartReduction checks restarts with an exact matrix that is s times A, so that each restart multiplies the true
 // residual by s−1. The column is restarted until it converges if s−1 is at most a half, and otherwise it is not
 // restarted again.
-func TestRestartsHelp(t *testing.T) {
+func TestRestartReduction(t *testing.T) {
 	const n, tol = 60, 1e-8
 	a := spd(66, geometric(n, 100))
-	b := random(67, n, 2)
+	b := normalMatrix(67, n, 2)
 	for _, test := range []struct {
 		s        float64
 		restarts int // at least
@@ -114,7 +114,7 @@ func TestRestartsHelp(t *testing.T) {
 			t.Errorf("s = %g: %v after %d restarts", test.s, res, restarts)
 		}
 		if test.status == pcg.Converged {
-			accurate(t, "restarted", exact, b, res)
+			checkConverged(t, "restarted", exact, b, res)
 		} else if want := math.Pow(test.s-1, 2); restarts > 1 || math.Abs(res.TrueRelRes[0]/want-1) > 1e-3 {
 			t.Errorf("s = %g: residual %g after %d restarts, want %g after one", test.s, res.TrueRelRes[0], restarts,
 				want)
@@ -122,14 +122,14 @@ func TestRestartsHelp(t *testing.T) {
 	}
 }
 
-// TestMedian compares MedianByNorm with the definition.
-func TestMedian(t *testing.T) {
+// TestMedianByNorm compares MedianByNorm with the definition.
+func TestMedianByNorm(t *testing.T) {
 	const n, k = 25, 6
 	a := spd(70, geometric(n, 1e3))
 	for r := 1; r <= 7; r++ {
 		xs := make([]*mat.Dense, r)
 		for i := range xs {
-			xs[i] = random(uint64(80+r*10+i), n, k)
+			xs[i] = normalMatrix(uint64(80+r*10+i), n, k)
 			xs[i].Scale(math.Pow(3, float64(i%3)), xs[i])
 		}
 		x := testkit.Must(pcg.MedianByNorm(context.Background(), dense{a}, xs))
@@ -160,11 +160,11 @@ func TestMedianMajority(t *testing.T) {
 	const n = 20
 	a := spd(71, geometric(n, 1e4))
 	for seed := range uint64(50) {
-		truth := random(seed, n, 1)
+		truth := normalMatrix(seed, n, 1)
 		var xs []*mat.Dense
 		eps := 0.0
 		for i := range uint64(7) {
-			x := random(1000+7*seed+i, n, 1)
+			x := normalMatrix(1000+7*seed+i, n, 1)
 			if i%2 == seed%2 && i != 0 { // three of the seven
 				x.Scale(100, x)
 				if i == 5 {

@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// stored returns a positive definite matrix of order n, and the same matrix with every entry rounded to about four
-// digits.
-func stored(n int) (exact, rough *mat.SymDense) {
+// exactAndRounded returns a positive definite matrix of order n, and the same matrix with every entry rounded to about
+// four digits.
+func exactAndRounded(n int) (exact, rough *mat.SymDense) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	exact, rough = mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	for i := range n {
@@ -31,11 +31,11 @@ func stored(n int) (exact, rough *mat.SymDense) {
 	return exact, rough
 }
 
-// TestResume resumes solves from every checkpoint. The results, including restarts, must have the same bits as those of
-// an uninterrupted solve.
+// TestResume checks that solves that are resumed from any checkpoint have the same bits, including restarts, as
+// uninterrupted solves.
 func TestResume(t *testing.T) {
 	const n, cols = 80, 4
-	exact, rough := stored(n)
+	exact, rough := exactAndRounded(n)
 	b := mat.NewDense(n, cols, testkit.Normals(5, 6, n*cols))
 	b.SetCol(2, make([]float64, n)) // a column of zeros
 	m := diagonal(make([]float64, n))
@@ -52,7 +52,7 @@ func TestResume(t *testing.T) {
 		}
 		want := testkit.Must(solve(t.Context(), dense{rough}, m, b, &opts))
 		if len(want.History.Restarts) == 0 || len(states) < 10 {
-			t.Fatalf("%s: %v with restarts %v, %d states: not the case that was meant", name, want,
+			t.Fatalf("%s: %v with restarts %v, %d states: want a restart and at least 10 states", name, want,
 				want.History.Restarts, len(states))
 		}
 		opts.Checkpoint = nil
@@ -65,7 +65,7 @@ func TestResume(t *testing.T) {
 				t.Errorf("%s resumed from state %d: %v, unbroken %v", name, k, got, want)
 			}
 		}
-		checkRefused(t, func(state []byte, maxIter int) error {
+		checkStateErrors(t, func(state []byte, maxIter int) error {
 			opts := opts
 			opts.Resume, opts.MaxIter = state, maxIter
 			_, err := solve(t.Context(), dense{rough}, m, b, &opts)
@@ -74,39 +74,37 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// checkRefused checks that a state that is damaged or has too many iterations is an error.
-func checkRefused(t *testing.T, resume func(state []byte, maxIter int) error, state []byte) {
-	for _, s := range map[string][]byte{
-		"no bytes": {}, "few bytes": state[:4], "half a head": state[:100], "half a state": state[:len(state)-9],
-	} {
+// checkStateErrors checks that a state that is damaged or has too many iterations is an error.
+func checkStateErrors(t *testing.T, resume func(state []byte, maxIter int) error, state []byte) {
+	for _, s := range [][]byte{{}, state[:4], state[:100], state[:len(state)-9]} {
 		testkit.Fails(t, resume(s, 0), "state to resume")
 	}
 	testkit.Fails(t, resume(state, 3), "of at most 3")
 }
 
-// TestResumeOther checks that a state of Solve is an error in SolveBlock, and in a solve of another size.
-func TestResumeOther(t *testing.T) {
-	exact, _ := stored(20)
+// TestResumeOtherSolve checks that a state of Solve is an error in SolveBlock, and in a solve of another size.
+func TestResumeOtherSolve(t *testing.T) {
+	exact, _ := exactAndRounded(20)
 	b := mat.NewDense(20, 1, nil)
 	b.Set(3, 0, 1)
 	var state []byte
-	full := errors.New("disk full")
+	errDiskFull := errors.New("disk full")
 	opts := &pcg.Options{Tol: 1e-9, Checkpoint: func(st *pcg.State) error {
 		if st.Iterations() == 2 {
 			state, _ = st.MarshalBinary()
-			return full
+			return errDiskFull
 		}
 		return nil
 	}}
 	res, err := pcg.Solve(t.Context(), dense{exact}, nil, b, opts)
-	if !errors.Is(err, full) || res.Status != pcg.Failed || res.Iterations != 2 {
+	if !errors.Is(err, errDiskFull) || res.Status != pcg.Failed || res.Iterations != 2 {
 		t.Errorf("%v, %v", res, err)
 	}
 	if _, err := pcg.SolveBlock(t.Context(), dense{exact}, nil, b, &pcg.Options{Resume: state}); err == nil {
-		t.Error("a block solve resumes from another")
+		t.Error("SolveBlock resumes from a state of Solve")
 	}
 	if _, err := pcg.Solve(t.Context(), dense{exact}, nil, mat.NewDense(20, 2, nil),
 		&pcg.Options{Resume: state}); err == nil {
-		t.Error("two columns go on from one")
+		t.Error("a solve for two columns resumes from a state of one column")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// skewed is M⁻¹ with by added to the entry (1, 0), so that it is not symmetric.
+// skewed is M⁻¹ with extra added to the entry (1, 0), so that it is not symmetric.
 type skewed struct {
 	pcg.Preconditioner
 	extra float64
@@ -28,9 +28,9 @@ func (m skewed) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return err
 }
 
-// TestSpectrum compares the eigenvalues of (A, M) with those of dense matrices. The slack must cover an M⁻¹ that is
+// TestEigenvalues compares the eigenvalues of (A, M) with those of dense matrices. The slack must cover an M⁻¹ that is
 // not exactly symmetric, and a large asymmetry must be detected.
-func TestSpectrum(t *testing.T) {
+func TestEigenvalues(t *testing.T) {
 	const n, s, lambda, lambdaP = 130, 40, 0.05, 0.2
 	g, wide, z := mat.NewDense(n, n, nil), mat.NewDense(n, s, nil), points.NewDense32(n, s, nil)
 	rng.New(1).Normals(g.RawMatrix().Data, 0)
@@ -60,8 +60,8 @@ func TestSpectrum(t *testing.T) {
 	}
 }
 
-// TestSpectrumSlack checks that the slack without a preconditioner is n·2⁻⁵³·‖A‖_∞.
-func TestSpectrumSlack(t *testing.T) {
+// TestEigenvaluesSlack checks that the slack without a preconditioner is n·2⁻⁵³·‖A‖_∞.
+func TestEigenvaluesSlack(t *testing.T) {
 	k := mat.NewDense(3, 3, []float64{2, 0, 0, 0, 3, 0, 0, 0, 4})
 	v, slack, ok, err := eigenvalues(t.Context(), k, 1, nil)
 	if err != nil || !ok || !slices.Equal(v, []float64{3, 4, 5}) || slack != 3*0x1p-53*5 {

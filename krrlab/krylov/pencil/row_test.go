@@ -25,10 +25,10 @@ func (a diagonal) MulTo(_ context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// TestBounds checks that the error bounds are those of package pcg where they are below ‖r‖₂/√λ, for values μ that
-// are lower bounds of the spectrum and for those that the iterations refute. There are no bounds without a lower
+// TestRowErrorBounds checks that the error bounds are those of package pcg where they are below ‖r‖₂/√λ, for values μ
+// that are lower bounds of the spectrum and for those that the iterations refute. There are no bounds without a lower
 // bound of λ_min(A).
-func TestBounds(t *testing.T) {
+func TestRowErrorBounds(t *testing.T) {
 	const n = 60
 	a, b := make(diagonal, n), mat.NewDense(n, 1, nil)
 	g := rand.New(rand.NewPCG(1, 2))

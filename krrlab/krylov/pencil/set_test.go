@@ -19,32 +19,32 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// solver is a preconditioner of order n with nothing but SolveTo.
-type solver struct {
+// solverFunc is a preconditioner of order n with nothing but SolveTo.
+type solverFunc struct {
 	n     int
 	solve func(dst, r *mat.Dense) error
 }
 
-func (m solver) Dim() int                                           { return m.n }
-func (m solver) SolveTo(_ context.Context, dst, r *mat.Dense) error { return m.solve(dst, r) }
+func (m solverFunc) Dim() int                                           { return m.n }
+func (m solverFunc) SolveTo(_ context.Context, dst, r *mat.Dense) error { return m.solve(dst, r) }
 
-// scale is M = diag(m), with draws and a known determinant.
-type scale []float64
+// diagonalMetric is M = diag(m), with draws and a known determinant.
+type diagonalMetric []float64
 
-func (m scale) Dim() int { return len(m) }
+func (m diagonalMetric) Dim() int { return len(m) }
 
-func (m scale) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+func (m diagonalMetric) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	dst.Apply(func(i, _ int, v float64) float64 { return v / m[i] }, r)
 	return nil
 }
 
-func (m scale) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+func (m diagonalMetric) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
 	g.Normals(dst.RawMatrix().Data, 0)
 	dst.Apply(func(i, _ int, v float64) float64 { return v * math.Sqrt(m[i]) }, dst)
 	return nil
 }
 
-func (m scale) LogDet() (sum float64) {
+func (m diagonalMetric) LogDet() (sum float64) {
 	for _, v := range m {
 		sum += math.Log(v)
 	}
@@ -54,8 +54,8 @@ func (m scale) LogDet() (sum float64) {
 // bench has the problem A = K+I = diag(a) with targets 0, and makes one preconditioner.
 type bench struct {
 	stage.Bench
-	a    diagonal
-	made pcg.Preconditioner
+	a              diagonal
+	preconditioner pcg.Preconditioner
 }
 
 func (b bench) Problem() *stage.Problem {
@@ -72,7 +72,7 @@ func (b bench) Dense(context.Context, int64) (*mat.Dense, float64, error) {
 }
 
 func (b bench) Make(context.Context, stage.Entry, int) (*stage.BuiltPreconditioner, error) {
-	return &stage.BuiltPreconditioner{M: b.made, S: 3, LambdaP: 2, Bytes: 5, CondBound: math.Inf(1)}, nil
+	return &stage.BuiltPreconditioner{M: b.preconditioner, S: 3, LambdaP: 2, Bytes: 5, CondBound: math.Inf(1)}, nil
 }
 
 // TestSet compares five preconditioners of A = diag(a) side by side. One of them fails, one is indefinite and one has
@@ -81,19 +81,23 @@ func (b bench) Make(context.Context, stage.Entry, int) (*stage.BuiltPrecondition
 // symmetric. A is stored with an error of a tenth of λ, which the intervals must allow for.
 func TestSet(t *testing.T) {
 	const n, storageError = 40, 0.1
-	a, stored, m := make(diagonal, n), make(diagonal, n), make(scale, n)
+	a, stored, m := make(diagonal, n), make(diagonal, n), make(diagonalMetric, n)
 	for i := range a {
 		a[i], m[i] = 1+float64(i*i)/20, 1+float64(i)/3
 		stored[i] = a[i] + storageError*math.Pow(-1, float64(i))
 	}
-	broken, bad := errors.New("broken"), append(scale{-1}, m[1:]...)
-	ms := []pcg.Preconditioner{nil, m, solver{n, func(dst, r *mat.Dense) error { return m.SolveTo(t.Context(), dst, r) }},
-		solver{n, func(*mat.Dense, *mat.Dense) error { return broken }}, bad}
+	broken, bad := errors.New("broken"), append(diagonalMetric{-1}, m[1:]...)
+	preconditioners := []pcg.Preconditioner{nil, m, solverFunc{n, func(dst,
+		r *mat.Dense) error {
+		return m.SolveTo(t.Context(), dst, r)
+	}},
+		solverFunc{n, func(*mat.Dense, *mat.Dense) error { return broken }}, bad}
 	for _, columns := range []int{1, 2} {
-		sides := NewPreconditioners(n, comm.Alone(), ms...)
-		s := &Set{A: stored, M: sides, StorageError: storageError, LambdaMinA: 0.9, LambdaMin: make([]float64, len(ms)), Probes: 3,
+		sides := NewPreconditioners(n, comm.Alone(), preconditioners...)
+		s := &Set{A: stored, M: sides, StorageError: storageError, LambdaMinA: 0.9, LambdaMin: make([]float64,
+			len(preconditioners)), Probes: 3,
 			Notify: func(context.Context, stage.Event) {}, RecursiveResiduals: true}
-		for range ms {
+		for range preconditioners {
 			row := NewRow("M")
 			row.FailureReason = NotReached
 			s.Rows = append(s.Rows, &row)
@@ -103,8 +107,8 @@ func TestSet(t *testing.T) {
 		testkit.OK(t, s.Solve(t.Context(), b, pcg.Options{Tol: 1e-5, TolFraction: 1}))
 		testkit.OK(t, s.Lanczos(t.Context(), lanczos.Options{Steps: n, Tol: 1e-9, Start: rng.New(3)}, 1e-5))
 		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
-		logs := scale(a).LogDet()
-		energy := logs + float64(n)*math.Log(2*math.Pi)
+		logDet := diagonalMetric(a).LogDet()
+		energy := logDet + float64(n)*math.Log(2*math.Pi)
 		for i, v := range a {
 			energy += b.At(i, 0) * b.At(i, 0) / v
 		}
@@ -114,30 +118,32 @@ func TestSet(t *testing.T) {
 				floats.Div(ratio, m)
 			}
 			kappa := floats.Max(ratio) / floats.Min(ratio)
-			alone := testkit.Must(pcg.Solve(t.Context(), stored, ms[c], b, &pcg.Options{Tol: 1e-5, TolFraction: 1}))
+			separate := testkit.Must(pcg.Solve(t.Context(), stored, preconditioners[c], b, &pcg.Options{Tol: 1e-5,
+				TolFraction: 1}))
 			var widest float64 // largest ratio of the extreme Ritz values of a column
 			for j := range columns {
-				ritz := alone.Ritz(j)
+				ritz := separate.Ritz(j)
 				widest = max(widest, ritz[len(ritz)-1]/ritz[0])
 			}
 			testkit.Near(t, r.Ritz[1]/r.Ritz[0], widest, 1e-9*widest, c)
 			for k, v := range r.Residuals {
-				testkit.Near(t, v, floats.Max(alone.History.RelRes[k]), 1e-9*v, c, k)
+				testkit.Near(t, v, floats.Max(separate.History.RelRes[k]), 1e-9*v, c, k)
 			}
-			if r.FailureReason != "" || *r.Iterations != alone.Iterations || r.Status != pcg.Converged ||
+			if r.FailureReason != "" || *r.Iterations != separate.Iterations || r.Status != pcg.Converged ||
 				len(r.Residuals) != *r.Iterations+1 || r.Residuals[r.Reached[3]] > 1e-5 && r.Residuals[r.Reached[3]-1] < 1e-5 {
-				t.Errorf("M %d: %s, %v iterations, alone %d, reached %v", c, r.FailureReason, *r.Iterations, alone.Iterations, r.Reached)
+				t.Errorf("M %d: %s, %v iterations, alone %d, reached %v", c, r.FailureReason, *r.Iterations,
+					separate.Iterations, r.Reached)
 			}
 			if !r.Kappa.Contains(kappa) || !r.Min.Contains(floats.Min(ratio)) || !r.Max.Contains(floats.Max(ratio)) ||
 				!r.Exact.Contains(kappa) || r.Exact.RelativeWidth() > 1e-6 || math.IsInf(r.Kappa.Hi, 1) != (c == 2) {
 				t.Errorf("M %d: κ = %g, %v, exactly %v", c, kappa, r.Kappa, r.Exact)
 			}
-			sum, logM := floats.Sum(ratio)/n, scale(ratio).LogDet()
+			sum, logM := floats.Sum(ratio)/n, diagonalMetric(ratio).LogDet()
 			testkit.Near(t, float64(r.Trace), sum, 1e-9, c)
 			testkit.Near(t, float64(r.LogDet), logM, 1e-9, c)
 			testkit.Near(t, float64(r.Kaporin), n*math.Log(sum)-logM, 1e-9, c)
-			if d := r.LogDetA; (d != nil) != (c < 2) || d != nil && !d.Contains(logs) {
-				t.Errorf("M %d: ln det A = %g, %v", c, logs, d)
+			if d := r.LogDetA; (d != nil) != (c < 2) || d != nil && !d.Contains(logDet) {
+				t.Errorf("M %d: ln det A = %g, %v", c, logDet, d)
 			}
 			if l := r.Likelihood; (l != nil) != (c < 2 && columns == 1) || l != nil &&
 				!(l.Contains(energy) && l.Lo > energy-60) {
@@ -162,8 +168,8 @@ func TestScaleOfM(t *testing.T) {
 		a[i] = 1 + float64(i*i)/20
 	}
 	b := mat.NewDense(n, 1, testkit.Normals(1, 1, n))
-	judge := func(factor float64) *Row {
-		m := make(scale, n)
+	rowOf := func(factor float64) *Row {
+		m := make(diagonalMetric, n)
 		for i := range m {
 			m[i] = factor * (1 + float64(i)/3)
 		}
@@ -175,9 +181,9 @@ func TestScaleOfM(t *testing.T) {
 		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
 		return &row
 	}
-	want := judge(1)
+	want := rowOf(1)
 	for _, factor := range []float64{1e-300, 1e-250, 1e-200, 1e-100, 1e-30, 1e30, 1e100, 1e200, 1e250, 1e300} {
-		r := judge(factor)
+		r := rowOf(factor)
 		testkit.Equal(t, r.FailureReason, "")
 		testkit.Equal(t, *r.Iterations, *want.Iterations, factor)
 		testkit.Equal(t, r.Steps, want.Steps, factor)
@@ -190,41 +196,50 @@ func TestScaleOfM(t *testing.T) {
 	}
 }
 
-// TestMake checks that MakePreconditioner refuses an M⁻¹ that is not symmetric positive definite of order n, and names
-// the reason.
-func TestMake(t *testing.T) {
+// TestMakePreconditioner checks that MakePreconditioner refuses an M⁻¹ that is not symmetric positive definite of order
+// n, and names the reason.
+func TestMakePreconditioner(t *testing.T) {
 	const n = 6
 	calls := 0
-	changed := func(f func(dst, r *mat.Dense)) solver {
-		return solver{n, func(dst, r *mat.Dense) error { dst.Copy(r); f(dst, r); return nil }}
+	changedIdentity := func(f func(dst, r *mat.Dense)) solverFunc {
+		return solverFunc{n, func(dst, r *mat.Dense) error { dst.Copy(r); f(dst, r); return nil }}
 	}
 	for want, m := range map[string]pcg.Preconditioner{
-		"":                changed(func(dst, _ *mat.Dense) { dst.Scale(2, dst) }),
-		"M is of order 5": solver{n: 5},
-		"refused":         solver{n, func(*mat.Dense, *mat.Dense) error { return errors.New("refused") }},
-		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = 0":    changed(func(dst, _ *mat.Dense) { dst.Zero() }),
-		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = +Inf": changed(func(dst, _ *mat.Dense) { dst.Set(1, 1, math.Inf(1)) }),
-		"not symmetric": changed(func(dst, r *mat.Dense) { dst.Set(0, 0, r.At(1, 0)); dst.Set(0, 1, r.At(1, 1)) }),
-		"when asked for again": changed(func(dst, _ *mat.Dense) {
+		"":                changedIdentity(func(dst, _ *mat.Dense) { dst.Scale(2, dst) }),
+		"M is of order 5": solverFunc{n: 5},
+		"refused":         solverFunc{n, func(*mat.Dense, *mat.Dense) error { return errors.New("refused") }},
+		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = 0": changedIdentity(func(dst, _ *mat.Dense) { dst.Zero() }),
+		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = +Inf": changedIdentity(func(dst, _ *mat.Dense) {
+			dst.Set(1, 1,
+				math.Inf(1))
+		}),
+		"not symmetric": changedIdentity(func(dst, r *mat.Dense) {
+			dst.Set(0, 0, r.At(1, 0))
+			dst.Set(0, 1, r.At(1,
+				1))
+		}),
+		"when asked for again": changedIdentity(func(dst, _ *mat.Dense) {
 			if calls++; calls > 1 {
 				dst.Scale(1+2e-5, dst)
 			}
 		}),
-		"not positive definite": changed(func(dst, _ *mat.Dense) { dst.Scale(-1, dst) }),
+		"not positive definite": changedIdentity(func(dst, _ *mat.Dense) { dst.Scale(-1, dst) }),
 	} {
 		row := NewRow("M")
-		made, err := MakePreconditioner(t.Context(), bench{a: make(diagonal, n), made: m}, stage.Entry{}, &row)
+		preconditioner, err := MakePreconditioner(t.Context(), bench{a: make(diagonal, n), preconditioner: m},
+			stage.Entry{}, &row)
 		if want != "" {
 			testkit.Fails(t, err, want)
 			testkit.Equal(t, row.S == 0 && math.IsNaN(row.Kappa.Value) && math.IsInf(row.Max.Hi, 1), true, want)
 			continue
 		}
-		if err != nil || made.S != 3 || row.S != 3 || row.LambdaP != 2 || row.Bytes != 5 || row.KappaUpperBound != 0 || row.Solve <= 0 {
+		if err != nil || preconditioner.S != 3 || row.S != 3 || row.LambdaP != 2 || row.Bytes != 5 ||
+			row.KappaUpperBound != 0 || row.Solve <= 0 {
 			t.Errorf("%+v, %v", row, err)
 		}
 	}
 	for _, factor := range []float64{0, math.Inf(1)} { // a draw of zeros, and one that is not finite
-		s := NewPreconditioners(n, comm.Alone(), scale{factor, factor, factor, factor, factor, factor}, nil)
+		s := NewPreconditioners(n, comm.Alone(), diagonalMetric{factor, factor, factor, factor, factor, factor}, nil)
 		to := mat.NewDense(n, 2, nil)
 		testkit.OK(t, s.NormalColumnsTo(t.Context(), to, rng.New(1)))
 		if testkit.Fails(t, s.Errs[0], "a draw of N(0, M) has norm"); !math.IsNaN(to.At(0, 0)) || math.IsNaN(to.At(0, 1)) {
