@@ -101,7 +101,8 @@ _PARAMETERS = """kernel : str, default=None
     memory : str, default=None
         Memory limit of the program, such as "8GB".
     options : dict, default=None
-        Further flags of ``krrlab fit``, such as ``{"storage": "float32"}``."""
+        Further flags of ``krrlab fit``, such as ``{"storage": "float32"}``. Those that have a parameter here are
+        refused."""
 
 _ATTRIBUTES = """model_ : Model
         The model file, as bytes.
@@ -177,6 +178,17 @@ class _KernelMachine(BaseEstimator):
                 "lambda": lam, "tune": None if self.tune in (False, "auto") else True,
                 "metric": self.metric, "tol": self.tol, "max_iter": self.max_iter, "seed": seed,
                 "threads": self.threads, "memory": self.memory, **(self.options or {})}
+
+    def _check_options(self, decided: dict[str, Any]) -> None:
+        """Refuse entries of ``options`` that would be ignored, as ``fit`` sets these flags itself."""
+        for name in self.options or {}:
+            flag = name.replace("-", "_")
+            if flag not in decided or flag == "calibrate":
+                continue
+            parameter = {"class_weights": "class_weight", "weights": "sample_weight"}.get(flag, flag)
+            known = parameter in self.get_params() or parameter == "sample_weight"
+            advice = f"it is the parameter {parameter}" if known else f"{type(self).__name__} sets this flag itself"
+            raise ValueError(f"options has {name!r}: {advice}")
 
     def _coordinates(self, X: Any) -> Any:
         """Return the columns of X that are coordinates, or X itself without ``space``."""
@@ -264,8 +276,9 @@ class _KernelMachine(BaseEstimator):
                 options["kernel"] = f"precomputed matrix={file}"
             if self.space is not None:
                 where["space"] = [_data.reference(j, str(n)) for j, n in enumerate(t.names or range(n_columns))]
-            flags = _program.flags(**{**where, **self._options(), **options, "train": file, "out": model,
-                                      "json": report})
+            decided = {**where, **options, "train": file, "out": model, "json": report}
+            self._check_options(decided)
+            flags = _program.flags(**{**where, **self._options(), **decided})
             notes = _program.run(["fit", *flags], file)
             self.report_ = _program.report(report)
             self.report_["notes"] = notes.splitlines()
@@ -551,6 +564,8 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
             raise ValueError(f"class_weight == {self.class_weight!r}, must be a dict, 'balanced' or None")
         if self.probability and (sample_weight is not None or self.class_weight is not None):
             raise ValueError("probability=True does not go with sample_weight or class_weight")
+        if self.probability and (self.options or {}).get("calibrate") == "none":
+            raise ValueError("probability=True needs the errors that options={'calibrate': 'none'} leaves out")
 
         def targets(rows: int) -> list[np.ndarray]:
             v = _data.vector(y, "y", rows)
@@ -576,7 +591,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         self._fit(X, targets, weights, {
             "task": "classification", "class_weights": self.class_weight,
             "threshold": None if self.threshold == 0 else self.threshold,
-            "calibrate": "loo" if self.probability else (self.options or {}).get("calibrate", "none")})
+            "calibrate": (self.options or {}).get("calibrate", "loo" if self.probability else "none")})
         if sorted(self._texts) != sorted(self.model_.labels):
             raise ValueError(f"the labels {list(self.classes_)} became {self.model_.labels}: rename them")
         return self
@@ -676,7 +691,7 @@ def fit(X: Any, y: Any, out: str | os.PathLike[str] | None = None, **flags: Any)
         if values.dtype.kind not in "iuf" or whole and distinct <= MOST_CLASSES and distinct * ROWS_PER_CLASS <= len(values):
             task = "classification"
     estimator = KernelRidgeClassifier() if task == "classification" else KernelRidge()
-    names = {"lambda": "lam", "seed": "random_state"}
+    names = {"lambda": "lam", "seed": "random_state", "class_weights": "class_weight"}
     flags = {names.get(name.rstrip("_"), name.rstrip("_")): value for name, value in flags.items()}
     known = estimator.get_params()
     estimator.set_params(**{name: value for name, value in flags.items() if name in known},

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from krrlab import KernelRidge, KernelRidgeClassifier, _estimators, load, program
+from krrlab import KernelRidge, KernelRidgeClassifier, _estimators, fit, load, program
 
 LONG = os.environ.get("KRRLAB_LONG", "") != ""
 r = np.random.default_rng(3)
@@ -145,6 +145,19 @@ class Frames(unittest.TestCase):
         for same in pd.Index(target), [decimal.Decimal(v) for v in target]:
             np.testing.assert_array_equal(KernelRidge(lam=0.01).fit(frame, same).predict(frame), m.predict(frame))
         self.refused("drop is no option", lambda: KernelRidge(options={"drop": "a"}).fit(frame, target))
+        for estimator, answers, options, message in (
+                (KernelRidge, target, {"center": "no"}, "'center': it is the parameter center"),
+                (KernelRidge, target, {"task": "classification"}, "'task': KernelRidge sets this flag itself"),
+                (KernelRidgeClassifier, labels, {"class-weights": "balanced"}, "it is the parameter class_weight"),
+                (KernelRidgeClassifier, labels, {"threshold": 0.3}, "it is the parameter threshold"),
+                (KernelRidgeClassifier, labels, {"json": "r.json"}, "sets this flag itself")):
+            self.refused(message, lambda: estimator(lam=0.1, options=options).fit(frame, answers))
+        weighted = fit(frame, labels, class_weights={"high": 9.0}, lam=0.1)
+        self.assertTrue(weighted.report_["weighted"])
+        self.refused("probability=True needs the errors", lambda: KernelRidgeClassifier(
+            lam=0.1, probability=True, options={"calibrate": "none"}).fit(frame, labels))
+        by_test = KernelRidgeClassifier(lam=0.1, probability=True, options={"calibrate": "test", "holdout": 0.3})
+        self.assertEqual(by_test.fit(frame, labels).meta["calibration"]["method"], "split")
         both = pd.DataFrame({"u": target, "v": -target})
         pair = KernelRidge(lam=0.01).fit(frame, both)
         np.testing.assert_allclose(pair.predict(frame)[:, 1], -m.predict(frame))
