@@ -145,7 +145,7 @@ func (t *Table) matchByName(firstRow []string) (matched bool, err error) {
 }
 
 // matchOthers finds the columns of the target, the groups, the further targets and the weights among those that are no
-// features. All other columns are ignored.
+// features. All other columns are ignored. It returns an error if a feature is to be dropped.
 func (t *Table) matchOthers(firstRow []string, index *wordIndex) (err error) {
 	o := t.o
 	if t.target = notFound; o.Target != "" && o.Target != "none" { // even if a column has this name
@@ -187,9 +187,11 @@ func (t *Table) matchOthers(firstRow []string, index *wordIndex) (err error) {
 		t.weight, t.columns[j].role = j, "weights"
 	}
 	for j, name := range firstRow {
-		switch column := &t.columns[j]; {
+		switch column, isDropped := &t.columns[j], slices.Contains(o.Drop, name); {
+		case column.role == "feature" && isDropped && !isIndex(name):
+			return fmt.Errorf("drop: the column %s is a feature of %s, which needs it", quote(name), t.modelName())
 		case column.role != "":
-		case slices.Contains(o.Drop, name):
+		case isDropped:
 			column.role = "drop"
 		default:
 			t.report.Ignored = append(t.report.Ignored, name)

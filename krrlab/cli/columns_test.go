@@ -123,6 +123,8 @@ $ predict --model w.krr --in test.csv --interval 90%%
 	class weights "balancd": want none, balanced, or positive weights
 2$ fit --data mnist --weights w
 	--weights goes with --train (see krrlab fit --help)
+1$ predict --model w.krr --in test.csv --drop x
+	test.csv, line 1: drop: the column "x" is a feature of the model, which needs it
 1$ predict --model w.krr --in test.csv --interval 0.9 --method jackknife+
 	fitted with weights, with which leave-one-out errors are not those of new rows: fit with --holdout or --test
 $ predict --model w.krr --in test.csv --interval 0.9 --method posterior

@@ -64,6 +64,12 @@ func TestFlagsBeforeData(t *testing.T) {
 	krrlab: --confidence 95: want
 2$ sketch-size --train no.csv --test no.csv
 	want one of kappa, theorem7
+2$ sketch-size --train no.csv --preset paper
+	--preset, --constants and --conditions-up-to go with --test theorem7
+2$ sketch-size --train no.csv --conditions-up-to -1
+	go with --test theorem7
+2$ sketch-size --train no.csv --test theorem7 --kappa-target 5
+	--kappa-target goes with --test kappa
 2$ verify no.krr --memory 20X
 	--memory "20X"
 2$ verify no.krr --data mnits

@@ -3,6 +3,7 @@ package sketchsize
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,6 +57,17 @@ type Options struct {
 	memory accel.Budget // for the features and their factors
 	// progress is called before every rung and after the last one with the completed work. A rung counts (s/First)².
 	progress func(completed, total int)
+}
+
+// Prepare returns an error if an option of one test was set for the other, which ignores it.
+func (o *Options) Prepare(c *stage.Command) error {
+	switch {
+	case o.Test == Kappa && c.IsSet("preset", "constants", "conditions-up-to"):
+		return errors.New("--preset, --constants and --conditions-up-to go with --test theorem7")
+	case o.Test == Theorem7 && c.IsSet("kappa-target"):
+		return errors.New("--kappa-target goes with --test kappa")
+	}
+	return nil
 }
 
 // setDefaults replaces zeros by the defaults for n points, and returns an error for invalid options. λ_p must not be 0.

@@ -43,8 +43,9 @@ type Options struct {
 	Rows int `flag:"rows" default:"2000" check:">=10"`
 	// Metric is the quantity to optimize: a model.Metric, or auto for the share of wrong labels or the RMSE.
 	Metric string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
-	// Points is the maximum number of points, pairs of a scale and λ, that the first level of the search evaluates.
-	Points int `flag:"points" default:"120" check:">=1" help:"maximum number of points of the first level"`
+	// Points is the number of points, pairs of a scale and λ, after which the first level of the search ends. The coarse
+	// grid of each kernel is evaluated even if it has more.
+	Points int `flag:"points" default:"120" check:">=1" help:"points after which the first level ends, once the coarse grid of each kernel is evaluated"`
 	// Gain is the smallest relative reduction of the error that is worth another point: a level ends when the expected
 	// reduction is smaller. A smaller Gain evaluates more points.
 	Gain float64 `flag:"gain" default:"0.002" check:"positive"`
