@@ -51,9 +51,9 @@ func (a *app) verifyCommand() *cobra.Command {
 		Long: `Verify checks a saved model with simple loops in float64 that do not use the solver. It
 computes the residual r = y−(K+λI)c, a guaranteed interval for κ(K+λI), and the bound
 |f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) on the predictions, with the share of test labels that this
-bound leaves open. A model file does not contain the targets. They are read from the
-training data, whose first n rows must be the model's; for a classifier without training
-data, they are recovered from the coefficients. Exit code 3 means that the residual is above
+bound leaves open. The targets are read from the training data, whose first n rows must be
+the model's, and not from the model file; for a classifier without training data, they are
+recovered from the coefficients. Exit code 3 means that the residual is above
 the tolerance of the fit.`,
 		Example: `  krrlab verify m.krr --data mnist
   krrlab verify m.krr --train train.csv --test test.csv --target price --json proof.json`,
