@@ -2,6 +2,7 @@ package accel
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas"
@@ -9,6 +10,7 @@ import (
 
 	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
 // goThreads is the number of threads that products in Go use at present: 1 inside ForEach, Threads() outside.
@@ -182,6 +184,7 @@ type level3[T real] struct {
 	avx2Order  int
 	routinesOf func(l *Library) *routines // returns the routines of l in this precision
 	gonum      level3Routines[T]
+	scratch    sync.Pool // of *[]T, for alignRows
 }
 
 // level3Routines holds the routines of a BLAS that this package replaces.
@@ -253,6 +256,10 @@ func (p *level3[T]) gemm(arguments productArgs[T]) {
 	switch {
 	case isValid && usesGemm(l, smallest):
 		gemmGo(x)
+	case isValid && l == nil && x.TransA == blas.NoTrans && x.TransB != blas.NoTrans:
+		b, release := p.alignRows(x.N, x.K, x.B, x.LDB)
+		p.gonum.gemm(x.TransA, x.TransB, x.M, x.N, x.K, x.Alpha, x.A, x.LDA, b, alignedStride(x.K), x.Beta, x.C, x.LDC)
+		release()
 	case !isValid || l == nil:
 		p.gonum.gemm(x.TransA, x.TransB, x.M, x.N, x.K, x.Alpha, x.A, x.LDA, x.B, x.LDB, x.Beta, x.C, x.LDC)
 	case goThreads.Load() == 1 && smallest >= p.avx2Order && simd.CurrentPath() == simd.AVX2:
@@ -276,6 +283,10 @@ func (p *level3[T]) syrk(ul blas.Uplo, arguments productArgs[T]) {
 	switch {
 	case isValid && usesGemm(l, min(n, x.K)):
 		syrkGo(ul, x)
+	case isValid && l == nil && x.TransA == blas.NoTrans:
+		a, release := p.alignRows(n, x.K, x.A, x.LDA)
+		p.gonum.syrk(ul, x.TransA, n, x.K, x.Alpha, a, alignedStride(x.K), x.Beta, x.C, x.LDC)
+		release()
 	case !isValid || l == nil:
 		p.gonum.syrk(ul, x.TransA, n, x.K, x.Alpha, x.A, x.LDA, x.Beta, x.C, x.LDC)
 	default:
@@ -285,6 +296,26 @@ func (p *level3[T]) syrk(ul blas.Uplo, arguments productArgs[T]) {
 		fortran(l, routine[T]{p.routinesOf(l).syrk, "cciiapibpi", [4]byte{flipUplo(ul), flipTrans(x.TransA)},
 			[6]int{n, x.K, x.LDA, x.LDC}, x.Alpha, x.Beta}, x.A, x.C)
 	}
+}
+
+// alignedStride returns the stride of rows of k numbers that all begin at boundaries of 16 bytes if the first one does.
+func alignedStride(k int) int { return max(1, (k+3)/4*4) }
+
+// alignRows returns a copy of the n rows of k numbers of a, with the stride alignedStride(k), and a function that
+// releases its memory. On x86-64 gonum sums an inner product from the first boundary of 16 bytes in its second
+// argument, so that its rounding depends on addresses. With aligned rows it depends on the numbers only: an entry of a
+// product is the same in every block that contains it.
+func (p *level3[T]) alignRows(n, k int, a []T, lda int) (rows []T, release func()) {
+	stride := alignedStride(k)
+	scratch, ok := p.scratch.Get().(*[]T)
+	if !ok {
+		scratch = new([]T)
+	}
+	rows = buffer.Grow(scratch, n*stride)
+	for i := range n {
+		copy(rows[i*stride:i*stride+k], a[i*lda:])
+	}
+	return rows, func() { p.scratch.Put(scratch) }
 }
 
 // trxm solves or multiplies with a triangle; see Dtrsm and Dtrmm.

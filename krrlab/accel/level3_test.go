@@ -43,6 +43,49 @@ func compareGoRoutines[T real](t *testing.T, u float64, ours, ref level3Routines
 	})
 }
 
+// TestEntriesOfBlocks checks on each path that the small products of Go's own routines have the same entries in every
+// block that contains them: the error of K is measured on large blocks, and small tiles must have the same.
+func TestEntriesOfBlocks(t *testing.T) {
+	useThreads(t, 1)
+	useBLAS(t, nil)
+	defer simd.UsePath(simd.CurrentPath())
+	for _, p := range simd.Paths() {
+		simd.UsePath(p)
+		for _, k := range []int{1, 2, 3, 5, 17, 60} {
+			checkEntriesOfBlocks(t, k, float32Routines(float32s{}))
+			checkEntriesOfBlocks(t, k, float64Routines(float64s{}))
+		}
+	}
+}
+
+// checkEntriesOfBlocks compares XXᵀ, for n points x of dimension k, with its blocks of 7 rows and columns.
+func checkEntriesOfBlocks[T real](t *testing.T, k int, ours level3Routines[T]) {
+	const n, size = 63, 7
+	g, x := rand.New(rand.NewPCG(33, 34)), make([]T, n*k)
+	for i := range x {
+		x[i] = T(g.NormFloat64())
+	}
+	whole, triangle := make([]T, n*n), make([]T, n*n)
+	ours.gemm(blas.NoTrans, blas.Trans, n, n, k, 1, x, k, x, k, 0, whole, n)
+	ours.syrk(blas.Lower, blas.NoTrans, n, k, 1, x, k, 0, triangle, n)
+	for i := 0; i < n; i += size {
+		for j := 0; j < n; j += size {
+			var block [size * size]T
+			ours.gemm(blas.NoTrans, blas.Trans, size, size, k, 1, x[i*k:], k, x[j*k:], k, 0, block[:], size)
+			for a := range size {
+				if row := whole[(i+a)*n+j:][:size]; !slices.Equal(block[a*size:][:size], row) {
+					t.Fatalf("%v, %T, k = %d: row %d of the block (%d, %d) is %v, in the whole product %v",
+						simd.CurrentPath(), block[0], k, a, i, j, block[a*size:][:size], row)
+				}
+				if row := triangle[(i+a)*n+j:][:size]; j < i && !slices.Equal(block[a*size:][:size], row) {
+					t.Fatalf("%v, %T, k = %d: row %d of the block (%d, %d) is %v, in the triangle %v",
+						simd.CurrentPath(), block[0], k, a, i, j, block[a*size:][:size], row)
+				}
+			}
+		}
+	}
+}
+
 // TestGoRoutinesOnThreads checks that Go's own routines have the same bits for any number of threads, outside and
 // inside ForEach.
 func TestGoRoutinesOnThreads(t *testing.T) {

@@ -39,6 +39,11 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	return chooseByPilot(ctx, t, pilot, rates)
+}
+
+// chooseByPilot is choose with the measurements of a pilot sample.
+func chooseByPilot(ctx context.Context, t *Task, pilot *Pilot, rates cost.Rates) (*Plan, error) {
 	m := &model{Task: t, Pilot: pilot,
 		cost: cost.Model{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, TestRows: t.TestRows,
 			PointBytes: t.PointBytes, Ranks: t.Comm.Size(), Trace: pilot.trace, MeanRowSum: pilot.MeanRowSum,

@@ -38,10 +38,13 @@ func smoothTask(n, d int) *Task {
 		ExactResidual: true}
 }
 
-// planOf returns the plan of a task.
+// planOf returns the plan of a task. The seconds of an entry of K follow from the rates too: those that the pilot sample
+// measures depend on the machine and on what else it does.
 func planOf(t *testing.T, task *Task, r cost.Rates) *Plan {
 	t.Helper()
-	return testkit.Must(choose(t.Context(), task, r))
+	pilot := pilotOf(t, task)
+	pilot.Entries = cost.Entries{}
+	return testkit.Must(chooseByPilot(t.Context(), task, pilot, r))
 }
 
 // pilotOf returns the pilot sample of a task.
