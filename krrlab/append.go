@@ -124,7 +124,7 @@ func (l *Lab) matricesForMethod() (s sharedMatrices) {
 	var key, source any = l.cfg.Precond, nil
 	if approx := l.approximation(); approx != nil {
 		key, source = *approx, zKey(approx)
-	} else if p, ok := l.cfg.Precond.(stage.WithFactor); ok && p.Factor() != nil {
+	} else if p, ok := l.cfg.Precond.(stage.FactorPreconditioner); ok && p.Factor() != nil {
 		source = zKey(p.Factor())
 	}
 	if source == nil || !reflect.DeepEqual(s.z.key, []any{source, l.cfg.Seed}) {
@@ -220,7 +220,7 @@ const maxErrorGrowth = 2
 // extendK returns the K of the lab, old, extended to the rows of out.
 func (l *Lab) extendK(ctx context.Context, out *Lab, old *gram.Matrix) (*gram.Matrix, error) {
 	t, r := out.system(), kernelRequest{refined: out.cfg.Exact == AutoResidual}
-	if p, ok := out.cfg.Precond.(stage.FromK); ok {
+	if p, ok := out.cfg.Precond.(stage.KernelPreconditioner); ok {
 		r.extraBytes += p.MaxBytes(out.data.Len())
 	}
 	k, err := old.Extend(ctx, out.train.X, out.storageOptions(ctx, t, r))

@@ -93,7 +93,7 @@ func (b *bench) Cached(key any, build func() (pcg.Preconditioner, error)) (pcg.P
 	b.makingM.Lock()
 	defer b.makingM.Unlock()
 	m := &b.Lab.m
-	_, fromK := key.(stage.FromK)
+	_, fromK := key.(stage.KernelPreconditioner)
 	h, err := m.getGuarded(&b.mu, []any{key, b.cfg.Seed}, build)
 	if err == nil {
 		b.mu.Lock()

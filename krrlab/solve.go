@@ -460,7 +460,7 @@ const gramFactor = 1.1 / 0.9
 // matrices implements solve.MatrixBuilder. K is formed after M, when the memory that remains for K is known, unless M
 // is built from K. resumed is the storage of K in a state that is resumed, or nil.
 func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
-	p, kernelFirst := l.cfg.Precond.(stage.FromK)
+	p, kernelFirst := l.cfg.Precond.(stage.KernelPreconditioner)
 	if kernelFirst {
 		if m.A, err = l.formKernel(ctx, kernelRequest{extraBytes: p.MaxBytes(l.train.Len()), resumed: resumed},
 			sol); err != nil {

@@ -93,7 +93,7 @@ func probabilityText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) strin
 // factorSystem returns a Cholesky factorization of the model's K+λI, for leave-one-out. memory is its limit in bytes, 0
 // for the available memory. It returns an error for a model that was fitted with weights, and for one of a precomputed
 // K that is not in the file.
-func (a *app) factorSystem(ctx context.Context, m *model.Model, memory int64) (*interval.System, error) {
+func (a *app) factorSystem(ctx context.Context, m *model.Model, memory int64) (*interval.FactoredSystem, error) {
 	if m.Weighted {
 		return nil, fmt.Errorf("%s was fitted with weights, with which leave-one-out errors are not those of new "+
 			"rows: fit with --holdout or --test, whose rows are then used; for a regression --method posterior takes "+
@@ -103,7 +103,7 @@ func (a *app) factorSystem(ctx context.Context, m *model.Model, memory int64) (*
 		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are "+
 			"then used", m.Origin.Dataset)
 	}
-	return interval.NewSystem(ctx, m, accel.AvailableMemory(memory, 1))
+	return interval.NewFactoredSystem(ctx, m, accel.AvailableMemory(memory, 1))
 }
 
 // errNoTestRows is the error of --calibrate test without test rows.

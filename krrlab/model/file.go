@@ -122,20 +122,20 @@ func (m *Model) write(w io.Writer, meta *Info) error {
 	if err != nil {
 		return err
 	}
-	e, err := z.Create("model.json")
+	entry, err := z.Create("model.json")
 	if err != nil {
 		return err
 	}
-	if _, err := e.Write(append(js, '\n')); err != nil {
+	if _, err := entry.Write(append(js, '\n')); err != nil {
 		return err
 	}
 	put := func(name string, method uint16, data any, shape ...int) { // writes an array, unless err is set
 		if err != nil {
 			return
 		}
-		var e io.Writer
-		if e, err = z.CreateHeader(&zip.FileHeader{Name: name, Method: method}); err == nil {
-			err = npy.Write(e, data, shape...)
+		var entry io.Writer
+		if entry, err = z.CreateHeader(&zip.FileHeader{Name: name, Method: method}); err == nil {
+			err = npy.Write(entry, data, shape...)
 		}
 	}
 	if m.Groups != nil {
@@ -222,8 +222,7 @@ func readArchive(r io.ReaderAt, size int64, memory accel.Budget) (*Model, error)
 		return nil, err
 	}
 	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Targets: meta.Targets, Mean: meta.Mean,
-		Threshold: meta.Threshold, Weighted: meta.Weighted, Scaling: meta.Scaling,
-		Columns:     meta.Columns,
+		Threshold: meta.Threshold, Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns,
 		ErrorBounds: meta.ErrorBounds, Repeats: meta.Repeats, Origin: meta.Origin}
 	if err := a.readModel(m, meta); err != nil {
 		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge {
@@ -251,7 +250,7 @@ func (a *archive) readModel(m *Model, meta Info) (err error) {
 		m.Weights = readFloats(a, &err, "weights.npy", meta.N)
 	}
 	c := readFloats(a, &err, "c.npy", meta.N, meta.T)
-	// memory for a second x_indptr, and for the vectors that predictions need in addition to sparse points
+	// Sparse points need memory for a second x_indptr, and predictions from them for further vectors.
 	if err == nil && meta.Points == "csr" {
 		err = a.reserve(8 * (int64(meta.N) + 4*int64(meta.D)))
 	}
@@ -296,7 +295,7 @@ func (m *Model) validate(meta Info) error {
 	return points.CheckFinite(m.X)
 }
 
-// checkFinite returns an error if a number is infinite or NaN; name is that of one of them.
+// checkFinite returns an error if a number is infinite or NaN. The error calls number i "name i".
 func checkFinite(name string, v []float64) error {
 	for i, x := range v {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -310,7 +309,7 @@ func checkFinite(name string, v []float64) error {
 type archive struct {
 	zip        *zip.Reader
 	size       int64
-	memory     accel.Budget // with the arrays that were read in use
+	memory     accel.Budget // remaining memory; the arrays that were read are subtracted
 	arrayBytes int64        // size of the arrays that were read
 }
 

@@ -15,17 +15,18 @@ const (
 	// model's features may be stored in float32; a smaller value would not recognize such rows.
 	rowTolerance = 1e-6
 	// chanceErrors is the number of standard errors by which the share of rows that equal a row of the fit may exceed
-	// the share expected of independent rows, and is still explained by chance. A larger value overlooks more rows of
-	// the fit; a smaller one takes more independent rows with few distinct values for rows of the fit.
+	// the share expected of independent rows. A larger excess is not explained by chance. A larger number overlooks
+	// more rows of the fit; a smaller one takes more independent rows with few distinct values for rows of the fit.
 	chanceErrors = 3
 	// NegligibleKernel is the share of the kernel's largest value below which a training point hardly changes a
 	// prediction. A smaller value counts fewer rows as far.
 	NegligibleKernel = 1e-3
 )
 
-// CountFittedRows returns the number of rows of d, raw or scaled as the model's points, that are rows of the fit. These
-// are all rows if they are equal to the model's first points; otherwise the rows that are equal to one of the model's
-// points in the precision of float32, and in the answers if both are known.
+// CountFittedRows returns the number of rows of d that are rows of the fit, which means that the model was fitted to
+// them. d may be raw or scaled as the model's points. All rows are rows of the fit if they are equal to the model's first
+// points. Otherwise a row of the fit is one that is equal to one of the model's points in the precision of float32, and
+// in the answers if both are known.
 //
 // If the rows of the fit repeat each other by chance, independent rows would also be equal to some of them. By Good and
 // Turing, the expected share of such rows is the share q of the rows of the fit that another one equals.
@@ -48,7 +49,7 @@ func (m *Model) CountFittedRows(d *datasets.Dataset) int {
 		addAnswers(fit, m.Answers, seed)
 		addAnswers(rows, answers, seed)
 	}
-	multiplicity := make(map[uint64]int, n) // numbers of the rows of the fit, by their hashes
+	multiplicity := make(map[uint64]int, n) // number of rows of the fit with each hash
 	for _, h := range fit {
 		multiplicity[h]++
 	}
@@ -96,15 +97,15 @@ func (m *Model) CountFarRows(d *datasets.Dataset) (count int) {
 	}
 	sparse, isSparse := scaled.X.(*points.CSR)
 	threshold := NegligibleKernel * tailBound(0)
-	zeros := 0.0 // distance of a row of zeros
+	zeroDistance := 0.0 // distance of a row of zeros, from which that of a sparse row differs in few features
 	for j := range low {
-		zeros += excess(j, 0)
+		zeroDistance += excess(j, 0)
 	}
 	row := make([]float64, len(low))
 	for i := range d.Len() {
 		distance := 0.0
 		if isSparse {
-			distance = zeros
+			distance = zeroDistance
 			columns, values := sparse.Row(i)
 			for k, j := range columns {
 				distance += excess(int(j), float64(values[k])) - excess(int(j), 0)
@@ -152,9 +153,9 @@ func (m *Model) answersOf(d *datasets.Dataset) (answers []float64) {
 		if d.Class == nil {
 			return nil
 		}
-		place := d.ClassIn(m.Labels)
+		classIndex := d.ClassIn(m.Labels)
 		for _, c := range d.Class {
-			answers = append(answers, float64(place[c]))
+			answers = append(answers, float64(classIndex[c]))
 		}
 		return answers
 	case len(d.TargetColumns()) != max(1, len(m.Targets)):

@@ -12,19 +12,20 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Limits of predictions by a Fourier series. They are judgments.
+// Limits of predictions by a Fourier series, chosen by judgment. A tile is a block of K(Z, X), for some of the points to
+// predict and some of the training points.
 const (
-	// fourierPairs is the number of pairs of points from which on a Fourier series is considered. For fewer, tiles take
-	// a second or less.
-	fourierPairs = 2e9
-	// fourierGain is the number of multiply-adds of a series that are assumed to take as long as one kernel value in a
-	// tile. A larger value chooses the series more often.
-	fourierGain = 4
-	// fourierTrial is the number of points that are predicted without the series too, as a check.
-	fourierTrial = 64
-	// fourierShare·Accuracy is the largest allowed difference at these points, relative to the largest prediction. A
-	// smaller value uses tiles more often.
-	fourierShare = 0.25
+	// minFourierPairs is the number of pairs of points from which on a Fourier series is considered. For fewer, tiles
+	// take a second or less.
+	minFourierPairs = 2e9
+	// fourierWorkFactor is the number of multiply-adds of a series that are assumed to take as long as one kernel value
+	// in a tile. A larger value chooses the series more often.
+	fourierWorkFactor = 4
+	// fourierTrialPoints is the number of points that are predicted without the series too, as a check.
+	fourierTrialPoints = 64
+	// fourierErrorShare·Accuracy is the largest allowed difference at these points, relative to the largest prediction.
+	// A smaller value uses tiles more often.
+	fourierErrorShare = 0.25
 )
 
 // fourierDecision returns the decision values F, m×t, at the points z by a Fourier series of the kernel: Φ(Z)Φ(X)ᵀC
@@ -34,14 +35,14 @@ const (
 func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options) (*mat.Dense, error) {
 	n, d, t := m.Dims()
 	rows, _ := z.Dims()
-	if o.Float64 || float64(n)*float64(rows) < fourierPairs || d > fourier.MaxDim {
+	if o.Float64 || float64(n)*float64(rows) < minFourierPairs || d > fourier.MaxDim {
 		return nil, nil
 	}
 	s, err := fourier.New(m.Kernel, fourier.Options{Comm: o.Comm}, m.X, z)
 	if err != nil {
 		return nil, nil
 	}
-	if work := s.Work(n+rows, t, m.Lambda).Pass; work > fourierGain*float64(n)*float64(rows) {
+	if work := s.Work(n+rows, t, m.Lambda).Pass; work > fourierWorkFactor*float64(n)*float64(rows) {
 		return nil, nil
 	}
 	b, err := s.Project(ctx, m.X, m.C)
@@ -54,7 +55,7 @@ func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options
 	}
 	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
 	m.AddMean(f.RawMatrix().Data)
-	sample := make([]int, min(fourierTrial, rows))
+	sample := make([]int, min(fourierTrialPoints, rows))
 	for k := range sample {
 		sample[k] = k * rows / len(sample)
 	}
@@ -66,7 +67,7 @@ func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options
 	for j := range t {
 		largest := mat.Norm(f.ColView(j), math.Inf(1))
 		for k, i := range sample {
-			if !(math.Abs(f.At(i, j)-exact.At(k, j)) <= fourierShare*accuracy*largest) {
+			if !(math.Abs(f.At(i, j)-exact.At(k, j)) <= fourierErrorShare*accuracy*largest) {
 				return nil, nil
 			}
 		}

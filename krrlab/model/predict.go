@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	// BatchRows is the number of points that a worker predicts together, and of a block that a rank receives.
+	// BatchRows is the number of points that a goroutine predicts together. If ranks share the work, each receives a
+	// multiple of it.
 	BatchRows     = 256
 	tileCols      = 512 // number of training points in a tile
 	trialRows     = 64  // number of points that are first predicted in both precisions
@@ -219,42 +220,42 @@ func (m *Model) AddMean(f []float64) {
 
 // predictor is the state of one call of decision.
 type predictor struct {
-	m         *Model
-	n, t      int
-	placement kernel.Placement
-	z, x      points.Panel      // points to predict, and training points
-	start     []int             // index of the first point of each block of x, and n
-	allBlocks []int             // indices of all blocks
-	c         []float64         // C in blocks, each stored by columns
-	scale     []float64         // largest |F_j| of the trial points
-	f         *mat.Dense        // result F
-	arith     kernel.Arithmetic // arithmetic of the tiles: Float32 in float32, the others in float64
-	work      []worker
+	m          *Model
+	n, t       int
+	placement  kernel.Placement
+	z, x       points.Panel      // points to predict, and training points
+	blockStart []int             // index of the first point of each block of x, and n
+	allBlocks  []int             // indices of all blocks
+	c          []float64         // C in blocks, each stored by columns
+	scale      []float64         // largest |F_j| of the trial points
+	f          *mat.Dense        // result F
+	arith      kernel.Arithmetic // arithmetic of the tiles: Float32 in float32, the others in float64
+	work       []worker
 }
 
 // worker contains the scratch memory of one goroutine.
 type worker struct {
 	kernel kernel.Workspace
-	t64    []float64
-	t32    []float32
+	t64    []float64 // tile in float64
+	t32    []float32 // tile in float32
 	f      []float64 // decision values by columns
 }
 
 // setBlocks divides x into blocks: the leaves of a tree, if x is in its order, or blocks of tileCols points for nil.
 func (p *predictor) setBlocks(leaves *tree.Tree) {
-	p.start, p.allBlocks = nil, nil
+	p.blockStart, p.allBlocks = nil, nil
 	if leaves != nil {
-		p.start = leaves.Start
+		p.blockStart = leaves.Start
 	} else {
 		for lo := 0; lo < p.n; lo += tileCols {
-			p.start = append(p.start, lo)
+			p.blockStart = append(p.blockStart, lo)
 		}
-		p.start = append(p.start, p.n)
+		p.blockStart = append(p.blockStart, p.n)
 	}
 	p.c = make([]float64, p.n*p.t)
-	for b := range len(p.start) - 1 {
+	for b := range len(p.blockStart) - 1 {
 		p.allBlocks = append(p.allBlocks, b)
-		lo, hi := p.start[b], p.start[b+1]
+		lo, hi := p.blockStart[b], p.blockStart[b+1]
 		for pos := lo; pos < hi; pos++ {
 			i := pos
 			if leaves != nil {
@@ -347,7 +348,7 @@ func (p *predictor) predictBatch(w *worker, f *mat.Dense, z points.Panel, arith 
 	buffer.Grow(&w.f, rows*p.t)
 	clear(w.f)
 	for _, b := range blocks {
-		lo, hi := p.start[b], p.start[b+1]
+		lo, hi := p.blockStart[b], p.blockStart[b+1]
 		cols := hi - lo
 		x, c := p.x.Slice(lo, hi), p.c[lo*p.t:hi*p.t]
 		if arith == kernel.Float32 {
@@ -369,7 +370,7 @@ func (p *predictor) predictBatch(w *worker, f *mat.Dense, z points.Panel, arith 
 	}
 }
 
-// byColumns returns a matrix whose rows are the columns, of n numbers each, stored in v.
+// byColumns returns the transpose, t×n, of an n×t matrix that is stored in v by columns.
 func byColumns(v []float64, t, n int) blas64.General {
 	return blas64.General{Rows: t, Cols: n, Stride: n, Data: v}
 }

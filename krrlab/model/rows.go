@@ -66,7 +66,7 @@ func WriteCSV(w io.Writer, n int, columns []Column) error {
 }
 
 // PredictRows reads rows in CSV, with the options of ReadOptions, and predicts them. Answers among the rows are
-// ignored. Words that the fit has not seen are in Unknown of the rows.
+// ignored. Words that the fit has not seen are listed in UnknownWords of the returned rows.
 func (m *Model) PredictRows(ctx context.Context, r io.Reader, o datasets.ReadOptions) (*Prediction, *datasets.Dataset,
 	error) {
 	o.Format, o.TestPart = "csv", true
@@ -102,8 +102,8 @@ func (m *Model) TrainingData() (*datasets.Dataset, error) {
 	t := len(m.Answers) / n
 	d := &datasets.Dataset{Name: m.Origin.Dataset, Source: m.Origin.Dataset, Task: m.Task(), X: m.X, Labels: m.Labels,
 		TargetNames: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns,
-		ColumnCodings: m.Origin.Categorical,
-		Weights:       m.Weights, Groups: m.Groups, Repeats: m.Repeats, Space: m.Origin.Space}
+		ColumnCodings: m.Origin.Categorical, Weights: m.Weights, Groups: m.Groups, Repeats: m.Repeats,
+		Space: m.Origin.Space}
 	for j := range t {
 		column := mat.Col(nil, j, mat.NewDense(n, t, m.Answers))
 		switch {

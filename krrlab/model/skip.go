@@ -14,7 +14,7 @@ import (
 
 // These constants control when tiles of distant points are skipped.
 const (
-	leafSize     = 256     // points in a leaf of a tree
+	leafSize     = 256     // points in a leaf of a tree; smaller leaves skip more, in smaller and slower tiles
 	minPairs     = 1 << 24 // with fewer pairs of points, the trees take longer to build than they save
 	probePoints  = 128     // number of sampled training points, and of sampled points to predict, in nearShare
 	maxNearShare = 0.4     // above this share of near pairs, no tile is skipped
@@ -29,7 +29,7 @@ const (
 //	|Σ_{i skipped} C_ij k(x_i, z)| ≤ ε Σ_i |C_ij|
 //
 // of column j is at most Accuracy/100 times p.scale[j], the size of the predictions of that column. Predictions in
-// float64 skip nothing, because Bounds promises a rigorous error bound for them.
+// float64 skip nothing, because DecisionBounds promises a rigorous error bound for them.
 func (p *predictor) skipFarTiles(ctx context.Context, o *Options, c comm.Comm) (parts []part, order []int, err error) {
 	tailBound, metric := kernel.TailBound(p.m.Kernel)
 	rows := p.z.Len()

@@ -30,13 +30,14 @@ import (
 type Bench interface {
 	// Problem returns the problem, which the stage must not change.
 	Problem() *Problem
-	// K returns K+λI with the stored kernel matrix K̃. The stage needs extraBytes more memory, in addition to K and to
-	// what Problem.Memory counts as used. K returns an error if no storage fits into the memory budget.
+	// K returns K+λI with the stored kernel matrix K̃. The stage will need extraBytes of memory in addition to K and to
+	// what Problem.Memory counts as used. K returns an error if no storage of K fits into the rest of the budget.
 	K(ctx context.Context, extraBytes int64) (*Gram, error)
-	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. It returns an *accel.MemoryError if n²
-	// times bytesPerEntry, which must include the bytes of K, exceeds the memory budget; with 0 it does not check.
+	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. The stage needs bytesPerEntry·n² bytes in
+	// all, including the 8n² of K; if they exceed the memory budget, Dense returns an *accel.MemoryError. With
+	// bytesPerEntry = 0 it does not check.
 	Dense(ctx context.Context, bytesPerEntry int64) (k *mat.Dense, errorBound float64, err error)
-	// Z returns the Z that a specifies. It draws it unless it was drawn before.
+	// Z returns the Z that a specifies. It draws Z unless it was drawn before.
 	Z(ctx context.Context, a Approximation) (*FeatureMatrix, error)
 	// M returns the configured preconditioner, or nil for M = I.
 	M(ctx context.Context) (pcg.Preconditioner, error)
@@ -75,7 +76,7 @@ type Problem struct {
 	MaxIter          int               // largest number of iterations of a solve
 	Precond          string            // name of the configured preconditioner, as in JSON and flags
 	Entry            Entry             // configured preconditioner, with its defaults in place
-	FixedRulePrecond bool              // the preconditioner is that of a fixed rule, although Solve follows a plan
+	FixedRulePrecond bool              // Solve will choose M by a plan, and Entry is the default for the kernel
 	S                int               // default number of features
 	Z                *Approximation    // Z of the configured preconditioner; nil: it has none
 	// ProcessTimeout is the largest time that another process may take to start, and to answer.
@@ -86,9 +87,9 @@ type Problem struct {
 // factor takes about a second. With a larger value, stages use the series for fewer points.
 const smallSeries = 2000
 
-// AffordableSeries is Series for a stage that has other methods. It also returns nil if the series has more modes than
-// there are points and more than smallSeries, because its factorization takes about as many multiply-adds as the cube
-// of the number of modes.
+// AffordableSeries is Series for a stage that has other methods too. In addition, it returns nil if the series has more
+// than smallSeries modes and more modes than there are points, because its factorization takes about as many
+// multiply-adds as the cube of the number of modes.
 func (p *Problem) AffordableSeries() (s *fourier.Series, errorBound float64) {
 	if s, errorBound = p.Series(); s != nil && s.Modes() > max(p.N, smallSeries) {
 		return nil, 0
@@ -106,8 +107,8 @@ func (p *Problem) Series() (s *fourier.Series, errorBound float64) {
 	return s, SeriesError(s, p.N, weights)
 }
 
-// SeriesOf returns NewSeries of the kernel k and the points x, without their weights. It returns an error if there is
-// none, if there are several ranks, or if its matrices do not fit into the memory budget.
+// SeriesOf returns the Fourier series (NewSeries) of the kernel k and the points x, without their weights. It returns an
+// error if there is none, if there are several ranks, or if its matrices do not fit into the memory budget.
 func (p *Problem) SeriesOf(k kernel.Kernel, x points.Points) (*fourier.Series, error) {
 	s, err := NewSeries(k, x)
 	if err != nil {
@@ -148,7 +149,7 @@ type FeatureSource interface {
 	Draw(ctx context.Context, b Bench, s int) (*FeatureMatrix, error)
 }
 
-// ExtensibleSource is a Source that can add rows to a Z that it made.
+// ExtensibleSource is a FeatureSource that can add rows to a Z that it made.
 type ExtensibleSource interface {
 	FeatureSource
 	// Extend returns Z for the problem of b, whose first rows are those of z. There must be a single process. It
@@ -189,12 +190,12 @@ func (a *Approximation) Inverse(ctx context.Context, b Bench) (*precond.Woodbury
 	return w, err
 }
 
-// RandomFeatures is the Source of a Z whose rows are the random features φ(x_i)ᵀ.
+// RandomFeatures is the FeatureSource of a Z whose rows are the random features φ(x_i)ᵀ.
 type RandomFeatures struct{ feature.Dist }
 
 func (f RandomFeatures) String() string { return f.Dist.String() }
 
-// Draw implements Source. On ranks, each rank computes the rows that it owns.
+// Draw implements FeatureSource. If the rows are distributed over ranks, each rank computes the rows that it owns.
 func (f RandomFeatures) Draw(ctx context.Context, b Bench, s int) (*FeatureMatrix, error) {
 	p := b.Problem()
 	lo, hi := comm.RowRange(p.N, precond.RankRows, p.Comm.Rank(), p.Comm.Size())
@@ -259,7 +260,8 @@ type Gram struct {
 // between the recursive and the true residual, which would otherwise cause a restart. A smaller value costs iterations.
 const TolFraction = 0.97
 
-// MemoryWith returns the memory budget of a stage in addition to K, that of the rank with the least free memory.
+// MemoryWith returns the part of the memory budget that remains for a stage next to K. It is that of the rank with the
+// least free memory.
 func (p *Problem) MemoryWith(ctx context.Context, k *Gram) (accel.Budget, error) {
 	return comm.SmallestBudget(ctx, p.Comm, p.Memory.Reserve(k.Bytes()))
 }
@@ -268,7 +270,8 @@ func (p *Problem) MemoryWith(ctx context.Context, k *Gram) (accel.Budget, error)
 // float64, which are ZᵀZ, its factor, and the space to form it.
 func (p *Problem) LowRankBytes(s int) int64 { return 4*int64(p.N)*int64(s) + 24*int64(s)*int64(s) }
 
-// Progress returns a function that reports the progress of a part of a stage and the time left.
+// Progress returns a function that reports the progress of the named part of a stage, and the estimated time left, to
+// tell. It counts the time from the call of Progress.
 func Progress(ctx context.Context, tell func(context.Context, Event), name Name) func(completed, total int) {
 	start := time.Now()
 	return func(completed, total int) {

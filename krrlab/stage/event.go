@@ -23,17 +23,17 @@ const (
 
 // Names of parts of the work of a stage, in Events.
 const (
-	Load        Name = "load"     // reading the data
-	Job         Name = "job"      // waiting for the ranks of a Backend
-	Features    Name = "features" // forming Z
-	Factor      Name = "factor"   // forming M
-	Kernel      Name = "kernel"   // forming K
-	Lanczos     Name = "lanczos"
-	Probes      Name = "probes"
-	Eigenvalues Name = "eigenvalues"
-	Spectrum    Name = "spectrum"
-	Residual    Name = "residual"
-	Predict     Name = "predict"
+	Load        Name = "load"        // reading the data
+	Job         Name = "job"         // waiting for the start of the ranks of a cluster
+	Features    Name = "features"    // forming Z
+	Factor      Name = "factor"      // forming M
+	Kernel      Name = "kernel"      // forming K
+	Lanczos     Name = "lanczos"     // steps of the Lanczos process
+	Probes      Name = "probes"      // solves with random right-hand sides
+	Eigenvalues Name = "eigenvalues" // eigendecomposition of ZᵀZ or of a small K
+	Spectrum    Name = "spectrum"    // all eigenvalues of K
+	Residual    Name = "residual"    // true residuals
+	Predict     Name = "predict"     // predictions of test rows
 )
 
 func (s Name) String() string { return string(s) }
@@ -72,12 +72,11 @@ func (e Event) String() string {
 	return s
 }
 
-// stopKey is the key of the function that ends a stage, in the context of the stage. stopped wraps the error of the
-// monitor that ended it.
-type (
-	stopKey struct{}
-	stopped struct{ error }
-)
+// stopKey is the key of the function that ends a stage, in the context of the stage.
+type stopKey struct{}
+
+// monitorError wraps the error of the monitor that ended a stage. It is then the cause of the end of the context.
+type monitorError struct{ error }
 
 // Watch returns a context for a stage that ends if the monitor of the stage returns an error (Notify), and a function
 // finish. The stage passes its own error to finish, with hasValue if it has a result. finish returns the error of the
@@ -85,7 +84,7 @@ type (
 func Watch(ctx context.Context) (_ context.Context, finish func(hasValue bool, err error) error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	return context.WithValue(ctx, stopKey{}, stop), func(hasValue bool, err error) error {
-		if cause, ok := context.Cause(ctx).(stopped); ok {
+		if cause, ok := context.Cause(ctx).(monitorError); ok {
 			err = cause.error
 		}
 		stop(nil)
@@ -98,7 +97,7 @@ func Watch(ctx context.Context) (_ context.Context, finish func(hasValue bool, e
 
 // StoppedByMonitor reports whether the monitor ended the stage whose context is ctx.
 func StoppedByMonitor(ctx context.Context) bool {
-	_, ok := context.Cause(ctx).(stopped)
+	_, ok := context.Cause(ctx).(monitorError)
 	return ok
 }
 
@@ -106,7 +105,7 @@ func StoppedByMonitor(ctx context.Context) bool {
 func Notify(ctx context.Context, monitor func(Event) error, e Event) {
 	if err := monitor(e); err != nil {
 		if stop, ok := ctx.Value(stopKey{}).(context.CancelCauseFunc); ok {
-			stop(stopped{err})
+			stop(monitorError{err})
 		}
 	}
 }

@@ -18,15 +18,15 @@ import (
 // Preconditioner specifies a preconditioner M ≈ K+λI, with which conjugate gradients solve M⁻¹(K+λI)C = M⁻¹Y. It is a
 // value such as recipe.Nystrom{S: 500}; any type with these methods can be one.
 //
-// Optional methods provide more: Defaulter sets defaults, FromK and LowRank describe how M is built, and package cost
-// has the methods that plans need. The result of Make may have methods, too: NormalTo (lanczos.Metric) gives both ends
-// of the spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, Description() string and Flops() (build, apply float64) are
-// shown in reports.
+// Optional methods provide more: Defaulter sets defaults, KernelPreconditioner, FactorPreconditioner and LowRank describe
+// how M is built, and package cost has the methods that plans need. The result of Make may have methods, too: NormalTo
+// (lanczos.Metric) gives both ends of the spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, Description() string and
+// Flops() (build, apply float64) are shown in reports.
 type Preconditioner interface {
 	// String describes M in a few words, for reports.
 	String() string
 	// Make builds M, n×n, for the problem of the bench, or returns nil for M = I. All its random numbers must depend on
-	// the seed alone. On ranks, all ranks call it together.
+	// the seed alone. If several ranks share the work, all of them call Make together.
 	Make(ctx context.Context, b Bench) (pcg.Preconditioner, error)
 }
 
@@ -37,15 +37,15 @@ type Defaulter interface {
 	WithDefaults(d Defaults) (Preconditioner, error)
 }
 
-// ExtensiblePreconditioner is a Preconditioner whose M can be extended to more points.
+// ExtensiblePreconditioner is implemented by a Preconditioner whose M can be extended to more points.
 type ExtensiblePreconditioner interface {
 	// Extend returns M for the problem of b, whose first points are those of m. There must be a single process. It
 	// returns an error with the reason if M must be made anew.
 	Extend(ctx context.Context, b Bench, m pcg.Preconditioner) (pcg.Preconditioner, error)
 }
 
-// WithFactor is a Preconditioner that is built from a Z (Bench.Z) and is not LowRank.
-type WithFactor interface {
+// FactorPreconditioner is a Preconditioner that is built from a Z (Bench.Z) and is not LowRank.
+type FactorPreconditioner interface {
 	Preconditioner
 	// Factor returns the Z, or nil if the options need none.
 	Factor() *Approximation
@@ -69,8 +69,8 @@ func CheckSize(name string, v float64) error {
 	return nil
 }
 
-// FromK is a Preconditioner that is built from K, which must therefore be formed first.
-type FromK interface {
+// KernelPreconditioner is implemented by a Preconditioner whose M is built from K, which must therefore be formed first.
+type KernelPreconditioner interface {
 	// MaxBytes returns the largest memory that M needs for n points, in bytes.
 	MaxBytes(n int) int64
 }
@@ -91,18 +91,19 @@ type Kind struct {
 	Zero  Preconditioner
 	Title string // name in reports, such as "randomly pivoted Cholesky"; default: Name
 	Label string // name in figures, such as "RPCholesky"; default: Name
-	// Order ranks the kinds that may serve as the default: the one with the smallest Order that suits the kernel is
-	// used; 0: never.
+	// Order ranks the kinds that may serve as the default. Of those that suit the kernel, the one with the smallest
+	// Order is the default; a kind of Order 0 never is.
 	Order int
 	// Variants are option texts that comparisons try, such as "" and "spectral=true"; nil: comparisons try the kind
 	// only if it is named.
 	Variants []string
-	// AdviceIfSlow is the advice if the iterations were not enough, and AdviceIfIndefinite that if M is not positive
-	// definite. AdviceIfBroken replaces both if M is not built by this program. A user-defined kind with none of them
-	// gets an AdviceIfBroken that names krrlab compare.
+	// AdviceIfSlow is the advice to the user if the iterations were not enough, and AdviceIfIndefinite that if M is not
+	// positive definite. AdviceIfBroken replaces both if M is not built by this program. A user-defined kind with none
+	// of them gets an AdviceIfBroken that names krrlab compare.
 	AdviceIfSlow, AdviceIfIndefinite, AdviceIfBroken string
 }
 
+// kinds has the registered kinds of preconditioners.
 var kinds struct {
 	sync.RWMutex
 	all []Kind // sorted by name

@@ -12,15 +12,15 @@ import (
 
 // Lines builds a text of aligned lines, each with a name and a text. The zero value is ready to use.
 type Lines struct {
-	Width int // width of the names; default: 14
-	b     strings.Builder
+	Width int             // width of the names; default: 14
+	text  strings.Builder // the lines so far
 }
 
-func (b *Lines) String() string { return b.b.String() }
+func (b *Lines) String() string { return b.text.String() }
 
 // Add adds a line. Characters that do not print are escaped, as names from files may have any.
 func (b *Lines) Add(name, format string, args ...any) {
-	fmt.Fprintf(&b.b, "%-*s %s\n", cmp.Or(b.Width, 14), name, safe.Line(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(&b.text, "%-*s %s\n", cmp.Or(b.Width, 14), name, safe.Line(fmt.Sprintf(format, args...)))
 }
 
 // AddText adds a line with the given text, or nothing if the text is empty.

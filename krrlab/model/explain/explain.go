@@ -38,7 +38,7 @@ type Explanation struct {
 	Data         string       `json:"data"`         // file or name of the rows
 	Rows         int          `json:"rows"`         // number of rows that were used
 	TotalRows    int          `json:"of"`           // number of rows in the data
-	FittedRows   int          `json:"fitted_rows"`  // number of rows in the data that are of the fit
+	FittedRows   int          `json:"fitted_rows"`  // number of rows in the data that the model was fitted to
 	Copies       int          `json:"copies"`       // number of used rows that are in the group of an earlier one
 	Repeats      string       `json:"repeats"`      // how the rows of a group were found; "" without groups
 	Permutations int          `json:"permutations"` // number of permutations of each column
@@ -59,9 +59,9 @@ type Explanation struct {
 type Importance struct {
 	Column string  `json:"column"`
 	Mean   float64 `json:"importance"` // mean increase over the permutations
-	// StandardError is that of Mean by the jackknife over groups of rows, as scored rows and as rows whose cells others
-	// get; unknown if a group is the only one of a class, or the rows are too few to leave one out. Copies of a record
-	// are in one group.
+	// StandardError is the standard error of Mean, by a jackknife over groups of rows. A group that is left out is
+	// neither scored nor a source of cells for other rows. Copies of a record are in one group. The error is unknown if
+	// the loss is not defined without some group, such as the only group with rows of a class.
 	StandardError stage.Number `json:"standard_error"`
 	Deviation     float64      `json:"deviation"` // standard deviation of the increase over the permutations
 	source        datasets.SourceColumn
@@ -70,7 +70,7 @@ type Importance struct {
 // Dependence is the mean prediction of the rows for values of one column.
 type Dependence struct {
 	Column string    `json:"column"`
-	Values []float64 `json:"values,omitempty"` // numbers, days from First, or hours of a time
+	Values []float64 `json:"values,omitempty"` // numbers, or days from First, or hours of the day
 	First  string    `json:"first,omitempty"`  // day from which days are counted
 	Words  []string  `json:"words,omitempty"`
 	// Curves has one curve for a regression, the rarer of two classes (the second for decision values), or one for each
@@ -85,14 +85,13 @@ type DependenceCurve struct {
 	StandardError []float64 `json:"standard_error"` // of the mean over the rows
 }
 
-// Limits of the work and of the results. They are judgments.
+// Limits of the work and of the results, chosen by judgment.
 const (
 	// jackknifeGroups is the number of groups of the jackknife. More make the standard error less variable and need no
 	// further predictions.
 	jackknifeGroups = 20
 	gridSize        = 20 // largest number of values of a partial dependence
-	// maxBatchFeatures is the number of features of the rows that are predicted together. A larger number needs more
-	// memory.
+	// maxBatchFeatures limits rows times features of one batch of predictions. A larger number needs more memory.
 	maxBatchFeatures = 1 << 22
 	// maxColumns is the largest number of columns. Each costs Permutations predictions of all rows.
 	maxColumns = 2000
@@ -104,12 +103,12 @@ type explainer struct {
 	d                *datasets.Dataset // the rows that are used, with their answers
 	features         []float64         // features of d by rows, rows×dim
 	dim              int
-	groupOf          []int // first row of the group of each row, such as of the copies of a record
+	firstInGroup     []int // first row of the group of each row; the copies of a record are one group
 	progress         func(predicted, total int)
-	predicted, total int
+	predicted, total int // numbers of predictions so far and in all, for progress
 }
 
-// variant replaces features of all rows: the features of row i from the one of index start on become values(i). A nil
+// variant is a change of the features of all rows: those of row i from number start on are replaced by values(i). A nil
 // values changes nothing.
 type variant struct {
 	start  int
@@ -140,8 +139,7 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 		return nil, fmt.Errorf("explain: %d columns: want at most %d", len(columns), maxColumns)
 	}
 	e := &Explanation{Data: d.Name, Rows: min(o.Rows, d.Len()), TotalRows: d.Len(), FittedRows: m.CountFittedRows(d),
-		Permutations: o.Permutations,
-		Metric:       metric, Seed: o.Seed}
+		Permutations: o.Permutations, Metric: metric, Seed: o.Seed}
 	random := rng.New(o.Seed).Sub("explain")
 	if d.Len() > o.Rows {
 		rows := random.Sub("rows").Perm(d.Len())[:o.Rows]
@@ -149,19 +147,20 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 		d = d.WithGroups().Subset(rows) // copies are found among all rows
 	}
 	grouping := d.Grouping(nil)
-	x := &explainer{m: m, d: d, dim: d.Dim(), groupOf: grouping.FirstRow, progress: o.Progress}
-	if e.Copies = points.CountRepeated(x.groupOf); e.Copies > 0 {
+	x := &explainer{m: m, d: d, dim: d.Dim(), firstInGroup: grouping.FirstRow, progress: o.Progress}
+	if e.Copies = points.CountRepeated(x.firstInGroup); e.Copies > 0 {
 		e.Repeats = grouping.Repeats.String()
 	}
 	x.features = make([]float64, d.Len()*x.dim)
 	points.RowsTo(d.X, x.features, x.dim)
-	x.total = 1 + len(columns)*o.Permutations // the values of the partial dependence follow
-	if e.Loss, err = x.importance(ctx, e, columns, random.Sub("permutations")); err != nil {
+	x.total = 1 + len(columns)*o.Permutations // without those of the partial dependence, whose number is not known yet
+	if e.Loss, err = x.measureImportance(ctx, e, columns, random.Sub("permutations")); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(e.Columns, func(a, b Importance) int { return cmp.Compare(b.Mean, a.Mean) })
 	for _, c := range e.Columns[:min(o.Top, len(columns))] {
-		if c.source.Coding == nil && c.source.FeatureCount > 1 { // a place is no axis; krrlab map draws predictions
+		// Longitude and latitude together are one column with two features, which have no common axis.
+		if c.source.Coding == nil && c.source.FeatureCount > 1 {
 			continue
 		}
 		dependence, err := x.dependence(ctx, c.source, e)
@@ -207,8 +206,8 @@ func (x *explainer) predict(ctx context.Context, variants []variant) (out []*mod
 	return out, nil
 }
 
-// importance sets e.Columns, in the order of columns, and returns the loss of the unchanged rows.
-func (x *explainer) importance(ctx context.Context, e *Explanation, columns []datasets.SourceColumn,
+// measureImportance sets e.Columns, in the order of columns, and returns the loss of the unchanged rows.
+func (x *explainer) measureImportance(ctx context.Context, e *Explanation, columns []datasets.SourceColumn,
 	random rng.Stream) (float64, error) {
 	unchanged, err := x.predict(ctx, []variant{{}})
 	if err != nil {
@@ -231,9 +230,9 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 		if err != nil {
 			return 0, err
 		}
-		i := l.importance(permuted, orders)
-		i.Column, i.source = c.Name, c
-		e.Columns = append(e.Columns, i)
+		result := l.importance(permuted, orders)
+		result.Column, result.source = c.Name, c
+		e.Columns = append(e.Columns, result)
 	}
 	return l.reference, nil
 }
@@ -245,8 +244,9 @@ type permutationLoss struct {
 	answers   datasets.Dataset  // the rows without their features
 	all       []int             // indices of all rows
 	reference float64           // loss of the unchanged rows; NaN if it is not known
-	folds     int               // number of groups of the jackknife
-	foldOf    []int             // group of the jackknife of each row; rows of one record are in the same
+
+	groupCount int   // number of groups of the jackknife
+	groupOf    []int // group of the jackknife of each row; copies of a record are in the same group
 }
 
 // newPermutationLoss returns the losses of a metric for the prediction of the unchanged rows, which have the given
@@ -254,13 +254,13 @@ type permutationLoss struct {
 func (x *explainer) newPermutationLoss(metric model.Metric, unchanged *model.Prediction, records int) *permutationLoss {
 	rows := x.d.Len()
 	l := &permutationLoss{metric: metric, unchanged: unchanged, answers: *x.d, all: make([]int, rows),
-		folds: min(jackknifeGroups, records), foldOf: make([]int, rows)}
+		groupCount: min(jackknifeGroups, records), groupOf: make([]int, rows)}
 	l.answers.X = points.NewDense(rows, 1, nil) // Score does not read the features
-	count := 0
-	for i, first := range x.groupOf {
+	seen := 0                                   // number of different records so far
+	for i, first := range x.firstInGroup {
 		l.all[i] = i
-		if l.foldOf[i] = l.foldOf[first]; first == i {
-			l.foldOf[i], count = count%l.folds, count+1
+		if l.groupOf[i] = l.groupOf[first]; first == i {
+			l.groupOf[i], seen = seen%l.groupCount, seen+1
 		}
 	}
 	l.reference = l.loss(unchanged, l.all)
@@ -283,7 +283,7 @@ func (l *permutationLoss) loss(p *model.Prediction, index []int) float64 {
 // importance returns the increase of the loss for predictions of permuted rows. Row i has the cell of row orders[r][i]
 // in permutation r.
 func (l *permutationLoss) importance(permuted []*model.Prediction, orders [][]int) Importance {
-	increases, jackknife := make([]float64, len(permuted)), make([]float64, l.folds)
+	increases, jackknife := make([]float64, len(permuted)), make([]float64, l.groupCount)
 	for r, p := range permuted {
 		increases[r] = l.loss(p, l.all) - l.reference
 		for g := range jackknife {
@@ -293,7 +293,7 @@ func (l *permutationLoss) importance(permuted []*model.Prediction, orders [][]in
 	_, variance := stat.PopMeanVariance(jackknife, nil)
 	mean, deviation := stat.MeanStdDev(increases, nil)
 	return Importance{Mean: mean, Deviation: deviation,
-		StandardError: stage.Number(math.Sqrt(variance * float64(l.folds-1)))}
+		StandardError: stage.Number(math.Sqrt(variance * float64(l.groupCount-1)))}
 }
 
 // increaseWithout returns the increase of the loss on the rows that are not in group g and whose cells are not of a row
@@ -301,7 +301,7 @@ func (l *permutationLoss) importance(permuted []*model.Prediction, orders [][]in
 func (l *permutationLoss) increaseWithout(g int, p *model.Prediction, order []int) float64 {
 	var index []int
 	for i, donor := range order {
-		if l.foldOf[i] != g && l.foldOf[donor] != g {
+		if l.groupOf[i] != g && l.groupOf[donor] != g {
 			index = append(index, i)
 		}
 	}
@@ -314,38 +314,15 @@ func (l *permutationLoss) increaseWithout(g int, p *model.Prediction, order []in
 // dependence returns the partial dependence on a column, and sets e.Quantity. It has no curves if no row has a value
 // that the fit knows.
 func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *Explanation) (*Dependence, error) {
-	d, groups := &Dependence{Column: c.Name}, float64(e.Rows-e.Copies)
-	var variants []variant
-	add := func(v []float64) {
-		variants = append(variants, variant{c.FirstFeature, func(int) []float64 { return v }})
-	}
-	switch {
-	case c.Coding == nil: // numbers
-		for _, v := range grid(x.column(c.FirstFeature)) {
-			d.Values = append(d.Values, v)
-			add([]float64{v})
-		}
-	case c.Coding.Dates == nil: // words
-		for _, k := range x.frequentWords(c) {
-			d.Words = append(d.Words, c.Coding.Values[k])
-			word := make([]float64, c.FeatureCount)
-			word[k] = 1
-			add(word)
-		}
-	default: // the dates of the rows at equal distances in time
-		for _, i := range x.spacedDates(c) {
-			d.Values = append(d.Values, x.time(c, i))
-			add(x.features[i*x.dim+c.FirstFeature:][:c.FeatureCount])
-		}
-		d.First = c.Coding.Dates.First
-	}
+	out, variants := x.dependenceGrid(c)
 	if variants == nil { // all cells are missing, or have words that the fit does not know
-		return d, nil
+		return out, nil
 	}
 	predictions, err := x.predict(ctx, variants)
 	if err != nil {
 		return nil, err
 	}
+	records := float64(e.Rows - e.Copies)
 	for _, p := range predictions {
 		values, classes := p.Decision, []int{0}
 		if e.Quantity = "prediction"; p.Labels != nil {
@@ -358,20 +335,51 @@ func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *
 			}
 		}
 		for k, class := range classes {
-			if len(d.Curves) == k {
-				d.Curves = append(d.Curves, DependenceCurve{})
+			if len(out.Curves) == k {
+				out.Curves = append(out.Curves, DependenceCurve{})
 				if p.Labels != nil {
-					d.Curves[k].Class = p.Labels[class]
+					out.Curves[k].Class = p.Labels[class]
 					if values == p.Decision && len(classes) == 1 { // the column of two classes is that of the second one
-						d.Curves[k].Class = p.Labels[1]
+						out.Curves[k].Class = p.Labels[1]
 					}
 				}
 			}
-			mean, se := estimate.GroupedMean(mat.Col(nil, class, values), x.groupOf)
-			se *= math.Sqrt(groups / max(groups-1, 1)) // the deviations are from the mean of the same groups
-			curve := &d.Curves[k]
+			mean, se := estimate.GroupedMean(mat.Col(nil, class, values), x.firstInGroup)
+			se *= math.Sqrt(records / max(records-1, 1)) // the deviations are from the mean of the same groups
+			curve := &out.Curves[k]
 			curve.Mean, curve.StandardError = append(curve.Mean, mean), append(curve.StandardError, se)
 		}
 	}
-	return d, nil
+	return out, nil
+}
+
+// dependenceGrid returns the values of a column at which its partial dependence is computed, in a Dependence without
+// curves, and the change of the rows for each value.
+func (x *explainer) dependenceGrid(c datasets.SourceColumn) (*Dependence, []variant) {
+	out := &Dependence{Column: c.Name}
+	var variants []variant
+	add := func(v []float64) {
+		variants = append(variants, variant{c.FirstFeature, func(int) []float64 { return v }})
+	}
+	switch {
+	case c.Coding == nil: // numbers
+		for _, v := range grid(x.column(c.FirstFeature)) {
+			out.Values = append(out.Values, v)
+			add([]float64{v})
+		}
+	case c.Coding.Dates == nil: // words
+		for _, k := range x.frequentWords(c) {
+			out.Words = append(out.Words, c.Coding.Values[k])
+			word := make([]float64, c.FeatureCount)
+			word[k] = 1
+			add(word)
+		}
+	default: // the dates of the rows at equal distances in time
+		for _, i := range x.spacedDates(c) {
+			out.Values = append(out.Values, x.time(c, i))
+			add(x.features[i*x.dim+c.FirstFeature:][:c.FeatureCount])
+		}
+		out.First = c.Coding.Dates.First
+	}
+	return out, variants
 }

@@ -68,7 +68,7 @@ func (x *explainer) time(c datasets.SourceColumn, i int) float64 {
 	if c.Coding.Dates.Form != "time" {
 		return v[0]
 	}
-	return math.Mod(24+math.Atan2(v[0], v[1])*12/math.Pi, 24) // of the sine and the cosine
+	return math.Mod(24+math.Atan2(v[0], v[1])*12/math.Pi, 24) // a time is coded by the sine and cosine of its angle
 }
 
 // spacedDates returns rows whose times are nearest to those of a grid, in the order of time.

@@ -30,8 +30,8 @@ func SpacedRows(n int) (rows []int) {
 
 // Quality returns the figure of predictions p and the answers of d. probabilities are those of the labels for each row,
 // as interval.Probabilities returns them. If they are nil, Platt's method is fitted to each half of the rows for the
-// other half. fittedRows is the number of rows that are of the fit. If it is positive, there is no calibration panel,
-// since the probabilities of these rows are too good.
+// other half. fittedRows is the number of rows that the model was fitted to. If it is positive, there is no calibration
+// panel, since the probabilities of these rows are too good.
 func Quality(title string, p *model.Prediction, d *datasets.Dataset, probabilities *mat.Dense,
 	fittedRows int) *plots.Figure {
 	f := &plots.Figure{Title: title, Columns: 2}
@@ -57,7 +57,7 @@ func Quality(title string, p *model.Prediction, d *datasets.Dataset, probabiliti
 		probabilities = nil
 		f.Caption += " Calibration is not drawn, since that of rows of the fit is not that of new rows."
 	case probabilities == nil:
-		probabilities = crossFitted(p, d)
+		probabilities = crossFittedProbabilities(p, d)
 	}
 	if probabilities != nil {
 		f.Panels = append(f.Panels, calibrationPanel(probabilities, p.Labels, d))
@@ -164,9 +164,9 @@ func curvePanels(p *model.Prediction, d *datasets.Dataset, f *plots.Figure) []pl
 	return []plots.Figure{roc, recall}
 }
 
-// crossFitted returns probabilities by Platt's method, fitted to the rows of even number for those of odd number, and
-// the reverse. They are nil for fewer than four rows.
-func crossFitted(p *model.Prediction, d *datasets.Dataset) *mat.Dense {
+// crossFittedProbabilities returns probabilities by Platt's method, fitted to the rows of even number for those of odd
+// number, and the reverse. They are nil for fewer than four rows.
+func crossFittedProbabilities(p *model.Prediction, d *datasets.Dataset) *mat.Dense {
 	var halves [2][]int
 	for i := range d.Len() {
 		halves[i%2] = append(halves[i%2], i)
@@ -245,7 +245,7 @@ func rarerOfTwo(labels []string, d *datasets.Dataset) int {
 
 // wilson returns Wilson's 95 % interval for a share of which k of n were found.
 func wilson(k, n float64) (lo, hi float64) {
-	const z = 1.96
+	const z = 1.96 // 97.5 % quantile of the normal distribution
 	center, width := (k+z*z/2)/(n+z*z), z*math.Sqrt(k*(n-k)/n+z*z/4)/(n+z*z)
 	return max(0, center-width), min(1, center+width)
 }

@@ -80,7 +80,7 @@ func TestQualityOfClasses(t *testing.T) {
 	}
 	// The map of the right half is wrong for the other, and that of the wrong half is constant, as its slope is at
 	// least 0.
-	crossed := crossFitted(p, d)
+	crossed := crossFittedProbabilities(p, d)
 	for i := range d.Class {
 		if share := crossed.At(i, d.Class[i]); i%2 == 0 && math.Abs(p.Decision.At(i, 0)) > 1 && share > 0.5 ||
 			i%2 == 1 && math.Abs(crossed.At(i, 1)-crossed.At(1, 1)) > 1e-6 {

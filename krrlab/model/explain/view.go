@@ -17,7 +17,8 @@ import (
 // maxBars is the largest number of columns in the picture and the report; more would be too small to read.
 const maxBars = 12
 
-// unit returns the factor and the unit of an increase of the loss in reports: percentage points for shares.
+// unit returns the factor and the unit in which reports show an increase of the loss: percentage points if the metric is
+// a share of rows, and 1 and "" otherwise.
 func (e *Explanation) unit() (factor float64, unit string) {
 	if e.Metric == model.ErrorRate || e.Metric == model.BalancedError {
 		return 100, " %"
@@ -25,8 +26,8 @@ func (e *Explanation) unit() (factor float64, unit string) {
 	return 1, ""
 }
 
-// change names the effect of a permutation on the metric.
-func (e *Explanation) change() string {
+// effectName names the effect of a permutation on the metric, as "decrease of the AUC".
+func (e *Explanation) effectName() string {
 	if e.Metric == model.AUC || e.Metric == model.F1 {
 		return "decrease of the " + e.Metric.Name()
 	}
@@ -42,7 +43,7 @@ func (e *Explanation) String() string {
 	if e.Copies > 0 {
 		b.AddText("repeats", e.Repeats+"; a group counts once in the standard errors")
 	}
-	b.Add("importance", "%s if a column is permuted, mean of %d permutations ± standard error", e.change(),
+	b.Add("importance", "%s if a column is permuted, mean of %d permutations ± standard error", e.effectName(),
 		e.Permutations)
 	factor, unit := e.unit()
 	width, shown := 0, e.Columns[:min(len(e.Columns), maxBars)]
@@ -85,7 +86,7 @@ func (e *Explanation) Plot() *plots.Figure {
 		bars.AddBand(factor*c.Mean, tick, factor*c.Mean-se, factor*c.Mean+se)
 		y.Ticks, y.Names = append(y.Ticks, tick), append(y.Names, shortName(c.Column))
 	}
-	label := e.change() + " by permutation"
+	label := e.effectName() + " by permutation"
 	if unit != "" {
 		label += " (%)"
 	}
@@ -119,7 +120,7 @@ func (e *Explanation) Plot() *plots.Figure {
 	return f
 }
 
-// RowsText describes a sample of the given size of n rows, of which fittedRows are rows of the fit.
+// RowsText describes a sample of the given size of n rows. The model was fitted to fittedRows of the n rows.
 func RowsText(sample, n, fittedRows int) string {
 	text := fmt.Sprintf("%d rows, of which %d are of the fit, with smaller errors", n, fittedRows)
 	switch fittedRows {
@@ -134,6 +135,8 @@ func RowsText(sample, n, fittedRows int) string {
 	return text
 }
 
+// dependencePanel draws the partial dependence on one column: points at words and dates, which have no values between
+// them, and otherwise a line.
 func (e *Explanation) dependencePanel(d *Dependence) plots.Figure {
 	x := plots.Axis{Label: d.Column}
 	if d.First != "" {

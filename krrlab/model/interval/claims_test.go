@@ -28,7 +28,7 @@ func TestGuarantees(t *testing.T) {
 		}
 	}
 	for count, want := range []string{"", "1 of 3 rows are", "2 of 3 rows are"} {
-		if got := doubtAbout(count, 3, repeatDescription(datasets.RowKindNew)); !strings.Contains(got, want) ||
+		if got := doubtReason(count, 3, repeatDescription(datasets.RowKindNew)); !strings.Contains(got, want) ||
 			(got == "") != (want == "") {
 			t.Errorf("%d of 3 rows repeat: the doubt is %q, want %q", count, got, want)
 		}

@@ -32,7 +32,7 @@
 //
 // Jackknife and JackknifePlus need an accurate solution. A model file does not contain Y, so AC is used instead, which
 // C fits without error however inaccurate the solution is. A model that is too far from the solution is therefore
-// rejected (ErrUnsolved, NewSystem). Split works with any model.
+// rejected (ErrUnsolved, NewFactoredSystem). Split works with any model.
 //
 // # How to choose
 //

@@ -23,7 +23,7 @@ func Example() {
 		X: points.NewDense(2, 1, []float64{-1, 1}), C: mat.NewDense(2, 1, []float64{-0.7, 0.7}),
 		Origin: model.Origin{TrueResidual: new(0.0)}, // C solves the problem with the targets AC exactly
 	}
-	s, err := interval.NewSystem(ctx, m, accel.Budget{})
+	s, err := interval.NewFactoredSystem(ctx, m, accel.Budget{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -61,10 +61,10 @@ func predict(t *testing.T, m *model.Model, d *datasets.Dataset) *model.Predictio
 	return testkit.Must(m.Predict(t.Context(), d, &model.Options{Float64: true}))
 }
 
-// newSystem returns the dense System of the model.
-func newSystem(t *testing.T, m *model.Model) *System {
+// newSystem returns the dense FactoredSystem of the model.
+func newSystem(t *testing.T, m *model.Model) *FactoredSystem {
 	t.Helper()
-	return testkit.Must(NewSystem(t.Context(), m, accel.Budget{}))
+	return testkit.Must(NewFactoredSystem(t.Context(), m, accel.Budget{}))
 }
 
 // withoutGroupOf returns d without the group of row i. If no groups were chosen, the rows with the same features are a

@@ -40,16 +40,17 @@ func (v *Intervals) Guarantee() string {
 	return fmt.Sprintf("coverage mostly near %g, not guaranteed", v.Level)
 }
 
-// doubtAbout explains why scores of n rows have no guarantee if count rows fit the description. It returns "" for count
-// 0.
-func doubtAbout(count, n int, description string) string {
+// doubtReason explains why scores of n rows have no guarantee: count of them fit the description. It returns "" if count
+// is 0.
+func doubtReason(count, n int, description string) string {
 	if count == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d rows %s", count, n, description)
 }
 
-// repeatDescription describes rows that are in the group of an earlier row, by the kind of rows that the error is of.
+// repeatDescription describes rows that are in the group of an earlier row. The kind says what a group consists of:
+// copies of a row, rows with the same features, or the rows of one value of a group column.
 func repeatDescription(kind datasets.RowKind) string {
 	return map[datasets.RowKind]string{datasets.RowKindNew: "are copies of others",
 		datasets.RowKindNewFeatures: "have the features of others",
@@ -73,7 +74,7 @@ func CalibrateSplit(train *datasets.Dataset, p *model.Prediction, d *datasets.Da
 		if train.Repeats != nil {
 			kind = train.Repeats.RowKind
 		}
-		doubt = doubtAbout(d.Overlap(train), rows, repeatDescription(kind))
+		doubt = doubtReason(d.Overlap(train), rows, repeatDescription(kind))
 		if kind == datasets.RowKindNewGroup && d.Repeats != train.Repeats {
 			doubt = "the groups of the test rows, and whether they are groups of the fit, are not known"
 		}
@@ -86,20 +87,20 @@ func CalibrateSplit(train *datasets.Dataset, p *model.Prediction, d *datasets.Da
 		y.Sub(y, p.Decision)
 		return sortedCalibration(Split, absolute(y), doubt), nil
 	}
-	s, class, classIndex := mat.NewDense(rows, 1, nil), make([]int, rows), d.ClassIn(p.Labels)
+	scores, class, classIndex := mat.NewDense(rows, 1, nil), make([]int, rows), d.ClassIn(p.Labels)
 	for i, c := range d.Class {
 		v := math.Inf(1)
 		if class[i] = classIndex[c]; class[i] >= 0 {
 			v = -datasets.Margin(p.Decision.RawRowView(i), class[i])
 		}
-		s.Set(i, 0, v)
+		scores.Set(i, 0, v)
 	}
-	return addProbabilityMaps(sortedCalibration(Split, s, doubt), p.Decision, class), nil
+	return addProbabilityMaps(sortedCalibration(Split, scores, doubt), p.Decision, class), nil
 }
 
 // CalibrateJackknife returns the scores for Jackknife, and for classes the maps for Probabilities, from the training
-// points, each predicted without it.
-func CalibrateJackknife(s *System) *model.Calibration {
+// points. Each is predicted by a fit without its group (FactoredSystem.LeaveOneOut).
+func CalibrateJackknife(s *FactoredSystem) *model.Calibration {
 	r := s.LeaveOneOut()
 	if s.m.Labels == nil {
 		return sortedCalibration(Jackknife, absolute(r), s.doubt)
@@ -108,13 +109,13 @@ func CalibrateJackknife(s *System) *model.Calibration {
 	scores, class := mat.NewDense(n, 1, nil), make([]int, n)
 	groups := map[int]map[int]bool{} // for each class, the set of groups of its rows
 	for i := range n {
-		if class[i] = datasets.PredictedClass(s.y.RawRowView(i)); groups[class[i]] == nil {
+		if class[i] = datasets.PredictedClass(s.ac.RawRowView(i)); groups[class[i]] == nil {
 			groups[class[i]] = map[int]bool{}
 		}
 		groups[class[i]][s.firstInGroup[i]] = true
 	}
 	var f mat.Dense
-	f.Sub(s.y, r)
+	f.Sub(s.ac, r)
 	for i, c := range class {
 		v := math.Inf(1)
 		if len(groups[c]) == 1 { // a fit without this group does not know its label
@@ -127,6 +128,7 @@ func CalibrateJackknife(s *System) *model.Calibration {
 	return addProbabilityMaps(sortedCalibration(Jackknife, scores, s.doubt), &f, class)
 }
 
+// absolute replaces the entries of r by their absolute values, and returns r.
 func absolute(r *mat.Dense) *mat.Dense {
 	r.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, r)
 	return r
@@ -214,8 +216,8 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 //
 //	f_{−G}(z) = f(z) − δ(1−1ᵀA⁻¹k_z) − r_Gᵀ(A⁻¹k_z)_G
 //
-// where G are the rows that equal row i: see System.LeaveOneOut.
-func JackknifePlusIntervals(ctx context.Context, s *System, p *model.Prediction, d *datasets.Dataset,
+// where G are the rows that equal row i: see FactoredSystem.LeaveOneOut.
+func JackknifePlusIntervals(ctx context.Context, s *FactoredSystem, p *model.Prediction, d *datasets.Dataset,
 	level float64) (*Intervals, error) {
 	n, t := s.residuals.Dims()
 	if p.Labels != nil {

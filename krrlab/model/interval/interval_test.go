@@ -191,17 +191,17 @@ func TestUnknownLabels(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	d := datasets.SyntheticRegression(30, 2, 0.1, 1)
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
-	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), m, accel.Budget{Limit: 100})),
+	testkit.Fails(t, testkit.ErrOf(NewFactoredSystem(t.Context(), m, accel.Budget{Limit: 100})),
 		"of 30 points would take 7.2 kB of memory, and 100 B of 100 B are free")
 	s := newSystem(t, m)
 	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), s, predict(t, m, d),
 		datasets.SyntheticRegression(3, 5, 0, 1), 0.9)), "points have 5 features, the model was fitted on 2")
 	singular := *m
 	singular.Kernel, singular.Lambda = kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 1}, 1e-18
-	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), &singular, accel.Budget{})), "not positive definite")
+	testkit.Fails(t, testkit.ErrOf(NewFactoredSystem(t.Context(), &singular, accel.Budget{})), "not positive definite")
 	weighted := *m
 	weighted.Weighted = true
-	testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), &weighted, accel.Budget{})), "weights")
+	testkit.Fails(t, testkit.ErrOf(NewFactoredSystem(t.Context(), &weighted, accel.Budget{})), "weights")
 	classes := datasets.SyntheticClasses(30, 2, 3, 0.1, 1)
 	c := fit(t, classes, kernel.Gaussian{Sigma: 1}, 0.1)
 	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), s, predict(t, c, classes), classes, 0.9)),
@@ -211,7 +211,7 @@ func TestRefusals(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	testkit.Fails(t, testkit.ErrOf(NewSystem(ctx, m, accel.Budget{})), "canceled")
+	testkit.Fails(t, testkit.ErrOf(NewFactoredSystem(ctx, m, accel.Budget{})), "canceled")
 }
 
 // meanCoverage returns the mean coverage over random splits of the rows, for each method and level. A split has n rows

@@ -44,7 +44,7 @@ type Posterior struct {
 
 // NewPosterior returns the standard deviations for the predictions p of the points of d. If the kernel has a Fourier
 // series (package fourier) with fewer modes than the model has points, and at most 8,000, they are computed by the
-// series; otherwise by a Cholesky factor (NewSystem), whose errors apply. Work with a series of M modes: a pass over
+// series; otherwise by a Cholesky factor (NewFactoredSystem), whose errors apply. Work with a series of M modes: a pass over
 // both sets of points and 2M³ multiply-adds; memory: 32M² bytes, which must fit into memory.
 //
 // With a series of entry error ε, v has an error of at most τ²ε(1+√(nv/λτ²))², because v is the minimum over u of the
@@ -71,15 +71,15 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 	}
 	n, dim, t := m.Dims()
 	o := &Posterior{prediction: p, z: scaled.X}
-	var noSeries error
-	if o.series, noSeries = stage.NewSeries(m.Kernel, m.X, o.z); noSeries == nil && o.series.Modes() < n {
+	var seriesErr error
+	if o.series, seriesErr = stage.NewSeries(m.Kernel, m.X, o.z); seriesErr == nil && o.series.Modes() < n {
 		if err := stage.CheckSeriesMemory(o.series, n, t, m.Lambda, memory); err != nil {
 			return nil, fmt.Errorf("interval: %w", err)
 		}
 		return o, o.computeBySeries(ctx, m)
 	}
-	if err = o.computeByFactor(ctx, m, scaled, memory); err != nil && dim <= fourier.MaxDim && noSeries != nil {
-		err = fmt.Errorf("%w; %w", err, noSeries)
+	if err = o.computeByFactor(ctx, m, scaled, memory); err != nil && dim <= fourier.MaxDim && seriesErr != nil {
+		err = fmt.Errorf("%w; %w", err, seriesErr)
 	}
 	return o, err
 }
@@ -87,7 +87,7 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 // computeByFactor computes the posterior by a Cholesky factor of A.
 func (o *Posterior) computeByFactor(ctx context.Context, m *model.Model, d *datasets.Dataset,
 	memory accel.Budget) error {
-	s, err := factoredSystem(ctx, m, memory)
+	s, err := newFactoredSystem(ctx, m, memory)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func TestPosteriorWeights(t *testing.T) {
 				t.Errorf("%v: std ÷ noise %g, want %g", c.k, a, b)
 			}
 		}
-		testkit.Fails(t, testkit.ErrOf(NewSystem(t.Context(), m, accel.Budget{})), "or for a regression the posterior")
+		testkit.Fails(t, testkit.ErrOf(NewFactoredSystem(t.Context(), m, accel.Budget{})), "or for a regression the posterior")
 		m.C.Scale(1.5, m.C)
 		m.Origin.TrueResidual = new(0.5)
 		testkit.Fails(t, testkit.ErrOf(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{})),

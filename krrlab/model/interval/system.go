@@ -27,14 +27,15 @@ const (
 	blockPoints = 64  // number of points whose systems are solved together; more need more memory
 )
 
-// System is the factored matrix A = K+λI of a model's training points; K+λW⁻¹ if they have weights W.
-type System struct {
+// FactoredSystem is the system AC = Y of a model with the factored matrix A = K+λI of its training points. With weights
+// W of the points, A = K+λW⁻¹.
+type FactoredSystem struct {
 	m            *model.Model
-	arith        kernel.Arithmetic
-	x            points.Panel
-	factor       *leaveout.InverseFactor // factor of A
-	y            *mat.Dense              // AC, which equals the targets except for the residual
-	firstInGroup []int                   // for each row, the first row of its group, which is left out together
+	arith        kernel.Arithmetic       // how entries of K for new points are computed
+	x            points.Panel            // training points
+	factor       *leaveout.InverseFactor // inverse of the Cholesky factor of A
+	ac           *mat.Dense              // AC, which replaces the targets Y: a model does not store them
+	firstInGroup []int                   // first row of the group of each row; the rows of a group are left out together
 	doubt        string                  // reason why the rows are not exchangeable with a new one; "" if they are
 
 	inverseOnes []float64 // A⁻¹1; nil unless the mean was subtracted from the targets
@@ -56,7 +57,8 @@ var errWeighted = errors.New("interval: the model was fitted with weights: error
 var errUnknownWeights = errors.New("interval: the model was fitted with weights, which its file does not have: take " +
 	"split conformal intervals")
 
-func unfactoredSystem(m *model.Model) *System {
+// newUnfactoredSystem returns the system with the groups of its rows, but without a factor and without residuals.
+func newUnfactoredSystem(m *model.Model) *FactoredSystem {
 	d, firstEqual := &datasets.Dataset{X: m.X, Groups: m.Groups, Repeats: m.Repeats}, kernel.FirstEqual(m.Kernel, m.X)
 	description := "have the features of others, and the model, of an older version, does not say whether they are " +
 		"copies: they are left out together"
@@ -66,40 +68,41 @@ func unfactoredSystem(m *model.Model) *System {
 		description = repeatDescription(d.Repeats.RowKind)
 	}
 	groups := d.Grouping(firstEqual)
-	s := &System{m: m, x: points.NewPanel(m.X), firstInGroup: groups.FirstRow,
-		doubt: doubtAbout(groups.Grouped, len(firstEqual), description)}
+	s := &FactoredSystem{m: m, x: points.NewPanel(m.X), firstInGroup: groups.FirstRow,
+		doubt: doubtReason(groups.Grouped, len(firstEqual), description)}
 	if kernel.ShiftInvariant(m.Kernel) { // differences avoid cancellation
 		s.arith = kernel.Differences
 	}
 	return s
 }
 
-// NewSystem computes A from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory: 8n²
+// NewFactoredSystem computes A from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory: 8n²
 // bytes. It returns an error if that does not fit into memory, A is not positive definite in float64, or ctx ends.
 //
 // It returns an error that wraps ErrUnsolved if C may differ too much from the solution C*: if ‖c_j−c_j*‖_A, bounded by
-// the model's ErrorBounds or else from its residual, exceeds a tenth of ‖c_j‖_A, or the residual exceeds a tenth of
-// ‖r_j‖₂ of LeaveOneOut. AC, which replaces Y, would then be fitted without error, and the intervals would contain few
-// answers. A residual that was not measured is unknown. If K is precomputed, λ is not a bound of its eigenvalues.
-func NewSystem(ctx context.Context, m *model.Model, memory accel.Budget) (*System, error) {
+// the model's ErrorBounds or else from its residual, exceeds a tenth of ‖c_j‖_A, or ‖y_j−Ac_j‖₂ may exceed a tenth of
+// the norm of column j of LeaveOneOut. AC, which replaces Y, would then be fitted without error, and the intervals would
+// contain few answers. The error is unknown, and therefore too large, if the residual of the model was not measured.
+func NewFactoredSystem(ctx context.Context, m *model.Model, memory accel.Budget) (*FactoredSystem, error) {
 	if m.Weighted {
 		return nil, errWeighted
 	}
 	if m.Threshold != 0 {
 		return nil, errThreshold
 	}
-	return factoredSystem(ctx, m, memory)
+	return newFactoredSystem(ctx, m, memory)
 }
 
-// factoredSystem is NewSystem for all regressions, also with weights that the model has.
-func factoredSystem(ctx context.Context, m *model.Model, memory accel.Budget) (*System, error) {
+// newFactoredSystem is NewFactoredSystem without the checks for weights and for a threshold. If the model has weights,
+// it must contain them.
+func newFactoredSystem(ctx context.Context, m *model.Model, memory accel.Budget) (*FactoredSystem, error) {
 	n, _, t := m.Dims()
 	item := fmt.Sprintf("interval: the factor of K+λI of %d points", n)
 	if err := memory.Check(8*int64(n)*int64(n), item,
 		"take split conformal intervals, or allow more by --memory"); err != nil {
 		return nil, err
 	}
-	s := unfactoredSystem(m)
+	s := newUnfactoredSystem(m)
 	a := mat.NewDense(n, n, nil)
 	k, err := gram.NewExact(m.Kernel, m.X, m.Lambda, m.Lambda/1e6, nil)
 	if err == nil {
@@ -111,8 +114,8 @@ func factoredSystem(ctx context.Context, m *model.Model, memory accel.Budget) (*
 	for i := range n {
 		a.Set(i, i, a.At(i, i)+m.Lambda/weight(m, i))
 	}
-	s.y = mat.NewDense(n, t, nil)
-	s.y.Mul(a, m.C)
+	s.ac = mat.NewDense(n, t, nil)
+	s.ac.Mul(a, m.C)
 	if s.factor, err = leaveout.NewInverseFactor(n, a.RawMatrix().Data); err != nil {
 		return nil, fmt.Errorf("interval: at λ = %g: %w", m.Lambda, err)
 	}
@@ -133,27 +136,27 @@ func factoredSystem(ctx context.Context, m *model.Model, memory accel.Budget) (*
 const maxSolveError = 0.1
 
 // checkSolved returns ErrUnsolved, with the numbers, unless C is known to be close to the solution.
-func (s *System) checkSolved() error {
+func (s *FactoredSystem) checkSolved() error {
 	_, _, t := s.m.Dims()
-	rel, rootBound := worstResidual(s.m), s.inverseRootBound()
-	smallest, _ := weightRange(s.m)
-	if math.IsNaN(rel) {
+	relResidual, inverseRoot := worstResidual(s.m), s.inverseRootBound()
+	smallestWeight, _ := weightRange(s.m)
+	if math.IsNaN(relResidual) {
 		return fmt.Errorf("%w (its residual is not known)", ErrUnsolved)
 	}
 	for j := range t {
 		residualBound := math.Inf(1) // bound of ‖y−Ac‖₂, from ‖W^½y‖₂ ≤ ‖W^½Ac‖₂+‖W^½(y−Ac)‖₂
-		if rel >= 0 && rel < 1 {
+		if relResidual >= 0 && relResidual < 1 {
 			sum := 0.0
-			for i := range s.y.RawMatrix().Rows {
-				sum += weight(s.m, i) * s.y.At(i, j) * s.y.At(i, j)
+			for i := range s.ac.RawMatrix().Rows {
+				sum += weight(s.m, i) * s.ac.At(i, j) * s.ac.At(i, j)
 			}
-			residualBound = rel / (1 - rel) * math.Sqrt(sum/smallest)
+			residualBound = relResidual / (1 - relResidual) * math.Sqrt(sum/smallestWeight)
 		}
 		errorBound := 0.0
 		if e := s.m.ErrorBounds; e != nil {
 			errorBound = e.ANorm[j]
 		} else if residualBound > 0 {
-			errorBound = residualBound * rootBound
+			errorBound = residualBound * inverseRoot
 		}
 		if anorm := s.anorm(j); !(errorBound <= maxSolveError*anorm) {
 			return fmt.Errorf("%w (‖c−c*‖_A ≤ %s, ‖c‖_A = %.2g)", ErrUnsolved, outward.Up(errorBound, 2), anorm)
@@ -193,9 +196,9 @@ func worstResidual(m *model.Model) float64 {
 	return *o.TrueResidual
 }
 
-// inverseRootBound returns a bound of 1/√λ_min(A): √(max w_i/λ), or √tr A⁻¹ if K is precomputed and may not be positive
-// semi-definite.
-func (s *System) inverseRootBound() float64 {
+// inverseRootBound returns an upper bound of 1/√λ_min(A): √(max w_i/λ) if K is positive semi-definite. A precomputed K
+// may be indefinite; the bound is then √tr A⁻¹.
+func (s *FactoredSystem) inverseRootBound() float64 {
 	if kernel.IsSemidefinite(s.m.Kernel) {
 		_, largest := weightRange(s.m)
 		return math.Sqrt(largest / s.m.Lambda)
@@ -204,22 +207,22 @@ func (s *System) inverseRootBound() float64 {
 }
 
 // anorm returns √(c_jᵀAc_j).
-func (s *System) anorm(j int) float64 {
-	return math.Sqrt(max(0, mat.Dot(s.m.C.ColView(j), s.y.ColView(j))))
+func (s *FactoredSystem) anorm(j int) float64 {
+	return math.Sqrt(max(0, mat.Dot(s.m.C.ColView(j), s.ac.ColView(j))))
 }
 
-// LeaveOneOut returns, n×t, y_i minus the prediction of a fit without the rows G of the group of i. It is as accurate
-// as C solves AC = Y, and uses the mean of the remaining targets:
+// LeaveOneOut returns the n×t residuals y_i minus the prediction for row i of a fit without the rows G of its group:
 //
 //	r_G = ((A⁻¹)_GG)⁻¹(C+δA⁻¹1)_G,  δ = Σ_G(y_i−ȳ)/(n−|G|), or 0 if no mean was subtracted.
 //
-// Scaling, kernel and λ are not changed.
-func (s *System) LeaveOneOut() *mat.Dense {
+// The fit without G uses the mean of the remaining targets, and the same scaling, kernel and λ. The targets are AC, so
+// the residuals are as accurate as C is.
+func (s *FactoredSystem) LeaveOneOut() *mat.Dense {
 	return mat.DenseCopyOf(s.residuals)
 }
 
-// computeResiduals sets residuals and shift.
-func (s *System) computeResiduals() error {
+// computeResiduals sets residuals and shift, by the formulas of LeaveOneOut.
+func (s *FactoredSystem) computeResiduals() error {
 	n, _, t := s.m.Dims()
 	blocks := leaveout.Blocks(s.firstInGroup)
 	s.residuals, s.shift = mat.DenseCopyOf(s.m.C), mat.NewDense(n, t, nil)
@@ -229,7 +232,7 @@ func (s *System) computeResiduals() error {
 			break
 		}
 		for _, i := range rows {
-			floats.Add(delta, s.y.RawRowView(i))
+			floats.Add(delta, s.ac.RawRowView(i))
 		}
 		floats.Scale(1/max(float64(n-len(rows)), 1), delta)
 		for _, i := range rows {
@@ -240,8 +243,9 @@ func (s *System) computeResiduals() error {
 	return err
 }
 
-// forEachBlock calls body in parallel with L⁻¹k_z, n×64 at most, for blocks of points that start at lo.
-func (s *System) forEachBlock(ctx context.Context, z points.Panel, body func(lo int, b *mat.Dense)) error {
+// forEachBlock divides the points z into blocks of at most blockPoints. For each block, in parallel, it calls body with
+// the number lo of the block's first point, and L⁻¹k_z in one column for each of its points, where A = LLᵀ.
+func (s *FactoredSystem) forEachBlock(ctx context.Context, z points.Panel, body func(lo int, b *mat.Dense)) error {
 	work := make([]kernel.Workspace, accel.Threads())
 	return accel.ForEach(ctx, (z.Len()+blockPoints-1)/blockPoints, func(w, q int) {
 		lo := q * blockPoints
@@ -251,8 +255,8 @@ func (s *System) forEachBlock(ctx context.Context, z points.Panel, body func(lo 
 	})
 }
 
-// kernelBlock returns k(x_i, z_j), n×m.
-func (s *System) kernelBlock(z points.Panel, w *kernel.Workspace) *mat.Dense {
+// kernelBlock returns k(x_i, z_j) for the n training points x_i and the m points of z, n×m.
+func (s *FactoredSystem) kernelBlock(z points.Panel, w *kernel.Workspace) *mat.Dense {
 	n, m := s.x.Len(), z.Len()
 	b := mat.NewDense(n, m, nil)
 	for i := 0; i < n; i += tileSize {
@@ -262,7 +266,7 @@ func (s *System) kernelBlock(z points.Panel, w *kernel.Workspace) *mat.Dense {
 }
 
 // points returns the points of d with the model's scaling.
-func (s *System) points(d *datasets.Dataset) (points.Panel, error) {
+func (s *FactoredSystem) points(d *datasets.Dataset) (points.Panel, error) {
 	d, err := s.m.Scaled(d)
 	if err != nil {
 		return points.Panel{}, err

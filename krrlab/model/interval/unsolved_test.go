@@ -44,7 +44,7 @@ func TestUnsolved(t *testing.T) {
 				ErrorBounds: &model.ErrorBounds{ANorm: []float64{residual * mat.Norm(y, 2) / math.Sqrt(lambda)}}},
 		} {
 			m.Kernel, m.Lambda, m.X, m.C = k, lambda, d.X, res.X
-			s, err := NewSystem(t.Context(), m, accel.Budget{})
+			s, err := NewFactoredSystem(t.Context(), m, accel.Budget{})
 			if got := err == nil; got != c.allowed || !got && !errors.Is(err, ErrUnsolved) {
 				t.Errorf("τ = %g, residual %.2g: error %v, want intervals: %v", c.tol, residual, err, c.allowed)
 			}
@@ -61,7 +61,7 @@ func TestUnsolved(t *testing.T) {
 	for _, residual := range []float64{1, 2, math.NaN(), -1} { // these give no bound of ‖y‖₂
 		m := fit(t, d, k, 0.1)
 		m.Origin.TrueResidual = &residual
-		if _, err := NewSystem(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
+		if _, err := NewFactoredSystem(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
 			t.Errorf("residual %g: error %v, want ErrUnsolved", residual, err)
 		}
 	}
@@ -80,7 +80,7 @@ func TestUnknownResidual(t *testing.T) {
 	inaccurate.Origin = model.Origin{Status: pcg.Inaccurate.String(), TrueResidual: new(1e-9)}
 	for what, m := range map[string]*model.Model{"made by hand": m, "loaded": testkit.Must(model.Load(name)),
 		"inaccurate": &inaccurate} {
-		if _, err := NewSystem(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
+		if _, err := NewFactoredSystem(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
 			t.Errorf("a model that is %s: error %v, want ErrUnsolved", what, err)
 		}
 	}
@@ -108,7 +108,7 @@ func TestSmallEigenvalue(t *testing.T) {
 		}
 		m := &model.Model{Kernel: precomputed, Lambda: lambda, X: kernel.PrecomputedPoints(n), C: c,
 			Origin: model.Origin{TrueResidual: &residual}}
-		if _, err := NewSystem(t.Context(), m, accel.Budget{}); (err == nil) != solved ||
+		if _, err := NewFactoredSystem(t.Context(), m, accel.Budget{}); (err == nil) != solved ||
 			err != nil && !errors.Is(err, ErrUnsolved) {
 			t.Errorf("solved: %v; error %v, want ErrUnsolved unless solved", solved, err)
 		}

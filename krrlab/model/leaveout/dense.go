@@ -56,10 +56,10 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) 
 	return scores, nil
 }
 
-// denseScore returns the score of one λ. a is scratch memory for Ã.
+// denseScore returns the score of one λ from a Cholesky factor of Ã. a is scratch memory for Ã.
 func (m *merged) denseScore(a []float64, k *mat.Dense, lambda float64, o *Problem) (Score, error) {
 	start, u := time.Now(), len(m.firstRows)
-	trace := m.matrix(a, k, lambda)
+	trace := m.setMatrix(a, k, lambda)
 	f, err := NewInverseFactor(u, a)
 	if err != nil {
 		return Score{}, err
@@ -77,8 +77,8 @@ func (m *merged) denseScore(a []float64, k *mat.Dense, lambda float64, o *Proble
 
 // InverseFactor is L⁻¹ for A = LLᵀ. It solves systems by two products.
 type InverseFactor struct {
-	Diag []float64 // diagonal of A⁻¹: Σ_k (L⁻¹)²_ki
-	l    blas64.Triangular
+	Diag []float64         // diagonal of A⁻¹: Σ_k (L⁻¹)²_ki
+	l    blas64.Triangular // L⁻¹
 }
 
 // NewInverseFactor returns the factor of the n×n matrix A, and overwrites a. Only the lower triangle of A is read.
@@ -97,7 +97,8 @@ func NewInverseFactor(n int, a []float64) (*InverseFactor, error) {
 	return f, nil
 }
 
-// Blocks returns the rows of each group. firstRows contains, for each row, the first row of its group.
+// Blocks returns the rows of each group, in the order of the groups' first rows. firstRows contains, for each row, the
+// first row of its group.
 func Blocks(firstRows []int) (blocks [][]int) {
 	blockOf := make([]int, len(firstRows))
 	for i, f := range firstRows {
@@ -125,7 +126,7 @@ func (f *InverseFactor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, rootCondit
 	_, t := v.Dims()
 	for _, block := range blocks {
 		if m := len(block); m > 1 {
-			b := f.block(block)
+			b := f.inverseBlock(block)
 			trace := mat.Trace(b)
 			g, err := NewInverseFactor(m, b.RawMatrix().Data)
 			if err != nil {
@@ -155,8 +156,8 @@ func (f *InverseFactor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, rootCondit
 	return norm, rootCondition, nil
 }
 
-// block returns the lower triangle of the rows and columns of A⁻¹ = L⁻ᵀL⁻¹ with the given indices, which must ascend.
-func (f *InverseFactor) block(rows []int) *mat.Dense {
+// inverseBlock returns the lower triangle of (A⁻¹)_BB for the rows B, whose indices must ascend. A⁻¹ = L⁻ᵀL⁻¹.
+func (f *InverseFactor) inverseBlock(rows []int) *mat.Dense {
 	n, m := f.l.N, len(rows)
 	columns := mat.NewDense(n-rows[0], m, nil) // columns of L⁻¹, without the rows above rows[0], which are zero
 	for i := rows[0]; i < n; i++ {
@@ -189,7 +190,7 @@ func (f *InverseFactor) Backward(b *mat.Dense) {
 //	‖δẼ_B‖₂ ≤ ‖((Ã⁻¹)_BB)⁻¹‖₂‖δC_B‖₂ + √κ((Ã⁻¹)_BB)·ε/(λ−ε)·‖Ẽ_B‖₂.
 func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64, o *Problem) (Score, error) {
 	s := Score{Lambda: lambda}
-	e, sensitivity, c, usedFreedom := m.numerators(x)
+	e, sensitivity, c, traceCorrection := m.numerators(x)
 	u, _ := c.Dims()
 	relError := eps / (lambda - eps)
 	if !(eps < lambda) {
@@ -198,53 +199,55 @@ func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64,
 	if sensitivity == 0 { // Y = 0, so C = 0 whatever A is
 		relError = 0
 	}
-	if e == c {
+	if e == c { // LeaveOut overwrites e, and c is still needed
 		e = mat.DenseCopyOf(c)
 	}
-	inverse, condition, err := f.LeaveOut(e, m.blocks)
+	inverseNorms, rootConditions, err := f.LeaveOut(e, m.blocks)
 	if err != nil {
 		return s, err
 	}
-	var ee, maxError, maxCondition float64
+	var sumSquares, maxError, maxRootCondition float64
 	// norms[g] bounds the entries of row g of Ẽ: it is the largest absolute one or, if g is in a block B of several
 	// rows, √κ((Ã⁻¹)_BB)·‖Ẽ_B‖_F.
 	norms := make([]float64, u)
 	for q, block := range m.blocks {
-		var square float64
+		var blockSquares float64
 		for _, g := range block {
 			for _, v := range e.RawRowView(g) {
 				norms[g] = max(norms[g], math.Abs(v))
-				square += v * v
+				blockSquares += v * v
 			}
 		}
 		for _, g := range block {
 			if len(block) > 1 {
-				norms[g] = condition[q] * math.Sqrt(square)
+				norms[g] = rootConditions[q] * math.Sqrt(blockSquares)
 			}
 		}
-		maxError, maxCondition = max(maxError, sensitivity*inverse[q]), max(maxCondition, condition[q])
+		maxError = max(maxError, sensitivity*inverseNorms[q])
+		maxRootCondition = max(maxRootCondition, rootConditions[q])
 	}
 	for g := range u {
 		for _, v := range e.RawRowView(g) {
-			ee += v * v
+			sumSquares += v * v
 		}
 	}
 	var trace float64
 	for _, d := range f.Diag {
 		trace += d
 	}
-	s.GCV, s.S = m.gcv(c, trace-usedFreedom), float64(u)-lambda*(trace-usedFreedom)
-	maxError *= relError // bound of ‖B⁻¹δC‖_F, and of each of its entries
+	s.GCV, s.S = m.gcv(c, trace-traceCorrection), float64(u)-lambda*(trace-traceCorrection)
+	maxError *= relError // bound of ‖((Ã⁻¹)_BB)⁻¹δC_B‖_F for each block B, and so of each of its entries
 	if o.Classification {
-		count, undecided := m.wrongLabels(m.expandResiduals(e), func(i int) float64 {
+		wrong, undecided := m.wrongLabels(m.expandResiduals(e), func(i int) float64 {
 			return m.p[i] * (maxError + relError*norms[m.groupOf[i]]) * (1 + relError)
 		})
-		s.Error = estimate.Certain(count, undecided, "exact")
+		s.Error = estimate.Certain(wrong, undecided, "exact")
 		s.Error.Lo, s.Error.Hi = max(0, s.Error.Lo), min(1, s.Error.Hi)
 	} else {
-		rootSum, slack := math.Sqrt(ee), (maxError+relError*maxCondition*math.Sqrt(ee))*(1+relError)
-		s.Error = estimate.Certain(m.meanSquare(ee), 0, "exact")
-		lo, hi := max(0, rootSum-slack), rootSum+slack
+		norm := math.Sqrt(sumSquares)
+		slack := (maxError + relError*maxRootCondition*norm) * (1 + relError)
+		s.Error = estimate.Certain(m.meanSquare(sumSquares), 0, "exact")
+		lo, hi := max(0, norm-slack), norm+slack
 		s.Error.Lo, s.Error.Hi = m.meanSquare(lo*lo), m.meanSquare(hi*hi)
 	}
 	if o.ComputeResiduals {

@@ -65,8 +65,8 @@ func TestUnbiasedLeverages(t *testing.T) {
 			t.Errorf("point %d: the mean estimate of the leverage is %g, want %g", i, mean, want)
 		}
 	}
-	if want := mat.Trace(inv); math.Abs(e.freedom/want-1) > 1e-9 {
-		t.Errorf("tr A⁻¹ = %g, want %g", e.freedom, want)
+	if want := mat.Trace(inv); math.Abs(e.inverseTrace/want-1) > 1e-9 {
+		t.Errorf("tr A⁻¹ = %g, want %g", e.inverseTrace, want)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// minComplement is the smallest 1 − h of a leverage h that float64 computes with some digits.
+// minComplement is the smallest 1 − h of a leverage h that is accepted. Since h is about 1, a smaller difference has
+// fewer than seven correct digits in float64, and fewer still after the rounding errors of h.
 const minComplement = 1e-9
 
 // Fourier computes the score of each λ as Dense does, from a Fourier series of K (package fourier) for the points x,

@@ -39,7 +39,7 @@ type leverages struct {
 	bins              [][]int    // indices of the points in each bin
 }
 
-// Limits of the model. They are judgments.
+// Limits of the model, chosen by judgment.
 const (
 	binPoints = 100 // minimum number of points in a bin if n is larger; larger bins have less noise and a coarser model
 	maxSpread = 0.5 // maximum relative spread of p about its model
@@ -110,23 +110,24 @@ func (l *leverages) fitDistribution(omitted int) *distribution {
 	return out
 }
 
-// contradicts reports whether a point's own estimates, with the given mean and its variance, are far from the mean μ of
-// its distribution: by more than three standard deviations and a fifth. Such a point differs from the others in its
-// bin, for instance because it is far from all points and landmarks.
+// contradicts reports whether a point's own estimates are far from the mean μ of its distribution. The estimates have
+// the given mean, which has the given variance. They are far if mean±3σ stays below 0.8μ or above μ/0.8, where σ is the
+// root of the variance. Such a point differs from the others in its bin, for instance because it is far from all points
+// and landmarks.
 func contradicts(mu, mean, variance float64) bool {
 	margin := 3 * math.Sqrt(variance)
 	return mean+margin < 0.8*mu || mean-margin > mu/0.8
 }
 
-// fitBin sets the distribution for the points of one bin. It finds κ by bisection, so that the model has the mean of
-// the estimates.
+// fitBin sets the distribution for the points of one bin. It finds κ from 0 to 1000 by bisection, so that the model has
+// the mean of the estimates. The mean and the variance of that mean are given for each point.
 func (l *leverages) fitBin(fitted *distribution, bin []int, mean, variance []float64) {
 	var sum float64
 	for _, i := range bin {
 		sum += mean[i]
 	}
 	lo, hi := 0.0, 1e3
-	for range 60 { // to the resolution of float64
+	for range 60 { // to an interval of 1000/2⁶⁰ < 10⁻¹⁵
 		kappa := (lo + hi) / 2
 		var model float64
 		for _, i := range bin {
@@ -153,7 +154,7 @@ func (l *leverages) fitBin(fitted *distribution, bin []int, mean, variance []flo
 	for _, i := range bin {
 		p := fitted.model[i]
 		mu := p + weight*(mean[i]-p)
-		mu = min(max(mu, l.lower[i], p/4), l.upper[i])
+		mu = min(max(mu, l.lower[i], p/4), l.upper[i]) // p/4 keeps noise from making 1/μ² huge
 		fitted.mean[i] = mu
 		fitted.cv2[i] = min(weight*noise*p*p/(mu*mu), maxSpread*maxSpread)
 	}

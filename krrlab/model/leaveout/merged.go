@@ -11,41 +11,45 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// merged is the problem AC = Y, A = K+λI, in which each group g of equal rows is merged into one row with weight W_g =
-// Σw_i and target Σw_iy_i/W_g. K and Y are multiplied by the weights already (Problem.Weights). Let P, n×u, have the
-// entries p_i = √(w_i/W_g) for the rows i of group g. Then
+// merged is the problem AC = Y, A = K+λI, in which each group of equal rows is merged into one row. A tilde denotes the
+// matrices of the merged problem: its row g stands for group g, with the weight W_g = Σw_i and the target Σw_iy_i/W_g.
+// Row i of Y, and row and column i of K, are already multiplied by √w_i (Problem.Weights). Let P, n×u, have the entries
+// p_i = √(w_i/W_g) for the rows i of group g. Then
 //
 //	K̃ = PᵀKP,  Ỹ = PᵀY,  PᵀP = I.
 //
-// A = K+λI maps the span of P to itself and is λ on its complement. A fit of the merged problem without row g is
-// therefore a fit without all rows of the group: r_G = ((A⁻¹)_GG)⁻¹c_G, with residuals Ẽ such that
+// A maps the span of P to itself and is λ on its complement. A fit of the merged problem without row g is therefore a
+// fit without all rows G of the group: e_G = ((A⁻¹)_GG)⁻¹c_G. The residuals Ẽ of the merged problem give those of all
+// rows,
 //
 //	E = Y − PỸ + PẼ,  ‖E‖² = ‖Y−PỸ‖² + ‖Ẽ‖².
 //
 // If the mean is subtracted from Y, a fit without group g uses another mean. With b = (√w_i), b̃ = Pᵀb = (√W_g), S =
-// Σw_i
+// Σw_i,
 //
 //	ẽ_g = (c̃_g + δ_g(Ã⁻¹b̃)_g)/(Ã⁻¹)_gg,  δ_g = √W_g·ỹ_g/(S−W_g),
 //
-// and the degrees of freedom of A⁻¹ are tr Ã⁻¹ − b̃ᵀÃ⁻¹b̃/S.
-// Blocks B of rows g that need not be equal are also left out together: E_B = ((Ã⁻¹)_BB)⁻¹(C̃+δ_BÃ⁻¹b̃)_B with
-// δ_B = Σ_B √W_gỹ_g/(S−Σ_B W_g). By default each block is one row.
+// and generalized cross-validation uses tr Ã⁻¹ − b̃ᵀÃ⁻¹b̃/S in place of tr Ã⁻¹.
+//
+// A block B is a set of groups that are left out together, although their rows differ: E_B = ((Ã⁻¹)_BB)⁻¹(C̃+δ_BÃ⁻¹b̃)_B
+// with δ_B = Σ_B √W_gỹ_g/(S−Σ_B W_g). By default each block is one group.
 type merged struct {
 	groupOf       []int               // group of each row
 	firstRows     []int               // first row of each group
-	blocks        [][]int             // rows g of the merged problem that are left out together
-	p             []float64           // p_i
+	blocks        [][]int             // groups of each block
+	p             []float64           // p_i for each row
 	rootWeights   []float64           // √W_g
-	weights       []float64           // weights of the rows; nil means 1
+	weights       []float64           // w_i; nil means 1
 	scoreWeight   func(i int) float64 // weight of a row in the share of wrong labels
 	totalWeight   float64             // S
 	subtractsMean bool                // the fit subtracts the mean of the targets
-	centered, y   *mat.Dense          // Y minus its mean, n×t, and Ỹ
+	centered      *mat.Dense          // Y, minus its weighted mean if subtractsMean, n×t
+	y             *mat.Dense          // Ỹ, u×t
 	withinGroups  float64             // ‖Y−PỸ‖²
 }
 
-// group returns the merged problem of n rows, without targets.
-func (o *Problem) group(n int) *merged {
+// mergeRows returns the merged problem of n rows, without targets.
+func (o *Problem) mergeRows(n int) *merged {
 	m := &merged{groupOf: make([]int, n), p: make([]float64, n), weights: o.Weights, subtractsMean: o.SubtractsMean}
 	for i := range n {
 		if o.FirstEqual == nil || o.FirstEqual[i] == i {
@@ -84,10 +88,11 @@ func (m *merged) weight(i int) float64 {
 	return m.weights[i]
 }
 
-// merge returns the merged problem with targets Y. If o.SubtractsMean is set, it subtracts their weighted mean.
+// merge returns the merged problem with targets Y. If o.SubtractsMean is set, it subtracts their weighted mean. It is an
+// error if all rows are in one block.
 func (o *Problem) merge(y *mat.Dense) (*merged, error) {
 	n, t := y.Dims()
-	m := o.group(n)
+	m := o.mergeRows(n)
 	if len(m.blocks) < 2 {
 		return nil, fmt.Errorf("leaveout: all %d rows are in one group, so that none is left when they are left out "+
 			"together: want at least 2 groups", n)
@@ -104,15 +109,15 @@ func (o *Problem) merge(y *mat.Dense) (*merged, error) {
 			}
 		}
 	}
-	m.y = m.fold(m.centered)
+	m.y = m.restrict(m.centered)
 	withinResiduals := m.expandResiduals(mat.NewDense(len(m.firstRows), t, nil))
 	m.withinGroups = mat.Norm(withinResiduals, 2)
 	m.withinGroups *= m.withinGroups
 	return m, nil
 }
 
-// fold returns PᵀV.
-func (m *merged) fold(v *mat.Dense) *mat.Dense {
+// restrict returns PᵀV, which has one row for each group.
+func (m *merged) restrict(v *mat.Dense) *mat.Dense {
 	_, t := v.Dims()
 	out := mat.NewDense(len(m.firstRows), t, nil)
 	for i, g := range m.groupOf {
@@ -121,8 +126,8 @@ func (m *merged) fold(v *mat.Dense) *mat.Dense {
 	return out
 }
 
-// unfold returns PV.
-func (m *merged) unfold(v *mat.Dense) *mat.Dense {
+// prolong returns PV, which has one row for each row of the data.
+func (m *merged) prolong(v *mat.Dense) *mat.Dense {
 	_, t := v.Dims()
 	out := mat.NewDense(len(m.groupOf), t, nil)
 	for i, g := range m.groupOf {
@@ -133,14 +138,14 @@ func (m *merged) unfold(v *mat.Dense) *mat.Dense {
 
 // expandResiduals returns Y − PỸ + PẼ.
 func (m *merged) expandResiduals(e *mat.Dense) *mat.Dense {
-	out := m.unfold(m.y)
+	out := m.prolong(m.y)
 	out.Sub(m.centered, out)
-	out.Add(out, m.unfold(e))
+	out.Add(out, m.prolong(e))
 	return out
 }
 
-// matrix sets the lower triangle of A to that of PᵀKP+λI, and returns its trace.
-func (m *merged) matrix(a []float64, k *mat.Dense, lambda float64) (trace float64) {
+// setMatrix sets the lower triangle of a, u×u, to that of Ã = PᵀKP+λI, and returns the trace of Ã.
+func (m *merged) setMatrix(a []float64, k *mat.Dense, lambda float64) (trace float64) {
 	u := len(m.firstRows)
 	clear(a)
 	for i, g := range m.groupOf {
@@ -169,9 +174,10 @@ func (m *merged) rightHandSides() *mat.Dense {
 	return &out
 }
 
-// numerators returns the numerators of Ẽ from [C̃, Ã⁻¹b̃]. It also returns the largest error of the numerators per unit
-// of relative error of C̃ and Ã⁻¹b̃, and C̃ and b̃ᵀÃ⁻¹b̃/S.
-func (m *merged) numerators(x *mat.Dense) (num *mat.Dense, sensitivity float64, c *mat.Dense, usedFreedom float64) {
+// numerators returns the numerators c̃_g + δ_g(Ã⁻¹b̃)_g of Ẽ, given x = [C̃, Ã⁻¹b̃]. It also returns the largest error of
+// the numerators per unit of relative error of C̃ and Ã⁻¹b̃, and C̃, and b̃ᵀÃ⁻¹b̃/S, which is to be subtracted from tr Ã⁻¹.
+// If no mean is subtracted, the numerators are C̃ itself and the correction of the trace is 0.
+func (m *merged) numerators(x *mat.Dense) (num *mat.Dense, sensitivity float64, c *mat.Dense, traceCorrection float64) {
 	u, t := m.y.Dims()
 	c = mat.DenseCopyOf(x.Slice(0, u, 0, t))
 	if sensitivity = mat.Norm(c, 2); !m.subtractsMean {
@@ -180,7 +186,7 @@ func (m *merged) numerators(x *mat.Dense) (num *mat.Dense, sensitivity float64, 
 	num = mat.DenseCopyOf(c)
 	var maxDelta float64
 	for g, root := range m.rootWeights {
-		usedFreedom += root * x.At(g, t) / m.totalWeight
+		traceCorrection += root * x.At(g, t) / m.totalWeight
 	}
 	for _, block := range m.blocks {
 		remainingWeight := m.totalWeight
@@ -201,7 +207,7 @@ func (m *merged) numerators(x *mat.Dense) (num *mat.Dense, sensitivity float64, 
 	if maxDelta > 0 {
 		sensitivity += maxDelta * math.Sqrt(float64(t)) * mat.Norm(x.ColView(t), 2)
 	}
-	return num, sensitivity, c, usedFreedom
+	return num, sensitivity, c, traceCorrection
 }
 
 // meanSquare returns the mean square of E, given the sum of the squares of Ẽ.
@@ -210,11 +216,11 @@ func (m *merged) meanSquare(sum float64) float64 {
 	return (sum + m.withinGroups) / (m.totalWeight * float64(t))
 }
 
-// gcv returns the mean square of E if all (Ã⁻¹)_gg are replaced by the mean free/u, where free are the degrees of
-// freedom.
-func (m *merged) gcv(c *mat.Dense, free float64) float64 {
+// gcv returns the mean square of E if all (Ã⁻¹)_gg are replaced by their mean inverseTrace/u, where inverseTrace is
+// tr Ã⁻¹ minus the correction that numerators returns.
+func (m *merged) gcv(c *mat.Dense, inverseTrace float64) float64 {
 	u, t := c.Dims()
-	v := mat.Norm(c, 2) / (free / float64(u)) / math.Sqrt(m.totalWeight*float64(t))
+	v := mat.Norm(c, 2) / (inverseTrace / float64(u)) / math.Sqrt(m.totalWeight*float64(t))
 	return v*v + m.meanSquare(0)
 }
 
@@ -226,14 +232,17 @@ func (m *merged) residuals(e *mat.Dense) *mat.Dense {
 	return out
 }
 
-// mergedMatrix is the matrix PᵀKP.
+// mergedMatrix is the matrix K̃ = PᵀKP, given by products with K.
 type mergedMatrix struct {
-	matrix
-	m *merged
+	matrix // K
+	m      *merged
 }
 
+// Dim returns the number u of groups.
 func (k mergedMatrix) Dim() int { return len(k.m.firstRows) }
 
+// Diag returns the diagonal of K̃. Since the rows i of group g are equal, K_ij = √(w_iw_j)·k(x_g, x_g) for two of them,
+// and K̃_gg = W_g·k(x_g, x_g) = K_ii/p_i².
 func (k mergedMatrix) Diag() []float64 {
 	diag := k.matrix.Diag()
 	out := make([]float64, len(k.m.firstRows))
@@ -243,23 +252,24 @@ func (k mergedMatrix) Diag() []float64 {
 	return out
 }
 
+// KMulTo sets dst = Pᵀ(K(P·src)), u×t.
 func (k mergedMatrix) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	_, t := src.Dims()
 	kv := mat.NewDense(len(k.m.groupOf), t, nil)
-	if err := k.matrix.KMulTo(ctx, kv, k.m.unfold(src)); err != nil {
+	if err := k.matrix.KMulTo(ctx, kv, k.m.prolong(src)); err != nil {
 		return err
 	}
-	dst.Copy(k.m.fold(kv))
+	dst.Copy(k.m.restrict(kv))
 	return nil
 }
 
-// Merged returns PᵀZ, from which the argument m of Path is made if rows repeat. Row g is √(W_g/w_i) times the row of Z
-// of the rows i of its group.
+// Merged returns PᵀZ for features Z, n×s, of the rows. If rows repeat, the preconditioner that Path takes is made from
+// it. Row g is 1/p_i times the row i of Z, for any row i of group g. If no rows repeat, Merged returns z itself.
 func (o *Problem) Merged(z *points.Dense32) *points.Dense32 {
-	if n, _ := z.Dims(); len(o.group(n).firstRows) == n {
+	if n, _ := z.Dims(); len(o.mergeRows(n).firstRows) == n {
 		return z
 	}
-	m := o.group(z.N)
+	m := o.mergeRows(z.N)
 	out := points.NewDense32(len(m.firstRows), z.D, nil)
 	for g, i := range m.firstRows {
 		for j, v := range z.Row(i) {

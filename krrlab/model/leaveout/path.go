@@ -215,7 +215,7 @@ func (p *pathSolver) solve(ctx context.Context) error {
 	return nil
 }
 
-// Tolerances of the solves. They are judgments: smaller ones take more passes over K.
+// Tolerances of the solves, chosen by judgment. Smaller ones take more passes over K.
 const (
 	solveTol       = 0.003 // tolerance of C in the norm of K+λI, relative to the norm of C
 	probeTolFactor = 8     // factor by which the tolerance of the probes is larger, because their errors are averaged
@@ -274,7 +274,7 @@ type estimator struct {
 	leverages    *leverages
 	distribution *distribution
 	c, r         *mat.Dense // C, and R = λ times the numerators of Ẽ
-	freedom      float64    // degrees of freedom of A⁻¹
+	inverseTrace float64    // estimate of tr Ã⁻¹, minus the correction for the mean
 	tau          []float64  // thresholds for classes; nil for a regression
 }
 
@@ -282,12 +282,11 @@ type estimator struct {
 func (p *pathSolver) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 	n, q := x.Dims()
 	lambda := p.lambdas[j]
-	num, _, c, usedFreedom := p.problem.numerators(x)
-	e := &estimator{p: p, lambda: lambda, c: c, r: new(mat.Dense), freedom: -usedFreedom}
+	num, _, c, traceCorrection := p.problem.numerators(x)
+	e := &estimator{p: p, lambda: lambda, c: c, r: new(mat.Dense), inverseTrace: -traceCorrection}
 	e.r.Scale(lambda, num)
 	l := &leverages{problem: p.problem, precondComplement: make([]float64, n), coupling: make([]float64, n),
-		lower: make([]float64, n),
-		upper: make([]float64, n), estimates: mat.NewDense(n, q-p.t, nil)}
+		lower: make([]float64, n), upper: make([]float64, n), estimates: mat.NewDense(n, q-p.t, nil)}
 	diag := p.k.Diag()
 	for i := range n {
 		l.precondComplement[i] = max(1-p.hatDiag.At(i, j), lambda/(diag[i]+lambda))
@@ -299,7 +298,7 @@ func (p *pathSolver) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 		for k := range q - p.t {
 			v := l.precondComplement[i] + lambda*g.At(i, k)*(x.At(i, p.t+k)-mg.At(i, k))
 			l.estimates.Set(i, k, v)
-			e.freedom += v / lambda / float64(q-p.t)
+			e.inverseTrace += v / lambda / float64(q-p.t)
 		}
 	}
 	if p.o.Classification {
@@ -336,7 +335,7 @@ func (e *estimator) score(previous *estimator) Score {
 	n, t := e.r.Dims()
 	_, m := e.leverages.estimates.Dims()
 	o, rows := e.p.o, e.p.problem
-	s := Score{Lambda: e.lambda, GCV: rows.gcv(e.c, e.freedom), S: float64(n) - e.lambda*e.freedom}
+	s := Score{Lambda: e.lambda, GCV: rows.gcv(e.c, e.inverseTrace), S: float64(n) - e.lambda*e.inverseTrace}
 	withoutProbe, mean := make([]float64, m), 0.0
 	for k := range m {
 		withoutProbe[k] = e.errorOf(e.leverages.fitDistribution(k))
@@ -360,7 +359,7 @@ func (e *estimator) score(previous *estimator) Score {
 		upperShare, _ := e.leverages.wrongShare(e.distribution, e.tau, 1+relKError)
 		lowerShare, _ := e.leverages.wrongShare(e.distribution, e.tau, max(0, 1-relKError))
 		slack += upperShare - lowerShare
-		bias = math.Abs(v-e.leverages.extrapolatedShare(e.tau)) + 0.5/float64(n)
+		bias = math.Abs(v-e.leverages.extrapolatedShare(e.tau)) + 0.5/float64(n) // a number of labels is a whole number
 	} else {
 		slack += v * ((1+relKError)*(1+relKError) - 1)
 		bias = max(math.Abs(v-meanSquareFor(e.r, e.distribution.model)),
@@ -380,22 +379,23 @@ func (e *estimator) score(previous *estimator) Score {
 	}
 	if o.ComputeResiduals {
 		var residuals mat.Dense
-		residuals.Apply(func(i, _ int, v float64) float64 { return v * (1 + e.distribution.cv2[i]) / e.distribution.mean[i] }, e.r)
+		d := e.distribution
+		residuals.Apply(func(i, _ int, v float64) float64 { return v * (1 + d.cv2[i]) / d.mean[i] }, e.r)
 		s.Residuals = rows.residuals(&residuals)
 	}
 	return s
 }
 
-// ownError returns the leave-one-out error if outliers, the points whose own estimates contradict their distribution,
+// robustError returns the leave-one-out error if outliers, the points whose own estimates contradict their distribution,
 // use their own estimates (see contradicts).
-func (e *estimator) ownError() float64 {
+func (e *estimator) robustError() float64 {
 	d := *e.distribution
 	d.mean = d.robustMean
 	return e.errorOf(&d)
 }
 
 // widen replaces the interval by the bounds that follow from lower ≤ p_i ≤ upper, plus slack for the error of C, if the
-// probes are too noisy or ownError is outside the interval.
+// probes are too noisy or robustError is outside the interval.
 func (e *estimator) widen(v *estimate.Interval, slack float64) {
 	lo, hi := meanSquareFor(e.r, e.leverages.upper), math.Inf(1)
 	if e.tau != nil {
@@ -403,7 +403,7 @@ func (e *estimator) widen(v *estimate.Interval, slack float64) {
 	}
 	if solutionKnown := 2*e.p.o.KError < e.lambda; !solutionKnown {
 		v.Lo, v.Hi, v.Method = 0, math.Inf(1), "bounds"
-	} else if ownError := e.ownError(); e.distribution.noise > maxNoise || ownError < v.Lo || ownError > v.Hi {
+	} else if robust := e.robustError(); e.distribution.noise > maxNoise || robust < v.Lo || robust > v.Hi {
 		v.Lo, v.Hi, v.Method = lo-slack, hi+slack, "bounds"
 	}
 	v.Lo = min(v.Value, max(v.Lo, 0))

@@ -26,8 +26,8 @@ type Problem struct {
 	// Groups is like FirstEqual for rows that need not be equal. Only Dense supports it. At most one of the two may be
 	// set.
 	Groups []int
-	// Weights are the weights of the rows, by which Y and K are already multiplied (points.Weighted). Errors and GCV
-	// are weighted means. Default nil: all weights are 1.
+	// Weights are the weights w_i of the rows. The caller has multiplied row i of Y, and row and column i of K, by √w_i
+	// (points.Weighted). Errors and GCV are weighted means. Default nil: all weights are 1.
 	Weights []float64
 	// ScoreWeight returns the weight of a row in the share of wrong labels. Default: its weight in Weights.
 	ScoreWeight func(row int) float64
@@ -36,10 +36,10 @@ type Problem struct {
 	SubtractsMean bool
 	// ComputeResiduals requests Score.Residuals, which take 8nt bytes for each λ.
 	ComputeResiduals bool
-	// SketchExcess, if positive, is an e for which ZZᵀ ≼ K+eI is proved for the Z of Path's preconditioner, such as
-	// Rounding of a lowrank.Factor that is Certain. Default 0: none is known.
+	// SketchExcess, if positive, is an e for which ZZᵀ ≼ K+eI is proved, where Z is that of Path's preconditioner. For a
+	// lowrank.Factor that is Certain, it is the factor's Rounding. Default 0: none is known.
 	SketchExcess float64
-	// Probes is the number m of probes of Path, at least 4. Default 8.
+	// Probes is the number of probes of Path, which are vectors of random signs: at least 4. Default 8.
 	Probes int
 	// Confidence is the confidence of Path's intervals, in (0, 1). Default 0.95.
 	Confidence float64
@@ -51,21 +51,22 @@ type Problem struct {
 	Progress func(done, total int)
 }
 
-// withDefaults returns a copy of o with the defaults filled in.
+// withDefaults returns a copy of o, which may be nil, with the defaults filled in.
 func (o *Problem) withDefaults() Problem {
-	s := *cmp.Or(o, &Problem{})
-	s.Probes, s.MaxIter = cmp.Or(s.Probes, 8), cmp.Or(s.MaxIter, 200)
-	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
-	if s.Progress == nil {
-		s.Progress = func(_, _ int) {}
+	out := *cmp.Or(o, &Problem{})
+	out.Probes, out.MaxIter = cmp.Or(out.Probes, 8), cmp.Or(out.MaxIter, 200)
+	out.Confidence = cmp.Or(out.Confidence, estimate.DefaultConfidence)
+	if out.Progress == nil {
+		out.Progress = func(_, _ int) {}
 	}
-	return s
+	return out
 }
 
 // Score is the result of leave-one-out for one λ.
 type Score struct {
 	Lambda float64 `json:"lambda"`
-	// Error is the mean of (y_i−f_{−i}(x_i))² over points and right-hand sides, or the share of wrong labels.
+	// Error is the mean of (y_i−f_{−i}(x_i))² over points and right-hand sides, where f_{−i} is fitted without point i,
+	// or the share of labels that f_{−i} predicts wrongly.
 	Error estimate.Interval `json:"error"`
 	// GCV is n‖C‖²_F/(t·(tr A⁻¹)²), with the same mean and groups as Error.
 	GCV float64 `json:"gcv"`
@@ -98,9 +99,9 @@ func check(n int, y *mat.Dense, lambdas []float64) error {
 	return nil
 }
 
-// wrongLabels returns the share of the rows of Y−E with a label other than Y's. It also returns the share of the rows
-// whose label is undecided if the entries of row i of E have an error of at most tolerance(i). Rows count by their
-// weights.
+// wrongLabels returns the share of the rows of Y−E with a label other than Y's, where E are the leave-one-out residuals.
+// It also returns the share of the rows whose label is undecided if the entries of row i of E have an error of at most
+// tolerance(i). Rows count by their weights.
 func (m *merged) wrongLabels(e *mat.Dense, tolerance func(i int) float64) (share, undecided float64) {
 	y := m.centered
 	n, t := y.Dims()

@@ -20,6 +20,9 @@ import (
 //	X_j = VW_j,  (VᵀKV + λ_jI)W_j = VᵀB.
 //
 // X_j is the vector of the space that is nearest to the solution in the norm of K+λ_jI. One product KV serves all λ_j.
+//
+// The columns of B are numbered by c. For each column c and each λ_j, b is the column of B, w that of W_j, x = Vw, and r
+// = b − (K+λ_jI)x.
 type subspace struct {
 	k       matrix
 	lambdas []float64
@@ -100,26 +103,26 @@ func (s *subspace) setNorms(j int) {
 // largest residual relative to its energy bᵀx. It sets converged where the error is certainly at most the tolerance.
 func (s *subspace) worstLambdas(tol []float64) (cols, js []int) {
 	for c, bb := range s.bb {
-		largest, bestIndex := 0.0, -1
+		largest, worst := 0.0, -1
 		for j, l := range s.lambdas {
-			if s.converged[j*len(s.bb)+c] {
+			index := j*len(s.bb) + c
+			if s.converged[index] {
 				continue
 			}
-			e := j*len(s.bb) + c
-			relError := max(0, s.rr[e]) / (l * max(s.energy[e], 1e-300))
+			squaredError := max(0, s.rr[index]) / (l * max(s.energy[index], 1e-300)) // relative, if M⁻¹ = I/λ
 			if s.v == nil {
-				relError = bb / l
+				squaredError = bb / l
 			}
-			if s.v != nil && relError*min(1, s.ratio[c]*max(l, s.ratioLambda[c])) <= tol[c]*tol[c] {
-				s.converged[j*len(s.bb)+c] = true
+			if s.v != nil && squaredError*min(1, s.ratio[c]*max(l, s.ratioLambda[c])) <= tol[c]*tol[c] {
+				s.converged[index] = true
 				continue
 			}
-			if relError > largest {
-				largest, bestIndex = relError, j
+			if squaredError > largest {
+				largest, worst = squaredError, j
 			}
 		}
-		if bestIndex >= 0 {
-			cols, js = append(cols, c), append(js, bestIndex)
+		if worst >= 0 {
+			cols, js = append(cols, c), append(js, worst)
 		}
 	}
 	return cols, js

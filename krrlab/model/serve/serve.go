@@ -46,8 +46,8 @@ type handler struct {
 	slots   chan struct{} // one value for each prediction that runs, at most Concurrent
 }
 
-// Handler returns a handler for the model, all of whose options must be set. It returns an error for a model that does
-// not predict from rows.
+// Handler returns a handler of requests for predictions of the model. All options must be set. It returns an error for a
+// model that does not predict from rows.
 func Handler(m *model.Model, o Options) (http.Handler, error) {
 	if kernel.AsPrecomputed(m.Kernel) != nil {
 		return nil, errors.New("serve: the model has a precomputed kernel, and predicts from K(test, train) only")
@@ -182,11 +182,11 @@ func (h *handler) answer(r *http.Request, media string,
 		err = model.WriteCSV(&csv, rows.Len(), p.Columns())
 		return csv.Bytes(), csvType, http.StatusInternalServerError, err
 	}
-	return withNotes(p, rows), jsonType, http.StatusOK, nil
+	return jsonAnswer(p, rows), jsonType, http.StatusOK, nil
 }
 
-// withNotes returns a prediction as JSON, with the notes on words that the model does not know.
-func withNotes(p *model.Prediction, rows *datasets.Dataset) []byte {
+// jsonAnswer returns a prediction as JSON, with notes on the words in the rows that the model does not know.
+func jsonAnswer(p *model.Prediction, rows *datasets.Dataset) []byte {
 	text, err := json.Marshal(p)
 	if err != nil {
 		panic(err) // predictions are finite

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// folder contains DocsFile if it was written before the program was built. It also contains a README, because an empty
-// folder cannot be embedded.
+// docsFolder contains DocsFile if it was written before the program was built. It also contains a README, because an
+// empty folder cannot be embedded.
 //
 //go:embed docs
-var folder embed.FS
+var docsFolder embed.FS
 
 // DocsFile is the path of the documentation, relative to the folder of this package. The file contains compressed JSON:
 // an Entry for each import path and name. Package bindgen writes it; it is not in git.
@@ -25,7 +25,7 @@ type Entry struct {
 
 // entries returns the documentation by import path and name, or nil if the program was built without DocsFile.
 var entries = sync.OnceValue(func() (all map[string]map[string]Entry) {
-	f, err := folder.Open(DocsFile)
+	f, err := docsFolder.Open(DocsFile)
 	if err != nil {
 		return nil
 	}
@@ -38,8 +38,8 @@ var entries = sync.OnceValue(func() (all map[string]map[string]Entry) {
 })
 
 // Lookup returns the documentation of a name in the package that cells import by path. name is Name, Type.Method,
-// Type.Field, or "" for the package itself. ok is false if the package is not bound or has no such name, or if the
-// program was built without documentation.
+// Type.Field, or "" for the package itself. ok is false if the program has no bindings of the package, if the package
+// has no such name, or if the program was built without documentation.
 func Lookup(path, name string) (e Entry, ok bool) {
 	e, ok = entries()[path][name]
 	return e, ok

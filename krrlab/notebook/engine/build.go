@@ -14,7 +14,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// build compiles a unit, together with the units and packages it depends on, and sets u.interp.
+// build compiles a unit (a separately compiled piece of a cell, or an interpreted package), together with the units and
+// packages it depends on, and sets u.interp.
 func (e *Engine) build(u *unit) error {
 	e.findDependencies(u)
 	built, err := e.buildSSA(u)
@@ -70,7 +71,10 @@ func (e *Engine) buildSSA(u *unit) (map[*unit]*ssa.Package, error) {
 		if v.src != nil {
 			files, info = v.src.files, v.src.info
 			if v.src.decls != nil {
-				files, info = v.src.usedPart(used, v == u)
+				files, info = v.src.usedPart(used)
+				if v == u {
+					files, info = v.src.initializedPart(used)
+				}
 			}
 		}
 		if v == u && cellTypes != nil {
@@ -293,7 +297,7 @@ func (e *Engine) sweep() {
 			walker.visit(u.pkg.Scope().Lookup(name).Type())
 		}
 	}
-	for _, o := range e.view.names {
+	for _, o := range e.visible.names {
 		mark(e.units[o.Pkg()])
 	}
 	for _, u := range e.sourceUnits {

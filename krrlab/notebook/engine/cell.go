@@ -16,9 +16,9 @@ type Cell struct {
 	units        []*unit
 	shownTypes   []types.Type   // types of the displayed values, those of the last expression
 	EndsWithCall bool           // the last expression is a call
-	errorLines   map[string]int // lines that assign errors never read, by variable
+	errorLines   map[string]int // by variable, the line that assigned an error which no later statement reads
 	sections     []section      // the sections of the units
-	finalView    view           // names and imports that are visible when the cell has ended
+	visibleAtEnd namespace      // names that are visible when the cell has ended
 }
 
 // Value is a value of the last expression of a cell, with its type as declared in the cell.
@@ -27,19 +27,19 @@ type Value struct {
 	Type  types.Type
 }
 
-// view holds the names and imports that are visible to a unit.
-type view struct {
+// namespace has the names that a unit (a separately compiled piece of a cell) can use.
+type namespace struct {
 	names   map[string]types.Object // objects by name
-	imports map[string]string       // package paths by name
+	imports map[string]string       // paths of imported packages by name
 }
 
 // clone returns a copy that can be changed independently.
-func (v view) clone() view { return view{maps.Clone(v.names), maps.Clone(v.imports)} }
+func (n namespace) clone() namespace { return namespace{maps.Clone(n.names), maps.Clone(n.imports)} }
 
 // bind makes name denote the object o.
-func (v view) bind(name string, o types.Object) {
-	v.names[name] = o
-	delete(v.imports, name)
+func (n namespace) bind(name string, o types.Object) {
+	n.names[name] = o
+	delete(n.imports, name)
 }
 
 // Compile type-checks a whole cell without executing any of it. name is used in error positions. If the cell is a
@@ -48,39 +48,53 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer rescue(&err)
-	items, hideResult, err := e.splitItems(name, code)
+	items, endsWithSemicolon, err := e.splitItems(name, code)
 	if err != nil {
 		return nil, err
 	}
-	c, err = e.compile(name, code, items, hideResult)
+	display := showLast
+	if endsWithSemicolon {
+		display = hideLast
+	}
+	c, err = e.compile(name, code, items, display)
 	// As in a Go file, a declaration may follow its first use. Try again with declarations first.
 	if typeErr := (types.Error{}); errors.As(err, &typeErr) &&
 		(strings.Contains(typeErr.Msg, "undefined") || strings.Contains(typeErr.Msg, "non-local type")) {
-		hideResult = hideResult || items[len(items)-1].kind != statement
+		if items[len(items)-1].kind != statement {
+			display = hideLast
+		}
 		slices.SortStableFunc(items, func(a, b cellItem) int { return b.hoistOrder - a.hoistOrder })
 		inOrder, orderErr := c, err
-		c, err = e.compile(name, code, items, hideResult)
+		c, err = e.compile(name, code, items, display)
 		// The new order is at fault if the name is known in the order of the cell.
-		if errors.As(err, &typeErr) && inOrder.finalView.names[strings.TrimPrefix(typeErr.Msg, "undefined: ")] != nil {
+		if errors.As(err, &typeErr) && inOrder.visibleAtEnd.names[strings.TrimPrefix(typeErr.Msg, "undefined: ")] != nil {
 			err = orderErr
 		}
 	}
 	if err == nil && len(items) > 0 && c.isProgram() {
 		code += callMain
 		items = append(items, cellItem{start: len(code) - len(callMain) + 1, end: len(code)})
-		return e.compile(name, code, items, true)
+		return e.compile(name, code, items, hideLast)
 	}
 	return c, err
 }
 
+// lastDisplay says whether a cell displays the value of its last expression.
+type lastDisplay int
+
+const (
+	showLast lastDisplay = iota
+	hideLast
+)
+
 // callMain is appended to a cell that is a program.
 const callMain = "\nmain()"
 
-// compile checks the given items of a cell, in order. If hideResult is set, the value of the last expression is not
-// displayed. After an error, the final view of the cell is that of the last unit without one.
-func (e *Engine) compile(name, code string, items []cellItem, hideResult bool) (c *Cell, err error) {
-	visible := e.view.clone()
-	c = &Cell{e: e, errorLines: map[string]int{}, sections: groupItems(items), finalView: visible}
+// compile checks the given items of a cell, in order. After an error, visibleAtEnd of the cell has the names that were
+// visible after the last unit without an error.
+func (e *Engine) compile(name, code string, items []cellItem, display lastDisplay) (c *Cell, err error) {
+	visible := e.visible.clone()
+	c = &Cell{e: e, errorLines: map[string]int{}, sections: groupItems(items), visibleAtEnd: visible}
 	for i, section := range c.sections {
 		file, err := e.parse(name, code, section)
 		if err != nil {
@@ -103,10 +117,13 @@ func (e *Engine) compile(name, code string, items []cellItem, hideResult bool) (
 			ensureDefers(file)
 			var u *unit
 			if section.kind == declaration {
-				u, err = e.checkDeclarations(file, visible)
+				u, err = e.prepareDeclarations(file, visible)
 			} else {
-				isLast := i+1 == len(c.sections) && j+1 == len(files)
-				u, err = e.checkStatements(c, file, visible, isLast && !hideResult)
+				unitDisplay := display
+				if isLast := i+1 == len(c.sections) && j+1 == len(files); !isLast {
+					unitDisplay = hideLast
+				}
+				u, err = e.prepareStatements(c, file, visible, unitDisplay)
 			}
 			if err != nil {
 				return c, err
@@ -140,8 +157,8 @@ func (c *Cell) isProgram() bool {
 	return ok && f.Signature().Params().Len() == 0
 }
 
-// checkDeclarations type-checks a unit of declarations and binds the declared names in visible.
-func (e *Engine) checkDeclarations(file *ast.File, visible view) (*unit, error) {
+// prepareDeclarations type-checks a unit of declarations and binds the declared names in visible.
+func (e *Engine) prepareDeclarations(file *ast.File, visible namespace) (*unit, error) {
 	u, err := e.checkUnit(file, visible)
 	if err != nil {
 		return nil, err
@@ -160,7 +177,7 @@ func (e *Engine) checkDeclarations(file *ast.File, visible view) (*unit, error) 
 
 // recordRedeclared returns the earlier variable with the name and type of v and records it in u.redeclared. It returns
 // nil if there is none.
-func (u *unit) recordRedeclared(v *types.Var, visible view) *types.Var {
+func (u *unit) recordRedeclared(v *types.Var, visible namespace) *types.Var {
 	old, ok := visible.names[v.Name()].(*types.Var)
 	if !ok || old.Pkg().Path() != mainPath || !types.Identical(old.Type(), v.Type()) {
 		return nil
@@ -230,13 +247,13 @@ func (e *Engine) activate(u *unit) (err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer rescue(&err)
-	maps.Copy(e.view.imports, u.imports)
+	maps.Copy(e.visible.imports, u.imports)
 	if u.pkg == nil {
 		for name := range u.imports {
-			delete(e.view.names, name)
+			delete(e.visible.names, name)
 		}
 		for name, o := range u.dotImported {
-			e.view.bind(name, o)
+			e.visible.bind(name, o)
 		}
 		return nil
 	}
@@ -255,7 +272,7 @@ func (e *Engine) publish(u *unit, step int) {
 		if f, ok := d.object.(*types.Func); ok {
 			e.replaceFunction(u, f)
 		}
-		e.view.bind(d.name, d.object)
+		e.visible.bind(d.name, d.object)
 		e.units[u.pkg] = u
 	}
 }

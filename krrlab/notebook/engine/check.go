@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// syntax is the syntax of a unit and the result of type-checking it.
+// syntax is the syntax of a unit (a separately compiled piece of a cell, or an interpreted package) and the result of
+// type-checking it.
 type syntax struct {
 	files []*ast.File
 	info  *types.Info
@@ -30,9 +31,9 @@ func newInfo() *types.Info {
 
 // checkUnit type-checks a file as a new unit, in which the visible names can be used. It changes the file as
 // bindMethodValues does.
-func (e *Engine) checkUnit(file *ast.File, visible view) (*unit, error) {
+func (e *Engine) checkUnit(file *ast.File, visible namespace) (*unit, error) {
 	u := &unit{src: &syntax{files: []*ast.File{file}, info: newInfo()}, vars: map[string]reflect.Value{}}
-	if err := e.checkInView(u.src, visible); err != nil {
+	if err := e.checkInNamespace(u.src, visible); err != nil {
 		return nil, err
 	}
 	bindMethodValues(file, u.src.info)
@@ -40,8 +41,8 @@ func (e *Engine) checkUnit(file *ast.File, visible view) (*unit, error) {
 	return u, nil
 }
 
-// checkInView type-checks the file of a unit in the package e.pkg, with the visible names in the surrounding scope.
-func (e *Engine) checkInView(src *syntax, visible view) error {
+// checkInNamespace type-checks the file of a unit in the package e.pkg, with the visible names in the surrounding scope.
+func (e *Engine) checkInNamespace(src *syntax, visible namespace) error {
 	session := types.NewScope(types.Universe, 0, 0, "session")
 	for _, o := range visible.names {
 		session.Insert(o)

@@ -41,7 +41,7 @@ func (e *Engine) Cursor(code string) *Cursor {
 	if err != nil {
 		return nil
 	}
-	visible := e.view.clone()
+	visible := e.visible.clone()
 	for _, section := range groupItems(items) {
 		file, _ := e.parse("", code, section)
 		if file == nil {
@@ -60,10 +60,10 @@ func (e *Engine) Cursor(code string) *Cursor {
 
 // findCursor type-checks a section of a cell and adds its names to visible: those of the scope around the cursor, or
 // those at the end of the section if the cursor is elsewhere. In the second case, the Path of the result is nil.
-func (e *Engine) findCursor(file *ast.File, visible view) *Cursor {
+func (e *Engine) findCursor(file *ast.File, visible namespace) *Cursor {
 	e.addImplicitImports(file, visible)
 	src := &syntax{files: []*ast.File{file}, info: newInfo()}
-	_ = e.checkInView(src, visible)
+	_ = e.checkInNamespace(src, visible)
 	scope, cursor := e.pkg.Scope(), &Cursor{Info: src.info, Names: visible.names}
 	ast.PreorderStack(file, nil, func(n ast.Node, ancestors []ast.Node) bool {
 		id, ok := n.(*ast.Ident)
@@ -97,16 +97,16 @@ func (e *Engine) findCursor(file *ast.File, visible view) *Cursor {
 // OpenBrackets returns the offsets of the brackets that are still open at the end of code. quote is the offset of an
 // unterminated string or comment at the end, or −1 if there is none.
 func OpenBrackets(code string) (open []int, quote int) {
-	var sc scanner.Scanner
+	var tokens scanner.Scanner
 	file := token.NewFileSet().AddFile("", -1, len(code))
 	quote = -1
-	sc.Init(file, []byte(code), func(pos token.Position, msg string) {
+	tokens.Init(file, []byte(code), func(pos token.Position, msg string) {
 		if strings.Contains(msg, "string literal not terminated") || msg == "comment not terminated" {
 			quote = pos.Offset
 		}
 	}, 0)
 	for {
-		tokenPos, tok, _ := sc.Scan()
+		tokenPos, tok, _ := tokens.Scan()
 		switch tok {
 		case token.EOF:
 			if quote >= 0 && code[quote] == '"' && strings.Contains(code[quote:], "\n") {

@@ -44,7 +44,7 @@ type Engine struct {
 	fset           *token.FileSet
 	loader         *loader                   // imports compiled packages
 	pkg            *types.Package            // package in which every unit is type-checked (see detachPackage)
-	view           view                      // names and imports visible to later cells
+	visible        namespace                 // names visible to later cells
 	units          map[*types.Package]*unit  // units whose declarations are still in use
 	hooks          map[string]any            // replacements for compiled functions, by full name
 	sourceUnits    map[string]*unit          // units of interpreted packages, by import path
@@ -76,9 +76,9 @@ type unit struct {
 // of the same type.
 func New(hooks map[string]any) *Engine {
 	registerAll()
-	e := &Engine{pkg: types.NewPackage(mainPath, "main"), view: view{map[string]types.Object{}, map[string]string{}},
-		units: map[*types.Package]*unit{}, hooks: runtimeHooks(), sourceUnits: map[string]*unit{},
-		Panics: make(chan ixgo.PanicError)}
+	e := &Engine{pkg: types.NewPackage(mainPath, "main"), units: map[*types.Package]*unit{}, hooks: runtimeHooks(),
+		visible:     namespace{map[string]types.Object{}, map[string]string{}},
+		sourceUnits: map[string]*unit{}, Panics: make(chan ixgo.PanicError)}
 	maps.Copy(e.hooks, hooks)
 	e.hooks["(*sync.WaitGroup).Go"] = func(wg *sync.WaitGroup, f func()) { wg.Go(e.reportPanics(f)) }
 	e.hooks["time.AfterFunc"] = func(d time.Duration, f func()) *time.Timer {
@@ -166,7 +166,7 @@ func (e *Engine) Declare(vars map[string]any) {
 		o := types.NewVar(token.NoPos, u.pkg, name, e.typeOf(v.Type().Elem()))
 		u.pkg.Scope().Insert(o)
 		u.vars[name] = v
-		e.view.bind(name, o)
+		e.visible.bind(name, o)
 	}
 	e.units[u.pkg] = u
 }
@@ -232,14 +232,14 @@ func IsCompiled(path string) bool { return Packages()[path] != "" }
 func (e *Engine) VisibleNames() (objects map[string]types.Object, imported map[string]string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return maps.Clone(e.view.names), maps.Clone(e.view.imports)
+	return maps.Clone(e.visible.names), maps.Clone(e.visible.imports)
 }
 
 // ForEachVariable calls f with each variable that cells can use.
 func (e *Engine) ForEachVariable(f func(name string, v reflect.Value)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for name, o := range e.view.names {
+	for name, o := range e.visible.names {
 		if u := e.units[o.Pkg()]; u != nil && u.vars[o.Name()].IsValid() {
 			f(name, u.vars[o.Name()].Elem())
 		}

@@ -13,7 +13,7 @@ import (
 
 // resolveImports removes the import declarations from a file and adds the imported packages to visible. The exported
 // objects of packages imported with a dot are also added to dotImported.
-func (e *Engine) resolveImports(file *ast.File, visible view, dotImported map[string]types.Object) error {
+func (e *Engine) resolveImports(file *ast.File, visible namespace, dotImported map[string]types.Object) error {
 	var missing MissingPackagesError
 	for _, spec := range file.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value)
@@ -40,7 +40,7 @@ func (e *Engine) resolveImports(file *ast.File, visible view, dotImported map[st
 
 // bindImport adds an imported package to visible. name is the name in the import declaration, or nil. The exported
 // objects of a package that is imported with a dot are also added to dotImported.
-func bindImport(pkg *types.Package, name *ast.Ident, visible view, dotImported map[string]types.Object) {
+func bindImport(pkg *types.Package, name *ast.Ident, visible namespace, dotImported map[string]types.Object) {
 	packageName := pkg.Name()
 	if name != nil {
 		packageName = name.Name
@@ -72,7 +72,7 @@ func (m *MissingPackagesError) Error() string {
 
 // addImplicitImports adds to visible the packages that a file uses without importing them, as ImplicitImport names
 // them.
-func (e *Engine) addImplicitImports(file *ast.File, visible view) {
+func (e *Engine) addImplicitImports(file *ast.File, visible namespace) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
 		if !ok {

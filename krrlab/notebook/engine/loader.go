@@ -29,8 +29,8 @@ type loader struct {
 	cellPackages map[*byte]*ixgo.Package // packages of the variables of earlier cells; see Installed
 }
 
-// newLoader returns a loader that contains every importable package, initially empty. A compiled type enters its
-// package when it is first mentioned. Therefore packages can be loaded in any order.
+// newLoader returns a loader that contains every importable package. The packages are empty at first: a compiled type
+// enters its package when it is first mentioned. Therefore packages can be loaded in any order.
 func newLoader() *loader {
 	base := ixgo.NewContext(contextMode)
 	l := &loader{TypesLoader: base.Loader.(*ixgo.TypesLoader), base: base, loadErrors: map[string]error{},
@@ -76,26 +76,26 @@ func (l *loader) load(path string) (p *types.Package, err error) {
 		if err := l.base.AddImportFile(path, p.Name()+".go", table.Source); err != nil {
 			return nil, err
 		}
-		sp := l.base.SourcePackage(path)
-		sp.Package, sp.Register = p, true
+		source := l.base.SourcePackage(path)
+		source.Package, source.Register = p, true
 		_ = l.SetImport(path, p, nil)
-		return p, sp.Load()
+		return p, source.Load()
 	}
-	l.install(p, table)
+	l.addTable(p, table)
 	p.MarkComplete()
-	if sp := l.base.SourcePackage(path + "@patch"); sp != nil {
-		if err := sp.Load(); err != nil {
+	if patch := l.base.SourcePackage(path + "@patch"); patch != nil {
+		if err := patch.Load(); err != nil {
 			return nil, err
 		}
-		for _, name := range sp.Package.Scope().Names() {
-			p.Scope().Insert(sp.Package.Scope().Lookup(name))
+		for _, name := range patch.Package.Scope().Names() {
+			p.Scope().Insert(patch.Package.Scope().Lookup(name))
 		}
 	}
 	return p, nil
 }
 
-// install adds the objects of a compiled table to a package.
-func (l *loader) install(p *types.Package, table *ixgo.Package) {
+// addTable adds the objects of a compiled table to a package.
+func (l *loader) addTable(p *types.Package, table *ixgo.Package) {
 	for _, typeTable := range []map[string]reflect.Type{table.Interfaces, table.NamedTypes} {
 		for _, name := range slices.Sorted(maps.Keys(typeTable)) {
 			l.ToType(typeTable[name])
@@ -160,9 +160,9 @@ func (l *loader) recordTypes(record *ixgo.TypesRecord) {
 	}
 }
 
-// Installed returns the table of a package, or the variables of an earlier cell if path is the path of that cell. The
-// paths of different cells may have equal texts. l.cellPackages therefore identifies a cell by the address of the bytes
-// of its path.
+// Installed returns the table of a compiled package, or the variables of an earlier cell if path is the path of that
+// cell. It replaces the method of the embedded loader, which ixgo calls. The paths of different cells have equal texts.
+// l.cellPackages therefore identifies a cell by the address of the bytes of its path.
 func (l *loader) Installed(path string) (*ixgo.Package, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,7 +210,7 @@ func convertTable(path string, p imports.Package) *ixgo.Package {
 		case v.CanAddr():
 			converted.Vars[name] = v.Addr()
 		case v.Kind() == reflect.Func:
-			converted.Funcs[name] = plainSeq(v)
+			converted.Funcs[name] = withPlainIterator(v)
 		default:
 			converted.TypedConsts[name] = ixgo.TypedConst{Typ: v.Type(), Value: constantOf(v)}
 		}
@@ -218,9 +218,9 @@ func convertTable(path string, p imports.Package) *ixgo.Package {
 	return converted
 }
 
-// plainSeq wraps a function that returns an iterator of type iter.Seq[T], so that its result has the plain function
+// withPlainIterator wraps a function that returns an iterator of type iter.Seq[T], so that its result has the plain function
 // type func(yield func(T) bool). Through reflection, the type is not recognized as an instance of iter.Seq.
-func plainSeq(f reflect.Value) reflect.Value {
+func withPlainIterator(f reflect.Value) reflect.Value {
 	t := f.Type()
 	if t.NumOut() != 1 || t.Out(0).PkgPath() != "iter" {
 		return f

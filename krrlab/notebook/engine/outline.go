@@ -51,7 +51,7 @@ func (e *Engine) Outline(name, code string) (parts []CellPart, wholeCode string,
 		parts[n-1].ShownTypes, parts[n-1].ShowsCall = c.shownTypes, c.EndsWithCall
 	}
 	slices.SortFunc(parts, func(a, b CellPart) int { return a.Start - b.Start })
-	e.view = c.finalView
+	e.visible = c.visibleAtEnd
 	return parts, code, nil
 }
 
@@ -85,7 +85,7 @@ func (e *Engine) offset(sec section, pos token.Pos) int {
 	return e.fset.Position(pos).Offset - len(sec.head())
 }
 
-// addObjects adds the objects of a unit to the parts of its section.
+// addObjects adds the objects of a unit (a separately compiled piece of a cell) to the parts of its section.
 func (e *Engine) addObjects(parts []CellPart, sec section, u *unit) {
 	if u.pkg == nil {
 		return

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// patchCode modifies the code that ixgo has compiled for a unit, as far as the required features are available.
+// patchCode modifies the code that ixgo has compiled for a unit (a separately compiled piece of a cell), as far as the
+// required features are available.
 func (e *Engine) patchCode(u *unit, interp *ixgo.Interp) {
 	if panicFeature.available() {
 		*fieldAddr[chan ixgo.PanicError](interp, goPanicsField) = e.Panics

@@ -13,8 +13,8 @@ import (
 // points to the latest such function, or is nil if there is none.
 type redirect struct{ atomic.Pointer[reflect.Value] }
 
-// redirectFor returns the redirect of a function that the unit u (which may not be registered yet) or an earlier unit
-// declares. It returns nil if the unit is unknown.
+// redirectFor returns the redirect of a function that the unit u (a separately compiled piece of a cell, which may not be
+// registered yet) or an earlier unit declares. It returns nil if the unit is unknown.
 func (e *Engine) redirectFor(u *unit, f *types.Func) *redirect {
 	if f.Pkg() != u.pkg {
 		u = e.units[f.Pkg()]
@@ -35,7 +35,7 @@ func (e *Engine) redirectFor(u *unit, f *types.Func) *redirect {
 // type, if there is one. Units that are compiled again refer to f because their type information is updated. Code that
 // is already compiled, such as closures and methods, follows the redirect.
 func (e *Engine) replaceFunction(u *unit, f *types.Func) {
-	old, ok := e.view.names[f.Name()].(*types.Func)
+	old, ok := e.visible.names[f.Name()].(*types.Func)
 	if !ok || old == f || !types.Identical(old.Type(), f.Type()) {
 		return
 	}

@@ -133,7 +133,7 @@ func (e *Engine) initializePackages() error {
 // initialize builds an interpreted package and executes its initialization.
 func (e *Engine) initialize(u *unit) (err error) {
 	e.mu.Lock()
-	if files, _ := u.src.usedPart(nil, true); files == nil { // no variables and no init functions
+	if files, _ := u.src.initializedPart(nil); files == nil { // no variables and no init functions
 		e.findDependencies(u)
 	} else if err = e.build(u); err == nil {
 		defer func() { u.interp = nil }()
@@ -146,9 +146,9 @@ func (e *Engine) initialize(u *unit) (err error) {
 	return err
 }
 
-// usedObjects returns the functions and types of interpreted packages that the given units need. Packages are large, so
-// only these objects are compiled. u is the unit to build: if it is an interpreted package, its initialization is
-// included.
+// usedObjects returns the functions and types of interpreted packages that the given units (pieces of cells, or
+// interpreted packages) need. Packages are large, so only these objects are compiled. u is the unit to build: if it is an
+// interpreted package, its initialization is included.
 func (e *Engine) usedObjects(u *unit, units map[*unit]bool) map[types.Object]bool {
 	used := map[types.Object]bool{}
 	var addObject func(o types.Object)
@@ -212,22 +212,38 @@ func isInitialization(d ast.Decl) bool {
 	return false
 }
 
-// usedPart returns the part of an interpreted package that is compiled: its variables and the used functions. If
-// initialize is set, the part includes the initial values of variables and the init functions. It returns nil if only
-// types and constants are needed.
-func (s *syntax) usedPart(used map[types.Object]bool, initialize bool) ([]*ast.File, *types.Info) {
-	info := *s.info
-	info.FileVersions = maps.Clone(info.FileVersions)
-	if !initialize {
+// usedPart returns the part of an interpreted package that is compiled with a unit that uses it: its variables, without
+// initial values, and the used functions. It returns nil if only types and constants are needed.
+func (s *syntax) usedPart(used map[types.Object]bool) ([]*ast.File, *types.Info) {
+	files, info := s.filterDecls(func(d ast.Decl) bool {
+		fn, isFunc := d.(*ast.FuncDecl)
+		return isFunc && used[s.info.Defs[fn.Name]] || isInitialization(d) && !isFunc
+	})
+	if info != nil {
 		info.InitOrder = nil
 	}
+	return files, info
+}
+
+// initializedPart is like usedPart, but includes the initial values of variables and the init functions.
+func (s *syntax) initializedPart(used map[types.Object]bool) ([]*ast.File, *types.Info) {
+	return s.filterDecls(func(d ast.Decl) bool {
+		fn, isFunc := d.(*ast.FuncDecl)
+		return isFunc && used[s.info.Defs[fn.Name]] || isInitialization(d)
+	})
+}
+
+// filterDecls returns the files of a package with only the declarations for which keep is true, and a copy of their type
+// information. It returns nil if there are none.
+func (s *syntax) filterDecls(keep func(ast.Decl) bool) ([]*ast.File, *types.Info) {
+	info := *s.info
+	info.FileVersions = maps.Clone(info.FileVersions)
 	var files []*ast.File
 	for _, f := range s.files {
 		reduced := *f
 		reduced.Decls = nil
 		for _, d := range f.Decls {
-			fn, isFunc := d.(*ast.FuncDecl)
-			if isFunc && used[s.info.Defs[fn.Name]] || isInitialization(d) && (initialize || !isFunc) {
+			if keep(d) {
 				reduced.Decls = append(reduced.Decls, d)
 			}
 		}

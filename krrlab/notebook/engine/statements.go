@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// checkStatements type-checks a unit of statements. It inserts a call of stepFunc before each statement and, if
-// showLast is set, passes a final expression to showFunc. Variables that the statements define become variables of the
-// session (see promoteToSession).
-func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast bool) (*unit, error) {
+// prepareStatements rewrites and type-checks a unit (a separately compiled piece of a cell) that consists of statements.
+// It inserts a call of stepFunc before each statement and, with showLast, passes a final expression to showFunc. The
+// variables that the statements define become variables of the session (see promoteToSession).
+func (e *Engine) prepareStatements(c *Cell, file *ast.File, visible namespace, display lastDisplay) (*unit, error) {
 	fn := file.Decls[0].(*ast.FuncDecl)
 	list := fn.Body.List
 	fn.Body.List = nil
@@ -25,7 +25,7 @@ func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast
 		lines = append(lines, e.fset.Position(pos).Line)
 		step := callStmt(stepFunc, pos, &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: pos})
 		if x, ok := stmt.(*ast.ExprStmt); ok {
-			isShown := showLast && i+1 == len(list) && !printCall.MatchString(types.ExprString(x.X))
+			isShown := display == showLast && i+1 == len(list) && !printCall.MatchString(types.ExprString(x.X))
 			if stmt = useExpression(x); isShown {
 				stmt = showExpression(x)
 				showCall = stmt.(*ast.ExprStmt).X.(*ast.CallExpr)
@@ -36,6 +36,7 @@ func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast
 	}
 	u, err := e.checkUnit(file, visible)
 	if err != nil && showCall != nil && strings.Contains(err.Error(), "used as value") {
+		// The last expression is a call without results. Nothing can be shown, so the statement stays as it was written.
 		fn.Body.List[len(fn.Body.List)-1], showCall = list[len(list)-1], nil
 		u, err = e.checkUnit(file, visible)
 	}
@@ -70,7 +71,8 @@ func useExpression(stmt *ast.ExprStmt) ast.Stmt {
 		TokPos: stmt.Pos(), Rhs: []ast.Expr{stmt.X}}
 }
 
-// argumentTypes returns the types of the arguments of a call. A call among the arguments can have several.
+// argumentTypes returns the types of the arguments of a call. If an argument is a call with several results, it returns
+// the types of all of them.
 func (u *unit) argumentTypes(call *ast.CallExpr) (out []types.Type) {
 	for _, x := range call.Args {
 		switch t := u.src.info.TypeOf(ast.Unparen(x)).(type) {
@@ -87,7 +89,7 @@ func (u *unit) argumentTypes(call *ast.CallExpr) (out []types.Type) {
 
 // promoteToSession turns the variables that the statements of fn define with := into package-level variables, which
 // later cells can use. If a visible variable has the same name and type, that variable is assigned instead.
-func (e *Engine) promoteToSession(u *unit, fn *ast.FuncDecl, visible view) {
+func (e *Engine) promoteToSession(u *unit, fn *ast.FuncDecl, visible namespace) {
 	info := u.src.info
 	sessionVar := map[types.Object]*types.Var{}
 	decl := &ast.GenDecl{Tok: token.VAR}
@@ -124,7 +126,7 @@ func (e *Engine) promoteToSession(u *unit, fn *ast.FuncDecl, visible view) {
 			info.Uses[id] = v
 		}
 	}
-	u.redeclared = nil
+	u.redeclared = nil // the statements assign the earlier variables themselves, so build has nothing to connect
 	if decl.Specs != nil {
 		u.src.files[0].Decls = append(u.src.files[0].Decls, decl)
 	}
@@ -193,8 +195,8 @@ func callStmt(name string, pos token.Pos, args ...ast.Expr) ast.Stmt {
 // printCall matches calls of fmt functions whose results are not worth displaying.
 var printCall = regexp.MustCompile(`^fmt\.(Print|Fprint|Scan)\w*\(`)
 
-// Statements call these functions: stepFunc with their index, and showFunc with the values to display.
+// Functions that the rewritten statements of a cell call.
 const (
-	stepFunc = ReservedPrefix + "at"
-	showFunc = ReservedPrefix + "show"
+	stepFunc = ReservedPrefix + "step" // called before each statement, with its index
+	showFunc = ReservedPrefix + "show" // called with the values to display
 )

@@ -20,8 +20,8 @@ import (
 	_ "github.com/goplus/reflectx/icall/icall4096" // limits the number of methods of types that cells declare
 )
 
-// The patches add reflect.TypeAssert and errors.AsType, which are newer than ixgo. They also replace package unique,
-// because ixgo's version creates different handles for equal values in each unit.
+// The patches add reflect.TypeAssert and errors.AsType, which are newer than ixgo. They also replace package unique. With
+// ixgo's version of it, two separately compiled pieces of cells get different handles for equal values.
 func init() {
 	ixgo.RegisterPatch("reflect", `package reflect
 
@@ -41,7 +41,7 @@ func (h Handle[T]) Value() T { return *h.value }
 
 func Make[T comparable](value T) Handle[T] { return Handle[T]{intern([1]T{value}, &value).(*T)} }
 
-func intern(key, p any) any
+func intern(key, handle any) any
 `)
 	ixgo.RegisterPatch("errors", `package errors
 
@@ -65,9 +65,9 @@ func runtimeHooks() map[string]any {
 			return iter.Pull2(seq)
 		},
 		"math/rand/v2@patch.globalRandUint64n": rand.Uint64N,
-		"unique@patch.intern": func(key, p any) any {
-			p, _ = uniqueHandles.LoadOrStore(key, p)
-			return p
+		"unique@patch.intern": func(key, handle any) any {
+			handle, _ = uniqueHandles.LoadOrStore(key, handle)
+			return handle
 		},
 		"runtime.Goexit": runtime.Goexit,
 	}

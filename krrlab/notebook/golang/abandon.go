@@ -36,8 +36,8 @@ func (c *cell) countInterrupt() (isFirst, accepted bool) {
 	return c.interrupts.Add(1) == 1, true
 }
 
-// signal requests that the interpreter stops, unless the cell has ended.
-func (c *cell) signal() {
+// signalStop requests that the interpreter stops, unless the cell has ended.
+func (c *cell) signalStop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.Load() != stateEnded {
@@ -65,12 +65,13 @@ func (s *Session) abandon(c *cell) {
 	s.endProgress()
 	s.out.endCell()
 	s.runningCell.CompareAndSwap(c, nil)
-	c.signal() // seen when it returns to interpreted code
+	c.signalStop() // takes effect when the goroutine returns to interpreted code
 	s.replaceWorker()
 	close(c.abandoned)
 }
 
-// replaceWorker starts a goroutine that runs the following cells. The previous worker ends after its current task.
+// replaceWorker starts a goroutine, the worker, that runs the following cells. The previous worker ends after its current
+// task.
 func (s *Session) replaceWorker() { go s.loop(s.workerNumber.Add(1)) }
 
 // stackGrowth is the growth of the stacks of all goroutines, in bytes, after which a cell is checked for deep

@@ -35,11 +35,11 @@ type capture struct {
 	lastStream int         // stream that was written to most recently
 	accepted   int         // bytes of this cell that were not dropped
 	dropped    int         // bytes of this cell beyond maxOutput
-	timer      *time.Timer // calls tick, flushDelay after the last output
+	timer      *time.Timer // calls flushPending, flushDelay after the last output
 	writeEnds  [2]*os.File // pipe ends that serve as os.Stdout and os.Stderr
-	readEnds   [2]*os.File
+	readEnds   [2]*os.File // pipe ends from which the output is read
 	original   [2]*os.File // os.Stdout and os.Stderr of the process
-	closed     bool
+	closed     bool        // close was called
 }
 
 // newCapture redirects os.Stdout and os.Stderr to pipes.
@@ -57,7 +57,7 @@ func newCapture() (*capture, error) {
 	for i := range c.readEnds {
 		go c.followPipe(i)
 	}
-	c.timer = time.AfterFunc(time.Hour, c.tick) // add resets it to flushDelay
+	c.timer = time.AfterFunc(time.Hour, c.flushPending) // add resets it to flushDelay
 	return c, nil
 }
 
@@ -169,8 +169,8 @@ func (c *capture) add(stream int, p []byte) {
 	}
 }
 
-// tick sends the pending text when flushDelay has passed.
-func (c *capture) tick() {
+// flushPending sends the pending text. The timer calls it when flushDelay has passed without further output.
+func (c *capture) flushPending() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {

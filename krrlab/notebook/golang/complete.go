@@ -32,7 +32,7 @@ func (s *Session) Complete(code string, cursor int) (matches []string, start, en
 }
 
 // complete returns the completions at the cursor, which must be inside the code, and the start of the text that they
-// replace. It runs in the worker goroutine.
+// replace. It must be called in the goroutine that runs cells (runOnWorker).
 func (s *Session) complete(code string, cursor int) (matches []string, start int) {
 	head := code[:cursor]
 	line := head[strings.LastIndexByte(head, '\n')+1:]
@@ -46,23 +46,23 @@ func (s *Session) complete(code string, cursor int) (matches []string, start int
 		return completeString(head, head[quote+1:]), quote + 1
 	}
 	word := trailingName(head)
-	cur := s.cursorAt(head)
-	if cur == nil {
+	analysis := s.cursorAt(head)
+	if analysis == nil {
 		return nil, cursor
 	}
-	switch parent := cur.Path[len(cur.Path)-2].(type) { // the last node is the name at the cursor
+	switch parent := analysis.Path[len(analysis.Path)-2].(type) { // the last node is the name at the cursor
 	case *ast.SelectorExpr:
-		if p := importedPackage(cur, parent.X); p != nil {
+		if p := importedPackage(analysis, parent.X); p != nil {
 			matches = exportedNames(p)
-		} else if t := cur.Info.TypeOf(parent.X); t != nil {
+		} else if t := analysis.Info.TypeOf(parent.X); t != nil {
 			matches = engine.MemberNames(t)
 		}
 		return withPrefix(matches, word), cursor - len(word)
 	case *ast.CompositeLit:
-		matches = settableFields(cur.Info.TypeOf(parent))
+		matches = settableFields(analysis.Info.TypeOf(parent))
 	}
 	if word != "" {
-		matches = append(matches, standaloneNames(cur)...)
+		matches = append(matches, standaloneNames(analysis)...)
 	}
 	return withPrefix(matches, word), cursor - len(word)
 }
@@ -74,16 +74,16 @@ func (s *Session) cursorAt(head string) *engine.Cursor {
 	if strings.HasPrefix(strings.TrimSpace(line), "%") { // a command whose argument is code
 		_, line, _ = strings.Cut(line, " ")
 	}
-	if cur := s.interp.Cursor(blankCommands(head[:i]) + line); cur != nil {
-		return cur
+	if analysis := s.interp.Cursor(blankCommands(head[:i]) + line); analysis != nil {
+		return analysis
 	}
 	return s.interp.Cursor(line)
 }
 
 // importedPackage returns the package that an expression denotes, or nil if it denotes none.
-func importedPackage(cur *engine.Cursor, x ast.Expr) *types.Package {
+func importedPackage(analysis *engine.Cursor, x ast.Expr) *types.Package {
 	if id, ok := x.(*ast.Ident); ok {
-		if p, ok := cur.Info.Uses[id].(*types.PkgName); ok {
+		if p, ok := analysis.Info.Uses[id].(*types.PkgName); ok {
 			return p.Imported()
 		}
 	}
@@ -97,7 +97,7 @@ func settableFields(t types.Type) (out []string) {
 	}
 	if st, ok := t.Underlying().(*types.Struct); ok {
 		for f := range st.Fields() {
-			if f.Exported() || f.Pkg().Path() == "main" {
+			if f.Exported() || f.Pkg().Path() == "main" { // cells are compiled as package main
 				out = append(out, f.Name())
 			}
 		}
@@ -111,14 +111,14 @@ func trailingName(s string) string { return s[len(strings.TrimRightFunc(s, isNam
 // isNameRune reports whether r can be part of an identifier.
 func isNameRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// inImportPath matches code that ends within the path of an import declaration.
-var inImportPath = regexp.MustCompile(`(?s)(^|\n)\s*import\s*(\([^)]*|[\w.]*\s*)["` + "`" + `][^"` + "`" + `\n]*$`)
+// unfinishedImport matches code that ends within the quoted path of an import declaration.
+var unfinishedImport = regexp.MustCompile(`(?s)(^|\n)\s*import\s*(\([^)]*|[\w.]*\s*)["` + "`" + `][^"` + "`" + `\n]*$`)
 
 // completeString completes an import path or file name. head is the code before the quote and quoted is the text after
 // it. An import path matches by its beginning or by the beginning of its last element. Hidden files match only if the
 // name begins with a dot.
 func completeString(head, quoted string) []string {
-	if inImportPath.MatchString(head) {
+	if unfinishedImport.MatchString(head) {
 		var out []string
 		for _, p := range packagePaths() {
 			if strings.HasPrefix(p, quoted) || quoted != "" && strings.HasPrefix(path.Base(p), quoted) {
@@ -148,8 +148,8 @@ func completeString(head, quoted string) []string {
 }
 
 // standaloneNames returns the identifiers and keywords that can stand without a qualifier, sorted.
-func standaloneNames(cur *engine.Cursor) (out []string) {
-	names := slices.Concat(slices.Collect(maps.Keys(cur.Names)), slices.Collect(maps.Keys(builtInDocs)),
+func standaloneNames(analysis *engine.Cursor) (out []string) {
+	names := slices.Concat(slices.Collect(maps.Keys(analysis.Names)), slices.Collect(maps.Keys(builtInDocs)),
 		types.Universe.Names())
 	for _, name := range names {
 		if !strings.HasPrefix(name, engine.ReservedPrefix) && token.IsIdentifier(name) {
@@ -191,5 +191,5 @@ func exportedNames(p *types.Package) (out []string) {
 	return out
 }
 
-// packagePaths returns the sorted paths of all packages that are compiled into the kernel.
+// packagePaths returns the sorted paths of all packages that are compiled into this program, the Jupyter kernel.
 func packagePaths() []string { return slices.Sorted(maps.Keys(engine.Packages())) }

@@ -108,8 +108,8 @@ func (s *Session) runFailure(c *cell, err error) *Error {
 	return c.failure(panicError, text, line)
 }
 
-// unwrapPanic returns the original value of a panic, which the interpreter or a worker goroutine may have wrapped, and
-// the cell and line of the innermost call within a cell. They are "" and 0 if no such call is known.
+// unwrapPanic returns the original value of a panic, which the interpreter or a goroutine of package accel may have
+// wrapped, and the cell and line of the innermost call within a cell. They are "" and 0 if no such call is known.
 func unwrapPanic(value any) (inner any, file string, line int) {
 	var stack []byte
 	for {

@@ -70,8 +70,8 @@ func (s *Session) reportPanics(e *engine.Engine) {
 	}
 }
 
-// scan reads a line from the reader of the notebook and parses it with f. It prints errors, because many cells ignore
-// the returned one.
+// scan asks the reader of the notebook, the person who uses it, for a line and parses it with f. It prints errors,
+// because many cells ignore the returned one.
 func (s *Session) scan(f func(string) (int, error)) (int, error) {
 	n, err := f(s.input("", false) + "\n")
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Session) newLab(train *datasets.Dataset, cfg krrlab.Config) (*krrlab.La
 const slowKernelTime = time.Second
 
 // warnSlow prints a warning if K takes longer than slowKernelTime to form because its kernel is declared in a cell. It
-// times the kernel on a tile of m×m points, for m = 4, 8, …, until this takes 20 ms or m would exceed 128 or n.
+// times the kernel on m×m pairs of points, for m = 4, 8, …, until this takes 20 ms or m would exceed 128 or n.
 func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 	t := reflect.TypeOf(k)
 	if t != nil && t.Kind() == reflect.Pointer {

@@ -7,18 +7,26 @@ import (
 	"strings"
 )
 
-// cellMark matches the comment that begins a part of a program. Its groups are the number of a code cell, the kind of
-// another cell, the command of a compiled cell, and tags.
+// cellMark matches the comment that begins a part of a program.
 var cellMark = regexp.MustCompile(
 	`(?m)^\t?// %% (?:helpers|(?:declarations of )?cell (\d+)|\[(markdown|raw)\])( %%go)?(?: tags=\["(.*)"\])?$`)
+
+// Indices of the groups of cellMark. A group is "" if the comment does not have that part.
+const (
+	markNumber   = iota + 1 // number of a code cell
+	markKind                // kind of another cell
+	markCompiled            // command of a compiled cell
+	markTags                // tags of the cell, separated by ", "
+)
 
 var (
 	programStart = regexp.MustCompile(`(?s)^.*?\npackage main\n|^package main\n`)
 	mainStart    = regexp.MustCompile(`(?m)^func main\(\) \{\n`)
 	lineComment  = regexp.MustCompile(`(?m)^\t?// ?`)
-	commentMarks = regexp.MustCompile(`// ?krrlab: ?`) // go/format may move the space
-	// shownLast matches the call that shows the values of the last line of a cell, up to the end of the cell.
-	shownLast = regexp.MustCompile(
+	// anyCommentMark matches commentMark also after go/format has inserted a space into it or removed its last one.
+	anyCommentMark = regexp.MustCompile(`// ?krrlab: ?`)
+	// lastShowCall matches the call that shows the values of the last line of a cell, up to the end of the cell.
+	lastShowCall = regexp.MustCompile(
 		`(?ms)^(?:showLast|showOrFail)\((.*?)\)((?:[ \t]*(?://[^\n]*)?\n)*(?:[ \t]*//[^\n]*)?)\z`)
 )
 
@@ -35,30 +43,30 @@ func ProgramCells(src []byte) (cells []NotebookCell, err error) {
 		return []NotebookCell{{Kind: "code", Text: strings.TrimSpace(text)}}, nil
 	}
 	declared := map[string]string{} // declarations, by the number of their cell; the first one has the imports
-	head := splitMarks(text[:m[0]], func(mark []string, content string) { declared[mark[1]] += content + "\n\n" })
+	head := splitMarks(text[:m[0]], func(mark []string, content string) { declared[mark[markNumber]] += content + "\n\n" })
 	declared["1"] = head + "\n\n" + declared["1"]
 	delete(declared, "") // the helpers
 	splitMarks(text[m[1]:strings.LastIndexByte(text, '}')], func(mark []string, content string) {
-		c := NotebookCell{Kind: mark[2]}
-		if mark[4] != "" {
-			c.Tags = strings.Split(mark[4], `", "`)
+		c := NotebookCell{Kind: mark[markKind]}
+		if mark[markTags] != "" {
+			c.Tags = strings.Split(mark[markTags], `", "`)
 		}
 		switch {
 		case c.Kind != "":
 			c.Text = lineComment.ReplaceAllString(content, "")
-		case mark[1] == "": // helpers
+		case mark[markNumber] == "": // helpers
 			return
 		default:
 			c.Kind = "code"
 			if code, err := format.Source([]byte(content)); err == nil { // without the indentation of main
 				content = string(code)
 			}
-			content = commentMarks.ReplaceAllString(declared[mark[1]]+content, "")
-			c.Text = strings.TrimSpace(shownLast.ReplaceAllString(content, "$1$2"))
-			if mark[3] != "" {
+			content = anyCommentMark.ReplaceAllString(declared[mark[markNumber]]+content, "")
+			c.Text = strings.TrimSpace(lastShowCall.ReplaceAllString(content, "$1$2"))
+			if mark[markCompiled] != "" {
 				c.Text = "%%go\n" + c.Text
 			}
-			delete(declared, mark[1])
+			delete(declared, mark[markNumber])
 		}
 		cells = append(cells, c)
 	})

@@ -15,11 +15,11 @@ import (
 
 // programs holds the processes of compiled %%go cells.
 type programs struct {
-	mu     sync.Mutex
-	list   []program      // newest first
-	runs   int            // number of programs started so far
-	calls  atomic.Int64   // number of calls of compiled functions
-	builds sync.WaitGroup // compilations in progress
+	mu      sync.Mutex     // guards list and started
+	list    []program      // newest first
+	started int            // number of programs started so far
+	calls   atomic.Int64   // number of calls of compiled functions
+	builds  sync.WaitGroup // compilations in progress
 }
 
 // program is the process of a compiled cell.
@@ -34,15 +34,15 @@ const maxSuperseded = 4
 
 // add registers the program of a cell and returns its number. Programs whose names were all declared again may still be
 // called by existing values, so only the oldest ones beyond maxSuperseded are stopped.
-func (n *programs) add(c *native.Cell) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (ps *programs) add(c *native.Cell) int {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
 	p := program{c, map[string]bool{}}
 	for _, name := range c.Names() {
 		p.currentNames[name] = true
 	}
 	remaining, superseded := []program{p}, 0
-	for _, old := range n.list {
+	for _, old := range ps.list {
 		maps.DeleteFunc(old.currentNames, func(name string, _ bool) bool { return p.currentNames[name] })
 		if len(old.currentNames) == 0 {
 			superseded++
@@ -53,19 +53,19 @@ func (n *programs) add(c *native.Cell) int {
 			remaining = append(remaining, old)
 		}
 	}
-	n.list = remaining
-	n.runs++
-	return n.runs
+	ps.list = remaining
+	ps.started++
+	return ps.started
 }
 
 // stopAll stops all programs.
-func (n *programs) stopAll() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, p := range n.list {
+func (ps *programs) stopAll() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, p := range ps.list {
 		p.cell.Stop()
 	}
-	n.list = nil
+	ps.list = nil
 }
 
 // compile compiles the functions of a %%go cell, starts their process, and declares them in the interpreter, where they

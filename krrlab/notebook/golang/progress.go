@@ -22,7 +22,7 @@ type progressCurves struct {
 }
 
 // maxSamples is the number of samples of a curve at which every other one is dropped. A larger value gives smoother
-// curves and larger pictures. It is a judgment.
+// curves and larger pictures. It was chosen by judgment.
 const maxSamples = 1000
 
 // add adds the samples that an event reports, at the given time in seconds. An event with a loss belongs to a search:

@@ -39,10 +39,10 @@ type Result struct {
 
 // Session is a Go interpreter with the variables of the cells it has run.
 type Session struct {
-	interp          *engine.Engine // used by the worker goroutine only
-	tasks           chan func()    // functions to be run by the worker goroutine
-	quit            chan struct{}  // closed by Close
-	out             *capture
+	interp          *engine.Engine               // used by the worker goroutine only
+	tasks           chan func()                  // functions to be run by the worker goroutine, which is loop
+	quit            chan struct{}                // closed by Close
+	out             *capture                     // receives all printed text and displayed values
 	runningCell     atomic.Pointer[cell]         // nil if no cell is running
 	progress        atomic.Pointer[progressLine] // progress line of the running cell
 	ctx             atomic.Pointer[cellContext]  // context of the running cell
@@ -54,17 +54,17 @@ type Session struct {
 	programs        programs                     // compiled %%go cells
 	workerNumber    atomic.Int32                 // number of the goroutine that runs cells
 	widgets         widget.Set                   // controls of panels
-	panels          panels
-	autoget         bool           // download packages that an import misses (%autoget)
-	history         []historyEntry // the Go code that has run without an error, in order
+	panels          panels                       // open panels of Explore
+	autoget         bool                         // download packages that an import misses (%autoget)
+	history         []historyEntry               // the Go code that has run without an error, in order
 }
 
 // cell is a cell that is running.
 type cell struct {
-	name             string // for example Cell 5
-	lines            []string
-	out              Output
-	ctx              *cellContext
+	name             string        // for example Cell 5
+	lines            []string      // code of the cell
+	out              Output        // receives the output of the cell
+	ctx              *cellContext  // context of the session while the cell runs
 	finished         chan struct{} // closed when the goroutine of the cell has finished it
 	stopRequested    chan struct{} // closed when the interpreter is to stop; wakes sleep and calls of compiled cells
 	requestStop      sync.Once     // closes stopRequested
@@ -204,7 +204,7 @@ func (s *Session) interrupt(c *cell) bool {
 func (s *Session) stop(c *cell, limit time.Duration) bool {
 	c.requestStop.Do(func() { close(c.stopRequested) })
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); {
-		c.signal()
+		c.signalStop()
 		select {
 		case <-c.finished:
 			return true

@@ -17,10 +17,10 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
-// historyEntry is Go code of a cell that has run.
+// historyEntry is Go code of a cell that has run without an error.
 type historyEntry struct {
 	cell string // name of the cell, for example Cell 5
-	code string // at the lines that it has in the cell; a compiled cell begins with %%go
+	code string // preceded by line breaks, so that it has its line numbers in the cell; a compiled cell begins with %%go
 }
 
 // addHistory adds a segment of a cell to s.history, unless it is a command or the cell is no longer running.

@@ -13,10 +13,11 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// Cell is the output of a running cell. It sends messages to the front ends.
+// Cell is a running cell. A Language calls its methods, which send the output of the cell to the front ends, such as
+// JupyterLab, and ask their user for input.
 type Cell struct {
 	server     *Server
-	parent     *Message      // the request
+	parent     *Message      // request to run the cell
 	silent     bool          // publish nothing
 	allowStdin bool          // the front end accepts input requests
 	interrupts chan struct{} // see Interrupts
@@ -56,7 +57,8 @@ func mimeBundle(d Data) map[string]any {
 	return map[string]any{"data": d.Data, "metadata": d.Metadata}
 }
 
-// Comm sends a message of a comm that the cell has opened. It may be called after the cell has ended.
+// Comm sends a message of a comm, which is a channel between the kernel and a widget in a front end. It may be called
+// after the cell has ended.
 func (c *Cell) Comm(typ string, content, metadata map[string]any) {
 	c.publish(typ, contentWithMetadata{content, metadata})
 }
@@ -213,8 +215,9 @@ var starRun = regexp.MustCompile(`\*+`)
 // matches nothing.
 const maxPatternBytes = 10000
 
-// glob converts a pattern, in which * matches any text and ? any character, to a regular expression.
-func glob(pattern string) *regexp.Regexp {
+// globRegexp converts a pattern, in which * matches any text and ? any character, to a regular expression. It returns an
+// expression that matches nothing if the pattern is longer than maxPatternBytes.
+func globRegexp(pattern string) *regexp.Regexp {
 	if pattern = starRun.ReplaceAllString(pattern, "*"); len(pattern) > maxPatternBytes {
 		return regexp.MustCompile(`[^\x00-\x{10FFFF}]`) // matches nothing
 	}
@@ -224,24 +227,25 @@ func glob(pattern string) *regexp.Regexp {
 
 // historyEntry is a cell in the history.
 type historyEntry struct {
-	line          int    // number of the cell
+	number        int    // number of the cell
 	input, output string // code of the cell, and its value as text or ""
 }
 
-// searchHistory returns the entries of the history that a request asks for. An entry consists of the session 1, the
-// line, and the input or, if the request has output set, the pair of input and output. If the request has unique set,
-// only the last of several equal inputs is returned.
+// searchHistory returns the entries of the history that a request asks for. An entry consists of the session, the number
+// of the cell, and the input or, if the request has output set, the pair of input and output. There is only one session,
+// which has the number 1; a request means it by 0, too. If the request has unique set, only the last of several equal
+// inputs is returned.
 func (s *Server) searchHistory(req request) [][]any {
 	var matches []historyEntry
 	switch req.Access {
 	case "range":
 		for _, e := range s.history {
-			if e.line >= req.Start && (req.Stop == nil || e.line < *req.Stop) && req.Session <= 1 {
+			if e.number >= req.Start && (req.Stop == nil || e.number < *req.Stop) && req.Session <= 1 {
 				matches = append(matches, e)
 			}
 		}
 	case "search":
-		indexOf, pattern := map[string]int{}, glob(req.Pattern)
+		indexOf, pattern := map[string]int{}, globRegexp(req.Pattern)
 		for _, e := range s.history {
 			if !pattern.MatchString(e.input) {
 				continue
@@ -262,9 +266,9 @@ func (s *Server) searchHistory(req request) [][]any {
 	out := [][]any{}
 	for _, e := range matches {
 		if req.Output {
-			out = append(out, []any{1, e.line, []any{e.input, e.output}})
+			out = append(out, []any{1, e.number, []any{e.input, e.output}})
 		} else {
-			out = append(out, []any{1, e.line, e.input})
+			out = append(out, []any{1, e.number, e.input})
 		}
 	}
 	return out
@@ -365,8 +369,8 @@ func runeOffset(s string, bytes int) int { return utf8.RuneCountInString(s[:min(
 func (s *Server) complete(req request) map[string]any {
 	matches, start, end := s.lang.Complete(req.Code, byteOffset(req.Code, req.CursorPos))
 	return map[string]any{
-		"matches": matches, "cursor_start": runeOffset(req.Code, start), "cursor_end": runeOffset(req.Code,
-			end), "metadata": map[string]any{},
+		"matches": matches, "cursor_start": runeOffset(req.Code, start), "cursor_end": runeOffset(req.Code, end),
+		"metadata": map[string]any{},
 	}
 }
 

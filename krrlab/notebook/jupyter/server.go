@@ -16,7 +16,7 @@ import (
 type Data = struct {
 	Data      map[string]any // representations by MIME type
 	Metadata  map[string]any // metadata by MIME type
-	Transient map[string]any
+	Transient map[string]any // properties that are not saved with the notebook, such as display_id
 }
 
 // Failure describes why a cell failed: the kind of error, its message, and lines of text with the place and the cause.
@@ -67,7 +67,7 @@ type Server struct {
 	mu           sync.Mutex // guards the fields up to interrupts
 	wake         *sync.Cond // signals changes of queue and stopping
 	queue        []*Message // requests of the shell channel
-	stopping     bool
+	stopping     bool       // stop was called
 	pendingInput *inputRequest // nil if there is none
 	// interrupts of the request being answered, nil before the first. It has room for two: the first interrupts the
 	// cell, the second abandons it. Further ones are dropped.

@@ -95,13 +95,13 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 		return nil, c.locate(err)
 	}
 	defer os.RemoveAll(dir)
-	p, hello, err := start(ctx, src.Name, filepath.Join(dir, "program"))
+	p, refusals, err := start(ctx, src.Name, filepath.Join(dir, "program"))
 	if err != nil {
 		return nil, err
 	}
 	c.process = p
 	for _, f := range c.functions {
-		reason := hello.nextText()
+		reason := refusals.nextText()
 		if c.refusalReasons = append(c.refusalReasons, reason); reason != "" && c.isExported(f) {
 			c.Stop()
 			return nil, c.refusalError(f, reason)

@@ -45,7 +45,7 @@ const minSlotSize = 1 << 16
 // start runs the compiled program of a cell, with the output streams of this process. It returns the program's first
 // message, which says for each function why it cannot be called, or "" if it can. If ctx ends before this message, the
 // program is killed.
-func start(ctx context.Context, cell, path string) (p *process, hello *message, err error) {
+func start(ctx context.Context, cell, path string) (p *process, refusals *message, err error) {
 	p = &process{cell: cell, cmd: exec.Command(path)}
 	p.cmd.Stdout, p.cmd.Stderr = os.Stdout, os.Stderr
 	p.cmd.Env = append(p.cmd.Environ(), "GOTRACEBACK=none") // a crash prints one line only
@@ -78,7 +78,7 @@ func start(ctx context.Context, cell, path string) (p *process, hello *message, 
 	}
 	r := bufio.NewReader(replyEnd)
 	cancelKill := context.AfterFunc(ctx, p.kill) // the init functions of the cell may not terminate
-	hello, err = receive(r)
+	refusals, err = receive(r)
 	cancelKill()
 	if err != nil {
 		p.finish(replyEnd, "the variables or init of the cell have ended its program (%v)")
@@ -87,13 +87,13 @@ func start(ctx context.Context, cell, path string) (p *process, hello *message, 
 	go func() {
 		for m, err := receive(r); err == nil; m, err = receive(r) {
 			p.mu.Lock()
-			l := p.slots[m.nextWord()]
+			s := p.slots[m.nextWord()]
 			p.mu.Unlock()
-			l.reply <- m
+			s.reply <- m
 		}
 		p.finish(replyEnd, "the compiled program has ended (%v): run its cell again")
 	}()
-	return p, hello, nil
+	return p, refusals, nil
 }
 
 // kill kills the program.
@@ -107,11 +107,11 @@ func (p *process) finish(replies *os.File, format string) {
 	p.fail(fmt.Sprintf(format, p.cmd.ProcessState))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, l := range p.slots {
-		close(l.reply)
+	for _, s := range p.slots {
+		close(s.reply)
 	}
-	for _, l := range p.freeSlots {
-		unmapMemory(l.memory)
+	for _, s := range p.freeSlots {
+		unmapMemory(s.memory)
 	}
 	p.freeSlots = nil
 	p.requests.Close()
@@ -135,15 +135,15 @@ func (p *process) acquireSlot(minSize int) (*slot, error) {
 	if p.exitErr != nil {
 		return nil, p.exitErr
 	}
-	var l *slot
+	var s *slot
 	if n := len(p.freeSlots); n > 0 {
-		l, p.freeSlots = p.freeSlots[n-1], p.freeSlots[:n-1]
+		s, p.freeSlots = p.freeSlots[n-1], p.freeSlots[:n-1]
 	} else {
-		l = &slot{number: len(p.slots), reply: make(chan *message, 1)}
-		p.slots = append(p.slots, l)
+		s = &slot{number: len(p.slots), reply: make(chan *message, 1)}
+		p.slots = append(p.slots, s)
 	}
-	if len(l.memory) > 0 && len(l.memory) >= minSize {
-		return l, nil
+	if len(s.memory) > 0 && len(s.memory) >= minSize {
+		return s, nil
 	}
 	size := minSlotSize
 	for size < minSize {
@@ -152,34 +152,35 @@ func (p *process) acquireSlot(minSize int) (*slot, error) {
 	// Allocate the disk blocks now: a later write to a hole would end the kernel if the disk is full.
 	_, err := p.memoryFile.WriteAt(make([]byte, size), p.memorySize)
 	if err == nil {
-		unmapMemory(l.memory)
-		l.offset = p.memorySize
-		l.memory, err = mapMemory(p.memoryFile, l.offset, size)
+		unmapMemory(s.memory)
+		s.offset = p.memorySize
+		s.memory, err = mapMemory(p.memoryFile, s.offset, size)
 		p.memorySize += int64(size)
 	}
 	if err != nil {
-		p.freeSlots = append(p.freeSlots, l)
+		p.freeSlots = append(p.freeSlots, s)
 		return nil, fmt.Errorf("no memory for the arguments: %w", err)
 	}
-	return l, nil
+	return s, nil
 }
 
 // releaseSlot makes a slot available to other calls.
-func (p *process) releaseSlot(l *slot) {
+func (p *process) releaseSlot(s *slot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.exitErr != nil {
-		unmapMemory(l.memory)
+		unmapMemory(s.memory)
 		return
 	}
-	p.freeSlots = append(p.freeSlots, l)
+	p.freeSlots = append(p.freeSlots, s)
 }
 
 // interruptGrace is the time that a call may take to return after it was interrupted, before its process is killed.
 const interruptGrace = 500 * time.Millisecond
 
-// Call calls function number f of the Stub. in contains the arguments and out pointers to the results. If interrupt is
-// closed and the call does not return within interruptGrace, the program is killed and Call returns ErrInterrupted.
+// Call calls function number f of the cell, as its Stub numbers them. in contains the arguments and out pointers to the
+// results. If interrupt is closed and the call does not return within interruptGrace, the program is killed and Call
+// returns ErrInterrupted.
 func (p *process) Call(interrupt <-chan struct{}, f int, in, out []any) error {
 	var sliceRegions regions
 	collector := &message{offsetOf: sliceRegions.add}

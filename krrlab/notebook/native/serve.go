@@ -33,11 +33,11 @@ func Serve(name string, functions []any) {
 	debug.SetMaxStack(192 << 20) // an endless recursion ends before it takes much memory
 	s := &server{name: name, functions: functions, replies: inheritedFile(4, "replies"),
 		memoryFile: inheritedFile(5, "memory"), regions: map[int64][]float64{}}
-	hello := &message{}
+	refusals := &message{} // the first message: for each function, why it cannot be called, or ""
 	for _, f := range functions {
-		hello.putText(refusalReason(reflect.TypeOf(f)))
+		refusals.putText(refusalReason(reflect.TypeOf(f)))
 	}
-	s.reply(hello)
+	s.send(refusals)
 	requests := bufio.NewReader(inheritedFile(3, "requests"))
 	for {
 		m, err := receive(requests)
@@ -51,20 +51,20 @@ func Serve(name string, functions []any) {
 // refusalReason returns the reason why a function of type t cannot be called by the session, or "" if it can.
 func refusalReason(t reflect.Type) string {
 	for i := range t.NumIn() {
-		if unsupported := unsupportedType(t.In(i), false); unsupported != nil {
+		if unsupported := unsupportedType(t.In(i)); unsupported != nil {
 			return "takes " + strings.ReplaceAll(unsupported.String(), "cell.", "")
 		}
 	}
 	for i := range t.NumOut() {
-		if unsupported := unsupportedType(t.Out(i), true); unsupported != nil {
+		if unsupported := unsupportedResult(t.Out(i)); unsupported != nil {
 			return "returns " + strings.ReplaceAll(unsupported.String(), "cell.", "")
 		}
 	}
 	return ""
 }
 
-// reply sends a message to the parent.
-func (s *server) reply(m *message) {
+// send sends a message to the parent.
+func (s *server) send(m *message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = m.send(s.replies) // if it fails, the parent has ended, and Serve returns
@@ -85,9 +85,10 @@ func (s *server) region(offset int64, size int) []float64 {
 	return s.regions[offset]
 }
 
-// call answers a request. A request consists of the number of the slot, the number of the function, the offset and size
-// of the slot's memory, and the arguments. The reply consists of the number of the slot and a word: the line of a
-// panic, followed by its text, or 0, followed by the results.
+// call answers a request to call a function. The parent has reserved a slot for the call: a number, which no other
+// running call has, and a part of the shared memory. The request consists of the number of the slot, the number of the
+// function, the offset and size of the slot's memory, and the arguments. The reply consists of the number of the slot
+// and a word: the line of a panic, followed by its text, or 0, followed by the results.
 func (s *server) call(m *message) {
 	slot, f := m.nextWord(), reflect.ValueOf(s.functions[m.nextWord()])
 	offset, size := int64(m.nextWord()), int(m.nextWord())
@@ -95,13 +96,13 @@ func (s *server) call(m *message) {
 	defer func() {
 		if v := recover(); !returned {
 			reply.buf = nil
-			reply.putWords(slot, uint64(s.line()))
+			reply.putWords(slot, uint64(s.panicLine()))
 			if v == nil {
 				v = "runtime.Goexit ended the call"
 			}
 			reply.putText(strings.TrimPrefix(fmt.Sprint(v), "runtime error: "))
 		}
-		s.reply(reply)
+		s.send(reply)
 	}()
 	m.memory = s.region(offset, size)
 	var args []reflect.Value
@@ -121,8 +122,8 @@ func (s *server) call(m *message) {
 	returned = true
 }
 
-// line returns the innermost line of the cell in the stack of a panic, or 1 if there is none.
-func (s *server) line() int {
+// panicLine returns the innermost line of the cell in the stack of a panic, or 1 if there is none.
+func (s *server) panicLine() int {
 	pc := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pc[:runtime.Callers(1, pc)])
 	for {

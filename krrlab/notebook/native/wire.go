@@ -73,23 +73,30 @@ func receive(r io.Reader) (*message, error) {
 var errorType = reflect.TypeFor[error]()
 
 // unsupportedType returns a type within t that cannot be sent, or nil if there is none. Integers (except uintptr),
-// floating-point numbers, strings, bools, slices of float64 and structs of these can be sent; results can also be
-// errors.
-func unsupportedType(t reflect.Type, isResult bool) reflect.Type {
+// floating-point numbers, strings, bools, slices of float64 and structs of these can be sent.
+func unsupportedType(t reflect.Type) reflect.Type {
 	k := t.Kind()
 	if k == reflect.Struct {
 		for i := range t.NumField() {
-			if unsupported := unsupportedType(t.Field(i).Type, false); unsupported != nil {
+			if unsupported := unsupportedType(t.Field(i).Type); unsupported != nil {
 				return unsupported
 			}
 		}
 		return nil
 	}
 	if k >= reflect.Bool && k <= reflect.Float64 && k != reflect.Uintptr || k == reflect.String || k == reflect.Slice &&
-		t.Elem().Kind() == reflect.Float64 || isResult && t == errorType {
+		t.Elem().Kind() == reflect.Float64 {
 		return nil
 	}
 	return t
+}
+
+// unsupportedResult is unsupportedType for the type of a result, which can also be error.
+func unsupportedResult(t reflect.Type) reflect.Type {
+	if t == errorType {
+		return nil
+	}
+	return unsupportedType(t)
 }
 
 // put appends a value. A nil slice or error is sent as the word math.MaxUint64.

@@ -21,7 +21,7 @@ type Process struct {
 // String returns the name of the preconditioner on command lines.
 func (p Process) String() string { return "process:" + p.Command }
 
-// MaxBytes implements stage.FromK. The memory of the other process is unknown and not counted.
+// MaxBytes implements stage.KernelPreconditioner. The memory of the other process is unknown and not counted.
 func (Process) MaxBytes(int) int64 { return 0 }
 
 // Make implements stage.Preconditioner. It forms K first, starts the command and waits until M is ready. The process

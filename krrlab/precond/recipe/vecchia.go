@@ -51,7 +51,7 @@ func (p Vecchia) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
 	return p, nil
 }
 
-// MaxBytes implements stage.FromK. It counts G, Gᵀ, F and H.
+// MaxBytes implements stage.KernelPreconditioner. It counts G, Gᵀ, F and H.
 func (p Vecchia) MaxBytes(n int) int64 {
 	neighbors := max(0, min(cmp.Or(p.Neighbors, vecchia.MaxRuleNeighbors), n-1))
 	return 16*int64(n)*int64(neighbors+1) + 8*int64(n)*int64(p.S)
@@ -100,7 +100,7 @@ func (p Vecchia) Extend(ctx context.Context, b stage.Bench, m pcg.Preconditioner
 	return inverseWithPivots{inverse, old.pivotFlops * float64(k.Dim()) / float64(m.Dim())}, err
 }
 
-// Factor implements stage.WithFactor.
+// Factor implements stage.FactorPreconditioner.
 func (p Vecchia) Factor() *stage.Approximation {
 	if p.S == 0 {
 		return nil

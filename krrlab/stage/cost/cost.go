@@ -33,10 +33,10 @@ func (s *Seconds) Sum() float64 {
 // Training returns the total without the prediction of test points.
 func (s *Seconds) Training() float64 { return s.Total - s.Predict }
 
-// Costs of the inner loops in units of the Rates, measured on two cores (docs/benchmarks.md). A name that ends in
-// Factor multiplies the flops at the rate of matrix products, one in Bytes counts bytes read, and one in Values counts
-// exponentials that take the same time. A larger number predicts a slower loop. Package recipe has the constants of the
-// preconditioners.
+// Costs of the inner loops in units of the Rates, measured on two cores (docs/benchmarks.md). A constant whose name ends
+// in Factor multiplies the flops at the rate of matrix products, one that ends in Bytes counts bytes read, and one that
+// ends in Values counts exponentials that take the same time. A larger number predicts a slower loop. Package recipe has
+// the constants of the preconditioners.
 const (
 	tileFactor          = 1.4    // computing a tile of K whose entries were not timed
 	byteTileFactor      = 0.63   // the same for points stored in bytes
@@ -106,13 +106,13 @@ type PrecondCost struct {
 	Traffic Exchange // exchange between ranks, except in products with K
 }
 
-// precondParts returns the costs of the preconditioner of a candidate. They are zero for M = I and for a kind that
-// cannot predict them.
-func (m *Model) precondParts(c *Candidate) (p PrecondCost) {
-	if priced, ok := c.Preconditioner.(Preconditioner); ok {
-		p = priced.Cost(m, c.Storage)
+// precondCost returns the costs of the preconditioner of a candidate. They are zero for M = I and for a kind that cannot
+// predict them.
+func (m *Model) precondCost(c *Candidate) (cost PrecondCost) {
+	if p, ok := c.Preconditioner.(Preconditioner); ok {
+		cost = p.Cost(m, c.Storage)
 	}
-	return p
+	return cost
 }
 
 // Predict sets the seconds and bytes of a candidate whose solver, preconditioner, storage and iterations are set. It
@@ -132,8 +132,8 @@ func (m *Model) precondParts(c *Candidate) (p PrecondCost) {
 func (m Model) Predict(c *Candidate) {
 	m.Ranks = max(m.Ranks, 1)
 	m.setEntrySeconds(c)
-	n, sec, parts := float64(m.N), &c.Seconds, m.precondParts(c)
-	c.S, c.LambdaP, c.Neighbors = parts.S, parts.LambdaP, parts.Neighbors
+	n, sec, precondCost := float64(m.N), &c.Seconds, m.precondCost(c)
+	c.S, c.LambdaP, c.Neighbors = precondCost.S, precondCost.LambdaP, precondCost.Neighbors
 	*sec = Seconds{Predict: n * float64(m.TestRows) / float64(m.Ranks) * (m.EntrySeconds + 2*float64(m.T)/m.Gemm32)}
 	c.Bytes = m.Memory(c).Peak
 	if c.Solver == Direct {
@@ -145,7 +145,7 @@ func (m Model) Predict(c *Candidate) {
 		m.predictFourier(c)
 		return
 	}
-	sec.Features, sec.Factor = parts.Features, parts.Factor
+	sec.Features, sec.Factor = precondCost.Features, precondCost.Factor
 	product := m.ProductSeconds(c.Storage)
 	if c.Storage != gram.Recompute {
 		sec.Kernel = m.formedEntries()*m.EntrySeconds + m.WriteSeconds(float64(m.KernelBytes(c.Storage)))
@@ -153,17 +153,19 @@ func (m Model) Predict(c *Candidate) {
 	if !m.ErrorKnown {
 		sec.Kernel += errorPilotValues / m.Exp
 	}
-	sec.Solve = float64(c.Iterations)*(product+m.vectorSeconds(c.Solver, c.Preconditioner != nil)+parts.Apply) + product
+	vectors := m.vectorSeconds(c.Solver, c.Preconditioner != nil)
+	sec.Solve = float64(c.Iterations)*(product+vectors+precondCost.Apply) + product
 	sec.Residual = m.residualSeconds()
 	if c.Storage == gram.Float64 && !m.isSparse(c.Storage) && m.ResidualRounds > 0 { // see gram.Matrix.Certified
 		sec.Residual = float64(m.ResidualRounds) * product
 	}
 	if m.Ranks > 1 {
-		v := m.Traffic(c)
+		exchange := m.Traffic(c)
 		for _, part := range []struct {
 			seconds *float64
 			traffic Traffic
-		}{{&sec.Features, v.Features}, {&sec.Factor, v.Factor}, {&sec.Solve, v.Solve(c)}, {&sec.Residual, v.Residual}} {
+		}{{&sec.Features, exchange.Features}, {&sec.Factor, exchange.Factor}, {&sec.Solve, exchange.Solve(c)},
+			{&sec.Residual, exchange.Residual}} {
 			seconds := m.collectiveSeconds(part.traffic)
 			*part.seconds += seconds
 			sec.Network += seconds
@@ -338,7 +340,7 @@ func VectorBytes(n, t int) int64 { return 10 * 8 * int64(n) * int64(t) }
 
 // Memory returns the memory of one rank for a candidate whose solver, preconditioner and storage are set.
 func (m Model) Memory(c *Candidate) Memory {
-	v := m.precondParts(c).Bytes
+	v := m.precondCost(c).Bytes
 	if v.Points = m.PointBytes; v.Points == 0 {
 		v.Points = 8 * int64(m.N) * int64(m.D)
 	}

@@ -4,8 +4,8 @@ package cost
 const (
 	seriesFactor  = 3  // seconds of a multiply-add in a pass over the points, relative to one in a large matrix product
 	seriesVectors = 6  // number of n×t blocks of float64 that the solve allocates
-	seriesNumbers = 10 // float64 per point that checking rows of K allocates, in addition to a copy of the points
-	seriesRows    = 64 // number of predictions that are checked by kernel sums
+	seriesNumbers = 10 // numbers in float64 for each point that checking rows of K takes, without a copy of the points
+	seriesRows    = 64 // number of predictions that are checked by sums of kernel values
 )
 
 // SeriesBytes returns the memory of a solve by a Fourier series that takes seriesBytes itself, for n points in R^d and

@@ -24,23 +24,23 @@ type Network struct {
 // MeasureNetwork measures the network by timing all-reduces of 1 number and of 10⁶ numbers; it uses the median of 9 and
 // of 3 runs. All ranks must call it together.
 func MeasureNetwork(ctx context.Context, c comm.Comm) (n Network, err error) {
-	r := Group{P: float64(c.Size())}
+	g := Group{P: float64(c.Size())}
 	var medians [2]float64 // seconds
 	sizes := [2]int{1, 1e6}
 	x := make([]int64, sizes[1])
 	for i, size := range sizes {
-		took := make([]float64, [2]int{9, 3}[i])
-		for k := range took {
-			clock := time.Now()
+		seconds := make([]float64, [2]int{9, 3}[i])
+		for k := range seconds {
+			start := time.Now()
 			if err = c.AllReduceInt64(ctx, x[:size]); err != nil {
 				return n, err
 			}
-			took[k] = time.Since(clock).Seconds()
+			seconds[k] = time.Since(start).Seconds()
 		}
-		slices.Sort(took)
-		medians[i] = took[len(took)/2]
+		slices.Sort(seconds)
+		medians[i] = seconds[len(seconds)/2]
 	}
-	small, large := r.Reduce(1), r.Reduce(float64(sizes[1]))
+	small, large := g.Reduce(1), g.Reduce(float64(sizes[1]))
 	n.Latency = medians[0] / small.Steps
 	// at least a tenth of the seconds are for the bytes, even if the latency was measured too large
 	n.Bandwidth = large.Wire / max(medians[1]-large.Steps*n.Latency, medians[1]/10)
@@ -104,26 +104,26 @@ const (
 	pairwiseRanks = 3        // up to so many ranks, package comm exchanges between pairs in two steps
 )
 
-// Reduce returns the traffic of an all-reduce of so many numbers.
-func (r Group) Reduce(numbers float64) Traffic {
-	steps := 2 * math.Ceil(math.Log2(r.P))
-	if r.P <= pairwiseRanks {
+// Reduce returns the traffic of an all-reduce of the given count of numbers.
+func (g Group) Reduce(numbers float64) Traffic {
+	steps := 2 * math.Ceil(math.Log2(g.P))
+	if g.P <= pairwiseRanks {
 		steps = 2
 	} else if 8*numbers >= ringBytes {
-		steps = 2 * (r.P - 1)
+		steps = 2 * (g.P - 1)
 	}
-	return Traffic{int64(8 * numbers), 16 * numbers * (r.P - 1) / r.P, steps}
+	return Traffic{int64(8 * numbers), 16 * numbers * (g.P - 1) / g.P, steps}
 }
 
 // Gather returns the traffic of an all-gather of an n×width block whose rows are distributed over the ranks.
-func (r Group) Gather(width float64) Traffic {
-	return Traffic{int64(8 * r.OwnRows * width), 8 * (r.Rows - r.OwnRows) * width, r.P - 1}
+func (g Group) Gather(width float64) Traffic {
+	return Traffic{int64(8 * g.OwnRows * width), 8 * (g.Rows - g.OwnRows) * width, g.P - 1}
 }
 
-// Broadcast returns the traffic of a broadcast of so many bytes, to which the first rank contributes the given part as
-// the root.
-func (r Group) Broadcast(bytes, contributed float64) Traffic {
-	return Traffic{int64(contributed), bytes, math.Ceil(math.Log2(r.P))}
+// Broadcast returns the traffic of a broadcast of the given number of bytes in all. The first rank, as the root of some
+// of the broadcasts, contributes a part of them.
+func (g Group) Broadcast(bytes, contributed float64) Traffic {
+	return Traffic{int64(contributed), bytes, math.Ceil(math.Log2(g.P))}
 }
 
 // Traffic predicts the exchanges between the ranks: 8(nt+2) bytes for a product with K, 8(2nt+2) in float64, and the
@@ -133,20 +133,20 @@ func (m Model) Traffic(c *Candidate) Exchange {
 	if m.Ranks < 2 || c.Solver == Direct {
 		return Exchange{}
 	}
-	e, t := m.precondParts(c).Traffic, float64(max(1, m.T))
-	r := m.Group()
+	e, t := m.precondCost(c).Traffic, float64(max(1, m.T))
+	g := m.Group()
 	if c.Solver == Fourier { // about: the moments and a projection gather sums of cells, and two passes gather values
 		sums := float64(c.Work.RowSums)
-		e.Factor.Add(Group{r.P, sums / r.P, sums}.Gather(1), 2)
-		e.Factor.Add(r.Gather(t), 2)
+		e.Factor.Add(Group{g.P, sums / g.P, sums}.Gather(1), 2)
+		e.Factor.Add(g.Gather(t), 2)
 		return e
 	}
-	exact, product := r.Reduce(2*r.Rows*t+2), r.Reduce(r.Rows*t+2)
+	exact, product := g.Reduce(2*g.Rows*t+2), g.Reduce(g.Rows*t+2)
 	if c.Storage == gram.Float64 {
 		product = exact
 	}
 	e.Iteration.Add(product, 1)
-	e.Iteration.Add(Traffic{Steps: r.Reduce(r.P).Steps}, 1) // agreement between the ranks
+	e.Iteration.Add(Traffic{Steps: g.Reduce(g.P).Steps}, 1) // agreement between the ranks
 	if m.ResidualRounds > 0 {
 		e.Residual.Add(exact, float64(m.ResidualRounds))
 		return e
@@ -154,6 +154,6 @@ func (m Model) Traffic(c *Candidate) Exchange {
 	rows := min(m.N, bound.MaxResidualRows)
 	rowsOfFirst := comm.RowCounts(rows, answers.BatchRows, m.Ranks, 1)[0]
 	e.Residual.Add(product, 1)
-	e.Residual.Add(Group{r.P, float64(rowsOfFirst), float64(rows)}.Gather(t), 1)
+	e.Residual.Add(Group{g.P, float64(rowsOfFirst), float64(rows)}.Gather(t), 1)
 	return e
 }

@@ -72,7 +72,7 @@ type sweep struct {
 	y         *mat.Dense
 	zSeconds  float64 // time to form Z
 	options   *Options
-	eigenForm *precond.Woodbury // ZZᵀ+λI in the eigen form
+	eigenForm *precond.Woodbury // ZZᵀ+λI by an eigendecomposition of ZᵀZ, which gives M⁻¹ for every λ_p
 	sets      []*pencil.Set     // rows of all λ_p, at most maxColumns in a set
 }
 
@@ -107,8 +107,8 @@ func (s *sweep) measureCost(ctx context.Context) error {
 	return err
 }
 
-// lanczosOptions returns the options of a Lanczos process that may fail with half of the allowed probability, as both η
-// and κ have one. tol is the relative width of the interval at which the process ends.
+// lanczosOptions returns the options of a Lanczos process. The process may fail with half of the allowed probability,
+// because η and κ have one process each. tol is the relative width of the interval at which the process ends.
 func (s *sweep) lanczosOptions(tol float64, stream string) lanczos.Options {
 	return lanczos.Options{Steps: s.options.Steps, Tol: tol, Confidence: 1 - (1-s.options.Confidence)/2,
 		Start: s.options.stream.Sub(stream)}

@@ -122,8 +122,8 @@ func formFeatures(ctx context.Context, m feature.Map, p *problem,
 
 // featureBytes returns the largest memory of the rows of Z on any rank.
 func (p *problem) featureBytes(s int) int64 {
-	n, unit := p.A.Dim(), precond.RankRows*p.Comm.Size()
-	return 4 * int64(min(n, (n+unit-1)/unit*precond.RankRows)) * int64(s)
+	n, roundRows := p.A.Dim(), precond.RankRows*p.Comm.Size() // ranks own blocks of RankRows rows
+	return 4 * int64(min(n, (n+roundRows-1)/roundRows*precond.RankRows)) * int64(s)
 }
 
 // eachOfTwo returns the confidence of each of two statements that hold together with confidence c.

@@ -150,7 +150,7 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 		if c.Solver == cost.Direct {
 			allowed = []gram.Storage{c.Storage}
 		}
-		_, needsExactK := c.Preconditioner.(stage.FromK) // M is built from entries of K
+		_, needsExactK := c.Preconditioner.(stage.KernelPreconditioner) // M is built from entries of K
 		for _, c.Storage = range allowed {
 			autoFixed16 := c.Storage == gram.Fixed16 && fixed.Storage == gram.Auto
 			if m.predict(&c); c.RefusalReason == "" && !(autoFixed16 && needsExactK) {
