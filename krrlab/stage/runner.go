@@ -35,7 +35,7 @@ type Definition struct {
 	Tables []Table // additional tables that the command can write
 
 	Indefinite bool   // the stage also accepts a K that is not positive semi-definite
-	NoBackend  string // reason why no Backend can run the stage, with advice; "": one can
+	NoBackend  string // reason why no krrlab.Backend (ranks elsewhere) can run the stage, with advice; "": one can
 }
 
 // Hinter is a Runner that can give the user of its command a hint about the options; "" for none.
@@ -49,7 +49,8 @@ type Command struct {
 	Precond Preconditioner             // preconditioner that the flags name; nil: none
 	IsSet   func(flags ...string) bool // reports whether any of these flags was set
 	Kernel  kernel.Spec                // kernel that the flags specify
-	// Distance are the numbers of --sigma for datasets.ChangeDistance; nil: there is one length scale for all features.
+	// Distance has the length scales of the features that --sigma lists, for datasets.ChangeDistance; nil: one length
+	// scale serves all features.
 	Distance   []float64
 	Lambda     float64 // ridge; 0: chosen from the data
 	FitCommand string  // krrlab fit command for these data

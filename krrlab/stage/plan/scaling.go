@@ -141,9 +141,9 @@ var _ stage.Stage = (*Scaling)(nil)
 // solve gets no faster.
 func (s *Scaling) String() string {
 	var b stage.Lines
-	m, on := &s.Machines, &s.Requested
+	m, requested := &s.Machines, &s.Requested
 	b.Add("data", "%s: n = %d, d = %d, t = %d", s.Dataset, s.N, s.D, s.T)
-	b.Add("way", "%v, K %v; %s, %s", &s.Choice, on.Storage, plural.Count(s.Choice.Iterations, "iteration"),
+	b.Add("way", "%v, K %v; %s, %s", &s.Choice, requested.Storage, plural.Count(s.Choice.Iterations, "iteration"),
 		s.IterationSource)
 	memory := ""
 	if m.Memory > 0 {
@@ -152,17 +152,17 @@ func (s *Scaling) String() string {
 	b.Add("machines", "%d of %s%s, %.3g Gbit/s, %.3g µs; %.3g and %.3g Gflop/s, %.3g GB/s (%s)%s", m.Nodes,
 		plural.Count(m.Cores, "core"), memory, 8e-9*m.Bandwidth, 1e6*m.Latency, m.Gemm32/1e9, m.Gemm64/1e9, m.Read/1e9,
 		folderPattern.ReplaceAllString(m.Machine, "("), spreadText(&m.Entries))
-	v := on.Seconds
+	v := requested.Seconds
 	b.AddSeconds(v.Total, "kernel", v.Kernel, "features", v.Features, "factor", v.Factor, "solve", v.Solve, "residual",
 		v.Residual)
-	b.Add("network", "%.3g s of them; %s handed over by a rank", v.Network, accel.FormatBytes(on.SentBytes))
-	b.Add("memory", "%s a rank, %s", accel.FormatBytes(on.Bytes), on.LargestPart)
+	b.Add("network", "%.3g s of them; %s handed over by a rank", v.Network, accel.FormatBytes(requested.SentBytes))
+	b.Add("memory", "%s a rank, %s", accel.FormatBytes(requested.Bytes), requested.LargestPart)
 	if m.Price > 0 {
-		b.Add("money", "%.2f", on.TotalPrice)
+		b.Add("money", "%.2f", requested.TotalPrice)
 	}
 	b.AddText("does not fit", s.Choice.RefusalReason)
 	name := "limits"
-	for _, l := range on.Limits {
+	for _, l := range requested.Limits {
 		if l.Resource != "" {
 			b.Add(name, "%s, %.3g s: %s", l.Stage, l.Seconds, l.Resource)
 			name = ""

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// Limits for choosing a Fourier series. They are judgments.
+// Limits for choosing a Fourier series, chosen by judgment.
 const (
 	// seriesGain is the smallest ratio of the seconds of the fastest other candidate to those of a Fourier series at
 	// which the plan chooses the series. A larger value chooses it less often.

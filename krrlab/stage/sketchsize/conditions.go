@@ -13,8 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Conditions are the quantities of Theorem 7's conditions (Constants), measured for one Z, n×s. P is the projector on
-// the eigenvectors of ZZᵀ whose eigenvalues exceed θλ. All intervals hold together with the requested probability.
+// Conditions are the quantities of Theorem 7's conditions, measured for one matrix Z of features, n×s. P is the projector
+// on the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and Constants has θ, α and γ. All intervals hold together with
+// the requested probability.
 type Conditions struct {
 	Rank int               `json:"rank"` // rank of P: number of eigenvalues of ZZᵀ above θλ
 	Norm estimate.Interval `json:"norm"` // ‖(I−P)K(I−P)‖₂/λ; condition 1 requires at most α
@@ -27,7 +28,7 @@ type Conditions struct {
 	Seconds float64           `json:"seconds"`     // time of the measurements
 }
 
-// Verdict is the result of a test of a condition or of a rung.
+// Verdict is the result of a test of a condition, or of a rung: one number of features that the search tries.
 type Verdict string
 
 const (
@@ -124,8 +125,10 @@ func (p *eigenprojector) complement(ctx context.Context, dst, src *mat.Dense) er
 // complementOperator is (I−P)K(I−P), of order n.
 type complementOperator struct{ *eigenprojector }
 
+// Dim returns n.
 func (a *complementOperator) Dim() int { return a.inverse.Dim() }
 
+// MulTo sets dst = (I−P)K(I−P)src.
 func (a *complementOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	if err := a.complement(ctx, a.x, src); err != nil { // (I−P)src
 		return err
@@ -140,8 +143,10 @@ func (a *complementOperator) MulTo(ctx context.Context, dst, src *mat.Dense) err
 // √c·ẐV_rΣ̂_r⁻² it is BᵀKB.
 type rangeOperator struct{ *eigenprojector }
 
+// Dim returns r.
 func (a *rangeOperator) Dim() int { return a.rank }
 
+// MulTo sets dst = BᵀKB·src.
 func (a *rangeOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	a.featureVec.Zero()
 	offset := len(a.sigma2) - a.rank

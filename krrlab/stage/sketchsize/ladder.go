@@ -40,11 +40,11 @@ type Problem struct {
 type ladder struct {
 	x        points.Points // points of this rank
 	comm     comm.Comm
-	features feature.Doubling
-	g        rng.Stream
-	zHat     *points.Dense32 // Ẑ, n×s; nil before the first rung
-	gram     precond.Gram    // ẐᵀẐ
-	seconds  Seconds         // total seconds of all rungs so far
+	features feature.Doubling // distribution of the features, which makes those of a narrower rung the first of a wider
+	g        rng.Stream       // random numbers of the features
+	zHat     *points.Dense32  // Ẑ, n×s; nil before the first rung
+	gram     precond.Gram     // ẐᵀẐ
+	seconds  Seconds          // total seconds of all rungs so far
 }
 
 // growTo adds features until their number is width, and updates ẐᵀẐ.
@@ -101,10 +101,11 @@ func (l *ladder) newMetric(ctx context.Context, lambdaP float64) (*metric, error
 
 // metric is M = (ẐẐᵀ+cλ_pI)/c.
 type metric struct {
-	scaledInverse *precond.Woodbury // ẐẐᵀ+cλ_pI
-	scale         float64
+	scaledInverse *precond.Woodbury // ẐẐᵀ+cλ_pI, which solves with it
+	scale         float64           // c
 }
 
+// Dim returns n.
 func (m *metric) Dim() int { return m.scaledInverse.Dim() }
 
 // SolveTo sets dst = M⁻¹r = c(ẐẐᵀ+cλ_pI)⁻¹r.

@@ -20,7 +20,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Seconds are the wall-clock seconds of a rung; with several ranks, those of rank 0.
+// Seconds are the wall-clock seconds of a rung, one number of features s that the search tries. With several ranks they
+// are those of rank 0.
 type Seconds struct {
 	Features float64 `json:"features"` // time to form Z, of this and all previous rungs
 	Gram     float64 `json:"gram"`     // time to form ZᵀZ, of this and all previous rungs

@@ -95,7 +95,7 @@ func (c Constants) Upper() float64 {
 	a := 1 + c.Gamma
 	hiAt := func(x float64) float64 { return (1 + sq(math.Sqrt(a)*x+math.Sqrt(c.Alpha))) / (1 + x*x) }
 	hi := max(hiAt(0), a)
-	if x, ok := root(math.Sqrt(a*c.Alpha), 1+c.Alpha-a, -math.Sqrt(a*c.Alpha)); ok {
+	if x, ok := positiveRoot(math.Sqrt(a*c.Alpha), 1+c.Alpha-a, -math.Sqrt(a*c.Alpha)); ok {
 		hi = max(hi, hiAt(x))
 	}
 	return hi
@@ -115,7 +115,7 @@ func (c Constants) Lower() float64 {
 	}
 	kink := math.Sqrt(c.Alpha / b)
 	lo := min(loAt(kink), b)
-	if x, ok := root(math.Sqrt(b*c.Alpha), b*top-1-c.Alpha, -top*math.Sqrt(b*c.Alpha)); ok && x > kink {
+	if x, ok := positiveRoot(math.Sqrt(b*c.Alpha), b*top-1-c.Alpha, -top*math.Sqrt(b*c.Alpha)); ok && x > kink {
 		lo = min(lo, loAt(x))
 	}
 	return lo
@@ -145,10 +145,11 @@ func (c Constants) FeatureFactor() float64 {
 	return math.Inf(1)
 }
 
+// sq returns x².
 func sq(x float64) float64 { return x * x }
 
-// root returns the positive root of px²+qx+r for p > 0 > r, without cancellation; ok is false if p = 0.
-func root(p, q, r float64) (x float64, ok bool) {
+// positiveRoot returns the positive root of px²+qx+r for p > 0 > r, without cancellation; ok is false if p = 0.
+func positiveRoot(p, q, r float64) (x float64, ok bool) {
 	if p == 0 {
 		return 0, false
 	}

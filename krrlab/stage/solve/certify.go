@@ -17,27 +17,27 @@ import (
 // o.LambdaMin to the lower bound of the eigenvalues of M⁻¹A. For stop rule labels it draws the sample of rows whose
 // labels are watched. It returns an error if these rows cannot be scaled like the training points.
 func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
-	w := &s.bounds
-	w.Problem = s.newBasis(s.solutionNorms)
-	o.LambdaMin = w.Problem.Mu
-	w.Stop, w.Tau, w.Tol, w.TolFraction = s.Stop, s.Policy.TolFraction*s.Tol, s.Tol, o.Tol/s.Tol
-	w.Classes, w.Trace, w.Stopped = s.Train.Task == datasets.Classification, s.estimateTrace, false
+	b := &s.bounds
+	b.Problem = s.newBasis(s.solutionNorms)
+	o.LambdaMin = b.Problem.Mu
+	b.Stop, b.Tau, b.Tol, b.TolFraction = s.Stop, s.Policy.TolFraction*s.Tol, s.Tol, o.Tol/s.Tol
+	b.Classes, b.Trace, b.Stopped = s.Train.Task == datasets.Classification, s.estimateTrace, false
 	if s.refining { // a refinement ends by its residual only
-		w.Stop = bound.Stop{}
+		b.Stop = bound.Stop{}
 	}
-	if w.Stop.Rule != bound.ByLabels || w.Sample != nil {
+	if b.Stop.Rule != bound.ByLabels || b.Sample != nil {
 		return nil
 	}
 	rows := s.Train.X
 	if stopRows := s.StopRows; stopRows != nil {
 		scaled, err := s.Train.Scaling.Apply(stopRows)
 		if err != nil {
-			return fmt.Errorf("krrlab: the rows of stop %v: %w", w.Stop, err)
+			return fmt.Errorf("krrlab: the rows of stop %v: %w", b.Stop, err)
 		}
 		rows = scaled.X
 	}
 	var err error
-	w.Sample, err = bound.NewLabelSample(ctx, s.Kernel, s.Train.X, rows, w.Stop.MaxUndecided,
+	b.Sample, err = bound.NewLabelSample(ctx, s.Kernel, s.Train.X, rows, b.Stop.MaxUndecided,
 		rng.New(s.Seed).Sub("labels"))
 	return err
 }

@@ -1,6 +1,6 @@
 // Package solve is the stage that solves (K+λI)C = Y. It has the System to solve, the function Run, and the Solution
-// with its lines, table, figure and JSON. krrlab.Lab.Solve builds a System from its Config and provides the Source of K
-// and M.
+// with its lines, table, figure and JSON. krrlab.Lab.Solve builds a System from its Config and provides the
+// MatrixBuilder, which makes K̃ and M.
 //
 // A solve has up to four steps:
 //

@@ -131,7 +131,7 @@ func (f *fourierRun) normal(ctx context.Context) (*fourier.NormalMatrix, *refine
 
 // refinement is the state before a round of refinement.
 type refinement struct {
-	b *mat.Dense // ΦᵀW^½R, modes×t
+	b *mat.Dense // ΦᵀW^½R, modes×t: the right-hand sides of the next solve for the modes
 	c *mat.Dense // coefficients C, n×t
 	r *mat.Dense // residuals R = Y − (K̃+λI)C, n×t
 }

@@ -189,24 +189,23 @@ func (t *System) DirectStorage() gram.Storage {
 // setTolFraction sets o.TolFraction, the share of the tolerance at which an iteration with products by a ends. If
 // exact is not nil, it also makes pcg compute true residuals with exact, or with a where that is as good, and restart
 // from them.
-func (t *run) setTolFraction(o *pcg.Options, a, exact *gram.Matrix) {
-	p, stored := &t.Policy, a.Choice()
+func (s *run) setTolFraction(o *pcg.Options, a, exact *gram.Matrix) {
+	p, stored := &s.Policy, a.Choice()
 	// leave room for the error that the checked rows will reveal
-	if o.TolFraction = p.TolFraction; exact == nil && !t.refining && a.Storage() != gram.Float64 {
-		o.TolFraction = max(p.StoredTolFraction-p.ErrorShare*stored.Error/(t.Lambda*t.Tol), p.MinTolFraction)
+	if o.TolFraction = p.TolFraction; exact == nil && !s.refining && a.Storage() != gram.Float64 {
+		o.TolFraction = max(p.StoredTolFraction-p.ErrorShare*stored.Error/(s.Lambda*s.Tol), p.MinTolFraction)
 	}
 	if exact != nil {
-		o.Exact, o.ReachableReduction = t.residualOperator(a, exact),
-			min(p.RestartReduction*stored.Error/t.Lambda, p.MaxRestartReduction)
+		o.Exact, o.ReachableReduction = s.residualOperator(a, exact),
+			min(p.RestartReduction*stored.Error/s.Lambda, p.MaxRestartReduction)
 	}
 }
 
-// refineTol returns the tolerance of a refinement with K̃, which leaves room for the storage residual ‖Ec‖₂/‖y‖₂, given
-// as storage. slack is the factor that covers the sampling error of that residual. The result is false if too little of
-// tau is left.
-func (t *System) refineTol(tau, slack, storage float64) (float64, bool) {
-	remaining := tau - t.Policy.SafetyFactor*slack*storage
-	return remaining, remaining >= tau*t.Policy.MinRemainingShare
+// refineTol returns the tolerance of a refinement with K̃, which leaves room for the storage residual ‖Ec‖₂/‖y‖₂ of the
+// answer. samplingFactor covers the sampling error of that residual. suffices is false if too little of tau is left.
+func (t *System) refineTol(tau, samplingFactor, storageResidual float64) (tol float64, suffices bool) {
+	tol = tau - t.Policy.SafetyFactor*samplingFactor*storageResidual
+	return tol, tol >= tau*t.Policy.MinRemainingShare
 }
 
 // recomputedTol returns the tolerance of a refinement with a recomputed K that is not in float64. It leaves room for

@@ -85,8 +85,8 @@ func (s *run) residualMatrix(ctx context.Context, inaccurate bool) (*gram.Matrix
 	return f, recomputedIn(f.Choice().Arithmetic), tau, nil
 }
 
-// residualOperator is the K+λI with which pcg computes true residuals: the stored one where its proved error is
-// negligible, and otherwise Matrix.
+// residualOperator is the K+λI with which pcg computes true residuals: the stored one for an iterate x at which its
+// proved error is negligible, and otherwise Matrix.
 type residualOperator struct {
 	*gram.Matrix
 	stored     *gram.Matrix                  // K̃ in float64 with a proved error; nil: K̃ is stored otherwise

@@ -27,13 +27,13 @@ type run struct {
 	refining      bool          // the iteration improves an answer of this solve
 }
 
-// Run solves the system t with the matrices that source makes. It returns the coefficients C, n×t, and sets the
+// Run solves the system t with the matrices that build makes. It returns the coefficients C, n×t, and sets the
 // properties of the answer in sol, except for its model. The fields of sol that describe the request must be set.
 //
 // C is nil if there is no answer. If ctx ended or the Monitor stopped the iteration, Run may return the last iterate
 // together with the error. A planned solve that takes too long returns ErrLate and no answer.
-func Run(ctx context.Context, t *System, source MatrixBuilder, sol *Solution) (*mat.Dense, error) {
-	s := &run{System: t, buildMatrices: source, sol: sol}
+func Run(ctx context.Context, t *System, build MatrixBuilder, sol *Solution) (*mat.Dense, error) {
+	s := &run{System: t, buildMatrices: build, sol: sol}
 	sol.System = t
 	solver := s.iterate
 	switch t.Solver {
@@ -136,11 +136,11 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 		sol.ResidualKind = kind
 	}
 	start := time.Now()
-	run := pcg.Solve
+	solve := pcg.Solve
 	if s.Solver == BlockPCG {
-		run = pcg.SolveBlock
+		solve = pcg.SolveBlock
 	}
-	res, err := run(ctx, s.A, s.M, s.Y, o)
+	res, err := solve(ctx, s.A, s.M, s.Y, o)
 	if res == nil || res.Status == pcg.Failed {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ type System struct {
 	Solver       Solver
 	Tol          float64 // tolerance τ of the relative residual
 	MaxIter      int
-	Storage      gram.Storage // storage of K; Auto leaves it to the Source
+	Storage      gram.Storage // storage of K; Auto leaves it to the MatrixBuilder
 	RetryFloat64 bool         // a planned direct solve in float32 is repeated in float64 if it misses the tolerance
 	Tiles        gram.Tiles
 	Memory       accel.Budget // of a direct solve, in addition to the points
@@ -86,8 +86,8 @@ type System struct {
 	Stop         bound.Stop
 	StopRows     *datasets.Dataset // rows whose labels stop rule labels watches, not scaled; nil: the training rows
 
-	Comm       comm.Comm
-	Monitor    func(stage.Event) error // must not be nil
+	Comm       comm.Comm               // ranks that share the solve
+	Monitor    func(stage.Event) error // receives progress, and ends the solve by an error; must not be nil
 	Plan       *plan.Report            // plan that chose the method; nil: none
 	Checkpoint *Checkpoint
 	// Start has coefficients from which the iteration starts, n×t; nil: from 0. Stop rule anorm always starts from 0,

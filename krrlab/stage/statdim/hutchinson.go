@@ -149,8 +149,10 @@ type shifted struct {
 	lambda float64
 }
 
+// Dim returns the order n.
 func (a shifted) Dim() int { return a.k.Dim() }
 
+// MulTo sets dst = (K+λI)src.
 func (a shifted) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	if err := a.k.KMulTo(ctx, dst, src); err != nil {
 		return err

@@ -27,7 +27,9 @@ type problem struct {
 	K      matrix
 	Lambda float64 // λ > 0
 	Error  float64 // e ≥ ‖K_stored−K‖₂; 0 if K is exact
-	Unit   float64 // u, if a product Kv has a further error of u·‖Kv‖₂ because float32 tiles round v; else 0
+	// ProductRounding is u ≥ ‖D‖₂ if products with the stored K are K(I+D)v, because v is rounded (gram.Matrix.Unit);
+	// 0: they are exact.
+	ProductRounding float64
 
 	// Control is M = ZZᵀ+λ_pI in the eigen form, used as preconditioner and control variate; nil: neither.
 	Control *precond.Woodbury
@@ -52,7 +54,7 @@ func traceBounds(n int, t, lambda float64) (lo, hi float64) {
 // ≤ n−s on average.
 func (p *problem) storageError(s float64) float64 {
 	n := float64(p.K.Dim())
-	return p.Error/p.Lambda*max(0, min(n-s, 2*s)) + p.Unit*math.Sqrt(max(0, s*(n-s)))
+	return p.Error/p.Lambda*max(0, min(n-s, 2*s)) + p.ProductRounding*math.Sqrt(max(0, s*(n-s)))
 }
 
 // eigenvalueBound returns λ−e, a lower bound for the smallest eigenvalue of the stored K+λI, but at least λ/2. The
@@ -97,8 +99,9 @@ func (p *problem) interval(r *Estimates, value float64, o *Options, method strin
 }
 
 // narrowInterval calls batch with an increasing total number m of probes, the tolerance of their solves and the
-// estimate so far, until the interval is as narrow as requested, there are MaxProbes, or more probes cannot make it so.
-// If a batch fails, it returns the result of the previous batches together with the error.
+// estimate so far. It ends when the interval is as narrow as requested, when there are MaxProbes probes, or when more
+// probes cannot make the interval narrow enough. If a batch fails, it returns the result of the previous batches together
+// with the error.
 func (p *problem) narrowInterval(o *Options, batch func(m int, tol float64, current estimate.Interval) (*Estimates,
 	error)) (res *Estimates, err error) {
 	start, m, current := time.Now(), o.probes, estimate.Interval{}
@@ -126,7 +129,7 @@ func (o *Options) nextProbeCount(m int, w float64) int {
 // sample holds the values of the probes. The expectation of w is known.
 type sample struct {
 	y    []float64 // zᵀ(I−λA⁻¹)z of each probe
-	half []float64 // error bound of y
+	half []float64 // bound of the error of each y, the half-width of its interval
 	w    []float64 // control variate of each probe; empty without one
 }
 

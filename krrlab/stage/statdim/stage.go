@@ -60,7 +60,7 @@ const (
 	Fourier Method = "fourier"
 )
 
-// Limits of the work. They are judgments.
+// Limits of the work, chosen by judgment.
 const (
 	maxExactN          = 3000 // largest n for which Auto computes all eigenvalues
 	maxControlFeatures = 2000 // maximum number s of features of the control variate, which takes 9s³ flops
@@ -233,7 +233,7 @@ func (r *run) runProbes(ctx context.Context) error {
 		return err
 	}
 	r.KError = k.Choice().Error + k.Error // error of the stored K, and of products with it
-	p := &problem{K: k, Lambda: r.Lambda, Error: r.KError, Unit: k.Unit()}
+	p := &problem{K: k, Lambda: r.Lambda, Error: r.KError, ProductRounding: k.Unit()}
 	if z != nil {
 		if p.Control, _, err = r.inEigenForm(ctx, z); err != nil {
 			return err

@@ -208,7 +208,7 @@ func TestProductRounding(t *testing.T) {
 	const n, u, lambda = 40, 1e-3, 0.5
 	k := dense{testkit.AddRidge(mat.NewSymDense(n, nil), 1)}
 	for _, m := range methods {
-		r := testkit.Must(m.run(t.Context(), &problem{K: scaledDown{k, u}, Lambda: lambda, Unit: u,
+		r := testkit.Must(m.run(t.Context(), &problem{K: scaledDown{k, u}, Lambda: lambda, ProductRounding: u,
 			Control: controlVariate(t, points.NewDense32(n, 1, nil), lambda)}, &Options{stream: rng.New(1)}))
 		if want := n / (1 + lambda); !r.Estimate.Contains(want) || math.Abs(r.Estimate.Value-want) < u*want/10 ||
 			r.Storage > 2*u*want {

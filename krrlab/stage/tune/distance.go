@@ -29,7 +29,7 @@ const (
 	fullDistance    = "full"
 )
 
-// Limits of the search for a distance, and its prior. They are judgments.
+// Limits of the search for a distance, and its prior, chosen by judgment.
 const (
 	maxFeatures     = 64   // maximum number of features
 	maxFittedRows   = 1000 // maximum number of rows to fit to; it is also at most half of the rows
@@ -82,8 +82,8 @@ func (f *DistanceFit) summary(m model.Metric) string {
 		outward.Percent(f.Gain, 2), outward.Percent(f.GainError, 1))
 }
 
-// obstacle explains why no distance can be searched for the kernel; it is "" if one can.
-func (f *family) obstacle() string {
+// distanceObstacle explains why no distance can be searched for the kernel of a family; it is "" if one can.
+func (f *family) distanceObstacle() string {
 	if kernel.ArgumentOf(f.base) == kernel.InnerProduct {
 		return fmt.Sprintf("the kernel %s is a function of inner products", f.name)
 	}
@@ -93,8 +93,8 @@ func (f *family) obstacle() string {
 	return ""
 }
 
-// distanceRows returns the number of rows that a distance is fitted to, and explains why none can be searched for the
-// data; the reason is "" if one can.
+// distanceRows returns the number of rows that a distance is fitted to. reason explains why no distance can be searched
+// for these data; it is "" if one can.
 func (s *search) distanceRows() (fittedRows int, reason string) {
 	rows, d := len(s.distinctRows()), s.data.train.Dim()
 	rowLimit, minRows := min(maxFittedRows, rows/2), max(minFittedRows, rowsPerFeature*d)
@@ -113,9 +113,9 @@ func (s *search) distanceRows() (fittedRows int, reason string) {
 	return fittedRows, reason
 }
 
-// searchDistances searches, after a level, for a length scale per feature and then for a matrix. If a distance reduces
-// the error of rows not used for its fit by more than two standard errors of the difference, the best kernel with this
-// distance joins the search on this level.
+// searchDistances searches, after a level (the part of the search on one sample of rows), for a length scale per feature
+// and then for a matrix. If a distance reduces the error of rows not used for its fit by more than two standard errors of
+// the difference, the best kernel with this distance joins the search on this level.
 func (s *search) searchDistances(ctx context.Context, level int) error {
 	best, _ := s.bestPoint(level)
 	if s.opt.Distance == sigmaDistance || s.opt.Sigma > 0 || best == nil {
@@ -123,7 +123,7 @@ func (s *search) searchDistances(ctx context.Context, level int) error {
 	}
 	fittedRows, reason := s.distanceRows()
 	if reason == "" {
-		reason = best.family.obstacle()
+		reason = best.family.distanceObstacle()
 	}
 	if reason != "" {
 		s.distanceNote = "not searched: " + reason
@@ -175,7 +175,7 @@ func (s *search) addFamily(ctx context.Context, level int, base *family, result 
 // judgingCount returns the number of judging rows among n rows, of which m are fitted.
 func judgingCount(n, m int) int { return min(maxJudgingRatio*m, n-m) }
 
-// distanceSearch fits distances to the first m of some rows and judges them by the others.
+// distanceSearch fits distances to the first m rows of a sample and judges them by the others, the judging rows.
 type distanceSearch struct {
 	distanceObjective               // objective, without points and prior
 	sample            *sample       // all rows

@@ -22,8 +22,8 @@ type gaussianProcess struct {
 	lengths gridPoint        // ℓ
 	beta    float64          // β
 	scale   float64          // s
-	chol    mat.Cholesky
-	weights []float64 // R⁻¹(y−m−β), R = corr+νI
+	chol    mat.Cholesky     // factor of R = corr+νI, where corr are the correlations of the points
+	weights []float64        // R⁻¹(y−m−β)
 
 	// Every step of a search evaluates the same points. Both moments are therefore cached.
 	means map[gridPoint]float64 // posterior means

@@ -108,21 +108,22 @@ func (o *Options) check() error {
 	if o.Gamma > 0 && math.IsInf(1/o.Gamma, 1) {
 		return fmt.Errorf("tune: γ = %g: want a number whose inverse is finite in float64", o.Gamma)
 	}
-	if o.isExplicit() && o.Sigma > 0 {
+	if o.requiresDistance() && o.Sigma > 0 {
 		return fmt.Errorf("tune: the distance %s is not searched for a given σ = %g", o.Distance, o.Sigma)
 	}
 	withDefaults := o.withDefaults()
 	families, err := withDefaults.families()
 	for _, f := range families {
-		if reason := f.obstacle(); reason != "" && o.isExplicit() {
+		if reason := f.distanceObstacle(); reason != "" && o.requiresDistance() {
 			return fmt.Errorf("tune: no distance %s: %s", o.Distance, reason)
 		}
 	}
 	return err
 }
 
-// isExplicit reports whether the caller wants a distance, so that it is an error if none can be searched.
-func (o *Options) isExplicit() bool {
+// requiresDistance reports whether the options ask for length scales or a matrix, so that it is an error if none can be
+// searched.
+func (o *Options) requiresDistance() bool {
 	return o.Distance == lengthsDistance || o.Distance == fullDistance
 }
 
@@ -264,7 +265,7 @@ type axis struct {
 }
 
 // scaleAxis and lambdaAxis are the grids of the scale, in multiples of the typical scale of the rows, and of λ, in
-// multiples of the mean of K's diagonal. They are judgments.
+// multiples of the mean of K's diagonal. Their limits and steps were chosen by judgment.
 var (
 	scaleAxis  = axis{1.0 / 16, 16, math.Pow(2, 0.25), []float64{0.2, 0.6, 1.8}}
 	lambdaAxis = axis{1e-7, 1e3, math.Pow(10, 0.25), []float64{1e-5, 1e-3, 0.1, 3}}

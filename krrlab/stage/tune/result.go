@@ -260,7 +260,8 @@ func (s *search) choosePoint(level int) *point {
 			continue
 		}
 		excess, standardError := p.loss.relativeExcess(best.loss)
-		if p == best || excess <= min(standardError, tieTolerance) && s.model(level, p.family).mean(p.location)-lowest <= tieTolerance {
+		modeled := s.model(level, p.family).mean(p.location)
+		if p == best || excess <= min(standardError, tieTolerance) && modeled-lowest <= tieTolerance {
 			tied = append(tied, p)
 		}
 	}

@@ -25,9 +25,9 @@ import (
 // forms K for every kernel and σ. The first m of its n rows are fitted; the others are only predicted.
 type sample struct {
 	x              points.Points
-	unscaled       points.Points // x before setShape; nil: x
-	shape          []float64     // shape of the distance, as for stretch; nil: all features have one length scale
-	y              *mat.Dense
+	unscaled       points.Points                 // x before setShape; nil: x
+	shape          []float64                     // shape of the distance, as for stretch; nil: all features have one length scale
+	y              *mat.Dense                    // coded targets, n×t
 	judgment       scoring                       // metric and weights of the judging rows, or of all rows if none
 	sqrtWeights    []float64                     // √w_i of the fitted rows, and 1 for judging rows; nil: all ones
 	tables         map[kernel.Argument][]float64 // lower triangles, n×m, of ‖x−z‖₂², ‖x−z‖₁ or xᵀz
@@ -212,7 +212,7 @@ func (s *sample) predictionLoss(ctx context.Context, lambda float64) (*loss, err
 	return s.judgment.loss(y, &e), nil
 }
 
-// appendJudging appends rows that are judged by j but not fitted.
+// appendJudging appends judging rows: they are not fitted, and the loss is that of their predictions, by j.
 func (s *sample) appendJudging(x points.Points, y *mat.Dense, j scoring) {
 	n, d := s.x.Dims()
 	m, t := y.Dims()

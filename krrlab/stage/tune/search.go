@@ -19,7 +19,7 @@ import (
 )
 
 // maxLaterPoints limits the number of points on each level after the first. The last level of a large problem fits all
-// rows and has half as many points. It is a judgment, as are the other limits of the search below.
+// rows and has half as many points. It was chosen by judgment, as were the other limits of the search below.
 const maxLaterPoints = 12
 
 // tieTolerance is the largest relative excess of the error at which a smoother point still ties with the best one. The
@@ -28,7 +28,7 @@ const tieTolerance = 0.005
 
 // level is a stage of the search with a fixed number of rows.
 type level struct {
-	evaluator
+	evaluator         // computes the losses of points
 	sample    *sample // nil on the last level of a large problem
 	rows      int     // number of fitted rows
 	maxPoints int     // number of points after which the level ends
@@ -45,6 +45,7 @@ type point struct {
 	objective float64 // loss.objective()
 }
 
+// scale returns the scale of the kernel, and lambda λ, as the search evaluates and reports them.
 func (p *point) scale() float64  { return p.family.coordinate(0, p.location) }
 func (p *point) lambda() float64 { return p.family.coordinate(1, p.location) }
 
@@ -52,7 +53,7 @@ func (p *point) lambda() float64 { return p.family.coordinate(1, p.location) }
 type search struct {
 	opt          Options
 	data         *problem
-	families     []*family
+	families     []*family          // kernels whose scale is searched
 	order        []int              // random order of the rows; a sample has the first of them
 	groups       *datasets.Grouping // grouping of all rows
 	classFactors []float64          // factors of the weights of sampled rows by class (addRareClasses); nil: ones
@@ -63,14 +64,14 @@ type search struct {
 	expectedGain float64              // expected improvement when the latest level ended
 	distances    []*DistanceFit       // distances that were fitted
 	distanceNote string               // Result.DistanceNote
-	notify       func(stage.Event)
-	start        time.Time
-	workDone     float64 // work of the evaluated points, in units of rows³
+	notify       func(stage.Event)    // receives progress; may be nil
+	start        time.Time            // beginning of the search
+	workDone     float64              // work of the evaluated points, in units of rows³
 }
 
 // searchPoints searches for the best kernel, scale and λ. full evaluates the last level of a problem that is too large
-// for factorizations; if it is nil, the last subsample decides. If ctx ends, run returns the result found so far
-// together with the error.
+// for factorizations; if it is nil, the last subsample decides. If ctx ends, searchPoints returns the result found so
+// far together with the error.
 func searchPoints(ctx context.Context, data *problem, o Options, full *evaluator,
 	notify func(stage.Event)) (*Result, error) {
 	if size := mat.Norm(data.y, math.Inf(1)); size > 1e70 || size > 0 && size < 1e-70 {
@@ -131,7 +132,7 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 		return fmt.Errorf("tune: all %d rows are in one group, and left out together: want at least 2 groups", n)
 	}
 	s.order = rng.New(s.data.seed).Sub("tune").Perm(n)
-	if s.opt.isExplicit() {
+	if s.opt.requiresDistance() {
 		if _, reason := s.distanceRows(); reason != "" {
 			return fmt.Errorf("tune: no distance %s: %s", s.opt.Distance, reason)
 		}

@@ -25,7 +25,7 @@ type Spectrum struct {
 // from v = 1, and the others are Lanczos steps from a random start of the stream. With at most one pass the bounds are
 // wider, but also certain.
 func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Stream) (*Spectrum, error) {
-	const roundUp = 1 + 4*unitRoundoff // covers the roundings of each expression below that it multiplies or divides
+	const roundUp = 1 + 4*unitRoundoff // a factor that covers the few rounding errors of an expression of positive terms
 	n := float64(m.N)
 	traceBound := n * m.Largest * roundUp // λ_max(K) ≤ tr K
 	if m.function.signed {                // then K(x, x) has rounding errors
@@ -35,7 +35,7 @@ func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Str
 	// ‖ΔK‖₂ ≤ nδ, and products have a relative error of at most sumError of |K||v|.
 	slack := n*m.EntryError + m.sumError()*n*m.Largest
 	powerSteps := (passes + 2) / 3
-	lo, hi, err := m.perron(ctx, powerSteps)
+	lo, hi, err := m.boundLargest(ctx, powerSteps)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +69,9 @@ func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Str
 	return s, nil
 }
 
-// perron bounds λ_max(K) by power steps of |K| from v = 1: from below by the Rayleigh quotient vᵀKv/vᵀv ≤ λ_max, and
-// from above by max_i (|K|v)_i/v_i.
-func (m *Matrix) perron(ctx context.Context, steps int) (lo, hi float64, err error) {
+// boundLargest bounds λ_max(K) by power steps of |K| from v = 1: from below by the Rayleigh quotient vᵀKv/vᵀv, and from
+// above by max_i (|K|v)_i/v_i (Collatz and Wielandt).
+func (m *Matrix) boundLargest(ctx context.Context, steps int) (lo, hi float64, err error) {
 	v, w := slices.Repeat([]float64{1}, m.N), make([]float64, m.N)
 	hi = float64(m.N) * m.Largest
 	for range steps {

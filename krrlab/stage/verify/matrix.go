@@ -249,7 +249,7 @@ func (m *Matrix) mul(ctx context.Context, dst, v []float64, t int, transform fun
 	return m.gatherSums(ctx, err, dst)
 }
 
-// rows returns rows lo … hi−1 of K.
+// rows returns rows lo … hi−1 of K. They are a group of this rank.
 func (m *Matrix) rows(lo, hi int) [][]float64 {
 	out := make([][]float64, hi-lo)
 	for r := range out {

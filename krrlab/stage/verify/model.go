@@ -95,6 +95,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Verification, error
 	return v, finishWatch(v != nil, err)
 }
 
+// verifyModel is Model without the handling of the monitor's errors.
 func verifyModel(ctx context.Context, m *model.Model, o Options) (*Verification, error) {
 	start := time.Now()
 	checker, err := newChecker(m, &o)
@@ -123,8 +124,8 @@ type checker struct {
 	options       *Options
 	result        *Verification
 	matrix        *Matrix
-	c, y          []float64 // coefficients and targets, n×t; y is nil if the targets are unknown
-	residualNorms *Residual
+	c, y          []float64         // coefficients and targets, n×t; y is nil if the targets are unknown
+	residualNorms *Residual         // residual of c; nil until checkResidual, and if y is unknown
 	test          *datasets.Dataset // scaled test data
 }
 

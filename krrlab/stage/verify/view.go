@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
+// String returns the result as a few aligned lines.
 func (v *Verification) String() string {
 	var b stage.Lines
 	b.Add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, v.Kernel.Short(), v.Lambda)
@@ -19,13 +20,12 @@ func (v *Verification) String() string {
 		if v.ClaimedResidual != nil {
 			claimed = fmt.Sprintf("%.4e", *v.ClaimedResidual)
 		}
-		norms := "‖y−(K+λI)c‖/‖y‖"
+		formula := "‖y−(K+λI)c‖/‖y‖"
 		if v.Weighted {
-			norms = "‖W^½(y−(K+λW⁻¹)c)‖/‖W^½y‖, with the weights of the model,"
+			formula = "‖W^½(y−(K+λW⁻¹)c)‖/‖W^½y‖, with the weights of the model,"
 		}
-		b.Add("residual", "%s = %.4e ± %.1e of the worst column, in float64; the file says %s, asked "+
-			"%g: %s",
-			norms, v.Residual, v.Rounding, claimed, v.Tol, v.verdict())
+		b.Add("residual", "%s = %.4e ± %.1e of the worst column, in float64; the file says %s, asked %g: %s",
+			formula, v.Residual, v.Rounding, claimed, v.Tol, v.verdict())
 	}
 	b.Add("κ(K+λI)", "in %s, certain; at most 1+n·max k/λ = %s%s", outward.Span(v.Cond.Lo, v.Cond.Hi, 4),
 		outward.Up(v.SimpleBound, 4), map[bool]string{true: "; of K without the weights"}[v.Weighted])
@@ -69,6 +69,7 @@ func (v *Verification) verdict() string {
 	return "not decided at this rounding"
 }
 
+// testText describes the error on the test points, and the share of labels that the bounds prove.
 func (v *Verification) testText() string {
 	s := plural.Count(v.TestN, "point")
 	if v.TestError.Known() && v.OpenShare.Known() {
@@ -105,8 +106,8 @@ func (v *Verification) Table() *plots.Table {
 	return t
 }
 
-// Plot draws the residual of each column, if it is known, with the tolerance of the fit; and the interval of κ with the
-// bound that needs no product.
+// Plot draws the residual of each column, if it is known, with the tolerance of the fit. It also draws the interval of
+// κ(K+λI) and the simple bound 1+n·max k(x, x)/λ, which takes no product with K.
 func (v *Verification) Plot() *plots.Figure {
 	kappa := plots.Series{Name: "certain interval of κ", Style: plots.Points}
 	kappa.AddInterval(1, v.Cond)
