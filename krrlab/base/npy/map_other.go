@@ -4,5 +4,5 @@ package npy
 
 import "os"
 
-// mapFile reads a file into memory.
-func mapFile(name string) ([]byte, error) { return os.ReadFile(name) }
+// mmap reads a file into memory: mapping files is implemented on Unix only.
+func mmap(name string) ([]byte, error) { return os.ReadFile(name) }
