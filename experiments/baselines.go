@@ -20,24 +20,24 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// featureMap returns the random features of a case. They are the same as the features of the preconditioner with the
-// same seed.
+// featureMap returns the random features of a competing method. They are those that the preconditioner krrlab.Features
+// has for the same kernel, seed and S.
 func (s *session) featureMap(c Case) (feature.Map, error) {
 	k, err := kernel.FromSpec(c.Kernel)
 	if err != nil {
 		return nil, err
 	}
-	dist, err := feature.For(k)
+	distribution, err := feature.For(k)
 	if err != nil {
 		return nil, err
 	}
-	return dist.Sample(s.train.Dim(), c.S, rng.New(c.Seed).Sub("features", 0))
+	return distribution.Sample(s.train.Dim(), c.S, rng.New(c.Seed).Sub("features", 0))
 }
 
-// finiteValues removes the values that JSON cannot represent from v, and returns v.
-func finiteValues(v map[string]float64) map[string]float64 {
-	maps.DeleteFunc(v, func(_ string, x float64) bool { return !krrlab.Number(x).Known() })
-	return v
+// finiteValues removes the values that JSON cannot represent (NaN and infinities) from the map, and returns the map.
+func finiteValues(values map[string]float64) map[string]float64 {
+	maps.DeleteFunc(values, func(_ string, x float64) bool { return !krrlab.Number(x).Known() })
+	return values
 }
 
 // rhoGrid contains the values of ρ that ADMM chooses from. On the first rows of MNIST, 0.03 to 0.1 is best for the
@@ -48,9 +48,10 @@ var rhoGrid = []float64{0.03, 0.1, 0.3, 1, 3}
 // are too few to find the best ρ on MNIST.
 const rhoTrialIterations = 30
 
-// baseline runs the random features method or ADMM. Result.Values contains "objective"; for random features also
-// "residual"; for ADMM also "gap", the chosen ρ as "rho", the objective "objective@ρ" for each ρ of the grid, and
-// "tune_seconds", the time of choosing ρ, which is not part of any stage.
+// baseline runs the competing method of a case, random features or ADMM, on the training points and tests it.
+// Result.Values contains "objective"; for random features also "residual"; for ADMM also "gap", the chosen ρ as "rho",
+// the objective "objective@ρ" for each ρ of the grid, and "tune_seconds", the time of choosing ρ, which is not part of
+// any stage.
 func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 	var coding datasets.Coding
 	if s.train.Task == datasets.Classification {
@@ -60,24 +61,26 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.featureMap(c)
+	features, err := s.featureMap(c)
 	if err != nil {
 		return nil, err
 	}
 	memory := accel.Budget{Limit: s.opt.Memory, Used: points.MemoryBytes(s.train.X)}
-	o := baseline.Options{Memory: memory, Progress: func(name string, completed, total int) {
-		s.monitor(krrlab.Event{Stage: stage.Name(name), Done: completed, Total: total, Remaining: -1})
+	options := baseline.Options{Memory: memory, Progress: func(name string, completed, total int) {
+		const unknown = -1 // the baselines do not predict their time
+		s.monitor(krrlab.Event{Stage: stage.Name(name), Done: completed, Total: total, Remaining: unknown})
 	}}
 	var fit *baseline.Result
 	values := map[string]float64{}
 	if c.Method == RandomFeatures {
-		if fit, err = baseline.RandomFeatures(ctx, m, s.train.X, c.Lambda, y, &o); err != nil {
+		if fit, err = baseline.RandomFeatures(ctx, features, s.train.X, c.Lambda, y, &options); err != nil {
 			return nil, err
 		}
 		values["residual"] = fit.Residual
 	} else {
-		if fit, err = baseline.ADMM(ctx, m, s.train.X, c.Lambda, y, &baseline.ADMMOptions{Options: o, Loss: c.Loss,
-			RhoGrid: rhoGrid, TrialIterations: rhoTrialIterations, Tol: c.Tol, MaxIter: c.MaxIter}); err != nil {
+		fit, err = baseline.ADMM(ctx, features, s.train.X, c.Lambda, y, &baseline.ADMMOptions{Options: options,
+			Loss: c.Loss, RhoGrid: rhoGrid, TrialIterations: rhoTrialIterations, Tol: c.Tol, MaxIter: c.MaxIter})
+		if err != nil {
 			return nil, err
 		}
 		values["rho"], values["gap"], values["tune_seconds"] = fit.Rho, fit.Gap, fit.Seconds.Rho
@@ -92,16 +95,16 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 	r.Seconds.Factor, r.Seconds.Solve = fit.Seconds.Factor, fit.Seconds.Solve
 	r.Values = finiteValues(values)
 	return r, s.addScores(c, r, func(test *datasets.Dataset) (*model.Score, error) {
-		f, err := fit.Predict(ctx, test.X)
+		outputs, err := fit.Predict(ctx, test.X)
 		if err != nil {
 			return nil, err
 		}
-		p := &model.Prediction{Labels: coding.Labels, Decision: f}
+		prediction := &model.Prediction{Labels: coding.Labels, Decision: outputs}
 		if coding.Labels != nil {
-			p.Class = coding.Decode(f)
+			prediction.Class = coding.Decode(outputs)
 		} else {
-			p.Value = mat.Col(nil, 0, f)
+			prediction.Value = mat.Col(nil, 0, outputs)
 		}
-		return p.Score(test), nil
+		return prediction.Score(test), nil
 	})
 }

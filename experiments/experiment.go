@@ -12,9 +12,9 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Experiment is a table or a figure of the paper, or one of the project's own. Plan lists the cases to run. The other
-// functions present the results in a Report. They only format results, so that the same report gives the same bytes,
-// and they do not need the data sets.
+// Experiment is a table or a figure of the paper. Plan lists the cases to run. The other functions present the results
+// in a Report. They use only the results, so that the same report gives the same bytes, and they do not read the data
+// sets.
 type Experiment struct {
 	ID      string // identifier, such as "table1"
 	Title   string // title in one line
@@ -34,11 +34,13 @@ type Entry struct {
 	Row  string `json:"row"`  // row of the table or series of the figure, such as "MNIST"
 	Role string `json:"role"` // method in this row, such as "proposed" or "cg"
 	Case Case   `json:"case"` // problem and options
-	// Paper is the row of the published tables to compare with; empty if there is none.
+	// Paper is the name of the row to compare with in the published tables, which is that of its data set; empty if
+	// there is none.
 	Paper string `json:"paper,omitempty"`
 	// SkipReason is the reason why the case is not run at this scale; empty if it is run.
 	SkipReason string `json:"skip,omitempty"`
-	// ExpectedIterations is the number of iterations for predicting the time; 0 uses a guess.
+	// ExpectedIterations is the number of iterations for predicting the time. If it is 0, the prediction has a typical
+	// number for the method.
 	ExpectedIterations int `json:"-"`
 	// Result contains the measurements; nil if the case was not run.
 	Result *Result `json:"result,omitempty"`
@@ -52,8 +54,8 @@ type Verdict struct {
 	Basis   string // rows or data that it was judged on; empty if these are the paper's data, without omissions
 }
 
-// Outcomes of a Verdict. A claim about a number of the paper is judged only on rows with the paper's data and n. Other
-// claims are also judged on parts of the data, which Verdict.Basis names.
+// Values of Verdict.Outcome. A claim about a number of the paper is judged only on rows with the paper's data and n.
+// Other claims are also judged on parts of the data, which Verdict.Basis names.
 const (
 	Holds = "holds"
 	Fails = "fails"
@@ -62,20 +64,22 @@ const (
 
 // registry lists the experiments in the order of reports.
 var registry = []Experiment{
-	{"table1", "Time, iterations and error of the method on each data set", "section 6.2, table 1",
-		table1Plan, table1Table, nil, table1Verdicts},
-	{"table2", "Another ridge λ_p in the preconditioner", "section 6.3, table 2",
-		table2Plan, table2Table, nil, table2Verdicts},
-	{"table3", "Against block ADMM on random features", "section 6.3, table 3",
-		table3Plan, table3Table, nil, table3Verdicts},
-	{"table4", "Against conjugate gradients without a preconditioner", "section 6.3, table 4",
-		table4Plan, table4Table, table4Plot, table4Verdicts},
-	{"table5", "A tolerance of 10⁻² against 10⁻³", "section 6.3, table 5",
-		table5Plan, table5Table, nil, table5Verdicts},
-	{"figure1", "Random features against the exact method, error and time over s", "section 6.1, figure 1",
-		figure1Plan, figure1Table, figure1Plot, figure1Verdicts},
-	{"figure2", "Error over n and over time, the exact method and random features", "section 6.1, figure 2",
-		figure2Plan, figure2Table, figure2Plot, figure2Verdicts},
+	{ID: "table1", Title: "Time, iterations and error of the method on each data set", Section: "section 6.2, table 1",
+		Plan: table1Plan, Table: table1Table, Verdicts: table1Verdicts},
+	{ID: "table2", Title: "Another ridge λ_p in the preconditioner", Section: "section 6.3, table 2",
+		Plan: table2Plan, Table: table2Table, Verdicts: table2Verdicts},
+	{ID: "table3", Title: "Against block ADMM on random features", Section: "section 6.3, table 3",
+		Plan: table3Plan, Table: table3Table, Verdicts: table3Verdicts},
+	{ID: "table4", Title: "Against conjugate gradients without a preconditioner", Section: "section 6.3, table 4",
+		Plan: table4Plan, Table: table4Table, Plot: table4Plot, Verdicts: table4Verdicts},
+	{ID: "table5", Title: "A tolerance of 10⁻² against 10⁻³", Section: "section 6.3, table 5",
+		Plan: table5Plan, Table: table5Table, Verdicts: table5Verdicts},
+	{ID: "figure1", Title: "Random features against the exact method, error and time over s",
+		Section: "section 6.1, figure 1",
+		Plan:    figure1Plan, Table: figure1Table, Plot: figure1Plot, Verdicts: figure1Verdicts},
+	{ID: "figure2", Title: "Error over n and over time, the exact method and random features",
+		Section: "section 6.1, figure 2",
+		Plan:    figure2Plan, Table: figure2Table, Plot: figure2Plot, Verdicts: figure2Verdicts},
 }
 
 // IDs returns the identifiers of all experiments.
@@ -106,19 +110,19 @@ const (
 	ADMM           Method = "admm"            // block ADMM on S random features with the loss Case.Loss
 )
 
-// Case is one measurement, as data: a problem and the options of krrlab.New. Equal cases are run once, even if several
-// experiments need them. Zero values mean the defaults, also in krrlab.Config.
+// Case describes one measurement: a problem, and the options of krrlab.New or of a competing method. Equal cases are
+// run once, even if several experiments need them. Zero values mean the defaults, also in krrlab.Config.
 type Case struct {
-	Data   string      `json:"data"`             // name in package datasets
-	N      int         `json:"n,omitempty"`      // the first n training rows; default: all
-	TestN  int         `json:"test_n,omitempty"` // the first test rows; default: all
-	Kernel kernel.Spec `json:"kernel"`           // the kernel k(x, z)
-	krrlab.PrecondSpec
-	krrlab.Config
-	Method Method        `json:"method,omitempty"` // default: Config.Solver
-	Loss   baseline.Loss `json:"loss,omitempty"`   // loss function of ADMM
-	// CountOnly omits the prediction of the test rows. It is set for further seeds, for which only iterations and
-	// seconds are needed.
+	Data               string        `json:"data"`             // name in package datasets
+	N                  int           `json:"n,omitempty"`      // number of training rows, the first ones; default: all
+	TestN              int           `json:"test_n,omitempty"` // number of test rows, the first ones; default: all
+	Kernel             kernel.Spec   `json:"kernel"`           // the kernel k(x, z)
+	krrlab.PrecondSpec               // kind of preconditioner, number S of features and ridge LambdaP; S also for a Method
+	krrlab.Config                    // solver, λ, tolerance, seed and more; the fields above determine its Kernel and Precond
+	Method             Method        `json:"method,omitempty"` // competing method; default: the solver Config.Solver
+	Loss               baseline.Loss `json:"loss,omitempty"`   // loss function of ADMM
+	// CountOnly omits the prediction of the test rows: only iterations and seconds are measured. It is set for all
+	// seeds but the first one of a row whose test error is reported for the first seed only.
 	CountOnly bool `json:"count_only,omitempty"`
 }
 
@@ -146,7 +150,7 @@ func (c Case) String() string {
 	return b.String() + c.settings()
 }
 
-// settings returns the method and its options in one line.
+// settings returns the method and those of its options that are set, in one line.
 func (c Case) settings() string {
 	parts := []string{c.method()}
 	add := func(condition bool, format string, args ...any) {

@@ -26,9 +26,9 @@ func figure1Plan(scale Scale) []Entry {
 		c := Case{Data: sizes.Data, N: sizes.N, TestN: sizes.TestN, Kernel: w.Kernel,
 			PrecondSpec: krrlab.PrecondSpec{LambdaP: 0.01},
 			Config:      krrlab.Config{Solver: krrlab.PCG, Lambda: 0.01, Tol: 1e-3}}
-		for i, expect := range sizes.Expect[k] {
+		for i, iterations := range sizes.Expect[k] {
 			c.S = sizes.Points >> (sizes.From[k] - i)
-			out = append(out, entriesPerSeed(w.Name, exactRole, c, sizes.Seeds, expect)...)
+			out = append(out, entriesPerSeed(w.Name, exactRole, c, sizes.Seeds, iterations)...)
 		}
 		c.Method, c.Solver, c.LambdaP, c.Tol = RandomFeatures, 0, 0, 0
 		for i := sizes.First; i >= 0; i-- {
@@ -39,12 +39,12 @@ func figure1Plan(scale Scale) []Entry {
 	return out
 }
 
-// entriesPerSeed returns an entry of the case for each seed. All of them are tested.
-func entriesPerSeed(row, role string, c Case, seeds, expect int) []Entry {
+// entriesPerSeed returns an entry of the case for each seed. The test error is measured for all of them.
+func entriesPerSeed(row, role string, c Case, seeds, expectedIterations int) []Entry {
 	var out []Entry
 	for k := range seeds {
 		c.Seed = uint64(k + 1)
-		out = append(out, Entry{Row: row, Role: role, Case: c, ExpectedIterations: expect})
+		out = append(out, Entry{Row: row, Role: role, Case: c, ExpectedIterations: expectedIterations})
 	}
 	return out
 }
@@ -214,17 +214,18 @@ func figure1Verdicts(r *Report) []Verdict {
 	return verdicts(claims)
 }
 
-// canJudge reports whether the claims can be judged for a row by the samples. All seeds of the samples must have run
-// and converged; otherwise the row leaves the claims open. At scale Smoke it returns false and adds nothing.
+// canJudge reports whether the claims can be judged for a row by the samples, and adds basis, the data of the row, to
+// the claims. All seeds of the samples must have run and converged; otherwise canJudge also adds to each claim that the
+// row leaves it open. At scale Smoke it returns false and adds nothing.
 func (r *Report) canJudge(claims []*evidence, basis, row string, samples ...*sample) bool {
 	if r.Scale == Smoke {
 		return false
 	}
 	complete := len(samples) > 0 && !slices.ContainsFunc(samples, func(s *sample) bool { return !s.complete() })
-	for _, j := range claims {
-		j.basis = appendUnique(j.basis, basis)
+	for _, claim := range claims {
+		claim.basis = appendUnique(claim.basis, basis)
 		if !complete {
-			j.addRow(Open, "%s: not all seeds ran and converged", row)
+			claim.addRow(Open, "%s: not all seeds ran and converged", row)
 		}
 	}
 	return complete
@@ -233,8 +234,8 @@ func (r *Report) canJudge(claims []*evidence, basis, row string, samples ...*sam
 // verdicts returns the verdicts on the claims.
 func verdicts(claims []*evidence) []Verdict {
 	var out []Verdict
-	for _, j := range claims {
-		out = append(out, j.verdict())
+	for _, claim := range claims {
+		out = append(out, claim.verdict())
 	}
 	return out
 }

@@ -23,7 +23,7 @@ type session struct {
 	lab         *krrlab.Lab // lab of the first case, whose matrices the other cases share
 }
 
-// group identifies the cases that share a session.
+// group identifies the cases that share a session: those with equal values of these fields.
 type group struct {
 	data   string
 	n      int

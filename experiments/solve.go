@@ -74,11 +74,11 @@ func (s *session) labFor(cfg krrlab.Config) (*krrlab.Lab, error) {
 	return s.lab.With(func(c *krrlab.Config) { *c = cfg })
 }
 
-// countsInDouble reports whether the case is to be solved with K in float64, as in the paper. This is so for conjugate
+// prefersFloat64 reports whether the case is to be solved with K in float64, as in the paper. This is so for conjugate
 // gradients without a preconditioner, if the case does not set the storage and K, of which half is stored, needs at
 // most 5 GB (n ≤ 35,000). With K in float32 orthogonality is lost earlier, which costs iterations: 557 on ADULT, and
 // 366 in float64.
-func (c Case) countsInDouble(n int) bool {
+func (c Case) prefersFloat64(n int) bool {
 	return c.Solver == krrlab.CG && c.Storage == gram.Auto && n <= 35_000
 }
 
@@ -88,7 +88,7 @@ func (s *session) config(c Case) (cfg krrlab.Config, err error) {
 	if cfg.Kernel, err = kernel.FromSpec(c.Kernel); err == nil {
 		cfg.Precond, err = c.Preconditioner(cfg.Kernel)
 	}
-	if n := s.train.Len(); c.countsInDouble(n) &&
+	if n := s.train.Len(); c.prefersFloat64(n) &&
 		(accel.Budget{Limit: s.opt.Memory}).Fits(2*gram.RankBytes(n, gram.Float64, 1)) {
 		cfg.Storage = gram.Float64
 	}
@@ -167,5 +167,5 @@ func reachedTolerances(h []krrlab.HistRow) []Reached {
 	return out
 }
 
-// decades are the tolerances of reachedTolerances.
+// decades are the tolerances of reachedTolerances: the powers of ten that a solve in float64 can reach.
 var decades = []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8}

@@ -84,12 +84,13 @@ func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda 
 		return nil, err
 	}
 	start := time.Now()
-	w, err := precond.New(ctx, z, lambda, &precond.Options{Form: precond.FormL, Fast: true})
+	// shifted is ZZᵀ+λI: it multiplies by the matrix, and as a preconditioner by its inverse
+	shifted, err := precond.New(ctx, z, lambda, &precond.Options{Form: precond.FormL, Fast: true})
 	if err != nil {
 		return nil, fmt.Errorf("baseline: random features: %w", err)
 	}
 	res.Seconds.Factor = stage.Lap(&start)
-	sol, err := pcg.Solve(ctx, w, w, y, &pcg.Options{Tol: 1e-9, MaxIter: 50})
+	sol, err := pcg.Solve(ctx, shifted, shifted, y, &pcg.Options{Tol: 1e-9, MaxIter: 50})
 	if err != nil {
 		return nil, err
 	}

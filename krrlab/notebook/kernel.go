@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 )
 
-// Options configure the Jupyter kernel of Kernel, and Run, which executes a notebook file.
+// Options configure ServeKernel, the Jupyter kernel, and Run, which executes a notebook file.
 type Options struct {
 	Version   string           // version of the program
 	DataDirs  []string         // folders in which cells look for data

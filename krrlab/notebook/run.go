@@ -193,8 +193,8 @@ func tags(cell any) (out []string) {
 func hasTag(cell any, tag string) bool { return slices.Contains(tags(cell), tag) }
 
 // withParameters returns the cells of a notebook with a cell that assigns the parameters, each of the form name=value,
-// after the cell that has the tag parameters. It has the tag injected-parameters, as in papermill, and replaces an
-// earlier one. A value that is no Go number, boolean or string literal is a string.
+// after the cell that has the tag parameters. The new cell has the tag injected-parameters, as in papermill, and
+// replaces an earlier one. A value that is no Go number, boolean or string literal is a string.
 func withParameters(cells []any, parameters []string) ([]any, error) {
 	if len(parameters) == 0 {
 		return cells, nil

@@ -64,10 +64,10 @@ type Server struct {
 	signatures   signatures // signatures of received messages
 	controlMutex sync.Mutex // serializes requests of the control channel
 
-	mu           sync.Mutex // guards the fields up to interrupts
-	wake         *sync.Cond // signals changes of queue and stopping
-	queue        []*Message // requests of the shell channel
-	stopping     bool       // stop was called
+	mu           sync.Mutex    // guards the fields up to interrupts
+	wake         *sync.Cond    // signals changes of queue and stopping
+	queue        []*Message    // requests of the shell channel
+	stopping     bool          // stop was called
 	pendingInput *inputRequest // nil if there is none
 	// interrupts of the request being answered, nil before the first. It has room for two: the first interrupts the
 	// cell, the second abandons it. Further ones are dropped.

@@ -25,7 +25,7 @@ import (
 // ErrNoGo is the error of all functions if there is no go command.
 var ErrNoGo = errors.New("Go is not installed (go.dev/dl)")
 
-// ErrNotFound is the error if no available module contains a package.
+// ErrNotFound is the error, or part of it, if no available module contains a package.
 var ErrNotFound = errors.New("not in the module cache")
 
 // Package is a package whose source was found.

@@ -344,7 +344,7 @@ const hideStatic = `<style>.widget-area[style=""]~.output_wrapper .krr-static{di
 func (p *Panel) showResult(result, text, code string, isFirst bool) {
 	result += plots.FoldedHTML("the Go code of this setting", plots.PreformattedHTML(code))
 	p.result.Change(func(s *widget.Spec) { s.Value = hideStatic + script.ReplaceAllString(result, "") })
-	if isFirst || p.host.Models.RedrawsOutputs() {
+	if isFirst || p.host.Models.KeepsControls() {
 		p.host.Update(p.output(result, text))
 	}
 }

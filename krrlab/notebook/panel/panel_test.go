@@ -210,7 +210,7 @@ func TestFunctionPanel(t *testing.T) {
 		!strings.Contains(h, withoutControls) || len(r.outputs) != 2 {
 		t.Errorf("the static picture: %d outputs, %s", len(r.outputs), h)
 	}
-	if r.set.RedrawsOutputs() || last.Data["application/vnd.jupyter.widget-view+json"] == nil {
+	if r.set.KeepsControls() || last.Data["application/vnd.jupyter.widget-view+json"] == nil {
 		t.Errorf("%v", last.Data)
 	}
 	p.Close()

@@ -169,8 +169,8 @@ func (s *stageSubject) openPreconditioner(p *Panel) (err error) {
 	s.configuredKind = stage.NameOf(cfg.Precond)
 	var names []string
 	for _, k := range stage.Kinds() {
-		if k.CheckKernel(cfg.Kernel) == nil && !strings.HasSuffix(k.Name,
-			":") { // a name such as process: wants an argument
+		wantsArgument := strings.HasSuffix(k.Name, ":") // as in process:COMMAND
+		if k.CheckKernel(cfg.Kernel) == nil && !wantsArgument {
 			names = append(names, k.Name)
 		}
 	}

@@ -35,9 +35,9 @@ const (
 // Spec describes a model.
 type Spec struct {
 	Kind           Kind
-	Label          string // plain text next to the control, or on the button
-	Help           string // text that the front end shows on hovering, if it can
-	Value          any
+	Label          string   // plain text next to the control, or on the button
+	Help           string   // text that the front end shows on hovering, if it can
+	Value          any      // of the type that the comment of the kind names
 	Min, Max, Step float64  // of a slider; a FloatLogSlider has no Step
 	Options        []string // choices of a Dropdown
 	Placeholder    string   // shown in an empty Text

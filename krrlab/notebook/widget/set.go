@@ -152,9 +152,9 @@ func (s *Set) states() map[string]any {
 	return states
 }
 
-// RedrawsOutputs reports whether the front end can replace an output without drawing its controls anew, as those of
-// version 1 of the protocol can: their controls are not part of the output.
-func (s *Set) RedrawsOutputs() bool {
+// KeepsControls reports whether the front end keeps the controls of an output that is replaced. In version 1 of the
+// protocol they are not part of the output. In version 2 they are, and are drawn anew.
+func (s *Set) KeepsControls() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version == 1

@@ -70,7 +70,7 @@ func TestProtocolVersions(t *testing.T) {
 		f.sent = nil
 		choice.Display()
 		testkit.Equal(t, len(f.sent), 2-version)
-		testkit.Equal(t, f.set.RedrawsOutputs(), version == 1)
+		testkit.Equal(t, f.set.KeepsControls(), version == 1)
 	}
 }
 
