@@ -113,14 +113,17 @@ const (
 // Case describes one measurement: a problem, and the options of krrlab.New or of a competing method. Equal cases are
 // run once, even if several experiments need them. Zero values mean the defaults, also in krrlab.Config.
 type Case struct {
-	Data               string        `json:"data"`             // name in package datasets
-	N                  int           `json:"n,omitempty"`      // number of training rows, the first ones; default: all
-	TestN              int           `json:"test_n,omitempty"` // number of test rows, the first ones; default: all
-	Kernel             kernel.Spec   `json:"kernel"`           // the kernel k(x, z)
-	krrlab.PrecondSpec               // kind of preconditioner, number S of features and ridge LambdaP; S also for a Method
-	krrlab.Config                    // solver, λ, tolerance, seed and more; the fields above determine its Kernel and Precond
-	Method             Method        `json:"method,omitempty"` // competing method; default: the solver Config.Solver
-	Loss               baseline.Loss `json:"loss,omitempty"`   // loss function of ADMM
+	Data   string      `json:"data"`             // name in package datasets
+	N      int         `json:"n,omitempty"`      // number of training rows, the first ones; default: all
+	TestN  int         `json:"test_n,omitempty"` // number of test rows, the first ones; default: all
+	Kernel kernel.Spec `json:"kernel"`           // the kernel k(x, z)
+	// PrecondSpec has the kind of the preconditioner, its number S of features, which a competing method uses too, and
+	// its ridge LambdaP.
+	krrlab.PrecondSpec
+	// Config has the solver, λ, the tolerance, the seed and more. Its Kernel and Precond follow from the fields above.
+	krrlab.Config
+	Method Method        `json:"method,omitempty"` // competing method; default: the solver Config.Solver
+	Loss   baseline.Loss `json:"loss,omitempty"`   // loss function of ADMM
 	// CountOnly omits the prediction of the test rows: only iterations and seconds are measured. It is set for all
 	// seeds but the first one of a row whose test error is reported for the first seed only.
 	CountOnly bool `json:"count_only,omitempty"`
