@@ -214,7 +214,7 @@ func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(conte
 	}
 	a.showHints(data)
 	if err = a.agree(ctx, err); err == nil {
-		err = a.requireSameOptions(ctx, f, cfg)
+		err = a.requireSameConfig(ctx, f, cfg)
 	}
 	if cfg.Stop.Rule == bound.ByLabels {
 		cfg.StopRows = data.test

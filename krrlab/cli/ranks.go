@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,10 +99,13 @@ func (a *app) agree(ctx context.Context, err error) error {
 	return comm.Agree(ctx, comm.OrAlone(a.comm()), err)
 }
 
-// startRun joins the ranks and checks, on the first rank, the files that the options name. All ranks call it before any
-// work is done.
+// startRun joins the ranks, returns an error if they do not have the same options, and checks, on the first rank, the
+// files that the options name. All ranks call it before any work is done.
 func (a *app) startRun(ctx context.Context, f *rankFlags, s *schema.Schema) error {
 	err := a.joinRanks(ctx, f)
+	if err == nil {
+		err = a.requireSameOptions(ctx, s)
+	}
 	if err == nil && a.isFirstRank() {
 		err = checkOptionFiles(s)
 	}
@@ -121,24 +125,44 @@ func (a *app) requireSameData(ctx context.Context, data ...*datasets.Dataset) er
 	return a.requireSame(ctx, fingerprints, "the data read here are not those of rank 0")
 }
 
-// requireSameOptions returns an error if this rank's options, or the contents of the files that they name, differ from
-// those of the first rank. cfg is the configuration that follows from f. All ranks must call it.
-func (a *app) requireSameOptions(ctx context.Context, f *labFlags, cfg krrlab.Config) error {
-	cfg.Memory = 0 // it may differ between ranks
-	options := []any{cfg, f.PrecondSpec, fmt.Sprint(cfg.Kernel)}
-	if spec, err := kernel.ToSpec(cfg.Kernel); err == nil { // it has parameters that String may omit
-		options = append(options, spec)
-	}
-	for _, o := range f.flags.Fields {
-		if o.File == "" && o.Name != "memory" && o.Name != "rank-timeout" {
-			options = append(options, o.Name+"="+o.String())
+// requireSameOptions returns an error if this rank's options differ from those of the first rank. Ranks with other
+// options would exchange messages that do not belong together, or compute other numbers. All ranks must call it.
+func (a *app) requireSameOptions(ctx context.Context, s *schema.Schema) error {
+	return a.requireSame(ctx, []byte(sharedOptions(s)), otherOptions)
+}
+
+// sharedOptions returns the options that all ranks must have, with their values, as text. The limits of one process may
+// differ between ranks, and so may the names of files, but not which files are named.
+func sharedOptions(s *schema.Schema) string {
+	var text strings.Builder
+	for _, o := range s.Fields {
+		switch {
+		case o.Name == "memory" || o.Name == "rank-timeout":
+		case o.File == "":
+			fmt.Fprintf(&text, "%s=%q\n", o.Name, o.String())
+		case o.String() != "":
+			fmt.Fprintln(&text, o.Name)
 		}
 	}
-	text, err := json.Marshal(options)
+	return text.String()
+}
+
+// otherOptions is the error of a rank whose options differ.
+const otherOptions = "the options here, or the files that they name, are not those of rank 0"
+
+// requireSameConfig returns an error if this rank's configuration, with the contents of the files that options name,
+// differs from that of the first rank. cfg is the configuration that follows from f. All ranks must call it.
+func (a *app) requireSameConfig(ctx context.Context, f *labFlags, cfg krrlab.Config) error {
+	cfg.Memory = 0 // it may differ between ranks
+	config := []any{cfg, f.PrecondSpec, fmt.Sprint(cfg.Kernel)}
+	if spec, err := kernel.ToSpec(cfg.Kernel); err == nil { // it has parameters that String may omit
+		config = append(config, spec)
+	}
+	text, err := json.Marshal(config)
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
-	return a.requireSame(ctx, text, "the options here, or the files that they name, are not those of rank 0")
+	return a.requireSame(ctx, text, otherOptions)
 }
 
 // requireSame returns an error with this text if value differs from that on the first rank. All ranks must call it.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
@@ -81,5 +83,37 @@ func TestUsageOfRank(t *testing.T) {
 	})
 	if want := `rank 1: --precond landmarks=@no-such-file: `; code != exitUsage || !strings.Contains(errs.String(), want) {
 		t.Errorf("exit code %d, %q, want %q", code, errs.String(), want)
+	}
+}
+
+// TestSharedOptions checks which options of verify and predict all ranks must have: those of the computation, and which
+// files are written, but neither the names of files nor the limits of one process.
+func TestSharedOptions(t *testing.T) {
+	text := func(command, option string) string {
+		s := schema.Of(&verifyFlags{})
+		if command == "predict" {
+			s = schema.Of(&predictFlags{})
+		}
+		name, value, _ := strings.Cut(option, "=")
+		testkit.OK(t, s.Lookup(name).Set(value))
+		return sharedOptions(s)
+	}
+	for _, c := range []struct {
+		command, a, b string
+		same          bool
+	}{
+		{"verify", "seed=1", "seed=4", false},
+		{"verify", "passes=3", "passes=4", false},
+		{"verify", "json=a.json", "seed=1", false},
+		{"verify", "json=a.json", "json=b.json", true},
+		{"verify", "memory=2GB", "memory=3GB", true},
+		{"predict", "bound=true", "bound=false", false},
+		{"predict", "out=a.csv", "out=b.csv", true},
+		{"predict", "out=a.csv", "bound=false", false},
+		{"predict", "rank-timeout=1m", "rank-timeout=2m", true},
+	} {
+		if same := text(c.command, c.a) == text(c.command, c.b); same != c.same {
+			t.Errorf("%s --%s and --%s: the same %v, want %v", c.command, c.a, c.b, same, c.same)
+		}
 	}
 }

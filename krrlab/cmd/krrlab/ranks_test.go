@@ -235,6 +235,36 @@ func TestOtherFiles(t *testing.T) {
 	}
 }
 
+// TestOtherOptions checks that a run is refused if rank 1 has another option than the first rank, before any work.
+func TestOtherOptions(t *testing.T) {
+	dir := t.TempDir()
+	data, file := filepath.Join(dir, "x.csv"), filepath.Join(dir, "m.krr")
+	text := ""
+	for i := range 60 {
+		text += fmt.Sprintf("%d,%d\n", i, i%7)
+	}
+	testkit.OK(t, os.WriteFile(data, []byte(text), 0o644))
+	mustRun(t, krrlab(testContext(t), t, -1, 1, "fit", "--train", data, "--lambda", "0.1", "--out", file))
+	const script = `test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || set -- "$@" $0; exec "$@"`
+	for l := range launchers {
+		for other, line := range map[string][]string{
+			"--seed 4":     {"verify", file, "--train", data}, // another start of Lanczos
+			"--bound":      {"predict", file, "--in", data},
+			"--csv x.csv":  {"fit", "--train", data, "--lambda", "0.1"},
+			"--no-solve":   {"quality", "--train", data, "--lambda", "0.1"},
+			"--plot x.svg": {"fit", "--train", data, "--lambda", "0.1"},
+		} {
+			cmd := krrlab(testContext(t), t, l, 2, line...)
+			position := len(cmd.Args) - len(line) - 1
+			cmd.Args = slices.Insert(cmd.Args, position, "sh", "-c", script, other)
+			text, err := cmd.CombinedOutput()
+			if err == nil || strings.Count(string(text), "rank 1 of 2: the options here, or") != 1 {
+				t.Errorf("%v, rank 1 with %s: %v:\n%s", line, other, err, text)
+			}
+		}
+	}
+}
+
 // TestBoundProcessors checks the note that the launcher has bound the ranks to fewer processors than it may use. There
 // must be no note if taskset restricts the launcher itself.
 func TestBoundProcessors(t *testing.T) {
