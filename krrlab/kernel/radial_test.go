@@ -115,8 +115,8 @@ func TestCheck(t *testing.T) {
 		k    kernel.Kernel
 		want string
 	}{
-		{base, ""}, {rootExponential{}, ""}, {minKernel{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""}, {multiquadric{7,
-			1e-3}, ""},
+		{base, ""}, {rootExponential{}, ""}, {minKernel{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""},
+		{multiquadric{7, 1e-3}, ""},
 		{multiquadric{7, 1e3}, ""},
 		{falseClaims{base, 1, 0.5, false}, ""},
 		{falseClaims{base, 1, math.Inf(1), false}, ""},

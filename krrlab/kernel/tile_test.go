@@ -88,8 +88,8 @@ func TestTiles(t *testing.T) {
 		nx, nz, d int
 		density   float64
 	}{{1, 1, 1, 1}, {9, 6, 5, 1}, {13, 17, 20, 0.7}, {11, 12, 300, 0.03}, {2, 3, 0, 1}} {
-		xs, zs := pointsInFormats(1, shape.nx, shape.d, shape.density), pointsInFormats(2, shape.nz, shape.d,
-			shape.density)
+		xs, zs := pointsInFormats(1, shape.nx, shape.d, shape.density),
+			pointsInFormats(2, shape.nz, shape.d, shape.density)
 		for _, k := range kernels {
 			want := evalAll(k, xs[0], zs[0])
 			for p := range xs {
@@ -296,8 +296,8 @@ func TestOneCallPerTile(t *testing.T) {
 	for _, d := range []int{4, 100000} { // rows of 100,000 coordinates are converted in several parts
 		xs, zs := pointsInFormats(11, 9, d, 1e-2), pointsInFormats(12, 7, d, 1e-2)
 		for _, ld := range []int{7, 10} {
-			for _, k := range []kernel.Kernel{minKernelTiles{minKernel{}, &calls}, countingMultiquadric{multiquadric{1,
-				30}, &calls}} {
+			for _, k := range []kernel.Kernel{minKernelTiles{minKernel{}, &calls},
+				countingMultiquadric{multiquadric{1, 30}, &calls}} {
 				for i := range xs {
 					x, z := points.NewPanel(xs[i]), points.NewPanel(zs[i])
 					pair64, tile64 := make([]float64, 1), make([]float64, 9*ld)

@@ -18,7 +18,7 @@ const benchN, benchS = 20000, 2000
 func BenchmarkNew(b *testing.B) {
 	testkit.FastBLAS(b)
 	rates := testkit.MeasureRates()
-	z, _ := features(1, benchN, benchS, 0.999)
+	z, _ := decayingFeatures(1, benchN, benchS, 0.999)
 	for _, form := range forms[:3] {
 		for _, fast := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%v/fast=%v", form, fast), func(b *testing.B) {
@@ -45,11 +45,11 @@ func BenchmarkNew(b *testing.B) {
 // triangular factor twice, or of 4ns+2s² flops for each column.
 func BenchmarkSolveTo(b *testing.B) {
 	testkit.FastBLAS(b)
-	z, _ := features(1, benchN, benchS, 0.999)
+	z, _ := decayingFeatures(1, benchN, benchS, 0.999)
 	for _, form := range forms[:3] {
 		w := build(b, z, 0.1, form)
 		for _, k := range []int{1, 10, 26} {
-			r, x := random(1, benchN, k), mat.NewDense(benchN, k, nil)
+			r, x := normalMatrix(1, benchN, k), mat.NewDense(benchN, k, nil)
 			b.Run(fmt.Sprintf("%v/t=%d", form, k), func(b *testing.B) {
 				testkit.BenchmarkFloor(b, 8*benchS*(benchN+benchS), 0, float64(k)*2*benchS*(2*benchN+benchS),
 					func() error {
@@ -65,11 +65,11 @@ func BenchmarkSolveTo(b *testing.B) {
 func BenchmarkMiddle(b *testing.B) {
 	testkit.FastBLAS(b)
 	for _, s := range []int{500, 2000, 4000} {
-		z, _ := features(1, 1, s, 1)
+		z, _ := decayingFeatures(1, 1, s, 1)
 		for _, form := range []precond.Form{precond.FormL, precond.FormLInv} {
 			w := build(b, z, 0.1, form)
 			for _, k := range []int{1, 10} {
-				r, x := random(1, 1, k), mat.NewDense(1, k, nil)
+				r, x := normalMatrix(1, 1, k), mat.NewDense(1, k, nil)
 				b.Run(fmt.Sprintf("s=%d/t=%d/%v", s, k, form), func(b *testing.B) {
 					for b.Loop() {
 						_ = w.SolveTo(context.Background(), x, r)

@@ -46,7 +46,8 @@ func TestCorrection(t *testing.T) {
 						extended := testkit.Must(first.Extend(t.Context(), z))
 						ms := map[string]pcg.Preconditioner{form.String(): w, form.String() + " extended": extended}
 						if form == precond.FormEigen {
-							ms["family"] = member{testkit.Must(w.WithLambdas([]float64{frobeniusNorm, lambdaP})), 1}
+							family := testkit.Must(w.WithLambdas([]float64{frobeniusNorm, lambdaP}))
+							ms["family"] = familyMember{family, 1}
 						}
 						for name, m := range ms {
 							if relative := quadraticError(t, m, wide, lambdaP); !(relative < bound) {
@@ -69,12 +70,12 @@ func quadraticError(t *testing.T, m pcg.Preconditioner, z *mat.Dense, lambdaP fl
 	const draws = 4
 	var svd mat.SVD
 	if !svd.Factorize(z, mat.SVDThin) {
-		t.Fatal("reference")
+		t.Fatal("no singular value decomposition of Z")
 	}
 	var u, normal, zTrans, mr, r mat.Dense
 	svd.UTo(&u)
-	normal.Mul(z, random(3, s, draws))
-	noise := random(4, n, draws)
+	normal.Mul(z, normalMatrix(3, s, draws))
+	noise := normalMatrix(4, n, draws)
 	noise.Scale(math.Sqrt(lambdaP), noise)
 	normal.Add(&normal, noise)
 	zTrans.Mul(z.T(), &normal)

@@ -14,9 +14,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// decaying returns columns like those of a landmark factor of a smooth kernel. The first one is nearly constant and
-// has most of the norm; each next one is shorter by the factor rate.
-func decaying(n, s int, rate float64) *points.Dense32 {
+// decayingColumns returns columns like those of a landmark factor of a smooth kernel. The first one is nearly constant
+// and has most of the norm; each next one is shorter by the factor rate.
+func decayingColumns(n, s int, rate float64) *points.Dense32 {
 	z := points.NewDense32(n, s, nil)
 	g := rng.New(6)
 	for i := range n {
@@ -42,11 +42,11 @@ func spectralNorm(t *testing.T, a, b []float64, s int) float64 {
 	return max(math.Abs(v[0]), math.Abs(v[s-1]))
 }
 
-// TestMeasuredError compares the measured bound of the error E of float32 products with ‖E‖₂. The columns have
+// TestMeasuredErrorBound compares the measured bound of the error E of float32 products with ‖E‖₂. The columns have
 // similar or very different norms, the rows repeat, so that their errors add up, or a few rows have most of the norm.
 // The factor of New with Options.Fast must be that of ZᵀZ+λ_pI to a tenth of λ_p.
-func TestMeasuredError(t *testing.T) {
-	repeated, row := points.NewDense32(4096, 60, nil), cosines(1, 60)
+func TestMeasuredErrorBound(t *testing.T) {
+	repeated, row := points.NewDense32(4096, 60, nil), cosineFeatures(1, 60)
 	for i := range repeated.N {
 		copy(repeated.Row(i), row.Row(0))
 	}
@@ -57,9 +57,10 @@ func TestMeasuredError(t *testing.T) {
 		}
 	}
 	cases := map[string]*points.Dense32{
-		"even": cosines(1500, 300), "decaying": decaying(5000, 60, 0.7), "slowly decaying": decaying(3000, 120, 0.97),
-		"steep": decaying(6000, 40, 0.1), "repeated rows": repeated, "few large rows": peaked,
-		"one column": decaying(5000, 1, 1),
+		"even": cosineFeatures(1500, 300), "decaying": decayingColumns(5000, 60, 0.7),
+		"slowly decaying": decayingColumns(3000, 120, 0.97),
+		"steep":           decayingColumns(6000, 40, 0.1), "repeated rows": repeated, "few large rows": peaked,
+		"one column": decayingColumns(5000, 1, 1),
 	}
 	run := func(t *testing.T) {
 		for name, z := range cases {
@@ -71,11 +72,11 @@ func TestMeasuredError(t *testing.T) {
 			if norm > bound {
 				t.Errorf("%s: ‖E‖₂ = %.3g, bound %.3g", name, norm, bound)
 			}
-			if bound > 8*norm+1e-12*trace(exact, z.D) {
+			if bound > 8*norm+1e-12*traceOf(exact, z.D) {
 				t.Errorf("%s: bound %.3g is far above ‖E‖₂ = %.3g", name, bound, norm)
 			}
 			for _, lambdaP := range []float64{10 * norm, 3 * norm, norm, norm / 4} {
-				if err := withinTenth(t, z, lambdaP); err != nil {
+				if err := checkFastFactor(t, z, lambdaP); err != nil {
 					t.Errorf("%s, λ_p = %.3g with ‖E‖₂ = %.3g: %v", name, lambdaP, norm, err)
 				}
 			}
@@ -84,16 +85,16 @@ func TestMeasuredError(t *testing.T) {
 	testkit.EachBLAS(t, run)
 }
 
-// trace returns the trace of the matrix c of order s.
-func trace(c []float64, s int) (sum float64) {
+// traceOf returns the trace of the matrix c of order s.
+func traceOf(c []float64, s int) (sum float64) {
 	for j := range s {
 		sum += c[j*s+j]
 	}
 	return sum
 }
 
-// withinTenth returns an error unless the factor of New with Options.Fast belongs to ZᵀZ+E+λ_pI with ‖E‖₂ ≤ λ_p/10.
-func withinTenth(t *testing.T, z *points.Dense32, lambdaP float64) error {
+// checkFastFactor returns an error unless the factor of New with Options.Fast belongs to ZᵀZ+E+λ_pI with ‖E‖₂ ≤ λ_p/10.
+func checkFastFactor(t *testing.T, z *points.Dense32, lambdaP float64) error {
 	t.Helper()
 	if !(lambdaP > 0) {
 		return nil
@@ -113,16 +114,16 @@ func withinTenth(t *testing.T, z *points.Dense32, lambdaP float64) error {
 	}
 	var c mat.Dense
 	c.Mul(l, l.T())
-	if norm := spectralNorm(t, c.RawMatrix().Data, exact, s); norm > lambdaP/10+1e-14*trace(exact, s) {
+	if norm := spectralNorm(t, c.RawMatrix().Data, exact, s); norm > lambdaP/10+1e-14*traceOf(exact, s) {
 		return fmt.Errorf("the factor has an error of %.3g", norm)
 	}
 	return nil
 }
 
-// TestMeasuredOnRanks checks that repeated rows make New refuse float32 products on any number of ranks, and that the
+// TestFastGramOnRanks checks that repeated rows make New refuse float32 products on any number of ranks, and that the
 // factor has the same bits on all of them.
-func TestMeasuredOnRanks(t *testing.T) {
-	z, row := points.NewDense32(4096, 60, nil), cosines(1, 60)
+func TestFastGramOnRanks(t *testing.T) {
+	z, row := points.NewDense32(4096, 60, nil), cosineFeatures(1, 60)
 	for i := range z.N {
 		copy(z.Row(i), row.Row(0))
 	}

@@ -17,8 +17,8 @@ func TestExtend(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		const n, lambdaP = 230, 1e-3
 		for seed := range uint64(2) {
-			z, wide := features(11+seed, n, 60, 0.9)
-			x, m := random(12, n, 3), full(wide, lambdaP)
+			z, wide := decayingFeatures(11+seed, n, 60, 0.9)
+			x, m := normalMatrix(12, n, 3), denseM(wide, lambdaP)
 			for _, form := range forms {
 				var got [2]*mat.Dense
 				var w *precond.Woodbury
@@ -39,7 +39,7 @@ func TestExtend(t *testing.T) {
 				direct := build(t, z, lambdaP, form)
 				if deviation := testkit.RelativeDifference(&product, x); !(deviation <= 1e-8*mat.Norm(x, 2)) ||
 					!mat.Equal(got[0], got[1]) {
-					t.Errorf("form %v: M·M⁻¹x is off by %g, or differs between threads", form, deviation)
+					t.Errorf("form %v: M·M⁻¹x has an error of %g, or differs between threads", form, deviation)
 				}
 				testkit.Near(t, w.StatDim(), direct.StatDim(), 1e-6*direct.StatDim(), form)
 				testkit.Near(t, w.LogDet(), direct.LogDet(), 1e-7*n, form)

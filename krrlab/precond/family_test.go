@@ -24,20 +24,20 @@ var (
 // invalid λ_p and form L.
 func TestRidgeFamily(t *testing.T) {
 	const n = 700
-	z, wide := features(21, n, 60, 0.97)
+	z, wide := decayingFeatures(21, n, 60, 0.97)
 	lambdas := []float64{1e-3, 0.1, 5, 1e3}
 	f := testkit.Must(build(t, z, 1, precond.FormEigen).WithLambdas(lambdas))
 	cols := []int{2, 0, 3, 3}
-	r := random(5, n, len(cols))
+	r := normalMatrix(5, n, len(cols))
 	got := mat.NewDense(n, len(cols), nil)
 	testkit.OK(t, f.SolveColumnsTo(t.Context(), got, r, cols))
 	for j, c := range cols {
 		var want mat.Dense
-		testkit.OK(t, want.Solve(full(wide, lambdas[c]), r.Slice(0, n, j, j+1)))
+		testkit.OK(t, want.Solve(denseM(wide, lambdas[c]), r.Slice(0, n, j, j+1)))
 		var diff mat.Dense
 		diff.Sub(&want, got.Slice(0, n, j, j+1))
 		if relative := mat.Norm(&diff, 2) / mat.Norm(&want, 2); relative > 1e-9 {
-			t.Errorf("column %d, λ_p = %g: off by %.2g", j, lambdas[c], relative)
+			t.Errorf("column %d, λ_p = %g: relative error %.2g", j, lambdas[c], relative)
 		}
 	}
 	x := mat.NewDense(n, 4, nil)
@@ -57,7 +57,7 @@ func TestRidgeFamily(t *testing.T) {
 	}
 	for _, bad := range [][]float64{nil, {1, 0}, {-1}, {math.NaN()}, {math.Inf(1)}} {
 		if _, err := build(t, z, 1, precond.FormEigen).WithLambdas(bad); err == nil {
-			t.Errorf("%v accepted", bad)
+			t.Errorf("the ridges %v are accepted", bad)
 		}
 	}
 	if _, err := build(t, z, 1, precond.FormL).WithLambdas(lambdas); err == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// cosines returns n×s features like those of smooth data, whose columns have a mean.
-func cosines(n, s int) *points.Dense32 {
+// cosineFeatures returns n×s features like those of smooth data, whose columns have a mean.
+func cosineFeatures(n, s int) *points.Dense32 {
 	z := points.NewDense32(n, s, nil)
 	g := rng.New(4)
 	for i := range n {
@@ -43,13 +43,13 @@ func fastError(t *testing.T, z *points.Dense32) float64 {
 	return testkit.Must(testkit.Must(newRows(t.Context(), nil, z)).fastError(t.Context(), z))
 }
 
-// TestFastError checks that the error of ZᵀZ from float32 products is not zero and at most the prediction, and that
-// the number of threads does not change a bit.
-func TestFastError(t *testing.T) {
+// TestPredictedFastError checks that the error of ZᵀZ from float32 products is not zero and at most the prediction, and
+// that the number of threads does not change a bit.
+func TestPredictedFastError(t *testing.T) {
 	run := func(t *testing.T) {
 		for _, size := range [][2]int{{3, 5}, {700, 60}, {2500, 530}} {
 			n, s := size[0], size[1]
-			z := cosines(n, s)
+			z := cosineFeatures(n, s)
 			want := testkit.Must(gram(t.Context(), z, exactProducts))
 			var first []float64
 			for _, threads := range []int{1, 3} {
@@ -71,11 +71,11 @@ func TestFastError(t *testing.T) {
 	testkit.EachBLAS(t, run)
 }
 
-// TestFast checks M⁻¹ with Options.Fast. It must be close to the exact M⁻¹ if λ_p is at least ten times the predicted
-// error, and have the bits of the exact one otherwise. A NaN in Z is an error.
-func TestFast(t *testing.T) {
+// TestFastSolve checks M⁻¹ with Options.Fast. It must be close to the exact M⁻¹ if λ_p is at least ten times the
+// predicted error, and have the bits of the exact one otherwise. A NaN in Z is an error.
+func TestFastSolve(t *testing.T) {
 	const n, s = 400, 50
-	z := cosines(n, s)
+	z := cosineFeatures(n, s)
 	limit := 10 * fastError(t, z)
 	r := testkit.RandomMatrix(1, n, 3)
 	for _, lambdaP := range []float64{limit * 1.01, limit * 0.99} {
@@ -89,14 +89,14 @@ func TestFast(t *testing.T) {
 		d.Sub(x[0], x[1])
 		rel := mat.Norm(&d, 2) / mat.Norm(x[0], 2)
 		if exact := lambdaP < limit; exact != (rel == 0) || rel > 0.1 {
-			t.Errorf("λ_p = %.3g, limit %.3g: off by %.3g", lambdaP, limit, rel)
+			t.Errorf("λ_p = %.3g, limit %.3g: relative error %.3g", lambdaP, limit, rel)
 		}
 	}
 	z.Data[17*s+3] = float32(math.NaN())
 	if _, err := gram(t.Context(), z, fastProducts); err == nil {
-		t.Error("NaN in Z passes")
+		t.Error("no error for NaN in Z")
 	}
 	if _, err := New(t.Context(), z, 1, &Options{Fast: true}); err == nil {
-		t.Error("NaN in Z passes")
+		t.Error("no error for NaN in Z")
 	}
 }

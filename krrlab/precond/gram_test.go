@@ -21,9 +21,9 @@ func randomFeatures(n, s int) *points.Dense32 {
 	return z
 }
 
-// TestGramGrows compares ZᵀZ that is extended in steps with plain sums, and its M⁻¹ with that of New. The features
+// TestGramGrow compares ZᵀZ that is extended in steps with plain sums, and its M⁻¹ with that of New. The features
 // are columns of a wider matrix, and some steps end within a block.
-func TestGramGrows(t *testing.T) {
+func TestGramGrow(t *testing.T) {
 	ctx := t.Context()
 	wider := randomFeatures(1100, 740) // more than one panel of rows, more than one block
 	z := &points.Dense32{N: wider.N, D: 700, Stride: wider.Stride, Data: wider.Data[40:]}
@@ -42,9 +42,9 @@ func TestGramGrows(t *testing.T) {
 	if relative := mat.Norm(b, 2) / mat.Norm(a, 2); relative > 1e-12 {
 		t.Errorf("M⁻¹ from the grown ZᵀZ has an error of %.3g", relative)
 	}
-	bad := randomFeatures(1100, 701)
-	bad.Row(7)[700] = float32(math.NaN())
-	if err := g.Grow(ctx, nil, bad); err == nil || g.s != 700 {
+	withNaN := randomFeatures(1100, 701)
+	withNaN.Row(7)[700] = float32(math.NaN())
+	if err := g.Grow(ctx, nil, withNaN); err == nil || g.s != 700 {
 		t.Errorf("a NaN: error %v, order %d", err, g.s)
 	}
 	sums := g.TakeShifted(0.25)

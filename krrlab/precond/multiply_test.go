@@ -16,8 +16,8 @@ import (
 func TestMultiply(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		const n, lambdaP = 700, 0.3
-		z, wide := features(11, n, 90, 0.97)
-		x := random(12, n, 3)
+		z, wide := decayingFeatures(11, n, 90, 0.97)
+		x := normalMatrix(12, n, 3)
 		var v, zz, m mat.Dense
 		v.Mul(wide.T(), x)
 		zz.Mul(wide, &v)
@@ -50,12 +50,12 @@ func TestMultiply(t *testing.T) {
 // the means are five standard errors. A column must not depend on the number of columns.
 func TestNormal(t *testing.T) {
 	const n, draws = 60, 4000
-	z, wide := features(13, n, 20, 0.9)
+	z, wide := decayingFeatures(13, n, 20, 0.9)
 	w := build(t, z, 0.2, precond.FormL)
 	x := mat.NewDense(n, draws, nil)
 	testkit.OK(t, w.NormalTo(t.Context(), x, rng.New(3)))
-	m := full(wide, 0.2)
-	u := random(14, n, 4)
+	m := denseM(wide, 0.2)
+	u := normalMatrix(14, n, 4)
 	var mTimesU, ux mat.Dense
 	mTimesU.Mul(m, u)
 	ux.Mul(u.T(), x)
@@ -82,6 +82,6 @@ func TestNormal(t *testing.T) {
 		t.Errorf("column 0 depends on the others (%v)", err)
 	}
 	if err := build(t, z, 0.2, precond.FormU).NormalTo(t.Context(), column, rng.New(3)); err == nil {
-		t.Error("form U draws")
+		t.Error("form U, which does not store Z, has draws")
 	}
 }

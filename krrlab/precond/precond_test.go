@@ -26,9 +26,9 @@ var forms = []precond.Form{precond.FormL, precond.FormLInv, precond.FormU, preco
 
 var _ pcg.Preconditioner = (*precond.Woodbury)(nil)
 
-// features returns Z, n×s, in float32 and the same values in float64. Column j has standard deviation decay^j,
+// decayingFeatures returns Z, n×s, in float32 and the same values in float64. Column j has standard deviation decay^j,
 // similar to random features of a smooth kernel.
-func features(seed uint64, n, s int, decay float64) (*points.Dense32, *mat.Dense) {
+func decayingFeatures(seed uint64, n, s int, decay float64) (*points.Dense32, *mat.Dense) {
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	z, wide := points.NewDense32(n, s, nil), mat.NewDense(n, s, nil)
 	for j := range s {
@@ -42,19 +42,19 @@ func features(seed uint64, n, s int, decay float64) (*points.Dense32, *mat.Dense
 	return z, wide
 }
 
-// random returns an n×k matrix of standard normal numbers.
-func random(seed uint64, n, k int) *mat.Dense {
+// normalMatrix returns an n×k matrix of standard normal numbers.
+func normalMatrix(seed uint64, n, k int) *mat.Dense {
 	return mat.NewDense(n, k, testkit.Normals(seed, 7, n*k))
 }
 
-// full returns ZZᵀ+λ_pI.
-func full(z *mat.Dense, lambdaP float64) *mat.SymDense {
+// denseM returns ZZᵀ+λ_pI.
+func denseM(z *mat.Dense, lambdaP float64) *mat.SymDense {
 	var outer mat.SymDense
 	outer.SymOuterK(1, z)
 	return testkit.AddRidge(&outer, lambdaP)
 }
 
-// build returns M in the given form, or ends the test.
+// build returns M in the given form, and panics if New fails.
 func build(t testing.TB, z *points.Dense32, lambdaP float64, form precond.Form) *precond.Woodbury {
 	t.Helper()
 	w := testkit.Must(precond.New(context.Background(), z, lambdaP, &precond.Options{Form: form}))
@@ -78,16 +78,16 @@ func apply(t testing.TB, m pcg.Preconditioner, r *mat.Dense) *mat.Dense {
 func TestInverse(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		for _, dim := range []struct{ n, s int }{{1, 1}, {2, 3}, {50, 7}, {131, 40}, {300, 129}, {60, 90}, {257, 600}} {
-			z, wide := features(1, dim.n, dim.s, 0.98)
+			z, wide := decayingFeatures(1, dim.n, dim.s, 0.98)
 			for _, lambdaP := range []float64{0.05, 30} {
 				var chol mat.Cholesky
-				if !chol.Factorize(full(wide, lambdaP)) {
-					t.Fatal("reference")
+				if !chol.Factorize(denseM(wide, lambdaP)) {
+					t.Fatal("M is not positive definite")
 				}
 				for _, form := range forms {
 					w := build(t, z, lambdaP, form)
 					for _, k := range []int{1, 2, 3, 10, 17} {
-						r := random(uint64(k), dim.n, k)
+						r := normalMatrix(uint64(k), dim.n, k)
 						var want mat.Dense
 						testkit.OK(t, chol.SolveTo(&want, r))
 						got := apply(t, w, r)
@@ -103,18 +103,18 @@ func TestInverse(t *testing.T) {
 	})
 }
 
-// member is M_c of a RidgeFamily as a preconditioner.
-type member struct {
+// familyMember is M_c of a RidgeFamily as a preconditioner.
+type familyMember struct {
 	*precond.RidgeFamily
 	c int
 }
 
-func (m member) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+func (m familyMember) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	_, t := r.Dims()
 	return m.SolveColumnsTo(ctx, dst, r, slices.Repeat([]int{m.c}, t))
 }
 
-func (m member) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+func (m familyMember) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	columns := mat.NewDense(m.Dim(), 2, nil)
 	err := m.NormalColumnsTo(ctx, columns, g)
 	dst.Copy(columns.ColView(m.c))
@@ -123,7 +123,7 @@ func (m member) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) erro
 
 // TestConformance runs the tests of every preconditioner on the identity, every form and a family.
 func TestConformance(t *testing.T) {
-	z, _ := features(2, 400, 60, 0.9)
+	z, _ := decayingFeatures(2, 400, 60, 0.9)
 	opts := &precondtest.Options{Tol: 1e-11, InPlace: true, Strided: true, Concurrent: true}
 	testkit.EachBLAS(t, func(t *testing.T) {
 		ms := map[string]pcg.Preconditioner{"identity": precond.Identity{N: 33}}
@@ -131,7 +131,7 @@ func TestConformance(t *testing.T) {
 			ms[form.String()] = build(t, z, 0.1, form)
 		}
 		family := testkit.Must(build(t, z, 0.1, precond.FormEigen).WithLambdas([]float64{0.1, 0.03}))
-		ms["family"] = member{family, 1}
+		ms["family"] = familyMember{family, 1}
 		for name, m := range ms {
 			if err := precondtest.Test(t.Context(), m, opts); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -146,10 +146,10 @@ func TestConformance(t *testing.T) {
 func TestAccuracy(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		const n, s = 300, 40
-		z, wide := features(3, n, s, 0.7)
+		z, wide := decayingFeatures(3, n, s, 0.7)
 		var svd mat.SVD
 		if !svd.Factorize(wide, mat.SVDThin) {
-			t.Fatal("reference")
+			t.Fatal("no singular value decomposition of Z")
 		}
 		var singular mat.Dense
 		svd.UTo(&singular)
@@ -182,7 +182,7 @@ func TestAccuracy(t *testing.T) {
 // the eigenvalues of M.
 func TestStatDim(t *testing.T) {
 	for _, dim := range []struct{ n, s int }{{80, 30}, {300, 150}, {40, 70}} {
-		z, wide := features(5, dim.n, dim.s, 0.93)
+		z, wide := decayingFeatures(5, dim.n, dim.s, 0.93)
 		var svd mat.SVD
 		svd.Factorize(wide, mat.SVDNone)
 		for _, lambdaP := range []float64{1e-3, 1, 1e4} {
@@ -209,13 +209,13 @@ func TestStatDim(t *testing.T) {
 // TestWithLambda compares a FormEigen preconditioner with another λ_p with dense solves. The other forms have no
 // WithLambda.
 func TestWithLambda(t *testing.T) {
-	z, wide := features(6, 120, 50, 0.9)
+	z, wide := decayingFeatures(6, 120, 50, 0.9)
 	w := build(t, z, 1, precond.FormEigen)
-	r := random(1, 120, 3)
+	r := normalMatrix(1, 120, 3)
 	for _, lambdaP := range []float64{1e-4, 0.3, 50} {
 		v := testkit.Must(w.WithLambda(lambdaP))
 		var want mat.Dense
-		testkit.OK(t, want.Solve(full(wide, lambdaP), r))
+		testkit.OK(t, want.Solve(denseM(wide, lambdaP), r))
 		got := apply(t, v, r)
 		got.Sub(got, &want)
 		if relative := mat.Norm(got, 2) / mat.Norm(&want, 2); relative > 1e-8 || v.LambdaP() != lambdaP || w.LambdaP() != 1 {
@@ -229,7 +229,7 @@ func TestWithLambda(t *testing.T) {
 		t.Error("λ_p = −1 accepted")
 	}
 	if _, err := build(t, z, 1, precond.FormL).WithLambda(2); err == nil {
-		t.Error("form L took another λ_p")
+		t.Error("form L accepts another λ_p")
 	}
 	if v := w.Eigenvalues(); len(v) != 50 || v[0] < 0 || v[49] < v[0] {
 		t.Errorf("eigenvalues %v", v)
@@ -241,8 +241,8 @@ func TestWithLambda(t *testing.T) {
 func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n = 4200
-	z, wide := features(7, n, 520, 0.99) // two groups of rows, two blocks of columns
-	r := random(2, n, 3)
+	z, wide := decayingFeatures(7, n, 520, 0.99) // two groups of rows, two blocks of columns
+	r := normalMatrix(2, n, 3)
 	for _, form := range forms {
 		if form == precond.FormEigen {
 			continue // it uses the ZᵀZ and the products of the other forms, and its eigenvalues take long in Go
@@ -274,14 +274,14 @@ func TestThreads(t *testing.T) {
 // TestAllocations checks that M⁻¹R allocates nothing after the first call, as long as sync.Pool keeps its values.
 func TestAllocations(t *testing.T) {
 	if race.Enabled {
-		t.Skip("pools drop what they hold under the race detector")
+		t.Skip("sync.Pool drops values under the race detector")
 	}
 	testkit.EachBLAS(t, func(t *testing.T) {
-		z, _ := features(8, 1000, 300, 0.99)
+		z, _ := decayingFeatures(8, 1000, 300, 0.99)
 		for _, form := range forms {
 			w := build(t, z, 0.1, form)
 			for _, k := range []int{10, 1} {
-				r, x := random(3, 1000, k), mat.NewDense(1000, k, nil)
+				r, x := normalMatrix(3, 1000, k), mat.NewDense(1000, k, nil)
 				f := func() {
 					testkit.OK(t, w.SolveTo(context.Background(), x, r))
 				}
@@ -296,12 +296,12 @@ func TestAllocations(t *testing.T) {
 
 // TestStride checks that M⁻¹R has the same bits if Z has a stride.
 func TestStride(t *testing.T) {
-	z, _ := features(9, 200, 30, 0.9)
+	z, _ := decayingFeatures(9, 200, 30, 0.9)
 	padded := &points.Dense32{N: 200, D: 30, Stride: 37, Data: slices.Repeat([]float32{float32(math.NaN())}, 200*37)}
 	for i := range 200 {
 		copy(padded.Row(i), z.Row(i))
 	}
-	r := random(4, 200, 4)
+	r := normalMatrix(4, 200, 4)
 	for _, form := range forms {
 		if !mat.Equal(apply(t, build(t, z, 0.1, form), r), apply(t, build(t, padded, 0.1, form), r)) {
 			t.Errorf("form %v: other bits", form)
@@ -309,10 +309,10 @@ func TestStride(t *testing.T) {
 	}
 }
 
-// TestErrors checks the errors for an invalid λ_p, a Z that is not finite and a numerically singular M, that
+// TestNewErrors checks the errors for an invalid λ_p, a Z that is not finite and a numerically singular M, that
 // everything can be canceled, and the texts of M and of its form.
-func TestErrors(t *testing.T) {
-	z, _ := features(10, 40, 12, 1)
+func TestNewErrors(t *testing.T) {
+	z, _ := decayingFeatures(10, 40, 12, 1)
 	ctx := context.Background()
 	for _, lambdaP := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		if _, err := precond.New(ctx, z, lambdaP, nil); err == nil {
@@ -334,7 +334,7 @@ func TestErrors(t *testing.T) {
 	for _, form := range []precond.Form{precond.FormL, precond.FormLInv, precond.FormU} {
 		w, err := precond.New(ctx, z, 1e-30, &precond.Options{Form: form})
 		if err == nil {
-			t.Errorf("form %v: %v is positive definite?", form, w)
+			t.Errorf("form %v: no error for a singular matrix: %v", form, w)
 		} else if !strings.Contains(err.Error(), "pivot 8 of 12") || !strings.Contains(err.Error(), "λ_p above") {
 			t.Errorf("form %v: %v", form, err)
 		}
@@ -348,7 +348,7 @@ func TestErrors(t *testing.T) {
 			w, err = precond.New(ctx, z, 1, &precond.Options{Form: form})
 			return err
 		})
-		r := random(6, 40, 2)
+		r := normalMatrix(6, 40, 2)
 		testkit.CheckCancellation(t, func(ctx context.Context) error { return w.SolveTo(ctx, r, r) })
 		outerProduct := testkit.Must(precond.NewOuterProduct(ctx, nil, z))
 		testkit.CheckCancellation(t, func(ctx context.Context) error { return outerProduct.KMulTo(ctx, r, r) })
@@ -359,41 +359,45 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestPanics checks that arguments of the wrong shape panic.
-func TestPanics(t *testing.T) {
-	z, _ := features(11, 10, 3, 1)
+// TestMisusePanics checks that arguments of the wrong shape panic.
+func TestMisusePanics(t *testing.T) {
+	z, _ := decayingFeatures(11, 10, 3, 1)
 	w := build(t, z, 1, precond.FormL)
 	testkit.Panics(t, map[string]func(){
-		"rows":    func() { _ = w.SolveTo(context.Background(), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, nil)) },
-		"columns": func() { _ = w.SolveTo(context.Background(), mat.NewDense(10, 2, nil), mat.NewDense(10, 1, nil)) },
-		"empty":   func() { _, _ = precond.New(context.Background(), points.NewDense32(0, 3, nil), 1, nil) },
-		"form":    func() { _, _ = precond.New(context.Background(), z, 1, &precond.Options{Form: 99}) },
-		"cost":    func() { precond.Cost(precond.AutoForm, 1, 1, 1, 1) },
-		"product": func() { _ = w.MulTo(t.Context(), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, nil)) },
-		"normal":  func() { _ = w.NormalTo(t.Context(), mat.NewDense(9, 1, nil), rng.New(1)) },
-		"basis": func() {
+		"wrong rows": func() {
+			_ = w.SolveTo(context.Background(), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, nil))
+		},
+		"wrong columns": func() {
+			_ = w.SolveTo(context.Background(), mat.NewDense(10, 2, nil), mat.NewDense(10, 1, nil))
+		},
+		"no points":        func() { _, _ = precond.New(context.Background(), points.NewDense32(0, 3, nil), 1, nil) },
+		"unknown form":     func() { _, _ = precond.New(context.Background(), z, 1, &precond.Options{Form: 99}) },
+		"cost of AutoForm": func() { precond.Cost(precond.AutoForm, 1, 1, 1, 1) },
+		"MulTo":            func() { _ = w.MulTo(t.Context(), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, nil)) },
+		"NormalTo":         func() { _ = w.NormalTo(t.Context(), mat.NewDense(9, 1, nil), rng.New(1)) },
+		"ZVMulTo": func() {
 			_ = build(t, z, 1, precond.FormEigen).ZVMulTo(t.Context(), mat.NewDense(9, 1, nil),
 				mat.NewDense(3, 1, nil))
 		},
-		"grow": func() {
+		"fewer features than before": func() {
 			var g precond.Gram
 			testkit.OK(t, g.Grow(t.Context(), nil, points.NewDense32(10, 4, nil)))
 			_ = g.Grow(t.Context(), nil, z)
 		},
-		"gram": func() { _, _ = precond.NewFromGram(t.Context(), z, new(precond.Gram), 1, nil) },
-		"family": func() {
+		"empty Gram": func() { _, _ = precond.NewFromGram(t.Context(), z, new(precond.Gram), 1, nil) },
+		"NormalColumnsTo": func() {
 			f, _ := build(t, z, 1, precond.FormEigen).WithLambdas([]float64{1, 2})
 			_ = f.NormalColumnsTo(t.Context(), mat.NewDense(10, 1, nil), rng.New(1))
 		},
-		"id": func() {
+		"identity": func() {
 			_ = precond.Identity{N: 2}.SolveTo(context.Background(), mat.NewDense(3, 1, nil), mat.NewDense(3, 1, nil))
 		},
 	})
 }
 
-// TestChoice checks that AutoForm chooses the form with the smaller predicted cost, and that forms are read from
+// TestAutoForm checks that AutoForm chooses the form with the smaller predicted cost, and that forms are read from
 // their names.
-func TestChoice(t *testing.T) {
+func TestAutoForm(t *testing.T) {
 	for _, c := range []struct {
 		n, s    int
 		options *precond.Options
@@ -402,7 +406,7 @@ func TestChoice(t *testing.T) {
 		{900, 120, nil, precond.FormLInv}, {241, 120, &precond.Options{RHS: 10}, precond.FormLInv},
 		{240, 120, &precond.Options{RHS: 10}, precond.FormU},
 	} {
-		z, _ := features(12, c.n, c.s, 0.99)
+		z, _ := decayingFeatures(12, c.n, c.s, 0.99)
 		w, err := precond.New(context.Background(), z, 1, c.options)
 		if err != nil || w.Form() != c.want {
 			t.Errorf("n = %d, s = %d, %+v: form %v, want %v; %v", c.n, c.s, c.options, w.Form(), c.want, err)
@@ -422,16 +426,16 @@ func TestChoice(t *testing.T) {
 // TestBytes compares Bytes with the sizes of the arrays of each form; the scratch memory of a solve must be added.
 func TestBytes(t *testing.T) {
 	const n, s = 700, 90
-	z, _ := features(13, n, s, 0.9)
+	z, _ := decayingFeatures(13, n, s, 0.9)
 	for form, want := range map[precond.Form]int64{
 		precond.FormL: 4*n*s + 8*s*s, precond.FormLInv: 4*n*s + 8*s*s, precond.FormU: 8 * n * s,
 		precond.FormEigen: 4*n*s + 8*s*s + 8*s,
 	} {
 		w := build(t, z, 1, form)
 		testkit.Equal(t, w.Bytes(), want, form)
-		apply(t, w, random(1, n, 2))
+		apply(t, w, normalMatrix(1, n, 2))
 		if got := w.Bytes(); got <= want {
-			t.Errorf("form %v: scratch not counted", form)
+			t.Errorf("form %v: Bytes is %d after a solve, want the scratch memory counted", form, got)
 		}
 		if sec := w.Seconds(); sec.Gram <= 0 || sec.Factor <= 0 {
 			t.Errorf("form %v: %+v", form, sec)

@@ -36,27 +36,27 @@ func TestRanks(t *testing.T) {
 			"U":     {1200, 520, 0.1, Options{Form: FormU}}, "fast": {1700, 520, 0.1, Options{Fast: true}},
 			"auto": {1030, 520, 0.1, Options{}}, "corrected": {1030, 96, 1e-9, Options{}},
 		} {
-			t.Run(name, func(t *testing.T) { sameOnRanks(t, c.n, c.s, 3, c.lambdaP, c.options) })
+			t.Run(name, func(t *testing.T) { checkSameOnRanks(t, c.n, c.s, 3, c.lambdaP, c.options) })
 		}
 	}
 	testkit.EachBLAS(t, run)
 }
 
-// sameOnRanks compares M⁻¹R and the statistical dimension with one process, for several numbers of threads and ranks,
-// and the traffic of a solve with its formula.
-func sameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, opts Options) {
+// checkSameOnRanks compares M⁻¹R and the statistical dimension with one process, for several numbers of threads and
+// ranks, and the traffic of a solve with its formula.
+func checkSameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, opts Options) {
 	z := randomFeatures(n, s)
 	r, want := testkit.RandomMatrix(4, n, cols), mat.NewDense(n, cols, nil)
-	var stat float64
+	var statDim float64
 	for i, threads := range []int{1, 2, 8} {
 		accel.SetThreads(threads)
 		w := testkit.Must(New(t.Context(), z, lambdaP, &opts))
 		y := mat.NewDense(n, cols, nil)
 		testkit.OK(t, w.SolveTo(t.Context(), y, r))
 		if i == 0 {
-			want, stat = y, w.StatDim()
+			want, statDim = y, w.StatDim()
 		}
-		if !mat.Equal(y, want) || w.StatDim() != stat {
+		if !mat.Equal(y, want) || w.StatDim() != statDim {
 			t.Errorf("other bits on %d threads", threads)
 		}
 	}
@@ -78,23 +78,23 @@ func sameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, opts Options) {
 			if w.Corrects() {
 				bytes *= 2
 			}
-			if tr := c.Traffic().Sub(before); tr.Bytes != bytes && p > 1 {
-				t.Errorf("%+v for a solve, want %d bytes", tr, bytes)
+			if traffic := c.Traffic().Sub(before); traffic.Bytes != bytes && p > 1 {
+				t.Errorf("%+v for a solve, want %d bytes", traffic, bytes)
 			}
 			strided := mat.NewDense(n, cols+1, nil).Slice(0, n, 0, cols).(*mat.Dense)
 			if err := w.SolveTo(t.Context(), strided, r); err != nil || !mat.Equal(strided, y) {
-				t.Errorf("into a matrix with gaps: %v", err)
+				t.Errorf("a solve into columns of a wider matrix has other bits, or fails: %v", err)
 			}
-			if !mat.Equal(y, want) || w.StatDim() != stat {
+			if !mat.Equal(y, want) || w.StatDim() != statDim {
 				t.Errorf("form %v: rank %d of %d has other bits than one process", w.Form(), c.Rank(), p)
 			}
 		})
 	}
 }
 
-// TestRanksRefuse checks that features of one rank that are not finite are an error on all ranks, which names that
+// TestRanksNotFinite checks that features of one rank that are not finite are an error on all ranks, which names that
 // rank.
-func TestRanksRefuse(t *testing.T) {
+func TestRanksNotFinite(t *testing.T) {
 	z := points.NewDense32(600, 2, nil)
 	// entries of the second rank: the last one, and one before other finite entries
 	for position, bad := range map[int]float64{1199: math.Inf(1), 1100: math.NaN()} {
@@ -115,7 +115,7 @@ func TestRanksProducts(t *testing.T) {
 	src, short := testkit.RandomMatrix(4, n, cols), testkit.RandomMatrix(5, s, cols)
 	// results returns the result of every method of w and of outer, which is ZZᵀ.
 	results := func(w *Woodbury, outer *OuterProduct) (list []*mat.Dense) {
-		put := func(err error, m *mat.Dense) {
+		addResult := func(err error, m *mat.Dense) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -123,31 +123,31 @@ func TestRanksProducts(t *testing.T) {
 		}
 		dst := func() *mat.Dense { return mat.NewDense(n, cols, nil) }
 		y := dst()
-		put(w.MulTo(t.Context(), y, src), y)
+		addResult(w.MulTo(t.Context(), y, src), y)
 		y = dst()
-		put(outer.KMulTo(t.Context(), y, src), y)
+		addResult(outer.KMulTo(t.Context(), y, src), y)
 		y = mat.NewDense(n, cols+1, nil).Slice(0, n, 1, cols+1).(*mat.Dense)
-		put(w.NormalTo(t.Context(), y, rng.New(6)), y)
+		addResult(w.NormalTo(t.Context(), y, rng.New(6)), y)
 		y = mat.NewDense(s, cols, nil)
-		put(w.ZVTransMulTo(t.Context(), y, src), y)
+		addResult(w.ZVTransMulTo(t.Context(), y, src), y)
 		y = dst()
-		put(w.ZVMulTo(t.Context(), y, short), y)
+		addResult(w.ZVMulTo(t.Context(), y, short), y)
 		f, err := w.WithLambdas(lambdas)
 		if err != nil {
 			t.Error(err)
 			return nil
 		}
 		y = dst()
-		put(f.SolveTo(t.Context(), y, src), y)
+		addResult(f.SolveTo(t.Context(), y, src), y)
 		y = dst()
-		put(f.NormalColumnsTo(t.Context(), y, rng.New(7)), y)
+		addResult(f.NormalColumnsTo(t.Context(), y, rng.New(7)), y)
 		v, err := w.WithLambda(3)
 		if err != nil {
 			t.Error(err)
 			return nil
 		}
 		y = dst()
-		put(v.SolveTo(t.Context(), y, src), y)
+		addResult(v.SolveTo(t.Context(), y, src), y)
 		return list
 	}
 	resultsOn := func(c comm.Comm, own *points.Dense32) []*mat.Dense {

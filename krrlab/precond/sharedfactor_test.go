@@ -26,13 +26,13 @@ func TestSharedInverse(t *testing.T) {
 			lambdaP float64
 		}{{600, 900, 3, false, 0.3}, {1100, 1100, 12, true, 0.3}, {70, 5, 1, false, 1e-9}, {4096, 60, 2, true, 0.01}} {
 			z, r := randomFeatures(c.n, c.s), testkit.RandomMatrix(3, c.n, c.t)
-			for i := range z.N { // repeated rows make New refuse float32 products (TestMeasuredOnRanks)
+			for i := range z.N { // repeated rows make New refuse float32 products (TestFastGramOnRanks)
 				if c.n > 4000 {
-					copy(z.Row(i), cosines(1, c.s).Row(0))
+					copy(z.Row(i), cosineFeatures(1, c.s).Row(0))
 				}
 			}
 			var want mat.Dense
-			var stat, det float64
+			var statDim, logDet float64
 			for _, p := range []int{1, 2, 3} {
 				var factorBytes [4]int64
 				onRanks(p, z, func(cm comm.Comm, own *points.Dense32) {
@@ -47,10 +47,10 @@ func TestSharedInverse(t *testing.T) {
 					switch {
 					case p == 1:
 						want.CloneFrom(x)
-						stat, det = w.StatDim(), w.LogDet()
-					case !mat.Equal(x, &want) || w.StatDim() != stat || math.Abs(w.LogDet()/det-1) > 1e-12:
+						statDim, logDet = w.StatDim(), w.LogDet()
+					case !mat.Equal(x, &want) || w.StatDim() != statDim || math.Abs(w.LogDet()/logDet-1) > 1e-12:
 						t.Errorf("%+v: rank %d of %d has other bits than one process: s_λ = %v, %v", c, cm.Rank(), p,
-							w.StatDim(), stat)
+							w.StatDim(), statDim)
 					}
 				})
 				var sum int64

@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestSpectral checks TTᵀ = I − σ_s²(ZᵀZ)⁻¹ against ZᵀZ in float64, that ‖T‖₂ ≤ 1, and that ranks have the bits of
-// one process.
-func TestSpectral(t *testing.T) {
+// TestSpectralTransform checks TTᵀ = I − σ_s²(ZᵀZ)⁻¹ against ZᵀZ in float64, that ‖T‖₂ ≤ 1, and that ranks have the
+// bits of one process.
+func TestSpectralTransform(t *testing.T) {
 	const n, s = 1100, 150 // more than one block of columns
 	z := randomFeatures(n, s)
 	full := mat.NewDense(n, s, nil)
@@ -37,7 +37,7 @@ func TestSpectral(t *testing.T) {
 	difference.Sub(&difference, testkit.AddRidge(&g, -smallest))
 	// T is shorter than V·diag(√(1−σ_s²/σ_j²)) by a relative amount of this size, which keeps ‖T‖₂ ≤ 1
 	if norm := mat.Norm(&difference, math.Inf(1)); norm > 2*s*s*0x1p-51*mat.Norm(&g, math.Inf(1)) {
-		t.Errorf("TTᵀZᵀZ is off ZᵀZ−σ_s²I by %g", norm)
+		t.Errorf("TTᵀZᵀZ differs from ZᵀZ−σ_s²I by %g", norm)
 	}
 	onRanks(3, z, func(c comm.Comm, own *points.Dense32) {
 		if m, v, err := SpectralTransform(t.Context(), c, own); err != nil || v != sigma2 || !slices.Equal(m, got) {
@@ -50,8 +50,8 @@ func TestSpectral(t *testing.T) {
 	})
 }
 
-// TestSharers checks that only a wide L⁻¹ is distributed over the ranks, and the memory that it takes.
-func TestSharers(t *testing.T) {
+// TestRanksPerFactor checks that only a wide L⁻¹ is distributed over the ranks, and the memory that it takes.
+func TestRanksPerFactor(t *testing.T) {
 	for _, c := range []struct {
 		form    Form
 		s, want int

@@ -32,8 +32,8 @@ func checkConverged(t *testing.T, label string, a mat.Matrix, b *mat.Dense, res 
 func TestAgainstDense(t *testing.T) {
 	const n, tol = 120, 1e-9
 	for name, spectrum := range map[string][]float64{
-		"identity": geometric(n, 1), "κ = 50": geometric(n, 50), "clustered": clustered(n), "κ = 1e5": geometric(n,
-			1e5),
+		"identity": geometric(n, 1), "κ = 50": geometric(n, 50), "clustered": clustered(n),
+		"κ = 1e5": geometric(n, 1e5),
 	} {
 		a := spd(2, spectrum)
 		var m mat.SymDense // A plus a positive definite perturbation

@@ -273,8 +273,7 @@ func TestPanics(t *testing.T) {
 		"IterationBound": func() { pcg.IterationBound(0.5, 0.1) },
 		"Ritz":           func() { new(pcg.Result).Ritz(0) },
 		"orders of MedianByNorm": func() {
-			pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, normalMatrix(1, 5,
-				1)})
+			pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, normalMatrix(1, 5, 1)})
 		},
 		"no vectors": func() { pcg.MedianByNorm(context.Background(), a, nil) },
 	})

@@ -210,13 +210,11 @@ func TestMakePreconditioner(t *testing.T) {
 		"refused":         solverFunc{n, func(*mat.Dense, *mat.Dense) error { return errors.New("refused") }},
 		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = 0": changedIdentity(func(dst, _ *mat.Dense) { dst.Zero() }),
 		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = +Inf": changedIdentity(func(dst, _ *mat.Dense) {
-			dst.Set(1, 1,
-				math.Inf(1))
+			dst.Set(1, 1, math.Inf(1))
 		}),
 		"not symmetric": changedIdentity(func(dst, r *mat.Dense) {
 			dst.Set(0, 0, r.At(1, 0))
-			dst.Set(0, 1, r.At(1,
-				1))
+			dst.Set(0, 1, r.At(1, 1))
 		}),
 		"when asked for again": changedIdentity(func(dst, _ *mat.Dense) {
 			if calls++; calls > 1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// doublings are the distributions that Doubling handles in different ways.
-var doublings = []Dist{
+// distsToDouble are the distributions that Doubling handles in different ways.
+var distsToDouble = []Dist{
 	Fourier{Kernel: kernel.Gaussian{Sigma: 1.5}},
 	Fourier{Kernel: kernel.Matern32{Sigma: 1.5}},
 	TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}},
@@ -29,7 +29,7 @@ func TestDoublingNests(t *testing.T) {
 		matrix := testkit.Must(Matrix(context.Background(), m, x, nil))
 		return matrix
 	}
-	for _, dist := range doublings {
+	for _, dist := range distsToDouble {
 		f := Doubling{dist, first}
 		for _, c := range [][2]int{{24, 48}, {48, 96}, {96, 192}, {48, 77}} {
 			s, total := c[0], c[1]
@@ -48,8 +48,9 @@ func TestDoublingNests(t *testing.T) {
 				}
 			}
 		}
-		if whole, alone := matrix(f.Sample(d, first, g)), matrix(dist.Sample(d, first, g)); whole.Data[17] != alone.Data[17] {
-			t.Errorf("%v: the first rung is not a draw of %v", f, dist)
+		whole, undoubled := matrix(f.Sample(d, first, g)), matrix(dist.Sample(d, first, g))
+		if whole.Data[17] != undoubled.Data[17] {
+			t.Errorf("%v: the first %d features are not a draw of %v", f, first, dist)
 		}
 	}
 }
@@ -84,18 +85,18 @@ func TestDoublingMean(t *testing.T) {
 
 // TestDoublingMisuse checks the panics and errors for widths, kernels and matrices that Doubling cannot use.
 func TestDoublingMisuse(t *testing.T) {
-	poly := doublings[2]
+	poly := distsToDouble[2]
 	testkit.Panics(t, map[string]func(){
-		"off the ladder": func() { _, _ = Doubling{poly, 8}.Part(3, 12, 24, rng.New(1)) },
-		"empty":          func() { _, _ = Doubling{poly, 8}.Part(3, 8, 8, rng.New(1)) },
-		"First = 0":      func() { _, _ = Doubling{poly, 0}.Sample(3, 8, rng.New(1)) },
+		"not First·2^k features": func() { _, _ = Doubling{poly, 8}.Part(3, 12, 24, rng.New(1)) },
+		"empty":                  func() { _, _ = Doubling{poly, 8}.Part(3, 8, 8, rng.New(1)) },
+		"First = 0":              func() { _, _ = Doubling{poly, 0}.Sample(3, 8, rng.New(1)) },
 		"columns": func() {
 			m, _ := poly.Sample(7, 8, rng.New(1))
 			_ = MatrixTo(context.Background(), points.NewDense32(4, 10, nil), 3, m, testkit.RandomPoints(5, 4, 7), nil)
 		},
 	})
 	if _, err := (Doubling{Fourier{Kernel: kernel.Gaussian{}}, 8}).Sample(3, 8, rng.New(1)); err == nil {
-		t.Error("σ = 0")
+		t.Error("σ = 0 is accepted")
 	}
 	testkit.Fails(t, testkit.ErrOf((Doubling{poly, 8}).Sample(3, 0, rng.New(1))), "0 features")
 }
@@ -112,12 +113,12 @@ func TestStack(t *testing.T) {
 	}
 	fourier := Fourier{Kernel: kernel.Gaussian{Sigma: 1}}
 	if f := (Doubling{fourier, 8}); f.String() != fourier.String() {
-		t.Error(f)
+		t.Errorf("Doubling of %v is %v", fourier, f)
 	}
 	testkit.Equal(t, stacked(parts[:1]), parts[0])
 	m := stacked(parts)
 	if d, s := m.Dims(); d != 4 || s != 16 {
-		t.Fatalf("%d×%d", d, s)
+		t.Fatalf("a stack maps %d to %d numbers, want 4 to 16", d, s)
 	}
 	var w Workspace
 	features := make([]float64, 20*16)

@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// sparse returns n points of dimension d with one or two nonzeros each, as dense and as sparse points.
-func sparse(n, d int, size float64) (*points.Dense, *points.CSR) {
+// sparsePoints returns n points of dimension d with one or two nonzeros each, as dense and as sparse points.
+func sparsePoints(n, d int, size float64) (*points.Dense, *points.CSR) {
 	x := points.NewDense(n, d, nil)
 	for i := range n {
 		for j, c := range []int{i % (d / 2), d/2 + i*7%(d/2)} {
@@ -33,9 +33,9 @@ func TestSparsePhases(t *testing.T) {
 		m := testkit.Must(dist.Sample(d, s, rng.New(5)))
 		f := m.(*FourierMap)
 		for _, size := range []float64{0.1, 30, 100, 1e3, 1e6} {
-			x, csr := sparse(n, d, size)
+			x, csr := sparsePoints(n, d, size)
 			if _, isSparse := asSparse(csr); !isSparse {
-				t.Fatal("the points are too full to be walked")
+				t.Fatal("the points have too many nonzeros to be used as sparse")
 			}
 			var w Workspace
 			want, got := make([]float64, n*s), make([]float64, n*s)
@@ -72,8 +72,8 @@ func TestSparsePhases(t *testing.T) {
 					t.Fatalf("%v, size %g: feature %d is %v, of dense points %v", dist, size, i, got[i], want[i])
 				}
 				if math.Abs(float64(z[i])-want[i]) > tol32 {
-					t.Fatalf("%v, size %g, %d of %d far: float32 feature %d is %v, want %v within %.2g", dist, size,
-						largePhases, s, i, z[i], want[i], tol32)
+					t.Fatalf("%v, size %g, %d of %d phases large: float32 feature %d is %v, want %v within %.2g", dist,
+						size, largePhases, s, i, z[i], want[i], tol32)
 				}
 			}
 		}

@@ -20,8 +20,8 @@ import (
 
 var poly = kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}
 
-// allDists returns one distribution of every kind.
-func allDists() (dists []feature.Dist) {
+// distsOfEachKind returns one distribution of every kind.
+func distsOfEachKind() (dists []feature.Dist) {
 	for _, f := range fourierDists() {
 		dists = append(dists, f)
 	}
@@ -39,9 +39,9 @@ func TestMatrix(t *testing.T) {
 	const d, s = 12, 30
 	defer accel.SetThreads(accel.Threads())
 	for _, n := range []int{1, 255, 256, 257, 600} {
-		x, csr := sparsify(normal(max(n, 2), d, 1, 6))
-		for _, dist := range allDists() {
-			m := sample(t, dist, d, s, 13)
+		x, csr := sparsify(normalPoints(max(n, 2), d, 1, 6))
+		for _, dist := range distsOfEachKind() {
+			m := sampleMap(t, dist, d, s, 13)
 			for _, p := range []points.Points{x.Slice(0, n), csr.Slice(0, n)} {
 				var z [3]*points.Dense32
 				for k, threads := range []int{1, 2, 5} {
@@ -66,7 +66,7 @@ func TestMatrix(t *testing.T) {
 				for _, v := range want {
 					size = max(size, math.Abs(v))
 				}
-				checkEqual(t, fmt.Sprintf("%v, n=%d, %T", dist, n, p), widen(z[0].Data), want, 1e-4*size)
+				checkNear(t, fmt.Sprintf("%v, n=%d, %T", dist, n, p), inFloat64(z[0].Data), want, 1e-4*size)
 			}
 		}
 	}
@@ -74,12 +74,12 @@ func TestMatrix(t *testing.T) {
 
 // TestSeeds checks that a map depends on its seed, and on nothing else.
 func TestSeeds(t *testing.T) {
-	x := normal(3, 5, 1, 1)
-	for _, dist := range allDists() {
-		a, b, c := featuresOf(sample(t, dist, 5, 8, 1), x), featuresOf(sample(t, dist, 5, 8, 1), x),
-			featuresOf(sample(t, dist, 5, 8, 2), x)
+	x := normalPoints(3, 5, 1, 1)
+	for _, dist := range distsOfEachKind() {
+		a, b, c := featuresOf(sampleMap(t, dist, 5, 8, 1), x), featuresOf(sampleMap(t, dist, 5, 8, 1), x),
+			featuresOf(sampleMap(t, dist, 5, 8, 2), x)
 		if !slices.Equal(a, b) || slices.Equal(a, c) {
-			t.Errorf("%v: the map is not a function of its seed", dist)
+			t.Errorf("%v: the same seed gives different maps, or two seeds the same", dist)
 		}
 	}
 }
@@ -94,8 +94,8 @@ func TestFor(t *testing.T) {
 	if dist, err := feature.For(poly); err != nil || dist != (feature.TensorSketch{Kernel: poly}) {
 		t.Errorf("For(%v) = %v, %v", poly, dist, err)
 	}
-	own := kernel.Func{Name: "mine", F: func(x, z []float64) float64 { return 1 }}
-	testkit.Fails(t, testkit.ErrOf(feature.For(own)), "mine")
+	userKernel := kernel.Func{Name: "mine", F: func(x, z []float64) float64 { return 1 }}
+	testkit.Fails(t, testkit.ErrOf(feature.For(userKernel)), "mine")
 	testkit.Fails(t, testkit.ErrOf(feature.For(kernel.Gaussian{})), "sigma")
 }
 
@@ -126,25 +126,25 @@ func TestSampleErrors(t *testing.T) {
 func TestMatrixErrors(t *testing.T) {
 	x := points.NewDense(300, 2, nil)
 	x.Data[2*270], x.Data[2*290] = 1e80, 1e90
-	m := sample(t, feature.TensorSketch{Kernel: poly}, 2, 8, 1)
+	m := sampleMap(t, feature.TensorSketch{Kernel: poly}, 2, 8, 1)
 	testkit.Fails(t, testkit.ErrOf(feature.Matrix(t.Context(), m, x, nil)), "point 270")
 	x.Data[2*7] = math.NaN()
-	gauss := sample(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 2, 8, 1)
+	gauss := sampleMap(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 2, 8, 1)
 	testkit.Fails(t, testkit.ErrOf(feature.Matrix(t.Context(), gauss, x, nil)), "point 7")
 	testkit.CheckCancellation(t, func(ctx context.Context) error {
-		return testkit.ErrOf(feature.Matrix(ctx, m, normal(300, 2, 1, 1), nil))
+		return testkit.ErrOf(feature.Matrix(ctx, m, normalPoints(300, 2, 1, 1), nil))
 	})
 }
 
 // TestMisuse checks that arguments of the wrong shape panic.
 func TestMisuse(t *testing.T) {
-	m := sample(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 3, 4, 1)
+	m := sampleMap(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 3, 4, 1)
 	w := &feature.Workspace{}
 	testkit.Panics(t, map[string]func(){
-		"dimension":        func() { m.MapTo(make([]float64, 8), 4, normal(2, 2, 1, 1), w) },
-		"short stride":     func() { m.MapTo(make([]float64, 8), 3, normal(2, 3, 1, 1), w) },
-		"short slice":      func() { m.MapTo(make([]float64, 7), 4, normal(2, 3, 1, 1), w) },
-		"matrix dimension": func() { feature.Matrix(t.Context(), m, normal(2, 2, 1, 1), nil) },
+		"dimension":        func() { m.MapTo(make([]float64, 8), 4, normalPoints(2, 2, 1, 1), w) },
+		"short stride":     func() { m.MapTo(make([]float64, 8), 3, normalPoints(2, 3, 1, 1), w) },
+		"short slice":      func() { m.MapTo(make([]float64, 7), 4, normalPoints(2, 3, 1, 1), w) },
+		"matrix dimension": func() { feature.Matrix(t.Context(), m, normalPoints(2, 2, 1, 1), nil) },
 		"frequency":        func() { m.(*feature.FourierMap).Frequency(make([]float64, 3), 4) },
 	})
 }
@@ -152,16 +152,16 @@ func TestMisuse(t *testing.T) {
 // TestStride checks that rows are written with their stride, and that the elements between them are unchanged.
 func TestStride(t *testing.T) {
 	const n, s, ld = 4, 6, 9
-	x := normal(n, 3, 1, 1)
-	for _, dist := range allDists() {
-		m := sample(t, dist, 3, s, 1)
+	x := normalPoints(n, 3, 1, 1)
+	for _, dist := range distsOfEachKind() {
+		m := sampleMap(t, dist, 3, s, 1)
 		want := featuresOf(m, x)
 		z, z32 := slices.Repeat([]float64{7}, n*ld), slices.Repeat([]float32{7}, n*ld)
 		m.MapTo(z, ld, x, &feature.Workspace{})
 		m.(feature.Map32).MapTo32(z32, ld, x, &feature.Workspace{})
 		for i := range n {
-			checkEqual(t, dist.String(), z[i*ld:i*ld+s], want[i*s:(i+1)*s], 0)
-			checkEqual(t, dist.String(), widen(z32[i*ld:i*ld+s]), want[i*s:(i+1)*s], 1e-4)
+			checkNear(t, dist.String(), z[i*ld:i*ld+s], want[i*s:(i+1)*s], 0)
+			checkNear(t, dist.String(), inFloat64(z32[i*ld:i*ld+s]), want[i*s:(i+1)*s], 1e-4)
 			for _, j := range []int{s, s + 1, s + 2} {
 				if z[i*ld+j] != 7 || z32[i*ld+j] != 7 {
 					t.Fatalf("%v: element %d of row %d, beyond the features, was written", dist, j, i)
@@ -177,10 +177,10 @@ func TestNoAllocation(t *testing.T) {
 		t.Skip("the race detector makes the pools of products forget")
 	}
 	const n, d, s = 50, 6, 20
-	x, csr := sparsify(normal(n, d, 1, 1))
+	x, csr := sparsify(normalPoints(n, d, 1, 1))
 	z, z32 := make([]float64, n*s), make([]float32, n*s)
-	for _, dist := range allDists() {
-		m := sample(t, dist, d, s, 1)
+	for _, dist := range distsOfEachKind() {
+		m := sampleMap(t, dist, d, s, 1)
 		for _, p := range []points.Points{x, testkit.RoundToFloat32(x), csr} {
 			var w feature.Workspace
 			f := func() {

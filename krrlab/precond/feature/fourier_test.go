@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -15,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// pairs returns four points x and points z = x+δ, at which the tests compare features with kernels.
-func pairs() (x, z *points.Dense) {
+// pairsOfPoints returns four points x and points z = x+δ, at which the tests compare features with kernels.
+func pairsOfPoints() (x, z *points.Dense) {
 	x = points.NewDense(4, 3, []float64{0.3, -0.2, 0.5, 0, 0, 0, 1, 2, -1, 0.7, 0.1, -0.4})
 	delta := []float64{0, 0, 0, 0.2, -0.3, 0.1, 1, -0.5, 1.2, 3, 2, -2}
 	z = points.NewDense(4, 3, nil)
@@ -26,9 +27,9 @@ func pairs() (x, z *points.Dense) {
 	return x, z
 }
 
-// products returns the products 2cos(w_jᵀx+b_j)cos(w_jᵀz+b_j) of all features for pair i. Each is s times the
+// featureProducts returns the products 2cos(w_jᵀx+b_j)cos(w_jᵀz+b_j) of all features for pair i. Each is s times the
 // contribution of a feature to φ(x)ᵀφ(z).
-func products(m feature.Map, i int, x, z *points.Dense) []float64 {
+func featureProducts(m feature.Map, i int, x, z *points.Dense) []float64 {
 	_, s := m.Dims()
 	p := featuresOf(m, x.Slice(i, i+1))
 	for j, v := range featuresOf(m, z.Slice(i, i+1)) {
@@ -38,16 +39,16 @@ func products(m feature.Map, i int, x, z *points.Dense) []float64 {
 }
 
 // TestFourierMoments checks E[φ(x)ᵀφ(z)] = k(x, z) and s·Var[φ(x)ᵀφ(z)] = 1 + ½k(2δ) − k(δ)² over 60,000 features,
-// with the threshold of five standard errors (see deviates). Section 2.2 of the paper prints the map without its
+// with the threshold of five standard errors (deviates). Section 2.2 of the paper prints the map without its
 // factor √2: that map must fail.
 func TestFourierMoments(t *testing.T) {
-	x, z := pairs()
+	x, z := pairsOfPoints()
 	n, d := x.Dims()
 	origin := make([]float64, d)
 	for _, dist := range fourierDists() {
-		m := sample(t, dist, d, 60000, 11)
+		m := sampleMap(t, dist, d, 60000, 11)
 		for i := range n {
-			p := products(m, i, x, z)
+			p := featureProducts(m, i, x, z)
 			k := dist.Kernel.Eval(x.Row(i), z.Row(i))
 			if deviates(p, k) {
 				mean, se := meanOf(p)
@@ -58,7 +59,7 @@ func TestFourierMoments(t *testing.T) {
 				misprint[j] /= 2 // φ(x) = √(1/s)·cos(Wx+b)
 			}
 			if k > 0.2 && !deviates(misprint, k) { // half of a smaller k is within five standard errors
-				t.Errorf("%v, pair %d: the map without √2 passes for unbiased", dist, i)
+				t.Errorf("%v, pair %d: the mean of the map without √2 is k to five standard errors", dist, i)
 			}
 			twice := make([]float64, d)
 			for c := range twice {
@@ -77,18 +78,18 @@ func TestFourierMoments(t *testing.T) {
 	}
 }
 
-// quadric is a user-defined scale mixture of Gaussians, 2/(1+r²/c).
-type quadric struct{ c float64 }
+// rationalQuadratic is a user-defined scale mixture of Gaussians, 2/(1+r²/c).
+type rationalQuadratic struct{ c float64 }
 
-func (k quadric) String() string              { return "quadric" }
-func (k quadric) Slope() float64              { return 2 / k.c }
-func (k quadric) Spread(g rng.Stream) float64 { return math.Sqrt(g.ChiSquare(0, 2) / k.c) }
-func (k quadric) Profile(dst, sq []float64) {
+func (k rationalQuadratic) String() string              { return "rational quadratic" }
+func (k rationalQuadratic) Slope() float64              { return 2 / k.c }
+func (k rationalQuadratic) Spread(g rng.Stream) float64 { return math.Sqrt(g.ChiSquare(0, 2) / k.c) }
+func (k rationalQuadratic) Profile(dst, sq []float64) {
 	for i, v := range sq {
 		dst[i] = 2 / (1 + v/k.c)
 	}
 }
-func (k quadric) Eval(x, z []float64) float64 {
+func (k rationalQuadratic) Eval(x, z []float64) float64 {
 	var sq float64
 	for i, v := range x {
 		sq += (v - z[i]) * (v - z[i])
@@ -111,20 +112,20 @@ func (k cosine) Eval(x, z []float64) float64 {
 	return math.Cos(p)
 }
 
-// TestUserDefinedMeasure checks that features of a user-defined kernel have the kernel as their mean, also if k(x, x)
+// TestUserDefinedSpectrum checks that features of a user-defined kernel have the kernel as their mean, also if k(x, x)
 // is not 1. The statistics are those of TestFourierMoments.
-func TestUserDefinedMeasure(t *testing.T) {
-	x, z := pairs()
+func TestUserDefinedSpectrum(t *testing.T) {
+	x, z := pairsOfPoints()
 	n, d := x.Dims()
-	mix, cos := quadric{1.7}, cosine{[]float64{0.3, -1, 0.5}}
+	mix, cos := rationalQuadratic{1.7}, cosine{[]float64{0.3, -1, 0.5}}
 	for _, dist := range []feature.Fourier{{Kernel: mix}, {Kernel: cos}} {
 		if got, err := feature.For(dist.Kernel); err != nil ||
 			got.String() != (feature.Fourier{Kernel: dist.Kernel}).String() {
 			t.Errorf("For(%v) = %v, %v", dist.Kernel, got, err)
 		}
-		m := sample(t, dist, d, 60000, 13)
+		m := sampleMap(t, dist, d, 60000, 13)
 		for i := range n {
-			p := products(m, i, x, z)
+			p := featureProducts(m, i, x, z)
 			if k := dist.Kernel.Eval(x.Row(i), z.Row(i)); deviates(p, k) {
 				mean, se := meanOf(p)
 				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, se, k)
@@ -133,11 +134,11 @@ func TestUserDefinedMeasure(t *testing.T) {
 	}
 }
 
-// TestSpectralLaws checks the distribution of a coordinate of σw_j, of the phase, and of ‖σw_j‖² for the isotropic
-// kernels (χ², or d times an F variable) by the Kolmogorov-Smirnov test over 40,000 frequencies. The statistic
-// √m·sup|F_m−F| exceeds 2.7 with probability 9e-7. Compared with the distribution of another kernel, the test must
-// fail.
-func TestSpectralLaws(t *testing.T) {
+// TestSpectralDistributions checks the distribution of a coordinate of σw_j, of the phase, and of ‖σw_j‖² for the
+// isotropic kernels (χ², or d times an F variable) by the Kolmogorov-Smirnov test over 40,000 frequencies. The
+// statistic √m·sup|F_m−F| exceeds 2.7 with probability 9e-7. Compared with the distribution of another kernel, the test
+// must fail.
+func TestSpectralDistributions(t *testing.T) {
 	const d, s = 3, 40000
 	student := func(nu float64) func(float64) float64 {
 		return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: nu}.CDF
@@ -146,7 +147,7 @@ func TestSpectralLaws(t *testing.T) {
 		f := distuv.F{D1: d, D2: nu}
 		return func(v float64) float64 { return f.CDF(v / d) }
 	}
-	laws := map[string]struct{ coordinate, squaredNorm, other func(float64) float64 }{
+	distributions := map[string]struct{ coordinate, squaredNorm, other func(float64) float64 }{
 		"gaussian":  {distuv.UnitNormal.CDF, distuv.ChiSquared{K: d}.CDF, student(5)},
 		"laplacian": {func(v float64) float64 { return 0.5 + math.Atan(v)/math.Pi }, nil, student(3)},
 		"matern32":  {student(3), squared(3), student(5)},
@@ -154,8 +155,8 @@ func TestSpectralLaws(t *testing.T) {
 	}
 	for _, dist := range fourierDists() {
 		spec := testkit.Must(kernel.ToSpec(dist.Kernel))
-		law := laws[spec.Name]
-		m := sample(t, dist, d, s, 5).(*feature.FourierMap)
+		distribution := distributions[spec.Name]
+		m := sampleMap(t, dist, d, s, 5).(*feature.FourierMap)
 		w := make([]float64, d)
 		coord, norm, phase := make([]float64, s), make([]float64, s), make([]float64, s)
 		for j := range s {
@@ -163,18 +164,18 @@ func TestSpectralLaws(t *testing.T) {
 			for c := range w {
 				w[c] *= spec.Sigma
 			}
-			coord[j], norm[j] = w[j%d], dot(w, w)
+			coord[j], norm[j] = w[j%d], floats.Dot(w, w)
 		}
 		check := func(name string, v []float64, cdf func(float64) float64, pass bool) {
 			if k := testkit.KolmogorovSmirnov(v, cdf); (k <= 2.7) != pass {
 				t.Errorf("%v: Kolmogorov-Smirnov statistic of %s is %.2f", dist, name, k)
 			}
 		}
-		check("a coordinate", coord, law.coordinate, true)
-		check("a coordinate against another law", coord, law.other, false)
+		check("a coordinate", coord, distribution.coordinate, true)
+		check("a coordinate against another distribution", coord, distribution.other, false)
 		check("the phase", phase, func(u float64) float64 { return u }, true)
-		if law.squaredNorm != nil {
-			check("‖σw‖²", norm, law.squaredNorm, true)
+		if distribution.squaredNorm != nil {
+			check("‖σw‖²", norm, distribution.squaredNorm, true)
 		}
 	}
 }
@@ -184,8 +185,8 @@ func TestSpectralLaws(t *testing.T) {
 func TestFourierFormula(t *testing.T) {
 	const n, d, s = 300, 40, 37
 	for _, dist := range fourierDists() {
-		m := sample(t, dist, d, s, 21).(*feature.FourierMap)
-		x, csr := sparsify(normal(n, d, 0.5, 2))
+		m := sampleMap(t, dist, d, s, 21).(*feature.FourierMap)
+		x, csr := sparsify(normalPoints(n, d, 0.5, 2))
 		x32 := testkit.RoundToFloat32(x)
 		for i, v := range csr.Val {
 			csr.Val[i] = float64(float32(v))
@@ -195,16 +196,16 @@ func TestFourierFormula(t *testing.T) {
 		for j := range s {
 			b := m.Frequency(w, j)
 			for i := range n {
-				want[i*s+j] = math.Sqrt(2.0/s) * math.Cos(dot(w, x.Row(i))+b)
+				want[i*s+j] = math.Sqrt(2.0/s) * math.Cos(floats.Dot(w, x.Row(i))+b)
 			}
 		}
 		for _, p := range []points.Points{x, x32, csr, points.Shift(x, make([]float64, d))} {
 			name := fmt.Sprintf("%v of %T", dist, p)
 			// The Laplacian's frequencies have heavy tails, so phases reach about 1e5.
-			checkEqual(t, name, featuresOf(m, p), want, 1e-11)
+			checkNear(t, name, featuresOf(m, p), want, 1e-11)
 			z := make([]float32, n*s)
 			m.MapTo32(z, s, p, &feature.Workspace{})
-			checkEqual(t, name+" in float32", widen(z), want, 1e-4*math.Sqrt(2.0/s))
+			checkNear(t, name+" in float32", inFloat64(z), want, 1e-4*math.Sqrt(2.0/s))
 		}
 	}
 }
@@ -212,15 +213,16 @@ func TestFourierFormula(t *testing.T) {
 // TestFourierLargePhases checks that float32 features are accurate if some or all phases are too large for float32.
 func TestFourierLargePhases(t *testing.T) {
 	const d, s = 5, 64
-	dense, csr := sparsify(normal(20, d, 1, 8))
+	dense, csr := sparsify(normalPoints(20, d, 1, 8))
 	for _, sigma := range []float64{0.05, 1e-3, 1e-9} {
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: sigma}, kernel.Laplacian{Sigma: sigma}} {
-			m := sample(t, feature.Fourier{Kernel: k}, d, s, 4).(*feature.FourierMap)
+			m := sampleMap(t, feature.Fourier{Kernel: k}, d, s, 4).(*feature.FourierMap)
 			for _, p := range []points.Points{dense, csr} {
 				z := make([]float32, 20*s)
 				m.MapTo32(z, s, p, &feature.Workspace{})
 				// Phases up to 1024 in float32 have errors of 1024·2⁻²⁴ = 6e-5 and a few more roundings.
-				checkEqual(t, fmt.Sprintf("%v of %T", k, p), widen(z), featuresOf(m, p), 3e-4*math.Sqrt(2.0/s)+1e-15/sigma)
+				checkNear(t, fmt.Sprintf("%v of %T", k, p), inFloat64(z), featuresOf(m, p),
+					3e-4*math.Sqrt(2.0/s)+1e-15/sigma)
 			}
 		}
 	}
@@ -230,28 +232,28 @@ func TestFourierLargePhases(t *testing.T) {
 // features.
 func TestFourierPrefix(t *testing.T) {
 	const d, s = 9, 25
-	x := normal(6, d, 1, 1)
+	x := normalPoints(6, d, 1, 1)
 	for _, dist := range fourierDists() {
-		short, long := featuresOf(sample(t, dist, d, s, 7), x), featuresOf(sample(t, dist, d, 2*s, 7), x)
+		short, long := featuresOf(sampleMap(t, dist, d, s, 7), x), featuresOf(sampleMap(t, dist, d, 2*s, 7), x)
 		for i := range 6 {
 			got := slices.Clone(long[i*2*s : i*2*s+s])
 			for j := range got {
 				got[j] *= math.Sqrt2
 			}
-			checkEqual(t, dist.String(), got, short[i*s:(i+1)*s], 1e-12)
+			checkNear(t, dist.String(), got, short[i*s:(i+1)*s], 1e-12)
 		}
 	}
 }
 
-// widen returns z in float64.
-func widen(z []float32) []float64 {
+// inFloat64 returns z in float64.
+func inFloat64(z []float32) []float64 {
 	w := make([]float64, len(z))
 	points.Widen(w, z)
 	return w
 }
 
-// checkEqual checks |got−want| ≤ tol elementwise.
-func checkEqual(t *testing.T, name string, got, want []float64, tol float64) {
+// checkNear checks |got−want| ≤ tol elementwise.
+func checkNear(t *testing.T, name string, got, want []float64, tol float64) {
 	t.Helper()
 	for i := range want {
 		if !(math.Abs(got[i]-want[i]) <= tol) {

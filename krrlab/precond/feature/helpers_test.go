@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -14,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// sample draws a map, or ends the test if that is an error.
-func sample(t testing.TB, dist feature.Dist, d, s int, seed uint64) feature.Map {
+// sampleMap draws a map, and panics if that fails.
+func sampleMap(t testing.TB, dist feature.Dist, d, s int, seed uint64) feature.Map {
 	t.Helper()
 	return testkit.Must(dist.Sample(d, s, rng.New(seed)))
 }
@@ -29,8 +28,8 @@ func featuresOf(m feature.Map, x points.Points) []float64 {
 	return z
 }
 
-// normal returns n points of dimension d with independent normal coordinates of standard deviation scale.
-func normal(n, d int, scale float64, seed uint64) *points.Dense {
+// normalPoints returns n points of dimension d with independent normal coordinates of standard deviation scale.
+func normalPoints(n, d int, scale float64, seed uint64) *points.Dense {
 	x := testkit.RandomPoints(seed, n, d)
 	for i := range x.Data {
 		x.Data[i] *= scale
@@ -51,9 +50,6 @@ func sparsify(x *points.Dense) (*points.Dense, *points.CSR) {
 	}
 	return x, testkit.ToCSR(x)
 }
-
-// dot returns xᵀy.
-func dot(x, y []float64) float64 { return floats.Dot(x, y) }
 
 // meanOf returns the mean of v and its standard error.
 func meanOf(v []float64) (mean, se float64) {

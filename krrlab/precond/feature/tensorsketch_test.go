@@ -5,16 +5,18 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// naiveSketch returns φ(x) by its definition. For each of the (d+1)^q tuples (i₁, …, i_q) it adds G(i₁, …,
+// sketchByDefinition returns φ(x) by its definition. For each of the (d+1)^q tuples (i₁, …, i_q) it adds G(i₁, …,
 // i_q)·x̂_{i₁}⋯x̂_{i_q} to bucket Σ h_t(i_t) mod s. With misprint the sign is Π g_t(i₁), as section 2.2 of the paper
 // prints it.
-func naiveSketch(m *feature.TensorSketchMap, k kernel.Polynomial, x []float64, misprint bool) []float64 {
+func sketchByDefinition(m *feature.TensorSketchMap, k kernel.Polynomial, x []float64, misprint bool) []float64 {
 	d, s := m.Dims()
 	extended := make([]float64, d+1)
 	for i, v := range x {
@@ -53,22 +55,22 @@ func TestTensorSketchDefinition(t *testing.T) {
 	for _, q := range []int{1, 2, 3, 4} {
 		for _, s := range []int{1, 2, 16, 30, 37, 211} {
 			k := kernel.Polynomial{Gamma: 0.7, Coef0: 1.3, Degree: q}
-			x, csr := sparsify(normal(5, 4, 1, 9))
+			x, csr := sparsify(normalPoints(5, 4, 1, 9))
 			x32 := testkit.RoundToFloat32(x)
 			for i, v := range csr.Val {
 				csr.Val[i] = float64(float32(v))
 			}
-			m := sample(t, feature.TensorSketch{Kernel: k}, 4, s, uint64(q*1000+s)).(*feature.TensorSketchMap)
+			m := sampleMap(t, feature.TensorSketch{Kernel: k}, 4, s, uint64(q*1000+s)).(*feature.TensorSketchMap)
 			for _, p := range []points.Points{x, csr, x32} {
 				got := featuresOf(m, p)
 				z := make([]float32, len(got))
 				m.MapTo32(z, s, p, &feature.Workspace{})
 				for i := range 5 {
-					want := naiveSketch(m, k, x.Row(i), false)
+					want := sketchByDefinition(m, k, x.Row(i), false)
 					name := fmt.Sprintf("q=%d, s=%d, %T, point %d", q, s, p, i)
 					scale := math.Pow(k.Eval(x.Row(i), x.Row(i)), 0.5)
-					checkEqual(t, name, got[i*s:(i+1)*s], want, 1e-13*scale)
-					checkEqual(t, name+" in float32", widen(z[i*s:(i+1)*s]), want, 3e-7*scale)
+					checkNear(t, name, got[i*s:(i+1)*s], want, 1e-13*scale)
+					checkNear(t, name+" in float32", inFloat64(z[i*s:(i+1)*s]), want, 3e-7*scale)
 				}
 			}
 		}
@@ -76,7 +78,7 @@ func TestTensorSketchDefinition(t *testing.T) {
 }
 
 // TestTensorSketchMoments checks E[φ(x)ᵀφ(z)] = k(x, z) and Var ≤ (2+3^q)/s·k(x,x)k(z,z) over 4,000 draws, with the
-// threshold of five standard errors (see deviates). The sign that the paper prints, g₁(i₁)g₂(i₁), must be found
+// threshold of five standard errors (deviates). The sign that the paper prints, g₁(i₁)g₂(i₁), must be found
 // biased: for x = (1, 1, 1, 1), d = 4, q = 2, c = 0 and s = 16 its mean is 16 + 4·12/16 = 19, not 16.
 func TestTensorSketchMoments(t *testing.T) {
 	const draws = 4000
@@ -91,12 +93,12 @@ func TestTensorSketchMoments(t *testing.T) {
 		{kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}, ones, other, 16},
 		{kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}, other, other, 11},
 	} {
-		v, wrong := make([]float64, draws), make([]float64, draws)
+		v, misprinted := make([]float64, draws), make([]float64, draws)
 		for r := range draws {
-			m := sample(t, feature.TensorSketch{Kernel: c.k}, 4, c.s, uint64(r)).(*feature.TensorSketchMap)
+			m := sampleMap(t, feature.TensorSketch{Kernel: c.k}, 4, c.s, uint64(r)).(*feature.TensorSketchMap)
 			z := featuresOf(m, points.NewDense(2, 4, append(append([]float64{}, c.x...), c.z...)))
-			v[r] = dot(z[:c.s], z[c.s:])
-			wrong[r] = dot(naiveSketch(m, c.k, c.x, true), naiveSketch(m, c.k, c.z, true))
+			v[r] = floats.Dot(z[:c.s], z[c.s:])
+			misprinted[r] = floats.Dot(sketchByDefinition(m, c.k, c.x, true), sketchByDefinition(m, c.k, c.z, true))
 		}
 		k := c.k.Eval(c.x, c.z)
 		mean, se := meanOf(v)
@@ -108,8 +110,8 @@ func TestTensorSketchMoments(t *testing.T) {
 			t.Errorf("%v: variance of φ(x)ᵀφ(z) is %.3f, above the bound %.3f", c.k, variance, bound)
 		}
 		if c.k.Degree == 2 {
-			if !deviates(wrong, k) || deviates(wrong, 19) {
-				mean, se := meanOf(wrong)
+			if !deviates(misprinted, k) || deviates(misprinted, 19) {
+				mean, se := meanOf(misprinted)
 				t.Errorf("%v: with the printed sign the mean is %.3f ± %.3f, expected 19, biased", c.k, mean, se)
 			}
 		}

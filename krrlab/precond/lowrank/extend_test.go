@@ -15,43 +15,46 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// head returns the leading n×n block of k.
-func head(k *dense, n int) *dense {
+// leadingBlock returns the leading n×n block of k.
+func leadingBlock(k *denseSource, n int) *denseSource {
 	s := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i + 1 {
 			s.SetSym(i, j, k.At(i, j))
 		}
 	}
-	return &dense{SymDense: s}
+	return &denseSource{SymDense: s}
 }
 
-// TestExtend extends factors twice. The result must pass verify, and its K̂ must equal the Nyström approximation
-// C(W+νD)⁻¹Cᵀ of the whole K with the same landmarks (see reference). The bits must be the same on one thread and on
-// two.
+// TestExtend extends factors twice. The result must pass checkFactor, and its K̂ must equal the Nyström approximation
+// C(W+νD)⁻¹Cᵀ of the whole K with the same landmarks (nystromByDefinition). The bits must be the same on one thread and
+// on two.
 func TestExtend(t *testing.T) {
 	const n = 150
 	for seed := range uint64(3) {
-		for scale, k := range map[string]*dense{"": gaussian(seed, n, 3, 1.5), "spread": spread(gaussian(seed, n, 3, 1.5))} {
+		for scale, k := range map[string]*denseSource{"": gaussianMatrix(seed, n, 3, 1.5),
+			"spread": rescaled(gaussianMatrix(seed, n, 3, 1.5))} {
 			for name, method := range methods {
-				first := testkit.Must(method(ctx, head(k, 90), 20, rng.New(seed), nil))
+				first := testkit.Must(method(ctx, leadingBlock(k, 90), 20, rng.New(seed), nil))
 				extended := func(threads int) *lowrank.Factor {
 					defer accel.SetThreads(accel.Threads())
 					accel.SetThreads(threads)
-					f := testkit.Must(first.Extend(ctx, head(k, 91), nil))
+					f := testkit.Must(first.Extend(ctx, leadingBlock(k, 91), nil))
 					return testkit.Must(f.Extend(ctx, k, nil))
 				}
-				f, single := extended(2), extended(1)
+				f, oneProcess := extended(2), extended(1)
 				checkFactor(t, name+scale, k, f)
-				if !mat.Equal(wide(f.F), wide(single.F)) || !mat.Equal(wide(f.F).Slice(0, 90, 0, f.Rank()), wide(first.F)) ||
-					f.Residual != single.Residual || f.Rounding != single.Rounding || !f.Certain() || f.RequestedRank != 20 {
-					t.Errorf("%s%s: rows of F that differ between threads or from before, or %v", name, scale, f)
+				if !mat.Equal(inFloat64(f.F), inFloat64(oneProcess.F)) || !mat.Equal(inFloat64(f.F).Slice(0, 90, 0,
+					f.Rank()), inFloat64(first.F)) ||
+					f.Residual != oneProcess.Residual || f.Rounding != oneProcess.Rounding || !f.Certain() ||
+					f.RequestedRank != 20 {
+					t.Errorf("%s%s: rows of F differ between threads or from those before, or %v", name, scale, f)
 				}
-				want, approximation := reference(t, k, f.Landmarks, f.Shift), approximationOf(f)
+				want, approximation := nystromByDefinition(t, k, f.Landmarks, f.Shift), approximationOf(f)
 				for i := range n {
 					for j := range n {
 						if deviation := math.Abs(approximation.At(i, j) - want.At(i, j)); !(deviation <= 1e-6*math.Sqrt(k.At(i, i)*k.At(j, j))) {
-							t.Fatalf("%s%s: K̂(%d, %d) is off by %g", name, scale, i, j, deviation)
+							t.Fatalf("%s%s: K̂(%d, %d) has an error of %g", name, scale, i, j, deviation)
 						}
 					}
 				}
@@ -60,13 +63,13 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// inexact is a matrix whose entries have errors of up to epsilon.
-type inexact struct {
-	*dense
+// inexactSource is a matrix whose entries have errors of up to epsilon.
+type inexactSource struct {
+	*denseSource
 	epsilon float64
 }
 
-func (k inexact) EntryError() float64 { return k.epsilon }
+func (k inexactSource) EntryError() float64 { return k.epsilon }
 
 // TestExtendInexact extends factors of a matrix whose squared distances are computed as ‖x‖²+‖z‖²−2xᵀz for clusters
 // far from the origin. The extension uses a source with accurate entries. The certificate must still cover the rows
@@ -82,15 +85,15 @@ func TestExtendInexact(t *testing.T) {
 		for i := range x {
 			x[i] = []float64{centers[i%clusters] + rnd.NormFloat64(), centers[clusters+i%clusters] + rnd.NormFloat64()}
 		}
-		k := gaussianOf(x, 1)
-		inexactHead := inexact{head(k, 300), 16 * 0x1p-53 * radius * radius}
+		k := gaussianMatrixOf(x, 1)
+		inexactHead := inexactSource{leadingBlock(k, 300), 16 * 0x1p-53 * radius * radius}
 		for i := range 300 {
 			for j := range i {
 				cross := x[i][0]*x[j][0] + x[i][1]*x[j][1]
 				r2 := x[i][0]*x[i][0] + x[i][1]*x[i][1] + (x[j][0]*x[j][0] + x[j][1]*x[j][1]) - 2*cross
 				inexactHead.SetSym(i, j, math.Exp(-max(0, r2)/2))
 				if deviation := math.Abs(inexactHead.At(i, j) - k.At(i, j)); deviation > inexactHead.epsilon {
-					t.Fatalf("an entry is off by %g", deviation)
+					t.Fatalf("an inexact entry has an error of %g, above the bound", deviation)
 				}
 			}
 		}
@@ -115,15 +118,17 @@ func TestExtendInexact(t *testing.T) {
 	}
 }
 
-// TestNotExtended checks that Extend refuses a source with larger errors of its entries, and a factor whose Cholesky
+// TestExtendErrors checks that Extend refuses a source with larger errors of its entries, and a factor whose Cholesky
 // factor is no longer known. It can be canceled.
-func TestNotExtended(t *testing.T) {
-	k := gaussian(1, 60, 2, 1)
-	f := testkit.Must(lowrank.RPCholesky(ctx, head(k, 40), 10, rng.New(1), nil))
-	_, err := f.Extend(ctx, inexact{k, 1e-9}, nil)
+func TestExtendErrors(t *testing.T) {
+	k := gaussianMatrix(1, 60, 2, 1)
+	f := testkit.Must(lowrank.RPCholesky(ctx, leadingBlock(k, 40), 10, rng.New(1), nil))
+	_, err := f.Extend(ctx, inexactSource{k, 1e-9}, nil)
 	testkit.Fails(t, err, "rounding errors of K have grown")
 	testkit.CheckCancellation(t, func(ctx context.Context) error { return testkit.ErrOf(f.Extend(ctx, k, nil)) })
-	testkit.Panics(t, map[string]func(){"40 rows extended to 30": func() { _, _ = f.Extend(ctx, head(k, 30), nil) }})
+	testkit.Panics(t, map[string]func(){"40 rows extended to 30": func() {
+		_, _ = f.Extend(ctx, leadingBlock(k, 30), nil)
+	}})
 	testkit.OK(t, f.MulRight(ctx, comm.Alone(), make([]float64, 100)))
 	_, err = f.Extend(ctx, k, nil)
 	testkit.Fails(t, err, "Cholesky factor of F is not known")

@@ -22,8 +22,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// kappa returns the condition number of (K̂+λ_pI)⁻¹(K+λI).
-func kappa(t *testing.T, k mat.Symmetric, f *lowrank.Factor, lambda, lambdaP float64) float64 {
+// condition returns the condition number of (K̂+λ_pI)⁻¹(K+λI).
+func condition(t *testing.T, k mat.Symmetric, f *lowrank.Factor, lambda, lambdaP float64) float64 {
 	t.Helper()
 	eigenvalues := testkit.PencilEigenvalues(t, testkit.AddRidge(k, lambda), testkit.AddRidge(approximationOf(f),
 		lambdaP))
@@ -33,15 +33,16 @@ func kappa(t *testing.T, k mat.Symmetric, f *lowrank.Factor, lambda, lambdaP flo
 // TestCondBound checks that CondBound is at least the condition number, and that without the allowance for rounding
 // it follows its formula, 1 + tr(K−K̂)/λ for λ_p = λ.
 func TestCondBound(t *testing.T) {
-	for name, k := range map[string]*dense{"gaussian": gaussian(1, 80, 4, 1.5), "smooth": gaussian(2, 80, 1, 2),
-		"scaled": spread(gaussian(3, 80, 4, 2))} {
+	for name, k := range map[string]*denseSource{"gaussian": gaussianMatrix(1, 80, 4, 1.5),
+		"smooth kernel": gaussianMatrix(2, 80, 1, 2),
+		"scaled":        rescaled(gaussianMatrix(3, 80, 4, 2))} {
 		for methodName, m := range methods {
 			for _, rank := range []int{3, 20, 60} {
 				f := testkit.Must(m(ctx, k, rank, rng.New(9), nil))
 				for _, lambda := range []float64{1e-3, 0.1, 3} {
 					lambda *= f.Trace / 80
 					for _, ratio := range []float64{0.1, 1, 1.5, 10, 1000} {
-						got, bound := kappa(t, k, f, lambda, ratio*lambda), f.CondBound(lambda, ratio*lambda)
+						got, bound := condition(t, k, f, lambda, ratio*lambda), f.CondBound(lambda, ratio*lambda)
 						if !(got <= bound*(1+1e-9)) {
 							t.Errorf("%s, %s, rank %d, λ = %g, λ_p = %gλ: κ = %v, bound %v", name, methodName, rank, lambda,
 								ratio, got, bound)
@@ -77,8 +78,8 @@ func TestCondBoundMisuse(t *testing.T) {
 	}
 }
 
-// TestDuplicates factors the matrix of 60 points with 12 different ones, which has rank 12, and of one point repeated
-// 30 times, which has rank 1. Progress must ascend to its total.
+// TestDuplicates checks the factors of the matrix of 60 points with 12 different ones, which has rank 12, and of one
+// point repeated 30 times, which has rank 1. Progress must ascend to its total.
 func TestDuplicates(t *testing.T) {
 	var x [][]float64
 	for i := range 60 {
@@ -93,20 +94,20 @@ func TestDuplicates(t *testing.T) {
 			name := fmt.Sprintf("%s, block %d", methodName, block)
 			var calls []int
 			var last int
-			f := testkit.Must(m(ctx, gaussianOf(x, 1), 50, rng.New(1),
+			f := testkit.Must(m(ctx, gaussianMatrixOf(x, 1), 50, rng.New(1),
 				&lowrank.Options{Block: block, Progress: func(done, total int) {
 					calls = append(calls, done)
 					last = total
 				}}))
-			checkFactor(t, name, gaussianOf(x, 1), f)
+			checkFactor(t, name, gaussianMatrixOf(x, 1), f)
 			if f.Rank() != 12 || math.Abs(f.Residual) > 1e-6*f.Trace {
 				t.Errorf("%s: %v", name, f)
 			}
 			if !slices.IsSorted(calls) || calls[len(calls)-1] != last {
 				t.Errorf("%s: progress %v", name, calls)
 			}
-			f = testkit.Must(m(ctx, gaussianOf(repeated, 1), 30, rng.New(1), &lowrank.Options{Block: block}))
-			checkFactor(t, name, gaussianOf(repeated, 1), f)
+			f = testkit.Must(m(ctx, gaussianMatrixOf(repeated, 1), 30, rng.New(1), &lowrank.Options{Block: block}))
+			checkFactor(t, name, gaussianMatrixOf(repeated, 1), f)
 			if f.Rank() != 1 || math.Abs(f.Residual) > 1e-5*f.Trace || f.F.Stride != 1 {
 				t.Errorf("%s, constant matrix: %v", name, f)
 			}
@@ -119,7 +120,7 @@ func TestDuplicates(t *testing.T) {
 func TestDeterminism(t *testing.T) {
 	threadsBefore := accel.Threads()
 	defer accel.SetThreads(threadsBefore)
-	k := gaussian(7, 700, 6, 2)
+	k := gaussianMatrix(7, 700, 6, 2)
 	for methodName, m := range methods {
 		var first *lowrank.Factor
 		for _, threads := range []int{1, 2, 5} {
@@ -150,13 +151,15 @@ func TestRanks(t *testing.T) {
 	for i := range repeated {
 		repeated[i] = []float64{float64(i % 40), 0}
 	}
-	for name, k := range map[string]*dense{"gaussian": gaussian(7, n, 6, 2), "twice": gaussianOf(repeated, 1),
-		"scaled": spread(gaussian(3, n, 4, 1.5))} {
+	for name, k := range map[string]*denseSource{"gaussian": gaussianMatrix(7, n, 6, 2),
+		"repeated points": gaussianMatrixOf(repeated, 1),
+		"scaled":          rescaled(gaussianMatrix(3, n, 4, 1.5))} {
 		for methodName, m := range methods {
 			want := testkit.Must(m(ctx, k, rank, rng.New(5), &lowrank.Options{Block: block}))
 			for _, p := range []int{2, 3, 5} {
 				comm.RunLocal(p, func(c comm.Comm) {
-					f, err := m(ctx, &dense{SymDense: k.SymDense}, rank, rng.New(5), &lowrank.Options{Block: block, Comm: c})
+					f, err := m(ctx, &denseSource{SymDense: k.SymDense}, rank, rng.New(5),
+						&lowrank.Options{Block: block, Comm: c})
 					if err != nil {
 						t.Error(err)
 						return
@@ -176,7 +179,8 @@ func TestRanks(t *testing.T) {
 					}
 					other := *f
 					other.F = want.F
-					if !reflect.DeepEqual(lowrank.WithoutT(&other), lowrank.WithoutT(want)) { // no rank keeps T
+					if !reflect.DeepEqual(lowrank.WithoutT(&other),
+						lowrank.WithoutT(want)) { // T is stored by one process only
 						t.Errorf("%s, %s: rank %d of %d: %v, want %v", name, methodName, r, p, f, want)
 					}
 				})
@@ -187,20 +191,20 @@ func TestRanks(t *testing.T) {
 
 // TestRanksFail checks that an error of one rank's Source is returned on all ranks.
 func TestRanksFail(t *testing.T) {
-	k := gaussian(7, 600, 6, 2)
+	k := gaussianMatrix(7, 600, 6, 2)
 	for _, m := range methods {
 		comm.RunLocal(2, func(c comm.Comm) {
-			_, err := m(ctx, &dense{SymDense: k.SymDense, fail: 2 * c.Rank()}, 20, rng.New(5),
+			_, err := m(ctx, &denseSource{SymDense: k.SymDense, fail: 2 * c.Rank()}, 20, rng.New(5),
 				&lowrank.Options{Block: 5, Comm: c})
 			testkit.Fails(t, err, "rank 1 of 2: "+errSource.Error())
 		})
 	}
 }
 
-// TestBroken lets each collective in turn fail, as do all later ones. The error must end the factorization or
-// MulRight, whichever calls it.
-func TestBroken(t *testing.T) {
-	k := gaussian(7, 600, 6, 2)
+// TestFailingCollectives lets each collective in turn fail, as do all later ones. The error must end the factorization
+// or MulRight, whichever calls it.
+func TestFailingCollectives(t *testing.T) {
+	k := gaussianMatrix(7, 600, 6, 2)
 	half := make([]float64, 400)
 	for i := range 20 {
 		half[21*i] = 0.5
@@ -209,8 +213,9 @@ func TestBroken(t *testing.T) {
 		for failingCall, succeeded := 1, false; !succeeded; failingCall++ {
 			var errs [2]error
 			comm.RunLocal(2, func(c comm.Comm) {
-				b := &broken{Comm: c, callsLeft: failingCall}
-				f, err := m(ctx, &dense{SymDense: k.SymDense}, 20, rng.New(5), &lowrank.Options{Block: 10, Comm: b})
+				b := &failingComm{Comm: c, callsLeft: failingCall}
+				f, err := m(ctx, &denseSource{SymDense: k.SymDense}, 20, rng.New(5),
+					&lowrank.Options{Block: 10, Comm: b})
 				if err == nil {
 					err = f.MulRight(ctx, b, half[:f.F.D*f.F.D])
 				}
@@ -225,34 +230,34 @@ func TestBroken(t *testing.T) {
 
 var errLink = errors.New("no link")
 
-// broken is a communicator whose collectives fail from a given call on.
-type broken struct {
+// failingComm is a communicator whose collectives fail from a given call on.
+type failingComm struct {
 	comm.Comm
 	callsLeft int // calls until the first failure, counting the failing one
 }
 
-func (b *broken) call(f func() error) error {
+func (b *failingComm) call(f func() error) error {
 	if b.callsLeft--; b.callsLeft <= 0 {
 		return errLink
 	}
 	return f()
 }
 
-func (b *broken) AllReduceInt64(ctx context.Context, x []int64) error {
+func (b *failingComm) AllReduceInt64(ctx context.Context, x []int64) error {
 	return b.call(func() error { return b.Comm.AllReduceInt64(ctx, x) })
 }
 
-func (b *broken) AllGather(ctx context.Context, x []float64, counts []int) error {
+func (b *failingComm) AllGather(ctx context.Context, x []float64, counts []int) error {
 	return b.call(func() error { return b.Comm.AllGather(ctx, x, counts) })
 }
 
-func (b *broken) Broadcast(ctx context.Context, x []byte, root int) error {
+func (b *failingComm) Broadcast(ctx context.Context, x []byte, root int) error {
 	return b.call(func() error { return b.Comm.Broadcast(ctx, x, root) })
 }
 
-// TestGram factors matrices of package gram for all types of points and storages. The factor of the exact matrix must
-// pass verify and have a certificate; the factor of a stored matrix must have no certificate.
-func TestGram(t *testing.T) {
+// TestGramSources factors matrices of package gram for all types of points and storages. The factor of the exact matrix
+// must pass checkFactor and have a certificate; the factor of a stored matrix must have no certificate.
+func TestGramSources(t *testing.T) {
 	const n, d = 130, 5
 	x := testkit.RandomPoints(8, n, d)
 	for i, v := range x.Data {
@@ -270,14 +275,14 @@ func TestGram(t *testing.T) {
 						&gram.Options{Storage: s, TileSize: 48, Accuracy: 1e-12}))
 					exact := a.Exact(1e-9)
 					if f := testkit.Must(m(ctx, a, 40, rng.New(2), nil)); f.Certain() {
-						t.Errorf("%s: certain of columns as stored", name)
+						t.Errorf("%s: the factor of the stored matrix has a certificate", name)
 					}
 					f := testkit.Must(m(ctx, exact, 40, rng.New(2), nil))
 					full := mat.NewDense(n, n, nil)
 					testkit.OK(t, exact.DenseTo(ctx, full))
 					checkFactor(t, name, mat.NewSymDense(n, full.RawMatrix().Data), f)
 					if !f.Certain() || math.IsInf(f.CondBound(0.1, 0.1), 1) {
-						t.Errorf("%s: no bound: %+v", name, f.Rounding)
+						t.Errorf("%s: no bound, rounding %g", name, f.Rounding)
 					}
 					if first == nil {
 						first = f.Landmarks
@@ -291,21 +296,21 @@ func TestGram(t *testing.T) {
 	}
 }
 
-// TestErrors checks that each invalid argument and each failure of the Source yields an error that names it, that a
-// factorization can be canceled at any time, and that invalid options panic.
-func TestErrors(t *testing.T) {
+// TestFactorErrors checks that each invalid argument and each failure of the Source yields an error that names it, that
+// a factorization can be canceled at any time, and that invalid options panic.
+func TestFactorErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	good := gaussian(1, 20, 2, 1)
-	withEntry := func(i, j int, v float64) *dense {
-		k := gaussian(1, 20, 2, 1)
+	good := gaussianMatrix(1, 20, 2, 1)
+	withEntry := func(i, j int, v float64) *denseSource {
+		k := gaussianMatrix(1, 20, 2, 1)
 		k.SetSym(i, j, v)
 		return k
 	}
-	scaledBy := func(s float64) *dense {
+	scaledBy := func(s float64) *denseSource {
 		k := mat.NewSymDense(20, nil)
 		k.ScaleSym(s, good)
-		return &dense{SymDense: k}
+		return &denseSource{SymDense: k}
 	}
 	canceledLater, stop := context.WithCancel(ctx)
 	for _, c := range []struct {
@@ -319,55 +324,58 @@ func TestErrors(t *testing.T) {
 		{"rank -3", ctx, good, -3, "rank -3"},
 		{"rank n+1", ctx, good, 21, "rank 21 of a matrix of order 20"},
 		{"canceled", canceled, good, 3, "context canceled"},
-		{"canceled later", canceledLater, &dense{SymDense: good.SymDense, fail: 2, cancel: stop}, 20, "context canceled"},
-		{"source", ctx, &dense{SymDense: good.SymDense, fail: 2}, 20, errSource.Error()},
-		{"negative", ctx, withEntry(7, 7, -1), 3, "diagonal entry 7 is -1, want a number ≥ 0"},
-		{"NaN", ctx, withEntry(7, 7, math.NaN()), 3, "diagonal entry 7 is NaN"},
-		{"zero", ctx, scaledBy(0), 3, "nothing to factor"},
+		{"canceled later", canceledLater, &denseSource{SymDense: good.SymDense, fail: 2, cancel: stop}, 20,
+			"context canceled"},
+		{"failing source", ctx, &denseSource{SymDense: good.SymDense, fail: 2}, 20, errSource.Error()},
+		{"negative diagonal", ctx, withEntry(7, 7, -1), 3, "diagonal entry 7 is -1, want a number ≥ 0"},
+		{"NaN on the diagonal", ctx, withEntry(7, 7, math.NaN()), 3, "diagonal entry 7 is NaN"},
+		{"zero matrix", ctx, scaledBy(0), 3, "nothing to factor"},
 		{"indefinite", ctx, withEntry(3, 11, 5), 20, "not positive semi-definite"},
 		{"NaN in a column", ctx, withEntry(3, 11, math.NaN()), 20, " is NaN"},
-		{"huge", ctx, scaledBy(1e90), 3, "of F does not fit float32; the diagonal entry of K is 1e+90"},
-		{"trace", ctx, scaledBy(1.5e308), 3, "the trace of K, of order 20, is not finite"},
-		{"diagonal", ctx, &liar{good}, 20, "on the diagonal"},
+		{"entries beyond float32", ctx, scaledBy(1e90), 3,
+			"of F does not fit float32; the diagonal entry of K is 1e+90"},
+		{"trace beyond float64", ctx, scaledBy(1.5e308), 3, "the trace of K, of order 20, is not finite"},
+		{"wrong diagonal", ctx, &wrongDiagonal{good}, 20, "on the diagonal"},
 	} {
 		for methodName, m := range methods {
 			_, err := m(c.ctx, c.k, c.rank, rng.New(4), &lowrank.Options{Block: 5})
-			if k, ok := c.k.(*dense); ok {
+			if k, ok := c.k.(*denseSource); ok {
 				k.calls = 0
 			}
 			testkit.Fails(t, err, c.want)
-			if c.name == "source" && !errors.Is(err, errSource) {
+			if c.name == "failing source" && !errors.Is(err, errSource) {
 				t.Errorf("%s: %v does not wrap the source's error", methodName, err)
 			}
 		}
 	}
 	for _, m := range methods { // a context that ends at any time
 		testkit.CheckCancellation(t, func(ctx context.Context) error {
-			return testkit.ErrOf(m(ctx, &dense{SymDense: good.SymDense}, 20, rng.New(4), &lowrank.Options{Block: 5}))
+			return testkit.ErrOf(m(ctx, &denseSource{SymDense: good.SymDense}, 20, rng.New(4),
+				&lowrank.Options{Block: 5}))
 		})
 	}
 	testkit.Panics(t, map[string]func(){
 		"blocks":   func() { _, _ = lowrank.Nystrom(ctx, good, 3, rng.New(1), &lowrank.Options{Block: -1}) },
-		"error":    func() { _, _ = lowrank.Nystrom(ctx, &misfit{good, -1, 20}, 3, rng.New(1), nil) },
-		"diagonal": func() { _, _ = lowrank.Nystrom(ctx, &misfit{good, 0, 19}, 3, rng.New(1), nil) },
+		"error":    func() { _, _ = lowrank.Nystrom(ctx, &wrongBounds{good, -1, 20}, 3, rng.New(1), nil) },
+		"diagonal": func() { _, _ = lowrank.Nystrom(ctx, &wrongBounds{good, 0, 19}, 3, rng.New(1), nil) },
 	})
 }
 
-// misfit is a Source with a given EntryError and a diagonal of a given length.
-type misfit struct {
-	*dense
+// wrongBounds is a Source with a given EntryError and a diagonal of a given length.
+type wrongBounds struct {
+	*denseSource
 	entry float64
 	n     int
 }
 
-func (m *misfit) EntryError() float64 { return m.entry }
-func (m *misfit) Diag() []float64     { return m.dense.Diag()[:m.n] }
+func (m *wrongBounds) EntryError() float64 { return m.entry }
+func (m *wrongBounds) Diag() []float64     { return m.denseSource.Diag()[:m.n] }
 
-// liar is a Source whose Diag differs from the diagonal entries that Submatrix returns.
-type liar struct{ *dense }
+// wrongDiagonal is a Source whose Diag differs from the diagonal entries that Submatrix returns.
+type wrongDiagonal struct{ *denseSource }
 
-func (l *liar) Diag() []float64 {
-	d := l.dense.Diag()
+func (l *wrongDiagonal) Diag() []float64 {
+	d := l.denseSource.Diag()
 	for i := range d {
 		d[i] *= 1.01
 	}

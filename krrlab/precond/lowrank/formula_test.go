@@ -13,18 +13,18 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// numbers is a Source with arbitrary columns, which need not belong to a symmetric matrix.
-type numbers struct {
+// columnSource is a Source with arbitrary columns, which need not belong to a symmetric matrix.
+type columnSource struct {
 	diag    []float64
 	entry   float64
 	columns *mat.Dense // n×k; column j of the Source is column j mod k
 }
 
-func (s *numbers) Dim() int            { return s.columns.RawMatrix().Rows }
-func (s *numbers) Diag() []float64     { return s.diag }
-func (s *numbers) EntryError() float64 { return s.entry }
+func (s *columnSource) Dim() int            { return s.columns.RawMatrix().Rows }
+func (s *columnSource) Diag() []float64     { return s.diag }
+func (s *columnSource) EntryError() float64 { return s.entry }
 
-func (s *numbers) Submatrix(_ context.Context, rows, cols []int, dst blas64.General) error {
+func (s *columnSource) Submatrix(_ context.Context, rows, cols []int, dst blas64.General) error {
 	_, k := s.columns.Dims()
 	for a, i := range rows {
 		for q, j := range cols {
@@ -48,11 +48,11 @@ func TestSmallLandmarks(t *testing.T) {
 	}
 }
 
-// nystromOf returns the state of Nystrom for the n×n matrix w and the given landmarks.
-func nystromOf(t *testing.T, w *mat.Dense, exponent int, landmarks []int) *nystrom {
+// newNystrom returns the state of Nystrom for the n×n matrix w and the given landmarks.
+func newNystrom(t *testing.T, w *mat.Dense, exponent int, landmarks []int) *nystrom {
 	t.Helper()
 	n, _ := w.Dims()
-	src := &numbers{diag: make([]float64, n), columns: w}
+	src := &columnSource{diag: make([]float64, n), columns: w}
 	for i := range n {
 		src.diag[i] = w.At(i, i)
 	}
@@ -65,7 +65,7 @@ func nystromOf(t *testing.T, w *mat.Dense, exponent int, landmarks []int) *nystr
 func TestShiftRaised(t *testing.T) {
 	for _, excess := range []float64{1e-9, 3e-6, 1e-5, 3e-3} {
 		w := mat.NewDense(2, 2, []float64{1, 1 + excess, 1 + excess, 1})
-		p := nystromOf(t, w, 0, []int{0, 1})
+		p := newNystrom(t, w, 0, []int{0, 1})
 		err := p.factorW(t.Context())
 		if excess > 1e-4 {
 			testkit.Fails(t, err, "order 2")
@@ -73,10 +73,10 @@ func TestShiftRaised(t *testing.T) {
 		}
 		exponent := math.Log10(p.nu / p.shift())
 		if err != nil || p.nu < excess || p.nu > 10.1*excess || math.Abs(exponent-math.Round(exponent)) > 1e-9 {
-			t.Errorf("over by %g: ν = %g, %g of the first, %v", excess, p.nu, p.nu/p.shift(), err)
+			t.Errorf("off-diagonal entry 1+%g: ν = %g, %g times the first, error %v", excess, p.nu, p.nu/p.shift(), err)
 		}
 	}
-	p := nystromOf(t, mat.NewDense(2, 2, []float64{4, 0, 0, 0}), 0, []int{0, 1})
+	p := newNystrom(t, mat.NewDense(2, 2, []float64{4, 0, 0, 0}), 0, []int{0, 1})
 	if err := p.factorW(t.Context()); err != nil || math.Abs(p.l[0]-2) > 1e-9 || p.l[3] != 1 {
 		t.Errorf("L = %v, %v", p.l, err)
 	}

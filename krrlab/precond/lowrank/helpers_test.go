@@ -21,22 +21,23 @@ var ctx = context.Background()
 
 var _ lowrank.Source = (*gram.Matrix)(nil)
 
-// dense is a Source that stores the whole matrix. One call of Submatrix can fail with errSource, or cancel a context.
-type dense struct {
+// denseSource is a Source that stores the whole matrix. One call of Submatrix can fail with errSource, or cancel a
+// context.
+type denseSource struct {
 	*mat.SymDense
-	fail   int    // number of the call of Submatrix that fails, counted from 1; 0: none
+	fail   int    // number of the call of Submatrix that fails, counted from 1; 0 for none
 	calls  int    // calls of Submatrix so far
-	cancel func() // what the failing call does; nil: it returns errSource
+	cancel func() // is called by the failing call, which returns errSource if it is nil
 }
 
 var errSource = errors.New("no more columns")
 
 // EntryError returns a bound for entries that are formed from differences of few coordinates.
-func (k *dense) EntryError() float64 { return 0x1p-48 }
+func (k *denseSource) EntryError() float64 { return 0x1p-48 }
 
-func (k *dense) Dim() int { return k.SymmetricDim() }
+func (k *denseSource) Dim() int { return k.SymmetricDim() }
 
-func (k *dense) Diag() []float64 {
+func (k *denseSource) Diag() []float64 {
 	d := make([]float64, k.Dim())
 	for i := range d {
 		d[i] = k.At(i, i)
@@ -44,7 +45,7 @@ func (k *dense) Diag() []float64 {
 	return d
 }
 
-func (k *dense) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
+func (k *denseSource) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
 	k.calls++
 	if k.calls == k.fail {
 		if k.cancel == nil {
@@ -68,13 +69,13 @@ func (k *dense) Submatrix(ctx context.Context, rows, cols []int, dst blas64.Gene
 	return ctx.Err()
 }
 
-// gaussian returns the Gaussian kernel matrix exp(−‖x−z‖²/2σ²) of n normal points of dimension d.
-func gaussian(seed uint64, n, d int, sigma float64) *dense {
-	return gaussianOf(slices.Collect(slices.Chunk(testkit.Normals(seed, 1, n*d), d)), sigma)
+// gaussianMatrix returns the Gaussian kernel matrix exp(−‖x−z‖²/2σ²) of n normal points of dimension d.
+func gaussianMatrix(seed uint64, n, d int, sigma float64) *denseSource {
+	return gaussianMatrixOf(slices.Collect(slices.Chunk(testkit.Normals(seed, 1, n*d), d)), sigma)
 }
 
-// gaussianOf returns the Gaussian kernel matrix of the points x.
-func gaussianOf(x [][]float64, sigma float64) *dense {
+// gaussianMatrixOf returns the Gaussian kernel matrix of the points x.
+func gaussianMatrixOf(x [][]float64, sigma float64) *denseSource {
 	k := mat.NewSymDense(len(x), nil)
 	for i := range x {
 		for j := range i + 1 {
@@ -85,11 +86,11 @@ func gaussianOf(x [][]float64, sigma float64) *dense {
 			k.SetSym(i, j, math.Exp(-r2/(2*sigma*sigma)))
 		}
 	}
-	return &dense{SymDense: k}
+	return &denseSource{SymDense: k}
 }
 
-// spread returns k with its rows and columns scaled by factors from 10⁻³ to 10³.
-func spread(k *dense) *dense {
+// rescaled returns k with its rows and columns scaled by factors from 10⁻³ to 10³.
+func rescaled(k *denseSource) *denseSource {
 	s := mat.NewSymDense(k.Dim(), nil)
 	size := func(i int) float64 { return math.Pow(10, 3*math.Sin(float64(i))) }
 	for i := range k.Dim() {
@@ -97,7 +98,7 @@ func spread(k *dense) *dense {
 			s.SetSym(i, j, size(i)*k.At(i, j)*size(j))
 		}
 	}
-	return &dense{SymDense: s}
+	return &denseSource{SymDense: s}
 }
 
 // method is Nystrom or RPCholesky.
@@ -106,8 +107,8 @@ type method func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream
 
 var methods = map[string]method{"Nyström": lowrank.Nystrom, "RPCholesky": lowrank.RPCholesky}
 
-// wide returns F in float64.
-func wide(f *points.Dense32) *mat.Dense {
+// inFloat64 returns F in float64.
+func inFloat64(f *points.Dense32) *mat.Dense {
 	w := mat.NewDense(f.N, f.D, nil)
 	for i := range f.N {
 		points.Widen(w.RawRowView(i), f.Row(i))
@@ -118,7 +119,7 @@ func wide(f *points.Dense32) *mat.Dense {
 // approximationOf returns K̂ = FFᵀ.
 func approximationOf(f *lowrank.Factor) *mat.SymDense {
 	product := mat.NewSymDense(f.F.N, nil)
-	product.SymOuterK(1, wide(f.F))
+	product.SymOuterK(1, inFloat64(f.F))
 	return product
 }
 
@@ -150,14 +151,14 @@ func checkFactor(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) 
 	testkit.Equal(t, len(distinct), len(f.Landmarks), name, f.Landmarks)
 	residual := residualOf(k, f)
 	const u = 0x1p-24
-	rounded := true
+	roundedSource := true
 	for i := range n {
 		for j := range i {
-			rounded = rounded && float64(float32(k.At(i, j))) == k.At(i, j)
+			roundedSource = roundedSource && float64(float32(k.At(i, j))) == k.At(i, j)
 		}
 	}
 	traceTolerance, smallestAllowed := 1e-12, -f.Rounding
-	if rounded {
+	if roundedSource {
 		traceTolerance += u
 		smallestAllowed += 5 * min(0, testkit.Eigenvalues(t, k)[0])
 	}

@@ -20,7 +20,7 @@ import (
 // positive semidefinite up to Rounding, and ranks must have the bits of one process.
 func TestMulRight(t *testing.T) {
 	const n, rank = 600, 30
-	k := gaussian(7, n, 3, 2)
+	k := gaussianMatrix(7, n, 3, 2)
 	draws := testkit.RandomMatrix(4, rank, rank)
 	var qr mat.QR
 	qr.Factorize(draws)
@@ -32,37 +32,39 @@ func TestMulRight(t *testing.T) {
 		}
 	}
 	newFactor := func(c comm.Comm) *lowrank.Factor {
-		f, err := lowrank.RPCholesky(ctx, &dense{SymDense: k.SymDense}, rank, rng.New(5), &lowrank.Options{Comm: c})
+		f, err := lowrank.RPCholesky(ctx, &denseSource{SymDense: k.SymDense}, rank, rng.New(5),
+			&lowrank.Options{Comm: c})
 		if err == nil {
 			return f
 		}
 		t.Error(err)
 		return nil
 	}
-	single := newFactor(nil)
+	oneProcess := newFactor(nil)
 	var want mat.Dense
-	want.Mul(wide(single.F), &transform)
-	testkit.OK(t, single.MulRight(ctx, comm.Alone(), transform.RawMatrix().Data))
+	want.Mul(inFloat64(oneProcess.F), &transform)
+	testkit.OK(t, oneProcess.MulRight(ctx, comm.Alone(), transform.RawMatrix().Data))
 	for i := range n {
-		for j, v := range single.F.Row(i) {
+		for j, v := range oneProcess.F.Row(i) {
 			if w := want.At(i, j); math.Abs(float64(v)-w) > 0x1p-24*math.Abs(w)+1e-14 {
 				t.Fatalf("F·T is %v at (%d, %d), want %v", v, i, j, w)
 			}
 		}
 	}
-	r := residualOf(k, single)
-	if deviation := math.Abs(single.Residual - mat.Trace(r)); deviation > 1e-12*n {
-		t.Errorf("tr(K−K̂) = %v, want %v", single.Residual, mat.Trace(r))
+	r := residualOf(k, oneProcess)
+	if deviation := math.Abs(oneProcess.Residual - mat.Trace(r)); deviation > 1e-12*n {
+		t.Errorf("tr(K−K̂) = %v, want %v", oneProcess.Residual, mat.Trace(r))
 	}
-	if smallest := floats.Min(testkit.Eigenvalues(t, r)); smallest < -single.Rounding || single.Rounding > 1e-5*single.Trace {
-		t.Errorf("least eigenvalue of K−K̂ is %g, rounding %g", smallest, single.Rounding)
+	if smallest := floats.Min(testkit.Eigenvalues(t, r)); smallest < -oneProcess.Rounding ||
+		oneProcess.Rounding > 1e-5*oneProcess.Trace {
+		t.Errorf("least eigenvalue of K−K̂ is %g, rounding %g", smallest, oneProcess.Rounding)
 	}
 	comm.RunLocal(3, func(c comm.Comm) {
 		f := newFactor(c)
 		lo, hi := comm.RowRange(n, precond.RankRows, c.Rank(), 3)
-		if err := f.MulRight(ctx, c, transform.RawMatrix().Data); err != nil || f.Residual != single.Residual ||
-			f.Rounding != single.Rounding || !slices.Equal(f.F.Data, single.F.Data[lo*rank:hi*rank]) {
-			t.Errorf("rank %d: %v, %v, want %v", c.Rank(), err, f, single)
+		if err := f.MulRight(ctx, c, transform.RawMatrix().Data); err != nil || f.Residual != oneProcess.Residual ||
+			f.Rounding != oneProcess.Rounding || !slices.Equal(f.F.Data, oneProcess.F.Data[lo*rank:hi*rank]) {
+			t.Errorf("rank %d: %v, %v, want %v", c.Rank(), err, f, oneProcess)
 		}
 	})
 	testkit.CheckCancellation(t, func(ctx context.Context) error {

@@ -12,9 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// reference returns C(W+νD)⁻¹Cᵀ in float64. C is the n×r matrix of the columns of K at the landmarks, W has their rows
-// of C, D is the diagonal of W, and ν is the shift.
-func reference(t *testing.T, k mat.Symmetric, landmarks []int, nu float64) *mat.Dense {
+// nystromByDefinition returns C(W+νD)⁻¹Cᵀ in float64. C is the n×r matrix of the columns of K at the landmarks, W has
+// their rows of C, D is the diagonal of W, and ν is the shift.
+func nystromByDefinition(t *testing.T, k mat.Symmetric, landmarks []int, nu float64) *mat.Dense {
 	t.Helper()
 	n, r := k.SymmetricDim(), len(landmarks)
 	c, shifted := mat.NewDense(n, r, nil), mat.NewSymDense(r, nil) // C and W+νD
@@ -37,15 +37,15 @@ func reference(t *testing.T, k mat.Symmetric, landmarks []int, nu float64) *mat.
 	return &out
 }
 
-// TestNystromReference compares K̂ with C(W+νD)⁻¹Cᵀ in float64 (see reference) for several block sizes. ‖·‖_F of the
-// difference, which is at least ‖·‖₂, may be the predicted rounding plus ‖K−K̂‖₂/1000; the second part is for an
+// TestNystromReference compares K̂ with C(W+νD)⁻¹Cᵀ in float64 (nystromByDefinition) for several block sizes. ‖·‖_F of
+// the difference, which is at least ‖·‖₂, may be the predicted rounding plus ‖K−K̂‖₂/1000; the second part is for an
 // ill-conditioned W. The test also checks that the landmarks are the first entries of the permutation that is drawn
 // from the stream, and that the factor is certified (checkFactor).
 func TestNystromReference(t *testing.T) {
-	for name, k := range map[string]*dense{ // the arguments of gaussian are the seed, n, the dimension and σ
-		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5),
-		"scaled":              spread(gaussian(3, 90, 4, 1.5)),
-		"larger than a panel": gaussian(4, 300, 6, 2),
+	for name, k := range map[string]*denseSource{ // the arguments of gaussian are the seed, n, the dimension and σ
+		"gaussian": gaussianMatrix(1, 90, 5, 1.5), "ill conditioned": gaussianMatrix(2, 90, 2, 2.5),
+		"scaled":              rescaled(gaussianMatrix(3, 90, 4, 1.5)),
+		"larger than a panel": gaussianMatrix(4, 300, 6, 2),
 	} {
 		for _, rank := range []int{1, 8, 25} {
 			for _, block := range []int{0, 1, 7, 100} {
@@ -58,13 +58,13 @@ func TestNystromReference(t *testing.T) {
 					t.Errorf("%s: %v", name, f)
 				}
 				if f.Rank() < rank {
-					continue // a landmark of the ill-conditioned matrix was dropped, so reference has other columns
+					continue // a landmark of the ill-conditioned matrix was dropped, so nystromByDefinition has other columns
 				}
 				if !slices.Equal(f.Landmarks, landmarks) {
 					t.Errorf("%s: landmarks %v, want %v", name, f.Landmarks, landmarks)
 				}
 				var diff mat.Dense
-				diff.Sub(reference(t, k, landmarks, f.Shift), approximationOf(f))
+				diff.Sub(nystromByDefinition(t, k, landmarks, f.Shift), approximationOf(f))
 				eigenvalues := testkit.Eigenvalues(t, residualOf(k, f))
 				limit := f.Rounding + 1e-3*eigenvalues[len(eigenvalues)-1]
 				if d := mat.Norm(&diff, 2); d > limit {
@@ -80,7 +80,7 @@ func TestNystromReference(t *testing.T) {
 // probability 1.4e-6.
 func TestNystromUniform(t *testing.T) {
 	const n, rank, runs = 12, 3, 4000
-	k := gaussian(5, n, 3, 1)
+	k := gaussianMatrix(5, n, 3, 1)
 	var count [n]float64
 	for seed := range uint64(runs) {
 		for _, s := range testkit.Must(lowrank.Nystrom(ctx, k, rank, rng.New(seed), nil)).Landmarks {
@@ -100,11 +100,12 @@ func TestNystromUniform(t *testing.T) {
 // TestNystromAt checks that NystromAt with the landmarks that Nystrom draws gives the same factor, and that invalid
 // landmarks are an error.
 func TestNystromAt(t *testing.T) {
-	k, g := gaussian(1, 90, 5, 1.5), rng.New(4)
+	k, g := gaussianMatrix(1, 90, 5, 1.5), rng.New(4)
 	f := testkit.Must(lowrank.Nystrom(ctx, k, 20, g, nil))
 	landmarks := g.Sub("landmarks").Perm(90)[:20]
-	if given := testkit.Must(lowrank.NystromAt(ctx, k, landmarks, nil)); !slices.Equal(f.F.Data, given.F.Data) ||
-		!slices.Equal(given.Landmarks, f.Landmarks) {
+	if fromLandmarks := testkit.Must(lowrank.NystromAt(ctx, k, landmarks, nil)); !slices.Equal(f.F.Data,
+		fromLandmarks.F.Data) ||
+		!slices.Equal(fromLandmarks.Landmarks, f.Landmarks) {
 		t.Error("NystromAt with the landmarks of Nystrom gives a different factor")
 	}
 	for want, landmarks := range map[string][]int{

@@ -13,18 +13,18 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// rounded is a Source with columns that are rounded to multiples of 1/steps, or to float32. Its EntryError is a true
-// bound or +Inf, which stands for no bound.
-type rounded struct {
-	*dense
+// roundedSource is a Source with columns that are rounded to multiples of 1/steps, or to float32. Its EntryError is a
+// true bound or +Inf, which stands for no bound.
+type roundedSource struct {
+	*denseSource
 	steps float64 // 0 stands for rounding to float32
 	bound float64
 }
 
-func (k *rounded) EntryError() float64 { return k.bound }
+func (k *roundedSource) EntryError() float64 { return k.bound }
 
-func (k *rounded) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
-	err := k.dense.Submatrix(ctx, rows, cols, dst)
+func (k *roundedSource) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
+	err := k.denseSource.Submatrix(ctx, rows, cols, dst)
 	for a := range rows {
 		for q := range cols {
 			v := &dst.Data[a*dst.Stride+q]
@@ -38,9 +38,9 @@ func (k *rounded) Submatrix(ctx context.Context, rows, cols []int, dst blas64.Ge
 	return err
 }
 
-// problem draws a random kernel matrix. Some points coincide, some groups are far apart, the coordinates have
+// randomMatrix draws a random kernel matrix. Some points coincide, some groups are far apart, the coordinates have
 // different scales, and the width of the kernel ranges from far below to far above the distances.
-func problem(g rng.Stream) *dense {
+func randomMatrix(g rng.Stream) *denseSource {
 	n, d := 2+g.Sub("n").IntN(0, 50), 1+g.Sub("d").IntN(0, 4)
 	separation := []float64{0, 0, 10, 1e6}[g.Sub("far").IntN(0, 4)]
 	steep := 4 * g.Sub("steep").Float64(0)
@@ -53,30 +53,30 @@ func problem(g rng.Stream) *dense {
 			x[i][j] = g.Sub("x", p).Normal(uint64(j))*math.Pow(10, -steep*float64(j)) + separation*float64(p%3)
 		}
 	}
-	k := gaussianOf(x, math.Pow(10, 5*g.Sub("sigma").Float64(0)-1.5))
+	k := gaussianMatrixOf(x, math.Pow(10, 5*g.Sub("sigma").Float64(0)-1.5))
 	if g.Sub("scaled").Float64(0) < 0.3 {
-		k = spread(k)
+		k = rescaled(k)
 	}
 	return k
 }
 
-// TestCertain compares the certified bounds of a Factor with the eigenvalues of K−K̂ and of M⁻¹(K+λI), for λ down to
-// 1e-12 of the mean diagonal, on 300 random problems. A Source without a bound of the error of its columns must yield
-// no certificate; a Source with one must yield a true certificate.
-func TestCertain(t *testing.T) {
+// TestCertificates compares the certified bounds of a Factor with the eigenvalues of K−K̂ and of M⁻¹(K+λI), for λ down
+// to 1e-12 of the mean diagonal, on 300 random problems. A Source without a bound of the error of its columns must
+// yield no certificate; a Source with one must yield a true certificate.
+func TestCertificates(t *testing.T) {
 	bounds, finite := 0, 0
 	for p := range uint64(300) {
 		g := rng.New(17).Sub("problem", p)
-		k := problem(g)
+		k := randomMatrix(g)
 		n := k.Dim()
 		var src lowrank.Source = k
 		switch g.Sub("source").IntN(0, 5) {
 		case 0:
-			src = &rounded{k, 0, math.Inf(1)}
+			src = &roundedSource{k, 0, math.Inf(1)}
 		case 1:
-			src = &rounded{k, 0, 0x1p-24}
+			src = &roundedSource{k, 0, 0x1p-24}
 		case 2:
-			src = &rounded{k, 1 << 16, math.Inf(1)}
+			src = &roundedSource{k, 1 << 16, math.Inf(1)}
 		}
 		for name, method := range methods {
 			rank := 1 + g.Sub("rank").IntN(0, n)
@@ -109,7 +109,7 @@ func TestCertain(t *testing.T) {
 					continue
 				}
 				finite++
-				if got := kappa(t, k, f, lambda, lambda); got > bound*(1+1e-9+10*room/lambda) {
+				if got := condition(t, k, f, lambda, lambda); got > bound*(1+1e-9+10*room/lambda) {
 					t.Errorf("problem %d, %s, rank %d, λ = %g: κ = %.10g, bound %.10g", p, name, f.Rank(), lambda, got,
 						bound)
 				}

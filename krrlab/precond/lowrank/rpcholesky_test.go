@@ -17,9 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// pairLaw returns the probabilities P(i then j) = K_ii/tr K · d_j/Σd with d_j = K_jj − K_ij²/K_ii of the first two
-// pivots, if pivots are drawn one at a time.
-func pairLaw(k mat.Symmetric) []float64 {
+// pairProbabilities returns the probabilities P(i then j) = K_ii/tr K · d_j/Σd with d_j = K_jj − K_ij²/K_ii of the
+// first two pivots, if pivots are drawn one at a time.
+func pairProbabilities(k mat.Symmetric) []float64 {
 	n := k.SymmetricDim()
 	p := make([]float64, n*n)
 	for i := range n {
@@ -38,16 +38,16 @@ func pairLaw(k mat.Symmetric) []float64 {
 	return p
 }
 
-// TestPivotLaw compares the first two pivots of 8,000 runs with their exact distribution, for blocks of one pivot and
-// of several: rejection sampling must not change the distribution. Two points nearly coincide, and the diagonal
-// varies.
+// TestPivotDistribution compares the first two pivots of 8,000 runs with their exact distribution, for blocks of one
+// pivot and of several: rejection sampling must not change the distribution. Two points nearly coincide, and the
+// diagonal varies.
 //
 // There are 30 pairs. Those with fewer than 10 expected draws form one cell, so χ² has at most 29 degrees of freedom
 // and exceeds 85 with probability 2.1e-7, which is 1e-6 for the five tests together.
-func TestPivotLaw(t *testing.T) {
+func TestPivotDistribution(t *testing.T) {
 	const n, runs = 6, 8000
 	x := [][]float64{{0, 0}, {0.3, 0}, {1, 1}, {-1, 0.5}, {0.05, 0.1}, {2, -1}}
-	k := gaussianOf(x, 1)
+	k := gaussianMatrixOf(x, 1)
 	for i, s := range []float64{1, 1.4, 0.7, 1, 2, 0.8} {
 		for j := range n {
 			v := k.At(i, j) * s
@@ -57,7 +57,7 @@ func TestPivotLaw(t *testing.T) {
 			k.SetSym(i, j, v)
 		}
 	}
-	law := pairLaw(k)
+	probabilities := pairProbabilities(k)
 	for _, c := range []struct{ rank, block int }{{2, 1}, {2, 2}, {4, 3}, {5, 5}, {6, 0}} {
 		count := make([]float64, n*n)
 		for seed := range uint64(runs) {
@@ -67,7 +67,7 @@ func TestPivotLaw(t *testing.T) {
 		}
 		var chi, rareObserved, rareExpected float64
 		cells := 0
-		for q, p := range law {
+		for q, p := range probabilities {
 			observed, expected := count[q], p*runs // observed and expected draws
 			if expected < 10 {                     // merged into one cell
 				rareObserved, rareExpected = rareObserved+observed, rareExpected+expected
@@ -79,7 +79,7 @@ func TestPivotLaw(t *testing.T) {
 		if rareExpected > 0 {
 			chi += (rareObserved - rareExpected) * (rareObserved - rareExpected) / rareExpected
 		} else if rareObserved > 0 {
-			t.Errorf("rank %d, block %d: %v pairs that cannot be", c.rank, c.block, rareObserved)
+			t.Errorf("rank %d, block %d: %v draws of pairs of probability 0", c.rank, c.block, rareObserved)
 		}
 		t.Logf("rank %d, block %d: χ² = %.1f in %d cells", c.rank, c.block, chi, cells)
 		if chi > 85 {
@@ -88,24 +88,24 @@ func TestPivotLaw(t *testing.T) {
 	}
 }
 
-// asked records the columns of the first call of Submatrix.
-type asked struct {
-	*dense
+// recordedColumns records the columns of the first call of Submatrix.
+type recordedColumns struct {
+	*denseSource
 	cols []int
 }
 
-func (k *asked) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
+func (k *recordedColumns) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
 	if k.cols == nil {
 		k.cols = slices.Clone(cols)
 	}
-	return k.dense.Submatrix(ctx, rows, cols, dst)
+	return k.denseSource.Submatrix(ctx, rows, cols, dst)
 }
 
-// TestProposals checks that the columns of the first block are formed in the order in which they were drawn, because
-// the last digits of F depend on that order.
-func TestProposals(t *testing.T) {
+// TestProposalOrder checks that the columns of the first block are formed in the order in which they were drawn,
+// because the last digits of F depend on that order.
+func TestProposalOrder(t *testing.T) {
 	const n = 90
-	k, g := &asked{dense: gaussian(1, n, 5, 1.5)}, rng.New(3)
+	k, g := &recordedColumns{denseSource: gaussianMatrix(1, n, 5, 1.5)}, rng.New(3)
 	testkit.Must(lowrank.RPCholesky(ctx, k, 20, g, &lowrank.Options{Block: 20}))
 	var want []int
 	for q := range uint64(20) {
@@ -118,13 +118,13 @@ func TestProposals(t *testing.T) {
 	}
 }
 
-// TestRPCholesky checks the properties of every factor (see verify) for several matrices, ranks and block sizes. A
+// TestRPCholesky checks the properties of every factor (checkFactor) for several matrices, ranks and block sizes. A
 // factor may stop below the requested rank only at the rounding level.
 func TestRPCholesky(t *testing.T) {
-	for name, k := range map[string]*dense{
-		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5),
-		"scaled":              spread(gaussian(3, 90, 4, 1.5)),
-		"larger than a panel": gaussian(4, 300, 6, 2), "smooth": gaussian(5, 80, 1, 3),
+	for name, k := range map[string]*denseSource{
+		"gaussian": gaussianMatrix(1, 90, 5, 1.5), "ill conditioned": gaussianMatrix(2, 90, 2, 2.5),
+		"scaled":              rescaled(gaussianMatrix(3, 90, 4, 1.5)),
+		"larger than a panel": gaussianMatrix(4, 300, 6, 2), "smooth": gaussianMatrix(5, 80, 1, 3),
 	} {
 		for _, rank := range []int{1, 9, 40} {
 			for _, block := range []int{0, 1, 4, 40} {
@@ -142,13 +142,13 @@ func TestRPCholesky(t *testing.T) {
 	}
 }
 
-// TestSaturated requests a rank at which the residual of smooth kernels is below the rounding of float32. The last
-// pivots are then as small as allowed, and K−K̂ must still be positive semidefinite up to F's rounding, as CondBound
-// needs. Half of that rounding was measured.
-func TestSaturated(t *testing.T) {
+// TestFullNumericalRank requests a rank at which the residual of smooth kernels is below the rounding of float32. The
+// last pivots are then as small as allowed, and K−K̂ must still be positive semidefinite up to F's rounding, as
+// CondBound needs. Half of that rounding was measured.
+func TestFullNumericalRank(t *testing.T) {
 	for d := 1; d <= 3; d++ {
 		for _, sigma := range []float64{0.5, 5} {
-			k := gaussian(uint64(d), 120, d, sigma)
+			k := gaussianMatrix(uint64(d), 120, d, sigma)
 			for methodName, m := range methods {
 				for _, block := range []int{1, 10, 100} {
 					f := testkit.Must(m(ctx, k, 100, rng.New(1), &lowrank.Options{Block: block}))
@@ -159,9 +159,9 @@ func TestSaturated(t *testing.T) {
 	}
 }
 
-// TestOutliers compares the mean of tr(K−K̂) with that of Nyström on 95 points within 0.05 of each other and 8
+// TestOutlierLandmarks compares the mean of tr(K−K̂) with that of Nyström on 95 points within 0.05 of each other and 8
 // outliers. With 12 landmarks RPCholesky finds all outliers, and uniform landmarks miss most of them.
-func TestOutliers(t *testing.T) {
+func TestOutlierLandmarks(t *testing.T) {
 	var x [][]float64
 	for i := range 95 {
 		x = append(x, []float64{0.05 * math.Sin(float64(i)), 0.05 * math.Cos(3*float64(i))})
@@ -169,7 +169,7 @@ func TestOutliers(t *testing.T) {
 	for i := range 8 {
 		x = append(x, []float64{10 * float64(i+1), 0})
 	}
-	k := gaussianOf(x, 1)
+	k := gaussianMatrixOf(x, 1)
 	mean := map[string]float64{}
 	for name, m := range methods {
 		for seed := range uint64(60) {
@@ -187,7 +187,7 @@ func TestOutliers(t *testing.T) {
 func TestStopResidual(t *testing.T) {
 	const n, rank, block = 300, 60, 7
 	for seed := range uint64(3) {
-		k := gaussian(seed, n, 3, 1.5)
+		k := gaussianMatrix(seed, n, 3, 1.5)
 		var blockEnds []int // rank after each block
 		full := testkit.Must(lowrank.RPCholesky(ctx, k, rank, rng.New(seed), &lowrank.Options{Block: block,
 			Progress: func(done, _ int) { blockEnds = append(blockEnds, done) }}))
@@ -208,7 +208,7 @@ func TestStopResidual(t *testing.T) {
 				}
 			}
 			newFactor := func(c comm.Comm) *lowrank.Factor {
-				f, err := lowrank.RPCholesky(ctx, &dense{SymDense: k.SymDense}, rank, rng.New(seed),
+				f, err := lowrank.RPCholesky(ctx, &denseSource{SymDense: k.SymDense}, rank, rng.New(seed),
 					&lowrank.Options{Block: block, StopResidual: gamma, Comm: c})
 				if err != nil {
 					t.Error(err)

@@ -2,7 +2,7 @@
 // pcg.Preconditioner should pass Test, and every type that implements pcg.Operator should pass TestOperator; both may
 // be built-in or user-defined.
 //
-//	func TestConforms(t *testing.T) {
+//	func TestConformance(t *testing.T) {
 //		if err := precondtest.Test(t.Context(), m, &precondtest.Options{InPlace: true}); err != nil {
 //			t.Error(err)
 //		}

@@ -49,23 +49,24 @@ func (d diagonal) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) er
 	return d.each(ctx, dst, dst, func(i int, _ float64) float64 { return math.Sqrt(diagonalEntry(i)) * g.Normal(uint64(i)) })
 }
 
-// double is diagonal with faults in the methods that the maps name.
-type double struct {
+// faulty is diagonal with faults in the methods that the maps name.
+type faulty struct {
 	diagonal
-	dim   int
-	after map[string]func(dst, src *mat.Dense) // runs after the method of this name
-	err   map[string]error                     // returned by the method of this name
-	deaf  string                               // the method that ignores a canceled context
-	solve func(v float64, i int) float64       // replaces SolveTo, without a check of shapes
+	dim           int
+	after         map[string]func(dst, src *mat.Dense) // runs after the method of this name
+	err           map[string]error                     // returned by the method of this name
+	ignoresCancel string                               // name of the method that ignores a canceled context
+	solve         func(v float64, i int) float64       // replaces SolveTo, without a check of shapes
 }
 
-func (d double) Dim() int { return d.dim }
+func (d faulty) Dim() int { return d.dim }
 
-func (d double) run(ctx context.Context, name string, dst, src *mat.Dense, good func(ctx context.Context) error) error {
+func (d faulty) call(ctx context.Context, name string, dst, src *mat.Dense,
+	good func(ctx context.Context) error) error {
 	if err := d.err[name]; err != nil {
 		return err
 	}
-	if d.deaf == name {
+	if d.ignoresCancel == name {
 		ctx = context.WithoutCancel(ctx)
 	}
 	err := good(ctx)
@@ -75,42 +76,47 @@ func (d double) run(ctx context.Context, name string, dst, src *mat.Dense, good 
 	return err
 }
 
-func (d double) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+func (d faulty) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	if d.solve != nil {
 		dst.Apply(func(i, _ int, v float64) float64 { return d.solve(v, i) }, r)
 		return ctx.Err()
 	}
-	return d.run(ctx, "SolveTo", dst, r, func(ctx context.Context) error { return d.diagonal.SolveTo(ctx, dst, r) })
+	return d.call(ctx, "SolveTo", dst, r, func(ctx context.Context) error { return d.diagonal.SolveTo(ctx, dst, r) })
 }
 
-func (d double) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return d.run(ctx, "MulTo", dst, src, func(ctx context.Context) error { return d.diagonal.MulTo(ctx, dst, src) })
+func (d faulty) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return d.call(ctx, "MulTo", dst, src, func(ctx context.Context) error { return d.diagonal.MulTo(ctx, dst, src) })
 }
 
-func (d double) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	return d.run(ctx, "NormalTo", dst, dst, func(ctx context.Context) error { return d.diagonal.NormalTo(ctx, dst, g) })
+func (d faulty) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+	return d.call(ctx, "NormalTo", dst, dst, func(ctx context.Context) error {
+		return d.diagonal.NormalTo(ctx, dst, g)
+	})
 }
 
 // fault returns diagonal with f, which runs after the named method.
-func fault(method string, f func(dst, src *mat.Dense)) double {
-	return double{dim: order, after: map[string]func(dst, src *mat.Dense){method: f}}
+func fault(method string, f func(dst, src *mat.Dense)) faulty {
+	return faulty{dim: order, after: map[string]func(dst, src *mat.Dense){method: f}}
 }
 
-// bare is a pcg.Preconditioner without further methods.
-type bare struct{ m pcg.Preconditioner }
+// solveOnly is a pcg.Preconditioner without further methods.
+type solveOnly struct{ m pcg.Preconditioner }
 
-func (b bare) Dim() int                                             { return b.m.Dim() }
-func (b bare) SolveTo(ctx context.Context, dst, r *mat.Dense) error { return b.m.SolveTo(ctx, dst, r) }
+func (b solveOnly) Dim() int { return b.m.Dim() }
+func (b solveOnly) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	return b.m.SolveTo(ctx, dst, r)
+}
 
-var all = &precondtest.Options{InPlace: true, Strided: true, Concurrent: true}
+var allOptions = &precondtest.Options{InPlace: true, Strided: true, Concurrent: true}
 
-// TestGood checks that correct preconditioners pass for 20 seeds, also those without products or draws.
-func TestGood(t *testing.T) {
+// TestCorrectPreconditioners checks that correct preconditioners pass for 20 seeds, also those without products or
+// draws.
+func TestCorrectPreconditioners(t *testing.T) {
 	errNoZ := fmt.Errorf("no Z: %w", errors.ErrUnsupported)
-	unsupported := double{dim: order, err: map[string]error{"MulTo": errNoZ, "NormalTo": errNoZ}}
-	for _, m := range []pcg.Preconditioner{diagonal{}, bare{diagonal{}}, unsupported} {
+	unsupported := faulty{dim: order, err: map[string]error{"MulTo": errNoZ, "NormalTo": errNoZ}}
+	for _, m := range []pcg.Preconditioner{diagonal{}, solveOnly{diagonal{}}, unsupported} {
 		for seed := range uint64(20) {
-			opts := *all
+			opts := *allOptions
 			opts.Seed = seed
 			if err := precondtest.Test(t.Context(), m, &opts); err != nil {
 				t.Errorf("%T, seed %d: %v", m, seed, err)
@@ -125,16 +131,16 @@ func TestGood(t *testing.T) {
 // nudge changes the first entry by one unit in the last place.
 func nudge(dst *mat.Dense) { dst.Set(0, 0, math.Nextafter(dst.At(0, 0), 9)) }
 
-// spoil sets the first entry to NaN.
-func spoil(dst, _ *mat.Dense) { dst.Set(0, 0, math.NaN()) }
+// setNaN sets the first entry to NaN.
+func setNaN(dst, _ *mat.Dense) { dst.Set(0, 0, math.NaN()) }
 
 // cubic makes a result depend on the source nonlinearly.
 func cubic(dst, _ *mat.Dense) {
 	dst.Apply(func(_, _ int, v float64) float64 { return v + v*v*v }, dst)
 }
 
-// scaled multiplies the first rows by a factor.
-func scaled(factor float64, rows int) func(dst, _ *mat.Dense) {
+// scaleRows multiplies the first rows by a factor.
+func scaleRows(factor float64, rows int) func(dst, _ *mat.Dense) {
 	return func(dst, _ *mat.Dense) {
 		_, k := dst.Dims()
 		part := dst.Slice(0, rows, 0, k).(*mat.Dense)
@@ -142,21 +148,21 @@ func scaled(factor float64, rows int) func(dst, _ *mat.Dense) {
 	}
 }
 
-// TestBroken checks that every tested property can fail, and that the error names it.
-func TestBroken(t *testing.T) {
+// TestFaultyPreconditioners checks that every tested property can fail, and that the error names it.
+func TestFaultyPreconditioners(t *testing.T) {
 	calls, inside, errGone := 0, atomic.Int32{}, errors.New("gone")
-	again := func(dst, _ *mat.Dense) { // returns another result at each call
+	changing := func(dst, _ *mat.Dense) { // returns another result at each call
 		calls++
 		dst.Set(0, 0, dst.At(0, 0)*(1+float64(calls)*1e-15))
 	}
-	wide := func(f func(dst *mat.Dense, raw blas64.General)) double { // faults only in columns of wider matrices
+	wide := func(f func(dst *mat.Dense, raw blas64.General)) faulty { // faults only in columns of wider matrices
 		return fault("SolveTo", func(dst, _ *mat.Dense) {
 			if raw := dst.RawMatrix(); raw.Stride != raw.Cols {
 				f(dst, raw)
 			}
 		})
 	}
-	for want, m := range map[string]double{
+	for want, m := range map[string]faulty{
 		"M⁻¹: not linear": fault("SolveTo", cubic),
 		"M⁻¹: not symmetric": fault("SolveTo", func(dst, _ *mat.Dense) { // adds a part of row 30 to row 3
 			_, k := dst.Dims()
@@ -164,7 +170,7 @@ func TestBroken(t *testing.T) {
 				dst.Set(3, c, dst.At(3, c)+0.1*dst.At(30, c))
 			}
 		}),
-		"M⁻¹: not positive definite": fault("SolveTo", scaled(-1, order)),
+		"M⁻¹: not positive definite": fault("SolveTo", scaleRows(-1, order)),
 		"is one of": fault("SolveTo", func(dst, _ *mat.Dense) {
 			if _, k := dst.Dims(); k == 2 {
 				dst.Set(0, 1, 2*dst.At(0, 0))
@@ -175,9 +181,9 @@ func TestBroken(t *testing.T) {
 				r.Zero()
 			}
 		}),
-		"M⁻¹: the same call gave another result": fault("SolveTo", again),
-		"M⁻¹: after the context was canceled":    {dim: order, deaf: "SolveTo"},
-		"M⁻¹: entry (0, 0) of the result is NaN": fault("SolveTo", spoil),
+		"M⁻¹: the same call gave another result": fault("SolveTo", changing),
+		"M⁻¹: after the context was canceled":    {dim: order, ignoresCancel: "SolveTo"},
+		"M⁻¹: entry (0, 0) of the result is NaN": fault("SolveTo", setNaN),
 		"M⁻¹: unexpected error: gone":            {dim: order, err: map[string]error{"SolveTo": errGone}},
 		"M⁻¹: unexpected error: unsupported operation": {dim: order,
 			err: map[string]error{"SolveTo": errors.ErrUnsupported}},
@@ -210,12 +216,12 @@ func TestBroken(t *testing.T) {
 			inside.Add(-1)
 		}),
 		"M: not linear":                      fault("MulTo", cubic),
-		"M·M⁻¹x is wrong":                    fault("MulTo", scaled(1.001, order)),
+		"M·M⁻¹x is wrong":                    fault("MulTo", scaleRows(1.001, order)),
 		"NormalTo: gone":                     {dim: order, err: map[string]error{"NormalTo": errGone}},
-		"NormalTo: the sum of a draw is NaN": fault("NormalTo", spoil),
-		"NormalTo with the same stream":      fault("NormalTo", again),
-		"NormalTo: after the context":        {dim: order, deaf: "NormalTo"},
-		"the mean of xᵀM⁻¹x is":              fault("NormalTo", scaled(1.05, order)),
+		"NormalTo: the sum of a draw is NaN": fault("NormalTo", setNaN),
+		"NormalTo with the same stream":      fault("NormalTo", changing),
+		"NormalTo: after the context":        {dim: order, ignoresCancel: "NormalTo"},
+		"the mean of xᵀM⁻¹x is":              fault("NormalTo", scaleRows(1.05, order)),
 		"NormalTo does not have mean 0": fault("NormalTo", func(dst, _ *mat.Dense) {
 			dst.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, dst)
 		}),
@@ -225,9 +231,9 @@ func TestBroken(t *testing.T) {
 		}),
 	} {
 		calls = 0
-		err := precondtest.Test(t.Context(), m, all)
+		err := precondtest.Test(t.Context(), m, allOptions)
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", want, err)
+			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 }

@@ -109,11 +109,11 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 		fmt.Fprintln(out, strings.Repeat("x", 1<<17))
 	case "column":
 		fmt.Fprintln(out, "columns")
-		return errors.Join(npy.Write(out, []int64{int64(n)}, 1), hang(input))
+		return errors.Join(npy.Write(out, []int64{int64(n)}, 1), waitForEnd(input))
 	case "refuses":
 		fmt.Fprintln(out, "error no M for this")
 	case "silent":
-		return hang(input)
+		return waitForEnd(input)
 	}
 	if kind == "plain" {
 		fmt.Fprintln(out, "ready")
@@ -153,7 +153,7 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 			os.Exit(3)
 		case "killed":
 			self, _ := os.FindProcess(os.Getpid())
-			return errors.Join(self.Kill(), hang(input))
+			return errors.Join(self.Kill(), waitForEnd(input))
 		case "parent":
 			cmd := exec.Command("sleep", "600")
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -164,7 +164,7 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 		case "nan":
 			answer[1] = math.NaN()
 		case "hangs":
-			return hang(input)
+			return waitForEnd(input)
 		case "shape":
 			answer = answer[1:]
 		case "refuses later":
@@ -244,7 +244,7 @@ func TestRequests(t *testing.T) {
 			return k.KMulTo(t.Context(), dst, v)
 		},
 	} {
-		m, k := testkit.Must(start(t, "ask "+request, 0)), matrix(t)
+		m, k := testkit.Must(startChild(t, "ask "+request, 0)), kernelMatrix(t)
 		columns := cmp.Or(map[string]int{"points": dim, "neighbors 40": numPoints}[request], 2) // of the reply
 		got := mat.NewDense(numPoints, columns, nil)
 		truth := mat.DenseCopyOf(got)
@@ -260,7 +260,7 @@ func TestRequests(t *testing.T) {
 		"columns/float64": "columns of type <f8 and shape [1]: want integers",
 		"product/float64": "shape [1]: want float64 and 40×k", "error": "",
 	} {
-		m := testkit.Must(start(t, "ask "+request, 0))
+		m := testkit.Must(startChild(t, "ask "+request, 0))
 		column := mat.NewDense(numPoints, 1, nil)
 		err := m.SolveTo(t.Context(), column, column)
 		if request == "error" { // without a reason, so the message ends with the word itself
@@ -269,38 +269,39 @@ func TestRequests(t *testing.T) {
 		}
 		testkit.Fails(t, err, want)
 	}
-	m := testkit.Must(start(t, "plain", 0))
+	m := testkit.Must(startChild(t, "plain", 0))
 	err := m.NormalTo(t.Context(), mat.NewDense(numPoints, 1, nil), rng.New(1))
 	if !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("NormalTo without draws: error %v, want %v", err, errors.ErrUnsupported)
 	}
 }
 
-// hang waits until the input ends.
-func hang(input io.Reader) error {
+// waitForEnd waits until the input ends.
+func waitForEnd(input io.Reader) error {
 	_, err := io.Copy(io.Discard, input)
 	return err
 }
 
-// matrix returns K + λI of 40 points with λ = 0.5.
-func matrix(t *testing.T) *gram.Matrix {
+// kernelMatrix returns K + λI of 40 points with λ = 0.5.
+func kernelMatrix(t *testing.T) *gram.Matrix {
 	t.Helper()
 	x := points.NewDense(numPoints, dim, testkit.Normals(1, 2, numPoints*dim))
 	return testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil))
 }
 
-// start starts the child of the given kind (see childEnv) with K + λI of matrix; timeout 0 means the default.
-func start(t *testing.T, kind string, timeout time.Duration) (*process.Preconditioner, error) {
+// startChild starts the child of the given kind (see childEnv) with K + λI of kernelMatrix; timeout 0 means the
+// default.
+func startChild(t *testing.T, kind string, timeout time.Duration) (*process.Preconditioner, error) {
 	t.Helper()
 	exe, err := os.Executable()
 	testkit.OK(t, err)
-	return process.Start(t.Context(), fmt.Sprintf("%s='%s' %s", childEnv, kind, exe), matrix(t),
+	return process.Start(t.Context(), fmt.Sprintf("%s='%s' %s", childEnv, kind, exe), kernelMatrix(t),
 		process.Options{T: 2, Seed: 7, Timeout: timeout})
 }
 
-// TestAnswers checks M⁻¹R and a draw from N(0, M) of a preconditioner in a child process.
-func TestAnswers(t *testing.T) {
-	m := testkit.Must(start(t, "good", 0))
+// TestSolvesAndDraws checks M⁻¹R and a draw from N(0, M) of a preconditioner in a child process.
+func TestSolvesAndDraws(t *testing.T) {
+	m := testkit.Must(startChild(t, "good", 0))
 	r, dst := mat.NewDense(numPoints, 2, nil), mat.NewDense(numPoints, 2, nil)
 	for i := range numPoints {
 		r.Set(i, 1, float64(i))
@@ -318,7 +319,7 @@ func TestAnswers(t *testing.T) {
 
 // TestUnexpectedOutput checks that output that arrives before a request is not read as the answer to that request.
 func TestUnexpectedOutput(t *testing.T) {
-	m, err := start(t, "twice", 0)
+	m, err := startChild(t, "twice", 0)
 	testkit.OK(t, err)
 	r, dst := mat.NewDense(numPoints, 1, nil), mat.NewDense(numPoints, 1, nil)
 	for err == nil { // until the second line "answer" has arrived
@@ -327,10 +328,10 @@ func TestUnexpectedOutput(t *testing.T) {
 	testkit.Contains(t, err.Error(), "standard output")
 }
 
-// TestConforms checks that a preconditioner in a child process passes the tests of every preconditioner, also after a
-// call with a canceled context, which must not end the process.
-func TestConforms(t *testing.T) {
-	m := testkit.Must(start(t, "plain", 0))
+// TestConformance checks that a preconditioner in a child process passes the tests of every preconditioner, also after
+// a call with a canceled context, which must not end the process.
+func TestConformance(t *testing.T) {
+	m := testkit.Must(startChild(t, "plain", 0))
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	column := mat.NewDense(numPoints, 1, nil)
@@ -360,20 +361,20 @@ func TestFaults(t *testing.T) {
 		if strings.Contains(want, "no answer") {
 			timeout = 100 * time.Millisecond
 		}
-		m, err := start(t, kind, timeout)
+		m, err := startChild(t, kind, timeout)
 		if err == nil {
 			r := mat.NewDense(numPoints, 1, nil)
 			err = m.SolveTo(t.Context(), mat.NewDense(numPoints, 1, nil), r)
-			if again := m.SolveTo(t.Context(), mat.NewDense(numPoints, 1, nil), r); again == nil {
+			if second := m.SolveTo(t.Context(), mat.NewDense(numPoints, 1, nil), r); second == nil {
 				t.Errorf("%s: the next request is answered, want an error", kind)
 			}
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want %q", kind, err, want)
+			t.Errorf("%s: error %v, want one line with %q", kind, err, want)
 		}
 	}
 
-	k, pidFile := matrix(t), filepath.Join(t.TempDir(), "pid")
+	k, pidFile := kernelMatrix(t), filepath.Join(t.TempDir(), "pid")
 	refuses := "echo $$ >'" + pidFile + "'; echo error no; exec sleep 600"
 	_, err := process.Start(t.Context(), refuses, k, process.Options{})
 	id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pidFile))))))
@@ -387,7 +388,7 @@ func TestFaults(t *testing.T) {
 	testkit.Contains(t, fmt.Sprint(err), `it closed its standard input or output before it answered "krrlab"`)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	m, err := start(t, "hangs", 0)
+	m, err := startChild(t, "hangs", 0)
 	testkit.OK(t, err)
 	time.AfterFunc(20*time.Millisecond, cancel)
 	column := mat.NewDense(numPoints, 1, nil)
@@ -403,7 +404,7 @@ func runProgram(command string) (exitCode int) {
 	k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil))
 	m := testkit.Must(process.Start(context.Background(), command, k, process.Options{}))
 	fmt.Println("order", m.Dim())
-	_ = hang(os.Stdin)
+	_ = waitForEnd(os.Stdin)
 	return 0
 }
 
@@ -436,7 +437,7 @@ func TestChildProcesses(t *testing.T) {
 		id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pidFile))))))
 		for deadline := time.Now().Add(time.Minute); isRunning(id); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Errorf("%s: the child process goes on", name)
+				t.Errorf("%s: the child process does not end", name)
 				child, err := os.FindProcess(id)
 				testkit.OK(t, errors.Join(err, child.Kill()))
 				break

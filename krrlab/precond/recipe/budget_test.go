@@ -31,7 +31,7 @@ func TestMapMemory(t *testing.T) {
 		_, err := testkit.Must(krrlab.New(train, cfg)).Solve(t.Context())
 		e, ok := errors.AsType[*accel.MemoryError](err)
 		if fits && err != nil || !fits && (!ok || !strings.Contains(e.Item, "a map of Fourier features")) {
-			t.Errorf("%d bytes: %v", memory, err)
+			t.Errorf("a budget of %d bytes: error %v, fits %v", memory, err, fits)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // TestVecchiaCost compares the predicted seconds of vecchia.New with recorded processor seconds of one thread, for n =
-// 8,000 normal points. Without the terms in d, in the rank for the rule and in float64 for W, some were 0.2 and some
-// 2.0 of the measured ones.
+// 8,000 normal points. Without the terms in d, in the rank for the automatic choice of k and in float64 for W, some
+// were 0.2 and some 2.0 of the measured ones.
 func TestVecchiaCost(t *testing.T) {
 	rates := cost.Rates{Read: 20e9, Gemm32: 91e9, Gemm64: 45.4e9, Exp: 1.39e9}
 	var squares []float64 // squared logarithms of measured ÷ predicted
@@ -39,6 +39,6 @@ func TestVecchiaCost(t *testing.T) {
 		sum += v / float64(len(squares))
 	}
 	if spread := math.Exp(math.Sqrt(sum)); spread > 1.3 {
-		t.Errorf("off by a factor of %.2f (RMS)", spread)
+		t.Errorf("the root mean square of measured ÷ predicted is a factor of %.2f, want 1.3 at most", spread)
 	}
 }

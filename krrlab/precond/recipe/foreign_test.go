@@ -88,9 +88,9 @@ func (m *blocks) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 var blocksKind = stage.Kind{Name: "mylab.blocks", Zero: Blocks{}, Label: "block Jacobi", Variants: []string{""}}
 var errBlocks = stage.RegisterPreconditioner(blocksKind)
 
-// TestForeign checks that a kind of preconditioner of another package is solved with, planned, chosen, raced,
+// TestUserDefinedKind checks that a kind of preconditioner of another package is solved with, planned, chosen, raced,
 // compared and named like the built-in kinds.
-func TestForeign(t *testing.T) {
+func TestUserDefinedKind(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	kind := blocksKind
 	testkit.OK(t, errBlocks)
@@ -116,7 +116,7 @@ func TestForeign(t *testing.T) {
 		var difference mat.Dense
 		difference.Sub(sol.Model.C, want)
 		if !sol.Converged() || sol.Precond != precond || mat.Norm(&difference, 2) > 1e-4*mat.Norm(want, 2) {
-			t.Errorf("%s: off by %g; %v", precond, mat.Norm(&difference, 2), sol)
+			t.Errorf("%s: difference of %g from the direct solution; %v", precond, mat.Norm(&difference, 2), sol)
 		}
 	}
 	cfg.Precond = testkit.Must(stage.ParsePreconditioner("mylab.blocks size=100"))

@@ -19,10 +19,10 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// TestMemory compares the predicted memory with the bytes that matrices and preconditioners on 1 to 5 ranks report.
-// The prediction for K must be at least the largest of any rank, and at most one tile of 512² numbers more; for
+// TestPredictedMemory compares the predicted memory with the bytes that matrices and preconditioners on 1 to 5 ranks
+// report. The prediction for K must be at least the largest of any rank, and at most one tile of 512² numbers more; for
 // features and factor it must be exact.
-func TestMemory(t *testing.T) {
+func TestPredictedMemory(t *testing.T) {
 	const n, d, s = 3000, 4, 90
 	x := testkit.RandomPoints(1, n, d)
 	z := points.NewDense32(n, s, nil)
@@ -106,8 +106,8 @@ func TestLandmarkMemory(t *testing.T) {
 	}
 }
 
-// TestReason checks that Reason names the array that needs the most memory.
-func TestReason(t *testing.T) {
+// TestLargestPart checks that LargestPart names the array that needs the most memory.
+func TestLargestPart(t *testing.T) {
 	for want, p := range map[string]struct{ n, d, t, s int }{
 		"the points": {1000, 100000, 1, 10}, "K:": {50000, 2, 1, 10}, "the factor": {20000, 2, 1, 19000},
 		"vectors": {20000, 2, 500, 1}, "features: t": {200000, 2, 1, 4000},
@@ -118,10 +118,10 @@ func TestReason(t *testing.T) {
 		}
 		m := cost.Model{N: p.n, D: p.d, T: p.t}.Memory(&c)
 		if r := m.LargestPart(); !strings.Contains(r, want) {
-			t.Errorf("%+v: %s", m, r)
+			t.Errorf("%+v: the largest part is %s, want %s", m, r, want)
 		}
 		if m.Peak < m.Points+m.Features+m.Factor {
-			t.Errorf("%+v", m)
+			t.Errorf("%+v: the peak is below the sum of its parts", m)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -28,10 +30,10 @@ func rows64(dst []float64, ldd int, src []float64, lds, n int) sketch.Rows64 {
 func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 	t.Helper()
 	m, s := op.Dims()
-	a := matrix(t, op)
+	a := matrixOf(t, op)
 	const gapX, gapY = 3, 2
 	lds, ldd := m+gapX, s+gapY
-	src := vectors(rows, lds, 7)
+	src := normalVectors(rows, lds, 7)
 	src32 := make([]float32, len(src))
 	for i, v := range src {
 		src32[i] = float32(v)
@@ -46,7 +48,7 @@ func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 	op.Apply32(rows32(dst32, ldd, src32, lds, rows), &w)
 	for r := range rows {
 		x := src[r*lds : r*lds+m]
-		norm := math.Sqrt(dot(x, x))
+		norm := math.Sqrt(floats.Dot(x, x))
 		for i := range ldd {
 			got, got32 := dst[r*ldd+i], float64(dst32[r*ldd+i])
 			if i >= s {
@@ -55,8 +57,8 @@ func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 				}
 				continue
 			}
-			want := dot(a[i], x)
-			size := norm * math.Sqrt(dot(a[i], a[i]))
+			want := floats.Dot(a[i], x)
+			size := norm * math.Sqrt(floats.Dot(a[i], a[i]))
 			if !(math.Abs(got-want) <= 1e-13*size) || !(math.Abs(got32-want) <= 3e-6*size) {
 				t.Fatalf("%T %d→%d: (Sx)_%d of row %d is %v in float64 and %v in float32, want %v", op, m, s, i, r, got,
 					got32, want)
@@ -74,25 +76,25 @@ func TestApply(t *testing.T) {
 				if _, srht := d.(sketch.SRHT); srht && s > m {
 					continue
 				}
-				checkProduct(t, draw(t, d, m, s, rng.New(3)), 4)
+				checkProduct(t, sampleOperator(t, d, m, s, rng.New(3)), 4)
 			}
 		}
 	}
 	for _, d := range dists[3:] {
-		checkProduct(t, draw(t, d, 77, 9, rng.New(3)), 300)
+		checkProduct(t, sampleOperator(t, d, 77, 9, rng.New(3)), 300)
 	}
 	inner := sketch.Composition{{Dist: sketch.SRHT{}, Width: 50}, {Dist: sketch.CountSketch{}}}
 	nested := sketch.Composition{{Dist: sketch.CountSketch{}, Width: 70}, {Dist: inner, Width: 40},
 		{Dist: inner[0].Dist, Width: 30}, {Dist: sketch.Gaussian{}}}
-	checkProduct(t, draw(t, nested, 77, 9, rng.New(3)), 5)
+	checkProduct(t, sampleOperator(t, nested, 77, 9, rng.New(3)), 5)
 }
 
 // TestLongTransform compares a few numbers of transforms that are longer than the first cache with sums over all
 // entries.
 func TestLongTransform(t *testing.T) {
 	for _, m := range []int{4095, 4097, 5000, 8192, 9000, 13000, 16384} {
-		op := draw(t, sketch.SRHT{}, m, 500, rng.New(uint64(m))).(*sketch.SRHTOperator)
-		x := vectors(1, m, 5)
+		op := sampleOperator(t, sketch.SRHT{}, m, 500, rng.New(uint64(m))).(*sketch.SRHTOperator)
+		x := normalVectors(1, m, 5)
 		x32 := make([]float32, m)
 		for i, v := range x {
 			x32[i] = float32(v)
@@ -144,12 +146,12 @@ func TestMatrixApply(t *testing.T) {
 	const m, s = 50, 12
 	for _, n := range []int{1, 255, 256, 257, 600} {
 		wide := points.NewDense32(n, m+5, nil)
-		for i, v := range vectors(n, m+5, 2) {
+		for i, v := range normalVectors(n, m+5, 2) {
 			wide.Data[i] = float32(v)
 		}
 		z := &points.Dense32{N: n, D: m, Stride: m + 5, Data: wide.Data}
 		for _, d := range dists {
-			op := draw(t, d, m, s, rng.New(9))
+			op := sampleOperator(t, d, m, s, rng.New(9))
 			var first []float32
 			for _, threads := range []int{1, 2, 5} {
 				accel.SetThreads(threads)
@@ -179,30 +181,32 @@ func TestMatrixApply(t *testing.T) {
 		}
 	}
 	testkit.CheckCancellation(t, func(ctx context.Context) error {
-		return testkit.ErrOf(sketch.Apply(ctx, draw(t, sketch.SRHT{}, 4, 2, rng.New(1)), points.NewDense32(3, 4, nil), nil))
+		return testkit.ErrOf(sketch.Apply(ctx, sampleOperator(t, sketch.SRHT{}, 4, 2, rng.New(1)),
+			points.NewDense32(3, 4, nil), nil))
 	})
 }
 
-// TestDraws checks that a draw depends on the stream and the sizes only, that a Gaussian sketch of s rows is the
-// scaled beginning of one of 2s rows, and that the SRHT samples rows without replacement.
-func TestDraws(t *testing.T) {
+// TestSampleFromStream checks that a draw depends on the stream and the sizes only, that a Gaussian sketch of s rows is
+// the scaled beginning of one of 2s rows, and that the SRHT samples rows without replacement.
+func TestSampleFromStream(t *testing.T) {
 	for _, d := range dists {
-		a, b, c := matrix(t, draw(t, d, 40, 8, rng.New(1))), matrix(t, draw(t, d, 40, 8, rng.New(1))),
-			matrix(t, draw(t, d, 40, 8, rng.New(2)))
+		a, b, c := matrixOf(t, sampleOperator(t, d, 40, 8, rng.New(1))),
+			matrixOf(t, sampleOperator(t, d, 40, 8, rng.New(1))),
+			matrixOf(t, sampleOperator(t, d, 40, 8, rng.New(2)))
 		if fmt.Sprint(a) != fmt.Sprint(b) || fmt.Sprint(a) == fmt.Sprint(c) {
-			t.Errorf("%v: want the same draw for the same stream, and another for another", d)
+			t.Errorf("%v: the same stream gives different draws, or two streams the same", d)
 		}
 	}
-	short, long := matrix(t, draw(t, sketch.Gaussian{}, 30, 6, rng.New(1))),
-		matrix(t, draw(t, sketch.Gaussian{}, 30, 12, rng.New(1)))
+	short, long := matrixOf(t, sampleOperator(t, sketch.Gaussian{}, 30, 6, rng.New(1))),
+		matrixOf(t, sampleOperator(t, sketch.Gaussian{}, 30, 12, rng.New(1)))
 	for i, row := range short {
 		for j, v := range row {
 			if math.Abs(v-math.Sqrt2*long[i][j]) > 1e-15 {
-				t.Fatalf("row %d of a gaussian is not that of one twice as high", i)
+				t.Fatalf("row %d of a gaussian is not that of one with twice as many rows, scaled", i)
 			}
 		}
 	}
-	op := draw(t, sketch.SRHT{}, 30, 32, rng.New(1)).(*sketch.SRHTOperator)
+	op := sampleOperator(t, sketch.SRHT{}, 30, 32, rng.New(1)).(*sketch.SRHTOperator)
 	for i := range 32 {
 		if row, order := op.Row(i); row != i || order != 32 {
 			t.Fatalf("with s = M row %d of S is row %d of H: sampled with replacement", i, row)
@@ -210,9 +214,9 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// TestBadArguments checks the errors of sketches that cannot exist or exceed the memory, the parsing of names, and
+// TestErrorsAndPanics checks the errors of sketches that cannot exist or exceed the memory, the parsing of names, and
 // the panics for slices of the wrong length.
-func TestBadArguments(t *testing.T) {
+func TestErrorsAndPanics(t *testing.T) {
 	for _, c := range []struct {
 		d    sketch.Dist
 		m, s int
@@ -233,10 +237,10 @@ func TestBadArguments(t *testing.T) {
 		}
 	}
 	testkit.Fails(t, testkit.ErrOf(sketch.Parse("fft")), "want countsketch, srht or gaussian")
-	empty := draw(t, sketch.Gaussian{}, 10, 4, rng.New(1))
+	empty := sampleOperator(t, sketch.Gaussian{}, 10, 4, rng.New(1))
 	empty.Apply32(rows32(nil, 4, nil, 10, 0), nil)
 	empty.Apply64(rows64(nil, 4, nil, 10, 0), nil)
-	op := draw(t, sketch.SRHT{}, 10, 4, rng.New(1))
+	op := sampleOperator(t, sketch.SRHT{}, 10, 4, rng.New(1))
 	testkit.Panics(t, map[string]func(){
 		"short source": func() {
 			op.Apply32(rows32(make([]float32, 8), 4, make([]float32, 19), 10, 2), &sketch.Workspace{})
@@ -255,7 +259,7 @@ func TestBadArguments(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	for _, d := range []sketch.Dist{sketch.CountSketch{}, sketch.SRHT{},
 		sketch.Composition{{Dist: sketch.CountSketch{}, Width: 64}, {Dist: sketch.SRHT{}}}} {
-		op := draw(t, d, 100, 10, rng.New(1))
+		op := sampleOperator(t, d, 100, 10, rng.New(1))
 		src, dst := make([]float64, 500), make([]float64, 50)
 		src32, dst32 := make([]float32, 500), make([]float32, 50)
 		var w sketch.Workspace

@@ -30,7 +30,7 @@
 //
 // H has entries ±1 with HᵀH = M·I, D is a diagonal of random signs, and P selects s of the M rows without replacement.
 // Then E[PᵀP] = (s/M)·I, and the scale that gives E[SᵀS] = I is s^(−1/2). (For an orthonormal H it would be √(M/s).
-// TestMisprintedScale has both.) If m is not a power of two, vectors are padded with zeros, which preserves E[SᵀS] = I
+// TestSRHTScale has both.) If m is not a power of two, vectors are padded with zeros, which preserves E[SᵀS] = I
 // on R^m. For s = M, S is orthogonal.
 //
 // # Precision and parallelism

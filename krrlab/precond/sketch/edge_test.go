@@ -23,7 +23,7 @@ func TestSampleLimits(t *testing.T) {
 		}
 	}
 	if err := checkSample(Gaussian{}, math.MaxInt32, math.MaxInt32); err != nil {
-		t.Error(err)
+		t.Errorf("the largest sizes are refused: %v", err)
 	}
 	for _, c := range []struct{ m, s int }{{1, 1}, {2, 2}, {3, 4}, {5, 8}, {8, 8}, {9, 16}, {33, 64}} {
 		if _, err := (SRHT{}).Sample(c.m, c.s, rng.New(1)); err != nil {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -20,8 +19,8 @@ var dists = []sketch.Dist{
 		{Dist: sketch.Gaussian{}}},
 }
 
-// draw draws a sketch, or ends the test if that is an error.
-func draw(t testing.TB, d sketch.Dist, m, s int, g rng.Stream) sketch.Operator {
+// sampleOperator draws a sketch, and panics if that fails.
+func sampleOperator(t testing.TB, d sketch.Dist, m, s int, g rng.Stream) sketch.Operator {
 	t.Helper()
 	return testkit.Must(d.Sample(m, s, g))
 }
@@ -45,8 +44,8 @@ func sylvester(n int) [][]float64 {
 	return h
 }
 
-// matrix returns the s×m matrix S from the draw that the operator reports, without its products.
-func matrix(t testing.TB, op sketch.Operator) [][]float64 {
+// matrixOf returns the s×m matrix S from the draw that the operator reports, without its products.
+func matrixOf(t testing.TB, op sketch.Operator) [][]float64 {
 	t.Helper()
 	m, s := op.Dims()
 	a := make([][]float64, s)
@@ -75,9 +74,9 @@ func matrix(t testing.TB, op sketch.Operator) [][]float64 {
 			}
 		}
 	case *sketch.CompositionOperator:
-		a = matrix(t, op.Levels[0])
+		a = matrixOf(t, op.Levels[0])
 		for _, level := range op.Levels[1:] {
-			a = times(matrix(t, level), a)
+			a = product(matrixOf(t, level), a)
 		}
 	default:
 		t.Fatalf("no matrix of %T", op)
@@ -85,8 +84,8 @@ func matrix(t testing.TB, op sketch.Operator) [][]float64 {
 	return a
 }
 
-// times returns the product ab.
-func times(a, b [][]float64) [][]float64 {
+// product returns the product ab.
+func product(a, b [][]float64) [][]float64 {
 	c := make([][]float64, len(a))
 	for i := range a {
 		c[i] = make([]float64, len(b[0]))
@@ -99,18 +98,15 @@ func times(a, b [][]float64) [][]float64 {
 	return c
 }
 
-// vectors returns n rows of m standard normal numbers.
-func vectors(n, m int, seed uint64) []float64 {
+// normalVectors returns n rows of m standard normal numbers.
+func normalVectors(n, m int, seed uint64) []float64 {
 	x := make([]float64, n*m)
 	rng.New(seed).Sub("vectors").Normals(x, 0)
 	return x
 }
 
-// dot returns xᵀy.
-func dot(x, y []float64) float64 { return floats.Dot(x, y) }
-
-// mean returns the mean and the standard error of the mean.
-func mean(v []float64) (m, se float64) {
+// meanOf returns the mean and the standard error of the mean.
+func meanOf(v []float64) (m, se float64) {
 	m, sd := stat.MeanStdDev(v, nil)
 	return m, stat.StdErr(sd, float64(len(v)))
 }

@@ -4,35 +4,36 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// sigmas is the allowed deviation of a mean in standard errors. A mean exceeds it with probability 6e-7.
-const sigmas = 5
+// allowedErrors is the allowed deviation of a mean in standard errors. A mean exceeds it with probability 6e-7.
+const allowedErrors = 5
 
-// TestIdentityInTheMean checks E[SᵀS] = I for every entry over 4,000 draws.
-func TestIdentityInTheMean(t *testing.T) {
+// TestExpectationIsIdentity checks E[SᵀS] = I for every entry over 4,000 draws.
+func TestExpectationIsIdentity(t *testing.T) {
 	const m, s, draws = 11, 5, 4000
 	for _, d := range dists {
 		if entry, z := worstEntry(t, draws, m, func(r uint64) [][]float64 {
-			return matrix(t,
-				draw(t, d, m, s, rng.New(1).Sub("draw", r)))
-		}); z > sigmas {
+			return matrixOf(t,
+				sampleOperator(t, d, m, s, rng.New(1).Sub("draw", r)))
+		}); z > allowedErrors {
 			t.Errorf("%v: an entry of the mean of SᵀS is %v, %.1f standard errors off", d, entry, z)
 		}
 	}
 }
 
-// TestMisprintedScale checks the scale of the SRHT. For an orthonormal H it is √(M/s) (slip 6 of the mathematics
-// page); that scale must fail for an H with entries ±1.
-func TestMisprintedScale(t *testing.T) {
+// TestSRHTScale checks the scale of the SRHT. For an orthonormal H it is √(M/s) (erratum 6); that scale must fail for
+// an H with entries ±1.
+func TestSRHTScale(t *testing.T) {
 	const m, s, draws = 8, 3, 2000
 	scaled := func(f float64) func(r uint64) [][]float64 {
 		return func(r uint64) [][]float64 {
-			a := matrix(t, draw(t, sketch.SRHT{}, m, s, rng.New(1).Sub("draw", r)))
+			a := matrixOf(t, sampleOperator(t, sketch.SRHT{}, m, s, rng.New(1).Sub("draw", r)))
 			for i := range a {
 				for j := range a[i] {
 					a[i][j] *= f * math.Sqrt(s) // f·P·H·D
@@ -41,17 +42,18 @@ func TestMisprintedScale(t *testing.T) {
 			return a
 		}
 	}
-	if v, z := worstEntry(t, draws, m, scaled(1/math.Sqrt(s))); z > sigmas {
+	if v, z := worstEntry(t, draws, m, scaled(1/math.Sqrt(s))); z > allowedErrors {
 		t.Errorf("s^(−1/2)PHD: %v, %.1f standard errors off", v, z)
 	}
 	// H/√m is orthonormal
-	if v, z := worstEntry(t, draws, m, scaled(math.Sqrt(m/float64(s))/math.Sqrt(m))); z > sigmas {
+	if v, z := worstEntry(t, draws, m, scaled(math.Sqrt(m/float64(s))/math.Sqrt(m))); z > allowedErrors {
 		t.Errorf("√(M/s)·P·(H/√M)·D: %v, %.1f standard errors off", v, z)
 	}
-	if v, z := worstEntry(t, draws, m, scaled(math.Sqrt(m/float64(s)))); z <= sigmas || math.Abs(v-m) > 1e-9 {
+	if v, z := worstEntry(t, draws, m, scaled(math.Sqrt(m/float64(s)))); z <= allowedErrors || math.Abs(v-m) > 1e-9 {
 		t.Errorf("√(M/s)·PHD with H = ±1: worst mean %v, want M = %d and so a failure", v, m)
 	}
-	if v, z := worstEntry(t, draws, m, scaled(1/math.Sqrt(s)/math.Sqrt(m))); z <= sigmas || math.Abs(v-1.0/m) > 1e-9 {
+	if v, z := worstEntry(t, draws, m, scaled(1/math.Sqrt(s)/math.Sqrt(m))); z <= allowedErrors ||
+		math.Abs(v-1.0/m) > 1e-9 {
 		t.Errorf("s^(−1/2)·P·(H/√M)·D: worst mean %v, want 1/M = %v and so a failure", v, 1.0/m)
 	}
 }
@@ -77,7 +79,7 @@ func worstEntry(t *testing.T, draws, m int, s func(r uint64) [][]float64) (worst
 		if p%(m+1) == 0 {
 			want = 1
 		}
-		mu, se := mean(v)
+		mu, se := meanOf(v)
 		if deviation := math.Abs(mu-want) / (se + 1e-12); deviation > z {
 			worst, z = mu, deviation
 		}
@@ -85,12 +87,12 @@ func worstEntry(t *testing.T, draws, m int, s func(r uint64) [][]float64) (worst
 	return worst, z
 }
 
-// TestVariance compares the mean and the variance of (Sx)ᵀ(Sy) with the formulas of the package documentation, for x
-// = y and x ≠ y, over 8,000 draws of Apply64.
-func TestVariance(t *testing.T) {
+// TestProductMoments compares the mean and the variance of (Sx)ᵀ(Sy) with the formulas of the package documentation,
+// for x = y and x ≠ y, over 8,000 draws of Apply64.
+func TestProductMoments(t *testing.T) {
 	const m, s, draws = 24, 6, 8000
 	const order = 32 // M
-	x, y := vectors(1, m, 1), vectors(1, m, 2)
+	x, y := normalVectors(1, m, 1), normalVectors(1, m, 2)
 	for i := range y {
 		y[i] += x[i]
 	}
@@ -101,7 +103,7 @@ func TestVariance(t *testing.T) {
 		for i := range x {
 			fourth += x[i] * x[i] * y[i] * y[i]
 		}
-		v := dot(x, x)*dot(y, y) + dot(x, y)*dot(x, y)
+		v := floats.Dot(x, x)*floats.Dot(y, y) + floats.Dot(x, y)*floats.Dot(x, y)
 		for d, want := range map[sketch.Dist]float64{
 			sketch.CountSketch{}: (v - 2*fourth) / s,
 			sketch.SRHT{}:        (v - 2*fourth) / s * (order - s) / (order - 1),
@@ -111,24 +113,24 @@ func TestVariance(t *testing.T) {
 			src := append(append([]float64(nil), x...), y...)
 			dst := make([]float64, 2*s)
 			for r := range products {
-				draw(t, d, m, s, rng.New(4).Sub("draw", uint64(r))).Apply64(rows64(dst, s, src, m, 2), &w)
-				products[r] = dot(dst[:s], dst[s:])
-				squares[r] = (products[r] - dot(x, y)) * (products[r] - dot(x, y))
+				sampleOperator(t, d, m, s, rng.New(4).Sub("draw", uint64(r))).Apply64(rows64(dst, s, src, m, 2), &w)
+				products[r] = floats.Dot(dst[:s], dst[s:])
+				squares[r] = (products[r] - floats.Dot(x, y)) * (products[r] - floats.Dot(x, y))
 			}
-			if mu, se := mean(products); math.Abs(mu-dot(x, y)) > sigmas*se {
-				t.Errorf("%v: mean of (Sx)ᵀ(Sy) is %v ± %v, want xᵀy = %v", d, mu, se, dot(x, y))
+			if mu, se := meanOf(products); math.Abs(mu-floats.Dot(x, y)) > allowedErrors*se {
+				t.Errorf("%v: mean of (Sx)ᵀ(Sy) is %v ± %v, want xᵀy = %v", d, mu, se, floats.Dot(x, y))
 			}
-			if mu, se := mean(squares); math.Abs(mu-want) > sigmas*se {
+			if mu, se := meanOf(squares); math.Abs(mu-want) > allowedErrors*se {
 				t.Errorf("%v: variance %v ± %v, want %v", d, mu, se, want)
 			}
 		}
 	}
 }
 
-// TestEmbedding checks ‖QᵀSᵀSQ − I‖₂ for an orthonormal basis Q of dimension k. For independent normal numbers it is
-// about 2√(k/s) + k/s (Marchenko and Pastur). The other sketches are close to that, and the SRHT is smaller by
+// TestSubspaceEmbedding checks ‖QᵀSᵀSQ − I‖₂ for an orthonormal basis Q of dimension k. For independent normal numbers
+// it is about 2√(k/s) + k/s (Marchenko and Pastur). The other sketches are close to that, and the SRHT is smaller by
 // √(1−s/M). The norm halves if s grows fourfold.
-func TestEmbedding(t *testing.T) {
+func TestSubspaceEmbedding(t *testing.T) {
 	const m, k, draws = 1024, 8, 12
 	q := basis(m, k)
 	for _, d := range []sketch.Dist{sketch.CountSketch{}, sketch.SRHT{}, sketch.Gaussian{},
@@ -137,7 +139,7 @@ func TestEmbedding(t *testing.T) {
 		for _, s := range []int{32, 128, 512} {
 			var meanDistortion float64
 			for r := range uint64(draws) {
-				meanDistortion += distortion(draw(t, d, m, s, rng.New(6).Sub("draw", r)), q, m, k) / draws
+				meanDistortion += distortion(sampleOperator(t, d, m, s, rng.New(6).Sub("draw", r)), q, m, k) / draws
 			}
 			expected := 2*math.Sqrt(float64(k)/float64(s)) + float64(k)/float64(s)
 			lowest := 0.5 * expected
@@ -153,7 +155,7 @@ func TestEmbedding(t *testing.T) {
 			previous = meanDistortion
 		}
 	}
-	if got := distortion(draw(t, sketch.SRHT{}, m, m, rng.New(1)), q, m, k); got > 1e-12 {
+	if got := distortion(sampleOperator(t, sketch.SRHT{}, m, m, rng.New(1)), q, m, k); got > 1e-12 {
 		t.Errorf("an SRHT with s = M is orthogonal; distortion %g", got)
 	}
 }
@@ -161,7 +163,7 @@ func TestEmbedding(t *testing.T) {
 // basis returns k orthonormal vectors of R^m, one after the other.
 func basis(m, k int) []float64 {
 	var qr mat.QR
-	qr.Factorize(mat.NewDense(m, k, vectors(m, k, 3)))
+	qr.Factorize(mat.NewDense(m, k, normalVectors(m, k, 3)))
 	var full mat.Dense
 	qr.QTo(&full)
 	q := make([]float64, k*m)

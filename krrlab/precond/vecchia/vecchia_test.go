@@ -27,12 +27,13 @@ const lambda = 0.01
 
 // problem returns K+λI of n points in the plane and a factor of K of rank r, which is nil for r = 0. The points are
 // dense, sparse for form "csr", or rows of a precomputed K for form "given".
-func problem(t *testing.T, n, r int, k kernel.Kernel, form string, opts *gram.Options) (*gram.Matrix, *points.Dense32) {
+func problem(t *testing.T, n, r int, k kernel.Kernel, format string, opts *gram.Options) (*gram.Matrix,
+	*points.Dense32) {
 	t.Helper()
 	x := make([]float64, 2*n)
 	rng.New(1).Sub("points").Normals(x, 0)
 	var pts points.Points = points.NewDense(n, 2, x)
-	switch form {
+	switch format {
 	case "csr":
 		c := &points.CSR{N: n, D: 2, Ptr: make([]int, n+1), Col: make([]int32, 2*n), Val: x}
 		for i := range 2 * n {
@@ -41,9 +42,10 @@ func problem(t *testing.T, n, r int, k kernel.Kernel, form string, opts *gram.Op
 		pts = c
 	case "given":
 		m := testkit.Must(gram.New(t.Context(), k, pts, lambda, nil))
-		given, err := kernel.NewPrecomputed(&points.Dense{N: n, D: n, Stride: n, Data: denseOf(t, m).RawMatrix().Data})
+		precomputed, err := kernel.NewPrecomputed(&points.Dense{N: n, D: n, Stride: n, Data: denseOf(t,
+			m).RawMatrix().Data})
 		testkit.OK(t, err)
-		k, pts = given, kernel.PrecomputedPoints(n)
+		k, pts = precomputed, kernel.PrecomputedPoints(n)
 	}
 	a := testkit.Must(gram.New(t.Context(), k, pts, lambda, opts))
 	if r == 0 {
@@ -60,23 +62,23 @@ func denseOf(t *testing.T, a *gram.Matrix) *mat.Dense {
 	return k
 }
 
-// byDefinition returns M = FFᵀ+(GᵀG)⁻¹ and ωR+λI with R = K−FFᵀ. The rows of G come from dense solves and their
+// denseDefinition returns M = FFᵀ+(GᵀG)⁻¹ and ωR+λI with R = K−FFᵀ. The rows of G come from dense solves and their
 // neighbors from sorting.
-func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) (m,
+func denseDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) (m,
 	localMatrix *mat.Dense) {
 	t.Helper()
 	n := a.Dim()
-	kk := denseOf(t, a)
-	ff := mat.NewDense(n, n, nil)
+	denseK := denseOf(t, a)
+	outerF := mat.NewDense(n, n, nil)
 	if f != nil {
 		w := mat.NewDense(n, f.D, nil)
 		for i := range n {
 			points.Widen(w.RawRowView(i), f.Row(i))
 		}
-		ff.Mul(w, w.T())
+		outerF.Mul(w, w.T())
 	}
 	r := mat.NewDense(n, n, nil)
-	r.Sub(kk, ff)
+	r.Sub(denseK, outerF)
 	s := mat.NewDense(n, n, nil) // ωR+λI
 	s.Scale(omega, r)
 	for i := range n {
@@ -106,7 +108,7 @@ func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega 
 			}
 		}
 		neighbors := largest(before, 3*k, func(j int) float64 {
-			return math.Abs(float64(float32(kk.At(i, j) / math.Sqrt(kk.At(i, i)*kk.At(j, j)))))
+			return math.Abs(float64(float32(denseK.At(i, j) / math.Sqrt(denseK.At(i, i)*denseK.At(j, j)))))
 		})
 		if f == nil {
 			neighbors = neighbors[:min(k, len(neighbors))]
@@ -130,7 +132,7 @@ func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega 
 	var p, v mat.Dense
 	p.Mul(g.T(), g)
 	testkit.OK(t, v.Inverse(&p))
-	v.Add(&v, ff)
+	v.Add(&v, outerF)
 	return &v, s
 }
 
@@ -139,8 +141,8 @@ func identity(n int) *mat.Dense {
 	return mat.DenseCopyOf(mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)))
 }
 
-// order returns a random order: the place of each point.
-func order(n int, g rng.Stream) []int32 {
+// randomOrder returns a random order: the place of each point.
+func randomOrder(n int, g rng.Stream) []int32 {
 	out := make([]int32, n)
 	for place, i := range g.Perm(n) {
 		out[i] = int32(place)
@@ -148,9 +150,9 @@ func order(n int, g rng.Stream) []int32 {
 	return out
 }
 
-// sound returns an error unless each row of G ends with its diagonal, has at most k neighbors, and each neighbor
+// checkRows returns an error unless each row of G ends with its diagonal, has at most k neighbors, and each neighbor
 // comes before the point in the order.
-func sound(m *vecchia.Inverse, order []int32) error {
+func checkRows(m *vecchia.Inverse, order []int32) error {
 	for i := range m.Dim() {
 		cols, values := m.Row(i)
 		last := len(cols) - 1
@@ -178,7 +180,7 @@ func TestDefinition(t *testing.T) {
 		n, k, r int
 		omega   float64
 		kern    kernel.Kernel
-		form    string
+		format  string
 		storage gram.Storage
 	}{
 		{300, 8, 20, 1, wide, "", gram.Float32},
@@ -196,18 +198,18 @@ func TestDefinition(t *testing.T) {
 		{120, 500, 10, 1, kernel.Matern32{Sigma: 1}, "given", gram.Float64},
 		{1, 3, 1, 1, wide, "", gram.Float64},
 	} {
-		a, f := problem(t, c.n, c.r, c.kern, c.form, &gram.Options{Storage: c.storage})
-		opts := &vecchia.Options{Neighbors: cmp.Or(c.k, -1), Damping: c.omega, Order: order(c.n, rng.New(3))}
+		a, f := problem(t, c.n, c.r, c.kern, c.format, &gram.Options{Storage: c.storage})
+		opts := &vecchia.Options{Neighbors: cmp.Or(c.k, -1), Damping: c.omega, Order: randomOrder(c.n, rng.New(3))}
 		m, err := vecchia.New(t.Context(), a, f, opts)
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		want, localMatrix := byDefinition(t, a, f, min(c.k, c.n-1), c.omega, opts.Order)
+		want, localMatrix := denseDefinition(t, a, f, min(c.k, c.n-1), c.omega, opts.Order)
 		id := identity(c.n)
 		inv, column := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
 		e0 := mat.DenseCopyOf(id.Slice(0, c.n, 0, 1))
 		if err := errors.Join(m.SolveTo(t.Context(), inv, id), m.SolveTo(t.Context(), column, e0),
-			sound(m, opts.Order)); err != nil {
+			checkRows(m, opts.Order)); err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		checkNorm := func(name string, got, want mat.Matrix, limit float64) {
@@ -243,13 +245,13 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// TestPermuted checks that a permutation of the points and of their places in the order permutes M. It also checks
-// that sound detects a neighbor that comes after its point.
-func TestPermuted(t *testing.T) {
+// TestPermutedPoints checks that a permutation of the points and of their places in the order permutes M. It also
+// checks that checkRows detects a neighbor that comes after its point.
+func TestPermutedPoints(t *testing.T) {
 	const n = 200
 	x := make([]float64, 2*n)
 	rng.New(1).Sub("points").Normals(x, 0)
-	perm, places := rng.New(7).Perm(n), order(n, rng.New(3))
+	perm, places := rng.New(7).Perm(n), randomOrder(n, rng.New(3))
 	inverse := func(source func(i int) int) (*vecchia.Inverse, []int32, *mat.Dense) {
 		p, positions, landmarks := points.NewDense(n, 2, nil), make([]int32, n), make([]int, 9)
 		for i := range n {
@@ -262,7 +264,7 @@ func TestPermuted(t *testing.T) {
 		f := testkit.Must(lowrank.NystromAt(t.Context(), a.Exact(1e-9), landmarks, nil))
 		m := testkit.Must(vecchia.New(t.Context(), a, f.F, &vecchia.Options{Order: positions, Neighbors: 9, Damping: 0.7}))
 		out := mat.NewDense(n, n, nil)
-		testkit.OK(t, errors.Join(m.SolveTo(t.Context(), out, identity(n)), sound(m, positions)))
+		testkit.OK(t, errors.Join(m.SolveTo(t.Context(), out, identity(n)), checkRows(m, positions)))
 		return m, positions, out
 	}
 	_, _, want := inverse(func(i int) int { return i })
@@ -277,25 +279,25 @@ func TestPermuted(t *testing.T) {
 	}
 	cols, _ := m.Row(slices.Index(positions, n/2))
 	cols[0] = int32(slices.Index(positions, n-1))
-	if sound(m, positions) == nil {
+	if checkRows(m, positions) == nil {
 		t.Error("a neighbor that comes after its point is not noticed")
 	}
 }
 
-// TestDraws checks that 4,000 draws have the covariance M: the entries of the sample covariance of L⁻¹x, LLᵀ = M,
-// must be those of I to five standard errors.
-func TestDraws(t *testing.T) {
+// TestDrawsCovariance checks that 4,000 draws have the covariance M: the entries of the sample covariance of L⁻¹x, LLᵀ
+// = M, must be those of I to five standard errors.
+func TestDrawsCovariance(t *testing.T) {
 	const n, draws = 30, 4000
 	for _, r := range []int{0, 4} {
 		a, f := problem(t, n, r, kernel.Matern32{Sigma: 1}, "", nil)
-		opts := &vecchia.Options{Neighbors: 5, Damping: 0.5, Order: order(n, rng.New(3))}
+		opts := &vecchia.Options{Neighbors: 5, Damping: 0.5, Order: randomOrder(n, rng.New(3))}
 		m, err := vecchia.New(t.Context(), a, f, opts)
 		x := mat.NewDense(n, draws, nil)
 		if err == nil {
 			err = m.NormalTo(t.Context(), x, rng.New(8))
 		}
 		testkit.OK(t, err)
-		dense, _ := byDefinition(t, a, f, 5, 0.5, opts.Order)
+		dense, _ := denseDefinition(t, a, f, 5, 0.5, opts.Order)
 		var chol mat.Cholesky
 		testkit.Equal(t, chol.Factorize(mat.NewSymDense(n, dense.RawMatrix().Data)), true)
 		var l mat.TriDense
@@ -317,8 +319,8 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// TestConforms runs the tests of every preconditioner.
-func TestConforms(t *testing.T) {
+// TestConformance runs the tests of every preconditioner.
+func TestConformance(t *testing.T) {
 	for _, r := range []int{0, 15} {
 		a, f := problem(t, 200, r, kernel.Gaussian{Sigma: 0.5}, "", nil)
 		m := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 10, Seed: rng.New(4)}))
@@ -329,8 +331,8 @@ func TestConforms(t *testing.T) {
 	}
 }
 
-// TestSame checks that M⁻¹R has the same bits on any number of threads and ranks.
-func TestSame(t *testing.T) {
+// TestSameBits checks that M⁻¹R has the same bits on any number of threads and ranks.
+func TestSameBits(t *testing.T) {
 	const n = 600 // two units of rows
 	x := make([]float64, 2*n)
 	rng.New(1).Sub("points").Normals(x, 0)
@@ -356,7 +358,7 @@ func TestSame(t *testing.T) {
 		out := mat.NewDense(n, 2, nil)
 		return out, m.SolveTo(t.Context(), out, src)
 	}
-	places := order(n, rng.New(5))
+	places := randomOrder(n, rng.New(5))
 	want := testkit.Must(answer(p, nil, places, src))
 	for _, ranks := range []int{1, 2, 3} {
 		comm.RunLocal(ranks, func(c comm.Comm) {
@@ -372,18 +374,18 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestRule compares the automatic k and ω with the definition of the rule, by dense solves with S = R+λI. For each of
-// the last quarter of the points in the order, at most 128, the neighbors are the nearest of the points before that
-// quarter by c_ij² = R_ij²/(S_ii·S_jj). The rule doubles k, starting from 15, as long as the mean logarithm of the
-// conditional variances falls by more than 0.05, and sets ω = max(ρ³, 0.05), where ρ is the share of the nearest k in
-// the sum of all c_ij².
-func TestRule(t *testing.T) {
+// TestAutomaticNeighbors compares the automatic k and ω with the definition of the rule, by dense solves with S = R+λI.
+// For each of the last quarter of the points in the order, at most 128, the neighbors are the nearest of the points
+// before that quarter by c_ij² = R_ij²/(S_ii·S_jj). The rule doubles k, starting from 15, as long as the mean logarithm
+// of the conditional variances falls by more than 0.05, and sets ω = max(ρ³, 0.05), where ρ is the share of the nearest
+// k in the sum of all c_ij².
+func TestAutomaticNeighbors(t *testing.T) {
 	const n = 250
 	seen := map[int]bool{}
 	for sigma, r := range map[float64]int{0.01: 0, 0.3: 0, 0.2: 20} {
 		a, f := problem(t, n, r, kernel.Gaussian{Sigma: sigma}, "", nil)
-		places := order(n, rng.New(5))
-		_, s := byDefinition(t, a, f, 0, 1, places)
+		places := randomOrder(n, rng.New(5))
+		_, s := denseDefinition(t, a, f, 0, 1, places)
 		point := make([]int, n)
 		for i, place := range places {
 			point[place] = i
@@ -423,7 +425,7 @@ func TestRule(t *testing.T) {
 		build, apply := m.Flops()
 		k, rank := float64(m.Neighbors()), float64(r)
 		if build != n*(k*k*rank+k*k*k/3+2*k*rank+rank*rank) || apply != 4*n*(k+rank) || m.Rank() != r {
-			t.Errorf("rank %d: %g flops, and %g", m.Rank(), build, apply)
+			t.Errorf("rank %d: %g flops to build and %g to apply", m.Rank(), build, apply)
 		}
 		want := fmt.Sprintf("sparse inverse on %d neighbors, ω = %.2g", m.Neighbors(), m.Damping())
 		if r > 0 {
@@ -433,9 +435,10 @@ func TestRule(t *testing.T) {
 		seen[m.Neighbors()] = true
 		// Given neighbors, and a given damping, replace the rule.
 		for neighbors, want := range map[int]int{0: m.Neighbors(), 20: 20, -1: 0} {
-			given := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: places, Neighbors: neighbors, Damping: 0.3}))
-			testkit.Equal(t, given.Neighbors(), want)
-			testkit.Equal(t, given.Damping(), 0.3)
+			fixedRule := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: places,
+				Neighbors: neighbors, Damping: 0.3}))
+			testkit.Equal(t, fixedRule.Neighbors(), want)
+			testkit.Equal(t, fixedRule.Damping(), 0.3)
 		}
 	}
 	testkit.Equal(t, len(seen) > 1, true, seen)
