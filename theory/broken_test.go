@@ -13,51 +13,55 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// altered is a distribution of feature maps whose features are changed by a function.
-type altered struct {
+// The types and functions of this file are broken variants of features, sketches and preconditioners. TestFaults checks
+// that the checks of the claims detect them.
+
+// modifiedFeatures is a distribution of feature maps whose features are changed by modify.
+type modifiedFeatures struct {
 	feature.Dist
-	to func(m hashFunctions, x *points.Dense, z *mat.Dense) // changes the n×s features z of the points x
+	modify func(m hashFunctions, x *points.Dense, z *mat.Dense) // changes the n×s features z of the points x
 }
 
 // Sample implements feature.Dist.
-func (d altered) Sample(dim, s int, g rng.Stream) (feature.Map, error) {
+func (d modifiedFeatures) Sample(dim, s int, g rng.Stream) (feature.Map, error) {
 	m, err := d.Dist.Sample(dim, s, g)
-	return alteredMap{m, d}, err
+	return modifiedMap{m, d}, err
 }
 
-// alteredMap is a feature map whose features are changed.
-type alteredMap struct {
+// modifiedMap is a feature map of modifiedFeatures.
+type modifiedMap struct {
 	feature.Map
-	altered
+	modifiedFeatures
 }
 
 // MapTo implements feature.Map.
-func (m alteredMap) MapTo(z []float64, ld int, x points.Points, w *feature.Workspace) {
+func (m modifiedMap) MapTo(z []float64, ld int, x points.Points, w *feature.Workspace) {
 	n, d := x.Dims()
 	_, s := m.Dims()
-	out, dense := mat.NewDense(n, s, nil), points.NewDense(n, d, nil)
-	m.Map.MapTo(out.RawMatrix().Data, s, x, w)
+	modify, dense := mat.NewDense(n, s, nil), points.NewDense(n, d, nil)
+	m.Map.MapTo(modify.RawMatrix().Data, s, x, w)
 	for i := range n {
 		x.RowTo(dense.Row(i), i)
 	}
-	m.to(m, dense, out)
+	m.modify(m, dense, modify)
 	for i := range n {
-		copy(z[i*ld:], out.RawRowView(i))
+		copy(z[i*ld:], modify.RawRowView(i))
 	}
 }
 
 // Hash implements hashFunctions. It returns the hashes of the TensorSketch that is changed.
-func (m alteredMap) Hash(t, i int) (int, float64) { return m.Map.(hashFunctions).Hash(t, i) }
+func (m modifiedMap) Hash(t, i int) (int, float64) { return m.Map.(hashFunctions).Hash(t, i) }
 
 // scaledBy returns features that are multiplied by a number.
 func scaledBy(d feature.Dist, factor float64) feature.Dist {
-	return altered{d, func(_ hashFunctions, _ *points.Dense, z *mat.Dense) { z.Scale(factor, z) }}
+	return modifiedFeatures{d, func(_ hashFunctions, _ *points.Dense, z *mat.Dense) { z.Scale(factor, z) }}
 }
 
-// byTuples returns a TensorSketch computed by its definition, as a sum over all tuples of coordinates with the signs
-// g₁(i₁)g₂(i₂)…. If printed is set, the second sign is g₂(i₁), as the paper prints it.
-func byTuples(k kernel.Polynomial, printed bool) feature.Dist {
-	return altered{feature.TensorSketch{Kernel: k}, func(m hashFunctions, x *points.Dense, z *mat.Dense) {
+// tensorSketchByDefinition returns a TensorSketch computed by its definition, as a sum over all tuples of coordinates
+// with the signs g₁(i₁)g₂(i₂)…. If misprinted is set, the second sign is g₂(i₁), as in the paper of Avron, Clarkson and
+// Woodruff.
+func tensorSketchByDefinition(k kernel.Polynomial, misprinted bool) feature.Dist {
+	return modifiedFeatures{feature.TensorSketch{Kernel: k}, func(m hashFunctions, x *points.Dense, z *mat.Dense) {
 		n, s := z.Dims()
 		up := lift(k, x)
 		v := tensors(up, k.Degree)
@@ -66,7 +70,7 @@ func byTuples(k kernel.Polynomial, printed bool) feature.Dist {
 			h, sign := 0, 1.0
 			for t, remaining := 0, c; t < k.Degree; t, remaining = t+1, remaining/up.D {
 				hash, g := m.Hash(t, remaining%up.D)
-				if printed && t == 1 {
+				if misprinted && t == 1 {
 					_, g = m.Hash(t, c%up.D)
 				}
 				h, sign = h+hash, sign*g
@@ -78,47 +82,47 @@ func byTuples(k kernel.Polynomial, printed bool) feature.Dist {
 	}}
 }
 
-// changed is a distribution of sketches whose results are changed by a function.
-type changed struct {
+// modifiedSketch is a distribution of sketches whose results are changed by modify.
+type modifiedSketch struct {
 	sketch.Dist
-	out func(o sketch.Operator, v []float64) // changes the product v of the sketch o with a vector
+	modify func(o sketch.Operator, v []float64) // changes the product v of the sketch o with a vector
 }
 
 // Sample implements sketch.Dist. The sketch gives access to its signs and rows if the original one does.
-func (d changed) Sample(m, s int, g rng.Stream) (sketch.Operator, error) {
+func (d modifiedSketch) Sample(m, s int, g rng.Stream) (sketch.Operator, error) {
 	o, err := d.Dist.Sample(m, s, g)
 	if err != nil {
 		return nil, err
 	}
 	if r, ok := o.(srhtEntries); ok {
-		return changedRows{changedOp{o, d.out}, r}, nil
+		return modifiedSRHT{modifiedOperator{o, d.modify}, r}, nil
 	}
-	return changedOp{o, d.out}, nil
+	return modifiedOperator{o, d.modify}, nil
 }
 
-// changedOp is a sketch whose results are changed.
-type changedOp struct {
+// modifiedOperator is a sketch of modifiedSketch.
+type modifiedOperator struct {
 	sketch.Operator
-	out func(o sketch.Operator, v []float64)
+	modify func(o sketch.Operator, v []float64)
 }
 
-// changedRows is a changedOp that gives access to the signs and rows of an SRHT.
-type changedRows struct {
-	changedOp
+// modifiedSRHT is a modifiedOperator that gives access to the signs and rows of an SRHT.
+type modifiedSRHT struct {
+	modifiedOperator
 	srhtEntries
 }
 
 // Apply64 implements sketch.Operator.
-func (o changedOp) Apply64(b sketch.Rows64, w *sketch.Workspace) {
+func (o modifiedOperator) Apply64(b sketch.Rows64, w *sketch.Workspace) {
 	o.Operator.Apply64(b, w)
 	_, s := o.Dims()
 	for r := range b.Count {
-		o.out(o.Operator, b.Dst[r*b.DstStride:r*b.DstStride+s])
+		o.modify(o.Operator, b.Dst[r*b.DstStride:r*b.DstStride+s])
 	}
 }
 
 // Apply32 implements sketch.Operator.
-func (o changedOp) Apply32(b sketch.Rows32, w *sketch.Workspace) {
+func (o modifiedOperator) Apply32(b sketch.Rows32, w *sketch.Workspace) {
 	o.Operator.Apply32(b, w)
 	_, s := o.Dims()
 	wide := make([]float64, s)
@@ -126,7 +130,7 @@ func (o changedOp) Apply32(b sketch.Rows32, w *sketch.Workspace) {
 		for j := range s {
 			wide[j] = float64(b.Dst[r*b.DstStride+j])
 		}
-		o.out(o.Operator, wide)
+		o.modify(o.Operator, wide)
 		for j := range s {
 			b.Dst[r*b.DstStride+j] = float32(wide[j])
 		}

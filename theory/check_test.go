@@ -33,12 +33,12 @@ func TestClopperPearson(t *testing.T) {
 		}
 	}
 	if clopperPearson(0, 100) != 0 {
-		t.Error("the end of no event")
+		t.Error("the lower end for no event is not 0")
 	}
 }
 
-// TestMeasures checks the ratios of measures of known numbers.
-func TestMeasures(t *testing.T) {
+// TestMeasureRatios checks the ratios of measures of known numbers.
+func TestMeasureRatios(t *testing.T) {
 	e := &experiment{}
 	e.atMost("a", []float64{0.1, 0.5}, 1)
 	e.atMost("b", []float64{0.1, math.NaN()}, 1)
@@ -66,7 +66,7 @@ func TestMeasures(t *testing.T) {
 	}
 	none := &experiment{}
 	if none.finish(); none.Verdict != Fail {
-		t.Error("a check that measured nothing passes")
+		t.Error("an experiment without measures passes")
 	}
 }
 
@@ -74,25 +74,25 @@ func TestMeasures(t *testing.T) {
 func findClaims(t *testing.T, names ...string) (claims []Claim) {
 	t.Helper()
 	for _, name := range names {
-		c := must(FindClaim(name))
-		claims = append(claims, c)
+		claims = append(claims, must(FindClaim(name)))
 	}
 	return claims
 }
 
-// TestReport checks that a report is unchanged after it was encoded and decoded as JSON, and its texts.
+// TestReport checks that a report is unchanged after it was encoded and decoded as JSON, that its text names the
+// claims, and that no claim fails.
 func TestReport(t *testing.T) {
 	r := must(CheckClaims(t.Context(), findClaims(t, "proposition2", "lambda-p"), &Options{Trials: 20}, nil))
-	js := must(json.Marshal(r))
+	encoded := must(json.Marshal(r))
 	var decoded Report
-	if err := json.Unmarshal(js, &decoded); err != nil || !reflect.DeepEqual(&decoded, r) {
-		t.Errorf("%v: %s", err, js)
+	if err := json.Unmarshal(encoded, &decoded); err != nil || !reflect.DeepEqual(&decoded, r) {
+		t.Errorf("%v: %s", err, encoded)
 	}
 	if s := r.String(); !strings.Contains(s, "proposition2") || !strings.Contains(s, "bound") {
-		t.Error(s)
+		t.Errorf("text of the report: %s", s)
 	}
 	if f := r.Failed(); len(f) != 0 {
-		t.Error(f)
+		t.Errorf("failed claims: %v", f)
 	}
 }
 
@@ -108,13 +108,13 @@ func TestThreads(t *testing.T) {
 			out = append(out, r)
 		}
 		if !reflect.DeepEqual(out[0], out[1]) {
-			t.Errorf("%v\n%v", out[0], out[1])
+			t.Errorf("%s differs: one thread %v\nthree threads %v", c.Name, out[0], out[1])
 		}
 	}
 }
 
-// TestInterrupted checks that a check ends if its context ends, and returns the finished results.
-func TestInterrupted(t *testing.T) {
+// TestCanceledCheck checks that a check ends if its context ends, and returns the finished results.
+func TestCanceledCheck(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	o := &Options{Trials: 20, Progress: func(claim string, done, _ int) {
@@ -128,14 +128,14 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestBadOptions checks the errors and panics for invalid arguments.
-func TestBadOptions(t *testing.T) {
+// TestInvalidArguments checks the errors and panics for invalid arguments.
+func TestInvalidArguments(t *testing.T) {
 	if _, err := CheckClaims(context.Background(), Claims(), &Options{Trials: 3}, nil); err == nil ||
 		!strings.Contains(err.Error(), "at least 20") {
-		t.Error(err)
+		t.Errorf("3 trials: error %v", err)
 	}
 	if _, err := FindClaim("theorem8"); err == nil || !strings.Contains(err.Error(), "theorem7") {
-		t.Error(err)
+		t.Errorf("unknown claim: error %v", err)
 	}
 	if s := SufficientFeatures(3, 10, 0.1); s != 116000 { // 4·29·100/0.1
 		t.Errorf("SufficientFeatures: %g", s)
@@ -200,9 +200,9 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestMargin draws random pairs with (1−ε)A ≼ M ≼ (1+ε)A. If ε is within the margin of a preset, its conditions must
-// hold.
-func TestMargin(t *testing.T) {
+// TestPresetMargins draws random pairs with (1−ε)A ≼ M ≼ (1+ε)A. If ε is within the margin of a preset, its conditions
+// must hold.
+func TestPresetMargins(t *testing.T) {
 	used := 0
 	for i := range uint64(2000) {
 		g := rng.New(7).Sub("pair", i)

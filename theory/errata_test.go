@@ -19,8 +19,8 @@ import (
 
 // The tests of this file show for entries of ERRATA.md that the printed form is wrong and the corrected one is right.
 // Entries 1, 3, 4 and 6, and entry 2 once more, are tested by TestFaults. Entries 12 and 13 are about tables and are
-// tested in package experiments. TestMoments, the last one, is about no entry, but about closed forms that the paper
-// only bounds.
+// tested in package experiments. TestTensorSketchMoments, the last one, is about no entry, but about closed forms that
+// the paper only bounds.
 
 // TestErratum2 checks that (xᵀz)² is the product of all ordered pairs of coordinates, and not of the distinct
 // monomials alone.
@@ -127,21 +127,21 @@ func TestErratum8(t *testing.T) {
 // TestErratum9 checks the bounds that the presets guarantee, and the bound that the paper's own inequalities give: κ ≤
 // (1+c)/(1−c) with c = 0.21 + 11/15.
 func TestErratum9(t *testing.T) {
-	near := func(name string, got, want, tol float64) {
+	checkNear := func(name string, got, want, tol float64) {
 		t.Helper()
 		if !(math.Abs(got-want) <= tol*want) {
 			t.Errorf("%s = %.8g, want %.8g", name, got, want)
 		}
 	}
-	near("hi of the paper's constants", sketchsize.PaperConstants.Upper(), 1.432, 5e-4)
-	near("lo of the paper's constants", sketchsize.PaperConstants.Lower(), 0.672, 7e-4)
+	checkNear("hi of the paper's constants", sketchsize.PaperConstants.Upper(), 1.432, 5e-4)
+	checkNear("lo of the paper's constants", sketchsize.PaperConstants.Lower(), 0.672, 7e-4)
 	for i, want := range []struct{ bound, factor float64 }{{2.13, 11130}, {4.99, 73.6}, {9.95, 16}} {
 		c := presets[i]
-		near(c.Name+": κ", c.Bound(), want.bound, 2e-3)
-		near(c.Name+": factor", c.FeatureFactor(), want.factor, 5e-3)
+		checkNear(c.Name+": κ", c.Bound(), want.bound, 2e-3)
+		checkNear(c.Name+": factor", c.FeatureFactor(), want.factor, 5e-3)
 	}
 	c := 0.21 + 11.0/15
-	near("the paper's chain", (1+c)/(1-c), 34.3, 1e-3)
+	checkNear("the paper's chain", (1+c)/(1-c), 34.3, 1e-3)
 }
 
 // TestErratum10 checks that three steps of power iteration accept, for most random starts, a matrix whose norm is above
@@ -212,8 +212,9 @@ func TestErratum11(t *testing.T) {
 	}
 }
 
-// TestMoments compares the closed forms of the moments with means over all hashes and signs of a small TensorSketch.
-func TestMoments(t *testing.T) {
+// TestTensorSketchMoments compares the closed forms of the moments with means over all hashes and signs of a small
+// TensorSketch.
+func TestTensorSketchMoments(t *testing.T) {
 	x := points.NewDense(2, 2, []float64{0.7, -1.2, 0.4, 0.9})
 	for _, s := range []int{2, 3} {
 		for _, q := range []int{1, 2} {
@@ -233,7 +234,7 @@ func (m hashTable) Hash(f, i int) (int, float64) { return m.h[f][i], float64(m.g
 func checkMoments(t *testing.T, x *points.Dense, q, s int) {
 	d := x.D
 	v := tensors(x, q)
-	var first, second float64
+	var meanProduct, meanSquare float64
 	count := 0
 	// The digits of code are a hash and a sign for every factor and coordinate.
 	for code := range power(2*s, q*d) {
@@ -250,17 +251,17 @@ func checkMoments(t *testing.T, x *points.Dense, q, s int) {
 		var z mat.Dense
 		z.Mul(v, sketchMatrix(m, q, d, s).T())
 		k := mat.Dot(z.RowView(0), z.RowView(1))
-		first += k
-		second += k * k
+		meanProduct += k
+		meanSquare += k * k
 		count++
 	}
-	first /= float64(count)
-	second /= float64(count)
+	meanProduct /= float64(count)
+	meanSquare /= float64(count)
 	want := homogeneous(q).Eval(x.Row(0), x.Row(1))
-	if math.Abs(first-want) > 1e-10 {
-		t.Errorf("mean %g, want %g", first, want)
+	if math.Abs(meanProduct-want) > 1e-10 {
+		t.Errorf("mean %g, want %g", meanProduct, want)
 	}
-	if cov := tensorSketchCovariance(x, q, s)(0, 1, 0, 1); math.Abs(second-first*first-cov) > 1e-10 {
-		t.Errorf("variance %g, closed form %g", second-first*first, cov)
+	if cov := tensorSketchCovariance(x, q, s)(0, 1, 0, 1); math.Abs(meanSquare-meanProduct*meanProduct-cov) > 1e-10 {
+		t.Errorf("variance %g, closed form %g", meanSquare-meanProduct*meanProduct, cov)
 	}
 }

@@ -22,19 +22,19 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/sketchsize"
 )
 
-// printedSigns is the name of a fault that needs more trials than the others.
-const printedSigns = "TensorSketch with g₂(i₁)"
+// misprintedSigns is the name of a fault that needs more trials than the others.
+const misprintedSigns = "TensorSketch with g₂(i₁)"
 
 // fault is a broken part, and the names of the claims whose checks must detect it.
 type fault struct {
-	name   string
-	parts  Parts
-	caught string
+	name       string
+	parts      Parts
+	detectedBy string
 }
 
 // faults returns all faults that are tested.
 func faults() []fault {
-	own := builtinParts()
+	builtin := builtinParts()
 	tensor := func(factor float64) func(kernel.Polynomial) feature.Dist {
 		return func(k kernel.Polynomial) feature.Dist { return scaledBy(feature.TensorSketch{Kernel: k}, factor) }
 	}
@@ -57,39 +57,40 @@ func faults() []fault {
 			"features definition2 theorem5"},
 		{"TensorSketch times √2", Parts{TensorSketch: tensor(math.Sqrt2)},
 			"features lemma4 theorem1 definition2 theorem5 theorem6"},
-		{printedSigns, Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist {
-			return byTuples(k, true)
+		{misprintedSigns, Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist {
+			return tensorSketchByDefinition(k, true)
 		}}, "features lemma4"},
-		{"SRHT without its scale", Parts{SRHT: changed{own.SRHT, unscaled}},
+		{"SRHT without its scale", Parts{SRHT: modifiedSketch{builtin.SRHT, unscaled}},
 			"features definition3 theorem6"},
-		{"SRHT with the scale of an orthonormal H left out", Parts{SRHT: changed{own.SRHT, orthonormalScale}},
+		{"SRHT without the scale of an orthonormal H", Parts{SRHT: modifiedSketch{builtin.SRHT, orthonormalScale}},
 			"features definition3 theorem6"},
-		{"SRHT with a row twice", Parts{SRHT: changed{own.SRHT, withReplacement}}, "definition3"},
-		{"CountSketch without signs", Parts{CountSketch: changed{own.CountSketch, func(_ sketch.Operator, v []float64) {
-			for i := range v {
-				v[i] = math.Abs(v[i])
-			}
-		}}}, "definition3"},
+		{"SRHT with a row twice", Parts{SRHT: modifiedSketch{builtin.SRHT, withReplacement}}, "definition3"},
+		{"CountSketch without signs", Parts{CountSketch: modifiedSketch{builtin.CountSketch,
+			func(_ sketch.Operator, v []float64) {
+				for i := range v {
+					v[i] = math.Abs(v[i])
+				}
+			}}}, "definition3"},
 		{"λ instead of λ_p", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, _ float64,
 			form precond.Form) (Preconditioner, error) {
-			return own.Precond(ctx, z, lambda, lambda, form)
+			return builtin.Precond(ctx, z, lambda, lambda, form)
 		}}, "lambda-p"},
 		{"λ in C, λ_p in front", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64,
 			form precond.Form) (Preconditioner, error) {
-			m, err := own.Precond(ctx, z, lambda, lambda, form)
+			m, err := builtin.Precond(ctx, z, lambda, lambda, form)
 			return rescaledInverse{m, lambda / lambdaP}, err
 		}}, "lambda-p"},
 		{"U = L⁻ᵀZᵀ, a transposition missing", Parts{Precond: misprintedPreconditioner},
 			"definition1 proposition2 proposition3 theorem1 lambda-p general"},
 		{"K of another scale", Parts{Kernel: func(ctx context.Context, k kernel.Kernel, x points.Points,
 			st gram.Storage) (*mat.Dense, error) {
-			m, err := own.Kernel(ctx, k, x, st)
+			m, err := builtin.Kernel(ctx, k, x, st)
 			if err == nil {
 				m.Scale(1.001, m)
 			}
 			return m, err
 		}}, "remark1 proposition8 proposition9 remark3 fixed16"},
-		{"16-bit numbers truncated", Parts{Kernel: truncated}, "fixed16"},
+		{"16-bit numbers truncated", Parts{Kernel: truncateFixed16}, "fixed16"},
 		{"half of the iterations", Parts{Iterations: func(kappa,
 			eps float64) int {
 			return (pcg.IterationBound(kappa, eps) + 1) / 2
@@ -140,8 +141,8 @@ func faults() []fault {
 	}
 }
 
-// truncated returns the stored kernel matrix with 16-bit numbers rounded down.
-func truncated(ctx context.Context, k kernel.Kernel, x points.Points, st gram.Storage) (*mat.Dense, error) {
+// truncateFixed16 returns the stored kernel matrix with 16-bit numbers rounded down.
+func truncateFixed16(ctx context.Context, k kernel.Kernel, x points.Points, st gram.Storage) (*mat.Dense, error) {
 	m, err := storedKernel(ctx, k, x, gram.Float64)
 	if err == nil && st == gram.Fixed16 {
 		m.Apply(func(_, _ int, v float64) float64 { return math.Floor(v/fixedStep) * fixedStep }, m)
@@ -150,27 +151,27 @@ func truncated(ctx context.Context, k kernel.Kernel, x points.Points, st gram.St
 }
 
 // TestFaults checks that every fault is detected by every claim that is listed with it, and that every claim detects a
-// fault. Without the long tests a pair is left out if both have been in another pair.
+// fault. In make test a pair is omitted if both have been in another pair.
 func TestFaults(t *testing.T) {
-	all := !suite.Small()
-	noticed := map[string]bool{}
+	allClaims := !suite.Small()
+	detected := map[string]bool{}
 	for _, f := range faults() {
 		var claims []string
-		for name := range strings.FieldsSeq(f.caught) {
-			if all || len(claims) == 0 || !noticed[name] {
+		for name := range strings.FieldsSeq(f.detectedBy) {
+			if allClaims || len(claims) == 0 || !detected[name] {
 				claims = append(claims, name)
 			}
-			noticed[name] = true
+			detected[name] = true
 		}
 		t.Run(f.name, func(t *testing.T) {
 			trials := 40
-			if f.name == printedSigns {
+			if f.name == misprintedSigns {
 				trials = 1000
 			}
 			for _, name := range claims {
 				got := runCheck(t, name, &Options{Trials: trials, Parts: f.parts})
 				if got.Verdict != Fail || got.Margin >= 0 {
-					t.Errorf("%s did not notice: %v", name, got)
+					t.Errorf("%s does not detect the fault: %v", name, got)
 				} else {
 					t.Logf("%s: margin %.3g by %q", name, got.Margin, got.worst().Name)
 				}
@@ -178,8 +179,8 @@ func TestFaults(t *testing.T) {
 		})
 	}
 	for _, c := range Claims() {
-		if !noticed[c.Name] {
-			t.Errorf("%s notices no fault", c.Name)
+		if !detected[c.Name] {
+			t.Errorf("%s detects no fault", c.Name)
 		}
 	}
 }
@@ -187,14 +188,13 @@ func TestFaults(t *testing.T) {
 // runCheck returns the result of the check of a claim. The test ends if the check does.
 func runCheck(t *testing.T, name string, o *Options) *Result {
 	t.Helper()
-	r := must(findClaims(t, name)[0].Check(t.Context(), o))
-	return r
+	return must(findClaims(t, name)[0].Check(t.Context(), o))
 }
 
-// TestTuplesAreTensorSketch checks that byTuples with the right signs passes, so that printedSigns is wrong only in
-// its signs.
-func TestTuplesAreTensorSketch(t *testing.T) {
-	parts := Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist { return byTuples(k, false) }}
+// TestTensorSketchByDefinition checks that tensorSketchByDefinition with the right signs passes, so that
+// misprintedSigns is wrong only in its signs.
+func TestTensorSketchByDefinition(t *testing.T) {
+	parts := Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist { return tensorSketchByDefinition(k, false) }}
 	for _, name := range []string{"features", "lemma4"} {
 		if r := runCheck(t, name, &Options{Trials: 40, Parts: parts}); r.Verdict != Pass {
 			t.Error(r)
@@ -202,9 +202,9 @@ func TestTuplesAreTensorSketch(t *testing.T) {
 	}
 }
 
-// TestAllPass checks that all claims pass on the project's own parts, and that every claim has all its texts and a
-// program.
-func TestAllPass(t *testing.T) {
+// TestAllClaimsPass checks that all claims pass on the project's own parts, and that every claim has all its texts and
+// a program.
+func TestAllClaimsPass(t *testing.T) {
 	if len(Claims()) != len(programs) {
 		t.Errorf("%d claims have %d programs", len(Claims()), len(programs))
 	}
