@@ -11,42 +11,43 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestWrite checks that a failed write leaves the old file and no temporary file.
+// TestWrite checks that a failed write returns the error of the writer with the name of the file, and leaves the old
+// file and no temporary file.
 func TestWrite(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a")
-	put := func(s string, err error) error {
+	write := func(s string, err error) error {
 		return Write(name, func(w io.Writer) error {
 			io.WriteString(w, s)
 			return err
 		})
 	}
-	testkit.OK(t, put("one", nil))
-	broken := errors.New("broken")
-	if err := put("two", broken); !errors.Is(err, broken) || !strings.Contains(err.Error(), name) {
+	testkit.OK(t, write("one", nil))
+	errWriter := errors.New("broken")
+	if err := write("two", errWriter); !errors.Is(err, errWriter) || !strings.Contains(err.Error(), name) {
 		t.Errorf("error %v", err)
 	}
 	if b, _ := os.ReadFile(name); string(b) != "one" {
 		t.Errorf("content %q after a failed write", b)
 	}
-	if m, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".*")); len(m) > 0 {
-		t.Errorf("left behind: %v", m)
+	if temporary, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".*")); len(temporary) > 0 {
+		t.Errorf("files that remain: %v", temporary)
 	}
 }
 
-// TestCheckWritable checks which files can be written, and that Check leaves nothing in the folder.
+// TestCheckWritable checks which files can be written, and that CheckWritable leaves no file in the folder.
 func TestCheckWritable(t *testing.T) {
 	dir := t.TempDir()
 	if err := CheckWritable(filepath.Join(dir, "a")); err != nil {
 		t.Error(err)
 	}
 	if err := CheckWritable(dir); err == nil {
-		t.Error("a folder passed")
+		t.Error("a folder counts as a writable file")
 	}
 	err := CheckWritable(filepath.Join(dir, "no", "a"))
 	if err == nil || !strings.Contains(err.Error(), "no/a") || strings.Contains(err.Error(), ".part") {
-		t.Errorf("error %v", err)
+		t.Errorf("error of a missing folder: %v", err)
 	}
-	if es, _ := os.ReadDir(dir); len(es) > 0 {
-		t.Errorf("left behind: %v", es)
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		t.Errorf("files that remain: %v", entries)
 	}
 }

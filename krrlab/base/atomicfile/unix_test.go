@@ -32,20 +32,20 @@ func TestWriteToLink(t *testing.T) {
 			t.Errorf("the target has %q, %v", got, err)
 		}
 		for _, name := range []string{linkToLink, link} {
-			if st, err := os.Lstat(name); err != nil || st.Mode()&os.ModeSymlink == 0 {
-				t.Errorf("%s is %v, %v", name, st.Mode(), err)
+			if info, err := os.Lstat(name); err != nil || info.Mode()&os.ModeSymlink == 0 {
+				t.Errorf("%s is %v, %v", name, info.Mode(), err)
 			}
 		}
 	}
-	if es, _ := os.ReadDir(filepath.Join(dir, "sub")); len(es) != 1 {
-		t.Errorf("want the target alone, got %v", es)
+	if entries, _ := os.ReadDir(filepath.Join(dir, "sub")); len(entries) != 1 {
+		t.Errorf("want the target alone, got %v", entries)
 	}
 }
 
 // TestWriteKeepsMode checks that a new file gets the mode that umask allows, and that an existing file keeps its mode.
 func TestWriteKeepsMode(t *testing.T) {
-	old := syscall.Umask(0o027)
-	defer syscall.Umask(old)
+	previousMask := syscall.Umask(0o027)
+	defer syscall.Umask(previousMask)
 	name := filepath.Join(t.TempDir(), "a")
 	for _, want := range []os.FileMode{0o640, 0o600, 0o664} {
 		testkit.OK(t, Write(name, writeString("x")))
@@ -53,8 +53,8 @@ func TestWriteKeepsMode(t *testing.T) {
 			testkit.OK(t, os.Chmod(name, want))
 			testkit.OK(t, Write(name, writeString("y")))
 		}
-		if st, err := os.Stat(name); err != nil || st.Mode() != want {
-			t.Errorf("mode %v, want %v", st.Mode(), want)
+		if info, err := os.Stat(name); err != nil || info.Mode() != want {
+			t.Errorf("mode %v, want %v", info.Mode(), want)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestWriteToStream(t *testing.T) {
 	}
 	io.WriteString(f, "after")
 	if b, _ := os.ReadFile(f.Name()); string(b) != "before written written after" {
-		t.Errorf("content %q", b)
+		t.Errorf("content %q, want all four texts", b)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestWriteToPipe(t *testing.T) {
 	if s := <-got; s != "through" {
 		t.Errorf("read %q", s)
 	}
-	if st, err := os.Lstat(name); err != nil || st.Mode()&os.ModeNamedPipe == 0 {
-		t.Errorf("mode %v, %v", st.Mode(), err)
+	if info, err := os.Lstat(name); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 }

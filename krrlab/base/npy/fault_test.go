@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestMapFileCut checks that an error results if the file of a mapped array is truncated while it is in use, also if
-// several workers read it.
-func TestMapFileCut(t *testing.T) {
+// TestMapFileTruncated checks that an error results if the file of a mapped array is truncated while it is in use, also
+// if several workers read it.
+func TestMapFileTruncated(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.npy")
 	f := testkit.Must(os.Create(name))
 	defer f.Close()

@@ -26,13 +26,13 @@ func TestMapFile(t *testing.T) {
 		if h, got, err := write(b.Bytes()); err != nil || !reflect.DeepEqual(got, data) || h.Shape[0] != 2 {
 			t.Errorf("%v: %v %v %v", data, got, h.Shape, err)
 		}
-		for _, wrong := range [][]byte{b.Bytes()[:b.Len()-1], append(b.Bytes(), 0), nil, []byte("x")} {
-			if _, _, err := write(wrong); err == nil {
-				t.Errorf("%T: %d bytes are taken for an array", data, len(wrong))
+		for _, damaged := range [][]byte{b.Bytes()[:b.Len()-1], append(b.Bytes(), 0), nil, []byte("x")} {
+			if _, _, err := write(damaged); err == nil {
+				t.Errorf("%T: %d bytes are read as an array", data, len(damaged))
 			}
 		}
-		swapped := bytes.Replace(b.Bytes(), []byte("False"), []byte("True "), 1)
-		_, got, err := write(swapped)
+		fortranOrder := bytes.Replace(b.Bytes(), []byte("False"), []byte("True "), 1)
+		_, got, err := write(fortranOrder)
 		v := reflect.ValueOf(data)
 		if w := reflect.ValueOf(got); err != nil || !w.Index(1).Equal(v.Index(2)) || !w.Index(2).Equal(v.Index(1)) {
 			t.Errorf("%v by columns: %v %v", data, got, err)

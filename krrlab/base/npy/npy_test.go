@@ -40,19 +40,19 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestLayout compares the bytes with those that NumPy writes for np.arange(3.).
-func TestLayout(t *testing.T) {
+// TestNumPyBytes compares the bytes with those that NumPy writes for np.arange(3.).
+func TestNumPyBytes(t *testing.T) {
 	var buf bytes.Buffer
 	testkit.OK(t, Write(&buf, []float64{0, 1, 2}, 3))
 	want := "\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }" +
 		strings.Repeat(" ", 60) + "\n"
 	if got := buf.String(); got[:128] != want || len(got) != 128+24 {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want the header %q and 24 bytes", got, want)
 	}
 }
 
-// TestReadRefuses checks that the error for a damaged, unsupported or too large file names the reason.
-func TestReadRefuses(t *testing.T) {
+// TestReadErrors checks that the error for a damaged, unsupported or too large file names the reason.
+func TestReadErrors(t *testing.T) {
 	var good bytes.Buffer
 	testkit.OK(t, Write(&good, []float64{0, 1, 2}, 3))
 	g := good.String()
@@ -89,8 +89,8 @@ func file(descr, fortran, shape, elements string) string {
 	return magicV1 + string([]byte{byte(len(dict)), 0}) + dict + elements
 }
 
-// TestTypes reads elements of every type and byte order in which NumPy writes numbers and texts.
-func TestTypes(t *testing.T) {
+// TestElementTypes reads elements of every type and byte order in which NumPy writes numbers and texts.
+func TestElementTypes(t *testing.T) {
 	for _, c := range []struct {
 		descr, elements string
 		want            any
@@ -155,9 +155,10 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestMisuse checks that a shape that does not match the elements, or an element type that cannot be written, panics,
-// and that errors of writers and files are returned. In float16 the largest exponent encodes infinities and NaN.
-func TestMisuse(t *testing.T) {
+// TestErrorsAndFloat16 checks that a shape that does not match the elements, or an element type that cannot be written,
+// panics, and that errors of writers and files are returned. In float16 the largest exponent encodes infinities and
+// NaN.
+func TestErrorsAndFloat16(t *testing.T) {
 	testkit.Panics(t, map[string]func(){
 		"shape": func() { _ = Write(io.Discard, []float64{1, 2}, 3) },
 		"type":  func() { _ = Write(io.Discard, []string{"a"}, 1) },
@@ -166,7 +167,7 @@ func TestMisuse(t *testing.T) {
 	testkit.OK(t, read.CloseWithError(io.ErrNoProgress))
 	testkit.Equal(t, Write(write, []float64{1}, 1), io.ErrNoProgress)
 	if _, _, err := MapFile(filepath.Join(t.TempDir(), "none.npy")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("of no file: %v", err)
+		t.Errorf("a missing file: error %v", err)
 	}
 	inf := float32(math.Inf(1))
 	if a, b, c := Float16ToFloat32(0x7c00), Float16ToFloat32(0xfc00), Float16ToFloat32(0x7c01); a != inf || b != -inf ||

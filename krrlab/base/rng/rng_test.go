@@ -42,9 +42,9 @@ func TestKnownAnswers(t *testing.T) {
 	}
 }
 
-// TestFrozen compares the streams with recorded values: words exactly, and numbers that depend on math.Log and
+// TestRecordedStreams compares the streams with recorded values: words exactly, and numbers that depend on math.Log and
 // math.Sincos to 12 digits.
-func TestFrozen(t *testing.T) {
+func TestRecordedStreams(t *testing.T) {
 	var b bytes.Buffer
 	for _, c := range []struct {
 		name string
@@ -80,8 +80,8 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-// TestFills compares slices with single calls for every parity of start and length.
-func TestFills(t *testing.T) {
+// TestSlicesOfNumbers compares slices with single calls for every parity of start and length.
+func TestSlicesOfNumbers(t *testing.T) {
 	s := rng.New(5).Sub("fills")
 	for _, first := range []uint64{0, 1, 6, 7, 1<<64 - 3} {
 		for n := range 7 {
@@ -98,8 +98,9 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// TestPaths checks that different paths give different streams, also paths that a careless encoding would confuse.
-func TestPaths(t *testing.T) {
+// TestDistinctStreams checks that different paths give different streams, also paths that a careless encoding would
+// confuse.
+func TestDistinctStreams(t *testing.T) {
 	r := rng.New(1)
 	paths := []rng.Stream{
 		r, rng.New(2), r.Sub(""), r.Sub("", 0), r.Sub("", 0, 0), r.Sub("").Sub(""), r.Sub("a"), r.Sub("a", 0),

@@ -12,6 +12,7 @@ import (
 // The statistical tests use fixed seeds, so they always pass or always fail. The probability that each one states is
 // that of a failure with a new seed if the numbers were truly random.
 
+// streams are the streams that are tested.
 var streams = []rng.Stream{rng.New(0), rng.New(1), rng.New(1 << 63), rng.New(1).Sub("a"), rng.New(1).Sub("a", 1),
 	rng.New(1).Sub("a", 2), rng.New(2).Sub("b").Sub("c")}
 
@@ -31,20 +32,21 @@ func TestNormalDistribution(t *testing.T) {
 	}
 }
 
-// checkMoments compares the means of x, x², x³ and x⁴, where x has m numbers of stream k, with m1, …, m4. The sampling
-// error of power p has the variance (m_2p − m_p²)/m; m6 and m8 are needed for p = 3 and 4. The threshold of five
-// standard errors is exceeded with probability 6e-7 per moment, and 1e-5 for p = 4, whose tails are heavier.
+// checkMoments compares the means of x, x², x³ and x⁴, where x has numbers of stream k, with m1, …, m4. The sampling
+// error of the mean of power p of N numbers has the variance (m_2p − m_p²)/N; m6 and m8 are needed for p = 3 and 4. The
+// threshold of five standard errors is exceeded with probability 6e-7 per moment, and 1e-5 for p = 4, whose tails are
+// heavier.
 func checkMoments(t *testing.T, k int, name string, x []float64, m1, m2, m3, m4, m6, m8 float64) {
 	t.Helper()
 	want := []float64{m1, m2, m3, m4}
-	square := []float64{m2, m4, m6, m8}
+	meansOfSquares := []float64{m2, m4, m6, m8}
 	for p := range want {
 		var sum float64
 		for _, v := range x {
 			sum += math.Pow(v, float64(p+1))
 		}
 		mean := sum / float64(len(x))
-		if se := math.Sqrt((square[p] - want[p]*want[p]) / float64(len(x))); math.Abs(mean-want[p]) > 5*se {
+		if se := math.Sqrt((meansOfSquares[p] - want[p]*want[p]) / float64(len(x))); math.Abs(mean-want[p]) > 5*se {
 			t.Errorf("stream %d: mean of %s^%d is %.4f, want %.4f ± %.4f", k, name, p+1, mean, want[p], se)
 		}
 	}
@@ -191,21 +193,21 @@ func TestGamma(t *testing.T) {
 	} {
 		x := make([]float64, m)
 		g := rng.New(9).Sub("gamma test")
-		var mean, square float64
+		var mean, variance float64
 		for i := range x {
 			x[i] = g.Gamma(uint64(i), c.a)
 			if g.ChiSquare(uint64(i), 2*c.a) != 2*x[i] {
 				t.Fatal("ChiSquare(i, 2a) is not 2·Gamma(i, a)")
 			}
 			mean += x[i] / m
-			square += (x[i] - c.a) * (x[i] - c.a) / m
+			variance += (x[i] - c.a) * (x[i] - c.a) / m
 		}
 		// Var x = a; Var (x−a)² = 2a²+6a.
 		if z := (mean - c.a) / math.Sqrt(c.a/m); math.Abs(z) > 5 { // exceeded with probability 6e-7
 			t.Errorf("Gamma(%v): mean %.4f, z = %.1f", c.a, mean, z)
 		}
-		if z := (square - c.a) / math.Sqrt((2*c.a*c.a+6*c.a)/m); math.Abs(z) > 5 {
-			t.Errorf("Gamma(%v): variance %.4f, z = %.1f", c.a, square, z)
+		if z := (variance - c.a) / math.Sqrt((2*c.a*c.a+6*c.a)/m); math.Abs(z) > 5 {
+			t.Errorf("Gamma(%v): variance %.4f, z = %.1f", c.a, variance, z)
 		}
 		if d := testkit.KolmogorovSmirnov(x, c.cdf); d > 2.7 { // exceeded with probability 9e-7
 			t.Errorf("Gamma(%v): Kolmogorov-Smirnov statistic %.2f", c.a, d)

@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestBytes checks numbers of bytes with units, which are powers of 1000, or of 1024 with an i. A number must be at
-// least one byte and at most 2⁶⁰.
-func TestBytes(t *testing.T) {
+// TestParseBytes checks numbers of bytes with units, which are powers of 1000, or of 1024 with an i. A number must be
+// at least one byte and at most 2⁶⁰.
+func TestParseBytes(t *testing.T) {
 	for text, want := range map[string]int64{
 		"1": 1, "1B": 1, "2k": 2000, "2K": 2000, "3MB": 3e6, "1.5GB": 15e8, "2T": 2e12, "1KiB": 1024, "2MiB": 2 << 20, "3 GiB": 3 << 30,
 		"1TiB": 1 << 40, "1e9": 1e9, "1048576TiB": 1 << 60,
@@ -27,8 +27,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestIntervals checks which ends belong to an interval.
-func TestIntervals(t *testing.T) {
+// TestIntervalChecks checks which ends belong to an interval.
+func TestIntervalChecks(t *testing.T) {
 	for tag, want := range map[string][5]bool{ // whether 0, 0.5, 1, ∞ and NaN are inside
 		"(0,1)": {false, true, false, false, false}, "(0,1]": {false, true, true, false, false},
 		"[0,1)": {true, true, false, false, false}, "[0,1]": {true, true, true, false, false},
@@ -42,20 +42,21 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
+// kind is a text with its own name of a type.
 type kind string
 
 func (*kind) Type() string { return "kind" }
 
 // conditionalOptions are options that depend on others.
 type conditionalOptions struct {
-	Kind  kind     `flag:"kind" check:"one of plain run:"`
-	Other bool     `flag:"other"`
-	Part  int      `flag:"part" with:"kind=plain|kind=run:x|kind=|gone=1" check:">=0"`
-	Both  *int     `flag:"both" with:"other" not:"part|gone"`
-	Words []string `flag:"words" file:"read"`
-	Level level    `flag:"level" default:"5%"`
-	Seed  uint64   `flag:"seed" check:">=2"`
-	Zero  int      `flag:"zero" default:"3" zero:"-1" check:">=-1"`
+	Kind  kind       `flag:"kind" check:"one of plain run:"`
+	Other bool       `flag:"other"`
+	Part  int        `flag:"part" with:"kind=plain|kind=run:x|kind=|gone=1" check:">=0"`
+	Both  *int       `flag:"both" with:"other" not:"part|gone"`
+	Words []string   `flag:"words" file:"read"`
+	Level percentage `flag:"level" default:"5%"`
+	Seed  uint64     `flag:"seed" check:">=2"`
+	Zero  int        `flag:"zero" default:"3" zero:"-1" check:">=-1"`
 }
 
 // TestConditions checks values that begin with a name, options that depend on a value of another option, and the texts,
@@ -108,6 +109,7 @@ func TestConditions(t *testing.T) {
 	}})
 }
 
+// side is an enumeration that parses its own text.
 type side int
 
 var sides = []string{"left", "right"}

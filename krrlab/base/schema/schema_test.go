@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,39 +13,46 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
+// color is an option whose type has Names and Set.
 type color int
 
 var colors = []string{"red", "green"}
 
 func (c color) String() string      { return colors[c] }
 func (c color) Names() []string     { return colors }
-func (c *color) Set(s string) error { *c = color(strings.Index("r g", s[:1]) / 2); return nil }
+func (c *color) Set(s string) error { *c = color(slices.Index(colors, s)); return nil }
 
-type word string
+// oneOrTwo is a text with the names one and two.
+type oneOrTwo string
 
-func (word) Names() []string { return []string{"one", "two"} }
+func (oneOrTwo) Names() []string { return []string{"one", "two"} }
 
-type level struct{ v float64 }
+// percentage is an option whose type parses its own text, such as 90%.
+type percentage struct{ v float64 }
 
-func (l *level) UnmarshalText(b []byte) (err error) {
+func (l *percentage) UnmarshalText(b []byte) (err error) {
 	if _, err = fmt.Sscanf(string(b), "%g%%", &l.v); err != nil {
 		err = fmt.Errorf("%q: want a level such as 90%%", b)
 	}
 	return err
 }
-func (l level) String() string { return fmt.Sprintf("%g%%", l.v) }
+func (l percentage) String() string { return fmt.Sprintf("%g%%", l.v) }
 
-type inner struct {
-	Color color `flag:"color" help:"red or green"`
-	Word  word  `flag:"word"`
+// embeddedOptions are options in an embedded struct, with help for one of them.
+type embeddedOptions struct {
+	Color color    `flag:"color" help:"red or green"`
+	Word  oneOrTwo `flag:"word"`
 }
 
-func (inner) Help() map[string]string { return map[string]string{"word": strings.Repeat("long ", 3)} }
+func (embeddedOptions) Help() map[string]string {
+	return map[string]string{"word": strings.Repeat("long ", 3)}
+}
 
-func (all) Help() map[string]string { return map[string]string{"color": "another"} }
+func (allOptions) Help() map[string]string { return map[string]string{"color": "another"} }
 
-type all struct {
-	inner
+// allOptions are options of every type, with every kind of check and condition.
+type allOptions struct {
+	embeddedOptions
 	Share   float64       `flag:"share" default:"0.95" check:"(0,1)"`
 	Damping float64       `flag:"damping" check:"(0,1]" with:"color=green"`
 	Target  float64       `flag:"target" default:"30" check:">1"`
@@ -52,7 +60,7 @@ type all struct {
 	Counts  []int         `flag:"counts" default:"1,2,4" check:">=1"`
 	Drop    []string      `flag:"drop" not:"keep|word"`
 	Keep    []string      `flag:"keep"`
-	Level   level         `flag:"level" with:"keep"`
+	Level   percentage    `flag:"level" with:"keep"`
 	Limit   time.Duration `flag:"limit" default:"10m" check:"positive"`
 	Mode    string        `flag:"mode" default:"auto" check:"one of auto yes no"`
 	Coef    *float64      `flag:"coef" check:"positive"`
@@ -65,8 +73,8 @@ type all struct {
 	Done    func()
 }
 
-// set parses flags of the form --name=value and settles the options.
-func set(opts *all, args ...string) (*Schema, error) {
+// parseFlags sets the options by flags of the form --name=value and completes them.
+func parseFlags(opts *allOptions, args ...string) (*Schema, error) {
 	s := Of(opts)
 	for _, arg := range args {
 		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
@@ -77,17 +85,19 @@ func set(opts *all, args ...string) (*Schema, error) {
 	return s, s.Complete()
 }
 
-// TestValues checks that options of every type are read, written as they were typed, and have their defaults.
-func TestValues(t *testing.T) {
-	opts := all{Mode: "yes"} // a value of the Go caller is the default of the flag
+// TestValuesAndDefaults checks that options of every type are read, written as they were typed, and have their
+// defaults.
+func TestValuesAndDefaults(t *testing.T) {
+	opts := allOptions{Mode: "yes"} // a value of the Go caller is the default of the flag
 	list := filepath.Join(t.TempDir(), "list")
 	testkit.OK(t, os.WriteFile(list, []byte("3\n 5,8\n"), 0o600))
-	s, err := set(&opts, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=@"+list, "--counts=010", `--drop=a,"b,""c"`,
+	s, err := parseFlags(&opts, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=@"+list,
+		"--counts=010", `--drop=a,"b,""c"`,
 		"--limit=30s", "--coef=2", "--bytes=1.5kB", "--quiet=true")
 	testkit.OK(t, err)
-	want := all{
-		inner: inner{Color: 1}, Share: 0.95, Damping: 1, Target: 30, Below: -1, Counts: []int{16, 3, 3, 5, 8, 10},
-		Mode: "yes", Drop: []string{"a", `b,"c`}, Limit: 30 * time.Second, Coef: new(2.0), Seed: 1,
+	want := allOptions{
+		embeddedOptions: embeddedOptions{Color: 1}, Share: 0.95, Damping: 1, Target: 30, Below: -1,
+		Counts: []int{16, 3, 3, 5, 8, 10}, Mode: "yes", Drop: []string{"a", `b,"c`}, Limit: 30 * time.Second, Coef: new(2.0), Seed: 1,
 		Bytes: 1500, Quiet: true, Steps: 150,
 	}
 	if !reflect.DeepEqual(opts, want) {
@@ -110,16 +120,16 @@ func TestValues(t *testing.T) {
 	testkit.OK(t, s.Lookup("quiet").Set("false"))
 	testkit.Equal(t, s.Lookup("quiet").ShellWords(), " --quiet=false")
 	if s.Lookup("color").Help != "another" || !s.IsSet("size", "bytes") || s.Remove("size").Lookup("size") != nil {
-		t.Error("help of an outer struct, what is given, what is left out")
+		t.Errorf("color has the help %q; or IsSet or Remove is wrong", s.Lookup("color").Help)
 	}
 	if (&Field{}).String() != "" || s.Lookup("word").Help != "long long long " || !s.Lookup("quiet").IsBoolFlag() {
-		t.Error("a field without a value, help, or a flag without one")
+		t.Error("String of an empty Field, the help of word or IsBoolFlag of quiet is wrong")
 	}
 }
 
-// TestErrors checks that an invalid option yields an error of one line that names the flag, or the field for a Go
+// TestOptionErrors checks that an invalid option yields an error of one line that names the flag, or the field for a Go
 // caller.
-func TestErrors(t *testing.T) {
+func TestOptionErrors(t *testing.T) {
 	for args, want := range map[string]string{
 		"--share=1":               "--share 1: want a number between 0 and 1, such as 0.95",
 		"--share=x":               `--share "x": want a number`,
@@ -155,14 +165,14 @@ func TestErrors(t *testing.T) {
 		"--drop=a --keep=b":       "--drop and --keep exclude each other",
 		"--color=green --part=.5": "<nil>",
 	} {
-		if _, err := set(&all{}, strings.Fields(args)...); fmt.Sprint(err) != want {
+		if _, err := parseFlags(&allOptions{}, strings.Fields(args)...); fmt.Sprint(err) != want {
 			t.Errorf("%s: %v\nwant %s", args, err, want)
 		}
 	}
-	for want, opts := range map[string]*all{
+	for want, opts := range map[string]*allOptions{
 		"<nil>":                                  {Size: 40},
 		"Steps -1: want at least 1, such as 150": {Steps: -1},
-		"Word \"x\": want one of one, two":       {inner: inner{Word: "x"}},
+		"Word \"x\": want one of one, two":       {embeddedOptions: embeddedOptions{Word: "x"}},
 		"Drop and Keep exclude each other":       {Drop: []string{"a"}, Keep: []string{"b"}},
 		"Damping goes with Color green only":     {Damping: 0.5},
 	} {
@@ -172,23 +182,23 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestMisuse checks that invalid struct tags panic when they are read.
-func TestMisuse(t *testing.T) {
+// TestInvalidTags checks that invalid struct tags panic when they are read.
+func TestInvalidTags(t *testing.T) {
 	for name, opts := range map[string]any{
-		"no pointer": all{},
-		"a check": &struct {
+		"struct in place of a pointer": allOptions{},
+		"unknown check": &struct {
 			A int `check:"rather large"`
 		}{},
-		"a bound": &struct {
+		"bound that is no number": &struct {
 			A int `check:">=x"`
 		}{},
-		"a default": &struct {
+		"default that is no number": &struct {
 			A int `default:"x"`
 		}{},
-		"a type": &struct {
+		"unsupported type": &struct {
 			A map[string]int `default:"x"`
 		}{},
-		"twice": &struct {
+		"two flags with one name": &struct {
 			A int `flag:"a"`
 			B int `flag:"a"`
 		}{},
