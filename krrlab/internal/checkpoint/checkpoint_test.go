@@ -11,25 +11,25 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// open opens the checkpoint store of a folder for the configuration with the given first byte, and closes it when the
-// test ends.
-func open(t *testing.T, dir string, owner byte) *Store {
+// openStore opens the checkpoint store of a folder for the configuration with the given first byte, and closes it when
+// the test ends.
+func openStore(t *testing.T, dir string, owner byte) *Store {
 	t.Helper()
 	s := testkit.Must(Open(dir, [32]byte{owner}))
 	t.Cleanup(s.Close)
 	return s
 }
 
-// checkLoad checks that Load returns the wanted state and the wanted number of refused files, and that the first refusal
-// names the reason why.
-func checkLoad(t *testing.T, s *Store, want string, refused int, why string) {
+// checkLoad checks that Load returns the wanted state and the wanted number of refused files, and that the first
+// refusal contains the reason.
+func checkLoad(t *testing.T, s *Store, want string, refused int, reason string) {
 	t.Helper()
-	b, bad, err := s.Load()
-	if err != nil || string(b) != want || len(bad) != refused {
-		t.Fatalf("%q, refused %v, %v; want %q and %d refused", b, bad, err, want, refused)
+	b, refusals, err := s.Load()
+	if err != nil || string(b) != want || len(refusals) != refused {
+		t.Fatalf("%q, refused %v, %v; want %q and %d refused", b, refusals, err, want, refused)
 	}
-	if refused > 0 && !strings.Contains(bad[0].Error(), why) {
-		t.Errorf("refused because %v, want %q", bad[0], why)
+	if refused > 0 && !strings.Contains(refusals[0].Error(), reason) {
+		t.Errorf("refused because %v, want %q", refusals[0], reason)
 	}
 }
 
@@ -37,7 +37,7 @@ func checkLoad(t *testing.T, s *Store, want string, refused int, why string) {
 // after it is opened again, and Clear removes its files and the other named files.
 func TestStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	s := open(t, dir, 1)
+	s := openStore(t, dir, 1)
 	checkLoad(t, s, "", 0, "")
 	if Exists(dir) || Exists(filepath.Join(dir, "none")) {
 		t.Error("a folder without checkpoints has some")
@@ -53,7 +53,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("%v remain", all)
 	}
 	s.Close()
-	s = open(t, dir, 1) // as another process would
+	s = openStore(t, dir, 1) // as another process would
 	testkit.OK(t, s.Save([]byte("state 5")))
 	checkLoad(t, s, "state 5", 0, "")
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "beside"), nil, 0o644))
@@ -66,57 +66,57 @@ func TestStore(t *testing.T) {
 
 // TestEmptyState checks that a state of zero bytes is saved and loaded as the newest state.
 func TestEmptyState(t *testing.T) {
-	s := open(t, t.TempDir(), 1)
+	s := openStore(t, t.TempDir(), 1)
 	_ = s.Save([]byte("the one before"))
 	testkit.OK(t, s.Save(nil))
 	checkLoad(t, s, "", 0, "")
 }
 
-// TestDamage damages the newest checkpoint in several ways. Load must refuse it with the right reason and return the
-// checkpoint before it, and a later Save must succeed.
-func TestDamage(t *testing.T) {
+// TestDamagedCheckpoint damages the newest checkpoint in several ways. Load must refuse it with the right reason and
+// return the checkpoint before it, and a later Save must succeed.
+func TestDamagedCheckpoint(t *testing.T) {
 	for name, damage := range map[string]struct {
 		change func(b []byte) []byte
-		why    string
+		reason string
 	}{
-		"empty":   {func([]byte) []byte { return nil }, "cut off"},
-		"cut off": {func(b []byte) []byte { return b[:len(b)-1] }, "bytes of state"},
-		"longer":  {func(b []byte) []byte { return append(b, 0) }, "bytes of state"},
-		"a bit":   {func(b []byte) []byte { b[headerSize+3] ^= 4; return b }, "checksum"},
-		"version": {func(b []byte) []byte { b[len(magic)]++; return b },
+		"empty":                 {func([]byte) []byte { return nil }, "cut off"},
+		"cut off":               {func(b []byte) []byte { return b[:len(b)-1] }, "bytes of state"},
+		"longer than the state": {func(b []byte) []byte { return append(b, 0) }, "bytes of state"},
+		"changed bit":           {func(b []byte) []byte { b[headerSize+3] ^= 4; return b }, "checksum"},
+		"other version": {func(b []byte) []byte { b[len(magic)]++; return b },
 			fmt.Sprintf("format version %d, want %d", version+1, version)},
-		"other": {func(b []byte) []byte { return bytes.Repeat([]byte{'x'}, len(b)) }, "no checkpoint"},
-		"owner": {func(b []byte) []byte { b[len(magic)+4]++; return b }, "checksum"},
+		"other content": {func(b []byte) []byte { return bytes.Repeat([]byte{'x'}, len(b)) }, "no checkpoint"},
+		"changed owner": {func(b []byte) []byte { b[len(magic)+4]++; return b }, "checksum"},
 	} {
-		s := open(t, t.TempDir(), 1)
+		s := openStore(t, t.TempDir(), 1)
 		_ = s.Save([]byte("the one before"))
 		_ = s.Save([]byte("the newest"))
 		file := s.path(1)
 		b := testkit.Must(os.ReadFile(file))
 		testkit.OK(t, os.WriteFile(file, damage.change(b), 0o644))
 		t.Run(name, func(t *testing.T) {
-			checkLoad(t, s, "the one before", 1, damage.why)
+			checkLoad(t, s, "the one before", 1, damage.reason)
 			testkit.OK(t, s.Save([]byte("after it")))
 			checkLoad(t, s, "after it", 0, "")
 		})
 	}
 }
 
-// TestOtherConfiguration checks that a store refuses the checkpoints of another configuration, in an error of one line, and that a
-// folder inside a file is an error.
+// TestOtherConfiguration checks that a store refuses the checkpoints of another configuration, in an error of one line,
+// and that a folder inside a file is an error.
 func TestOtherConfiguration(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, dir, 1)
+	s := openStore(t, dir, 1)
 	_ = s.Save([]byte("mine"))
 	_ = s.Save([]byte("mine too"))
 	s.Close()
-	if _, _, err := open(t, dir, 2).Load(); err == nil || strings.Count(err.Error(),
+	if _, _, err := openStore(t, dir, 2).Load(); err == nil || strings.Count(err.Error(),
 		"of other data or another configuration") != 2 || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 	testkit.Fails(t, testkit.ErrOf(readState(dir, [32]byte{})), "no regular file")
 	if _, err := Open(filepath.Join(dir, "checkpoint-00000000.krrc", "x"), [32]byte{}); err == nil {
-		t.Error("a folder within a file")
+		t.Error("a folder within a file is opened")
 	}
 }
 
@@ -125,7 +125,7 @@ func TestOtherConfiguration(t *testing.T) {
 func TestFolderNames(t *testing.T) {
 	parent := t.TempDir()
 	dir, other := filepath.Join(parent, "run[1]"), filepath.Join(parent, "run1")
-	s := open(t, dir, 1)
+	s := openStore(t, dir, 1)
 	ownFile, otherFile := filepath.Join(dir, ".checkpoint-00000000.krrc.1.part"),
 		filepath.Join(other, ".checkpoint-00000000.krrc.1.part")
 	testkit.OK(t, os.Mkdir(other, 0o755))
@@ -134,10 +134,10 @@ func TestFolderNames(t *testing.T) {
 	}
 	testkit.OK(t, s.Save([]byte("state")))
 	if _, err := os.Stat(ownFile); !os.IsNotExist(err) {
-		t.Errorf("what an interrupted Save has left: %v", err)
+		t.Errorf("the unfinished file of an interrupted Save remains: %v", err)
 	}
 	if _, err := os.Stat(otherFile); err != nil {
-		t.Errorf("another run's: %v", err)
+		t.Errorf("the unfinished file in another folder: %v", err)
 	}
 }
 

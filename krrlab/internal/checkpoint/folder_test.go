@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestSimilarNames checks that files whose names lack the prefix or the suffix do not count as checkpoints.
-func TestSimilarNames(t *testing.T) {
+// TestNoCheckpointNames checks that files whose names lack the prefix or the suffix do not count as checkpoints.
+func TestNoCheckpointNames(t *testing.T) {
 	s := &Store{dir: t.TempDir()}
 	for _, name := range []string{"00000007.krrc", "x-00000007.krrc", prefix + "00000007", prefix + "7x" + suffix} {
 		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, name), []byte("x"), 0o600))
@@ -19,8 +19,8 @@ func TestSimilarNames(t *testing.T) {
 	}
 }
 
-// TestOthersFiles checks that a store removes only its own unfinished files from the folder.
-func TestOthersFiles(t *testing.T) {
+// TestForeignFilesRemain checks that a store removes only its own unfinished files from the folder.
+func TestForeignFilesRemain(t *testing.T) {
 	s := &Store{dir: t.TempDir()}
 	keep := []string{"notes.part", "." + prefix + "notes", "results.csv"}
 	unfinished := "." + prefix + "x.part"

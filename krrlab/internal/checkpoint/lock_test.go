@@ -35,12 +35,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestTwoRuns checks that a folder belongs to one run at a time and is free again when that run ends. A store that was
-// closed no longer removes files, even if another run then owns the folder, and Clear of the first store removes the
-// files once nobody owns the folder.
-func TestTwoRuns(t *testing.T) {
+// TestOneRunAtATime checks that a folder belongs to one run at a time and is free again when that run ends. A store
+// that was closed no longer removes files, even if another run then owns the folder, and Clear of the first store
+// removes the files once nobody owns the folder.
+func TestOneRunAtATime(t *testing.T) {
 	dir := t.TempDir()
-	first := open(t, dir, 1)
+	first := openStore(t, dir, 1)
 	_ = first.Save([]byte("mine"))
 	_, err := Open(dir, [32]byte{1})
 	if !errors.Is(err, errLocked) || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
@@ -48,7 +48,7 @@ func TestTwoRuns(t *testing.T) {
 	}
 	checkLoad(t, first, "mine", 0, "")
 	first.Close()
-	second := open(t, dir, 1)
+	second := openStore(t, dir, 1)
 	_ = second.Save([]byte("gone on"))
 	if err := first.Clear(); err != nil { // the files now belong to another run
 		t.Error(err)
@@ -86,20 +86,20 @@ func TestKilledRun(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, lockName)); err != nil {
 		t.Errorf("a killed run cannot have removed its lock file: %v", err)
 	}
-	open(t, dir, 1)
+	openStore(t, dir, 1)
 }
 
-// TestFolderTaken checks that a run whose folder was removed, and then made again by another run, does not write into
-// it.
-func TestFolderTaken(t *testing.T) {
+// TestFolderOfAnotherRun checks that a run whose folder was removed, and then made again by another run, does not write
+// into it.
+func TestFolderOfAnotherRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
-	first := open(t, dir, 1)
+	first := openStore(t, dir, 1)
 	testkit.OK(t, os.RemoveAll(dir))
 	var unsaved *SaveError
 	if err := first.Save(nil); !errors.As(err, &unsaved) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
-	second := open(t, dir, 1)
+	second := openStore(t, dir, 1)
 	if err := first.Save(nil); !errors.As(err, &unsaved) || !strings.Contains(err.Error(), "another run") {
 		t.Errorf("%v", err)
 	}
@@ -109,15 +109,15 @@ func TestFolderTaken(t *testing.T) {
 	}
 }
 
-// TestLockNoFile checks that a lock that is not a regular file is refused: a link to a file, to nothing, to a folder or
-// to itself, or a folder. The target of the link must stay as it is.
-func TestLockNoFile(t *testing.T) {
+// TestLockNotRegularFile checks that a lock that is not a regular file is refused: a link to a file, to nothing, to a
+// folder or to itself, or a folder. The target of the link must stay as it is.
+func TestLockNotRegularFile(t *testing.T) {
 	for name, makeLock := range map[string]func(lock, target string) error{
-		"link":        func(lock, target string) error { return os.Symlink(target, lock) },
-		"to nothing":  func(lock, target string) error { return os.Symlink(target+"2", lock) },
-		"to a folder": func(lock, target string) error { return os.Symlink(filepath.Dir(target), lock) },
-		"to itself":   func(lock, _ string) error { return os.Symlink(lock, lock) },
-		"folder":      func(lock, _ string) error { return os.Mkdir(lock, 0o755) },
+		"link to a file":   func(lock, target string) error { return os.Symlink(target, lock) },
+		"link to nothing":  func(lock, target string) error { return os.Symlink(target+"2", lock) },
+		"link to a folder": func(lock, target string) error { return os.Symlink(filepath.Dir(target), lock) },
+		"link to itself":   func(lock, _ string) error { return os.Symlink(lock, lock) },
+		"folder":           func(lock, _ string) error { return os.Mkdir(lock, 0o755) },
 	} {
 		dir, target := t.TempDir(), filepath.Join(t.TempDir(), "mine")
 		testkit.OK(t, os.WriteFile(target, []byte("text"), 0o644))

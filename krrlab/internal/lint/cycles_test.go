@@ -67,7 +67,7 @@ func (g fileGraph) cycles() (out []string) {
 // TestFileCycles checks that no file of package krrlab uses a file that uses it in turn, directly or through other
 // files.
 func TestFileCycles(t *testing.T) {
-	for _, u := range checked(t) {
+	for _, u := range checkedUnits(t) {
 		if u.path == "krrlab" && !u.test {
 			for _, line := range filesOf(u).cycles() {
 				t.Error(line)

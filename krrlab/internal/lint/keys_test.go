@@ -43,17 +43,17 @@ var foreignKeys = []string{"krrlab/notebook/", "plots.", "plots/draw."}
 var standIns = map[string]string{"krrlab/stage.Number": "number or null",
 	"krrlab/krylov/estimate.Interval": "krrlab/krylov/estimate.intervalJSON"}
 
-// schema collects the JSON keys of struct types.
-type schema struct {
+// jsonKeys collects the JSON keys of struct types.
+type jsonKeys struct {
 	structs map[string]*types.Struct
 	text    map[string]bool // types that are written as a string
 	keys    map[string][]string
 }
 
 // json returns how a type is written as JSON, and adds the structs that it contains.
-func (s *schema) json(t types.Type) string {
+func (s *jsonKeys) json(t types.Type) string {
 	if n, ok := types.Unalias(t).(*types.Named); ok {
-		full := name(n.Obj())
+		full := qualifiedName(n.Obj())
 		if in, ok := standIns[full]; ok {
 			s.add(in)
 			return in
@@ -88,7 +88,7 @@ func (s *schema) json(t types.Type) string {
 }
 
 // add collects the keys of a struct and of the structs that it contains.
-func (s *schema) add(full string) {
+func (s *jsonKeys) add(full string) {
 	st := s.structs[full]
 	if st == nil || s.keys[full] != nil {
 		return
@@ -113,9 +113,9 @@ func (s *schema) add(full string) {
 	}
 }
 
-// shadows fails the test if a struct has the same key as a struct that it embeds, because JSON then omits the value of
-// the embedded one.
-func (s *schema) shadows(t *testing.T) {
+// checkShadowedKeys fails the test if a struct has the same key as a struct that it embeds, because JSON then omits the
+// value of the embedded one.
+func (s *jsonKeys) checkShadowedKeys(t *testing.T) {
 	t.Helper()
 	// ownKeys returns the keys of a struct itself, and the names of the structs that it embeds.
 	ownKeys := func(n string) (keys, embedded []string) {
@@ -131,7 +131,8 @@ func (s *schema) shadows(t *testing.T) {
 	for n := range s.keys {
 		keys, embedded := ownKeys(n)
 		for _, e := range embedded {
-			for _, k := range first(ownKeys(e)) {
+			inner, _ := ownKeys(e)
+			for _, k := range inner {
 				if slices.Contains(keys, k) {
 					t.Errorf("%s has the key %q of %s, which it embeds: JSON has the former alone", n, k, e)
 				}
@@ -140,23 +141,20 @@ func (s *schema) shadows(t *testing.T) {
 	}
 }
 
-// first returns the first of two lists.
-func first(a, _ []string) []string { return a }
-
 // TestJSONKeys checks that the keys of all JSON that the program writes are those of testdata/json.txt, so that a
 // change is noticed. If a key is removed, CHANGELOG.md must name its successor; the flag -update writes the file.
 func TestJSONKeys(t *testing.T) {
-	s := &schema{structs: map[string]*types.Struct{}, text: map[string]bool{}, keys: map[string][]string{}}
-	for _, u := range checked(t) {
+	s := &jsonKeys{structs: map[string]*types.Struct{}, text: map[string]bool{}, keys: map[string][]string{}}
+	for _, u := range checkedUnits(t) {
 		for _, n := range u.pkg.Scope().Names() {
 			o, ok := u.pkg.Scope().Lookup(n).(*types.TypeName)
 			if !ok || o.IsAlias() || u.test {
 				continue
 			}
 			if st, ok := o.Type().Underlying().(*types.Struct); ok {
-				s.structs[name(o)] = st
+				s.structs[qualifiedName(o)] = st
 			}
-			s.text[name(o)] = types.NewMethodSet(types.NewPointer(o.Type())).Lookup(nil, "MarshalText") != nil
+			s.text[qualifiedName(o)] = types.NewMethodSet(types.NewPointer(o.Type())).Lookup(nil, "MarshalText") != nil
 		}
 	}
 	files := map[string]string{}
@@ -183,7 +181,7 @@ func TestJSONKeys(t *testing.T) {
 			t.Errorf("%s has keys for JSON and is part of nothing in written: add what writes it in keys_test.go, or remove them", n)
 		}
 	}
-	s.shadows(t)
+	s.checkShadowedKeys(t)
 	var b strings.Builder
 	b.WriteString("The keys of all JSON that krrlab writes, by Go type; ? is left out where it is empty.\n")
 	for _, n := range slices.Sorted(maps.Keys(s.keys)) {
@@ -196,7 +194,7 @@ func TestJSONKeys(t *testing.T) {
 	if *update {
 		testkit.OK(t, os.WriteFile(golden, []byte(b.String()), 0o644))
 	}
-	want, got := strings.Split(read(t, golden), "\n"), strings.Split(b.String(), "\n")
+	want, got := strings.Split(readText(t, golden), "\n"), strings.Split(b.String(), "\n")
 	for i := range max(len(want), len(got)) {
 		if i >= len(want) || i >= len(got) || want[i] != got[i] {
 			t.Fatalf("from line %d on the keys are not those of %s: name the successor of an old key in "+

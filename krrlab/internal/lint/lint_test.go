@@ -14,10 +14,10 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestModule checks the imports and uses of all packages of this module, without their tests, by importRule and
+// TestImportsAndUses checks the imports and uses of all packages of this module, without their tests, by importRule and
 // useRule.
-func TestModule(t *testing.T) {
-	for _, u := range checked(t) {
+func TestImportsAndUses(t *testing.T) {
+	for _, u := range checkedUnits(t) {
 		if u.test {
 			continue
 		}
@@ -43,16 +43,18 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// TestFloors checks the list of allowed imports: each is within one floor, and no two packages may import each other.
-func TestFloors(t *testing.T) {
+// TestAllowedImports checks the list of allowed imports: both packages are on one floor (layer), and no two packages
+// may import each other.
+func TestAllowedImports(t *testing.T) {
 	for pair := range allowed {
 		testkit.Equal(t, floors[pair[0]], floors[pair[1]], pair[0], pair[1])
 		testkit.Equal(t, allowed[[2]string{pair[1], pair[0]}], "", pair[0], pair[1])
 	}
 }
 
-// TestRules checks importRule and useRule on imports and uses that break each rule, and on some that are allowed.
-func TestRules(t *testing.T) {
+// TestImportAndUseRules checks importRule and useRule on imports and uses that break each rule, and on some that are
+// allowed.
+func TestImportAndUseRules(t *testing.T) {
 	for _, c := range []struct{ pkg, imp, want string }{
 		{"krrlab/kernel/gram", module + "/krrlab/kernel", ""},
 		{"krrlab/new", "fmt", "has no floor"},
@@ -90,7 +92,7 @@ func TestRules(t *testing.T) {
 
 // TestDocs checks that packages and their exported types, functions and methods have comments.
 func TestDocs(t *testing.T) {
-	for _, u := range checked(t) {
+	for _, u := range checkedUnits(t) {
 		if u.test || u.pkg.Name() == "main" {
 			continue
 		}
@@ -117,7 +119,7 @@ func TestDocs(t *testing.T) {
 // TestDocSubjects checks that the comment of a function or type begins with its name, which a change of the name may
 // have left out. An article may come first.
 func TestDocSubjects(t *testing.T) {
-	for _, u := range checked(t) {
+	for _, u := range checkedUnits(t) {
 		for _, f := range u.files {
 			for _, decl := range f.Decls {
 				switch d := decl.(type) {

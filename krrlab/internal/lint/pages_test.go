@@ -38,8 +38,8 @@ func pages(t *testing.T) []string {
 	return names
 }
 
-// read returns the text of a file, or ends the test.
-func read(t *testing.T, name string) string {
+// readText returns the text of a file, or ends the test.
+func readText(t *testing.T, name string) string {
 	t.Helper()
 	b := testkit.Must(os.ReadFile(name))
 	return string(b)
@@ -67,7 +67,7 @@ func anchors(text string) map[string]bool {
 // TestLinks checks that each link of a page to a file of the project, and to a heading in it, has a target.
 func TestLinks(t *testing.T) {
 	for _, page := range pages(t) {
-		text := fenced.ReplaceAllString(read(t, page), "")
+		text := fenced.ReplaceAllString(readText(t, page), "")
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
 				continue
@@ -79,7 +79,7 @@ func TestLinks(t *testing.T) {
 			}
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s: the link %s leads nowhere", page, m[1])
-			} else if heading != "" && !anchors(read(t, target))[heading] {
+			} else if heading != "" && !anchors(readText(t, target))[heading] {
 				t.Errorf("%s: the link %s leads to no heading", page, m[1])
 			}
 		}
@@ -90,7 +90,7 @@ func TestLinks(t *testing.T) {
 // shows, and the Go code of the README must run as a program once the imports that it uses are added.
 func TestPrograms(t *testing.T) {
 	var program, output string
-	for _, m := range fenced.FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "go.md")), -1) {
+	for _, m := range fenced.FindAllStringSubmatch(readText(t, filepath.Join(root, "docs", "go.md")), -1) {
 		switch m[1] {
 		case "go":
 			program += m[2]
@@ -98,8 +98,8 @@ func TestPrograms(t *testing.T) {
 			output += m[2]
 		}
 	}
-	testkit.Equal(t, run(t, program), output)
-	for _, m := range fenced.FindAllStringSubmatch(read(t, filepath.Join(root, "README.md")), -1) {
+	testkit.Equal(t, runProgram(t, program), output)
+	for _, m := range fenced.FindAllStringSubmatch(readText(t, filepath.Join(root, "README.md")), -1) {
 		if m[1] == "go" {
 			imports := ""
 			for _, path := range []string{"context", "fmt", "log", "datasets", "krrlab", "krrlab/kernel"} {
@@ -110,13 +110,13 @@ func TestPrograms(t *testing.T) {
 					imports += fmt.Sprintf("import %q\n", path)
 				}
 			}
-			testkit.Contains(t, run(t, "package main\n"+imports+"func main() {\n"+m[2]+"}\n"), "converged")
+			testkit.Contains(t, runProgram(t, "package main\n"+imports+"func main() {\n"+m[2]+"}\n"), "converged")
 		}
 	}
 }
 
-// run builds and runs a program of one file within this module and returns its output.
-func run(t *testing.T, program string) string {
+// runProgram builds and runs a program of one file within this module and returns its output.
+func runProgram(t *testing.T, program string) string {
 	t.Helper()
 	file, dir := filepath.Join(t.TempDir(), "main.go"), t.TempDir()
 	testkit.OK(t, os.WriteFile(file, []byte(program), 0o644))
@@ -143,7 +143,7 @@ func TestActions(t *testing.T) {
 	pinned := regexp.MustCompile(`^[\w/-]+@[0-9a-f]{40}$`)
 	found := 0
 	for _, name := range names {
-		for _, m := range uses.FindAllStringSubmatch(read(t, name), -1) {
+		for _, m := range uses.FindAllStringSubmatch(readText(t, name), -1) {
 			if found++; !pinned.MatchString(m[1]) {
 				t.Errorf("%s: %s is not pinned by a commit", filepath.Base(name), m[1])
 			}

@@ -34,8 +34,8 @@ var usesStage = map[[2]string]string{
 
 // stageFolders returns the paths of the packages that define a stage, and the units of all other packages.
 func stageFolders(t *testing.T) (stages []string, others []*unit) {
-	for _, u := range checked(t) {
-		if v := u.pkg.Scope().Lookup("Stage"); v != nil && !u.test && name(v) == u.path+".Stage" {
+	for _, u := range checkedUnits(t) {
+		if v := u.pkg.Scope().Lookup("Stage"); v != nil && !u.test && qualifiedName(v) == u.path+".Stage" {
 			if _, ok := v.(*types.Var); ok {
 				stages = append(stages, u.path)
 				continue

@@ -96,8 +96,8 @@ var units = sync.OnceValues(func() ([]*unit, error) {
 
 const module = "github.com/krrlab/lab"
 
-// checked returns the type-checked units of the module, or ends the test.
-func checked(t *testing.T) []*unit {
+// checkedUnits returns the type-checked units of the module, or ends the test.
+func checkedUnits(t *testing.T) []*unit {
 	t.Helper()
 	us, err := units()
 	if err != nil || len(us) < 40 {
@@ -106,9 +106,9 @@ func checked(t *testing.T) []*unit {
 	return us
 }
 
-// name returns the name by which an object is known in the module, folder.Name or folder.Type.Method, or "" for other
-// objects.
-func name(o types.Object) string {
+// qualifiedName returns the name by which an object is known in the module, folder.Name or folder.Type.Method, or ""
+// for other objects.
+func qualifiedName(o types.Object) string {
 	if o.Pkg() == nil {
 		return ""
 	}

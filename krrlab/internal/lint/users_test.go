@@ -54,9 +54,9 @@ var customaryCalls = []string{"Error", "String", "Unwrap", "Is", "As", "MarshalT
 // its block or its type has one, and a method if some interface has a method of its name. Errors are exempt, since
 // users find them with errors.As and errors.Is.
 func TestUsers(t *testing.T) {
-	allUnits := checked(t)
+	allUnits := checkedUnits(t)
 	used, calls := usedNames(allUnits)
-	for selection := range selected(t) {
+	for selection := range selectedNames(t) {
 		used[selection] = true
 	}
 	for _, n := range customaryCalls {
@@ -67,10 +67,10 @@ func TestUsers(t *testing.T) {
 		if u.test || u.path == bindings || u.pkg.Name() == "main" {
 			continue
 		}
-		madeOf(u.pkg, used)
+		addContainedTypes(u.pkg, used)
 		blocks := constBlocks(u, used)
 		for object := range exported(u.pkg) {
-			n := name(object)
+			n := qualifiedName(object)
 			_, method := object.(*types.Func)
 			method = method && object.Parent() == nil
 			isError := types.NewMethodSet(types.NewPointer(object.Type())).Lookup(nil, "Error") != nil
@@ -105,7 +105,7 @@ func usedNames(us []*unit) (used, calls map[string]bool) {
 		ownPath := strings.TrimSuffix(u.pkg.Path(), "_test")
 		for _, o := range u.info.Uses {
 			if o.Pkg() != nil && o.Pkg().Path() != ownPath && o.Pkg() != u.pkg {
-				used[name(o)] = true
+				used[qualifiedName(o)] = true
 			}
 		}
 		for _, p := range append(u.pkg.Imports(), u.pkg) {
@@ -159,10 +159,10 @@ func constBlocks(u *unit, used map[string]bool) map[string]bool {
 			for _, s := range g.Specs {
 				for _, id := range s.(*ast.ValueSpec).Names {
 					c := u.info.Defs[id]
-					names = append(names, name(c))
+					names = append(names, qualifiedName(c))
 					typ, ok := c.Type().(*types.Named)
-					known = known || used[name(c)] || used["."+id.Name] || ok && typ.Obj().Pkg() == u.pkg &&
-						used[name(typ.Obj())]
+					known = known || used[qualifiedName(c)] || used["."+id.Name] || ok && typ.Obj().Pkg() == u.pkg &&
+						used[qualifiedName(typ.Obj())]
 				}
 			}
 			for _, n := range names {
@@ -173,61 +173,61 @@ func constBlocks(u *unit, used map[string]bool) map[string]bool {
 	return out
 }
 
-// madeOf adds the named types that the exported declarations of a package contain.
-func madeOf(pkg *types.Package, out map[string]bool) {
+// addContainedTypes adds the named types that the exported declarations of a package contain.
+func addContainedTypes(pkg *types.Package, out map[string]bool) {
 	for o := range exported(pkg) {
 		if typ, ok := o.(*types.TypeName); ok && !typ.IsAlias() {
-			parts(o.Type().Underlying(), out)
+			addNamedTypes(o.Type().Underlying(), out)
 		} else {
-			parts(o.Type(), out)
+			addNamedTypes(o.Type(), out)
 		}
 	}
 }
 
-// parts adds the named types that a type contains.
-func parts(t types.Type, out map[string]bool) {
+// addNamedTypes adds the named types that a type contains.
+func addNamedTypes(t types.Type, out map[string]bool) {
 	switch t := t.(type) {
 	case *types.Named:
-		out[name(t.Obj())] = true
+		out[qualifiedName(t.Obj())] = true
 		for a := range t.TypeArgs().Types() {
-			parts(a, out)
+			addNamedTypes(a, out)
 		}
 	case *types.Alias:
-		out[name(t.Obj())] = true
+		out[qualifiedName(t.Obj())] = true
 	case interface{ Elem() types.Type }:
-		parts(t.Elem(), out)
+		addNamedTypes(t.Elem(), out)
 		if m, ok := t.(*types.Map); ok {
-			parts(m.Key(), out)
+			addNamedTypes(m.Key(), out)
 		}
 	case *types.Signature:
-		parts(t.Params(), out)
-		parts(t.Results(), out)
+		addNamedTypes(t.Params(), out)
+		addNamedTypes(t.Results(), out)
 	case *types.Tuple:
 		for v := range t.Variables() {
-			parts(v.Type(), out)
+			addNamedTypes(v.Type(), out)
 		}
 	case *types.Struct:
 		for f := range t.Fields() {
 			if f.Exported() {
-				parts(f.Type(), out)
+				addNamedTypes(f.Type(), out)
 			}
 		}
 	case *types.Interface:
 		for m := range t.Methods() {
-			parts(m.Signature(), out)
+			addNamedTypes(m.Signature(), out)
 		}
 	}
 }
 
 var selector = regexp.MustCompile(`\.[A-Z]\w*`)
 
-// selected returns the names that follow a dot in notebooks and pages, each with its dot, such as ".Solve".
-func selected(t *testing.T) map[string]bool {
+// selectedNames returns the names that follow a dot in notebooks and pages, each with its dot, such as ".Solve".
+func selectedNames(t *testing.T) map[string]bool {
 	out := map[string]bool{}
 	books := testkit.Must(filepath.Glob(filepath.Join(root, "notebooks", "*.ipynb")))
 	for _, n := range append(books, pages(t)...) {
 		if filepath.Base(n) != "CHANGELOG.md" {
-			for _, w := range selector.FindAllString(read(t, n), -1) {
+			for _, w := range selector.FindAllString(readText(t, n), -1) {
 				out[w] = true
 			}
 		}
@@ -238,7 +238,7 @@ func selected(t *testing.T) map[string]bool {
 // TestExamples checks that each package that other modules may import has an Example.
 func TestExamples(t *testing.T) {
 	missing := map[string]bool{}
-	for _, u := range checked(t) {
+	for _, u := range checkedUnits(t) {
 		if !u.test && u.pkg.Name() != "main" && !strings.Contains(u.path, "internal/") {
 			for range exported(u.pkg) {
 				missing[u.path] = true

@@ -15,10 +15,10 @@ func Example() {
 	// Output: κ in [1.351e+05, 1.501e+05]
 }
 
-// TestOutward checks, for special and random numbers and 1 to 6 digits, that Down and Up print a lower and an upper
+// TestDownAndUp checks, for special and random numbers and 1 to 6 digits, that Down and Up print a lower and an upper
 // bound of the number, and that the two bounds differ by at most one unit of the last digit. UpE must print the same
 // number as Up.
-func TestOutward(t *testing.T) {
+func TestDownAndUp(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	values := []float64{0, 1, -1, 1500, 9.9996, 9.9994, 99999.6, -9.9996, 0.1, 1e-300, math.MaxFloat64 / 2, math.Inf(1),
 		math.Inf(-1)}
@@ -47,15 +47,15 @@ func TestOutward(t *testing.T) {
 	}
 }
 
-// TestLargest checks bounds of numbers that would round to more than the largest float64 number.
-func TestLargest(t *testing.T) {
+// TestNearMaxFloat64 checks bounds of numbers that would round to more than the largest float64 number.
+func TestNearMaxFloat64(t *testing.T) {
 	testkit.Equal(t, Down(1.797e308, 2)+" "+Down(math.MaxFloat64, 1)+" "+Up(-1.797e308, 2), "1.7e+308 1e+308 -1.7e+308")
 	testkit.Equal(t, Up(1.797e308, 2)+" "+Down(-1.797e308, 2), "1.8e+308 -1.8e+308")
 }
 
-// TestPlain checks numbers, spans and lists that are printed with separators of thousands. Very small and very large
-// numbers have exponents, and a list that contains such separators is itself separated by semicolons.
-func TestPlain(t *testing.T) {
+// TestThousandsSeparators checks numbers, spans and lists that are printed with separators of thousands. Very small and
+// very large numbers have exponents, and a list that contains such separators is itself separated by semicolons.
+func TestThousandsSeparators(t *testing.T) {
 	for v, want := range map[float64]string{
 		63312.4: "63,310", 0.10061: "0.1006", 1234: "1234", 12345.6: "12,350", 0: "0", -98765.4: "-98,770",
 		1.5e-7: "1.5e-07", 123456789: "123,500,000",
