@@ -125,14 +125,14 @@ func (o modifiedOperator) Apply64(b sketch.Rows64, w *sketch.Workspace) {
 func (o modifiedOperator) Apply32(b sketch.Rows32, w *sketch.Workspace) {
 	o.Operator.Apply32(b, w)
 	_, s := o.Dims()
-	wide := make([]float64, s)
+	row := make([]float64, s)
 	for r := range b.Count {
 		for j := range s {
-			wide[j] = float64(b.Dst[r*b.DstStride+j])
+			row[j] = float64(b.Dst[r*b.DstStride+j])
 		}
-		o.modify(o.Operator, wide)
+		o.modify(o.Operator, row)
 		for j := range s {
-			b.Dst[r*b.DstStride+j] = float32(wide[j])
+			b.Dst[r*b.DstStride+j] = float32(row[j])
 		}
 	}
 }

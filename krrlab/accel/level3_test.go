@@ -195,7 +195,8 @@ func testPieceSize[T real](t *testing.T) {
 			rows, cols := pieceSize[T](s[0], s[1], threads)
 			count := (s[0] + rows - 1) / rows * ((s[1] + cols - 1) / cols)
 			tiles := (s[0] + mr - 1) / mr * ((s[1] + nr - 1) / nr)
-			if rows%mr != 0 || cols%nr != 0 || rows > maxPieceRows+mr || cols > maxPieceCols+nr || 2*count < min(threads, tiles) {
+			if rows%mr != 0 || cols%nr != 0 || rows > maxPieceRows+mr || cols > maxPieceCols+nr ||
+				2*count < min(threads, tiles) {
 				t.Errorf("%v on %d threads: %d pieces of %d×%d", s, threads, count, rows, cols)
 			}
 		}

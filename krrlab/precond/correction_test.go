@@ -26,13 +26,13 @@ func TestCorrection(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		for kind, column := range kinds {
 			for _, s := range []int{20, n} {
-				z, wide := points.NewDense32(n, s, nil), mat.NewDense(n, s, nil)
+				z, z64 := points.NewDense32(n, s, nil), mat.NewDense(n, s, nil)
 				for i, x := range testkit.Normals(9, 2, n*s) {
 					mean, size := column(i % s)
 					z.Data[i] = float32(mean + size*x)
-					wide.Set(i/s, i%s, float64(z.Data[i]))
+					z64.Set(i/s, i%s, float64(z.Data[i]))
 				}
-				frobeniusNorm := mat.Norm(wide, 2)
+				frobeniusNorm := mat.Norm(z64, 2)
 				for _, ratio := range []float64{1e11, 1e12, 1e13} { // tr ZᵀZ/λ_p
 					lambdaP := frobeniusNorm * frobeniusNorm / ratio
 					for _, form := range append(forms, precond.AutoForm) {
@@ -50,7 +50,7 @@ func TestCorrection(t *testing.T) {
 							ms["family"] = familyMember{family, 1}
 						}
 						for name, m := range ms {
-							if relative := quadraticError(t, m, wide, lambdaP); !(relative < bound) {
+							if relative := quadraticError(t, m, z64, lambdaP); !(relative < bound) {
 								t.Errorf("%s, s = %d, tr ZᵀZ/λ_p = %.0e, %s: relative error %.2g of rᵀM⁻¹r", kind, s,
 									ratio, name, relative)
 							}

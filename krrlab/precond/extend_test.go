@@ -17,8 +17,8 @@ func TestExtend(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		const n, lambdaP = 230, 1e-3
 		for seed := range uint64(2) {
-			z, wide := decayingFeatures(11+seed, n, 60, 0.9)
-			x, m := normalMatrix(12, n, 3), denseM(wide, lambdaP)
+			z, z64 := decayingFeatures(11+seed, n, 60, 0.9)
+			x, m := normalMatrix(12, n, 3), denseM(z64, lambdaP)
 			for _, form := range forms {
 				var got [2]*mat.Dense
 				var w *precond.Woodbury

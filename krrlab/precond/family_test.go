@@ -24,7 +24,7 @@ var (
 // invalid λ_p and form L.
 func TestRidgeFamily(t *testing.T) {
 	const n = 700
-	z, wide := decayingFeatures(21, n, 60, 0.97)
+	z, z64 := decayingFeatures(21, n, 60, 0.97)
 	lambdas := []float64{1e-3, 0.1, 5, 1e3}
 	f := testkit.Must(build(t, z, 1, precond.FormEigen).WithLambdas(lambdas))
 	cols := []int{2, 0, 3, 3}
@@ -33,7 +33,7 @@ func TestRidgeFamily(t *testing.T) {
 	testkit.OK(t, f.SolveColumnsTo(t.Context(), got, r, cols))
 	for j, c := range cols {
 		var want mat.Dense
-		testkit.OK(t, want.Solve(denseM(wide, lambdas[c]), r.Slice(0, n, j, j+1)))
+		testkit.OK(t, want.Solve(denseM(z64, lambdas[c]), r.Slice(0, n, j, j+1)))
 		var diff mat.Dense
 		diff.Sub(&want, got.Slice(0, n, j, j+1))
 		if relative := mat.Norm(&diff, 2) / mat.Norm(&want, 2); relative > 1e-9 {

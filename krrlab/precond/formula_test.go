@@ -15,7 +15,8 @@ func TestNotDefinite(t *testing.T) {
 		"ZᵀZ = %.3g,", 3*17*0x1p-52)
 	testkit.Fails(t, err, want)
 	w = &Woodbury{s: 2, lambdaP: 5, factor: []float64{4, 7, 6, 8}} // 9 6; 6 13: L = 3 0; 2 3
-	if err := w.factorize(t.Context(), w.localGram()); err != nil || w.factor[0] != 3 || w.factor[1] != 0 || w.factor[2] != 2 || w.factor[3] != 3 {
+	if err := w.factorize(t.Context(), w.localGram()); err != nil || w.factor[0] != 3 || w.factor[1] != 0 ||
+		w.factor[2] != 2 || w.factor[3] != 3 {
 		t.Errorf("L = %v, %v", w.factor, err)
 	}
 }

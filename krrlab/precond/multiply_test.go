@@ -16,11 +16,11 @@ import (
 func TestMultiply(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		const n, lambdaP = 700, 0.3
-		z, wide := decayingFeatures(11, n, 90, 0.97)
+		z, z64 := decayingFeatures(11, n, 90, 0.97)
 		x := normalMatrix(12, n, 3)
 		var v, zz, m mat.Dense
-		v.Mul(wide.T(), x)
-		zz.Mul(wide, &v)
+		v.Mul(z64.T(), x)
+		zz.Mul(z64, &v)
 		m.Scale(lambdaP, x)
 		m.Add(&m, &zz)
 		for _, form := range forms {
@@ -50,11 +50,11 @@ func TestMultiply(t *testing.T) {
 // the means are five standard errors. A column must not depend on the number of columns.
 func TestNormal(t *testing.T) {
 	const n, draws = 60, 4000
-	z, wide := decayingFeatures(13, n, 20, 0.9)
+	z, z64 := decayingFeatures(13, n, 20, 0.9)
 	w := build(t, z, 0.2, precond.FormL)
 	x := mat.NewDense(n, draws, nil)
 	testkit.OK(t, w.NormalTo(t.Context(), x, rng.New(3)))
-	m := denseM(wide, 0.2)
+	m := denseM(z64, 0.2)
 	u := normalMatrix(14, n, 4)
 	var mTimesU, ux mat.Dense
 	mTimesU.Mul(m, u)

@@ -30,16 +30,16 @@ var _ pcg.Preconditioner = (*precond.Woodbury)(nil)
 // similar to random features of a smooth kernel.
 func decayingFeatures(seed uint64, n, s int, decay float64) (*points.Dense32, *mat.Dense) {
 	rnd := rand.New(rand.NewPCG(seed, 3))
-	z, wide := points.NewDense32(n, s, nil), mat.NewDense(n, s, nil)
+	z, z64 := points.NewDense32(n, s, nil), mat.NewDense(n, s, nil)
 	for j := range s {
 		size := math.Pow(decay, float64(j))
 		for i := range n {
 			v := float32(size * rnd.NormFloat64())
 			z.Data[i*s+j] = v
-			wide.Set(i, j, float64(v))
+			z64.Set(i, j, float64(v))
 		}
 	}
-	return z, wide
+	return z, z64
 }
 
 // normalMatrix returns an n×k matrix of standard normal numbers.
@@ -78,10 +78,10 @@ func apply(t testing.TB, m pcg.Preconditioner, r *mat.Dense) *mat.Dense {
 func TestInverse(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		for _, dim := range []struct{ n, s int }{{1, 1}, {2, 3}, {50, 7}, {131, 40}, {300, 129}, {60, 90}, {257, 600}} {
-			z, wide := decayingFeatures(1, dim.n, dim.s, 0.98)
+			z, z64 := decayingFeatures(1, dim.n, dim.s, 0.98)
 			for _, lambdaP := range []float64{0.05, 30} {
 				var chol mat.Cholesky
-				if !chol.Factorize(denseM(wide, lambdaP)) {
+				if !chol.Factorize(denseM(z64, lambdaP)) {
 					t.Fatal("M is not positive definite")
 				}
 				for _, form := range forms {
@@ -146,9 +146,9 @@ func TestConformance(t *testing.T) {
 func TestAccuracy(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		const n, s = 300, 40
-		z, wide := decayingFeatures(3, n, s, 0.7)
+		z, z64 := decayingFeatures(3, n, s, 0.7)
 		var svd mat.SVD
-		if !svd.Factorize(wide, mat.SVDThin) {
+		if !svd.Factorize(z64, mat.SVDThin) {
 			t.Fatal("no singular value decomposition of Z")
 		}
 		var singular mat.Dense
@@ -182,9 +182,9 @@ func TestAccuracy(t *testing.T) {
 // the eigenvalues of M.
 func TestStatDim(t *testing.T) {
 	for _, dim := range []struct{ n, s int }{{80, 30}, {300, 150}, {40, 70}} {
-		z, wide := decayingFeatures(5, dim.n, dim.s, 0.93)
+		z, z64 := decayingFeatures(5, dim.n, dim.s, 0.93)
 		var svd mat.SVD
-		svd.Factorize(wide, mat.SVDNone)
+		svd.Factorize(z64, mat.SVDNone)
 		for _, lambdaP := range []float64{1e-3, 1, 1e4} {
 			want, wantLogDet := 0., float64(dim.n-min(dim.n, dim.s))*math.Log(lambdaP)
 			for _, v := range svd.Values(nil) {
@@ -209,13 +209,13 @@ func TestStatDim(t *testing.T) {
 // TestWithLambda compares a FormEigen preconditioner with another λ_p with dense solves. The other forms have no
 // WithLambda.
 func TestWithLambda(t *testing.T) {
-	z, wide := decayingFeatures(6, 120, 50, 0.9)
+	z, z64 := decayingFeatures(6, 120, 50, 0.9)
 	w := build(t, z, 1, precond.FormEigen)
 	r := normalMatrix(1, 120, 3)
 	for _, lambdaP := range []float64{1e-4, 0.3, 50} {
 		v := testkit.Must(w.WithLambda(lambdaP))
 		var want mat.Dense
-		testkit.OK(t, want.Solve(denseM(wide, lambdaP), r))
+		testkit.OK(t, want.Solve(denseM(z64, lambdaP), r))
 		got := apply(t, v, r)
 		got.Sub(got, &want)
 		if relative := mat.Norm(got, 2) / mat.Norm(&want, 2); relative > 1e-8 || v.LambdaP() != lambdaP || w.LambdaP() != 1 {
@@ -241,7 +241,7 @@ func TestWithLambda(t *testing.T) {
 func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n = 4200
-	z, wide := decayingFeatures(7, n, 520, 0.99) // two groups of rows, two blocks of columns
+	z, z64 := decayingFeatures(7, n, 520, 0.99) // two groups of rows, two blocks of columns
 	r := normalMatrix(2, n, 3)
 	for _, form := range forms {
 		if form == precond.FormEigen {
@@ -258,8 +258,8 @@ func TestThreads(t *testing.T) {
 			if first == nil {
 				first = x
 				var v, res mat.Dense // M·M⁻¹r = r
-				v.Mul(wide.T(), x)
-				res.Mul(wide, &v)
+				v.Mul(z64.T(), x)
+				res.Mul(z64, &v)
 				res.Apply(func(i, j int, v float64) float64 { return v + 0.1*x.At(i, j) - r.At(i, j) }, &res)
 				if relative := mat.Norm(&res, 2) / mat.Norm(r, 2); !(relative < 1e-9) {
 					t.Errorf("form %v: ‖Mx−r‖ = %.3g‖r‖", form, relative)

@@ -57,7 +57,8 @@ func TestSharedInverse(t *testing.T) {
 				for _, b := range factorBytes {
 					sum += b
 				}
-				if replicatedBytes := 8 * int64(c.s) * int64(c.s); p > 1 && c.s > 500 && sum > replicatedBytes+replicatedBytes*colBlock/int64(c.s) {
+				if replicatedBytes := 8 * int64(c.s) * int64(c.s); p > 1 && c.s > 500 &&
+					sum > replicatedBytes+replicatedBytes*colBlock/int64(c.s) {
 					t.Errorf("%+v: %d ranks hold %d bytes of the factor, one %d", c, p, factorBytes, replicatedBytes)
 				}
 			}

@@ -372,24 +372,24 @@ func TestElementwiseBitsOnPaths(t *testing.T) {
 func TestSquaredDistances(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		inner := normals[float32](rand.New(rand.NewPCG(7, 8)), 77)
-		norms, wide, dst := make([]float64, len(inner)), make([]float64, len(inner)), make([]float64, len(inner))
+		norms, inPlace, dst := make([]float64, len(inner)), make([]float64, len(inner)), make([]float64, len(inner))
 		for i, v := range inner {
 			if i%10 == 3 {
 				v, inner[i] = float32(math.NaN()), float32(math.NaN())
 			}
-			norms[i], wide[i] = 3*math.Abs(float64(v)), float64(v)
+			norms[i], inPlace[i] = 3*math.Abs(float64(v)), float64(v)
 		}
 		SquaredDistances(dst, inner, norms, 0.1)
-		SquaredDistances(wide, wide, norms, 0.1)
+		SquaredDistances(inPlace, inPlace, norms, 0.1)
 		for i, v := range inner {
-			if want := max(0, 0.1+norms[i]-2*float64(v)); (dst[i] != want || wide[i] != want) &&
-				!(want != want && dst[i] != dst[i] && wide[i] != wide[i]) {
-				t.Errorf("squared distance %d: %g, in place %g, want %g", i, dst[i], wide[i], want)
+			if want := max(0, 0.1+norms[i]-2*float64(v)); (dst[i] != want || inPlace[i] != want) &&
+				!(want != want && dst[i] != dst[i] && inPlace[i] != inPlace[i]) {
+				t.Errorf("squared distance %d: %g, in place %g, want %g", i, dst[i], inPlace[i], want)
 			}
-			wide[i] = math.Ldexp(float64(v), -126)
+			inPlace[i] = math.Ldexp(float64(v), -126)
 		}
-		RoundToFloat32(inner, wide)
-		for i, v := range wide {
+		RoundToFloat32(inner, inPlace)
+		for i, v := range inPlace {
 			if want := float32(v); want == want && inner[i] != want && math.Abs(v) >= 0x1p-126 || inner[i] != 0 &&
 				math.Abs(v) < 0x1p-126 {
 				t.Errorf("%g is rounded to %g", v, inner[i])

@@ -168,7 +168,8 @@ func TestMembers(t *testing.T) {
 	s := Of(new(memberOptions))
 	testkit.Equal(t, s.Lookup("tune").Set("kind=c").Error(), `--tune kind "c": want one of a, b`)
 	testkit.OK(t, s.Lookup("plot").Set("a.svg wait=5m"))
-	testkit.Equal(t, s.Lookup("plot").Set("b.svg wait=1m").Error(), `--plot wait: both "5m0s" and "1m0s" are given: want one value`)
+	testkit.Equal(t, s.Lookup("plot").Set("b.svg wait=1m").Error(),
+		`--plot wait: both "5m0s" and "1m0s" are given: want one value`)
 	for _, text := range []string{"a.svg titel=x", "a.svg titel=x wait=5m", "titel=x"} {
 		err := s.Lookup("plot").Set(text)
 		if err == nil || !strings.Contains(err.Error(), "there is no option titel=: want title= or wait= or racer= or mark=; a file") {

@@ -43,7 +43,8 @@ func TestOneRunAtATime(t *testing.T) {
 	first := openStore(t, dir, 1)
 	_ = first.Save([]byte("mine"))
 	_, err := Open(dir, [32]byte{1})
-	if !errors.Is(err, errLocked) || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
+	if !errors.Is(err, errLocked) ||
+		!strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
 		t.Errorf("%v", err)
 	}
 	checkLoad(t, first, "mine", 0, "")

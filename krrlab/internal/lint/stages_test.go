@@ -97,9 +97,11 @@ func TestFewImports(t *testing.T) {
 // the standard library. Features with more dependencies are in packages that a program imports separately, such as
 // datasets/parquet and plots/draw.
 func TestForeignPackages(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+"/krrlab").Output()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}",
+		module+"/krrlab").Output()
 	testkit.OK(t, err)
-	foreign := slices.DeleteFunc(strings.Fields(string(out)), func(path string) bool { return strings.HasPrefix(path, module) })
+	foreign := slices.DeleteFunc(strings.Fields(string(out)),
+		func(path string) bool { return strings.HasPrefix(path, module) })
 	if len(foreign) == 0 || len(foreign) > 60 {
 		t.Errorf("krrlab needs %d packages of others, want 60 at most: %q", len(foreign), foreign)
 	}
@@ -111,7 +113,8 @@ func TestForeignPackages(t *testing.T) {
 func TestStageRemoved(t *testing.T) {
 	stages, _ := stageFolders(t)
 	for _, stage := range stages {
-		if stage == "krrlab/stage/plan" || stage == "krrlab/stage/compare" || suite.Scale(0, 1, 1) == 0 && stage != "krrlab/stage/multilevel" {
+		if stage == "krrlab/stage/plan" || stage == "krrlab/stage/compare" ||
+			suite.Scale(0, 1, 1) == 0 && stage != "krrlab/stage/multilevel" {
 			continue
 		}
 		t.Run(stage, func(t *testing.T) {
@@ -163,11 +166,13 @@ func buildWithout(t *testing.T, files map[string][]byte, removed string, skip fu
 	for line := range strings.Lines(string(out)) {
 		words := strings.Fields(line)
 		skipped := func(path string) bool { return skip(strings.TrimPrefix(path, module+"/")) }
-		if words[1] != "main" && words[0] != module+"/"+removed && !slices.ContainsFunc(append(words[2:], words[0]), skipped) {
+		if words[1] != "main" && words[0] != module+"/"+removed &&
+			!slices.ContainsFunc(append(words[2:], words[0]), skipped) {
 			args = append(args, words[0])
 		}
 	}
-	if len(args) < 40 || !slices.Contains(args, module+"/krrlab") || !slices.Contains(args, module+"/krrlab/stage/solve") {
+	if len(args) < 40 || !slices.Contains(args, module+"/krrlab") ||
+		!slices.Contains(args, module+"/krrlab/stage/solve") {
 		t.Fatalf("too little is built: %q", args)
 	}
 	build := exec.Command("go", args...)

@@ -30,7 +30,8 @@ func Example() {
 	factor, _ := normal.Factor(ctx, lambda)
 	beta, _, _ := factor.Solve(ctx, b, 0)
 	f, _ := s.Eval(ctx, points.NewDense(1, 2, []float64{0.3, 0.5}), beta)
-	fmt.Printf("f = %.3f, expected %.3f; ‖K̃−K‖₂ ≤ %.0e: %v\n", f.At(0, 0), math.Sin(1.5)*0.5, 1e-8, n*s.EntryError() < 1e-8)
+	fmt.Printf("f = %.3f, expected %.3f; ‖K̃−K‖₂ ≤ %.0e: %v\n", f.At(0, 0), math.Sin(1.5)*0.5, 1e-8,
+		n*s.EntryError() < 1e-8)
 	// Output:
 	// f = 0.499, expected 0.499; ‖K̃−K‖₂ ≤ 1e-08: true
 }

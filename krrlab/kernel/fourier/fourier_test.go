@@ -255,7 +255,8 @@ func TestNewErrors(t *testing.T) {
 	wide := points.NewDense(3, 4, nil)
 	laplacian := testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, Options{}, x))
 	testkit.Fails(t, laplacian, "no method SpectralDensity (fourier.Density); take the Gaussian kernel or matern52")
-	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1e-4}, Options{}, x)), "sparse tiles suit a narrow kernel")
+	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1e-4}, Options{}, x)),
+		"sparse tiles suit a narrow kernel")
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1}, Options{}, wide)), "4 dimensions")
 	identical := testkit.Must(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 2, nil))) // a box of side 0
 	if identical.Modes() < 1 || identical.EntryError() > 1e-13 {

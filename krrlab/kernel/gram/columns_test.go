@@ -47,7 +47,8 @@ func TestColumnsAndSubmatrix(t *testing.T) {
 					testkit.OK(t, m.Submatrix(ctx, rows, idx, part.RawMatrix()))
 					for a, i := range rows {
 						for b, j := range idx {
-							if deviation := math.Abs(part.At(a, b) - dense.At(i, j)); deviation > tolerance(s, m.Choice().Arithmetic) {
+							deviation := math.Abs(part.At(a, b) - dense.At(i, j))
+							if deviation > tolerance(s, m.Choice().Arithmetic) {
 								t.Fatalf("n=%d tile=%d %T %v: entry (%d, %d) of a part has error %g", c.n, c.tile, x, s, i, j, deviation)
 							}
 						}

@@ -85,7 +85,8 @@ func TestMeasuredEstimate(t *testing.T) {
 			t.Errorf("%s: %+v, want rms %g, norm %g and bound %g", c.name, got, rms, norm, bound)
 		}
 		s.entries[50*rows+20] = math.Inf(1) // Rms becomes the error of this entry, −Inf
-		if got, err := s.measure(t.Context(), exactMethod); err != nil || !math.IsInf(got.Bound, 1) || !math.IsInf(got.Rms, -1) {
+		if got, err := s.measure(t.Context(), exactMethod); err != nil || !math.IsInf(got.Bound, 1) ||
+			!math.IsInf(got.Rms, -1) {
 			t.Errorf("%s, with an infinite entry: %+v, error %v; want the bound +Inf and the rms −Inf", c.name, got,
 				err)
 		}

@@ -110,7 +110,8 @@ func TestExtendErrors(t *testing.T) {
 		testkit.Fails(t, err, want)
 	}
 	m := testkit.Must(gram.New(ctx, k, x.Slice(0, 300), 1, &gram.Options{Tiles: gram.DenseTiles, Storage: gram.Float32}))
-	if _, err := m.Extend(ctx, x, &gram.Options{Memory: accel.Budget{Limit: 1 << 18}}); !errors.As(err, new(*accel.MemoryError)) {
+	_, err := m.Extend(ctx, x, &gram.Options{Memory: accel.Budget{Limit: 1 << 18}})
+	if !errors.As(err, new(*accel.MemoryError)) {
 		t.Errorf("error %v, want a MemoryError", err)
 	}
 	testkit.CheckCancellation(t, func(ctx context.Context) error { return testkit.ErrOf(m.Extend(ctx, x, nil)) })

@@ -178,7 +178,8 @@ func TestStorageAndTilesAsText(t *testing.T) {
 	}
 	opts, got := storageAndTiles{Fixed16, SparseTiles}, storageAndTiles{}
 	b := testkit.Must(json.Marshal(opts))
-	if err := json.Unmarshal(b, &got); err != nil || got != opts || string(b) != `{"Storage":"fixed16","Tiles":"sparse"}` {
+	if err := json.Unmarshal(b, &got); err != nil || got != opts ||
+		string(b) != `{"Storage":"fixed16","Tiles":"sparse"}` {
 		t.Errorf("%s is read as %v: %v", b, got, err)
 	}
 	testkit.Fails(t, json.Unmarshal([]byte(`{"Storage":"half"}`), &got), `storage "half"`)

@@ -123,7 +123,8 @@ func TestCertified(t *testing.T) {
 		}
 		complete := testkit.Must(New(t.Context(), k, x, lambda, &Options{Storage: Float64}))
 		leading := testkit.Must(New(t.Context(), k, x.Slice(0, first), lambda, &Options{Storage: Float64, TileSize: complete.choice.Tile}))
-		for name, m := range map[string]*Matrix{"whole": complete, "extended": testkit.Must(leading.Extend(t.Context(), x, nil))} {
+		for name, m := range map[string]*Matrix{"whole": complete,
+			"extended": testkit.Must(leading.Extend(t.Context(), x, nil))} {
 			certified := m.Certified()
 			if c := certified.Choice(); !c.Certain || c.Error > 1e-3 || m.choice.Certain || certified.ops != m.ops {
 				t.Fatalf("%v, %s: %+v", k, name, c)

@@ -84,7 +84,8 @@ func TestChooseSparse(t *testing.T) {
 	opts.Choice = &choice
 	given := mustNew(t, k, x, 0.1, opts)
 	first, second, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), normalMatrix(5, n, 2)
-	if err := errors.Join(alone.MulTo(ctx, first, y), given.MulTo(ctx, second, y)); err != nil || !mat.Equal(first, second) {
+	if err := errors.Join(alone.MulTo(ctx, first, y), given.MulTo(ctx, second, y)); err != nil ||
+		!mat.Equal(first, second) {
 		t.Errorf("the products differ, error %v", err)
 	}
 	if a, b := alone.Choice().Sparse, given.Choice().Sparse; a.FormedShare != b.FormedShare ||

@@ -292,7 +292,8 @@ func TestSparseTilesOnRanks(t *testing.T) {
 		if err := m.MulTo(ctx, got, v); err != nil || !mat.Equal(got, want) {
 			t.Errorf("the product on ranks has other bits: %v", err)
 		}
-		if neighbors, err := m.Neighbors(ctx, position, 3); err != nil || !reflect.DeepEqual(neighbors, sparseNeighbors) {
+		if neighbors, err := m.Neighbors(ctx, position, 3); err != nil ||
+			!reflect.DeepEqual(neighbors, sparseNeighbors) {
 			t.Errorf("the neighbors on ranks are others: %v", err)
 		}
 	})

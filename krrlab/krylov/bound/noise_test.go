@@ -28,7 +28,8 @@ func TestTraceEstimate(t *testing.T) {
 	}
 	// The series still grows, so nothing is known.
 	testkit.Equal(t, TraceEstimate([]float64{0.1, 0.2}, 10, lambda, n), 1.0)
-	fromFew, fromMany := TraceEstimate([]float64{0.8, 0}, 10, lambda, 100), TraceEstimate([]float64{0.8, 0}, 10, lambda, 10000)
+	fromFew, fromMany := TraceEstimate([]float64{0.8, 0}, 10, lambda, 100),
+		TraceEstimate([]float64{0.8, 0}, 10, lambda, 10000)
 	testkit.Near(t, fromFew-0.4, 3*math.Sqrt(2*0.4*0.6/100), 1e-12) // three deviations of the mean of 100 signs
 	testkit.Near(t, fromMany-0.4, (fromFew-0.4)/10, 1e-12)
 }

@@ -129,7 +129,8 @@ func TestDegenerateProblems(t *testing.T) {
 		y.Set(i, 2, 1e-60*y.At(i, 2))
 	}
 	for _, p := range precisions {
-		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y, &direct.Options{Precision: p, Tol: 1e-10})
+		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y,
+			&direct.Options{Precision: p, Tol: 1e-10})
 		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1}, normalPoints(4, 1, 3), normalPoints(4, 1, 3), 0.05,
 			targets(3, 1, 2),
 			&direct.Options{Precision: p, Tol: 1e-10})
@@ -164,7 +165,8 @@ func TestPointsFarFromZero(t *testing.T) {
 	}
 	y := targets(9, 120, 2)
 	for _, p := range precisions {
-		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1e3}, x, x, 1e-3, y, &direct.Options{Precision: p, Tol: 1e-9})
+		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1e3}, x, x, 1e-3, y,
+			&direct.Options{Precision: p, Tol: 1e-9})
 	}
 }
 
@@ -246,9 +248,11 @@ func TestMemory(t *testing.T) {
 	const n = 1200
 	x := normalPoints(7, n, 3)
 	y := targets(6, n, 1)
-	_, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: accel.Budget{Limit: 7 * n * n}})
+	_, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y,
+		&direct.Options{Memory: accel.Budget{Limit: 7 * n * n}})
 	testkit.Fails(t, err, "would take 11.6 MB of memory, and 10.1 MB of 10.1 MB are free: float32-refined (5.8 MB) fits, or allow more by")
-	_, err = direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: accel.Budget{Limit: 3 * n * n}})
+	_, err = direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y,
+		&direct.Options{Memory: accel.Budget{Limit: 3 * n * n}})
 	testkit.Fails(t, err, "take an iterative solver")
 	// Memory other than the n×n array (tiles, the rows that gram samples) does not grow with n²: from n to 2n the
 	// growth is that of one array. The minimum of three runs is used. The first run fills pools, and no collection

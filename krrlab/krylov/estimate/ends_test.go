@@ -29,7 +29,8 @@ func TestNullInJSON(t *testing.T) {
 	var interval Interval
 	testkit.OK(t, json.Unmarshal([]byte(`{"value":null,"lo":null,"hi":null,"confidence":0.9,"method":"x","seconds":2}`),
 		&interval))
-	if !math.IsNaN(interval.Value) || !math.IsInf(interval.Lo, -1) || !math.IsInf(interval.Hi, 1) || interval.Confidence != 0.9 || interval.Seconds != 2 {
+	if !math.IsNaN(interval.Value) || !math.IsInf(interval.Lo, -1) || !math.IsInf(interval.Hi, 1) ||
+		interval.Confidence != 0.9 || interval.Seconds != 2 {
 		t.Errorf("null is read as %+v", interval)
 	}
 }

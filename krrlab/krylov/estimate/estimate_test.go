@@ -22,7 +22,8 @@ func TestIntervalJSON(t *testing.T) {
 		if err := json.Unmarshal(b, &got); err != nil || got != interval {
 			t.Errorf("%s: got %+v, want %+v (%v)", b, got, interval, err)
 		}
-		testkit.Equal(t, strings.Contains(string(b), "null"), (math.IsInf(interval.Lo, 0) || math.IsInf(interval.Hi, 0)), b)
+		testkit.Equal(t, strings.Contains(string(b), "null"),
+			(math.IsInf(interval.Lo, 0) || math.IsInf(interval.Hi, 0)), b)
 	}
 	b, err := json.Marshal(Interval{Value: math.NaN()})
 	var got Interval

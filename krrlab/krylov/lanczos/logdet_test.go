@@ -62,7 +62,8 @@ func TestLogDet(t *testing.T) {
 		for _, c := range []struct {
 			confidence, smallest float64
 			steps, starts        int
-		}{{0.95, 0, 40, 1}, {0.95, slices.Min(v), 12, 1}, {0.8, slices.Min(v) / 100, 20, 4}, {0.95, slices.Min(v), 30, 10}, {0.1, slices.Min(v), 30, 1}} {
+		}{{0.95, 0, 40, 1}, {0.95, slices.Min(v), 12, 1}, {0.8, slices.Min(v) / 100, 20, 4},
+			{0.95, slices.Min(v), 30, 10}, {0.1, slices.Min(v), 30, 1}} {
 			misses, unbounded, widths, estimateMisses := 0, 0, 0.0, 0
 			for seed := range seeds {
 				var runs []*Result
@@ -143,7 +144,8 @@ func TestLogDetOfFailedQuadrature(t *testing.T) {
 	if nodes, _ := Quadrature(broken.Alpha, broken.Beta); nodes != nil {
 		t.Fatal(nodes)
 	}
-	if proved, student := LogDet([]*Result{r, &broken}, 0.5); !math.IsNaN(proved.Value+proved.Lo) || !math.IsNaN(student.Hi) {
+	if proved, student := LogDet([]*Result{r, &broken}, 0.5); !math.IsNaN(proved.Value+proved.Lo) ||
+		!math.IsNaN(student.Hi) {
 		t.Errorf("%v, %v", proved, student)
 	}
 	if gap, deviation := broken.LogDetSpread(0.5); !math.IsInf(gap, 1) || !math.IsInf(deviation, 1) {

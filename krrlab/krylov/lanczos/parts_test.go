@@ -14,7 +14,8 @@ import (
 func TestChristoffel(t *testing.T) {
 	alpha, beta := []float64{1, 2, 3}, []float64{1, 2, 1}
 	for _, c := range []struct{ sign, x, sum float64 }{{1, 5, 56.25}, {-1, 0, 2.5}} {
-		if christoffelExceeds(alpha, beta, c.sign, c.x, c.sum) || !christoffelExceeds(alpha, beta, c.sign, c.x, c.sum*(1-1e-15)) {
+		if christoffelExceeds(alpha, beta, c.sign, c.x, c.sum) ||
+			!christoffelExceeds(alpha, beta, c.sign, c.x, c.sum*(1-1e-15)) {
 			t.Errorf("sign %g, x = %g: the sum is not %g", c.sign, c.x, c.sum)
 		}
 	}

@@ -41,14 +41,16 @@ func TestResidualSmoothing(t *testing.T) {
 				shorter.MaxIter = max(1, k)
 				res := solve(&shorter)
 				for j, rel := range got.History.RelRes[k] {
-					if rel > plain.Tol && rel > want.History.RelRes[k][j]*(1+1e-9) || k > 0 && rel > got.History.RelRes[k-1][j] {
+					if rel > plain.Tol && rel > want.History.RelRes[k][j]*(1+1e-9) ||
+						k > 0 && rel > got.History.RelRes[k-1][j] {
 						t.Errorf("%s, condition %g, iteration %d, column %d: residual %g, without smoothing %g", name, cond, k, j, rel,
 							want.History.RelRes[k][j])
 					}
 					if k == 0 || rel < 1e-8 {
 						continue
 					}
-					if v := residuals(a, res.X, b)[j]; math.Abs(v-rel) > 1e-10 || math.Abs(res.TrueRelRes[j]-v) > 1e-12 {
+					if v := residuals(a, res.X, b)[j]; math.Abs(v-rel) > 1e-10 ||
+						math.Abs(res.TrueRelRes[j]-v) > 1e-12 {
 						t.Errorf("%s, condition %g, iteration %d, column %d: residual %g, reported %g", name, cond, k, j, v, rel)
 					}
 					var deviation mat.VecDense
@@ -95,7 +97,8 @@ func TestSmoothRestarts(t *testing.T) {
 		}}
 	for name, method := range solvers {
 		res := testkit.Must(method(t.Context(), inaccurate, nil, b, opts))
-		if v := residuals(a, res.X, b); res.Status != pcg.Converged || max(v[0], v[1]) > 1e-8 || res.History.Restarts == nil {
+		if v := residuals(a, res.X, b); res.Status != pcg.Converged || max(v[0], v[1]) > 1e-8 ||
+			res.History.Restarts == nil {
 			t.Errorf("%s: %v: %v", name, res, v)
 		}
 	}

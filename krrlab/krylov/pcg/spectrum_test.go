@@ -70,7 +70,8 @@ func TestIterationBound(t *testing.T) {
 				for j := range 2 {
 					var d mat.VecDense
 					d.SubVec(x.ColView(j), res.X.ColView(j))
-					if errorNorm, initialNorm := aNorm(a, &d), aNorm(a, x.ColView(j)); errorNorm > eps*initialNorm*(1+1e-9) {
+					errorNorm, initialNorm := aNorm(a, &d), aNorm(a, x.ColView(j))
+					if errorNorm > eps*initialNorm*(1+1e-9) {
 						t.Errorf("κ = %v, ε = %v: error %.3g of %.3g", kappa, eps, errorNorm, initialNorm)
 					}
 				}

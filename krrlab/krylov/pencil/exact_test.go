@@ -32,15 +32,15 @@ func (m skewed) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 // not exactly symmetric, and a large asymmetry must be detected.
 func TestEigenvalues(t *testing.T) {
 	const n, s, lambda, lambdaP = 130, 40, 0.05, 0.2
-	g, wide, z := mat.NewDense(n, n, nil), mat.NewDense(n, s, nil), points.NewDense32(n, s, nil)
+	g, z64, z := mat.NewDense(n, n, nil), mat.NewDense(n, s, nil), points.NewDense32(n, s, nil)
 	rng.New(1).Normals(g.RawMatrix().Data, 0)
 	for i, v := range g.RawMatrix().Data[:n*s] {
 		z.Data[i] = float32(v / 3)
-		wide.RawMatrix().Data[i] = float64(z.Data[i])
+		z64.RawMatrix().Data[i] = float64(z.Data[i])
 	}
 	var k, zz mat.SymDense
 	k.SymOuterK(1.0/n, g)
-	zz.SymOuterK(1, wide)
+	zz.SymOuterK(1, z64)
 	want := testkit.PencilEigenvalues(t, testkit.AddRidge(&k, lambda), testkit.AddRidge(&zz, lambdaP))
 	m := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormLInv}))
 	// The keys are the shares of 1/λ_p that are added to one off-diagonal entry of M⁻¹.

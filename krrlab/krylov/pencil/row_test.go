@@ -64,7 +64,8 @@ func TestRowErrorBounds(t *testing.T) {
 // half of that of the stored one.
 func TestLikelihoodOfStored(t *testing.T) {
 	det := estimate.Certain(0, 0, "")
-	s := &Set{A: diagonal{0.5}, StorageError: 0.5, squaredNorm: 1e6, Rows: []*Row{{Determinant: Determinant{LogDetA: &det}, energyBounds: [2]float64{2, 2}}}}
+	s := &Set{A: diagonal{0.5}, StorageError: 0.5, squaredNorm: 1e6,
+		Rows: []*Row{{Determinant: Determinant{LogDetA: &det}, energyBounds: [2]float64{2, 2}}}}
 	s.setLikelihoods()
 	if l, want := s.Rows[0].Likelihood, 1e6+math.Log(2*math.Pi); !l.Contains(want) {
 		t.Errorf("%v, want %g in it", l, want)

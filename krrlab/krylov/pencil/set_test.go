@@ -240,7 +240,8 @@ func TestMakePreconditioner(t *testing.T) {
 		s := NewPreconditioners(n, comm.Alone(), diagonalMetric{factor, factor, factor, factor, factor, factor}, nil)
 		to := mat.NewDense(n, 2, nil)
 		testkit.OK(t, s.NormalColumnsTo(t.Context(), to, rng.New(1)))
-		if testkit.Fails(t, s.Errs[0], "a draw of N(0, M) has norm"); !math.IsNaN(to.At(0, 0)) || math.IsNaN(to.At(0, 1)) {
+		if testkit.Fails(t, s.Errs[0], "a draw of N(0, M) has norm"); !math.IsNaN(to.At(0, 0)) ||
+			math.IsNaN(to.At(0, 1)) {
 			t.Errorf("draws %v", mat.Formatted(to))
 		}
 	}

@@ -46,7 +46,8 @@ func TestChain(t *testing.T) {
 		for k := 2; k <= m.Levels(); k++ {
 			_, next := m.Sketch(k).Dims()
 			out := make([]float64, n*next)
-			m.Sketch(k).Apply64(sketch.Rows64{Dst: out, DstStride: next, Src: want, SrcStride: width, Count: n}, &sketch.Workspace{})
+			m.Sketch(k).Apply64(sketch.Rows64{Dst: out, DstStride: next, Src: want, SrcStride: width, Count: n},
+				&sketch.Workspace{})
 			want, width = out, next
 			checkNear(t, fmt.Sprintf("%v, level %d", c, k), featuresOf(m.Level(k), x), want, 1e-13)
 		}

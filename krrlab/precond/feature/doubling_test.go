@@ -33,7 +33,8 @@ func TestDoublingNests(t *testing.T) {
 		f := Doubling{dist, first}
 		for _, c := range [][2]int{{24, 48}, {48, 96}, {96, 192}, {48, 77}} {
 			s, total := c[0], c[1]
-			whole, left, right := matrix(f.Sample(d, total, g)), matrix(f.Part(d, 0, s, g)), matrix(f.Part(d, s, total, g))
+			whole, left, right := matrix(f.Sample(d, total, g)), matrix(f.Part(d, 0, s, g)),
+				matrix(f.Part(d, s, total, g))
 			for i := range n {
 				for j, v := range whole.Row(i) {
 					var want float64

@@ -37,7 +37,8 @@ func (s *columnSource) Submatrix(_ context.Context, rows, cols []int, dst blas64
 // TestSmallLandmarks checks that certify gives no bound if the diagonal of a landmark is below 2⁻⁹⁰ times the
 // largest, unless it is zero.
 func TestSmallLandmarks(t *testing.T) {
-	b := &builder{n: 3, comm: comm.Alone(), f: points.NewDense32(3, 1, nil), residualDiag: make([]float64, 3), diag: []float64{2, 0, 0}}
+	b := &builder{n: 3, comm: comm.Alone(), f: points.NewDense32(3, 1, nil), residualDiag: make([]float64, 3),
+		diag: []float64{2, 0, 0}}
 	for v, certain := range map[float64]bool{1: true, 0x1p-89: true, 0x1p-89 * (1 - 0x1p-52): false, 0x1p-200: false,
 		0: true} {
 		b.diag[1] = v
@@ -86,7 +87,8 @@ func TestShiftRaised(t *testing.T) {
 // package documentation.
 func TestCertify(t *testing.T) {
 	const u = 0x1p-53
-	b := &builder{n: 4, comm: comm.Alone(), f: points.NewDense32(4, 10, nil), block: 5, entryError: 1e-13, diag: []float64{1, 1, 1, 1}}
+	b := &builder{n: 4, comm: comm.Alone(), f: points.NewDense32(4, 10, nil), block: 5, entryError: 1e-13,
+		diag: []float64{1, 1, 1, 1}}
 	q := 1e-13 + 2.2*(10+5+64)*u
 	testkit.Near(t, b.relativeError(), q, 1e-12*q)
 	if got := b.shift(); math.Abs(got-40*q) > 1e-12*40*q { // 4rq

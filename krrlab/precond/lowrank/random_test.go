@@ -80,7 +80,8 @@ func TestCertificates(t *testing.T) {
 		}
 		for name, method := range methods {
 			rank := 1 + g.Sub("rank").IntN(0, n)
-			f, err := method(ctx, src, rank, g.Sub("landmarks"), &lowrank.Options{Block: 1 + g.Sub("block").IntN(0, rank)})
+			f, err := method(ctx, src, rank, g.Sub("landmarks"),
+				&lowrank.Options{Block: 1 + g.Sub("block").IntN(0, rank)})
 			if err != nil {
 				if src == lowrank.Source(k) {
 					t.Errorf("problem %d, %s: %v", p, name, err)

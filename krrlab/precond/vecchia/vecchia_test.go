@@ -173,8 +173,7 @@ func checkRows(m *vecchia.Inverse, order []int32) error {
 func TestDefinition(t *testing.T) {
 	narrow, wide := kernel.Gaussian{Sigma: 0.3}, kernel.Gaussian{Sigma: 1}
 	rational := kernel.Func{Name: "rational", F: func(x, z []float64) float64 {
-		return 1 / (1 + math.Pow(x[0]-z[0], 2) +
-			math.Pow(x[1]-z[1], 2))
+		return 1 / (1 + math.Pow(x[0]-z[0], 2) + math.Pow(x[1]-z[1], 2))
 	}}
 	for _, c := range []struct {
 		n, k, r int
