@@ -4,14 +4,25 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"time"
 )
 
-// TestMeasureRate checks that MeasureRate makes two calls with a time limit of 0, one to warm up and one that is timed,
-// and that a canceled context gives no rate.
+// TestMeasureRate checks that MeasureRate makes two calls with a window of 0, one to warm up and one that is timed, that
+// the fastest call gives the rate, and that a canceled context gives no rate.
 func TestMeasureRate(t *testing.T) {
 	calls := 0
 	if r := MeasureRate(t.Context(), 0, 1e-3, func() { calls++ }); calls != 2 || !(r > 0 && r <= 1e6) {
 		t.Errorf("%d calls, rate %g", calls, r)
+	}
+	const window, slowCall = 20 * time.Millisecond, 50 * time.Millisecond
+	calls = 0
+	r := MeasureRate(t.Context(), window, 1, func() {
+		if calls++; calls != 2 {
+			time.Sleep(slowCall)
+		}
+	})
+	if calls == 3 && !(r > 1/window.Seconds()) { // a slow second call fills the window and is the only one that is timed
+		t.Errorf("rate %g, of a call within the window: want more than %g", r, 1/window.Seconds())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	rates := func() []float64 {
@@ -38,7 +49,10 @@ func TestProcessorSeconds(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("not every system reports the processor time")
 	}
-	for before := ProcessorSeconds(); !(ProcessorSeconds() > before); {
-		sink.Add(1)
+	before := ProcessorSeconds()
+	for start := time.Now(); !(ProcessorSeconds() > before); sink.Add(1) {
+		if time.Since(start) > time.Minute {
+			t.Fatalf("the processor time is still %g s after a minute of work", before)
+		}
 	}
 }
