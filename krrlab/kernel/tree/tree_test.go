@@ -70,6 +70,46 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// TestSkippedSums checks that Pairs counts each point of a skipped leaf once, with a bound that is ½ for all skipped
+// pairs.
+func TestSkippedSums(t *testing.T) {
+	const n = 300
+	for name, x := range pointSets(n) {
+		tr, other := testkit.Must(New(t.Context(), x, 16)), testkit.Must(New(t.Context(), x.Slice(0, n/3), 16))
+		for _, u := range []*Tree{tr, other} {
+			for _, limit := range []float64{-1, 0.1, 1, 1e6} { // no pair is closer than −1
+				step := func(distance float64) float64 {
+					if distance > limit {
+						return 0.5
+					}
+					return 1
+				}
+				pairs, rows, columns, err := tr.Pairs(t.Context(), u, SquaredEuclidean, step, 1)
+				testkit.OK(t, err)
+				wantRows, wantColumns := make([]float64, tr.LeafCount()), make([]float64, u.LeafCount())
+				for l := range wantRows {
+					wantRows[l] = 0.5 * float64(len(u.Order))
+				}
+				for l := range wantColumns {
+					wantColumns[l] = 0.5 * float64(len(tr.Order))
+				}
+				for _, p := range pairs {
+					wantRows[p.A] -= 0.5 * float64(u.Start[p.B+1]-u.Start[p.B])
+					wantColumns[p.B] -= 0.5 * float64(tr.Start[p.A+1]-tr.Start[p.A])
+					if u == tr && p.A != p.B {
+						wantRows[p.B] -= 0.5 * float64(tr.Start[p.A+1]-tr.Start[p.A])
+						wantColumns[p.A] -= 0.5 * float64(u.Start[p.B+1]-u.Start[p.B])
+					}
+				}
+				if !slices.Equal(rows, wantRows) || !slices.Equal(columns, wantColumns) {
+					t.Errorf("%s, limit %g, %d pairs: sums of rows %v, want %v; of columns %v, want %v", name, limit,
+						len(pairs), rows, wantRows, columns, wantColumns)
+				}
+			}
+		}
+	}
+}
+
 // checkPairs compares Pairs with all pairs of points, for the kernel exp(−distance/scale).
 func checkPairs(t *testing.T, name string, x points.Points, tr, u *Tree, metric Metric, scale float64) {
 	k := func(distance float64) float64 { return math.Exp(-distance / scale) }
