@@ -160,6 +160,12 @@ func TestDidYouMean(t *testing.T) {
 	krrlab: unknown flag: --sep; say separator=… in --format (see krrlab fit --help)
 1$ fit --train a.csv --separator ;
 	with cells separated by a semicolon
+2$ fit --train a.csv --neighbors 9
+	unknown flag: --neighbors; say --precond "vecchia neighbors=…" (see
+2$ fit --train a.csv --degree 2
+	unknown flag: --degree; say --kernel "polynomial degree=…" (see
+2$ predict m.krr --degree 2
+	unknown flag: --degree (see
 2$ predict --input a.csv
 	unknown flag
 1$ fit --train -

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // didYouMean returns the end of an error message that suggests prefix+word, or "" if word is "".
@@ -77,10 +81,30 @@ func flagError(cmd *cobra.Command, options *schema.Schema, err error) error {
 			return usagef("%w; say %s=… in --%s", err, key, owner.Name)
 		}
 	}
+	if flag, value := valueWithOption(typed); flag != "" && cmd.Flags().Lookup(flag) != nil {
+		return usagef("%w; say --%s %q", err, flag, value)
+	}
 	if isSynonym && cmd.Flags().Lookup(ours) != nil {
 		return usagef("%w; did you mean --%s?", err, ours)
 	}
 	return usagef("%w%s", err, didYouMean("--", schema.Nearest(typed, names)))
+}
+
+// valueWithOption returns the flag, precond or kernel, that has an option of this name in its value, and an example of
+// such a value, such as "nystrom features=…". It returns "" if there is none.
+func valueWithOption(name string) (flag, value string) {
+	for _, k := range stage.Kinds() {
+		zero := reflect.New(reflect.TypeOf(k.Zero))
+		if !strings.HasSuffix(k.Name, ":") && schema.Of(zero.Interface()).Lookup(name) != nil {
+			return "precond", k.Name + " " + name + "=…"
+		}
+	}
+	for _, k := range kernel.Names() {
+		if _, _, err := kernel.Parse(k + " " + name + "=1"); err == nil {
+			return "kernel", k + " " + name + "=…"
+		}
+	}
+	return "", ""
 }
 
 // checkDataName returns an error if typed is neither a data set of the registry nor a packed folder. It accepts "".
