@@ -81,11 +81,11 @@ func flagError(cmd *cobra.Command, options *schema.Schema, err error) error {
 			return usagef("%w; say %s=… in --%s", err, key, owner.Name)
 		}
 	}
-	if flag, value := valueWithOption(typed); flag != "" && cmd.Flags().Lookup(flag) != nil {
-		return usagef("%w; say --%s %q", err, flag, value)
-	}
 	if isSynonym && cmd.Flags().Lookup(ours) != nil {
 		return usagef("%w; did you mean --%s?", err, ours)
+	}
+	if flag, value := valueWithOption(typed); flag != "" && cmd.Flags().Lookup(flag) != nil {
+		return usagef("%w; say --%s %q", err, flag, value)
 	}
 	return usagef("%w%s", err, didYouMean("--", schema.Nearest(typed, names)))
 }
