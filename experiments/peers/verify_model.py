@@ -33,7 +33,7 @@ def load(name):
     if meta.get("format") != "krrlab-model" or meta["version"] > 5 or (new := sorted(set(meta) - set(KNOWN))):
         refuse(f"{name}: version {meta.get('version')}, with {new} that this script does not know")
     if meta.get("weighted"):
-        refuse(f"{name}: fitted with weights, which the file does not have: its residual cannot be recomputed")
+        refuse(f"{name}: fitted with weights, which this script does not use: krrlab verify does")
     if x.shape != (n, d) or c.shape != (n, meta["t"]) or not np.isfinite(x).all() or not np.isfinite(c).all():
         refuse(f"{name}: x {x.shape} and c {c.shape}, want finite ({n}, {d}) and ({n}, {meta['t']})")
     return meta, c, x
