@@ -35,8 +35,8 @@ type Header struct {
 	Shape        []int  // length of each dimension
 }
 
-// Size returns the number of elements, and false if a length is negative or the number exceeds math.MaxInt/16, so that
-// the number of bytes of 8-byte elements does not overflow.
+// Size returns the number of elements, and false if a length is negative or the number exceeds math.MaxInt/16. Up to
+// this limit, the number of bytes of 8-byte elements does not overflow.
 func (h Header) Size() (int, bool) {
 	size := 1
 	for _, n := range h.Shape {
@@ -282,7 +282,7 @@ func writeHeader(w io.Writer, h Header) error {
 
 // ReadHeader reads the header. The next byte of r is then the first of the elements.
 func ReadHeader(r io.Reader) (Header, error) {
-	const cut = "header cut short"
+	const cutShort = "header cut short"
 	var pre [len(magicV1) + 4]byte // magic number, version, and length of the header in 2 or 4 bytes
 	if err := readFull(r, pre[:len(Magic)], "no header"); err != nil {
 		return Header{}, err
@@ -290,7 +290,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 	if string(pre[:len(Magic)]) != Magic {
 		return Header{}, errors.New("npy: not an array in .npy format")
 	}
-	if err := readFull(r, pre[len(Magic):len(magicV1)], cut); err != nil {
+	if err := readFull(r, pre[len(Magic):len(magicV1)], cutShort); err != nil {
 		return Header{}, err
 	}
 	version, length := pre[len(Magic)], pre[len(magicV1):]
@@ -300,7 +300,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 	if version == 1 {
 		length = length[:2]
 	}
-	if err := readFull(r, length, cut); err != nil {
+	if err := readFull(r, length, cutShort); err != nil {
 		return Header{}, err
 	}
 	n := binary.LittleEndian.Uint32(pre[len(magicV1):]) // with version 1, the upper two bytes are 0
@@ -308,7 +308,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 		return Header{}, fmt.Errorf("npy: header of %d bytes; at most %d are read", n, maxHeader)
 	}
 	dict := make([]byte, n)
-	if err := readFull(r, dict, cut); err != nil {
+	if err := readFull(r, dict, cutShort); err != nil {
 		return Header{}, err
 	}
 	return parseDict(string(dict))
