@@ -17,6 +17,9 @@ const (
 	minRowsPerClass   = 5
 	// maxTarget is the largest absolute value of a regression target. Sums of squares of such numbers do not overflow.
 	maxTarget = 1e100
+	// maxIndexed is the largest number of texts that answers.codeOf contains, which limits its memory. A larger value
+	// stores fewer repeated texts.
+	maxIndexed = 4096
 )
 
 // answers collects the answers of a file as texts. setAnswers interprets them.
@@ -30,7 +33,6 @@ type answers struct {
 // addRow appends the answer of a row, which stands in the given line. It returns an error if the memory budget is
 // exceeded.
 func (a *answers) addRow(s *Source, text string, line int) error {
-	const maxIndexed = 4096 // texts in codeOf, which limits its memory
 	size := intGrowth
 	k, ok := a.codeOf[text]
 	if !ok {
@@ -129,7 +131,7 @@ type answerForms struct {
 
 // guessTask chooses the task for answers of the given forms, or returns an error if the answers suit neither task.
 func (a *answers) guessTask(s *Source, forms answerForms) (string, error) {
-	n, rows := len(a.codes), make([]int, len(a.texts))
+	n, rows := len(a.codes), make([]int, len(a.texts)) // rows[k] is the number of rows with text k
 	for _, k := range a.codes {
 		rows[k]++
 	}
@@ -178,7 +180,7 @@ func (a *answers) guessTask(s *Source, forms answerForms) (string, error) {
 // with too many distinct ones. The numeric labels of a classification are assumed to be whole, as those of a guessed
 // one are.
 func (d *Dataset) TaskHint() string {
-	n, k := d.Len(), len(d.Labels)
+	n, classCount := d.Len(), len(d.Labels)
 	if d.Task == Classification {
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for _, l := range d.Labels {
@@ -188,11 +190,11 @@ func (d *Dataset) TaskHint() string {
 			}
 			lo, hi = min(lo, v), max(hi, v)
 		}
-		if k < 3 {
+		if classCount < 3 {
 			return ""
 		}
 		return fmt.Sprintf("the answers, %d whole numbers from %g to %g, are taken for classes: if they are "+
-			"numbers, such as counts, say --task regression", k, lo, hi)
+			"numbers, such as counts, say --task regression", classCount, lo, hi)
 	}
 	values := map[float64]bool{}
 	for _, v := range d.Target {

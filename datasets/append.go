@@ -25,7 +25,7 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 			1+len(d.MoreTargets))
 	case tail.Dim() != d.Dim():
 		return nil, fmt.Errorf("%s: the rows to append have %d features, the others %d", tail.Name, tail.Dim(), d.Dim())
-	case d.givenGroups() || tail.givenGroups():
+	case d.hasGivenGroups() || tail.hasGivenGroups():
 		return nil, fmt.Errorf("%s: the numbers of given groups do not tell which rows of two data sets belong "+
 			"together: fit all rows anew", tail.Name)
 	}
@@ -106,7 +106,7 @@ func (d *Dataset) checkCoding(tail *Dataset) error {
 	return nil
 }
 
-// givenGroups reports whether the groups of the rows were given, so that no rule forms them.
-func (d *Dataset) givenGroups() bool {
+// hasGivenGroups reports whether the groups of the rows were given, so that no rule forms them.
+func (d *Dataset) hasGivenGroups() bool {
 	return d.Repeats == nil && d.Groups != nil || d.Repeats != nil && d.Repeats.Rule == "groups"
 }

@@ -16,8 +16,8 @@ import (
 // sets.
 const maxSimilarRatio = 3
 
-// maxHintFeatures is the largest number of features of sparse points for which AutoScaling compares spreads.
-const maxHintFeatures = 1 << 20
+// maxSparseFeatures is the largest number of features of sparse points for which AutoScaling compares spreads.
+const maxSparseFeatures = 1 << 20
 
 // AutoScaling returns the kind of scaling that Scale uses for "auto", and the reason if the spreads of the features
 // differ. The kind is "none" for bytes, for features that were computed from coordinates (Space), for sparse points
@@ -29,15 +29,15 @@ const maxHintFeatures = 1 << 20
 // scaled. A tenth of the features at most is ignored: those that vary least, if nine of ten rows have their smallest
 // value, or their largest one. Pixels at the edge do, and a feature in a smaller unit does not.
 func (d *Dataset) AutoScaling() (kind, reason string) {
-	c, sparse := d.X.(*points.CSR)
-	_, bytes := d.X.(*points.Bytes)
-	if d.Space != nil || bytes || sparse && c.D > maxHintFeatures {
+	c, isSparse := d.X.(*points.CSR)
+	_, isBytes := d.X.(*points.Bytes)
+	if d.Space != nil || isBytes || isSparse && c.D > maxSparseFeatures {
 		return "none", ""
 	}
 	if reason = d.describeSpread(); reason == "" {
 		return "none", ""
 	}
-	if sparse && c.NNZ() <= c.N*c.D/2 {
+	if isSparse && c.NNZ() <= c.N*c.D/2 {
 		return "none", "most entries are zero; " + reason + ": try --scale unit, which keeps zeros"
 	}
 	return "standard", reason

@@ -62,6 +62,7 @@ type bzip2Block struct {
 	err              error // error of unpacking
 }
 
+// newBzip2Reader returns a reader of the unpacked content of a file of the given size.
 func newBzip2Reader(file io.ReaderAt, size int64) io.Reader {
 	z := &bzip2Reader{file: io.NewSectionReader(file, 0, size)}
 	z.r = bufio.NewReaderSize(z.file, 1<<16)
@@ -115,20 +116,20 @@ func (z *bzip2Reader) cutBlock() (*bzip2Block, error) {
 	if !b.isEnd {
 		return b, nil
 	}
-	head := b.data[(contentBit+7)/8:]
-	head = head[:max(0, len(head)-len(z.buffer))]
+	header := b.data[(contentBit+7)/8:]
+	header = header[:max(0, len(header)-len(z.buffer))]
 	switch z.allCut = z.magic == 0; {
-	case z.allCut && len(head) == 0 && contentBit > b.firstBit: // nothing follows the last checksum
-	case !z.allCut && z.magicBit == 0 && bzipStreamHead.Match(head): // the next stream begins at a whole byte
-		z.level = head[3]
+	case z.allCut && len(header) == 0 && contentBit > b.firstBit: // nothing follows the last checksum
+	case !z.allCut && z.magicBit == 0 && bzipStreamHeader.Match(header): // the next stream begins at a whole byte
+		z.level = header[3]
 	default:
 		return nil, errBzip2
 	}
 	return b, nil
 }
 
-// bzipStreamHead matches the header of a stream.
-var bzipStreamHead = regexp.MustCompile(`^BZh[1-9]$`)
+// bzipStreamHeader matches the header of a stream.
+var bzipStreamHeader = regexp.MustCompile(`^BZh[1-9]$`)
 
 // findMagic reads on to the next magic number after the current one and returns the bit of z.buffer at which it begins.
 // If there is none within maxBzipBlock bytes it returns the end of z.buffer and magic = 0.
@@ -160,7 +161,7 @@ func (z *bzip2Reader) findMagic() (bit int, magic uint64) {
 // that.
 func (b *bzip2Block) unpack() {
 	stream, buffered, bufferedBits := append([]byte("BZh"), b.level), uint64(0), 0
-	put := func(v uint64, n int) { // appends n ≤ 48 bits; fewer than 8 bits remain buffered
+	appendBits := func(v uint64, n int) { // n ≤ 48; fewer than 8 bits remain buffered
 		buffered, bufferedBits = buffered<<n|v, bufferedBits+n
 		for ; bufferedBits >= 8; bufferedBits -= 8 {
 			stream = append(stream, byte(buffered>>(bufferedBits-8)))
@@ -168,7 +169,7 @@ func (b *bzip2Block) unpack() {
 	}
 	for bit := b.firstBit; bit < b.endBit; {
 		n := min(8-bit%8, b.endBit-bit)
-		put(uint64(b.data[bit/8]>>(8-bit%8-n))&(1<<n-1), n)
+		appendBits(uint64(b.data[bit/8]>>(8-bit%8-n))&(1<<n-1), n)
 		bit += n
 	}
 	if len(stream) >= 14 { // 4 bytes of header, 6 of magic number and 4 of checksum
@@ -177,8 +178,8 @@ func (b *bzip2Block) unpack() {
 	if b.isEnd {
 		return
 	}
-	put(bzipEndMagic, bzipMagicBits)
-	put(uint64(b.sum), bzipSumBits)
-	put(0, 7) // completes the last byte
+	appendBits(bzipEndMagic, bzipMagicBits)
+	appendBits(uint64(b.sum), bzipSumBits)
+	appendBits(0, 7) // completes the last byte
 	_, b.err = b.unpacked.ReadFrom(bzip2.NewReader(bytes.NewReader(stream)))
 }

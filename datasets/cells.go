@@ -14,8 +14,10 @@ import (
 var missingWords = strings.Split(`|na|n/a|n.a.|null|(null)|none|missing|nan|nat|?|-|--|---|.|..|...|\n|<na>|`+
 	`#n/a|#na|#n/a n/a|#null!|#div/0!|#value!|#ref!|#name?|#num!`, "|")
 
+// isMissing reports whether the cell stands for a missing value.
 func isMissing(cell string) bool {
-	return len(cell) < 12 && slices.Contains(missingWords, strings.ToLower(cell))
+	const maxLength = 11 // at least the length of the longest of missingWords: it saves the search for most cells
+	return len(cell) <= maxLength && slices.Contains(missingWords, strings.ToLower(cell))
 }
 
 // parseNumber is strconv.ParseFloat restricted to decimal numbers: hexadecimal numbers (0x10) and underscores (1_0) are
@@ -86,14 +88,15 @@ func isWord(text string) bool {
 	return isSyntaxError(err)
 }
 
-// boolean returns 1 for the word true and 0 for the word false, in any case; ok is false for other texts.
-func boolean(text string) (v float64, ok bool) {
+// parseBoolean returns 1 for the word true and 0 for the word false, in any case; ok is false for other texts.
+func parseBoolean(text string) (v float64, ok bool) {
 	if strings.EqualFold(text, "true") {
 		return 1, true
 	}
 	return 0, strings.EqualFold(text, "false")
 }
 
+// isFinite reports whether v is neither NaN nor infinite.
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // cellKind is the kind of content of a cell.

@@ -51,9 +51,9 @@ func (d *Dataset) check(missing missingValues) error {
 // checkAnswers is the part of check for the answers and weights of n points.
 func (d *Dataset) checkAnswers(n int) error {
 	hasBoth := d.Class != nil && d.Target != nil
-	otherTask := d.HasAnswers() && (d.Class != nil) != (d.Task == Classification)
-	otherTargets := len(d.MoreTargets) > 0 && (d.Target == nil || len(d.TargetNames) != 1+len(d.MoreTargets))
-	if hasBoth || otherTask || otherTargets {
+	taskDiffers := d.HasAnswers() && (d.Class != nil) != (d.Task == Classification)
+	targetsDiffer := len(d.MoreTargets) > 0 && (d.Target == nil || len(d.TargetNames) != 1+len(d.MoreTargets))
+	if hasBoth || taskDiffers || targetsDiffer {
 		return fmt.Errorf("the answers do not fit the task %v or the %d names of targets", d.Task, len(d.TargetNames))
 	}
 	for k, v := range append([][]float64{d.Weights, d.bestErrors}, d.TargetColumns()...) {

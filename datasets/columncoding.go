@@ -39,6 +39,7 @@ func (k *ColumnCoding) equal(o *ColumnCoding) bool {
 		(k.Dates == nil || *k.Dates == *o.Dates)
 }
 
+// isWords reports whether k codes a column of words, and not of dates.
 func isWords(k ColumnCoding) bool { return k.Dates == nil }
 
 // UnknownWords lists the words of a categorical column that have no feature, with the number of rows of each.
@@ -66,26 +67,26 @@ type columnCoder struct {
 }
 
 // sourceColumns returns the file columns that the named features were made of. For each column it returns its name, and
-// its category or nil.
-func sourceColumns(features []string, coded []ColumnCoding) (names []string, categories []*columnCoder) {
+// its coder, or nil for a column of numbers.
+func sourceColumns(features []string, coded []ColumnCoding) (names []string, coders []*columnCoder) {
 	unused := slices.Clone(coded)
 	for len(features) > 0 {
 		name, count := features[0], 1
 		var c *columnCoder
-		if i, base := firstCategory(features, unused); i >= 0 {
+		if i, base := firstCoding(features, unused); i >= 0 {
 			name, count, c = base, len(unused[i].suffixes()), newColumnCoder(unused[i])
 			unused = slices.Delete(unused, i, i+1)
 		}
-		names, categories, features = append(names, name), append(categories, c), features[count:]
+		names, coders, features = append(names, name), append(coders, c), features[count:]
 	}
-	return names, categories
+	return names, coders
 }
 
-// firstCategory returns the index in unused of the category that codes the first of the named features, and the name of
-// its column; notFound if there is none. A category that is given by the name of the column is preferred. Otherwise it
-// is the category with the smallest number among those that are given by a number and have the values or dates of these
+// firstCoding returns the index in unused of the coding whose features the first of the named features are, and the
+// name of its column; notFound if there is none. A coding that names its column is preferred. Otherwise it is the one
+// with the smallest number among those that give their column by a number and have the values or dates of these
 // features. Between numbers from the start of a row (0, 1, …) and from its end (-1, -2, …) the first in unused counts.
-func firstCategory(features []string, unused []ColumnCoding) (first int, name string) {
+func firstCoding(features []string, unused []ColumnCoding) (first int, name string) {
 	first = notFound
 	var firstNumber int
 	for i := range unused {
@@ -137,7 +138,7 @@ func (d *Dataset) SourceColumns() (columns []SourceColumn) {
 	for i := range d.ColumnCodings {
 		byColumn[d.ColumnCodings[i].Column] = &d.ColumnCodings[i]
 	}
-	names, categories := sourceColumns(d.Columns, d.ColumnCodings)
+	names, coders := sourceColumns(d.Columns, d.ColumnCodings)
 	for j, k := 0, 0; j < d.Dim(); k++ {
 		s := SourceColumn{Name: fmt.Sprintf("feature %d", j), FirstFeature: j, FeatureCount: 1}
 		if d.fileColumns != nil {
@@ -145,8 +146,8 @@ func (d *Dataset) SourceColumns() (columns []SourceColumn) {
 			s.Coding = byColumn[strconv.Itoa(d.fileColumns[j])]
 		}
 		if d.Columns != nil {
-			if s.Name, s.Coding = names[k], nil; categories[k] != nil {
-				s.Coding = &categories[k].ColumnCoding
+			if s.Name, s.Coding = names[k], nil; coders[k] != nil {
+				s.Coding = &coders[k].ColumnCoding
 			}
 		}
 		if s.Coding != nil {
@@ -157,6 +158,7 @@ func (d *Dataset) SourceColumns() (columns []SourceColumn) {
 	return columns
 }
 
+// newColumnCoder returns a coder of the column of k.
 func newColumnCoder(k ColumnCoding) *columnCoder {
 	c := &columnCoder{ColumnCoding: k, codeOf: map[string]int{}, valueSet: newWordSet(), missingValue: notFound,
 		unknownRows: map[string]int{}}
@@ -211,29 +213,30 @@ func (w *columnCoder) newCode(text string) (i int) {
 	return i
 }
 
-// sortValues sets Values to the sorted collected values, unless they were given, and returns the index in Values of
-// each code.
-func (w *columnCoder) sortValues() (place []int) {
+// sortValues sets Values to the sorted collected values, unless they were given, and returns the index in Values of the
+// value with each code.
+func (w *columnCoder) sortValues() (valueIndex []int) {
 	if w.index == nil {
 		w.Values = slices.Sorted(slices.Values(w.valueSet.words))
 	}
-	place = make([]int, len(w.Values))
-	for i := range place {
-		place[i] = i
+	valueIndex = make([]int, len(w.Values))
+	for i := range valueIndex {
+		valueIndex[i] = i
 		if w.index == nil {
-			place[i], _ = slices.BinarySearch(w.Values, w.valueSet.words[i])
+			valueIndex[i], _ = slices.BinarySearch(w.Values, w.valueSet.words[i])
 		}
 	}
-	return place
+	return valueIndex
 }
 
 // report notes which texts were read as a different value, and returns the unknown words, the most frequent first.
-// place has the index in Values of each code. report returns an error if no row has a known word.
-func (w *columnCoder) report(r *ReadReport, column string, place []int) (u UnknownWords, err error) {
+// valueIndex is the result of sortValues. report returns an error if no row has a known word.
+func (w *columnCoder) report(r *ReadReport, column string, valueIndex []int) (u UnknownWords, err error) {
 	var aliases []string
 	for text, code := range w.codeOf {
-		if v := w.Values[place[code]]; norm.NFC.String(text) != norm.NFC.String(v) { // texts with equal NFC look the same
-			aliases = append(aliases, equalWords(text, v))
+		// Texts with equal NFC look the same.
+		if v := w.Values[valueIndex[code]]; norm.NFC.String(text) != norm.NFC.String(v) {
+			aliases = append(aliases, equalityNote(text, v))
 		}
 	}
 	if slices.Sort(aliases); aliases != nil {
@@ -276,14 +279,14 @@ func (t *Table) finishCoder(d *Dataset, j, k int) (put func(row []float64, v flo
 		}
 		return w.Dates.setFeatures, nil
 	}
-	place := w.sortValues()
-	u, err := w.report(t.report, t.columnName(j), place)
+	valueIndex := w.sortValues()
+	u, err := w.report(t.report, t.columnName(j), valueIndex)
 	if u.Words != nil {
 		d.UnknownWords = append(d.UnknownWords, u)
 	}
 	return func(row []float64, v float64) {
 		if v >= 0 {
-			row[place[int(v)]] = 1
+			row[valueIndex[int(v)]] = 1
 		}
 	}, err
 }

@@ -97,6 +97,7 @@ type gzipMembers struct {
 	r *bufio.Reader
 }
 
+// ungzip unpacks all members of a gzip file.
 func ungzip(_ *Source, r *bufio.Reader) (io.Reader, error) {
 	z, err := gzip.NewReader(r)
 	if err == nil {
@@ -144,6 +145,7 @@ func unzstd(_ *Source, r *bufio.Reader) (io.Reader, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 }
 
+// unxz unpacks an xz file.
 func unxz(_ *Source, r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) }
 
 // zipMethods are the compression methods of zip archives, by number, that archive/zip does not support.
@@ -182,14 +184,14 @@ func (s *Source) unzip(*bufio.Reader) (io.Reader, error) {
 		})
 	}
 	var names []string
-	arrays := true
+	onlyArrays := true
 	files := slices.DeleteFunc(z.File, func(f *zip.File) bool {
 		return strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") ||
 			path.Base(f.Name) == ".DS_Store"
 	})
 	for _, f := range files {
 		names = append(names, f.Name)
-		arrays = arrays && strings.HasSuffix(f.Name, ".npy")
+		onlyArrays = onlyArrays && strings.HasSuffix(f.Name, ".npy")
 	}
 	switch {
 	case slices.Contains(names, "[Content_Types].xml"):
@@ -201,7 +203,7 @@ func (s *Source) unzip(*bufio.Reader) (io.Reader, error) {
 		return nil, s.fileFault("the zip archive has no file")
 	case files[0].Flags&1 != 0:
 		return nil, s.fileFault("the zip archive is encrypted: unpack it by %s", s.unpackCommand("zip"))
-	case arrays:
+	case onlyArrays:
 		s.arrays = files
 		return nil, nil
 	case len(files) > 1:
@@ -239,11 +241,12 @@ type cancelableReader struct {
 	err error
 }
 
-func (w *cancelableReader) Read(p []byte) (n int, err error) {
-	if w.err = cmp.Or(w.err, w.ctx.Err()); w.err == nil {
-		n, w.err = w.r.Read(p)
+// Read implements io.Reader.
+func (c *cancelableReader) Read(p []byte) (n int, err error) {
+	if c.err = cmp.Or(c.err, c.ctx.Err()); c.err == nil {
+		n, c.err = c.r.Read(p)
 	}
-	return n, w.err
+	return n, c.err
 }
 
 // readError converts an error from reading the stream into a *ParseError that explains it, at the given line or at 0

@@ -126,7 +126,7 @@ func TestUnreadFormats(t *testing.T) {
 // TestRegisterFormat checks that a format is refused if its name or one of its endings is invalid or belongs to
 // another format.
 func TestRegisterFormat(t *testing.T) {
-	read := (*Source).csv
+	read := (*Source).readCSV
 	for want, f := range map[string]Format{
 		"the name is taken":                               {Name: "csv", Read: read},
 		"want a name of lower-case letters":               {Name: "auto", Read: read},

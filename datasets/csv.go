@@ -11,7 +11,7 @@ import (
 
 func init() {
 	register(Format{Name: "csv", Endings: []string{".csv", ".txt", ".data"}, IsText: true, isDefault: true,
-		Read: (*Source).csv})
+		Read: (*Source).readCSV})
 }
 
 // csvReader reads a table from csv text.
@@ -24,19 +24,21 @@ type csvReader struct {
 	commentHeader []string // header found in a comment before the first row; nil for none
 }
 
+// Text implements Cells.
 func (r *textRow) Text(j int) string { return r.cells[j] }
 
+// Number implements Cells. ok is true for a short decimal number (parseShort).
 func (r *textRow) Number(j int) (v float64, ok bool) { return parseShort(r.cells[j]) }
 
-// csv reads a table that starts at the beginning of the file.
-func (s *Source) csv(o *ReadOptions) (*Dataset, error) { return s.ReadDelimited(nil, 1, o) }
+// readCSV reads a table that starts at the beginning of the file.
+func (s *Source) readCSV(o *ReadOptions) (*Dataset, error) { return s.ReadDelimited(nil, 1, o) }
 
 // ReadDelimited reads a table from the rest of the content. Its first line has the given number, counted from 1. The
 // cells of a row are separated as the options say, or by the separator that the first rows suggest. If columns is nil,
 // the columns are taken from the header, if there is one. The points of the result are dense.
 //
-// Records are split by encoding/csv. Columns that are not numeric, and missing cells, are counted to the end of the
-// file and reported together; any other fault ends the reading.
+// Columns that are not numeric, and missing cells, are counted to the end of the file and reported together; any other
+// fault ends the reading with a *ParseError.
 func (s *Source) ReadDelimited(columns []Column, line int, o *ReadOptions) (*Dataset, error) {
 	c := &csvReader{Table: s.newTable(o), linesBefore: line - 1}
 	if columns != nil {
@@ -66,13 +68,13 @@ func (c *csvReader) readRecords() error {
 			return err
 		}
 	}
-	limit := func() int {
+	maxBlocks := func() int { // parsed concurrently
 		if c.width() == 0 { // the columns are not known yet
 			return 1
 		}
 		return pipelineDepth()
 	}
-	return c.s.eachRow(c.nextLine, c.endsInQuotes, limit, c.splitBlock, func(r *textRow) error {
+	return c.s.eachRow(c.nextLine, c.endsInQuotes, maxBlocks, c.splitBlock, func(r *textRow) error {
 		if c.rows >= c.o.MaxRows {
 			return io.EOF
 		}
@@ -193,7 +195,8 @@ func (c *csvReader) widthError(line int, record []string) error {
 		remedy)
 }
 
-// splitError converts an error of encoding/csv into a *ParseError with the line.
+// splitError converts an error of encoding/csv, a *csv.ParseError, into a *ParseError of this package with the same
+// line.
 func (c *csvReader) splitError(err error) error {
 	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
 		reason := pe.Err.Error()

@@ -18,6 +18,7 @@ const (
 	Classification             // the answer is one of several labels
 )
 
+// String returns "regression" or "classification".
 func (t Task) String() string {
 	if t == Classification {
 		return "classification"
@@ -51,7 +52,7 @@ type Dataset struct {
 	// UnknownWords lists the words in columns of ColumnCodings that have no feature, because they are not among the
 	// Values of the column. Their features are all 0.
 	UnknownWords []UnknownWords
-	// Space says which coordinates the features were computed from; nil for other features.
+	// Space describes the coordinates that the features were computed from; nil for other features.
 	Space *Space
 	// Scaling is the scaling that was applied to X; nil if X is raw, as read from the file. Scale sets it, and parts of
 	// the data set (Slice, Subset, Holdout) have it too.

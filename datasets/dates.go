@@ -17,13 +17,13 @@ import (
 type DateCoding struct {
 	Form string `json:"form,omitempty"` // "date", or "time" for times of day without a date
 	// Order says which number comes first in 31/12/2024, "day" or "month". If it is "" or "auto", the cells decide.
-	Order string `json:"order,omitempty"`
-	First string `json:"first,omitempty"` // day from which days are counted: the first one of the training data
-	Times bool   `json:"times,omitempty"` // the cells have times of day
-	Zone  bool   `json:"zone,omitempty"`  // the times have a time zone and are converted to UTC
+	Order    string `json:"order,omitempty"`
+	First    string `json:"first,omitempty"` // day from which days are counted: the first one of the training data
+	HasTimes bool   `json:"times,omitempty"` // the cells have times of day
+	HasZone  bool   `json:"zone,omitempty"`  // the times have a time zone and are converted to UTC
 }
 
-// validate returns an error if the fields have values that no fit could have set.
+// validate returns an error, with the name of the column, if the fields have values that no fit could have set.
 func (d *DateCoding) validate(column string) error {
 	_, err := time.Parse(time.DateOnly, d.First)
 	if err := requireOneOf("order of dates", d.Order, []string{"", "auto", "day", "month"}); err != nil {
@@ -42,7 +42,7 @@ func (d *DateCoding) suffixes() []string {
 	if d.Form == "time" {
 		return hourSuffixes
 	}
-	if d.Times {
+	if d.HasTimes {
 		suffixes = append(suffixes, hourSuffixes...)
 	}
 	return append(suffixes, " weekday sin", " weekday cos", " year sin", " year cos")
@@ -62,17 +62,18 @@ var sinceEpoch = regexp.MustCompile(`^\d{9,19}(?:\.\d*)?$`)
 
 const (
 	secondsPerDay = 24 * 60 * 60
-	// codesPerDay is the number of seconds that a code has for one date. A time zone moves a time by up to one day, so
-	// the codes of a date range from the day before it, in local time, to two days after it.
+	// codesPerDay is the distance of the codes of two successive dates, in seconds. The conversion to UTC moves a time
+	// by less than a day, so the seconds since the midnight of its local date are between −1 and 2 days. They need
+	// three days; the fourth is a margin.
 	codesPerDay = 4 * secondsPerDay
 )
 
 // dateReader reads a column of dates. Each cell is represented by a code (encodeDate) until the end of the file,
-// because only then it may be known whether days or months come first. The code is negative if the cell leaves this
-// open.
+// because only then it may be known whether days or months come first. The code is negative if the day and the month of
+// the cell could be exchanged.
 type dateReader struct {
 	DateCoding
-	isFitted bool // a fit has set Dates
+	isFitted bool // a fit has set DateCoding
 
 	// Each of these is the first cell of its kind; "" if there is none.
 	dayFirstCell, monthFirstCell, ambiguousCell    string // first number: the day, the month, or possibly either
@@ -120,6 +121,7 @@ func (r *dateReader) parseCell(text string) (float64, error) {
 	return r.parseYearLast(text, date, seconds)
 }
 
+// formError returns the error for a cell that has none of the accepted forms.
 func (r *dateReader) formError(text string) error {
 	return fmt.Errorf("%s is no date or time that can be read: want forms such as 2024-12-31, "+
 		"2024-12-31T23:59:59+01:00, 31/12/2024 23:59, 23:59:59 or seconds since 1970", quote(text))
@@ -131,15 +133,15 @@ type dateParts struct{ time, zone, date bool }
 // checkParts records the parts of a cell, and returns an error if they are inconsistent with earlier cells or with the
 // fit.
 func (r *dateReader) checkParts(text string, has dateParts) error {
-	note := func(cell *string, applies bool) {
+	recordFirst := func(cell *string, applies bool) {
 		if applies && *cell == "" {
 			*cell = strings.Clone(text)
 		}
 	}
-	note(&r.zonedCell, has.time && has.zone)
-	note(&r.unzonedCell, has.time && !has.zone)
-	note(&r.datedCell, has.date)
-	note(&r.undatedCell, !has.date)
+	recordFirst(&r.zonedCell, has.time && has.zone)
+	recordFirst(&r.unzonedCell, has.time && !has.zone)
+	recordFirst(&r.datedCell, has.date)
+	recordFirst(&r.undatedCell, !has.date)
 	const fittedCellsHave = "; those of the fit have "
 	switch {
 	case r.datedCell != "" && r.undatedCell != "":
@@ -148,17 +150,17 @@ func (r *dateReader) checkParts(text string, has dateParts) error {
 		return fmt.Errorf("%s has a time zone, and %s has none: write one in all cells, such as Z for UTC, or in none",
 			quote(r.zonedCell), quote(r.unzonedCell))
 	case !r.isFitted:
-		r.Times, r.Zone = r.Times || has.time, r.zonedCell != ""
-	case has.time && has.date && !r.Times:
+		r.HasTimes, r.HasZone = r.HasTimes || has.time, r.zonedCell != ""
+	case has.time && has.date && !r.HasTimes:
 		r.ignoresTimes = true
 	case r.Form == "time" && has.date:
 		return fmt.Errorf("%s has a date%sa time alone", quote(text), fittedCellsHave)
 	case r.Form == "date" && !has.date:
 		return fmt.Errorf("%s has no date%sone", quote(text), fittedCellsHave)
-	case has.time && has.zone && !r.Zone:
+	case has.time && has.zone && !r.HasZone:
 		return fmt.Errorf("%s has a time zone%snone: leave it out, in the clock time of the fit", quote(text),
 			fittedCellsHave)
-	case has.time && !has.zone && r.Zone:
+	case has.time && !has.zone && r.HasZone:
 		return fmt.Errorf("%s has no time zone%sone: write it with one, such as Z for UTC", quote(text),
 			fittedCellsHave)
 	}
@@ -167,15 +169,15 @@ func (r *dateReader) checkParts(text string, has dateParts) error {
 
 // parseYearLast returns the code of a date whose cell has the year last.
 func (r *dateReader) parseYearLast(text, date string, seconds float64) (float64, error) {
-	t, notDayFirst := time.Parse("2-1-2006", date)
-	monthFirst, notMonthFirst := time.Parse("1-2-2006", date)
-	code, cell := encodeDate(t, seconds), &r.dayFirstCell
+	dayFirst, dayFirstErr := time.Parse("2-1-2006", date)
+	monthFirst, monthFirstErr := time.Parse("1-2-2006", date)
+	code, cell := encodeDate(dayFirst, seconds), &r.dayFirstCell
 	switch {
-	case notDayFirst != nil && notMonthFirst != nil:
+	case dayFirstErr != nil && monthFirstErr != nil:
 		return 0, r.formError(text)
-	case notDayFirst != nil:
+	case dayFirstErr != nil:
 		code, cell = encodeDate(monthFirst, seconds), &r.monthFirstCell
-	case notMonthFirst == nil:
+	case monthFirstErr == nil:
 		code, cell = -code, &r.ambiguousCell
 	}
 	*cell = cmp.Or(*cell, strings.Clone(text))
@@ -199,11 +201,11 @@ func parseTimeOfDay(m []string) (seconds float64, err error) {
 	hour, _ := strconv.Atoi(m[0])
 	minute, _ := strconv.Atoi(m[1])
 	second, _ := strconv.ParseFloat(cmp.Or(strings.Replace(m[2], ",", ".", 1), "0"), 64)
-	if half := strings.ToLower(m[3]); half != "" {
+	if amOrPM := strings.ToLower(m[3]); amOrPM != "" {
 		if hour < 1 || hour > 12 {
-			return 0, fmt.Errorf("the hour %d does not go with %s", hour, half)
+			return 0, fmt.Errorf("the hour %d does not go with %s", hour, amOrPM)
 		}
-		hour = hour%12 + map[string]int{"pm": 12}[half]
+		hour = hour%12 + map[string]int{"pm": 12}[amOrPM]
 	}
 	if hour > 23 || minute > 59 || second > 61 { // 60 and more is a leap second
 		return 0, fmt.Errorf("%s:%s:%v is no time of day", m[0], m[1], second)
@@ -224,23 +226,23 @@ func parseTimeOfDay(m []string) (seconds float64, err error) {
 	return seconds, nil
 }
 
-// encodeDate returns the code of a date and of the seconds since its midnight, which are between −1 and 3 days: the
-// digits of the date as the number yyyymmdd, times codesPerDay, plus the seconds and one day.
+// encodeDate returns the code of a date and of the seconds since its midnight: the digits of the date as the number
+// yyyymmdd, times codesPerDay, plus the seconds and one day. The seconds must be at least −1 day and below 3 days.
 func encodeDate(t time.Time, seconds float64) float64 {
-	year, month, date := t.Date()
-	return float64((year*100+int(month))*100+date)*codesPerDay + seconds + secondsPerDay
+	year, month, day := t.Date()
+	return float64((year*100+int(month))*100+day)*codesPerDay + seconds + secondsPerDay
 }
 
 // decodeSeconds returns the seconds since 1970 of a code.
 func (d *DateCoding) decodeSeconds(code float64) float64 {
-	swap := code < 0 && d.Order == "month"
+	isMonthFirst := code < 0 && d.Order == "month"
 	code = math.Abs(code)
 	digits := int(code / codesPerDay)
-	year, month, date := digits/10000, digits/100%100, digits%100
-	if swap {
-		month, date = date, month
+	year, month, day := digits/10000, digits/100%100, digits%100
+	if isMonthFirst {
+		month, day = day, month
 	}
-	t := time.Date(year, time.Month(month), date, 0, 0, 0, 0, time.UTC)
+	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
 	return float64(t.Unix()) + math.Mod(code, codesPerDay) - secondsPerDay
 }
 
@@ -285,6 +287,7 @@ func (r *dateReader) setRange(codes iter.Seq[float64]) {
 	}
 }
 
+// formatDay returns the date of a time in seconds since 1970, as 2024-12-31.
 func formatDay(seconds float64) string {
 	return time.Unix(int64(seconds), 0).UTC().Format(time.DateOnly)
 }
@@ -301,7 +304,7 @@ func (r *dateReader) String() string {
 			text += ", as in " + quote(example)
 		}
 	}
-	if r.Zone {
+	if r.HasZone {
 		text += ", in UTC"
 	}
 	if r.ignoresTimes {
@@ -328,7 +331,7 @@ func (d *DateCoding) setFeatures(row []float64, code float64) {
 	firstDay, _ := time.Parse(time.DateOnly, d.First) // validate and decideOrder ensure that it is a date
 	row[0] = (t - float64(firstDay.Unix())) / secondsPerDay
 	row = row[1:]
-	if d.Times {
+	if d.HasTimes {
 		cycle(secondOfDay, secondsPerDay)
 	}
 	day := (t - secondOfDay) / secondsPerDay // whole days since 1970-01-01, a Thursday

@@ -28,6 +28,7 @@ type deformation struct {
 	Sigma  float64 // σ ≥ 0: 0 omits the elastic part
 }
 
+// String describes the distribution for the source of a data set.
 func (d deformation) String() string {
 	return fmt.Sprintf("shifts to %g pixels, rotations to %g degrees, elastic α = %g, σ = %g", d.Shift, d.Rotate,
 		d.Alpha, d.Sigma)
@@ -37,10 +38,10 @@ func (d deformation) String() string {
 // number, and the deformation is a function of g and the number.
 func (d deformation) deformRows(ctx context.Context, x *points.Dense32, firstRow int, g rng.Stream,
 	draw func(i int, picture []float32)) error {
-	const block = 64
-	return accel.ForEach(ctx, max(0, x.N-firstRow+block-1)/block, func(_, b int) {
+	const blockRows = 64 // rows for which a thread allocates its memory once
+	return accel.ForEach(ctx, max(0, x.N-firstRow+blockRows-1)/blockRows, func(_, b int) {
 		f, picture := newDeformer(d, int(math.Sqrt(float64(x.D)))), make([]float32, x.D)
-		for i := firstRow + b*block; i < min(firstRow+(b+1)*block, x.N); i++ {
+		for i := firstRow + b*blockRows; i < min(firstRow+(b+1)*blockRows, x.N); i++ {
 			draw(i, picture)
 			f.apply(x.Row(i), picture, g.Sub("row", uint64(i)))
 		}
@@ -57,6 +58,7 @@ type deformer struct {
 	field        [2][]float64 // the two components of the displacement, side² numbers each
 }
 
+// newDeformer returns a deformer of pictures of side×side pixels.
 func newDeformer(d deformation, side int) *deformer {
 	f := &deformer{deformation: d, side: side}
 	if d.Alpha == 0 || d.Sigma <= 0 {
@@ -73,8 +75,8 @@ func newDeformer(d deformation, side int) *deformer {
 	for k := range f.filter {
 		f.filter[k] /= sum
 	}
-	wide := side + 2*r
-	f.noise, f.filteredRows = make([]float64, wide*wide), make([]float64, wide*side)
+	paddedSide := side + 2*r
+	f.noise, f.filteredRows = make([]float64, paddedSide*paddedSide), make([]float64, paddedSide*side)
 	f.field = [2][]float64{make([]float64, side*side), make([]float64, side*side)}
 	return f
 }
@@ -82,7 +84,7 @@ func newDeformer(d deformation, side int) *deformer {
 // drawField sets the displacement field to α·(G_σ ∗ u), with u drawn from g. The noise extends beyond the picture by
 // the radius of the filter, so that the field has the same strength at the border as inside.
 func (f *deformer) drawField(g rng.Stream) {
-	wide, n := f.side+len(f.filter)-1, f.side
+	paddedSide, n := f.side+len(f.filter)-1, f.side
 	for axis, field := range f.field {
 		g.Sub("field", uint64(axis)).Float64s(f.noise, 0)
 		for i, v := range f.noise {
@@ -90,10 +92,10 @@ func (f *deformer) drawField(g rng.Stream) {
 		}
 		clear(f.filteredRows)
 		clear(field)
-		for y := range wide {
+		for y := range paddedSide {
 			row := f.filteredRows[y*n : (y+1)*n]
 			for k, w := range f.filter {
-				floats.AddScaled(row, w, f.noise[y*wide+k:y*wide+k+n])
+				floats.AddScaled(row, w, f.noise[y*paddedSide+k:y*paddedSide+k+n])
 			}
 		}
 		for k, w := range f.filter {
@@ -109,9 +111,9 @@ func (f *deformer) apply(dst, src []float32, g rng.Stream) {
 		f.drawField(g)
 	}
 	u := g.Sub("affine")
-	sym := func(i uint64) float64 { return 2*u.Float64(i) - 1 }
-	tx, ty := f.Shift*sym(0), f.Shift*sym(1)
-	sin, cos := math.Sincos(f.Rotate * sym(2) * math.Pi / 180)
+	symmetric := func(i uint64) float64 { return 2*u.Float64(i) - 1 } // uniform in (−1, 1)
+	tx, ty := f.Shift*symmetric(0), f.Shift*symmetric(1)
+	sin, cos := math.Sincos(f.Rotate * symmetric(2) * math.Pi / 180)
 	c := float64(f.side-1) / 2
 	for y := range f.side {
 		for x := range f.side {

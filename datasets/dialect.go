@@ -41,6 +41,7 @@ func ParseSeparator(word string) (rune, error) {
 	return 0, fmt.Errorf("separator %s: want auto, one character, or comma, semicolon, tab, pipe or blank", quote(word))
 }
 
+// separatorName returns the name of a separator, or the character in quotes if it has no name.
 func separatorName(sep rune) string {
 	for _, s := range separators {
 		if sep == s.sep {
@@ -87,7 +88,7 @@ func splitRecords(text []byte, sep, comment rune, visit func(cells []string, lin
 }
 
 // splitPlainRecords is splitRecords for text without quotes and comments.
-func splitPlainRecords(text string, sep rune, visit func(cells []string, line, next int) bool) {
+func splitPlainRecords(text string, sep rune, visit func(cells []string, line, nextLine int) bool) {
 	var cells []string
 	lineCount, separator := 0, string(sep)
 	for line := range strings.Lines(text) {
@@ -156,7 +157,7 @@ func isRowNameHeader(rows [][]string, width int) bool {
 // share of cells that contain another separator. It returns an error if two separators have the best score; only a
 // blank yields to another separator. If no separator gives two cells, the table has one column.
 func chooseSeparator(head []byte, comment rune) (sep rune, reason string, err error) {
-	best, rival := 0.0, rune(0)
+	bestScore, rival := 0.0, rune(0) // rival is another separator with the best score, or 0
 	for _, s := range separators {
 		rows := firstRows(head, s.sep, comment)
 		width, rowsOfWidth := commonWidth(rows)
@@ -176,11 +177,11 @@ func chooseSeparator(head []byte, comment rune) (sep rune, reason string, err er
 			}
 		}
 		score := float64(rowsOfWidth)/float64(len(rows)) + float64(numbers)/float64(cells)
-		if sep != 0 && score == best && s.sep != ' ' {
+		if sep != 0 && score == bestScore && s.sep != ' ' {
 			rival = s.sep
 		}
-		if sep == 0 || score > best {
-			sep, best, rival = s.sep, score, 0
+		if sep == 0 || score > bestScore {
+			sep, bestScore, rival = s.sep, score, 0
 			reason = fmt.Sprintf("%d cells in %d of %d rows", width, rowsOfWidth, len(rows))
 		}
 	}
@@ -252,8 +253,8 @@ func gatherEvidence(firstRow []string, nextRows [][]string, target int) *headerE
 //
 // A column of numbers below a word indicates a header. So do numbers in the first row that count the columns or
 // increase, as years and wavelengths do, next to a word that is in no other row. Words that are in other rows too
-// indicate that there is no header. It returns an error if the evidence is contradictory. The least numbers of rows and
-// columns in the conditions are judgments: few numbers may rise or count by chance.
+// indicate that there is no header. It returns an error if the evidence is contradictory. The smallest numbers of rows
+// and columns in the conditions are judgments: few numbers may increase or count by chance.
 func guessHeader(firstRow []string, nextRows [][]string, target int) (isHeader bool, reason string, err error) {
 	const either = "say --format header=yes if it is a header, --format header=no if it is none"
 	e := gatherEvidence(firstRow, nextRows, target)

@@ -34,24 +34,25 @@ func (t *Table) faultsOf(j int) *columnFaults {
 	return t.columns[j].faults
 }
 
+// addMissing counts a missing cell, whose error is fault.
 func (f *columnFaults) addMissing(fault *ParseError) {
 	f.missingCells++
 	f.missing = cmp.Or(f.missing, fault)
 }
 
-// noteMissing records a missing cell of a feature.
-func (t *Table) noteMissing(line, j int, cell string) {
+// recordMissing records a missing cell of a feature.
+func (t *Table) recordMissing(line, j int, cell string) {
 	if t.report.Missing++; !t.o.KeepMissing {
 		_, err := parseFinite(cell)
 		t.faultsOf(j).addMissing(t.cellFault(line, j, err))
 	}
 }
 
-// noteNonNumber records a cell of a feature that is not a number. It returns an error if no flag of the command can
+// recordNonNumber records a cell of a feature that is not a number. It returns an error if no flag of the command can
 // repair the fault.
-func (t *Table) noteNonNumber(line, j int, cell string) error {
+func (t *Table) recordNonNumber(line, j int, cell string) error {
 	if isMissing(cell) {
-		t.noteMissing(line, j, cell)
+		t.recordMissing(line, j, cell)
 		return nil
 	}
 	_, err := parseFinite(cell)

@@ -148,6 +148,7 @@ type byteCounter struct {
 	progress       func(file string, received, total int64)
 }
 
+// Write implements io.Writer.
 func (c *byteCounter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.written += int64(n)

@@ -46,6 +46,7 @@ func (d *Dataset) arrays() (kind string, unit float64, all []points.Array) {
 	return kind, unit, all
 }
 
+// convertInts returns v as a slice of elements of type T.
 func convertInts[T int32 | int64](v []int) []T {
 	out := make([]T, len(v))
 	for i, k := range v {

@@ -34,6 +34,7 @@ var formats struct {
 	all []*Format
 }
 
+// formatName matches valid names of formats.
 var formatName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
 // RegisterFormat adds a file format. Call it in main or in an init function. It returns an error, and changes nothing,

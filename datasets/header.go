@@ -125,7 +125,7 @@ func (t *Table) matchByName(firstRow []string) (matched bool, err error) {
 			missing = append(missing, name)
 			continue
 		case caseDiffers:
-			renamed = append(renamed, equalWords(firstRow[j], name))
+			renamed = append(renamed, equalityNote(firstRow[j], name))
 		}
 		firstRow[j] = name
 		t.featureColumns = append(t.featureColumns, j)

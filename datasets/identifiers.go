@@ -16,20 +16,21 @@ var identifierName = regexp.MustCompile(`^(?i:id|uuid|guid)$|(?i:[ _.-]id)$|[a-z
 
 // isIdentifier reports whether a column probably identifies the rows and is not a feature. Its values, apart from
 // missing ones, must be whole numbers. In addition its name must be that of an identifier, or it must have at least ten
-// values that are all distinct and cover at least half of their range.
+// values that are all distinct and cover at least half of their range. Both numbers are judgments.
 func isIdentifier(name string, values iter.Seq[float64]) bool {
 	hasIDName := identifierName.MatchString(name)
-	first := map[float64]bool{} // some of the first values, as most columns of whole numbers soon repeat one of them
+	// The first 100 values; most columns of whole numbers soon repeat one of them.
+	firstValues := map[float64]bool{}
 	lo, hi, count := math.Inf(1), math.Inf(-1), 0
 	for v := range values {
 		if math.IsNaN(v) {
 			continue
 		}
-		if v != math.Trunc(v) || !hasIDName && first[v] {
+		if v != math.Trunc(v) || !hasIDName && firstValues[v] {
 			return false
 		}
-		if !hasIDName && len(first) < 100 {
-			first[v] = true
+		if !hasIDName && len(firstValues) < 100 {
+			firstValues[v] = true
 		}
 		lo, hi, count = min(lo, v), max(hi, v), count+1
 	}

@@ -15,7 +15,7 @@ import (
 func init() {
 	register(Format{Name: "idx", Answers: "in a separate file", Recognize: func(s *Source) (reason string, ok bool) {
 		return "it begins with two zeros", bytes.HasPrefix(s.Head(), []byte{0, 0})
-	}, Read: (*Source).idx})
+	}, Read: (*Source).readIDX})
 }
 
 // Magic numbers of the idx format of MNIST: unsigned bytes in 3 dimensions and in 1.
@@ -27,9 +27,9 @@ const (
 // maxSide is the largest height or width of an image in pixels, a judgment that excludes damaged headers.
 const maxSide = 1 << 12
 
-// idx reads images, each as one point with pixels 0 … 255, and the labels from a second file in the same folder, unless
-// o.Target is "none".
-func (s *Source) idx(o *ReadOptions) (*Dataset, error) {
+// readIDX reads images, each as one point with pixels 0 … 255, and the labels from a second file in the same folder,
+// unless o.Target is "none".
+func (s *Source) readIDX(o *ReadOptions) (*Dataset, error) {
 	size, err := s.idxHeader(idxImages, 3)
 	if err != nil {
 		return nil, err

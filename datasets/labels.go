@@ -47,7 +47,7 @@ func (d *Dataset) setClasses(r *ReadReport, a *answers) {
 	for k, text := range a.texts {
 		_, isNumber := wholeValue(text)
 		if label := set.words[class[k]]; text != label && !(isNumber && !strings.ContainsAny(text, "eE")) {
-			merged = append(merged, equalWords(text, label)) // no note for 1, +1 and 1.0
+			merged = append(merged, equalityNote(text, label)) // no note for 1, +1 and 1.0
 		}
 	}
 	if merged != nil {
@@ -91,12 +91,12 @@ func sortLabels(labels []string) {
 // text, else the one that denotes the same number, boolean or Unicode text, else the only one that differs in case
 // alone.
 func (d *Dataset) ClassIn(labels []string) []int {
-	index, place := newWordIndex(labels), make([]int, len(d.Labels))
+	index, indexIn := newWordIndex(labels), make([]int, len(d.Labels))
 	for i, l := range d.Labels {
-		place[i], _ = index.find(l)
-		place[i] = max(place[i], notFound)
+		indexIn[i], _ = index.find(l)
+		indexIn[i] = max(indexIn[i], notFound)
 	}
-	return place
+	return indexIn
 }
 
 // CheckLabels returns a one-line note about the labels of d's rows that are not in labels, with their number of rows,
@@ -108,7 +108,7 @@ func (d *Dataset) CheckLabels(labels []string) (note string, err error) {
 	for c, n := range d.rowsOfClasses() {
 		i, caseDiffers := index.find(d.Labels[c])
 		if caseDiffers {
-			equalPairs = append(equalPairs, equalWords(d.Labels[c], labels[i]))
+			equalPairs = append(equalPairs, equalityNote(d.Labels[c], labels[i]))
 		} else if i < 0 && n > 0 {
 			unknownLabels, unknownRows = append(unknownLabels, d.Labels[c]), unknownRows+n
 		}

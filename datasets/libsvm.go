@@ -16,7 +16,7 @@ const maxColumn = math.MaxInt32 - 1
 
 func init() {
 	register(Format{Name: "libsvm", Endings: []string{".libsvm", ".svm"}, IsText: true, Answers: "first in each line",
-		Recognize: isLibsvm, Read: (*Source).libsvm})
+		Recognize: isLibsvm, Read: (*Source).readLibsvm})
 }
 
 // isLibsvm reports whether at least half of the lines with content consist of items index:value, after an optional
@@ -40,14 +40,14 @@ func isLibsvm(s *Source) (reason string, ok bool) {
 	return "items index:value", itemLines > 0 && otherLines <= itemLines
 }
 
-// libsvm reads lines of the form "answer index:value …" with increasing indices from 1. Text after # is a comment. A
-// line that begins with # and may be a row is an error, unless o.Comment decides: lines that begin with o.Comment are
+// readLibsvm reads lines of the form "answer index:value …" with increasing indices from 1. Text after # is a comment.
+// A line that begins with # and may be a row is an error, unless o.Comment decides: lines that begin with o.Comment are
 // comments, and with "none" no line is, and # may begin an answer. If o.Target is "none", the answers may be missing.
 // The points are sparse.
-func (s *Source) libsvm(o *ReadOptions) (*Dataset, error) {
+func (s *Source) readLibsvm(o *ReadOptions) (*Dataset, error) {
 	x := &points.CSR{Ptr: []int{0}}
 	var a answers
-	widestLine, err := s.libsvmRows(x, &a, o) // widestLine is the line of the largest index
+	widestLine, err := s.readLibsvmRows(x, &a, o) // widestLine is the line of the largest index
 	if err != nil {
 		return nil, err
 	}
@@ -81,16 +81,16 @@ func (s *Source) libsvm(o *ReadOptions) (*Dataset, error) {
 	return d, s.setAnswers(d, &a, o, nil)
 }
 
-// libsvmRows sets x to the rows and appends their answers to a. It returns the line of the largest index.
-func (s *Source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widestLine int, err error) {
+// readLibsvmRows sets x to the rows and appends their answers to a. It returns the line of the largest index.
+func (s *Source) readLibsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widestLine int, err error) {
 	var columns chunkedSlice[int32]
 	var values chunkedSlice[float64]
-	nextLine, size := 1, 0
+	nextLine, entryCount := 1, 0
 	neverInQuotes := func([]byte) bool { return false }
 	err = s.eachRow(1, neverInQuotes, pipelineDepth, func(b *block) {
 		line := b.line
 		for text := range bytes.Lines(b.text) {
-			b.rows = append(b.rows, s.libsvmLine(b, text, line, o))
+			b.rows = append(b.rows, s.parseLibsvmLine(b, text, line, o))
 			line++
 		}
 	}, func(r *textRow) error {
@@ -110,8 +110,8 @@ func (s *Source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widestLi
 		}
 		columns.appendAll(r.indices)
 		values.appendAll(r.numbers)
-		size += len(r.indices)
-		x.Ptr = append(x.Ptr, size)
+		entryCount += len(r.indices)
+		x.Ptr = append(x.Ptr, entryCount)
 		if err := s.reserve((float64Growth+int32Growth)*len(r.indices)+intGrowth, len(a.codes)); err != nil {
 			return err
 		}
@@ -128,8 +128,8 @@ func (s *Source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widestLi
 const missingLabel = "the line has no label: it begins with index:value. " +
 	"A fit wants one in each line; to predict, say --target none"
 
-// libsvmLine parses a line and appends its nonzeros to those of b. The answer is "" if the line has none.
-func (s *Source) libsvmLine(b *block, text []byte, line int, o *ReadOptions) (r textRow) {
+// parseLibsvmLine parses a line and appends its nonzeros to those of b. The answer is "" if the line has none.
+func (s *Source) parseLibsvmLine(b *block, text []byte, line int, o *ReadOptions) (r textRow) {
 	r.line = line
 	fail := func(item int, format string, args ...any) textRow {
 		r.err = s.Fault(line, item, format, args...)

@@ -149,6 +149,7 @@ func (i *Info) Describe() string {
 	return fmt.Sprintf("%s, n = %d, d = %d, %d test rows", s, i.N, i.D, i.TestN)
 }
 
+// String describes both data sets, one line for each.
 func (p *TrainTest) String() string {
 	out := fmt.Sprintf("%-8s %s\n%-8s %s\n", "training", p.Train.String(), "test", p.Test.String())
 	if p.Info != nil && p.Info.Note != "" {

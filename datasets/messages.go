@@ -39,6 +39,7 @@ func nameList(names []string) string {
 	return listed(quoted(names))
 }
 
+// quoted returns each name in quotes.
 func quoted(names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {

@@ -22,7 +22,7 @@ func init() {
 	recognize := func(s *Source) (reason string, ok bool) {
 		return "", s.arrays != nil || bytes.HasPrefix(s.Head(), []byte(npy.Magic))
 	}
-	register(Format{Name: "npy", Endings: []string{".npy", ".npz"}, Recognize: recognize, Read: (*Source).npy})
+	register(Format{Name: "npy", Endings: []string{".npy", ".npz"}, Recognize: recognize, Read: (*Source).readNPY})
 }
 
 // array is a NumPy array as a matrix of n rows and d columns, of numbers or of texts.
@@ -150,6 +150,7 @@ type arrayRow struct {
 	columns []arrayColumn
 }
 
+// arrayColumn is column j of an array.
 type arrayColumn struct {
 	*array
 	j int
@@ -186,11 +187,13 @@ func (a *array) columnNames() []string {
 	return names
 }
 
+// Text implements Cells.
 func (r *arrayRow) Text(j int) string {
 	c := r.columns[j]
 	return c.text(r.row, c.j)
 }
 
+// Number implements Cells.
 func (r *arrayRow) Number(j int) (v float64, ok bool) {
 	c := r.columns[j]
 	return c.number(r.row, c.j)
@@ -203,8 +206,8 @@ type chosenArrays struct {
 	named []*array // vectors of the columns that other options name
 }
 
-// npy reads a matrix and, from an archive, the other arrays that contain answers or that options name.
-func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
+// readNPY reads a matrix and, from an archive, the other arrays that contain answers or that options name.
+func (s *Source) readNPY(o *ReadOptions) (*Dataset, error) {
 	arrays, err := s.readArrays(o)
 	if err != nil {
 		return nil, err
@@ -376,6 +379,7 @@ func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (chosen chosenArr
 	return chosen, nil
 }
 
+// describe names the array, with its shape, in messages.
 func (a *array) describe() string { return fmt.Sprintf("%s of shape %v", quoteIfLong(a.name), a.Shape) }
 
 // readMember reads the header of an array of the archive, and calls read to read its elements.

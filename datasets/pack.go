@@ -22,7 +22,7 @@ const (
 	packVersion  = 1
 )
 
-// manifest is the description of a TrainTest without its numbers. These are arrays in other files of the same folder.
+// manifest describes a TrainTest without its numbers, which are arrays in other files of the same folder.
 type manifest struct {
 	Version    int            `json:"version"`
 	Sum        string         `json:"sha256"` // checksum of the manifest as JSON in one line with Sum = ""
@@ -56,7 +56,7 @@ type packedPart struct {
 
 // packedArray describes an array in a .npy file.
 type packedArray struct {
-	Name  string   `json:"name"` // the file is ROLE-NAME.npy
+	Name  string   `json:"name"` // the file is train-NAME.npy or test-NAME.npy
 	Shape []int    `json:"shape"`
 	Sums  []string `json:"sha256"` // checksum of each 4 MiB of the elements
 }
@@ -77,15 +77,16 @@ func Pack(dir string, p *TrainTest) (err error) {
 	if err != nil {
 		return err
 	}
-	m.Sum = m.sum()
+	m.Sum = m.checksum()
 	return atomicfile.Write(filepath.Join(dir, manifestName), func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "\t")
-		return e.Encode(m)
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "\t")
+		return encoder.Encode(m)
 	})
 }
 
-func (m *manifest) sum() string {
+// checksum returns the value that Sum must have.
+func (m *manifest) checksum() string {
 	bare := *m
 	bare.Sum = ""
 	text, err := json.Marshal(bare)
@@ -115,10 +116,12 @@ func (d *Dataset) pack(dir, role string) (*packedPart, error) {
 	return p, nil
 }
 
+// arrayFile returns the path of the file of an array of the data set with this role, "train" or "test".
 func arrayFile(dir, role, name string) string {
 	return filepath.Join(dir, role+"-"+filepath.Base(name)+".npy")
 }
 
+// hexSums returns the SHA-256 of each block of an array (blockSums) in hexadecimal.
 func hexSums(data any) (sums []string) {
 	for _, s := range blockSums(data) {
 		sums = append(sums, fmt.Sprintf("%x", s))
@@ -147,12 +150,12 @@ func unpackFolder(dir string, n int) (*TrainTest, error) {
 	switch err := json.Unmarshal(text, &m); {
 	case err == nil && m.Version != packVersion:
 		return nil, fmt.Errorf("%s: format version %d, want %d: %s", name, m.Version, packVersion, advice)
-	case err != nil || m.Sum != m.sum() || m.Train == nil:
+	case err != nil || m.Sum != m.checksum() || m.Train == nil:
 		return nil, fmt.Errorf("%s: damaged or changed, the checksum is wrong: %s", name, advice)
 	}
 	p := &TrainTest{Target: m.Target, Drop: m.Drop}
-	if p.Train, err = m.read(m.Train, dir, "train"); err == nil && m.Test != nil {
-		p.Test, err = m.read(m.Test, dir, "test")
+	if p.Train, err = m.readPart(m.Train, dir, "train"); err == nil && m.Test != nil {
+		p.Test, err = m.readPart(m.Test, dir, "test")
 	}
 	rows := m.Train.N
 	if m.Test != nil {
@@ -178,8 +181,8 @@ func unpackFolder(dir string, n int) (*TrainTest, error) {
 	return p, nil
 }
 
-// read returns the data set described by p, whose arrays are files of the folder that begin with role.
-func (m *manifest) read(p *packedPart, dir, role string) (d *Dataset, err error) {
+// readPart returns the data set described by p, whose arrays are files of the folder that begin with role.
+func (m *manifest) readPart(p *packedPart, dir, role string) (d *Dataset, err error) {
 	if p.N < 1 || p.D < 1 {
 		return nil, fmt.Errorf("%s: %d rows of %d features", filepath.Join(dir, manifestName), p.N, p.D)
 	}

@@ -138,7 +138,7 @@ func TestPackWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.change(d, m)
-		m.Sum = m.sum()
+		m.Sum = m.checksum()
 		os.WriteFile(file, must(json.Marshal(m)), 0o666)
 		_, err := Load(t.Context(), dir, nil)
 		if err == nil || !strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), "\n") ||
@@ -159,7 +159,7 @@ func FuzzPack(f *testing.F) {
 			if json.Unmarshal(text, &m) != nil {
 				return
 			}
-			m.Sum = m.sum()
+			m.Sum = m.checksum()
 			os.WriteFile(filepath.Join(dir, manifestName), must(json.Marshal(m)), 0o666)
 			if p, err := Load(t.Context(), dir, nil); err == nil {
 				_ = p.String()

@@ -150,29 +150,29 @@ func (s *Source) readLines(text []byte, line int, inQuotes func(text []byte) boo
 // chunkedSlice is a slice that grows by whole chunks, so that no element is copied until concat joins the chunks.
 type chunkedSlice[T any] struct{ chunks [][]T } // chunkLength elements each, the last one fewer
 
-// chunkLength is the number of elements of a chunk.
+// chunkLength is the number of elements of a chunk, a judgment: a larger value wastes more memory in the last chunk.
 const chunkLength = 1 << 16
 
 // appendAll appends the elements of values.
-func (g *chunkedSlice[T]) appendAll(values []T) {
+func (c *chunkedSlice[T]) appendAll(values []T) {
 	for len(values) > 0 {
-		k := len(g.chunks) - 1
-		if k < 0 || len(g.chunks[k]) == chunkLength {
-			g.chunks, k = append(g.chunks, make([]T, 0, chunkLength)), k+1
+		k := len(c.chunks) - 1
+		if k < 0 || len(c.chunks[k]) == chunkLength {
+			c.chunks, k = append(c.chunks, make([]T, 0, chunkLength)), k+1
 		}
-		n := min(len(values), chunkLength-len(g.chunks[k]))
-		g.chunks[k], values = append(g.chunks[k], values[:n]...), values[n:]
+		n := min(len(values), chunkLength-len(c.chunks[k]))
+		c.chunks[k], values = append(c.chunks[k], values[:n]...), values[n:]
 	}
 }
 
 // concat returns all elements as one slice. The chunks are copied on all threads.
-func (g *chunkedSlice[T]) concat() []T {
-	k := len(g.chunks)
+func (c *chunkedSlice[T]) concat() []T {
+	k := len(c.chunks)
 	if k < 2 {
-		return slices.Concat(g.chunks...)
+		return slices.Concat(c.chunks...)
 	}
-	joined := make([]T, (k-1)*chunkLength+len(g.chunks[k-1]))
+	joined := make([]T, (k-1)*chunkLength+len(c.chunks[k-1]))
 	// ForEach returns an error only if its context ends, and this one does not.
-	_ = accel.ForEach(context.Background(), k, func(_, i int) { copy(joined[i*chunkLength:], g.chunks[i]) })
+	_ = accel.ForEach(context.Background(), k, func(_, i int) { copy(joined[i*chunkLength:], c.chunks[i]) })
 	return joined
 }

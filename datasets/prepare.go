@@ -67,20 +67,20 @@ func ChangeDistance(distance []float64, train, test *Dataset) (scaledTrain, scal
 		return train, test, nil
 	}
 	dim := train.Dim()
-	stretch := &Scaling{Kind: "lengths", Scale: slices.Repeat([]float64{1}, dim)}
+	change := &Scaling{Kind: "lengths", Scale: slices.Repeat([]float64{1}, dim)}
 	switch len(distance) {
 	case dim:
 		for j, v := range distance {
-			if stretch.Scale[j] = 1 / v; !(v > 0 && stretch.Scale[j] > 0) || !isFinite(stretch.Scale[j]) {
+			if change.Scale[j] = 1 / v; !(v > 0 && change.Scale[j] > 0) || !isFinite(change.Scale[j]) {
 				return nil, nil, fmt.Errorf("the length scale of %s is %g: want a positive number",
 					train.featureName(j), v)
 			}
 		}
-		stretch.Lengths = slices.Clone(distance)
+		change.Lengths = slices.Clone(distance)
 	case dim * dim:
-		stretch.Kind, stretch.Matrix = "matrix", slices.Clone(distance)
+		change.Kind, change.Matrix = "matrix", slices.Clone(distance)
 		const advice = "give length scales, which keep zeros"
-		err := cmp.Or(stretch.Validate(), checkScaledMemory("the matrix of the distance", advice, train.X))
+		err := cmp.Or(change.Validate(), checkScaledMemory("the matrix of the distance", advice, train.X))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -88,13 +88,13 @@ func ChangeDistance(distance []float64, train, test *Dataset) (scaledTrain, scal
 		return nil, nil, fmt.Errorf("%d length scales for %s: want one for each, or the %d numbers of a matrix",
 			len(distance), plural(dim, "feature"), dim*dim)
 	}
-	combined := stretch.composeWith(train.Scaling)
+	combined := change.composeWith(train.Scaling)
 	stretched := func(d *Dataset) *Dataset {
 		if d == nil {
 			return nil
 		}
 		out := *d
-		out.X, out.Scaling = stretch.scalePoints(d.X), combined
+		out.X, out.Scaling = change.scalePoints(d.X), combined
 		return &out
 	}
 	return stretched(train), stretched(test), nil

@@ -25,6 +25,7 @@ type ParseError struct {
 	Flags  []string // command-line flags that repair it, each followed by its value; nil if none do
 }
 
+// Error returns the file, the place, the reason and the flags in one line.
 func (e *ParseError) Error() string {
 	s := safe.Name(e.File)
 	if e.Line > 0 {
@@ -96,8 +97,8 @@ type ReadOptions struct {
 	KeepMissing bool
 	// AnswersOnly reads no features of a csv file, so that X has dimension 0.
 	AnswersOnly bool
-	// Points is the array of an .npz file with the points. The default is X, x_train, data or another usual name, or
-	// the only matrix. TestPart selects x_test and y_test if the file has them in addition to x_train and y_train.
+	// PointsArray is the array of an .npz file with the points. The default is X, x_train, data or another usual name,
+	// or the only matrix. TestPart selects x_test and y_test if the file has them in addition to x_train and y_train.
 	PointsArray string `flag:"x" in:"format" with:"train|in|test"`
 	TestPart    bool
 	// Dim is the wanted number of features; the default is the number in the file. A file with another number is an

@@ -50,9 +50,12 @@ type Info struct {
 	generate      func(i *Info) *Dataset // returns all N+TestN rows of a built-in problem
 }
 
+// registryText is the source of the registry.
+//
 //go:embed registry.json
 var registryText []byte
 
+// registry contains all data sets that have a name.
 var registry = parseRegistry()
 
 // parseRegistry returns the data sets of registry.json. Each has the fields of Info, the paths of its files, the column
@@ -66,9 +69,9 @@ func parseRegistry() (sets []Info) {
 		}
 		Files map[string]File
 	}
-	d := json.NewDecoder(bytes.NewReader(registryText))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&content); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(registryText))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&content); err != nil {
 		panic("datasets: registry.json: " + err.Error())
 	}
 	for _, set := range content.Sets {
@@ -228,6 +231,7 @@ type MissingFilesError struct {
 	Dirs  []string // folders that were searched
 }
 
+// Error names the first missing file, and says where to get it and where to put it.
 func (e *MissingFilesError) Error() string {
 	dir := "the data folder"
 	if len(e.Dirs) > 0 {

@@ -140,6 +140,7 @@ func (d *Dataset) GroupBy(groups []int) *Dataset {
 // WithGroups returns d, with groups formed by the rule auto if neither a rule nor groups were given.
 func (d *Dataset) WithGroups() *Dataset { return d.withGroups(nil) }
 
+// withGroups is WithGroups with the argument of Grouping.
 func (d *Dataset) withGroups(firstEqual []int) *Dataset {
 	switch {
 	case d.Repeats != nil:
@@ -247,15 +248,16 @@ func findCopies(firstEqual []int, sets []*Dataset) (groups []int, reason string)
 		distinguishes := float64(distinctKeys) >= minDistinctShare*float64(n-points.CountRepeated(records))
 		return distinguishes && maxRows*distinctKeys >= n && !dominated(records)
 	}
-	half := func(lo, hi int) []int { return points.FirstEqualColumns(lo, hi, pointsOf(sets)...) }
+	// equalInColumns returns for each row the first row with equal features lo, …, hi−1.
+	equalInColumns := func(lo, hi int) []int { return points.FirstEqualColumns(lo, hi, pointsOf(sets)...) }
 	answersDiffer := mixedShare(firstEqual, records) > maxMixedShare
 	switch {
 	case answersDiffer && determines(answers, records, maxRowsPerKey):
 		return records, "their answers are equal, and rare"
 	case answersDiffer: // no part of the features determines the record
 	case dim == 1 && determines(firstEqual, records, maxRowsPerValue),
-		dim > 1 && (determines(half(0, dim/2), records, maxRowsPerKey) ||
-			determines(half(dim-dim/2, dim), records, maxRowsPerKey)):
+		dim > 1 && (determines(equalInColumns(0, dim/2), records, maxRowsPerKey) ||
+			determines(equalInColumns(dim-dim/2, dim), records, maxRowsPerKey)):
 		return records, "half of the features determine the others and the answers"
 	}
 	// Rows that differ in a column that is not a feature are different records.
@@ -344,12 +346,12 @@ func groupSizes(firstRows []int) []int {
 
 // firstOf returns for each value the index of the first value that is equal to it.
 func firstOf[T comparable](values []T) []int {
-	firstPlace, out := map[T]int{}, make([]int, len(values))
+	firstIndex, out := map[T]int{}, make([]int, len(values))
 	for i, v := range values {
-		if _, exists := firstPlace[v]; !exists {
-			firstPlace[v] = i
+		if _, exists := firstIndex[v]; !exists {
+			firstIndex[v] = i
 		}
-		out[i] = firstPlace[v]
+		out[i] = firstIndex[v]
 	}
 	return out
 }

@@ -28,7 +28,7 @@ type Source struct {
 	zipped *zip.File   // file of the zip archive that is currently read
 
 	memory       accel.Budget // for the content; without a limit if that is not known (yet)
-	askedMachine bool         // the available memory of the machine has been determined
+	askedMachine bool         // memoryBudget has determined the available memory of the machine
 
 	format        *Format     // format that was chosen
 	report        *ReadReport // record of the decisions so far
@@ -59,6 +59,7 @@ func openSource(ctx context.Context, name string) (*Source, error) {
 	return s, nil
 }
 
+// close closes the file, if there is one.
 func (s *Source) close() {
 	if s.file != nil {
 		s.file.Close()

@@ -20,7 +20,7 @@ import (
 type Projection string
 
 const (
-	// Plane takes coordinates as they are, so that the distance is √Σ(x−z)².
+	// PlaneProjection takes coordinates as they are, so that the distance is √Σ(x−z)².
 	PlaneProjection Projection = "plane"
 	// AzimuthalProjection maps longitude and latitude to kilometers in a plane by Lambert's azimuthal equal-area
 	// projection around the center of the points. Within a radius R of the center, distances are right within a factor
@@ -52,7 +52,7 @@ type Space struct {
 	// not by their names.
 	ByNumber   bool       `json:"by_number,omitempty"`
 	Projection Projection `json:"projection"`
-	Center     []float64  `json:"center,omitempty"` // longitude and latitude in degrees; nil for Plane
+	Center     []float64  `json:"center,omitempty"` // longitude and latitude in degrees; nil for PlaneProjection
 	// Low and High are the box of the coordinates, in the order of Columns. Longitudes are within 180 degrees of the
 	// center, or go from -180 to 180 if the box leaves out less than 10 degrees.
 	Low  []float64 `json:"low"`
@@ -146,8 +146,8 @@ func (s *Space) positions(width int) (columns []string) {
 	return columns
 }
 
-// unit returns the point of the unit sphere at a longitude and latitude in degrees.
-func unit(lon, lat float64) r3.Vec {
+// spherePoint returns the point of the unit sphere at a longitude and latitude in degrees.
+func spherePoint(lon, lat float64) r3.Vec {
 	sinLon, cosLon := math.Sincos(lon * math.Pi / 180)
 	sinLat, cosLat := math.Sincos(lat * math.Pi / 180)
 	return r3.Vec{X: cosLat * cosLon, Y: cosLat * sinLon, Z: sinLat}
@@ -160,7 +160,7 @@ func (s *Space) features(dst, row []float64) []float64 {
 	case PlaneProjection:
 		return append(dst, row...)
 	case ChordProjection:
-		p := r3.Scale(earthRadius, unit(row[lon], row[lat]))
+		p := r3.Scale(earthRadius, spherePoint(row[lon], row[lat]))
 		dst = append(dst, p.X, p.Y, p.Z)
 	default: // AzimuthalProjection, by fit and validate
 		sinLat, cosLat := math.Sincos(row[lat] * math.Pi / 180)
@@ -201,16 +201,16 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 
 	// The center is the direction of the sum of the points on the unit sphere.
 	var sum r3.Vec
-	visitRows(x, func(row []float64) { sum = r3.Add(sum, unit(row[lon], row[lat])) })
+	visitRows(x, func(row []float64) { sum = r3.Add(sum, spherePoint(row[lon], row[lat])) })
 	norm := math.Sqrt(r3.Norm2(sum))
 	s.Center = []float64{math.Atan2(sum.Y, sum.X) * 180 / math.Pi, math.Asin(sum.Z/cmp.Or(norm, 1)) * 180 / math.Pi}
-	center, cosine := unit(s.Center[0], s.Center[1]), 1.0
-	visitRows(x, func(row []float64) { cosine = min(cosine, r3.Dot(unit(row[lon], row[lat]), center)) })
+	center, cosine := spherePoint(s.Center[0], s.Center[1]), 1.0
+	visitRows(x, func(row []float64) { cosine = min(cosine, r3.Dot(spherePoint(row[lon], row[lat]), center)) })
 	names := nameList([]string{s.Columns[lon], s.Columns[lat]})
 	s.Projection = ChordProjection
-	asTheyAre := ""
+	unprojectedNote := ""
 	for _, j := range s.unprojected() {
-		asTheyAre += fmt.Sprintf("; %s is the next feature, as it is: give it in km, or a length scale of its own",
+		unprojectedNote += fmt.Sprintf("; %s is the next feature, as it is: give it in km, or a length scale of its own",
 			quote(s.Columns[j]))
 	}
 	n, _ := x.Dims()
@@ -218,11 +218,11 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	// If the mean of the points is short, they surround the globe, and the center has no meaning.
 	if radius > azimuthalRadius || norm < float64(n)/2 {
 		return names + " are degrees on a sphere: features are x, y, z in km, so that the distance is the chord" +
-			asTheyAre, nil
+			unprojectedNote, nil
 	}
 	s.Projection = AzimuthalProjection
 	return fmt.Sprintf("%s are degrees: projected to km around %.4g, %.4g (Lambert azimuthal equal-area), distances "+
-		"within %.2g %%%s", names, s.Center[0], s.Center[1], 100*(1-math.Cos(radius/2)), asTheyAre), nil
+		"within %.2g %%%s", names, s.Center[0], s.Center[1], 100*(1-math.Cos(radius/2)), unprojectedNote), nil
 }
 
 // checkDegrees returns an error if a longitude or latitude of x is impossible.

@@ -25,6 +25,7 @@ type bumps struct {
 	halfInverse float64 // 1/(2h²)
 }
 
+// newBumps draws the centers and the weights of a function on R^d.
 func newBumps(d int, s rng.Stream) bumps {
 	b := bumps{centers: uniformPoints(bumpCount, d, s.Sub("centres")), weights: make([]float64, bumpCount),
 		halfInverse: 2 / float64(d)}
@@ -36,11 +37,11 @@ func newBumps(d int, s rng.Stream) bumps {
 func (b bumps) value(x []float64) float64 {
 	var g float64
 	for m, w := range b.weights {
-		var squaredDistance float64
+		var r2 float64 // ‖x−c_m‖²
 		for j, c := range b.centers.Row(m) {
-			squaredDistance += (x[j] - c) * (x[j] - c)
+			r2 += (x[j] - c) * (x[j] - c)
 		}
-		g += w * math.Exp(-squaredDistance*b.halfInverse)
+		g += w * math.Exp(-r2*b.halfInverse)
 	}
 	return g
 }
@@ -165,26 +166,26 @@ func parsePen(text string) (digits [][][]float64) {
 	return digits
 }
 
-// draw sets dst to a digit drawn with a pen of the given radius in pixels. The value is 255 in the strokes and falls to
-// 0 over one pixel.
-func draw(dst []float32, digit int, radius float64) {
+// drawDigit sets dst to a digit drawn with a pen of the given radius in pixels. The value is 255 in the strokes and
+// falls to 0 over one pixel.
+func drawDigit(dst []float32, digit int, radius float64) {
 	const corner = (digitSide - penSide) / 2
 	for y := range digitSide {
 		for x := range digitSide {
-			best := math.Inf(1)
+			smallest := math.Inf(1) // squared distance from a stroke
 			for _, stroke := range pen[digit] {
 				for k := 0; k+2 < len(stroke); k += 2 {
-					best = min(best, fromLine(float64(x)-corner, float64(y)-corner, stroke[k:k+4]))
+					smallest = min(smallest, squaredDistance(float64(x)-corner, float64(y)-corner, stroke[k:k+4]))
 				}
 			}
-			dst[y*digitSide+x] = float32(math.Round(255 * min(1, max(0, radius+0.5-math.Sqrt(best)))))
+			dst[y*digitSide+x] = float32(math.Round(255 * min(1, max(0, radius+0.5-math.Sqrt(smallest)))))
 		}
 	}
 }
 
-// fromLine returns the squared distance of (x, y) from the line segment with the end points (ends[0], ends[1]) and
-// (ends[2], ends[3]).
-func fromLine(x, y float64, ends []float64) float64 {
+// squaredDistance returns the squared distance of (x, y) from the line segment with the end points (ends[0], ends[1])
+// and (ends[2], ends[3]).
+func squaredDistance(x, y float64, ends []float64) float64 {
 	x, y = x-ends[0], y-ends[1]
 	dx, dy := ends[2]-ends[0], ends[3]-ends[1]
 	t := (x*dx + y*dy) / (dx*dx + dy*dy)
@@ -210,7 +211,7 @@ func SyntheticDigits(n int, seed uint64) *Dataset {
 	// The context never ends, so there is no error.
 	digitDeformation.deformRows(context.Background(), x, 0, s, func(i int, picture []float32) {
 		out.Class[i] = digit.IntN(uint64(i), len(pen))
-		draw(picture, out.Class[i], 0.8+1.2*radius.Float64(uint64(i)))
+		drawDigit(picture, out.Class[i], 0.8+1.2*radius.Float64(uint64(i)))
 	})
 	return out
 }

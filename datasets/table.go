@@ -348,7 +348,7 @@ func (t *Table) addFeatures(r Cells, line int) error {
 // encodeCell returns the code of a cell of words or dates, NaN for a missing date.
 func (t *Table) encodeCell(w *columnCoder, line, j int, text string) (float64, error) {
 	if w.dates != nil && isMissing(text) {
-		t.noteMissing(line, j, text)
+		t.recordMissing(line, j, text)
 		return math.NaN(), nil
 	}
 	v, err := w.encode(text)
@@ -373,15 +373,15 @@ func (t *Table) readNumber(r Cells, line, j int) (float64, error) {
 	if amount, isAmount := t.recordAmount(line, j, text); isAmount {
 		return amount, nil
 	}
-	if v, isBoolean := boolean(text); isBoolean {
+	if v, isBoolean := parseBoolean(text); isBoolean {
 		t.columns[j].booleanLine = cmp.Or(t.columns[j].booleanLine, line)
 		return v, nil
 	}
 	if math.IsNaN(v) {
-		t.noteMissing(line, j, text)
+		t.recordMissing(line, j, text)
 		return math.NaN(), nil
 	}
-	return math.NaN(), t.noteNonNumber(line, j, text)
+	return math.NaN(), t.recordNonNumber(line, j, text)
 }
 
 // featureValues returns the numbers or codes of feature column k, row by row.

@@ -29,6 +29,7 @@ type wordSet struct {
 	codeOf map[string]int // index in words of each wordKey
 }
 
+// newWordSet returns an empty set.
 func newWordSet() *wordSet { return &wordSet{codeOf: map[string]int{}} }
 
 // add adds the text to the set, and returns the index of its word.
@@ -57,29 +58,30 @@ func wordForms(word string) [3]string {
 	return [3]string{word, key, strings.ToLower(key)}
 }
 
-// wordIndex maps the words of a list to their places, for each of the wordForms.
+// wordIndex maps the words of a list to their indices in the list, for each of the wordForms.
 type wordIndex [3]map[string]int
 
+// newWordIndex returns the index of a list.
 func newWordIndex(words []string) *wordIndex {
 	x := &wordIndex{{}, {}, {}}
 	for i, word := range words {
 		for k, form := range wordForms(word) {
-			place := i
+			index := i
 			if _, exists := x[k][form]; exists {
-				place = ambiguous
+				index = ambiguous
 			}
-			x[k][form] = place
+			x[k][form] = index
 		}
 	}
 	return x
 }
 
-// equalWords describes in a note that word was read as target.
-func equalWords(word, target string) string { return quote(word) + " = " + quote(target) }
+// equalityNote describes in a note that word was read as target.
+func equalityNote(word, target string) string { return quote(word) + " = " + quote(target) }
 
-// find returns the place of a word in the list: of the word with the same text, else with the same wordKey, else of the
-// only word that differs in case alone, which caseDiffers reports. It returns notFound if there is no such word, and
-// ambiguous if there are several.
+// find returns the index in the list of the word with the same text, else with the same wordKey, else of the only word
+// that differs in case alone, which caseDiffers reports. It returns notFound if there is no such word, and ambiguous if
+// there are several.
 func (x *wordIndex) find(word string) (i int, caseDiffers bool) {
 	for k, form := range wordForms(word) {
 		caseDiffers = k == 2

@@ -307,6 +307,7 @@ func (c *column) readNext() error {
 	return nil
 }
 
+// close releases the memory of the current row group.
 func (c *column) close() {
 	parquet.Release(c.page)
 	c.pages.Close()
