@@ -40,15 +40,15 @@ func TestClopperPearson(t *testing.T) {
 // TestMeasureRatios checks the ratios of measures of known numbers.
 func TestMeasureRatios(t *testing.T) {
 	e := &experiment{}
-	e.atMost("a", []float64{0.1, 0.5}, 1)
-	e.atMost("b", []float64{0.1, math.NaN()}, 1)
-	e.atMostProbability("c", []float64{0, 0, 2, 2}, 1, 0.1)
+	e.checkAtMost("a", []float64{0.1, 0.5}, 1)
+	e.checkAtMost("b", []float64{0.1, math.NaN()}, 1)
+	e.checkProbability("c", []float64{0, 0, 2, 2}, 1, 0.1)
 	z := make([]float64, 1000)
 	rng.New(1).Normals(z, 0)
-	e.mean("d", z, 0, 0)
-	e.mean("e", z, 0.5, 1)
-	e.mean("f", z, 0.01, 0.005) // the mean is the expected one, which exceeds the bound
-	e.atMost("g", []float64{math.NaN(), 0.1}, 1)
+	e.checkMean("d", z, 0, 0)
+	e.checkMean("e", z, 0.5, 1)
+	e.checkMean("f", z, 0.01, 0.005) // the mean is the expected one, which exceeds the bound
+	e.checkAtMost("g", []float64{math.NaN(), 0.1}, 1)
 	e.finish()
 	m := e.Measures
 	if m[0].Ratio != 0.5 || m[0].Failures != 0 || m[1].Ratio != worstRatio || m[1].Failures != 1 ||

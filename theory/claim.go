@@ -52,6 +52,7 @@ type Options struct {
 // minTrials is the smallest number of trials for which the statistics of a check are meaningful.
 const minTrials = 20
 
+// withDefaults returns a copy of the options with the defaults filled in, or an error if an option is invalid.
 func (o *Options) withDefaults() (Options, error) {
 	s := *cmp.Or(o, &Options{})
 	if err := schema.Complete(&s); err != nil {
@@ -162,7 +163,7 @@ func (c Claim) runExperiment(ctx context.Context, o *Options, f func(e *experime
 	if err != nil {
 		return nil, err
 	}
-	e := &experiment{ctx: ctx, trials: s.Trials, g: rng.New(s.Seed).Sub(c.Name), parts: s.Parts}
+	e := &experiment{ctx: ctx, trials: s.Trials, random: rng.New(s.Seed).Sub(c.Name), parts: s.Parts}
 	e.Claim, e.Kind, e.Place = c.Name, c.Kind, c.Place
 	e.progress = func(completed, total int) {
 		if s.Progress != nil {
@@ -217,7 +218,7 @@ type Measure struct {
 	Value    float64 `json:"value"`    // the worst error, the largest ratio, the share of failures, or the mean
 	Limit    float64 `json:"limit"`    // the claimed value: a tolerance, 1, δ, or an expectation
 	Trials   int     `json:"trials"`   // number of trials
-	Failures int     `json:"failures"` // number of trials that exceeded the limit
+	Failures int     `json:"failures"` // number of trials that contradict the claim or exceed the limit of an event
 	// Ratio is above 1 if the measure contradicts the claim; see the package documentation.
 	Ratio float64 `json:"ratio"`
 	// Tightness is the expectation of the quantity divided by its bound, for bounds that are too loose to be
@@ -240,7 +241,7 @@ type Result struct {
 	Error    string    `json:"error,omitempty"` // why nothing could be measured
 }
 
-// worstRatio replaces a number that is larger, infinite, or not a number.
+// worstRatio replaces numbers that are larger, infinite or not a number, as JSON has no representation of the last two.
 const worstRatio = 1e9
 
 // finish sets the margin, the verdict and the numbers of trials and failures.

@@ -19,8 +19,8 @@ import (
 // forms are the forms in which M⁻¹ is represented.
 var forms = []precond.Form{precond.FormL, precond.FormLInv, precond.FormU, precond.FormEigen}
 
-// lq is a λ-LQ factorization A = LQ of a random m×n matrix A = Zᵀ, with LLᵀ = AAᵀ+λI.
-type lq struct {
+// lqFactorization is a λ-LQ factorization A = LQ of a random m×n matrix A = Zᵀ, with LLᵀ = AAᵀ+λI.
+type lqFactorization struct {
 	z      *points.Dense32 // n×m
 	a      *mat.Dense      // m×n
 	m, n   int
@@ -31,9 +31,10 @@ type lq struct {
 }
 
 // newLQ draws a factorization: sizes from 1 to 12, a rank, singular values over three decades, and λ over six decades.
-func newLQ(g rng.Stream) *lq {
+func newLQ(g rng.Stream) *lqFactorization {
 	size := g.Sub("sizes")
-	f := &lq{m: 1 + size.IntN(0, 12), n: 1 + size.IntN(1, 12), lambda: logUniform(g.Sub("lambda"), 1e-3, 1e3)}
+	f := &lqFactorization{m: 1 + size.IntN(0, 12), n: 1 + size.IntN(1, 12),
+		lambda: logUniform(g.Sub("lambda"), 1e-3, 1e3)}
 	rank := 1 + size.IntN(2, min(f.m, f.n))
 	leftFactor, rightFactor := normals(g.Sub("left"), f.n, rank), normals(g.Sub("right"), rank, f.m)
 	leftFactor.Apply(func(_, j int, v float64) float64 { return v * math.Pow(10, 0.5-3*float64(j)/12) }, leftFactor)
@@ -57,22 +58,24 @@ func choleskyByAccel(a *mat.SymDense) *mat.TriDense {
 	return mat.NewTriDense(n, mat.Lower, c.RawMatrix().Data)
 }
 
+// trialDefinition1 checks the defining equations of a λ-LQ factorization, that M⁻¹ has the factor Q in each form, and
+// that Q has orthonormal rows for λ = 0.
 func trialDefinition1(e *experiment, i int, g rng.Stream, t *trial) {
 	f := newLQ(g)
-	var lq, ll, qq mat.Dense
-	lq.Mul(f.l, f.q)
+	var product, ll, qq mat.Dense
+	product.Mul(f.l, f.q)
 	ll.Mul(f.l, f.l.T())
 	a := addRidge(f.aat, f.lambda)
-	t.atMost("|A − LQ|/|AAᵀ+λI|", maxDifference(&lq, f.a)/maxAbs(a), 1e-12)
-	t.atMost("|LLᵀ − AAᵀ − λI|, relative", maxDifference(&ll, a)/maxAbs(a), 1e-12)
+	t.checkAtMost("|A − LQ|/|AAᵀ+λI|", maxDifference(&product, f.a)/maxAbs(a), 1e-12)
+	t.checkAtMost("|LLᵀ − AAᵀ − λI|, relative", maxDifference(&ll, a)/maxAbs(a), 1e-12)
 	qq.Mul(f.q.T(), f.q)
 	for _, form := range forms {
-		inv := denseInverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, form))
+		inv := denseInverse(e.ctx, e.preconditioner(f.z, f.lambda, f.lambda, form))
 		inv.Scale(-f.lambda, inv)
 		inv.Add(inv, identity(f.n)) // I − λM⁻¹
-		t.atMost(fmt.Sprintf("|I − λM⁻¹ − QᵀQ|, form %v", form), maxDifference(inv, &qq), 1e-9)
+		t.checkAtMost(fmt.Sprintf("|I − λM⁻¹ − QᵀQ|, form %v", form), maxDifference(inv, &qq), 1e-9)
 	}
-	t.atMost("|QQᵀ − I| at λ = 0", orthonormal(g), 1e-9)
+	t.checkAtMost("|QQᵀ − I| at λ = 0", orthonormal(g), 1e-9)
 }
 
 // orthonormal returns |QQᵀ−I| of the factorization at λ = 0 for a well-conditioned m×n matrix, n ≥ m.
@@ -95,11 +98,13 @@ func tabulate(n int, f func(i int) float64) []float64 {
 	return v
 }
 
+// checkDefinition2 checks approximate matrix products of TensorSketch and of Fourier features: the probability of a
+// large error, and the mean squared error.
 func checkDefinition2(e *experiment) {
 	poly := kernel.Polynomial{Gamma: 0.6, Coef0: 0.4, Degree: 2}
 	gauss := kernel.Gaussian{Sigma: 1.5}
-	x := cloud(e.g.Sub("cloud"), 8, 12, 0.85)
-	const nu, delta, fewFeatures = 0.5, 0.1, 24 // with more features hardly a draw has a collision: see skewness
+	x := cloud(e.random.Sub("cloud"), 8, 12, 0.85)
+	const nu, delta, fewFeatures = 0.5, 0.1, 24 // with more features hardly a draw has a collision: see assumedSkewness
 	e.checkProducts(e.products("TensorSketch", poly, x, e.parts.TensorSketch(poly),
 		func(s int) covariance { return tensorSketchCovariance(lift(poly, x), poly.Degree, s) }),
 		multiplyFeatures(2, nu, delta), nu, delta, fewFeatures)
@@ -115,19 +120,21 @@ type srhtEntries interface {
 	Row(i int) (row, order int)
 }
 
+// checkDefinition3 compares the entries of an SRHT with their definition, and the means of SRHT and CountSketch with
+// their expectations.
 func checkDefinition3(e *experiment) {
 	e.runTrials("entries", func(_ int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
 		m := 1 + size.IntN(0, 40)
 		order := 1 << bits.Len(uint(m-1))
 		err64, err32 := entryErrors(must(e.parts.SRHT.Sample(m, 1+size.IntN(1, order), g)))
-		t.atMost("|S − s^(−1/2)PHD|, float64", err64, 1e-12)
-		t.atMost("|S − s^(−1/2)PHD|, float32", err32, 1e-5)
+		t.checkAtMost("|S − s^(−1/2)PHD|, float64", err64, 1e-12)
+		t.checkAtMost("|S − s^(−1/2)PHD|, float32", err32, 1e-5)
 		s := matrixOf(must(e.parts.SRHT.Sample(m, order, g)))
-		t.atMost("|SᵀS − I| at s = m", maxDifference(outer(s.T()), identity(m)), 1e-12)
+		t.checkAtMost("|SᵀS − I| at s = m", maxDifference(outer(s.T()), identity(m)), 1e-12)
 	})
 	const n, d, s = 6, 50, 16
-	y := normals(e.g.Sub("vectors"), n, d)
+	y := normals(e.random.Sub("vectors"), n, d)
 	y.Apply(func(_, j int, v float64) float64 { return v * math.Pow(0.9, float64(j)) }, y)
 	x := rowsOf(y)
 	e.checkUnbiased("SRHT", homogeneous(1), linear{e.parts.SRHT}, x, s, srhtCovariance(x, 64, s))

@@ -8,8 +8,9 @@
 //
 // # Checks
 //
-// Claims lists the claims, Find returns one by name, and Check runs the checks. A Claim contains its formula, its place
-// in the paper, the measured quantities, and the reason why the check can fail. There are three kinds of claims:
+// Claims lists the claims, FindClaim returns one by name, Claim.Check runs the check of a claim, and CheckClaims those
+// of several. A Claim contains its formula, its place in the paper, the measured quantities, and the reason why the
+// check can fail. There are three kinds of claims:
 //
 //	Identity     fails if an error is larger than rounding explains
 //	Bound        fails if there is one counterexample

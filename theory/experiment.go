@@ -29,15 +29,16 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/sketchsize"
 )
 
-// experiment is the run of one check. Its trials add measures to the Result. If a function that a check calls returns
-// an error, must panics with the error wrapped in a failure, which ends the check; run recovers and returns the error.
+// experiment is one run of the check of a claim. Its methods measure quantities in random trials and add measures to
+// the Result. If a function that a check calls returns an error, must panics with the error wrapped in a failure, which
+// ends the check; run recovers and returns the error.
 type experiment struct {
 	Result
 	ctx      context.Context
-	trials   int        // Options.Trials
-	g        rng.Stream // random numbers of the claim
-	parts    Parts      // implementations that the claim is checked on
-	progress func(completed, total int)
+	trials   int                        // Options.Trials
+	random   rng.Stream                 // random numbers of the claim
+	parts    Parts                      // implementations that the claim is checked on
+	progress func(completed, total int) // reports the trials of the current part of the check
 }
 
 // failure wraps an error that ends a check by a panic.
@@ -69,9 +70,9 @@ func run(f func()) (err error) {
 	return nil
 }
 
-// forEachTrial calls body for the trials 0, …, n−1 on Threads() goroutines. Trial i has the random stream g.Sub(name,
-// i), so that results do not depend on the number of threads. If a trial fails, the check ends with the error of the
-// first such trial; if ctx ends, it ends with the error of ctx.
+// forEachTrial calls body for the trials 0, …, n−1 on Threads() goroutines. Trial i has the random stream
+// e.random.Sub(name, i), so that results do not depend on the number of threads. If a trial fails, the check ends with
+// the error of the first such trial; if ctx ends, it ends with the error of ctx.
 func (e *experiment) forEachTrial(name string, n int, body func(i int, g rng.Stream)) {
 	var (
 		mu        sync.Mutex
@@ -79,10 +80,10 @@ func (e *experiment) forEachTrial(name string, n int, body func(i int, g rng.Str
 		nextTrial atomic.Int64
 		completed int
 	)
-	errs := make([]error, n)
+	errs := make([]error, n) // errs[i] is the error of trial i
 	work := func() {
 		for i := int(nextTrial.Add(1)) - 1; i < n && e.ctx.Err() == nil; i = int(nextTrial.Add(1)) - 1 {
-			if errs[i] = run(func() { body(i, e.g.Sub(name, uint64(i))) }); errs[i] != nil {
+			if errs[i] = run(func() { body(i, e.random.Sub(name, uint64(i))) }); errs[i] != nil {
 				nextTrial.Store(int64(n))
 			}
 			mu.Lock()
@@ -104,26 +105,11 @@ func (e *experiment) forEachTrial(name string, n int, body func(i int, g rng.Str
 	}
 }
 
-// sample runs n trials of a body that sets the k numbers v[0], …, v[k−1]. In the returned slice, element j contains the
-// number v[j] of every trial.
-func (e *experiment) sample(name string, n, k int, body func(i int, g rng.Stream, v []float64)) [][]float64 {
-	values := make([][]float64, k)
-	for j := range values {
-		values[j] = make([]float64, n)
-	}
-	e.forEachTrial(name, n, func(i int, g rng.Stream) {
-		v := make([]float64, k)
-		body(i, g, v)
-		for j := range values {
-			values[j][i] = v[j]
-		}
-	})
+// sample runs n trials of a body that returns a number, and returns the number of every trial.
+func (e *experiment) sample(name string, n int, body func(g rng.Stream) float64) []float64 {
+	values := make([]float64, n)
+	e.forEachTrial(name, n, func(i int, g rng.Stream) { values[i] = body(g) })
 	return values
-}
-
-// draws runs n trials of a body that returns a number, and returns the number of every trial.
-func (e *experiment) draws(name string, n int, body func(g rng.Stream) float64) []float64 {
-	return e.sample(name, n, 1, func(_ int, g rng.Stream, v []float64) { v[0] = body(g) })[0]
 }
 
 // trial collects the observations of one random instance.
@@ -136,22 +122,22 @@ type observation struct {
 	judge func(e *experiment, values []float64) // adds the measure of the values with this name in all trials
 }
 
-// atMost records an observation for experiment.atMost with all observations of this name.
-func (t *trial) atMost(name string, v, limit float64) {
+// checkAtMost records an observation for experiment.checkAtMost with all observations of this name.
+func (t *trial) checkAtMost(name string, v, limit float64) {
 	t.observations = append(t.observations, observation{name, v,
-		func(e *experiment, all []float64) { e.atMost(name, all, limit) }})
+		func(e *experiment, all []float64) { e.checkAtMost(name, all, limit) }})
 }
 
-// atMostProbability records an observation for experiment.atMostProbability with all observations of this name.
-func (t *trial) atMostProbability(name string, v, limit, delta float64) {
+// checkProbability records an observation for experiment.checkProbability with all observations of this name.
+func (t *trial) checkProbability(name string, v, limit, delta float64) {
 	t.observations = append(t.observations, observation{name, v,
-		func(e *experiment, all []float64) { e.atMostProbability(name, all, limit, delta) }})
+		func(e *experiment, all []float64) { e.checkProbability(name, all, limit, delta) }})
 }
 
-// mean records an observation for experiment.mean with all observations of this name.
-func (t *trial) mean(name string, v, want float64) {
+// checkMean records an observation for experiment.checkMean with all observations of this name.
+func (t *trial) checkMean(name string, v, want float64) {
 	t.observations = append(t.observations, observation{name, v,
-		func(e *experiment, all []float64) { e.mean(name, all, want, 0) }})
+		func(e *experiment, all []float64) { e.checkMean(name, all, want, 0) }})
 }
 
 // runTrials runs e.trials trials and adds a measure for each name of an observation, in the order of first appearance.
@@ -173,13 +159,13 @@ func (e *experiment) runTrials(name string, body func(i int, g rng.Stream, t *tr
 	}
 }
 
-// precond returns M⁻¹ for M = ZZᵀ+λ_pI and the system K+λI, in the given form.
-func (e *experiment) precond(z *points.Dense32, lambda, lambdaP float64, form precond.Form) Preconditioner {
+// preconditioner returns M⁻¹ for M = ZZᵀ+λ_pI and the system K+λI, in the given form.
+func (e *experiment) preconditioner(z *points.Dense32, lambda, lambdaP float64, form precond.Form) Preconditioner {
 	return must(e.parts.Precond(e.ctx, z, lambda, lambdaP, form))
 }
 
-// kernel returns the stored kernel matrix, converted to float64.
-func (e *experiment) kernel(k kernel.Kernel, x *points.Dense, storage gram.Storage) *mat.SymDense {
+// storedKernel returns the stored kernel matrix, converted to float64.
+func (e *experiment) storedKernel(k kernel.Kernel, x *points.Dense, storage gram.Storage) *mat.SymDense {
 	return symmetricPart(must(e.parts.Kernel(e.ctx, k, x, storage)))
 }
 
@@ -193,9 +179,9 @@ func (e *experiment) solve(a mat.Symmetric, m pcg.Preconditioner, y *mat.VecDens
 	return must(e.parts.Solve(e.ctx, operator{a}, m, mat.DenseCopyOf(y), o)).X.ColView(0)
 }
 
-// atMost adds the measure of values that must not exceed limit. The values are errors, or, with limit 1, quantities
-// divided by their bounds. A value that is not a number contradicts the claim.
-func (e *experiment) atMost(name string, values []float64, limit float64) {
+// checkAtMost adds the measure of values that must not exceed limit. The values are errors, or, with limit 1,
+// quantities divided by their bounds. A value that is not a number contradicts the claim.
+func (e *experiment) checkAtMost(name string, values []float64, limit float64) {
 	m := Measure{Name: name, Limit: limit, Trials: len(values), Failures: countAbove(values, limit)}
 	for _, v := range values {
 		m.Value = max(m.Value, v) // NaN if a value is NaN
@@ -212,10 +198,10 @@ func countAbove(values []float64, limit float64) int {
 	return floats.Count(func(v float64) bool { return !(v <= limit) }, values)
 }
 
-// atMostProbability adds the measure of an event whose probability is claimed to be at most δ. The event happened in
+// checkProbability adds the measure of an event whose probability is claimed to be at most δ. The event happened in
 // the trials whose value exceeds limit. The ratio is the lower end of the 99.9 % interval of Clopper and Pearson
 // divided by δ.
-func (e *experiment) atMostProbability(name string, values []float64, limit, delta float64) {
+func (e *experiment) checkProbability(name string, values []float64, limit, delta float64) {
 	m := Measure{Name: name, Limit: delta, Trials: len(values), Failures: countAbove(values, limit)}
 	m.Value = float64(m.Failures) / float64(m.Trials)
 	m.Ratio = clopperPearson(m.Failures, m.Trials) / delta
@@ -235,22 +221,23 @@ func clopperPearson(k, n int) float64 {
 	return mathext.InvRegIncBeta(float64(k), float64(n-k+1), 1e-3)
 }
 
-// meanLevel is the two-sided significance level of a test of a mean. It is much smaller than the 0.001 for
+// meanLevel is the two-sided significance level of a test of a mean. It is much smaller than the level 0.001 for
 // probabilities, because there are dozens of such tests. A larger level causes more false alarms.
 const meanLevel = 1e-6
 
-// skewness is the skewness that the test of a mean assumes if the mean is below its expectation. The squared errors of
-// sketches with dozens of features have skewnesses up to about 10, measured on 6,000 draws: few draws contribute much
-// of the mean, and if they are missing the standard deviation is too small as well. (With hundreds of features most
-// draws have hardly any collision and the skewness is 20 or more. Means of such draws are not tested.) A larger value
-// makes the test less sensitive to means that are too small.
-const skewness = 10
+// assumedSkewness is the skewness of the numbers that checkMean assumes if their mean is below its expectation. The
+// squared errors of sketches with dozens of features have skewnesses up to about 10, measured on 6,000 draws: few draws
+// contribute much of the mean, and if they are missing the standard deviation is too small as well. (With hundreds of
+// features most draws have hardly any collision and the skewness is 20 or more. Means of such draws are not tested.) A
+// larger value makes the test less sensitive to means that are too small.
+const assumedSkewness = 10
 
-// mean adds the measure of numbers with the known expectation want. The ratio is Student's t divided by its two-sided
-// quantile q of level 1e-6. If the mean is below its expectation, q is increased by skewness·(2q²+1)/(6√n), the first
-// term of the Cornish–Fisher expansion (P. Hall, The Bootstrap and Edgeworth Expansion, 1992). bound, if not 0, is the
-// claimed bound on the expectation; the claim is contradicted if the tightness want/bound is above 1.
-func (e *experiment) mean(name string, values []float64, want, bound float64) {
+// checkMean adds the measure of numbers with the known expectation want. The ratio is Student's t divided by its
+// two-sided quantile q of level meanLevel. If the mean is below its expectation, q is increased by
+// assumedSkewness·(2q²+1)/(6√n), the first term of the Cornish–Fisher expansion (P. Hall, The Bootstrap and Edgeworth
+// Expansion, 1992). bound, if not 0, is the claimed bound on the expectation; the claim is contradicted if the
+// tightness want/bound is above 1.
+func (e *experiment) checkMean(name string, values []float64, want, bound float64) {
 	n := float64(len(values))
 	mean, sd := stat.MeanStdDev(values, nil)
 	t := math.Abs(mean-want) / math.Max(sd/math.Sqrt(n), 1e-12*math.Abs(want))
@@ -259,7 +246,7 @@ func (e *experiment) mean(name string, values []float64, want, bound float64) {
 	}
 	q := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(1 - meanLevel/2)
 	if mean < want {
-		q += skewness * (2*q*q + 1) / (6 * math.Sqrt(n))
+		q += assumedSkewness * (2*q*q + 1) / (6 * math.Sqrt(n))
 	}
 	m := Measure{Name: name, Value: mean, Limit: want, Trials: len(values), Ratio: t / q}
 	if bound > 0 {
@@ -277,33 +264,35 @@ func (e *experiment) mean(name string, values []float64, want, bound float64) {
 // Parts contains the implementations that the claims are checked on. A nil field means the project's own. Other values
 // serve to test that a check detects a broken part, or to try a new one.
 type Parts struct {
+	// Fourier and TensorSketch return the distributions of random features for a kernel.
 	Fourier      func(k kernel.Kernel) feature.Dist
 	TensorSketch func(k kernel.Polynomial) feature.Dist
-	SRHT         sketch.Dist
-	CountSketch  sketch.Dist
-	Gaussian     sketch.Dist
+	// SRHT, CountSketch and Gaussian are the distributions of sketches.
+	SRHT, CountSketch, Gaussian sketch.Dist
 	// Precond returns M⁻¹ for M = ZZᵀ+λ_pI and the system K+λI.
 	Precond func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64, form precond.Form) (Preconditioner,
 		error)
 	// Kernel returns the stored kernel matrix, n×n, converted to float64.
 	Kernel func(ctx context.Context, k kernel.Kernel, x points.Points, storage gram.Storage) (*mat.Dense, error)
-	Solve  func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result,
+	// Solve solves a·x = b by conjugate gradients with preconditioner m.
+	Solve func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result,
 		error)
-	// Choose returns one of several solutions.
+	// Choose returns one of several approximate solutions of a system with the matrix a, as Remark 4 does.
 	Choose func(ctx context.Context, a pcg.Operator, xs []*mat.Dense) (*mat.Dense, error)
 	// LowRank contains functions that compute a factor F with K̂ = FFᵀ from some columns of K.
 	LowRank []lowRank
 	// RidgeBound returns the bound on κ for λ, λ_p and η.
 	RidgeBound func(lambda, lambdaP, eta float64) float64
-	// TestBound returns bounds on the spectrum of M⁻¹A that the constants (θ, α, γ) guarantee.
-	TestBound func(c sketchsize.Constants) (low, high float64)
+	// SpectrumBounds returns the bounds on the eigenvalues of M⁻¹A that the constants (θ, α, γ) of Theorem 7 guarantee.
+	SpectrumBounds func(c sketchsize.Constants) (low, high float64)
 	// Iterations returns the number of iterations that is sufficient for κ and ε.
 	Iterations func(kappa, eps float64) int
 	// PredictionBound bounds |f(x)−f̃(x)|, given k(x, x), ‖r‖₂ and λ.
 	PredictionBound func(diag, residual, lambda float64) float64
 	// LeaveOneOut returns the leave-one-out residuals, given c and diag A⁻¹.
 	LeaveOneOut func(c, diag []float64) []float64
-	Search      func(ctx context.Context, p sketchsize.Problem, o *sketchsize.Options,
+	// Search tests increasing numbers of features by the conditions of Theorem 7.
+	Search func(ctx context.Context, p sketchsize.Problem, o *sketchsize.Options,
 		g rng.Stream) (*sketchsize.Result, error)
 }
 
@@ -341,12 +330,12 @@ func builtinParts() Parts {
 			error) {
 			return precond.New(ctx, z, lambdaP, &precond.Options{Form: form})
 		},
-		Kernel:          storedKernel,
+		Kernel:          kernelByGram,
 		Solve:           pcg.Solve,
 		Choose:          pcg.MedianByNorm,
 		RidgeBound:      lambdap.Bound,
 		LowRank:         []lowRank{lowrank.Nystrom, lowrank.RPCholesky},
-		TestBound:       func(c sketchsize.Constants) (low, high float64) { return c.Lower(), c.Upper() },
+		SpectrumBounds:  func(c sketchsize.Constants) (low, high float64) { return c.Lower(), c.Upper() },
 		Iterations:      pcg.IterationBound,
 		PredictionBound: PredictionBound,
 		LeaveOneOut:     LeaveOneOut,
@@ -354,8 +343,8 @@ func builtinParts() Parts {
 	}
 }
 
-// storedKernel returns the kernel matrix as package gram stores it.
-func storedKernel(ctx context.Context, k kernel.Kernel, x points.Points, storage gram.Storage) (*mat.Dense, error) {
+// kernelByGram returns the kernel matrix as package gram stores it, converted to float64.
+func kernelByGram(ctx context.Context, k kernel.Kernel, x points.Points, storage gram.Storage) (*mat.Dense, error) {
 	a, err := gram.New(ctx, k, x, 1, &gram.Options{Storage: storage, Accuracy: math.MaxFloat64})
 	if err != nil {
 		return nil, err

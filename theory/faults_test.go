@@ -99,7 +99,7 @@ func faults() []fault {
 			eta float64) float64 {
 			return math.Max(1, (lambda+eta)/lambdaP)
 		}}, "lambda-p"},
-		{"Theorem 7 without the cross term", Parts{TestBound: func(c sketchsize.Constants) (float64, float64) {
+		{"Theorem 7 without the cross term", Parts{SpectrumBounds: func(c sketchsize.Constants) (float64, float64) {
 			return (1 - c.Gamma) / (1 + c.Theta), 1 + c.Gamma + c.Alpha
 		}}, "general"},
 		{"a prediction bound with λ for √λ",
@@ -143,7 +143,7 @@ func faults() []fault {
 
 // truncateFixed16 returns the stored kernel matrix with 16-bit numbers rounded down.
 func truncateFixed16(ctx context.Context, k kernel.Kernel, x points.Points, st gram.Storage) (*mat.Dense, error) {
-	m, err := storedKernel(ctx, k, x, gram.Float64)
+	m, err := kernelByGram(ctx, k, x, gram.Float64)
 	if err == nil && st == gram.Fixed16 {
 		m.Apply(func(_, _ int, v float64) float64 { return math.Floor(v/fixedStep) * fixedStep }, m)
 	}

@@ -17,7 +17,7 @@ import (
 func checkFeatures(e *experiment) {
 	gauss, poly := kernel.Gaussian{Sigma: 1.2}, kernel.Polynomial{Gamma: 0.7, Coef0: 0.5, Degree: 2}
 	ones := points.NewDense(1, 4, []float64{1, 1, 1, 1})
-	x := cloud(e.g.Sub("cloud"), 8, 4, 0.8)
+	x := cloud(e.random.Sub("cloud"), 8, 4, 0.8)
 	newChain := func(s ...sketch.Dist) feature.Dist {
 		c := feature.Chain{Features: e.parts.TensorSketch(poly), Width: 64}
 		for i, d := range s {
@@ -61,7 +61,7 @@ func homogeneous(q int) kernel.Polynomial { return kernel.Polynomial{Gamma: 1, D
 func (e *experiment) checkUnbiased(name string, k kernel.Kernel, d feature.Dist, x *points.Dense, s int,
 	cov covariance) {
 	gram := kernelMatrix(k, x)
-	v := normals(e.g.Sub("direction"), x.N, 3)
+	v := normals(e.random.Sub("direction"), x.N, 3)
 	expectedSquare := 0.0
 	if unweighted := identity(x.N); cov != nil {
 		expectedSquare = expectedWeightedSquare(unweighted, unweighted, cov)
@@ -72,11 +72,11 @@ func (e *experiment) checkUnbiased(name string, k kernel.Kernel, d feature.Dist,
 		u.Mul(z.T(), v) // Zᵀv
 		for j := range 3 {
 			want := mat.Inner(v.ColView(j), gram, v.ColView(j))
-			t.mean(fmt.Sprintf("mean of vᵀZZᵀv, %s, direction %d", name, j+1), mat.Dot(u.ColView(j), u.ColView(j)),
+			t.checkMean(fmt.Sprintf("mean of vᵀZZᵀv, %s, direction %d", name, j+1), mat.Dot(u.ColView(j), u.ColView(j)),
 				want)
 		}
 		if cov != nil {
-			t.mean("mean of ‖ZZᵀ−K‖_F², "+name, frobeniusSquared(subtract(outer(z), gram)), expectedSquare)
+			t.checkMean("mean of ‖ZZᵀ−K‖_F², "+name, frobeniusSquared(subtract(outer(z), gram)), expectedSquare)
 		}
 	})
 }
@@ -148,7 +148,7 @@ func tensors(x *points.Dense, q int) *mat.Dense {
 // K.
 func (e *experiment) checkSketchMatrix(q int) {
 	k := homogeneous(q)
-	x := cloud(e.g.Sub("matrix", uint64(q)), 4, 4, 0.8)
+	x := cloud(e.random.Sub("matrix", uint64(q)), 4, 4, 0.8)
 	v := tensors(x, q)
 	k0 := kernelMatrix(k, x)
 	e.runTrials(fmt.Sprintf("matrix %d", q), func(i int, g rng.Stream, t *trial) {
@@ -158,9 +158,10 @@ func (e *experiment) checkSketchMatrix(q int) {
 		m.MapTo(z.RawMatrix().Data, s, x, new(feature.Workspace))
 		var sv mat.Dense
 		sv.Mul(v, sketchMatrix(h, q, x.D, s).T())
-		t.atMost(fmt.Sprintf("|φ(x) − S·v_q(x)|, q = %d", q), maxDifference(z, &sv)/(1+maxAbs(&sv)), 1e-12)
+		t.checkAtMost(fmt.Sprintf("|φ(x) − S·v_q(x)|, q = %d", q), maxDifference(z, &sv)/(1+maxAbs(&sv)), 1e-12)
 	})
-	e.atMost(fmt.Sprintf("|V_qV_qᵀ − K|, q = %d", q), []float64{maxDifference(outer(v), k0) / (1 + maxAbs(k0))}, 1e-12)
+	difference := maxDifference(outer(v), k0) / (1 + maxAbs(k0))
+	e.checkAtMost(fmt.Sprintf("|V_qV_qᵀ − K|, q = %d", q), []float64{difference}, 1e-12)
 }
 
 // The following functions return second moments of sketches in closed form. The paper has upper bounds of them. If such

@@ -48,6 +48,8 @@ func conditions(k, zz *mat.SymDense, lambda, theta float64) sketchsize.Constants
 	return c
 }
 
+// trialGeneral checks that the eigenvalues of M⁻¹A are within the bounds of the smallest constants that a random pair
+// of matrices meets.
 func trialGeneral(e *experiment, i int, g rng.Stream, t *trial) {
 	for attempt := uint64(0); ; attempt++ { // draw again until γ < 1
 		g := g.Sub("try", attempt)
@@ -58,9 +60,9 @@ func trialGeneral(e *experiment, i int, g rng.Stream, t *trial) {
 			continue
 		}
 		v := p.spectrum(e, lambda, lambda, forms[i%len(forms)])
-		low, high := e.parts.TestBound(c)
-		t.atMost("the lower bound over the least eigenvalue", low/v[0], 1+1e-6)
-		t.atMost("the largest eigenvalue over the upper bound", v[len(v)-1]/high, 1+1e-6)
+		low, high := e.parts.SpectrumBounds(c)
+		t.checkAtMost("the lower bound over the least eigenvalue", low/v[0], 1+1e-6)
+		t.checkAtMost("the largest eigenvalue over the upper bound", v[len(v)-1]/high, 1+1e-6)
 		return
 	}
 }
@@ -68,7 +70,7 @@ func trialGeneral(e *experiment, i int, g rng.Stream, t *trial) {
 // checkTightConditions checks pairs of matrices that meet the constants of the presets and nearly attain the bounds.
 func checkTightConditions(e *experiment) {
 	for _, c := range presets {
-		low, high := e.parts.TestBound(c)
+		low, high := e.parts.SpectrumBounds(c)
 		var lows, highs []float64
 		for _, large := range []float64{1e2, 1e4} {
 			// λ = 1. The second coordinate is orthogonal to the range of the projection P; its eigenvalue is θ or 0.
@@ -76,9 +78,9 @@ func checkTightConditions(e *experiment) {
 			atLowerBound := e.tightPair(large, c.Theta, math.Sqrt((1-c.Gamma)*large), math.Sqrt(c.Alpha))
 			highs, lows = append(highs, atUpperBound[1]/high), append(lows, low/atLowerBound[0])
 		}
-		e.atMost(fmt.Sprintf("the largest eigenvalue over the upper bound, %s, pairs that come to it", c.Name), highs,
-			1+1e-6)
-		e.atMost(fmt.Sprintf("the lower bound over the least eigenvalue, %s, pairs that come to it", c.Name), lows,
+		e.checkAtMost(fmt.Sprintf("the largest eigenvalue over the upper bound, %s, pairs that come to it", c.Name),
+			highs, 1+1e-6)
+		e.checkAtMost(fmt.Sprintf("the lower bound over the least eigenvalue, %s, pairs that come to it", c.Name), lows,
 			1+1e-6)
 	}
 }
@@ -90,6 +92,7 @@ func (e *experiment) tightPair(z1, z2, v1, v2 float64) []float64 {
 	return p.spectrum(e, 1, 1, precond.FormEigen)
 }
 
+// trialLambdaP checks the bound on κ for a random λ_p and for λ_p = λ+η, and that the bound is smallest there.
 func trialLambdaP(e *experiment, i int, g rng.Stream, t *trial) {
 	p := newTwin(g, 8)
 	lambda := logUniform(g.Sub("lambda"), 1e-2, 10)
@@ -98,15 +101,15 @@ func trialLambdaP(e *experiment, i int, g rng.Stream, t *trial) {
 	boundRatio := func(ridge float64) float64 {
 		return cond(p.spectrum(e, lambda, ridge, form)) / e.parts.RidgeBound(lambda, ridge, p.eta)
 	}
-	t.atMost("κ over its bound, any λ_p", boundRatio(lp), 1+1e-6)
-	t.atMost("κ over its bound at λ_p = λ+η, 1+2η/λ", boundRatio(lambda+p.eta), 1+1e-6)
+	t.checkAtMost("κ over its bound, any λ_p", boundRatio(lp), 1+1e-6)
+	t.checkAtMost("κ over its bound at λ_p = λ+η, 1+2η/λ", boundRatio(lambda+p.eta), 1+1e-6)
 	boundAtBest := e.parts.RidgeBound(lambda, lambda+p.eta, p.eta)
-	t.atMost("the bound at λ+η over 1+2η/λ and over that at any λ_p, less 1",
+	t.checkAtMost("the bound at λ+η over 1+2η/λ and over that at any λ_p, less 1",
 		math.Max(math.Abs(boundAtBest/(1+2*p.eta/lambda)-1),
 			boundAtBest/e.parts.RidgeBound(lambda, lp, p.eta)-1), 1e-12)
 	var product mat.Dense
-	product.Mul(addRidge(outer(toFloat64(p.z)), lp), denseInverse(e.ctx, e.precond(p.z, lambda, lp, form)))
-	t.atMost("|M·M⁻¹ − I|", maxDifference(&product, identity(p.z.N)), 1e-6)
+	product.Mul(addRidge(outer(toFloat64(p.z)), lp), denseInverse(e.ctx, e.preconditioner(p.z, lambda, lp, form)))
+	t.checkAtMost("|M·M⁻¹ − I|", maxDifference(&product, identity(p.z.N)), 1e-6)
 }
 
 // checkTightRidge checks a pair of matrices that attains the bound at every λ_p in [λ−η, λ+η].
@@ -118,11 +121,12 @@ func checkTightRidge(e *experiment) {
 		kappa := cond(p.spectrum(e, c.lambda, c.lambdaP, precond.FormLInv))
 		ratios = append(ratios, kappa/e.parts.RidgeBound(c.lambda, c.lambdaP, 1))
 	}
-	e.atMost("κ over its bound for K = diag(1, 0), ZZᵀ = diag(0, 1), where it is met", ratios, 1+1e-9)
+	e.checkAtMost("κ over its bound for K = diag(1, 0), ZZᵀ = diag(0, 1), where it is met", ratios, 1+1e-9)
 }
 
+// figureLambdaP draws κ and its bound against λ_p.
 func figureLambdaP(e *experiment) *plots.Figure {
-	g := e.g.Sub("figure")
+	g := e.random.Sub("figure")
 	const lambda = 0.01
 	k := kernel.Gaussian{Sigma: 1.5}
 	x := cloud(g, 60, 4, 0.8)
@@ -172,9 +176,11 @@ func twinOf(k *mat.SymDense, z *points.Dense32) *twin {
 
 // spectrum returns the eigenvalues of M⁻¹A, ascending, with M⁻¹ as the preconditioner applies it.
 func (p *twin) spectrum(e *experiment, lambda, lambdaP float64, form precond.Form) []float64 {
-	return e.preconditionedEigenvalues(choleskyFactor(addRidge(p.k, lambda)), e.precond(p.z, lambda, lambdaP, form))
+	l := choleskyFactor(addRidge(p.k, lambda))
+	return e.preconditionedEigenvalues(l, e.preconditioner(p.z, lambda, lambdaP, form))
 }
 
+// checkNystrom checks the bound 1 + tr(K−K̂)/λ on κ for the low-rank factors of Nyström and of RPCholesky.
 func checkNystrom(e *experiment) {
 	for i, build := range e.parts.LowRank {
 		name := "κ over 1+tr(K−K̂)/λ, " + []string{"Nyström", "RPCholesky", "method"}[min(i, 2)]
@@ -192,8 +198,8 @@ func checkNystrom(e *experiment) {
 				return cond((&twin{k: k, z: f.F}).spectrum(e, lambda, lambda, precond.FormEigen)) /
 					(1 + (math.Max(traceError, 0)+2*f.Rounding)/(lambda-f.Rounding))
 			}
-			t.atMost(name+", any rank", boundRatio(0, 1+size.IntN(1, x.N-1)), 1+1e-6)
-			t.atMost(name+", rank n−1", boundRatio(1, x.N-1), 1+1e-6)
+			t.checkAtMost(name+", any rank", boundRatio(0, 1+size.IntN(1, x.N-1)), 1+1e-6)
+			t.checkAtMost(name+", rank n−1", boundRatio(1, x.N-1), 1+1e-6)
 		})
 	}
 }

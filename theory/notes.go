@@ -33,6 +33,8 @@ func SufficientFeatures(q int, statDim, delta float64) float64 {
 	return math.Ceil(4 * (2 + math.Pow(3, float64(q))) * statDim * statDim / delta)
 }
 
+// trialIterations checks the error after the claimed number of CG iterations for a random spectrum, and for Chebyshev's
+// points.
 func trialIterations(e *experiment, i int, g rng.Stream, t *trial) {
 	const n = 30
 	kappa, eps := logUniform(g.Sub("kappa"), 1.5, 300), logUniform(g.Sub("epsilon"), 1e-4, 0.3)
@@ -41,8 +43,8 @@ func trialIterations(e *experiment, i int, g rng.Stream, t *trial) {
 	errorRatio := func(j uint64, v []float64) float64 {
 		return solveError(e, withSpectrum(g.Sub("basis", j), v), g, e.parts.Iterations(kappa, eps)) / eps
 	}
-	t.atMost("‖c̃−c‖_A/‖c‖_A over ε, random spectra", errorRatio(0, eigs), 1)
-	t.atMost("‖c̃−c‖_A/‖c‖_A over ε, Chebyshev's points", errorRatio(1, chebyshev(n, kappa)), 1)
+	t.checkAtMost("‖c̃−c‖_A/‖c‖_A over ε, random spectra", errorRatio(0, eigs), 1)
+	t.checkAtMost("‖c̃−c‖_A/‖c‖_A over ε, Chebyshev's points", errorRatio(1, chebyshev(n, kappa)), 1)
 }
 
 // chebyshev returns n points of [1, κ], the extrema of a Chebyshev polynomial of degree n−1.
@@ -77,15 +79,16 @@ func checkHardestSystems(e *experiment) {
 			ratios = append(ratios, solveErrorFor(e, a, y, e.parts.Iterations(kappa, eps))/eps)
 		}
 	}
-	e.atMost("‖c̃−c‖_A/‖c‖_A over ε, the hardest right-hand sides", ratios, 1)
+	e.checkAtMost("‖c̃−c‖_A/‖c‖_A over ε, the hardest right-hand sides", ratios, 1)
 }
 
+// figureIterations draws the error of CG and its bound against the number of iterations.
 func figureIterations(e *experiment) *plots.Figure {
 	const n, kappa = 200, 30.0
 	bound := plots.Series{Name: "2e^{−2k/√κ}, the bound"}
 	uniformSeries := plots.Series{Name: "error ‖c̃−c‖_{A}/‖c‖_{A}, uniform spectrum"}
 	chebyshevSeries := plots.Series{Name: "error, Chebyshev's points"}
-	g := e.g.Sub("figure")
+	g := e.random.Sub("figure")
 	eigs := tabulate(n, func(i int) float64 { return 1 + (kappa-1)*float64(i)/(n-1) })
 	a, b := withSpectrum(g.Sub("easy"), eigs), withSpectrum(g.Sub("hard"), chebyshev(n, kappa))
 	for k := 1; k <= 24; k++ {
@@ -107,14 +110,15 @@ func PredictionBound(diag, residual, lambda float64) float64 {
 	return math.Sqrt(diag) * residual / (2 * math.Sqrt(lambda))
 }
 
+// trialPrediction checks the bound on the error of a prediction, and that of package verify.
 func trialPrediction(e *experiment, i int, g rng.Stream, t *trial) {
 	size := g.Sub("sizes")
 	k := manyKernels[i%len(manyKernels)]
 	x := cloud(g, 6+size.IntN(0, 10), 2+size.IntN(1, 3), 0.8)
 	lambda := logUniform(g.Sub("lambda"), 1e-3, 10)
 	ratio, verified := e.predictionRatios(k, x, cloud(g.Sub("new"), 5, x.D, 0.8), lambda, g)
-	t.atMost("|f−f̃| over its bound", ratio, 1+1e-6)
-	t.atMost("|f−f̃| over the bound of package verify", verified, 1+1e-6)
+	t.checkAtMost("|f−f̃| over its bound", ratio, 1+1e-6)
+	t.checkAtMost("|f−f̃| over the bound of package verify", verified, 1+1e-6)
 }
 
 // checkTightPrediction checks a point at which the bound is attained.
@@ -122,10 +126,10 @@ func checkTightPrediction(e *experiment) {
 	var tight []float64
 	for _, lambda := range []float64{0.01, 0.5, 4} {
 		x := points.NewDense(1, 1, []float64{math.Sqrt(lambda)}) // k(x,x) = x² = λ
-		ratio, _ := e.predictionRatios(homogeneous(1), x, x, lambda, e.g.Sub("tight"))
+		ratio, _ := e.predictionRatios(homogeneous(1), x, x, lambda, e.random.Sub("tight"))
 		tight = append(tight, ratio)
 	}
-	e.atMost("|f−f̃| over its bound, where it is met", tight, 1+1e-9)
+	e.checkAtMost("|f−f̃| over its bound, where it is met", tight, 1+1e-9)
 }
 
 // predictionRatios returns the largest |f−f̃| at the points x and z, divided by PredictionBound and by the bound of
@@ -175,6 +179,7 @@ func LeaveOneOut(c, diag []float64) []float64 {
 	return out
 }
 
+// trialLeaveOneOut compares the leave-one-out residuals with those of fits without one point.
 func trialLeaveOneOut(e *experiment, i int, g rng.Stream, t *trial) {
 	size := g.Sub("sizes")
 	k := manyKernels[i%len(manyKernels)]
@@ -193,13 +198,13 @@ func trialLeaveOneOut(e *experiment, i int, g rng.Stream, t *trial) {
 		for j, v := range cr {
 			f += v * k.Eval(remainingPoints.Row(j), x.Row(i))
 		}
-		t.atMost("|y_i − f₋ᵢ(x_i) − c_i/(A⁻¹)_ii|/‖y‖₂", math.Abs(y.AtVec(i)-f-want[i])/mat.Norm(y, 2), 1e-6)
+		t.checkAtMost("|y_i − f₋ᵢ(x_i) − c_i/(A⁻¹)_ii|/‖y‖₂", math.Abs(y.AtVec(i)-f-want[i])/mat.Norm(y, 2), 1e-6)
 	}
 }
 
 // fitCoefficients returns c = (K+λI)⁻¹y, computed with the project's kernel matrix and PCG.
 func (e *experiment) fitCoefficients(k kernel.Kernel, x *points.Dense, lambda float64, y *mat.VecDense) []float64 {
-	a := addRidge(e.kernel(k, x, gram.Float64), lambda)
+	a := addRidge(e.storedKernel(k, x, gram.Float64), lambda)
 	return mat.Col(nil, 0, e.solve(a, precond.Identity{N: x.N}, y, &pcg.Options{Tol: 1e-12}))
 }
 
@@ -211,21 +216,23 @@ func (e *experiment) storedError(n int, g rng.Stream) (storageError, k *mat.SymD
 	gauss := kernel.Gaussian{Sigma: uniform(g.Sub("sigma"), 1, 3)}
 	x := cloud(g, n, 5, 0.9)
 	k = kernelMatrix(gauss, x)
-	return subtract(e.kernel(gauss, x, gram.Fixed16), k), k
+	return subtract(e.storedKernel(gauss, x, gram.Fixed16), k), k
 }
 
+// trialFixed16 checks the size of the rounding errors of a kernel matrix in 16-bit fixed point, and the convergence of
+// iterative refinement with it.
 func trialFixed16(e *experiment, _ int, g rng.Stream, t *trial) {
 	const n = 100
 	storageError, k := e.storedError(n, g)
-	t.atMost("|E_ij| over h/2", maxAbs(storageError)/(fixedStep/2),
+	t.checkAtMost("|E_ij| over h/2", maxAbs(storageError)/(fixedStep/2),
 		1.1) // 1.1 also allows for the float32 distances
 	rms := math.Sqrt(frobeniusSquared(storageError) / (n * (n - 1)))
-	t.mean("mean of rms(E) over h/√12", rms/(fixedStep/math.Sqrt(12)), 1)
+	t.checkMean("mean of rms(E) over h/√12", rms/(fixedStep/math.Sqrt(12)), 1)
 	// The semicircle law predicts ‖E‖₂ ≈ 2·rms·√n; the limits 1.15 and 1.3 allow for the fluctuation at n = 100.
 	size := norm(storageError)
 	edge := size / (2 * rms * math.Sqrt(n))
-	t.atMost("‖E‖₂ over 2·rms·√n", edge, 1.15)
-	t.atMost("2·rms·√n over ‖E‖₂", 1/edge, 1.3)
+	t.checkAtMost("‖E‖₂ over 2·rms·√n", edge, 1.15)
+	t.checkAtMost("2·rms·√n over ‖E‖₂", 1/edge, 1.3)
 	lambda := logUniform(g.Sub("lambda"), 3*size, 1e-2)
 	a := addRidge(k, lambda)
 	stored := mat.NewSymDense(n, nil)
@@ -239,17 +246,18 @@ func trialFixed16(e *experiment, _ int, g rng.Stream, t *trial) {
 		x.AddVec(x, r)
 		r = residual(a, x, y)
 		rate := math.Max(math.Pow(size/(lambda-size), j), 1e-10)
-		t.atMost(fmt.Sprintf("residual after %g solves over (‖E‖₂/(λ−‖E‖₂))^%g", j, j),
+		t.checkAtMost(fmt.Sprintf("residual after %g solves over (‖E‖₂/(λ−‖E‖₂))^%g", j, j),
 			mat.Norm(r, 2)/mat.Norm(y, 2)/rate, 1+1e-6)
 	}
 }
 
+// figureFixed16 draws ‖E‖₂ and its prediction by the semicircle law against n.
 func figureFixed16(e *experiment) *plots.Figure {
 	semicircle := plots.Series{Name: "2·h/√12·√n"}
 	measured := pointSeries("‖E‖₂, median and 5 to 95 %")
 	sizes := []int{16, 32, 64, 128, 256}
 	for _, n := range sizes {
-		addDraws(&measured, float64(n), e.draws(fmt.Sprintf("figure %d", n), max(minTrials, e.trials/8),
+		addDraws(&measured, float64(n), e.sample(fmt.Sprintf("figure %d", n), max(minTrials, e.trials/8),
 			func(g rng.Stream) float64 {
 				storageError, _ := e.storedError(n, g)
 				return norm(storageError)

@@ -43,7 +43,7 @@ func cloud(g rng.Stream, n, d int, rho float64) *points.Dense {
 // problem returns a problem with n points of cloud(n, d, rho), the kernel matrix by the kernel's own formula, and the λ
 // for which s_λ(K) = statDim.
 func (e *experiment) problem(k kernel.Kernel, n, d int, rho, statDim float64) *problem {
-	g := e.g.Sub("problem")
+	g := e.random.Sub("problem")
 	x := cloud(g, n, d, rho)
 	p := &problem{x: x, n: n, gram: kernelMatrix(k, x)}
 	p.mu = eigenvalues(p.gram)

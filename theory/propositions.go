@@ -18,20 +18,23 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/statdim"
 )
 
+// trialProposition2 checks QQᵀ + λL⁻¹L⁻ᵀ = I for Q from the factorization, and for the QQᵀ that M⁻¹ implies.
 func trialProposition2(e *experiment, i int, g rng.Stream, t *trial) {
 	f := newLQ(g)
 	ridgeTerm := scaledInverse(f.l, f.lambda)
 	identitySum := outer(f.q)
 	identitySum.AddSym(identitySum, ridgeTerm)
-	t.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, Q = L⁻¹A", maxDifference(identitySum, identity(f.m)), 1e-9)
-	inv := denseInverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, forms[i%len(forms)]))
+	t.checkAtMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, Q = L⁻¹A", maxDifference(identitySum, identity(f.m)), 1e-9)
+	inv := denseInverse(e.ctx, e.preconditioner(f.z, f.lambda, f.lambda, forms[i%len(forms)]))
 	var projection, sum mat.Dense
 	projection.Product(f.a, inv, f.a.T()) // A(AᵀA+λI)⁻¹Aᵀ = L·QQᵀ·L⁻¹
 	projection.Mul(solveLower(f.l, &projection), f.l)
 	sum.Add(&projection, ridgeTerm)
-	t.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, QQᵀ by M⁻¹", maxDifference(&sum, identity(f.m)), 1e-6)
+	t.checkAtMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, QQᵀ by M⁻¹", maxDifference(&sum, identity(f.m)), 1e-6)
 }
 
+// trialProposition3 compares ‖Q‖_F² and the statistical dimensions of packages statdim and precond with s_λ from the
+// singular values.
 func trialProposition3(e *experiment, i int, g rng.Stream, t *trial) {
 	f := newLQ(g)
 	var svd mat.SVD
@@ -42,11 +45,11 @@ func trialProposition3(e *experiment, i int, g rng.Stream, t *trial) {
 	for _, v := range svd.Values(nil) {
 		wantStatDim += v * v / (v*v + f.lambda)
 	}
-	t.atMost("|‖Q‖_F² − s_λ|", math.Abs(frobeniusSquared(f.q)-wantStatDim), 1e-9)
-	t.atMost("|statdim.Exact − s_λ|", statDimError(f.aat, f.lambda, wantStatDim), 1e-9)
+	t.checkAtMost("|‖Q‖_F² − s_λ|", math.Abs(frobeniusSquared(f.q)-wantStatDim), 1e-9)
+	t.checkAtMost("|statdim.Exact − s_λ|", statDimError(f.aat, f.lambda, wantStatDim), 1e-9)
 	for _, form := range forms {
-		statDim := e.precond(f.z, f.lambda, f.lambda, form).StatDim()
-		t.atMost(fmt.Sprintf("|StatDim − s_λ|, form %v", form), math.Abs(statDim-wantStatDim), 1e-9)
+		statDim := e.preconditioner(f.z, f.lambda, f.lambda, form).StatDim()
+		t.checkAtMost(fmt.Sprintf("|StatDim − s_λ|, form %v", form), math.Abs(statDim-wantStatDim), 1e-9)
 	}
 }
 
@@ -71,23 +74,25 @@ func (e *experiment) innerProducts(i int, g rng.Stream) innerProductProblem {
 	size := g.Sub("sizes")
 	x := cloud(g, 1+size.IntN(0, 14), 1+size.IntN(1, 4), 0.8)
 	lambda := logUniform(g.Sub("lambda"), 1e-2, 1e2)
-	stored := e.kernel(k, x, gram.Float64)
+	stored := e.storedKernel(k, x, gram.Float64)
 	l := choleskyByAccel(addRidge(stored, lambda))
 	byFormula := kernelMatrix(k, x)
 	return innerProductProblem{kqq: congruence(l, byFormula), ridgeTerm: scaledInverse(l, lambda), stored: stored,
 		lambda: lambda, statDim: statDimOf(eigenvalues(byFormula), lambda)}
 }
 
+// trialProposition8 checks K(Q,Q) + λL⁻¹L⁻ᵀ = I.
 func trialProposition8(e *experiment, i int, g rng.Stream, t *trial) {
 	p := e.innerProducts(i, g)
 	p.kqq.AddSym(p.kqq, p.ridgeTerm)
-	t.atMost("|K(Q,Q) + λL⁻¹L⁻ᵀ − I|", maxDifference(p.kqq, identity(p.kqq.SymmetricDim())), 1e-9)
+	t.checkAtMost("|K(Q,Q) + λL⁻¹L⁻ᵀ − I|", maxDifference(p.kqq, identity(p.kqq.SymmetricDim())), 1e-9)
 }
 
+// trialProposition9 compares tr K(Q,Q) and the s_λ of package statdim with s_λ(K).
 func trialProposition9(e *experiment, i int, g rng.Stream, t *trial) {
 	p := e.innerProducts(i, g)
-	t.atMost("|tr K(Q,Q) − s_λ(K)|", math.Abs(mat.Trace(p.kqq)-p.statDim), 1e-9)
-	t.atMost("|statdim.Exact − s_λ(K)|", statDimError(p.stored, p.lambda, p.statDim), 1e-9)
+	t.checkAtMost("|tr K(Q,Q) − s_λ(K)|", math.Abs(mat.Trace(p.kqq)-p.statDim), 1e-9)
+	t.checkAtMost("|statdim.Exact − s_λ(K)|", statDimError(p.stored, p.lambda, p.statDim), 1e-9)
 }
 
 // statDimError returns the absolute error of the s_λ of package statdim, if want is the exact value.
@@ -104,6 +109,7 @@ func scaledInverse(l *mat.TriDense, lambda float64) *mat.SymDense {
 	return s
 }
 
+// trialRemark1 checks that the kernel (γxᵀz+c)^q and its TensorSketch equal those of (xᵀz)^q for the lifted points.
 func trialRemark1(e *experiment, _ int, g rng.Stream, t *trial) {
 	size := g.Sub("sizes")
 	k := kernel.Polynomial{
@@ -113,14 +119,16 @@ func trialRemark1(e *experiment, _ int, g rng.Stream, t *trial) {
 	x := cloud(g, 1+size.IntN(1, 8), 1+size.IntN(2, 6), 0.9)
 	lifted := lift(k, x)
 	b := kernelMatrix(homogeneous(k.Degree), lifted)
-	t.atMost("|K − K of the lifted points|, relative",
-		maxDifference(e.kernel(k, x, gram.Float64), b)/maxAbs(b), 1e-12)
+	t.checkAtMost("|K − K of the lifted points|, relative",
+		maxDifference(e.storedKernel(k, x, gram.Float64), b)/maxAbs(b), 1e-12)
 	s := 1 + size.IntN(3, 40)
 	z := featureMatrix(e.parts.TensorSketch(k), x, s, g)
 	z0 := featureMatrix(e.parts.TensorSketch(homogeneous(k.Degree)), lifted, s, g)
-	t.atMost("|Z − Z of the lifted points|, relative", maxDifference(z, z0)/maxAbs(z0), 1e-11)
+	t.checkAtMost("|Z − Z of the lifted points|, relative", maxDifference(z, z0)/maxAbs(z0), 1e-11)
 }
 
+// checkRemark2 checks the error in the A-norm of a solution whose residual meets a tolerance, and that the number of
+// iterations for κ = 3 does not suffice for some draws of too few features.
 func checkRemark2(e *experiment) {
 	p := e.problem(homogeneous(2), 40, 8, 0.8, 10)
 	kappaA := (p.mu[p.n-1] + p.lambda) / (math.Max(p.mu[0], 0) + p.lambda)
@@ -128,40 +136,41 @@ func checkRemark2(e *experiment) {
 	var insufficient atomic.Int64
 	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
 		z := p.features(e, e.parts.TensorSketch(homogeneous(2)), 16, g)
-		m := e.precond(z, p.lambda, p.lambda, forms[i%len(forms)])
+		m := e.preconditioner(z, p.lambda, p.lambda, forms[i%len(forms)])
 		tau := logUniform(g.Sub("tau"), 1e-6, 1e-1)
 		c := e.solve(p.a, m, p.y, &pcg.Options{Tol: tau})
-		t.atMost("‖y−Ac̃‖₂ over τ‖y‖₂", mat.Norm(residual(p.a, c, p.y), 2)/(tau*yNorm), 1+1e-9)
-		t.atMost("‖c̃−c‖_A over τ√κ(A)·‖c‖_A", p.distance(c)/(tau*math.Sqrt(kappaA)), 1+1e-9)
+		t.checkAtMost("‖y−Ac̃‖₂ over τ‖y‖₂", mat.Norm(residual(p.a, c, p.y), 2)/(tau*yNorm), 1+1e-9)
+		t.checkAtMost("‖c̃−c‖_A over τ√κ(A)·‖c‖_A", p.distance(c)/(tau*math.Sqrt(kappaA)), 1+1e-9)
 		if p.pcgError(e, m, e.parts.Iterations(3, epsilon)) > epsilon {
 			insufficient.Add(1)
 		}
 	})
 	share := float64(insufficient.Load()) / float64(e.trials)
-	e.requireSeen("share of draws in which the count does not suffice (wanted: some)", share, 1, share > 0)
+	e.requireBetween("share of draws in which the count does not suffice (wanted: some)", share, 1, 0, math.Inf(1))
 }
 
-// requireSeen adds a measure that fails if isSeen is false: without the observation, the check would be meaningless.
-func (e *experiment) requireSeen(name string, value, limit float64, isSeen bool) {
+// requireBetween adds a measure that fails unless low < value < high: otherwise the check would be meaningless.
+func (e *experiment) requireBetween(name string, value, limit, low, high float64) {
 	m := Measure{Name: name, Value: value, Limit: limit}
-	if !isSeen {
+	if !(low < value && value < high) {
 		m.Ratio = 2
 	}
 	e.add(m)
 }
 
+// trialRemark3 checks κ(K+λI) ≤ 1+‖K‖₂/λ, and the number of iterations without a preconditioner for λ ≥ ‖K‖₂.
 func trialRemark3(e *experiment, i int, g rng.Stream, t *trial) {
 	size := g.Sub("sizes")
 	n := 2 + size.IntN(0, 14)
 	x := cloud(g, n, 1+size.IntN(1, n), 0.8)
-	k := e.kernel(homogeneous(1), x, gram.Float64)
+	k := e.storedKernel(homogeneous(1), x, gram.Float64)
 	top := eigenvalues(kernelMatrix(homogeneous(1), x))[n-1]
 	lambda := top * logUniform(g.Sub("lambda"), 1e-3, 1e2)
-	t.atMost("κ(K+λI) over 1+‖K‖₂/λ", cond(eigenvalues(addRidge(k, lambda)))/(1+top/lambda), 1+1e-9)
+	t.checkAtMost("κ(K+λI) over 1+‖K‖₂/λ", cond(eigenvalues(addRidge(k, lambda)))/(1+top/lambda), 1+1e-9)
 	a := addRidge(k, top*uniform(g.Sub("above"), 1, 3))
-	t.atMost("κ(K+λI) over 2 for λ ≥ ‖K‖₂", cond(eigenvalues(a))/2, 1+1e-9)
+	t.checkAtMost("κ(K+λI) over 2 for λ ≥ ‖K‖₂", cond(eigenvalues(a))/2, 1+1e-9)
 	pcgErr := solveError(e, a, g, e.parts.Iterations(2, epsilon))
-	t.atMost("‖c̃−c‖_A/‖c‖_A over ε after the count for κ = 2", pcgErr/epsilon, 1)
+	t.checkAtMost("‖c̃−c‖_A/‖c‖_A over ε after the count for κ = 2", pcgErr/epsilon, 1)
 }
 
 // solveError returns ‖c̃−c‖_A/‖c‖_A after the given number of CG iterations, for a random right-hand side.
@@ -174,11 +183,14 @@ func solveErrorFor(e *experiment, a *mat.SymDense, y *mat.VecDense, iterations i
 	return (&problem{a: a, y: y, c: solve(a, y)}).pcgError(e, precond.Identity{N: y.Len()}, iterations)
 }
 
+// checkRemark4 checks the choice among several candidate solutions: its error is at most 3ε if most candidates have an
+// error of at most ε, and the probability of a larger error is that of a binomial distribution.
 func checkRemark4(e *experiment) {
 	// Few iterations, and an ε that 24 features usually reach in them and 2 features do not.
 	const runs, iterations, eps = 7, 4, 0.006
 	p := e.problem(homogeneous(2), 30, 8, 0.9, 6)
-	out := e.sample("trial", e.trials, 2, func(_ int, g rng.Stream, out []float64) {
+	chosenErrors, badCounts := make([]float64, e.trials), make([]float64, e.trials)
+	e.forEachTrial("trial", e.trials, func(trialIndex int, g rng.Stream) {
 		var xs []*mat.Dense
 		for i := range runs {
 			s := 24
@@ -186,31 +198,31 @@ func checkRemark4(e *experiment) {
 				s = 2 // with 2 features most candidates have an error above 3ε
 			}
 			z := p.features(e, e.parts.TensorSketch(homogeneous(2)), s, g.Sub("candidate", uint64(i)))
-			c := e.solve(p.a, e.precond(z, p.lambda, p.lambda, precond.FormLInv), p.y,
+			c := e.solve(p.a, e.preconditioner(z, p.lambda, p.lambda, precond.FormLInv), p.y,
 				&pcg.Options{Tol: 1e-15, MaxIter: iterations})
 			if !(p.distance(c) <= eps) {
-				out[1]++
+				badCounts[trialIndex]++
 			}
 			xs = append(xs, mat.DenseCopyOf(c))
 		}
-		out[0] = p.distance(must(e.parts.Choose(e.ctx, operator{p.a}, xs)).ColView(0))
+		chosenErrors[trialIndex] = p.distance(must(e.parts.Choose(e.ctx, operator{p.a}, xs)).ColView(0))
 	})
-	chosen, badCounts := out[0], out[1]
 	var ratios []float64
-	for t, v := range badCounts {
+	for trialIndex, v := range badCounts {
 		if v < runs/2.0 {
-			ratios = append(ratios, chosen[t]/(3*eps))
+			ratios = append(ratios, chosenErrors[trialIndex]/(3*eps))
 		}
 	}
 	if len(ratios) == 0 {
 		fail("no trial had most of its candidates within ε = %g", eps)
 	}
-	e.atMost(fmt.Sprintf("the chosen error over 3ε, where most of %d are within ε = %g", runs, eps), ratios, 1)
+	e.checkAtMost(fmt.Sprintf("the chosen error over 3ε, where most of %d are within ε = %g", runs, eps), ratios, 1)
 	candidates, beyondCount := e.trials*runs, floats.Sum(badCounts)
 	share := beyondCount / float64(candidates)
-	e.requireSeen("p, the share of candidates beyond ε (wanted: between 0 and ½)", share, 0.5, share > 0 && share < 0.5)
+	e.requireBetween("p, the share of candidates beyond ε (wanted: between 0 and ½)", share, 0.5, 0, 0.5)
 	// delta is computed from an upper confidence bound on p over all candidates.
 	maxShare := 1 - clopperPearson(candidates-int(beyondCount), candidates)
 	delta := 1 - distuv.Binomial{N: runs, P: maxShare}.CDF((runs-1)/2) // P(bad ≥ R/2), R odd
-	e.atMostProbability(fmt.Sprintf("share of choices beyond 3ε, R = %d, p = %.2g", runs, share), chosen, 3*eps, delta)
+	e.checkProbability(fmt.Sprintf("share of choices beyond 3ε, R = %d, p = %.2g", runs, share), chosenErrors, 3*eps,
+		delta)
 }

@@ -46,18 +46,24 @@ type chain struct {
 // drawChain draws s features in every trial. M⁻¹ is formed from the compressed features, or from all features for the
 // form L.
 func (p *problem) drawChain(e *experiment, name string, d feature.Dist, s int) chain {
-	out := e.sample(name, e.trials, 4, func(i int, g rng.Stream, out []float64) {
+	out := newChain(e.trials)
+	e.forEachTrial(name, e.trials, func(i int, g rng.Stream) {
 		z, form := p.features(e, d, s, g), formOf(i)
-		out[0] = frobeniusSquared(p.whitenedError(toFloat64(z)))
+		out.squares[i] = frobeniusSquared(p.whitenedError(toFloat64(z)))
 		if form != precond.FormL {
 			z = compressColumns(z)
 		}
-		out[1] = norm(p.whitenedError(toFloat64(z)))
-		m := e.precond(z, p.lambda, p.lambda, form)
-		out[2] = cond(e.preconditionedEigenvalues(p.l, m))
-		out[3] = p.pcgError(e, m, e.parts.Iterations(3, epsilon))
+		out.norms[i] = norm(p.whitenedError(toFloat64(z)))
+		m := e.preconditioner(z, p.lambda, p.lambda, form)
+		out.kappas[i] = cond(e.preconditionedEigenvalues(p.l, m))
+		out.pcgErrors[i] = p.pcgError(e, m, e.parts.Iterations(3, epsilon))
 	})
-	return chain{out[0], out[1], out[2], out[3]}
+	return out
+}
+
+// newChain returns a chain for n draws.
+func newChain(n int) chain {
+	return chain{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
 }
 
 // formOf returns the form of M⁻¹ for draw i. The form L, which uses all features, is used once; the others take turns.
@@ -72,15 +78,15 @@ func formOf(i int) precond.Form {
 func (e *experiment) checkGuarantee(p *problem, name string, d feature.Dist, s int, delta float64) chain {
 	out := p.drawChain(e, name, d, s)
 	name = fmt.Sprintf("%s, s_λ = %.2g, δ = %g, s = %d", name, p.statDim, delta, s)
-	e.atMostProbability("share of ‖QSᵀSQᵀ−QQᵀ‖_F > ½, "+name, out.squares, 0.25, delta)
+	e.checkProbability("share of ‖QSᵀSQᵀ−QQᵀ‖_F > ½, "+name, out.squares, 0.25, delta)
 	e.checkImplications(name, out, delta)
 	return out
 }
 
 // checkImplications adds the measures of the last two inequalities of the chain.
 func (e *experiment) checkImplications(name string, draws chain, delta float64) {
-	e.atMostProbability("share of κ > 3, "+name, draws.kappas, 3*(1+1e-9), delta)
-	e.atMostProbability("share of ‖c̃−c‖_A > ε‖c‖_A, "+name, draws.pcgErrors, epsilon+solveSlack, delta)
+	e.checkProbability("share of κ > 3, "+name, draws.kappas, 3*(1+1e-9), delta)
+	e.checkProbability("share of ‖c̃−c‖_A > ε‖c‖_A, "+name, draws.pcgErrors, epsilon+solveSlack, delta)
 }
 
 // checkSharp adds the measure of an inequality that holds for every draw: κ ≤ (1+e)/(1−e) if e = ‖W‖₂ < 1.
@@ -92,7 +98,7 @@ func (e *experiment) checkSharp(name string, draws chain) {
 		}
 	}
 	if len(ratios) > 0 {
-		e.atMost("κ·(1−e)/(1+e) for e = ‖QSᵀSQᵀ−QQᵀ‖₂, "+name, ratios, 1+1e-6)
+		e.checkAtMost("κ·(1−e)/(1+e) for e = ‖QSᵀSQᵀ−QQᵀ‖₂, "+name, ratios, 1+1e-6)
 	}
 }
 
@@ -101,6 +107,7 @@ func (e *experiment) theorem1Problem(q int) *problem {
 	return e.problem(homogeneous(q), 16, 12, 0.8, map[int]float64{2: 2, 3: 1.5}[q])
 }
 
+// checkTheorem1 checks the guarantee of Theorem 1 for its number of features, and the mean squared error for fewer.
 func checkTheorem1(e *experiment) {
 	for _, q := range []int{2, 3} {
 		p := e.theorem1Problem(q)
@@ -111,8 +118,8 @@ func checkTheorem1(e *experiment) {
 		out := e.checkGuarantee(p, name, d, s, delta)
 		e.checkSharp(name, out)
 		out = p.drawChain(e, name+" less", d, 60)
-		e.mean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = 60", q), out.squares, p.expectation(q, 60), p.bound(q,
-			60))
+		e.checkMean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = 60", q), out.squares, p.expectation(q, 60),
+			p.bound(q, 60))
 		e.checkSharp(name+", s = 60", out)
 	}
 }
@@ -127,6 +134,7 @@ func (p *problem) bound(q, s int) float64 {
 	return multiplyBound(q, s) * p.statDim * p.statDim
 }
 
+// figureTheorem1 draws the squared error of the proof and κ against s, with their bounds.
 func figureTheorem1(e *experiment) *plots.Figure {
 	const q, delta = 2, 0.2
 	p := e.theorem1Problem(q)
@@ -142,7 +150,7 @@ func figureTheorem1(e *experiment) *plots.Figure {
 		"E‖QSᵀSQᵀ − QQᵀ‖_{F}^{2}", delta,
 		plots.RefLine{At: SufficientFeatures(q, p.statDim, delta), Label: "s of Theorem 1"}, kappaBound)
 	leftPanel.Series = append([]plots.Series{bound}, leftPanel.Series...)
-	return pair("Theorem 1: (xᵀz)², s_λ = 2, δ = 0.2", leftPanel, rightPanel)
+	return sideBySide("Theorem 1: (xᵀz)², s_λ = 2, δ = 0.2", leftPanel, rightPanel)
 }
 
 // addKappa appends the bound on κ that ‖W‖_F² ≤ square implies: (1+e)/(1−e) with e = √square. It appends nothing if e
@@ -174,8 +182,8 @@ func (p *problem) chainFigure(e *experiment, d feature.Dist, sizes []int, expect
 	return leftPanel, rightPanel
 }
 
-// pair returns a figure with two panels side by side.
-func pair(title string, leftPanel, rightPanel *plots.Figure) *plots.Figure {
+// sideBySide returns a figure with two panels side by side.
+func sideBySide(title string, leftPanel, rightPanel *plots.Figure) *plots.Figure {
 	f := plots.Grid(title, 2, leftPanel, rightPanel)
 	f.Width, f.Height = 9, 4.2
 	return f
@@ -198,7 +206,7 @@ type products struct {
 func (e *experiment) products(name string, k kernel.Kernel, x *points.Dense, d feature.Dist,
 	cov func(s int) covariance) *products {
 	const rows = 6
-	g := e.g.Sub("products")
+	g := e.random.Sub("products")
 	p := &products{name: name, x: x, dist: d, cov: cov, gram: kernelMatrix(k, x),
 		alpha: normals(g.Sub("alpha"), rows, x.N), beta: normals(g.Sub("beta"), rows, x.N)}
 	var a, b mat.Dense
@@ -211,7 +219,7 @@ func (e *experiment) products(name string, k kernel.Kernel, x *points.Dense, d f
 // tensorProducts returns products for the kernel (xᵀz)^q and points of R^d with nonnegative coordinates, for which
 // errors in the signs do not cancel.
 func (e *experiment) tensorProducts(q, d int) *products {
-	x := cloud(e.g.Sub("products", uint64(q)), 10, d, 0.9)
+	x := cloud(e.random.Sub("products", uint64(q)), 10, d, 0.9)
 	for i, v := range x.Data {
 		x.Data[i] = math.Abs(v)
 	}
@@ -225,15 +233,15 @@ func (e *experiment) tensorProducts(q, d int) *products {
 // ν²‖A‖_F²‖B‖_F² with probability at most δ. For each number of features in meanFeatures, the mean squared error is
 // compared with its expectation, and for a homogeneous kernel also with the bound of Lemma 4.
 func (e *experiment) checkProducts(p *products, s int, nu, delta float64, meanFeatures ...int) {
-	e.atMostProbability(fmt.Sprintf("share above ν²‖A‖_F²‖B‖_F², %s, s = %d, δ = %g", p.name, s, delta),
+	e.checkProbability(fmt.Sprintf("share above ν²‖A‖_F²‖B‖_F², %s, s = %d, δ = %g", p.name, s, delta),
 		p.squaredErrors(e, s), nu*nu*p.size, delta)
 	for _, s := range meanFeatures {
 		bound := 0.0
 		if p.degree > 0 {
 			bound = multiplyBound(p.degree, s) * p.size
 		}
-		e.mean(fmt.Sprintf("mean of ‖ASᵀSBᵀ−ABᵀ‖_F², %s, s = %d", p.name, s), p.squaredErrors(e, s), p.expectation(s),
-			bound)
+		e.checkMean(fmt.Sprintf("mean of ‖ASᵀSBᵀ−ABᵀ‖_F², %s, s = %d", p.name, s), p.squaredErrors(e, s),
+			p.expectation(s), bound)
 	}
 }
 
@@ -244,7 +252,7 @@ func (p *products) expectation(s int) float64 {
 
 // squaredErrors returns ‖ASᵀSBᵀ−ABᵀ‖_F² = ‖α(ZZᵀ−K)βᵀ‖_F² for e.trials draws of s features.
 func (p *products) squaredErrors(e *experiment, s int) []float64 {
-	return e.draws(fmt.Sprintf("%s %d", p.name, s), e.trials, func(g rng.Stream) float64 {
+	return e.sample(fmt.Sprintf("%s %d", p.name, s), e.trials, func(g rng.Stream) float64 {
 		var b mat.Dense
 		b.Product(p.alpha, subtract(outer(featureMatrix(p.dist, p.x, s, g)), p.gram), p.beta.T())
 		return frobeniusSquared(&b)
@@ -259,6 +267,7 @@ func multiplyFeatures(q int, nu, delta float64) int {
 	return int(SufficientFeatures(q, 1/(2*nu), delta))
 }
 
+// checkLemma4 checks approximate matrix products of TensorSketch with the number of features of Lemma 4.
 func checkLemma4(e *experiment) {
 	const nu = 0.5
 	for _, c := range []struct {
@@ -274,10 +283,10 @@ func checkLemma4(e *experiment) {
 // hashes.
 func (e *experiment) checkAnyMatrices() {
 	const q, d, rows, s, nu, delta = 2, 4, 3, 220, 0.5, 0.2
-	a, b := normals(e.g.Sub("any A"), rows, d*d), normals(e.g.Sub("any B"), rows, d*d)
+	a, b := normals(e.random.Sub("any A"), rows, d*d), normals(e.random.Sub("any B"), rows, d*d)
 	var ab mat.Dense
 	ab.Mul(a, b.T())
-	squaredErrors := e.draws("any", e.trials, func(g rng.Stream) float64 {
+	squaredErrors := e.sample("any", e.trials, func(g rng.Stream) float64 {
 		_, h := e.tensorSketch(homogeneous(q), d, s, g)
 		sk := sketchMatrix(h, q, d, s)
 		var aSketch, bSketch, product mat.Dense
@@ -287,10 +296,11 @@ func (e *experiment) checkAnyMatrices() {
 		product.Sub(&product, &ab)
 		return frobeniusSquared(&product)
 	})
-	e.atMostProbability(fmt.Sprintf("share above ν²‖A‖²‖B‖², any A and B, s = %d, δ = %g", s, delta), squaredErrors,
+	e.checkProbability(fmt.Sprintf("share above ν²‖A‖²‖B‖², any A and B, s = %d, δ = %g", s, delta), squaredErrors,
 		nu*nu*frobeniusSquared(a)*frobeniusSquared(b), delta)
 }
 
+// figureLemma4 draws the squared error of approximate matrix products against s, with its bound.
 func figureLemma4(e *experiment) *plots.Figure {
 	sizes := []int{16, 32, 64, 128, 256, 512, 1024}
 	var series []plots.Series
@@ -319,12 +329,13 @@ func (e *experiment) gaussProblem() (*problem, kernel.Gaussian) {
 	return e.problem(k, 16, 4, 0.8, 3), k
 }
 
+// checkTheorem5 checks the guarantee of Theorem 5 for TensorSketch and for Fourier features.
 func checkTheorem5(e *experiment) {
 	const delta = 0.2
 	poly := kernel.Polynomial{Gamma: 0.8, Coef0: 0.3, Degree: 2}
 	p := e.problem(poly, 16, 12, 0.8, 2)
 	half := 1 / (2 * p.statDim)
-	e.atMost("ν²s_λ²+ξ² over ¼ for ν = 1/(2√2·s_λ), ξ = 1/(2√2)",
+	e.checkAtMost("ν²s_λ²+ξ² over ¼ for ν = 1/(2√2·s_λ), ξ = 1/(2√2)",
 		[]float64{4 * (half*half/2*p.statDim*p.statDim + 1.0/8)}, 1+1e-12)
 	d := e.parts.TensorSketch(poly)
 	for _, nu := range []float64{half, half / math.Sqrt2} {
@@ -333,7 +344,7 @@ func checkTheorem5(e *experiment) {
 	}
 	const fewFeatures = 60
 	out := p.drawChain(e, "TensorSketch", d, fewFeatures)
-	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², TensorSketch, s = %d", fewFeatures), out.squares,
+	e.checkMean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², TensorSketch, s = %d", fewFeatures), out.squares,
 		expectedWeightedSquare(p.inv, p.inv, tensorSketchCovariance(lift(poly, p.x), 2, fewFeatures)),
 		p.bound(2, fewFeatures))
 	pg, k := e.gaussProblem()
@@ -341,9 +352,10 @@ func checkTheorem5(e *experiment) {
 	s := int(math.Ceil(4 * oneFeature / delta))
 	out = e.checkGuarantee(pg, "Fourier", e.parts.Fourier(k), s, delta)
 	e.checkSharp("Fourier", out)
-	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², Fourier, s = %d", s), out.squares, oneFeature/float64(s), 0)
+	e.checkMean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², Fourier, s = %d", s), out.squares, oneFeature/float64(s), 0)
 }
 
+// figureTheorem5 draws the squared error of the proof and κ of Fourier features against s.
 func figureTheorem5(e *experiment) *plots.Figure {
 	const delta = 0.2
 	p, k := e.gaussProblem()
@@ -356,5 +368,5 @@ func figureTheorem5(e *experiment) *plots.Figure {
 	}
 	leftPanel, rightPanel := p.chainFigure(e, e.parts.Fourier(k), sizes, exact, "E‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_{F}^{2}", delta,
 		plots.RefLine{At: 4 * oneFeature / delta, Label: "s of Theorem 5"}, bound)
-	return pair("Theorem 5: Gaussian kernel, Fourier features, s_λ = 3, δ = 0.2", leftPanel, rightPanel)
+	return sideBySide("Theorem 5: Gaussian kernel, Fourier features, s_λ = 3, δ = 0.2", leftPanel, rightPanel)
 }

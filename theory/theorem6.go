@@ -30,25 +30,26 @@ func srhtFeatures(statDim, delta float64) int {
 // theorem6Problem returns a problem with the kernel (xᵀz)².
 func (e *experiment) theorem6Problem() *problem { return e.problem(homogeneous(2), 12, 12, 0.6, 1.8) }
 
+// checkTheorem6 checks the errors of both levels of sketches, their consequences, and the growth of s₂ with s_λ.
 func checkTheorem6(e *experiment) {
 	const q, delta = 2, 0.2
 	p := e.theorem6Problem()
-	e.atMost("λ/‖K‖₂", []float64{p.lambda / p.mu[p.n-1]}, 1)
+	e.checkAtMost("λ/‖K‖₂", []float64{p.lambda / p.mu[p.n-1]}, 1)
 	s1 := 1 << bits.Len(uint(32*(2+9)*p.statDim*p.statDim/delta)) // at least the s₁ of the theorem
 	s2 := srhtFeatures(p.statDim, delta)
 	out := p.drawTwoLevels(e, "two levels", s1, s2)
 	name := fmt.Sprintf("s_λ = %.2g, δ = %g, s₁ = %d, s₂ = %d", p.statDim, delta, s1, s2)
-	e.atMostProbability("share of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F > ¼, "+name, out.squares, 1.0/16, delta/2)
-	e.atMostProbability("share of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ > ¼, "+name, out.secondNorms, 0.25, delta/2)
+	e.checkProbability("share of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F > ¼, "+name, out.squares, 1.0/16, delta/2)
+	e.checkProbability("share of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ > ¼, "+name, out.secondNorms, 0.25, delta/2)
 	e.checkImplications(name, out.chain, delta)
 	const fewFeatures = 60 // with s₁ features nearly every draw is far below the mean
 	firstLevel := p.drawChain(e, "first level", e.parts.TensorSketch(homogeneous(q)), fewFeatures)
-	e.mean(fmt.Sprintf("mean of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F², s₁ = %d", fewFeatures), firstLevel.squares,
+	e.checkMean(fmt.Sprintf("mean of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F², s₁ = %d", fewFeatures), firstLevel.squares,
 		p.expectation(q, fewFeatures), p.bound(q, fewFeatures))
-	e.mean("mean of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖_F² over its expectation given S₁", out.secondSquares, 1, 0)
+	e.checkMean("mean of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖_F² over its expectation given S₁", out.secondSquares, 1, 0)
 	e.checkSharp(name, out.chain)
-	e.atMost(fmt.Sprintf("power of s_λ in the s₂ that brings the second norm to ¼, over 1.5 (s_λ = %v)", scalingDims),
-		[]float64{fitPower(e.scaling()) / 1.5}, 1)
+	e.checkAtMost(fmt.Sprintf("power of s_λ in the s₂ that brings the second norm to ¼, over 1.5 (s_λ = %v)",
+		scalingDims), []float64{fitPower(e.scaling()) / 1.5}, 1)
 }
 
 // twoLevels contains, for each draw of two levels, the errors of both levels, E₁ = QS₁ᵀS₁Qᵀ−QQᵀ and E₂ =
@@ -61,21 +62,22 @@ type twoLevels struct {
 
 // drawTwoLevels draws, in every trial, Z₁ = V_qS₁ᵀ and Z₂ = Z₁S₂ᵀ for the kernel (xᵀz)².
 func (p *problem) drawTwoLevels(e *experiment, name string, s1, s2 int) twoLevels {
-	out := e.sample(name, e.trials, 6, func(_ int, g rng.Stream, out []float64) {
+	out := twoLevels{newChain(e.trials), make([]float64, e.trials), make([]float64, e.trials)}
+	e.forEachTrial(name, e.trials, func(i int, g rng.Stream) {
 		z1, z2 := e.drawLevels(2, s1, s2, p.x, g)
 		y := solveLower(p.l, toFloat64(z1)) // QS₁ᵀ
-		out[0] = frobeniusSquared(p.whitenedError(toFloat64(z1)))
+		out.squares[i] = frobeniusSquared(p.whitenedError(toFloat64(z1)))
 		secondError, unweighted := subtract(outer(solveLower(p.l, toFloat64(z2))), outer(y)), identity(p.n)
-		out[4] = norm(secondError)
-		out[5] = frobeniusSquared(secondError) / expectedWeightedSquare(unweighted, unweighted,
+		out.secondNorms[i] = norm(secondError)
+		out.secondSquares[i] = frobeniusSquared(secondError) / expectedWeightedSquare(unweighted, unweighted,
 			srhtCovariance(rowsOf(y), s1, s2))
 		z2 = compressColumns(z2)
-		out[1] = norm(p.whitenedError(toFloat64(z2)))
-		preconditioner := e.precond(z2, p.lambda, p.lambda, precond.FormLInv)
-		out[2] = cond(e.preconditionedEigenvalues(p.l, preconditioner))
-		out[3] = p.pcgError(e, preconditioner, e.parts.Iterations(3, epsilon))
+		out.norms[i] = norm(p.whitenedError(toFloat64(z2)))
+		preconditioner := e.preconditioner(z2, p.lambda, p.lambda, precond.FormLInv)
+		out.kappas[i] = cond(e.preconditionedEigenvalues(p.l, preconditioner))
+		out.pcgErrors[i] = p.pcgError(e, preconditioner, e.parts.Iterations(3, epsilon))
 	})
-	return twoLevels{chain{out[0], out[1], out[2], out[3]}, out[4], out[5]}
+	return out
 }
 
 // drawLevels draws the features Z₁ of x for the kernel (xᵀz)^q, and Z₂ = Z₁S₂ᵀ.
@@ -101,13 +103,13 @@ func (e *experiment) scaling() (dims, needed []float64) {
 	const s1 = 2048
 	for _, dim := range scalingDims {
 		rank := int(math.Ceil(float64(dim) / 0.9))
-		g := e.g.Sub("flat", uint64(dim))
+		g := e.random.Sub("flat", uint64(dim))
 		rows := mat.DenseCopyOf(orthogonal(g, rank+8).Slice(0, rank, 0, rank+8))
 		rows.Scale(math.Sqrt(0.9), rows) // QQᵀ = 0.9·I
 		q := rowsOf(rows)
 		statDim := 0.9 * float64(rank)
 		s2 := int(16 * statDim * math.Max(1, math.Log(statDim)))
-		norms := e.draws(fmt.Sprintf("flat %d", dim), max(minTrials, e.trials/4), func(g rng.Stream) float64 {
+		norms := e.sample(fmt.Sprintf("flat %d", dim), max(minTrials, e.trials/4), func(g rng.Stream) float64 {
 			z1, z2 := e.drawLevels(1, s1, s2, q, g)
 			return norm(subtract(outer(toFloat64(z2)), outer(toFloat64(z1))))
 		})
@@ -125,6 +127,7 @@ func fitPower(x, y []float64) float64 {
 	return slope
 }
 
+// figureTheorem6 draws κ against s₂, and the s₂ that is needed against s_λ.
 func figureTheorem6(e *experiment) *plots.Figure {
 	const q = 2
 	p := e.theorem6Problem()
@@ -153,5 +156,5 @@ func figureTheorem6(e *experiment) *plots.Figure {
 	rightPanel := plots.Sweep(fmt.Sprintf("Growth with s_λ: power %.2f", fitPower(dims, needed)), "s_λ", "s₂", nil,
 		squareSeries, logSeries, needSeries)
 	rightPanel.X.Ticks = ticks(scalingDims)
-	return pair("Theorem 6: an SRHT after TensorSketch", leftPanel, rightPanel)
+	return sideBySide("Theorem 6: an SRHT after TensorSketch", leftPanel, rightPanel)
 }
