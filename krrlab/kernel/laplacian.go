@@ -24,6 +24,7 @@ func (Laplacian) WithScale(sigma float64) Kernel { return Laplacian{sigma} }
 // Derivative implements Differentiable: −k/σ.
 func (k Laplacian) Derivative(_, value float64) float64 { return -value / k.Sigma }
 
+// argument returns the distance on which the kernel depends: see ArgumentOf.
 func (Laplacian) argument() Argument { return L1Distance }
 
 // Decreasing implements Decreasing: exp(−r/σ) never increases with r.
@@ -73,9 +74,9 @@ func (k Laplacian) Profile32(dst []float32, dist []float64) {
 
 // entryError implements entryErrorBounder. With Differences, |x−z| has a small relative error. Otherwise, sparse points
 // sum |x−z|−|x|−|z|, which cancels, and points shifted by their mean have rounded coordinates.
-func (k Laplacian) entryError(dim float64, arith Arithmetic, e PointSummary) float64 {
-	if arith != Differences && (e.Sparse || e.Shifted) {
-		return min(1, cancellationError(dim, math.Sqrt(dim*e.MaxSq)/k.Sigma))
+func (k Laplacian) entryError(dim float64, arith Arithmetic, summary PointSummary) float64 {
+	if arith != Differences && (summary.Sparse || summary.Shifted) {
+		return min(1, cancellationError(dim, math.Sqrt(dim*summary.MaxSq)/k.Sigma))
 	}
-	return (dim + 16) * unit
+	return (dim + 16) * unitRoundoff
 }

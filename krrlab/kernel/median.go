@@ -11,7 +11,7 @@ import (
 // medianSampleSize is the largest number of points whose distances MedianDistance computes.
 const medianSampleSize = 1000
 
-// MedianDistance returns the median distance of all pairs of points, ‖x_i−x_j‖₁ if l1 is set and ‖x_i−x_j‖₂ otherwise.
+// MedianDistance returns the median distance of all pairs of points, ‖x_i−x_j‖₁ if l1 is true and ‖x_i−x_j‖₂ otherwise.
 // If there are more than 1,000 points, it uses 1,000 of them drawn at random, always the same. The median is a common
 // initial value of a bandwidth σ (the "median heuristic"). It is computed by PositiveMedian, and is 0 if all points are
 // equal.

@@ -34,9 +34,11 @@ func SummaryOf(p points.Panel) PointSummary {
 	return PointSummary{d, slices.Max(p.Norms), sparse, shifted, bytes}
 }
 
-// HasExactProducts reports whether tiles of k for points with summary e are formed from exact inner products: the
+// HasExactProducts reports whether tiles of k for the summarized points are formed from exact inner products: the
 // points are points.Bytes, and k is a function of ‖x−z‖₂² or xᵀz.
-func HasExactProducts(k Kernel, e PointSummary) bool { return e.ExactBytes && usesInnerProducts(k) }
+func HasExactProducts(k Kernel, summary PointSummary) bool {
+	return summary.ExactBytes && usesInnerProducts(k)
+}
 
 // NewPlacement shifts the points by their mean m if three conditions hold: k is known to depend on x−z only, products
 // of the points as given are not already exact (HasExactProducts), and the points are far from the origin compared with

@@ -20,6 +20,7 @@ func init() {
 	register("polynomial", Polynomial{0.01, 1, 3}, Polynomial{1, 1, 2}, Polynomial{1, 1, 3}, Polynomial{1, 1, 4})
 }
 
+// argument returns the product on which the kernel depends: see ArgumentOf.
 func (Polynomial) argument() Argument { return InnerProduct }
 
 // Title returns the name of the kernel for titles and legends.
@@ -107,5 +108,5 @@ func (k Polynomial) Profile(dst, inner []float64) {
 // entryError implements entryErrorBounder. The base γp+c has an error of at most (d+4)u·(γ‖x‖‖z‖+c), and (γ‖x‖‖z‖+c)^q
 // is at most √(k(x,x)·k(z,z)).
 func (k Polynomial) entryError(dim float64, _ Arithmetic, _ PointSummary) float64 {
-	return (float64(k.Degree)*(dim+4) + 8) * unit
+	return (float64(k.Degree)*(dim+4) + 8) * unitRoundoff
 }

@@ -168,14 +168,17 @@ func (k *Precomputed) tile(x, z points.Points, w *Workspace, visit func(a int, r
 // symmetricRows has the rows of K with both triangles taken from the lower one, for points.FirstEqual.
 type symmetricRows struct{ *Precomputed }
 
+// Dims implements points.Points.
 func (s symmetricRows) Dims() (n, d int) { return s.n, s.n }
 
+// RowTo implements points.Points.
 func (s symmetricRows) RowTo(dst []float64, i int) {
 	for j := range dst {
 		dst[j] = s.entry(max(i, j), min(i, j))
 	}
 }
 
+// Slice panics: points.FirstEqual does not call it.
 func (symmetricRows) Slice(i, j int) points.Points { panic("kernel: no slices of symmetricRows") }
 
 // FirstEqual returns points.FirstEqual of the sets for the kernel k. The points of a Precomputed are numbers, and two

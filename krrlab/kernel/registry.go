@@ -36,8 +36,8 @@ type kind struct {
 	prototypes []Kernel
 }
 
-// typ returns the Go type of the kernels of a kind.
-func (k *kind) typ() reflect.Type { return reflect.TypeOf(k.prototypes[0]) }
+// goType returns the Go type of the kernels of a kind.
+func (k *kind) goType() reflect.Type { return reflect.TypeOf(k.prototypes[0]) }
 
 // registry holds the kinds in the order of their registration. Those of this package come first.
 var registry struct {
@@ -55,15 +55,18 @@ func find(matches func(*kind) bool) *kind {
 	return nil
 }
 
-func hasName(name string) func(*kind) bool    { return func(k *kind) bool { return k.name == name } }
-func hasType(t reflect.Type) func(*kind) bool { return func(k *kind) bool { return k.typ() == t } }
+// hasName returns the condition that a kind has the given name, for find.
+func hasName(name string) func(*kind) bool { return func(k *kind) bool { return k.name == name } }
+
+// hasType returns the condition that a kind has the given Go type, for find.
+func hasType(t reflect.Type) func(*kind) bool { return func(k *kind) bool { return k.goType() == t } }
 
 // register adds a kernel of this package. The first prototype has the default parameters. A search tries the other
 // prototypes, or the first one if there is only one.
 func register(name string, prototypes ...Kernel) {
 	k := &kind{name, prototypes}
 	registry.kinds = append(registry.kinds, k)
-	builtIn[k.typ()] = true
+	builtIn[k.goType()] = true
 }
 
 // builtIn holds the types of the kernels of this package. It does not change after the package is initialized.
@@ -99,8 +102,9 @@ func Register(name string, k Kernel) error {
 	defer registry.Unlock()
 	t := reflect.TypeOf(k)
 	for _, entry := range registry.kinds {
-		if (entry.name == name) != (entry.typ() == t) { // the name belongs to another type, or the type has another name
-			return fail("%q is registered for %v", entry.name, entry.typ())
+		// The name belongs to another type, or the type has another name.
+		if (entry.name == name) != (entry.goType() == t) {
+			return fail("%q is registered for %v", entry.name, entry.goType())
 		}
 		if entry.name == name {
 			entry.prototypes = []Kernel{k}
@@ -148,7 +152,7 @@ func Parse(text string) (k Kernel, scaled bool, err error) {
 	}
 
 	// v is a copy of the prototype, and fields its settable struct.
-	v := reflect.New(kind.typ()).Elem()
+	v := reflect.New(kind.goType()).Elem()
 	v.Set(reflect.ValueOf(kind.prototypes[0]))
 	fields := reflect.Indirect(v)
 	if v.Kind() == reflect.Pointer { // copy the value, so that the prototype does not change

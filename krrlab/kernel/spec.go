@@ -35,7 +35,7 @@ func FromSpec(s Spec) (k Kernel, err error) {
 	case registered.hasOnlySpecFields():
 		k = registered.fromFields(s)
 	default:
-		if k, err = decode(registered.typ(), s.Params); err != nil {
+		if k, err = decode(registered.goType(), s.Params); err != nil {
 			err = fmt.Errorf("kernel: parameters of %q: %w", s.Name, err)
 		}
 	}
@@ -56,7 +56,7 @@ func (k *kind) hasOnlySpecFields() bool {
 	if !BuiltIn(k.prototypes[0]) {
 		return false
 	}
-	for f := range k.typ().Fields() {
+	for f := range k.goType().Fields() {
 		if _, ok := reflect.TypeFor[Spec]().FieldByName(f.Name); !ok {
 			return false
 		}
@@ -66,7 +66,7 @@ func (k *kind) hasOnlySpecFields() bool {
 
 // fromFields returns the kernel with the parameters in the fields of s.
 func (k *kind) fromFields(s Spec) Kernel {
-	v := reflect.New(k.typ()).Elem()
+	v := reflect.New(k.goType()).Elem()
 	for i := range v.NumField() {
 		v.Field(i).Set(reflect.ValueOf(s).FieldByName(v.Type().Field(i).Name))
 	}

@@ -30,10 +30,10 @@ var cellAngles = []float64{0.5, 1, 2, 4, 8}
 type expansion struct {
 	axis
 	top    int       // highest frequency
-	width  int       // cosines and sines: width(top), or 1 for an axis that the points do not have
+	width  int       // cosines and sines: functionCount(top), or 1 for an axis that the points do not have
 	cells  int       // number of cells along the axis
 	terms  int       // number of polynomials T_0, …, T_{terms−1}
-	half   float64   // r
+	half   float64   // half-width r of a cell, as an angle
 	bessel []float64 // (2−δ_j0) J_j(qr), terms×(top+1)
 }
 
@@ -41,7 +41,7 @@ type expansion struct {
 // does not compute the Bessel functions; see setBessel.
 func newExpansion(a axis, top int, angle float64) expansion {
 	span := 2 * math.Pi * a.spacing * a.side // angle of the box
-	e := expansion{axis: a, top: top, width: width(top), cells: max(1, int(math.Ceil(float64(top)*span/2/angle))),
+	e := expansion{axis: a, top: top, width: functionCount(top), cells: max(1, int(math.Ceil(float64(top)*span/2/angle))),
 		terms: 1}
 	e.half = span / 2 / float64(e.cells)
 	for truncation(float64(top)*e.half, e.terms) > expansionError {
@@ -109,7 +109,7 @@ func chebyshev(row []float64, x float64) {
 // terms×width matrix with one column for each function. The matrix is in the memory of scratch, which grows if
 // necessary.
 func (e *expansion) coefficients(cell int, scratch *[]float64) blas64.General {
-	phaseCount := width(e.top)
+	phaseCount := functionCount(e.top)
 	if need := phaseCount + e.terms*e.width; len(*scratch) < need {
 		*scratch = make([]float64, need)
 	}

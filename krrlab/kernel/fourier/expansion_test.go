@@ -22,8 +22,8 @@ func TestChebyshevExpansion(t *testing.T) {
 	for _, top := range []int{1, 7, 40} {
 		for cells := 1; cells <= 16; cells *= 2 {
 			for terms := 1; terms < 40; terms += 3 {
-				e := expansion{axis: axis{low: -1, side: 3, spacing: 0.2}, top: top, width: width(top), cells: cells, terms: terms,
-					half: 0.2 * math.Pi * 3 / float64(cells)}
+				e := expansion{axis: axis{low: -1, side: 3, spacing: 0.2}, top: top, width: functionCount(top),
+					cells: cells, terms: terms, half: 0.2 * math.Pi * 3 / float64(cells)}
 				e.setBessel()
 				worst, bound := worstError(&e, terms), truncation(float64(top)*e.half, terms)
 				if worst > bound+rounding {

@@ -68,14 +68,14 @@ func newGrid(ctx context.Context, b *NormalMatrix) (*grid, error) {
 // gridNodes returns the number of nodes along an axis for moments of the given width, 4m+2: at least the width. For a
 // fast Fourier transform it has no prime factor above 5.
 func gridNodes(width int) int {
-	for width > denseNodes && !smooth(width) {
+	for width > denseNodes && !isSmooth(width) {
 		width++
 	}
 	return width
 }
 
-// smooth reports whether n has no prime factor above 5.
-func smooth(n int) bool {
+// isSmooth reports whether n is 5-smooth: it has no prime factor above 5.
+func isSmooth(n int) bool {
 	n >>= bits.TrailingZeros(uint(n))
 	for _, p := range []int{3, 5} {
 		for n%p == 0 {

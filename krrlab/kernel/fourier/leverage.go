@@ -20,17 +20,17 @@ const leverageParts = 4
 // LeverageBytes returns the memory, in bytes, that each call of Leverages takes for n points and t columns of β.
 func LeverageBytes(n, t int) int64 { return 8 * int64(n) * int64(t+1) }
 
-// Leverages calls use, for one point x_i after the other, with row i of Φβ and h(x_i) = φ(x_i)ᵀ(ΦᵀWΦ+λI)⁻¹φ(x_i), in
+// Leverages calls visit, for one point x_i after the other, with row i of Φβ and h(x_i) = φ(x_i)ᵀ(ΦᵀWΦ+λI)⁻¹φ(x_i), in
 // one pass. λh(x) is the posterior variance, without noise, of a Gaussian process with the covariance K̃ = ΦΦᵀ and the
-// noise variance λ. If x_i is a point of the fit with weight w_i, W = diag(w), then w_i·h(x_i) is its leverage,
-// 1 − λ((W^½K̃W^½+λI)⁻¹)_ii.
+// noise variance λ. If x_i is a point of the fit with weight w_i, W = diag(w), then w_i·h(x_i) is its leverage, 1 −
+// λ((W^½K̃W^½+λI)⁻¹)_ii.
 //
 // h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. With M modes,
 // the first call takes M³ multiply-adds and the memory of 3M² numbers. Each call takes LeverageBytes. If β is nil,
-// there are no values. use must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored, or on several
+// there are no values. visit must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored, or on several
 // ranks.
 func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense,
-	use func(i int, values []float64, h float64)) error {
+	visit func(i int, values []float64, h float64)) error {
 	if f.series.options.Comm.Size() > 1 {
 		return errors.New("leverages take one process")
 	}
@@ -56,7 +56,7 @@ func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense
 	err := s.pass(ctx, x, 2, evaluated, nil, func(i int, values, _ []float64) { all.SetRow(i, values) })
 	for i := 0; i < n && err == nil; i++ {
 		row := all.RawRowView(i)
-		use(i, row[1:], row[0])
+		visit(i, row[1:], row[0])
 	}
 	return err
 }

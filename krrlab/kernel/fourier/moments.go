@@ -9,10 +9,10 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// width returns the number of functions of one axis up to the frequency q: cos 0, sin 0, cos θ, …, cos qθ, sin qθ.
-func width(q int) int { return 2 * (q + 1) }
+// functionCount returns the number of functions of one axis up to the frequency q: cos 0, sin 0, cos θ, …, cos qθ, sin qθ.
+func functionCount(q int) int { return 2 * (q + 1) }
 
-// cosinesAndSines sets row, of width(q) numbers, to cos(jθ) and sin(jθ), j = 0, …, q. It uses e^{i(a+b)θ} =
+// cosinesAndSines sets row, of functionCount(q) numbers, to cos(jθ) and sin(jθ), j = 0, …, q. It uses e^{i(a+b)θ} =
 // e^{iaθ}e^{ibθ}, where a is a power of two. The error is about j roundings, like the error that the rounding of θ
 // causes.
 func cosinesAndSines(row []float64, theta float64) {
@@ -37,7 +37,7 @@ func cosinesAndSines(row []float64, theta float64) {
 func (s *Series) position(m *mode) int {
 	place := 0
 	for a := range s.axes {
-		place = place*width(s.axes[a].top) + m.index[a]
+		place = place*functionCount(s.axes[a].top) + m.index[a]
 	}
 	return place
 }

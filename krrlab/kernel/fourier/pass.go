@@ -35,14 +35,14 @@ func (s *Series) newTensor(factor int) tensor {
 func (s *Series) tensorWidths(factor int) [MaxDim]int {
 	w := [MaxDim]int{1, 1, 1}
 	for a := range s.axes {
-		w[slot(a, len(s.axes))] = width(factor * s.axes[a].top)
+		w[tensorAxis(a, len(s.axes))] = functionCount(factor * s.axes[a].top)
 	}
 	return w
 }
 
-// slot returns the place of axis a of d among three. With fewer axes the first place is empty, because the rows of
-// cells along the second are divided among threads.
-func slot(a, d int) int { return a + min(1, MaxDim-d) }
+// tensorAxis returns the place of axis a of d among the three axes of a tensor. With fewer axes the first place is
+// empty, because the rows of cells along the second are divided among threads.
+func tensorAxis(a, d int) int { return a + min(1, MaxDim-d) }
 
 // pass is one pass over points, which evaluates tensors at them and sums others over them.
 //
@@ -102,8 +102,8 @@ func (p *pass) sort(ctx context.Context) error {
 			p.points.RowTo(row, i)
 			cell := 0
 			for a, v := range row {
-				index, _ := e[slot(a, d)].locate(v)
-				cell = cell*e[slot(a, d)].cells + index
+				index, _ := e[tensorAxis(a, d)].locate(v)
+				cell = cell*e[tensorAxis(a, d)].cells + index
 			}
 			cells[i] = int32(cell)
 		}
@@ -217,7 +217,7 @@ func (p *pass) processBlock(w *passWorker, s *slab, start, end int) {
 		p.points.RowTo(w.point, int(i))
 		for place := range w.factors {
 			x := 0.0
-			if a := place - slot(0, len(w.point)); a >= 0 && a < len(w.point) {
+			if a := place - tensorAxis(0, len(w.point)); a >= 0 && a < len(w.point) {
 				_, x = p.expansions[place].locate(w.point[a])
 			}
 			chebyshev(row(w.factors[place], k), x)

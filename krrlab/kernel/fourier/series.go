@@ -29,13 +29,14 @@ const (
 	maxFrequency = 1 << 40
 )
 
-// Options say how accurate and how large a series may be. Zero values mean the defaults.
+// Options are the options of New: how accurate a series must be, and how large it may be. Zero values mean the
+// defaults.
 type Options struct {
 	// EntryError is the bound of |K̃_ij − K_ij| to reach. Default: 10⁻¹³ for a Gaussian; for a Density the least power
 	// of ten from 10⁻¹² to 10⁻⁶ that MaxModes reach.
 	EntryError  float64
-	MaxModes    int // more modes are an error; default 300,000
-	DirectModes int // most modes for which ΦᵀΦ + λI is factored; default 8,000
+	MaxModes    int // largest number of modes; a series that needs more is an error; default 300,000
+	DirectModes int // largest number of modes for which ΦᵀΦ + λI is factored; default 8,000
 	// Comm are the ranks that share the passes over the points: all of them have all points, and each takes some of the
 	// rows of cells. The first rank alone factors. All results have the same bits as in one process. Default: one
 	// process.
@@ -260,26 +261,7 @@ func (s *Series) chooseModes(weight weightOf) error {
 		return tooMany(boxSize * math.Pow(2, float64(len(s.axes))) * ballFraction[len(s.axes)])
 	}
 
-	// all has the modes that are products of cosines.
-	all := make([]mode, 0, int(boxSize))
-	var j [MaxDim]int
-	var list func(a int)
-	list = func(a int) {
-		if a == len(s.axes) {
-			m := mode{weight: weight(&j)}
-			for b := range s.axes {
-				m.index[b] = 2 * j[b]
-			}
-			all = append(all, m)
-			return
-		}
-		for j[a] = 0; j[a] <= s.axes[a].top; j[a]++ {
-			list(a + 1)
-		}
-	}
-	list(0)
-	slices.SortStableFunc(all, func(m, o mode) int { return cmp.Compare(o.weight, m.weight) })
-
+	all := s.cosineModes(weight, int(boxSize))
 	total := 0.0
 	for _, m := range all {
 		total += m.weight
@@ -310,6 +292,30 @@ func (s *Series) chooseModes(weight weightOf) error {
 		return tooMany(float64(len(s.modes)))
 	}
 	return nil
+}
+
+// cosineModes returns the modes of the box that are products of cosines, of which there are count, by decreasing
+// weight.
+func (s *Series) cosineModes(weight weightOf, count int) []mode {
+	all := make([]mode, 0, count)
+	var j [MaxDim]int
+	var appendModes func(a int) // appends the modes with the frequencies j[0], …, j[a−1]
+	appendModes = func(a int) {
+		if a == len(s.axes) {
+			m := mode{weight: weight(&j)}
+			for b := range s.axes {
+				m.index[b] = 2 * j[b]
+			}
+			all = append(all, m)
+			return
+		}
+		for j[a] = 0; j[a] <= s.axes[a].top; j[a]++ {
+			appendModes(a + 1)
+		}
+	}
+	appendModes(0)
+	slices.SortStableFunc(all, func(m, o mode) int { return cmp.Compare(o.weight, m.weight) })
+	return all
 }
 
 // ballFraction is the volume of the ball in d dimensions relative to that of the cube around it. It estimates the share

@@ -79,7 +79,7 @@ type worker[T entry] struct {
 // buildEngine creates the engine for m.choice. No tile is formed yet.
 func (m *Matrix) buildEngine() {
 	c := &m.choice
-	if c.wide() {
+	if c.usesFloat64() {
 		m.ops = engineOf(m, func(dst []float64, ld int, x, z points.Panel, w *kernel.Workspace) {
 			if m.table != nil {
 				m.table.Tile64(dst, ld, x, z, w)
@@ -98,8 +98,8 @@ func (m *Matrix) buildEngine() {
 	m.ops = engineOf(m, fill)
 }
 
-// wide reports whether entries are formed and multiplied in float64.
-func (c *Choice) wide() bool {
+// usesFloat64 reports whether entries are formed and multiplied in float64.
+func (c *Choice) usesFloat64() bool {
 	return c.Storage == Float64 || c.Storage == Recompute && c.Arithmetic != kernel.Float32
 }
 

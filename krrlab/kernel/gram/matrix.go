@@ -171,10 +171,10 @@ func (m *Matrix) Lambda() float64 { return m.lambda }
 // Storage returns the storage in use. It is never Auto.
 func (m *Matrix) Storage() Storage { return m.choice.Storage }
 
-// Unit returns 4u, where u = 2⁻²⁴ for products in float32 and 2⁻⁵³ for products in float64. The error of a product
-// contains the part 4u·‖Kx‖₂.
-func (m *Matrix) Unit() float64 {
-	if m.choice.wide() {
+// ProductRounding returns 4u, where u = 2⁻²⁴ for products in float32 and 2⁻⁵³ for products in float64. The error of a
+// product contains the part 4u·‖Kx‖₂.
+func (m *Matrix) ProductRounding() float64 {
+	if m.choice.usesFloat64() {
 		return 0x1p-51
 	}
 	return 0x1p-22

@@ -209,9 +209,9 @@ func TestCancellation(t *testing.T) {
 				3))
 		})
 		dense, share := m.choice.Sparse == nil, m.choice.FormedShare()
-		if dense != (share == 1) || m.Unit() != 0x1p-22 || m.Exact(1).Unit() != 0x1p-51 {
+		if dense != (share == 1) || m.ProductRounding() != 0x1p-22 || m.Exact(1).ProductRounding() != 0x1p-51 {
 			t.Errorf("%v: share %.3g of the tiles formed, unit roundoffs %g and %g", m.choice, share,
-				m.Unit(), m.Exact(1).Unit())
+				m.ProductRounding(), m.Exact(1).ProductRounding())
 		}
 	}
 }

@@ -283,14 +283,14 @@ func (e *engine[T]) packTile(w *worker[T], p int, tile []T) {
 	rows, cols := e.rows(int(r.i)), e.rows(int(r.j))
 	rowWords := (cols + 15) / 16
 	bits, values := make([]uint16, rows*rowWords), buffer.Grow(&w.values, rows*cols)
-	lostSums := buffer.Grow(&w.droppedSums, rows+cols)
-	clear(lostSums)
+	droppedSums := buffer.Grow(&w.droppedSums, rows+cols)
+	clear(droppedSums)
 	packed := 0
 	for a := range rows {
 		rowBits, row := bits[a*rowWords:(a+1)*rowWords], tile[a*cols:(a+1)*cols]
-		n, sum := simd.PackRow(values[packed:], rowBits, row, T(e.dropped.cutoff), lostSums[rows:])
+		n, sum := simd.PackRow(values[packed:], rowBits, row, T(e.dropped.cutoff), droppedSums[rows:])
 		packed += n
-		lostSums[a] = sum
+		droppedSums[a] = sum
 	}
 	if float64(packed) > maxPackedShare*float64(rows*cols) {
 		e.entries[p] = slices.Clone(tile)
@@ -299,13 +299,13 @@ func (e *engine[T]) packTile(w *worker[T], p int, tile []T) {
 	e.packedWords[p], e.entries[p] = bits, slices.Clone(values[:packed])
 	i0, _ := e.block(int(r.i))
 	j0, _ := e.block(int(r.j))
-	for a, v := range lostSums[:rows] {
+	for a, v := range droppedSums[:rows] {
 		e.dropped.add(i0+a, float64(v))
 	}
 	if r.i == r.j {
 		return
 	}
-	for b, v := range lostSums[rows:] {
+	for b, v := range droppedSums[rows:] {
 		e.dropped.add(j0+b, float64(v))
 	}
 }

@@ -42,7 +42,8 @@ func mergeSparse(dst []float64, ld int, a, b Points, term func(float64) float64)
 	return true
 }
 
-// SparseSum returns the sum of term(a_ic − b_jc) over the coordinates in which a_i or b_j is not zero.
+// SparseSum returns the sum of term(a_ic − b_jc) over the coordinates c in which point i of a or point j of b is not
+// zero.
 func SparseSum(a *CSR, i int, b *CSR, j int, term func(float64) float64) (sum float64) {
 	col, val := a.Row(i)
 	otherCol, otherVal := b.Row(j)

@@ -14,8 +14,9 @@ import (
 const FirstEqualBytes = 32
 
 // FirstEqual numbers the points of all sets consecutively and returns, for each point, the number of the first point
-// that equals it: its own number if no earlier point does. Points are equal if all their numbers are equal, regardless
-// of the type in which they are stored. −0 equals 0, and NaN equals NaN.
+// that equals it: its own number if no earlier point does. Points are equal if they have the same dimension and all
+// their numbers are equal, regardless of the type in which they are stored. −0 equals 0, and NaN equals NaN. There can
+// be at most 2³²−1 points.
 func FirstEqual(sets ...Points) (result []int) { return FirstEqualColumns(0, math.MaxInt, sets...) }
 
 // FirstEqualColumns is FirstEqual with only the columns lo, …, hi-1 compared.
@@ -25,35 +26,35 @@ func FirstEqualColumns(lo, hi int, sets ...Points) (result []int) {
 		result = append(result, make([]int, n)...)
 	}
 
-	n, seed, hash := len(result), maphash.MakeSeed(), make([]uint64, len(result))
-	parts, keys := uint64(accel.Threads()), make([]rowKey, accel.Threads())
+	n, seed, hashes := len(result), maphash.MakeSeed(), make([]uint64, len(result))
+	partitions, keys := uint64(accel.Threads()), make([]keyBuilder, accel.Threads())
 	for i := range keys {
 		keys[i].lo, keys[i].hi = lo, hi
 	}
 	forEachPoint(n, func(thread, i int) bool {
-		hash[i] = maphash.Bytes(seed, keys[thread].keyOf(sets, i))
+		hashes[i] = maphash.Bytes(seed, keys[thread].keyOf(sets, i))
 		return true
 	})
 
-	// Each thread handles the points whose hash modulo parts is its partition, in its own hash table.
-	accel.Each(int(parts), func(_, partition int) {
+	// Each thread handles the points whose hash modulo partitions is its partition, in its own hash table.
+	accel.Each(int(partitions), func(_, partition int) {
 		count := 0
-		for _, h := range hash {
-			if h%parts == uint64(partition) {
+		for _, h := range hashes {
+			if h%partitions == uint64(partition) {
 				count++
 			}
 		}
-		keyA, keyB := rowKey{lo: lo, hi: hi}, rowKey{lo: lo, hi: hi}
+		keyA, keyB := keyBuilder{lo: lo, hi: hi}, keyBuilder{lo: lo, hi: hi}
 		// Hash table with linear probing. A slot has the number + 1 of the first of several equal points, or 0.
 		table := make([]uint32, 1<<bits.Len(uint(2*count)))
-		for i, h := range hash {
-			for position := h / parts; h%parts == uint64(partition); position++ {
+		for i, h := range hashes {
+			for position := h / partitions; h%partitions == uint64(partition); position++ {
 				slot := &table[position&uint64(len(table)-1)]
 				if *slot == 0 {
 					*slot = uint32(i) + 1
 				}
 				j := int(*slot) - 1
-				if j == i || hash[j] == h && bytes.Equal(keyA.keyOf(sets, i), keyB.keyOf(sets, j)) {
+				if j == i || hashes[j] == h && bytes.Equal(keyA.keyOf(sets, i), keyB.keyOf(sets, j)) {
 					result[i] = j
 					break
 				}
@@ -63,23 +64,24 @@ func FirstEqualColumns(lo, hi int, sets ...Points) (result []int) {
 	return result
 }
 
-// Hashes32 returns a hash of each point after its numbers were rounded to float32. Points of the same dimension with
-// equal rounded numbers have equal hashes, regardless of the type in which they are stored.
+// Hashes32 returns a 64-bit hash of each point after its numbers were rounded to float32. Points of the same dimension
+// with equal rounded numbers have equal hashes, regardless of the type in which they are stored.
 func Hashes32(x Points, seed maphash.Seed) []uint64 {
 	n, _ := x.Dims()
-	hash, keys := make([]uint64, n), make([]rowKey, accel.Threads())
+	hashes, keys := make([]uint64, n), make([]keyBuilder, accel.Threads())
 	for i := range keys {
 		keys[i].hi, keys[i].rounds = math.MaxInt, true
 	}
 	forEachPoint(n, func(thread, i int) bool {
-		hash[i] = maphash.Bytes(seed, keys[thread].keyOf([]Points{x}, i))
+		hashes[i] = maphash.Bytes(seed, keys[thread].keyOf([]Points{x}, i))
 		return true
 	})
-	return hash
+	return hashes
 }
 
-// rowKey computes keys of points. Two points have the same key if and only if they are equal.
-type rowKey struct {
+// keyBuilder computes keys of points. Two points have the same key if and only if they are equal: the comparison covers
+// the columns lo, …, hi−1 and, if rounds is set, numbers rounded to float32.
+type keyBuilder struct {
 	lo, hi int       // range of the columns that are compared
 	rounds bool      // numbers are rounded to float32
 	key    []byte    // the last key
@@ -87,7 +89,7 @@ type rowKey struct {
 }
 
 // keyOf returns the key of point i of all sets: its dimension, and its nonzeros with their columns.
-func (r *rowKey) keyOf(sets []Points, i int) []byte {
+func (r *keyBuilder) keyOf(sets []Points, i int) []byte {
 	x := sets[0]
 	n, d := x.Dims()
 	for ; i >= n; n, d = x.Dims() {

@@ -151,6 +151,7 @@ type columnBlock[T realNumber] struct {
 	data     []T
 }
 
+// row returns row i without copying it.
 func (r columnBlock[T]) row(i int) []T { return r.data[i*r.ld : i*r.ld+r.d] }
 
 // denseBlock returns the points x as a columnBlock without copying, or nil if they are not stored as dense numbers of

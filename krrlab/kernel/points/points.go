@@ -90,8 +90,8 @@ func (x *Dense32) Row(i int) []float32 { return x.Data[i*x.Stride : i*x.Stride+x
 
 // Row returns the columns and the values of the nonzeros of point i without copying them.
 func (x *CSR) Row(i int) (col []int32, val []float64) {
-	p, q := x.Ptr[i], x.Ptr[i+1]
-	return x.Col[p:q], x.Val[p:q]
+	start, end := x.Ptr[i], x.Ptr[i+1]
+	return x.Col[start:end], x.Val[start:end]
 }
 
 // NNZ returns the number of stored nonzeros.

@@ -54,8 +54,7 @@ func (w *Workspace) transposeIfCheap(a, b *CSR, round rounding) bool {
 	}
 	ptr := buffer.Grow(&w.ptr, b.D+1)
 	clear(ptr)
-	p, q := b.Ptr[0], b.Ptr[b.N]
-	for _, c := range b.Col[p:q] {
+	for _, c := range b.Col[b.Ptr[0]:b.Ptr[b.N]] {
 		ptr[c+1]++ // nonzeros of column c
 	}
 	work := 0.0
@@ -92,7 +91,8 @@ func (w *Workspace) fillTranspose(b *CSR, round rounding) {
 	}
 }
 
-// sparseInner calls emit, for each row i of a, with the inner products a_iᵀb_j for the nb rows of the transposed panel:
+// sparseInner calls emit, for each row i of a, with the inner products a_iᵀb_j for the nb points b_j that
+// transposeIfCheap has written to w:
 //
 //	acc_j = Σ_{c: a_ic ≠ 0} a_ic · b_jc.
 func (w *Workspace) sparseInner(a *CSR, nb int, round rounding, emit func(i int, acc []float64)) {
@@ -105,10 +105,10 @@ func (w *Workspace) sparseInner(a *CSR, nb int, round rounding, emit func(i int,
 			if round {
 				v = float64(float32(v))
 			}
-			p, q := w.ptr[c], w.ptr[c+1]
-			bv := w.val[p:q]
-			for m, j := range w.row[p:q] {
-				acc[j] += v * bv[m]
+			begin, end := w.ptr[c], w.ptr[c+1]
+			column := w.val[begin:end]
+			for m, j := range w.row[begin:end] {
+				acc[j] += v * column[m]
 			}
 		}
 		emit(i, acc)

@@ -250,6 +250,7 @@ func splitValue(v []float64) (threshold float64, ok bool) {
 	return v[median], true
 }
 
+// abs returns |v|.
 func abs(v int) int { return max(v, -v) }
 
 // Metric is a measure of distance between two points.

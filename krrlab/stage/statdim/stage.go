@@ -233,7 +233,7 @@ func (r *run) runProbes(ctx context.Context) error {
 		return err
 	}
 	r.KError = k.Choice().Error + k.Error // error of the stored K, and of products with it
-	p := &problem{K: k, Lambda: r.Lambda, Error: r.KError, ProductRounding: k.Unit()}
+	p := &problem{K: k, Lambda: r.Lambda, Error: r.KError, ProductRounding: k.ProductRounding()}
 	if z != nil {
 		if p.Control, _, err = r.inEigenForm(ctx, z); err != nil {
 			return err
