@@ -294,6 +294,7 @@ func (e *Errors) TightenCertain(ctx context.Context, b *Problem, m pcg.Precondit
 	return nil
 }
 
+// String describes the relative bound, its method, and the certain bound in one line.
 func (e *Errors) String() string {
 	certainty := "not certain"
 	if e.Certain != nil {

@@ -98,13 +98,13 @@ func largest(order []int, norms []float64, k int) []int {
 		if len(top) == k && (k == 0 || norms[i] <= norms[top[k-1]]) {
 			continue
 		}
-		place, _ := slices.BinarySearchFunc(top, norms[i], func(j int, norm float64) int {
+		index, _ := slices.BinarySearchFunc(top, norms[i], func(j int, norm float64) int {
 			if norms[j] >= norm {
 				return -1
 			}
 			return 1
 		})
-		top = slices.Insert(top, place, i)
+		top = slices.Insert(top, index, i)
 		top = top[:min(len(top), k)]
 	}
 	return top

@@ -27,6 +27,7 @@ const (
 	Float32Refined                  // float32, 4n² bytes; refined with residuals in float64
 )
 
+// String returns "float64" or "float32-refined".
 func (p Precision) String() string { return enum.Name([]string{"float64", "float32-refined"}, p) }
 
 // Options are the options of Solve. Zero values, and nil, mean the defaults.
@@ -77,6 +78,7 @@ func (s *Seconds) Add(o Seconds) {
 // MaxTrueRelRes returns the largest true residual, or NaN if one is NaN.
 func (r *Result) MaxTrueRelRes() float64 { return slices.Max(r.TrueRelRes) }
 
+// String describes the outcome and the times in one line.
 func (r *Result) String() string {
 	n, t := r.X.Dims()
 	return fmt.Sprintf("cholesky %v, n = %d, t = %d: %v, true residual %.3g (asked %.3g) after %s of refinement; "+
@@ -181,92 +183,92 @@ type state struct {
 // returns the state before the factorization. It returns an error if the memory limit is too small.
 func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*state,
 	error) {
-	d := &state{k: k, y: y, lambda: lambda}
+	s := &state{k: k, y: y, lambda: lambda}
 	if o != nil {
-		d.opt = *o
+		s.opt = *o
 	}
-	d.n, _ = x.Dims()
-	_, d.t = y.Dims()
-	if !(d.opt.Tol >= 0) || d.opt.Memory.Limit < 0 || d.opt.Precision < Float64 || d.opt.Precision > Float32Refined {
-		panic(fmt.Sprintf("direct: tolerance %v, memory %d, precision %v", d.opt.Tol, d.opt.Memory.Limit,
-			d.opt.Precision))
+	s.n, _ = x.Dims()
+	_, s.t = y.Dims()
+	if !(s.opt.Tol >= 0) || s.opt.Memory.Limit < 0 || s.opt.Precision < Float64 || s.opt.Precision > Float32Refined {
+		panic(fmt.Sprintf("direct: tolerance %v, memory %d, precision %v", s.opt.Tol, s.opt.Memory.Limit,
+			s.opt.Precision))
 	}
-	d.opt.Tol = cmp.Or(d.opt.Tol, 1e-8)
+	s.opt.Tol = cmp.Or(s.opt.Tol, 1e-8)
 	if !(lambda > 0) || math.IsInf(lambda, 1) {
 		return nil, fmt.Errorf("direct: λ = %v, want a positive number", lambda)
 	}
-	if rows, _ := y.Dims(); rows != d.n {
-		panic(fmt.Sprintf("direct: %d points, %d rows of targets", d.n, rows))
+	if rows, _ := y.Dims(); rows != s.n {
+		panic(fmt.Sprintf("direct: %d points, %d rows of targets", s.n, rows))
 	}
-	need := MemoryNeeded(d.opt.Precision, d.n, d.t)
-	err := d.checkMemory(need)
+	need := MemoryNeeded(s.opt.Precision, s.n, s.t)
+	err := s.checkMemory(need)
 	if err != nil {
 		return nil, err
 	}
 
 	// An expensive kernel is evaluated once, and its matrix stored if it fits.
-	if matrixBytes := 4 * int64(d.n) * int64(d.n+tileSize); kernel.IsExpensive(k) &&
-		d.opt.Memory.Fits(need+matrixBytes) {
+	if matrixBytes := 4 * int64(s.n) * int64(s.n+tileSize); kernel.IsExpensive(k) &&
+		s.opt.Memory.Fits(need+matrixBytes) {
 		need += matrixBytes
-		d.exact, err = gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Float64, Progress: d.opt.Progress})
+		s.exact, err = gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Float64, Progress: s.opt.Progress})
 	} else {
-		d.exact, err = gram.NewExact(k, x, lambda, d.opt.Tol*lambda/20, nil) // ‖Ec‖₂ ≤ τ/20·‖y‖₂
+		s.exact, err = gram.NewExact(k, x, lambda, s.opt.Tol*lambda/20, nil) // ‖Ec‖₂ ≤ τ/20·‖y‖₂
 	}
 	if err != nil {
 		return nil, err
 	}
 	// with ‖E‖₂ ≤ λ/10 for the factor, each round of refinement reduces the error
-	placement, arith := kernel.NewPlacement(k, x).WithAccuracy(lambda / 10 / d.exact.Trace())
-	d.panel, d.arith = placement.Panel, arith
-	if d.opt.Precision == Float64 {
-		d.factor = &factorOf[float64]{n: d.n, t: d.t, tile: kernel.Tile64, potrf: accel.Dpotrf}
+	placement, arith := kernel.NewPlacement(k, x).WithAccuracy(lambda / 10 / s.exact.Trace())
+	s.panel, s.arith = placement.Panel, arith
+	if s.opt.Precision == Float64 {
+		s.factor = &factorOf[float64]{n: s.n, t: s.t, tile: kernel.Tile64, potrf: accel.Dpotrf}
 	} else {
-		d.factor = &factorOf[float32]{n: d.n, t: d.t, tile: kernel.Tile32, potrf: accel.Spotrf}
+		s.factor = &factorOf[float32]{n: s.n, t: s.t, tile: kernel.Tile32, potrf: accel.Spotrf}
 	}
-	d.res = &Result{
-		X: mat.NewDense(d.n, d.t, nil), Precision: d.opt.Precision, Tol: d.opt.Tol, Bytes: need,
-		KError: d.exact.Choice().Error,
+	s.res = &Result{
+		X: mat.NewDense(s.n, s.t, nil), Precision: s.opt.Precision, Tol: s.opt.Tol, Bytes: need,
+		KError: s.exact.Choice().Error,
 	}
-	return d, nil
+	return s, nil
 }
 
 // checkMemory returns an error if the needed bytes exceed the memory budget.
-func (d *state) checkMemory(need int64) error {
+func (s *state) checkMemory(need int64) error {
 	advice := "take an iterative solver, or allow more by --memory"
-	if singleBytes := MemoryNeeded(Float32Refined, d.n, d.t); d.opt.Memory.Fits(singleBytes) {
+	if singleBytes := MemoryNeeded(Float32Refined, s.n, s.t); s.opt.Memory.Fits(singleBytes) {
 		advice = fmt.Sprintf("float32-refined (%s) fits, or allow more by --memory", accel.FormatBytes(singleBytes))
 	}
-	return d.opt.Memory.Check(need, fmt.Sprintf("direct: the Cholesky factor with %d points in %v", d.n,
-		d.opt.Precision), advice)
+	return s.opt.Memory.Check(need, fmt.Sprintf("direct: the Cholesky factor with %d points in %v", s.n,
+		s.opt.Precision), advice)
 }
 
 // computeResidual sets R = Y − (K+λI)C and records the relative norms of its columns.
-func (d *state) computeResidual(ctx context.Context, r *mat.Dense) error {
-	rel, rounding, err := pcg.TrueResidual(ctx, r, d.exact, d.y, d.res.X) // R = Y − (K+λI)C
+func (s *state) computeResidual(ctx context.Context, r *mat.Dense) error {
+	rel, rounding, err := pcg.TrueResidual(ctx, r, s.exact, s.y, s.res.X) // R = Y − (K+λI)C
 	if err != nil {
 		return err
 	}
-	d.res.TrueRelRes, d.res.Rounding = rel, rounding
-	d.res.History = append(d.res.History, rel)
+	s.res.TrueRelRes, s.res.Rounding = rel, rounding
+	s.res.History = append(s.res.History, rel)
 	return nil
 }
 
 // checkDone sets the status and returns true if the residual, with the bound of its rounding error, meets the
 // tolerance, if the last round did not halve it, or if it is NaN. Otherwise it returns false.
-func (d *state) checkDone() bool {
-	h := d.res.History
+func (s *state) checkDone() bool {
+	h := s.res.History
 	worst, converged := slices.Max(h[len(h)-1]), true
 	stalled := len(h) > 1 && !(worst < slices.Max(h[len(h)-2])/2)
-	for j, v := range d.res.TrueRelRes {
-		converged = converged && v+d.res.Rounding[j] <= d.opt.Tol
+	for j, v := range s.res.TrueRelRes {
+		converged = converged && v+s.res.Rounding[j] <= s.opt.Tol
 	}
 	switch {
 	case converged:
-		d.res.Status = pcg.Converged
-	case worst <= d.opt.Tol && stalled:
-		d.res.Status = pcg.Inaccurate // the rounding error bound is too large to prove convergence
+		s.res.Status = pcg.Converged
+	case worst <= s.opt.Tol && stalled:
+		s.res.Status = pcg.Inaccurate // the rounding error bound is too large to prove convergence
 	case stalled || math.IsNaN(worst):
-		d.res.Status = pcg.Stagnated
+		s.res.Status = pcg.Stagnated
 	default:
 		return false
 	}
@@ -274,13 +276,13 @@ func (d *state) checkDone() bool {
 }
 
 // notDefiniteError explains why the factorization failed, and suggests what to change.
-func (d *state) notDefiniteError() error {
+func (s *state) notDefiniteError() error {
 	roundoff, advice := 0x1p-53, "a larger λ"
-	if d.opt.Precision == Float32Refined {
+	if s.opt.Precision == Float32Refined {
 		roundoff, advice = 0x1p-24, "float64, or a larger λ"
 	}
-	largest := max(0, slices.Max(d.exact.Diag()))
+	largest := max(0, slices.Max(s.exact.Diag()))
 	return fmt.Errorf("direct: K+λI of %d points is not positive definite in %v at λ = %g (pivot %d): take %s (λ ≥ "+
 		"n·u·max k(x,x) = %.2g is enough if the kernel %v is positive semidefinite)",
-		d.n, d.opt.Precision, d.lambda, d.factor.badPivot(), advice, float64(d.n)*roundoff*largest, d.k)
+		s.n, s.opt.Precision, s.lambda, s.factor.badPivot(), advice, float64(s.n)*roundoff*largest, s.k)
 }

@@ -77,10 +77,12 @@ func RunFrom(ctx context.Context, a Operator, w *mat.Dense, o *Options) ([]*Resu
 // singleMetric is a single metric as Metrics.
 type singleMetric struct{ Metric }
 
+// SolveColumnsTo implements Metrics.
 func (m singleMetric) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, _ []int) error {
 	return m.SolveTo(ctx, dst, r)
 }
 
+// NormalColumnsTo implements Metrics.
 func (m singleMetric) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	return m.NormalTo(ctx, dst, g)
 }

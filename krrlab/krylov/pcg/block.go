@@ -59,7 +59,7 @@ func SolveBlock(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense,
 // BlockFlops returns the number of floating-point additions and multiplications in an iteration of SolveBlock with a
 // block of t columns, not counting the product with A and the solve with M. It is 16nt² with a preconditioner and 14nt²
 // without, up to terms in nt and t³. Each of PᵀAP, P·Π⁻¹C, AP·Π⁻¹, QC (for the norms of the residuals), QᵀZ, Q', P·Sᵀ
-// and, with M, M⁻¹Q' takes 2nt². An iteration in which directions become nearly dependent orthonormalises twice, and
+// and, with M, M⁻¹Q' takes 2nt². An iteration in which directions become nearly dependent orthonormalizes twice, and
 // takes up to twice as many operations. Compared with the 2n²t operations of a product with a dense A, the fraction is
 // 8t/n. The operations run on all threads as products of thin blocks, at a quarter of the rate of products of large
 // matrices for t = 10, and at half that rate for t ≥ 26.
@@ -106,7 +106,7 @@ func newBlock(base *solver) *block {
 // firstDirections implements method: P = Z, after R = QC.
 func (s *block) firstDirections(ctx context.Context) error {
 	s.k = len(s.cols)
-	if err := s.orthonormalise(ctx, 0); err != nil { // R = QS, QᵀM⁻¹Q = I
+	if err := s.orthonormalize(ctx, 0); err != nil { // R = QS, QᵀM⁻¹Q = I
 		return err
 	}
 	copy(s.c, s.s[:s.k*s.width]) // C = S
@@ -133,7 +133,7 @@ func (s *block) step() {
 
 // nextDirections implements method.
 func (s *block) nextDirections(ctx context.Context) error {
-	if err := s.orthonormalise(ctx, roundingNorm); err != nil { // Q ← Q', Z = M⁻¹Q', S
+	if err := s.orthonormalize(ctx, roundingNorm); err != nil { // Q ← Q', Z = M⁻¹Q', S
 		return err
 	}
 	s.advanceGamma()
@@ -155,7 +155,7 @@ func (s *block) endAll(status Status, quantity string, value float64) {
 func (s *block) invertPi() bool {
 	g := &s.gram
 	const anyPivot, rounding = 0, 1 // accept every pivot above the rounding errors
-	switch st := g.factorise(s.pi, s.k, anyPivot, rounding); {
+	switch st := g.factorize(s.pi, s.k, anyPivot, rounding); {
 	case st != Active:
 		s.endAll(st, curvatureA, g.badCurvature)
 		return false
@@ -177,6 +177,7 @@ func (s *block) invertPi() bool {
 // rows of QC, X and PD to sum, which holds rr, xx and dx one after the other. work has t numbers per row.
 type blockRows block
 
+// rows implements rowTask.
 func (s *blockRows) rows(i0, i1 int, sum, work []float64) {
 	k, t, a := s.k, s.t, len(s.cols)
 	rr, xx, dx := sum[:a], sum[a:2*a], sum[2*a:]

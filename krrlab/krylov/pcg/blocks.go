@@ -17,6 +17,7 @@ func (s *solver) dots(dst []float64, x, y *mat.Dense) {
 // one implement rowTask without a closure, which would be allocated in every iteration.
 type dotRows solver
 
+// rows implements rowTask.
 func (s *dotRows) rows(i0, i1 int, sum, _ []float64) {
 	k := len(sum)
 	for i := i0; i < i1; i++ {
@@ -33,6 +34,7 @@ func (s *solver) updateDirections() { s.sweep.run(nil, s.n, 0, (*directionRows)(
 // directionRows is a solver as the rowTask of updateDirections.
 type directionRows solver
 
+// rows implements rowTask.
 func (s *directionRows) rows(i0, i1 int, _, _ []float64) {
 	k := len(s.cols)
 	p, z, beta := s.p.RawMatrix().Data, s.z.RawMatrix().Data, s.beta[:k]

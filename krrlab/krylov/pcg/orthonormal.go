@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	maxPasses    = 6     // maximum number of passes of one orthonormalisation
+	maxPasses    = 6     // maximum number of passes of one orthonormalization
 	acceptPivot  = 1e-8  // a pass accepts directions with larger pivots; others wait for the next pass
-	acceptMargin = 100   // accepted pivots are also larger than this many rounding errors of G; see factorise
+	acceptMargin = 100   // accepted pivots are also larger than this many rounding errors of G; see factorize
 	roundingNorm = 1e-13 // norm of the rounding errors that remain of a direction of norm 1
 	onePassPivot = 1e-4  // if all pivots are at least this, one pass leaves errors of about 1e-11 and is enough
 )
 
-// orthonormalise replaces Q, n×k, by Q' with Q = Q'S, up to dropped directions, and Q'ᵀM⁻¹Q' = I. It sets Z = M⁻¹Q',
+// orthonormalize replaces Q, n×k, by Q' with Q = Q'S, up to dropped directions, and Q'ᵀM⁻¹Q' = I. It sets Z = M⁻¹Q',
 // s.width to the old number of columns, and s.k to the number of columns of Q'. S is s.k×s.width.
 //
 // The method is Cholesky QR in the M⁻¹ inner product, with pivoting, repeated. A pass scales G = QᵀM⁻¹Q to a unit
@@ -38,7 +38,7 @@ const (
 // errors. If no direction remains, all recursive residuals are zero to working precision. orthonormalise then marks all
 // columns as Converged, and the true residual decides. If G shows that M is not positive definite, or is not finite, it
 // ends all columns and returns nil.
-func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
+func (s *block) orthonormalize(ctx context.Context, negligible float64) error {
 	s.width = s.k
 	identity(s.s, s.k)
 	needsPrecondition := true
@@ -55,7 +55,7 @@ func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 		}
 		s.zeroNegligible(pass, negligible)
 		g := &s.gram
-		if st := g.factorise(s.h, s.k, acceptPivot, acceptMargin); st != Active {
+		if st := g.factorize(s.h, s.k, acceptPivot, acceptMargin); st != Active {
 			if st == Indefinite {
 				st = IndefinitePreconditioner
 			}
@@ -189,14 +189,14 @@ func newPivotedCholesky(t int) pivotedCholesky {
 	}
 }
 
-// factorise factors G, k×k, until the pivots are too small. It returns Active on success, Indefinite if G has a
+// factorize factors G, k×k, until the pivots are too small. It returns Active on success, Indefinite if G has a
 // curvature that is negative beyond rounding errors, and Breakdown if G is not finite. The rounding errors are
 // estimated from the asymmetry of the computed G,
 //
 //	noiseLevel = max(16kε, 4·max_ij |G_ij−G_ji| / √(G_ii·G_jj)),
 //
 // with unit roundoff ε, and pivots above max(minPivot, margin·noiseLevel) are accepted.
-func (f *pivotedCholesky) factorise(g []float64, k int, minPivot, margin float64) Status {
+func (f *pivotedCholesky) factorize(g []float64, k int, minPivot, margin float64) Status {
 	f.k, f.rank, f.smallestPivot, f.badCurvature, f.hasZeroDiagonal = k, 0, 1, 0, false
 	for i := range k {
 		v := g[i*k+i]

@@ -37,7 +37,7 @@ func TestPivotedCholesky(t *testing.T) {
 		"infinite":                         {[]float64{1, 0, 0, inf}, 2, Breakdown, 0},
 	} {
 		f := newPivotedCholesky(4)
-		st := f.factorise(c.g, c.k, 1e-8, 1)
+		st := f.factorize(c.g, c.k, 1e-8, 1)
 		if st != c.want || f.rank != c.rank {
 			t.Errorf("%s: %v of rank %d, want %v of rank %d", name, st, f.rank, c.want, c.rank)
 		}
@@ -63,7 +63,7 @@ func TestOrthonormalise(t *testing.T) {
 			testkit.OK(t, s.start(context.Background()))
 			r := mat.DenseCopyOf(s.r)
 			s.k = k
-			testkit.OK(t, s.orthonormalise(context.Background(), 0))
+			testkit.OK(t, s.orthonormalize(context.Background(), 0))
 			want := k
 			if spread <= 1e-12 {
 				want = 1

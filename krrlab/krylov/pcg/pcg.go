@@ -171,11 +171,13 @@ const (
 	Undecided
 )
 
+// statusNames are the texts of the statuses.
 var statusNames = []string{
 	"active", "converged", "max-iterations", "inaccurate", "stagnated",
 	"indefinite-preconditioner", "indefinite", "breakdown", "canceled", "stopped", "failed", "undecided",
 }
 
+// String returns the name of the status, such as "max-iterations".
 func (s Status) String() string { return enum.Name(statusNames, s) }
 
 // MarshalText implements encoding.TextMarshaler.

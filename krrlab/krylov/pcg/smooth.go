@@ -77,6 +77,7 @@ func (s *solver) smoothStep() {
 // smoothingAngles is a solver as the rowTask that adds r̄_jᵀd_j and d_jᵀd_j.
 type smoothingAngles solver
 
+// rows implements rowTask.
 func (s *smoothingAngles) rows(i0, i1 int, sum, _ []float64) {
 	k := len(s.cols)
 	if b := s.block; b != nil {
@@ -97,6 +98,7 @@ func (s *smoothingAngles) rows(i0, i1 int, sum, _ []float64) {
 // smoothingRows is a solver as the rowTask that updates X̄ and R̄ and adds their squares.
 type smoothingRows solver
 
+// rows implements rowTask.
 func (s *smoothingRows) rows(i0, i1 int, sum, _ []float64) {
 	k, x := len(s.cols), s.x.RawMatrix().Data
 	for i := i0; i < i1; i++ {

@@ -181,6 +181,7 @@ func (s *solver) runStep(task rowTask, t int) {
 // rows of R, X and the steps α_jp_j to sum, which holds rr, xx and dx one after the other.
 type stepRows solver
 
+// rows implements rowTask.
 func (s *stepRows) rows(i0, i1 int, sum, _ []float64) {
 	k, t := len(s.cols), s.t
 	x, r, p, w := s.x.RawMatrix().Data, s.r.RawMatrix().Data, s.p.RawMatrix().Data, s.w.RawMatrix().Data

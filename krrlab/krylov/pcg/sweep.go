@@ -80,6 +80,7 @@ func (s *solver) crossProduct(dst []float64, x, y *mat.Dense) {
 // crossRows is a solver as the rowTask of crossProduct.
 type crossRows solver
 
+// rows implements rowTask.
 func (s *crossRows) rows(i0, i1 int, sum, _ []float64) {
 	k := s.newWidth
 	blas64.Gemm(blas.Trans, blas.NoTrans, 1, rowsOf(s.leftBlock, i0, i1, k), rowsOf(s.rightBlock, i0, i1, k), 0,
@@ -102,6 +103,7 @@ func (s *solver) multiplyBlock(buf []float64, oldWidth, k int, f, add []float64)
 // productRows is a solver as the rowTask of multiplyBlock.
 type productRows solver
 
+// rows implements rowTask.
 func (s *productRows) rows(i0, i1 int, _, work []float64) {
 	k := s.newWidth
 	out := work[:(i1-i0)*k]

@@ -11,6 +11,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
+// exploreJS is the script of ExploreControls.
+//
 //go:embed explore.js
 var exploreJS string
 

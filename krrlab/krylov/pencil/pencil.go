@@ -331,6 +331,7 @@ func (m repeatedColumns) SolveTo(context.Context, *mat.Dense, *mat.Dense) error 
 	return errors.ErrUnsupported
 }
 
+// SolveColumnsTo implements pcg.ColumnPreconditioner.
 func (m repeatedColumns) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
 	matrices := make([]int, len(cols))
 	for j, c := range cols {
