@@ -18,17 +18,25 @@ func OrAlone(c Comm) Comm {
 	return c
 }
 
-func (alone) Rank() int        { return 0 }
-func (alone) Size() int        { return 1 }
+// Rank implements Comm.
+func (alone) Rank() int { return 0 }
+
+// Size implements Comm.
+func (alone) Size() int { return 1 }
+
+// Traffic implements Comm.
 func (alone) Traffic() Traffic { return Traffic{} }
 
+// AllReduceInt64 implements Comm.
 func (alone) AllReduceInt64(ctx context.Context, x []int64) error { return ctx.Err() }
 
+// AllGather implements Comm.
 func (alone) AllGather(ctx context.Context, x []float64, counts []int) error {
 	checkParts(len(x), 1, counts)
 	return ctx.Err()
 }
 
+// Broadcast implements Comm.
 func (alone) Broadcast(ctx context.Context, x []byte, root int) error {
 	checkRoot(root, 1)
 	return ctx.Err()

@@ -19,6 +19,7 @@ type RankError struct {
 	err  error  // the error itself; nil on the other ranks
 }
 
+// Error returns the text of the error, with its rank unless that is 0.
 func (e *RankError) Error() string {
 	if e.Rank == 0 {
 		return e.Text

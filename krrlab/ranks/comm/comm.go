@@ -67,6 +67,7 @@ type Error struct {
 	Err        error
 }
 
+// Error returns the rank, the collective and the cause in one line.
 func (e *Error) Error() string {
 	return fmt.Sprintf("comm: rank %d of %d: %s: %v", e.Rank, e.Size, e.Op, e.Err)
 }

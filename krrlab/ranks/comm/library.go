@@ -42,19 +42,19 @@ const threadFunneled = 1
 
 // libraryNames returns the file names of MPI libraries to try, those that match the launcher first.
 func libraryNames(launcher string) []string {
-	open := []string{"libmpi.so.40"}
+	openMPI := []string{"libmpi.so.40"}
 	mpich := []string{"libmpich.so.12", "libmpi.so.12"}
 	either := []string{"libmpi.so"}
 	if runtime.GOOS == "darwin" {
-		open, mpich, either = []string{"libmpi.40.dylib"}, []string{"libmpi.12.dylib"}, []string{"libmpi.dylib"}
+		openMPI, mpich, either = []string{"libmpi.40.dylib"}, []string{"libmpi.12.dylib"}, []string{"libmpi.dylib"}
 		for _, dir := range []string{"/opt/homebrew/lib/", "/usr/local/lib/"} {
 			either = append(either, dir+"libmpi.dylib")
 		}
 	}
 	if launcher == "MPICH" {
-		return append(append(mpich, either...), open...)
+		return append(append(mpich, either...), openMPI...)
 	}
-	return append(append(open, either...), mpich...)
+	return append(append(openMPI, either...), mpich...)
 }
 
 // ucxSettings are environment variables for UCX (openucx.org), a library that MPI libraries depend on and that reads
@@ -103,18 +103,18 @@ func loadLibrary(name string) (*library, error) {
 		}
 	}
 	if dl.Sym(handle, "ompi_mpi_comm_world") != 0 {
-		return l, l.openMPI(handle)
+		return l, l.setOpenMPIHandles(handle)
 	}
 	if v := l.version(); !strings.Contains(v, "MPICH") && !strings.Contains(v, "MVAPICH") &&
 		!strings.Contains(v, "Intel(R) MPI") {
 		return nil, fmt.Errorf("neither Open MPI nor of MPICH's ABI: %s", v)
 	}
-	l.mpich()
+	l.setMPICHHandles()
 	return l, nil
 }
 
-// openMPI sets the handles of the Open MPI ABI, which are addresses of variables of the library (mpi.h).
-func (l *library) openMPI(handle uintptr) error {
+// setOpenMPIHandles sets the handles of the Open MPI ABI, which are addresses of variables of the library (mpi.h).
+func (l *library) setOpenMPIHandles(handle uintptr) error {
 	l.kind, l.inPlace, l.statusIgnore = "Open MPI", 1, 0
 	for name, p := range map[string]*uintptr{
 		"ompi_mpi_comm_world": &l.world, "ompi_mpi_int64_t": &l.int64,
@@ -127,15 +127,15 @@ func (l *library) openMPI(handle uintptr) error {
 	return nil
 }
 
-// mpich sets the handles of the MPICH ABI, which are constants (mpi.h).
-func (l *library) mpich() {
+// setMPICHHandles sets the handles of the MPICH ABI, which are constants (mpi.h).
+func (l *library) setMPICHHandles() {
 	l.kind, l.inPlace, l.statusIgnore = "MPICH", ^uintptr(0), 1
 	l.world, l.sum, l.errorsReturn = 0x44000000, 0x58000003, 0x54000001
 	l.int64, l.byte = 0x4c00083a, 0x4c00010d
 }
 
-// srun returns the name of the process manager interface that srun must use to start ranks of the library.
-func (l *library) srun() string {
+// srunInterface returns the name of the process manager interface that srun must use to start ranks of the library.
+func (l *library) srunInterface() string {
 	if l.kind == "MPICH" {
 		return "pmi2"
 	}
@@ -163,7 +163,7 @@ func SrunInterface(list string) string {
 	if err != nil {
 		lib = &library{} // srun then assumes Open MPI
 	}
-	return lib.srun()
+	return lib.srunInterface()
 }
 
 // version returns the first line of the text by which the library describes itself.

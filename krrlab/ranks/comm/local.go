@@ -67,14 +67,21 @@ type local struct {
 
 var _ Comm = (*local)(nil)
 
-func (c *local) Rank() int        { return c.rank }
-func (c *local) Size() int        { return c.g.size }
+// Rank implements Comm.
+func (c *local) Rank() int { return c.rank }
+
+// Size implements Comm.
+func (c *local) Size() int { return c.g.size }
+
+// Traffic implements Comm.
 func (c *local) Traffic() Traffic { return c.traffic }
 
+// AllReduceInt64 implements Comm.
 func (c *local) AllReduceInt64(ctx context.Context, x []int64) error {
 	return c.run(ctx, call{opReduce, x, bytesOf(x), c.parts(0, 8*len(x))}, 8*len(x))
 }
 
+// AllGather implements Comm.
 func (c *local) AllGather(ctx context.Context, x []float64, counts []int) error {
 	checkParts(len(x), c.g.size, counts)
 	parts := make([]int, len(counts))
@@ -84,6 +91,7 @@ func (c *local) AllGather(ctx context.Context, x []float64, counts []int) error 
 	return c.run(ctx, call{opGather, nil, bytesOf(x), parts}, parts[c.rank])
 }
 
+// Broadcast implements Comm.
 func (c *local) Broadcast(ctx context.Context, x []byte, root int) error {
 	checkRoot(root, c.g.size)
 	parts := c.parts(root, len(x))

@@ -101,7 +101,7 @@ func Open(launch Launch, limit time.Duration) (*World, error) {
 	if launch.NoPMI {
 		return nil, &RankError{Size: launch.Size, Text: fmt.Sprintf("srun started %d ranks without the process "+
 			"manager interface by which those of %s find each other: take srun --mpi=%s", launch.Size, lib.kind,
-			lib.srun())}
+			lib.srunInterface())}
 	}
 	w := &World{lib: lib, limit: limitOrDefault(limit), rank: launch.Rank, size: launch.Size, spin: shortSpin,
 		calls: make(chan *request)}
@@ -134,7 +134,7 @@ func Open(launch Launch, limit time.Duration) (*World, error) {
 		return nil,
 			fmt.Errorf("comm: %s started this as rank %d, but %s (%s) sees rank %d of %d: install or load the MPI "+
 				"library of the launcher; by srun take --mpi=%s",
-				launch.Launcher, launch.Rank, lib.kind, lib.name, w.rank, w.size, lib.srun())
+				launch.Launcher, launch.Rank, lib.kind, lib.name, w.rank, w.size, lib.srunInterface())
 	}
 	return w, nil
 }

@@ -21,11 +21,11 @@ import (
 // or classes in the place of its coefficients. The file is in the folder of all jobs, and jobs with the same data share
 // it. Weights are in a second file, named after the first with the suffix weightsFile.
 type data struct {
-	Title    string `json:"title"`
-	Source   string `json:"source,omitempty"`
-	Note     string `json:"note,omitempty"`
-	Sum      string `json:"fingerprint"` // Dataset.Fingerprint in hexadecimal, also the name of the file
-	Weighted bool   `json:"weighted,omitempty"`
+	Title       string `json:"title"`
+	Source      string `json:"source,omitempty"`
+	Note        string `json:"note,omitempty"`
+	Fingerprint string `json:"fingerprint"`        // Dataset.Fingerprint in hexadecimal, also the name of the file
+	Weighted    bool   `json:"weighted,omitempty"` // there is a second file with weights
 	// ClassWeights are those of the dataset.
 	ClassWeights []float64 `json:"class_weights,omitempty"`
 }
@@ -34,7 +34,9 @@ type data struct {
 const weightsFile = ".weights.npy"
 
 // path returns the path of the model file in the folder of all jobs.
-func (j *data) path(root string) string { return filepath.Join(root, filepath.Base(j.Sum)+".krr") }
+func (j *data) path(root string) string {
+	return filepath.Join(root, filepath.Base(j.Fingerprint)+".krr")
+}
 
 // writeData writes the data to the folder root, unless they are already there, and returns their description.
 func writeData(root string, d *datasets.Dataset) (data, error) {
@@ -90,7 +92,7 @@ func (j *data) read(root string) (*datasets.Dataset, error) {
 		}
 		d.Weights, _ = weights.([]float64)
 	}
-	if fmt.Sprintf("%x", d.Fingerprint()) != j.Sum {
+	if fmt.Sprintf("%x", d.Fingerprint()) != j.Fingerprint {
 		return nil, fmt.Errorf("the data read here, %s, are not those of the job", d.Name)
 	}
 	return d, nil

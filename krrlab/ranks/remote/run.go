@@ -32,7 +32,7 @@ type jobDir struct {
 	name      string // name of the job folder in root
 }
 
-// path returns the path of a file of the job; result returns that of the result file.
+// path returns the path of the file of the job with the given name.
 func (d *jobDir) path(name string) string { return filepath.Join(d.root, d.name, name) }
 
 // result returns the path of the result file.
