@@ -10,6 +10,8 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
+// interactJS is the script of interactive figures.
+//
 //go:embed interact.js
 var interactJS string
 

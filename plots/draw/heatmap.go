@@ -217,7 +217,7 @@ func cellAt(f *plots.Figure, x, y float64) (i, j int, ok bool) {
 
 const (
 	barGap   vg.Length = 12 // distance from the plot to the color bar
-	barWidth vg.Length = 11
+	barWidth vg.Length = 11 // width of the color bar
 )
 
 // mapRoom returns the width that a map's color bar and its labels need at the right of the plot. It is 0 without a map.

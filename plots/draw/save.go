@@ -71,6 +71,7 @@ func (c svgCanvas) FillString(f font.Face, pt vg.Point, s string) {
 	c.Canvas.FillString(f, pt, fmt.Sprintf("\ue000%.2f\ue001%s", f.Width(s).Points(), s))
 }
 
+// These expressions match the marks that FillString and group write, and the font in a style.
 var (
 	textLength = regexp.MustCompile(`>\x{e000}([0-9.]+)\x{e001}`)
 	fontFamily = regexp.MustCompile(`font-family:[^;"]*`)

@@ -5,47 +5,50 @@ import (
 	"math/bits"
 )
 
-// rowPacker is an assembly routine that packs the first processed of n entries of a row. It returns their number, the
-// number of stored values, and the sum of the dropped magnitudes. Its table is packOrder. rowUnpacker unpacks the first
-// processed of n entries, and returns their number and the number of values read. Its table is unpackOrder.
 type (
+	// rowPacker is an assembly routine that packs the first entries of a row of n, as PackRow does; it may leave a
+	// remainder. It returns the number of entries that it processed, the number of stored values, and the sum of the
+	// dropped magnitudes. Its table is packOrder.
 	rowPacker func(n int, values *float32, mask *uint16, row *float32, cutoff float32, dropped *float32,
-		table *uint64) (processed, valueCount int, sum float32)
-	rowUnpacker func(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (processed, read int)
+		table *uint64) (processed, valueCount int, droppedSum float32)
+	// rowUnpacker is an assembly routine that unpacks the first entries of a row of n, as UnpackRow does. It returns
+	// the number of entries that it processed and the number of values that it read. Its table is unpackOrder.
+	rowUnpacker func(n int, row *float32, mask *uint16, values *float32, length int,
+		table *uint64) (processed, valueCount int)
 )
 
 // packOrder holds, for each value of a byte, the positions of its set bits in ascending order, one byte each.
 // unpackOrder holds, for each position, the number of set bits below it, or 128 if the bit at the position is not set.
 var packOrder, unpackOrder = func() (pack, unpack [256]uint64) {
 	for b := range 256 {
-		for place := range 8 {
-			below := bits.OnesCount(uint(b & (1<<place - 1)))
-			if b>>place&1 == 1 {
-				pack[b] |= uint64(place) << (8 * below)
-				unpack[b] |= uint64(below) << (8 * place)
+		for position := range 8 {
+			lowerBits := bits.OnesCount(uint(b & (1<<position - 1)))
+			if b>>position&1 == 1 {
+				pack[b] |= uint64(position) << (8 * lowerBits)
+				unpack[b] |= uint64(lowerBits) << (8 * position)
 			} else {
-				unpack[b] |= 128 << (8 * place)
+				unpack[b] |= 128 << (8 * position)
 			}
 		}
 	}
 	return pack, unpack
 }()
 
-// PackRow packs a row of c numbers. It keeps the numbers with |v| ≥ cutoff, NaN and infinities, and drops the others.
-// For each number 16w+b that is kept, bit b of mask[w] is set. The n kept numbers are stored in values, in the order of
-// the row; values needs space for c numbers, and mask for (c+15)/16 words. For each dropped number, |v| is added to the
-// element of dropped for its column, and sum is the sum of these |v|. PackRow panics if a slice is too short. The bits
-// and values are the same on every path.
-func PackRow[T number](values []T, mask []uint16, row []T, cutoff T, dropped []T) (n int, sum T) {
+// PackRow packs a row of c = len(row) numbers. It keeps the numbers with |v| ≥ cutoff, NaN and infinities, and drops
+// the others. For each number 16w+b that is kept, bit b of mask[w] is set. The n kept numbers are stored in values, in
+// the order of the row; values needs space for c numbers, and mask for (c+15)/16 words. For each dropped number, |v| is
+// added to the element of dropped for its column, and droppedSum is the sum of these |v|. PackRow panics if a slice is
+// too short. The bits and values are the same with every instruction set.
+func PackRow[T number](values []T, mask []uint16, row []T, cutoff T, dropped []T) (n int, droppedSum T) {
 	words := (len(row) + 15) / 16
 	values, mask, dropped = prefix(values, len(row)), prefix(mask, words), prefix(dropped, len(row))
 	doneCount := 0
 	if row, isFloat32 := any(row).([]float32); isFloat32 && len(row) > 0 {
 		if f := current().pack; f != nil {
-			var partSum float32
-			doneCount, n, partSum = f(len(row), any(&values[0]).(*float32), &mask[0], &row[0], float32(cutoff),
+			var vectorSum float32
+			doneCount, n, vectorSum = f(len(row), any(&values[0]).(*float32), &mask[0], &row[0], float32(cutoff),
 				any(&dropped[0]).(*float32), &packOrder[0])
-			doneCount, sum = min(doneCount, len(row)), T(partSum)
+			doneCount, droppedSum = min(doneCount, len(row)), T(vectorSum)
 		}
 	}
 	clear(mask[(doneCount+15)/16:]) // doneCount is a multiple of 16 or the length of row
@@ -61,7 +64,7 @@ func PackRow[T number](values []T, mask []uint16, row []T, cutoff T, dropped []T
 		values[n] = v
 		n++
 	}
-	return n, sum + tailSum
+	return n, droppedSum + tailSum
 }
 
 // UnpackRow is the inverse of PackRow. It sets row, with 0 for each dropped number, and returns the number of values
@@ -84,9 +87,10 @@ func UnpackRow[T number](row []T, mask []uint16, values []T) (n int) {
 	return n
 }
 
-// SelectMagnitudes finds the numbers of row that reach a threshold. The threshold of row_b is rowThreshold if
-// positions_b < rowPosition, and thresholds_b otherwise. SelectMagnitudes stores the indices b with |row_b| at least
-// its threshold in indices, in ascending order, and returns their number. It panics if a slice is shorter than row.
+// SelectMagnitudes finds the numbers of row whose magnitudes reach their thresholds. The threshold of row_b is
+// rowThreshold if positions_b < rowPosition, and thresholds_b otherwise. SelectMagnitudes stores the indices b with
+// |row_b| at least its threshold in indices, in ascending order, and returns their number. It panics if a slice is
+// shorter than row.
 func SelectMagnitudes(indices []int32, row, thresholds []float32, positions []int32, rowThreshold float32,
 	rowPosition int32) (n int) {
 	indices, thresholds, positions = prefix(indices, len(row)), prefix(thresholds, len(row)), prefix(positions,

@@ -92,9 +92,10 @@ func writeTo(f *os.File, write func(io.Writer) error) error {
 	return w.Flush()
 }
 
+// errFolder is the reason why a folder cannot be written to as a file.
 var errFolder = errors.New("it is a folder")
 
-// writeError adds the name to an error of put and removes the temporary name.
+// writeError returns err with the name of the file, in place of the temporary name that it may contain.
 func writeError(name string, err error) error {
 	switch e := err.(type) {
 	case nil:

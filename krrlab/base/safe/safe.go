@@ -67,8 +67,8 @@ func (w Writer) Write(p []byte) (int, error) {
 // Shell returns the text as one word for a POSIX shell: unchanged if it has only letters, digits and harmless
 // punctuation, otherwise in single quotes, or as $'…' if some characters are not printable.
 func Shell(text string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+"
-	if text != "" && strings.Trim(text, plain) == "" {
+	const unquotedCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+"
+	if text != "" && strings.Trim(text, unquotedCharacters) == "" {
 		return text
 	}
 	if isPrintable(text) {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// powers maps the letter of a unit to an exponent of 1000, or of 1024 if an i follows the letter.
-var powers = map[string]float64{"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
+// prefixPowers maps the metric prefix of a unit, such as the G of GB, to an exponent of 1000. If an i follows the
+// letter, it is an exponent of 1024.
+var prefixPowers = map[string]float64{"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 
 // parseBytes converts a text such as 20GB to a number of bytes, from 1 to 2⁶⁰.
 func parseBytes(text string) (int64, error) {
@@ -19,7 +20,7 @@ func parseBytes(text string) (int64, error) {
 		base = 1024
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	power, ok := powers[letter]
+	power, ok := prefixPowers[letter]
 	if v *= math.Pow(base, power); err != nil || !ok || !(v >= 1) || v > 1<<60 {
 		return 0, errors.New("want a number of bytes such as 20GB, 512MiB or 8e9")
 	}

@@ -107,7 +107,7 @@ func (f *Field) Interval() Interval { return f.check.Interval }
 
 // Choices returns the valid texts of an option that has a fixed list of them, and nil for any other option.
 func (f *Field) Choices() []string {
-	if n, ok := f.value.Addr().Interface().(named); ok {
+	if n, ok := f.value.Addr().Interface().(enumeration); ok {
 		return n.Names()
 	}
 	if slices.ContainsFunc(f.check.words, func(w string) bool { return strings.HasSuffix(w, ":") }) {

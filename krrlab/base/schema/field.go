@@ -16,7 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
-// Field is one option. It implements Value of packages flag and pflag.
+// Field is one option. It implements the interfaces flag.Value and pflag.Value.
 type Field struct {
 	Name    string // name of the flag, "" if there is none
 	Help    string // help text of the flag
@@ -34,8 +34,8 @@ type Field struct {
 // setter is a type of options that parses its own text, as values of package flag do.
 type setter interface{ Set(text string) error }
 
-// named is a type with a fixed set of values, which have names.
-type named interface{ Names() []string }
+// enumeration is a type whose values have names, and which has no other values.
+type enumeration interface{ Names() []string }
 
 // tag returns the text of a tag of the field.
 func (f *Field) tag(key string) string { return f.structField.Tag.Get(key) }
@@ -45,8 +45,8 @@ func (f *Field) list(key string) []string {
 	return strings.FieldsFunc(f.tag(key), func(r rune) bool { return r == '|' })
 }
 
-// title returns the name of the option for errors: its flag on a command line, else its field.
-func (f *Field) title() string {
+// errorName returns the name of the option in errors: its flag on a command line, else its field.
+func (f *Field) errorName() string {
 	if !f.namesFlag {
 		return f.structField.Name
 	}
@@ -66,7 +66,8 @@ func (f *Field) Owner() (owner *Field, key string) {
 	return f.schema.Lookup(name), cmp.Or(key, f.Name)
 }
 
-// member is an option that is written in the flag of another, and its text there.
+// member is an option that is written in the flag of another option, and its text there: for title in --plot "fit.svg
+// title=Prices", the text is Prices.
 type member struct {
 	field *Field
 	text  string
@@ -104,7 +105,8 @@ func (f *Field) memberByKey(key string) *Field {
 	return nil
 }
 
-// applyDefault replaces a zero by the default.
+// applyDefault sets the value to the default if it is zero and was not set. An invalid default panics, because it is a
+// programming error.
 func (f *Field) applyDefault() {
 	if text := f.tag("default"); text != "" && f.value.IsZero() && !f.isSet {
 		if err := f.parse(text); err != nil {
@@ -153,7 +155,7 @@ func (f *Field) ShellWords() string {
 // set to two different values.
 func (f *Field) Set(text string) error {
 	if want := f.tag("empty"); text == "" && want != "" {
-		return fmt.Errorf("%s \"\": want %s", f.title(), want)
+		return fmt.Errorf("%s \"\": want %s", f.errorName(), want)
 	}
 	text, members := f.split(text)
 	if err := f.checkUnknownMember(text); err != nil {
@@ -180,7 +182,7 @@ func (f *Field) Set(text string) error {
 	}
 	f.isSet = true
 	if wasSet && f.String() != previous {
-		return fmt.Errorf("%s: both %q and %q are given: want one value", f.title(), previous, f.String())
+		return fmt.Errorf("%s: both %q and %q are given: want one value", f.errorName(), previous, f.String())
 	}
 	if zero := f.tag("zero"); zero != "" && f.value.IsZero() {
 		return f.parse(zero)
@@ -255,8 +257,8 @@ func (f *Field) checkUnknownMember(text string) error {
 	if kind == f.structField.Type { // a file or folder
 		advice = "; a file of this name is ./" + text
 	}
-	return fmt.Errorf("%s %q: there is no option %s=: want %s%s", f.title(), text, match[1], strings.Join(keys, " or "),
-		advice)
+	return fmt.Errorf("%s %q: there is no option %s=: want %s%s", f.errorName(), text, match[1],
+		strings.Join(keys, " or "), advice)
 }
 
 // parse parses a text and sets the value to it; the elements of a list are appended. It does not check the value. Its
@@ -277,11 +279,11 @@ func (f *Field) parse(text string) error {
 	if f.tag("options") == "own" {
 		var err error
 		if text, err = ReadLists(text); err != nil {
-			return fmt.Errorf("%s %w", f.title(), err)
+			return fmt.Errorf("%s %w", f.errorName(), err)
 		}
 	}
 	pointer := v.Addr().Interface()
-	if n, ok := pointer.(named); ok && text != "" && !slices.Contains(n.Names(), text) {
+	if n, ok := pointer.(enumeration); ok && text != "" && !slices.Contains(n.Names(), text) {
 		return f.notOneOf(text, n.Names())
 	}
 	switch pointer := pointer.(type) {
@@ -295,20 +297,20 @@ func (f *Field) parse(text string) error {
 	}
 	text, err := readList(text)
 	if err != nil {
-		return fmt.Errorf("%s %w", f.title(), err)
+		return fmt.Errorf("%s %w", f.errorName(), err)
 	}
 	words := strings.Split(strings.ReplaceAll(text, " ", ""), ",")
 	if v.Type().Elem().Kind() == reflect.String {
 		if words, err = csv.NewReader(strings.NewReader(text)).Read(); err != nil && text != "" {
 			const want = "words separated by commas, those with one in quotes"
-			return fmt.Errorf("%s %q: want %s", f.title(), text, want)
+			return fmt.Errorf("%s %q: want %s", f.errorName(), text, want)
 		}
 	}
 	for _, word := range words {
 		element := reflect.New(v.Type().Elem()).Elem()
 		if err := f.parseScalar(element, word); err != nil {
-			list := strings.TrimPrefix(kinds[element.Kind()], "a ") + "s separated by commas"
-			return fmt.Errorf("%s %q: want %s", f.title(), text, list)
+			list := strings.TrimPrefix(validTexts[element.Kind()], "a ") + "s separated by commas"
+			return fmt.Errorf("%s %q: want %s", f.errorName(), text, list)
 		}
 		v.Set(reflect.Append(v, element))
 	}
@@ -323,20 +325,20 @@ func (f *Field) wrapError(text string, err error) error {
 	}
 	problem, want, ok := strings.Cut(": "+err.Error(), ": want ")
 	if ok && (problem == "" || strings.Contains(problem, strconv.Quote(text))) {
-		return fmt.Errorf("%s %q: want %s", f.title(), text, want)
+		return fmt.Errorf("%s %q: want %s", f.errorName(), text, want)
 	}
-	return fmt.Errorf("%s: %w", f.title(), err)
+	return fmt.Errorf("%s: %w", f.errorName(), err)
 }
 
-// kinds describes the valid texts for each kind of value.
-var kinds = map[reflect.Kind]string{
+// validTexts describes, in errors, the texts that parseScalar accepts for each kind of value.
+var validTexts = map[reflect.Kind]string{
 	reflect.Float64: "a number", reflect.Int: "a whole number", reflect.Int64: "a whole number",
 	reflect.Uint64: "a whole number, at least 0", reflect.Bool: "true or false",
 }
 
 // parseScalar parses a single value of a basic type.
 func (f *Field) parseScalar(v reflect.Value, text string) error {
-	want, ok := kinds[v.Kind()], false
+	want, ok := validTexts[v.Kind()], false
 	number, base := strings.TrimSpace(text), 10 // 010 is ten
 	if strings.Contains(number, "0x") {
 		base = 0 // as the prefix says
@@ -369,7 +371,7 @@ func (f *Field) parseScalar(v reflect.Value, text string) error {
 		panic(fmt.Sprintf("schema: %s is a %v, which is no option", f.structField.Name, v.Type()))
 	}
 	if !ok {
-		return fmt.Errorf("%s %q: want %s", f.title(), text, want)
+		return fmt.Errorf("%s %q: want %s", f.errorName(), text, want)
 	}
 	return nil
 }
@@ -394,7 +396,7 @@ func (f *Field) checkValue() error {
 // checkElement checks a single value.
 func (f *Field) checkElement(v reflect.Value) error {
 	text, words := format(v), f.check.words
-	if n, ok := v.Addr().Interface().(named); ok {
+	if n, ok := v.Addr().Interface().(enumeration); ok {
 		words = n.Names()
 	}
 	switch {
@@ -403,7 +405,7 @@ func (f *Field) checkElement(v reflect.Value) error {
 	}):
 		return f.notOneOf(text, words)
 	case f.check.text != "" && !f.check.contains(number(v)):
-		return fmt.Errorf("%s %s: want %s", f.title(), text, f.want())
+		return fmt.Errorf("%s %s: want %s", f.errorName(), text, f.want())
 	}
 	if parser, ok := reflect.New(v.Type()).Interface().(encoding.TextUnmarshaler); ok {
 		return f.wrapError(text, parser.UnmarshalText([]byte(text)))
@@ -413,7 +415,7 @@ func (f *Field) checkElement(v reflect.Value) error {
 
 // notOneOf returns the error for a text that is none of the valid words.
 func (f *Field) notOneOf(text string, words []string) error {
-	return fmt.Errorf("%s %q: want one of %s", f.title(), text, strings.Join(words, ", "))
+	return fmt.Errorf("%s %q: want one of %s", f.errorName(), text, strings.Join(words, ", "))
 }
 
 // String returns the value in the form that Set parses.
@@ -448,7 +450,7 @@ func format(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// Type returns the name of the type of the value in the help, as pflag does.
+// Type returns the name of the type of the value for help texts, in the form of pflag.Value.
 func (f *Field) Type() string {
 	t := f.structField.Type
 	if t.Kind() == reflect.Pointer {
@@ -457,10 +459,10 @@ func (f *Field) Type() string {
 	if typed, ok := reflect.New(t).Interface().(interface{ Type() string }); ok {
 		return typed.Type()
 	}
-	_, read := reflect.New(t).Interface().(encoding.TextUnmarshaler)
-	_, set := reflect.New(t).Interface().(setter)
+	_, isUnmarshaler := reflect.New(t).Interface().(encoding.TextUnmarshaler)
+	_, isSetter := reflect.New(t).Interface().(setter)
 	switch {
-	case read || set || f.tag("unit") != "":
+	case isUnmarshaler || isSetter || f.tag("unit") != "":
 		return "string"
 	case t == reflect.TypeFor[time.Duration]():
 		return "duration"

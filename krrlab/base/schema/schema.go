@@ -141,33 +141,34 @@ func (s *Schema) Complete() error {
 // requires. Options that s does not have are ignored.
 func (s *Schema) checkRelations(f *Field) error {
 	for _, condition := range f.list("not") {
-		if o, value, holds := s.holds(condition); o != nil && holds {
-			return fmt.Errorf("%s and %s exclude each other", f.title(), o.title()+value)
+		if o, value, holds := s.evaluate(condition); o != nil && holds {
+			return fmt.Errorf("%s and %s exclude each other", f.errorName(), o.errorName()+value)
 		}
 	}
-	text, only := "", ""
+	text, suffix := "", ""
 	for _, condition := range f.list("with") {
-		o, value, holds := s.holds(condition)
+		o, value, holds := s.evaluate(condition)
 		switch {
 		case holds:
 			return nil
 		case o != nil && text == "":
-			if text = o.title() + value; value != "" {
-				only = " only"
+			if text = o.errorName() + value; value != "" {
+				suffix = " only"
 			}
 		case len(value) > 1: // another value of the same option
 			text += " or" + value
 		}
 	}
 	if text != "" {
-		return fmt.Errorf("%s goes with %s%s", f.title(), text, only)
+		return fmt.Errorf("%s goes with %s%s", f.errorName(), text, suffix)
 	}
 	return nil
 }
 
-// holds reports whether a condition on an option holds: "name" if the option is set, "name=value" if it has this
-// value, apart from further words of the value itself (options:"own"). o is nil if s does not have the option.
-func (s *Schema) holds(condition string) (o *Field, value string, holds bool) {
+// evaluate evaluates a condition on an option of s. "name" holds if the option is set, and "name=value" if it has this
+// value. For an option with the tag options:"own", only the first word of its value is compared. evaluate returns the
+// option, or nil if s does not have it, and the value in the condition, with a leading blank.
+func (s *Schema) evaluate(condition string) (o *Field, value string, holds bool) {
 	name, value, hasValue := strings.Cut(condition, "=")
 	if o = s.Lookup(name); o == nil {
 		return nil, "", false

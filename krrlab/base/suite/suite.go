@@ -5,21 +5,21 @@ import (
 	"testing"
 )
 
-// variable is the environment variable that selects the size of the tests. If it is empty, tests have the size for
+// sizeVariable is the environment variable that selects the size of the tests. If it is empty, tests have the size for
 // make test. If it is 1, they have hundreds of seeds and use real data, for make test-long. Any other text also runs
 // the long suites, for the rows of .ci/machines.
-const variable = "KRRLAB_LONG"
+const sizeVariable = "KRRLAB_LONG"
 
-// Scale returns the size of a test, such as a number of seeds: small for make test and -short, suite for a long
-// suite, and full for make test-long.
-func Scale(small, suite, full int) int {
-	switch long := os.Getenv(variable); {
-	case long == "" || testing.Short():
+// Scale returns the size of a test, such as a number of seeds: small for make test and -short, long for a long suite,
+// and full for make test-long.
+func Scale(small, long, full int) int {
+	switch value := os.Getenv(sizeVariable); {
+	case value == "" || testing.Short():
 		return small
-	case long == "1":
+	case value == "1":
 		return full
 	}
-	return suite
+	return long
 }
 
 // Small reports whether the tests have the size for make test, or -short is set.
@@ -33,12 +33,12 @@ func RequireLong(t testing.TB, description string) {
 	}
 }
 
-// RealData returns the folder of the real data sets. It skips the test unless make test-long runs and KRRLAB_DATA is
-// set.
+// RealData returns the folder of the real data sets, the value of KRRLAB_DATA. It skips the test unless tests have the
+// size for make test-long and KRRLAB_DATA is set.
 func RealData(t testing.TB) string {
 	t.Helper()
-	dir := os.Getenv("KRRLAB_DATA")
-	if Scale(0, 0, 1) == 0 || dir == "" {
+	dir, isFull := os.Getenv("KRRLAB_DATA"), Scale(0, 0, 1) == 1
+	if !isFull || dir == "" {
 		t.Skip("needs KRRLAB_LONG=1 (make test-long) and KRRLAB_DATA, a folder with the data sets")
 	}
 	return dir

@@ -25,24 +25,24 @@ func SignalOnCancel(cmd *exec.Cmd, sig syscall.Signal) {
 // Kill kills the process group of a command that has been started.
 func Kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// KillWithProgram makes the process group of a command, which has been started, end with this program, however the
-// program ends. A shell in that group waits for the end of a pipe that only this program holds open, and then kills the
-// group. Child processes that have left the group go on.
+// KillWithProgram makes the process group of a command, which has been started, end with this program, in whatever way
+// the program ends. A shell in that group waits for the end of a pipe that only this program holds open, and then kills
+// the group. Child processes that have left the group go on.
 func KillWithProgram(cmd *exec.Cmd) error {
-	end, open, err := os.Pipe()
+	readEnd, writeEnd, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer end.Close()
+	defer readEnd.Close()
 	watcher := exec.Command("sh", "-c", "read line; kill -s KILL 0")
-	watcher.Stdin, watcher.SysProcAttr = end, &syscall.SysProcAttr{Setpgid: true, Pgid: cmd.Process.Pid}
+	watcher.Stdin, watcher.SysProcAttr = readEnd, &syscall.SysProcAttr{Setpgid: true, Pgid: cmd.Process.Pid}
 	if err := watcher.Start(); err != nil {
-		_ = open.Close()
+		_ = writeEnd.Close()
 		return err
 	}
 	go func() { // the pipe stays open until the group is killed
 		_ = watcher.Wait()
-		_ = open.Close()
+		_ = writeEnd.Close()
 	}()
 	return nil
 }

@@ -5,19 +5,19 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// CountSketch is the distribution of the sparsest sketches (Charikar, Chen and Farach-Colton 2004). Column j of S has a
-// single entry, g(j) = ±1 in row h(j):
+// CountSketch is a distribution of sketches S, s×m, with one nonzero entry in each column (Charikar, Chen and
+// Farach-Colton 2004). Column j has the entry sign(j) = ±1 in row h(j):
 //
-//	(Sx)_b = Σ_{j: h(j)=b} g(j)·x_j.
+//	(Sx)_b = Σ_{j: h(j)=b} sign(j)·x_j.
 //
-// h(j) is uniform on the s rows. All h(j) and g(j) are independent here; for mean and variance alone, a pairwise
-// independent h and a 4-wise independent g would suffice.
+// h(j) is uniform on the s rows. All h(j) and sign(j) are independent here. For the mean and the variance of ‖Sx‖²
+// alone, a pairwise independent h and a 4-wise independent sign would suffice.
 type CountSketch struct{}
 
 // CountSketchOperator is a draw of CountSketch. It takes 4m bytes.
 type CountSketchOperator struct {
 	m, s  int
-	table []uint32 // table[j] = 2·h(j) + [g(j) = −1]
+	table []uint32 // table[j] = 2·h(j) + [sign(j) = −1]
 }
 
 var (
@@ -27,7 +27,8 @@ var (
 
 func (CountSketch) String() string { return "countsketch" }
 
-// Sample implements Dist: 2·h(j) + [g(j) = −1] = g.Sub("countsketch").IntN(j, 2s).
+// Sample implements Dist. Number j of the stream g.Sub("countsketch"), uniform on 0, …, 2s−1, determines column j: it
+// is 2·h(j) if sign(j) = 1, and 2·h(j)+1 if sign(j) = −1.
 func (d CountSketch) Sample(m, s int, g rng.Stream) (Operator, error) {
 	if err := checkSample(d, m, s); err != nil {
 		return nil, err
@@ -43,8 +44,8 @@ func (d CountSketch) Sample(m, s int, g rng.Stream) (Operator, error) {
 // Dims implements Operator.
 func (o *CountSketchOperator) Dims() (m, s int) { return o.m, o.s }
 
-// Hash returns h(j) and g(j).
-func (o *CountSketchOperator) Hash(j int) (h int, g float64) {
+// Hash returns h(j) and sign(j).
+func (o *CountSketchOperator) Hash(j int) (h int, sign float64) {
 	v := o.table[j]
 	return int(v >> 1), 1 - 2*float64(v&1)
 }
