@@ -211,7 +211,7 @@ func TestJobRefuses(t *testing.T) {
 		}, "damaged model"},
 		"no data": {func(_ *testing.T, root string, j *job) { os.Remove(j.Data.path(root)) }, "no such file"},
 		"other data": {func(_ *testing.T, root string, j *job) {
-			other := data{Sum: strings.Repeat("0", 64)}
+			other := data{Fingerprint: strings.Repeat("0", 64)}
 			testkit.OK(t, os.Rename(j.Data.path(root), other.path(root)))
 			j.Data = other
 		}, "not those of the job"},
