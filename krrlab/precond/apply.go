@@ -23,9 +23,9 @@ const (
 	trsmCols = 4   // right-hand sides in one triangular solve
 )
 
-// solve is the state of one SolveTo or MulTo. A block of t vectors of length k is stored by columns, as a t×k row-major
-// matrix, so that the long dimension is contiguous in every BLAS call.
-type solve struct {
+// application is the state of one application of M⁻¹ (SolveTo) or of M (MulTo). A block of t vectors of length k is
+// stored by columns, as a t×k row-major matrix, so that the long dimension is contiguous in every BLAS call.
+type application struct {
 	w           *Woodbury
 	t           int
 	columnwise  bool // t is so small that products are computed column by column
@@ -49,7 +49,7 @@ type solve struct {
 	counts     []int             // the number of entries of an n×t matrix on each rank
 	workers    []scratch
 
-	// Bodies of accel.ForEach, created once so that a solve does not allocate.
+	// Bodies of accel.ForEach, created once so that an application does not allocate.
 	normBody, projectBody, firstBody, secondBody, expandBody, trsmBody func(worker, i int)
 }
 
@@ -61,7 +61,7 @@ type scratch struct {
 }
 
 // bytes returns the size of the scratch memory.
-func (p *solve) bytes() int64 {
+func (p *application) bytes() int64 {
 	b := cap(p.sums) + cap(p.v) + cap(p.u) + cap(p.projection) + cap(p.dense)
 	for _, w := range p.workers {
 		b += cap(w.rt) + cap(w.out) + int(w.simd.Bytes()/8)
@@ -84,7 +84,7 @@ func (w *Woodbury) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 }
 
 // run computes dst = M⁻¹r.
-func (p *solve) run(ctx context.Context) error {
+func (p *application) run(ctx context.Context) error {
 	if err := p.project(ctx); err != nil { // v = Zᵀr
 		return err
 	}
@@ -110,7 +110,7 @@ func (p *solve) run(ctx context.Context) error {
 }
 
 // solveInner sets v ← (ZᵀZ+λ_pI)⁻¹v. For FormU it does nothing, because M⁻¹ = λ_p⁻¹(I − UᵀU).
-func (p *solve) solveInner(ctx context.Context) error {
+func (p *application) solveInner(ctx context.Context) error {
 	switch p.w.form {
 	case FormL:
 		return accel.ForEach(ctx, (p.t+trsmCols-1)/trsmCols, p.trsmBody) // v ← L⁻ᵀL⁻¹v
@@ -131,28 +131,28 @@ func (p *solve) solveInner(ctx context.Context) error {
 
 // trsm solves for right-hand sides trsmCols·b to trsmCols·(b+1)-1. One solve of all right-hand sides on the threads of
 // OpenBLAS would not be faster, and its threads would then spin while the next products need the cores.
-func (p *solve) trsm(_, b int) {
+func (p *application) trsm(_, b int) {
 	s, j := p.w.s, b*trsmCols
 	l, v := p.w.lower(0, s), blas64.General{Rows: min(trsmCols, p.t-j), Cols: s, Stride: s, Data: p.v[j*s:]}
 	blas64.Trsm(blas.Right, blas.Trans, 1, l, v)   // v ← L⁻¹v
 	blas64.Trsm(blas.Right, blas.NoTrans, 1, l, v) // v ← L⁻ᵀv
 }
 
-// start checks the shapes of dst and r, n×t, and returns a solve that computes the given product. The caller passes it
-// to release after use.
-func (w *Woodbury) start(dst, r *mat.Dense, kind product) *solve {
+// start checks the shapes of dst and r, n×t, and returns an application that computes the given product. The caller
+// passes it to release after use.
+func (w *Woodbury) start(dst, r *mat.Dense, kind product) *application {
 	n, t := r.Dims()
 	if dn, dt := dst.Dims(); n != w.n || dn != n || dt != t {
 		panic(fmt.Sprintf("precond: %d×%d into %d×%d for order %d", n, t, dn, dt, w.n))
 	}
 	w.mu.Lock()
-	var p *solve
+	var p *application
 	if k := len(w.pool); k > 0 {
 		p, w.pool = w.pool[k-1], w.pool[:k-1]
 	}
 	w.mu.Unlock()
 	if p == nil {
-		p = &solve{w: w}
+		p = &application{w: w}
 		p.normBody, p.projectBody, p.expandBody = p.sumNorms, p.projectUnit, p.expandPanel
 		p.firstBody, p.secondBody, p.trsmBody = p.firstFactor, p.secondFactor, p.trsm
 		p.colBlocks = (w.s + colBlock - 1) / colBlock
@@ -183,8 +183,8 @@ func (w *Woodbury) start(dst, r *mat.Dense, kind product) *solve {
 	return p
 }
 
-// release returns a solve to the pool.
-func (w *Woodbury) release(p *solve) {
+// release returns an application to the pool.
+func (w *Woodbury) release(p *application) {
 	p.dst, p.r, p.ridges = blas64.General{}, blas64.General{}, nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -201,7 +201,7 @@ func gemvColumns() int {
 }
 
 // firstFactor computes block b of u = L⁻¹v, or of u = (Σ²+λ_pI)⁻¹Vᵀv.
-func (p *solve) firstFactor(_, b int) {
+func (p *application) firstFactor(_, b int) {
 	s, t := p.w.s, p.t
 	if p.w.form == FormLInv {
 		b = p.colBlocks - 1 - b // start with the longest block
@@ -234,7 +234,7 @@ func (p *solve) firstFactor(_, b int) {
 }
 
 // lambdaP returns λ_p for a column of r.
-func (p *solve) lambdaP(col int) float64 {
+func (p *application) lambdaP(col int) float64 {
 	if p.ridges != nil {
 		return p.ridges[col]
 	}
@@ -242,7 +242,7 @@ func (p *solve) lambdaP(col int) float64 {
 }
 
 // secondFactor computes block b of v = L⁻ᵀu, or of v = Vu.
-func (p *solve) secondFactor(worker, b int) {
+func (p *application) secondFactor(worker, b int) {
 	s, t := p.w.s, p.t
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
@@ -267,14 +267,14 @@ func (p *solve) secondFactor(worker, b int) {
 }
 
 // expandPanel computes a panel of rows of dst = λ_p⁻¹(r − Zv), or of dst = ridge·r + Zv.
-func (p *solve) expandPanel(worker, panel int) {
+func (p *application) expandPanel(worker, panel int) {
 	s, t, k := p.w.s, p.t, p.w.distribution
 	i0, i1 := k.panel(panel)
 	if i0 >= i1 {
 		return
 	}
 	zv := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: p.workers[worker].rt}
-	p.w.forward(p, zv, blas64.General{Rows: t, Cols: s, Stride: s, Data: p.v}, i0) // Zv
+	p.w.timesZTrans(p, zv, blas64.General{Rows: t, Cols: s, Stride: s, Data: p.v}, i0) // Zv
 	for i := i0; i < i1; i++ {
 		row := k.firstRow + i
 		out, r := p.dst.Data[row*p.dst.Stride:row*p.dst.Stride+t], p.r.Data[row*p.r.Stride:row*p.r.Stride+t]

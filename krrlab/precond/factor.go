@@ -123,8 +123,8 @@ func (w *Woodbury) computeU(ctx context.Context) error {
 	return nil
 }
 
-// eigen overwrites ZᵀZ = VΣ²Vᵀ by its eigenvectors V, and sets w.sigma2, w.statDim and w.logDet.
-func (w *Woodbury) eigen(ctx context.Context) (err error) {
+// eigendecompose overwrites ZᵀZ = VΣ²Vᵀ by its eigenvectors V, and sets w.sigma2, w.statDim and w.logDet.
+func (w *Woodbury) eigendecompose(ctx context.Context) (err error) {
 	w.sigma2, err = accel.Eigen(ctx, lapack.EVCompute,
 		blas64.Symmetric{Uplo: blas.Lower, N: w.s, Stride: w.s, Data: w.factor})
 	if err != nil {
@@ -152,7 +152,7 @@ func (w *Woodbury) Eigenvalues() []float64 { return slices.Clone(w.sigma2) }
 // WithLambda returns ZZᵀ+λ_pI for another λ_p, at a cost of O(s). The result shares Z and the eigenvectors with w.
 // WithLambda returns an error if the form is not FormEigen, or if λ_p is not positive and finite.
 func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
-	if err := cmp.Or(w.needsEigen(), checkRidge(lambdaP)); err != nil {
+	if err := cmp.Or(w.requireEigen(), checkRidge(lambdaP)); err != nil {
 		return nil, err
 	}
 	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, distribution: w.distribution, z: w.z,

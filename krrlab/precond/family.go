@@ -24,7 +24,7 @@ type RidgeFamily struct {
 // WithLambdas returns ZZᵀ+λ_cI for the given λ_c. It returns an error if the form is not FormEigen, if lambdas is
 // empty, or if a λ_c is not positive and finite.
 func (w *Woodbury) WithLambdas(lambdas []float64) (*RidgeFamily, error) {
-	err := w.needsEigen()
+	err := w.requireEigen()
 	for _, l := range lambdas {
 		err = cmp.Or(err, checkRidge(l))
 	}

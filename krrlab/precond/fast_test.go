@@ -38,9 +38,9 @@ func gram(ctx context.Context, z *points.Dense32, p precision) ([]float64, error
 	return c, err
 }
 
-// fastError returns the predicted error of float32 products.
-func fastError(t *testing.T, z *points.Dense32) float64 {
-	return testkit.Must(testkit.Must(newRows(t.Context(), nil, z)).fastError(t.Context(), z))
+// predictedError returns the predicted error of float32 products.
+func predictedError(t *testing.T, z *points.Dense32) float64 {
+	return testkit.Must(testkit.Must(newRows(t.Context(), nil, z)).predictedError(t.Context(), z))
 }
 
 // TestPredictedFastError checks that the error of ZᵀZ from float32 products is not zero and at most the prediction, and
@@ -63,7 +63,7 @@ func TestPredictedFastError(t *testing.T) {
 				}
 			}
 			norm := spectralNorm(t, first, want, s)
-			if bound := fastError(t, z); norm > bound || norm == 0 {
+			if bound := predictedError(t, z); norm > bound || norm == 0 {
 				t.Errorf("n=%d, s=%d: ‖E‖₂ = %.3g, predicted %.3g", n, s, norm, bound)
 			}
 		}
@@ -76,7 +76,7 @@ func TestPredictedFastError(t *testing.T) {
 func TestFastSolve(t *testing.T) {
 	const n, s = 400, 50
 	z := cosineFeatures(n, s)
-	limit := 10 * fastError(t, z)
+	limit := 10 * predictedError(t, z)
 	r := testkit.RandomMatrix(1, n, 3)
 	for _, lambdaP := range []float64{limit * 1.01, limit * 0.99} {
 		var x [2]*mat.Dense

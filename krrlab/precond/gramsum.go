@@ -58,9 +58,9 @@ func (k *rowDistribution) gramSum(z *points.Dense32, p precision) *gramSum {
 	return &gramSum{k, z, p, comm.NewFixedPoint(float64(k.n) * (1 + 1e-3)), make([]gramScratch, accel.Threads())}
 }
 
-// forEachBlock computes the blocks in parallel, and calls use for each block with its sum, row-major without gaps. For
-// diagonal blocks only the lower triangle of the sum is defined.
-func (g *gramSum) forEachBlock(ctx context.Context, blocks []gramBlock, use func(b gramBlock, sum []int64)) error {
+// forEachBlock computes the blocks in parallel, and calls visit for each block with its sum, row-major without gaps.
+// For diagonal blocks only the lower triangle of the sum is defined.
+func (g *gramSum) forEachBlock(ctx context.Context, blocks []gramBlock, visit func(b gramBlock, sum []int64)) error {
 	return accel.ForEach(ctx, len(blocks), func(worker, q int) {
 		w, b := &g.workers[worker], blocks[q]
 		buffer.Grow(&w.sum, b.rows*b.cols)
@@ -68,7 +68,7 @@ func (g *gramSum) forEachBlock(ctx context.Context, blocks []gramBlock, use func
 		for p0 := 0; p0 < g.z.N && ctx.Err() == nil; p0 += RankRows {
 			g.addPanel(w, b, p0, min(RankRows, g.z.N-p0))
 		}
-		use(b, w.sum)
+		visit(b, w.sum)
 	})
 }
 
@@ -207,7 +207,7 @@ func (b gramBlock) width(i int) int {
 	return b.cols
 }
 
-// fastError predicts ‖E‖₂ for the error E of a ZᵀZ computed by float32 products:
+// predictedError predicts ‖E‖₂ for the error E of a ZᵀZ computed by float32 products:
 //
 //	‖E‖₂ ≲ 2·2⁻²⁴·min(n, 512)·‖Z‖_F²/√(ns).
 //
@@ -215,7 +215,7 @@ func (b gramBlock) width(i int) int {
 // independent, and ‖z_j‖² ≈ ‖Z‖_F²/s. So the entries of E have at most the size r = u·m·‖Z‖_F²/(s√n), and ‖E‖₂ ≲ 2r√s
 // (Wigner). If the columns differ in norm, or rows repeat, the prediction is several times too small. It only decides
 // whether float32 products are tried; measuredError then decides whether their result is used.
-func (k *rowDistribution) fastError(ctx context.Context, z *points.Dense32) (float64, error) {
+func (k *rowDistribution) predictedError(ctx context.Context, z *points.Dense32) (float64, error) {
 	var bound float64 // Σ_k n·max_i|Z_ik|²
 	for _, v := range k.scale {
 		bound += float64(k.n) / (v * v)

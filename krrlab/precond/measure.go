@@ -48,7 +48,7 @@ func (w *Woodbury) localGram() gramian {
 // fastGram returns ZᵀZ. It uses float32 products if their error E is predicted, and then measured, to be at most λ_p/10
 // in the 2-norm, and float64 products otherwise.
 func (w *Woodbury) fastGram(ctx context.Context) (gramian, error) {
-	predicted, err := w.distribution.fastError(ctx, w.z)
+	predicted, err := w.distribution.predictedError(ctx, w.z)
 	if err != nil {
 		return gramian{}, err
 	}

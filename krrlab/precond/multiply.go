@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
-// product is the result that a solve computes: M⁻¹r from v = (ZᵀZ+λ_pI)⁻¹Zᵀr, or ridge·r + ZZᵀr from v = Zᵀr.
+// product is the result that an application computes: M⁻¹r from v = (ZᵀZ+λ_pI)⁻¹Zᵀr, or ridge·r + ZZᵀr from v = Zᵀr.
 type product int
 
 const (
@@ -30,7 +30,7 @@ func (w *Woodbury) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 func (w *Woodbury) mulTo(ctx context.Context, dst, src *mat.Dense, ridge float64) error {
 	p := w.start(dst, src, forward)
 	defer w.release(p)
-	if err := w.needsZ(); err != nil {
+	if err := w.requireZ(); err != nil {
 		return err
 	}
 	if err := p.project(ctx); err != nil { // v = Zᵀr
@@ -50,7 +50,7 @@ func (w *Woodbury) mulTo(ctx context.Context, dst, src *mat.Dense, ridge float64
 func (w *Woodbury) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	p := w.start(dst, dst, forward)
 	defer w.release(p)
-	if err := w.needsZ(); err != nil {
+	if err := w.requireZ(); err != nil {
 		return err
 	}
 	column := make([]float64, w.n)
@@ -63,8 +63,8 @@ func (w *Woodbury) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) e
 	return p.expand(ctx) // √λ_p·g₂ + Zg₁
 }
 
-// needsZ returns an error if Z is not stored.
-func (w *Woodbury) needsZ() error {
+// requireZ returns an error if Z is not stored.
+func (w *Woodbury) requireZ() error {
 	if w.form == FormU {
 		return fmt.Errorf("precond: the form U does not store Z, which products with M need: take another form (%w)",
 			errors.ErrUnsupported)

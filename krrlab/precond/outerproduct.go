@@ -28,7 +28,8 @@ func (w *Woodbury) OuterProduct() *OuterProduct { return &OuterProduct{w} }
 // Dim returns n.
 func (o *OuterProduct) Dim() int { return o.w.n }
 
-// KMulTo sets dst = ZZᵀ·src for n×t matrices. See Woodbury.MulTo.
+// KMulTo sets dst = ZZᵀ·src for n×t matrices. It has the name of the product with K, in whose place ZZᵀ may be used.
+// See Woodbury.MulTo.
 func (o *OuterProduct) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return o.w.mulTo(ctx, dst, src, 0)
 }

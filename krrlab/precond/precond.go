@@ -28,6 +28,7 @@ const (
 
 var formNames = []string{"auto", "L", "Linv", "U", "eigen"}
 
+// String returns the name of the form in options.
 func (f Form) String() string { return enum.Name(formNames, f) }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -58,7 +59,7 @@ type Options struct {
 	Comm comm.Comm
 }
 
-// Seconds has the time that New spent on each of its steps.
+// Seconds has the times that New spent on its steps.
 type Seconds struct {
 	Gram   float64 // ZᵀZ
 	Factor float64 // the Cholesky factor or eigenvalues of ZᵀZ
@@ -89,7 +90,7 @@ type Woodbury struct {
 	statDim  float64 // statistical dimension s_{λ_p}
 
 	mu   sync.Mutex
-	pool []*solve // unused scratch memory, guarded by mu
+	pool []*application // unused scratch memory, guarded by mu
 }
 
 // New computes M = ZZᵀ+λ_pI for the features Z, n×s with s ≥ 1, whose rows are the rows of z. Except for FormU, the
@@ -156,7 +157,7 @@ func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 		w.form = FormLInv // FormU cannot be corrected
 	}
 	if w.form == FormEigen {
-		err = w.eigen(ctx)
+		err = w.eigendecompose(ctx)
 	} else {
 		err = w.factorize(ctx, c)
 	}
@@ -253,6 +254,7 @@ func (w *Woodbury) StatDim() float64 {
 // LogDet returns ln det M = (n−s)·ln λ_p + ln det(ZᵀZ+λ_pI), for the computed ZᵀZ.
 func (w *Woodbury) LogDet() float64 { return float64(w.n-w.s)*math.Log(w.lambdaP) + w.logDet }
 
+// String describes M, and the seconds of each step of New.
 func (w *Woodbury) String() string {
 	return fmt.Sprintf("ZZᵀ+λ_pI, n = %d, s = %d, λ_p = %g, form %v; ZᵀZ %.3g s, factor %.3g s, form %.3g s",
 		w.n, w.s, w.lambdaP, w.form, w.seconds.Gram, w.seconds.Factor, w.seconds.Form)

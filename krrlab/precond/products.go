@@ -17,9 +17,9 @@ func (w *Woodbury) ut(i0, m, c0, k int) blas64.General {
 	return blas64.General{Rows: m, Cols: k, Stride: w.s, Data: w.u[i0*w.s+c0:]}
 }
 
-// backward sets y = r·Z_p, t×k, where Z_p has the rows of Z from i0 on and its columns from c0 on. For FormU, Uᵀ is
+// timesZ sets y = r·Z_p, t×k, where Z_p has the rows of Z from i0 on and its columns from c0 on. For FormU, Uᵀ is
 // used instead of Z.
-func (w *Woodbury) backward(p *solve, y, r blas64.General, i0, c0 int, space *simd.Workspace) {
+func (w *Woodbury) timesZ(p *application, y, r blas64.General, i0, c0 int, space *simd.Workspace) {
 	if w.u != nil {
 		p.mul(y, r, w.ut(i0, r.Cols, c0, y.Cols), 0)
 		return
@@ -30,8 +30,8 @@ func (w *Woodbury) backward(p *solve, y, r blas64.General, i0, c0 int, space *si
 	simd.AddTransposeProduct(w.z.Data[i0*w.z.Stride+c0:], w.z.Stride, y, r, space)
 }
 
-// forward sets y = v·Z_pᵀ, t×m, where Z_p has the m rows of Z from i0 on. For FormU, Uᵀ is used instead of Z.
-func (w *Woodbury) forward(p *solve, y, v blas64.General, i0 int) {
+// timesZTrans sets y = v·Z_pᵀ, t×m, where Z_p has the m rows of Z from i0 on. For FormU, Uᵀ is used instead of Z.
+func (w *Woodbury) timesZTrans(p *application, y, v blas64.General, i0 int) {
 	if w.u == nil {
 		clear(y.Data[:y.Rows*y.Stride])
 		simd.AddProduct(w.z.Data[i0*w.z.Stride:], w.z.Stride, v, y)
@@ -45,7 +45,7 @@ func (w *Woodbury) forward(p *solve, y, v blas64.General, i0 int) {
 }
 
 // mul sets y = x·a + beta·y for x t×m, a m×k and y t×k.
-func (p *solve) mul(y, x, a blas64.General, beta float64) {
+func (p *application) mul(y, x, a blas64.General, beta float64) {
 	if !p.columnwise {
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, a, beta, y)
 		return
@@ -56,7 +56,7 @@ func (p *solve) mul(y, x, a blas64.General, beta float64) {
 }
 
 // mulTrans sets y = x·aᵀ + beta·y for x t×k, a m×k and y t×m.
-func (p *solve) mulTrans(y, x, a blas64.General, beta float64) {
+func (p *application) mulTrans(y, x, a blas64.General, beta float64) {
 	if !p.columnwise {
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, a, beta, y)
 		return
@@ -110,10 +110,10 @@ func (w *Woodbury) ZVTransMulTo(ctx context.Context, dst, src *mat.Dense) error 
 	return nil
 }
 
-// startEigen checks the form and the shapes of a product with ZV, between long, n×t, and short, s×t. It returns a solve
-// that reads and writes long.
-func (w *Woodbury) startEigen(long, short *mat.Dense) (*solve, error) {
-	if err := w.needsEigen(); err != nil {
+// startEigen checks the form and the shapes of a product with ZV, between long, n×t, and short, s×t. It returns an
+// application that reads and writes long.
+func (w *Woodbury) startEigen(long, short *mat.Dense) (*application, error) {
+	if err := w.requireEigen(); err != nil {
 		return nil, err
 	}
 	p := w.start(long, long, forward)
@@ -123,8 +123,8 @@ func (w *Woodbury) startEigen(long, short *mat.Dense) (*solve, error) {
 	return p, nil
 }
 
-// needsEigen returns an error if the form is not FormEigen.
-func (w *Woodbury) needsEigen() error {
+// requireEigen returns an error if the form is not FormEigen.
+func (w *Woodbury) requireEigen() error {
 	if w.form != FormEigen {
 		return fmt.Errorf("precond: form %v is of λ_p = %g alone, without eigenvectors of ZᵀZ: take the eigen form",
 			w.form, w.lambdaP)
@@ -133,7 +133,7 @@ func (w *Woodbury) needsEigen() error {
 }
 
 // rotate computes block b of u = Vᵀv.
-func (p *solve) rotate(b int) {
+func (p *application) rotate(b int) {
 	s, t := p.w.s, p.t
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	u := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.u[c0:]}

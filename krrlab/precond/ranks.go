@@ -70,14 +70,14 @@ func (k *rowDistribution) units() int { return (k.count + RankRows - 1) / RankRo
 
 // columnPeaks sets peaks_j to max_i|Z_ij| over the rows of this rank. It returns an error if a number is not finite.
 func (k *rowDistribution) columnPeaks(ctx context.Context, peaks []float64, z *points.Dense32) error {
-	const sign = 1 << 31
-	workers := make([][]uint32, accel.Threads()) // bits of max|Z_ij|; they are ordered like the numbers
+	const signBit = 1 << 31
+	workers := make([][]uint32, accel.Threads()) // bits of max|Z_ij|, which are ordered like the numbers
 	err := accel.ForEachBlock(ctx, k.count, RankRows, func(worker, i0, i1 int) {
 		buffer.Grow(&workers[worker], z.D) // initially zero
 		maxBits := workers[worker]
 		for i := i0; i < i1; i++ {
 			for j, v := range z.Row(i) {
-				maxBits[j] = max(maxBits[j], math.Float32bits(v)&^sign)
+				maxBits[j] = max(maxBits[j], math.Float32bits(v)&^signBit)
 			}
 		}
 	})
@@ -111,7 +111,7 @@ func (k *rowDistribution) notFinite(z *points.Dense32) error {
 // project sets v = Zᵀr. Products of units of rows with blocks of columns are added in fixed point, with the bound
 // |(Zᵀr)_kc| ≤ max_i|Z_ik|·‖r_c‖₁. A common bound for all columns of Z would be too coarse for columns of small norm,
 // and M⁻¹ would amplify their errors.
-func (p *solve) project(ctx context.Context) error {
+func (p *application) project(ctx context.Context) error {
 	s, t, k := p.w.s, p.t, p.w.distribution
 	clear(p.sums)
 	clear(p.norm)
@@ -143,7 +143,7 @@ func (p *solve) project(ctx context.Context) error {
 const normRows = 8 * RankRows
 
 // sumNorms sums |r_ic| over block q of normRows rows of r. Every rank has all rows of r.
-func (p *solve) sumNorms(_, q int) {
+func (p *application) sumNorms(_, q int) {
 	sum := p.norms[q*p.t : (q+1)*p.t]
 	clear(sum)
 	for i := q * normRows; i < min((q+1)*normRows, p.w.n); i++ {
@@ -155,7 +155,7 @@ func (p *solve) sumNorms(_, q int) {
 
 // expand sets dst to λ_p⁻¹(r − Zv), or to ridge·r + Zv. Each rank computes its own rows, and then all rows are
 // gathered.
-func (p *solve) expand(ctx context.Context) error {
+func (p *application) expand(ctx context.Context) error {
 	k, t := p.w.distribution, p.t
 	if err := accel.ForEach(ctx, k.panels(), p.expandBody); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (w *Woodbury) syncFactor(ctx context.Context, err error) error {
 }
 
 // projectUnit adds the product of r with a unit of rows and a block of columns of Z to sums.
-func (p *solve) projectUnit(worker, task int) {
+func (p *application) projectUnit(worker, task int) {
 	w, s, t, k := &p.workers[worker], p.w.s, p.t, p.w.distribution
 	i0 := task / p.colBlocks * RankRows
 	i1 := min(i0+RankRows, k.count)
@@ -224,7 +224,7 @@ func (p *solve) projectUnit(worker, task int) {
 	b := task % p.colBlocks
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	out := blas64.General{Rows: t, Cols: c1 - c0, Stride: colBlock, Data: w.out}
-	p.w.backward(p, out, rt, i0, c0, &w.simd) // Z_pᵀr_p
+	p.w.timesZ(p, out, rt, i0, c0, &w.simd) // Z_pᵀr_p
 	p.locks[b].Lock()
 	for c, f := range p.fixed {
 		f.AddScaled(p.sums[c*s+c0:c*s+c1], out.Data[c*colBlock:c*colBlock+c1-c0], k.scale[c0:])

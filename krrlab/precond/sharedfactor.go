@@ -92,7 +92,7 @@ func (w *Woodbury) invertShared(m *accel.DistributedMatrix) error {
 
 // gatherBlocks completes x, t×s, on all ranks. On entry, each rank has the columns of the blocks for which hasBlock is
 // true.
-func (p *solve) gatherBlocks(ctx context.Context, x []float64) error {
+func (p *application) gatherBlocks(ctx context.Context, x []float64) error {
 	d := p.w.linv
 	if d == nil || d.hasBlock == nil {
 		return nil

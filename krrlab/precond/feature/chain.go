@@ -31,6 +31,7 @@ type Chain struct {
 
 var _ Dist = Chain{}
 
+// String names the distribution.
 func (f Chain) String() string {
 	parts := []string{fmt.Sprintf("%v to %d", f.Features, f.Width)}
 	for _, l := range f.Sketches {
@@ -150,18 +151,18 @@ type chainSteps[T float32 | float64] struct {
 }
 
 // mapLevels applies all levels of m to the points, a panel at a time.
-func mapLevels[T float32 | float64](m *ChainMap, z []T, ld int, x points.Points, l chainSteps[T]) {
+func mapLevels[T float32 | float64](m *ChainMap, z []T, ld int, x points.Points, steps chainSteps[T]) {
 	n := checkMap(m, len(z), ld, x)
 	_, width := m.features.Dims()
 	for i := 0; i < n; i += panelRows {
 		j := min(i+panelRows, n)
 		p := panel(x, i, j)
 		if len(m.sketches.Levels) == 0 {
-			l.features(z[i*ld:], ld, p)
+			steps.features(z[i*ld:], ld, p)
 			continue
 		}
-		src := buffer.Grow(l.z1, (j-i)*width)
-		l.features(src, width, p)
-		l.sketches(z[i*ld:], ld, src, width, j-i)
+		src := buffer.Grow(steps.z1, (j-i)*width)
+		steps.features(src, width, p)
+		steps.sketches(z[i*ld:], ld, src, width, j-i)
 	}
 }

@@ -27,6 +27,7 @@ type Doubling struct {
 
 var _ Dist = Doubling{}
 
+// String names the distribution.
 func (f Doubling) String() string {
 	if _, ok := f.Dist.(Fourier); ok {
 		return f.Dist.String()
@@ -78,7 +79,7 @@ func (f Doubling) Part(d, start, end int, g rng.Stream) (Map, error) {
 		}
 		parts = append(parts, m)
 	}
-	return stacked(parts), nil
+	return stackMaps(parts), nil
 }
 
 // tail returns the map with features start, …, s-1, scaled to the expectation k(x, z).
@@ -93,30 +94,30 @@ func (m *FourierMap) tail(start int) *FourierMap {
 	return t
 }
 
-// stacked returns the map whose features are those of parts, one after the other. A single map is returned unchanged.
-func stacked(parts []Map) Map {
+// stackMaps returns the map whose features are those of parts, one after the other. A single map is returned unchanged.
+func stackMaps(parts []Map) Map {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	st := &stack{parts: parts}
+	m := &stackedMap{parts: parts}
 	for _, p := range parts {
 		d, b := p.Dims()
-		st.d, st.s = d, st.s+b
+		m.d, m.s = d, m.s+b
 	}
-	return st
+	return m
 }
 
-// stack is a map whose features are those of parts, one after the other, scaled by √(b_j/s).
-type stack struct {
+// stackedMap is a map whose features are those of parts, one after the other, scaled by √(b_j/s).
+type stackedMap struct {
 	d, s  int
 	parts []Map
 }
 
 // Dims implements Map.
-func (m *stack) Dims() (d, s int) { return m.d, m.s }
+func (m *stackedMap) Dims() (d, s int) { return m.d, m.s }
 
 // MapTo implements Map.
-func (m *stack) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
+func (m *stackedMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
 	n := checkMap(m, len(z), ld, x)
 	if n == 0 {
 		return

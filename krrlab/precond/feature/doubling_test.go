@@ -116,8 +116,8 @@ func TestStack(t *testing.T) {
 	if f := (Doubling{fourier, 8}); f.String() != fourier.String() {
 		t.Errorf("Doubling of %v is %v", fourier, f)
 	}
-	testkit.Equal(t, stacked(parts[:1]), parts[0])
-	m := stacked(parts)
+	testkit.Equal(t, stackMaps(parts[:1]), parts[0])
+	m := stackMaps(parts)
 	if d, s := m.Dims(); d != 4 || s != 16 {
 		t.Fatalf("a stack maps %d to %d numbers, want 4 to 16", d, s)
 	}

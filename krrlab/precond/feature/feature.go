@@ -64,7 +64,7 @@ func For(k kernel.Kernel) (Dist, error) {
 	if p, ok := k.(kernel.Polynomial); ok {
 		return TensorSketch{Kernel: p}, nil
 	}
-	if !spectral(k) {
+	if !hasSpectralMeasure(k) {
 		return nil, noFeatures("random", k)
 	}
 	return Fourier{Kernel: k}, nil
@@ -157,11 +157,11 @@ func MatrixTo(ctx context.Context, z *points.Dense32, firstColumn int, m Map, x 
 		return err
 	}
 	var (
-		mu      sync.Mutex
-		bad     = n // first point with a feature that is not finite
-		workers = make([]Workspace, accel.Threads())
-		tmp     = make([][]float64, len(workers))
-		count   = accel.ProgressCounter(n, progress)
+		mu            sync.Mutex
+		firstBadPoint = n // first point with a feature that is not finite
+		workers       = make([]Workspace, accel.Threads())
+		tmp           = make([][]float64, len(workers))
+		count         = accel.ProgressCounter(n, progress)
 	)
 	err := accel.ForEachBlock(ctx, n, panelRows, func(worker, i, j int) {
 		rows := z.Data[i*z.Stride+firstColumn : (j-1)*z.Stride+firstColumn+s]
@@ -173,7 +173,7 @@ func MatrixTo(ctx context.Context, z *points.Dense32, firstColumn int, m Map, x 
 			}
 			if !finite(row) {
 				mu.Lock()
-				bad = min(bad, k)
+				firstBadPoint = min(firstBadPoint, k)
 				mu.Unlock()
 				return
 			}
@@ -183,9 +183,9 @@ func MatrixTo(ctx context.Context, z *points.Dense32, firstColumn int, m Map, x 
 	if err != nil {
 		return err
 	}
-	if bad < n {
+	if firstBadPoint < n {
 		return fmt.Errorf("feature: point %d (counted from 0) has features that are not finite in float32: scale "+
-			"the points down", bad)
+			"the points down", firstBadPoint)
 	}
 	return nil
 }

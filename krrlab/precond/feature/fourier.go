@@ -30,6 +30,7 @@ type Fourier struct {
 
 var _ Dist = Fourier{}
 
+// String names the distribution.
 func (f Fourier) String() string {
 	return fmt.Sprintf("Fourier features of %v", f.Kernel)
 }
@@ -60,7 +61,7 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 	if err := kernel.Validate(f.Kernel); err != nil {
 		return nil, err
 	}
-	if !spectral(f.Kernel) {
+	if !hasSpectralMeasure(f.Kernel) {
 		return nil, noFeatures("Fourier", f.Kernel)
 	}
 	if err := checkSample(f, d, s); err != nil {
@@ -100,7 +101,7 @@ func (m *FourierMap) draw(k kernel.Kernel, g rng.Stream) {
 		rows := buffer.Grow(&buf[worker], drawBlock*m.d)
 		j0, j1 := block*drawBlock, min((block+1)*drawBlock, m.s)
 		for j := j0; j < j1; j++ {
-			frequency(rows[(j-j0)*m.d:(j-j0+1)*m.d], k, g, j)
+			drawFrequency(rows[(j-j0)*m.d:(j-j0+1)*m.d], k, g, j)
 		}
 		m.store(rows, j0, j1)
 	})
@@ -133,9 +134,9 @@ func (m *FourierMap) Frequency(w []float64, j int) (b float64) {
 	return m.b[j]
 }
 
-// spectral reports whether the kernel has a method that draws from its spectral measure p (Bochner's theorem):
-// k(x, z) = k(x, x)·E_{w∼p} cos wᵀ(x−z).
-func spectral(k kernel.Kernel) bool {
+// hasSpectralMeasure reports whether the kernel has a method that draws from its spectral measure p (Bochner's
+// theorem): k(x, z) = k(x, x)·E_{w∼p} cos wᵀ(x−z).
+func hasSpectralMeasure(k kernel.Kernel) bool {
 	switch k.(type) {
 	case kernel.Mixture, kernel.Spectral:
 		return true
@@ -150,8 +151,8 @@ func noFeatures(kind string, k kernel.Kernel) error {
 		"TensorSketch", kind, k)
 }
 
-// frequency sets dst to w_j, a function of (g, j).
-func frequency(dst []float64, k kernel.Kernel, g rng.Stream, j int) {
+// drawFrequency sets dst to the frequency w_j, a function of (g, j).
+func drawFrequency(dst []float64, k kernel.Kernel, g rng.Stream, j int) {
 	g = g.Sub("frequencies", uint64(j))
 	switch k := k.(type) {
 	case kernel.Mixture:

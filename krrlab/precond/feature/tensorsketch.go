@@ -39,6 +39,7 @@ type TensorSketch struct{ Kernel kernel.Polynomial }
 
 var _ Dist = TensorSketch{}
 
+// String names the distribution.
 func (f TensorSketch) String() string { return fmt.Sprintf("TensorSketch of %v", f.Kernel) }
 
 // mapBytes returns the memory of a map in bytes.
@@ -86,8 +87,9 @@ func (f TensorSketch) Sample(d, s int, g rng.Stream) (Map, error) {
 // Dims implements Map.
 func (m *TensorSketchMap) Dims() (d, s int) { return m.d, m.s }
 
-// Hash returns h_t(i) and g_t(i) for factor t in [0, q) and coordinate i in [0, d]. Coordinate d is the constant √c.
-func (m *TensorSketchMap) Hash(t, i int) (h int, g float64) {
+// Hash returns the bucket h_t(i) and the sign g_t(i) for factor t in [0, q) and coordinate i in [0, d]. Coordinate d is
+// the constant √c.
+func (m *TensorSketchMap) Hash(t, i int) (bucket int, sign float64) {
 	v := m.table[t][i]
 	return int(v >> 1), 1 - 2*float64(v&1)
 }

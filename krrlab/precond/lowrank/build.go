@@ -22,7 +22,7 @@ const (
 	// if ‖F_i‖² > (1+indefiniteRelTol)·K_ii + indefiniteAbsTol·max_j K_jj. Larger values detect fewer indefinite
 	// matrices.
 	indefiniteRelTol = 1e-3
-	indefiniteAbsTol = 0x1p-20 // 16 units of float32, the precision of F
+	indefiniteAbsTol = 0x1p-20 // 16 unit roundoffs (2⁻²⁴) of float32, the precision of F
 )
 
 // builder is a factor under construction, by Nystrom or RPCholesky. f and residualDiag have the rows of this rank only.
@@ -37,7 +37,8 @@ type builder struct {
 	f            *points.Dense32 // len(rows)×rank
 	block        int             // number of columns of K that are formed together
 	entryError   float64         // ε of Source.EntryError; in Extend the larger ε of the earlier and the new entries
-	// minRelativeError is q of the factor that Extend extends; 0 otherwise.
+	// minRelativeError is q, the error of an entry relative to the diagonal (certify.go), of the factor that Extend
+	// extends; 0 otherwise.
 	minRelativeError float64
 	formedColumns    int       // number of columns of K formed by all steps so far
 	roundingSq       []float64 // for each panel of rows, ‖δ‖_F² of the rounding δ of F to float32
@@ -96,26 +97,27 @@ func (p *builder) formBlock(ctx context.Context, rows, columns []int, c blas64.G
 	if err := p.src.Submatrix(ctx, rows, columns, c); err != nil {
 		return err
 	}
-	bad := make([]error, (len(rows)+panelRows-1)/panelRows)
+	panelErrors := make([]error, (len(rows)+panelRows-1)/panelRows)
 	err := accel.ForEachBlock(ctx, len(rows), panelRows, func(_, lo, hi int) {
 		for a := lo; a < hi; a++ {
 			i := rows[a]
 			for j, v := range c.Data[a*c.Stride : a*c.Stride+c.Cols] {
 				if v-v != 0 {
-					bad[lo/panelRows] = fmt.Errorf("lowrank: K(%d, %d) is %v", i, columns[j], v)
+					panelErrors[lo/panelRows] = fmt.Errorf("lowrank: K(%d, %d) is %v", i, columns[j], v)
 				}
 				if want := p.diag[i]; i == columns[j] && !(math.Abs(v-want) <= diagError*want) {
-					bad[lo/panelRows] = fmt.Errorf("lowrank: K(%d, %d) is %v in its column and %v on the diagonal", i,
-						i, v, want)
+					panelErrors[lo/panelRows] = fmt.Errorf("lowrank: K(%d, %d) is %v in its column and %v on the "+
+						"diagonal", i, i, v, want)
 				}
 			}
 		}
 	})
-	return cmp.Or(append(bad, err)...)
+	return cmp.Or(append(panelErrors, err)...)
 }
 
-// addInRankOrder calls add on one rank after the other and shares x after each call. add adds the terms of its rank to
-// x. Since the ranks have consecutive rows, the terms are added in the order of the rows, for any number of ranks.
+// addInRankOrder calls add on one rank after the other and sends x to all ranks after each call. add adds the terms of
+// its rank to x. Since the ranks have consecutive rows, the terms are added in the order of the rows, for any number of
+// ranks.
 func addInRankOrder(ctx context.Context, c comm.Comm, x []float64, add func()) error {
 	for r := range c.Size() {
 		if r == c.Rank() {

@@ -11,13 +11,13 @@ import (
 )
 
 // Extend returns the factor of src, a K whose first f.N rows and columns are those of f. The landmarks S and the rows
-// of F stay, and the other rows are those that the same landmarks would have had from the start:
+// of F stay, and the other rows are those that the same landmarks would have had from the start (fl rounds to float32):
 //
 //	F(new, :) = fl(K(new, S)·T⁻ᵀ),  TTᵀ = K(S, S)+νD.
 //
 // The certified bounds hold for all rows: the error of an entry is the larger one of those of f and of src. The cost is
 // mr² flops for m new rows, and the formation of r of their columns. The result has the same bits for any number of
-// threads. It is for one process, without ranks.
+// threads. It is for one process: o.Comm must have one rank.
 //
 // Extend returns an error if T is not known, since landmarks were dropped or F was multiplied (MulRight), or if the
 // entries of src are so much less accurate than those of f that the certificate would be lost. It also returns the
@@ -40,7 +40,7 @@ func (f *Factor) Extend(ctx context.Context, src Source, o *Options) (*Factor, e
 		return nil, errors.New("lowrank: the rounding errors of K have grown")
 	}
 	b.roundingSq[0], b.lower, b.formedColumns = f.roundingSq, f.lower, f.Columns
-	p := &nystrom{builder: b, landmarks: f.Landmarks, exponent: b.exponent(), l: slices.Clone(f.lower)}
+	p := &nystrom{builder: b, landmarks: f.Landmarks, exponent: b.scaleExponent(), l: slices.Clone(f.lower)}
 	floats.Scale(math.Ldexp(1, -p.exponent), p.l)
 	for i, v := range f.residualDiag {
 		copy(b.f.Row(i), f.F.Row(i))
@@ -49,9 +49,9 @@ func (f *Factor) Extend(ctx context.Context, src Source, o *Options) (*Factor, e
 	if err := p.computeF(ctx, f.N, opt.Progress); err != nil {
 		return nil, err
 	}
-	e, err := b.finish(ctx, f.Method, f.Landmarks, f.Shift)
+	extended, err := b.finish(ctx, f.Method, f.Landmarks, f.Shift)
 	if err == nil {
-		e.RequestedRank = f.RequestedRank
+		extended.RequestedRank = f.RequestedRank
 	}
-	return e, err
+	return extended, err
 }

@@ -48,15 +48,15 @@ type Options struct {
 
 // withDefaults returns a copy of o with the defaults filled in.
 func (o *Options) withDefaults(rank int) Options {
-	s := *cmp.Or(o, &Options{})
-	if s.Block < 0 {
-		panic(fmt.Sprintf("lowrank: blocks of %d columns", s.Block))
+	opt := *cmp.Or(o, &Options{})
+	if opt.Block < 0 {
+		panic(fmt.Sprintf("lowrank: blocks of %d columns", opt.Block))
 	}
-	s.Block = min(cmp.Or(s.Block, max(10, min(rank/10, 200))), rank)
-	if s.Progress == nil {
-		s.Progress = func(_, _ int) {}
+	opt.Block = min(cmp.Or(opt.Block, max(10, min(rank/10, 200))), rank)
+	if opt.Progress == nil {
+		opt.Progress = func(_, _ int) {}
 	}
-	return s
+	return opt
 }
 
 // Factor is a low-rank factor F of K: K̂ = FFᵀ ≈ K, of rank r.
@@ -136,6 +136,7 @@ func (f *Factor) LambdaMin(lambda, lambdaP float64) float64 {
 	return min(1, max(0, lambda-f.Rounding)/lambdaP)
 }
 
+// String describes F: its method, its rank and the trace of K−K̂.
 func (f *Factor) String() string {
 	stopped := ""
 	if f.Rank() < f.RequestedRank {

@@ -62,7 +62,7 @@ func NystromAt(ctx context.Context, src Source, landmarks []int, o *Options) (*F
 		chosen[i] = true
 	}
 	b.formedColumns = rank
-	p := &nystrom{builder: b, landmarks: slices.Clone(landmarks), exponent: b.exponent()}
+	p := &nystrom{builder: b, landmarks: slices.Clone(landmarks), exponent: b.scaleExponent()}
 	err = p.factorW(ctx)
 	if err == nil {
 		err = p.computeF(ctx, 0, opt.Progress)
@@ -160,8 +160,8 @@ func (p *nystrom) factorW(ctx context.Context) error {
 	}
 }
 
-// exponent returns h for which 4ʰ is within a factor of 4 of the largest diagonal entry of K.
-func (p *builder) exponent() int {
+// scaleExponent returns h for which 4ʰ is within a factor of 4 of the largest diagonal entry of K.
+func (p *builder) scaleExponent() int {
 	_, e := math.Frexp(slices.Max(p.diag))
 	return e / 2
 }
@@ -213,8 +213,8 @@ func (p *nystrom) dropDependent(ctx context.Context) error {
 	}
 	var dependent []int // columns of F
 	for j, s := range p.landmarks {
-		l := math.Ldexp(p.l[j*r+j], p.exponent)
-		if squares[j] == 0 || l*l <= 4*p.nu*p.diag[s] {
+		diagonal := math.Ldexp(p.l[j*r+j], p.exponent) // L_jj
+		if squares[j] == 0 || diagonal*diagonal <= 4*p.nu*p.diag[s] {
 			dependent = append(dependent, j)
 		}
 	}

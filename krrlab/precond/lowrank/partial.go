@@ -45,16 +45,16 @@ type partial struct {
 	prefixSums []float64 // sum of the residuals of eligible points, over all rows of K up to and including each row
 	blockSums  []float64 // sum of the same residuals over all rows before each block of precond.RankRows rows
 
-	columns      []float64 // columns of K, len(rows)×block
-	proposedRows []float64 // for each proposal a row of F in float64, and its residual
-	gathered     []float64 // the same rows in the order of the ranks; later the rows of F at the accepted proposals
-	h            []float64 // residual matrix H of the proposals
-	l            []float64 // Cholesky factor L of the accepted proposals; see acceptProposals
-	panels       []panel   // one for each worker
+	columns      []float64      // columns of K, len(rows)×block
+	proposedRows []float64      // for each proposal a row of F in float64, and its residual
+	gathered     []float64      // the same rows in the order of the ranks; later the rows of F at the accepted proposals
+	h            []float64      // residual matrix H of the proposals
+	l            []float64      // Cholesky factor L of the accepted proposals; see acceptProposals
+	scratch      []panelScratch // one for each worker
 }
 
-// panel holds the scratch memory of one worker.
-type panel struct {
+// panelScratch holds the scratch memory of one worker.
+type panelScratch struct {
 	wide []float64 // panelRows rows and up to panelCols columns of F in float64
 	row  []float64 // one row of the accepted columns
 }
@@ -72,9 +72,9 @@ func newPartial(b *builder) *partial {
 	p.columns = make([]float64, len(p.rows)*block)
 	p.h, p.l = make([]float64, block*block), make([]float64, block*block)
 	p.proposedRows, p.gathered = make([]float64, block*(p.f.D+1)), make([]float64, block*(p.f.D+1))
-	p.panels = make([]panel, accel.Threads())
-	for w := range p.panels {
-		p.panels[w].wide = make([]float64, panelRows*min(panelCols, p.f.D))
+	p.scratch = make([]panelScratch, accel.Threads())
+	for w := range p.scratch {
+		p.scratch[w].wide = make([]float64, panelRows*min(panelCols, p.f.D))
 	}
 	return p
 }
@@ -107,12 +107,12 @@ func (p *partial) updatePrefixSums(ctx context.Context) (sum float64, err error)
 	return sum, nil
 }
 
-// findPoints returns, for each number v of vs, the point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, where d_l is the
-// residual of point l and the sums are over the points that may still be drawn. It thereby inverts their cumulative
+// findPoints returns, for each of the levels v, the point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, where d_l is
+// the residual of point l and the sums are over the points that may still be drawn. It thereby inverts their cumulative
 // distribution. Each v must be less than the sum of all d_l. findPoints is collective.
-func (p *partial) findPoints(ctx context.Context, vs []float64) ([]int64, error) {
-	chosen := make([]int64, len(vs))
-	for k, v := range vs {
+func (p *partial) findPoints(ctx context.Context, levels []float64) ([]int64, error) {
+	chosen := make([]int64, len(levels))
+	for k, v := range levels {
 		a := sort.Search(len(p.prefixSums), func(a int) bool { return p.prefixSums[a] > v })
 		if a < len(p.rows) && v >= p.blockSums[p.rows[0]/precond.RankRows] { // otherwise the point is on another rank
 			chosen[k] = int64(p.rows[a])
@@ -260,7 +260,7 @@ func (p *partial) appendColumns(ctx context.Context, candidates, accepted []int,
 	}
 	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: a, Stride: len(candidates), Data: p.l}
 	err := p.forEachPanel(ctx, 0, len(p.rows), func(worker, lo, hi int) (errorSq float64) {
-		w := &p.panels[worker]
+		w := &p.scratch[worker]
 		g := blas64.General{Rows: hi - lo, Cols: a, Stride: c.Stride, Data: c.Data[lo*c.Stride:]}
 		selectColumns(g, accepted, buffer.Grow(&w.row, a))
 		for k0 := 0; k0 < r; k0 += panelCols { // G ← G − F·F(A,:)ᵀ

@@ -40,7 +40,7 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 		trialCount++
 		return acceptanceStream.Float64(trialCount-1)*proposed < pivot
 	}
-	var quantiles []float64
+	var levels []float64
 	for len(p.landmarks) < rank {
 		total, err := p.updatePrefixSums(ctx)
 		if err != nil {
@@ -49,13 +49,13 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 		if !(total > max(0, opt.StopResidual)*float64(len(p.landmarks))) {
 			break
 		}
-		quantiles = quantiles[:0]
+		levels = levels[:0]
 		for range min(opt.Block, rank-len(p.landmarks)) {
 			v := proposalStream.Float64(proposalCount) * total
-			quantiles = append(quantiles, min(v, math.Nextafter(total, 0)))
+			levels = append(levels, min(v, math.Nextafter(total, 0)))
 			proposalCount++
 		}
-		proposals, err := p.findPoints(ctx, quantiles)
+		proposals, err := p.findPoints(ctx, levels)
 		if err == nil {
 			err = p.addProposals(ctx, proposals, accept)
 		}

@@ -41,20 +41,22 @@ func (s *suite) checkMetric(m lanczos.Metric) {
 	}
 	v := s.directions(x)
 	u := s.must("SolveTo", s.solve, v)
-	var e mat.Dense
-	e.Mul(v.T(), y)
+	var projections mat.Dense
+	projections.Mul(v.T(), y)
 	_, k := v.Dims()
 	for j := range k {
-		mean, variance := stat.MeanVariance(e.RawRowView(j)[1:], nil) // the first draw is one of the directions
-		size := mat.Dot(v.ColView(j), u.ColView(j))                   // vᵀM⁻¹v
-		if mean, tolerance := mean/math.Sqrt(size), sigmas/math.Sqrt(drawCount-1); !(math.Abs(mean) <= tolerance) {
+		// the first draw is one of the directions
+		mean, variance := stat.MeanVariance(projections.RawRowView(j)[1:], nil)
+		wantVariance := mat.Dot(v.ColView(j), u.ColView(j)) // vᵀM⁻¹v
+		mean /= math.Sqrt(wantVariance)
+		if tolerance := sigmas / math.Sqrt(drawCount-1); !(math.Abs(mean) <= tolerance) {
 			s.addViolation("NormalTo does not have mean 0: %.3g standard deviations in direction %d, want 0 to %.2g",
 				mean, j, tolerance)
 			return
 		}
-		if tolerance := sigmas * math.Sqrt(2./(drawCount-1)); !(math.Abs(variance/size-1) <= tolerance) {
+		if tolerance := sigmas * math.Sqrt(2./(drawCount-1)); !(math.Abs(variance/wantVariance-1) <= tolerance) {
 			s.addViolation("NormalTo does not have the covariance M: its variance is %.3g of M's in direction %d, want "+
-				"1 to %.2g", variance/size, j, tolerance)
+				"1 to %.2g", variance/wantVariance, j, tolerance)
 			return
 		}
 	}

@@ -21,7 +21,7 @@ func TestOperator(ctx context.Context, a pcg.Operator, o *Options) error {
 
 // checkOperator checks A, whose name begins each violation. It returns true if A is supported and violates nothing.
 func (s *suite) checkOperator(name string, a pcg.Operator) bool {
-	violations := len(s.violations)
+	oldCount := len(s.violations)
 	n := a.Dim()
 	if n < 1 {
 		s.addViolation("%sthe order is %d, want at least 1", name, n)
@@ -37,8 +37,8 @@ func (s *suite) checkOperator(name string, a pcg.Operator) bool {
 		}
 	}
 	switch {
-	case errors.Is(err, errors.ErrUnsupported) && s.y != nil: // an optional method, not SolveTo
-		return false
+	case errors.Is(err, errors.ErrUnsupported) && s.y != nil:
+		return false // s.y is set once SolveTo has passed, so this is MulTo, which is optional
 	case err != nil:
 		s.addViolation("%s%w", name, err)
 		return false
@@ -47,7 +47,7 @@ func (s *suite) checkOperator(name string, a pcg.Operator) bool {
 		s.addViolation("%sthe source was changed", name)
 	}
 	s.checkSymmetric(name, x, y)
-	return len(s.violations) == violations
+	return len(s.violations) == oldCount
 }
 
 // probes returns vectors of length n as columns: the given number of random vectors, the vector of ones, the vector of
@@ -109,14 +109,14 @@ func (s *suite) checkSymmetric(name string, x, y *mat.Dense) {
 // checkBlocks checks that blocks of 1, 2, … columns give the same columns as the block of all columns.
 func (s *suite) checkBlocks(name string, a pcg.Operator, x, y *mat.Dense) error {
 	n, k := x.Dims()
-	for j, w := 0, 1; j+w <= k; j, w = j+w, w+1 {
-		block, err := s.product(a, mat.DenseCopyOf(x.Slice(0, n, j, j+w)))
+	for j, width := 0, 1; j+width <= k; j, width = j+width, width+1 {
+		block, err := s.product(a, mat.DenseCopyOf(x.Slice(0, n, j, j+width)))
 		if err != nil {
 			return err
 		}
-		if want := y.Slice(0, n, j, j+w); !s.isNear(block, want) {
+		if want := y.Slice(0, n, j, j+width); !s.isNear(block, want) {
 			s.addViolation("%scolumns from %d on differ by %.3g when a block is one of %d", name, j,
-				relativeError(block, want), w)
+				relativeError(block, want), width)
 			return nil
 		}
 	}

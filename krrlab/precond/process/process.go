@@ -35,14 +35,14 @@ type Options struct {
 // Preconditioner is an M that another process computes. It implements pcg.Preconditioner and lanczos.Metric. Requests
 // are sent one at a time.
 type Preconditioner struct {
-	k       *gram.Matrix
+	matrix  *gram.Matrix // K+λI
 	command string
 	timeout time.Duration
 	cmd     *exec.Cmd
 	stdin   *bufio.Writer // standard input of the process
 	stdout  *bufio.Reader // standard output of the process
 	stderr  *tail
-	normal  bool          // the process can draw from N(0, M)
+	canDraw bool          // the process can draw from N(0, M)
 	exited  chan struct{} // closed when the process has ended and its standard error has been read
 	output  chan error    // after an answer: receives nil when there is more output, or the error of reading it
 
@@ -54,7 +54,7 @@ type Preconditioner struct {
 // when ctx ends. Start returns an error if the process does not start, reports an error, or is not ready within
 // o.Timeout.
 func Start(ctx context.Context, command string, k *gram.Matrix, o Options) (*Preconditioner, error) {
-	p := &Preconditioner{k: k, command: command, timeout: cmp.Or(o.Timeout, 5*time.Minute), stderr: &tail{},
+	p := &Preconditioner{matrix: k, command: command, timeout: cmp.Or(o.Timeout, 5*time.Minute), stderr: &tail{},
 		cmd: exec.CommandContext(ctx, "sh", "-c", command)}
 	p.exited, p.output = make(chan struct{}), make(chan error, 1)
 	group.SignalOnCancel(p.cmd, syscall.SIGKILL)
@@ -114,7 +114,7 @@ func (p *Preconditioner) kill() {
 }
 
 // Dim returns n.
-func (p *Preconditioner) Dim() int { return p.k.Dim() }
+func (p *Preconditioner) Dim() int { return p.matrix.Dim() }
 
 // SolveTo sets dst = M⁻¹r, n×k. It returns an error if the process does not answer, or with something else than numbers
 // of this shape; the process is then killed, and every further call returns this error.
@@ -132,7 +132,7 @@ func (p *Preconditioner) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 
 // NormalTo sets dst, n×1, to a draw from N(0, M). Its error wraps errors.ErrUnsupported if the process cannot draw.
 func (p *Preconditioner) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	if !p.normal {
+	if !p.canDraw {
 		return fmt.Errorf("process: %s does not draw: %w", p.command, errors.ErrUnsupported)
 	}
 	x, err := p.request(ctx, "normal "+strconv.FormatUint(g.Uint64(0)>>1, 10), nil, 1)
@@ -145,6 +145,7 @@ func (p *Preconditioner) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Str
 // refusal is the text of an error message of the process.
 type refusal string
 
+// Error returns the text.
 func (e refusal) Error() string { return string(e) }
 
 // request sends a request line and the array x, if not nil. It serves the requests of the process until the process
@@ -242,7 +243,7 @@ func (p *Preconditioner) serve(ctx context.Context, line string, x *mat.Dense, k
 			p.lookAhead()
 			return x, err
 		case word == "ready" && k == 0:
-			p.normal = strings.Contains(" "+args+" ", " normal ")
+			p.canDraw = strings.Contains(" "+args+" ", " normal ")
 			p.lookAhead()
 			return nil, nil
 		case word == "error":
@@ -312,19 +313,19 @@ func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 	var reply *mat.Dense
 	switch word {
 	case "points":
-		x := p.k.Points()
+		x := p.matrix.Points()
 		_, d := x.Dims()
 		reply = mat.NewDense(n, d, nil)
 		for i := range n {
 			x.RowTo(reply.RawRowView(i), i)
 		}
 	case "columns":
-		idx, err := p.columns()
+		idx, err := p.readColumnIndices()
 		if err != nil {
 			return err
 		}
 		reply = mat.NewDense(n, len(idx), nil)
-		if err := p.k.Columns(ctx, idx, reply); err != nil {
+		if err := p.matrix.Columns(ctx, idx, reply); err != nil {
 			return err
 		}
 	case "neighbors":
@@ -336,7 +337,7 @@ func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 		for i := range order {
 			order[i] = int32(i)
 		}
-		neighbors, err := p.k.Neighbors(ctx, order, count)
+		neighbors, err := p.matrix.Neighbors(ctx, order, count)
 		if err != nil {
 			return err
 		}
@@ -349,7 +350,7 @@ func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 			return err
 		}
 		reply = mat.NewDense(n, v.RawMatrix().Cols, nil)
-		if err := p.k.KMulTo(ctx, reply, v); err != nil {
+		if err := p.matrix.KMulTo(ctx, reply, v); err != nil {
 			return err
 		}
 	default:
@@ -359,19 +360,20 @@ func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 	return send(p.stdin, "", reply)
 }
 
-// columns reads the indices of the requested columns of K. It returns an error unless they are distinct and in range.
-func (p *Preconditioner) columns() ([]int, error) {
+// readColumnIndices reads the indices of the requested columns of K. It returns an error unless they are distinct and
+// in range.
+func (p *Preconditioner) readColumnIndices() ([]int, error) {
 	h, data, err := npy.Read(p.stdout, 8*int64(p.Dim())+1<<20)
 	if err != nil {
 		return nil, err
 	}
 	idx, _ := npy.ToInts(data)
-	repeated := map[int]bool{}
+	requested := map[int]bool{}
 	for _, j := range idx {
-		if j < 0 || j >= p.Dim() || repeated[j] {
+		if j < 0 || j >= p.Dim() || requested[j] {
 			return nil, fmt.Errorf("column %d: want different ones from 0 to %d", j, p.Dim()-1)
 		}
-		repeated[j] = true
+		requested[j] = true
 	}
 	if len(idx) == 0 {
 		return nil, fmt.Errorf("columns of type %s and shape %v: want integers", h.Descr, h.Shape)

@@ -38,14 +38,14 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, n int, operators Opera
 		if err != nil {
 			return fmt.Errorf("process: the request %s: %w", name, err)
 		}
-		answer, y := "answer", mat.NewDense(n, x.RawMatrix().Cols, nil)
+		status, y := "answer", mat.NewDense(n, x.RawMatrix().Cols, nil)
 		if err = multiply(ctx, args, y, x); ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			answer, y = "error "+safe.Line(err.Error()), nil
+			status, y = "error "+safe.Line(err.Error()), nil
 		}
-		if err := send(out, answer+"\n", y); err != nil {
+		if err := send(out, status+"\n", y); err != nil {
 			return err
 		}
 	}

@@ -24,6 +24,7 @@ type Features struct {
 	Map feature.Dist
 }
 
+// String describes M in a few words.
 func (f Features) String() string {
 	switch {
 	case f.Map != nil:

@@ -56,6 +56,7 @@ type pivotSource struct {
 	extension
 }
 
+// String names the method.
 func (pivotSource) String() string { return "randomly pivoted Cholesky" }
 
 // Draw computes F of rank s.

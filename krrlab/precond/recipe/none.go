@@ -10,6 +10,7 @@ import (
 // None is M = I: no preconditioner.
 type None struct{}
 
+// String returns the name of the preconditioner on command lines.
 func (None) String() string { return "none" }
 
 // Make returns nil, which stands for M = I.

@@ -31,6 +31,7 @@ type Nystrom struct {
 	Landmarks []int `flag:"landmarks" check:">=0"`
 }
 
+// String describes M in a few words.
 func (p Nystrom) String() string { return p.Approximation(nil).String() }
 
 // WithDefaults implements stage.Defaulter: it sets S and LambdaP.
@@ -54,6 +55,7 @@ type landmarkSource struct {
 	extension
 }
 
+// String says how the landmarks are chosen.
 func (c landmarkSource) String() string {
 	if len(c.landmarks) > 0 {
 		return "given landmarks"

@@ -24,6 +24,7 @@ type RPCholesky struct {
 	Residual float64 `flag:"residual" symbol:"γ" check:"positive"`
 }
 
+// String describes M in a few words.
 func (p RPCholesky) String() string { return p.Approximation(nil).String() }
 
 // WithDefaults implements stage.Defaulter: it sets S and LambdaP.

@@ -25,6 +25,7 @@ var (
 	_ Operator = (*CountSketchOperator)(nil)
 )
 
+// String implements Dist.
 func (CountSketch) String() string { return "countsketch" }
 
 // Sample implements Dist. Number j of the stream g.Sub("countsketch"), uniform on 0, …, 2s−1, determines column j: it

@@ -35,6 +35,7 @@ var (
 // more memory and gives longer matrix products.
 const convertedEntries = 1 << 19
 
+// String implements Dist.
 func (Gaussian) String() string { return "gaussian" }
 
 // operatorBytes returns the memory of an operator in bytes.

@@ -35,6 +35,7 @@ var (
 	_ Operator = (*SRHTOperator)(nil)
 )
 
+// String implements Dist.
 func (SRHT) String() string { return "srht" }
 
 // Sample implements Dist. Sign j is determined by bit 0 of g.Sub("srht sign").Uint64(j); the rows are the first s of

@@ -171,7 +171,7 @@ func (b *builder) computeDiagonals() {
 	}
 }
 
-// innerProducts returns the inner products of row i of F with the n rows of f; zeros if F is nil. The result is valid
+// innerProducts returns the inner products of row i of F with the n rows of f; zeros if f is nil. The result is valid
 // until the next call with w.
 func (b *builder) innerProducts(w *worker, i, n int, f *points.Dense32) []float64 {
 	u := buffer.Grow(&w.inner, n)

@@ -188,6 +188,7 @@ func (m *Inverse) Description() string {
 	return s
 }
 
+// String describes M, with its order n.
 func (m *Inverse) String() string { return fmt.Sprintf("%s, n = %d", m.Description(), m.n) }
 
 // applyRows is the number of rows of G in one unit of work of a product. Larger units balance threads less evenly.
