@@ -33,6 +33,7 @@ func fitsVector(n, inc, l int) bool {
 	return 0 < n && n <= maxInt && 0 < inc && inc <= maxInt && (n-1)*inc < l
 }
 
+// isUplo, isSide, isDiag and isTrans report whether an argument is valid.
 func isUplo(u blas.Uplo) bool { return u == blas.Upper || u == blas.Lower }
 func isSide(s blas.Side) bool { return s == blas.Left || s == blas.Right }
 func isDiag(d blas.Diag) bool { return d == blas.NonUnit || d == blas.Unit }
@@ -74,7 +75,7 @@ const gemmForm = "cciiiapipibpi"
 
 // routine is a call of the library's routine at an address. The letters of form list the parameters of the routine in
 // order: c is the next of chars, i the next of ints, p the next of the arrays of the call, a and b are α and β, and o
-// is the result info.
+// is the result info, LAPACK's error code.
 type routine[T real] struct {
 	address     uintptr
 	form        string
@@ -87,25 +88,25 @@ type routine[T real] struct {
 // fitsMatrix or fitsVector; the library takes them for column-major matrices, that is for their transposes.
 func fortran[T real](l *Library, r routine[T], arrays ...[]T) (info int32) {
 	f := frames.Get().(*frame)
-	if l.par == openmp {
+	if l.model == openmp {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		l.passThreads(f)
 	}
-	f.c, f.info = r.chars, 0
+	f.chars, f.info = r.chars, 0
 	*(*T)(unsafe.Pointer(&f.alpha)), *(*T)(unsafe.Pointer(&f.beta)) = r.alpha, r.beta
 	var c, i, p int
 	for n := range len(r.form) {
 		var address unsafe.Pointer
 		switch r.form[n] {
 		case 'c':
-			address, c = unsafe.Pointer(&f.c[c]), c+1
+			address, c = unsafe.Pointer(&f.chars[c]), c+1
 		case 'i':
-			f.i[i] = int32(r.ints[i])
-			address, i = unsafe.Pointer(&f.i[i]), i+1
+			f.ints[i] = int32(r.ints[i])
+			address, i = unsafe.Pointer(&f.ints[i]), i+1
 		case 'p':
 			address = unsafe.Pointer(unsafe.SliceData(arrays[p]))
-			f.p[p], p = address, p+1
+			f.pointers[p], p = address, p+1
 		case 'a':
 			address = unsafe.Pointer(&f.alpha)
 		case 'b':
@@ -119,7 +120,7 @@ func fortran[T real](l *Library, r routine[T], arrays ...[]T) (info int32) {
 		f.args[len(r.form)+k] = 1 // hidden Fortran argument: the length of a character string
 	}
 	dl.Call(r.address, f.args[:len(r.form)+c]...)
-	info, f.p = f.info, [5]unsafe.Pointer{} // the pointers kept the operands alive until here
+	info, f.pointers = f.info, [5]unsafe.Pointer{} // the pointers kept the operands alive until here
 	frames.Put(f)
 	return info
 }

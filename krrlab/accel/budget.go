@@ -86,6 +86,7 @@ func (e *MemoryError) Shortage() string {
 		FormatBytes(max(0, e.Budget.Free())), FormatBytes(e.Budget.Limit))
 }
 
+// Error returns the shortage and the advice.
 func (e *MemoryError) Error() string {
 	advice := e.Advice
 	if advice == "" {

@@ -46,8 +46,8 @@ func (b BLAS) Portable() BLAS {
 
 // Library is a BLAS and LAPACK loaded at run time; see OpenBLAS and UseLibrary.
 type Library struct {
-	info BLAS
-	par  parallel
+	info  BLAS
+	model threadingModel
 
 	wantedThreads atomic.Int32 // number of threads requested by Library.threads
 	lacksAVX512   bool         // the library has no AVX-512 kernels for this processor
@@ -68,13 +68,13 @@ type routines struct{ gemm, syrk, trsm, trmm, gemv, potrf uintptr }
 // Info describes the library.
 func (l *Library) Info() BLAS { return l.info }
 
-// parallel is the threading model of a library, as returned by openblas_get_parallel.
-type parallel int
+// threadingModel is the threading model of a library, as returned by openblas_get_parallel.
+type threadingModel int
 
 const (
-	serial   parallel = iota // the library runs on the calling thread only
-	pthreads                 // one pool of POSIX threads and one thread count per process
-	openmp                   // OpenMP, with a thread count for each calling thread
+	serial   threadingModel = iota // the library runs on the calling thread only
+	pthreads                       // one pool of POSIX threads and one thread count per process
+	openmp                         // OpenMP, with a thread count for each calling thread
 )
 
 // symbols maps the name of each routine that a library must have to the field for its address.
@@ -152,10 +152,10 @@ func find(names []string) (*Library, error) {
 			tried = append(tried, fmt.Sprintf("%s (%v)", name, err))
 			continue
 		}
-		if l.par == pthreads {
+		if l.model == pthreads {
 			return l, nil
 		}
-		if best == nil || l.par > best.par {
+		if best == nil || l.model > best.model {
 			best = l
 		}
 	}
@@ -170,6 +170,7 @@ type LibraryError struct {
 	Tried []string // each library tried and, in parentheses, the reason why it was rejected
 }
 
+// Error names the package to install, and the libraries tried.
 func (e *LibraryError) Error() string {
 	install := "install the package libopenblas0 (Debian, Ubuntu: apt-get install libopenblas0)"
 	if runtime.GOOS == "darwin" {
@@ -234,10 +235,10 @@ func load(name string) (*Library, error) {
 	l.getThreads = dl.Sym(handle, "openblas_get_num_threads")
 	l.setThreads = dl.Sym(handle, "openblas_set_num_threads")
 	if p := dl.Sym(handle, "openblas_get_parallel"); p != 0 {
-		l.par = parallel(int32(dl.Call(p)))
+		l.model = threadingModel(int32(dl.Call(p)))
 	}
 	if l.setThreads == 0 {
-		l.par = serial
+		l.model = serial
 	}
 	if err := l.selfTest(); err != nil {
 		return nil, err
@@ -288,10 +289,10 @@ func (l *Library) numThreads() int {
 // frame holds the operands of one call in memory whose addresses can be passed to C. Frames and the operands they point
 // to are on the Go heap, whose objects do not move. The pointers of a frame keep the operands alive during the call.
 type frame struct {
-	c           [4]byte // Fortran characters: side, uplo, trans, …
-	i           [6]int32
+	chars       [4]byte // Fortran characters: side, uplo, trans, …
+	ints        [6]int32
 	alpha, beta uint64 // a float64 or a float32
-	p           [5]unsafe.Pointer
+	pointers    [5]unsafe.Pointer
 	info        int32
 	args        [20]uintptr
 }

@@ -13,7 +13,7 @@ import (
 // TestOpenBLASInfo checks the description of OpenBLAS, and that it is loaded once.
 func TestOpenBLASInfo(t *testing.T) {
 	l := requireOpenBLAS(t)
-	t.Logf("%v; %s; %d", l.Info(), l.Info().Config, l.par)
+	t.Logf("%v; %s; %d", l.Info(), l.Info().Config, l.model)
 	if i := l.Info(); i.Name != "openblas" || i.Version == "" || i.Path == "" ||
 		!strings.Contains(i.Config, "OpenBLAS") {
 		t.Errorf("%+v", i)

@@ -50,6 +50,7 @@ type WorkerPanic struct {
 	Stack []byte // stack of the worker
 }
 
+// Error returns the panic value of the body and the stack of the worker.
 func (p *WorkerPanic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
 // Unwrap returns the panic's value if it was an error.

@@ -197,7 +197,7 @@ func TestBLASThreadsFollowForEach(t *testing.T) {
 	useThreads(t, 2)
 	UseLibrary(l)
 	t.Cleanup(func() { UseLibrary(nil) })
-	if l.par == serial {
+	if l.model == serial {
 		t.Skip("this build of OpenBLAS has no threads")
 	}
 	checkOutside := func(want int) {
@@ -213,7 +213,7 @@ func TestBLASThreadsFollowForEach(t *testing.T) {
 			if got := int(l.wantedThreads.Load()); got != 1 {
 				t.Errorf("inside ForEach the BLAS is asked for %d threads", got)
 			}
-			if got := l.numThreads(); l.par == pthreads && got != 1 {
+			if got := l.numThreads(); l.model == pthreads && got != 1 {
 				t.Errorf("inside ForEach the BLAS has %d threads", got)
 			}
 		})

@@ -64,7 +64,7 @@ type workspaces struct {
 	f64 workspace[float64]
 }
 
-var pool = sync.Pool{New: func() any { return new(workspaces) }}
+var workspacePool = sync.Pool{New: func() any { return new(workspaces) }}
 
 // blockSize divides n into as few blocks of about equal size as the limit allows, and returns their size. The limit and
 // the result are multiples of unit.

@@ -48,9 +48,9 @@ func (x Product[T]) Symmetric() Product[T] {
 
 // multiply computes the product x with a workspace from the pool.
 func multiply[T real](x partialProduct[T]) {
-	w := pool.Get().(*workspaces)
+	w := workspacePool.Get().(*workspaces)
 	pick[*workspace[T]](&w.f32, &w.f64).gemm(*kernelOf[T](currentKernels()), &x)
-	pool.Put(w)
+	workspacePool.Put(w)
 }
 
 // TileSize returns the numbers of rows and columns of the tile of C that the micro-kernel computes. Blocks of C whose

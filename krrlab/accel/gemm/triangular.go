@@ -36,9 +36,9 @@ type Triangle[T real] struct {
 // if A is on the right) is computed independently of the others. A solve multiplies by the reciprocals of the diagonal
 // of A. The package comment bounds the rounding error. The requirements on the arguments are those of Gemm.
 func Triangular[T real](x Triangle[T]) {
-	w := pool.Get().(*workspaces)
+	w := workspacePool.Get().(*workspaces)
 	pick[*workspace[T]](&w.f32, &w.f64).triangular(*kernelOf[T](currentKernels()), *kernelOf[T](diagonalKernels()), &x)
-	pool.Put(w)
+	workspacePool.Put(w)
 }
 
 // The code handles all cases as X ← α·T⁻¹·X or X ← α·T·X. If A is on the left, T is op(A) and X is B; if A is on the

@@ -17,6 +17,7 @@ const (
 	numPaths
 )
 
+// String returns the name of the path, such as "avx2".
 func (p Path) String() string {
 	if p < 0 || p >= numPaths {
 		return fmt.Sprintf("Path(%d)", int(p))
@@ -39,9 +40,9 @@ type routines struct {
 	both32                 *passes[float32, float32]
 	both64                 *passes[float64, float64]
 	both16                 *passes[uint16, float32]
-	forward, backward      *passes[float32, float64]
-	forward64, backward64  *passes[float64, float64]
-	vectors                bool // the elementwise routines of AVX2 are available
+	forward, backward      *passes[float32, float64] // AddProduct and AddTransposeProduct for tiles of float32
+	forward64, backward64  *passes[float64, float64] // and of float64
+	vectors                bool                      // the elementwise routines of AVX2 are available
 	gaussian32             gaussianRow[float32]
 	gaussian64             gaussianRow[float64]
 	gaussianInt            gaussianRow[int32]

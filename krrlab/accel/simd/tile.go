@@ -131,17 +131,17 @@ func (p *passes[T, V]) fetch(r0, m, body int, a *tileProduct[T, V]) (offset, ste
 	if p.take(a.t) == a.t { // a single pass
 		return min(r0+fetchRows, a.rows-min(m, fetchRows)) * a.ld, p.rows[a.t] * p.lanes * int(unsafe.Sizeof(T(0)))
 	}
-	turns := 0
+	iterations := 0
 	for c := 0; c < a.t; {
 		k := p.take(a.t - c)
-		turns += m / p.rows[k] * (body / p.lanes)
+		iterations += m / p.rows[k] * (body / p.lanes)
 		c += k
 	}
 	bytes := min(chunkRows, a.rows-r0-m) * a.ld * int(unsafe.Sizeof(T(0)))
-	if turns == 0 || bytes == 0 {
+	if iterations == 0 || bytes == 0 {
 		return r0 * a.ld, 0
 	}
-	return (r0 + m) * a.ld, (bytes + turns - 1) / turns
+	return (r0 + m) * a.ld, (bytes + iterations - 1) / iterations
 }
 
 // addressOf returns the address of x[i], or nil if x is nil.
@@ -160,9 +160,9 @@ func portable[T entry, V number](j0 int, a *tileProduct[T, V]) {
 			start, end, i := c*a.stride+j0, c*a.stride+a.cols, c*a.rowStride+r
 			switch {
 			case a.sums && a.adds:
-				a.u[i] += rowBoth(row, a.x[start:end], a.y[start:end], a.z[i])
+				a.u[i] += dotAndAddRow(row, a.x[start:end], a.y[start:end], a.z[i])
 			case a.sums:
-				a.u[i] += rowForward(row, a.x[start:end])
+				a.u[i] += dotRow(row, a.x[start:end])
 			default:
 				f, yc := a.z[i], a.y[start:end]
 				for j, v := range row {
@@ -173,8 +173,8 @@ func portable[T entry, V number](j0 int, a *tileProduct[T, V]) {
 	}
 }
 
-// rowBoth adds z·row to y and returns rowᵀx.
-func rowBoth[T entry, V number](row []T, x, y []V, z V) V {
+// dotAndAddRow adds z·row to y and returns rowᵀx.
+func dotAndAddRow[T entry, V number](row []T, x, y []V, z V) V {
 	var s [4]V
 	j := 0
 	for ; j+4 <= len(row); j += 4 {
@@ -196,8 +196,8 @@ func rowBoth[T entry, V number](row []T, x, y []V, z V) V {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// rowForward returns rowᵀx.
-func rowForward[T entry, V number](row []T, x []V) V {
+// dotRow returns rowᵀx.
+func dotRow[T entry, V number](row []T, x []V) V {
 	var s [4]V
 	j := 0
 	for ; j+4 <= len(row); j += 4 {
