@@ -12,6 +12,30 @@ import (
 	"testing/iotest"
 )
 
+// TestTabsInQuotes checks that a tab in quotes stays in its cell and does not decide for another separator, whether
+// tabs or blanks separate cells and whatever is in comments.
+func TestTabsInQuotes(t *testing.T) {
+	const row = "%d S \"x\ty\" S %d\n"
+	for separator, want := range map[string]string{"\t": "separator tab", " ": "separator blank", " \t": "separator blank",
+		",": "separator comma", ";": "separator semicolon"} {
+		text := "# a comment with a \"\na S w S y\n"
+		for i := range 20 {
+			text += fmt.Sprintf(row, i, i*i)
+		}
+		text += "20 S z S 7\n"
+		text = strings.ReplaceAll(text, " S ", separator)
+		d, err := Read(strings.NewReader(text), "t.txt", &ReadOptions{
+			ColumnCodings: []ColumnCoding{{Column: "w"}}, Target: "y", Comment: "#"})
+		if err != nil {
+			t.Fatalf("%q: %v", separator, err)
+		}
+		if report := d.ReadReport.String(); !slices.Equal(d.ColumnCodings[0].Values, []string{"x\ty", "z"}) ||
+			!strings.Contains(report, want) {
+			t.Errorf("%q: words %q, report %s", separator, d.ColumnCodings[0].Values, report)
+		}
+	}
+}
+
 // TestSeparatorOfLongRows checks that separators are found in rows that are longer than any buffer, whatever the sizes
 // in which the reader delivers them.
 func TestSeparatorOfLongRows(t *testing.T) {

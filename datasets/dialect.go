@@ -57,7 +57,7 @@ func separatorName(sep rune) string {
 // contains quotes, and text with comments, is split by encoding/csv.
 func splitRecords(text []byte, sep, comment rune, visit func(cells []string, line, nextLine int) bool) error {
 	if sep == ' ' {
-		text = bytes.ReplaceAll(text, []byte("\t"), []byte(" "))
+		text = blanksForTabs(text, comment)
 	}
 	if comment == 0 && bytes.IndexByte(text, '"') < 0 {
 		splitPlainRecords(string(text), sep, visit)
@@ -85,6 +85,28 @@ func splitRecords(text []byte, sep, comment rune, visit func(cells []string, lin
 			return nil
 		}
 	}
+}
+
+// blanksForTabs returns text with a blank for each tab that is neither in quotes nor in a comment.
+func blanksForTabs(text []byte, comment rune) []byte {
+	if bytes.IndexByte(text, '"') < 0 {
+		return bytes.ReplaceAll(text, []byte("\t"), []byte(" "))
+	}
+	text = bytes.Clone(text)
+	isQuoted, inComment, start := false, false, []byte(string(comment))
+	for i, b := range text {
+		if !isQuoted && (i == 0 || text[i-1] == '\n') {
+			inComment = comment != 0 && bytes.HasPrefix(text[i:], start)
+		}
+		switch {
+		case inComment:
+		case b == '"':
+			isQuoted = !isQuoted
+		case b == '\t' && !isQuoted:
+			text[i] = ' '
+		}
+	}
+	return text
 }
 
 // splitPlainRecords is splitRecords for text without quotes and comments.
@@ -154,11 +176,13 @@ func isRowNameHeader(rows [][]string, width int) bool {
 
 // chooseSeparator chooses the separator of the cells and returns the reason. The score of a separator is the share of
 // rows that have the most frequent width, which must be at least 2, plus the share of cells that are numbers, minus the
-// share of cells that contain another separator. It returns an error if two separators have the best score; only a
-// blank yields to another separator. If no separator gives two cells, the table has one column.
+// share of cells that contain another separator. (The separator itself is in a cell only in quotes.) It returns an error
+// if two separators have the best score; only a blank yields to another separator. If no separator gives two cells, the
+// table has one column.
 func chooseSeparator(head []byte, comment rune) (sep rune, reason string, err error) {
 	bestScore, rival := 0.0, rune(0) // rival is another separator with the best score, or 0
 	for _, s := range separators {
+		others := strings.ReplaceAll(";,\t|", string(s.sep), "")
 		rows := firstRows(head, s.sep, comment)
 		width, rowsOfWidth := commonWidth(rows)
 		if width < 2 {
@@ -171,7 +195,7 @@ func chooseSeparator(head []byte, comment rune) (sep rune, reason string, err er
 				switch {
 				case kindOf(cell) != wordCell:
 					numbers++
-				case strings.ContainsAny(cell, ";,\t|"):
+				case strings.ContainsAny(cell, others):
 					numbers--
 				}
 			}

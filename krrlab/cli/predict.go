@@ -105,7 +105,7 @@ add columns:
                    label
   --interval 90%   for regression lo and hi, an interval for the answer; for classes set,
                    the possible labels, separated by |; labels that contain | are in quotes
-  --keep id        columns of the file, copied without change
+  --keep id        columns of the file, copied; blanks at the ends of cells are left out
   --probabilities  p_LABEL, the probability of each class
 
 --method chooses how intervals are computed. split uses the test rows of the fit; its
