@@ -115,28 +115,29 @@ type sharedMatrices struct {
 	m cached[pcg.Preconditioner]
 }
 
-// matricesForMethod returns K, and Z and M if they are those of the method of the lab: labs of one problem share them
-// (With), so that they may belong to the method of another lab.
+// matricesForMethod returns the K, Z and M that are kept for the problem, but Z and M only if they belong to the method
+// of this lab. All labs of a problem share them (With), so that they may belong to the method of another lab.
 func (l *Lab) matricesForMethod() (s sharedMatrices) {
 	l.mu.Lock()
 	s = sharedMatrices{k: l.k.cached, z: l.z, m: l.m}
 	l.mu.Unlock()
-	var key, source any = l.cfg.Precond, nil
+	var mKey, zSource any = l.cfg.Precond, nil
 	if approx := l.approximation(); approx != nil {
-		key, source = *approx, zKey(approx)
+		mKey, zSource = *approx, zKey(approx)
 	} else if p, ok := l.cfg.Precond.(stage.FactorPreconditioner); ok && p.Factor() != nil {
-		source = zKey(p.Factor())
+		zSource = zKey(p.Factor())
 	}
-	if source == nil || !reflect.DeepEqual(s.z.key, []any{source, l.cfg.Seed}) {
+	if zSource == nil || !reflect.DeepEqual(s.z.key, []any{zSource, l.cfg.Seed}) {
 		s.z.free()
 	}
-	if !reflect.DeepEqual(s.m.key, []any{key, l.cfg.Seed}) {
+	if !reflect.DeepEqual(s.m.key, []any{mKey, l.cfg.Seed}) {
 		s.m.free()
 	}
 	return s
 }
 
-// sameFactors reports whether the factors of the rows of the lab are also those of the first rows of out.
+// sameFactors reports whether the factors √w_i of weighted rows (points.SplitFactors) are the same for the rows of the
+// lab and for the first rows of out. They are the same if neither has weights.
 func (l *Lab) sameFactors(out *Lab) bool {
 	_, old := points.SplitFactors(l.train.X)
 	_, factors := points.SplitFactors(out.train.X)
@@ -217,17 +218,18 @@ func extend[T any](dst, src *cached[T], form func() (T, error)) error {
 // a K formed anew would have. A larger value costs restarts of the iteration; a smaller one forms K anew more often.
 const maxErrorGrowth = 2
 
-// extendK returns the K of the lab, old, extended to the rows of out.
+// extendK returns old, the K of the lab, extended to the rows of out. It returns an error if the error of a storage that
+// auto chose is larger than maxErrorGrowth allows.
 func (l *Lab) extendK(ctx context.Context, out *Lab, old *gram.Matrix) (*gram.Matrix, error) {
-	t, r := out.system(), kernelRequest{refined: out.cfg.Exact == AutoResidual}
+	system, request := out.system(), kernelRequest{refined: out.cfg.Exact == AutoResidual}
 	if p, ok := out.cfg.Precond.(stage.KernelPreconditioner); ok {
-		r.extraBytes += p.MaxBytes(out.data.Len())
+		request.extraBytes += p.MaxBytes(out.data.Len())
 	}
-	k, err := old.Extend(ctx, out.train.X, out.storageOptions(ctx, t, r))
+	k, err := old.Extend(ctx, out.train.X, out.storageOptions(ctx, system, request))
 	if err != nil {
 		return nil, err
 	}
-	out.k.accuracy = t.StorageErrorBound()
+	out.k.accuracy = system.StorageErrorBound()
 	if e, limit := k.Choice().Error, maxErrorGrowth*out.k.accuracy; out.cfg.Storage == gram.Auto && !(e <= limit) {
 		return nil, fmt.Errorf("‖E‖₂ ≲ %.2g is above %.2g", e, limit)
 	}

@@ -31,6 +31,7 @@ type bench struct {
 
 var _ stage.Refitter = (*bench)(nil)
 
+// Problem implements stage.Bench.
 func (b *bench) Problem() *stage.Problem {
 	if b.problem == nil {
 		l := b.Lab
@@ -46,6 +47,7 @@ func (b *bench) Problem() *stage.Problem {
 	return b.problem
 }
 
+// K implements stage.Bench.
 func (b *bench) K(ctx context.Context, extraBytes int64) (*stage.Gram, error) {
 	k, err := b.matrix(ctx, kernelRequest{extraBytes: extraBytes})
 	if err != nil {
@@ -54,6 +56,7 @@ func (b *bench) K(ctx context.Context, extraBytes int64) (*stage.Gram, error) {
 	return &stage.Gram{Matrix: k.value, Seconds: k.seconds, Error: b.kernelErrorBound(k.value)}, nil
 }
 
+// Dense implements stage.Bench.
 func (b *bench) Dense(ctx context.Context, bytesPerEntry int64) (*mat.Dense, float64, error) {
 	n := b.train.Len()
 	if bytesPerEntry > 0 {
@@ -75,6 +78,7 @@ func (b *bench) Dense(ctx context.Context, bytesPerEntry int64) (*mat.Dense, flo
 	return k, b.kernelErrorBound(a), a.DenseTo(ctx, k)
 }
 
+// Z implements stage.Bench.
 func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.FeatureMatrix, error) {
 	if n := b.train.Len(); a.S < 1 || a.S > n {
 		return nil, fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", a.S, n)
@@ -94,13 +98,13 @@ func (b *bench) Cached(key any, build func() (pcg.Preconditioner, error)) (pcg.P
 	defer b.makingM.Unlock()
 	m := &b.Lab.m
 	_, fromK := key.(stage.KernelPreconditioner)
-	h, err := m.getGuarded(&b.mu, []any{key, b.cfg.Seed}, build)
+	kept, err := m.getGuarded(&b.mu, []any{key, b.cfg.Seed}, build)
 	if err == nil {
 		b.mu.Lock()
 		m.dependsOnK = fromK
 		b.mu.Unlock()
 	}
-	return h.value, err
+	return kept.value, err
 }
 
 // Entry implements stage.Bench. A rank and a λ_p that the text does not set are those of the configuration.
@@ -135,8 +139,8 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Built
 	start := time.Now()
 	m, err := e.Value.Make(ctx, &bench{Lab: l})
 	result := &stage.BuiltPreconditioner{M: m, Seconds: time.Since(start).Seconds()}
-	if h := l.cachedM(e.Value); h.key != nil {
-		result.Seconds = h.seconds
+	if kept := l.cachedM(e.Value); kept.key != nil {
+		result.Seconds = kept.seconds
 	}
 	if m, ok := m.(interface{ Rank() int }); ok {
 		result.S = m.Rank()
@@ -153,8 +157,8 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Built
 	return result, err
 }
 
-// makeLowRank builds M = ZZᵀ+λ_pI, which is not shared, in a form that can draw from N(0, M). It sets CondBound and, if
-// K was formed, LambdaMin, which are known for landmarks only.
+// makeLowRank builds M = ZZᵀ+λ_pI in a form that can draw from N(0, M). M is not kept for other stages. For landmarks,
+// makeLowRank also sets CondBound and, if K was formed, LambdaMin, which are not known for other Z.
 func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.BuiltPreconditioner, error) {
 	settled, err := p.WithDefaults((&bench{Lab: l}).Problem().Defaults())
 	if err != nil {
@@ -191,7 +195,8 @@ func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.BuiltPre
 	return result, nil
 }
 
-// withDraw returns a lab of the same problem and the same K whose seed is larger by draw.
+// withDraw returns a lab of the same problem and the same K whose seed is larger by draw, so that it draws other
+// preconditioners. For draw 0 it is the lab itself.
 func (l *Lab) withDraw(draw int) *Lab {
 	if draw == 0 {
 		return l
@@ -264,10 +269,10 @@ type kernelRequest struct {
 	refined    bool         // the answer is refined, so that auto may store K in 16 bits
 }
 
-// matrix returns K+λI with the stored kernel matrix. It returns the cached one if that has the requested storage and a
+// matrix returns K+λI with the stored kernel matrix. It returns the kept one if that has the requested storage and a
 // small enough error and fits into memory on every rank. Otherwise it frees that matrix, and M if M was built from it,
 // and forms another one. It returns an error if no storage fits.
-func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matrix], err error) {
+func (l *Lab) matrix(ctx context.Context, r kernelRequest) (result cached[*gram.Matrix], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k, system, key := &l.k, l.system(), []any{l.cfg.Storage, l.cfg.Tiles}
@@ -278,7 +283,7 @@ func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matri
 	if suits {
 		memory, err := comm.SmallestBudget(ctx, l.comm, l.memory().Reserve(r.extraBytes+k.value.Bytes()))
 		if err != nil { // each rank has its own limit
-			return f, err
+			return result, err
 		}
 		suits = memory.Fits(0)
 	}
@@ -294,17 +299,17 @@ func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matri
 	})
 }
 
-// storageOptions returns the options for storing K, for matrix.
-func (l *Lab) storageOptions(ctx context.Context, t *solve.System, r kernelRequest) *gram.Options {
+// storageOptions returns the options for storing the K of a system as a stage requests it.
+func (l *Lab) storageOptions(ctx context.Context, system *solve.System, r kernelRequest) *gram.Options {
 	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, SameAs: r.resumed, Seed: l.cfg.Seed,
-		MaxDroppedNorm: t.PreferredError() / 4,
+		MaxDroppedNorm: system.PreferredError() / 4,
 		Memory:         l.memory().Reserve(r.extraBytes),
 		ExactResiduals: r.refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
-	if t.MayRecompute() {
-		o.PreferredAccuracy = t.PreferredError()
+	if system.MayRecompute() {
+		o.PreferredAccuracy = system.PreferredError()
 	}
 	if r.resumed == nil && l.comm.Size() == 1 {
-		o.Choice = l.savedPlan.StorageChoice(o.Storage, t.StorageErrorBound())
+		o.Choice = l.savedPlan.StorageChoice(o.Storage, system.StorageErrorBound())
 	}
 	return o
 }
@@ -341,14 +346,14 @@ func zKey(approx *stage.Approximation) stage.Approximation {
 	return key
 }
 
-// cachedM returns the cached M with that key, and the seconds that it took, or zero if there is none.
-func (l *Lab) cachedM(key any) (h cached[pcg.Preconditioner]) {
+// cachedM returns the kept M with the given key, or the zero value, whose key is nil, if another M or none is kept.
+func (l *Lab) cachedM(key any) (kept cached[pcg.Preconditioner]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if reflect.DeepEqual(l.m.key, []any{key, l.cfg.Seed}) {
-		h = l.m
+		kept = l.m
 	}
-	return h
+	return kept
 }
 
 // memory returns the memory budget of a stage. The points, the targets, the vectors of a solve and the sample of rows
@@ -404,7 +409,7 @@ func (l *Lab) checkSemidefinite(ctx context.Context) error {
 // system returns the system to solve and the method for solving it.
 func (l *Lab) system() *solve.System {
 	c := l.cfg
-	t := &solve.System{
+	return &solve.System{
 		Kernel: c.Kernel, Train: l.train, Y: l.y, Lambda: c.Lambda, MinEigenvalue: l.minEigenvalue(),
 		ProvedSemidefinite: kernel.BuiltIn(c.Kernel),
 		Solver:             c.Solver, Tol: c.Tol, MaxIter: c.MaxIter, Storage: c.Storage, RetryFloat64: l.retryFloat64,
@@ -413,7 +418,6 @@ func (l *Lab) system() *solve.System {
 		Start: l.start, StartTrace: l.startTrace,
 		Comm: l.comm, Monitor: c.Monitor, Plan: l.plan, Checkpoint: c.Checkpoint,
 	}
-	return t
 }
 
 // savePlan stores a plan for the next Solve.

@@ -33,9 +33,9 @@ type (
 type Auto struct {
 	S       int     `flag:"features" symbol:"s" check:">=1"`        // rank
 	LambdaP float64 `flag:"lambda-p" symbol:"λ_p" check:"positive"` // ridge λ_p
-	// Race has preconditioners to try in addition to the planned one. They iterate side by side, sharing the products
-	// with K, and the one that the slope of its residuals predicts to finish first is used. It applies to any number of
-	// points, but not with a Backend or a Checkpoint.
+	// Race has preconditioners to try in addition to the planned one. Conjugate gradients with each of them iterate side
+	// by side, sharing the products with K, until the slopes of the residuals predict which finishes first; that one is
+	// used. There can be a race for any number of points, but not with a Backend or a Checkpoint.
 	Race []Preconditioner
 }
 
@@ -89,9 +89,9 @@ type PrecondSpec struct {
 	// Name is a name of stage.KindNames with options, such as "nystrom features=500". Default: features, or rpcholesky
 	// for a kernel without random features.
 	Name    string        `json:"precond,omitempty" flag:"precond" options:"own"`
-	S       int           `json:"features,omitempty" flag:"features" check:">=1"`
-	LambdaP float64       `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive"`
-	Race    stage.Entries `json:"race,omitempty" flag:"race" in:"precond" options:"own"`
+	S       int           `json:"features,omitempty" flag:"features" check:">=1"`        // number of features, or rank
+	LambdaP float64       `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive"`   // ridge λ_p
+	Race    stage.Entries `json:"race,omitempty" flag:"race" in:"precond" options:"own"` // as Auto.Race
 }
 
 // Help returns the help texts of the flags.

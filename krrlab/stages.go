@@ -253,11 +253,11 @@ func (l *Lab) RunNamed(ctx context.Context, name stage.Name, options []byte) (St
 	if d == nil {
 		return nil, fmt.Errorf("krrlab: unknown stage %q", name)
 	}
-	o, err := d.Decode(options)
+	runner, err := d.Decode(options)
 	if err != nil {
 		return nil, err
 	}
-	return l.Run(ctx, o)
+	return l.Run(ctx, runner)
 }
 
 // Types of package verify that Verify uses.
@@ -289,22 +289,22 @@ func (b *bench) DecisionValues(ctx context.Context, train *datasets.Dataset, k k
 	if cfg.Solver, cfg.Precond = b.requested.solver, b.requested.precond; b.planChoices != nil {
 		cfg.Solver, cfg.Precond = AutoSolver, nil
 	}
-	l, err := New(train, cfg)
+	lab, err := New(train, cfg)
 	if err != nil {
 		return nil, err
 	}
-	sol, err := l.Solve(ctx)
+	sol, err := lab.Solve(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if sol.Status != pcg.Converged && sol.Status != pcg.Undecided {
 		return nil, fmt.Errorf("krrlab: the fit to %d rows did not converge: %v", train.Len(), sol.Status)
 	}
-	f, err := sol.Model.Predict(ctx, test, sol.PredictOptions())
+	prediction, err := sol.Model.Predict(ctx, test, sol.PredictOptions())
 	if err != nil {
 		return nil, err
 	}
-	return f.Decision, nil
+	return prediction.Decision, nil
 }
 
 // CrossValidate estimates the error of the lab's kernel, λ and method by k folds of the training rows

@@ -91,11 +91,11 @@ func (p greedy) Draw(ctx context.Context, b stage.Bench, s int) (*stage.FeatureM
 		}
 		f.SetCol(r, column)
 	}
-	return &stage.FeatureMatrix{Z: rounded(f)}, nil
+	return &stage.FeatureMatrix{Z: toFloat32(f)}, nil
 }
 
-// rounded returns a matrix rounded to float32.
-func rounded(f *mat.Dense) *points.Dense32 {
+// toFloat32 returns a matrix rounded to float32.
+func toFloat32(f *mat.Dense) *points.Dense32 {
 	n, s := f.Dims()
 	z := points.NewDense32(n, s, nil)
 	for i, v := range f.RawMatrix().Data {
@@ -180,20 +180,20 @@ func newFactorized(ctx context.Context, e *entries, order []int, s int, neighbor
 	err = accel.ForEach(ctx, len(remaining), func(_, i int) {
 		columns := append(neighbors(i), i)
 		size := len(columns)
-		schur, unit := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)
-		for u, v := range columns {
-			for w, j := range columns[:u+1] {
-				schur.SetSym(u, w, e.shifted(remaining[v], remaining[j])-floats.Dot(m.b[v], m.b[j]))
+		schur, row := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil) // row starts as the last unit vector
+		for p, u := range columns {
+			for q, v := range columns[:p+1] {
+				schur.SetSym(p, q, e.shifted(remaining[u], remaining[v])-floats.Dot(m.b[u], m.b[v]))
 			}
 		}
 		var factor mat.Cholesky
 		if indefinite[i] = !factor.Factorize(schur); indefinite[i] {
 			return
 		}
-		unit.SetVec(size-1, 1)
-		_ = factor.SolveVecTo(unit, unit) // an error only says that the block is badly conditioned
-		unit.ScaleVec(1/math.Sqrt(unit.AtVec(size-1)), unit)
-		m.rows[i] = sparseRow{columns, unit.RawVector().Data}
+		row.SetVec(size-1, 1)
+		_ = factor.SolveVecTo(row, row) // an error only says that the block is badly conditioned
+		row.ScaleVec(1/math.Sqrt(row.AtVec(size-1)), row)
+		m.rows[i] = sparseRow{columns, row.RawVector().Data}
 	})
 	if slices.Contains(indefinite, true) {
 		return nil, fmt.Errorf("the block of a row of G is not positive definite")
@@ -201,7 +201,7 @@ func newFactorized(ctx context.Context, e *entries, order []int, s int, neighbor
 	return m, err
 }
 
-// inverse is M⁻¹ of factorized.
+// inverse is M⁻¹ of factorized, and of blocks, which has no landmarks.
 type inverse struct {
 	order []int // landmarks, then the other points
 	s     int   // number of landmarks

@@ -97,12 +97,12 @@ func (f *File) Add(name string) error {
 		lines[f.Lines[i].key()] = &f.Lines[i]
 	}
 	lineNumber, duplicates := 0, 0
-	for text := range bytes.Lines(text) {
-		if lineNumber++; len(bytes.TrimSpace(text)) == 0 {
+	for lineText := range bytes.Lines(text) {
+		if lineNumber++; len(bytes.TrimSpace(lineText)) == 0 {
 			continue
 		}
-		l, err := parseLine(bytes.TrimPrefix(text, []byte("\ufeff"))) // a byte order mark
-		if errors.Is(err, io.ErrUnexpectedEOF) && lineNumber > 1 && !bytes.HasSuffix(text, []byte("\n")) {
+		l, err := parseLine(bytes.TrimPrefix(lineText, []byte("\ufeff"))) // a byte order mark
+		if errors.Is(err, io.ErrUnexpectedEOF) && lineNumber > 1 && !bytes.HasSuffix(lineText, []byte("\n")) {
 			f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: the last line is cut short, and is left out", name,
 				lineNumber))
 			break

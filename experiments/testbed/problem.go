@@ -54,12 +54,12 @@ func Problems() []Problem {
 		}
 	}
 	problems = append(problems,
-		formula("curve", 0.5, 1e-3, 20, "x_j = sin(2πju+j), u uniform, y = sin(40u)"),
-		formula("clusters", 1, 1e-3, 5, "center c of 100, normal of size 3, plus normal of size 0.1; P(c) ∝ 1/c"),
-		formula("pairs", 1, 1e-5, 3, "points 2i and 2i+1 uniform in [0,10]³ at a distance of 10^−5 to 1"),
-		formula("grid", 0.03, 1e-3, 2, "⌈√n⌉² grid of [0,1]², moved by a tenth of its step"),
-		formula("plane", 0.1, 1e-2, 2, "uniform in [0,1]²"),
-		formula("noise", 2, 1e-2, 10, "normal, y normal"))
+		formulaProblem("curve", 0.5, 1e-3, 20, "x_j = sin(2πju+j), u uniform, y = sin(40u)"),
+		formulaProblem("clusters", 1, 1e-3, 5, "center c of 100, normal of size 3, plus normal of size 0.1; P(c) ∝ 1/c"),
+		formulaProblem("pairs", 1, 1e-5, 3, "points 2i and 2i+1 uniform in [0,10]³ at a distance of 10^−5 to 1"),
+		formulaProblem("grid", 0.03, 1e-3, 2, "⌈√n⌉² grid of [0,1]², moved by a tenth of its step"),
+		formulaProblem("plane", 0.1, 1e-2, 2, "uniform in [0,1]²"),
+		formulaProblem("noise", 2, 1e-2, 10, "normal, y normal"))
 	// The following problems are from Díaz, Epperly, Frangella, Tropp and Webber (arXiv:2304.12465), who solve them
 	// with 15,000 points and ranks 500 and 1,000.
 	for _, name := range strings.Fields("mnist adult ijcnn1 covtype-sample cal-housing") {
@@ -93,9 +93,9 @@ func dataSetProblem(name string, info *datasets.Info, k kernel.Kernel) Problem {
 		}}
 }
 
-// formula returns a problem that needs no data set. It has a Gaussian kernel and points in R^d that setPoint computes
-// by the formula in source. Point i and its target are computed from random numbers of rand.NewPCG(1, i).
-func formula(name string, sigma, lambda float64, d int, source string) Problem {
+// formulaProblem returns a problem that needs no data set. It has a Gaussian kernel and points in R^d that setPoint
+// computes by the formula in source. Point i and its target are computed from random numbers of rand.NewPCG(1, i).
+func formulaProblem(name string, sigma, lambda float64, d int, source string) Problem {
 	return Problem{Name: name, Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: lambda, Source: source,
 		Data: func(_ context.Context, n int, _ []string) (*datasets.Dataset, error) {
 			x, y := points.NewDense(n, d, nil), make([]float64, n)
@@ -106,7 +106,7 @@ func formula(name string, sigma, lambda float64, d int, source string) Problem {
 		}}
 }
 
-// setPoint sets x to point i of the n points of the problem that formula returns, and returns the target.
+// setPoint sets x to point i of the n points of a problem of formulaProblem, and returns the target.
 func setPoint(problem string, x []float64, i, n int, g *rand.Rand) float64 {
 	switch problem {
 	case "curve":

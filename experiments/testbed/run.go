@@ -185,7 +185,7 @@ func (s *setup) runGroup(ctx context.Context, lab *krrlab.Lab, base Line, names 
 		if err != nil {
 			return nil, err
 		}
-		all = lines(base, r, append([]string{"none"}, compared...))
+		all = linesOf(base, r, append([]string{"none"}, compared...))
 	}
 	if len(compared) == len(names) {
 		return all, nil
@@ -194,9 +194,9 @@ func (s *setup) runGroup(ctx context.Context, lab *krrlab.Lab, base Line, names 
 	return append(all, runs...), err
 }
 
-// lines returns the runs of a comparison, completed from base. names are the preconditioners of the runs in order, each
-// with its draws.
-func lines(base Line, r *krrlab.Compare, names []string) (all []Line) {
+// linesOf returns the runs of a comparison, completed from base. names are the preconditioners of the runs in order,
+// each with its draws.
+func linesOf(base Line, r *krrlab.Compare, names []string) (all []Line) {
 	for i := range r.Rows {
 		row, l := &r.Rows[i], base
 		if i > 0 && row.Draw == 0 {

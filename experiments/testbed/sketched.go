@@ -50,7 +50,7 @@ func (p sketched) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Featur
 	if err := nystromFactor(y, omega); err != nil {
 		return nil, err
 	}
-	f := &lowrank.Factor{Method: "sketched Nyström", N: problem.N, F: rounded(y), EntryError: math.Inf(1)}
+	f := &lowrank.Factor{Method: "sketched Nyström", N: problem.N, F: toFloat32(y), EntryError: math.Inf(1)}
 	return &stage.FeatureMatrix{Z: f.F, Factor: f}, nil
 }
 

@@ -50,6 +50,7 @@ func (r *fitted) noSkillWarning() string {
 // applies decides: the cause that is known most precisely comes first.
 func advice(sol *krrlab.Solution) string {
 	kind := stage.KindNamed(sol.Precond)
+	// stoppedByM reports that the preconditioner, and not rounding, keeps the residual up
 	stoppedByM := kind.AdviceIfBroken != "" && sol.Storage != gram.Float32.String() &&
 		sol.TrueResidual > 1e3*sol.Rounding // which is far from what rounding alone leaves
 	limitedByRounding := sol.Status == pcg.Inaccurate || sol.Status == pcg.Stagnated && !stoppedByM

@@ -51,13 +51,16 @@ type Env struct {
 // errUsage marks an error in the command line, which ends with exitUsage.
 type errUsage struct{ error }
 
+// Unwrap returns the error without the mark.
 func (e errUsage) Unwrap() error { return e.error }
 
 // errStatus is an error that ends a command with an exit code and without a message.
 type errStatus int
 
+// Error implements error. The text is for programmers: the command prints nothing.
 func (e errStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
+// usagef returns an error in the command line with the formatted message.
 func usagef(format string, args ...any) error { return errUsage{fmt.Errorf(format, args...)} }
 
 // app is one run of the command.
@@ -94,10 +97,10 @@ func (globalFlags) Help() map[string]string {
 // Main runs the command line args (without the program's name) and returns the exit code. If the command does not end
 // within a delay after ctx has ended, Main abandons it and returns while its goroutines may still run.
 func Main(ctx context.Context, args []string, env Env) int {
-	p := &progress{w: safe.Writer{W: env.Stderr}, columns: env.Width}
-	out := &output{w: env.Stdout, progress: p}
-	env.Stdout, env.Stderr = out, &output{w: p.w, progress: p}
-	a := &app{env: env, args: args, progress: p, deadline: newDeadline(grace)}
+	line := &progress{w: safe.Writer{W: env.Stderr}, columns: env.Width}
+	out := &output{w: env.Stdout, progress: line}
+	env.Stdout, env.Stderr = out, &output{w: line.w, progress: line}
+	a := &app{env: env, args: args, progress: line, deadline: newDeadline(grace)}
 	if env.Launch != nil {
 		a.deadline = newDeadline(rankGrace)
 	}
@@ -337,6 +340,7 @@ func (a *app) dirs() []string {
 	return a.env.DataDirs
 }
 
+// versionText returns the versions of krrlab and of Go, and the system.
 func (a *app) versionText() string {
 	return fmt.Sprintf("krrlab %s, %s %s/%s", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -21,6 +21,7 @@ type deadline struct {
 	release func() bool   // stops following the context; nil before the first call of follow
 }
 
+// newDeadline returns a deadline that follows no context yet.
 func newDeadline(delay time.Duration) *deadline {
 	return &deadline{delay: delay, expired: make(chan struct{}, 1)}
 }

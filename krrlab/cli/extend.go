@@ -13,10 +13,10 @@ import (
 var fixedByModel = []string{"kernel", "sigma", "lambda", "scale", "impute", "categorical",
 	"dates", "drop", "more-targets", "center", "class-weights", "repeats", "groups", "task", "n", "space"}
 
-// loadExtension reads the model of --extend and appends the rows of --train to those of its fit, on all ranks together.
-// It returns an error if the model was saved without its training targets, or if the columns, labels or weights of
-// --train do not match those of the model.
-func (a *app) loadExtension(ctx context.Context, f *fitFlags) (*problemData, error) {
+// loadExtended reads the model of --extend and returns the data of a fit that extends it (appendToModel), on all ranks
+// together. It returns a usage error if --stop labels is set, which counts labels at the threshold 0, and the model has
+// another threshold.
+func (a *app) loadExtended(ctx context.Context, f *fitFlags) (*problemData, error) {
 	m, err := a.loadModel(ctx, f.Extend, f.Memory)
 	if err != nil {
 		return nil, err
@@ -25,23 +25,25 @@ func (a *app) loadExtension(ctx context.Context, f *fitFlags) (*problemData, err
 		return nil, usagef("--stop labels counts labels at the threshold 0, and that of %s is %.6g", f.Extend,
 			m.Threshold)
 	}
-	return f.extension(ctx, m)
+	return f.appendToModel(ctx, m)
 }
 
-// extension returns the data of a fit that extends m: the rows of its fit followed by those of --train, and the rows of
-// --test. It adds hints with unknown words and with the error of m on the new rows, and suggests --tune if the number
-// of rows has at least doubled.
-func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData, error) {
+// appendToModel returns the data of a fit that extends the model m: the rows of its fit followed by those of --train,
+// and the rows of --test. The hints of the data report words of --train that the model does not know, and the error of
+// m on the rows of --train. They suggest --tune if the number of rows has at least doubled. appendToModel returns an
+// error if m was saved without its training targets, or if the columns, labels or weights of --train do not match those
+// of m.
+func (f *fitFlags) appendToModel(ctx context.Context, m *model.Model) (*problemData, error) {
 	oldRows, err := m.TrainingData()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Extend, err)
 	}
-	o := f.ReadOptions
-	o.Memory = f.Memory
+	options := f.ReadOptions
+	options.Memory = f.Memory
 	if !f.flags.IsSet("target") {
-		o.Target = "" // the target column of the model
+		options.Target = "" // the target column of the model
 	}
-	newRows, err := readForModel(ctx, m, f.Train, o)
+	newRows, err := readForModel(ctx, m, f.Train, options)
 	if err != nil {
 		return nil, err
 	}
@@ -52,29 +54,29 @@ func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData,
 		return nil, usagef("the rows of the fit of %s have weights: name the column of %s with the weights of the "+
 			"new rows, --weights COLUMN", f.Extend, f.Train)
 	}
-	d := &problemData{target: m.Origin.Target, drop: m.Origin.Drop, groups: m.Origin.Groups, extended: m,
+	data := &problemData{target: m.Origin.Target, drop: m.Origin.Drop, groups: m.Origin.Groups, extended: m,
 		kernel: m.Kernel, lambda: m.Lambda}
-	if d.train, err = oldRows.Append(newRows); err != nil { // Append scales the new rows
+	if data.train, err = oldRows.Append(newRows); err != nil { // Append scales the new rows
 		return nil, err
 	}
-	d.train.ReadReport = newRows.ReadReport // the report describes the file that this command has read
-	d.addHint("%s", unknownWordsWarning(newRows))
+	data.train.ReadReport = newRows.ReadReport // the report describes the file that this command has read
+	data.addHint("%s", unknownWordsWarning(newRows))
 
 	score, err := m.Evaluate(ctx, newRows, nil)
 	if err != nil {
 		return nil, err
 	}
-	d.addHint("%s before it was extended: %v of %s", f.Extend, score, f.Train)
-	if d.train.Len() >= 2*oldRows.Len() {
-		d.addHint("the rows have at least doubled, and kernel and λ are those of before: --tune on all rows may do " +
-			"better")
+	data.addHint("%s before it was extended: %v of %s", f.Extend, score, f.Train)
+	if data.train.Len() >= 2*oldRows.Len() {
+		data.addHint("the rows have at least doubled, and kernel and λ are those of before: --tune on all rows may " +
+			"do better")
 	}
 
 	if f.Test == "" {
-		return d, nil
+		return data, nil
 	}
-	if d.test, err = readForModel(ctx, m, f.Test, o); err == nil {
-		d.test, err = m.Scaled(d.test)
+	if data.test, err = readForModel(ctx, m, f.Test, options); err == nil {
+		data.test, err = m.Scaled(data.test)
 	}
-	return d, err
+	return data, err
 }

@@ -162,7 +162,7 @@ func (a *app) solve(ctx context.Context, f *fitFlags) (*fitted, error) {
 	start := time.Now()
 	data, cfg, err := a.loadAndConfigure(ctx, &f.labFlags, func(ctx context.Context) (*problemData, error) {
 		if f.Extend != "" {
-			return a.loadExtension(ctx, f)
+			return a.loadExtended(ctx, f)
 		}
 		data, err := a.loadData(ctx, &f.labFlags)
 		if err == nil && data.test == nil && f.Train != "" && data.kernel == nil {
@@ -223,7 +223,7 @@ func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(conte
 	return data, cfg, err
 }
 
-// fitted is a solved problem with its test results.
+// fitted is a solved problem with its test results, from which a command makes its report.
 type fitted struct {
 	sol  *krrlab.Solution
 	data *problemData

@@ -90,9 +90,9 @@ func probabilityText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) strin
 	return text
 }
 
-// factorSystem returns a Cholesky factorization of the model's K+λI, for leave-one-out. memory is its limit in bytes, 0
-// for the available memory. It returns an error for a model that was fitted with weights, and for one of a precomputed
-// K that is not in the file.
+// factorSystem returns a Cholesky factorization of the model's K+λI, from which package interval computes leave-one-out
+// errors. memory is its limit in bytes, 0 for the available memory. factorSystem returns an error for a model that was
+// fitted with weights, and for one of a precomputed K that is not in the file.
 func (a *app) factorSystem(ctx context.Context, m *model.Model, memory int64) (*interval.FactoredSystem, error) {
 	if m.Weighted {
 		return nil, fmt.Errorf("%s was fitted with weights, with which leave-one-out errors are not those of new "+

@@ -23,7 +23,7 @@ type labFlags struct {
 	krrlab.PrecondSpec
 	stageFiles
 	rankFlags
-	flags *schema.Schema // all options of the command; Given reports which of them were set
+	flags *schema.Schema // all options of the command; its IsSet reports which of them were set
 }
 
 // newLabFlags returns flags with those defaults of the command line that differ from the defaults of the Go API.

@@ -83,8 +83,8 @@ func (d *problemData) addHint(format string, args ...any) {
 	}
 }
 
-// loadData reads the data that the flags select, scales and stretches their features, balances the classes and centers
-// the targets, as far as the flags ask for it.
+// loadData reads the data that the flags select and scales their features. As far as the flags ask for it, it then
+// transforms the features for the distance of --sigma, balances the classes and centers the targets.
 func (a *app) loadData(ctx context.Context, f *labFlags) (*problemData, error) {
 	d, err := a.readData(ctx, f)
 	if err == nil {

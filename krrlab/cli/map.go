@@ -43,6 +43,7 @@ func (mapFlags) Help() map[string]string {
 // gridSizes are the numbers of cells along the coordinates, such as 200x150; nil if --grid is not set.
 type gridSizes []int
 
+// Set parses positive numbers, separated by x.
 func (g *gridSizes) Set(text string) error {
 	*g = nil
 	for word := range strings.SplitSeq(text, "x") {
@@ -55,6 +56,7 @@ func (g *gridSizes) Set(text string) error {
 	return nil
 }
 
+// Type returns the text that stands for the value in the help text.
 func (gridSizes) Type() string { return "NxM" }
 
 func (a *app) mapCommand() *cobra.Command {
@@ -170,9 +172,9 @@ func (g *gridMap) write(file string) error {
 	var columns []model.Column
 	stride := 1 // distance between neighboring cells along coordinate j in the order of the points
 	for j, v := range g.values {
-		s := stride // the value that the closure sees
+		strideHere := stride // the closure must not see later values of stride
 		columns = append(columns, model.Column{Name: g.names[j],
-			Cell: func(i int) string { return model.FullPrecision(v[i/s%len(v)]) }})
+			Cell: func(i int) string { return model.FullPrecision(v[i/strideHere%len(v)]) }})
 		stride *= len(v)
 	}
 	for k, layer := range layers {

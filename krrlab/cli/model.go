@@ -84,12 +84,12 @@ func (a *app) modelInfo(_ context.Context, f *modelInfoFlags) error {
 	if err != nil {
 		return err
 	}
-	i := &modelInfo{Bytes: st.Size()}
-	if i.Info, err = m.Info(); err != nil {
+	info := &modelInfo{Bytes: st.Size()}
+	if info.Info, err = m.Info(); err != nil {
 		return err
 	}
-	a.printf("%s", i.text(m))
-	err = a.writeOutput(f.JSON, func(file string) error { return stage.WriteJSON(file, i) })
+	a.printf("%s", info.text(m))
+	err = a.writeOutput(f.JSON, func(file string) error { return stage.WriteJSON(file, info) })
 	a.printWritten(labelWidth, nil)
 	return err
 }

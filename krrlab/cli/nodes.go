@@ -31,11 +31,12 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 	case c.Solver == krrlab.Direct || c.Solver == krrlab.Fourier:
 		return false, usagef("--nodes predicts solvers with iterations on K: leave --solver %v out", c.Solver)
 	}
-	h, pointsAreBytes := stage.Header{Dataset: c.Data, N: c.MaxRows}, false // N = 0 stands for all rows
-	var paper *datasets.PaperSettings                                       // nil if the number of iterations is set
+	// header describes the problem; N = 0 stands for all rows
+	header, pointsAreBytes := stage.Header{Dataset: c.Data, N: c.MaxRows}, false
+	var paper *datasets.PaperSettings // nil if the number of iterations is set
 	if c.Data == "" {
-		h.N, h.D, h.T = o.Problem[0], o.Problem[1], o.Problem[2]
-		h.Dataset = plural.Count(h.N, "point")
+		header.N, header.D, header.T = o.Problem[0], o.Problem[1], o.Problem[2]
+		header.Dataset = plural.Count(header.N, "point")
 	} else {
 		info, err := datasets.Lookup(c.Data)
 		if err != nil { // a packed folder, or an unknown name that loading the data reports
@@ -44,12 +45,12 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 		if _, missing := info.Find(a.dirs()); len(missing) == 0 && o.Iterations == 0 {
 			return false, nil
 		}
-		if h.N == 0 || h.N > info.N && !info.Endless { // there are fewer rows than --n asks for
-			h.N = info.N
+		if header.N == 0 || header.N > info.N && !info.Endless { // there are fewer rows than --n asks for
+			header.N = info.N
 		}
-		h.D, h.T = info.D, 1
+		header.D, header.T = info.D, 1
 		if info.Classes > 2 { // one right-hand side for each class, but a single one for two classes
-			h.T = info.Classes
+			header.T = info.Classes
 		}
 		pointsAreBytes = info.Scale == "pixel" // pixels are stored as bytes
 		if o.Iterations == 0 {
@@ -64,11 +65,11 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 	if c.Solver != krrlab.AutoSolver {
 		candidate.Solver = c.Solver.String()
 	}
-	iterationSource, features := "as given", krrlab.DefaultFeatures(h.N)
+	iterationSource, features := "as given", krrlab.DefaultFeatures(header.N)
 	if paper != nil {
 		candidate.Iterations, features = paper.Iterations, paper.Features
 	}
-	if err := setPrecond(&candidate, c.PrecondSpec.Name, min(features, h.N)); err != nil {
+	if err := setPrecond(&candidate, c.PrecondSpec.Name, min(features, header.N)); err != nil {
 		return false, errUsage{err}
 	}
 	if paper != nil {
@@ -77,12 +78,12 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 			iterationSource = "the paper's of this s"
 		}
 	}
-	s, err := o.Scale(ctx, h, pointsAreBytes, candidate)
+	scaling, err := o.Scale(ctx, header, pointsAreBytes, candidate)
 	if err != nil {
 		return false, errUsage{err}
 	}
-	s.IterationSource = iterationSource
-	err = a.printAndWrite(&c.stageFiles, s)
+	scaling.IterationSource = iterationSource
+	err = a.printAndWrite(&c.stageFiles, scaling)
 	a.printWritten(stageLabelWidth, nil)
 	return true, err
 }

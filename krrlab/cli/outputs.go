@@ -22,7 +22,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// namedFile is the path of a file and the flag that sets it.
+// namedFile is the path of a file and the flag, or other words for an error message, that names it.
 type namedFile struct{ flag, path string }
 
 // checkOptionFiles applies checkFiles to the files that the options name. It also returns an error if the name of a

@@ -75,6 +75,7 @@ func (predictFlags) Help() map[string]string {
 // level is a probability between 0 and 1, such as 90% or 0.9; 0 if it is not set.
 type level float64
 
+// Set parses a percentage or a number.
 func (l *level) Set(text string) error {
 	number, percent := strings.CutSuffix(strings.ReplaceAll(text, " ", ""), "%")
 	v, err := strconv.ParseFloat(number, 64)

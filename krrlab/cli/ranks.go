@@ -112,8 +112,8 @@ func (a *app) startRun(ctx context.Context, f *rankFlags, s *schema.Schema) erro
 	return a.agree(ctx, err)
 }
 
-// requireSameData returns an error if this rank's data differ from those of the first rank. nil stands for no data. All
-// ranks must call it.
+// requireSameData returns an error if this rank's data sets differ from those of the first rank. A data set may be nil,
+// if there is none. All ranks must call it.
 func (a *app) requireSameData(ctx context.Context, data ...*datasets.Dataset) error {
 	var fingerprints []byte
 	for _, d := range data {

@@ -166,7 +166,7 @@ func (a *app) printAndWrite(f *stageFiles, s krrlab.Stage) error {
 	return a.writeStage(f, s, nil)
 }
 
-// prepare returns an error if the flags are invalid for any data. It completes the options of the stage from them.
+// prepare completes the options of the stage from the flags. It returns an error if the flags are invalid for any data.
 func (c *stageCommand) prepare() error {
 	if err := c.check(); err != nil {
 		return err

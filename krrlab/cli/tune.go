@@ -37,8 +37,8 @@ func (f *fitFlags) searchesKernel(data *problemData) bool {
 const minFirstFitRows = 20
 
 // tune runs the stage tune for krrlab fit, or its quick search without --tune. It sets the kernel and λ of cfg to the
-// chosen ones and stretches the data by the chosen distance. If the quick search is not possible, it keeps the
-// defaults, prints the reason and returns nil without an error.
+// chosen ones and transforms the features of the data, so that the kernel has the chosen distance. If the quick search
+// is not possible, it keeps the defaults, prints the reason and returns nil without an error.
 func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krrlab.Config) (stage.Choice, error) {
 	values := map[string]string{"metric": f.Metric}
 	if f.Tune {
@@ -49,7 +49,7 @@ func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krr
 			values["kernels"] = defaultKernel // not every kernel has a series
 		}
 	}
-	r, err := a.search(ctx, f, data, cfg, values)
+	choice, err := a.search(ctx, f, data, cfg, values)
 	if err != nil {
 		if f.Tune || ctx.Err() != nil {
 			return nil, err
@@ -57,16 +57,16 @@ func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krr
 		a.printf("note: σ and λ are defaults, since the quick search for them failed: %v\n", err)
 		return nil, nil
 	}
-	k, lambda, distance := r.Chosen()
+	k, lambda, distance := choice.Chosen()
 	if data.train, data.test, err = datasets.ChangeDistance(distance, data.train, data.test); err != nil {
 		return nil, err
 	}
 	cfg.Lambda = lambda
-	if cfg.StopRows != nil { // these were the test rows before they were stretched
+	if cfg.StopRows != nil { // these were the test rows before their features were transformed
 		cfg.StopRows = data.test
 	}
 	cfg.Kernel, err = kernel.FromSpec(k)
-	return r, err
+	return choice, err
 }
 
 // search runs the stage tune with the given values of its options, by name, and with those that the flags fix. Without

@@ -87,21 +87,22 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	if err = a.requireSameData(ctx, o.Train, o.Test); err != nil {
 		return err
 	}
-	v, err := krrlab.Verify(ctx, m, o)
+	verification, err := krrlab.Verify(ctx, m, o)
 	if err != nil {
 		return err
 	}
-	err = a.agree(ctx, a.printAndWrite(&f.stageFiles, v))
+	err = a.agree(ctx, a.printAndWrite(&f.stageFiles, verification))
 	a.printWritten(stageLabelWidth, nil)
 	if err != nil {
 		return err
 	}
-	if v.Residual.Known() && float64(v.Residual)-float64(v.Rounding) > v.Tol {
+	residual, tol := verification.Residual, verification.Tol
+	if residual.Known() && float64(residual)-float64(verification.Rounding) > tol {
 		remedy := "--residual exact"
-		if v.ClaimedResidual != nil && *v.ClaimedResidual > v.Tol { // the fit itself reported a larger residual
+		if claimed := verification.ClaimedResidual; claimed != nil && *claimed > tol { // the fit reported a larger one
 			remedy = "a larger --max-iter or --lambda"
 		}
-		a.warnf("the residual is %.2e, the model was fitted to %g: fit it again with %s", float64(v.Residual), v.Tol,
+		a.warnf("the residual is %.2e, the model was fitted to %g: fit it again with %s", float64(residual), tol,
 			remedy)
 		return errStatus(exitNotConverged)
 	}
