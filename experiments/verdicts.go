@@ -131,8 +131,8 @@ func (r *Report) plannedEntry(row string) *Entry {
 	return e
 }
 
-// comparison returns the function that maps a row to our sample of a role and to the number in a column of the published
-// table with the report's ID.
+// comparison returns the function that maps a row to our sample of a role and to the number in a column of the
+// published table with the report's ID.
 func (r *Report) comparison(role, column string) func(row string) (ours *sample, theirs float64) {
 	return func(row string) (*sample, float64) {
 		return r.sampleOf(row, role), r.publishedRow(r.ID, row).number(column)

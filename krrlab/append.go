@@ -218,8 +218,8 @@ func extend[T any](dst, src *cached[T], form func() (T, error)) error {
 // a K formed anew would have. A larger value costs restarts of the iteration; a smaller one forms K anew more often.
 const maxErrorGrowth = 2
 
-// extendK returns old, the K of the lab, extended to the rows of out. It returns an error if the error of a storage that
-// auto chose is larger than maxErrorGrowth allows.
+// extendK returns old, the K of the lab, extended to the rows of out. It returns an error if the error of a storage
+// that auto chose is larger than maxErrorGrowth allows.
 func (l *Lab) extendK(ctx context.Context, out *Lab, old *gram.Matrix) (*gram.Matrix, error) {
 	system, request := out.system(), kernelRequest{refined: out.cfg.Exact == AutoResidual}
 	if p, ok := out.cfg.Precond.(stage.KernelPreconditioner); ok {

@@ -3,8 +3,8 @@
 // A run is one random draw of one preconditioner on one problem, with one ridge λ and one rank. It measures the
 // iterations of conjugate gradients to the relative residuals 1e-2, 1e-3, …, 1e-6, with at most MaxIter iterations
 // (smaller powers of ten count too, if the last iteration reaches them), and also κ, seconds, bytes and flops. A run is
-// stored as a Line, one line of JSON in a file. Lines are added while runs are made, the file survives if the program is
-// killed, and lines from other machines can be added. A preconditioner must not depend on the targets.
+// stored as a Line, one line of JSON in a file. Lines are added while runs are made, the file survives if the program
+// is killed, and lines from other machines can be added. A preconditioner must not depend on the targets.
 //
 // The work is a measure that does not depend on the machine. It is the number of flops of forming M and of the
 // iterations, in units of 2n², the flops of a product of K with a vector:
