@@ -44,7 +44,7 @@ func (e *Engine) build(u *unit) error {
 // buildSSA builds the SSA form of a unit and of the units and packages it depends on. It returns the packages of the
 // units. It is an error if the unit needs a feature or method table entries that are not available.
 func (e *Engine) buildSSA(u *unit) (map[*unit]*ssa.Package, error) {
-	units, pkgs := map[*unit]bool{}, map[*types.Package]bool{}
+	units, pkgs := set[*unit]{}, set[*types.Package]{}
 	e.collectDependencies(u, units, pkgs)
 	mode := ssa.InstantiateGenerics | ssa.BuildSerially // build serially, so that rescue recovers a panic of ssa
 	if !phiFeature.available() {
@@ -131,7 +131,7 @@ func (e *Engine) bindEarlierVariables(u *unit, built map[*unit]*ssa.Package, ctx
 // cellTypes returns all types of cells that a unit mentions, and the number of table entries that the methods of the
 // new ones among them need: for each method one for the value and one for the pointer receiver. used are the objects of
 // interpreted packages that are compiled with the unit.
-func (e *Engine) cellTypes(u *unit, used map[types.Object]bool) (mentioned []types.Type, methods int) {
+func (e *Engine) cellTypes(u *unit, used set[types.Object]) (mentioned []types.Type, methods int) {
 	walker := typeWalker{onNamed: func(n *types.Named) {
 		if !isOfCell(n.Obj()) && e.units[n.Obj().Pkg()] == nil || types.IsInterface(n) || isGeneric(n) {
 			return
@@ -214,7 +214,7 @@ func isGeneric(t types.Type) (hasParam bool) {
 
 // collectDependencies adds a unit and its direct and indirect dependencies to units, and the packages that they use to
 // pkgs.
-func (e *Engine) collectDependencies(u *unit, units map[*unit]bool, pkgs map[*types.Package]bool) {
+func (e *Engine) collectDependencies(u *unit, units set[*unit], pkgs set[*types.Package]) {
 	if units[u] {
 		return
 	}
@@ -228,7 +228,7 @@ func (e *Engine) collectDependencies(u *unit, units map[*unit]bool, pkgs map[*ty
 }
 
 // collectPackages adds a package to pkgs and, if it is interpreted from source, also its direct and indirect imports.
-func (e *Engine) collectPackages(p *types.Package, pkgs map[*types.Package]bool) {
+func (e *Engine) collectPackages(p *types.Package, pkgs set[*types.Package]) {
 	if pkgs[p] {
 		return
 	}

@@ -133,7 +133,7 @@ func ensureDefers(file *ast.File) {
 
 // dependencyWalker clears the dependencies of a unit and returns a walker that adds those of the types it visits.
 func (e *Engine) dependencyWalker(u *unit) *typeWalker {
-	u.dependencies, u.packages = map[*unit]bool{}, map[*types.Package]bool{}
+	u.dependencies, u.packages = set[*unit]{}, set[*types.Package]{}
 	return &typeWalker{onNamed: func(t *types.Named) {
 		p := t.Obj().Pkg() // nil for the type error
 		if v := e.units[p]; v != nil {

@@ -53,6 +53,9 @@ type Engine struct {
 	current        atomic.Pointer[execution] // the unit being executed
 }
 
+// set is a set of the values that it maps to true.
+type set[T comparable] map[T]bool
+
 // unit is one separately compiled piece of a cell: adjacent declarations, a sequence of statements, or imports. A whole
 // interpreted package is a unit, too.
 type unit struct {
@@ -65,8 +68,8 @@ type unit struct {
 	declaredNames       []declaredName           // names that the unit declares, in order
 	redeclared          map[string]*types.Var    // earlier variables that the unit declares again with the same type
 	vars                map[string]reflect.Value // pointers to the variables of the unit
-	dependencies        map[*unit]bool           // units whose objects or types the unit uses
-	packages            map[*types.Package]bool  // compiled or standard-library packages the unit uses
+	dependencies        set[*unit]               // units whose objects or types the unit uses
+	packages            set[*types.Package]      // compiled or standard-library packages the unit uses
 	redirects           map[string]*redirect     // redirects of the functions of the unit, by name
 	supersededRedirects map[string][]*redirect   // redirects of the earlier functions that it replaces, by name
 	interp              *ixgo.Interp             // nil unless the unit is being executed

@@ -149,8 +149,8 @@ func (e *Engine) initialize(u *unit) (err error) {
 // usedObjects returns the functions and types of interpreted packages that the given units (pieces of cells, or
 // interpreted packages) need. Packages are large, so only these objects are compiled. u is the unit to build: if it is an
 // interpreted package, its initialization is included.
-func (e *Engine) usedObjects(u *unit, units map[*unit]bool) map[types.Object]bool {
-	used := map[types.Object]bool{}
+func (e *Engine) usedObjects(u *unit, units set[*unit]) set[types.Object] {
+	used := set[types.Object]{}
 	var addObject func(o types.Object)
 	walker := typeWalker{onNamed: func(n *types.Named) { addObject(n.Obj()) }}
 	visit := func(v *unit, n ast.Node) {
@@ -214,7 +214,7 @@ func isInitialization(d ast.Decl) bool {
 
 // usedPart returns the part of an interpreted package that is compiled with a unit that uses it: its variables, without
 // initial values, and the used functions. It returns nil if only types and constants are needed.
-func (s *syntax) usedPart(used map[types.Object]bool) ([]*ast.File, *types.Info) {
+func (s *syntax) usedPart(used set[types.Object]) ([]*ast.File, *types.Info) {
 	files, info := s.filterDecls(func(d ast.Decl) bool {
 		fn, isFunc := d.(*ast.FuncDecl)
 		return isFunc && used[s.info.Defs[fn.Name]] || isInitialization(d) && !isFunc
@@ -226,7 +226,7 @@ func (s *syntax) usedPart(used map[types.Object]bool) ([]*ast.File, *types.Info)
 }
 
 // initializedPart is like usedPart, but includes the initial values of variables and the init functions.
-func (s *syntax) initializedPart(used map[types.Object]bool) ([]*ast.File, *types.Info) {
+func (s *syntax) initializedPart(used set[types.Object]) ([]*ast.File, *types.Info) {
 	return s.filterDecls(func(d ast.Decl) bool {
 		fn, isFunc := d.(*ast.FuncDecl)
 		return isFunc && used[s.info.Defs[fn.Name]] || isInitialization(d)

@@ -47,12 +47,15 @@ func (s *Session) Program(cells []NotebookCell, pictures string) (src []byte, no
 
 // newExporter returns an exporter without cells.
 func (s *Session) newExporter() *exporter {
-	x := &exporter{s: s, imports: map[string]string{}, hoisted: map[types.Object]bool{},
-		declared: map[types.Object]bool{}, helpers: map[string]string{}}
+	x := &exporter{s: s, imports: map[string]string{}, hoisted: objectSet{},
+		declared: objectSet{}, helpers: map[string]string{}}
 	x.interp, x.builtIns = s.newInterpreter()
 	x.objects = maps.Clone(x.builtIns)
 	return x
 }
+
+// objectSet is a set of the objects that it maps to true.
+type objectSet map[types.Object]bool
 
 // exporter writes the cells of a notebook as a program.
 type exporter struct {
@@ -62,15 +65,15 @@ type exporter struct {
 	cells    []exportedCell
 	objects  map[string]types.Object // objects that the program declares or imports so far, by name
 	// hoisted has the variables that functions use. They become variables of the package, all others variables of main.
-	hoisted  map[types.Object]bool
-	declared map[types.Object]bool // variables that the program declares so far
-	imports  map[string]string     // import specifications without the path, by path
-	decls    strings.Builder       // declarations of the package
-	main     strings.Builder       // body of main
-	helpers  map[string]string     // declarations for built-in names of cells, by name
-	unused   []string              // variables of main without a use
-	notes    []string              // see Program
-	isTest   bool                  // the program is a file of go test (see runTests)
+	hoisted  objectSet
+	declared objectSet         // variables that the program declares so far
+	imports  map[string]string // import specifications without the path, by path
+	decls    strings.Builder   // declarations of the package
+	main     strings.Builder   // body of main
+	helpers  map[string]string // declarations for built-in names of cells, by name
+	unused   []string          // variables of main without a use
+	notes    []string          // see Program
+	isTest   bool              // the program is a file of go test (see runTests)
 }
 
 // exportedCell is a cell of the notebook.

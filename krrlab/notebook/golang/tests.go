@@ -131,7 +131,7 @@ func (x *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerun []str
 			latest[o.Name()] = o
 		}
 	}
-	needed := map[types.Object]bool{}
+	needed := objectSet{}
 	for name, o := range latest {
 		_, isFunc := o.(*types.Func)
 		if isFunc && strings.HasPrefix(name, prefix) && pattern.MatchString(name) &&
@@ -160,7 +160,7 @@ func (x *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerun []str
 
 // neededParts returns the syntax of the parts of all cells that needed objects need, directly or indirectly. It adds
 // the objects that these parts use to needed.
-func (x *exporter) neededParts(needed map[types.Object]bool, latest map[string]types.Object) map[ast.Node]bool {
+func (x *exporter) neededParts(needed objectSet, latest map[string]types.Object) map[ast.Node]bool {
 	isKept := map[ast.Node]bool{}
 	for isChanged := true; isChanged; { // until the parts found so far need no others
 		isChanged = false
@@ -196,7 +196,7 @@ func useLatest(cell string, p engine.CellPart, latest map[string]types.Object) e
 
 // isNeeded reports whether a part of a cell is needed because it declares a needed object, is a method of a needed
 // type, or is a statement that mentions a needed variable. Imports are needed.
-func isNeeded(p engine.CellPart, needed map[types.Object]bool) bool {
+func isNeeded(p engine.CellPart, needed objectSet) bool {
 	objects := declaredObjects(p)
 	switch n := p.Node.(type) {
 	case ast.Stmt:
