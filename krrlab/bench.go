@@ -98,13 +98,13 @@ func (b *bench) Cached(key any, build func() (pcg.Preconditioner, error)) (pcg.P
 	defer b.makingM.Unlock()
 	m := &b.Lab.m
 	_, fromK := key.(stage.KernelPreconditioner)
-	kept, err := m.getGuarded(&b.mu, []any{key, b.cfg.Seed}, build)
+	preconditioner, err := m.getGuarded(&b.mu, []any{key, b.cfg.Seed}, build)
 	if err == nil {
 		b.mu.Lock()
 		m.dependsOnK = fromK
 		b.mu.Unlock()
 	}
-	return kept.value, err
+	return preconditioner.value, err
 }
 
 // Entry implements stage.Bench. A rank and a λ_p that the text does not set are those of the configuration.
@@ -139,8 +139,8 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Built
 	start := time.Now()
 	m, err := e.Value.Make(ctx, &bench{Lab: l})
 	result := &stage.BuiltPreconditioner{M: m, Seconds: time.Since(start).Seconds()}
-	if kept := l.cachedM(e.Value); kept.key != nil {
-		result.Seconds = kept.seconds
+	if made := l.cachedM(e.Value); made.key != nil {
+		result.Seconds = made.seconds
 	}
 	if m, ok := m.(interface{ Rank() int }); ok {
 		result.S = m.Rank()
@@ -347,13 +347,13 @@ func zKey(approx *stage.Approximation) stage.Approximation {
 }
 
 // cachedM returns the kept M with the given key, or the zero value, whose key is nil, if another M or none is kept.
-func (l *Lab) cachedM(key any) (kept cached[pcg.Preconditioner]) {
+func (l *Lab) cachedM(key any) (preconditioner cached[pcg.Preconditioner]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if reflect.DeepEqual(l.m.key, []any{key, l.cfg.Seed}) {
-		kept = l.m
+		preconditioner = l.m
 	}
-	return kept
+	return preconditioner
 }
 
 // memory returns the memory budget of a stage. The points, the targets, the vectors of a solve and the sample of rows

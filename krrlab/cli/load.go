@@ -206,10 +206,15 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 		}
 	}
 
-	if d.train, err = d.impute(f.Impute); err != nil || d.kernel != nil { // a precomputed K has no features to scale
-		return d, err
+	return d, d.imputeAndScale(f.Impute, cmp.Or(f.Scale, "auto"))
+}
+
+// imputeAndScale fills in missing values by the rule --impute, and scales the features by the rule --scale. For auto it
+// adds a hint with the scaling that it chooses. A precomputed K has no features to scale.
+func (d *problemData) imputeAndScale(imputation, scale string) (err error) {
+	if d.train, err = d.impute(imputation); err != nil || d.kernel != nil {
+		return err
 	}
-	scale := cmp.Or(f.Scale, "auto")
 	if scale == "auto" {
 		var reason string
 		if scale, reason = d.train.AutoScaling(); reason != "" {
@@ -217,7 +222,7 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 		}
 	}
 	d.train, d.test, err = datasets.Scale(scale, d.train, d.test)
-	return d, err
+	return err
 }
 
 // readTest reads the test file into d.test, with the task, the columns and the categories of the training rows train. o

@@ -61,22 +61,9 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 		return false, usagef("--nodes without data: want --iterations, which cannot be predicted without points")
 	}
 
-	candidate := cost.Candidate{Solver: cost.PCG, Storage: c.Storage, Iterations: o.Iterations}
-	if c.Solver != krrlab.AutoSolver {
-		candidate.Solver = c.Solver.String()
-	}
-	iterationSource, features := "as given", krrlab.DefaultFeatures(header.N)
-	if paper != nil {
-		candidate.Iterations, features = paper.Iterations, paper.Features
-	}
-	if err := setPrecond(&candidate, c.PrecondSpec.Name, min(features, header.N)); err != nil {
+	candidate, iterationSource, err := c.candidateFor(header.N, o.Iterations, paper)
+	if err != nil {
 		return false, errUsage{err}
-	}
-	if paper != nil {
-		iterationSource = "the paper's of another preconditioner"
-		if p, ok := candidate.Preconditioner.(krrlab.Features); ok && p.S == paper.Features && p.LambdaP == 0 {
-			iterationSource = "the paper's of this s"
-		}
 	}
 	scaling, err := o.Scale(ctx, header, pointsAreBytes, candidate)
 	if err != nil {
@@ -86,6 +73,31 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 	err = a.printAndWrite(&c.stageFiles, scaling)
 	a.printWritten(stageLabelWidth, nil)
 	return true, err
+}
+
+// candidateFor returns the method that the flags describe for n points, with the given number of iterations, or with
+// that of the paper's settings if these are not nil. iterationSource says where the number comes from.
+func (c *stageCommand) candidateFor(n, iterations int, paper *datasets.PaperSettings) (candidate cost.Candidate,
+	iterationSource string, err error) {
+	candidate = cost.Candidate{Solver: cost.PCG, Storage: c.Storage, Iterations: iterations}
+	if c.Solver != krrlab.AutoSolver {
+		candidate.Solver = c.Solver.String()
+	}
+	features := krrlab.DefaultFeatures(n)
+	if paper != nil {
+		candidate.Iterations, features = paper.Iterations, paper.Features
+	}
+	if err := setPrecond(&candidate, c.PrecondSpec.Name, min(features, n)); err != nil {
+		return candidate, "", err
+	}
+	p, isFeatures := candidate.Preconditioner.(krrlab.Features)
+	switch {
+	case paper == nil:
+		return candidate, "as given", nil
+	case isFeatures && p.S == paper.Features && p.LambdaP == 0:
+		return candidate, "the paper's of this s", nil
+	}
+	return candidate, "the paper's of another preconditioner", nil
 }
 
 // setPrecond sets the preconditioner of a candidate to the one that a text such as "nystrom lambda-p=0.1" describes;

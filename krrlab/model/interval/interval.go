@@ -49,8 +49,8 @@ func doubtReason(count, n int, description string) string {
 	return fmt.Sprintf("%d of %d rows %s", count, n, description)
 }
 
-// repeatDescription describes rows that are in the group of an earlier row. The kind says what a group consists of:
-// copies of a row, rows with the same features, or the rows of one value of a group column.
+// repeatDescription describes rows that are in the group of an earlier row. A group of the given kind consists of copies
+// of a row, of rows with the same features, or of the rows with one value in a group column.
 func repeatDescription(kind datasets.RowKind) string {
 	return map[datasets.RowKind]string{datasets.RowKindNew: "are copies of others",
 		datasets.RowKindNewFeatures: "have the features of others",

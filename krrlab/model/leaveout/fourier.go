@@ -30,7 +30,7 @@ const minComplement = 1e-9
 // is too small for float64.
 func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Dense, lambdas []float64,
 	o *Problem) ([]Score, error) {
-	n, t := y.Dims()
+	n, _ := y.Dims()
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
 	}
@@ -89,22 +89,27 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 		if err != nil {
 			return nil, err
 		}
-
-		// −2 ln p(Y) = tr(YᵀA⁻¹Y) + t·(ln det A + n·ln 2π). For each row that was merged away, det A has a factor λ in
-		// addition to det Ã; the differences of merged targets from their means contribute withinGroups/λ.
-		minus2LogLikelihood := m.withinGroups/lambda + float64(t)*
-			(f.LogDet+float64(n-len(weights))*math.Log(lambda)+float64(n)*math.Log(2*math.Pi))
-		for g := range weights {
-			for j := range t {
-				minus2LogLikelihood += m.y.At(g, j) * solution.At(g, j)
-			}
-		}
-		for _, w := range opt.Weights { // Y was multiplied by √w; this gives the density of the original Y
-			minus2LogLikelihood -= float64(t) * math.Log(w)
-		}
-		scores[q].Minus2LogLikelihood, scores[q].Error.Method = minus2LogLikelihood, "fourier"
-		scores[q].Error.Seconds = time.Since(start).Seconds()
+		scores[q].Minus2LogLikelihood = m.minus2LogLikelihood(solution, f.LogDet, lambda, n, opt.Weights)
+		scores[q].Error.Method, scores[q].Error.Seconds = "fourier", time.Since(start).Seconds()
 		opt.Progress(q+1, len(lambdas))
 	}
 	return scores, nil
+}
+
+// minus2LogLikelihood returns −2 ln p(Y) = tr(YᵀA⁻¹Y) + t·(ln det A + n·ln 2π) for the n rows before merging, from
+// solution = Ã⁻¹Ỹ and logDet = ln det Ã. For each row that was merged away, det A has a factor λ in addition to det Ã;
+// the differences of merged targets from their means contribute withinGroups/λ. weights are those of the n rows, or nil.
+func (m *merged) minus2LogLikelihood(solution *mat.Dense, logDet, lambda float64, n int, weights []float64) float64 {
+	groups, t := solution.Dims()
+	value := m.withinGroups/lambda + float64(t)*
+		(logDet+float64(n-groups)*math.Log(lambda)+float64(n)*math.Log(2*math.Pi))
+	for g := range groups {
+		for j := range t {
+			value += m.y.At(g, j) * solution.At(g, j)
+		}
+	}
+	for _, w := range weights { // Y was multiplied by √w; this gives the density of the original Y
+		value -= float64(t) * math.Log(w)
+	}
+	return value
 }
