@@ -78,7 +78,7 @@ func (explainFlags) Help() map[string]string {
 			"(default: that of the fit)",
 		"repeats": "which rows of equal features count once in the standard errors: copies (auto), all (together) or none " +
 			"(apart) (default: the rule of the fit)",
-		"plot": "draw importance and partial dependence to this file" + formats,
+		"plot": "draw importance and partial dependence to this file" + plotFormats,
 	}
 }
 

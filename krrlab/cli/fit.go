@@ -58,7 +58,7 @@ func (fitFlags) Help() map[string]string {
 		"verbose": "print the whole report (default: for --data, and if the solve misses the tolerance)",
 		"folds":   "cross-validate kernel and λ of the fit on the training rows, in this many folds",
 		"json":    "write the report as JSON to this file",
-		"plot": "draw " + qualityText + " of the test rows, or else of training rows, to this file" + formats +
+		"plot": "draw " + qualityText + " of the test rows, or else of training rows, to this file" + plotFormats +
 			", solve=FILE for the convergence of the solve",
 	}
 }

@@ -87,13 +87,13 @@ type pictureFlags struct {
 	Size  pictureSize `flag:"size" in:"plot" with:"plot|plot-solve"`
 }
 
-// formats ends the help texts of --plot: it lists the file formats and the options.
-const formats = " (.svg, .png, .pdf or .html); options after it: size=5x3 in inches, title=TEXT"
+// plotFormats ends the help texts of --plot: it lists the file formats and the options.
+const plotFormats = " (.svg, .png, .pdf or .html); options after it: size=5x3 in inches, title=TEXT"
 
 func (stageFiles) Help() map[string]string {
 	return map[string]string{
 		"csv":  "write the table, with all digits, to this file: as CSV, or as a matrix if the name ends in .npy",
-		"plot": "draw the result to this file" + formats,
+		"plot": "draw the result to this file" + plotFormats,
 	}
 }
 

@@ -68,7 +68,7 @@ func (predictFlags) Help() map[string]string {
 			"or of that of --interval, if the model knows it; .npy files, --decision, --bound and krrlab serve have " +
 			"all digits",
 		"method": "method of --interval: auto, " + strings.Join(interval.Methods, ", "),
-		"plot":   "draw " + qualityText + " to this file" + formats,
+		"plot":   "draw " + qualityText + " to this file" + plotFormats,
 	}
 }
 

@@ -37,7 +37,7 @@ func (verifyFlags) Help() map[string]string {
 		"train":  "file that the model was fitted to; the rows that were held out by --holdout are test data again",
 		"target": "target column of a csv file (default: the target column of the fit)",
 		"json":   "write the results as JSON to this file",
-		"plot":   "draw the interval of κ to this file" + formats,
+		"plot":   "draw the interval of κ to this file" + plotFormats,
 	}
 }
 
