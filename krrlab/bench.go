@@ -139,8 +139,8 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Built
 	start := time.Now()
 	m, err := e.Value.Make(ctx, &bench{Lab: l})
 	result := &stage.BuiltPreconditioner{M: m, Seconds: time.Since(start).Seconds()}
-	if made := l.cachedM(e.Value); made.key != nil {
-		result.Seconds = made.seconds
+	if shared := l.cachedM(e.Value); shared.key != nil {
+		result.Seconds = shared.seconds
 	}
 	if m, ok := m.(interface{ Rank() int }); ok {
 		result.S = m.Rank()
