@@ -116,6 +116,7 @@ var allowed = map[[2]string]string{
 	{"krrlab/accel", "krrlab/accel/gemm"}:                  "the BLAS of a machine without OpenBLAS",
 	{"krrlab/accel", "krrlab/accel/simd"}:                  "products use the instructions that simd selects",
 	{"krrlab/accel/gemm", "krrlab/accel/simd"}:             "loops and products use the same instructions",
+	{"krrlab/accel", "krrlab/internal/buffer"}:             "its products reuse their buffers",
 	{"krrlab/accel", "krrlab/internal/dl"}:                 "OpenBLAS is a shared library",
 	{"krrlab/ranks/comm", "krrlab/internal/dl"}:            "MPI is a shared library",
 	{"krrlab/kernel/points", "krrlab/internal/buffer"}:     "its loops reuse their buffers",
