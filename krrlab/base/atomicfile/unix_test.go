@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -77,6 +78,22 @@ func TestWriteToStream(t *testing.T) {
 	if b, _ := os.ReadFile(f.Name()); string(b) != "before written written after" {
 		t.Errorf("content %q, want all four texts", b)
 	}
+}
+
+// TestCheckStream checks that CheckWritable accepts a file that receives the process's output even if no temporary file
+// can be created beside it, here because its name is too long to be extended.
+func TestCheckStream(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), strings.Repeat("f", 250)))
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close()
+	if CheckWritable(f.Name()) == nil {
+		t.Error("a file beside which no temporary file can be created counts as writable")
+	}
+	StandardStreams = []*os.File{f}
+	defer func() { StandardStreams = nil }()
+	testkit.OK(t, CheckWritable(f.Name()))
 }
 
 // TestWriteToPipe checks that a named pipe is written to and not replaced.
