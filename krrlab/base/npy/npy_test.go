@@ -56,6 +56,8 @@ func TestReadErrors(t *testing.T) {
 	var good bytes.Buffer
 	testkit.OK(t, Write(&good, []float64{0, 1, 2}, 3))
 	g := good.String()
+	_, _, err := Read(strings.NewReader(g), 24) // exactly at the limit
+	testkit.OK(t, err)
 	for _, c := range map[string]struct {
 		file  string
 		limit int64

@@ -12,7 +12,7 @@ func TestShell(t *testing.T) {
 		"": "''", "a.csv": "a.csv", "it's": `'it'\''s'`, "a`id`.csv": "'a`id`.csv'", "[ab].csv": "'[ab].csv'",
 		"$HOME": "'$HOME'", "~/x": "'~/x'",
 		"a b!{c,d}#": "'a b!{c,d}#'", "Größe": "'Größe'", "a\\'\x1b[2J\nb": `$'a\\\'\033[2J\012b'`, "\xff": `$'\377'`,
-		"a\tü": `$'a\011\303\274'`,
+		"a\tü": `$'a\011\303\274'`, "~\x7f": `$'~\177'`,
 	} {
 		if got := Shell(text); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)

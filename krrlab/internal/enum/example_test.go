@@ -20,9 +20,9 @@ func Example() {
 	fmt.Println(green, int(green), err)
 	_, err = enum.Parse[color]("color", colors, "blue")
 	fmt.Println(err)
-	fmt.Println(color(-1), color(2))
+	fmt.Println(color(-1), color(0), color(2))
 	// Output:
 	// green 1 <nil>
 	// unknown color "blue": want one of red, green
-	// unknown (-1) unknown (2)
+	// unknown (-1) red unknown (2)
 }
