@@ -133,8 +133,11 @@ func (w inexactInverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return err
 }
 
-// TestTightenCertain checks that the certain bound is valid for any error of M⁻¹, and close to the error for an
-// accurate M⁻¹.
+// solveOnly is a preconditioner without products with M.
+type solveOnly struct{ pcg.Preconditioner }
+
+// TestTightenCertain checks that the certain bound is valid for any error of M⁻¹, close to the error for an accurate
+// M⁻¹, and unchanged without products with M or without a factor.
 func TestTightenCertain(t *testing.T) {
 	const n = 60
 	p := newProblem(t, n, 0.01, 0.05)
@@ -150,6 +153,9 @@ func TestTightenCertain(t *testing.T) {
 			got := b.AnswerErrors(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true,
 				PCG: res})
 			direct := got.Certain[0]
+			testkit.OK(t, got.TightenCertain(t.Context(), b, solveOnly{p.m}, p.f, 0.05, res.R, rounding))
+			testkit.OK(t, got.TightenCertain(t.Context(), b, p.m, nil, 0.05, res.R, rounding))
+			testkit.Equal(t, got.Certain[0], direct)
 			testkit.OK(t, got.TightenCertain(t.Context(), b, inexactInverse{p.m, inverseError}, p.f, 0.05, res.R,
 				rounding))
 			if v := got.Certain[0]; v < norm*(1-1e-10) || v > direct || got.Bounds[0] > v ||
