@@ -29,13 +29,13 @@ func TestAdvice(t *testing.T) {
 		{pcg.Inaccurate, gram.Float64, "--tol", "features="},
 		{pcg.MaxIterations, gram.Float32, "features=", "--storage"},
 	} {
-		if c.status == pcg.Indefinite { // no flag can improve a given K
-			given := &krrlab.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}},
+		if c.status == pcg.Indefinite { // no flag can improve a precomputed K
+			precomputed := &krrlab.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}},
 				Outcome:      solve.Outcome{Status: c.status},
 				KernelMatrix: solve.KernelMatrix{Storage: gram.Recompute.String()}}
-			if got := advice(given); !strings.Contains(got, "not positive semi-definite") ||
+			if got := advice(precomputed); !strings.Contains(got, "not positive semi-definite") ||
 				strings.Contains(got, "--storage") {
-				t.Errorf("K given: %q", got)
+				t.Errorf("a precomputed K that is indefinite: the advice is %q", got)
 			}
 		}
 		solution := &krrlab.Solution{Outcome: solve.Outcome{Status: c.status},
@@ -51,14 +51,15 @@ func TestAdvice(t *testing.T) {
 		blamesMatrix := c.status == pcg.Indefinite || c.status == pcg.Inaccurate
 		if got := advice(solution); blamesMatrix == strings.Contains(got, "compare --with") ||
 			strings.Contains(got, "features=") || strings.Contains(got, "lambda-p=") {
-			t.Errorf("%v with a process: %q, want to compare it: %v, and no option of features", c.status, got, !blamesMatrix)
+			t.Errorf("%v with a process: %q, want to compare it: %v, and no option of features", c.status, got,
+				!blamesMatrix)
 		}
 	}
 	// The residual is below the tolerance, but its rounding error may be above it, so float64 cannot decide.
-	hidden := &krrlab.Solution{Outcome: solve.Outcome{Status: pcg.Inaccurate},
+	belowRounding := &krrlab.Solution{Outcome: solve.Outcome{Status: pcg.Inaccurate},
 		Residuals: solve.Residuals{TrueResidual: 5e-13, Rounding: 3e-9}}
-	hidden.Tol = 1e-10
-	testkit.Contains(t, advice(hidden), "by 3e-09, so that float64 cannot tell")
+	belowRounding.Tol = 1e-10
+	testkit.Contains(t, advice(belowRounding), "by 3e-09, so that float64 cannot tell")
 	// The preconditioner of another program stops the iteration at a residual far above rounding if it is singular.
 	singular := &krrlab.Solution{Outcome: solve.Outcome{Status: pcg.Stagnated},
 		Residuals: solve.Residuals{TrueResidual: 1e-3, Rounding: 2e-11}}

@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/theory"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestCheck checks the output of krrlab check for single claims, and the JSON report and the figure that it writes.
@@ -28,29 +29,27 @@ $ check proposition2 lambda-p --trials 20 --json c.json
 	var r theory.Report
 	if err := json.Unmarshal(b, &r); err != nil || len(r.Claims) != 2 || r.Claims[1].Claim != "lambda-p" ||
 		r.Claims[1].Verdict != theory.Pass {
-		t.Errorf("%v: %s", err, b)
+		t.Errorf("error %v; want two claims, the second lambda-p passed: %s", err, b)
 	}
-	if !strings.Contains(string(read(t, "figures/iterations.svg")), "<svg") {
-		t.Error("no figure")
-	}
+	testkit.Contains(t, string(read(t, "figures/iterations.svg")), "<svg")
 }
 
-// TestCheckEnd checks the exit code and the last lines of finishCheck for a claim that fails, and the note that it
+// TestFinishCheck checks the exit code and the last lines of finishCheck for a claim that fails, and the note that it
 // leaves for an interrupted run.
-func TestCheckEnd(t *testing.T) {
+func TestFinishCheck(t *testing.T) {
 	var out strings.Builder
 	a := &app{env: Env{Stdout: &out}}
 	oneFailed := &theory.Report{Trials: 20, Claims: []theory.Result{{Claim: "lemma4", Verdict: theory.Pass},
 		{Claim: "theorem1", Verdict: theory.Fail}}}
 	if err := a.finishCheck(context.Background(), &checkFlags{}, oneFailed, 2, 0); err != errStatus(exitError) ||
 		!strings.Contains(out.String(), "failed: theorem1") {
-		t.Errorf("%v: %s", err, &out)
+		t.Errorf("one claim fails: error %v, printed %s", err, &out)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	out.Reset()
 	if err := a.finishCheck(ctx, &checkFlags{}, oneFailed, 24, 0); err != context.Canceled ||
 		!strings.Contains(out.String(), "2 of 24") || !strings.Contains(a.interruptedNote, "until then") {
-		t.Errorf("%v: %s%s", err, &out, a.interruptedNote)
+		t.Errorf("interrupted after 2 of 24 claims: error %v, printed %s, note %s", err, &out, a.interruptedNote)
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
-// TestCheckpoint stops a fit at its iteration limit and checks four things. A cancelled resume exits with the
-// interruption code; a fit without --resume refuses the existing checkpoint; a fit with --resume converges; and the
-// checkpoint is deleted at the end.
-func TestCheckpoint(t *testing.T) {
+// TestResume stops a fit at its iteration limit and checks four things. A canceled resume exits with the interruption
+// code; a fit without --resume refuses the existing checkpoint; a fit with --resume converges; and the checkpoint is
+// deleted at the end.
+func TestResume(t *testing.T) {
 	enterFolder(t, nil)
 	const fit = "fit --data synthetic-classes --n 300 --lambda 0.01 --tol 1e-6 --precond \"auto features=20\" " +
 		"--checkpoint \"kept every=1it\""
@@ -31,7 +31,7 @@ func TestCheckpoint(t *testing.T) {
 	cancel()
 	if code, _, stderr := commandContext(t, ctx, append(splitLine(fit), "--resume")...); code != exitInterrupted ||
 		stderr == "" {
-		t.Errorf("exit code %d, %s", code, stderr)
+		t.Errorf("canceled with --resume: exit code %d, want %d: %s", code, exitInterrupted, stderr)
 	}
 	script(t, strings.ReplaceAll(`
 1$ FIT
@@ -39,8 +39,8 @@ func TestCheckpoint(t *testing.T) {
 $ FIT --resume
 	resuming from the checkpoint
 	converged`, "FIT", fit))
-	if left, _ := os.ReadDir("kept"); len(left) > 0 {
-		t.Errorf("%v are left after the end", left)
+	if files, _ := os.ReadDir("kept"); len(files) > 0 {
+		t.Errorf("the checkpoint %v is not deleted", files)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestInterruptedSolve(t *testing.T) {
 		`the checkpoint in .* is kept; --resume continues from it\n\z`)
 	if lines := strings.SplitAfter(errs, "\n"); code != exitInterrupted || out != "" ||
 		!want.MatchString(lines[len(lines)-2]) {
-		t.Errorf("exit code %d, %s%s", code, out, errs)
+		t.Errorf("exit code %d, want %d; printed %s%s", code, exitInterrupted, out, errs)
 	}
 	for _, name := range []string{m, js} {
 		if _, err := os.Stat(name); err == nil {
@@ -96,19 +96,15 @@ func TestInterruptedSolve(t *testing.T) {
 	}
 }
 
-// TestHasCheckpoint checks that the hint to resume finds a checkpoint in a folder whose name contains characters of
+// TestResumeHint checks that the hint to resume finds a checkpoint in a folder whose name contains characters of
 // file patterns, and that there is no hint without a checkpoint.
-func TestHasCheckpoint(t *testing.T) {
+func TestResumeHint(t *testing.T) {
 	a, dir := &app{}, filepath.Join(t.TempDir(), "run[1]")
 	a.checkpointDir.Store(dir)
 	testkit.Equal(t, a.resumeHint(), "")
-	s, err := checkpoint.Open(dir, [32]byte{})
-	if err == nil {
-		err = s.Save(nil)
-	}
-	testkit.OK(t, err)
+	testkit.OK(t, testkit.Must(checkpoint.Open(dir, [32]byte{})).Save(nil))
 	if a.resumeHint() == "" {
-		t.Error("a checkpoint is not found")
+		t.Errorf("the checkpoint in %s is not found", dir)
 	}
 }
 

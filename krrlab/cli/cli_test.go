@@ -32,9 +32,15 @@ func commandContext(t *testing.T, ctx context.Context, args ...string) (code int
 	code = Main(ctx, args, Env{
 		Stdout: &out, Stderr: &errs, Version: "test",
 		DataDirs: []string{filepath.Join(t.TempDir(), "cache")},
-		UseBLAS:  func(context.Context, string) (string, error) { accel.UseLibrary(nil); return "", nil },
+		UseBLAS:  useGoBLAS,
 	})
 	return code, out.String(), errs.String()
+}
+
+// useGoBLAS is the field UseBLAS of Env for the BLAS in Go.
+func useGoBLAS(context.Context, string) (note string, err error) {
+	accel.UseLibrary(nil)
+	return "", nil
 }
 
 var (
@@ -59,19 +65,21 @@ func splitLine(line string) []string {
 // output. A wrong command line (exit status 2) must not write any standard output.
 func script(t *testing.T, text string) (out string) {
 	t.Helper()
-	var printed, line string // output of the last command, and its line in the script
+	var printed, commandLine string // output of the last command, and its line in the script
 	for _, textLine := range strings.Split(text, "\n") {
 		if m := prompt.FindStringSubmatch(textLine); m != nil {
 			code, stdout, errOut := command(t, splitLine(m[2])...)
 			if fmt.Sprint(code) != cmp.Or(m[1], "0") || code != exitOK && strings.Count(errOut, "\n") != 1 ||
 				code == exitUsage && stdout != "" {
-				t.Errorf("%s: exit %d, %s%s", textLine, code, stdout, errOut)
+				t.Errorf("%s: exit status %d, want %s and one line of error output if it is not 0: %s%s", textLine,
+					code, cmp.Or(m[1], "0"), stdout, errOut)
 			}
-			out, printed, line = stdout, stdout+errOut, textLine
+			out, printed, commandLine = stdout, stdout+errOut, textLine
 		} else if textLine != "" {
 			want, mustBeAbsent := strings.CutPrefix(strings.TrimSpace(textLine), "!")
 			if strings.Contains(printed, want) == mustBeAbsent {
-				t.Errorf("%s: %q: it prints\n%s", line, strings.TrimSpace(textLine), printed)
+				t.Errorf("%s: want %q in the output (not in it after !)\n%s", commandLine, strings.TrimSpace(textLine),
+					printed)
 			}
 		}
 	}
@@ -88,17 +96,14 @@ func runStage(t *testing.T, into any, args ...string) string {
 		t.Fatalf("%v: exit %d, %s%s", args, code, out, errs)
 	}
 	testkit.OK(t, json.Unmarshal(read(t, js), into))
-	if !strings.Contains(string(read(t, svg)), "<svg") {
-		t.Errorf("%v: no picture", args)
-	}
+	testkit.Contains(t, string(read(t, svg)), "<svg")
 	return out
 }
 
 // read returns the content of a file, or ends the test.
 func read(t *testing.T, name string) []byte {
 	t.Helper()
-	b := testkit.Must(os.ReadFile(name))
-	return b
+	return testkit.Must(os.ReadFile(name))
 }
 
 // write writes a file into dir and returns its path.
@@ -109,21 +114,22 @@ func write(t *testing.T, dir, name, content string) string {
 	return path
 }
 
-// enterFolder creates a temporary folder with the named files and makes it the working directory.
-func enterFolder(t *testing.T, named map[string]string) {
+// enterFolder creates a temporary folder with the files, whose contents are given by name, and makes it the working
+// directory.
+func enterFolder(t *testing.T, files map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	for name, content := range named {
+	for name, content := range files {
 		write(t, ".", name, content)
 	}
 }
 
-// table returns a csv file with the header a,b,c,y and the rows of bareTable.
-func table(n int, classes []string) string { return "a,b,c,y\n" + bareTable(n, classes) }
+// table returns a csv file with the header a,b,c,y and the rows of tableRows.
+func table(n int, classes []string) string { return "a,b,c,y\n" + tableRows(n, classes) }
 
-// bareTable returns n rows of a csv file without a header: three normal features a, b, c and a last column y. Without
+// tableRows returns n rows of a csv file without a header: three normal features a, b, c and a last column y. Without
 // classes, y = sin a + bc plus noise; otherwise y is the class chosen by the size of sin a + bc.
-func bareTable(n int, classes []string) string {
+func tableRows(n int, classes []string) string {
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	var b strings.Builder
 	for range n {
@@ -143,9 +149,8 @@ func bareTable(n int, classes []string) string {
 // report decodes the JSON report that a command wrote.
 func report(t *testing.T, path string) map[string]any {
 	t.Helper()
-	b := read(t, path)
 	var m map[string]any
-	testkit.OK(t, json.Unmarshal(b, &m))
+	testkit.OK(t, json.Unmarshal(read(t, path), &m))
 	return m
 }
 
@@ -159,11 +164,11 @@ func checkFields(t *testing.T, m any, keys string) {
 	}
 }
 
-// TestFitPredict fits a model and predicts with it from csv files, and checks that every solver, storage and form of
-// the preconditioner gives the same predicted labels.
-func TestFitPredict(t *testing.T) {
+// TestSameLabelsBySolvers fits models and predicts with them from csv files, and checks that every solver, storage and
+// form of the preconditioner gives the same predicted labels.
+func TestSameLabelsBySolvers(t *testing.T) {
 	labels := []string{"low", "mid", "high"}
-	enterFolder(t, map[string]string{"train.csv": bareTable(200, labels), "test.csv": bareTable(60, labels)})
+	enterFolder(t, map[string]string{"train.csv": tableRows(200, labels), "test.csv": tableRows(60, labels)})
 	var want string
 	for _, args := range []string{
 		"direct", "cg", `pcg --precond "features features=64 form=L"`,
@@ -185,7 +190,7 @@ func TestFitPredict(t *testing.T) {
 			}
 			for _, l := range labels {
 				if !strings.Contains(got, ","+l+"\n") {
-					t.Errorf("nothing is predicted %q", l)
+					t.Errorf("no row is predicted to be %q", l)
 				}
 			}
 		}
@@ -199,15 +204,14 @@ func TestFitPredict(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	var gz bytes.Buffer
 	zw := gzip.NewWriter(&gz)
-	zw.Write([]byte(bareTable(400, nil)))
+	zw.Write([]byte(tableRows(400, nil)))
 	zw.Close()
-	rows := strings.Split(bareTable(40, nil), "\n")
-	// row returns the table with s as its seventh line.
-	row := func(s string) string { return strings.Join(append(append(rows[:6:6], s), rows[7:]...), "\n") }
+	rows := strings.Split(tableRows(40, nil), "\n")
+	withLine7 := func(s string) string { return strings.Join(append(append(rows[:6:6], s), rows[7:]...), "\n") }
 	enterFolder(t, map[string]string{
-		"good.csv": bareTable(40, nil), "empty.csv": "", "one.csv": rows[0] + "\n",
-		"nan.csv": row("1,nan,2,3"), "over.csv": row("1,2,1e999,3"),
-		"text.csv": row("1,two,3,4"), "ragged.csv": row("1,2,3"), "cut.csv.gz": gz.String()[:gz.Len()/2],
+		"good.csv": tableRows(40, nil), "empty.csv": "", "one.csv": rows[0] + "\n",
+		"nan.csv": withLine7("1,nan,2,3"), "over.csv": withLine7("1,2,1e999,3"),
+		"text.csv": withLine7("1,two,3,4"), "ragged.csv": withLine7("1,2,3"), "cut.csv.gz": gz.String()[:gz.Len()/2],
 		"sum.csv.gz": gz.String()[:gz.Len()-8] + "12345678", "zero.svm": "1 1:2\n-1 0:3\n",
 		"order.svm": "1 1:2\n-1 3:1 2:3\n", "x-images-idx3-ubyte": "abcdefghijklmnop",
 		"class.csv": "1,2,a\n2,3,a\n4,5,a\n", "wide.csv": "1,2,3,4,5\n2,3,4,5,6\n",
@@ -306,14 +310,14 @@ func TestBadInput(t *testing.T) {
 2$ fit --train good.csv --blas mkl
 	mkl`))
 	if _, err := os.Stat("left.json"); err == nil {
-		t.Error("a report is left behind")
+		t.Error("a fit of bad input writes a report")
 	}
 }
 
 // TestNotConverged checks that a fit that misses its tolerance exits with status 3, writes its model, report and
 // picture, and advises what to change.
 func TestNotConverged(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": bareTable(200, nil)})
+	enterFolder(t, map[string]string{"train.csv": tableRows(200, nil)})
 	script(t, `
 3$ fit --train train.csv --solver cg --max-iter 3 --sigma 3 --lambda 1e-6 --json r.json --out m.krr --plot c.svg
 	not converged
@@ -324,18 +328,18 @@ func TestNotConverged(t *testing.T) {
 	fit it again with a larger --max-iter`)
 	if r := report(t, "r.json"); r["status"] != "max-iterations" || r["iterations"] != 3.0 ||
 		r["true_residual"].(float64) < 1e-5 {
-		t.Errorf("report %v", r)
+		t.Errorf("want the status max-iterations after 3 iterations, and a residual above 1e-5: report %v", r)
 	}
 	if len(read(t, "m.krr")) == 0 || len(read(t, "c.svg")) == 0 {
-		t.Error("nothing is written")
+		t.Error("the model or the picture is empty")
 	}
 }
 
-// TestEasyOddities checks that fits succeed on unusual but valid data: repeated rows, a constant feature, and a target
+// TestUnusualData checks that fits succeed on unusual but valid data: repeated rows, a constant feature, and a target
 // that is zero everywhere.
-func TestEasyOddities(t *testing.T) {
+func TestUnusualData(t *testing.T) {
 	dir := t.TempDir()
-	rows := strings.SplitAfter(bareTable(30, nil), "\n")
+	rows := strings.SplitAfter(tableRows(30, nil), "\n")
 	var twice, constant, zero strings.Builder
 	for _, r := range rows[:30] {
 		twice.WriteString(r + r)
@@ -354,10 +358,10 @@ func TestEasyOddities(t *testing.T) {
 }
 
 // TestInterrupted checks that fit, multilevel and sketch-size exit with the interruption code if their context is
-// cancelled, and that fit writes no model then.
+// canceled, and that fit writes no model then.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
-	train := write(t, dir, "train.csv", bareTable(50, nil))
+	train := write(t, dir, "train.csv", tableRows(50, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	m := filepath.Join(dir, "m.krr")

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestCenter checks that regression subtracts the mean of the answers by default, and that the report and the model say
@@ -46,7 +47,7 @@ func TestCenter(t *testing.T) {
 		script(t, "$ predict --model m.krr --in a.csv --bound --out p.csv\n"+fmt.Sprintf("RMSE %.4g", rmse[center]))
 	}
 	if rmse["auto"] != rmse["yes"] || !(rmse["auto"] < rmse["no"]/10) {
-		t.Errorf("RMSE %v", rmse)
+		t.Errorf("RMSE %v, want that of auto to be that of yes, and at most a tenth of that of no", rmse)
 	}
 	script(t, `
 $ fit --train c.csv
@@ -152,10 +153,11 @@ $ fit --verbose --train once.csv --weights w --solver pcg --precond "features fe
 	// Class weights count in the fits of tune, not in its errors: a fit that predicts "a" for all rows is wrong for all
 	// "b".
 	const tune = "$ tune --train rare.csv --sigma 5 --lambda 1e9 --class-weights "
-	script(t, tune+"b=1e-9 --json t.json\n\tclass weights count in the fits only\n1"+tune+"q=2\n\tno row has the label \"q\"\n2"+
-		tune+"b\n\twant none, balanced, or\n2"+tune+"b=-1\n\tpositive")
+	script(t,
+		tune+"b=1e-9 --json t.json\n\tclass weights count in the fits only\n1"+tune+"q=2\n\tno row has the label \"q\"\n2"+
+			tune+"b\n\twant none, balanced, or\n2"+tune+"b=-1\n\tpositive")
 	if e := report(t, "t.json")["best"].(map[string]any)["error"]; e != 0.125 {
-		t.Errorf("the error weighs classes: %v", e)
+		t.Errorf("the error of tune is %v, want the unweighted 0.125", e)
 	}
 }
 
@@ -194,9 +196,7 @@ $ predict --model a.krr --in a.csv --digits full`)
 1$ predict --model b.krr --in a.csv
 	in 31 rows 3 cells are missing: "b" 3
 $ predict --model b.krr --in filled.csv --digits full`)
-			if difference := maxDifference(t, got, want, 31); !(difference <= 1e-9) {
-				t.Errorf("%s, %s: predictions are off by %g", method, scale, difference)
-			}
+			testkit.Near(t, maxDifference(t, got, want, 31), 0, 1e-9, method, scale)
 		}
 	}
 	script(t, `
@@ -204,10 +204,10 @@ $ predict --model b.krr --in filled.csv --digits full`)
 	"a" has no value at all`)
 }
 
-// TestLengths checks that one length scale for each feature gives the same predictions as a fit with σ = 1 to features
-// that are divided by their length scales, after any scaling. A matrix in a file replaces the length scales in the same
-// way.
-func TestLengths(t *testing.T) {
+// TestLengthScales checks that one length scale for each feature gives the same predictions as a fit with σ = 1 to
+// features that are divided by their length scales, after any scaling. A matrix in a file replaces the length scales in
+// the same way.
+func TestLengthScales(t *testing.T) {
 	rows := func(a, b float64) string {
 		return lines(40, func(i int) string {
 			x, z := float64(i*7%40)/10, float64(i*11%40)/5
@@ -215,7 +215,7 @@ func TestLengths(t *testing.T) {
 		})
 	}
 	enterFolder(t, map[string]string{"a.csv": rows(1, 1), "d.csv": rows(2, 0.25), "sigma.txt": "2\n0.25\n"})
-	fitted := func(train, args string) (string, map[string]any) {
+	fitAndPredict := func(train, args string) (string, map[string]any) {
 		t.Helper()
 		out := script(t, fmt.Sprintf(`
 $ fit --train %s --test %[1]s --lambda 0.1 --out m.krr --json r.json %s
@@ -224,26 +224,26 @@ $ verify m.krr --train %[1]s
 $ predict --model m.krr --in %[1]s`, train, args))
 		return out, report(t, "r.json")
 	}
-	want, _ := fitted("d.csv", "--sigma 1 --scale none")
+	want, _ := fitAndPredict("d.csv", "--sigma 1 --scale none")
 	for _, sigma := range []string{"2,0.25", "sigma.txt"} {
-		got, r := fitted("a.csv", "--scale none --sigma "+sigma)
+		got, r := fitAndPredict("a.csv", "--scale none --sigma "+sigma)
 		script(t, "$ model info --model m.krr\nscaling      length scales 2, 0.25")
-		if difference := maxDifference(t, got, want, 40); !(difference <= 1e-9) || r["kernel"].(map[string]any)["sigma"] != 1.0 ||
-			r["scaling"] != "length scales 2, 0.25" {
-			t.Errorf("--sigma %s: %v, kernel %v, predictions are off by %g", sigma, r["scaling"], r["kernel"], difference)
+		if difference := maxDifference(t, got, want, 40); !(difference <= 1e-9) ||
+			r["kernel"].(map[string]any)["sigma"] != 1.0 || r["scaling"] != "length scales 2, 0.25" {
+			t.Errorf("--sigma %s: scaling %v, kernel %v; predictions differ by %g", sigma, r["scaling"], r["kernel"],
+				difference)
 		}
 	}
 	write(t, ".", "l.txt", "0.5 0 0 4")
-	matrix, r := fitted("a.csv", "--scale none --sigma l.txt")
+	matrix, r := fitAndPredict("a.csv", "--scale none --sigma l.txt")
 	script(t, "$ model info --model m.krr\nscaling      distance by a 2×2 matrix")
-	if difference := maxDifference(t, matrix, want, 40); !(difference <= 1e-9) || r["scaling"] != "distance by a 2×2 matrix" {
-		t.Errorf("--sigma l.txt: %v, predictions are off by %g", r["scaling"], difference)
+	if difference := maxDifference(t, matrix, want, 40); !(difference <= 1e-9) ||
+		r["scaling"] != "distance by a 2×2 matrix" {
+		t.Errorf("--sigma l.txt: scaling %v; predictions differ by %g", r["scaling"], difference)
 	}
-	common, _ := fitted("a.csv", "--sigma 1.5 --scale standard")
-	repeated, _ := fitted("a.csv", "--sigma 1.5,1.5 --scale standard")
-	if difference := maxDifference(t, repeated, common, 40); !(difference <= 1e-4) {
-		t.Errorf("equal length scales for each feature: predictions differ by %g from those of one length scale", difference)
-	}
+	common, _ := fitAndPredict("a.csv", "--sigma 1.5 --scale standard")
+	repeated, _ := fitAndPredict("a.csv", "--sigma 1.5,1.5 --scale standard")
+	testkit.Near(t, maxDifference(t, repeated, common, 40), 0, 1e-4, "equal length scales and a common one")
 	script(t, `
 1$ fit --train a.csv --sigma 1,2,3
 	krrlab: 3 length scales for 2 features: want one for each
@@ -306,7 +306,11 @@ func TestTargets(t *testing.T) {
 			x, z := featuresAt(i)
 			return fmt.Sprintf("%g,%g,%g,%g,%g\n", 100+math.Sin(x), x, x*z, z, -5+math.Cos(z))
 		}),
-		"alone.csv": "x,z\n" + lines(60, func(i int) string { x, z := featuresAt(i); return fmt.Sprintf("%g,%g\n", x, z) }),
+		"alone.csv": "x,z\n" + lines(60, func(i int) string {
+			x, z := featuresAt(i)
+			return fmt.Sprintf("%g,%g\n", x,
+				z)
+		}),
 	})
 	for _, solver := range []string{"direct", "pcg"} {
 		fit := "$ fit --train a.csv --test a.csv --task regression --sigma 1 --tol 1e-10 --out m.krr --json r.json " +
@@ -325,7 +329,8 @@ $ predict --model m.krr --in alone.csv`)
 		want := report(t, "r.json")["target_rmse"].([]any)
 		for j, drop := range []string{" --target a --drop b,c", " --target c --drop b,a"} {
 			single := script(t, fit+drop+"\n$ predict --model m.krr --in alone.csv")
-			if alone, jointly := report(t, "r.json")["rmse"].(float64), want[j].(float64); math.Abs(alone-jointly) > 1e-6 {
+			if alone, jointly := report(t, "r.json")["rmse"].(float64),
+				want[j].(float64); math.Abs(alone-jointly) > 1e-6 {
 				t.Errorf("%s%s: RMSE %v, in the separate fit %v", solver, drop, jointly, alone)
 			}
 			var cells strings.Builder
@@ -354,7 +359,7 @@ func maxDifference(t *testing.T, a, b string, rows int) (largest float64) {
 	t.Helper()
 	x, z := strings.Fields(a), strings.Fields(b)
 	if len(x) != rows+1 || len(z) != rows+1 {
-		t.Fatalf("%d and %d lines", len(x), len(z))
+		t.Fatalf("%d and %d lines, want a header and %d rows", len(x), len(z), rows)
 	}
 	for i := range rows {
 		var row int

@@ -14,10 +14,10 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestDeadline checks that a command that waits for more input from a pipe ends with the interruption code soon after
-// its context is cancelled, and says that it was interrupted. The grace period is shortened for the test.
-func TestDeadline(t *testing.T) {
-	defer func(was time.Duration) { grace = was }(grace)
+// TestGracePeriod checks that a command that waits for more input from a pipe ends with the interruption code soon
+// after its context is canceled, and says that it was interrupted. The grace period is shortened for the test.
+func TestGracePeriod(t *testing.T) {
+	defer func(d time.Duration) { grace = d }(grace)
 	grace = time.Millisecond
 	name := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
@@ -29,7 +29,7 @@ func TestDeadline(t *testing.T) {
 	code := make(chan int, 1)
 	go func() {
 		code <- Main(ctx, []string{"fit", "--train", name, "--format", "csv"}, Env{Stdout: &out, Stderr: &errs,
-			UseBLAS: func(context.Context, string) (string, error) { return "", nil }})
+			UseBLAS: useGoBLAS})
 	}()
 	in := testkit.Must(os.OpenFile(name, os.O_WRONLY, 0)) // waits until the command reads
 	defer in.Close()

@@ -9,13 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestExtend checks the models that fit --extend makes. An extended classifier must predict like a fit to all rows
@@ -23,12 +25,12 @@ import (
 // satisfy the equations (K + λW⁻¹)c = y − mean of all its rows, which the test forms densely. Flags that the model
 // determines, rows that do not fit the model, and a model without answers are errors.
 func TestExtend(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	header, rows := "a,b,city,w,y,class\n", []string{}
 	for i := range 160 {
-		a, b := rnd.NormFloat64(), rnd.NormFloat64()
-		rows = append(rows, fmt.Sprintf("%.5f,%.5f,%s,%d,%.6f,%s\n", a, b, []string{"p", "q"}[i%2], 1+i%3, a+math.Sin(b),
-			[]string{"low", "mid", "high"}[i%3]))
+		a, b := random.NormFloat64(), random.NormFloat64()
+		rows = append(rows, fmt.Sprintf("%.5f,%.5f,%s,%d,%.6f,%s\n", a, b, []string{"p", "q"}[i%2], 1+i%3,
+			a+math.Sin(b), []string{"low", "mid", "high"}[i%3]))
 	}
 	enterFolder(t, map[string]string{"old.csv": header + strings.Join(rows[:100], ""), "more.csv": header +
 		strings.Join(rows[100:130], ""), "all.csv": header + strings.Join(rows[:130], ""), "test.csv": header +
@@ -78,14 +80,11 @@ $ verify c2.krr --train all.csv
 	// scaled as those of the first fit.
 	m := testkit.Must(model.Load("m2.krr"))
 	training := testkit.Must(m.TrainingData())
-	n := training.Len()
-	gram := testkit.KernelMatrix(m.Kernel, training.X)
-	for i := range n {
-		var fitted float64
-		for j := range n {
-			fitted += gram.At(i, j) * m.C.At(j, 0)
-		}
-		residual := training.Target[i] - m.Mean[0] - fitted - m.Lambda*m.C.At(i, 0)/training.Weights[i]
+
+	var fitted mat.VecDense // Kc
+	fitted.MulVec(testkit.KernelMatrix(m.Kernel, training.X), m.C.ColView(0))
+	for i := range training.Len() {
+		residual := training.Target[i] - m.Mean[0] - fitted.AtVec(i) - m.Lambda*m.C.At(i, 0)/training.Weights[i]
 		testkit.Near(t, residual, 0, 1e-6, i)
 	}
 	m.Answers = nil
@@ -99,10 +98,11 @@ $ verify c2.krr --train all.csv
 // the threshold of the extended model, or that of the flag --threshold. The option --stop labels is refused with a
 // threshold other than 0. Without a threshold, it counts the labels of the test rows.
 func TestExtendThreshold(t *testing.T) {
-	rnd, rows := rand.New(rand.NewPCG(3, 4)), []string{}
+	random, rows := rand.New(rand.NewPCG(3, 4)), []string{}
 	for range 160 {
-		a := rnd.NormFloat64()
-		rows = append(rows, fmt.Sprintf("%.5f,%s\n", a, []string{"no", "yes"}[int(rnd.Float64()+0.7*float64(min(1, max(0, a))))%2]))
+		a := random.NormFloat64()
+		rows = append(rows, fmt.Sprintf("%.5f,%s\n", a, []string{"no",
+			"yes"}[int(random.Float64()+0.7*float64(min(1, max(0, a))))%2]))
 	}
 	enterFolder(t, map[string]string{"old.csv": "a,y\n" + strings.Join(rows[:80], ""), "more.csv": "a,y\n" +
 		strings.Join(rows[80:110], ""), "test.csv": "a,y\n" + strings.Join(rows[110:], "")})

@@ -12,15 +12,15 @@ import (
 	"github.com/krrlab/lab/krrlab/model/explain"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestFitPlot checks the pictures of a fit. For every solver, --plot draws predictions against answers of the test
 // points or of at most 2000 training points; for classes it draws labels or, if there are many, the error of each
 // class. A target that is zero everywhere is drawn too, and solve= in --plot draws the convergence of the solver.
 func TestFitPlot(t *testing.T) {
-	rows := strings.Split(strings.TrimSpace(bareTable(60, nil)), "\n")
+	rows := strings.Split(strings.TrimSpace(tableRows(60, nil)), "\n")
 	var zero, words, many strings.Builder
 	for i, r := range rows {
 		x := r[:strings.LastIndex(r, ",")]
@@ -31,7 +31,7 @@ func TestFitPlot(t *testing.T) {
 		fmt.Fprintf(&many, "%d,%d,w%d\n", i, i*i%7, i/2)
 	}
 	enterFolder(t, map[string]string{"a.csv": strings.Join(rows, "\n"), "zero.csv": zero.String(),
-		"words.csv": words.String(), "many.csv": many.String(), "long.csv": bareTable(2002, nil)})
+		"words.csv": words.String(), "many.csv": many.String(), "long.csv": tableRows(2002, nil)})
 	const drawn = "p.svg (predictions against answers)\n"
 	// The keys are flags of fit; the values are texts in the output and in the picture.
 	for args, want := range map[string][2]string{
@@ -77,16 +77,13 @@ func TestPredictPlot(t *testing.T) {
 	enterFolder(t, map[string]string{"a.csv": rows, "x.csv": strings.ReplaceAll(rows, ",y\n", ",z\n"),
 		"r.csv": head + "\n" + strings.Join(reversed, "\n"), "m.csv": mixed})
 	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
-	if out := script(t, "$ predict m.krr --in a.csv --out p.csv --plot p.html"); !strings.Contains(out, "wrote        p.html\n") ||
-		!strings.Contains(string(read(t, "p.html")), "on 60 training points") {
-		t.Error(out)
-	}
+	testkit.Contains(t, script(t, "$ predict m.krr --in a.csv --out p.csv --plot p.html"), "wrote        p.html\n")
+	testkit.Contains(t, string(read(t, "p.html")), "on 60 training points")
 	script(t, "1$ predict m.krr --in x.csv --out q.csv --plot q.svg\n no answers")
 	script(t, "$ predict m.krr --in r.csv --out p.csv\n\ttraining ")
-	if out := script(t, "$ predict m.krr --in m.csv --out p.csv --plot m.html"); !strings.Contains(out, "40 of 60 rows are of the fit") ||
-		!strings.Contains(string(read(t, "m.html")), "on 60 rows, of which 40 are of the fit, with smaller errors") {
-		t.Error(out)
-	}
+	testkit.Contains(t, script(t, "$ predict m.krr --in m.csv --out p.csv --plot m.html"),
+		"40 of 60 rows are of the fit")
+	testkit.Contains(t, string(read(t, "m.html")), "on 60 rows, of which 40 are of the fit, with smaller errors")
 	script(t, "$ explain m.krr --in m.csv --permutations 2\n 60 rows, of which 40 are of the fit")
 }
 
@@ -96,17 +93,14 @@ func TestExplain(t *testing.T) {
 	enterFolder(t, map[string]string{"a.csv": table(60, nil), "x.csv": "a,b,c\n1,2,3\n4,5,6\n"})
 	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
 	out := script(t, "$ explain m.krr --in a.csv --permutations 2 --top 2 --json e.json --plot e.svg")
-	if !strings.Contains(out, "60 training points: ") || !strings.Contains(out, "mean of 2 permutations") {
-		t.Error(out)
-	}
+	testkit.Contains(t, out, "60 training points: ", "mean of 2 permutations")
 	var explanation explain.Explanation
 	testkit.OK(t, json.Unmarshal(read(t, "e.json"), &explanation))
-	if len(explanation.Columns) != 3 || len(explanation.Dependence) != 2 || explanation.Rows != 60 || explanation.Columns[0].Mean < explanation.Columns[2].Mean {
-		t.Errorf("%+v", explanation)
+	if len(explanation.Columns) != 3 || len(explanation.Dependence) != 2 || explanation.Rows != 60 ||
+		explanation.Columns[0].Mean < explanation.Columns[2].Mean {
+		t.Errorf("want 3 columns in descending order, 2 dependences and 60 rows: %+v", explanation)
 	}
-	if svg := string(read(t, "e.svg")); !strings.Contains(svg, ">"+explanation.Columns[0].Column+"<") || !strings.Contains(svg, "Importance") {
-		t.Error("the columns are not drawn")
-	}
+	testkit.Contains(t, string(read(t, "e.svg")), ">"+explanation.Columns[0].Column+"<", "Importance")
 	script(t, `1$ explain m.krr --in x.csv
 		no answers
 		2$ explain m.krr
@@ -119,7 +113,7 @@ func TestExplain(t *testing.T) {
 // by the rule of the fit, unless --groups or --repeats says otherwise. In each group of the table two rows of three
 // have equal features.
 func TestExplainGroups(t *testing.T) {
-	rows := strings.Split(strings.TrimSpace(bareTable(40, nil)), "\n")
+	rows := strings.Split(strings.TrimSpace(tableRows(40, nil)), "\n")
 	grouped, plain := "a,b,c,y,patient,doctor\n", "a,b,c,y\n"
 	for i := 0; i+1 < len(rows); i += 2 {
 		for j, row := range []string{rows[i], rows[i], rows[i+1]} {
@@ -128,9 +122,10 @@ func TestExplainGroups(t *testing.T) {
 		}
 	}
 	enterFolder(t, map[string]string{"grouped.csv": grouped, "plain.csv": plain})
-	script(t, "$ fit --train grouped.csv --target y --drop doctor --groups patient --sigma 2 --lambda 0.1 --out groups.krr\n"+
-		"$ fit --train plain.csv --target y --repeats apart --sigma 2 --lambda 0.1 --out apart.krr\n"+
-		"$ data pack --train plain.csv --target y --out packed --scale none")
+	script(t,
+		"$ fit --train grouped.csv --target y --drop doctor --groups patient --sigma 2 --lambda 0.1 --out groups.krr\n"+
+			"$ fit --train plain.csv --target y --repeats apart --sigma 2 --lambda 0.1 --out apart.krr\n"+
+			"$ data pack --train plain.csv --target y --out packed --scale none")
 	for args, copies := range map[string]float64{
 		"groups.krr --in grouped.csv": 40, "groups.krr --in grouped.csv --repeats apart": 0,
 		"groups.krr --in grouped.csv --groups doctor": 57, "groups.krr --in plain.csv": 20,
@@ -149,11 +144,11 @@ $ explain groups.krr --data packed:train --permutations 2
 		--groups goes with --in`)
 }
 
-// TestPlotLook checks that title= and size= in --plot set the title and size of a picture, and that an empty title
-// draws none.
-func TestPlotLook(t *testing.T) {
+// TestTitleAndSizeOfPlot checks that title= and size= in --plot set the title and size of a picture, and that an empty
+// title draws none.
+func TestTitleAndSizeOfPlot(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "p.svg")
-	for _, c := range []struct{ args, has, not string }{
+	for _, c := range []struct{ args, want, absent string }{
 		{"fit", "<title>synthetic-regression: RMSE ", `width="360pt"`},
 		{"fit size=5x3", `width="360pt" height="216pt"`, "nothing"},
 		{"fit title=", "<svg", "<title>"},
@@ -163,8 +158,8 @@ func TestPlotLook(t *testing.T) {
 		name, options, _ := strings.Cut(c.args, " ")
 		plot := strings.TrimSpace(svg + " " + options)
 		script(t, fmt.Sprintf(`$ %s --data synthetic-regression --n 60 --plot "%s"`, name, plot))
-		if got := string(read(t, svg)); !strings.Contains(got, c.has) || strings.Contains(got, c.not) {
-			t.Errorf("%s: %q is not there, or %q is", c.args, c.has, c.not)
+		if got := string(read(t, svg)); !strings.Contains(got, c.want) || strings.Contains(got, c.absent) {
+			t.Errorf("%s: the picture lacks %q, or has %q", c.args, c.want, c.absent)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestFlagsBeforeData checks that a wrong command line is reported before any file is opened: the data files and models
@@ -193,28 +193,23 @@ var registerPlain = sync.OnceValue(func() error {
 	return stage.RegisterPreconditioner(stage.Kind{Name: "mylab.plain", Zero: plain{}})
 })
 
-// TestHelp checks that the help lists the exit codes, and that the help of a flag without a default shows no empty
-// default.
+// TestHelp checks that the help lists the exit codes and a preconditioner that the program has registered, and that the
+// help of a flag without a default shows no empty default.
 func TestHelp(t *testing.T) {
-	if _, out, _ := command(t, "help"); !strings.Contains(
-		out, "Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached") {
-		t.Error(out)
-	}
+	testkit.Contains(t, script(t, "$ help"), "Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached")
 	testkit.OK(t, registerPlain())
-	if _, out, _ := command(t, "fit", "--help"); !strings.Contains(strings.Join(strings.Fields(out), " "), "mylab.plain") {
-		t.Error("the help does not list a preconditioner that the program has registered")
-	}
+	testkit.Contains(t, strings.Join(strings.Fields(script(t, "$ fit --help")), " "), "mylab.plain")
 	for _, name := range []string{"statdim", "lambda-p", "sketch-size"} {
 		if _, out, _ := command(t, name, "--help"); strings.Contains(out, "(default [])") ||
 			strings.Contains(out, "(default )") || !strings.Contains(out, "--train") {
-			t.Errorf("%s:\n%s", name, out)
+			t.Errorf("the help of %s shows an empty default, or no --train:\n%s", name, out)
 		}
 	}
 	testkit.Contains(t, stage.KindNamed("mylab.plain").AdviceIfBroken, "krrlab compare --with 'mylab.plain…'")
 }
 
-// TestOutputsFirst checks that a notebook is not run if its output file cannot be written.
-func TestOutputsFirst(t *testing.T) {
+// TestOutputBeforeNotebook checks that a notebook is not run if its output file cannot be written.
+func TestOutputBeforeNotebook(t *testing.T) {
 	enterFolder(t, map[string]string{"n.ipynb": `{"cells": [{"cell_type": "code", "metadata": {}, "source": ` +
 		`"import \"os\"\nos.WriteFile(\"ran\", nil, 0o644)"}], ` +
 		`"metadata": {}, "nbformat": 4, "nbformat_minor": 5}`})
@@ -226,9 +221,9 @@ func TestOutputsFirst(t *testing.T) {
 	}
 }
 
-// TestNothingDropped checks that a flag without effect is either refused or reported by a note, and that flags with an
-// effect get no such note.
-func TestNothingDropped(t *testing.T) {
+// TestFlagsWithoutEffect checks that a flag without effect is either refused or reported by a note, and that flags with
+// an effect get no such note.
+func TestFlagsWithoutEffect(t *testing.T) {
 	script(t, strings.NewReplacer("DATA", "--data synthetic-classes --n 80").Replace(`
 1$ lambda-p DATA --columns 99
 	krrlab: iterations counted with 99 right-hand sides: there are 5; take at most as many (Columns, --columns)
@@ -256,10 +251,10 @@ $ fit DATA --lambda 1 --precond nystrom
 	the preconditioner none has no such option: it has none`))
 }
 
-// TestOutputsApart checks that an output that would overwrite an input or another output is refused, also through a
-// symbolic link or another spelling of the path. The null device may be named twice.
-func TestOutputsApart(t *testing.T) {
-	text := bareTable(40, nil)
+// TestOutputOverwritesInput checks that an output that would overwrite an input or another output is refused, also
+// through a symbolic link or another spelling of the path. The null device may be named twice.
+func TestOutputOverwritesInput(t *testing.T) {
+	text := tableRows(40, nil)
 	enterFolder(t, map[string]string{"a.csv": text})
 	if err := os.Symlink("a.csv", "link"); err != nil {
 		t.Skip(err)
@@ -291,25 +286,23 @@ func (fullDisk) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: errors.New("no space left")}
 }
 
-// TestOutputLost checks that a command exits with an error if its results cannot be printed.
-func TestOutputLost(t *testing.T) {
+// TestFullDisk checks that a command exits with an error if its results cannot be printed.
+func TestFullDisk(t *testing.T) {
 	for _, args := range []string{"version", "licenses", "help", "data list"} {
 		var errs strings.Builder
 		code := Main(t.Context(), strings.Fields(args),
-			Env{Stdout: fullDisk{}, Stderr: &errs, UseBLAS: func(context.Context, string) (string, error) {
-				return "", nil
-			}})
+			Env{Stdout: fullDisk{}, Stderr: &errs, UseBLAS: useGoBLAS})
 		if code != exitError || errs.String() != "krrlab: cannot write the output: no space left\n" {
 			t.Errorf("%s: exit %d, %s", args, code, errs.String())
 		}
 	}
 	testkit.Equal(t, Main(t.Context(), []string{"version"}, Env{Stdout: io.Discard, Stderr: io.Discard,
-		UseBLAS: func(context.Context, string) (string, error) { return "", nil }}), exitOK)
+		UseBLAS: useGoBLAS}), exitOK)
 }
 
-// TestIterationsAsked checks that flags that apply only to an iterative solver make the automatic choice of the solver
-// an iterative one.
-func TestIterationsAsked(t *testing.T) {
+// TestFlagsOfIterations checks that flags that apply only to an iterative solver make the automatic choice of the
+// solver an iterative one.
+func TestFlagsOfIterations(t *testing.T) {
 	enterFolder(t, nil)
 	for args, want := range map[string]string{"": "direct", `--precond "features form=L"`: "pcg",
 		"--checkpoint kept": "pcg"} {
@@ -321,7 +314,7 @@ func TestIterationsAsked(t *testing.T) {
 // TestQuiet checks that --quiet suppresses everything but the one line that says why a fit or a verification failed;
 // notes about resumed checkpoints do not appear either.
 func TestQuiet(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": bareTable(100, nil)})
+	enterFolder(t, map[string]string{"train.csv": tableRows(100, nil)})
 	if code, out, errs := command(t, "fit", "--train", "train.csv", "--quiet"); code != 0 || out != "" || errs != "" {
 		t.Errorf("exit %d, printed %q %q", code, out, errs)
 	}
@@ -374,13 +367,14 @@ func TestNotebookInterrupted(t *testing.T) {
 	}
 }
 
-// TestFlagsWithin checks options that are written inside the value of another flag, such as --format "csv separator=;".
-// Their errors must name the flag and the option. Each also has a hidden flag with the same effect. In the table of
-// errors, "|" ends an argument.
-func TestFlagsWithin(t *testing.T) {
-	enterFolder(t, map[string]string{"a.csv": strings.ReplaceAll(bareTable(40, nil), ",", ";")})
-	script(t, `$ fit --train a.csv --lambda 1 --json out.json --plot "a.svg size=3x2 title=A b" --format "csv separator=; `+
-		`header=no" --kernel "polynomial gamma=0.1 degree=2" --storage "float64 tiles=dense"`)
+// TestOptionsInFlags checks options that are written inside the value of another flag, such as --format "csv
+// separator=;". Their errors must name the flag and the option. Each also has a hidden flag with the same effect. In
+// the table of errors, "|" ends an argument.
+func TestOptionsInFlags(t *testing.T) {
+	enterFolder(t, map[string]string{"a.csv": strings.ReplaceAll(tableRows(40, nil), ",", ";")})
+	script(t,
+		`$ fit --train a.csv --lambda 1 --json out.json --plot "a.svg size=3x2 title=A b" --format "csv separator=; `+
+			`header=no" --kernel "polynomial gamma=0.1 degree=2" --storage "float64 tiles=dense"`)
 	fitReport := report(t, "out.json")
 	testkit.Contains(t, fmt.Sprint(fitReport["read"]), "separator:semicolon (--format separator)",
 		"header:no (--format header)")
@@ -391,10 +385,8 @@ func TestFlagsWithin(t *testing.T) {
 	for _, key := range []string{"kernel", "read", "storage", "true_residual"} {
 		testkit.Equal(t, fmt.Sprint(sameOptions[key]), fmt.Sprint(fitReport[key]), key)
 	}
-	if picture := string(read(t, "a.svg")); !strings.Contains(picture, "A b") || !strings.Contains(picture, "216") {
-		t.Error("the picture has no title, or another size")
-	}
-	enterFolder(t, map[string]string{" b.csv": strings.ReplaceAll(bareTable(40, nil), ",", " ")})
+	testkit.Contains(t, string(read(t, "a.svg")), "A b", `width="216pt"`)
+	enterFolder(t, map[string]string{" b.csv": strings.ReplaceAll(tableRows(40, nil), ",", " ")})
 	script(t, `$ fit --train " b.csv" --format separator=blank --json b.json`)
 	testkit.Contains(t, fmt.Sprint(report(t, "b.json")["read"]), "separator:blank (--format separator)")
 	for args, want := range map[string]string{
@@ -412,7 +404,7 @@ func TestFlagsWithin(t *testing.T) {
 	} {
 		code, _, errs := command(t, append([]string{"fit", "--train", "a.csv"}, strings.Split(args, "|")...)...)
 		if code != exitUsage || !strings.Contains(errs, want) {
-			t.Errorf("%s: exit %d, %s", args, code, errs)
+			t.Errorf("%s: exit %d, want %d and %q: %s", args, code, exitUsage, want, errs)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/csv"
 	"math"
 	"strconv"
 	"strings"
@@ -9,23 +11,21 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // readColumns returns the cells of each column of a csv file by the name of the column.
 func readColumns(t *testing.T, name string) map[string][]string {
 	t.Helper()
-	b := read(t, name)
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	out := map[string][]string{}
-	for _, line := range lines[1:] {
-		for j, cell := range strings.Split(line, ",") {
-			key := strings.Split(lines[0], ",")[j]
-			out[key] = append(out[key], cell)
+	rows := testkit.Must(csv.NewReader(bytes.NewReader(read(t, name))).ReadAll())
+	columns := map[string][]string{}
+	for _, row := range rows[1:] {
+		for j, cell := range row {
+			columns[rows[0][j]] = append(columns[rows[0][j]], cell)
 		}
 	}
-	return out
+	return columns
 }
 
 // TestIntervals checks prediction intervals of every method. Each interval must contain its prediction, the output must
@@ -37,10 +37,7 @@ func TestIntervals(t *testing.T) {
 	enterFolder(t, map[string]string{"train.csv": strings.Join(lines[:301], "\n"),
 		"new.csv": strings.Join(append(lines[:1:1], lines[301:]...), "\n")})
 	const predict = "$ predict --model m.krr --in new.csv --out pred.csv --interval "
-	number := func(text string) float64 {
-		v := testkit.Must(strconv.ParseFloat(text, 64))
-		return v
-	}
+	number := func(text string) float64 { return testkit.Must(strconv.ParseFloat(text, 64)) }
 	// measured returns the number of answers inside their intervals, and the sum of the widths of the intervals.
 	measured := func() (inside, width float64) {
 		got := readColumns(t, "pred.csv")
@@ -65,7 +62,8 @@ func TestIntervals(t *testing.T) {
 		{"calibrate loo", "--method jackknife+", "by jackknife+, covers with probability 0.8 at least"},
 		{"calibrate none", "", "by jackknife+"},
 		{"calibrate none", "--method jackknife", "by jackknife, "},
-		{"calibrate none", "--method posterior", "by posterior, covers with probability 0.9 if the answers are a Gaussian process"},
+		{"calibrate none", "--method posterior",
+			"by posterior, covers with probability 0.9 if the answers are a Gaussian process"},
 	} {
 		script(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.01 --out m.krr --"+c.fit+"\n"+predict+
 			"90% "+c.flags+"\n"+c.want+"\nof the 400 answers are inside")
@@ -75,7 +73,8 @@ func TestIntervals(t *testing.T) {
 		// √(0.9·0.1·(1/400+1/120)); the tolerance is three of them.
 		testkit.Near(t, inside/400, 0.9, 0.09, c)
 	}
-	saved, recomputed := widths[predictCase{"calibrate loo", ""}], widths[predictCase{"calibrate none", "--method jackknife"}]
+	saved, recomputed := widths[predictCase{"calibrate loo", ""}],
+		widths[predictCase{"calibrate none", "--method jackknife"}]
 	if !(math.Abs(saved/recomputed-1) < 1e-9) {
 		t.Errorf("widths with saved scores %g, with recomputed scores %g", saved, recomputed)
 	}
@@ -101,9 +100,9 @@ func TestIntervals(t *testing.T) {
 	does not go with weights`)
 }
 
-// TestSets checks that a classifier predicts a set of labels for each row that contains the predicted label, and that
-// some sets have several labels at the level 97 %. The method jackknife+ is refused for classes.
-func TestSets(t *testing.T) {
+// TestLabelSets checks that a classifier predicts a set of labels for each row that contains the predicted label, and
+// that some sets have several labels at the level 97 %. The method jackknife+ is refused for classes.
+func TestLabelSets(t *testing.T) {
 	enterFolder(t, map[string]string{"train.csv": table(300, []string{"low", "mid", "high"})})
 	script(t, "$ fit --train train.csv --sigma 1.5 --holdout 0.4 --out m.krr")
 	for _, method := range []string{"split", "jackknife"} {
@@ -143,6 +142,6 @@ func TestUnsolvedIntervals(t *testing.T) {
 			"--calibrate loo --out few.krr")...)
 	if code != exitNotConverged || !strings.Contains(errs, "too far from the solution") ||
 		!strings.Contains(errs, "not converged") {
-		t.Errorf("fit that does not converge: exit %d: %s", code, errs)
+		t.Errorf("a fit that does not converge: exit %d, want %d and both reasons: %s", code, exitNotConverged, errs)
 	}
 }

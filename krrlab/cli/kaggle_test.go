@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestSuggestedCommand checks the way from a raw table to a model. The table has an index, dates, three columns of
@@ -47,7 +47,8 @@ func TestSuggestedCommand(t *testing.T) {
 		"it's train.csv": table("Id", "sold on", "street, no", "color", "size", "rooms", "name", "price"),
 		"new.csv":        table("rooms", "Id", "color", "sold on", "street, no", "size"),
 	})
-	firstCommand := []string{"fit", "--train", "it's train.csv", "--target", "price", "--holdout", "0.2", "--out", "m.krr"}
+	firstCommand := []string{"fit", "--train", "it's train.csv", "--target", "price", "--holdout", "0.2", "--out",
+		"m.krr"}
 	code, _, errs := command(t, firstCommand...)
 	want := `krrlab: it's train.csv: columns that are no numbers: "sold on" has dates or times (--drop 'sold on' leaves them out), ` +
 		`"street, no" has words (3, such as "Main"), ` +
@@ -61,7 +62,9 @@ func TestSuggestedCommand(t *testing.T) {
 	}
 	code, out, errs := command(t, append(firstCommand, "--drop", "Id,name", "--categorical", `"street, no",color`,
 		"--dates", "sold on", "--impute", "median")...)
-	if code != exitOK || !strings.Contains(out, `target "price"; left out "Id", "name"; missing cells: 8; "sold on": dates from 2024-03-01 to 2024-03-28`) {
+	if code != exitOK ||
+		!strings.Contains(out,
+			`target "price"; left out "Id", "name"; missing cells: 8; "sold on": dates from 2024-03-01 to 2024-03-28`) {
 		t.Fatalf("exit %d, %s%s", code, out, errs)
 	}
 	if out = script(t, "$ predict --model m.krr --in new.csv\nleft out \"Id\"; missing cells: 8"); strings.Count(

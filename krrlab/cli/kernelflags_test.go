@@ -9,22 +9,24 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// rational is the rational quadratic kernel k = (1+r²/(2ασ²))^−α, registered by this test. It has the parameter α in
-// addition to its length scale σ.
-type rational struct{ Sigma, Alpha float64 }
+// rationalQuadratic is the rational quadratic kernel k = (1+r²/(2ασ²))^−α, registered by this test. It has the
+// parameter α in addition to its length scale σ.
+type rationalQuadratic struct{ Sigma, Alpha float64 }
 
-func (k rational) String() string { return fmt.Sprintf("rational(%g, %g)", k.Sigma, k.Alpha) }
-func (k rational) Eval(x, z []float64) float64 {
+func (k rationalQuadratic) String() string { return fmt.Sprintf("rational(%g, %g)", k.Sigma, k.Alpha) }
+func (k rationalQuadratic) Eval(x, z []float64) float64 {
 	var sq float64
 	for i := range x {
 		sq += (x[i] - z[i]) * (x[i] - z[i])
 	}
 	return math.Pow(1+sq/(2*k.Alpha*k.Sigma*k.Sigma), -k.Alpha)
 }
-func (k rational) Scale() float64                        { return k.Sigma }
-func (k rational) WithScale(sigma float64) kernel.Kernel { return rational{sigma, k.Alpha} }
+func (k rationalQuadratic) Scale() float64 { return k.Sigma }
+func (k rationalQuadratic) WithScale(sigma float64) kernel.Kernel {
+	return rationalQuadratic{sigma, k.Alpha}
+}
 
-var errRational = kernel.Register("test.rational", rational{1, 1})
+var errRational = kernel.Register("test.rational", rationalQuadratic{1, 1})
 
 // TestKernelFlag checks which kernel --kernel, with and without parameters in its text, and --sigma make together.
 // A missing length scale is 3 here. Two length scales, a length scale of a kernel without one, and an unknown kernel
@@ -37,7 +39,8 @@ func TestKernelFlag(t *testing.T) {
 		want  string
 	}{
 		{"rbf", nil, "gaussian(sigma=3)"}, {"laplacian", bandwidth{3}, "laplacian(sigma=3)"},
-		{"gaussian sigma=2", nil, "gaussian(sigma=2)"}, {"polynomial degree=2", nil, "polynomial(gamma=0.01, coef0=1, degree=2)"},
+		{"gaussian sigma=2", nil, "gaussian(sigma=2)"}, {"polynomial degree=2", nil,
+			"polynomial(gamma=0.01, coef0=1, degree=2)"},
 		{"polynomial", nil, "polynomial(gamma=0.01, coef0=1, degree=3)"},
 		{"test.rational", nil, "rational(3, 1)"}, {"test.rational alpha=2", bandwidth{3}, "rational(3, 2)"},
 	} {

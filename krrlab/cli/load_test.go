@@ -10,13 +10,13 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
-// TestDim checks that a LIBSVM test file with more features than the training file is refused with both numbers of
-// features, and that fit reads both files if dim= in --format gives the larger number.
-func TestDim(t *testing.T) {
+// TestDimOfSparseFiles checks that a LIBSVM test file with more features than the training file is refused with both
+// numbers of features, and that fit reads both files if dim= in --format gives the larger number.
+func TestDimOfSparseFiles(t *testing.T) {
 	rows := func(last string) string {
 		return lines(40, func(i int) string {
 			return fmt.Sprintf("%d 1:%d 3:%g%s\n", 2*(i%2)-1, i%7, float64(i)/7, last)
@@ -48,9 +48,9 @@ func tableWithIDs(n int) string {
 	})
 }
 
-// TestHints checks the notes that a fit prints before its work: identifiers among the features, the chosen scaling,
-// missing test data, and fewer rows than --n. A note must not appear if a flag answers its question.
-func TestHints(t *testing.T) {
+// TestNotesBeforeFit checks the notes that a fit prints before its work: identifiers among the features, the chosen
+// scaling, missing test data, and fewer rows than --n. A note must not appear if a flag answers its question.
+func TestNotesBeforeFit(t *testing.T) {
 	enterFolder(t, map[string]string{"a.csv": tableWithIDs(50)})
 	const scale = `note: --scale auto: standard, since the spreads of the features differ by a factor ` +
 		`of 5000 (standard deviation 1.44e+03 of "b", 0.289 of "a")` + "\n"
@@ -102,7 +102,7 @@ $ verify m.krr --train a.csv
 	krrlab: a.csv, line 1: target: column 3 is in --drop too: each has one use, and --target names the target
 $ predict --model m.krr --in bare.csv`)
 	if got := script(t, "$ predict --model m.krr --in a.csv"); got != want || strings.Count(got, "\n") != 51 {
-		t.Errorf("%swant\n%s", got, want)
+		t.Errorf("predictions of the file with the dropped column:\n%swant\n%s", got, want)
 	}
 }
 
@@ -118,8 +118,8 @@ $ verify m.krr --train a.csv --json v.json
 		fitReport, verifyReport := report(t, "r.json"), report(t, "v.json")
 		if fitReport["n"] != 35.0 || fitReport["test_n"] != 15.0 || verifyReport["test_n"] != 15.0 ||
 			math.Abs(verifyReport["test_error"].(float64)-fitReport["rmse"].(float64)) > 1e-5*fitReport["rmse"].(float64) {
-			t.Errorf("verify: %v points, RMSE %v, want %v of %v and %v", verifyReport["test_n"], verifyReport["test_error"], fitReport["rmse"],
-				fitReport["test_n"], fitReport["n"])
+			t.Errorf("verify: %v points, RMSE %v, want %v of %v and %v", verifyReport["test_n"],
+				verifyReport["test_error"], fitReport["rmse"], fitReport["test_n"], fitReport["n"])
 		}
 	}
 	script(t, `
@@ -164,13 +164,13 @@ func TestNoSkillWarning(t *testing.T) {
 	}
 }
 
-// TestPacked checks that a fit to a packed folder gives the same predictions as a fit to the file from which the folder
-// was packed, and that its model predicts such files.
-func TestPacked(t *testing.T) {
+// TestPackedData checks that a fit to a packed folder gives the same predictions as a fit to the file from which the
+// folder was packed, and that its model predicts such files.
+func TestPackedData(t *testing.T) {
 	enterFolder(t, map[string]string{"a.csv": tableWithIDs(50), "b.svm": lines(30, func(i int) string {
 		return fmt.Sprintf("%d 1:%d 2:%d\n", i%2, i%7, i%5)
 	})})
-	for from, with := range map[string]string{
+	for file, flags := range map[string]string{
 		"a.csv": "--target y --drop id --holdout 0.2", "b.svm": "--test b.svm --scale pixel"} {
 		script(t, fmt.Sprintf(`
 $ data pack --train %[1]s %[2]s --out packed
@@ -181,9 +181,9 @@ $ predict --model m.krr --in %[1]s --out m.csv --decision
 $ predict --model p.krr --in %[1]s --out p.csv --decision
 $ verify p.krr --data packed
 2$ fit --data packed --scale unit
-	pack the data again, or leave it out (see krrlab fit --help)`, from, with))
+	pack the data again, or leave it out (see krrlab fit --help)`, file, flags))
 		if direct, packed := string(read(t, "m.csv")), string(read(t, "p.csv")); direct != packed {
-			t.Errorf("%s: %s, packed %s", from, direct, packed)
+			t.Errorf("%s: %s, packed %s", file, direct, packed)
 		}
 	}
 	script(t, `

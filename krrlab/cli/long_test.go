@@ -22,7 +22,7 @@ func TestPaper(t *testing.T) {
 	if err != nil {
 		t.Logf("%v", err)
 	}
-	const tolerance = 1e-3 // of the residual
+	const tol = 1e-3 // of the residual
 	for _, c := range []struct {
 		name                            string  // data set
 		gigabytes                       int64   // memory that the fit needs
@@ -40,7 +40,7 @@ func TestPaper(t *testing.T) {
 			}
 			js := filepath.Join(t.TempDir(), "report.json")
 			args := []string{"fit", "--data", c.name, "--solver", "pcg", "--precond", "features " + c.options, "--tol",
-				fmt.Sprint(tolerance), "--json", js, "--data-dir", dir}
+				fmt.Sprint(tol), "--json", js, "--data-dir", dir}
 			code := Main(context.Background(), args, Env{
 				Stdout: os.Stdout, Stderr: os.Stderr, Version: "test",
 				UseBLAS: func(context.Context, string) (string, error) { accel.UseLibrary(lib); return "", nil },
@@ -50,10 +50,10 @@ func TestPaper(t *testing.T) {
 				t.Fatalf("exit code %d", code)
 			}
 			r := report(t, js)
-			testkit.Near(t, r["test_error"].(float64), c.error, c.errorTolerance)
-			testkit.Near(t, r["iterations"].(float64), c.iterations, c.iterationsTolerance, c.iterationsTolerance)
-			if v := r["true_residual"].(float64); !(v <= tolerance) {
-				t.Errorf("true residual %.3g, want at most %g", v, tolerance)
+			testkit.Near(t, r["test_error"].(float64), c.error, c.errorTolerance, "test error")
+			testkit.Near(t, r["iterations"].(float64), c.iterations, c.iterationsTolerance, "iterations")
+			if v := r["true_residual"].(float64); !(v <= tol) {
+				t.Errorf("true residual %.3g, want at most %g", v, tol)
 			}
 		})
 	}

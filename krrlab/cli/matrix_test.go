@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // matrixFile writes an m×n array with the entries f(i, j), of type float64 or float32, to a .npy file in the working
@@ -37,19 +37,22 @@ func matrixFile[T float32 | float64](t *testing.T, name string, m, n int, f func
 // are refused with one line.
 func TestPrecomputedK(t *testing.T) {
 	verifier := testkit.Must(filepath.Abs(filepath.Join("..", "..", "experiments", "peers", "verify_model.py")))
-	const n, fresh = 60, 7
+	const n, newRows = 60, 7
 	point := func(i int) float64 { return float64(i*17%n)/10 + float64(i/n)/30 }
 	kernel := func(i, j int) float64 { return math.Exp(-(point(i) - point(j)) * (point(i) - point(j)) / 2) }
-	targets := "name,y\n" + lines(n, func(i int) string { return fmt.Sprintf("row %d,%g\n", i, 100+math.Sin(point(i))) })
+	targets := "name,y\n" + lines(n, func(i int) string {
+		return fmt.Sprintf("row %d,%g\n", i,
+			100+math.Sin(point(i)))
+	})
 	enterFolder(t, map[string]string{
 		"train.csv": "x,y\n" + lines(n, func(i int) string {
 			return fmt.Sprintf("%.17g,%g\n", point(i), 100+math.Sin(point(i)))
 		}),
-		"in.csv": "x\n" + lines(fresh, func(i int) string { return fmt.Sprintf("%.17g\n", point(n+i)) }),
+		"in.csv": "x\n" + lines(newRows, func(i int) string { return fmt.Sprintf("%.17g\n", point(n+i)) }),
 		"y.csv":  targets, "more.csv": targets + "row,3\n", "few.csv": "y\n1\n2\n3\n",
 	})
-	// spoiled returns the kernel with v as the entry (3, 9), without the symmetric one.
-	spoiled := func(v float64) func(i, j int) float64 {
+	// withEntry returns the kernel with v as the entry (3, 9), without the symmetric one.
+	withEntry := func(v float64) func(i, j int) float64 {
 		return func(i, j int) float64 {
 			if i == 3 && j == 9 {
 				return v
@@ -59,18 +62,18 @@ func TestPrecomputedK(t *testing.T) {
 	}
 	matrixFile(t, "K.npy", n, n, kernel)
 	matrixFile(t, "K32.npy", n, n, func(i, j int) float32 { return float32(kernel(i, j)) })
-	matrixFile(t, "cross.npy", fresh, n, func(i, j int) float64 { return kernel(n+i, j) })
-	matrixFile(t, "short.npy", fresh, n-1, func(i, j int) float64 { return kernel(n+i, j) })
-	matrixFile(t, "off.npy", n, n, spoiled(2))
-	matrixFile(t, "nan.npy", n, n, spoiled(math.NaN()))
-	predicted := func(model, in string) string {
+	matrixFile(t, "cross.npy", newRows, n, func(i, j int) float64 { return kernel(n+i, j) })
+	matrixFile(t, "short.npy", newRows, n-1, func(i, j int) float64 { return kernel(n+i, j) })
+	matrixFile(t, "off.npy", n, n, withEntry(2))
+	matrixFile(t, "nan.npy", n, n, withEntry(math.NaN()))
+	predict := func(model, in string) string {
 		t.Helper()
 		script(t, "$ predict --out p.csv "+model+" --in "+in)
 		return string(read(t, "p.csv"))
 	}
 	script(t, "$ fit --train train.csv --sigma 1 --scale none --out x.krr --lambda 0.01 --target y --holdout 0.2 "+
 		"--json r.json")
-	want, rmse := predicted("x.krr", "in.csv"), report(t, "r.json")["rmse"].(float64)
+	want, rmse := predict("x.krr", "in.csv"), report(t, "r.json")["rmse"].(float64)
 	for _, flags := range []string{"matrix=K.npy", "matrix=K32.npy",
 		`matrix=K.npy --solver pcg --precond "nystrom features=20" --tol 1e-8`,
 		`matrix=K32.npy --solver pcg --precond "nystrom features=20" --tol 1e-8`} {
@@ -78,12 +81,12 @@ func TestPrecomputedK(t *testing.T) {
 			"--json r.json --kernel "+flags+
 			"\nnot known to be positive semi-definite\n!‖e‖_A")
 		testkit.Near(t, report(t, "r.json")["rmse"].(float64), rmse, 1e-4, flags)
-		if difference := maxDifference(t, predicted("k.krr", "cross.npy"), want, fresh); !(difference <= 1e-4) {
-			t.Errorf("%s: predictions are off by %g", flags, difference)
+		if difference := maxDifference(t, predict("k.krr", "cross.npy"), want, newRows); !(difference <= 1e-4) {
+			t.Errorf("%s: predictions differ by %g from those of a fit that evaluates the kernel", flags, difference)
 		}
 	}
 	if m, err := model.Load("k.krr"); err != nil || m.ErrorBounds != nil {
-		t.Errorf("%v: %v", m, err)
+		t.Errorf("want a model without error bounds: %v, error %v", m, err)
 	}
 	script(t, strings.ReplaceAll(`
 $ model info k.krr

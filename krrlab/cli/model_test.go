@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestModelInfo checks that krrlab model info prints the settings and results of a fit and writes them as JSON, and
@@ -41,7 +41,7 @@ $ model info m.krr --json m.json
 	info, modelFile := report(t, "m.json"), read(t, "m.krr")
 	if info["n"] != 81. || info["lambda"] != 0.03 || info["file_bytes"] != float64(len(modelFile)) ||
 		info["origin"].(map[string]any)["seed"] != 7. {
-		t.Errorf("%v", info)
+		t.Errorf("want n = 81, λ = 0.03, seed 7 and %d bytes in the JSON: %v", len(modelFile), info)
 	}
 	modelFile[len(modelFile)/2] ^= 1
 	write(t, ".", "bad.krr", string(modelFile))
@@ -59,7 +59,7 @@ func TestPythonVerifier(t *testing.T) {
 	python := testkit.Python(t, "numpy", "python3-numpy")
 	verifier := filepath.Join("..", "..", "experiments", "peers", "verify_model.py")
 	if b, err := os.ReadFile(verifier); err != nil || strings.Count(string(b), "\n") > 120 {
-		t.Fatalf("%v: more than 100 lines that are not blank", err)
+		t.Fatalf("error %v, or the verifier has more than 120 lines", err)
 	}
 	dir := t.TempDir()
 	m := filepath.Join(dir, "m.krr")
@@ -77,7 +77,7 @@ func TestPythonVerifier(t *testing.T) {
 	})
 	for i, c := range []struct{ train, flags string }{
 		{table(120, nil), "--kernel gaussian --sigma 1 --scale standard --holdout 0.2"},
-		{bareTable(120, nil), "--kernel laplacian --sigma 3 --scale unit"},
+		{tableRows(120, nil), "--kernel laplacian --sigma 3 --scale unit"},
 		{table(120, words), "--kernel matern32 --sigma 2 --drop b"},
 		{table(120, words[:2]), "--kernel matern52 --sigma 2 --solver cg --max-iter 2000"},
 		{table(120, nil), "--kernel matern32 --scale standard --holdout 0.2 --sigma " +
@@ -106,11 +106,11 @@ func TestPythonVerifier(t *testing.T) {
 			"x,w,y\n1,1,2\n2,2,3\n3,1,5\n4,2,4.5\n")+" --weights w --out "+filepath.Join(dir, "w.krr"))
 		if out, err := run(filepath.Join(dir, "w.krr"), train); err == nil ||
 			!strings.Contains(out, "fitted with weights") {
-			t.Errorf("weights: %v: %s", err, out)
+			t.Errorf("a model with weights: error %v: %s", err, out)
 		}
 		if out, err := run(m, filepath.Join(dir, "no.csv")); err == nil || strings.Contains(out, "damaged") ||
 			!strings.Contains(out, "no.csv: No such file") {
-			t.Errorf("no file: %v: %s", err, out)
+			t.Errorf("a missing file: error %v: %s", err, out)
 		}
 		other := write(t, dir, "other.csv", strings.ReplaceAll(c.train, ",0", ",9"))
 		if out, err := run(m, other); err == nil || !strings.Contains(out, "refused") {

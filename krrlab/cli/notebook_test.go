@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestInstall checks that notebook install writes the kernel into the folder that each flag names, and that notebook
-// uninstall removes it again. Without a home folder, --user is an error.
-func TestInstall(t *testing.T) {
+// TestInstallKernel checks that notebook install writes the kernel into the folder that each flag names, and that
+// notebook uninstall removes it again. Without a home folder, --user is an error.
+func TestInstallKernel(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ user, flag, want string }{
 		{dir + "/j", "--user", "j"}, {dir + "/j", "--prefix=" + dir + "/p", "p/share/jupyter"}, {"", "--user", ""},
@@ -23,13 +23,13 @@ func TestInstall(t *testing.T) {
 				Env{Stdout: &out, Stderr: &errs, JupyterData: c.user})
 			if c.want == "" {
 				if code == 0 || !strings.Contains(errs.String(), "no home folder") {
-					t.Errorf("%s: %d, %s", command, code, &errs)
+					t.Errorf("%s without a home folder: exit %d, %s", command, code, &errs)
 				}
 				continue
 			}
 			_, err := os.Stat(filepath.Join(dir, c.want, "kernels", "krrlab", "kernel.json"))
 			if code != 0 || errs.Len() > 0 || (err == nil) != (command == "install") {
-				t.Errorf("%s %s: %d, %s%s, %v", command, c.flag, code, &out, &errs, err)
+				t.Errorf("%s %s: exit %d, %s%s; kernel.json: %v", command, c.flag, code, &out, &errs, err)
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func TestAddPackages(t *testing.T) {
 		var out, errs bytes.Buffer
 		if code := Main(t.Context(), append([]string{"notebook", "add"}, args...),
 			Env{Stdout: &out, Stderr: &errs}); code == 0 || !strings.Contains(errs.String(), want) {
-			t.Errorf("%v: %d, %s%s", args, code, &out, &errs)
+			t.Errorf("notebook add %v: exit %d, want an error with %q: %s%s", args, code, want, &out, &errs)
 		}
 	}
 }

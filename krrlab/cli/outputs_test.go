@@ -19,10 +19,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestOutputsThatFail checks that a model that cannot be saved is an error, while the report is still printed and
-// written, and that the output does not claim to have written the model. The true residual NaN makes the model unfit
-// for saving.
-func TestOutputsThatFail(t *testing.T) {
+// TestUnsavedModel checks that a model that cannot be saved is an error, while the report is still printed and written,
+// and that the output does not claim to have written the model. A model whose true residual is NaN cannot be saved.
+func TestUnsavedModel(t *testing.T) {
 	dir := t.TempDir()
 	lab, err := krrlab.New(datasets.SyntheticRegression(40, 2, 0.1, 1),
 		krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1})
@@ -37,7 +36,7 @@ func TestOutputsThatFail(t *testing.T) {
 	testkit.Fails(t, err, "model: not saved")
 	testkit.Contains(t, out.String(), "converged", "wrote        "+f.JSON)
 	if strings.Contains(out.String(), f.Out) {
-		t.Errorf("said to be written: %s in\n%s", f.Out, &out)
+		t.Errorf("the output claims to have written %s:\n%s", f.Out, &out)
 	}
 	if _, err := os.Stat(f.JSON); err != nil {
 		t.Error(err)
@@ -48,7 +47,7 @@ func TestOutputsThatFail(t *testing.T) {
 // labels, even those that strconv parses as numbers.
 func TestPredictionsNPY(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.npy")
-	written := func(label string) ([]byte, error) {
+	writeLabel := func(label string) ([]byte, error) {
 		p := &predictions{Prediction: &model.Prediction{Labels: []string{"0", label}, Class: []int{1},
 			Decision: mat.NewDense(1, 1, []float64{math.Inf(1)})}, writesDecision: true}
 		err := p.write(nil, file)
@@ -56,13 +55,14 @@ func TestPredictionsNPY(t *testing.T) {
 	}
 	testkit.OK(t, os.WriteFile(file, nil, 0o600))
 	for _, label := range []string{"F", "t", "true", "inf", "NaN", "0x1p4", "1_0", "e", ""} {
-		if _, err := written(label); err == nil || !strings.Contains(err.Error(), strconv.Quote(label)) {
-			t.Errorf("label %q: %v", label, err)
+		if _, err := writeLabel(label); err == nil || !strings.Contains(err.Error(), strconv.Quote(label)) {
+			t.Errorf("label %q: error %v, want one with the label", label, err)
 		}
 	}
 	for label, number := range map[string]float64{"1": 1, "-2.5": -2.5, "1e3": 1000} {
-		data, err := written(label)
-		if want := binary.LittleEndian.AppendUint64(nil, math.Float64bits(number)); err != nil || !bytes.Contains(data, want) {
+		data, err := writeLabel(label)
+		if want := binary.LittleEndian.AppendUint64(nil, math.Float64bits(number)); err != nil ||
+			!bytes.Contains(data, want) {
 			t.Errorf("label %q: %v", label, err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestPlanCommand runs krrlab plan on data and checks its text, its JSON report and its picture. A choice that the
@@ -23,7 +23,7 @@ func TestPlanCommand(t *testing.T) {
 	seconds := plan["predicted_seconds"]
 	checkFields(t, seconds, "kernel features factor solve predict total")
 	if seconds.(map[string]any)["predict"].(float64) <= 0 {
-		t.Error("the test points are not counted")
+		t.Error("the predicted time of the test points is 0")
 	}
 	script(t, "$ plan --train train.csv --target y --sigma 2 --precond \"nystrom features=40\" --json p.json")
 	for _, c := range report(t, "p.json")["candidates"].([]any) {
@@ -57,8 +57,9 @@ func TestPlanNodes(t *testing.T) {
 	out := runStage(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--sigma", "2", "--nodes", "2")
 	testkit.Contains(t, out, "by the rule", "2 of", "limits")
 	checkFields(t, plan, "machines choice on strong weak")
-	script(t, `$ plan --problem 1000000,784,10 --nodes 8 --cores 32 --memory 64GB --precond "auto features=20000" --iterations 100 `+
-		`--price 2 --rates gemm32=3000,gemm64=1500,read=100,exp=40,entry=11 --plot p.svg
+	script(t,
+		`$ plan --problem 1000000,784,10 --nodes 8 --cores 32 --memory 64GB --precond "auto features=20000" --iterations 100 `+
+			`--price 2 --rates gemm32=3000,gemm64=1500,read=100,exp=40,entry=11 --plot p.svg
     pcg, features, s = 20000, K recompute; 100 iterations, as given
     8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs; 3e+03 and 1.5e+03 Gflop/s, 100 GB/s (as given)
     money

@@ -19,8 +19,8 @@ import (
 	"github.com/krrlab/lab/krrlab/model/interval"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // priceTable returns n rows of a csv file with the given columns, in their order: x, y, and price = 3x − 2y.
@@ -47,8 +47,8 @@ func TestColumnsOfTheFit(t *testing.T) {
 	svm := regexp.MustCompile(`(?m)^(.*),(.*),(.*)$`) // the same rows in a format that has no columns
 	_, rows, _ := strings.Cut(priceTable(40, "price", "x", "y"), "\n")
 	enterFolder(t, map[string]string{
-		"train.csv": priceTable(40, "price", "x", "y"), "last.csv": priceTable(40, "x", "y", "price"), "none.csv": priceTable(40,
-			"x", "y"), "missing.csv": priceTable(40, "price", "x"),
+		"train.csv": priceTable(40, "price", "x", "y"), "last.csv": priceTable(40, "x", "y", "price"),
+		"none.csv": priceTable(40, "x", "y"), "missing.csv": priceTable(40, "price", "x"),
 		"swapped.csv": priceTable(40, "price", "y", "x"), "other.csv": priceTable(40, "x", "y",
 			"price"), "train.svm": svm.ReplaceAllString(rows, "$1 1:$2 2:$3"),
 	})
@@ -107,13 +107,9 @@ func TestPredictBound(t *testing.T) {
 	rows := func(model string) [][]string {
 		t.Helper()
 		out := script(t, "$ predict --bound --decision --in train.csv --model "+model)
-		table := testkit.Must(csv.NewReader(strings.NewReader(out)).ReadAll())
-		return table
+		return testkit.Must(csv.NewReader(strings.NewReader(out)).ReadAll())
 	}
-	number := func(s string) float64 {
-		v := testkit.Must(strconv.ParseFloat(s, 64))
-		return v
-	}
+	number := func(s string) float64 { return testkit.Must(strconv.ParseFloat(s, 64)) }
 	for name, data := range map[string]string{"regression": priceTable(80, "x", "y", "price"),
 		"classes": table(80, []string{"a", "b", "c"})} {
 		write(t, ".", "train.csv", data)
@@ -131,12 +127,15 @@ func TestPredictBound(t *testing.T) {
 			looseRow, exactRow := loose[i+1], exact[i+1]
 			for j := 2; j < boundColumn; j++ {
 				difference := math.Abs(number(looseRow[j]) - number(exactRow[j]))
-				if largest = max(largest, difference); difference > number(looseRow[boundColumn])+number(exactRow[boundColumn]) {
-					t.Errorf("%s, row %d: %s, exactly %s, bound %s", name, i, looseRow[j], exactRow[j], looseRow[boundColumn])
+				if largest = max(largest,
+					difference); difference > number(looseRow[boundColumn])+number(exactRow[boundColumn]) {
+					t.Errorf("%s, row %d: %s, by the accurate model %s, bound %s", name, i, looseRow[j], exactRow[j],
+						looseRow[boundColumn])
 				}
 			}
 			if looseRow[last] == "true" && looseRow[1] != exactRow[1] {
-				t.Errorf("%s, row %d: %s is settled and becomes %s", name, i, looseRow[1], exactRow[1])
+				t.Errorf("%s, row %d: the label %s is called settled, but is %s by the accurate model", name, i,
+					looseRow[1], exactRow[1])
 			}
 		}
 		if largest < 1e-4 {
@@ -195,21 +194,23 @@ func TestClassifierReport(t *testing.T) {
 	}
 	if printed[0] != printed[1] || printed[0] != printed[2] || !strings.Contains(printed[0], "AUC 0.") ||
 		!strings.Contains(printed[0], "confusion class, taken for →") {
-		t.Errorf("%q", printed)
+		t.Errorf("fit, predict and verify print different or incomplete reports of the classes: %q", printed)
 	}
 	fitReport, verifyReport := report(t, "r.json"), report(t, "v.json")
 	classes := fitReport["classes"].(map[string]any)
 	if classes["base_rate"].(float64) < 0.34 || classes["auc"] == nil || len(classes["confusion"].([]any)) != 3 ||
-		!reflect.DeepEqual(classes, verifyReport["classes"]) || fitReport["training_error"].(float64) > fitReport["test_error"].(float64) {
-		t.Errorf("%v, %v", classes, verifyReport["classes"])
+		!reflect.DeepEqual(classes, verifyReport["classes"]) ||
+		fitReport["training_error"].(float64) > fitReport["test_error"].(float64) {
+		t.Errorf("the JSON of fit has the classes %v, that of verify %v", classes, verifyReport["classes"])
 	}
 }
 
-// TestKeep checks that predict --keep copies the chosen columns of its input file unchanged, by name and by number,
-// with and without a header.
-func TestKeep(t *testing.T) {
+// TestKeepColumns checks that predict --keep copies the chosen columns of its input file unchanged, by name and by
+// number, with and without a header.
+func TestKeepColumns(t *testing.T) {
 	enterFolder(t, map[string]string{
-		"train.csv": table(60, nil), "bare.csv": bareTable(60, nil), "new.csv": "id,c,a,b,note\n007,1,2,3,\"x, \"\"y\"\"\"\n1e3, 0.50 ,1,1,-\n",
+		"train.csv": table(60, nil), "bare.csv": tableRows(60, nil),
+		"new.csv":   "id,c,a,b,note\n007,1,2,3,\"x, \"\"y\"\"\"\n1e3, 0.50 ,1,1,-\n",
 		"plain.csv": "1,2,3\n 4,5,6.50\n", "new.svm": "1 1:2 2:3 3:1\n",
 	})
 	script(t, "$ fit --train train.csv --out m.krr\n$ fit --train bare.csv --out bare.krr")
@@ -223,7 +224,8 @@ func TestKeep(t *testing.T) {
 	} {
 		rows := strings.Split(script(t, "$ predict "+c.line), "\n")
 		if rows[0] != c.head || !strings.HasPrefix(rows[1], c.first) || !strings.HasPrefix(rows[2], c.second) {
-			t.Errorf("%s: %q", c.line, rows[:min(3, len(rows))])
+			t.Errorf("%s: %q, want rows that begin with %s, %s and %s", c.line, rows[:min(3, len(rows))], c.head,
+				c.first, c.second)
 		}
 	}
 	script(t, `
@@ -247,22 +249,26 @@ func TestDigits(t *testing.T) {
 		}
 		return v, longest
 	}
-	script(t, "$ fit --train a.csv --holdout 0.5 --out split.krr --sigma 2\n$ fit --train a.csv --out none.krr --sigma 2")
-	full, digits := numbers(script(t, "$ predict split.krr --in b.csv --interval 90% --digits full"), 1)
-	fullLow, _ := numbers(script(t, "$ predict split.krr --in b.csv --interval 90% --digits full"), 2)
+	script(t,
+		"$ fit --train a.csv --holdout 0.5 --out split.krr --sigma 2\n$ fit --train a.csv --out none.krr --sigma 2")
+	fullOut := script(t, "$ predict split.krr --in b.csv --interval 90% --digits full")
+	full, digits := numbers(fullOut, 1)
+	fullLow, _ := numbers(fullOut, 2)
 	out := script(t, "$ predict split.krr --in b.csv --interval 90%\n --digits full writes all")
 	short, shortDigits := numbers(out, 1)
 	lo, _ := numbers(out, 2)
 	hi, _ := numbers(out, 3)
 	for i, v := range full {
 		half := v - fullLow[i]
-		if math.Abs(v-short[i]) > half/200*(1+1e-9) || lo[i] > fullLow[i] || fullLow[i]-lo[i] > half/100 || hi[i] < v+half {
+		if math.Abs(v-short[i]) > half/200*(1+1e-9) || lo[i] > fullLow[i] || fullLow[i]-lo[i] > half/100 ||
+			hi[i] < v+half {
 			t.Errorf("%g is %g in [%g, %g]; the interval begins at %g", v, short[i], lo[i], hi[i], fullLow[i])
 		}
 	}
 	withoutIntervals, _ := numbers(script(t, "$ predict split.krr --in b.csv"), 1)
 	if shortDigits > 7 || digits < 12 || !slices.Equal(withoutIntervals, short) {
-		t.Errorf("%d and %d characters; %v without intervals, %v with them", shortDigits, digits, withoutIntervals, short)
+		t.Errorf("%d and %d characters; %v without intervals, %v with them", shortDigits, digits, withoutIntervals,
+			short)
 	}
 	decisions, _ := numbers(script(t, "$ predict split.krr --in b.csv --decision"), 1)
 	if _, n := numbers(script(t, "$ predict none.krr --in b.csv"), 1); n < 12 || !slices.Equal(decisions, full) {
@@ -271,8 +277,8 @@ func TestDigits(t *testing.T) {
 	// The keys are a prediction, the half width of its interval and the upper end of the interval; the values are the
 	// unit to which predictions are rounded, 0 for no rounding.
 	for v, want := range map[[3]float64]float64{
-		{5, 0.3, 5.3}: 1e-3, {72767, 1e-10, 72767}: 0, {1e3, 1e-9, 1e3}: 1e-12, {1e30, 1e26, 1e30}: 0, {1e24, 3e24, 2e24}: 1e22,
-		{5, 0.3, math.Inf(1)}: 0, {5, 0.3, math.NaN()}: 0, {1, 1e-320, 1}: 0,
+		{5, 0.3, 5.3}: 1e-3, {72767, 1e-10, 72767}: 0, {1e3, 1e-9, 1e3}: 1e-12, {1e30, 1e26, 1e30}: 0,
+		{1e24, 3e24, 2e24}: 1e22, {5, 0.3, math.Inf(1)}: 0, {5, 0.3, math.NaN()}: 0, {1, 1e-320, 1}: 0,
 	} {
 		p := predictions{Prediction: &model.Prediction{Decision: mat.NewDense(2, 1, []float64{v[0], 0})}}
 		p.intervals = &interval.Intervals{Lo: mat.NewDense(2, 1, []float64{v[0] - v[1], -v[1]}),
@@ -285,7 +291,7 @@ func TestDigits(t *testing.T) {
 	for v, want := range map[[3]float64]string{{1234.5, 100, 0}: "1200", {-0.05, 1, 0}: "0", {0.3, 0.1, -1}: "0.3",
 		{0.30000001, 0.1, 1}: "0.4", {-1.26, 0.01, 1}: "-1.26", {149, 100, 1}: "200"} {
 		if got := rounded(v[0], v[1], v[2]); got != want {
-			t.Errorf("%v: %s, want %s", v, got, want)
+			t.Errorf("%g rounded to the unit %g in the direction %g: %s, want %s", v[0], v[1], v[2], got, want)
 		}
 	}
 }

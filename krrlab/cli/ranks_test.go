@@ -29,10 +29,7 @@ func TestProcessorOfRank(t *testing.T) {
 	reportDelay = 0
 	var out, errs bytes.Buffer
 	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--cpu", lacking.String()}, Env{
-		Stdout: &out, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string,
-			error) {
-			return "", nil
-		},
+		Stdout: &out, Stderr: &errs, Version: "test", UseBLAS: useGoBLAS,
 		Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 	})
 	if want := "rank 1: --cpu " + lacking.String() + ": this processor runs"; code != exitError ||
@@ -46,42 +43,39 @@ func TestProcessorOfRank(t *testing.T) {
 // launcher would end the first rank as soon as any rank exits.
 func TestOtherRanksWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	var cancelled atomic.Bool
+	var canceled atomic.Bool
 	ended := make(chan bool)
 	var errs bytes.Buffer
 	var code int
 	go func() {
 		code = Main(ctx, []string{"fit", "--data", "no-such-data"}, Env{
-			Stdout: io.Discard, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string,
-				error) {
-				return "", nil
-			},
+			Stdout: io.Discard, Stderr: &errs, Version: "test", UseBLAS: useGoBLAS,
 			Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 		})
-		ended <- cancelled.Load()
+		ended <- canceled.Load()
 	}()
 	time.Sleep(200 * time.Millisecond) // gives a rank that does not wait the time to end, which the test would notice
-	cancelled.Store(true)
+	canceled.Store(true)
 	cancel()
+	// ended receives whether the rank ended after the cancellation.
 	if !<-ended || code == exitOK || strings.Contains(errs.String(), "no-such-data") {
 		t.Errorf("the rank ended by itself, with exit code 0, or with a message: code %d, %q", code, errs.String())
 	}
 }
 
-// TestUsageOfRank checks that a rank reports, after a delay, an error that only it has, such as a file that its machine
-// lacks.
-func TestUsageOfRank(t *testing.T) {
+// TestErrorOfOneRank checks that a rank reports, after a delay, an error that only it has, such as a file that its
+// machine lacks.
+func TestErrorOfOneRank(t *testing.T) {
 	defer func(d time.Duration) { reportDelay = d }(reportDelay)
 	reportDelay = 0
 	var errs bytes.Buffer
 	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--precond",
 		"nystrom landmarks=@no-such-file"}, Env{
-		Stdout: io.Discard, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string, error) {
-			return "", nil
-		},
+		Stdout: io.Discard, Stderr: &errs, Version: "test", UseBLAS: useGoBLAS,
 		Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 	})
-	if want := `rank 1: --precond landmarks=@no-such-file: `; code != exitUsage || !strings.Contains(errs.String(), want) {
+	if want := `rank 1: --precond landmarks=@no-such-file: `; code != exitUsage ||
+		!strings.Contains(errs.String(), want) {
 		t.Errorf("exit code %d, %q, want %q", code, errs.String(), want)
 	}
 }

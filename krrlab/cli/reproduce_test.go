@@ -12,15 +12,16 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestReproduce checks that an experiment whose results are saved is not run again, that its tables are written again
 // from the saved report without change, and that the page of results keeps the text around its section.
 func TestReproduce(t *testing.T) {
-	enterFolder(t, map[string]string{"results.md": "before\n" + experiments.SectionBegin + "\n" + experiments.SectionEnd +
-		"\nafter\n"})
+	enterFolder(t,
+		map[string]string{"results.md": "before\n" + experiments.SectionBegin + "\n" + experiments.SectionEnd +
+			"\nafter\n"})
 	script(t, `
 $ reproduce table5 table5 --into out
 	Table 5:
@@ -30,8 +31,9 @@ $ reproduce table5 table5 --into out
 	open: τ = 10⁻²
 	Where the numbers come from`)
 	report := testkit.Must(experiments.LoadReports("out"))[0]
-	if result := report.Find("built-in classes, n = 1,500", "τ = 10⁻³")[0].Result; !result.Ran() || result.Commit != "test" {
-		t.Errorf("result %+v", result)
+	if result := report.Find("built-in classes, n = 1,500", "τ = 10⁻³")[0].Result; !result.Ran() ||
+		result.Commit != "test" {
+		t.Errorf("want a result of the commit test: %+v", result)
 	}
 	tables := string(read(t, "out/table5.smoke.md"))
 	script(t, `
@@ -47,13 +49,13 @@ $ reproduce --from out --page results.md
 	testkit.Equal(t, string(read(t, "out/table5.smoke.md")), tables)
 	if page := string(read(t, "results.md")); !strings.Contains(page, "No results at laptop scale") ||
 		!strings.HasSuffix(page, "after\n") {
-		t.Errorf("page: %s", page)
+		t.Errorf("the page has no section of results, or lost the text after it: %s", page)
 	}
 }
 
-// TestReproduceFromNothing checks that reproduce --from refuses a missing folder, and that a folder without reports
+// TestReproduceWithoutReports checks that reproduce --from refuses a missing folder, and that a folder without reports
 // does not remove a table from the page.
-func TestReproduceFromNothing(t *testing.T) {
+func TestReproduceWithoutReports(t *testing.T) {
 	text := "before\n" + experiments.SectionBegin + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n" + experiments.SectionEnd +
 		"\nafter\n"
 	enterFolder(t, map[string]string{"results.md": text})
@@ -106,8 +108,8 @@ func TestReproduceInterrupted(t *testing.T) {
 	script(t, "$ reproduce table2 --into "+out+"\n!, 0 done before")
 }
 
-// TestReproducePaper checks that --scale paper prints its plan and does not start without --yes.
-func TestReproducePaper(t *testing.T) {
+// TestReproduceAtPaperScale checks that --scale paper prints its plan and does not start without --yes.
+func TestReproduceAtPaperScale(t *testing.T) {
 	code, out, errs := command(t, "reproduce", "table3", "--scale", "paper")
 	if code != exitUsage || !strings.Contains(out, "What is to be run") ||
 		!strings.Contains(errs, "starts with --yes") || strings.Count(errs, "\n") != 1 {

@@ -19,7 +19,7 @@ import (
 func TestControlCharacters(t *testing.T) {
 	dir := t.TempDir()
 	control := "\x1b[2J\u009b1m\x1b]0;x\a"
-	rows := strings.ReplaceAll(bareTable(60, []string{"lo", "hi" + control}), "hi", "\"hi") // in quotes
+	rows := strings.ReplaceAll(tableRows(60, []string{"lo", "hi" + control}), "hi", "\"hi") // in quotes
 	rows = "a" + control + ",b,c,y" + control + "\n" + strings.ReplaceAll(rows, control+"\n", control+"\"\n")
 	train, m, out := write(t, dir, "t"+control+".csv", rows), filepath.Join(dir, "m"+control+".krr"), filepath.Join(dir,
 		"p"+control+".csv")
@@ -35,7 +35,7 @@ func TestControlCharacters(t *testing.T) {
 		_, out, errs := command(t, args...)
 		if text := out + errs; text == "" || strings.ContainsFunc(text,
 			func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
-			t.Errorf("%q: %q", args, text)
+			t.Errorf("%q prints nothing, or control characters: %q", args, text)
 		}
 	}
 }

@@ -17,40 +17,41 @@ import (
 // TestWriteTable checks that tables in .npy and csv files have all digits, that words and missing cells are NaN in the
 // array, and that a table of one column is a vector.
 func TestWriteTable(t *testing.T) {
-	wide := &plots.Table{Columns: []plots.Column{{Name: "n"}, {Name: "how"}, {Name: "v", Format: "%.2g"}}}
-	wide.Add(3, "exact", 1.0/3)
-	wide.Add(4, nil, math.Pi)
-	wide.Add(5)
+	three := &plots.Table{Columns: []plots.Column{{Name: "n"}, {Name: "how"}, {Name: "v", Format: "%.2g"}}}
+	three.Add(3, "exact", 1.0/3)
+	three.Add(4, nil, math.Pi)
+	three.Add(5)
 	single := &plots.Table{Columns: []plots.Column{{Name: "eigenvalue"}}}
 	single.Add(2.5)
 	single.Add(0x1p-40)
 	nan := math.NaN() // a word or an empty cell
-	for name, tableCase := range map[string]struct {
+	for name, c := range map[string]struct {
 		table *plots.Table
 		shape []int
 		want  []float64
 	}{
-		"wide": {wide, []int{3, 3}, []float64{3, nan, 1.0 / 3, 4, nan, math.Pi, 5, nan, nan}},
-		"one":  {single, []int{2}, []float64{2.5, 0x1p-40}},
+		"three columns": {three, []int{3, 3}, []float64{3, nan, 1.0 / 3, 4, nan, math.Pi, 5, nan, nan}},
+		"one column":    {single, []int{2}, []float64{2.5, 0x1p-40}},
 	} {
 		dir := t.TempDir()
-		array, text := filepath.Join(dir, "t.npy"), filepath.Join(dir, "t.csv")
-		for _, f := range []string{array, text} {
-			testkit.OK(t, writeTable(f, tableCase.table))
+		npyFile, csvFile := filepath.Join(dir, "t.npy"), filepath.Join(dir, "t.csv")
+		for _, f := range []string{npyFile, csvFile} {
+			testkit.OK(t, writeTable(f, c.table))
 		}
-		file := testkit.Must(os.Open(array))
+		file := testkit.Must(os.Open(npyFile))
 		h, data, err := npy.Read(file, 1<<20)
 		file.Close()
 		got, ok := data.([]float64)
-		if err != nil || !ok || len(h.Shape) != len(tableCase.shape) || h.Shape[0] != tableCase.shape[0] || len(got) != len(tableCase.want) {
-			t.Fatalf("%s: %v, %T (%v)", name, h.Shape, data, err)
+		if err != nil || !ok || len(h.Shape) != len(c.shape) || h.Shape[0] != c.shape[0] || len(got) != len(c.want) {
+			t.Fatalf("%s: an array of the shape %v, want %v, and the type %T: error %v", name, h.Shape, c.shape, data,
+				err)
 		}
-		content := read(t, text)
+		content := read(t, csvFile)
 		rows, err := csv.NewReader(strings.NewReader(string(content))).ReadAll()
-		if err != nil || len(rows) != tableCase.shape[0]+1 {
-			t.Fatalf("%s: %q (%v)", name, content, err)
+		if err != nil || len(rows) != c.shape[0]+1 {
+			t.Fatalf("%s: the csv file is %q: error %v", name, content, err)
 		}
-		for i, v := range tableCase.want {
+		for i, v := range c.want {
 			cell := rows[1+i/len(rows[0])][i%len(rows[0])]
 			w, err := strconv.ParseFloat(cell, 64)
 			if math.IsNaN(v) != math.IsNaN(got[i]) || !math.IsNaN(v) && (got[i] != v || err != nil || w != v) {

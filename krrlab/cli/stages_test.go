@@ -7,8 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestStageCommands checks that the command of each stage, with various flags, prints its data and outputs, draws a
@@ -255,6 +255,6 @@ func TestFitSketch(t *testing.T) {
 		"sketch=features:400,srht:100,gaussian:50\" --json r.json")
 	if r := report(t, "r.json"); r["s"] != 50.0 || !strings.HasSuffix(r["features"].(string),
 		"to 400 → srht to 100 → gaussian to 50") {
-		t.Errorf("%v", r)
+		t.Errorf("want 50 features by three sketches in the report: %v", r)
 	}
 }

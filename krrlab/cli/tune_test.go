@@ -11,11 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestTuneCommand checks the JSON report of krrlab tune, and that the fit command that it prints gives the same test
@@ -61,16 +63,16 @@ func TestTuneCommand(t *testing.T) {
 func TestTuneDistance(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	rng := rand.New(rand.NewPCG(1, 2))
-	answer := map[string]func(x *[6]float64) float64{
+	random := rand.New(rand.NewPCG(1, 2))
+	functions := map[string]func(x *[6]float64) float64{ // of the features u, v, w, a, b
 		"lengths": func(x *[6]float64) float64 { return math.Sin(2*x[3]) + x[4] },
 		"matrix":  func(x *[6]float64) float64 { return math.Sin(x[0] - x[1] + 2*(x[3]-x[4])) },
 	}
-	for kind, f := range answer {
+	for kind, f := range functions {
 		write(t, dir, kind+".csv", "u,v,w,a,b,y\n"+lines(400, func(int) string {
 			var x [6]float64
 			for j := range x {
-				x[j] = rng.NormFloat64()
+				x[j] = random.NormFloat64()
 			}
 			return fmt.Sprintf("%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", x[0], x[1], x[2], x[3], x[4], f(&x)+0.1*x[5])
 		}))
@@ -80,8 +82,10 @@ func TestTuneDistance(t *testing.T) {
 		best, found := r["best"].(map[string]any), r["distances"].([]any)
 		numbers, _ := best[kind].([]any)
 		relevant := found[len(found)-1].(map[string]any)["relevant"].([]any)
-		if want := map[string]int{"lengths": 5, "matrix": 25}[kind]; len(numbers) != want || !(best["sigma"].(float64) > 0) ||
-			!strings.Contains(out, "features ") || !slices.Contains(relevant[:2], "a") || !slices.Contains(relevant[:2], "b") {
+		if want := map[string]int{"lengths": 5, "matrix": 25}[kind]; len(numbers) != want ||
+			!(best["sigma"].(float64) > 0) ||
+			!strings.Contains(out, "features ") || !slices.Contains(relevant[:2], "a") ||
+			!slices.Contains(relevant[:2], "b") {
 			t.Fatalf("%s: %v\n%s", kind, found, out)
 		}
 		if strings.Contains(out, "directions ") != (kind == "matrix") {
@@ -89,15 +93,17 @@ func TestTuneDistance(t *testing.T) {
 		}
 		_, line, _ := strings.Cut(out, "krrlab fit ")
 		line, _, _ = strings.Cut(line, "\n")
-		for js, flags := range map[string]string{"1.json": line, "2.json": strings.Join(args, " ") + " --tune"} {
-			script(t, "$ fit "+flags+" --test "+kind+".csv --json "+js+" --out m.krr\n$ verify m.krr --train "+kind+
-				".csv\nproved")
+		for reportFile, flags := range map[string]string{"1.json": line,
+			"2.json": strings.Join(args, " ") + " --tune"} {
+			script(t,
+				"$ fit "+flags+" --test "+kind+".csv --json "+reportFile+" --out m.krr\n$ verify m.krr --train "+kind+
+					".csv\nproved")
 		}
 		byCommand, byTune := report(t, "1.json"), report(t, "2.json")
 		if byCommand["rmse"] != byTune["rmse"] || byCommand["scaling"] != byTune["scaling"] ||
 			byTune["kernel"].(map[string]any)["sigma"] != 1.0 {
-			t.Errorf("by the command RMSE %v (%v), by --tune %v (%v)", byCommand["rmse"], byCommand["scaling"], byTune["rmse"],
-				byTune["scaling"])
+			t.Errorf("by the command RMSE %v (%v), by --tune %v (%v)", byCommand["rmse"], byCommand["scaling"],
+				byTune["rmse"], byTune["scaling"])
 		}
 		script(t, `
 $ loo --train `+kind+`.csv --target y --scale standard --kernel gaussian --sigma `+sigmaOf(line)+`
@@ -105,7 +111,7 @@ $ predict --model m.krr --in `+kind+`.csv --out p.csv
 `)
 		runStage(t, &r, append([]string{"tune", "--distance", "sigma"}, args...)...)
 		if best := r["best"].(map[string]any); best[kind] != nil {
-			t.Errorf("--distance sigma: %v", best)
+			t.Errorf("--distance sigma finds another distance: %v", best)
 		}
 	}
 	script(t, `
@@ -128,8 +134,9 @@ func sigmaOf(line string) string {
 func TestTuneCommandLine(t *testing.T) {
 	enterFolder(t, map[string]string{"train.csv": table(90, []string{"a", "b"})})
 	for _, c := range []struct {
-		args, line, key string
-		want            any
+		args, line string // the command, and a part of the command that it prints
+		key        string
+		want       any // value of the key in the best point
 	}{
 		{"tune --sigma 2,0.5,1 --kernel gaussian", " --sigma 2,0.5,1 --lambda ", "kernel", "gaussian"},
 		{"tune --sigma 2,0.5,1 --sigma 1.5 --kernel gaussian", " --sigma 1.5 --lambda ", "sigma", 1.5},
@@ -151,10 +158,10 @@ func TestTuneCommandLine(t *testing.T) {
 	}
 }
 
-// TestFirstFit checks the quick search of a fit without --tune, --sigma and --lambda. It chooses the kernel parameters
-// with the same bits for one and two threads. A fit with --sigma, --lambda or kernel parameters makes no search. A fit
-// to too few rows uses the defaults and says why.
-func TestFirstFit(t *testing.T) {
+// TestQuickSearchOfFit checks the quick search of a fit without --tune, --sigma and --lambda. It chooses the same
+// kernel parameters, to the bit, with one and two threads. A fit with --sigma, --lambda or kernel parameters makes no
+// search. A fit to too few rows uses the defaults and says why.
+func TestQuickSearchOfFit(t *testing.T) {
 	enterFolder(t, map[string]string{"train.csv": table(60, nil), "few.csv": table(12, nil)})
 	const fit = " fit --train train.csv --target y --json f.json "
 	var singleThreaded any
@@ -173,17 +180,16 @@ func TestFirstFit(t *testing.T) {
 	for _, flags := range []string{"--lambda 0.5", "--sigma 2", `--kernel "polynomial gamma=0.1"`,
 		"--kernel matern32 --sigma 1"} {
 		if script(t, "$"+fit+flags); report(t, "f.json")["tune"] != nil {
-			t.Errorf("%s: a search", flags)
+			t.Errorf("fit %s makes a search", flags)
 		}
 	}
-	if script(t, "$"+fit+"--kernel polynomial"); report(t, "f.json")["kernel"].(map[string]any)["name"] != "polynomial" {
+	if script(t, "$"+fit+"--kernel polynomial"); report(t,
+		"f.json")["kernel"].(map[string]any)["name"] != "polynomial" {
 		t.Error("the search tried other kernels than --kernel")
 	}
 	out := script(t, "$ fit --train few.csv --target y --json f.json")
-	if report(t, "f.json")["lambda"] != 0.01 || !strings.Contains(out, "σ and λ are defaults, since the quick search "+
-		"for them failed: 12 rows: want at least 20") {
-		t.Error(out)
-	}
+	testkit.Equal[any](t, report(t, "f.json")["lambda"], 0.01)
+	testkit.Contains(t, out, "σ and λ are defaults, since the quick search for them failed: 12 rows: want at least 20")
 }
 
 // TestShortReport checks the lines of the report of a fit. The short report says what was read and chosen, compares the
@@ -206,20 +212,14 @@ func TestShortReport(t *testing.T) {
 	}
 	out := script(t, "3$ fit --train train.csv --target y --lambda 1e-9 --solver cg --max-iter 2\nsolver ")
 	if strings.Contains(out, "\nnext") {
-		t.Error(out)
+		t.Errorf("a fit that misses its tolerance suggests the next command:\n%s", out)
 	}
-	var sum, sumSquares float64
-	rows := strings.Split(strings.TrimSpace(string(read(t, "train.csv"))), "\n")[1:]
-	for _, row := range rows {
-		y := testkit.Must(strconv.ParseFloat(row[strings.LastIndex(row, ",")+1:], 64))
-		sum, sumSquares = sum+y, sumSquares+y*y
+	var y []float64
+	for _, cell := range readColumns(t, "train.csv")["y"] {
+		y = append(y, testkit.Must(strconv.ParseFloat(cell, 64)))
 	}
-	n := float64(len(rows))
-	want := fmt.Sprintf("RMSE %.4g", math.Sqrt(sumSquares/n-sum*sum/(n*n)))
-	if out := script(t, "$ fit --train train.csv --target y --test train.csv --sigma 1"); !strings.Contains(out,
-		"baseline     "+want) {
-		t.Errorf("want %s\n%s", want, out)
-	}
+	script(t, "$ fit --train train.csv --target y --test train.csv --sigma 1\nbaseline     "+
+		fmt.Sprintf("RMSE %.4g", stat.PopStdDev(y, nil)))
 }
 
 // TestValidGroups checks that rows to judge by have the groups of their own file, which widen the interval of the
@@ -231,9 +231,9 @@ func TestValidGroups(t *testing.T) {
 	}
 	train := lines(60, row)
 	effect = 3
-	text := lines(60, row)
-	enterFolder(t, map[string]string{"t.csv": "g,x,y\n" + train, "v.csv": "g,x,y\n" + text,
-		"w.csv": "x,y\n" + regexp.MustCompile(`(?m)^[^,\n]*,`).ReplaceAllString(text, "")})
+	valid := lines(60, row)
+	enterFolder(t, map[string]string{"t.csv": "g,x,y\n" + train, "v.csv": "g,x,y\n" + valid,
+		"w.csv": "x,y\n" + regexp.MustCompile(`(?m)^[^,\n]*,`).ReplaceAllString(valid, "")})
 	script(t, `
 $ tune --train t.csv --valid v.csv --groups g --target y --sigma 3 --lambda 1 --json v.json
 	rows of one group stay together; the error is of rows of new groups
@@ -245,15 +245,15 @@ $ tune --train t.csv --valid w.csv --groups g --target y --sigma 3 --lambda 1 --
 		best := report(t, file)["best"].(map[string]any)
 		return best["hi"].(float64) - best["lo"].(float64)
 	}
-	if grouped, alone := width("v.json"), width("w.json"); !(grouped > 1.2*alone) {
-		t.Errorf("width %g with groups, %g without", grouped, alone)
+	if grouped, ungrouped := width("v.json"), width("w.json"); !(grouped > 1.2*ungrouped) {
+		t.Errorf("the interval has the width %g with groups, %g without; want 1.2 times as wide", grouped, ungrouped)
 	}
 }
 
-// TestFoldsFailed checks that a fit is kept if one of the folds of its cross-validation cannot be fitted, and that the
+// TestFailedFold checks that a fit is kept if one of the folds of its cross-validation cannot be fitted, and that the
 // report and the JSON file give the reason; here one fold has the only row of the class "yes". The output calls the
 // error of the folds optimistic if the search for parameters saw the same rows.
-func TestFoldsFailed(t *testing.T) {
+func TestFailedFold(t *testing.T) {
 	var rare, plain strings.Builder
 	rare.WriteString("a,b,y\n")
 	plain.WriteString("a,b,y\n")

@@ -1,14 +1,14 @@
 package cli
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "1$"
-// or "2$" one that must exit with this status. The lines below a command must appear in its output; a line after "!"
+// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
+// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
 // must not.
 
 // TestVerifyCommand checks the report of krrlab verify for a classifier with its training and test data, and the
@@ -18,13 +18,11 @@ func TestVerifyCommand(t *testing.T) {
 		"test.csv": table(90, []string{"no", "yes"})})
 	script(t, "$ fit --train train.csv --scale standard --sigma 1 --lambda 0.1 --out m.krr")
 	var verification krrlab.Verification
-	if out := runStage(t, &verification, "verify", "m.krr", "--train", "train.csv", "--test", "test.csv"); !strings.Contains(out,
-		"proved") {
-		t.Error(out)
-	}
-	if verification.Targets != "given" || !(verification.Residual <= 1e-3) || verification.TestN != 90 || !verification.OpenShare.Known() ||
-		!(verification.Cond.Hi <= verification.SimpleBound*(1+1e-9)) {
-		t.Errorf("%+v", verification)
+	out := runStage(t, &verification, "verify", "m.krr", "--train", "train.csv", "--test", "test.csv")
+	testkit.Contains(t, out, "proved")
+	if v := verification; v.Targets != "given" || !(v.Residual <= 1e-3) || v.TestN != 90 || !v.OpenShare.Known() ||
+		!(v.Cond.Hi <= v.SimpleBound*(1+1e-9)) {
+		t.Errorf("want the given targets, a residual of 1e-3, 90 test rows and κ below its simple bound: %+v", v)
 	}
 	script(t, `
 $ verify m.krr

@@ -10,10 +10,10 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// TestAddresses checks that commands succeed with limited virtual memory (ulimit -v), and say in one line if the
+// TestLimitedAddresses checks that commands succeed with limited virtual memory (ulimit -v), and say in one line if the
 // addresses do not suffice for OpenBLAS. The lowest limit is above 1.7 GB, below which Go's own runtime may fail to
 // start.
-func TestAddresses(t *testing.T) {
+func TestLimitedAddresses(t *testing.T) {
 	// The command version must not load the BLAS: with too few addresses, loading it would never return.
 	for _, limit := range []struct {
 		gb   float64
@@ -52,5 +52,4 @@ func TestAddresses(t *testing.T) {
 
 // fitSmall is the command line of a small fit that uses the BLAS.
 var fitSmall = []string{"fit", "--data", "synthetic-classes", "--n", "600", "--precond", "auto features=100",
-	"--lambda", "0.1",
-	"--solver", "block-pcg"}
+	"--lambda", "0.1", "--solver", "block-pcg"}

@@ -33,8 +33,8 @@ func newBackend(t *testing.T, launcher string) *remote.Backend {
 		Dir: t.TempDir()}
 }
 
-// sentProblem returns the data and the configuration that the tests send to a backend.
-func sentProblem() (*datasets.Dataset, bench.Config) {
+// problemForBackend returns the data and the configuration that the tests send to a backend.
+func problemForBackend() (*datasets.Dataset, bench.Config) {
 	return datasets.SyntheticClasses(900, 3, 4, 0.05, 1), bench.Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1,
 		Precond: bench.Features{S: 80}, Tol: 1e-6, Seed: 3}
 }
@@ -44,7 +44,7 @@ func sentProblem() (*datasets.Dataset, bench.Config) {
 // events of the iterations.
 func TestBackend(t *testing.T) {
 	accel.UseLibrary(nil) // Go's BLAS, as --blas go in the ranks, so that the bits agree
-	train, cfg := sentProblem()
+	train, cfg := problemForBackend()
 	var want [2]*bench.Solution
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, 0) {
@@ -86,7 +86,7 @@ func TestBackend(t *testing.T) {
 			estimated := bench.QualityOptions{ExactBelow: -1} // κ is estimated by iterations, not computed densely
 			q, err := lab.Quality(testContext(t), estimated)
 			if err != nil || q.N != 900 || !(q.Kappa.Lo >= 1) || q.Iterations == nil {
-				t.Errorf("%v, %+v", err, q)
+				t.Errorf("want κ of 900 points and the number of iterations: error %v, %+v", err, q)
 			}
 		})
 	}
@@ -114,7 +114,7 @@ func cancelSolve(t *testing.T, b *remote.Backend) {
 		}}
 	lab := testkit.Must(bench.New(datasets.SyntheticClasses(1500, 3, 4, 0.05, 1), cfg))
 	if _, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want %v", err, context.Canceled)
+		t.Errorf("the canceled solve returns %v, want %v", err, context.Canceled)
 	}
 	awaitNoProcesses(t, b.Dir, "") // the processes have printed nothing that could explain a failure
 }

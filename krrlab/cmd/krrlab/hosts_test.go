@@ -100,8 +100,8 @@ func newHosts(t *testing.T) *hosts {
 	return nil
 }
 
-// on returns a command that runs on host a.
-func (h *hosts) on(ctx context.Context, words ...string) *exec.Cmd {
+// commandOnA returns a command that runs on host a.
+func (h *hosts) commandOnA(ctx context.Context, words ...string) *exec.Cmd {
 	args := append([]string{"-t", fmt.Sprint(h.a)}, h.enter...)
 	cmd := exec.CommandContext(ctx, "nsenter", append(args, words...)...)
 	// mpirun makes a folder in TMPDIR that is named after the host; in /tmp it may already exist and belong to another
@@ -111,20 +111,20 @@ func (h *hosts) on(ctx context.Context, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// link sets host a's end of the cable up or down.
-func (h *hosts) link(t *testing.T, state string) {
+// setLink sets host a's end of the cable up or down.
+func (h *hosts) setLink(t *testing.T, state string) {
 	t.Helper()
-	mustRun(t, h.on(t.Context(), "ip", "link", "set", "krr0", state))
+	mustRun(t, h.commandOnA(t.Context(), "ip", "link", "set", "krr0", state))
 }
 
 // krrlab returns the command krrlab on two ranks of each host, connected by TCP. The launcher reports a host as lost
 // after it could not be reached for lostAfter seconds.
 func (h *hosts) krrlab(ctx context.Context, lostAfter int, args ...string) *exec.Cmd {
-	return h.ranks(ctx, 2, lostAfter, args...)
+	return h.krrlabOnRanks(ctx, 2, lostAfter, args...)
 }
 
-// ranks returns the command krrlab on the given number of ranks of each host; see krrlab for lostAfter.
-func (h *hosts) ranks(ctx context.Context, perHost, lostAfter int, args ...string) *exec.Cmd {
+// krrlabOnRanks returns the command krrlab on the given number of ranks of each host; see krrlab for lostAfter.
+func (h *hosts) krrlabOnRanks(ctx context.Context, perHost, lostAfter int, args ...string) *exec.Cmd {
 	self := testkit.Must(os.Executable())
 	words := []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--host",
 		fmt.Sprintf("10.77.0.1:%d,10.77.0.2:%[1]d", perHost), "-n", fmt.Sprint(2 * perHost), "-x", actAsKrrlab}
@@ -137,7 +137,7 @@ func (h *hosts) ranks(ctx context.Context, perHost, lostAfter int, args ...strin
 	} {
 		words = append(words, "--mca", option[0], option[1])
 	}
-	return h.on(ctx, append(append(words, self), args...)...)
+	return h.commandOnA(ctx, append(append(words, self), args...)...)
 }
 
 // ranksOn returns the process ids of the ranks of a run in dir that run on host b if onB is set, and on host a
@@ -181,13 +181,16 @@ func TestFaultsOfHosts(t *testing.T) {
 	for _, fault := range []struct {
 		name, message string // message is empty if the launcher ends the ranks
 		long          bool   // run only with KRRLAB_LONG=1
-		strike        func(mpirun int)
+		cause         func(mpirun int)
 	}{
 		{"killed rank", "", false, func(int) { _ = syscall.Kill(h.ranksOn(dir, true)[0], syscall.SIGKILL) }},
 		{"stopped rank", noAnswer, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, true)[1], syscall.SIGSTOP) }},
-		{"stopped first rank", noAnswer, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, false)[0], syscall.SIGSTOP) }},
+		{"stopped first rank", noAnswer, true, func(int) {
+			_ = syscall.Kill(h.ranksOn(dir, false)[0],
+				syscall.SIGSTOP)
+		}},
 		{"SIGTERM", "interrupted after", true, func(mpirun int) { _ = syscall.Kill(mpirun, syscall.SIGTERM) }},
-		{"cut cable", "interrupted after", false, func(int) { h.link(t, "down") }},
+		{"cut cable", "interrupted after", false, func(int) { h.setLink(t, "down") }},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			if fault.long && suite.Scale(0, 0, 1) == 0 {
@@ -200,12 +203,12 @@ func TestFaultsOfHosts(t *testing.T) {
 			cmd.Stdout, cmd.Stderr = &out, &text
 			testkit.OK(t, cmd.Start())
 			awaitCheckpoint(t, dir, 1)
-			struck := time.Now()
-			fault.strike(cmd.Process.Pid)
+			start := time.Now()
+			fault.cause(cmd.Process.Pid)
 			err := cmd.Wait()
-			t.Logf("%v after %.1f s", err, time.Since(struck).Seconds())
+			t.Logf("%v after %.1f s", err, time.Since(start).Seconds())
 			if err == nil || strings.Contains(out.String(), "converged") {
-				t.Fatalf("the run ended well:\n%s%s", out.String(), text.String())
+				t.Fatalf("the run ends without an error, or converges:\n%s%s", out.String(), text.String())
 			}
 			awaitNoProcesses(t, dir, text.String())
 			if fault.message == "" {
@@ -219,11 +222,12 @@ func TestFaultsOfHosts(t *testing.T) {
 			if len(lines) != 1 || !strings.Contains(lines[0], fault.message) ||
 				!strings.Contains(lines[0], "; the checkpoint in ") ||
 				!strings.Contains(lines[0], "is kept; --resume continues") {
-				t.Errorf("said %q, want one line with %q and how to go on:\n%s", lines, fault.message, text.String())
+				t.Errorf("messages %q, want one line with %q and how to continue:\n%s", lines, fault.message,
+					text.String())
 			}
 		})
 	}
-	h.link(t, "up")
+	h.setLink(t, "up")
 	mustRun(t, h.krrlab(testContext(t), 30, slowFit(dir, "--resume")...), "resuming from the checkpoint")
 	checkCoefficients(t, filepath.Join(dir, "m.krr"), uninterrupted(t, true))
 }
@@ -238,15 +242,15 @@ func TestDiskFull(t *testing.T) {
 		return append(slowFit(h.dir, more...), "--checkpoint", filepath.Join(full, "kept"))
 	}
 	text, err := h.krrlab(testContext(t), 30, fit()...).CombinedOutput()
-	if got := messages(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "no space left on device") ||
-		!strings.Contains(got[0], "--resume continues") {
-		t.Fatalf("%v:\n%s", err, text)
+	if got := messages(string(text)); err == nil || len(got) != 1 ||
+		!strings.Contains(got[0], "no space left on device") || !strings.Contains(got[0], "--resume continues") {
+		t.Fatalf("want one message of a full disk, and an error; error %v:\n%s", err, text)
 	}
 	awaitNoProcesses(t, h.dir, string(text))
-	mustRun(t, h.on(t.Context(), "rm", filepath.Join(full, "ballast")))
+	mustRun(t, h.commandOnA(t.Context(), "rm", filepath.Join(full, "ballast")))
 	resumed := mustRun(t, h.krrlab(testContext(t), 30, fit("--resume")...), "resuming from the checkpoint")
 	if strings.Contains(resumed, "refused") {
-		t.Error(resumed)
+		t.Errorf("the checkpoint before the full disk is refused:\n%s", resumed)
 	}
 	checkCoefficients(t, filepath.Join(h.dir, "m.krr"), uninterrupted(t, true))
 }
@@ -256,9 +260,9 @@ func TestDiskFull(t *testing.T) {
 func TestFileLimit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if text, err := krrlab(testContext(t), t, -1, 1, slowFit(dir, "--max-iter",
-		"30")...).CombinedOutput(); !strings.Contains(string(text), "not converged") {
-		t.Fatalf("%v:\n%s", err, text)
+	text, err := krrlab(testContext(t), t, -1, 1, slowFit(dir, "--max-iter", "30")...).CombinedOutput()
+	if !strings.Contains(string(text), "not converged") {
+		t.Fatalf("30 iterations should not converge; error %v:\n%s", err, text)
 	}
 	newest := newestCheckpoint(dir)
 	cmd := krrlab(testContext(t), t, -1, 1, slowFit(dir, "--resume")...)
@@ -268,10 +272,10 @@ func TestFileLimit(t *testing.T) {
 		t.Skip("no shell to limit files with")
 	}
 	cmd.Path = shell
-	text, err := cmd.CombinedOutput()
+	text, err = cmd.CombinedOutput()
 	if got := messages(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "file too large") ||
 		!strings.Contains(got[0], "--resume continues") {
-		t.Fatalf("%v:\n%s", err, text)
+		t.Fatalf("want one message of a large file, and an error; error %v:\n%s", err, text)
 	}
 	testkit.Equal(t, newestCheckpoint(dir), newest)
 	mustRun(t, krrlab(testContext(t), t, -1, 1, slowFit(dir, "--resume")...))

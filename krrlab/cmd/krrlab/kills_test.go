@@ -37,8 +37,8 @@ func kills(t *testing.T) int {
 	return suite.Scale(2, 4, 200)
 }
 
-// briefFit returns the arguments of a short fit that writes a checkpoint after every iteration.
-func briefFit(dir string, more ...string) []string {
+// shortFit returns the arguments of a short fit that writes a checkpoint after every iteration.
+func shortFit(dir string, more ...string) []string {
 	return append(checkpointedFit(dir, "1it", "--n", "500", "--tol", "1e-4", "--rank-timeout", "20s"), more...)
 }
 
@@ -54,7 +54,7 @@ type tally struct {
 func (c tally) String() string {
 	return fmt.Sprintf("%d kills (%d of the one process, %d of a rank, %d of all ranks, %d of the launcher; %d while "+
 		"a checkpoint was written, %d before the first): "+
-		"%d runs came to their end with the coefficients of an unbroken one, %d damaged checkpoints",
+		"%d runs ended with the coefficients of an uninterrupted one, %d damaged checkpoints",
 		c.kills, c.process, c.rank, c.all, c.launcher, c.writing, c.early, c.runs, c.refused)
 }
 
@@ -67,19 +67,19 @@ func TestKills(t *testing.T) {
 		t.Skip("no /proc to find processes by")
 	}
 	n := kills(t)
-	k := &killer{rnd: rand.New(rand.NewSource(1))}
+	k := &killer{random: rand.New(rand.NewSource(1))}
 	var uninterruptedC [2]*mat.Dense // coefficients of an uninterrupted run in one process and on ranks
 	for r, l := range []int{-1, 0} {
 		dir, start := t.TempDir(), time.Now()
 		if err := findLauncher(launchers[0].name); err != nil && l == 0 {
 			continue
 		}
-		mustRun(t, krrlab(testContext(t), t, l, 2, briefFit(dir)...))
+		mustRun(t, krrlab(testContext(t), t, l, 2, shortFit(dir)...))
 		k.duration[r] = time.Since(start)
 		uninterruptedC[r] = coefficients(filepath.Join(dir, "m.krr"))
 	}
-	for life := 0; k.kills < n; life++ {
-		r := life % 2
+	for trial := 0; k.kills < n; trial++ {
+		r := trial % 2 // 1 for ranks
 		if uninterruptedC[r] == nil {
 			continue
 		}
@@ -87,10 +87,10 @@ func TestKills(t *testing.T) {
 		for !k.run(t, dir, r == 1, k.kills < n) {
 		}
 		if !mat.Equal(coefficients(filepath.Join(dir, "m.krr")), uninterruptedC[r]) {
-			t.Fatalf("after %v: other coefficients than the unbroken run's", k.tally)
+			t.Fatalf("after %v: other coefficients than those of an uninterrupted run", k.tally)
 		}
-		if left, _ := filepath.Glob(filepath.Join(dir, "kept", "*")); len(left) > 0 {
-			t.Errorf("%v are left after the end", left)
+		if files, _ := filepath.Glob(filepath.Join(dir, "kept", "*")); len(files) > 0 {
+			t.Errorf("the checkpoints %v are not deleted at the end", files)
 		}
 		k.tally.runs++
 	}
@@ -100,7 +100,7 @@ func TestKills(t *testing.T) {
 // killer kills the runs of TestKills and counts what it has done.
 type killer struct {
 	tally
-	rnd      *rand.Rand
+	random   *rand.Rand
 	duration [2]time.Duration // times of an uninterrupted run, in one process and on ranks
 	stale    []string         // unfinished checkpoints that an earlier kill has left
 }
@@ -110,20 +110,20 @@ type killer struct {
 func (k *killer) run(t *testing.T, dir string, ranks, kill bool) (ended bool) {
 	launcher, count, longest := -1, 1, k.duration[0]
 	if ranks {
-		launcher, count, longest = k.rnd.Intn(len(launchers)), 1+k.rnd.Intn(3), k.duration[1]
+		launcher, count, longest = k.random.Intn(len(launchers)), 1+k.random.Intn(3), k.duration[1]
 		if err := findLauncher(launchers[launcher].name); err != nil {
 			launcher = 0
 		}
 	}
 	k.stale = unfinishedCheckpoints(dir)
-	cmd := krrlab(testContext(t), t, launcher, count, briefFit(dir, "--resume")...)
+	cmd := krrlab(testContext(t), t, launcher, count, shortFit(dir, "--resume")...)
 	var text bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &text
 	testkit.OK(t, cmd.Start())
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	var err error
-	if kill && !k.wait(dir, done, time.Duration(k.rnd.Int63n(int64(longest)))) {
+	if kill && !k.wait(dir, done, time.Duration(k.random.Int63n(int64(longest)))) {
 		before := k.tally
 		k.strike(dir, cmd.Process.Pid, ranks)
 		if err = <-done; err == nil { // the run had ended just before the kill
@@ -161,7 +161,7 @@ func (k *killer) wait(dir string, done chan error, delay time.Duration) (ended b
 	if endsWithin(delay) {
 		return true
 	}
-	for awaitWrite := k.rnd.Intn(3) == 0; awaitWrite && !k.isWriting(dir); {
+	for awaitWrite := k.random.Intn(3) == 0; awaitWrite && !k.isWriting(dir); {
 		if endsWithin(50 * time.Microsecond) {
 			return true
 		}
@@ -192,7 +192,7 @@ func (k *killer) strike(dir string, pid int, ranks bool) {
 		k.writing++
 	}
 	victims := ranksOf(dir)
-	switch choice := k.rnd.Intn(4); {
+	switch choice := k.random.Intn(4); {
 	case !ranks:
 		k.process++
 		victims = []int{pid}
@@ -203,7 +203,7 @@ func (k *killer) strike(dir string, pid int, ranks bool) {
 		k.all++
 	default:
 		k.rank++
-		victims = victims[k.rnd.Intn(len(victims)):][:1]
+		victims = victims[k.random.Intn(len(victims)):][:1]
 	}
 	for _, v := range victims {
 		_ = syscall.Kill(v, syscall.SIGKILL)

@@ -18,8 +18,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-var measure = flag.Bool("model", false, "compare the times that plan predicts for ranks with measured ones; on a quiet "+
-	"machine, in minutes")
+var measure = flag.Bool("model", false,
+	"compare the times that plan predicts for ranks with measured ones; on a quiet "+
+		"machine, in minutes")
 
 // TestModel compares the times that plan predicts with measured times of fits of three sizes, on 1, 2 and 4 ranks. More
 // than one rank runs on two hosts whose network link is limited to a given speed, and plan measures that network. All
@@ -43,15 +44,15 @@ func TestModel(t *testing.T) {
 	}{{"veth", []int{1, 2, 4}}, {"1gbit", []int{2, 4}}, {"100mbit", []int{2}}} {
 		if link.name != "veth" {
 			for _, host := range []int{h.a, h.b} {
-				mustRun(t, h.on(t.Context(), "nsenter", "-t", fmt.Sprint(host), "--net", "tc", "qdisc", "replace", "dev", "krr0",
-					"root", "tbf", "rate", link.name, "burst", "256kb", "latency", "50ms"))
+				mustRun(t, h.commandOnA(t.Context(), "nsenter", "-t", fmt.Sprint(host), "--net", "tc", "qdisc",
+					"replace", "dev", "krr0", "root", "tbf", "rate", link.name, "burst", "256kb", "latency", "50ms"))
 			}
 		}
 		for _, p := range link.ranks {
 			var measured plan.Plan
 			if file := filepath.Join(h.dir, "plan.json"); p > 1 {
-				mustRun(t, h.ranks(testContext(t), p/2, 30, "plan", "--data", "mnist", "--n", "4000", "--threads",
-					fmt.Sprint(max(1, threads/p)), "--json", file))
+				mustRun(t, h.krrlabOnRanks(testContext(t), p/2, 30, "plan", "--data", "mnist", "--n", "4000",
+					"--threads", fmt.Sprint(max(1, threads/p)), "--json", file))
 				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(file)), &measured))
 				fmt.Printf("%+v\n", measured.Rates)
 			}
@@ -64,18 +65,20 @@ func TestModel(t *testing.T) {
 				if p == 1 {
 					mustRun(t, krrlab(testContext(t), t, -1, 1, args...))
 				} else {
-					mustRun(t, h.ranks(testContext(t), p/2, 30, args...))
+					mustRun(t, h.krrlabOnRanks(testContext(t), p/2, 30, args...))
 				}
 				var sol solve.Solution
 				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(file)), &sol))
 				perRank, ranks := machine, float64(p)
 				perRank.Nodes, perRank.Cores = p, max(1, threads/p)
-				perRank.Read, perRank.Gemm32, perRank.Gemm64, perRank.Exp = perRank.Read/ranks, perRank.Gemm32/ranks, perRank.Gemm64/ranks, perRank.Exp/ranks
-				perRank.EntrySeconds, perRank.ExactEntrySeconds = perRank.EntrySeconds*ranks, perRank.ExactEntrySeconds*ranks
+				perRank.Read, perRank.Gemm32, perRank.Gemm64, perRank.Exp = perRank.Read/ranks, perRank.Gemm32/ranks,
+					perRank.Gemm64/ranks, perRank.Exp/ranks
+				perRank.EntrySeconds, perRank.ExactEntrySeconds = perRank.EntrySeconds*ranks,
+					perRank.ExactEntrySeconds*ranks
 				perRank.Network = measured.Rates.Network
 				candidate.Iterations = sol.Iterations
-				predicted := perRank.Scale(stage.Header{N: sol.N, D: sol.D, T: sol.T}, cost.Model{N: sol.N, D: sol.D, T: sol.T,
-					PointBytes: int64(sol.N * sol.D)}, candidate).Requested
+				predicted := perRank.Scale(stage.Header{N: sol.N, D: sol.D, T: sol.T},
+					cost.Model{N: sol.N, D: sol.D, T: sol.T, PointBytes: int64(sol.N * sol.D)}, candidate).Requested
 				got, want := sol.Seconds, predicted.Seconds
 				measuredSeconds := got.Kernel + got.Features + got.Factor + got.Solve
 				predictedSeconds := want.Kernel + want.Features + want.Factor + want.Solve
@@ -84,10 +87,12 @@ func TestModel(t *testing.T) {
 					sent = sol.Ranks.Bytes
 				}
 				fmt.Printf("%6d %5d %9s %11d %9.2f %9.2f %6.2f %5.2f/%4.2f %6.2f/%4.2f %6.2f/%4.2f %6.2f/%5.2f %11d %9d\n", n, p,
-					link.name, sol.Iterations, measuredSeconds, predictedSeconds, predictedSeconds/measuredSeconds, want.Kernel, got.Kernel, want.Features, got.Features,
+					link.name, sol.Iterations, measuredSeconds, predictedSeconds, predictedSeconds/measuredSeconds,
+					want.Kernel, got.Kernel, want.Features, got.Features,
 					want.Factor, got.Factor, want.Solve, got.Solve, sent, predicted.SentBytes)
 				if predictedSeconds < 0.7*measuredSeconds || predictedSeconds > 1.3*measuredSeconds {
-					t.Errorf("n = %d on %d ranks, %s: %.2f s, predicted %.2f", n, p, link.name, measuredSeconds, predictedSeconds)
+					t.Errorf("n = %d on %d ranks, %s: %.2f s, predicted %.2f", n, p, link.name, measuredSeconds,
+						predictedSeconds)
 				}
 			}
 		}

@@ -97,7 +97,7 @@ func coefficients(name string) *mat.Dense { return testkit.Must(model.Load(name)
 func checkCoefficients(t *testing.T, name string, want *mat.Dense) {
 	t.Helper()
 	if !mat.Equal(coefficients(name), want) {
-		t.Errorf("other coefficients in %s than wanted", name)
+		t.Errorf("the model file %s has other coefficients than wanted", name)
 	}
 }
 
@@ -115,8 +115,7 @@ func mustRun(t *testing.T, cmd *exec.Cmd, wants ...string) string {
 // quickFit returns the arguments of a fit that takes little time and saves its model to a file.
 func quickFit(out string) []string {
 	return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--precond", "auto features=100", "--lambda",
-		"0.1", "--tol",
-		"1e-6", "--blas", "go", "--out", out}
+		"0.1", "--tol", "1e-6", "--blas", "go", "--out", out}
 }
 
 // TestFitOnRanks fits on 1, 2 and 4 ranks of each MPI implementation. There must be one report and one model, the same
@@ -141,7 +140,7 @@ func TestFitOnRanks(t *testing.T) {
 				}
 				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(js)), &report))
 				if report.Ranks.Count != p || report.Ranks.Bytes == 0 {
-					t.Errorf("%+v", report)
+					t.Errorf("the report has %+v, want %d ranks that exchange bytes", report, p)
 				}
 			})
 		}
@@ -155,9 +154,10 @@ func TestUnsolvedOnRanks(t *testing.T) {
 		t.Run(launchers[l].name, func(t *testing.T) {
 			dir := t.TempDir()
 			out, picture := filepath.Join(dir, "m.krr"), filepath.Join(dir, "p.png")
-			cmd := krrlab(testContext(t), t, l, 2, "fit", "--data", "synthetic-regression", "--n", "200", "--solver", "cg",
-				"--lambda", "1e-6", "--tol", "0.5",
-				"--blas", "go", "--calibrate", "loo", "--out", out, "--plot", picture, "--rank-timeout", "30s")
+			cmd := krrlab(testContext(t), t, l, 2, "fit", "--data", "synthetic-regression", "--n", "200", "--solver",
+				"cg",
+				"--lambda", "1e-6", "--tol", "0.5", "--blas", "go", "--calibrate", "loo", "--out", out, "--plot",
+				picture, "--rank-timeout", "30s")
 			text, err := cmd.CombinedOutput()
 			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 ||
 				strings.Count(string(text), "too far from the solution") != 1 ||
@@ -178,19 +178,19 @@ func TestOtherCommandsOnRanks(t *testing.T) {
 	for l := range launchers {
 		t.Run(launchers[l].name, func(t *testing.T) {
 			if text := mustRun(t, krrlab(testContext(t), t, l, 3, "version")); strings.Count(text, "krrlab ") != 1 {
-				t.Error(text)
+				t.Errorf("three ranks print the version more than once:\n%s", text)
 			}
 			text, err := krrlab(testContext(t), t, l, 3, "fit", "--data", "no-such-data").CombinedOutput()
 			if err == nil || strings.Count(string(text), "no-such-data") != 1 {
-				t.Errorf("%v:\n%s", err, text)
+				t.Errorf("want an error and one message; error %v:\n%s", err, text)
 			}
 		})
 	}
 }
 
-// TestOtherFiles checks that a run is refused if a rank reads another model, other data or other landmarks than the
-// first rank, as on a machine with other files, and that nothing is written.
-func TestOtherFiles(t *testing.T) {
+// TestRanksWithOtherFiles checks that a run is refused if a rank reads another model, other data or other landmarks
+// than the first rank, as on a machine with other files, and that nothing is written.
+func TestRanksWithOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	for r := range 2 {
 		testkit.OK(t, os.MkdirAll(filepath.Join(dir, fmt.Sprint(r)), 0o755))
@@ -205,8 +205,8 @@ func TestOtherFiles(t *testing.T) {
 			"marks": fmt.Sprint(r)} {
 			testkit.OK(t, os.WriteFile(filepath.Join(rankDir, name), []byte(text), 0o644))
 		}
-		mustRun(t, krrlab(testContext(t), t, -1, 1, "fit", "--train", filepath.Join(rankDir, "x.csv"), "--lambda", lambda, "--out",
-			filepath.Join(rankDir, "m.krr")))
+		mustRun(t, krrlab(testContext(t), t, -1, 1, "fit", "--train", filepath.Join(rankDir, "x.csv"), "--lambda",
+			lambda, "--out", filepath.Join(rankDir, "m.krr")))
 	}
 	const script = `cd "$0/${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"`
 	for l := range launchers {
@@ -226,10 +226,10 @@ func TestOtherFiles(t *testing.T) {
 			cmd.Args = slices.Insert(cmd.Args, position, "sh", "-c", script, dir)
 			text, err := cmd.CombinedOutput()
 			if err == nil || strings.Count(string(text), "rank 1 of 2: "+want) != 1 {
-				t.Errorf("%s: %v:\n%s", line, err, text)
+				t.Errorf("%s: want an error and one message with %q; error %v:\n%s", line, want, err, text)
 			}
 			if written, _ := filepath.Glob(filepath.Join(dir, "*", "p.csv")); len(written) > 0 {
-				t.Errorf("%s: written %v", line, written)
+				t.Errorf("%s writes %v although the ranks differ", line, written)
 			}
 		}
 	}
@@ -275,14 +275,14 @@ func TestBoundProcessors(t *testing.T) {
 		t.Skip("needs two processors, and taskset")
 	}
 	const note = "the launcher has bound the ranks of this machine to 1 of "
-	for options, noted := range map[string]bool{"mpirun.openmpi --bind-to core": true, "mpirun.openmpi --bind-to none": false,
-		"taskset -c 0 mpirun.openmpi --bind-to core": false} {
+	for options, noted := range map[string]bool{"mpirun.openmpi --bind-to core": true,
+		"mpirun.openmpi --bind-to none": false, "taskset -c 0 mpirun.openmpi --bind-to core": false} {
 		cmd := krrlab(testContext(t), t, -1, 1, "fit", "--data", "synthetic-classes", "--n", "100")
 		words := append(strings.Fields(options), "--allow-run-as-root", "-n", "1")
 		cmd.Args = append(words, cmd.Args...)
 		cmd.Path = testkit.Must(exec.LookPath(words[0]))
 		if text := mustRun(t, cmd); strings.Contains(text, note) != noted {
-			t.Errorf("%s: a note %v, want %v:\n%s", options, !noted, noted, text)
+			t.Errorf("%s: a note is printed: %v, want %v:\n%s", options, !noted, noted, text)
 		}
 	}
 }
@@ -294,9 +294,8 @@ func slowFit(dir string, more ...string) []string { return checkpointedFit(dir, 
 // checkpointedFit is slowFit with the given interval between checkpoints.
 func checkpointedFit(dir, interval string, more ...string) []string {
 	return append([]string{"fit", "--data", "synthetic-classes", "--n", "1500", "--solver", "cg", "--storage",
-		"recompute", "--lambda", "0.01",
-		"--tol", "1e-6", "--blas", "go", "--out", filepath.Join(dir, "m.krr"), "--checkpoint", filepath.Join(dir,
-			"kept"), "--checkpoint=every=" + interval}, more...)
+		"recompute", "--lambda", "0.01", "--tol", "1e-6", "--blas", "go", "--out", filepath.Join(dir, "m.krr"),
+		"--checkpoint", filepath.Join(dir, "kept"), "--checkpoint=every=" + interval}, more...)
 }
 
 // awaitCheckpoint waits until the run in dir has written a checkpoint with a number above after.
@@ -416,11 +415,12 @@ func TestFaults(t *testing.T) {
 				}
 				_ = syscall.Kill(victim, sig)
 				if err := cmd.Wait(); err == nil {
-					t.Fatalf("%v: code 0:\n%s", sig, text.String())
+					t.Fatalf("a run that is ended by %v has the exit code 0:\n%s", sig, text.String())
 				}
 				awaitNoProcesses(t, dir, text.String())
 			}
-			mustRun(t, krrlab(testContext(t), t, l, max(1, p-1), slowFit(dir, "--resume")...), "resuming from the checkpoint")
+			mustRun(t, krrlab(testContext(t), t, l, max(1, p-1), slowFit(dir, "--resume")...),
+				"resuming from the checkpoint")
 			checkCoefficients(t, filepath.Join(dir, "m.krr"), uninterrupted(t, l >= 0))
 		})
 	}

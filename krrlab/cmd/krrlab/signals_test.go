@@ -34,14 +34,13 @@ func TestServe(t *testing.T) {
 	for body, want := range map[string]int{"[" + row + "]": http.StatusOK, "[[1]]": http.StatusBadRequest} {
 		answer := testkit.Must(http.Post(address+"/predict", "application/json", strings.NewReader(body)))
 		text := testkit.Must(io.ReadAll(answer.Body))
-		if answer.Body.Close(); answer.StatusCode != want || want == http.StatusOK && !strings.HasPrefix(string(text), `{"value":[`) {
-			t.Errorf("%s: %d, %s", body, answer.StatusCode, text)
+		if answer.Body.Close(); answer.StatusCode != want || want == http.StatusOK &&
+			!strings.HasPrefix(string(text), `{"value":[`) {
+			t.Errorf("%s: status %d, want %d: %s", body, answer.StatusCode, want, text)
 		}
 	}
 	testkit.OK(t, cmd.Process.Signal(syscall.SIGTERM))
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, cmd.Wait())
 	if _, err := http.Get(address); err == nil {
 		t.Error("the server still listens")
 	}
@@ -80,10 +79,10 @@ func TestHangUp(t *testing.T) {
 		"1000000")...); code != 130 ||
 		!regexp.MustCompile(`^krrlab: interrupted( after \d+ iterations, recursive residual \S+)?; `+
 			`nothing was written\n$`).MatchString(errs) {
-		t.Errorf("exit %d, %s", code, errs)
+		t.Errorf("SIGHUP: exit %d, want 130 and a message: %s", code, errs)
 	}
 	if code, errs := hangUp(true, fit...); code != 0 || errs != "" {
-		t.Errorf("under nohup: exit %d, %s", code, errs)
+		t.Errorf("SIGHUP under nohup: exit %d, want 0 and no message: %s", code, errs)
 	}
 }
 
@@ -100,9 +99,9 @@ func TestSecondSignal(t *testing.T) {
 			return
 		}
 		if state.ExitCode() != 130 {
-			t.Fatalf("ended by %v", state)
+			t.Fatalf("the process ended with %v, want SIGINT or exit code 130", state)
 		}
-		t.Log("it was still reading data at the first signal and ended by itself; trying again")
+		t.Log("the process was still reading at the first signal and ended by itself; trying again")
 	}
 	t.Error("no process waited for data")
 }

@@ -87,8 +87,8 @@ func newSlurm(t *testing.T) *slurm {
 // cluster's first process.
 func (s *slurm) wrap(t *testing.T, firstProcess int) {
 	for _, name := range []string{"srun", "sbatch", "scancel", "squeue", "scontrol"} {
-		text := fmt.Sprintf("#!/bin/sh\nSLURM_CONF=%s/slurm.conf exec nsenter -t %d --net --uts -- %s \"$@\"\n", s.dir, firstProcess,
-			testkit.Must(exec.LookPath(name)))
+		text := fmt.Sprintf("#!/bin/sh\nSLURM_CONF=%s/slurm.conf exec nsenter -t %d --net --uts -- %s \"$@\"\n", s.dir,
+			firstProcess, testkit.Must(exec.LookPath(name)))
 		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o755))
 	}
 	t.Setenv(actAsKrrlab, "1")
@@ -184,7 +184,8 @@ func TestSlurm(t *testing.T) {
 	}
 	mustRun(t, krrlab(testContext(t), t, 0, 2, fit("mpirun.krr")[1:]...))
 	want := coefficients(filepath.Join(s.dir, "mpirun.krr"))
-	for name, options := range map[string][]string{"pmix": {"--mpi=pmix", "-N3", "-n3"}, "pmi2": {"--mpi=pmi2", "-N2", "-n2"}} {
+	for name, options := range map[string][]string{"pmix": {"--mpi=pmix", "-N3", "-n3"},
+		"pmi2": {"--mpi=pmi2", "-N2", "-n2"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("SLURM_PMIX_DIRECT_CONN", "false") // needed for PMIx, see docs/ranks.md; a Backend sets it itself
 			count := strings.TrimPrefix(options[2], "-n")
@@ -195,9 +196,9 @@ func TestSlurm(t *testing.T) {
 	}
 	t.Run("no interface", func(t *testing.T) {
 		text, err := s.command(testContext(t), "srun", fit("none.krr", "-K", "-N3", "-n3")...).CombinedOutput()
-		if got := messages(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "take srun --mpi=pmix") ||
-			strings.Contains(string(text), "MPI_Init") {
-			t.Errorf("%v:\n%s", err, text)
+		if got := messages(string(text)); err == nil || len(got) != 1 ||
+			!strings.Contains(got[0], "take srun --mpi=pmix") || strings.Contains(string(text), "MPI_Init") {
+			t.Errorf("want one message that names --mpi=pmix, and an error; error %v:\n%s", err, text)
 		}
 	})
 	t.Run("sbatch", func(t *testing.T) {
@@ -239,7 +240,7 @@ func TestSlurm(t *testing.T) {
 // from Options, and checks that both give the same coefficients. It then cancels a solve and checks that no job step is
 // left.
 func testSlurmBackend(t *testing.T, s *slurm) {
-	train, cfg := sentProblem()
+	train, cfg := problemForBackend()
 	newBackend := func(name string, options ...string) *remote.Backend {
 		return &remote.Backend{Ranks: 3, Launcher: filepath.Join(s.dir, "srun"), Program: s.self,
 			Flags: []string{"--blas", "go"}, Dir: filepath.Join(s.dir, name), Options: append(options, "-N3")}
@@ -255,11 +256,12 @@ func testSlurmBackend(t *testing.T, s *slurm) {
 			reference = sol.Model.C
 		}
 		if !mat.Equal(sol.Model.C, reference) || !sol.Converged() || sol.Ranks.Count != 3 || events < 5 {
-			t.Errorf("%s on %d ranks, %d events; or other coefficients", sol.Status, sol.Ranks.Count, events)
+			t.Errorf("%s on %d ranks with %d events, want converged on 3 with at least 5; or other coefficients",
+				sol.Status, sol.Ranks.Count, events)
 		}
 	}
 	cancelSolve(t, newBackend("ended", "--mpi=pmi2"))
 	if steps := mustRun(t, s.command(t.Context(), "squeue", "--noheader", "--steps")); strings.TrimSpace(steps) != "" {
-		t.Errorf("steps are left:\n%s", steps)
+		t.Errorf("job steps of the canceled solve still run:\n%s", steps)
 	}
 }

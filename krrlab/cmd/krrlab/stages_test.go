@@ -19,11 +19,8 @@ func TestStagesUnderMPI(t *testing.T) {
 	dir := t.TempDir()
 	data := []string{"--data", "synthetic-classes", "--n", "500", "--lambda", "0.3"}
 	saved := filepath.Join(dir, "m.krr")
-	if text, err := krrlab(testContext(t), t, 0, 2, append([]string{"fit", "--blas", "go", "--precond",
-		"auto features=60", "--out",
-		saved}, data...)...).CombinedOutput(); err != nil {
-		t.Fatalf("%v:\n%s", err, text)
-	}
+	mustRun(t, krrlab(testContext(t), t, 0, 2, append([]string{"fit", "--blas", "go", "--precond", "auto features=60",
+		"--out", saved}, data...)...))
 	for _, stage := range []struct {
 		name string
 		args []string
@@ -45,16 +42,16 @@ func TestStagesUnderMPI(t *testing.T) {
 				if stage.name == "predict" {
 					flag = "--out"
 				}
-				text, err := krrlab(testContext(t), t, l, p, append(stage.args, "--blas", "go", flag, file)...).CombinedOutput()
+				text, err := krrlab(testContext(t), t, l, p, append(stage.args, "--blas", "go", flag,
+					file)...).CombinedOutput()
 				if err != nil || strings.Count(string(text), "wrote") != 1 {
-					t.Fatalf("%v:\n%s", err, text)
+					t.Fatalf("want one output file; error %v:\n%s", err, text)
 				}
 				if want := fmt.Sprintf("ranks          %d (%d on this machine)", p, p); stage.name != "predict" &&
 					strings.Count(string(text), want) != 1 {
 					t.Errorf("want one line %q:\n%s", want, text)
 				}
-				b, err := os.ReadFile(file)
-				testkit.OK(t, err)
+				b := testkit.Must(os.ReadFile(file))
 				got := any(string(b))
 				if flag == "--json" {
 					testkit.OK(t, json.NewDecoder(bytes.NewReader(b)).Decode(&got))
@@ -64,7 +61,8 @@ func TestStagesUnderMPI(t *testing.T) {
 					reference = got
 				}
 				if !reflect.DeepEqual(got, reference) {
-					t.Errorf("%d ranks of %s:\n%v\n2 of %s:\n%v", p, launchers[l].name, got, launchers[0].name, reference)
+					t.Errorf("%d ranks of %s:\n%v\n2 of %s:\n%v", p, launchers[l].name, got, launchers[0].name,
+						reference)
 				}
 			}
 		})
@@ -72,6 +70,6 @@ func TestStagesUnderMPI(t *testing.T) {
 	text, err := krrlab(testContext(t), t, 1, 2, append([]string{"quality", "--precond", "none", "--solver"},
 		data...)...).CombinedOutput()
 	if err == nil || strings.Count(string(text), "unknown flag") != 1 {
-		t.Errorf("%v:\n%s", err, text)
+		t.Errorf("a wrong flag: want an error and one message; error %v:\n%s", err, text)
 	}
 }

@@ -22,7 +22,7 @@ func TestJupyterData(t *testing.T) {
 		env := map[string]string{"HOME": c.home, "JUPYTER_DATA_DIR": c.jupyter, "XDG_DATA_HOME": c.xdg}
 		if got := jupyterData(c.system,
 			func(name string) string { return env[name] }); filepath.ToSlash(got) != c.want {
-			t.Errorf("%+v: %s", c, got)
+			t.Errorf("%+v: the folder is %q", c, got)
 		}
 	}
 }
@@ -35,6 +35,6 @@ func TestInterruptedLoad(t *testing.T) {
 		select {}
 	})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
