@@ -19,12 +19,12 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// adverse is a small problem drawn at random, with data, kernel and options of a kind that often break numerical
+// adverseProblem is a small problem drawn at random, with data, kernel and options of a kind that often break numerical
 // code.
-type adverse struct {
+type adverseProblem struct {
 	name  string
 	train *datasets.Dataset
-	rows  [][]float64
+	rows  [][]float64 // the points of train
 	cfg   Config
 	large bool // treat it as too large for residuals in float64
 }
@@ -86,12 +86,12 @@ func adversePoints(kind string, n, d int, g rng.Stream) [][]float64 {
 }
 
 // newAdverse draws the adverse problem number i.
-func newAdverse(i int) *adverse {
+func newAdverse(i int) *adverseProblem {
 	g := rng.New(77).Sub("hostile", uint64(i))
 	c, f := g.Sub("choice"), g.Sub("float")
 	n, d, t := 20+c.IntN(0, 130), pick(c, 1, 1, 2, 3, 8, 30), pick(c, 2, 1, 1, 2, 3)
 	kind := pick(c, 3, "plain", "groups", "blocks", "offset", "outliers", "duplicates", "scales", "bytes")
-	h := &adverse{rows: adversePoints(kind, n, d, g)}
+	h := &adverseProblem{rows: adversePoints(kind, n, d, g)}
 	x := points.NewDense(n, d, slices.Concat(h.rows...))
 	var gaps []float64 // distances between points, most of which are not neighbors
 	var norm float64
@@ -134,7 +134,8 @@ func newAdverse(i int) *adverse {
 		Exact:   pick(c, 10, AutoResidual, AutoResidual, ExactResidual, StoredResidual),
 	}
 	if i%10 == 9 { // λ large enough for 16-bit tiles, and a kernel so wide that 16 bits round more than landmarks omit
-		h.cfg.Storage, h.cfg.Lambda, h.cfg.Solver = gram.Fixed16, logUniform(f, 3, -3.5, 0), pick(c, 8, PCG, BlockPCG, CG)
+		h.cfg.Storage, h.cfg.Lambda, h.cfg.Solver = gram.Fixed16, logUniform(f, 3, -3.5, 0),
+			pick(c, 8, PCG, BlockPCG, CG)
 		h.cfg.Kernel = kernel.Gaussian{Sigma: gaps[len(gaps)/2] * logUniform(f, 0, 0, 2)}
 	}
 	h.cfg.Precond = None{}
@@ -174,7 +175,7 @@ func TestAdverseProblems(t *testing.T) {
 }
 
 // solve solves the problem, checks the answer or the refusal, and counts the outcome in count.
-func (h *adverse) solve(t *testing.T, count map[string]int) {
+func (h *adverseProblem) solve(t *testing.T, count map[string]int) {
 	t.Helper()
 	lab, err := New(h.train, h.cfg)
 	if err != nil {
@@ -187,8 +188,8 @@ func (h *adverse) solve(t *testing.T, count map[string]int) {
 	sol, err := lab.Solve(t.Context())
 	if err != nil {
 		count["refused"]++
-		if !rightlyRefused(t, lab, h.rows, err) {
-			t.Errorf("%s: %v", h.name, err)
+		if !isJustifiedRefusal(t, lab, h.rows, err) {
+			t.Errorf("%s: refused without a reason: %v", h.name, err)
 		}
 		return
 	}
@@ -208,14 +209,14 @@ func checkConvergedShare(t *testing.T, count map[string]int) {
 
 // judge checks the solution with the residuals computed in twice the digits of float64 and with Verify. It returns
 // these residuals.
-func (h *adverse) judge(t *testing.T, sol *Solution) []float64 {
+func (h *adverseProblem) judge(t *testing.T, sol *Solution) []float64 {
 	t.Helper()
 	want := trueResiduals(h.cfg.Kernel, h.rows, h.cfg.Lambda, sol.Model.C, sol.System.Y)
 	for j, r := range want {
 		if sol.Converged() && !(r <= h.cfg.Tol*(1+1e-12)) {
-			t.Errorf("%s: column %d converged, by %s, with a residual of %.3g; reported %.3g, rounding %.3g, "+
-				"storage %.3g",
-				h.name, j, sol.ResidualKind, r, sol.TrueResiduals[j], sol.Roundings, sol.StorageResiduals)
+			t.Errorf("%s: column %d is called converged by the residual %s, which is %.3g; reported %.3g, rounding %.3g, "+
+				"storage %.3g", h.name, j, sol.ResidualKind, r, sol.TrueResiduals[j], sol.Roundings,
+				sol.StorageResiduals)
 		}
 		if sol.Roundings != nil && math.Abs(r-sol.TrueResiduals[j]) > sol.Roundings[j]*(1+1e-9) {
 			t.Errorf("%s: column %d has a residual of %.6g, reported %.6g ± %.2g", h.name, j, r, sol.TrueResiduals[j],
@@ -223,14 +224,15 @@ func (h *adverse) judge(t *testing.T, sol *Solution) []float64 {
 		}
 	}
 	if v := h.verify(t, sol, 1); v != nil {
-		testkit.Near(t, largestOrNaN(want), float64(v.Residual), float64(v.Rounding)*(1+1e-9), h.name, float64(v.Rounding))
+		testkit.Near(t, largestOrNaN(want), float64(v.Residual), float64(v.Rounding)*(1+1e-9), h.name,
+			float64(v.Rounding))
 	}
 	return want
 }
 
 // verify reports an error if the solver called the answer converged and Verify finds a residual above slack·τ. It
 // returns nil if Verify has no formula for the kernel.
-func (h *adverse) verify(t *testing.T, sol *Solution, slack float64) *Verification {
+func (h *adverseProblem) verify(t *testing.T, sol *Solution, slack float64) *Verification {
 	t.Helper()
 	if _, err := kernel.ToSpec(h.cfg.Kernel); err != nil {
 		return nil
@@ -248,7 +250,7 @@ func (h *adverse) verify(t *testing.T, sol *Solution, slack float64) *Verificati
 
 // pencil returns the eigenvalues of M⁻¹A in ascending order, with a bound of their relative error. It returns ok =
 // false if float64 cannot compute the eigenvalues to 1 %. M is ZZᵀ+λ_pI, or I if z is nil.
-func (h *adverse) pencil(l *Lab, z *points.Dense32) (values []float64, relError float64, ok bool) {
+func (h *adverseProblem) pencil(l *Lab, z *points.Dense32) (values []float64, relError float64, ok bool) {
 	n := len(h.rows)
 	a, m := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	for i := range n {
@@ -290,9 +292,9 @@ func (h *adverse) pencil(l *Lab, z *points.Dense32) (values []float64, relError 
 // reference at their confidence of 95 %, that the lower end of an interval is at most its upper end, that the certain
 // bounds of κ always hold, and that only problems for which rightlyRefused finds a reason are refused.
 func TestAdverseCertificates(t *testing.T) {
-	type rate struct{ covered, missed int }
-	var kappa, statDim rate
-	certain := 0
+	type coverage struct{ covered, missed int }
+	var kappa, statDim coverage
+	certain := 0 // number of certain bounds of κ
 	for i := range problems() {
 		h := newAdverse(i)
 		if h.cfg.Solver == Direct || h.cfg.Solver == AutoSolver {
@@ -304,7 +306,7 @@ func TestAdverseCertificates(t *testing.T) {
 		}
 		q, err := lab.Quality(t.Context(), QualityOptions{ExactBelow: -1, NoSolve: true, Width: 0.05})
 		if err != nil {
-			if !rightlyRefused(t, lab, h.rows, err) {
+			if !isJustifiedRefusal(t, lab, h.rows, err) {
 				t.Errorf("%s: %v", h.name, err)
 			}
 			continue
@@ -338,7 +340,8 @@ func TestAdverseCertificates(t *testing.T) {
 		if q.KappaUpperBound > 0 {
 			certain++
 			if q.Kappa.Lo > q.KappaUpperBound {
-				t.Errorf("%s: κ in [%.6g, %.6g], certainly at most %.6g", h.name, q.Kappa.Lo, q.Kappa.Hi, q.KappaUpperBound)
+				t.Errorf("%s: κ in [%.6g, %.6g], certainly at most %.6g", h.name, q.Kappa.Lo, q.Kappa.Hi,
+					q.KappaUpperBound)
 			}
 			if want*(1-relError) > q.KappaUpperBound {
 				t.Errorf("%s: κ = %.6g, certainly at most %.6g", h.name, want, q.KappaUpperBound)
@@ -357,25 +360,25 @@ func TestAdverseCertificates(t *testing.T) {
 			t.Logf("%s: s_λ = %.9g, in [%.9g, %.9g] by %s", h.name, want, s.Estimate.Lo, s.Estimate.Hi, s.Method)
 		}
 	}
-	t.Logf("κ covered %d of %d, s_λ %d of %d, %d certain bounds of κ", kappa.covered, kappa.covered+kappa.missed, statDim.covered,
-		statDim.covered+statDim.missed, certain)
-	for name, r := range map[string]rate{"κ": kappa, "s_λ": statDim} {
+	t.Logf("κ covered %d of %d, s_λ %d of %d, %d certain bounds of κ", kappa.covered, kappa.covered+kappa.missed,
+		statDim.covered, statDim.covered+statDim.missed, certain)
+	for name, r := range map[string]coverage{"κ": kappa, "s_λ": statDim} {
 		trials := float64(r.covered + r.missed)
 		// The number of misses is at most binomial with probability 0.05. Three standard deviations are allowed.
 		if allowed := 0.05*trials + 3*math.Sqrt(0.05*0.95*trials); float64(r.missed) > allowed {
 			t.Errorf("%s: the interval of 95 %% missed %d of %.0f", name, r.missed, trials)
 		}
 		if r.covered < problems()/10 {
-			t.Errorf("%s: judged %d times only", name, r.covered)
+			t.Errorf("%s: only %d intervals cover, want %d", name, r.covered, problems()/10)
 		}
 	}
 	if certain < problems()/20 {
-		t.Errorf("%d certain bounds only", certain)
+		t.Errorf("only %d problems have a certain bound of κ, want %d", certain, problems()/20)
 	}
 }
 
 // statDim returns the statistical dimension tr K(K+λI)⁻¹ from the eigenvalues of the dense K.
-func (h *adverse) statDim(t *testing.T) float64 {
+func (h *adverseProblem) statDim(t *testing.T) float64 {
 	n := len(h.rows)
 	k := mat.NewSymDense(n, nil)
 	for i := range n {
@@ -390,10 +393,10 @@ func (h *adverse) statDim(t *testing.T) float64 {
 	return dimension(mu, h.cfg.Lambda)
 }
 
-// TestStricterIsBetter checks that a smaller tolerance does not give a larger residual, up to a factor of 1.5 or the
+// TestResidualByTolerance checks that a smaller tolerance does not give a larger residual, up to a factor of 1.5 or the
 // rounding error of the residual. It runs with 16-bit tiles, whose answers have to be refined at small tolerances,
 // and with float32 tiles.
-func TestStricterIsBetter(t *testing.T) {
+func TestResidualByTolerance(t *testing.T) {
 	x := pointsByFormat(300, 4, 5)["float64"]
 	for _, storage := range []gram.Storage{gram.Fixed16, gram.Float32} {
 		for _, solver := range []Solver{PCG, BlockPCG, CG} {

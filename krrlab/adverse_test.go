@@ -19,10 +19,10 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// rightlyRefused reports whether the problem of lab l with the points x justifies the error err. With 16-bit storage,
-// kernel values outside [0, 1] and a λ below the storage error justify a refusal. A direct solve and the
+// isJustifiedRefusal reports whether the problem of lab l with the points x justifies the error err. With 16-bit
+// storage, kernel values outside [0, 1] and a λ below the storage error justify a refusal. A direct solve and the
 // factorization of a preconditioner may fail if λ or λ_p is below the rounding error of the factors.
-func rightlyRefused(t *testing.T, l *Lab, x [][]float64, err error) bool {
+func isJustifiedRefusal(t *testing.T, l *Lab, x [][]float64, err error) bool {
 	t.Helper()
 	s, cfg, n := err.Error(), l.cfg, float64(len(x))
 	switch {
@@ -64,12 +64,12 @@ func fixed16Error(t *testing.T, k kernel.Kernel, x [][]float64) float64 {
 }
 
 // largeProblem returns a problem with the given points and configuration, and a smooth target with noise.
-func largeProblem(name string, x [][]float64, cfg Config) *adverse {
+func largeProblem(name string, x [][]float64, cfg Config) *adverseProblem {
 	y := make([]float64, len(x))
 	for i := range y {
 		y[i] = math.Sin(x[i][0]) + 0.3*rng.New(79).Normal(uint64(i))
 	}
-	h := &adverse{rows: x, cfg: cfg}
+	h := &adverseProblem{rows: x, cfg: cfg}
 	h.train = &datasets.Dataset{Name: "large", Task: datasets.Regression,
 		X: points.NewDense(len(x), len(x[0]), slices.Concat(x...)), Target: y}
 	h.name = fmt.Sprintf("%s (n = %d, d = %d, %v, λ = %.2g, τ = %.2g, %v)", name, len(x), len(x[0]), cfg.Kernel,
@@ -77,10 +77,10 @@ func largeProblem(name string, x [][]float64, cfg Config) *adverse {
 	return h
 }
 
-// TestAdverseWide uses kernels so wide that float32 and 16-bit storage round more than the landmarks omit. It checks
-// that the landmarks are never refused as indefinite and that the certain bound of κ holds for the dense reference,
-// in both storages.
-func TestAdverseWide(t *testing.T) {
+// TestAdverseWideKernels uses kernels so wide that float32 and 16-bit storage round more than the landmarks omit. It
+// checks that the landmarks are never refused as indefinite and that the certain bound of κ holds for the dense
+// reference, in both storages.
+func TestAdverseWideKernels(t *testing.T) {
 	for i := range problems() / 75 {
 		g := rng.New(82).Sub("wide", uint64(i))
 		c, f := g.Sub("choice"), g.Sub("float")
@@ -99,7 +99,8 @@ func TestAdverseWide(t *testing.T) {
 				continue
 			}
 			values, relError, ok := h.pencil(lab, z)
-			if bound := lab.z.value.Factor.CondBound(lambda, lambda); !ok || values[n-1]/values[0]*(1-relError) > bound {
+			if bound := lab.z.value.Factor.CondBound(lambda, lambda); !ok ||
+				values[n-1]/values[0]*(1-relError) > bound {
 				t.Errorf("%s: κ = %.6g, certainly at most %.6g", h.name, values[n-1]/values[0], bound)
 			}
 		}
@@ -108,7 +109,7 @@ func TestAdverseWide(t *testing.T) {
 
 // changeTo replaces the points by points of another type or moved points, or the kernel by a user-defined one. For
 // the kind "ranks" it changes the name only, because the caller then solves on several ranks.
-func (h *adverse) changeTo(kind string) {
+func (h *adverseProblem) changeTo(kind string) {
 	n, d := len(h.rows), len(h.rows[0])
 	switch kind {
 	case "sparse":
@@ -134,9 +135,8 @@ func (h *adverse) changeTo(kind string) {
 			h.rows[i] = append(h.rows[i], 16*float64(d)*top)
 		}
 		h.train.X = points.NewDense(n, d+1, slices.Concat(h.rows...))
-	case "own kernel":
-		k := h.cfg.Kernel
-		h.cfg.Kernel = kernel.Func{Name: "own", F: k.Eval}
+	case "user-defined kernel":
+		h.cfg.Kernel = kernel.Func{Name: "user-defined", F: h.cfg.Kernel.Eval}
 		if f, ok := h.cfg.Precond.(Features); ok {
 			h.cfg.Precond = Nystrom{S: f.S}
 		}
@@ -148,9 +148,10 @@ func (h *adverse) changeTo(kind string) {
 // user-defined kernels, and on ranks. Answers are judged as in TestAdverseProblems, and all ranks must have the same
 // answer.
 func TestAdversePoints(t *testing.T) {
+	kinds := []string{"sparse", "float32", "moved", "user-defined kernel", "ranks"}
 	count := map[string]int{}
 	for i := range problems() / 2 {
-		kind := []string{"sparse", "float32", "moved", "own kernel", "ranks"}[i%5]
+		kind := kinds[i%len(kinds)]
 		h := newAdverse(i)
 		h.changeTo(kind)
 		size := 1
@@ -184,9 +185,9 @@ func TestAdversePoints(t *testing.T) {
 		}
 	}
 	t.Logf("%v", count)
-	for _, kind := range []string{"sparse", "float32", "moved", "own kernel", "ranks"} {
-		if count[kind+" converged"] < problems()/60 {
-			t.Errorf("%s: %d converged", kind, count[kind+" converged"])
+	for _, kind := range kinds {
+		if got := count[kind+" converged"]; got < problems()/60 {
+			t.Errorf("%s: %d problems converged, want at least %d", kind, got, problems()/60)
 		}
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// judgeAnswer checks that the solution converged and compares its residuals and its error bounds with dense linear
+// checkAnswer checks that the solution converged and compares its residuals and its error bounds with dense linear
 // algebra on all rows of the lab.
-func judgeAnswer(t *testing.T, name string, l *Lab, sol *Solution) {
+func checkAnswer(t *testing.T, name string, l *Lab, sol *Solution) {
 	t.Helper()
 	n, _, columns := l.Dims()
 	a := mat.DenseCopyOf(newReference(t, l.cfg.Kernel, l.data.X, 0, mat.NewDense(n, 1, nil)).a)
@@ -43,12 +43,12 @@ func judgeAnswer(t *testing.T, name string, l *Lab, sol *Solution) {
 	ae.Mul(a, &e)
 	for j := range columns {
 		residual := mat.Norm(r.ColView(j), 2) / mat.Norm(l.y.ColView(j), 2)
-		size := math.Sqrt(mat.Dot(e.ColView(j), ae.ColView(j)))
+		aNorm := math.Sqrt(mat.Dot(e.ColView(j), ae.ColView(j))) // of the error
 		if !sol.Converged() || !(residual <= 1.01*sol.Tol) || math.Abs(residual-sol.TrueResiduals[j]) > 1e-9 ||
-			sol.Error == nil || !(size <= sol.Error.Bounds[j]*(1+1e-9)+1e-12) ||
-			sol.Error.Certain != nil && !(size <= sol.Error.Certain[j]*(1+1e-9)+1e-12) {
-			t.Errorf("%s, column %d: %v, residual %g, reported %g, asked %g; error %g, %+v", name, j, sol.Status, residual,
-				sol.TrueResiduals[j], sol.Tol, size, sol.Error)
+			sol.Error == nil || !(aNorm <= sol.Error.Bounds[j]*(1+1e-9)+1e-12) ||
+			sol.Error.Certain != nil && !(aNorm <= sol.Error.Certain[j]*(1+1e-9)+1e-12) {
+			t.Errorf("%s, column %d: %v, residual %g, reported %g, tolerance %g; the A-norm of the error is %g, bounds %+v",
+				name, j, sol.Status, residual, sol.TrueResiduals[j], sol.Tol, aNorm, sol.Error)
 		}
 	}
 }
@@ -90,8 +90,8 @@ func TestAppend(t *testing.T) {
 			{Config{Precond: Features{S: 30, Form: precond.FormL}}, allKept, ""},
 			{Config{Precond: Vecchia{}}, "kernel matrix, preconditioner", ""},
 			{Config{Precond: Vecchia{S: 12, Neighbors: 8}, Solver: BlockPCG}, allKept, ""},
-			{Config{Precond: RPCholesky{S: 20, Spectral: true}}, "kernel matrix", "rows of Z: lowrank: the Cholesky factor"},
-			{Config{Solver: CG}, "kernel matrix", ""},
+			{Config{Precond: RPCholesky{S: 20, Spectral: true}}, "kernel matrix",
+				"rows of Z: lowrank: the Cholesky factor"}, {Config{Solver: CG}, "kernel matrix", ""},
 			{Config{Precond: RPCholesky{S: 20}, Tiles: gram.SparseTiles, Tol: 1e-4}, "rows of Z, preconditioner",
 				"kernel matrix: gram: sparse tiles"},
 			{Config{Solver: Direct}, "", "all, as a solver without iterations"},
@@ -103,11 +103,12 @@ func TestAppend(t *testing.T) {
 			}
 			l, sol := appendTo(t, d, c.cfg, 80, 81, 110)
 			description := fmt.Sprintf("%s, %v, %v", name, l.cfg.Solver, l.cfg.Precond)
-			judgeAnswer(t, description, l, sol)
-			kept := strings.TrimPrefix(strings.TrimPrefix(strings.Join(sol.Appended.KeptParts, ", "), "coefficients, as a start"), ", ")
+			checkAnswer(t, description, l, sol)
+			kept := strings.TrimPrefix(strings.TrimPrefix(strings.Join(sol.Appended.KeptParts, ", "),
+				"coefficients, as a start"), ", ")
 			if anew := strings.Join(sol.Appended.NewParts, "; "); kept != c.kept || !strings.HasPrefix(anew, c.anew) ||
 				(anew == "") != (c.anew == "") || sol.Appended.Rows != 29 {
-				t.Errorf("%s: %v", description, sol.Appended)
+				t.Errorf("%s: %v, want kept %q and made anew %q", description, sol.Appended, c.kept, c.anew)
 			}
 			if name != "targets" {
 				continue
@@ -135,10 +136,10 @@ func TestAppendManyTimes(t *testing.T) {
 			l = testkit.Must(l.Append(t.Context(), sol, d.Slice(rows-1, rows)))
 			sol = solveLab(t, l)
 			if iterations += sol.Iterations; rows%50 == 30 {
-				judgeAnswer(t, fmt.Sprint(p, rows), l, sol)
+				checkAnswer(t, fmt.Sprint(p, rows), l, sol)
 			}
 			if len(sol.Appended.KeptParts) != 4 || sol.Appended.NewParts != nil {
-				t.Fatalf("%v, %d rows: %v", p, rows, sol.Appended)
+				t.Fatalf("%v, %d rows: not all parts are kept: %v", p, rows, sol.Appended)
 			}
 		}
 		if complete := mustSolve(t, d, l.cfg); iterations >= 100*complete.Iterations {
@@ -163,7 +164,7 @@ func TestAppendWeights(t *testing.T) {
 	l = testkit.Must(l.Append(t.Context(), earlier, &more))
 	testkit.Equal(t, l.startTrace, 0.)
 	sol := solveLab(t, l)
-	judgeAnswer(t, "balanced", l, sol)
+	checkAnswer(t, "balanced", l, sol)
 	testkit.Equal(t, fmt.Sprint(sol.Appended), "30 rows; kept: coefficients, as a start, kernel matrix; made anew: "+
 		"preconditioner: the weights of the earlier rows change")
 }
@@ -184,9 +185,11 @@ func TestAppendOtherLab(t *testing.T) {
 			solveLab(t, testkit.Must(l.With(func(c *Config) { c.Precond = second })))
 			l = testkit.Must(l.Append(t.Context(), sol, d.Slice(80, 110)))
 			sol = solveLab(t, l)
-			judgeAnswer(t, fmt.Sprint(first, second), l, sol)
-			if parts := strings.Join(sol.Appended.KeptParts, ", "); strings.Contains(parts, "preconditioner") != (i == j) {
-				t.Errorf("%v after %v: %v", first, second, sol.Appended)
+			checkAnswer(t, fmt.Sprint(first, second), l, sol)
+			if parts := strings.Join(sol.Appended.KeptParts, ", "); strings.Contains(parts,
+				"preconditioner") != (i == j) {
+				t.Errorf("%v after %v: the preconditioner is kept, or made anew, wrongly: %v", first, second,
+					sol.Appended)
 			}
 		}
 	}
@@ -200,14 +203,14 @@ func TestAppendOtherLab(t *testing.T) {
 // noise trace from the first solve without new products.
 func TestAppendPlanned(t *testing.T) {
 	d := datasets.SyntheticRegression(DirectBelow+40, 3, 0.3, 9)
-	l := newLab(t, d.Head(DirectBelow+10), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.3, Precond: Auto{S: 40},
-		Solver: PCG})
+	l := newLab(t, d.Head(DirectBelow+10), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.3,
+		Precond: Auto{S: 40}, Solver: PCG})
 	sol := solveLab(t, l)
 	next := testkit.Must(l.Append(t.Context(), sol, d.Slice(DirectBelow+10, DirectBelow+40)))
 	again := solveLab(t, next)
 	if again.Method() != sol.Method() || again.Plan != nil || again.Noise == nil || !again.CriterionMet() ||
 		!(again.TrueResidual <= stage.Number(again.Tol)) {
-		t.Errorf("%v\n%v", sol, again)
+		t.Errorf("the append does not keep the method, plans again or does not converge:\n%v\nbefore:\n%v", again, sol)
 	}
 	if again.Noise.Products != 0 || !(again.Noise.Trace >= sol.Noise.Trace) {
 		t.Errorf("noise %+v, before %+v", again.Noise, sol.Noise)
@@ -233,11 +236,12 @@ func TestAppendRanks(t *testing.T) {
 				sol, err = l.Solve(t.Context())
 			}
 		}
-		if err != nil || !sol.Converged() || sol.Appended.NewParts[0] != "K and preconditioner, as they are distributed over ranks" {
-			t.Errorf("%v: %v", err, sol)
+		if err != nil || !sol.Converged() ||
+			sol.Appended.NewParts[0] != "K and preconditioner, as they are distributed over ranks" {
+			t.Errorf("error %v; want K and the preconditioner made anew: %v", err, sol)
 			return
 		}
-		judgeAnswer(t, "ranks", l, sol)
+		checkAnswer(t, "ranks", l, sol)
 	})
 }
 
@@ -251,25 +255,22 @@ func TestAppendRefused(t *testing.T) {
 	more := d.Slice(80, 110)
 	unknown := *more
 	unknown.Labels = []string{"1", "new"}
-	given := *more
-	given.Groups = make([]int, 30)
+	grouped := *more
+	grouped.Groups = make([]int, 30)
 	for want, rows := range map[string]*datasets.Dataset{
 		`the label "new" is not among those of the fit`: &unknown,
-		"the numbers of given groups":                   &given,
+		"the numbers of given groups":                   &grouped,
 		"have 4 features, the others 3":                 datasets.SyntheticClasses(9, 4, 2, 0.1, 1),
 		"need answers for the same classification":      datasets.SyntheticRegression(9, 3, 0.1, 1),
 	} {
-		_, err := l.Append(t.Context(), sol, rows)
-		testkit.Fails(t, err, want)
+		testkit.Fails(t, testkit.ErrOf(l.Append(t.Context(), sol, rows)), want)
 	}
-	_, err := newLab(t, d.Head(80), cfg).Append(t.Context(), sol, more)
-	testkit.Fails(t, err, "not one of this lab")
-	_, err = StartFrom(mat.NewDense(130, 1, nil), d, cfg)
-	testkit.Fails(t, err, "coefficients 130×1")
+	testkit.Fails(t, testkit.ErrOf(newLab(t, d.Head(80), cfg).Append(t.Context(), sol, more)), "not one of this lab")
+	testkit.Fails(t, testkit.ErrOf(StartFrom(mat.NewDense(130, 1, nil), d, cfg)), "coefficients 130×1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if next, err := l.Append(ctx, sol, more); err != context.Canceled || next != nil {
-		t.Errorf("%v, %v", next, err)
+		t.Errorf("a canceled append returns the lab %v and the error %v", next, err)
 	}
 	partial := testkit.Must(l.Append(t.Context(), sol, more))
 	partial = testkit.Must(partial.With(func(c *Config) { c.MaxIter = 1 }))

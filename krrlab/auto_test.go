@@ -17,7 +17,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
@@ -30,13 +30,13 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestAutoLeaves checks which configurations leave choices to the plan, and which are decided by the fixed rule for
+// TestPlanChoices checks which configurations leave choices to the plan, and which are decided by the fixed rule for
 // few points or by a named method. It also checks that the options of Auto reach the chosen preconditioner.
-func TestAutoLeaves(t *testing.T) {
+func TestPlanChoices(t *testing.T) {
 	for name, c := range map[string]struct {
-		n     int
-		cfg   Config
-		plans bool
+		n         int
+		cfg       Config
+		isPlanned bool
 	}{
 		"nothing set":      {3001, Config{}, true},
 		"few points":       {3000, Config{}, false},
@@ -58,18 +58,18 @@ func TestAutoLeaves(t *testing.T) {
 		}
 		open, cfg, err := c.cfg.planChoices(c.n)
 		testkit.OK(t, err)
-		testkit.Equal(t, (open != nil && !open.fixedRule), c.plans, name, open)
+		testkit.Equal(t, open != nil && !open.fixedRule, c.isPlanned, name, open)
 		if open != nil && (open.solverSet != (c.cfg.Solver != AutoSolver) ||
 			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && open.s != 70) {
-			t.Errorf("%s: %+v", name, open)
+			t.Errorf("%s: the choices that are left are %+v", name, open)
 		}
 		got := testkit.Must(cfg.withDefaults(c.n, 1, 1e-5))
 		if r, ok := got.Precond.(stage.LowRank); ok && strings.HasPrefix(name, "auto, few") &&
 			(got.Solver != PCG || r.Approximation(gauss).S != 70 || r.Approximation(gauss).LambdaP != 2) {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: the options of Auto do not reach the configuration %+v", name, got)
 		}
 		if _, ok := got.Precond.(RPCholesky); ok != (name == "auto, no features") {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: want RPCholesky only without features: %+v", name, got)
 		}
 	}
 }
@@ -84,17 +84,17 @@ func TestSolvesAsPlanned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if lab, err = lab.With(func(c *Config) { c.MaxIter = 900 }); err != nil || !lab.Planning() {
-		t.Fatal("another MaxIter, and nothing is planned: ", err)
+		t.Fatalf("a lab with another MaxIter makes no plan; error %v", err)
 	}
 	if named, err := lab.With(func(c *Config) { c.Precond = Nystrom{S: 50} }); err != nil || named.Planning() {
-		t.Fatal("a method is named, and it is planned: ", err)
+		t.Fatalf("a lab with a named method makes a plan; error %v", err)
 	}
 	p, err := lab.Plan(t.Context(), PlanOptions{TestRows: 10})
 	if err != nil || p.N != DirectBelow+100 || p.PlanSeconds <= 0 {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	if accel.MemoryInUse() > 0 && p.Bytes <= p.Choice.Bytes {
-		t.Errorf("the process is to hold %d bytes, the solve %d", p.Bytes, p.Choice.Bytes)
+		t.Errorf("the process is predicted to take %d bytes, no more than the solve, %d", p.Bytes, p.Choice.Bytes)
 	}
 	sol, err := lab.Solve(t.Context())
 	if err != nil || !sol.Converged() {
@@ -108,20 +108,18 @@ func TestSolvesAsPlanned(t *testing.T) {
 	}
 	if text := sol.String(); !strings.Contains(text, sol.Plan.Flags) || sol.Plan.Flags != p.Flags ||
 		sol.Seconds.Plan != p.PlanSeconds {
-		t.Error(text)
+		t.Errorf("the report has no plan with the flags %s: %s", p.Flags, text)
 	}
-	var back Solution
-	js, err := json.Marshal(sol)
-	if err == nil {
-		err = json.Unmarshal(js, &back)
-	}
-	if err != nil || back.Plan == nil || back.Plan.Choice.Solver != c.Solver || back.Plan.Bytes != p.Bytes {
-		t.Errorf("%s, %v", js, err)
+	var loaded Solution
+	js := testkit.Must(json.Marshal(sol))
+	testkit.OK(t, json.Unmarshal(js, &loaded))
+	if loaded.Plan == nil || loaded.Plan.Choice.Solver != c.Solver || loaded.Plan.Bytes != p.Bytes {
+		t.Errorf("the JSON loses the plan: %s", js)
 	}
 	local := cost.Candidate{Solver: cost.PCG, Preconditioner: Vecchia{}, Neighbors: 17, Storage: gram.Float32}
 	lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: local}}
 	if sol, err = lab.Solve(t.Context()); err != nil || sol.Damping == 0 {
-		t.Errorf("ω = %g: %v, %v", sol.Damping, sol, err)
+		t.Errorf("a sparse inverse with the damping ω = %g: %v, error %v", sol.Damping, sol, err)
 	}
 }
 
@@ -135,16 +133,16 @@ func TestDirectPrecision(t *testing.T) {
 		lambda, tol float64
 		n           int
 		storage     string
-	}{{1, 1e-3, 2001, "dense float32-refined"}, {1, 1e-3, 2000, "dense float64"}, {1e-5, 1e-3, 2001,
-		"dense float64"}, {1, 1e-9, 2001, "dense float64"}} {
+	}{
+		{1, 1e-3, 2001, "dense float32-refined"}, {1, 1e-3, 2000, "dense float64"}, {1e-5, 1e-3, 2001, "dense float64"},
+		{1, 1e-9, 2001, "dense float64"},
+	} {
 		lab := newLab(t, train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol, Solver: Direct})
 		sol, err := lab.Solve(t.Context())
 		if err != nil || !sol.Converged() || sol.Storage != c.storage || sol.Error.Certain == nil {
-			t.Errorf("%+v: %v, %v", c, sol, err)
+			t.Errorf("%+v: %v, error %v", c, sol, err)
 		}
-		if lab, err = New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol}); err != nil {
-			t.Fatal(err)
-		}
+		lab = newLab(t, train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol})
 		if task := (&bench{Lab: lab}).PlanTask(); task.DirectStorage == gram.Auto ||
 			"dense float64" == c.storage != (task.DirectStorage == gram.Float64) {
 			t.Errorf("%+v: planned in %v", c, task.DirectStorage)
@@ -154,7 +152,7 @@ func TestDirectPrecision(t *testing.T) {
 	for i := range 2001 {
 		x.Row(i)[0] = float64(i)
 	}
-	near := kernel.Func{Name: "nearly singular", F: func(x, z []float64) float64 {
+	nearlySingular := kernel.Func{Name: "nearly singular", F: func(x, z []float64) float64 {
 		switch a, b := x[0], z[0]; {
 		case a == b:
 			return 1
@@ -165,7 +163,7 @@ func TestDirectPrecision(t *testing.T) {
 	}}
 	for name, cfg := range map[string]Config{"by name": {Solver: Direct}, "as planned": {},
 		"float32": {Solver: Direct, Storage: gram.Float32}} {
-		cfg.Kernel, cfg.Lambda, cfg.Tol = near, 1, 1e-3
+		cfg.Kernel, cfg.Lambda, cfg.Tol = nearlySingular, 1, 1e-3
 		lab := newLab(t, regression(x), cfg)
 		if name == "as planned" {
 			p := &plan.Report{Choice: cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: gram.Float32}}
@@ -174,34 +172,35 @@ func TestDirectPrecision(t *testing.T) {
 		sol, err := lab.Solve(t.Context())
 		if name == "float32" {
 			if err == nil && sol.Converged() {
-				t.Errorf("%s: not definite in float32, but converged: %v", name, sol)
+				t.Errorf("%s: K+λI is indefinite in float32, but the solve converges: %v", name, sol)
 			}
 			continue
 		}
 		if err != nil || !sol.Converged() || sol.Storage != "dense float64" {
-			t.Errorf("%s: not definite in float32: %v, %v", name, sol, err)
+			t.Errorf("%s: K+λI is indefinite in float32, and float64 is not used: %v, error %v", name, sol, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	last := 0
-	lab := newLab(t, regression(x), Config{Kernel: near, Lambda: 1, Solver: Direct, Monitor: func(e Event) error {
-		if e.Stage == stage.Kernel && e.Done < last { // K is formed again
-			cancel()
-		}
-		last = e.Done
-		return nil
-	}})
+	lab := newLab(t, regression(x), Config{Kernel: nearlySingular, Lambda: 1, Solver: Direct,
+		Monitor: func(e Event) error {
+			if e.Stage == stage.Kernel && e.Done < last { // K is formed again
+				cancel()
+			}
+			last = e.Done
+			return nil
+		}})
 	if sol, err := lab.Solve(ctx); sol != nil || !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled in the second try: %v, %v", sol, err)
+		t.Errorf("canceled in the second try: %v, error %v", sol, err)
 	}
-	small := newLab(t, regression(x), Config{Kernel: near, Lambda: 1, Solver: Direct, Memory: 40e6})
-	if small.cfg.Memory = small.pointBytes() + direct.MemoryNeeded(direct.Float32Refined, 2001, 1); direct.MemoryNeeded(direct.Float64,
-		2001, 1) <= small.cfg.Memory {
-		t.Fatal("memory for float64")
+	limited := newLab(t, regression(x), Config{Kernel: nearlySingular, Lambda: 1, Solver: Direct, Memory: 40e6})
+	limited.cfg.Memory = limited.pointBytes() + direct.MemoryNeeded(direct.Float32Refined, 2001, 1)
+	if direct.MemoryNeeded(direct.Float64, 2001, 1) <= limited.cfg.Memory {
+		t.Fatal("the memory limit allows float64: the test needs other parameters")
 	}
-	if sol, err := small.Solve(t.Context()); err != nil || sol.Converged() || sol.Storage != "dense float32-refined" {
-		t.Errorf("without memory for float64: %v, %v", sol, err)
+	if sol, err := limited.Solve(t.Context()); err != nil || sol.Converged() || sol.Storage != "dense float32-refined" {
+		t.Errorf("without memory for float64: %v, error %v", sol, err)
 	}
 }
 
@@ -209,10 +208,8 @@ func TestDirectPrecision(t *testing.T) {
 // which side of τ the residual is, because float64 could not decide it either.
 func TestDirectRounding(t *testing.T) {
 	const n = 600
-	x, y := points.NewDense(n, 6, nil), make([]float64, n)
-	rng.New(1).Normals(x.Data, 0)
-	rng.New(2).Normals(y, 0)
-	train := &datasets.Dataset{Name: "noise", Task: datasets.Regression, X: x, Target: y}
+	train := &datasets.Dataset{Name: "noise", Task: datasets.Regression, X: testkit.RandomPoints(1, n, 6),
+		Target: testkit.RandomPoints(2, n, 1).Data}
 	lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 4e-4, Tol: 1e-9})
 	lab, err := lab.labForPlan(&plan.Report{Choice: cost.Candidate{Solver: cost.Direct, Precond: cost.None,
 		Storage: gram.Float32}})
@@ -220,31 +217,25 @@ func TestDirectRounding(t *testing.T) {
 	sol, err := lab.Solve(t.Context())
 	if err != nil || sol.Status != pcg.Undecided || !sol.CriterionMet() || sol.Storage != "dense float32-refined" ||
 		!(float64(sol.TrueResidual) <= 1e-9) {
-		t.Errorf("%v, %v", sol, err)
+		t.Errorf("want the status undecided in float32, with a residual below 1e-9: %v, error %v", sol, err)
 	}
-	if s := sol.Summary(); !strings.Contains(s, "so float64 cannot prove that it is below 1e-09") {
-		t.Error(s)
-	}
+	testkit.Contains(t, sol.Summary(), "so float64 cannot prove that it is below 1e-09")
 }
 
 // TestNearDuplicates checks that a problem with pairs of points at distances from 1e-5 to 1 converges either with the
 // direct solver or with a sparse inverse in at most 10 iterations.
 func TestNearDuplicates(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	n := DirectBelow + 100
-	if os.Getenv("KRRLAB_LONG") != "" {
-		n = 3600
-	}
-	pairs := points.NewDense(n, 10, nil)
-	rng.New(3).Normals(pairs.Data, 0)
+	n := suite.Scale(DirectBelow+100, 3600, 3600)
+	pairs := testkit.RandomPoints(3, n, 10)
 	for i := 1; i < n; i += 2 {
 		copy(pairs.Row(i), pairs.Row(i-1))
 		pairs.Row(i)[i%10] += math.Pow(10, -5*float64(i)/float64(n))
 	}
 	sol := mustSolve(t, regression(pairs), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 1e-5, Tol: 1e-5})
-	if soon := sol.Plan.Choice.Precond == "vecchia" && sol.Iterations <= 10; !sol.Converged() ||
-		sol.Solver != Direct && !soon {
-		t.Error(sol)
+	if isQuick := sol.Plan.Choice.Precond == "vecchia" && sol.Iterations <= 10; !sol.Converged() ||
+		sol.Solver != Direct && !isQuick {
+		t.Errorf("want the direct solver, or a sparse inverse with at most 10 iterations: %v", sol)
 	}
 }
 
@@ -274,14 +265,13 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	sol, err := lab.Solve(t.Context())
 	if err != nil || !sol.Converged() || testkit.Must(lab.labForPlan(sol.Plan)).approximation().S != 63 ||
 		float64(sol.LambdaP) != 2 || sol.Precond != "nystrom" || sol.Iterations < 3 {
-		t.Fatal(sol, err)
+		t.Fatalf("the resumed run does not follow the saved plan: %v, error %v", sol, err)
 	}
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "plan.json"), []byte("{"), 0o666))
 	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "damaged plan.json")
 	testkit.OK(t, sol.RemoveCheckpoints())
-	// nothing is left to resume: planned again
 	if p, _, err := lab.currentPlan(t.Context()); err != nil || p.Choice.Solver == "" {
-		t.Error(p, err)
+		t.Errorf("without checkpoints, no plan is made anew: %v, error %v", p, err)
 	}
 }
 
@@ -297,7 +287,7 @@ func TestPlanOnRanks(t *testing.T) {
 	for rank, s := range sols {
 		if s.Plan == nil || s.Plan.Choice.Solver == cost.Direct || s.Plan.Choice != sols[0].Plan.Choice ||
 			s.Plan.Bytes != sols[0].Plan.Bytes {
-			t.Fatalf("rank %d: %+v", rank, s.Plan)
+			t.Fatalf("rank %d follows the plan %+v, rank 0 %+v", rank, s.Plan, sols[0].Plan)
 		}
 		if diff := sameAnswer(s, sols[0]); diff != "" || !s.Converged() {
 			t.Errorf("rank %d: %v, %s", rank, s.Status, diff)
@@ -305,7 +295,7 @@ func TestPlanOnRanks(t *testing.T) {
 	}
 	alone := cost.Model{N: sols[0].N, D: sols[0].D, T: sols[0].T}.Memory(&sols[0].Plan.Choice)
 	if sols[0].Plan.Bytes >= alone.Peak {
-		t.Errorf("a rank of two is to hold %d bytes, one alone %d", sols[0].Plan.Bytes, alone.Peak)
+		t.Errorf("a rank of two is predicted to take %d bytes, a single process %d", sols[0].Plan.Bytes, alone.Peak)
 	}
 }
 
@@ -347,7 +337,7 @@ func TestSwitchesToDirect(t *testing.T) {
 		}
 		if c.before < 0 { // the solve must not switch
 			if sol.Solver != CG || sol.Plan.Switched != "" {
-				t.Errorf("%s: %v", name, sol)
+				t.Errorf("%s: the solve switches to another solver: %v", name, sol)
 			}
 			continue
 		}
@@ -355,7 +345,7 @@ func TestSwitchesToDirect(t *testing.T) {
 		if sol.Solver != Direct || !sol.Converged() || sol.Plan.Choice.Solver != cost.Direct ||
 			!strings.Contains(sol.Plan.Switched, done) || !strings.Contains(sol.String(), sol.Plan.Switched) ||
 			sol.Seconds.Plan > sol.Seconds.Total {
-			t.Errorf("%s: %v", name, sol)
+			t.Errorf("%s: the solve does not switch %q, or does not say so: %v", name, done, sol)
 		}
 	}
 }
@@ -386,31 +376,23 @@ func TestRace(t *testing.T) {
 	const n = 300
 	train := regression(pointsByFormat(n, 3, 5)["float64"])
 	cfg := Config{Kernel: gauss, Lambda: 1e-4, Tol: 1e-8, Solver: PCG}
-	a := mat.NewSymDense(n, nil)
-	x := train.X.(*points.Dense)
-	for i := range n {
-		for j := range i + 1 {
-			a.SetSym(i, j, gauss.Eval(x.Row(i), x.Row(j)))
-		}
-		a.SetSym(i, i, 1+cfg.Lambda)
-	}
 	m := &exactInverse{}
-	if !m.f.Factorize(a) {
-		t.Fatal("not definite")
+	if !m.f.Factorize(testkit.AddRidge(testkit.KernelMatrix(gauss, train.X), cfg.Lambda)) {
+		t.Fatal("K+λI is not positive definite")
 	}
-	cfg.Precond = Auto{Race: []Preconditioner{Given{M: &exactInverse{f: m.f, asymmetric: true}, Name: "wrong"}, Nystrom{S: 5},
-		Given{M: m, Name: "exact"}}}
+	cfg.Precond = Auto{Race: []Preconditioner{Given{M: &exactInverse{f: m.f, asymmetric: true}, Name: "wrong"},
+		Nystrom{S: 5}, Given{M: m, Name: "exact"}}}
 	sol := mustSolve(t, train, cfg)
 	if r := sol.Plan.Race; !sol.Converged() || sol.Iterations > 3 || sol.Precond != "exact" || len(r) != 5 ||
 		!strings.Contains(r[1].Reason, "not symmetric") || r[3].Remaining != 0 || !(r[2].Remaining > 0) ||
 		sol.Plan.Flags == "" {
-		t.Errorf("%v, %+v", sol, sol.Plan)
+		t.Errorf("want the winner exact, and the operator that is not symmetric excluded: %v, %+v", sol, sol.Plan)
 	}
 	cfg.Precond = Auto{S: 5, Race: []Preconditioner{Nystrom{S: 200, LambdaP: 1e-4}}}
 	sol = mustSolve(t, train, cfg)
 	const want = "--solver pcg --precond 'nystrom features=200 lambda-p=0.0001'"
 	if sol.Precond != "nystrom" || sol.S > 200 || sol.Plan.Flags != want || !strings.Contains(sol.String(), "race") {
-		t.Errorf("%v, by name %q", sol, sol.Plan.Flags)
+		t.Errorf("want the winner nystrom with the flags %q: %v, flags %q", want, sol, sol.Plan.Flags)
 	}
 	cfg.Checkpoint = &Checkpoint{Dir: t.TempDir()}
 	testkit.Fails(t, testkit.ErrOf(New(train, cfg)), "without checkpoints")
@@ -418,6 +400,6 @@ func TestRace(t *testing.T) {
 	onEachRank(t, 2, n, Config{Kernel: gauss, Lambda: 1e-4, Exact: StoredResidual, Solver: PCG, Precond: cfg.Precond},
 		func(_ int, s *Solution) { names = append(names, s.Precond) })
 	if len(names) != 2 || names[0] != "nystrom" || names[1] != names[0] {
-		t.Errorf("on ranks: %v", names)
+		t.Errorf("two ranks choose %v, want nystrom", names)
 	}
 }

@@ -26,9 +26,9 @@ import (
 // problemSize is the number of points of the problems in this file.
 const problemSize = 700
 
-// interrupted solves on p ranks, or without ranks if p is 0, and ends the context once the given number of iterations
-// has been seen. It returns the solution of rank 0, or nil if the solve was interrupted before it had one.
-func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
+// solveInterrupted solves on p ranks, or without ranks if p is 0, and ends the context after the given number of
+// iterations, or never if it is −1. It returns the solution of rank 0, or nil if the solve was interrupted before.
+func solveInterrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -77,10 +77,10 @@ func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 	return sol
 }
 
-// TestCheckpoint interrupts solves of each kind again and again, resumes from the newest checkpoint each time, and
+// TestResumeBits interrupts solves of each kind again and again, resumes from the newest checkpoint each time, and
 // checks that the result has the same bits as an uninterrupted solve. Runs on ranks change the number of ranks with
 // each resumption. Only the longer suites also run without ranks.
-func TestCheckpoint(t *testing.T) {
+func TestResumeBits(t *testing.T) {
 	testkit.UseBLAS(t, nil)
 	for name, cfg := range map[string]Config{
 		"pcg":       {Precond: Features{S: 100}, Solver: PCG, Tol: 1e-8},
@@ -88,8 +88,9 @@ func TestCheckpoint(t *testing.T) {
 		"cg":        {Solver: CG, Tol: 1e-4},
 		"vecchia":   {Precond: Vecchia{S: 9, Neighbors: 5}, Storage: gram.Fixed16, Tol: 1e-7},
 		"refined":   {Precond: Features{S: 100}, Storage: gram.Fixed16, Tol: 1e-7},
-		"noise":     {Precond: Nystrom{S: 20}, Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 5e-3, Storage: gram.Fixed16},
-		"rows":      {Precond: Features{S: 100}, Storage: gram.Float32, Exact: StoredResidual, Tol: 1e-4},
+		"noise": {Precond: Nystrom{S: 20}, Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 5e-3,
+			Storage: gram.Fixed16},
+		"rows": {Precond: Features{S: 100}, Storage: gram.Float32, Exact: StoredResidual, Tol: 1e-4},
 	} {
 		for _, ranks := range []bool{false, true}[suite.Scale(1, 0, 0):] {
 			t.Run(name, func(t *testing.T) {
@@ -101,33 +102,31 @@ func TestCheckpoint(t *testing.T) {
 				if ranks {
 					p = 2
 				}
-				want := interrupted(t, p, -1, cfg)
+				want := solveInterrupted(t, p, -1, cfg)
 				step := want.Iterations/4 + 1
 				cfg.Checkpoint = &Checkpoint{Dir: filepath.Join(t.TempDir(), "kept"), EveryIter: 3}
 				var got *Solution
 				for round := 0; got == nil; round++ {
 					if round == 10 {
-						t.Fatal("ten rounds without an end")
+						t.Fatal("the solve does not end in ten rounds")
 					}
 					cfg.Checkpoint.Resume = round > 0
 					if ranks {
 						p = 1 + round%3
 					}
-					got = interrupted(t, p, step, cfg)
+					got = solveInterrupted(t, p, step, cfg)
 				}
 				if !mat.Equal(got.Model.C, want.Model.C) || got.Iterations != want.Iterations ||
 					got.Status != want.Status {
-					t.Errorf("resumed: %s after %d iterations, unbroken %s after %d, or other coefficients",
+					t.Errorf("resumed: %s after %d iterations; uninterrupted: %s after %d; or other coefficients",
 						got.Status, got.Iterations, want.Status, want.Iterations)
 				}
 				testkit.Equal(t, len(got.History), len(want.History))
 				testkit.Equal(t, fmt.Sprint(got.Tol, got.Criterion), fmt.Sprint(want.Tol, want.Criterion))
 				testkit.Equal(t, want.Noise != nil && want.Noise.Products > 0, name == "noise")
-				if err := got.RemoveCheckpoints(); err != nil {
-					t.Error(err)
-				}
-				if left, _ := os.ReadDir(cfg.Checkpoint.Dir); len(left) > 0 {
-					t.Errorf("%v are left", left)
+				testkit.OK(t, got.RemoveCheckpoints())
+				if files, _ := os.ReadDir(cfg.Checkpoint.Dir); len(files) > 0 {
+					t.Errorf("RemoveCheckpoints leaves %v", files)
 				}
 			})
 		}
@@ -146,13 +145,13 @@ func TestCheckpointStorage(t *testing.T) {
 	} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Precond: Features{S: 100}, Solver: PCG, Tol: 1e-8,
 			Memory: memory.first}
-		want := interrupted(t, 0, -1, cfg)
+		want := solveInterrupted(t, 0, -1, cfg)
 		if want.Storage != storage {
-			t.Fatalf("K as %s with %d bytes, want %s", want.Storage, memory.first, storage)
+			t.Fatalf("K is stored as %s with %d bytes, want %s", want.Storage, memory.first, storage)
 		}
 		cfg.Checkpoint = &Checkpoint{Dir: filepath.Join(t.TempDir(), "kept"), EveryIter: 3}
-		if sol := interrupted(t, 0, want.Iterations/2, cfg); sol != nil {
-			t.Fatal("not interrupted")
+		if sol := solveInterrupted(t, 0, want.Iterations/2, cfg); sol != nil {
+			t.Fatal("the solve is not interrupted")
 		}
 		cfg.Memory, cfg.Checkpoint.Resume = memory.second, true
 		lab := newLab(t, ranksProblem(problemSize), cfg)
@@ -160,13 +159,12 @@ func TestCheckpointStorage(t *testing.T) {
 		var full *accel.MemoryError
 		switch {
 		case errors.As(err, &full) && memory.second == tight:
-			if !strings.Contains(err.Error(), "needs K in the storage float64") {
-				t.Errorf("%v", err)
-			}
+			testkit.Contains(t, err.Error(), "needs K in the storage float64")
 		case err != nil:
 			t.Errorf("%s: %v", storage, err)
 		case sol.Storage != storage || !mat.Equal(sol.Model.C, want.Model.C):
-			t.Errorf("begun with K as %s, resumed as %s: other coefficients", storage, sol.Storage)
+			t.Errorf("K is stored as %s in the resumed run, and as %s before; or other coefficients", sol.Storage,
+				storage)
 		}
 	}
 }
@@ -178,42 +176,38 @@ func TestCheckpointRefused(t *testing.T) {
 	var notes []string
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 50}, Tol: 1e-8}
 	cfg.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 1, Note: func(s string) { notes = append(notes, s) }}
-	interrupted(t, 0, 6, cfg)
+	solveInterrupted(t, 0, 6, cfg)
 	files, _ := filepath.Glob(filepath.Join(dir, "checkpoint-*"))
 	if len(files) != 2 {
-		t.Fatalf("%v are kept", files)
+		t.Fatalf("the checkpoints %v are kept, want two", files)
 	}
-	fail := func(cfg Config, want string) {
+	checkRefused := func(cfg Config, want string) {
 		t.Helper()
 		lab := newLab(t, ranksProblem(problemSize), cfg)
 		testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), want)
 	}
-	fail(cfg, "resume from it (--resume), or take another folder")
+	checkRefused(cfg, "resume from it (--resume), or take another folder")
 	cfg.Checkpoint.Resume = true
 	other := cfg
 	other.Lambda = 0.2
-	fail(other, "of other data or another configuration")
+	checkRefused(other, "of other data or another configuration")
 	testkit.OK(t, os.WriteFile(files[1], []byte("x"), 0o644))
-	if sol := interrupted(t, 0, -1, cfg); sol == nil || !sol.Converged() {
-		t.Errorf("%v", sol)
+	if sol := solveInterrupted(t, 0, -1, cfg); sol == nil || !sol.Converged() {
+		t.Errorf("the run does not resume from the older checkpoint: %v", sol)
 	}
-	if all := strings.Join(notes, "; "); !strings.Contains(all, "cut off after 1 byte") ||
-		!strings.Contains(all, "resuming") {
-		t.Errorf("notes: %s", all)
-	}
-	own := cfg
-	own.Kernel, own.Precond = kernel.Func{F: gauss.Eval}, Features{Map: feature.Fourier{Kernel: gauss}}
-	fail(own, "checkpoint")
-	if _, err := New(ranksProblem(20), Config{Kernel: gauss, Lambda: 1, Checkpoint: &Checkpoint{}}); err == nil {
-		t.Error("checkpoints in no folder")
-	}
+	testkit.Contains(t, strings.Join(notes, "; "), "cut off after 1 byte", "resuming")
+	userDefined := cfg
+	userDefined.Kernel, userDefined.Precond = kernel.Func{F: gauss.Eval}, Features{Map: feature.Fourier{Kernel: gauss}}
+	checkRefused(userDefined, "checkpoint")
+	_, err := New(ranksProblem(20), Config{Kernel: gauss, Lambda: 1, Checkpoint: &Checkpoint{}})
+	testkit.Fails(t, err, "folder")
 }
 
 // TestCheckpointTwoRuns checks that a second run in the folder of a running one is refused, whether it resumes or
 // not, that the first run is not disturbed, and that the folder is free again afterwards.
 func TestCheckpointTwoRuns(t *testing.T) {
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 50}, Tol: 1e-8}
-	want := interrupted(t, 0, -1, cfg)
+	want := solveInterrupted(t, 0, -1, cfg)
 	cfg.Checkpoint = &Checkpoint{Dir: t.TempDir(), EveryIter: 1}
 	second := cfg
 	cfg.Monitor = func(e Event) error {
@@ -229,22 +223,17 @@ func TestCheckpointTwoRuns(t *testing.T) {
 			testkit.Fails(t, err, "in use by process")
 		}
 		if files, _ := filepath.Glob(filepath.Join(cfg.Checkpoint.Dir, "checkpoint-*")); len(files) != 2 {
-			t.Errorf("%v are kept", files)
+			t.Errorf("the first run keeps the checkpoints %v, want two", files)
 		}
 		return nil
 	}
 	lab := newLab(t, ranksProblem(problemSize), cfg)
 	sol, err := lab.Solve(t.Context())
 	if err != nil || !mat.Equal(sol.Model.C, want.Model.C) {
-		t.Fatalf("%v", err)
+		t.Fatalf("the second run disturbs the first one: error %v, or other coefficients", err)
 	}
-	cfg.Monitor, cfg.Checkpoint.Resume = nil, true // free again
-	if lab, err = New(ranksProblem(problemSize), cfg); err == nil {
-		_, err = lab.Solve(t.Context())
-	}
-	if err != nil {
-		t.Error(err)
-	}
+	cfg.Monitor, cfg.Checkpoint.Resume = nil, true
+	solveLab(t, newLab(t, ranksProblem(problemSize), cfg)) // the folder is free again
 }
 
 // TestCheckpointFails checks that a solve ends with the reason if a checkpoint cannot be written.
@@ -261,13 +250,13 @@ func TestCheckpointFails(t *testing.T) {
 	lab := newLab(t, ranksProblem(problemSize), cfg)
 	if _, err := lab.Solve(t.Context()); !errors.Is(err, os.ErrNotExist) ||
 		!strings.Contains(err.Error(), "checkpoint") {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v of a checkpoint", err, os.ErrNotExist)
 	}
 }
 
-// TestRefusedLeavesPlan checks that a run that is refused a folder in use does not change the plan saved there, and
+// TestRefusedRunKeepsPlan checks that a run that is refused a folder in use does not change the plan saved there, and
 // that a run that ends well leaves no file there once its checkpoints are removed, with and without weights.
-func TestRefusedLeavesPlan(t *testing.T) {
+func TestRefusedRunKeepsPlan(t *testing.T) {
 	train := regression(pointsByFormat(DirectBelow+100, 3, 5)["float64"])
 	weighted := *train
 	weighted.Weights = make([]float64, train.Len())
@@ -276,12 +265,12 @@ func TestRefusedLeavesPlan(t *testing.T) {
 	}
 	planned := func(train *datasets.Dataset, s int, k *Checkpoint) *Lab {
 		lab := newLab(t, train, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual, Checkpoint: k})
-		lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: cost.Candidate{Solver: cost.PCG, Preconditioner: Nystrom{S: s,
-			LambdaP: 1},
-			Recipe: fmt.Sprintf("nystrom features=%d lambda-p=1", s), S: s, Storage: gram.Float32}}}
+		lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: cost.Candidate{Solver: cost.PCG,
+			Preconditioner: Nystrom{S: s, LambdaP: 1},
+			Recipe:         fmt.Sprintf("nystrom features=%d lambda-p=1", s), S: s, Storage: gram.Float32}}}
 		return lab
 	}
-	for name, train := range map[string]*datasets.Dataset{"plain": train, "weights": &weighted} {
+	for name, train := range map[string]*datasets.Dataset{"without weights": train, "with weights": &weighted} {
 		for _, resume := range []bool{false, true} {
 			dir := filepath.Join(t.TempDir(), "run")
 			var refused error
@@ -298,13 +287,12 @@ func TestRefusedLeavesPlan(t *testing.T) {
 			}
 			if p, err := plan.ReadReport(dir); err != nil || p == nil || p.Choice.S != 63 || refused == nil ||
 				!strings.Contains(refused.Error(), "in use by process") {
-				t.Errorf("%s: %+v, %v; the other: %v", name, p, err, refused)
+				t.Errorf("%s: the saved plan is %+v, error %v; the error of the second run is %v", name, p, err,
+					refused)
 			}
-			if err := sol.RemoveCheckpoints(); err != nil {
-				t.Error(err)
-			}
-			if left, _ := os.ReadDir(dir); len(left) > 0 {
-				t.Errorf("%s: %v is left", name, left)
+			testkit.OK(t, sol.RemoveCheckpoints())
+			if files, _ := os.ReadDir(dir); len(files) > 0 {
+				t.Errorf("%s: RemoveCheckpoints leaves %v", name, files)
 			}
 		}
 	}

@@ -8,22 +8,21 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestCenter checks fits to centered targets. The coefficients and the residual must equal those of a fit to y minus
-// its mean, predictions must add the mean again, and the error bounds must cover the prediction of an exact solution.
-// A constant target is predicted exactly, and classes are not centered.
-func TestCenter(t *testing.T) {
+// TestCenteredTargets checks fits to centered targets. The coefficients and the residual must equal those of a fit to y
+// minus its mean, predictions must add the mean again, and the error bounds must cover the prediction of an exact
+// solution. A constant target is predicted exactly, and classes are not centered.
+func TestCenteredTargets(t *testing.T) {
 	all := datasets.SyntheticRegression(360, 3, 0.1, 5)
 	const offset = 1000
 	for i := range all.Target {
@@ -32,29 +31,28 @@ func TestCenter(t *testing.T) {
 	train, test := all.Slice(0, 300), all.Slice(300, 360)
 	centered := train.Center()
 	mean := centered.Mean[0]
-	less := *train
-	less.Target = slices.Clone(train.Target)
-	for i := range less.Target {
-		less.Target[i] -= mean
-	}
+	subtracted := *train
+	subtracted.Target = slices.Clone(train.Target)
+	floats.AddConst(-mean, subtracted.Target)
 	if train.Mean != nil || math.Abs(mean-offset) > 10 || centered.Fingerprint() == train.Fingerprint() {
-		t.Fatalf("means %v, %v", train.Mean, centered.Mean)
+		t.Fatalf("the mean is %v, of the centered set %v; or both have the same fingerprint", train.Mean, centered.Mean)
 	}
 	k := kernel.Gaussian{Sigma: 1.5}
 	exact := mustSolve(t, centered, Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12})
 	for _, cfg := range []Config{{Solver: Direct}, {Solver: CG, Tol: 1e-6},
 		{Solver: PCG, Precond: Nystrom{S: 40}, Tol: 1e-6, Stop: bound.Stop{Rule: bound.ByANorm}}} {
 		cfg.Kernel, cfg.Lambda = k, 0.1
-		got, want := mustSolve(t, centered, cfg), mustSolve(t, &less, cfg)
+		got, want := mustSolve(t, centered, cfg), mustSolve(t, &subtracted, cfg)
 		if !mat.Equal(got.Model.C, want.Model.C) || got.TrueResidual != want.TrueResidual {
-			t.Errorf("%v: not the coefficients of y less its mean", got.Solver)
+			t.Errorf("%v: other coefficients or residuals than those of y minus its mean", got.Solver)
 		}
 		o := &model.Options{Float64: true}
 		f := testkit.Must(got.Model.Predict(t.Context(), test, o))
 		e := testkit.Must(exact.Model.Predict(t.Context(), test, o))
 		bounds := testkit.Must(got.Model.DecisionBounds(test))
 		for i, v := range f.Value {
-			if predictionError := math.Abs(v - e.Value[i]); predictionError > bounds.At(i, 0)+1e-8 || math.Abs(v-offset) > 10 {
+			if predictionError := math.Abs(v - e.Value[i]); predictionError > bounds.At(i, 0)+1e-8 ||
+				math.Abs(v-offset) > 10 {
 				t.Errorf("%v: row %d is predicted %g, by the exact solution %g, bound %g", got.Solver, i, v, e.Value[i],
 					bounds.At(i, 0))
 			}
@@ -63,7 +61,7 @@ func TestCenter(t *testing.T) {
 		if err != nil || v.Mean[0] != mean ||
 			math.Abs(float64(v.Residual)-float64(got.TrueResidual)) > float64(v.Rounding+got.Rounding) ||
 			math.Abs(float64(v.TestError)-f.Score(test).RMSE) > 1e-9 {
-			t.Errorf("%v: verify: %v, %v", got.Solver, v, err)
+			t.Errorf("%v: Verify finds another mean, residual or test error: %v, error %v", got.Solver, v, err)
 		}
 	}
 	constant := *train
@@ -78,34 +76,34 @@ func TestCenter(t *testing.T) {
 	}
 }
 
-// scale fits the scaling of the given kind on the training set and returns both sets scaled by it.
-func scale(t *testing.T, kind string, train, test *datasets.Dataset) [2]*datasets.Dataset {
+// scaleBoth fits the scaling of the given kind on the training set and returns both sets scaled by it.
+func scaleBoth(t *testing.T, kind string, train, test *datasets.Dataset) (scaledTrain, scaledTest *datasets.Dataset) {
 	t.Helper()
-	train, test, err := datasets.Scale(kind, train, test)
+	scaledTrain, scaledTest, err := datasets.Scale(kind, train, test)
 	testkit.OK(t, err)
-	return [2]*datasets.Dataset{train, test}
+	return scaledTrain, scaledTest
 }
 
-// TestScalingTravels checks that a model fitted on scaled data predicts raw and scaled points with the same bits and
+// TestModelScalesPoints checks that a model fitted on scaled data predicts raw and scaled points with the same bits and
 // without help of its user. This holds for the solved model, the saved and loaded model and on ranks, for every
 // scaling and format of points.
-func TestScalingTravels(t *testing.T) {
+func TestModelScalesPoints(t *testing.T) {
 	for _, kind := range datasets.Scalings {
 		for form, x := range pointsByFormat(120, 4, 3) {
 			t.Run(kind+" "+form, func(t *testing.T) {
 				train, test := classification(x, 3), classification(pointsByFormat(40, 4, 9)[form], 3)
-				scaled := scale(t, kind, train, test)
+				scaledTrain, scaledTest := scaleBoth(t, kind, train, test)
 				cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 30}, Tol: 1e-6}
-				sol := mustSolve(t, scaled[0], cfg)
+				sol := mustSolve(t, scaledTrain, cfg)
 				name := filepath.Join(t.TempDir(), "m.krr")
 				testkit.OK(t, sol.Model.Save(name))
 				saved := testkit.Must(model.Load(name))
 				for _, m := range []*model.Model{sol.Model, saved} {
-					checkSamePredictions(t, m, sol.PredictOptions(), test, scaled[1])
+					checkSamePredictions(t, m, sol.PredictOptions(), test, scaledTest)
 				}
 				onRanks(2, func(c comm.Comm) {
-					if s := solveOn(t, c, scaled[0], cfg); s != nil {
-						checkSamePredictions(t, s.Model, s.PredictOptions(), test, scaled[1])
+					if s := solveOn(t, c, scaledTrain, cfg); s != nil {
+						checkSamePredictions(t, s.Model, s.PredictOptions(), test, scaledTest)
 					}
 				})
 			})
@@ -137,20 +135,20 @@ func checkSamePredictions(t *testing.T, m *model.Model, o *model.Options, raw, s
 // scaled in another way.
 func TestVerifyScaled(t *testing.T) {
 	train, test := regression(pointsByFormat(90, 4, 3)["float64"]), regression(pointsByFormat(30, 4, 9)["float64"])
-	scaled := scale(t, "standard", train, test)
-	m := mustSolve(t, scaled[0], Config{Kernel: gauss, Lambda: 0.1}).Model
+	scaledTrain, scaledTest := scaleBoth(t, "standard", train, test)
+	m := mustSolve(t, scaledTrain, Config{Kernel: gauss, Lambda: 0.1}).Model
 	var first string
-	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: scaled[0], Test: scaled[1]},
-		{Train: scaled[0], Test: test}} {
+	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: scaledTrain, Test: scaledTest},
+		{Train: scaledTrain, Test: test}} {
 		v := mustVerify(t, m, o)
 		if text := fmt.Sprint(v.Residual, v.Rounding, v.TestError, v.PredictionBound); i == 0 {
 			first = text
 		} else if text != first {
-			t.Errorf("%s, of raw data %s", text, first)
+			t.Errorf("residual, rounding error, test error and bound are %s, of raw data %s", text, first)
 		}
 	}
-	other := scale(t, "unit", train, test)
-	for _, o := range []VerifyOptions{{Train: other[0]}, {Test: other[1]}} {
+	unitTrain, unitTest := scaleBoth(t, "unit", train, test)
+	for _, o := range []VerifyOptions{{Train: unitTrain}, {Test: unitTest}} {
 		testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), m, o)), "scaled already (unit)")
 	}
 }
@@ -158,9 +156,7 @@ func TestVerifyScaled(t *testing.T) {
 // TestConstantTarget checks that every solver returns a certain error of 0 if a constant target is centered, because
 // the exact answer is then 0.
 func TestConstantTarget(t *testing.T) {
-	x := points.NewDense(40, 2, nil)
-	rng.New(5).Normals(x.Data, 0)
-	train := regression(x)
+	train := regression(testkit.RandomPoints(5, 40, 2))
 	for i := range train.Target {
 		train.Target[i] = 3
 	}
@@ -168,7 +164,7 @@ func TestConstantTarget(t *testing.T) {
 		sol := mustSolve(t, train.Center(), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: solver,
 			Exact: ExactResidual})
 		if e := sol.Model.ErrorBounds; e == nil || !e.Certain || e.ANorm[0] != 0 {
-			t.Errorf("%v: error %+v", solver, e)
+			t.Errorf("%v: error bounds %+v, want a certain error of 0", solver, e)
 		}
 	}
 }
@@ -212,10 +208,7 @@ func TestUnitOfTargets(t *testing.T) {
 		want := mustSolve(t, train, cfg)
 		for _, unit := range []float64{0x1p-300, 0x1p300} {
 			scaled := *train
-			scaled.Target = slices.Clone(train.Target)
-			for i := range scaled.Target {
-				scaled.Target[i] *= unit
-			}
+			scaled.Target = floats.ScaleTo(make([]float64, train.Len()), unit, train.Target)
 			got := mustSolve(t, &scaled, cfg)
 			var c mat.Dense
 			if c.Scale(unit, want.Model.C); !mat.Equal(&c, got.Model.C) ||

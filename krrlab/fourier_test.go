@@ -20,13 +20,13 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestFourier checks that the Fourier solver has the coefficients of the direct solver, for one and several targets,
-// with and without weights. The residual must be certain or checked by rows of K, as the configuration asks, and the
-// bound of the error of K must be reported. Configurations that the solver does not support must be refused.
-func TestFourier(t *testing.T) {
+// TestFourierSolver checks that the Fourier solver has the coefficients of the direct solver, for one and several
+// targets, with and without weights. The residual must be certain or checked by rows of K, as the configuration asks,
+// and the bound of the error of K must be reported. Configurations that the solver does not support must be refused.
+func TestFourierSolver(t *testing.T) {
 	n := suite.Scale(300, 1500, 1500)
-	for name, train := range map[string]*datasets.Dataset{"plane": datasets.SyntheticRegression(n, 2, 0.1, 1),
-		"line": datasets.SyntheticRegression(n, 1, 0.1, 2), "classes": classesInPlane(n)} {
+	for name, train := range map[string]*datasets.Dataset{"two dimensions": datasets.SyntheticRegression(n, 2, 0.1, 1),
+		"one dimension": datasets.SyntheticRegression(n, 1, 0.1, 2), "classes": classesInPlane(n)} {
 		for _, weighted := range []bool{false, true} {
 			data := *train
 			if weighted {
@@ -35,15 +35,18 @@ func TestFourier(t *testing.T) {
 					data.Weights[i] = 1 + float64(i%3)
 				}
 			}
-			cfg := Config{Kernel: kernel.Gaussian{Sigma: 0.4}, Lambda: 0.05, Solver: Direct, Storage: gram.Float64, Tol: 1e-8}
+			cfg := Config{Kernel: kernel.Gaussian{Sigma: 0.4}, Lambda: 0.05, Solver: Direct, Storage: gram.Float64,
+				Tol: 1e-8}
 			want := mustSolve(t, &data, cfg)
 			cfg.Solver, cfg.Storage = Fourier, gram.Auto
-			for exact, text := range map[ResidualPolicy]string{AutoResidual: "certain: ", StoredResidual: "rows in float64"} {
+			for exact, text := range map[ResidualPolicy]string{AutoResidual: "certain: ",
+				StoredResidual: "rows in float64"} {
 				cfg.Exact = exact
 				sol := mustSolve(t, &data, cfg)
 				if e := relativeDifference(sol.Model.C, want.Model.C); e > 1e-6 || !sol.Converged() ||
 					!(sol.KBound > 0 && float64(sol.KBound) < 1e-9) {
-					t.Errorf("%s, weights %v: off by %.3g; %v", name, weighted, e, sol)
+					t.Errorf("%s, weights %v: the coefficients differ by %.3g from the direct solver's; %v", name,
+						weighted, e, sol)
 				}
 				testkit.Contains(t, sol.String(), "Fourier series", text)
 			}
@@ -79,32 +82,35 @@ func TestAutoFourier(t *testing.T) {
 	sol := testkit.Must(lab.Solve(t.Context()))
 	if p.Choice.Solver != cost.Fourier || sol.Solver != Fourier || !sol.Converged() || p.Choice.Modes < 100 ||
 		p.Fallback != p.RunnerUp || p.Flags != "--solver fourier" || p.NoSeries != "" {
-		t.Errorf("%v\n%v", p, sol)
+		t.Errorf("want the Fourier solver as the choice and in the solve:\n%v\n%v", p, sol)
 	}
-	narrow, far := cfg, train.X.(*points.Dense)
+	narrow := cfg
 	narrow.Kernel = kernel.Gaussian{Sigma: 1e-4}
-	far = points.NewDense(n, 2, slices.Clone(far.Data))
-	far.Row(7)[0] = 1e5
+	x := points.NewDense(n, 2, slices.Clone(train.X.(*points.Dense).Data))
+	x.Row(7)[0] = 1e5
 	outlier := *train
-	outlier.X = far
+	outlier.X = x
 	bounded := cfg
 	bounded.Stop.Rule = bound.ByANorm
 	for want, l := range map[string]*Lab{"is narrow for the box": newLab(t, train, narrow),
 		"without outliers it would": newLab(t, &outlier, cfg), "no stop by bounds": newLab(t, train, bounded)} {
 		p := testkit.Must(l.Plan(t.Context(), PlanOptions{}))
-		if testkit.Contains(t, p.String(), "no series", want); p.Choice.Solver == cost.Fourier {
-			t.Errorf("%s: %v", want, p)
+		testkit.Contains(t, p.String(), "no series", want)
+		if p.Choice.Solver == cost.Fourier {
+			t.Errorf("the Fourier solver is chosen although it %s: %v", want, p)
 		}
 	}
 	few := newLab(t, train.Head(500), Config{Kernel: gauss, Lambda: 0.1})
 	if p := testkit.Must(few.Plan(t.Context(), PlanOptions{})); p.Choice.Solver != cost.Direct || p.NoSeries != "" {
-		t.Error(p)
+		t.Errorf("few points: want the direct solver, without a word on series: %v", p)
 	}
 	few = newLab(t, train.Head(500), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 1e-30, Solver: Fourier})
-	few.plan = &plan.Report{Choice: cost.Candidate{Solver: cost.Fourier}, Fallback: &cost.Candidate{Solver: cost.CG, Precond: cost.None}}
+	few.plan = &plan.Report{Choice: cost.Candidate{Solver: cost.Fourier},
+		Fallback: &cost.Candidate{Solver: cost.CG, Precond: cost.None}}
 	_, err := few.solve(t.Context())
-	if r := few.fallbackPlan(t.Context(), nil, err); err == nil || r == nil || !strings.Contains(r.Switched, "not positive definite") {
-		t.Errorf("%v, %v", r, err)
+	if r := few.fallbackPlan(t.Context(), nil, err); err == nil || r == nil ||
+		!strings.Contains(r.Switched, "not positive definite") {
+		t.Errorf("a series that is not positive definite: error %v, the fallback plan is %v", err, r)
 	}
 }
 
@@ -125,7 +131,7 @@ func TestFourierFallbackWithCheckpoints(t *testing.T) {
 			Fallback: &cost.Candidate{Solver: cost.CG, Precond: cost.None}}}
 		sol, err := l.Solve(t.Context())
 		if err != nil || sol.Solver != CG || sol.Iterations != 3 {
-			t.Errorf("%s: %v, %v", name, err, sol)
+			t.Errorf("a series that %s: error %v; want 3 iterations of CG: %v", name, err, sol)
 		}
 	}
 }
@@ -147,18 +153,19 @@ func TestFourierStages(t *testing.T) {
 		for i, s := range series.Scores {
 			if w := dense.Scores[i]; !s.Error.Contains(w.Error.Value) || s.Error.RelativeWidth() > 1e-3 ||
 				series.Best != dense.Best {
-				t.Errorf("%+v, want %+v", s, w)
+				t.Errorf("leave-one-out score by a series %+v, by dense factors %+v", s, w)
 			}
 		}
 		exact := testkit.Must(lab.StatDim(t.Context(), StatDimOptions{Method: ExactStatDim}))
 		s := testkit.Must(lab.StatDim(t.Context(), StatDimOptions{Method: FourierStatDim}))
 		for i, c := range s.Curve {
 			if e := c.Estimate; !e.Contains(exact.Curve[i].Estimate.Value) || e.RelativeWidth() > 1e-5 {
-				t.Errorf("%+v, want %+v", c, exact.Curve[i])
+				t.Errorf("statistical dimension by a series %+v, by dense factors %+v", c, exact.Curve[i])
 			}
 		}
 		narrow := newLab(t, &data, Config{Kernel: kernel.Gaussian{Sigma: 1e-4}, Lambda: 0.05})
-		testkit.Fails(t, testkit.ErrOf(narrow.StatDim(t.Context(), StatDimOptions{Method: FourierStatDim})), "no Fourier series")
+		testkit.Fails(t, testkit.ErrOf(narrow.StatDim(t.Context(), StatDimOptions{Method: FourierStatDim})),
+			"no Fourier series")
 	}
 }
 
@@ -206,9 +213,11 @@ func TestFourierThreads(t *testing.T) {
 			accel.SetThreads(threads)
 			lab := newLab(t, &data, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.05, Solver: Fourier})
 			sol := testkit.Must(lab.Solve(t.Context()))
-			loo := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: -1, Lambdas: []float64{0.05, 1}}))
+			loo := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: -1,
+				Lambdas: []float64{0.05, 1}}))
 			testkit.Contains(t, loo.String(), "a Fourier series of", "−2 ln p(y) = ")
-			got := slices.Concat(sol.Model.C.RawMatrix().Data, testkit.Must(sol.Model.Decision(t.Context(), data.X, nil)).RawMatrix().Data)
+			got := slices.Concat(sol.Model.C.RawMatrix().Data, testkit.Must(sol.Model.Decision(t.Context(), data.X,
+				nil)).RawMatrix().Data)
 			for _, s := range loo.Scores {
 				got = append(got, s.S, s.GCV, s.Minus2LogLikelihood, s.Error.Value, s.Error.RelativeWidth())
 			}

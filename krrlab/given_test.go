@@ -12,7 +12,6 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
@@ -22,21 +21,17 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/tune"
 )
 
-// given returns a data set, the same data set with the row numbers of K as points, and K as a precomputed matrix. K
-// is stored in float32 if single is set, and in float64 otherwise.
-func given(t *testing.T, n int, k kernel.Kernel, single bool) (byPoints, byRows *datasets.Dataset,
+// precomputedProblem returns a data set, the same data set with the row numbers of K as points, and K as a precomputed
+// matrix. K is stored in float32 if single is set, and in float64 otherwise.
+func precomputedProblem(t *testing.T, n int, k kernel.Kernel, single bool) (byPoints, byRows *datasets.Dataset,
 	precomputed *kernel.Precomputed) {
 	t.Helper()
-	x := points.NewDense(n, 3, nil)
-	rng.New(3).Normals(x.Data, 0)
+	x := testkit.RandomPoints(3, n, 3)
 	data := &datasets.Dataset{X: x, Target: make([]float64, n)}
-	dense := points.NewDense(n, n, nil)
 	for i := range n {
 		data.Target[i] = math.Sin(x.Row(i)[0]) + x.Row(i)[1]
-		for j := range n {
-			dense.Row(i)[j] = k.Eval(x.Row(i), x.Row(j))
-		}
 	}
+	dense := points.NewDense(n, n, mat.DenseCopyOf(testkit.KernelMatrix(k, x)).RawMatrix().Data)
 	if precomputed = testkit.Must(kernel.NewPrecomputed(dense)); single {
 		precomputed = testkit.Must(kernel.NewPrecomputed(testkit.RoundToFloat32(dense)))
 	}
@@ -45,9 +40,9 @@ func given(t *testing.T, n int, k kernel.Kernel, single bool) (byPoints, byRows 
 	return data, &rows, precomputed
 }
 
-// TestGiven checks that every solver finds the same answer with a precomputed K as with the kernel. Residuals must be
-// certified, no error bounds may be reported, and K must not be stored a second time.
-func TestGiven(t *testing.T) {
+// TestPrecomputedK checks that every solver finds the same answer with a precomputed K as with the kernel. Residuals
+// must be certified, no error bounds may be reported, and K must not be stored a second time.
+func TestPrecomputedK(t *testing.T) {
 	const n = 150
 	gauss := kernel.Gaussian{Sigma: 2}
 	for name, cfg := range map[string]Config{
@@ -56,7 +51,7 @@ func TestGiven(t *testing.T) {
 		"cg": {Solver: CG}, "float32 tiles": {Solver: PCG, Storage: gram.Float32}, "auto": {},
 	} {
 		for _, single := range []bool{false, true} {
-			byPoints, byRows, p := given(t, n, gauss, single)
+			byPoints, byRows, p := precomputedProblem(t, n, gauss, single)
 			if name != "auto" {
 				byPoints.Weights = make([]float64, n)
 				for i := range n {
@@ -82,41 +77,38 @@ func TestGiven(t *testing.T) {
 			diff.Sub(sol.Model.C, answer[false].Model.C)
 			if !sol.Converged() || !(float64(sol.TrueResidual+sol.Rounding) <= 1e-6) ||
 				mat.Norm(&diff, 2) > tolerance*mat.Norm(sol.Model.C, 2) {
-				t.Errorf("%s: off by %.2g of %.2g, %v", name, mat.Norm(&diff, 2), mat.Norm(sol.Model.C, 2), sol)
+				t.Errorf("%s: the coefficients of norm %.2g differ by %.2g from those with the kernel: %v", name,
+					mat.Norm(sol.Model.C, 2), mat.Norm(&diff, 2), sol)
 			}
 			if sol.Error != nil || sol.Model.ErrorBounds != nil || sol.KappaBound.Known() ||
 				sol.History != nil && sol.History[len(sol.History)-1].Bound.Known() {
-				t.Errorf("%s: bounds %v, %v, κ %v", name, sol.Error, sol.History[len(sol.History)-1].Bound,
+				t.Errorf("%s: error bounds %v and κ %v are reported, although K may be indefinite", name, sol.Error,
 					sol.KappaBound)
 			}
 			if name == "pcg" && sol.Weighted && sol.Storage != "recompute" {
-				t.Errorf("K is stored as %s", sol.Storage)
+				t.Errorf("a precomputed K is stored a second time as %s", sol.Storage)
 			}
 			// New points are their kernel values.
-			z := points.NewDense(5, n, nil)
-			fresh := points.NewDense(5, 3, nil)
-			rng.New(4).Normals(fresh.Data, 0)
+			newPoints, z := testkit.RandomPoints(4, 5, 3), points.NewDense(5, n, nil)
 			for i := range 5 {
 				for j := range n {
-					z.Row(i)[j] = gauss.Eval(fresh.Row(i), byPoints.X.(*points.Dense).Row(j))
+					z.Row(i)[j] = gauss.Eval(newPoints.Row(i), byPoints.X.(*points.Dense).Row(j))
 				}
 			}
 			f := testkit.Must(sol.Model.Decision(t.Context(), z, nil))
-			want, err := answer[false].Model.Decision(t.Context(), fresh, nil)
-			if diff = (mat.Dense{}); err == nil {
-				diff.Sub(f, want)
-			}
-			if err != nil || mat.Norm(&diff, 2) > tolerance*mat.Norm(want, 2) {
-				t.Errorf("%s: predictions off by %.2g, %v", name, mat.Norm(&diff, 2), err)
+			want := testkit.Must(answer[false].Model.Decision(t.Context(), newPoints, nil))
+			diff.Sub(f, want)
+			if e := mat.Norm(&diff, 2); e > tolerance*mat.Norm(want, 2) {
+				t.Errorf("%s: predictions differ by %.2g from those with the kernel", name, e)
 			}
 		}
 	}
 }
 
-// TestGivenStages checks that the leave-one-out score, the statistical dimension and the quality with a precomputed K
-// agree with those of the kernel within their intervals.
-func TestGivenStages(t *testing.T) {
-	byPoints, byRows, p := given(t, 120, kernel.Gaussian{Sigma: 1}, false)
+// TestStagesOfPrecomputedK checks that the leave-one-out score, the statistical dimension and the quality with a
+// precomputed K agree with those of the kernel within their intervals.
+func TestStagesOfPrecomputedK(t *testing.T) {
+	byPoints, byRows, p := precomputedProblem(t, 120, kernel.Gaussian{Sigma: 1}, false)
 	labs := map[string]*Lab{}
 	for name, d := range map[string]*datasets.Dataset{"points": byPoints, "rows": byRows} {
 		cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 20}, Tol: 1e-3}
@@ -145,7 +137,7 @@ func TestGivenStages(t *testing.T) {
 	want := testkit.Must(labs["points"].Quality(t.Context(), QualityOptions{}))
 	got, err := labs["rows"].Quality(t.Context(), QualityOptions{})
 	if err != nil || got.KappaUpperBound != 0 || got.Kappa.Hi < want.Kappa.Lo || got.Kappa.Lo > want.Kappa.Hi {
-		t.Errorf("κ %v, want %v; %v", got, want.Kappa, err)
+		t.Errorf("κ with a precomputed K is %v, with the kernel %v; error %v", got.Kappa, want.Kappa, err)
 	}
 	rows := labs["rows"] // only K+shift·I is known to be positive semi-definite
 	if e := rows.k.value.Choice().Error; !(rows.shift > 0) || got.KError != e+rows.shift ||
@@ -154,11 +146,11 @@ func TestGivenStages(t *testing.T) {
 	}
 }
 
-// TestGivenIndefinite uses a K that is not positive semi-definite. The certified residual is compared with sums in
-// 200-bit numbers, and stages that need K ≽ 0 must refuse it.
-func TestGivenIndefinite(t *testing.T) {
+// TestIndefinitePrecomputedK uses a K that is not positive semi-definite. The certified residual is compared with sums
+// in 200-bit numbers, and stages that need K ≽ 0 must refuse it.
+func TestIndefinitePrecomputedK(t *testing.T) {
 	const n = 80
-	_, d, _ := given(t, n, kernel.Gaussian{Sigma: 1}, false)
+	_, d, _ := precomputedProblem(t, n, kernel.Gaussian{Sigma: 1}, false)
 	k := points.NewDense(n, n, nil) // a diagonal of 0
 	for i := range n {
 		for j := range i {
@@ -201,15 +193,15 @@ func TestGivenIndefinite(t *testing.T) {
 		c.Set(i, 0, 1)
 	}
 	if b := a.Rounding(c)[0]; !(b > 1e-16*n) {
-		t.Errorf("rounding of a product at most %g", b)
+		t.Errorf("the bound of the rounding error of a product is %g, want a positive one", b)
 	}
 }
 
-// TestGivenNegative uses a K with a negative diagonal, which gives no bound of its entries and no norm from its
+// TestNegativePrecomputedK uses a K with a negative diagonal, which gives no bound of its entries and no norm from its
 // trace. Solves must still converge with a known residual, with and without weights.
-func TestGivenNegative(t *testing.T) {
+func TestNegativePrecomputedK(t *testing.T) {
 	const n = 40
-	_, d, _ := given(t, n, kernel.Gaussian{Sigma: 1}, false)
+	_, d, _ := precomputedProblem(t, n, kernel.Gaussian{Sigma: 1}, false)
 	k := points.NewDense(n, n, nil)
 	for i := range n {
 		for j := range n {
@@ -229,10 +221,10 @@ func TestGivenNegative(t *testing.T) {
 	}
 }
 
-// TestGivenRefused checks that everything that needs a kernel function is refused if K is precomputed, and that the
-// memory of K is counted.
-func TestGivenRefused(t *testing.T) {
-	_, d, p := given(t, 30, kernel.Gaussian{Sigma: 1}, false)
+// TestRefusedForPrecomputedK checks that everything that needs a kernel function is refused if K is precomputed, and
+// that the memory of K is counted.
+func TestRefusedForPrecomputedK(t *testing.T) {
+	_, d, p := precomputedProblem(t, 30, kernel.Gaussian{Sigma: 1}, false)
 	for want, cfg := range map[string]Config{
 		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ByANorm}},
 		"neither Comm": {Comm: comm.Alone()},
@@ -248,13 +240,14 @@ func TestGivenRefused(t *testing.T) {
 	for _, missing := range []int64{0, 1} { // memory for dense factors in addition to K, and one byte less
 		lab.cfg.Memory = 16*30*30 + lab.memory().Used - missing
 		_, _, err := (&bench{Lab: lab}).Dense(t.Context(), 16)
-		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge != (missing == 1) || !tooLarge && err != nil {
-			t.Errorf("%d bytes: %v", lab.cfg.Memory, err)
+		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge != (missing == 1) || !tooLarge &&
+			err != nil {
+			t.Errorf("dense factors with a limit of %d bytes, %d too few: error %v", lab.cfg.Memory, missing, err)
 		}
 	}
 	// With less memory than K needs, only two rows are checked.
 	lab = newLab(t, d, Config{Kernel: p, Lambda: 1, Memory: 1})
 	if err := lab.checkSemidefinite(t.Context()); err != nil || !strings.Contains(lab.note, "as 2 rows of it are") {
-		t.Errorf("%v, %q", err, lab.note)
+		t.Errorf("want a note on 2 checked rows: error %v, note %q", err, lab.note)
 	}
 }

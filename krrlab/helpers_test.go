@@ -41,6 +41,15 @@ func ridge(l *Lab) float64 {
 	return 1
 }
 
+// toFloat64 returns the matrix z in float64.
+func toFloat64(z *points.Dense32) *mat.Dense {
+	f := mat.NewDense(z.N, z.D, nil)
+	for i := range z.N {
+		z.RowTo(f.RawRowView(i), i)
+	}
+	return f
+}
+
 // wholeZ returns the matrix Z of the configured preconditioner, or nil for M = I.
 func wholeZ(t testing.TB, l *Lab) *points.Dense32 {
 	t.Helper()
@@ -61,18 +70,10 @@ type reference struct {
 // newReference forms K+λI in float64 with Eval and solves for the right-hand sides y by a Cholesky factorization.
 func newReference(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense) *reference {
 	t.Helper()
-	r := &reference{k: k, x: rows(x)}
-	n := len(r.x)
-	r.a = mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			r.a.SetSym(i, j, k.Eval(r.x[i], r.x[j]))
-		}
-		r.a.SetSym(i, i, r.a.At(i, i)+lambda)
-	}
+	r := &reference{k: k, x: rows(x), a: testkit.AddRidge(testkit.KernelMatrix(k, x), lambda)}
 	var chol mat.Cholesky
 	if !chol.Factorize(r.a) {
-		t.Fatal("reference: not positive definite")
+		t.Fatal("K+λI of the reference is not positive definite")
 	}
 	testkit.OK(t, chol.SolveTo(&r.c, y))
 	return r
@@ -80,20 +81,15 @@ func newReference(t testing.TB, k kernel.Kernel, x points.Points, lambda float64
 
 // residuals returns ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for each column j.
 func (r *reference) residuals(c, y *mat.Dense) []float64 {
-	n, t := y.Dims()
-	var res mat.Dense
-	res.Mul(r.a, c)
-	res.Sub(y, &res)
-	rel := make([]float64, t)
-	for j := range rel {
-		var rr, yy float64
-		for i := range n {
-			rr += res.At(i, j) * res.At(i, j)
-			yy += y.At(i, j) * y.At(i, j)
-		}
-		rel[j] = math.Sqrt(rr / yy)
+	_, t := y.Dims()
+	var residual mat.Dense
+	residual.Mul(r.a, c)
+	residual.Sub(y, &residual)
+	relative := make([]float64, t)
+	for j := range relative {
+		relative[j] = mat.Norm(residual.ColView(j), 2) / mat.Norm(y.ColView(j), 2)
 	}
-	return rel
+	return relative
 }
 
 // predict returns the values of the exact solution's prediction function f at the points z.

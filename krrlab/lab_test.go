@@ -25,7 +25,7 @@ var gauss = kernel.Gaussian{Sigma: 1.5}
 
 // TestDefaults checks which solver, number of features s and λ_p the zero values of a configuration become.
 func TestDefaults(t *testing.T) {
-	dist := feature.Fourier{Kernel: gauss}
+	fourier := feature.Fourier{Kernel: gauss}
 	for _, c := range []struct {
 		n, t    int
 		cfg     Config
@@ -40,7 +40,7 @@ func TestDefaults(t *testing.T) {
 		{5000, 600, Config{}, PCG, 500, 0.1}, // blocks of 600 columns cost too much
 		{300, 1, Config{Precond: Features{S: 20}}, PCG, 20, 0.1},
 		{300, 1, Config{Precond: Features{LambdaP: 1}}, PCG, 300, 1},
-		{300, 1, Config{Precond: Features{Map: dist}}, PCG, 300, 0.1},
+		{300, 1, Config{Precond: Features{Map: fourier}}, PCG, 300, 0.1},
 		{300, 1, Config{Storage: gram.Float32}, PCG, 300, 0.1},
 		{300, 1, Config{Precond: None{}}, CG, 300, 0.1},
 		{300, 1, Config{Precond: Nystrom{}}, PCG, 300, 0.1},
@@ -54,11 +54,12 @@ func TestDefaults(t *testing.T) {
 		got := testkit.Must(c.cfg.withDefaults(c.n, c.t, 1e-5))
 		if p, ok := got.Precond.(stage.LowRank); ok {
 			if r := p.Approximation(gauss); r.S != c.s || r.LambdaP != c.lambdaP {
-				t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
+				t.Errorf("n = %d, %+v: s = %d, λ_p = %g, want %d, %g", c.n, c.cfg, r.S, r.LambdaP, c.s, c.lambdaP)
 			}
 		}
 		if got.Solver != c.solver || got.MaxIter != 1000 {
-			t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
+			t.Errorf("n = %d, %+v: %v, at most %d iterations, want %v, 1000", c.n, c.cfg, got.Solver, got.MaxIter,
+				c.solver)
 		}
 		if got.Solver != BlockPCG && (got.Precond == Preconditioner(None{})) != (got.Solver != PCG) {
 			t.Errorf("n=%d: solver %v with preconditioner %v", c.n, got.Solver, got.Precond)
@@ -74,7 +75,7 @@ func TestConfigErrors(t *testing.T) {
 		want string
 	}{
 		{Config{Lambda: 1}, "no kernel"},
-		{Config{Kernel: kernel.Gaussian{}, Lambda: 1}, "sigma"},
+		{Config{Kernel: kernel.Gaussian{}, Lambda: 1}, "sigma 0"},
 		{Config{Kernel: gauss}, "λ = 0"},
 		{Config{Kernel: gauss, Lambda: -1}, "λ = -1"},
 		{Config{Kernel: gauss, Lambda: math.Inf(1)}, "λ = +Inf"},
@@ -86,7 +87,7 @@ func TestConfigErrors(t *testing.T) {
 		{Config{Kernel: gauss, Lambda: 1, Precond: Features{S: 31}}, "s = 31"},
 		{Config{Kernel: gauss, Lambda: 1, Precond: Nystrom{S: 31}}, "s = 31"},
 		{Config{Kernel: gauss, Lambda: 1, Precond: Features{S: -1}}, "S -1: want at least 1"},
-		{Config{Kernel: gauss, Lambda: 1, Memory: -1}, "-1"},
+		{Config{Kernel: gauss, Lambda: 1, Memory: -1}, "Memory -1"},
 		{Config{Kernel: gauss, Lambda: 1, Solver: Direct, Storage: gram.Recompute}, "recompute"},
 		{Config{Kernel: kernel.Func{Name: "own", F: dot}, Lambda: 1, Precond: Features{}}, "no random features"},
 	} {
@@ -118,7 +119,8 @@ func TestOwnKernelDefault(t *testing.T) {
 		for _, solver := range []Solver{PCG, BlockPCG} {
 			sol := mustSolve(t, regression(x), Config{Kernel: own, Lambda: 0.1, Tol: 1e-8, Solver: solver})
 			ref := newReference(t, own, x, 0.1, sol.System.Y)
-			if e := relativeDifference(sol.Model.C, &ref.c); !(e <= 1e-6) || !sol.Converged() || sol.Precond != "rpcholesky" {
+			if e := relativeDifference(sol.Model.C, &ref.c); !(e <= 1e-6) || !sol.Converged() ||
+				sol.Precond != "rpcholesky" {
 				t.Errorf("%s, %v: %s with %q, coefficients off by %.3g", name, solver, sol.Status, sol.Precond, e)
 			}
 			if text := sol.String(); !strings.Contains(text,
@@ -145,20 +147,21 @@ func TestOwnKernelDefault(t *testing.T) {
 	}
 }
 
-// TestFixed16Unasked checks that, if float32 does not fit into the memory, a solve stores K in 16 bits and refines
+// TestFixed16Chosen checks that, if float32 does not fit into the memory, a solve stores K in 16 bits and refines
 // the answer, while other stages recompute K.
-func TestFixed16Unasked(t *testing.T) {
+func TestFixed16Chosen(t *testing.T) {
 	setThreads(t, 2)
 	x := pointsByFormat(1200, 4, 5)["float64"]
-	lab := newLab(t, classification(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: RPCholesky{S: 30}, Tol: 1e-4, Solver: PCG,
-		Memory: 3e6})
+	lab := newLab(t, classification(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: RPCholesky{S: 30}, Tol: 1e-4,
+		Solver: PCG, Memory: 3e6})
 	sol := solveLab(t, lab)
-	want := largestOrNaN(newReference(t, gauss, x, 0.02, lab.Targets()).residuals(sol.Model.C, lab.Targets()))
-	if !sol.Converged() || sol.Storage != "fixed16" || want > 1e-4 || !strings.Contains(sol.StorageReason, "float32 does not fit") {
-		t.Errorf("%v, residual %.3g: %s", sol.Status, want, sol.StorageReason)
+	residual := largestOrNaN(newReference(t, gauss, x, 0.02, lab.Targets()).residuals(sol.Model.C, lab.Targets()))
+	if !sol.Converged() || sol.Storage != "fixed16" || !(residual <= 1e-4) ||
+		!strings.Contains(sol.StorageReason, "float32 does not fit") {
+		t.Errorf("%v, residual %.3g, storage %s: %s", sol.Status, residual, sol.Storage, sol.StorageReason)
 	}
 	if k := testkit.Must(lab.K(t.Context())); k.Storage() != gram.Recompute {
-		t.Errorf("K of other stages is %v", k.Choice())
+		t.Errorf("K of other stages is %v, want it recomputed", k.Choice())
 	}
 }
 
@@ -210,7 +213,7 @@ func seedsAndThreads(t *testing.T) {
 			t.Errorf("%v: the number of threads changes the answer", solver)
 		}
 		if random := solver == PCG || solver == BlockPCG; mat.Equal(c[0], c[3]) == random {
-			t.Errorf("%v: seeds 1 and 2: same answer is %v", solver, random)
+			t.Errorf("%v: seeds 1 and 2 give the same answer: %v, want %v", solver, random, !random)
 		}
 	}
 }
@@ -266,8 +269,9 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestNoNumbers checks that points of dimension 0 are refused by New, and test points of another dimension by Verify.
-func TestNoNumbers(t *testing.T) {
+// TestWrongDimension checks that New refuses points of dimension 0, and Verify test points of another dimension than
+// the model's.
+func TestWrongDimension(t *testing.T) {
 	train := regression(pointsByFormat(5, 3, 1)["float64"])
 	train.X = points.NewDense(5, 0, nil)
 	testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: gauss, Lambda: 1})), "dimension 0")
@@ -293,10 +297,11 @@ func TestSpecs(t *testing.T) {
 			p = f
 		}
 		if !reflect.DeepEqual(got, p) {
-			t.Errorf("%#v: %q, %#v", p, text, got)
+			t.Errorf("%q is read as %#v, want %#v", text, got, p)
 		}
 	}
 	testkit.Fails(t, testkit.ErrOf(PrecondSpec{Name: "vecchia", LambdaP: 1}.Preconditioner(gauss)),
 		`"lambda-p=1": the preconditioner vecchia has no such option: want one of features, neighbors, damping`)
-	testkit.Fails(t, testkit.ErrOf(PrecondSpec{Name: "magic"}.Preconditioner(gauss)), `--precond "magic": want one of auto`)
+	testkit.Fails(t, testkit.ErrOf(PrecondSpec{Name: "magic"}.Preconditioner(gauss)),
+		`--precond "magic": want one of auto`)
 }

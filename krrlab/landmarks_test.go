@@ -31,12 +31,8 @@ func TestSpectral(t *testing.T) {
 		l := makeLab(true)
 		var svd mat.SVD
 		z := testkit.Must(makeLab(false).Z(t.Context()))
-		f := mat.NewDense(n, z.D, nil)
-		for i := range n {
-			z.RowTo(f.RawRowView(i), i)
-		}
-		if !svd.Factorize(f, mat.SVDThin) {
-			t.Fatal("no SVD")
+		if !svd.Factorize(toFloat64(z), mat.SVDThin) {
+			t.Fatal("the singular value decomposition failed")
 		}
 		var u, v, want mat.Dense
 		svd.UTo(&u)
@@ -57,14 +53,14 @@ func TestSpectral(t *testing.T) {
 			product.Set(i, i, product.At(i, i)-1)
 		}
 		if e := mat.Norm(&product, 2); e > 1e-6*sigma[0]*sigma[0]/lambda {
-			t.Errorf("%v: M·M⁻¹ is off I by %g", l.cfg.Precond, e)
+			t.Errorf("%v: ‖M·M⁻¹−I‖ = %g", l.cfg.Precond, e)
 		}
 		k := newReference(t, narrow, train.X, lambda, l.y).a
 		var a mat.Dense
 		a.Mul(got, k)
 		var eigen mat.Eigen
 		if !eigen.Factorize(&a, mat.EigenNone) {
-			t.Fatal("no eigenvalues")
+			t.Fatal("the eigenvalue decomposition failed")
 		}
 		smallest, largest := math.Inf(1), 0.0
 		for _, v := range eigen.Values(nil) {
@@ -79,7 +75,8 @@ func TestSpectral(t *testing.T) {
 		}
 		sol := solveLab(t, l)
 		if residual < lambda {
-			t.Fatalf("σ_s² = %g is too small to tell", residual)
+			t.Fatalf("σ_s² = %g is below λ = %g: choose a problem in which λ_p differs clearly from λ", residual,
+				lambda)
 		}
 		if v := float64(sol.LambdaP); math.Abs(v-lambda-residual) > 1e-6*residual {
 			t.Errorf("λ_p = %g, want %g", v, lambda+residual)
@@ -92,7 +89,8 @@ func TestSpectral(t *testing.T) {
 func TestGivenLandmarks(t *testing.T) {
 	const n, lambda = 90, 0.1
 	train := ranksProblem(n)
-	difference := func(text string) (*mat.Dense, error) {
+	// differenceFromK returns ZZᵀ−K for the preconditioner with the given text.
+	differenceFromK := func(text string) (*mat.Dense, error) {
 		p := testkit.Must(stage.ParsePreconditioner(text))
 		testkit.Equal(t, testkit.Must(stage.PreconditionerText(p, gauss)), text)
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: lambda, Solver: PCG, Precond: p})
@@ -100,22 +98,16 @@ func TestGivenLandmarks(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		f, out := mat.NewDense(n, z.D, nil), mat.NewDense(n, n, nil)
-		for i := range n {
-			z.RowTo(f.RawRowView(i), i)
-		}
-		out.Mul(f, f.T())
-		out.Sub(out, newReference(t, gauss, l.train.X, lambda, l.y).a)
-		for i := range n {
-			out.Set(i, i, out.At(i, i)+lambda)
-		}
-		return out, nil
+		f, difference := toFloat64(z), new(mat.Dense)
+		difference.Mul(f, f.T())
+		difference.Sub(difference, testkit.KernelMatrix(gauss, l.train.X))
+		return difference, nil
 	}
 	for text, want := range map[string][]int{
 		"nystrom landmarks=60,3,41":            {60, 3, 41},
 		"nystrom features=2 landmarks=60,3,41": {60, 3},
 	} {
-		diff, err := difference(text)
+		diff, err := differenceFromK(text)
 		testkit.OK(t, err)
 		for j := range n {
 			testkit.Equal(t, mat.Norm(diff.ColView(j), math.Inf(1)) < 1e-6, slices.Contains(want, j), text, j)
@@ -126,7 +118,7 @@ func TestGivenLandmarks(t *testing.T) {
 		"nystrom landmarks=6,6":              "want rows from 0 to",
 		"nystrom features=3 landmarks=60,80": "3 of 2 landmarks",
 	} {
-		testkit.Fails(t, testkit.ErrOf(difference(text)), want)
+		testkit.Fails(t, testkit.ErrOf(differenceFromK(text)), want)
 	}
 }
 
@@ -174,8 +166,8 @@ func TestVecchia(t *testing.T) {
 		testkit.Equal(t, back, Preconditioner(p))
 	}
 	for _, p := range []Vecchia{{S: -1}, {S: 601}, {Damping: 2}, {Damping: math.NaN()}} {
-		testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 0.01, Precond: p})),
-			"ecchia: ")
+		testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 0.01,
+			Precond: p})), "ecchia: ")
 	}
 }
 
@@ -185,6 +177,6 @@ func TestVecchiaEval(t *testing.T) {
 	sol := mustSolve(t, datasets.SyntheticRegression(300, 3, 0.1, 1),
 		Config{Kernel: k, Lambda: 0.01, Precond: Vecchia{S: 9}})
 	if !sol.Converged() || sol.Iterations > 12 {
-		t.Error(sol)
+		t.Errorf("%s after %d iterations, want convergence in at most 12", sol.Status, sol.Iterations)
 	}
 }

@@ -17,17 +17,6 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/sketchsize"
 )
 
-// eigenvalues returns the eigenvalues of K, formed with Eval, in ascending order.
-func eigenvalues(t testing.TB, l *Lab) []float64 {
-	t.Helper()
-	r := newReference(t, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.y)
-	mu := testkit.Eigenvalues(t, r.a)
-	for i := range mu {
-		mu[i] -= l.cfg.Lambda
-	}
-	return mu
-}
-
 // dimension returns the statistical dimension Σ μ/(μ+λ) for the eigenvalues μ of K.
 func dimension(mu []float64, lambda float64) (s float64) {
 	for _, m := range mu {
@@ -46,7 +35,7 @@ func TestStatDimCoverage(t *testing.T) {
 	for name, sigma := range map[string]float64{"mnist": 8.5, "ijcnn1": 0.3} {
 		p := testkit.Must(datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000}))
 		first := newLab(t, p.Train, Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Solver: PCG})
-		exact := dimension(eigenvalues(t, first), 0.01)
+		exact := dimension(testkit.Eigenvalues(t, testkit.KernelMatrix(first.cfg.Kernel, first.train.X)), 0.01)
 		for _, m := range []StatDimMethod{Hutchinson, SLQ} {
 			covered, reached, start := 0, 0, time.Now()
 			for seed := range 100 {
@@ -81,8 +70,7 @@ func TestLambdaP(t *testing.T) {
 	poly := lambdaPConfig()
 	poly.Kernel = kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 2}
 	landmarks := lambdaPConfig()
-	size := landmarks.Precond.(Features).S
-	landmarks.Precond = RPCholesky{S: size}
+	landmarks.Precond = RPCholesky{S: landmarks.Precond.(Features).S}
 	for name, cfg := range map[string]Config{"gaussian": lambdaPConfig(), "polynomial": poly, "landmarks": landmarks} {
 		l := newLab(t, regression(x), cfg)
 		z := wholeZ(t, l)
@@ -115,10 +103,11 @@ func TestLambdaPMap(t *testing.T) {
 		if grid == nil {
 			grid = lambdas
 		} else if !reflect.DeepEqual(lambdas, grid) {
-			t.Errorf("grids %v and %v", lambdas, grid)
+			t.Errorf("s = %d: grid %v, want %v of the first row", r.S, lambdas, grid)
 		}
 	}
-	if a, b := m.Sweeps[0].Points[m.Sweeps[0].Best].Kappa.Value, m.Sweeps[2].Points[m.Sweeps[2].Best].Kappa.Value; b >= a {
+	if a, b := m.Sweeps[0].Points[m.Sweeps[0].Best].Kappa.Value,
+		m.Sweeps[2].Points[m.Sweeps[2].Best].Kappa.Value; b >= a {
 		t.Errorf("κ %g with 20 features, %g with 80", a, b)
 	}
 	cfg := lambdaPConfig()
@@ -134,8 +123,7 @@ func TestLambdaPMap(t *testing.T) {
 // sketchLab returns a lab with 500 points for the tests of SketchSize.
 func sketchLab(t testing.TB, cfg Config) *Lab {
 	t.Helper()
-	lab := newLab(t, datasets.SyntheticRegression(500, 3, 0.1, 1), cfg)
-	return lab
+	return newLab(t, datasets.SyntheticRegression(500, 3, 0.1, 1), cfg)
 }
 
 // TestSketchSizeChoosesZ checks with dense linear algebra that the features of the chosen s give a κ within the

@@ -67,15 +67,18 @@ func TestTraffic(t *testing.T) {
 		n, cols   int
 		tolerance float64
 	}{
-		"features":  {Features{S: 90}, cost.Candidate{Preconditioner: Features{S: 90}, Storage: gram.Float64}, 1100, 1, 0},
-		"columns":   {Features{S: 90}, cost.Candidate{Preconditioner: Features{S: 90}, Storage: gram.Float32}, 1100, 3, 0},
-		"landmarks": {Nystrom{S: 130}, cost.Candidate{Preconditioner: Nystrom{S: 130}, Storage: gram.Recompute}, 1300, 1, 0},
-		"pivots":    {RPCholesky{S: 90}, cost.Candidate{Preconditioner: RPCholesky{S: 90}, Storage: gram.Float32}, 1300, 1, 0.2},
-		"none":      {nil, cost.Candidate{Precond: cost.None, Storage: gram.Float32}, 700, 1, 0},
-		"neighbors": {Vecchia{Neighbors: 9}, cost.Candidate{Preconditioner: Vecchia{Neighbors: 9}, Storage: gram.Float32},
-			1100, 1, 1e-3},
-		"shared": {Features{S: 2100, Form: precond.FormLInv}, cost.Candidate{Preconditioner: Features{S: 2100, Form: precond.FormLInv},
-			Storage: gram.Float32}, 2200, 1, 0},
+		"features": {Features{S: 90}, cost.Candidate{Preconditioner: Features{S: 90}, Storage: gram.Float64}, 1100, 1,
+			0},
+		"columns": {Features{S: 90}, cost.Candidate{Preconditioner: Features{S: 90}, Storage: gram.Float32}, 1100, 3,
+			0},
+		"landmarks": {Nystrom{S: 130}, cost.Candidate{Preconditioner: Nystrom{S: 130}, Storage: gram.Recompute}, 1300,
+			1, 0},
+		"pivots": {RPCholesky{S: 90}, cost.Candidate{Preconditioner: RPCholesky{S: 90}, Storage: gram.Float32}, 1300,
+			1, 0.2}, "none": {nil, cost.Candidate{Precond: cost.None, Storage: gram.Float32}, 700, 1, 0},
+		"neighbors": {Vecchia{Neighbors: 9}, cost.Candidate{Preconditioner: Vecchia{Neighbors: 9},
+			Storage: gram.Float32}, 1100, 1, 1e-3},
+		"shared": {Features{S: 2100, Form: precond.FormLInv}, cost.Candidate{Preconditioner: Features{S: 2100,
+			Form: precond.FormLInv}, Storage: gram.Float32}, 2200, 1, 0},
 	} {
 		for _, p := range [][]int{{2, 3}, {3}}[suite.Scale(1, 0, 0)] {
 			for _, exact := range []ResidualPolicy{StoredResidual, ExactResidual}[:suite.Scale(1+len(name)%2, 2, 2)] {
@@ -118,13 +121,13 @@ type traffic struct {
 }
 
 // measureTraffic solves on p ranks and returns the traffic of rank 0.
-func measureTraffic(t *testing.T, p int, train *datasets.Dataset, cfg Config) (h traffic) {
+func measureTraffic(t *testing.T, p int, train *datasets.Dataset, cfg Config) (measured traffic) {
 	t.Helper()
 	onRanks(p, func(local comm.Comm) {
 		counting := &countingComm{Comm: local}
 		if sol := solveOn(t, counting, train, cfg); sol != nil && local.Rank() == 0 {
-			h = traffic{local.Traffic().Bytes - counting.agreementBytes, sol.Iterations, counting.seconds}
+			measured = traffic{local.Traffic().Bytes - counting.agreementBytes, sol.Iterations, counting.seconds}
 		}
 	})
-	return h
+	return measured
 }

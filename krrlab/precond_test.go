@@ -179,9 +179,8 @@ func TestPrecondKept(t *testing.T) {
 						first)
 				}
 			}
-			if l, err := later.With(func(c *Config) { c.Solver = Direct }); err == nil {
-				t.Errorf("%v is dropped for %v", p, l.cfg.Solver)
-			}
+			_, err = later.With(func(c *Config) { c.Solver = Direct })
+			testkit.Fails(t, err, "has no preconditioner, and Precond is "+p.String())
 		}
 	}
 	for want, change := range map[Solver]func(*Config){PCG: func(c *Config) { c.Solver = PCG },
@@ -200,6 +199,6 @@ func TestVecchiaSeed(t *testing.T) {
 	m := testkit.Must(l.M(t.Context()))
 	other := testkit.Must(l.With(func(c *Config) { c.Seed++ }))
 	if m == testkit.Must(other.M(t.Context())) || m == testkit.Must(l.M(t.Context())) {
-		t.Error("M of another seed")
+		t.Error("labs with different seeds share M")
 	}
 }

@@ -36,7 +36,7 @@ func TestShared(t *testing.T) {
 		{"first", func(c *Config) {}, nil},
 		{"tolerance", func(c *Config) { c.Tol = 1e-2 }, []string{"features", "factor", "kernel"}},
 		{"λ_p", func(c *Config) { c.Precond = Features{S: 60, LambdaP: 0.5} }, []string{"features", "kernel"}},
-		{"form", func(c *Config) { c.Precond = Features{S: 60, LambdaP: 0.5, Form: precond.Form(2)} },
+		{"form", func(c *Config) { c.Precond = Features{S: 60, LambdaP: 0.5, Form: precond.FormU} },
 			[]string{"features", "kernel"}},
 		{"seed", func(c *Config) { c.Seed = 8 }, []string{"kernel"}},
 		{"s", func(c *Config) { c.Seed, c.Precond = 8, Features{S: 90} }, []string{"kernel"}},
@@ -105,7 +105,8 @@ func TestWithRefuses(t *testing.T) {
 
 // TestStagesWait checks that a stage that waits for another stage of the same lab ends with the error of its context.
 func TestStagesWait(t *testing.T) {
-	lab := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1})
+	lab := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: kernel.Gaussian{Sigma: 1},
+		Lambda: 0.1})
 	end := testkit.Must(lab.acquire(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -133,7 +134,7 @@ func TestFingerprint(t *testing.T) {
 	differs := func(what string, sum [32]byte) {
 		t.Helper()
 		if other, ok := seen[sum]; ok {
-			t.Errorf("%s: the fingerprint of %s", what, other)
+			t.Errorf("a change of %s has the fingerprint of %s", what, other)
 		}
 		seen[sum] = what
 	}
@@ -186,7 +187,7 @@ func TestFingerprint(t *testing.T) {
 		"monitor":    func(c *Config) { c.Monitor = func(Event) error { return nil } },
 	} {
 		if sum := fingerprintOf(train, change); seen[sum] != "unchanged" {
-			t.Errorf("another fingerprint for other %s", what)
+			t.Errorf("a change of %s changes the fingerprint", what)
 		}
 	}
 }

@@ -25,20 +25,10 @@ import (
 func denseSpectrum(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, z *points.Dense32,
 	lambdaP float64) []float64 {
 	t.Helper()
-	at := rows(x)
-	n := len(at)
-	a, m := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			a.SetSym(i, j, k.Eval(at[i], at[j]))
-			var dot float64
-			for c, v := range z.Row(i) {
-				dot += float64(v) * float64(z.Row(j)[c])
-			}
-			m.SetSym(i, j, dot)
-		}
-	}
-	return testkit.PencilEigenvalues(t, testkit.AddRidge(a, lambda), testkit.AddRidge(m, lambdaP))
+	var m mat.SymDense
+	m.SymOuterK(1, toFloat64(z))
+	return testkit.PencilEigenvalues(t, testkit.AddRidge(testkit.KernelMatrix(k, x), lambda),
+		testkit.AddRidge(&m, lambdaP))
 }
 
 // TestQualityAgainstDense compares κ, the extreme eigenvalues and the exact spectrum with a dense reference, and the
@@ -89,8 +79,8 @@ func TestQualityOfAuto(t *testing.T) {
 // kappaCoverage runs Quality with several seeds. It returns how often the interval of κ covers the exact value, how
 // often its upper end is at most 1.5 times its lower end, and the largest exact κ. Of every seedsPerDraw seeds, the
 // first draws new features and the others change only the start vector of Lanczos.
-func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, seeds, seedsPerDraw int, o QualityOptions) (covered,
-	narrow int, largestKappa float64) {
+func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, seeds, seedsPerDraw int,
+	o QualityOptions) (covered, narrow int, largestKappa float64) {
 	t.Helper()
 	o.NoSolve = true
 	drawn, exact := cfg.Precond, 0.0

@@ -68,15 +68,18 @@ func (k unsloped) Profile(dst, sq []float64)   { k.quadric.Profile(dst, sq) }
 func TestRegisteredKernelEverywhere(t *testing.T) {
 	testkit.OK(t, errQuadric)
 	ctx := t.Context()
-	lab := testkit.Must(New(datasets.SyntheticRegression(300, 3, 0.1, 1), Config{Kernel: quadric{1}, Lambda: 0.1, Precond: RPCholesky{S: 40}}))
+	lab := testkit.Must(New(datasets.SyntheticRegression(300, 3, 0.1, 1),
+		Config{Kernel: quadric{1}, Lambda: 0.1, Precond: RPCholesky{S: 40}}))
 	testkit.Must(lab.Plan(ctx, plan.Options{}))
-	c := testkit.Must(lab.Compare(ctx, compare.Options{With: stage.Entries{{Text: "none"}, {Text: "features features=60"}}}))
+	c := testkit.Must(lab.Compare(ctx, compare.Options{With: stage.Entries{{Text: "none"},
+		{Text: "features features=60"}}}))
 	for _, row := range c.Rows {
 		if row.Iterations == nil {
 			t.Errorf("%s did not run", row.Name)
 		}
 	}
-	r := testkit.Must(lab.Tune(ctx, tune.Options{Kernels: []string{"test.quadric", "gaussian"}, Distance: "lengths", Points: 12}))
+	r := testkit.Must(lab.Tune(ctx, tune.Options{Kernels: []string{"test.quadric", "gaussian"}, Distance: "lengths",
+		Points: 12}))
 	if len(r.Distances) != 1 || r.Distances[0].Kernel != r.Best.Kernel && r.Distances[0].Accepted {
 		t.Errorf("length scales: %+v", r.Distances)
 	}
@@ -143,7 +146,7 @@ func TestRegisteredKernel(t *testing.T) {
 	}
 	want := testkit.Must(sol.Model.Decision(t.Context(), train.X, nil))
 	if got, err := m.Decision(t.Context(), train.X, nil); err != nil || !mat.Equal(got, want) {
-		t.Errorf("the model that was read predicts otherwise: %v", err)
+		t.Errorf("the loaded model predicts differently: %v", err)
 	}
 	v, err := Verify(t.Context(), m, VerifyOptions{Train: train})
 	if err != nil || !(float64(v.Residual) <= 1e-6) || !strings.Contains(v.String(), ": proved\n") ||
@@ -194,12 +197,11 @@ func TestEvaluatedOnce(t *testing.T) {
 		train := regression(pointsByFormat(c.n, 3, 5)["float64"])
 		sol := mustSolve(t, train, c.cfg)
 		if got := float64(calls.Load()) / float64(c.n*c.n/2); got > c.limit {
-			t.Errorf("%s: %.3g·n²/2 evaluations", name, got)
+			t.Errorf("%s: %.3g·n²/2 evaluations, want at most %g·n²/2", name, got, c.limit)
 		}
 		exact := trueResiduals(c.cfg.Kernel, rows(train.X), 0.1, sol.Model.C, sol.System.Y)[0]
 		if !sol.Converged() || sol.Roundings == nil || !(math.Abs(sol.TrueResiduals[0]-exact) <= sol.Roundings[0]) {
-			t.Errorf("%s: %v, residual %v ± %v, and it is %g", name, sol.Status, sol.TrueResiduals, sol.Roundings,
-				exact)
+			t.Errorf("%s: %v, residual %v ± %v, want %g", name, sol.Status, sol.TrueResiduals, sol.Roundings, exact)
 		}
 		if text := newLab(t, train, c.cfg).String() + sol.String(); strings.Contains(text, "as the residual is not") ||
 			!strings.Contains(text, "not certain, as nothing proves that the kernel is positive semi-definite") ||

@@ -55,8 +55,8 @@ func TestFewBadRows(t *testing.T) {
 		lab.policy.ExactWork, lab.policy.RefineWork = 0, 0 // treats the problem as too large for float64 residuals
 		sol := solveLab(t, lab)
 		v := mustVerify(t, sol.Model, VerifyOptions{Train: train, Passes: 1})
-		if !strings.Contains(sol.StorageReason, "float32 tiles") || !strings.Contains(sol.StorageReason, "distances in float32") ||
-			float64(v.Residual) < 2e-3 {
+		if !strings.Contains(sol.StorageReason, "float32 tiles") ||
+			!strings.Contains(sol.StorageReason, "distances in float32") || float64(v.Residual) < 2e-3 {
 			t.Fatalf("seed %d: %s, residual %.3g: nothing to be found", seed, sol.StorageReason, float64(v.Residual))
 		}
 		if sol.Converged() || !(math.Abs(sol.SampledResiduals[0]-float64(v.Residual)) < 0.05*float64(v.Residual)) ||
@@ -75,7 +75,7 @@ func TestRowsRounding(t *testing.T) {
 	for i := range count {
 		g := rng.New(5).Sub("rounding", uint64(i))
 		f, n, d := g.Sub("float"), 60+g.Sub("n").IntN(0, 120), 1+g.Sub("d").IntN(0, 40)
-		h := &adverse{rows: adversePoints("duplicates", n, d, g)}
+		h := &adverseProblem{rows: adversePoints("duplicates", n, d, g)}
 		h.train = &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(n, d, slices.Concat(h.rows...))}
 		for q := range n {
 			h.train.Target = append(h.train.Target, g.Sub("noise").Normal(uint64(q)))

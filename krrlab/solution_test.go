@@ -15,8 +15,8 @@ import (
 func solved(t *testing.T, solver Solver) *Solution {
 	t.Helper()
 	x := pointsByFormat(90, 4, 3)["float64"]
-	sol := mustSolve(t, classification(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: precondFor(solver, Features{S: 30}),
-		Solver: solver, Seed: 7})
+	sol := mustSolve(t, classification(x, 3), Config{Kernel: gauss, Lambda: 0.1,
+		Precond: precondFor(solver, Features{S: 30}), Solver: solver, Seed: 7})
 	score := testkit.Must(sol.Model.Evaluate(t.Context(), classification(x, 3), nil))
 	sol.SetScore(score)
 	return sol
@@ -35,8 +35,8 @@ func TestReportJSON(t *testing.T) {
 		if again, err := json.MarshalIndent(&back, "", "  "); err != nil || string(again)+"\n" != string(b) {
 			t.Errorf("%v: after JSON\n%s\nwant\n%s", solver, again, b)
 		}
-		testkit.Equal(t, fmt.Sprint(back.Kappa, back.TestError, back.R2, back.Status, back.Solver), fmt.Sprint(r.Kappa, r.TestError,
-			r.R2, r.Status, r.Solver), solver, back)
+		testkit.Equal(t, fmt.Sprint(back.Kappa, back.TestError, back.R2, back.Status, back.Solver),
+			fmt.Sprint(r.Kappa, r.TestError, r.R2, r.Status, r.Solver), solver, back)
 		var m map[string]any
 		testkit.OK(t, json.Unmarshal(b, &m))
 		for field, set := range map[string]bool{

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/suite"
@@ -84,12 +86,10 @@ func TestStages(t *testing.T) {
 				if group == nil {
 					checkStage(t, s)
 				}
-				return testkit.JSONWithoutTimes(s,
-					func(key string,
-						object map[string]any) bool {
-						// These values depend on the rows of a rank.
-						return strings.HasSuffix(key, "bytes") || key == "s" && object["status"] == string(sketchsize.None)
-					})
+				return testkit.JSONWithoutTimes(s, func(key string, object map[string]any) bool {
+					// These values depend on the rows of a rank.
+					return strings.HasSuffix(key, "bytes") || key == "s" && object["status"] == string(sketchsize.None)
+				})
 			}
 			lone := runStage(nil, false)
 			accel.SetThreads(2)
@@ -130,17 +130,17 @@ func checkStage(t *testing.T, s Stage) {
 		}
 	}
 	if err != nil || string(again) != string(b) {
-		t.Errorf("another %T comes back from JSON (%v):\n%s\n%s", s, err, b, again)
+		t.Errorf("a %T changes when it is written as JSON and read back (%v):\n%s\n%s", s, err, b, again)
 	}
 	if err := s.Plot().Validate(); err != nil {
 		t.Error(err)
 	}
 	if page := s.HTML(); len(s.Table().Rows) == 0 || !strings.Contains(page, "<svg") ||
 		!strings.Contains(page, "<table") {
-		t.Errorf("the views lack something:\n%s", page)
+		t.Errorf("%T: no rows, or a page without a picture or a table:\n%s", s, page)
 	}
 	if lines := s.String(); lines == "" || strings.Contains(lines, "NaN") || strings.Contains(lines, "Inf") {
-		t.Error(lines)
+		t.Errorf("%T: want text without NaN and Inf, got %q", s, lines)
 	}
 }
 
@@ -171,7 +171,8 @@ func TestStageArguments(t *testing.T) {
 			`{"Levels": [{"Sketch": "features", "Width": 51}]}`: "s = 51 for n = 50",
 		},
 		"loo": {
-			`{"Lambda": [1]}`: `unknown field "Lambda"`, `{"Lambdas": [1, 0]}`: "Lambdas 0", `{"Confidence": 1}`: "Confidence 1", `{"Probes": 3}`: "at least 4",
+			`{"Lambda": [1]}`: `unknown field "Lambda"`, `{"Lambdas": [1, 0]}`: "Lambdas 0",
+			`{"Confidence": 1}`: "Confidence 1", `{"Probes": 3}`: "at least 4",
 			`{"Rank": 51}`: "s = 51", `{"Precond": "features"}`: "want one of landmarks",
 		},
 	} {
@@ -272,7 +273,8 @@ func TestMultiLevelMemory(t *testing.T) {
 			cfg.Memory = 733_600
 		}
 		m, err := newLab(t, ranksProblem(700), cfg).MultiLevel(t.Context(),
-			&MultiLevelOptions{Levels: feature.Levels{{Sketch: "features", Width: 256}, {Sketch: "gaussian", Width: 40}}})
+			&MultiLevelOptions{Levels: feature.Levels{{Sketch: "features", Width: 256},
+				{Sketch: "gaussian", Width: 40}}})
 		if err != nil {
 			t.Errorf("rank %d: %v", c.Rank(), err)
 			return
@@ -309,21 +311,23 @@ func TestStagesOnRanksMemory(t *testing.T) {
 		},
 	} {
 		onRanks(2, func(c comm.Comm) {
-			testkit.Fails(t, run(newLab(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40},
-				Storage: gram.Recompute, Comm: c})), name)
+			testkit.Fails(t, run(newLab(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3,
+				Precond: Features{S: 40}, Storage: gram.Recompute, Comm: c})), name)
 		})
 	}
 }
 
-// TestDecide checks that a fit to fewer rows works with the configured method and returns decision values for all
-// rows.
-func TestDecide(t *testing.T) {
+// TestDecisionValues checks that a fit to the first rows with the configured method returns the decision values of the
+// exact fit to these rows, for all rows.
+func TestDecisionValues(t *testing.T) {
 	train := datasets.SyntheticRegression(450, 3, 0.1, 5)
 	for name, cfg := range map[string]Config{"fixed": {Storage: gram.Float32}, "named": {Precond: Nystrom{}}} {
 		cfg.Kernel, cfg.Lambda = gauss, 0.1
-		f, err := (&bench{Lab: newLab(t, train, cfg)}).DecisionValues(t.Context(), train.Head(300), gauss, 0.2, train)
-		if err != nil || f.RawMatrix().Rows != 450 {
-			t.Errorf("%s: %v", name, err)
+		first := train.Head(300)
+		f := testkit.Must((&bench{Lab: newLab(t, train, cfg)}).DecisionValues(t.Context(), first, gauss, 0.2, train))
+		want := newReference(t, gauss, first.X, 0.2, mat.NewDense(300, 1, first.Target)).predict(train.X)
+		if e := relativeDifference(f, want); !(e <= 1e-3) {
+			t.Errorf("%s: decision values are off by %.3g", name, e)
 		}
 	}
 }

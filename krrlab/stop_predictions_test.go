@@ -21,9 +21,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// noisy returns random problem number i. It is a regression with one to three targets and noise of size 0 to 1, with
-// or without weights, or has two to four classes. Problems with i%7 = 3 have a constant target.
-func noisy(i int) (*datasets.Dataset, Config) {
+// noisyProblem returns random problem number i. It is a regression with one to three targets and noise of size 0 to 1,
+// with or without weights, or has two to four classes. Problems with i%7 = 3 have a constant target.
+func noisyProblem(i int) (*datasets.Dataset, Config) {
 	g := rng.New(91).Sub("problem", uint64(i))
 	n := 60 + g.Sub("n").IntN(0, 100)
 	x := points.NewDense(n, 2+i%3, nil)
@@ -81,10 +81,10 @@ func noisy(i int) (*datasets.Dataset, Config) {
 // the exact solution by generalized cross-validation with the measured trace, and that trace may be at most 30 %
 // below the true one. The long suite has 500 problems.
 func TestStopPredictions(t *testing.T) {
-	met := map[string]int{}
+	criteria := map[string]int{}
 	var smallest, largest float64 = math.Inf(1), 0 // measured trace over the true one
 	for i := range suite.Scale(24, 60, 500) {
-		data, cfg := noisy(i)
+		data, cfg := noisyProblem(i)
 		l := newLab(t, data, cfg)
 		sol := solveLab(t, l)
 		cfg.Stop = bound.Stop{Rule: bound.ByResidual}
@@ -96,13 +96,13 @@ func TestStopPredictions(t *testing.T) {
 				full.Iterations)
 			continue
 		}
-		met[sol.Criterion]++
-		a := gram64(t, l)
+		criteria[sol.Criterion]++
+		a := denseSystem(l)
 		n := l.train.Len()
 		var chol mat.Cholesky
 		var c, e, f, inverse mat.Dense
 		if !chol.Factorize(a) {
-			t.Fatal("reference: not positive definite")
+			t.Fatalf("problem %d: K+λI of the reference is not positive definite", i)
 		}
 		testkit.OK(t, chol.SolveTo(&c, l.y))
 		solved := mat.DenseCopyOf(sol.Model.C)
@@ -121,7 +121,7 @@ func TestStopPredictions(t *testing.T) {
 		}
 		trace := 0.
 		if sol.Noise != nil && sol.Noise.Products > 0 {
-			identity := mat.NewDiagDense(n, slicesOf(n, 1))
+			identity := mat.NewDiagDense(n, slices.Repeat([]float64{1}, n))
 			testkit.OK(t, chol.SolveTo(&inverse, identity))
 			trace = cfg.Lambda * mat.Trace(&inverse) / float64(n)
 			smallest, largest = min(smallest, sol.Noise.Trace/trace), max(largest, sol.Noise.Trace/trace)
@@ -131,7 +131,8 @@ func TestStopPredictions(t *testing.T) {
 			fittedError, slack := mat.Norm(f.ColView(j), 2), 1e-9*y
 			certain := (sol.TrueResiduals[j] + sol.Roundings[j]) * y
 			if fittedError > certain+slack {
-				t.Errorf("problem %d, column %d: fitted values differ by %.3g, certain %.3g", i, j, fittedError, certain)
+				t.Errorf("problem %d, column %d: fitted values differ by %.3g, certain %.3g", i, j, fittedError,
+					certain)
 			}
 			if certain > float64(sol.Tol)*y*(1+1e-9) {
 				t.Errorf("problem %d, column %d: residual %.3g, τ %.3g", i, j, certain/y, sol.Tol)
@@ -139,45 +140,29 @@ func TestStopPredictions(t *testing.T) {
 			noise := cfg.Lambda * mat.Norm(c.ColView(j), 2) / y
 			if s := sol.Noise; s != nil && data.Task == datasets.Regression && sol.TrueResiduals[j] > 1e-5 &&
 				sol.TrueResiduals[j] > 0.03*noise/s.Trace*1.001 {
-				t.Errorf("problem %d, column %d: residual %.3g, noise %.3g, trace %.3g", i, j, sol.TrueResiduals[j], noise,
-					s.Trace)
+				t.Errorf("problem %d, column %d: residual %.3g, noise %.3g, trace %.3g", i, j, sol.TrueResiduals[j],
+					noise, s.Trace)
 			}
 		}
 	}
-	t.Logf("%v; measured trace %.3g to %.3g of the true one", met, smallest, largest)
-	if met["predictions"] == 0 || met["residual"] == 0 || smallest < 0.7 {
-		t.Errorf("%v; measured trace %.3g to %.3g of the true one", met, smallest, largest)
+	t.Logf("%v; measured trace %.3g to %.3g of the true one", criteria, smallest, largest)
+	if criteria["predictions"] == 0 || criteria["residual"] == 0 || smallest < 0.7 {
+		t.Errorf("criteria %v, want both; measured trace from %.3g of the true one, want 0.7", criteria, smallest)
 	}
 }
 
-// gram64 returns K+λI of the lab's problem with its weights, formed with Eval.
-func gram64(t *testing.T, l *Lab) *mat.SymDense {
-	a := newReference(t, l.cfg.Kernel, l.data.X, l.cfg.Lambda, l.y).a
+// denseSystem returns K+λI of the lab's problem with its weights, formed with Eval.
+func denseSystem(l *Lab) *mat.SymDense {
+	k := testkit.KernelMatrix(l.cfg.Kernel, l.data.X)
 	if l.weighted() {
 		_, roots := points.SplitFactors(l.train.X)
 		for i := range roots {
 			for j := range i + 1 {
-				v := a.At(i, j)
-				if i == j {
-					v -= l.cfg.Lambda
-				}
-				if v *= roots[i] * roots[j]; i == j {
-					v += l.cfg.Lambda
-				}
-				a.SetSym(i, j, v)
+				k.SetSym(i, j, roots[i]*k.At(i, j)*roots[j])
 			}
 		}
 	}
-	return a
-}
-
-// slicesOf returns n numbers v.
-func slicesOf(n int, v float64) []float64 {
-	s := make([]float64, n)
-	for i := range s {
-		s[i] = v
-	}
-	return s
+	return testkit.AddRidge(k, l.cfg.Lambda)
 }
 
 // TestStopDefault checks that the default stopping rule is predictions unless a tolerance, a direct solver or another
@@ -208,7 +193,8 @@ func TestStopDefault(t *testing.T) {
 	for _, threads := range []int{1, 3} {
 		accel.SetThreads(threads)
 		sol := mustSolve(t, d, cfg)
-		if sol.Noise == nil || sol.Noise.Products == 0 || !(sol.Noise.Trace < 0.9) || !strings.Contains(sol.String(), "certain") {
+		if sol.Noise == nil || sol.Noise.Products == 0 || !(sol.Noise.Trace < 0.9) ||
+			!strings.Contains(sol.String(), "certain") {
 			t.Fatalf("%+v: %v", sol.Noise, sol)
 		}
 		testkit.Equal(t, sol.Model.Origin.Tol, float64(sol.Tol))
@@ -236,9 +222,13 @@ func checkDeciding(t *testing.T, problem int, task datasets.Task, sol *Solution)
 			squares, columns = squares+v*v, columns+1
 		}
 	}
-	if want := min(1, math.Sqrt(squares/columns)); task == datasets.Classification && math.Abs(deciding-want) > 1e-9*want ||
-		task == datasets.Regression && !slices.Contains(relative, deciding) && deciding != 1 {
-		t.Errorf("problem %d: deciding noise %g of %v", problem, deciding, relative)
+	switch task {
+	case datasets.Classification:
+		testkit.Near(t, deciding, min(1, math.Sqrt(squares/columns)), 1e-9*deciding, "problem", problem, relative)
+	case datasets.Regression:
+		if !slices.Contains(relative, deciding) && deciding != 1 {
+			t.Errorf("problem %d: deciding noise %g, want 1 or one of %v", problem, deciding, relative)
+		}
 	}
 	if tol := 0.03 * deciding; sol.Tol > tol*(1+1e-9) || sol.Tol < 0.9*tol {
 		t.Errorf("problem %d: τ = %g, want 0.03 of %g", problem, sol.Tol, deciding)

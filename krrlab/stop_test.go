@@ -41,7 +41,7 @@ func endAt(k int, end func() error) func(Event) error {
 // returns the Monitor's error, also pcg.ErrStop.
 func TestStopStages(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	boom := errors.New("boom")
+	failure := errors.New("failure")
 	// failIn returns a Monitor that returns err once the named stage has done the given number of steps.
 	failIn := func(err error, name stage.Name, done int) func(Event) error {
 		return func(e Event) error {
@@ -52,11 +52,12 @@ func TestStopStages(t *testing.T) {
 		}
 	}
 	sol := mustSolve(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.1})
-	for _, monitorErr := range []error{pcg.ErrStop, boom} {
+	for _, monitorErr := range []error{pcg.ErrStop, failure} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20},
 			Monitor: failIn(monitorErr, stage.Lanczos, 5)}
 		q, err := newLab(t, ranksProblem(300), cfg).Quality(t.Context(), QualityOptions{Width: 1e-6, ExactBelow: -1})
-		if q == nil || q.Steps != 5 || monitorErr == boom && err != boom || monitorErr == pcg.ErrStop && err != nil {
+		if q == nil || q.Steps != 5 || monitorErr == failure && err != failure || monitorErr == pcg.ErrStop &&
+			err != nil {
 			t.Errorf("%v: %v, %v", monitorErr, q, err)
 		}
 		cfg.Monitor = failIn(monitorErr, stage.Kernel, 0)
@@ -77,7 +78,8 @@ func TestStopStages(t *testing.T) {
 				t.Errorf("%v in K of %s: %v, %v", monitorErr, name, v, err)
 			}
 		}
-		if v, err := Verify(t.Context(), sol.Model, VerifyOptions{Monitor: cfg.Monitor}); v != nil || err != monitorErr {
+		if v, err := Verify(t.Context(), sol.Model, VerifyOptions{Monitor: cfg.Monitor}); v != nil ||
+			err != monitorErr {
 			t.Errorf("%v in Verify: %v, %v", monitorErr, v, err)
 		}
 		cfg.Monitor = failIn(monitorErr, stage.Plan, 0)
@@ -87,7 +89,8 @@ func TestStopStages(t *testing.T) {
 		}
 		cfg.Monitor = failIn(monitorErr, stage.Tune, 0)
 		r, err := newLab(t, ranksProblem(300), cfg).Tune(t.Context(), tune.Options{})
-		if r == nil || len(r.Points) != 1 || monitorErr == boom && err != boom || monitorErr == pcg.ErrStop && err != nil {
+		if r == nil || len(r.Points) != 1 || monitorErr == failure && err != failure || monitorErr == pcg.ErrStop &&
+			err != nil {
 			t.Errorf("%v in a search: %v, %v", monitorErr, r, err)
 		}
 	}
@@ -96,8 +99,8 @@ func TestStopStages(t *testing.T) {
 // TestStopRanks checks that all ranks stop in the same iteration with the same answer if the Monitor of one rank
 // returns an error.
 func TestStopRanks(t *testing.T) {
-	boom := errors.New("boom")
-	for _, monitorErr := range []error{pcg.ErrStop, boom} {
+	failure := errors.New("failure")
+	for _, monitorErr := range []error{pcg.ErrStop, failure} {
 		const p, stopRank = 3, 1
 		sols, errs := make([]*Solution, p), make([]error, p)
 		onRanks(p, func(c comm.Comm) {
@@ -114,11 +117,11 @@ func TestStopRanks(t *testing.T) {
 				t.Fatalf("rank %d: %v, %v", r, sol, errs[r])
 			}
 			if monitorErr == pcg.ErrStop && errs[r] != nil ||
-				monitorErr == boom && (errs[r] == nil || !strings.Contains(errs[r].Error(), "boom")) {
+				monitorErr == failure && (errs[r] == nil || !strings.Contains(errs[r].Error(), "failure")) {
 				t.Errorf("rank %d: %v", r, errs[r])
 			}
 		}
-		if monitorErr == boom && !errors.Is(errs[stopRank], boom) {
+		if monitorErr == failure && !errors.Is(errs[stopRank], failure) {
 			t.Errorf("%v", errs[stopRank])
 		}
 	}

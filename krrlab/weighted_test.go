@@ -34,11 +34,11 @@ func TestWeights(t *testing.T) {
 				repeated = append(repeated, i)
 			}
 		}
-		times := train.Subset(repeated).Center()
-		weighty := *train
-		weighty.Weights = w
-		given := weighty.Center()
-		want := predictions(t, mustSolve(t, times,
+		repeatedRows := train.Subset(repeated).Center()
+		weighted := *train
+		weighted.Weights = w
+		given := weighted.Center()
+		want := predictions(t, mustSolve(t, repeatedRows,
 			Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12}).Model, test)
 		for _, cfg := range []Config{
 			{Solver: Direct, Tol: 1e-11}, {Solver: CG, Tol: 1e-10}, {Precond: Nystrom{S: 30}, Tol: 1e-10},
@@ -48,10 +48,8 @@ func TestWeights(t *testing.T) {
 			cfg.Kernel, cfg.Lambda = k, 0.1
 			sol := mustSolve(t, given, cfg)
 			got := predictions(t, sol.Model, test)
-			if cfg.Tol < 0.01 {
-				if !mat.EqualApprox(got, want, 1e-7) {
-					t.Errorf("%v: not the predictions of the fit to repeated rows", cfg.Solver)
-				}
+			if cfg.Tol < 0.01 && !mat.EqualApprox(got, want, 1e-7) {
+				t.Errorf("%v: not the predictions of the fit to repeated rows", cfg.Solver)
 			}
 			bounds := testkit.Must(sol.Model.DecisionBounds(test))
 			for i, v := range got.RawMatrix().Data {
@@ -64,7 +62,8 @@ func TestWeights(t *testing.T) {
 				t.Errorf("%v: a model of %d points in R^%d, report %+v", cfg.Solver, n, d, sol.Header)
 			}
 			v := testkit.Must(Verify(t.Context(), sol.Model, VerifyOptions{Train: given}))
-			if e := math.Abs(float64(v.Residual) - *sol.Model.Origin.TrueResidual); !v.Weighted || !(e <= 1e-12+1e-5*float64(v.Residual)) {
+			if e := math.Abs(float64(v.Residual) - *sol.Model.Origin.TrueResidual); !v.Weighted ||
+				!(e <= 1e-12+1e-5*float64(v.Residual)) {
 				t.Errorf("%v: residual %g, verified %g", cfg.Solver, *sol.Model.Origin.TrueResidual, v.Residual)
 			}
 			unknown := *sol.Model
@@ -72,9 +71,8 @@ func TestWeights(t *testing.T) {
 			testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), &unknown, VerifyOptions{})), "weights")
 		}
 	}
-	if _, err := datasets.SyntheticRegression(9, 2, 0, 1).BalanceClasses(); err == nil {
-		t.Error("numbers are balanced")
-	}
+	testkit.Fails(t, testkit.ErrOf(datasets.SyntheticRegression(9, 2, 0, 1).BalanceClasses()),
+		"class weights need classes")
 }
 
 // TestWeightsFar checks that points far from zero keep their weights when they are shifted before inner products are
@@ -88,7 +86,8 @@ func TestWeightsFar(t *testing.T) {
 		}
 		far := *near
 		far.X = points.Shift(near.X, []float64{-4096, 1 << 14, -1 << 16})
-		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1.2}, kernel.Matern32{Sigma: 1.2}, kernel.Laplacian{Sigma: 2}} {
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1.2}, kernel.Matern32{Sigma: 1.2},
+			kernel.Laplacian{Sigma: 2}} {
 			for _, cfg := range []Config{{Solver: Direct}, {Solver: CG}, {Precond: RPCholesky{S: 40}}} {
 				cfg.Kernel, cfg.Lambda, cfg.Tol = k, 0.1, 1e-8
 				want, got := mustSolve(t, near, cfg), mustSolve(t, &far, cfg)
@@ -180,28 +179,14 @@ func TestWeightsStages(t *testing.T) {
 		train.Weights[i] = math.Pow(10, 2*math.Sin(float64(i*i)))
 	}
 	l := newLab(t, train, Config{Kernel: kernels[0], Lambda: lambda, Solver: PCG, Precond: Features{S: 60, LambdaP: 3}})
-	a := newReference(t, weightedReference{kernels[0]}, withRoots(train), lambda, l.Targets()).a
-	mu := testkit.Eigenvalues(t, a)
-	var want float64
-	for _, v := range mu {
-		want += 1 - lambda/v
-	}
+	k := testkit.KernelMatrix(weightedReference{kernels[0]}, withRoots(train))
+	want := dimension(testkit.Eigenvalues(t, k), lambda)
 	for _, m := range []StatDimMethod{ExactStatDim, SLQ} {
 		if s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m})); !s.Estimate.Contains(want) {
 			t.Errorf("%v: s_λ = %v, want %g", m, s.Estimate, want)
 		}
 	}
-	z := testkit.Must(l.Z(t.Context()))
-	m := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			for c, v := range z.Row(i) {
-				m.SetSym(i, j, m.At(i, j)+float64(v)*float64(z.Row(j)[c]))
-			}
-		}
-		m.SetSym(i, i, m.At(i, i)+3)
-	}
-	nu := testkit.PencilEigenvalues(t, a, m)
+	nu := denseSpectrum(t, weightedReference{kernels[0]}, withRoots(train), lambda, wholeZ(t, l), 3)
 	if q := testkit.Must(l.Quality(t.Context(), QualityOptions{})); !q.Kappa.Contains(nu[n-1] / nu[0]) {
 		t.Errorf("κ = %v, want %g", q.Kappa, nu[n-1]/nu[0])
 	}
@@ -213,12 +198,12 @@ func TestWeightsEqual(t *testing.T) {
 	all := datasets.SyntheticRegression(150, 3, 0.1, 5)
 	train, test := all.Slice(0, 120), all.Slice(120, 150)
 	for _, w := range []float64{1e-8, 3, 1e8} {
-		weighty := *train
-		weighty.Weights = slices.Repeat([]float64{w}, train.Len())
+		weighted := *train
+		weighted.Weights = slices.Repeat([]float64{w}, train.Len())
 		cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-9, Precond: RPCholesky{S: 60}}
 		want := predictions(t, mustSolve(t, train, cfg).Model, test)
 		cfg.Lambda *= w
-		if got := predictions(t, mustSolve(t, &weighty, cfg).Model, test); relativeDifference(got, want) > 1e-7 {
+		if got := predictions(t, mustSolve(t, &weighted, cfg).Model, test); relativeDifference(got, want) > 1e-7 {
 			t.Errorf("weights %g: predictions are %g apart", w, relativeDifference(got, want))
 		}
 	}
