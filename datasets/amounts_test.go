@@ -47,7 +47,7 @@ func TestAmounts(t *testing.T) {
 			continue
 		}
 		if err != nil || errTarget != nil {
-			t.Errorf("%s: %v, %v", c.cells, err, errTarget)
+			t.Errorf("%s: as a feature %v, as the target %v", c.cells, err, errTarget)
 			continue
 		}
 		var got []float64

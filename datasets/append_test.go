@@ -21,7 +21,8 @@ func TestAppend(t *testing.T) {
 	got := must(d.Append(more))
 	if fmt.Sprint(got.Target, got.MoreTargets, got.Weights, got.Mean, got.Groups) !=
 		"[1 2 1 8] [[5 6 5 9]] [1 1 1 2] [4 6.8] [0 1 0 0]" || got.Repeats.Rule != "together" {
-		t.Errorf("%v %v %v %v %v", got.Target, got.MoreTargets, got.Weights, got.Mean, got.Groups)
+		t.Errorf("targets %v, more targets %v, weights %v, mean %v, groups %v", got.Target, got.MoreTargets,
+			got.Weights, got.Mean, got.Groups)
 	}
 	standard, _, err := Scale("standard", d, nil)
 	scaled := must(must(standard, err).Append(more))
@@ -81,7 +82,7 @@ func TestAppendCodings(t *testing.T) {
 		}
 		c.o.ColumnCodings, c.o.Space, c.o.Columns = first.ColumnCodings, first.Space, first.Columns
 		if all, err := first.Append(read(c.next, c.o)); err != nil || all.Len() != 4 {
-			t.Errorf("%v", err)
+			t.Errorf("%q: %v, want 4 rows", c.next, err)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/base/suite"
 )
 
-// bz2Blocks is a bzip2 file in base64 with streams of 5, 0, 1 and 2 blocks.
-const bz2Blocks = `
+// bzip2File is a bzip2 file in base64 with streams of 5, 0, 1 and 2 blocks.
+const bzip2File = `
 QlpoMTFBWSZTWZO3DQwAAAJYAAAQAAQ8ACAAMMAIabKIIyeYoKyTKazua7hVgAAtrAAACAACP/AYAI020Ip6YaYqEU/VNsmmoIp4xNEk1eNHVUc/
 Kaxe9TEQo0dKmgQxIsYd2gaFUJU+XarNWWJI1ANy73XDu7L6TfsHDISx3SxtKGmcVYpbBw8dWWc7tn434qmJOsxcsp2IcUFKCfHdNLKvNLxVoTeZ
 43laIqLFo+p8Pn2xmSQEthkWcfBR6roA6Gi54GJjNvmeQe+rjWIdmejjtey1i2cHbbjtBIb7az5NAORMD3QuNxb5b9KBvrelyDbhUwBCPXRrkfKZ
@@ -30,12 +30,12 @@ E+O6aWVeaXirQm8zxvK0RUWLR9T4fPtjMkgJbDIs4+Cj1XQB0NFzwMTGbfM8g99XGsQ7M9HHa9lrFs4O
 kG3CpgCEeujXI+Uz7c53+YoKyTKazJ24aGAAABLAAACAACHgAQABhgBDTZRBGTxdyRThQkCoZ7Fs`
 
 // TestBzip2 checks that the parallel bzip2 reader gives the bytes and the errors of package compress/bzip2. It reads
-// a file with several blocks and streams completely, cut short, and with one changed bit, also with a shorter mask
-// for which about every thousandth bit looks like the start of a block.
+// a file with several blocks and streams completely, with other text after it, cut short at many places, and with one
+// changed bit, also with a mask of 10 bits, for which about every thousandth bit looks like the start of a block.
 func TestBzip2(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(3)
-	file := string(must(base64.StdEncoding.DecodeString(bz2Blocks)))
+	file := string(must(base64.StdEncoding.DecodeString(bzip2File)))
 	checkSame := func(what, file string) {
 		t.Helper()
 		want, wantErr := io.ReadAll(bzip2.NewReader(strings.NewReader(file)))
@@ -61,9 +61,9 @@ func TestBzip2(t *testing.T) {
 	checkSame("no file", "BZh0123456789")
 }
 
-// TestBlockBoundaries checks that a text of many blocks gives the same rows, notes and line numbers of errors on four
+// TestReadThreads checks that a text of many blocks gives the same rows, notes and line numbers of errors on four
 // threads as on one. Quoted cells, comments and missing cells lie across the ends of blocks.
-func TestBlockBoundaries(t *testing.T) {
+func TestReadThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n = 9000
 	plain := func(i int) string { return fmt.Sprintf("%d.25,%d,%d", i, i*i%97, i%3) }
@@ -89,7 +89,7 @@ func TestBlockBoundaries(t *testing.T) {
 		"libsvm":        {text: lines(n, func(i int) string { return fmt.Sprintf("%d 1:%d %d:.5", i%2, i, 2+i%900) })},
 		"libsvm, index": {text: lines(n, func(i int) string { return fmt.Sprintf("1 1:%d\n\n# %d", i, i) }) +
 			"1 2:3 1:4\n1\n"},
-		"libsvm, a rest": {lines(n, func(i int) string { return fmt.Sprintf("1 1:%d", i) }) + "1 2:3 x",
+		"libsvm, unread end": {lines(n, func(i int) string { return fmt.Sprintf("1 1:%d", i) }) + "1 2:3 x",
 			ReadOptions{MaxRows: n}},
 	} {
 		read := func(threads int) string {
@@ -101,7 +101,7 @@ func TestBlockBoundaries(t *testing.T) {
 			return fmt.Sprintf("%x %v %v %v", d.Fingerprint(), d.ReadReport, d.Columns, d.ColumnCodings)
 		}
 		if single, parallel := read(1), read(4); single != parallel {
-			t.Errorf("%s: %s, with one thread %s", name, parallel, single)
+			t.Errorf("%s: with four threads\n%s\nwith one thread\n%s", name, parallel, single)
 		}
 	}
 }

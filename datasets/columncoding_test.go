@@ -24,7 +24,7 @@ func TestColumnCoding(t *testing.T) {
 			t.Errorf("column %s: %v, %v", c.column, dense(d.X), d.ColumnCodings)
 		}
 		if c.text == text && !reflect.DeepEqual(d.Columns, []string{"size", "color=", "color=blue", "color=red"}) {
-			t.Errorf("%q", d.Columns)
+			t.Errorf("columns %q", d.Columns)
 		}
 		head := strings.TrimSuffix(c.text[:strings.Index(c.text, "\n")+1], "1,red,10\n")
 		others := []string{head + "5,green,1\n6,blue,2\n"}

@@ -77,7 +77,7 @@ func TestContainers(t *testing.T) {
 			for source, read := range read {
 				d, err := read(whole)
 				if err != nil || d.Len() != 40000 || d.Dim() != 2 || d.Target[39999] != 6.5 {
-					t.Fatalf("%s: %v, %v", source, d, err)
+					t.Fatalf("%s, complete: %v, %v", source, d, err)
 				}
 				if last := kind[strings.LastIndex(kind, " ")+1:]; !strings.Contains(d.ReadReport.String(),
 					"unpacked from "+last) {
@@ -90,7 +90,7 @@ func TestContainers(t *testing.T) {
 				} {
 					if d, err := read(c); err == nil || what != "changed" && !strings.Contains(err.Error(), "get ") ||
 						strings.Contains(err.Error(), "\n") {
-						t.Errorf("%s, %s: %v, %v", source, what, d, err)
+						t.Errorf("%s, %s: %v, %v, want an error of one line", source, what, d, err)
 					}
 				}
 			}

@@ -71,11 +71,11 @@ func TestSeparatorOfLongRows(t *testing.T) {
 		&ReadOptions{Target: "300"})
 	if err != nil || d.Target[0] != 7.5 || !slices.Equal(dense(d.X)[0],
 		append(slices.Repeat([]float64{1}, 300), slices.Repeat([]float64{2}, 300)...)) {
-		t.Errorf("%v, %v", d, err)
+		t.Errorf("the target in the middle of a wide row: %v, %v", d, err)
 	}
 	d, err = Read(strings.NewReader("1 2\t 3 \r\n 4 5 6\t\n"), "file", nil)
 	if err != nil || !slices.EqualFunc(dense(d.X), [][]float64{{1, 2}, {4, 5}}, slices.Equal) {
-		t.Errorf("%v, %v", d, err)
+		t.Errorf("cells separated by spaces and tabs: %v, %v", d, err)
 	}
 }
 

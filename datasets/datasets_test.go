@@ -34,7 +34,7 @@ func TestCoding(t *testing.T) {
 	} {
 		y, err := Coding{Labels: c.labels}.EncodeForFit(d(c.labels, c.class...))
 		if err != nil || !mat.Equal(y, c.want) {
-			t.Errorf("%q: %v, %v", c.labels, y, err)
+			t.Errorf("labels %q: %v, %v, want %v", c.labels, y, err, c.want)
 		}
 		if got := (Coding{Labels: c.labels}).Decode(y); !slices.Equal(got, c.class) {
 			t.Errorf("decoded %v, want %v", got, c.class)
@@ -43,7 +43,7 @@ func TestCoding(t *testing.T) {
 	// Labels are matched by text, whatever their place among the data's own.
 	if y, err := (Coding{Labels: []string{"a", "b"}}).EncodeForFit(d([]string{"b", "a"}, 0, 1)); err != nil ||
 		y.At(0, 0) != 1 || y.At(1, 0) != -1 {
-		t.Errorf("%v, %v", y, err)
+		t.Errorf("labels in another order: %v, %v, want 1 and -1", y, err)
 	}
 	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).EncodeForFit(d([]string{"a", "b"}, 1, 1))), `one class only ("b")`)
 	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).EncodeForFit(d([]string{"a", "c"}, 0, 1))), `"c"`)
@@ -157,7 +157,7 @@ func TestRegistry(t *testing.T) {
 		}
 		for _, f := range i.Files {
 			if f.Path == "" || f.Role == "" || f.SHA256 != "" && len(f.SHA256) != 64 {
-				t.Errorf("%s: %+v", i.Name, f)
+				t.Errorf("%s: want a path, a role and a checksum of 64 digits or none, got %+v", i.Name, f)
 			}
 		}
 		if i.Paper != nil {
@@ -188,7 +188,7 @@ func TestMissingFiles(t *testing.T) {
 		_, err := Load(context.Background(), name, &LoadOptions{Dirs: []string{"none", "dir"}})
 		var m *MissingFilesError
 		if !errors.As(err, &m) {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: %v, want a MissingFilesError", name, err)
 		}
 		for _, w := range want {
 			if !strings.Contains(err.Error(), w) {
@@ -220,7 +220,7 @@ func TestLoad(t *testing.T) {
 	if p.Train.Len() != 2 || !slices.Equal(p.Train.Labels, []string{"2", "6"}) ||
 		p.Test.Labels[p.Test.Class[0]] != "2" || p.Train.Scaling.Kind != "standard" ||
 		p.Test.Scaling != p.Train.Scaling {
-		t.Errorf("%+v, %+v", p.Train, p.Test)
+		t.Errorf("training data %+v, test data %+v", p.Train, p.Test)
 	}
 	for n, want := range map[int]string{3: "the first 3 of 7291 training rows",
 		12000: "all 3 training rows: 12000 were asked for, and there are no more"} {
@@ -251,7 +251,7 @@ func TestOneVersusRest(t *testing.T) {
 	d := &Dataset{Class: []int{0, 1, 2, 1}, Labels: []string{"1", "2", "3"}}
 	d.oneVersusRest("2")
 	if !slices.Equal(d.Class, []int{0, 1, 0, 1}) || !slices.Equal(d.Labels, []string{"rest", "2"}) {
-		t.Errorf("%v %q", d.Class, d.Labels)
+		t.Errorf("classes %v of labels %q, want rest and 2", d.Class, d.Labels)
 	}
 }
 

@@ -161,6 +161,6 @@ func TestDateFaults(t *testing.T) {
 		ColumnCodings: []ColumnCoding{{Column: "when", Dates: &DateCoding{}}}}))
 	if row := dense(gaps.X)[1]; gaps.ReadReport.Missing != 1 || !math.IsNaN(row[1]) || !math.IsNaN(row[5]) ||
 		row[0] != 1 {
-		t.Errorf("%v", row)
+		t.Errorf("a missing date is %v, want 1 and NaN for each of its parts", row)
 	}
 }

@@ -80,7 +80,7 @@ func TestGuessedTask(t *testing.T) {
 			}
 		}
 		if !strings.Contains(got, c.want) {
-			t.Errorf("%+v: %s", c, got)
+			t.Errorf("%+v: %s, want %s", c, got, c.want)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestCodingErrors(t *testing.T) {
 	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).EncodeForFit(&Dataset{Name: "d", X: x})), "d: no classes to fit")
 	if y, err := (Coding{}).EncodeForFit(&Dataset{X: x, Target: []float64{maxTarget, -maxTarget}}); err != nil ||
 		y.At(1, 0) != -maxTarget {
-		t.Errorf("%v, %v", y, err)
+		t.Errorf("the largest numbers that can be fitted: %v, %v", y, err)
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(1), -1e308} {
 		d := &Dataset{Name: "made", X: points.NewDense(3, 1, nil), Target: []float64{1, 2, v}}
@@ -105,6 +105,6 @@ func TestCodingErrors(t *testing.T) {
 		}
 	}
 	if got := (Coding{}).Decode(mat.NewDense(1, 1, []float64{3})); !slices.Equal(got, []int{1}) {
-		t.Errorf("%v", got)
+		t.Errorf("one column without labels: class %v, want 1", got)
 	}
 }

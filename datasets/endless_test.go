@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -54,8 +55,8 @@ func TestEndless(t *testing.T) {
 	fails(t, checkEndlessMemory(base, 1<<40, accel.AvailableMemory(0, 1)), "take fewer")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := generateEndless(ctx, base, endlessDeformation, 1, 1000); err == nil {
-		t.Error("canceled, and went on")
+	if _, err := generateEndless(ctx, base, endlessDeformation, 1, 1000); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want context.Canceled", err)
 	}
 }
 
@@ -181,6 +182,6 @@ func TestEndlessLoad(t *testing.T) {
 		t.Errorf("name %q, source %q, note %q", p.Train.Name, p.Train.Source, p.Train.Note)
 	}
 	if note := (&Info{N: 5}).describeRows(12, 12); note != "5 rows and 7 generated from them" {
-		t.Error(note)
+		t.Errorf("5 given rows of 12: note %q", note)
 	}
 }

@@ -95,17 +95,13 @@ func TestFetchMirrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := o.fetchFile(ctx, File{Path: "g", URLs: []string{good.URL}}, dir); err == nil {
-		t.Error("a canceled download succeeded")
-	}
+	fails(t, o.fetchFile(ctx, File{Path: "g", URLs: []string{good.URL}}, dir), "context canceled")
 }
 
 // TestFetchArguments checks that an unknown set and a set that cannot be downloaded are errors, and that a built-in
 // set needs no download.
 func TestFetchArguments(t *testing.T) {
-	if err := Fetch(context.Background(), "nosuch", t.TempDir(), nil); err == nil {
-		t.Error("an unknown name passed")
-	}
+	fails(t, Fetch(context.Background(), "nosuch", t.TempDir(), nil), "nosuch")
 	err := Fetch(context.Background(), "cal-housing", t.TempDir(), nil)
 	fails(t, err, "cannot be downloaded")
 	if err := Fetch(context.Background(), "synthetic-classes", t.TempDir(), nil); err != nil {
@@ -119,7 +115,7 @@ func TestVerify(t *testing.T) {
 	path := put(t, t.TempDir(), "f.gz", gzipped("abc"))
 	f := File{SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"} // checksum of "abc"
 	if known, err := f.Verify(path); !known || err != nil {
-		t.Errorf("%v, %v", known, err)
+		t.Errorf("the checksum is known: %v, %v", known, err)
 	}
 	put(t, filepath.Dir(path), "f.gz", gzipped("abd"))
 	fails(t, errOf(f.Verify(path)), "f.gz")

@@ -94,7 +94,7 @@ func TestAutoScaling(t *testing.T) {
 	} {
 		kind, why := c.d.AutoScaling()
 		if kind != c.kind || (why == "") != (c.want == nil) || strings.ContainsAny(why, "\n\x1b") {
-			t.Errorf("%s: %s, %q", c.name, kind, why)
+			t.Errorf("%s: scaling %s because of %q, want %s", c.name, kind, why, c.kind)
 		}
 		for _, w := range c.want {
 			if !strings.Contains(why, w) {
@@ -161,7 +161,7 @@ func TestIDHint(t *testing.T) {
 		}
 		got := (&Dataset{X: x, Columns: []string{"b", c.name}}).IDHint()
 		if (got != "") != c.want || c.want && !strings.HasPrefix(got, strconv.Quote(c.name)+" looks like") {
-			t.Errorf("%s: %q", c.name, got)
+			t.Errorf("%s: hint %q, want one: %v", c.name, got, c.want)
 		}
 	}
 	text := lines(20, func(i int) string { return fmt.Sprintf("%g,%d,%d,7,a", 0.37*float64(i%3), i%2, 400-i) })
@@ -169,7 +169,7 @@ func TestIDHint(t *testing.T) {
 		o := ReadOptions{Target: "1", ColumnCodings: []ColumnCoding{{Column: "4"}}}
 		d := must(Read(strings.NewReader(head+text), "f", &o))
 		if got := d.IDHint(); !strings.HasSuffix(got, want) {
-			t.Errorf("%q: %s", head, got)
+			t.Errorf("header %q: %s, want %s at the end", head, got, want)
 		}
 		o.ColumnCodings = nil
 		fails(t, errOf(Read(strings.NewReader(head+text), "f", &o)), "add --drop"+strings.TrimPrefix(want, "by --drop"))

@@ -165,7 +165,7 @@ func TestArrayFaults(t *testing.T) {
 	})
 	d, err := Read(strings.NewReader(nan), "file", &ReadOptions{Target: "none", KeepMissing: true})
 	if err != nil || d.ReadReport.Missing != 2 {
-		t.Fatalf("%v, %v", d, err)
+		t.Fatalf("%v, %v, want 2 missing numbers", d, err)
 	}
 	if d, _, err = d.Impute("mean"); err != nil || !slices.Equal(d.X.(*points.Dense).Row(2), []float64{2, 3}) {
 		t.Errorf("filled in: %v", err)
@@ -195,7 +195,7 @@ func TestReadMatrix(t *testing.T) {
 			x.RowTo(row, 1)
 		}
 		if err != nil || !slices.Equal(row, []float64{3, 4}) {
-			t.Errorf("%s: %v, %v", name, row, err)
+			t.Errorf("%s: row 1 is %v, %v, want 3 and 4", name, row, err)
 		}
 	}
 	path := put(t, dir, "large.npy", saved(t, make([]float64, 10000), 100, 100))
@@ -216,6 +216,6 @@ func FuzzArrays(f *testing.F) {
 // TestSelectColumns checks that columns in another order than in the array do not overwrite one another.
 func TestSelectColumns(t *testing.T) {
 	if got := selectColumns([]int{1, 2, 3, 4}, 2, 2, []int{1, 0}); !slices.Equal(got, []int{2, 1, 4, 3}) {
-		t.Error(got)
+		t.Errorf("columns exchanged: %v, want 2 1 4 3", got)
 	}
 }

@@ -65,7 +65,7 @@ func TestPack(t *testing.T) {
 			}
 		}
 		if p.Info.Sigma != 2 || p.Info.Lambda != 3 || p.Target != "y" || p.Drop[0] != "id" {
-			t.Errorf("%s: %+v", name, p)
+			t.Errorf("%s: σ, λ, the target or the dropped columns differ: %+v", name, p)
 		}
 		_, err = Load(t.Context(), dir, &LoadOptions{N: 2})
 		if refused := name == "dense"; (err != nil) != refused {
@@ -92,7 +92,7 @@ func TestPackDamaged(t *testing.T) {
 				os.WriteFile(name, b, 0o666)
 				_, err := Load(t.Context(), dir, nil)
 				if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
-					t.Errorf("%s: %s %s: %v", kind, name, damage, err)
+					t.Errorf("%s: %s is %s: %v, want one line that names the file", kind, name, damage, err)
 				}
 			}
 			os.Remove(name)
@@ -143,7 +143,7 @@ func TestPackWrong(t *testing.T) {
 		_, err := Load(t.Context(), dir, nil)
 		if err == nil || !strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), "\n") ||
 			!strings.HasSuffix(err.Error(), ": pack the data again") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want one line with the folder and the advice to pack again", name, err)
 		}
 	}
 }

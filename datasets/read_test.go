@@ -229,10 +229,10 @@ func TestReadFileEnds(t *testing.T) {
 		path := put(t, dir, name, strings.Repeat(line, 1<<17))
 		ctx := &counted{Context: context.Background(), limit: 2}
 		if _, err := ReadFile(ctx, path, &ReadOptions{Task: "regression"}); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want context.Canceled", name, err)
 		}
 		if d, err := ReadFile(t.Context(), path, &ReadOptions{Task: "regression"}); err != nil || d.Len() != 1<<17 {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want %d rows", name, err, 1<<17)
 		}
 	}
 }

@@ -122,7 +122,7 @@ func TestClassIn(t *testing.T) {
 	note, err := d.CheckLabels([]string{"no", "yes"})
 	contains(t, note, `labels taken as equal: "YES" = "yes"; d: the labels "maybe", of 1 of 2 rows, are not among`)
 	if at := d.ClassIn([]string{"no", "yes"}); err != nil || !slices.Equal(at, []int{1, -1}) {
-		t.Errorf("%v, %v", at, err)
+		t.Errorf("classes %v, %v, want 1 and -1", at, err)
 	}
 }
 

@@ -201,7 +201,7 @@ func TestReadRepeats(t *testing.T) {
 	for want, o := range map[int]ReadOptions{40: {Drop: []string{"0", "1"}}, 76: {Drop: []string{"0", "1"}, Repeats: "together"},
 		0: {Drop: []string{"0", "1"}, Repeats: "apart"}} {
 		if d := read(twice.String(), o); d.Repeats.Grouped != want {
-			t.Errorf("%s: %+v", o.Repeats, d.Repeats)
+			t.Errorf("rule %q: %+v, want %d rows in groups", o.Repeats, d.Repeats, want)
 		}
 	}
 	// The rows of a test file may lack weights that those of the fit have.
@@ -219,11 +219,11 @@ func TestReadRepeats(t *testing.T) {
 		o := ReadOptions{Groups: "g", Columns: []string{"x"}, Dim: 1, Target: "y", Task: "regression", TestPart: true}
 		if d, err := Read(strings.NewReader(file), "t.csv", &o); err != nil || d.Repeats.Grouped != grouped ||
 			(d.Repeats.Rule == "groups") != (grouped > 0) {
-			t.Errorf("%q: %+v, %v", file, d, err)
+			t.Errorf("%q: %+v, %v, want %d rows in groups", file, d, err, grouped)
 		}
 		if o.Groups = "0"; grouped == 0 { // the column of a feature is not that of the groups
 			if d := must(Read(strings.NewReader(file), "t.csv", &o)); d.Repeats.Rule != "auto" {
-				t.Errorf("%+v", d.Repeats)
+				t.Errorf("%q: %+v, want the rule auto", file, d.Repeats)
 			}
 		}
 		if o.Groups, o.TestPart = "g", false; grouped == 0 {

@@ -27,7 +27,7 @@ func TestScalingRecord(t *testing.T) {
 	for what, part := range map[string]*Dataset{"slice": d.Slice(1, 4), "head": d.Head(2),
 		"subset": d.Subset([]int{5, 0}), "kept": kept, "held out": heldOut} {
 		if part.Scaling != s {
-			t.Errorf("%s: %v", what, part.Scaling)
+			t.Errorf("%s: scaling %v, want that of the whole data", what, part.Scaling)
 		}
 	}
 	for _, equalScaling := range []*Scaling{s, must(readJSON(s))} {
@@ -105,7 +105,7 @@ func TestStretch(t *testing.T) {
 						t.Errorf("%s: scalings of different matrices are equal", kind)
 					}
 					if text := train.Scaling.String(); !strings.HasSuffix(text, "distance by a 3×3 matrix") {
-						t.Error(text)
+						t.Errorf("%s: the scaling is described as %q", kind, text)
 					}
 				}
 			}
@@ -147,7 +147,7 @@ func TestDirs(t *testing.T) {
 	t.Setenv("KRRLAB_DATA", first)
 	t.Setenv("XDG_CACHE_HOME", second)
 	if dirs := Dirs(); dirs[0] != first || len(dirs) > 2 {
-		t.Errorf("%q", dirs)
+		t.Errorf("folders %q, want first %s and at most one more", dirs, first)
 	}
 	row := strings.Repeat(" 0.5", 256) + "\n"
 	put(t, first, "usps/zip.train", "6.0"+row+"2.0"+row)
@@ -158,6 +158,6 @@ func TestDirs(t *testing.T) {
 	fails(t, errOf(Load(t.Context(), "usps", &LoadOptions{Dirs: []string{}})), "is missing")
 	t.Setenv("KRRLAB_DATA", "")
 	if dirs := Dirs(); slices.Contains(dirs, "") || slices.Contains(dirs, first) {
-		t.Errorf("%q", dirs)
+		t.Errorf("folders %q without KRRLAB_DATA", dirs)
 	}
 }

@@ -85,7 +85,7 @@ func TestSpaceDistances(t *testing.T) {
 		}
 		if want == AzimuthalProjection && !strings.Contains(d.ReadReport.String(), "Lambert azimuthal equal-area") ||
 			want == ChordProjection && !strings.Contains(d.ReadReport.String(), "the distance is the chord") {
-			t.Error(d.ReadReport)
+			t.Errorf("seed %d: the report does not name the projection %v: %v", seed, want, d.ReadReport)
 		}
 		if s := d.Space; s.High[0]-s.Low[0] > 361 || seed < 4 && s.High[0]-s.Low[0] > 15 {
 			t.Errorf("seed %d: the box %v, %v", seed, s.Low, s.High)
@@ -101,7 +101,7 @@ func TestSpaceRead(t *testing.T) {
 	d := readSpace(t, rows)
 	if kind, _ := d.AutoScaling(); kind != "none" || !slices.Equal(d.Space.Columns, []string{"lon", "Lat"}) ||
 		!slices.Equal(d.Columns, []string{"east km", "north km"}) || !strings.Contains(d.ReadReport.String(), `left out "word"`) {
-		t.Errorf("%v, %v, %v", d.Space, d.Columns, d.ReadReport)
+		t.Errorf("space %v, columns %v, report %v", d.Space, d.Columns, d.ReadReport)
 	}
 	s := must(readJSON(d.Space))
 	o := &ReadOptions{Target: "y", TargetOptional: true, Columns: d.Columns, Dim: 2, Space: s}
@@ -114,7 +114,7 @@ func TestSpaceRead(t *testing.T) {
 	}
 	values, cells, err := s.Grid([]int{3, 2}, accel.Budget{})
 	if err != nil || cells.Len() != 6 || math.Abs(values[0][0]-(7+1.0/3)) > 1e-12 || values[1][1] != 50.5 {
-		t.Fatalf("%v, %v, %v", values, cells, err)
+		t.Fatalf("grid of 3×2 cells: coordinates %v, cells %v, %v", values, cells, err)
 	}
 	for k := range 6 {
 		row := make([]float64, 2)
@@ -128,11 +128,11 @@ func TestSpaceRead(t *testing.T) {
 	if x := depth.X.(*points.Dense); depth.Space.Projection != PlaneProjection || !slices.Equal(x.Data, []float64{7, 1,
 		8, 2, 9, 5}) ||
 		!strings.Contains(depth.ReadReport.String(), "coordinates as they are") {
-		t.Errorf("%v %v", x.Data, depth.ReadReport)
+		t.Errorf("points %v, report %v, want the plane projection", x.Data, depth.ReadReport)
 	}
 	if sizes := (&Space{Columns: []string{"x", "y"}, Projection: PlaneProjection, Low: []float64{0, 0},
 		High: []float64{4, 1}}).defaultSizes(); !slices.Equal(sizes, []int{200, 50}) {
-		t.Error(sizes)
+		t.Errorf("default sizes %v, want 200 and 50", sizes)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestSpaceByNumber(t *testing.T) {
 	_, err := Read(strings.NewReader("0,2,1\n1,2,3\n"), "new.csv", &ReadOptions{Target: "y", TargetOptional: true, Dim: 2,
 		Columns: named.Columns, Space: named.Space, Header: "no"})
 	if named.Space.ByNumber || err == nil || !strings.Contains(err.Error(), `have names, "1", "2", and a file without a header has none`) {
-		t.Errorf("%+v: %v", named.Space, err)
+		t.Errorf("space %+v: %v, want an error that the columns have names", named.Space, err)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestSpaceAppend(t *testing.T) {
 		Space: d.Space}))
 	all := must(d.Append(tail))
 	if s := all.Space; !slices.Equal(s.Low, []float64{7, 48}) || math.Abs(s.High[0]-9.5) > 1e-9 || s.High[1] != 51 || d.Space.Low[1] != 49 {
-		t.Errorf("%+v", s)
+		t.Errorf("the range of all rows is %+v", s)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestSpaceWords(t *testing.T) {
 		for _, text := range []string{"E7,50N,1\nW8,51N,1\n", "7,,1\n8,50,1\n", ",,1\n,,1\n", "2024-01-01,4,1\n2024-01-02,5,1\n"} {
 			_, err := Read(strings.NewReader("lon,Lat,y\n"+text), "a.csv", &o)
 			if err == nil || strings.Contains(err.Error(), "--") || !strings.Contains(err.Error(), "number") {
-				t.Errorf("%q: %v", text, err)
+				t.Errorf("%q: %v, want an error about numbers without advice on flags", text, err)
 			}
 		}
 	}
@@ -278,7 +278,7 @@ func TestSpaceGridIsRead(t *testing.T) {
 func TestSpaceSet(t *testing.T) {
 	s := &Space{}
 	if err := s.Set(`a b,"c,d"`); err != nil || !slices.Equal(s.Columns, []string{"a b", "c,d"}) || s.String() != `a b,"c,d"` {
-		t.Errorf("%q, %v", s.Columns, err)
+		t.Errorf("columns %q, %v", s.Columns, err)
 	}
 	s = &Space{}
 	for _, name := range []string{"lat", "lon"} {
@@ -287,7 +287,7 @@ func TestSpaceSet(t *testing.T) {
 		}
 	}
 	if !slices.Equal(s.Columns, []string{"lon", "lat"}) {
-		t.Errorf("%q", s.Columns)
+		t.Errorf("columns %q, want lon and lat", s.Columns)
 	}
 	for _, text := range []string{"", "lon", `"a`} {
 		if (&Space{Columns: []string{"lon", "lat"}}).Set(text) == nil {
@@ -305,7 +305,7 @@ func TestSpaceGlobe(t *testing.T) {
 	}
 	d := must(Read(strings.NewReader(text), "a.csv", &ReadOptions{Space: &Space{Columns: []string{"lon", "lat", "depth"}}}))
 	if d.Space.Low[0] != -180 || d.Space.High[0] != 180 || !strings.Contains(d.ReadReport.String(), `"depth" is the next feature, as it is: give it in km`) {
-		t.Errorf("%+v %v", d.Space, d.ReadReport)
+		t.Errorf("space %+v, report %v", d.Space, d.ReadReport)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestCurve(t *testing.T) {
 	p, q := curve[0], curve[1]
 	if !slices.Equal(p.errors, []float64{0.01, 0.02, 0.03, 0.05}) || median(p.errors) != 0.025 || p.ranSeeds != 5 ||
 		p.complete() {
-		t.Errorf("%+v", p)
+		t.Errorf("4 of 5 seeds: %+v", p)
 	}
 	if got := spreadCell(errorPercents(p), "%.1f", ""); got != plots.Spread(2.5, 1, 5, "2.5 (1.0–5.0)") {
 		t.Errorf("spread %+v", got)
@@ -65,14 +65,14 @@ func TestCurve(t *testing.T) {
 		t.Errorf("seeds %q", got)
 	}
 	if !math.IsNaN(median(q.errors)) || spreadCell(q.errors, "%g", "").String() != "" || q.seedsCell().String() != "0 of 2 run" {
-		t.Errorf("%+v", q)
+		t.Errorf("no seed with an answer: %+v", q)
 	}
 	lines := series("x", curve, positionOf, errorPercents)
 	if len(lines) != 1 {
 		t.Fatalf("%d lines", len(lines))
 	}
 	if line := lines[0]; len(line.Y) != 1 || line.Y[0] != 2.5 || line.Lo[0] != 1 || line.Hi[0] != 5 {
-		t.Errorf("%+v", line)
+		t.Errorf("the line is %+v, want one point with the median 2.5 %% and the ends 1 and 5", line)
 	}
 	if len(series("x", curve[1:], positionOf, errorPercents)) > 0 {
 		t.Error("a line of nothing")

@@ -25,10 +25,10 @@ func TestMeasure(t *testing.T) {
 	dir := t.TempDir()
 	got, err := Measure(context.Background(), []Case{f, c, bad, f}, &Options{Out: dir})
 	if err != nil || len(got) != 4 {
-		t.Fatalf("%v, %v", got, err)
+		t.Fatalf("%v, %v, want 4 results", got, err)
 	}
 	if got[0] != got[3] || !got[0].Converged || got[0].Iterations == 0 || got[1].Iterations != 0 {
-		t.Errorf("%+v, %+v", got[0], got[1])
+		t.Errorf("equal cases must share a result, and one has no iterations: %+v, %+v", got[0], got[1])
 	}
 	if math.Abs(got[0].Error()-got[1].Error()) > 0.011 {
 		t.Errorf("errors %g and %g of one problem", got[0].Error(), got[1].Error())
@@ -67,7 +67,7 @@ func TestFindReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := FindReport("table1", Paper); err != nil || len(got.Entries) != len(r.Entries) {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("%v, %v, want the saved report of table1", got, err)
 	}
 	if err := os.WriteFile(filepath.Join(results, r.FileName()), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func checkRefuses(t *testing.T, script string, lines ...[]string) {
 		cmd := exec.Command(python, append([]string{"peers/" + script}, args...)...)
 		cmd.Env = append(cmd.Environ(), "KRRLAB_DATA="+t.TempDir())
 		if out, err := cmd.CombinedOutput(); err == nil || len(out) == 0 || strings.Contains(string(out), "Traceback") {
-			t.Errorf("%s %v: %v: %s", script, args, err, out)
+			t.Errorf("%s %v: %v, want an error without a traceback: %s", script, args, err, out)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestBenchPeers(t *testing.T) {
 			"times the memory of krrlab", "krrlab, its own choice")
 	}
 	if strings.Contains(string(out), "failed") || strings.Contains(string(out), "not converged") {
-		t.Errorf("%s", out)
+		t.Errorf("a method failed or did not converge:\n%s", out)
 	}
 }
 

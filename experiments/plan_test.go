@@ -163,7 +163,7 @@ func TestTableSettings(t *testing.T) {
 		x := got[0].Case
 		if x.S != c.s || x.Kernel.Sigma != c.sigma || x.Lambda != c.lambda || x.Tol != c.tol ||
 			x.LambdaP != c.lambdaP || x.N != 0 || x.CountOnly {
-			t.Errorf("%s, %s, %s: %+v", c.table, c.row, c.role, x)
+			t.Errorf("%s, %s, %s: %+v, want the parameters of %+v", c.table, c.row, c.role, x, c)
 		}
 		if !got[0].sameProblem() {
 			t.Errorf("%s, %s is the paper's problem", c.table, c.row)

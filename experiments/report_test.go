@@ -247,7 +247,7 @@ func TestTable3(t *testing.T) {
 	})
 	for _, v := range stand.Verdicts() {
 		if strings.Contains(v.Detail+v.Basis, "stand-in") || !strings.Contains(v.Basis, covtype) {
-			t.Errorf("%+v", v)
+			t.Errorf("a verdict on real data mentions a stand-in or lacks its data: %+v", v)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestMethods(t *testing.T) {
 	for _, e := range es {
 		x := e.Result
 		if !x.Ran() || !x.Converged || x.Date == "" || x.Commit != "test" || x.Machine.Threads == 0 {
-			t.Fatalf("%v: %+v", e.Case, x)
+			t.Fatalf("%v did not run, did not converge or lacks its origin: %+v", e.Case, x)
 		}
 	}
 	for _, e := range exact {
@@ -236,10 +236,10 @@ func TestReportJSON(t *testing.T) {
 	}
 	all, err := LoadReports(filepath.Dir(name))
 	if err != nil || len(all) != 1 || all[0].ID != "table1" {
-		t.Errorf("%v, %v", all, err)
+		t.Errorf("reports %v, %v, want table1 alone", all, err)
 	}
 	if all, err := LoadReports(filepath.Join(name, "none")); len(all) != 0 {
-		t.Errorf("%v, %v", all, err)
+		t.Errorf("reports of a folder that does not exist: %v, %v", all, err)
 	}
 	for _, bad := range []string{`{"id":"table9","scale":"smoke"}`, `{"id":"table1","scale":"huge"}`, `{`,
 		`{"id":"table1","scale":"smoke","entries":[{"case":{"method":"pcg","s":5}}]}`} {

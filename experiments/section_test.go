@@ -16,7 +16,7 @@ func TestResultsPageIsCurrent(t *testing.T) {
 	text := must(os.ReadFile(filepath.Join("..", "docs", "results.md")))
 	want := must(UpdateSection(string(text), Section(reports)))
 	if want != string(text) {
-		t.Error("docs/results.md is not of experiments/results: make figures")
+		t.Error("docs/results.md does not match experiments/results: run make figures")
 	}
 }
 
@@ -34,48 +34,46 @@ func TestResultsAreCurrent(t *testing.T) {
 			made := must(os.ReadFile(name))
 			kept, err := os.ReadFile(filepath.Join("results", base))
 			if err != nil || string(kept) != string(made) {
-				t.Errorf("results/%s is not of %s: make figures (%v)", base, r.FileName(), err)
+				t.Errorf("results/%s does not match %s: run make figures (%v)", base, r.FileName(), err)
 			}
 		}
 	}
 	kept := must(os.ReadDir("results"))
 	for _, f := range kept {
 		if !want[f.Name()] && !strings.HasPrefix(f.Name(), "testbed.") { // those are of package testbed
-			t.Errorf("results/%s is of no report that is kept", f.Name())
+			t.Errorf("results/%s belongs to no report in this folder", f.Name())
 		}
 	}
 }
 
-// TestSection checks the section for several sets of reports, and that UpdateSection replaces it.
+// TestSection checks the section of docs/results.md for several sets of reports, and that UpdateSection replaces it.
 func TestSection(t *testing.T) {
 	if s := Section(nil); !strings.Contains(s, "No results at laptop scale are kept yet") {
-		t.Error(s)
+		t.Errorf("without reports: %s", s)
 	}
 	smoke := table1Report(t, 0)
 	smoke.Scale = Smoke
 	if s := Section([]*Report{smoke}); s != noResults {
-		t.Errorf("of smoke results: %s", s)
+		t.Errorf("the section of smoke results, which are not kept, is %s", s)
 	}
 	s := Section([]*Report{table1Report(t, 0), table2Report(t, 37, 17)})
 	contains(t, s, "| MNIST | 60,000 | 10,000 | 90 (85–95) | 85 | 37 |", "a processor with 2 threads",
 		"- [Table 1](../experiments/results/table1.laptop.md) fails: iterations of table 1",
 		"- [Table 2](../experiments/results/table2.laptop.md) open: iterations of table 2")
 	if strings.Contains(s, " holds: ") {
-		t.Errorf("what holds is said twice: %s", s)
+		t.Errorf("a claim that holds is listed with those that fail or are open: %s", s)
 	}
 	s = Section([]*Report{madeUpReport(t, "figure1", mnist1(0.004, 1))})
 	contains(t, s, "![Random features against the exact method", "Of 3 claims 3 hold (")
 	text := "a\n" + SectionBegin + "\nold\n" + SectionEnd + "\nb\n"
 	got, err := UpdateSection(text, "new\n")
 	if err != nil || got != "a\n"+SectionBegin+"\n\nnew\n\n"+SectionEnd+"\nb\n" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("the text becomes %q, %v", got, err)
 	}
 	if again, err := UpdateSection(got, "new\n"); err != nil || again != got {
-		t.Errorf("%q, %v", again, err)
+		t.Errorf("a second update changes the text: %q, %v", again, err)
 	}
-	if _, err := UpdateSection("no markers", "new"); err == nil {
-		t.Error("a text without markers passed")
-	}
+	fails(t, errOf(UpdateSection("no markers", "new")), "the text has no ")
 }
 
 // TestReadmeRows checks that the numbers in the table of README.md are those of docs/results.md.
@@ -88,7 +86,7 @@ func TestReadmeRows(t *testing.T) {
 		for _, line := range strings.Split(table, "\n")[2:] {
 			var cells []string
 			for _, c := range strings.Split(strings.Trim(line, "|"), "|") {
-				c, bracket, _ := strings.Cut(strings.TrimSpace(c), " (") // without the least and the most
+				c, bracket, _ := strings.Cut(strings.TrimSpace(c), " (") // removes the smallest and the largest value
 				if _, s, ok := strings.Cut(bracket, ")"); ok {
 					c += s
 				}
@@ -129,7 +127,7 @@ func TestPartsSum(t *testing.T) {
 				sum += must(strconv.ParseFloat(plan[1], 64))
 			}
 			if total := must(strconv.ParseFloat(m[2], 64)); math.Abs(sum-total) > slack+0.05 {
-				t.Errorf("%s: the parts sum to %.1f: %s", name, sum, m[0])
+				t.Errorf("%s: the parts add up to %.1f, the total is %.1f: %s", name, sum, total, m[0])
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func TestCSV(t *testing.T) {
 		{"mnist", "60000", "115.04", "2.34567e-05", "a|b, \"q\"\n<i>"}, {"cal_housing", "640", "NaN", "-1e+300", ""},
 		{"50 %", "", "+Inf", "12", ""}}
 	if !reflect.DeepEqual(rows, want) {
-		t.Errorf("%q", rows)
+		t.Errorf("rows %q, want %q", rows, want)
 	}
 	blankRow := &Table{Columns: []Column{{Name: "a"}}, Rows: [][]Cell{{}, {Text("x")}}}
 	if rows, _ := csv.NewReader(strings.NewReader(blankRow.CSV())).ReadAll(); len(rows) != 3 {
@@ -78,7 +78,7 @@ func TestCSVSpreads(t *testing.T) {
 	tab.Add(Spread(math.NaN(), 1001, math.Inf(1), "FAIL (1000)"), "unknown")
 	tab.Add(nil, 1)
 	if got := tab.CSV(); got != "its,its least,its most,error\n85,83,88.5,0.25\n7,7,7,\n,1001,+Inf,unknown\n,,,1\n" {
-		t.Error(got)
+		t.Errorf("CSV of ranges: %q", got)
 	}
 	checkContains(t, tab.Markdown(), "| 85 (83–88.5) | 25 % |\n", "| FAIL (1000) | unknown |\n")
 }
@@ -149,7 +149,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	if s := AtMost(150003.9).String(); s != "150003.9" {
-		t.Error(s)
+		t.Errorf("AtMost(150003.9) is %s", s)
 	}
 }
 
@@ -167,7 +167,7 @@ func checkContains(t testing.TB, text string, parts ...string) {
 func TestPreformattedHTML(t *testing.T) {
 	if got := PreformattedHTML("λ_max  4\n x_y  λ_p\n"); got != `<pre style="white-space:pre;overflow-x:auto">`+
 		"λₘₐₓ   4\n x<sub>y</sub>  λ<sub>p</sub>\n</pre>\n" {
-		t.Error(got)
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -210,7 +210,7 @@ func TestInterrupted(t *testing.T) {
 		_, err := baseline.ADMM(ctx, m, x, 1, y,
 			&baseline.ADMMOptions{Options: o, RhoGrid: []float64{1, 2}, Tol: 1e-15})
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", endStage, err)
+			t.Errorf("canceled in %s: %v", endStage, err)
 		}
 		if endStage == "features" {
 			if _, err = baseline.RandomFeatures(ctx, m, x, 1, y, &o); !errors.Is(err, context.Canceled) {

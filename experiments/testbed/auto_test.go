@@ -96,7 +96,7 @@ func TestAuto(t *testing.T) {
 		t.Logf("%s: auto ÷ best %.2f in the median, %.2f at worst, %.2f where the best takes more than %g s; "+
 			"auto ÷ direct at most %.2f", unit, r.best[len(r.best)/2], r.best[len(r.best)-1], r.slow, slowSeconds, r.direct)
 		if !(r.best[0] > 0 && r.direct > 0) {
-			t.Errorf("%s: %+v", unit, r)
+			t.Errorf("%s: ratios must be positive: %+v", unit, r)
 		}
 	}
 }

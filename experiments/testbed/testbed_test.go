@@ -51,7 +51,7 @@ func TestResume(t *testing.T) {
 		isASkotch := l.Preconditioner == "field.askotch" // a solver without M
 		if l.FailureReason != "" || l.Preconditioner != "none" &&
 			(l.ApplyFlops == 0 || (l.BuildFlops == 0 || l.Bytes == 0) != isASkotch) {
-			t.Errorf("%+v", l)
+			t.Errorf("failed, or its work and memory are unknown: %+v", l)
 		}
 	}
 	again := must(testbed.Open(name))
@@ -117,7 +117,7 @@ func TestForeign(t *testing.T) {
 	f := must(testbed.Open(filepath.Join(dir, "runs.jsonl")))
 	noError(t, f.Add(mine))
 	if len(f.Lines) != 1 || f.Lines[0].Preconditioner != "mine" || !reflect.DeepEqual(f.Lines[0].Reached, []int{3, 5}) {
-		t.Errorf("%+v", f.Lines)
+		t.Errorf("lines %+v, want the one of the preconditioner mine", f.Lines)
 	}
 	noError(t, os.WriteFile(mine, []byte(line+"\n\n"+line+"\n"+line[:40]), 0o600))
 	noError(t, f.Add(mine))

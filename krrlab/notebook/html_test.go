@@ -32,9 +32,7 @@ func TestHTMLPage(t *testing.T) {
 		code(`["import \"github.com/krrlab/lab/plots\"\n","fmt.Println(\"a < b\")\n","plots.Convergence(\"one\", 0, plots.Series{Y: []float64{1, 0.1}})"]`) + `,` +
 		code(`"plots.Convergence(\"two\", 0, plots.Series{Y: []float64{1, 0.1}})"`) + `,` + code(`"panic(\"<here>\")"`))
 	before, _ := os.ReadFile(file)
-	if err := Run(t.Context(), file, "", &Options{HTML: page}); err == nil {
-		t.Error("the cell that panics does not fail")
-	}
+	testkit.Fails(t, Run(t.Context(), file, "", &Options{HTML: page}), "<here>")
 	if after, _ := os.ReadFile(file); string(after) != string(before) {
 		t.Error("the notebook was changed")
 	}

@@ -17,24 +17,16 @@ func TestKernelNamesWithDots(t *testing.T) {
 	testkit.OK(t, os.MkdirAll(other, 0o755))
 	for _, name := range []string{"", ".", "..", "..."} {
 		spec := KernelSpec{Data: data, Name: name, Program: "krrlab"}
-		if dir, err := InstallKernel(spec); err == nil {
-			t.Errorf("installed %s in %s", name, dir)
-		}
-		if dir, err := UninstallKernel(spec); err == nil {
-			t.Errorf("removed %s: %s", name, dir)
-		}
+		testkit.Fails(t, testkit.ErrOf(InstallKernel(spec)), "want letters, digits, dots, - and _, not dots alone")
+		testkit.Fails(t, testkit.ErrOf(UninstallKernel(spec)), "want letters, digits, dots, - and _, not dots alone")
 	}
 	if _, err := os.Stat(other); err != nil {
 		t.Error(err)
 	}
 	for _, name := range []string{"go-1.x", ".hidden_2"} {
 		spec := KernelSpec{Data: data, Name: name, Program: "krrlab"}
-		if _, err := InstallKernel(spec); err != nil {
-			t.Errorf("%q: %v", name, err)
-		}
-		if _, err := UninstallKernel(spec); err != nil {
-			t.Errorf("%q: %v", name, err)
-		}
+		testkit.Must(InstallKernel(spec))
+		testkit.Must(UninstallKernel(spec))
 	}
 }
 
@@ -74,7 +66,7 @@ func TestInstallKeepsOtherKernels(t *testing.T) {
 			t.Errorf("removed %s, %v", removed, err)
 		}
 		if b, err := os.ReadFile(logo); err != nil || string(b) != other {
-			t.Errorf("%q, %v", b, err)
+			t.Errorf("the file of another program is %q, %v, want %q", b, err, other)
 		}
 	}
 	testkit.OK(t, os.Remove(logo))

@@ -35,7 +35,7 @@ func TestExecute(t *testing.T) {
 			t.Errorf("%s: %q, want %q", x.code, got, want)
 		}
 		if reply["status"] != x.status || reply["execution_count"] != float64(i+1) {
-			t.Errorf("%s: %v", x.code, reply)
+			t.Errorf("%s: %v, want status %s of cell %d", x.code, reply, x.status, i+1)
 		}
 	}
 	got, reply := c.run("y := x + 1\ny", map[string]any{"silent": true,
@@ -61,13 +61,13 @@ func TestHeartbeat(t *testing.T) {
 		want := fmt.Sprintf("ping %d", i)
 		testkit.OK(t, hb.Send(nil, []byte(want)))
 		if m, err := hb.Recv(); err != nil || len(m) != 2 || len(m[0]) != 0 || string(m[1]) != want {
-			t.Fatalf("%q, %v", m, err)
+			t.Fatalf("heartbeat %q, %v, want %q", m, err, want)
 		}
 	}
 	c.send(c.control, "interrupt_request", map[string]any{})
 	c.wait(c.answers[c.control], "interrupt_reply")
 	if r := contentOf(c.wait(c.answers[c.shell], "execute_reply")); r["ename"] != "Interrupted" {
-		t.Errorf("%v", r)
+		t.Errorf("%v, want it interrupted", r)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestInputAfterReconnect(t *testing.T) {
 	c.wait(c.receiveAll(c.stdin), "input_request")
 	c.send(c.stdin, "input_reply", map[string]any{"value": "me"})
 	if r := contentOf(c.wait(c.answers[c.shell], "execute_reply")); r["status"] != "ok" {
-		t.Errorf("%v", r)
+		t.Errorf("the reply to a cell that reads input is %v", r)
 	}
 	if len(otherMessages) > 0 {
 		t.Error("another was asked")
@@ -121,6 +121,6 @@ func TestMonitor(t *testing.T) {
 		"0.5}); time.Sleep(100 * time.Millisecond) }")
 	if strings.Count(got, "|display_data#") != 1 || strings.Count(got, "|update_display_data#") < 2 ||
 		!strings.Contains(got, "solve: iteration") || !strings.HasSuffix(got, "seconds") {
-		t.Errorf("%q", got)
+		t.Errorf("want one display and its updates, got %q", got)
 	}
 }

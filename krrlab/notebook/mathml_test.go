@@ -76,7 +76,7 @@ func TestMathMLOfNotebooks(t *testing.T) {
 			for src := joinLines(c.Source); src != ""; {
 				m := formulaPattern.FindString(src)
 				if m != "" && mathML(m) == "" {
-					t.Errorf("%s: %s", filepath.Base(file), m)
+					t.Errorf("%s: no MathML for %s", filepath.Base(file), m)
 				}
 				count += min(len(m), 1)
 				src = src[max(len(m), 1):]

@@ -67,7 +67,7 @@ func TestPanelAttack(t *testing.T) {
 	c, pid := startProcess(t)
 	got, reply := c.run(exploreCell)
 	if reply["status"] != "ok" || !strings.Contains(got, "comm_open|") || !strings.Contains(got, "#krrlab-panel-1 n is 10") {
-		t.Fatalf("%s, %v", got, reply)
+		t.Fatalf("the panel was not opened: %s, %v", got, reply)
 	}
 	id, value := c.slider()
 	testkit.Equal(t, value, any(10.0))
@@ -99,7 +99,7 @@ func TestPanelAttack(t *testing.T) {
 	huge.Close()
 
 	if got, _ := c.run("runs > 1 && runs <= 1003"); !strings.HasSuffix(got, "execute_result true") {
-		t.Errorf("%s", got)
+		t.Errorf("the number of runs is not from 2 to 1003: %s", got)
 	}
 	_, value = c.slider()
 	testkit.Equal(t, fmt.Sprint(value, " ", len(c.states())), fmt.Sprint(500, " ", models))

@@ -106,7 +106,7 @@ cell 19: %who: a comment in the program`)
 		nb, cells, err := readNotebook(name)
 		testkit.OK(t, err)
 		if got := joinLines(cells[failing].(map[string]any)["source"]); got != programCells[failing] {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: cell %d is %q", name, failing, got)
 		}
 		nb["cells"] = append(cells[:failing:failing], cells[failing+2])
 		testkit.OK(t, writeNotebook(name, nb))

@@ -36,7 +36,7 @@ func TestLateOutputs(t *testing.T) {
 	if len(got) != 4 ||
 		!strings.Contains(want,
 			`"data":{"text/plain":"7"},"execution_count":1,"metadata":{},"output_type":"execute_result"`) {
-		t.Errorf("%s", want)
+		t.Errorf("want three displays and the value, got %s", want)
 	}
 	streamOutputs := empty()
 	streamOutputs.Stream("stdout", "a")
@@ -49,7 +49,7 @@ func TestLateOutputs(t *testing.T) {
 		outputs.Stream("stdout", "late")
 	}
 	if text(got[:4:4]) != want || text(stream) != `[{"name":"stdout","output_type":"stream","text":"a"}]` {
-		t.Errorf("%s, %s", text(got), text(stream))
+		t.Errorf("late outputs change %s or %s", text(got), text(stream))
 	}
 	if outputs := empty().finish(); text(outputs) != "[]" {
 		t.Errorf("no outputs: %s", text(outputs))
@@ -187,16 +187,14 @@ func TestParameters(t *testing.T) {
 	for range 2 {
 		got, err := run(in, "n=-7", "x=1e-3", "name=b=c", "on=true")
 		if err != nil || !strings.Contains(got, `"-7 0.001 b=c true\n"`) || strings.Count(got, "injected-parameters") != 1 {
-			t.Errorf("%v: %s", err, got)
+			t.Errorf("%v: parameters are not as given: %s", err, got)
 		}
 		in = out
 	}
-	for _, wrong := range []string{"n", "1=2", "m=3"} {
-		if _, err := run(in, wrong); err == nil {
-			t.Errorf("%s is assigned", wrong)
-		}
+	for wrong, want := range map[string]string{
+		"n": `parameter "n": want NAME=VALUE`, "1=2": `parameter "1=2": want NAME=VALUE`, "m=3": "undefined: m",
+	} {
+		testkit.Fails(t, testkit.ErrOf(run(in, wrong)), want)
 	}
-	if _, err := withParameters(nil, []string{"n=1"}); err == nil {
-		t.Error("a notebook without parameters takes some")
-	}
+	testkit.Fails(t, testkit.ErrOf(withParameters(nil, []string{"n=1"})), "no cell has the tag parameters")
 }

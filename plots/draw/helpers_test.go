@@ -25,7 +25,7 @@ func TestMarkLabel(t *testing.T) {
 	d.placeLabels()
 	ls := d.labels
 	if len(ls) != 1 || ls[0].veiled != nil || ls[0].mark == nil {
-		t.Errorf("%+v", ls)
+		t.Errorf("want one label, of the mark and without a box behind it, got %+v", ls)
 	}
 }
 

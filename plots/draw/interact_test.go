@@ -48,11 +48,11 @@ func TestInteractive(t *testing.T) {
 	p := d.Panels[0]
 	if !p.X.Log || !p.Y.Log || p.Y.Min != 1e-3 || !(p.Y.Max > 5) || len(p.Series) != 3 || len(p.H) != 1 ||
 		len(p.V) != 2 || len(p.Marks) != 1 || p.Fixed {
-		t.Errorf("%+v", p)
+		t.Errorf("panel %+v", p)
 	}
 	if s := p.Series[1]; s.N != "two" || s.S != "steps" || *s.Y[0] != 2 || *s.Y[1] != 1e300 || *s.Hi[2] != 1e300 ||
 		s.Hi[3] != nil || s.C != "#D55E00" || s.D != "6 2.5" {
-		t.Errorf("%+v", s)
+		t.Errorf("series %+v", s)
 	}
 	if p.Series[0].Y[1] != nil || len(d.Controls.Sliders) != 1 {
 		t.Error("NaN is a value, or the slider is lost")

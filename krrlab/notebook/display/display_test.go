@@ -146,7 +146,7 @@ func TestRender(t *testing.T) {
 	} {
 		if _, err := display.Show(c.v); (err != nil) != unshown[name] || err != nil &&
 			!strings.HasPrefix(err.Error(), "it cannot be shown: ") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want an error: %v", name, err, unshown[name])
 		}
 		got := display.Render(c.v).Data
 		if text, _ := got["text/plain"].(string); len(text) > 2200 && name != "long" {

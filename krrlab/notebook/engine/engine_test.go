@@ -118,7 +118,7 @@ func TestManyTypes(t *testing.T) {
 	for i := range 300 {
 		if got := run(fmt.Sprintf("type t%d struct{ v int }\nfunc (t t%d) String() string { return "+
 			"fmt.Sprint(\"t\", t.v) }\nfmt.Sprint(t%d{%d})", i%7, i%7, i%7, i)); got != fmt.Sprint("→t", i) {
-			t.Fatalf("%d: %q", i, got)
+			t.Fatalf("declaration %d: %q, want →t%[1]d", i, got)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func TestMethodTableFull(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); errors.Is(err, syscall.ENOEXEC) {
 			t.Skip("the system can't start this program, which an emulator runs")
 		} else if err != nil || !strings.Contains(string(out), "room: ok") {
-			t.Errorf("%v: %s", err, out)
+			t.Errorf("%v, want room: ok: %s", err, out)
 		}
 		return
 	}
@@ -151,7 +151,7 @@ func TestMethodTableFull(t *testing.T) {
 			return
 		}
 		if got != "" {
-			t.Fatalf("%d: %q", i, got)
+			t.Fatalf("cell %d prints %q", i, got)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestStopGoroutine(t *testing.T) {
 		done := make(chan string)
 		go func() { done <- run(code); ResumeGoroutine(GoroutineID()) }()
 		if got := <-done; !strings.Contains(got, "stopped") {
-			t.Errorf("%s: %q", code, got)
+			t.Errorf("%s: %q, want it stopped", code, got)
 		}
 		if got := run("1 + 1"); got != "→2" {
 			t.Fatalf("after %s: %q", code, got)
@@ -185,7 +185,7 @@ func TestMemberNames(t *testing.T) {
 		"return p.V }\nvar p P[int]")
 	o := e.Cursor("x := p\nif true { fmt.Println(x").Names["x"]
 	if o == nil || TypeString(o.Type()) != "P[int]" {
-		t.Fatal(o)
+		t.Fatalf("x is %v, want a variable of type P[int]", o)
 	}
 	got := MemberNames(o.Type())
 	if want := []string{"B", "Get", "V", "a", "in"}; !sort.StringsAreSorted(got) ||

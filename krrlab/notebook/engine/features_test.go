@@ -34,7 +34,7 @@ var featureCells = []struct {
 // features, and cells that do not need them must run as usual.
 func TestMissingFeatures(t *testing.T) {
 	if lines := MissingFeatures(); lines != nil {
-		t.Fatal(lines)
+		t.Fatalf("missing features: %q", lines)
 	}
 	var allFields []*field
 	for _, f := range features {

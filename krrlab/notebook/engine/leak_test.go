@@ -28,7 +28,7 @@ func TestUnreferencedUnitsAreReleased(t *testing.T) {
 			code = fmt.Sprintf("v := []float64{%d}\nh := func() int { return f(1) }", i)
 		}
 		if got := run(code); got != "" {
-			t.Fatal(got)
+			t.Fatalf("%s prints %q", code, got)
 		}
 	}
 	if growth := heap() - before; growth > n/2*2000 {

@@ -150,7 +150,7 @@ func TestCompilesOnlyUsedFunctions(t *testing.T) {
 		return &Source{Path: "ex.org/big", Go: "go1.26", Files: map[string][]byte{"big.go": []byte(big.String())}}, nil
 	}
 	if got := run("import \"ex.org/big\"\nbig.One()"); got != "→1" {
-		t.Fatal(got)
+		t.Fatalf("got %q, want →1", got)
 	}
 	oneFunction := testing.AllocsPerRun(2, func() { run("big.One()") })
 	allFunctions := testing.AllocsPerRun(2, func() { run("big.F299(nil)") })

@@ -23,7 +23,7 @@ func TestAbandonedCell(t *testing.T) {
 		go interruptAfter(s, 20*time.Millisecond)
 		got := run(s, code)
 		if !strings.Contains(got, "left behind") || !strings.Contains(got, "✗Interrupted: ") {
-			t.Errorf("%s: %q", code, got)
+			t.Errorf("%s: %q, want it interrupted and left behind", code, got)
 		}
 		if got := run(s, "kept++; kept--\nadd(1)"); got != "→42" {
 			t.Fatalf("after %s: %q", code, got)
@@ -98,7 +98,7 @@ func TestRecursion(t *testing.T) {
 			"= func(i int) { ping(i) }\nfunc sum(n int) int { if n == 0 { return 0 }; return n + sum(n-1) }")
 	for _, code := range []string{"deep(0)", "var pang func(int)\npang = func(i int) { pang(i) }\npang(0)"} {
 		if got := run(s, code); !strings.Contains(got, "✗Panic: the recursion is too deep") {
-			t.Errorf("%s: %q", code, got)
+			t.Errorf("%s: %q, want an error about the recursion", code, got)
 		}
 	}
 	testkit.Equal(t, run(s, "sum(10000)"), "→50005000")

@@ -43,6 +43,6 @@ func TestBackgroundCommandEndsWithSession(t *testing.T) {
 	defer line.Close()
 	s.Close()
 	if text, err := io.ReadAll(line); err != nil || len(text) > 0 {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("the command wrote %q, %v, want it ended by Close", text, err)
 	}
 }

@@ -18,7 +18,7 @@ func TestCutCharacter(t *testing.T) {
 		c.endCell()
 		got := out.joined()
 		if !strings.HasPrefix(got, "stdout: a") || strings.Contains(got, "\xce") || !strings.Contains(got, "[3 more bytes") {
-			t.Errorf("%q: %q", parts, got)
+			t.Errorf("%q is captured as %q", parts, got)
 		}
 	}
 }

@@ -18,6 +18,6 @@ func TestPrintingWhileRendering(t *testing.T) {
 	s := openSession(t, nil)
 	s.runOnWorker(func() { v := any(printingValue{}); s.interp.Declare(map[string]any{"v": &v}) })
 	if got := run(s, `Update("a", v)`); !strings.Contains(got, "drawn\n|update a: ") {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want the printed text before the update", got)
 	}
 }

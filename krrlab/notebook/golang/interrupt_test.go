@@ -30,7 +30,7 @@ func partial(ctx context.Context) (int, error) { <-ctx.Done(); return 7, ctx.Err
 		go interruptAfter(s, 50*time.Millisecond)
 		got := run(s, c.code)
 		if !strings.Contains(got, "✗Interrupted: the cell was interrupted") || strings.Contains(got, "on\n") {
-			t.Errorf("%s: %q", c.code, got)
+			t.Errorf("%s: %q, want it interrupted", c.code, got)
 		}
 		if got := run(s, c.check); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s after %s: %q, want %q", c.check, c.code, got, c.want)

@@ -50,7 +50,7 @@ func Fail() { panic("here") }
 	for _, code := range []string{"mine.Spin()", "mine.Wait()"} {
 		go interruptAfter(s, 10*time.Millisecond)
 		if got := run(s, code); !strings.HasPrefix(got, "✗Interrupted") {
-			t.Errorf("%s: %q", code, got)
+			t.Errorf("%s: %q, want it interrupted", code, got)
 		}
 	}
 	const incomplete = "mine.Tw"

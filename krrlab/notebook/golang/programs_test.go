@@ -60,7 +60,7 @@ func TestCompiledErrors(t *testing.T) {
 	if got := runNumbered(s, 1,
 		"\n%%go\n\nfunc At(i int) float64 {\n\tx := []float64{1}\n\treturn x[i]\n}\n\nfunc Die() { os.Exit(3) }\n\n"+
 			"func Spin() {\n\tfor {\n\t}\n}\nfunc Exit() { runtime.Goexit() }"); got != "" {
-		t.Fatal(got)
+		t.Fatalf("compiling the cell prints %q", got)
 	}
 	for _, c := range scriptCells(t, "CompiledErrors") {
 		if got := runNumbered(s, 2, c.code); !strings.Contains(got, c.want) || strings.Contains(got, "\n\n") {
@@ -75,7 +75,7 @@ func TestCompiledErrors(t *testing.T) {
 		go func() { result <- runNumbered(s, 3, c.code) }()
 		interruptAfter(s, 50*time.Millisecond)
 		if got := <-result; !strings.Contains(got, "✗Interrupted: ") {
-			t.Errorf("%s: %q", c.code, got)
+			t.Errorf("%s: %q, want it interrupted", c.code, got)
 		}
 		testkit.Equal(t, runNumbered(s, 4, "At(0)"), c.after, c.code)
 	}
@@ -149,7 +149,7 @@ func TestCompiledKernel(t *testing.T) {
 	var mine kernel.Kernel = Inverse{32}
 	s.interp.Declare(map[string]any{"mine": &mine})
 	if got := runNumbered(s, 1, formCell); got != "" {
-		t.Fatal(got)
+		t.Fatalf("compiling the cell prints %q", got)
 	}
 	for i, c := range []struct {
 		cell string
@@ -158,7 +158,7 @@ func TestCompiledKernel(t *testing.T) {
 		kernel.Func{Name: "inverse", F: Inverse{32}.Eval}}} {
 		mine = c.mine
 		if got := runNumbered(s, 2, c.cell); got != "" {
-			t.Fatal(got)
+			t.Fatalf("compiling the kernel prints %q", got)
 		}
 		// A type that embeds the compiled kernel can add a method.
 		const embedding = "type wide struct{ Inverse }\nfunc (wide) Spread(g rng.Stream) float64 { return 1 }\n" +
@@ -186,7 +186,7 @@ func TestCompiledKernel(t *testing.T) {
 		}
 `, 1)
 	if got := runNumbered(s, 2, broken); got != "" {
-		t.Fatal(got)
+		t.Fatalf("compiling the cell prints %q", got)
 	}
 	for _, c := range []struct{ form, want string }{
 		{"form(Inverse{33}, gram.Float64)", "✗Error: kernel: inverse(33) of points "},
@@ -201,7 +201,7 @@ func TestCompiledKernel(t *testing.T) {
 		}
 	}
 	if got := runNumbered(s, 2, broken); got != "" {
-		t.Fatal(got)
+		t.Fatalf("compiling the cell again prints %q", got)
 	}
 	ended := make(chan string)
 	go func() { ended <- runNumbered(s, 3, "form(Inverse{37}, gram.Float64)") }()
@@ -225,7 +225,7 @@ func TestCompiledLeavesNothing(t *testing.T) {
 	}
 	n, err := strconv.Atoi(strings.TrimPrefix(pid, "→"))
 	if err != nil {
-		t.Fatal(pid)
+		t.Fatalf("process id %q: %v", pid, err)
 	}
 	p, err := os.FindProcess(n)
 	// A program that does not end lets the test exceed its time limit.
@@ -285,16 +285,16 @@ func TestSupersededPrograms(t *testing.T) {
 	const first, again = "%%go\nconst Size = 1\n\ntype T struct{ N float64 }\n\nfunc (t T) Of() int { return Size }", "%%go\nconst Size = 2\n\nfunc Other() int { return Size }"
 	for i, code := range []string{first, "old := T{}", again, again, again, again, again, again} {
 		if got := runNumbered(s, i, code); got != "" {
-			t.Fatal(got)
+			t.Fatalf("cell %d prints %q", i, got)
 		}
 	}
 	// Each method uses the constant Size of its own cell: 1 + 1 + 2.
 	if got := runNumbered(s, 10, "old.Of() + T{}.Of() + Other()"); got != "→4" {
-		t.Error(got)
+		t.Errorf("the sum is %s, want →4", got)
 	}
 	for i := range maxSuperseded + 1 {
 		if got := runNumbered(s, 20+i, first); got != "" {
-			t.Fatal(got)
+			t.Fatalf("cell %d prints %q", 20+i, got)
 		}
 	}
 	testkit.Equal(t, runNumbered(s, 30, "T{}.Of() + Other()"), "→3")

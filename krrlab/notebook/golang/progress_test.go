@@ -78,7 +78,7 @@ func TestProgressCurves(t *testing.T) {
 		solveCurves.add(krrlab.Event{Stage: stage.Kernel, Done: i, Total: 9}, float64(i))
 	}
 	if len(solveCurves.curves) != 2 || solveCurves.curves[1].Name != "bound of the relative error" || solveCurves.curves[1].Y[4] != 2 {
-		t.Errorf("%v", solveCurves.curves)
+		t.Errorf("curves %v, want two, the second of the bound", solveCurves.curves)
 	}
 	var search progressCurves
 	for i, loss := range []float64{0, 0.5, 0.4, 0.4} {

@@ -178,7 +178,7 @@ func TestGoroutinePanic(t *testing.T) {
 		interruptAfter(s, 0)
 		<-ended
 		if got := p.joined(); !strings.HasPrefix(got, "stderr: a goroutine of the cell panicked: ") {
-			t.Errorf("%s: %q", code, got)
+			t.Errorf("%s: %q, want a report of the panic", code, got)
 		}
 	}
 	if got := run(s, "var w sync.WaitGroup\nw.Go(func() { bad(7) })\nw.Wait()"); !strings.HasPrefix(got,
@@ -202,7 +202,7 @@ func TestOutputLimit(t *testing.T) {
 		"b := []byte(\"aü€😀z\")\nfor _, c := range b { os.Stdout.Write([]byte{c}); for i := 0; i < 30000; i++ { } }")
 	testkit.Equal(t, strings.ReplaceAll(strings.ReplaceAll(got, "stdout: ", ""), "|", ""), "aü€😀z", got)
 	if got := run(s, "os.Stdout.Write([]byte{255})"); !strings.HasPrefix(got, "stdout: \xff") {
-		t.Errorf("%q", got)
+		t.Errorf("a byte that is not UTF-8 is printed as %q", got)
 	}
 }
 
@@ -279,7 +279,7 @@ m := mat.NewDense(2, 2, nil)`)
 		got, start, end := s.Complete(c.code, len(c.code))
 		if c.want == "" {
 			if len(got) > 0 {
-				t.Errorf("%s: %v", c.code, got)
+				t.Errorf("%s: %v, want no completions", c.code, got)
 			}
 			continue
 		}

@@ -42,7 +42,7 @@ func TestReadConnection(t *testing.T) {
 		connection, err := ReadConnection(name)
 		switch {
 		case test.want == "" && (err != nil || connection.address(connection.ShellPort) != test.address):
-			t.Errorf("%s: %v, %v", test.file, connection.address(connection.ShellPort), err)
+			t.Errorf("%s: address %v, %v", test.file, connection.address(connection.ShellPort), err)
 		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) ||
 			!strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n")):
 			t.Errorf("%s: %v, want %s", test.file, err, test.want)

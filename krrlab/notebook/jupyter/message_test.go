@@ -28,7 +28,7 @@ func TestDecode(t *testing.T) {
 	m, err := Decode(frames, []byte(key))
 	if err != nil || m.Header.Type != "execute_request" || m.Header.Session != "s" ||
 		string(m.Content) != `{"code":"x := 1"}` || fmt.Sprintf("%s", m.Identities) != "[id]" {
-		t.Fatalf("%+v, %v", m, err)
+		t.Fatalf("decoded %+v, %v", m, err)
 	}
 	correct := frames[2]
 	for name, signature := range map[string][]byte{
@@ -77,13 +77,13 @@ func FuzzDecode(f *testing.F) {
 		m, err := Decode(frames, key)
 		if err != nil {
 			if errors.Is(err, errSignature) && signed {
-				t.Errorf("%q: %v", frames, err)
+				t.Errorf("%q: signed, and refused: %v", frames, err)
 			}
 			return
 		}
 		if !isComplete || !bytes.Equal(frames[i+1], sign(key, frames[i+2:i+6])) || len(m.Identities) != i ||
 			!json.Valid(m.RawHeader) {
-			t.Errorf("%q: %+v", frames, m)
+			t.Errorf("%q must be refused, decoded as %+v", frames, m)
 		}
 	})
 }

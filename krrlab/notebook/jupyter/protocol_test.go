@@ -47,11 +47,11 @@ func TestRequests(t *testing.T) {
 	}
 	if reply, _ := f.answerTo("execute_request", []int{1}); reply["status"] != "error" ||
 		reply["ename"] != "ProtocolError" {
-		t.Errorf("%v", reply)
+		t.Errorf("content that is no object: %v, want a ProtocolError", reply)
 	}
 	if published := f.publishedFor("comm_open", content{"comm_id": "7"}); len(published) != 3 ||
 		published[1] != `comm_close {"comm_id":"7","data":{}}` {
-		t.Errorf("%q", published)
+		t.Errorf("a comm of the front end: %q, want it closed", published)
 	}
 	f.answerTo("execute_request", content{"code": "slide"}) // opens a comm
 	reply, _ := f.answerTo("comm_info_request", content{"target_name": "jupyter.widget"})
@@ -64,7 +64,7 @@ func TestRequests(t *testing.T) {
 	}
 	for _, typ := range []string{"comm_msg", "comm_close"} {
 		if published := f.publishedFor(typ, content{}); len(published) != 2 {
-			t.Errorf("%s: %q", typ, published)
+			t.Errorf("%s: %q, want busy and idle", typ, published)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestExecuteRequests(t *testing.T) {
 	f.checkJSON("silence", reply["execution_count"], `1`)
 	if reply, words = f.answerTo("execute_request", content{"code": "fail", "silent": true}); len(words) != 2 ||
 		reply["status"] != "error" {
-		t.Errorf("%v, %q", reply, words)
+		t.Errorf("a silent failure: %v, published %q", reply, words)
 	}
 	f.answerTo("execute_request", content{"code": "none", "store_history": false})
 	_, words = f.answerTo("execute_request", content{"code": "show", "silent": true})
@@ -173,7 +173,7 @@ func TestReplayedMessages(t *testing.T) {
 	withoutKey := connect(t, "")
 	for range 3 {
 		if reply, _ := withoutKey.answerTo("comm_info_request", content{}); reply["status"] != "ok" {
-			t.Errorf("%v", reply)
+			t.Errorf("without a key: %v", reply)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestInputRequests(t *testing.T) {
 	f := connect(t, "k")
 	_, words := f.answerTo("execute_request", content{"code": "ask"})
 	if !strings.Contains(words[2], ErrNoInput.Error()) {
-		t.Errorf("%q", words)
+		t.Errorf("input that is not allowed: %q", words)
 	}
 	for _, interrupt := range []bool{false, true} {
 		frames, header := f.encode("execute_request", content{"code": "ask", "allow_stdin": true})
@@ -192,7 +192,7 @@ func TestInputRequests(t *testing.T) {
 		m, body := f.recv(f.stdin)
 		if m.Header.Type != "input_request" || body["prompt"] != "who? " || body["password"] != true ||
 			string(m.Parent) != header {
-			t.Errorf("%+v, %v", m, body)
+			t.Errorf("the request for input is %+v, %v", m, body)
 		}
 		want, channel := "me<nil>", f.stdin
 		answer, _ := f.encode("input_reply", content{"value": "me"})
@@ -217,7 +217,7 @@ func TestInputRequests(t *testing.T) {
 		f.recv(f.shell)
 	}
 	if m, _ := f.recv(f.control); m.Header.Type != "interrupt_reply" {
-		t.Errorf("%+v", m.Header)
+		t.Errorf("%+v, want interrupt_reply", m.Header)
 	}
 }
 
@@ -247,11 +247,11 @@ func TestUnencodableReply(t *testing.T) {
 	reply, _ := f.answerTo("kernel_info_request", content{})
 	if reply["status"] != "error" || reply["ename"] != "ReplyError" ||
 		!strings.Contains(fmt.Sprint(reply["evalue"]), "unsupported value") {
-		t.Errorf("%v", reply)
+		t.Errorf("a number that JSON lacks: %v, want a ReplyError", reply)
 	}
 	var e *json.UnsupportedValueError
 	if _, err := Encode(nil, "t", "s", nil, math.NaN(), nil); !errors.As(err, &e) {
-		t.Errorf("%v", err)
+		t.Errorf("%v, want a json.UnsupportedValueError", err)
 	}
 }
 

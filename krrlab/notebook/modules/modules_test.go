@@ -117,7 +117,7 @@ func TestFind(t *testing.T) {
 	p, err := finder.Find(t.Context(), "example.test/gen")
 	if err != nil || p.Module != "example.test/gen v0.2.0" || p.Go != "go1.22" ||
 		!slices.Equal(p.Files, []string{"gen.go"}) || !p.Requested {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("the generated package is %+v, %v", p, err)
 	}
 	text, err := finder.Doc(t.Context(), "example.test/plain", "One")
 	if err != nil || !strings.Contains(text, "func One() int") {
@@ -129,11 +129,11 @@ func TestFind(t *testing.T) {
 		t.Errorf("what it imports: %+v, %v", p, err)
 	}
 	if _, err := finder.Find(t.Context(), "example.test/none"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("%v", err)
+		t.Errorf("%v, want ErrNotFound", err)
 	}
 	t.Chdir(dir)
 	if p, err := finder.Find(t.Context(), "./mine"); err != nil || p.Path != "here/mine" || p.Module != "here" {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("./mine is %+v, %v, want here/mine", p, err)
 	}
 	testkit.Fails(t, testkit.ErrOf(finder.Find(t.Context(), "./nowhere")), "nowhere")
 	testkit.Must(runGo(t.Context(), ".", nil, "mod", "vendor"))
@@ -190,13 +190,13 @@ func TestBuildProgram(t *testing.T) {
 		dir, err := finder.BuildProgram(t.Context(), files, imports)
 		if err != nil {
 			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: %v", c.text, err)
+				t.Errorf("%s: %v, want %s in one line", c.text, err, c.want)
 			}
 			continue
 		}
 		out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "program")).Output()
 		if string(out) != c.want || err != nil {
-			t.Errorf("%s: %q, %v", c.text, out, err)
+			t.Errorf("%s: %q, %v, want %q", c.text, out, err, c.want)
 		}
 		_ = os.RemoveAll(dir)
 	}
@@ -225,7 +225,7 @@ func TestVersionConflict(t *testing.T) {
 	p, err := finder.Find(t.Context(), "example.test/floats")
 	if err != nil || len(p.VersionConflicts) != 1 || !strings.Contains(p.VersionConflicts[0], "golang.org/x/mod v0.") ||
 		!strings.HasSuffix(p.VersionConflicts[0], ", not v0.99.0") {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("want one conflict of versions, with v0.99.0: %+v, %v", p, err)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestDownload(t *testing.T) {
 		if c.wrong != "" {
 			testkit.Fails(t, err, c.wrong)
 		} else if err != nil || p.Module != c.module {
-			t.Errorf("%s: %+v, %v", c.name, p, err)
+			t.Errorf("%s: %+v, %v, want module %s", c.name, p, err, c.module)
 		}
 	}
 	t.Setenv("GOPROXY", "off")

@@ -101,14 +101,14 @@ func TestCall(t *testing.T) {
 	argument.A++
 	if flag || err.Error() != "ü" || !math.IsNaN(out.d[1]) || out.A != -127 || out.b != argument.b || out.c != argument.c ||
 		out.e != argument.e {
-		t.Errorf("%+v, %v, %v", out, flag, err)
+		t.Errorf("the results %+v, %v, %v are not those of the arguments", out, flag, err)
 	}
 	for _, x := range [][]float64{nil, {}, {5}} {
 		var y []float64
 		var empty bool
 		if callErr := errors.Join(p.Call(nil, 3, []any{x}, []any{&y}), p.Call(nil, 4, []any{x}, []any{&empty})); callErr != nil ||
 			len(y) != len(x)+1 || empty != (x == nil) {
-			t.Errorf("%v: %v, %v, %v", x, y, empty, callErr)
+			t.Errorf("slice %v: results %v and %v, %v", x, y, empty, callErr)
 		}
 	}
 }
@@ -153,9 +153,7 @@ func TestProgramEnds(t *testing.T) {
 		err.Error() != "the compiled program has ended (exit status 0): run its cell again (Cell 1, line 1)" {
 		t.Error(err)
 	}
-	if err := program.Call(nil, 4, []any{[]float64{}}, []any{new(bool)}); err == nil {
-		t.Error("a call of a program that has ended")
-	}
+	testkit.Fails(t, program.Call(nil, 4, []any{[]float64{}}, []any{new(bool)}), "the compiled program has ended")
 	program = startServing(t)
 	interrupt := make(chan struct{})
 	go func() { result <- program.Call(interrupt, 2, nil, nil) }()

@@ -238,9 +238,7 @@ func TestFirstRun(t *testing.T) {
 	p.Close()
 	for _, unsuitable := range []any{nil, 1, func() int { return 1 }, func(int) int { return 1 }, func(choice) {},
 		func(struct{ A int }) int { return 1 }, func(choice) (int, int) { return 1, 1 }} {
-		if _, err := FunctionSubject(unsuitable, "f"); err == nil {
-			t.Errorf("%T is explored", unsuitable)
-		}
+		testkit.Fails(t, testkit.ErrOf(FunctionSubject(unsuitable, "f")), "Explore")
 	}
 }
 
@@ -270,9 +268,7 @@ func TestStagePanel(t *testing.T) {
 	r.wait("c.Precond = recipe.Nystrom{}")
 	r.move("s", "value", 100)
 	r.wait("c.Precond = recipe.Nystrom{S: 100}")
-	if _, err := StageSubject(nil, quality.Options{}, "lab"); err == nil {
-		t.Error("a lab that is nil is explored")
-	}
+	testkit.Fails(t, testkit.ErrOf(StageSubject(nil, quality.Options{}, "lab")), "Explore of a lab that is nil")
 	if s := testkit.Must(StageSubject(lab, compare.Options{}, "lab")).(*stageSubject); s.hasPreconditioner() {
 		t.Error("compare has a choice of preconditioner")
 	}

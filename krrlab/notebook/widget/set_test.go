@@ -83,7 +83,7 @@ func TestRequestStates(t *testing.T) {
 	got := f.tell("comm_msg", "c", "", `{"method":"request_states"}`)
 	if len(got) != 1 || !strings.Contains(got[0], `"update_states"`) || !strings.Contains(got[0], control.id) ||
 		!strings.Contains(got[0], `"model_module":"@jupyter-widgets/controls"`) {
-		t.Errorf("%q", got)
+		t.Errorf("the states are %q", got)
 	}
 	testkit.Equal(t, len(f.set.Comms("")), 2) // the model and its style
 	testkit.Equal(t, len(f.set.Comms("another")), 0)

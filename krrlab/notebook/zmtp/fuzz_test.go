@@ -44,7 +44,7 @@ func FuzzHandshake(f *testing.F) {
 		c := newConn(&tape{Reader: bytes.NewReader(b)}, routerLimits)
 		if err := c.handshake(properties{typ: "ROUTER"}, time.Hour); err == nil &&
 			!slices.Contains(peerTypes["ROUTER"], c.peer.typ) {
-			t.Errorf("%+v", c.peer)
+			t.Errorf("a router accepts the peer %+v", c.peer)
 		}
 	})
 }

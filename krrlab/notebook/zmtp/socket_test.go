@@ -51,7 +51,7 @@ func checkAlive(t *testing.T, text string, c *Conn) {
 	_ = c.rw.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	testkit.OK(t, c.Send([]byte(text)))
 	if m, err := c.Recv(); err != nil || string(bytes.Join(m, nil)) != strings.TrimPrefix(text, "\x01") {
-		t.Fatalf("%s: %q, %v", text, m, err)
+		t.Fatalf("sent %q, received %q, %v", text, m, err)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestMalformed(t *testing.T) {
 	want := "\x00\x02hi"
 	answer := make([]byte, 64+2+41+len(want)) // the greeting, READY with two properties, and the echo
 	if _, err := io.ReadFull(c, answer); err != nil || !strings.HasSuffix(string(answer), want) {
-		t.Errorf("%q, %v", answer, err)
+		t.Errorf("answer %q, %v, want %q at the end", answer, err, want)
 	}
 }
 
@@ -272,7 +272,7 @@ func TestReplyAfterReconnect(t *testing.T) {
 	peer.Reply([][]byte{[]byte("late")})
 	s.SendTo("", [][]byte{[]byte("nobody")})
 	if m, err := reconnected.Recv(); err != nil || string(m[0]) != "late" {
-		t.Errorf("%q, %v", m, err)
+		t.Errorf("the reconnected peer received %q, %v, want late", m, err)
 	}
 	checkAlive(t, "nameless again", nameless)
 }

@@ -90,12 +90,12 @@ func TestAgreeAlone(t *testing.T) {
 	mine := errors.New("mine")
 	a := OrAlone(nil)
 	if err := Agree(t.Context(), a, mine); err != mine || OrAlone(a) != a || a.Traffic() != (Traffic{}) {
-		t.Errorf("%v, %+v", err, a.Traffic())
+		t.Errorf("alone: %v, traffic %+v, want the given error and no traffic", err, a.Traffic())
 	}
 	group := Local(2, time.Minute)
 	broken := &Error{0, 2, opReduce, mine}
 	if err := Agree(t.Context(), group[0], broken); err != error(broken) { // rank 1 does not call Agree
-		t.Errorf("%v", err)
+		t.Errorf("in a broken group: %v, want %v", err, broken)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestUnlikeCalls(t *testing.T) {
 		RunLocal(2, func(c Comm) {
 			if err := f(c); err == nil || !strings.Contains(err.Error(), "rank 0 called") ||
 				!strings.Contains(err.Error(), "rank 1 ") {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v, want an error that names the calls of both ranks", name, err)
 			}
 		})
 	}
@@ -217,7 +217,7 @@ func TestBroken(t *testing.T) {
 	var commErr *Error
 	if err := g[1].AllReduceInt64(done, nil); !errors.As(err, &commErr) || commErr.Rank != 1 || commErr.Size != 3 || commErr.Op != opReduce ||
 		!errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("canceled on rank 1 of 3: %v", err)
 	}
 	_ = g[0].AllReduceInt64(done, nil)
 	_, errMin := SmallestBudget(done, Alone(), accel.Budget{})

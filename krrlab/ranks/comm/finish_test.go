@@ -27,7 +27,7 @@ func TestFinishAfterStackGrowth(t *testing.T) {
 	code := make(chan int32, 1)
 	go func() {
 		code <- r.finish(func(req *handle) int32 {
-			grow(1000)
+			growStack(1000)
 			return invoke(set, uintptr(unsafe.Pointer(req)), 1)
 		})
 	}()
@@ -37,11 +37,11 @@ func TestFinishAfterStackGrowth(t *testing.T) {
 	}
 }
 
-// grow uses one kilobyte of stack per step.
-func grow(steps int) byte {
+// growStack uses one kilobyte of stack per step.
+func growStack(steps int) byte {
 	var b [1024]byte
 	if steps > 0 {
-		b[steps%len(b)] = grow(steps - 1)
+		b[steps%len(b)] = growStack(steps - 1)
 	}
 	return b[0]
 }

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -275,8 +276,8 @@ func TestCoefficients(t *testing.T) {
 	lab := newLab(t, problem(40), krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}})
 	sol := testkit.Must(lab.Solve(t.Context()))
 	out := &outcome{Version: jobVersion, Stage: "solve"}
-	if err := out.write(filepath.Join(root, "none"), sol); err == nil {
-		t.Error("no error")
+	if err := out.write(filepath.Join(root, "none"), sol); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("result in a folder that does not exist: %v, want os.ErrNotExist", err)
 	}
 	testkit.OK(t, out.write(root, sol))
 	file := filepath.Join(root, answerFile)

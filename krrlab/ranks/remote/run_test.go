@@ -36,7 +36,7 @@ func TestCommands(t *testing.T) {
 	words, err := b.rankCommand("/jobs/a b/job.json")
 	if want := []string{"/opt/krrlab", "job", "--rank-timeout", "1m0s", "--blas", "go",
 		"/jobs/a b/job.json"}; err != nil || !reflect.DeepEqual(words, want) {
-		t.Errorf("%v, %q", err, words)
+		t.Errorf("command %q, %v, want %q", words, err, want)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestBackendRuns(t *testing.T) {
 		"'{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"
 	q, err := lab(report+writeComplete).Quality(t.Context(), krrlab.QualityOptions{})
 	if err != nil || q.N != 50 || q.Steps != 7 {
-		t.Errorf("%v, %+v", err, q)
+		t.Errorf("%v, %+v, want n = 50 and 7 steps", err, q)
 	}
 	if len(events) != 2 || events[1].Iteration != 3 || !reflect.DeepEqual(notes, []string{"resuming"}) {
 		t.Errorf("events %+v, notes %q", events, notes)
@@ -144,7 +144,7 @@ func TestBackendRuns(t *testing.T) {
 		"TERM\nkept='{\"version\":5,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 		ready+"while :; do sleep 0.05; done").Quality(ctx, krrlab.QualityOptions{})
 	if !errors.Is(err, context.Canceled) || q == nil || q.Steps != 4 {
-		t.Errorf("%v, %+v", err, q)
+		t.Errorf("interrupted: %v, %+v, want 4 steps", err, q)
 	}
 	onReady = func() {}
 	for _, monitorError = range []error{pcg.ErrStop, errors.New("boom")} { // each ends the ranks
@@ -163,6 +163,6 @@ func TestBackendRuns(t *testing.T) {
 	defer cancel()
 	if q, err = lab("exec sleep 60").Quality(ctx, krrlab.QualityOptions{}); !errors.Is(err, context.DeadlineExceeded) ||
 		q != nil {
-		t.Errorf("%v, %+v", err, q)
+		t.Errorf("after the deadline: %v, %+v, want no result", err, q)
 	}
 }
