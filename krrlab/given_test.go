@@ -97,6 +97,7 @@ func TestPrecomputedK(t *testing.T) {
 			}
 			f := testkit.Must(sol.Model.Decision(t.Context(), z, nil))
 			want := testkit.Must(answer[false].Model.Decision(t.Context(), newPoints, nil))
+			diff.Reset()
 			diff.Sub(f, want)
 			if e := mat.Norm(&diff, 2); e > tolerance*mat.Norm(want, 2) {
 				t.Errorf("%s: predictions differ by %.2g from those with the kernel", name, e)

@@ -75,7 +75,7 @@ func TestConfigErrors(t *testing.T) {
 		want string
 	}{
 		{Config{Lambda: 1}, "no kernel"},
-		{Config{Kernel: kernel.Gaussian{}, Lambda: 1}, "sigma 0"},
+		{Config{Kernel: kernel.Gaussian{}, Lambda: 1}, "sigma = 0"},
 		{Config{Kernel: gauss}, "λ = 0"},
 		{Config{Kernel: gauss, Lambda: -1}, "λ = -1"},
 		{Config{Kernel: gauss, Lambda: math.Inf(1)}, "λ = +Inf"},

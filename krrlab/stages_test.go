@@ -322,7 +322,7 @@ func TestStagesOnRanksMemory(t *testing.T) {
 func TestDecisionValues(t *testing.T) {
 	train := datasets.SyntheticRegression(450, 3, 0.1, 5)
 	for name, cfg := range map[string]Config{"fixed": {Storage: gram.Float32}, "named": {Precond: Nystrom{}}} {
-		cfg.Kernel, cfg.Lambda = gauss, 0.1
+		cfg.Kernel, cfg.Lambda, cfg.Tol = gauss, 0.1, 1e-6
 		first := train.Head(300)
 		f := testkit.Must((&bench{Lab: newLab(t, train, cfg)}).DecisionValues(t.Context(), first, gauss, 0.2, train))
 		want := newReference(t, gauss, first.X, 0.2, mat.NewDense(300, 1, first.Target)).predict(train.X)
