@@ -9,7 +9,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -137,10 +136,6 @@ func (l *Lab) newSolution() *Solution {
 
 var _ Stage = (*Solution)(nil)
 
-// legacyOptions are the options of preconditioners that fingerprint writes in the format of version 0.3.0, so that its
-// checkpoints can still be read.
-var legacyOptions = []string{"features", "lambda-p", "form", "spectral", "sketch", "neighbors", "damping"}
-
 // fingerprint returns a hash of the data and of the configuration that the answer depends on. It returns an error if a
 // user-defined kernel or preconditioner cannot be identified by text.
 func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
@@ -154,19 +149,10 @@ func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
 		return sum, fmt.Errorf("the preconditioner %v is user-defined, and its text does not identify it: use a "+
 			"built-in one, or no checkpoint", c.Precond)
 	}
-	data := l.train.Fingerprint()
-	text := fmt.Sprintf("%x %v λ=%x %v %v 1 τ=%x %v %d %v", data, c.Kernel, c.Lambda, c.Solver, c.Precond, c.Tol,
-		c.Storage, c.Seed, c.Exact)
+	text := fmt.Sprintf("%x %v λ=%x %v %s τ=%x %v %d %v", l.train.Fingerprint(), c.Kernel, c.Lambda, c.Solver, recipe,
+		c.Tol, c.Storage, c.Seed, c.Exact)
 	if spec.Params != "" { // String may omit parameters
 		text += fmt.Sprintf(" %s%s", spec.Name, spec.Params)
-	}
-	if r := l.approximation(); r != nil {
-		text += fmt.Sprintf(" %s %d λp=%x %v", stage.NameOf(c.Precond), r.S, r.LambdaP, r.Form)
-	}
-	for _, option := range strings.Fields(recipe)[1:] {
-		if name, _, _ := strings.Cut(option, "="); !slices.Contains(legacyOptions, name) {
-			text += " " + option
-		}
 	}
 	if c.Stop.Rule != bound.ByResidual {
 		text += fmt.Sprintf(" stop %v", c.Stop)

@@ -28,6 +28,20 @@ func (s Spec) Prose() string {
 		return p.prose()
 	case err == nil && s.Sigma > 0:
 		return fmt.Sprintf("%s kernel, σ = %.4g", Title(s.Name), s.Sigma)
+	case err == nil && Title(s.Name) != s.Name:
+		text := Title(s.Name) + " kernel"
+		for f, value := range parameters(k) {
+			name := strings.ToLower(f.Name)
+			if isScale(k, f) && name == "sigma" {
+				name = "σ"
+			}
+			if value.CanFloat() {
+				text += fmt.Sprintf(", %s = %.4g", name, value.Float())
+			} else {
+				text += fmt.Sprintf(", %s = %v", name, value)
+			}
+		}
+		return text
 	}
 	return "kernel " + s.Short()
 }

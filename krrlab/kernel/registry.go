@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"reflect"
 	"slices"
 	"strconv"
@@ -180,11 +181,8 @@ func Parse(text string) (k Kernel, scaled bool, err error) {
 			return nil, false, fmt.Errorf("kernel: %q: %s=%s: want a %s", text, name, value,
 				cmp.Or(want, f.Kind().String()))
 		}
-		if s, ok := v.Interface().(Scaled); ok { // scaled if WithScale changes this parameter
-			rescaled := reflect.Indirect(reflect.ValueOf(s.WithScale(2 * s.Scale())))
-			changed := rescaled.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
-			scaled = scaled || !reflect.DeepEqual(changed.Interface(), f.Interface())
-		}
+		field, _ := fields.Type().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+		scaled = scaled || isScale(v.Interface().(Kernel), field)
 	}
 	k = v.Interface().(Kernel)
 	return k, scaled, Validate(k)
@@ -193,21 +191,54 @@ func Parse(text string) (k Kernel, scaled bool, err error) {
 // Text returns a text from which Parse makes the kernel that s describes, with all parameters. It returns s.Name if s
 // describes no known kernel.
 func (s Spec) Text() string {
+	return s.text(func(Kernel, reflect.StructField) bool { return true })
+}
+
+// TextWithoutScale is Text without the parameter that Scaled.WithScale sets.
+func (s Spec) TextWithoutScale() string {
+	return s.text(func(k Kernel, f reflect.StructField) bool { return !isScale(k, f) })
+}
+
+// text is Text with the parameters for which the condition includes holds.
+func (s Spec) text(includes func(Kernel, reflect.StructField) bool) string {
 	k, err := FromSpec(s)
 	if err != nil {
 		return s.Name
 	}
-	text, v := s.Name, reflect.Indirect(reflect.ValueOf(k))
-	if v.Kind() != reflect.Struct {
-		return text
-	}
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		if f.IsExported() && !f.Anonymous {
-			value, _ := json.Marshal(v.FieldByIndex(f.Index).Interface())
-			text += " " + strings.ToLower(f.Name) + "=" + strings.Trim(string(value), `"`)
+	text := s.Name
+	for f, value := range parameters(k) {
+		if includes(k, f) {
+			b, _ := json.Marshal(value.Interface())
+			text += " " + strings.ToLower(f.Name) + "=" + strings.Trim(string(b), `"`)
 		}
 	}
 	return text
+}
+
+// parameters iterates over the exported fields of k and their values.
+func parameters(k Kernel) iter.Seq2[reflect.StructField, reflect.Value] {
+	return func(yield func(reflect.StructField, reflect.Value) bool) {
+		v := reflect.Indirect(reflect.ValueOf(k))
+		if v.Kind() != reflect.Struct {
+			return
+		}
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if f.IsExported() && !f.Anonymous && !yield(f, v.FieldByIndex(f.Index)) {
+				return
+			}
+		}
+	}
+}
+
+// isScale reports whether Scaled.WithScale changes the field f of k.
+func isScale(k Kernel, f reflect.StructField) bool {
+	s, ok := k.(Scaled)
+	if !ok {
+		return false
+	}
+	rescaled := reflect.Indirect(reflect.ValueOf(s.WithScale(2 * s.Scale())))
+	value := reflect.Indirect(reflect.ValueOf(k)).FieldByIndex(f.Index)
+	return !reflect.DeepEqual(rescaled.FieldByIndex(f.Index).Interface(), value.Interface())
 }
 
 // unknownKernel returns the error for an unknown kernel name.

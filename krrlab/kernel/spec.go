@@ -113,10 +113,34 @@ func (s Spec) Short() string {
 	for _, v := range []*float64{&short.Sigma, &short.Gamma, &short.Coef0} {
 		*v = outward.Rounded(*v, 4)
 	}
-	if k, err := FromSpec(short); err == nil {
+	k, err := FromSpec(short)
+	if err != nil {
+		return s.Name
+	}
+	if s.Params == "" {
 		return k.String()
 	}
-	return s.Name
+	if rounded := roundParameters(k); Validate(rounded) == nil {
+		return rounded.String()
+	}
+	return k.String()
+}
+
+// roundParameters returns a copy of k whose parameters that are numbers of floating point have four significant digits.
+// It returns k itself if k is not a struct, or a pointer to one.
+func roundParameters(k Kernel) Kernel {
+	original := reflect.Indirect(reflect.ValueOf(k))
+	rounded := reflect.New(original.Type())
+	rounded.Elem().Set(original)
+	for f, value := range parameters(k) {
+		if v := rounded.Elem().FieldByIndex(f.Index); v.CanFloat() && v.CanSet() {
+			v.SetFloat(outward.Rounded(value.Float(), 4))
+		}
+	}
+	if reflect.TypeOf(k).Kind() == reflect.Pointer {
+		return rounded.Interface().(Kernel)
+	}
+	return rounded.Elem().Interface().(Kernel)
 }
 
 // Shorten returns text with every occurrence of the kernel's String replaced by Short. The text describes, for example,

@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -88,5 +89,38 @@ func TestProse(t *testing.T) {
 		if k != nil {
 			testkit.Equal(t, spec.InProse("9 features of "+k.String()), "9 features of the "+want)
 		}
+	}
+}
+
+// ratio is the rational quadratic kernel, with a parameter that is not a length scale.
+type ratio struct{ Sigma, Alpha float64 }
+
+func (ratio) Title() string { return "rational quadratic" }
+
+func (k ratio) String() string { return fmt.Sprintf("ratio(%v, %v)", k.Sigma, k.Alpha) }
+
+func (k ratio) Eval(x, z []float64) float64 {
+	var sq float64
+	for j, v := range x {
+		sq += (v - z[j]) * (v - z[j])
+	}
+	return math.Pow(1+sq/(2*k.Alpha*k.Sigma*k.Sigma), -k.Alpha)
+}
+
+func (k ratio) Scale() float64                        { return k.Sigma }
+func (k ratio) WithScale(sigma float64) kernel.Kernel { return ratio{sigma, k.Alpha} }
+
+// TestParameters checks the texts of a kernel whose parameters are not fields of a Spec.
+func TestParameters(t *testing.T) {
+	testkit.OK(t, kernel.Register("test.ratio", ratio{1, 1}))
+	spec := testkit.Must(kernel.ToSpec(ratio{1. / 3, 2. / 3}))
+	testkit.Equal(t, spec.Short(), "ratio(0.3333, 0.6667)")
+	testkit.Equal(t, spec.Prose(), "rational quadratic kernel, σ = 0.3333, alpha = 0.6667")
+	testkit.Equal(t, spec.Text(), "test.ratio sigma=0.3333333333333333 alpha=0.6666666666666666")
+	testkit.Equal(t, spec.TextWithoutScale(), "test.ratio alpha=0.6666666666666666")
+	testkit.Equal(t, testkit.Must(kernel.ToSpec(kernel.Polynomial{Gamma: 2, Coef0: 1, Degree: 3})).TextWithoutScale(),
+		"polynomial coef0=1 degree=3")
+	if _, scaled, err := kernel.Parse(spec.TextWithoutScale()); scaled || err != nil {
+		t.Error(scaled, err)
 	}
 }

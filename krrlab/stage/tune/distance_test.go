@@ -264,6 +264,36 @@ func (k noDerivative) WithScale(sigma float64) kernel.Kernel { return noDerivati
 
 var registerNoDerivative = sync.OnceValue(func() error { return kernel.Register("tunetest.bare", noDerivative{1}) })
 
+// sharpened is a registered kernel with a parameter that is not a length scale.
+type sharpened struct{ Sigma, Power float64 }
+
+func (k sharpened) String() string {
+	return fmt.Sprintf("tunetest.sharpened(%g, %g)", k.Sigma, k.Power)
+}
+func (k sharpened) Eval(x, z []float64) float64 {
+	return math.Pow(kernel.Gaussian{Sigma: k.Sigma}.Eval(x, z), k.Power)
+}
+func (k sharpened) Scale() float64                        { return k.Sigma }
+func (k sharpened) WithScale(sigma float64) kernel.Kernel { return sharpened{sigma, k.Power} }
+
+// TestFlags checks the flags and the text of a point whose kernel has another parameter next to its length scale. The
+// scale must be in one place only, since krrlab fit refuses it in two.
+func TestFlags(t *testing.T) {
+	testkit.OK(t, kernel.Register("tunetest.sharpened", sharpened{1, 1}))
+	p := Point{Kernel: "tunetest.sharpened", Params: `{"Sigma":1,"Power":3}`, Lambda: 0.5}
+	testkit.Equal(t, p.flags(), " --kernel 'tunetest.sharpened sigma=1 power=3' --lambda 0.5")
+	p.Lengths = []float64{2, 8}
+	p.Sigma = 4
+	testkit.Equal(t, p.flags(), " --kernel 'tunetest.sharpened power=3' --sigma 2,8 --lambda 0.5")
+	testkit.Equal(t, p.kernelText(), "tunetest.sharpened power=3 (2 length scales, geometric mean 4)")
+	p.Lengths, p.Matrix = nil, []float64{1, 0, 0, 1}
+	testkit.Equal(t, p.flags(), " --kernel 'tunetest.sharpened power=3' --sigma 1,0,0,1 --lambda 0.5")
+	testkit.Equal(t, p.kernelText(), "tunetest.sharpened power=3 (‖L(x−z)‖, √d/‖L‖_F = 4)")
+	p = Point{Kernel: "gaussian", Lengths: []float64{1, 2}, Sigma: 1.5, Lambda: 0.5}
+	testkit.Equal(t, p.flags(), " --kernel gaussian --sigma 1,2 --lambda 0.5")
+	testkit.Equal(t, p.kernelText(), "gaussian(2 length scales, geometric mean 1.5)")
+}
+
 // TestUnsearchableDistance checks that a distance that cannot be searched is an error with the reason if it was
 // requested, and with auto a line of the result.
 func TestUnsearchableDistance(t *testing.T) {

@@ -29,11 +29,15 @@ func (p *Point) summary(m model.Metric) string {
 
 // kernelText returns the name of the kernel and its scale.
 func (p *Point) kernelText() string {
+	name := p.Spec().TextWithoutScale() // with other parameters, if there are any
+	if name != p.Kernel {
+		name += " "
+	}
 	switch {
 	case p.Lengths != nil:
-		return fmt.Sprintf("%s(%d length scales, geometric mean %.4g)", p.Kernel, len(p.Lengths), p.Sigma)
+		return fmt.Sprintf("%s(%d length scales, geometric mean %.4g)", name, len(p.Lengths), p.Sigma)
 	case p.Matrix != nil:
-		return fmt.Sprintf("%s(‖L(x−z)‖, √d/‖L‖_F = %.4g)", p.Kernel, p.Sigma)
+		return fmt.Sprintf("%s(‖L(x−z)‖, √d/‖L‖_F = %.4g)", name, p.Sigma)
 	}
 	return p.Spec().Short()
 }
@@ -381,6 +385,9 @@ func (p *Point) flags() string {
 		name, scale = "'"+p.Spec().Text()+"'", ""
 	}
 	if p.Distance() != nil {
+		if p.Params != "" {
+			name = "'" + p.Spec().TextWithoutScale() + "'"
+		}
 		scale = " --sigma " + strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Distance()), "[]"), " ", ",")
 	}
 	return fmt.Sprintf(" --kernel %s%s --lambda %g", name, scale, p.Lambda)

@@ -11,7 +11,7 @@ import (
 const unitRoundoff = 0x1p-53
 
 // function is a kernel in the form k(x, z) = finish(s), where s is ‖x−z‖₂², ‖x−z‖₁ or xᵀz. For a user-defined kernel s
-// is the value of its Eval, and finish is the identity.
+// is the value of its Eval, and finish is the identity. So it is for a built-in kernel that newFunction does not know.
 type function struct {
 	signed   bool                      // k may be negative
 	squares  bool                      // s is ‖x−z‖₂²
@@ -20,7 +20,7 @@ type function struct {
 	diagonal func(x []float64) float64 // k(x, x)
 	maxSlope float64                   // bound of |dk/ds|, for kernels that are functions of ‖x−z‖₂²
 	degree   int                       // degree of a polynomial kernel; else 0
-	usesEval bool                      // the kernel is user-defined
+	usesEval bool                      // there is no formula for the kernel
 }
 
 // newFunction returns the formula of a kernel, or Eval of a user-defined one. It returns an error if there is neither.

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -226,5 +227,13 @@ func TestWorstRelative(t *testing.T) {
 	testkit.Equal(t, r.worstRelative(r.upperNorms()), math.Inf(1))
 	if r.Norms[1] = math.NaN(); !math.IsNaN(r.worstRelative(r.Norms)) || !math.IsNaN(r.worstRelative(r.upperNorms())) {
 		t.Error("a norm of NaN has a worst relative norm") // also after a column whose ratio is infinite
+	}
+}
+
+// TestNotCovered checks that a built-in kernel without a formula in this package is not called user-defined.
+func TestNotCovered(t *testing.T) {
+	testkit.Contains(t, notCovered(false), "user-defined kernel")
+	if text := notCovered(true); strings.Contains(text, "user-defined") {
+		t.Error(text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -24,7 +25,7 @@ func (v *Verification) String() string {
 		if v.Weighted {
 			formula = "‖W^½(y−(K+λW⁻¹)c)‖/‖W^½y‖, with the weights of the model,"
 		}
-		b.Add("residual", "%s = %.4e ± %.1e of the worst column, in float64; the file says %s, asked %g: %s",
+		b.Add("residual", "%s = %.4e ± %.1e of the worst column, in float64; the file says %s, asked %.4g: %s",
 			formula, v.Residual, v.Rounding, claimed, v.Tol, v.verdict())
 	}
 	b.Add("κ(K+λI)", "in %s, certain; at most 1+n·max k/λ = %s%s", outward.Span(v.Cond.Lo, v.Cond.Hi, 4),
@@ -41,10 +42,19 @@ func (v *Verification) String() string {
 	}
 	b.Add("κ(M⁻¹A)", "not recomputed: the preconditioner is no part of the model, and the answer does not depend on it")
 	if v.Kernel.Params != "" {
-		b.Add("not covered", "what Eval of the user-defined kernel rounds, and that it is positive semi-definite")
+		k, err := kernel.FromSpec(v.Kernel)
+		b.AddText("not covered", notCovered(err == nil && kernel.BuiltIn(k)))
 	}
 	b.AddSeconds(v.Seconds)
 	return b.String()
+}
+
+// notCovered says what Verify does not check for a kernel that it evaluates by Eval, because it has no formula for it.
+func notCovered(builtIn bool) string {
+	if builtIn {
+		return "what Eval of the kernel rounds, as this check has no formula of its own for it"
+	}
+	return "what Eval of the user-defined kernel rounds, and that it is positive semi-definite"
 }
 
 // targetsNote explains the source of the targets.
