@@ -139,14 +139,14 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Built
 	start := time.Now()
 	m, err := e.Value.Make(ctx, &bench{Lab: l})
 	result := &stage.BuiltPreconditioner{M: m, Seconds: time.Since(start).Seconds()}
+	if err == nil {
+		result.Text = describe(m, e.Value)
+	}
 	if shared := l.cachedM(e.Value); shared.key != nil {
 		result.Seconds = shared.seconds
 	}
 	if m, ok := m.(interface{ Rank() int }); ok {
 		result.S = m.Rank()
-	}
-	if m, ok := m.(interface{ Description() string }); ok {
-		result.Text = m.Description()
 	}
 	if m, ok := m.(interface{ Flops() (build, apply float64) }); ok {
 		result.BuildFlops, result.ApplyFlops = m.Flops()

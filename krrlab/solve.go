@@ -485,6 +485,18 @@ func (l *Lab) formKernel(ctx context.Context, r kernelRequest, sol *Solution) (*
 	return k.value, nil
 }
 
+// describe returns the description of the preconditioner m for reports: its own or, if it has none, the String of the
+// recipe that built it. It returns "" for M = I.
+func describe(m pcg.Preconditioner, recipe Preconditioner) string {
+	if m == nil {
+		return ""
+	}
+	if d, ok := m.(interface{ Description() string }); ok {
+		return d.Description()
+	}
+	return recipe.String()
+}
+
 // makePrecond builds the preconditioner, stores it in matrices and describes it in sol.
 func (l *Lab) makePrecond(ctx context.Context, sol *Solution, matrices *solve.Matrices) error {
 	approx := l.approximation()
@@ -499,9 +511,7 @@ func (l *Lab) makePrecond(ctx context.Context, sol *Solution, matrices *solve.Ma
 		if m, ok := matrices.M.(interface{ Rank() int }); ok {
 			sol.S = m.Rank()
 		}
-		if m, ok := matrices.M.(interface{ Description() string }); ok {
-			sol.Features = m.Description()
-		}
+		sol.Features = describe(matrices.M, l.cfg.Precond)
 		if m, ok := matrices.M.(stage.SparseInverse); ok {
 			sol.Neighbors, sol.Damping = m.Neighbors(), m.Damping()
 		}

@@ -20,8 +20,8 @@ import (
 //
 // Optional methods provide more: Defaulter sets defaults, KernelPreconditioner, FactorPreconditioner and LowRank describe
 // how M is built, and package cost has the methods that plans need. The result of Make may have methods, too: NormalTo
-// (lanczos.Metric) gives both ends of the spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, Description() string and
-// Flops() (build, apply float64) are shown in reports.
+// (lanczos.Metric) gives both ends of the spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, Description() string (default:
+// that of String) and Flops() (build, apply float64) are shown in reports.
 type Preconditioner interface {
 	// String describes M in a few words, for reports.
 	String() string
@@ -94,8 +94,8 @@ type Kind struct {
 	// Order ranks the kinds that may serve as the default. Of those that suit the kernel, the one with the smallest
 	// Order is the default; a kind of Order 0 never is.
 	Order int
-	// Variants are option texts that comparisons try, such as "" and "spectral=true"; nil: comparisons try the kind
-	// only if it is named.
+	// Variants are option texts that the testbed tries, such as "" and "spectral=true". If Variants is not nil, compare
+	// tries the kind with its default options, unless preconditioners are named; if it is nil, neither does.
 	Variants []string
 	// AdviceIfSlow is the advice to the user if the iterations were not enough, and AdviceIfIndefinite that if M is not
 	// positive definite. AdviceIfBroken replaces both if M is not built by this program. A user-defined kind with none

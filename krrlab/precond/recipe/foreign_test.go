@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -131,6 +132,13 @@ func TestUserDefinedKind(t *testing.T) {
 	chosen := solve(cfg)
 	checkSolution(chosen, "mylab.blocks")
 	testkit.Equal(t, chosen.Plan.Choice.Recipe, "mylab.blocks size=50")
+	testkit.Contains(t, chosen.Method(), "pcg, preconditioner blocks of 50")
+	for _, fixed := range []krrlab.Auto{{S: 5}, {LambdaP: 2}} { // options that the kind does not have
+		auto := testkit.Must(lab.With(func(c *krrlab.Config) { c.Precond = fixed }))
+		if plan := testkit.Must(auto.Plan(t.Context(), krrlab.PlanOptions{})); strings.Contains(plan.Flags, "mylab.blocks") {
+			t.Errorf("%+v: %s", fixed, plan.Flags)
+		}
+	}
 	cfg.Precond = krrlab.Auto{S: 5, Race: []krrlab.Preconditioner{Blocks{Size: 800}}}
 	raced := solve(cfg)
 	if r := raced.Plan.Race; len(r) != 3 || math.IsNaN(float64(r[1].Remaining)) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
@@ -189,8 +190,8 @@ func isIdentity(p stage.Preconditioner) bool {
 	return k.Name == cost.None
 }
 
-// proposals returns the preconditioner that the task fixes, or else those that the kinds propose. It returns an error
-// if the fixed one cannot predict its costs and iterations.
+// proposals returns the preconditioner that the task fixes, or else those that the kinds propose, without those that
+// lack an option that the task fixes. It returns an error if the fixed one cannot predict its costs and iterations.
 func (m *model) proposals() (list []stage.Preconditioner, err error) {
 	if p := m.Fixed.Precond; p != nil {
 		if isIdentity(p) {
@@ -210,7 +211,14 @@ func (m *model) proposals() (list []stage.Preconditioner, err error) {
 			list = append(list, p.Propose(&m.iterationModel)...)
 		}
 	}
-	return list, nil
+	return slices.DeleteFunc(list, m.lacksFixedOption), nil
+}
+
+// lacksFixedOption reports whether the task fixes a rank or a ridge λ_p, which p does not set.
+func (m *model) lacksFixedOption(p stage.Preconditioner) bool {
+	text, _ := stage.PreconditionerText(p, m.Kernel)
+	return m.Fixed.S > 0 && !strings.Contains(text, " features=") ||
+		m.Fixed.LambdaP > 0 && !strings.Contains(text, " lambda-p=")
 }
 
 // directStorages returns the storages in which a direct solver may keep its Cholesky factor, or nil if the task needs

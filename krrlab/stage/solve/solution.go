@@ -58,7 +58,7 @@ type Approach struct {
 	LambdaP       stage.Number `json:"lambda_p"`                 // ridge λ_p of the preconditioner
 	// S is the number of columns of Z: of features, or the rank of the landmarks; 0 without a preconditioner.
 	S         int          `json:"s"`
-	Features  string       `json:"features,omitempty"`  // distribution of the feature map
+	Features  string       `json:"features,omitempty"`  // distribution of the feature map, or description of M
 	Neighbors int          `json:"neighbors,omitempty"` // k of the sparse inverse
 	Damping   float64      `json:"damping,omitempty"`   // damping ω of the sparse inverse
 	MaxIter   int          `json:"max_iter"`
