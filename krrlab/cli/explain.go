@@ -113,6 +113,8 @@ func (a *app) explain(ctx context.Context, f *explainFlags) error {
 		setGrouping(&f.ReadOptions, m)
 		if _, err := strconv.Atoi(f.Groups); err == nil && m.Columns != nil { // in this file it may have another number
 			f.Groups = ""
+			a.notef("note: the groups of the fit are in column %s of its file, which may have another number in %s: its rows "+
+				"are not grouped by it; --groups NAME does", m.Origin.Groups, cmp.Or(f.In, f.Data))
 		}
 	}
 	rows, err := a.predictionPoints(ctx, &f.rowsFlags, m)

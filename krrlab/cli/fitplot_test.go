@@ -140,6 +140,9 @@ func TestExplainGroups(t *testing.T) {
 		note: plain.csv has no column patient
 $ explain groups.krr --data packed:train --permutations 2
 		note: packed:train has no column patient
+$ fit --train grouped.csv --target y --drop doctor --groups 4 --sigma 2 --lambda 0.1 --out numbered.krr
+$ explain numbered.krr --in grouped.csv --permutations 2
+		note: the groups of the fit are in column 4 of its file, which may have another number in grouped.csv
 2$ explain groups.krr --data synthetic-regression:test --groups patient
 		--groups goes with --in`)
 }

@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/stage/cost"
 	"github.com/krrlab/lab/krrlab/stage/plan"
@@ -87,7 +87,7 @@ func (c *stageCommand) candidateFor(n, iterations int, paper *datasets.PaperSett
 	if paper != nil {
 		candidate.Iterations, features = paper.Iterations, paper.Features
 	}
-	if err := setPrecond(&candidate, c.PrecondSpec.Name, min(features, n)); err != nil {
+	if err := setPrecond(&candidate, c.PrecondSpec.Name, n, min(features, n)); err != nil {
 		return candidate, "", err
 	}
 	p, isFeatures := candidate.Preconditioner.(krrlab.Features)
@@ -101,9 +101,9 @@ func (c *stageCommand) candidateFor(n, iterations int, paper *datasets.PaperSett
 }
 
 // setPrecond sets the preconditioner of a candidate to the one that a text such as "nystrom lambda-p=0.1" describes;
-// auto stands for the usual kind. A low-rank preconditioner gets the number of features unless the text determines its
-// rank. setPrecond returns an error if the text is invalid or if the preconditioner does not know its cost.
-func setPrecond(candidate *cost.Candidate, text string, features int) error {
+// auto stands for the usual kind. A low-rank preconditioner of n points gets the number of features unless the text
+// determines its rank. setPrecond returns an error if the text is invalid or if the preconditioner does not know its cost.
+func setPrecond(candidate *cost.Candidate, text string, n, features int) error {
 	name, options, _ := strings.Cut(text, " ")
 	if name == "auto" {
 		name = stage.DefaultKind(nil).Name
@@ -117,7 +117,7 @@ func setPrecond(candidate *cost.Candidate, text string, features int) error {
 	if err != nil {
 		return err
 	}
-	if _, isLowRank := p.(stage.LowRank); isLowRank && !setsRank.MatchString(options) {
+	if lowRank, ok := p.(stage.LowRank); ok && !fixesRank(lowRank, n) {
 		text += fmt.Sprintf(" features=%d", features)
 		if p, err = stage.ParsePreconditioner(text); err != nil {
 			return err
@@ -130,5 +130,15 @@ func setPrecond(candidate *cost.Candidate, text string, features int) error {
 	return nil
 }
 
-// setsRank matches the options of a low-rank preconditioner that determine its rank.
-var setsRank = regexp.MustCompile(`(^| )(features|sketch|landmarks)=`)
+// fixesRank reports whether the options of p determine its rank for n points, so that a default has no effect on it.
+func fixesRank(p stage.LowRank, n int) bool {
+	rank := func(defaultRank int) int { // the rank depends neither on the kernel nor on λ
+		settled, err := p.WithDefaults(stage.Defaults{Kernel: kernel.Gaussian{Sigma: 1}, N: n, Lambda: 1, S: defaultRank,
+			LambdaP: 1})
+		if err != nil {
+			return 0
+		}
+		return settled.(stage.LowRank).Approximation(nil).S
+	}
+	return rank(1) == rank(2)
+}
