@@ -66,11 +66,7 @@ func (f *labFlags) configFor(data *problemData) (cfg krrlab.Config, err error) {
 // memoryLimit returns the bytes that a solve may use if this process, or this rank, is limited to limit bytes, 0 for
 // the default.
 func (a *app) memoryLimit(limit int64) int64 {
-	ranks := 1
-	if a.ranks != nil {
-		ranks = a.ranks.node.Ranks
-	}
-	return accel.ProcessLimit(limit, ranks)
+	return accel.ProcessLimit(limit, a.processesHere())
 }
 
 // stageFiles are the names of the files to which the result of a stage is written; "" writes no file.

@@ -37,10 +37,11 @@ func (f *modelFlag) takeModelArg(cmd *cobra.Command, args []string) error {
 	return noArgs(cmd, args)
 }
 
-// loadModel reads the model file, on all ranks together. memory is its limit in bytes, 0 for the available memory. It
-// returns an error on all ranks if one of them could not read it, or if they did not read the same model.
+// loadModel reads the model file, on all ranks together. memory is the limit of this process in bytes, 0 for its share
+// of the available memory. loadModel returns an error on all ranks if one of them could not read the file, or if they
+// did not read the same model.
 func (a *app) loadModel(ctx context.Context, file string, memory int64) (*model.Model, error) {
-	m, err := model.LoadWithin(file, accel.AvailableMemory(memory, 1))
+	m, err := model.LoadWithin(file, accel.AvailableMemory(memory, a.processesHere()))
 	if err = a.agree(ctx, err); err == nil {
 		err = a.requireSame(ctx, model.Digest(file), "the model read here is not that of rank 0")
 	}

@@ -11,7 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
@@ -157,4 +163,17 @@ func samePredictions(csv, lines string) bool {
 		}
 	}
 	return true
+}
+
+// TestModelMemory checks that commands read a model within --memory, and that ranks share the memory of their machine.
+func TestModelMemory(t *testing.T) {
+	enterFolder(t, nil)
+	const n, d = 1050, 2000 // more than the 16 MiB that are read within any limit
+	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: points.NewDense(n, d, nil), C: mat.NewDense(n, 1, nil)}
+	testkit.OK(t, m.Save("large.krr"))
+	for _, command := range []string{"serve large.krr --listen 127.0.0.1:0", "predict large.krr --in new.csv"} {
+		script(t, "1$ "+command+" --memory 10MB\n\tof memory")
+	}
+	testkit.Equal(t, (&app{}).processesHere(), 1)
+	testkit.Equal(t, (&app{ranks: &rankGroup{node: comm.Node{Ranks: 3}}}).processesHere(), 3)
 }

@@ -178,6 +178,14 @@ func (a *app) comm() comm.Comm {
 	return a.ranks.world
 }
 
+// processesHere returns the number of ranks on this machine, which share its memory; 1 without ranks.
+func (a *app) processesHere() int {
+	if a.ranks == nil {
+		return 1
+	}
+	return a.ranks.node.Ranks
+}
+
 // ranksText returns a line with the number of ranks and their communication, or "" for a single process.
 func (a *app) ranksText() string {
 	if a.ranks == nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/model/serve"
@@ -15,6 +16,7 @@ import (
 type serveFlags struct {
 	modelFlag
 	Listen string `flag:"listen" default:"127.0.0.1:8080" help:"address and port; port 0 is any free one"`
+	Memory int64  `flag:"memory" check:">=0" unit:"bytes" help:"memory limit of the model, such as 20GB (default: what is available)"`
 	serve.Options
 }
 
@@ -44,7 +46,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	if host == "" { // net.Listen would listen on all addresses
 		host = "127.0.0.1"
 	}
-	m, err := model.Load(f.Model)
+	m, err := model.LoadWithin(f.Model, accel.AvailableMemory(f.Memory, 1))
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	o := f.VerifyOptions
 	o.Monitor, o.Comm = a.show, a.comm()
 	if a.ranks != nil { // half of this rank's share
-		o.Memory = accel.AvailableMemory(o.Memory, 2*a.ranks.node.Ranks).Limit
+		o.Memory = accel.AvailableMemory(o.Memory, 2*a.processesHere()).Limit
 	}
 	o.Train, o.Test, err = a.verifyData(ctx, f, m)
 	if err = a.agree(ctx, err); err != nil {

@@ -172,7 +172,7 @@ func TestLengthScales(t *testing.T) {
 	}
 	for name, options := range map[string]Options{
 		"fixed σ":    {Kernels: []string{"gaussian"}, Sigma: 1, Distance: "lengths"},
-		"polynomial": {Kernels: []string{"polynomial"}, Degree: 2, Distance: "lengths"},
+		"polynomial": {Kernels: []string{"polynomial degree=2"}, Distance: "lengths"},
 	} {
 		if r, err := searchPoints(ctx, newProblem(t, twoRelevantFeatures(200, 3, f)), options, nil, nil); err != nil ||
 			r.Distances != nil {

@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -24,11 +23,10 @@ var defaultKernels = []string{"gaussian", "matern52", "matern32", "laplacian"}
 
 // Options of a search. Zero values mean the defaults. The search does not vary a kernel parameter or λ that is set.
 type Options struct {
-	Kernels []string `flag:"kernels" not:"kernel"` // names of the kernels to try; default: defaultKernels
-	Sigma   float64  `check:"positive"`            // bandwidth σ; default: searched about the median distance of rows
-	Gamma   float64  `check:"positive"`            // γ of the polynomial (γxᵀz+c)^q; default: searched, ≈ 1/median ‖x‖²
-	Coef0   *float64 // c of the polynomial; default: 1
-	Degree  int      `check:">=1"` // q of the polynomial; default: 2, 3 and 4 are tried
+	// Kernels are the kernels to try, with parameters if they are not to be searched, such as "polynomial degree=3"
+	// (kernel.Variants). The default is defaultKernels.
+	Kernels []string `flag:"kernels" not:"kernel"`
+	Sigma   float64  `check:"positive"` // bandwidth σ; default: searched about the median distance of rows
 	Lambda  float64  // ridge λ; default: searched
 
 	// Distance is the distance of points that the kernel is a function of: sigma, with one length scale for all
@@ -76,7 +74,7 @@ func (Options) Help() map[string]string {
 		"kernel":  "the kernel, if it is not to be searched: " + strings.Join(kernel.Names(), ", "),
 		"sigma":   "bandwidth σ, if it is not to be searched",
 		"lambda":  "ridge λ > 0, if it is not to be searched",
-		"kernels": "kernels to try, separated by commas (default: " + strings.Join(defaultKernels, ",") + ")",
+		"kernels": "kernels to try, separated by commas, such as 'gaussian,polynomial degree=3' (default: " + strings.Join(defaultKernels, ",") + ")",
 		"metric": "what is made best: error, auc, logloss, balanced-error or f1 of classes, rmse (auto: error or " +
 			"rmse); f1 is that of the rarer of two classes, and it and balanced-error are at their best threshold",
 		"rows": "rows of the subsample; all rows are taken if there are at most twice as many",
@@ -104,9 +102,6 @@ func (o *Options) check() error {
 		if err := stage.CheckSize("λ", o.Lambda); err != nil {
 			return fmt.Errorf("tune: %w, or 0 for the default", err)
 		}
-	}
-	if o.Gamma > 0 && math.IsInf(1/o.Gamma, 1) {
-		return fmt.Errorf("tune: γ = %g: want a number whose inverse is finite in float64", o.Gamma)
 	}
 	if o.requiresDistance() && o.Sigma > 0 {
 		return fmt.Errorf("tune: the distance %s is not searched for a given σ = %g", o.Distance, o.Sigma)
@@ -212,18 +207,8 @@ func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
 	if kernel.IsPairwise(k) {
 		return nil, fmt.Errorf("the kernel %s cannot be tuned: it has no method Profile (kernel.Radial)", name)
 	}
-	spec, err := kernel.ToSpec(k)
-	if err != nil {
+	if _, err := kernel.ToSpec(k); err != nil {
 		return nil, err
-	}
-	if spec.Degree > 0 { // a polynomial
-		spec.Gamma, spec.Degree = cmp.Or(o.Gamma, spec.Gamma), cmp.Or(o.Degree, spec.Degree)
-		if o.Coef0 != nil {
-			spec.Coef0 = *o.Coef0
-		}
-		if k, err = kernel.FromSpec(spec); err != nil {
-			return nil, err
-		}
 	}
 	base, ok := k.(kernel.Scaled)
 	if !ok {
@@ -234,11 +219,11 @@ func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
 		return nil, fmt.Errorf("the kernel %s cannot be tuned: its method WithScale returns a %T, want a %T", name, got,
 			k)
 	}
+	if scale := base.Scale(); !(scale > 0) || math.IsInf(scale, 1) {
+		return nil, fmt.Errorf("the kernel %v cannot be tuned: its length scale is %g, want a positive number", k, scale)
+	}
 	f := &family{name: name, base: base, fixed: [2]float64{0, o.Lambda}}
-	switch products := kernel.ArgumentOf(k) == kernel.InnerProduct; {
-	case products && o.Gamma > 0:
-		f.fixed[0] = base.Scale()
-	case !products && o.Sigma > 0:
+	if kernel.ArgumentOf(k) != kernel.InnerProduct && o.Sigma > 0 {
 		f.fixed[0] = o.Sigma
 		f.base = base.WithScale(o.Sigma).(kernel.Scaled)
 	}

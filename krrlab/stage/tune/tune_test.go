@@ -284,10 +284,8 @@ func TestFixedParameters(t *testing.T) {
 	for _, p := range r.Points {
 		testkit.Equal(t, p.Sigma, 0.71234567)
 	}
-	c := 0.5
-	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c,
-		Lambda: 0.051234567},
-		nil, nil))
+	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial degree=3 coef0=0.5"},
+		Lambda: 0.051234567}, nil, nil))
 	for _, p := range r.Points {
 		if p.Lambda != 0.051234567 || p.Degree != 3 || p.Coef0 != 0.5 || p.Sigma != 0 || p.Gamma == 0 {
 			t.Errorf("%+v", p)
@@ -297,8 +295,8 @@ func TestFixedParameters(t *testing.T) {
 		!strings.HasSuffix(flags, "coef0=0.5 degree=3' --lambda 0.051234567") {
 		t.Error(flags)
 	}
-	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678}, nil,
-		nil))
+	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial degree=2 gamma=0.12345678"}},
+		nil, nil))
 	testkit.Equal(t, r.Best.Gamma, 0.12345678)
 }
 
@@ -420,17 +418,16 @@ func TestRepeatedRows(t *testing.T) {
 
 // TestInvalidOptions checks that each invalid option is refused by an error with its name or value.
 func TestInvalidOptions(t *testing.T) {
-	negative := -1.0
 	for want, o := range map[string]Options{
-		"coef0":   {Kernels: []string{"polynomial"}, Coef0: &negative},
-		"sigma":   {Sigma: 1e200},
-		"inverse": {Kernels: []string{"polynomial"}, Gamma: 1e-310},
-		"kernel":  {Kernels: []string{"cosine"}},
-		"λ":       {Lambda: -1},
-		"Sigma":   {Sigma: math.NaN()},
-		"Degree":  {Degree: -1},
-		"1e100":   {Lambda: 1e308},
-		"Rows":    {Rows: -1},
+		"coef0":  {Kernels: []string{"polynomial coef0=-1"}},
+		"sigma":  {Sigma: 1e200},
+		"+Inf":   {Kernels: []string{"polynomial gamma=1e-310"}},
+		"kernel": {Kernels: []string{"cosine"}},
+		"λ":      {Lambda: -1},
+		"Sigma":  {Sigma: math.NaN()},
+		"degree": {Kernels: []string{"polynomial degree=-1"}},
+		"1e100":  {Lambda: 1e308},
+		"Rows":   {Rows: -1},
 	} {
 		testkit.Fails(t, o.check(), want)
 	}
