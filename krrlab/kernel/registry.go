@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -241,10 +242,13 @@ func isScale(k Kernel, f reflect.StructField) bool {
 	return !reflect.DeepEqual(rescaled.FieldByIndex(f.Index).Interface(), value.Interface())
 }
 
+// ErrUnknown is wrapped by errors for the name of a kernel that is not registered.
+var ErrUnknown = errors.New("unknown kernel")
+
 // unknownKernel returns the error for an unknown kernel name.
 func unknownKernel(name string) error {
-	return fmt.Errorf("kernel: unknown kernel %q, want one of %s; a user-defined one has to be registered in this "+
-		"program: kernel.Register(name, …)", name, strings.Join(Names(), ", "))
+	return fmt.Errorf("kernel: %w %q, want one of %s; a user-defined one has to be registered in this "+
+		"program: kernel.Register(name, …)", ErrUnknown, name, strings.Join(Names(), ", "))
 }
 
 // encode returns the parameters of k. It returns an error if decode would not restore k from them.

@@ -225,7 +225,7 @@ func readArchive(r io.ReaderAt, size int64, memory accel.Budget) (*Model, error)
 		Threshold: meta.Threshold, Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns,
 		ErrorBounds: meta.ErrorBounds, Repeats: meta.Repeats, Origin: meta.Origin}
 	if err := a.readModel(m, meta); err != nil {
-		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge {
+		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge || errors.Is(err, kernel.ErrUnknown) {
 			return nil, err
 		}
 		return nil, fmt.Errorf("damaged model: %w", err)

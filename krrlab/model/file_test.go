@@ -313,6 +313,10 @@ func TestInvalidContents(t *testing.T) {
 			t.Errorf("%s of %T: error %v, want one with %q", c.entry, c.m.X, err, c.want)
 		}
 	}
+	_, err := read(rewrite(t, save(t, dense), "model.json", swap(`"gaussian"`, `"mylab.cubic"`))) // of another program
+	if testkit.Fails(t, err, "unknown kernel"); strings.Contains(err.Error(), "damaged") {
+		t.Error(err)
+	}
 	testkit.Fails(t, testkit.ErrOf(Load(filepath.Join(t.TempDir(), "none.krr"))), "none.krr")
 	name := filepath.Join(t.TempDir(), "text.krr")
 	testkit.OK(t, os.WriteFile(name, []byte("hello"), 0o644))

@@ -24,6 +24,7 @@ func init() {
 			"Differences":       r.ValueOf(kernel.Differences),
 			"DrawWeighted":      r.ValueOf(kernel.DrawWeighted),
 			"EntryError":        r.ValueOf(kernel.EntryError),
+			"ErrUnknown":        r.ValueOf(&kernel.ErrUnknown).Elem(),
 			"FirstEqual":        r.ValueOf(kernel.FirstEqual),
 			"Float32":           r.ValueOf(kernel.Float32),
 			"Float64":           r.ValueOf(kernel.Float64),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -165,7 +166,7 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 		if err := d.Check(); err != nil {
 			return nil, err
 		}
-		if d.ReadReport != nil {
+		if r := d.ReadReport; r != nil && !slices.Contains(checker.result.Read, r) { // held-out rows have the same report
 			checker.result.Read = append(checker.result.Read, d.ReadReport)
 		}
 	}
