@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
@@ -80,7 +81,8 @@ func ChangeDistance(distance []float64, train, test *Dataset) (scaledTrain, scal
 	case dim * dim:
 		change.Kind, change.Matrix = "matrix", slices.Clone(distance)
 		const advice = "give length scales, which keep zeros"
-		err := cmp.Or(change.Validate(), checkScaledMemory("the matrix of the distance", advice, train.X))
+		err := cmp.Or(change.Validate(), checkScaledMemory(accel.AvailableMemory(0, 1), "the matrix of the distance",
+			advice, train.X))
 		if err != nil {
 			return nil, nil, err
 		}

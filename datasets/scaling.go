@@ -49,10 +49,15 @@ const roundingTolerance = 1e-12
 // points were scaled before. For unit and standard, it is also an error if a feature has an absolute value above 1e100,
 // or if it varies and all its absolute values are below 1e-100.
 func Scale(kind string, train, test *Dataset) (scaledTrain, scaledTest *Dataset, err error) {
+	return ScaleWithin(accel.AvailableMemory(0, 1), kind, train, test)
+}
+
+// ScaleWithin is Scale for scaled sparse points that have to fit a memory budget.
+func ScaleWithin(memory accel.Budget, kind string, train, test *Dataset) (scaledTrain, scaledTest *Dataset, err error) {
 	if kind == "auto" {
 		kind, _ = train.AutoScaling()
 	}
-	s, err := fitScaling(kind, train.X)
+	s, err := fitScaling(memory, kind, train.X)
 	if train.imputed != nil && err == nil {
 		if s == nil {
 			s = &Scaling{Kind: "fill", Scale: slices.Repeat([]float64{1}, train.Dim())}
@@ -89,8 +94,8 @@ func (d *Dataset) withPoints(x points.Points) *Dataset {
 	return &out
 }
 
-// fitScaling fits a scaling of the given kind to x. It returns nil for the kind none.
-func fitScaling(kind string, x points.Points) (*Scaling, error) {
+// fitScaling fits a scaling of the given kind to x, within a memory budget. It returns nil for the kind none.
+func fitScaling(memory accel.Budget, kind string, x points.Points) (*Scaling, error) {
 	if err := requireOneOf("scaling", kind, Scalings); err != nil || kind == "none" {
 		return nil, err
 	}
@@ -98,7 +103,7 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 	if kind == "standard" {
 		advice = "scale by unit, which keeps zeros, or not at all"
 	}
-	if err := checkScaledMemory("--scale "+kind, advice, x); err != nil {
+	if err := checkScaledMemory(memory, "--scale "+kind, advice, x); err != nil {
 		return nil, err
 	}
 	_, d := x.Dims()
@@ -140,11 +145,10 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 	return s, nil
 }
 
-// checkScaledMemory returns an error if the change of sparse points with this name needs more than the available
-// memory. It needs vectors with one number for each feature. If denseAdvice is not "", the result is dense, its memory
-// counts too, and the error ends with denseAdvice. There is no error for other points, or if the available memory is
-// not known.
-func checkScaledMemory(name, denseAdvice string, x points.Points) error {
+// checkScaledMemory returns an error if the change of sparse points with this name needs more memory than the budget
+// has. It needs vectors with one number for each feature. If denseAdvice is not "", the result is dense, its memory
+// counts too, and the error ends with denseAdvice. There is no error for other points.
+func checkScaledMemory(memory accel.Budget, name, denseAdvice string, x points.Points) error {
 	c, ok := x.(*points.CSR)
 	if !ok {
 		return nil
@@ -155,7 +159,7 @@ func checkScaledMemory(name, denseAdvice string, x points.Points) error {
 		required += 8 * float64(c.N) * float64(c.D)
 		advice = denseAdvice
 	}
-	return accel.AvailableMemory(0, 1).Check(accel.SaturateInt64(required),
+	return memory.Check(accel.SaturateInt64(required),
 		fmt.Sprintf("%s of %d sparse points with %d features", name, c.N, c.D), advice)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
@@ -206,12 +207,14 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 		}
 	}
 
-	return d, d.imputeAndScale(f.Impute, cmp.Or(f.Scale, "auto"))
+	memory := accel.AvailableMemory(f.Memory, a.processesHere())
+	return d, d.imputeAndScale(f.Impute, cmp.Or(f.Scale, "auto"), memory)
 }
 
 // imputeAndScale fills in missing values by the rule --impute, and scales the features by the rule --scale. For auto it
-// adds a hint with the scaling that it chooses. A precomputed K has no features to scale.
-func (d *problemData) imputeAndScale(imputation, scale string) (err error) {
+// adds a hint with the scaling that it chooses. Scaled sparse points have to fit the memory budget. A precomputed K has no
+// features to scale.
+func (d *problemData) imputeAndScale(imputation, scale string, memory accel.Budget) (err error) {
 	if d.train, err = d.impute(imputation); err != nil || d.kernel != nil {
 		return err
 	}
@@ -221,7 +224,7 @@ func (d *problemData) imputeAndScale(imputation, scale string) (err error) {
 			d.addHint("--scale auto: %s, since %s", scale, reason)
 		}
 	}
-	d.train, d.test, err = datasets.Scale(scale, d.train, d.test)
+	d.train, d.test, err = datasets.ScaleWithin(memory, scale, d.train, d.test)
 	return err
 }
 

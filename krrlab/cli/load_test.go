@@ -192,3 +192,11 @@ $ verify p.krr --data packed
 2$ data pack --out x
 	krrlab: no data: want --data NAME or --train FILE (krrlab data list shows the names) (see krrlab data pack --help)`)
 }
+
+// TestScaledMemory checks that sparse points that become dense by --scale standard count against --memory.
+func TestScaledMemory(t *testing.T) {
+	enterFolder(t, map[string]string{"sparse.svm": strings.Repeat("1 1:1 100000:2\n2 2:1 99999:3\n", 50)})
+	script(t, `1$ fit --train sparse.svm --scale standard --memory 50MB
+	--scale standard of 100 sparse points with 100000 features would take
+	scale by unit, which keeps zeros`)
+}

@@ -65,6 +65,9 @@ func hasType(t reflect.Type) func(*kind) bool { return func(k *kind) bool { retu
 
 // register adds a kernel of this package. The first prototype has the default parameters. A search tries the other
 // prototypes, or the first one if there is only one.
+//
+// The package relies on properties of its kernels. A function of a distance has values in [0, 1] and k(x, x) = 1
+// (Bounded01), and the derivatives and roundings that EntryError states for its Profile.
 func register(name string, prototypes ...Kernel) {
 	k := &kind{name, prototypes}
 	registry.kinds = append(registry.kinds, k)

@@ -42,6 +42,7 @@ func init() {
 			"RowKindNewFeatures":  r.ValueOf(datasets.RowKindNewFeatures),
 			"RowKindNewGroup":     r.ValueOf(datasets.RowKindNewGroup),
 			"Scale":               r.ValueOf(datasets.Scale),
+			"ScaleWithin":         r.ValueOf(datasets.ScaleWithin),
 			"Scalings":            r.ValueOf(&datasets.Scalings).Elem(),
 			"SyntheticClasses":    r.ValueOf(datasets.SyntheticClasses),
 			"SyntheticDigits":     r.ValueOf(datasets.SyntheticDigits),

@@ -17,6 +17,7 @@ func init() {
 			"ChainFor":     r.ValueOf(feature.ChainFor),
 			"For":          r.ValueOf(feature.For),
 			"LevelsOf":     r.ValueOf(feature.LevelsOf),
+			"MapBytes":     r.ValueOf(feature.MapBytes),
 			"Matrix":       r.ValueOf(feature.Matrix),
 			"MatrixTo":     r.ValueOf(feature.MatrixTo),
 			"ParseLevels":  r.ValueOf(feature.ParseLevels),

@@ -82,7 +82,7 @@ func (f Chain) Sample(d, s int, g rng.Stream) (Map, error) {
 
 // mapBytes returns the memory of a map R^d → R^s in bytes: that of its features and its sketches.
 func (f Chain) mapBytes(d, s int) int64 {
-	features, sketches := mapBytes(f.Features, d, f.Width), f.Sketches.OperatorBytes(f.Width, s)
+	features, sketches := MapBytes(f.Features, d, f.Width), f.Sketches.OperatorBytes(f.Width, s)
 	return accel.SaturateInt64(float64(features) + float64(sketches))
 }
 

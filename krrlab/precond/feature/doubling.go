@@ -44,7 +44,7 @@ func (f Doubling) Sample(d, s int, g rng.Stream) (Map, error) {
 }
 
 // mapBytes returns the memory of a map R^d → R^s in bytes, as if it were a single map of Dist.
-func (f Doubling) mapBytes(d, s int) int64 { return mapBytes(f.Dist, d, s) }
+func (f Doubling) mapBytes(d, s int) int64 { return MapBytes(f.Dist, d, s) }
 
 // Part returns features start, …, end-1 of the map that Sample draws with end features, scaled so that they alone have
 // the expectation k(x, z). If Dist is Fourier, or if end is First or 2^k·First, these features are also features of all

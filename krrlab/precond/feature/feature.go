@@ -81,12 +81,12 @@ func SampleWithin(memory accel.Budget, dist Dist, d, s int, g rng.Stream) (Map, 
 
 // checkMemory returns an *accel.MemoryError if a map R^d → R^s of dist does not fit a memory budget.
 func checkMemory(memory accel.Budget, dist Dist, d, s int) error {
-	return memory.Check(mapBytes(dist, d, s), fmt.Sprintf("feature: a map of %v from dimension %d to %d", dist, d, s),
+	return memory.Check(MapBytes(dist, d, s), fmt.Sprintf("feature: a map of %v from dimension %d to %d", dist, d, s),
 		"use fewer features, or allow more by --memory")
 }
 
-// mapBytes returns the memory of a map R^d → R^s of dist in bytes, or 0 for a user-defined distribution.
-func mapBytes(dist Dist, d, s int) int64 {
+// MapBytes returns the memory of a map R^d → R^s of dist in bytes, or 0 for a user-defined distribution.
+func MapBytes(dist Dist, d, s int) int64 {
 	if m, ok := dist.(interface{ mapBytes(d, s int) int64 }); ok {
 		return m.mapBytes(d, s)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
@@ -30,9 +31,12 @@ func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels f
 	if err != nil {
 		return nil, nil, err
 	}
-	// measureLevel completes r by the measurement of m, and appends it to results.
-	measureLevel := func(results *[]LevelResult, r LevelResult, name string, m feature.Map, g rng.Stream) error {
+	memory := o.memory.Reserve(feature.MapBytes(chain, d, levels[lastLevel].Width))
+	// measureLevel completes r by the measurement of m within a memory budget, and appends it to results.
+	measureLevel := func(results *[]LevelResult, r LevelResult, name string, m feature.Map, memory accel.Budget,
+		g rng.Stream) error {
 		opt := *o
+		opt.memory = memory
 		opt.progress = func(_, step string, completed, total int) { o.progress(name, step, completed, total) }
 		measured, err := measure(ctx, p, m, g, &opt)
 		if err == nil {
@@ -47,15 +51,16 @@ func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels f
 			plain := LevelResult{ChainLevel: feature.ChainLevel{Sketch: "features", Width: level.Width},
 				Index: index + 1}
 			var m feature.Map
-			if m, err = chain.Features.Sample(d, level.Width, g.Sub("features", 0)); err == nil {
+			if m, err = feature.SampleWithin(memory, chain.Features, d, level.Width, g.Sub("features", 0)); err == nil {
 				err = measureLevel(&featureLevels, plain, fmt.Sprintf("features alone, %d", level.Width), m,
+					memory.Reserve(feature.MapBytes(chain.Features, d, level.Width)),
 					g.Sub("multilevel one level", uint64(index)))
 			}
 		}
 		if err == nil {
 			name := fmt.Sprintf("level %d, %s:%d", index+1, level.Sketch, level.Width)
 			err = measureLevel(&chainLevels, LevelResult{ChainLevel: level, Index: index + 1}, name,
-				sampled.(*feature.ChainMap).Level(index+1), g.Sub("multilevel chain", uint64(index)))
+				sampled.(*feature.ChainMap).Level(index+1), memory, g.Sub("multilevel chain", uint64(index)))
 		}
 	}
 	slices.Reverse(chainLevels)

@@ -2,10 +2,12 @@ package multilevel
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/precond/feature"
@@ -66,5 +68,20 @@ func TestMeasureChain(t *testing.T) {
 	if measured, alone, err := measureChain(ctx, p, chain, levels, g, o); err == nil || len(measured) != 2 ||
 		measured[0].Index != 3 || len(alone) != 2 {
 		t.Errorf("canceled in level 2: %d levels, %d of features alone, error %v", len(measured), len(alone), err)
+	}
+}
+
+// TestMapMemory checks that the map of features alone counts in addition to the map of the chain, which is in memory.
+func TestMapMemory(t *testing.T) {
+	p, _ := setup(t, 120, 0.1, 0.1)
+	levels := feature.Levels{{Sketch: "features", Width: 80}, {Sketch: "gaussian", Width: 40}}
+	chain := testkit.Must(feature.ChainFor(gauss, levels))
+	both := feature.MapBytes(chain, 4, 40) + feature.MapBytes(chain.Features, 4, 40)
+	for limit, fits := range map[int64]bool{both - 1: false, both: true} {
+		o := settled(Options{memory: accel.Budget{Limit: limit}})
+		_, _, err := measureChain(t.Context(), p, chain, levels, rng.New(3), o)
+		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge == fits {
+			t.Errorf("%d bytes: %v", limit, err)
+		}
 	}
 }

@@ -79,8 +79,13 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if o.memory, err = p.MemoryWith(ctx, k); err != nil {
 		return nil, err
 	}
-	for _, l := range r.Levels {
-		if err := o.memory.Check(q.featureBytes(l.Width), fmt.Sprintf("Z of n = %d points and s = %d features", r.N,
+	mapBytes := feature.MapBytes(chain, r.D, r.Levels[len(r.Levels)-1].Width)
+	for i, l := range r.Levels {
+		needed := q.featureBytes(l.Width) + mapBytes
+		if i > 0 { // the map of features alone of the same width
+			needed += feature.MapBytes(chain.Features, r.D, l.Width)
+		}
+		if err := o.memory.Check(needed, fmt.Sprintf("Z of n = %d points and s = %d features, with the maps", r.N,
 			l.Width), "choose narrower levels, or allow more by --memory"); err != nil {
 			return nil, err
 		}

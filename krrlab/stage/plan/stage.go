@@ -24,7 +24,7 @@ var Stage = stage.Definition{
 	Long: `Plan takes the flags of krrlab fit for data, kernel and solver. It prints the solver,
 preconditioner, rank and λ_p that fit would choose, the predicted seconds of each stage, the
 runner-up, and what would change the choice. Seconds are predicted from the rates of this machine,
-which are measured once, in 0.2 s, and kept in the user's cache folder. Iterations are those that a
+which are measured once and kept in the user's cache folder. Iterations are those that a
 rule expects; fit observes them, and goes over to the direct solver where that would be done sooner.
 What a flag sets holds for all candidates. Nothing is solved.
 

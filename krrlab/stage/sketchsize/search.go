@@ -150,11 +150,13 @@ func newSearch(p Problem, o *Options) (*search, *Result, error) {
 	return s, res, nil
 }
 
-// bytes returns the memory of a rung: Z and the previous Z, ZᵀZ and the previous ZᵀZ, and a factor. Theorem7 also needs
-// the eigenvectors, for which LAPACK takes a workspace of 16s² bytes.
+// bytes returns the memory of a rung: Z and the previous Z, ZᵀZ and the previous ZᵀZ, a factor, and the map of all
+// features with a copy of the half that is added. Theorem7 also needs the eigenvectors, for which LAPACK takes a
+// workspace of 16s² bytes.
 func (s *search) bytes(width int) int64 {
 	n, w := int64(s.n), int64(width)
-	b := 6*n*w + 18*w*w
+	_, d := s.problem.X.Dims()
+	b := 6*n*w + 18*w*w + feature.MapBytes(s.problem.Map, d, width) + feature.MapBytes(s.problem.Map, d, (width+1)/2)
 	if s.options.Test == Theorem7 {
 		b += 16 * w * w
 	}

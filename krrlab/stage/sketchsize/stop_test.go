@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
 // TestDefaults checks the documented defaults, and the memory of a rung by its formula.
@@ -16,9 +19,11 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("n = %d: %+v, want s from %d to %d", n, o, ladder[0], ladder[1])
 		}
 	}
-	const n, s = 1000, 100
-	for test, want := range map[TestName]int64{Kappa: 6*n*s + 18*s*s, Theorem7: 6*n*s + 34*s*s} {
-		rung := &search{options: Options{Test: test}}
+	const n, s, d = 1000, 100, 4
+	const maps = (4*d + 20) * (s + s/2) // of all features, and of the half that is added
+	for test, want := range map[TestName]int64{Kappa: 6*n*s + 18*s*s + maps, Theorem7: 6*n*s + 34*s*s + maps} {
+		rung := &search{options: Options{Test: test}, problem: Problem{X: points.NewDense(n, d, nil),
+			Map: feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}}}
 		rung.n = n
 		testkit.Equal(t, rung.bytes(s), want, "bytes of a rung,", test)
 	}

@@ -49,7 +49,7 @@ func (v *Verification) String() string {
 	return b.String()
 }
 
-// notCovered says what Verify does not check for a kernel that it evaluates by Eval, because it has no formula for it.
+// notCovered names the properties of a kernel without a formula in this package that Verify does not check.
 func notCovered(builtIn bool) string {
 	if builtIn {
 		return "what Eval of the kernel rounds, as this check has no formula of its own for it"
