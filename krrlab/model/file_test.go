@@ -313,7 +313,7 @@ func TestInvalidContents(t *testing.T) {
 			t.Errorf("%s of %T: error %v, want one with %q", c.entry, c.m.X, err, c.want)
 		}
 	}
-	_, err := read(rewrite(t, save(t, dense), "model.json", swap(`"gaussian"`, `"mylab.cubic"`))) // of another program
+	_, err := readBytes(rewriteEntry(t, savedBytes(t, dense), "model.json", replace(`"gaussian"`, `"mylab.cubic"`))) // of another program
 	if testkit.Fails(t, err, "unknown kernel"); strings.Contains(err.Error(), "damaged") {
 		t.Error(err)
 	}

@@ -76,7 +76,7 @@ func (r *Rates) WriteSeconds(bytes float64) float64 {
 	return bytes / cmp.Or(r.Touch, r.Exp/touchValues)
 }
 
-// Measure measures the rates of this machine. It takes 130 MB; docs/stages/plan.md has the seconds.
+// Measure measures the rates of this machine. It takes some 0.3 s on an idle machine and 130 MB.
 func Measure(ctx context.Context) Rates {
 	const (
 		window                    = 24 * time.Millisecond

@@ -73,12 +73,12 @@ func TestMeasureChain(t *testing.T) {
 
 // TestMapMemory checks that the map of features alone counts in addition to the map of the chain, which is in memory.
 func TestMapMemory(t *testing.T) {
-	p, _ := setup(t, 120, 0.1, 0.1)
+	p, _ := newTestProblem(t, 120, 0.1, 0.1)
 	levels := feature.Levels{{Sketch: "features", Width: 80}, {Sketch: "gaussian", Width: 40}}
 	chain := testkit.Must(feature.ChainFor(gauss, levels))
 	both := feature.MapBytes(chain, 4, 40) + feature.MapBytes(chain.Features, 4, 40)
 	for limit, fits := range map[int64]bool{both - 1: false, both: true} {
-		o := settled(Options{memory: accel.Budget{Limit: limit}})
+		o := completeOptions(Options{memory: accel.Budget{Limit: limit}})
 		_, _, err := measureChain(t.Context(), p, chain, levels, rng.New(3), o)
 		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge == fits {
 			t.Errorf("%d bytes: %v", limit, err)
