@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab"
@@ -24,7 +25,7 @@ func TestVerifyCommand(t *testing.T) {
 		!(v.Cond.Hi <= v.SimpleBound*(1+1e-9)) {
 		t.Errorf("want the given targets, a residual of 1e-3, 90 test rows and κ below its simple bound: %+v", v)
 	}
-	out := script(t, `
+	out = script(t, `
 $ fit --train train.csv --scale standard --sigma 1 --lambda 0.1 --holdout 0.2 --out held.krr
 $ verify held.krr --train train.csv
 	test`)
