@@ -90,11 +90,10 @@ func ExampleMain_format() {
 	// Output:
 	// datasets: RegisterFormat("weka"): the ending ".arff" is taken by the format arff
 	// help 0 format of the files: auto, arff, csv, idx, libsvm, npy, parquet; options after it, such as
-	// fit 0 houses.arff: arff (it begins with @relation); separator comma (as the format has it); header yes (the
-	// columns have names); 12 rows of 3 features predict 0 houses.arff: arff (it begins with @relation); separator
-	// comma (as the format has it); header yes (the columns have names); 12 rows of 3 features tune 0 houses.arff: arff
-	// (it begins with @relation); separator comma (as the format has it); header yes (the columns have names); 12 rows
-	// of 3 features data 0 training houses: regression, n = 12, d = 3 fit 1 krrlab: bad.arff, line 10, column 1: area:
-	// "12O" is not a number fit 2 krrlab: --format "weka": want one of auto, arff, csv, idx, libsvm, npy, parquet (see
-	// krrlab fit --help)
+	// fit 0 houses.arff: arff (it begins with @relation); separator comma (as the format has it); header yes (the columns have names); 12 rows of 3 features
+	// predict 0 houses.arff: arff (it begins with @relation); separator comma (as the format has it); header yes (the columns have names); 12 rows of 3 features
+	// tune 0 houses.arff: arff (it begins with @relation); separator comma (as the format has it); header yes (the columns have names); 12 rows of 3 features
+	// data 0 training houses: regression, n = 12, d = 3
+	// fit 1 krrlab: bad.arff, line 10, column 1: area: "12O" is not a number
+	// fit 2 krrlab: --format "weka": want one of auto, arff, csv, idx, libsvm, npy, parquet (see krrlab fit --help)
 }
