@@ -16,8 +16,9 @@ import (
 // tabs or blanks separate cells and whatever is in comments.
 func TestTabsInQuotes(t *testing.T) {
 	const row = "%d S \"x\ty\" S %d\n"
-	for separator, want := range map[string]string{"\t": "separator tab", " ": "separator blank", " \t": "separator blank",
-		",": "separator comma", ";": "separator semicolon"} {
+	for separator, want := range map[string]string{"\t": "separator tab", " ": "separator blank",
+		" \t": "separator blank",
+		",":   "separator comma", ";": "separator semicolon"} {
 		text := "# a comment with a \"\na S w S y\n"
 		for i := range 20 {
 			text += fmt.Sprintf(row, i, i*i)

@@ -70,6 +70,11 @@ func TestLabelOrder(t *testing.T) {
 	}
 }
 
+// scalingFor is fitScaling with all free memory.
+func scalingFor(kind string, x points.Points) (*Scaling, error) {
+	return fitScaling(accel.AvailableMemory(0, 1), kind, x)
+}
+
 // applied returns x scaled by s.
 func applied(s *Scaling, x points.Points) points.Points { return must(s.Apply(&Dataset{X: x})).X }
 
@@ -90,7 +95,7 @@ func TestScaling(t *testing.T) {
 			{2. / 255, 5. / 255, 2. / 255}}},
 		{"unit", csr, [][]float64{{-1, 0, 0}, {0.5, 0, 0.5}, {0, 0, 1}}},
 	} {
-		s := must(fitScaling(accel.AvailableMemory(0, 1), c.kind, c.x))
+		s := must(scalingFor(c.kind, c.x))
 		if got := dense(applied(s, c.x)); !slices.EqualFunc(got, c.want,
 			func(a, b []float64) bool { return floats.EqualApprox(a, b, 1e-15) }) {
 			t.Errorf("%s of %T: %v, want %v", c.kind, c.x, got, c.want)
@@ -99,19 +104,19 @@ func TestScaling(t *testing.T) {
 			t.Errorf("%s through JSON: %v", c.kind, read)
 		}
 	}
-	if y, ok := applied(must(fitScaling(accel.AvailableMemory(0, 1), "unit", csr)), csr).(*points.CSR); !ok || y.NNZ() != 4 || csr.Val[0] != -4 {
+	if y, ok := applied(must(scalingFor("unit", csr)), csr).(*points.CSR); !ok || y.NNZ() != 4 || csr.Val[0] != -4 {
 		t.Error("unit scaling of sparse points must stay sparse and leave them as they are")
 	}
 	// Fitted on some points, applied to others: a test point may leave [0, 1].
-	if got := dense(applied(must(fitScaling(accel.AvailableMemory(0, 1), "unit", x)), points.NewDense(1, 3, []float64{5, 7, 6}))); !slices.Equal(
+	if got := dense(applied(must(scalingFor("unit", x)), points.NewDense(1, 3, []float64{5, 7, 6}))); !slices.Equal(
 		got[0], []float64{2, 0, 2}) {
 		t.Errorf("applied to another point: %v", got)
 	}
 	// Constant up to the rounding of the mean is constant.
-	if s := must(fitScaling(accel.AvailableMemory(0, 1), "standard", points.NewDense(3, 1, []float64{0.1, 0.1, 0.1}))); s.Scale[0] != 0 {
+	if s := must(scalingFor("standard", points.NewDense(3, 1, []float64{0.1, 0.1, 0.1}))); s.Scale[0] != 0 {
 		t.Errorf("a constant feature got the scale %g", s.Scale[0])
 	}
-	fails(t, errOf(fitScaling(accel.AvailableMemory(0, 1), "log", x)), "standard")
+	fails(t, errOf(scalingFor("log", x)), "standard")
 }
 
 // TestSynthetic checks that the noise of synthetic data is the documented one within five standard deviations, and

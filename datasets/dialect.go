@@ -176,9 +176,9 @@ func isRowNameHeader(rows [][]string, width int) bool {
 
 // chooseSeparator chooses the separator of the cells and returns the reason. The score of a separator is the share of
 // rows that have the most frequent width, which must be at least 2, plus the share of cells that are numbers, minus the
-// share of cells that contain another separator. (The separator itself is in a cell only in quotes.) It returns an error
-// if two separators have the best score; only a blank yields to another separator. If no separator gives two cells, the
-// table has one column.
+// share of cells that contain another separator. (The separator itself is in a cell only in quotes.) It returns an
+// error if two separators have the best score; only a blank yields to another separator. If no separator gives two
+// cells, the table has one column.
 func chooseSeparator(head []byte, comment rune) (sep rune, reason string, err error) {
 	bestScore, rival := 0.0, rune(0) // rival is another separator with the best score, or 0
 	for _, s := range separators {

@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
@@ -30,7 +29,7 @@ func TestScalingSlice(t *testing.T) {
 		"unit":     {1.0 / 3, 0, 1, -0.5},
 		"pixel":    {1.0 / 255, 0, 2.0 / 255, -1.0 / 255},
 	} {
-		sc := must(fitScaling(accel.AvailableMemory(0, 1), kind, sp))
+		sc := must(scalingFor(kind, sp))
 		for _, p := range []points.Points{dp, sp} {
 			if got := dense(applied(sc, p))[0]; !floats.EqualApprox(got, want, 1e-15) {
 				t.Errorf("%s of %T: %v, want %v", kind, p, got, want)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
@@ -198,7 +197,7 @@ func TestScalingRange(t *testing.T) {
 		"feature 0 goes from 0 to 9e-101":    points.NewDense(2, 1, []float64{0, 9e-101}),
 	} {
 		for _, kind := range []string{"unit", "standard"} {
-			fails(t, errOf(fitScaling(accel.AvailableMemory(0, 1), kind, x)), want)
+			fails(t, errOf(scalingFor(kind, x)), want)
 		}
 	}
 	tiny := points.NewDense(3, 2, []float64{1, 1e-300, 2, 3e-300, 3, -1e-300}) // the squares underflow

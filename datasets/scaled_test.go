@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
@@ -41,7 +40,7 @@ func TestScalingRecord(t *testing.T) {
 	}
 	_, _, err = Scale("unit", d, nil)
 	fails(t, err, "scaled already (standard)")
-	unit, _ := fitScaling(accel.AvailableMemory(0, 1), "unit", raw.X)
+	unit, _ := scalingFor("unit", raw.X)
 	shifted := &Scaling{Kind: "standard", Shift: slices.Clone(s.Shift), Scale: s.Scale}
 	shifted.Shift[1]++
 	for _, c := range []struct {

@@ -102,8 +102,8 @@ func (p publishedRow) number(column string) float64 {
 	return math.NaN()
 }
 
-// publishedErrorCell returns the published error in a column, in the format of the function errorCell: in percent, or as
-// ‖ŷ−y‖/‖y‖ for YEARMSD, the regression. The cell is blank if there is no number.
+// publishedErrorCell returns the published error in a column, in the format of the function errorCell: in percent, or
+// as ‖ŷ−y‖/‖y‖ for YEARMSD, the regression. The cell is blank if there is no number.
 func (p publishedRow) publishedErrorCell(column string) plots.Cell {
 	v := p.number(column)
 	switch {

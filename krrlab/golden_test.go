@@ -39,8 +39,8 @@ func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
 
 // TestResumeOldCheckpoint resumes from a checkpoint that version 0.3.0 wrote while it refined an answer, with the
 // number of the present format and the fingerprint of the present configuration. All parts of the file must be read and
-// the answer must agree with that of an uninterrupted solve. A lab with another tolerance must refuse the file. The file
-// changes only if the format or the fingerprint is changed on purpose.
+// the answer must agree with that of an uninterrupted solve. A lab with another tolerance must refuse the file. The
+// file changes only if the format or the fingerprint is changed on purpose.
 func TestResumeOldCheckpoint(t *testing.T) {
 	state := testkit.Must(os.ReadFile("internal/checkpoint/testdata/checkpoint-00000017.krrc"))
 	dir := t.TempDir()

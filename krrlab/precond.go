@@ -33,9 +33,9 @@ type (
 type Auto struct {
 	S       int     `flag:"features" symbol:"s" check:">=1"`        // rank
 	LambdaP float64 `flag:"lambda-p" symbol:"λ_p" check:"positive"` // ridge λ_p
-	// Race has preconditioners to try in addition to the planned one. Conjugate gradients with each of them iterate side
-	// by side, sharing the products with K, until the slopes of the residuals predict which finishes first; that one is
-	// used. There can be a race for any number of points, but not with a Backend or a Checkpoint.
+	// Race has preconditioners to try in addition to the planned one. Conjugate gradients with each of them iterate
+	// side by side, sharing the products with K, until the slopes of the residuals predict which finishes first; that
+	// one is used. There can be a race for any number of points, but not with a Backend or a Checkpoint.
 	Race []Preconditioner
 }
 
@@ -147,4 +147,16 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 		a.Race = append(a.Race, racer)
 	}
 	return a, nil
+}
+
+// describe returns the description of the preconditioner m for reports: its own or, if it has none, the String of the
+// recipe that built it. It returns "" for M = I.
+func describe(m pcg.Preconditioner, recipe Preconditioner) string {
+	if m == nil {
+		return ""
+	}
+	if d, ok := m.(interface{ Description() string }); ok {
+		return d.Description()
+	}
+	return recipe.String()
 }

@@ -485,18 +485,6 @@ func (l *Lab) formKernel(ctx context.Context, r kernelRequest, sol *Solution) (*
 	return k.value, nil
 }
 
-// describe returns the description of the preconditioner m for reports: its own or, if it has none, the String of the
-// recipe that built it. It returns "" for M = I.
-func describe(m pcg.Preconditioner, recipe Preconditioner) string {
-	if m == nil {
-		return ""
-	}
-	if d, ok := m.(interface{ Description() string }); ok {
-		return d.Description()
-	}
-	return recipe.String()
-}
-
 // makePrecond builds the preconditioner, stores it in matrices and describes it in sol.
 func (l *Lab) makePrecond(ctx context.Context, sol *Solution, matrices *solve.Matrices) error {
 	approx := l.approximation()

@@ -55,7 +55,8 @@ func Problems() []Problem {
 	}
 	problems = append(problems,
 		formulaProblem("curve", 0.5, 1e-3, 20, "x_j = sin(2πju+j), u uniform, y = sin(40u)"),
-		formulaProblem("clusters", 1, 1e-3, 5, "center c of 100, normal of size 3, plus normal of size 0.1; P(c) ∝ 1/c"),
+		formulaProblem("clusters", 1, 1e-3, 5,
+			"center c of 100, normal of size 3, plus normal of size 0.1; P(c) ∝ 1/c"),
 		formulaProblem("pairs", 1, 1e-5, 3, "points 2i and 2i+1 uniform in [0,10]³ at a distance of 10^−5 to 1"),
 		formulaProblem("grid", 0.03, 1e-3, 2, "⌈√n⌉² grid of [0,1]², moved by a tenth of its step"),
 		formulaProblem("plane", 0.1, 1e-2, 2, "uniform in [0,1]²"),

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestMeasureRate checks that MeasureRate makes two calls with a window of 0, one to warm up and one that is timed, that
-// the fastest call gives the rate, and that a canceled context gives no rate.
+// TestMeasureRate checks that MeasureRate makes two calls with a window of 0, one to warm up and one that is timed,
+// that the fastest call gives the rate, and that a canceled context gives no rate.
 func TestMeasureRate(t *testing.T) {
 	calls := 0
 	if r := MeasureRate(t.Context(), 0, 1e-3, func() { calls++ }); calls != 2 || !(r > 0 && r <= 1e6) {

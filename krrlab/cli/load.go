@@ -212,8 +212,8 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 }
 
 // imputeAndScale fills in missing values by the rule --impute, and scales the features by the rule --scale. For auto it
-// adds a hint with the scaling that it chooses. Scaled sparse points have to fit the memory budget. A precomputed K has no
-// features to scale.
+// adds a hint with the scaling that it chooses. Scaled sparse points have to fit the memory budget. A precomputed K has
+// no features to scale.
 func (d *problemData) imputeAndScale(imputation, scale string, memory accel.Budget) (err error) {
 	if d.train, err = d.impute(imputation); err != nil || d.kernel != nil {
 		return err

@@ -134,7 +134,8 @@ func (i *modelInfo) text(m *model.Model) string {
 	if r := i.Origin.TrueResidual; r != nil {
 		residual = fmt.Sprintf("true residual %.2e", *r)
 	}
-	b.Add("fit", "%s by %s, %s, asked %.4g, seed %d", i.Origin.Status, cmp.Or(i.Origin.Method, i.Origin.Solver), residual,
+	b.Add("fit", "%s by %s, %s, asked %.4g, seed %d", i.Origin.Status, cmp.Or(i.Origin.Method, i.Origin.Solver),
+		residual,
 		i.Origin.Tol, i.Origin.Seed)
 	if e := i.ErrorBounds; e != nil {
 		b.Add("error", "‖c−c*‖_A ≤ %s of every column (%s)", outward.Up(slices.Max(e.ANorm), 3), certainty(e))

@@ -169,7 +169,8 @@ func samePredictions(csv, lines string) bool {
 func TestModelMemory(t *testing.T) {
 	enterFolder(t, nil)
 	const n, d = 1050, 2000 // more than the 16 MiB that are read within any limit
-	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: points.NewDense(n, d, nil), C: mat.NewDense(n, 1, nil)}
+	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: points.NewDense(n, d, nil), C: mat.NewDense(n, 1,
+		nil)}
 	testkit.OK(t, m.Save("large.krr"))
 	for _, command := range []string{"serve large.krr --listen 127.0.0.1:0", "predict large.krr --in new.csv"} {
 		script(t, "1$ "+command+" --memory 10MB\n\tof memory")

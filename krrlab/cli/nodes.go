@@ -102,7 +102,8 @@ func (c *stageCommand) candidateFor(n, iterations int, paper *datasets.PaperSett
 
 // setPrecond sets the preconditioner of a candidate to the one that a text such as "nystrom lambda-p=0.1" describes;
 // auto stands for the usual kind. A low-rank preconditioner of n points gets the number of features unless the text
-// determines its rank. setPrecond returns an error if the text is invalid or if the preconditioner does not know its cost.
+// determines its rank. setPrecond returns an error if the text is invalid or if the preconditioner does not know its
+// cost.
 func setPrecond(candidate *cost.Candidate, text string, n, features int) error {
 	name, options, _ := strings.Cut(text, " ")
 	if name == "auto" {
@@ -133,7 +134,8 @@ func setPrecond(candidate *cost.Candidate, text string, n, features int) error {
 // fixesRank reports whether the options of p determine its rank for n points, so that a default has no effect on it.
 func fixesRank(p stage.LowRank, n int) bool {
 	rank := func(defaultRank int) int { // the rank depends neither on the kernel nor on λ
-		settled, err := p.WithDefaults(stage.Defaults{Kernel: kernel.Gaussian{Sigma: 1}, N: n, Lambda: 1, S: defaultRank,
+		settled, err := p.WithDefaults(stage.Defaults{Kernel: kernel.Gaussian{Sigma: 1}, N: n, Lambda: 1,
+			S:       defaultRank,
 			LambdaP: 1})
 		if err != nil {
 			return 0

@@ -24,9 +24,9 @@ const (
 )
 
 // CountFittedRows returns the number of rows of d that are rows of the fit, which means that the model was fitted to
-// them. d may be raw or scaled as the model's points. All rows are rows of the fit if they are equal to the model's first
-// points. Otherwise a row of the fit is one that is equal to one of the model's points in the precision of float32, and
-// in the answers if both are known.
+// them. d may be raw or scaled as the model's points. All rows are rows of the fit if they are equal to the model's
+// first points. Otherwise a row of the fit is one that is equal to one of the model's points in the precision of
+// float32, and in the answers if both are known.
 //
 // If the rows of the fit repeat each other by chance, independent rows would also be equal to some of them. By Good and
 // Turing, the expected share of such rows is the share q of the rows of the fit that another one equals.

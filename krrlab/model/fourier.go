@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Limits of predictions by a Fourier series, chosen by judgment. A tile is a block of K(Z, X), for some of the points to
-// predict and some of the training points.
+// Limits of predictions by a Fourier series, chosen by judgment. A tile is a block of K(Z, X), for some of the points
+// to predict and some of the training points.
 const (
 	// minFourierPairs is the number of pairs of points from which on a Fourier series is considered. For fewer, tiles
 	// take a second or less.

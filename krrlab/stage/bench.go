@@ -33,8 +33,8 @@ type Bench interface {
 	// K returns K+λI with the stored kernel matrix K̃. The stage will need extraBytes of memory in addition to K and to
 	// what Problem.Memory counts as used. K returns an error if no storage of K fits into the rest of the budget.
 	K(ctx context.Context, extraBytes int64) (*Gram, error)
-	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. The stage needs bytesPerEntry·n² bytes in
-	// all, including the 8n² of K; if they exceed the memory budget, Dense returns an *accel.MemoryError. With
+	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. The stage needs bytesPerEntry·n² bytes
+	// in all, including the 8n² of K; if they exceed the memory budget, Dense returns an *accel.MemoryError. With
 	// bytesPerEntry = 0 it does not check.
 	Dense(ctx context.Context, bytesPerEntry int64) (k *mat.Dense, errorBound float64, err error)
 	// Z returns the Z that a specifies. It draws Z unless it was drawn before.
@@ -107,8 +107,8 @@ func (p *Problem) Series() (s *fourier.Series, errorBound float64) {
 	return s, SeriesError(s, p.N, weights)
 }
 
-// SeriesOf returns the Fourier series (NewSeries) of the kernel k and the points x, without their weights. It returns an
-// error if there is none, if there are several ranks, or if its matrices do not fit into the memory budget.
+// SeriesOf returns the Fourier series (NewSeries) of the kernel k and the points x, without their weights. It returns
+// an error if there is none, if there are several ranks, or if its matrices do not fit into the memory budget.
 func (p *Problem) SeriesOf(k kernel.Kernel, x points.Points) (*fourier.Series, error) {
 	s, err := NewSeries(k, x)
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 // Preconditioner specifies a preconditioner M ≈ K+λI, with which conjugate gradients solve M⁻¹(K+λI)C = M⁻¹Y. It is a
 // value such as recipe.Nystrom{S: 500}; any type with these methods can be one.
 //
-// Optional methods provide more: Defaulter sets defaults, KernelPreconditioner, FactorPreconditioner and LowRank describe
-// how M is built, and package cost has the methods that plans need. The result of Make may have methods, too: NormalTo
-// (lanczos.Metric) gives both ends of the spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, Description() string (default:
-// that of String) and Flops() (build, apply float64) are shown in reports.
+// Optional methods provide more: Defaulter sets defaults, KernelPreconditioner, FactorPreconditioner and LowRank
+// describe how M is built, and package cost has the methods that plans need. The result of Make may have methods, too:
+// NormalTo (lanczos.Metric) gives both ends of the spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, Description()
+// string (default: that of String) and Flops() (build, apply float64) are shown in reports.
 type Preconditioner interface {
 	// String describes M in a few words, for reports.
 	String() string
@@ -69,7 +69,8 @@ func CheckSize(name string, v float64) error {
 	return nil
 }
 
-// KernelPreconditioner is implemented by a Preconditioner whose M is built from K, which must therefore be formed first.
+// KernelPreconditioner is implemented by a Preconditioner whose M is built from K, which must therefore be formed
+// first.
 type KernelPreconditioner interface {
 	// MaxBytes returns the largest memory that M needs for n points, in bytes.
 	MaxBytes(n int) int64

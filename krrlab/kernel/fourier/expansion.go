@@ -41,7 +41,8 @@ type expansion struct {
 // does not compute the Bessel functions; see setBessel.
 func newExpansion(a axis, top int, angle float64) expansion {
 	span := 2 * math.Pi * a.spacing * a.side // angle of the box
-	e := expansion{axis: a, top: top, width: functionCount(top), cells: max(1, int(math.Ceil(float64(top)*span/2/angle))),
+	e := expansion{axis: a, top: top, width: functionCount(top), cells: max(1,
+		int(math.Ceil(float64(top)*span/2/angle))),
 		terms: 1}
 	e.half = span / 2 / float64(e.cells)
 	for truncation(float64(top)*e.half, e.terms) > expansionError {

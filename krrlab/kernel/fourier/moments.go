@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// functionCount returns the number of functions of one axis up to the frequency q: cos 0, sin 0, cos θ, …, cos qθ, sin qθ.
+// functionCount returns the number of functions of one axis up to the frequency q: cos 0, sin 0, cos θ, …, cos qθ, sin
+// qθ.
 func functionCount(q int) int { return 2 * (q + 1) }
 
 // cosinesAndSines sets row, of functionCount(q) numbers, to cos(jθ) and sin(jθ), j = 0, …, q. It uses e^{i(a+b)θ} =

@@ -17,8 +17,8 @@ import (
 // maxBars is the largest number of columns in the picture and the report; more would be too small to read.
 const maxBars = 12
 
-// unit returns the factor and the unit in which reports show an increase of the loss: percentage points if the metric is
-// a share of rows, and 1 and "" otherwise.
+// unit returns the factor and the unit in which reports show an increase of the loss: percentage points if the metric
+// is a share of rows, and 1 and "" otherwise.
 func (e *Explanation) unit() (factor float64, unit string) {
 	if e.Metric == model.ErrorRate || e.Metric == model.BalancedError {
 		return 100, " %"

@@ -48,7 +48,8 @@ func TestCoverageOfRareClasses(t *testing.T) {
 	var covered, unknown float64
 	for seed := range draws {
 		g := rand.New(rand.NewPCG(uint64(seed), 8))
-		d, test := zipfClasses(n, 60, g).WithoutUnusedLabels(), zipfClasses(400, 60, g) // a file has the labels of its rows
+		// a file has the labels of its rows
+		d, test := zipfClasses(n, 60, g).WithoutUnusedLabels(), zipfClasses(400, 60, g)
 		train, calibration, err := d.Holdout(0.5, uint64(seed))
 		testkit.OK(t, err)
 		m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)

@@ -40,8 +40,8 @@ func (v *Intervals) Guarantee() string {
 	return fmt.Sprintf("coverage mostly near %g, not guaranteed", v.Level)
 }
 
-// doubtReason explains why scores of n rows have no guarantee: count of them fit the description. It returns "" if count
-// is 0.
+// doubtReason explains why scores of n rows have no guarantee: count of them fit the description. It returns "" if
+// count is 0.
 func doubtReason(count, n int, description string) string {
 	if count == 0 {
 		return ""
@@ -49,8 +49,8 @@ func doubtReason(count, n int, description string) string {
 	return fmt.Sprintf("%d of %d rows %s", count, n, description)
 }
 
-// repeatDescription describes rows that are in the group of an earlier row. A group of the given kind consists of copies
-// of a row, of rows with the same features, or of the rows with one value in a group column.
+// repeatDescription describes rows that are in the group of an earlier row. A group of the given kind consists of
+// copies of a row, of rows with the same features, or of the rows with one value in a group column.
 func repeatDescription(kind datasets.RowKind) string {
 	return map[datasets.RowKind]string{datasets.RowKindNew: "are copies of others",
 		datasets.RowKindNewFeatures: "have the features of others",

@@ -44,8 +44,8 @@ type Posterior struct {
 
 // NewPosterior returns the standard deviations for the predictions p of the points of d. If the kernel has a Fourier
 // series (package fourier) with fewer modes than the model has points, and at most 8,000, they are computed by the
-// series; otherwise by a Cholesky factor (NewFactoredSystem), whose errors apply. Work with a series of M modes: a pass over
-// both sets of points and 2M³ multiply-adds; memory: 32M² bytes, which must fit into memory.
+// series; otherwise by a Cholesky factor (NewFactoredSystem), whose errors apply. Work with a series of M modes: a pass
+// over both sets of points and 2M³ multiply-adds; memory: 32M² bytes, which must fit into memory.
 //
 // With a series of entry error ε, v has an error of at most τ²ε(1+√(nv/λτ²))², because v is the minimum over u of the
 // variance of f(z) − uᵀy, and Σu_i²/w_i ≤ v/λτ² at the minimum. With weights, n is their sum. The bound does not cover

@@ -144,7 +144,8 @@ func TestPosteriorWeights(t *testing.T) {
 				t.Errorf("%v: std ÷ noise %g, want %g", c.k, a, b)
 			}
 		}
-		testkit.Fails(t, testkit.ErrOf(NewFactoredSystem(t.Context(), m, accel.Budget{})), "or for a regression the posterior")
+		testkit.Fails(t, testkit.ErrOf(NewFactoredSystem(t.Context(), m, accel.Budget{})),
+			"or for a regression the posterior")
 		m.C.Scale(1.5, m.C)
 		m.Origin.TrueResidual = new(0.5)
 		testkit.Fails(t, testkit.ErrOf(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{})),
@@ -295,7 +296,8 @@ func TestPosteriorRefusals(t *testing.T) {
 		c.change(m)
 		_, err := NewPosterior(t.Context(), m, p, at, accel.Budget{Limit: c.memory})
 		testkit.Fails(t, err, want)
-		testkit.Equal(t, errors.Is(err, ErrUnsolved), want == ErrUnsolved.Error() || want == "residual is not known", want)
+		testkit.Equal(t, errors.Is(err, ErrUnsolved), want == ErrUnsolved.Error() || want == "residual is not known",
+			want)
 	}
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
 	o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{}))

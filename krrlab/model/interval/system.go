@@ -76,13 +76,14 @@ func newUnfactoredSystem(m *model.Model) *FactoredSystem {
 	return s
 }
 
-// NewFactoredSystem computes A from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory: 8n²
-// bytes. It returns an error if that does not fit into memory, A is not positive definite in float64, or ctx ends.
+// NewFactoredSystem computes A from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory:
+// 8n² bytes. It returns an error if that does not fit into memory, A is not positive definite in float64, or ctx ends.
 //
 // It returns an error that wraps ErrUnsolved if C may differ too much from the solution C*: if ‖c_j−c_j*‖_A, bounded by
 // the model's ErrorBounds or else from its residual, exceeds a tenth of ‖c_j‖_A, or ‖y_j−Ac_j‖₂ may exceed a tenth of
-// the norm of column j of LeaveOneOut. AC, which replaces Y, would then be fitted without error, and the intervals would
-// contain few answers. The error is unknown, and therefore too large, if the residual of the model was not measured.
+// the norm of column j of LeaveOneOut. AC, which replaces Y, would then be fitted without error, and the intervals
+// would contain few answers. The error is unknown, and therefore too large, if the residual of the model was not
+// measured.
 func NewFactoredSystem(ctx context.Context, m *model.Model, memory accel.Budget) (*FactoredSystem, error) {
 	if m.Weighted {
 		return nil, errWeighted

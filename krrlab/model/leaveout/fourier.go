@@ -97,9 +97,9 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 }
 
 // minus2LogLikelihood returns −2 ln p(Y) = tr(YᵀA⁻¹Y) + t·(ln det A + n·ln 2π) for the n rows before merging, from
-// solution, whose first t columns are Ã⁻¹Ỹ, and logDet = ln det Ã. For each row that was merged away, det A has a factor
-// λ in addition to det Ã; the differences of merged targets from their means contribute withinGroups/λ. weights are
-// those of the n rows, or nil.
+// solution, whose first t columns are Ã⁻¹Ỹ, and logDet = ln det Ã. For each row that was merged away, det A has a
+// factor λ in addition to det Ã; the differences of merged targets from their means contribute withinGroups/λ. weights
+// are those of the n rows, or nil.
 func (m *merged) minus2LogLikelihood(solution *mat.Dense, logDet, lambda float64, n int, weights []float64) float64 {
 	groups, t := m.y.Dims()
 	value := m.withinGroups/lambda + float64(t)*

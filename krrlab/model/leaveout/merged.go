@@ -31,8 +31,8 @@ import (
 //
 // and generalized cross-validation uses tr Ã⁻¹ − b̃ᵀÃ⁻¹b̃/S in place of tr Ã⁻¹.
 //
-// A block B is a set of groups that are left out together, although their rows differ: E_B = ((Ã⁻¹)_BB)⁻¹(C̃+δ_BÃ⁻¹b̃)_B
-// with δ_B = Σ_B √W_gỹ_g/(S−Σ_B W_g). By default each block is one group.
+// A block B is a set of groups that are left out together, although their rows differ: E_B =
+// ((Ã⁻¹)_BB)⁻¹(C̃+δ_BÃ⁻¹b̃)_B with δ_B = Σ_B √W_gỹ_g/(S−Σ_B W_g). By default each block is one group.
 type merged struct {
 	groupOf       []int               // group of each row
 	firstRows     []int               // first row of each group
@@ -88,8 +88,8 @@ func (m *merged) weight(i int) float64 {
 	return m.weights[i]
 }
 
-// merge returns the merged problem with targets Y. If o.SubtractsMean is set, it subtracts their weighted mean. It is an
-// error if all rows are in one block.
+// merge returns the merged problem with targets Y. If o.SubtractsMean is set, it subtracts their weighted mean. It is
+// an error if all rows are in one block.
 func (o *Problem) merge(y *mat.Dense) (*merged, error) {
 	n, t := y.Dims()
 	m := o.mergeRows(n)
@@ -174,9 +174,9 @@ func (m *merged) rightHandSides() *mat.Dense {
 	return &out
 }
 
-// numerators returns the numerators c̃_g + δ_g(Ã⁻¹b̃)_g of Ẽ, given x = [C̃, Ã⁻¹b̃]. It also returns the largest error of
-// the numerators per unit of relative error of C̃ and Ã⁻¹b̃, and C̃, and b̃ᵀÃ⁻¹b̃/S, which is to be subtracted from tr Ã⁻¹.
-// If no mean is subtracted, the numerators are C̃ itself and the correction of the trace is 0.
+// numerators returns the numerators c̃_g + δ_g(Ã⁻¹b̃)_g of Ẽ, given x = [C̃, Ã⁻¹b̃]. It also returns the largest error
+// of the numerators per unit of relative error of C̃ and Ã⁻¹b̃, and C̃, and b̃ᵀÃ⁻¹b̃/S, which is to be subtracted from
+// tr Ã⁻¹. If no mean is subtracted, the numerators are C̃ itself and the correction of the trace is 0.
 func (m *merged) numerators(x *mat.Dense) (num *mat.Dense, sensitivity float64, c *mat.Dense, traceCorrection float64) {
 	u, t := m.y.Dims()
 	c = mat.DenseCopyOf(x.Slice(0, u, 0, t))

@@ -317,6 +317,7 @@ func TestPathWithEqualRows(t *testing.T) {
 			}
 		}
 		o.Classification = true
-		testkit.Fails(t, testkit.ErrOf(Path(context.Background(), denseMatrix{wk}, m, wy, lambdas, o)), "only for regression")
+		testkit.Fails(t, testkit.ErrOf(Path(context.Background(), denseMatrix{wk}, m, wy, lambdas, o)),
+			"only for regression")
 	}
 }

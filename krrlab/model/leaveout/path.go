@@ -386,8 +386,8 @@ func (e *estimator) score(previous *estimator) Score {
 	return s
 }
 
-// robustError returns the leave-one-out error if outliers, the points whose own estimates contradict their distribution,
-// use their own estimates (see contradicts).
+// robustError returns the leave-one-out error if outliers, the points whose own estimates contradict their
+// distribution, use their own estimates (see contradicts).
 func (e *estimator) robustError() float64 {
 	d := *e.distribution
 	d.mean = d.robustMean

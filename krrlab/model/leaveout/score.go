@@ -36,8 +36,8 @@ type Problem struct {
 	SubtractsMean bool
 	// ComputeResiduals requests Score.Residuals, which take 8nt bytes for each λ.
 	ComputeResiduals bool
-	// SketchExcess, if positive, is an e for which ZZᵀ ≼ K+eI is proved, where Z is that of Path's preconditioner. For a
-	// lowrank.Factor that is Certain, it is the factor's Rounding. Default 0: none is known.
+	// SketchExcess, if positive, is an e for which ZZᵀ ≼ K+eI is proved, where Z is that of Path's preconditioner. For
+	// a lowrank.Factor that is Certain, it is the factor's Rounding. Default 0: none is known.
 	SketchExcess float64
 	// Probes is the number of probes of Path, which are vectors of random signs: at least 4. Default 8.
 	Probes int
@@ -99,9 +99,9 @@ func check(n int, y *mat.Dense, lambdas []float64) error {
 	return nil
 }
 
-// wrongLabels returns the share of the rows of Y−E with a label other than Y's, where E are the leave-one-out residuals.
-// It also returns the share of the rows whose label is undecided if the entries of row i of E have an error of at most
-// tolerance(i). Rows count by their weights.
+// wrongLabels returns the share of the rows of Y−E with a label other than Y's, where E are the leave-one-out
+// residuals. It also returns the share of the rows whose label is undecided if the entries of row i of E have an error
+// of at most tolerance(i). Rows count by their weights.
 func (m *merged) wrongLabels(e *mat.Dense, tolerance func(i int) float64) (share, undecided float64) {
 	y := m.centered
 	n, t := y.Dims()

@@ -21,8 +21,8 @@ import (
 //
 // X_j is the vector of the space that is nearest to the solution in the norm of K+λ_jI. One product KV serves all λ_j.
 //
-// The columns of B are numbered by c. For each column c and each λ_j, b is the column of B, w that of W_j, x = Vw, and r
-// = b − (K+λ_jI)x.
+// The columns of B are numbered by c. For each column c and each λ_j, b is the column of B, w that of W_j, x = Vw, and
+// r = b − (K+λ_jI)x.
 type subspace struct {
 	k       matrix
 	lambdas []float64

@@ -25,8 +25,8 @@ type rowReader struct {
 	err    error    // the first error
 }
 
-// csvRows returns rows in JSON as CSV. header is "yes" if the first line has the names of the columns, and else "no", as
-// for the option Header of datasets.ReadOptions.
+// csvRows returns rows in JSON as CSV. header is "yes" if the first line has the names of the columns, and else "no",
+// as for the option Header of datasets.ReadOptions.
 func csvRows(body []byte) (text []byte, header string, err error) {
 	var rows bytes.Buffer
 	r := &rowReader{json: json.NewDecoder(bytes.NewReader(body)), csv: csv.NewWriter(&rows)}

@@ -46,8 +46,8 @@ type handler struct {
 	slots   chan struct{} // one value for each prediction that runs, at most Concurrent
 }
 
-// Handler returns a handler of requests for predictions of the model. All options must be set. It returns an error for a
-// model that does not predict from rows.
+// Handler returns a handler of requests for predictions of the model. All options must be set. It returns an error for
+// a model that does not predict from rows.
 func Handler(m *model.Model, o Options) (http.Handler, error) {
 	if kernel.AsPrecomputed(m.Kernel) != nil {
 		return nil, errors.New("serve: the model has a precomputed kernel, and predicts from K(test, train) only")

@@ -67,7 +67,8 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 		inOrder, orderErr := c, err
 		c, err = e.compile(name, code, items, display)
 		// The new order is at fault if the name is known in the order of the cell.
-		if errors.As(err, &typeErr) && inOrder.visibleAtEnd.names[strings.TrimPrefix(typeErr.Msg, "undefined: ")] != nil {
+		if errors.As(err, &typeErr) && inOrder.visibleAtEnd.names[strings.TrimPrefix(typeErr.Msg,
+			"undefined: ")] != nil {
 			err = orderErr
 		}
 	}

@@ -41,7 +41,8 @@ func (e *Engine) checkUnit(file *ast.File, visible namespace) (*unit, error) {
 	return u, nil
 }
 
-// checkInNamespace type-checks the file of a unit in the package e.pkg, with the visible names in the surrounding scope.
+// checkInNamespace type-checks the file of a unit in the package e.pkg, with the visible names in the surrounding
+// scope.
 func (e *Engine) checkInNamespace(src *syntax, visible namespace) error {
 	session := types.NewScope(types.Universe, 0, 0, "session")
 	for _, o := range visible.names {

@@ -218,8 +218,8 @@ func convertTable(path string, p imports.Package) *ixgo.Package {
 	return converted
 }
 
-// withPlainIterator wraps a function that returns an iterator of type iter.Seq[T], so that its result has the plain function
-// type func(yield func(T) bool). Through reflection, the type is not recognized as an instance of iter.Seq.
+// withPlainIterator wraps a function that returns an iterator of type iter.Seq[T], so that its result has the plain
+// function type func(yield func(T) bool). Through reflection, the type is not recognized as an instance of iter.Seq.
 func withPlainIterator(f reflect.Value) reflect.Value {
 	t := f.Type()
 	if t.NumOut() != 1 || t.Out(0).PkgPath() != "iter" {

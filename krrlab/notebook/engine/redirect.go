@@ -13,8 +13,8 @@ import (
 // points to the latest such function, or is nil if there is none.
 type redirect struct{ atomic.Pointer[reflect.Value] }
 
-// redirectFor returns the redirect of a function that the unit u (a separately compiled piece of a cell, which may not be
-// registered yet) or an earlier unit declares. It returns nil if the unit is unknown.
+// redirectFor returns the redirect of a function that the unit u (a separately compiled piece of a cell, which may not
+// be registered yet) or an earlier unit declares. It returns nil if the unit is unknown.
 func (e *Engine) redirectFor(u *unit, f *types.Func) *redirect {
 	if f.Pkg() != u.pkg {
 		u = e.units[f.Pkg()]

@@ -147,8 +147,8 @@ func (e *Engine) initialize(u *unit) (err error) {
 }
 
 // usedObjects returns the functions and types of interpreted packages that the given units (pieces of cells, or
-// interpreted packages) need. Packages are large, so only these objects are compiled. u is the unit to build: if it is an
-// interpreted package, its initialization is included.
+// interpreted packages) need. Packages are large, so only these objects are compiled. u is the unit to build: if it is
+// an interpreted package, its initialization is included.
 func (e *Engine) usedObjects(u *unit, units set[*unit]) set[types.Object] {
 	used := set[types.Object]{}
 	var addObject func(o types.Object)
@@ -233,8 +233,8 @@ func (s *syntax) initializedPart(used set[types.Object]) ([]*ast.File, *types.In
 	})
 }
 
-// filterDecls returns the files of a package with only the declarations for which keep is true, and a copy of their type
-// information. It returns nil if there are none.
+// filterDecls returns the files of a package with only the declarations for which keep is true, and a copy of their
+// type information. It returns nil if there are none.
 func (s *syntax) filterDecls(keep func(ast.Decl) bool) ([]*ast.File, *types.Info) {
 	info := *s.info
 	info.FileVersions = maps.Clone(info.FileVersions)

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// prepareStatements rewrites and type-checks a unit (a separately compiled piece of a cell) that consists of statements.
-// It inserts a call of stepFunc before each statement and, with showLast, passes a final expression to showFunc. The
-// variables that the statements define become variables of the session (see promoteToSession).
+// prepareStatements rewrites and type-checks a unit (a separately compiled piece of a cell) that consists of
+// statements. It inserts a call of stepFunc before each statement and, with showLast, passes a final expression to
+// showFunc. The variables that the statements define become variables of the session (see promoteToSession).
 func (e *Engine) prepareStatements(c *Cell, file *ast.File, visible namespace, display lastDisplay) (*unit, error) {
 	fn := file.Decls[0].(*ast.FuncDecl)
 	list := fn.Body.List
@@ -36,7 +36,8 @@ func (e *Engine) prepareStatements(c *Cell, file *ast.File, visible namespace, d
 	}
 	u, err := e.checkUnit(file, visible)
 	if err != nil && showCall != nil && strings.Contains(err.Error(), "used as value") {
-		// The last expression is a call without results. Nothing can be shown, so the statement stays as it was written.
+		// The last expression is a call without results. Nothing can be shown, so the statement stays as it was
+		// written.
 		fn.Body.List[len(fn.Body.List)-1], showCall = list[len(list)-1], nil
 		u, err = e.checkUnit(file, visible)
 	}

@@ -20,8 +20,8 @@ import (
 	_ "github.com/goplus/reflectx/icall/icall4096" // limits the number of methods of types that cells declare
 )
 
-// The patches add reflect.TypeAssert and errors.AsType, which are newer than ixgo. They also replace package unique. With
-// ixgo's version of it, two separately compiled pieces of cells get different handles for equal values.
+// The patches add reflect.TypeAssert and errors.AsType, which are newer than ixgo. They also replace package unique.
+// With ixgo's version of it, two separately compiled pieces of cells get different handles for equal values.
 func init() {
 	ixgo.RegisterPatch("reflect", `package reflect
 

@@ -70,8 +70,8 @@ func (s *Session) abandon(c *cell) {
 	close(c.abandoned)
 }
 
-// replaceWorker starts a goroutine, the worker, that runs the following cells. The previous worker ends after its current
-// task.
+// replaceWorker starts a goroutine, the worker, that runs the following cells. The previous worker ends after its
+// current task.
 func (s *Session) replaceWorker() { go s.loop(s.workerNumber.Add(1)) }
 
 // stackGrowth is the growth of the stacks of all goroutines, in bytes, after which a cell is checked for deep

@@ -43,7 +43,10 @@ func ProgramCells(src []byte) (cells []NotebookCell, err error) {
 		return []NotebookCell{{Kind: "code", Text: strings.TrimSpace(text)}}, nil
 	}
 	declared := map[string]string{} // declarations, by the number of their cell; the first one has the imports
-	head := splitMarks(text[:m[0]], func(mark []string, content string) { declared[mark[markNumber]] += content + "\n\n" })
+	head := splitMarks(text[:m[0]], func(mark []string,
+		content string) {
+		declared[mark[markNumber]] += content + "\n\n"
+	})
 	declared["1"] = head + "\n\n" + declared["1"]
 	delete(declared, "") // the helpers
 	splitMarks(text[m[1]:strings.LastIndexByte(text, '}')], func(mark []string, content string) {

@@ -215,8 +215,8 @@ var starRun = regexp.MustCompile(`\*+`)
 // matches nothing.
 const maxPatternBytes = 10000
 
-// globRegexp converts a pattern, in which * matches any text and ? any character, to a regular expression. It returns an
-// expression that matches nothing if the pattern is longer than maxPatternBytes.
+// globRegexp converts a pattern, in which * matches any text and ? any character, to a regular expression. It returns
+// an expression that matches nothing if the pattern is longer than maxPatternBytes.
 func globRegexp(pattern string) *regexp.Regexp {
 	if pattern = starRun.ReplaceAllString(pattern, "*"); len(pattern) > maxPatternBytes {
 		return regexp.MustCompile(`[^\x00-\x{10FFFF}]`) // matches nothing
@@ -231,10 +231,10 @@ type historyEntry struct {
 	input, output string // code of the cell, and its value as text or ""
 }
 
-// searchHistory returns the entries of the history that a request asks for. An entry consists of the session, the number
-// of the cell, and the input or, if the request has output set, the pair of input and output. There is only one session,
-// which has the number 1; a request means it by 0, too. If the request has unique set, only the last of several equal
-// inputs is returned.
+// searchHistory returns the entries of the history that a request asks for. An entry consists of the session, the
+// number of the cell, and the input or, if the request has output set, the pair of input and output. There is only one
+// session, which has the number 1; a request means it by 0, too. If the request has unique set, only the last of
+// several equal inputs is returned.
 func (s *Server) searchHistory(req request) [][]any {
 	var matches []historyEntry
 	switch req.Access {

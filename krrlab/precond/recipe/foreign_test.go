@@ -135,7 +135,8 @@ func TestUserDefinedKind(t *testing.T) {
 	testkit.Contains(t, chosen.Method(), "pcg, preconditioner blocks of 50")
 	for _, fixed := range []krrlab.Auto{{S: 5}, {LambdaP: 2}} { // options that the kind does not have
 		auto := testkit.Must(lab.With(func(c *krrlab.Config) { c.Precond = fixed }))
-		if plan := testkit.Must(auto.Plan(t.Context(), krrlab.PlanOptions{})); strings.Contains(plan.Flags, "mylab.blocks") {
+		if plan := testkit.Must(auto.Plan(t.Context(), krrlab.PlanOptions{})); strings.Contains(plan.Flags,
+			"mylab.blocks") {
 			t.Errorf("%+v: %s", fixed, plan.Flags)
 		}
 	}

@@ -33,10 +33,10 @@ func (s *Seconds) Sum() float64 {
 // Training returns the total without the prediction of test points.
 func (s *Seconds) Training() float64 { return s.Total - s.Predict }
 
-// Costs of the inner loops in units of the Rates, measured on two cores (docs/benchmarks.md). A constant whose name ends
-// in Factor multiplies the flops at the rate of matrix products, one that ends in Bytes counts bytes read, and one that
-// ends in Values counts exponentials that take the same time. A larger number predicts a slower loop. Package recipe has
-// the constants of the preconditioners.
+// Costs of the inner loops in units of the Rates, measured on two cores (docs/benchmarks.md). A constant whose name
+// ends in Factor multiplies the flops at the rate of matrix products, one that ends in Bytes counts bytes read, and one
+// that ends in Values counts exponentials that take the same time. A larger number predicts a slower loop. Package
+// recipe has the constants of the preconditioners.
 const (
 	tileFactor          = 1.4    // computing a tile of K whose entries were not timed
 	byteTileFactor      = 0.63   // the same for points stored in bytes
@@ -106,8 +106,8 @@ type PrecondCost struct {
 	Traffic Exchange // exchange between ranks, except in products with K
 }
 
-// precondCost returns the costs of the preconditioner of a candidate. They are zero for M = I and for a kind that cannot
-// predict them.
+// precondCost returns the costs of the preconditioner of a candidate. They are zero for M = I and for a kind that
+// cannot predict them.
 func (m *Model) precondCost(c *Candidate) (cost PrecondCost) {
 	if p, ok := c.Preconditioner.(Preconditioner); ok {
 		cost = p.Cost(m, c.Storage)

@@ -39,8 +39,8 @@ type IterationPredictor interface {
 // the Zero of every Kind.
 type Proposer interface {
 	IterationPredictor
-	// Propose returns the configurations worth trying, or nil if there is none. The receiver is the Zero of a Kind. If o
-	// has an S or a LambdaP, plans ignore configurations that do not set it.
+	// Propose returns the configurations worth trying, or nil if there is none. The receiver is the Zero of a Kind. If
+	// o has an S or a LambdaP, plans ignore configurations that do not set it.
 	Propose(o *IterationModel) []stage.Preconditioner
 }
 

@@ -38,8 +38,8 @@ func smoothTask(n, d int) *Task {
 		ExactResidual: true}
 }
 
-// planOf returns the plan of a task. The seconds of an entry of K follow from the rates too: those that the pilot sample
-// measures depend on the machine and on what else it does.
+// planOf returns the plan of a task. The seconds of an entry of K follow from the rates too: those that the pilot
+// sample measures depend on the machine and on what else it does.
 func planOf(t *testing.T, task *Task, r cost.Rates) *Plan {
 	t.Helper()
 	pilot := pilotOf(t, task)

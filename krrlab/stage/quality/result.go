@@ -28,8 +28,8 @@ type Result struct {
 	stage.Header
 	Precond  string `json:"precond"`            // name of the preconditioner
 	Features string `json:"features,omitempty"` // features or landmarks of Z, n×s
-	// Unplanned is set if the configuration leaves the preconditioner to the plan of a fit. M is then the default for the
-	// kernel, which the plan may not choose.
+	// Unplanned is set if the configuration leaves the preconditioner to the plan of a fit. M is then the default for
+	// the kernel, which the plan may not choose.
 	Unplanned bool    `json:"unplanned,omitempty"`
 	Neighbors int     `json:"neighbors,omitempty"` // k of a sparse inverse
 	Damping   float64 `json:"damping,omitempty"`   // ω of a sparse inverse

@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Conditions are the quantities of Theorem 7's conditions, measured for one matrix Z of features, n×s. P is the projector
-// on the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and Constants has θ, α and γ. All intervals hold together with
-// the requested probability.
+// Conditions are the quantities of Theorem 7's conditions, measured for one matrix Z of features, n×s. P is the
+// projector on the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and Constants has θ, α and γ. All intervals hold
+// together with the requested probability.
 type Conditions struct {
 	Rank int               `json:"rank"` // rank of P: number of eigenvalues of ZZᵀ above θλ
 	Norm estimate.Interval `json:"norm"` // ‖(I−P)K(I−P)‖₂/λ; condition 1 requires at most α

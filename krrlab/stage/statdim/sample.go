@@ -100,8 +100,8 @@ func (p *problem) interval(r *Estimates, value float64, o *Options, method strin
 
 // narrowInterval calls batch with an increasing total number m of probes, the tolerance of their solves and the
 // estimate so far. It ends when the interval is as narrow as requested, when there are MaxProbes probes, or when more
-// probes cannot make the interval narrow enough. If a batch fails, it returns the result of the previous batches together
-// with the error.
+// probes cannot make the interval narrow enough. If a batch fails, it returns the result of the previous batches
+// together with the error.
 func (p *problem) narrowInterval(o *Options, batch func(m int, tol float64, current estimate.Interval) (*Estimates,
 	error)) (res *Estimates, err error) {
 	start, m, current := time.Now(), o.probes, estimate.Interval{}

@@ -113,9 +113,9 @@ func (s *search) distanceRows() (fittedRows int, reason string) {
 	return fittedRows, reason
 }
 
-// searchDistances searches, after a level (the part of the search on one sample of rows), for a length scale per feature
-// and then for a matrix. If a distance reduces the error of rows not used for its fit by more than two standard errors of
-// the difference, the best kernel with this distance joins the search on this level.
+// searchDistances searches, after a level (the part of the search on one sample of rows), for a length scale per
+// feature and then for a matrix. If a distance reduces the error of rows not used for its fit by more than two standard
+// errors of the difference, the best kernel with this distance joins the search on this level.
 func (s *search) searchDistances(ctx context.Context, level int) error {
 	best, _ := s.bestPoint(level)
 	if s.opt.Distance == sigmaDistance || s.opt.Sigma > 0 || best == nil {

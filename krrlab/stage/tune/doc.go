@@ -30,9 +30,9 @@
 //
 // After the last subsample, one length scale for each feature is fitted for the best kernel. The fit follows the
 // gradient of the leave-one-out squared error of some rows (distanceObjective has the formulas). The length scales are
-// accepted if they reduce the error on rows not used by this fit by more than two standard errors of the difference. The
-// kernel with these length scales then joins the search as an additional kernel. A matrix L, which measures the distance
-// of x and z by ‖L(x−z)‖, is fitted and judged in the same way.
+// accepted if they reduce the error on rows not used by this fit by more than two standard errors of the difference.
+// The kernel with these length scales then joins the search as an additional kernel. A matrix L, which measures the
+// distance of x and z by ‖L(x−z)‖, is fitted and judged in the same way.
 //
 // # The choice
 //

@@ -12,8 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// scores are decision values of rows of known classes, from which the row losses of a metric are computed: one value for
-// each row, whose mean is the loss. The smoothed row losses have a smooth step in place of the jump at the threshold.
+// scores are decision values of rows of known classes, from which the row losses of a metric are computed: one value
+// for each row, whose mean is the loss. The smoothed row losses have a smooth step in place of the jump at the
+// threshold.
 type scores struct {
 	f              *mat.Dense // n×t
 	truth          []int      // true class of each row

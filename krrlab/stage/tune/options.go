@@ -41,8 +41,8 @@ type Options struct {
 	Rows int `flag:"rows" default:"2000" check:">=10"`
 	// Metric is the quantity to optimize: a model.Metric, or auto for the share of wrong labels or the RMSE.
 	Metric string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
-	// Points is the number of points, pairs of a scale and λ, after which the first level of the search ends. The coarse
-	// grid of each kernel is evaluated even if it has more.
+	// Points is the number of points, pairs of a scale and λ, after which the first level of the search ends. The
+	// coarse grid of each kernel is evaluated even if it has more.
 	Points int `flag:"points" default:"120" check:">=1" help:"points after which the first level ends, once the coarse grid of each kernel is evaluated"`
 	// Gain is the smallest relative reduction of the error that is worth another point: a level ends when the expected
 	// reduction is smaller. A smaller Gain evaluates more points.
@@ -220,7 +220,8 @@ func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
 			k)
 	}
 	if scale := base.Scale(); !(scale > 0) || math.IsInf(scale, 1) {
-		return nil, fmt.Errorf("the kernel %v cannot be tuned: its length scale is %g, want a positive number", k, scale)
+		return nil, fmt.Errorf("the kernel %v cannot be tuned: its length scale is %g, want a positive number", k,
+			scale)
 	}
 	f := &family{name: name, base: base, fixed: [2]float64{0, o.Lambda}}
 	if kernel.ArgumentOf(k) != kernel.InnerProduct && o.Sigma > 0 {

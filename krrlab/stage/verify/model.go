@@ -166,7 +166,8 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 		if err := d.Check(); err != nil {
 			return nil, err
 		}
-		if r := d.ReadReport; r != nil && !slices.Contains(checker.result.Read, r) { // held-out rows have the same report
+		if r := d.ReadReport; r != nil && !slices.Contains(checker.result.Read,
+			r) { // held-out rows have the same report
 			checker.result.Read = append(checker.result.Read, d.ReadReport)
 		}
 	}

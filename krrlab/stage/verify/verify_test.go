@@ -171,7 +171,10 @@ func TestBounds(t *testing.T) {
 				t.Fatal("K+λI is not positive definite")
 			}
 			var perturbed mat.Dense
-			perturbed.Apply(func(i, j int, v float64) float64 { return v * (1 + 0.05*rng.New(4).Normal(uint64(i*cols+j))) },
+			perturbed.Apply(func(i, j int,
+				v float64) float64 {
+				return v * (1 + 0.05*rng.New(4).Normal(uint64(i*cols+j)))
+			},
 				&c)
 			answer := perturbed.RawMatrix().Data
 			v, rounding, err := m.Apply(t.Context(), answer, cols, lambda)
