@@ -192,6 +192,10 @@ func (o *Options) families() (families []*family, err error) {
 			}
 			if fixedScale {
 				f.fixed[0] = f.base.Scale()
+				if !(f.fixed[0] > 0) || math.IsInf(f.fixed[0], 1) {
+					return nil, fmt.Errorf("tune: the kernel %v has the length scale %g: want a positive number", k,
+						f.fixed[0])
+				}
 			}
 			if !slices.ContainsFunc(families, func(g *family) bool { return reflect.DeepEqual(g.base, f.base) }) {
 				f.index = len(families)
@@ -218,10 +222,6 @@ func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
 	if got := base.WithScale(1); reflect.TypeOf(got) != reflect.TypeOf(k) {
 		return nil, fmt.Errorf("the kernel %s cannot be tuned: its method WithScale returns a %T, want a %T", name, got,
 			k)
-	}
-	if scale := base.Scale(); !(scale > 0) || math.IsInf(scale, 1) {
-		return nil, fmt.Errorf("the kernel %v cannot be tuned: its length scale is %g, want a positive number", k,
-			scale)
 	}
 	f := &family{name: name, base: base, fixed: [2]float64{0, o.Lambda}}
 	if kernel.ArgumentOf(k) != kernel.InnerProduct && o.Sigma > 0 {
