@@ -36,7 +36,7 @@ func (mapFlags) Help() map[string]string {
 	return map[string]string{
 		"plot": "draw prediction and standard deviation to this file" + plotFormats,
 		"out": "file to write: CSV with a row for each cell, or, if the name ends in .npy, an array of the shape (2, " +
-			"rows, columns): the predictions, and their standard deviations",
+			"rows, columns): the predictions and their standard deviations; (1, …) with --no-std",
 	}
 }
 

@@ -56,7 +56,7 @@ func (e *extent) add(f *plots.Figure, s *plots.Series) {
 	}
 }
 
-// extentOf returns the extent of the series, reference lines and marks of the figure, or of the cells of its map.
+// extentOf returns the extent of the series, reference lines and marks of the figure, and of the cells of its map.
 func extentOf(f *plots.Figure) extent {
 	e := extent{noLimits, noLimits}
 	for i := range f.Series {

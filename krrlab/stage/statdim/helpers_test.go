@@ -98,7 +98,7 @@ func controlVariate(t testing.TB, z *points.Dense32, lambdaP float64) *precond.W
 }
 
 // minCovered returns in how many of count seeds a 95 % interval must cover: in 90 of 100 seeds or more, and in all
-// but three of fewer seeds. At a coverage of 95 %, 6 or fewer of 10 intervals cover with probability 6e-5.
+// but three of fewer seeds. At a coverage of 95 %, 6 or fewer of 10 intervals cover with probability 1e-3.
 func minCovered(count int) int {
 	if count >= 100 {
 		return 90
