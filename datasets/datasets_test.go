@@ -55,7 +55,7 @@ func TestCoding(t *testing.T) {
 	}
 	y.Set(0, 0, 9)
 	if r.Target[0] != 3 {
-		t.Error("Encode shares the targets' memory")
+		t.Error("EncodeForFit shares the targets' memory")
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// madeUpReport returns the laptop report of an experiment with made-up results. The function of returns the result of an
-// entry, or nil if its case was not run. The data of the results are those of the cases.
+// madeUpReport returns the laptop report of an experiment with made-up results. The function resultOf returns the result
+// of an entry, or nil if its case was not run. The data of the results are those of the cases.
 func madeUpReport(t *testing.T, id string, resultOf func(e *Entry) *Result) *Report {
 	t.Helper()
 	e := must(Find(id))

@@ -15,7 +15,7 @@
 //	Fixed16    n² bytes; kernels with values in [0, 1] and k(x, x) = 1, each rounded to a
 //	           multiple of 1/65535: ‖E‖₂ ≈ 2·4.4e-6·√n, checked to be at most λ/2
 //	Recompute  K is not stored: every product forms the tiles again, n²d flops each time
-//	Auto       the smallest of these that is accurate enough and fits
+//	Auto       one of these, by the rule below
 //
 // Auto is the default. It measures the storage error E = K̃ − K, where K̃ is the stored or recomputed matrix, on a
 // subset of the rows and extrapolates (see Estimate). The methods are tried in this order: float32 with distances

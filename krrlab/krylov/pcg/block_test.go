@@ -39,7 +39,7 @@ func TestAgainstDense(t *testing.T) {
 		var m mat.SymDense // A plus a positive definite perturbation
 		m.AddSym(a, spd(3, geometric(n, 30)))
 		for _, k := range []int{1, 2, 3, 10, 17} {
-			b := normalMatrix(uint64(k), n, k)
+			b := gaussianMatrix(uint64(k), n, k)
 			want := solveDense(t, a, b)
 			for _, pre := range []pcg.Preconditioner{nil, invert(t, &m)} {
 				label := fmt.Sprintf("%s, t = %d, preconditioned %v", name, k, pre != nil)
@@ -80,7 +80,7 @@ func TestBlockReference(t *testing.T) {
 	const n, k = 90, 4
 	a := spd(5, geometric(n, 1e4))
 	m := spd(6, geometric(n, 30))
-	b := normalMatrix(7, n, k)
+	b := gaussianMatrix(7, n, k)
 	x := solveDense(t, a, b)
 	for _, pre := range []*mat.SymDense{nil, m} {
 		var prec pcg.Preconditioner
@@ -155,7 +155,7 @@ func TestBlockDependentColumns(t *testing.T) {
 	}}
 	for _, tol := range []float64{1e-3, 1e-6, 1e-11} {
 		for _, distance := range []float64{0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-3} {
-			b, d := normalMatrix(12, n, 9), normalMatrix(13, n, 9)
+			b, d := gaussianMatrix(12, n, 9), gaussianMatrix(13, n, 9)
 			for i := range n {
 				b.Set(i, 3, b.At(i, 0)+distance*d.At(i, 3))
 				b.Set(i, 4, 0)
@@ -188,7 +188,7 @@ func TestBlockShrinks(t *testing.T) {
 		spectrum[i] = []float64{1, 3, 10, 40}[i%4]
 	}
 	a, v := testkit.WithEigenvalues(16, spectrum)
-	b := normalMatrix(17, n, k)
+	b := gaussianMatrix(17, n, k)
 	for i := range n {
 		b.Set(i, 1, v.At(i, 3))              // one eigenvector: ends after one iteration
 		b.Set(i, 2, v.At(i, 0)+v.At(i, n-1)) // two

@@ -38,7 +38,7 @@ func TestBlockIndefinite(t *testing.T) {
 		swap.SetSym(i, i+1, 1)
 	}
 	for _, k := range []int{1, 2, 5, 12} {
-		b := normalMatrix(25, n, k)
+		b := gaussianMatrix(25, n, k)
 		for _, negative := range []float64{-1e-2, -1, -100} {
 			spectrum := geometric(n, 1e3)
 			spectrum[n/2] = negative
@@ -94,7 +94,7 @@ func TestInaccurateProducts(t *testing.T) {
 	for i, solve := range append(slices.Repeat([]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense,
 		*pcg.Options) *pcg.Result{solveBlock}, 3), solve) {
 		k := []int{1, 3, 10, 3}[i]
-		b := normalMatrix(28, n, k)
+		b := gaussianMatrix(28, n, k)
 		res := solve(t, float32Products(a), nil, b, &pcg.Options{Tol: 1e-12, MaxIter: 10000})
 		if res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() > 1e-12) {
 			t.Errorf("t = %d: %v", k, res)
@@ -124,7 +124,7 @@ func TestInaccurateProducts(t *testing.T) {
 func TestBlockGuess(t *testing.T) {
 	const n, k = 70, 4
 	a := spd(30, geometric(n, 100))
-	b := normalMatrix(31, n, k)
+	b := gaussianMatrix(31, n, k)
 	x := solveDense(t, a, b)
 	guess := mat.DenseCopyOf(x)
 	guess.Set(5, 2, 1)
@@ -134,7 +134,7 @@ func TestBlockGuess(t *testing.T) {
 	if !mat.Equal(guess, before) || res.Columns[0].Iterations != 0 || res.Columns[2].Iterations == 0 {
 		t.Errorf("%v %+v", res, res.Columns)
 	}
-	distant := normalMatrix(32, n, k)
+	distant := gaussianMatrix(32, n, k)
 	distant.Scale(1e16, distant)
 	res = solveBlock(t, dense{a}, invert(t, a), b, &pcg.Options{Tol: 1e-8, InitX: distant})
 	checkConverged(t, "far", a, b, res)
@@ -147,24 +147,24 @@ func TestBlockGuess(t *testing.T) {
 // reported as stagnation.
 func TestUnreachableTolerance(t *testing.T) {
 	for _, k := range []int{1, 2, 20} {
-		res := solveBlock(t, dense{spd(33, geometric(50, 100))}, nil, normalMatrix(34, 50, k),
+		res := solveBlock(t, dense{spd(33, geometric(50, 100))}, nil, gaussianMatrix(34, 50, k),
 			&pcg.Options{Tol: 1e-30, MaxIter: 100_000})
 		if res.Status != pcg.Stagnated && res.Status != pcg.Inaccurate || res.Iterations > 1000 ||
 			!(res.MaxTrueRelRes() < 1e-12) {
 			t.Errorf("τ = 1e-30, t = %d: %v", k, res)
 		}
 	}
-	if res := solve(t, dense{spd(61, geometric(50, 100))}, nil, normalMatrix(62, 50, 2),
+	if res := solve(t, dense{spd(61, geometric(50, 100))}, nil, gaussianMatrix(62, 50, 2),
 		&pcg.Options{Tol: 1e-30, MaxIter: 100_000}); res.Status != pcg.Stagnated || res.Iterations > 2000 {
 		t.Errorf("τ = 1e-30: %v", res)
 	}
 	slow := diagonal(geometric(300, 1e10))
 	for limit, run := range map[int]solver{100_000: pcg.Solve, 3000: pcg.SolveBlock} {
-		res, err := run(t.Context(), slow, nil, normalMatrix(35, 300, 3), &pcg.Options{MaxIter: 200})
+		res, err := run(t.Context(), slow, nil, gaussianMatrix(35, 300, 3), &pcg.Options{MaxIter: 200})
 		if err != nil || res.Status != pcg.MaxIterations || res.Iterations != 200 {
 			t.Errorf("slow: %v, %v", res, err)
 		}
-		res, err = run(t.Context(), slow, nil, normalMatrix(35, 300, 12), &pcg.Options{MaxIter: limit})
+		res, err = run(t.Context(), slow, nil, gaussianMatrix(35, 300, 12), &pcg.Options{MaxIter: limit})
 		if err != nil || res.Status != pcg.Converged {
 			t.Errorf("slow, to the end: %v, %v", res, err)
 		}
@@ -194,7 +194,7 @@ func BenchmarkSolveBlock(b *testing.B) {
 	const n = 60000
 	d, m := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2))
 	for _, k := range []int{1, 10, 40} {
-		y := normalMatrix(1, n, k)
+		y := gaussianMatrix(1, n, k)
 		for name, f := range solvers {
 			b.Run(fmt.Sprintf("%s/%d", name, k), func(b *testing.B) {
 				for range b.N {

@@ -23,7 +23,7 @@ import (
 func TestCancel(t *testing.T) {
 	const n = 60
 	a := spd(20, geometric(n, 1e5))
-	b := normalMatrix(21, n, 3)
+	b := gaussianMatrix(21, n, 3)
 	for _, run := range solvers {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -73,7 +73,7 @@ func TestCancel(t *testing.T) {
 // has the true residual of the current iterate.
 func TestErrStop(t *testing.T) {
 	const n = 60
-	a, b := spd(20, geometric(n, 1e5)), normalMatrix(21, n, 3)
+	a, b := spd(20, geometric(n, 1e5)), gaussianMatrix(21, n, 3)
 	for _, run := range solvers {
 		for _, stop := range []error{pcg.ErrStop, fmt.Errorf("enough: %w", pcg.ErrStop)} {
 			res, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10,
@@ -99,7 +99,7 @@ func TestErrStop(t *testing.T) {
 func TestSolveErrors(t *testing.T) {
 	const n = 60
 	a := spd(22, geometric(n, 1e5))
-	b := normalMatrix(23, n, 2)
+	b := gaussianMatrix(23, n, 2)
 	errProduct := errors.New("boom")
 	for _, run := range solvers {
 		for before := range 4 { // number of calls before the one that fails; the last one is for the true residual
@@ -148,7 +148,7 @@ func TestSolveErrors(t *testing.T) {
 func TestMonitor(t *testing.T) {
 	const n = 90
 	a := spd(24, geometric(n, 1e3))
-	b := normalMatrix(25, n, 4)
+	b := gaussianMatrix(25, n, 4)
 	var next, active = 1, 4
 	res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, Monitor: func(it *pcg.Iteration) error {
 		if it.Index != next || it.ActiveColumns > active || it.MaxRelRes != slices.Max(it.RelRes) ||
@@ -176,7 +176,7 @@ func TestDeterministic(t *testing.T) {
 	opts := &pcg.Options{Tol: 1e-9}
 	for name, solve := range map[string]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense,
 		*pcg.Options) *pcg.Result{"single": solve, "block": solveBlock} {
-		b := normalMatrix(36, n, k)
+		b := gaussianMatrix(36, n, k)
 		first := solve(t, a, m, b, opts)
 		checkConverged(t, name, mat.NewDiagDense(n, a), b, first)
 		for _, threads := range []int{1, 2, 7} {
@@ -232,7 +232,7 @@ func checkMemory(t *testing.T, solve solver, k, fewIterations, manyIterations, l
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(1)
 	const n = memoryRows
-	d, m, b := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2)), normalMatrix(27, n, k)
+	d, m, b := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2)), gaussianMatrix(27, n, k)
 	measure := func(iters int) (mallocs, bytes uint64) {
 		opts := &pcg.Options{Tol: 1e-14, MaxIter: iters, Monitor: func(*pcg.Iteration) error { return nil }}
 		var before, after runtime.MemStats
@@ -255,13 +255,13 @@ func checkMemory(t *testing.T, solve solver, k, fewIterations, manyIterations, l
 // TestPanics checks that arguments of the wrong shape and invalid options panic.
 func TestPanics(t *testing.T) {
 	a := dense{spd(28, geometric(5, 2))}
-	b := normalMatrix(1, 5, 2)
+	b := gaussianMatrix(1, 5, 2)
 	testkit.Panics(t, map[string]func(){
-		"block":     func() { pcg.SolveBlock(context.Background(), a, nil, normalMatrix(1, 6, 2), nil) },
-		"B":         func() { pcg.Solve(context.Background(), a, nil, normalMatrix(1, 6, 2), nil) },
+		"block":     func() { pcg.SolveBlock(context.Background(), a, nil, gaussianMatrix(1, 6, 2), nil) },
+		"B":         func() { pcg.Solve(context.Background(), a, nil, gaussianMatrix(1, 6, 2), nil) },
 		"M":         func() { pcg.Solve(context.Background(), a, make(diagonal, 4), b, nil) },
 		"Exact":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Exact: make(diagonal, 4)}) },
-		"InitX":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: normalMatrix(1, 5, 1)}) },
+		"InitX":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: gaussianMatrix(1, 5, 1)}) },
 		"Tol":       func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: -1}) },
 		"NaN":       func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: math.NaN()}) },
 		"MaxIter":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{MaxIter: -1}) },
@@ -273,7 +273,7 @@ func TestPanics(t *testing.T) {
 		"IterationBound": func() { pcg.IterationBound(0.5, 0.1) },
 		"Ritz":           func() { new(pcg.Result).Ritz(0) },
 		"orders of MedianByNorm": func() {
-			pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, normalMatrix(1, 5, 1)})
+			pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, gaussianMatrix(1, 5, 1)})
 		},
 		"no vectors": func() { pcg.MedianByNorm(context.Background(), a, nil) },
 	})
@@ -296,7 +296,7 @@ func TestStatusText(t *testing.T) {
 func TestTolFraction(t *testing.T) {
 	const n, tol = 200, 1e-3
 	a := spd(41, geometric(n, 1e4))
-	b := normalMatrix(42, n, 1)
+	b := gaussianMatrix(42, n, 1)
 	full := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
 	half := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, TolFraction: 0.5})
 	// MaxIter ends this solve before half of the tolerance, but within the tolerance.

@@ -51,7 +51,7 @@ func TestErrorBounds(t *testing.T) {
 					inv = invert(t, m)
 				}
 				smallest := eigenvalues(t, a, m)[0]
-				b := normalMatrix(uint64(60+i), n, cols)
+				b := gaussianMatrix(uint64(60+i), n, cols)
 				for _, share := range []float64{1 - 1e-10, 0.9, 0.1, 1e-3} {
 					opts := pcg.Options{Tol: 1e-6, MaxIter: 25, LambdaMin: share * smallest}
 					res, want := iterateErrors(t, solve, a, dense{a}, inv, b, opts)
@@ -90,7 +90,7 @@ func checkErrorBounds(t *testing.T, name string, res *pcg.Result, want [][]float
 func TestErrorBoundsRounding(t *testing.T) {
 	const n = 40
 	a := spd(70, geometric(n, 300))
-	b := normalMatrix(71, n, 2)
+	b := gaussianMatrix(71, n, 2)
 	noisy := funcOperator{n, func(ctx context.Context, dst, src *mat.Dense) error {
 		err := dense{a}.MulTo(ctx, dst, src)
 		dst.Apply(func(i, j int, v float64) float64 { return v * (1 + 1e-7*math.Sin(1e9*v+float64(7*i+j))) }, dst)
@@ -122,7 +122,7 @@ func TestErrorBoundsRounding(t *testing.T) {
 // TestErrorBoundsRestart checks that the bounds remain valid after restarts.
 func TestErrorBoundsRestart(t *testing.T) {
 	exact, rough := exactAndRounded(60)
-	b := normalMatrix(72, 60, 2)
+	b := gaussianMatrix(72, 60, 2)
 	smallest := eigenvalues(t, rough, nil)[0]
 	res, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &pcg.Options{Tol: 1e-5, Exact: dense{exact},
 		LambdaMin: 0.9 * smallest})
@@ -144,7 +144,7 @@ func TestErrorBoundsRestart(t *testing.T) {
 func TestErrorBoundsOptions(t *testing.T) {
 	const n = 50
 	a := spd(73, geometric(n, 1e3))
-	b := normalMatrix(74, n, 3)
+	b := gaussianMatrix(74, n, 3)
 	for name, f := range solvers {
 		run := func(opts pcg.Options) *pcg.Result {
 			t.Helper()

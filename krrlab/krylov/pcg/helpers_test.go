@@ -89,8 +89,8 @@ func (o funcOperator) SolveTo(ctx context.Context, dst, src *mat.Dense) error {
 	return o.f(ctx, dst, src)
 }
 
-// normalMatrix returns an n×k matrix of standard normal numbers.
-func normalMatrix(seed uint64, n, k int) *mat.Dense {
+// gaussianMatrix returns an n×k matrix of standard normal numbers.
+func gaussianMatrix(seed uint64, n, k int) *mat.Dense {
 	return mat.NewDense(n, k, testkit.Normals(seed, 7, n*k))
 }
 

@@ -26,7 +26,7 @@ func scaledInverse(m pcg.Preconditioner, factor float64) pcg.Preconditioner {
 func TestPreconditionerScale(t *testing.T) {
 	const n = 60
 	exact, _ := exactAndRounded(n)
-	b := normalMatrix(21, n, 3)
+	b := gaussianMatrix(21, n, 3)
 	spectrum := make(diagonal, n)
 	for i := range spectrum {
 		spectrum[i] = 1 + 0.1*float64(i%7)
@@ -62,7 +62,7 @@ func TestPreconditionerScale(t *testing.T) {
 // subnormal, or so large that the next powers of two overflow.
 func TestSubnormalAnswers(t *testing.T) {
 	const n = 30
-	a, b := spd(24, geometric(n, 100)), normalMatrix(25, n, 2)
+	a, b := spd(24, geometric(n, 100)), gaussianMatrix(25, n, 2)
 	spectrum := make(diagonal, n)
 	for i := range spectrum {
 		spectrum[i] = 1 + 0.1*float64(i%7)
@@ -97,7 +97,7 @@ func TestNormalizedFactor(t *testing.T) {
 // solve.
 func TestUnusableAnswers(t *testing.T) {
 	const n = 20
-	a, b := spd(22, geometric(n, 100)), normalMatrix(23, n, 2)
+	a, b := spd(22, geometric(n, 100)), gaussianMatrix(23, n, 2)
 	for name, solve := range solvers {
 		for factor, reason := range map[float64]string{
 			0:           "rᵀM⁻¹r = 0: M⁻¹r is zero",

@@ -38,7 +38,7 @@ func TestSolveReference(t *testing.T) {
 	for i := range d {
 		d[i] = a.At(i, i)
 	}
-	b := normalMatrix(5, n, 3)
+	b := gaussianMatrix(5, n, 3)
 	res := solve(t, dense{a}, d, b, &pcg.Options{Tol: 1e-14, MaxIter: iters})
 	for c := range 3 {
 		x, w, z := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
@@ -87,7 +87,7 @@ func checkNear(t *testing.T, name string, got, want, tol float64) {
 func TestColumnsEndSeparately(t *testing.T) {
 	const n = 150
 	a, v := testkit.WithEigenvalues(6, geometric(n, 1e4))
-	b := normalMatrix(7, n, 6)
+	b := gaussianMatrix(7, n, 6)
 	for i := range n {
 		b.Set(i, 1, v.At(i, 3)) // an eigenvector: one iteration
 		b.Set(i, 2, 0)
@@ -141,7 +141,7 @@ func TestColumnsEndSeparately(t *testing.T) {
 func TestZeroRightHandSides(t *testing.T) {
 	a := spd(8, geometric(10, 4))
 	never := funcOperator{10, func(context.Context, *mat.Dense, *mat.Dense) error { return errors.New("called") }}
-	for _, opts := range []*pcg.Options{nil, {InitX: normalMatrix(1, 10, 2)}} {
+	for _, opts := range []*pcg.Options{nil, {InitX: gaussianMatrix(1, 10, 2)}} {
 		res := solve(t, never, never, mat.NewDense(10, 2, nil), opts)
 		if res.Status != pcg.Converged || res.Iterations != 0 || mat.Norm(res.X, 2) != 0 || res.MaxTrueRelRes() != 0 {
 			t.Errorf("B = 0: %v", res)
@@ -150,11 +150,11 @@ func TestZeroRightHandSides(t *testing.T) {
 			t.Error("Ritz values without an iteration")
 		}
 	}
-	b := normalMatrix(9, 10, 2)
+	b := gaussianMatrix(9, 10, 2)
 	for i := range 10 {
 		b.Set(i, 0, 0)
 	}
-	res := solve(t, dense{a}, nil, b, &pcg.Options{InitX: normalMatrix(1, 10, 2), Tol: 1e-10})
+	res := solve(t, dense{a}, nil, b, &pcg.Options{InitX: gaussianMatrix(1, 10, 2), Tol: 1e-10})
 	if res.Status != pcg.Converged || mat.Norm(res.X.ColView(0), 2) != 0 {
 		t.Errorf("y = 0 and another column: %v", res)
 	}
@@ -167,7 +167,7 @@ func TestIndefinite(t *testing.T) {
 	spectrum := geometric(n, 100)
 	spectrum[10] = -3
 	a, v := testkit.WithEigenvalues(12, spectrum)
-	b := normalMatrix(13, n, 3)
+	b := gaussianMatrix(13, n, 3)
 	for i := range n {
 		b.Set(i, 1, v.At(i, n-1)) // an eigenvector of a positive eigenvalue
 	}
@@ -204,7 +204,7 @@ func TestIndefinite(t *testing.T) {
 func TestNotFinite(t *testing.T) {
 	const n = 30
 	a := spd(15, geometric(n, 100))
-	b := normalMatrix(16, n, 2)
+	b := gaussianMatrix(16, n, 2)
 	original := b.At(3, 1)
 	for _, v := range []float64{math.NaN(), math.Inf(-1)} {
 		b.Set(3, 1, v)

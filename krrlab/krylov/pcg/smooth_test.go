@@ -18,7 +18,7 @@ import (
 func TestResidualSmoothing(t *testing.T) {
 	const n, cols = 40, 3
 	for i, cond := range []float64{3, 1e3} {
-		a, b := spd(uint64(40+i), geometric(n, cond)), normalMatrix(uint64(60+i), n, cols)
+		a, b := spd(uint64(40+i), geometric(n, cond)), gaussianMatrix(uint64(60+i), n, cols)
 		x := solveDense(t, a, b)
 		guess := mat.DenseCopyOf(x)
 		for r := range 5 {
@@ -77,11 +77,11 @@ func TestResidualSmoothing(t *testing.T) {
 // and that a monitor sees the smoothed iterate.
 func TestSmoothRestarts(t *testing.T) {
 	const n = 60
-	a, b := spd(1, geometric(n, 1e3)), normalMatrix(2, n, 2)
+	a, b := spd(1, geometric(n, 1e3)), gaussianMatrix(2, n, 2)
 	inaccurate := funcOperator{n, nil}
 	inaccurate.f = dense{spd(1, geometric(n, 1e3*(1+1e-4)))}.MulTo
 	seen := mat.NewDense(n, 2, nil)
-	opts := &pcg.Options{Tol: 1e-8, InitX: normalMatrix(3, n, 2), Smooth: true, Exact: dense{a},
+	opts := &pcg.Options{Tol: 1e-8, InitX: gaussianMatrix(3, n, 2), Smooth: true, Exact: dense{a},
 		ReachableReduction: 1e-3,
 		Monitor: func(it *pcg.Iteration) error {
 			it.AnswerTo(seen)

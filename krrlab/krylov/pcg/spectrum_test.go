@@ -24,13 +24,13 @@ func TestRitz(t *testing.T) {
 		if pre != nil {
 			prec = invert(t, pre)
 		}
-		res := solve(t, dense{a}, prec, normalMatrix(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: 400})
+		res := solve(t, dense{a}, prec, gaussianMatrix(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: 400})
 		kappa := exact[n-1] / exact[0]
 		if c := res.Cond(); c > kappa*(1+1e-9) || c < 0.999*kappa {
 			t.Errorf("κ = %v, estimated %v", kappa, c)
 		}
 		for _, k := range []int{1, 2, 5, 20} {
-			shorter := solve(t, dense{a}, prec, normalMatrix(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: k})
+			shorter := solve(t, dense{a}, prec, gaussianMatrix(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: k})
 			for j := range 3 {
 				ritz := shorter.Ritz(j)
 				if len(ritz) != k || ritz[0] < exact[0]*(1-1e-9) || ritz[k-1] > exact[n-1]*(1+1e-9) ||
@@ -50,7 +50,7 @@ func TestRitz(t *testing.T) {
 	for i := range spectrum {
 		spectrum[i] = want[i%4]
 	}
-	res := solve(t, dense{spd(33, spectrum)}, nil, normalMatrix(34, n, 1), &pcg.Options{Tol: 1e-10})
+	res := solve(t, dense{spd(33, spectrum)}, nil, gaussianMatrix(34, n, 1), &pcg.Options{Tol: 1e-10})
 	if got := res.Ritz(0); !slices.EqualFunc(got, want, func(x, y float64) bool { return math.Abs(x-y) <= 1e-8 }) {
 		t.Errorf("Ritz values %v, want %v", got, want)
 	}
@@ -64,7 +64,7 @@ func TestIterationBound(t *testing.T) {
 		for _, kappa := range []float64{1, 3, 30, 1000} {
 			for _, eps := range []float64{0.5, 1e-2, 1e-5} {
 				a := spd(40+seed, geometric(n, kappa))
-				b := normalMatrix(50+seed, n, 2)
+				b := gaussianMatrix(50+seed, n, 2)
 				x := solveDense(t, a, b)
 				res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-15, MaxIter: pcg.IterationBound(kappa, eps)})
 				for j := range 2 {
@@ -101,7 +101,7 @@ func float32Products(a *mat.SymDense) funcOperator {
 func TestRestartReduction(t *testing.T) {
 	const n, tol = 60, 1e-8
 	a := spd(66, geometric(n, 100))
-	b := normalMatrix(67, n, 2)
+	b := gaussianMatrix(67, n, 2)
 	for _, test := range []struct {
 		s        float64
 		restarts int // at least
@@ -130,7 +130,7 @@ func TestMedianByNorm(t *testing.T) {
 	for r := 1; r <= 7; r++ {
 		xs := make([]*mat.Dense, r)
 		for i := range xs {
-			xs[i] = normalMatrix(uint64(80+r*10+i), n, k)
+			xs[i] = gaussianMatrix(uint64(80+r*10+i), n, k)
 			xs[i].Scale(math.Pow(3, float64(i%3)), xs[i])
 		}
 		x := testkit.Must(pcg.MedianByNorm(context.Background(), dense{a}, xs))
@@ -161,11 +161,11 @@ func TestMedianMajority(t *testing.T) {
 	const n = 20
 	a := spd(71, geometric(n, 1e4))
 	for seed := range uint64(50) {
-		truth := normalMatrix(seed, n, 1)
+		truth := gaussianMatrix(seed, n, 1)
 		var xs []*mat.Dense
 		eps := 0.0
 		for i := range uint64(7) {
-			x := normalMatrix(1000+7*seed+i, n, 1)
+			x := gaussianMatrix(1000+7*seed+i, n, 1)
 			if i%2 == seed%2 && i != 0 { // three of the seven
 				x.Scale(100, x)
 				if i == 5 {
