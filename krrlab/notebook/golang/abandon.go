@@ -3,6 +3,7 @@ package golang
 import (
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"time"
 
@@ -75,9 +76,13 @@ func (s *Session) abandon(c *cell) {
 func (s *Session) replaceWorker() { go s.loop(s.workerNumber.Add(1)) }
 
 // stackGrowth is the growth of the stacks of all goroutines, in bytes, after which a cell is checked for deep
-// recursion. Go ends the process if one stack exceeds 1 GB. A smaller value causes more checks, during which all
+// recursion. Go ends the process if one stack exceeds maxStack. A smaller value causes more checks, during which all
 // goroutines stand still. A larger one leaves less time for a check before the process ends.
 const stackGrowth = 192 << 20
+
+// maxStack is the limit of a goroutine's stack in bytes. The sizes of stacks are powers of two, so that a recursion may
+// use 1 GiB. By Go's default it may use half of that, which a recursion can take before a busy machine runs the check.
+const maxStack = 1<<31 - 1
 
 // unwindTimeout is the time for which the stop of a deep recursion is awaited. Unwinding so many calls takes seconds on
 // a busy machine.
@@ -103,6 +108,7 @@ func isRecursingDeeply() bool {
 // watchCell waits until a cell ends or is abandoned. Meanwhile it forwards interrupts and stops a cell that recurses
 // too deeply.
 func (s *Session) watchCell(c *cell) {
+	debug.SetMaxStack(maxStack)
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(sample)
 	interrupts := c.out.Interrupts()
