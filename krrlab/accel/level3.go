@@ -184,7 +184,7 @@ type level3[T real] struct {
 	avx2Order  int
 	routinesOf func(l *Library) *routines // returns the routines of l in this precision
 	gonum      level3Routines[T]
-	scratch    sync.Pool // of *[]T, for alignRows
+	scratch    sync.Pool // of *[]T, for forEachChunk
 }
 
 // level3Routines holds the routines of a BLAS that this package replaces.
@@ -256,10 +256,10 @@ func (p *level3[T]) gemm(arguments productArgs[T]) {
 	switch {
 	case isValid && usesGemm(l, smallest):
 		gemmGo(x)
-	case isValid && l == nil && x.TransA == blas.NoTrans && x.TransB != blas.NoTrans:
-		b, release := p.alignRows(x.N, x.K, x.B, x.LDB)
-		p.gonum.gemm(x.TransA, x.TransB, x.M, x.N, x.K, x.Alpha, x.A, x.LDA, b, alignedStride(x.K), x.Beta, x.C, x.LDC)
-		release()
+	case isValid && l == nil && x.K > 0 && x.TransA == blas.NoTrans && x.TransB != blas.NoTrans:
+		p.forEachChunk(x.N, x.K, x.Beta, x.B, x.LDB, func(start, k int, b []T, beta T) {
+			p.gonum.gemm(x.TransA, x.TransB, x.M, x.N, k, x.Alpha, x.A[start:], x.LDA, b, chunkColumns, beta, x.C, x.LDC)
+		})
 	case !isValid || l == nil:
 		p.gonum.gemm(x.TransA, x.TransB, x.M, x.N, x.K, x.Alpha, x.A, x.LDA, x.B, x.LDB, x.Beta, x.C, x.LDC)
 	case goThreads.Load() == 1 && smallest >= p.avx2Order && simd.CurrentPath() == simd.AVX2:
@@ -283,10 +283,10 @@ func (p *level3[T]) syrk(ul blas.Uplo, arguments productArgs[T]) {
 	switch {
 	case isValid && usesGemm(l, min(n, x.K)):
 		syrkGo(ul, x)
-	case isValid && l == nil && x.TransA == blas.NoTrans:
-		a, release := p.alignRows(n, x.K, x.A, x.LDA)
-		p.gonum.syrk(ul, x.TransA, n, x.K, x.Alpha, a, alignedStride(x.K), x.Beta, x.C, x.LDC)
-		release()
+	case isValid && l == nil && x.K > 0 && x.TransA == blas.NoTrans:
+		p.forEachChunk(n, x.K, x.Beta, x.A, x.LDA, func(_, k int, a []T, beta T) {
+			p.gonum.syrk(ul, x.TransA, n, k, x.Alpha, a, chunkColumns, beta, x.C, x.LDC)
+		})
 	case !isValid || l == nil:
 		p.gonum.syrk(ul, x.TransA, n, x.K, x.Alpha, x.A, x.LDA, x.Beta, x.C, x.LDC)
 	default:
@@ -298,24 +298,29 @@ func (p *level3[T]) syrk(ul blas.Uplo, arguments productArgs[T]) {
 	}
 }
 
-// alignedStride returns the stride of rows of k numbers that all begin at boundaries of 16 bytes if the first one does.
-func alignedStride(k int) int { return max(1, (k+3)/4*4) }
+// chunkColumns is the number of columns that gonum multiplies at once in products with large results.
+const chunkColumns = 64
 
-// alignRows returns a copy of the n rows of k numbers of a, with the stride alignedStride(k), and a function that
-// releases its memory. On x86-64 gonum sums an inner product from the first boundary of 16 bytes in its second
-// argument, so that its rounding depends on addresses. With aligned rows it depends on the numbers only: an entry of a
-// product is the same in every block that contains it.
-func (p *level3[T]) alignRows(n, k int, a []T, lda int) (rows []T, release func()) {
-	stride := alignedStride(k)
+// forEachChunk calls f with a copy of up to chunkColumns columns of the n×k matrix a at a time, whose rows begin at
+// boundaries of 16 bytes, with their first column and number, and with β, which is 1 from the second call on.
+//
+// On x86-64 gonum sums an inner product from the first such boundary in its second argument, and in chunks only if the
+// result is large. With chunks of aligned rows its rounding depends on the numbers only, not on their addresses: an
+// entry of a product is the same in every block that contains it.
+func (p *level3[T]) forEachChunk(n, k int, beta T, a []T, lda int, f func(start, k int, chunk []T, beta T)) {
 	scratch, ok := p.scratch.Get().(*[]T)
 	if !ok {
 		scratch = new([]T)
 	}
-	rows = buffer.Grow(scratch, n*stride)
-	for i := range n {
-		copy(rows[i*stride:i*stride+k], a[i*lda:])
+	defer p.scratch.Put(scratch)
+	chunk := buffer.Grow(scratch, n*chunkColumns)
+	for start := 0; start < k; start, beta = start+chunkColumns, 1 {
+		columns := min(chunkColumns, k-start)
+		for i := range n {
+			copy(chunk[i*chunkColumns:][:columns], a[i*lda+start:])
+		}
+		f(start, columns, chunk, beta)
 	}
-	return rows, func() { p.scratch.Put(scratch) }
 }
 
 // trxm solves or multiplies with a triangle; see Dtrsm and Dtrmm.

@@ -43,15 +43,15 @@ func compareGoRoutines[T real](t *testing.T, u float64, ours, ref level3Routines
 	})
 }
 
-// TestEntriesOfBlocks checks on each path that the small products of Go's own routines have the same entries in every
-// block that contains them: the error of K is measured on large blocks, and small tiles must have the same.
+// TestEntriesOfBlocks checks on each path that the products of Go's own routines have the same entries in every block
+// that contains them: the error of K is measured on large blocks, and small tiles must have the same.
 func TestEntriesOfBlocks(t *testing.T) {
 	useThreads(t, 1)
 	useBLAS(t, nil)
 	defer simd.UsePath(simd.CurrentPath())
 	for _, p := range simd.Paths() {
 		simd.UsePath(p)
-		for _, k := range []int{1, 2, 3, 5, 17, 60} {
+		for _, k := range []int{1, 2, 3, 5, 17, 60, 130} {
 			checkEntriesOfBlocks(t, k, float32Routines(float32s{}))
 			checkEntriesOfBlocks(t, k, float64Routines(float64s{}))
 		}
@@ -60,7 +60,7 @@ func TestEntriesOfBlocks(t *testing.T) {
 
 // checkEntriesOfBlocks compares XXᵀ, for n points x of dimension k, with its blocks of 7 rows and columns.
 func checkEntriesOfBlocks[T real](t *testing.T, k int, ours level3Routines[T]) {
-	const n, size = 63, 7
+	const n, size = 147, 7
 	g, x := rand.New(rand.NewPCG(33, 34)), make([]T, n*k)
 	for i := range x {
 		x[i] = T(g.NormFloat64())

@@ -213,9 +213,7 @@ func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(conte
 		data.addHint("%s", p.Levels.Hint())
 	}
 	a.showHints(data)
-	if err = a.agree(ctx, err); err == nil {
-		err = a.requireSameConfig(ctx, f, cfg)
-	}
+	err = a.agree(ctx, err)
 	if cfg.Stop.Rule == bound.ByLabels {
 		cfg.StopRows = data.test
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/schema"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/ranks/remote"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -128,7 +127,8 @@ func (a *app) requireSameData(ctx context.Context, data ...*datasets.Dataset) er
 // requireSameOptions returns an error if this rank's options differ from those of the first rank. Ranks with other
 // options would exchange messages that do not belong together, or compute other numbers. All ranks must call it.
 func (a *app) requireSameOptions(ctx context.Context, s *schema.Schema) error {
-	return a.requireSame(ctx, []byte(sharedOptions(s)), otherOptions)
+	return a.requireSame(ctx, []byte(sharedOptions(s)),
+		"the options here, or the files that they name, are not those of rank 0")
 }
 
 // sharedOptions returns the options that all ranks must have, with their values, as text. The limits of one process may
@@ -145,24 +145,6 @@ func sharedOptions(s *schema.Schema) string {
 		}
 	}
 	return text.String()
-}
-
-// otherOptions is the error of a rank whose options differ.
-const otherOptions = "the options here, or the files that they name, are not those of rank 0"
-
-// requireSameConfig returns an error if this rank's configuration, with the contents of the files that options name,
-// differs from that of the first rank. cfg is the configuration that follows from f. All ranks must call it.
-func (a *app) requireSameConfig(ctx context.Context, f *labFlags, cfg krrlab.Config) error {
-	cfg.Memory = 0 // it may differ between ranks
-	config := []any{cfg, f.PrecondSpec, fmt.Sprint(cfg.Kernel)}
-	if spec, err := kernel.ToSpec(cfg.Kernel); err == nil { // it has parameters that String may omit
-		config = append(config, spec)
-	}
-	text, err := json.Marshal(config)
-	if err = a.agree(ctx, err); err != nil {
-		return err
-	}
-	return a.requireSame(ctx, text, otherOptions)
 }
 
 // requireSame returns an error with this text if value differs from that on the first rank. All ranks must call it.

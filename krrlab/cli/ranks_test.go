@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage/compare"
 )
 
 // TestProcessorOfRank checks that a rank whose processor lacks the instructions of --cpu reports this with its rank
@@ -84,10 +85,8 @@ func TestErrorOfOneRank(t *testing.T) {
 // files are written, but neither the names of files nor the limits of one process.
 func TestSharedOptions(t *testing.T) {
 	text := func(command, option string) string {
-		s := schema.Of(&verifyFlags{})
-		if command == "predict" {
-			s = schema.Of(&predictFlags{})
-		}
+		s := map[string]*schema.Schema{"verify": schema.Of(&verifyFlags{}), "predict": schema.Of(&predictFlags{}),
+			"compare": schema.Of(&compare.Options{})}[command]
 		name, value, _ := strings.Cut(option, "=")
 		testkit.OK(t, s.Lookup(name).Set(value))
 		return sharedOptions(s)
@@ -105,6 +104,7 @@ func TestSharedOptions(t *testing.T) {
 		{"predict", "out=a.csv", "out=b.csv", true},
 		{"predict", "out=a.csv", "bound=false", false},
 		{"predict", "rank-timeout=1m", "rank-timeout=2m", true},
+		{"compare", "with=nystrom landmarks=1,2,3,4,5", "with=nystrom landmarks=1,2,3,9,5", false},
 	} {
 		if same := text(c.command, c.a) == text(c.command, c.b); same != c.same {
 			t.Errorf("%s --%s and --%s: the same %v, want %v", c.command, c.a, c.b, same, c.same)

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -360,7 +361,14 @@ func (e *Entries) Set(text string) error {
 	return nil
 }
 
-func (e Entries) String() string { return fmt.Sprint([]Entry(e)) }
+// String returns the texts of all entries in full, as package flag wants the value of an option.
+func (e Entries) String() string {
+	texts := make([]string, len(e))
+	for i, entry := range e {
+		texts[i] = cmp.Or(entry.Text, entry.String())
+	}
+	return fmt.Sprint(texts)
+}
 
 // BuiltPreconditioner is a preconditioner that was built, with its properties.
 type BuiltPreconditioner struct {
