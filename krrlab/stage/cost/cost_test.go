@@ -17,8 +17,9 @@ func rates() Rates {
 	return Rates{Machine: "made up", Read: 3e10, Gemm32: 2e11, Gemm64: 1e11, Exp: 3e9}
 }
 
-// TestRatesCache checks that cached rates are used, that files that are damaged or of another machine are replaced, and
-// that a folder that cannot be written causes no error.
+// TestRatesCache checks that measured rates are cached and cached rates are used, that files that are damaged or of
+// another machine are replaced, that rates of a busy machine are measured again, where only lower rates are replaced,
+// and that a folder that cannot be written causes no error.
 func TestRatesCache(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", dir)
@@ -30,9 +31,14 @@ func TestRatesCache(t *testing.T) {
 		}
 		return r
 	}
-	if first := read(); read() != first {
-		t.Error("the rates are measured again although they are cached")
+	checkSaved := func(r Rates) {
+		t.Helper()
+		var saved Rates
+		if testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(cacheFile())), &saved)); saved != r {
+			t.Errorf("the file has the rates %+v, want %+v", saved, r)
+		}
 	}
+	checkSaved(read())
 	cached := Rates{Machine: ThisMachine(), Read: 1e18, Gemm32: 1e18, Gemm64: 1e18, Exp: 1e18}
 	if cached.Save(); read() != cached {
 		t.Error("the cached rates are not used")
@@ -44,9 +50,16 @@ func TestRatesCache(t *testing.T) {
 	for name, text := range map[string]string{"half an object": `{"a": {`, "no text": "", "rates of zero": string(zero),
 		"another machine": string(another)} {
 		testkit.OK(t, os.WriteFile(cacheFile(), []byte(text), 0o666))
-		if r := read(); r.Read == 1e18 || read() != r {
-			t.Errorf("a cache file with %s: %+v, want measured rates that are cached", name, r)
+		r := read()
+		if checkSaved(r); r.Read == 1e18 {
+			t.Errorf("a cache file with %s is used", name)
 		}
+	}
+	busy := Rates{Machine: ThisMachine(), Read: 1e18, Gemm32: 1, Gemm64: 1, Exp: 1, Touch: 1e18}
+	busy.Save()
+	r := read()
+	if checkSaved(r); r.Read != 1e18 || r.Touch != 1e18 || min(r.Gemm32, r.Gemm64, r.Exp) == 1 {
+		t.Errorf("rates %+v, want the higher ones of %+v and of new measurements", r, busy)
 	}
 	file := filepath.Join(dir, "file")
 	testkit.OK(t, os.WriteFile(file, nil, 0o666))

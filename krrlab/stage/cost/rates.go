@@ -50,17 +50,37 @@ func cacheFile() string {
 	return ""
 }
 
-// ReadRates returns the cached rates of this process, or measures them (Measure) and caches them. It replaces a file
-// that is damaged or was written on another machine. Its error is that of ctx.
+// ReadRates returns the rates of this process that are cached, or measures them (Measure) and caches them. It replaces a
+// file that is damaged or was written on another machine. Rates that were measured while the machine was busy are too
+// low. So ReadRates also times a matrix product, in some milliseconds. If the product has busyFactor times the cached
+// rate or more, the rates are measured again, and the higher of the old and the new one is cached for each. Its error
+// is that of ctx.
 func ReadRates(ctx context.Context) (r Rates, err error) {
 	text, _ := os.ReadFile(cacheFile())
 	if json.Unmarshal(text, &r) != nil || r.Machine != ThisMachine() || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
-		r = Measure(ctx)
+		r = Rates{}
+	}
+	if accel.GemmRate32(ctx, gemmOrder, checkWindow) >= busyFactor*r.Gemm32 {
+		r = r.higher(Measure(ctx))
 		if err = ctx.Err(); err == nil {
 			r.Save()
 		}
 	}
 	return r, err
+}
+
+const (
+	gemmOrder   = 512 // order of the matrices whose products are timed
+	busyFactor  = 1.25
+	checkWindow = 5 * time.Millisecond
+)
+
+// higher returns the measured rates, each replaced by that of r if it is higher.
+func (r Rates) higher(measured Rates) Rates {
+	measured.Read, measured.Touch = max(measured.Read, r.Read), max(measured.Touch, r.Touch)
+	measured.Gemm32, measured.Gemm64 = max(measured.Gemm32, r.Gemm32), max(measured.Gemm64, r.Gemm64)
+	measured.Exp = max(measured.Exp, r.Exp)
+	return measured
 }
 
 // Save stores rates of this process for ReadRates, if there is a cache folder.
@@ -81,11 +101,10 @@ func Measure(ctx context.Context) Rates {
 	const (
 		window                    = 24 * time.Millisecond
 		bytes                     = 128 << 20 // bytes read, more than any cache holds
-		order                     = 512
 		vectorLength, repetitions = 4096, 512 // exponentials per call, and calls per task, which takes a millisecond
 	)
 	r := Rates{Machine: ThisMachine(), Touch: accel.TouchRate(ctx, bytes), Read: accel.ReadRate(ctx, bytes, window),
-		Gemm32: accel.GemmRate32(ctx, order, window), Gemm64: accel.GemmRate64(ctx, order, window)}
+		Gemm32: accel.GemmRate32(ctx, gemmOrder, window), Gemm64: accel.GemmRate64(ctx, gemmOrder, window)}
 	src, dst := make([]float32, vectorLength), make([][]float32, accel.Threads())
 	for i := range src {
 		src[i] = -20 * float32(i) / vectorLength
