@@ -261,6 +261,21 @@ func TestOneVersusRest(t *testing.T) {
 	}
 }
 
+// TestMinorityClass checks that the rarer class is found by the weights of the rows, as if a row of weight 2 were two
+// rows, and that the second class wins a tie.
+func TestMinorityClass(t *testing.T) {
+	for _, c := range []struct {
+		weights []float64
+		want    int
+	}{{nil, 1}, {[]float64{1, 1, 1, 4, 4}, 0}, {[]float64{2, 2, 2, 3, 3}, 1}, {[]float64{5, 1, 1, 3, 3}, 1}} {
+		d := classed([]int{0, 0, 0, 1, 1}, "a", "b")
+		d.Weights = c.weights
+		if got := d.MinorityClass(); got != c.want {
+			t.Errorf("weights %v: class %d, want %d", c.weights, got, c.want)
+		}
+	}
+}
+
 // TestPredictedClass checks that the predicted class is that of the first largest value, or the sign of a single value,
 // and that the margin of a class is positive if the class is predicted.
 func TestPredictedClass(t *testing.T) {

@@ -158,13 +158,14 @@ func (d *Dataset) rowsOfClasses() []int {
 	return rows
 }
 
-// MinorityClass returns the class, 0 or 1, that has fewer points in a problem of two classes, and 1 in a tie.
+// MinorityClass returns the rarer class, 0 or 1, of a problem of two classes, and 1 in a tie. Points count by Weights,
+// so that a point of weight 2 counts as two points.
 func (d *Dataset) MinorityClass() int {
-	var count [2]int
-	for _, c := range d.Class {
-		count[min(c, 1)]++ // further classes count as class 1
+	var total [2]float64
+	for i, c := range d.Class {
+		total[min(c, 1)] += d.Weight(i) // further classes count as class 1
 	}
-	if count[0] < count[1] {
+	if total[0] < total[1] {
 		return 0
 	}
 	return 1

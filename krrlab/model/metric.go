@@ -59,10 +59,10 @@ func (m Metric) Value(loss float64) float64 {
 	return loss
 }
 
-// Loss returns the loss of a score. The loss of F1 is that of the rarer class of two, or the mean over several classes.
-// Loss returns an error if the score does not determine the metric: LogLoss needs probabilities, AUC two classes of
-// rows.
-func (m Metric) Loss(s *Score) (float64, error) {
+// Loss returns the loss of a score. The loss of F1 is that of positiveClass if there are two classes, and else the mean
+// over all classes; other metrics ignore positiveClass. Loss returns an error if the score does not determine the
+// metric: LogLoss needs probabilities, AUC two classes of rows.
+func (m Metric) Loss(s *Score, positiveClass int) (float64, error) {
 	switch {
 	case m == RMSE:
 		return s.RMSE, nil
@@ -71,21 +71,16 @@ func (m Metric) Loss(s *Score) (float64, error) {
 	case m == AUC && s.Classes.AUC != nil:
 		return 1 - *s.Classes.AUC, nil
 	case m == BalancedError || m == F1:
-		sum, count, rarest := 0.0, 0.0, math.Inf(1)
+		sum, count := 0.0, 0.0
 		for i, e := range s.Classes.Errors {
+			if e.Total == 0 || m == F1 && len(s.Classes.Labels) == 2 && i != positiveClass {
+				continue
+			}
 			loss := ratio(e.Wrong, e.Total)
 			if m == F1 {
 				loss = 1 - s.Classes.Scores[i].F1
 			}
-			switch {
-			case e.Total == 0:
-			case m == F1 && len(s.Classes.Labels) == 2:
-				if e.Total < rarest {
-					rarest, sum, count = e.Total, loss, 1
-				}
-			default:
-				sum, count = sum+loss, count+1
-			}
+			sum, count = sum+loss, count+1
 		}
 		return sum / count, nil
 	}

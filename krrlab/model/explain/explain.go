@@ -240,6 +240,7 @@ func (x *explainer) measureImportance(ctx context.Context, e *Explanation, colum
 // permutationLoss measures how the loss increases if the cells of a column are permuted.
 type permutationLoss struct {
 	metric    model.Metric
+	positive  int               // class whose F1 counts if there are two: the rarer one of all rows
 	unchanged *model.Prediction // prediction of the unchanged rows
 	answers   datasets.Dataset  // the rows without their features
 	all       []int             // indices of all rows
@@ -256,7 +257,10 @@ func (x *explainer) newPermutationLoss(metric model.Metric, unchanged *model.Pre
 	l := &permutationLoss{metric: metric, unchanged: unchanged, answers: *x.d, all: make([]int, rows),
 		groupCount: min(jackknifeGroups, records), groupOf: make([]int, rows)}
 	l.answers.X = points.NewDense(rows, 1, nil) // Score does not read the features
-	seen := 0                                   // number of different records so far
+	if len(unchanged.Labels) == 2 {
+		l.positive = rarerOfTwo(unchanged.Labels, x.d)
+	}
+	seen := 0 // number of different records so far
 	for i, first := range x.firstInGroup {
 		l.all[i] = i
 		if l.groupOf[i] = l.groupOf[first]; first == i {
@@ -273,7 +277,7 @@ func (l *permutationLoss) loss(p *model.Prediction, index []int) float64 {
 	if l.metric != model.AUC && predictions.Labels != nil {
 		predictions.Decision = nil // then Score computes no ROC curves
 	}
-	v, err := l.metric.Loss(predictions.Score(l.answers.Subset(index)))
+	v, err := l.metric.Loss(predictions.Score(l.answers.Subset(index)), l.positive)
 	if err != nil {
 		return math.NaN()
 	}

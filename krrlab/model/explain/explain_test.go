@@ -208,6 +208,21 @@ func TestStandardError(t *testing.T) {
 	}
 }
 
+// TestLossF1 checks that the F1 of a part of the rows is that of the class that is rarer among all rows by weight, even
+// if the other class is rarer in the part or by the number of rows.
+func TestLossF1(t *testing.T) {
+	// Predicted as class 1: rows 0, 1, 2. By weight class 1 has 4 of 10.
+	d := &datasets.Dataset{Task: datasets.Classification, Labels: []string{"a", "b"}, Class: []int{0, 1, 1, 1, 0},
+		Weights: []float64{3, 1, 1, 2, 3}, X: points.NewDense(5, 1, nil)}
+	p := &model.Prediction{Labels: d.Labels, Class: []int{1, 1, 1, 0, 0},
+		Decision: mat.NewDense(5, 1, []float64{1, 1, 1, -1, -1})}
+	x := &explainer{d: d, firstInGroup: []int{0, 1, 2, 3, 4}}
+	l := x.newPermutationLoss(model.F1, p, 5)
+	testkit.Near(t, l.reference, 5./9, 1e-15)                  // N/(2TP+N) with TP = 2, N = 2+3
+	testkit.Near(t, l.loss(p, []int{1, 2, 3, 4}), 1./3, 1e-15) // TP = 2, N = 2; class a has less weight here
+	testkit.Near(t, l.loss(p, []int{1, 2, 3}), 1./3, 1e-15)    // the part has no row of class a
+}
+
 // TestRunRefuses checks that Run refuses data for which importance is not defined, and ends with a canceled context.
 func TestRunRefuses(t *testing.T) {
 	m, d := randomModelAndRows(t, 1, nil)

@@ -235,9 +235,16 @@ func classCounts(labels []string, d *datasets.Dataset) []int {
 	return counts
 }
 
-// rarerOfTwo returns the index of the rarer of two labels, which is usually the one of interest.
+// rarerOfTwo returns the index of the rarer of two labels, which is usually the one of interest. Rows count by their
+// weights, and in a tie the second label is returned, as by datasets.Dataset.MinorityClass.
 func rarerOfTwo(labels []string, d *datasets.Dataset) int {
-	if counts := classCounts(labels, d); counts[0] < counts[1] {
+	total, classIndex := make([]float64, len(labels)), d.ClassIn(labels)
+	for i, answer := range d.Class {
+		if k := classIndex[answer]; k >= 0 {
+			total[k] += d.Weight(i)
+		}
+	}
+	if total[0] < total[1] {
 		return 0
 	}
 	return 1

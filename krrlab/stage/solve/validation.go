@@ -78,8 +78,8 @@ const maxLeaveOneOutRows = 8000
 // BestThreshold returns the threshold of a classifier of two classes that optimizes a metric
 // (model.Metric.BestThreshold) on rows outside the fit. Up to 8,000 rows, and if memory suffices, the decision value of
 // each row is that of a fit without it. Otherwise a fifth of the rows, but at most 5,000, is held out of a fit by the
-// method of the bench. The metric F1 refers to the rarer class. Rows are weighted by their Weights. It returns an error
-// unless there are two classes, and for an unsuitable metric.
+// method of the bench. Rows are weighted by their Weights, and the metric F1 refers to the rarer class by these
+// weights. It returns an error unless there are two classes, and for an unsuitable metric.
 func BestThreshold(ctx context.Context, b stage.Refitter, m model.Metric) (*Threshold, error) {
 	p := b.Problem()
 	labels := p.Coding.Labels
