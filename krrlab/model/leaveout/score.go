@@ -68,7 +68,9 @@ type Score struct {
 	// Error is the mean of (y_i−f_{−i}(x_i))² over points and right-hand sides, where f_{−i} is fitted without point i,
 	// or the share of labels that f_{−i} predicts wrongly.
 	Error estimate.Interval `json:"error"`
-	// GCV is n‖C‖²_F/(t·(tr A⁻¹)²), with the same mean and groups as Error.
+	// GCV is n‖C‖²_F/(t·(tr A⁻¹)²), with the same mean as Error. Rows that are equal by Problem.FirstEqual count as one
+	// row, as in Error: GCV is then the mean square of Error in which the mean of the (Ã⁻¹)_gg of the merged problem
+	// replaces each of them. Problem.Groups do not change GCV.
 	GCV float64 `json:"gcv"`
 	// S is s_λ = n − λ·tr A⁻¹, the degrees of freedom, plus one if the mean is subtracted.
 	S float64 `json:"stat_dim"`

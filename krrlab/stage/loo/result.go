@@ -92,6 +92,27 @@ func (r *Result) edgeNote() string {
 func (r *Result) String() string {
 	var b stage.Lines
 	b.AddProblem(&r.Header)
+	b.Add("leave-one-out", "%s; by %s", r.errorUnit(), r.methodText())
+	if text := r.Repeats.String(); r.NoIntervalReason != "" {
+		b.Add("repeats", "%s; they are not left out together, so that errors are too small and no interval is "+
+			"claimed: %s", text, r.NoIntervalReason)
+	} else if text != "" {
+		b.AddText("repeats", text)
+	}
+	b.AddText(r.gcvName(), r.gcvNote())
+	r.addScores(&b)
+	if c := r.Scores[r.Best].Error.Confidence; c < 1 && r.NoIntervalReason == "" {
+		b.Add("confidence",
+			"%.4g %% at each λ; the interval includes the errors of the probes and the solves, and assumes that the "+
+				"storage error of K is spread evenly over the rows", 100*c)
+	}
+	b.Add("fit with", "%s", r.suggestion())
+	b.AddSeconds(r.Seconds)
+	return b.String()
+}
+
+// methodText describes how the scores were computed.
+func (r *Result) methodText() string {
 	method := "dense factors, exact up to rounding"
 	if r.S > 0 {
 		method = fmt.Sprintf("one subspace for all λ with %s, s = %d", r.Precond, r.S)
@@ -103,13 +124,22 @@ func (r *Result) String() string {
 	if r.NotDenseReason != "" {
 		method += ", as " + r.NotDenseReason
 	}
-	b.Add("leave-one-out", "%s; by %s", r.errorUnit(), method)
-	if text := r.Repeats.String(); r.NoIntervalReason != "" {
-		b.Add("repeats", "%s; they are not left out together, so that errors are too small and no interval is "+
-			"claimed: %s", text, r.NoIntervalReason)
-	} else if text != "" {
-		b.AddText("repeats", text)
+	return method
+}
+
+// gcvNote states which rows GCV leaves out together. It is "" if each row is left out alone, by the error and by GCV.
+func (r *Result) gcvNote() string {
+	switch {
+	case r.Repeats.Grouped == 0 || r.NoIntervalReason != "":
+		return ""
+	case r.Repeats.RowKind == datasets.RowKindNewGroup:
+		return "leaves out each row alone, unlike the error, which leaves out groups"
 	}
+	return "takes the equal rows that are left out together as one row"
+}
+
+// addScores adds a line for each λ.
+func (r *Result) addScores(b *stage.Lines) {
 	scores := r.displayedScores()
 	intervals, width := make([]string, len(scores)), 0
 	for i, s := range scores {
@@ -128,12 +158,11 @@ func (r *Result) String() string {
 		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s%s", s.Error.Value, width,
 			intervals[i], r.gcvName(), s.GCV, s.S, likelihood, mark)
 	}
-	if c := r.Scores[r.Best].Error.Confidence; c < 1 && r.NoIntervalReason == "" {
-		b.Add("confidence",
-			"%.4g %% at each λ; the interval includes the errors of the probes and the solves, and assumes that the "+
-				"storage error of K is spread evenly over the rows", 100*c)
-	}
-	best := scores[r.Best]
+}
+
+// suggestion returns the best λ as a flag, its error, and what else to try.
+func (r *Result) suggestion() string {
+	best := r.displayedScores()[r.Best]
 	errorText := r.errorText(best.Error.Value)
 	if r.Repeats.String() != "" {
 		errorText += " on " + r.Repeats.RowKind.Description()
@@ -149,9 +178,7 @@ func (r *Result) String() string {
 	if r.Kernel.Name == "precomputed" { // tune does not support it
 		tuneNote = ""
 	}
-	b.Add("fit with", "--lambda %.3g: %s by leave-one-out%s%s", best.Lambda, errorText, r.edgeNote(), tuneNote)
-	b.AddSeconds(r.Seconds)
-	return b.String()
+	return fmt.Sprintf("--lambda %.3g: %s by leave-one-out%s%s", best.Lambda, errorText, r.edgeNote(), tuneNote)
 }
 
 // errorText returns an error with its name, as a percentage for classes.

@@ -3,6 +3,7 @@ package loo_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
@@ -28,7 +29,8 @@ func TestRepeatedRows(t *testing.T) {
 		set = testkit.Must(set.GroupByRule("together", nil))
 		lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1}))
 		exact := testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: lambdas}))
-		testkit.Contains(t, exact.String(), "1 rows repeat the features of an earlier one: they stay together")
+		testkit.Contains(t, exact.String(), "1 rows repeat the features of an earlier one: they stay together",
+			"takes the equal rows that are left out together as one row")
 		if rows := exact.Table().Rows; len(rows) != 3 || exact.Repeats.Grouped != 1 ||
 			exact.Scores[exact.Best].Error.Confidence != 1 {
 			t.Errorf("classes %v: %d rows of a table, %d grouped: %v", classes, len(rows), exact.Repeats.Grouped, exact)
@@ -44,6 +46,9 @@ func TestRepeatedRows(t *testing.T) {
 		}
 		if classes {
 			testkit.Contains(t, probes.String(), "so that errors are too small and no")
+			if text := probes.String(); strings.Contains(text, "takes the equal rows") {
+				t.Errorf("GCV takes each row for itself, and the report says otherwise:\n%s", text)
+			}
 		}
 		_, err := lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: lambdas, ExactBelow: -1, Rank: 121})
 		testkit.Fails(t, err, "s = 121 landmarks for n = 120 points")
