@@ -64,6 +64,13 @@ func (d *Dataset) Impute(method string) (filled *Dataset, count []int, err error
 // error if there are other than d or d² numbers, a length scale that is not positive, a number that is not finite, or
 // too little memory for dense points. For d = 1, a number is a length scale.
 func ChangeDistance(distance []float64, train, test *Dataset) (scaledTrain, scaledTest *Dataset, err error) {
+	return ChangeDistanceWithin(accel.AvailableMemory(0, 1), distance, train, test)
+}
+
+// ChangeDistanceWithin is ChangeDistance for sparse points that have to fit a memory budget when a matrix makes them
+// dense.
+func ChangeDistanceWithin(memory accel.Budget, distance []float64, train, test *Dataset) (scaledTrain,
+	scaledTest *Dataset, err error) {
 	if distance == nil {
 		return train, test, nil
 	}
@@ -80,9 +87,12 @@ func ChangeDistance(distance []float64, train, test *Dataset) (scaledTrain, scal
 		change.Lengths = slices.Clone(distance)
 	case dim * dim:
 		change.Kind, change.Matrix = "matrix", slices.Clone(distance)
-		const advice = "give length scales, which keep zeros"
-		err := cmp.Or(change.Validate(), checkScaledMemory(accel.AvailableMemory(0, 1), "the matrix of the distance",
-			advice, train.X))
+		const name, advice = "the matrix of the distance", "give length scales, which keep zeros"
+		err := cmp.Or(change.Validate(), checkScaledMemory(memory, name, advice, train.X))
+		if test != nil && err == nil {
+			memory = memory.Reserve(8 * int64(train.Len()) * int64(dim)) // of the dense training points
+			err = checkScaledMemory(memory, name, advice, test.X)
+		}
 		if err != nil {
 			return nil, nil, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
@@ -124,6 +125,29 @@ func TestStretch(t *testing.T) {
 	if err := (&Scaling{Kind: "matrix", Scale: make([]float64, 3), Matrix: make([]float64, 3)}).Validate(); err == nil ||
 		!strings.Contains(err.Error(), "a matrix of 3 numbers") {
 		t.Errorf("a matrix of 3 numbers: %v", err)
+	}
+}
+
+// TestChangeDistanceWithin checks to the byte which budget a matrix of the distance needs on sparse training and test
+// points, and that length scales, which keep the zeros, need none.
+func TestChangeDistanceWithin(t *testing.T) {
+	const n, d = 5, 40
+	train := &Dataset{X: &points.CSR{N: n, D: d, Ptr: make([]int, n+1)}}
+	test := &Dataset{X: &points.CSR{N: 2 * n, D: d, Ptr: make([]int, 2*n+1)}}
+	matrix := make([]float64, d*d)
+	for _, c := range []struct {
+		test  *Dataset
+		bytes int64
+	}{{nil, 8 * d * (n + denseVectors)}, {test, 8 * d * (n + 2*n + denseVectors)}} {
+		_, _, err := ChangeDistanceWithin(accel.Budget{Limit: c.bytes}, matrix, train, c.test)
+		_, _, tooLarge := ChangeDistanceWithin(accel.Budget{Limit: c.bytes - 1}, matrix, train, c.test)
+		if err != nil || tooLarge == nil || !strings.Contains(tooLarge.Error(), "give length scales, which keep zeros") {
+			t.Errorf("test rows %v: %v, and with a byte less %v", c.test != nil, err, tooLarge)
+		}
+	}
+	lengths := slices.Repeat([]float64{2}, d)
+	if _, _, err := ChangeDistanceWithin(accel.Budget{Limit: 1}, lengths, train, test); err != nil {
+		t.Errorf("length scales: %v", err)
 	}
 }
 

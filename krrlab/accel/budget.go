@@ -19,11 +19,14 @@ const (
 	// programBytes is the memory that is subtracted from the limit of a process for the program, its libraries and
 	// garbage, which the predicted memory of a solve does not include.
 	programBytes = 100e6
+	// noMemory is the limit if no memory remains, because a limit of 0 means that there is none.
+	noMemory = 1
 )
 
 // ProcessLimit returns the bytes that the data and the matrices of one of several equal processes on this machine may
 // take: limit, or if that is 0 its share of nine tenths of the machine's memory, minus the memory of the program
-// itself. It is the limit of plans and of solves. The result is 0 if both limits are unknown.
+// itself. It is the limit of plans and of solves. The result is noMemory if nothing remains, and 0 if both limits are
+// unknown.
 func ProcessLimit(limit int64, processes int) int64 {
 	if limit == 0 {
 		share, _ := MemoryShare(processes)
@@ -32,7 +35,7 @@ func ProcessLimit(limit int64, processes int) int64 {
 	if limit == 0 {
 		return 0
 	}
-	return max(1, limit-programBytes)
+	return max(noMemory, limit-programBytes)
 }
 
 // AvailableMemory returns the budget of work whose data are in memory already: limit bytes, or if that is 0 one of
@@ -82,6 +85,10 @@ type MemoryError struct {
 
 // Shortage returns the text of the error without the advice.
 func (e *MemoryError) Shortage() string {
+	if e.Budget.Limit == noMemory {
+		return fmt.Sprintf("%s would take %s of memory, and none is free, as %s are kept for the program itself", e.Item,
+			FormatBytes(e.Need), FormatBytes(programBytes))
+	}
 	return fmt.Sprintf("%s would take %s of memory, and %s of %s are free", e.Item, FormatBytes(e.Need),
 		FormatBytes(max(0, e.Budget.Free())), FormatBytes(e.Budget.Limit))
 }

@@ -29,6 +29,10 @@ func TestBudget(t *testing.T) {
 			t.Errorf("the error of 1.6 MB is %v, want %s", err, want)
 		}
 	}
+	want := "Z would take 1.6 MB of memory, and none is free, as 100 MB are kept for the program itself: take fewer"
+	if err := (Budget{Limit: ProcessLimit(programBytes, 1)}).Check(16e5, "Z", "take fewer"); err.Error() != want {
+		t.Errorf("the error without free memory is %v, want %s", err, want)
+	}
 	if got := [2]int64{SaturateInt64(1e300), SaturateInt64(5)}; got != [2]int64{math.MaxInt64, 5} {
 		t.Errorf("SaturateInt64 of 1e300 and 5: %d", got)
 	}

@@ -261,7 +261,7 @@ func TestBadInput(t *testing.T) {
 	kB
 1$ fit --train good.csv --memory 100MB --solver pcg
 	without K and the program, would take
-	and 1 B of 1 B are free
+	and none is free, as 100 MB are kept for the program itself
 1$ fit --data mnist
 	mnist
 	http

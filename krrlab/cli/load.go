@@ -90,7 +90,8 @@ func (a *app) loadData(ctx context.Context, f *labFlags) (*problemData, error) {
 	d, err := a.readData(ctx, f)
 	if err == nil {
 		_, distance := f.Sigma.scaleAndDistance()
-		d.train, d.test, err = datasets.ChangeDistance(distance, d.train, d.test)
+		memory := accel.AvailableMemory(f.Memory, a.processesHere())
+		d.train, d.test, err = datasets.ChangeDistanceWithin(memory, distance, d.train, d.test)
 	}
 	if err == nil {
 		d.train, err = d.train.WeighClasses(f.Classes)

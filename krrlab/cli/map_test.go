@@ -78,12 +78,12 @@ $ map w.krr --grid 7x5 --out m.csv --memory 2870 --no-std
 $ predict w.krr --in map.csv --interval 90% --out new.csv --memory 720000
 1$ tune --train wells.csv --target depth --memory 100MB
 	a search with the fewest rows, 100, would take
-	0 B of 1 B are free: allow more by --memory
+	none is free, as 100 MB are kept for the program itself: allow more by --memory
 1$ loo --train wells.csv --target depth --sigma 80 --lambda 0.05 --memory 100MB
 	would take
-	0 B of 1 B are free
+	none is free, as 100 MB are kept for the program itself
 1$ statdim --train wells.csv --target depth --sigma 80 --lambda 0.05 --method exact --memory 100MB
-	dense work on K of n = 300 points would take 720 kB of memory, and 0 B of 1 B are free: take another method
+	dense work on K of n = 300 points would take 720 kB of memory, and none is free, as 100 MB are kept for the program itself: take another method
 $ statdim --train wells.csv --target depth --sigma 80 --lambda 0.05 --method exact --memory 101MB`)
 	_, data, err := npy.Read(testkit.Must(os.Open("map.npy")), 1<<20)
 	testkit.OK(t, err)

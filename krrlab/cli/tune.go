@@ -8,6 +8,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -58,7 +59,9 @@ func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krr
 		return nil, nil
 	}
 	k, lambda, distance := choice.Chosen()
-	if data.train, data.test, err = datasets.ChangeDistance(distance, data.train, data.test); err != nil {
+	memory := accel.AvailableMemory(f.Memory, a.processesHere())
+	data.train, data.test, err = datasets.ChangeDistanceWithin(memory, distance, data.train, data.test)
+	if err != nil {
 		return nil, err
 	}
 	cfg.Lambda = lambda

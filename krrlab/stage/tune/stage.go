@@ -189,7 +189,7 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment scori
 	return &evaluator{canEvaluate: hasSeries, name: fmt.Sprintf("loo, all %d rows, of kernels with a Fourier series",
 		p.N),
 		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
-			stretched, _, err := datasets.ChangeDistance(shape, train, nil)
+			stretched, _, err := datasets.ChangeDistanceWithin(p.Memory, shape, train, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -251,7 +251,7 @@ func (o *Options) holdout(b stage.Refitter, p *stage.Problem, trainY *mat.Dense,
 	judgment = judgment.onRows(judgedRows)
 	return &evaluator{name: fmt.Sprintf("%d %s, fits of %d", judgedRows.Len(), name, train.Len()),
 		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
-			train, judgedRows, err := datasets.ChangeDistance(shape, train, judgedRows)
+			train, judgedRows, err := datasets.ChangeDistanceWithin(p.Memory, shape, train, judgedRows)
 			if err != nil {
 				return nil, err
 			}
