@@ -215,7 +215,7 @@ func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, d
 	if f.Digits == "auto" && !f.Decision && !f.Bound && filepath.Ext(f.Out) != ".npy" {
 		p.setUnit(m.Calibration)
 	}
-	p.farRows = m.CountFarRows(data)
+	p.farRows, p.estimatesFarRows = m.CountFarRows(data)
 	if canScore(p.Prediction, data) && (f.Out != "" || f.Plot != "") {
 		p.fittedRows = m.CountFittedRows(data)
 	}
@@ -234,9 +234,13 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 			p.fittedRows, data.Len()))
 	}
 	if p.farRows > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d rows are so far from the training points that the kernel is below "+
-			"%g there, and predictions nearly constant (are columns swapped, or in other units?)", p.farRows, data.Len(),
-			model.NegligibleKernel))
+		about := ""
+		if p.estimatesFarRows {
+			about = "about "
+		}
+		notes = append(notes, fmt.Sprintf("%s%d of %d rows are so far from the training points that the kernel is below "+
+			"%g there, and predictions nearly constant (are columns swapped, or in other units?)", about, p.farRows,
+			data.Len(), model.NegligibleKernel))
 	}
 	if f.Out == "" { // the predictions were written to the output stream
 		for _, text := range notes {

@@ -7,7 +7,6 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
-	"github.com/krrlab/lab/krrlab/kernel/tree"
 )
 
 const (
@@ -18,9 +17,6 @@ const (
 	// the share expected of independent rows. A larger excess is not explained by chance. A larger number overlooks
 	// more rows of the fit; a smaller one takes more independent rows with few distinct values for rows of the fit.
 	chanceErrors = 3
-	// NegligibleKernel is the share of the kernel's largest value below which a training point hardly changes a
-	// prediction. A smaller value counts fewer rows as far.
-	NegligibleKernel = 1e-3
 )
 
 // CountFittedRows returns the number of rows of d that are rows of the fit, which means that the model was fitted to
@@ -70,55 +66,6 @@ func (m *Model) CountFittedRows(d *datasets.Dataset) int {
 	areCopies := m.Repeats != nil && m.Repeats.Grouped > 0 && m.Repeats.RowKind != datasets.RowKindNewGroup
 	if !areCopies && float64(count) <= chance*float64(len(rows)) {
 		return 0
-	}
-	return count
-}
-
-// CountFarRows returns the number of rows of d, raw or scaled as the model's points, at which the kernel is below
-// NegligibleKernel for all of the model's points, by their distance from the bounding box of these. Their predictions
-// are nearly constant. Rows inside the box are not counted, even if they are far from all points. CountFarRows returns
-// 0 if the kernel is not known to decrease with the distance.
-func (m *Model) CountFarRows(d *datasets.Dataset) (count int) {
-	tailBound, metric := kernel.TailBound(m.Kernel)
-	if tailBound == nil {
-		return 0
-	}
-	scaled, err := m.Scaled(d)
-	if err != nil {
-		return 0
-	}
-	low, high := datasets.FeatureRanges(m.X)
-	excess := func(j int, v float64) float64 { // distance from the range of feature j, or its square
-		e := max(0, low[j]-v, v-high[j])
-		if metric == tree.SquaredEuclidean {
-			return e * e
-		}
-		return e
-	}
-	sparse, isSparse := scaled.X.(*points.CSR)
-	threshold := NegligibleKernel * tailBound(0)
-	zeroDistance := 0.0 // distance of a row of zeros, from which that of a sparse row differs in few features
-	for j := range low {
-		zeroDistance += excess(j, 0)
-	}
-	row := make([]float64, len(low))
-	for i := range d.Len() {
-		distance := 0.0
-		if isSparse {
-			distance = zeroDistance
-			columns, values := sparse.Row(i)
-			for k, j := range columns {
-				distance += excess(int(j), float64(values[k])) - excess(int(j), 0)
-			}
-		} else {
-			scaled.X.RowTo(row, i)
-			for j, v := range row {
-				distance += excess(j, v)
-			}
-		}
-		if distance > 0 && tailBound(distance) < threshold {
-			count++
-		}
 	}
 	return count
 }

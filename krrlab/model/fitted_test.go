@@ -1,10 +1,7 @@
 package model
 
 import (
-	"slices"
 	"testing"
-
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -87,53 +84,5 @@ func TestFittedRowsByChance(t *testing.T) {
 	}
 	if falseAlarms > 4 {
 		t.Errorf("%d of 200 independent draws are taken for rows of the fit", falseAlarms)
-	}
-}
-
-// TestFarRows compares the number of far rows with a count of the rows for which the kernel is small even at the
-// nearest point of the box of the fit, for kernels of both distances. The decision values of these rows must be small
-// too. No row is far for a kernel that grows with the distance.
-func TestFarRows(t *testing.T) {
-	const n, dim = 100, 2
-	stream := rng.New(4)
-	for _, scaling := range []string{"none", "standard"} {
-		x, raw := points.NewDense(n, dim, nil), points.NewDense(n, dim, nil)
-		d := &datasets.Dataset{Task: datasets.Regression, X: x, Target: make([]float64, n)}
-		stream.Normals(x.Data, 0)
-		stream.Sub("far").Normals(raw.Data, 0)
-		for i := range raw.Data {
-			if raw.Data[i] *= 3; i%5 == 0 {
-				raw.Data[i] = 0
-			}
-		}
-		fit, _, err := datasets.Scale(scaling, d, nil)
-		testkit.OK(t, err)
-		low, high := datasets.FeatureRanges(fit.X)
-		m := &Model{Lambda: 1, X: fit.X, C: mat.NewDense(n, 1, slices.Repeat([]float64{1.0 / n}, n)),
-			Scaling: fit.Scaling}
-		rows := &datasets.Dataset{X: raw}
-		z := testkit.Must(m.Scaled(rows)).X.(*points.Dense)
-		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.6}, kernel.Laplacian{Sigma: 0.3}} {
-			m.Kernel = k
-			f, want := testkit.Must(m.Decision(t.Context(), raw, nil)), 0
-			for i := range n {
-				nearest := slices.Clone(z.Row(i))
-				for j, v := range nearest {
-					nearest[j] = min(max(v, low[j]), high[j])
-				}
-				if k.Eval(nearest, z.Row(i)) < 1e-3 {
-					if want++; f.At(i, 0) > 1e-3 {
-						t.Errorf("%v: f of a far row is %g, want at most 1e-3", k, f.At(i, 0))
-					}
-				}
-			}
-			if got := m.CountFarRows(rows); got != want || want == 0 {
-				t.Errorf("%v, scaling %s: %d far rows, want %d", k, scaling, got, want)
-			}
-			testkit.Equal(t, m.CountFarRows(&datasets.Dataset{X: testkit.ToCSR(raw)}), want)
-			testkit.Equal(t, m.CountFarRows(d), 0)
-		}
-		m.Kernel = kernel.Polynomial{Gamma: 1, Degree: 2}
-		testkit.Equal(t, m.CountFarRows(rows), 0)
 	}
 }

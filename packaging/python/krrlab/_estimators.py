@@ -298,9 +298,9 @@ class _KernelMachine(BaseEstimator):
         t = self._read(X)
         features = self.model_.features(t) if self.model_.is_supported else None
         if features is not None and (len(self.model_.c) * features.shape[0] <= LARGE or self.model_.is_precomputed):
-            f = self.model_.decision(features)
-            if f is not None:
-                far = self.model_.far_rows(features)
+            result = self.model_.decision(features)
+            if result is not None:
+                f, far = result
                 if far:
                     warnings.warn(f"{far} of {len(f)} rows are so far from the training points that the kernel is "
                                   f"below {NEGLIGIBLE} there, and predictions nearly constant (are columns swapped, or "

@@ -146,47 +146,25 @@ class Model:
             blocks.append(block)
         return np.hstack(blocks)
 
-    def decision(self, z: Any) -> np.ndarray | None:
-        """Return f of each row of z, less the threshold of two classes, of shape (m, t).
+    def decision(self, z: Any) -> tuple[np.ndarray, int] | None:
+        """Return f of each row of z, less the threshold of two classes, of shape (m, t), and the number of far rows.
 
-        ``z`` has the features of the model before scaling: an array, in which NaN is a missing value, or a CSR matrix.
-        The result is None if inner products are not accurate enough, for points far apart in terms of sigma.
+        A row is far, as for ``krrlab predict``, if the kernel is below NEGLIGIBLE times its largest value for all
+        training points, so that predictions are nearly constant. ``z`` has the features of the model before scaling: an
+        array, in which NaN is a missing value, or a CSR matrix. The result is None if inner products are not accurate
+        enough, for points far apart in terms of sigma.
         """
         rows = max(1, BLOCK // len(self.c))
-        blocks = []
+        blocks, far = [], 0
         for i in range(0, z.shape[0], rows):
             k = self._kernel(self._scaled(z[i:i + rows]))
             if k is None:
                 return None
+            if not self.is_precomputed and self.kernel["name"] != "polynomial":
+                far += int((k < NEGLIGIBLE).all(1).sum())
             blocks.append(k @ self.c)
-        return np.concatenate(blocks) + np.asarray(self.meta.get("mean") or 0.0) - self.meta.get("threshold", 0.0)
-
-    def far_rows(self, z: Any) -> int:
-        """Count the rows of z that ``krrlab predict`` reports as far from the training points.
-
-        At their distance from the bounding box of these, the kernel is below NEGLIGIBLE times its largest value, so
-        that predictions are nearly constant. ``z`` has the features of the model before scaling.
-        """
-        if self.is_precomputed or self.kernel["name"] == "polynomial":
-            return 0
-        z = self._scaled(z)
-        if self.center is not None:
-            z = z - self.center
-        low, high = (np.asarray(a.toarray() if hasattr(a, "toarray") else a).ravel()
-                     for a in (self.x.min(0), self.x.max(0)))
-        power = 1 if self.kernel["name"] == "laplacian" else 2
-
-        def excess(values: np.ndarray, columns: Any = slice(None)) -> np.ndarray:
-            """Return the distances from the ranges of columns, or their squares."""
-            return np.maximum(0, np.maximum(low[columns] - values, values - high[columns])) ** power
-
-        if hasattr(z, "tocsr"):
-            z = z.tocoo()
-            zero = excess(np.zeros_like(low))
-            u = zero.sum() + np.bincount(z.row, excess(z.data, z.col) - zero[z.col], z.shape[0])
-        else:
-            u = excess(z).sum(1)
-        return int(((u > 0) & (self._values(u.copy()) < NEGLIGIBLE)).sum())
+        f = np.concatenate(blocks) + np.asarray(self.meta.get("mean") or 0.0) - self.meta.get("threshold", 0.0)
+        return f, far
 
     def _scaled(self, z: Any) -> Any:
         by = self.meta.get("scaling") or {}

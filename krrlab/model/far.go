@@ -1,0 +1,140 @@
+package model
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/kernel/tree"
+)
+
+const (
+	// NegligibleKernel is the share of the kernel's largest value below which a training point hardly changes a
+	// prediction. A smaller value counts fewer rows as far.
+	NegligibleKernel = 1e-3
+	// maxFarWork is the largest number of multiply-adds for the comparison of rows with all of the model's points, about
+	// a second. If more are needed, a random sample of the rows is compared. A larger value makes samples larger.
+	maxFarWork = 1 << 32
+	// kernelWork is the number of multiply-adds that take as long as the kernel of a known distance.
+	kernelWork = 32
+	// farAccuracy is the largest acceptable error of a kernel value that is compared with NegligibleKernel.
+	farAccuracy = NegligibleKernel / 10
+)
+
+// CountFarRows returns the number of rows of d, raw or scaled as the model's points, at which the kernel is below
+// NegligibleKernel for all of the model's points. Their predictions are nearly constant. It is 0 if the kernel is not
+// known to decrease with the distance.
+//
+// Rows far from the bounding box of the model's points are counted first. The others are compared with the model's
+// points, until one is near, which is one of the first few for most rows. If that could take too long, a random sample
+// of these rows is compared, and the result is an estimate.
+func (m *Model) CountFarRows(d *datasets.Dataset) (count int, isEstimate bool) {
+	tailBound, metric := kernel.TailBound(m.Kernel)
+	if tailBound == nil {
+		return 0, false
+	}
+	scaled, err := m.Scaled(d)
+	if err != nil {
+		return 0, false
+	}
+	cutoff := NegligibleKernel * tailBound(0)
+	var others []int // rows that are not far from the box
+	for i, distance := range m.boxDistances(scaled.X, metric) {
+		if distance > 0 && tailBound(distance) < cutoff {
+			count++
+		} else {
+			others = append(others, i)
+		}
+	}
+	n, dim, _ := m.Dims()
+	if sampleRows := max(1, maxFarWork/(n*(dim+kernelWork))); len(others) > sampleRows {
+		var sample []int
+		for _, k := range rng.New(0).Sub("rows that may be far").Perm(len(others))[:sampleRows] {
+			sample = append(sample, others[k])
+		}
+		share := float64(m.countFar(points.Gather(scaled.X, sample), cutoff)) / float64(sampleRows)
+		return count + int(math.Round(share*float64(len(others)))), true
+	}
+	return count + m.countFar(points.Gather(scaled.X, others), cutoff), false
+}
+
+// boxDistances returns the distance of each point of z from the bounding box of the model's points, ‖·‖₁ or ‖·‖₂² by
+// the metric.
+func (m *Model) boxDistances(z points.Points, metric tree.Metric) []float64 {
+	low, high := datasets.FeatureRanges(m.X)
+	excess := func(j int, v float64) float64 { // distance from the range of feature j, or its square
+		e := max(0, low[j]-v, v-high[j])
+		if metric == tree.SquaredEuclidean {
+			return e * e
+		}
+		return e
+	}
+	sparse, isSparse := z.(*points.CSR)
+	zeroDistance := 0.0 // distance of a row of zeros, from which that of a sparse row differs in few features
+	for j := range low {
+		zeroDistance += excess(j, 0)
+	}
+	rows, _ := z.Dims()
+	distances, row := make([]float64, rows), make([]float64, len(low))
+	for i := range distances {
+		if isSparse {
+			distances[i] = zeroDistance
+			columns, values := sparse.Row(i)
+			for k, j := range columns {
+				distances[i] += excess(int(j), values[k]) - excess(int(j), 0)
+			}
+			continue
+		}
+		z.RowTo(row, i)
+		for j, v := range row {
+			distances[i] += excess(j, v)
+		}
+	}
+	return distances
+}
+
+// countFar returns the number of points of z, scaled as the model's points, at which the kernel is below cutoff for all
+// of the model's points.
+func (m *Model) countFar(z points.Points, cutoff float64) int {
+	if rows, _ := z.Dims(); rows == 0 {
+		return 0
+	}
+	placement := kernel.NewPlacement(m.Kernel, m.X)
+	x, panel := placement.Panel, placement.Apply(z)
+	arithmetic, _ := kernel.ChooseArithmetic(m.Kernel, placement.SummaryWith(panel), farAccuracy)
+	if arithmetic == kernel.Differences { // of the original points, because shifting them rounds
+		x, panel = placement.Original, points.NewPanel(z)
+	}
+	far := make([]int, (panel.Len()+BatchRows-1)/BatchRows) // number of far points in each batch
+	work, tiles := make([]kernel.Workspace, accel.Threads()), make([][]float64, accel.Threads())
+	_ = accel.ForEach(context.Background(), len(far), func(worker, b int) { // no error, as the context does not end
+		batch := panel.Slice(b*BatchRows, min((b+1)*BatchRows, panel.Len()))
+		if tiles[worker] == nil {
+			tiles[worker] = make([]float64, BatchRows*tileCols)
+		}
+		for lo := 0; lo < x.Len() && batch.Len() > 0; lo += tileCols {
+			hi := min(lo+tileCols, x.Len())
+			kernel.Tile64(tiles[worker], hi-lo, m.Kernel, batch, x.Slice(lo, hi), arithmetic, &work[worker])
+			var remaining []int
+			for a := range batch.Len() {
+				if slices.Max(tiles[worker][a*(hi-lo):(a+1)*(hi-lo)]) < cutoff {
+					remaining = append(remaining, a)
+				}
+			}
+			if len(remaining) < batch.Len() {
+				batch = gatherPanel(batch, remaining)
+			}
+		}
+		far[b] = batch.Len()
+	})
+	total := 0
+	for _, v := range far {
+		total += v
+	}
+	return total
+}
