@@ -12,6 +12,8 @@
 // null is a missing value. Every row must have the same columns. A model of a file without a header has no names of
 // columns, and takes lists of cells only. A model of a file with a header that has columns of words or dates takes
 // objects only. Names and types are checked as for a file, and an error is {"error": "…"} with a status of 400 or more.
+// Rows of JSON in errors are counted from 0. An answer in JSON may have "notes": words that the model does not know, and
+// rows far from the training points.
 //
 // A query after /predict, such as ?interval=0.9, is an error: there are no options.
 //

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // errRows says which rows in JSON are accepted.
@@ -19,17 +20,18 @@ var errRows = errors.New(`want {"rows": [{"column": value, …}, …]}, a list o
 type rowReader struct {
 	json   *json.Decoder
 	csv    *csv.Writer
-	count  int      // number of rows that were read
+	lines  []int    // line of CSV at which each row begins, counted from 1; its length is the number of rows
+	line   int      // line of CSV at which the next row begins
 	names  []string // columns of row 0, in its order; nil if the rows are lists of cells
 	inList bool     // whether the rows are in a list
 	err    error    // the first error
 }
 
 // csvRows returns rows in JSON as CSV. header is "yes" if the first line has the names of the columns, and else "no",
-// as for the option Header of datasets.ReadOptions.
-func csvRows(body []byte) (text []byte, header string, err error) {
+// as for the option Header of datasets.ReadOptions. lines has the line of text at which each row begins, from 1.
+func csvRows(body []byte) (text []byte, header string, lines []int, err error) {
 	var rows bytes.Buffer
-	r := &rowReader{json: json.NewDecoder(bytes.NewReader(body)), csv: csv.NewWriter(&rows)}
+	r := &rowReader{json: json.NewDecoder(bytes.NewReader(body)), csv: csv.NewWriter(&rows), line: 1}
 	r.json.UseNumber()
 	switch r.token() {
 	case json.Delim('['):
@@ -46,7 +48,7 @@ func csvRows(body []byte) (text []byte, header string, err error) {
 	if header = "yes"; r.names == nil {
 		header = "no"
 	}
-	return rows.Bytes(), header, r.err
+	return rows.Bytes(), header, r.lines, r.err
 }
 
 // fail sets the error, unless there is one already.
@@ -54,7 +56,7 @@ func (r *rowReader) fail(err error) { r.err = cmp.Or(r.err, err) }
 
 // failRow sets the error of the current row, unless there is an error already. The format continues "row 3".
 func (r *rowReader) failRow(format string, args ...any) {
-	r.fail(fmt.Errorf("row %d"+format, append([]any{r.count}, args...)...))
+	r.fail(fmt.Errorf("row %d"+format, append([]any{len(r.lines)}, args...)...))
 }
 
 // token returns the next token, or nil after an error.
@@ -95,7 +97,7 @@ func (r *rowReader) list() {
 			r.write(nil)
 		}
 	}
-	if r.token(); r.count == 0 {
+	if r.token(); len(r.lines) == 0 {
 		r.fail(errRows)
 	}
 }
@@ -119,9 +121,9 @@ func (r *rowReader) object() {
 		cells[name] = r.cell(value, name)
 		names = append(names, name)
 	}
-	if r.token(); r.count == 0 && names != nil {
+	if r.token(); len(r.lines) == 0 && names != nil {
 		r.names = names
-		r.csv.Write(names)
+		r.writeRecord(names)
 	}
 	var record []string
 	for _, name := range r.names {
@@ -165,6 +167,15 @@ func (r *rowReader) write(record []string) {
 	case len(record) == 1 && record[0] == "":
 		record[0] = "NA"
 	}
+	r.lines = append(r.lines, r.line)
+	r.writeRecord(record)
+}
+
+// writeRecord writes a record of CSV and counts its lines.
+func (r *rowReader) writeRecord(record []string) {
 	r.csv.Write(record) // a buffer accepts everything
-	r.count++
+	r.line++
+	for _, cell := range record {
+		r.line += strings.Count(cell, "\n")
+	}
 }

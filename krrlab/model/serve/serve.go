@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +67,15 @@ func Handler(m *model.Model, o Options) (http.Handler, error) {
 		w.Write(h.info)
 	})
 	mux.HandleFunc("POST /predict", h.predict)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		allowed, exists := map[string]string{"/": "GET", "/predict": "POST"}[r.URL.Path]
+		if !exists {
+			fail(w, http.StatusNotFound, "path %q: want POST /predict or GET /", r.URL.Path)
+			return
+		}
+		w.Header().Set("Allow", allowed)
+		fail(w, http.StatusMethodNotAllowed, "method %s: want %s %s", r.Method, allowed, r.URL.Path)
+	})
 	return mux, nil
 }
 
@@ -161,13 +171,18 @@ func (h *handler) answer(r *http.Request, media string,
 		return nil, "", http.StatusServiceUnavailable, fmt.Errorf("no free place within %v", h.Timeout)
 	}
 	o := datasets.ReadOptions{Memory: memoryFactor * h.MaxBody}
+	var lines []int
 	if media == jsonType {
-		if body, o.Header, err = csvRows(body); err != nil {
+		if body, o.Header, lines, err = csvRows(body); err != nil {
 			return nil, "", http.StatusBadRequest, err
 		}
-		if o.Header == "yes" && h.m.Columns == nil {
+		switch {
+		case o.Header == "yes" && h.m.Columns == nil:
 			return nil, "", http.StatusBadRequest, errors.New("the columns of the model have no names: " +
 				"want rows as lists of cells, in the order of the columns")
+		case o.Header == "no" && h.m.Columns != nil && h.m.Origin.Categorical != nil:
+			return nil, "", http.StatusBadRequest, errors.New("the model has columns of words or dates, " +
+				"which are found by name: want rows as objects, such as {\"column\": value, …}")
 		}
 		o.Separator, o.Comment = ",", "none"
 	}
@@ -176,17 +191,35 @@ func (h *handler) answer(r *http.Request, media string,
 	case ctx.Err() != nil:
 		return nil, "", http.StatusServiceUnavailable, fmt.Errorf("no answer within %v", h.Timeout)
 	case err != nil:
-		return nil, "", http.StatusBadRequest, err
+		return nil, "", http.StatusBadRequest, inRows(err, lines)
 	case media == csvType && !strings.Contains(r.Header.Get("Accept"), jsonType):
 		var csv bytes.Buffer
 		err = model.WriteCSV(&csv, rows.Len(), p.Columns())
 		return csv.Bytes(), csvType, http.StatusInternalServerError, err
 	}
-	return jsonAnswer(p, rows), jsonType, http.StatusOK, nil
+	return h.jsonAnswer(p, rows), jsonType, http.StatusOK, nil
 }
 
-// jsonAnswer returns a prediction as JSON, with notes on the words in the rows that the model does not know.
-func jsonAnswer(p *model.Prediction, rows *datasets.Dataset) []byte {
+// inRows returns an error of reading rows in the terms of a request. For rows in JSON, lines has the line of CSV at
+// which each of them begins, and the error names the row, counted from 0, in place of the line. For CSV, lines is nil.
+func inRows(err error, lines []int) error {
+	e, ok := errors.AsType[*datasets.ParseError](err)
+	if !ok || lines == nil {
+		return err
+	}
+	begun, _ := slices.BinarySearch(lines, e.Line+1)
+	switch {
+	case begun == 0:
+		return errors.New(e.Reason)
+	case lines[0] == 1 && e.Column > 0: // there is no header, and so no name in the reason
+		return fmt.Errorf("row %d, column %d: %s", begun-1, e.Column-1, e.Reason)
+	}
+	return fmt.Errorf("row %d: %s", begun-1, e.Reason)
+}
+
+// jsonAnswer returns a prediction as JSON, with notes on the words in the rows that the model does not know, and on
+// rows far from the training points, whose predictions say nothing.
+func (h *handler) jsonAnswer(p *model.Prediction, rows *datasets.Dataset) []byte {
 	text, err := json.Marshal(p)
 	if err != nil {
 		panic(err) // predictions are finite
@@ -194,6 +227,10 @@ func jsonAnswer(p *model.Prediction, rows *datasets.Dataset) []byte {
 	var notes []string
 	for _, u := range rows.UnknownWords {
 		notes = append(notes, "words that are not in the training data, with their rows: "+u.String())
+	}
+	if far := h.m.CountFarRows(rows); far > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d rows are so far from the training points that the kernel is below "+
+			"%g there, and predictions nearly constant", far, rows.Len(), model.NegligibleKernel))
 	}
 	if notes == nil {
 		return text

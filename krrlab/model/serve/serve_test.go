@@ -75,8 +75,13 @@ func TestPredict(t *testing.T) {
 		{"application/json", `[{"a": 1, "city": "x"}, {"a": 1}]`, 400, `row 1 has no \"city\"`},
 		{"application/json", `[{"a": 1}, {"a": 1, "city": "x"}]`, 400, `row 1 has \"city\", which row 0 has not`},
 		{"application/json", `[{"a": 1, "town": "x"}]`, 400, `city`},
-		{"application/json", `[{"a": "one", "city": "x"}]`, 400, `one`},
-		{"application/json", `[{"a": null, "city": "x"}]`, 400, `missing`},
+		{"application/json", `[{"a": 1, "city": "x"}, {"a": "one", "city": "x"}]`, 400, `{"error":"row 1: a: `},
+		{"application/json", `[{"a": null, "city": "x"}]`, 400, `{"error":"row 0: a: the cell is empty`},
+		{"application/json", `[{"a": 1, "city": "x", "note": "a\nb\nc"}, {"a": "one", "city": "x", "note": ""}]`, 400,
+			`{"error":"row 1: a: `},
+		{"application/json", `[[1, "x"]]`, 400, `words or dates, which are found by name: want rows as objects`},
+		{"application/json", `[{"a": 90, "city": "x"}, {"a": 1, "city": "x"}]`, 200,
+			`"notes":["1 of 2 rows are so far from the training points`},
 		{"application/json", `[{"a": [1], "city": "x"}]`, 400, "row 0, column a: want a number"},
 		{"application/json", `[[1, "x"], {"a": 1}]`, 400, "row 1: want"},
 		{"application/json", `[{"a": 1`, 400, "JSON: unexpected EOF"},
@@ -111,8 +116,10 @@ func TestPredict(t *testing.T) {
 	testkit.Equal(t, csv.String(), "row,prediction\n0,"+first+"\n")
 	for path, status := range map[string]int{"/": 200, "/predict": 405, "/other": 404} {
 		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, httptest.NewRequest("GET", path, nil)); w.Code != status {
-			t.Errorf("GET %s: status %d, want %d", path, w.Code, status)
+		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		var e struct{ Error string }
+		if err := json.Unmarshal(w.Body.Bytes(), &e); w.Code != status || err != nil || (e.Error == "") != (status == 200) {
+			t.Errorf("GET %s: status %d, want %d and JSON: %s", path, w.Code, status, w.Body)
 		}
 	}
 	for _, query := range []string{"interval=0.9", "a=1&city=x", "decision", "%zz", "="} {
@@ -142,7 +149,8 @@ func TestModelWithoutHeader(t *testing.T) {
 		_, got := post(t, h, media, body)
 		testkit.Contains(t, got, want)
 	}
-	for body, want := range map[string]string{`[{"y": 9, "b": 2, "a": 3}]`: "have no names", "[[3]]": "column 2"} {
+	for body, want := range map[string]string{`[{"y": 9, "b": 2, "a": 3}]`: "have no names", "[[3]]": "column 2",
+		`[[9, 2, 3], [9, "two", 3]]`: `{"error":"row 1, column 1: `} {
 		if status, got := post(t, h, "application/json", body); status != 400 || !strings.Contains(got, want) {
 			t.Errorf("%s: status %d %s, want 400 with %q", body, status, got, want)
 		}
