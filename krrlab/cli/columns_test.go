@@ -128,6 +128,8 @@ $ predict --model w.krr --in test.csv --interval 90%%
 	test.csv, line 1: drop: the column "x" is a feature of the model, which needs it
 1$ predict --model w.krr --in test.csv --interval 0.9 --method jackknife+
 	fitted with weights, with which leave-one-out errors are not those of new rows: fit with --holdout or --test
+1$ serve w.krr --listen 127.0.0.1:99999
+	--listen 127.0.0.1:99999: listen tcp: address 99999: invalid port (port 0 takes any free one)
 $ predict --model w.krr --in test.csv --interval 0.9 --method posterior
 	row,prediction,lo,hi,std
 $ verify w.krr --train once.csv

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,13 +96,12 @@ func probabilityText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) strin
 // fitted with weights, and for one of a precomputed K that is not in the file.
 func (a *app) factorSystem(ctx context.Context, m *model.Model, memory int64) (*interval.FactoredSystem, error) {
 	if m.Weighted {
-		return nil, fmt.Errorf("%s was fitted with weights, with which leave-one-out errors are not those of new "+
-			"rows: fit with --holdout or --test, whose rows are then used; for a regression --method posterior takes "+
-			"weights", m.Origin.Dataset)
+		return nil, errors.New("the model was fitted with weights, with which leave-one-out errors are not those of " +
+			"new rows: fit with --holdout or --test, whose rows are then used; for a regression --method posterior takes " +
+			"weights")
 	}
 	if p := kernel.AsPrecomputed(m.Kernel); p != nil && p.Bytes() == 0 {
-		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are "+
-			"then used", m.Origin.Dataset)
+		return nil, errors.New("the model holds no K: fit with --holdout or --calibrate loo, whose scores are then used")
 	}
 	return interval.NewFactoredSystem(ctx, m, accel.AvailableMemory(memory, 1))
 }

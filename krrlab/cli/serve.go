@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"net"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return err
+		return fmt.Errorf("--listen %s: %w (port 0 takes any free one)", f.Listen, err)
 	}
 	if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
 		a.notef("note: other machines can reach %v, and nothing asks them for a password", l.Addr())

@@ -9,6 +9,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -28,7 +29,7 @@ def field(name):
 
 def git_version():
     """What the Makefile calls VERSION."""
-    for options in (["--tags", "--match", "v[0-9]*"], ["--always", "--exclude", "*"]):
+    for options in () if not shutil.which("git") else (["--tags", "--match", "v[0-9]*"], ["--always", "--exclude", "*"]):
         done = subprocess.run(["git", "-C", str(HERE), "describe", "--dirty", "--abbrev=12", *options],
                               capture_output=True, text=True)
         if done.returncode == 0:
@@ -86,6 +87,9 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     with tempfile.TemporaryDirectory() as folder:
         program, version = os.environ.get("KRRLAB_PROGRAM"), git_version()
         if not program:
+            if not shutil.which("go"):
+                raise SystemExit("krrlab: to build from a clone needs Go (https://go.dev/dl, the version in go.mod or "
+                                 "later) in the path; a wheel of a release needs nothing")
             program = os.path.join(folder, "krrlab")
             subprocess.run(["go", "build", "-trimpath", "-ldflags", f"-s -w -X main.tag={version}", "-o", program,
                             "./krrlab/cmd/krrlab"], cwd=HERE.parent.parent, check=True,

@@ -207,14 +207,14 @@ func inRows(err error, lines []int) error {
 	if !ok || lines == nil {
 		return err
 	}
-	begun, _ := slices.BinarySearch(lines, e.Line+1)
+	next, _ := slices.BinarySearch(lines, e.Line+1)
 	switch {
-	case begun == 0:
+	case next == 0:
 		return errors.New(e.Reason)
 	case lines[0] == 1 && e.Column > 0: // there is no header, and so no name in the reason
-		return fmt.Errorf("row %d, column %d: %s", begun-1, e.Column-1, e.Reason)
+		return fmt.Errorf("row %d, column %d: %s", next-1, e.Column-1, e.Reason)
 	}
-	return fmt.Errorf("row %d: %s", begun-1, e.Reason)
+	return fmt.Errorf("row %d: %s", next-1, e.Reason)
 }
 
 // jsonAnswer returns a prediction as JSON, with notes on the words in the rows that the model does not know, and on

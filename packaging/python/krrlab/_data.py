@@ -16,6 +16,9 @@ from . import _program
 
 _DATE = re.compile(r"\d{4}[-/]\d\d?[-/]\d\d?([T ]\d\d?:\d\d.*)?$")
 
+#: Texts that are numbers, but no codes with leading zeros.
+NUMBER = re.compile(r"\s*[-+]?(?!0\d)(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+
 
 @dataclass
 class Table:
@@ -128,6 +131,9 @@ def table(x: Any, owner: str, *, missing: bool = False, categorical: Any = "auto
         return Table(x)
     if is_frame(x):
         return _frame(x, owner, missing, categorical, dates, kinds)
+    if hasattr(x, "iloc"):
+        raise ValueError("Expected 2D array, got 1D array instead: a Series. One row of a frame X is X.iloc[[i]], one "
+                         "column is X[[name]].")
     x = numeric(x)
     if x.ndim < 2:
         raise ValueError(f"Expected 2D array, got {x.ndim}D array instead:\narray={x}.\nReshape your data either using "
@@ -196,7 +202,7 @@ def _frame(x: Any, owner: str, missing: bool, categorical: Any, dates: Any, kind
     columns, found = {}, {}
     for name in names:
         kind = kinds[name] if kinds else next((k for k, v in given.items() if name in (v or ())), None)
-        found[name] = kind or _kind(x[name])
+        found[name] = kind or _kind(x[name], given["words"] is None)
         if kinds is None and given.get(found[name], [name]) is not None and name not in given.get(found[name], [name]):
             raise ValueError(f"column {name!r} has {found[name]}, and is not among those that "
                              f"{'categorical' if found[name] == 'words' else 'dates'} names")
@@ -219,11 +225,17 @@ def _present(column: Any) -> list[Any]:
     return column[column.notna()].tolist()
 
 
-def _kind(column: Any) -> str:
-    """Return what a column has: numbers, words or dates. ValueError names a column that has something else."""
+def _kind(column: Any, is_auto: bool) -> str:
+    """Return what a column has: numbers, words or dates. ValueError names a column that has something else.
+
+    ``is_auto`` says that the user did not name the columns of words; numbers as texts are then a warning.
+    """
     dtype = column.dtype
     if str(dtype) == "category":
         return "words"
+    if getattr(dtype, "kind", "") == "m":
+        raise ValueError(f"column {column.name!r} has time spans ({dtype}): want numbers, such as "
+                         f"X[{column.name!r}].dt.total_seconds()")
     if getattr(dtype, "kind", "") == "M" or str(dtype).startswith("period"):
         return "dates"
     if getattr(dtype, "kind", "O") in "biuf" or getattr(dtype, "kind", "") == "c":
@@ -234,7 +246,13 @@ def _kind(column: Any) -> str:
     if all(isinstance(v, (datetime.date, datetime.time)) for v in values):
         return "dates"
     if all(isinstance(v, str) for v in values):
-        return "dates" if all(_DATE.match(v) for v in values) else "words"
+        if all(_DATE.match(v) for v in values):
+            return "dates"
+        if values and is_auto and all(NUMBER.fullmatch(v) for v in values):
+            warnings.warn(f"column {column.name!r} has numbers as texts, such as {values[0]!r}, which are taken as words: "
+                          "convert them by pandas.to_numeric, or confirm words by astype('category')",
+                          stacklevel=_program.stack_level())
+        return "words"
     types = sorted({type(v).__name__ for v in values})
     raise ValueError(f"column {column.name!r} of type {dtype} has values of type {', '.join(types)}: want numbers, "
                      "texts or dates")

@@ -25,6 +25,11 @@ except ImportError:
         def get_params(self, deep: bool = True) -> dict[str, Any]:
             return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
+        def __repr__(self) -> str:
+            defaults = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
+            given = (f"{name}={value!r}" for name, value in self.get_params().items() if value is not defaults[name])
+            return f"{type(self).__name__}({', '.join(given)})"
+
         def set_params(self, **params: Any) -> Any:
             for name, value in params.items():
                 if name not in inspect.signature(type(self)).parameters:
@@ -94,7 +99,7 @@ _PARAMETERS = """kernel : str, default=None
     categorical, dates : "auto" or sequence of str, default="auto"
         Columns of a frame that have words, or dates. "auto" takes texts and categories as words, and datetimes and
         texts such as 2024-12-31 as dates. A missing word is a value.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed. None is 1: fits are always repeatable.
     threads : int, default=None
         Cores for the program; None is all of them.
@@ -140,7 +145,13 @@ class _KernelMachine(BaseEstimator):
         if kernel == "linear":
             kernel_flag = "polynomial gamma=1 coef0=0 degree=1"
         elif kernel == "polynomial":
-            parameters = {"gamma": self.gamma, "coef0": self.coef0, "degree": self.degree}
+            try:
+                is_degree = float(self.degree) == int(self.degree) >= 1
+            except (TypeError, ValueError):
+                is_degree = False
+            if not is_degree:
+                raise ValueError(f"degree == {self.degree!r}, must be a whole number from 1")
+            parameters = {"gamma": self.gamma, "coef0": self.coef0, "degree": int(self.degree)}
             words = [f"{name}={value}" for name, value in parameters.items() if value is not None]
             kernel_flag = " ".join([kernel, *words])
         for names in (("lam", "alpha"), ("sigma", "gamma")):
@@ -163,8 +174,11 @@ class _KernelMachine(BaseEstimator):
         seed = self.random_state
         if seed is None:
             seed = 1
-        elif not isinstance(seed, numbers.Integral):
-            seed = seed.randint(2 ** 31)
+        elif hasattr(seed, "randint") or hasattr(seed, "integers"):  # a RandomState or a Generator of NumPy
+            seed = getattr(seed, "randint", None) or seed.integers
+            seed = int(seed(2 ** 31))
+        elif not isinstance(seed, numbers.Integral) or not 0 <= seed < 2 ** 64:
+            raise ValueError(f"random_state == {seed!r}, must be None, a whole number from 0, a RandomState or a Generator")
         if isinstance(sigma, np.ndarray):
             sigma = sigma.tolist()
         if self.space is not None and (self.scale, self.impute) not in (("auto", "none"), ("none", "none")):
@@ -216,7 +230,8 @@ class _KernelMachine(BaseEstimator):
         owner = type(self).__name__
         _data.check_names(X, getattr(self, "feature_names_in_", None), owner)
         kinds = self.column_kinds_
-        if kinds and not _data.is_frame(X) and set(kinds.values()) != {"numbers"}:
+        is_series = hasattr(X, "iloc") and not _data.is_frame(X)  # it is refused with advice
+        if kinds and not _data.is_frame(X) and not is_series and set(kinds.values()) != {"numbers"}:
             coded = [name for name, kind in kinds.items() if kind != "numbers"]
             raise ValueError(f"the columns {coded} have words or dates: X must be a DataFrame")
         if _data.is_frame(X) or self.space is not None:
@@ -419,7 +434,13 @@ class KernelRidge(RegressorMixin, _KernelMachine):
 
         def targets(rows: int) -> list[np.ndarray]:
             v = _data.vector(y, "y", rows)
+            if v.dtype.kind in "mM":
+                what, advice = (("time spans", "y.dt.total_seconds()") if v.dtype.kind == "m" else
+                                ("dates", "(y - y.min()).dt.total_seconds()"))
+                raise ValueError(f"y has {what} ({v.dtype}): want numbers, such as {advice}")
             if v.dtype.kind not in "biuf":
+                if all(isinstance(text, str) and _data.NUMBER.fullmatch(text) for text in v.flat):
+                    raise ValueError(f"y has numbers as texts, such as {v.flat[0]!r}: convert them by pandas.to_numeric")
                 raise ValueError(f"y has labels such as {v.flat[0]!r}: KernelRidgeClassifier fits classes")
             if v.ndim > 2:
                 raise ValueError(f"y has {v.ndim} dimensions: want one column, or one for each target")
@@ -584,7 +605,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
             labels = _data.vector(y, "y", len(np.asarray(y))).ravel()
             unknown = [label for label in self.class_weight if label not in labels]
             if unknown:
-                raise ValueError(f"The classes, {unknown}, are not in class_weight's y")
+                raise ValueError(f"class_weight has {unknown}, and y has no such labels")
             counted = np.array([self.class_weight.get(label, 1.0) != 0 for label in labels.tolist()])
             if not counted.all():  # rows of a class of weight 0 are no rows
                 weights = counted * (1.0 if weights is None else np.asarray(weights, float))
@@ -692,6 +713,7 @@ def fit(X: Any, y: Any, out: str | os.PathLike[str] | None = None, **flags: Any)
             task = "classification"
     estimator = KernelRidgeClassifier() if task == "classification" else KernelRidge()
     names = {"lambda": "lam", "seed": "random_state", "class_weights": "class_weight"}
+    flags.update(flags.pop("options", None) or {})
     flags = {names.get(name.rstrip("_"), name.rstrip("_")): value for name, value in flags.items()}
     known = estimator.get_params()
     estimator.set_params(**{name: value for name, value in flags.items() if name in known},

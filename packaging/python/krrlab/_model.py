@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import zipfile
 from typing import Any, Sequence
 
 import numpy as np
@@ -38,11 +39,17 @@ class Model:
     """
 
     def __init__(self, data: bytes | str | os.PathLike[str]):
+        name = "the data"
         if not isinstance(data, bytes):
+            name = os.fspath(data)
             with open(data, "rb") as content:
                 data = content.read()
         self.data = data
+        if not zipfile.is_zipfile(io.BytesIO(data)):
+            raise ValueError(f"{name}: this is no model file of krrlab fit")
         with np.load(io.BytesIO(data)) as file:
+            if "model.json" not in file:
+                raise ValueError(f"{name}: this is no model file of krrlab fit: it has {', '.join(file.files) or 'nothing'}")
             self.meta: dict[str, Any] = json.loads(file["model.json"])
             self.c = file["c"]
             shape = self.meta["n"], self.meta["d"]

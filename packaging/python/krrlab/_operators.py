@@ -69,7 +69,6 @@ class _Problem:
             self._end()
         raise ValueError(_program.readable(text, self.command, self.file))
 
-
     def _end(self) -> None:
         _end(self.process, self.error, self.owner)
         self.process = None
@@ -120,9 +119,18 @@ def _points(X: Any) -> _data.Table:
     return _data.Table(x.values)
 
 
+def _kernel(text: str) -> str:
+    """Return a kernel with its parameters by its name in the program."""
+    name, blank, parameters = text.partition(" ") if isinstance(text, str) else (None, "", "")
+    if not name:
+        raise ValueError(f"kernel == {text!r}, must be a str such as 'gaussian sigma=1.5'")
+    return {"rbf": "gaussian", "poly": "polynomial", "linear": "polynomial gamma=1 coef0=0 degree=1"}.get(
+        name, name) + blank + parameters
+
+
 def _problem(X: Any, kernel: str, lam: float, options: dict[str, Any]) -> _Problem:
     x = _points(X)
-    settings = {"kernel": kernel, "lambda": lam, "scale": "none", "task": "regression", "storage": "float64", **options}
+    settings = {"kernel": _kernel(kernel), "lambda": lam, "scale": "none", "task": "regression", "storage": "float64", **options}
     parts = [x.values.data, x.values.indices, x.values.indptr] if x.is_sparse else [x.values]
     digests = [hashlib.blake2b(np.ascontiguousarray(part)).digest() for part in parts]
     key = (x.values.shape, json.dumps(settings, sort_keys=True, default=str), *digests)
@@ -139,6 +147,8 @@ def _operator(problem: _Problem, multiply: Any) -> Any:
         v = np.asarray(v)
         if np.iscomplexobj(v):
             raise ValueError("Complex data not supported")
+        if not v.size:
+            return np.zeros(v.shape)
         return multiply(v.reshape(len(v), -1)).reshape(v.shape)
 
     n = problem.n
@@ -207,7 +217,7 @@ class _Host:
     """Serves linear operators of this process to the program, as its protocol for preconditioners wants them."""
 
     def __init__(self, folder: str):
-        self.folder, self.listeners, self.errors = folder, [], []
+        self.folder, self.listeners, self.errors = folder, [], {}  # the first error of each operator
 
     def command(self, operator: Any) -> str:
         """Return the text of a preconditioner that asks ``operator``."""
@@ -215,19 +225,19 @@ class _Host:
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(path)
         listener.listen()
+        threading.Thread(target=self._accept, args=(listener, operator, len(self.listeners)), daemon=True).start()
         self.listeners.append(listener)
-        threading.Thread(target=self._accept, args=(listener, operator), daemon=True).start()
         return "process:" + shlex.join([sys.executable, "-S", "-c", _RELAY, path])
 
-    def _accept(self, listener: socket.socket, operator: Any) -> None:
+    def _accept(self, listener: socket.socket, operator: Any, number: int) -> None:
         while True:
             try:
                 connection, _ = listener.accept()
             except OSError:
                 return  # it is closed
-            threading.Thread(target=self._serve, args=(connection, operator), daemon=True).start()
+            threading.Thread(target=self._serve, args=(connection, operator, number), daemon=True).start()
 
-    def _serve(self, connection: socket.socket, operator: Any) -> None:
+    def _serve(self, connection: socket.socket, operator: Any, number: int) -> None:
         with connection, connection.makefile("rwb") as stream:
             try:
                 _words(stream)
@@ -238,14 +248,18 @@ class _Host:
                         return
                     if word == "solve":
                         r = _receive(stream)
-                        x = operator @ r
+                        x = np.asarray(operator @ r)
+                        if x.shape != r.shape:
+                            raise ValueError(f"M⁻¹ times an array of shape {r.shape} has shape {x.shape}")
+                        if not np.isfinite(x).all():
+                            raise ValueError(f"M⁻¹ times an array of shape {r.shape} has NaN or infinity")
                     else:
                         x = np.asarray(operator.draw(np.random.default_rng(int(text)))).reshape(-1, 1)
                     _send(stream, "answer", x)
             except OSError:
                 return  # the program has ended
             except Exception as e:
-                self.errors.append(e)
+                self.errors.setdefault(number, e)
                 _send(stream, f"error {type(e).__name__}: {e}".replace("\n", " "))
 
     def close(self) -> None:
@@ -256,8 +270,11 @@ class _Host:
 
 
 def _report(stage: str, X: Any, y: Any, kernel: str, lam: float, options: dict[str, Any],
-            precond: Any) -> dict[str, Any]:
-    """Run a stage and return its report; precond(host) is the list of its flags."""
+            precond: Any) -> tuple[dict[str, Any], dict[int, Exception]]:
+    """Run a stage and return its report, and the errors of the operators of Python, by number.
+
+    precond(host, rows) is the list of the flags of preconditioners.
+    """
     x = _points(X)
     rows = x.values.shape[0]
     v = np.random.default_rng(0).standard_normal(rows) if y is None else _data.vector(y, "y", rows).astype(float)
@@ -266,18 +283,27 @@ def _report(stage: str, X: Any, y: Any, kernel: str, lam: float, options: dict[s
         report = os.path.join(folder, "report.json")
         host = _Host(folder)
         try:
-            flags = {**where, "kernel": kernel, "lambda": lam, "scale": "none", "center": "no", "task": "regression",
+            flags = {**where, "kernel": _kernel(kernel), "lambda": lam, "scale": "none", "center": "no", "task": "regression",
                      **options, "train": file, "json": report}
-            _program.run([stage, *_program.flags(**flags), *precond(host)], file)
+            _program.run([stage, *_program.flags(**flags), *precond(host, rows)], file)
         except ValueError as e:
-            raise (host.errors or [e])[0]
+            raise next(iter(host.errors.values()), e)
         finally:
             host.close()
-        return _program.report(report)
+        return _program.report(report), host.errors
+
+
+def _check_operator(name: str, operator: Any, rows: int) -> None:
+    """Refuse what is no operator M⁻¹ for vectors of length ``rows``."""
+    if not hasattr(operator, "__matmul__"):
+        raise TypeError(f"{name} == {operator!r}, must multiply arrays by @, such as a scipy.sparse.linalg.LinearOperator")
+    shape = getattr(operator, "shape", (rows, rows))
+    if tuple(shape) != (rows, rows):
+        raise ValueError(f"{name} has shape {tuple(shape)}, must be {(rows, rows)}")
 
 
 def compare(X: Any, y: Any, kernel: str, lam: float, preconditioners: Mapping[str, Any] | None = None, *,
-            kinds: Sequence[str] = ("features", "nystrom", "rpcholesky", "vecchia"), **options: Any) -> Any:
+            kinds: str | Sequence[str] = ("features", "nystrom", "rpcholesky", "vecchia"), **options: Any) -> Any:
     """Compare preconditioners of K + lam I side by side, each product with K serving all of them.
 
     Parameters
@@ -289,7 +315,7 @@ def compare(X: Any, y: Any, kernel: str, lam: float, preconditioners: Mapping[st
     preconditioners : mapping of str to LinearOperator, default=None
         Operators M⁻¹ of Python, by name: anything with ``@`` for arrays of shape (n, k). If one has a method
         ``draw(rng)`` that returns a random vector of covariance M, the interval of kappa has an upper end.
-    kinds : sequence of str
+    kinds : str or sequence of str
         Preconditioners of the program to compare with.
     **options
         Further flags of ``krrlab compare``, such as ``to=1e-8`` or ``seed=2``.
@@ -301,19 +327,27 @@ def compare(X: Any, y: Any, kernel: str, lam: float, preconditioners: Mapping[st
         ``kappa_low`` and ``kappa_high`` of M⁻¹(K + lam I), ``build_seconds``, ``solve_seconds`` of one application,
         ``bytes``, ``status``, and ``why`` it failed, if it did.
     """
-    def with_all(host: _Host) -> list[str]:
+    if not isinstance(preconditioners or {}, Mapping):
+        raise TypeError("preconditioners must be a dict of operators by name, such as {'mine': M}")
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+
+    def with_all(host: _Host, rows: int) -> list[str]:
+        for name, m in (preconditioners or {}).items():
+            _check_operator(f"preconditioners[{name!r}]", m, rows)
         mine = [f"name=python-{i} {host.command(m)}" for i, m in enumerate((preconditioners or {}).values())]
         return [f"--with={text}" for text in [*mine, *kinds]]
 
-    report = _report("compare", X, y, kernel, lam, options, with_all)
+    report, errors = _report("compare", X, y, kernel, lam, options, with_all)
     names = {f"python-{i}": name for i, name in enumerate(preconditioners or {})}
+    why = {f"python-{i}": f"{type(e).__name__}: {e}" for i, e in errors.items()}
     rows = []
     for r in report["rows"]:
         low, high = _interval(r.get("kappa"))
         rows.append({"name": names.get(r["preconditioner"], r["preconditioner"]), "draw": r["draw"],
                      "iterations": r.get("iterations"), "kappa_low": low, "kappa_high": high,
-                     **{key: r.get(key) for key in ("build_seconds", "solve_seconds", "bytes", "status")},
-                     "why": r.get("why", "")})
+                     **{key: r.get(key) for key in ("build_seconds", "solve_seconds", "bytes")},
+                     "status": "failed" if r.get("why") else r.get("status"),
+                     "why": why.get(r["preconditioner"], r.get("why", ""))})
     try:
         import pandas
     except ImportError:
@@ -350,8 +384,13 @@ def quality(X: Any, kernel: str, lam: float, precond: Any = "features", *, y: An
         ``low``, ``high`` (infinite if nothing is known), ``confidence`` with which the interval holds, and the
         ``report`` of ``krrlab quality --json``.
     """
-    report = _report("quality", X, y, kernel, lam, options, lambda host: [
-        f"--precond={precond if isinstance(precond, str) else host.command(precond)}"])
+    def with_one(host: _Host, rows: int) -> list[str]:
+        if isinstance(precond, str):
+            return [f"--precond={precond}"]
+        _check_operator("precond", precond, rows)
+        return [f"--precond={host.command(precond)}"]
+
+    report, _ = _report("quality", X, y, kernel, lam, options, with_one)
     return Quality(*_interval(report["kappa"]), report["kappa"]["confidence"], report)
 
 

@@ -6,16 +6,34 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import warnings
 from pathlib import Path
 from typing import Any, Sequence
 
+import numpy as np
+
 NOT_CONVERGED = 3  # exit status of a fit that missed its tolerance; the results are written
 
 #: Flags of the program whose parameter in Python has another name than the flag with _ for -.
-PARAMETERS = {"lambda": "lam", "seed": "random_state", "weights": "sample_weight", "target": "y", "drop": "X.drop"}
+PARAMETERS = {"lambda": "lam", "seed": "random_state", "weights": "sample_weight", "target": "y", "drop": "X.drop(columns=...)",
+              "class-weights": "class_weight", "interval": "predict_interval",
+              "holdout": "options={'holdout': 0.2}", "calibrate": "options={'calibrate': 'loo'}"}
+
+#: What a message says to a user of the program or of Go, and what it says in Python.
+_PHRASES = [
+    (r"^krrlab: |\(see krrlab.*?--help\)", ""), (r"^note:? +", "note: "),
+    (r"^(?:interval|model|process|gram|pcg|leaveout): ", ""), (r"--kernel: kernel: ", "kernel: "),
+    (r"^the request (?:product|solve .*?): an array ", "an array "),
+    (r"want one of gaussian, (.*?); a user-defined one has to be registered.*",
+     r"want one of gaussian (or rbf), \1 (or poly), linear, precomputed"),
+    (r"unknown flag: (?:--)?", "unknown option: "), (r"--calibrate loo", "--calibrate"), (r"--holdout or --test", "--holdout"),
+    (r"^(note: )?the data: words that", r"\1words that"), (r'(?<=[:,] )""(?= \(\d)', "a missing value"),
+    (r"^the data, row (\d+), column \d+: (.*?): ", r"column '\2', row \1: "),
+    (r"^the data, column \d+: (.*?): ", r"column '\1': "),
+]
 
 
 class ConvergenceWarning(UserWarning):
@@ -46,7 +64,7 @@ def flags(**options: Any) -> list[str]:
             continue
         if isinstance(value, bool):
             value = str(value).lower()
-        elif not isinstance(value, (str, int, float)) and hasattr(value, "__iter__"):
+        elif not isinstance(value, str) and np.ndim(value):
             value = ",".join('"' + str(v).replace('"', '""') + '"' if re.search('[",\n]', str(v)) else str(v)
                              for v in value)
         words.append(f"--{name.replace('_', '-')}={value}")
@@ -57,11 +75,14 @@ def run(command: Sequence[str], data: str = "") -> str:
     """Run the program and return its notes, and what it says of intervals; NOT_CONVERGED is a ConvergenceWarning.
 
     ``data`` is the file that the program reads. Messages say "the data" for it, parameters for flags, and rows counted
-    from 0 for lines. Any other exit status but 0 is a ValueError.
+    from 0 for lines. Any other exit status but 0 is a ValueError; the end by a signal is a ChildProcessError.
     """
     done = subprocess.run([program(), *command], stdin=subprocess.DEVNULL, capture_output=True,
                           encoding="utf-8", errors="replace")
     if done.returncode not in (0, NOT_CONVERGED):
+        if done.returncode < 0:
+            raise ChildProcessError(f"the program krrlab was ended by {signal.Signals(-done.returncode).name}"
+                                    + (": was there too little memory?" if done.returncode == -signal.SIGKILL else ""))
         raise ValueError(readable(done.stderr, [*command], data) or "krrlab failed without a message")
     kept = [re.sub("^note +", "note: ", line) for line in done.stdout.splitlines(True)
             if line.startswith(("note: ", "note ", "interval "))]
@@ -93,7 +114,7 @@ def report(file: str) -> dict[str, Any]:
 def readable(text: str, command: list[str], data: str = "") -> str:
     """Rewrite a message of the program in terms of a call in Python."""
     first = 2 if data.endswith(".csv") else 1  # line of row 0
-    text = re.sub(r"^krrlab: |\(see krrlab.*?--help\)", "", text.strip(), flags=re.M).strip()
+    text = re.sub(r"^krrlab: ", "", text.strip(), flags=re.M)
     if data:
         text = text.replace(data, "the data").replace(os.path.basename(data), "the data")
         text = text.replace(os.path.join(os.path.dirname(data), "model.krr"), "the model")
@@ -103,6 +124,8 @@ def readable(text: str, command: list[str], data: str = "") -> str:
     if words:
         values = [f"{parameter(flag[2:])}={value!r}" for flag, value in zip(words[::2], words[1::2])]
         text += "; add " + ", ".join(values)
+    for theirs, ours in _PHRASES:
+        text = re.sub(theirs, ours, text, flags=re.M).strip()
     return re.sub(r"--([a-z][a-z0-9-]+)", lambda m: parameter(m[1]), text)
 
 

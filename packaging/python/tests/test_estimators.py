@@ -222,14 +222,14 @@ class Messages(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, text) as caught:
             call()
         message = str(caught.exception)
-        self.assertNotRegex(message, r"--[a-z]|/tmp|\.csv|\.npz|krrlab-")
+        self.assertNotRegex(message, r"--[a-z]|/tmp|\.csv|\.npz|krrlab-|flag|Register|interval: |kernel: kernel")
 
     def test_messages(self):
         for text, call in [
             ("sigma", lambda: KernelRidge(sigma=-1).fit(X, y)),
             ("lam", lambda: KernelRidge(lam=-1).fit(X, y)),
             ("lam and alpha are two names", lambda: KernelRidge(lam=1, alpha=1).fit(X, y)),
-            ("unknown kernel \"gausian\"", lambda: KernelRidge("gausian").fit(X, y)),
+            (r'^kernel: unknown kernel "gausian", want one of gaussian \(or rbf\).* linear, precomputed$', lambda: KernelRidge("gausian").fit(X, y)),
             ("gamma is not defined for the kernel matern32", lambda: KernelRidge("matern32", gamma=1).fit(X, y)),
             ("column 2, row 1", lambda: KernelRidge().fit(np.where(X == X[1, 2], np.nan, X), y)),
             ("square matrix. Input is a 60x3", lambda: KernelRidge("precomputed").fit(X, y)),
@@ -238,10 +238,43 @@ class Messages(unittest.TestCase):
             ("one class only, 1", lambda: KernelRidgeClassifier().fit(X, np.ones(60, int))),
             ("probability=True does not go",
              lambda: KernelRidgeClassifier(probability=True).fit(X, y > 0, np.ones(60))),
+            ("unknown option: storag; did you mean storage",
+             lambda: KernelRidge(lam=1, options={"storag": "float32"}).fit(X, y)),
+            ("degree == 2.5, must be a whole number", lambda: KernelRidge("poly", degree=2.5).fit(X, y)),
+            ("random_state == 'x', must be", lambda: KernelRidge(random_state="x").fit(X, y)),
+            (r"^the model has no scores.*options={'holdout': 0.2}, or take method jackknife\+$",
+             lambda: KernelRidge(lam=1).fit(X, y).predict_interval(Z, method="split")),
+            ("^the model was fitted with weights", lambda: KernelRidge(lam=1).fit(X, y, 1 + X[:, 0] ** 2).predict_interval(Z)),
+            ("no model file of krrlab fit$", lambda: krrlab.load(__file__)),
             ("too large to be squared", lambda: KernelRidge().fit(X, y * 1e200)),
         ]:
             with self.subTest(text=text):
                 self.refused(text, call)
+
+
+    def test_signal(self):
+        """A program that is killed is no error of the data."""
+        with tempfile.TemporaryDirectory() as folder:
+            killed = os.path.join(folder, "krrlab")
+            with open(killed, "w") as script:
+                script.write("#!/bin/sh\nkill -9 $$\n")
+            os.chmod(killed, 0o755)
+            with unittest.mock.patch.dict(os.environ, KRRLAB=killed):
+                with self.assertRaisesRegex(ChildProcessError, "SIGKILL: was there too little memory"):
+                    KernelRidge(lam=1).fit(X, y)
+
+
+class Parameters(unittest.TestCase):
+    def test_values(self):
+        """Parameters may be numbers of NumPy, of any type and in arrays without a dimension."""
+        want = KernelRidge("poly", degree=2, lam=0.5, gamma=0.5, random_state=3).fit(X, y).predict(Z)
+        for number in np.float64, np.float32, np.array:
+            m = KernelRidge("poly", degree=number(2.0), lam=number(0.5), gamma=number(0.5), random_state=np.int8(3))
+            np.testing.assert_array_equal(m.fit(X, y).predict(Z), want)
+        seeds = [KernelRidge(lam=1, random_state=seed).fit(X, y).report_["seed"] for seed in
+                 (np.random.RandomState(3), np.random.default_rng(3), np.random.default_rng(3), 2 ** 63)]
+        self.assertEqual(seeds[1], seeds[2])
+        self.assertEqual(seeds[3], 2 ** 63)
 
 
 def table():
@@ -265,6 +298,8 @@ class Short(unittest.TestCase):
                 np.testing.assert_array_equal(krrlab.Model(file).predict(Z).astype(str), model.predict(Z).astype(str))
         self.assertEqual(krrlab.fit(X, np.column_stack([y, -y]), lam=1).predict(Z).shape, (7, 2))
         self.assertEqual(krrlab.fit(X, (y > 0).astype(int), task="regression", lam=1).predict(Z).dtype.kind, "f")
+        held = krrlab.fit(X, y, lam=1, options={"holdout": 0.2}, storage="float64")
+        self.assertEqual(held.meta["n"], 48)
         with self.assertRaisesRegex(ValueError, "task"):
             krrlab.fit(X, y, task="both")
 

@@ -133,6 +133,33 @@ class Frames(unittest.TestCase):
                      lambda: KernelRidge().fit(frame.assign(a=[1] + ["x"] * (n - 1)), target))
         self.refused("Complex data not supported", lambda: KernelRidge().fit(frame.assign(a=1j), target))
 
+    def test_wrong_types(self):
+        """What is no number says what it is, and how it becomes one."""
+        spans = words.when - words.when.min()
+        m = KernelRidge(lam=0.01).fit(words, target)
+        for text, call in [
+            (r"column 'age' has time spans.*X\['age'\].dt.total_seconds", lambda: KernelRidge().fit(
+                frame.assign(age=spans), target)),
+            ("y has time spans", lambda: KernelRidge().fit(frame, spans)),
+            ("y has dates", lambda: KernelRidge().fit(frame, words.when)),
+            ("y has numbers as texts.*pandas.to_numeric", lambda: KernelRidge().fit(frame, target.astype(str))),
+            (r"a Series. One row of a frame X is X.iloc\[\[i\]\]", lambda: m.predict(words.iloc[0])),
+            (r"a Series. One row", lambda: KernelRidge().fit(frame.a, target)),
+        ]:
+            with self.subTest(text=text), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.refused(text, call)
+        digits = frame.assign(rooms=(target * 10).round().astype(int).astype(str))
+        with self.assertWarnsRegex(UserWarning, "column 'rooms' has numbers as texts") as caught:
+            KernelRidge(lam=0.01).fit(digits, target)
+        self.assertEqual(caught.filename, __file__)
+        codes = [f"{k:05}" for k in range(n)]  # such as ZIP codes
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for x, by in ((digits.astype({"rooms": "category"}), {}), (digits, {"categorical": ["rooms"]}),
+                          (frame.assign(zip=codes), {})):
+                self.assertEqual(list(KernelRidge(lam=0.01, **by).fit(x, target).column_kinds_.values())[-1], "words")
+
     def test_shapes(self):
         m = KernelRidge(lam=0.01).fit(frame, target)
         np.testing.assert_allclose(m.predict(frame[:1]), m.predict(frame)[:1])
@@ -156,6 +183,8 @@ class Frames(unittest.TestCase):
         self.assertTrue(weighted.report_["weighted"])
         self.refused("probability=True needs the errors", lambda: KernelRidgeClassifier(
             lam=0.1, probability=True, options={"calibrate": "none"}).fit(frame, labels))
+        self.refused("class_weight has \\['hihg'\\], and y has no such labels", lambda: KernelRidgeClassifier(
+            lam=0.1, class_weight={"hihg": 9}).fit(frame, labels))
         by_test = KernelRidgeClassifier(lam=0.1, probability=True, options={"calibrate": "test", "holdout": 0.3})
         self.assertEqual(by_test.fit(frame, labels).meta["calibration"]["method"], "split")
         both = pd.DataFrame({"u": target, "v": -target})
@@ -189,7 +218,9 @@ class Frames(unittest.TestCase):
         np.testing.assert_allclose(m.predict(again), by_numpy, atol=1e-5)
         with self.assertWarnsRegex(UserWarning, "city.*paris"):
             m.predict(undated.assign(city=["paris"] + words.city.tolist()[1:]))
-        self.refused("city.*no row has a word", lambda: m.predict(undated.assign(city="paris")))
+        with self.assertWarnsRegex(UserWarning, '^words that.*"city": a missing value'):
+            m.predict(undated.assign(city=[None] + words.city.tolist()[1:]))
+        self.refused("^column 'city': no row has a word", lambda: m.predict(undated.assign(city="paris")))
         odd = words[["city"]].set_axis(["3"], axis=1).assign(**{"#a, b ": frame.a, " c": words.city, "y": words.when})
         other = KernelRidge(lam=0.01).fit(odd, target)
         self.assertEqual(list(other.column_kinds_.values()), ["words", "numbers", "words", "dates"])
@@ -206,7 +237,7 @@ class Frames(unittest.TestCase):
         self.refused(r"\['city'\] have words or dates", lambda: m.predict(undated.to_numpy()))
         self.refused("there is no column 'town'", lambda: KernelRidge(categorical=["town"]).fit(words, target))
         self.refused("'when' has dates, and is not among", lambda: KernelRidge(dates=[]).fit(words, target))
-        self.refused("id: the column has more than 1000 different values", lambda: KernelRidge().fit(
+        self.refused("column 'id', row 1000: the column has more than 1000 different values", lambda: KernelRidge().fit(
             pd.DataFrame({"id": [f"k{i}" for i in range(1001)], "a": 0.0}), np.arange(1001)))
 
     def test_coordinates(self):

@@ -42,6 +42,9 @@ class Operators(unittest.TestCase):
         np.testing.assert_allclose(A @ V[:, 0], A.T @ V[:, 0])
         np.testing.assert_allclose(A @ V[:, :1], (A @ V)[:, :1], atol=1e-11)
         np.testing.assert_allclose(gram(csr_matrix(X), kernel, lam) @ V, A @ V, atol=1e-11)
+        np.testing.assert_array_equal(gram(X, "rbf sigma=1.5", lam) @ V, A @ V)
+        np.testing.assert_allclose(gram(X, "linear", lam) @ V, X @ (X.T @ V) + lam * V, atol=1e-10)
+        self.assertEqual((A @ V[:, :0]).shape, (n, 0))
 
     def test_cg(self):
         """SciPy's iteration with our operators takes as many iterations as ours."""
@@ -85,6 +88,8 @@ class Operators(unittest.TestCase):
             ("want one of .*nystrom", lambda: preconditioner(X, kernel, lam, "nystroem")),
             ("gausian.*want one of gaussian", lambda: gram(X, "gausian", lam)),
             ("lam", lambda: gram(X, kernel, -1)),
+            ("kernel == None, must be a str", lambda: gram(X, None, lam)),
+            ("^an array with NaN in row 0", lambda: gram(X, kernel, lam) @ np.full(n, np.nan)),
             ("NaN: column 1, row 0", lambda: gram(np.where(X == X[0, 1], np.nan, X), kernel, lam)),
         ]:
             with self.subTest(text=text), self.assertRaisesRegex(ValueError, text) as caught:
@@ -106,6 +111,34 @@ class Operators(unittest.TestCase):
         values = np.linalg.eigvals(M @ (K + lam * np.eye(n))).real
         kappa = values.max() / values.min()
         self.assertTrue(mine["kappa_low"] * (1 - 1e-6) <= kappa <= mine["kappa_high"], (mine, kappa))
+
+    def test_failures(self):
+        """A preconditioner that fails has its error in its row; what is no operator is refused before the run."""
+        class Short:
+            def __matmul__(self, R):
+                return R[:5]
+
+        class Gap:
+            def __matmul__(self, R):
+                return R * np.nan
+
+        class Broken:
+            def __matmul__(self, R):
+                raise ZeroDivisionError("no M")
+        table = compare(X, y, kernel, lam, {"short": Short(), "fine": np.eye(n), "gap": Gap(), "broken": Broken()},
+                        kinds="nystrom")
+        self.assertEqual(table.name.tolist(), ["none", "short", "fine", "gap", "broken", "nystrom"])
+        self.assertEqual([status == "failed" for status in table.status], [bool(why) for why in table.why])
+        for why, want in zip(table.why, ["^$", r"^ValueError: .* \(300, (\d+)\) has shape \(5, \1\)$", "^$", "has NaN",
+                                         "^ZeroDivisionError: no M$", "^$"]):
+            self.assertRegex(why, want)
+        for text, call in [("must be a dict", lambda: compare(X, y, kernel, lam, [Gap()])),
+                           (r"preconditioners\['f'\] == .*by @", lambda: compare(X, y, kernel, lam, {"f": len})),
+                           ("precond == None", lambda: quality(X, kernel, lam, None))]:
+            with self.assertRaisesRegex(TypeError, text):
+                call()
+        with self.assertRaisesRegex(ValueError, r"\['w'\] has shape \(5, 5\), must be \(300, 300\)"):
+            compare(X, y, kernel, lam, {"w": np.eye(5)})
 
     def test_quality(self):
         q = quality(X, kernel, lam, LinearOperator((n, n), matvec=lambda v: v, matmat=lambda v: v), steps=n)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import zipfile
 from pathlib import Path
 
@@ -26,6 +27,7 @@ m = krrlab.KernelRidge(lam=1e-3).fit(x, np.sin(x[:, 0]))
 assert m.score(x, np.sin(x[:, 0])) > 0.99 and m.get_params()["lam"] == 1e-3
 c = krrlab.KernelRidgeClassifier().set_params(lam=0.1).fit(x, x[:, 0] > 3)
 assert c.score(x, x[:, 0] > 3) > 0.9
+assert repr(m) == "KernelRidge(lam=0.001)", m
 rows = krrlab.compare(x, np.sin(x[:, 0]), "gaussian sigma=1", 0.1, kinds=["nystrom"])
 assert [row["name"] for row in rows] == ["none", "nystrom"], rows
 """
@@ -36,6 +38,12 @@ class Wheel(unittest.TestCase):
         for version, want in [("v1.2.0", "1.2.0"), ("v1.2.0-rc1", "1.2.0rc1"), ("v1.2.0-3-gabc", "1.2.0.post3+gabc"),
                               ("v1.2.0-dirty", "1.2.0+dirty"), ("devel-24fa3cc1-dirty", "0.dev0+devel.24fa3cc1.dirty")]:
             self.assertEqual(backend.python_version(version), want)
+
+    def test_without_go(self):
+        with unittest.mock.patch.dict(os.environ, {"PATH": ""}), tempfile.TemporaryDirectory() as folder:
+            os.environ.pop("KRRLAB_PROGRAM", None)
+            with self.assertRaisesRegex(SystemExit, "needs Go.*a wheel of a release needs nothing"):
+                backend.build_wheel(folder)
 
     def test_wheel(self):
         with tempfile.TemporaryDirectory() as folder:
