@@ -207,14 +207,15 @@ func inRows(err error, lines []int) error {
 	if !ok || lines == nil {
 		return err
 	}
-	next, _ := slices.BinarySearch(lines, e.Line+1)
+	startedRows, _ := slices.BinarySearch(lines, e.Line+1)
+	row := startedRows - 1
 	switch {
-	case next == 0:
+	case row < 0:
 		return errors.New(e.Reason)
 	case lines[0] == 1 && e.Column > 0: // there is no header, and so no name in the reason
-		return fmt.Errorf("row %d, column %d: %s", next-1, e.Column-1, e.Reason)
+		return fmt.Errorf("row %d, column %d: %s", row, e.Column-1, e.Reason)
 	}
-	return fmt.Errorf("row %d: %s", next-1, e.Reason)
+	return fmt.Errorf("row %d: %s", row, e.Reason)
 }
 
 // jsonAnswer returns a prediction as JSON, with notes on the words in the rows that the model does not know, and on
@@ -228,9 +229,13 @@ func (h *handler) jsonAnswer(p *model.Prediction, rows *datasets.Dataset) []byte
 	for _, u := range rows.UnknownWords {
 		notes = append(notes, "words that are not in the training data, with their rows: "+u.String())
 	}
-	if far := h.m.CountFarRows(rows); far > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d rows are so far from the training points that the kernel is below "+
-			"%g there, and predictions nearly constant", far, rows.Len(), model.NegligibleKernel))
+	if far, isEstimate := h.m.CountFarRows(rows); far > 0 {
+		about := ""
+		if isEstimate {
+			about = "about "
+		}
+		notes = append(notes, fmt.Sprintf("%s%d of %d rows are so far from the training points that the kernel is below "+
+			"%g there, and predictions nearly constant", about, far, rows.Len(), model.NegligibleKernel))
 	}
 	if notes == nil {
 		return text
