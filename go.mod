@@ -3,6 +3,7 @@ module github.com/krrlab/lab
 go 1.26
 
 require (
+	git.sr.ht/~sbinet/gg v0.7.0
 	github.com/andybalholm/brotli v1.1.1
 	github.com/ebitengine/purego v0.11.3
 	github.com/go-gota/gota v0.12.0
@@ -44,7 +45,6 @@ require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
 	codeberg.org/go-latex/latex v0.2.0 // indirect
 	codeberg.org/go-pdf/fpdf v0.11.1 // indirect
-	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/cosmos72/gomacro v0.0.0-20240506194242-2ff796e3da10
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect

@@ -27,7 +27,7 @@ var Patterns = []string{
 	"gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat", "gonum.org/v1/gonum/stat/distuv", "gonum.org/v1/gonum/floats",
 	"gonum.org/v1/gonum/optimize",
 	"gonum.org/v1/gonum/lapack", "gonum.org/v1/gonum/lapack/lapack64", "gonum.org/v1/gonum/blas",
-	"gonum.org/v1/gonum/blas/blas64",
+	"gonum.org/v1/gonum/blas/blas64", "gonum.org/v1/gonum/blas/cblas128",
 	"gonum.org/v1/gonum/graph", "gonum.org/v1/gonum/graph/simple", "gonum.org/v1/gonum/graph/path",
 	"gonum.org/v1/gonum/graph/topo",
 	"gonum.org/v1/gonum/graph/traverse", "gonum.org/v1/gonum/graph/network", "gonum.org/v1/gonum/graph/spectral",
@@ -37,10 +37,12 @@ var Patterns = []string{
 	"gonum.org/v1/gonum/stat/combin", "gonum.org/v1/gonum/stat/distmat", "gonum.org/v1/gonum/stat/distmv",
 	"gonum.org/v1/gonum/stat/sampleuv",
 	"gonum.org/v1/gonum/stat/samplemv", "gonum.org/v1/gonum/spatial/kdtree", "gonum.org/v1/gonum/spatial/vptree",
-	"gonum.org/v1/gonum/spatial/r2", "gonum.org/v1/gonum/spatial/r3",
+	"gonum.org/v1/gonum/spatial/r1", "gonum.org/v1/gonum/spatial/r2", "gonum.org/v1/gonum/spatial/r3",
 	"gonum.org/v1/plot", "gonum.org/v1/plot/plotter", "gonum.org/v1/plot/vg", "gonum.org/v1/plot/vg/draw",
 	"gonum.org/v1/plot/palette", "gonum.org/v1/plot/palette/moreland", "gonum.org/v1/plot/plotutil",
-	"gonum.org/v1/plot/vg/vgimg",
+	"gonum.org/v1/plot/vg/vgimg", "gonum.org/v1/plot/font", "gonum.org/v1/plot/text", "git.sr.ht/~sbinet/gg",
+	"golang.org/x/image/font", "golang.org/x/image/font/sfnt", "golang.org/x/image/font/opentype",
+	"golang.org/x/image/math/fixed", "golang.org/x/image/draw", "golang.org/x/image/math/f64",
 	"gonum.org/v1/gonum/optimize/convex/lp", "gonum.org/v1/gonum/floats/scalar",
 	"github.com/go-gota/gota/dataframe", "github.com/go-gota/gota/series",
 }
@@ -48,7 +50,8 @@ var Patterns = []string{
 // Unbound lists the packages of the module that are not useful in cells. Packages in their subfolders are excluded,
 // too, except package display.
 var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd",
-	"krrlab/base/atomicfile", "krrlab/internal", "krrlab/notebook", "krrlab/base/safe", "krrlab/base/suite", "notebooks", "plots/internal"}
+	"krrlab/base/atomicfile", "krrlab/internal", "krrlab/notebook", "krrlab/base/safe", "krrlab/base/suite", "notebooks",
+	"plots/internal"}
 
 // loadBound loads the packages of Patterns except those of Unbound. mode says what Load reads of each package. dir is a
 // folder of the module.

@@ -105,5 +105,5 @@ func exactText(b *types.Basic, v constant.Value) string {
 
 // Stem converts an import path to the stem of a file name.
 func Stem(p string) string {
-	return strings.NewReplacer("github.com/krrlab/lab/", "", "/", "_", ".", "_", "-", "_").Replace(p)
+	return strings.NewReplacer("github.com/krrlab/lab/", "", "/", "_", ".", "_", "-", "_", "~", "").Replace(p)
 }

@@ -18,7 +18,7 @@ import (
 // (Apache license). The short suite runs the first ones.
 var exampleFiles = []string{
 	"mat/cholesky", "plotter/functions", "stat/pca", "optimize/local", "interp/interp", "floats/examples", "stat/roc",
-	"plotter/boxplot", "plotutil/errorpoints", "dataframe/examples",
+	"plotter/boxplot", "plotutil/errorpoints", "dataframe/examples", "layout/eades",
 }
 
 // TestExamples runs examples of gonum, gonum/plot and gota in cells, as they are in the module cache. Each file is a
