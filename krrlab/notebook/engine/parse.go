@@ -122,14 +122,15 @@ func newItem(code string, start, end int, firstToken token.Token) cellItem {
 	return item
 }
 
-// directives are compiler directives that have no effect in cells, each with advice on an alternative.
+// directives are compiler directives that have no effect in cells, each with advice on an alternative. A directive
+// //go:generate is a comment in cells, as it is for go build.
 var directives = map[string]string{
 	"//go:embed": "read the file: os.ReadFile", "//go:linkname": "use exported names",
-	"//go:generate": "run the command: !cmd", "//export": "cells are no C library",
+	"//export": "cells are no C library",
 }
 
 // directive matches a comment that begins with one of directives.
-var directive = regexp.MustCompile(`^//(go:(embed|linkname|generate)|export)\b`)
+var directive = regexp.MustCompile(`^//(go:(embed|linkname)|export)\b`)
 
 // section is a sequence of items of one kind. It is compiled as one unit, or as several if statements define a variable
 // twice.
