@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -19,6 +20,8 @@ type Source struct {
 	Path  string            // import path
 	Files map[string][]byte // contents of the Go files for this system, by the file names that appear in messages
 	Go    string            // language version, for example go1.21
+	// Embedded has the contents of the files that directives //go:embed name, by their paths in the package.
+	Embedded map[string][]byte
 }
 
 // importer imports compiled packages, and all others from their source.
@@ -67,9 +70,19 @@ func (e *Engine) importSource(path string) (*types.Package, error) {
 	// The order of files determines the order of initialization; the compiler sorts them by name.
 	for _, name := range slices.Sorted(maps.Keys(foundSource.Files)) {
 		text := foundSource.Files[name]
-		f, err := parser.ParseFile(e.fset, name, text, parser.SkipObjectResolution)
+		mode := parser.SkipObjectResolution
+		hasEmbed := bytes.Contains(text, []byte("//go:embed"))
+		if hasEmbed {
+			mode |= parser.ParseComments
+		}
+		f, err := parser.ParseFile(e.fset, name, text, mode)
 		if err != nil {
 			return nil, err
+		}
+		if hasEmbed {
+			if err := embedFiles(e.fset, f, foundSource.Embedded); err != nil {
+				return nil, fmt.Errorf("%s cannot be interpreted: %w", path, err)
+			}
 		}
 		ensureDefers(f)
 		src.files = append(src.files, f)

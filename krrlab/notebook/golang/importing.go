@@ -53,10 +53,15 @@ func (s *Session) findSource(path string) (*engine.Source, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	src := &engine.Source{Path: p.Path, Go: p.Go, Files: map[string][]byte{}}
+	src := &engine.Source{Path: p.Path, Go: p.Go, Files: map[string][]byte{}, Embedded: map[string][]byte{}}
 	for _, name := range p.Files {
 		name = filepath.Join(p.Dir, name)
 		if src.Files[name], err = os.ReadFile(name); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range p.Embedded {
+		if src.Embedded[name], err = os.ReadFile(filepath.Join(p.Dir, name)); err != nil {
 			return nil, err
 		}
 	}

@@ -40,6 +40,26 @@ func Fail() { panic("here") }
 		"gen/gen.go": "package gen\n\nfunc Of[T any](x T) []T { return []T{x} }\n", // a generic function
 		"c/c.go":     "package c\n\nfunc Fast() int\n",                             // a function in assembly
 		"c/c.s":      "",
+		"data/data.go": `package data
+
+import "embed"
+
+//go:embed a.txt
+var Text string
+
+var (
+	// Bytes is another file.
+	//go:embed "b c.bin"
+	Bytes []byte
+	Zero int
+)
+
+var _ embed.FS
+`,
+		"data/a.txt":   "the \"text\"",
+		"data/b c.bin": "\xff\x00b",
+		"tree/tree.go": "package tree\n\nimport \"embed\"\n\n//go:embed *.txt\nvar Files embed.FS\n",
+		"tree/a.txt":   "",
 	}
 	for name, text := range files {
 		testkit.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))

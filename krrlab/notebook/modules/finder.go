@@ -33,6 +33,7 @@ type Package struct {
 	// Path is the import path; Dir is the folder of the source.
 	Path, Dir string
 	Files     []string // names of the Go files for this system; without assembly and C
+	Embedded  []string // names of the files that directives //go:embed of Files name
 	Module    string   // path and version of the module
 	Go        string   // language version, for example go1.21
 	Requested bool     // Find was called with its path; otherwise it is a dependency of such a package
@@ -292,7 +293,7 @@ func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
 // found before keeps its version; if go list names another one, that is a version conflict.
 func (f *Finder) listPackages(ctx context.Context, dir, path string, env []string) (*Package, error) {
 	text, err := runGo(ctx, dir, append([]string{"CGO_ENABLED=0"}, env...), "list", "-deps", tagsFlag,
-		"-json=ImportPath,Dir,GoFiles,Standard,DepOnly,Module", path)
+		"-json=ImportPath,Dir,GoFiles,EmbedFiles,Standard,DepOnly,Module", path)
 	if err != nil {
 		return nil, err
 	}
@@ -303,6 +304,7 @@ func (f *Finder) listPackages(ctx context.Context, dir, path string, env []strin
 		var listed struct {
 			ImportPath, Dir   string
 			GoFiles           []string
+			EmbedFiles        []string
 			Standard, DepOnly bool
 			Module            *struct{ Path, Version, GoVersion string }
 		}
@@ -322,7 +324,7 @@ func (f *Finder) listPackages(ctx context.Context, dir, path string, env []strin
 			continue
 		}
 		p := &Package{Path: listed.ImportPath, Dir: listed.Dir, Files: listed.GoFiles,
-			Module: strings.TrimSpace(m.Path + " " + m.Version), Go: "go1.16"}
+			Embedded: listed.EmbedFiles, Module: strings.TrimSpace(m.Path + " " + m.Version), Go: "go1.16"}
 		if m.GoVersion != "" {
 			p.Go = "go" + m.GoVersion
 		}
