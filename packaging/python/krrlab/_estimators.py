@@ -73,7 +73,7 @@ _PARAMETERS = """kernel : str, default=None
     alpha, gamma : float, default=None
         Names of scikit-learn for ``lam``, and for 1/(2 sigma**2) of the Gaussian and 1/sigma of the Laplacian kernel.
     degree, coef0 : default 3, 1
-        Of the polynomial kernel (gamma x'z + coef0)**degree.
+        Of the polynomial kernel (gamma x'z + coef0)**degree, whose gamma is 0.01 by default.
     tune : bool or "auto", default="auto"
         True searches kernel, sigma, lam and the distance by leave-one-out, except those that are given. "auto"
         searches on 500 rows, which takes about a second, unless sigma, gamma, lam or alpha is given. False does not.
@@ -185,6 +185,8 @@ class _KernelMachine(BaseEstimator):
             raise ValueError("space takes coordinates as they are: it does not go with scale or impute")
         is_scaled = self.space is None and kernel != "precomputed"
         scaled = {"scale": self.scale, "impute": self.impute} if is_scaled else {}
+        if not isinstance(self.options or {}, dict):
+            raise ValueError(f"options == {self.options!r}, must be a dict such as {{'storage': 'float32'}}")
         if "drop" in (self.options or {}):
             raise ValueError("drop is no option in Python: leave the columns out of X, as by X.drop(columns=...)")
         named = {name: getattr(self, name) for name in ("precond", "solver") if getattr(self, name) != "auto"}
@@ -197,11 +199,12 @@ class _KernelMachine(BaseEstimator):
         """Refuse entries of ``options`` that would be ignored, as ``fit`` sets these flags itself."""
         for name in self.options or {}:
             flag = name.replace("-", "_")
-            if flag not in decided or flag == "calibrate":
-                continue
-            parameter = {"class_weights": "class_weight", "weights": "sample_weight"}.get(flag, flag)
+            parameter = {"class_weights": "class_weight", "weights": "sample_weight", "lambda": "lam",
+                         "seed": "random_state"}.get(flag, flag)
             known = parameter in self.get_params() or parameter == "sample_weight"
-            advice = f"it is the parameter {parameter}" if known else f"{type(self).__name__} sets this flag itself"
+            if not known and flag not in {*decided, "data", "help"} or flag == "calibrate":
+                continue
+            advice = f"it is the parameter {parameter}" if known else f"{type(self).__name__} sets this itself"
             raise ValueError(f"options has {name!r}: {advice}")
 
     def _coordinates(self, X: Any) -> Any:
@@ -281,6 +284,8 @@ class _KernelMachine(BaseEstimator):
             if (weights == 1).all():
                 weights = None
         targets = self._coded(targets)
+        if options.get("threshold") == 0 and len(self.classes_) > 2:
+            options["threshold"] = None  # the largest decision value is the label
         if isinstance(options.get("class_weights"), dict):
             options["class_weights"] = ",".join(f"{text}={options['class_weights'].get(label, 1.0)}"
                                                 for label, text in zip(self.classes_.tolist(), self._texts))
@@ -442,8 +447,8 @@ class KernelRidge(RegressorMixin, _KernelMachine):
                 if all(isinstance(text, str) and _data.NUMBER.fullmatch(text) for text in v.flat):
                     raise ValueError(f"y has numbers as texts, such as {v.flat[0]!r}: convert them by pandas.to_numeric")
                 raise ValueError(f"y has labels such as {v.flat[0]!r}: KernelRidgeClassifier fits classes")
-            if v.ndim > 2:
-                raise ValueError(f"y has {v.ndim} dimensions: want one column, or one for each target")
+            if v.ndim > 2 or not v.size:
+                raise ValueError(f"y has shape {v.shape}: want one column, or one for each target")
             self._is_vector = v.ndim == 1
             return list(v.reshape(rows, -1).T.astype(float))
 
@@ -520,8 +525,9 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
     class_weight : dict or "balanced", default=None
         Weights of the classes in the fit, times those of the rows. They do not count in the errors that ``tune``
         compares; ``sample_weight`` does.
-    threshold : float or "auto", default=0.0
-        For two classes, what f is compared with; "auto" is the best for ``metric`` by leave-one-out.
+    threshold : float or "auto", default=None
+        For two classes, what f is compared with; "auto" is the best for ``metric`` by leave-one-out. None is "auto" if
+        ``metric`` is "f1" or "balanced-error", and otherwise 0.
     probability : bool, default=False
         Whether ``predict_proba`` is there; the fit then factors K once more, for leave-one-out errors.
 
@@ -537,7 +543,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
                  tune: bool | str = "auto", metric: str = "auto", precond: str = "auto", solver: str = "auto",
                  tol: float | None = None, max_iter: int = 1000, scale: str = "auto", impute: str = "none", space: Any = None,
                  categorical: Any = "auto", dates: Any = "auto", class_weight: Any = None,
-                 threshold: float | str = 0.0, probability: bool = False, random_state: Any = None,
+                 threshold: float | str | None = None, probability: bool = False, random_state: Any = None,
                  threads: int | None = None, memory: str | None = None, options: dict[str, Any] | None = None):
         self.kernel = kernel
         self.sigma = sigma
@@ -611,7 +617,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
                 weights = counted * (1.0 if weights is None else np.asarray(weights, float))
         self._fit(X, targets, weights, {
             "task": "classification", "class_weights": self.class_weight,
-            "threshold": None if self.threshold == 0 else self.threshold,
+            "threshold": self.threshold,
             "calibrate": (self.options or {}).get("calibrate", "loo" if self.probability else "none")})
         if sorted(self._texts) != sorted(self.model_.labels):
             raise ValueError(f"the labels {list(self.classes_)} became {self.model_.labels}: rename them")
@@ -752,7 +758,7 @@ def load(path: str | os.PathLike[str] | Model) -> KernelRidge | KernelRidgeClass
         estimator._texts = [model.labels[i] for i in order]
     estimator.model_, estimator.report_, estimator.column_kinds_ = model, {}, model.kinds
     columns = model.space["columns"] if model.space else model.kinds or ()
-    estimator.n_features_in_ = len(columns) or model.meta["n" if model.is_precomputed else "d"]
+    estimator.n_features_in_ = len(columns) or (model.kernel["params"]["Rows"] if model.is_precomputed else model.meta["d"])
     if model.kinds:
         estimator.feature_names_in_ = np.array(list(model.kinds), dtype=object)
     estimator.lam_, estimator.sigma_ = model.meta["lambda"], model.kernel.get("sigma")

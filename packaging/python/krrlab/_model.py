@@ -60,7 +60,7 @@ class Model:
                 from scipy.sparse import csr_matrix
                 x = csr_matrix((file["x_data"].astype(np.float64), file["x_indices"], file["x_indptr"]), shape)
                 self.center = None
-        if self.kernel["name"] != "polynomial" and self.center is not None:
+        if self.kernel["name"] not in ("polynomial", "precomputed") and self.center is not None:
             x = x - self.center
         self.x = x
         self.norms = _norms(x)
@@ -190,8 +190,8 @@ class Model:
     def _kernel(self, z: Any) -> np.ndarray | None:
         """K(z, x), from inner products except for the Laplacian kernel."""
         name, sigma = self.kernel["name"], self.kernel.get("sigma", 1.0)
-        if self.is_precomputed:
-            return z
+        if self.is_precomputed:  # x has the rows of K that were not held out
+            return z[:, self.x.ravel().astype(int)]
         if name == "polynomial":
             return (self.kernel.get("gamma", 0) * _product(z, self.x) + self.kernel.get("coef0", 0)) \
                 ** self.kernel["degree"]

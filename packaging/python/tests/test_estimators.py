@@ -70,6 +70,11 @@ class Predictions(unittest.TestCase):
             want = K[:7] @ np.linalg.solve(K + 0.5 * np.eye(60), code)
             want = want > 0 if t.dtype == bool else want + t.mean()
             np.testing.assert_allclose(m.fit(K, t).predict(K[:7]), want, atol=1e-9)
+        held = KernelRidge("precomputed", lam=0.5, options={"holdout": 0.3}).fit(K, y)  # columns of rows held out stay
+        rows = held.model_.x.ravel().astype(int)
+        want = K[:, rows] @ np.linalg.solve(K[np.ix_(rows, rows)] + 0.5 * np.eye(42), y[rows] - y[rows].mean())
+        for m in held, krrlab.load(held.model_):
+            np.testing.assert_allclose(m.predict(K), want + y[rows].mean(), atol=1e-9)
         cv = cross_val_score(KernelRidge("precomputed", lam=0.5), K, y, cv=2)
         np.testing.assert_allclose(cv, cross_val_score(KernelRidge("gaussian", sigma=1e3 ** 0.5, lam=0.5, scale="none"),
                                                        X, y, cv=2), atol=1e-6)
@@ -97,6 +102,10 @@ class Predictions(unittest.TestCase):
     def test_threshold(self):
         """NumPy and the program subtract the threshold once, also from what probabilities are made of."""
         labels = np.where(y > 0.5, 3, 12)
+        for threshold, metric, is_zero in ((None, "auto", True), (None, "f1", False), (0.0, "f1", True)):
+            c = KernelRidgeClassifier(lam=0.1, metric=metric, threshold=threshold).fit(X, labels)
+            self.assertEqual(c.meta.get("threshold", 0) == 0, is_zero)
+        self.assertEqual(len(KernelRidgeClassifier(lam=0.1, threshold=0.0).fit(X, np.digitize(y, [-0.5, 0.5])).classes_), 3)
         c = KernelRidgeClassifier(lam=0.1, sigma=1, threshold=-0.4, options={"holdout": 0.3, "calibrate": "test"})
         c.fit(X, labels)
         again, f = krrlab.load(c.model_), c.decision_function(Z)
@@ -240,6 +249,14 @@ class Messages(unittest.TestCase):
              lambda: KernelRidgeClassifier(probability=True).fit(X, y > 0, np.ones(60))),
             ("unknown option: storag; did you mean storage",
              lambda: KernelRidge(lam=1, options={"storag": "float32"}).fit(X, y)),
+            ("'lambda': it is the parameter lam$", lambda: KernelRidge(options={"lambda": 3}).fit(X, y)),
+            ("'max-iter': it is the parameter max_iter$", lambda: KernelRidge(options={"max-iter": 3}).fit(X, y)),
+            ("'data': KernelRidge sets this", lambda: KernelRidge(options={"data": "mnist"}).fit(X, y)),
+            ("options == 'fast', must be a dict", lambda: KernelRidge(options="fast").fit(X, y)),
+            (r"has no length scale$", lambda: KernelRidge("linear", sigma=2).fit(X, y)),
+            ("^kernel='precomputed' and sigma exclude", lambda: KernelRidge("precomputed", sigma=2).fit(X @ X.T, y)),
+            ("^K is not symmetric", lambda: KernelRidge("precomputed").fit(np.triu(X @ X.T), y)),
+            (r"y has shape \(60, 0\)", lambda: KernelRidge().fit(X, np.zeros((60, 0)))),
             ("degree == 2.5, must be a whole number", lambda: KernelRidge("poly", degree=2.5).fit(X, y)),
             ("random_state == 'x', must be", lambda: KernelRidge(random_state="x").fit(X, y)),
             (r"^the model has no scores.*options={'holdout': 0.2}, or take method jackknife\+$",
@@ -298,6 +315,8 @@ class Short(unittest.TestCase):
                 np.testing.assert_array_equal(krrlab.Model(file).predict(Z).astype(str), model.predict(Z).astype(str))
         self.assertEqual(krrlab.fit(X, np.column_stack([y, -y]), lam=1).predict(Z).shape, (7, 2))
         self.assertEqual(krrlab.fit(X, (y > 0).astype(int), task="regression", lam=1).predict(Z).dtype.kind, "f")
+        notes = krrlab.fit(X, y, lam=1, verbose=True).report_["notes"]
+        self.assertIn("options={'holdout': 0.2}, shows how", "".join(notes))
         held = krrlab.fit(X, y, lam=1, options={"holdout": 0.2}, storage="float64")
         self.assertEqual(held.meta["n"], 48)
         with self.assertRaisesRegex(ValueError, "task"):

@@ -174,10 +174,10 @@ class Frames(unittest.TestCase):
         self.refused("drop is no option", lambda: KernelRidge(options={"drop": "a"}).fit(frame, target))
         for estimator, answers, options, message in (
                 (KernelRidge, target, {"center": "no"}, "'center': it is the parameter center"),
-                (KernelRidge, target, {"task": "classification"}, "'task': KernelRidge sets this flag itself"),
+                (KernelRidge, target, {"task": "classification"}, "'task': KernelRidge sets this itself"),
                 (KernelRidgeClassifier, labels, {"class-weights": "balanced"}, "it is the parameter class_weight"),
                 (KernelRidgeClassifier, labels, {"threshold": 0.3}, "it is the parameter threshold"),
-                (KernelRidgeClassifier, labels, {"json": "r.json"}, "sets this flag itself")):
+                (KernelRidgeClassifier, labels, {"json": "r.json"}, "sets this itself")):
             self.refused(message, lambda: estimator(lam=0.1, options=options).fit(frame, answers))
         weighted = fit(frame, labels, class_weights={"high": 9.0}, lam=0.1)
         self.assertTrue(weighted.report_["weighted"])
