@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,10 +135,29 @@ func TestRegisterFormat(t *testing.T) {
 		"no function to read files":                       {Name: "weka"},
 		`the ending "arff": want a dot`:                   {Name: "weka", Read: read, Endings: []string{"arff"}},
 		`the ending ".gz" is that of a packed`:            {Name: "weka", Read: read, Endings: []string{".gz"}},
+		`there is no option "sep"`:                        {Name: "weka", Read: read, Options: []string{"header", "sep"}},
 		`the ending ".svm" is taken by the format libsvm`: {Name: "weka", Read: read, Endings: []string{".weka", ".svm"}},
 	} {
 		fails(t, RegisterFormat(f), want)
 	}
+}
+
+// TestFormatOptions checks that every format refuses, by name, each option of --format that it does not have, and takes
+// those that it has.
+func TestFormatOptions(t *testing.T) {
+	for _, f := range registered() {
+		for option, o := range map[string]ReadOptions{"separator": {Separator: ";"}, "header": {Header: "no"},
+			"comment": {Comment: "none"}, "x": {PointsArray: "x"}} {
+			o.Format = FormatName(f.Name)
+			_, err := Read(strings.NewReader(""), "f", &o)
+			text := fmt.Sprintf("a file of format %s does not have the option %s of --format: it has ", f.Name, option)
+			if err == nil || strings.Contains(err.Error(), text) == slices.Contains(f.Options, option) {
+				t.Errorf("%s: %v", f.Name, err)
+			}
+		}
+	}
+	fails(t, errOf(Read(strings.NewReader("1 1:2\n-1 1:3\n"), "f", &ReadOptions{Separator: "blank"})),
+		"f: a file of format libsvm does not have the option separator of --format: it has comment and dim")
 }
 
 // TestContainerVariants checks that sound packed files in the forms that common programs write are read, or refused

@@ -11,7 +11,7 @@ import (
 
 func init() {
 	register(Format{Name: "csv", Endings: []string{".csv", ".txt", ".data"}, IsText: true, isDefault: true,
-		Read: (*Source).readCSV})
+		Options: []string{"separator", "header", "comment"}, Read: (*Source).readCSV})
 }
 
 // csvReader reads a table from csv text.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -19,6 +20,10 @@ type Format struct {
 	// Answers describes where a file has its answers, such as "first in each line", for a format without columns that
 	// options can name. It is "" for a table, whose columns have the names in its header or in Columns.
 	Answers string
+	// Options are the options after the name in --format that the format has: separator, header, comment (the fields of
+	// ReadOptions with these names) and x (PointsArray). Others are refused, as they would have no effect. All formats
+	// have dim.
+	Options []string
 	// Recognize reports whether a file has this format, and the reason, or "" if it is obvious. The format that was
 	// registered last is tried first. If Recognize is nil, only ReadOptions.Format selects the format.
 	Recognize func(s *Source) (reason string, ok bool)
@@ -34,11 +39,15 @@ var formats struct {
 	all []*Format
 }
 
+// formatOptions are the names that Format.Options may have.
+var formatOptions = []string{"separator", "header", "comment", "x"}
+
 // formatName matches valid names of formats.
 var formatName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
 // RegisterFormat adds a file format. Call it in main or in an init function. It returns an error, and changes nothing,
-// if the format has no Read function, or if its name or one of its endings is already registered or is malformed.
+// if the format has no Read function, if its name or one of its endings is already registered or is malformed, or if
+// an option is unknown.
 func RegisterFormat(f Format) error {
 	fail := func(text string, args ...any) error {
 		return fmt.Errorf("datasets: RegisterFormat(%q): "+text, append([]any{f.Name}, args...)...)
@@ -48,6 +57,11 @@ func RegisterFormat(f Format) error {
 	}
 	if f.Read == nil {
 		return fail("no function to read files")
+	}
+	for _, option := range f.Options {
+		if !slices.Contains(formatOptions, option) {
+			return fail("there is no option %q: want some of %s", option, strings.Join(formatOptions, ", "))
+		}
 	}
 	for _, ending := range f.Endings {
 		if len(ending) < 2 || ending[0] != '.' {

@@ -16,7 +16,7 @@ const maxColumn = math.MaxInt32 - 1
 
 func init() {
 	register(Format{Name: "libsvm", Endings: []string{".libsvm", ".svm"}, IsText: true, Answers: "first in each line",
-		Recognize: isLibsvm, Read: (*Source).readLibsvm})
+		Options: []string{"comment"}, Recognize: isLibsvm, Read: (*Source).readLibsvm})
 }
 
 // isLibsvm reports whether at least half of the lines with content consist of items index:value, after an optional

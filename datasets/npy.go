@@ -22,7 +22,8 @@ func init() {
 	recognize := func(s *Source) (reason string, ok bool) {
 		return "", s.arrays != nil || bytes.HasPrefix(s.Head(), []byte(npy.Magic))
 	}
-	register(Format{Name: "npy", Endings: []string{".npy", ".npz"}, Recognize: recognize, Read: (*Source).readNPY})
+	register(Format{Name: "npy", Endings: []string{".npy", ".npz"}, Options: []string{"x"}, Recognize: recognize,
+		Read: (*Source).readNPY})
 }
 
 // array is a NumPy array as a matrix of n rows and d columns, of numbers or of texts.

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	}
 	s.format = format
 	s.report = &ReadReport{File: s.name, Container: strings.Join(s.packed, ", "), Format: format.Name + reason}
-	if err := s.rejectColumnOptions(&opt); err != nil {
+	if err := cmp.Or(s.rejectFormatOptions(&opt), s.rejectColumnOptions(&opt)); err != nil {
 		return nil, err
 	}
 
@@ -181,6 +182,21 @@ func (s *Source) skipByteOrderMark() error {
 		return err
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
 		return s.fileFault("the text is UTF-16; save as UTF-8")
+	}
+	return nil
+}
+
+// rejectFormatOptions returns an error if options of --format are set that the format does not have.
+func (s *Source) rejectFormatOptions(o *ReadOptions) error {
+	for k, isSet := range []bool{o.Separator != "auto", o.Header != "auto", o.Comment != "", o.PointsArray != ""} {
+		if option := formatOptions[k]; isSet && !slices.Contains(s.format.Options, option) {
+			others := "only dim"
+			if s.format.Options != nil {
+				others = strings.Join(s.format.Options, ", ") + " and dim"
+			}
+			return s.fileFault("a file of format %s does not have the option %s of --format: it has %s", s.format.Name,
+				option, others)
+		}
 	}
 	return nil
 }
