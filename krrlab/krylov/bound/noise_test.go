@@ -1,10 +1,16 @@
 package bound
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
 // TestTraceEstimate checks that the estimate is at least the limit of a geometric series, at most the bound from the
@@ -41,4 +47,75 @@ func TestExpectedTol(t *testing.T) {
 		testkit.Equal(t, s.ExpectedTol(0.1), 0.1, rule)
 		testkit.Equal(t, s.ExpectedTol(1e-5) > 1e-3, rule == ByPredictions, rule)
 	}
+}
+
+// TestCheckNoise solves for two columns, of which the first is smooth and the second is noise, by the rule
+// ByPredictions. The iteration must end at the accepted tolerance: noiseShare of the smaller noise, or for classes of
+// the root mean square of both. At that residual, λc of the first column differs from that of the exact solution by at
+// most noiseShare of the noise that the exact solution yields. With a trace of 1, which is always valid, the noise is
+// smaller. The few iterations that are left for classes are not worth an estimate of the trace. An error of Trace ends
+// the iteration.
+func TestCheckNoise(t *testing.T) {
+	const n, lambda, tau = 120, 1e-3, 1e-9
+	p := newProblem(t, n, lambda, 0.2)
+	var inverse mat.Dense
+	testkit.OK(t, inverse.Inverse(p.a))
+	trace := lambda * mat.Trace(&inverse) / n
+	y := testkit.RandomMatrix(9, n, 2)
+	x := mat.NewDense(n, 2, nil)
+	p.x.RowTo(x.RawRowView(0), 0)
+	for i := range n {
+		p.x.RowTo(x.RawRowView(i), i)
+		y.Set(i, 0, math.Sin(x.At(i, 0))+0.1*y.At(i, 0))
+	}
+	var exact mat.Dense // λc* of both columns
+	exact.Mul(&inverse, y)
+	exact.Scale(lambda, &exact)
+	norms := []float64{mat.Norm(y.ColView(0), 2), mat.Norm(y.ColView(1), 2)}
+	solve := func(w *Monitor) (*pcg.Result, error) {
+		w.Problem, w.Stop = &Problem{Lambda: lambda, Norms: norms}, Stop{Rule: ByPredictions}
+		w.Tol, w.TolFraction = tau, 0.9 // the iteration ends at 0.9 of the tolerance
+		return pcg.Solve(t.Context(), p.k, nil, y, &pcg.Options{Tol: 0.9 * tau, MaxIter: 500,
+			Monitor: func(i *pcg.Iteration) error {
+				_, err := w.Check(t.Context(), i)
+				return err
+			}})
+	}
+	for _, classes := range []bool{false, true} {
+		for _, b := range []float64{trace, 1} {
+			w := &Monitor{Classes: classes, Trace: func(_ context.Context, iterations int) (float64, int, error) {
+				return b, iterations, nil
+			}}
+			res := testkit.Must(solve(w))
+			if w.Noise == nil || len(w.Noise.Relative) != 2 || !(w.Tol > tau) || res.Tol != 0.9*w.Tol ||
+				w.ExpectedTol() != w.Tol || floats.Max(res.TrueRelRes) > w.Tol ||
+				!classes && (w.Noise.Trace != b || w.Noise.Products < minTraceIterations) {
+				t.Fatalf("classes %v, trace %g: %+v, residuals %g, tolerance %g of %g", classes, b, w.Noise, res.TrueRelRes,
+					res.Tol, w.Tol)
+			}
+			relative := w.Noise.Relative
+			want := min(relative[0], relative[1])
+			if classes {
+				want = min(1, math.Hypot(relative[0], relative[1])/math.Sqrt2)
+			}
+			testkit.Near(t, w.Noise.Deciding, want, 1e-12, classes, b)
+			if ratio := w.Tol / (noiseShare * want); ratio > 1 || ratio < 0.9 { // two digits, rounded down
+				t.Errorf("classes %v, trace %g: the tolerance %g is %g of the noise %g", classes, b, w.Tol, w.Tol/want, want)
+			}
+			var c mat.Dense
+			c.Scale(lambda, res.X)
+			for j, v := range relative {
+				size := mat.Norm(c.ColView(j), 2) / norms[j]
+				testkit.Near(t, v, size/(noiseShare+w.Noise.Trace), 1e-12, classes, b, j)
+			}
+			noise := mat.Norm(exact.ColView(0), 2) / trace // of the first column, by the exact solution
+			exactColumn, column := mat.Col(nil, 0, &exact), mat.Col(nil, 0, &c)
+			if e := floats.Distance(column, exactColumn, 2); !classes && e > noiseShare*noise {
+				t.Errorf("trace %g: λc differs by %g from the exact one, the noise is %g", b, e, noise)
+			}
+		}
+	}
+	failure := errors.New("trace")
+	_, err := solve(&Monitor{Trace: func(context.Context, int) (float64, int, error) { return 0, 0, failure }})
+	testkit.Equal(t, err, failure)
 }

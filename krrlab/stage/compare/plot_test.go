@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -85,4 +86,27 @@ func TestPanels(t *testing.T) {
 		t.Errorf("nodes %v, want 2, 4, 8; logarithmic seconds: %t", x, panels[1].X.Log)
 	}
 	testkit.Contains(t, panels[3].Title, "by quadrature")
+}
+
+// TestMedianDraws checks which draw of a preconditioner is shown: the one with the median number of iterations, the
+// upper one of two, among those that neither failed nor have an unknown number. If there is none, it is the first draw.
+func TestMedianDraws(t *testing.T) {
+	row := func(name string, draw, iterations int) pencil.Row {
+		return pencil.Row{Name: name, Draw: draw, Iteration: pencil.Iteration{Iterations: &iterations}}
+	}
+	failed := func(name string, draw int) pencil.Row {
+		r := row(name, draw, 0) // few iterations, because it failed
+		r.FailureReason = "M"
+		return r
+	}
+	unknown := func(name string, draw int) pencil.Row { return pencil.Row{Name: name, Draw: draw} }
+	r := &Result{Rows: []pencil.Row{
+		failed("a", 0), row("a", 1, 9), row("a", 2, 5), failed("a", 3), row("a", 4, 7), failed("a", 5), failed("a", 6),
+		failed("b", 0), failed("b", 1),
+		unknown("c", 0), row("c", 1, 4), unknown("c", 2), row("c", 3, 2)}}
+	var got []string
+	for _, row := range r.medianDraws() {
+		got = append(got, fmt.Sprint(row.Name, row.Draw))
+	}
+	testkit.Equal(t, fmt.Sprint(got), "[a4 b0 c1]")
 }
