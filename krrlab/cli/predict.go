@@ -219,8 +219,13 @@ func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, d
 	if canScore(p.Prediction, data) && (f.Out != "" || f.Plot != "") {
 		p.fittedRows = m.CountFittedRows(data)
 	}
+	p.isCalibrationData = canScore(p.Prediction, data) && interval.IsCalibratedOn(m.Calibration, p.Prediction, data)
 	if f.Plot != "" {
-		p.figure, err = qualityFigure(m.Origin.Dataset, p.Prediction, data, p.probabilities, p.fittedRows)
+		probabilities := p.probabilities
+		if p.isCalibrationData { // then the picture shows how well half of the rows calibrates the other half
+			probabilities = nil
+		}
+		p.figure, err = qualityFigure(m.Origin.Dataset, p.Prediction, data, probabilities, p.fittedRows)
 	}
 	return err
 }
@@ -232,6 +237,15 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 	if p.fittedRows > 0 && p.fittedRows < data.Len() {
 		notes = append(notes, fmt.Sprintf("%d of %d rows are of the fit, whose errors say little about new rows",
 			p.fittedRows, data.Len()))
+	}
+	if p.probabilities != nil || p.intervals != nil {
+		const noTest = ", so that they do not test its intervals and probabilities"
+		switch {
+		case p.isCalibrationData:
+			notes = append(notes, "the model was calibrated on these rows"+noTest)
+		case p.fittedRows == data.Len():
+			notes = append(notes, "the model was fitted to these rows"+noTest)
+		}
 	}
 	if p.farRows > 0 {
 		about := ""

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -53,6 +55,25 @@ func TestProbabilities(t *testing.T) {
 			}
 		}
 	}
+	// The test rows of the fit calibrated it, in this or another order, and the training rows are those of the fit.
+	write(t, ".", "train.csv", table(150, []string{"no", "yes"}))
+	lines := strings.Split(strings.TrimSpace(table(90, []string{"no", "yes"})), "\n")
+	slices.Reverse(lines[1:])
+	write(t, ".", "test.csv", table(90, []string{"no", "yes"}))
+	write(t, ".", "reversed.csv", strings.Join(lines, "\n"))
+	write(t, ".", "other.csv", strings.Join(strings.Split(table(91, []string{"no", "yes"}), "\n")[:91], "\n"))
+	script(t, `
+$ fit --train train.csv --test test.csv --target y --sigma 1.5 --lambda 0.1 --out m.krr
+$ predict m.krr --in test.csv --target y --probabilities --out p.csv
+	the model was calibrated on these rows, so that they do not test its intervals and probabilities
+$ predict m.krr --in reversed.csv --target y --interval 90% --out p.csv
+	the model was calibrated on these rows
+$ predict m.krr --in test.csv --target y --out p.csv
+	!calibrated
+$ predict m.krr --in other.csv --target y --probabilities --out p.csv
+	!calibrated
+$ predict m.krr --in train.csv --target y --probabilities --out p.csv
+	the model was fitted to these rows, so that they do not test its intervals and probabilities`)
 	script(t, `
 $ fit --train number.csv --target y --out m.krr
 2$ predict m.krr --in number.csv --probabilities

@@ -98,6 +98,39 @@ func CalibrateSplit(train *datasets.Dataset, p *model.Prediction, d *datasets.Da
 	return addProbabilityMaps(sortedCalibration(Split, scores, doubt), p.Decision, class), nil
 }
 
+// maxScoreChange is the largest difference of two scores of the same row, relative to the largest finite |score|, if its
+// prediction was computed twice. A smaller number overlooks rows whose scores are in the model; a larger one takes a few
+// other rows for them.
+const maxScoreChange = 0.01
+
+// IsCalibratedOn reports whether the scores c of Split are those of the rows of d with the prediction p, up to rounding.
+// Such rows do not test intervals and probabilities. It returns false for scores of other methods, and for nil.
+func IsCalibratedOn(c *model.Calibration, p *model.Prediction, d *datasets.Dataset) bool {
+	if c == nil || c.Method != Split {
+		return false
+	}
+	recomputed, err := CalibrateSplit(nil, p, d)
+	if err != nil {
+		return false
+	}
+	rows, columns := c.Scores.Dims()
+	if r, t := recomputed.Scores.Dims(); r != rows || t != columns {
+		return false
+	}
+	saved, largest := c.Scores.RawMatrix().Data, 0.0
+	for _, v := range saved {
+		if !math.IsInf(v, 0) {
+			largest = max(largest, math.Abs(v))
+		}
+	}
+	for i, v := range recomputed.Scores.RawMatrix().Data {
+		if v != saved[i] && !(math.Abs(v-saved[i]) <= maxScoreChange*largest) { // both may be infinite
+			return false
+		}
+	}
+	return true
+}
+
 // CalibrateJackknife returns the scores for Jackknife, and for classes the maps for Probabilities, from the training
 // points. Each is predicted by a fit without its group (FactoredSystem.LeaveOneOut).
 func CalibrateJackknife(s *FactoredSystem) *model.Calibration {

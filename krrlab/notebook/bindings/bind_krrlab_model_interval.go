@@ -19,6 +19,7 @@ func init() {
 			"ErrUnsolved":            r.ValueOf(&interval.ErrUnsolved).Elem(),
 			"FromScores":             r.ValueOf(interval.FromScores),
 			"GaussianProcess":        r.ValueOf(*new(string)),
+			"IsCalibratedOn":         r.ValueOf(interval.IsCalibratedOn),
 			"Jackknife":              r.ValueOf(*new(string)),
 			"JackknifePlus":          r.ValueOf(*new(string)),
 			"JackknifePlusIntervals": r.ValueOf(interval.JackknifePlusIntervals),
