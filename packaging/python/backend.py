@@ -29,7 +29,8 @@ def field(name):
 
 def git_version():
     """What the Makefile calls VERSION."""
-    for options in () if not shutil.which("git") else (["--tags", "--match", "v[0-9]*"], ["--always", "--exclude", "*"]):
+    ways = ["--tags", "--match", "v[0-9]*"], ["--always", "--exclude", "*"]
+    for options in ways if shutil.which("git") else ():
         done = subprocess.run(["git", "-C", str(HERE), "describe", "--dirty", "--abbrev=12", *options],
                               capture_output=True, text=True)
         if done.returncode == 0:

@@ -113,11 +113,11 @@ def feature_names(x: Any) -> np.ndarray | None:
     return np.array(list(x.columns), dtype=object)
 
 
-def table(x: Any, owner: str, *, missing: bool = False, categorical: Any = "auto", dates: Any = "auto",
+def table(x: Any, owner: str, *, missing: bool = False, fills: bool = False, categorical: Any = "auto", dates: Any = "auto",
           kinds: dict[str, str] | None = None) -> Table:
     """Check X and return it as a Table.
 
-    ``missing`` allows missing numbers. ``categorical`` and ``dates`` name columns of a frame, or are "auto". ``kinds``
+    ``missing`` allows missing numbers; ``fills`` says that ``impute`` would allow them. ``categorical`` and ``dates`` name columns of a frame, or are "auto". ``kinds``
     are those of the fit, if there was one.
     """
     if hasattr(x, "tocsr"):
@@ -127,10 +127,10 @@ def table(x: Any, owner: str, *, missing: bool = False, categorical: Any = "auto
         x = x.astype(np.float64)
         x.sum_duplicates()
         _check_shape(x, owner)
-        _check_finite(x.data, None, owner, False)
+        _check_finite(x.data, None, owner, False, False)
         return Table(x)
     if is_frame(x):
-        return _frame(x, owner, missing, categorical, dates, kinds)
+        return _frame(x, owner, missing, fills, categorical, dates, kinds)
     if hasattr(x, "iloc"):
         raise ValueError("Expected 2D array, got 1D array instead: a Series. One row of a frame X is X.iloc[[i]], one "
                          "column is X[[name]].")
@@ -142,7 +142,7 @@ def table(x: Any, owner: str, *, missing: bool = False, categorical: Any = "auto
     if x.ndim > 2:
         raise ValueError(f"Found array with dim {x.ndim}. {owner} expected <= 2.")
     _check_shape(x, owner)
-    _check_finite(x, None, owner, missing)
+    _check_finite(x, None, owner, missing, fills)
     return Table(x)
 
 
@@ -165,7 +165,8 @@ def _check_shape(x: Any, owner: str) -> None:
                              f"{owner}.")
 
 
-def _check_finite(x: np.ndarray, names: list[str] | None, owner: str, missing: bool) -> None:
+def _check_finite(x: np.ndarray, names: list[str] | None, owner: str, missing: bool, fills: bool) -> None:
+    """Refuse infinity, and NaN unless ``missing``. ``fills`` says that ``impute`` would allow it."""
     if np.isfinite(x).all() or missing and not np.isinf(x).any():
         return
     i, *column = np.argwhere(np.isinf(x) if missing or np.isinf(x).any() else np.isnan(x))[0]
@@ -174,7 +175,8 @@ def _check_finite(x: np.ndarray, names: list[str] | None, owner: str, missing: b
         place = f": column {names[column[0]]!r}, row {i}" if names else f": column {column[0]}, row {i}"
     if np.isinf(x).any():
         raise ValueError(f"Input X contains infinity or a value too large for dtype('float64'){place}.")
-    raise ValueError(f"Input X contains NaN{place}. impute='median' lets {owner} fill missing numbers in.")
+    advice = f" impute='median' lets {owner} fill missing numbers in." if fills else ""
+    raise ValueError(f"Input X contains NaN{place}.{advice}")
 
 
 def names_given(option: Any, parameter: str, names: list[str]) -> list[str] | None:
@@ -190,7 +192,8 @@ def names_given(option: Any, parameter: str, names: list[str]) -> list[str] | No
     return given
 
 
-def _frame(x: Any, owner: str, missing: bool, categorical: Any, dates: Any, kinds: dict[str, str] | None) -> Table:
+def _frame(x: Any, owner: str, missing: bool, fills: bool, categorical: Any, dates: Any,
+           kinds: dict[str, str] | None) -> Table:
     names = [str(c) for c in x.columns]
     _check_shape(x, owner)
     trimmed = [name.strip() for name in names]
@@ -209,11 +212,11 @@ def _frame(x: Any, owner: str, missing: bool, categorical: Any, dates: Any, kind
         columns[name] = {"numbers": _numbers, "words": _words, "dates": _dates}[found[name]](x[name])
     if set(found.values()) == {"numbers"}:
         values = np.column_stack(list(columns.values()))
-        _check_finite(values, names, owner, missing)
+        _check_finite(values, names, owner, missing, fills)
         return Table(values, names, found)
     for name in names:
         if found[name] == "numbers":
-            _check_finite(columns[name][:, None], [name], owner, missing)
+            _check_finite(columns[name][:, None], [name], owner, missing, fills)
         elif found[name] == "dates" and not missing and (columns[name] == "").any():
             raise ValueError(f"Input X contains NaT: column {name!r}, row {int(np.argmax(columns[name] == ''))}. "
                              f"impute='median' lets {owner} fill missing dates in.")
@@ -249,8 +252,8 @@ def _kind(column: Any, is_auto: bool) -> str:
         if all(_DATE.match(v) for v in values):
             return "dates"
         if values and is_auto and all(NUMBER.fullmatch(v) for v in values):
-            warnings.warn(f"column {column.name!r} has numbers as texts, such as {values[0]!r}, which are taken as words: "
-                          "convert them by pandas.to_numeric, or confirm words by astype('category')",
+            warnings.warn(f"column {column.name!r} has numbers as texts, such as {values[0]!r}, which are taken as "
+                          "words: convert them by pandas.to_numeric, or confirm words by astype('category')",
                           stacklevel=_program.stack_level())
         return "words"
     types = sorted({type(v).__name__ for v in values})

@@ -132,6 +132,11 @@ class _KernelMachine(BaseEstimator):
         return {"allow_nan": self.impute != "none", "pairwise": self.kernel == "precomputed"}
 
     @property
+    def _fills(self) -> bool:
+        """Whether the parameter ``impute`` has an effect."""
+        return self.space is None and self.kernel != "precomputed"
+
+    @property
     def meta(self) -> dict[str, Any]:
         """What the model file says of itself."""
         return self.model_.meta
@@ -159,14 +164,16 @@ class _KernelMachine(BaseEstimator):
                 raise ValueError(f"{names[0]} and {names[1]} are two names of one parameter: give one of them")
         sigma, gamma = self.sigma, self.gamma
         if gamma is not None and kernel not in ("polynomial", "linear"):
-            if not gamma > 0:
-                raise ValueError(f"gamma == {gamma}, must be > 0")
+            if not _is_positive(gamma):
+                raise ValueError(f"gamma == {gamma!r}, must be a number > 0")
             kernel = kernel_flag = kernel or "gaussian"
             widths = {"gaussian": (2 * gamma) ** -0.5, "laplacian": 1 / gamma}
             if kernel not in widths:
                 raise ValueError(f"gamma is not defined for the kernel {kernel}: give sigma")
             sigma = widths[kernel]
         lam = self.alpha if self.lam is None else self.lam
+        if lam is not None and not _is_positive(lam):
+            raise ValueError(f"{'alpha' if self.lam is None else 'lam'} == {lam!r}, must be a number > 0")
         if self.tune not in (True, False, "auto"):
             raise ValueError(f"tune == {self.tune!r}, must be True, False or 'auto'")
         if not self.tune and lam is None:
@@ -178,9 +185,10 @@ class _KernelMachine(BaseEstimator):
             seed = getattr(seed, "randint", None) or seed.integers
             seed = int(seed(2 ** 31))
         elif not isinstance(seed, numbers.Integral) or not 0 <= seed < 2 ** 64:
-            raise ValueError(f"random_state == {seed!r}, must be None, a whole number from 0, a RandomState or a Generator")
-        if isinstance(sigma, np.ndarray):
-            sigma = sigma.tolist()
+            raise ValueError(f"random_state == {seed!r}, must be None, a whole number from 0, a RandomState or a "
+                             "Generator")
+        if isinstance(sigma, (np.ndarray, list, tuple)):
+            sigma = np.ravel(sigma).tolist()
         if self.space is not None and (self.scale, self.impute) not in (("auto", "none"), ("none", "none")):
             raise ValueError("space takes coordinates as they are: it does not go with scale or impute")
         is_scaled = self.space is None and kernel != "precomputed"
@@ -243,7 +251,7 @@ class _KernelMachine(BaseEstimator):
             X = self._coordinates(X)
         if _data.is_frame(X):
             kinds = dict(zip(map(str, X.columns), kinds.values())) if kinds else None
-        t = _data.table(X, owner, missing=self.impute != "none", kinds=kinds)
+        t = _data.table(X, owner, missing=self.impute != "none", fills=self._fills, kinds=kinds)
         if self.space is None:
             _check_columns(t.values.shape[1], self.n_features_in_, owner)
         if self.model_.space and not t.names:  # the program finds coordinates by their names
@@ -255,7 +263,7 @@ class _KernelMachine(BaseEstimator):
         owner = type(self).__name__
         names = _data.feature_names(X)
         places = self._coordinates(X)
-        t = _data.table(places, owner, missing=self.impute != "none", categorical=self.categorical, dates=self.dates)
+        t = _data.table(places, owner, missing=self.impute != "none", fills=self._fills, categorical=self.categorical, dates=self.dates)
         rows, n_columns = t.values.shape
         if self.kernel == "precomputed":
             if rows != n_columns or t.is_mixed:
@@ -359,6 +367,15 @@ class _KernelMachine(BaseEstimator):
         return columns, interval
 
 
+def _is_positive(value: Any) -> bool:
+    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf" and 0 < value < np.inf
+
+
+def _check_level(level: Any) -> None:
+    if not _is_positive(level) or not level < 1:
+        raise ValueError(f"level == {level!r}, must be a number above 0 and below 1")
+
+
 def _check_columns(found: int, expected: int, owner: str) -> None:
     if found != expected:
         raise ValueError(f"X has {found} features, but {owner} is expecting {expected} features as input")
@@ -445,7 +462,8 @@ class KernelRidge(RegressorMixin, _KernelMachine):
                 raise ValueError(f"y has {what} ({v.dtype}): want numbers, such as {advice}")
             if v.dtype.kind not in "biuf":
                 if all(isinstance(text, str) and _data.NUMBER.fullmatch(text) for text in v.flat):
-                    raise ValueError(f"y has numbers as texts, such as {v.flat[0]!r}: convert them by pandas.to_numeric")
+                    raise ValueError(f"y has numbers as texts, such as {v.flat[0]!r}: convert them by "
+                                     "pandas.to_numeric")
                 raise ValueError(f"y has labels such as {v.flat[0]!r}: KernelRidgeClassifier fits classes")
             if v.ndim > 2 or not v.size:
                 raise ValueError(f"y has shape {v.shape}: want one column, or one for each target")
@@ -498,8 +516,7 @@ class KernelRidge(RegressorMixin, _KernelMachine):
         -------
         ndarray of shape (m, 2) : lower and upper ends
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level == {level}, must be above 0 and below 1")
+        _check_level(level)
         columns, self.interval_ = self._run_predict(self._read(X), interval=f"{100 * level:.10g}%", method=method)
         return columns[:, 1:3]
 
@@ -541,8 +558,8 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
     def __init__(self, kernel: str | None = None, sigma: Any = None, lam: float | None = None, *,
                  alpha: float | None = None, gamma: float | None = None, degree: int = 3, coef0: float = 1,
                  tune: bool | str = "auto", metric: str = "auto", precond: str = "auto", solver: str = "auto",
-                 tol: float | None = None, max_iter: int = 1000, scale: str = "auto", impute: str = "none", space: Any = None,
-                 categorical: Any = "auto", dates: Any = "auto", class_weight: Any = None,
+                 tol: float | None = None, max_iter: int = 1000, scale: str = "auto", impute: str = "none",
+                 space: Any = None, categorical: Any = "auto", dates: Any = "auto", class_weight: Any = None,
                  threshold: float | str | None = None, probability: bool = False, random_state: Any = None,
                  threads: int | None = None, memory: str | None = None, options: dict[str, Any] | None = None):
         self.kernel = kernel
@@ -670,8 +687,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         -------
         ndarray of bool of shape (m, classes), in the order of ``classes_``
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level == {level}, must be above 0 and below 1")
+        _check_level(level)
         columns, self.interval_ = self._run_predict(self._read(X), interval=f"{100 * level:.10g}%")
         sets = csv.reader(columns[:, -1], delimiter="|")
         return np.array([[text in labels for text in self._texts] for labels in sets])
@@ -715,7 +731,8 @@ def fit(X: Any, y: Any, out: str | os.PathLike[str] | None = None, **flags: Any)
     if task == "auto" and values.ndim == 1:
         distinct = len(set(values.tolist()))
         whole = values.dtype.kind in "iu" or values.dtype.kind == "f" and (values == np.floor(values)).all()
-        if values.dtype.kind not in "iuf" or whole and distinct <= MOST_CLASSES and distinct * ROWS_PER_CLASS <= len(values):
+        is_few = distinct <= MOST_CLASSES and distinct * ROWS_PER_CLASS <= len(values)
+        if values.dtype.kind not in "iuf" or whole and is_few:
             task = "classification"
     estimator = KernelRidgeClassifier() if task == "classification" else KernelRidge()
     names = {"lambda": "lam", "seed": "random_state", "class_weights": "class_weight"}
@@ -758,7 +775,8 @@ def load(path: str | os.PathLike[str] | Model) -> KernelRidge | KernelRidgeClass
         estimator._texts = [model.labels[i] for i in order]
     estimator.model_, estimator.report_, estimator.column_kinds_ = model, {}, model.kinds
     columns = model.space["columns"] if model.space else model.kinds or ()
-    estimator.n_features_in_ = len(columns) or (model.kernel["params"]["Rows"] if model.is_precomputed else model.meta["d"])
+    width = model.kernel["params"]["Rows"] if model.is_precomputed else model.meta["d"]
+    estimator.n_features_in_ = len(columns) or width
     if model.kinds:
         estimator.feature_names_in_ = np.array(list(model.kinds), dtype=object)
     estimator.lam_, estimator.sigma_ = model.meta["lambda"], model.kernel.get("sigma")

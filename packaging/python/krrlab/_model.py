@@ -49,7 +49,8 @@ class Model:
             raise ValueError(f"{name}: this is no model file of krrlab fit")
         with np.load(io.BytesIO(data)) as file:
             if "model.json" not in file:
-                raise ValueError(f"{name}: this is no model file of krrlab fit: it has {', '.join(file.files) or 'nothing'}")
+                raise ValueError(f"{name}: this is no model file of krrlab fit: it has "
+                                 f"{', '.join(file.files) or 'nothing'}")
             self.meta: dict[str, Any] = json.loads(file["model.json"])
             self.c = file["c"]
             shape = self.meta["n"], self.meta["d"]

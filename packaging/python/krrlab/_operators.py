@@ -130,7 +130,8 @@ def _kernel(text: str) -> str:
 
 def _problem(X: Any, kernel: str, lam: float, options: dict[str, Any]) -> _Problem:
     x = _points(X)
-    settings = {"kernel": _kernel(kernel), "lambda": lam, "scale": "none", "task": "regression", "storage": "float64", **options}
+    settings = {"kernel": _kernel(kernel), "lambda": lam, "scale": "none", "task": "regression", "storage": "float64",
+                **options}
     parts = [x.values.data, x.values.indices, x.values.indptr] if x.is_sparse else [x.values]
     digests = [hashlib.blake2b(np.ascontiguousarray(part)).digest() for part in parts]
     key = (x.values.shape, json.dumps(settings, sort_keys=True, default=str), *digests)
@@ -283,8 +284,8 @@ def _report(stage: str, X: Any, y: Any, kernel: str, lam: float, options: dict[s
         report = os.path.join(folder, "report.json")
         host = _Host(folder)
         try:
-            flags = {**where, "kernel": _kernel(kernel), "lambda": lam, "scale": "none", "center": "no", "task": "regression",
-                     **options, "train": file, "json": report}
+            flags = {**where, "kernel": _kernel(kernel), "lambda": lam, "scale": "none", "center": "no",
+                     "task": "regression", **options, "train": file, "json": report}
             _program.run([stage, *_program.flags(**flags), *precond(host, rows)], file)
         except ValueError as e:
             raise next(iter(host.errors.values()), e)
@@ -296,7 +297,8 @@ def _report(stage: str, X: Any, y: Any, kernel: str, lam: float, options: dict[s
 def _check_operator(name: str, operator: Any, rows: int) -> None:
     """Refuse what is no operator M⁻¹ for vectors of length ``rows``."""
     if not hasattr(operator, "__matmul__"):
-        raise TypeError(f"{name} == {operator!r}, must multiply arrays by @, such as a scipy.sparse.linalg.LinearOperator")
+        raise TypeError(f"{name} == {operator!r}, must multiply arrays by @, such as a "
+                        "scipy.sparse.linalg.LinearOperator")
     shape = getattr(operator, "shape", (rows, rows))
     if tuple(shape) != (rows, rows):
         raise ValueError(f"{name} has shape {tuple(shape)}, must be {(rows, rows)}")

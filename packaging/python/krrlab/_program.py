@@ -18,8 +18,8 @@ import numpy as np
 NOT_CONVERGED = 3  # exit status of a fit that missed its tolerance; the results are written
 
 #: Flags of the program whose parameter in Python has another name than the flag with _ for -.
-PARAMETERS = {"lambda": "lam", "seed": "random_state", "weights": "sample_weight", "target": "y", "drop": "X.drop(columns=...)",
-              "class-weights": "class_weight", "interval": "predict_interval",
+PARAMETERS = {"lambda": "lam", "seed": "random_state", "weights": "sample_weight", "target": "y",
+              "drop": "X.drop(columns=...)", "class-weights": "class_weight", "interval": "predict_interval",
               "holdout": "options={'holdout': 0.2}", "calibrate": "options={'calibrate': 'loo'}"}
 
 #: What a message says to a user of the program or of Go, and what it says in Python.
@@ -30,9 +30,13 @@ _PHRASES = [
     (r"want one of gaussian, (.*?); a user-defined one has to be registered.*",
      r"want one of gaussian (or rbf), \1 (or poly), linear, precomputed"),
     (r"unknown flag: (?:--)?", "unknown option: "), (r"--calibrate loo", "--calibrate"),
-    (r"--holdout or --test|--test FILE, or --holdout", "--holdout"), (r"--holdout 0\.2", "--holdout"),
-    (r"--kernel matrix", "kernel='precomputed'"), (r" \(kernel\.\w+\)", ""), (r"^the data: kernel: |^data: ", ""),
-    (r"^(note: )?the data: words that", r"\1words that"), (r'(?<=[:,] )""(?= \(\d)', "a missing value"),
+    (r"--holdout or --test|--test FILE, or --holdout 0\.2,?", "--holdout"),
+    (r"^--(holdout|calibrate) (\S+: want)", r"\1 \2"),
+    (r"--drop (\w+(?:,\w+)*)$", lambda m: f"X.drop(columns={m[1].split(',')})"),
+    (r"add order=day or order=month to --dates", "convert it by pandas.to_datetime, with dayfirst=True or False"),
+    (r", or it has no method SpectralDensity \(fourier\.Density\)", ""),
+    (r"--kernel matrix", "kernel='precomputed'"), (r" \(kernel\.\w+\)", ""), (r"^the data: (?:kernel: )?|^data: ", ""),
+    (r"^note: the data: ", "note: "), (r'(?<=[:,] )""(?= \(\d)', "a missing value"),
     (r"^the data, row (\d+), column \d+: (.*?): ", r"column '\2', row \1: "),
     (r"^the data, column \d+: (.*?): ", r"column '\1': "),
 ]
@@ -52,6 +56,8 @@ def program() -> str:
     """Return the path of the program: ``$KRRLAB``, else the one in the wheel, else the one in the path."""
     inside = Path(__file__).with_name("bin") / "krrlab"
     found = os.environ.get("KRRLAB") or (str(inside) if inside.exists() else shutil.which("krrlab"))
+    if found and not os.path.isfile(found):
+        raise FileNotFoundError(f"the environment variable KRRLAB names no file: {found!r}")
     if not found:
         raise FileNotFoundError("the program krrlab is not in this package and not in the path: install a wheel of a "
                                 "release, or set the environment variable KRRLAB to the program")
@@ -91,7 +97,8 @@ def run(command: Sequence[str], data: str = "") -> str:
     notes = done.stderr + "".join(kept)
     notes = readable(notes, [*command], data)
     if done.returncode == NOT_CONVERGED:
-        warnings.warn(notes, ConvergenceWarning, stacklevel=4)
+        text = "\n".join(line for line in notes.splitlines() if not line.startswith(("note: ", "interval ")))
+        warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
     return notes
 
 

@@ -105,7 +105,8 @@ class Predictions(unittest.TestCase):
         for threshold, metric, is_zero in ((None, "auto", True), (None, "f1", False), (0.0, "f1", True)):
             c = KernelRidgeClassifier(lam=0.1, metric=metric, threshold=threshold).fit(X, labels)
             self.assertEqual(c.meta.get("threshold", 0) == 0, is_zero)
-        self.assertEqual(len(KernelRidgeClassifier(lam=0.1, threshold=0.0).fit(X, np.digitize(y, [-0.5, 0.5])).classes_), 3)
+        three = KernelRidgeClassifier(lam=0.1, threshold=0.0).fit(X, np.digitize(y, [-0.5, 0.5]))
+        self.assertEqual(len(three.classes_), 3)
         c = KernelRidgeClassifier(lam=0.1, sigma=1, threshold=-0.4, options={"holdout": 0.3, "calibrate": "test"})
         c.fit(X, labels)
         again, f = krrlab.load(c.model_), c.decision_function(Z)
@@ -219,9 +220,12 @@ class ScikitLearn(unittest.TestCase):
     def test_convergence(self):
         """A solve that misses its tolerance warns, and says it in the words of Python."""
         from sklearn.exceptions import ConvergenceWarning
-        with self.assertWarnsRegex(ConvergenceWarning, "max_iter") as caught:
-            KernelRidge(lam=1e-9, sigma=1, solver="cg", max_iter=2).fit(X, y)
-        self.assertNotIn("--", str(caught.warning))
+        for call in KernelRidge(lam=1e-9, sigma=1, solver="cg", max_iter=2).fit, lambda X, y: krrlab.fit(
+                X, y, lam=1e-9, sigma=1, solver="cg", max_iter=2):
+            with self.assertWarnsRegex(ConvergenceWarning, "max_iter") as caught:
+                call(X, y)
+            self.assertNotRegex(str(caught.warning), "--|note")
+            self.assertEqual(caught.filename, __file__)
 
 
 class Messages(unittest.TestCase):
@@ -238,7 +242,8 @@ class Messages(unittest.TestCase):
             ("sigma", lambda: KernelRidge(sigma=-1).fit(X, y)),
             ("lam", lambda: KernelRidge(lam=-1).fit(X, y)),
             ("lam and alpha are two names", lambda: KernelRidge(lam=1, alpha=1).fit(X, y)),
-            (r'^kernel: unknown kernel "gausian", want one of gaussian \(or rbf\).* linear, precomputed$', lambda: KernelRidge("gausian").fit(X, y)),
+            (r'^kernel: unknown kernel "gausian", want one of gaussian \(or rbf\).* linear, precomputed$',
+             lambda: KernelRidge("gausian").fit(X, y)),
             ("gamma is not defined for the kernel matern32", lambda: KernelRidge("matern32", gamma=1).fit(X, y)),
             ("column 2, row 1", lambda: KernelRidge().fit(np.where(X == X[1, 2], np.nan, X), y)),
             ("square matrix. Input is a 60x3", lambda: KernelRidge("precomputed").fit(X, y)),
@@ -249,6 +254,14 @@ class Messages(unittest.TestCase):
              lambda: KernelRidgeClassifier(probability=True).fit(X, y > 0, np.ones(60))),
             ("unknown option: storag; did you mean storage",
              lambda: KernelRidge(lam=1, options={"storag": "float32"}).fit(X, y)),
+            ("alpha == 0, must be a number > 0$", lambda: KernelRidge(alpha=0).fit(X, y)),
+            (r"alpha == \[1, 2\], must be a number", lambda: KernelRidge(alpha=[1, 2]).fit(X, y)),
+            ("gamma == 'scale', must be a number", lambda: KernelRidge(gamma="scale").fit(X, y)),
+            ("level == '90%', must be a number", lambda: KernelRidge(lam=1).fit(X, y).predict_interval(Z, "90%")),
+            ("^holdout 2: want a number between", lambda: KernelRidge(lam=1, options={"holdout": 2}).fit(X, y)),
+            ("decays too slowly; take", lambda: KernelRidge("laplacian", sigma=1, lam=1, solver="fourier").fit(X, y)),
+            ("NaN: column 0, row 0.$", lambda: KernelRidge("precomputed").fit(np.full((2, 2), np.nan), y[:2])),
+            ("NaN: column 0, row 0.$", lambda: KernelRidge(space=[0]).fit(X * np.nan, y)),
             ("'lambda': it is the parameter lam$", lambda: KernelRidge(options={"lambda": 3}).fit(X, y)),
             ("'max-iter': it is the parameter max_iter$", lambda: KernelRidge(options={"max-iter": 3}).fit(X, y)),
             ("'data': KernelRidge sets this", lambda: KernelRidge(options={"data": "mnist"}).fit(X, y)),
@@ -261,7 +274,8 @@ class Messages(unittest.TestCase):
             ("random_state == 'x', must be", lambda: KernelRidge(random_state="x").fit(X, y)),
             (r"^the model has no scores.*options={'holdout': 0.2}, or take method jackknife\+$",
              lambda: KernelRidge(lam=1).fit(X, y).predict_interval(Z, method="split")),
-            ("^the model was fitted with weights", lambda: KernelRidge(lam=1).fit(X, y, 1 + X[:, 0] ** 2).predict_interval(Z)),
+            ("^the model was fitted with weights",
+             lambda: KernelRidge(lam=1).fit(X, y, 1 + X[:, 0] ** 2).predict_interval(Z)),
             ("no model file of krrlab fit$", lambda: krrlab.load(__file__)),
             ("too large to be squared", lambda: KernelRidge().fit(X, y * 1e200)),
         ]:
@@ -276,6 +290,9 @@ class Messages(unittest.TestCase):
             with open(killed, "w") as script:
                 script.write("#!/bin/sh\nkill -9 $$\n")
             os.chmod(killed, 0o755)
+            with unittest.mock.patch.dict(os.environ, KRRLAB=killed + "2"):
+                with self.assertRaisesRegex(FileNotFoundError, "variable KRRLAB names no file"):
+                    KernelRidge(lam=1).fit(X, y)
             with unittest.mock.patch.dict(os.environ, KRRLAB=killed):
                 with self.assertRaisesRegex(ChildProcessError, "SIGKILL: was there too little memory"):
                     KernelRidge(lam=1).fit(X, y)
@@ -288,6 +305,10 @@ class Parameters(unittest.TestCase):
         for number in np.float64, np.float32, np.array:
             m = KernelRidge("poly", degree=number(2.0), lam=number(0.5), gamma=number(0.5), random_state=np.int8(3))
             np.testing.assert_array_equal(m.fit(X, y).predict(Z), want)
+        L = np.array([[0.5, -0.2, 0], [0, 1, 0.3], [0.1, 0, 2]])
+        for matrix in L, L.tolist():
+            np.testing.assert_array_equal(KernelRidge(sigma=matrix, lam=1).fit(X, y).predict(Z),
+                                          KernelRidge(sigma=L.ravel(), lam=1).fit(X, y).predict(Z))
         seeds = [KernelRidge(lam=1, random_state=seed).fit(X, y).report_["seed"] for seed in
                  (np.random.RandomState(3), np.random.default_rng(3), np.random.default_rng(3), 2 ** 63)]
         self.assertEqual(seeds[1], seeds[2])
@@ -305,7 +326,7 @@ def table():
 
 class Short(unittest.TestCase):
     def test_fit(self):
-        """krrlab.fit chooses the estimator by the answers, as the program does, and writes the file that Model reads."""
+        """krrlab.fit chooses the estimator by the answers, as the program does, and writes a file that Model reads."""
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "m.krr")
             words = np.where(y > 0, "yes", "no")
@@ -316,7 +337,7 @@ class Short(unittest.TestCase):
         self.assertEqual(krrlab.fit(X, np.column_stack([y, -y]), lam=1).predict(Z).shape, (7, 2))
         self.assertEqual(krrlab.fit(X, (y > 0).astype(int), task="regression", lam=1).predict(Z).dtype.kind, "f")
         notes = krrlab.fit(X, y, lam=1, verbose=True).report_["notes"]
-        self.assertIn("options={'holdout': 0.2}, shows how", "".join(notes))
+        self.assertIn("no test data: options={'holdout': 0.2} shows how", "".join(notes))
         held = krrlab.fit(X, y, lam=1, options={"holdout": 0.2}, storage="float64")
         self.assertEqual(held.meta["n"], 48)
         with self.assertRaisesRegex(ValueError, "task"):

@@ -144,11 +144,15 @@ class Frames(unittest.TestCase):
             ("y has dates", lambda: KernelRidge().fit(frame, words.when)),
             ("y has numbers as texts.*pandas.to_numeric", lambda: KernelRidge().fit(frame, target.astype(str))),
             (r"a Series. One row of a frame X is X.iloc\[\[i\]\]", lambda: m.predict(words.iloc[0])),
+            ("'d': whether days or months come first.*convert it by pandas.to_datetime", lambda: KernelRidge(
+                dates=["d"]).fit(frame[:2].assign(d=["01/02/2024", "02/02/2024"]), target[:2])),
             (r"a Series. One row", lambda: KernelRidge().fit(frame.a, target)),
         ]:
             with self.subTest(text=text), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self.refused(text, call)
+        named = KernelRidge(lam=0.01).fit(frame.assign(id=np.arange(n)), target)
+        self.assertRegex("".join(named.report_["notes"]), r'"id" looks like.*leave them out by X.drop\(columns=\[\'id\'\]\)')
         digits = frame.assign(rooms=(target * 10).round().astype(int).astype(str))
         with self.assertWarnsRegex(UserWarning, "column 'rooms' has numbers as texts") as caught:
             KernelRidge(lam=0.01).fit(digits, target)
@@ -315,4 +319,5 @@ class Frames(unittest.TestCase):
             _estimators.LARGE = large
         c = KernelRidgeClassifier(lam=0.1).fit(scipy.sparse.csr_matrix(dense), labels)
         self.assertEqual(set(c.predict(scipy.sparse.csr_matrix(dense))), {"high", "low"})
-        self.refused("Input X contains NaN", lambda: KernelRidge().fit(scipy.sparse.csr_matrix(dense * np.nan), target))
+        self.refused("Input X contains NaN.$", lambda: KernelRidge(impute="median").fit(
+            scipy.sparse.csr_matrix(dense * np.nan), target))
