@@ -107,8 +107,7 @@ func (t *Table) modelName() string { return cmp.Or(t.o.DimSource, "the model") }
 func (t *Table) matchByName(firstRow []string) (matched bool, err error) {
 	names, coders := sourceColumns(t.o.Columns, t.o.ColumnCodings)
 	if t.o.Space != nil && names != nil && t.o.Header == "no" {
-		return false, fmt.Errorf("the coordinates of %s have names, %s, and a file without a header has none",
-			t.modelName(), nameList(names))
+		return false, t.unnamedCoordinates()
 	}
 	if len(names) == 0 {
 		return false, nil
@@ -200,15 +199,23 @@ func (t *Table) matchOthers(firstRow []string, index *wordIndex) (err error) {
 	return nil
 }
 
+// unnamedCoordinates returns the error about a file without a header, where the coordinates have names.
+func (t *Table) unnamedCoordinates() error {
+	return fmt.Errorf("the coordinates of %s have names, %s, and a file without a header has none: write the names "+
+		"of its columns above the rows", t.modelName(), nameList(t.o.Space.Columns))
+}
+
 // checkUnmatched returns an error if none of the names in o.Columns is in the first row, and either that row is a
 // header, or there is no header but more columns than features. In the second case it is unknown which column has the
-// answers, and this is not guessed.
+// answers, and this is not guessed. Coordinates with names always need a header.
 func (t *Table) checkUnmatched(firstRow []string) error {
 	isHeader, _, err := guessHeader(firstRow, t.nextRows, -1)
 	switch {
 	case t.o.Header == "yes" || t.o.Header == "auto" && isHeader && err == nil:
 		return fmt.Errorf("none of the columns %s of %s is here: there are %s",
 			nameList(t.o.Columns), t.modelName(), nameList(firstRow))
+	case t.o.Space != nil && !t.o.Space.ByNumber:
+		return t.unnamedCoordinates()
 	case !t.o.TargetOptional:
 		return nil
 	}
@@ -293,7 +300,9 @@ func (a *columnAssignment) assignTargets() {
 	}
 	if a.target = -1; o.Target != "none" && (remaining != o.Dim || o.Target != "" && !o.TargetOptional) {
 		if a.target = a.assign("target", cmp.Or(o.Target, "-1")); a.target < 0 && o.TargetOptional && o.Dim > 0 {
-			a.err = fmt.Errorf("%s, and %w", o.dimMessage(remaining), a.err)
+			if a.err = fmt.Errorf("%s, and %w", o.dimMessage(remaining), a.err); o.Space != nil {
+				a.err = a.misplacedCoordinates()
+			}
 		}
 	}
 	if a.target >= 0 {
@@ -302,6 +311,15 @@ func (a *columnAssignment) assignTargets() {
 			a.moreAnswers = append(a.moreAnswers, nil)
 		}
 	}
+}
+
+// misplacedCoordinates returns the error about a file without the target column, where the coordinates are found by
+// their numbers. It is unknown which columns this file lacks, and so where the coordinates are.
+func (a *columnAssignment) misplacedCoordinates() error {
+	return fmt.Errorf("%d columns, and the file of the fit, without a header, had the coordinates in the columns %s and "+
+		"the target in %s, counted from 0: give all columns as they were there, or the coordinates alone, or say "+
+		"--target none if the coordinates are in these columns here too", len(a.firstRow),
+		strings.Join(a.o.Space.Columns, ", "), a.o.Target)
 }
 
 // assignFeatures makes features of the coordinates, or without these of all remaining columns.

@@ -97,8 +97,12 @@ func ChangeDistanceWithin(memory accel.Budget, distance []float64, train, test *
 			return nil, nil, err
 		}
 	default:
-		return nil, nil, fmt.Errorf("%d length scales for %s: want one for each, or the %d numbers of a matrix",
-			len(distance), plural(dim, "feature"), dim*dim)
+		names := ""
+		if train.Space != nil && train.Columns != nil { // the features are not the columns of the table
+			names = " (" + nameList(train.Columns) + ")"
+		}
+		return nil, nil, fmt.Errorf("%d length scales for %s%s: want one for each, or the %d numbers of a matrix",
+			len(distance), plural(dim, "feature"), names, dim*dim)
 	}
 	combined := change.composeWith(train.Scaling)
 	stretched := func(d *Dataset) *Dataset {

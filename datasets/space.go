@@ -40,6 +40,8 @@ const (
 	azimuthalRadius = 0.25
 	// maxCoordinates is the largest number of coordinates.
 	maxCoordinates = 3
+	// maxCells is the largest number of cells of a grid.
+	maxCells = 1e8
 )
 
 // Space says which columns of a table are coordinates, and how they become features. The other columns are no features.
@@ -192,8 +194,7 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	lon, lat, geographic := s.degrees()
 	s.Projection = PlaneProjection
 	if !geographic {
-		return nameList(s.Columns) + " are coordinates as they are, with one unit (columns named lon and lat would " +
-			"be projected)", nil
+		return s.planeNote(), nil
 	}
 	if err := s.checkDegrees(x); err != nil {
 		return "", fmt.Errorf("%w: rename it if it is a coordinate in a plane", err)
@@ -223,6 +224,39 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	s.Projection = AzimuthalProjection
 	return fmt.Sprintf("%s are degrees: projected to km around %.4g, %.4g (Lambert azimuthal equal-area), distances "+
 		"within %.2g %%%s", names, s.Center[0], s.Center[1], 100*(1-math.Cos(radius/2)), unprojectedNote), nil
+}
+
+// planeNote describes coordinates that are not projected.
+func (s *Space) planeNote() string {
+	lon, lat, _ := s.degrees()
+	switch known := max(lon, lat); {
+	case len(s.Columns) == 1:
+		return nameList(s.Columns) + " is a coordinate as it is (two columns named lon and lat would be projected)"
+	case known >= 0:
+		return fmt.Sprintf("%s are coordinates as they are, with one unit: only %s is known by its name as degrees, and "+
+			"nothing is projected (two columns named lon and lat would be)", nameList(s.Columns),
+			quote(s.Columns[known]))
+	}
+	return nameList(s.Columns) + " are coordinates as they are, with one unit (columns named lon and lat would be " +
+		"projected)"
+}
+
+// distantRowsNote describes rows of x that are too far from the center for AzimuthalProjection; "" if there are none.
+func (s *Space) distantRowsNote(x points.Points) string {
+	lon, lat, _ := s.degrees()
+	center, count, largest := spherePoint(s.Center[0], s.Center[1]), 0, 0.0
+	visitRows(x, func(row []float64) {
+		if angle := math.Acos(min(max(r3.Dot(spherePoint(row[lon], row[lat]), center), -1), 1)); angle > azimuthalRadius {
+			count, largest = count+1, max(largest, angle)
+		}
+	})
+	if count == 0 {
+		return ""
+	}
+	n, _ := x.Dims()
+	return fmt.Sprintf("%d of %s up to %.0f km from the center of the fit, %.4g, %.4g, where its projection to a plane "+
+		"is off by up to %.2g %%: a fit that has such rows from the start is on a sphere", count,
+		plural(n, "row"), earthRadius*largest, s.Center[0], s.Center[1], 100*(1-math.Cos(largest/2)))
 }
 
 // checkDegrees returns an error if a longitude or latitude of x is impossible.
@@ -316,6 +350,9 @@ func (s *Space) projected(d *Dataset, r *ReadReport) (*Dataset, error) {
 		if err = fitted.validate(); err == nil && s.Projection != PlaneProjection {
 			err = fitted.checkDegrees(d.X)
 		}
+		if err == nil && s.Projection == AzimuthalProjection {
+			note = fitted.distantRowsNote(d.X)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -354,12 +391,20 @@ func (s *Space) Grid(sizes []int, memory accel.Budget) (values [][]float64, cell
 		}
 		total *= float64(k)
 	}
-	if len(sizes) != len(s.Columns) || !(slices.Min(sizes) >= 1 && total <= 1e8) {
-		return nil, nil, fmt.Errorf("a grid of %v cells for the coordinates %s: want a number from 1 on for each, "+
-			"and at most 10⁸ cells", sizes, nameList(s.Columns))
+	words := make([]string, len(sizes))
+	for j, k := range sizes {
+		words[j] = strconv.Itoa(k)
+	}
+	grid := fmt.Sprintf("a grid of %s cells", strings.Join(words, "×"))
+	switch {
+	case len(sizes) != len(s.Columns) || slices.Min(sizes) < 1:
+		return nil, nil, fmt.Errorf("%s for the coordinates %s: want a number from 1 on for each, such as %s", grid,
+			nameList(s.Columns), strings.Join(slices.Repeat([]string{"50"}, len(s.Columns)), "x"))
+	case total > maxCells:
+		return nil, nil, fmt.Errorf("%s: want at most 10⁸", grid)
 	}
 	const cellBytes = 50 // and 16 for each feature: measured for maps with standard deviations
-	if err := memory.Check(int64(total)*int64(cellBytes+16*s.dim()), fmt.Sprintf("a grid of %v cells", sizes),
+	if err := memory.Check(int64(total)*int64(cellBytes+16*s.dim()), grid,
 		"take fewer cells, or allow more by --memory"); err != nil {
 		return nil, nil, err
 	}

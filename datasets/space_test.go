@@ -154,13 +154,15 @@ func TestSpaceRefusals(t *testing.T) {
 	fails(t, (&Space{}).Set("a,b,c,d"), "want the names")
 	fails(t, (&Space{}).Set("a,,b"), "want the names")
 	s := &Space{Columns: []string{"x", "y"}, Projection: PlaneProjection, Low: []float64{0, 0}, High: []float64{1, 1}}
-	for _, sizes := range [][]int{{3}, {3, 0}, {1 << 20, 1 << 20}} {
+	for want, sizes := range map[string][]int{
+		`a grid of 3 cells for the coordinates "x", "y": want a number from 1 on for each, such as 50x50`: {3},
+		"a grid of 3×0 cells for": {3, 0}, "a grid of 20000×5001 cells: want at most 10⁸": {20000, 5001}} {
 		_, _, err := s.Grid(sizes, accel.Budget{})
-		fails(t, err, "at most 10⁸ cells")
+		fails(t, err, want)
 	}
 	const need = 4000 * 200 * (50 + 16*2)
 	_, _, err := s.Grid([]int{4000, 200}, accel.Budget{Limit: need + 2e6, Used: 2e6 + 1})
-	fails(t, err, "a grid of [4000 200] cells would take 65.6 MB of memory, and 65.6 MB of 67.6 MB are free: take fewer "+
+	fails(t, err, "a grid of 4000×200 cells would take 65.6 MB of memory, and 65.6 MB of 67.6 MB are free: take fewer "+
 		"cells, or allow more by --memory")
 	if _, _, err = s.Grid([]int{4000, 200}, accel.Budget{Limit: need}); err != nil {
 		t.Error(err)
@@ -195,6 +197,64 @@ func TestSpaceByNumber(t *testing.T) {
 		Columns: named.Columns, Space: named.Space, Header: "no"})
 	if named.Space.ByNumber || err == nil || !strings.Contains(err.Error(), `have names, "1", "2", and a file without a header has none`) {
 		t.Errorf("space %+v: %v, want an error that the columns have names", named.Space, err)
+	}
+}
+
+// TestSpaceWithoutNames checks the errors about later files in which the coordinates cannot be found: a file without a
+// header where the coordinates have names, and a file without the target where they have numbers.
+func TestSpaceWithoutNames(t *testing.T) {
+	named := readSpace(t, [][]float64{{7, 50}, {8, 51}})
+	_, err := Read(strings.NewReader("7,50\n8,51\n"), "new.csv", &ReadOptions{Target: "y", TargetOptional: true, Dim: 2,
+		Columns: named.Columns, Space: named.Space})
+	fails(t, err, `the coordinates of the model have names, "lon", "Lat", and a file without a header has none: write the names`)
+
+	s := &Space{Columns: []string{"1", "2"}}
+	numbered := must(Read(strings.NewReader("9,0,1,5\n9,1,0,6\n9,2,4,7\n"), "grid.csv", &ReadOptions{Space: s, Target: "3"}))
+	o := &ReadOptions{Target: "3", TargetOptional: true, Dim: 2, Space: numbered.Space}
+	_, err = Read(strings.NewReader("9,0,1\n9,1,0\n"), "new.csv", o)
+	fails(t, err, "3 columns, and the file of the fit, without a header, had the coordinates in the columns 1, 2 and the "+
+		"target in 3, counted from 0: give all columns as they were there, or the coordinates alone")
+	o.Target = "none"
+	d := must(Read(strings.NewReader("9,0,1\n9,1,0\n"), "new.csv", o))
+	if x := d.X.(*points.Dense).Data; !slices.Equal(x, []float64{0, 1, 1, 0}) {
+		t.Errorf("without a target the coordinates are %v", x)
+	}
+}
+
+// TestSpaceFarFromCenter checks the note about later rows that are too far from the center of a projection to a plane.
+func TestSpaceFarFromCenter(t *testing.T) {
+	plane := readSpace(t, [][]float64{{10, 0}, {12, 0}})
+	sphere := readSpace(t, [][]float64{{10, 0}, {70, 0}, {-50, 10}})
+	for _, c := range []struct {
+		fit  *Dataset
+		text string
+		want string
+	}{
+		{plane, "25.3,0\n-3.3,0\n11,14.3\n", ""}, {sphere, "101,0\n", ""},
+		{plane, "11,0\n101,0\n11,15\n", "2 of 3 rows up to 10008 km from the center of the fit, 11, 0, where its projection " +
+			"to a plane is off by up to 29 %"}, // 90 degrees: 1 − cos 45°
+	} {
+		d := must(Read(strings.NewReader("lon,Lat\n"+c.text), "new.csv", &ReadOptions{Target: "none", Columns: c.fit.Columns,
+			Dim: c.fit.Dim(), Space: c.fit.Space}))
+		notes := strings.Join(d.ReadReport.Notes, "\n")
+		if c.want == "" && strings.Contains(notes, "center") || !strings.Contains(notes, c.want) {
+			t.Errorf("%q on a %v: notes %q, want %q", c.text, c.fit.Space.Projection, notes, c.want)
+		}
+	}
+}
+
+// TestSpacePlaneNote checks what is said about coordinates that are not projected.
+func TestSpacePlaneNote(t *testing.T) {
+	for names, want := range map[string]string{"depth": `"depth" is a coordinate as it is`, "lat": `"lat" is a coordinate as it is`,
+		"x,y":          `"x", "y" are coordinates as they are, with one unit (columns named lon and lat would be projected)`,
+		"lon_wgs,lat":  `only "lat" is known by its name as degrees, and nothing is projected`,
+		"lat,lon,time": `"lon", "lat" are degrees`} {
+		s := &Space{Columns: strings.Split(names, ",")}
+		d := must(Read(strings.NewReader(names+",v\n"+strings.Repeat("1,", len(s.Columns))+"7\n"+
+			strings.Repeat("2,", len(s.Columns))+"8\n"), "a.csv", &ReadOptions{Space: s, Target: "v"}))
+		if notes := strings.Join(d.ReadReport.Notes, "\n"); !strings.Contains(notes, want) {
+			t.Errorf("%s: notes %q, want %q", names, notes, want)
+		}
 	}
 }
 

@@ -92,6 +92,9 @@ func (a *app) loadData(ctx context.Context, f *labFlags) (*problemData, error) {
 		_, distance := f.Sigma.scaleAndDistance()
 		memory := accel.AvailableMemory(f.Memory, a.processesHere())
 		d.train, d.test, err = datasets.ChangeDistanceWithin(memory, distance, d.train, d.test)
+		if err == nil && distance != nil {
+			d.addHint("%s", d.lengthScaleHint())
+		}
 	}
 	if err == nil {
 		d.train, err = d.train.WeighClasses(f.Classes)
@@ -104,6 +107,16 @@ func (a *app) loadData(ctx context.Context, f *labFlags) (*problemData, error) {
 	}
 	d.train = d.train.Center()
 	return d, nil
+}
+
+// lengthScaleHint says which features the numbers of --sigma belong to, if longitude and latitude were projected: the
+// projected features come first, whatever the order of --space.
+func (d *problemData) lengthScaleHint() string {
+	space := d.train.Space
+	if space == nil || space.Projection == datasets.PlaneProjection || d.train.Columns == nil {
+		return ""
+	}
+	return fmt.Sprintf("--sigma: the numbers are for %s, in this order", joinNames(d.train.Columns))
 }
 
 // readData reads the data that the flags select and scales their features. With --memory it limits the memory of the

@@ -48,7 +48,7 @@ $ predict w.krr --in swapped.csv
 $ predict w.krr --in swapped.csv --out s.csv
 	note         300 of 300 rows are so far
 $ fit --train wells.csv --target depth --space lat --kernel gaussian --sigma 0.5 --lambda 0.05 --out line.krr
-	"lat" are coordinates as they are
+	"lat" is a coordinate as it is
 $ map line.krr --plot line.svg --out line.csv --no-std
 	500 cells of lat, prediction
 	!noise
@@ -57,14 +57,14 @@ $ map line.krr --plot line.svg --out line.csv --no-std
 2$ map w.krr --grid 7x --out m.csv
 	want numbers of cells
 1$ map w.krr --grid 7 --out m.csv
-	a grid of [7] cells for the coordinates
+	a grid of 7 cells for the coordinates
 2$ fit --train wells.csv --target depth --space lat,lon --drop id
 	--space
 $ fit --train wells.csv --target depth --kernel gaussian --sigma 1 --lambda 0.1 --out no.krr
 1$ map no.krr --out m.csv
 	fit with --space lon,lat
 1$ map w.krr --grid 7x5 --out m.csv --memory 2869
-	a grid of [7 5] cells would take 2.87 kB of memory, and 2.87 kB of 2.87 kB are free: take fewer cells, or allow more
+	a grid of 7×5 cells would take 2.87 kB of memory, and 2.87 kB of 2.87 kB are free: take fewer cells, or allow more
 1$ map w.krr --grid 7x5 --out m.csv --memory 2870
 	would take 720 kB of memory
 	or allow more by --memory; --no-std draws the map without standard deviations
@@ -135,6 +135,28 @@ $ map all.krr --grid 2x2 --out map.csv`)
 	}
 	x := readColumns(t, "map.csv")["0"]
 	testkit.Equal(t, x[1], "8.25", "center of the second of two cells between 0 and 11")
+}
+
+// TestSpaceLengthScales checks that fit says which features the numbers of --sigma belong to where longitude and latitude
+// are projected, and names the features if there are too few numbers, or too many for a Fourier series.
+func TestSpaceLengthScales(t *testing.T) {
+	local, globe := "z,lat,lon,v\n", "z,lat,lon,v\n"
+	for i := range 30 {
+		local += fmt.Sprintf("%d,%g,%g,%d\n", i%7, 40+0.1*float64(i%5), 8+0.1*float64(i%11), i)
+		globe += fmt.Sprintf("%d,%d,%d,%d\n", i%7, 5*i-70, 11*i-160, i)
+	}
+	enterFolder(t, map[string]string{"local.csv": local, "globe.csv": globe})
+	script(t, `
+$ fit --train local.csv --space z,lat,lon --target v --sigma 20,30,2 --lambda 0.1
+	note: --sigma: the numbers are for east km, north km, z, in this order
+$ fit --train local.csv --space lat,lon --target v --sigma 20 --lambda 0.1
+	!--sigma: the numbers
+$ fit --train local.csv --space z,lat --target v --sigma 20,30 --lambda 0.1
+	!--sigma: the numbers
+1$ fit --train globe.csv --space z,lat,lon --target v --sigma 20,30,2 --lambda 0.1
+	3 length scales for 4 features ("x km", "y km", "z km", "z"): want one for each
+1$ fit --train globe.csv --space z,lat,lon --target v --sigma 2000 --lambda 0.1 --solver fourier
+	points in 4 dimensions: a Fourier series needs 1 to 3; longitude and latitude of a large region are x, y and z on a sphere`)
 }
 
 // TestMapOfLine checks maps of degenerate points. Points on a line give a curve, and a constant target has finite

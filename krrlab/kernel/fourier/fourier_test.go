@@ -254,10 +254,17 @@ func TestNewErrors(t *testing.T) {
 	x := points.NewDense(3, 2, []float64{0, 0, 1, 1, 0, 1})
 	wide := points.NewDense(3, 4, nil)
 	laplacian := testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, Options{}, x))
-	testkit.Fails(t, laplacian, "no method SpectralDensity (fourier.Density); take the Gaussian kernel or matern52")
+	testkit.Fails(t, laplacian, "take the Gaussian kernel, matern52 or another method (a kernel of your own needs the "+
+		"methods of fourier.Density)")
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1e-4}, Options{}, x)),
 		"sparse tiles suit a narrow kernel")
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1}, Options{}, wide)), "4 dimensions")
+	// In the plane matern52 has more than 8,000 modes at any length scale. On a line a narrow one has too many.
+	few := Options{MaxModes: 8000}
+	testkit.Fails(t, testkit.ErrOf(New(kernel.Matern52{Sigma: 1000}, few, x)), "takes more than 8000 modes in 2 dimensions "+
+		"for a Fourier series with an error of 1e-06, however wide it is: take the Gaussian kernel")
+	testkit.Fails(t, testkit.ErrOf(New(kernel.Matern52{Sigma: 1e-6}, few, points.NewDense(2, 1, []float64{0, 1}))),
+		"the kernel is narrow for the box of the points")
 	identical := testkit.Must(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 2, nil))) // a box of side 0
 	if identical.Modes() < 1 || identical.EntryError() > 1e-13 {
 		t.Errorf("identical points: %d modes, error %g", identical.Modes(), identical.EntryError())

@@ -2,6 +2,7 @@ package fourier
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -101,9 +102,8 @@ func New(k kernel.Kernel, o Options, sets ...points.Points) (*Series, error) {
 	density, isDensity := k.(Density)
 	switch {
 	case !isGaussian && !isDensity:
-		return nil, fmt.Errorf("the kernel %v has no Fourier series with a proved bound: its spectral density decays "+
-			"too slowly, or it has no method SpectralDensity (fourier.Density); take the Gaussian kernel or matern52",
-			k)
+		return nil, fmt.Errorf("the kernel %v has no Fourier series with a proved bound: take the Gaussian kernel, "+
+			"matern52 or another method (a kernel of your own needs the methods of fourier.Density)", k)
 	case d < 1 || d > MaxDim:
 		return nil, fmt.Errorf("points in %d dimensions: a Fourier series needs 1 to %d", d, MaxDim)
 	case n < 1:
@@ -120,11 +120,25 @@ func New(k kernel.Kernel, o Options, sets ...points.Points) (*Series, error) {
 		s := &Series{options: o}
 		s.options.EntryError = cmp.Or(o.EntryError, entryError)
 		err := s.chooseModes(s.densityBox(low, high, density))
-		if err == nil || o.EntryError > 0 || entryError > coarsestError/2 { // half: powers of ten are rounded
-			return s, err
+		switch {
+		case err == nil:
+			return s, nil
+		case o.EntryError == 0 && entryError < coarsestError/2: // half: powers of ten are rounded
+			continue
+		case errors.Is(err, errNarrow): // the least number of modes is that of points at one place
+			s = &Series{options: s.options}
+			if atOnePlace := s.chooseModes(s.densityBox(low, low, density)); errors.Is(atOnePlace, errNarrow) {
+				err = fmt.Errorf("the kernel %v takes more than %d modes in %d dimensions for a Fourier series with an "+
+					"error of %.2g, however wide it is: take the Gaussian kernel, or another method", k, o.MaxModes, d,
+					s.options.EntryError)
+			}
 		}
+		return nil, err
 	}
 }
+
+// errNarrow is the error about a series with more modes than are allowed.
+var errNarrow = errors.New("the kernel is narrow for the box of the points")
 
 // bounds returns the box of all points.
 func bounds(sets []points.Points) (low, high []float64) {
@@ -252,10 +266,9 @@ func (s *Series) chooseModes(weight weightOf) error {
 		boxSize *= float64(a.top + 1)
 	}
 	tooMany := func(modes float64) error {
-		return fmt.Errorf("the kernel is narrow for the box of the points: a Fourier series with an error of %.2g "+
-			"takes %.3g modes, more than the %d that are allowed; sparse tiles suit a narrow kernel, and an outlying "+
-			"point enlarges the box",
-			s.options.EntryError, modes, s.options.MaxModes)
+		return fmt.Errorf("%w: a Fourier series with an error of %.2g takes %.3g modes, more than the %d that are "+
+			"allowed; sparse tiles suit a narrow kernel, and an outlying point enlarges the box",
+			errNarrow, s.options.EntryError, modes, s.options.MaxModes)
 	}
 	if boxSize > boxFactor*float64(s.options.MaxModes) {
 		return tooMany(boxSize * math.Pow(2, float64(len(s.axes))) * ballFraction[len(s.axes)])

@@ -58,6 +58,9 @@ func (s *run) solveFourier(ctx context.Context) (c *mat.Dense, err error) {
 	f.x, f.weights = points.SplitWeights(s.Train.X)
 	s.notify(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
 	if f.series, err = fourier.New(s.Kernel, fourier.Options{Comm: s.Comm}, f.x); err != nil {
+		if space := s.Train.Space; space != nil && s.Train.Dim() > len(space.Columns) {
+			err = fmt.Errorf("%w; longitude and latitude of a large region are x, y and z on a sphere", err)
+		}
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
 	}
 	sol.KBytes = f.series.Work(s.Train.Len(), s.columns(), s.Lambda).Bytes

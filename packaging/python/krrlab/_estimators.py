@@ -221,7 +221,12 @@ class _KernelMachine(BaseEstimator):
             return X
         if _data.is_frame(X):
             places = _data.names_given(self.space, "space", [str(name) for name in X.columns])
-            return X.set_axis([str(name) for name in X.columns], axis=1)[places]
+            X = X.set_axis([str(name) for name in X.columns], axis=1)[places]
+            for name in X.columns:  # impute, which other messages advise, does not go with space
+                if np.ndim(gaps := X[name].isna()) == 1 and gaps.any():
+                    raise ValueError(f"Input X contains NaN: the coordinate {name!r}, row {int(np.argmax(gaps))}. Leave "
+                                     "such rows out.")
+            return X
         X = X.tocsc() if hasattr(X, "tocsc") else _data.numeric(X)
         if X.ndim != 2:
             return X  # refused with all others
@@ -231,7 +236,11 @@ class _KernelMachine(BaseEstimator):
             raise ValueError(f"space == {self.space!r}, must be different numbers of columns from 0, as X is no "
                              "DataFrame")
         X = X[:, list(places)]
-        return X.toarray() if hasattr(X, "toarray") else X
+        X = X.toarray() if hasattr(X, "toarray") else X
+        if np.isnan(X).any():
+            i, j = np.argwhere(np.isnan(X))[0]
+            raise ValueError(f"Input X contains NaN: the coordinate in column {places[j]}, row {i}. Leave such rows out.")
+        return X
 
     def _read(self, X: Any) -> _data.Table:
         """Check new rows against the fit."""
@@ -265,6 +274,9 @@ class _KernelMachine(BaseEstimator):
         places = self._coordinates(X)
         t = _data.table(places, owner, missing=self.impute != "none", fills=self._fills, categorical=self.categorical, dates=self.dates)
         rows, n_columns = t.values.shape
+        for name, kind in (t.kinds or {}).items():
+            if self.space is not None and kind != "numbers":
+                raise ValueError(f"space: column {name!r} has {kind}, and coordinates have to be numbers")
         if self.kernel == "precomputed":
             if rows != n_columns or t.is_mixed:
                 raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {rows}x{n_columns} matrix.")

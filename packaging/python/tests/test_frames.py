@@ -279,6 +279,14 @@ class Frames(unittest.TestCase):
         self.refused("space: there is no column 'x'", lambda: KernelRidge(space="x").fit(rows, height))
         self.refused("numbers of columns", lambda: KernelRidge(space="lon").fit(places.to_numpy(), height))
         self.refused("does not go with", lambda: KernelRidge(space="lon", impute="mean").fit(rows, height))
+        for words, kind in ((["a"] * len(rows), "words"), (pd.date_range("2024-01-01", periods=len(rows)), "dates")):
+            self.refused(f"space: column 'third' has {kind}, and coordinates have to be numbers",
+                         lambda: KernelRidge(space=["lon", "third"]).fit(rows.assign(third=words), height))
+        gap = rows.assign(lat=rows.lat.where(np.arange(len(rows)) != 3))
+        for call in (lambda: KernelRidge(space=["lat", "lon"]).fit(gap, height), lambda: named.predict(gap)):
+            self.refused(r"the coordinate 'lat', row 3. Leave such rows out.$", call)
+        self.refused("the coordinate in column 1, row 3", lambda: KernelRidge(space=[1, 0]).fit(
+            gap[["lon", "lat"]].to_numpy(), height))
         self.refused("X has 2 features", lambda: numbered.predict(places.to_numpy()))
 
     def test_weights(self):
