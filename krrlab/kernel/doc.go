@@ -2,14 +2,8 @@
 //
 // # The kernels
 //
-//	Gaussian    exp(−‖x−z‖₂²/(2σ²))
-//	Laplacian   exp(−‖x−z‖₁/σ)
-//	Matern32    (1 + √3r/σ)·exp(−√3r/σ),              r = ‖x−z‖₂
-//	Matern52    (1 + √5r/σ + 5r²/(3σ²))·exp(−√5r/σ),  r = ‖x−z‖₂
-//	Polynomial  (γxᵀz + c)^q
-//	Func        user-defined
-//
-// The first four depend on x−z only (ShiftInvariant), have values in [0, 1] and k(x, x) = 1 (Bounded01). Any type with
+// Each kernel of the package is a type whose comment has the formula; Names lists their names. Those that are functions
+// of x−z (ShiftInvariant) have values in [0, 1] and k(x, x) = 1 (Bounded01). Func is a user-defined one. Any type with
 // Eval and String is a Kernel. A user-defined kernel is evaluated pair by pair on dense rows, by several goroutines at
 // once. It must be symmetric and positive semidefinite, otherwise the results of the solvers are meaningless.
 //

@@ -51,8 +51,9 @@ var customaryCalls = []string{"Error", "String", "Unwrap", "Is", "As", "MarshalT
 
 // TestUsers checks that every exported name has a user: another package, a test of another package, a notebook or a
 // documentation page. A type also has a user if an exported declaration contains it, a constant if another constant of
-// its block or its type has one, and a method if some interface has a method of its name. Errors are exempt, since
-// users find them with errors.As and errors.Is.
+// its block or its type has one, and a method if some interface has a method of its name. A type whose value an init
+// function of its package registers is found by its name. Errors are exempt, since users find them with errors.As and
+// errors.Is.
 func TestUsers(t *testing.T) {
 	allUnits := checkedUnits(t)
 	used, calls := usedNames(allUnits)
@@ -68,6 +69,7 @@ func TestUsers(t *testing.T) {
 			continue
 		}
 		addContainedTypes(u.pkg, used)
+		addRegisteredTypes(u, used)
 		blocks := constBlocks(u, used)
 		for object := range exported(u.pkg) {
 			n := qualifiedName(object)
@@ -171,6 +173,25 @@ func constBlocks(u *unit, used map[string]bool) map[string]bool {
 		}
 	}
 	return out
+}
+
+// addRegisteredTypes adds the types that the init functions of a package use, such as those of kernels and of kinds of
+// preconditioners, which users find by the names that they are registered with.
+func addRegisteredTypes(u *unit, out map[string]bool) {
+	for _, f := range u.files {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				ast.Inspect(fn, func(n ast.Node) bool {
+					if id, ok := n.(*ast.Ident); ok {
+						if typ, ok := u.info.Uses[id].(*types.TypeName); ok && typ.Pkg() == u.pkg {
+							out[qualifiedName(typ)] = true
+						}
+					}
+					return true
+				})
+			}
+		}
+	}
 }
 
 // addContainedTypes adds the named types that the exported declarations of a package contain.

@@ -1,14 +1,7 @@
 // Package recipe provides the preconditioners M ≈ K+λI that have names on command lines and in files, one in each
 // source file. A recipe is a struct whose fields are its options. Its methods compute M, and predict the cost of M and
 // the number of iterations; Propose lists the options that a plan should consider. At the end of the file, a call
-// registers a [stage.Kind] with the name:
-//
-//	features     M = ZZᵀ+λ_pI, where Z are random features: the paper's preconditioner
-//	nystrom      M = FFᵀ+λ_pI, where F is computed from landmarks that are drawn uniformly
-//	rpcholesky   M = FFᵀ+λ_pI, where F is computed by randomly pivoted Cholesky
-//	vecchia      a sparse inverse on the neighbors of each point, optionally combined with a pivoted Cholesky factor
-//	process:CMD  M is computed by the program CMD
-//	none         M = I
+// registers a [stage.Kind] with the name; [stage.KindNames] lists the names.
 //
 // λ_p is the ridge of the preconditioner, which may differ from the ridge λ of the problem.
 //
