@@ -96,17 +96,22 @@ func TestDocs(t *testing.T) {
 		if u.test || u.pkg.Name() == "main" {
 			continue
 		}
-		p := testkit.Must(doc.NewFromFiles(fset, u.files, u.pkg.Path(), doc.PreserveAST))
+		declarations := countDeclarations(u)
+		// Without AllDecls, NewFromFiles removes unexported declarations from the files.
+		p := testkit.Must(doc.NewFromFiles(fset, u.files, u.pkg.Path(), doc.PreserveAST|doc.AllDecls))
+		testkit.Equal(t, countDeclarations(u), declarations, u.path, "is changed for the other tests")
 		check := func(text, name string) {
-			if text == "" {
+			if text == "" && ast.IsExported(name) {
 				t.Errorf("%s.%s has no comment: write one", u.path, name)
 			}
 		}
-		check(p.Doc, "package")
+		check(p.Doc, "Package")
 		funcs := p.Funcs
 		for _, typ := range p.Types {
 			check(typ.Doc, typ.Name)
-			funcs = append(append(funcs, typ.Funcs...), typ.Methods...)
+			if funcs = append(funcs, typ.Funcs...); ast.IsExported(typ.Name) {
+				funcs = append(funcs, typ.Methods...)
+			}
 		}
 		for _, f := range funcs {
 			if f.Level == 0 && (f.Recv == "" || !slices.Contains(customaryCalls, f.Name)) {
@@ -114,6 +119,14 @@ func TestDocs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// countDeclarations returns the number of declarations in the files of a unit.
+func countDeclarations(u *unit) (n int) {
+	for _, f := range u.files {
+		n += len(f.Decls)
+	}
+	return n
 }
 
 // TestDocSubjects checks that the comment of a function or type begins with its name, which a change of the name may
