@@ -52,5 +52,5 @@ func TestKernelFlag(t *testing.T) {
 	testkit.Fails(t, f.check(), "has the length scale already")
 	f.KernelName = "polynomial degree=2"
 	testkit.Fails(t, f.check(), "has no length scale")
-	testkit.Fails(t, new(kernelName).Set("rational"), `unknown kernel "rational", want one of gaussian,`)
+	testkit.Fails(t, new(kernelName).Set("unknown"), `unknown kernel "unknown", want one of gaussian,`)
 }
