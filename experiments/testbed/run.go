@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -47,7 +46,7 @@ func Preconditioners() (names []string) {
 // variantName returns the name of a variant of a kind. A kind without the option features has no rank.
 func variantName(k stage.Kind, variant string) string {
 	name, withoutRank := strings.CutSuffix(strings.TrimSpace(k.Name+" "+variant), " features=0")
-	if withoutRank || schema.Of(reflect.New(reflect.TypeOf(k.Zero)).Interface()).Lookup("features") == nil {
+	if withoutRank || schema.Of(schema.Copy(k.Zero)).Lookup("features") == nil {
 		name += " alone"
 	}
 	return name

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -94,8 +93,7 @@ func flagError(cmd *cobra.Command, options *schema.Schema, err error) error {
 // such a value, such as "nystrom features=…". It returns "" if there is none.
 func valueWithOption(name string) (flag, value string) {
 	for _, k := range stage.Kinds() {
-		zero := reflect.New(reflect.TypeOf(k.Zero))
-		if !strings.HasSuffix(k.Name, ":") && schema.Of(zero.Interface()).Lookup(name) != nil {
+		if !strings.HasSuffix(k.Name, ":") && schema.Of(schema.Copy(k.Zero)).Lookup(name) != nil {
 			return "precond", k.Name + " " + name + "=…"
 		}
 	}

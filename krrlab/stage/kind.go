@@ -179,9 +179,7 @@ func CheckOptions(p Preconditioner) error {
 	if _, ok := KindOf(p); !ok || reflect.TypeOf(p).Kind() != reflect.Struct {
 		return nil
 	}
-	v := reflect.New(reflect.TypeOf(p))
-	v.Elem().Set(reflect.ValueOf(p))
-	if err := schema.Complete(v.Interface()); err != nil {
+	if err := schema.Complete(schema.Copy(p)); err != nil {
 		return fmt.Errorf("the preconditioner %s: %w", NameOf(p), err)
 	}
 	return nil
@@ -292,13 +290,11 @@ func PreconditionerText(p Preconditioner, kern kernel.Kernel) (text string, err 
 			return "", err
 		}
 	}
-	v := reflect.New(reflect.TypeOf(p)).Elem()
-	v.Set(reflect.ValueOf(p))
 	if strings.HasSuffix(k.Name, ":") {
-		return k.Name + v.Field(0).String(), nil
+		return k.Name + reflect.ValueOf(p).Field(0).String(), nil
 	}
 	text = k.Name
-	for _, f := range schema.Of(v.Addr().Interface()).Fields {
+	for _, f := range schema.Of(schema.Copy(p)).Fields {
 		if !f.IsZero() {
 			text += " " + f.Name + "=" + f.String()
 		}
@@ -327,7 +323,7 @@ func FormulaText(text string) string {
 	if k.Name != words[0] || k.Zero == nil {
 		return text
 	}
-	options := schema.Of(reflect.New(reflect.TypeOf(k.Zero)).Interface())
+	options := schema.Of(schema.Copy(k.Zero))
 	for i, word := range words[1:] {
 		name, value, _ := strings.Cut(word, "=")
 		if f := options.Lookup(name); f != nil {

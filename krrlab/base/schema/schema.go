@@ -36,6 +36,13 @@ func WithoutDefaults(options any) *Schema {
 	return s
 }
 
+// Copy returns a pointer to a copy of a struct of options, for Of and Complete.
+func Copy(options any) any {
+	p := reflect.New(reflect.TypeOf(options))
+	p.Elem().Set(reflect.ValueOf(options))
+	return p.Interface()
+}
+
 // Complete replaces zeros by defaults in the struct that options points to, and checks all values. It returns an error
 // for the first invalid value.
 func Complete(options any) error {

@@ -15,6 +15,7 @@ func init() {
 		Name: "schema",
 		Binds: map[string]r.Value{
 			"Complete":        r.ValueOf(schema.Complete),
+			"Copy":            r.ValueOf(schema.Copy),
 			"Nearest":         r.ValueOf(schema.Nearest),
 			"Of":              r.ValueOf(schema.Of),
 			"ReadLists":       r.ValueOf(schema.ReadLists),
