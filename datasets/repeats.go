@@ -75,7 +75,7 @@ func (d *Dataset) Grouping(firstEqual []int) *Grouping {
 	for i := range alone {
 		alone[i] = i
 	}
-	d = d.withGroups(firstEqual)
+	d = d.WithGroups(firstEqual)
 	g := &Grouping{Repeats: *d.Repeats, FirstRow: alone}
 	if g.Repeated+g.Grouped == 0 {
 		return g
@@ -137,11 +137,9 @@ func (d *Dataset) GroupBy(groups []int) *Dataset {
 	return &out
 }
 
-// WithGroups returns d, with groups formed by the rule auto if neither a rule nor groups were given.
-func (d *Dataset) WithGroups() *Dataset { return d.withGroups(nil) }
-
-// withGroups is WithGroups with the argument of Grouping.
-func (d *Dataset) withGroups(firstEqual []int) *Dataset {
+// WithGroups returns d, with groups formed by the rule auto if neither a rule nor groups were given. firstEqual is the
+// argument of Grouping.
+func (d *Dataset) WithGroups(firstEqual []int) *Dataset {
 	switch {
 	case d.Repeats != nil:
 		return d

@@ -13,7 +13,7 @@ import (
 // The training points have only the labels that occur among them. If all points of a class are held out, the fit does
 // not know the class, and its points are scored as points of an unknown class.
 func (d *Dataset) Holdout(share float64, seed uint64) (train, test *Dataset, err error) {
-	d = d.WithGroups()
+	d = d.WithGroups(nil)
 	trainRows, testRows, err := d.HoldoutRows(share, seed)
 	if err != nil {
 		return nil, nil, err

@@ -56,14 +56,13 @@ func TestPlanChoices(t *testing.T) {
 		if c.cfg.Lambda = 0.1; c.cfg.Kernel == nil {
 			c.cfg.Kernel = gauss
 		}
-		open, cfg, err := c.cfg.planChoices(c.n)
-		testkit.OK(t, err)
+		open := c.cfg.planChoices(c.n)
 		testkit.Equal(t, open != nil && !open.fixedRule, c.isPlanned, name, open)
 		if open != nil && (open.solverSet != (c.cfg.Solver != AutoSolver) ||
 			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && open.s != 70) {
 			t.Errorf("%s: the choices that are left are %+v", name, open)
 		}
-		got := testkit.Must(cfg.withDefaults(c.n, 1, 1e-5))
+		got := testkit.Must(c.cfg.withDefaults(c.n, 1, 1e-5))
 		if r, ok := got.Precond.(stage.LowRank); ok && strings.HasPrefix(name, "auto, few") &&
 			(got.Solver != PCG || r.Approximation(gauss).S != 70 || r.Approximation(gauss).LambdaP != 2) {
 			t.Errorf("%s: the options of Auto do not reach the configuration %+v", name, got)

@@ -38,11 +38,6 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train.Dim() < 1 {
 		return nil, fmt.Errorf("krrlab: the training points have dimension 0: want at least 1 feature")
 	}
-	// the points of a precomputed kernel are row numbers
-	if train.Repeats == nil && kernel.AsPrecomputed(cfg.Kernel) != nil {
-		// cannot fail, as "auto" is a known rule
-		train, _ = train.GroupByRule("auto", kernel.FirstEqual(cfg.Kernel, train.X))
-	}
 	p := &problem{data: train, train: train, comm: comm.OrAlone(cfg.Comm), running: make(chan struct{}, 1)}
 	p.coding.Mean = train.Mean
 	if train.Task == datasets.Classification {
@@ -52,18 +47,14 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if p.y, err = p.coding.EncodeForFit(train); err != nil {
 		return nil, err
 	}
-	weights := train.FitWeights()
-	if weights == nil {
-		return p.newLab(cfg)
+	if weights := train.FitWeights(); weights != nil {
+		scaled := *train
+		if scaled.X, err = points.NewWeighted(train.X, weights); err != nil {
+			return nil, fmt.Errorf("%s: %w", train.Name, err)
+		}
+		p.train = &scaled
+		p.scaleRows(p.y)
 	}
-	x, err := points.NewWeighted(train.X, weights)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", train.Name, err)
-	}
-	scaled := *train
-	scaled.X = x
-	p.train = &scaled
-	p.scaleRows(p.y)
 	return p.newLab(cfg)
 }
 
@@ -129,18 +120,13 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 			return nil, err
 		}
 	}
-	err := stage.CheckOptions(cfg.Precond)
-	if err != nil {
-		return nil, fmt.Errorf("krrlab: %w", err)
-	}
 	l.requested.solver, l.requested.precond, l.requested.stop = cfg.Solver, cfg.Precond, cfg.Stop
 	n, _, t := l.Dims()
-	if l.planChoices, cfg, err = cfg.planChoices(n); err != nil {
-		return nil, err
-	}
+	var err error
 	if l.cfg, err = cfg.withDefaults(n, t, p.defaultTol()); err != nil {
 		return nil, err
 	}
+	l.planChoices = cfg.planChoices(n)
 	if l.planChoices != nil && l.planChoices.fixedRule &&
 		l.cfg.Solver != Direct { // the fixed rule already chose a method
 		l.planChoices = nil
@@ -151,25 +137,16 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 	return l, nil
 }
 
-// planChoices returns the choices that a configuration leaves to the plan, for n points, or nil if there are none, and
-// the configuration with the choices of the fixed rule.
-func (c Config) planChoices(n int) (choices *planChoices, settled Config, err error) {
+// planChoices returns the choices that a configuration leaves to the plan, for n points, or nil if there are none.
+func (c Config) planChoices(n int) *planChoices {
 	a, isAuto := c.Precond.(Auto)
-	if isAuto {
-		c.Precond = nil
-		if a.S > 0 || a.LambdaP > 0 {
-			if c.Precond, err = defaultPrecond(c.Kernel, a.S, a.LambdaP); err != nil {
-				return nil, c, err
-			}
-		}
-	}
 	fixedRule := n <= DirectBelow && len(a.Race) == 0
 	planned := c.Solver == AutoSolver && (isAuto || c.Precond == nil) ||
 		isAuto && (c.Solver == PCG || c.Solver == BlockPCG)
 	if !planned || c.Backend != nil || c.Comm != nil && (fixedRule || c.Checkpoint != nil) {
-		return nil, c, nil
+		return nil
 	}
-	return &planChoices{fixedRule, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}, c, nil
+	return &planChoices{fixedRule, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}
 }
 
 // withDefaults returns the configuration with zero values replaced by the defaults for n points and t right-hand sides;
@@ -184,6 +161,15 @@ func (c Config) withDefaults(n, t int, tol float64) (Config, error) {
 	}
 	if err := stage.CheckSize("λ", c.Lambda); err != nil {
 		return c, err
+	}
+	if err := stage.CheckOptions(c.Precond); err != nil {
+		return c, fmt.Errorf("krrlab: %w", err)
+	}
+	auto, isAuto := c.Precond.(Auto)
+	if isAuto {
+		if c.Precond = nil; auto.S > 0 || auto.LambdaP > 0 {
+			c.Precond = stage.DefaultKind(c.Kernel).Zero
+		}
 	}
 	if c.openTol = c.openTol || c.Tol == 0; c.openTol {
 		c.Tol = tol
@@ -220,7 +206,8 @@ func (c Config) withDefaults(n, t int, tol float64) (Config, error) {
 	}
 	if p, ok := c.Precond.(stage.Defaulter); ok {
 		var err error
-		d := stage.Defaults{Kernel: c.Kernel, N: n, Lambda: c.Lambda, S: DefaultFeatures(n), LambdaP: c.Lambda}
+		d := stage.Defaults{Kernel: c.Kernel, N: n, Lambda: c.Lambda, S: cmp.Or(auto.S, DefaultFeatures(n)),
+			LambdaP: cmp.Or(auto.LambdaP, c.Lambda)}
 		if c.Precond, err = p.WithDefaults(d); err != nil {
 			return c, err
 		}

@@ -252,3 +252,23 @@ func TestRefusedForPrecomputedK(t *testing.T) {
 		t.Errorf("want a note on 2 checked rows: error %v, note %q", err, lab.note)
 	}
 }
+
+// TestPrecomputedGroups checks that the model of a precomputed K has the groups of rows that the caller gives. Without
+// them, it has those of the rows of K that are equal.
+func TestPrecomputedGroups(t *testing.T) {
+	const n = 40
+	byPoints, d, _ := precomputedProblem(t, n, gauss, false)
+	x := byPoints.X.(*points.Dense)
+	for i := n / 2; i < n; i++ {
+		copy(x.Row(i), x.Row(i-n/2))
+	}
+	k := points.NewDense(n, n, mat.DenseCopyOf(testkit.KernelMatrix(gauss, x)).RawMatrix().Data)
+	cfg := Config{Kernel: testkit.Must(kernel.NewPrecomputed(k)), Lambda: 1}
+	if r := mustSolve(t, d, cfg).Model.Repeats; r.Rule != "auto" || r.Repeated != n/2 {
+		t.Errorf("without groups: %+v", r)
+	}
+	d.Groups = make([]int, n)
+	if r := mustSolve(t, d, cfg).Model.Repeats; r.Rule != "groups" || r.Grouped != n-1 {
+		t.Errorf("with groups: %+v", r)
+	}
+}

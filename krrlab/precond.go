@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/base/schema"
@@ -62,19 +61,6 @@ func (g Given) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) {
 		return nil, fmt.Errorf("krrlab: Given without M: check the error of what built it; None means M = I")
 	}
 	return g.M, nil
-}
-
-// defaultPrecond returns the default preconditioner for a kernel, with the given rank and ridge; 0 means their
-// defaults. It uses random features, or landmarks for a kernel without them.
-func defaultPrecond(k kernel.Kernel, s int, lambdaP float64) (Preconditioner, error) {
-	text := stage.DefaultKind(k).Name
-	if s != 0 {
-		text += fmt.Sprintf(" features=%d", s)
-	}
-	if lambdaP != 0 {
-		text += " lambda-p=" + strconv.FormatFloat(lambdaP, 'g', -1, 64)
-	}
-	return stage.ParsePreconditioner(text)
 }
 
 // noFeatures reports whether a kernel has no random features.

@@ -83,7 +83,11 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model
 		c = mat.DenseCopyOf(c)
 		l.scaleRows(c)
 	}
-	d := l.data.WithGroups()
+	var firstEqual []int
+	if l.data.Repeats == nil && kernel.AsPrecomputed(l.cfg.Kernel) != nil { // the points are numbers of rows
+		firstEqual = kernel.FirstEqual(l.cfg.Kernel, l.data.X)
+	}
+	d := l.data.WithGroups(firstEqual)
 	m := &model.Model{
 		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.data.X, C: c, Weighted: l.weighted(), Labels: l.coding.Labels,
 		Targets: l.data.TargetNames, Mean: l.coding.Mean, Scaling: l.data.Scaling, Columns: l.data.Columns,

@@ -144,7 +144,7 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	if d.Len() > o.Rows {
 		rows := random.Sub("rows").Perm(d.Len())[:o.Rows]
 		slices.Sort(rows)
-		d = d.WithGroups().Subset(rows) // copies are found among all rows
+		d = d.WithGroups(nil).Subset(rows) // copies are found among all rows
 	}
 	grouping := d.Grouping(nil)
 	x := &explainer{m: m, d: d, dim: d.Dim(), firstInGroup: grouping.FirstRow, progress: o.Progress}

@@ -191,7 +191,7 @@ func TestStandardError(t *testing.T) {
 		if seed%3 > 0 {
 			continue
 		}
-		twice := d.Subset(append(stream.Perm(n), stream.Sub("b").Perm(n)...)).WithGroups()
+		twice := d.Subset(append(stream.Perm(n), stream.Sub("b").Perm(n)...)).WithGroups(nil)
 		e = testkit.Must(Run(t.Context(), m, twice, Options{Permutations: 5, Top: 1, Seed: seed}))
 		copied += float64(e.Columns[0].StandardError*e.Columns[0].StandardError) / (samples / 3)
 		testkit.Equal(t, e.Copies, n)

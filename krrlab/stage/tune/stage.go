@@ -117,7 +117,7 @@ func (o *Options) newProblem(p *stage.Problem) (data *problem, y *mat.Dense, err
 	if y, err = p.Coding.EncodeForFit(p.Train); err != nil {
 		return nil, nil, err
 	}
-	data = &problem{train: p.Train.WithGroups(), centersTargets: p.Coding.Mean != nil, seed: p.Seed,
+	data = &problem{train: p.Train.WithGroups(nil), centersTargets: p.Coding.Mean != nil, seed: p.Seed,
 		judgment: scoring{metric: metric}}
 	data.y = data.judgment.inTargetUnits(mat.DenseCopyOf(y), y)
 	if p.T == 1 && p.Train.Class != nil {
@@ -177,7 +177,7 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment scori
 	if p.N < seriesRows || p.Comm.Size() > 1 || o.Valid != nil || !slices.ContainsFunc(families, hasSeries) {
 		return nil
 	}
-	train := p.Train.WithGroups()
+	train := p.Train.WithGroups(nil)
 	options := &leaveout.Problem{Classification: judgment.classes(), Weights: train.FitWeights(),
 		SubtractsMean:    p.Coding.Mean != nil,
 		ComputeResiduals: true}
@@ -223,7 +223,7 @@ type evaluator struct {
 // holdout returns the evaluator of the last level of a large problem. It fits all rows and judges by o.Valid. If
 // o.Valid is nil, it holds out a fifth of the rows, but at most 5,000, to judge by, and fits the others.
 func (o *Options) holdout(b stage.Refitter, p *stage.Problem, trainY *mat.Dense, judgment scoring) (*evaluator, error) {
-	allRows, judgedRows, name, err := p.Train.WithGroups(), o.Valid, "validation rows", error(nil)
+	allRows, judgedRows, name, err := p.Train.WithGroups(nil), o.Valid, "validation rows", error(nil)
 	train := allRows
 	if judgedRows == nil {
 		for attempt := range uint64(50) { // until the fitted rows have two classes
