@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -98,7 +99,7 @@ func (b *bench) Cached(key any, build func() (pcg.Preconditioner, error)) (pcg.P
 	defer b.makingM.Unlock()
 	m := &b.Lab.m
 	_, fromK := key.(stage.KernelPreconditioner)
-	preconditioner, err := m.getGuarded(&b.mu, []any{key, b.cfg.Seed}, build)
+	preconditioner, err := m.get(&b.mu, []any{key, b.cfg.Seed}, build)
 	if err == nil {
 		b.mu.Lock()
 		m.dependsOnK = fromK
@@ -290,7 +291,7 @@ func (l *Lab) matrix(ctx context.Context, r kernelRequest) (result cached[*gram.
 	if !suits {
 		k.free()
 	}
-	return k.get(key, func() (*gram.Matrix, error) {
+	return k.get(new(sync.Mutex), key, func() (*gram.Matrix, error) { // mu is locked
 		if l.m.dependsOnK {
 			l.m.free()
 		}
@@ -321,7 +322,7 @@ func (l *Lab) lowRankFactor(ctx context.Context, b stage.Bench,
 	approx *stage.Approximation) (cached[*stage.FeatureMatrix], error) {
 	l.makingZ.Lock()
 	defer l.makingZ.Unlock()
-	return l.z.getGuarded(&l.mu, []any{zKey(approx), l.cfg.Seed}, func() (*stage.FeatureMatrix, error) {
+	return l.z.get(&l.mu, []any{zKey(approx), l.cfg.Seed}, func() (*stage.FeatureMatrix, error) {
 		l.mu.Lock()
 		l.m.free()
 		l.mu.Unlock()

@@ -332,14 +332,9 @@ type cached[T any] struct {
 
 func (h *cached[T]) free() { *h = cached[T]{} }
 
-// get returns the matrix for a key. If the cached matrix has a different key, get replaces it by the result of form.
-func (h *cached[T]) get(key []any, form func() (T, error)) (cached[T], error) {
-	return h.getGuarded(new(sync.Mutex), key, form)
-}
-
-// getGuarded does the same as get while other goroutines may free the matrix. mu guards the cached matrix and is
-// unlocked while form runs.
-func (h *cached[T]) getGuarded(mu *sync.Mutex, key []any, form func() (T, error)) (cached[T], error) {
+// get returns the matrix for a key. If the cached matrix has a different key, get replaces it by the result of form. mu
+// guards the cached matrix, which other goroutines may free, and is unlocked while form runs.
+func (h *cached[T]) get(mu sync.Locker, key []any, form func() (T, error)) (cached[T], error) {
 	mu.Lock()
 	if h.shared = reflect.DeepEqual(h.key, key); h.shared {
 		defer mu.Unlock()

@@ -178,7 +178,6 @@ func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 type (
 	MultiLevelOptions = multilevel.Options
 	MultiLevel        = multilevel.Result
-	MeasuredLevel     = multilevel.LevelResult
 )
 
 // MultiLevel measures κ(M⁻¹(K+λI)) and the iterations for each level of Algorithm 2 of Avron, Clarkson and Woodruff,

@@ -79,15 +79,6 @@ func (m *Model) PredictRows(ctx context.Context, r io.Reader, o datasets.ReadOpt
 	return p, rows, err
 }
 
-// PredictCSV reads rows as PredictRows does and writes their predictions as krrlab predict --digits full does.
-func (m *Model) PredictCSV(ctx context.Context, r io.Reader, w io.Writer) error {
-	p, rows, err := m.PredictRows(ctx, r, datasets.ReadOptions{})
-	if err != nil {
-		return err
-	}
-	return WriteCSV(w, rows.Len(), p.Columns())
-}
-
 // TrainingData returns the rows of the fit with their answers, weights and groups, scaled as the model's points. It
 // returns an error if K was precomputed, if the file lacks the answers, or if they are no indices of labels.
 func (m *Model) TrainingData() (*datasets.Dataset, error) {

@@ -111,8 +111,10 @@ func TestPredict(t *testing.T) {
 			t.Errorf("%s %.80q: %q, want %q", c.media, c.body, got, c.want)
 		}
 	}
+	p, rows, err := m.PredictRows(t.Context(), strings.NewReader("a,city\n1,x\n"), datasets.ReadOptions{})
+	testkit.OK(t, err)
 	var csv bytes.Buffer
-	testkit.OK(t, m.PredictCSV(t.Context(), strings.NewReader("a,city\n1,x\n"), &csv))
+	testkit.OK(t, model.WriteCSV(&csv, rows.Len(), p.Columns()))
 	testkit.Equal(t, csv.String(), "row,prediction\n0,"+first+"\n")
 	for path, status := range map[string]int{"/": 200, "/predict": 405, "/other": 404} {
 		w := httptest.NewRecorder()

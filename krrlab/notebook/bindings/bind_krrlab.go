@@ -53,7 +53,6 @@ func init() {
 			"LambdaPOptions":     r.TypeOf((*krrlab.LambdaPOptions)(nil)).Elem(),
 			"LeaveOneOut":        r.TypeOf((*krrlab.LeaveOneOut)(nil)).Elem(),
 			"LeaveOneOutOptions": r.TypeOf((*krrlab.LeaveOneOutOptions)(nil)).Elem(),
-			"MeasuredLevel":      r.TypeOf((*krrlab.MeasuredLevel)(nil)).Elem(),
 			"MultiLevel":         r.TypeOf((*krrlab.MultiLevel)(nil)).Elem(),
 			"MultiLevelOptions":  r.TypeOf((*krrlab.MultiLevelOptions)(nil)).Elem(),
 			"None":               r.TypeOf((*krrlab.None)(nil)).Elem(),

@@ -95,10 +95,7 @@ func (m *ChainMap) Dims() (d, s int) {
 	return d, s
 }
 
-// Levels returns the number of levels, including the features.
-func (m *ChainMap) Levels() int { return 1 + len(m.sketches.Levels) }
-
-// Level returns the map x ↦ S_k⋯S₂·φ₁(x) to level k of Z, 1 ≤ k ≤ Levels().
+// Level returns the map x ↦ S_k⋯S₂·φ₁(x) to level k of Z, where the features are level 1.
 func (m *ChainMap) Level(k int) *ChainMap {
 	return &ChainMap{m.features, sketch.CompositionOperator{Levels: m.sketches.Levels[:k-1]}}
 }
