@@ -102,7 +102,7 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 
 // gamma returns γ/λ, on which the rule depends.
 func (m *measurement) gamma() float64 {
-	r := float64(m.M)
+	r := float64(max(m.M, m.Rank()))
 	return min((float64(m.N)-r)*m.PilotResidual/r, m.LargestRowSum) / m.Lambda
 }
 

@@ -42,3 +42,33 @@ func TestVecchiaCost(t *testing.T) {
 		t.Errorf("the root mean square of measured ÷ predicted is a factor of %.2f, want 1.3 at most", spread)
 	}
 }
+
+// TestRecordedIterations compares the predicted iterations with recorded ones on MNIST (σ = 8.5, λ = 0.01, λ_p = 10λ,
+// τ = 10⁻³, pcg by blocks) from 5,000 points, for which the rules were fitted, to 60,000, which have more pivots than
+// the pilot sample has points. From 10,000 points on, the
+// sparse inverse must take more iterations than twice as many pivots.
+func TestRecordedIterations(t *testing.T) {
+	const blockFactor = 0.86 // iterations by blocks, as a part of those of single right-hand sides
+	for _, c := range []struct {
+		n, m             int
+		residual, rowSum float64
+		pivots, sparse   float64 // measured iterations
+	}{
+		{5000, 250, 0.1817, 2475, 36, 35}, {10_000, 500, 0.1361, 5044, 39, 43}, {20_000, 1000, 0.1120, 9909, 38, 48},
+		{40_000, 1024, 0.1136, 19_757, 37, 56}, {60_000, 1024, 0.1162, 29_933, 35, 49},
+	} {
+		o := &cost.IterationModel{N: c.n, M: c.m, Lambda: 0.01, PilotResidual: c.residual, MeanRowSum: c.rowSum,
+			LargestRowSum: 1.2 * c.rowSum, MaxDiagonal: 1}
+		pivots := blockFactor * RPCholesky{}.Iterations(o)
+		sparse := blockFactor * Vecchia{S: c.n / 40, Neighbors: 15}.Iterations(o)
+		t.Logf("n = %d: pivots %.0f predicted, %v measured; sparse inverse %.0f, %v", c.n, pivots, c.pivots, sparse, c.sparse)
+		for _, ratio := range []float64{pivots / c.pivots, sparse / c.sparse} {
+			if !(ratio > 0.75 && ratio < 1.3) {
+				t.Errorf("n = %d: %.2f of the measured iterations", c.n, ratio)
+			}
+		}
+		if c.n >= 10_000 && !(sparse > pivots) {
+			t.Errorf("n = %d: the sparse inverse is predicted to take %.0f iterations, pivots %.0f", c.n, sparse, pivots)
+		}
+	}
+}

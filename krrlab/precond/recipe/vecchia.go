@@ -153,11 +153,15 @@ const (
 	defaultGuess     = 30  // guess if the mean row sum is unknown
 	sparseIterations = 1.1 // iterations without F, in units of (1+k(x,x)/λ)^⅛·√(1 + mean row sum)
 
-	// With F of half the default rank and the fewest neighbors, the predicted number of iterations is
-	// p·((1+ρ)/wideRowSum)^narrowExponent, at most p, where p is the predicted number with pivots alone and ρ the mean
-	// row sum: neighbors replace pivots in any kernel, and save iterations only in a narrow one. A larger wideRowSum or
-	// narrowExponent predicts fewer iterations for it. They were fitted by TestRefit of package experiments/testbed.
-	wideRowSum, narrowExponent = 500, 0.6
+	// With F of half the default rank and the fewest neighbors, let p be the predicted number of iterations with pivots
+	// alone, and ρ the mean row sum. Neighbors save iterations in a narrow kernel, where the prediction is
+	// p·((1+ρ)/narrowRowSum)^narrowExponent. They replace the other half of the pivots up to a row sum of wideRowSum, and
+	// only a part of them in a wider kernel, where the prediction is p·((1+ρ)/wideRowSum)^wideExponent. A larger
+	// narrowRowSum, wideRowSum or narrowExponent predicts fewer iterations, a larger wideExponent more. Those of narrow
+	// kernels were fitted by TestRefit of package experiments/testbed, and those of wide ones to MNIST with 5,000 to
+	// 60,000 points (row sums up to 30,000), ADULT and IJCNN1 with 5,000 and 20,000.
+	narrowRowSum, narrowExponent = 500, 0.6
+	wideRowSum, wideExponent     = 2500, 1. / 6
 )
 
 // neighbors returns the number of neighbors, or a guess if the rule of package vecchia will choose it.
@@ -217,7 +221,8 @@ func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.PrecondCost {
 // Iterations implements cost.IterationPredictor.
 func (p Vecchia) Iterations(o *cost.IterationModel) float64 {
 	if p.S > 0 {
-		return o.PivotIterations() * min(1, math.Pow((1+o.MeanRowSum)/wideRowSum, narrowExponent))
+		return o.PivotIterations() * min(1, math.Pow((1+o.MeanRowSum)/narrowRowSum, narrowExponent)) *
+			max(1, math.Pow((1+o.MeanRowSum)/wideRowSum, wideExponent))
 	}
 	return sparseIterations * math.Pow(1+o.MaxDiagonal/o.Lambda, 0.125) * math.Sqrt(1+o.MeanRowSum)
 }

@@ -79,15 +79,15 @@ func (o *IterationModel) Pivots() (rank int, lambdaP float64) {
 	return rank, cmp.Or(o.LambdaP, lambdaP)
 }
 
-// gamma returns γ = (n−r)·PilotResidual/r with r = M, but at most the largest row sum: the mean eigenvalue, per pivot,
-// of what r = M pivots leave of K.
+// gamma returns γ = (n−r)·PilotResidual/r, where r is the rank, but at least M, and γ at most the largest row sum: the
+// mean eigenvalue, per pivot, of what r pivots leave of K. For r > M it is an upper bound, as the residual decreases.
 func (o *IterationModel) gamma() float64 {
-	r := float64(o.M)
+	r := float64(max(o.M, o.Rank()))
 	return min((float64(o.N)-r)*o.PilotResidual/r, o.LargestRowSum)
 }
 
 // PivotIterations returns the predicted iterations to τ = 10⁻³ with M = FFᵀ+λ_pI, where F has n/20 random pivots and
-// λ_p = 10λ: 12·(1+γ/λ)^¼. The ridge γ (gamma) is the one at which K has about M degrees of freedom.
+// λ_p = 10λ: 12·(1+γ/λ)^¼. The ridge γ (gamma) is the one at which K has about n/20 degrees of freedom.
 func (o *IterationModel) PivotIterations() float64 {
 	return pivotFactor * math.Pow(1+o.gamma()/o.Lambda, 0.25)
 }
