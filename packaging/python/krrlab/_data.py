@@ -48,9 +48,9 @@ class Table:
     def write(self, folder: str, y: Sequence[Any] | None = None,
               weights: np.ndarray | None = None) -> tuple[str, dict[str, Any]]:
         """Write a file with the targets ``y``, vectors of equal lengths, and return its name and the flags for it."""
-        taken = set(self.names or ())
+        taken = set(map(_trim, self.names or ()))
         unused = (name for k in range(len(taken) + 9) for name in ["_" * k + "y"]
-                  if not any(other.startswith(name) for other in taken))
+                  if not any(other.startswith((name, "weight" + name)) for other in taken))
         target, options = next(unused), {}
         weight = "weight" + target
         if weights is not None:
@@ -88,8 +88,8 @@ class Table:
 
 
 def reference(index: int, name: str) -> str:
-    """Return how a flag names a column: by its number if the name reads as a number, or is trimmed."""
-    return name if re.fullmatch(r"\S(.*\S)?", name) and not re.fullmatch(r"[+-]?\d+", name) else str(index)
+    """Return how a flag names a column: by its number if the name reads as a number or an option, or is trimmed."""
+    return name if re.fullmatch(r"[^\s=]([^=]*[^\s=])?", name) and not re.fullmatch(r"[+-]?\d+", name) else str(index)
 
 
 def _write_libsvm(file: str, x: Any, y: Iterable[Any] | None) -> None:
@@ -196,8 +196,10 @@ def _frame(x: Any, owner: str, missing: bool, fills: bool, categorical: Any, dat
            kinds: dict[str, str] | None) -> Table:
     names = [str(c) for c in x.columns]
     _check_shape(x, owner)
-    trimmed = [name.strip() for name in names]
+    trimmed = [_trim(name) for name in names]
     for name in trimmed:
+        if "\0" in name:
+            raise ValueError(f"the name of the column {name!r} has a character of code 0")
         if trimmed.count(name) > 1:
             raise ValueError(f"several columns are named {name!r}")
     x = x.set_axis(names, axis=1).reset_index(drop=True)
@@ -283,6 +285,11 @@ def _dates(column: Any) -> np.ndarray:
     return np.array(["" if gap else v for v, gap in zip(texts, column.isna())], dtype=object)
 
 
+def _trim(name: str) -> str:
+    """Return a name of a column as the program keeps it."""
+    return name.lstrip("\ufeff").replace("\r\n", "\n").strip()
+
+
 def check_names(x: Any, seen: np.ndarray | None, owner: str) -> None:
     """Check the names of X against those of the fit, with the messages of scikit-learn."""
     names = feature_names(x)
@@ -296,7 +303,7 @@ def check_names(x: Any, seen: np.ndarray | None, owner: str) -> None:
         warnings.warn(f"X does not have valid feature names, but {owner} was fitted with feature names",
                       stacklevel=_program.stack_level())
         return
-    if list(names) == list(seen):
+    if list(map(_trim, names)) == list(map(_trim, seen)):
         return
     text = "The feature names should match those that were passed during fit.\n"
     for title, missing in (("Feature names unseen at fit time:", sorted(set(names) - set(seen))),

@@ -127,6 +127,7 @@ def readable(text: str, command: list[str], data: str = "") -> str:
     if data:
         text = text.replace(data, "the data").replace(os.path.basename(data), "the data")
         text = text.replace(os.path.join(os.path.dirname(data), "model.krr"), "the model")
+    text = re.sub(r", line (\d+)\b", lambda m: "" if int(m[1]) < first else m[0], text)
     text = re.sub(r"\bline (\d+)", lambda m: f"row {int(m[1]) - first}", text)
     text, _, advice = text.partition("; say krrlab ")
     words = shlex.split(advice)[len(command):]

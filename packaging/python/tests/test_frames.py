@@ -244,6 +244,22 @@ class Frames(unittest.TestCase):
         self.refused("column 'id', row 1000: the column has more than 1000 different values", lambda: KernelRidge().fit(
             pd.DataFrame({"id": [f"k{i}" for i in range(1001)], "a": 0.0}), np.arange(1001)))
 
+    def test_odd_names(self):
+        """Names that mean something to the program, or that it trims, are names; a file of the model knows them."""
+        plain = pd.DataFrame({"c0": r.normal(size=n), "c1": r.choice(["ulm", "x,y", 'q"q'], n),
+                              "c2": pd.date_range("2024-01-01", periods=n), "c3": r.integers(0, 9, n)})
+        w = r.uniform(0.5, 2, n)
+        for numbers, names in ((False, ["order=day", "weighty", "city=ulm", " a"]), (False, [" y", "0", "a\r\nb", "-1"]),
+                               (False, ["#c", "order=day", "1e5", ""]), (True, ["weight_y", "  "]), (True, ["\ufeffz", "y"])):
+            with self.subTest(names=names):
+                x = plain[["c0", "c3"]] if numbers else plain
+                m = KernelRidge(lam=0.1, sigma=1).fit(x.set_axis(names, axis=1), target, w)
+                want = KernelRidge(lam=0.1, sigma=1).fit(x, target, w).predict(x)
+                self.assertEqual(list(m.feature_names_in_), names)
+                for model in m, load(m.model_):
+                    np.testing.assert_allclose(model.predict(x.set_axis(names, axis=1)), want, atol=1e-4)
+        self.refused("character of code 0", lambda: KernelRidge().fit(plain.rename(columns={"c0": "\0"}), target))
+
     def test_coordinates(self):
         """Longitudes and latitudes are projected as at the fit, in arrays and in frames."""
         places = pd.DataFrame({"lat": r.uniform(48, 50, n), "lon": r.uniform(8, 11, n)})
