@@ -11,7 +11,12 @@ import (
 // attained near r = 0.
 func TestSlopeBound(t *testing.T) {
 	for _, sigma := range []float64{0.5, 1, 3} {
-		for _, k := range []Radial{Gaussian{sigma}, Matern32{sigma}, Matern52{sigma}} {
+		for _, kind := range registry.kinds {
+			k, ok := kind.prototypes[0].(Radial)
+			if !ok || !BuiltIn(k) {
+				continue
+			}
+			k = k.(Scaled).WithScale(sigma).(Radial)
 			steepest := 0.0
 			for i := range 2000 {
 				s := sigma * sigma * 1e-5 * math.Pow(1.008, float64(i)) // r²

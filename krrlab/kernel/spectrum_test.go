@@ -12,41 +12,45 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/tree"
 )
 
-// TestFrequencies checks that the kernel is the mean of cos(wr) over random frequencies w, from Spread and Frequency.
-// The terms are in [−1, 1], so 5/√draws is at least five standard errors.
+// TestFrequencies checks, to five standard errors, that every built-in kernel with a spectrum is the mean of cos(wr)
+// over random frequencies w, from Spread or Frequency.
 func TestFrequencies(t *testing.T) {
 	const draws = 4000
 	g, w := rng.New(3).Sub("spectrum"), make([]float64, draws)
 	for _, r := range []float64{0.1, 0.7, 3} {
 		checkMean := func(k kernel.Kernel, term func(i int) float64) {
-			var mean float64
+			var mean, meanSquare float64
 			for i := range draws {
-				mean += term(i) / draws
+				v := term(i)
+				mean, meanSquare = mean+v/draws, meanSquare+v*v/draws
 			}
-			if want := k.Eval([]float64{r}, []float64{0}); !(math.Abs(mean-want) <= 5/math.Sqrt(draws)) {
+			standardError := math.Sqrt(max(0, meanSquare-mean*mean) / draws)
+			if want := k.Eval([]float64{r}, []float64{0}); !(math.Abs(mean-want) <= 5*standardError+1e-9) {
 				t.Errorf("%v at %g: mean %g, want %g", k, r, mean, want)
 			}
 		}
-		for _, k := range []interface {
-			kernel.Kernel
-			Spread(g rng.Stream) float64
-		}{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 0.8}, kernel.Matern52{Sigma: 0.8}} {
-			checkMean(k, func(i int) float64 {
-				v := k.Spread(g.Sub("draw", uint64(i))) * r
-				return math.Exp(-v * v / 2) // E cos(wr) for normal frequencies w with this spread
-			})
+		for _, k := range builtInKernels(0.8) {
+			switch k := k.(type) {
+			case kernel.Mixture:
+				checkMean(k, func(i int) float64 {
+					v := k.Spread(g.Sub("draw", uint64(i))) * r
+					return math.Exp(-v * v / 2) // E cos(wr) for normal frequencies w with this spread
+				})
+			case kernel.Spectral:
+				k.Frequency(w, g)
+				checkMean(k, func(i int) float64 { return math.Cos(w[i] * r) })
+			}
 		}
-		k := kernel.Laplacian{Sigma: 0.8}
-		k.Frequency(w, g)
-		checkMean(k, func(i int) float64 { return math.Cos(w[i] * r) })
 	}
 }
 
 // TestTailBound checks that TailBound is at least the kernel at every distance and hardly larger, and which kernels
 // are bounded by 1 or costly.
 func TestTailBound(t *testing.T) {
-	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 0.8},
-		kernel.Matern52{Sigma: 0.8}, kernel.Laplacian{Sigma: 0.8}} {
+	for _, k := range builtInKernels(0.8) {
+		if !kernel.ShiftInvariant(k) {
+			continue
+		}
 		bound, metric := kernel.TailBound(k)
 		testkit.Equal(t, (metric == tree.Manhattan), (k == kernel.Laplacian{Sigma: 0.8}), k, metric)
 		for _, r := range []float64{0, 0.3, 2, 9, 1000} {

@@ -54,10 +54,22 @@ func (k multiquadric32) Profile32(dst []float32, sq []float64) {
 	}
 }
 
+// builtInKernels returns the kernels of the package with the given length scale.
+func builtInKernels(scale float64) (all []kernel.Kernel) {
+	for _, name := range kernel.Names() {
+		k, _, err := kernel.Parse(name)
+		if s, ok := k.(kernel.Scaled); ok {
+			k = s.WithScale(scale)
+		}
+		if err == nil && kernel.BuiltIn(k) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
 // kernels are built-in and user-defined kernels. The last two are radial.
-var kernels = []kernel.Kernel{
-	kernel.Gaussian{Sigma: 2.5}, kernel.Laplacian{Sigma: 6}, kernel.Matern32{Sigma: 3}, kernel.Matern52{Sigma: 3},
-	kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}, kernel.Polynomial{Gamma: 0.2, Coef0: 0.5, Degree: 6}, minKernel{},
+var kernels = append(builtInKernels(3), kernel.Polynomial{Gamma: 0.2, Coef0: 0.5, Degree: 6}, minKernel{},
 	kernel.Func{Name: "linear", F: func(x, z []float64) float64 {
 		var s float64
 		for j, v := range x {
@@ -65,8 +77,7 @@ var kernels = []kernel.Kernel{
 		}
 		return s
 	}},
-	multiquadric{0.5, 3}, multiquadric32{multiquadric{1, 2}},
-}
+	multiquadric{0.5, 3}, multiquadric32{multiquadric{1, 2}})
 
 // pointsInFormats returns n points of dimension d as dense float64, dense float32 and sparse points. A coordinate is
 // normal with probability density, and otherwise 0.
@@ -216,7 +227,10 @@ func TestTilesOfIdenticalPoints(t *testing.T) {
 	x := points.NewDense(3, 4, []float64{1, 2, 3, 1e3, 1, 2, 3, 1e3, 1, 2, 3, 1e3})
 	var w kernel.Workspace
 	got := make([]float64, 9)
-	for _, k := range kernels[:4] {
+	for _, k := range kernels {
+		if !kernel.Bounded01(k) {
+			continue
+		}
 		kernel.Tile64(got, 3, k, points.NewPanel(x), points.NewPanel(x), kernel.Float64, &w)
 		for _, v := range got {
 			if v > 1 || v < 1-1e-9 {
@@ -236,7 +250,10 @@ func TestNoAllocation(t *testing.T) {
 	for _, x := range pointsInFormats(4, 30, 40, 0.3) {
 		p := points.NewPanel(x)
 		f := func() {
-			for _, k := range kernels[:6] {
+			for _, k := range kernels {
+				if !kernel.BuiltIn(k) {
+					continue
+				}
 				kernel.Tile32(dst, 30, k, p, p, kernel.Float32, &w)
 				kernel.Tile32(dst, 30, k, p, p, kernel.Float64, &w)
 				kernel.Tile64(dst64, 30, k, p, p, kernel.Float64, &w)
