@@ -71,8 +71,11 @@ type blocks struct {
 func (m *blocks) Dim() int { return m.n }
 
 // SolveTo solves with each diagonal block.
-func (m *blocks) SolveTo(_ context.Context, dst, r *mat.Dense) error {
-	_, t := r.Dims()
+func (m *blocks) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	n, t := r.Dims()
+	if rows, columns := dst.Dims(); n != m.n || rows != n || columns != t {
+		return fmt.Errorf("the inverse of blocks of order %d: %d×%d into %d×%d", m.n, n, t, rows, columns)
+	}
 	for start, k := 0, 0; start < m.n; k++ {
 		size := m.factors[k].SymmetricDim()
 		block := dst.Slice(start, start+size, 0, t).(*mat.Dense)
@@ -81,7 +84,7 @@ func (m *blocks) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 		}
 		start += size
 	}
-	return nil
+	return ctx.Err()
 }
 
 // blocksKind is the kind as its package would register it, and errBlocks what registering it once returned:
