@@ -89,7 +89,9 @@ func (d *Dataset) Grouping(firstEqual []int) *Grouping {
 	g.Repeated, g.Grouped = points.CountRepeated(firstEqual), points.CountRepeated(g.FirstRow)
 	switch {
 	case g.RowKind == RowKindNew && !slices.Equal(g.FirstRow, firstEqual): // some rows of equal features are no copies
-		g.OtherRowKind, g.OtherFirstRow = RowKindNewFeatures, firstEqual
+		if g.Repeated < n-1 { // otherwise no row is left for the prediction of new features
+			g.OtherRowKind, g.OtherFirstRow = RowKindNewFeatures, firstEqual
+		}
 	case g.Grouped > 0 && g.RowKind == RowKindNew: // all rows of equal features are copies
 		g.OtherRowKind, g.OtherFirstRow = RowKindCopy, alone
 	case g.Grouped > 0: // RowKindNewFeatures or RowKindNewGroup

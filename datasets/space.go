@@ -437,7 +437,12 @@ func (s *Space) gridPoints(values [][]float64, total int) *Dataset {
 
 // isShared reports whether all points have the same coordinate j, up to rounding.
 func (s *Space) isShared(j int) bool {
-	return !(s.High[j]-s.Low[j] > 1e-10*max(math.Abs(s.Low[j]), math.Abs(s.High[j])))
+	lon, lat, _ := s.degrees()
+	rounding := 1e-14 * max(math.Abs(s.Low[j]), math.Abs(s.High[j]))
+	if s.Projection != PlaneProjection && (j == lon || j == lat) {
+		rounding = 1e-12 // degrees, also of longitudes that were shifted by 360
+	}
+	return !(s.High[j]-s.Low[j] > rounding)
 }
 
 // Aspect returns the width of a map of the first two coordinates divided by its height, as distances: a degree of

@@ -258,6 +258,29 @@ func TestSpacePlaneNote(t *testing.T) {
 	}
 }
 
+// TestSpaceGridOfSmallBox checks that the cells of a grid follow its sizes if the coordinates differ little from each
+// other compared with their size, such as times in seconds since 1970. Coordinates that differ by rounding have one cell.
+func TestSpaceGridOfSmallBox(t *testing.T) {
+	for _, c := range []struct {
+		space Space
+		want  int
+	}{
+		{Space{Columns: []string{"t"}, Low: []float64{1.7e9}, High: []float64{1.7e9 + 0.125}}, 5},
+		{Space{Columns: []string{"t"}, Low: []float64{1.7e9}, High: []float64{1.7e9}}, 1},
+		{Space{Columns: []string{"t"}, Low: []float64{1e-20}, High: []float64{2e-20}}, 5},
+	} {
+		c.space.Projection = PlaneProjection
+		values, cells, err := c.space.Grid([]int{5}, accel.Budget{})
+		if err != nil || len(values[0]) != c.want || cells.Len() != c.want {
+			t.Errorf("%v to %v: %d cells, want %d (%v)", c.space.Low, c.space.High, len(values[0]), c.want, err)
+		}
+	}
+	d := readSpace(t, [][]float64{{0, 50}, {360, 51}, {-360, 52}, {1e-15, 53}})
+	if values, _, err := d.Space.Grid([]int{5, 5}, accel.Budget{}); err != nil || len(values[0]) != 1 || len(values[1]) != 5 {
+		t.Errorf("%d×%d cells of equal longitudes (%v)", len(values[0]), len(values[1]), err)
+	}
+}
+
 // TestSpaceAppend checks that appended rows extend the box of the coordinates, and that the earlier data set keeps
 // its own box.
 func TestSpaceAppend(t *testing.T) {

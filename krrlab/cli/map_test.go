@@ -161,15 +161,22 @@ $ fit --train local.csv --space z,lat --target v --sigma 20,30 --lambda 0.1
 
 // TestMapOfLine checks maps of degenerate points. Points on a line give a curve, and a constant target has finite
 // standard deviations. Points at one place give a map of one cell, which cannot be drawn; the refusal must come before
-// any file is written.
+// any file is written. Their leave-one-out error is that of new rows, as there is none for new features.
 func TestMapOfLine(t *testing.T) {
-	line, place := "x,y,z\n", "x,y,z\n"
+	line, place, spot := "x,y,z\n", "x,y,z\n", "x,y,z\n"
 	for i := range 200 {
+		spot += fmt.Sprintf("3,5,%g\n", math.Sin(float64(i)))
 		line += fmt.Sprintf("%g,5,1\n", float64(i)/40)
 		place += fmt.Sprintf("3,5,%d\n", i%3)
 	}
-	enterFolder(t, map[string]string{"line.csv": line, "place.csv": place})
+	enterFolder(t, map[string]string{"line.csv": line, "place.csv": place, "spot.csv": spot})
 	script(t, `
+$ loo --train spot.csv --target z --space x,y --sigma 1 --grid 1
+	199 rows repeat the features of an earlier one: they count as new rows
+	fit with       --lambda 1: RMSE 0.7098 on new rows
+	!whose features are new
+$ tune --train spot.csv --target z --space x,y --kernels gaussian --sigma 1
+	the error is of new rows
 $ fit --train line.csv --target z --task regression --space x,y --kernel gaussian --sigma 1 --lambda 0.1 --center yes --out line.krr
 $ map line.krr --plot line.svg --out line-map.csv
 	500×1 cells of x, y, prediction
