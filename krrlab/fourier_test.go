@@ -165,7 +165,7 @@ func TestFourierStages(t *testing.T) {
 		}
 		narrow := newLab(t, &data, Config{Kernel: kernel.Gaussian{Sigma: 1e-4}, Lambda: 0.05})
 		testkit.Fails(t, testkit.ErrOf(narrow.StatDim(t.Context(), StatDimOptions{Method: FourierStatDim})),
-			"no Fourier series")
+			"statdim by a Fourier series: the kernel is narrow for the box of the points")
 	}
 }
 

@@ -158,10 +158,18 @@ func (r *run) runAuto(ctx context.Context) error {
 	return err
 }
 
-var errNoSeries = errors.New("krrlab: K has no Fourier series with few modes here: take another method")
+// errNoSeries says that Auto takes no Fourier series; it is never returned to the caller of the stage.
+var errNoSeries = errors.New("krrlab: K has no Fourier series with few modes here")
 
 // runFourier runs the method Fourier, whatever the number of modes.
-func (r *run) runFourier(ctx context.Context) error { return r.runSeries(ctx, r.problem.Series) }
+func (r *run) runFourier(ctx context.Context) error {
+	x, weights := points.SplitWeights(r.problem.X)
+	s, err := r.problem.SeriesOf(r.problem.Kernel, x)
+	if err != nil {
+		return fmt.Errorf("krrlab: statdim by a Fourier series: %w; another method needs none", err)
+	}
+	return r.runSeries(ctx, func() (*fourier.Series, float64) { return s, stage.SeriesError(s, r.problem.N, weights) })
+}
 
 // runSeries computes s_λ(K̃) for a Fourier series K̃ of K, which seriesOf returns with the bound nε of ‖E‖_F, E = K̃−K.
 // The derivative of μ/(μ+λ) is at most 1/λ, so that s_λ(K̃) differs from s_λ(K) by at most Σ|μ_i(K̃)−μ_i(K)|/λ ≤
