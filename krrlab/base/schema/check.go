@@ -28,7 +28,10 @@ type check struct {
 	words []string // valid words; nil if any word is valid
 }
 
-// parseCheck parses the text of a check tag. It panics if the text is not valid.
+// checkForms lists the forms of a check tag, for the panic of an invalid one.
+const checkForms = `positive, >=1, >1, an interval such as [1,5] or (0,1], or "one of auto yes no"`
+
+// parseCheck parses the text of a check tag. It panics if the text is not valid, or if the interval is empty.
 func parseCheck(tag string) check {
 	c := check{Interval: Interval{Low: math.Inf(-1), High: math.Inf(1)}}
 	if tag == "" {
@@ -52,9 +55,12 @@ func parseCheck(tag string) check {
 	}
 	low, high, ok := strings.Cut(strings.Trim(tag, "([])"), ",")
 	if !ok || !strings.ContainsAny(tag[:1], "([") || !strings.HasSuffix(tag, ")") && !strings.HasSuffix(tag, "]") {
-		panic("schema: unknown check " + tag)
+		panic(fmt.Sprintf("schema: unknown check %q: want %s", tag, checkForms))
 	}
 	c.Interval = Interval{parseBound(tag, low), parseBound(tag, high), tag[0] == '(', strings.HasSuffix(tag, ")")}
+	if c.Low > c.High || c.Low == c.High && (c.OpenLow || c.OpenHigh) {
+		panic(fmt.Sprintf("schema: no number is in the interval of check %q", tag))
+	}
 	text := "a number from %s to %s"
 	switch {
 	case c.OpenLow && c.OpenHigh:
@@ -72,7 +78,7 @@ func parseCheck(tag string) check {
 func parseBound(tag, bound string) float64 {
 	v, err := strconv.ParseFloat(bound, 64)
 	if err != nil {
-		panic("schema: unknown check " + tag)
+		panic(fmt.Sprintf("schema: unknown check %q: want %s", tag, checkForms))
 	}
 	return v
 }

@@ -112,6 +112,10 @@ func (f *Field) applyDefault() {
 		if err := f.parse(text); err != nil {
 			panic(fmt.Sprintf("schema: default of %s: %v", f.structField.Name, err))
 		}
+		if f.checkValue() != nil {
+			panic(fmt.Sprintf("schema: the default %s of %s fails its check: want %s", text, f.structField.Name,
+				cmp.Or(f.check.text, "one of "+strings.Join(f.Choices(), ", "))))
+		}
 	}
 }
 
@@ -368,12 +372,28 @@ func (f *Field) parseScalar(v reflect.Value, text string) error {
 		v.SetFloat(x)
 		ok = err == nil
 	default:
-		panic(fmt.Sprintf("schema: %s is a %v, which is no option", f.structField.Name, v.Type()))
+		panic(fmt.Sprintf("schema: %s has the type %v, which add does not accept", f.structField.Name, v.Type()))
 	}
 	if !ok {
 		return fmt.Errorf("%s %q: want %s", f.errorName(), text, want)
 	}
 	return nil
+}
+
+// isSupported reports whether an option can have the type t.
+func isSupported(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch reflect.New(t).Interface().(type) {
+	case setter, encoding.TextUnmarshaler:
+		return true
+	}
+	if t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	v := reflect.Zero(t)
+	return v.CanInt() || v.CanUint() || v.CanFloat() || v.Kind() == reflect.Bool || v.Kind() == reflect.String
 }
 
 // checkValue checks the value, or each element of a list. A zero that is not set is valid.

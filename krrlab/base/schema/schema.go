@@ -87,6 +87,14 @@ func (s *Schema) add(v reflect.Value, help map[string]string) {
 		if f.Name == "" && f.tag("default") == "" && f.tag("check") == "" {
 			continue
 		}
+		if !structField.IsExported() {
+			panic(fmt.Sprintf("schema: the option %s must be exported, as %s", structField.Name,
+				strings.ToUpper(structField.Name[:1])+structField.Name[1:]))
+		}
+		if !isSupported(structField.Type) {
+			panic(fmt.Sprintf("schema: the option %s is a %v: want a number, a string, a bool, a time.Duration, or a list",
+				structField.Name, structField.Type))
+		}
 		f.Help = cmp.Or(help[f.Name], f.Help)
 		if f.Name != "" && s.Lookup(f.Name) != nil {
 			panic("schema: two options are --" + f.Name)

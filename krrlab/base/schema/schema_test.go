@@ -198,6 +198,21 @@ func TestInvalidTags(t *testing.T) {
 		"unsupported type": &struct {
 			A map[string]int `default:"x"`
 		}{},
+		"unsupported type without a default": &struct {
+			A complex128 `flag:"a"`
+		}{},
+		"unexported option": &struct {
+			a int `flag:"a"`
+		}{},
+		"empty interval": &struct {
+			A int `check:"[10,5]"`
+		}{},
+		"default outside the interval": &struct {
+			A int `default:"30" check:"[1,5]"`
+		}{},
+		"default that is no choice": &struct {
+			A string `default:"c" check:"one of a b"`
+		}{},
 		"two flags with one name": &struct {
 			A int `flag:"a"`
 			B int `flag:"a"`
