@@ -87,6 +87,9 @@ await step("another kind", async () => {
 });
 await step("two panels", async () => {
   await run(second);
+  const wide = await (await panel(second)).evaluate((area) => [...area.querySelectorAll("pre")].filter((e) =>
+    e.getBoundingClientRect().right > area.closest(".cell").getBoundingClientRect().right).length);
+  if (wide) throw new Error("a text is wider than its cell");
   const kept = await number(await panel(first), "κ\\(M⁻¹A\\)");
   const said = await drag(await panel(second), "s", 0.6);
   if (kept !== (await number(await panel(first), "κ\\(M⁻¹A\\)"))) throw new Error("the other panel has changed");

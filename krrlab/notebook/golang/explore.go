@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -111,18 +112,21 @@ func newSubject(subject any, options []any, name string) (panel.Subject, error) 
 	lab, isLab := subject.(*krrlab.Lab)
 	switch {
 	case len(options) > 1:
-		return nil, errors.New("Explore of several stages: want one panel for each")
-	case !isLab && len(options) > 0:
-		return nil, fmt.Errorf("Explore of a stage on a %T: want a *krrlab.Lab first", subject)
+		return nil, errors.New("Explore takes one struct of options: make a panel for each stage")
+	case !isLab && len(options) == 0:
+		return panel.FunctionSubject(subject, nil, cmp.Or(name, "f"))
+	case !isLab && reflect.ValueOf(subject).Kind() == reflect.Func:
+		return panel.FunctionSubject(subject, options[0], cmp.Or(name, "f"))
 	case !isLab:
-		return panel.FunctionSubject(subject, cmp.Or(name, "f"))
+		return nil, fmt.Errorf("Explore of values of the types %T and %T: want a *krrlab.Lab and the options of a stage, or a function "+
+			"and its options", subject, options[0])
 	case len(options) == 0:
 		return panel.StageSubject(lab, nil, cmp.Or(name, "lab"))
 	}
 	runner, ok := options[0].(stage.Runner)
 	if !ok {
-		return nil, fmt.Errorf("Explore of a lab and a %T: want the options of a stage, such as quality.Options{}",
-			options[0])
+		return nil, fmt.Errorf("Explore of a lab and a value of type %T: want the options of a stage, such as "+
+			"quality.Options{}", options[0])
 	}
 	return panel.StageSubject(lab, runner, cmp.Or(name, "lab"))
 }

@@ -15,7 +15,7 @@ func Example() {
 	type options struct {
 		N int `flag:"n" default:"12" help:"number to be squared"`
 	}
-	f, err := panel.FunctionSubject(func(o options) int { return o.N * o.N }, "square")
+	f, err := panel.FunctionSubject(func(o options) int { return o.N * o.N }, nil, "square")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -339,11 +339,16 @@ var script = regexp.MustCompile(`(?s)<script>.*?</script>`)
 // hideStatic hides the static picture of a cell that shows its controls in Notebook 6.
 const hideStatic = `<style>.widget-area[style=""]~.output_wrapper .krr-static{display:none}</style>`
 
+// fitWidth gives the result of a panel the width of the panel, so that long lines of text scroll.
+const fitWidth = `<style>.widget-html-content:has(>.krr-fit){flex:1;min-width:0}</style><div class="krr-fit">`
+
 // showResult shows a result with the code of its setting. Notebooks of version 2 of the widget protocol draw all
 // controls anew when the output changes, so there the static picture is that of the first run.
 func (p *Panel) showResult(result, text, code string, isFirst bool) {
 	result += plots.FoldedHTML("the Go code of this setting", plots.PreformattedHTML(code))
-	p.result.Change(func(s *widget.Spec) { s.Value = hideStatic + script.ReplaceAllString(result, "") })
+	p.result.Change(func(s *widget.Spec) {
+		s.Value = hideStatic + fitWidth + script.ReplaceAllString(result, "") + "</div>"
+	})
 	if isFirst || p.host.Models.KeepsControls() {
 		p.host.Update(p.output(result, text))
 	}

@@ -170,7 +170,7 @@ func TestFunctionPanel(t *testing.T) {
 		}
 		return fmt.Sprintf("n = %d, q = %g, rate = %.4g", o.N, o.Q, o.Rate), nil
 	}
-	p := r.open(FunctionSubject(f, "f"))
+	p := r.open(FunctionSubject(f, nil, "f"))
 	r.wait("n = 10, q = 0.5, rate = 0.01")
 	r.wait("Must(f(ctx, panel.choice{}))")
 	r.move("rate", "value", 0.1)
@@ -217,11 +217,24 @@ func TestFunctionPanel(t *testing.T) {
 	testkit.Equal(t, len(r.set.Comms("")), 0)
 }
 
+// TestStartOptions checks that a panel for a function starts from the given options, and that options of another type
+// are an error.
+func TestStartOptions(t *testing.T) {
+	r := newReader(t)
+	f := func(o choice) string { return fmt.Sprintf("n = %d, q = %g", o.N, o.Q) }
+	r.open(FunctionSubject(f, choice{N: 20}, "f"))
+	r.wait("n = 20, q = 0.5")
+	r.wait("f(panel.choice{N: 20})")
+	r.move("q", "value", 0.25)
+	r.wait("n = 20, q = 0.25")
+	testkit.Fails(t, testkit.ErrOf(FunctionSubject(f, 3, "f")), "want its options, a panel.choice")
+}
+
 // TestFirstRun checks that New returns the error of the first run, and that cancelling its context ends this run.
 // Values that are not suitable functions are errors.
 func TestFirstRun(t *testing.T) {
 	r := newReader(t)
-	fails := testkit.Must(FunctionSubject(func(choice) (int, error) { return 0, errors.New("no") }, "f"))
+	fails := testkit.Must(FunctionSubject(func(choice) (int, error) { return 0, errors.New("no") }, nil, "f"))
 	_, err := New(context.Background(), r.host(), fails, "a")
 	testkit.Equal(t, fmt.Sprintf("%v %d", err, len(r.set.Comms(""))), "no 0")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -231,14 +244,14 @@ func TestFirstRun(t *testing.T) {
 		begun <- true
 		<-ctx.Done()
 		return 1
-	}, "f"))
+	}, nil, "f"))
 	go func() { <-begun; cancel() }()
 	p, err := New(ctx, r.host(), waits, "b")
 	testkit.Equal(t, err, context.Canceled)
 	p.Close()
 	for _, unsuitable := range []any{nil, 1, func() int { return 1 }, func(int) int { return 1 }, func(choice) {},
 		func(struct{ A int }) int { return 1 }, func(choice) (int, int) { return 1, 1 }} {
-		testkit.Fails(t, testkit.ErrOf(FunctionSubject(unsuitable, "f")), "Explore")
+		testkit.Fails(t, testkit.ErrOf(FunctionSubject(unsuitable, nil, "f")), "Explore")
 	}
 }
 
@@ -284,7 +297,7 @@ func TestStagePanel(t *testing.T) {
 func TestStopBetweenRuns(t *testing.T) {
 	r := newReader(t)
 	runs := make(chan int, 10)
-	p := r.open(FunctionSubject(func(c choice) (int, error) { runs <- c.N; return c.N, nil }, "f"))
+	p := r.open(FunctionSubject(func(c choice) (int, error) { runs <- c.N; return c.N, nil }, nil, "f"))
 	testkit.Equal(t, <-runs, 10)
 	r.wait(" s")
 	p.mu.Lock()

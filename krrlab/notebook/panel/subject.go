@@ -18,43 +18,51 @@ import (
 
 // functionSubject is a Subject that calls a function of a cell.
 type functionSubject struct {
-	name        string // text by which the cell refers to the function
-	f           reflect.Value
-	takesCtx    bool
-	hasError    bool          // the last result is an error
-	options     *controlGroup // controls of the options
-	optionsType reflect.Type
+	name     string // text by which the cell refers to the function
+	f        reflect.Value
+	takesCtx bool
+	hasError bool          // the last result is an error
+	options  *controlGroup // controls of the options
+	start    reflect.Value // options that the controls start from; zeros stand for the defaults
 }
 
 // FunctionSubject returns a Subject that calls f. f has the form func([ctx context.Context,] options S) (value[,
-// error]), where S is a struct of options and the parts in brackets are optional. name is the text by which a cell
-// refers to f. FunctionSubject returns an error if f has another form, or if S has no field with a control.
-func FunctionSubject(f any, name string) (Subject, error) {
+// error]), where S is a struct of options and the parts in brackets are optional. The controls start from the options
+// start, of type S, or from the defaults if start is nil. name is the text by which a cell refers to f. FunctionSubject
+// returns an error if f has another form, if S has no field with a control, or if start has another type.
+func FunctionSubject(f, start any, name string) (Subject, error) {
 	v := reflect.ValueOf(f)
 	const want = "want a function such as func(o struct{N int `flag:\"n\" default:\"10\"`}) (value, error), or a " +
 		"*krrlab.Lab and the options of a stage"
 	if v.Kind() != reflect.Func || v.IsNil() || v.Type().IsVariadic() {
-		return nil, fmt.Errorf("Explore of a %T: %s", f, want)
+		return nil, fmt.Errorf("Explore of a value of type %T: %s", f, want)
 	}
 	t := v.Type()
 	s := &functionSubject{name: name, f: v}
 	s.takesCtx = t.NumIn() == 2 && t.In(0) == reflect.TypeFor[context.Context]()
 	s.hasError = t.NumOut() == 2 && t.Out(1) == reflect.TypeFor[error]()
 	if t.NumIn() != 1 && !s.takesCtx || t.NumOut() != 1 && !s.hasError || t.In(t.NumIn()-1).Kind() != reflect.Struct {
-		return nil, fmt.Errorf("Explore of a %v: %s", t, want)
+		return nil, fmt.Errorf("Explore of a value of type %v: %s", t, want)
 	}
-	s.optionsType = t.In(t.NumIn() - 1)
-	if len(fieldsWithControl(schema.WithoutDefaults(reflect.New(s.optionsType).Interface()))) == 0 {
-		return nil, fmt.Errorf("Explore: no field of %v has a tag flag, default or check: %s", s.optionsType, want)
+	optionsType := t.In(t.NumIn() - 1)
+	if len(fieldsWithControl(schema.WithoutDefaults(reflect.New(optionsType).Interface()))) == 0 {
+		return nil, fmt.Errorf("Explore: no field of %v has a tag flag, default or check: %s", optionsType, want)
+	}
+	switch s.start = reflect.Zero(optionsType); {
+	case start == nil:
+	case reflect.TypeOf(start) != optionsType:
+		return nil, fmt.Errorf("Explore of a function and a value of type %T: want its options, a %v", start, optionsType)
+	default:
+		s.start = reflect.ValueOf(start)
 	}
 	return s, nil
 }
 
 // controls implements Subject.
 func (s *functionSubject) controls(p *Panel) ([]*widget.Model, error) {
-	zero := reflect.Zero(s.optionsType).Interface()
+	start := s.start.Interface()
 	var err error
-	if s.options, err = p.openControls(zero, zero, 0); err != nil {
+	if s.options, err = p.openControls(start, start, 0); err != nil {
 		return nil, err
 	}
 	column, err := p.openColumn(s.options.controls...)
@@ -80,7 +88,7 @@ func (s *functionSubject) currentRun() (func(context.Context, func(stage.Event))
 	if v.Type().Name() == "" { // literal then returns the fields only, which is no Go code
 		code = "// " + s.name + " with " + literal(v)
 	}
-	full := reflect.New(s.optionsType) // the options, which Complete fills with the defaults
+	full := reflect.New(s.start.Type()) // the options, which Complete fills with the defaults
 	full.Elem().Set(v)
 	if err := schema.Complete(full.Interface()); err != nil {
 		return nil, code, err
@@ -126,7 +134,7 @@ func StageSubject(lab *krrlab.Lab, s stage.Runner, name string) (Subject, error)
 		}
 	}
 	if s != nil && reflect.ValueOf(s).Kind() != reflect.Struct {
-		return nil, fmt.Errorf("Explore of the stage %T: want a struct of options", s)
+		return nil, fmt.Errorf("Explore of a stage of type %T: want a struct of options", s)
 	}
 	return &stageSubject{name: name, lab: lab, stage: s}, nil
 }
