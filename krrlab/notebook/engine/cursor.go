@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,6 +25,9 @@ type Cursor struct {
 // it.
 const cursorMark = ReservedPrefix + "here"
 
+// calledLiteral matches code that ends at the beginning of the body of a function literal which go or defer must call.
+var calledLiteral = regexp.MustCompile(`\b(go|defer)\s+func\s*\([^{}]*\{$`)
+
 // Cursor analyzes the code of a cell up to the cursor. It returns nil if no name can follow there. Nothing is executed,
 // and errors in the code are ignored.
 func (e *Engine) Cursor(code string) *Cursor {
@@ -36,6 +40,9 @@ func (e *Engine) Cursor(code string) *Cursor {
 	openBrackets, _ := OpenBrackets(code)
 	for _, i := range slices.Backward(openBrackets) {
 		code += map[byte]string{'(': ")", '[': "]", '{': "}"}[code[i]]
+		if calledLiteral.MatchString(code[:i+1]) {
+			code += "()"
+		}
 	}
 	items, _, err := e.splitItems("", code)
 	if err != nil {

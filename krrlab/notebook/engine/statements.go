@@ -25,7 +25,7 @@ func (e *Engine) prepareStatements(c *Cell, file *ast.File, visible namespace, d
 		lines = append(lines, e.fset.Position(pos).Line)
 		step := callStmt(stepFunc, pos, &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: pos})
 		if x, ok := stmt.(*ast.ExprStmt); ok {
-			isShown := display == showLast && i+1 == len(list) && !printCall.MatchString(types.ExprString(x.X))
+			isShown := display == showLast && i+1 == len(list) && !isPrintCall(x.X, visible)
 			if stmt = useExpression(x); isShown {
 				stmt = showExpression(x)
 				showCall = stmt.(*ast.ExprStmt).X.(*ast.CallExpr)
@@ -193,8 +193,25 @@ func callStmt(name string, pos token.Pos, args ...ast.Expr) ast.Stmt {
 		Rparen: pos}}
 }
 
-// printCall matches calls of fmt functions whose results are not worth displaying.
-var printCall = regexp.MustCompile(`^fmt\.(Print|Fprint|Scan)\w*\(`)
+// printName matches the names of functions of package fmt whose results are not worth displaying.
+var printName = regexp.MustCompile(`^(Print|Fprint|Scan)`)
+
+// isPrintCall reports whether x is a call of a function of package fmt whose name printName matches.
+func isPrintCall(x ast.Expr, visible namespace) bool {
+	call, ok := x.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	switch f := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		id, ok := f.X.(*ast.Ident)
+		return ok && visible.imports[id.Name] == "fmt" && printName.MatchString(f.Sel.Name)
+	case *ast.Ident: // from an import with a dot
+		o := visible.names[f.Name]
+		return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && printName.MatchString(f.Name)
+	}
+	return false
+}
 
 // Functions that the rewritten statements of a cell call.
 const (

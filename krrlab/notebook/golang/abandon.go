@@ -61,8 +61,8 @@ func (s *Session) abandon(c *cell) {
 	if !c.state.CompareAndSwap(stateRunning, stateAbandoned) {
 		return
 	}
-	s.out.printf(stderr, "the cell waits, or is in compiled code that does not watch its context: it is left behind, "+
-		"and ends when that returns\n")
+	s.out.printf(stderr, "the cell did not stop: it waits for a channel or a lock, or it calls compiled code that does "+
+		"not watch ctx; it stays in the background until that returns\n")
 	s.endProgress()
 	s.out.endCell()
 	s.runningCell.CompareAndSwap(c, nil)

@@ -22,8 +22,8 @@ func TestAbandonedCell(t *testing.T) {
 		"take := func() { x := <-ch; for i := 0; i < 1000; i++ { if i == 999 { kept = x } } }\ntake()"} {
 		go interruptAfter(s, 20*time.Millisecond)
 		got := run(s, code)
-		if !strings.Contains(got, "left behind") || !strings.Contains(got, "✗Interrupted: ") {
-			t.Errorf("%s: %q, want it interrupted and left behind", code, got)
+		if !strings.Contains(got, "stays in the background") || !strings.Contains(got, "✗Interrupted: ") {
+			t.Errorf("%s: %q, want it interrupted and in the background", code, got)
 		}
 		if got := run(s, "kept++; kept--\nadd(1)"); got != "→42" {
 			t.Fatalf("after %s: %q", code, got)
@@ -63,7 +63,7 @@ func TestAbandonedCellContinues(t *testing.T) {
 	testkit.Equal(t, run(s, "ctx.Err() == nil && mine.Err() == nil && ctx == context.Background()"), "→true")
 	resume <- true
 	if err := <-got; !errors.Is(err, context.Canceled) {
-		t.Errorf("the context of the cell left behind: %v", err)
+		t.Errorf("the context of the abandoned cell: %v", err)
 	}
 	go interrupt()
 	run(s, "number := sleeper()\n!touch sleeper\nnumber := 2.0")
@@ -73,7 +73,7 @@ func TestAbandonedCellContinues(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 	for _, name := range []string{"slow", "sleeper"} {
 		if _, err := os.Stat(name); err == nil {
-			t.Errorf("!touch %s of the cell left behind was run", name)
+			t.Errorf("!touch %s of the abandoned cell was run", name)
 		}
 	}
 }

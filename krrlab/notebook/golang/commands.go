@@ -33,8 +33,8 @@ func init() {
 		{name: "!cmd", text: "run a command of the shell"},
 		{name: "%%bash", text: "run the rest of the cell in bash; %%sh in sh", run: script},
 		{name: "%%sh", run: script},
-		{name: "%%go", text: "compile the functions of the rest of the cell, which has declarations alone; it needs Go"},
-		{name: "%cd", arg: "[DIR]", text: "change the folder, or say which it is",
+		{name: "%%go", text: "compile the rest of the cell, which may contain only declarations; this needs the go command"},
+		{name: "%cd", arg: "[DIR]", text: "change the folder, or print its name",
 			run: func(s *Session, l commandLine) error { return s.changeDir(unquoted(l.arg)) }},
 		{name: "%env", arg: "[NAME[=VALUE]]", text: "set a variable of the environment, or print one or all",
 			code: environmentCode},
@@ -46,9 +46,9 @@ func init() {
 			}},
 		{name: "%capture", arg: "NAME", text: "assign the text that the rest of the cell prints to a string variable",
 			run: (*Session).startRecording},
-		{name: "%time", arg: "[code]", text: "say how long code, or the rest of the cell, takes once"},
+		{name: "%time", arg: "[code]", text: "print how long code, or the rest of the cell, takes once"},
 		{name: "%timeit", arg: "code",
-			text: "say how long code takes on average over many runs; %%timeit: the rest of the cell",
+			text: "print the average time of code over many runs; %%timeit: of the rest of the cell",
 			code: timingCode},
 		{name: "%%timeit", code: timingCode},
 		{name: "%test", arg: "[FLAGS] [PATTERN]", text: "run the functions TestXxx(*testing.T) of cells by go test",
@@ -59,18 +59,18 @@ func init() {
 			run: func(s *Session, l commandLine) error { s.out.show(display.HTML(l.body)); return nil }},
 		{name: "%%markdown",
 			run: func(s *Session, l commandLine) error { s.out.show(display.Markdown(l.body)); return nil }},
-		{name: "NAME?", text: "documentation of a name, as Shift-Tab shows it"},
-		{name: "%doc", arg: "[NAME]", text: "documentation of a package, name or method; without a name: the packages",
+		{name: "NAME?", text: "show the documentation of a name, as Shift-Tab does"},
+		{name: "%doc", arg: "[NAME]", text: "show the documentation of a package, name or method, or list the packages",
 			run: func(s *Session, l commandLine) error { return s.doc(l.arg) }},
 		{name: "%install", arg: "PACKAGE[@VERSION]", text: "download a package, as krrlab notebook add does",
 			run: func(s *Session, l commandLine) error { return s.install(l.arg) }},
-		{name: "%autoget", arg: "on|off", text: "download packages that an import misses, or do not (the default)",
+		{name: "%autoget", arg: "on|off", text: "download missing packages when a cell imports them, or do not (the default)",
 			run: (*Session).setAutoget},
-		{name: "%who", text: "the variables and functions of this notebook",
+		{name: "%who", text: "list the variables, functions and packages of this notebook",
 			run: func(s *Session, _ commandLine) error { s.printLine(strings.Join(s.listNames(), "\n")); return nil }},
-		{name: "%reset", text: "forget them all",
+		{name: "%reset", text: "forget all variables, functions, types and imports",
 			run: func(s *Session, _ commandLine) error { s.startInterpreter(); return nil }},
-		{name: "%help", text: "this list",
+		{name: "%help", text: "print this list",
 			run: func(s *Session, _ commandLine) error { s.printLine(help()); return nil }},
 	}
 }
@@ -80,12 +80,12 @@ func help() string {
 	b := "Commands, each on its own line; one that begins with %% is the first line of a cell:\n"
 	for _, m := range commands {
 		if m.text != "" {
-			b += fmt.Sprintf("  %-22s %s\n", strings.TrimSpace(m.name+" "+m.arg), m.text)
+			b += fmt.Sprintf("  %-27s %s\n", strings.TrimSpace(m.name+" "+m.arg), m.text)
 		}
 	}
 	return b +
-		"In cells: ctx, Display(v), DisplayID(id, v), Update(id, v), Clear(), Input(prompt), Password(prompt), " +
-		"Progress(), Explore(…).\n"
+		"In cells: ctx, Must(v, err), Display(v), DisplayID(id, v), Update(id, v), Clear(), Input(prompt), " +
+		"Password(prompt), Progress(), Explore(…).\n"
 }
 
 // printLine prints a line, unless it is empty.

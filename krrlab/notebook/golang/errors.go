@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"go/scanner"
+	"go/token"
 	"go/types"
 	"regexp"
 	"runtime"
@@ -75,7 +76,7 @@ func (s *Session) compileFailure(c *cell, err error) *Error {
 	case errors.As(err, &list) && len(list) > 0:
 		return c.failure(syntaxError, syntaxText(list[0].Msg), list[0].Pos.Line)
 	case errors.As(err, &typeErr):
-		return c.failure(compileError, withHint(oneLine(typeErr.Msg)), typeErr.Fset.Position(typeErr.Pos).Line)
+		return c.failure(compileError, s.withHint(oneLine(typeErr.Msg)), typeErr.Fset.Position(typeErr.Pos).Line)
 	case errors.As(err, &missing):
 		return c.failure(compileError, s.missingPackagesText(missing.Paths), missing.Line)
 	}
@@ -96,7 +97,7 @@ func (s *Session) runFailure(c *cell, err error) *Error {
 	}
 	if isStopped && c.recursionTooDeep.Load() {
 		return c.failure(panicError,
-			"the recursion is too deep: functions that are not done take more than 192 MB of stack", line)
+			"the recursion is too deep: the calls that have not returned take more than 192 MB of stack", line)
 	}
 	if isStopped {
 		return c.failure(interruptedError, "the cell was interrupted", line)
@@ -168,35 +169,66 @@ func oneLine(s string) string {
 
 // undefinedName matches an error about an unknown name. Its second group is not empty if the name is a member of a
 // package.
-var undefinedName = regexp.MustCompile(`^undefined: (\w+)(\.\w+)?$`)
+var undefinedName = regexp.MustCompile(`^undefined: (\w+)(?:\.(\w+))?$`)
 
 // typePair matches an error about two incompatible types. If a cell declares a type again, the old and the new type
 // have the same name in the message.
 var typePair = regexp.MustCompile(`(?: type | types )(\S+?)\)? (?:as|and) (\S+?)(?: value |\))`)
 
+// Errors that occur if a variable of a cell has the name of a predeclared function or type, or of a package.
+var (
+	notPredeclared = regexp.MustCompile(`cannot call (\w+) \(|^(\w+) (?:\([\w -]+\) )?is not a type`)
+	noMember       = regexp.MustCompile(`^(\w+)\.(\w+) undefined \(type `)
+)
+
 // withHint returns a message of go/types with advice on how to correct the error, if there is any. It removes the
-// qualifier of types that cells declare.
-func withHint(text string) string {
+// qualifier of types that cells declare, and the engine's own function.
+func (s *Session) withHint(text string) string {
 	text = strings.ReplaceAll(text, "main.", "") // cells are compiled as package main
-	m := undefinedName.FindStringSubmatch(text)
+	text = strings.Replace(text, " in argument to "+engine.ReservedPrefix+"show", "", 1)
 	if t, ok := strings.CutPrefix(text, "cannot define new methods on non-local type "); ok &&
 		!strings.Contains(t, ".") && types.Universe.Lookup(t) == nil {
 		return fmt.Sprintf("%s is of an earlier cell: declare its methods there, or embed it in a type of this one", t)
 	}
 	if t := typePair.FindStringSubmatch(text); t != nil && t[1] == t[2] {
-		return fmt.Sprintf("%s; one of them is the %s of before it was declared again: run the cells again that made "+
-			"its values", text, strings.TrimLeft(t[1], "*[]"))
+		return fmt.Sprintf("%s; %s was declared again, and one value has the earlier type: run the cell that makes "+
+			"this value again", text, strings.TrimLeft(t[1], "*[]"))
 	}
+	if m := notPredeclared.FindStringSubmatch(text); m != nil && types.Universe.Lookup(m[1]+m[2]) != nil {
+		return fmt.Sprintf("%s; a cell has declared the name %s, which hides that of Go: use another name there, and "+
+			"%%reset", text, m[1]+m[2])
+	}
+	if m := noMember.FindStringSubmatch(text); m != nil {
+		if path := s.packageWith(m[1], m[2]); path != "" {
+			return fmt.Sprintf("%s; a variable hides the package %s: import %q again, or rename the variable", text,
+				m[1], path)
+		}
+	}
+	m := undefinedName.FindStringSubmatch(text)
 	switch {
 	case m == nil:
 		return text
 	case m[2] != "":
+		if path := s.packageWith(m[1], m[2]); path != "" {
+			return fmt.Sprintf("%s; import %q, which has it", text, path)
+		}
 		return text + "; press Tab after the dot to list the names"
 	}
 	if advice := importAdvice(m[1]); advice != "" {
 		return text + "; " + advice
 	}
 	return text + "; declare it above, or run the cell that does, or import its package"
+}
+
+// packageWith returns the path of a compiled-in package that has the given name and exports the given member, or "" if
+// there is none.
+func (s *Session) packageWith(name, member string) string {
+	for _, path := range packagesNamed(name) {
+		if p := s.interp.Package(path); token.IsExported(member) && p != nil && p.Scope().Lookup(member) != nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // syntaxText returns the message of a syntax error, with an explanation in terms of the cell.

@@ -24,12 +24,14 @@ func (s *Session) missingPackagesText(paths []string) string {
 		}
 		texts = append(texts, text)
 	}
-	if !isStandard(paths[0]) {
-		if hasGo() {
-			texts = append(texts, fmt.Sprintf("%%install %s downloads it", paths[0]))
-		} else {
-			texts = append(texts, "to have it, install Go (go.dev/dl)")
-		}
+	switch path := paths[0]; {
+	case path == "C":
+		texts = append(texts, "cells cannot call C; put the calls into a program and run it: !cmd")
+	case isStandard(path):
+	case hasGo():
+		texts = append(texts, fmt.Sprintf("%%install %s downloads it", path))
+	default:
+		texts = append(texts, "to have it, install Go (go.dev/dl)")
 	}
 	return strings.Join(texts, "; ") + " (nothing of the cell was imported; %doc lists the packages)"
 }

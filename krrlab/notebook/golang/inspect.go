@@ -170,6 +170,9 @@ func (s *Session) describeWord(cur *engine.Cursor, name string) (string, bool) {
 	default:
 		return engine.ObjectString(o) + s.typeDoc(o.Type()), true
 	}
+	if path == "" && types.Universe.Lookup(name) != nil {
+		return s.lookupDoc("builtin", name)
+	}
 	text, ok := s.lookupDoc(path, "")
 	if hint := noCommentsHint(path); !ok && hint != "" {
 		return "package " + path + hint, true

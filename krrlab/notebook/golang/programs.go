@@ -82,7 +82,7 @@ func (s *Session) compile(c *cell, seg segment) Result {
 		s.out.printf(stderr, "%v, so this cell is interpreted, some hundred times slower\n", err)
 		return s.runGo(c, segment{line: seg.line, code: "\n" + code})
 	case errors.As(err, &cellErr):
-		return Result{Err: c.failure(compileError, withHint(cellErr.Text), cellErr.Line)}
+		return Result{Err: c.failure(compileError, s.withHint(cellErr.Text), cellErr.Line)}
 	case err != nil:
 		return Result{Err: s.compileFailure(c, err)}
 	}

@@ -179,7 +179,7 @@ func (s *Session) doc(name string) error {
 		text, ok = s.describe(name)
 	}
 	if !ok {
-		return fmt.Errorf("no documentation of %s; of a package it takes the import first, or the whole path", name)
+		return fmt.Errorf("no documentation for %s; for a package, import it first or give its full path", name)
 	}
 	s.out.show(display.MakeData(display.MIMETypeText, text))
 	return nil

@@ -108,6 +108,15 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestHints checks the advice in error messages, and that the results of print functions are not shown under whatever
+// name package fmt is imported.
+func TestHints(t *testing.T) {
+	s := openSession(t, nil)
+	testkit.Equal(t, run(s, "import f \"fmt\"\nf.Println(3)"), "stdout: 3\n")
+	testkit.Equal(t, run(s, "import . \"fmt\"\nPrintln(3)"), "stdout: 3\n")
+	checkCells(t, s, strings.Contains, scriptCells(t, "Hints")...)
+}
+
 // TestInterrupt interrupts cells of every kind, twenty times each, and checks that the session continues.
 func TestInterrupt(t *testing.T) {
 	s := openSession(t, nil)

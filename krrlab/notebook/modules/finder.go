@@ -283,7 +283,11 @@ func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := runGo(ctx, strings.TrimSpace(source), offline, "doc", cmp.Or(name, "."))
+	args := []string{"doc", cmp.Or(name, ".")}
+	if path == "builtin" { // its names are not exported
+		args = []string{"doc", "-u", cmp.Or(name, ".")}
+	}
+	text, err := runGo(ctx, strings.TrimSpace(source), offline, args...)
 	text = strings.Replace(text, `// import "."`, fmt.Sprintf("// import %q", path), 1)
 	return strings.TrimSpace(text), err
 }
