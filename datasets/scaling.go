@@ -191,7 +191,12 @@ func FeatureRanges(x points.Points) (lo, hi []float64) {
 	}
 	visitRows(x, func(row []float64) {
 		for j, v := range row {
-			lo[j], hi[j] = min(lo[j], v), max(hi[j], v)
+			if !(v >= lo[j]) { // the function min, for the sake of NaN, is slower than a comparison
+				lo[j] = min(lo[j], v)
+			}
+			if !(v <= hi[j]) {
+				hi[j] = max(hi[j], v)
+			}
 		}
 	})
 	return lo, hi
