@@ -113,12 +113,12 @@ def feature_names(x: Any) -> np.ndarray | None:
     return np.array(list(x.columns), dtype=object)
 
 
-def table(x: Any, owner: str, *, missing: bool = False, fills: bool = False, categorical: Any = "auto", dates: Any = "auto",
-          kinds: dict[str, str] | None = None) -> Table:
+def table(x: Any, owner: str, *, missing: bool = False, fills: bool = False, categorical: Any = "auto",
+          dates: Any = "auto", kinds: dict[str, str] | None = None) -> Table:
     """Check X and return it as a Table.
 
-    ``missing`` allows missing numbers; ``fills`` says that ``impute`` would allow them. ``categorical`` and ``dates`` name columns of a frame, or are "auto". ``kinds``
-    are those of the fit, if there was one.
+    ``missing`` allows missing numbers; ``fills`` says that ``impute`` would allow them. ``categorical`` and ``dates``
+    name columns of a frame, or are "auto". ``kinds`` are those of the fit, if there was one.
     """
     if hasattr(x, "tocsr"):
         x = x.tocsr()

@@ -272,7 +272,8 @@ class _KernelMachine(BaseEstimator):
         owner = type(self).__name__
         names = _data.feature_names(X)
         places = self._coordinates(X)
-        t = _data.table(places, owner, missing=self.impute != "none", fills=self._fills, categorical=self.categorical, dates=self.dates)
+        t = _data.table(places, owner, missing=self.impute != "none", fills=self._fills, categorical=self.categorical,
+                        dates=self.dates)
         rows, n_columns = t.values.shape
         for name, kind in (t.kinds or {}).items():
             if self.space is not None and kind != "numbers":

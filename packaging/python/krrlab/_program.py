@@ -34,7 +34,7 @@ _PHRASES = [
     (r"^--(holdout|calibrate) (\S+: want)", r"\1 \2"),
     (r"--drop (\w+(?:,\w+)*)$", lambda m: f"X.drop(columns={m[1].split(',')})"),
     (r"add order=day or order=month to --dates", "convert it by pandas.to_datetime, with dayfirst=True or False"),
-    (r", or it has no method SpectralDensity \(fourier\.Density\)", ""),
+    (r" \(a kernel of your own needs the methods of fourier\.Density\)", ""),
     (r"--kernel matrix", "kernel='precomputed'"), (r" \(kernel\.\w+\)", ""), (r"^the data: (?:kernel: )?|^data: ", ""),
     (r"^note: the data: ", "note: "), (r'(?<=[:,] )""(?= \(\d)', "a missing value"),
     (r"^the data, row (\d+), column \d+: (.*?): ", r"column '\2', row \1: "),
