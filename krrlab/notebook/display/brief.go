@@ -80,10 +80,23 @@ func (p *printer) value(v reflect.Value, depth int) {
 			p.value(v.MapIndex(keys[i]), depth+1)
 		})
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
-		p.WriteString(v.Type().String())
+		p.WriteString(typeText(v.Type()))
 	default:
 		fmt.Fprintf(p, "%+v", v)
 	}
+}
+
+// typeText returns the name of a type. It removes what the interpreter adds to the names of generic types: the mark of
+// its patches of packages, and the type arguments of the enclosing function, which end with a semicolon.
+func typeText(t reflect.Type) string {
+	name, args, isGeneric := strings.Cut(strings.ReplaceAll(t.String(), "@patch", ""), "[")
+	if i := strings.LastIndex(args, ";"); t.Name() != "" && i >= 0 {
+		args = args[i+1:]
+	}
+	if !isGeneric {
+		return name
+	}
+	return name + "[" + args
 }
 
 // methodText writes the first line of the result of a value's method String or Error. It returns false and writes
