@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/suite"
 )
 
 // python is the interpreter for which Debian installs packages.
@@ -66,6 +68,7 @@ func TestNumPy(t *testing.T) {
 // TestBenchPeers runs the benchmark of all programs on a few points in the format of MNIST, and checks its tables.
 func TestBenchPeers(t *testing.T) {
 	requireModules(t, "numpy, sklearn.kernel_ridge", "python3-sklearn")
+	suite.RequireLong(t, "a benchmark of all programs")
 	checkRefuses(t, "bench_peers.py", []string{"--n", "0"}, []string{"--krrlab", "none"}, []string{"--krrlab", python})
 	dir := t.TempDir()
 	krrlab := filepath.Join(dir, "krrlab")

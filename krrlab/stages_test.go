@@ -61,7 +61,7 @@ var stageCases = map[string]struct {
 func TestStages(t *testing.T) {
 	testkit.UseBLAS(t, nil)
 	setThreads(t, 1)
-	n := suite.Scale(520, 700, 700)
+	n := suite.Scale(400, 700, 700)
 	for name, c := range stageCases {
 		t.Run(name, func(t *testing.T) {
 			c.cfg.Kernel, c.cfg.Lambda, c.cfg.Seed = gauss, 0.3, 5

@@ -164,7 +164,7 @@ func TestFaults(t *testing.T) {
 			detected[name] = true
 		}
 		t.Run(f.name, func(t *testing.T) {
-			trials := 40
+			trials := suite.Scale(minTrials, 40, 40)
 			if f.name == misprintedSigns {
 				trials = 1000
 			}
@@ -213,7 +213,8 @@ func TestAllClaimsPass(t *testing.T) {
 			c.program.trial == nil && c.program.check == nil {
 			t.Errorf("claim %+v lacks a text or a program", c)
 		}
-		if r := runCheck(t, c.Name, &Options{Trials: 40}); r.Verdict != Pass || r.Trials < 40 || r.Kind != c.Kind {
+		trials := suite.Scale(minTrials, 40, 40)
+		if r := runCheck(t, c.Name, &Options{Trials: trials}); r.Verdict != Pass || r.Trials < trials || r.Kind != c.Kind {
 			t.Error(r)
 		}
 	}
