@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -40,12 +41,15 @@ type Posterior struct {
 	factor     *fourier.Factor // nil without a series
 	series     *fourier.Series
 	z          points.Points // points of the prediction, scaled
+	inliers    []int         // rows of z that the series is for; the others are outliers; nil for all rows
 }
 
 // NewPosterior returns the standard deviations for the predictions p of the points of d. If the kernel has a Fourier
 // series (package fourier) with fewer modes than the model has points, and at most 8,000, they are computed by the
-// series; otherwise by a Cholesky factor (NewFactoredSystem), whose errors apply. Work with a series of M modes: a pass
-// over both sets of points and 2M³ multiply-adds; memory: 32M² bytes, which must fit into memory.
+// series; otherwise by a Cholesky factor (NewFactoredSystem), whose errors apply. If points of d are so far from those
+// of the model that the data say nothing about them, and there is such a series without them only, v(z) = τ²k(z, z)
+// there, with an error of at most 10⁻¹³τ². Work with a series of M modes: a pass over both sets of points and 2M³
+// multiply-adds; memory: 32M² bytes, which must fit into memory.
 //
 // With a series of entry error ε, v has an error of at most τ²ε(1+√(nv/λτ²))², because v is the minimum over u of the
 // variance of f(z) − uᵀy, and Σu_i²/w_i ≤ v/λτ² at the minimum. With weights, n is their sum. The bound does not cover
@@ -72,7 +76,13 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 	n, dim, t := m.Dims()
 	o := &Posterior{prediction: p, z: scaled.X}
 	var seriesErr error
-	if o.series, seriesErr = stage.NewSeries(m.Kernel, m.X, o.z); seriesErr == nil && o.series.Modes() < n {
+	o.series, seriesErr = stage.NewSeries(m.Kernel, m.X, o.z)
+	isUsable := seriesErr == nil && o.series.Modes() < n
+	if !isUsable && dim <= fourier.MaxDim {
+		o.series, o.inliers = seriesWithoutOutliers(m, o.z)
+		isUsable = o.series != nil
+	}
+	if isUsable {
 		if err := stage.CheckSeriesMemory(o.series, n, t, m.Lambda, memory); err != nil {
 			return nil, fmt.Errorf("interval: %w", err)
 		}
@@ -162,16 +172,23 @@ func (o *Posterior) computeBySeries(ctx context.Context, m *model.Model) error {
 				norm)
 		}
 	}
-	rows, _ := o.z.Dims()
-	variances := make([]float64, rows)
-	err = o.factor.Leverages(ctx, o.z, nil, func(i int, _ []float64, h float64) { variances[i] = m.Lambda * h })
+	variances := kernel.Diag(m.Kernel, o.z)
+	if o.inliers == nil {
+		err = o.factor.Leverages(ctx, o.z, nil, func(i int, _ []float64, h float64) { variances[i] = m.Lambda * h })
+	} else if len(o.inliers) > 0 {
+		err = o.factor.Leverages(ctx, points.Gather(o.z, o.inliers), nil,
+			func(k int, _ []float64, h float64) { variances[o.inliers[k]] = m.Lambda * h })
+	}
 	o.setStd(m.Lambda, variances)
 	total := float64(n)
 	if m.Weights != nil {
 		total = floats.Sum(m.Weights)
 	}
 	for i, v := range variances {
-		e := truncationError(v, m.Lambda, total, o.series.EntryError())
+		e := outlierError
+		if o.isInlier(i) {
+			e = truncationError(v, m.Lambda, total, o.series.EntryError())
+		}
 		for j, noise := range o.Noise {
 			scale := noise / math.Sqrt(m.Lambda)
 			bound := scale * math.Sqrt(e)
@@ -182,6 +199,12 @@ func (o *Posterior) computeBySeries(ctx context.Context, m *model.Model) error {
 		}
 	}
 	return err
+}
+
+// isInlier reports whether the series is for row i of z.
+func (o *Posterior) isInlier(i int) bool {
+	_, isMember := slices.BinarySearch(o.inliers, i)
+	return o.inliers == nil || isMember
 }
 
 // truncationError bounds the error of v/τ² for points with weights of the sum n, where entries of K̃ have errors of at
@@ -214,11 +237,16 @@ func (o *Posterior) Intervals(level float64) (*Intervals, error) {
 }
 
 // Samples returns count functions drawn from the posterior at the points of the prediction, m×count, for the given
-// target. All points of one sample belong to one function. It is an error unless the posterior is by a Fourier series.
+// target. All points of one sample belong to one function. It is an error unless the posterior is by a Fourier series
+// for all points.
 func (o *Posterior) Samples(ctx context.Context, target, count int, seed uint64) (*mat.Dense, error) {
 	if o.factor == nil {
 		return nil, errors.New("interval: samples of the posterior take a Fourier series with fewer modes than " +
 			"points, and there is none")
+	}
+	if o.inliers != nil {
+		return nil, fmt.Errorf("interval: samples of the posterior take a Fourier series for all points, and %d are too "+
+			"far from those of the fit: leave them out", o.Std.RawMatrix().Rows-len(o.inliers))
 	}
 	samples, err := o.series.Eval(ctx, o.z, o.factor.Draw(count, rng.New(seed).Sub("posterior samples")))
 	if err != nil {

@@ -99,6 +99,60 @@ func TestPosterior(t *testing.T) {
 	}
 }
 
+// TestPosteriorOutliers checks that points far from those of the model do not prevent a Fourier series: their variances
+// must be those of a dense inverse, as those of the other points, also if there are only outliers.
+func TestPosteriorOutliers(t *testing.T) {
+	for name, c := range map[string]struct {
+		k    kernel.Gaussian
+		n, d int
+	}{"line": {kernel.Gaussian{Sigma: 0.5}, 200, 1}, "plane": {kernel.Gaussian{Sigma: 2}, 400, 2}} {
+		d, test := datasets.SyntheticRegression(c.n, c.d, 0.1, 1), datasets.SyntheticRegression(20, c.d, 0.1, 9)
+		m := fit(t, d, c.k, 0.1)
+		x := test.X.(*points.Dense)
+		for i := range 20 {
+			if i%5 == 3 {
+				x.Row(i)[c.d-1] += c.k.Sigma * []float64{10, 1e4, -1e7, 60}[i/5]
+			}
+		}
+		for _, rows := range [][]int{{0, 1, 2, 3, 4, 8, 13, 17, 18}, {8, 13}} {
+			some := test.Subset(rows)
+			o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, some), some, accel.Budget{}))
+			if o.Modes == 0 {
+				t.Errorf("%s: no Fourier series", name)
+			}
+			variances, tau := denseVariances(t, m, some.X)
+			for i, v := range variances {
+				if e := math.Abs(o.Std.At(i, 0) - tau[0]*math.Sqrt(v)); !(e <= o.TruncationError+1e-7*tau[0]) {
+					t.Errorf("%s: std %g of row %d, want %g", name, o.Std.At(i, 0), rows[i], tau[0]*math.Sqrt(v))
+				}
+			}
+			testkit.Fails(t, testkit.ErrOf(o.Samples(t.Context(), 0, 1, 1)), "too far from those of the fit")
+		}
+	}
+}
+
+// TestOutlierDistance checks that the data explain at most outlierError of the variance of an outlier, by the sum of the
+// squares of n kernel values at that distance, and not much less.
+func TestOutlierDistance(t *testing.T) {
+	d := datasets.SyntheticRegression(50, 1, 0.1, 1)
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Matern52{Sigma: 3}, kernel.Laplacian{Sigma: 1}} {
+		m := fit(t, d, k, 0.1)
+		m.Weights = slices.Repeat([]float64{3}, 50)
+		distance := outlierDistance(m)
+		if math.IsInf(distance, 1) {
+			testkit.Equal(t, k.String(), kernel.Laplacian{Sigma: 1}.String(), "kernel without a bound")
+			continue
+		}
+		explained := func(distance float64) float64 {
+			value := k.Eval([]float64{0}, []float64{distance})
+			return value * value * 150 / 0.1
+		}
+		if far, near := explained(distance), explained(distance/2); !(far <= outlierError*(1+1e-9) && near > outlierError) {
+			t.Errorf("%v: at the distance %g the data explain %g of the variance, at half of it %g", k, distance, far, near)
+		}
+	}
+}
+
 // TestPosteriorWeights checks that a row of weight 2 or 3 gives the same ratio of standard deviation and noise as two
 // or three rows with the same answer. The noise must be that of a dense inverse of K+λW⁻¹.
 func TestPosteriorWeights(t *testing.T) {
