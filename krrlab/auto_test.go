@@ -59,7 +59,7 @@ func TestPlanChoices(t *testing.T) {
 		open := c.cfg.planChoices(c.n)
 		testkit.Equal(t, open != nil && !open.fixedRule, c.isPlanned, name, open)
 		if open != nil && (open.solverSet != (c.cfg.Solver != AutoSolver) ||
-			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && open.s != 70) {
+			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && open.auto.S != 70) {
 			t.Errorf("%s: the choices that are left are %+v", name, open)
 		}
 		got := testkit.Must(c.cfg.withDefaults(c.n, 1, 1e-5))

@@ -146,7 +146,7 @@ func (c Config) planChoices(n int) *planChoices {
 	if !planned || c.Backend != nil || c.Comm != nil && (fixedRule || c.Checkpoint != nil) {
 		return nil
 	}
-	return &planChoices{fixedRule, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}
+	return &planChoices{fixedRule, c.Solver != AutoSolver, a}
 }
 
 // withDefaults returns the configuration with zero values replaced by the defaults for n points and t right-hand sides;

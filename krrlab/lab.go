@@ -159,11 +159,9 @@ type Lab struct {
 
 // planChoices describes the choices of a method that are left to the plan, and the values that the user has fixed.
 type planChoices struct {
-	fixedRule bool             // the number of points is so small that the fixed rule applies
-	solverSet bool             // the solver is fixed
-	s         int              // rank; 0: open
-	lambdaP   float64          // ridge λ_p; 0: open
-	race      []Preconditioner // preconditioners to try in addition to the planned one
+	fixedRule bool // the number of points is so small that the fixed rule applies
+	solverSet bool // the solver is fixed
+	auto      Auto // rank and ridge λ_p, which are open if they are 0, and the preconditioners that race
 }
 
 // Planning reports whether Solve uses the choice of Plan.

@@ -188,7 +188,7 @@ func (b *bench) PlanTask() *plan.Task {
 	if l.planChoices == nil {
 		fixed.Precond = c.Precond
 	} else {
-		fixed.S, fixed.LambdaP = l.planChoices.s, l.planChoices.lambdaP
+		fixed.S, fixed.LambdaP = l.planChoices.auto.S, l.planChoices.auto.LambdaP
 	}
 	if fixed.Storage = c.Storage; l.planChoices == nil || l.planChoices.solverSet {
 		fixed.Solver = c.Solver.String()
@@ -226,8 +226,8 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 		return l.solve(ctx)
 	}
 	var plannedLab *Lab
-	if len(l.planChoices.race) > 0 {
-		plannedLab, p, err = l.race(ctx, p, l.planChoices.race)
+	if len(l.planChoices.auto.Race) > 0 {
+		plannedLab, p, err = l.race(ctx, p, l.planChoices.auto.Race)
 		planSeconds += time.Since(start).Seconds()
 	} else {
 		plannedLab, err = l.labForPlan(p)
