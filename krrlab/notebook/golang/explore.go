@@ -126,7 +126,7 @@ func newSubject(subject any, options []any, name string) (panel.Subject, error) 
 	runner, ok := options[0].(stage.Runner)
 	if !ok {
 		return nil, fmt.Errorf("Explore of a lab and a value of type %T: want the options of a stage, such as "+
-			"quality.Options{}", options[0])
+			"quality.Options{}, or a type of yours that implements stage.Runner (%%doc stage.Runner)", options[0])
 	}
 	return panel.StageSubject(lab, runner, cmp.Or(name, "lab"))
 }
