@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// outlierError bounds k_zᵀA⁻¹k_z, the share of an outlier's variance that the data explain. A larger value makes the box of
-// the series smaller.
+// outlierError bounds k_zᵀA⁻¹k_z, the share of an outlier's variance that the data explain. A larger value makes the
+// box of the series smaller.
 const outlierError = 1e-13
 
 // seriesWithoutOutliers returns a Fourier series for the points of m and the rows of z that are no outliers, and the
