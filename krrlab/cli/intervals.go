@@ -97,11 +97,12 @@ func probabilityText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) strin
 func (a *app) factorSystem(ctx context.Context, m *model.Model, memory int64) (*interval.FactoredSystem, error) {
 	if m.Weighted {
 		return nil, errors.New("the model was fitted with weights, with which leave-one-out errors are not those of " +
-			"new rows: fit with --holdout or --test, whose rows are then used; for a regression --method posterior takes " +
-			"weights")
+			"new rows: fit with --holdout or --test, whose rows are then used; for a regression --method posterior " +
+			"takes weights")
 	}
 	if p := kernel.AsPrecomputed(m.Kernel); p != nil && p.Bytes() == 0 {
-		return nil, errors.New("the model holds no K: fit with --holdout or --calibrate loo, whose scores are then used")
+		return nil, errors.New("the model holds no K: fit with --holdout or --calibrate loo, whose scores are then " +
+			"used")
 	}
 	return interval.NewFactoredSystem(ctx, m, accel.AvailableMemory(memory, 1))
 }

@@ -234,8 +234,8 @@ func (h *handler) jsonAnswer(p *model.Prediction, rows *datasets.Dataset) []byte
 		if isEstimate {
 			about = "about "
 		}
-		notes = append(notes, fmt.Sprintf("%s%d of %d rows are so far from the training points that the kernel is below "+
-			"%g there, and predictions nearly constant", about, far, rows.Len(), model.NegligibleKernel))
+		notes = append(notes, fmt.Sprintf("%s%d of %d rows are so far from the training points that the kernel is "+
+			"below %g there, and predictions nearly constant", about, far, rows.Len(), model.NegligibleKernel))
 	}
 	if notes == nil {
 		return text

@@ -120,7 +120,8 @@ func TestPredict(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 		var e struct{ Error string }
-		if err := json.Unmarshal(w.Body.Bytes(), &e); w.Code != status || err != nil || (e.Error == "") != (status == 200) {
+		err := json.Unmarshal(w.Body.Bytes(), &e)
+		if w.Code != status || err != nil || (e.Error == "") != (status == 200) {
 			t.Errorf("GET %s: status %d, want %d and JSON: %s", path, w.Code, status, w.Body)
 		}
 	}
