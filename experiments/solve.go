@@ -136,7 +136,7 @@ func finitePtr(v float64) *float64 {
 }
 
 // history returns the worst residual after each iteration, rounded to four digits.
-func history(h []krrlab.HistRow) []float64 {
+func history(h []krrlab.HistoryRow) []float64 {
 	out := make([]float64, len(h))
 	for i, x := range h {
 		out[i] = stage.RoundDigits(x.Residual, 4)
@@ -148,7 +148,7 @@ func history(h []krrlab.HistRow) []float64 {
 // with this tolerance would have ended there, because a column that has converged is not changed any more and the other
 // columns do not depend on it. (In block conjugate gradients they do depend on it. There a solve with this tolerance
 // could end after another number of iterations.)
-func reachedTolerances(h []krrlab.HistRow) []Reached {
+func reachedTolerances(h []krrlab.HistoryRow) []Reached {
 	if len(h) == 0 || len(h[0].Columns) == 0 {
 		return nil
 	}

@@ -215,12 +215,12 @@ func (h *adverseProblem) judge(t *testing.T, sol *Solution) []float64 {
 	for j, r := range want {
 		if sol.Converged() && !(r <= h.cfg.Tol*(1+1e-12)) {
 			t.Errorf("%s: column %d is called converged by the residual %s, which is %.3g; reported %.3g, rounding %.3g, "+
-				"storage %.3g", h.name, j, sol.ResidualKind, r, sol.TrueResiduals[j], sol.Roundings,
-				sol.StorageResiduals)
+				"storage %.3g", h.name, j, sol.ResidualKind, r, sol.ColumnTrueResiduals[j], sol.ColumnRoundings,
+				sol.ColumnStorageResiduals)
 		}
-		if sol.Roundings != nil && math.Abs(r-sol.TrueResiduals[j]) > sol.Roundings[j]*(1+1e-9) {
-			t.Errorf("%s: column %d has a residual of %.6g, reported %.6g ± %.2g", h.name, j, r, sol.TrueResiduals[j],
-				sol.Roundings[j])
+		if sol.ColumnRoundings != nil && math.Abs(r-sol.ColumnTrueResiduals[j]) > sol.ColumnRoundings[j]*(1+1e-9) {
+			t.Errorf("%s: column %d has a residual of %.6g, reported %.6g ± %.2g", h.name, j, r, sol.ColumnTrueResiduals[j],
+				sol.ColumnRoundings[j])
 		}
 	}
 	if v := h.verify(t, sol, 1); v != nil {
@@ -304,7 +304,7 @@ func TestAdverseCertificates(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", h.name, err)
 		}
-		q, err := lab.Quality(t.Context(), QualityOptions{ExactBelow: -1, NoSolve: true, Width: 0.05})
+		q, err := lab.Quality(t.Context(), QualityOptions{MaxExactN: -1, NoSolve: true, Width: 0.05})
 		if err != nil {
 			if !isJustifiedRefusal(t, lab, h.rows, err) {
 				t.Errorf("%s: %v", h.name, err)
@@ -406,7 +406,7 @@ func TestResidualByTolerance(t *testing.T) {
 					Config{Kernel: gauss, Lambda: 0.01, Precond: precondFor(solver, Features{S: 60}), Tol: tol,
 						Solver: solver, Storage: storage, MaxIter: 2000})
 				want := largestOrNaN(newReference(t, gauss, x, 0.01, sol.System.Y).residuals(sol.Model.C, sol.System.Y))
-				if !(want <= max(1.5*last, largestOrNaN(sol.Roundings))) || tol >= 1e-8 && !sol.Converged() {
+				if !(want <= max(1.5*last, largestOrNaN(sol.ColumnRoundings))) || tol >= 1e-8 && !sol.Converged() {
 					t.Errorf("%v, %v, τ = %g: %s, residual %.3g, with the tolerance before %.3g", storage, solver, tol,
 						sol.Status, want, last)
 				}

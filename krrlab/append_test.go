@@ -44,11 +44,11 @@ func checkAnswer(t *testing.T, name string, l *Lab, sol *Solution) {
 	for j := range columns {
 		residual := mat.Norm(r.ColView(j), 2) / mat.Norm(l.y.ColView(j), 2)
 		aNorm := math.Sqrt(mat.Dot(e.ColView(j), ae.ColView(j))) // of the error
-		if !sol.Converged() || !(residual <= 1.01*sol.Tol) || math.Abs(residual-sol.TrueResiduals[j]) > 1e-9 ||
+		if !sol.Converged() || !(residual <= 1.01*sol.Tol) || math.Abs(residual-sol.ColumnTrueResiduals[j]) > 1e-9 ||
 			sol.Error == nil || !(aNorm <= sol.Error.Bounds[j]*(1+1e-9)+1e-12) ||
 			sol.Error.Certain != nil && !(aNorm <= sol.Error.Certain[j]*(1+1e-9)+1e-12) {
 			t.Errorf("%s, column %d: %v, residual %g, reported %g, tolerance %g; the A-norm of the error is %g, bounds %+v",
-				name, j, sol.Status, residual, sol.TrueResiduals[j], sol.Tol, aNorm, sol.Error)
+				name, j, sol.Status, residual, sol.ColumnTrueResiduals[j], sol.Tol, aNorm, sol.Error)
 		}
 	}
 }

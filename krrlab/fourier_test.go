@@ -148,7 +148,7 @@ func TestFourierStages(t *testing.T) {
 		}
 		lab := newLab(t, &data, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.05})
 		dense := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{}))
-		series := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: -1}))
+		series := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{MaxExactN: -1}))
 		testkit.Contains(t, series.String(), "a Fourier series of", "−2 ln p(y) = ")
 		for i, s := range series.Scores {
 			if w := dense.Scores[i]; !s.Error.Contains(w.Error.Value) || s.Error.RelativeWidth() > 1e-3 ||
@@ -213,7 +213,7 @@ func TestFourierThreads(t *testing.T) {
 			accel.SetThreads(threads)
 			lab := newLab(t, &data, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.05, Solver: Fourier})
 			sol := testkit.Must(lab.Solve(t.Context()))
-			loo := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: -1,
+			loo := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{MaxExactN: -1,
 				Lambdas: []float64{0.05, 1}}))
 			testkit.Contains(t, loo.String(), "a Fourier series of", "−2 ln p(y) = ")
 			got := slices.Concat(sol.Model.C.RawMatrix().Data, testkit.Must(sol.Model.Decision(t.Context(), data.X,

@@ -119,8 +119,8 @@ func TestStagesOfPrecomputedK(t *testing.T) {
 		labs[name] = newLab(t, d, cfg)
 	}
 	for _, below := range []int{0, -1} { // 0 uses dense factors for a small problem, −1 the subspace method
-		want := testkit.Must(labs["points"].LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: 0}))
-		got := testkit.Must(labs["rows"].LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: below}))
+		want := testkit.Must(labs["points"].LeaveOneOut(t.Context(), LeaveOneOutOptions{MaxExactN: 0}))
+		got := testkit.Must(labs["rows"].LeaveOneOut(t.Context(), LeaveOneOutOptions{MaxExactN: below}))
 		for i, s := range got.Scores {
 			if v := want.Scores[i].Error.Value; v < s.Error.Lo || v > s.Error.Hi {
 				t.Errorf("λ = %g: %.6g is not in %v", s.Lambda, v, s.Error)

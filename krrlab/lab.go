@@ -40,7 +40,7 @@ type (
 	Checkpoint     = solve.Checkpoint
 	Ranks          = solve.Ranks
 	Seconds        = solve.Seconds
-	HistRow        = solve.HistRow
+	HistoryRow     = solve.HistoryRow
 )
 
 // Solvers, and methods for computing true residuals.

@@ -170,7 +170,7 @@ func TestPrecondKept(t *testing.T) {
 				t.Fatal(err, withErr)
 			}
 			for _, l := range []*Lab{now, later} {
-				q := testkit.Must(l.Quality(t.Context(), QualityOptions{Steps: 3, NoSolve: true, ExactBelow: -1}))
+				q := testkit.Must(l.Quality(t.Context(), QualityOptions{Steps: 3, NoSolve: true, MaxExactN: -1}))
 				first, _, _ := strings.Cut(q.String(), "\n")
 				if unpreconditioned(l.cfg.Solver) || !strings.HasPrefix(l.cfg.Precond.String(), p.String()) &&
 					q.Features == "" ||

@@ -50,7 +50,7 @@ func TestShared(t *testing.T) {
 		l := testkit.Must(first.With(func(c *Config) { *c = cfg }))
 		got := testkit.Must(l.Solve(ctx))
 		if !mat.Equal(alone.Model.C, got.Model.C) || alone.Iterations != got.Iterations ||
-			!reflect.DeepEqual(alone.TrueResiduals, got.TrueResiduals) {
+			!reflect.DeepEqual(alone.ColumnTrueResiduals, got.ColumnTrueResiduals) {
 			t.Errorf("%s: not the same answer as alone", c.name)
 		}
 		if !slices.Equal(got.Shared, c.want) {

@@ -88,7 +88,7 @@ func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, seeds, see
 		cfg.Seed = uint64(i)
 		options := o
 		if i%seedsPerDraw > 0 {
-			options.ExactBelow = -1
+			options.MaxExactN = -1
 		} else if seedsPerDraw > 1 {
 			cfg.Precond = drawn
 			l := newLab(t, train, cfg)

@@ -383,7 +383,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 	}
 	b := &bench{Lab: l}
 	b.Problem().MaxIter = raceIterations
-	v, err := compare.Options{With: entries, To: l.cfg.Tol, Steps: -1, ExactBelow: -1}.Run(ctx, b)
+	v, err := compare.Options{With: entries, To: l.cfg.Tol, Steps: -1, MaxExactN: -1}.Run(ctx, b)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -48,7 +48,7 @@ var stageCases = map[string]struct {
 	"quality nystrom":   {Config{Precond: Nystrom{S: 40}}, "quality", `{}`},
 	"quality plain":     {Config{Solver: CG}, "quality", `{"NoSolve": true}`},
 	"loo exact":         {Config{}, "loo", `{}`},
-	"loo path":          {Config{Precond: RPCholesky{S: 60}}, "loo", `{"ExactBelow": -1, "Lambdas": [0.3, 3, 30]}`},
+	"loo path":          {Config{Precond: RPCholesky{S: 60}}, "loo", `{"MaxExactN": -1, "Lambdas": [0.3, 3, 30]}`},
 	"tune": {Config{Precond: Features{S: 40}, Tol: 1e-10}, stage.Tune,
 		`{"Kernels": ["gaussian", "matern32"], "Rows": 200, "Distance": "full"}`},
 	"compare":    {Config{}, "compare", `{"Steps": 20, "With": ["nystrom features=40"]}`},

@@ -129,7 +129,7 @@ func TestStopPredictions(t *testing.T) {
 		for j := range l.columns() {
 			y := mat.Norm(l.y.ColView(j), 2)
 			fittedError, slack := mat.Norm(f.ColView(j), 2), 1e-9*y
-			certain := (sol.TrueResiduals[j] + sol.Roundings[j]) * y
+			certain := (sol.ColumnTrueResiduals[j] + sol.ColumnRoundings[j]) * y
 			if fittedError > certain+slack {
 				t.Errorf("problem %d, column %d: fitted values differ by %.3g, certain %.3g", i, j, fittedError,
 					certain)
@@ -138,9 +138,9 @@ func TestStopPredictions(t *testing.T) {
 				t.Errorf("problem %d, column %d: residual %.3g, τ %.3g", i, j, certain/y, sol.Tol)
 			}
 			noise := cfg.Lambda * mat.Norm(c.ColView(j), 2) / y
-			if s := sol.Noise; s != nil && data.Task == datasets.Regression && sol.TrueResiduals[j] > 1e-5 &&
-				sol.TrueResiduals[j] > 0.03*noise/s.Trace*1.001 {
-				t.Errorf("problem %d, column %d: residual %.3g, noise %.3g, trace %.3g", i, j, sol.TrueResiduals[j],
+			if s := sol.Noise; s != nil && data.Task == datasets.Regression && sol.ColumnTrueResiduals[j] > 1e-5 &&
+				sol.ColumnTrueResiduals[j] > 0.03*noise/s.Trace*1.001 {
+				t.Errorf("problem %d, column %d: residual %.3g, noise %.3g, trace %.3g", i, j, sol.ColumnTrueResiduals[j],
 					noise, s.Trace)
 			}
 		}

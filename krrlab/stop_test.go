@@ -55,7 +55,7 @@ func TestStopStages(t *testing.T) {
 	for _, monitorErr := range []error{pcg.ErrStop, failure} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20},
 			Monitor: failIn(monitorErr, stage.Lanczos, 5)}
-		q, err := newLab(t, ranksProblem(300), cfg).Quality(t.Context(), QualityOptions{Width: 1e-6, ExactBelow: -1})
+		q, err := newLab(t, ranksProblem(300), cfg).Quality(t.Context(), QualityOptions{Width: 1e-6, MaxExactN: -1})
 		if q == nil || q.Steps != 5 || monitorErr == failure && err != failure || monitorErr == pcg.ErrStop &&
 			err != nil {
 			t.Errorf("%v: %v, %v", monitorErr, q, err)
@@ -177,7 +177,7 @@ func TestErrorBoundsHold(t *testing.T) {
 					}
 					ratios = append(ratios, bound/errorNorm)
 					decision := sol.Error.Decisions()[j]
-					if residual := (sol.TrueResiduals[j] + 1e-6) * mat.Norm(l.y.ColView(j),
+					if residual := (sol.ColumnTrueResiduals[j] + 1e-6) * mat.Norm(l.y.ColView(j),
 						2) / (2 * math.Sqrt(cfg.Lambda)); cfg.Exact == ExactResidual && decision > residual*(1+1e-6) {
 						t.Errorf("%s, %v, problem %d: decision values within %.4g, half of ‖r‖/√λ is %.4g", name,
 							storage, i, decision, residual)

@@ -248,7 +248,7 @@ func TestWeightsLeftOut(t *testing.T) {
 		}
 		for _, exactBelow := range []int{0, -1} {
 			r := testkit.Must(newLab(t, &train, Config{Kernel: k, Lambda: lambda}).LeaveOneOut(t.Context(),
-				LeaveOneOutOptions{Lambdas: []float64{lambda}, ExactBelow: exactBelow, Residuals: true}))
+				LeaveOneOutOptions{Lambdas: []float64{lambda}, MaxExactN: exactBelow, Residuals: true}))
 			s := r.Scores[0]
 			if s.Error.Lo > want*(1+1e-6) || s.Error.Hi < want*(1-1e-6) ||
 				exactBelow == 0 && math.Abs(s.Error.Value-want) > 1e-6*want {
@@ -319,7 +319,7 @@ func TestWeightsRounding(t *testing.T) {
 					}
 					l := sol.System
 					exact := trueResiduals(weightedReference{l.Kernel}, rows(withRoots(train)), l.Lambda, c, l.Y)[0]
-					if v, rounding := sol.TrueResiduals[0], sol.Roundings[0]; !(math.Abs(v-exact) <= rounding) {
+					if v, rounding := sol.ColumnTrueResiduals[0], sol.ColumnRoundings[0]; !(math.Abs(v-exact) <= rounding) {
 						t.Errorf("%v, d = %d, %v: residual %g ± %g, and it is %g", k, d, cfg.Solver, v, rounding, exact)
 					}
 				}

@@ -61,16 +61,16 @@ func Spectrum(title string, lambda float64, series ...Series) *Figure {
 
 // Ladder returns the figure of a ladder of sketch sizes, each of which is usually twice the previous one. It shows a
 // quantity such as κ against s, both on log axes, with a point and its interval for each rung. The rungs are the ticks.
-// A series with the style Line is drawn as Points. The target is a dashed line. There is none if target is not
-// positive. chosen is the index of the rung that was chosen, which is marked in the first series. No rung is marked if
-// it is out of range.
-func Ladder(title, quantity string, target float64, chosen int, rungs ...Series) *Figure {
+// A series with the style Line is drawn as Points, as nothing is known between the rungs. The target is a dashed line.
+// There is none if target is not positive. chosen is the index of the rung that was chosen, which is marked in the first
+// series. No rung is marked if it is out of range.
+func Ladder(title, quantity string, target float64, chosen int, series ...Series) *Figure {
 	f := &Figure{
 		Title: title,
 		X:     Axis{Label: "sketch size s", Log: true},
 		Y:     Axis{Label: quantity, Log: true},
 	}
-	for _, s := range rungs {
+	for _, s := range series {
 		if s.Style == Line {
 			s.Style = Points
 		}
@@ -80,22 +80,22 @@ func Ladder(title, quantity string, target float64, chosen int, rungs ...Series)
 	slices.Sort(f.X.Ticks)
 	f.X.Ticks = slices.Compact(f.X.Ticks)
 	f.addLevel("target ", target)
-	if len(rungs) > 0 && chosen >= 0 && chosen < min(len(rungs[0].X), len(rungs[0].Y)) {
-		x := rungs[0].X[chosen]
-		f.Marks = []Mark{{X: x, Y: rungs[0].Y[chosen], Label: "s = " + text.Plain(x)}}
+	if len(series) > 0 && chosen >= 0 && chosen < min(len(series[0].X), len(series[0].Y)) {
+		x := series[0].X[chosen]
+		f.Marks = []Mark{{X: x, Y: series[0].Y[chosen], Label: "s = " + text.Plain(x)}}
 	}
 	return f
 }
 
-// Sweep returns the figure of a sweep over a parameter: quantities against the parameter, both on log axes. marks are
-// named values of the parameter, such as λ and λ+η in a sweep over λ_p. They are drawn as dashed vertical lines.
-func Sweep(title, parameter, quantity string, marks []RefLine, series ...Series) *Figure {
+// Sweep returns the figure of a sweep over a parameter: quantities against the parameter, both on log axes. vLines
+// are named values of the parameter, such as λ and λ+η in a sweep over λ_p. They are drawn as dashed vertical lines.
+func Sweep(title, parameter, quantity string, vLines []RefLine, series ...Series) *Figure {
 	return &Figure{
 		Title:  title,
 		X:      Axis{Label: parameter, Log: true},
 		Y:      Axis{Label: quantity, Log: true},
 		Series: series,
-		VLines: marks,
+		VLines: vLines,
 	}
 }
 

@@ -180,7 +180,7 @@ func (s *setup) runGroup(ctx context.Context, lab *krrlab.Lab, base Line, names 
 	}
 	if entries != nil {
 		r, err := lab.Compare(ctx, krrlab.CompareOptions{With: entries, Seeds: s.o.Seeds, To: 1e-6, Steps: 60,
-			ExactBelow: -1})
+			MaxExactN: -1})
 		if err != nil {
 			return nil, err
 		}

@@ -117,9 +117,9 @@ type ticket struct {
 
 var (
 	jobs = sync.Pool{New: func() any { return new(job) }}
-	// idleWorkers passes tickets to the parked workers; parkedWorkers is their number. Workers are started on demand
-	// and never end. Their number is the largest that was in use at one time.
-	idleWorkers   = make(chan ticket)
+	// tickets passes jobs to the parked workers; parkedWorkers is their number. Workers are started on demand and never
+	// end. Their number is the largest that was in use at one time.
+	tickets       = make(chan ticket)
 	parkedWorkers atomic.Int32
 )
 
@@ -136,7 +136,7 @@ func unpark() bool {
 	}
 }
 
-// workerLoop runs the job of t and then those of all tickets from idleWorkers.
+// workerLoop runs the job of t and then those of all further tickets.
 func workerLoop(t ticket) {
 	debug.SetPanicOnFault(true)
 	defer func() { t.j.wg.Done() }() // reached only by runtime.Goexit
@@ -144,7 +144,7 @@ func workerLoop(t ticket) {
 		t.j.run(t.worker)
 		parkedWorkers.Add(1) // before Done, so that the next ForEach finds this worker
 		t.j.wg.Done()
-		t = <-idleWorkers
+		t = <-tickets
 	}
 }
 
@@ -169,7 +169,7 @@ func ForEach(ctx context.Context, n int, body func(worker, i int)) error {
 		j.wg.Add(1)
 		t := ticket{j, w}
 		if unpark() {
-			idleWorkers <- t
+			tickets <- t
 		} else {
 			go workerLoop(t)
 		}

@@ -49,7 +49,7 @@ func BenchmarkSolveTo(b *testing.B) {
 	for _, form := range forms[:3] {
 		w := build(b, z, 0.1, form)
 		for _, k := range []int{1, 10, 26} {
-			r, x := normalMatrix(1, benchN, k), mat.NewDense(benchN, k, nil)
+			r, x := gaussianMatrix(1, benchN, k), mat.NewDense(benchN, k, nil)
 			b.Run(fmt.Sprintf("%v/t=%d", form, k), func(b *testing.B) {
 				testkit.BenchmarkFloor(b, 8*benchS*(benchN+benchS), 0, float64(k)*2*benchS*(2*benchN+benchS),
 					func() error {
@@ -69,7 +69,7 @@ func BenchmarkMiddle(b *testing.B) {
 		for _, form := range []precond.Form{precond.FormL, precond.FormLInv} {
 			w := build(b, z, 0.1, form)
 			for _, k := range []int{1, 10} {
-				r, x := normalMatrix(1, 1, k), mat.NewDense(1, k, nil)
+				r, x := gaussianMatrix(1, 1, k), mat.NewDense(1, k, nil)
 				b.Run(fmt.Sprintf("s=%d/t=%d/%v", s, k, form), func(b *testing.B) {
 					for b.Loop() {
 						_ = w.SolveTo(context.Background(), x, r)

@@ -74,8 +74,8 @@ func quadraticError(t *testing.T, m pcg.Preconditioner, z *mat.Dense, lambdaP fl
 	}
 	var u, normal, zTrans, mr, r mat.Dense
 	svd.UTo(&u)
-	normal.Mul(z, normalMatrix(3, s, draws))
-	noise := normalMatrix(4, n, draws)
+	normal.Mul(z, gaussianMatrix(3, s, draws))
+	noise := gaussianMatrix(4, n, draws)
 	noise.Scale(math.Sqrt(lambdaP), noise)
 	normal.Add(&normal, noise)
 	zTrans.Mul(z.T(), &normal)

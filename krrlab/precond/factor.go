@@ -87,39 +87,39 @@ func (w *Woodbury) statDimFromL() float64 {
 	return float64(w.s) - w.lambdaP*floats.Sum(sums)
 }
 
-// computeU computes this rank's rows of Uᵀ = ZL⁻ᵀ, n×s, by panels of rows. It sets w.u and w.statDim, and releases L
+// computeU computes this rank's rows of Uᵀ = ZL⁻ᵀ, n×s, by panels of rows. It sets w.uT and w.statDim, and releases L
 // and Z.
 func (w *Woodbury) computeU(ctx context.Context) error {
-	rankRows := w.distribution
-	sums, fixedPoint := make([]int64, rankRows.panels()), comm.NewFixedPoint(1.01*float64(min(w.n, w.s))) // ‖U‖_F²
-	u := make([]float64, rankRows.count*w.s)
-	err := accel.ForEach(ctx, rankRows.panels(), func(_, p int) {
-		i0, i1 := rankRows.panel(p)
+	distribution := w.distribution
+	sums, fixedPoint := make([]int64, distribution.panels()), comm.NewFixedPoint(1.01*float64(min(w.n, w.s))) // ‖U‖_F²
+	uT := make([]float64, distribution.count*w.s)
+	err := accel.ForEach(ctx, distribution.panels(), func(_, p int) {
+		i0, i1 := distribution.panel(p)
 		if i0 >= i1 {
 			return
 		}
 		for i := i0; i < i1; i++ {
-			w.z.RowTo(u[i*w.s:(i+1)*w.s], i)
+			w.z.RowTo(uT[i*w.s:(i+1)*w.s], i)
 		}
-		panel := blas64.General{Rows: i1 - i0, Cols: w.s, Stride: w.s, Data: u[i0*w.s:]}
-		blas64.Trsm(blas.Right, blas.Trans, 1, w.lower(0, w.s), panel) // U = L⁻¹Zᵀ
-		fixedPoint.Add(sums[p:p+1], []float64{sumSquares(u[i0*w.s : i1*w.s])})
+		panel := blas64.General{Rows: i1 - i0, Cols: w.s, Stride: w.s, Data: uT[i0*w.s:]}
+		blas64.Trsm(blas.Right, blas.Trans, 1, w.lower(0, w.s), panel) // Uᵀ = ZL⁻ᵀ
+		fixedPoint.Add(sums[p:p+1], []float64{sumSquares(uT[i0*w.s : i1*w.s])})
 	})
-	if err = comm.Agree(ctx, rankRows.comm, err); err != nil {
+	if err = comm.Agree(ctx, distribution.comm, err); err != nil {
 		return err
 	}
 	norm := []int64{0}
 	for _, v := range sums {
 		norm[0] += v
 	}
-	if err := rankRows.comm.AllReduceInt64(ctx, norm); err != nil {
+	if err := distribution.comm.AllReduceInt64(ctx, norm); err != nil {
 		return err
 	}
 	w.statDim = fixedPoint.Value(norm[0]) // ‖U‖_F²
-	for j := range rankRows.scale {
-		rankRows.scale[j] = 1 // |U_ij| ≤ ‖U‖₂ < 1, see rows.scale
+	for j := range distribution.scale {
+		distribution.scale[j] = 1 // |U_ij| ≤ ‖U‖₂ < 1, see rowDistribution.scale
 	}
-	w.u, w.z, w.factor = u, nil, nil
+	w.uT, w.z, w.factor = uT, nil, nil
 	return nil
 }
 

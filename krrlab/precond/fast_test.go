@@ -29,18 +29,18 @@ func cosineFeatures(n, s int) *points.Dense32 {
 
 // gram returns ZᵀZ without ranks, by products of the given precision.
 func gram(ctx context.Context, z *points.Dense32, p precision) ([]float64, error) {
-	k, err := newRows(ctx, nil, z)
+	distribution, err := newRowDistribution(ctx, nil, z)
 	if err != nil {
 		return nil, err
 	}
 	c := make([]float64, z.D*z.D)
-	_, err = k.gram(ctx, z, 0, p, accel.WrapMatrix(z.D, c, z.D))
+	_, err = distribution.gram(ctx, z, 0, p, accel.WrapMatrix(z.D, c, z.D))
 	return c, err
 }
 
 // predictedError returns the predicted error of float32 products.
 func predictedError(t *testing.T, z *points.Dense32) float64 {
-	return testkit.Must(testkit.Must(newRows(t.Context(), nil, z)).predictedError(t.Context(), z))
+	return testkit.Must(testkit.Must(newRowDistribution(t.Context(), nil, z)).predictedError(t.Context(), z))
 }
 
 // TestPredictedFastError checks that the error of ZᵀZ from float32 products is not zero and at most the prediction, and

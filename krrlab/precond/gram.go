@@ -42,12 +42,12 @@ func (g *Gram) Grow(ctx context.Context, c comm.Comm, z *points.Dense32) error {
 	if s < oldOrder {
 		panic(fmt.Sprintf("precond: a Gram matrix of %d features grown by %d×%d features", oldOrder, z.N, s))
 	}
-	k, err := newRows(ctx, c, z)
+	distribution, err := newRowDistribution(ctx, c, z)
 	if err != nil {
 		return err
 	}
 	data := make([]float64, s*s)
-	if _, err := k.gram(ctx, z, oldOrder, exactProducts, accel.WrapMatrix(s, data, s)); err != nil {
+	if _, err := distribution.gram(ctx, z, oldOrder, exactProducts, accel.WrapMatrix(s, data, s)); err != nil {
 		return err
 	}
 	for i := range oldOrder {

@@ -15,11 +15,12 @@ type OuterProduct struct{ w *Woodbury }
 // NewOuterProduct returns ZZᵀ for the features Z, n×s. Each rank of c passes its rows z, which comm.RowRange determines
 // in units of RankRows; if c is nil, z has all rows. The result refers to z. All ranks must call its methods together.
 func NewOuterProduct(ctx context.Context, c comm.Comm, z *points.Dense32) (*OuterProduct, error) {
-	k, err := newRows(ctx, c, z)
+	distribution, err := newRowDistribution(ctx, c, z)
 	if err != nil {
 		return nil, err
 	}
-	return &OuterProduct{&Woodbury{n: k.n, s: z.D, form: FormL, z: z, distribution: k}}, nil
+	return &OuterProduct{&Woodbury{n: distribution.n, s: z.D, form: FormL, z: z,
+		distribution: distribution}}, nil
 }
 
 // OuterProduct returns ZZᵀ for M = ZZᵀ+λ_pI. For FormU, which does not store Z, its products return an error.
@@ -41,29 +42,29 @@ type kernelMatrix interface {
 
 // Difference is the symmetric operator K−ZZᵀ, whose norm the Lanczos process computes.
 type Difference struct {
-	k  kernelMatrix
-	z  *OuterProduct
-	zz mat.Dense // scratch: ZZᵀ·src
+	k       kernelMatrix
+	product *OuterProduct
+	zzSrc   mat.Dense // scratch: ZZᵀ·src
 }
 
 // SubtractFrom returns K−ZZᵀ for a K of the same order. The result is not safe for concurrent use.
 func (o *OuterProduct) SubtractFrom(k kernelMatrix) *Difference {
-	return &Difference{k: k, z: o}
+	return &Difference{k: k, product: o}
 }
 
 // Dim returns n.
-func (d *Difference) Dim() int { return d.z.Dim() }
+func (d *Difference) Dim() int { return d.product.Dim() }
 
 // MulTo sets dst = K·src − ZZᵀ·src.
 func (d *Difference) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	d.zz.Reset()
-	d.zz.ReuseAs(src.Dims())
-	if err := d.z.KMulTo(ctx, &d.zz, src); err != nil {
+	d.zzSrc.Reset()
+	d.zzSrc.ReuseAs(src.Dims())
+	if err := d.product.KMulTo(ctx, &d.zzSrc, src); err != nil {
 		return err
 	}
 	if err := d.k.KMulTo(ctx, dst, src); err != nil {
 		return err
 	}
-	dst.Sub(dst, &d.zz)
+	dst.Sub(dst, &d.zzSrc)
 	return nil
 }

@@ -78,7 +78,7 @@ type Woodbury struct {
 	auto         bool             // the form was AutoForm
 	distribution *rowDistribution // distribution of the rows of Z
 	z            *points.Dense32  // this rank's rows of Z; nil for FormU
-	u            []float64        // for FormU, this rank's rows of Uᵀ
+	uT           []float64        // for FormU, this rank's rows of Uᵀ
 	factor       []float64        // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU, and if ranks share the factor
 	linv         *linv            // L⁻¹, for FormLInv
 	sigma2       []float64        // eigenvalues σ² of ZᵀZ, for FormEigen
@@ -131,11 +131,12 @@ func newWoodbury(ctx context.Context, z *points.Dense32, lambdaP float64, o *Opt
 	if err := checkRidge(lambdaP); err != nil {
 		return nil, err
 	}
-	k, err := newRows(ctx, opt.Comm, z)
+	distribution, err := newRowDistribution(ctx, opt.Comm, z)
 	if err != nil {
 		return nil, err
 	}
-	w := &Woodbury{n: k.n, s: z.D, lambdaP: lambdaP, form: opt.Form, auto: opt.Form == AutoForm, z: z, distribution: k}
+	w := &Woodbury{n: distribution.n, s: z.D, lambdaP: lambdaP, form: opt.Form, auto: opt.Form == AutoForm, z: z,
+		distribution: distribution}
 	if w.auto {
 		w.form = cheaperForm(w.n, w.s, cmp.Or(opt.RHS, 1))
 	}
@@ -219,7 +220,7 @@ func (w *Woodbury) Seconds() Seconds { return w.seconds }
 // Bytes returns the memory of the preconditioner: the factor, Z, which takes 4ns bytes (or U, 8ns), and the scratch
 // memory of SolveTo.
 func (w *Woodbury) Bytes() int64 {
-	b := 8 * int64(len(w.u)+len(w.factor)+len(w.sigma2))
+	b := 8 * int64(len(w.uT)+len(w.factor)+len(w.sigma2))
 	if w.linv != nil && w.linv.hasBlock != nil {
 		b += w.linv.bytes()
 	}

@@ -42,8 +42,8 @@ func decayingFeatures(seed uint64, n, s int, decay float64) (*points.Dense32, *m
 	return z, z64
 }
 
-// normalMatrix returns an n×k matrix of standard normal numbers.
-func normalMatrix(seed uint64, n, k int) *mat.Dense {
+// gaussianMatrix returns an n×k matrix of standard normal numbers.
+func gaussianMatrix(seed uint64, n, k int) *mat.Dense {
 	return mat.NewDense(n, k, testkit.Normals(seed, 7, n*k))
 }
 
@@ -87,7 +87,7 @@ func TestInverse(t *testing.T) {
 				for _, form := range forms {
 					w := build(t, z, lambdaP, form)
 					for _, k := range []int{1, 2, 3, 10, 17} {
-						r := normalMatrix(uint64(k), dim.n, k)
+						r := gaussianMatrix(uint64(k), dim.n, k)
 						var want mat.Dense
 						testkit.OK(t, chol.SolveTo(&want, r))
 						got := apply(t, w, r)
@@ -211,7 +211,7 @@ func TestStatDim(t *testing.T) {
 func TestWithLambda(t *testing.T) {
 	z, z64 := decayingFeatures(6, 120, 50, 0.9)
 	w := build(t, z, 1, precond.FormEigen)
-	r := normalMatrix(1, 120, 3)
+	r := gaussianMatrix(1, 120, 3)
 	for _, lambdaP := range []float64{1e-4, 0.3, 50} {
 		v := testkit.Must(w.WithLambda(lambdaP))
 		var want mat.Dense
@@ -242,7 +242,7 @@ func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n = 4200
 	z, z64 := decayingFeatures(7, n, 520, 0.99) // two groups of rows, two blocks of columns
-	r := normalMatrix(2, n, 3)
+	r := gaussianMatrix(2, n, 3)
 	for _, form := range forms {
 		if form == precond.FormEigen {
 			continue // it uses the ZᵀZ and the products of the other forms, and its eigenvalues take long in Go
@@ -281,7 +281,7 @@ func TestAllocations(t *testing.T) {
 		for _, form := range forms {
 			w := build(t, z, 0.1, form)
 			for _, k := range []int{10, 1} {
-				r, x := normalMatrix(3, 1000, k), mat.NewDense(1000, k, nil)
+				r, x := gaussianMatrix(3, 1000, k), mat.NewDense(1000, k, nil)
 				f := func() {
 					testkit.OK(t, w.SolveTo(context.Background(), x, r))
 				}
@@ -301,7 +301,7 @@ func TestStride(t *testing.T) {
 	for i := range 200 {
 		copy(padded.Row(i), z.Row(i))
 	}
-	r := normalMatrix(4, 200, 4)
+	r := gaussianMatrix(4, 200, 4)
 	for _, form := range forms {
 		if !mat.Equal(apply(t, build(t, z, 0.1, form), r), apply(t, build(t, padded, 0.1, form), r)) {
 			t.Errorf("form %v: other bits", form)
@@ -348,7 +348,7 @@ func TestNewErrors(t *testing.T) {
 			w, err = precond.New(ctx, z, 1, &precond.Options{Form: form})
 			return err
 		})
-		r := normalMatrix(6, 40, 2)
+		r := gaussianMatrix(6, 40, 2)
 		testkit.CheckCancellation(t, func(ctx context.Context) error { return w.SolveTo(ctx, r, r) })
 		outerProduct := testkit.Must(precond.NewOuterProduct(ctx, nil, z))
 		testkit.CheckCancellation(t, func(ctx context.Context) error { return outerProduct.KMulTo(ctx, r, r) })
@@ -433,7 +433,7 @@ func TestBytes(t *testing.T) {
 	} {
 		w := build(t, z, 1, form)
 		testkit.Equal(t, w.Bytes(), want, form)
-		apply(t, w, normalMatrix(1, n, 2))
+		apply(t, w, gaussianMatrix(1, n, 2))
 		if got := w.Bytes(); got <= want {
 			t.Errorf("form %v: Bytes is %d after a solve, want the scratch memory counted", form, got)
 		}

@@ -14,13 +14,13 @@ import (
 
 // ut returns rows i0, …, i0+m-1 and columns c0, …, c0+k-1 of Uᵀ.
 func (w *Woodbury) ut(i0, m, c0, k int) blas64.General {
-	return blas64.General{Rows: m, Cols: k, Stride: w.s, Data: w.u[i0*w.s+c0:]}
+	return blas64.General{Rows: m, Cols: k, Stride: w.s, Data: w.uT[i0*w.s+c0:]}
 }
 
 // timesZ sets y = r·Z_p, t×k, where Z_p has the rows of Z from i0 on and its columns from c0 on. For FormU, Uᵀ is
 // used instead of Z.
 func (w *Woodbury) timesZ(p *application, y, r blas64.General, i0, c0 int, space *simd.Workspace) {
-	if w.u != nil {
+	if w.uT != nil {
 		p.mul(y, r, w.ut(i0, r.Cols, c0, y.Cols), 0)
 		return
 	}
@@ -32,7 +32,7 @@ func (w *Woodbury) timesZ(p *application, y, r blas64.General, i0, c0 int, space
 
 // timesZTrans sets y = v·Z_pᵀ, t×m, where Z_p has the m rows of Z from i0 on. For FormU, Uᵀ is used instead of Z.
 func (w *Woodbury) timesZTrans(p *application, y, v blas64.General, i0 int) {
-	if w.u == nil {
+	if w.uT == nil {
 		clear(y.Data[:y.Rows*y.Stride])
 		simd.AddProduct(w.z.Data[i0*w.z.Stride:], w.z.Stride, v, y)
 		return

@@ -180,7 +180,7 @@ func buildSimd() {
 	packing{set: avx2, magnitude: magnitudes}.pack()
 	packing{set: avx2}.unpack()
 	packing{set: avx512}.unpack()
-	candidates(magnitudes)
+	selectMagnitudes(magnitudes)
 	gather()
 	gathers()
 	magnitudes64 := bits("magnitudes64", 1<<63-1)

@@ -171,27 +171,28 @@ func (p packing) unpack() {
 	p.loop(n, start, iteration, func() {})
 }
 
-// candidates generates the routine that finds the numbers whose magnitude is at least their floor.
-func candidates(magnitudes Mem) {
+// selectMagnitudes generates the routine that finds the numbers whose magnitude is at least their threshold.
+func selectMagnitudes(magnitudes Mem) {
 	p := packing{set: avx2}
-	param := begin("candidates32AVX2",
-		"func(n int, at *int32, row, floors *float32, before *int32, own float32, place int32, table *uint64) int",
-		"candidates32AVX2 is SelectMagnitudes for n numbers, n a multiple of 8.")
-	n, row, floors, rowOrder, table, start := param("n"), param("row"), param("floors"), param("before"),
+	param := begin("selectMagnitudes32AVX2",
+		"func(n int, indices *int32, row, thresholds *float32, positions *int32, rowThreshold float32, "+
+			"rowPosition int32, table *uint64) int",
+		"selectMagnitudes32AVX2 is SelectMagnitudes for n numbers, n a multiple of 8.")
+	n, row, thresholds, positions, table, start := param("n"), param("row"), param("thresholds"), param("positions"),
 		param("table"), GP64()
-	p.values = param("at")
+	p.values = param("indices")
 	MOVQ(p.values, start)
-	ownFloor, place, magnitude := YMM(), YMM(), YMM()
-	VBROADCASTSS(address(Param("own")), ownFloor)
-	VBROADCASTSS(address(Param("place")), place)
+	rowThreshold, rowPosition, magnitude := YMM(), YMM(), YMM()
+	VBROADCASTSS(address(Param("rowThreshold")), rowThreshold)
+	VBROADCASTSS(address(Param("rowPosition")), rowPosition)
 	VBROADCASTSD(magnitudes, magnitude)
 	loopThen(n, 8, func(i GPVirtual) {
-		v, floor, isEarlier, bits, base := YMM(), YMM(), YMM(), GP32(), YMM()
+		v, threshold, isEarlier, bits, base := YMM(), YMM(), YMM(), GP32(), YMM()
 		VANDPS(element(row, i, 0), magnitude, v)
-		VMOVUPS(element(floors, i, 0), floor)
-		VPCMPGTD(element(rowOrder, i, 0), place, isEarlier)
-		VBLENDVPS(isEarlier, ownFloor, floor, floor)
-		VCMPPS(Imm(13), floor, v, v) // v ≥ floor
+		VMOVUPS(element(thresholds, i, 0), threshold)
+		VPCMPGTD(element(positions, i, 0), rowPosition, isEarlier)
+		VBLENDVPS(isEarlier, rowThreshold, threshold, threshold)
+		VCMPPS(Imm(13), threshold, v, v) // v ≥ threshold
 		VMOVMSKPS(v, bits)
 		TESTL(bits, bits)
 		JZ(LabelRef("next"))

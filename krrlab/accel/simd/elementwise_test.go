@@ -255,8 +255,8 @@ func TestShortSlices(t *testing.T) {
 		"SelectMagnitudes":             func() { SelectMagnitudes(order[:n-1], x32, x32, order, 1, 1) },
 		"SelectMagnitudes, thresholds": func() { SelectMagnitudes(order, x32, short32, order, 1, 1) },
 		"SelectMagnitudes, positions":  func() { SelectMagnitudes(order, x32, x32, order[:n-1], 1, 1) },
-		"SquaredDifferences": func() {
-			SquaredDifferences(new([PairLanes]float64), x, make([]float64, n*PairLanes)[:n])
+		"SumSquaredDifferences": func() {
+			SumSquaredDifferences(new([PairLanes]float64), x, make([]float64, n*PairLanes)[:n])
 		},
 	})
 }

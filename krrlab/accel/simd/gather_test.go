@@ -56,16 +56,16 @@ func TestGatherDot(t *testing.T) {
 	})
 }
 
-// TestPairSums compares SquaredDifferences and AbsoluteDifferences with plain loops, bit by bit. AbsoluteDifferences is
+// TestPairSums compares SumSquaredDifferences and SumAbsoluteDifferences with plain loops, bit by bit. SumAbsoluteDifferences is
 // checked in both precisions.
 func TestPairSums(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
 	onEachPath(t, func(t *testing.T) {
 		for _, n := range edgeSizes {
-			checkPairSums(t, normals[float64](g, n), normals[float64](g, n*PairLanes), SquaredDifferences,
+			checkPairSums(t, normals[float64](g, n), normals[float64](g, n*PairLanes), SumSquaredDifferences,
 				func(e float64) float64 { return e * e })
-			checkPairSums(t, normals[float64](g, n), normals[float64](g, n*PairLanes), AbsoluteDifferences, math.Abs)
-			checkPairSums(t, normals[float32](g, n), normals[float32](g, n*PairLanes), AbsoluteDifferences,
+			checkPairSums(t, normals[float64](g, n), normals[float64](g, n*PairLanes), SumAbsoluteDifferences, math.Abs)
+			checkPairSums(t, normals[float32](g, n), normals[float32](g, n*PairLanes), SumAbsoluteDifferences,
 				func(e float32) float32 { return float32(math.Abs(float64(e))) })
 		}
 	})

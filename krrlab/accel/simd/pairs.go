@@ -1,20 +1,20 @@
 package simd
 
-// PairLanes is the number of points that SquaredDifferences and AbsoluteDifferences take at once.
+// PairLanes is the number of points that SumSquaredDifferences and SumAbsoluteDifferences take at once.
 const PairLanes = 32
 
 // pairSums sets dst, PairLanes numbers, to sums over n coordinates.
 type pairSums[T number] func(n int, dst, x, z *T)
 
-// SquaredDifferences sets dst[j] = Σ_c (x_c−z_cj)² for PairLanes points z_j that lie by coordinates: z_cj is
+// SumSquaredDifferences sets dst[j] = Σ_c (x_c−z_cj)² for PairLanes points z_j that are stored by coordinates: z_cj is
 // z[c·PairLanes+j]. Terms are added in the order of c, each operation rounded, on every path alike. It panics if dst or
 // z is too short.
-func SquaredDifferences(dst *[PairLanes]float64, x, z []float64) {
+func SumSquaredDifferences(dst *[PairLanes]float64, x, z []float64) {
 	sumPairs(current().squares64, dst, x, z, func(e float64) float64 { return float64(e * e) })
 }
 
-// AbsoluteDifferences is SquaredDifferences of |x_c−z_cj|.
-func AbsoluteDifferences[T number](dst *[PairLanes]T, x, z []T) {
+// SumAbsoluteDifferences sets dst[j] = Σ_c |x_c−z_cj|, as SumSquaredDifferences does for squares.
+func SumAbsoluteDifferences[T number](dst *[PairLanes]T, x, z []T) {
 	k := current()
 	sumPairs(pick[pairSums[T]](k.absolutes32, k.absolutes64), dst, x, z, func(e T) T { return max(e, -e) })
 }

@@ -26595,18 +26595,18 @@ done:
 	VZEROUPPER
 	RET
 
-// func candidates32AVX2(n int, at *int32, row *float32, floors *float32, before *int32, own float32, place int32, table *uint64) int
+// func selectMagnitudes32AVX2(n int, indices *int32, row *float32, thresholds *float32, positions *int32, rowThreshold float32, rowPosition int32, table *uint64) int
 // Requires: AVX, AVX2, POPCNT
-TEXT ·candidates32AVX2(SB), NOSPLIT, $0-64
+TEXT ·selectMagnitudes32AVX2(SB), NOSPLIT, $0-64
 	MOVQ         n+0(FP), AX
 	MOVQ         row+16(FP), CX
-	MOVQ         floors+24(FP), DX
-	MOVQ         before+32(FP), BX
+	MOVQ         thresholds+24(FP), DX
+	MOVQ         positions+32(FP), BX
 	MOVQ         table+48(FP), SI
-	MOVQ         at+8(FP), R8
+	MOVQ         indices+8(FP), R8
 	MOVQ         R8, DI
-	VBROADCASTSS own+40(FP), Y0
-	VBROADCASTSS place+44(FP), Y1
+	VBROADCASTSS rowThreshold+40(FP), Y0
+	VBROADCASTSS rowPosition+44(FP), Y1
 	VBROADCASTSD magnitudes<>+0(SB), Y2
 	XORQ         R9, R9
 

@@ -1027,10 +1027,10 @@ func sUnpackAVX2(n int, row *float32, mask *uint16, values *float32, length int,
 //go:noescape
 func sUnpackAVX512(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done int, read int)
 
-// candidates32AVX2 is SelectMagnitudes for n numbers, n a multiple of 8.
+// selectMagnitudes32AVX2 is SelectMagnitudes for n numbers, n a multiple of 8.
 //
 //go:noescape
-func candidates32AVX2(n int, at *int32, row *float32, floors *float32, before *int32, own float32, place int32, table *uint64) int
+func selectMagnitudes32AVX2(n int, indices *int32, row *float32, thresholds *float32, positions *int32, rowThreshold float32, rowPosition int32, table *uint64) int
 
 // gatherAVX2 is GatherDot for one vector.
 //

@@ -24,7 +24,7 @@ func distances64AVX2(n int, dst *float64, inner *float64, zz *float64, xx float6
 func roundAVX2(n int, dst *float32, x *float64)    { panic("simd: no assembly") }
 func sButterflyAVX2(n int, a *float32, b *float32) { panic("simd: no assembly") }
 func dButterflyAVX2(n int, a *float64, b *float64) { panic("simd: no assembly") }
-func candidates32AVX2(n int, at *int32, row *float32, floors *float32, before *int32, own float32, place int32, table *uint64) int {
+func selectMagnitudes32AVX2(n int, indices *int32, row *float32, thresholds *float32, positions *int32, rowThreshold float32, rowPosition int32, table *uint64) int {
 	panic("simd: no assembly")
 }
 func gatherAVX2(rows int, start *int64, col *int32, value *float32, x *float64, y *float64) {

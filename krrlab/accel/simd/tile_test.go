@@ -264,7 +264,7 @@ func TestMisusePanics(t *testing.T) {
 		"different numbers of vectors": func() { AddProduct(v, 5, columns(w, 1, 5, 5), columns(w, 2, 4, 4)) },
 		"path":                         func() { UsePath(numPaths) },
 		"GatherDot":                    func() { GatherDot([]int64{0, 2}, make([]int32, 1), v, w, w, 1) },
-		"SquaredDifferences":           func() { SquaredDifferences(new([PairLanes]float64), w, w) },
+		"SumSquaredDifferences":        func() { SumSquaredDifferences(new([PairLanes]float64), w, w) },
 	})
 }
 

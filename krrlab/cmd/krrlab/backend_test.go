@@ -83,7 +83,7 @@ func TestBackend(t *testing.T) {
 			if solveEvents.Load() == 0 {
 				t.Error("the monitor got no event of an iteration")
 			}
-			estimated := bench.QualityOptions{ExactBelow: -1} // κ is estimated by iterations, not computed densely
+			estimated := bench.QualityOptions{MaxExactN: -1} // κ is estimated by iterations, not computed densely
 			q, err := lab.Quality(testContext(t), estimated)
 			if err != nil || q.N != 900 || !(q.Kappa.Lo >= 1) || q.Iterations == nil {
 				t.Errorf("want κ of 900 points and the number of iterations: error %v, %+v", err, q)

@@ -251,7 +251,7 @@ func TestFloat32ProductError(t *testing.T) {
 		w.Mul(k, eigenvector)
 		eigenvector.Scale(1/mat.Norm(&w, 2), &w)
 	}
-	for name, v := range map[string]*mat.Dense{"random": normalMatrix(1, n, 3), "leading": eigenvector} {
+	for name, v := range map[string]*mat.Dense{"random": gaussianMatrix(1, n, 3), "leading": eigenvector} {
 		for _, scale := range []float64{1, 1e-60, 1e60, 1e-290, 1e300} {
 			var src, want mat.Dense
 			src.Scale(scale, v)
@@ -295,7 +295,7 @@ func ExampleNew() {
 func TestSameAs(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 2}
 	x := shiftedPoints(3, 300, 5, 4)
-	src := normalMatrix(4, 300, 2)
+	src := gaussianMatrix(4, 300, 2)
 	for _, opts := range []gram.Options{
 		{Storage: gram.Float64}, {Storage: gram.Float32, Accuracy: 1e3}, {Storage: gram.Float32, Accuracy: 1e-20},
 		{Storage: gram.Recompute, Accuracy: 1e3}, {Storage: gram.Recompute, Accuracy: 1e-20}, {Storage: gram.Fixed16},

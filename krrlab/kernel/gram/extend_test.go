@@ -61,7 +61,7 @@ func TestExtend(t *testing.T) {
 				want.Apply(func(i, j int, v float64) float64 { return v * math.Sqrt(weights[i]*weights[j]) }, want)
 				c := m.Choice()
 				tolerance := 2*c.Error + 1e-6*mat.Norm(want, 2)
-				v, got, again, truth := normalMatrix(5, n, 2), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil),
+				v, got, again, truth := gaussianMatrix(5, n, 2), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil),
 					mat.NewDense(n, 2, nil)
 				testkit.OK(t, m.KMulTo(ctx, got, v))
 				testkit.OK(t, oneThread.KMulTo(ctx, again, v))

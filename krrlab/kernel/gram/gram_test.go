@@ -67,8 +67,8 @@ func evalMatrix(k kernel.Kernel, x points.Points) *mat.Dense {
 	return mat.DenseCopyOf(testkit.KernelMatrix(k, x))
 }
 
-// normalMatrix returns an n×t matrix of standard normal numbers.
-func normalMatrix(seed uint64, n, t int) *mat.Dense {
+// gaussianMatrix returns an n×t matrix of standard normal numbers.
+func gaussianMatrix(seed uint64, n, t int) *mat.Dense {
 	return mat.NewDense(n, t, testkit.Normals(seed, 4, n*t))
 }
 
@@ -142,7 +142,7 @@ func checkMatrix(t *testing.T, name string, m *gram.Matrix, want *mat.Dense, lam
 		}
 	}
 	for _, cols := range []int{1, 2, 3, 10, 17} {
-		x := normalMatrix(2, n, cols)
+		x := gaussianMatrix(2, n, cols)
 		dst, wantKX, wantAX := mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)
 		wantKX.Mul(want, x)
 		limit := tol * 4 * math.Sqrt(float64(n)) * (1 + testkit.MaxAbs(x)) // four deviations of n independent errors
@@ -188,7 +188,7 @@ func TestFewPoints(t *testing.T) {
 	}
 	x := pointsInFormats(1, 20, 3, 1)[0]
 	m := mustNew(t, kernels[0], x, 0, &gram.Options{TileSize: 6, Accuracy: 1e-3})
-	wideSrc := normalMatrix(1, 20, 7)
+	wideSrc := gaussianMatrix(1, 20, 7)
 	src := wideSrc.Slice(0, 20, 2, 5).(*mat.Dense)
 	want := mat.NewDense(20, 3, nil)
 	want.Mul(evalMatrix(kernels[0], x), src)
@@ -207,7 +207,7 @@ func TestThreads(t *testing.T) {
 	x := pointsInFormats(5, 203, 6, 1)[1]
 	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
 		for _, cols := range []int{1, 10} {
-			src := normalMatrix(3, 203, cols)
+			src := gaussianMatrix(3, 203, cols)
 			var want []float64
 			for _, threads := range []int{1, 2, 3, 7} {
 				accel.SetThreads(threads)
@@ -250,7 +250,7 @@ func TestNoAllocation(t *testing.T) {
 	x := pointsInFormats(6, 150, 6, 1)[1]
 	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
 		m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 32, Accuracy: 1})
-		src, dst := normalMatrix(1, 150, 10), mat.NewDense(150, 10, nil)
+		src, dst := gaussianMatrix(1, 150, 10), mat.NewDense(150, 10, nil)
 		f := func() {
 			testkit.OK(t, m.MulTo(ctx, dst, src))
 		}

@@ -41,7 +41,7 @@ func TestProgressAndCancel(t *testing.T) {
 			t.Errorf("%v: New after cancel: %v, %v", s, m, err)
 		}
 		m = mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 10})
-		src, dst, want := normalMatrix(1, 100, 2), mat.NewDense(100, 2, nil), mat.NewDense(100, 2, nil)
+		src, dst, want := gaussianMatrix(1, 100, 2), mat.NewDense(100, 2, nil), mat.NewDense(100, 2, nil)
 		testkit.OK(t, m.MulTo(ctx, want, src))
 		cancel()
 		if err := m.MulTo(canceledCtx, dst, src); !errors.Is(err, context.Canceled) {
@@ -73,7 +73,7 @@ func TestPanicInKernel(t *testing.T) {
 			t.Errorf("recovered %v", p)
 		}
 	}()
-	_ = m.MulTo(ctx, mat.NewDense(60, 1, nil), normalMatrix(1, 60, 1))
+	_ = m.MulTo(ctx, mat.NewDense(60, 1, nil), gaussianMatrix(1, 60, 1))
 	t.Error("no panic")
 }
 

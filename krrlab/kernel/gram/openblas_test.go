@@ -77,7 +77,7 @@ func BenchmarkMulTo(b *testing.B) {
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Fixed16} {
 		m := testkit.Must(gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, 0.01, &gram.Options{Storage: s}))
 		for _, t := range []int{1, 10, 26} {
-			src, dst := normalMatrix(1, benchN, t), mat.NewDense(benchN, t, nil)
+			src, dst := gaussianMatrix(1, benchN, t), mat.NewDense(benchN, t, nil)
 			flops32, flops64 := 2.0*benchN*benchN*float64(t), 0.0
 			if s == gram.Float64 {
 				flops32, flops64 = 0, flops32

@@ -16,7 +16,7 @@ import (
 func powerNorm(t *testing.T, m *gram.Matrix, n, steps int) (norm float64) {
 	t.Helper()
 	exact := m.Exact(0)
-	v, w, u := normalMatrix(1, n, 1), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	v, w, u := gaussianMatrix(1, n, 1), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	for range steps {
 		v.Scale(1/mat.Norm(v, 2), v)
 		testkit.OK(t, errors.Join(m.KMulTo(ctx, w, v), exact.KMulTo(ctx, u, v)))
@@ -60,7 +60,7 @@ func TestChoose(t *testing.T) {
 	opts.Choice = &userChoice
 	byUser := mustNew(t, k, x, 0.1, opts)
 	first, second := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
-	y := normalMatrix(5, n, 2)
+	y := gaussianMatrix(5, n, 2)
 	if err := errors.Join(m.MulTo(ctx, first, y), byUser.MulTo(ctx, second, y)); err != nil ||
 		!mat.Equal(first, second) || byUser.Choice().Reason != "set by the user" {
 		t.Errorf("%v: the products differ from those without Options.Choice, error %v", byUser.Choice(), err)
@@ -74,7 +74,7 @@ func TestChoose(t *testing.T) {
 // its own.
 func TestChooseSparse(t *testing.T) {
 	const n = 900
-	x, k := points.NewDense(n, 2, normalMatrix(3, n, 2).RawMatrix().Data), kernel.Gaussian{Sigma: 0.05}
+	x, k := points.NewDense(n, 2, gaussianMatrix(3, n, 2).RawMatrix().Data), kernel.Gaussian{Sigma: 0.05}
 	opts := &gram.Options{PreferredAccuracy: 1e-5, Seed: 7, Tiles: gram.SparseTiles, MaxDroppedNorm: 1e-6}
 	alone := mustNew(t, k, x, 0.1, opts)
 	choice, err := gram.Choose(ctx, k, x, 0.1, opts)
@@ -83,7 +83,7 @@ func TestChooseSparse(t *testing.T) {
 	}
 	opts.Choice = &choice
 	given := mustNew(t, k, x, 0.1, opts)
-	first, second, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), normalMatrix(5, n, 2)
+	first, second, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), gaussianMatrix(5, n, 2)
 	if err := errors.Join(alone.MulTo(ctx, first, y), given.MulTo(ctx, second, y)); err != nil ||
 		!mat.Equal(first, second) {
 		t.Errorf("the products differ, error %v", err)

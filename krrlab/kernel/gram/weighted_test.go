@@ -76,7 +76,7 @@ func TestWeighted(t *testing.T) {
 func checkWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, kernelOfM kernel.Kernel) {
 	n, _ := k.Dims()
 	exact := m.Exact(1e-9)
-	v, y, want, difference := normalMatrix(5, n, 2), mat.NewDense(n, 2, nil), new(mat.Dense), new(mat.Dense)
+	v, y, want, difference := gaussianMatrix(5, n, 2), mat.NewDense(n, 2, nil), new(mat.Dense), new(mat.Dense)
 	want.Mul(k, v)
 	tol := 1e-12
 	if m.Storage() == gram.Float32 || m.Storage() == gram.Fixed16 || m.Storage() == gram.Recompute {
@@ -129,7 +129,7 @@ func TestWeightedEstimate(t *testing.T) {
 			func(i int) float64 { return math.Exp(6 * math.Sin(float64(i*i))) },
 			func(i int) float64 { return ifElse(i == 777, 1e5, 1) },
 		} {
-			x := points.NewDense(n, 3, normalMatrix(2, n, 3).RawMatrix().Data)
+			x := points.NewDense(n, 3, gaussianMatrix(2, n, 3).RawMatrix().Data)
 			w := make([]float64, n)
 			for i := range w {
 				w[i] = weight(i)
@@ -161,7 +161,7 @@ func ifElse(condition bool, a, b float64) float64 {
 // spectralNorm returns ‖A‖₂ by power iteration.
 func spectralNorm(a *mat.Dense) (norm float64) {
 	n, _ := a.Dims()
-	v := normalMatrix(9, n, 1)
+	v := gaussianMatrix(9, n, 1)
 	for range 20 {
 		v.Scale(1/mat.Norm(v, 2), v)
 		var w mat.Dense

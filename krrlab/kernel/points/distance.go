@@ -14,7 +14,7 @@ import (
 // that is cheaper than converting the points to dense ones.
 func SqDist64(dst []float64, ld int, a, b Points, w *Workspace) {
 	if !mergeSparse(dst, ld, a, b, func(v float64) float64 { return v * v }) {
-		pairwiseSums(dst, ld, a, b, &w.dense64, &w.pairs64, simd.SquaredDifferences)
+		pairwiseSums(dst, ld, a, b, &w.dense64, &w.pairs64, simd.SumSquaredDifferences)
 	}
 }
 
@@ -22,7 +22,7 @@ func SqDist64(dst []float64, ld int, a, b Points, w *Workspace) {
 // SqDist64.
 func AccurateL1Dist64(dst []float64, ld int, a, b Points, w *Workspace) {
 	if !mergeSparse(dst, ld, a, b, math.Abs) {
-		pairwiseSums(dst, ld, a, b, &w.dense64, &w.pairs64, simd.AbsoluteDifferences[float64])
+		pairwiseSums(dst, ld, a, b, &w.dense64, &w.pairs64, simd.SumAbsoluteDifferences[float64])
 	}
 }
 
@@ -94,7 +94,7 @@ func l1Distances[T realNumber](dst []T, ld int, a, b Points, w *Workspace, buffe
 		w.sparseL1(sa, sb, func(i int, acc []float64) { convert(dst[i*ld:i*ld+nb], acc) })
 		return
 	}
-	pairwiseSums(dst, ld, a, b, buffers, scratch, simd.AbsoluteDifferences[T])
+	pairwiseSums(dst, ld, a, b, buffers, scratch, simd.SumAbsoluteDifferences[T])
 }
 
 // pairwiseSums sets dst to a sum over the coordinates for all pairs of points, which it converts to dense ones in

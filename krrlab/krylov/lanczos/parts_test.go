@@ -10,7 +10,7 @@ import (
 
 // TestChristoffel compares Σ p_j(x)² with values worked out by hand for T with the diagonal 1, 2, 3 and β = 1, 2, 1:
 // the p_j are 1, 4, 5½, 3 at x = 5, and 1, 1, ½, −½ for −T at 0. Beyond the Ritz values the sum must reach the limit
-// at the documented bound.
+// at the documented bound. outerBound must end for entries near the smallest float64.
 func TestChristoffel(t *testing.T) {
 	alpha, beta := []float64{1, 2, 3}, []float64{1, 2, 1}
 	for _, c := range []struct{ sign, x, sum float64 }{{1, 5, 56.25}, {-1, 0, 2.5}} {
@@ -37,7 +37,7 @@ func TestChristoffel(t *testing.T) {
 			}
 		}
 	}
-	for _, tiny := range []float64{5e-324, 1e-320, 1e-310, 1e-300, math.NaN()} { // it ends
+	for _, tiny := range []float64{5e-324, 1e-320, 1e-310, 1e-300, math.NaN()} { // outerBound must end
 		if u := outerBound([]float64{tiny, tiny}, []float64{tiny, tiny}, 1, 2*tiny, 0.1); u < 2*tiny {
 			t.Errorf("T with entries %g: outer bound %g below the Ritz value", tiny, u)
 		}
@@ -70,17 +70,22 @@ func TestCondOfSingular(t *testing.T) {
 	}
 }
 
-// TestSquaredError compares the squared error of step 3 for order 12 with 12/3·((h₂−β₂)²+h₁²+h₀²), and the slack with
-// its formula. β must be 0 in the last step and at the level of rounding.
+// TestSquaredError compares the squared error of step 3 for order 12 with 12/3·((h₂−β₂)²+h₁²+h₀²).
 func TestSquaredError(t *testing.T) {
 	p := &process{n: 12, h: []float64{0.5, -1, 3, 9}, res: &Result{Beta: []float64{7, 8, 1}}}
 	testkit.Equal(t, p.squaredError(3), 4*(4+1+0.25))
 	testkit.Equal(t, p.squaredError(0), 0)
+}
+
+// TestExtendT compares the slack of a step with its formula. β is replaced by 0 in the last step and if it is at the
+// level of rounding.
+func TestExtendT(t *testing.T) {
 	for _, c := range []struct {
 		n              int
-		beta, want     float64
+		beta, wantBeta float64
 		alpha          float64
-		defect, slacks float64
+		squaredDefect  float64
+		wantSlack      float64
 	}{
 		{9, 2, 2, -3, 0, 4 * unitRoundoff * 3},
 		{9, 24 * unitRoundoff, 0, -3, 0, 4 * unitRoundoff * 3}, // 8u·3
@@ -88,10 +93,11 @@ func TestSquaredError(t *testing.T) {
 		{9, 2, 2, 1, 0.25, 2*0.5*(1+1.0/3) + 4*unitRoundoff*2},
 		{1, 2, 0, 3, 0, 4 * unitRoundoff * 3},
 	} {
-		p := &process{n: c.n, alpha: c.alpha, squaredDefect: c.defect, res: &Result{}}
+		p := &process{n: c.n, alpha: c.alpha, squaredDefect: c.squaredDefect, res: &Result{}}
 		p.extendT(c.beta)
 		r := p.res
-		if r.Steps != 1 || r.Alpha[0] != c.alpha || r.Beta[0] != c.want || math.Abs(r.Slack-c.slacks) > 1e-14*c.slacks {
+		if r.Steps != 1 || r.Alpha[0] != c.alpha || r.Beta[0] != c.wantBeta ||
+			math.Abs(r.Slack-c.wantSlack) > 1e-14*c.wantSlack {
 			t.Errorf("%+v: β = %g, slack %g in %d steps", c, r.Beta[0], r.Slack, r.Steps)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // eigenvalues returns the eigenvalues of M⁻¹A in ascending order, for A = K+λI, and an estimate of the size of their
-// rounding errors, (nu‖M⁻¹‖_∞ + ‖M⁻¹−M⁻ᵀ‖_∞)·‖A‖_∞ with u = 2⁻⁵³. They are the eigenvalues of LᵀAL, where M⁻¹ = LLᵀ is
+// rounding errors, (n·u·‖M⁻¹‖_∞ + ‖M⁻¹−M⁻ᵀ‖_∞)·‖A‖_∞ with u = 2⁻⁵³. They are the eigenvalues of LᵀAL, where M⁻¹ = LLᵀ is
 // formed by applying M⁻¹; all computations are in float64. The argument k contains K, n×n, and is overwritten; m is nil
 // for M = I. The result ok is false if the computed M⁻¹ is not positive definite in float64.
 //
@@ -25,29 +25,29 @@ func eigenvalues(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Precon
 	roundingBound float64, ok bool, err error) {
 	raw := k.RawMatrix()
 	n := raw.Rows
-	var size float64 // ‖A‖_∞ ≥ ‖A‖₂
+	var normA float64 // ‖A‖_∞ ≥ ‖A‖₂
 	for i := range n {
 		raw.Data[i*raw.Stride+i] += lambda
-		size = max(size, blas64.Asum(blas64.Vector{N: n, Inc: 1, Data: raw.Data[i*raw.Stride:]}))
+		normA = max(normA, blas64.Asum(blas64.Vector{N: n, Inc: 1, Data: raw.Data[i*raw.Stride:]}))
 	}
-	norm, skew := 1., 0. // ‖M⁻¹‖_∞, ‖M⁻¹−M⁻ᵀ‖_∞
+	normInverse, asymmetryNorm := 1., 0. // ‖M⁻¹‖_∞, ‖M⁻¹−M⁻ᵀ‖_∞
 	if m != nil {
-		if norm, skew, ok, err = multiplyByFactor(ctx, raw, m); err != nil || !ok {
+		if normInverse, asymmetryNorm, ok, err = multiplyByFactor(ctx, raw, m); err != nil || !ok {
 			return nil, 0, false, err
 		}
 	}
 	values, err = accel.Eigen(ctx, lapack.EVNone,
 		blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: raw.Stride, Data: raw.Data})
-	return values, (float64(n)*0x1p-53*norm + skew) * size, err == nil, err
+	return values, (float64(n)*0x1p-53*normInverse + asymmetryNorm) * normA, err == nil, err
 }
 
 // blockColumns is the number of columns that are processed together. More columns need more memory.
 const blockColumns = 64
 
-// multiplyByFactor overwrites A by LᵀAL, where M⁻¹ = LLᵀ. It returns norm = ‖M⁻¹‖_∞ and skew = ‖M⁻¹−M⁻ᵀ‖_∞. The result
-// ok is false if the computed M⁻¹ is not positive definite.
-func multiplyByFactor(ctx context.Context, a blas64.General, m pcg.Preconditioner) (norm, skew float64, ok bool,
-	err error) {
+// multiplyByFactor overwrites A by LᵀAL, where M⁻¹ = LLᵀ. It returns normInverse = ‖M⁻¹‖_∞ and asymmetryNorm =
+// ‖M⁻¹−M⁻ᵀ‖_∞. The result ok is false if the computed M⁻¹ is not positive definite.
+func multiplyByFactor(ctx context.Context, a blas64.General, m pcg.Preconditioner) (normInverse, asymmetryNorm float64,
+	ok bool, err error) {
 	n := a.Rows
 	l := mat.NewDense(n, n, nil)
 	for j := 0; j < n; j += blockColumns {
@@ -66,7 +66,7 @@ func multiplyByFactor(ctx context.Context, a blas64.General, m pcg.Preconditione
 		for j := range n {
 			sum, asymmetry = sum+math.Abs(l.At(i, j)), asymmetry+math.Abs(l.At(i, j)-l.At(j, i))
 		}
-		norm, skew = max(norm, sum), max(skew, asymmetry)
+		normInverse, asymmetryNorm = max(normInverse, sum), max(asymmetryNorm, asymmetry)
 	}
 	lower := l.RawMatrix()
 	if !accel.Dpotrf(n, lower.Data, n) {
@@ -83,5 +83,5 @@ func multiplyByFactor(ctx context.Context, a blas64.General, m pcg.Preconditione
 				blas64.General{Rows: k - i, Cols: n, Stride: a.Stride, Data: a.Data[i*a.Stride:]})
 		})
 	}
-	return norm, skew, err == nil, err
+	return normInverse, asymmetryNorm, err == nil, err
 }

@@ -45,33 +45,34 @@ func newWoodbury(ctx context.Context, b stage.Bench, p stage.LowRank) (*precond.
 	return settled.(stage.LowRank).Approximation(b.Problem().Kernel).Inverse(ctx, b)
 }
 
-// lowRankCost predicts the cost of M = ZZᵀ+λ_pI without the computation of Z. M⁻¹R is corrected, at twice the cost,
-// where ZZᵀ of trace tr K needs it; a λ_p of 0 means that M has none, and needs no correction.
-func lowRankCost(m *cost.Model, s int, lambdaP float64, form precond.Form) cost.PrecondCost {
-	t, order := float64(max(1, m.T)), float64(s)
+// lowRankCost predicts the cost of M = ZZᵀ+λ_pI without the computation of Z. If tr K/λ_p is so large that rounding
+// spoils M⁻¹R, M⁻¹ is applied twice, to R and to the residual of the first result. A λ_p of 0 stands for an M without
+// ridge, whose inverse is applied once.
+func lowRankCost(m *cost.Model, features int, lambdaP float64, form precond.Form) cost.PrecondCost {
+	t, s := float64(max(1, m.T)), float64(features)
 	ranks := max(m.Ranks, 1)
-	sharers := precond.RanksPerFactor(form, m.N, s, max(m.T, 1), ranks)
+	sharers := precond.RanksPerFactor(form, m.N, features, max(m.T, 1), ranks)
 	applications := 1.
 	if lambdaP > 0 && form != precond.FormU && precond.NeedsCorrection(m.Trace, lambdaP) {
 		applications = 2
 	}
-	p := cost.PrecondCost{S: s, LambdaP: lambdaP, Apply: applications * m.ApplyLowRankSeconds(s, sharers)}
-	p.Factor = m.OwnRows()*order*(gramEntryExps/m.Exp+gramSlowdown*order/m.Gemm32) +
-		m.CholeskySeconds(order, m.Gemm64, sharers) +
-		inverseSlowdown*order*order*order/3/m.Gemm64/cost.FactorRanks(order, sharers)
-	p.Bytes.Factor, p.Bytes.Forming = precond.FactorBytes(s, sharers)
-	p.Bytes.Features = 4 * int64(s) * maxOwnRows(m)
-	if ranks == 1 || s == 0 {
+	p := cost.PrecondCost{S: features, LambdaP: lambdaP, Apply: applications * m.ApplyLowRankSeconds(features, sharers)}
+	p.Factor = m.OwnRows()*s*(gramEntryExps/m.Exp+gramSlowdown*s/m.Gemm32) +
+		m.CholeskySeconds(s, m.Gemm64, sharers) +
+		inverseSlowdown*s*s*s/3/m.Gemm64/cost.FactorRanks(s, sharers)
+	p.Bytes.Factor, p.Bytes.Forming = precond.FactorBytes(features, sharers)
+	p.Bytes.Features = 4 * int64(features) * maxOwnRows(m)
+	if ranks == 1 || features == 0 {
 		return p
 	}
 	r := m.Group()
 	apply := &p.Traffic.Iteration
-	apply.Add(r.Reduce(order*t), applications)
+	apply.Add(r.Reduce(s*t), applications)
 	apply.Add(r.Gather(t), applications)
 	if sharers > 1 {
-		apply.Add(r.Reduce(order*t), 2*applications)
+		apply.Add(r.Reduce(s*t), 2*applications)
 	}
-	addFactorTraffic(r, s, sharers, &p.Traffic.Factor)
+	addFactorTraffic(r, features, sharers, &p.Traffic.Factor)
 	return p
 }
 
@@ -96,8 +97,8 @@ func maxOwnRows(m *cost.Model) (rows int64) {
 // addFactorTraffic adds the traffic of forming and factoring ZᵀZ+λ_pI: the largest entries of the columns of Z, ZᵀZ,
 // and the measurement of its error. If several ranks share the factor, they also exchange the block columns of L twice,
 // and the rows of L⁻¹.
-func addFactorTraffic(r cost.Group, order, sharers int, traffic *cost.Traffic) {
-	s := float64(order)
+func addFactorTraffic(r cost.Group, features, sharers int, traffic *cost.Traffic) {
+	s := float64(features)
 	traffic.Add(r.Reduce(r.P*s), 1)
 	traffic.Add(r.Reduce(s*(s+1)/2), 1)
 	traffic.Add(r.Reduce(precond.ErrorSumsPerFeature*s), 1)
@@ -106,7 +107,7 @@ func addFactorTraffic(r cost.Group, order, sharers int, traffic *cost.Traffic) {
 	}
 	traffic.Add(r.Reduce(precond.ErrorSumsPerFeature*s), 1)
 	traffic.Add(cost.Traffic{Steps: r.Reduce(1).Steps}, 1) // ln det
-	for j := 0; j*accel.TileOrder < order; j++ {
+	for j := 0; j*accel.TileOrder < features; j++ {
 		column := float64(j * accel.TileOrder)
 		width := min(accel.TileOrder, s-column)
 		sent := 0. // bytes per row that the first rank sends

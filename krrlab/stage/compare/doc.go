@@ -9,7 +9,7 @@
 //
 // for f(x) = x and ln x (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl. 38 (2017), DOI 10.1137/16M1104974). Kaporin's
 // number ln β = n·ln(tr(M⁻¹A)/n) − ln det(M⁻¹A) follows from it (Kaporin, Numer. Linear Algebra Appl. 1 (1994)). Up to
-// Options.ExactBelow points, all of these are exact, from all eigenvalues. If ln det M is known, ln det(K+λI) has an
+// Options.MaxExactN points, all of these are exact, from all eigenvalues. If ln det M is known, ln det(K+λI) has an
 // interval (lanczos.LogDet); for one target, so has −2 ln p(y), y ~ N(0, K+λW⁻¹), where W are
 // the weights of the rows, and y and K are not multiplied by them.
 //

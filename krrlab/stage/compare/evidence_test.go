@@ -56,7 +56,7 @@ func TestEvidence(t *testing.T) {
 				widths[name] += logDet.Hi - logDet.Lo
 			}
 			r := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Probes: c.probes, Steps: 60,
-				Confidence: c.confidence, ExactBelow: -1, Width: 0.5, With: stage.Entries{
+				Confidence: c.confidence, MaxExactN: -1, Width: 0.5, With: stage.Entries{
 					{Text: "features features=60"}, {Text: "nystrom features=40 lambda-p=0.2"},
 					{Text: "rpcholesky features=40 spectral=true"}, {Text: "vecchia features=20 neighbors=10"}}},
 				krrlab.Given{M: identity(n), Name: "given"}))

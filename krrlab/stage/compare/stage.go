@@ -44,7 +44,7 @@ type Options struct {
 	Width      float64       `flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
 	Steps      int           `flag:"steps" default:"100" check:">=-1" zero:"-1" help:"maximum number of Lanczos steps; 0 for no κ"`
 	Probes     int           `flag:"probes" default:"10" check:">=1" help:"Lanczos processes of the preconditioners that tell ln det(K+λI) best, for it and the likelihood; 1 gives no estimate"`
-	ExactBelow int           `flag:"exact-below" default:"500" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues of each are computed; -1 for never"`
+	MaxExactN  int           `flag:"exact-below" default:"500" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues of each are computed; -1 for never"`
 }
 
 // Run compares the preconditioners. If ctx ends, Run returns those that are judged by then together with ctx's error.
@@ -221,7 +221,7 @@ func (c *comparison) judgeGroup(ctx context.Context) error {
 		err = s.Lanczos(ctx, lanczos.Options{Steps: c.options.Steps, Tol: c.options.Width,
 			Confidence: c.options.Confidence, Start: rng.New(c.problem.Seed).Sub("compare", 1)}, c.options.To)
 	}
-	if err == nil && c.problem.N <= c.options.ExactBelow {
+	if err == nil && c.problem.N <= c.options.MaxExactN {
 		err = s.Exact(ctx, c.bench)
 	}
 	c.group, c.preconditioners, c.groupBytes = nil, nil, 0

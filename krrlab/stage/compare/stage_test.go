@@ -91,7 +91,7 @@ func TestGroupsByMemory(t *testing.T) {
 		need - 1: 1} {
 		b := newBench(kernel.Gaussian{Sigma: 1})
 		b.problem.Memory = accel.Budget{Limit: memory + 17 + b.k.Bytes(), Used: 17}
-		r := testkit.Must(Options{Steps: 7, ExactBelow: -1, To: 1e-3,
+		r := testkit.Must(Options{Steps: 7, MaxExactN: -1, To: 1e-3,
 			With: stage.Entries{{Text: "a"}, {Text: "exact"}, {Text: refused}}}.Run(t.Context(), b)).(*Result)
 		groups, eventsOf := 0, map[string]int{}
 		b.events = slices.DeleteFunc(b.events, func(e stage.Event) bool { return e.Stage != stage.Compare })
@@ -125,7 +125,7 @@ func TestDefaults(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Func{F: kernel.Gaussian{Sigma: 1}.Eval}} {
 		for below, exact := range map[int]bool{30: true, 29: false, 0: true, -1: false} {
 			b := newBench(k)
-			r := testkit.Must(Options{ExactBelow: below, Steps: -1}.Run(t.Context(), b)).(*Result)
+			r := testkit.Must(Options{MaxExactN: below, Steps: -1}.Run(t.Context(), b)).(*Result)
 			want := []string{"features", "nystrom", "rpcholesky", "vecchia"}
 			if _, userDefined := k.(kernel.Func); userDefined {
 				want = want[1:]
@@ -143,7 +143,7 @@ func TestDefaults(t *testing.T) {
 	}
 	b := newBench(kernel.Gaussian{Sigma: 1})
 	r := testkit.Must(Options{With: stage.Entries{{Text: "exact"}}, To: 1e-4, Steps: -1,
-		ExactBelow: -1}.Run(t.Context(), b))
+		MaxExactN: -1}.Run(t.Context(), b))
 	for _, c := range r.(*Result).Rows {
 		if last := c.Residuals[len(c.Residuals)-1]; last > 1e-4 || len(c.Residuals) > 3 != (c.Name == "none") {
 			t.Errorf("%s: the last of %d residuals is %g; want at most 1e-4, and more than 3 for none only", c.Name,

@@ -26,7 +26,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	probes, err := lab.LeaveOneOut(ctx, loo.Options{Lambdas: lambdas, ExactBelow: -1})
+	probes, err := lab.LeaveOneOut(ctx, loo.Options{Lambdas: lambdas, MaxExactN: -1})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -35,7 +35,7 @@ func TestRepeatedRows(t *testing.T) {
 			exact.Scores[exact.Best].Error.Confidence != 1 {
 			t.Errorf("classes %v: %d rows of a table, %d grouped: %v", classes, len(rows), exact.Repeats.Grouped, exact)
 		}
-		probes := testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: lambdas, ExactBelow: -1, Rank: 60}))
+		probes := testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: lambdas, MaxExactN: -1, Rank: 60}))
 		testkit.Contains(t, probes.String(), "one subspace for all λ with")
 		for i, s := range probes.Scores {
 			want, e := exact.Scores[i].Error.Value, s.Error
@@ -50,7 +50,7 @@ func TestRepeatedRows(t *testing.T) {
 				t.Errorf("GCV takes each row for itself, and the report says otherwise:\n%s", text)
 			}
 		}
-		_, err := lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: lambdas, ExactBelow: -1, Rank: 121})
+		_, err := lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: lambdas, MaxExactN: -1, Rank: 121})
 		testkit.Fails(t, err, "s = 121 landmarks for n = 120 points")
 	}
 }

@@ -39,7 +39,7 @@ type Options struct {
 	Lambdas    []float64 `flag:"grid" check:"positive" help:"values of λ, separated by commas (default: 13, from λ/1000 to 1000λ)"`
 	Confidence float64   `flag:"confidence" default:"0.95" check:"(0,1)" help:"of the intervals, between 0 and 1"`
 	Probes     int       `flag:"probes" default:"8" check:">=4" help:"random probes for the diagonal; more give narrower intervals"`
-	ExactBelow int       `flag:"exact-below" default:"8000" check:">=-1" zero:"-1" help:"largest n for which dense factors are used, if they fit --memory; -1 for never"`
+	MaxExactN  int       `flag:"exact-below" default:"8000" check:">=-1" zero:"-1" help:"largest n for which dense factors are used, if they fit --memory; -1 for never"`
 	// Precond names the landmarks, with options. Default: the landmarks of the configuration if it has some, else
 	// RPCholesky.
 	Precond string `flag:"precond" options:"own" help:"what approximates K: a preconditioner of landmarks with its options, such as nystrom (default: rpcholesky)"`
@@ -105,7 +105,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 // score sets the scores, from dense factors if the options and the memory allow them, else by a Fourier series, and
 // else from probes. It reports whether dense factors were used.
 func (r *Result) score(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) (isDense bool, err error) {
-	if r.N <= o.ExactBelow {
+	if r.N <= o.MaxExactN {
 		err := r.scoreDense(ctx, b, q, o.Lambdas)
 		tooLarge, ok := errors.AsType[*accel.MemoryError](err)
 		if !ok {

@@ -77,7 +77,7 @@ func checkLevel(t *testing.T, lab *krrlab.Lab, lambdaP float64, l multilevel.Lev
 	cfg := lab.Config()
 	cfg.Precond = krrlab.Features{Map: dist, S: l.Width}
 	q := testkit.Must(testkit.Must(krrlab.New(lab.Train(), cfg)).Quality(t.Context(), krrlab.QualityOptions{
-		ExactBelow: -1}))
+		MaxExactN: -1}))
 	if *q.Iterations != l.Iterations || q.Status != l.Status {
 		t.Errorf("%v: %d iterations (%s), PCG takes %d (%v)", dist, l.Iterations, l.Status, *q.Iterations, q.Status)
 	}

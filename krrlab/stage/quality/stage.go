@@ -41,7 +41,7 @@ type Options struct {
 	Confidence float64 `flag:"confidence" default:"0.95" check:"(0,1)" help:"of κ's interval, between 0 and 1"`
 	Width      float64 `flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
 	Steps      int     `flag:"steps" default:"300" check:">=1" help:"maximum number of Lanczos steps, a product with K each"`
-	ExactBelow int     `flag:"exact-below" default:"2000" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues are computed; -1 for never"`
+	MaxExactN  int     `flag:"exact-below" default:"2000" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues are computed; -1 for never"`
 	// NoSolve skips PCG, unless M cannot sample N(0, M): then the Ritz values of PCG are all that is known of κ.
 	NoSolve bool `flag:"no-solve" help:"do not run PCG"`
 }
@@ -97,7 +97,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			return set.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, TolFraction: stage.TolFraction, MaxIter: p.MaxIter})
 		})
 	}
-	if p.N <= o.ExactBelow {
+	if p.N <= o.MaxExactN {
 		timed(&q.Seconds.Exact, func() error { return set.Exact(ctx, b) })
 	}
 	q.Seconds.Total = time.Since(start).Seconds()

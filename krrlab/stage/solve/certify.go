@@ -103,14 +103,14 @@ func (s *run) residualTol() float64 {
 // rows, and K is proved to be positive semi-definite.
 func (s *run) errorBounds(c *mat.Dense) *bound.Errors {
 	sol := s.sol
-	input := &bound.Answer{C: c, Y: s.Y, Residuals: sol.TrueResiduals, Rounding: sol.Roundings, PCG: sol.Result,
-		Certain: sol.Roundings != nil && s.ProvedSemidefinite}
-	if input.Residuals == nil || input.Rounding == nil && sol.StorageResiduals == nil {
+	input := &bound.Answer{C: c, Y: s.Y, Residuals: sol.ColumnTrueResiduals, Rounding: sol.ColumnRoundings, PCG: sol.Result,
+		Certain: sol.ColumnRoundings != nil && s.ProvedSemidefinite}
+	if input.Residuals == nil || input.Rounding == nil && sol.ColumnStorageResiduals == nil {
 		return nil // the storage error is unknown
 	}
 	if input.Rounding == nil {
 		input.Rounding = make([]float64, s.columns())
-		for j, v := range sol.StorageResiduals {
+		for j, v := range sol.ColumnStorageResiduals {
 			input.Rounding[j] = bound.SamplingFactor(s.Train.Len()) * v
 		}
 	}
@@ -134,7 +134,7 @@ func (s *run) certify(ctx context.Context, c *mat.Dense) error {
 	basis := s.newBasis(nil)
 	if s.Landmarks != nil {
 		if err := sol.Error.TightenCertain(ctx, basis, s.M, s.Landmarks, s.LambdaP, s.residuals,
-			sol.Roundings); err != nil {
+			sol.ColumnRoundings); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ type progress struct {
 	Run        int
 	Answers    [][]float64 // answer of the previous run, n×t
 	Iterations int
-	History    []HistRow
+	History    []HistoryRow
 	// K describes the storage of K. A resumed run must use the same one, although auto depends on memory and ranks.
 	K gram.Choice
 	// Arithmetic is the arithmetic of the iterations (Environment.MixedArithmetic if there are several).

@@ -100,7 +100,7 @@ func (s *run) solveFourier(ctx context.Context) (c *mat.Dense, err error) {
 		if err != nil { // the true residuals remain those with K̃
 			return err
 		}
-		if sol.ResidualKind = ResidualInFloat64; sol.Converged() && !(floats.Max(sol.TrueResiduals) <= s.Tol) {
+		if sol.ResidualKind = ResidualInFloat64; sol.Converged() && !(floats.Max(sol.ColumnTrueResiduals) <= s.Tol) {
 			sol.Status = pcg.Inaccurate
 		}
 		return nil
@@ -168,15 +168,15 @@ func (f *fourierRun) refine(ctx context.Context, state *refinement) (*mat.Dense,
 		if r, err = f.residual(ctx, c, b); err != nil {
 			return nil, err
 		}
-		sol.TrueResiduals = make([]float64, t)
+		sol.ColumnTrueResiduals = make([]float64, t)
 		for j := range t {
-			sol.TrueResiduals[j] = mat.Norm(r.ColView(j), 2) / mat.Norm(f.Y.ColView(j), 2)
-			if math.IsNaN(sol.TrueResiduals[j]) { // y = 0
-				sol.TrueResiduals[j] = 0
+			sol.ColumnTrueResiduals[j] = mat.Norm(r.ColView(j), 2) / mat.Norm(f.Y.ColView(j), 2)
+			if math.IsNaN(sol.ColumnTrueResiduals[j]) { // y = 0
+				sol.ColumnTrueResiduals[j] = 0
 			}
 		}
-		largest := floats.Max(sol.TrueResiduals)
-		sol.History = append(sol.History, HistRow{Iteration: round, Residual: largest, Columns: sol.TrueResiduals,
+		largest := floats.Max(sol.ColumnTrueResiduals)
+		sol.History = append(sol.History, HistoryRow{Iteration: round, Residual: largest, Columns: sol.ColumnTrueResiduals,
 			Bound: stage.Unknown})
 		if largest <= f.Policy.TolFraction*f.Tol || round == fourierRefinements {
 			f.residuals, sol.ResidualKind = r, ResidualInStored

@@ -35,9 +35,9 @@ func TestFourierCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // the status of the solution is taken from the inner context
 	c, err := Run(residualContext{ctx, sol}, s, nil, sol)
-	if c == nil || err != context.Canceled || sol.ResidualKind != ResidualInStored || sol.Roundings != nil {
+	if c == nil || err != context.Canceled || sol.ResidualKind != ResidualInStored || sol.ColumnRoundings != nil {
 		t.Errorf("error %v, residuals %q with rounding errors %v; want %q without", err, sol.ResidualKind,
-			sol.Roundings, ResidualInStored)
+			sol.ColumnRoundings, ResidualInStored)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // rule ended the iteration or if a refinement is resumed; otherwise refine returns c.
 func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	sol := s.sol
-	if !s.UsesExactResidual(s.A) && sol.SampledResiduals == nil { // a resumed solve has no checked rows yet
+	if !s.UsesExactResidual(s.A) && sol.ColumnSampledResiduals == nil { // a resumed solve has no checked rows yet
 		if err := s.trueResidual(ctx, s.A, c); err != nil {
 			return c, err
 		}
@@ -34,7 +34,7 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	exact, kind, storedSuffices, err := (*gram.Matrix)(nil), ResidualInStored, false, error(nil)
 	if !s.UsesExactResidual(s.A) {
 		o.Tol, storedSuffices = s.refineTol(s.residualTol(), bound.SamplingFactor(s.Train.Len()),
-			slices.Max(sol.StorageResiduals))
+			slices.Max(sol.ColumnStorageResiduals))
 	}
 	if !storedSuffices {
 		exact, kind, o.Tol, err = s.residualMatrix(ctx, true)
@@ -50,7 +50,7 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	}
 	c, err = s.pcg(ctx, o, exact, kind)
 	if err != nil || exact != nil && exact.Choice().Certain { // no rows of the new answer are checked
-		sol.SampledResiduals, sol.StorageResiduals, sol.SampledRows = nil, nil, 0
+		sol.ColumnSampledResiduals, sol.ColumnStorageResiduals, sol.SampledRows = nil, nil, 0
 		return c, err
 	}
 	return c, s.checkRows(ctx, c)
@@ -156,12 +156,12 @@ func (s *run) trueResidual(ctx context.Context, a *gram.Matrix, c *mat.Dense) er
 	r := mat.DenseCopyOf(c)
 	rel, rounding, err := pcg.TrueResidual(ctx, r, a, s.Y, c)
 	if err == nil {
-		s.residuals, s.sol.TrueResiduals, s.sol.Roundings = r, rel, rounding
+		s.residuals, s.sol.ColumnTrueResiduals, s.sol.ColumnRoundings = r, rel, rounding
 	}
 	return err
 }
 
-// checkRows sets SampledResiduals, StorageResiduals and SampledRows of the solution: estimates of the true residuals of
+// checkRows sets ColumnSampledResiduals, ColumnStorageResiduals and SampledRows of the solution: estimates of the true residuals of
 // c, and of the error of those computed with K̃, from rows of K in float64 (bound.ResidualRows). s.residuals must be
 // those of c.
 func (s *run) checkRows(ctx context.Context, c *mat.Dense) error {
@@ -175,7 +175,7 @@ func (s *run) checkRowsOf(ctx context.Context, stored gram.Choice, c *mat.Dense)
 			rng.New(s.Seed).Sub("residual rows"))
 		residual, storageError, err := rows.Estimate(ctx, s.Comm, s.Y, c, s.residuals)
 		if err == nil {
-			s.sol.SampledRows, s.sol.SampledResiduals, s.sol.StorageResiduals = rows.Len(), residual, storageError
+			s.sol.SampledRows, s.sol.ColumnSampledResiduals, s.sol.ColumnStorageResiduals = rows.Len(), residual, storageError
 		}
 		return err
 	})
@@ -186,8 +186,8 @@ func (s *run) checkRowsOf(ctx context.Context, stored gram.Choice, c *mat.Dense)
 // error.
 func (s *run) rowsMeet(tau float64) bool {
 	slack := bound.SamplingFactor(s.Train.Len())
-	for j, v := range s.sol.TrueResiduals {
-		if !(min(v+slack*s.sol.StorageResiduals[j], slack*s.sol.SampledResiduals[j]) <= tau) {
+	for j, v := range s.sol.ColumnTrueResiduals {
+		if !(min(v+slack*s.sol.ColumnStorageResiduals[j], slack*s.sol.ColumnSampledResiduals[j]) <= tau) {
 			return false
 		}
 	}
@@ -204,16 +204,16 @@ func (s *run) correctStatus() {
 	sol := s.sol
 	switch {
 	case !s.finished() && sol.Status != pcg.MaxIterations:
-	case sol.StorageResiduals != nil && s.rowsMeet(s.residualTol()):
+	case sol.ColumnStorageResiduals != nil && s.rowsMeet(s.residualTol()):
 		sol.Status = pcg.Converged
-	case sol.StorageResiduals != nil:
+	case sol.ColumnStorageResiduals != nil:
 		if sol.Converged() && !s.rowsMeet(s.Tol) {
 			sol.Status = pcg.Inaccurate
 		}
-	case sol.Status == pcg.Inaccurate && sol.Roundings != nil:
+	case sol.Status == pcg.Inaccurate && sol.ColumnRoundings != nil:
 		sol.Status = pcg.Undecided
-		for j, v := range sol.TrueResiduals {
-			if !(v+sol.Roundings[j]/math.Sqrt(float64(s.Train.Len())) <= s.residualTol()) {
+		for j, v := range sol.ColumnTrueResiduals {
+			if !(v+sol.ColumnRoundings[j]/math.Sqrt(float64(s.Train.Len())) <= s.residualTol()) {
 				sol.Status = pcg.Inaccurate
 			}
 		}

@@ -13,19 +13,19 @@ import (
 )
 
 // addIterations adds the result of a run of conjugate gradients to the solution. seconds is the total time of the run,
-// and bounds[k] the error bound after iteration k (HistRow.Bound). Iterations, seconds and history are added to those
+// and bounds[k] the error bound after iteration k (HistoryRow.Bound). Iterations, seconds and history are added to those
 // of earlier runs; the other fields are replaced.
 func (s *Solution) addIterations(res *pcg.Result, bounds []float64, seconds float64) {
 	s.Seconds.Residual += res.Stats.Exact.Seconds
 	s.Seconds.Solve += seconds - res.Stats.Exact.Seconds
 	s.Result = res
 	s.Iterations += res.Iterations
-	s.Status, s.TrueResiduals, s.Roundings = res.Status, res.TrueRelRes, res.Rounding
+	s.Status, s.ColumnTrueResiduals, s.ColumnRoundings = res.Status, res.TrueRelRes, res.Rounding
 	if k := res.Cond(); !math.IsNaN(k) {
 		s.Kappa = stage.Number(k)
 	}
 	for k, h := range res.History.RelRes {
-		s.History = append(s.History, HistRow{Iteration: len(s.History), Residual: floats.Max(h), Columns: h,
+		s.History = append(s.History, HistoryRow{Iteration: len(s.History), Residual: floats.Max(h), Columns: h,
 			Bound: stage.Number(bounds[k])})
 	}
 }
@@ -33,25 +33,25 @@ func (s *Solution) addIterations(res *pcg.Result, bounds []float64, seconds floa
 // addDirect sets the result of a direct solve.
 func (s *Solution) addDirect(res *direct.Result) {
 	s.Status = res.Status
-	s.TrueResiduals, s.Roundings, s.ResidualKind = res.TrueRelRes, res.Rounding, ResidualInFloat64
+	s.ColumnTrueResiduals, s.ColumnRoundings, s.ResidualKind = res.TrueRelRes, res.Rounding, ResidualInFloat64
 	s.KBound = stage.Number(res.KError)
 	s.Storage, s.KBytes = fmt.Sprintf("dense %v", res.Precision), res.Bytes
 	s.Seconds.Kernel, s.Seconds.Factor = res.Seconds.Kernel, res.Seconds.Factor
 	s.Seconds.Solve, s.Seconds.Residual = res.Seconds.Solve, res.Seconds.Residual
 	for i, r := range res.History {
-		s.History = append(s.History, HistRow{Iteration: i, Residual: floats.Max(r), Columns: r, Bound: stage.Unknown})
+		s.History = append(s.History, HistoryRow{Iteration: i, Residual: floats.Max(r), Columns: r, Bound: stage.Unknown})
 	}
 }
 
 // setLargest sets the largest residual, and the largest of its errors, from those of the columns. If one of a list is
 // not finite, which JSON cannot express, the list and its largest number become unknown.
 func (s *Solution) setLargest() {
-	s.TrueResidual, s.TrueResiduals = largestKnown(s.TrueResiduals)
-	s.Rounding, s.Roundings = largestKnown(s.Roundings)
-	s.SampledResidual, s.SampledResiduals = largestKnown(s.SampledResiduals)
-	s.StorageResidual, s.StorageResiduals = largestKnown(s.StorageResiduals)
+	s.TrueResidual, s.ColumnTrueResiduals = largestKnown(s.ColumnTrueResiduals)
+	s.Rounding, s.ColumnRoundings = largestKnown(s.ColumnRoundings)
+	s.SampledResidual, s.ColumnSampledResiduals = largestKnown(s.ColumnSampledResiduals)
+	s.StorageResidual, s.ColumnStorageResiduals = largestKnown(s.ColumnStorageResiduals)
 	if !s.TrueResidual.Known() { // the rounding of an unknown residual is unknown as well
-		s.Rounding, s.Roundings = stage.Unknown, nil
+		s.Rounding, s.ColumnRoundings = stage.Unknown, nil
 	}
 }
 

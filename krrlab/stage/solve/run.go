@@ -156,7 +156,7 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 	}
 	sol.addIterations(res, s.bounds.Problem.History(res), time.Since(start).Seconds())
 	if err != nil || res.Status == pcg.Stopped && math.IsNaN(res.MaxTrueRelRes()) {
-		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, ResidualRecursive
+		sol.ColumnTrueResiduals, sol.ColumnRoundings, sol.ResidualKind = nil, nil, ResidualRecursive
 	}
 	if err != nil && sol.Iterations == 0 {
 		return nil, err

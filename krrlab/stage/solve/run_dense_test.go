@@ -69,15 +69,15 @@ func (s *System) checkClaims(t testing.TB, sol *Solution, x *mat.Dense) {
 	r.Mul(a, x)
 	r.Sub(s.Y, &r)
 	e.Sub(&e, x)
-	for j, reported := range sol.TrueResiduals {
+	for j, reported := range sol.ColumnTrueResiduals {
 		residual := mat.Norm(r.ColView(j), 2) / mat.Norm(s.Y.ColView(j), 2)
 		tolerance := 1e-12
-		if sol.Roundings != nil {
-			tolerance += sol.Roundings[j]
+		if sol.ColumnRoundings != nil {
+			tolerance += sol.ColumnRoundings[j]
 		}
-		if sol.StorageResiduals != nil {
-			tolerance += sol.StorageResiduals[j]
-			testkit.Near(t, sol.SampledResiduals[j], residual, 1e-11, "sampled residual", j)
+		if sol.ColumnStorageResiduals != nil {
+			tolerance += sol.ColumnStorageResiduals[j]
+			testkit.Near(t, sol.ColumnSampledResiduals[j], residual, 1e-11, "sampled residual", j)
 		}
 		testkit.Near(t, reported, residual, tolerance, "true residual", j)
 		if sol.Converged() && residual > s.Tol {
@@ -188,7 +188,7 @@ func TestRun(t *testing.T) {
 				sol.Criterion != c.criterion {
 				t.Errorf("%v, %s, %d rows, %q met, want %v, %s, %d, %q; true residuals %v, storage %v", sol.Status,
 					sol.ResidualKind, sol.SampledRows, sol.Criterion, c.status, c.kind, c.rows, c.criterion,
-					sol.TrueResiduals, sol.StorageResiduals)
+					sol.ColumnTrueResiduals, sol.ColumnStorageResiduals)
 			}
 		})
 	}
@@ -232,7 +232,7 @@ func TestEarlyEnd(t *testing.T) {
 				t.Errorf("%s, canceled: %v, %s", name, sol.Status, sol.ResidualKind)
 			}
 			// Recursive residuals are close to the true ones, but not as close as their rounding errors.
-			sol.TrueResiduals, sol.Roundings = sol.History[5].Columns, []float64{1e-4, 1e-4}
+			sol.ColumnTrueResiduals, sol.ColumnRoundings = sol.History[5].Columns, []float64{1e-4, 1e-4}
 			sol.Seconds.Residual = 1
 			s.checkClaims(t, sol, x)
 		}

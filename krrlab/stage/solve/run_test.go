@@ -24,25 +24,25 @@ func TestCorrectStatus(t *testing.T) {
 			residuals Residuals
 			want      pcg.Status
 		}{
-			"no rows are checked": {pcg.Converged, Residuals{TrueResiduals: column(0)}, pcg.Converged},
-			"storage residual below τ": {pcg.Converged, Residuals{TrueResiduals: column(0),
-				StorageResiduals: column(0.8e-3), SampledResiduals: column(1)}, pcg.Converged},
-			"storage residual above τ": {pcg.Converged, Residuals{TrueResiduals: column(0),
-				StorageResiduals: column(1.1e-3), SampledResiduals: column(1)}, pcg.Inaccurate},
-			"the iteration did not end at its tolerance": {pcg.Active, Residuals{TrueResiduals: column(0),
-				StorageResiduals: column(0), SampledResiduals: column(0)}, pcg.Active},
-			"rounding above τ": {pcg.Inaccurate, Residuals{TrueResiduals: column(1e-5), Roundings: column(8e-3)},
+			"no rows are checked": {pcg.Converged, Residuals{ColumnTrueResiduals: column(0)}, pcg.Converged},
+			"storage residual below τ": {pcg.Converged, Residuals{ColumnTrueResiduals: column(0),
+				ColumnStorageResiduals: column(0.8e-3), ColumnSampledResiduals: column(1)}, pcg.Converged},
+			"storage residual above τ": {pcg.Converged, Residuals{ColumnTrueResiduals: column(0),
+				ColumnStorageResiduals: column(1.1e-3), ColumnSampledResiduals: column(1)}, pcg.Inaccurate},
+			"the iteration did not end at its tolerance": {pcg.Active, Residuals{ColumnTrueResiduals: column(0),
+				ColumnStorageResiduals: column(0), ColumnSampledResiduals: column(0)}, pcg.Active},
+			"rounding above τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(1e-5), ColumnRoundings: column(8e-3)},
 				pcg.Undecided},
-			"second rounding below √n·τ": {pcg.Inaccurate, Residuals{TrueResiduals: []float64{1e-5, 0},
-				Roundings: []float64{2e-3, 0.9e-3 * root}}, pcg.Undecided},
-			"second rounding above √n·τ": {pcg.Inaccurate, Residuals{TrueResiduals: []float64{1e-5, 0},
-				Roundings: []float64{2e-3, 1.1e-3 * root}}, pcg.Inaccurate},
-			"residual above τ": {pcg.Inaccurate, Residuals{TrueResiduals: column(1.1e-3), Roundings: column(1e-9)},
+			"second rounding below √n·τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: []float64{1e-5, 0},
+				ColumnRoundings: []float64{2e-3, 0.9e-3 * root}}, pcg.Undecided},
+			"second rounding above √n·τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: []float64{1e-5, 0},
+				ColumnRoundings: []float64{2e-3, 1.1e-3 * root}}, pcg.Inaccurate},
+			"residual above τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(1.1e-3), ColumnRoundings: column(1e-9)},
 				pcg.Inaccurate},
-			"residual of NaN": {pcg.Inaccurate, Residuals{TrueResiduals: column(math.NaN()), Roundings: column(1e-9)},
+			"residual of NaN": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(math.NaN()), ColumnRoundings: column(1e-9)},
 				pcg.Inaccurate},
-			"unknown rounding": {pcg.Inaccurate, Residuals{TrueResiduals: column(1e-5)}, pcg.Inaccurate},
-			"stagnation": {pcg.Stagnated, Residuals{TrueResiduals: column(1e-5), Roundings: column(2e-3)},
+			"unknown rounding": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(1e-5)}, pcg.Inaccurate},
+			"stagnation": {pcg.Stagnated, Residuals{ColumnTrueResiduals: column(1e-5), ColumnRoundings: column(2e-3)},
 				pcg.Stagnated},
 		} {
 			sol := &Solution{Outcome: Outcome{Status: c.status}, Residuals: c.residuals}
@@ -59,7 +59,7 @@ func TestRowsMeet(t *testing.T) {
 	const tau = 1e-3
 	for _, c := range []struct {
 		n int
-		// TrueResiduals, StorageResiduals and SampledResiduals, in units of τ
+		// ColumnTrueResiduals, ColumnStorageResiduals and ColumnSampledResiduals, in units of τ
 		stored, storage, sampled float64
 		want                     bool
 	}{
@@ -67,8 +67,8 @@ func TestRowsMeet(t *testing.T) {
 		{1000, 0.99, 9, 0.86, true}, {1000, 0.99, 9, 0.88, false},
 		{1000, 0.5, math.NaN(), math.NaN(), false}, {200, 0.5, 0.49, 9, true}, {200, 0.5, 0.51, 9, false},
 	} {
-		residuals := Residuals{TrueResiduals: []float64{0, c.stored * tau},
-			StorageResiduals: []float64{0, c.storage * tau}, SampledResiduals: []float64{0, c.sampled * tau}}
+		residuals := Residuals{ColumnTrueResiduals: []float64{0, c.stored * tau},
+			ColumnStorageResiduals: []float64{0, c.storage * tau}, ColumnSampledResiduals: []float64{0, c.sampled * tau}}
 		s := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(c.n, 1, nil)}, Tol: tau},
 			sol: &Solution{Residuals: residuals}}
 		testkit.Equal(t, s.rowsMeet(tau), c.want, c)

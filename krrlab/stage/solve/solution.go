@@ -39,9 +39,9 @@ type Solution struct {
 	Tune     stage.Choice `json:"tune,omitempty"`     // the choice of kernel and λ; nil if they were configured
 	Appended *Appended    `json:"appended,omitempty"` // rows that were appended to another problem; nil: none
 	// Shared lists the parts of the work that an earlier solve of the same problem had done.
-	Shared  []string  `json:"shared,omitempty"`
-	Seconds Seconds   `json:"seconds"`
-	History []HistRow `json:"history"`
+	Shared  []string     `json:"shared,omitempty"`
+	Seconds Seconds      `json:"seconds"`
+	History []HistoryRow `json:"history"`
 
 	store     *checkpoint.Store // checkpoints, on the first rank only; nil if there are none
 	residuals *mat.Dense        // residuals Y − AC of the answer; nil if they are unknown
@@ -106,7 +106,7 @@ type Outcome struct {
 
 // Residuals are the true residuals of the answer, with bounds and estimates of their errors.
 type Residuals struct {
-	// TrueResidual is the largest of TrueResiduals, which are ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column j. They are
+	// TrueResidual is the largest of ColumnTrueResiduals, which are ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column j. They are
 	// computed from the answer with the matrix that ResidualKind describes.
 	//
 	// Converged means that one of these numbers is at most the tolerance τ:
@@ -116,25 +116,25 @@ type Residuals struct {
 	//
 	// The factor is 1 if the checked rows are all rows (bound.SamplingFactor).
 	TrueResidual stage.Number `json:"true_residual"`
-	// Rounding is a rigorous bound of the error of TrueResiduals, including the error of recomputing K. It is unknown
+	// Rounding is a rigorous bound of the error of ColumnTrueResiduals, including the error of recomputing K. It is unknown
 	// if they were computed with K̃.
-	Rounding      stage.Number `json:"residual_rounding"`
-	ResidualKind  string       `json:"true_residual_kind"`
-	TrueResiduals []float64    `json:"true_residuals"`
-	Roundings     []float64    `json:"residual_roundings,omitempty"`
+	Rounding            stage.Number `json:"residual_rounding"`
+	ResidualKind        string       `json:"true_residual_kind"`
+	ColumnTrueResiduals []float64    `json:"true_residuals"`
+	ColumnRoundings     []float64    `json:"residual_roundings,omitempty"`
 	// SampledResidual estimates TrueResidual for K itself from 256 rows drawn at random and the 32 rows of largest
 	// norm, computed in float64; an estimate of their rounding is added. It is unknown if TrueResidual is for K itself
 	// already. If the arithmetic of K̃ may fail for points far from the origin, and these are at most an eighth of all
 	// points, the rows of up to 1024 of them are also checked.
-	SampledResidual  stage.Number `json:"sampled_residual"`
-	SampledResiduals []float64    `json:"sampled_residuals,omitempty"`
+	SampledResidual        stage.Number `json:"sampled_residual"`
+	ColumnSampledResiduals []float64    `json:"sampled_residuals,omitempty"`
 	// StorageResidual estimates ‖(K−K̃)c_j‖₂/‖y_j‖₂ from the same rows, including the rounding of products and of the
 	// rows. It is the estimated error of TrueResidual. The factor 1.15 with which it is compared allows for three
 	// standard errors of an error that is spread over all rows; it does not cover an error that is concentrated in a
 	// few unchecked rows.
-	StorageResidual  stage.Number `json:"storage_residual"`
-	StorageResiduals []float64    `json:"storage_residuals,omitempty"`
-	SampledRows      int          `json:"sampled_rows,omitempty"` // number of checked rows; 0: none
+	StorageResidual        stage.Number `json:"storage_residual"`
+	ColumnStorageResiduals []float64    `json:"storage_residuals,omitempty"`
+	SampledRows            int          `json:"sampled_rows,omitempty"` // number of checked rows; 0: none
 }
 
 // Scores are the errors of the predictions on test rows, on training rows and in cross-validation.
@@ -223,8 +223,8 @@ func (a *Appended) String() string {
 	return text
 }
 
-// HistRow is one iteration of the solve.
-type HistRow struct {
+// HistoryRow is one iteration of the solve.
+type HistoryRow struct {
 	Iteration int       `json:"iteration"`         // number of the row; 0 is the start
 	Residual  float64   `json:"residual"`          // largest recursive residual of all columns
 	Columns   []float64 `json:"columns,omitempty"` // recursive residuals of all columns

@@ -202,13 +202,13 @@ func (s *Solution) noiseText() string {
 	switch {
 	case s.Criterion == "":
 		return text + "; not met"
-	case s.TrueResiduals == nil:
+	case s.ColumnTrueResiduals == nil:
 		return text
 	}
-	for j, v := range s.TrueResiduals {
+	for j, v := range s.ColumnTrueResiduals {
 		largest = max(largest, v)
-		if s.Roundings != nil {
-			largest = max(largest, v+s.Roundings[j])
+		if s.ColumnRoundings != nil {
+			largest = max(largest, v+s.ColumnRoundings[j])
 		}
 	}
 	if s.Error != nil && s.Error.Certain != nil {
