@@ -44,7 +44,7 @@ func TestCurve(t *testing.T) {
 			PrecondSpec: krrlab.PrecondSpec{S: s}, Config: krrlab.Config{Seed: seed}}, Result: x})
 	}
 	for seed, e := range []float64{0.03, 0.01, 0.02, 0.05} {
-		add(10, uint64(seed), answer(10*(seed+1), e))
+		add(10, uint64(seed), convergedResult(10*(seed+1), e))
 	}
 	add(10, 9, stopped(2000, 1000))
 	add(20, 1, nil)
@@ -86,12 +86,12 @@ func mnist1(gap, exactSpread float64) func(e *Entry) *Result {
 	return func(e *Entry) *Result {
 		jitter := 1e-4 * float64(e.Case.Seed)
 		if e.Role == exactRole {
-			x := answer(50, 0.02+exactSpread*jitter)
+			x := convergedResult(50, 0.02+exactSpread*jitter)
 			x.Seconds.Solve = 4 + 1e4/float64(e.Case.S)
 			return x
 		}
 		n := float64(e.Case.N)
-		x := answer(1, 0.02+gap*n/float64(e.Case.S)+jitter)
+		x := convergedResult(1, 0.02+gap*n/float64(e.Case.S)+jitter)
 		x.Seconds.Factor = 50 * float64(e.Case.S) / n
 		return x
 	}
@@ -137,7 +137,7 @@ func TestFigure1Verdicts(t *testing.T) {
 func mnist2(factor, share float64) func(e *Entry) *Result {
 	return func(e *Entry) *Result {
 		n := float64(e.Case.N)
-		x := answer(50, 2/math.Sqrt(n)+1e-5*float64(e.Case.Seed))
+		x := convergedResult(50, 2/math.Sqrt(n)+1e-5*float64(e.Case.Seed))
 		x.Seconds.Solve = 1e-7 * n * n
 		if e.Role != exactRole {
 			*x.TestError *= factor
@@ -192,7 +192,7 @@ func TestFigure2(t *testing.T) {
 			t.Run("without "+name, func(t *testing.T) { expectOutcome(t, r, claim, want) })
 		}
 	}
-	flat := madeUpReport(t, "figure2", func(e *Entry) *Result { return answer(50, 0.02) })
+	flat := madeUpReport(t, "figure2", func(e *Entry) *Result { return convergedResult(50, 0.02) })
 	expectOutcome(t, flat, falls, Fails)
 	for _, row := range r.Rows() {
 		for _, p := range r.curve(row, exactRole) {

@@ -61,7 +61,7 @@ func TestFindReport(t *testing.T) {
 	t.Chdir(below)
 	fails(t, errOf(FindReport("table9", Laptop)), "table9")
 	fails(t, errOf(FindReport("table1", Paper)), "krrlab reproduce table1 --scale paper")
-	r := madeUpReport(t, "table1", func(*Entry) *Result { return answer(50, 0.02) })
+	r := madeUpReport(t, "table1", func(*Entry) *Result { return convergedResult(50, 0.02) })
 	r.Scale = Paper
 	if err := r.Save(filepath.Join(results, r.FileName())); err != nil {
 		t.Fatal(err)

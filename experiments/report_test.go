@@ -26,9 +26,9 @@ func madeUpReport(t *testing.T, id string, resultOf func(e *Entry) *Result) *Rep
 	return r
 }
 
-// answer returns a result that converged.
-func answer(iterations int, err float64) *Result {
-	r := &Result{Status: "converged", Converged: true, Iterations: iterations, TestError: &err}
+// convergedResult returns a result that converged, with the given share of wrong test rows.
+func convergedResult(iterations int, testError float64) *Result {
+	r := &Result{Status: "converged", Converged: true, Iterations: iterations, TestError: &testError}
 	r.Seconds.Kernel, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Predict = 1, 2, 3, 4, 100
 	r.History = []float64{1, 0.1, 1e-3}
 	return r
@@ -89,19 +89,19 @@ func table1Report(t *testing.T, off float64) *Report {
 	return madeUpReport(t, "table1", func(e *Entry) *Result {
 		switch e.Row {
 		case "MNIST":
-			return answer(80+5*int(e.Case.Seed), 0.0133+off)
+			return convergedResult(80+5*int(e.Case.Seed), 0.0133+off)
 		case "ADULT":
-			x := answer(13, 0.1499)
+			x := convergedResult(13, 0.1499)
 			if e.Case.Seed == 2 {
 				x.Converged, x.Status, x.Iterations = false, "max-iterations", 1000
 			}
 			return x
 		case "IJCNN1":
-			return answer(120, 0.0140)
+			return convergedResult(120, 0.0140)
 		case covtype:
-			return answer(500, 0.1)
+			return convergedResult(500, 0.1)
 		case covtypeAuto:
-			x := answer(41, 0.0376)
+			x := convergedResult(41, 0.0376)
 			x.Seconds.Plan = 12
 			return x
 		}
@@ -144,9 +144,9 @@ func TestRowsThatDidNotRun(t *testing.T) {
 		return madeUpReport(t, "table1", func(e *Entry) *Result {
 			switch e.Row {
 			case "ADULT":
-				return answer(13, 0.1499)
+				return convergedResult(13, 0.1499)
 			case "IJCNN1":
-				return answer(120, 0.0139)
+				return convergedResult(120, 0.0139)
 			case "MNIST":
 				return mnist(e)
 			}
@@ -157,7 +157,7 @@ func TestRowsThatDidNotRun(t *testing.T) {
 		mnist *Result
 		want  string
 	}{
-		"ran":    {answer(85, 0.0133), Holds},
+		"ran":    {convergedResult(85, 0.0133), Holds},
 		"failed": {&Result{Status: Failed, Reason: "for a test"}, Open},
 		"late":   {&Result{Status: NotRun, Reason: "the run was allowed 2h0m0s"}, Open},
 		"absent": {&Result{Status: NotRun, Reason: missingFile("mnist", nil)}, Holds},
@@ -170,7 +170,7 @@ func TestRowsThatDidNotRun(t *testing.T) {
 		if e.Case.Seed == 1 {
 			return &Result{Status: Failed, Reason: "for a test"}
 		}
-		x := answer(80+int(e.Case.Seed), 0)
+		x := convergedResult(80+int(e.Case.Seed), 0)
 		x.TestError = nil
 		x.Seconds.Solve = 100 * float64(e.Case.Seed)
 		return x
@@ -187,11 +187,11 @@ func table2Report(t *testing.T, mnist, adult int) *Report {
 		case its[0] == 0:
 			return nil
 		case e.Role == lambdaRole:
-			return answer(its[0], 0.1)
+			return convergedResult(its[0], 0.1)
 		case e.Role == tenLambdaRole:
-			return answer(its[1], 0.1)
+			return convergedResult(its[1], 0.1)
 		}
-		return answer(its[2], 0.1)
+		return convergedResult(its[2], 0.1)
 	})
 }
 
@@ -225,11 +225,11 @@ func TestTable3(t *testing.T) {
 				return nil
 			}
 			if e.Role == admmRole {
-				x := answer(200, admm)
+				x := convergedResult(200, admm)
 				x.Converged, x.Values = false, map[string]float64{"gap": 0.01, "rho": 0.1}
 				return x
 			}
-			return answer(85, 0.0133)
+			return convergedResult(85, 0.0133)
 		})
 	}
 	r := report(0.0195)
@@ -243,7 +243,7 @@ func TestTable3(t *testing.T) {
 	}
 	expectOutcome(t, r, "the method's error", Holds, "(gap 0.5)")
 	stand := madeUpReport(t, "table3", func(e *Entry) *Result {
-		return answer(85, map[string]float64{admmRole: 0.1}[e.Role])
+		return convergedResult(85, map[string]float64{admmRole: 0.1}[e.Role])
 	})
 	for _, v := range stand.Verdicts() {
 		if strings.Contains(v.Detail+v.Basis, "stand-in") || !strings.Contains(v.Basis, covtype) {
@@ -260,9 +260,9 @@ func TestTable5(t *testing.T) {
 				return nil
 			}
 			if e.Role == coarseRole {
-				return answer(54, coarse)
+				return convergedResult(54, coarse)
 			}
-			x := answer(85, 0.0133)
+			x := convergedResult(85, 0.0133)
 			x.Reached = []Reached{{0.1, 20}, {0.01, 50 + 3*int(e.Case.Seed)}}
 			return x
 		})

@@ -8,7 +8,7 @@ import (
 
 // stopped returns the result of a solve that needs a number of iterations and is stopped after the allowed number.
 func stopped(needs, allowed int) *Result {
-	x := answer(min(needs, allowed), 0.01)
+	x := convergedResult(min(needs, allowed), 0.01)
 	if needs > allowed {
 		x.Status, x.Converged = "max-iterations", false
 	}
@@ -29,15 +29,15 @@ func TestClaimsFollowTheTruth(t *testing.T) {
 				case e.Row == "MNIST" && e.Role == plainRole:
 					return stopped(truth, allowed)
 				case e.Row == "MNIST":
-					return answer(preconditioned, 0.1)
+					return convergedResult(preconditioned, 0.1)
 				case e.Row == "GISETTE":
-					return answer(1, 0.1)
+					return convergedResult(1, 0.1)
 				case e.Row == "ADULT" && e.Role == plainRole:
-					return answer(369, 0.1)
+					return convergedResult(369, 0.1)
 				case e.Row == "IJCNN1" && e.Role == plainRole:
-					return answer(764, 0.1)
+					return convergedResult(764, 0.1)
 				}
-				return answer(13, 0.1)
+				return convergedResult(13, 0.1)
 			})
 			known := truth <= allowed
 			for _, c := range []struct {

@@ -56,11 +56,11 @@ func TestPlanChoices(t *testing.T) {
 		if c.cfg.Lambda = 0.1; c.cfg.Kernel == nil {
 			c.cfg.Kernel = gauss
 		}
-		open := c.cfg.planChoices(c.n)
-		testkit.Equal(t, open != nil && !open.fixedRule, c.isPlanned, name, open)
-		if open != nil && (open.solverSet != (c.cfg.Solver != AutoSolver) ||
-			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && open.auto.S != 70) {
-			t.Errorf("%s: the choices that are left are %+v", name, open)
+		openChoices := c.cfg.planChoices(c.n)
+		testkit.Equal(t, openChoices != nil && !openChoices.fixedRule, c.isPlanned, name, openChoices)
+		if openChoices != nil && (openChoices.solverSet != (c.cfg.Solver != AutoSolver) ||
+			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && openChoices.auto.S != 70) {
+			t.Errorf("%s: the open choices are %+v", name, openChoices)
 		}
 		got := testkit.Must(c.cfg.withDefaults(c.n, 1, 1e-5))
 		if r, ok := got.Precond.(stage.LowRank); ok && strings.HasPrefix(name, "auto, few") &&
@@ -115,8 +115,8 @@ func TestSolvesAsPlanned(t *testing.T) {
 	if loaded.Plan == nil || loaded.Plan.Choice.Solver != c.Solver || loaded.Plan.Bytes != p.Bytes {
 		t.Errorf("the JSON loses the plan: %s", js)
 	}
-	local := cost.Candidate{Solver: cost.PCG, Preconditioner: Vecchia{}, Neighbors: 17, Storage: gram.Float32}
-	lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: local}}
+	sparseInverse := cost.Candidate{Solver: cost.PCG, Preconditioner: Vecchia{}, Neighbors: 17, Storage: gram.Float32}
+	lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: sparseInverse}}
 	if sol, err = lab.Solve(t.Context()); err != nil || sol.Damping == 0 {
 		t.Errorf("a sparse inverse with the damping ω = %g: %v, error %v", sol.Damping, sol, err)
 	}
@@ -310,10 +310,10 @@ func TestSwitchesToDirect(t *testing.T) {
 	}
 	train := regression(pairs)
 	for name, c := range map[string]struct {
-		cfg     Config
-		planned int     // iterations of 1 s each
-		direct  float64 // seconds
-		before  int     // iterations before the switch, or −1 if there is no switch
+		cfg                    Config
+		planned                int // planned iterations, of 1 s each
+		directSeconds          float64
+		iterationsBeforeSwitch int // −1 if there is no switch
 	}{
 		"near duplicates":       {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 30, 11},
 		"direct takes as long":  {Config{Lambda: 1e-6, Tol: 1e-6}, 20, 20, 5},
@@ -326,21 +326,21 @@ func TestSwitchesToDirect(t *testing.T) {
 		lab := newLab(t, train, c.cfg)
 		cg := &cost.Candidate{Solver: cost.CG, Precond: cost.None, Storage: gram.Float32, Iterations: c.planned,
 			Seconds: cost.Seconds{Solve: float64(c.planned + 1), Total: float64(c.planned + 1)}}
-		direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: gram.Float64,
-			Seconds: cost.Seconds{Factor: c.direct, Total: c.direct}}
+		directSolve := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: gram.Float64,
+			Seconds: cost.Seconds{Factor: c.directSeconds, Total: c.directSeconds}}
 		lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: *cg, Seconds: cg.Seconds, Flags: cg.Flags(),
-			Fallback: direct}}
+			Fallback: directSolve}}
 		sol, err := lab.Solve(t.Context())
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if c.before < 0 { // the solve must not switch
+		if c.iterationsBeforeSwitch < 0 { // the solve must not switch
 			if sol.Solver != CG || sol.Plan.Switched != "" {
 				t.Errorf("%s: the solve switches to another solver: %v", name, sol)
 			}
 			continue
 		}
-		done := fmt.Sprintf(" after %d iterations to a residual", c.before)
+		done := fmt.Sprintf(" after %d iterations to a residual", c.iterationsBeforeSwitch)
 		if sol.Solver != Direct || !sol.Converged() || sol.Plan.Choice.Solver != cost.Direct ||
 			!strings.Contains(sol.Plan.Switched, done) || !strings.Contains(sol.String(), sol.Plan.Switched) ||
 			sol.Seconds.Plan > sol.Seconds.Total {
@@ -349,7 +349,8 @@ func TestSwitchesToDirect(t *testing.T) {
 	}
 }
 
-// exactInverse is the preconditioner M = K+λI. If asymmetric is set, it is an operator that is not symmetric.
+// exactInverse is the preconditioner M = K+λI, with the Cholesky factor f. If asymmetric is set, its "inverse" copies r
+// with r_2 in place of r_1 instead, which is not symmetric.
 type exactInverse struct {
 	f          mat.Cholesky
 	asymmetric bool

@@ -284,7 +284,7 @@ type Parts struct {
 	// RidgeBound returns the bound on κ for λ, λ_p and η.
 	RidgeBound func(lambda, lambdaP, eta float64) float64
 	// SpectrumBounds returns the bounds on the eigenvalues of M⁻¹A that the constants (θ, α, γ) of Theorem 7 guarantee.
-	SpectrumBounds func(c sketchsize.Constants) (low, high float64)
+	SpectrumBounds func(c sketchsize.ConditionConstants) (low, high float64)
 	// Iterations returns the number of iterations that is sufficient for κ and ε.
 	Iterations func(kappa, eps float64) int
 	// PredictionBound bounds |f(x)−f̃(x)|, given k(x, x), ‖r‖₂ and λ.
@@ -335,7 +335,7 @@ func builtinParts() Parts {
 		Choose:          pcg.MedianByNorm,
 		RidgeBound:      lambdap.Bound,
 		LowRank:         []lowRank{lowrank.Nystrom, lowrank.RPCholesky},
-		SpectrumBounds:  func(c sketchsize.Constants) (low, high float64) { return c.Lower(), c.Upper() },
+		SpectrumBounds:  func(c sketchsize.ConditionConstants) (low, high float64) { return c.Lower(), c.Upper() },
 		Iterations:      pcg.IterationBound,
 		PredictionBound: PredictionBound,
 		LeaveOneOut:     LeaveOneOut,

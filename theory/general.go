@@ -17,7 +17,7 @@ import (
 
 // conditions returns the smallest α and γ for which K and ZZᵀ meet the conditions of Theorem 7 with θ. The conditions
 // guarantee nothing if γ ≥ 1.
-func conditions(k, zz *mat.SymDense, lambda, theta float64) sketchsize.Constants {
+func conditions(k, zz *mat.SymDense, lambda, theta float64) sketchsize.ConditionConstants {
 	var e mat.EigenSym
 	if !e.Factorize(zz, true) {
 		fail("no eigenvalues of ZZᵀ")
@@ -31,7 +31,7 @@ func conditions(k, zz *mat.SymDense, lambda, theta float64) sketchsize.Constants
 	if cut < 0 {
 		cut = n
 	}
-	c := sketchsize.Constants{Theta: theta}
+	c := sketchsize.ConditionConstants{Theta: theta}
 	if cut > 0 {
 		c.Alpha = math.Max(eigenvalues(symmetricPart(kv.Slice(0, cut, 0, cut)))[cut-1], 0) / lambda
 	}

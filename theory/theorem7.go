@@ -22,7 +22,7 @@ import (
 
 // presets are the constants that are checked: the constants printed in the paper, and constants that guarantee κ ≤ 5
 // and κ ≤ 10.
-var presets = []sketchsize.Constants{sketchsize.PaperConstants, sketchsize.Kappa5Constants, sketchsize.Kappa10Constants}
+var presets = []sketchsize.ConditionConstants{sketchsize.PaperConstants, sketchsize.Kappa5Constants, sketchsize.Kappa10Constants}
 
 // perturbed is a distribution of linear feature maps for the kernel xᵀz with a controlled error. The maps are φ(x) = (I
 // + ε·N/√d)ᵀx with standard normal N and ε uniform in [0, maxPerturbation]. Features beyond the first d are 0.
@@ -90,7 +90,7 @@ type testProblem struct {
 // testProblems returns the two problems for a preset. In the first, the kernel is xᵀz, the eigenvalues of K lie on both
 // sides of λ, and the features are perturbed so that some of the draws meet the conditions. The second is TensorSketch
 // for a polynomial kernel.
-func (e *experiment) testProblems(c sketchsize.Constants) []testProblem {
+func (e *experiment) testProblems(c sketchsize.ConditionConstants) []testProblem {
 	const n, d = 70, 10
 	maxPerturbation := map[string]float64{sketchsize.PaperConstants.Name: 0.08, sketchsize.Kappa5Constants.Name: 0.22,
 		sketchsize.Kappa10Constants.Name: 0.45}[c.Name]
@@ -117,7 +117,7 @@ const searchDelta = 0.05
 
 // runLadder runs the test once on a ladder of at most three rungs, which are numbers of features, and returns the
 // outcomes of the rungs that it reached. The confidence is for the whole ladder.
-func (a testProblem) runLadder(e *experiment, op *gram.Matrix, k *mat.SymDense, c sketchsize.Constants,
+func (a testProblem) runLadder(e *experiment, op *gram.Matrix, k *mat.SymDense, c sketchsize.ConditionConstants,
 	g rng.Stream) (out []outcome) {
 	p := sketchsize.Problem{K: op, X: a.x, Map: a.dist, Lambda: a.lambda, Error: op.Choice().Error}
 	r := must(e.parts.Search(e.ctx, p, &sketchsize.Options{Test: sketchsize.Theorem7, Constants: c, First: a.s,
@@ -131,7 +131,7 @@ func (a testProblem) runLadder(e *experiment, op *gram.Matrix, k *mat.SymDense, 
 }
 
 // conditionRatio returns the larger one of α and γ divided by its limit, and κ, for a draw of the features.
-func (a testProblem) conditionRatio(e *experiment, k *mat.SymDense, c sketchsize.Constants,
+func (a testProblem) conditionRatio(e *experiment, k *mat.SymDense, c sketchsize.ConditionConstants,
 	m feature.Map) (worst, kappa float64) {
 	z := must(feature.Matrix(e.ctx, m, a.x, nil))
 	met := conditions(k, outer(toFloat64(z)), a.lambda, c.Theta)

@@ -35,8 +35,8 @@ type mapFlags struct {
 func (mapFlags) Help() map[string]string {
 	return map[string]string{
 		"plot": "draw prediction and standard deviation to this file" + plotFormats,
-		"out": "file to write: CSV with a row for each cell, or, if the name ends in .npy, an array of the shape (2, " +
-			"rows, columns): the predictions and their standard deviations; (1, …) with --no-std",
+		"out": "file to write: CSV with a row for each cell, or, if the name ends in .npy, an array of the predictions " +
+			"and, without --no-std, of their standard deviations: 2×rows×columns, for two coordinates",
 	}
 }
 
@@ -72,21 +72,21 @@ horizontal and changes fastest; rows and layers go upward.`,
 		Example: `  krrlab fit --train wells.csv --target depth --space lon,lat --out wells.krr
   krrlab map wells.krr --plot map.svg --out map.npy`,
 		Args: f.takeModelArg,
-	}, schema.Of(f), f, a.drawMap)
+	}, schema.Of(f), f, a.runMap)
 }
 
 // gridMap is a prediction on a grid. Its points are the centers of the cells; the first coordinate changes fastest.
 type gridMap struct {
-	target string      // name of the target column; may be ""
-	names  []string    // names of the coordinates
-	values [][]float64 // centers of the cells along each coordinate
+	target  string      // name of the target column; may be ""
+	names   []string    // names of the coordinates
+	centers [][]float64 // centers of the cells along each coordinate
 	*model.Prediction
 	posterior *interval.Posterior // nil without standard deviations
 }
 
-// drawMap runs krrlab map. It returns an error if the model was not fitted with --space, is not a regression with one
+// runMap runs krrlab map. It returns an error if the model was not fitted with --space, is not a regression with one
 // target, or has too many coordinates for a picture.
-func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
+func (a *app) runMap(ctx context.Context, f *mapFlags) error {
 	if f.Out == "" && f.Plot == "" {
 		return usagef("nothing to write: want --plot FILE or --out FILE")
 	}
@@ -105,11 +105,11 @@ func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 	}
 	g := &gridMap{target: m.Origin.Target, names: space.Columns}
 	memory := accel.AvailableMemory(f.Memory, 1)
-	values, cells, err := space.Grid(f.Grid, memory)
+	centers, cells, err := space.Grid(f.Grid, memory)
 	if err != nil {
 		return err
 	}
-	g.values = values
+	g.centers = centers
 	if f.Plot != "" && g.axes() == nil {
 		return fmt.Errorf("--plot: a grid of one cell is no map to draw: --out writes its prediction")
 	}
@@ -132,7 +132,7 @@ func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 // text describes the grid, the ranges of the predictions and of the standard deviations, and how these were computed.
 func (g *gridMap) text() string {
 	var sizes []string
-	for _, v := range g.values {
+	for _, v := range g.centers {
 		sizes = append(sizes, strconv.Itoa(len(v)))
 	}
 	text := fmt.Sprintf("%s cells of %s, prediction %s to %s", strings.Join(sizes, "×"), joinNames(g.names),
@@ -164,14 +164,14 @@ func (g *gridMap) write(file string) error {
 	layers := g.layers()
 	if filepath.Ext(file) == ".npy" {
 		shape := []int{len(layers)}
-		for _, v := range slices.Backward(g.values) {
+		for _, v := range slices.Backward(g.centers) {
 			shape = append(shape, len(v))
 		}
 		return atomicfile.Write(file, func(w io.Writer) error { return npy.Write(w, slices.Concat(layers...), shape...) })
 	}
 	var columns []model.Column
 	stride := 1 // distance between neighboring cells along coordinate j in the order of the points
-	for j, v := range g.values {
+	for j, v := range g.centers {
 		strideHere := stride // the closure must not see later values of stride
 		columns = append(columns, model.Column{Name: g.names[j],
 			Cell: func(i int) string { return model.FullPrecision(v[i/strideHere%len(v)]) }})
@@ -186,7 +186,7 @@ func (g *gridMap) write(file string) error {
 
 // axes returns the indices of the coordinates along which there are several cells.
 func (g *gridMap) axes() (axes []int) {
-	for j, v := range g.values {
+	for j, v := range g.centers {
 		if len(v) > 1 {
 			axes = append(axes, j)
 		}
@@ -199,7 +199,7 @@ func (g *gridMap) axes() (axes []int) {
 func (g *gridMap) figure(aspect float64) *plots.Figure {
 	target := cmp.Or(g.target, "prediction")
 	if axes := g.axes(); len(axes) == 1 {
-		s := plots.Series{Name: target, X: g.values[axes[0]], Y: g.Value}
+		s := plots.Series{Name: target, X: g.centers[axes[0]], Y: g.Value}
 		if g.posterior != nil {
 			s.Name += " ± std"
 			for i, std := range g.posterior.Std.RawMatrix().Data {
@@ -211,9 +211,9 @@ func (g *gridMap) figure(aspect float64) *plots.Figure {
 	}
 	var panels []*plots.Figure
 	for k, layer := range g.layers() {
-		h := &plots.HeatMap{X: g.values[0], Y: g.values[1],
+		h := &plots.HeatMap{X: g.centers[0], Y: g.centers[1],
 			Color: plots.Axis{Label: []string{target, "standard deviation"}[k]}, Bare: true}
-		for row := range slices.Chunk(layer, len(g.values[0])) {
+		for row := range slices.Chunk(layer, len(g.centers[0])) {
 			h.Z = append(h.Z, row)
 		}
 		panels = append(panels, &plots.Figure{Title: h.Color.Label, X: plots.Axis{Label: g.names[0]},

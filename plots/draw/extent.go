@@ -19,8 +19,8 @@ func sizeOf(f *plots.Figure) (w, h float64) {
 // limits holds the minimum lo and the maximum hi of a set of values.
 type limits struct{ lo, hi float64 }
 
-// noLimits holds the limits of the empty set, with lo > hi.
-var noLimits = limits{math.Inf(1), math.Inf(-1)}
+// emptyLimits holds the limits of the empty set, with lo > hi.
+var emptyLimits = limits{math.Inf(1), math.Inf(-1)}
 
 // add widens the limits to include those of the values that the axis can show.
 func (l *limits) add(a *plots.Axis, values ...float64) {
@@ -56,9 +56,10 @@ func (e *extent) add(f *plots.Figure, s *plots.Series) {
 	}
 }
 
-// extentOf returns the extent of the series, reference lines and marks of the figure, and of the cells of its map.
+// extentOf returns the extent of the series of the figure and of its map, or if it has no map, of its series, reference
+// lines and marks.
 func extentOf(f *plots.Figure) extent {
-	e := extent{noLimits, noLimits}
+	e := extent{emptyLimits, emptyLimits}
 	for i := range f.Series {
 		e.add(f, &f.Series[i])
 	}

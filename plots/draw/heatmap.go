@@ -227,7 +227,7 @@ func (d *drawing) mapRoom() vg.Length {
 	if m == nil {
 		return 0
 	}
-	l, height := noLimits, d.box.Size().Y
+	l, height := emptyLimits, d.box.Size().Y
 	l.add(&m.Color, slices.Concat(m.Z...)...)
 	d.color = fitScale(withFixedEnds(&m.Color, l), l, nil, tickCount(height, 24),
 		func(s *scale) bool { return s.isCrowded(height, vertical) })

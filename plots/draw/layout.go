@@ -258,7 +258,7 @@ func drawPanels(f *plots.Figure, p pen, w, h vg.Length) []*drawing {
 // panelsOf returns a drawing of each panel, not yet laid out. With ShareX all panels have the same extent and ends of
 // the x axis, and only the lowest panel of a column has labels on it.
 func panelsOf(f *plots.Figure, p pen) []*drawing {
-	sharedX := noLimits
+	sharedX := emptyLimits
 	for i := range f.Panels {
 		x := extentOf(&f.Panels[i]).x
 		sharedX.add(&f.Panels[i].X, x.lo, x.hi)

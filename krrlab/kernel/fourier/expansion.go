@@ -29,23 +29,23 @@ var cellAngles = []float64{0.5, 1, 2, 4, 8}
 // all further work is done once for a cell.
 type expansion struct {
 	axis
-	top    int       // highest frequency
-	width  int       // cosines and sines: functionCount(top), or 1 for an axis that the points do not have
-	cells  int       // number of cells along the axis
-	terms  int       // number of polynomials T_0, …, T_{terms−1}
-	half   float64   // half-width r of a cell, as an angle
-	bessel []float64 // (2−δ_j0) J_j(qr), terms×(top+1)
+	topFrequency int       // highest frequency
+	width        int       // number of cosines and sines; 1 for an axis that the points do not have
+	cells        int       // number of cells along the axis
+	terms        int       // number of polynomials T_0, …, T_{terms−1}
+	halfAngle    float64   // half-width r of a cell, as an angle
+	bessel       []float64 // (2−δ_j0) J_j(qr), terms×(topFrequency+1)
 }
 
-// newExpansion returns an expansion up to the frequency top, with cells of at most the size angle (see cellAngles). It
-// does not compute the Bessel functions; see setBessel.
-func newExpansion(a axis, top int, angle float64) expansion {
+// newExpansion returns an expansion up to topFrequency, with cells of at most the size angle (see cellAngles). It does
+// not compute the Bessel functions; see setBessel.
+func newExpansion(a axis, topFrequency int, angle float64) expansion {
 	span := 2 * math.Pi * a.spacing * a.side // angle of the box
-	e := expansion{axis: a, top: top, width: functionCount(top), cells: max(1,
-		int(math.Ceil(float64(top)*span/2/angle))),
+	e := expansion{axis: a, topFrequency: topFrequency, width: functionCount(topFrequency), cells: max(1,
+		int(math.Ceil(float64(topFrequency)*span/2/angle))),
 		terms: 1}
-	e.half = span / 2 / float64(e.cells)
-	for truncation(float64(top)*e.half, e.terms) > expansionError {
+	e.halfAngle = span / 2 / float64(e.cells)
+	for truncation(float64(topFrequency)*e.halfAngle, e.terms) > expansionError {
 		e.terms++
 	}
 	return e
@@ -75,10 +75,10 @@ func evaluationError(d int, weights float64) float64 {
 
 // setBessel computes the Bessel functions.
 func (e *expansion) setBessel() {
-	e.bessel = make([]float64, 0, e.terms*(e.top+1))
+	e.bessel = make([]float64, 0, e.terms*(e.topFrequency+1))
 	for j := range e.terms {
-		for q := range e.top + 1 {
-			e.bessel = append(e.bessel, float64(min(j, 1)+1)*math.Jn(j, float64(q)*e.half))
+		for q := range e.topFrequency + 1 {
+			e.bessel = append(e.bessel, float64(min(j, 1)+1)*math.Jn(j, float64(q)*e.halfAngle))
 		}
 	}
 }
@@ -110,16 +110,16 @@ func chebyshev(row []float64, x float64) {
 // terms×width matrix with one column for each function. The matrix is in the memory of scratch, which grows if
 // necessary.
 func (e *expansion) coefficients(cell int, scratch *[]float64) blas64.General {
-	phaseCount := functionCount(e.top)
+	phaseCount := functionCount(e.topFrequency)
 	if need := phaseCount + e.terms*e.width; len(*scratch) < need {
 		*scratch = make([]float64, need)
 	}
 	phases, dst := (*scratch)[:phaseCount], matrix(e.terms, e.width, (*scratch)[phaseCount:])
-	cosinesAndSines(phases, float64(2*cell+1)*e.half)
+	cosinesAndSines(phases, float64(2*cell+1)*e.halfAngle)
 	for j := range e.terms {
 		// i^j e^{iφ} = cos φ + i sin φ, −sin φ + i cos φ, −cos φ − i sin φ, sin φ − i cos φ for j = 0, 1, 2, 3
 		row, sign, odd := dst.Data[j*dst.Stride:j*dst.Stride+dst.Cols], []float64{1, 1, -1, -1}[j%4], j%2
-		for q, v := range e.bessel[j*(e.top+1) : (j+1)*(e.top+1)] {
+		for q, v := range e.bessel[j*(e.topFrequency+1) : (j+1)*(e.topFrequency+1)] {
 			v *= sign
 			cos, sin := v*phases[2*q+odd], v*phases[2*q+1-odd]
 			if odd == 1 {

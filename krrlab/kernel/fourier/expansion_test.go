@@ -14,26 +14,27 @@ import (
 )
 
 // TestChebyshevExpansion checks that the error of the Chebyshev expansion of e^{iqθ} is at most truncation, for several
-// sizes of cells and numbers of polynomials. With one polynomial less the error must exceed the bound if qr is below a
-// third of the number of polynomials, because |J_j(z)| is then about (z/2)^j/j!.
+// sizes of cells and numbers of polynomials. With one polynomial less the error must exceed the bound if qr, for the
+// half-width r of a cell, is below a third of the number of polynomials, because |J_j(z)| is then about (z/2)^j/j!.
 func TestChebyshevExpansion(t *testing.T) {
 	const rounding = 3e-14 // of sums of 40 terms with Bessel functions, and of angles up to 40 periods
 	shorterCases := 0      // cases in which one polynomial less was tried
-	for _, top := range []int{1, 7, 40} {
+	for _, topFrequency := range []int{1, 7, 40} {
 		for cells := 1; cells <= 16; cells *= 2 {
 			for terms := 1; terms < 40; terms += 3 {
-				e := expansion{axis: axis{low: -1, side: 3, spacing: 0.2}, top: top, width: functionCount(top),
-					cells: cells, terms: terms, half: 0.2 * math.Pi * 3 / float64(cells)}
+				e := expansion{axis: axis{low: -1, side: 3, spacing: 0.2}, topFrequency: topFrequency,
+					width: functionCount(topFrequency), cells: cells, terms: terms, halfAngle: 0.2 * math.Pi * 3 / float64(cells)}
 				e.setBessel()
-				worst, bound := worstError(&e, terms), truncation(float64(top)*e.half, terms)
+				worst, bound := worstError(&e, terms), truncation(float64(topFrequency)*e.halfAngle, terms)
 				if worst > bound+rounding {
-					t.Errorf("frequency %d, %d cells, %d polynomials: error %.3g, bound %.3g", top, cells, terms, worst, bound)
+					t.Errorf("frequency %d, %d cells, %d polynomials: error %.3g, bound %.3g", topFrequency, cells, terms, worst,
+						bound)
 				}
-				if bound > 1e-12 && bound < 1e-5 && float64(top)*e.half < float64(terms)/3 {
+				if bound > 1e-12 && bound < 1e-5 && float64(topFrequency)*e.halfAngle < float64(terms)/3 {
 					shorterCases++
 					if shorter := worstError(&e, terms-1); shorter <= bound {
 						t.Errorf("frequency %d, %d cells, %d polynomials: without the last the error is %.3g, bound %.3g",
-							top, cells, terms, shorter, bound)
+							topFrequency, cells, terms, shorter, bound)
 					}
 				}
 			}
@@ -50,10 +51,10 @@ func worstError(e *expansion, terms int) (worst float64) {
 	row := make([]float64, terms)
 	for cell := range e.cells {
 		coefficients := e.coefficients(cell, &scratch)
-		for place := -1.0; place <= 1; place += 1.0 / 16 {
-			chebyshev(row, place)
-			for q := range e.top + 1 {
-				sum := -cmplx.Exp(complex(0, float64(q)*(float64(2*cell+1)+place)*e.half))
+		for position := -1.0; position <= 1; position += 1.0 / 16 {
+			chebyshev(row, position)
+			for q := range e.topFrequency + 1 {
+				sum := -cmplx.Exp(complex(0, float64(q)*(float64(2*cell+1)+position)*e.halfAngle))
 				for j, v := range row {
 					pair := coefficients.Data[j*coefficients.Stride+2*q:]
 					sum += complex(v*pair[0], v*pair[1])

@@ -38,7 +38,7 @@ func cosinesAndSines(row []float64, theta float64) {
 func (s *Series) position(m *mode) int {
 	place := 0
 	for a := range s.axes {
-		place = place*functionCount(s.axes[a].top) + m.index[a]
+		place = place*functionCount(s.axes[a].topFrequency) + m.index[a]
 	}
 	return place
 }

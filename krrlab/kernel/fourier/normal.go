@@ -99,7 +99,7 @@ type momentWidths []int
 // newMomentWidths returns the widths for the moments of a series, whose frequencies are twice those of the series.
 func newMomentWidths(s *Series) (w momentWidths) {
 	for _, a := range s.axes {
-		w = append(w, functionCount(2*a.top))
+		w = append(w, functionCount(2*a.topFrequency))
 	}
 	return w
 }

@@ -35,7 +35,7 @@ func (s *Series) newTensor(factor int) tensor {
 func (s *Series) tensorWidths(factor int) [MaxDim]int {
 	w := [MaxDim]int{1, 1, 1}
 	for a := range s.axes {
-		w[tensorAxis(a, len(s.axes))] = functionCount(factor * s.axes[a].top)
+		w[tensorAxis(a, len(s.axes))] = functionCount(factor * s.axes[a].topFrequency)
 	}
 	return w
 }

@@ -71,10 +71,10 @@ type Density interface {
 
 // axis is one axis of the box of the points. The angle of a coordinate x is θ = 2π(x−low)/P.
 type axis struct {
-	low     float64 // least coordinate of the box
-	side    float64 // length L of the box
-	spacing float64 // 1/P for the period P
-	top     int     // highest frequency
+	low          float64 // least coordinate of the box
+	side         float64 // length L of the box
+	spacing      float64 // 1/P for the period P
+	topFrequency int     // highest frequency
 }
 
 // Series is the Fourier series K̃ of a kernel for the points of a box.
@@ -186,7 +186,7 @@ func (s *Series) gaussianBox(low, high []float64, sigma float64) weightOf {
 			return 2 * weight(m) * math.Exp(-ratio) / -math.Expm1(-ratio)
 		}
 		m := sort.Search(maxFrequency, func(m int) bool { return tail(m) <= delta/2 }) // the tail decreases
-		s.axes = append(s.axes, axis{low: low[a], side: side, spacing: h, top: m})
+		s.axes = append(s.axes, axis{low: low[a], side: side, spacing: h, topFrequency: m})
 		s.entryError *= 1 + images() + tail(m)
 		weights[a] = func(j int) float64 { return weight(j) * float64(min(j, 1)+1) }
 	}
@@ -243,7 +243,7 @@ func (s *Series) densityBox(low, high []float64, k Density) weightOf {
 	for a := range d {
 		volume *= h[a]
 		s.axes = append(s.axes, axis{low: low[a], side: high[a] - low[a], spacing: h[a],
-			top: int(math.Ceil(top / h[a]))})
+			topFrequency: int(math.Ceil(top / h[a]))})
 	}
 	s.entryError = images + tail(top)
 	return func(j *[MaxDim]int) float64 {
@@ -263,7 +263,7 @@ func (s *Series) densityBox(low, high []float64, k Density) weightOf {
 func (s *Series) chooseModes(weight weightOf) error {
 	boxSize := 1.0
 	for _, a := range s.axes {
-		boxSize *= float64(a.top + 1)
+		boxSize *= float64(a.topFrequency + 1)
 	}
 	tooMany := func(modes float64) error {
 		return fmt.Errorf("%w: a Fourier series with an error of %.2g takes %.3g modes, more than the %d that are "+
@@ -291,12 +291,12 @@ func (s *Series) chooseModes(weight weightOf) error {
 	}
 
 	for k := range s.axes {
-		s.axes[k].top = 0
+		s.axes[k].topFrequency = 0
 	}
 	for k := range all {
 		m := &all[k]
 		for a := range s.axes {
-			s.axes[a].top = max(s.axes[a].top, m.index[a]/2)
+			s.axes[a].topFrequency = max(s.axes[a].topFrequency, m.index[a]/2)
 		}
 		m.root = math.Sqrt(m.weight)
 		s.addOdd(*m, 0)
@@ -322,7 +322,7 @@ func (s *Series) cosineModes(weight weightOf, count int) []mode {
 			all = append(all, m)
 			return
 		}
-		for j[a] = 0; j[a] <= s.axes[a].top; j[a]++ {
+		for j[a] = 0; j[a] <= s.axes[a].topFrequency; j[a]++ {
 			appendModes(a + 1)
 		}
 	}

@@ -135,7 +135,7 @@ func (s *Series) expansions(factor, n, tensors int) (best [MaxDim]expansion, wor
 			all[place].width = 1
 		}
 		for a := range s.axes {
-			all[tensorAxis(a, len(s.axes))] = newExpansion(s.axes[a], factor*s.axes[a].top, angle)
+			all[tensorAxis(a, len(s.axes))] = newExpansion(s.axes[a], factor*s.axes[a].topFrequency, angle)
 		}
 		if w := passWork(&all, float64(n), float64(tensors)); w < work {
 			best, work = all, w

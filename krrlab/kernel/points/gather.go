@@ -52,8 +52,8 @@ func Gather(x Points, idx []int) Points {
 	return out
 }
 
-// Concat returns the points of a followed by those of b, without weights, in the representation of a if b fits it, and
-// in float64 otherwise. It panics if the dimensions differ.
+// Concat returns the points of a followed by those of b, without weights. They are Bytes, Dense32 or CSR if a is and b
+// fits, and otherwise Dense in float64. It panics if the dimensions differ.
 func Concat(a, b Points) Points {
 	na, d := a.Dims()
 	nb, db := b.Dims()

@@ -47,7 +47,7 @@ func init() {
 			"Features":           r.TypeOf((*krrlab.Features)(nil)).Elem(),
 			"Given":              r.TypeOf((*krrlab.Given)(nil)).Elem(),
 			"Header":             r.TypeOf((*krrlab.Header)(nil)).Elem(),
-			"HistoryRow":            r.TypeOf((*krrlab.HistoryRow)(nil)).Elem(),
+			"HistoryRow":         r.TypeOf((*krrlab.HistoryRow)(nil)).Elem(),
 			"Lab":                r.TypeOf((*krrlab.Lab)(nil)).Elem(),
 			"LambdaP":            r.TypeOf((*krrlab.LambdaP)(nil)).Elem(),
 			"LambdaPOptions":     r.TypeOf((*krrlab.LambdaPOptions)(nil)).Elem(),

@@ -40,7 +40,7 @@ func init() {
 			"Checkpoint":     r.TypeOf((*solve.Checkpoint)(nil)).Elem(),
 			"Environment":    r.TypeOf((*solve.Environment)(nil)).Elem(),
 			"Folds":          r.TypeOf((*solve.Folds)(nil)).Elem(),
-			"HistoryRow":        r.TypeOf((*solve.HistoryRow)(nil)).Elem(),
+			"HistoryRow":     r.TypeOf((*solve.HistoryRow)(nil)).Elem(),
 			"KernelMatrix":   r.TypeOf((*solve.KernelMatrix)(nil)).Elem(),
 			"Matrices":       r.TypeOf((*solve.Matrices)(nil)).Elem(),
 			"MatrixBuilder":  r.TypeOf((*solve.MatrixBuilder)(nil)).Elem(),

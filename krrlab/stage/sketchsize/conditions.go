@@ -170,7 +170,7 @@ func (a *rangeOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 
 // conditions measures both conditions of the test for the ladder's Z, with probability 1−delta. Condition 1 uses a
 // third of delta, and the two ends of condition 2 use a third each. products is the number of products with K.
-func (s *search) conditions(ctx context.Context, ladder *ladder, test Constants, delta float64,
+func (s *search) conditions(ctx context.Context, ladder *ladder, test ConditionConstants, delta float64,
 	g rng.Stream) (result *Conditions, products int, err error) {
 	start := time.Now()
 	projector, err := newEigenprojector(ctx, s.problem.K, ladder, test.Theta*s.problem.Lambda)

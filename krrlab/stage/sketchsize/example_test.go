@@ -49,7 +49,7 @@ func Example() {
 
 // The three sets of constants of Theorem 7 trade a smaller bound of κ for fewer features.
 func ExampleConstants_Bound() {
-	for _, c := range []sketchsize.Constants{sketchsize.PaperConstants, sketchsize.Kappa5Constants,
+	for _, c := range []sketchsize.ConditionConstants{sketchsize.PaperConstants, sketchsize.Kappa5Constants,
 		sketchsize.Kappa10Constants} {
 		fmt.Printf("%-8s κ ≤ %5.2f  %2d iterations to 1e-3  %6.0f times the features of Theorem 1\n",
 			c.Name, c.Bound(), pcg.IterationBound(c.Bound(), 1e-3), c.FeatureFactor())

@@ -27,7 +27,7 @@ func TestInvalidOptions(t *testing.T) {
 		{p, Options{First: 8, Max: 4}, "largest s = 4"},
 		{p, Options{Max: 60}, "largest s = 60"},
 		{p, Options{Confidence: 1.5}, "Confidence 1.5"},
-		{p, Options{Test: Theorem7, Constants: Constants{Gamma: 1}}, "γ=1"},
+		{p, Options{Test: Theorem7, Constants: ConditionConstants{Gamma: 1}}, "γ=1"},
 		{p, Options{Steps: -1}, "Steps -1"},
 		{withLambdaP, Options{Test: Theorem7}, "λ_p = 0.5"},
 		{p, Options{Preset: "kappa6"}, "kappa6"},
@@ -43,11 +43,11 @@ func TestInvalidOptions(t *testing.T) {
 // TestConstants checks the constants of each preset, their text, and that other texts are refused.
 func TestConstants(t *testing.T) {
 	for text, want := range map[string]string{"0.26,0.36": "want θ,α,γ", "1,2,3,4": "want θ,α,γ", "0.1,0.2,1": "γ=1"} {
-		testkit.Fails(t, new(Constants).Set(text), want)
+		testkit.Fails(t, new(ConditionConstants).Set(text), want)
 	}
-	for preset, want := range map[string]Constants{"": Kappa5Constants, "paper": PaperConstants,
+	for preset, want := range map[string]ConditionConstants{"": Kappa5Constants, "paper": PaperConstants,
 		"kappa5": Kappa5Constants, "kappa10": Kappa10Constants} {
-		o, parsed := Options{Preset: preset}, Constants{}
+		o, parsed := Options{Preset: preset}, ConditionConstants{}
 		testkit.OK(t, o.setDefaults(60, 1, 1))
 		testkit.OK(t, parsed.Set(want.String()))
 		if parsed.Name = want.Name; o.Constants != want || parsed != want {

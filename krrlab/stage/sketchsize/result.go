@@ -24,7 +24,7 @@ type Result struct {
 
 	Test       TestName  `json:"test"`
 	Target     float64   `json:"target"`             // largest acceptable κ: the requested one, or the bound of Constants
-	Constants  Constants `json:"constants"`          // constants of Theorem7; zero for Kappa
+	Constants  ConditionConstants `json:"constants"`          // constants of Theorem7; zero for Kappa
 	Confidence float64   `json:"confidence"`         // probability that no rung is accepted wrongly
 	Coverage   string    `json:"coverage,omitempty"` // what Theorem 7 proves for this kernel and these features
 

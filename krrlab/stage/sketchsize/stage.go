@@ -43,7 +43,7 @@ type Options struct {
 	Target float64  `flag:"kappa-target" default:"30" check:">1" help:"largest κ(M⁻¹A) that kappa accepts, above 1"`
 	// Preset names the constants of Theorem7, unless Constants are set.
 	Preset    string    `flag:"preset" check:"one of paper kappa5 kappa10" not:"constants" help:"constants of theorem7: paper, kappa5 or kappa10 (default: kappa5)"`
-	Constants Constants `flag:"constants" help:"θ,α,γ of theorem7, instead of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
+	Constants ConditionConstants `flag:"constants" help:"θ,α,γ of theorem7, instead of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
 	First     int       `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
 	Max       int       `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
 	// Eigen is the largest s at which the conditions are measured even if the spectrum of M⁻¹A, which certainly leaves
@@ -75,8 +75,8 @@ func (o *Options) setDefaults(n int, lambda, lambdaP float64) error {
 	if err := schema.Complete(o); err != nil {
 		return err
 	}
-	if o.Constants == (Constants{}) {
-		o.Constants = map[string]Constants{"paper": PaperConstants, "kappa10": Kappa10Constants,
+	if o.Constants == (ConditionConstants{}) {
+		o.Constants = map[string]ConditionConstants{"paper": PaperConstants, "kappa10": Kappa10Constants,
 			"kappa5": Kappa5Constants}[cmp.Or(o.Preset, "kappa5")]
 		o.Preset = ""
 	}

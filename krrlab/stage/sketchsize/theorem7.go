@@ -8,13 +8,13 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// Constants has the constants of Theorem 7's two conditions on a matrix of features Z, n×s, for the kernel matrix K and
+// ConditionConstants has the constants of Theorem 7's two conditions on a matrix of features Z, n×s, for the kernel matrix K and
 // the ridge λ. With P the orthogonal projector on the span of the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and
 // K = VVᵀ, the conditions are
 //
 //  1. ‖(I−P)K(I−P)‖₂ ≤ αλ,
 //  2. (1−γ)‖ZᵀPx‖² ≤ ‖VᵀPx‖² ≤ (1+γ)‖ZᵀPx‖²  for all x.
-type Constants struct {
+type ConditionConstants struct {
 	Name  string  `json:"name"`  // name of the preset, or "own constants"
 	Theta float64 `json:"theta"` // θ
 	Alpha float64 `json:"alpha"` // α
@@ -25,33 +25,33 @@ type Constants struct {
 // features of Theorem 1. Kappa5Constants and Kappa10Constants guarantee κ ≤ 5 and κ ≤ 10, with about 74 and 16 times
 // the features of Theorem 1.
 var (
-	PaperConstants   = Constants{"paper", 0.05, 0.10, 0.10}
-	Kappa5Constants  = Constants{"kappa5", 0.26, 0.36, 0.30}
-	Kappa10Constants = Constants{"kappa10", 0.36, 0.56, 0.54}
+	PaperConstants   = ConditionConstants{"paper", 0.05, 0.10, 0.10}
+	Kappa5Constants  = ConditionConstants{"kappa5", 0.26, 0.36, 0.30}
+	Kappa10Constants = ConditionConstants{"kappa10", 0.36, 0.56, 0.54}
 )
 
 // Set parses the text θ,α,γ of a flag, and checks the constants. It changes c even if it returns an error.
-func (c *Constants) Set(text string) error {
+func (c *ConditionConstants) Set(text string) error {
 	var trailing string
-	*c = Constants{Name: "own constants"}
+	*c = ConditionConstants{Name: "own constants"}
 	if n, _ := fmt.Sscanf(text+" ", "%g,%g,%g%s", &c.Theta, &c.Alpha, &c.Gamma, &trailing); n != 3 {
 		return fmt.Errorf("%q: want θ,α,γ, such as 0.26,0.36,0.30", text)
 	}
 	return c.Validate()
 }
 
-func (c Constants) String() string {
-	if c == (Constants{}) {
+func (c ConditionConstants) String() string {
+	if c == (ConditionConstants{}) {
 		return ""
 	}
 	return fmt.Sprintf("%g,%g,%g", c.Theta, c.Alpha, c.Gamma)
 }
 
 // Type names the numbers in help texts.
-func (Constants) Type() string { return "θ,α,γ" }
+func (ConditionConstants) Type() string { return "θ,α,γ" }
 
 // Validate returns an error if the constants do not imply any bound.
-func (c Constants) Validate() error {
+func (c ConditionConstants) Validate() error {
 	if !(c.Theta >= 0 && c.Alpha >= 0 && c.Gamma >= 0 && c.Gamma < 1) ||
 		math.IsInf(c.Theta, 1) || math.IsInf(c.Alpha, 1) {
 		return fmt.Errorf("sketchsize: test with θ=%g, α=%g, γ=%g: want θ ≥ 0, α ≥ 0 and 0 ≤ γ < 1", c.Theta, c.Alpha,
@@ -60,8 +60,8 @@ func (c Constants) Validate() error {
 	return nil
 }
 
-// validate panics if the constants do not imply any bound.
-func (c Constants) validate() {
+// mustBeValid panics if the constants do not imply any bound.
+func (c ConditionConstants) mustBeValid() {
 	if err := c.Validate(); err != nil {
 		panic(err.Error())
 	}
@@ -80,8 +80,8 @@ func (c Constants) validate() {
 // The extremes over t are roots of quadratics, so that the value is exact to rounding. The paper's chain of
 // inequalities gives only κ ≤ 34.3 for its constants; this bound is 2.13 (erratum 9). Bound panics unless θ, α ≥ 0 and
 // 0 ≤ γ < 1.
-func (c Constants) Bound() float64 {
-	c.validate()
+func (c ConditionConstants) Bound() float64 {
+	c.mustBeValid()
 	return c.Upper() / c.Lower()
 }
 
@@ -90,8 +90,8 @@ func (c Constants) Bound() float64 {
 // With a = 1+γ and x = √t, hi = [1+(√a·x+√α)²]/(1+x²), and hi' = 0 if
 //
 //	√(aα)·x² + (1+α−a)·x − √(aα) = 0.
-func (c Constants) Upper() float64 {
-	c.validate()
+func (c ConditionConstants) Upper() float64 {
+	c.mustBeValid()
 	a := 1 + c.Gamma
 	hiAt := func(x float64) float64 { return (1 + sq(math.Sqrt(a)*x+math.Sqrt(c.Alpha))) / (1 + x*x) }
 	hi := max(hiAt(0), a)
@@ -107,8 +107,8 @@ func (c Constants) Upper() float64 {
 // that, lo = [1+(√b·x−√α)²]/(T+x²), and lo' = 0 if
 //
 //	√(bα)·x² + (bT−1−α)·x − T√(bα) = 0.
-func (c Constants) Lower() float64 {
-	c.validate()
+func (c ConditionConstants) Lower() float64 {
+	c.mustBeValid()
 	b, top := 1-c.Gamma, 1+c.Theta
 	loAt := func(x float64) float64 {
 		return (1 + sq(max(math.Sqrt(b)*x-math.Sqrt(c.Alpha), 0))) / (top + x*x)
@@ -130,15 +130,15 @@ func (c Constants) Lower() float64 {
 // For condition 1, a unit vector y of range(I−P) that violates it has yᵀAy > (1+α)λ and yᵀMy ≤ (1+θ)λ. For condition 2,
 // z = ‖Zᵀy‖² > θλ for a unit vector y of range(P), and yᵀKy ≤ (z+λ)/(1−ε)−λ. A negative margin (α < θ) means that no ε
 // suffices.
-func (c Constants) Margin() float64 {
-	c.validate()
+func (c ConditionConstants) Margin() float64 {
+	c.mustBeValid()
 	return min(1-(1+c.Theta)/(1+c.Alpha), c.Gamma/(1+c.Gamma+1/c.Theta))
 }
 
 // FeatureFactor returns the multiple of Theorem 1's number of features with which TensorSketch passes the test with the
 // same probability. Theorem 1 requires ε = ½ of Lemma 4, and s is proportional to ε⁻². The factor is therefore (1/2ε)²,
 // with ε the Margin, or +Inf if no number of features suffices.
-func (c Constants) FeatureFactor() float64 {
+func (c ConditionConstants) FeatureFactor() float64 {
 	if eps := c.Margin(); eps > 0 {
 		return sq(0.5 / eps)
 	}

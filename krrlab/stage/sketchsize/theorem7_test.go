@@ -10,7 +10,7 @@ import (
 // TestUpperAndLower compares Upper and Lower, the extremes of two functions of t ≥ 0, with those on a fine grid, and
 // the bound of κ with their ratio.
 func TestUpperAndLower(t *testing.T) {
-	for _, c := range []Constants{PaperConstants, Kappa5Constants, Kappa10Constants,
+	for _, c := range []ConditionConstants{PaperConstants, Kappa5Constants, Kappa10Constants,
 		{Theta: 0.3, Alpha: 0.5, Gamma: 0.2}, {Theta: 0, Alpha: 0, Gamma: 0.5}, {Theta: 3, Alpha: 0.01, Gamma: 0.9},
 		{Theta: 5, Alpha: 4, Gamma: 0}} {
 		hiAt := func(x float64) float64 {
@@ -47,14 +47,14 @@ func TestUpperAndLower(t *testing.T) {
 // TestMargin compares the margin, and the factor that follows from it, with values computed by hand.
 func TestMargin(t *testing.T) {
 	for _, c := range []struct {
-		constants Constants
+		constants ConditionConstants
 		want      float64
 	}{
-		{Constants{Theta: 1, Alpha: 3, Gamma: 0.5}, 0.2},           // min(1 − 2/4, 0.5/2.5)
-		{Constants{Theta: 1, Alpha: 1.5, Gamma: 0.5}, 0.2},         // min(1 − 2/2.5, 0.2)
-		{Constants{Theta: 1, Alpha: 1.25, Gamma: 0.5}, 1 - 2/2.25}, // condition 1 decides
-		{Constants{Theta: 0.25, Alpha: 9, Gamma: 0.5}, 0.5 / 5.5},  // condition 2 decides
-		{Constants{Theta: 1, Alpha: 0.5, Gamma: 0.5}, 1 - 2/1.5},   // negative: no ε suffices
+		{ConditionConstants{Theta: 1, Alpha: 3, Gamma: 0.5}, 0.2},           // min(1 − 2/4, 0.5/2.5)
+		{ConditionConstants{Theta: 1, Alpha: 1.5, Gamma: 0.5}, 0.2},         // min(1 − 2/2.5, 0.2)
+		{ConditionConstants{Theta: 1, Alpha: 1.25, Gamma: 0.5}, 1 - 2/2.25}, // condition 1 decides
+		{ConditionConstants{Theta: 0.25, Alpha: 9, Gamma: 0.5}, 0.5 / 5.5},  // condition 2 decides
+		{ConditionConstants{Theta: 1, Alpha: 0.5, Gamma: 0.5}, 1 - 2/1.5},   // negative: no ε suffices
 	} {
 		testkit.Near(t, c.constants.Margin(), c.want, 1e-15, c.constants)
 		want := math.Inf(1)

@@ -34,7 +34,7 @@ func TestThresholds(t *testing.T) {
 		scale         float64
 		first, second Verdict
 	}{{1 + near, Accept, Accept}, {1 - near, Reject, Reject}} {
-		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: Constants{Theta: 0.3, Alpha: c.scale * ref.norm,
+		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: ConditionConstants{Theta: 0.3, Alpha: c.scale * ref.norm,
 			Gamma: c.scale * gamma}, Steps: 200}
 		r := searchSeed(t, p, o, 3).Rungs[0].Conditions
 		if r.First != c.first || r.Second != c.second {
@@ -133,7 +133,7 @@ func TestStorageError(t *testing.T) {
 	}
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
-	o := Options{Test: Theorem7, First: 64, Max: 64, Constants: Constants{Theta: 0.3, Alpha: 0.36, Gamma: 0.3}}
+	o := Options{Test: Theorem7, First: 64, Max: 64, Constants: ConditionConstants{Theta: 0.3, Alpha: 0.36, Gamma: 0.3}}
 	for _, size := range []float64{0.2, -0.2, 0.4, -0.4} {
 		for _, col := range []int{0, 75, 140, 149} {
 			p := exact

@@ -15,7 +15,7 @@ import (
 // interval. Without a control variate nothing is explained.
 func TestVarianceExplained(t *testing.T) {
 	s := spectra[1]
-	d := s.design(150, 3)
+	d := s.newMatrix(150, 3)
 	for _, m := range methods {
 		var width [2]float64
 		for i := range width {

@@ -29,9 +29,9 @@ func lineAt(w, y []float64, omitted int, x float64) float64 {
 	return intercept + slope*x
 }
 
-// TestFitIntercept compares the fit with a linear regression by the normal equations, and its jackknife with refits
+// TestPredictAt compares the fit with a linear regression by the normal equations, and its jackknife with refits
 // without one probe each, for samples with and without a control variate.
-func TestFitIntercept(t *testing.T) {
+func TestPredictAt(t *testing.T) {
 	for _, c := range []struct {
 		m           int // number of probes
 		withControl bool
@@ -42,16 +42,16 @@ func TestFitIntercept(t *testing.T) {
 		for i := range c.m {
 			w := 3 + g.Normal(uint64(i))
 			s.y = append(s.y, 7+2*w+0.5*g.Normal(uint64(100+i)))
-			s.half = append(s.half, 0.01*float64(i+1))
+			s.halfWidths = append(s.halfWidths, 0.01*float64(i+1))
 			if c.withControl {
 				s.w = append(s.w, w)
 			}
 		}
 		const at = 4.5 // far from the mean of w, so that the leverage matters
 		x, p := mat.NewDense(c.m, 1, nil), 1
-		probe := mat.NewVecDense(1, []float64{1})
+		x0 := mat.NewVecDense(1, []float64{1})
 		if c.withControl {
-			x, p, probe = mat.NewDense(c.m, 2, nil), 2, mat.NewVecDense(2, []float64{1, at})
+			x, p, x0 = mat.NewDense(c.m, 2, nil), 2, mat.NewVecDense(2, []float64{1, at})
 		}
 		for i := range c.m {
 			x.Set(i, 0, 1)
@@ -64,7 +64,7 @@ func TestFitIntercept(t *testing.T) {
 		testkit.OK(t, inv.Inverse(&xx))
 		// The prediction is vᵀy with v = X(XᵀX)⁻¹x₀.
 		var u, v, r mat.VecDense
-		u.MulVec(&inv, probe)
+		u.MulVec(&inv, x0)
 		v.MulVec(x, &u)
 		y := mat.NewVecDense(c.m, s.y)
 		var hat mat.Dense // X(XᵀX)⁻¹Xᵀ
@@ -75,7 +75,7 @@ func TestFitIntercept(t *testing.T) {
 		var syy, truncation float64
 		for i := range c.m {
 			syy += (s.y[i] - ybar) * (s.y[i] - ybar)
-			truncation += math.Abs(v.AtVec(i)) * s.half[i]
+			truncation += math.Abs(v.AtVec(i)) * s.halfWidths[i]
 		}
 		variance := rss / float64(c.m-p) * mat.Dot(&v, &v)
 		if c.withControl {
@@ -88,7 +88,7 @@ func TestFitIntercept(t *testing.T) {
 		}
 		for i, confidence := range []float64{0.95, 0.8} {
 			want := []float64{mat.Dot(&v, y), studentQuantiles[c.dof][i] * math.Sqrt(variance), truncation, 1 - rss/syy}
-			a, sampling, trunc, explained := s.fitIntercept(at, confidence)
+			a, sampling, trunc, explained := s.predictAt(at, confidence)
 			for k, got := range []float64{a, sampling, trunc, explained} {
 				if math.Abs(got-want[k]) > 1e-6*(1+math.Abs(want[k])) {
 					t.Errorf("m = %d, with a control variate: %v, confidence %g: %s %.9g, want %.9g", c.m,
@@ -108,13 +108,13 @@ func TestCoverageRate(t *testing.T) {
 	for _, m := range methods {
 		covered, count := 0, 0
 		for _, s := range spectra {
-			d := s.design(n, 11)
+			d := s.newMatrix(n, 11)
 			p := &problem{K: d.k, Lambda: s.lambda}
 			for seed := range seeds {
 				r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed)).Sub(s.name), probes: 12,
 					MaxProbes: 12, Width: 1e-4}))
 				count++
-				if r.Estimate.Contains(d.exact) {
+				if r.Estimate.Contains(d.statDim) {
 					covered++
 				}
 			}
@@ -133,7 +133,7 @@ func TestCoverageOfDominantEigenvalue(t *testing.T) {
 	const n, m, count = 60, 16, 400
 	covered := 0
 	for seed := range count {
-		s := sample{half: make([]float64, m)}
+		s := sample{halfWidths: make([]float64, m)}
 		for i := range m {
 			z := make([]float64, n)
 			rng.New(uint64(seed)).Sub("probe", uint64(i)).Normals(z, 0)
@@ -144,7 +144,7 @@ func TestCoverageOfDominantEigenvalue(t *testing.T) {
 			}
 			s.y, s.w = append(s.y, a*a), append(s.w, (a+0.2*b)*(a+0.2*b))
 		}
-		if a, sampling, _, _ := s.fitIntercept(1.04, 0.95); math.Abs(a-1) <= sampling {
+		if a, sampling, _, _ := s.predictAt(1.04, 0.95); math.Abs(a-1) <= sampling {
 			covered++
 		}
 	}

@@ -57,28 +57,28 @@ var spectra = []spectrum{
 	}, 0.02},
 }
 
-// designed is a matrix K = UDUᵀ with known eigenvalues.
-type designed struct {
-	k     dense
-	mu    []float64  // the eigenvalues, the diagonal of D
-	exact float64    // s_λ
-	u     *mat.Dense // the eigenvectors
+// matrixWithSpectrum is a matrix K = UDUᵀ with known eigenvalues.
+type matrixWithSpectrum struct {
+	k       dense
+	mu      []float64  // the eigenvalues, the diagonal of D
+	statDim float64    // s_λ
+	u       *mat.Dense // the eigenvectors
 }
 
-// design returns UDUᵀ with a random orthogonal U.
-func (s spectrum) design(n int, seed uint64) *designed {
-	d := &designed{}
+// newMatrix returns UDUᵀ with a random orthogonal U.
+func (s spectrum) newMatrix(n int, seed uint64) *matrixWithSpectrum {
+	d := &matrixWithSpectrum{}
 	for i := range n {
 		m := s.mu(i, n)
 		d.mu = append(d.mu, m)
-		d.exact += m / (m + s.lambda)
+		d.statDim += m / (m + s.lambda)
 	}
 	d.k.SymDense, d.u = testkit.WithEigenvalues(seed, d.mu)
 	return d
 }
 
 // features returns Z, n×s, of the first s eigenvectors with noise, so that ZZᵀ is close to K.
-func (d *designed) features(s int, noise float64, seed uint64) *points.Dense32 {
+func (d *matrixWithSpectrum) features(s int, noise float64, seed uint64) *points.Dense32 {
 	n := len(d.mu)
 	z := points.NewDense32(n, s, nil)
 	g := rng.New(seed).Sub("noise")

@@ -33,7 +33,7 @@ func hutchinson(ctx context.Context, p *problem, o *Options) (*Estimates, error)
 				return nil, err
 			}
 			y, half := solution.quadraticForms(p)
-			s.y, s.half = append(s.y, y...), append(s.half, half...)
+			s.y, s.halfWidths = append(s.y, y...), append(s.halfWidths, half...)
 			steps += solution.iterations
 			products += solution.products
 		}

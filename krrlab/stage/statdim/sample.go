@@ -82,7 +82,7 @@ func (p *problem) setEstimate(r *Estimates, samples *sample, o *Options, method 
 	if p.Control != nil {
 		mean = p.Control.StatDim()
 	}
-	intercept, r.Sampling, r.Truncation, r.VarianceExplained = samples.fitIntercept(mean, o.Confidence)
+	intercept, r.Sampling, r.Truncation, r.VarianceExplained = samples.predictAt(mean, o.Confidence)
 	r.Sampling = max(r.Sampling, p.minHalfWidth(intercept, len(samples.y), o.Confidence))
 	r.Estimate = p.interval(r, intercept, o, method)
 }
@@ -128,27 +128,27 @@ func (o *Options) nextProbeCount(m int, w float64) int {
 
 // sample holds the values of the probes. The expectation of w is known.
 type sample struct {
-	y    []float64 // zᵀ(I−λA⁻¹)z of each probe
-	half []float64 // bound of the error of each y, the half-width of its interval
-	w    []float64 // control variate of each probe; empty without one
+	y          []float64 // zᵀ(I−λA⁻¹)z of each probe
+	halfWidths []float64 // bound of the error of each y, the half-width of its interval
+	w          []float64 // control variate of each probe; empty without one
 }
 
 // minFitProbes is the smallest number of probes for which the coefficient of the control variate is fitted. With fewer,
 // the control variate is ignored.
 const minFitProbes = 8
 
-// fitIntercept returns the intercept of the line through (w_i, y_i) at w = mean,
+// predictAt returns the value at w = mean of the least-squares line through the points (w_i, y_i),
 //
 //	a = Σ_i v_i y_i,  v_i = 1/m + (mean−w̄)(w_i−w̄)/S_ww,
 //
 // the half-width of its Student interval with m−2 degrees of freedom, t·σ̂·√(1/m + (mean−w̄)²/S_ww), the truncation
-// Σ_i |v_i|·half_i, and the explained share of the variance, 1 − (residual sum of squares)/S_yy. Without controls, the
+// Σ_i |v_i|·halfWidths_i, and the explained share of the variance, 1 − (residual sum of squares)/S_yy. Without controls, the
 // estimate is the mean of y, with m−1 degrees of freedom.
 //
 // If y−w varies mostly along one direction, the probes far from w̄ have the large errors, which σ̂ averages out. The
 // half-width is therefore at least t times the jackknife's deviation, √(Σ_i v_i²r_i²/(1−h_i)²), h_i = 1/m +
 // (w_i−w̄)²/S_ww.
-func (s *sample) fitIntercept(mean, confidence float64) (intercept, sampling, truncation, explained float64) {
+func (s *sample) predictAt(mean, confidence float64) (value, sampling, truncation, explained float64) {
 	w := s.w
 	if len(w) == 0 || len(s.y) < minFitProbes {
 		w = make([]float64, len(s.y))
@@ -160,10 +160,10 @@ func (s *sample) fitIntercept(mean, confidence float64) (intercept, sampling, tr
 		swy += (w[i] - wbar) * (y - ybar)
 		syy += (y - ybar) * (y - ybar)
 	}
-	intercept, slope, dof, leverage := ybar, 0.0, m-1, 1/m
+	value, slope, dof, leverage := ybar, 0.0, m-1, 1/m
 	if sww > 0 {
 		slope, dof = swy/sww, m-2
-		intercept += slope * (mean - wbar)
+		value += slope * (mean - wbar)
 		leverage += (mean - wbar) * (mean - wbar) / sww
 	}
 	for i, y := range s.y {
@@ -175,13 +175,13 @@ func (s *sample) fitIntercept(mean, confidence float64) (intercept, sampling, tr
 			h += centered * centered / sww
 			jackknife += v * v * r * r / max(0x1p-40, (1-h)*(1-h))
 		}
-		truncation += math.Abs(v) * s.half[i]
+		truncation += math.Abs(v) * s.halfWidths[i]
 	}
 	if syy > 0 {
 		explained = 1 - rss/syy
 	}
 	sampling = estimate.StudentHalfWidth(confidence, dof) * math.Sqrt(max(rss/dof*leverage, jackknife))
-	return intercept, sampling, truncation, explained
+	return value, sampling, truncation, explained
 }
 
 // dots returns a_jᵀb_j for all columns j, summed in an order that depends only on n.

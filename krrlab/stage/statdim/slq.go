@@ -127,7 +127,7 @@ func (c *slqRun) batch(ctx context.Context, m int, current estimate.Interval) er
 		}
 		for _, r := range results {
 			y, half := p.quadraticForm(r)
-			s.y, s.half = append(s.y, y), append(s.half, half)
+			s.y, s.halfWidths = append(s.y, y), append(s.halfWidths, half)
 		}
 	}
 	c.probes += m

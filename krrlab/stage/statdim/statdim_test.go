@@ -41,12 +41,13 @@ func withDefaults(run func(context.Context, *problem, *Options) (*Estimates, err
 	}
 }
 
-// TestCoverage checks that the 95 % interval covers the exact value for enough seeds (minCovered), for designed spectra
-// with and without a control variate. It also checks that the requested width is reached unless the probes are used up.
+// TestCoverage checks that the 95 % interval covers the exact value for enough seeds (minCovered), for matrices with
+// given spectra, with and without a control variate. It also checks that the requested width is reached unless the
+// probes are used up.
 func TestCoverage(t *testing.T) {
 	const n = 200
 	for _, s := range spectra {
-		d := s.design(n, 3)
+		d := s.newMatrix(n, 3)
 		for _, controlled := range []bool{false, true} {
 			for _, m := range methods {
 				p := &problem{K: d.k, Lambda: s.lambda}
@@ -59,7 +60,7 @@ func TestCoverage(t *testing.T) {
 					covered, reached, probes, count := 0, 0, 0, suite.Scale(10, 10, 100)
 					for seed := range count {
 						r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed))}))
-						if r.Estimate.Contains(d.exact) {
+						if r.Estimate.Contains(d.statDim) {
 							covered++
 						}
 						if r.WidthReached {
@@ -72,10 +73,10 @@ func TestCoverage(t *testing.T) {
 								r.Estimate.RelativeWidth(), r.Probes, r.WidthReached)
 						}
 					}
-					t.Logf("s_λ = %.4g: %d of %d covered, %d reached 10 %%, %.1f probes", d.exact, covered, count,
+					t.Logf("s_λ = %.4g: %d of %d covered, %d reached 10 %%, %.1f probes", d.statDim, covered, count,
 						reached, float64(probes)/float64(count))
 					if covered < minCovered(count) {
-						t.Errorf("the 95 %% interval covers s_λ = %.6g in %d of %d seeds, want %d", d.exact, covered,
+						t.Errorf("the 95 %% interval covers s_λ = %.6g in %d of %d seeds, want %d", d.statDim, covered,
 							count, minCovered(count))
 					}
 				})
@@ -89,7 +90,7 @@ func TestCoverage(t *testing.T) {
 func TestQuadraticForms(t *testing.T) {
 	const n, m = 120, 6
 	for _, s := range spectra {
-		d := s.design(n, 7)
+		d := s.newMatrix(n, 7)
 		var chol mat.Cholesky
 		if !chol.Factorize(testkit.AddRidge(d.k, s.lambda)) {
 			t.Fatalf("%s: K+λI is not positive definite", s.name)
@@ -143,7 +144,7 @@ func forEachStep(t *testing.T, k dense, z *mat.Dense, count int, check func(j in
 func TestTinyRidge(t *testing.T) {
 	const n, m, lambda = 60, 4, 1e-7
 	d := spectrum{"steep", func(i, n int) float64 { return 1e6 * float64(n) * math.Exp(-float64(i)/1.5) },
-		lambda}.design(n, 3)
+		lambda}.newMatrix(n, 3)
 	z := estimate.RandomSigns(n, 0, m, rng.New(1))
 	var uz mat.Dense
 	uz.Mul(d.u.T(), z)
@@ -233,7 +234,7 @@ func (r scaledDown) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 func TestStorageError(t *testing.T) {
 	const n = 80
 	for _, s := range spectra {
-		d := s.design(n, 4)
+		d := s.newMatrix(n, 4)
 		e := mat.NewSymDense(n, nil)
 		for i := range n {
 			for j := range i {
@@ -245,9 +246,9 @@ func TestStorageError(t *testing.T) {
 		var perturbed mat.SymDense
 		perturbed.AddSym(d.k.SymDense, e)
 		got := degreesAt(testkit.Eigenvalues(t, &perturbed), []float64{s.lambda})[0]
-		if math.Abs(got-d.exact) > p.storageError(d.exact) {
-			t.Errorf("%s: s_λ moves from %.8g to %.8g, allowance %.3g", s.name, d.exact, got,
-				p.storageError(d.exact))
+		if math.Abs(got-d.statDim) > p.storageError(d.statDim) {
+			t.Errorf("%s: s_λ moves from %.8g to %.8g, allowance %.3g", s.name, d.statDim, got,
+				p.storageError(d.statDim))
 		}
 	}
 }
