@@ -141,7 +141,8 @@ func TestChangeDistanceWithin(t *testing.T) {
 	}{{nil, 8 * d * (n + denseVectors)}, {test, 8 * d * (n + 2*n + denseVectors)}} {
 		_, _, err := ChangeDistanceWithin(accel.Budget{Limit: c.bytes}, matrix, train, c.test)
 		_, _, tooLarge := ChangeDistanceWithin(accel.Budget{Limit: c.bytes - 1}, matrix, train, c.test)
-		if err != nil || tooLarge == nil || !strings.Contains(tooLarge.Error(), "give length scales, which keep zeros") {
+		if err != nil || tooLarge == nil || !strings.Contains(tooLarge.Error(),
+			"give length scales, which keep zeros") {
 			t.Errorf("test rows %v: %v, and with a byte less %v", c.test != nil, err, tooLarge)
 		}
 	}

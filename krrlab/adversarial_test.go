@@ -219,7 +219,8 @@ func (h *adverseProblem) judge(t *testing.T, sol *Solution) []float64 {
 				sol.ColumnStorageResiduals)
 		}
 		if sol.ColumnRoundings != nil && math.Abs(r-sol.ColumnTrueResiduals[j]) > sol.ColumnRoundings[j]*(1+1e-9) {
-			t.Errorf("%s: column %d has a residual of %.6g, reported %.6g ± %.2g", h.name, j, r, sol.ColumnTrueResiduals[j],
+			t.Errorf("%s: column %d has a residual of %.6g, reported %.6g ± %.2g", h.name, j, r,
+				sol.ColumnTrueResiduals[j],
 				sol.ColumnRoundings[j])
 		}
 	}

@@ -212,7 +212,8 @@ func TestUnitOfTargets(t *testing.T) {
 			got := mustSolve(t, &scaled, cfg)
 			var c mat.Dense
 			if c.Scale(unit, want.Model.C); !mat.Equal(&c, got.Model.C) ||
-				!slices.Equal(got.ColumnTrueResiduals, want.ColumnTrueResiduals) || !slices.Equal(got.ColumnRoundings, want.ColumnRoundings) {
+				!slices.Equal(got.ColumnTrueResiduals, want.ColumnTrueResiduals) ||
+				!slices.Equal(got.ColumnRoundings, want.ColumnRoundings) {
 				t.Errorf("%v, targets times %g: other coefficients, or residuals %v, want %v", solver, unit,
 					got.ColumnTrueResiduals, want.ColumnTrueResiduals)
 			}

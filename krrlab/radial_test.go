@@ -200,8 +200,10 @@ func TestEvaluatedOnce(t *testing.T) {
 			t.Errorf("%s: %.3g·n²/2 evaluations, want at most %g·n²/2", name, got, c.limit)
 		}
 		exact := trueResiduals(c.cfg.Kernel, rows(train.X), 0.1, sol.Model.C, sol.System.Y)[0]
-		if !sol.Converged() || sol.ColumnRoundings == nil || !(math.Abs(sol.ColumnTrueResiduals[0]-exact) <= sol.ColumnRoundings[0]) {
-			t.Errorf("%s: %v, residual %v ± %v, want %g", name, sol.Status, sol.ColumnTrueResiduals, sol.ColumnRoundings, exact)
+		if !sol.Converged() || sol.ColumnRoundings == nil ||
+			!(math.Abs(sol.ColumnTrueResiduals[0]-exact) <= sol.ColumnRoundings[0]) {
+			t.Errorf("%s: %v, residual %v ± %v, want %g", name, sol.Status, sol.ColumnTrueResiduals,
+				sol.ColumnRoundings, exact)
 		}
 		if text := newLab(t, train, c.cfg).String() + sol.String(); strings.Contains(text, "as the residual is not") ||
 			!strings.Contains(text, "not certain, as nothing proves that the kernel is positive semi-definite") ||

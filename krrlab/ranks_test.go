@@ -40,8 +40,10 @@ func sameAnswer(a, b *Solution) string {
 		return fmt.Sprintf("%s after %d iterations, want %s after %d", a.Status, a.Iterations, b.Status, b.Iterations)
 	case !mat.Equal(a.Model.C, b.Model.C):
 		return fmt.Sprintf("coefficients that differ by %.2g", relativeDifference(a.Model.C, b.Model.C))
-	case !slices.Equal(a.ColumnTrueResiduals, b.ColumnTrueResiduals) || !slices.Equal(a.ColumnSampledResiduals, b.ColumnSampledResiduals):
-		return fmt.Sprintf("residuals %v, %v, want %v, %v", a.ColumnTrueResiduals, a.ColumnSampledResiduals, b.ColumnTrueResiduals,
+	case !slices.Equal(a.ColumnTrueResiduals, b.ColumnTrueResiduals) ||
+		!slices.Equal(a.ColumnSampledResiduals, b.ColumnSampledResiduals):
+		return fmt.Sprintf("residuals %v, %v, want %v, %v", a.ColumnTrueResiduals, a.ColumnSampledResiduals,
+			b.ColumnTrueResiduals,
 			b.ColumnSampledResiduals)
 	case !reflect.DeepEqual(a.Error, b.Error) || a.Criterion != b.Criterion || a.LabelsOpen != b.LabelsOpen ||
 		a.LabelsCounted != b.LabelsCounted:

@@ -44,7 +44,8 @@ func TestSolversAgainstDense(t *testing.T) {
 						}
 						for j, r := range ref.residuals(sol.Model.C, y) {
 							if r > 1.01*tol || sol.ColumnTrueResiduals[j] > tol {
-								t.Errorf("%s: residual %.3g, reported %.3g, asked %g", name, r, sol.ColumnTrueResiduals[j],
+								t.Errorf("%s: residual %.3g, reported %.3g, asked %g", name, r,
+									sol.ColumnTrueResiduals[j],
 									tol)
 							}
 						}

@@ -59,7 +59,8 @@ func TestFewBadRows(t *testing.T) {
 			!strings.Contains(sol.StorageReason, "distances in float32") || float64(v.Residual) < 2e-3 {
 			t.Fatalf("seed %d: %s, residual %.3g: nothing to be found", seed, sol.StorageReason, float64(v.Residual))
 		}
-		if sol.Converged() || !(math.Abs(sol.ColumnSampledResiduals[0]-float64(v.Residual)) < 0.05*float64(v.Residual)) ||
+		if sol.Converged() ||
+			!(math.Abs(sol.ColumnSampledResiduals[0]-float64(v.Residual)) < 0.05*float64(v.Residual)) ||
 			sol.SampledRows != outliers+pairs+256 {
 			t.Errorf("seed %d: %s with a residual of %.3g; reported %.3g, %.3g by %d rows", seed, sol.Status,
 				float64(v.Residual), sol.ColumnTrueResiduals[0], sol.ColumnSampledResiduals[0], sol.SampledRows)
@@ -101,7 +102,8 @@ func TestRowsRounding(t *testing.T) {
 		converged++
 		if r := trueResiduals(h.cfg.Kernel, h.rows, h.cfg.Lambda, sol.Model.C, sol.System.Y)[0]; !(r <= h.cfg.Tol) {
 			t.Errorf("problem %d: converged with a residual of %.3g, τ = %.3g; reported %.3g, rows %.3g, storage %.3g",
-				i, r, h.cfg.Tol, sol.ColumnTrueResiduals[0], sol.ColumnSampledResiduals[0], sol.ColumnStorageResiduals[0])
+				i, r, h.cfg.Tol, sol.ColumnTrueResiduals[0], sol.ColumnSampledResiduals[0],
+				sol.ColumnStorageResiduals[0])
 		}
 	}
 	if converged < count/10 {

@@ -48,7 +48,8 @@ func TestReportJSON(t *testing.T) {
 				t.Errorf("%v: %s is %v", solver, field, v)
 			}
 		}
-		if len(r.History) == 0 || (solver != Direct && len(r.History) != r.Iterations+1) || len(r.ColumnTrueResiduals) != 3 {
+		if len(r.History) == 0 || (solver != Direct && len(r.History) != r.Iterations+1) ||
+			len(r.ColumnTrueResiduals) != 3 {
 			t.Errorf("%v: %d rows of history, %d iterations, %d residuals", solver, len(r.History), r.Iterations,
 				len(r.ColumnTrueResiduals))
 		}

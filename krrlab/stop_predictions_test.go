@@ -140,7 +140,8 @@ func TestStopPredictions(t *testing.T) {
 			noise := cfg.Lambda * mat.Norm(c.ColView(j), 2) / y
 			if s := sol.Noise; s != nil && data.Task == datasets.Regression && sol.ColumnTrueResiduals[j] > 1e-5 &&
 				sol.ColumnTrueResiduals[j] > 0.03*noise/s.Trace*1.001 {
-				t.Errorf("problem %d, column %d: residual %.3g, noise %.3g, trace %.3g", i, j, sol.ColumnTrueResiduals[j],
+				t.Errorf("problem %d, column %d: residual %.3g, noise %.3g, trace %.3g", i, j,
+					sol.ColumnTrueResiduals[j],
 					noise, s.Trace)
 			}
 		}

@@ -319,7 +319,8 @@ func TestWeightsRounding(t *testing.T) {
 					}
 					l := sol.System
 					exact := trueResiduals(weightedReference{l.Kernel}, rows(withRoots(train)), l.Lambda, c, l.Y)[0]
-					if v, rounding := sol.ColumnTrueResiduals[0], sol.ColumnRoundings[0]; !(math.Abs(v-exact) <= rounding) {
+					v, rounding := sol.ColumnTrueResiduals[0], sol.ColumnRoundings[0]
+					if !(math.Abs(v-exact) <= rounding) {
 						t.Errorf("%v, d = %d, %v: residual %g ± %g, and it is %g", k, d, cfg.Solver, v, rounding, exact)
 					}
 				}

@@ -62,8 +62,8 @@ func Spectrum(title string, lambda float64, series ...Series) *Figure {
 // Ladder returns the figure of a ladder of sketch sizes, each of which is usually twice the previous one. It shows a
 // quantity such as κ against s, both on log axes, with a point and its interval for each rung. The rungs are the ticks.
 // A series with the style Line is drawn as Points, as nothing is known between the rungs. The target is a dashed line.
-// There is none if target is not positive. chosen is the index of the rung that was chosen, which is marked in the first
-// series. No rung is marked if it is out of range.
+// There is none if target is not positive. chosen is the index of the rung that was chosen, which is marked in the
+// first series. No rung is marked if it is out of range.
 func Ladder(title, quantity string, target float64, chosen int, series ...Series) *Figure {
 	f := &Figure{
 		Title: title,

@@ -99,7 +99,8 @@ func faults() []fault {
 			eta float64) float64 {
 			return math.Max(1, (lambda+eta)/lambdaP)
 		}}, "lambda-p"},
-		{"Theorem 7 without the cross term", Parts{SpectrumBounds: func(c sketchsize.ConditionConstants) (float64, float64) {
+		{"Theorem 7 without the cross term", Parts{SpectrumBounds: func(c sketchsize.ConditionConstants) (float64,
+			float64) {
 			return (1 - c.Gamma) / (1 + c.Theta), 1 + c.Gamma + c.Alpha
 		}}, "general"},
 		{"a prediction bound with λ for √λ",
@@ -112,7 +113,8 @@ func faults() []fault {
 				g rng.Stream) (*sketchsize.Result,
 				error) {
 				loose := *o
-				loose.Constants = sketchsize.ConditionConstants{Theta: o.Constants.Theta, Alpha: 1.5 * o.Constants.Alpha,
+				loose.Constants = sketchsize.ConditionConstants{Theta: o.Constants.Theta,
+					Alpha: 1.5 * o.Constants.Alpha,
 					Gamma: min(1.5*o.Constants.Gamma, 0.99)}
 				return sketchsize.Search(ctx, p, &loose, g)
 			}}, "theorem7"},

@@ -22,7 +22,8 @@ import (
 
 // presets are the constants that are checked: the constants printed in the paper, and constants that guarantee κ ≤ 5
 // and κ ≤ 10.
-var presets = []sketchsize.ConditionConstants{sketchsize.PaperConstants, sketchsize.Kappa5Constants, sketchsize.Kappa10Constants}
+var presets = []sketchsize.ConditionConstants{sketchsize.PaperConstants, sketchsize.Kappa5Constants,
+	sketchsize.Kappa10Constants}
 
 // perturbed is a distribution of linear feature maps for the kernel xᵀz with a controlled error. The maps are φ(x) = (I
 // + ε·N/√d)ᵀx with standard normal N and ε uniform in [0, maxPerturbation]. Features beyond the first d are 0.

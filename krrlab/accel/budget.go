@@ -86,7 +86,8 @@ type MemoryError struct {
 // Shortage returns the text of the error without the advice.
 func (e *MemoryError) Shortage() string {
 	if e.Budget.Limit == noMemory {
-		return fmt.Sprintf("%s would take %s of memory, and none is free, as %s are kept for the program itself", e.Item,
+		return fmt.Sprintf("%s would take %s of memory, and none is free, as %s are kept for the program itself",
+			e.Item,
 			FormatBytes(e.Need), FormatBytes(programBytes))
 	}
 	return fmt.Sprintf("%s would take %s of memory, and %s of %s are free", e.Item, FormatBytes(e.Need),

@@ -252,9 +252,9 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 		if p.estimatesFarRows {
 			about = "about "
 		}
-		notes = append(notes, fmt.Sprintf("%s%d of %d rows are so far from the training points that the kernel is below "+
-			"%g there, and predictions nearly constant (are columns swapped, or in other units?)", about, p.farRows,
-			data.Len(), model.NegligibleKernel))
+		notes = append(notes, fmt.Sprintf("%s%d of %d rows are so far from the training points that the kernel is "+
+			"below %g there, and predictions nearly constant (are columns swapped, or in other units?)", about,
+			p.farRows, data.Len(), model.NegligibleKernel))
 	}
 	if f.Out == "" { // the predictions were written to the output stream
 		for _, text := range notes {

@@ -17,8 +17,8 @@ const (
 	// NegligibleKernel is the share of the kernel's largest value below which a training point hardly changes a
 	// prediction. A smaller value counts fewer rows as far.
 	NegligibleKernel = 1e-3
-	// maxFarWork is the largest number of multiply-adds for the comparison of rows with all of the model's points, about
-	// a second. If more are needed, a random sample of the rows is compared. A larger value makes samples larger.
+	// maxFarWork is the largest number of multiply-adds for the comparison of rows with all of the model's points,
+	// about a second. If more are needed, a random sample of the rows is compared. A larger value makes samples larger.
 	maxFarWork = 1 << 32
 	// kernelWork is the number of multiply-adds that take as long as the kernel of a known distance.
 	kernelWork = 32

@@ -62,7 +62,8 @@ func TestFarRows(t *testing.T) {
 					}
 				}
 				if got, isEstimate := m.CountFarRows(rows); got != want || inside == 0 || isEstimate {
-					t.Errorf("%v, scaling %s, origin %g: %d far rows, want %d, of which %d in the box", k, scaling, origin,
+					t.Errorf("%v, scaling %s, origin %g: %d far rows, want %d, of which %d in the box", k, scaling,
+						origin,
 						got, want, inside)
 				}
 				got, _ := m.CountFarRows(&datasets.Dataset{X: testkit.ToCSR(raw)})

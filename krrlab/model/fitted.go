@@ -26,8 +26,8 @@ const (
 //
 // If the rows of the fit repeat each other by chance, independent rows would also be equal to some of them. By Good and
 // Turing, the expected share of such rows is the share q of the rows of the fit that another one equals.
-// CountFittedRows returns 0 if that explains the count, unless the equal rows of the fit are known to be copies. If every
-// row of the fit repeats, that always explains it, and only rows in the order of the fit are recognized.
+// CountFittedRows returns 0 if that explains the count, unless the equal rows of the fit are known to be copies. If
+// every row of the fit repeats, that always explains it, and only rows in the order of the fit are recognized.
 func (m *Model) CountFittedRows(d *datasets.Dataset) int {
 	scaled, err := m.Scaled(d)
 	if err != nil {

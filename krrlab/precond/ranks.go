@@ -26,8 +26,8 @@ type rowDistribution struct {
 	scale    []float64 // for each column k a power of two with max_i|Z_ik|·scale_k ≤ 1 over all rows of Z
 }
 
-// newRowDistribution returns the distribution of a Z of which this rank has the rows z. It returns an error if Z has a number that
-// is not finite, and panics if z does not have the rows that comm.RowRange determines.
+// newRowDistribution returns the distribution of a Z of which this rank has the rows z. It returns an error if Z has a
+// number that is not finite, and panics if z does not have the rows that comm.RowRange determines.
 func newRowDistribution(ctx context.Context, c comm.Comm, z *points.Dense32) (*rowDistribution, error) {
 	c = comm.OrAlone(c)
 	counts := make([]int64, c.Size())

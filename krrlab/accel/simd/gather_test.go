@@ -56,8 +56,8 @@ func TestGatherDot(t *testing.T) {
 	})
 }
 
-// TestPairSums compares SumSquaredDifferences and SumAbsoluteDifferences with plain loops, bit by bit. SumAbsoluteDifferences is
-// checked in both precisions.
+// TestPairSums compares SumSquaredDifferences and SumAbsoluteDifferences with plain loops, bit by bit.
+// SumAbsoluteDifferences is checked in both precisions.
 func TestPairSums(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
 	onEachPath(t, func(t *testing.T) {

@@ -97,7 +97,8 @@ func SelectMagnitudes(indices []int32, row, thresholds []float32, positions []in
 		len(row))
 	doneCount := assemblyCount(len(row), 8)
 	if doneCount > 0 {
-		n = selectMagnitudes32AVX2(doneCount, &indices[0], &row[0], &thresholds[0], &positions[0], rowThreshold, rowPosition,
+		n = selectMagnitudes32AVX2(doneCount, &indices[0], &row[0], &thresholds[0], &positions[0], rowThreshold,
+			rowPosition,
 			&packOrder[0])
 	}
 	for b := doneCount; b < len(row); b++ {

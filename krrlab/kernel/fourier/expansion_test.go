@@ -23,11 +23,13 @@ func TestChebyshevExpansion(t *testing.T) {
 		for cells := 1; cells <= 16; cells *= 2 {
 			for terms := 1; terms < 40; terms += 3 {
 				e := expansion{axis: axis{low: -1, side: 3, spacing: 0.2}, topFrequency: topFrequency,
-					width: functionCount(topFrequency), cells: cells, terms: terms, halfAngle: 0.2 * math.Pi * 3 / float64(cells)}
+					width: functionCount(topFrequency), cells: cells, terms: terms,
+					halfAngle: 0.2 * math.Pi * 3 / float64(cells)}
 				e.setBessel()
 				worst, bound := worstError(&e, terms), truncation(float64(topFrequency)*e.halfAngle, terms)
 				if worst > bound+rounding {
-					t.Errorf("frequency %d, %d cells, %d polynomials: error %.3g, bound %.3g", topFrequency, cells, terms, worst,
+					t.Errorf("frequency %d, %d cells, %d polynomials: error %.3g, bound %.3g", topFrequency, cells,
+						terms, worst,
 						bound)
 				}
 				if bound > 1e-12 && bound < 1e-5 && float64(topFrequency)*e.halfAngle < float64(terms)/3 {

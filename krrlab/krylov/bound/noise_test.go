@@ -90,7 +90,8 @@ func TestCheckNoise(t *testing.T) {
 			if w.Noise == nil || len(w.Noise.Relative) != 2 || !(w.Tol > tau) || res.Tol != 0.9*w.Tol ||
 				w.ExpectedTol() != w.Tol || floats.Max(res.TrueRelRes) > w.Tol ||
 				!classes && (w.Noise.Trace != b || w.Noise.Products < minTraceIterations) {
-				t.Fatalf("classes %v, trace %g: %+v, residuals %g, tolerance %g of %g", classes, b, w.Noise, res.TrueRelRes,
+				t.Fatalf("classes %v, trace %g: %+v, residuals %g, tolerance %g of %g", classes, b, w.Noise,
+					res.TrueRelRes,
 					res.Tol, w.Tol)
 			}
 			relative := w.Noise.Relative
@@ -100,7 +101,8 @@ func TestCheckNoise(t *testing.T) {
 			}
 			testkit.Near(t, w.Noise.Deciding, want, 1e-12, classes, b)
 			if ratio := w.Tol / (noiseShare * want); ratio > 1 || ratio < 0.9 { // two digits, rounded down
-				t.Errorf("classes %v, trace %g: the tolerance %g is %g of the noise %g", classes, b, w.Tol, w.Tol/want, want)
+				t.Errorf("classes %v, trace %g: the tolerance %g is %g of the noise %g", classes, b, w.Tol, w.Tol/want,
+					want)
 			}
 			var c mat.Dense
 			c.Scale(lambda, res.X)

@@ -14,9 +14,9 @@ import (
 )
 
 // eigenvalues returns the eigenvalues of M⁻¹A in ascending order, for A = K+λI, and an estimate of the size of their
-// rounding errors, (n·u·‖M⁻¹‖_∞ + ‖M⁻¹−M⁻ᵀ‖_∞)·‖A‖_∞ with u = 2⁻⁵³. They are the eigenvalues of LᵀAL, where M⁻¹ = LLᵀ is
-// formed by applying M⁻¹; all computations are in float64. The argument k contains K, n×n, and is overwritten; m is nil
-// for M = I. The result ok is false if the computed M⁻¹ is not positive definite in float64.
+// rounding errors, (n·u·‖M⁻¹‖_∞ + ‖M⁻¹−M⁻ᵀ‖_∞)·‖A‖_∞ with u = 2⁻⁵³. They are the eigenvalues of LᵀAL, where M⁻¹ = LLᵀ
+// is formed by applying M⁻¹; all computations are in float64. The argument k contains K, n×n, and is overwritten; m is
+// nil for M = I. The result ok is false if the computed M⁻¹ is not positive definite in float64.
 //
 // The cost is n columns of M⁻¹ and (1/3 + 2 + 4/3)n³ flops, for the factorization of M⁻¹, the two triangular products
 // and the eigenvalues. The memory in addition to k is 8n² bytes for M⁻¹, and two n×64 blocks. The eigenvalues are

@@ -98,13 +98,14 @@ func CalibrateSplit(train *datasets.Dataset, p *model.Prediction, d *datasets.Da
 	return addProbabilityMaps(sortedCalibration(Split, scores, doubt), p.Decision, class), nil
 }
 
-// maxScoreChange is the largest difference of two scores of the same row, relative to the largest finite |score|, if its
-// prediction was computed twice. A smaller number overlooks rows whose scores are in the model; a larger one takes a few
-// other rows for them.
+// maxScoreChange is the largest difference of two scores of the same row, relative to the largest finite |score|, if
+// its prediction was computed twice. A smaller number overlooks rows whose scores are in the model; a larger one takes
+// a few other rows for them.
 const maxScoreChange = 0.01
 
-// IsCalibratedOn reports whether the scores c of Split are those of the rows of d with the prediction p, up to rounding.
-// Such rows do not test intervals and probabilities. It returns false for scores of other methods, and for nil.
+// IsCalibratedOn reports whether the scores c of Split are those of the rows of d with the prediction p, up to
+// rounding. Such rows do not test intervals and probabilities. It returns false for scores of other methods, and for
+// nil.
 func IsCalibratedOn(c *model.Calibration, p *model.Prediction, d *datasets.Dataset) bool {
 	if c == nil || c.Method != Split {
 		return false

@@ -48,7 +48,7 @@ func Example() {
 }
 
 // The three sets of constants of Theorem 7 trade a smaller bound of κ for fewer features.
-func ExampleConstants_Bound() {
+func ExampleConditionConstants_Bound() {
 	for _, c := range []sketchsize.ConditionConstants{sketchsize.PaperConstants, sketchsize.Kappa5Constants,
 		sketchsize.Kappa10Constants} {
 		fmt.Printf("%-8s κ ≤ %5.2f  %2d iterations to 1e-3  %6.0f times the features of Theorem 1\n",

@@ -22,11 +22,11 @@ type Result struct {
 	// probability that the bound holds.
 	KBound stage.Number `json:"kernel_error_bound"`
 
-	Test       TestName  `json:"test"`
-	Target     float64   `json:"target"`             // largest acceptable κ: the requested one, or the bound of Constants
+	Test       TestName           `json:"test"`
+	Target     float64            `json:"target"`             // largest acceptable κ: the requested one, or the bound of Constants
 	Constants  ConditionConstants `json:"constants"`          // constants of Theorem7; zero for Kappa
-	Confidence float64   `json:"confidence"`         // probability that no rung is accepted wrongly
-	Coverage   string    `json:"coverage,omitempty"` // what Theorem 7 proves for this kernel and these features
+	Confidence float64            `json:"confidence"`         // probability that no rung is accepted wrongly
+	Coverage   string             `json:"coverage,omitempty"` // what Theorem 7 proves for this kernel and these features
 
 	Status Status `json:"status"`
 	// S is the number of features that was accepted, or else that with the least predicted time; 0 if none was tried.

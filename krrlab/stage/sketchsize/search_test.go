@@ -25,7 +25,8 @@ func TestSearchAgainstDense(t *testing.T) {
 		x := scaledNormals(300, 4, 0.7)
 		p := newTestProblem(t, k, x, lambda)
 		dense := testkit.KernelMatrix(k, x)
-		o := Options{Test: Theorem7, First: 16, Max: 256, Constants: ConditionConstants{Theta: 0.3, Alpha: 0.01, Gamma: 0.001}}
+		o := Options{Test: Theorem7, First: 16, Max: 256,
+			Constants: ConditionConstants{Theta: 0.3, Alpha: 0.01, Gamma: 0.001}}
 		res := searchSeed(t, p, o, 3)
 		if len(res.Rungs) != 5 || res.Status != None {
 			t.Fatalf("%v: %d rungs, status %s", k, len(res.Rungs), res.Status)

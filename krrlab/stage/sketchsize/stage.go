@@ -42,10 +42,10 @@ type Options struct {
 	Test   TestName `flag:"test" default:"kappa" check:"one of kappa theorem7" help:"kappa or theorem7"`
 	Target float64  `flag:"kappa-target" default:"30" check:">1" help:"largest κ(M⁻¹A) that kappa accepts, above 1"`
 	// Preset names the constants of Theorem7, unless Constants are set.
-	Preset    string    `flag:"preset" check:"one of paper kappa5 kappa10" not:"constants" help:"constants of theorem7: paper, kappa5 or kappa10 (default: kappa5)"`
+	Preset    string             `flag:"preset" check:"one of paper kappa5 kappa10" not:"constants" help:"constants of theorem7: paper, kappa5 or kappa10 (default: kappa5)"`
 	Constants ConditionConstants `flag:"constants" help:"θ,α,γ of theorem7, instead of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
-	First     int       `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
-	Max       int       `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
+	First     int                `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
+	Max       int                `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
 	// Eigen is the largest s at which the conditions are measured even if the spectrum of M⁻¹A, which certainly leaves
 	// the range that they imply, has already refuted them.
 	Eigen int `flag:"conditions-up-to" default:"2048" check:">=-1" zero:"-1" help:"largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never"`

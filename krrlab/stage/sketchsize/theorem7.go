@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// ConditionConstants has the constants of Theorem 7's two conditions on a matrix of features Z, n×s, for the kernel matrix K and
-// the ridge λ. With P the orthogonal projector on the span of the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and
-// K = VVᵀ, the conditions are
+// ConditionConstants has the constants of Theorem 7's two conditions on a matrix of features Z, n×s, for the kernel
+// matrix K and the ridge λ. With P the orthogonal projector on the span of the eigenvectors of ZZᵀ whose eigenvalues
+// exceed θλ, and K = VVᵀ, the conditions are
 //
 //  1. ‖(I−P)K(I−P)‖₂ ≤ αλ,
 //  2. (1−γ)‖ZᵀPx‖² ≤ ‖VᵀPx‖² ≤ (1+γ)‖ZᵀPx‖²  for all x.

@@ -34,7 +34,8 @@ func TestThresholds(t *testing.T) {
 		scale         float64
 		first, second Verdict
 	}{{1 + near, Accept, Accept}, {1 - near, Reject, Reject}} {
-		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: ConditionConstants{Theta: 0.3, Alpha: c.scale * ref.norm,
+		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: ConditionConstants{Theta: 0.3,
+			Alpha: c.scale * ref.norm,
 			Gamma: c.scale * gamma}, Steps: 200}
 		r := searchSeed(t, p, o, 3).Rungs[0].Conditions
 		if r.First != c.first || r.Second != c.second {

@@ -103,7 +103,8 @@ func (s *run) residualTol() float64 {
 // rows, and K is proved to be positive semi-definite.
 func (s *run) errorBounds(c *mat.Dense) *bound.Errors {
 	sol := s.sol
-	input := &bound.Answer{C: c, Y: s.Y, Residuals: sol.ColumnTrueResiduals, Rounding: sol.ColumnRoundings, PCG: sol.Result,
+	input := &bound.Answer{C: c, Y: s.Y, Residuals: sol.ColumnTrueResiduals, Rounding: sol.ColumnRoundings,
+		PCG:     sol.Result,
 		Certain: sol.ColumnRoundings != nil && s.ProvedSemidefinite}
 	if input.Residuals == nil || input.Rounding == nil && sol.ColumnStorageResiduals == nil {
 		return nil // the storage error is unknown

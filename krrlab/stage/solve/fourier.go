@@ -176,8 +176,9 @@ func (f *fourierRun) refine(ctx context.Context, state *refinement) (*mat.Dense,
 			}
 		}
 		largest := floats.Max(sol.ColumnTrueResiduals)
-		sol.History = append(sol.History, HistoryRow{Iteration: round, Residual: largest, Columns: sol.ColumnTrueResiduals,
-			Bound: stage.Unknown})
+		sol.History = append(sol.History, HistoryRow{Iteration: round, Residual: largest,
+			Columns: sol.ColumnTrueResiduals,
+			Bound:   stage.Unknown})
 		if largest <= f.Policy.TolFraction*f.Tol || round == fourierRefinements {
 			f.residuals, sol.ResidualKind = r, ResidualInStored
 			if sol.Status = pcg.Converged; largest > f.Tol {

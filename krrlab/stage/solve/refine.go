@@ -161,9 +161,9 @@ func (s *run) trueResidual(ctx context.Context, a *gram.Matrix, c *mat.Dense) er
 	return err
 }
 
-// checkRows sets ColumnSampledResiduals, ColumnStorageResiduals and SampledRows of the solution: estimates of the true residuals of
-// c, and of the error of those computed with K̃, from rows of K in float64 (bound.ResidualRows). s.residuals must be
-// those of c.
+// checkRows sets ColumnSampledResiduals, ColumnStorageResiduals and SampledRows of the solution: estimates of the true
+// residuals of c, and of the error of those computed with K̃, from rows of K in float64 (bound.ResidualRows).
+// s.residuals must be those of c.
 func (s *run) checkRows(ctx context.Context, c *mat.Dense) error {
 	return s.checkRowsOf(ctx, s.A.Choice(), c)
 }
@@ -175,7 +175,8 @@ func (s *run) checkRowsOf(ctx context.Context, stored gram.Choice, c *mat.Dense)
 			rng.New(s.Seed).Sub("residual rows"))
 		residual, storageError, err := rows.Estimate(ctx, s.Comm, s.Y, c, s.residuals)
 		if err == nil {
-			s.sol.SampledRows, s.sol.ColumnSampledResiduals, s.sol.ColumnStorageResiduals = rows.Len(), residual, storageError
+			s.sol.SampledRows, s.sol.ColumnSampledResiduals, s.sol.ColumnStorageResiduals = rows.Len(), residual,
+				storageError
 		}
 		return err
 	})

@@ -13,8 +13,8 @@ import (
 )
 
 // addIterations adds the result of a run of conjugate gradients to the solution. seconds is the total time of the run,
-// and bounds[k] the error bound after iteration k (HistoryRow.Bound). Iterations, seconds and history are added to those
-// of earlier runs; the other fields are replaced.
+// and bounds[k] the error bound after iteration k (HistoryRow.Bound). Iterations, seconds and history are added to
+// those of earlier runs; the other fields are replaced.
 func (s *Solution) addIterations(res *pcg.Result, bounds []float64, seconds float64) {
 	s.Seconds.Residual += res.Stats.Exact.Seconds
 	s.Seconds.Solve += seconds - res.Stats.Exact.Seconds
@@ -39,7 +39,8 @@ func (s *Solution) addDirect(res *direct.Result) {
 	s.Seconds.Kernel, s.Seconds.Factor = res.Seconds.Kernel, res.Seconds.Factor
 	s.Seconds.Solve, s.Seconds.Residual = res.Seconds.Solve, res.Seconds.Residual
 	for i, r := range res.History {
-		s.History = append(s.History, HistoryRow{Iteration: i, Residual: floats.Max(r), Columns: r, Bound: stage.Unknown})
+		s.History = append(s.History, HistoryRow{Iteration: i, Residual: floats.Max(r), Columns: r,
+			Bound: stage.Unknown})
 	}
 }
 

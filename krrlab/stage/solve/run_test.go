@@ -31,15 +31,18 @@ func TestCorrectStatus(t *testing.T) {
 				ColumnStorageResiduals: column(1.1e-3), ColumnSampledResiduals: column(1)}, pcg.Inaccurate},
 			"the iteration did not end at its tolerance": {pcg.Active, Residuals{ColumnTrueResiduals: column(0),
 				ColumnStorageResiduals: column(0), ColumnSampledResiduals: column(0)}, pcg.Active},
-			"rounding above τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(1e-5), ColumnRoundings: column(8e-3)},
+			"rounding above τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(1e-5),
+				ColumnRoundings: column(8e-3)},
 				pcg.Undecided},
 			"second rounding below √n·τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: []float64{1e-5, 0},
 				ColumnRoundings: []float64{2e-3, 0.9e-3 * root}}, pcg.Undecided},
 			"second rounding above √n·τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: []float64{1e-5, 0},
 				ColumnRoundings: []float64{2e-3, 1.1e-3 * root}}, pcg.Inaccurate},
-			"residual above τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(1.1e-3), ColumnRoundings: column(1e-9)},
+			"residual above τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(1.1e-3),
+				ColumnRoundings: column(1e-9)},
 				pcg.Inaccurate},
-			"residual of NaN": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(math.NaN()), ColumnRoundings: column(1e-9)},
+			"residual of NaN": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(math.NaN()),
+				ColumnRoundings: column(1e-9)},
 				pcg.Inaccurate},
 			"unknown rounding": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(1e-5)}, pcg.Inaccurate},
 			"stagnation": {pcg.Stagnated, Residuals{ColumnTrueResiduals: column(1e-5), ColumnRoundings: column(2e-3)},
@@ -68,7 +71,8 @@ func TestRowsMeet(t *testing.T) {
 		{1000, 0.5, math.NaN(), math.NaN(), false}, {200, 0.5, 0.49, 9, true}, {200, 0.5, 0.51, 9, false},
 	} {
 		residuals := Residuals{ColumnTrueResiduals: []float64{0, c.stored * tau},
-			ColumnStorageResiduals: []float64{0, c.storage * tau}, ColumnSampledResiduals: []float64{0, c.sampled * tau}}
+			ColumnStorageResiduals: []float64{0, c.storage * tau},
+			ColumnSampledResiduals: []float64{0, c.sampled * tau}}
 		s := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(c.n, 1, nil)}, Tol: tau},
 			sol: &Solution{Residuals: residuals}}
 		testkit.Equal(t, s.rowsMeet(tau), c.want, c)

@@ -106,8 +106,8 @@ type Outcome struct {
 
 // Residuals are the true residuals of the answer, with bounds and estimates of their errors.
 type Residuals struct {
-	// TrueResidual is the largest of ColumnTrueResiduals, which are ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column j. They are
-	// computed from the answer with the matrix that ResidualKind describes.
+	// TrueResidual is the largest of ColumnTrueResiduals, which are ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column j. They
+	// are computed from the answer with the matrix that ResidualKind describes.
 	//
 	// Converged means that one of these numbers is at most the tolerance τ:
 	//   - TrueResidual + Rounding, if TrueResidual was computed with K itself;
@@ -116,8 +116,8 @@ type Residuals struct {
 	//
 	// The factor is 1 if the checked rows are all rows (bound.SamplingFactor).
 	TrueResidual stage.Number `json:"true_residual"`
-	// Rounding is a rigorous bound of the error of ColumnTrueResiduals, including the error of recomputing K. It is unknown
-	// if they were computed with K̃.
+	// Rounding is a rigorous bound of the error of ColumnTrueResiduals, including the error of recomputing K. It is
+	// unknown if they were computed with K̃.
 	Rounding            stage.Number `json:"residual_rounding"`
 	ResidualKind        string       `json:"true_residual_kind"`
 	ColumnTrueResiduals []float64    `json:"true_residuals"`

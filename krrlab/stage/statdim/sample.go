@@ -142,8 +142,8 @@ const minFitProbes = 8
 //	a = Σ_i v_i y_i,  v_i = 1/m + (mean−w̄)(w_i−w̄)/S_ww,
 //
 // the half-width of its Student interval with m−2 degrees of freedom, t·σ̂·√(1/m + (mean−w̄)²/S_ww), the truncation
-// Σ_i |v_i|·halfWidths_i, and the explained share of the variance, 1 − (residual sum of squares)/S_yy. Without controls, the
-// estimate is the mean of y, with m−1 degrees of freedom.
+// Σ_i |v_i|·halfWidths_i, and the explained share of the variance, 1 − (residual sum of squares)/S_yy. Without
+// controls, the estimate is the mean of y, with m−1 degrees of freedom.
 //
 // If y−w varies mostly along one direction, the probes far from w̄ have the large errors, which σ̂ averages out. The
 // half-width is therefore at least t times the jackknife's deviation, √(Σ_i v_i²r_i²/(1−h_i)²), h_i = 1/m +
