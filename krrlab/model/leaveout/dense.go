@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/blas"
@@ -206,26 +207,8 @@ func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64,
 	if err != nil {
 		return s, err
 	}
-	var sumSquares, maxError, maxRootCondition float64
-	// norms[g] bounds the entries of row g of Ẽ: it is the largest absolute one or, if g is in a block B of several
-	// rows, √κ((Ã⁻¹)_BB)·‖Ẽ_B‖_F.
-	norms := make([]float64, u)
-	for q, block := range m.blocks {
-		var blockSquares float64
-		for _, g := range block {
-			for _, v := range e.RawRowView(g) {
-				norms[g] = max(norms[g], math.Abs(v))
-				blockSquares += v * v
-			}
-		}
-		for _, g := range block {
-			if len(block) > 1 {
-				norms[g] = rootConditions[q] * math.Sqrt(blockSquares)
-			}
-		}
-		maxError = max(maxError, sensitivity*inverseNorms[q])
-		maxRootCondition = max(maxRootCondition, rootConditions[q])
-	}
+	norms := m.rowBounds(e, rootConditions)
+	var sumSquares float64
 	for g := range u {
 		for _, v := range e.RawRowView(g) {
 			sumSquares += v * v
@@ -236,7 +219,8 @@ func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64,
 		trace += d
 	}
 	s.GCV, s.S = m.gcv(c, trace-traceCorrection), float64(u)-lambda*(trace-traceCorrection)
-	maxError *= relError // bound of ‖((Ã⁻¹)_BB)⁻¹δC_B‖_F for each block B, and so of each of its entries
+	// maxError bounds ‖((Ã⁻¹)_BB)⁻¹δC_B‖_F for each block B, and so each of its entries
+	maxError := sensitivity * slices.Max(inverseNorms) * relError
 	if o.Classification {
 		wrong, undecided := m.wrongLabels(m.expandResiduals(e), func(i int) float64 {
 			return m.p[i] * (maxError + relError*norms[m.groupOf[i]]) * (1 + relError)
@@ -245,7 +229,7 @@ func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64,
 		s.Error.Lo, s.Error.Hi = max(0, s.Error.Lo), min(1, s.Error.Hi)
 	} else {
 		norm := math.Sqrt(sumSquares)
-		slack := (maxError + relError*maxRootCondition*norm) * (1 + relError)
+		slack := (maxError + relError*slices.Max(rootConditions)*norm) * (1 + relError)
 		s.Error = estimate.Certain(m.meanSquare(sumSquares), 0, "exact")
 		lo, hi := max(0, norm-slack), norm+slack
 		s.Error.Lo, s.Error.Hi = m.meanSquare(lo*lo), m.meanSquare(hi*hi)
@@ -254,4 +238,26 @@ func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64,
 		s.Residuals = m.residuals(e)
 	}
 	return s, nil
+}
+
+// rowBounds returns a bound of the entries of each row g of Ẽ: the largest absolute one or, if g is in a block B of
+// several rows, √κ((Ã⁻¹)_BB)·‖Ẽ_B‖_F. rootConditions has √κ((Ã⁻¹)_BB) for each block.
+func (m *merged) rowBounds(e *mat.Dense, rootConditions []float64) []float64 {
+	rows, _ := e.Dims()
+	bounds := make([]float64, rows)
+	for q, block := range m.blocks {
+		var squares float64
+		for _, g := range block {
+			for _, v := range e.RawRowView(g) {
+				bounds[g] = max(bounds[g], math.Abs(v))
+				squares += v * v
+			}
+		}
+		if len(block) > 1 {
+			for _, g := range block {
+				bounds[g] = rootConditions[q] * math.Sqrt(squares)
+			}
+		}
+	}
+	return bounds
 }

@@ -32,33 +32,17 @@ func (r *Result) Plot() *plots.Figure {
 		if len(row.Residuals) < 2 {
 			continue
 		}
-		name := stage.FigureLabel(row.Name)
-		series := [4]plots.Series{{Name: name}, {Name: name}, {Name: name}, {Name: name, Style: plots.Steps}}
-		for k, v := range row.Residuals {
-			s := r.soloSeconds(row, k)
-			series[0].Add(float64(k), v)
-			series[1].Add(s, v)
-			if row.ErrorBounds != nil {
-				series[2].Add(s, row.ErrorBounds[k])
-			}
-		}
-		var share float64 // of the eigenvalues up to theta
 		if row.Exact == nil {
 			spectrum.Title = "spectrum of M⁻¹A, by quadrature"
-		}
-		for i, theta := range row.Nodes {
-			if share += row.NodeWeight(i); share > 0 {
-				series[3].Add(theta, share)
-			}
 		}
 		if maxSeconds = max(maxSeconds, r.totalSeconds(row)); row.Build > 0 {
 			minBuild = min(minBuild, row.Build)
 		} else {
 			identity = row
 		}
-		for i, f := range panels {
-			if len(series[i].Y) > 0 {
-				f.Series = append(f.Series, series[i])
+		for i, series := range r.panelSeries(row) {
+			if len(series.Y) > 0 {
+				panels[i].Series = append(panels[i].Series, series)
 			}
 		}
 	}
@@ -77,6 +61,30 @@ func (r *Result) Plot() *plots.Figure {
 	f.Caption = fmt.Sprintf("Conjugate gradients with each preconditioner, in the draw with the median number of "+
 		"iterations. Seconds are those of making M and of iterations with all t = %d right-hand sides.", r.T)
 	return f
+}
+
+// panelSeries returns the series of a row in the panels of Plot: the residuals against iterations and seconds, the
+// bounds of the error, and the cumulative share of the eigenvalues. A series is empty if it is not known.
+func (r *Result) panelSeries(row *pencil.Row) (series [4]plots.Series) {
+	for i := range series {
+		series[i].Name = stage.FigureLabel(row.Name)
+	}
+	for k, v := range row.Residuals {
+		s := r.soloSeconds(row, k)
+		series[0].Add(float64(k), v)
+		series[1].Add(s, v)
+		if row.ErrorBounds != nil {
+			series[2].Add(s, row.ErrorBounds[k])
+		}
+	}
+	series[3].Style = plots.Steps
+	var share float64 // of the eigenvalues up to theta
+	for i, theta := range row.Nodes {
+		if share += row.NodeWeight(i); share > 0 {
+			series[3].Add(theta, share)
+		}
+	}
+	return series
 }
 
 // plotTitle names the problem.

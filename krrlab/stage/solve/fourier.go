@@ -92,19 +92,24 @@ func (s *run) solveFourier(ctx context.Context) (c *mat.Dense, err error) {
 	if !s.UsesExactResidual(nil) {
 		return c, s.checkRowsOf(ctx, stored, c)
 	}
-	return c, stage.Timed(&sol.Seconds.Residual, func() error {
-		exact, err := gram.NewExact(s.Kernel, s.Train.X, s.Lambda, s.RecomputedErrorBound(), s.Comm)
-		if err == nil {
-			err = s.trueResidual(ctx, exact, c)
-		}
-		if err != nil { // the true residuals remain those with K̃
-			return err
-		}
-		if sol.ResidualKind = ResidualInFloat64; sol.Converged() && !(floats.Max(sol.ColumnTrueResiduals) <= s.Tol) {
-			sol.Status = pcg.Inaccurate
-		}
-		return nil
-	})
+	return c, stage.Timed(&sol.Seconds.Residual, func() error { return f.judgeWithK(ctx, c) })
+}
+
+// judgeWithK replaces the true residuals with K̃ by those with K, which is recomputed in float64. If that fails, they
+// stay those with K̃.
+func (f *fourierRun) judgeWithK(ctx context.Context, c *mat.Dense) error {
+	exact, err := gram.NewExact(f.Kernel, f.Train.X, f.Lambda, f.RecomputedErrorBound(), f.Comm)
+	if err == nil {
+		err = f.trueResidual(ctx, exact, c)
+	}
+	if err != nil {
+		return err
+	}
+	sol := f.sol
+	if sol.ResidualKind = ResidualInFloat64; sol.Converged() && !(floats.Max(sol.ColumnTrueResiduals) <= f.Tol) {
+		sol.Status = pcg.Inaccurate
+	}
+	return nil
 }
 
 // normal returns ΦᵀWΦ and the state before the first round of refinement, in one pass over the points. If a checkpoint

@@ -208,21 +208,9 @@ func (s *search) newDistanceSearch(p *point, m int) *distanceSearch {
 // the identity matrix. The prior has the mean there. The entries of a matrix have the standard deviation matrixSD/√d: a
 // random matrix of such entries has singular values up to 2·matrixSD.
 func (f *distanceSearch) run(ctx context.Context, kind string) (*DistanceFit, error) {
-	start := time.Now()
-	d, objective := f.x.D, f.distanceObjective
-	x := stretch(f.x, f.lengths)
-	objective.x, objective.matrix = x.Slice(0, f.m).(*points.Dense), kind == fullDistance
-	objective.priorPrecision = 1 / (float64(f.m) * lengthSD * lengthSD)
-	theta := make([]float64, d+1)
-	if objective.matrix {
-		theta = make([]float64, d*d+1)
-		for j := range d {
-			theta[j*d+j] = 1
-		}
-		objective.priorPrecision = float64(d) / (float64(f.m) * matrixSD * matrixSD)
-	}
+	start, x := time.Now(), stretch(f.x, f.lengths)
+	objective, theta := f.objectiveOf(kind, x)
 	lambdaIndex := len(theta) - 1
-	theta[lambdaIndex], objective.priorMean = math.Log(f.lambda), theta
 	fitted, err := objective.minimize(ctx, theta)
 	if err != nil {
 		return nil, ctx.Err()
@@ -246,7 +234,7 @@ func (f *distanceSearch) run(ctx context.Context, kind string) (*DistanceFit, er
 
 	for j := range result.Shape { // combine with the length scales that the points were divided by
 		if objective.matrix {
-			result.Shape[j] /= f.lengths[j%d]
+			result.Shape[j] /= f.lengths[j%f.x.D]
 		} else {
 			result.Shape[j] *= f.lengths[j]
 		}
@@ -254,19 +242,45 @@ func (f *distanceSearch) run(ctx context.Context, kind string) (*DistanceFit, er
 	if result.Accepted && !objective.matrix {
 		f.lengths, f.lambda = slices.Clone(result.Shape), math.Exp(fitted[lambdaIndex])
 	}
-	if objective.matrix { // separate the size of the shape, as Sigma
-		result.Sigma = roundToThreeDigits(math.Sqrt(float64(d)) / floats.Norm(result.Shape, 2))
-		floats.Scale(result.Sigma, result.Shape)
-	} else {
-		mean := stat.GeometricMean(result.Shape, nil)
-		floats.Scale(1/mean, result.Shape)
-		result.Sigma = roundToThreeDigits(mean)
-	}
-	for j, v := range result.Shape {
-		result.Shape[j] = outward.Rounded(v, map[bool]int{true: 6, false: 3}[objective.matrix])
-	}
+	result.separateSigma(objective.matrix, f.x.D)
 	result.Seconds = time.Since(start).Seconds()
 	return result, nil
+}
+
+// objectiveOf returns the objective of a distance of the given kind for the points x, which are divided by the length
+// scales accepted last, and the parameters with which the fit begins: those of the shape, then ln λ.
+func (f *distanceSearch) objectiveOf(kind string, x *points.Dense) (o distanceObjective, theta []float64) {
+	d := x.D
+	o = f.distanceObjective
+	o.x, o.matrix = x.Slice(0, f.m).(*points.Dense), kind == fullDistance
+	o.priorPrecision = 1 / (float64(f.m) * lengthSD * lengthSD)
+	theta = make([]float64, d+1)
+	if o.matrix {
+		theta = make([]float64, d*d+1)
+		for j := range d {
+			theta[j*d+j] = 1
+		}
+		o.priorPrecision = float64(d) / (float64(f.m) * matrixSD * matrixSD)
+	}
+	theta[len(theta)-1], o.priorMean = math.Log(f.lambda), theta
+	return o, theta
+}
+
+// separateSigma moves the size of the shape, for d features, from Shape to Sigma, and rounds both.
+func (f *DistanceFit) separateSigma(isMatrix bool, d int) {
+	digits := 3
+	if isMatrix {
+		f.Sigma = roundToThreeDigits(math.Sqrt(float64(d)) / floats.Norm(f.Shape, 2))
+		floats.Scale(f.Sigma, f.Shape)
+		digits = 6
+	} else {
+		mean := stat.GeometricMean(f.Shape, nil)
+		floats.Scale(1/mean, f.Shape)
+		f.Sigma = roundToThreeDigits(mean)
+	}
+	for j, v := range f.Shape {
+		f.Shape[j] = outward.Rounded(v, digits)
+	}
 }
 
 // centeredDense returns the points as float64, less their mean.

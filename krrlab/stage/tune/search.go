@@ -139,36 +139,17 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 	}
 	maxPoints, minPoints := s.opt.Points, 0
 	for q, rows := range sizes {
-		rowIndex := s.order[:rows]
-		if s.opt.Quick {
-			rowIndex = s.addRareClasses(rows)
-			rows = len(rowIndex)
-		}
-		sample := s.newSample(rowIndex)
-		loss := func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
-			sample.setShape(shape)
-			return sample.loss(ctx, k, lambda)
-		}
-		name := fmt.Sprintf("%s, %d rows", s.data.criterion(), rows)
-		s.levels = append(s.levels, level{evaluator: evaluator{name: name, loss: loss}, sample: sample, rows: rows,
-			maxPoints: maxPoints, minPoints: minPoints})
+		l := s.sampleLevel(rows)
+		l.maxPoints, l.minPoints = maxPoints, minPoints
+		s.levels = append(s.levels, l)
 		// With a few hundred rows the first level is unreliable, and a point of all rows costs only milliseconds, so
 		// that more points are evaluated the fewer rows there are.
 		if maxPoints = maxLaterPoints; n <= 1000 {
 			maxPoints, minPoints = 24000/n, 8000/n
 		}
 		if q == 0 {
-			for _, f := range s.families {
-				scale, err := sample.typicalScale(ctx, f)
-				if err != nil {
-					return err
-				}
-				f.grid[0], f.start[0] = scaleAxis.grid(f.fixed[0], scale)
-				diagonal, err := sample.meanDiagonal(ctx, f.kernel(math.Exp(f.start[0][0])))
-				if err != nil {
-					return err
-				}
-				f.grid[1], f.start[1] = lambdaAxis.grid(s.opt.Lambda, diagonal)
+			if err := s.setGrids(ctx, l.sample); err != nil {
+				return err
 			}
 		}
 	}
@@ -179,6 +160,40 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 		s.levels = append(s.levels, level{evaluator: *full, rows: n, maxPoints: maxPoints})
 	}
 	s.sampleLevels = len(sizes)
+	return nil
+}
+
+// sampleLevel returns a level whose losses are those of a sample of the first rows in random order, and with
+// Options.Quick of further rows of rare classes. It does not set the numbers of points.
+func (s *search) sampleLevel(rows int) level {
+	rowIndex := s.order[:rows]
+	if s.opt.Quick {
+		rowIndex = s.addRareClasses(rows)
+		rows = len(rowIndex)
+	}
+	sample := s.newSample(rowIndex)
+	loss := func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
+		sample.setShape(shape)
+		return sample.loss(ctx, k, lambda)
+	}
+	name := fmt.Sprintf("%s, %d rows", s.data.criterion(), rows)
+	return level{evaluator: evaluator{name: name, loss: loss}, sample: sample, rows: rows}
+}
+
+// setGrids sets the grids of all families by the distances of the sample and the diagonals of its kernel matrices.
+func (s *search) setGrids(ctx context.Context, sample *sample) error {
+	for _, f := range s.families {
+		scale, err := sample.typicalScale(ctx, f)
+		if err != nil {
+			return err
+		}
+		f.grid[0], f.start[0] = scaleAxis.grid(f.fixed[0], scale)
+		diagonal, err := sample.meanDiagonal(ctx, f.kernel(math.Exp(f.start[0][0])))
+		if err != nil {
+			return err
+		}
+		f.grid[1], f.start[1] = lambdaAxis.grid(s.opt.Lambda, diagonal)
+	}
 	return nil
 }
 
