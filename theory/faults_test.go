@@ -167,7 +167,7 @@ func TestFaults(t *testing.T) {
 			listed[name] = true
 		}
 		t.Run(f.name, func(t *testing.T) {
-			trials := suite.Scale(minTrials, 40, 40)
+			trials := 40
 			if f.name == misprintedSigns {
 				trials = 1000
 			}
