@@ -27,7 +27,7 @@ type predictions struct {
 	figure                *plots.Figure       // picture for --plot; nil without it
 	fittedRows            int                 // number of rows that were used for the fit; 0 without answers
 	farRows               int                 // number of rows far from those of the fit (model.CountFarRows)
-	isCalibrationData     bool                // the intervals and probabilities of the model were calibrated on the rows
+	isCalibrationData     bool                // intervals and probabilities of the model were calibrated on the rows
 	estimatesFarRows      bool                // farRows is estimated from a sample of the rows
 	unit                  float64             // power of ten to a multiple of which CSV rounds; 0 for all digits
 }

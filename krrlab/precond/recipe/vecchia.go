@@ -153,10 +153,10 @@ const (
 	defaultGuess     = 30  // guess if the mean row sum is unknown
 	sparseIterations = 1.1 // iterations without F, in units of (1+k(x,x)/λ)^⅛·√(1 + mean row sum)
 
-	// With F of half the default rank and the fewest neighbors, let p be the predicted number of iterations with pivots
-	// alone, and ρ the mean row sum. Neighbors save iterations in a narrow kernel, where the prediction is
-	// p·((1+ρ)/narrowRowSum)^narrowExponent. They replace the other half of the pivots up to a row sum of wideRowSum, and
-	// only a part of them in a wider kernel, where the prediction is p·((1+ρ)/wideRowSum)^wideExponent. A larger
+	// These predict the iterations with F of half the default rank and the fewest neighbors. Let p be the prediction
+	// with pivots alone, and ρ the mean row sum. Neighbors save iterations in a narrow kernel, where the prediction is
+	// p·((1+ρ)/narrowRowSum)^narrowExponent. They replace the other half of the pivots up to a row sum of wideRowSum,
+	// and only a part of them in a wider kernel, where the prediction is p·((1+ρ)/wideRowSum)^wideExponent. A larger
 	// narrowRowSum, wideRowSum or narrowExponent predicts fewer iterations, a larger wideExponent more. Those of narrow
 	// kernels were fitted by TestRefit of package experiments/testbed, and those of wide ones to MNIST with 5,000 to
 	// 60,000 points (row sums up to 30,000), ADULT and IJCNN1 with 5,000 and 20,000.

@@ -50,11 +50,11 @@ func cacheFile() string {
 	return ""
 }
 
-// ReadRates returns the rates of this process that are cached, or measures them (Measure) and caches them. It replaces a
-// file that is damaged or was written on another machine. Rates that were measured while the machine was busy are too
-// low. So ReadRates also times a matrix product, in some milliseconds. If the product has busyFactor times the cached
-// rate or more, the rates are measured again, and the higher of the old and the new one is cached for each. Its error
-// is that of ctx.
+// ReadRates returns the cached rates of this process, or measures them (Measure) and caches them. It replaces a file
+// that is damaged or was written on another machine. Rates that were measured while the machine was busy are too low.
+// So ReadRates also times a matrix product, in some milliseconds. If the product has busyFactor times the cached rate
+// or more, the rates are measured again, and the higher of the old and the new one is cached for each. Its error is
+// that of ctx.
 func ReadRates(ctx context.Context) (r Rates, err error) {
 	text, _ := os.ReadFile(cacheFile())
 	if json.Unmarshal(text, &r) != nil || r.Machine != ThisMachine() || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {

@@ -25,7 +25,8 @@ var Stage = stage.Definition{
 preconditioner, rank and λ_p that fit would choose, the predicted seconds of each stage, the
 runner-up, and what would change the choice. Seconds are predicted from the rates of this machine,
 which are kept in the user's cache folder, and measured again if the machine has become much
-faster, as after other programs end. Iterations are those that a rule expects; fit observes them, and goes over to the direct solver where that would be done sooner.
+faster, as after other programs end. Iterations are those that a rule expects; fit observes them,
+and goes over to the direct solver where that would be done sooner.
 What a flag sets holds for all candidates. Nothing is solved.
 
 With --nodes it predicts what machines would take, and what limits each stage on 1 to 1,024 of them.`,
