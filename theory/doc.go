@@ -37,8 +37,8 @@
 //
 // SufficientFeatures returns the s of Theorem 1, PredictionBound bounds the error of a prediction, and LeaveOneOut
 // returns the leave-one-out residuals. Other bounds are in the packages that use them: pcg.IterationBound returns a
-// number of iterations for a κ, lambdap.Bound bounds κ for a λ_p and ‖K−ZZᵀ‖₂, and sketchsize.Constants contains the
-// constants of Theorem 7's conditions and the κ that they guarantee.
+// number of iterations for a κ, lambdap.Bound bounds κ for a λ_p and ‖K−ZZᵀ‖₂, and sketchsize.ConditionConstants
+// contains the constants of Theorem 7's conditions and the κ that they guarantee.
 //
 // All bounds are upper bounds that hold in exact arithmetic; none of them is an estimate of κ. If the paper contains an
 // error, the functions and claims follow the corrected form. ERRATA.md in this folder describes each error and names
