@@ -46,8 +46,9 @@ func (dataFlags) Help() map[string]string {
 			"and features of similar spread, else standard (default: auto for --train, the registry's for --data)",
 		"center": "subtract the mean from the targets and add it to the predictions: yes, no, or auto (yes for " +
 			"regression)",
-		"class-weights": "balanced gives all classes the same total weight, none all rows the same weight, and " +
-			"yes=10,no=1 the rows of these labels these weights; they count in fits, not in scores",
+		"class-weights": "balanced gives the rows of a class a weight in inverse proportion to their number, none all " +
+			"rows the same weight, and yes=10,no=1 the rows of these labels these weights; they multiply --weights, and " +
+			"count in fits, not in scores",
 		"test":    "test data, a file of the same form as --train",
 		"holdout": "share of the training rows that become test rows, such as 0.2; the same rows in every run",
 	}
