@@ -89,7 +89,7 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 			lab := must(krrlab.New(data, krrlab.Config{Kernel: p.Kernel, Lambda: lambda, Tol: 1e-3}))
 			plan := must(lab.Plan(t.Context(), krrlab.PlanOptions{}))
 			v := plan.Pilot
-			m.IterationModel = cost.IterationModel{Kernel: p.Kernel, N: size, M: v.M, Lambda: lambda,
+			m.IterationModel = cost.IterationModel{Kernel: p.Kernel, N: size, SampleSize: v.SampleSize, Lambda: lambda,
 				PilotResidual: v.Residual, LowRank: v.LowRank, MeanRowSum: v.MeanRowSum, LargestRowSum: v.LargestRowSum,
 				MaxDiagonal: 1}
 			list = append(list, m)
@@ -102,7 +102,7 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 
 // gamma returns γ/λ, on which the rule depends.
 func (m *measurement) gamma() float64 {
-	r := float64(max(m.M, m.Rank()))
+	r := float64(max(m.SampleSize, m.Rank()))
 	return min((float64(m.N)-r)*m.PilotResidual/r, m.LargestRowSum) / m.Lambda
 }
 

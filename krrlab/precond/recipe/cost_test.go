@@ -57,8 +57,8 @@ func TestRecordedIterations(t *testing.T) {
 		{5000, 250, 0.1817, 2475, 36, 35}, {10_000, 500, 0.1361, 5044, 39, 43}, {20_000, 1000, 0.1120, 9909, 38, 48},
 		{40_000, 1024, 0.1136, 19_757, 37, 56}, {60_000, 1024, 0.1162, 29_933, 35, 49},
 	} {
-		o := &cost.IterationModel{N: c.n, M: c.m, Lambda: 0.01, PilotResidual: c.residual, MeanRowSum: c.rowSum,
-			LargestRowSum: 1.2 * c.rowSum, MaxDiagonal: 1}
+		o := &cost.IterationModel{N: c.n, SampleSize: c.m, Lambda: 0.01, PilotResidual: c.residual,
+			MeanRowSum: c.rowSum, LargestRowSum: 1.2 * c.rowSum, MaxDiagonal: 1}
 		pivots := blockFactor * RPCholesky{}.Iterations(o)
 		sparse := blockFactor * Vecchia{S: c.n / 40, Neighbors: 15}.Iterations(o)
 		t.Logf("n = %d: pivots %.0f predicted, %v measured; sparse inverse %.0f, %v", c.n, pivots, c.pivots, sparse, c.sparse)

@@ -29,17 +29,18 @@ type Candidate struct {
 	// Recipe is the preconditioner with its options, in the form that krrlab fit --precond accepts; "" if the
 	// preconditioner cannot be written as a flag.
 	Recipe         string               `json:"recipe,omitempty"`
-	Preconditioner stage.Preconditioner `json:"-"`        // preconditioner; nil: M = I, or the one that Recipe describes
+	Preconditioner stage.Preconditioner `json:"-"`        // nil: M = I, or the preconditioner that Recipe describes
 	S              int                  `json:"s"`        // rank s: number of features or landmarks; 0: none
 	LambdaP        float64              `json:"lambda_p"` // ridge λ_p of M = ZZᵀ+λ_pI; 0: M has none
-	// Neighbors is the number of neighbors per point of a sparse inverse. It is a guess if Recipe does not set it.
+	// Neighbors is the number of neighbors per point of a sparse inverse M⁻¹. It is a guess if Recipe does not set it.
 	Neighbors int `json:"neighbors,omitempty"`
 	// Series is the Fourier series of the solver Fourier, Modes the number of its modes, and Work the work of a solve.
 	Series  *fourier.Series `json:"-"`
 	Work    fourier.Work    `json:"-"`
 	Modes   int             `json:"modes,omitempty"`
 	Storage gram.Storage    `json:"storage"` // storage of K, or for the direct solver of its factor
-	// Iterations is the predicted number of iterations. For the direct solver it counts rounds of refinement.
+	// Iterations is the predicted number of iterations. For the direct solver it is the number of rounds of iterative
+	// refinement.
 	Iterations int     `json:"iterations"`
 	Seconds    Seconds `json:"predicted_seconds"`
 	Bytes      int64   `json:"predicted_bytes"`

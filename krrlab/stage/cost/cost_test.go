@@ -2,7 +2,6 @@ package cost
 
 import (
 	"encoding/json"
-
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,9 +16,9 @@ func rates() Rates {
 	return Rates{Machine: "made up", Read: 3e10, Gemm32: 2e11, Gemm64: 1e11, Exp: 3e9}
 }
 
-// TestRatesCache checks that measured rates are cached and cached rates are used, that files that are damaged or of
-// another machine are replaced, that rates of a busy machine are measured again, where only lower rates are replaced,
-// and that a folder that cannot be written causes no error.
+// TestRatesCache checks that measured rates are cached and cached rates are used, and that files that are damaged or of
+// another machine are replaced. Rates of a busy machine must be measured again, and only lower ones replaced. A cache
+// folder that cannot be written must cause no error.
 func TestRatesCache(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", dir)
@@ -43,12 +42,12 @@ func TestRatesCache(t *testing.T) {
 	if cached.Save(); read() != cached {
 		t.Error("the cached rates are not used")
 	}
-	other := cached
-	other.Machine = "another"
-	zero, _ := json.Marshal(Rates{Machine: ThisMachine()})
-	another, _ := json.Marshal(other)
-	for name, text := range map[string]string{"half an object": `{"a": {`, "no text": "", "rates of zero": string(zero),
-		"another machine": string(another)} {
+	otherMachine := cached
+	otherMachine.Machine = "another"
+	zeroText, _ := json.Marshal(Rates{Machine: ThisMachine()})
+	otherText, _ := json.Marshal(otherMachine)
+	for name, text := range map[string]string{"half an object": `{"a": {`, "no text": "",
+		"rates of zero": string(zeroText), "another machine": string(otherText)} {
 		testkit.OK(t, os.WriteFile(cacheFile(), []byte(text), 0o666))
 		r := read()
 		if checkSaved(r); r.Read == 1e18 {
@@ -69,14 +68,14 @@ func TestRatesCache(t *testing.T) {
 
 // TestMeasure checks that every measured rate is positive, and that the measurement takes little memory.
 func TestMeasure(t *testing.T) {
-	got := testkit.AllocatedBytes(func() {
+	allocated := testkit.AllocatedBytes(func() {
 		if r := Measure(t.Context()); !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
 			t.Errorf("rates %+v, want positive ones", r)
 		}
 	})
 	// With the race detector, pools drop their buffers at random, so more memory is allocated.
-	if got > 160e6 && !race.Enabled {
-		t.Errorf("the measurement allocates %d bytes, want at most 160 MB", got)
+	if allocated > 160e6 && !race.Enabled {
+		t.Errorf("the measurement allocates %d bytes, want at most 160 MB", allocated)
 	}
 }
 
@@ -85,14 +84,14 @@ func TestMeasure(t *testing.T) {
 func TestPredictedSeconds(t *testing.T) {
 	const n, rank = 40_000, 500
 	memoryBound := rates()
-	memoryBound.Exp = 1e15 // the time of vector operations, which is proportional to 1/Exp, is negligible
+	memoryBound.Exp = 1e15 // makes the arithmetic of the loops, whose time is proportional to 1/Exp, negligible
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
 		m := &Model{Rates: memoryBound, N: n, T: 1}
-		v := m.ProductSeconds(s) + m.vectorSeconds(PCG, true) + m.ApplyLowRankSeconds(rank, 1)
-		if readSeconds := (float64(m.KernelBytes(s)) + 8*n*rank) / m.Rates.Read; v < readSeconds ||
-			v > 1.2*readSeconds {
-			t.Errorf("%v: an iteration of %g s, want 1 to 1.2 times the %g s in which its memory is read", s, v,
-				readSeconds)
+		iterationSeconds := m.ProductSeconds(s) + m.vectorSeconds(PCG, true) + m.ApplyLowRankSeconds(rank, 1)
+		if readSeconds := (float64(m.KernelBytes(s)) + 8*n*rank) / m.Rates.Read; iterationSeconds < readSeconds ||
+			iterationSeconds > 1.2*readSeconds {
+			t.Errorf("%v: an iteration of %g s, want 1 to 1.2 times the %g s in which its memory is read", s,
+				iterationSeconds, readSeconds)
 		}
 	}
 	model := Model{Rates: rates(), N: 30000, D: 3, T: 1, ErrorKnown: true, Entries: Entries{EntrySeconds: 1e-9,
@@ -108,8 +107,8 @@ func TestPredictedSeconds(t *testing.T) {
 		t.Errorf("sparse tiles %+v, %d bytes; dense tiles %+v, %d bytes", sparseTiles.Seconds, sparseTiles.Bytes,
 			denseTiles.Seconds, denseTiles.Bytes)
 	}
-	const order, gemm = 1e5, 1e11
-	if share := order * order * order / 3 / gemm / (&Model{}).CholeskySeconds(order, gemm, 1); !(share > 0.87 &&
+	const order, gemmRate = 1e5, 1e11
+	if share := order * order * order / 3 / gemmRate / (&Model{}).CholeskySeconds(order, gemmRate, 1); !(share > 0.87 &&
 		share < 1/1.12) {
 		t.Errorf("a large factorization has %g of the rate of products, want 0.87 to 0.89", share)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/base/atomicfile"
 )
 
-// Rates are the speeds of an idle machine, per second and with all threads together. The other speeds that a Model uses
-// are multiples of these.
+// Rates are the speeds of an idle machine, per second and for all threads together. A Model derives all other speeds
+// from these.
 type Rates struct {
 	Machine string  `json:"machine"` // name of the machine and its configuration
 	Read    float64 `json:"read"`    // bytes read from memory
@@ -35,14 +35,15 @@ func Reference() Rates {
 }
 
 // ThisMachine returns the configuration for which the rates of this process hold: processor, threads, BLAS and inner
-// loops.
+// loops (package simd).
 func ThisMachine() string {
 	return fmt.Sprintf("%s, %d threads, %v, %v", accel.CPU().Model, accel.Threads(), accel.CurrentBLAS(),
 		simd.CurrentPath())
 }
 
 // cacheFile returns the name of the file in the user's cache folder that stores the rates of this process, or "" if
-// there is no such folder. The number in the name must change when the measurements or the measured loops change.
+// there is no such folder. The version number in the name must be increased when the measurements or the measured loops
+// change.
 func cacheFile() string {
 	if dir := datasets.CacheDir(); dir != "" {
 		return filepath.Join(dir, fmt.Sprintf("rates-9-%08x.json", crc32.ChecksumIEEE([]byte(ThisMachine()))))
@@ -53,8 +54,8 @@ func cacheFile() string {
 // ReadRates returns the cached rates of this process, or measures them (Measure) and caches them. It replaces a file
 // that is damaged or was written on another machine. Rates that were measured while the machine was busy are too low.
 // So ReadRates also times a matrix product, in some milliseconds. If the product has busyFactor times the cached rate
-// or more, the rates are measured again, and the higher of the old and the new one is cached for each. Its error is
-// that of ctx.
+// or more, all rates are measured again, and the higher of the old and the new value of each rate is cached. ReadRates
+// returns an error only if ctx ends.
 func ReadRates(ctx context.Context) (r Rates, err error) {
 	text, _ := os.ReadFile(cacheFile())
 	if json.Unmarshal(text, &r) != nil || r.Machine != ThisMachine() || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
@@ -70,12 +71,12 @@ func ReadRates(ctx context.Context) (r Rates, err error) {
 }
 
 const (
-	gemmOrder   = 512 // order of the matrices whose products are timed
-	busyFactor  = 1.25
-	checkWindow = 5 * time.Millisecond
+	gemmOrder   = 512                  // order of the matrices whose products are timed
+	busyFactor  = 1.25                 // ratio of a new to a cached rate at which all rates are measured again
+	checkWindow = 5 * time.Millisecond // time for which ReadRates repeats the matrix product
 )
 
-// higher returns the measured rates, each replaced by that of r if it is higher.
+// higher returns, for each rate, the higher of that in r and the measured one.
 func (r Rates) higher(measured Rates) Rates {
 	measured.Read, measured.Touch = max(measured.Read, r.Read), max(measured.Touch, r.Touch)
 	measured.Gemm32, measured.Gemm64 = max(measured.Gemm32, r.Gemm32), max(measured.Gemm64, r.Gemm64)
@@ -96,17 +97,17 @@ func (r *Rates) WriteSeconds(bytes float64) float64 {
 	return bytes / cmp.Or(r.Touch, r.Exp/touchValues)
 }
 
-// Measure measures the rates of this machine. It takes some 0.3 s on an idle machine and 130 MB.
+// Measure measures the rates of this machine. It takes about 0.3 s on an idle machine, and 130 MB of memory.
 func Measure(ctx context.Context) Rates {
 	const (
-		window                    = 24 * time.Millisecond
-		bytes                     = 128 << 20 // bytes read, more than any cache holds
-		vectorLength, repetitions = 4096, 512 // exponentials per call, and calls per task, which takes a millisecond
+		window                    = 24 * time.Millisecond // time for which each loop is repeated
+		bytes                     = 128 << 20             // bytes read, more than any cache holds
+		vectorLength, repetitions = 4096, 512             // exponentials per call, and calls per timing
 	)
 	r := Rates{Machine: ThisMachine(), Touch: accel.TouchRate(ctx, bytes), Read: accel.ReadRate(ctx, bytes, window),
 		Gemm32: accel.GemmRate32(ctx, gemmOrder, window), Gemm64: accel.GemmRate64(ctx, gemmOrder, window)}
 	src, dst := make([]float32, vectorLength), make([][]float32, accel.Threads())
-	for i := range src {
+	for i := range src { // typical exponents of a Gaussian kernel, from −20 to 0
 		src[i] = -20 * float32(i) / vectorLength
 	}
 	for i := range dst {

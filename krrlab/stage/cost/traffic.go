@@ -8,7 +8,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
-	answers "github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
@@ -21,44 +21,44 @@ type Network struct {
 	Latency   float64 `json:"latency,omitempty"` // seconds per message, in addition to the time for its bytes
 }
 
-// MeasureNetwork measures the network by timing all-reduces of 1 number and of 10⁶ numbers; it uses the median of 9 and
-// of 3 runs. All ranks must call it together.
-func MeasureNetwork(ctx context.Context, c comm.Comm) (n Network, err error) {
-	g := Group{P: float64(c.Size())}
+// MeasureNetwork measures the network by timing all-reduces of 1 number and of 10⁶ numbers; it uses the median of 9
+// runs for 1 number, and of 3 runs for 10⁶. All ranks must call MeasureNetwork together.
+func MeasureNetwork(ctx context.Context, communicator comm.Comm) (network Network, err error) {
+	group := Group{P: float64(communicator.Size())}
 	var medians [2]float64 // seconds
-	sizes := [2]int{1, 1e6}
+	sizes, runs := [2]int{1, 1e6}, [2]int{9, 3}
 	x := make([]int64, sizes[1])
 	for i, size := range sizes {
-		seconds := make([]float64, [2]int{9, 3}[i])
-		for k := range seconds {
+		seconds := make([]float64, runs[i])
+		for run := range seconds {
 			start := time.Now()
-			if err = c.AllReduceInt64(ctx, x[:size]); err != nil {
-				return n, err
+			if err = communicator.AllReduceInt64(ctx, x[:size]); err != nil {
+				return network, err
 			}
-			seconds[k] = time.Since(start).Seconds()
+			seconds[run] = time.Since(start).Seconds()
 		}
 		slices.Sort(seconds)
 		medians[i] = seconds[len(seconds)/2]
 	}
-	small, large := g.Reduce(1), g.Reduce(float64(sizes[1]))
-	n.Latency = medians[0] / small.Steps
-	// at least a tenth of the seconds are for the bytes, even if the latency was measured too large
-	n.Bandwidth = large.Wire / max(medians[1]-large.Steps*n.Latency, medians[1]/10)
-	return n, nil
+	small, large := group.Reduce(1), group.Reduce(float64(sizes[1]))
+	network.Latency = medians[0] / small.Steps
+	// The bytes get at least a tenth of the seconds, even if the measured latency is too large.
+	network.Bandwidth = large.Wire / max(medians[1]-large.Steps*network.Latency, medians[1]/10)
+	return network, nil
 }
 
-// Traffic counts the exchanges of the first rank with the other ranks.
+// Traffic counts the data that the first rank exchanges with the other ranks.
 type Traffic struct {
 	Bytes int64   // bytes passed to collectives, as comm.Traffic counts them
 	Wire  float64 // bytes that the rank sends or receives, whichever is more
 	Steps float64 // number of messages, one after the other
 }
 
-// Add adds the exchanges of u, repeated the given number of times.
-func (t *Traffic) Add(u Traffic, times float64) {
-	t.Bytes += int64(times) * u.Bytes
-	t.Wire += times * u.Wire
-	t.Steps += times * u.Steps
+// Add adds the traffic of an exchange that is repeated the given number of times.
+func (t *Traffic) Add(exchange Traffic, times float64) {
+	t.Bytes += int64(times) * exchange.Bytes
+	t.Wire += times * exchange.Wire
+	t.Steps += times * exchange.Steps
 }
 
 // collectiveSeconds returns the seconds of the exchanges.
@@ -69,11 +69,11 @@ func (n Network) collectiveSeconds(t Traffic) (seconds float64) {
 	return seconds + t.Steps*n.Latency
 }
 
-// Exchange is the Traffic of each part of a solve. Agreements between ranks, 8P bytes each, count as messages, but
-// their bytes are neglected.
+// Exchange is the Traffic of each part of a solve. When ranks agree on an error or a decision, with 8P bytes, the
+// messages are counted and the bytes are neglected.
 type Exchange struct {
 	Features  Traffic // choosing landmarks
-	Factor    Traffic // ZᵀZ and its factor, neighbors, and a sparse inverse
+	Factor    Traffic // forming ZᵀZ and its factor, or finding neighbors and forming a sparse inverse
 	Iteration Traffic // one iteration
 	Residual  Traffic // true residuals of the answer
 }
@@ -89,7 +89,7 @@ func (e *Exchange) Bytes(c *Candidate) int64 {
 	return e.Features.Bytes + e.Factor.Bytes + e.Solve(c).Bytes + e.Residual.Bytes
 }
 
-// Group counts the exchanges in collectives of P ranks, the first of which owns OwnRows of all Rows rows.
+// Group predicts the traffic of collective operations among P ranks. The first rank owns OwnRows of all Rows rows.
 type Group struct {
 	P, OwnRows, Rows float64
 }
@@ -100,11 +100,11 @@ func (m *Model) Group() Group {
 }
 
 const (
-	ringBytes     = 64 << 10 // all-reduces of at least so many bytes go around a ring, as in MPI libraries
-	pairwiseRanks = 3        // up to so many ranks, package comm exchanges between pairs in two steps
+	ringBytes     = 64 << 10 // an all-reduce of at least this many bytes uses a ring algorithm, as in MPI libraries
+	pairwiseRanks = 3        // up to this many ranks, package comm exchanges data between pairs of ranks in two steps
 )
 
-// Reduce returns the traffic of an all-reduce of the given count of numbers.
+// Reduce returns the traffic of an all-reduce of the given count of 8-byte numbers.
 func (g Group) Reduce(numbers float64) Traffic {
 	steps := 2 * math.Ceil(math.Log2(g.P))
 	if g.P <= pairwiseRanks {
@@ -115,45 +115,47 @@ func (g Group) Reduce(numbers float64) Traffic {
 	return Traffic{int64(8 * numbers), 16 * numbers * (g.P - 1) / g.P, steps}
 }
 
-// Gather returns the traffic of an all-gather of an n×width block whose rows are distributed over the ranks.
+// Gather returns the traffic of an all-gather of a matrix of 8-byte numbers with the given width, whose rows are
+// distributed over the ranks.
 func (g Group) Gather(width float64) Traffic {
 	return Traffic{int64(8 * g.OwnRows * width), 8 * (g.Rows - g.OwnRows) * width, g.P - 1}
 }
 
-// Broadcast returns the traffic of a broadcast of the given number of bytes in all. The first rank, as the root of some
-// of the broadcasts, contributes a part of them.
+// Broadcast returns the traffic of broadcasts of the given number of bytes in all. The contributed bytes are the part
+// whose root is the first rank.
 func (g Group) Broadcast(bytes, contributed float64) Traffic {
 	return Traffic{int64(contributed), bytes, math.Ceil(math.Log2(g.P))}
 }
 
-// Traffic predicts the exchanges between the ranks: 8(nt+2) bytes for a product with K, 8(2nt+2) in float64, and the
-// exchanges of M. The prediction is exact if all columns take all iterations, except for random pivots, whose exchanges
-// depend on the pivots.
+// Traffic predicts the exchanges between the ranks: 8(nt+2) bytes for a product with K, 8(2nt+2) if K is in float64,
+// and the exchanges of the preconditioner M. The prediction is exact if all columns take all iterations, except for
+// random pivots, whose exchanges depend on the pivots.
 func (m Model) Traffic(c *Candidate) Exchange {
 	if m.Ranks < 2 || c.Solver == Direct {
 		return Exchange{}
 	}
-	e, t := m.precondCost(c).Traffic, float64(max(1, m.T))
-	g := m.Group()
-	if c.Solver == Fourier { // about: the moments and a projection gather sums of cells, and two passes gather values
+	e, columns := m.precondCost(c).Traffic, float64(max(1, m.T))
+	group := m.Group()
+	if c.Solver == Fourier {
+		// An approximation: the moments and a projection gather sums over cells, and two passes gather values.
 		sums := float64(c.Work.RowSums)
-		e.Factor.Add(Group{g.P, sums / g.P, sums}.Gather(1), 2)
-		e.Factor.Add(g.Gather(t), 2)
+		e.Factor.Add(Group{group.P, sums / group.P, sums}.Gather(1), 2)
+		e.Factor.Add(group.Gather(columns), 2)
 		return e
 	}
-	exact, product := g.Reduce(2*g.Rows*t+2), g.Reduce(g.Rows*t+2)
+	exact, product := group.Reduce(2*group.Rows*columns+2), group.Reduce(group.Rows*columns+2)
 	if c.Storage == gram.Float64 {
 		product = exact
 	}
 	e.Iteration.Add(product, 1)
-	e.Iteration.Add(Traffic{Steps: g.Reduce(g.P).Steps}, 1) // agreement between the ranks
+	e.Iteration.Add(Traffic{Steps: group.Reduce(group.P).Steps}, 1) // agreement between the ranks
 	if m.ResidualRounds > 0 {
 		e.Residual.Add(exact, float64(m.ResidualRounds))
 		return e
 	}
 	rows := min(m.N, bound.MaxResidualRows)
-	rowsOfFirst := comm.RowCounts(rows, answers.BatchRows, m.Ranks, 1)[0]
+	firstRankRows := comm.RowCounts(rows, model.BatchRows, m.Ranks, 1)[0]
 	e.Residual.Add(product, 1)
-	e.Residual.Add(Group{g.P, float64(rowsOfFirst), float64(rows)}.Gather(t), 1)
+	e.Residual.Add(Group{group.P, float64(firstRankRows), float64(rows)}.Gather(columns), 1)
 	return e
 }

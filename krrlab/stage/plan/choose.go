@@ -15,13 +15,13 @@ import (
 )
 
 // Constants of the rule of thumb for iterations to τ = 10⁻³. They were fitted to the iteration counts of the problems
-// of make bench-plan. If they decide between two candidates, the predicted seconds are far apart, and the solve
-// corrects the prediction while it runs. The constants for a preconditioner are with its kind (package recipe).
+// of make bench-plan; a larger value predicts more iterations. The rule need not be accurate, because the solve
+// corrects the prediction while it runs. Package recipe has the constants of each preconditioner.
 const (
 	blockFactor     = 0.86 // iterations of block PCG, relative to those of PCG for one column
 	fixed16Factor   = 1.4  // iterations with K in 16-bit tiles, relative to those with wider tiles
-	fixed16Rounds   = 3    // true residuals with recomputed K during a solve with 16-bit tiles
-	float32Residual = 0.17 // relative residual of a float32 Cholesky solve, in units of u‖K‖₂/λ
+	fixed16Rounds   = 3    // number of true residuals with a recomputed K during a solve with 16-bit tiles
+	float32Residual = 0.17 // relative residual of a float32 Cholesky solve, in units of u‖K‖₂/λ with u = 2⁻²⁴
 )
 
 // model combines a task with its pilot sample and the two models that predict its costs and its iterations.
@@ -43,36 +43,36 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	return chooseByPilot(ctx, t, pilot, rates)
 }
 
-// chooseByPilot is choose with the measurements of a pilot sample.
+// chooseByPilot does the same as choose, with the measurements of a given pilot sample.
 func chooseByPilot(ctx context.Context, t *Task, pilot *Pilot, rates cost.Rates) (*Plan, error) {
 	m := &model{Task: t, Pilot: pilot,
 		cost: cost.Model{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, TestRows: t.TestRows,
 			PointBytes: t.PointBytes, Ranks: t.Comm.Size(), Trace: pilot.trace, MeanRowSum: pilot.MeanRowSum,
 			K: &pilot.choice, ErrorKnown: t.Comm.Size() == 1},
-		iterationModel: cost.IterationModel{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Fixed.S,
-			LambdaP: t.Fixed.LambdaP, PilotResidual: pilot.Residual, LowRank: pilot.LowRank,
+		iterationModel: cost.IterationModel{Kernel: t.Kernel, N: t.N, SampleSize: pilot.SampleSize, Lambda: t.Lambda,
+			S: t.Fixed.S, LambdaP: t.Fixed.LambdaP, PilotResidual: pilot.Residual, LowRank: pilot.LowRank,
 			MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum, MaxDiagonal: pilot.maxDiagonal}}
 	list, err := m.candidates(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	series, noSeries := m.series()
+	series, noSeriesReason := m.series()
 	seriesChosen := series != nil && (t.Fixed.Solver == cost.Fourier || m.seriesIsFastest(series, list))
 	if series != nil {
 		list = append(list, series)
 	}
-	if len(list) == 0 && noSeries != "" {
-		return nil, fmt.Errorf("plan: %s", noSeries)
+	if len(list) == 0 && noSeriesReason != "" {
+		return nil, fmt.Errorf("plan: %s", noSeriesReason)
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: no method whose costs it knows has the solver %q and the preconditioner %q",
 			t.Fixed.Solver, fmt.Sprint(t.Fixed.Precond))
 	}
 
-	// A series was compared by operation counts (seriesIsFastest), not by measured rates: it comes first if it is the
-	// choice, and otherwise after all candidates that are not refused.
-	key := func(c *cost.Candidate) float64 {
+	// A Fourier series is compared by operation counts (seriesIsFastest), not by measured rates. It therefore comes
+	// first if it is the choice, and otherwise after all candidates that are not refused.
+	orderKey := func(c *cost.Candidate) float64 {
 		switch {
 		case c != series || c.RefusalReason != "":
 			return m.sortKey(c)
@@ -81,24 +81,24 @@ func chooseByPilot(ctx context.Context, t *Task, pilot *Pilot, rates cost.Rates)
 		}
 		return math.MaxFloat64
 	}
-	slices.SortStableFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(key(a), key(b)) })
+	slices.SortStableFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(orderKey(a), orderKey(b)) })
 	best := list[0]
 	if best.RefusalReason != "" {
 		return nil, m.errNoneFits(list)
 	}
-	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{NoSeries: noSeries}.WithChoice(best)}
+	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{NoSeries: noSeriesReason}.WithChoice(best)}
 	if p.Bytes = t.OtherBytes + best.Bytes; t.PeakBytes > 0 {
-		p.Bytes = max(p.Bytes, accel.PeakRSS()) // planning takes memory too
+		p.Bytes = max(p.Bytes, accel.PeakRSS()) // Planning may have needed more memory than the solve will.
 	}
 	p.setAlternatives()
-	if best == series && p.RunnerUp != nil { // if the series fails in the solve, the next best candidate takes over
-		p.Fallback = p.RunnerUp
+	if best == series && p.RunnerUp != nil {
+		p.Fallback = p.RunnerUp // The solve uses it if the series misses the tolerance.
 	}
 	p.ChangeConditions = m.changeConditions(p)
 	return p, nil
 }
 
-// errNoneFits returns the error for candidates in the order of sortKey, of which the first one is refused.
+// errNoneFits returns the error for a list of candidates in the order of sortKey whose first candidate is refused.
 func (m *model) errNoneFits(list []*cost.Candidate) error {
 	if first := list[0]; m.fixedByRule(first) {
 		return fmt.Errorf("plan: no memory for %v: %s; take an iterative solver", first, first.RefusalReason)
@@ -107,11 +107,11 @@ func (m *model) errNoneFits(list []*cost.Candidate) error {
 	return fmt.Errorf("plan: no way to solve fits, the least is %v: %s", smallest, smallest.RefusalReason)
 }
 
-// setAlternatives sets RunnerUp and Fallback from the candidates after the choice, which is the first one. The fallback
-// of an iteration is the fastest direct solver that the limit of a process without --memory allows, because the task
-// may have no memory limit.
+// setAlternatives sets RunnerUp and Fallback from the candidates after the first one, which is the choice. The fallback
+// of an iteration is the fastest direct solver that fits into the default memory limit of a process, because the task
+// itself may have no memory limit.
 func (p *Plan) setAlternatives() {
-	machine := accel.Budget{Limit: accel.ProcessLimit(0, 1)}
+	processBudget := accel.Budget{Limit: accel.ProcessLimit(0, 1)}
 	for i, candidate := range p.Candidates[1:] {
 		switch {
 		case candidate.RefusalReason != "":
@@ -120,7 +120,7 @@ func (p *Plan) setAlternatives() {
 			p.RunnerUp = candidate
 		}
 		if p.Fallback == nil && candidate.Solver == cost.Direct && p.Choice.Solver != cost.Direct &&
-			machine.Fits(candidate.Bytes) {
+			processBudget.Fits(candidate.Bytes) {
 			p.Fallback = candidate
 		}
 	}
@@ -143,7 +143,7 @@ func (m *model) sortKey(c *cost.Candidate) float64 {
 // one, as a refused candidate. Automatic storage in 16 bits is skipped for a preconditioner that reads entries of K.
 func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err error) {
 	fixed, storages := m.Fixed, m.kernelStorages(ctx)
-	add := func(c cost.Candidate) {
+	addIfAllowed := func(c cost.Candidate) {
 		if fixed.Solver != "" && fixed.Solver != c.Solver {
 			return
 		}
@@ -151,7 +151,7 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 		if c.Solver == cost.Direct {
 			allowed = []gram.Storage{c.Storage}
 		}
-		_, needsExactK := c.Preconditioner.(stage.KernelPreconditioner) // M is built from entries of K
+		_, needsExactK := c.Preconditioner.(stage.KernelPreconditioner) // M is computed from entries of K
 		for _, c.Storage = range allowed {
 			autoFixed16 := c.Storage == gram.Fixed16 && fixed.Storage == gram.Auto
 			if m.predict(&c); c.RefusalReason == "" && !(autoFixed16 && needsExactK) {
@@ -172,14 +172,14 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 	}
 	if fixed.S == 0 && fixed.LambdaP == 0 && (fixed.Precond == nil || isIdentity(fixed.Precond)) {
 		for _, s := range m.directStorages() {
-			add(cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: s})
+			addIfAllowed(cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: s})
 		}
-		add(cost.Candidate{Solver: plainSolver, Precond: cost.None})
+		addIfAllowed(cost.Candidate{Solver: plainSolver, Precond: cost.None})
 	}
 	proposed, err := m.proposals()
 	for _, p := range proposed {
-		recipe, _ := stage.PreconditionerText(p, m.Kernel) // "" if some part of it has no text
-		add(cost.Candidate{Solver: precondSolver, Precond: stage.NameOf(p), Recipe: recipe, Preconditioner: p})
+		recipe, _ := stage.PreconditionerText(p, m.Kernel) // "" if a part of p has no text
+		addIfAllowed(cost.Candidate{Solver: precondSolver, Precond: stage.NameOf(p), Recipe: recipe, Preconditioner: p})
 	}
 	return list, err
 }
@@ -190,8 +190,9 @@ func isIdentity(p stage.Preconditioner) bool {
 	return k.Name == cost.None
 }
 
-// proposals returns the preconditioner that the task fixes, or else those that the kinds propose, without those that
-// lack an option that the task fixes. It returns an error if the fixed one cannot predict its costs and iterations.
+// proposals returns the preconditioner that the task fixes. If there is none, it returns the preconditioners that the
+// registered kinds propose, without those that lack an option that the task fixes. It returns an error if the fixed
+// preconditioner cannot predict its costs and iterations.
 func (m *model) proposals() (list []stage.Preconditioner, err error) {
 	if p := m.Fixed.Precond; p != nil {
 		if isIdentity(p) {
@@ -214,7 +215,7 @@ func (m *model) proposals() (list []stage.Preconditioner, err error) {
 	return slices.DeleteFunc(list, m.lacksFixedOption), nil
 }
 
-// lacksFixedOption reports whether the task fixes a rank or a ridge λ_p, which p does not set.
+// lacksFixedOption reports whether the task fixes a rank or a ridge λ_p that p does not set.
 func (m *model) lacksFixedOption(p stage.Preconditioner) bool {
 	text, _ := stage.PreconditionerText(p, m.Kernel)
 	return m.Fixed.S > 0 && !strings.Contains(text, " features=") ||
@@ -223,9 +224,10 @@ func (m *model) lacksFixedOption(p stage.Preconditioner) bool {
 
 // directStorages returns the storages in which a direct solver may keep its Cholesky factor, or nil if the task needs
 // an iterative solver. If the fixed rule applies, its storage is the only one. Otherwise the list has the storages that
-// the task allows: float64 always, and float32 if refinement with a float32 factor is likely to converge. For that, the
-// factorization must not fail, as it may for λ below the expected rounding error u·√n·max k(x, x) of a pivot, with u =
-// 2⁻²⁴; and u‖K‖₂/λ must be at most ½, so that each round of refinement reduces the residual.
+// the task allows: float64 always, and float32 if refinement with a float32 factor is likely to converge. The latter
+// has two conditions, with u = 2⁻²⁴. First, λ must be at least the expected rounding error u·√n·max k(x, x) of a pivot,
+// because otherwise the factorization may fail. Second, u‖K‖₂/λ must be at most ½, so that each round of refinement
+// reduces the residual.
 func (m *model) directStorages() (list []gram.Storage) {
 	if m.IterativeOnly {
 		return nil
@@ -233,11 +235,11 @@ func (m *model) directStorages() (list []gram.Storage) {
 	if m.DirectStorage != gram.Auto {
 		return []gram.Storage{m.DirectStorage}
 	}
-	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
-		if (m.Fixed.Storage == gram.Auto || m.Fixed.Storage == s) &&
-			(s == gram.Float64 || m.relativeRounding(unitRoundoff32) <= 0.5 &&
+	for _, storage := range []gram.Storage{gram.Float32, gram.Float64} {
+		if (m.Fixed.Storage == gram.Auto || m.Fixed.Storage == storage) &&
+			(storage == gram.Float64 || m.relativeRounding(unitRoundoff32) <= 0.5 &&
 				m.Lambda >= unitRoundoff32*math.Sqrt(float64(m.N))*m.maxDiagonal) {
-			list = append(list, s)
+			list = append(list, storage)
 		}
 	}
 	return list
@@ -246,11 +248,14 @@ func (m *model) directStorages() (list []gram.Storage) {
 // predictIterations returns the iterations that the rule of thumb predicts for a candidate. The rule is for τ = 10⁻³,
 // for which ln(2/τ) = ln 2000; for another tolerance, iterations grow in proportion to ln(2/τ).
 //
-// For M = I it is the smaller of two bounds: the one for a condition number of κ = (largest row sum of |K|)/λ, and the
-// number of pilot points plus the iterations with as many pivots, as r large eigenvalues take one iteration each.
+// For M = I the prediction is the smaller of two bounds. The first is the bound for the condition number κ = 1 +
+// (largest row sum of |K|)/λ. The second is the size of the pilot sample plus the iterations with as many pivots,
+// because each of r large eigenvalues takes one iteration.
 func (m *model) predictIterations(c *cost.Candidate) float64 {
-	tolFactor, pivots := math.Log(2/cmp.Or(m.ExpectedTol, m.Tol))/math.Log(2000), m.iterationModel.PivotIterations()
-	iterations := min(math.Log(2000)/2*math.Sqrt(1+m.LargestRowSum/m.Lambda), float64(m.M)/tolFactor+pivots)
+	tolFactor, pivotIterations := math.Log(2/cmp.Or(m.ExpectedTol, m.Tol))/math.Log(2000),
+		m.iterationModel.PivotIterations()
+	iterations := min(math.Log(2000)/2*math.Sqrt(1+m.LargestRowSum/m.Lambda),
+		float64(m.SampleSize)/tolFactor+pivotIterations)
 	if p, ok := c.Preconditioner.(cost.IterationPredictor); ok {
 		iterations = p.Iterations(&m.iterationModel)
 	}
@@ -261,8 +266,8 @@ func (m *model) predictIterations(c *cost.Candidate) float64 {
 }
 
 // predict sets the iterations, seconds and bytes of a candidate, and RefusalReason if it needs more than the memory
-// budget. The iterations of a direct solver in float32 are rounds of refinement after the first solve. Each round
-// reduces the residual by the factor reduction, so that log τ/log reduction solves are needed to reach τ.
+// budget. The iterations of a direct solver in float32 are the rounds of refinement after the first solve. The solve
+// and each round reduce the residual by the factor ρ = reduction, so that log τ/log ρ solves are needed to reach τ.
 func (m *model) predict(c *cost.Candidate) {
 	if c.Solver == cost.Fourier {
 		c.Work = c.Series.Work(m.N, m.T, m.Lambda)
@@ -281,7 +286,7 @@ func (m *model) predict(c *cost.Candidate) {
 	}
 	c.RefusalReason = ""
 	m.cost.Predict(c)
-	if err := m.memoryOfAll().Check(c.Bytes, "it", ""); err != nil {
+	if err := m.totalBudget().Check(c.Bytes, "it", ""); err != nil {
 		c.RefusalReason = err.Error()
 	}
 }
@@ -299,9 +304,9 @@ func (m *model) kernelStorages(ctx context.Context) (list []gram.Storage) {
 		return []gram.Storage{m.Fixed.Storage}
 	}
 	list = append(list, m.choice.Storage, gram.Float32)
-	if m.MayRefine && !m.memoryOfAll().Fits(2*m.cost.KernelBytes(gram.Float32)) {
-		o := gram.Options{Storage: gram.Fixed16, Tiles: m.Tiles, Seed: m.Seed}
-		if _, err := gram.Choose(ctx, m.Kernel, m.X, m.Lambda, &o); err == nil {
+	if m.MayRefine && !m.totalBudget().Fits(2*m.cost.KernelBytes(gram.Float32)) {
+		options := gram.Options{Storage: gram.Fixed16, Tiles: m.Tiles, Seed: m.Seed}
+		if _, err := gram.Choose(ctx, m.Kernel, m.X, m.Lambda, &options); err == nil {
 			list = append(list, gram.Fixed16)
 		}
 	}
@@ -311,7 +316,7 @@ func (m *model) kernelStorages(ctx context.Context) (list []gram.Storage) {
 // changeConditions describes what would change the choice of p: the number of iterations of the choice, or of the
 // runner-up if the choice is a direct solver, at which both take equally long; and the memory budget of the first
 // faster candidate that was refused.
-func (m *model) changeConditions(p *Plan) (flips []string) {
+func (m *model) changeConditions(p *Plan) (conditions []string) {
 	choice, runnerUp := &p.Choice, p.RunnerUp
 	if m.fixedByRule(choice) {
 		return []string{
@@ -319,30 +324,32 @@ func (m *model) changeConditions(p *Plan) (flips []string) {
 	}
 	if runnerUp != nil && choice.Solver != cost.Fourier && runnerUp.Solver != cost.Fourier {
 		iterative, comparison := choice, "more"
-		extraSeconds := runnerUp.Seconds.Training() - choice.Seconds.Training() // of iterations, up to the change
+		// Iterations that take extraSeconds more, or less, make both equally fast.
+		extraSeconds := runnerUp.Seconds.Training() - choice.Seconds.Training()
 		if choice.Solver == cost.Direct {
 			iterative, comparison, extraSeconds = runnerUp, "fewer", -extraSeconds
 		}
-		if limit := float64(iterative.Iterations) + extraSeconds/iterative.IterationSeconds(); limit >= 1 {
-			flips = append(flips, fmt.Sprintf("%s than %.0f iterations where %d are expected: then %v is faster",
-				comparison, limit, iterative.Iterations, runnerUp))
+		if breakEven := float64(iterative.Iterations) + extraSeconds/iterative.IterationSeconds(); breakEven >= 1 {
+			conditions = append(conditions,
+				fmt.Sprintf("%s than %.0f iterations where %d are expected: then %v is faster", comparison, breakEven,
+					iterative.Iterations, runnerUp))
 		}
 	}
 	for _, c := range p.Candidates {
 		if c.RefusalReason != "" && c.Seconds.Training() < choice.Seconds.Training() {
-			return append(flips, fmt.Sprintf("a memory budget of %s in addition to the program: then %v, %.3g s",
+			return append(conditions, fmt.Sprintf("a memory budget of %s in addition to the program: then %v, %.3g s",
 				accel.FormatBytes(c.Bytes), c, c.Seconds.Training()))
 		}
 	}
-	return flips
+	return conditions
 }
 
 const (
-	unitRoundoff32 = 0x1p-24 // of float32
-	unitRoundoff64 = 0x1p-53 // of float64
+	unitRoundoff32 = 0x1p-24 // unit roundoff of float32
+	unitRoundoff64 = 0x1p-53 // unit roundoff of float64
 )
 
-// relativeRounding returns u·‖K‖₂/λ for the unit roundoff u, where the mean row sum of |K| estimates ‖K‖₂.
+// relativeRounding returns u·‖K‖₂/λ for the unit roundoff u. The mean row sum of |K| serves as an estimate of ‖K‖₂.
 func (m *model) relativeRounding(u float64) float64 {
 	return u * (m.MeanRowSum + m.maxDiagonal) / m.Lambda
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// The predicted costs of a solve for a million points on imaginary machines.
+// This example predicts the costs of a solve for a million points on imaginary machines.
 func Example() {
-	o := plan.Options{Nodes: 8, Cores: 32, Bandwidth: 10, Latency: 50e3, Memory: 64e9,
+	options := plan.Options{Nodes: 8, Cores: 32, Bandwidth: 10, Latency: 50e3, Memory: 64e9,
 		Rates: "gemm32=3000,gemm64=1500,read=100,exp=40,entry=11"}
-	s, err := o.Scale(context.Background(), stage.Header{N: 1e6, D: 784, T: 10}, true,
+	scaling, err := options.Scale(context.Background(), stage.Header{N: 1e6, D: 784, T: 10}, true,
 		cost.Candidate{Solver: cost.PCG, Preconditioner: recipe.Features{S: 20000}, Iterations: 100})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("K %v, %.0f s\n", s.Requested.Storage, s.Requested.Seconds.Total)
+	fmt.Printf("K %v, %.0f s\n", scaling.Requested.Storage, scaling.Requested.Seconds.Total)
 	// Output:
 	// K recompute, 750 s
 }

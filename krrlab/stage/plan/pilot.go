@@ -17,16 +17,17 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// Pilot has properties of K that were estimated from a random sample of the points.
+// Pilot has properties of K that were estimated from a random sample of the points. Projections are orthogonal
+// projections in the feature space of the kernel.
 type Pilot struct {
-	M       int     `json:"m"`       // number of sampled points from which the properties are estimated
-	Seconds float64 `json:"seconds"` // time that the pilot sample took
+	SampleSize int     `json:"m"`       // number of sampled points from which the properties are estimated
+	Seconds    float64 `json:"seconds"` // time that the pilot sample took
 	cost.Entries
-	// Residual is the mean residual of a point after projection on M others: the mean of the last squared pivots of the
-	// Cholesky factor of K, taken in random order.
+	// Residual is the mean squared residual of a point after projection on SampleSize others. The estimate is the mean
+	// of the last fifth of the squared pivots of the Cholesky factor of K on the sample, in random order.
 	Residual float64 `json:"left"`
-	// LowRank is the number r of points after projection on which the other points have a total residual of at most rλ:
-	// a number below M that was found, or one extrapolated by a power of the number of points; 0 if it is not below N.
+	// LowRank is the number r of points such that the squared residuals of all other points, after projection on these
+	// r, sum to at most rλ. A number above SampleSize is extrapolated. 0: the number is not known to be below N.
 	LowRank int `json:"low_rank"`
 	// MeanRowSum estimates the mean over rows i of Σ_{j≠i}|k(x_i, x_j)|.
 	MeanRowSum float64 `json:"row_sum"`
@@ -35,15 +36,15 @@ type Pilot struct {
 
 	task        *Task
 	sample      []int       // indices of the sampled points
-	choice      gram.Choice // how K would be stored if memory did not matter
+	choice      gram.Choice // storage of K if memory did not matter
 	maxDiagonal float64     // largest k(x, x) in the sample
 	trace       float64     // estimate of tr K
 }
 
 const (
-	pilotShare     = 1. / 20 // share of the points in the pilot sample; a larger one takes longer
+	pilotShare     = 1. / 20 // share of the points in the pilot sample; a larger sample takes longer
 	minPilotPoints = 150     // smallest pilot sample: its last fifth, 30 pivots, gives Pilot.Residual
-	maxPilotPoints = 1024    // largest pilot sample: it is factored, at a cost of its cube
+	maxPilotPoints = 1024    // largest pilot sample; the cost of its factorization grows with the cube of its size
 
 	// timedPoints is the smallest number of points on which entries of K are timed. With only a few hundred points an
 	// entry takes twice as long as with all points.
@@ -54,15 +55,16 @@ const (
 // chooses how to store the whole K, and times an entry of K, both exact and as stored.
 func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	start := time.Now()
-	p := &Pilot{task: t, M: min(t.N, maxPilotPoints, max(minPilotPoints, int(pilotShare*float64(t.N))))}
-	p.sample = rng.New(t.Seed).Sub("pilot").Perm(t.N)[:min(t.N, max(p.M, timedPoints))]
+	p := &Pilot{task: t, SampleSize: min(t.N, maxPilotPoints, max(minPilotPoints, int(pilotShare*float64(t.N))))}
+	p.sample = rng.New(t.Seed).Sub("pilot").Perm(t.N)[:min(t.N, max(p.SampleSize, timedPoints))]
 	sample := points.Gather(t.X, p.sample)
-	pilotPoints := sample.Slice(0, p.M)
-	exact, err := gram.NewExact(t.Kernel, pilotPoints, t.Lambda, t.Tol*t.Lambda/20, nil)
+	pilotPoints := sample.Slice(0, p.SampleSize)
+	accuracy := t.Tol * t.Lambda / 20 // changes a residual by at most τ/20·‖y‖₂
+	exact, err := gram.NewExact(t.Kernel, pilotPoints, t.Lambda, accuracy, nil)
 	if err != nil {
 		return nil, err
 	}
-	k := mat.NewDense(p.M, p.M, nil)
+	k := mat.NewDense(p.SampleSize, p.SampleSize, nil)
 	if err = exact.DenseTo(ctx, k); err != nil {
 		return nil, err
 	}
@@ -72,15 +74,17 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if exact, err = gram.NewExact(t.Kernel, sample, t.Lambda, t.Tol*t.Lambda/20, nil); err == nil {
+	if exact, err = gram.NewExact(t.Kernel, sample, t.Lambda, accuracy, nil); err == nil {
 		p.ExactEntrySeconds, p.TimingSpread, err = timeEntry(ctx, exact)
 	}
 	if err != nil {
 		return nil, err
 	}
-	recomputed := p.choice // the arithmetic of the choice, without its storage
-	recomputed.Storage, recomputed.Sparse, recomputed.Bytes = gram.Recompute, nil, 1
-	stored, err := gram.New(ctx, t.Kernel, sample, t.Lambda, &gram.Options{Tiles: gram.DenseTiles, Choice: &recomputed})
+	// Entries as stored are timed by products that recompute them in the arithmetic of the choice.
+	recomputedChoice := p.choice
+	recomputedChoice.Storage, recomputedChoice.Sparse, recomputedChoice.Bytes = gram.Recompute, nil, 1
+	stored, err := gram.New(ctx, t.Kernel, sample, t.Lambda, &gram.Options{Tiles: gram.DenseTiles,
+		Choice: &recomputedChoice})
 	if err == nil {
 		var spread float64
 		p.EntrySeconds, spread, err = timeEntry(ctx, stored)
@@ -91,13 +95,14 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	return p, err
 }
 
-// timings is how many times an entry of K is timed. The quickest timing counts, since other programs disturb it least.
+// timings is the number of times that an entry of K is timed. The quickest timing is used, because other programs
+// disturb it least.
 const timings = 5
 
-// maxTimingSpread is the largest ratio of the slowest to the quickest timing that is not reported as a disturbance.
+// maxTimingSpread is the largest ratio of the slowest to the quickest timing that a report does not mention.
 const maxTimingSpread = 1.5
 
-// spreadText warns in a report that the timings disagree, and returns "" if they agree.
+// spreadText returns a warning that the timings disagree, or "" if they agree.
 func spreadText(e *cost.Entries) string {
 	if e.TimingSpread <= maxTimingSpread {
 		return ""
@@ -116,20 +121,21 @@ func timeEntry(ctx context.Context, k *gram.Matrix) (seconds, spread float64, er
 	for range timings {
 		best := math.Inf(1) // the quickest product within 2 ms
 		for start := time.Now(); err == nil && (math.IsInf(best, 1) || time.Since(start) < 2*time.Millisecond); {
-			t := time.Now()
+			productStart := time.Now()
 			err = k.MulTo(ctx, y, x)
-			best = min(best, max(time.Since(t).Seconds(), 1e-9)) // not 0, by which others divide
+			best = min(best, max(time.Since(productStart).Seconds(), 1e-9)) // positive, as callers divide by it
 		}
 		quickest, slowest = min(quickest, best), max(slowest, best)
 	}
 	return quickest / (float64(n) * float64(n) / 2), slowest / quickest, cmp.Or(err, ctx.Err())
 }
 
-// sumRows sets the row sums and the largest diagonal entry from the sample k, scaled from M to N points.
+// sumRows sets the row sums, the trace and the largest diagonal entry from the kernel matrix k of the sample. Sums are
+// scaled from SampleSize points to all points.
 func (p *Pilot) sumRows(k *mat.Dense) {
-	m := float64(p.M)
+	m := float64(p.SampleSize)
 	scaleToN := (float64(p.task.N) - 1) / max(1, m-1)
-	for i := range p.M {
+	for i := range p.SampleSize {
 		var sum float64
 		for j, v := range k.RawRowView(i) {
 			if i != j {
@@ -143,11 +149,11 @@ func (p *Pilot) sumRows(k *mat.Dense) {
 
 // factorize overwrites k by its Cholesky factor, after adding a multiple of the identity that covers rounding errors.
 // It sets Residual to the mean of the last fifth of the squared pivots, and LowRank. If k is not positive definite, the
-// rows from the failing pivot on keep their values, which then count as pivots.
+// rows from the failing pivot on keep their values, and their diagonal entries serve as pivots.
 func (p *Pilot) factorize(k *mat.Dense) {
-	m, l := p.M, k.RawMatrix().Data
+	m, l := p.SampleSize, k.RawMatrix().Data
 	for i := range m {
-		l[i*m+i] += 1e-13 * p.maxDiagonal * float64(m)
+		l[i*m+i] += 1e-13 * p.maxDiagonal * float64(m) // about 1,000 unit roundoffs of float64 for each point
 	}
 	accel.Dpotrf(m, l, m)
 	pivots := make([]float64, m)
@@ -155,29 +161,29 @@ func (p *Pilot) factorize(k *mat.Dense) {
 		pivots[i] = l[i*m+i] * l[i*m+i]
 	}
 	fifth := m - m*4/5
-	mean := func(i int) float64 { return floats.Sum(pivots[i:i+fifth]) / float64(fifth) }
-	p.Residual = mean(m - fifth)
-	p.LowRank = p.lowRank(fifth, mean)
+	windowMean := func(i int) float64 { return floats.Sum(pivots[i:i+fifth]) / float64(fifth) }
+	p.Residual = windowMean(m - fifth)
+	p.LowRank = p.lowRank(fifth, windowMean)
 }
 
-// lowRank returns Pilot.LowRank. mean(i) is the mean of the squared pivots i … i+window−1: the mean residual of window
-// points, each after projection on the points before it.
+// lowRank returns Pilot.LowRank. windowMean(i) returns the mean of the squared pivots i … i+window−1. Each of these is
+// the squared residual of a point after projection on the points before it.
 //
-// If no window has a residual of rλ/n per point, the rank r is extrapolated. The residual is assumed to decrease as
-// r^−decay, with the decay between the windows that end at M/2 and at M, which gives r =
-// M·(n·Residual/(λM))^(1/(1+decay)).
-func (p *Pilot) lowRank(window int, mean func(i int) float64) int {
-	n, lambda := float64(p.task.N), p.task.Lambda
-	for i := 0; i <= p.M-window; i += max(1, window/4) {
-		if n*mean(i) <= lambda*float64(i+window) {
-			return i + window // the window's mean is above the residual at its end
+// Let m be the size of the sample. LowRank is the end r of the first window with n·windowMean ≤ rλ. If there is none, r
+// is extrapolated: the residual is assumed to decrease as r^−decay, with the decay between the windows that end at m/2
+// and at m, which gives r = m·(n·Residual/(λm))^(1/(1+decay)).
+func (p *Pilot) lowRank(window int, windowMean func(i int) float64) int {
+	n, m, lambda := float64(p.task.N), float64(p.SampleSize), p.task.Lambda
+	for i := 0; i <= p.SampleSize-window; i += max(1, window/4) {
+		if n*windowMean(i) <= lambda*float64(i+window) {
+			return i + window // The residual at the end of the window is below the mean over the window.
 		}
 	}
-	if p.M/2 < window {
+	if p.SampleSize/2 < window {
 		return 0
 	}
-	decay := math.Log2(mean(p.M/2-window) / p.Residual) // of the residual, when the number of points doubles
-	rank := float64(p.M) * math.Pow(n*p.Residual/(lambda*float64(p.M)), 1/(1+decay))
+	decay := math.Log2(windowMean(p.SampleSize/2-window) / p.Residual)
+	rank := m * math.Pow(n*p.Residual/(lambda*m), 1/(1+decay))
 	if !(decay > 0 && rank < n) {
 		return 0
 	}

@@ -35,14 +35,15 @@ func (r Report) WithChoice(c *cost.Candidate) Report {
 	return r
 }
 
-// RaceEntry is one preconditioner in a race of several.
+// RaceEntry is the result of one preconditioner in a race: several preconditioners run a few iterations each, and the
+// one with the fewest predicted remaining seconds is used.
 type RaceEntry struct {
 	Name       string       `json:"precond"`
 	Seconds    float64      `json:"seconds"` // time for building M
 	Iterations int          `json:"iterations"`
-	Residual   stage.Number `json:"residual"` // relative residual after these iterations
-	Remaining  stage.Number `json:"left"`     // seconds to reach τ, extrapolated from the decrease of the residuals
-	Reason     string       `json:"why,omitempty"`
+	Residual   stage.Number `json:"residual"`      // relative residual after these iterations
+	Remaining  stage.Number `json:"left"`          // seconds to reach τ, extrapolated from the decrease of the residuals
+	Reason     string       `json:"why,omitempty"` // reason why it failed; "" if it did not
 }
 
 func (r *RaceEntry) String() string {
@@ -53,19 +54,21 @@ func (r *RaceEntry) String() string {
 		r.Name, r.Seconds, r.Iterations, r.Residual, r.Remaining)
 }
 
-// Limits for switching from an iteration to the direct solver, which are judgments. Shares are relative to the
-// predicted seconds of the direct solver.
+// Limits for switching from an iteration to the direct solver, chosen by judgment. Shares are relative to the
+// predicted seconds of the direct solver. A larger value switches later or less often, except for maxDirectRatio.
 const (
-	minElapsedShare = 0.25 // the extrapolation of the residuals may cause a switch only after this share was spent
-	// Once the direct solver's time is spent, a switch needs more than this share remaining, or spent in addition.
+	// minElapsedShare is the share that must be spent before extrapolated residuals may cause a switch.
+	minElapsedShare = 0.25
+	// maxOverrunShare is the share that an iteration may still need, or spend in addition, once it has spent the
+	// seconds of the direct solver.
 	maxOverrunShare = 0.125
 	// maxDirectRatio bounds the seconds of the direct solver, relative to those of an iteration that did not converge.
 	maxDirectRatio = 10
 )
 
-// IsLate reports whether the direct solver should replace the iteration. The first argument is the number of iterations
-// done, remaining the number still needed according to the slope of the residuals, and minRemaining a lower bound of
-// that number. IsLate returns false for a nil Report, and without a Fallback.
+// IsLate reports whether the direct solver should replace an iteration that has done the given number of iterations.
+// remaining is the number of iterations still needed according to the slope of the residuals, and minRemaining is a
+// lower bound of this number. IsLate returns false for a nil Report, and without a Fallback.
 //
 // Let D be the predicted seconds of the direct solver, and let the seconds spent include those for K and M. The result
 // is true in three cases:
@@ -80,21 +83,22 @@ func (r *Report) IsLate(iterations int, minRemaining, remaining float64) bool {
 	if r == nil || r.Fallback == nil {
 		return false
 	}
-	direct, perIteration := r.Fallback.Seconds.Training(), r.Choice.IterationSeconds()
-	spent := (r.Seconds.Training() - r.Seconds.Solve - r.Seconds.Residual + float64(iterations)*perIteration) / direct
-	return spent >= minElapsedShare && minRemaining*perIteration >= direct ||
-		spent >= 1 && remaining*perIteration > maxOverrunShare*direct ||
-		spent >= 1+maxOverrunShare
+	directSeconds, iterationSeconds := r.Fallback.Seconds.Training(), r.Choice.IterationSeconds()
+	setUpSeconds := r.Seconds.Training() - r.Seconds.Solve - r.Seconds.Residual
+	spentShare := (setUpSeconds + float64(iterations)*iterationSeconds) / directSeconds
+	return spentShare >= minElapsedShare && minRemaining*iterationSeconds >= directSeconds ||
+		spentShare >= 1 && remaining*iterationSeconds > maxOverrunShare*directSeconds ||
+		spentShare >= 1+maxOverrunShare
 }
 
 // PrefersSeriesFallback reports whether the Fallback, which must not be nil, should run after a Fourier series that
-// missed τ: if it is predicted to take at most ten times as long as the series.
+// missed τ. It should if it is predicted to take at most maxDirectRatio times as long as the series.
 func (r *Report) PrefersSeriesFallback() bool {
 	return r.Fallback.Seconds.Training() <= maxDirectRatio*r.Seconds.Training()
 }
 
-// PrefersDirect reports whether the direct solver should run after an iteration that ended without reaching τ: if it is
-// predicted to take at most ten times as long as those iterations.
+// PrefersDirect reports whether the direct solver should run after an iteration that ended without reaching τ. It
+// should if it is predicted to take at most maxDirectRatio times as long as the given number of iterations.
 func (r *Report) PrefersDirect(iterations int) bool {
 	return r != nil && r.Fallback != nil &&
 		r.Fallback.Seconds.Training() <= maxDirectRatio*float64(iterations)*r.Choice.IterationSeconds()

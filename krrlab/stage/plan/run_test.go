@@ -26,20 +26,21 @@ func newLab(cfg krrlab.Config) *krrlab.Lab {
 func TestPlanOnRanks(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var plans [2]*plan.Plan
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for _, c := range comm.Local(2, 0) {
-		all.Go(func() {
+		wg.Go(func() {
 			p, err := newLab(krrlab.Config{Comm: c}).Plan(t.Context(), plan.Options{TestRows: 10})
 			if plans[c.Rank()] = p; err != nil {
 				t.Errorf("rank %d: %v", c.Rank(), err)
 			}
 		})
 	}
-	all.Wait()
-	a, b := plans[0], plans[1]
-	if a == nil || b == nil || !reflect.DeepEqual(a.Choice, b.Choice) || len(a.Candidates) != len(b.Candidates) ||
-		!(a.Rates.Bandwidth > 0 && a.Rates.Latency > 0) || a.Rates.Network != b.Rates.Network {
-		t.Errorf("ranks plan %v and %v", a, b)
+	wg.Wait()
+	first, second := plans[0], plans[1]
+	if first == nil || second == nil || !reflect.DeepEqual(first.Choice, second.Choice) ||
+		len(first.Candidates) != len(second.Candidates) || !(first.Rates.Bandwidth > 0 && first.Rates.Latency > 0) ||
+		first.Rates.Network != second.Rates.Network {
+		t.Errorf("ranks plan %v and %v", first, second)
 	}
 }
 
@@ -48,25 +49,25 @@ func TestPlanOnRanks(t *testing.T) {
 func TestPlanForMachines(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	lab := newLab(krrlab.Config{})
-	o := plan.Options{Nodes: 4, Cores: 8, Bandwidth: 10, Latency: 50e3, Iterations: 77,
+	options := plan.Options{Nodes: 4, Cores: 8, Bandwidth: 10, Latency: 50e3, Iterations: 77,
 		Rates: "gemm32=640,gemm64=320,read=90,exp=22"}
-	s := testkit.Must(lab.Run(t.Context(), o)).(*plan.Scaling)
-	if c := s.Choice; s.Requested.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct ||
-		s.IterationSource != "as given" {
-		t.Errorf("4 machines and 77 iterations are requested, predicted is %v", s)
+	scaling := testkit.Must(lab.Run(t.Context(), options)).(*plan.Scaling)
+	if c := scaling.Choice; scaling.Requested.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct ||
+		scaling.IterationSource != "as given" {
+		t.Errorf("4 machines and 77 iterations are requested, predicted is %v", scaling)
 	}
-	o.Bandwidth, o.Latency = 0, 0
-	byDefault := testkit.Must(lab.Run(t.Context(), o)).(*plan.Scaling)
-	testkit.Equal(t, byDefault.Machines.Network, s.Machines.Network, "the default network")
+	options.Bandwidth, options.Latency = 0, 0
+	byDefault := testkit.Must(lab.Run(t.Context(), options)).(*plan.Scaling)
+	testkit.Equal(t, byDefault.Machines.Network, scaling.Machines.Network, "the default network")
 	for want, bad := range map[string]plan.Options{
 		"Nodes -1": {Nodes: -1}, "Cores -2": {Nodes: 4, Cores: -2}, "Price -3": {Nodes: 4, Price: -3},
 	} {
 		testkit.Fails(t, testkit.ErrOf(lab.Run(t.Context(), bad)), want)
 	}
-	o.Iterations = 0
-	predicted := testkit.Must(newLab(krrlab.Config{Solver: krrlab.PCG}).Run(t.Context(), o))
+	options.Iterations = 0
+	predicted := testkit.Must(newLab(krrlab.Config{Solver: krrlab.PCG}).Run(t.Context(), options))
 	testkit.Contains(t, predicted.String(), "by the rule")
-	testkit.Fails(t, testkit.ErrOf(newLab(krrlab.Config{Solver: krrlab.Direct}).Run(t.Context(), o)),
+	testkit.Fails(t, testkit.ErrOf(newLab(krrlab.Config{Solver: krrlab.Direct}).Run(t.Context(), options)),
 		"a direct solver is for one machine")
 }
 

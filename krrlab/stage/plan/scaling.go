@@ -24,7 +24,7 @@ type Machines struct {
 	Price        float64 `json:"price"`  // price of one machine for an hour, in any currency; 0: unknown
 }
 
-// Scaling predicts the costs of one candidate on a number of machines, and on fewer and more of them.
+// Scaling predicts the costs of one candidate on a requested number of machines, and on fewer and more of them.
 type Scaling struct {
 	stage.Header
 	Machines        Machines       `json:"machines"`
@@ -48,10 +48,10 @@ type ScalingPoint struct {
 	SentBytes   int64        `json:"sent"`            // bytes that a rank passes to collectives
 	TotalPrice  float64      `json:"money"`           // price of all machines, in the currency of Machines.Price
 	Storage     gram.Storage `json:"storage"`         // storage of K
-	Limits      []Limit      `json:"limits"`          // of the stages, in the order of stageNames
+	Limits      []Limit      `json:"limits"`          // limit of each stage, in the order of stageNames
 }
 
-// Limit names the resource that limits one stage of a solve: the one of which a tenfold amount would save the most
+// Limit names the resource that limits one stage of a solve: a tenfold amount of this resource would save the most
 // seconds.
 type Limit struct {
 	Stage    string  `json:"stage"`
@@ -62,21 +62,21 @@ type Limit struct {
 // maxNodes is the largest number of machines for which Scale makes predictions.
 const maxNodes = 1024
 
-// Scale predicts the costs of a candidate on the machines, and on 1 to 1,024 of them, for the problem that h and
-// c describe. Storage auto means float32 if that fits into memory and recompute otherwise. Choice.RefusalReason of the
+// Scale predicts the costs of a candidate on the machines, and on 1 to 1,024 of them, for the problem that h and model
+// describe. Storage auto means float32 if that fits into memory and recompute otherwise. Choice.RefusalReason of the
 // result is set if the candidate does not fit.
-func (m Machines) Scale(h stage.Header, c cost.Model, candidate cost.Candidate) *Scaling {
+func (m Machines) Scale(h stage.Header, model cost.Model, candidate cost.Candidate) *Scaling {
 	s := &Scaling{Header: h, Machines: m, Choice: candidate}
-	c.Rates, c.Entries, c.Cores = m.Rates, m.Entries, m.Cores
-	s.Requested = m.scalingPoint(c, candidate, m.Nodes)
-	bytesPerPoint := float64(c.PointBytes) / float64(c.N)
+	model.Rates, model.Entries, model.Cores = m.Rates, m.Entries, m.Cores
+	s.Requested = m.scalingPoint(model, candidate, m.Nodes)
+	bytesPerPoint := float64(model.PointBytes) / float64(model.N)
 	for p := 1; p <= maxNodes; p *= 2 {
-		s.Strong = append(s.Strong, m.scalingPoint(c, candidate, p))
-		weak := c
-		weak.N = max(int(float64(c.N)*math.Sqrt(float64(p)/float64(m.Nodes))), candidate.S, 1)
-		weak.PointBytes = int64(bytesPerPoint * float64(weak.N))
-		weak.Trace = c.Trace * float64(weak.N) / float64(c.N)
-		s.Weak = append(s.Weak, m.scalingPoint(weak, candidate, p))
+		s.Strong = append(s.Strong, m.scalingPoint(model, candidate, p))
+		weakModel := model
+		weakModel.N = max(int(float64(model.N)*math.Sqrt(float64(p)/float64(m.Nodes))), candidate.S, 1)
+		weakModel.PointBytes = int64(bytesPerPoint * float64(weakModel.N))
+		weakModel.Trace = model.Trace * float64(weakModel.N) / float64(model.N)
+		s.Weak = append(s.Weak, m.scalingPoint(weakModel, candidate, p))
 	}
 	s.Choice.Seconds, s.Choice.Bytes, s.Choice.Storage = s.Requested.Seconds, s.Requested.Bytes, s.Requested.Storage
 	if err := (accel.Budget{Limit: m.Memory}).Check(s.Requested.Bytes, "a rank",
@@ -88,43 +88,43 @@ func (m Machines) Scale(h stage.Header, c cost.Model, candidate cost.Candidate) 
 
 // scalingPoint predicts the costs on the given number of machines, and finds the limits by making each resource ten
 // times as large in turn. Storage auto means float32 if that fits into memory and recompute otherwise.
-func (m *Machines) scalingPoint(c cost.Model, candidate cost.Candidate, nodes int) ScalingPoint {
-	if c.Ranks = nodes; candidate.Storage == gram.Auto {
-		if candidate.Storage = gram.Float32; !(accel.Budget{Limit: m.Memory}).Fits(c.Memory(&candidate).Peak) {
+func (m *Machines) scalingPoint(model cost.Model, candidate cost.Candidate, nodes int) ScalingPoint {
+	if model.Ranks = nodes; candidate.Storage == gram.Auto {
+		if candidate.Storage = gram.Float32; !(accel.Budget{Limit: m.Memory}).Fits(model.Memory(&candidate).Peak) {
 			candidate.Storage = gram.Recompute
 		}
 	}
-	c.Predict(&candidate)
-	memory, traffic := c.Memory(&candidate), c.Traffic(&candidate)
-	e := ScalingPoint{Nodes: nodes, N: c.N, Seconds: candidate.Seconds, Bytes: memory.Peak,
+	model.Predict(&candidate)
+	memory, traffic := model.Memory(&candidate), model.Traffic(&candidate)
+	point := ScalingPoint{Nodes: nodes, N: model.N, Seconds: candidate.Seconds, Bytes: memory.Peak,
 		LargestPart: memory.LargestPart(), SentBytes: traffic.Bytes(&candidate), Storage: candidate.Storage,
 		TotalPrice: m.Price * float64(nodes) * candidate.Seconds.Total / 3600}
 
-	best := stageSeconds(&candidate.Seconds) // the fewest seconds of each stage with one resource enlarged
-	for i, v := range best {
-		e.Limits = append(e.Limits, Limit{Stage: stageNames[i], Seconds: v})
+	stageMinima := stageSeconds(&candidate.Seconds) // fewest seconds of each stage, over the enlarged resources
+	for i, seconds := range stageMinima {
+		point.Limits = append(point.Limits, Limit{Stage: stageNames[i], Seconds: seconds})
 	}
 	for _, resource := range []string{"arithmetic", "memory bandwidth", "network", "latency"} {
-		c, candidate := c, candidate
+		enlarged, candidate := model, candidate
 		switch resource {
 		case "arithmetic":
-			c.Gemm32, c.Gemm64, c.Exp = 10*c.Gemm32, 10*c.Gemm64, 10*c.Exp
-			c.EntrySeconds, c.ExactEntrySeconds = c.EntrySeconds/10, c.ExactEntrySeconds/10
+			enlarged.Gemm32, enlarged.Gemm64, enlarged.Exp = 10*model.Gemm32, 10*model.Gemm64, 10*model.Exp
+			enlarged.EntrySeconds, enlarged.ExactEntrySeconds = model.EntrySeconds/10, model.ExactEntrySeconds/10
 		case "memory bandwidth":
-			c.Read *= 10
+			enlarged.Read *= 10
 		case "network":
-			c.Bandwidth *= 10
+			enlarged.Bandwidth *= 10
 		case "latency":
-			c.Latency /= 10
+			enlarged.Latency /= 10
 		}
-		c.Predict(&candidate)
-		for i, v := range stageSeconds(&candidate.Seconds) {
-			if v < best[i] {
-				best[i], e.Limits[i].Resource = v, resource
+		enlarged.Predict(&candidate)
+		for i, seconds := range stageSeconds(&candidate.Seconds) {
+			if seconds < stageMinima[i] {
+				stageMinima[i], point.Limits[i].Resource = seconds, resource
 			}
 		}
 	}
-	return e
+	return point
 }
 
 // stageNames are the stages of a solve that several machines share.
@@ -152,19 +152,20 @@ func (s *Scaling) String() string {
 	b.Add("machines", "%d of %s%s, %.3g Gbit/s, %.3g µs; %.3g and %.3g Gflop/s, %.3g GB/s (%s)%s", m.Nodes,
 		plural.Count(m.Cores, "core"), memory, 8e-9*m.Bandwidth, 1e6*m.Latency, m.Gemm32/1e9, m.Gemm64/1e9, m.Read/1e9,
 		folderPattern.ReplaceAllString(m.Machine, "("), spreadText(&m.Entries))
-	v := requested.Seconds
-	b.AddSeconds(v.Total, "kernel", v.Kernel, "features", v.Features, "factor", v.Factor, "solve", v.Solve, "residual",
-		v.Residual)
-	b.Add("network", "%.3g s of them; %s handed over by a rank", v.Network, accel.FormatBytes(requested.SentBytes))
+	seconds := requested.Seconds
+	b.AddSeconds(seconds.Total, "kernel", seconds.Kernel, "features", seconds.Features, "factor", seconds.Factor,
+		"solve", seconds.Solve, "residual", seconds.Residual)
+	b.Add("network", "%.3g s of them; %s handed over by a rank", seconds.Network,
+		accel.FormatBytes(requested.SentBytes))
 	b.Add("memory", "%s a rank, %s", accel.FormatBytes(requested.Bytes), requested.LargestPart)
 	if m.Price > 0 {
 		b.Add("money", "%.2f", requested.TotalPrice)
 	}
 	b.AddText("does not fit", s.Choice.RefusalReason)
 	name := "limits"
-	for _, l := range requested.Limits {
-		if l.Resource != "" {
-			b.Add(name, "%s, %.3g s: %s", l.Stage, l.Seconds, l.Resource)
+	for _, limit := range requested.Limits {
+		if limit.Resource != "" {
+			b.Add(name, "%s, %.3g s: %s", limit.Stage, limit.Seconds, limit.Resource)
 			name = ""
 		}
 	}
@@ -188,13 +189,14 @@ func (s *Scaling) Table() *plots.Table {
 		"K %v",
 		"kernel (s) %.3g", "features (s) %.3g", "factor (s) %.3g", "solve (s) %.3g", "residual (s) %.3g",
 		"network (s) %.3g", "total (s) %.3g", "memory", "sent", "money", "limit")}
-	for i, list := range [][]ScalingPoint{{s.Requested}, s.Strong, s.Weak} {
-		for _, e := range list {
-			v := e.Seconds
-			slowest := slices.MaxFunc(e.Limits, func(a, b Limit) int { return cmp.Compare(a.Seconds, b.Seconds) })
-			t.Add([]string{"asked", "strong", "weak"}[i], e.Nodes, e.N, e.Storage, v.Kernel, v.Features, v.Factor,
-				v.Solve, v.Residual, v.Network, v.Total, accel.FormatBytes(e.Bytes), accel.FormatBytes(e.SentBytes),
-				e.TotalPrice, slowest.Stage+": "+slowest.Resource)
+	for i, points := range [][]ScalingPoint{{s.Requested}, s.Strong, s.Weak} {
+		for _, point := range points {
+			seconds := point.Seconds
+			slowest := slices.MaxFunc(point.Limits, func(a, b Limit) int { return cmp.Compare(a.Seconds, b.Seconds) })
+			t.Add([]string{"asked", "strong", "weak"}[i], point.Nodes, point.N, point.Storage, seconds.Kernel,
+				seconds.Features, seconds.Factor, seconds.Solve, seconds.Residual, seconds.Network, seconds.Total,
+				accel.FormatBytes(point.Bytes), accel.FormatBytes(point.SentBytes), point.TotalPrice,
+				slowest.Stage+": "+slowest.Resource)
 		}
 	}
 	return t
@@ -205,26 +207,27 @@ func (s *Scaling) Table() *plots.Table {
 func (s *Scaling) Plot() *plots.Figure {
 	f := &plots.Figure{Title: fmt.Sprintf("%s, %s: predicted seconds", s.Dataset, s.Choice.Precond), Columns: 2,
 		Width: 10}
-	for i, list := range [][]ScalingPoint{s.Strong, s.Weak} {
-		p := plots.Figure{Title: []string{"strong scaling", "weak scaling"}[i],
+	for i, points := range [][]ScalingPoint{s.Strong, s.Weak} {
+		panel := plots.Figure{Title: []string{"strong scaling", "weak scaling"}[i],
 			X: plots.Axis{Label: "machines", Log: true}, Y: plots.Axis{Label: "seconds", Log: true}}
-		for k, name := range append(slices.Clone(stageNames), "total") {
+		for stageIndex, name := range append(slices.Clone(stageNames), "total") {
 			line := plots.Series{Name: name}
-			for _, e := range list {
-				if v := append(stageSeconds(&e.Seconds), e.Seconds.Total)[k]; v > 0 {
-					line.Add(float64(e.Nodes), v)
+			for _, point := range points {
+				if seconds := append(stageSeconds(&point.Seconds), point.Seconds.Total)[stageIndex]; seconds > 0 {
+					line.Add(float64(point.Nodes), seconds)
 				}
 			}
 			if len(line.X) == 0 {
 				continue
 			}
-			p.Series = append(p.Series, line)
-			if largest := list[len(list)-1]; k < len(stageNames) && largest.Limits[k].Resource != "" {
-				p.Marks = append(p.Marks, plots.Mark{X: float64(largest.Nodes), Y: largest.Limits[k].Seconds,
-					Label: largest.Limits[k].Resource})
+			panel.Series = append(panel.Series, line)
+			if largest := points[len(points)-1]; stageIndex < len(stageNames) &&
+				largest.Limits[stageIndex].Resource != "" {
+				panel.Marks = append(panel.Marks, plots.Mark{X: float64(largest.Nodes),
+					Y: largest.Limits[stageIndex].Seconds, Label: largest.Limits[stageIndex].Resource})
 			}
 		}
-		f.Panels = append(f.Panels, p)
+		f.Panels = append(f.Panels, panel)
 	}
 	f.Caption = "Marks name what limits a stage on the most machines."
 	return f

@@ -12,8 +12,8 @@ import (
 	_ "github.com/krrlab/lab/plots/draw"
 )
 
-// cluster returns the options for 8 imaginary machines.
-func cluster() Options {
+// clusterOptions returns the options for 8 imaginary machines.
+func clusterOptions() Options {
 	return Options{Nodes: 8, Cores: 32, Bandwidth: 10, Latency: 50e3, Price: 2, Memory: 64e9,
 		Rates: "gemm32=3000,gemm64=1500,read=100,exp=40,entry=11"}
 }
@@ -22,7 +22,7 @@ func cluster() Options {
 // 1,024 machines and as that of package cost. More machines need less memory each and form K sooner, and weak scaling
 // keeps n²/P constant.
 func TestScale(t *testing.T) {
-	h := stage.Header{Dataset: "made", N: 1e6, D: 784, T: 10}
+	header := stage.Header{Dataset: "made", N: 1e6, D: 784, T: 10}
 	for _, requested := range []cost.Candidate{
 		{Solver: cost.PCG, Preconditioner: recipe.Features{S: 20000}, Iterations: 100},
 		{Solver: cost.PCG, Preconditioner: recipe.Nystrom{S: 1000}, Iterations: 50},
@@ -30,40 +30,41 @@ func TestScale(t *testing.T) {
 		{Solver: cost.BlockPCG, Iterations: 900},
 		{Solver: cost.PCG, Preconditioner: recipe.Vecchia{S: 1000, Neighbors: 30}, Iterations: 50},
 	} {
-		s := testkit.Must(cluster().Scale(t.Context(), h, true, requested))
-		of8 := s.Strong[3]
-		if of8.Seconds != s.Requested.Seconds || of8.Bytes != s.Requested.Bytes ||
-			of8.SentBytes != s.Requested.SentBytes ||
-			of8.TotalPrice != s.Requested.TotalPrice || s.Requested.Nodes != 8 {
-			t.Errorf("%v: 8 machines as requested %+v, in the list %+v", &requested, s.Requested, of8)
+		s := testkit.Must(clusterOptions().Scale(t.Context(), header, true, requested))
+		on8 := s.Strong[3]
+		if on8.Seconds != s.Requested.Seconds || on8.Bytes != s.Requested.Bytes ||
+			on8.SentBytes != s.Requested.SentBytes ||
+			on8.TotalPrice != s.Requested.TotalPrice || s.Requested.Nodes != 8 {
+			t.Errorf("%v: 8 machines as requested %+v, in the list %+v", &requested, s.Requested, on8)
 		}
-		// 8 machines cost 2 an hour each
-		testkit.Near(t, of8.TotalPrice, 16*of8.Seconds.Total/3600, 1e-9*of8.TotalPrice, &requested)
-		if s.Requested.N != h.N || s.Weak[3].N != h.N || s.Weak[5].N != 2*h.N {
+		// Each of the 8 machines costs 2 an hour.
+		testkit.Near(t, on8.TotalPrice, 16*on8.Seconds.Total/3600, 1e-9*on8.TotalPrice, &requested)
+		if s.Requested.N != header.N || s.Weak[3].N != header.N || s.Weak[5].N != 2*header.N {
 			t.Errorf("%v: %d points on the requested machines, %d on 8 and %d on 32 in weak scaling", &requested,
 				s.Requested.N, s.Weak[3].N, s.Weak[5].N)
 		}
 		if len(s.Strong) != 11 || len(s.Weak) != 11 { // 2⁰ … 2¹⁰ machines
 			t.Errorf("%v: %d and %d numbers of machines, want 11", &requested, len(s.Strong), len(s.Weak))
 		}
-		for i, e := range s.Strong {
-			if i > 0 && e.Storage == s.Strong[i-1].Storage && (e.Bytes > s.Strong[i-1].Bytes ||
-				e.Seconds.Kernel > s.Strong[i-1].Seconds.Kernel) {
-				t.Errorf("%v: %d machines hold more, or form K later, than half as many: %+v, %+v", &requested, e.Nodes,
-					e, s.Strong[i-1])
+		for i, point := range s.Strong {
+			if i > 0 && point.Storage == s.Strong[i-1].Storage && (point.Bytes > s.Strong[i-1].Bytes ||
+				point.Seconds.Kernel > s.Strong[i-1].Seconds.Kernel) {
+				t.Errorf("%v: %d machines hold more, or form K later, than half as many: %+v, %+v", &requested,
+					point.Nodes, point, s.Strong[i-1])
 			}
-			if (e.Seconds.Network > 0 || e.SentBytes > 0) != (i > 0) {
-				t.Errorf("%v: %d machines send %d bytes in %g s", &requested, e.Nodes, e.SentBytes, e.Seconds.Network)
+			if (point.Seconds.Network > 0 || point.SentBytes > 0) != (i > 0) {
+				t.Errorf("%v: %d machines send %d bytes in %g s", &requested, point.Nodes, point.SentBytes,
+					point.Seconds.Network)
 			}
-			model := cost.Model{Rates: s.Machines.Rates, Entries: s.Machines.Entries, Cores: 32, N: h.N, D: h.D, T: h.T,
-				Ranks: e.Nodes, PointBytes: int64(h.N * h.D)}
+			model := cost.Model{Rates: s.Machines.Rates, Entries: s.Machines.Entries, Cores: 32, N: header.N,
+				D: header.D, T: header.T, Ranks: point.Nodes, PointBytes: int64(header.N * header.D)}
 			candidate := requested
-			candidate.Storage = e.Storage
+			candidate.Storage = point.Storage
 			model.Predict(&candidate)
-			testkit.Equal(t, e.Seconds, candidate.Seconds, &requested, e.Nodes, "machines")
+			testkit.Equal(t, point.Seconds, candidate.Seconds, &requested, point.Nodes, "machines")
 		}
-		if storage1 := s.Strong[0].Storage; storage1 != gram.Recompute || s.Strong[10].Storage != gram.Float32 {
-			t.Errorf("%v: K is %v on one machine of 64 GB, %v on 1,024", &requested, storage1, s.Strong[10].Storage)
+		if storageOn1 := s.Strong[0].Storage; storageOn1 != gram.Recompute || s.Strong[10].Storage != gram.Float32 {
+			t.Errorf("%v: K is %v on one machine of 64 GB, %v on 1,024", &requested, storageOn1, s.Strong[10].Storage)
 		}
 		// The table has the requested machines, and strong and weak scaling; the figure has a panel for each scaling.
 		testkit.Equal(t, len(s.Table().Rows), 1+11+11, "rows of the table")
@@ -79,13 +80,13 @@ func TestScale(t *testing.T) {
 // TestBetterThan checks that a candidate that fits into memory is preferred, and of two such candidates the faster one.
 // It also checks that invalid rates are refused.
 func TestBetterThan(t *testing.T) {
-	h, o := stage.Header{N: 1e5, D: 20, T: 1}, cluster()
+	header, options := stage.Header{N: 1e5, D: 20, T: 1}, clusterOptions()
 	scaled := func(iterations int) *Scaling {
-		return testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
+		return testkit.Must(options.Scale(t.Context(), header, false, cost.Candidate{Solver: cost.PCG,
 			Preconditioner: recipe.Features{S: 1000}, Iterations: iterations}))
 	}
 	faster, slower := scaled(100), scaled(200)
-	o.Memory = 1e6
+	options.Memory = 1e6
 	tooLarge := scaled(1)
 	testkit.Contains(t, tooLarge.String(), "does not fit",
 		"a rank would take 85.7 MB of memory, and 1 MB of 1 MB are free")
@@ -97,8 +98,8 @@ func TestBetterThan(t *testing.T) {
 		}
 	}
 	for _, rates := range []string{"speed=1", "read=0", "read", "exp=NaN", "gemm32=1e13"} {
-		o.Rates = rates
-		testkit.Fails(t, testkit.ErrOf(o.machines(t.Context())), "want name=number")
+		options.Rates = rates
+		testkit.Fails(t, testkit.ErrOf(options.machines(t.Context())), "want name=number")
 	}
 }
 
@@ -108,16 +109,16 @@ func TestMissingRates(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	threads := accel.Threads()
 	o := Options{Nodes: 2, Cores: 100 * threads, Bandwidth: 10, Rates: "exp=5"}
-	r := cost.Rates{Machine: cost.ThisMachine(), Read: 2e10, Gemm32: 1e15, Gemm64: 5e14, Exp: 1e9, Touch: 1e9}
-	r.Save() // rates that no measurement exceeds, so that they are not measured again
-	for _, bytes := range []bool{false, true} {
-		s := testkit.Must(o.Scale(t.Context(), stage.Header{N: 1e5, D: 20, T: 1}, bytes,
+	cached := cost.Rates{Machine: cost.ThisMachine(), Read: 2e10, Gemm32: 1e15, Gemm64: 5e14, Exp: 1e9, Touch: 1e9}
+	cached.Save() // No measurement exceeds these rates, so that they are not measured again.
+	for _, pointsInBytes := range []bool{false, true} {
+		s := testkit.Must(o.Scale(t.Context(), stage.Header{N: 1e5, D: 20, T: 1}, pointsInBytes,
 			cost.Candidate{Solver: cost.PCG, Iterations: 9}))
 		m := s.Machines
-		if m.Gemm32 != 100*r.Gemm32 || m.Gemm64 != 100*r.Gemm64 || m.Exp != 5e9 || m.Read != min(100*r.Read,
-			max(r.Read, maxReadRate)) || m.Machine != cost.ThisMachine() || !(m.EntrySeconds > 0 &&
-			m.ExactEntrySeconds > 0) {
-			t.Errorf("predicted with %+v, while this machine has %+v", m, r)
+		if m.Gemm32 != 100*cached.Gemm32 || m.Gemm64 != 100*cached.Gemm64 || m.Exp != 5e9 ||
+			m.Read != min(100*cached.Read, max(cached.Read, maxReadRate)) || m.Machine != cost.ThisMachine() ||
+			!(m.EntrySeconds > 0 && m.ExactEntrySeconds > 0) {
+			t.Errorf("predicted with %+v, while this machine has %+v", m, cached)
 		}
 	}
 }

@@ -21,14 +21,14 @@ const (
 	// maxRoundingShare is the largest rounding error of a series solve, 2⁻⁵³‖K‖₂/λ, as a fraction of the tolerance. A
 	// larger value allows the series at a smaller λ, where it may miss the tolerance.
 	maxRoundingShare = 0.1
-	// boxShare is the share of the points, along each axis, that the box without outliers contains. A smaller value
-	// counts more points as outliers.
+	// boxShare is the share of the points, along each axis, inside the box that outlierRemark considers. A smaller
+	// value counts more points as outliers.
 	boxShare = 0.98
 )
 
-// series returns the candidate that solves by a Fourier series, or the reason why there is none. If the series is not
-// requested, both are zero for points in more than fourier.MaxDim dimensions, if an option of another method is set,
-// and if the fixed rule for few points applies.
+// series returns the candidate that solves by a Fourier series of the kernel, or the reason why there is none. If the
+// user did not request a series, it returns nil and "" in three cases: for points in more than fourier.MaxDim
+// dimensions, if an option of another method is set, and if the fixed rule for few points applies.
 func (m *model) series() (c *cost.Candidate, reason string) {
 	fixed, isRequested := m.Fixed, m.Fixed.Solver == cost.Fourier
 	x, _ := points.SplitFactors(m.X) // without the weights
@@ -51,8 +51,8 @@ func (m *model) series() (c *cost.Candidate, reason string) {
 	return c, ""
 }
 
-// outlierRemark returns a remark for points x whose box has no series. It says how many modes the series of a box
-// without outliers would take, and is empty if that box has no series either, as for a kernel without one.
+// outlierRemark returns a remark for points x in whose bounding box the kernel has no Fourier series. The remark says
+// how many modes a series would have in a box without the outliers. It is "" if there is no series in that box either.
 func (m *model) outlierRemark(x points.Points) string {
 	n, d := x.Dims()
 	if n < 2 {
@@ -60,14 +60,14 @@ func (m *model) outlierRemark(x points.Points) string {
 	}
 	sample, inner := points.Gather(x, m.sample), points.NewDense(2, d, nil)
 	column, row := make([]float64, len(m.sample)), make([]float64, d)
-	for a := range d {
+	for axis := range d {
 		for i := range column {
 			sample.RowTo(row, i)
-			column[i] = row[a]
+			column[i] = row[axis]
 		}
 		slices.Sort(column)
 		trimCount := int((1 - boxShare) / 2 * float64(len(column)))
-		inner.Row(0)[a], inner.Row(1)[a] = column[trimCount], column[len(column)-1-trimCount]
+		inner.Row(0)[axis], inner.Row(1)[axis] = column[trimCount], column[len(column)-1-trimCount]
 	}
 	if s, err := fourier.New(m.Kernel, fourier.Options{}, inner); err == nil {
 		return fmt.Sprintf("; without outliers it would take some %d modes", s.Modes())
@@ -75,9 +75,9 @@ func (m *model) outlierRemark(x points.Points) string {
 	return ""
 }
 
-// seriesIsFastest reports whether every rival that is not refused takes at least seriesSeconds, and at least seriesGain
-// times the seconds of the series. The seconds are predicted from operation counts at the rates of the reference
-// machine, which has two cores, so that the choice is the same on every machine.
+// seriesIsFastest reports whether every rival that is not refused is predicted to take at least seriesSeconds, and at
+// least seriesGain times the seconds of the series. The seconds are predicted from operation counts at the rates of the
+// reference machine, which has two cores, so that the choice is the same on every machine.
 func (m *model) seriesIsFastest(series *cost.Candidate, rivals []*cost.Candidate) bool {
 	reference := *m
 	reference.cost.Rates, reference.cost.Entries, reference.cost.Cores = cost.Reference(), cost.Entries{}, 2
@@ -88,7 +88,7 @@ func (m *model) seriesIsFastest(series *cost.Candidate, rivals []*cost.Candidate
 	}
 	limit := seriesGain * seconds(series)
 	for _, c := range rivals {
-		if s := seconds(c); c.RefusalReason == "" && (s < seriesSeconds || s < limit) {
+		if rivalSeconds := seconds(c); c.RefusalReason == "" && (rivalSeconds < seriesSeconds || rivalSeconds < limit) {
 			return false
 		}
 	}

@@ -36,19 +36,19 @@ With --nodes it predicts what machines would take, and what limits each stage on
   krrlab plan --problem 10000000,20,1 --nodes 1024 --precond 'features features=20000' --iterations 100`,
 }
 
-// Options are the options of the stage. Nodes > 0 asks for the prediction of a run on several machines; the fields
-// after it describe these machines and that run.
+// Options are the options of the stage. Nodes > 0 requests the prediction of a run on several machines; the fields
+// after Nodes describe these machines and that run.
 type Options struct {
 	TestRows int // number of points to predict after the fit; default: none
 
 	Nodes      int           `flag:"nodes" check:"[1,65536]"` // number of machines, each of which runs one rank
 	Memory     int64         // memory of one machine in bytes; 0: no limit
-	Cores      int           `flag:"cores" with:"nodes" check:">=1"`                       // of one machine; 0: as this one
-	Bandwidth  float64       `flag:"bandwidth" with:"nodes" default:"10" check:"positive"` // of a link, in Gbit/s
-	Latency    time.Duration `flag:"latency" with:"nodes" default:"50us" check:"positive"` // of a message
-	Price      float64       `flag:"price" with:"nodes" check:"positive"`                  // of one machine for an hour
-	Rates      string        `flag:"rates" with:"nodes"`                                   // name=number, see Help
-	Iterations int           `flag:"iterations" with:"nodes" check:">=1"`                  // expected number; 0: by rule
+	Cores      int           `flag:"cores" with:"nodes" check:">=1"`                       // cores of one machine; 0: as many as this one has
+	Bandwidth  float64       `flag:"bandwidth" with:"nodes" default:"10" check:"positive"` // bandwidth of a link, in Gbit/s
+	Latency    time.Duration `flag:"latency" with:"nodes" default:"50us" check:"positive"` // latency of a message
+	Price      float64       `flag:"price" with:"nodes" check:"positive"`                  // price of one machine for an hour
+	Rates      string        `flag:"rates" with:"nodes"`                                   // rates as name=number, see Help
+	Iterations int           `flag:"iterations" with:"nodes" check:">=1"`                  // expected number of iterations; 0: by the rule of thumb
 	// Problem is n, d and t of a problem whose data need not be available. It is for the command only.
 	Problem []int `flag:"problem" with:"nodes" not:"data|train" check:">=1"`
 }
@@ -87,7 +87,7 @@ type Bench interface {
 // Run makes a Plan, or a Scaling if Nodes is set. With several MPI ranks, all ranks measure the rates together, the
 // first rank plans, and every rank returns its plan.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
-	if o.Nodes != 0 { // otherwise the options of machines have no effect, and are not checked
+	if o.Nodes != 0 { // With Nodes = 0 the options of the machines have no effect, and are not checked.
 		if err := schema.Complete(&o); err != nil {
 			return nil, fmt.Errorf("plan: %w", err)
 		}
@@ -95,10 +95,10 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
 	b.Notify(ctx, stage.Event{Stage: stage.Plan})
 	plan, err := o.planOnFirstRank(ctx, b)
-	if err = comm.Agree(ctx, p.Comm, err); err != nil { // all ranks return the same error
+	if err = comm.Agree(ctx, p.Comm, err); err != nil { // All ranks return the same error.
 		return nil, err
 	}
-	if p.Comm.Size() > 1 { // send the plan of the first rank to the others
+	if p.Comm.Size() > 1 { // The first rank sends its plan to the others.
 		text, err := json.Marshal(plan)
 		if err == nil {
 			text, err = comm.BroadcastBytes(ctx, p.Comm, text, 0)
@@ -121,13 +121,13 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 // others nil. It returns an error if b is not a Bench.
 func (o Options) planOnFirstRank(ctx context.Context, b stage.Bench) (*Plan, error) {
 	p, readRates := b.Problem(), cost.ReadRates
-	if p.Comm.Size() > 1 { // the rates of a rank are lower while the other ranks are busy
+	if p.Comm.Size() > 1 { // Cached rates do not apply: a rank is slower while the other ranks are busy.
 		readRates = func(ctx context.Context) (cost.Rates, error) { return cost.Measure(ctx), ctx.Err() }
 	}
 	rates, err := readRates(ctx)
 	if p.Comm.Size() > 1 {
-		n, e := cost.MeasureNetwork(ctx, p.Comm)
-		rates.Network, err = n, cmp.Or(err, e)
+		network, networkErr := cost.MeasureNetwork(ctx, p.Comm)
+		rates.Network, err = network, cmp.Or(err, networkErr)
 	}
 	if err != nil || p.Comm.Rank() > 0 {
 		return nil, err

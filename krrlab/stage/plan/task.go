@@ -10,17 +10,17 @@ import (
 type Task struct {
 	*stage.Problem
 	PreferredError float64 // preferred bound of ‖E‖₂, where E is the error of the stored K; 0: 20τλ
-	MaxDropped     float64 // bound of the 2-norm of the entries that sparse tiles drop, see gram.Options
+	MaxDropped     float64 // bound of the 2-norm of the entries that sparse tiles drop (gram.Options.MaxDroppedNorm)
 	PointBytes     int64   // bytes of X
 	OtherBytes     int64   // bytes that the process occupies in addition to X
 	PeakBytes      int64   // peak memory of the process until now
 	TestRows       int     // number of points to predict
-	ExpectedTol    float64 // tolerance at which an iteration is expected to end; 0: Tol
+	ExpectedTol    float64 // tolerance at which iterations are expected to end; 0: Tol
 	ExactResidual  bool    // true residuals are computed with K in float64
 
 	Fixed         Fixed // choices that the plan must respect
 	Tiles         gram.Tiles
-	MayRefine     bool // a refinement may follow, so that 16-bit storage is allowed, see gram.Options
+	MayRefine     bool // iterative refinement may follow, so that 16-bit storage of K is allowed
 	IterativeOnly bool // exclude the direct solver
 	NoSeries      bool // exclude Fourier series
 	// DirectStorage is the storage of the direct solver that the fixed rule for few points requires; Auto means that
@@ -28,8 +28,8 @@ type Task struct {
 	DirectStorage gram.Storage
 }
 
-// memoryOfAll returns the memory budget of the whole process, with nothing in use, as predictions count everything.
-func (t *Task) memoryOfAll() accel.Budget { return accel.Budget{Limit: t.Memory.Limit} }
+// totalBudget returns the memory budget of the whole process with nothing in use, because predictions count all memory.
+func (t *Task) totalBudget() accel.Budget { return accel.Budget{Limit: t.Memory.Limit} }
 
 // Fixed lists the choices that the user has made. Zero values leave a choice to the plan.
 type Fixed struct {

@@ -19,7 +19,7 @@ type Plan struct {
 	Report
 	// RunnerUp is the best candidate after the choice; nil if there is none.
 	RunnerUp         *cost.Candidate `json:"runner_up"`
-	ChangeConditions []string        `json:"flips"` // descriptions of what would change the choice
+	ChangeConditions []string        `json:"flips"` // conditions under which the choice would be another one
 	// Candidates are in the order of predicted training time: the choice first, refused ones last. A Fourier series
 	// that was not chosen comes after the other candidates that are not refused.
 	Candidates  []*cost.Candidate `json:"candidates"`
@@ -43,31 +43,31 @@ var _ stage.Stage = (*Plan)(nil)
 // folderPattern matches the folder of the BLAS library in the name of a machine, which the report omits.
 var folderPattern = regexp.MustCompile(`\([^()]*/`)
 
-// String reports the choice, the runner-up, what would change the choice, and the costs of planning.
+// String reports the choice, the runner-up, the conditions that would change the choice, and the cost of planning.
 func (p *Plan) String() string {
 	var b stage.Lines
 	b.AddProblem(&p.Header)
-	add := func(name string, c *cost.Candidate) {
+	addCandidate := func(name string, c *cost.Candidate) {
 		iterations := plural.Count(c.Iterations, "iteration")
 		if c.Solver == cost.Direct {
 			iterations = plural.Count(c.Iterations, "round") + " of refinement"
 		}
 		b.Add(name, "%v: %.3g s, %s, %s", c, c.Seconds.Total, iterations, accel.FormatBytes(c.Bytes))
 	}
-	if add("choice", &p.Choice); p.RunnerUp != nil {
-		add("runner-up", p.RunnerUp)
+	if addCandidate("choice", &p.Choice); p.RunnerUp != nil {
+		addCandidate("runner-up", p.RunnerUp)
 	}
 	b.AddText("no series", p.NoSeries)
-	for i, f := range p.ChangeConditions {
-		b.Add([]string{"changes with", ""}[min(i, 1)], "%s", f)
+	for i, condition := range p.ChangeConditions {
+		b.Add([]string{"changes with", ""}[min(i, 1)], "%s", condition)
 	}
-	s := p.Report.Seconds
-	b.AddSeconds(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "solve", s.Solve,
-		"residual", s.Residual, "predict", s.Predict)
+	seconds := p.Report.Seconds
+	b.AddSeconds(seconds.Total, "kernel", seconds.Kernel, "features", seconds.Features, "factor", seconds.Factor,
+		"solve", seconds.Solve, "residual", seconds.Residual, "predict", seconds.Predict)
 	b.AddText("memory", accel.FormatBytes(p.Bytes))
 	b.AddText("by name", p.Flags)
 	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s%s", p.PlanSeconds, p.Pilot.Seconds,
-		plural.Count(p.Pilot.M, "point"), folderPattern.ReplaceAllString(p.Rates.Machine, "("),
+		plural.Count(p.Pilot.SampleSize, "point"), folderPattern.ReplaceAllString(p.Rates.Machine, "("),
 		spreadText(&p.Pilot.Entries))
 	return b.String()
 }
@@ -78,9 +78,10 @@ func (p *Plan) Table() *plots.Table {
 		"λ_p %v", "K %v", "iterations %v", "kernel (s) %.3g", "features (s) %.3g", "factor (s) %.3g", "solve (s) %.3g",
 		"residual (s) %.3g", "predict (s) %.3g", "total (s) %.3g", "memory", "refused")}
 	for _, c := range p.Candidates {
-		s := c.Seconds
-		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Storage, c.Iterations, s.Kernel, s.Features, s.Factor, s.Solve,
-			s.Residual, s.Predict, s.Total, accel.FormatBytes(c.Bytes), c.RefusalReason)
+		seconds := c.Seconds
+		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Storage, c.Iterations, seconds.Kernel, seconds.Features,
+			seconds.Factor, seconds.Solve, seconds.Residual, seconds.Predict, seconds.Total, accel.FormatBytes(c.Bytes),
+			c.RefusalReason)
 	}
 	return t
 }
