@@ -60,20 +60,20 @@ func (r *Result) medianDraws() (medians []*pencil.Row) {
 
 // String returns a line for the median draw of each preconditioner.
 func (r *Result) String() string {
-	b := stage.Lines{Width: 14}
+	lines := stage.Lines{Width: 14}
 	rows := r.medianDraws()
 	for _, row := range rows {
-		b.Width = max(b.Width, len([]rune(row.Name))+1)
+		lines.Width = max(lines.Width, len([]rune(row.Name))+1)
 	}
-	b.AddProblem(&r.Header)
-	b.Add("K", "%s, %s%s; a product with t = %d takes %.3g s", r.Storage, accel.FormatBytes(r.KBytes),
+	lines.AddProblem(&r.Header)
+	lines.Add("K", "%s, %s%s; a product with t = %d takes %.3g s", r.Storage, accel.FormatBytes(r.KBytes),
 		stage.StorageErrorText(stage.Number(r.KError)), r.T, r.Product)
 	for _, row := range rows {
-		b.AddText(row.Name, row.Text(r.To, r.totalSeconds(row)))
+		lines.AddText(row.Name, row.Text(r.To, r.totalSeconds(row)))
 	}
-	pencil.AddLogDetLines(&b, rows...)
-	b.AddSeconds(r.Seconds.Total, "kernel", r.Seconds.Kernel)
-	return b.String()
+	pencil.AddLogDetLines(&lines, rows...)
+	lines.AddSeconds(r.Seconds.Total, "kernel", r.Seconds.Kernel)
+	return lines.String()
 }
 
 // totalSeconds returns soloSeconds of all iterations, or 0 if they were not counted.

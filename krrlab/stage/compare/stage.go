@@ -48,32 +48,33 @@ type Options struct {
 }
 
 // Run compares the preconditioners. If ctx ends, Run returns those that are judged by then together with ctx's error.
-func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
-	start, p := time.Now(), b.Problem()
+func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error) {
+	start, problem := time.Now(), bench.Problem()
 	if err := schema.Complete(&o); err != nil {
 		return nil, err
 	}
 	if len(o.With) == 0 {
 		for _, k := range stage.Kinds() {
-			if k.Variants != nil && k.CheckKernel(p.Kernel) == nil {
+			if k.Variants != nil && k.CheckKernel(problem.Kernel) == nil {
 				o.With = append(o.With, stage.Entry{Text: k.Name})
 			}
 		}
 	}
 	for i, e := range o.With {
 		var err error
-		if o.With[i], err = b.Entry(e); err != nil {
+		if o.With[i], err = bench.Entry(e); err != nil {
 			return nil, err
 		}
 	}
-	k, err := b.K(ctx, 0)
+	k, err := bench.K(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Header: p.Header, To: o.To, Against: o.Against, Storage: k.Storage().String(), KError: k.Error,
+	r := &Result{Header: problem.Header, To: o.To, Against: o.Against, Storage: k.Storage().String(), KError: k.Error,
 		KBytes: k.Bytes()}
 	r.Seconds.Kernel = k.Seconds
-	c := &comparison{options: &o, bench: b, problem: p, k: k, result: r, rhs: CombinedTargets(p.Y, p.Seed)}
+	c := &comparison{options: &o, bench: bench, problem: problem, k: k, result: r, rhs: CombinedTargets(problem.Y,
+		problem.Seed)}
 	err = c.judgeAll(ctx)
 	r.Seconds.Total = time.Since(start).Seconds()
 	return r, err

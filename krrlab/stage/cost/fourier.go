@@ -17,7 +17,7 @@ func SeriesBytes(workBytes int64, n, d, t int) int64 {
 
 // predictFourier sets the seconds of a solve by a Fourier series: a pass over the points for the moments, three passes
 // for the answer and its residual, the factor and the iterations. The ranks share the passes, but each rank computes
-// the factor and the iterations by itself.
+// all of the factor and the iterations.
 func (m *Model) predictFourier(c *Candidate) {
 	n, ranks, sec := float64(m.N), float64(max(1, m.Ranks)), &c.Seconds
 	work := &c.Work // counts of multiply-adds

@@ -20,15 +20,15 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	s, err := lab.LambdaP(context.Background(), lambdap.Options{Points: 7})
+	result, err := lab.LambdaP(context.Background(), lambdap.Options{Points: 7})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	sweep := s.Sweeps[0]
-	best, same := sweep.At(s.BestLambdaP), sweep.At(0.01)
-	fmt.Printf("λ_p above λ: %v\n", s.BestLambdaP > 0.01)
-	fmt.Printf("fewer iterations than λ_p = λ: %v\n", *best.Iterations < *same.Iterations)
+	sweep := result.Sweeps[0]
+	best, unchanged := sweep.At(result.BestLambdaP), sweep.At(0.01)
+	fmt.Printf("λ_p above λ: %v\n", result.BestLambdaP > 0.01)
+	fmt.Printf("fewer iterations than λ_p = λ: %v\n", *best.Iterations < *unchanged.Iterations)
 	// Output:
 	// λ_p above λ: true
 	// fewer iterations than λ_p = λ: true

@@ -19,13 +19,14 @@ import (
 // exploreNumbers are the numbers that the script of the figure shows for one position of its sliders.
 type exploreNumbers struct{ Kappa, Lo, Hi, Iterations, Bound float64 }
 
-// TestExplore runs the script of the figure in node for every position of the slider of λ_p, and two of that of τ. K and
-// ZZᵀ commute here, so that κ is known at every λ_p. At a measured λ_p the script must show the numbers of the sweep; at
-// any other λ_p it must show an interval that contains κ.
+// TestExplore runs the script of the figure in node for every position of the slider of λ_p, and two of that of τ. K
+// and ZZᵀ commute here, so that κ is known at every λ_p. At a measured λ_p the script must show the numbers of the
+// sweep; at any other λ_p it must show an interval that contains κ.
 func TestExplore(t *testing.T) {
 	const lambda, tau, confidence = 0.1, 1e-3, 0.95
 	eigK, eigZZ := []float64{40, 9, 3, 1, 0.2, 0}, []float64{44, 7, 3.5, 0.4, 0, 0.3} // eigenvalues of K and ZZᵀ
-	extremes := func(lambdaP float64) (lo, hi float64) {                              // of the eigenvalues of M⁻¹A
+	// extremes returns the extreme eigenvalues of M⁻¹A.
+	extremes := func(lambdaP float64) (lo, hi float64) {
 		lo, hi = math.Inf(1), 0
 		for i := range eigK {
 			ratio := (eigK[i] + lambda) / (eigZZ[i] + lambdaP)
@@ -53,9 +54,9 @@ func TestExplore(t *testing.T) {
 		}
 		sweep.Points = append(sweep.Points, point)
 	}
-	s := &Result{Sweeps: []*Sweep{sweep}}
-	s.Lambda, s.Tol = lambda, tau
-	controls := s.Plot().Controls
+	result := &Result{Sweeps: []*Sweep{sweep}}
+	result.Lambda, result.Tol = lambda, tau
+	controls := result.Plot().Controls
 	if controls == nil || len(controls.Sliders) != 2 || controls.Sliders[0].Value != lambda ||
 		len(controls.Sliders[0].Values) != 3*subdivisions+1 || controls.Sliders[1].Value != tau {
 		t.Fatalf("sliders %+v", controls)
@@ -68,7 +69,8 @@ func TestExplore(t *testing.T) {
 	for i, got := range runScript(t, controls, positions) {
 		lambdaP, tol := positions[i][0], positions[i][1]
 		lo, hi := extremes(lambdaP)
-		if kappa := hi / lo; !(got.Lo <= kappa && kappa <= got.Hi) || got.Hi > 12*got.Lo { // and not trivially wide
+		// The interval must contain κ, and not be trivially wide.
+		if kappa := hi / lo; !(got.Lo <= kappa && kappa <= got.Hi) || got.Hi > 12*got.Lo {
 			t.Errorf("λ_p = %g: κ in [%g, %g], is %g", lambdaP, got.Lo, got.Hi, kappa)
 		}
 		if want := pcg.IterationBound(got.Hi, tol); got.Bound != float64(want) {
@@ -80,19 +82,20 @@ func TestExplore(t *testing.T) {
 		}
 		// The first residual that meets τ, or else a decrease from the third one by the factor (√κ−1)/(√κ+1) of
 		// conjugate gradients in each further iteration.
-		r, root := residuals(lambdaP), math.Sqrt(measured.Kappa.Value)
-		want := float64(1 + slices.IndexFunc(r, func(v float64) bool { return v <= tol }))
+		relativeResiduals, root := residuals(lambdaP), math.Sqrt(measured.Kappa.Value)
+		want := float64(1 + slices.IndexFunc(relativeResiduals, func(v float64) bool { return v <= tol }))
 		if want == 0 {
-			want = math.Ceil(3 + math.Log(tol/r[2])/math.Log((root-1)/(root+1)))
+			want = math.Ceil(3 + math.Log(tol/relativeResiduals[2])/math.Log((root-1)/(root+1)))
 		}
-		if k := measured.Kappa; got.Kappa != k.Value || got.Lo != k.Lo || got.Hi != k.Hi || got.Iterations != want {
-			t.Errorf("λ_p = %g, τ = %g: %+v, want κ %v and %g iterations", lambdaP, tol, got, k, want)
+		if kappa := measured.Kappa; got.Kappa != kappa.Value || got.Lo != kappa.Lo || got.Hi != kappa.Hi ||
+			got.Iterations != want {
+			t.Errorf("λ_p = %g, τ = %g: %+v, want κ %v and %g iterations", lambdaP, tol, got, kappa, want)
 		}
 	}
 }
 
-// runScript returns the numbers that the script of the controls shows at each position of the sliders. It skips the test
-// if node is not installed.
+// runScript returns the numbers that the script of the controls shows at each position of the sliders. It skips the
+// test if node is not installed.
 func runScript(t *testing.T, controls *plots.Controls, positions [][]float64) (numbers []exploreNumbers) {
 	t.Helper()
 	node, err := exec.LookPath("node")

@@ -22,17 +22,19 @@ func Bound(lambda, lambdaP, eta float64) float64 {
 	return max(1, (lambda+eta)/lambdaP) * max(1, (lambdaP+eta)/lambda)
 }
 
-// defaultGrid returns points values of λ_p from λ/100 to 100(λ+η), equally spaced in their logarithms. λ, 10λ (the
-// paper's rule of thumb) and λ+η (the minimum of Bound) are added, and replace values within a quarter of a spacing.
+// defaultGrid returns points values of λ_p from λ/100 to 100(λ+η), equally spaced in their logarithms. Three marked
+// values are added: λ, 10λ (a rule of thumb of Avron, Clarkson and Woodruff) and λ+η (the minimum of Bound). They
+// replace values within a quarter of a spacing.
 func defaultGrid(lambda, eta float64, points int) []float64 {
 	lo, hi := math.Log(lambda/100), math.Log(100*(lambda+eta))
 	step := (hi - lo) / float64(points-1)
 	grid := slices.Compact(slices.Sorted(slices.Values([]float64{lambda, 10 * lambda, lambda + eta})))
-	markCount := len(grid)
+	markedCount := len(grid)
 	for i := range points {
-		v := lo + float64(i)*step
-		if !slices.ContainsFunc(grid[:markCount], func(m float64) bool { return math.Abs(math.Log(m)-v) < step/4 }) {
-			grid = append(grid, math.Exp(v))
+		logLambdaP := lo + float64(i)*step
+		if !slices.ContainsFunc(grid[:markedCount],
+			func(marked float64) bool { return math.Abs(math.Log(marked)-logLambdaP) < step/4 }) {
+			grid = append(grid, math.Exp(logLambdaP))
 		}
 	}
 	slices.Sort(grid)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-
 	"slices"
 	"sync"
 	"testing"
@@ -48,18 +47,18 @@ func (a ridgeOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 
 // measureSweep completes the options with their defaults and measures a sweep. zSeconds is the time to form Z.
 func measureSweep(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, zSeconds float64,
-	o *Options) (*Sweep, error) {
-	err := schema.Complete(o)
-	if o.tol, o.comm = 1e-3, comm.OrAlone(o.comm); o.Columns == 0 && !o.NoSolve {
-		o.Columns = 1
+	options *Options) (*Sweep, error) {
+	err := schema.Complete(options)
+	if options.tol, options.comm = 1e-3, comm.OrAlone(options.comm); options.Columns == 0 && !options.NoSolve {
+		options.Columns = 1
 	}
-	if o.tell == nil {
-		o.tell = func(context.Context, stage.Event) {}
+	if options.notify == nil {
+		options.notify = func(context.Context, stage.Event) {}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return measure(ctx, a, z, y, zSeconds, o)
+	return measure(ctx, a, z, y, zSeconds, options)
 }
 
 // newTestProblem returns the Gaussian kernel matrix of n random points, and a Z of s random Fourier features, so that
@@ -69,13 +68,13 @@ func newTestProblem(n, s int, lambda float64, seed uint64) (ridgeOperator, *poin
 	x := points.NewDense(n, d, nil)
 	rng.New(seed).Sub("x").Normals(x.Data, 0)
 	z := points.NewDense32(n, s, nil)
-	w := make([]float64, s*d)
-	rng.New(seed).Sub("w").Normals(w, 0)
+	frequencies := make([]float64, s*d)
+	rng.New(seed).Sub("w").Normals(frequencies, 0)
 	for i := range n {
 		for j := range s {
 			phase := 2 * math.Pi * rng.New(seed).Sub("b").Float64(uint64(j))
-			for c := range d {
-				phase += w[j*d+c] * x.Row(i)[c]
+			for coordinate := range d {
+				phase += frequencies[j*d+coordinate] * x.Row(i)[coordinate]
 			}
 			z.Data[i*s+j] = float32(math.Sqrt(2/float64(s)) * math.Cos(phase))
 		}
@@ -96,8 +95,8 @@ func outerProduct(z *points.Dense32) *mat.SymDense {
 func errorNorm(t *testing.T, a ridgeOperator, zz *mat.SymDense) float64 {
 	var difference mat.Dense
 	difference.Sub(a.k, zz)
-	v := testkit.Eigenvalues(t, testkit.Symmetric(&difference))
-	return max(-v[0], v[len(v)-1])
+	eigenvalues := testkit.Eigenvalues(t, testkit.Symmetric(&difference))
+	return max(-eigenvalues[0], eigenvalues[len(eigenvalues)-1])
 }
 
 // pencilEigenvalues returns the eigenvalues of M⁻¹(K+λI) in ascending order, M = ZZᵀ+λ_pI.
@@ -113,13 +112,13 @@ func TestBound(t *testing.T) {
 	zz := outerProduct(z)
 	eta := errorNorm(t, a, zz)
 	for _, lambdaP := range defaultGrid(lambda, eta, 9) {
-		m := pencilEigenvalues(t, a, zz, lambdaP)
-		if kappa, bound := m[n-1]/m[0], Bound(lambda, lambdaP, eta); kappa > bound*(1+1e-9) {
+		eigenvalues := pencilEigenvalues(t, a, zz, lambdaP)
+		if kappa, bound := eigenvalues[n-1]/eigenvalues[0], Bound(lambda, lambdaP, eta); kappa > bound*(1+1e-9) {
 			t.Errorf("λ_p = %g: κ = %g beyond the bound %g", lambdaP, kappa, bound)
 		}
 	}
-	// These values are (1+η/λ)·(1+η/λ_p) for λ_p ≤ λ+η. The first factor is attained by K = diag(η, 0) with Z = 0, and
-	// the second by K = 0 with ZZᵀ = diag(0, η).
+	// The wanted values are (1+η/λ)·(1+η/λ_p) for λ_p ≤ λ+η. The first factor is attained by K = diag(η, 0) with Z = 0,
+	// and the second by K = 0 with ZZᵀ = diag(0, η).
 	for _, c := range []struct{ lambdaP, want float64 }{{0.02, 11 * 51}, {0.5, 11 * 3}, {50, 510}, {1e-3, 11 * 1001}} {
 		testkit.Near(t, Bound(0.1, c.lambdaP, 1), c.want, 1e-9*c.want, c.lambdaP)
 	}
@@ -134,18 +133,18 @@ func TestBound(t *testing.T) {
 // at most three points more than requested.
 func TestGrid(t *testing.T) {
 	const lambda, eta = 0.02, 7.0
-	g := defaultGrid(lambda, eta, 13)
-	if !slices.IsSorted(g) || math.Abs(g[0]/(lambda/100)-1) > 1e-12 ||
-		math.Abs(g[len(g)-1]/(100*(lambda+eta))-1) > 1e-12 {
-		t.Errorf("the grid %v is not sorted from λ/100 to 100·(λ+η)", g)
+	grid := defaultGrid(lambda, eta, 13)
+	if !slices.IsSorted(grid) || math.Abs(grid[0]/(lambda/100)-1) > 1e-12 ||
+		math.Abs(grid[len(grid)-1]/(100*(lambda+eta))-1) > 1e-12 {
+		t.Errorf("the grid %v is not sorted from λ/100 to 100·(λ+η)", grid)
 	}
 	for _, value := range []float64{lambda, 10 * lambda, lambda + eta} {
-		if !slices.Contains(g, value) {
-			t.Errorf("%g is not in %v", value, g)
+		if !slices.Contains(grid, value) {
+			t.Errorf("%g is not in %v", value, grid)
 		}
 	}
-	if len(g) < 13 || len(g) > 16 {
-		t.Errorf("%d points, want 13 to 16", len(g))
+	if len(grid) < 13 || len(grid) > 16 {
+		t.Errorf("%d points, want 13 to 16", len(grid))
 	}
 }
 
@@ -156,40 +155,41 @@ func TestSweep(t *testing.T) {
 	a, z := newTestProblem(n, 50, lambda, 3)
 	y := testkit.RandomMatrix(4, n, 3)
 	reported := map[stage.Name]bool{}
-	r := testkit.Must(measureSweep(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
-		tell: func(_ context.Context, e stage.Event) { reported[e.Stage] = true }}))
+	sweep := testkit.Must(measureSweep(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
+		notify: func(_ context.Context, e stage.Event) { reported[e.Stage] = true }}))
 	zz := outerProduct(z)
-	if eta := errorNorm(t, a, zz); !r.Eta.Contains(eta) || r.Eta.RelativeWidth() > 0.05 {
-		t.Errorf("η = %v, is %g", r.Eta, eta)
+	if eta := errorNorm(t, a, zz); !sweep.Eta.Contains(eta) || sweep.Eta.RelativeWidth() > 0.05 {
+		t.Errorf("η = %v, is %g", sweep.Eta, eta)
 	}
-	for _, p := range r.Points {
+	for _, p := range sweep.Points {
 		// The intervals are clipped by the bounds that η gives. They hold if both the interval of η and the Lanczos
 		// process hold, so their confidence is at most 0.95.
 		if p.Min.Confidence > 0.95 || p.Max.Confidence > 0.95 || p.Kappa.Confidence != 0.95 {
 			t.Errorf("λ_p = %g: λ_min %v, λ_max %v, κ %v; want a confidence of 95 %%", p.LambdaP, p.Min, p.Max, p.Kappa)
 		}
-		m := pencilEigenvalues(t, a, zz, p.LambdaP)
-		kappa := m[n-1] / m[0]
+		eigenvalues := pencilEigenvalues(t, a, zz, p.LambdaP)
+		kappa := eigenvalues[n-1] / eigenvalues[0]
 		if !p.Kappa.Contains(kappa*(1+1e-8)) && !p.Kappa.Contains(kappa*(1-1e-8)) || p.Bound < kappa {
 			t.Errorf("λ_p = %g: κ %v, bound %g, is %g", p.LambdaP, p.Kappa, p.Bound, kappa)
 		}
-		w := testkit.Must(precond.New(t.Context(), z, p.LambdaP, &precond.Options{Form: precond.FormEigen}))
-		res := testkit.Must(pcg.Solve(t.Context(), a, w, mat.DenseCopyOf(y.Slice(0, n, 0, 2)),
+		preconditioner := testkit.Must(precond.New(t.Context(), z, p.LambdaP,
+			&precond.Options{Form: precond.FormEigen}))
+		solved := testkit.Must(pcg.Solve(t.Context(), a, preconditioner, mat.DenseCopyOf(y.Slice(0, n, 0, 2)),
 			&pcg.Options{MaxIter: 200, TolFraction: stage.TolFraction}))
 		// The preconditioner of the sweep and that of the solve alone round differently, which changes a residual by
 		// less than a factor of two. The numbers of iterations may differ by those that halve the error.
-		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > float64(pcg.IterationBound(kappa,
-			0.5)) || p.Status != res.Status {
-			t.Errorf("λ_p = %g: %s, alone %v after %d", p.LambdaP, fmt.Sprint(p), res.Status, res.Iterations)
+		if p.Iterations == nil || math.Abs(float64(*p.Iterations-solved.Iterations)) > float64(pcg.IterationBound(kappa,
+			0.5)) || p.Status != solved.Status {
+			t.Errorf("λ_p = %g: %s, alone %v after %d", p.LambdaP, fmt.Sprint(p), solved.Status, solved.Iterations)
 		}
-		if best := r.Points[r.Best]; p.Status == pcg.Converged && *p.Iterations < *best.Iterations {
+		if best := sweep.Points[sweep.Best]; p.Status == pcg.Converged && *p.Iterations < *best.Iterations {
 			t.Errorf("λ_p = %g takes %d iterations, the choice %g takes %d", p.LambdaP, *p.Iterations, best.LambdaP,
 				*best.Iterations)
 		}
 	}
-	if r.SetUpSeconds < 0.5 || !(r.IterationSeconds > 0) || !maps.Equal(reported,
+	if sweep.SetUpSeconds < 0.5 || !(sweep.IterationSeconds > 0) || !maps.Equal(reported,
 		map[stage.Name]bool{"eta": true, "lanczos": true, "solve": true}) {
-		t.Errorf("set-up %g s, an iteration %g s, progress %v", r.SetUpSeconds, r.IterationSeconds, reported)
+		t.Errorf("set-up %g s, an iteration %g s, progress %v", sweep.SetUpSeconds, sweep.IterationSeconds, reported)
 	}
 }
 
@@ -199,19 +199,20 @@ func TestSweepStorageError(t *testing.T) {
 	a, z := newTestProblem(n, 50, lambda, 3)
 	stored := ridgeOperator{testkit.AddRidge(a.k, e), lambda}
 	y := testkit.RandomMatrix(4, n, 1)
-	r := testkit.Must(measureSweep(t.Context(), stored, z, y, 0.5, &Options{Points: 5, kError: e}))
+	sweep := testkit.Must(measureSweep(t.Context(), stored, z, y, 0.5, &Options{Points: 5, kError: e}))
 	zz := outerProduct(z)
-	if eta := errorNorm(t, a, zz); !r.Eta.Contains(eta) {
-		t.Errorf("η = %v, is %g", r.Eta, eta)
+	if eta := errorNorm(t, a, zz); !sweep.Eta.Contains(eta) {
+		t.Errorf("η = %v, is %g", sweep.Eta, eta)
 	}
-	for _, p := range r.Points {
-		m := pencilEigenvalues(t, a, zz, p.LambdaP)
-		if !p.Kappa.Contains(m[n-1] / m[0]) {
-			t.Errorf("λ_p = %g: κ %v, is %g", p.LambdaP, p.Kappa, m[n-1]/m[0])
+	for _, p := range sweep.Points {
+		eigenvalues := pencilEigenvalues(t, a, zz, p.LambdaP)
+		if !p.Kappa.Contains(eigenvalues[n-1] / eigenvalues[0]) {
+			t.Errorf("λ_p = %g: κ %v, is %g", p.LambdaP, p.Kappa, eigenvalues[n-1]/eigenvalues[0])
 		}
-		if !(p.Min.Lo <= m[0]*(1+1e-8) && m[0]*(1-1e-8) <= p.Min.Hi && p.Max.Lo <= m[n-1]*(1+1e-8) &&
-			m[n-1]*(1-1e-8) <= p.Max.Hi) {
-			t.Errorf("λ_p = %g: λ_min %v, is %g; λ_max %v, is %g", p.LambdaP, p.Min, m[0], p.Max, m[n-1])
+		if !(p.Min.Lo <= eigenvalues[0]*(1+1e-8) && eigenvalues[0]*(1-1e-8) <= p.Min.Hi &&
+			p.Max.Lo <= eigenvalues[n-1]*(1+1e-8) && eigenvalues[n-1]*(1-1e-8) <= p.Max.Hi) {
+			t.Errorf("λ_p = %g: λ_min %v, is %g; λ_max %v, is %g", p.LambdaP, p.Min, eigenvalues[0], p.Max,
+				eigenvalues[n-1])
 		}
 	}
 }
@@ -225,19 +226,19 @@ func TestCanceledSweep(t *testing.T) {
 	// Each part is canceled in its fourth Lanczos step, or in iteration 76, when only some of the solves have ended.
 	for part, event := range map[stage.Name]int{"lanczos": 4, "solve": 76} {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := measureSweep(ctx, a, z, y, 0, &Options{Points: 7, tell: func(_ context.Context, e stage.Event) {
+		sweep, err := measureSweep(ctx, a, z, y, 0, &Options{Points: 7, notify: func(_ context.Context, e stage.Event) {
 			if e.Stage == part && max(e.Done, e.Iteration) == event {
 				cancel()
 			}
 		}})
 		cancel()
-		if !errors.Is(err, context.Canceled) || r == nil || len(r.Points) < 7 {
-			t.Fatalf("%s: %v, %v", part, r, err)
+		if !errors.Is(err, context.Canceled) || sweep == nil || len(sweep.Points) < 7 {
+			t.Fatalf("%s: %v, %v", part, sweep, err)
 		}
 		solved := 0
-		for _, p := range r.Points {
-			m := pencilEigenvalues(t, a, outerProduct(z), p.LambdaP)
-			kappa := m[n-1] / m[0]
+		for _, p := range sweep.Points {
+			eigenvalues := pencilEigenvalues(t, a, outerProduct(z), p.LambdaP)
+			kappa := eigenvalues[n-1] / eigenvalues[0]
 			if !p.Kappa.Contains(kappa) && math.Abs(p.Kappa.Value/kappa-1) > 1e-6 {
 				t.Errorf("%s: λ_p = %g: κ %v, is %g", part, p.LambdaP, p.Kappa, kappa)
 			}
@@ -245,14 +246,14 @@ func TestCanceledSweep(t *testing.T) {
 				solved++
 			}
 		}
-		if part == "lanczos" && solved > 0 || part == "solve" && (solved == 0 || solved == len(r.Points)) {
-			t.Errorf("canceled in %s: %d of %d points have iterations", part, solved, len(r.Points))
+		if part == "lanczos" && solved > 0 || part == "solve" && (solved == 0 || solved == len(sweep.Points)) {
+			t.Errorf("canceled in %s: %d of %d points have iterations", part, solved, len(sweep.Points))
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := measureSweep(ctx, a, z, y, 0, &Options{}); err == nil || r != nil {
-		t.Errorf("a context that is canceled at the start: %v, %v", r, err)
+	if sweep, err := measureSweep(ctx, a, z, y, 0, &Options{}); err == nil || sweep != nil {
+		t.Errorf("a context that is canceled at the start: %v, %v", sweep, err)
 	}
 }
 
@@ -263,14 +264,15 @@ func TestRanksChoose(t *testing.T) {
 	y := testkit.RandomMatrix(2, n, 2)
 	sweeps := make([]*Sweep, 2)
 	var wg sync.WaitGroup
-	for r, c := range comm.Local(2, 0) {
+	for rank, communicator := range comm.Local(2, 0) {
 		wg.Go(func() {
-			lo, hi := comm.RowRange(n, precond.RankRows, r, 2)
-			o := &Options{Grid: []float64{0.1, 1, 10}, Steps: 10, NoSolve: true, stream: rng.New(3), comm: c}
+			lo, hi := comm.RowRange(n, precond.RankRows, rank, 2)
+			options := &Options{Grid: []float64{0.1, 1, 10}, Steps: 10, NoSolve: true, stream: rng.New(3),
+				comm: communicator}
 			var err error
-			if sweeps[r], err = measureSweep(t.Context(), a, z.Slice(lo, hi).(*points.Dense32), y, float64(r),
-				o); err != nil {
-				t.Errorf("rank %d: %v", r, err)
+			if sweeps[rank], err = measureSweep(t.Context(), a, z.Slice(lo, hi).(*points.Dense32), y, float64(rank),
+				options); err != nil {
+				t.Errorf("rank %d: %v", rank, err)
 			}
 		})
 	}
@@ -280,12 +282,12 @@ func TestRanksChoose(t *testing.T) {
 	}
 	first, second := sweeps[0], sweeps[1]
 	if first.Best < 0 || first.Best != second.Best || first.SetUpSeconds != second.SetUpSeconds ||
-		first.IterationSeconds != second.IterationSeconds || first.Eigen != second.Eigen {
+		first.IterationSeconds != second.IterationSeconds || first.EigenSeconds != second.EigenSeconds {
 		t.Errorf("rank 0: %+v\nrank 1: %+v", first, second)
 	}
 	for i, p := range first.Points {
-		if q := second.Points[i]; p.Seconds != q.Seconds {
-			t.Errorf("λ_p = %g: %g s predicted by rank 0, %g s by rank 1", p.LambdaP, p.Seconds, q.Seconds)
+		if pointOfRank1 := second.Points[i]; p.Seconds != pointOfRank1.Seconds {
+			t.Errorf("λ_p = %g: %g s predicted by rank 0, %g s by rank 1", p.LambdaP, p.Seconds, pointOfRank1.Seconds)
 		}
 	}
 }
@@ -313,23 +315,23 @@ func TestManyPoints(t *testing.T) {
 	for _, cancels := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		counter := &columnCounter{ridgeOperator: a}
-		r, err := measureSweep(ctx, counter, z, y, 0, &Options{Grid: slices.Clone(grid), Columns: 1, Steps: 6,
-			tell: func(_ context.Context, e stage.Event) {
+		sweep, err := measureSweep(ctx, counter, z, y, 0, &Options{Grid: slices.Clone(grid), Columns: 1, Steps: 6,
+			notify: func(_ context.Context, e stage.Event) {
 				if cancels && e.Stage == stage.Lanczos && e.Done == 3 {
 					cancel()
 				}
 			}})
 		cancel()
 		switch {
-		case cancels && (!errors.Is(err, context.Canceled) || r == nil || len(r.Points) != maxColumns):
-			t.Fatalf("%v, %v", r, err)
+		case cancels && (!errors.Is(err, context.Canceled) || sweep == nil || len(sweep.Points) != maxColumns):
+			t.Fatalf("%v, %v", sweep, err)
 		case counter.widest != maxColumns:
 			t.Errorf("a product had %d columns", counter.widest)
-		case !cancels && (err != nil || len(r.Points) != len(grid)):
-			t.Fatalf("%v, %v", r, err)
+		case !cancels && (err != nil || len(sweep.Points) != len(grid)):
+			t.Fatalf("%v, %v", sweep, err)
 		}
-		for i := 0; i < len(r.Points) && !cancels; i += maxColumns {
-			p := r.Points[i]
+		for i := 0; i < len(sweep.Points) && !cancels; i += maxColumns {
+			p := sweep.Points[i]
 			alone := testkit.Must(measureSweep(t.Context(), a, z, y, 0, &Options{Grid: []float64{grid[i]}, Columns: 1,
 				Steps: 6})).Points[0]
 			if p.LambdaP != grid[i] || *p.Iterations != *alone.Iterations ||

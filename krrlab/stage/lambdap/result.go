@@ -16,7 +16,7 @@ import (
 // of columns of Z.
 type Result struct {
 	stage.Header
-	Features string   `json:"features"` // features or landmarks of Z
+	Features string   `json:"features"` // description of the features or landmarks of Z
 	Sweeps   []*Sweep `json:"sweeps"`   // a sweep for each s, ascending
 
 	BestS       int     `json:"best_s"`             // s of the least predicted time; 0 if no time is known
@@ -25,58 +25,59 @@ type Result struct {
 	Seconds     float64 `json:"seconds"`            // total time, including that for K and Z
 }
 
-// addSweep adds a sweep, and updates the best point of all sweeps, the one of least predicted time.
-func (s *Result) addSweep(added *Sweep) {
-	s.Sweeps = append(s.Sweeps, added)
+// addSweep adds a sweep, and sets BestS and BestLambdaP to the point of least predicted time of all sweeps.
+func (r *Result) addSweep(added *Sweep) {
+	r.Sweeps = append(r.Sweeps, added)
 	lowestSeconds := math.Inf(1)
-	for _, r := range s.Sweeps {
-		if r.Best >= 0 && r.Points[r.Best].Seconds < lowestSeconds {
-			lowestSeconds = r.Points[r.Best].Seconds
-			s.BestS, s.BestLambdaP = r.S, r.Points[r.Best].LambdaP
+	for _, sweep := range r.Sweeps {
+		if sweep.Best >= 0 && sweep.Points[sweep.Best].Seconds < lowestSeconds {
+			lowestSeconds = sweep.Points[sweep.Best].Seconds
+			r.BestS, r.BestLambdaP = sweep.S, sweep.Points[sweep.Best].LambdaP
 		}
 	}
 }
 
-func (s *Result) String() string {
-	var b stage.Lines
-	b.AddProblem(&s.Header)
-	b.AddText("Z", s.Features)
-	for _, r := range s.Sweeps {
-		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", stage.IntervalText(r.Eta), r.S)
-		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.IterationSeconds, r.SetUpSeconds,
-			plural.Count(len(r.Points), "value"))
-		if r.Best >= 0 {
-			b.AddText("  best", r.Points[r.Best].summary(s.Tol))
+// String returns the result as lines of text.
+func (r *Result) String() string {
+	var lines stage.Lines
+	lines.AddProblem(&r.Header)
+	lines.AddText("Z", r.Features)
+	for _, sweep := range r.Sweeps {
+		lines.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", stage.IntervalText(sweep.Eta), sweep.S)
+		lines.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", sweep.IterationSeconds,
+			sweep.SetUpSeconds, plural.Count(len(sweep.Points), "value"))
+		if sweep.Best >= 0 {
+			lines.AddText("  best", sweep.Points[sweep.Best].summary(r.Tol))
 		}
-		if p := r.At(s.Lambda); p != nil {
-			b.AddText("  λ_p = λ", p.summary(s.Tol))
+		if point := sweep.At(r.Lambda); point != nil {
+			lines.AddText("  λ_p = λ", point.summary(r.Tol))
 		}
 	}
-	if s.BestS > 0 && len(s.Sweeps) > 1 {
-		b.Add("choice", "s = %d, λ_p = %.4g", s.BestS, s.BestLambdaP)
+	if r.BestS > 0 && len(r.Sweeps) > 1 {
+		lines.Add("choice", "s = %d, λ_p = %.4g", r.BestS, r.BestLambdaP)
 	}
-	b.AddSeconds(s.Seconds)
-	return b.String()
+	lines.AddSeconds(r.Seconds)
+	return lines.String()
 }
 
 // summary describes the point on one line; tol is τ.
 func (p *Point) summary(tol float64) string { return p.Name + ": " + p.Text(tol, p.Seconds) }
 
 // Table returns a table with one row per s and λ_p.
-func (s *Result) Table() *plots.Table {
+func (r *Result) Table() *plots.Table {
 	var rows []*pencil.Row
 	var points []*Point
-	for _, r := range s.Sweeps {
-		for i := range r.Points {
-			rows, points = append(rows, &r.Points[i].Row), append(points, &r.Points[i])
+	for _, sweep := range r.Sweeps {
+		for i := range sweep.Points {
+			rows, points = append(rows, &sweep.Points[i].Row), append(points, &sweep.Points[i])
 		}
 	}
-	t := pencil.Table("λ_p: "+s.Dataset, rows, s.Tol, func(r *pencil.Row) float64 {
-		return points[slices.Index(rows, r)].Seconds
+	t := pencil.Table("λ_p: "+r.Dataset, rows, r.Tol, func(row *pencil.Row) float64 {
+		return points[slices.Index(rows, row)].Seconds
 	})
 	t.Columns = append(t.Columns, plots.Column{Name: "bound by η", Format: "%.4g"})
-	for i, p := range points { // rows are named after λ_p, which has its own column
-		t.Rows[i][0] = plots.Text(s.Features)
+	for i, p := range points { // The name of a row is its λ_p, which has a column. The features replace it.
+		t.Rows[i][0] = plots.Text(r.Features)
 		t.Rows[i] = append(t.Rows[i], plots.AtMost(p.Bound))
 	}
 	return t
@@ -85,139 +86,140 @@ func (s *Result) Table() *plots.Table {
 // Plot draws κ with its interval and the bound by η against λ_p, and the iterations in a second panel. λ, 10λ and λ+η
 // are marked, and the choice has a ring. For several sweeps it draws two heat maps over λ_p and s, of κ and of the
 // predicted time.
-func (s *Result) Plot() *plots.Figure {
-	if len(s.Sweeps) > 1 {
-		return s.plotMap()
+func (r *Result) Plot() *plots.Figure {
+	if len(r.Sweeps) > 1 {
+		return r.plotMap()
 	}
-	r := s.Sweeps[0]
-	kappa, bound, iterations := plotSeries(r)
-	marks := []plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"},
-		{At: s.Lambda + r.Eta.Value, Label: "λ+η"}}
+	sweep := r.Sweeps[0]
+	kappa, bound, iterations := plotSeries(sweep)
+	marks := []plots.RefLine{{At: r.Lambda, Label: "λ"}, {At: 10 * r.Lambda, Label: "10λ"},
+		{At: r.Lambda + sweep.Eta.Value, Label: "λ+η"}}
 	panels := []*plots.Figure{plots.Sweep("", "λ_p", "κ(M⁻¹A)", marks, kappa, bound)}
 	if slices.ContainsFunc(iterations.Y, func(v float64) bool { return v > 0 }) {
 		panels = append(panels, plots.Sweep("", "λ_p", "iterations", marks, iterations))
 	}
-	f := plots.Grid(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), 1, panels...)
+	f := plots.Grid(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", r.Dataset, r.Lambda), 1, panels...)
 	f.ShareX = true
 	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.",
-		s.Kernel.InProse(s.Features), r.S, 100*r.Points[0].Kappa.Confidence)
-	f.Controls = s.controls()
-	if r.Best >= 0 {
-		p := &r.Points[r.Best]
-		f.Panels[0].Marks = []plots.Mark{{X: p.LambdaP, Y: p.Kappa.Value, Label: "least time"}}
+		r.Kernel.InProse(r.Features), sweep.S, 100*sweep.Points[0].Kappa.Confidence)
+	f.Controls = r.controls()
+	if sweep.Best >= 0 {
+		point := &sweep.Points[sweep.Best]
+		f.Panels[0].Marks = []plots.Mark{{X: point.LambdaP, Y: point.Kappa.Value, Label: "least time"}}
 	}
 	var largestKappa float64
-	for _, p := range r.Points {
-		largestKappa = max(largestKappa, p.Kappa.Value)
+	for _, point := range sweep.Points {
+		largestKappa = max(largestKappa, point.Kappa.Value)
 	}
-	if largestKappa > 1 && !math.IsInf(largestKappa, 1) { // the bound and the upper ends may be far above κ
+	if largestKappa > 1 && !math.IsInf(largestKappa, 1) { // The bound and the upper ends may be far above κ.
 		f.Panels[0].Y.Min, f.Panels[0].Y.Max = 1, 30*largestKappa
 	}
 	return f
 }
 
 // plotMap draws heat maps of κ and of the predicted time over λ_p and s.
-func (s *Result) plotMap() *plots.Figure {
+func (r *Result) plotMap() *plots.Figure {
 	var grid, sizes []float64
-	for _, p := range s.Sweeps[0].Points {
-		grid = append(grid, p.LambdaP)
+	for _, point := range r.Sweeps[0].Points {
+		grid = append(grid, point.LambdaP)
 	}
-	for _, r := range s.Sweeps {
-		sizes = append(sizes, float64(r.S))
+	for _, sweep := range r.Sweeps {
+		sizes = append(sizes, float64(sweep.S))
 	}
-	panel := func(quantity string, value func(p *Point) float64) *plots.Figure {
-		var z [][]float64
-		for _, r := range s.Sweeps {
+	panel := func(quantity string, value func(point *Point) float64) *plots.Figure {
+		var values [][]float64
+		for _, sweep := range r.Sweeps {
 			row := make([]float64, len(grid))
-			for j, l := range grid {
-				if p := r.At(l); p != nil {
-					row[j] = value(p)
+			for j, lambdaP := range grid {
+				if point := sweep.At(lambdaP); point != nil {
+					row[j] = value(point)
 				}
 				if row[j] == 0 { // not measured
 					row[j] = math.NaN()
 				}
 			}
-			z = append(z, row)
+			values = append(values, row)
 		}
-		f := plots.Map("", "λ_p", "s", quantity, grid, sizes, z)
-		f.Y.Ticks = sizes
-		f.VLines = []plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"}}
-		if s.BestS > 0 {
-			f.Marks = []plots.Mark{{X: s.BestLambdaP, Y: float64(s.BestS), Label: "least time"}}
+		figure := plots.Map("", "λ_p", "s", quantity, grid, sizes, values)
+		figure.Y.Ticks = sizes
+		figure.VLines = []plots.RefLine{{At: r.Lambda, Label: "λ"}, {At: 10 * r.Lambda, Label: "10λ"}}
+		if r.BestS > 0 {
+			figure.Marks = []plots.Mark{{X: r.BestLambdaP, Y: float64(r.BestS), Label: "least time"}}
 		}
-		return f
+		return figure
 	}
-	f := plots.Grid(fmt.Sprintf("%s, λ = %g: features and ridge of the preconditioner", s.Dataset, s.Lambda), 1,
-		panel("κ(M⁻¹A)", func(p *Point) float64 { return p.Kappa.Value }),
-		panel("time (s)", func(p *Point) float64 { return p.Seconds }))
-	f.ShareX, f.Controls = true, s.controls()
-	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s. Time: predicted, set-up and iterations to τ = %g for t = %d "+
-		"right-hand sides.", s.Kernel.InProse(s.Features), s.Tol, s.T)
-	return f
+	figure := plots.Grid(fmt.Sprintf("%s, λ = %g: features and ridge of the preconditioner", r.Dataset, r.Lambda), 1,
+		panel("κ(M⁻¹A)", func(point *Point) float64 { return point.Kappa.Value }),
+		panel("time (s)", func(point *Point) float64 { return point.Seconds }))
+	figure.ShareX, figure.Controls = true, r.controls()
+	figure.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s. Time: predicted, set-up and iterations to τ = %g for t = %d "+
+		"right-hand sides.", r.Kernel.InProse(r.Features), r.Tol, r.T)
+	return figure
 }
 
-// plotSeries returns κ with its interval, its bound by η, and the counted iterations, or else the predicted ones.
-func plotSeries(r *Sweep) (kappa, bound, iterations plots.Series) {
+// plotSeries returns the series of κ with its interval, of its bound by η, and of the iterations. These are the counted
+// ones if any were counted, else the predicted ones.
+func plotSeries(sweep *Sweep) (kappa, bound, iterations plots.Series) {
 	kappa.Name, bound.Name, iterations.Name = "κ", "bound of κ by η", "predicted iterations"
-	counted := slices.ContainsFunc(r.Points, func(p Point) bool { return p.Iterations != nil })
+	counted := slices.ContainsFunc(sweep.Points, func(point Point) bool { return point.Iterations != nil })
 	if counted {
 		iterations.Name = "PCG iterations"
 	}
-	for _, p := range r.Points {
-		kappa.AddInterval(p.LambdaP, p.Kappa)
-		bound.Add(p.LambdaP, p.Bound)
-		y := math.NaN()
+	for _, point := range sweep.Points {
+		kappa.AddInterval(point.LambdaP, point.Kappa)
+		bound.Add(point.LambdaP, point.Bound)
+		iterationCount := math.NaN()
 		switch {
-		case counted && p.Iterations != nil && p.Status == pcg.Converged:
-			y = float64(*p.Iterations)
-		case !counted && p.Predicted > 0:
-			y = float64(p.Predicted)
+		case counted && point.Iterations != nil && point.Status == pcg.Converged:
+			iterationCount = float64(*point.Iterations)
+		case !counted && point.Predicted > 0:
+			iterationCount = float64(point.Predicted)
 		}
-		iterations.Add(p.LambdaP, y)
+		iterations.Add(point.LambdaP, iterationCount)
 	}
 	return kappa, bound, iterations
 }
 
 // HTML returns the result as text, figure and table.
-func (s *Result) HTML() string { return stage.HTML(s) }
+func (r *Result) HTML() string { return stage.HTML(r) }
 
 // subdivisions is the number of steps of the slider between adjacent measured values of λ_p.
 const subdivisions = 8
 
 // controls returns sliders over λ_p, τ and, if there are several sweeps, s. It returns nil if the first sweep has fewer
 // than two points, or no Lanczos steps.
-func (s *Result) controls() *plots.Controls {
+func (r *Result) controls() *plots.Controls {
 	var sweeps [][]map[string]any
 	var sizes []float64
-	for _, r := range s.Sweeps {
+	for _, sweep := range r.Sweeps {
 		var points []map[string]any
-		for i := range r.Points {
-			points = append(points, r.Points[i].ExploreData(r.Points[i].LambdaP))
+		for i := range sweep.Points {
+			points = append(points, sweep.Points[i].ExploreData(sweep.Points[i].LambdaP))
 		}
-		sweeps, sizes = append(sweeps, points), append(sizes, float64(r.S))
+		sweeps, sizes = append(sweeps, points), append(sizes, float64(sweep.S))
 	}
-	firstSweep := s.Sweeps[0]
+	firstSweep := r.Sweeps[0]
 	if len(firstSweep.Points) < 2 || firstSweep.Points[0].Steps == 0 {
 		return nil
 	}
 	points := firstSweep.Points
 	slider := plots.Slider{Name: "λ_p", Value: points[0].LambdaP}
-	if firstSweep.At(s.Lambda) != nil {
-		slider.Value = s.Lambda
+	if firstSweep.At(r.Lambda) != nil {
+		slider.Value = r.Lambda
 	}
-	for k := range subdivisions*(len(points)-1) + 1 {
-		lower, following := points[k/subdivisions].LambdaP, points[min(k/subdivisions+1, len(points)-1)].LambdaP
-		slider.Values = append(slider.Values, lower*math.Pow(following/lower, float64(k%subdivisions)/subdivisions))
+	for step := range subdivisions*(len(points)-1) + 1 {
+		lower, upper := points[step/subdivisions].LambdaP, points[min(step/subdivisions+1, len(points)-1)].LambdaP
+		slider.Values = append(slider.Values, lower*math.Pow(upper/lower, float64(step%subdivisions)/subdivisions))
 	}
 	sliders := []plots.Slider{slider}
 	data := map[string]any{"sweeps": sweeps}
-	if len(s.Sweeps) > 1 {
+	if len(r.Sweeps) > 1 {
 		data["sizes"] = sizes
 		value := sizes[0]
-		if s.BestS > 0 {
-			value = float64(s.BestS)
+		if r.BestS > 0 {
+			value = float64(r.BestS)
 		}
 		sliders = append(sliders, plots.Slider{Name: "s", Value: value, Values: sizes})
 	}
-	return pencil.ExploreControls(data, firstSweep.Points[0].Kappa.Confidence, s.Tol, sliders...)
+	return pencil.ExploreControls(data, firstSweep.Points[0].Kappa.Confidence, r.Tol, sliders...)
 }

@@ -47,10 +47,10 @@ type Options struct {
 	MaxIter int `flag:"max-iter" default:"200" check:">=1" help:"maximum number of iterations"`
 
 	tol    float64 // τ
-	kError float64 // e ≥ ‖K_stored−K‖₂, by which the intervals are widened
+	kError float64 // upper bound of ‖K_stored−K‖₂, by which the intervals are widened
 	comm   comm.Comm
 	stream rng.Stream
-	tell   func(context.Context, stage.Event) // receives progress events
+	notify func(context.Context, stage.Event) // receives progress events
 }
 
 // Prepare returns an error for a preconditioner without λ_p.
@@ -64,44 +64,44 @@ func (o *Options) Prepare(c *stage.Command) error {
 // errNoRidge is the error for a preconditioner without λ_p.
 func errNoRidge(precond string) error {
 	var names []string
-	for _, k := range stage.Kinds() {
-		if _, ok := k.Zero.(stage.LowRank); ok {
-			names = append(names, k.Name)
+	for _, kind := range stage.Kinds() {
+		if _, ok := kind.Zero.(stage.LowRank); ok {
+			names = append(names, kind.Name)
 		}
 	}
 	return fmt.Errorf("the preconditioner %s has no λ_p: take one of %s, with the solver pcg", precond,
 		strings.Join(names, ", "))
 }
 
-// Run sweeps λ_p for the features of the configuration. The cost is K, Z, and for each s one eigendecomposition of ZᵀZ
-// (9s³ flops). Each step of Lanczos and each iteration takes a product of K with one column per λ_p. The Lanczos
-// vectors take 16nk bytes for each of at most 256 λ_p at a time and k steps, and results 32k bytes for each λ_p. If
-// ctx ends, Run returns the points measured so far together with ctx's error.
-func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
-	start, p := time.Now(), b.Problem()
-	if err := o.setDefaults(p); err != nil {
+// Run sweeps λ_p for the features of the configuration. It forms K and Z, and for each s one eigendecomposition of ZᵀZ
+// (9s³ flops). Each step of the Lanczos process and each iteration of PCG takes a product of K with one column per λ_p.
+// The Lanczos vectors take 16nk bytes for each of at most 256 λ_p at a time and k steps, and results 32k bytes for each
+// λ_p. If ctx ends, Run returns the points measured so far together with ctx's error.
+func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error) {
+	start, problem := time.Now(), bench.Problem()
+	if err := o.setDefaults(problem); err != nil {
 		return nil, err
 	}
-	o.tell = b.Notify
-	r := &Result{Header: p.Header, Features: p.Precond}
-	if p.Z.Map() != nil {
-		r.Features = p.Z.String()
+	o.notify = bench.Notify
+	r := &Result{Header: problem.Header, Features: problem.Precond}
+	if problem.Z.Map() != nil {
+		r.Features = problem.Z.String()
 	}
-	count := cmp.Or(len(o.Grid), o.Points+3)
-	lanczosBytes := 16 * int64(min(o.Steps, r.N)) * (int64(r.N)*int64(min(count, maxColumns)) + 2*int64(count))
-	k, err := b.K(ctx, p.LowRankBytes(slices.Max(o.Sizes))+lanczosBytes)
+	gridSize := cmp.Or(len(o.Grid), o.Points+3)
+	lanczosBytes := 16 * int64(min(o.Steps, r.N)) * (int64(r.N)*int64(min(gridSize, maxColumns)) + 2*int64(gridSize))
+	k, err := bench.K(ctx, problem.LowRankBytes(slices.Max(o.Sizes))+lanczosBytes)
 	if err != nil {
 		return nil, err
 	}
 	r.KError, o.kError = k.Error, k.Error
 	for i := 0; i < len(o.Sizes) && err == nil; i++ {
-		var s *Sweep
-		if s, err = o.measureSize(ctx, b, k, o.Sizes[i]); s == nil {
+		var sweep *Sweep
+		if sweep, err = o.measureSize(ctx, bench, k, o.Sizes[i]); sweep == nil {
 			break
 		}
-		r.addSweep(s)
-		if len(o.Grid) == 0 { // further sweeps have the grid of the first one
-			o.Grid = defaultGrid(s.Lambda, s.Eta.Value, o.Points)
+		r.addSweep(sweep)
+		if len(o.Grid) == 0 { // All sweeps have the grid of the first one.
+			o.Grid = defaultGrid(sweep.Lambda, sweep.Eta.Value, o.Points)
 		}
 	}
 	r.Seconds = time.Since(start).Seconds()
@@ -112,42 +112,42 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 }
 
 // measureSize sweeps λ_p for a Z with s columns.
-func (o *Options) measureSize(ctx context.Context, b stage.Bench, k *stage.Gram, s int) (*Sweep, error) {
-	a := *b.Problem().Z
-	a.S, a.Spectral = s, false
-	z, err := b.Z(ctx, a)
+func (o *Options) measureSize(ctx context.Context, bench stage.Bench, k *stage.Gram, s int) (*Sweep, error) {
+	approximation := *bench.Problem().Z
+	approximation.S, approximation.Spectral = s, false
+	z, err := bench.Z(ctx, approximation)
 	if err != nil {
 		return nil, err
 	}
-	b.Notify(ctx, stage.Event{Stage: stage.Eigenvalues})
-	return measure(ctx, k, z.Z, b.Problem().Y, z.Seconds, o)
+	bench.Notify(ctx, stage.Event{Stage: stage.Eigenvalues})
+	return measure(ctx, k, z.Z, bench.Problem().Y, z.Seconds, o)
 }
 
 // setDefaults checks the options, and replaces zeros by defaults that depend on the problem.
-func (o *Options) setDefaults(p *stage.Problem) error {
+func (o *Options) setDefaults(problem *stage.Problem) error {
 	if err := schema.Complete(o); err != nil {
 		return err
 	}
-	if o.Columns > p.T {
+	if o.Columns > problem.T {
 		return fmt.Errorf("iterations counted with %d right-hand sides: there are %d; take at most as many "+
-			"(Columns, --columns)", o.Columns, p.T)
+			"(Columns, --columns)", o.Columns, problem.T)
 	}
-	if p.Z == nil {
-		return errNoRidge(p.Precond)
+	if problem.Z == nil {
+		return errNoRidge(problem.Precond)
 	}
-	if s := p.Z.S; len(o.Sizes) == 0 {
+	if s := problem.Z.S; len(o.Sizes) == 0 {
 		if o.Sizes = []int{s}; o.Map {
 			o.Sizes = []int{max(1, s/8), max(1, s/4), max(1, s/2), s}
 		}
 	}
 	o.Grid = slices.Compact(slices.Sorted(slices.Values(o.Grid)))
 	o.Sizes = slices.Compact(slices.Sorted(slices.Values(o.Sizes)))
-	if s := slices.Max(o.Sizes); s > p.N {
-		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", s, p.N)
+	if s := slices.Max(o.Sizes); s > problem.N {
+		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", s, problem.N)
 	}
 	if o.Columns == 0 && !o.NoSolve && len(o.Sizes) == 1 {
 		o.Columns = 1
 	}
-	o.tol, o.comm, o.stream = p.Tol, p.Comm, rng.New(p.Seed).Sub("lambda-p")
+	o.tol, o.comm, o.stream = problem.Tol, problem.Comm, rng.New(problem.Seed).Sub("lambda-p")
 	return nil
 }

@@ -27,7 +27,7 @@ type Point struct {
 
 // Sweep is the result for one Z, n×s, at each λ_p.
 type Sweep struct {
-	N                int               `json:"n"` // number of points
+	N                int               `json:"n"` // number n of points
 	S                int               `json:"s"` // number of columns of Z
 	Lambda           float64           `json:"lambda"`
 	Eta              estimate.Interval `json:"eta"` // η = ‖K−ZZᵀ‖₂
@@ -35,8 +35,8 @@ type Sweep struct {
 	Best             int               `json:"best"`              // index of the point of least predicted time; −1: none
 	SetUpSeconds     float64           `json:"seconds_set_up"`    // time to form Z and set up M
 	IterationSeconds float64           `json:"seconds_iteration"` // time of an iteration with all right-hand sides
-	Eigen            float64           `json:"seconds_eigen"`     // time of the sweep's eigendecomposition
-	Total            float64           `json:"seconds"`           // time of the sweep, without that to form Z
+	EigenSeconds     float64           `json:"seconds_eigen"`     // time of the sweep's eigendecomposition
+	TotalSeconds     float64           `json:"seconds"`           // time of the sweep, without forming Z
 }
 
 // measure measures ZZᵀ+λ_pI as a preconditioner of K+λI for a grid of λ_p. It measures η = ‖K−ZZᵀ‖₂, and for each λ_p
@@ -47,8 +47,8 @@ type Sweep struct {
 func measure(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, zSeconds float64,
 	o *Options) (*Sweep, error) {
 	start := time.Now()
-	s := &sweep{Sweep: &Sweep{N: a.Dim(), S: z.D, Lambda: a.Lambda(), Best: -1}, a: a, z: z, y: y, zSeconds: zSeconds,
-		options: o}
+	s := &sweepState{Sweep: &Sweep{N: a.Dim(), S: z.D, Lambda: a.Lambda(), Best: -1}, a: a, z: z, y: y,
+		zSeconds: zSeconds, options: o}
 	var err error
 	steps := []func(context.Context) error{s.decompose, s.measureEta, s.measureCost, s.measureKappas, s.countIterations}
 	for _, step := range steps {
@@ -57,73 +57,75 @@ func measure(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.De
 		}
 	}
 	s.predictSeconds()
-	s.Total = time.Since(start).Seconds()
+	s.TotalSeconds = time.Since(start).Seconds()
 	if err != nil && (ctx.Err() == nil || len(s.Points) == 0) {
 		return nil, err
 	}
 	return s.Sweep, err
 }
 
-// sweep is the state of a sweep.
-type sweep struct {
+// sweepState is a sweep with the data that its steps share.
+type sweepState struct {
 	*Sweep
-	a         stage.Operator
-	z         *points.Dense32
-	y         *mat.Dense
-	zSeconds  float64 // time to form Z
+	a         stage.Operator  // A = K+λI
+	z         *points.Dense32 // Z, n×s
+	y         *mat.Dense      // right-hand sides, n×t
+	zSeconds  float64         // time to form Z
 	options   *Options
 	eigenForm *precond.Woodbury // ZZᵀ+λI by an eigendecomposition of ZᵀZ, which gives M⁻¹ for every λ_p
 	sets      []*pencil.Set     // rows of all λ_p, at most maxColumns in a set
 }
 
 // decompose computes the eigendecomposition of ZᵀZ.
-func (s *sweep) decompose(ctx context.Context) (err error) {
+func (s *sweepState) decompose(ctx context.Context) (err error) {
 	clock := time.Now()
 	s.eigenForm, err = precond.New(ctx, s.z, s.Lambda, &precond.Options{Form: precond.FormEigen, Comm: s.options.comm})
-	s.Eigen = stage.Lap(&clock)
+	s.EigenSeconds = stage.Lap(&clock)
 	return err
 }
 
-// measureCost sets SetUpSeconds, the time to form Z and to set up M, at λ_p = λ+η, and IterationSeconds, that of a
-// product with A and a solve with M. All ranks get the seconds of rank 0, also for Eigen, so that all choose the same
-// λ_p.
-func (s *sweep) measureCost(ctx context.Context) error {
+// measureCost sets SetUpSeconds to the time to form Z and to set up M at λ_p = λ+η, and IterationSeconds to the time of
+// a product with A and a solve with M. All ranks get these seconds and EigenSeconds from rank 0, so that all choose the
+// same λ_p.
+func (s *sweepState) measureCost(ctx context.Context) error {
 	_, t := s.y.Dims()
 	clock := time.Now()
-	m, err := precond.New(ctx, s.z, s.Lambda+s.Eta.Value, &precond.Options{RHS: t, Comm: s.options.comm})
+	preconditioner, err := precond.New(ctx, s.z, s.Lambda+s.Eta.Value, &precond.Options{RHS: t, Comm: s.options.comm})
 	if err != nil {
 		return err
 	}
-	seconds := []float64{s.zSeconds + stage.Lap(&clock), 0, s.Eigen} // of the set-up, an iteration and Eigen
-	for _, op := range []func(context.Context, *mat.Dense, *mat.Dense) error{s.a.MulTo, m.SolveTo} {
-		v, err := pencil.ApplySeconds(ctx, op, s.y)
+	// The seconds are those of the set-up, an iteration and the eigendecomposition.
+	seconds := []float64{s.zSeconds + stage.Lap(&clock), 0, s.EigenSeconds}
+	for _, op := range []func(context.Context, *mat.Dense, *mat.Dense) error{s.a.MulTo, preconditioner.SolveTo} {
+		applySeconds, err := pencil.ApplySeconds(ctx, op, s.y)
 		if err != nil {
 			return err
 		}
-		seconds[1] += v
+		seconds[1] += applySeconds
 	}
 	err = comm.BroadcastFloats(ctx, s.options.comm, seconds, 0)
-	s.SetUpSeconds, s.IterationSeconds, s.Eigen = seconds[0], seconds[1], seconds[2]
+	s.SetUpSeconds, s.IterationSeconds, s.EigenSeconds = seconds[0], seconds[1], seconds[2]
 	return err
 }
 
-// lanczosOptions returns the options of a Lanczos process. The process may fail with half of the allowed probability,
-// because η and κ have one process each. tol is the relative width of the interval at which the process ends.
-func (s *sweep) lanczosOptions(tol float64, stream string) lanczos.Options {
-	return lanczos.Options{Steps: s.options.Steps, Tol: tol, Confidence: 1 - (1-s.options.Confidence)/2,
+// lanczosOptions returns the options of a Lanczos process. Its interval may be wrong with half of the probability
+// 1−Confidence, because η and κ have one process each. relativeWidth is the relative width of the interval at which the
+// process ends.
+func (s *sweepState) lanczosOptions(relativeWidth float64, stream string) lanczos.Options {
+	return lanczos.Options{Steps: s.options.Steps, Tol: relativeWidth, Confidence: 1 - (1-s.options.Confidence)/2,
 		Start: s.options.stream.Sub(stream)}
 }
 
 // measureEta sets Eta, by a Lanczos process for K−ZZᵀ.
-func (s *sweep) measureEta(ctx context.Context) error {
-	o := s.lanczosOptions(0.05, "eta")
-	o.Quantity, o.Monitor = lanczos.TwoNorm, func(r *lanczos.Result) error {
-		s.options.tell(ctx, stage.Event{Stage: "eta", Done: r.Steps, Total: s.options.Steps, Remaining: -1})
+func (s *sweepState) measureEta(ctx context.Context) error {
+	options := s.lanczosOptions(0.05, "eta")
+	options.Quantity, options.Monitor = lanczos.TwoNorm, func(result *lanczos.Result) error {
+		s.options.notify(ctx, stage.Event{Stage: "eta", Done: result.Steps, Total: s.options.Steps, Remaining: -1})
 		return nil
 	}
-	r, err := lanczos.Run(ctx, s.eigenForm.OuterProduct().SubtractFrom(s.a), &o)
-	if r != nil {
-		s.Eta = r.Norm().Widened(s.options.kError)
+	result, err := lanczos.Run(ctx, s.eigenForm.OuterProduct().SubtractFrom(s.a), &options)
+	if result != nil {
+		s.Eta = result.Norm().Widened(s.options.kError)
 	}
 	return err
 }
@@ -133,23 +135,23 @@ func (s *sweep) measureEta(ctx context.Context) error {
 const maxColumns = 256
 
 // measureKappas sets Points: the intervals of κ and of the extreme eigenvalues of M⁻¹A, for maxColumns λ_p of the grid
-// together. If a part of the processes was interrupted before its first step, these points are removed. It returns an
+// together. If ctx ends, the points without a first step are removed. It returns an
 // error if a process fails at its first step.
-func (s *sweep) measureKappas(ctx context.Context) error {
+func (s *sweepState) measureKappas(ctx context.Context) error {
 	grid := s.options.Grid
 	if len(grid) == 0 {
 		grid = defaultGrid(s.Lambda, s.Eta.Value, s.options.Points)
 	}
 	s.Points = make([]Point, len(grid))
-	for i, v := range grid {
-		row := pencil.NewRow(fmt.Sprintf("λ_p = %.4g", v))
-		row.S, row.LambdaP = s.S, v
-		s.Points[i] = Point{Row: row, Bound: Bound(s.Lambda, v, s.Eta.Hi)}
+	for i, lambdaP := range grid {
+		row := pencil.NewRow(fmt.Sprintf("λ_p = %.4g", lambdaP))
+		row.S, row.LambdaP = s.S, lambdaP
+		s.Points[i] = Point{Row: row, Bound: Bound(s.Lambda, lambdaP, s.Eta.Hi)}
 	}
 	var err error
 	for lo := 0; lo < len(grid) && err == nil; lo += maxColumns {
 		hi := min(lo+maxColumns, len(grid))
-		set := &pencil.Set{A: s.a, StorageError: s.options.kError / s.Lambda, Notify: s.options.tell}
+		set := &pencil.Set{A: s.a, StorageError: s.options.kError / s.Lambda, Notify: s.options.notify}
 		if set.M, err = s.eigenForm.WithLambdas(grid[lo:hi]); err != nil {
 			return err
 		}
@@ -160,23 +162,25 @@ func (s *sweep) measureKappas(ctx context.Context) error {
 		err = set.Lanczos(ctx, s.lanczosOptions(s.options.Width, "kappa"), s.options.tol)
 	}
 	for i := range s.Points {
-		p := &s.Points[i]
-		if p.Steps == 0 && p.FailureReason != "" {
-			return fmt.Errorf("%s: %s", p.Name, p.FailureReason)
+		point := &s.Points[i]
+		if point.Steps == 0 && point.FailureReason != "" {
+			return fmt.Errorf("%s: %s", point.Name, point.FailureReason)
 		}
-		p.ClipByEta(s.Lambda, s.Eta.Hi)
-		for _, interval := range []*estimate.Interval{&p.Kappa, &p.Min, &p.Max} { // η may fail too
+		point.ClipByEta(s.Lambda, s.Eta.Hi)
+		for _, interval := range []*estimate.Interval{&point.Kappa, &point.Min, &point.Max} {
+			// The confidence is lower than that of the Lanczos process, because the interval of η may be wrong too.
 			interval.Confidence = s.options.Confidence
 		}
 	}
 	if err != nil {
-		s.Points = slices.DeleteFunc(s.Points, func(p Point) bool { return p.Steps == 0 })
+		s.Points = slices.DeleteFunc(s.Points, func(point Point) bool { return point.Steps == 0 })
 	}
 	return err
 }
 
-// countIterations counts the iterations of PCG with the first Columns right-hand sides, for the λ_p of a set together.
-func (s *sweep) countIterations(ctx context.Context) error {
+// countIterations counts the iterations of PCG with the first Options.Columns right-hand sides, for all λ_p of a set
+// together.
+func (s *sweepState) countIterations(ctx context.Context) error {
 	if s.options.Columns == 0 {
 		return nil
 	}
@@ -190,32 +194,33 @@ func (s *sweep) countIterations(ctx context.Context) error {
 	return nil
 }
 
-// predictSeconds predicts the times, from counted iterations or else predicted ones, and sets Best to the point of
-// least time, and of smaller κ among equal times. A point whose counted iterations did not converge has no time.
-func (s *sweep) predictSeconds() {
+// predictSeconds predicts the times, from counted iterations or else predicted ones. It sets Best to the point of least
+// time, and among equal times to the point of smallest κ. A point whose counted iterations did not converge has no
+// time.
+func (s *sweepState) predictSeconds() {
 	r := s.Sweep
 	for i := range r.Points {
-		p := &r.Points[i]
-		iterations := p.Predicted
-		if p.Iterations != nil {
-			iterations = *p.Iterations
+		point := &r.Points[i]
+		iterations := point.Predicted
+		if point.Iterations != nil {
+			iterations = *point.Iterations
 		}
-		if iterations == 0 || p.Iterations != nil && p.Status != pcg.Converged {
+		if iterations == 0 || point.Iterations != nil && point.Status != pcg.Converged {
 			continue
 		}
-		p.Seconds = r.SetUpSeconds + float64(iterations)*r.IterationSeconds
-		if r.Best < 0 || p.Seconds < r.Points[r.Best].Seconds || p.Seconds == r.Points[r.Best].Seconds &&
-			p.Kappa.Value < r.Points[r.Best].Kappa.Value {
+		point.Seconds = r.SetUpSeconds + float64(iterations)*r.IterationSeconds
+		if r.Best < 0 || point.Seconds < r.Points[r.Best].Seconds || point.Seconds == r.Points[r.Best].Seconds &&
+			point.Kappa.Value < r.Points[r.Best].Kappa.Value {
 			r.Best = i
 		}
 	}
 }
 
 // At returns the point with the given λ_p, or nil if there is none.
-func (r *Sweep) At(lambdaP float64) *Point {
-	for i := range r.Points {
-		if r.Points[i].LambdaP == lambdaP {
-			return &r.Points[i]
+func (s *Sweep) At(lambdaP float64) *Point {
+	for i := range s.Points {
+		if s.Points[i].LambdaP == lambdaP {
+			return &s.Points[i]
 		}
 	}
 	return nil

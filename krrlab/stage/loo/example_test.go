@@ -31,9 +31,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	for i, s := range exact.Scores {
-		fmt.Printf("λ = %-4g mean square %.3f; the interval covers it: %v\n", s.Lambda, s.Error.Value,
-			probes.Scores[i].Error.Contains(s.Error.Value))
+	for i, score := range exact.Scores {
+		fmt.Printf("λ = %-4g mean square %.3f; the interval covers it: %v\n", score.Lambda, score.Error.Value,
+			probes.Scores[i].Error.Contains(score.Error.Value))
 	}
 	// Output:
 	// λ = 0.1  mean square 0.010; the interval covers it: true

@@ -29,10 +29,10 @@ type Result struct {
 	OtherScore *leaveout.Score `json:"other,omitempty"`
 
 	NotDenseReason string  `json:"why,omitempty"`            // why dense factors are not used although n is small
-	Precond        string  `json:"preconditioner,omitempty"` // landmarks of Z, if probes were used
-	S              int     `json:"s,omitempty"`              // number of columns of Z, if probes were used
+	Precond        string  `json:"preconditioner,omitempty"` // landmarks of the approximation ZZᵀ ≈ K, if random probes were used
+	S              int     `json:"s,omitempty"`              // number of columns of Z, if random probes were used
 	Modes          int     `json:"modes,omitempty"`          // modes of the Fourier series, if one was used
-	KError         float64 `json:"kernel_error"`             // bound of ‖K̃−K‖₂ plus the rounding of products with K̃
+	KError         float64 `json:"kernel_error"`             // bound of ‖K̃−K‖₂ for the stored K̃, plus the rounding error of products with K̃
 	Seconds        float64 `json:"seconds"`                  // total time, including that for K and Z
 }
 
@@ -65,8 +65,9 @@ func (r *Result) displayedScores() []leaveout.Score {
 	}
 	scores := slices.Clone(r.Scores)
 	for i := range scores {
-		s, e := &scores[i], &scores[i].Error
-		e.Value, e.Lo, e.Hi, s.GCV = math.Sqrt(e.Value), math.Sqrt(e.Lo), math.Sqrt(e.Hi), math.Sqrt(s.GCV)
+		score, interval := &scores[i], &scores[i].Error
+		interval.Value, interval.Lo, interval.Hi, score.GCV = math.Sqrt(interval.Value), math.Sqrt(interval.Lo),
+			math.Sqrt(interval.Hi), math.Sqrt(score.GCV)
 	}
 	return scores
 }
@@ -75,9 +76,9 @@ func (r *Result) displayedScores() []leaveout.Score {
 // Otherwise it returns "".
 func (r *Result) edgeNote() string {
 	var hasSmaller, hasLarger bool // the grid has λ below, or above, the best one
-	for _, s := range r.Scores {
-		hasSmaller = hasSmaller || s.Lambda < r.Scores[r.Best].Lambda
-		hasLarger = hasLarger || s.Lambda > r.Scores[r.Best].Lambda
+	for _, score := range r.Scores {
+		hasSmaller = hasSmaller || score.Lambda < r.Scores[r.Best].Lambda
+		hasLarger = hasLarger || score.Lambda > r.Scores[r.Best].Lambda
 	}
 	switch {
 	case hasSmaller == hasLarger:
@@ -90,25 +91,25 @@ func (r *Result) edgeNote() string {
 
 // String returns the result as a few lines of text.
 func (r *Result) String() string {
-	var b stage.Lines
-	b.AddProblem(&r.Header)
-	b.Add("leave-one-out", "%s; by %s", r.errorUnit(), r.methodText())
+	var lines stage.Lines
+	lines.AddProblem(&r.Header)
+	lines.Add("leave-one-out", "%s; by %s", r.errorUnit(), r.methodText())
 	if text := r.Repeats.String(); r.NoIntervalReason != "" {
-		b.Add("repeats", "%s; they are not left out together, so that errors are too small and no interval is "+
+		lines.Add("repeats", "%s; they are not left out together, so that errors are too small and no interval is "+
 			"claimed: %s", text, r.NoIntervalReason)
 	} else if text != "" {
-		b.AddText("repeats", text)
+		lines.AddText("repeats", text)
 	}
-	b.AddText(r.gcvName(), r.gcvNote())
-	r.addScores(&b)
-	if c := r.Scores[r.Best].Error.Confidence; c < 1 && r.NoIntervalReason == "" {
-		b.Add("confidence",
+	lines.AddText(r.gcvName(), r.gcvNote())
+	r.addScores(&lines)
+	if confidence := r.Scores[r.Best].Error.Confidence; confidence < 1 && r.NoIntervalReason == "" {
+		lines.Add("confidence",
 			"%.4g %% at each λ; the interval includes the errors of the probes and the solves, and assumes that the "+
-				"storage error of K is spread evenly over the rows", 100*c)
+				"storage error of K is spread evenly over the rows", 100*confidence)
 	}
-	b.Add("fit with", "%s", r.suggestion())
-	b.AddSeconds(r.Seconds)
-	return b.String()
+	lines.Add("fit with", "%s", r.suggestion())
+	lines.AddSeconds(r.Seconds)
+	return lines.String()
 }
 
 // methodText describes how the scores were computed.
@@ -139,24 +140,24 @@ func (r *Result) gcvNote() string {
 }
 
 // addScores adds a line for each λ.
-func (r *Result) addScores(b *stage.Lines) {
+func (r *Result) addScores(lines *stage.Lines) {
 	scores := r.displayedScores()
 	intervals, width := make([]string, len(scores)), 0
-	for i, s := range scores {
-		intervals[i] = "in " + outward.Span(s.Error.Lo, s.Error.Hi, 5)
+	for i, score := range scores {
+		intervals[i] = "in " + outward.Span(score.Error.Lo, score.Error.Hi, 5)
 		width = max(width, len(intervals[i]))
 	}
-	for i, s := range scores {
+	for i, score := range scores {
 		mark := ""
 		if i == r.Best {
 			mark = "  ← smallest"
 		}
 		likelihood := ""
-		if s.Minus2LogLikelihood != 0 {
-			likelihood = fmt.Sprintf("  −2 ln p(y) = %.8g", s.Minus2LogLikelihood)
+		if score.Minus2LogLikelihood != 0 {
+			likelihood = fmt.Sprintf("  −2 ln p(y) = %.8g", score.Minus2LogLikelihood)
 		}
-		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s%s", s.Error.Value, width,
-			intervals[i], r.gcvName(), s.GCV, s.S, likelihood, mark)
+		lines.Add(fmt.Sprintf("λ = %.3g", score.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s%s", score.Error.Value,
+			width, intervals[i], r.gcvName(), score.GCV, score.S, likelihood, mark)
 	}
 }
 
@@ -168,11 +169,11 @@ func (r *Result) suggestion() string {
 		errorText += " on " + r.Repeats.RowKind.Description()
 	}
 	if r.OtherScore != nil {
-		v := r.OtherScore.Error.Value
+		otherError := r.OtherScore.Error.Value
 		if !r.Classification {
-			v = math.Sqrt(v)
+			otherError = math.Sqrt(otherError)
 		}
-		errorText += fmt.Sprintf(" (%s on %s)", r.errorText(v), r.Repeats.OtherRowKind.Description())
+		errorText += fmt.Sprintf(" (%s on %s)", r.errorText(otherError), r.Repeats.OtherRowKind.Description())
 	}
 	tuneNote := "; other σ and kernels: krrlab tune"
 	if r.Kernel.Name == "precomputed" { // tune does not support it
@@ -182,28 +183,28 @@ func (r *Result) suggestion() string {
 }
 
 // errorText returns an error with its name, as a percentage for classes.
-func (r *Result) errorText(v float64) string {
+func (r *Result) errorText(value float64) string {
 	if r.Classification {
-		return fmt.Sprintf("error %.2f %%", 100*v)
+		return fmt.Sprintf("error %.2f %%", 100*value)
 	}
-	return fmt.Sprintf("RMSE %.4g", v)
+	return fmt.Sprintf("RMSE %.4g", value)
 }
 
 // Table returns a table with one row per λ.
 func (r *Result) Table() *plots.Table {
-	t := &plots.Table{Columns: plots.ParseColumns("λ", r.errorUnit(), "lower end", "upper end", "confidence",
+	table := &plots.Table{Columns: plots.ParseColumns("λ", r.errorUnit(), "lower end", "upper end", "confidence",
 		r.gcvName(), "s_λ", "method")}
-	for _, s := range r.displayedScores() {
-		t.Add(s.Lambda, s.Error, s.Error.Confidence, s.GCV, s.S, s.Error.Method)
+	for _, score := range r.displayedScores() {
+		table.Add(score.Lambda, score.Error, score.Error.Confidence, score.GCV, score.S, score.Error.Method)
 	}
-	return t
+	return table
 }
 
 // Plot draws the error with its band and GCV against λ, and marks the smallest error.
 func (r *Result) Plot() *plots.Figure {
 	scores := r.displayedScores()
 	best := scores[r.Best]
-	f := &plots.Figure{
+	figure := &plots.Figure{
 		Title: fmt.Sprintf("Leave-one-out: %s, n = %d", r.Dataset, r.N),
 		Caption: fmt.Sprintf("Leave-one-out error (%s) against λ, %s; smallest at λ = %.3g: %v.", r.errorUnit(),
 			r.Kernel.Prose(), best.Lambda, best.Error),
@@ -212,15 +213,15 @@ func (r *Result) Plot() *plots.Figure {
 		VLines: []plots.RefLine{{At: best.Lambda, Label: fmt.Sprintf("λ = %.3g", best.Lambda)}},
 	}
 	errorSeries, gcvSeries := plots.Series{Name: "leave-one-out"}, plots.Series{Name: r.gcvName()}
-	for _, s := range scores {
-		errorSeries.AddInterval(s.Lambda, s.Error)
-		gcvSeries.Add(s.Lambda, s.GCV)
+	for _, score := range scores {
+		errorSeries.AddInterval(score.Lambda, score.Error)
+		gcvSeries.Add(score.Lambda, score.GCV)
 	}
-	f.Series = append(f.Series, errorSeries)
+	figure.Series = append(figure.Series, errorSeries)
 	if !r.Classification { // the GCV of ±1 targets is not a share of labels
-		f.Series = append(f.Series, gcvSeries)
+		figure.Series = append(figure.Series, gcvSeries)
 	}
-	return f
+	return figure
 }
 
 // HTML returns the result as text, figure and table, for a notebook.

@@ -23,9 +23,10 @@ func resultWithUpperEnds(upperEnds ...float64) *Result {
 
 // TestPlotOfRegression checks that the band of a regression shows the square roots of the intervals of the mean square.
 func TestPlotOfRegression(t *testing.T) {
-	s := resultWithUpperEnds(math.Inf(1), 9, 7).Plot().Series[0]
-	if s.Lo[0] != 1 || s.Y[1] != 2 || s.Hi[1] != 3 || !math.IsInf(s.Hi[0], 1) {
-		t.Errorf("RMSE %v in a band from %v to %v; want 2, from 1 to +Inf and to 3", s.Y, s.Lo, s.Hi)
+	errorSeries := resultWithUpperEnds(math.Inf(1), 9, 7).Plot().Series[0]
+	if errorSeries.Lo[0] != 1 || errorSeries.Y[1] != 2 || errorSeries.Hi[1] != 3 || !math.IsInf(errorSeries.Hi[0], 1) {
+		t.Errorf("RMSE %v in a band from %v to %v; want 2, from 1 to +Inf and to 3", errorSeries.Y, errorSeries.Lo,
+			errorSeries.Hi)
 	}
 }
 

@@ -37,11 +37,12 @@ func TestRepeatedRows(t *testing.T) {
 		}
 		probes := testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: lambdas, MaxExactN: -1, Rank: 60}))
 		testkit.Contains(t, probes.String(), "one subspace for all λ with")
-		for i, s := range probes.Scores {
-			want, e := exact.Scores[i].Error.Value, s.Error
-			if classes && (e.Method != "none" || e.Lo != 0 || e.Hi != 1) ||
-				!classes && (e.Method == "none" || !e.Contains(want)) {
-				t.Errorf("classes %v, λ = %g: %s %v, exactly %g", classes, s.Lambda, e.Method, e, want)
+		for i, score := range probes.Scores {
+			want, errorInterval := exact.Scores[i].Error.Value, score.Error
+			if classes && (errorInterval.Method != "none" || errorInterval.Lo != 0 || errorInterval.Hi != 1) ||
+				!classes && (errorInterval.Method == "none" || !errorInterval.Contains(want)) {
+				t.Errorf("classes %v, λ = %g: %s %v, exactly %g", classes, score.Lambda, errorInterval.Method,
+					errorInterval, want)
 			}
 		}
 		if classes {

@@ -45,42 +45,43 @@ type Options struct {
 	Precond string `flag:"precond" options:"own" help:"what approximates K: a preconditioner of landmarks with its options, such as nystrom (default: rpcholesky)"`
 	// Rank is the number s of landmarks, which take 9s³ flops.
 	Rank      int  `flag:"rank" check:">=1" help:"landmarks s, 1 ≤ s ≤ n (default: n/5, at least 500, at most 1000)"`
-	Residuals bool // keep y_i − f_{−i}(x_i) for each λ; JSON omits them
+	Residuals bool // store the residuals y_i − f_{−i}(x_i) for each λ; JSON omits them
 }
 
 // Run computes the leave-one-out error and GCV for each λ of a grid: exactly for small n, and otherwise with intervals,
 // from one subspace for all λ. For rows with weights the error is Σw_i(y_i−f_{−i}(x_i))²/Σw_i; for classes it is the
 // weighted share of wrong rows.
-func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
-	start, p := time.Now(), b.Problem()
+func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error) {
+	start, problem := time.Now(), bench.Problem()
 	if err := schema.Complete(&o); err != nil {
 		return nil, err
 	}
-	if o.Rank > p.N {
-		return nil, fmt.Errorf("s = %d landmarks for n = %d points: want 1 ≤ s ≤ n", o.Rank, p.N)
+	if o.Rank > problem.N {
+		return nil, fmt.Errorf("s = %d landmarks for n = %d points: want 1 ≤ s ≤ n", o.Rank, problem.N)
 	}
-	if _, err := o.approximation(p); err != nil {
+	if _, err := o.approximation(problem); err != nil {
 		return nil, err
 	}
 	if len(o.Lambdas) == 0 {
 		for i := -6; i <= 6; i++ {
-			o.Lambdas = append(o.Lambdas, p.Lambda*math.Pow(10, float64(i)/2))
+			o.Lambdas = append(o.Lambdas, problem.Lambda*math.Pow(10, float64(i)/2))
 		}
 	}
-	groups := p.Train.Grouping(kernel.FirstEqual(p.Kernel, p.Train.X))
-	r := &Result{Header: p.Header, Classification: p.Train.Task == datasets.Classification, Repeats: groups.Repeats}
-	q := &leaveout.Problem{
-		Classification: r.Classification, Weights: p.Train.FitWeights(),
-		SubtractsMean: p.Coding.Mean != nil,
+	groups := problem.Train.Grouping(kernel.FirstEqual(problem.Kernel, problem.Train.X))
+	r := &Result{Header: problem.Header, Classification: problem.Train.Task == datasets.Classification,
+		Repeats: groups.Repeats}
+	looProblem := &leaveout.Problem{
+		Classification: r.Classification, Weights: problem.Train.FitWeights(),
+		SubtractsMean: problem.Coding.Mean != nil,
 		Confidence:    o.Confidence, Probes: o.Probes, ComputeResiduals: o.Residuals,
-		Stream: rng.New(p.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, b.Notify, stage.Probes),
+		Stream: rng.New(problem.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, bench.Notify, stage.Probes),
 	}
-	q.FirstEqual, q.Groups = groups.SplitByKind(groups.FirstRow)
-	if p.Train.ClassWeights != nil {
-		q.ScoreWeight = p.Train.Weight
+	looProblem.FirstEqual, looProblem.Groups = groups.SplitByKind(groups.FirstRow)
+	if problem.Train.ClassWeights != nil {
+		looProblem.ScoreWeight = problem.Train.Weight
 	}
 
-	isDense, err := r.score(ctx, b, q, &o)
+	isDense, err := r.score(ctx, bench, looProblem, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +90,12 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			r.Best = i
 		}
 	}
-	if isDense && groups.OtherFirstRow != nil { // also the best λ for the other grouping of equal rows
-		q.ComputeResiduals = false
-		q.FirstEqual, q.Groups = groups.SplitByKind(groups.OtherFirstRow)
+	if isDense && groups.OtherFirstRow != nil {
+		// OtherScore is the score at the best λ for the other grouping of equal rows.
+		looProblem.ComputeResiduals = false
+		looProblem.FirstEqual, looProblem.Groups = groups.SplitByKind(groups.OtherFirstRow)
 		alternative := &Result{}
-		if err := alternative.scoreDense(ctx, b, q, []float64{r.Scores[r.Best].Lambda}); err != nil {
+		if err := alternative.scoreDense(ctx, bench, looProblem, []float64{r.Scores[r.Best].Lambda}); err != nil {
 			return nil, err
 		}
 		r.OtherScore = &alternative.Scores[0]
@@ -104,53 +106,56 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 
 // score sets the scores, from dense factors if the options and the memory allow them, else by a Fourier series, and
 // else from probes. It reports whether dense factors were used.
-func (r *Result) score(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) (isDense bool, err error) {
+func (r *Result) score(ctx context.Context, bench stage.Bench, looProblem *leaveout.Problem, o *Options) (isDense bool,
+	err error) {
 	if r.N <= o.MaxExactN {
-		err := r.scoreDense(ctx, b, q, o.Lambdas)
+		err := r.scoreDense(ctx, bench, looProblem, o.Lambdas)
 		tooLarge, ok := errors.AsType[*accel.MemoryError](err)
 		if !ok {
 			return true, err
 		}
 		r.NotDenseReason = tooLarge.Shortage()
 	}
-	if r.Modes, err = r.scoreSeries(ctx, b, q, o); err != nil && ctx.Err() == nil {
+	if r.Modes, err = r.scoreSeries(ctx, bench, looProblem, o); err != nil && ctx.Err() == nil {
 		r.NotDenseReason, r.Modes, err = fmt.Sprintf("no Fourier series: %v", err), 0, nil
 	}
 	if r.Modes == 0 && err == nil {
-		err = r.scorePath(ctx, b, q, o)
+		err = r.scorePath(ctx, bench, looProblem, o)
 	}
 	return false, err
 }
 
 // scoreDense sets the scores for the lambdas, from dense factors. The error wraps an *accel.MemoryError if these do not
 // fit into memory.
-func (r *Result) scoreDense(ctx context.Context, b stage.Bench, q *leaveout.Problem, lambdas []float64) error {
-	k, kernelError, err := b.Dense(ctx, 16) // bytes per entry: of K and of its factor
+func (r *Result) scoreDense(ctx context.Context, bench stage.Bench, looProblem *leaveout.Problem,
+	lambdas []float64) error {
+	const bytesPerEntry = 16 // K and its factor in float64
+	k, kernelError, err := bench.Dense(ctx, bytesPerEntry)
 	if err != nil {
 		return err
 	}
-	r.KError, q.KError = kernelError, kernelError
-	r.Scores, err = leaveout.Dense(ctx, k, b.Problem().Y, lambdas, q)
-	return comm.Agree(ctx, b.Problem().Comm, err)
+	r.KError, looProblem.KError = kernelError, kernelError
+	r.Scores, err = leaveout.Dense(ctx, k, bench.Problem().Y, lambdas, looProblem)
+	return comm.Agree(ctx, bench.Problem().Comm, err)
 }
 
-// scoreSeries computes the scores by a Fourier series, and returns its modes, or 0 if there is none, or if the options
-// ask for landmarks.
-func (r *Result) scoreSeries(ctx context.Context, b stage.Bench, q *leaveout.Problem,
+// scoreSeries sets the scores by a Fourier series of K and returns the number of its modes. It returns 0 if there is no
+// affordable series, if the options request landmarks, or if groups of rows are left out.
+func (r *Result) scoreSeries(ctx context.Context, bench stage.Bench, looProblem *leaveout.Problem,
 	o *Options) (modes int, err error) {
-	p := b.Problem()
-	if o.Precond != "" || o.Rank > 0 || q.Groups != nil {
+	problem := bench.Problem()
+	if o.Precond != "" || o.Rank > 0 || looProblem.Groups != nil {
 		return 0, nil
 	}
-	s, bound := p.AffordableSeries()
-	if s == nil {
+	series, bound := problem.AffordableSeries()
+	if series == nil {
 		return 0, nil
 	}
-	b.Notify(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
-	r.KError, q.KError = bound, bound
-	x, _ := points.SplitFactors(p.X)
-	r.Scores, err = leaveout.Fourier(ctx, s, x, p.Y, o.Lambdas, q)
-	return s.Modes(), err
+	bench.Notify(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
+	r.KError, looProblem.KError = bound, bound
+	x, _ := points.SplitFactors(problem.X)
+	r.Scores, err = leaveout.Fourier(ctx, series, x, problem.Y, o.Lambdas, looProblem)
+	return series.Modes(), err
 }
 
 // Prepare returns an error for a preconditioner without landmarks.
@@ -164,11 +169,11 @@ func (o *Options) landmarkKind() (stage.LowRank, error) {
 	if o.Precond == "" {
 		return recipe.RPCholesky{}, nil
 	}
-	p, err := stage.ParsePreconditioner(o.Precond)
+	parsed, err := stage.ParsePreconditioner(o.Precond)
 	if err != nil {
 		return nil, err
 	}
-	lowRank, ok := p.(stage.LowRank)
+	lowRank, ok := parsed.(stage.LowRank)
 	if ok {
 		_, random := lowRank.Approximation(nil).FeatureSource.(stage.RandomFeatures)
 		ok = !random
@@ -180,9 +185,9 @@ func (o *Options) landmarkKind() (stage.LowRank, error) {
 }
 
 // approximation returns the landmarks of the options, or those of the configuration if the options name none.
-func (o *Options) approximation(p *stage.Problem) (*stage.Approximation, error) {
-	if o.Precond == "" && o.Rank == 0 && p.Z != nil && p.Z.Map() == nil {
-		z := *p.Z
+func (o *Options) approximation(problem *stage.Problem) (*stage.Approximation, error) {
+	if o.Precond == "" && o.Rank == 0 && problem.Z != nil && problem.Z.Map() == nil {
+		z := *problem.Z
 		z.Spectral = false
 		return &z, nil
 	}
@@ -190,59 +195,59 @@ func (o *Options) approximation(p *stage.Problem) (*stage.Approximation, error) 
 	if err != nil {
 		return nil, err
 	}
-	d := p.Defaults()
-	d.S = cmp.Or(o.Rank, min(max(500, p.N/5), p.N, 1000)) // see the help text of --rank
-	withDefaults, err := lowRank.WithDefaults(d)
+	defaults := problem.Defaults()
+	defaults.S = cmp.Or(o.Rank, min(max(500, problem.N/5), problem.N, 1000)) // see the help text of --rank
+	withDefaults, err := lowRank.WithDefaults(defaults)
 	if err != nil {
 		return nil, err
 	}
-	z := withDefaults.(stage.LowRank).Approximation(p.Kernel)
+	z := withDefaults.(stage.LowRank).Approximation(problem.Kernel)
 	z.Spectral = false
 	return z, nil
 }
 
-// scorePath sets the scores from probes in one subspace for all λ (leaveout.Path). It returns an error for groups of
-// rows that differ. If equal rows cannot be left out together, the scores have no interval, and NoIntervalReason says
-// so.
-func (r *Result) scorePath(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) error {
-	p := b.Problem()
-	if q.Groups != nil {
+// scorePath sets the scores from random probes in one subspace for all λ (leaveout.Path). It returns an error for
+// groups of rows that are not equal. If equal rows cannot be left out together, the scores have no interval, and
+// NoIntervalReason says so.
+func (r *Result) scorePath(ctx context.Context, bench stage.Bench, looProblem *leaveout.Problem, o *Options) error {
+	problem := bench.Problem()
+	if looProblem.Groups != nil {
 		return fmt.Errorf("leave-one-out by probes cannot leave out groups (%s): --exact-below %d uses dense factors, "+
 			"if they fit into the memory", r.Repeats.Rule, r.N)
 	}
-	z, err := o.approximation(p)
+	z, err := o.approximation(problem)
 	if err != nil {
 		return err
 	}
-	k, err := b.K(ctx, p.LowRankBytes(z.S))
+	k, err := bench.K(ctx, problem.LowRankBytes(z.S))
 	if err != nil {
 		return err
 	}
-	landmarks, err := b.Z(ctx, *z)
+	landmarks, err := bench.Z(ctx, *z)
 	if err != nil {
 		return err
 	}
-	r.KError = k.Choice().Error + k.Error // error of the stored K, and of products with it
-	r.Precond, r.S, q.KError = landmarks.Text, landmarks.Z.D, r.KError
+	r.KError = k.Choice().Error + k.Error // storage error of K, and rounding error of products with K
+	r.Precond, r.S, looProblem.KError = landmarks.Text, landmarks.Z.D, r.KError
 	if factor := landmarks.Factor; factor != nil && factor.Certain() {
-		q.SketchExcess = factor.Rounding + r.KError
+		looProblem.SketchExcess = factor.Rounding + r.KError
 	}
-	b.Notify(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
-	if r.Repeats.Grouped > 0 && (q.Classification || p.Comm.Size() > 1) {
-		q.FirstEqual, r.NoIntervalReason = nil, "probes can do so only for a regression in one process; "+
+	bench.Notify(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
+	if r.Repeats.Grouped > 0 && (looProblem.Classification || problem.Comm.Size() > 1) {
+		looProblem.FirstEqual, r.NoIntervalReason = nil, "probes can do so only for a regression in one process; "+
 			"--exact-below uses dense factors"
 	}
-	m, err := precond.New(ctx, q.Merged(landmarks.Z), z.LambdaP,
-		&precond.Options{Form: precond.FormEigen, Comm: p.Comm})
+	m, err := precond.New(ctx, looProblem.Merged(landmarks.Z), z.LambdaP,
+		&precond.Options{Form: precond.FormEigen, Comm: problem.Comm})
 	if err != nil {
 		return err
 	}
-	r.Scores, err = leaveout.Path(ctx, k, m, p.Y, o.Lambdas, q)
+	r.Scores, err = leaveout.Path(ctx, k, m, problem.Y, o.Lambdas, looProblem)
 	if r.NoIntervalReason != "" {
 		for i := range r.Scores {
-			e := &r.Scores[i].Error
-			if e.Lo, e.Hi, e.Method = 0, math.Inf(1), "none"; q.Classification {
-				e.Hi = 1
+			interval := &r.Scores[i].Error
+			if interval.Lo, interval.Hi, interval.Method = 0, math.Inf(1), "none"; looProblem.Classification {
+				interval.Hi = 1
 			}
 		}
 	}

@@ -19,28 +19,28 @@ type LevelResult struct {
 }
 
 // measureChain measures every level of a chain of feature maps, which has the given levels, the narrowest level first.
-// Before a level k > 1 it measures a plain feature map of the same width, once per width. It returns both lists in the
-// order of the levels. The chain and the plain maps use the same random stream g.Sub("features", 0), so that their
-// features are the same if the widths are equal. If ctx ends, measureChain returns the completed levels together with
-// ctx's error.
-func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels feature.Levels, g rng.Stream,
+// Before a level k > 1 it measures a plain feature map (one without sketches) of the same width, once per width. It
+// returns both lists in the order of the levels. The chain and the plain maps use the same random stream
+// stream.Sub("features", 0), so that their features are the same if the widths are equal. If ctx ends, measureChain
+// returns the completed levels together with ctx's error.
+func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels feature.Levels, stream rng.Stream,
 	o *Options) (chainLevels, featureLevels []LevelResult, err error) {
 	lastLevel := len(levels) - 1
 	_, d := p.X.Dims()
-	sampled, err := feature.SampleWithin(o.memory, chain, d, levels[lastLevel].Width, g.Sub("features", 0))
+	sampled, err := feature.SampleWithin(o.memory, chain, d, levels[lastLevel].Width, stream.Sub("features", 0))
 	if err != nil {
 		return nil, nil, err
 	}
 	memory := o.memory.Reserve(feature.MapBytes(chain, d, levels[lastLevel].Width))
-	// measureLevel completes r by the measurement of m within a memory budget, and appends it to results.
-	measureLevel := func(results *[]LevelResult, r LevelResult, name string, m feature.Map, memory accel.Budget,
-		g rng.Stream) error {
-		opt := *o
-		opt.memory = memory
-		opt.progress = func(_, step string, completed, total int) { o.progress(name, step, completed, total) }
-		measured, err := measure(ctx, p, m, g, &opt)
+	// measureLevel completes r by the measurement of a feature map within a memory budget, and appends r to results.
+	measureLevel := func(results *[]LevelResult, r LevelResult, name string, featureMap feature.Map,
+		memory accel.Budget, stream rng.Stream) error {
+		levelOptions := *o
+		levelOptions.memory = memory
+		levelOptions.progress = func(_, step string, completed, total int) { o.progress(name, step, completed, total) }
+		measurement, err := measure(ctx, p, featureMap, stream, &levelOptions)
 		if err == nil {
-			r.Measurement = *measured
+			r.Measurement = *measurement
 			*results = append(*results, r)
 		}
 		return err
@@ -50,17 +50,18 @@ func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels f
 		if index > 0 && (index == lastLevel || level.Width != levels[index+1].Width) {
 			plain := LevelResult{ChainLevel: feature.ChainLevel{Sketch: "features", Width: level.Width},
 				Index: index + 1}
-			var m feature.Map
-			if m, err = feature.SampleWithin(memory, chain.Features, d, level.Width, g.Sub("features", 0)); err == nil {
-				err = measureLevel(&featureLevels, plain, fmt.Sprintf("features alone, %d", level.Width), m,
+			var featureMap feature.Map
+			if featureMap, err = feature.SampleWithin(memory, chain.Features, d, level.Width,
+				stream.Sub("features", 0)); err == nil {
+				err = measureLevel(&featureLevels, plain, fmt.Sprintf("features alone, %d", level.Width), featureMap,
 					memory.Reserve(feature.MapBytes(chain.Features, d, level.Width)),
-					g.Sub("multilevel one level", uint64(index)))
+					stream.Sub("multilevel one level", uint64(index)))
 			}
 		}
 		if err == nil {
 			name := fmt.Sprintf("level %d, %s:%d", index+1, level.Sketch, level.Width)
 			err = measureLevel(&chainLevels, LevelResult{ChainLevel: level, Index: index + 1}, name,
-				sampled.(*feature.ChainMap).Level(index+1), memory, g.Sub("multilevel chain", uint64(index)))
+				sampled.(*feature.ChainMap).Level(index+1), memory, stream.Sub("multilevel chain", uint64(index)))
 		}
 	}
 	slices.Reverse(chainLevels)

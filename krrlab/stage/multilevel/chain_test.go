@@ -22,13 +22,13 @@ func TestMeasureChain(t *testing.T) {
 		{Sketch: "gaussian", Width: 40}, {Sketch: "gaussian", Width: 20}}
 	chain := testkit.Must(feature.ChainFor(gauss, levels))
 	var names []string
-	o := completeOptions(Options{progress: func(level, _ string, _, _ int) {
+	options := completeOptions(Options{progress: func(level, _ string, _, _ int) {
 		if len(names) == 0 || names[len(names)-1] != level {
 			names = append(names, level)
 		}
 	}})
-	g := rng.New(3)
-	measured, alone, err := measureChain(t.Context(), p, chain, levels, g, o)
+	stream := rng.New(3)
+	measured, alone, err := measureChain(t.Context(), p, chain, levels, stream, options)
 	if err != nil || len(measured) != 4 || len(alone) != 2 {
 		t.Fatalf("levels %+v, features alone %+v, error %v; want 4 and 2", measured, alone, err)
 	}
@@ -36,36 +36,36 @@ func TestMeasureChain(t *testing.T) {
 		"level 2, srht:40", "level 1, features:80"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
-	checkMeasurement := func(got LevelResult, m feature.Map, g rng.Stream) {
+	checkMeasurement := func(got LevelResult, featureMap feature.Map, stream rng.Stream) {
 		t.Helper()
-		want := testkit.Must(measure(t.Context(), p, m, g, completeOptions(Options{})))
+		want := testkit.Must(measure(t.Context(), p, featureMap, stream, completeOptions(Options{})))
 		got.Seconds, want.Seconds = Seconds{}, Seconds{}
 		got.Error.Seconds, want.Error.Seconds, got.Kappa.Seconds, want.Kappa.Seconds = 0, 0, 0, 0
 		if !reflect.DeepEqual(got.Measurement, *want) {
 			t.Errorf("level %d: %+v, want %+v", got.Index, got.Measurement, *want)
 		}
 	}
-	chainMap := testkit.Must(chain.Sample(4, 20, g.Sub("features", 0)))
-	for k, l := range measured {
-		if l.Index != k+1 || l.ChainLevel != levels[k] {
-			t.Errorf("level %d: %+v", k+1, l)
+	chainMap := testkit.Must(chain.Sample(4, 20, stream.Sub("features", 0)))
+	for k, level := range measured {
+		if level.Index != k+1 || level.ChainLevel != levels[k] {
+			t.Errorf("level %d: %+v", k+1, level)
 		}
-		checkMeasurement(l, chainMap.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)))
+		checkMeasurement(level, chainMap.(*feature.ChainMap).Level(k+1), stream.Sub("multilevel chain", uint64(k)))
 	}
 	for i, k := range []int{2, 3} {
-		m := testkit.Must(chain.Features.Sample(4, levels[k].Width, g.Sub("features", 0)))
-		if l := alone[i]; l.Index != k+1 || l.Sketch != "features" || l.Width != levels[k].Width {
-			t.Errorf("features alone: %+v", l)
+		featureMap := testkit.Must(chain.Features.Sample(4, levels[k].Width, stream.Sub("features", 0)))
+		if level := alone[i]; level.Index != k+1 || level.Sketch != "features" || level.Width != levels[k].Width {
+			t.Errorf("features alone: %+v", level)
 		}
-		checkMeasurement(alone[i], m, g.Sub("multilevel one level", uint64(k)))
+		checkMeasurement(alone[i], featureMap, stream.Sub("multilevel one level", uint64(k)))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	o.progress = func(level, _ string, _, _ int) {
+	options.progress = func(level, _ string, _, _ int) {
 		if level == "level 2, srht:40" {
 			cancel()
 		}
 	}
-	if measured, alone, err := measureChain(ctx, p, chain, levels, g, o); err == nil || len(measured) != 2 ||
+	if measured, alone, err := measureChain(ctx, p, chain, levels, stream, options); err == nil || len(measured) != 2 ||
 		measured[0].Index != 3 || len(alone) != 2 {
 		t.Errorf("canceled in level 2: %d levels, %d of features alone, error %v", len(measured), len(alone), err)
 	}
@@ -78,8 +78,8 @@ func TestMapMemory(t *testing.T) {
 	chain := testkit.Must(feature.ChainFor(gauss, levels))
 	both := feature.MapBytes(chain, 4, 40) + feature.MapBytes(chain.Features, 4, 40)
 	for limit, fits := range map[int64]bool{both - 1: false, both: true} {
-		o := completeOptions(Options{memory: accel.Budget{Limit: limit}})
-		_, _, err := measureChain(t.Context(), p, chain, levels, rng.New(3), o)
+		options := completeOptions(Options{memory: accel.Budget{Limit: limit}})
+		_, _, err := measureChain(t.Context(), p, chain, levels, rng.New(3), options)
 		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge == fits {
 			t.Errorf("%d bytes: %v", limit, err)
 		}

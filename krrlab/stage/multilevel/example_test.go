@@ -25,17 +25,17 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	m, err := lab.MultiLevel(context.Background(), &multilevel.Options{Levels: levels})
+	result, err := lab.MultiLevel(context.Background(), &multilevel.Options{Levels: levels})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, l := range m.Chain {
-		fmt.Printf("level %d, %s to %d: %s\n", l.Index, l.Sketch, l.Width, l.Status)
+	for _, level := range result.Chain {
+		fmt.Printf("level %d, %s to %d: %s\n", level.Index, level.Sketch, level.Width, level.Status)
 	}
-	for k, l := range m.FeaturesAlone {
-		fmt.Printf("features alone to %d: κ surely larger than the chain's: %t\n", l.Width,
-			l.Kappa.Lo > m.Chain[k+1].Kappa.Hi)
+	for k, level := range result.FeaturesAlone {
+		fmt.Printf("features alone to %d: κ surely larger than the chain's: %t\n", level.Width,
+			level.Kappa.Lo > result.Chain[k+1].Kappa.Hi)
 	}
 	// Output:
 	// level 1, features to 2000: converged

@@ -33,23 +33,23 @@ func newTestProblem(t testing.TB, n int, lambda, lambdaP float64) (*problem, *ma
 // drawFeatures draws a map of Fourier features of the given width, followed by the sketches.
 func drawFeatures(t testing.TB, width int, sketches sketch.Composition, seed uint64) feature.Map {
 	t.Helper()
-	s := width
-	if k := len(sketches); k > 0 {
-		s = sketches[k-1].Width
+	lastWidth := width
+	if count := len(sketches); count > 0 {
+		lastWidth = sketches[count-1].Width
 	}
 	return testkit.Must(feature.Chain{Features: feature.Fourier{Kernel: gauss}, Width: width,
-		Sketches: sketches}.Sample(4, s, rng.New(seed)))
+		Sketches: sketches}.Sample(4, lastWidth, rng.New(seed)))
 }
 
 // twoSketches is a composition of two sketches, to 60 and then to 30 columns.
 var twoSketches = sketch.Composition{{Dist: sketch.SRHT{}, Width: 60}, {Dist: sketch.Gaussian{}, Width: 30}}
 
 // OuterProduct returns ZZᵀ of the features of x, computed in float64.
-func OuterProduct(m feature.Map, x points.Points) *mat.SymDense {
+func OuterProduct(featureMap feature.Map, x points.Points) *mat.SymDense {
 	n, _ := x.Dims()
-	_, s := m.Dims()
+	_, s := featureMap.Dims()
 	z := make([]float64, n*s)
-	m.MapTo(z, s, x, &feature.Workspace{})
+	featureMap.MapTo(z, s, x, &feature.Workspace{})
 	var zz mat.SymDense
 	zz.SymOuterK(1, mat.NewDense(n, s, z))
 	return &zz
@@ -58,16 +58,17 @@ func OuterProduct(m feature.Map, x points.Points) *mat.SymDense {
 // DenseReference returns ‖ZZᵀ−K‖₂ and κ(M⁻¹A) by dense eigenvalues.
 func DenseReference(t testing.TB, zz, k *mat.SymDense, lambda, lambdaP float64) (norm, kappa float64) {
 	t.Helper()
-	var e mat.SymDense
-	e.ScaleSym(-1, k)
-	e.AddSym(&e, zz)
-	v := testkit.Eigenvalues(t, &e)
-	w := testkit.PencilEigenvalues(t, testkit.AddRidge(k, lambda), testkit.AddRidge(zz, lambdaP))
-	n := len(v)
-	return max(math.Abs(v[0]), math.Abs(v[n-1])), w[n-1] / w[0]
+	var difference mat.SymDense
+	difference.ScaleSym(-1, k)
+	difference.AddSym(&difference, zz)
+	errorEigenvalues := testkit.Eigenvalues(t, &difference)
+	pencilEigenvalues := testkit.PencilEigenvalues(t, testkit.AddRidge(k, lambda), testkit.AddRidge(zz, lambdaP))
+	n := len(errorEigenvalues)
+	return max(math.Abs(errorEigenvalues[0]), math.Abs(errorEigenvalues[n-1])),
+		pencilEigenvalues[n-1] / pencilEigenvalues[0]
 }
 
-// completeOptions sets the defaults of options, and the tolerance 1e-3 of solves.
+// completeOptions returns the options with defaults, and with the tolerance 1e-3 of solves.
 func completeOptions(o Options) *Options {
 	o.tol, o.maxIter = 1e-3, 1000
 	if o.progress == nil {

@@ -27,20 +27,22 @@ func TestCoverage(t *testing.T) {
 	}{{"fewer features than points", 50, nil}, {"more features than points", 300, nil}, {"chain", 300, twoSketches}} {
 		covered, narrow := 0, 0 // number of pairs of intervals that contain both values, and that are both narrow
 		for seed := range uint64(seeds) {
-			m := drawFeatures(t, c.width, c.sketches, seed)
-			l := testkit.Must(measure(t.Context(), p, m, rng.New(seed).Sub("measure"), completeOptions(Options{})))
-			norm, kappa := DenseReference(t, OuterProduct(m, p.X), k, lambda, lambdaP)
-			slack := 1e-4 // Z is rounded to float32
+			featureMap := drawFeatures(t, c.width, c.sketches, seed)
+			measurement := testkit.Must(measure(t.Context(), p, featureMap, rng.New(seed).Sub("measure"),
+				completeOptions(Options{})))
+			norm, kappa := DenseReference(t, OuterProduct(featureMap, p.X), k, lambda, lambdaP)
+			const slack = 1e-4 // relative; Z is rounded to float32
 			contains := func(lo, hi, v float64) bool { return lo <= v*(1+slack) && v*(1-slack) <= hi }
-			if contains(l.Error.Lo, l.Error.Hi, norm) && contains(l.Kappa.Lo, l.Kappa.Hi, kappa) {
+			if contains(measurement.Error.Lo, measurement.Error.Hi, norm) &&
+				contains(measurement.Kappa.Lo, measurement.Kappa.Hi, kappa) {
 				covered++
 			}
-			if l.Kappa.Hi <= 1.5*l.Kappa.Lo && l.Error.Hi <= 1.3*l.Error.Lo {
+			if measurement.Kappa.Hi <= 1.5*measurement.Kappa.Lo && measurement.Error.Hi <= 1.3*measurement.Error.Lo {
 				narrow++
 			}
-			if l.Error.Confidence != 0.975 || l.Kappa.Confidence != 0.95 || !l.Converged || l.TrueResidual > 1e-3 ||
-				l.SkipReason != "" {
-				t.Fatalf("%s, seed %d: %+v", c.name, seed, l)
+			if measurement.Error.Confidence != 0.975 || measurement.Kappa.Confidence != 0.95 ||
+				!measurement.Converged || measurement.TrueResidual > 1e-3 || measurement.SkipReason != "" {
+				t.Fatalf("%s, seed %d: %+v", c.name, seed, measurement)
 			}
 		}
 		t.Logf("%s: %d of %d pairs of intervals cover, %d are narrow", c.name, covered, seeds, narrow)
@@ -55,11 +57,13 @@ func TestCoverage(t *testing.T) {
 func TestFewLanczosSteps(t *testing.T) {
 	const n, lambda = 120, 0.01
 	p, k := newTestProblem(t, n, lambda, lambda)
-	m := drawFeatures(t, 20, nil, 3)
-	l := testkit.Must(measure(t.Context(), p, m, rng.New(1), completeOptions(Options{steps: 4, width: 1e-3})))
-	_, kappa := DenseReference(t, OuterProduct(m, p.X), k, lambda, lambda)
-	if math.IsInf(l.Kappa.Hi, 1) || l.Kappa.Hi < kappa || l.Kappa.Lo > kappa {
-		t.Errorf("κ in [%g, %g] after 4 steps, want finite bounds of %g", l.Kappa.Lo, l.Kappa.Hi, kappa)
+	featureMap := drawFeatures(t, 20, nil, 3)
+	measurement := testkit.Must(measure(t.Context(), p, featureMap, rng.New(1),
+		completeOptions(Options{steps: 4, width: 1e-3})))
+	_, kappa := DenseReference(t, OuterProduct(featureMap, p.X), k, lambda, lambda)
+	if math.IsInf(measurement.Kappa.Hi, 1) || measurement.Kappa.Hi < kappa || measurement.Kappa.Lo > kappa {
+		t.Errorf("κ in [%g, %g] after 4 steps, want finite bounds of %g", measurement.Kappa.Lo, measurement.Kappa.Hi,
+			kappa)
 	}
 }
 
@@ -68,15 +72,16 @@ func TestFewLanczosSteps(t *testing.T) {
 func TestSkippedLevel(t *testing.T) {
 	const n = 300
 	p, _ := newTestProblem(t, n, 0.1, 0.1)
-	m := drawFeatures(t, 90, nil, 1)
-	full := testkit.Must(measure(t.Context(), p, m, rng.New(1), completeOptions(Options{})))
-	for unit, o := range map[string]Options{"flops": {Work: 1e5}, "GB": {memory: accel.Budget{Limit: 4*n*90 + 1000}}} {
-		l := testkit.Must(measure(t.Context(), p, m, rng.New(1), completeOptions(o)))
-		if !strings.Contains(l.SkipReason, unit) || l.Iterations != 0 || l.Form != "" {
-			t.Errorf("a limit in %s: %+v", unit, l)
+	featureMap := drawFeatures(t, 90, nil, 1)
+	unlimited := testkit.Must(measure(t.Context(), p, featureMap, rng.New(1), completeOptions(Options{})))
+	for unit, options := range map[string]Options{"flops": {Work: 1e5},
+		"GB": {memory: accel.Budget{Limit: 4*n*90 + 1000}}} {
+		limited := testkit.Must(measure(t.Context(), p, featureMap, rng.New(1), completeOptions(options)))
+		if !strings.Contains(limited.SkipReason, unit) || limited.Iterations != 0 || limited.Form != "" {
+			t.Errorf("a limit in %s: %+v", unit, limited)
 		}
-		if l.Error.Lo != full.Error.Lo || l.Error.Hi != full.Error.Hi {
-			t.Errorf("a limit in %s: error %v, without a limit %v", unit, l.Error, full.Error)
+		if limited.Error.Lo != unlimited.Error.Lo || limited.Error.Hi != unlimited.Error.Hi {
+			t.Errorf("a limit in %s: error %v, without a limit %v", unit, limited.Error, unlimited.Error)
 		}
 	}
 }
@@ -85,17 +90,16 @@ func TestSkippedLevel(t *testing.T) {
 // canceled.
 func TestProgressAndCancellation(t *testing.T) {
 	p, _ := newTestProblem(t, 200, 0.1, 0.1)
-	m := drawFeatures(t, 50, nil, 1)
+	featureMap := drawFeatures(t, 50, nil, 1)
 	for _, part := range []string{"start", "features", "error", "factor", "kappa", "solve"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := part == "start"
 		if seen {
 			cancel()
 		}
-		_,
-			err := measure(ctx, p, m, rng.New(1),
-			completeOptions(Options{progress: func(_, what string, done, total int) {
-				if what == part {
+		_, err := measure(ctx, p, featureMap, rng.New(1),
+			completeOptions(Options{progress: func(_, step string, done, total int) {
+				if step == part {
 					seen = true
 					cancel()
 				}

@@ -28,141 +28,146 @@ type Result struct {
 }
 
 // String returns the result as a table of text, with a line for each level.
-func (m *Result) String() string {
-	var b stage.Lines
-	b.AddProblem(&m.Header)
-	b.Add("chain", "%s of %s, λ_p = %g, τ = %g", m.Levels.String(), m.Features, m.LambdaP, m.Tol)
-	b.Add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps",
+func (r *Result) String() string {
+	var lines stage.Lines
+	lines.AddProblem(&r.Header)
+	lines.Add("chain", "%s of %s, λ_p = %g, τ = %g", r.Levels.String(), r.Features, r.LambdaP, r.Tol)
+	lines.Add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps",
 		"seconds: form+factor+solve")
-	row := func(name string, l *LevelResult) {
-		e := stage.PlainIntervalText(l.Error)
-		if l.SkipReason != "" {
-			b.Add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.SkipReason)
+	row := func(name string, level *LevelResult) {
+		errorText := stage.PlainIntervalText(level.Error)
+		if level.SkipReason != "" {
+			lines.Add(name, "%-11s %5d  %-23s  no preconditioner: %s", level.Sketch, level.Width, errorText,
+				level.SkipReason)
 			return
 		}
-		k := stage.PlainIntervalText(*l.Kappa)
+		kappaText := stage.PlainIntervalText(*level.Kappa)
 		note := ""
-		if !l.Converged {
-			note = ", " + l.Status.String()
+		if !level.Converged {
+			note = ", " + level.Status.String()
 		}
-		if l.Indefinite {
+		if level.Indefinite {
 			note += "; the stored K+λI is indefinite, so its error exceeds λ: use float64 storage or a larger λ"
 		}
-		s := l.Seconds
-		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations,
-			l.Seconds.fitTotal(), s.Form, s.Factor, s.Solve, note)
+		seconds := level.Seconds
+		lines.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", level.Sketch, level.Width,
+			errorText, kappaText, level.Iterations, level.Seconds.fitTotal(), seconds.Form, seconds.Factor,
+			seconds.Solve, note)
 	}
-	for i := range m.Chain {
-		row(fmt.Sprintf("level %d", m.Chain[i].Index), &m.Chain[i])
+	for i := range r.Chain {
+		row(fmt.Sprintf("level %d", r.Chain[i].Index), &r.Chain[i])
 	}
-	for i := range m.FeaturesAlone {
-		row("one level", &m.FeaturesAlone[i])
+	for i := range r.FeaturesAlone {
+		row("one level", &r.FeaturesAlone[i])
 	}
-	if m.KError.Known() {
-		b.Add("allowed", "‖K̃−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", m.KError)
+	if r.KError.Known() {
+		lines.Add("allowed", "‖K̃−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", r.KError)
 	}
-	b.Add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", m.Confidence,
-		m.Seconds)
-	return b.String()
+	lines.Add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", r.Confidence,
+		r.Seconds)
+	return lines.String()
 }
 
 // Table returns a table with one row per level, and one per width for features alone.
-func (m *Result) Table() *plots.Table {
-	t := &plots.Table{
-		Title: fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda),
+func (r *Result) Table() *plots.Table {
+	table := &plots.Table{
+		Title: fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", r.Dataset, r.N, r.Kernel.Prose(), r.Lambda),
 		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is "+
-			"the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
+			"the time of Z_k with all levels before it.", r.LambdaP, r.Tol, r.Confidence),
 		Columns: plots.ParseColumns("level", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "at least", "at most", "κ(M_k⁻¹A)",
 			"at least",
 			"at most", "iterations", "form (s) %.2f", "factor (s) %.2f", "solve (s) %.2f", "in all (s) %.2f"),
 	}
-	add := func(name string, l *LevelResult) {
-		if s := l.Seconds; l.Kappa == nil {
-			t.Add(name, l.Sketch, l.Width, l.Error, nil, nil, nil, nil, s.Form)
+	addRow := func(name string, level *LevelResult) {
+		if seconds := level.Seconds; level.Kappa == nil {
+			table.Add(name, level.Sketch, level.Width, level.Error, nil, nil, nil, nil, seconds.Form)
 		} else {
-			t.Add(name, l.Sketch, l.Width, l.Error, *l.Kappa, l.Iterations, s.Form, s.Factor, s.Solve, s.fitTotal())
+			table.Add(name, level.Sketch, level.Width, level.Error, *level.Kappa, level.Iterations, seconds.Form,
+				seconds.Factor, seconds.Solve, seconds.fitTotal())
 		}
 	}
-	for i := range m.Chain {
-		add(fmt.Sprint(m.Chain[i].Index), &m.Chain[i])
+	for i := range r.Chain {
+		addRow(fmt.Sprint(r.Chain[i].Index), &r.Chain[i])
 	}
-	for i := range m.FeaturesAlone {
-		add("one", &m.FeaturesAlone[i])
+	for i := range r.FeaturesAlone {
+		addRow("one", &r.FeaturesAlone[i])
 	}
-	return t
+	return table
 }
 
 // Plot draws four panels against the width s_k, for the levels of the chain and for features alone: κ(M_k⁻¹A) and
 // ‖Z_kZ_kᵀ−K‖₂ with their intervals, the iterations of the solve, and the seconds of a fit without K. Panels without
 // data are omitted.
-func (m *Result) Plot() *plots.Figure {
-	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda), 2)
-	f.ShareX = true
-	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of "+
+func (r *Result) Plot() *plots.Figure {
+	figure := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Prose(), r.Lambda), 2)
+	figure.ShareX = true
+	figure.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of "+
 		"the same widths; "+
-		"the two intervals of a level hold with probability %g.", m.Levels.String(), m.Confidence)
+		"the two intervals of a level hold with probability %g.", r.Levels.String(), r.Confidence)
 	for _, panel := range []plots.Figure{
-		m.panel("κ(M_k⁻¹A)", func(s *plots.Series, x float64, l *LevelResult) {
-			if l.Kappa != nil {
-				s.AddInterval(x, l.Kappa)
+		r.panel("κ(M_k⁻¹A)", func(series *plots.Series, x float64, level *LevelResult) {
+			if level.Kappa != nil {
+				series.AddInterval(x, level.Kappa)
 			}
 		}),
-		m.panel("iterations", func(s *plots.Series, x float64, l *LevelResult) {
-			if l.Kappa != nil {
-				s.Add(x, float64(l.Iterations))
+		r.panel("iterations", func(series *plots.Series, x float64, level *LevelResult) {
+			if level.Kappa != nil {
+				series.Add(x, float64(level.Iterations))
 			}
 		}),
-		m.panel("‖Z_{k}Z_{k}ᵀ−K‖₂", func(s *plots.Series, x float64, l *LevelResult) { s.AddInterval(x, l.Error) }),
-		m.panel("seconds of a fit, without K", func(s *plots.Series, x float64, l *LevelResult) {
-			if l.Kappa != nil {
-				s.Add(x, l.Seconds.fitTotal())
+		r.panel("‖Z_{k}Z_{k}ᵀ−K‖₂", func(series *plots.Series, x float64, level *LevelResult) {
+			series.AddInterval(x, level.Error)
+		}),
+		r.panel("seconds of a fit, without K", func(series *plots.Series, x float64, level *LevelResult) {
+			if level.Kappa != nil {
+				series.Add(x, level.Seconds.fitTotal())
 			}
 		}),
 	} {
 		if len(panel.Series) > 0 {
-			f.Panels = append(f.Panels, panel)
+			figure.Panels = append(figure.Panels, panel)
 		}
 	}
-	return f
+	return figure
 }
 
 // panel draws a quantity against the width. addTo adds the quantity of a level at the width x to a series, or nothing
 // if the level does not have it.
-func (m *Result) panel(label string, addTo func(s *plots.Series, x float64, l *LevelResult)) plots.Figure {
-	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()},
+func (r *Result) panel(label string, addTo func(series *plots.Series, x float64, level *LevelResult)) plots.Figure {
+	panel := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: r.widths()},
 		Y: plots.Axis{Log: true}}
 	for _, line := range []struct {
 		name   string
 		levels []LevelResult
-	}{{"levels of the chain", m.Chain}, {"features alone", m.allFeatureLevels()}} {
-		s := plots.Series{Name: line.name}
+	}{{"levels of the chain", r.Chain}, {"features alone", r.allFeatureLevels()}} {
+		series := plots.Series{Name: line.name}
 		for i := range line.levels {
-			addTo(&s, float64(line.levels[i].Width), &line.levels[i])
+			addTo(&series, float64(line.levels[i].Width), &line.levels[i])
 		}
-		if len(s.X) > 0 {
-			f.Series = append(f.Series, s)
+		if len(series.X) > 0 {
+			panel.Series = append(panel.Series, series)
 		}
 	}
-	return f
+	return panel
 }
 
 // allFeatureLevels returns the results of features alone of all widths, which include the first level of the chain.
-func (m *Result) allFeatureLevels() []LevelResult {
-	if len(m.Chain) > 0 && m.Chain[0].Index == 1 {
-		return append([]LevelResult{m.Chain[0]}, m.FeaturesAlone...)
+func (r *Result) allFeatureLevels() []LevelResult {
+	if len(r.Chain) > 0 && r.Chain[0].Index == 1 {
+		return append([]LevelResult{r.Chain[0]}, r.FeaturesAlone...)
 	}
-	return m.FeaturesAlone
+	return r.FeaturesAlone
 }
 
 // widths returns the widths of the levels in ascending order.
-func (m *Result) widths() []float64 {
-	var w []float64
-	for _, l := range m.Levels {
-		w = append(w, float64(l.Width))
+func (r *Result) widths() []float64 {
+	var widths []float64
+	for _, level := range r.Levels {
+		widths = append(widths, float64(level.Width))
 	}
-	slices.Sort(w)
-	return slices.Compact(w)
+	slices.Sort(widths)
+	return slices.Compact(widths)
 }
 
 // HTML returns the result as text, figure and table.
-func (m *Result) HTML() string { return stage.HTML(m) }
+func (r *Result) HTML() string { return stage.HTML(r) }

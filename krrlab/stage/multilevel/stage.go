@@ -38,7 +38,7 @@ type Options struct {
 	steps   int          // maximum number of steps of a Lanczos process; default: 200
 	tol     float64      // tolerance τ of the solve
 	maxIter int          // maximum number of iterations of the solve
-	memory  accel.Budget // for Z and the preconditioner, the same on all ranks
+	memory  accel.Budget // memory budget for Z and the preconditioner, the same on all ranks
 	// progress is called in the steps "features", "error", "factor", "kappa" and "solve". completed counts mapped
 	// points, Lanczos steps or iterations; a total of 0 means that the total is not known. measureChain sets the level.
 	progress func(level, step string, completed, total int)
@@ -56,41 +56,42 @@ func (o *Options) setDefaults() error {
 // Run measures each level of a chain, and features alone of each width after the first, the narrowest first. The chain
 // is the same as that of a solve whose features have Map from feature.ChainFor, and the features alone are the same as
 // those of a solve without it. If ctx ends, Run returns the completed levels together with ctx's error.
-func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
-	p := b.Problem()
-	r, chain, err := o.newResult(p)
+func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error) {
+	stageProblem := bench.Problem()
+	r, chain, err := o.newResult(stageProblem)
 	if err != nil {
 		return nil, err
 	}
-	k, err := b.K(ctx, 0)
+	k, err := bench.K(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	q := &problem{Comm: p.Comm, A: k, X: p.X, Y: p.Y, LambdaP: r.LambdaP, Error: k.Error}
-	r.KError, o.tol, o.maxIter = stage.Number(q.Error), p.Tol, p.MaxIter
+	problem := &problem{Comm: stageProblem.Comm, A: k, X: stageProblem.X, Y: stageProblem.Y, LambdaP: r.LambdaP,
+		Error: k.Error}
+	r.KError, o.tol, o.maxIter = stage.Number(problem.Error), stageProblem.Tol, stageProblem.MaxIter
 	o.progress = func(level, step string, completed, total int) {
-		e := stage.Event{Stage: stage.Name(step), Detail: level, Done: completed, Total: total, Remaining: -1}
+		event := stage.Event{Stage: stage.Name(step), Detail: level, Done: completed, Total: total, Remaining: -1}
 		if total == 0 && completed > 0 {
-			e.Detail += fmt.Sprintf(", step %d", completed)
+			event.Detail += fmt.Sprintf(", step %d", completed)
 		}
-		b.Notify(ctx, e)
+		bench.Notify(ctx, event)
 	}
-	if o.memory, err = p.MemoryWith(ctx, k); err != nil {
+	if o.memory, err = stageProblem.MemoryWith(ctx, k); err != nil {
 		return nil, err
 	}
 	mapBytes := feature.MapBytes(chain, r.D, r.Levels[len(r.Levels)-1].Width)
-	for i, l := range r.Levels {
-		needed := q.featureBytes(l.Width) + mapBytes
+	for i, level := range r.Levels {
+		needed := problem.featureBytes(level.Width) + mapBytes
 		if i > 0 { // the map of features alone of the same width
-			needed += feature.MapBytes(chain.Features, r.D, l.Width)
+			needed += feature.MapBytes(chain.Features, r.D, level.Width)
 		}
 		if err := o.memory.Check(needed, fmt.Sprintf("Z of n = %d points and s = %d features, with the maps", r.N,
-			l.Width), "choose narrower levels, or allow more by --memory"); err != nil {
+			level.Width), "choose narrower levels, or allow more by --memory"); err != nil {
 			return nil, err
 		}
 	}
-	r.Chain, r.FeaturesAlone, err = measureChain(ctx, q, chain, r.Levels, rng.New(p.Seed), &o)
+	r.Chain, r.FeaturesAlone, err = measureChain(ctx, problem, chain, r.Levels, rng.New(stageProblem.Seed), &o)
 	if len(r.Chain)+len(r.FeaturesAlone) == 0 {
 		return nil, err
 	}
@@ -100,21 +101,22 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 
 // newResult checks the options, and returns the result with the fields that do not depend on measurements, and the
 // chain.
-func (o *Options) newResult(p *stage.Problem) (*Result, feature.Chain, error) {
+func (o *Options) newResult(problem *stage.Problem) (*Result, feature.Chain, error) {
 	var chain feature.Chain
 	if err := o.setDefaults(); err != nil {
 		return nil, chain, err
 	}
-	z := stage.Approximation{S: p.S, LambdaP: p.Lambda}
-	if p.Z != nil {
-		z = *p.Z
+	approximation := stage.Approximation{S: problem.S, LambdaP: problem.Lambda}
+	if problem.Z != nil {
+		approximation = *problem.Z
 	}
-	r := &Result{Header: p.Header, LambdaP: z.LambdaP, Levels: slices.Clone(o.Levels), Confidence: o.Confidence}
+	r := &Result{Header: problem.Header, LambdaP: approximation.LambdaP, Levels: slices.Clone(o.Levels),
+		Confidence: o.Confidence}
 	if len(r.Levels) == 0 {
-		r.Levels = feature.Levels{{Sketch: "features", Width: 8 * z.S}, {Sketch: "srht", Width: 2 * z.S},
-			{Sketch: "gaussian", Width: z.S}}
+		r.Levels = feature.Levels{{Sketch: "features", Width: 8 * approximation.S}, {Sketch: "srht",
+			Width: 2 * approximation.S}, {Sketch: "gaussian", Width: approximation.S}}
 	}
-	chain, err := feature.ChainFor(p.Kernel, r.Levels)
+	chain, err := feature.ChainFor(problem.Kernel, r.Levels)
 	if err != nil {
 		return nil, chain, err
 	}

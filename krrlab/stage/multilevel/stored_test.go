@@ -20,19 +20,19 @@ type storedOperator struct {
 }
 
 // addErrorTo adds size·uuᵀ·src to dst and returns err.
-func (k storedOperator) addErrorTo(dst, src *mat.Dense, err error) error {
-	var c mat.VecDense
-	c.MulVec(src.T(), k.u)
-	dst.RankOne(dst, k.size, k.u, &c)
+func (a storedOperator) addErrorTo(dst, src *mat.Dense, err error) error {
+	var inner mat.VecDense
+	inner.MulVec(src.T(), a.u)
+	dst.RankOne(dst, a.size, a.u, &inner)
 	return err
 }
 
-func (k storedOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return k.addErrorTo(dst, src, k.Operator.MulTo(ctx, dst, src))
+func (a storedOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return a.addErrorTo(dst, src, a.Operator.MulTo(ctx, dst, src))
 }
 
-func (k storedOperator) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return k.addErrorTo(dst, src, k.Operator.KMulTo(ctx, dst, src))
+func (a storedOperator) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return a.addErrorTo(dst, src, a.Operator.KMulTo(ctx, dst, src))
 }
 
 // TestStorageError checks that the intervals contain the values of K itself although K is stored with an error along
@@ -46,31 +46,33 @@ func TestStorageError(t *testing.T) {
 	}
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
-	m := drawFeatures(t, 50, nil, 1)
-	norm, kappa := DenseReference(t, OuterProduct(m, p.X), k, lambda, lambdaP)
+	featureMap := drawFeatures(t, 50, nil, 1)
+	norm, kappa := DenseReference(t, OuterProduct(featureMap, p.X), k, lambda, lambdaP)
 	for _, size := range []float64{0.02, -0.02, 0.045, -0.045, -0.2} {
 		for _, col := range []int{0, n - 1} {
-			q := *p
-			q.A = storedOperator{p.A, size, mat.VecDenseCopyOf(vectors.ColView(col))}
-			q.Error = math.Abs(size)
+			storedProblem := *p
+			storedProblem.A = storedOperator{p.A, size, mat.VecDenseCopyOf(vectors.ColView(col))}
+			storedProblem.Error = math.Abs(size)
 			underestimated := size == -0.2
 			if underestimated {
-				q.Error = 0.01
+				storedProblem.Error = 0.01
 			}
-			l := testkit.Must(measure(t.Context(), &q, m, rng.New(3), completeOptions(Options{})))
+			measurement := testkit.Must(measure(t.Context(), &storedProblem, featureMap, rng.New(3),
+				completeOptions(Options{})))
 			indefinite := underestimated && col == 0 // the smallest eigenvalue of K+λI becomes about λ − 0.2
-			testkit.Equal(t, l.Indefinite, indefinite, size, col)
-			if !underestimated && !(l.Error.Lo <= norm*1.0001 && norm <= l.Error.Hi*1.0001) {
-				t.Errorf("error %g along eigenvector %d: ‖ZZᵀ−K‖₂ in [%g, %g], want %g", size, col, l.Error.Lo,
-					l.Error.Hi, norm)
+			testkit.Equal(t, measurement.Indefinite, indefinite, size, col)
+			if !underestimated && !(measurement.Error.Lo <= norm*1.0001 && norm <= measurement.Error.Hi*1.0001) {
+				t.Errorf("error %g along eigenvector %d: ‖ZZᵀ−K‖₂ in [%g, %g], want %g", size, col,
+					measurement.Error.Lo, measurement.Error.Hi, norm)
 			}
-			if (!underestimated || indefinite) && !(l.Kappa.Lo <= kappa*1.0001 && kappa <= l.Kappa.Hi*1.0001) {
-				t.Errorf("error %g along eigenvector %d: κ in [%g, %g], want %g", size, col, l.Kappa.Lo, l.Kappa.Hi,
-					kappa)
+			if (!underestimated || indefinite) && !(measurement.Kappa.Lo <= kappa*1.0001 &&
+				kappa <= measurement.Kappa.Hi*1.0001) {
+				t.Errorf("error %g along eigenvector %d: κ in [%g, %g], want %g", size, col, measurement.Kappa.Lo,
+					measurement.Kappa.Hi, kappa)
 			}
-			if l.Kappa.Lo > l.Kappa.Hi || l.Error.Lo > l.Error.Hi {
+			if measurement.Kappa.Lo > measurement.Kappa.Hi || measurement.Error.Lo > measurement.Error.Hi {
 				t.Errorf("error %g along eigenvector %d: the lower end of an interval exceeds the upper one: %+v", size,
-					col, l)
+					col, measurement)
 			}
 		}
 	}

@@ -140,32 +140,32 @@ var _ stage.Stage = (*Scaling)(nil)
 // String reports the predicted costs, the resource that limits each stage, and the number of machines beyond which the
 // solve gets no faster.
 func (s *Scaling) String() string {
-	var b stage.Lines
+	var lines stage.Lines
 	m, requested := &s.Machines, &s.Requested
-	b.Add("data", "%s: n = %d, d = %d, t = %d", s.Dataset, s.N, s.D, s.T)
-	b.Add("way", "%v, K %v; %s, %s", &s.Choice, requested.Storage, plural.Count(s.Choice.Iterations, "iteration"),
+	lines.Add("data", "%s: n = %d, d = %d, t = %d", s.Dataset, s.N, s.D, s.T)
+	lines.Add("way", "%v, K %v; %s, %s", &s.Choice, requested.Storage, plural.Count(s.Choice.Iterations, "iteration"),
 		s.IterationSource)
 	memory := ""
 	if m.Memory > 0 {
 		memory = " and " + accel.FormatBytes(m.Memory)
 	}
-	b.Add("machines", "%d of %s%s, %.3g Gbit/s, %.3g µs; %.3g and %.3g Gflop/s, %.3g GB/s (%s)%s", m.Nodes,
+	lines.Add("machines", "%d of %s%s, %.3g Gbit/s, %.3g µs; %.3g and %.3g Gflop/s, %.3g GB/s (%s)%s", m.Nodes,
 		plural.Count(m.Cores, "core"), memory, 8e-9*m.Bandwidth, 1e6*m.Latency, m.Gemm32/1e9, m.Gemm64/1e9, m.Read/1e9,
 		folderPattern.ReplaceAllString(m.Machine, "("), spreadText(&m.Entries))
 	seconds := requested.Seconds
-	b.AddSeconds(seconds.Total, "kernel", seconds.Kernel, "features", seconds.Features, "factor", seconds.Factor,
+	lines.AddSeconds(seconds.Total, "kernel", seconds.Kernel, "features", seconds.Features, "factor", seconds.Factor,
 		"solve", seconds.Solve, "residual", seconds.Residual)
-	b.Add("network", "%.3g s of them; %s handed over by a rank", seconds.Network,
+	lines.Add("network", "%.3g s of them; %s handed over by a rank", seconds.Network,
 		accel.FormatBytes(requested.SentBytes))
-	b.Add("memory", "%s a rank, %s", accel.FormatBytes(requested.Bytes), requested.LargestPart)
+	lines.Add("memory", "%s a rank, %s", accel.FormatBytes(requested.Bytes), requested.LargestPart)
 	if m.Price > 0 {
-		b.Add("money", "%.2f", requested.TotalPrice)
+		lines.Add("money", "%.2f", requested.TotalPrice)
 	}
-	b.AddText("does not fit", s.Choice.RefusalReason)
+	lines.AddText("does not fit", s.Choice.RefusalReason)
 	name := "limits"
 	for _, limit := range requested.Limits {
 		if limit.Resource != "" {
-			b.Add(name, "%s, %.3g s: %s", limit.Stage, limit.Seconds, limit.Resource)
+			lines.Add(name, "%s, %.3g s: %s", limit.Stage, limit.Seconds, limit.Resource)
 			name = ""
 		}
 	}
@@ -176,8 +176,8 @@ func (s *Scaling) String() string {
 	if best.Nodes == maxNodes {
 		note = "more are not shown"
 	}
-	b.Add("most", "%s, %.3g s: %s", plural.Count(best.Nodes, "machine"), best.Seconds.Total, note)
-	return b.String()
+	lines.Add("most", "%s, %.3g s: %s", plural.Count(best.Nodes, "machine"), best.Seconds.Total, note)
+	return lines.String()
 }
 
 // HTML returns the lines, the figure and the table.

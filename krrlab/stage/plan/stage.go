@@ -86,22 +86,22 @@ type Bench interface {
 
 // Run makes a Plan, or a Scaling if Nodes is set. With several MPI ranks, all ranks measure the rates together, the
 // first rank plans, and every rank returns its plan.
-func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error) {
 	if o.Nodes != 0 { // With Nodes = 0 the options of the machines have no effect, and are not checked.
 		if err := schema.Complete(&o); err != nil {
 			return nil, fmt.Errorf("plan: %w", err)
 		}
 	}
-	start, p := time.Now(), b.Problem()
-	b.Notify(ctx, stage.Event{Stage: stage.Plan})
-	plan, err := o.planOnFirstRank(ctx, b)
-	if err = comm.Agree(ctx, p.Comm, err); err != nil { // All ranks return the same error.
+	start, problem := time.Now(), bench.Problem()
+	bench.Notify(ctx, stage.Event{Stage: stage.Plan})
+	plan, err := o.planOnFirstRank(ctx, bench)
+	if err = comm.Agree(ctx, problem.Comm, err); err != nil { // All ranks return the same error.
 		return nil, err
 	}
-	if p.Comm.Size() > 1 { // The first rank sends its plan to the others.
+	if problem.Comm.Size() > 1 { // The first rank sends its plan to the others.
 		text, err := json.Marshal(plan)
 		if err == nil {
-			text, err = comm.BroadcastBytes(ctx, p.Comm, text, 0)
+			text, err = comm.BroadcastBytes(ctx, problem.Comm, text, 0)
 		}
 		if plan = new(Plan); err == nil {
 			err = json.Unmarshal(text, plan)
@@ -110,31 +110,31 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			return nil, err
 		}
 	}
-	plan.Header, plan.PlanSeconds = p.Header, time.Since(start).Seconds()
+	plan.Header, plan.PlanSeconds = problem.Header, time.Since(start).Seconds()
 	if o.Nodes > 0 {
-		return o.bestScaling(ctx, plan, p)
+		return o.bestScaling(ctx, plan, problem)
 	}
 	return plan, nil
 }
 
 // planOnFirstRank measures the rates on all ranks together. On the first rank it then returns the plan, and on the
 // others nil. It returns an error if b is not a Bench.
-func (o Options) planOnFirstRank(ctx context.Context, b stage.Bench) (*Plan, error) {
-	p, readRates := b.Problem(), cost.ReadRates
-	if p.Comm.Size() > 1 { // Cached rates do not apply: a rank is slower while the other ranks are busy.
+func (o Options) planOnFirstRank(ctx context.Context, bench stage.Bench) (*Plan, error) {
+	problem, readRates := bench.Problem(), cost.ReadRates
+	if problem.Comm.Size() > 1 { // Cached rates do not apply: a rank is slower while the other ranks are busy.
 		readRates = func(ctx context.Context) (cost.Rates, error) { return cost.Measure(ctx), ctx.Err() }
 	}
 	rates, err := readRates(ctx)
-	if p.Comm.Size() > 1 {
-		network, networkErr := cost.MeasureNetwork(ctx, p.Comm)
+	if problem.Comm.Size() > 1 {
+		network, networkErr := cost.MeasureNetwork(ctx, problem.Comm)
 		rates.Network, err = network, cmp.Or(err, networkErr)
 	}
-	if err != nil || p.Comm.Rank() > 0 {
+	if err != nil || problem.Comm.Rank() > 0 {
 		return nil, err
 	}
-	planBench, ok := b.(Bench)
+	planBench, ok := bench.(Bench)
 	if !ok {
-		return nil, fmt.Errorf("plan: %T has no method PlanTask; use krrlab.Lab.Plan", b)
+		return nil, fmt.Errorf("plan: %T has no method PlanTask; use krrlab.Lab.Plan", bench)
 	}
 	task := planBench.PlanTask()
 	task.TestRows = o.TestRows

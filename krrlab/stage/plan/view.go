@@ -45,31 +45,31 @@ var folderPattern = regexp.MustCompile(`\([^()]*/`)
 
 // String reports the choice, the runner-up, the conditions that would change the choice, and the cost of planning.
 func (p *Plan) String() string {
-	var b stage.Lines
-	b.AddProblem(&p.Header)
+	var lines stage.Lines
+	lines.AddProblem(&p.Header)
 	addCandidate := func(name string, c *cost.Candidate) {
 		iterations := plural.Count(c.Iterations, "iteration")
 		if c.Solver == cost.Direct {
 			iterations = plural.Count(c.Iterations, "round") + " of refinement"
 		}
-		b.Add(name, "%v: %.3g s, %s, %s", c, c.Seconds.Total, iterations, accel.FormatBytes(c.Bytes))
+		lines.Add(name, "%v: %.3g s, %s, %s", c, c.Seconds.Total, iterations, accel.FormatBytes(c.Bytes))
 	}
 	if addCandidate("choice", &p.Choice); p.RunnerUp != nil {
 		addCandidate("runner-up", p.RunnerUp)
 	}
-	b.AddText("no series", p.NoSeries)
+	lines.AddText("no series", p.NoSeries)
 	for i, condition := range p.ChangeConditions {
-		b.Add([]string{"changes with", ""}[min(i, 1)], "%s", condition)
+		lines.Add([]string{"changes with", ""}[min(i, 1)], "%s", condition)
 	}
 	seconds := p.Report.Seconds
-	b.AddSeconds(seconds.Total, "kernel", seconds.Kernel, "features", seconds.Features, "factor", seconds.Factor,
+	lines.AddSeconds(seconds.Total, "kernel", seconds.Kernel, "features", seconds.Features, "factor", seconds.Factor,
 		"solve", seconds.Solve, "residual", seconds.Residual, "predict", seconds.Predict)
-	b.AddText("memory", accel.FormatBytes(p.Bytes))
-	b.AddText("by name", p.Flags)
-	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s%s", p.PlanSeconds, p.Pilot.Seconds,
+	lines.AddText("memory", accel.FormatBytes(p.Bytes))
+	lines.AddText("by name", p.Flags)
+	lines.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s%s", p.PlanSeconds, p.Pilot.Seconds,
 		plural.Count(p.Pilot.SampleSize, "point"), folderPattern.ReplaceAllString(p.Rates.Machine, "("),
 		spreadText(&p.Pilot.Entries))
-	return b.String()
+	return lines.String()
 }
 
 // Table has one row for each candidate.

@@ -22,15 +22,15 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	q, err := lab.Quality(context.Background(), quality.Options{Confidence: 0.99})
+	result, err := lab.Quality(context.Background(), quality.Options{Confidence: 0.99})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("κ(M⁻¹A) in [%.0f, %.0f] covers the exact one: %v\n", q.Kappa.Lo, q.Kappa.Hi,
-		q.Kappa.Contains(q.Exact.Value))
-	fmt.Printf("predicted within 5 of the actual iterations: %v\n", q.Predicted-*q.Iterations <= 5 &&
-		*q.Iterations-q.Predicted <= 5)
+	fmt.Printf("κ(M⁻¹A) in [%.0f, %.0f] covers the exact one: %v\n", result.Kappa.Lo, result.Kappa.Hi,
+		result.Kappa.Contains(result.Exact.Value))
+	fmt.Printf("predicted within 5 of the actual iterations: %v\n", result.Predicted-*result.Iterations <= 5 &&
+		*result.Iterations-result.Predicted <= 5)
 	// Output:
 	// κ(M⁻¹A) in [15, 18] covers the exact one: true
 	// predicted within 5 of the actual iterations: true

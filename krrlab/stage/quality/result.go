@@ -15,11 +15,11 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Step is the state after a step of Lanczos.
+// Step is the state after a step of the Lanczos process.
 type Step struct {
-	Step int               `json:"step"`
-	Min  estimate.Interval `json:"lambda_min"`
-	Max  estimate.Interval `json:"lambda_max"`
+	Step int               `json:"step"`       // number of the step, from 1
+	Min  estimate.Interval `json:"lambda_min"` // λ_min(M⁻¹A)
+	Max  estimate.Interval `json:"lambda_max"` // λ_max(M⁻¹A)
 }
 
 // Result describes the quality of a preconditioner: an interval of κ(M⁻¹A) that holds with the stated confidence, the
@@ -27,115 +27,118 @@ type Step struct {
 type Result struct {
 	stage.Header
 	Precond  string `json:"precond"`            // name of the preconditioner
-	Features string `json:"features,omitempty"` // features or landmarks of Z, n×s
-	// Unplanned is set if the configuration leaves the preconditioner to the plan of a fit. M is then the default for
-	// the kernel, which the plan may not choose.
+	Features string `json:"features,omitempty"` // description of the features or landmarks of Z, n×s
+	// Unplanned is true if the configuration leaves the choice of the preconditioner to a fit. M is then the default
+	// for the kernel; a fit may choose another one.
 	Unplanned bool    `json:"unplanned,omitempty"`
-	Neighbors int     `json:"neighbors,omitempty"` // k of a sparse inverse
-	Damping   float64 `json:"damping,omitempty"`   // ω of a sparse inverse
+	Neighbors int     `json:"neighbors,omitempty"` // number k of neighbors per point of a sparse inverse
+	Damping   float64 `json:"damping,omitempty"`   // damping ω of a sparse inverse
 
 	pencil.Row         // κ, its interval and the iterations; Row.Iterations are those of PCG on the targets
 	KError     float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
-	Trace      []Step  `json:"trace"`              // state after each step of Lanczos
+	Trace      []Step  `json:"trace"`              // state after each step of the Lanczos process
 	Seconds    Seconds `json:"seconds"`
 }
 
 // Seconds are the wall-clock seconds of the parts of the stage.
 type Seconds struct {
-	Kernel  float64 `json:"kernel"`
-	Factor  float64 `json:"factor"`
-	Lanczos float64 `json:"lanczos"`
-	Solve   float64 `json:"solve"`
-	Exact   float64 `json:"exact"`
-	Total   float64 `json:"total"`
+	Kernel  float64 `json:"kernel"`  // forming K
+	Factor  float64 `json:"factor"`  // forming M
+	Lanczos float64 `json:"lanczos"` // Lanczos process
+	Solve   float64 `json:"solve"`   // PCG
+	Exact   float64 `json:"exact"`   // computing all eigenvalues of M⁻¹A
+	Total   float64 `json:"total"`   // whole stage
 }
 
-func (q *Result) String() string {
-	var b stage.Lines
-	b.AddText("M", q.metricText())
-	if q.Unplanned {
-		b.Add("auto", "M is the fixed rule's, a fit takes what the plan chooses: name a preconditioner to judge that")
+// String returns the result as lines of text.
+func (r *Result) String() string {
+	var lines stage.Lines
+	lines.AddText("M", r.metricText())
+	if r.Unplanned {
+		lines.Add("auto",
+			"M is the fixed rule's, a fit takes what the plan chooses: name a preconditioner to judge that")
 	}
-	b.AddProblem(&q.Header)
-	if q.Indefinite {
-		b.Add("K",
+	lines.AddProblem(&r.Header)
+	if r.Indefinite {
+		lines.Add("K",
 			"K+λI as stored has a negative eigenvalue: ‖K_stored−K‖₂ is above λ = %g (predicted %.2g), and "+
-				"nothing is known of κ; take float64 storage or a larger λ", q.Lambda, q.KError)
+				"nothing is known of κ; take float64 storage or a larger λ", r.Lambda, r.KError)
 	}
-	b.AddText("κ(M⁻¹A)", stage.IntervalText(q.Kappa))
-	b.Add("λ_max, λ_min", "%s; %s", stage.IntervalText(q.Max), stage.IntervalText(q.Min))
-	if q.KappaUpperBound > 0 {
-		b.Add("certain", "κ ≤ %s from the trace of what the landmarks leave", outward.Up(q.KappaUpperBound, 4))
+	lines.AddText("κ(M⁻¹A)", stage.IntervalText(r.Kappa))
+	lines.Add("λ_max, λ_min", "%s; %s", stage.IntervalText(r.Max), stage.IntervalText(r.Min))
+	if r.KappaUpperBound > 0 {
+		lines.Add("certain", "κ ≤ %s from the trace of what the landmarks leave", outward.Up(r.KappaUpperBound, 4))
 	}
-	if q.NotDefinite {
-		b.Add("exact", "no κ by all eigenvalues: M⁻¹ as applied is not positive definite in float64; take a larger λ_p")
+	if r.NotDefinite {
+		lines.Add("exact",
+			"no κ by all eigenvalues: M⁻¹ as applied is not positive definite in float64; take a larger λ_p")
 	}
-	if q.Exact != nil {
-		text := stage.EndsText(*q.Exact, 6)
-		if math.IsInf(q.Exact.Hi, 1) {
-			text += fmt.Sprintf(", as rounding in float64 may hide the least of them, %.2g", q.Nodes[0])
+	if r.Exact != nil {
+		exactText := stage.EndsText(*r.Exact, 6)
+		if math.IsInf(r.Exact.Hi, 1) {
+			exactText += fmt.Sprintf(", as rounding in float64 may hide the least of them, %.2g", r.Nodes[0])
 		}
-		b.Add("exact", "by all %d eigenvalues κ is %s", q.N, text)
+		lines.Add("exact", "by all %d eigenvalues κ is %s", r.N, exactText)
 	}
-	pencil.AddLogDetLines(&b, &q.Row)
-	reached := "the width asked was reached"
-	if !q.WidthReached {
-		reached = "the width asked was not reached"
-		if q.Slack > q.Min.Value {
-			reached += fmt.Sprintf(", as rounding hides eigenvalues below %.2g: take a larger λ_p or λ", q.Slack)
+	pencil.AddLogDetLines(&lines, &r.Row)
+	reachedText := "the width asked was reached"
+	if !r.WidthReached {
+		reachedText = "the width asked was not reached"
+		if r.Slack > r.Min.Value {
+			reachedText += fmt.Sprintf(", as rounding hides eigenvalues below %.2g: take a larger λ_p or λ", r.Slack)
 		}
 	}
-	if q.APriori.Known() {
-		b.Add("Lanczos", "%s, %s; a priori error ≤ %s", plural.Count(q.Steps, "step"), reached,
-			outward.Up(float64(q.APriori), 2))
+	if r.APriori.Known() {
+		lines.Add("Lanczos", "%s, %s; a priori error ≤ %s", plural.Count(r.Steps, "step"), reachedText,
+			outward.Up(float64(r.APriori), 2))
 	} else {
-		b.Add("one-sided", "by the Ritz values of %s, in exact arithmetic: M has no NormalTo (lanczos.Metric)",
-			plural.Count(*q.Iterations, "iteration"))
+		lines.Add("one-sided", "by the Ritz values of %s, in exact arithmetic: M has no NormalTo (lanczos.Metric)",
+			plural.Count(*r.Iterations, "iteration"))
 	}
-	iterations := "unbounded"
-	if q.IterationBound > 0 {
-		iterations = fmt.Sprintf("= %d", q.IterationBound)
+	iterationsText := "unbounded"
+	if r.IterationBound > 0 {
+		iterationsText = fmt.Sprintf("= %d", r.IterationBound)
 	}
-	if q.Predicted > 0 {
-		iterations += fmt.Sprintf(", from T %d", q.Predicted)
+	if r.Predicted > 0 {
+		iterationsText += fmt.Sprintf(", from T %d", r.Predicted)
 	}
-	if q.Iterations != nil {
-		iterations += fmt.Sprintf(", PCG %d (%s)", *q.Iterations, q.Status)
+	if r.Iterations != nil {
+		iterationsText += fmt.Sprintf(", PCG %d (%s)", *r.Iterations, r.Status)
 	}
-	b.Add("iterations", "⌈(√κ/2)ln(2/τ)⌉ %s for τ = %g", iterations, q.Tol)
-	s := q.Seconds
-	b.AddSeconds(s.Total, "kernel", s.Kernel, "factor", s.Factor, "Lanczos", s.Lanczos,
-		"solve", s.Solve, "exact", s.Exact)
-	return b.String()
+	lines.Add("iterations", "⌈(√κ/2)ln(2/τ)⌉ %s for τ = %g", iterationsText, r.Tol)
+	seconds := r.Seconds
+	lines.AddSeconds(seconds.Total, "kernel", seconds.Kernel, "factor", seconds.Factor, "Lanczos", seconds.Lanczos,
+		"solve", seconds.Solve, "exact", seconds.Exact)
+	return lines.String()
 }
 
 // metricText describes M.
-func (q *Result) metricText() string {
+func (r *Result) metricText() string {
 	switch {
-	case q.Precond == "none":
+	case r.Precond == "none":
 		return "I (no preconditioner)"
-	case q.LambdaP == 0:
-		return cmp.Or(q.Features, q.Precond)
+	case r.LambdaP == 0:
+		return cmp.Or(r.Features, r.Precond)
 	}
-	source := cmp.Or(q.Features, q.Precond)
-	return fmt.Sprintf("ZZᵀ+λ_pI, s = %d, λ_p = %.6g, %s", q.S, q.LambdaP, source)
+	source := cmp.Or(r.Features, r.Precond)
+	return fmt.Sprintf("ZZᵀ+λ_pI, s = %d, λ_p = %.6g, %s", r.S, r.LambdaP, source)
 }
 
 // Table returns a table with one row.
-func (q *Result) Table() *plots.Table {
-	return pencil.Table("quality of the preconditioner: "+q.Dataset, []*pencil.Row{&q.Row}, q.Tol,
-		func(*pencil.Row) float64 { return q.Seconds.Total })
+func (r *Result) Table() *plots.Table {
+	return pencil.Table("quality of the preconditioner: "+r.Dataset, []*pencil.Row{&r.Row}, r.Tol,
+		func(*pencil.Row) float64 { return r.Seconds.Total })
 }
 
 // spectrumTable returns all eigenvalues of M⁻¹A in descending order, or the Ritz values if the eigenvalues were not
 // computed.
-func (q *Result) spectrumTable() *plots.Table {
-	t := &plots.Table{Title: "spectrum of M⁻¹A: " + q.Dataset,
-		Columns: []plots.Column{{Name: q.nodeName(), Format: "%.6g"}}}
-	for _, v := range slices.Backward(q.Nodes) {
-		t.Add(v)
+func (r *Result) spectrumTable() *plots.Table {
+	table := &plots.Table{Title: "spectrum of M⁻¹A: " + r.Dataset,
+		Columns: []plots.Column{{Name: r.nodeName(), Format: "%.6g"}}}
+	for _, v := range slices.Backward(r.Nodes) {
+		table.Add(v)
 	}
-	return t
+	return table
 }
 
 const (
@@ -143,86 +146,88 @@ const (
 	ritzPerEnd   = 4  // number of inner Ritz values shown at each end of the spectrum
 )
 
-// Plot draws the convergence of the ends of the spectrum of M⁻¹A against the step. The Ritz values lie inside the
-// spectrum; bands extend from the outermost two to the bounds of the spectrum with the stated confidence.
-func (q *Result) Plot() *plots.Figure {
-	if len(q.Trace) == 0 {
-		return q.plotNodes()
+// Plot draws the convergence of the extreme eigenvalues of M⁻¹A against the step of the Lanczos process. The Ritz
+// values lie inside the spectrum; bands extend from the outermost two to the bounds of the spectrum with the stated
+// confidence.
+func (r *Result) Plot() *plots.Figure {
+	if len(r.Trace) == 0 {
+		return r.plotNodes()
 	}
-	top := plots.Series{Name: "largest, to the bound of λ_max"}
-	bottom := plots.Series{Name: "smallest, to the bound of λ_min"}
+	largest := plots.Series{Name: "largest, to the bound of λ_max"}
+	smallest := plots.Series{Name: "smallest, to the bound of λ_min"}
 	inner := plots.Series{Name: "the next four at each end", Style: plots.Points}
-	stride := max(1, (q.Steps+maxRitzSteps-1)/maxRitzSteps)
-	for i, s := range q.Trace {
-		x := float64(s.Step)
-		top.AddBand(x, s.Max.Value, s.Max.Value, s.Max.Hi)
-		bottom.AddBand(x, s.Min.Value, s.Min.Lo, s.Min.Value)
-		if k := i + 1; (q.Steps-k)%stride == 0 && k > 2 {
-			for j, r := range lanczos.Ritz(q.Alpha[:k], q.Beta[:k]) {
-				if j > 0 && j <= ritzPerEnd || j < k-1 && j >= k-1-ritzPerEnd {
-					inner.Add(x, r)
+	stride := max(1, (r.Steps+maxRitzSteps-1)/maxRitzSteps)
+	for i, step := range r.Trace {
+		x := float64(step.Step)
+		largest.AddBand(x, step.Max.Value, step.Max.Value, step.Max.Hi)
+		smallest.AddBand(x, step.Min.Value, step.Min.Lo, step.Min.Value)
+		if stepCount := i + 1; (r.Steps-stepCount)%stride == 0 && stepCount > 2 {
+			for j, ritzValue := range lanczos.Ritz(r.Alpha[:stepCount], r.Beta[:stepCount]) {
+				if j > 0 && j <= ritzPerEnd || j < stepCount-1 && j >= stepCount-1-ritzPerEnd {
+					inner.Add(x, ritzValue)
 				}
 			}
 		}
 	}
-	f := &plots.Figure{
-		Title: q.Dataset + ": κ(M⁻¹A) " + stage.EndsText(q.Kappa, 3),
+	figure := &plots.Figure{
+		Title: r.Dataset + ": κ(M⁻¹A) " + stage.EndsText(r.Kappa, 3),
 		Caption: fmt.Sprintf("Eigenvalues of M⁻¹A, %s, as the Lanczos process finds them. Bands: where the "+
 			"spectrum ends with %.3g %% confidence.",
-			q.Kernel.InProse(q.metricText()), 100*q.Kappa.Confidence),
+			r.Kernel.InProse(r.metricText()), 100*r.Kappa.Confidence),
 		X: plots.Axis{Label: "step of Lanczos (products with K)"},
 		Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true},
 	}
-	f.Y.Min, f.Y.Max = q.Min.Value/8, q.Max.Value*8
-	f.Series = []plots.Series{top, bottom}
-	f.Controls = q.controls()
+	figure.Y.Min, figure.Y.Max = r.Min.Value/8, r.Max.Value*8
+	figure.Series = []plots.Series{largest, smallest}
+	figure.Controls = r.controls()
 	if len(inner.X) > 0 {
-		f.Series = append(f.Series, inner)
+		figure.Series = append(figure.Series, inner)
 	}
-	if q.Exact != nil {
-		f.HLines = []plots.RefLine{{At: q.Nodes[q.N-1], Label: "exact λ_max"}, {At: q.Nodes[0], Label: "exact λ_min"}}
+	if r.Exact != nil {
+		figure.HLines = []plots.RefLine{{At: r.Nodes[r.N-1], Label: "exact λ_max"},
+			{At: r.Nodes[0], Label: "exact λ_min"}}
 	}
-	if !(f.Y.Min > 0) || math.IsInf(f.Y.Max, 1) {
-		f.Y.Min, f.Y.Max = 0, 0
+	if !(figure.Y.Min > 0) || math.IsInf(figure.Y.Max, 1) {
+		figure.Y.Min, figure.Y.Max = 0, 0
 	}
-	return f
+	return figure
 }
 
 // plotNodes draws only the Ritz values or eigenvalues, for an M that can be applied only as an inverse.
-func (q *Result) plotNodes() *plots.Figure {
-	s := plots.Series{Name: q.nodeName() + "s", Style: plots.Points}
-	for i, v := range q.Nodes {
-		s.Add(float64(i+1), v)
+func (r *Result) plotNodes() *plots.Figure {
+	series := plots.Series{Name: r.nodeName() + "s", Style: plots.Points}
+	for i, v := range r.Nodes {
+		series.Add(float64(i+1), v)
 	}
 	return &plots.Figure{
-		Title: fmt.Sprintf("%s: κ(M⁻¹A) at least %s", q.Dataset, outward.Down(q.Kappa.Lo, 3)),
+		Title: fmt.Sprintf("%s: κ(M⁻¹A) at least %s", r.Dataset, outward.Down(r.Kappa.Lo, 3)),
 		Caption: fmt.Sprintf("The %ss of M⁻¹A, %s. Ritz values are of conjugate gradients on the targets; they lie "+
-			"inside the spectrum.", q.nodeName(), q.Kernel.InProse(q.metricText())),
+			"inside the spectrum.", r.nodeName(), r.Kernel.InProse(r.metricText())),
 		X: plots.Axis{Label: "number, ascending"}, Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true},
-		Series: []plots.Series{s},
+		Series: []plots.Series{series},
 	}
 }
 
-// nodeName returns the name of an entry of Nodes.
-func (q *Result) nodeName() string {
-	if q.Exact == nil {
+// nodeName returns the name of an entry of Row.Nodes.
+func (r *Result) nodeName() string {
+	if r.Exact == nil {
 		return "Ritz value"
 	}
 	return "eigenvalue"
 }
 
 // HTML returns the result as text, figure and table.
-func (q *Result) HTML() string { return stage.HTML(q) }
+func (r *Result) HTML() string { return stage.HTML(r) }
 
 // controls returns a slider over τ, or nil for an M that can be applied only as an inverse.
-func (q *Result) controls() *plots.Controls {
-	if q.Steps == 0 || q.Indefinite {
+func (r *Result) controls() *plots.Controls {
+	if r.Steps == 0 || r.Indefinite {
 		return nil
 	}
-	point := q.ExploreData(1)
-	if q.LambdaP > 0 {
-		point["p"] = q.LambdaP
+	point := r.ExploreData(1)
+	if r.LambdaP > 0 {
+		point["p"] = r.LambdaP
 	}
 	return pencil.ExploreControls(map[string]any{"p": point["p"], "sweeps": [][]map[string]any{{point}}},
-		q.Kappa.Confidence, q.Tol)
+		r.Kappa.Confidence, r.Tol)
 }

@@ -16,40 +16,43 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/quality"
 )
 
-// inverseOnly hides all methods of a preconditioner except those that apply M⁻¹.
+// inverseOnly wraps a preconditioner and hides all of its methods except those that apply M⁻¹.
 type inverseOnly struct{ pcg.Preconditioner }
 
-// TestViews checks that the report, the table and the figure say what is known of κ for each kind of M, and what is
-// not.
+// TestViews checks the report, the table and the figure for several kinds of M: κ known exactly, certainly bounded,
+// bounded from below only, or unknown because M⁻¹ is indefinite.
 func TestViews(t *testing.T) {
 	train := datasets.SyntheticRegression(60, 2, 0.1, 1)
 	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 1e-2, Precond: krrlab.Nystrom{S: 20}}
-	m := testkit.Must(testkit.Must(krrlab.New(train, cfg)).M(t.Context()))
+	nystrom := testkit.Must(testkit.Must(krrlab.New(train, cfg)).M(t.Context()))
 	for _, c := range []struct {
-		p      krrlab.Preconditioner
-		lines  []string // parts of the report
-		json   string   // part of the JSON
-		series int      // number of series in the figure
-		title  string   // part of the title of the figure
+		precond krrlab.Preconditioner
+		lines   []string // parts of the report
+		json    string   // part of the JSON
+		series  int      // number of series in the figure
+		title   string   // part of the title of the figure
 	}{
 		{krrlab.None{}, []string{"I (no preconditioner)", "by all 60 eigenvalues κ is", "PCG"}, "", 3, "κ(M⁻¹A) "},
 		{krrlab.Nystrom{S: 5}, []string{"ZZᵀ+λ_pI, s = 5, λ_p = 0.01, Nyström landmarks", "certain"}, "kappa_certain",
 			3, ""}, {krrlab.Vecchia{Neighbors: 6}, []string{"sparse inverse on 6 neighbors"}, `"neighbors":6`, 3, ""},
-		{krrlab.Given{M: inverseOnly{m}}, []string{"M has no NormalTo", "unbounded"}, "", 1, "κ(M⁻¹A) at least"},
+		{krrlab.Given{M: inverseOnly{nystrom}}, []string{"M has no NormalTo", "unbounded"}, "", 1, "κ(M⁻¹A) at least"},
 		{krrlab.Features{S: 40, LambdaP: 1e-12}, []string{"no κ by all eigenvalues: M⁻¹ as applied is not"},
 			`"inverse_indefinite":true`, 3, "without an upper bound"},
 	} {
-		cfg.Precond = c.p
-		q := testkit.Must(testkit.Must(krrlab.New(train, cfg)).Quality(t.Context(), quality.Options{}))
-		testkit.Contains(t, q.String(), c.lines...)
-		testkit.Contains(t, string(testkit.Must(json.Marshal(q))), c.json)
-		if q.Exact != nil && !q.Kappa.Contains(q.Exact.Value) || q.NotDefinite == (q.Exact != nil) {
-			t.Errorf("%v: κ %v, by all eigenvalues %v; M⁻¹ not definite: %t", c.p, q.Kappa, q.Exact, q.NotDefinite)
+		cfg.Precond = c.precond
+		result := testkit.Must(testkit.Must(krrlab.New(train, cfg)).Quality(t.Context(), quality.Options{}))
+		testkit.Contains(t, result.String(), c.lines...)
+		testkit.Contains(t, string(testkit.Must(json.Marshal(result))), c.json)
+		if result.Exact != nil && !result.Kappa.Contains(result.Exact.Value) ||
+			result.NotDefinite == (result.Exact != nil) {
+			t.Errorf("%v: κ %v, by all eigenvalues %v; M⁻¹ not definite: %t", c.precond, result.Kappa, result.Exact,
+				result.NotDefinite)
 		}
-		f := q.Plot()
-		testkit.Contains(t, f.Title, c.title)
-		if rows := q.Table().Rows; len(rows) != 1 || len(f.Series) != c.series {
-			t.Errorf("%v: %d rows of the table, want 1; %d series, want %d", c.p, len(rows), len(f.Series), c.series)
+		figure := result.Plot()
+		testkit.Contains(t, figure.Title, c.title)
+		if rows := result.Table().Rows; len(rows) != 1 || len(figure.Series) != c.series {
+			t.Errorf("%v: %d rows of the table, want 1; %d series, want %d", c.precond, len(rows), len(figure.Series),
+				c.series)
 		}
 	}
 }
@@ -65,11 +68,11 @@ func TestUnknownKappa(t *testing.T) {
 		Target: slices.Clone(x)}
 	lab := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 1e-18,
 		Precond: krrlab.None{}}))
-	q := testkit.Must(lab.Quality(t.Context(), quality.Options{}))
-	if q.Exact == nil || !math.IsNaN(q.Exact.Value) || !math.IsInf(q.Exact.Hi, 1) {
-		t.Fatalf("κ = %v by all eigenvalues, want no value and no upper bound", q.Exact)
+	result := testkit.Must(lab.Quality(t.Context(), quality.Options{}))
+	if result.Exact == nil || !math.IsNaN(result.Exact.Value) || !math.IsInf(result.Exact.Hi, 1) {
+		t.Fatalf("κ = %v by all eigenvalues, want no value and no upper bound", result.Exact)
 	}
-	text := q.String() + q.Plot().Title
+	text := result.String() + result.Plot().Title
 	testkit.Contains(t, text, "without an upper bound, as rounding in float64 may hide the least of them")
 	if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
 		t.Errorf("the report shows numbers that are not finite:\n%s", text)

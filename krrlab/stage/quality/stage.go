@@ -42,67 +42,71 @@ type Options struct {
 	Width      float64 `flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
 	Steps      int     `flag:"steps" default:"300" check:">=1" help:"maximum number of Lanczos steps, a product with K each"`
 	MaxExactN  int     `flag:"exact-below" default:"2000" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues are computed; -1 for never"`
-	// NoSolve skips PCG, unless M cannot sample N(0, M): then the Ritz values of PCG are all that is known of κ.
+	// NoSolve skips PCG, unless M has no method to sample N(0, M), which the Lanczos process needs. In that case the
+	// Ritz values of PCG give the only estimate of κ.
 	NoSolve bool `flag:"no-solve" help:"do not run PCG"`
 }
 
-// Run forms K, unless it is formed already, and M. A step of Lanczos takes one product with each, until κ is known to
-// the requested width. If ctx ends after the first step, Run returns the current interval together with ctx's error.
-func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+// Run forms M and, if needed, K. Each step of the Lanczos process takes one product with K and one with M⁻¹; the
+// process ends if κ is known to the requested width. If ctx ends after the first step, Run returns the current interval
+// together with ctx's error.
+func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error) {
 	start := time.Now()
 	if err := schema.Complete(&o); err != nil {
 		return nil, err
 	}
-	p := b.Problem()
-	q := &Result{Header: p.Header, Precond: p.Precond, Unplanned: p.FixedRulePrecond, Row: pencil.NewRow(p.Precond)}
-	b.Notify(ctx, stage.Event{Stage: stage.Factor})
-	preconditioner, err := pencil.MakePreconditioner(ctx, b, p.Entry, &q.Row)
+	problem := bench.Problem()
+	r := &Result{Header: problem.Header, Precond: problem.Precond, Unplanned: problem.FixedRulePrecond,
+		Row: pencil.NewRow(problem.Precond)}
+	bench.Notify(ctx, stage.Event{Stage: stage.Factor})
+	preconditioner, err := pencil.MakePreconditioner(ctx, bench, problem.Entry, &r.Row)
 	if err != nil {
 		return nil, err
 	}
-	q.Features, q.Seconds.Factor = preconditioner.Text, preconditioner.Seconds
+	r.Features, r.Seconds.Factor = preconditioner.Text, preconditioner.Seconds
 	if v, ok := preconditioner.M.(stage.SparseInverse); ok {
-		q.Neighbors, q.Damping = v.Neighbors(), v.Damping()
+		r.Neighbors, r.Damping = v.Neighbors(), v.Damping()
 	}
-	extraBytes := 16 * int64(p.N) * int64(min(o.Steps, p.N)) // Lanczos vectors
-	if q.S > 0 {
-		extraBytes += p.LowRankBytes(q.S)
+	extraBytes := 16 * int64(problem.N) * int64(min(o.Steps, problem.N)) // Lanczos vectors
+	if r.S > 0 {
+		extraBytes += problem.LowRankBytes(r.S)
 	}
-	k, err := b.K(ctx, extraBytes)
+	k, err := bench.K(ctx, extraBytes)
 	if err != nil {
 		return nil, err
 	}
-	q.Seconds.Kernel, q.KError = k.Seconds, k.Error
-	preconditioners := pencil.NewPreconditioners(p.N, p.Comm, preconditioner.M)
-	_, weights := points.SplitWeights(p.X)
-	set := &pencil.Set{A: k, M: preconditioners, Rows: []*pencil.Row{&q.Row}, StorageError: k.Error / p.Lambda,
-		Weights: weights, Notify: b.Notify}
+	r.Seconds.Kernel, r.KError = k.Seconds, k.Error
+	preconditioners := pencil.NewPreconditioners(problem.N, problem.Comm, preconditioner.M)
+	_, weights := points.SplitWeights(problem.X)
+	set := &pencil.Set{A: k, M: preconditioners, Rows: []*pencil.Row{&r.Row}, StorageError: k.Error / problem.Lambda,
+		Weights: weights, Notify: bench.Notify}
 	// timed runs a step unless an earlier one failed, and adds its time to *seconds.
 	timed := func(seconds *float64, step func() error) {
 		if err == nil {
 			if err = stage.Timed(seconds, step); err == nil && preconditioners.Errs[0] != nil {
-				err = fmt.Errorf("krrlab: the preconditioner %s: %w", q.Precond, preconditioners.Errs[0])
+				err = fmt.Errorf("krrlab: the preconditioner %s: %w", r.Precond, preconditioners.Errs[0])
 			}
 		}
 	}
-	timed(&q.Seconds.Lanczos, func() error {
+	timed(&r.Seconds.Lanczos, func() error {
 		return set.Lanczos(ctx, lanczos.Options{Steps: o.Steps, Tol: o.Width, Confidence: o.Confidence,
-			Start: rng.New(p.Seed).Sub("quality"), Monitor: func(r *lanczos.Result) error {
-				q.Trace = append(q.Trace, Step{Step: r.Steps, Min: r.Min, Max: r.Max})
+			Start: rng.New(problem.Seed).Sub("quality"), Monitor: func(state *lanczos.Result) error {
+				r.Trace = append(r.Trace, Step{Step: state.Steps, Min: state.Min, Max: state.Max})
 				return nil
-			}}, p.Tol)
+			}}, problem.Tol)
 	})
-	if !o.NoSolve || q.Steps == 0 {
-		timed(&q.Seconds.Solve, func() error {
-			return set.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, TolFraction: stage.TolFraction, MaxIter: p.MaxIter})
+	if !o.NoSolve || r.Steps == 0 {
+		timed(&r.Seconds.Solve, func() error {
+			return set.Solve(ctx, problem.Y, pcg.Options{Tol: problem.Tol, TolFraction: stage.TolFraction,
+				MaxIter: problem.MaxIter})
 		})
 	}
-	if p.N <= o.MaxExactN {
-		timed(&q.Seconds.Exact, func() error { return set.Exact(ctx, b) })
+	if problem.N <= o.MaxExactN {
+		timed(&r.Seconds.Exact, func() error { return set.Exact(ctx, bench) })
 	}
-	q.Seconds.Total = time.Since(start).Seconds()
-	if err != nil && (ctx.Err() == nil || q.Steps == 0) {
+	r.Seconds.Total = time.Since(start).Seconds()
+	if err != nil && (ctx.Err() == nil || r.Steps == 0) {
 		return nil, err
 	}
-	return q, err
+	return r, err
 }

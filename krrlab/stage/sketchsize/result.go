@@ -37,29 +37,29 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 }
 
-func (s *Result) String() string {
-	var b stage.Lines
-	b.AddProblem(&s.Header)
-	b.Add("Z", "%s, λ_p = %g", s.Kernel.Shorten(s.Features), s.LambdaP)
-	b.Add("K", "%s%s", s.Storage, stage.StorageErrorText(s.KBound))
-	b.AddText("test", s.testText())
-	b.AddText("note", s.Coverage)
-	for _, r := range s.Rungs {
-		b.Add(fmt.Sprintf("s = %d", r.S), "%s", s.rungText(r))
+func (r *Result) String() string {
+	var lines stage.Lines
+	lines.AddProblem(&r.Header)
+	lines.Add("Z", "%s, λ_p = %g", r.Kernel.Shorten(r.Features), r.LambdaP)
+	lines.Add("K", "%s%s", r.Storage, stage.StorageErrorText(r.KBound))
+	lines.AddText("test", r.testText())
+	lines.AddText("note", r.Coverage)
+	for _, rung := range r.Rungs {
+		lines.Add(fmt.Sprintf("s = %d", rung.S), "%s", r.rungText(rung))
 	}
-	b.AddText("result", s.resultText())
-	b.AddSeconds(s.Seconds)
-	return b.String()
+	lines.AddText("result", r.resultText())
+	lines.AddSeconds(r.Seconds)
+	return lines.String()
 }
 
 // testText states the test and its confidence.
-func (s *Result) testText() string {
-	if s.Test == Theorem7 {
-		c := s.Constants
+func (r *Result) testText() string {
+	if r.Test == Theorem7 {
+		c := r.Constants
 		return fmt.Sprintf("Theorem 7, %s: θ = %g, α = %g, γ = %g, which imply κ(M⁻¹A) ≤ %.3g; confidence %g", c.Name,
-			c.Theta, c.Alpha, c.Gamma, s.Target, s.Confidence)
+			c.Theta, c.Alpha, c.Gamma, r.Target, r.Confidence)
 	}
-	return fmt.Sprintf("κ(M⁻¹A) ≤ %g; confidence %g", s.Target, s.Confidence)
+	return fmt.Sprintf("κ(M⁻¹A) ≤ %g; confidence %g", r.Target, r.Confidence)
 }
 
 // rungText describes a rung on one line.
@@ -74,29 +74,29 @@ func (s *Result) rungText(r Rung) string {
 }
 
 // resultText states how the search ended and the number of features that it names.
-func (s *Result) resultText() string {
-	if s.S == 0 {
-		return fmt.Sprintf("%s: no rung", s.Status)
+func (r *Result) resultText() string {
+	if r.S == 0 {
+		return fmt.Sprintf("%s: no rung", r.Status)
 	}
 	reason := map[string]string{"n": "its double is not below n", "asked": "the largest asked for",
-		"memory": "its double does not fit the memory"}[s.Limit]
-	switch s.Status {
+		"memory": "its double does not fit the memory"}[r.Limit]
+	switch r.Status {
 	case Found:
-		return fmt.Sprintf("%s: s = %d", s.Status, s.S)
+		return fmt.Sprintf("%s: s = %d", r.Status, r.S)
 	case None:
-		return fmt.Sprintf("%s: no s up to %d (%s) is accepted; s = %d has the least predicted time", s.Status, s.Max,
-			reason, s.S)
+		return fmt.Sprintf("%s: no s up to %d (%s) is accepted; s = %d has the least predicted time", r.Status, r.Max,
+			reason, r.S)
 	}
-	return fmt.Sprintf("%s: among %s, s = %d has the least predicted time", s.Status,
-		plural.Count(len(s.Rungs), "rung"), s.S)
+	return fmt.Sprintf("%s: among %s, s = %d has the least predicted time", r.Status,
+		plural.Count(len(r.Rungs), "rung"), r.S)
 }
 
 // HTML returns the result as text, figure and table, for a notebook.
-func (s *Result) HTML() string { return stage.HTML(s) }
+func (r *Result) HTML() string { return stage.HTML(r) }
 
 // problemTitle returns a title that names the problem.
-func (s *Result) problemTitle() string {
-	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", s.Dataset, s.N, s.Lambda, s.Kernel.Prose()))
+func (r *Result) problemTitle() string {
+	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", r.Dataset, r.N, r.Lambda, r.Kernel.Prose()))
 }
 
 // Table returns a table with one row per rung.

@@ -98,39 +98,40 @@ func (o *Options) setDefaults(n int, lambda, lambdaP float64) error {
 // of the preconditioner Features with the same seed and S: s; with other features, that of a preconditioner whose Map
 // is feature.Doubling{Dist, First}. Theorem7 requires λ_p = λ, and returns an error for other values. If ctx ends, Run
 // returns the rungs so far together with ctx's error.
-func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
-	start, p := time.Now(), b.Problem()
-	task := Problem{Comm: p.Comm, X: p.X, Lambda: p.Lambda, LambdaP: p.Lambda, RHS: p.T, Tol: p.Tol}
+func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error) {
+	start, problem := time.Now(), bench.Problem()
+	task := Problem{Comm: problem.Comm, X: problem.X, Lambda: problem.Lambda, LambdaP: problem.Lambda, RHS: problem.T,
+		Tol: problem.Tol}
 	var err error
-	if configuredMap := p.Z.Map(); configuredMap != nil {
-		task.Map, task.LambdaP = configuredMap, p.Z.LambdaP
-	} else if task.Map, err = feature.For(p.Kernel); err != nil {
+	if configuredMap := problem.Z.Map(); configuredMap != nil {
+		task.Map, task.LambdaP = configuredMap, problem.Z.LambdaP
+	} else if task.Map, err = feature.For(problem.Kernel); err != nil {
 		return nil, err
 	}
-	o.progress = stage.Progress(ctx, b.Notify, Stage.Name)
-	if err := o.setDefaults(p.N, task.Lambda, task.LambdaP); err != nil { // check before K is formed
+	o.progress = stage.Progress(ctx, bench.Notify, Stage.Name)
+	if err := o.setDefaults(problem.N, task.Lambda, task.LambdaP); err != nil { // check before K is formed
 		return nil, err
 	}
-	k, err := b.K(ctx, 0)
+	k, err := bench.K(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
 	task.K, task.Error = k, k.Error
-	memory := p.Memory.Reserve(k.Bytes())
+	memory := problem.Memory.Reserve(k.Bytes())
 	if machine := accel.AvailableMemory(0, 1); machine.Free() < memory.Free() { // the search doubles as far as it can
 		memory = machine
 	}
-	if o.memory, err = comm.SmallestBudget(ctx, p.Comm, memory); err != nil {
+	if o.memory, err = comm.SmallestBudget(ctx, problem.Comm, memory); err != nil {
 		return nil, err
 	}
-	r, err := Search(ctx, task, &o, rng.New(p.Seed))
+	r, err := Search(ctx, task, &o, rng.New(problem.Seed))
 	if r == nil {
 		return nil, err
 	}
-	r.Header, r.LambdaP, r.Features = p.Header, task.LambdaP, task.Map.String()
+	r.Header, r.LambdaP, r.Features = problem.Header, task.LambdaP, task.Map.String()
 	r.Storage, r.KBound = k.Storage().String(), stage.Number(task.Error)
 	if r.Test == Theorem7 {
-		r.Coverage = coverage(p.Kernel, task.Map, r.Target)
+		r.Coverage = coverage(problem.Kernel, task.Map, r.Target)
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, err

@@ -18,7 +18,7 @@ func TestClipByEta(t *testing.T) {
 		name              string
 		smallest, largest estimate.Interval // of the eigenvalues, by the Lanczos process
 		kError            float64           // storage error, relative to λ
-		lo, hi            float64           // wanted interval of κ
+		wantLo, wantHi    float64           // wanted interval of κ
 	}{
 		{"η bounds both ends", interval(0.1, 0.5), interval(1.5, 4), 0, 3, 10},
 		{"Lanczos bounds both ends", interval(0.25, 0.5), interval(1.5, 1.75), 0, 3, 7},
@@ -30,8 +30,8 @@ func TestClipByEta(t *testing.T) {
 		p := Point{Row: pencil.Row{LambdaP: 2}}
 		p.Kappa, p.Min, p.Max = lanczos.FromIntervals(c.smallest, c.largest).PerturbedIntervals(c.kError)
 		p.ClipByEta(1, 3)
-		if k := p.Kappa; math.Abs(k.Lo-c.lo) > 1e-14*c.lo || math.Abs(k.Hi-c.hi) > 1e-14*c.hi {
-			t.Errorf("%s: κ %+v, want [%g, %g]", c.name, p.Kappa, c.lo, c.hi)
+		if k := p.Kappa; math.Abs(k.Lo-c.wantLo) > 1e-14*c.wantLo || math.Abs(k.Hi-c.wantHi) > 1e-14*c.wantHi {
+			t.Errorf("%s: κ %+v, want [%g, %g]", c.name, p.Kappa, c.wantLo, c.wantHi)
 		}
 	}
 	p := Point{Row: pencil.Row{LambdaP: 2, FailureReason: "A as stored is indefinite"}}
@@ -43,8 +43,8 @@ func TestClipByEta(t *testing.T) {
 
 // TestAt checks that At finds a point by its λ_p, and returns nil if there is none.
 func TestAt(t *testing.T) {
-	r := &Sweep{Points: []Point{{Row: pencil.Row{LambdaP: 1}}, {Row: pencil.Row{LambdaP: 2}}}}
-	for lambdaP, want := range map[float64]*Point{1: &r.Points[0], 2: &r.Points[1], 3: nil} {
-		testkit.Equal(t, r.At(lambdaP), want, lambdaP)
+	sweep := &Sweep{Points: []Point{{Row: pencil.Row{LambdaP: 1}}, {Row: pencil.Row{LambdaP: 2}}}}
+	for lambdaP, want := range map[float64]*Point{1: &sweep.Points[0], 2: &sweep.Points[1], 3: nil} {
+		testkit.Equal(t, sweep.At(lambdaP), want, lambdaP)
 	}
 }

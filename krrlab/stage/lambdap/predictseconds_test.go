@@ -27,20 +27,22 @@ func TestPredictSeconds(t *testing.T) {
 		"the first has the least time": {[]Point{point(10, nil, 0, 1), point(20, nil, 0, 1)}, 0, 8},
 		"one iteration":                {[]Point{point(1, nil, 0, 1), point(20, nil, 0, 1)}, 0, 3.5},
 		"equal times, two of equal κ": {[]Point{point(10, nil, 0, 5), point(10, nil, 0, 4), point(10, nil, 0, 4)}, 1,
-			8}, "unknown iterations": {[]Point{point(0, nil, 0, 1), point(50, nil, 0, 1)}, 1, 28},
+			8},
+		"unknown iterations": {[]Point{point(0, nil, 0, 1), point(50, nil, 0, 1)}, 1, 28},
 		"more measured than predicted": {[]Point{point(10, measured(40), pcg.Converged, 1), point(30, nil, 0, 1)}, 1,
-			18}, "the quicker has not converged": {[]Point{point(10, measured(5), pcg.MaxIterations, 1),
+			18},
+		"the quicker has not converged": {[]Point{point(10, measured(5), pcg.MaxIterations, 1),
 			point(30, measured(30), pcg.Converged, 1)}, 1, 18},
 		"no point has known iterations": {[]Point{point(0, nil, 0, 1)}, -1, 0},
 	} {
-		s := &sweep{Sweep: &Sweep{Points: c.points, Best: -1, SetUpSeconds: 3, IterationSeconds: 0.5}}
-		s.predictSeconds()
-		if s.Best != c.best {
-			t.Errorf("%s: point %d is chosen, want %d", name, s.Best, c.best)
+		state := &sweepState{Sweep: &Sweep{Points: c.points, Best: -1, SetUpSeconds: 3, IterationSeconds: 0.5}}
+		state.predictSeconds()
+		if state.Best != c.best {
+			t.Errorf("%s: point %d is chosen, want %d", name, state.Best, c.best)
 			continue
 		}
-		if c.best >= 0 && s.Points[c.best].Seconds != c.seconds {
-			t.Errorf("%s: %g s, want %g", name, s.Points[c.best].Seconds, c.seconds)
+		if c.best >= 0 && state.Points[c.best].Seconds != c.seconds {
+			t.Errorf("%s: %g s, want %g", name, state.Points[c.best].Seconds, c.seconds)
 		}
 	}
 }
