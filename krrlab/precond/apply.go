@@ -29,44 +29,45 @@ type application struct {
 	w           *Woodbury
 	t           int
 	columnwise  bool // t is so small that products are computed column by column
-	hasAssembly bool // package simd has assembly for this processor
+	hasAssembly bool // package simd has assembly code for this processor
 	corrects    bool // M⁻¹R is corrected, see Woodbury.Corrects
 	colBlocks   int  // the number of blocks of columns of Z
 
-	dst, r     blas64.General    // n×t
-	kind       product           // the result in dst
-	ridge      float64           // the factor of r if kind is forward
-	ridges     []float64         // λ_p of each column if kind is inverse; nil: that of w for all
-	sums       []int64           // t×s: ZᵀR in fixed point
-	norm       []float64         // ‖r_c‖₁
-	norms      []float64         // partial sums of norm over normRows rows, t for each block of rows
-	fixed      []comm.FixedPoint // fixed-point format of each column of sums
-	locks      []sync.Mutex      // one for each block of columns of sums
-	v          []float64         // t×s: ZᵀR, then (ZᵀZ+λ_pI)⁻¹ZᵀR
-	u          []float64         // t×s: intermediate result, L⁻¹v or (Σ²+λ_pI)⁻¹Vᵀv
-	projection []float64         // t×s: ZᵀM⁻¹R, if M⁻¹R is corrected
-	dense      []float64         // contiguous copy of dst, if dst is strided and distributed
-	counts     []int             // the number of entries of an n×t matrix on each rank
-	workers    []scratch
+	dst, r        blas64.General    // result and right-hand sides, n×t
+	kind          product           // the result in dst
+	ridge         float64           // the factor of r if kind is forward
+	ridges        []float64         // λ_p of each column if kind is inverse; if nil, every column has the λ_p of w
+	sums          []int64           // t×s: ZᵀR in fixed point
+	columnNorms   []float64         // ‖r_c‖₁ of each column c of r
+	rowBlockNorms []float64         // the parts of columnNorms in each block of normRows rows, t for each block
+	formats       []comm.FixedPoint // fixed-point format of each column of sums
+	locks         []sync.Mutex      // one for each block of columns of sums
+	v             []float64         // t×s: ZᵀR, then (ZᵀZ+λ_pI)⁻¹ZᵀR
+	u             []float64         // t×s: the intermediate result of solveInner, L⁻¹v or (Σ²+λ_pI)⁻¹Vᵀv
+	projection    []float64         // t×s: ZᵀM⁻¹R, if M⁻¹R is corrected
+	dense         []float64         // contiguous copy of dst, if dst is strided and distributed
+	counts        []int             // the number of entries of an n×t matrix on each rank
+	workers       []scratch
 
-	// Bodies of accel.ForEach, created once so that an application does not allocate.
+	// The fields below are bound methods for accel.ForEach. They are created once, so that an application does not
+	// allocate.
 	normBody, projectBody, firstBody, secondBody, expandBody, trsmBody func(worker, i int)
 }
 
 // scratch holds the scratch memory of one worker.
 type scratch struct {
-	rt   []float64 // t×RankRows
-	out  []float64 // t×colBlock
+	rt   []float64 // t×RankRows: the right-hand sides, or Zv, of a block of rows, by columns
+	out  []float64 // t×colBlock: the product of rt with a block of columns of Z
 	simd simd.Workspace
 }
 
 // bytes returns the size of the scratch memory.
-func (p *application) bytes() int64 {
-	b := cap(p.sums) + cap(p.v) + cap(p.u) + cap(p.projection) + cap(p.dense)
-	for _, w := range p.workers {
-		b += cap(w.rt) + cap(w.out) + int(w.simd.Bytes()/8)
+func (a *application) bytes() int64 {
+	words := cap(a.sums) + cap(a.v) + cap(a.u) + cap(a.projection) + cap(a.dense)
+	for _, worker := range a.workers {
+		words += cap(worker.rt) + cap(worker.out) + int(worker.simd.Bytes()/8)
 	}
-	return 8 * int64(b)
+	return 8 * int64(words)
 }
 
 // SolveTo sets dst = M⁻¹r for n×t matrices:
@@ -78,117 +79,117 @@ func (p *application) bytes() int64 {
 // dst may be r, but must not overlap it otherwise. SolveTo allocates memory only in the first call with a given number
 // of columns. It panics if the shapes do not match. If ctx ends, it returns the error of ctx, and dst is undefined.
 func (w *Woodbury) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	p := w.start(dst, r, inverse)
-	defer w.release(p)
-	return p.run(ctx)
+	a := w.start(dst, r, inverse)
+	defer w.release(a)
+	return a.run(ctx)
 }
 
 // run computes dst = M⁻¹r.
-func (p *application) run(ctx context.Context) error {
-	if err := p.project(ctx); err != nil { // v = Zᵀr
+func (a *application) run(ctx context.Context) error {
+	if err := a.project(ctx); err != nil { // v = Zᵀr
 		return err
 	}
-	if err := p.solveInner(ctx); err != nil { // v ← (ZᵀZ+λ_pI)⁻¹v
+	if err := a.solveInner(ctx); err != nil { // v ← (ZᵀZ+λ_pI)⁻¹v
 		return err
 	}
-	if !p.corrects {
-		return p.expand(ctx) // λ_p⁻¹(r − Zv)
+	if !a.corrects {
+		return a.expand(ctx) // λ_p⁻¹(r − Zv)
 	}
-	p.projection = append(p.projection[:0], p.v...)
-	if err := p.expand(ctx); err != nil {
+	a.projection = append(a.projection[:0], a.v...)
+	if err := a.expand(ctx); err != nil {
 		return err
 	}
-	p.r, p.kind, p.ridge = p.dst, forward, 1
-	if err := p.project(ctx); err != nil { // v = Zᵀdst
+	a.r, a.kind, a.ridge = a.dst, forward, 1
+	if err := a.project(ctx); err != nil { // v = Zᵀdst
 		return err
 	}
-	floats.SubTo(p.v, p.projection, p.v)
-	if err := p.solveInner(ctx); err != nil {
+	floats.SubTo(a.v, a.projection, a.v)
+	if err := a.solveInner(ctx); err != nil {
 		return err
 	}
-	return p.expand(ctx) // dst + Z(ZᵀZ+λ_pI)⁻¹(v − Zᵀdst)
+	return a.expand(ctx) // dst + Z(ZᵀZ+λ_pI)⁻¹(v − Zᵀdst)
 }
 
 // solveInner sets v ← (ZᵀZ+λ_pI)⁻¹v. For FormU it does nothing, because M⁻¹ = λ_p⁻¹(I − UᵀU).
-func (p *application) solveInner(ctx context.Context) error {
-	switch p.w.form {
+func (a *application) solveInner(ctx context.Context) error {
+	switch a.w.form {
 	case FormL:
-		return accel.ForEach(ctx, (p.t+trsmCols-1)/trsmCols, p.trsmBody) // v ← L⁻ᵀL⁻¹v
+		return accel.ForEach(ctx, (a.t+trsmCols-1)/trsmCols, a.trsmBody) // v ← L⁻ᵀL⁻¹v
 	case FormLInv, FormEigen:
-		if err := accel.ForEach(ctx, p.colBlocks, p.firstBody); err != nil { // u = L⁻¹v, or (Σ²+λ_pI)⁻¹Vᵀv
+		if err := accel.ForEach(ctx, a.colBlocks, a.firstBody); err != nil { // u = L⁻¹v, or (Σ²+λ_pI)⁻¹Vᵀv
 			return err
 		}
-		if err := p.gatherBlocks(ctx, p.u); err != nil {
+		if err := a.gatherBlocks(ctx, a.u); err != nil {
 			return err
 		}
-		if err := accel.ForEach(ctx, p.colBlocks, p.secondBody); err != nil { // v = L⁻ᵀu, or Vu
+		if err := accel.ForEach(ctx, a.colBlocks, a.secondBody); err != nil { // v = L⁻ᵀu, or Vu
 			return err
 		}
-		return p.gatherBlocks(ctx, p.v)
+		return a.gatherBlocks(ctx, a.v)
 	}
 	return nil
 }
 
-// trsm solves for right-hand sides trsmCols·b to trsmCols·(b+1)-1. One solve of all right-hand sides on the threads of
-// OpenBLAS would not be faster, and its threads would then spin while the next products need the cores.
-func (p *application) trsm(_, b int) {
-	s, j := p.w.s, b*trsmCols
-	l, v := p.w.lower(0, s), blas64.General{Rows: min(trsmCols, p.t-j), Cols: s, Stride: s, Data: p.v[j*s:]}
+// trsm sets v ← L⁻ᵀL⁻¹v for the right-hand sides trsmCols·b, …, trsmCols·(b+1)-1. One solve of all right-hand sides on
+// the threads of OpenBLAS would not be faster, and its threads would then spin while the next products need the cores.
+func (a *application) trsm(_, b int) {
+	s, j := a.w.s, b*trsmCols
+	l, v := a.w.lower(0, s), blas64.General{Rows: min(trsmCols, a.t-j), Cols: s, Stride: s, Data: a.v[j*s:]}
 	blas64.Trsm(blas.Right, blas.Trans, 1, l, v)   // v ← L⁻¹v
 	blas64.Trsm(blas.Right, blas.NoTrans, 1, l, v) // v ← L⁻ᵀv
 }
 
-// start checks the shapes of dst and r, n×t, and returns an application that computes the given product. The caller
-// passes it to release after use.
+// start panics unless dst and r are n×t. It returns an application, from the pool if possible, that computes the given
+// product. The caller passes it to release after use.
 func (w *Woodbury) start(dst, r *mat.Dense, kind product) *application {
 	n, t := r.Dims()
 	if dn, dt := dst.Dims(); n != w.n || dn != n || dt != t {
 		panic(fmt.Sprintf("precond: %d×%d into %d×%d for order %d", n, t, dn, dt, w.n))
 	}
 	w.mu.Lock()
-	var p *application
-	if k := len(w.pool); k > 0 {
-		p, w.pool = w.pool[k-1], w.pool[:k-1]
+	var a *application
+	if lastIndex := len(w.pool) - 1; lastIndex >= 0 {
+		a, w.pool = w.pool[lastIndex], w.pool[:lastIndex]
 	}
 	w.mu.Unlock()
-	if p == nil {
-		p = &application{w: w}
-		p.normBody, p.projectBody, p.expandBody = p.sumNorms, p.projectUnit, p.expandPanel
-		p.firstBody, p.secondBody, p.trsmBody = p.firstFactor, p.secondFactor, p.trsm
-		p.colBlocks = (w.s + colBlock - 1) / colBlock
-		p.locks = make([]sync.Mutex, p.colBlocks)
+	if a == nil {
+		a = &application{w: w}
+		a.normBody, a.projectBody, a.expandBody = a.sumNorms, a.projectUnit, a.expandPanel
+		a.firstBody, a.secondBody, a.trsmBody = a.firstFactor, a.secondFactor, a.trsm
+		a.colBlocks = (w.s + colBlock - 1) / colBlock
+		a.locks = make([]sync.Mutex, a.colBlocks)
 	}
-	p.dst, p.r, p.kind, p.ridge = dst.RawMatrix(), r.RawMatrix(), kind, 0
-	p.corrects = kind == inverse && w.Corrects()
-	p.t, p.columnwise, p.hasAssembly = t, t <= gemvColumns(), simd.CurrentPath() != simd.Portable
-	buffer.Grow(&p.sums, t*w.s)
-	buffer.Grow(&p.norm, t)
-	buffer.Grow(&p.fixed, t)
-	buffer.Grow(&p.counts, w.distribution.comm.Size())
-	for r := range p.counts {
-		lo, hi := comm.RowRange(w.n, RankRows, r, len(p.counts))
-		p.counts[r] = (hi - lo) * t
+	a.dst, a.r, a.kind, a.ridge = dst.RawMatrix(), r.RawMatrix(), kind, 0
+	a.corrects = kind == inverse && w.Corrects()
+	a.t, a.columnwise, a.hasAssembly = t, t <= gemvColumns(), simd.CurrentPath() != simd.Portable
+	buffer.Grow(&a.sums, t*w.s)
+	buffer.Grow(&a.columnNorms, t)
+	buffer.Grow(&a.formats, t)
+	buffer.Grow(&a.counts, w.distribution.comm.Size())
+	for rank := range a.counts {
+		lo, hi := comm.RowRange(w.n, RankRows, rank, len(a.counts))
+		a.counts[rank] = (hi - lo) * t
 	}
-	buffer.Grow(&p.v, t*w.s)
+	buffer.Grow(&a.v, t*w.s)
 	if w.form == FormLInv || w.form == FormEigen {
-		buffer.Grow(&p.u, t*w.s)
+		buffer.Grow(&a.u, t*w.s)
 	}
-	for len(p.workers) < accel.Threads() {
-		p.workers = append(p.workers, scratch{})
+	for len(a.workers) < accel.Threads() {
+		a.workers = append(a.workers, scratch{})
 	}
-	for i := range p.workers {
-		buffer.Grow(&p.workers[i].rt, t*RankRows)
-		buffer.Grow(&p.workers[i].out, t*colBlock)
+	for i := range a.workers {
+		buffer.Grow(&a.workers[i].rt, t*RankRows)
+		buffer.Grow(&a.workers[i].out, t*colBlock)
 	}
-	return p
+	return a
 }
 
 // release returns an application to the pool.
-func (w *Woodbury) release(p *application) {
-	p.dst, p.r, p.ridges = blas64.General{}, blas64.General{}, nil
+func (w *Woodbury) release(a *application) {
+	a.dst, a.r, a.ridges = blas64.General{}, blas64.General{}, nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pool = append(w.pool, p)
+	w.pool = append(w.pool, a)
 }
 
 // gemvColumns returns the largest number of columns for which products are computed column by column. For few columns
@@ -200,92 +201,93 @@ func gemvColumns() int {
 	return 4
 }
 
-// firstFactor computes block b of u = L⁻¹v, or of u = (Σ²+λ_pI)⁻¹Vᵀv.
-func (p *application) firstFactor(_, b int) {
-	s, t := p.w.s, p.t
-	if p.w.form == FormLInv {
-		b = p.colBlocks - 1 - b // start with the longest block
+// firstFactor computes block b of columns of the first half of solveInner: u = L⁻¹v, or u = (Σ²+λ_pI)⁻¹Vᵀv for
+// FormEigen.
+func (a *application) firstFactor(_, b int) {
+	s, t := a.w.s, a.t
+	if a.w.form == FormLInv {
+		b = a.colBlocks - 1 - b // start with the longest block
 	}
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
-	u := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.u[c0:]}
-	if p.w.form == FormLInv {
-		x := p.w.linv.rows[b]
+	u := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: a.u[c0:]}
+	if a.w.form == FormLInv {
+		x := a.w.linv.rows[b]
 		if x == nil {
 			return
 		}
-		rows := blas64.General{Rows: c1 - c0, Cols: c1, Stride: cmp.Or(p.w.linv.stride, c1), Data: x}
-		v := blas64.General{Rows: t, Cols: c1, Stride: s, Data: p.v}
-		if p.hasAssembly {
+		rows := blas64.General{Rows: c1 - c0, Cols: c1, Stride: cmp.Or(a.w.linv.stride, c1), Data: x}
+		v := blas64.General{Rows: t, Cols: c1, Stride: s, Data: a.v}
+		if a.hasAssembly {
 			for row := range t {
-				clear(p.u[row*s+c0 : row*s+c1])
+				clear(a.u[row*s+c0 : row*s+c1])
 			}
 			simd.AddProduct(rows.Data, rows.Stride, v, u) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
 			return
 		}
-		p.mulTrans(u, v, rows, 0) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
+		a.mulTrans(u, v, rows, 0) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
 		return
 	}
-	p.rotate(b) // u = Vᵀv
+	a.rotate(b) // u = Vᵀv
 	for row := range t {
 		for k := c0; k < c1; k++ {
-			p.u[row*s+k] /= p.w.sigma2[k] + p.lambdaP(row) // u ← (Σ²+λ_pI)⁻¹u
+			a.u[row*s+k] /= a.w.sigma2[k] + a.lambdaP(row) // u ← (Σ²+λ_pI)⁻¹u
 		}
 	}
 }
 
-// lambdaP returns λ_p for a column of r.
-func (p *application) lambdaP(col int) float64 {
-	if p.ridges != nil {
-		return p.ridges[col]
+// lambdaP returns the λ_p of a column of r.
+func (a *application) lambdaP(col int) float64 {
+	if a.ridges != nil {
+		return a.ridges[col]
 	}
-	return p.w.lambdaP
+	return a.w.lambdaP
 }
 
-// secondFactor computes block b of v = L⁻ᵀu, or of v = Vu.
-func (p *application) secondFactor(worker, b int) {
-	s, t := p.w.s, p.t
+// secondFactor computes block b of columns of the second half of solveInner: v = L⁻ᵀu, or v = Vu for FormEigen.
+func (a *application) secondFactor(worker, b int) {
+	s, t := a.w.s, a.t
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
-	v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
-	if p.w.form == FormLInv { // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
-		x := p.w.linv.columns[b]
-		u := blas64.General{Rows: t, Cols: s - c0, Stride: s, Data: p.u[c0:]}
-		cols := blas64.General{Rows: s - c0, Cols: c1 - c0, Stride: cmp.Or(p.w.linv.stride, c1-c0), Data: x}
+	v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: a.v[c0:]}
+	if a.w.form == FormLInv { // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
+		x := a.w.linv.columns[b]
+		u := blas64.General{Rows: t, Cols: s - c0, Stride: s, Data: a.u[c0:]}
+		cols := blas64.General{Rows: s - c0, Cols: c1 - c0, Stride: cmp.Or(a.w.linv.stride, c1-c0), Data: x}
 		switch {
 		case x == nil:
-		case p.hasAssembly:
+		case a.hasAssembly:
 			for row := range t {
-				clear(p.v[row*s+c0 : row*s+c1])
+				clear(a.v[row*s+c0 : row*s+c1])
 			}
-			simd.AddTransposeProduct(cols.Data, cols.Stride, v, u, &p.workers[worker].simd)
+			simd.AddTransposeProduct(cols.Data, cols.Stride, v, u, &a.workers[worker].simd)
 		default:
-			p.mul(v, u, cols, 0)
+			a.mul(v, u, cols, 0)
 		}
 		return
 	}
-	u := blas64.General{Rows: t, Cols: s, Stride: s, Data: p.u}
-	p.mulTrans(v, u, blas64.General{Rows: c1 - c0, Cols: s, Stride: s, Data: p.w.factor[c0*s:]}, 0) // v = Vu
+	u := blas64.General{Rows: t, Cols: s, Stride: s, Data: a.u}
+	a.mulTrans(v, u, blas64.General{Rows: c1 - c0, Cols: s, Stride: s, Data: a.w.factor[c0*s:]}, 0) // v = Vu
 }
 
-// expandPanel computes a panel of rows of dst = λ_p⁻¹(r − Zv), or of dst = ridge·r + Zv.
-func (p *application) expandPanel(worker, panel int) {
-	s, t, k := p.w.s, p.t, p.w.distribution
-	i0, i1 := k.panel(panel)
+// expandPanel computes the rows of one panel of dst: λ_p⁻¹(r − Zv), or ridge·r + Zv if kind is forward.
+func (a *application) expandPanel(worker, panel int) {
+	s, t, d := a.w.s, a.t, a.w.distribution
+	i0, i1 := d.panelRange(panel)
 	if i0 >= i1 {
 		return
 	}
-	zv := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: p.workers[worker].rt}
-	p.w.timesZTrans(p, zv, blas64.General{Rows: t, Cols: s, Stride: s, Data: p.v}, i0) // Zv
+	zv := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: a.workers[worker].rt}
+	a.w.timesZTrans(a, zv, blas64.General{Rows: t, Cols: s, Stride: s, Data: a.v}, i0) // Zv
 	for i := i0; i < i1; i++ {
-		row := k.firstRow + i
-		out, r := p.dst.Data[row*p.dst.Stride:row*p.dst.Stride+t], p.r.Data[row*p.r.Stride:row*p.r.Stride+t]
-		if p.kind == forward {
+		row := d.firstRow + i
+		out, r := a.dst.Data[row*a.dst.Stride:row*a.dst.Stride+t], a.r.Data[row*a.r.Stride:row*a.r.Stride+t]
+		if a.kind == forward {
 			for j, v := range r {
-				out[j] = p.ridge*v + zv.Data[j*zv.Stride+i-i0] // ridge·r + Zv
+				out[j] = a.ridge*v + zv.Data[j*zv.Stride+i-i0] // ridge·r + Zv
 			}
 			continue
 		}
 		for j, v := range r {
-			out[j] = (v - zv.Data[j*zv.Stride+i-i0]) / p.lambdaP(j) // λ_p⁻¹(r − Zv)
+			out[j] = (v - zv.Data[j*zv.Stride+i-i0]) / a.lambdaP(j) // λ_p⁻¹(r − Zv)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 const benchN, benchS = 20000, 2000
 
-// BenchmarkNew reports the seconds of each stage for n = 20,000 and s = 2,000, and the ratio of the time of ZᵀZ to
-// that of ns² flops at the measured rate.
+// BenchmarkNew reports the seconds of each step of New for n = 20,000 and s = 2,000, and the ratio of the time of ZᵀZ
+// to that of ns² flops at the measured rate.
 func BenchmarkNew(b *testing.B) {
 	testkit.FastBLAS(b)
 	rates := testkit.MeasureRates()
@@ -22,20 +22,22 @@ func BenchmarkNew(b *testing.B) {
 	for _, form := range forms[:3] {
 		for _, fast := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%v/fast=%v", form, fast), func(b *testing.B) {
-				gram, rate := 0.0, rates.Gemm64
+				gramSeconds, rate := 0.0, rates.Gemm64
 				if fast {
 					rate = rates.Gemm32
 				}
-				var factor, extra float64
+				var factorSeconds, formSeconds float64
 				for b.Loop() {
 					w, err := precond.New(context.Background(), z, 0.1, &precond.Options{Form: form, Fast: fast})
 					testkit.OK(b, err)
-					s := w.Seconds()
-					gram, factor, extra = gram+s.Gram, factor+s.Factor, extra+s.Form
+					seconds := w.Seconds()
+					gramSeconds += seconds.Gram
+					factorSeconds += seconds.Factor
+					formSeconds += seconds.Form
 				}
-				b.ReportMetric(gram/float64(b.N)/(benchN*benchS*benchS/rate), "gram-x-floor")
-				b.ReportMetric(factor/float64(b.N), "factor-s")
-				b.ReportMetric(extra/float64(b.N), "form-s")
+				b.ReportMetric(gramSeconds/float64(b.N)/(benchN*benchS*benchS/rate), "gram-x-floor")
+				b.ReportMetric(factorSeconds/float64(b.N), "factor-s")
+				b.ReportMetric(formSeconds/float64(b.N), "form-s")
 			})
 		}
 	}
@@ -47,11 +49,11 @@ func BenchmarkSolveTo(b *testing.B) {
 	testkit.FastBLAS(b)
 	z, _ := decayingFeatures(1, benchN, benchS, 0.999)
 	for _, form := range forms[:3] {
-		w := build(b, z, 0.1, form)
-		for _, k := range []int{1, 10, 26} {
-			r, x := gaussianMatrix(1, benchN, k), mat.NewDense(benchN, k, nil)
-			b.Run(fmt.Sprintf("%v/t=%d", form, k), func(b *testing.B) {
-				testkit.BenchmarkFloor(b, 8*benchS*(benchN+benchS), 0, float64(k)*2*benchS*(2*benchN+benchS),
+		w := buildForm(b, z, 0.1, form)
+		for _, columns := range []int{1, 10, 26} {
+			r, x := gaussianMatrix(1, benchN, columns), mat.NewDense(benchN, columns, nil)
+			b.Run(fmt.Sprintf("%v/t=%d", form, columns), func(b *testing.B) {
+				testkit.BenchmarkFloor(b, 8*benchS*(benchN+benchS), 0, float64(columns)*2*benchS*(2*benchN+benchS),
 					func() error {
 						return w.SolveTo(context.Background(), x, r)
 					})
@@ -60,17 +62,17 @@ func BenchmarkSolveTo(b *testing.B) {
 	}
 }
 
-// BenchmarkMiddle times (ZᵀZ+λ_pI)⁻¹v alone: with n = 1 the products with Z cost nothing. The ratio of the times of
+// BenchmarkInnerSolve times (ZᵀZ+λ_pI)⁻¹v alone: with n = 1 the products with Z cost nothing. The ratio of the times of
 // FormL and FormLInv is the constant ρ of precond.Cost.
-func BenchmarkMiddle(b *testing.B) {
+func BenchmarkInnerSolve(b *testing.B) {
 	testkit.FastBLAS(b)
 	for _, s := range []int{500, 2000, 4000} {
 		z, _ := decayingFeatures(1, 1, s, 1)
 		for _, form := range []precond.Form{precond.FormL, precond.FormLInv} {
-			w := build(b, z, 0.1, form)
-			for _, k := range []int{1, 10} {
-				r, x := gaussianMatrix(1, 1, k), mat.NewDense(1, k, nil)
-				b.Run(fmt.Sprintf("s=%d/t=%d/%v", s, k, form), func(b *testing.B) {
+			w := buildForm(b, z, 0.1, form)
+			for _, columns := range []int{1, 10} {
+				r, x := gaussianMatrix(1, 1, columns), mat.NewDense(1, columns, nil)
+				b.Run(fmt.Sprintf("s=%d/t=%d/%v", s, columns, form), func(b *testing.B) {
 					for b.Loop() {
 						_ = w.SolveTo(context.Background(), x, r)
 					}

@@ -18,17 +18,18 @@ import (
 // the condition number.
 func TestCorrection(t *testing.T) {
 	const n = 60
-	kinds := map[string]func(j int) (mean, size float64){
+	// Each function returns the mean and the standard deviation of the entries of column j of Z.
+	columnDistributions := map[string]func(j int) (mean, deviation float64){
 		"decaying": func(j int) (float64, float64) { return 0, math.Pow(0.4, float64(j)) },
 		"graded":   func(j int) (float64, float64) { return 1, math.Pow(10, float64(-1-2*(j%4))) },
 		"flat":     func(int) (float64, float64) { return 0, 1 },
 	}
 	testkit.EachBLAS(t, func(t *testing.T) {
-		for kind, column := range kinds {
+		for kind, momentsOf := range columnDistributions {
 			for _, s := range []int{20, n} {
 				z, z64 := points.NewDense32(n, s, nil), mat.NewDense(n, s, nil)
 				for i, x := range testkit.Normals(9, 2, n*s) {
-					mean, size := column(i % s)
+					mean, size := momentsOf(i % s)
 					z.Data[i] = float32(mean + size*x)
 					z64.Set(i/s, i%s, float64(z.Data[i]))
 				}
@@ -36,20 +37,21 @@ func TestCorrection(t *testing.T) {
 				for _, ratio := range []float64{1e11, 1e12, 1e13} { // tr ZᵀZ/λ_p
 					lambdaP := frobeniusNorm * frobeniusNorm / ratio
 					for _, form := range append(forms, precond.AutoForm) {
-						w := build(t, z, lambdaP, form)
+						w := buildForm(t, z, lambdaP, form)
 						bound := 1e-4
 						if w.Form() == precond.FormU {
 							bound = 1e-14 * ratio
 						}
 						testkit.Equal(t, w.Corrects(), w.Form() != precond.FormU, form)
-						first := build(t, z.Slice(0, n-5).(*points.Dense32), lambdaP, form)
-						extended := testkit.Must(first.Extend(t.Context(), z))
-						ms := map[string]pcg.Preconditioner{form.String(): w, form.String() + " extended": extended}
+						shorter := buildForm(t, z.Slice(0, n-5).(*points.Dense32), lambdaP, form)
+						extended := testkit.Must(shorter.Extend(t.Context(), z))
+						preconditioners := map[string]pcg.Preconditioner{form.String(): w,
+							form.String() + " extended": extended}
 						if form == precond.FormEigen {
 							family := testkit.Must(w.WithLambdas([]float64{frobeniusNorm, lambdaP}))
-							ms["family"] = familyMember{family, 1}
+							preconditioners["family"] = familyMember{family, 1}
 						}
-						for name, m := range ms {
+						for name, m := range preconditioners {
 							if relative := quadraticError(t, m, z64, lambdaP); !(relative < bound) {
 								t.Errorf("%s, s = %d, tr ZᵀZ/λ_p = %.0e, %s: relative error %.2g of rᵀM⁻¹r", kind, s,
 									ratio, name, relative)
@@ -67,23 +69,23 @@ func TestCorrection(t *testing.T) {
 func quadraticError(t *testing.T, m pcg.Preconditioner, z *mat.Dense, lambdaP float64) (worst float64) {
 	t.Helper()
 	n, s := z.Dims()
-	const draws = 4
+	const drawCount = 4
 	var svd mat.SVD
 	if !svd.Factorize(z, mat.SVDThin) {
 		t.Fatal("no singular value decomposition of Z")
 	}
-	var u, normal, zTrans, mr, r mat.Dense
+	var u, draws, zTrans, mr, r mat.Dense
 	svd.UTo(&u)
-	normal.Mul(z, gaussianMatrix(3, s, draws))
-	noise := gaussianMatrix(4, n, draws)
+	draws.Mul(z, gaussianMatrix(3, s, drawCount))
+	noise := gaussianMatrix(4, n, drawCount)
 	noise.Scale(math.Sqrt(lambdaP), noise)
-	normal.Add(&normal, noise)
-	zTrans.Mul(z.T(), &normal)
+	draws.Add(&draws, noise)
+	zTrans.Mul(z.T(), &draws)
 	mr.Mul(z, &zTrans)
-	noise.Scale(lambdaP, &normal)
+	noise.Scale(lambdaP, &draws)
 	mr.Add(&mr, noise)
-	r.Augment(&normal, &mr)
-	x := apply(t, m, &r)
+	r.Augment(&draws, &mr)
+	x := solve(t, m, &r)
 	var inside, outside mat.Dense
 	for range 2 { // the second pass removes rounding errors of the first
 		var c, p mat.Dense
@@ -97,7 +99,7 @@ func quadraticError(t *testing.T, m pcg.Preconditioner, z *mat.Dense, lambdaP fl
 		p.Mul(&u, &c)
 		outside.Sub(&outside, &p)
 	}
-	for j := range 2 * draws {
+	for j := range 2 * drawCount {
 		want := math.Pow(mat.Norm(outside.ColView(j), 2), 2) / lambdaP
 		for k, v := range svd.Values(nil) {
 			want += inside.At(k, j) * inside.At(k, j) / (v*v + lambdaP)

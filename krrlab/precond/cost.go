@@ -3,7 +3,7 @@ package precond
 import "fmt"
 
 // These constants of Cost were measured with OpenBLAS on two cores at n = 20,000, s = 2,000 and t = 1, 4, 10
-// (BenchmarkSolveTo, BenchmarkMiddle).
+// (BenchmarkSolveTo, BenchmarkInnerSolve).
 const (
 	// solveSlowdown is ρ: the time of a flop in a triangular solve, relative to a flop in a product. It is larger on
 	// more cores, because t columns offer little parallelism.
@@ -24,8 +24,8 @@ const (
 //	eigen  9s³         + iterations·(4ns(t+readZ) + 4s²t)
 //
 // Counting flops only (readZ = readU = 0), U is cheaper than L if iterations·t·ρ > n/2, and Linv is cheaper than L if
-// iterations·t·(ρ−1) > s/6. If Woodbury.Corrects returns true, an iteration costs twice as much, which Cost does not
-// know. Cost panics for AutoForm.
+// iterations·t·(ρ−1) > s/6. If Woodbury.Corrects returns true, an iteration costs twice as much; Cost does not include
+// this. Cost panics for AutoForm.
 func Cost(form Form, n, s, t, iterations int) float64 {
 	fn, fs, ft, fi := float64(n), float64(s), float64(t), float64(iterations)
 	gram, chol := fn*fs*fs, fs*fs*fs/3
@@ -45,11 +45,11 @@ func Cost(form Form, n, s, t, iterations int) float64 {
 }
 
 // cheaperForm returns FormU or FormLInv, the one with the lower Cost for t columns and a typical number of
-// applications. It never returns FormL: FormL saves s³/3 flops in the setup, but StatDim needs L⁻¹ and would spend them
-// later. It returns FormU only if the 8ns bytes of FormU are at most the 4ns + 8s² bytes of FormLInv, which means n ≤
-// 2s.
+// applications. It never returns FormL: FormL saves s³/3 flops in the setup, but StatDim would spend as many later,
+// because it needs L⁻¹. It returns FormU only if the 8ns bytes of FormU are at most the 4ns + 8s² bytes of FormLInv,
+// which means n ≤ 2s.
 func cheaperForm(n, s, t int) Form {
-	const applications = 100
+	const applications = 100 // an iterative solve usually takes some tens to some hundreds
 	if n <= 2*s && Cost(FormU, n, s, t, applications) < Cost(FormLInv, n, s, t, applications) {
 		return FormU
 	}

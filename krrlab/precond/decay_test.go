@@ -38,8 +38,8 @@ func spectralNorm(t *testing.T, a, b []float64, s int) float64 {
 			difference.SetSym(i, j, a[i*s+j]-b[i*s+j])
 		}
 	}
-	v := testkit.Eigenvalues(t, difference)
-	return max(math.Abs(v[0]), math.Abs(v[s-1]))
+	eigenvalues := testkit.Eigenvalues(t, difference)
+	return max(math.Abs(eigenvalues[0]), math.Abs(eigenvalues[s-1]))
 }
 
 // TestMeasuredErrorBound compares the measured bound of the error E of float32 products with ‖E‖₂. The columns have
@@ -66,7 +66,8 @@ func TestMeasuredErrorBound(t *testing.T) {
 		for name, z := range cases {
 			exact := testkit.Must(gram(t.Context(), z, exactProducts))
 			fast := testkit.Must(gram(t.Context(), z, fastProducts))
-			bound := testkit.Must(measuredError(t.Context(), comm.Alone(), z, (&Woodbury{s: z.D, factor: fast}).localGram()))
+			bound := testkit.Must(measuredError(t.Context(), comm.Alone(), z,
+				(&Woodbury{s: z.D, factor: fast}).localGram()))
 			norm := spectralNorm(t, exact, fast, z.D)
 			t.Logf("%s: ‖E‖₂ = %.3g, measured bound %.3g, predicted %.3g", name, norm, bound, predictedError(t, z))
 			if norm > bound {
@@ -130,9 +131,9 @@ func TestFastGramOnRanks(t *testing.T) {
 	exact := testkit.Must(gram(t.Context(), z, exactProducts))
 	for _, lambdaP := range []float64{0.01, 10} { // the predicted error is 5.9e-4, the true one 5e-3
 		var first []float64
-		for _, p := range []int{1, 3} {
-			onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-				w, err := newWoodbury(t.Context(), own, lambdaP, &Options{Form: FormL, Comm: c})
+		for _, ranks := range []int{1, 3} {
+			onRanks(ranks, z, func(c comm.Comm, rankRows *points.Dense32) {
+				w, err := newWoodbury(t.Context(), rankRows, lambdaP, &Options{Form: FormL, Comm: c})
 				if err != nil {
 					t.Error(err)
 					return
@@ -146,12 +147,12 @@ func TestFastGramOnRanks(t *testing.T) {
 					return
 				}
 				if norm := spectralNorm(t, got, exact, z.D); norm > lambdaP/10 {
-					t.Errorf("λ_p = %g, %d ranks: ‖E‖₂ = %.3g", lambdaP, p, norm)
+					t.Errorf("λ_p = %g, %d ranks: ‖E‖₂ = %.3g", lambdaP, ranks, norm)
 				}
 				if first == nil {
 					first = got
 				} else if !slices.Equal(first, got) {
-					t.Errorf("λ_p = %g: other bits on %d ranks", lambdaP, p)
+					t.Errorf("λ_p = %g: other bits on %d ranks", lambdaP, ranks)
 				}
 			})
 		}

@@ -26,17 +26,17 @@ func TestExtend(t *testing.T) {
 					func() {
 						defer accel.SetThreads(accel.Threads())
 						accel.SetThreads(i + 1)
-						w = build(t, z.Slice(0, 200).(*points.Dense32), lambdaP, form)
+						w = buildForm(t, z.Slice(0, 200).(*points.Dense32), lambdaP, form)
 						for rows := 201; rows <= n; rows += 3 {
 							w = testkit.Must(w.Extend(t.Context(), z.Slice(0, rows).(*points.Dense32)))
 						}
 						w = testkit.Must(w.Extend(t.Context(), z))
-						got[i] = apply(t, w, x)
+						got[i] = solve(t, w, x)
 					}()
 				}
 				var product mat.Dense
 				product.Mul(m, got[1])
-				direct := build(t, z, lambdaP, form)
+				direct := buildForm(t, z, lambdaP, form)
 				if deviation := testkit.RelativeDifference(&product, x); !(deviation <= 1e-8*mat.Norm(x, 2)) ||
 					!mat.Equal(got[0], got[1]) {
 					t.Errorf("form %v: M·M⁻¹x has an error of %g, or differs between threads", form, deviation)
@@ -45,7 +45,7 @@ func TestExtend(t *testing.T) {
 				testkit.Near(t, w.LogDet(), direct.LogDet(), 1e-7*n, form)
 			}
 		}
-		w := build(t, points.NewDense32(3, 2, []float32{1, 2, 3, 4, 5, 6}), 1, precond.FormL)
+		w := buildForm(t, points.NewDense32(3, 2, []float32{1, 2, 3, 4, 5, 6}), 1, precond.FormL)
 		testkit.Panics(t, map[string]func(){"3×2 features extended to 2×2": func() {
 			_, _ = w.Extend(t.Context(), points.NewDense32(2, 2, nil))
 		}})

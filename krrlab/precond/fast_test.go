@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// cosineFeatures returns n×s features like those of smooth data, whose columns have a mean.
+// cosineFeatures returns n×s cosine features of points that have 7 coordinates. The means of the columns are not zero.
 func cosineFeatures(n, s int) *points.Dense32 {
 	z := points.NewDense32(n, s, nil)
 	g := rng.New(4)
@@ -27,15 +27,15 @@ func cosineFeatures(n, s int) *points.Dense32 {
 	return z
 }
 
-// gram returns ZᵀZ without ranks, by products of the given precision.
-func gram(ctx context.Context, z *points.Dense32, p precision) ([]float64, error) {
+// gram returns ZᵀZ for a Z on one rank, from products of the given precision.
+func gram(ctx context.Context, z *points.Dense32, arithmetic precision) ([]float64, error) {
 	distribution, err := newRowDistribution(ctx, nil, z)
 	if err != nil {
 		return nil, err
 	}
-	c := make([]float64, z.D*z.D)
-	_, err = distribution.gram(ctx, z, 0, p, accel.WrapMatrix(z.D, c, z.D))
-	return c, err
+	product := make([]float64, z.D*z.D)
+	_, err = distribution.gram(ctx, z, 0, arithmetic, accel.WrapMatrix(z.D, product, z.D))
+	return product, err
 }
 
 // predictedError returns the predicted error of float32 products.
@@ -44,7 +44,7 @@ func predictedError(t *testing.T, z *points.Dense32) float64 {
 }
 
 // TestPredictedFastError checks that the error of ZᵀZ from float32 products is not zero and at most the prediction, and
-// that the number of threads does not change a bit.
+// that the result has the same bits for any number of threads.
 func TestPredictedFastError(t *testing.T) {
 	run := func(t *testing.T) {
 		for _, size := range [][2]int{{3, 5}, {700, 60}, {2500, 530}} {
@@ -85,11 +85,11 @@ func TestFastSolve(t *testing.T) {
 			x[i] = mat.NewDense(n, 3, nil)
 			testkit.OK(t, w.SolveTo(t.Context(), x[i], r))
 		}
-		var d mat.Dense
-		d.Sub(x[0], x[1])
-		rel := mat.Norm(&d, 2) / mat.Norm(x[0], 2)
-		if exact := lambdaP < limit; exact != (rel == 0) || rel > 0.1 {
-			t.Errorf("λ_p = %.3g, limit %.3g: relative error %.3g", lambdaP, limit, rel)
+		var difference mat.Dense
+		difference.Sub(x[0], x[1])
+		relative := mat.Norm(&difference, 2) / mat.Norm(x[0], 2)
+		if exact := lambdaP < limit; exact != (relative == 0) || relative > 0.1 {
+			t.Errorf("λ_p = %.3g, limit %.3g: relative error %.3g", lambdaP, limit, relative)
 		}
 	}
 	z.Data[17*s+3] = float32(math.NaN())

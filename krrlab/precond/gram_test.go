@@ -21,8 +21,8 @@ func randomFeatures(n, s int) *points.Dense32 {
 	return z
 }
 
-// TestGramGrow compares ZᵀZ that is extended in steps with plain sums, and its M⁻¹ with that of New. The features
-// are columns of a wider matrix, and some steps end within a block.
+// TestGramGrow compares a ZᵀZ that is extended in steps with plain sums, and the M⁻¹ computed from it with the M⁻¹ of
+// New. The features are columns of a wider matrix, and some steps end within a block.
 func TestGramGrow(t *testing.T) {
 	ctx := t.Context()
 	wider := randomFeatures(1100, 740) // more than one panel of rows, more than one block
@@ -35,11 +35,11 @@ func TestGramGrow(t *testing.T) {
 	}
 	grown := testkit.Must(NewFromGram(ctx, z, &g, 0.5, &Options{Form: FormL}))
 	direct := testkit.Must(New(ctx, z, 0.5, &Options{Form: FormL}))
-	r, a, b := testkit.RandomMatrix(4, z.N, 2), mat.NewDense(z.N, 2, nil), mat.NewDense(z.N, 2, nil)
-	testkit.OK(t, grown.SolveTo(ctx, a, r))
-	testkit.OK(t, direct.SolveTo(ctx, b, r))
-	b.Sub(a, b)
-	if relative := mat.Norm(b, 2) / mat.Norm(a, 2); relative > 1e-12 {
+	r, fromGrown, fromNew := testkit.RandomMatrix(4, z.N, 2), mat.NewDense(z.N, 2, nil), mat.NewDense(z.N, 2, nil)
+	testkit.OK(t, grown.SolveTo(ctx, fromGrown, r))
+	testkit.OK(t, direct.SolveTo(ctx, fromNew, r))
+	fromNew.Sub(fromGrown, fromNew)
+	if relative := mat.Norm(fromNew, 2) / mat.Norm(fromGrown, 2); relative > 1e-12 {
 		t.Errorf("M⁻¹ from the grown ZᵀZ has an error of %.3g", relative)
 	}
 	withNaN := randomFeatures(1100, 701)
@@ -49,18 +49,18 @@ func TestGramGrow(t *testing.T) {
 	}
 	sums := g.TakeShifted(0.25)
 	testkit.Equal(t, g.s, 0)
-	for _, p := range [][2]int{{0, 0}, {0, 1}, {39, 39}, {40, 39}, {79, 3}, {512, 80}, {513, 512}, {512, 513}, {699, 0},
-		{699, 520}, {699, 698}, {699, 699}} {
+	for _, entry := range [][2]int{{0, 0}, {0, 1}, {39, 39}, {40, 39}, {79, 3}, {512, 80}, {513, 512}, {512, 513},
+		{699, 0}, {699, 520}, {699, 698}, {699, 699}} {
 		var want float64
 		for i := range z.N {
-			want += float64(z.Row(i)[p[0]]) * float64(z.Row(i)[p[1]])
+			want += float64(z.Row(i)[entry[0]]) * float64(z.Row(i)[entry[1]])
 		}
-		if p[0] == p[1] {
+		if entry[0] == entry[1] {
 			want += 0.25
-		} else if p[0] < p[1] {
+		} else if entry[0] < entry[1] {
 			want = 0
 		}
-		testkit.Near(t, sums[p[0]*700+p[1]], want, 1e-12, p)
+		testkit.Near(t, sums[entry[0]*700+entry[1]], want, 1e-12, entry)
 	}
 }
 
@@ -71,9 +71,9 @@ func TestZV(t *testing.T) {
 	const n, s = 130, 60
 	z := randomFeatures(n, s)
 	w := testkit.Must(New(ctx, z, 0.1, &Options{Form: FormEigen}))
-	dense := mat.NewDense(n, s, nil)
+	z64 := mat.NewDense(n, s, nil)
 	for i := range n {
-		points.Widen(dense.RawRowView(i), z.Row(i))
+		points.Widen(z64.RawRowView(i), z.Row(i))
 	}
 	identity := mat.NewDense(s, s, nil)
 	for j := range s {
@@ -87,7 +87,7 @@ func TestZV(t *testing.T) {
 		t.Fatal(err)
 	}
 	var zzt, product mat.Dense
-	zzt.Mul(dense, dense.T())
+	zzt.Mul(z64, z64.T())
 	product.Mul(&zzt, zv) // ZZᵀ·ZV = ZV·Σ²
 	for j, sigma2 := range w.Eigenvalues() {
 		for i := range s {
@@ -105,8 +105,8 @@ func TestZV(t *testing.T) {
 			}
 		}
 	}
-	plain := testkit.Must(New(ctx, z, 0.1, &Options{Form: FormL}))
-	if err := plain.ZVTransMulTo(ctx, back, zv); err == nil {
+	formL := testkit.Must(New(ctx, z, 0.1, &Options{Form: FormL}))
+	if err := formL.ZVTransMulTo(ctx, back, zv); err == nil {
 		t.Error("form L gave eigenvectors")
 	}
 }

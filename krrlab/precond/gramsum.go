@@ -41,7 +41,7 @@ type gramSum struct {
 	*rowDistribution
 	z         *points.Dense32
 	precision precision
-	fixed     comm.FixedPoint // fixed-point format of ZᵀZ, scaled
+	format    comm.FixedPoint // fixed-point format of ZᵀZ after scaling by rowDistribution.scale
 	workers   []gramScratch
 }
 
@@ -54,70 +54,71 @@ type gramScratch struct {
 }
 
 // gramSum returns a gramSum for this rank's rows z of Z.
-func (k *rowDistribution) gramSum(z *points.Dense32, p precision) *gramSum {
-	return &gramSum{k, z, p, comm.NewFixedPoint(float64(k.n) * (1 + 1e-3)), make([]gramScratch, accel.Threads())}
+func (d *rowDistribution) gramSum(z *points.Dense32, p precision) *gramSum {
+	return &gramSum{d, z, p, comm.NewFixedPoint(float64(d.n) * (1 + 1e-3)), make([]gramScratch, accel.Threads())}
 }
 
 // forEachBlock computes the blocks in parallel, and calls visit for each block with its sum, row-major without gaps.
 // For diagonal blocks only the lower triangle of the sum is defined.
-func (g *gramSum) forEachBlock(ctx context.Context, blocks []gramBlock, visit func(b gramBlock, sum []int64)) error {
-	return accel.ForEach(ctx, len(blocks), func(worker, q int) {
-		w, b := &g.workers[worker], blocks[q]
-		buffer.Grow(&w.sum, b.rows*b.cols)
-		clear(w.sum)
+func (g *gramSum) forEachBlock(ctx context.Context, blocks []gramBlock,
+	visit func(block gramBlock, sum []int64)) error {
+	return accel.ForEach(ctx, len(blocks), func(worker, i int) {
+		space, block := &g.workers[worker], blocks[i]
+		buffer.Grow(&space.sum, block.rows*block.cols)
+		clear(space.sum)
 		for p0 := 0; p0 < g.z.N && ctx.Err() == nil; p0 += RankRows {
-			g.addPanel(w, b, p0, min(RankRows, g.z.N-p0))
+			g.addPanel(space, block, p0, min(RankRows, g.z.N-p0))
 		}
-		visit(b, w.sum)
+		visit(block, space.sum)
 	})
 }
 
 // addPanel adds the product of rows p0, …, p0+m-1 to the sum of block b.
-func (g *gramSum) addPanel(w *gramScratch, b gramBlock, p0, m int) {
+func (g *gramSum) addPanel(space *gramScratch, b gramBlock, p0, m int) {
 	// A diagonal block needs only its lower triangle. gonum's syrk is slower than its gemm, in spite of half the work.
 	useSyrk := b.i == b.j && accel.CurrentBLAS().Name != "gonum"
 
 	if g.precision == fastProducts {
 		z := g.z
-		buffer.Grow(&w.out32, b.rows*b.cols)
+		buffer.Grow(&space.out32, b.rows*b.cols)
 		x := blas32.General{Rows: m, Cols: b.rows, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.i:]}
 		y := blas32.General{Rows: m, Cols: b.cols, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.j:]}
 		if useSyrk {
-			clear(w.out32) // some libraries read the output even if β = 0
+			clear(space.out32) // some libraries read the output even if β = 0
 			blas32.Syrk(blas.Trans, 1, x, 0, blas32.Symmetric{Uplo: blas.Lower, N: b.rows, Stride: b.cols,
-				Data: w.out32})
+				Data: space.out32})
 		} else {
 			blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0,
-				blas32.General{Rows: b.rows, Cols: b.cols, Stride: b.cols, Data: w.out32})
+				blas32.General{Rows: b.rows, Cols: b.cols, Stride: b.cols, Data: space.out32})
 		}
 		for i := range b.rows {
 			lo, hi := i*b.cols, i*b.cols+b.width(i)
-			g.fixed.Over(g.scale[b.i+i]).AddScaled32(w.sum[lo:hi], w.out32[lo:hi], g.scale[b.j:])
+			g.format.DivideBound(g.scale[b.i+i]).AddScaled32(space.sum[lo:hi], space.out32[lo:hi], g.scale[b.j:])
 		}
 		return
 	}
 
-	buffer.Grow(&w.out, b.rows*b.cols)
-	x := g.columns(&w.x, p0, m, b.i, b.rows)
+	buffer.Grow(&space.out, b.rows*b.cols)
+	x := g.columns(&space.x, p0, m, b.i, b.rows)
 	if useSyrk {
-		blas64.Syrk(blas.Trans, 1, x, 0, blas64.Symmetric{Uplo: blas.Lower, N: b.rows, Stride: b.cols, Data: w.out})
+		blas64.Syrk(blas.Trans, 1, x, 0, blas64.Symmetric{Uplo: blas.Lower, N: b.rows, Stride: b.cols, Data: space.out})
 	} else {
 		y := x
 		if b.i != b.j {
-			y = g.columns(&w.y, p0, m, b.j, b.cols)
+			y = g.columns(&space.y, p0, m, b.j, b.cols)
 		}
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas64.General{Rows: b.rows, Cols: b.cols, Stride: b.cols,
-			Data: w.out})
+			Data: space.out})
 	}
 	for i := range b.rows {
 		lo, hi := i*b.cols, i*b.cols+b.width(i)
-		g.fixed.Over(g.scale[b.i+i]).AddScaled(w.sum[lo:hi], w.out[lo:hi], g.scale[b.j:])
+		g.format.DivideBound(g.scale[b.i+i]).AddScaled(space.sum[lo:hi], space.out[lo:hi], g.scale[b.j:])
 	}
 }
 
 // value converts a fixed-point sum of entry (i, j) to float64.
 func (g *gramSum) value(sum int64, i, j int) float64 {
-	return g.fixed.Value(sum) / g.scale[i] / g.scale[j]
+	return g.format.Value(sum) / g.scale[i] / g.scale[j]
 }
 
 // columns returns columns j, …, j+cols-1 of rows p0, …, p0+m-1 of Z in float64.
@@ -129,16 +130,16 @@ func (g *gramSum) columns(buf *[]float64, p0, m, j, cols int) blas64.General {
 	return blas64.General{Rows: m, Cols: cols, Stride: cols, Data: *buf}
 }
 
-// gram computes rows firstRow, …, s-1 of the lower triangle of ZᵀZ, summed over all ranks, in c. It returns the sum of
-// their diagonal entries.
-func (k *rowDistribution) gram(ctx context.Context, z *points.Dense32, firstRow int, p precision,
-	c *accel.DistributedMatrix) (float64, error) {
-	s, g := z.D, k.gramSum(z, p)
+// gram sets rows firstRow, …, s-1 of the lower triangle of dst to those of ZᵀZ, summed over all ranks. It returns the
+// sum of their diagonal entries.
+func (d *rowDistribution) gram(ctx context.Context, z *points.Dense32, firstRow int, p precision,
+	dst *accel.DistributedMatrix) (float64, error) {
+	s, g := z.D, d.gramSum(z, p)
 	diag := make([]float64, s)
 	var buf []int64
 	blocks := gramBlocks(firstRow, s)
 	minBlocks := max(reducedBlocks, len(blocks)/reducedBlocks)
-	if c.Size == 1 {
+	if dst.Size == 1 {
 		minBlocks = max(minBlocks, 4*accel.Threads()) // few threads are idle at the end of each group of blocks
 	}
 
@@ -148,33 +149,33 @@ func (k *rowDistribution) gram(ctx context.Context, z *points.Dense32, firstRow 
 		for count < len(blocks) && (count < minBlocks || blocks[count].i == blocks[count-1].i) {
 			count++
 		}
-		i0, i1 := blocks[0].i, blocks[count-1].i+blocks[count-1].rows
-		offset := func(i int) int { return i*(i+1)/2 - i0*(i0+1)/2 }
-		sums := buffer.Grow(&buf, offset(i1))
+		rowStart, rowEnd := blocks[0].i, blocks[count-1].i+blocks[count-1].rows
+		offset := func(i int) int { return i*(i+1)/2 - rowStart*(rowStart+1)/2 }
+		sums := buffer.Grow(&buf, offset(rowEnd))
 		err := g.forEachBlock(ctx, blocks[:count], func(b gramBlock, sum []int64) {
 			for i := range b.rows {
 				copy(sums[offset(b.i+i)+b.j:], sum[i*b.cols:i*b.cols+b.width(i)])
 			}
 		})
-		if err = comm.Agree(ctx, k.comm, err); err != nil {
+		if err = comm.Agree(ctx, d.comm, err); err != nil {
 			return 0, err
 		}
-		if err := k.comm.AllReduceInt64(ctx, sums); err != nil {
+		if err := d.comm.AllReduceInt64(ctx, sums); err != nil {
 			return 0, err
 		}
-		err = accel.ForEach(ctx, i1-i0, func(_, i int) {
-			i += i0
+		err = accel.ForEach(ctx, rowEnd-rowStart, func(_, i int) {
+			i += rowStart
 			row := sums[offset(i):offset(i+1)]
-			for b, col := range c.Columns[:i/accel.TileOrder+1] {
-				j0 := b * accel.TileOrder
+			for tile, col := range dst.Columns[:i/accel.TileOrder+1] {
+				j0 := tile * accel.TileOrder
 				width := min(accel.TileOrder, s-j0)
 				for j := j0; j < min(j0+width, i+1) && col != nil; j++ {
-					col[(i-j0)*cmp.Or(c.Stride, width)+j-j0] = g.value(row[j], i, j)
+					col[(i-j0)*cmp.Or(dst.Stride, width)+j-j0] = g.value(row[j], i, j)
 				}
 			}
 			diag[i] = g.value(row[i], i, i)
 		})
-		if err = comm.Agree(ctx, k.comm, err); err != nil {
+		if err = comm.Agree(ctx, d.comm, err); err != nil {
 			return 0, err
 		}
 		blocks = blocks[count:]
@@ -215,15 +216,15 @@ func (b gramBlock) width(i int) int {
 // independent, and ‖z_j‖² ≈ ‖Z‖_F²/s. So the entries of E have at most the size r = u·m·‖Z‖_F²/(s√n), and ‖E‖₂ ≲ 2r√s
 // (Wigner). If the columns differ in norm, or rows repeat, the prediction is several times too small. It only decides
 // whether float32 products are tried; measuredError then decides whether their result is used.
-func (k *rowDistribution) predictedError(ctx context.Context, z *points.Dense32) (float64, error) {
-	var bound float64 // Σ_k n·max_i|Z_ik|²
-	for _, v := range k.scale {
-		bound += float64(k.n) / (v * v)
+func (d *rowDistribution) predictedError(ctx context.Context, z *points.Dense32) (float64, error) {
+	var maxSqNorm float64 // Σ_k n·max_i|Z_ik|²
+	for _, v := range d.scale {
+		maxSqNorm += float64(d.n) / (v * v)
 	}
-	f, norm := comm.NewFixedPoint(bound), []int64{0} // ‖Z‖_F²
+	format, sqNorm := comm.NewFixedPoint(maxSqNorm), []int64{0} // ‖Z‖_F²
 	for _, v := range points.SqNorms(z) {
-		f.Add(norm, []float64{v})
+		format.Add(sqNorm, []float64{v})
 	}
-	err := k.comm.AllReduceInt64(ctx, norm)
-	return 0x1p-23 * float64(min(RankRows, k.n)) * f.Value(norm[0]) / math.Sqrt(float64(z.D)*float64(k.n)), err
+	err := d.comm.AllReduceInt64(ctx, sqNorm)
+	return 0x1p-23 * float64(min(RankRows, d.n)) * format.Value(sqNorm[0]) / math.Sqrt(float64(z.D)*float64(d.n)), err
 }

@@ -18,12 +18,12 @@ import (
 )
 
 // Parameters of the measurement of the error E of ZᵀZ. More columns or steps give a tighter bound and cost more
-// products with ZᵀZ. The sum of squares of measureColumns standard normal numbers is below measureTail with probability
-// 1e-6.
+// products with ZᵀZ. The sum of squares of measureColumns standard normal numbers is below measureQuantile with
+// probability 1e-6.
 const (
-	measureColumns = 8
-	measureSteps   = 4
-	measureTail    = 0.14
+	measureColumns  = 8
+	measureSteps    = 4
+	measureQuantile = 0.14
 
 	// ErrorSumsPerFeature is the number of values per feature that ranks add to measure E. If they share ZᵀZ, they add
 	// twice as many.
@@ -38,44 +38,44 @@ type gramian struct {
 
 // localGram returns the ZᵀZ that is stored in w.factor.
 func (w *Woodbury) localGram() gramian {
-	c := gramian{DistributedMatrix: accel.WrapMatrix(w.s, w.factor, w.s)}
+	gram := gramian{DistributedMatrix: accel.WrapMatrix(w.s, w.factor, w.s)}
 	for j := range w.s {
-		c.trace += w.factor[j*w.s+j]
+		gram.trace += w.factor[j*w.s+j]
 	}
-	return c
+	return gram
 }
 
-// fastGram returns ZᵀZ. It uses float32 products if their error E is predicted, and then measured, to be at most λ_p/10
-// in the 2-norm, and float64 products otherwise.
+// fastGram returns ZᵀZ. It uses float32 products if the prediction and then the measured bound of ‖E‖₂, where E is
+// their error, are at most λ_p/10, and float64 products otherwise.
 func (w *Woodbury) fastGram(ctx context.Context) (gramian, error) {
 	predicted, err := w.distribution.predictedError(ctx, w.z)
 	if err != nil {
 		return gramian{}, err
 	}
 	if predicted <= w.lambdaP/10 {
-		c, err := w.gram(ctx, fastProducts)
+		gram, err := w.gram(ctx, fastProducts)
 		if err != nil {
-			return c, err
+			return gram, err
 		}
-		measured, err := measuredError(ctx, w.distribution.comm, w.z, c)
+		measured, err := measuredError(ctx, w.distribution.comm, w.z, gram)
 		if err != nil || measured <= w.lambdaP/10 {
-			return c, err
+			return gram, err
 		}
 	}
 	return w.gram(ctx, exactProducts)
 }
 
 // gram returns ZᵀZ. It is distributed if the ranks share the factor, and otherwise stored in w.factor.
-func (w *Woodbury) gram(ctx context.Context, p precision) (c gramian, err error) {
-	k := w.distribution
-	if RanksPerFactor(w.form, w.n, w.s, 1, k.comm.Size()) > 1 {
-		c.DistributedMatrix = k.newShared(ctx, w.s)
+func (w *Woodbury) gram(ctx context.Context, p precision) (gram gramian, err error) {
+	d := w.distribution
+	if RanksPerFactor(w.form, w.n, w.s, 1, d.comm.Size()) > 1 {
+		gram.DistributedMatrix = d.newShared(ctx, w.s)
 	} else {
 		w.factor = make([]float64, w.s*w.s)
-		c.DistributedMatrix = accel.WrapMatrix(w.s, w.factor, w.s)
+		gram.DistributedMatrix = accel.WrapMatrix(w.s, w.factor, w.s)
 	}
-	c.trace, err = k.gram(ctx, w.z, 0, p, c.DistributedMatrix)
-	return c, err
+	gram.trace, err = d.gram(ctx, w.z, 0, p, gram.DistributedMatrix)
+	return gram, err
 }
 
 // measuredError returns an upper bound of ‖E‖₂, E = C−ZᵀZ, where the lower triangle C was computed by float32 products
@@ -84,7 +84,7 @@ func (w *Woodbury) gram(ctx context.Context, p precision) (c gramian, err error)
 // E is multiplied by a random matrix V with t = measureColumns columns. With the leading eigenvector u of E, ‖EᵏV‖_F ≥
 // ‖E‖₂ᵏ‖uᵀV‖₂, and
 //
-//	‖E‖₂ ≤ (‖EᵏV‖_F/√x)^{1/k},  x = measureTail,
+//	‖E‖₂ ≤ (‖EᵏV‖_F/√x)^{1/k},  x = measureQuantile,
 //
 // except with probability 1e-6. For independent errors the bound is about three times ‖E‖₂. Each of the k =
 // measureSteps steps takes 4nst flops.
@@ -109,13 +109,14 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gra
 		logSize += math.Log(size)
 		m.u, m.v = m.v, m.u
 	}
-	e := []float64{math.Exp((logSize - math.Log(measureTail)/2) / measureSteps)}
+	e := []float64{math.Exp((logSize - math.Log(measureQuantile)/2) / measureSteps)}
 	err := comm.BroadcastFloats(ctx, c, e, 0) // all ranks must decide alike
 	return e[0], err
 }
 
-// subtract sets u = Cv − u. If C is distributed, the ranks add the products of their columns with v; the result may
-// then differ from that of one process in the last digits. Only the measured error depends on it.
+// subtract sets u = Cv − u, so that u = ZᵀZv becomes Ev. If C is distributed, the ranks add the products of their
+// columns with v; the result may then differ from that of one process in the last digits. Only the measured error
+// depends on it.
 func (m *measurement) subtract(ctx context.Context, c *accel.DistributedMatrix, fixed comm.FixedPoint) error {
 	s, t := m.z.D, measureColumns
 	y := make([]float64, t*s)
@@ -123,19 +124,19 @@ func (m *measurement) subtract(ctx context.Context, c *accel.DistributedMatrix, 
 		return blas64.General{Rows: t, Cols: cols, Stride: s, Data: x[j:]}
 	}
 	err := accel.ForEach(ctx, 1, func(_, _ int) { // inside ForEach, BLAS uses one thread, as for all products
-		for b, col := range c.Columns {
-			j := b * accel.TileOrder
-			k := min(accel.TileOrder, s-j)
-			ld, below := cmp.Or(c.Stride, k), s-j-k
+		for block, col := range c.Columns {
+			j := block * accel.TileOrder
+			width := min(accel.TileOrder, s-j)
+			stride, below := cmp.Or(c.Stride, width), s-j-width
 			if col == nil {
 				continue
 			}
-			tile := blas64.Symmetric{Uplo: blas.Lower, N: k, Stride: ld, Data: col}
-			blas64.Symm(blas.Right, 1, tile, columns(m.v, j, k), 1, columns(y, j, k))
+			tile := blas64.Symmetric{Uplo: blas.Lower, N: width, Stride: stride, Data: col}
+			blas64.Symm(blas.Right, 1, tile, columns(m.v, j, width), 1, columns(y, j, width))
 			if below > 0 {
-				a := blas64.General{Rows: below, Cols: k, Stride: ld, Data: col[k*ld:]}
-				blas64.Gemm(blas.NoTrans, blas.Trans, 1, columns(m.v, j, k), a, 1, columns(y, j+k, below))
-				blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, columns(m.v, j+k, below), a, 1, columns(y, j, k))
+				panel := blas64.General{Rows: below, Cols: width, Stride: stride, Data: col[width*stride:]}
+				blas64.Gemm(blas.NoTrans, blas.Trans, 1, columns(m.v, j, width), panel, 1, columns(y, j+width, below))
+				blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, columns(m.v, j+width, below), panel, 1, columns(y, j, width))
 			}
 		}
 	})
@@ -173,20 +174,20 @@ func (m *measurement) product(ctx context.Context, fixed comm.FixedPoint) error 
 	}
 	workers := make([]scratch, accel.Threads())
 	err := accel.ForEachBlock(ctx, m.z.N, RankRows, func(worker, i0, i1 int) {
-		w := &workers[worker]
+		space := &workers[worker]
 		rows, data := i1-i0, m.z.Data[i0*m.z.Stride:]
-		buffer.Grow(&w.y, t*rows)
-		buffer.Grow(&w.u, t*s)
-		clear(w.y)
-		clear(w.u)
-		y := blas64.General{Rows: t, Cols: rows, Stride: rows, Data: w.y}
+		buffer.Grow(&space.y, t*rows)
+		buffer.Grow(&space.u, t*s)
+		clear(space.y)
+		clear(space.u)
+		y := blas64.General{Rows: t, Cols: rows, Stride: rows, Data: space.y}
 		v := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.v}
 		simd.AddProduct(data, m.z.Stride, v, y) // y = Z_pv
-		v.Data = w.u
-		simd.AddTransposeProduct(data, m.z.Stride, v, y, &w.simd) // u = Z_pᵀy
+		v.Data = space.u
+		simd.AddTransposeProduct(data, m.z.Stride, v, y, &space.simd) // u = Z_pᵀy
 		mu.Lock()
 		defer mu.Unlock()
-		fixed.Add(sum, w.u)
+		fixed.Add(sum, space.u)
 	})
 	if err = comm.Agree(ctx, m.c, err); err == nil {
 		err = m.c.AllReduceInt64(ctx, sum)

@@ -28,16 +28,16 @@ func (w *Woodbury) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 
 // mulTo sets dst = ZZᵀ·src + ridge·src.
 func (w *Woodbury) mulTo(ctx context.Context, dst, src *mat.Dense, ridge float64) error {
-	p := w.start(dst, src, forward)
-	defer w.release(p)
+	a := w.start(dst, src, forward)
+	defer w.release(a)
 	if err := w.requireZ(); err != nil {
 		return err
 	}
-	if err := p.project(ctx); err != nil { // v = Zᵀr
+	if err := a.project(ctx); err != nil { // v = Zᵀr
 		return err
 	}
-	p.ridge = ridge
-	return p.expand(ctx) // ridge·r + Zv
+	a.ridge = ridge
+	return a.expand(ctx) // ridge·r + Zv
 }
 
 // NormalTo sets the columns of dst, n×t, to independent draws from the normal distribution with mean 0 and covariance
@@ -48,19 +48,19 @@ func (w *Woodbury) mulTo(ctx context.Context, dst, src *mat.Dense, ridge float64
 // M^(-1/2)·x is standard normal in R^n, so x is a starting vector without a preferred direction for iterations with
 // M⁻¹A, A = K+λI. Column j depends on g and j only. NormalTo returns an error for FormU, which does not store Z.
 func (w *Woodbury) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	p := w.start(dst, dst, forward)
-	defer w.release(p)
+	a := w.start(dst, dst, forward)
+	defer w.release(a)
 	if err := w.requireZ(); err != nil {
 		return err
 	}
 	column := make([]float64, w.n)
-	for j := range p.t {
-		g.Sub("features", uint64(j)).Normals(p.v[j*w.s:(j+1)*w.s], 0)
+	for j := range a.t {
+		g.Sub("features", uint64(j)).Normals(a.v[j*w.s:(j+1)*w.s], 0)
 		g.Sub("points", uint64(j)).Normals(column, 0)
 		dst.SetCol(j, column)
 	}
-	p.ridge = math.Sqrt(w.lambdaP)
-	return p.expand(ctx) // √λ_p·g₂ + Zg₁
+	a.ridge = math.Sqrt(w.lambdaP)
+	return a.expand(ctx) // √λ_p·g₂ + Zg₁
 }
 
 // requireZ returns an error if Z is not stored.

@@ -24,7 +24,7 @@ func TestMultiply(t *testing.T) {
 		m.Scale(lambdaP, x)
 		m.Add(&m, &zz)
 		for _, form := range forms {
-			w := build(t, z, lambdaP, form)
+			w := buildForm(t, z, lambdaP, form)
 			got := mat.NewDense(n, 3, nil)
 			err := w.MulTo(t.Context(), got, x)
 			if form == precond.FormU {
@@ -51,7 +51,7 @@ func TestMultiply(t *testing.T) {
 func TestNormal(t *testing.T) {
 	const n, draws = 60, 4000
 	z, z64 := decayingFeatures(13, n, 20, 0.9)
-	w := build(t, z, 0.2, precond.FormL)
+	w := buildForm(t, z, 0.2, precond.FormL)
 	x := mat.NewDense(n, draws, nil)
 	testkit.OK(t, w.NormalTo(t.Context(), x, rng.New(3)))
 	m := denseM(z64, 0.2)
@@ -66,7 +66,7 @@ func TestNormal(t *testing.T) {
 			t.Errorf("variance %g, want %g", got, want)
 		}
 	}
-	y := apply(t, w, x)
+	y := solve(t, w, x)
 	var mean, variance float64
 	for j := range draws {
 		q := mat.Dot(x.ColView(j), y.ColView(j))
@@ -81,7 +81,7 @@ func TestNormal(t *testing.T) {
 		!mat.EqualApprox(column, x.Slice(0, n, 0, 1), 1e-14) {
 		t.Errorf("column 0 depends on the others (%v)", err)
 	}
-	if err := build(t, z, 0.2, precond.FormU).NormalTo(t.Context(), column, rng.New(3)); err == nil {
+	if err := buildForm(t, z, 0.2, precond.FormU).NormalTo(t.Context(), column, rng.New(3)); err == nil {
 		t.Error("form U, which does not store Z, has draws")
 	}
 }

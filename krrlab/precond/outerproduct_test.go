@@ -10,10 +10,10 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// twice is the matrix 2ZZᵀ.
-type twice struct{ *precond.OuterProduct }
+// doubled is the matrix 2ZZᵀ.
+type doubled struct{ *precond.OuterProduct }
 
-func (k twice) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (k doubled) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	err := k.OuterProduct.KMulTo(ctx, dst, src)
 	dst.Scale(2, dst)
 	return err
@@ -35,11 +35,11 @@ func TestOuterProduct(t *testing.T) {
 		return dst
 	}
 	want := product(precond.NewOuterProduct(t.Context(), nil, z))
-	if got := product(build(t, z, 0.1, precond.FormL).OuterProduct(), nil); !mat.Equal(got, want) {
+	if got := product(buildForm(t, z, 0.1, precond.FormL).OuterProduct(), nil); !mat.Equal(got, want) {
 		t.Error("ZZᵀ of M has other bits")
 	}
 	outerProduct := testkit.Must(precond.NewOuterProduct(t.Context(), nil, z))
-	d, got := outerProduct.SubtractFrom(twice{outerProduct}), mat.NewDense(n, 3, nil) // 2ZZᵀ−ZZᵀ
+	d, got := outerProduct.SubtractFrom(doubled{outerProduct}), mat.NewDense(n, 3, nil) // 2ZZᵀ−ZZᵀ
 	if err := d.MulTo(t.Context(), got, src); err != nil || d.Dim() != n || !mat.EqualApprox(got, want, 1e-12) {
 		t.Errorf("of order %d, not K−ZZᵀ: %v", d.Dim(), err)
 	}

@@ -59,7 +59,7 @@ type Options struct {
 	Comm comm.Comm
 }
 
-// Seconds has the times that New spent on its steps.
+// Seconds has the wall-clock seconds of the steps of New.
 type Seconds struct {
 	Gram   float64 // ZᵀZ
 	Factor float64 // the Cholesky factor or eigenvalues of ZᵀZ
@@ -75,7 +75,7 @@ type Woodbury struct {
 	n, s         int
 	lambdaP      float64
 	form         Form
-	auto         bool             // the form was AutoForm
+	auto         bool             // Options.Form was AutoForm
 	distribution *rowDistribution // distribution of the rows of Z
 	z            *points.Dense32  // this rank's rows of Z; nil for FormU
 	uT           []float64        // for FormU, this rank's rows of Uᵀ
@@ -106,17 +106,17 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 		return nil, err
 	}
 	lap := stopwatch()
-	var c gramian
+	var gram gramian
 	if o != nil && o.Fast {
-		c, err = w.fastGram(ctx)
+		gram, err = w.fastGram(ctx)
 	} else {
-		c, err = w.gram(ctx, exactProducts)
+		gram, err = w.gram(ctx, exactProducts)
 	}
 	if err != nil {
 		return nil, err
 	}
 	w.seconds.Gram = lap()
-	if err := w.syncFactor(ctx, w.finish(ctx, c)); err != nil {
+	if err := w.syncFactor(ctx, w.finish(ctx, gram)); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -151,16 +151,16 @@ func checkRidge(lambdaP float64) error {
 	return nil
 }
 
-// finish computes the form of w from ZᵀZ.
-func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
+// finish computes the factor of ZᵀZ and the form of w, and sets the seconds of both steps.
+func (w *Woodbury) finish(ctx context.Context, gram gramian) (err error) {
 	lap := stopwatch()
-	if w.trace = c.trace; w.auto && NeedsCorrection(w.trace, w.lambdaP) {
+	if w.trace = gram.trace; w.auto && NeedsCorrection(w.trace, w.lambdaP) {
 		w.form = FormLInv // FormU cannot be corrected
 	}
 	if w.form == FormEigen {
 		err = w.eigendecompose(ctx)
 	} else {
-		err = w.factorize(ctx, c)
+		err = w.factorize(ctx, gram)
 	}
 	if err = comm.Agree(ctx, w.distribution.comm, cmp.Or(err, ctx.Err())); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 	switch w.form {
 	case FormLInv:
 		if w.factor == nil {
-			err = w.invertShared(c.DistributedMatrix)
+			err = w.invertShared(gram.DistributedMatrix)
 		} else {
 			err = w.invert()
 		}
@@ -182,11 +182,11 @@ func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 
 // stopwatch returns a function that returns the seconds since its last call.
 func stopwatch() func() float64 {
-	clock := time.Now()
+	lapStart := time.Now()
 	return func() float64 {
-		previous := clock
-		clock = time.Now()
-		return clock.Sub(previous).Seconds()
+		previousStart := lapStart
+		lapStart = time.Now()
+		return lapStart.Sub(previousStart).Seconds()
 	}
 }
 
@@ -206,7 +206,7 @@ func (w *Woodbury) Form() Form { return w.form }
 // FormU, which does not store Z.
 func (w *Woodbury) Corrects() bool { return w.correctsAt(w.lambdaP) }
 
-// correctsAt is Corrects for another λ_p.
+// correctsAt returns what Corrects would return for the given λ_p.
 func (w *Woodbury) correctsAt(lambdaP float64) bool {
 	return w.z != nil && NeedsCorrection(w.trace, lambdaP)
 }
@@ -220,19 +220,19 @@ func (w *Woodbury) Seconds() Seconds { return w.seconds }
 // Bytes returns the memory of the preconditioner: the factor, Z, which takes 4ns bytes (or U, 8ns), and the scratch
 // memory of SolveTo.
 func (w *Woodbury) Bytes() int64 {
-	b := 8 * int64(len(w.uT)+len(w.factor)+len(w.sigma2))
+	total := 8 * int64(len(w.uT)+len(w.factor)+len(w.sigma2))
 	if w.linv != nil && w.linv.hasBlock != nil {
-		b += w.linv.bytes()
+		total += w.linv.bytes()
 	}
 	if w.z != nil {
-		b += 4 * int64(w.z.N) * int64(w.z.D)
+		total += 4 * int64(w.z.N) * int64(w.z.D)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, s := range w.pool {
-		b += s.bytes()
+	for _, unused := range w.pool {
+		total += unused.bytes()
 	}
-	return b
+	return total
 }
 
 // StatDim returns the statistical dimension of the features at λ_p (proposition 3 of the paper),
@@ -255,7 +255,7 @@ func (w *Woodbury) StatDim() float64 {
 // LogDet returns ln det M = (n−s)·ln λ_p + ln det(ZᵀZ+λ_pI), for the computed ZᵀZ.
 func (w *Woodbury) LogDet() float64 { return float64(w.n-w.s)*math.Log(w.lambdaP) + w.logDet }
 
-// String describes M, and the seconds of each step of New.
+// String returns a line with the dimensions, λ_p and form of M, and the seconds of each step of New.
 func (w *Woodbury) String() string {
 	return fmt.Sprintf("ZZᵀ+λ_pI, n = %d, s = %d, λ_p = %g, form %v; ZᵀZ %.3g s, factor %.3g s, form %.3g s",
 		w.n, w.s, w.lambdaP, w.form, w.seconds.Gram, w.seconds.Factor, w.seconds.Form)

@@ -54,18 +54,18 @@ func denseM(z *mat.Dense, lambdaP float64) *mat.SymDense {
 	return testkit.AddRidge(&outer, lambdaP)
 }
 
-// build returns M in the given form, and panics if New fails.
-func build(t testing.TB, z *points.Dense32, lambdaP float64, form precond.Form) *precond.Woodbury {
+// buildForm returns M = ZZᵀ+λ_pI in the given form. It panics if New fails.
+func buildForm(t testing.TB, z *points.Dense32, lambdaP float64, form precond.Form) *precond.Woodbury {
 	t.Helper()
-	w := testkit.Must(precond.New(context.Background(), z, lambdaP, &precond.Options{Form: form}))
-	if w.Form() != form && form != precond.AutoForm {
-		t.Fatalf("form %v, want %v", w.Form(), form)
+	m := testkit.Must(precond.New(context.Background(), z, lambdaP, &precond.Options{Form: form}))
+	if m.Form() != form && form != precond.AutoForm {
+		t.Fatalf("form %v, want %v", m.Form(), form)
 	}
-	return w
+	return m
 }
 
-// apply returns M⁻¹r.
-func apply(t testing.TB, m pcg.Preconditioner, r *mat.Dense) *mat.Dense {
+// solve returns M⁻¹r.
+func solve(t testing.TB, m pcg.Preconditioner, r *mat.Dense) *mat.Dense {
 	t.Helper()
 	n, k := r.Dims()
 	x := mat.NewDense(n, k, nil)
@@ -74,7 +74,7 @@ func apply(t testing.TB, m pcg.Preconditioner, r *mat.Dense) *mat.Dense {
 }
 
 // TestInverse compares M⁻¹R with a dense solve with ZZᵀ+λ_pI. The numbers of features are below and above the block
-// size and above n, and are no multiples of it.
+// size and n, and are no multiples of the block size.
 func TestInverse(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		for _, dim := range []struct{ n, s int }{{1, 1}, {2, 3}, {50, 7}, {131, 40}, {300, 129}, {60, 90}, {257, 600}} {
@@ -85,16 +85,16 @@ func TestInverse(t *testing.T) {
 					t.Fatal("M is not positive definite")
 				}
 				for _, form := range forms {
-					w := build(t, z, lambdaP, form)
-					for _, k := range []int{1, 2, 3, 10, 17} {
-						r := gaussianMatrix(uint64(k), dim.n, k)
+					w := buildForm(t, z, lambdaP, form)
+					for _, columns := range []int{1, 2, 3, 10, 17} {
+						r := gaussianMatrix(uint64(columns), dim.n, columns)
 						var want mat.Dense
 						testkit.OK(t, chol.SolveTo(&want, r))
-						got := apply(t, w, r)
+						got := solve(t, w, r)
 						got.Sub(got, &want)
 						if relative := mat.Norm(got, 2) / mat.Norm(&want, 2); !(relative < 1e-9) {
 							t.Errorf("n = %d, s = %d, λ_p = %g, form %v, t = %d: relative error %.3g", dim.n, dim.s,
-								lambdaP, form, k, relative)
+								lambdaP, form, columns, relative)
 						}
 					}
 				}
@@ -103,7 +103,7 @@ func TestInverse(t *testing.T) {
 	})
 }
 
-// familyMember is M_c of a RidgeFamily as a preconditioner.
+// familyMember is the preconditioner M_c = ZZᵀ+λ_cI of a RidgeFamily of two.
 type familyMember struct {
 	*precond.RidgeFamily
 	c int
@@ -115,9 +115,9 @@ func (m familyMember) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 }
 
 func (m familyMember) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	columns := mat.NewDense(m.Dim(), 2, nil)
-	err := m.NormalColumnsTo(ctx, columns, g)
-	dst.Copy(columns.ColView(m.c))
+	draws := mat.NewDense(m.Dim(), 2, nil)
+	err := m.NormalColumnsTo(ctx, draws, g)
+	dst.Copy(draws.ColView(m.c))
 	return err
 }
 
@@ -126,13 +126,13 @@ func TestConformance(t *testing.T) {
 	z, _ := decayingFeatures(2, 400, 60, 0.9)
 	opts := &precondtest.Options{Tol: 1e-11, InPlace: true, Strided: true, Concurrent: true}
 	testkit.EachBLAS(t, func(t *testing.T) {
-		ms := map[string]pcg.Preconditioner{"identity": precond.Identity{N: 33}}
+		preconditioners := map[string]pcg.Preconditioner{"identity": precond.Identity{N: 33}}
 		for _, form := range forms {
-			ms[form.String()] = build(t, z, 0.1, form)
+			preconditioners[form.String()] = buildForm(t, z, 0.1, form)
 		}
-		family := testkit.Must(build(t, z, 0.1, precond.FormEigen).WithLambdas([]float64{0.1, 0.03}))
-		ms["family"] = familyMember{family, 1}
-		for name, m := range ms {
+		family := testkit.Must(buildForm(t, z, 0.1, precond.FormEigen).WithLambdas([]float64{0.1, 0.03}))
+		preconditioners["family"] = familyMember{family, 1}
+		for name, m := range preconditioners {
 			if err := precondtest.Test(t.Context(), m, opts); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -157,11 +157,11 @@ func TestAccuracy(t *testing.T) {
 		for _, ratio := range []float64{1, 1e3, 1e6, 1e8} { // σ₁²/λ_p
 			lambdaP := sigma[0] * sigma[0] / ratio
 			for _, form := range forms {
-				w := build(t, z, lambdaP, form)
+				w := buildForm(t, z, lambdaP, form)
 				worst := 0.0
 				for k := range 10 {
 					u := mat.DenseCopyOf(singular.Slice(0, n, k, k+1))
-					got := apply(t, w, u)
+					got := solve(t, w, u)
 					got.Scale(sigma[k]*sigma[k]+lambdaP, got) // M⁻¹u_k = u_k/(σ_k²+λ_p)
 					got.Sub(got, u)
 					worst = max(worst, mat.Norm(got, 2))
@@ -192,7 +192,7 @@ func TestStatDim(t *testing.T) {
 				wantLogDet += math.Log(v*v + lambdaP)
 			}
 			for _, form := range forms {
-				w := build(t, z, lambdaP, form)
+				w := buildForm(t, z, lambdaP, form)
 				if got := w.StatDim(); math.Abs(got-want) > 1e-10*float64(dim.s) {
 					t.Errorf("n = %d, s = %d, λ_p = %g, form %v: s_λ = %.12g, want %.12g", dim.n, dim.s, lambdaP, form,
 						got, want)
@@ -206,29 +206,30 @@ func TestStatDim(t *testing.T) {
 	}
 }
 
-// TestWithLambda compares a FormEigen preconditioner with another λ_p with dense solves. The other forms have no
-// WithLambda.
+// TestWithLambda compares M⁻¹r for the M of WithLambda with dense solves. WithLambda must refuse an invalid λ_p, and
+// the forms other than FormEigen.
 func TestWithLambda(t *testing.T) {
 	z, z64 := decayingFeatures(6, 120, 50, 0.9)
-	w := build(t, z, 1, precond.FormEigen)
+	w := buildForm(t, z, 1, precond.FormEigen)
 	r := gaussianMatrix(1, 120, 3)
 	for _, lambdaP := range []float64{1e-4, 0.3, 50} {
-		v := testkit.Must(w.WithLambda(lambdaP))
+		other := testkit.Must(w.WithLambda(lambdaP))
 		var want mat.Dense
 		testkit.OK(t, want.Solve(denseM(z64, lambdaP), r))
-		got := apply(t, v, r)
+		got := solve(t, other, r)
 		got.Sub(got, &want)
-		if relative := mat.Norm(got, 2) / mat.Norm(&want, 2); relative > 1e-8 || v.LambdaP() != lambdaP || w.LambdaP() != 1 {
+		relative := mat.Norm(got, 2) / mat.Norm(&want, 2)
+		if relative > 1e-8 || other.LambdaP() != lambdaP || w.LambdaP() != 1 {
 			t.Errorf("λ_p = %g: relative error %.3g", lambdaP, relative)
 		}
-		if l := build(t, z, lambdaP, precond.FormL).StatDim(); math.Abs(v.StatDim()-l) > 1e-9 {
-			t.Errorf("λ_p = %g: s_λ = %v, form L %v", lambdaP, v.StatDim(), l)
+		if statDimL := buildForm(t, z, lambdaP, precond.FormL).StatDim(); math.Abs(other.StatDim()-statDimL) > 1e-9 {
+			t.Errorf("λ_p = %g: s_λ = %v, form L %v", lambdaP, other.StatDim(), statDimL)
 		}
 	}
 	if _, err := w.WithLambda(-1); err == nil {
 		t.Error("λ_p = −1 accepted")
 	}
-	if _, err := build(t, z, 1, precond.FormL).WithLambda(2); err == nil {
+	if _, err := buildForm(t, z, 1, precond.FormL).WithLambda(2); err == nil {
 		t.Error("form L accepts another λ_p")
 	}
 	if v := w.Eigenvalues(); len(v) != 50 || v[0] < 0 || v[49] < v[0] {
@@ -236,32 +237,32 @@ func TestWithLambda(t *testing.T) {
 	}
 }
 
-// TestThreads checks M⁻¹r for a Z of several blocks of rows and columns, and that it has the same bits for 1, 2, 3
+// TestSolveThreads checks M⁻¹r for a Z of several blocks of rows and columns, and that it has the same bits for 1, 2, 3
 // and 7 threads.
-func TestThreads(t *testing.T) {
+func TestSolveThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n = 4200
 	z, z64 := decayingFeatures(7, n, 520, 0.99) // two groups of rows, two blocks of columns
 	r := gaussianMatrix(2, n, 3)
 	for _, form := range forms {
 		if form == precond.FormEigen {
-			continue // it uses the ZᵀZ and the products of the other forms, and its eigenvalues take long in Go
+			continue // computing the eigenvalues in Go is slow, and FormEigen uses the products of the other forms
 		}
 		var first *mat.Dense
 		for _, threads := range []int{1, 2, 3, 7} {
 			if form == precond.FormU && (threads == 2 || threads == 3) {
-				continue // form U takes long in Go
+				continue // FormU is slow in Go
 			}
 			accel.SetThreads(threads)
-			w := build(t, z, 0.1, form)
-			x := apply(t, w, r)
+			w := buildForm(t, z, 0.1, form)
+			x := solve(t, w, r)
 			if first == nil {
 				first = x
-				var v, res mat.Dense // M·M⁻¹r = r
+				var v, residual mat.Dense // M·M⁻¹r = r
 				v.Mul(z64.T(), x)
-				res.Mul(z64, &v)
-				res.Apply(func(i, j int, v float64) float64 { return v + 0.1*x.At(i, j) - r.At(i, j) }, &res)
-				if relative := mat.Norm(&res, 2) / mat.Norm(r, 2); !(relative < 1e-9) {
+				residual.Mul(z64, &v)
+				residual.Apply(func(i, j int, v float64) float64 { return v + 0.1*x.At(i, j) - r.At(i, j) }, &residual)
+				if relative := mat.Norm(&residual, 2) / mat.Norm(r, 2); !(relative < 1e-9) {
 					t.Errorf("form %v: ‖Mx−r‖ = %.3g‖r‖", form, relative)
 				}
 			} else if !mat.Equal(first, x) {
@@ -271,31 +272,31 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestAllocations checks that M⁻¹R allocates nothing after the first call, as long as sync.Pool keeps its values.
-func TestAllocations(t *testing.T) {
+// TestSolveAllocations checks that M⁻¹R allocates nothing after the first call, as long as sync.Pool keeps its values.
+func TestSolveAllocations(t *testing.T) {
 	if race.Enabled {
 		t.Skip("sync.Pool drops values under the race detector")
 	}
 	testkit.EachBLAS(t, func(t *testing.T) {
 		z, _ := decayingFeatures(8, 1000, 300, 0.99)
 		for _, form := range forms {
-			w := build(t, z, 0.1, form)
-			for _, k := range []int{10, 1} {
-				r, x := gaussianMatrix(3, 1000, k), mat.NewDense(1000, k, nil)
-				f := func() {
+			w := buildForm(t, z, 0.1, form)
+			for _, columns := range []int{10, 1} {
+				r, x := gaussianMatrix(3, 1000, columns), mat.NewDense(1000, columns, nil)
+				apply := func() {
 					testkit.OK(t, w.SolveTo(context.Background(), x, r))
 				}
-				f()
-				if a := testkit.AllocationCount(20, f); a > 0 {
-					t.Errorf("form %v, t = %d: %v allocations", form, k, a)
+				apply()
+				if count := testkit.AllocationCount(20, apply); count > 0 {
+					t.Errorf("form %v, t = %d: %v allocations", form, columns, count)
 				}
 			}
 		}
 	})
 }
 
-// TestStride checks that M⁻¹R has the same bits if Z has a stride.
-func TestStride(t *testing.T) {
+// TestFeatureStride checks that M⁻¹R has the same bits if Z has a stride.
+func TestFeatureStride(t *testing.T) {
 	z, _ := decayingFeatures(9, 200, 30, 0.9)
 	padded := &points.Dense32{N: 200, D: 30, Stride: 37, Data: slices.Repeat([]float32{float32(math.NaN())}, 200*37)}
 	for i := range 200 {
@@ -303,15 +304,16 @@ func TestStride(t *testing.T) {
 	}
 	r := gaussianMatrix(4, 200, 4)
 	for _, form := range forms {
-		if !mat.Equal(apply(t, build(t, z, 0.1, form), r), apply(t, build(t, padded, 0.1, form), r)) {
+		if !mat.Equal(solve(t, buildForm(t, z, 0.1, form), r), solve(t, buildForm(t, padded, 0.1, form), r)) {
 			t.Errorf("form %v: other bits", form)
 		}
 	}
 }
 
-// TestNewErrors checks the errors for an invalid λ_p, a Z that is not finite and a numerically singular M, that
-// everything can be canceled, and the texts of M and of its form.
-func TestNewErrors(t *testing.T) {
+// TestErrorsAndTexts checks the errors of New for an invalid λ_p, a Z that is not finite and a numerically singular M.
+// New, SolveTo and KMulTo must return the error of a canceled context. The texts of M and of its form must be as
+// documented.
+func TestErrorsAndTexts(t *testing.T) {
 	z, _ := decayingFeatures(10, 40, 12, 1)
 	ctx := context.Background()
 	for _, lambdaP := range []float64{0, -1, math.NaN(), math.Inf(1)} {
@@ -319,15 +321,15 @@ func TestNewErrors(t *testing.T) {
 			t.Errorf("λ_p = %v accepted", lambdaP)
 		}
 	}
-	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		original := z.Data[17*12+5]
-		z.Data[17*12+5] = float32(v)
+		z.Data[17*12+5] = float32(bad)
 		for _, form := range forms {
 			testkit.Fails(t, testkit.ErrOf(precond.New(ctx, z, 1, &precond.Options{Form: form})), "row 17, feature 5")
 		}
 		z.Data[17*12+5] = original
 	}
-	// Two equal features make ZᵀZ+λ_pI numerically singular for a λ_p below its rounding.
+	// Two equal features make ZᵀZ+λ_pI numerically singular if λ_p is below the rounding errors of ZᵀZ.
 	for i := range 40 {
 		z.Data[i*12+7] = z.Data[i*12+3]
 	}
@@ -353,8 +355,8 @@ func TestNewErrors(t *testing.T) {
 		outerProduct := testkit.Must(precond.NewOuterProduct(ctx, nil, z))
 		testkit.CheckCancellation(t, func(ctx context.Context) error { return outerProduct.KMulTo(ctx, r, r) })
 		testkit.Contains(t, w.String(), "n = 40, s = 12, λ_p = 1, form "+form.String())
-		if b, err := json.Marshal(form); err != nil || string(b) != `"`+form.String()+`"` || w.Features() != 12 {
-			t.Errorf("form %s of %d features: %v", b, w.Features(), err)
+		if text, err := json.Marshal(form); err != nil || string(text) != `"`+form.String()+`"` || w.Features() != 12 {
+			t.Errorf("form %s of %d features: %v", text, w.Features(), err)
 		}
 	}
 }
@@ -362,7 +364,7 @@ func TestNewErrors(t *testing.T) {
 // TestMisusePanics checks that arguments of the wrong shape panic.
 func TestMisusePanics(t *testing.T) {
 	z, _ := decayingFeatures(11, 10, 3, 1)
-	w := build(t, z, 1, precond.FormL)
+	w := buildForm(t, z, 1, precond.FormL)
 	testkit.Panics(t, map[string]func(){
 		"wrong rows": func() {
 			_ = w.SolveTo(context.Background(), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, nil))
@@ -376,7 +378,7 @@ func TestMisusePanics(t *testing.T) {
 		"MulTo":            func() { _ = w.MulTo(t.Context(), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, nil)) },
 		"NormalTo":         func() { _ = w.NormalTo(t.Context(), mat.NewDense(9, 1, nil), rng.New(1)) },
 		"ZVMulTo": func() {
-			_ = build(t, z, 1, precond.FormEigen).ZVMulTo(t.Context(), mat.NewDense(9, 1, nil),
+			_ = buildForm(t, z, 1, precond.FormEigen).ZVMulTo(t.Context(), mat.NewDense(9, 1, nil),
 				mat.NewDense(3, 1, nil))
 		},
 		"fewer features than before": func() {
@@ -386,8 +388,8 @@ func TestMisusePanics(t *testing.T) {
 		},
 		"empty Gram": func() { _, _ = precond.NewFromGram(t.Context(), z, new(precond.Gram), 1, nil) },
 		"NormalColumnsTo": func() {
-			f, _ := build(t, z, 1, precond.FormEigen).WithLambdas([]float64{1, 2})
-			_ = f.NormalColumnsTo(t.Context(), mat.NewDense(10, 1, nil), rng.New(1))
+			family, _ := buildForm(t, z, 1, precond.FormEigen).WithLambdas([]float64{1, 2})
+			_ = family.NormalColumnsTo(t.Context(), mat.NewDense(10, 1, nil), rng.New(1))
 		},
 		"identity": func() {
 			_ = precond.Identity{N: 2}.SolveTo(context.Background(), mat.NewDense(3, 1, nil), mat.NewDense(3, 1, nil))
@@ -395,8 +397,8 @@ func TestMisusePanics(t *testing.T) {
 	})
 }
 
-// TestAutoForm checks that AutoForm chooses the form with the smaller predicted cost, and that forms are read from
-// their names.
+// TestAutoForm checks that AutoForm chooses the form with the smaller predicted cost, and that UnmarshalText parses the
+// names of all forms.
 func TestAutoForm(t *testing.T) {
 	for _, c := range []struct {
 		n, s    int
@@ -412,18 +414,19 @@ func TestAutoForm(t *testing.T) {
 			t.Errorf("n = %d, s = %d, %+v: form %v, want %v; %v", c.n, c.s, c.options, w.Form(), c.want, err)
 		}
 	}
-	var g precond.Form
-	for _, f := range append(forms, precond.AutoForm) {
-		if err := g.UnmarshalText([]byte(f.String())); g != f || err != nil {
-			t.Errorf("%v is read as %v, %v", f, g, err)
+	var parsed precond.Form
+	for _, form := range append(forms, precond.AutoForm) {
+		if err := parsed.UnmarshalText([]byte(form.String())); parsed != form || err != nil {
+			t.Errorf("%v is read as %v, %v", form, parsed, err)
 		}
 	}
-	if err := g.UnmarshalText([]byte("l")); err == nil {
+	if err := parsed.UnmarshalText([]byte("l")); err == nil {
 		t.Error("form l accepted")
 	}
 }
 
-// TestBytes compares Bytes with the sizes of the arrays of each form; the scratch memory of a solve must be added.
+// TestBytes compares Bytes with the sizes of the arrays of each form. After a solve, Bytes must also count the scratch
+// memory.
 func TestBytes(t *testing.T) {
 	const n, s = 700, 90
 	z, _ := decayingFeatures(13, n, s, 0.9)
@@ -431,14 +434,14 @@ func TestBytes(t *testing.T) {
 		precond.FormL: 4*n*s + 8*s*s, precond.FormLInv: 4*n*s + 8*s*s, precond.FormU: 8 * n * s,
 		precond.FormEigen: 4*n*s + 8*s*s + 8*s,
 	} {
-		w := build(t, z, 1, form)
+		w := buildForm(t, z, 1, form)
 		testkit.Equal(t, w.Bytes(), want, form)
-		apply(t, w, gaussianMatrix(1, n, 2))
+		solve(t, w, gaussianMatrix(1, n, 2))
 		if got := w.Bytes(); got <= want {
 			t.Errorf("form %v: Bytes is %d after a solve, want the scratch memory counted", form, got)
 		}
-		if sec := w.Seconds(); sec.Gram <= 0 || sec.Factor <= 0 {
-			t.Errorf("form %v: %+v", form, sec)
+		if seconds := w.Seconds(); seconds.Gram <= 0 || seconds.Factor <= 0 {
+			t.Errorf("form %v: %+v", form, seconds)
 		}
 	}
 }

@@ -19,9 +19,9 @@ func (w *Woodbury) ut(i0, m, c0, k int) blas64.General {
 
 // timesZ sets y = r·Z_p, t×k, where Z_p has the rows of Z from i0 on and its columns from c0 on. For FormU, Uᵀ is
 // used instead of Z.
-func (w *Woodbury) timesZ(p *application, y, r blas64.General, i0, c0 int, space *simd.Workspace) {
+func (w *Woodbury) timesZ(a *application, y, r blas64.General, i0, c0 int, space *simd.Workspace) {
 	if w.uT != nil {
-		p.mul(y, r, w.ut(i0, r.Cols, c0, y.Cols), 0)
+		a.mul(y, r, w.ut(i0, r.Cols, c0, y.Cols), 0)
 		return
 	}
 	for c := range y.Rows {
@@ -31,7 +31,7 @@ func (w *Woodbury) timesZ(p *application, y, r blas64.General, i0, c0 int, space
 }
 
 // timesZTrans sets y = v·Z_pᵀ, t×m, where Z_p has the m rows of Z from i0 on. For FormU, Uᵀ is used instead of Z.
-func (w *Woodbury) timesZTrans(p *application, y, v blas64.General, i0 int) {
+func (w *Woodbury) timesZTrans(a *application, y, v blas64.General, i0 int) {
 	if w.uT == nil {
 		clear(y.Data[:y.Rows*y.Stride])
 		simd.AddProduct(w.z.Data[i0*w.z.Stride:], w.z.Stride, v, y)
@@ -40,29 +40,29 @@ func (w *Woodbury) timesZTrans(p *application, y, v blas64.General, i0 int) {
 	for c0, beta := 0, 0.0; c0 < w.s; c0, beta = c0+colBlock, 1 {
 		k := min(colBlock, w.s-c0)
 		block := blas64.General{Rows: v.Rows, Cols: k, Stride: v.Stride, Data: v.Data[c0:]}
-		p.mulTrans(y, block, w.ut(i0, y.Cols, c0, k), beta)
+		a.mulTrans(y, block, w.ut(i0, y.Cols, c0, k), beta)
 	}
 }
 
-// mul sets y = x·a + beta·y for x t×m, a m×k and y t×k.
-func (p *application) mul(y, x, a blas64.General, beta float64) {
-	if !p.columnwise {
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, a, beta, y)
+// mul sets y = x·m + beta·y, where m is a matrix with x.Cols rows and y.Cols columns.
+func (a *application) mul(y, x, m blas64.General, beta float64) {
+	if !a.columnwise {
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, m, beta, y)
 		return
 	}
 	for c := range x.Rows {
-		blas64.Gemv(blas.Trans, 1, a, row(x, c), beta, row(y, c))
+		blas64.Gemv(blas.Trans, 1, m, row(x, c), beta, row(y, c))
 	}
 }
 
-// mulTrans sets y = x·aᵀ + beta·y for x t×k, a m×k and y t×m.
-func (p *application) mulTrans(y, x, a blas64.General, beta float64) {
-	if !p.columnwise {
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, a, beta, y)
+// mulTrans sets y = x·mᵀ + beta·y, where m is a matrix with y.Cols rows and x.Cols columns.
+func (a *application) mulTrans(y, x, m blas64.General, beta float64) {
+	if !a.columnwise {
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, m, beta, y)
 		return
 	}
 	for c := range x.Rows {
-		blas64.Gemv(blas.NoTrans, 1, a, row(x, c), beta, row(y, c))
+		blas64.Gemv(blas.NoTrans, 1, m, row(x, c), beta, row(y, c))
 	}
 }
 
@@ -76,36 +76,36 @@ func row(x blas64.General, c int) blas64.Vector {
 // if the form is not FormEigen. It panics if the shapes do not match. If ctx ends, it returns the error of ctx, and dst
 // is undefined.
 func (w *Woodbury) ZVMulTo(ctx context.Context, dst, src *mat.Dense) error {
-	p, err := w.startEigen(dst, src)
+	a, err := w.startEigen(dst, src)
 	if err != nil {
 		return err
 	}
-	defer w.release(p)
-	for j := range p.t {
-		mat.Col(p.u[j*w.s:(j+1)*w.s], j, src)
+	defer w.release(a)
+	for j := range a.t {
+		mat.Col(a.u[j*w.s:(j+1)*w.s], j, src)
 	}
-	if err := accel.ForEach(ctx, p.colBlocks, p.secondBody); err != nil { // v = Vu
+	if err := accel.ForEach(ctx, a.colBlocks, a.secondBody); err != nil { // v = Vu
 		return err
 	}
 	dst.Zero()
-	return p.expand(ctx) // Zv
+	return a.expand(ctx) // Zv
 }
 
 // ZVTransMulTo sets dst = (ZV)ᵀ·src, where src is n×t and dst is s×t. See ZVMulTo.
 func (w *Woodbury) ZVTransMulTo(ctx context.Context, dst, src *mat.Dense) error {
-	p, err := w.startEigen(src, dst)
+	a, err := w.startEigen(src, dst)
 	if err != nil {
 		return err
 	}
-	defer w.release(p)
-	if err := p.project(ctx); err != nil { // v = Zᵀr
+	defer w.release(a)
+	if err := a.project(ctx); err != nil { // v = Zᵀr
 		return err
 	}
-	if err := accel.ForEach(ctx, p.colBlocks, func(_, b int) { p.rotate(b) }); err != nil { // u = Vᵀv
+	if err := accel.ForEach(ctx, a.colBlocks, func(_, b int) { a.rotate(b) }); err != nil { // u = Vᵀv
 		return err
 	}
-	for j := range p.t {
-		dst.SetCol(j, p.u[j*w.s:(j+1)*w.s])
+	for j := range a.t {
+		dst.SetCol(j, a.u[j*w.s:(j+1)*w.s])
 	}
 	return nil
 }
@@ -116,11 +116,11 @@ func (w *Woodbury) startEigen(long, short *mat.Dense) (*application, error) {
 	if err := w.requireEigen(); err != nil {
 		return nil, err
 	}
-	p := w.start(long, long, forward)
-	if s, t := short.Dims(); s != w.s || t != p.t {
-		panic(fmt.Sprintf("precond: ZV of %d×%d between %d and %d×%d columns", w.n, w.s, p.t, s, t))
+	a := w.start(long, long, forward)
+	if s, t := short.Dims(); s != w.s || t != a.t {
+		panic(fmt.Sprintf("precond: ZV of %d×%d between %d and %d×%d columns", w.n, w.s, a.t, s, t))
 	}
-	return p, nil
+	return a, nil
 }
 
 // requireEigen returns an error if the form is not FormEigen.
@@ -133,10 +133,10 @@ func (w *Woodbury) requireEigen() error {
 }
 
 // rotate computes block b of u = Vᵀv.
-func (p *application) rotate(b int) {
-	s, t := p.w.s, p.t
+func (a *application) rotate(b int) {
+	s, t := a.w.s, a.t
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
-	u := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.u[c0:]}
-	v := blas64.General{Rows: t, Cols: s, Stride: s, Data: p.v}
-	p.mul(u, v, blas64.General{Rows: s, Cols: c1 - c0, Stride: s, Data: p.w.factor[c0:]}, 0)
+	u := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: a.u[c0:]}
+	v := blas64.General{Rows: t, Cols: s, Stride: s, Data: a.v}
+	a.mul(u, v, blas64.General{Rows: s, Cols: c1 - c0, Stride: s, Data: a.w.factor[c0:]}, 0)
 }

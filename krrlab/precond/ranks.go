@@ -35,44 +35,44 @@ func newRowDistribution(ctx context.Context, c comm.Comm, z *points.Dense32) (*r
 	if err := c.AllReduceInt64(ctx, counts); err != nil {
 		return nil, err
 	}
-	k := &rowDistribution{comm: c}
-	for _, m := range counts {
-		k.n += int(m)
+	d := &rowDistribution{comm: c}
+	for _, rows := range counts {
+		d.n += int(rows)
 	}
-	lo, hi := comm.RowRange(k.n, RankRows, c.Rank(), c.Size())
-	if z.N != hi-lo || k.n < 1 || z.D < 1 {
-		panic(fmt.Sprintf("precond: Z is %d×%d, with %d rows at rank %d of %d, want %d", k.n, z.D, z.N, c.Rank(),
+	lo, hi := comm.RowRange(d.n, RankRows, c.Rank(), c.Size())
+	if z.N != hi-lo || d.n < 1 || z.D < 1 {
+		panic(fmt.Sprintf("precond: Z is %d×%d, with %d rows at rank %d of %d, want %d", d.n, z.D, z.N, c.Rank(),
 			c.Size(), hi-lo))
 	}
-	k.firstRow, k.count = lo, hi-lo
+	d.firstRow, d.count = lo, hi-lo
 	peaks := make([]float64, c.Size()*z.D)
-	err := k.columnPeaks(ctx, peaks[c.Rank()*z.D:][:z.D], z)
+	err := d.columnPeaks(ctx, peaks[c.Rank()*z.D:][:z.D], z)
 	if err = comm.Agree(ctx, c, err); err != nil {
 		return nil, err
 	}
 	if err := comm.MergeDisjoint(ctx, c, peaks); err != nil {
 		return nil, err
 	}
-	k.scale = make([]float64, z.D)
-	for j := range k.scale {
+	d.scale = make([]float64, z.D)
+	for j := range d.scale {
 		var peak float64
 		for r := range c.Size() {
 			peak = max(peak, peaks[r*z.D+j])
 		}
 		_, exp := math.Frexp(peak) // Frexp(0) returns the exponent 0
-		k.scale[j] = math.Ldexp(1, -exp)
+		d.scale[j] = math.Ldexp(1, -exp)
 	}
-	return k, nil
+	return d, nil
 }
 
 // units returns the number of units of RankRows rows of this rank.
-func (k *rowDistribution) units() int { return (k.count + RankRows - 1) / RankRows }
+func (d *rowDistribution) units() int { return (d.count + RankRows - 1) / RankRows }
 
 // columnPeaks sets peaks_j to max_i|Z_ij| over the rows of this rank. It returns an error if a number is not finite.
-func (k *rowDistribution) columnPeaks(ctx context.Context, peaks []float64, z *points.Dense32) error {
+func (d *rowDistribution) columnPeaks(ctx context.Context, peaks []float64, z *points.Dense32) error {
 	const signBit = 1 << 31
 	workers := make([][]uint32, accel.Threads()) // bits of max|Z_ij|, which are ordered like the numbers
-	err := accel.ForEachBlock(ctx, k.count, RankRows, func(worker, i0, i1 int) {
+	err := accel.ForEachBlock(ctx, d.count, RankRows, func(worker, i0, i1 int) {
 		buffer.Grow(&workers[worker], z.D) // initially zero
 		maxBits := workers[worker]
 		for i := i0; i < i1; i++ {
@@ -88,7 +88,7 @@ func (k *rowDistribution) columnPeaks(ctx context.Context, peaks []float64, z *p
 		for j, b := range maxBits {
 			v := math.Float32frombits(b)
 			if v-v != 0 {
-				return k.notFinite(z)
+				return d.notFinite(z)
 			}
 			peaks[j] = max(peaks[j], float64(v))
 		}
@@ -97,11 +97,11 @@ func (k *rowDistribution) columnPeaks(ctx context.Context, peaks []float64, z *p
 }
 
 // notFinite returns an error that names the first number of z that is not finite.
-func (k *rowDistribution) notFinite(z *points.Dense32) error {
-	for i := range k.count {
+func (d *rowDistribution) notFinite(z *points.Dense32) error {
+	for i := range d.count {
 		for j, v := range z.Row(i) {
 			if v-v != 0 {
-				return fmt.Errorf("precond: Z has %v in row %d, feature %d", v, k.firstRow+i, j)
+				return fmt.Errorf("precond: Z has %v in row %d, feature %d", v, d.firstRow+i, j)
 			}
 		}
 	}
@@ -111,29 +111,29 @@ func (k *rowDistribution) notFinite(z *points.Dense32) error {
 // project sets v = Zᵀr. Products of units of rows with blocks of columns are added in fixed point, with the bound
 // |(Zᵀr)_kc| ≤ max_i|Z_ik|·‖r_c‖₁. A common bound for all columns of Z would be too coarse for columns of small norm,
 // and M⁻¹ would amplify their errors.
-func (p *application) project(ctx context.Context) error {
-	s, t, k := p.w.s, p.t, p.w.distribution
-	clear(p.sums)
-	clear(p.norm)
-	norms := buffer.Grow(&p.norms, (k.n+normRows-1)/normRows*t)
-	if err := accel.ForEach(ctx, len(norms)/t, p.normBody); err != nil {
+func (a *application) project(ctx context.Context) error {
+	s, t, d := a.w.s, a.t, a.w.distribution
+	clear(a.sums)
+	clear(a.columnNorms)
+	rowBlockNorms := buffer.Grow(&a.rowBlockNorms, (d.n+normRows-1)/normRows*t)
+	if err := accel.ForEach(ctx, len(rowBlockNorms)/t, a.normBody); err != nil {
 		return err
 	}
-	for q, v := range norms {
-		p.norm[q%t] += v
+	for i, v := range rowBlockNorms {
+		a.columnNorms[i%t] += v
 	}
-	for c, v := range p.norm {
-		p.fixed[c] = comm.NewFixedPoint(v * (1 + 1e-3)) // the margin is for rounding of the products
+	for c, v := range a.columnNorms {
+		a.formats[c] = comm.NewFixedPoint(v * (1 + 1e-3)) // the margin is for rounding of the products
 	}
-	if err := accel.ForEach(ctx, k.units()*p.colBlocks, p.projectBody); err != nil {
+	if err := accel.ForEach(ctx, d.units()*a.colBlocks, a.projectBody); err != nil {
 		return err
 	}
-	if err := k.comm.AllReduceInt64(ctx, p.sums); err != nil {
+	if err := d.comm.AllReduceInt64(ctx, a.sums); err != nil {
 		return err
 	}
-	for c, f := range p.fixed {
-		for j, v := range p.sums[c*s : (c+1)*s] {
-			p.v[c*s+j] = f.Value(v) / k.scale[j]
+	for c, format := range a.formats {
+		for j, v := range a.sums[c*s : (c+1)*s] {
+			a.v[c*s+j] = format.Value(v) / d.scale[j]
 		}
 	}
 	return nil
@@ -142,12 +142,13 @@ func (p *application) project(ctx context.Context) error {
 // normRows is the number of rows in one unit of work of sumNorms.
 const normRows = 8 * RankRows
 
-// sumNorms sums |r_ic| over block q of normRows rows of r. Every rank has all rows of r.
-func (p *application) sumNorms(_, q int) {
-	sum := p.norms[q*p.t : (q+1)*p.t]
+// sumNorms sets the part of rowBlockNorms for one block of normRows rows of r to the sums of |r_ic| over the block, for
+// each column c. Every rank has all rows of r.
+func (a *application) sumNorms(_, block int) {
+	sum := a.rowBlockNorms[block*a.t : (block+1)*a.t]
 	clear(sum)
-	for i := q * normRows; i < min((q+1)*normRows, p.w.n); i++ {
-		for c, v := range p.r.Data[i*p.r.Stride : i*p.r.Stride+p.t] {
+	for i := block * normRows; i < min((block+1)*normRows, a.w.n); i++ {
+		for c, v := range a.r.Data[i*a.r.Stride : i*a.r.Stride+a.t] {
 			sum[c] += math.Abs(v)
 		}
 	}
@@ -155,26 +156,26 @@ func (p *application) sumNorms(_, q int) {
 
 // expand sets dst to λ_p⁻¹(r − Zv), or to ridge·r + Zv. Each rank computes its own rows, and then all rows are
 // gathered.
-func (p *application) expand(ctx context.Context) error {
-	k, t := p.w.distribution, p.t
-	if err := accel.ForEach(ctx, k.panels(), p.expandBody); err != nil {
+func (a *application) expand(ctx context.Context) error {
+	d, t := a.w.distribution, a.t
+	if err := accel.ForEach(ctx, d.panels(), a.expandBody); err != nil {
 		return err
 	}
-	if p.dst.Stride == t {
-		return k.comm.AllGather(ctx, p.dst.Data[:k.n*t], p.counts)
+	if a.dst.Stride == t {
+		return d.comm.AllGather(ctx, a.dst.Data[:d.n*t], a.counts)
 	}
-	if k.comm.Size() == 1 {
+	if d.comm.Size() == 1 {
 		return nil
 	}
-	buffer.Grow(&p.dense, k.n*t)
-	for i := k.firstRow; i < k.firstRow+k.count; i++ {
-		copy(p.dense[i*t:(i+1)*t], p.dst.Data[i*p.dst.Stride:])
+	buffer.Grow(&a.dense, d.n*t)
+	for i := d.firstRow; i < d.firstRow+d.count; i++ {
+		copy(a.dense[i*t:(i+1)*t], a.dst.Data[i*a.dst.Stride:])
 	}
-	if err := k.comm.AllGather(ctx, p.dense, p.counts); err != nil {
+	if err := d.comm.AllGather(ctx, a.dense, a.counts); err != nil {
 		return err
 	}
-	for i := range k.n {
-		copy(p.dst.Data[i*p.dst.Stride:i*p.dst.Stride+t], p.dense[i*t:])
+	for i := range d.n {
+		copy(a.dst.Data[i*a.dst.Stride:i*a.dst.Stride+t], a.dense[i*t:])
 	}
 	return nil
 }
@@ -183,14 +184,14 @@ func (p *application) expand(ctx context.Context) error {
 const unitPanels = (RankRows + rowBlock - 1) / rowBlock
 
 // panels returns the number of panels of this rank.
-func (k *rowDistribution) panels() int { return k.units() * unitPanels }
+func (d *rowDistribution) panels() int { return d.units() * unitPanels }
 
-// panel returns the rows i0, …, i1-1 of panel q, counted from the first row of this rank; panels of the last unit may
-// be empty.
-func (k *rowDistribution) panel(q int) (i0, i1 int) {
-	unit := q / unitPanels * RankRows
-	i0 = min(unit+q%unitPanels*rowBlock, k.count)
-	return i0, min(i0+rowBlock, unit+RankRows, k.count)
+// panelRange returns the range i0, …, i1-1 of the rows of a panel, counted from the first row of this rank. Panels of
+// the last unit may be empty.
+func (d *rowDistribution) panelRange(panel int) (i0, i1 int) {
+	unit := panel / unitPanels * RankRows
+	i0 = min(unit+panel%unitPanels*rowBlock, d.count)
+	return i0, min(i0+rowBlock, unit+RankRows, d.count)
 }
 
 // syncFactor returns an error if finish failed with err on any rank. For FormEigen it also replaces the eigenvalues and
@@ -210,24 +211,24 @@ func (w *Woodbury) syncFactor(ctx context.Context, err error) error {
 }
 
 // projectUnit adds the product of r with a unit of rows and a block of columns of Z to sums.
-func (p *application) projectUnit(worker, task int) {
-	w, s, t, k := &p.workers[worker], p.w.s, p.t, p.w.distribution
-	i0 := task / p.colBlocks * RankRows
-	i1 := min(i0+RankRows, k.count)
-	rt := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}
+func (a *application) projectUnit(worker, task int) {
+	space, s, t, d := &a.workers[worker], a.w.s, a.t, a.w.distribution
+	i0 := task / a.colBlocks * RankRows
+	i1 := min(i0+RankRows, d.count)
+	rt := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: space.rt}
 	for i := i0; i < i1; i++ {
-		start := (k.firstRow + i) * p.r.Stride
-		for c, v := range p.r.Data[start : start+t] {
+		start := (d.firstRow + i) * a.r.Stride
+		for c, v := range a.r.Data[start : start+t] {
 			rt.Data[c*rt.Stride+i-i0] = v
 		}
 	}
-	b := task % p.colBlocks
+	b := task % a.colBlocks
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
-	out := blas64.General{Rows: t, Cols: c1 - c0, Stride: colBlock, Data: w.out}
-	p.w.timesZ(p, out, rt, i0, c0, &w.simd) // Z_pᵀr_p
-	p.locks[b].Lock()
-	for c, f := range p.fixed {
-		f.AddScaled(p.sums[c*s+c0:c*s+c1], out.Data[c*colBlock:c*colBlock+c1-c0], k.scale[c0:])
+	out := blas64.General{Rows: t, Cols: c1 - c0, Stride: colBlock, Data: space.out}
+	a.w.timesZ(a, out, rt, i0, c0, &space.simd) // Z_pᵀr_p
+	a.locks[b].Lock()
+	for c, format := range a.formats {
+		format.AddScaled(a.sums[c*s+c0:c*s+c1], out.Data[c*colBlock:c*colBlock+c1-c0], d.scale[c0:])
 	}
-	p.locks[b].Unlock()
+	a.locks[b].Unlock()
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// onRanks runs body on p goroutine ranks, each with its rows of z.
-func onRanks(p int, z *points.Dense32, body func(c comm.Comm, own *points.Dense32)) {
-	comm.RunLocal(p, func(c comm.Comm) {
-		lo, hi := comm.RowRange(z.N, RankRows, c.Rank(), p)
+// onRanks runs body on the given number of ranks, which are goroutines. Each rank gets the rows of z that comm.RowRange
+// assigns to it.
+func onRanks(ranks int, z *points.Dense32, body func(c comm.Comm, rankRows *points.Dense32)) {
+	comm.RunLocal(ranks, func(c comm.Comm) {
+		lo, hi := comm.RowRange(z.N, RankRows, c.Rank(), ranks)
 		body(c, points.NewDense32(hi-lo, z.D, z.Data[lo*z.D:hi*z.D]))
 	})
 }
@@ -60,12 +61,12 @@ func checkSameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, opts Option
 			t.Errorf("other bits on %d threads", threads)
 		}
 	}
-	for i, p := range []int{1, 2, 3, 5} {
+	for i, ranks := range []int{1, 2, 3, 5} {
 		accel.SetThreads(1 + i%3)
-		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
+		onRanks(ranks, z, func(c comm.Comm, rankRows *points.Dense32) {
 			opts := opts
 			opts.Comm = c
-			w, err := New(t.Context(), own, lambdaP, &opts)
+			w, err := New(t.Context(), rankRows, lambdaP, &opts)
 			if err != nil {
 				t.Error(err)
 				return
@@ -74,11 +75,11 @@ func checkSameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, opts Option
 			if err := w.SolveTo(t.Context(), y, y); err != nil {
 				t.Error(err)
 			}
-			bytes := int64(8 * (s + own.N) * cols)
+			bytes := int64(8 * (s + rankRows.N) * cols)
 			if w.Corrects() {
 				bytes *= 2
 			}
-			if traffic := c.Traffic().Sub(before); traffic.Bytes != bytes && p > 1 {
+			if traffic := c.Traffic().Sub(before); traffic.Bytes != bytes && ranks > 1 {
 				t.Errorf("%+v for a solve, want %d bytes", traffic, bytes)
 			}
 			strided := mat.NewDense(n, cols+1, nil).Slice(0, n, 0, cols).(*mat.Dense)
@@ -86,7 +87,7 @@ func checkSameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, opts Option
 				t.Errorf("a solve into columns of a wider matrix has other bits, or fails: %v", err)
 			}
 			if !mat.Equal(y, want) || w.StatDim() != statDim {
-				t.Errorf("form %v: rank %d of %d has other bits than one process", w.Form(), c.Rank(), p)
+				t.Errorf("form %v: rank %d of %d has other bits than one process", w.Form(), c.Rank(), ranks)
 			}
 		})
 	}
@@ -100,8 +101,8 @@ func TestRanksNotFinite(t *testing.T) {
 	for position, bad := range map[int]float64{1199: math.Inf(1), 1100: math.NaN()} {
 		clear(z.Data)
 		z.Data[position] = float32(bad)
-		onRanks(2, z, func(c comm.Comm, own *points.Dense32) {
-			testkit.Fails(t, testkit.ErrOf(New(t.Context(), own, 1, &Options{Comm: c})), "rank 1")
+		onRanks(2, z, func(c comm.Comm, rankRows *points.Dense32) {
+			testkit.Fails(t, testkit.ErrOf(New(t.Context(), rankRows, 1, &Options{Comm: c})), "rank 1")
 		})
 	}
 }
@@ -132,27 +133,27 @@ func TestRanksProducts(t *testing.T) {
 		addResult(w.ZVTransMulTo(t.Context(), y, src), y)
 		y = dst()
 		addResult(w.ZVMulTo(t.Context(), y, short), y)
-		f, err := w.WithLambdas(lambdas)
+		family, err := w.WithLambdas(lambdas)
 		if err != nil {
 			t.Error(err)
 			return nil
 		}
 		y = dst()
-		addResult(f.SolveTo(t.Context(), y, src), y)
+		addResult(family.SolveTo(t.Context(), y, src), y)
 		y = dst()
-		addResult(f.NormalColumnsTo(t.Context(), y, rng.New(7)), y)
-		v, err := w.WithLambda(3)
+		addResult(family.NormalColumnsTo(t.Context(), y, rng.New(7)), y)
+		other, err := w.WithLambda(3)
 		if err != nil {
 			t.Error(err)
 			return nil
 		}
 		y = dst()
-		addResult(v.SolveTo(t.Context(), y, src), y)
+		addResult(other.SolveTo(t.Context(), y, src), y)
 		return list
 	}
-	resultsOn := func(c comm.Comm, own *points.Dense32) []*mat.Dense {
-		w, err := New(t.Context(), own, 0.1, &Options{Form: FormEigen, Comm: c})
-		outer, err2 := NewOuterProduct(t.Context(), c, own)
+	resultsOn := func(c comm.Comm, rankRows *points.Dense32) []*mat.Dense {
+		w, err := New(t.Context(), rankRows, 0.1, &Options{Form: FormEigen, Comm: c})
+		outer, err2 := NewOuterProduct(t.Context(), c, rankRows)
 		if err != nil || err2 != nil {
 			t.Error(err, err2)
 			return nil
@@ -160,11 +161,11 @@ func TestRanksProducts(t *testing.T) {
 		return results(w, outer)
 	}
 	want := resultsOn(nil, z)
-	for _, p := range []int{1, 2, 3, 5} {
-		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-			for k, m := range resultsOn(c, own) {
+	for _, ranks := range []int{1, 2, 3, 5} {
+		onRanks(ranks, z, func(c comm.Comm, rankRows *points.Dense32) {
+			for k, m := range resultsOn(c, rankRows) {
 				if !mat.Equal(m, want[k]) {
-					t.Errorf("result %d of rank %d of %d has other bits than one process's", k, c.Rank(), p)
+					t.Errorf("result %d of rank %d of %d has other bits than one process's", k, c.Rank(), ranks)
 				}
 			}
 		})

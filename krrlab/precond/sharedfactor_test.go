@@ -17,49 +17,51 @@ import (
 // the bits of one process. It covers both BLAS, float32 products that are used and that are refused, few and many
 // columns, and orders that are and are not multiples of the tile and block sizes.
 func TestSharedInverse(t *testing.T) {
-	defer func(above int) { maxReplicatedOrder = above }(maxReplicatedOrder)
+	defer func(saved int) { maxReplicatedOrder = saved }(maxReplicatedOrder)
 	maxReplicatedOrder = 0
 	run := func(t *testing.T) {
-		for _, c := range []struct {
+		for _, problem := range []struct {
 			n, s, t int
 			fast    bool
 			lambdaP float64
 		}{{600, 900, 3, false, 0.3}, {1100, 1100, 12, true, 0.3}, {70, 5, 1, false, 1e-9}, {4096, 60, 2, true, 0.01}} {
-			z, r := randomFeatures(c.n, c.s), testkit.RandomMatrix(3, c.n, c.t)
+			z, r := randomFeatures(problem.n, problem.s), testkit.RandomMatrix(3, problem.n, problem.t)
 			for i := range z.N { // repeated rows make New refuse float32 products (TestFastGramOnRanks)
-				if c.n > 4000 {
-					copy(z.Row(i), cosineFeatures(1, c.s).Row(0))
+				if problem.n > 4000 {
+					copy(z.Row(i), cosineFeatures(1, problem.s).Row(0))
 				}
 			}
 			var want mat.Dense
 			var statDim, logDet float64
-			for _, p := range []int{1, 2, 3} {
+			for _, ranks := range []int{1, 2, 3} {
 				var factorBytes [4]int64
-				onRanks(p, z, func(cm comm.Comm, own *points.Dense32) {
-					w, err := New(t.Context(), own, c.lambdaP, &Options{Form: FormLInv, Fast: c.fast, Comm: cm})
+				onRanks(ranks, z, func(c comm.Comm, rankRows *points.Dense32) {
+					w, err := New(t.Context(), rankRows, problem.lambdaP,
+						&Options{Form: FormLInv, Fast: problem.fast, Comm: c})
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					x := mat.NewDense(c.n, c.t, nil)
-					factorBytes[cm.Rank()] = w.Bytes() - 4*int64(own.N*own.D)
+					x := mat.NewDense(problem.n, problem.t, nil)
+					factorBytes[c.Rank()] = w.Bytes() - 4*int64(rankRows.N*rankRows.D)
 					testkit.OK(t, w.SolveTo(t.Context(), x, r))
 					switch {
-					case p == 1:
+					case ranks == 1:
 						want.CloneFrom(x)
 						statDim, logDet = w.StatDim(), w.LogDet()
 					case !mat.Equal(x, &want) || w.StatDim() != statDim || math.Abs(w.LogDet()/logDet-1) > 1e-12:
-						t.Errorf("%+v: rank %d of %d has other bits than one process: s_λ = %v, %v", c, cm.Rank(), p,
-							w.StatDim(), statDim)
+						t.Errorf("%+v: rank %d of %d has other bits than one process: s_λ = %v, %v", problem, c.Rank(),
+							ranks, w.StatDim(), statDim)
 					}
 				})
 				var sum int64
 				for _, b := range factorBytes {
 					sum += b
 				}
-				if replicatedBytes := 8 * int64(c.s) * int64(c.s); p > 1 && c.s > 500 &&
-					sum > replicatedBytes+replicatedBytes*colBlock/int64(c.s) {
-					t.Errorf("%+v: %d ranks hold %d bytes of the factor, one %d", c, p, factorBytes, replicatedBytes)
+				if replicatedBytes := 8 * int64(problem.s) * int64(problem.s); ranks > 1 && problem.s > 500 &&
+					sum > replicatedBytes+replicatedBytes*colBlock/int64(problem.s) {
+					t.Errorf("%+v: %d ranks hold %d bytes of the factor, one %d", problem, ranks, factorBytes,
+						replicatedBytes)
 				}
 			}
 		}
@@ -70,7 +72,7 @@ func TestSharedInverse(t *testing.T) {
 // TestSharedNotDefinite checks that all ranks refuse a ZᵀZ that is numerically singular, and that they name the same
 // pivot as one process.
 func TestSharedNotDefinite(t *testing.T) {
-	defer func(above int) { maxReplicatedOrder = above }(maxReplicatedOrder)
+	defer func(saved int) { maxReplicatedOrder = saved }(maxReplicatedOrder)
 	maxReplicatedOrder = 0
 	testkit.UseBLAS(t, nil) // the failing pivot depends on the BLAS
 	z := randomFeatures(900, 800)
@@ -82,13 +84,13 @@ func TestSharedNotDefinite(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var messages []string
-	for _, p := range []int{1, 3} {
-		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-			_, err := New(t.Context(), own, 1e-300, &Options{Form: FormLInv, Comm: c})
+	for _, ranks := range []int{1, 3} {
+		onRanks(ranks, z, func(c comm.Comm, rankRows *points.Dense32) {
+			_, err := New(t.Context(), rankRows, 1e-300, &Options{Form: FormLInv, Comm: c})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				t.Errorf("rank %d of %d: no error", c.Rank(), p)
+				t.Errorf("rank %d of %d: no error", c.Rank(), ranks)
 				return
 			}
 			messages = append(messages, err.Error())

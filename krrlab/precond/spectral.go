@@ -24,14 +24,16 @@ import (
 // 5). It assumes that K has the eigenvalue σ_s² instead of 0 on the complement of the range of Z. The left-hand side
 // expresses it by the features ZT and the ridge λ_p = λ+σ_s². ‖T‖₂ ≤ 1 holds in spite of rounding, so that ZT(ZT)ᵀ ≼
 // ZZᵀ. Each rank of c passes its rows of Z. The cost is ns²+10s³ flops.
-func SpectralTransform(ctx context.Context, c comm.Comm, z *points.Dense32) (t []float64, smallest float64, err error) {
+func SpectralTransform(ctx context.Context, c comm.Comm, z *points.Dense32) (transform []float64,
+	smallest float64, err error) {
 	var g Gram
 	if err := g.Grow(ctx, c, z); err != nil {
 		return nil, 0, err
 	}
 	s := z.D
-	t = g.TakeShifted(0)
-	sigma2, err := accel.Eigen(ctx, lapack.EVCompute, blas64.Symmetric{Uplo: blas.Lower, N: s, Stride: s, Data: t})
+	transform = g.TakeShifted(0)
+	sigma2, err := accel.Eigen(ctx, lapack.EVCompute,
+		blas64.Symmetric{Uplo: blas.Lower, N: s, Stride: s, Data: transform})
 	if err != nil {
 		return nil, 0, fmt.Errorf("precond: ZᵀZ: %w", err)
 	}
@@ -39,34 +41,36 @@ func SpectralTransform(ctx context.Context, c comm.Comm, z *points.Dense32) (t [
 		return nil, 0, err
 	}
 	smallest = max(0, sigma2[0])
-	norm, err := normBound(ctx, blas64.General{Rows: s, Cols: s, Stride: s, Data: t})
+	norm, err := normBound(ctx, blas64.General{Rows: s, Cols: s, Stride: s, Data: transform})
 	for j, v := range sigma2 {
 		factor := 0.0
 		if v > smallest {
 			factor = math.Sqrt(1-smallest/v) / norm
 		}
 		for i := range s {
-			t[i*s+j] *= factor
+			transform[i*s+j] *= factor
 		}
 	}
-	if err = comm.Agree(ctx, c, err); err == nil { // the bits of eigenvectors may differ between ranks
-		err = comm.BroadcastFloats(ctx, c, t, 0)
+	if err = comm.Agree(ctx, c, err); err == nil {
+		// All ranks take T of rank 0, because the bits of eigenvectors may differ.
+		err = comm.BroadcastFloats(ctx, c, transform, 0)
 	}
-	return t, smallest, err
+	return transform, smallest, err
 }
 
-// normBound returns an upper bound of ‖V‖₂ for V, s×s, with columns of norm 1: √‖VᵀV‖₁ plus an allowance for rounding.
+// normBound returns an upper bound of ‖V‖₂ for V, s×s, with columns of norm 1: √(‖VᵀV‖₁ + s²·2⁻⁵¹), where the second
+// term bounds the rounding errors of the s inner products in a column of VᵀV.
 func normBound(ctx context.Context, v blas64.General) (float64, error) {
 	s := v.Cols
 	const normCols = 128
-	sums := make([]float64, s) // ‖·‖₁ of the columns of VᵀV
+	columnSums := make([]float64, s) // ‖·‖₁ of the columns of VᵀV
 	err := accel.ForEachBlock(ctx, s, normCols, func(_, c0, c1 int) {
 		columns := blas64.General{Rows: s, Cols: c1 - c0, Stride: s, Data: v.Data[c0:]}
 		product := blas64.General{Rows: columns.Cols, Cols: s, Stride: s, Data: make([]float64, columns.Cols*s)}
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, columns, v, 0, product)
 		for c := range product.Rows {
-			sums[c0+c] = floats.Norm(product.Data[c*s:(c+1)*s], 1)
+			columnSums[c0+c] = floats.Norm(product.Data[c*s:(c+1)*s], 1)
 		}
 	})
-	return math.Sqrt(floats.Max(sums) + float64(s)*float64(s)*0x1p-51), err
+	return math.Sqrt(floats.Max(columnSums) + float64(s)*float64(s)*0x1p-51), err
 }

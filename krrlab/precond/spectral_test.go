@@ -18,19 +18,19 @@ import (
 func TestSpectralTransform(t *testing.T) {
 	const n, s = 1100, 150 // more than one block of columns
 	z := randomFeatures(n, s)
-	full := mat.NewDense(n, s, nil)
+	z64 := mat.NewDense(n, s, nil)
 	for i := range n {
-		points.Widen(full.RawRowView(i), z.Row(i))
+		points.Widen(z64.RawRowView(i), z.Row(i))
 	}
 	var g, outer mat.SymDense
-	g.SymOuterK(1, full.T())
+	g.SymOuterK(1, z64.T())
 	smallest := testkit.Eigenvalues(t, &g)[0]
 	got, sigma2, err := SpectralTransform(t.Context(), comm.Alone(), z)
 	testkit.OK(t, err)
 	testkit.Near(t, sigma2, smallest, 1e-12*smallest)
 	outer.SymOuterK(1, mat.NewDense(s, s, got))
-	if mu := testkit.Eigenvalues(t, &outer); mu[s-1] > 1+1e-14 || mu[s-1] < 0.5 {
-		t.Errorf("‖T‖₂² = %v", mu[s-1])
+	if squares := testkit.Eigenvalues(t, &outer); squares[s-1] > 1+1e-14 || squares[s-1] < 0.5 {
+		t.Errorf("‖T‖₂² = %v", squares[s-1])
 	}
 	var difference mat.Dense
 	difference.Mul(&outer, &g) // ZᵀZ − σ_s²I
@@ -39,9 +39,10 @@ func TestSpectralTransform(t *testing.T) {
 	if norm := mat.Norm(&difference, math.Inf(1)); norm > 2*s*s*0x1p-51*mat.Norm(&g, math.Inf(1)) {
 		t.Errorf("TTᵀZᵀZ differs from ZᵀZ−σ_s²I by %g", norm)
 	}
-	onRanks(3, z, func(c comm.Comm, own *points.Dense32) {
-		if m, v, err := SpectralTransform(t.Context(), c, own); err != nil || v != sigma2 || !slices.Equal(m, got) {
-			t.Errorf("rank %d: other bits than one process: σ_s² = %v, %v, %v", c.Rank(), v, sigma2, err)
+	onRanks(3, z, func(c comm.Comm, rankRows *points.Dense32) {
+		transform, smallestOnRank, err := SpectralTransform(t.Context(), c, rankRows)
+		if err != nil || smallestOnRank != sigma2 || !slices.Equal(transform, got) {
+			t.Errorf("rank %d: other bits than one process: σ_s² = %v, %v, %v", c.Rank(), smallestOnRank, sigma2, err)
 		}
 	})
 	testkit.CheckCancellation(t, func(ctx context.Context) error {
@@ -59,11 +60,12 @@ func TestRanksPerFactor(t *testing.T) {
 		testkit.Equal(t, RanksPerFactor(c.form, 1e5, c.s, 10, 3), c.want, c.form, c.s)
 	}
 	const s = 20000
-	for _, p := range []int64{1, 2, 4} {
-		stored, forming := FactorBytes(s, int(p))
-		lowest := 16 * s * s / p
-		if stored != 8*s*s/p || p == 1 && forming != lowest || p > 1 && !(forming > lowest && forming < 16*s*s) {
-			t.Errorf("%d sharers of s = %d: %d and %d bytes", p, s, stored, forming)
+	for _, sharers := range []int64{1, 2, 4} {
+		stored, forming := FactorBytes(s, int(sharers))
+		lowest := 16 * s * s / sharers
+		if stored != 8*s*s/sharers || sharers == 1 && forming != lowest ||
+			sharers > 1 && !(forming > lowest && forming < 16*s*s) {
+			t.Errorf("%d sharers of s = %d: %d and %d bytes", sharers, s, stored, forming)
 		}
 	}
 }

@@ -19,7 +19,8 @@ func TestOperator(ctx context.Context, a pcg.Operator, o *Options) error {
 	return errors.Join(s.violations...)
 }
 
-// checkOperator checks A, whose name begins each violation. It returns true if A is supported and violates nothing.
+// checkOperator checks A. The text of each violation begins with name. It returns true if A is supported and violates
+// nothing.
 func (s *suite) checkOperator(name string, a pcg.Operator) bool {
 	oldCount := len(s.violations)
 	n := a.Dim()
@@ -27,11 +28,11 @@ func (s *suite) checkOperator(name string, a pcg.Operator) bool {
 		s.addViolation("%sthe order is %d, want at least 1", name, n)
 		return false
 	}
-	x := probes(n, 8, s.o.Seed)
+	x := probes(n, 8, s.options.Seed)
 	original := mat.DenseCopyOf(x)
 	y, err := s.product(a, x)
 	for _, check := range []func(name string, a pcg.Operator, x, y *mat.Dense) error{s.checkLinear, s.checkBlocks,
-		s.checkRepeat} {
+		s.checkRepeatAndCancel} {
 		if err == nil {
 			err = check(name, a, x, y)
 		}
@@ -67,7 +68,7 @@ func probes(n, random int, seed uint64) *mat.Dense {
 	return x
 }
 
-// checkLinear checks A(XC) = (AX)C for a C that combines each probe with the next.
+// checkLinear checks A(XC) = YC, Y = AX, for a matrix C that combines each probe with the next one.
 func (s *suite) checkLinear(name string, a pcg.Operator, x, y *mat.Dense) error {
 	_, k := x.Dims()
 	c := mat.NewDense(k, k-1, nil)
@@ -85,28 +86,28 @@ func (s *suite) checkLinear(name string, a pcg.Operator, x, y *mat.Dense) error 
 	return err
 }
 
-// checkSymmetric checks xᵀAz = zᵀAx and xᵀAx > 0.
+// checkSymmetric checks xᵀAz = zᵀAx and xᵀAx > 0 for all pairs of columns of X, where Y = AX.
 func (s *suite) checkSymmetric(name string, x, y *mat.Dense) {
 	_, k := x.Dims()
-	var g mat.Dense
-	g.Mul(x.T(), y)
+	var products mat.Dense
+	products.Mul(x.T(), y)
 	for i := range k {
-		if v := g.At(i, i); v <= 0 {
-			s.addViolation("%snot positive definite: xᵀAx = %.3g (probe %d)", name, v, i)
+		if diagonal := products.At(i, i); diagonal <= 0 {
+			s.addViolation("%snot positive definite: xᵀAx = %.3g (probe %d)", name, diagonal, i)
 			return
 		}
 		for j := range i {
 			size := max(mat.Norm(x.ColView(i), 2)*mat.Norm(y.ColView(j), 2),
 				mat.Norm(x.ColView(j), 2)*mat.Norm(y.ColView(i), 2))
-			if u, v := g.At(i, j), g.At(j, i); math.Abs(u-v) > s.o.Tol*size {
-				s.addViolation("%snot symmetric: xᵀAz = %.17g, zᵀAx = %.17g (probes %d, %d)", name, u, v, i, j)
+			if xAz, zAx := products.At(i, j), products.At(j, i); math.Abs(xAz-zAx) > s.options.Tol*size {
+				s.addViolation("%snot symmetric: xᵀAz = %.17g, zᵀAx = %.17g (probes %d, %d)", name, xAz, zAx, i, j)
 				return
 			}
 		}
 	}
 }
 
-// checkBlocks checks that blocks of 1, 2, … columns give the same columns as the block of all columns.
+// checkBlocks checks that A times blocks of 1, 2, … columns of X gives the columns of Y = AX.
 func (s *suite) checkBlocks(name string, a pcg.Operator, x, y *mat.Dense) error {
 	n, k := x.Dims()
 	for j, width := 0, 1; j+width <= k; j, width = j+width, width+1 {
@@ -123,8 +124,9 @@ func (s *suite) checkBlocks(name string, a pcg.Operator, x, y *mat.Dense) error 
 	return nil
 }
 
-// checkRepeat checks that a repeated call gives the same bits, and that MulTo returns the error of a canceled context.
-func (s *suite) checkRepeat(name string, a pcg.Operator, x, y *mat.Dense) error {
+// checkRepeatAndCancel checks that a repeated call gives the same bits, and that MulTo returns the error of a canceled
+// context.
+func (s *suite) checkRepeatAndCancel(name string, a pcg.Operator, x, y *mat.Dense) error {
 	repeated, err := s.product(a, x)
 	if err != nil {
 		return err

@@ -40,23 +40,23 @@ func Test(ctx context.Context, m pcg.Preconditioner, o *Options) error {
 	if !s.checkOperator("M⁻¹: ", s.solve) {
 		return errors.Join(s.violations...)
 	}
-	s.x = probes(m.Dim(), 3, s.o.Seed+1)
-	s.y = s.must("SolveTo", s.solve, s.x)
+	s.x = probes(m.Dim(), 3, s.options.Seed+1)
+	s.y = s.productOrZero("SolveTo", s.solve, s.x)
 	s.checkThreads()
 	s.checkShapes()
-	if s.o.InPlace {
+	if s.options.InPlace {
 		x := mat.DenseCopyOf(s.x)
-		s.expect("SolveTo in place", m.SolveTo(ctx, x, x), x, s.y)
+		s.expectNear("SolveTo in place", m.SolveTo(ctx, x, x), x, s.y)
 	}
-	if s.o.Strided {
+	if s.options.Strided {
 		s.checkStrided()
 	}
-	if s.o.Concurrent {
+	if s.options.Concurrent {
 		s.checkConcurrent()
 	}
 	if a, ok := m.(pcg.Operator); ok && s.checkOperator("M: ", a) {
-		s.expect("M·M⁻¹x", nil, s.must("MulTo", a, s.y), s.x)
-		s.expect("M⁻¹·Mx", nil, s.must("SolveTo", s.solve, s.must("MulTo", a, s.x)), s.x)
+		s.expectNear("M·M⁻¹x", nil, s.productOrZero("MulTo", a, s.y), s.x)
+		s.expectNear("M⁻¹·Mx", nil, s.productOrZero("SolveTo", s.solve, s.productOrZero("MulTo", a, s.x)), s.x)
 	}
 	if metric, ok := m.(lanczos.Metric); ok {
 		s.checkMetric(metric)
@@ -76,15 +76,15 @@ func (m inverse) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 type suite struct {
 	ctx        context.Context
 	solve      pcg.Operator // M⁻¹
-	o          Options
+	options    Options
 	x, y       *mat.Dense // probes X, and Y = M⁻¹X
 	violations []error
 }
 
 // newSuite returns a suite without violations, with the defaults for options that are not set.
 func newSuite(ctx context.Context, o *Options) *suite {
-	s := &suite{ctx: ctx, o: *cmp.Or(o, &Options{})}
-	s.o.Tol = cmp.Or(s.o.Tol, 1e-10)
+	s := &suite{ctx: ctx, options: *cmp.Or(o, &Options{})}
+	s.options.Tol = cmp.Or(s.options.Tol, 1e-10)
 	return s
 }
 
@@ -93,15 +93,15 @@ func (s *suite) addViolation(format string, args ...any) {
 	s.violations = append(s.violations, fmt.Errorf(format, args...))
 }
 
-// expect adds a violation if err is not nil, or if got differs from want by more than the tolerance.
-func (s *suite) expect(operation string, err error, got *mat.Dense, want mat.Matrix) {
+// expectNear adds a violation if err is not nil, or if got differs from want by more than the tolerance.
+func (s *suite) expectNear(operation string, err error, got *mat.Dense, want mat.Matrix) {
 	if err != nil || !s.isNear(got, want) {
 		s.addViolation("%s is wrong by %.3g, error %v", operation, relativeError(got, want), err)
 	}
 }
 
-// must returns AX. If the product fails, it adds a violation and returns zeros.
-func (s *suite) must(operation string, a pcg.Operator, x *mat.Dense) *mat.Dense {
+// productOrZero returns AX. If the product fails, it adds a violation and returns zeros.
+func (s *suite) productOrZero(operation string, a pcg.Operator, x *mat.Dense) *mat.Dense {
 	y, err := s.product(a, x)
 	if err != nil {
 		s.addViolation("%s: %w", operation, err)
@@ -113,10 +113,10 @@ func (s *suite) must(operation string, a pcg.Operator, x *mat.Dense) *mat.Dense 
 // checkThreads checks that the result has the same bits for any number of threads.
 func (s *suite) checkThreads() {
 	defer accel.SetThreads(accel.Threads())
-	for _, n := range []int{1, 2, 5} {
-		accel.SetThreads(n)
-		if y := s.must("SolveTo", s.solve, s.x); !mat.Equal(y, s.y) {
-			s.addViolation("SolveTo has other bits on %d threads, off by %.3g", n, relativeError(y, s.y))
+	for _, threads := range []int{1, 2, 5} {
+		accel.SetThreads(threads)
+		if y := s.productOrZero("SolveTo", s.solve, s.x); !mat.Equal(y, s.y) {
+			s.addViolation("SolveTo has other bits on %d threads, off by %.3g", threads, relativeError(y, s.y))
 			return
 		}
 	}
@@ -125,22 +125,24 @@ func (s *suite) checkThreads() {
 // checkShapes checks that blocks of the wrong shape are rejected.
 func (s *suite) checkShapes() {
 	n := s.solve.Dim()
-	for _, c := range [][4]int{{n + 1, 1, n + 1, 1}, {n, 1, n + 1, 1}, {n, 1, n, 2}, {n, 2, n, 1},
+	// Each row has the rows and columns of dst, and then those of r.
+	for _, dims := range [][4]int{{n + 1, 1, n + 1, 1}, {n, 1, n + 1, 1}, {n, 1, n, 2}, {n, 2, n, 1},
 		{n - 1, 1, n - 1, 1}} {
-		if c[0] == 0 {
+		if dims[0] == 0 {
 			continue
 		}
-		if fault := s.fault(mat.NewDense(c[0], c[1], nil), mat.NewDense(c[2], c[3], nil)); fault != "" {
+		fault := s.shapeFault(mat.NewDense(dims[0], dims[1], nil), mat.NewDense(dims[2], dims[3], nil))
+		if fault != "" {
 			s.addViolation("SolveTo of %d×%d into %d×%d, at order %d, %s: want an error, or a panic that says what is "+
-				"wrong", c[2], c[3], c[0], c[1], n, fault)
+				"wrong", dims[2], dims[3], dims[0], dims[1], n, fault)
 			return
 		}
 	}
 }
 
-// fault describes how SolveTo treats blocks of the wrong shape. It returns "" if SolveTo returns an error, or panics
-// with a value that is not a runtime.Error.
-func (s *suite) fault(dst, r *mat.Dense) (fault string) {
+// shapeFault describes what SolveTo does wrong with blocks of the wrong shape. It returns "" if SolveTo returns an
+// error, or panics with a value that is not a runtime.Error.
+func (s *suite) shapeFault(dst, r *mat.Dense) (fault string) {
 	defer func() {
 		if e := recover(); e != nil {
 			fault = ""
@@ -162,28 +164,29 @@ func (s *suite) checkStrided() {
 	src, dst := filled(n, k+2, outside), filled(n, k+3, outside)
 	r, y := src.Slice(0, n, 1, k+1).(*mat.Dense), dst.Slice(0, n, 2, k+2).(*mat.Dense)
 	r.Copy(s.x)
-	s.expect("SolveTo between columns of wider matrices", s.solve.MulTo(s.ctx, y, r), y, s.y)
+	s.expectNear("SolveTo between columns of wider matrices", s.solve.MulTo(s.ctx, y, r), y, s.y)
 	y.Zero()
 	if want := float64(3 * outside * n); mat.Sum(dst) != want {
 		s.addViolation("SolveTo into columns of a wider matrix changes the others")
 	}
 }
 
-// checkConcurrent checks concurrent calls with blocks of different widths.
+// checkConcurrent checks concurrent calls. The block of every second caller has all columns of the probes, the others
+// lack the first and last column.
 func (s *suite) checkConcurrent() {
 	const callers, calls = 4, 8
 	n, k := s.x.Dims()
 	start := make(chan struct{})
 	var group sync.WaitGroup
 	var reportOnce sync.Once
-	for c := range callers {
+	for caller := range callers {
 		group.Go(func() {
 			<-start
-			x, want := mat.DenseCopyOf(s.x.Slice(0, n, c%2, k-c%2)), s.y.Slice(0, n, c%2, k-c%2)
-			y := mat.NewDense(n, k-c%2*2, nil)
+			x, want := mat.DenseCopyOf(s.x.Slice(0, n, caller%2, k-caller%2)), s.y.Slice(0, n, caller%2, k-caller%2)
+			y := mat.NewDense(n, k-caller%2*2, nil)
 			for range calls {
 				if err := s.solve.MulTo(s.ctx, y, x); err != nil || !s.isNear(y, want) {
-					reportOnce.Do(func() { s.expect("SolveTo during other calls", err, y, want) })
+					reportOnce.Do(func() { s.expectNear("SolveTo during other calls", err, y, want) })
 					return
 				}
 			}
@@ -195,17 +198,17 @@ func (s *suite) checkConcurrent() {
 
 // relativeError returns ‖x−y‖_F/‖y‖_F.
 func relativeError(x, y mat.Matrix) float64 {
-	var d mat.Dense
-	d.Sub(x, y)
-	return mat.Norm(&d, 2) / mat.Norm(y, 2)
+	var difference mat.Dense
+	difference.Sub(x, y)
+	return mat.Norm(&difference, 2) / mat.Norm(y, 2)
 }
 
-// isNear reports whether every column of x equals that of y within the tolerance.
+// isNear reports whether every column of x equals the same column of y within the tolerance.
 func (s *suite) isNear(x *mat.Dense, y mat.Matrix) bool {
 	n, k := x.Dims()
-	d := mat.DenseCopyOf(y)
+	want := mat.DenseCopyOf(y)
 	for j := range k {
-		if e := relativeError(x.Slice(0, n, j, j+1), d.Slice(0, n, j, j+1)); !(e <= s.o.Tol) {
+		if relative := relativeError(x.Slice(0, n, j, j+1), want.Slice(0, n, j, j+1)); !(relative <= s.options.Tol) {
 			return false
 		}
 	}

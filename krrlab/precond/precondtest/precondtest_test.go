@@ -29,6 +29,7 @@ func diagonalEntry(i int) float64 { return 1 + float64(i) }
 
 func (diagonal) Dim() int { return order }
 
+// each sets dst_ij to f(i, src_ij). It returns an error if src does not have order rows, and the error of ctx.
 func (diagonal) each(ctx context.Context, dst, src *mat.Dense, f func(i int, v float64) float64) error {
 	if n, _ := src.Dims(); n != order {
 		return fmt.Errorf("%d rows for order %d", n, order)
@@ -46,14 +47,15 @@ func (d diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 }
 
 func (d diagonal) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	return d.each(ctx, dst, dst, func(i int, _ float64) float64 { return math.Sqrt(diagonalEntry(i)) * g.Normal(uint64(i)) })
+	return d.each(ctx, dst, dst,
+		func(i int, _ float64) float64 { return math.Sqrt(diagonalEntry(i)) * g.Normal(uint64(i)) })
 }
 
-// faulty is diagonal with faults in the methods that the maps name.
+// faulty is the preconditioner diagonal with faults. The keys of the maps are names of methods.
 type faulty struct {
 	diagonal
 	dim           int
-	after         map[string]func(dst, src *mat.Dense) // runs after the method of this name
+	after         map[string]func(dst, src *mat.Dense) // called after the method of this name
 	err           map[string]error                     // returned by the method of this name
 	ignoresCancel string                               // name of the method that ignores a canceled context
 	solve         func(v float64, i int) float64       // replaces SolveTo, without a check of shapes
@@ -61,6 +63,7 @@ type faulty struct {
 
 func (d faulty) Dim() int { return d.dim }
 
+// call calls good, which is the method of this name of diagonal, with the faults of d.
 func (d faulty) call(ctx context.Context, name string, dst, src *mat.Dense,
 	good func(ctx context.Context) error) error {
 	if err := d.err[name]; err != nil {
@@ -94,8 +97,8 @@ func (d faulty) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) erro
 	})
 }
 
-// fault returns diagonal with f, which runs after the named method.
-func fault(method string, f func(dst, src *mat.Dense)) faulty {
+// withFault returns diagonal with a fault: f is called after the named method.
+func withFault(method string, f func(dst, src *mat.Dense)) faulty {
 	return faulty{dim: order, after: map[string]func(dst, src *mat.Dense){method: f}}
 }
 
@@ -150,45 +153,46 @@ func scaleRows(factor float64, rows int) func(dst, _ *mat.Dense) {
 
 // TestFaultyPreconditioners checks that every tested property can fail, and that the error names it.
 func TestFaultyPreconditioners(t *testing.T) {
-	calls, inside, errGone := 0, atomic.Int32{}, errors.New("gone")
+	calls, callsInProgress, errGone := 0, atomic.Int32{}, errors.New("gone")
 	changing := func(dst, _ *mat.Dense) { // returns another result at each call
 		calls++
 		dst.Set(0, 0, dst.At(0, 0)*(1+float64(calls)*1e-15))
 	}
-	wide := func(f func(dst *mat.Dense, raw blas64.General)) faulty { // faults only in columns of wider matrices
-		return fault("SolveTo", func(dst, _ *mat.Dense) {
+	// withStrideFault returns a preconditioner whose fault occurs only if dst consists of columns of a wider matrix.
+	withStrideFault := func(change func(dst *mat.Dense, raw blas64.General)) faulty {
+		return withFault("SolveTo", func(dst, _ *mat.Dense) {
 			if raw := dst.RawMatrix(); raw.Stride != raw.Cols {
-				f(dst, raw)
+				change(dst, raw)
 			}
 		})
 	}
 	for want, m := range map[string]faulty{
-		"M⁻¹: not linear": fault("SolveTo", cubic),
-		"M⁻¹: not symmetric": fault("SolveTo", func(dst, _ *mat.Dense) { // adds a part of row 30 to row 3
+		"M⁻¹: not linear": withFault("SolveTo", cubic),
+		"M⁻¹: not symmetric": withFault("SolveTo", func(dst, _ *mat.Dense) { // adds a part of row 30 to row 3
 			_, k := dst.Dims()
 			for c := range k {
 				dst.Set(3, c, dst.At(3, c)+0.1*dst.At(30, c))
 			}
 		}),
-		"M⁻¹: not positive definite": fault("SolveTo", scaleRows(-1, order)),
-		"is one of": fault("SolveTo", func(dst, _ *mat.Dense) {
+		"M⁻¹: not positive definite": withFault("SolveTo", scaleRows(-1, order)),
+		"is one of": withFault("SolveTo", func(dst, _ *mat.Dense) {
 			if _, k := dst.Dims(); k == 2 {
 				dst.Set(0, 1, 2*dst.At(0, 0))
 			}
 		}),
-		"source was changed": fault("SolveTo", func(dst, r *mat.Dense) {
+		"source was changed": withFault("SolveTo", func(dst, r *mat.Dense) {
 			if dst != r {
 				r.Zero()
 			}
 		}),
-		"M⁻¹: the same call gave another result": fault("SolveTo", changing),
+		"M⁻¹: the same call gave another result": withFault("SolveTo", changing),
 		"M⁻¹: after the context was canceled":    {dim: order, ignoresCancel: "SolveTo"},
-		"M⁻¹: entry (0, 0) of the result is NaN": fault("SolveTo", setNaN),
+		"M⁻¹: entry (0, 0) of the result is NaN": withFault("SolveTo", setNaN),
 		"M⁻¹: unexpected error: gone":            {dim: order, err: map[string]error{"SolveTo": errGone}},
 		"M⁻¹: unexpected error: unsupported operation": {dim: order,
 			err: map[string]error{"SolveTo": errors.ErrUnsupported}},
 		"M⁻¹: the order is 0": {},
-		"SolveTo has other bits on 5 threads": fault("SolveTo", func(dst, _ *mat.Dense) {
+		"SolveTo has other bits on 5 threads": withFault("SolveTo", func(dst, _ *mat.Dense) {
 			if accel.Threads() == 5 {
 				nudge(dst)
 			}
@@ -197,35 +201,36 @@ func TestFaultyPreconditioners(t *testing.T) {
 			solve: func(v float64, i int) float64 { return v / diagonalEntry(i) }},
 		"panics with \"runtime error: index out of range": {dim: order,
 			solve: func(v float64, i int) float64 { return v / diagonalEntry(make([]int, order)[i]+i) }},
-		"SolveTo in place is wrong": fault("SolveTo", func(dst, r *mat.Dense) {
+		"SolveTo in place is wrong": withFault("SolveTo", func(dst, r *mat.Dense) {
 			if dst == r {
 				dst.Zero()
 			}
 		}),
-		"between columns of wider matrices is wrong": wide(func(dst *mat.Dense, _ blas64.General) { dst.Zero() }),
-		"into columns of a wider matrix changes the others": wide(func(_ *mat.Dense, raw blas64.General) {
+		"between columns of wider matrices is wrong": withStrideFault(
+			func(dst *mat.Dense, _ blas64.General) { dst.Zero() }),
+		"into columns of a wider matrix changes the others": withStrideFault(func(_ *mat.Dense, raw blas64.General) {
 			raw.Data[raw.Cols] = 0
 		}),
-		"during other calls is wrong": fault("SolveTo", func(dst, _ *mat.Dense) {
-			if inside.Add(1) > 1 {
+		"during other calls is wrong": withFault("SolveTo", func(dst, _ *mat.Dense) {
+			if callsInProgress.Add(1) > 1 {
 				dst.Zero()
 			}
 			for range 1000 {
 				runtime.Gosched()
 			}
-			inside.Add(-1)
+			callsInProgress.Add(-1)
 		}),
-		"M: not linear":                      fault("MulTo", cubic),
-		"M·M⁻¹x is wrong":                    fault("MulTo", scaleRows(1.001, order)),
+		"M: not linear":                      withFault("MulTo", cubic),
+		"M·M⁻¹x is wrong":                    withFault("MulTo", scaleRows(1.001, order)),
 		"NormalTo: gone":                     {dim: order, err: map[string]error{"NormalTo": errGone}},
-		"NormalTo: the sum of a draw is NaN": fault("NormalTo", setNaN),
-		"NormalTo with the same stream":      fault("NormalTo", changing),
+		"NormalTo: the sum of a draw is NaN": withFault("NormalTo", setNaN),
+		"NormalTo with the same stream":      withFault("NormalTo", changing),
 		"NormalTo: after the context":        {dim: order, ignoresCancel: "NormalTo"},
-		"the mean of xᵀM⁻¹x is":              fault("NormalTo", scaleRows(1.05, order)),
-		"NormalTo does not have mean 0": fault("NormalTo", func(dst, _ *mat.Dense) {
+		"the mean of xᵀM⁻¹x is":              withFault("NormalTo", scaleRows(1.05, order)),
+		"NormalTo does not have mean 0": withFault("NormalTo", func(dst, _ *mat.Dense) {
 			dst.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, dst)
 		}),
-		"its variance is": fault("NormalTo", func(dst, _ *mat.Dense) { // with M's trace, M⁻¹-weighted
+		"its variance is": withFault("NormalTo", func(dst, _ *mat.Dense) { // xᵀM⁻¹x keeps its mean n
 			dst.Set(0, 0, 0)
 			dst.Set(1, 0, math.Sqrt2*dst.At(1, 0))
 		}),

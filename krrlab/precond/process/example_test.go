@@ -11,7 +11,7 @@ import (
 )
 
 // Example starts a shell script that reports that it has no preconditioner. The folder experiments/peers has working
-// ones in Python and C.
+// preconditioners in Python and C.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -20,7 +20,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	_, err = process.Start(ctx, `read krrlab version n d t lambda; echo "error no M for $n points"`, k, process.Options{})
+	_, err = process.Start(ctx, `read krrlab version n d t lambda; echo "error no M for $n points"`, k,
+		process.Options{})
 	fmt.Println(err)
 	// Output:
 	// process: read krrlab version n d t lambda; echo "error no M for $n points": no M for 3 points

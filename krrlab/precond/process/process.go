@@ -29,7 +29,7 @@ import (
 type Options struct {
 	T       int           // the number of right-hand sides of the problem
 	Seed    uint64        // seed for the random numbers of M
-	Timeout time.Duration // limit for each answer, and for the construction of M; default: 5 minutes
+	Timeout time.Duration // limit for the construction of M, and for each answer; default: 5 minutes
 }
 
 // Preconditioner is an M that another process computes. It implements pcg.Preconditioner and lanczos.Metric. Requests
@@ -47,7 +47,7 @@ type Preconditioner struct {
 	output  chan error    // after an answer: receives nil when there is more output, or the error of reading it
 
 	mu     sync.Mutex
-	broken error // if not nil, the result of every further request
+	failed error // if not nil, the result of every further request
 }
 
 // Start starts the process that runs command in a shell, and waits until M for the matrix k is ready. The process ends
@@ -75,34 +75,35 @@ func Start(ctx context.Context, command string, k *gram.Matrix, o Options) (*Pre
 // if another process has its pipes open.
 const drainTime = 200 * time.Millisecond
 
-// start starts the process with two pipes, and a goroutine that waits for its end and then kills its child processes.
+// start starts the process with two pipes, and a goroutine that waits until the process has ended and then kills its
+// child processes.
 func (p *Preconditioner) start() error {
-	stdin, in, err := os.Pipe()
+	stdinReader, stdinWriter, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer stdin.Close() // the process has its own copy
-	out, stdout, err := os.Pipe()
+	defer stdinReader.Close() // the process has its own copy
+	stdoutReader, stdoutWriter, err := os.Pipe()
 	if err != nil {
-		return errors.Join(err, in.Close())
+		return errors.Join(err, stdinWriter.Close())
 	}
-	defer stdout.Close()
-	p.cmd.Stdin, p.cmd.Stdout = stdin, stdout
-	p.stdin, p.stdout = bufio.NewWriterSize(in, 1<<16), bufio.NewReaderSize(out, 1<<16)
+	defer stdoutWriter.Close()
+	p.cmd.Stdin, p.cmd.Stdout = stdinReader, stdoutWriter
+	p.stdin, p.stdout = bufio.NewWriterSize(stdinWriter, 1<<16), bufio.NewReaderSize(stdoutReader, 1<<16)
 	if err := p.cmd.Start(); err != nil {
-		return errors.Join(err, in.Close(), out.Close())
+		return errors.Join(err, stdinWriter.Close(), stdoutReader.Close())
 	}
 	_ = group.KillWithProgram(p.cmd) // without it, child processes of the command may outlive this program
 	go func() {
 		_ = p.cmd.Wait()
 		group.Kill(p.cmd) // child processes that outlive the command
 		close(p.exited)
-		_, _ = in.SetWriteDeadline(time.Now()), out.SetReadDeadline(time.Now().Add(drainTime))
+		_, _ = stdinWriter.SetWriteDeadline(time.Now()), stdoutReader.SetReadDeadline(time.Now().Add(drainTime))
 		p.mu.Lock() // wait until no request is in progress
 		defer p.mu.Unlock()
-		p.broken = cmp.Or(p.broken, p.failure(errors.New(p.describeEnd())))
-		in.Close()
-		out.Close()
+		p.failed = cmp.Or(p.failed, p.failure(errors.New(p.describeEnd())))
+		stdinWriter.Close()
+		stdoutReader.Close()
 	}()
 	return nil
 }
@@ -116,8 +117,9 @@ func (p *Preconditioner) kill() {
 // Dim returns n.
 func (p *Preconditioner) Dim() int { return p.matrix.Dim() }
 
-// SolveTo sets dst = M⁻¹r, n×k. It returns an error if the process does not answer, or with something else than numbers
-// of this shape; the process is then killed, and every further call returns this error.
+// SolveTo sets dst = M⁻¹r, n×k. It returns an error if the shapes do not match, or the process reports an error. If the
+// process does not answer with finite numbers of this shape in time, it is killed, and this and every further call
+// return an error.
 func (p *Preconditioner) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	n, k := r.Dims()
 	if dn, dk := dst.Dims(); n != p.Dim() || dn != n || dk != k {
@@ -142,11 +144,11 @@ func (p *Preconditioner) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Str
 	return err
 }
 
-// refusal is the text of an error message of the process.
-type refusal string
+// reportedError is the text of an "error" message of the process, after which the process remains usable.
+type reportedError string
 
 // Error returns the text.
-func (e refusal) Error() string { return string(e) }
+func (e reportedError) Error() string { return string(e) }
 
 // request sends a request line and the array x, if not nil. It serves the requests of the process until the process
 // answers with an n×k matrix or, for k = 0, until it is ready. If an error occurs that the process has not reported
@@ -154,40 +156,40 @@ func (e refusal) Error() string { return string(e) }
 func (p *Preconditioner) request(ctx context.Context, line string, x *mat.Dense, k int) (*mat.Dense, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := cmp.Or(ctx.Err(), p.broken); err != nil { // nothing has been sent yet: the process remains usable
+	if err := cmp.Or(ctx.Err(), p.failed); err != nil { // nothing has been sent yet: the process remains usable
 		return nil, err
 	}
 	word, _, _ := strings.Cut(line, " ")
-	limited, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("no answer to %q within %v "+
+	limitedCtx, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("no answer to %q within %v "+
 		"(--process-timeout, or process-timeout= in --precond)", word, p.timeout))
 	defer cancel()
-	stop := context.AfterFunc(limited, func() { group.Kill(p.cmd) })
-	defer stop()
-	answer, err := p.serve(limited, line, x, k)
-	_, refused := errors.AsType[refusal](err)
+	stopKilling := context.AfterFunc(limitedCtx, func() { group.Kill(p.cmd) })
+	defer stopKilling()
+	answer, err := p.serve(limitedCtx, line, x, k)
+	_, reported := errors.AsType[reportedError](err)
 	switch {
 	case err == nil:
 		return answer, nil
 	case ctx.Err() != nil:
 		err = ctx.Err()
-	case refused:
+	case reported:
 		return nil, fmt.Errorf("process: %s: %w", p.command, err)
-	case limited.Err() != nil:
-		err = context.Cause(limited)
+	case limitedCtx.Err() != nil:
+		err = context.Cause(limitedCtx)
 	case isClosed(err):
 		err = fmt.Errorf("%s before it answered %q", p.describeEnd(), word)
 	}
 	p.kill() // after this, its standard error is complete
-	p.broken = p.failure(err)
-	return nil, p.broken
+	p.failed = p.failure(err)
+	return nil, p.failed
 }
 
-// failure returns an error with the command, and the last lines of its standard error.
+// failure returns err with the command and the last lines of its standard error added.
 func (p *Preconditioner) failure(err error) error {
 	return fmt.Errorf("process: %s: %w%s", p.command, err, p.stderr)
 }
 
-// describeEnd describes how a process ended that has stopped to read or to write.
+// describeEnd describes how the process ended, after reading from it or writing to it has failed.
 func (p *Preconditioner) describeEnd() string {
 	select {
 	case <-p.exited:
@@ -195,7 +197,8 @@ func (p *Preconditioner) describeEnd() string {
 		return "it closed its standard input or output"
 	}
 	text := fmt.Sprintf("it ended (%v", p.cmd.ProcessState)
-	if code := p.cmd.ProcessState.ExitCode(); code > 128 { // the shell reports a signal in this way
+	// If a signal killed the command, the shell exits with 128 plus the number of the signal.
+	if code := p.cmd.ProcessState.ExitCode(); code > 128 {
 		text += fmt.Sprintf(", of signal %d", code-128)
 	}
 	return text + ")"
@@ -216,7 +219,7 @@ func (p *Preconditioner) serve(ctx context.Context, line string, x *mat.Dense, k
 	if k > 0 {
 		select {
 		case err := <-p.output:
-			return nil, cmp.Or(err, fmt.Errorf("output before the request %q%s", line, protocol))
+			return nil, cmp.Or(err, fmt.Errorf("output before the request %q%s", line, protocolAdvice))
 		default:
 		}
 	}
@@ -231,7 +234,7 @@ func (p *Preconditioner) serve(ctx context.Context, line string, x *mat.Dense, k
 	for {
 		text, err := p.stdout.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			err = fmt.Errorf("a line of more than %d bytes%s", len(text), protocol)
+			err = fmt.Errorf("a line of more than %d bytes%s", len(text), protocolAdvice)
 		}
 		if err != nil {
 			return nil, err
@@ -250,7 +253,7 @@ func (p *Preconditioner) serve(ctx context.Context, line string, x *mat.Dense, k
 			if k > 0 {
 				p.lookAhead()
 			}
-			return nil, refusal(safe.Line(cmp.Or(args, "error")))
+			return nil, reportedError(safe.Line(cmp.Or(args, "error")))
 		}
 		if err := p.answer(ctx, word, args); err != nil {
 			return nil, err
@@ -258,8 +261,8 @@ func (p *Preconditioner) serve(ctx context.Context, line string, x *mat.Dense, k
 	}
 }
 
-// protocol is the advice in error messages about output that is not a message of the protocol.
-const protocol = ": its standard output carries the protocol; print to standard error"
+// protocolAdvice ends error messages about output that is not a message of the protocol.
+const protocolAdvice = ": its standard output carries the protocol; print to standard error"
 
 // lookAhead detects output before the next request. It would otherwise be mistaken for the answer to that request.
 func (p *Preconditioner) lookAhead() {
@@ -269,29 +272,31 @@ func (p *Preconditioner) lookAhead() {
 	}()
 }
 
-// receive reads an n×k matrix; k = 0 accepts any number of columns.
+// receive reads an n×k matrix, or one with n rows and any number of columns if k = 0. It returns an error unless all
+// its entries are finite float64 numbers.
 func receive(r *bufio.Reader, n, k int) (*mat.Dense, error) {
 	columns := "k"
 	if k > 0 {
 		columns = strconv.Itoa(k)
 	}
-	h, data, err := npy.Read(r, max(1<<32, 8*int64(n)*int64(k)+1<<20))
+	header, data, err := npy.Read(r, max(1<<32, 8*int64(n)*int64(k)+1<<20))
 	if err != nil && !isClosed(err) {
-		err = fmt.Errorf("%w%s", err, protocol)
+		err = fmt.Errorf("%w%s", err, protocolAdvice)
 	}
 	if err != nil {
 		return nil, err
 	}
-	v, ok := data.([]float64)
-	if !ok || len(v) == 0 || k > 0 && len(v) != n*k || len(h.Shape) == 0 || h.Shape[0] != n {
-		return nil, fmt.Errorf("an array of type %s and shape %v: want float64 and %d×%s", h.Descr, h.Shape, n, columns)
+	entries, ok := data.([]float64)
+	if !ok || len(entries) == 0 || k > 0 && len(entries) != n*k || len(header.Shape) == 0 || header.Shape[0] != n {
+		return nil, fmt.Errorf("an array of type %s and shape %v: want float64 and %d×%s", header.Descr, header.Shape,
+			n, columns)
 	}
-	for i, x := range v {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("an array with %v in row %d, column %d", x, i/(len(v)/n), i%(len(v)/n))
+	for i, v := range entries {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("an array with %v in row %d, column %d", v, i/(len(entries)/n), i%(len(entries)/n))
 		}
 	}
-	return mat.NewDense(n, len(v)/n, v), nil
+	return mat.NewDense(n, len(entries)/n, entries), nil
 }
 
 // send writes a line, and the array x if it is not nil.
@@ -307,7 +312,8 @@ func send(w *bufio.Writer, line string, x *mat.Dense) error {
 	return err
 }
 
-// answer answers a request of the process, which consists of a word and its arguments.
+// answer sends the data for a request of the process, which consists of a word and its arguments. It returns an error
+// if the request is invalid.
 func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 	n := p.Dim()
 	var reply *mat.Dense
@@ -320,12 +326,12 @@ func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 			x.RowTo(reply.RawRowView(i), i)
 		}
 	case "columns":
-		idx, err := p.readColumnIndices()
+		columns, err := p.readColumnIndices()
 		if err != nil {
 			return err
 		}
-		reply = mat.NewDense(n, len(idx), nil)
-		if err := p.matrix.Columns(ctx, idx, reply); err != nil {
+		reply = mat.NewDense(n, len(columns), nil)
+		if err := p.matrix.Columns(ctx, columns, reply); err != nil {
 			return err
 		}
 	case "neighbors":
@@ -355,7 +361,7 @@ func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 		}
 	default:
 		return fmt.Errorf("it says %q: want points, columns, neighbors, product, ready, answer or error%s", word,
-			protocol)
+			protocolAdvice)
 	}
 	return send(p.stdin, "", reply)
 }
@@ -363,31 +369,31 @@ func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 // readColumnIndices reads the indices of the requested columns of K. It returns an error unless they are distinct and
 // in range.
 func (p *Preconditioner) readColumnIndices() ([]int, error) {
-	h, data, err := npy.Read(p.stdout, 8*int64(p.Dim())+1<<20)
+	header, data, err := npy.Read(p.stdout, 8*int64(p.Dim())+1<<20)
 	if err != nil {
 		return nil, err
 	}
-	idx, _ := npy.ToInts(data)
+	indices, _ := npy.ToInts(data)
 	requested := map[int]bool{}
-	for _, j := range idx {
+	for _, j := range indices {
 		if j < 0 || j >= p.Dim() || requested[j] {
 			return nil, fmt.Errorf("column %d: want different ones from 0 to %d", j, p.Dim()-1)
 		}
 		requested[j] = true
 	}
-	if len(idx) == 0 {
-		return nil, fmt.Errorf("columns of type %s and shape %v: want integers", h.Descr, h.Shape)
+	if len(indices) == 0 {
+		return nil, fmt.Errorf("columns of type %s and shape %v: want integers", header.Descr, header.Shape)
 	}
-	return idx, nil
+	return indices, nil
 }
 
-// tail stores the end of the standard error of a process.
+// tail is a writer that stores the last tailBytes bytes written to it, for the standard error of a process.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-const tailBytes = 400 // the size of a tail
+const tailBytes = 400 // enough for three lines of an error message
 
 // Write appends b.
 func (t *tail) Write(b []byte) (int, error) {
@@ -398,7 +404,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns the last three lines, in the form in which they are appended to an error message.
+// String returns the last three lines on one line, as the end of an error message, or "" if nothing was written.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -39,7 +39,8 @@ const numPoints, dim = 40, 3 // of the matrix that the child preconditions
 //   - plain: a preconditioner with solves only;
 //   - ask REQUEST: sends the request (see sendRequest) before each answer, and answers with the reply;
 //   - twice: writes the line "answer" again after each answer;
-//   - talks, long: writes a line that the protocol does not know, or that is too long, before it is ready;
+//
+// - talks, long: writes a line that the protocol does not know, or that is too long, before it is ready;
 //   - column: requests a column that does not exist;
 //   - refuses, refuses later: reports an error before it is ready, or as its answer to a solve;
 //   - silent, hangs: stops writing before it is ready, or when it should answer a solve;
@@ -56,7 +57,7 @@ func TestMain(m *testing.M) {
 		os.Exit(runProgram(command))
 	}
 	if kind != "" {
-		if err := child(kind, bufio.NewReader(os.Stdin), os.Stdout); err != nil && !errors.Is(err, io.EOF) {
+		if err := runChild(kind, bufio.NewReader(os.Stdin), os.Stdout); err != nil && !errors.Is(err, io.EOF) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -65,9 +66,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child speaks the protocol for M = 2I. Before it is ready it sends one request of each kind and checks the shapes of
-// the replies. It then behaves as its kind says, see childEnv.
-func child(kind string, input *bufio.Reader, out io.Writer) error {
+// runChild speaks the protocol for M = 2I. Before it is ready, it sends one request of each kind and checks the shapes
+// of the replies. Afterwards it behaves as the kind requires, see childEnv.
+func runChild(kind string, input *bufio.Reader, out io.Writer) error {
 	line, err := input.ReadString('\n')
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 	for i := range ones {
 		ones[i] = 1
 	}
-	var shape []int
+	var shapes []int
 	for _, request := range []func() error{
 		func() error { fmt.Fprintln(out, "points"); return nil },
 		func() error { fmt.Fprintln(out, "columns"); return npy.Write(out, []int64{3, 1}, 2) },
@@ -93,13 +94,13 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 		if err := request(); err != nil {
 			return err
 		}
-		h, _, err := npy.Read(input, 1<<20)
+		header, _, err := npy.Read(input, 1<<20)
 		if err != nil {
 			return err
 		}
-		shape = append(shape, h.Shape...)
+		shapes = append(shapes, header.Shape...)
 	}
-	if got := fmt.Sprint(shape); got != fmt.Sprintf("[%d %d %d 2 %d 4 %d 1]", n, d, n, n, n) {
+	if got := fmt.Sprint(shapes); got != fmt.Sprintf("[%d %d %d 2 %d 4 %d 1]", n, d, n, n, n) {
 		return fmt.Errorf("shapes %s", got)
 	}
 	switch kind {
@@ -127,11 +128,11 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 		}
 		columns, data := 1, any(nil)
 		if strings.HasPrefix(line, "solve") {
-			var h npy.Header
-			if h, data, err = npy.Read(input, 1<<20); err != nil {
+			var header npy.Header
+			if header, data, err = npy.Read(input, 1<<20); err != nil {
 				return err
 			}
-			columns = h.Shape[1]
+			columns = header.Shape[1]
 		}
 		answer := make([]float64, n*columns)
 		for i := range answer {
@@ -152,8 +153,8 @@ func child(kind string, input *bufio.Reader, out io.Writer) error {
 			fmt.Fprintln(os.Stderr, "one\ntwo\n\033[31mthree")
 			os.Exit(3)
 		case "killed":
-			self, _ := os.FindProcess(os.Getpid())
-			return errors.Join(self.Kill(), waitForEnd(input))
+			ownProcess, _ := os.FindProcess(os.Getpid())
+			return errors.Join(ownProcess.Kill(), waitForEnd(input))
 		case "parent":
 			cmd := exec.Command("sleep", "600")
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -375,11 +376,11 @@ func TestFaults(t *testing.T) {
 	}
 
 	k, pidFile := kernelMatrix(t), filepath.Join(t.TempDir(), "pid")
-	refuses := "echo $$ >'" + pidFile + "'; echo error no; exec sleep 600"
-	_, err := process.Start(t.Context(), refuses, k, process.Options{})
-	id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pidFile))))))
+	refusing := "echo $$ >'" + pidFile + "'; echo error no; exec sleep 600"
+	_, err := process.Start(t.Context(), refusing, k, process.Options{})
+	pid := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pidFile))))))
 	testkit.Equal(t, err != nil, true, "error of a process that refuses")
-	if survivor, errFind := os.FindProcess(id); errFind == nil && survivor.Signal(syscall.Signal(0)) == nil {
+	if survivor, errFind := os.FindProcess(pid); errFind == nil && survivor.Signal(syscall.Signal(0)) == nil {
 		t.Errorf("the process lives on after %v", err)
 	}
 
@@ -434,11 +435,11 @@ func TestChildProcesses(t *testing.T) {
 		testkit.OK(t, program.Start())
 		testkit.Must(bufio.NewReader(output).ReadString('\n'))
 		testkit.OK(t, c.end(program, input))
-		id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pidFile))))))
-		for deadline := time.Now().Add(time.Minute); isRunning(id); time.Sleep(10 * time.Millisecond) {
+		pid := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pidFile))))))
+		for deadline := time.Now().Add(time.Minute); isRunning(pid); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Errorf("%s: the child process does not end", name)
-				child, err := os.FindProcess(id)
+				child, err := os.FindProcess(pid)
 				testkit.OK(t, errors.Join(err, child.Kill()))
 				break
 			}
@@ -450,11 +451,11 @@ func TestChildProcesses(t *testing.T) {
 
 // isRunning reports whether there is a process with this number that has not ended. A process that has ended exists
 // until its parent has received its exit status.
-func isRunning(id int) bool {
-	p, err := os.FindProcess(id)
+func isRunning(pid int) bool {
+	p, err := os.FindProcess(pid)
 	if err != nil || p.Signal(syscall.Signal(0)) != nil {
 		return false
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || !strings.Contains(string(status), ") Z ")
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
-// Operators are linear operators by name. Each sets dst, n×k, to its product with x, n×k. args are the further words of
-// the request.
+// Operators are linear operators by name. Each sets dst, n×k, to its product with x, n×k. args has the words of the
+// request after the name.
 type Operators map[string]func(ctx context.Context, args string, dst, x *mat.Dense) error
 
-// Serve computes products for another program, until r ends. A request is a line with the name of an operator and its
-// args, followed by an n×k array; the answer is a line "answer" and an array, or a line "error TEXT". Lines and arrays
-// have the form that the package describes. Serve returns an error if a request is malformed, or if ctx ends.
+// Serve computes products for another program: it reads requests from r and writes answers to w, until r ends. A
+// request is a line with the name of an operator and its args, followed by an n×k array. The answer is a line "answer"
+// and an n×k array, or a line "error TEXT" if the operator fails. Lines and arrays have the form that the package
+// documentation describes. Serve returns an error if a request is malformed or incomplete, if w fails, or if ctx ends.
 func Serve(ctx context.Context, r io.Reader, w io.Writer, n int, operators Operators) error {
 	in, out := bufio.NewReaderSize(r, 1<<16), bufio.NewWriterSize(w, 1<<16)
 	for {
@@ -38,14 +39,14 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, n int, operators Opera
 		if err != nil {
 			return fmt.Errorf("process: the request %s: %w", name, err)
 		}
-		status, y := "answer", mat.NewDense(n, x.RawMatrix().Cols, nil)
+		reply, y := "answer", mat.NewDense(n, x.RawMatrix().Cols, nil)
 		if err = multiply(ctx, args, y, x); ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			status, y = "error "+safe.Line(err.Error()), nil
+			reply, y = "error "+safe.Line(err.Error()), nil
 		}
-		if err := send(out, status+"\n", y); err != nil {
+		if err := send(out, reply+"\n", y); err != nil {
 			return err
 		}
 	}

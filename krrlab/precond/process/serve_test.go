@@ -61,9 +61,9 @@ func TestServe(t *testing.T) {
 		if want.columns == 0 {
 			continue
 		}
-		h, data, err := npy.Read(r, 1<<20)
+		header, data, err := npy.Read(r, 1<<20)
 		testkit.OK(t, err)
-		testkit.Equal(t, fmt.Sprint(h.Shape), fmt.Sprint([]int{3, want.columns}))
+		testkit.Equal(t, fmt.Sprint(header.Shape), fmt.Sprint([]int{3, want.columns}))
 		for i, v := range data.([]float64) {
 			testkit.Equal(t, v, want.factor*float64(i))
 		}
