@@ -50,7 +50,7 @@ func BenchmarkMatrix(b *testing.B) {
 }
 
 // BenchmarkSparse maps 256 sparse points to 2,000 features and reports the time per nonzero and feature. The constant
-// sparseGain was fitted to it.
+// sparseCost was fitted to this time.
 func BenchmarkSparse(b *testing.B) {
 	const n, d, s = 256, 784, 2000
 	m, _ := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}.Sample(d, s, rng.New(1))

@@ -31,7 +31,7 @@ type Chain struct {
 
 var _ Dist = Chain{}
 
-// String names the distribution.
+// String returns a text such as "Fourier features of … to 16000 → srht to 4000 → gaussian".
 func (f Chain) String() string {
 	parts := []string{fmt.Sprintf("%v to %d", f.Features, f.Width)}
 	for _, l := range f.Sketches {
@@ -100,7 +100,7 @@ func (m *ChainMap) Level(k int) *ChainMap {
 	return &ChainMap{m.features, sketch.CompositionOperator{Levels: m.sketches.Levels[:k-1]}}
 }
 
-// Sketch returns S_k, 2 ≤ k ≤ Levels().
+// Sketch returns S_k, the sketch from level k−1 to level k ≥ 2.
 func (m *ChainMap) Sketch(k int) sketch.Operator { return m.sketches.Levels[k-2] }
 
 // chainSpace is the scratch memory of a ChainMap.
@@ -109,26 +109,28 @@ type chainSpace struct {
 	sketches sketch.Workspace
 	z32      []float32 // a panel of Z₁
 	z64      []float64 // a panel of Z₁ in float64
-	tmp      []float64 // a panel of Z₁ in float64, before it is rounded to float32
+	rounded  []float64 // a panel of Z₁ in float64 that is rounded to float32 afterwards
 }
 
 // MapTo implements Map.
 func (m *ChainMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
-	c := w.chainSpace()
-	mapLevels(m, z, ld, x, chainSteps[float64]{&c.z64, func(z []float64, ld int, x points.Points) {
-		m.features.MapTo(z, ld, x, &c.features)
-	}, func(dst []float64, ldd int, src []float64, lds, rows int) {
-		m.sketches.Apply64(sketch.Rows64{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: rows}, &c.sketches)
+	space := w.chainSpace()
+	mapLevels(m, z, ld, x, chainSteps[float64]{&space.z64, func(z []float64, ld int, x points.Points) {
+		m.features.MapTo(z, ld, x, &space.features)
+	}, func(dst []float64, dstStride int, src []float64, srcStride, rows int) {
+		m.sketches.Apply64(sketch.Rows64{Dst: dst, DstStride: dstStride, Src: src, SrcStride: srcStride, Count: rows},
+			&space.sketches)
 	}})
 }
 
 // MapTo32 implements Map32. All levels are computed in float32.
 func (m *ChainMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace) {
-	c := w.chainSpace()
-	mapLevels(m, z, ld, x, chainSteps[float32]{&c.z32, func(z []float32, ld int, x points.Points) {
-		mapTo32(m.features, z, ld, x, &c.features, &c.tmp)
-	}, func(dst []float32, ldd int, src []float32, lds, rows int) {
-		m.sketches.Apply32(sketch.Rows32{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: rows}, &c.sketches)
+	space := w.chainSpace()
+	mapLevels(m, z, ld, x, chainSteps[float32]{&space.z32, func(z []float32, ld int, x points.Points) {
+		mapTo32(m.features, z, ld, x, &space.features, &space.rounded)
+	}, func(dst []float32, dstStride int, src []float32, srcStride, rows int) {
+		m.sketches.Apply32(sketch.Rows32{Dst: dst, DstStride: dstStride, Src: src, SrcStride: srcStride, Count: rows},
+			&space.sketches)
 	}})
 }
 
@@ -144,7 +146,7 @@ func (w *Workspace) chainSpace() *chainSpace {
 type chainSteps[T float32 | float64] struct {
 	z1       *[]T // scratch memory for a panel of Z₁
 	features func(z []T, ld int, x points.Points)
-	sketches func(dst []T, ldd int, src []T, lds, rows int)
+	sketches func(dst []T, dstStride int, src []T, srcStride, rows int)
 }
 
 // mapLevels applies all levels of m to the points, a panel at a time.

@@ -36,29 +36,29 @@ func chains() []feature.Chain {
 func TestChain(t *testing.T) {
 	const n, d, s, stride = 300, 5, 12, 15
 	x := normalPoints(n, d, 1, 6)
-	for _, c := range chains() {
-		m := sampleMap(t, c, d, s, 3).(*feature.ChainMap)
-		if _, width := m.Level(1).Dims(); width != c.Width {
-			t.Errorf("%v: the first level has the width %d", c, width)
+	for _, chain := range chains() {
+		m := sampleMap(t, chain, d, s, 3).(*feature.ChainMap)
+		if _, width := m.Level(1).Dims(); width != chain.Width {
+			t.Errorf("%v: the first level has the width %d", chain, width)
 		}
 		want := featuresOf(m.Level(1), x)
-		width := c.Width
-		for k := 2; k <= 1+len(c.Sketches); k++ {
-			_, next := m.Sketch(k).Dims()
-			out := make([]float64, n*next)
-			m.Sketch(k).Apply64(sketch.Rows64{Dst: out, DstStride: next, Src: want, SrcStride: width, Count: n},
+		width := chain.Width
+		for k := 2; k <= 1+len(chain.Sketches); k++ {
+			_, nextWidth := m.Sketch(k).Dims()
+			out := make([]float64, n*nextWidth)
+			m.Sketch(k).Apply64(sketch.Rows64{Dst: out, DstStride: nextWidth, Src: want, SrcStride: width, Count: n},
 				&sketch.Workspace{})
-			want, width = out, next
-			checkNear(t, fmt.Sprintf("%v, level %d", c, k), featuresOf(m.Level(k), x), want, 1e-13)
+			want, width = out, nextWidth
+			checkNear(t, fmt.Sprintf("%v, level %d", chain, k), featuresOf(m.Level(k), x), want, 1e-13)
 		}
 		z, z32 := make([]float64, n*stride), make([]float32, n*stride)
 		var w feature.Workspace
 		m.MapTo(z, stride, x, &w)
 		m.MapTo32(z32, stride, x, &w)
 		for i := range n {
-			testkit.Equal(t, [stride - s]float64(z[i*stride+s:(i+1)*stride]), [stride - s]float64{}, c, i)
-			checkNear(t, c.String(), z[i*stride:i*stride+s], want[i*s:(i+1)*s], 1e-13)
-			checkNear(t, c.String()+" in float32", inFloat64(z32[i*stride:i*stride+s]), want[i*s:(i+1)*s], 3e-5)
+			testkit.Equal(t, [stride - s]float64(z[i*stride+s:(i+1)*stride]), [stride - s]float64{}, chain, i)
+			checkNear(t, chain.String(), z[i*stride:i*stride+s], want[i*s:(i+1)*s], 1e-13)
+			checkNear(t, chain.String()+" in float32", inFloat64(z32[i*stride:i*stride+s]), want[i*s:(i+1)*s], 3e-5)
 		}
 	}
 }
@@ -68,19 +68,19 @@ func TestChain(t *testing.T) {
 func TestChainMean(t *testing.T) {
 	const d = 4
 	x := normalPoints(2, d, 0.7, 2)
-	for _, c := range chains() {
+	for _, chain := range chains() {
 		want := poly.Eval(x.Row(0), x.Row(1))
-		if f, ok := c.Features.(feature.Fourier); ok {
-			want = f.Kernel.Eval(x.Row(0), x.Row(1))
+		if fourier, ok := chain.Features.(feature.Fourier); ok {
+			want = fourier.Kernel.Eval(x.Row(0), x.Row(1))
 		}
 		values := make([]float64, 2000)
-		for r := range values {
-			z := featuresOf(sampleMap(t, c, d, 12, uint64(r)), x)
-			values[r] = floats.Dot(z[:12], z[12:])
+		for draw := range values {
+			z := featuresOf(sampleMap(t, chain, d, 12, uint64(draw)), x)
+			values[draw] = floats.Dot(z[:12], z[12:])
 		}
 		if deviates(values, want) {
-			mean, se := meanOf(values)
-			t.Errorf("%v: mean %.4f ± %.4f, want %.4f", c, mean, se, want)
+			mean, stdErr := meanOf(values)
+			t.Errorf("%v: mean %.4f ± %.4f, want %.4f", chain, mean, stdErr, want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type Doubling struct {
 
 var _ Dist = Doubling{}
 
-// String names the distribution.
+// String returns the name of the distribution of the stacked maps.
 func (f Doubling) String() string {
 	if _, ok := f.Dist.(Fourier); ok {
 		return f.Dist.String()
@@ -62,7 +62,7 @@ func (f Doubling) Part(d, start, end int, g rng.Stream) (Map, error) {
 		return m.(*FourierMap).tail(start), nil
 	}
 	var parts []Map
-	for j, i0, i1 := 0, 0, f.First; i0 < end; j, i0, i1 = j+1, i1, 2*i1 {
+	for j, i0, i1 := 0, 0, f.First; i0 < end; j, i0, i1 = j+1, i1, 2*i1 { // draw j has features i0, …, i1-1
 		if i0 < start {
 			if i1 > start {
 				panic(fmt.Sprintf("feature: no draw of maps doubled from %d begins at feature %d", f.First, start))
@@ -85,13 +85,13 @@ func (f Doubling) Part(d, start, end int, g rng.Stream) (Map, error) {
 // tail returns the map with features start, …, s-1, scaled to the expectation k(x, z).
 func (m *FourierMap) tail(start int) *FourierMap {
 	s := m.s - start
-	t := &FourierMap{d: m.d, s: s, wt: make([]float32, m.d*s), b: m.b[start:], b32: m.b32[start:], norm: m.norm[start:],
-		scale: math.Sqrt(2 / float64(s))}
+	rest := &FourierMap{d: m.d, s: s, wt: make([]float32, m.d*s), b: m.b[start:], b32: m.b32[start:],
+		norms: m.norms[start:], scale: math.Sqrt(2 / float64(s))}
 	for c := range m.d {
-		copy(t.wt[c*s:(c+1)*s], m.wt[c*m.s+start:(c+1)*m.s])
+		copy(rest.wt[c*s:(c+1)*s], m.wt[c*m.s+start:(c+1)*m.s])
 	}
-	t.maxNorm = slices.Max(t.norm)
-	return t
+	rest.maxNorm = slices.Max(rest.norms)
+	return rest
 }
 
 // stackMaps returns the map whose features are those of parts, one after the other. A single map is returned unchanged.
@@ -99,12 +99,12 @@ func stackMaps(parts []Map) Map {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	m := &stackedMap{parts: parts}
-	for _, p := range parts {
-		d, b := p.Dims()
-		m.d, m.s = d, m.s+b
+	stack := &stackedMap{parts: parts}
+	for _, part := range parts {
+		d, width := part.Dims()
+		stack.d, stack.s = d, stack.s+width
 	}
-	return m
+	return stack
 }
 
 // stackedMap is a map whose features are those of parts, one after the other, scaled by √(b_j/s).
@@ -123,15 +123,15 @@ func (m *stackedMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
 		return
 	}
 	offset := 0
-	for _, p := range m.parts {
-		_, b := p.Dims()
-		p.MapTo(z[offset:(n-1)*ld+offset+b], ld, x, w)
-		scale := math.Sqrt(float64(b) / float64(m.s)) // √(b_j/s)
+	for _, part := range m.parts {
+		_, width := part.Dims()
+		part.MapTo(z[offset:(n-1)*ld+offset+width], ld, x, w)
+		scale := math.Sqrt(float64(width) / float64(m.s)) // √(b_j/s) for the b_j features of part j
 		for i := range n {
-			for k := range b {
+			for k := range width {
 				z[i*ld+offset+k] *= scale
 			}
 		}
-		offset += b
+		offset += width
 	}
 }

@@ -26,15 +26,14 @@ func TestDoublingNests(t *testing.T) {
 	matrix := func(m Map, err error) *points.Dense32 {
 		t.Helper()
 		testkit.OK(t, err)
-		matrix := testkit.Must(Matrix(context.Background(), m, x, nil))
-		return matrix
+		return testkit.Must(Matrix(context.Background(), m, x, nil))
 	}
 	for _, dist := range distsToDouble {
-		f := Doubling{dist, first}
-		for _, c := range [][2]int{{24, 48}, {48, 96}, {96, 192}, {48, 77}} {
-			s, total := c[0], c[1]
-			whole, left, right := matrix(f.Sample(d, total, g)), matrix(f.Part(d, 0, s, g)),
-				matrix(f.Part(d, s, total, g))
+		doubling := Doubling{dist, first}
+		for _, widths := range [][2]int{{24, 48}, {48, 96}, {96, 192}, {48, 77}} {
+			s, total := widths[0], widths[1]
+			whole, left, right := matrix(doubling.Sample(d, total, g)), matrix(doubling.Part(d, 0, s, g)),
+				matrix(doubling.Part(d, s, total, g))
 			for i := range n {
 				for j, v := range whole.Row(i) {
 					var want float64
@@ -44,14 +43,15 @@ func TestDoublingNests(t *testing.T) {
 						want = math.Sqrt(float64(total-s)/float64(total)) * float64(right.Row(i)[j-s])
 					}
 					if math.Abs(float64(v)-want) > 1e-5 {
-						t.Fatalf("%v: feature %d of %d of point %d is %g, in its part %g", f, j, total, i, v, want)
+						t.Fatalf("%v: feature %d of %d of point %d is %g, in its part %g", doubling, j, total, i, v,
+							want)
 					}
 				}
 			}
 		}
-		whole, undoubled := matrix(f.Sample(d, first, g)), matrix(dist.Sample(d, first, g))
+		whole, undoubled := matrix(doubling.Sample(d, first, g)), matrix(dist.Sample(d, first, g))
 		if whole.Data[17] != undoubled.Data[17] {
-			t.Errorf("%v: the first %d features are not a draw of %v", f, first, dist)
+			t.Errorf("%v: the first %d features are not a draw of %v", doubling, first, dist)
 		}
 	}
 }
@@ -62,14 +62,14 @@ func TestDoublingMean(t *testing.T) {
 	k := kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}
 	const s, draws = 40, 3000
 	x := testkit.RandomPoints(5, 2, 4)
-	f := Doubling{TensorSketch{k}, 8}
+	doubling := Doubling{TensorSketch{k}, 8}
 	want := k.Eval(x.Data[:4], x.Data[4:])
 	varianceBound := (2 + 9.0) / s * k.Eval(x.Data[:4], x.Data[:4]) * k.Eval(x.Data[4:], x.Data[4:])
 	var sum, sq float64
 	var w Workspace
 	z := make([]float64, 2*s)
 	for i := range uint64(draws) {
-		m := testkit.Must(f.Sample(4, s, rng.New(1).Sub("draw", i)))
+		m := testkit.Must(doubling.Sample(4, s, rng.New(1).Sub("draw", i)))
 		m.MapTo(z, s, x, &w)
 		var v float64
 		for j := range s {
@@ -126,17 +126,17 @@ func TestStack(t *testing.T) {
 	m.MapTo(nil, 16, points.NewDense(0, 4, nil), &w)
 	m.MapTo(features, 16, x, &w)
 	start := 0
-	for _, p := range parts {
-		_, b := p.Dims()
-		z := make([]float64, 20*b)
-		p.MapTo(z, b, x, &w)
+	for _, part := range parts {
+		_, width := part.Dims()
+		z := make([]float64, 20*width)
+		part.MapTo(z, width, x, &w)
 		for i := range 20 {
-			for k := range b {
-				if want := math.Sqrt(float64(b)/16) * z[i*b+k]; math.Abs(features[i*16+start+k]-want) > 1e-15 {
+			for k := range width {
+				if want := math.Sqrt(float64(width)/16) * z[i*width+k]; math.Abs(features[i*16+start+k]-want) > 1e-15 {
 					t.Fatalf("point %d, feature %d: %g, want %g", i, start+k, features[i*16+start+k], want)
 				}
 			}
 		}
-		start += b
+		start += width
 	}
 }

@@ -31,7 +31,7 @@ func TestSparsePhases(t *testing.T) {
 	for _, dist := range []Dist{Fourier{Kernel: kernel.Gaussian{Sigma: 1}},
 		Fourier{Kernel: kernel.Laplacian{Sigma: 1}}} {
 		m := testkit.Must(dist.Sample(d, s, rng.New(5)))
-		f := m.(*FourierMap)
+		fourier := m.(*FourierMap)
 		for _, size := range []float64{0.1, 30, 100, 1e3, 1e6} {
 			x, csr := sparsePoints(n, d, size)
 			if _, isSparse := asSparse(csr); !isSparse {
@@ -39,12 +39,12 @@ func TestSparsePhases(t *testing.T) {
 			}
 			var w Workspace
 			want, got := make([]float64, n*s), make([]float64, n*s)
-			f.MapTo(want, s, x, &w)
-			f.MapTo(got, s, csr, &w)
+			fourier.MapTo(want, s, x, &w)
+			fourier.MapTo(got, s, csr, &w)
 			z := make([]float32, n*s)
-			f.MapTo32(z, s, csr, &w)
+			fourier.MapTo32(z, s, csr, &w)
 			largePhases, largestIn32 := 0, 0.0
-			for _, v := range f.norm {
+			for _, v := range fourier.norms {
 				if v*maxNorm(x, &w) > phaseLimit {
 					largePhases++
 				} else {
@@ -60,7 +60,7 @@ func TestSparsePhases(t *testing.T) {
 				for _, v := range x.Row(i) {
 					l1 += math.Abs(v)
 				}
-				for _, v := range f.norm {
+				for _, v := range fourier.norms {
 					largestPhase = max(largestPhase, v*l1)
 				}
 			}

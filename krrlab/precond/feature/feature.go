@@ -28,8 +28,8 @@ type Dist interface {
 type Map interface {
 	// Dims returns the dimension d of the points and the number s of features.
 	Dims() (d, s int)
-	// MapTo writes φ(x_i)ᵀ, computed in float64, to z[i*ld : i*ld+s] for all points.
-	// It panics if the points do not have dimension d, or if ld < s. It must not retain x.
+	// MapTo writes φ(x_i)ᵀ, computed in float64, to z[i*ld : i*ld+s] for all points i; ld is the row stride of z. It
+	// panics if the points do not have dimension d, or if ld < s. It must not retain x.
 	MapTo(z []float64, ld int, x points.Points, w *Workspace)
 }
 
@@ -45,14 +45,14 @@ type Map32 interface {
 type Workspace struct {
 	x64, w64, phase64 []float64 // points, frequencies and phases in float64
 	x32               []float32 // points in float32
-	norms             []float64 // one point, for its norm
+	point             []float64 // one point, whose norm is computed
 	wideFeatures      []int     // features whose phases are computed in float64
 
 	fft          *fourier.FFT // transform of a TensorSketchMap
-	seq          []float64    // a CountSketch, and later φ(x)
-	prod, factor []complex128 // the product of the transforms so far, and the transform of one CountSketch
+	sequence     []float64    // a CountSketch, and later φ(x)
+	prod, factor []complex128 // product of the transforms of several CountSketches, and transform of the next one
 
-	chain *chainSpace // nil unless a ChainMap was evaluated
+	chain *chainSpace // scratch memory of a ChainMap, nil before its first use
 }
 
 // For returns the distribution that the paper uses for a kernel: Fourier features for kernels with a spectral measure,
@@ -160,25 +160,25 @@ func MatrixTo(ctx context.Context, z *points.Dense32, firstColumn int, m Map, x 
 		mu            sync.Mutex
 		firstBadPoint = n // first point with a feature that is not finite
 		workers       = make([]Workspace, accel.Threads())
-		tmp           = make([][]float64, len(workers))
+		buffers       = make([][]float64, len(workers))
 		count         = accel.ProgressCounter(n, progress)
 	)
-	err := accel.ForEachBlock(ctx, n, panelRows, func(worker, i, j int) {
-		rows := z.Data[i*z.Stride+firstColumn : (j-1)*z.Stride+firstColumn+s]
-		mapTo32(m, rows, z.Stride, x.Slice(i, j), &workers[worker], &tmp[worker])
-		for k := i; k < j; k++ {
-			row := z.Row(k)[firstColumn : firstColumn+s]
-			for c := 0; c < s && factors != nil; c++ {
-				row[c] = float32(float64(row[c]) * factors[k])
+	err := accel.ForEachBlock(ctx, n, panelRows, func(worker, start, end int) {
+		rows := z.Data[start*z.Stride+firstColumn : (end-1)*z.Stride+firstColumn+s]
+		mapTo32(m, rows, z.Stride, x.Slice(start, end), &workers[worker], &buffers[worker])
+		for i := start; i < end; i++ {
+			row := z.Row(i)[firstColumn : firstColumn+s]
+			for j := 0; j < s && factors != nil; j++ {
+				row[j] = float32(float64(row[j]) * factors[i])
 			}
 			if !finite(row) {
 				mu.Lock()
-				firstBadPoint = min(firstBadPoint, k)
+				firstBadPoint = min(firstBadPoint, i)
 				mu.Unlock()
 				return
 			}
 		}
-		count(j - i)
+		count(end - start)
 	})
 	if err != nil {
 		return err
@@ -190,18 +190,18 @@ func MatrixTo(ctx context.Context, z *points.Dense32, firstColumn int, m Map, x 
 	return nil
 }
 
-// mapTo32 writes φ(x_i)ᵀ to the rows of z. If m is not a Map32, it computes them in tmp first.
-func mapTo32(m Map, z []float32, ld int, x points.Points, w *Workspace, tmp *[]float64) {
+// mapTo32 writes φ(x_i)ᵀ to the rows of z. If m is not a Map32, it computes them in float64 first, in buf.
+func mapTo32(m Map, z []float32, ld int, x points.Points, w *Workspace, buf *[]float64) {
 	_, s := m.Dims()
 	if m, ok := m.(Map32); ok {
 		m.MapTo32(z, ld, x, w)
 		return
 	}
 	n, _ := x.Dims()
-	t := buffer.Grow(tmp, n*s)
-	m.MapTo(t, s, x, w)
+	z64 := buffer.Grow(buf, n*s)
+	m.MapTo(z64, s, x, w)
 	for i := range n {
-		for j, v := range t[i*s : (i+1)*s] {
+		for j, v := range z64[i*s : (i+1)*s] {
 			z[i*ld+j] = float32(v)
 		}
 	}
@@ -211,7 +211,7 @@ func mapTo32(m Map, z []float32, ld int, x points.Points, w *Workspace, tmp *[]f
 func finite(z []float32) bool {
 	var sum float32
 	for _, v := range z {
-		sum += v - v // 0, or NaN if v is not finite
+		sum += v - v // v−v is 0 for a finite v, and NaN otherwise
 	}
 	return sum == 0
 }

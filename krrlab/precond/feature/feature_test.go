@@ -33,8 +33,8 @@ func distsOfEachKind() (dists []feature.Dist) {
 	return dists
 }
 
-// TestMatrix compares Z with the map applied to each point, for numbers of points around the panel size. The number
-// of threads must not change a bit.
+// TestMatrix compares Z with the map applied to each point, for numbers of points around the panel size of 256. The
+// result must have the same bits for any number of threads. float32 features may differ by 1e-4 of the largest feature.
 func TestMatrix(t *testing.T) {
 	const d, s = 12, 30
 	defer accel.SetThreads(accel.Threads())
@@ -42,13 +42,13 @@ func TestMatrix(t *testing.T) {
 		x, csr := sparsify(normalPoints(max(n, 2), d, 1, 6))
 		for _, dist := range distsOfEachKind() {
 			m := sampleMap(t, dist, d, s, 13)
-			for _, p := range []points.Points{x.Slice(0, n), csr.Slice(0, n)} {
+			for _, pts := range []points.Points{x.Slice(0, n), csr.Slice(0, n)} {
 				var z [3]*points.Dense32
-				for k, threads := range []int{1, 2, 5} {
+				for run, threads := range []int{1, 2, 5} {
 					accel.SetThreads(threads)
 					var calls []int
 					var err error
-					z[k], err = feature.Matrix(t.Context(), m, p, func(done, total int) {
+					z[run], err = feature.Matrix(t.Context(), m, pts, func(done, total int) {
 						if calls = append(calls, done); total != n {
 							t.Errorf("progress of %d points, want %d", total, n)
 						}
@@ -57,16 +57,16 @@ func TestMatrix(t *testing.T) {
 					if !slices.IsSorted(calls) || calls[len(calls)-1] != n {
 						t.Errorf("progress %v, want ascending to %d", calls, n)
 					}
-					if !slices.Equal(z[k].Data, z[0].Data) {
+					if !slices.Equal(z[run].Data, z[0].Data) {
 						t.Errorf("%v, n=%d: %d threads change the result", dist, n, threads)
 					}
 				}
-				want := featuresOf(m, p)
-				var size float64
+				want := featuresOf(m, pts)
+				var largest float64
 				for _, v := range want {
-					size = max(size, math.Abs(v))
+					largest = max(largest, math.Abs(v))
 				}
-				checkNear(t, fmt.Sprintf("%v, n=%d, %T", dist, n, p), inFloat64(z[0].Data), want, 1e-4*size)
+				checkNear(t, fmt.Sprintf("%v, n=%d, %T", dist, n, pts), inFloat64(z[0].Data), want, 1e-4*largest)
 			}
 		}
 	}
@@ -76,9 +76,9 @@ func TestMatrix(t *testing.T) {
 func TestSeeds(t *testing.T) {
 	x := normalPoints(3, 5, 1, 1)
 	for _, dist := range distsOfEachKind() {
-		a, b, c := featuresOf(sampleMap(t, dist, 5, 8, 1), x), featuresOf(sampleMap(t, dist, 5, 8, 1), x),
-			featuresOf(sampleMap(t, dist, 5, 8, 2), x)
-		if !slices.Equal(a, b) || slices.Equal(a, c) {
+		seed1, seed1Again := featuresOf(sampleMap(t, dist, 5, 8, 1), x), featuresOf(sampleMap(t, dist, 5, 8, 1), x)
+		seed2 := featuresOf(sampleMap(t, dist, 5, 8, 2), x)
+		if !slices.Equal(seed1, seed1Again) || slices.Equal(seed1, seed2) {
 			t.Errorf("%v: the same seed gives different maps, or two seeds the same", dist)
 		}
 	}
@@ -99,7 +99,8 @@ func TestFor(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(feature.For(kernel.Gaussian{})), "sigma")
 }
 
-// TestSampleErrors checks that the error for an invalid dimension, number of features or kernel names it.
+// TestSampleErrors checks that the error for an invalid dimension, number of features or kernel says which of them is
+// invalid.
 func TestSampleErrors(t *testing.T) {
 	gauss := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}
 	for _, c := range []struct {
@@ -136,8 +137,8 @@ func TestMatrixErrors(t *testing.T) {
 	})
 }
 
-// TestMisuse checks that arguments of the wrong shape panic.
-func TestMisuse(t *testing.T) {
+// TestMisusePanics checks that arguments of the wrong shape panic.
+func TestMisusePanics(t *testing.T) {
 	m := sampleMap(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 3, 4, 1)
 	w := &feature.Workspace{}
 	testkit.Panics(t, map[string]func(){
@@ -149,8 +150,8 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
-// TestStride checks that rows are written with their stride, and that the elements between them are unchanged.
-func TestStride(t *testing.T) {
+// TestMapStride checks that rows are written with their stride, and that the elements between them are unchanged.
+func TestMapStride(t *testing.T) {
 	const n, s, ld = 4, 6, 9
 	x := normalPoints(n, 3, 1, 1)
 	for _, dist := range distsOfEachKind() {
@@ -174,21 +175,21 @@ func TestStride(t *testing.T) {
 // TestNoAllocation checks that a map allocates nothing after the first use of a workspace.
 func TestNoAllocation(t *testing.T) {
 	if race.Enabled {
-		t.Skip("the race detector makes the pools of products forget")
+		t.Skip("sync.Pool drops values under the race detector")
 	}
 	const n, d, s = 50, 6, 20
 	x, csr := sparsify(normalPoints(n, d, 1, 1))
 	z, z32 := make([]float64, n*s), make([]float32, n*s)
 	for _, dist := range distsOfEachKind() {
 		m := sampleMap(t, dist, d, s, 1)
-		for _, p := range []points.Points{x, testkit.RoundToFloat32(x), csr} {
+		for _, pts := range []points.Points{x, testkit.RoundToFloat32(x), csr} {
 			var w feature.Workspace
-			f := func() {
-				m.MapTo(z, s, p, &w)
-				m.(feature.Map32).MapTo32(z32, s, p, &w)
+			mapAll := func() {
+				m.MapTo(z, s, pts, &w)
+				m.(feature.Map32).MapTo32(z32, s, pts, &w)
 			}
-			if a := testkit.AllocationCount(5, f); a > 0 {
-				t.Errorf("%v of %T: %v allocations", dist, p, a)
+			if count := testkit.AllocationCount(5, mapAll); count > 0 {
+				t.Errorf("%v of %T: %v allocations", dist, pts, count)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ type Fourier struct {
 
 var _ Dist = Fourier{}
 
-// String names the distribution.
+// String returns the name of the distribution with its kernel.
 func (f Fourier) String() string {
 	return fmt.Sprintf("Fourier features of %v", f.Kernel)
 }
@@ -45,7 +45,7 @@ type FourierMap struct {
 	wt      []float32 // Wᵀ, d×s: row c holds coordinate c of all frequencies
 	b       []float64 // phases, in (0, 2π)
 	b32     []float32 // b in float32
-	norm    []float64 // ‖w_j‖₂
+	norms   []float64 // ‖w_j‖₂ of each row w_j of W
 	maxNorm float64   // max_j ‖w_j‖₂
 	scale   float64   // √(2k(x,x)/s)
 }
@@ -71,7 +71,7 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 		return nil, err
 	}
 	m := &FourierMap{d: d, s: s, wt: make([]float32, d*s), b: make([]float64, s), b32: make([]float32, s),
-		norm: make([]float64, s), scale: math.Sqrt(2 / float64(s))}
+		norms: make([]float64, s), scale: math.Sqrt(2 / float64(s))}
 	origin := make([]float64, d)
 	m.scale *= math.Sqrt(f.Kernel.Eval(origin, origin))
 	g.Sub("phases").Float64s(m.b, 0)
@@ -80,25 +80,24 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 		m.b32[j] = float32(m.b[j])
 	}
 	m.draw(f.Kernel, g)
-	for j, v := range m.norm {
+	for j, v := range m.norms {
 		if !(v <= math.MaxFloat32) {
-			return nil,
-				fmt.Errorf("feature: frequency %d of %v has length %g, beyond float32: scale the points and σ up", j, f,
-					v)
+			return nil, fmt.Errorf("feature: frequency %d of %v has length %g, beyond float32: "+
+				"scale the points and σ up", j, f, v)
 		}
 		m.maxNorm = max(m.maxNorm, v)
 	}
 	return m, nil
 }
 
-// drawBlock is the number of frequencies that are drawn and transposed together.
+// drawBlock is the number of frequencies that are drawn and transposed together: 16 columns of Wᵀ fill a cache line.
 const drawBlock = 16
 
 // draw fills W with independent frequencies.
 func (m *FourierMap) draw(k kernel.Kernel, g rng.Stream) {
-	buf := make([][]float64, accel.Threads())
+	buffers := make([][]float64, accel.Threads())
 	accel.Each((m.s+drawBlock-1)/drawBlock, func(worker, block int) {
-		rows := buffer.Grow(&buf[worker], drawBlock*m.d)
+		rows := buffer.Grow(&buffers[worker], drawBlock*m.d)
 		j0, j1 := block*drawBlock, min((block+1)*drawBlock, m.s)
 		for j := j0; j < j1; j++ {
 			drawFrequency(rows[(j-j0)*m.d:(j-j0+1)*m.d], k, g, j)
@@ -107,7 +106,7 @@ func (m *FourierMap) draw(k kernel.Kernel, g rng.Stream) {
 	})
 }
 
-// store writes rows j0, …, j1-1 of W to columns of Wᵀ, and their norms to m.norm.
+// store writes rows j0, …, j1-1 of W to columns of Wᵀ, and their norms to m.norms.
 func (m *FourierMap) store(rows []float64, j0, j1 int) {
 	for c := range m.d {
 		dst := m.wt[c*m.s+j0 : c*m.s+j1]
@@ -116,7 +115,7 @@ func (m *FourierMap) store(rows []float64, j0, j1 int) {
 		}
 	}
 	for j := j0; j < j1; j++ {
-		m.norm[j] = math.Sqrt(sumSq(rows[(j-j0)*m.d : (j-j0+1)*m.d]))
+		m.norms[j] = math.Sqrt(sumSq(rows[(j-j0)*m.d : (j-j0+1)*m.d]))
 	}
 }
 
@@ -144,14 +143,15 @@ func hasSpectralMeasure(k kernel.Kernel) bool {
 	return false
 }
 
-// noFeatures returns the error for a kernel without features of the given kind.
+// noFeatures returns an error which says that the kernel has no features of the given kind, and which kernels have
+// features.
 func noFeatures(kind string, k kernel.Kernel) error {
 	return fmt.Errorf("feature: no %s features for the kernel %v: gaussian, laplacian, matern32, matern52 and "+
 		"user-defined kernels with a method Spread or Frequency have Fourier features, polynomial has "+
 		"TensorSketch", kind, k)
 }
 
-// drawFrequency sets dst to the frequency w_j, a function of (g, j).
+// drawFrequency sets dst to frequency w_j, which is a function of g and j only.
 func drawFrequency(dst []float64, k kernel.Kernel, g rng.Stream, j int) {
 	g = g.Sub("frequencies", uint64(j))
 	switch k := k.(type) {

@@ -31,11 +31,11 @@ func pairsOfPoints() (x, z *points.Dense) {
 // contribution of a feature to φ(x)ᵀφ(z).
 func featureProducts(m feature.Map, i int, x, z *points.Dense) []float64 {
 	_, s := m.Dims()
-	p := featuresOf(m, x.Slice(i, i+1))
+	products := featuresOf(m, x.Slice(i, i+1))
 	for j, v := range featuresOf(m, z.Slice(i, i+1)) {
-		p[j] *= v * float64(s)
+		products[j] *= v * float64(s)
 	}
-	return p
+	return products
 }
 
 // TestFourierMoments checks E[φ(x)ᵀφ(z)] = k(x, z) and s·Var[φ(x)ᵀφ(z)] = 1 + ½k(2δ) − k(δ)² over 60,000 features,
@@ -48,31 +48,31 @@ func TestFourierMoments(t *testing.T) {
 	for _, dist := range fourierDists() {
 		m := sampleMap(t, dist, d, 60000, 11)
 		for i := range n {
-			p := featureProducts(m, i, x, z)
+			products := featureProducts(m, i, x, z)
 			k := dist.Kernel.Eval(x.Row(i), z.Row(i))
-			if deviates(p, k) {
-				mean, se := meanOf(p)
-				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, se, k)
+			if deviates(products, k) {
+				mean, stdErr := meanOf(products)
+				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, stdErr, k)
 			}
-			misprint := slices.Clone(p)
+			misprint := slices.Clone(products)
 			for j := range misprint {
 				misprint[j] /= 2 // φ(x) = √(1/s)·cos(Wx+b)
 			}
 			if k > 0.2 && !deviates(misprint, k) { // half of a smaller k is within five standard errors
 				t.Errorf("%v, pair %d: the mean of the map without √2 is k to five standard errors", dist, i)
 			}
-			twice := make([]float64, d)
-			for c := range twice {
-				twice[c] = 2 * (z.Row(i)[c] - x.Row(i)[c])
+			doubleDelta := make([]float64, d)
+			for c := range doubleDelta {
+				doubleDelta[c] = 2 * (z.Row(i)[c] - x.Row(i)[c])
 			}
-			want := 1 + dist.Kernel.Eval(origin, twice)/2 - k*k
-			for j, v := range p {
-				p[j] = (v - k) * (v - k)
+			want := 1 + dist.Kernel.Eval(origin, doubleDelta)/2 - k*k
+			for j, v := range products {
+				products[j] = (v - k) * (v - k)
 			}
-			if deviates(p, want) {
-				mean, se := meanOf(p)
-				t.Errorf("%v, pair %d: variance of a feature's product is %.4f ± %.4f, want %.4f", dist, i, mean, se,
-					want)
+			if deviates(products, want) {
+				mean, stdErr := meanOf(products)
+				t.Errorf("%v, pair %d: variance of a feature's product is %.4f ± %.4f, want %.4f", dist, i, mean,
+					stdErr, want)
 			}
 		}
 	}
@@ -117,18 +117,18 @@ func (k cosine) Eval(x, z []float64) float64 {
 func TestUserDefinedSpectrum(t *testing.T) {
 	x, z := pairsOfPoints()
 	n, d := x.Dims()
-	mix, cos := rationalQuadratic{1.7}, cosine{[]float64{0.3, -1, 0.5}}
-	for _, dist := range []feature.Fourier{{Kernel: mix}, {Kernel: cos}} {
+	mixture, cos := rationalQuadratic{1.7}, cosine{[]float64{0.3, -1, 0.5}}
+	for _, dist := range []feature.Fourier{{Kernel: mixture}, {Kernel: cos}} {
 		if got, err := feature.For(dist.Kernel); err != nil ||
 			got.String() != (feature.Fourier{Kernel: dist.Kernel}).String() {
 			t.Errorf("For(%v) = %v, %v", dist.Kernel, got, err)
 		}
 		m := sampleMap(t, dist, d, 60000, 13)
 		for i := range n {
-			p := featureProducts(m, i, x, z)
-			if k := dist.Kernel.Eval(x.Row(i), z.Row(i)); deviates(p, k) {
-				mean, se := meanOf(p)
-				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, se, k)
+			products := featureProducts(m, i, x, z)
+			if k := dist.Kernel.Eval(x.Row(i), z.Row(i)); deviates(products, k) {
+				mean, stdErr := meanOf(products)
+				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, stdErr, k)
 			}
 		}
 	}
@@ -158,24 +158,24 @@ func TestSpectralDistributions(t *testing.T) {
 		distribution := distributions[spec.Name]
 		m := sampleMap(t, dist, d, s, 5).(*feature.FourierMap)
 		w := make([]float64, d)
-		coord, norm, phase := make([]float64, s), make([]float64, s), make([]float64, s)
+		coordinates, sqNorms, phases := make([]float64, s), make([]float64, s), make([]float64, s)
 		for j := range s {
-			phase[j] = m.Frequency(w, j) / (2 * math.Pi)
+			phases[j] = m.Frequency(w, j) / (2 * math.Pi)
 			for c := range w {
 				w[c] *= spec.Sigma
 			}
-			coord[j], norm[j] = w[j%d], floats.Dot(w, w)
+			coordinates[j], sqNorms[j] = w[j%d], floats.Dot(w, w)
 		}
-		check := func(name string, v []float64, cdf func(float64) float64, pass bool) {
-			if k := testkit.KolmogorovSmirnov(v, cdf); (k <= 2.7) != pass {
-				t.Errorf("%v: Kolmogorov-Smirnov statistic of %s is %.2f", dist, name, k)
+		check := func(name string, sample []float64, cdf func(float64) float64, pass bool) {
+			if statistic := testkit.KolmogorovSmirnov(sample, cdf); (statistic <= 2.7) != pass {
+				t.Errorf("%v: Kolmogorov-Smirnov statistic of %s is %.2f", dist, name, statistic)
 			}
 		}
-		check("a coordinate", coord, distribution.coordinate, true)
-		check("a coordinate against another distribution", coord, distribution.other, false)
-		check("the phase", phase, func(u float64) float64 { return u }, true)
+		check("a coordinate", coordinates, distribution.coordinate, true)
+		check("a coordinate against another distribution", coordinates, distribution.other, false)
+		check("the phase", phases, func(u float64) float64 { return u }, true)
 		if distribution.squaredNorm != nil {
-			check("‖σw‖²", norm, distribution.squaredNorm, true)
+			check("‖σw‖²", sqNorms, distribution.squaredNorm, true)
 		}
 	}
 }
@@ -199,12 +199,12 @@ func TestFourierFormula(t *testing.T) {
 				want[i*s+j] = math.Sqrt(2.0/s) * math.Cos(floats.Dot(w, x.Row(i))+b)
 			}
 		}
-		for _, p := range []points.Points{x, x32, csr, points.Shift(x, make([]float64, d))} {
-			name := fmt.Sprintf("%v of %T", dist, p)
+		for _, pts := range []points.Points{x, x32, csr, points.Shift(x, make([]float64, d))} {
+			name := fmt.Sprintf("%v of %T", dist, pts)
 			// The Laplacian's frequencies have heavy tails, so phases reach about 1e5.
-			checkNear(t, name, featuresOf(m, p), want, 1e-11)
+			checkNear(t, name, featuresOf(m, pts), want, 1e-11)
 			z := make([]float32, n*s)
-			m.MapTo32(z, s, p, &feature.Workspace{})
+			m.MapTo32(z, s, pts, &feature.Workspace{})
 			checkNear(t, name+" in float32", inFloat64(z), want, 1e-4*math.Sqrt(2.0/s))
 		}
 	}
@@ -217,11 +217,11 @@ func TestFourierLargePhases(t *testing.T) {
 	for _, sigma := range []float64{0.05, 1e-3, 1e-9} {
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: sigma}, kernel.Laplacian{Sigma: sigma}} {
 			m := sampleMap(t, feature.Fourier{Kernel: k}, d, s, 4).(*feature.FourierMap)
-			for _, p := range []points.Points{dense, csr} {
+			for _, pts := range []points.Points{dense, csr} {
 				z := make([]float32, 20*s)
-				m.MapTo32(z, s, p, &feature.Workspace{})
+				m.MapTo32(z, s, pts, &feature.Workspace{})
 				// Phases up to 1024 in float32 have errors of 1024·2⁻²⁴ = 6e-5 and a few more roundings.
-				checkNear(t, fmt.Sprintf("%v of %T", k, p), inFloat64(z), featuresOf(m, p),
+				checkNear(t, fmt.Sprintf("%v of %T", k, pts), inFloat64(z), featuresOf(m, pts),
 					3e-4*math.Sqrt(2.0/s)+1e-15/sigma)
 			}
 		}

@@ -48,8 +48,8 @@ func TestHashArithmetic(t *testing.T) {
 func TestHashIndependence(t *testing.T) {
 	const draws, s = 40000, 5
 	var sharedBucket, sign float64
-	for r := range uint64(draws) {
-		g := rng.New(99).Sub("draw", r)
+	for draw := range uint64(draws) {
+		g := rng.New(99).Sub("draw", draw)
 		bucketHash := newPolyHash(3, g.Sub("h"))
 		if bucketHash.value(1)%s == bucketHash.value(2)%s && bucketHash.value(2)%s == bucketHash.value(3)%s {
 			sharedBucket++

@@ -52,7 +52,7 @@ func sparsify(x *points.Dense) (*points.Dense, *points.CSR) {
 }
 
 // meanOf returns the mean of v and its standard error.
-func meanOf(v []float64) (mean, se float64) {
+func meanOf(v []float64) (mean, stdErr float64) {
 	mean, sd := stat.MeanStdDev(v, nil)
 	return mean, stat.StdErr(sd, float64(len(v)))
 }
@@ -60,8 +60,8 @@ func meanOf(v []float64) (mean, se float64) {
 // deviates reports whether the mean of v differs from want by more than five standard errors. For a normal mean that
 // has probability 6e-7.
 func deviates(v []float64, want float64) bool {
-	mean, se := meanOf(v)
-	return !(math.Abs(mean-want) <= 5*se+1e-12*math.Abs(want))
+	mean, stdErr := meanOf(v)
+	return !(math.Abs(mean-want) <= 5*stdErr+1e-12*math.Abs(want))
 }
 
 // fourierKernels are the kernels with Fourier features.

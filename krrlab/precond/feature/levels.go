@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// ChainLevel is one level of Algorithm 2: the features Z₁, or the sketch of Z_{k−1} to Z_k.
+// ChainLevel is one level of Algorithm 2 of the paper (see Chain): the features Z₁, or the sketch of Z_{k−1} to Z_k.
 type ChainLevel struct {
 	Sketch string `json:"sketch"` // "features" in the first level; "countsketch", "srht" or "gaussian" in the others
 	Width  int    `json:"width"`  // s_k
@@ -40,11 +40,11 @@ func (levels *Levels) Set(spec string) (err error) {
 	return err
 }
 
-// String is the inverse of ParseLevels.
+// String returns the text from which ParseLevels returns these levels.
 func (levels Levels) String() string {
 	var parts []string
-	for _, l := range levels {
-		parts = append(parts, fmt.Sprintf("%s:%d", l.Sketch, l.Width))
+	for _, level := range levels {
+		parts = append(parts, fmt.Sprintf("%s:%d", level.Sketch, level.Width))
 	}
 	return strings.Join(parts, ",")
 }
@@ -64,18 +64,18 @@ func (levels Levels) Check() error {
 		return fmt.Errorf("no levels: want features:WIDTH first, then sketches, as in " +
 			"features:16000,srht:4000,gaussian:2000")
 	}
-	for k, l := range levels {
-		_, err := sketch.Parse(l.Sketch)
+	for k, level := range levels {
+		_, err := sketch.Parse(level.Sketch)
 		switch {
-		case l.Width < 1:
-			return fmt.Errorf("level %d, %s:%d: want a width of at least 1", k+1, l.Sketch, l.Width)
-		case k == 0 && l.Sketch != "features":
-			return fmt.Errorf("level 1 is %q: want features first, then sketches", l.Sketch)
+		case level.Width < 1:
+			return fmt.Errorf("level %d, %s:%d: want a width of at least 1", k+1, level.Sketch, level.Width)
+		case k == 0 && level.Sketch != "features":
+			return fmt.Errorf("level 1 is %q: want features first, then sketches", level.Sketch)
 		case k > 0 && err != nil:
 			return fmt.Errorf("level %d: %w", k+1, err)
-		case k > 0 && l.Width > levels[k-1].Width:
-			return fmt.Errorf("level %d, %s:%d, is wider than the %d of the level before it", k+1, l.Sketch, l.Width,
-				levels[k-1].Width)
+		case k > 0 && level.Width > levels[k-1].Width:
+			return fmt.Errorf("level %d, %s:%d, is wider than the %d of the level before it", k+1, level.Sketch,
+				level.Width, levels[k-1].Width)
 		}
 	}
 	return nil
@@ -90,28 +90,28 @@ func ChainFor(k kernel.Kernel, levels Levels) (Chain, error) {
 	if err != nil {
 		return Chain{}, err
 	}
-	c := Chain{Features: dist, Width: levels[0].Width}
-	for _, l := range levels[1:] {
-		d, _ := sketch.Parse(l.Sketch) // Check has validated the name
-		c.Sketches = append(c.Sketches, sketch.Level{Dist: d, Width: l.Width})
+	chain := Chain{Features: dist, Width: levels[0].Width}
+	for _, level := range levels[1:] {
+		sketchDist, _ := sketch.Parse(level.Sketch) // Check has validated the name
+		chain.Sketches = append(chain.Sketches, sketch.Level{Dist: sketchDist, Width: level.Width})
 	}
-	return c, nil
+	return chain, nil
 }
 
-// LevelsOf returns the levels for which ChainFor returns dist, or nil if For returns dist. It returns an error for
-// other distributions, which are user-defined.
+// LevelsOf returns the levels for which ChainFor returns dist for the kernel k, or nil if For returns dist. It returns
+// an error for other distributions, which are user-defined.
 func LevelsOf(dist Dist, k kernel.Kernel) (levels Levels, err error) {
-	var want Dist
-	if m, ok := dist.(Chain); ok {
-		levels = Levels{{"features", m.Width}}
-		for _, s := range m.Sketches {
-			levels = append(levels, ChainLevel{s.Dist.String(), s.Width})
+	var expected Dist
+	if chain, ok := dist.(Chain); ok {
+		levels = Levels{{"features", chain.Width}}
+		for _, level := range chain.Sketches {
+			levels = append(levels, ChainLevel{level.Dist.String(), level.Width})
 		}
-		want, err = ChainFor(k, levels)
+		expected, err = ChainFor(k, levels)
 	} else {
-		want, err = For(k)
+		expected, err = For(k)
 	}
-	if err != nil || !reflect.DeepEqual(dist, want) {
+	if err != nil || !reflect.DeepEqual(dist, expected) {
 		return nil, fmt.Errorf("the feature map %v is user-defined", dist)
 	}
 	return levels, nil

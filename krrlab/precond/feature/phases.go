@@ -29,14 +29,14 @@ const (
 // MapTo implements Map. Phases and cosines are in float64.
 func (m *FourierMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
 	n := checkMap(m, len(z), ld, x)
-	for i := 0; i < n; i += panelRows {
-		j := min(i+panelRows, n)
-		out := z[i*ld:]
-		m.phases64(out, ld, panel(x, i, j), nil, w)
-		for a := range j - i {
-			row := out[a*ld : a*ld+m.s]
-			for k, p := range row {
-				row[k] = m.scale * math.Cos(p) // φ_k(x) = √(2/s)·cos(w_kᵀx + b_k)
+	for start := 0; start < n; start += panelRows {
+		end := min(start+panelRows, n)
+		out := z[start*ld:]
+		m.phases64(out, ld, panel(x, start, end), nil, w)
+		for i := range end - start {
+			row := out[i*ld : i*ld+m.s]
+			for j, phase := range row {
+				row[j] = m.scale * math.Cos(phase) // φ_j(x_i) = √(2/s)·cos(w_jᵀx_i + b_j)
 			}
 		}
 	}
@@ -46,15 +46,15 @@ func (m *FourierMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
 func (m *FourierMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace) {
 	n := checkMap(m, len(z), ld, x)
 	scale := float32(m.scale)
-	for i := 0; i < n; i += panelRows {
-		j := min(i+panelRows, n)
-		out := z[i*ld:]
-		m.phases32(out, ld, panel(x, i, j), w)
-		for a := range j - i {
-			row := out[a*ld : a*ld+m.s]
+	for start := 0; start < n; start += panelRows {
+		end := min(start+panelRows, n)
+		out := z[start*ld:]
+		m.phases32(out, ld, panel(x, start, end), w)
+		for i := range end - start {
+			row := out[i*ld : i*ld+m.s]
 			simd.Cos32(row, row)
-			for k := range row {
-				row[k] *= scale // φ_k(x) = √(2/s)·cos(w_kᵀx + b_k)
+			for j := range row {
+				row[j] *= scale // φ_j(x_i) = √(2/s)·cos(w_jᵀx_i + b_j)
 			}
 		}
 	}
@@ -68,29 +68,29 @@ func panel(x points.Points, i, j int) points.Points {
 	return x.Slice(i, j)
 }
 
-// phases64 computes phases in float64: p[i*ld+k] = b_j + Σ_c x_ic·w_jc for all points i of a panel and the features
-// j = subset[k]. If subset is nil, it computes all features.
-func (m *FourierMap) phases64(p []float64, ld int, x points.Points, subset []int, w *Workspace) {
+// phases64 computes phases in float64: phases[i*ld+k] = b_j + Σ_c x_ic·w_jc for all points i of a panel and the
+// features j = subset[k]. If subset is nil, it computes all features.
+func (m *FourierMap) phases64(phases []float64, ld int, x points.Points, subset []int, w *Workspace) {
 	n, _ := x.Dims()
 	s := m.s
 	if subset != nil {
 		s = len(subset)
 	}
 	for i := range n {
-		selectFeatures(p[i*ld:i*ld+s], m.b, subset)
+		selectFeatures(phases[i*ld:i*ld+s], m.b, subset)
 	}
 	if x, ok := asSparse(x); ok {
 		for i := range n {
-			m.addSparse64(p[i*ld:i*ld+s], x, i, subset)
+			m.addSparse64(phases[i*ld:i*ld+s], x, i, subset)
 		}
 		return
 	}
-	xg := dense64(x, w)
-	out := blas64.General{Rows: n, Cols: s, Stride: ld, Data: p}
+	xd := dense64(x, w)
+	out := blas64.General{Rows: n, Cols: s, Stride: ld, Data: phases}
 	step := min(m.d, max(1, chunkEntries/s))
 	for c0 := 0; c0 < m.d; c0 += step {
 		c1 := min(c0+step, m.d)
-		xc := blas64.General{Rows: n, Cols: c1 - c0, Stride: xg.Stride, Data: xg.Data[c0:]}
+		xc := blas64.General{Rows: n, Cols: c1 - c0, Stride: xd.Stride, Data: xd.Data[c0:]}
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, xc, m.columns64(c0, c1, s, subset, w), 1, out) // P += X_c·W_cᵀ
 	}
 }
@@ -118,19 +118,20 @@ func (m *FourierMap) columns64(c0, c1, s int, subset []int, w *Workspace) blas64
 	return g
 }
 
-// addSparse64 adds Σ_c x_ic·w_jc to p, over the nonzeros of point i.
-func (m *FourierMap) addSparse64(p []float64, x *points.CSR, i int, subset []int) {
-	col, val := x.Row(i)
-	for t, c := range col {
-		v, src := val[t], m.wt[int(c)*m.s:(int(c)+1)*m.s]
+// addSparse64 adds Σ_c x_ic·w_jc, over the nonzeros of point i, to phases, for the features j in subset, or for all
+// features if subset is nil.
+func (m *FourierMap) addSparse64(phases []float64, x *points.CSR, i int, subset []int) {
+	columns, values := x.Row(i)
+	for nonzero, c := range columns {
+		v, src := values[nonzero], m.wt[int(c)*m.s:(int(c)+1)*m.s]
 		if subset == nil {
-			for j := range p {
-				p[j] += v * float64(src[j])
+			for j := range phases {
+				phases[j] += v * float64(src[j])
 			}
 			continue
 		}
 		for k, j := range subset {
-			p[k] += v * float64(src[j])
+			phases[k] += v * float64(src[j])
 		}
 	}
 }
@@ -140,14 +141,14 @@ func (m *FourierMap) addSparse64(p []float64, x *points.CSR, i int, subset []int
 // quarter of the features exceed the limit, all phases are computed in float64 and reduced.
 func (m *FourierMap) phases32(z []float32, ld int, x points.Points, w *Workspace) {
 	n, _ := x.Dims()
-	xmax := maxNorm(x, w)
-	if m.maxNorm*xmax <= phaseLimit {
+	maxPointNorm := maxNorm(x, w)
+	if m.maxNorm*maxPointNorm <= phaseLimit {
 		m.products32(z, ld, x, w)
 		return
 	}
 	wideFeatures := w.wideFeatures[:0] // the features whose phases are computed in float64
-	for j, v := range m.norm {
-		if !(v*xmax <= phaseLimit) {
+	for j, v := range m.norms {
+		if !(v*maxPointNorm <= phaseLimit) {
 			wideFeatures = append(wideFeatures, j)
 		}
 	}
@@ -158,11 +159,11 @@ func (m *FourierMap) phases32(z []float32, ld int, x points.Points, w *Workspace
 	} else {
 		m.products32(z, ld, x, w)
 	}
-	p := buffer.Grow(&w.phase64, n*count)
-	m.phases64(p, count, x, wideFeatures, w)
+	phases := buffer.Grow(&w.phase64, n*count)
+	m.phases64(phases, count, x, wideFeatures, w)
 	for i := range n {
 		row := z[i*ld : i*ld+m.s]
-		for k, v := range p[i*count : (i+1)*count] {
+		for k, v := range phases[i*count : (i+1)*count] {
 			j := k
 			if wideFeatures != nil {
 				j = wideFeatures[k]
@@ -181,27 +182,27 @@ func (m *FourierMap) products32(z []float32, ld int, x points.Points, w *Workspa
 	if x, ok := asSparse(x); ok {
 		for i := range n {
 			row := blas32.Vector{N: m.s, Inc: 1, Data: z[i*ld : i*ld+m.s]}
-			col, val := x.Row(i)
-			for t, c := range col {
+			columns, values := x.Row(i)
+			for nonzero, c := range columns {
 				src := blas32.Vector{N: m.s, Inc: 1, Data: m.wt[int(c)*m.s : (int(c)+1)*m.s]}
-				blas32.Axpy(float32(val[t]), src, row) // p += x_ic·(column c of W)
+				blas32.Axpy(float32(values[nonzero]), src, row) // p += x_ic·(column c of W)
 			}
 		}
 		return
 	}
-	xg := dense32(x, w)
+	xd := dense32(x, w)
 	wt := blas32.General{Rows: m.d, Cols: m.s, Stride: m.s, Data: m.wt}
 	out := blas32.General{Rows: n, Cols: m.s, Stride: ld, Data: z}
-	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, xg, wt, 1, out) // P += X·Wᵀ
+	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, xd, wt, 1, out) // P += X·Wᵀ
 }
 
 // asSparse returns x as a CSR matrix if a loop over its nonzeros is faster than a dense product.
 func asSparse(x points.Points) (*points.CSR, bool) {
-	s, ok := x.(*points.CSR)
-	if !ok || float64(s.NNZ())*sparseCost > float64(s.N)*float64(s.D) {
+	csr, ok := x.(*points.CSR)
+	if !ok || float64(csr.NNZ())*sparseCost > float64(csr.N)*float64(csr.D) {
 		return nil, false
 	}
-	return s, true
+	return csr, true
 }
 
 // dense64 returns the points as a float64 matrix. It copies them unless they are points.Dense.
@@ -241,7 +242,7 @@ func maxNorm(x points.Points, w *Workspace) float64 {
 			maxSq = max(maxSq, sumSq(val))
 		}
 	default:
-		row := buffer.Grow(&w.norms, d)
+		row := buffer.Grow(&w.point, d)
 		for i := range n {
 			x.RowTo(row, i)
 			maxSq = max(maxSq, sumSq(row))
@@ -253,7 +254,7 @@ func maxNorm(x points.Points, w *Workspace) float64 {
 	return math.Sqrt(maxSq)
 }
 
-// sumSq returns Σ v² in float64. Four interleaved partial sums are independent, which is faster.
+// sumSq returns Σ v_i² in float64. It adds in four interleaved partial sums, which the processor computes in parallel.
 func sumSq[T float32 | float64](v []T) float64 {
 	var s0, s1, s2, s3 float64
 	for ; len(v) >= 4; v = v[4:] {
@@ -266,17 +267,18 @@ func sumSq[T float32 | float64](v []T) float64 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// 2π = twoPiHi + twoPiLo: twoPiHi has 31 bits, so that n·twoPiHi is exact for |n| < 2²².
+// 2π = twoPiHi + twoPiLo (Cody and Waite's argument reduction): twoPiHi has 31 bits, so that n·twoPiHi is exact for |n|
+// < 2²².
 const (
 	twoPiHi = 3373259426.0 / (1 << 29)
 	twoPiLo = 2*math.Pi - twoPiHi
 )
 
-// reduceAngle returns an angle in about [−π, π] whose cosine is that of p, rounded to float32.
-func reduceAngle(p float64) float32 {
-	if math.Abs(p) < 1<<24 {
-		n := math.RoundToEven(p * (1 / (2 * math.Pi)))
-		return float32((p - n*twoPiHi) - n*twoPiLo)
+// reduceAngle returns an angle, rounded to float32, whose cosine is cos(phase). The angle is in [−π, π] up to rounding.
+func reduceAngle(phase float64) float32 {
+	if math.Abs(phase) < 1<<24 {
+		n := math.RoundToEven(phase * (1 / (2 * math.Pi)))
+		return float32((phase - n*twoPiHi) - n*twoPiLo)
 	}
-	return float32(math.Acos(math.Cos(p)))
+	return float32(math.Acos(math.Cos(phase)))
 }

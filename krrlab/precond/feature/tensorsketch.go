@@ -39,7 +39,7 @@ type TensorSketch struct{ Kernel kernel.Polynomial }
 
 var _ Dist = TensorSketch{}
 
-// String names the distribution.
+// String returns the name of the distribution with its kernel.
 func (f TensorSketch) String() string { return fmt.Sprintf("TensorSketch of %v", f.Kernel) }
 
 // mapBytes returns the memory of a map in bytes.
@@ -49,10 +49,10 @@ func (f TensorSketch) mapBytes(d, _ int) int64 {
 
 // TensorSketchMap is a draw of TensorSketch. It takes 4·q·(d+1) bytes.
 type TensorSketchMap struct {
-	k     kernel.Polynomial
-	d, s  int
-	m     int        // length of the FFT: s, or a length ≥ q(s−1)+1
-	table [][]uint32 // table[t][i] = 2·h_t(i) + [g_t(i) = −1]
+	kernel kernel.Polynomial
+	d, s   int
+	fftLen int        // length of the FFT: s, or a length ≥ q(s−1)+1
+	table  [][]uint32 // table[t][i] = 2·h_t(i) + [g_t(i) = −1], where the bracket is 1 if true and 0 otherwise
 }
 
 var _ Map32 = (*TensorSketchMap)(nil)
@@ -72,13 +72,13 @@ func (f TensorSketch) Sample(d, s int, g rng.Stream) (Map, error) {
 		return nil, fmt.Errorf("feature: %v with %d features: want at most %d", f, s, math.MaxInt32)
 	}
 	q := f.Kernel.Degree
-	m := &TensorSketchMap{k: f.Kernel, d: d, s: s, m: fftLen(q, s), table: make([][]uint32, q)}
+	m := &TensorSketchMap{kernel: f.Kernel, d: d, s: s, fftLen: fftLen(q, s), table: make([][]uint32, q)}
 	accel.Each(q, func(_, t int) {
-		h := newPolyHash(3, g.Sub("tensorsketch hash", uint64(t)))
+		hash := newPolyHash(3, g.Sub("tensorsketch hash", uint64(t)))
 		sign := newPolyHash(4, g.Sub("tensorsketch sign", uint64(t)))
 		m.table[t] = make([]uint32, d+1)
 		for i := range m.table[t] {
-			m.table[t][i] = uint32(h.value(uint64(i))%uint64(s))<<1 | uint32(sign.value(uint64(i))&1)
+			m.table[t][i] = uint32(hash.value(uint64(i))%uint64(s))<<1 | uint32(sign.value(uint64(i))&1)
 		}
 	})
 	return m, nil
@@ -117,46 +117,46 @@ func (m *TensorSketchMap) MapTo32(z []float32, ld int, x points.Points, w *Works
 
 // prepare allocates the scratch memory of w for m.
 func (m *TensorSketchMap) prepare(w *Workspace) {
-	buffer.Grow(&w.seq, m.m)
+	buffer.Grow(&w.sequence, m.fftLen)
 	buffer.Grow(&w.x64, m.d)
-	if m.k.Degree == 1 {
+	if m.kernel.Degree == 1 {
 		return
 	}
-	buffer.Grow(&w.prod, m.m/2+1)
-	buffer.Grow(&w.factor, m.m/2+1)
+	buffer.Grow(&w.prod, m.fftLen/2+1)
+	buffer.Grow(&w.factor, m.fftLen/2+1)
 	if w.fft == nil {
-		w.fft = fourier.NewFFT(m.m)
-	} else if w.fft.Len() != m.m {
-		w.fft.Reset(m.m)
+		w.fft = fourier.NewFFT(m.fftLen)
+	} else if w.fft.Len() != m.fftLen {
+		w.fft.Reset(m.fftLen)
 	}
 }
 
-// row returns φ(x_i). The result is in w, and valid until the next call.
+// row returns φ(x_i). The result is a part of w, and valid until the next call.
 func (m *TensorSketchMap) row(x points.Points, i int, w *Workspace) []float64 {
-	if m.k.Degree == 1 {
-		m.countSketch(w.seq, 0, x, i, w) // φ = C₁x̂
-		return w.seq
+	if m.kernel.Degree == 1 {
+		m.countSketch(w.sequence, 0, x, i, w) // φ = C₁x̂
+		return w.sequence
 	}
-	for t := range m.k.Degree {
-		m.countSketch(w.seq, t, x, i, w) // C_t x̂
+	for t := range m.kernel.Degree {
+		m.countSketch(w.sequence, t, x, i, w) // C_t x̂
 		if t == 0 {
-			w.fft.Coefficients(w.prod, w.seq) // F(C₁x̂)
+			w.fft.Coefficients(w.prod, w.sequence) // F(C₁x̂)
 			continue
 		}
-		w.fft.Coefficients(w.factor, w.seq)
+		w.fft.Coefficients(w.factor, w.sequence)
 		for j, v := range w.factor {
-			w.prod[j] *= v // ∘ F(C_t x̂)
+			w.prod[j] *= v // elementwise product with F(C_t x̂)
 		}
 	}
-	w.fft.Sequence(w.seq, w.prod) // m·F⁻¹
-	scale := 1 / float64(m.m)
+	w.fft.Sequence(w.sequence, w.prod) // F⁻¹, times the length of the FFT
+	scale := 1 / float64(m.fftLen)
 	for j := range m.s {
-		w.seq[j] *= scale
+		w.sequence[j] *= scale
 	}
-	for j, v := range w.seq[m.s:] { // sums of hashes are wrapped modulo s
-		w.seq[j%m.s] += scale * v
+	for j, v := range w.sequence[m.s:] { // sums of hashes are wrapped modulo s
+		w.sequence[j%m.s] += scale * v
 	}
-	return w.seq[:m.s]
+	return w.sequence[:m.s]
 }
 
 // countSketch sets y to C_t x̂_i, padded with zeros:
@@ -164,11 +164,11 @@ func (m *TensorSketchMap) row(x points.Points, i int, w *Workspace) []float64 {
 //	y_{h_t(j)} += g_t(j)·√γ·x_ij for j < d,  y_{h_t(d)} += g_t(d)·√c.
 func (m *TensorSketchMap) countSketch(y []float64, t int, x points.Points, i int, w *Workspace) {
 	clear(y)
-	root, table := math.Sqrt(m.k.Gamma), m.table[t]
-	if s, ok := x.(*points.CSR); ok {
-		col, val := s.Row(i)
-		for p, c := range col {
-			addToBucket(y, table[c], root*val[p])
+	root, table := math.Sqrt(m.kernel.Gamma), m.table[t]
+	if csr, ok := x.(*points.CSR); ok {
+		columns, values := csr.Row(i)
+		for nonzero, c := range columns {
+			addToBucket(y, table[c], root*values[nonzero])
 		}
 	} else {
 		if t == 0 {
@@ -180,7 +180,7 @@ func (m *TensorSketchMap) countSketch(y []float64, t int, x points.Points, i int
 			}
 		}
 	}
-	addToBucket(y, table[m.d], math.Sqrt(m.k.Coef0))
+	addToBucket(y, table[m.d], math.Sqrt(m.kernel.Coef0))
 }
 
 // addToBucket adds v to the bucket of a table entry, with the sign of the entry.

@@ -61,13 +61,13 @@ func TestTensorSketchDefinition(t *testing.T) {
 				csr.Val[i] = float64(float32(v))
 			}
 			m := sampleMap(t, feature.TensorSketch{Kernel: k}, 4, s, uint64(q*1000+s)).(*feature.TensorSketchMap)
-			for _, p := range []points.Points{x, csr, x32} {
-				got := featuresOf(m, p)
+			for _, pts := range []points.Points{x, csr, x32} {
+				got := featuresOf(m, pts)
 				z := make([]float32, len(got))
-				m.MapTo32(z, s, p, &feature.Workspace{})
+				m.MapTo32(z, s, pts, &feature.Workspace{})
 				for i := range 5 {
 					want := sketchByDefinition(m, k, x.Row(i), false)
-					name := fmt.Sprintf("q=%d, s=%d, %T, point %d", q, s, p, i)
+					name := fmt.Sprintf("q=%d, s=%d, %T, point %d", q, s, pts, i)
 					scale := math.Pow(k.Eval(x.Row(i), x.Row(i)), 0.5)
 					checkNear(t, name, got[i*s:(i+1)*s], want, 1e-13*scale)
 					checkNear(t, name+" in float32", inFloat64(z[i*s:(i+1)*s]), want, 3e-7*scale)
@@ -93,26 +93,27 @@ func TestTensorSketchMoments(t *testing.T) {
 		{kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}, ones, other, 16},
 		{kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}, other, other, 11},
 	} {
-		v, misprinted := make([]float64, draws), make([]float64, draws)
-		for r := range draws {
-			m := sampleMap(t, feature.TensorSketch{Kernel: c.k}, 4, c.s, uint64(r)).(*feature.TensorSketchMap)
+		products, misprintedProducts := make([]float64, draws), make([]float64, draws)
+		for draw := range draws {
+			m := sampleMap(t, feature.TensorSketch{Kernel: c.k}, 4, c.s, uint64(draw)).(*feature.TensorSketchMap)
 			z := featuresOf(m, points.NewDense(2, 4, append(append([]float64{}, c.x...), c.z...)))
-			v[r] = floats.Dot(z[:c.s], z[c.s:])
-			misprinted[r] = floats.Dot(sketchByDefinition(m, c.k, c.x, true), sketchByDefinition(m, c.k, c.z, true))
+			products[draw] = floats.Dot(z[:c.s], z[c.s:])
+			misprintedProducts[draw] = floats.Dot(sketchByDefinition(m, c.k, c.x, true),
+				sketchByDefinition(m, c.k, c.z, true))
 		}
 		k := c.k.Eval(c.x, c.z)
-		mean, se := meanOf(v)
-		if deviates(v, k) {
-			t.Errorf("%v: mean of φ(x)ᵀφ(z) is %.3f ± %.3f, want %.3f", c.k, mean, se, k)
+		mean, stdErr := meanOf(products)
+		if deviates(products, k) {
+			t.Errorf("%v: mean of φ(x)ᵀφ(z) is %.3f ± %.3f, want %.3f", c.k, mean, stdErr, k)
 		}
 		bound := (2 + math.Pow(3, float64(c.k.Degree))) / float64(c.s) * c.k.Eval(c.x, c.x) * c.k.Eval(c.z, c.z)
-		if variance := se * se * draws; variance > bound {
+		if variance := stdErr * stdErr * draws; variance > bound {
 			t.Errorf("%v: variance of φ(x)ᵀφ(z) is %.3f, above the bound %.3f", c.k, variance, bound)
 		}
 		if c.k.Degree == 2 {
-			if !deviates(misprinted, k) || deviates(misprinted, 19) {
-				mean, se := meanOf(misprinted)
-				t.Errorf("%v: with the printed sign the mean is %.3f ± %.3f, expected 19, biased", c.k, mean, se)
+			if !deviates(misprintedProducts, k) || deviates(misprintedProducts, 19) {
+				mean, stdErr := meanOf(misprintedProducts)
+				t.Errorf("%v: with the printed sign the mean is %.3f ± %.3f, expected 19, biased", c.k, mean, stdErr)
 			}
 		}
 	}

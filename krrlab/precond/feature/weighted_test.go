@@ -20,9 +20,9 @@ func TestMatrixWeighted(t *testing.T) {
 			want := testkit.Must(feature.Matrix(t.Context(), m, x, nil))
 			weighted := testkit.Must(points.NewWeighted(x, []float64{4, 1, 0.25}))
 			got := testkit.Must(feature.Matrix(t.Context(), m, weighted, nil))
-			for i, f := range []float32{2, 1, 0.5} {
+			for i, root := range []float32{2, 1, 0.5} {
 				for j, v := range want.Row(i) {
-					testkit.Equal(t, got.Row(i)[j], f*v, k, i, j)
+					testkit.Equal(t, got.Row(i)[j], root*v, k, i, j)
 				}
 			}
 		}

@@ -32,17 +32,16 @@ type builder struct {
 	n            int
 	rows         []int     // indices of the rows of this rank
 	diag         []float64 // K_ii of all points
-	residualDiag []float64 // d_i = K_ii − ‖F_i‖², with F in float32
+	residualDiag []float64 // K_ii − ‖F_i‖² of the rows i of this rank, with F in float32
 	trace        float64
 	f            *points.Dense32 // len(rows)×rank
 	block        int             // number of columns of K that are formed together
 	entryError   float64         // ε of Source.EntryError; in Extend the larger ε of the earlier and the new entries
-	// minRelativeError is q, the error of an entry relative to the diagonal (certify.go), of the factor that Extend
-	// extends; 0 otherwise.
+	// minRelativeError is the relativeError (q in certify.go) of the factor that Extend extends, and 0 in other cases.
 	minRelativeError float64
 	formedColumns    int       // number of columns of K formed by all steps so far
 	roundingSq       []float64 // for each panel of rows, ‖δ‖_F² of the rounding δ of F to float32
-	lower            []float64 // T of certify.go, rank×rank; nil if it is not kept
+	lower            []float64 // lower triangular T with TTᵀ = W+νD, rank×rank; nil if it is not stored
 }
 
 // newBuilder checks the diagonal of K and allocates F with the given rank. It returns an error if the rank is not in
@@ -53,34 +52,34 @@ func newBuilder(src Source, rank int, o *Options) (*builder, error) {
 	if err := checkRank(rank, n); err != nil {
 		return nil, err
 	}
-	p := &builder{src: src, comm: comm.OrAlone(o.Comm), n: n, block: o.Block, diag: src.Diag(),
+	b := &builder{src: src, comm: comm.OrAlone(o.Comm), n: n, block: o.Block, diag: src.Diag(),
 		entryError: src.EntryError()}
-	if !(p.entryError >= 0) {
-		panic(fmt.Sprintf("lowrank: columns with an error of %v", p.entryError))
+	if !(b.entryError >= 0) {
+		panic(fmt.Sprintf("lowrank: columns with an error of %v", b.entryError))
 	}
-	if len(p.diag) != n {
-		panic(fmt.Sprintf("lowrank: a diagonal of %d entries for a matrix of order %d", len(p.diag), n))
+	if len(b.diag) != n {
+		panic(fmt.Sprintf("lowrank: a diagonal of %d entries for a matrix of order %d", len(b.diag), n))
 	}
-	for i, v := range p.diag {
+	for i, v := range b.diag {
 		if !(v >= 0) || math.IsInf(v, 1) {
 			return nil, fmt.Errorf("lowrank: diagonal entry %d is %v, want a number ≥ 0", i, v)
 		}
-		p.trace += v
+		b.trace += v
 	}
-	if p.trace == 0 {
+	if b.trace == 0 {
 		return nil, fmt.Errorf("lowrank: the diagonal of K, of order %d, is zero: there is nothing to factor", n)
 	}
-	if math.IsInf(p.trace, 1) {
+	if math.IsInf(b.trace, 1) {
 		return nil, fmt.Errorf("lowrank: the trace of K, of order %d, is not finite", n)
 	}
-	lo, hi := comm.RowRange(n, precond.RankRows, p.comm.Rank(), p.comm.Size())
-	p.residualDiag = slices.Clone(p.diag[lo:hi])
+	lo, hi := comm.RowRange(n, precond.RankRows, b.comm.Rank(), b.comm.Size())
+	b.residualDiag = slices.Clone(b.diag[lo:hi])
 	for i := lo; i < hi; i++ {
-		p.rows = append(p.rows, i)
+		b.rows = append(b.rows, i)
 	}
-	p.roundingSq = make([]float64, (hi-lo+panelRows-1)/panelRows)
-	p.f = points.NewDense32(hi-lo, rank, nil)
-	return p, nil
+	b.roundingSq = make([]float64, (hi-lo+panelRows-1)/panelRows)
+	b.f = points.NewDense32(hi-lo, rank, nil)
+	return b, nil
 }
 
 // checkRank returns an error unless 1 ≤ rank ≤ n.
@@ -93,21 +92,21 @@ func checkRank(rank, n int) error {
 
 // formBlock sets c, len(rows)×len(columns), to K(rows, columns). It returns an error if an entry is not finite, if a
 // diagonal entry differs from Diag by more than diagError, or if the Source fails.
-func (p *builder) formBlock(ctx context.Context, rows, columns []int, c blas64.General) error {
-	if err := p.src.Submatrix(ctx, rows, columns, c); err != nil {
+func (b *builder) formBlock(ctx context.Context, rows, columns []int, c blas64.General) error {
+	if err := b.src.Submatrix(ctx, rows, columns, c); err != nil {
 		return err
 	}
 	panelErrors := make([]error, (len(rows)+panelRows-1)/panelRows)
 	err := accel.ForEachBlock(ctx, len(rows), panelRows, func(_, lo, hi int) {
-		for a := lo; a < hi; a++ {
-			i := rows[a]
-			for j, v := range c.Data[a*c.Stride : a*c.Stride+c.Cols] {
+		for k := lo; k < hi; k++ {
+			i := rows[k]
+			for j, v := range c.Data[k*c.Stride : k*c.Stride+c.Cols] {
 				if v-v != 0 {
 					panelErrors[lo/panelRows] = fmt.Errorf("lowrank: K(%d, %d) is %v", i, columns[j], v)
 				}
-				if want := p.diag[i]; i == columns[j] && !(math.Abs(v-want) <= diagError*want) {
+				if diagonal := b.diag[i]; i == columns[j] && !(math.Abs(v-diagonal) <= diagError*diagonal) {
 					panelErrors[lo/panelRows] = fmt.Errorf("lowrank: K(%d, %d) is %v in its column and %v on the "+
-						"diagonal", i, i, v, want)
+						"diagonal", i, i, v, diagonal)
 				}
 			}
 		}
@@ -119,11 +118,11 @@ func (p *builder) formBlock(ctx context.Context, rows, columns []int, c blas64.G
 // its rank to x. Since the ranks have consecutive rows, the terms are added in the order of the rows, for any number of
 // ranks.
 func addInRankOrder(ctx context.Context, c comm.Comm, x []float64, add func()) error {
-	for r := range c.Size() {
-		if r == c.Rank() {
+	for rank := range c.Size() {
+		if rank == c.Rank() {
 			add()
 		}
-		if err := comm.BroadcastFloats(ctx, c, x, r); err != nil {
+		if err := comm.BroadcastFloats(ctx, c, x, rank); err != nil {
 			return err
 		}
 	}
@@ -132,9 +131,9 @@ func addInRankOrder(ctx context.Context, c comm.Comm, x []float64, add func()) e
 
 // roundRow sets dst to src rounded to float32, subtracts the sum of squares of dst from residualDiag[k], and returns
 // the sum of squares of the rounding errors. k is an index in p.rows.
-func (p *builder) roundRow(k int, dst []float32, src []float64) (errorSq float64) {
+func (b *builder) roundRow(k int, dst []float32, src []float64) (errorSq float64) {
 	normSq, errorSq := round(dst, src)
-	p.residualDiag[k] -= normSq
+	b.residualDiag[k] -= normSq
 	return errorSq
 }
 
@@ -142,54 +141,54 @@ func (p *builder) roundRow(k int, dst []float32, src []float64) (errorSq float64
 func round(dst []float32, src []float64) (normSq, errorSq float64) {
 	for j, v := range src {
 		dst[j] = float32(v)
-		w := float64(dst[j])
-		normSq += w * w
-		errorSq += (v - w) * (v - w)
+		rounded := float64(dst[j])
+		normSq += rounded * rounded
+		errorSq += (v - rounded) * (v - rounded)
 	}
 	return normSq, errorSq
 }
 
 // forEachPanel calls body for each panel of panelRows rows of F from lo to hi-1, in parallel. body returns the sum of
 // squares of the rounding errors of its rows.
-func (p *builder) forEachPanel(ctx context.Context, lo, hi int, body func(worker, lo, hi int) float64) error {
+func (b *builder) forEachPanel(ctx context.Context, lo, hi int, body func(worker, lo, hi int) float64) error {
 	return accel.ForEachBlock(ctx, hi-lo, panelRows, func(worker, start, end int) {
-		p.roundingSq[(lo+start)/panelRows] += body(worker, lo+start, lo+end)
+		b.roundingSq[(lo+start)/panelRows] += body(worker, lo+start, lo+end)
 	})
 }
 
 // checkRows returns an error if a row of F overflows float32, or has a norm that is too large for a positive
 // semi-definite K.
-func (p *builder) checkRows() error {
-	floor := indefiniteAbsTol * slices.Max(p.diag)
-	for k, i := range p.rows {
-		v := p.residualDiag[k]
+func (b *builder) checkRows() error {
+	floor := indefiniteAbsTol * slices.Max(b.diag)
+	for k, i := range b.rows {
+		v := b.residualDiag[k]
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("lowrank: row %d of F does not fit float32; the diagonal entry of K is %.3g", i,
-				p.diag[i])
+				b.diag[i])
 		}
-		if v < -indefiniteRelTol*p.diag[i]-floor {
+		if v < -indefiniteRelTol*b.diag[i]-floor {
 			return fmt.Errorf("lowrank: K is not positive semi-definite: its diagonal entry %d is %.6g, that of K̂ "+
-				"is %.6g", i, p.diag[i], p.diag[i]-v)
+				"is %.6g", i, b.diag[i], b.diag[i]-v)
 		}
 	}
 	return nil
 }
 
 // finish returns the certified Factor. F consists of the first len(landmarks) columns of p.f; shift is Factor.Shift.
-func (p *builder) finish(ctx context.Context, method string, landmarks []int, shift float64) (*Factor, error) {
-	r, stride := len(landmarks), p.f.D
-	factor := &Factor{Method: method, N: p.n, F: leadingColumns(p.f, r), Landmarks: landmarks, RequestedRank: stride,
-		Columns: p.formedColumns, Trace: p.trace, Shift: shift}
-	if p.lower != nil && p.comm.Size() == 1 { // Extend is for one process
+func (b *builder) finish(ctx context.Context, method string, landmarks []int, shift float64) (*Factor, error) {
+	r, stride := len(landmarks), b.f.D
+	factor := &Factor{Method: method, N: b.n, F: leadingColumns(b.f, r), Landmarks: landmarks, RequestedRank: stride,
+		Columns: b.formedColumns, Trace: b.trace, Shift: shift}
+	if b.lower != nil && b.comm.Size() == 1 { // Extend is for one process
 		for i := range r {
-			copy(p.lower[i*r:(i+1)*r], p.lower[i*stride:])
+			copy(b.lower[i*r:(i+1)*r], b.lower[i*stride:])
 		}
-		if factor.lower = p.lower; r < stride {
-			factor.lower = slices.Clone(p.lower[:r*r])
+		if factor.lower = b.lower; r < stride {
+			factor.lower = slices.Clone(b.lower[:r*r])
 		}
-		factor.residualDiag = p.residualDiag
+		factor.residualDiag = b.residualDiag
 	}
-	return factor, p.certify(ctx, factor)
+	return factor, b.certify(ctx, factor)
 }
 
 // leadingColumns returns the first r columns of f without gaps between the rows. It overwrites f, and copies the result

@@ -44,16 +44,16 @@ const unitRoundoff = 0x1p-53 // unit roundoff u of float64
 // rows that is up to 1.8 times as large as the one from which ν was taken.
 
 // relativeError returns q, the error of an entry relative to the diagonal. It is at least minRelativeError.
-func (p *builder) relativeError() float64 {
-	q := 2.2 * float64(p.f.D+p.block+64) * unitRoundoff
-	if !math.IsInf(p.entryError, 1) {
-		q += p.entryError
+func (b *builder) relativeError() float64 {
+	q := 2.2 * float64(b.f.D+b.block+64) * unitRoundoff
+	if !math.IsInf(b.entryError, 1) {
+		q += b.entryError
 	}
-	return max(q, p.minRelativeError)
+	return max(q, b.minRelativeError)
 }
 
 // shift returns ν = 4rq, relative to the diagonal.
-func (p *builder) shift() float64 { return 4 * float64(p.f.D) * p.relativeError() }
+func (b *builder) shift() float64 { return 4 * float64(b.f.D) * b.relativeError() }
 
 // maxErrorGrowth is the largest factor by which q may grow in Extend.
 const maxErrorGrowth = 1.8
@@ -64,21 +64,21 @@ const minDiagonal = 0x1p-90
 
 // certify sets the Residual, Rounding and EntryError of f, the factor that p has computed, and its relativeError and
 // roundingSq. It is collective.
-func (p *builder) certify(ctx context.Context, f *Factor) error {
-	f.EntryError, f.relativeError = p.entryError, p.relativeError()
-	largest := slices.Max(p.diag)
+func (b *builder) certify(ctx context.Context, f *Factor) error {
+	f.EntryError, f.relativeError = b.entryError, b.relativeError()
+	largest := slices.Max(b.diag)
 	for _, s := range f.Landmarks {
-		if v := p.diag[s]; v > 0 && v < minDiagonal*largest {
+		if v := b.diag[s]; v > 0 && v < minDiagonal*largest {
 			f.EntryError = math.Inf(1)
 		}
 	}
 	var sums [3]float64 // of residualDiag, |residualDiag| and roundingSq
-	err := addInRankOrder(ctx, p.comm, sums[:], func() {
-		for _, v := range p.residualDiag {
+	err := addInRankOrder(ctx, b.comm, sums[:], func() {
+		for _, v := range b.residualDiag {
 			sums[0] += v
 			sums[1] += math.Abs(v)
 		}
-		for _, v := range p.roundingSq {
+		for _, v := range b.roundingSq {
 			sums[2] += v
 		}
 	})
@@ -87,7 +87,7 @@ func (p *builder) certify(ctx context.Context, f *Factor) error {
 	// The factors 1.001 cover the rounding of the sums.
 	delta := 1.001 * math.Sqrt(sums[2]) // ‖δ‖_F
 	t := 1.001 * max(f.Trace, normSq)
-	f.Rounding = 1.001*(2*math.Sqrt(normSq)*delta+delta*delta) + 3*p.relativeError()*t +
-		float64(p.n)*unitRoundoff*sums[1]
+	f.Rounding = 1.001*(2*math.Sqrt(normSq)*delta+delta*delta) + 3*b.relativeError()*t +
+		float64(b.n)*unitRoundoff*sums[1]
 	return err
 }

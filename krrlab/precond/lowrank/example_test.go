@@ -39,11 +39,11 @@ func Example() {
 		panic(err)
 	}
 	for _, m := range []pcg.Preconditioner{precond.Identity{N: n}, m} {
-		res, err := pcg.Solve(ctx, k, m, y, nil)
+		result, err := pcg.Solve(ctx, k, m, y, nil)
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%T: %v within 10 iterations: %t\n", m, res.Status, res.Iterations <= 10)
+		fmt.Printf("%T: %v within 10 iterations: %t\n", m, result.Status, result.Iterations <= 10)
 	}
 	// Output:
 	// rank 60 leaves 0.0006 of the trace

@@ -40,13 +40,13 @@ func (f *Factor) Extend(ctx context.Context, src Source, o *Options) (*Factor, e
 		return nil, errors.New("lowrank: the rounding errors of K have grown")
 	}
 	b.roundingSq[0], b.lower, b.formedColumns = f.roundingSq, f.lower, f.Columns
-	p := &nystrom{builder: b, landmarks: f.Landmarks, exponent: b.scaleExponent(), l: slices.Clone(f.lower)}
-	floats.Scale(math.Ldexp(1, -p.exponent), p.l)
+	ny := &nystrom{builder: b, landmarks: f.Landmarks, exponent: b.scaleExponent(), l: slices.Clone(f.lower)}
+	floats.Scale(math.Ldexp(1, -ny.exponent), ny.l)
 	for i, v := range f.residualDiag {
 		copy(b.f.Row(i), f.F.Row(i))
 		b.residualDiag[i] = v
 	}
-	if err := p.computeF(ctx, f.N, opt.Progress); err != nil {
+	if err := ny.computeF(ctx, f.N, opt.Progress); err != nil {
 		return nil, err
 	}
 	extended, err := b.finish(ctx, f.Method, f.Landmarks, f.Shift)

@@ -36,16 +36,16 @@ func TestCondBound(t *testing.T) {
 	for name, k := range map[string]*denseSource{"gaussian": gaussianMatrix(1, 80, 4, 1.5),
 		"smooth kernel": gaussianMatrix(2, 80, 1, 2),
 		"scaled":        rescaled(gaussianMatrix(3, 80, 4, 2))} {
-		for methodName, m := range methods {
+		for methodName, method := range methods {
 			for _, rank := range []int{3, 20, 60} {
-				f := testkit.Must(m(ctx, k, rank, rng.New(9), nil))
+				f := testkit.Must(method(ctx, k, rank, rng.New(9), nil))
 				for _, lambda := range []float64{1e-3, 0.1, 3} {
 					lambda *= f.Trace / 80
 					for _, ratio := range []float64{0.1, 1, 1.5, 10, 1000} {
 						got, bound := condition(t, k, f, lambda, ratio*lambda), f.CondBound(lambda, ratio*lambda)
 						if !(got <= bound*(1+1e-9)) {
-							t.Errorf("%s, %s, rank %d, λ = %g, λ_p = %gλ: κ = %v, bound %v", name, methodName, rank, lambda,
-								ratio, got, bound)
+							t.Errorf("%s, %s, rank %d, λ = %g, λ_p = %gλ: κ = %v, bound %v", name, methodName, rank,
+								lambda, ratio, got, bound)
 						}
 					}
 					if b, want := f.CondBound(lambda, lambda),
@@ -78,9 +78,9 @@ func TestCondBoundMisuse(t *testing.T) {
 	}
 }
 
-// TestDuplicates checks the factors of the matrix of 60 points with 12 different ones, which has rank 12, and of one
-// point repeated 30 times, which has rank 1. Progress must ascend to its total.
-func TestDuplicates(t *testing.T) {
+// TestDuplicatePoints checks the factors of the matrix of 60 points with 12 different ones, which has rank 12, and of
+// one point repeated 30 times, which has rank 1. Progress must ascend to its total.
+func TestDuplicatePoints(t *testing.T) {
 	var x [][]float64
 	for i := range 60 {
 		x = append(x, []float64{float64(i % 12), float64(i % 12 * i % 12)})
@@ -89,12 +89,12 @@ func TestDuplicates(t *testing.T) {
 	for i := range repeated {
 		repeated[i] = []float64{0.5}
 	}
-	for methodName, m := range methods {
+	for methodName, method := range methods {
 		for _, block := range []int{1, 5, 40} {
 			name := fmt.Sprintf("%s, block %d", methodName, block)
 			var calls []int
 			var last int
-			f := testkit.Must(m(ctx, gaussianMatrixOf(x, 1), 50, rng.New(1),
+			f := testkit.Must(method(ctx, gaussianMatrixOf(x, 1), 50, rng.New(1),
 				&lowrank.Options{Block: block, Progress: func(done, total int) {
 					calls = append(calls, done)
 					last = total
@@ -106,7 +106,7 @@ func TestDuplicates(t *testing.T) {
 			if !slices.IsSorted(calls) || calls[len(calls)-1] != last {
 				t.Errorf("%s: progress %v", name, calls)
 			}
-			f = testkit.Must(m(ctx, gaussianMatrixOf(repeated, 1), 30, rng.New(1), &lowrank.Options{Block: block}))
+			f = testkit.Must(method(ctx, gaussianMatrixOf(repeated, 1), 30, rng.New(1), &lowrank.Options{Block: block}))
 			checkFactor(t, name, gaussianMatrixOf(repeated, 1), f)
 			if f.Rank() != 1 || math.Abs(f.Residual) > 1e-5*f.Trace || f.F.Stride != 1 {
 				t.Errorf("%s, constant matrix: %v", name, f)
@@ -115,17 +115,17 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestDeterminism checks that a factor has the same bits for any number of threads, and that another seed gives other
-// landmarks.
-func TestDeterminism(t *testing.T) {
+// TestFactorDeterminism checks that a factor has the same bits for any number of threads, and that another seed gives
+// other landmarks.
+func TestFactorDeterminism(t *testing.T) {
 	threadsBefore := accel.Threads()
 	defer accel.SetThreads(threadsBefore)
 	k := gaussianMatrix(7, 700, 6, 2)
-	for methodName, m := range methods {
+	for methodName, method := range methods {
 		var first *lowrank.Factor
 		for _, threads := range []int{1, 2, 5} {
 			accel.SetThreads(threads)
-			f := testkit.Must(m(ctx, k, 70, rng.New(5), &lowrank.Options{Block: 33}))
+			f := testkit.Must(method(ctx, k, 70, rng.New(5), &lowrank.Options{Block: 33}))
 			if first == nil {
 				first = f
 			}
@@ -134,18 +134,18 @@ func TestDeterminism(t *testing.T) {
 				t.Errorf("%s differs on %d threads", methodName, threads)
 			}
 		}
-		other := testkit.Must(m(ctx, k, 70, rng.New(6), nil))
+		other := testkit.Must(method(ctx, k, 70, rng.New(6), nil))
 		if slices.Equal(first.Landmarks, other.Landmarks) {
 			t.Errorf("%s: the same landmarks for two seeds", methodName)
 		}
 	}
 }
 
-// TestRanks checks that every rank, also one without rows, gets its rows of the factor of one process and the same
-// certificate, whether landmarks are dropped (points that occur more than once) or not. The traffic is limited: a
+// TestFactorOnRanks checks that every rank, also one without rows, gets its rows of the factor of one process and the
+// same certificate, whether landmarks are dropped (points that occur more than once) or not. The traffic is limited: a
 // rank sends its part of W for Nystrom, and rows of F at the proposed pivots for RPCholesky, but neither K nor the
 // residual diagonal.
-func TestRanks(t *testing.T) {
+func TestFactorOnRanks(t *testing.T) {
 	const n, rank, block = 1100, 60, 25
 	repeated := make([][]float64, n)
 	for i := range repeated {
@@ -154,34 +154,35 @@ func TestRanks(t *testing.T) {
 	for name, k := range map[string]*denseSource{"gaussian": gaussianMatrix(7, n, 6, 2),
 		"repeated points": gaussianMatrixOf(repeated, 1),
 		"scaled":          rescaled(gaussianMatrix(3, n, 4, 1.5))} {
-		for methodName, m := range methods {
-			want := testkit.Must(m(ctx, k, rank, rng.New(5), &lowrank.Options{Block: block}))
-			for _, p := range []int{2, 3, 5} {
-				comm.RunLocal(p, func(c comm.Comm) {
-					f, err := m(ctx, &denseSource{SymDense: k.SymDense}, rank, rng.New(5),
+		for methodName, method := range methods {
+			want := testkit.Must(method(ctx, k, rank, rng.New(5), &lowrank.Options{Block: block}))
+			for _, ranks := range []int{2, 3, 5} {
+				comm.RunLocal(ranks, func(c comm.Comm) {
+					f, err := method(ctx, &denseSource{SymDense: k.SymDense}, rank, rng.New(5),
 						&lowrank.Options{Block: block, Comm: c})
 					if err != nil {
 						t.Error(err)
 						return
 					}
 					r := c.Rank()
-					lo, hi := comm.RowRange(n, precond.RankRows, r, p)
+					lo, hi := comm.RowRange(n, precond.RankRows, r, ranks)
 					blocks := int64(want.Columns+block-1) / block
-					limit := blocks * int64(8*block*(want.Rank()+2)+64*p)
+					limit := blocks * int64(8*block*(want.Rank()+2)+64*ranks)
 					if methodName == "Nyström" {
-						limit = int64(8*rank + 24 + 64*p)
+						limit = int64(8*rank + 24 + 64*ranks)
 					}
 					if got := c.Traffic().Bytes; got > limit {
-						t.Errorf("%s, %s: rank %d of %d sent %d bytes, want at most %d", name, methodName, r, p, got, limit)
+						t.Errorf("%s, %s: rank %d of %d sent %d bytes, want at most %d", name, methodName, r, ranks,
+							got, limit)
 					}
 					if !slices.Equal(f.F.Data, want.F.Data[lo*want.Rank():hi*want.Rank()]) {
-						t.Errorf("%s, %s: other rows at rank %d of %d", name, methodName, r, p)
+						t.Errorf("%s, %s: other rows at rank %d of %d", name, methodName, r, ranks)
 					}
 					other := *f
 					other.F = want.F
 					if !reflect.DeepEqual(lowrank.WithoutT(&other),
 						lowrank.WithoutT(want)) { // T is stored by one process only
-						t.Errorf("%s, %s: rank %d of %d: %v, want %v", name, methodName, r, p, f, want)
+						t.Errorf("%s, %s: rank %d of %d: %v, want %v", name, methodName, r, ranks, f, want)
 					}
 				})
 			}
@@ -189,12 +190,12 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestRanksFail checks that an error of one rank's Source is returned on all ranks.
-func TestRanksFail(t *testing.T) {
+// TestSourceErrorOnRanks checks that an error of one rank's Source is returned on all ranks.
+func TestSourceErrorOnRanks(t *testing.T) {
 	k := gaussianMatrix(7, 600, 6, 2)
-	for _, m := range methods {
+	for _, method := range methods {
 		comm.RunLocal(2, func(c comm.Comm) {
-			_, err := m(ctx, &denseSource{SymDense: k.SymDense, fail: 2 * c.Rank()}, 20, rng.New(5),
+			_, err := method(ctx, &denseSource{SymDense: k.SymDense, failingCall: 2 * c.Rank()}, 20, rng.New(5),
 				&lowrank.Options{Block: 5, Comm: c})
 			testkit.Fails(t, err, "rank 1 of 2: "+errSource.Error())
 		})
@@ -209,17 +210,18 @@ func TestFailingCollectives(t *testing.T) {
 	for i := range 20 {
 		half[21*i] = 0.5
 	}
-	for methodName, m := range methods {
+	for methodName, method := range methods {
 		for failingCall, succeeded := 1, false; !succeeded; failingCall++ {
 			var errs [2]error
 			comm.RunLocal(2, func(c comm.Comm) {
-				b := &failingComm{Comm: c, callsLeft: failingCall}
-				f, err := m(ctx, &denseSource{SymDense: k.SymDense}, 20, rng.New(5),
-					&lowrank.Options{Block: 10, Comm: b})
+				failing := &failingComm{Comm: c, callsLeft: failingCall}
+				f, err := method(ctx, &denseSource{SymDense: k.SymDense}, 20, rng.New(5),
+					&lowrank.Options{Block: 10, Comm: failing})
 				if err == nil {
-					err = f.MulRight(ctx, b, half[:f.F.D*f.F.D])
+					err = f.MulRight(ctx, failing, half[:f.F.D*f.F.D])
 				}
-				if errs[c.Rank()] = err; (err == nil) != (b.callsLeft > 0) || err != nil && !errors.Is(err, errLink) {
+				if errs[c.Rank()] = err; (err == nil) != (failing.callsLeft > 0) || err != nil && !errors.Is(err,
+					errLink) {
 					t.Errorf("%s, rank %d: collective %d fails: %v", methodName, c.Rank(), failingCall, err)
 				}
 			})
@@ -230,29 +232,29 @@ func TestFailingCollectives(t *testing.T) {
 
 var errLink = errors.New("no link")
 
-// failingComm is a communicator whose collectives fail from a given call on.
+// failingComm is a communicator whose collectives fail from a given call on, with errLink.
 type failingComm struct {
 	comm.Comm
 	callsLeft int // calls until the first failure, counting the failing one
 }
 
-func (b *failingComm) call(f func() error) error {
-	if b.callsLeft--; b.callsLeft <= 0 {
+func (c *failingComm) call(f func() error) error {
+	if c.callsLeft--; c.callsLeft <= 0 {
 		return errLink
 	}
 	return f()
 }
 
-func (b *failingComm) AllReduceInt64(ctx context.Context, x []int64) error {
-	return b.call(func() error { return b.Comm.AllReduceInt64(ctx, x) })
+func (c *failingComm) AllReduceInt64(ctx context.Context, x []int64) error {
+	return c.call(func() error { return c.Comm.AllReduceInt64(ctx, x) })
 }
 
-func (b *failingComm) AllGather(ctx context.Context, x []float64, counts []int) error {
-	return b.call(func() error { return b.Comm.AllGather(ctx, x, counts) })
+func (c *failingComm) AllGather(ctx context.Context, x []float64, counts []int) error {
+	return c.call(func() error { return c.Comm.AllGather(ctx, x, counts) })
 }
 
-func (b *failingComm) Broadcast(ctx context.Context, x []byte, root int) error {
-	return b.call(func() error { return b.Comm.Broadcast(ctx, x, root) })
+func (c *failingComm) Broadcast(ctx context.Context, x []byte, root int) error {
+	return c.call(func() error { return c.Comm.Broadcast(ctx, x, root) })
 }
 
 // TestGramSources factors matrices of package gram for all types of points and storages. The factor of the exact matrix
@@ -266,21 +268,21 @@ func TestGramSources(t *testing.T) {
 	x32, csr := testkit.RoundToFloat32(x), testkit.ToCSR(x)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Gaussian{Sigma: 20}, kernel.Laplacian{Sigma: 3},
 		kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
-		for methodName, m := range methods {
+		for methodName, method := range methods {
 			var first []int
-			for _, p := range []points.Points{x, x32, csr} {
-				for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
-					name := fmt.Sprintf("%s, %v, %T, %v", methodName, k, p, s)
-					a := testkit.Must(gram.New(ctx, k, p, 0.1,
-						&gram.Options{Storage: s, TileSize: 48, Accuracy: 1e-12}))
-					exact := a.Exact(1e-9)
-					if f := testkit.Must(m(ctx, a, 40, rng.New(2), nil)); f.Certain() {
+			for _, pts := range []points.Points{x, x32, csr} {
+				for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+					name := fmt.Sprintf("%s, %v, %T, %v", methodName, k, pts, storage)
+					stored := testkit.Must(gram.New(ctx, k, pts, 0.1,
+						&gram.Options{Storage: storage, TileSize: 48, Accuracy: 1e-12}))
+					exact := stored.Exact(1e-9)
+					if f := testkit.Must(method(ctx, stored, 40, rng.New(2), nil)); f.Certain() {
 						t.Errorf("%s: the factor of the stored matrix has a certificate", name)
 					}
-					f := testkit.Must(m(ctx, exact, 40, rng.New(2), nil))
-					full := mat.NewDense(n, n, nil)
-					testkit.OK(t, exact.DenseTo(ctx, full))
-					checkFactor(t, name, mat.NewSymDense(n, full.RawMatrix().Data), f)
+					f := testkit.Must(method(ctx, exact, 40, rng.New(2), nil))
+					exactK := mat.NewDense(n, n, nil)
+					testkit.OK(t, exact.DenseTo(ctx, exactK))
+					checkFactor(t, name, mat.NewSymDense(n, exactK.RawMatrix().Data), f)
 					if !f.Certain() || math.IsInf(f.CondBound(0.1, 0.1), 1) {
 						t.Errorf("%s: no bound, rounding %g", name, f.Rounding)
 					}
@@ -324,9 +326,9 @@ func TestFactorErrors(t *testing.T) {
 		{"rank -3", ctx, good, -3, "rank -3"},
 		{"rank n+1", ctx, good, 21, "rank 21 of a matrix of order 20"},
 		{"canceled", canceled, good, 3, "context canceled"},
-		{"canceled later", canceledLater, &denseSource{SymDense: good.SymDense, fail: 2, cancel: stop}, 20,
+		{"canceled later", canceledLater, &denseSource{SymDense: good.SymDense, failingCall: 2, cancel: stop}, 20,
 			"context canceled"},
-		{"failing source", ctx, &denseSource{SymDense: good.SymDense, fail: 2}, 20, errSource.Error()},
+		{"failing source", ctx, &denseSource{SymDense: good.SymDense, failingCall: 2}, 20, errSource.Error()},
 		{"negative diagonal", ctx, withEntry(7, 7, -1), 3, "diagonal entry 7 is -1, want a number ≥ 0"},
 		{"NaN on the diagonal", ctx, withEntry(7, 7, math.NaN()), 3, "diagonal entry 7 is NaN"},
 		{"zero matrix", ctx, scaledBy(0), 3, "nothing to factor"},
@@ -337,8 +339,8 @@ func TestFactorErrors(t *testing.T) {
 		{"trace beyond float64", ctx, scaledBy(1.5e308), 3, "the trace of K, of order 20, is not finite"},
 		{"wrong diagonal", ctx, &wrongDiagonal{good}, 20, "on the diagonal"},
 	} {
-		for methodName, m := range methods {
-			_, err := m(c.ctx, c.k, c.rank, rng.New(4), &lowrank.Options{Block: 5})
+		for methodName, method := range methods {
+			_, err := method(c.ctx, c.k, c.rank, rng.New(4), &lowrank.Options{Block: 5})
 			if k, ok := c.k.(*denseSource); ok {
 				k.calls = 0
 			}
@@ -348,9 +350,9 @@ func TestFactorErrors(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range methods { // a context that ends at any time
+	for _, method := range methods { // a context that ends at any time
 		testkit.CheckCancellation(t, func(ctx context.Context) error {
-			return testkit.ErrOf(m(ctx, &denseSource{SymDense: good.SymDense}, 20, rng.New(4),
+			return testkit.ErrOf(method(ctx, &denseSource{SymDense: good.SymDense}, 20, rng.New(4),
 				&lowrank.Options{Block: 5}))
 		})
 	}
@@ -368,14 +370,14 @@ type wrongBounds struct {
 	n     int
 }
 
-func (m *wrongBounds) EntryError() float64 { return m.entry }
-func (m *wrongBounds) Diag() []float64     { return m.denseSource.Diag()[:m.n] }
+func (w *wrongBounds) EntryError() float64 { return w.entry }
+func (w *wrongBounds) Diag() []float64     { return w.denseSource.Diag()[:w.n] }
 
 // wrongDiagonal is a Source whose Diag differs from the diagonal entries that Submatrix returns.
 type wrongDiagonal struct{ *denseSource }
 
-func (l *wrongDiagonal) Diag() []float64 {
-	d := l.denseSource.Diag()
+func (w *wrongDiagonal) Diag() []float64 {
+	d := w.denseSource.Diag()
 	for i := range d {
 		d[i] *= 1.01
 	}

@@ -16,13 +16,13 @@ import (
 // columnSource is a Source with arbitrary columns, which need not belong to a symmetric matrix.
 type columnSource struct {
 	diag    []float64
-	entry   float64
+	epsilon float64    // EntryError
 	columns *mat.Dense // n×k; column j of the Source is column j mod k
 }
 
 func (s *columnSource) Dim() int            { return s.columns.RawMatrix().Rows }
 func (s *columnSource) Diag() []float64     { return s.diag }
-func (s *columnSource) EntryError() float64 { return s.entry }
+func (s *columnSource) EntryError() float64 { return s.epsilon }
 
 func (s *columnSource) Submatrix(_ context.Context, rows, cols []int, dst blas64.General) error {
 	_, k := s.columns.Dims()
@@ -83,8 +83,8 @@ func TestShiftRaised(t *testing.T) {
 	}
 }
 
-// TestCertify compares the relative error q, the shift ν and the certified rounding with the derivation in the
-// package documentation.
+// TestCertify compares the relative error q, the shift ν and the certified rounding with the formulas derived in
+// certify.go.
 func TestCertify(t *testing.T) {
 	const u = 0x1p-53
 	b := &builder{n: 4, comm: comm.Alone(), f: points.NewDense32(4, 10, nil), block: 5, entryError: 1e-13,
@@ -100,9 +100,9 @@ func TestCertify(t *testing.T) {
 	}
 	b.entryError = 0
 	for _, c := range []struct {
-		d              []float64
-		trace, delta2  float64
-		residual, want float64
+		residualDiag           []float64
+		trace, roundingSq      float64
+		residual, wantRounding float64
 	}{
 		// Here ‖F‖_F² = tr K − residual, and t is the larger of tr K and ‖F‖_F².
 		{[]float64{1, 0, 0, 0}, 4, 0, 1, 3*2.2*79*u*4 + 4*u*1},
@@ -110,10 +110,10 @@ func TestCertify(t *testing.T) {
 		{[]float64{1, 1, 1, 0}, 4, 0.01, 3, 2*1*0.1 + 0.01},
 		{[]float64{0, 0, 0, 0}, 4, 0.01, 0, 2*2*0.1 + 0.01},
 	} {
-		b.residualDiag, b.trace, b.roundingSq = c.d, c.trace, []float64{c.delta2}
+		b.residualDiag, b.trace, b.roundingSq = c.residualDiag, c.trace, []float64{c.roundingSq}
 		f := &Factor{Trace: c.trace}
 		testkit.OK(t, b.certify(t.Context(), f))
-		if f.Residual != c.residual || !atMostOnePercentAbove(f.Rounding, c.want) {
+		if f.Residual != c.residual || !atMostOnePercentAbove(f.Rounding, c.wantRounding) {
 			t.Errorf("%+v: residual %g, rounding %g", c, f.Residual, f.Rounding)
 		}
 	}

@@ -25,9 +25,9 @@ var _ lowrank.Source = (*gram.Matrix)(nil)
 // context.
 type denseSource struct {
 	*mat.SymDense
-	fail   int    // number of the call of Submatrix that fails, counted from 1; 0 for none
-	calls  int    // calls of Submatrix so far
-	cancel func() // is called by the failing call, which returns errSource if it is nil
+	failingCall int    // number of the call of Submatrix that fails, counted from 1; 0 for none
+	calls       int    // calls of Submatrix so far
+	cancel      func() // if not nil, the failing call calls it instead of returning errSource
 }
 
 var errSource = errors.New("no more columns")
@@ -47,7 +47,7 @@ func (k *denseSource) Diag() []float64 {
 
 func (k *denseSource) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
 	k.calls++
-	if k.calls == k.fail {
+	if k.calls == k.failingCall {
 		if k.cancel == nil {
 			return errSource
 		}
@@ -79,26 +79,26 @@ func gaussianMatrixOf(x [][]float64, sigma float64) *denseSource {
 	k := mat.NewSymDense(len(x), nil)
 	for i := range x {
 		for j := range i + 1 {
-			var r2 float64
+			var sqDistance float64
 			for c, v := range x[i] {
-				r2 += (v - x[j][c]) * (v - x[j][c])
+				sqDistance += (v - x[j][c]) * (v - x[j][c])
 			}
-			k.SetSym(i, j, math.Exp(-r2/(2*sigma*sigma)))
+			k.SetSym(i, j, math.Exp(-sqDistance/(2*sigma*sigma)))
 		}
 	}
 	return &denseSource{SymDense: k}
 }
 
-// rescaled returns k with its rows and columns scaled by factors from 10⁻³ to 10³.
+// rescaled returns DKD for a diagonal D with entries from 10⁻³ to 10³.
 func rescaled(k *denseSource) *denseSource {
-	s := mat.NewSymDense(k.Dim(), nil)
-	size := func(i int) float64 { return math.Pow(10, 3*math.Sin(float64(i))) }
+	product := mat.NewSymDense(k.Dim(), nil)
+	d := func(i int) float64 { return math.Pow(10, 3*math.Sin(float64(i))) }
 	for i := range k.Dim() {
 		for j := range i + 1 {
-			s.SetSym(i, j, size(i)*k.At(i, j)*size(j))
+			product.SetSym(i, j, d(i)*k.At(i, j)*d(j))
 		}
 	}
-	return &denseSource{SymDense: s}
+	return &denseSource{SymDense: product}
 }
 
 // method is Nystrom or RPCholesky.

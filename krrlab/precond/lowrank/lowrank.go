@@ -36,7 +36,7 @@ type Options struct {
 	Block int
 	// StopResidual γ ends RPCholesky before it reaches its rank: after the first block with which tr(K−K̂) is at most γ
 	// times the number of columns of F. Points that are not drawn, as their residual is at the level of rounding, do
-	// not count: tr(K−K̂) may be larger by up to n·2⁻²⁰·max_i k(x_i, x_i). 0: never.
+	// not count: tr(K−K̂) may be larger by up to n·2⁻²⁰·max_i k(x_i, x_i). Default: 0, never.
 	StopResidual float64
 	// Progress, if not nil, is called after each block; completed increases to total.
 	Progress func(completed, total int)
@@ -90,9 +90,10 @@ type Factor struct {
 	// nothing is certain.
 	EntryError float64
 
-	relativeError float64   // q of certify.go, for Extend
-	lower         []float64 // T of certify.go, r×r in float64, for Extend; nil if F is not CT⁻ᵀ
-	residualDiag  []float64 // K_ii − ‖F_i‖², for Extend
+	// These fields are for Extend.
+	relativeError float64   // bound of the relative error of entries of C and W (q in certify.go)
+	lower         []float64 // lower triangular T, r×r, with TTᵀ = W+νD; nil if F is not fl(CT⁻ᵀ)
+	residualDiag  []float64 // K_ii − ‖F_i‖² of each point i
 	roundingSq    float64   // ‖δ‖_F² of the rounding δ of F to float32
 }
 
@@ -136,7 +137,7 @@ func (f *Factor) LambdaMin(lambda, lambdaP float64) float64 {
 	return min(1, max(0, lambda-f.Rounding)/lambdaP)
 }
 
-// String describes F: its method, its rank and the trace of K−K̂.
+// String returns a line with the method, the rank, tr(K−K̂) and the number of columns that were formed.
 func (f *Factor) String() string {
 	stopped := ""
 	if f.Rank() < f.RequestedRank {

@@ -20,7 +20,7 @@ import (
 // or a rank fails, MulRight returns an error, and f is undefined.
 func (f *Factor) MulRight(ctx context.Context, c comm.Comm, t []float64) error {
 	n, r := f.F.N, f.F.D // n is the number of rows of this rank; f.N is the number of all rows
-	factorT := blas64.General{Rows: r, Cols: r, Stride: r, Data: t}
+	matrixT := blas64.General{Rows: r, Cols: r, Stride: r, Data: t}
 	sums := make([][2]float64, (n+panelRows-1)/panelRows) // for each panel, ‖fl(F·T)‖_F² and ‖δ‖_F² of its rounding δ
 	scratch := make([][2][]float64, accel.Threads())
 	err := accel.ForEachBlock(ctx, n, panelRows, func(worker, lo, hi int) {
@@ -30,7 +30,7 @@ func (f *Factor) MulRight(ctx context.Context, c comm.Comm, t []float64) error {
 		for i := lo; i < hi; i++ {
 			points.Widen(in.Data[(i-lo)*r:(i-lo+1)*r], f.F.Row(i))
 		}
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, in, factorT, 0, out)
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, in, matrixT, 0, out)
 		for i := lo; i < hi; i++ {
 			normSq, errorSq := round(f.F.Row(i), out.Data[(i-lo)*r:(i-lo+1)*r])
 			sum := &sums[lo/panelRows]

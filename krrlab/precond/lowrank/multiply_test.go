@@ -46,16 +46,16 @@ func TestMulRight(t *testing.T) {
 	testkit.OK(t, oneProcess.MulRight(ctx, comm.Alone(), transform.RawMatrix().Data))
 	for i := range n {
 		for j, v := range oneProcess.F.Row(i) {
-			if w := want.At(i, j); math.Abs(float64(v)-w) > 0x1p-24*math.Abs(w)+1e-14 {
-				t.Fatalf("F·T is %v at (%d, %d), want %v", v, i, j, w)
+			if exact := want.At(i, j); math.Abs(float64(v)-exact) > 0x1p-24*math.Abs(exact)+1e-14 {
+				t.Fatalf("F·T is %v at (%d, %d), want %v", v, i, j, exact)
 			}
 		}
 	}
-	r := residualOf(k, oneProcess)
-	if deviation := math.Abs(oneProcess.Residual - mat.Trace(r)); deviation > 1e-12*n {
-		t.Errorf("tr(K−K̂) = %v, want %v", oneProcess.Residual, mat.Trace(r))
+	residual := residualOf(k, oneProcess)
+	if deviation := math.Abs(oneProcess.Residual - mat.Trace(residual)); deviation > 1e-12*n {
+		t.Errorf("tr(K−K̂) = %v, want %v", oneProcess.Residual, mat.Trace(residual))
 	}
-	if smallest := floats.Min(testkit.Eigenvalues(t, r)); smallest < -oneProcess.Rounding ||
+	if smallest := floats.Min(testkit.Eigenvalues(t, residual)); smallest < -oneProcess.Rounding ||
 		oneProcess.Rounding > 1e-5*oneProcess.Trace {
 		t.Errorf("least eigenvalue of K−K̂ is %g, rounding %g", smallest, oneProcess.Rounding)
 	}

@@ -53,38 +53,38 @@ func NystromAt(ctx context.Context, src Source, landmarks []int, o *Options) (*F
 	if err != nil {
 		return nil, err
 	}
-	chosen := make([]bool, b.n)
+	isLandmark := make([]bool, b.n)
 	for k, i := range landmarks {
-		if i < 0 || i >= b.n || chosen[i] {
+		if i < 0 || i >= b.n || isLandmark[i] {
 			return nil, fmt.Errorf("lowrank: landmark %d of %d is row %d: want rows from 0 to %d, each once", k+1, rank,
 				i, b.n-1)
 		}
-		chosen[i] = true
+		isLandmark[i] = true
 	}
 	b.formedColumns = rank
-	p := &nystrom{builder: b, landmarks: slices.Clone(landmarks), exponent: b.scaleExponent()}
-	err = p.factorW(ctx)
+	ny := &nystrom{builder: b, landmarks: slices.Clone(landmarks), exponent: b.scaleExponent()}
+	err = ny.factorW(ctx)
 	if err == nil {
-		err = p.computeF(ctx, 0, opt.Progress)
+		err = ny.computeF(ctx, 0, opt.Progress)
 	}
-	if err = comm.Agree(ctx, p.comm, err); err != nil {
+	if err = comm.Agree(ctx, ny.comm, err); err != nil {
 		return nil, err
 	}
-	if err := p.dropDependent(ctx); err != nil {
+	if err := ny.dropDependent(ctx); err != nil {
 		return nil, err
 	}
-	if len(p.landmarks) == rank {
-		floats.Scale(math.Ldexp(1, p.exponent), p.l)
-		p.lower = p.l
+	if len(ny.landmarks) == rank {
+		floats.Scale(math.Ldexp(1, ny.exponent), ny.l)
+		ny.lower = ny.l
 	}
-	return p.finish(ctx, "Nyström", p.landmarks, p.nu)
+	return ny.finish(ctx, "Nyström", ny.landmarks, ny.nu)
 }
 
 // normColumns is the number of columns of F whose squared norms are computed in one unit of work.
 const normColumns = 128
 
-// nystrom is the state of NystromAt: it computes L, and with it F in strips of rows. W and C are scaled by 4⁻ʰ, an
-// exact power of two for which the largest diagonal entry of K is near 1.
+// nystrom is the state of NystromAt, which computes L and then F in strips of rows. W and C are scaled by 4⁻ʰ, an exact
+// power of two for which the largest diagonal entry of K is near 1.
 type nystrom struct {
 	*builder
 	landmarks []int
@@ -93,36 +93,37 @@ type nystrom struct {
 	nu        float64   // ν
 }
 
-// scaledColumns sets the matrix c, of row stride rank, to rows of 4⁻ʰK(:,S), and rounds its entries to 2⁻⁴⁸, the sum of
-// two float32 numbers.
-func (p *nystrom) scaledColumns(ctx context.Context, rows []int, c []float64) error {
-	for k := 0; k < p.f.D; k += p.block {
-		if err := p.columnBlock(ctx, rows, k, c[k:]); err != nil {
+// scaledColumns sets the matrix c, of row stride rank, to the given rows of 4⁻ʰK(:,S), and rounds its entries to sums
+// of two float32 numbers, with a relative error of 2⁻⁴⁸.
+func (ny *nystrom) scaledColumns(ctx context.Context, rows []int, c []float64) error {
+	for k := 0; k < ny.f.D; k += ny.block {
+		if err := ny.columnBlock(ctx, rows, k, c[k:]); err != nil {
 			return err
 		}
 	}
-	return p.scaleAndRound(ctx, rows, c)
+	return ny.scaleAndRound(ctx, rows, c)
 }
 
-// scaledW sets the lower triangle of c, rank×rank, to 4⁻ʰW, rounded like scaledColumns.
-func (p *nystrom) scaledW(ctx context.Context, c []float64) error {
-	for k := 0; k < p.f.D; k += p.block {
-		if err := p.columnBlock(ctx, p.landmarks[k:], k, c[k*p.f.D+k:]); err != nil {
+// scaledW sets the lower triangle of c, rank×rank, to 4⁻ʰW, rounded as in scaledColumns.
+func (ny *nystrom) scaledW(ctx context.Context, c []float64) error {
+	for k := 0; k < ny.f.D; k += ny.block {
+		if err := ny.columnBlock(ctx, ny.landmarks[k:], k, c[k*ny.f.D+k:]); err != nil {
 			return err
 		}
 	}
-	return p.scaleAndRound(ctx, p.landmarks, c)
+	return ny.scaleAndRound(ctx, ny.landmarks, c)
 }
 
-// columnBlock sets dst, of row stride rank, to rows of the block of columns of K that begins at landmark k.
-func (p *nystrom) columnBlock(ctx context.Context, rows []int, k int, dst []float64) error {
-	s := p.landmarks[k:min(k+p.block, p.f.D)]
-	return p.formBlock(ctx, rows, s, blas64.General{Rows: len(rows), Cols: len(s), Stride: p.f.D, Data: dst})
+// columnBlock sets dst, of row stride rank, to the given rows of a block of columns of K, those of landmarks k, …,
+// k+block-1.
+func (ny *nystrom) columnBlock(ctx context.Context, rows []int, k int, dst []float64) error {
+	s := ny.landmarks[k:min(k+ny.block, ny.f.D)]
+	return ny.formBlock(ctx, rows, s, blas64.General{Rows: len(rows), Cols: len(s), Stride: ny.f.D, Data: dst})
 }
 
-// scaleAndRound multiplies c by 4⁻ʰ and rounds it to 2⁻⁴⁸.
-func (p *nystrom) scaleAndRound(ctx context.Context, rows []int, c []float64) error {
-	r, scale := p.f.D, math.Ldexp(1, -2*p.exponent)
+// scaleAndRound multiplies c by 4⁻ʰ and rounds each entry to a sum of two float32 numbers.
+func (ny *nystrom) scaleAndRound(ctx context.Context, rows []int, c []float64) error {
+	r, scale := ny.f.D, math.Ldexp(1, -2*ny.exponent)
 	return accel.ForEach(ctx, len(rows), func(_, i int) {
 		for j, v := range c[i*r : (i+1)*r] {
 			v *= scale
@@ -134,55 +135,55 @@ func (p *nystrom) scaleAndRound(ctx context.Context, rows []int, c []float64) er
 
 // factorW sets ν and 2⁻ʰL, with LLᵀ = W+νD, where zeros on the diagonal of 4⁻ʰW are replaced by 1. It multiplies ν by
 // ten until W+νD is positive definite, and returns an error if ν then exceeds maxShift.
-func (p *nystrom) factorW(ctx context.Context) error {
-	const maxShift = 1e-4 // a judgment: a K that needs more is not positive semi-definite
-	r := p.f.D
-	p.nu = p.shift()
-	p.l = make([]float64, r*r)
+func (ny *nystrom) factorW(ctx context.Context) error {
+	const maxShift = 1e-4 // a K that needs a larger shift is regarded as not positive semi-definite
+	r := ny.f.D
+	ny.nu = ny.shift()
+	ny.l = make([]float64, r*r)
 	for {
-		if err := p.scaledW(ctx, p.l); err != nil {
+		if err := ny.scaledW(ctx, ny.l); err != nil {
 			return err
 		}
 		for j := range r {
-			v := &p.l[j*r+j]
-			*v += p.nu * *v
+			v := &ny.l[j*r+j]
+			*v += ny.nu * *v
 			if *v == 0 {
 				*v = 1
 			}
 		}
-		if accel.Dpotrf(r, p.l, r) {
+		if accel.Dpotrf(r, ny.l, r) {
 			return nil
 		}
-		if p.nu *= 10; !(p.nu <= maxShift) {
+		if ny.nu *= 10; !(ny.nu <= maxShift) {
 			return fmt.Errorf("lowrank: K is not positive semi-definite: with %.1g of its diagonal added to it "+
-				"K(S,S), of order %d, has no Cholesky factor", p.nu/10, r)
+				"K(S,S), of order %d, has no Cholesky factor", ny.nu/10, r)
 		}
 	}
 }
 
 // scaleExponent returns h for which 4ʰ is within a factor of 4 of the largest diagonal entry of K.
-func (p *builder) scaleExponent() int {
-	_, e := math.Frexp(slices.Max(p.diag))
+func (b *builder) scaleExponent() int {
+	_, e := math.Frexp(slices.Max(b.diag))
 	return e / 2
 }
 
 // computeF sets the rows of F = fl(C·L⁻ᵀ) from the given one on, in strips of panelRows rows per thread, which take
 // 2048r bytes per thread. Smaller strips would be slow, because the BLAS copies L for each of them.
-func (p *nystrom) computeF(ctx context.Context, firstRow int, progress func(completed, total int)) error {
-	r, n, unscale := p.f.D, len(p.rows), math.Ldexp(1, p.exponent)
-	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: r, Stride: r, Data: p.l}
+func (ny *nystrom) computeF(ctx context.Context, firstRow int, progress func(completed, total int)) error {
+	r, n, unscale := ny.f.D, len(ny.rows), math.Ldexp(1, ny.exponent)
+	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: r, Stride: r, Data: ny.l}
 	height := min(accel.Threads()*panelRows, n-firstRow)
 	strip := make([]float64, height*r)
 	for start := firstRow; start < n; start += height {
 		end := min(start+height, n)
-		if err := p.scaledColumns(ctx, p.rows[start:end], strip); err != nil {
+		if err := ny.scaledColumns(ctx, ny.rows[start:end], strip); err != nil {
 			return err
 		}
-		err := p.forEachPanel(ctx, start, end, func(_, lo, hi int) (errorSq float64) {
+		err := ny.forEachPanel(ctx, start, end, func(_, lo, hi int) (errorSq float64) {
 			g := blas64.General{Rows: hi - lo, Cols: r, Stride: r, Data: strip[(lo-start)*r:]}
 			blas64.Trsm(blas.Right, blas.Trans, unscale, l, g) // 2ʰ(4⁻ʰC)(2⁻ʰL)⁻ᵀ
 			for i := lo; i < hi; i++ {
-				errorSq += p.roundRow(i, p.f.Row(i), g.Data[(i-lo)*r:(i-lo+1)*r])
+				errorSq += ny.roundRow(i, ny.f.Row(i), g.Data[(i-lo)*r:(i-lo+1)*r])
 			}
 			return errorSq
 		})
@@ -191,18 +192,18 @@ func (p *nystrom) computeF(ctx context.Context, firstRow int, progress func(comp
 		}
 		progress(end, n)
 	}
-	return p.checkRows()
+	return ny.checkRows()
 }
 
 // dropDependent removes landmarks that depend on others, and their columns of F, as documented at Nystrom.
-func (p *nystrom) dropDependent(ctx context.Context) error {
-	r := p.f.D
+func (ny *nystrom) dropDependent(ctx context.Context) error {
+	r := ny.f.D
 	squares := make([]float64, r)
-	err := addInRankOrder(ctx, p.comm, squares, func() {
-		// the error of ForEach may be ignored: if ctx has ended, the communication that follows fails, too
+	err := addInRankOrder(ctx, ny.comm, squares, func() {
+		// The error may be ignored: if ctx has ended, the communication that follows fails, too.
 		_ = accel.ForEachBlock(ctx, r, normColumns, func(_, lo, hi int) {
-			for i := range p.rows {
-				for k, v := range p.f.Row(i)[lo:hi] {
+			for i := range ny.rows {
+				for k, v := range ny.f.Row(i)[lo:hi] {
 					squares[lo+k] += float64(v) * float64(v)
 				}
 			}
@@ -212,9 +213,9 @@ func (p *nystrom) dropDependent(ctx context.Context) error {
 		return err
 	}
 	var dependent []int // columns of F
-	for j, s := range p.landmarks {
-		diagonal := math.Ldexp(p.l[j*r+j], p.exponent) // L_jj
-		if squares[j] == 0 || diagonal*diagonal <= 4*p.nu*p.diag[s] {
+	for j, s := range ny.landmarks {
+		diagonal := math.Ldexp(ny.l[j*r+j], ny.exponent) // L_jj
+		if squares[j] == 0 || diagonal*diagonal <= 4*ny.nu*ny.diag[s] {
 			dependent = append(dependent, j)
 		}
 	}
@@ -222,36 +223,36 @@ func (p *nystrom) dropDependent(ctx context.Context) error {
 	dropped := make([]bool, r)
 	var sum float64
 	for _, j := range dependent {
-		if sum += squares[j]; sum > p.nu*p.trace {
+		if sum += squares[j]; sum > ny.nu*ny.trace {
 			break
 		}
 		dropped[j] = true
 	}
-	return p.dropColumns(dropped)
+	return ny.dropColumns(dropped)
 }
 
 // dropColumns removes the marked columns of F and their landmarks, moves the remaining columns together, and adds the
 // squares of the removed entries to residualDiag. It returns an error if no landmark remains.
-func (p *nystrom) dropColumns(dropped []bool) error {
+func (ny *nystrom) dropColumns(dropped []bool) error {
 	var landmarks []int
-	for j, s := range p.landmarks {
+	for j, s := range ny.landmarks {
 		if !dropped[j] {
 			landmarks = append(landmarks, s)
 		}
 	}
 	if len(landmarks) == 0 {
-		return fmt.Errorf("lowrank: K(S,S) is zero at the %d landmarks drawn; take more", len(p.landmarks))
+		return fmt.Errorf("lowrank: K(S,S) is zero at the %d landmarks drawn; take more", len(ny.landmarks))
 	}
-	if len(landmarks) == len(p.landmarks) {
+	if len(landmarks) == len(ny.landmarks) {
 		return nil
 	}
-	p.landmarks = landmarks
-	for i := range p.rows {
-		row := p.f.Row(i)
+	ny.landmarks = landmarks
+	for i := range ny.rows {
+		row := ny.f.Row(i)
 		k := 0
 		for j, v := range row {
 			if dropped[j] {
-				p.residualDiag[i] += float64(v) * float64(v)
+				ny.residualDiag[i] += float64(v) * float64(v)
 				continue
 			}
 			row[k] = v

@@ -31,10 +31,10 @@ func nystromByDefinition(t *testing.T, k mat.Symmetric, landmarks []int, nu floa
 	if !chol.Factorize(shifted) {
 		t.Fatal("W+νD is not positive definite")
 	}
-	var solved, out mat.Dense // (W+νD)⁻¹Cᵀ and the result
-	testkit.OK(t, chol.SolveTo(&solved, c.T()))
-	out.Mul(c, &solved)
-	return &out
+	var weights, product mat.Dense // (W+νD)⁻¹Cᵀ, and C(W+νD)⁻¹Cᵀ
+	testkit.OK(t, chol.SolveTo(&weights, c.T()))
+	product.Mul(c, &weights)
+	return &product
 }
 
 // TestNystromReference compares K̂ with C(W+νD)⁻¹Cᵀ in float64 (nystromByDefinition) for several block sizes. ‖·‖_F of
@@ -58,17 +58,18 @@ func TestNystromReference(t *testing.T) {
 					t.Errorf("%s: %v", name, f)
 				}
 				if f.Rank() < rank {
-					continue // a landmark of the ill-conditioned matrix was dropped, so nystromByDefinition has other columns
+					// a landmark of the ill-conditioned matrix was dropped, so nystromByDefinition has other columns
+					continue
 				}
 				if !slices.Equal(f.Landmarks, landmarks) {
 					t.Errorf("%s: landmarks %v, want %v", name, f.Landmarks, landmarks)
 				}
-				var diff mat.Dense
-				diff.Sub(nystromByDefinition(t, k, landmarks, f.Shift), approximationOf(f))
+				var difference mat.Dense
+				difference.Sub(nystromByDefinition(t, k, landmarks, f.Shift), approximationOf(f))
 				eigenvalues := testkit.Eigenvalues(t, residualOf(k, f))
 				limit := f.Rounding + 1e-3*eigenvalues[len(eigenvalues)-1]
-				if d := mat.Norm(&diff, 2); d > limit {
-					t.Errorf("%s: ‖K̂−C(W+νD)⁻¹Cᵀ‖_F = %.3g, want at most %.3g", name, d, limit)
+				if norm := mat.Norm(&difference, 2); norm > limit {
+					t.Errorf("%s: ‖K̂−C(W+νD)⁻¹Cᵀ‖_F = %.3g, want at most %.3g", name, norm, limit)
 				}
 			}
 		}
@@ -88,12 +89,12 @@ func TestNystromUniform(t *testing.T) {
 		}
 	}
 	const expected = runs * rank / n
-	var chi float64
+	var chiSquared float64
 	for _, observed := range count {
-		chi += (observed - expected) * (observed - expected) / expected
+		chiSquared += (observed - expected) * (observed - expected) / expected
 	}
-	if chi *= (n - 1.0) / (n - rank); chi > 48 {
-		t.Errorf("χ² = %.1f with counts %v", chi, count)
+	if chiSquared *= (n - 1.0) / (n - rank); chiSquared > 48 {
+		t.Errorf("χ² = %.1f with counts %v", chiSquared, count)
 	}
 }
 

@@ -45,12 +45,13 @@ type partial struct {
 	prefixSums []float64 // sum of the residuals of eligible points, over all rows of K up to and including each row
 	blockSums  []float64 // sum of the same residuals over all rows before each block of precond.RankRows rows
 
-	columns      []float64      // columns of K, len(rows)×block
-	proposedRows []float64      // for each proposal a row of F in float64, and its residual
-	gathered     []float64      // the same rows in the order of the ranks; later the rows of F at the accepted proposals
-	h            []float64      // residual matrix H of the proposals
-	l            []float64      // Cholesky factor L of the accepted proposals; see acceptProposals
-	scratch      []panelScratch // one for each worker
+	columns      []float64 // columns of K, len(rows)×block
+	proposedRows []float64 // for each proposal a row of F in float64, and its residual
+	// the same rows in the order of the ranks; later the rows of F at the accepted proposals
+	gathered []float64
+	h        []float64      // residual matrix H of the proposals
+	l        []float64      // Cholesky factor L of the accepted proposals; see acceptProposals
+	scratch  []panelScratch // one for each worker
 }
 
 // panelScratch holds the scratch memory of one worker.
@@ -73,8 +74,8 @@ func newPartial(b *builder) *partial {
 	p.h, p.l = make([]float64, block*block), make([]float64, block*block)
 	p.proposedRows, p.gathered = make([]float64, block*(p.f.D+1)), make([]float64, block*(p.f.D+1))
 	p.scratch = make([]panelScratch, accel.Threads())
-	for w := range p.scratch {
-		p.scratch[w].wide = make([]float64, panelRows*min(panelCols, p.f.D))
+	for i := range p.scratch {
+		p.scratch[i].wide = make([]float64, panelRows*min(panelCols, p.f.D))
 	}
 	return p
 }
@@ -82,24 +83,24 @@ func newPartial(b *builder) *partial {
 // updatePrefixSums sets prefixSums and blockSums, and returns the sum of the residuals of all points that may be drawn.
 // It returns 0 if the sum is at most traceFloor·tr K, the level of rounding.
 func (p *partial) updatePrefixSums(ctx context.Context) (sum float64, err error) {
-	for a, i := range p.rows {
+	for local, i := range p.rows { // i is the row of K, local the row of this rank
 		if i%precond.RankRows == 0 {
 			sum = 0
 		}
-		if v := p.residuals[a]; !p.excluded[i] && v > pivotFloor*p.diag[i] {
+		if v := p.residuals[local]; !p.excluded[i] && v > pivotFloor*p.diag[i] {
 			sum += v
 		}
-		p.prefixSums[a], p.blockSums[i/precond.RankRows] = sum, sum
+		p.prefixSums[local], p.blockSums[i/precond.RankRows] = sum, sum
 	}
 	if err := p.comm.AllGather(ctx, p.blockSums, comm.RowCounts(len(p.blockSums), 1, p.comm.Size(), 1)); err != nil {
 		return 0, err
 	}
 	sum = 0
-	for b, v := range p.blockSums {
-		p.blockSums[b], sum = sum, sum+v
+	for block, v := range p.blockSums {
+		p.blockSums[block], sum = sum, sum+v
 	}
-	for a, i := range p.rows {
-		p.prefixSums[a] += p.blockSums[i/precond.RankRows]
+	for local, i := range p.rows {
+		p.prefixSums[local] += p.blockSums[i/precond.RankRows]
 	}
 	if sum <= traceFloor*p.trace {
 		sum = 0
@@ -112,10 +113,11 @@ func (p *partial) updatePrefixSums(ctx context.Context) (sum float64, err error)
 // distribution. Each v must be less than the sum of all d_l. findPoints is collective.
 func (p *partial) findPoints(ctx context.Context, levels []float64) ([]int64, error) {
 	chosen := make([]int64, len(levels))
-	for k, v := range levels {
-		a := sort.Search(len(p.prefixSums), func(a int) bool { return p.prefixSums[a] > v })
-		if a < len(p.rows) && v >= p.blockSums[p.rows[0]/precond.RankRows] { // otherwise the point is on another rank
-			chosen[k] = int64(p.rows[a])
+	for draw, v := range levels {
+		local := sort.Search(len(p.prefixSums), func(local int) bool { return p.prefixSums[local] > v })
+		// otherwise the point is on another rank
+		if local < len(p.rows) && v >= p.blockSums[p.rows[0]/precond.RankRows] {
+			chosen[draw] = int64(p.rows[local])
 		}
 	}
 	return chosen, p.comm.AllReduceInt64(ctx, chosen)
@@ -127,7 +129,7 @@ func (p *partial) findPoints(ctx context.Context, levels []float64) ([]int64, er
 //	G = K(:,S) − F·F(S,:)ᵀ,  H = G(S,:) = LLᵀ − νD,  F ← [F, G·L⁻ᵀ],
 //
 // where D is the diagonal of K(S,S), and ν is at the level of rounding (certify.go). accept is called with the residual
-// for which a point was proposed and its pivot.
+// of the point when it was drawn, and with its pivot.
 //
 // A repeated proposal is tried again unless it was accepted.
 func (p *partial) addProposals(ctx context.Context, proposals []int64,
@@ -173,10 +175,10 @@ func (p *partial) gatherRows(ctx context.Context, candidates []int) error {
 	sorted := slices.Sorted(slices.Values(candidates)) // in the order of the ranks
 	for rank := range counts {
 		lo, hi := comm.RowRange(p.n, precond.RankRows, rank, len(counts))
-		a, _ := slices.BinarySearch(sorted, lo)
-		b, _ := slices.BinarySearch(sorted, hi)
-		counts[rank] = (b - a) * width
-		for q := a; q < b && rank == p.comm.Rank(); q++ {
+		first, _ := slices.BinarySearch(sorted, lo)
+		end, _ := slices.BinarySearch(sorted, hi)
+		counts[rank] = (end - first) * width
+		for q := first; q < end && rank == p.comm.Rank(); q++ {
 			row := gathered[q*width : (q+1)*width]
 			p.widenRow(row[:width-1], sorted[q]-lo, 0, width-1)
 			row[width-1] = p.residuals[sorted[q]-lo]
@@ -201,10 +203,10 @@ func (p *partial) widenRow(dst []float64, i, k0, k1 int) {
 // computeH sets H ← H − F(S,:)·F(S,:)ᵀ for m proposals S; before the call H is K(S,S).
 func (p *partial) computeH(ctx context.Context, m int) error {
 	r := len(p.landmarks)
-	fs := blas64.General{Rows: m, Cols: r, Stride: r + 1, Data: p.proposedRows}
+	rowsOfF := blas64.General{Rows: m, Cols: r, Stride: r + 1, Data: p.proposedRows}
 	return accel.ForEachBlock(ctx, m, productRows, func(_, lo, hi int) {
 		rows := blas64.General{Rows: hi - lo, Cols: r, Stride: r + 1, Data: p.proposedRows[lo*(r+1):]}
-		blas64.Gemm(blas.NoTrans, blas.Trans, -1, rows, fs, 1,
+		blas64.Gemm(blas.NoTrans, blas.Trans, -1, rows, rowsOfF, 1,
 			blas64.General{Rows: hi - lo, Cols: m, Stride: m, Data: p.h[lo*m:]})
 	})
 }
@@ -222,20 +224,20 @@ func (p *partial) acceptProposals(candidates, order []int,
 		if isAccepted[q] {
 			continue
 		}
-		a := len(accepted)
-		row := p.l[a*m : a*m+m]
+		count := len(accepted)
+		row := p.l[count*m : count*m+m]
 		for k, earlier := range accepted {
 			row[k] = (p.h[q*m+earlier] - floats.Dot(row[:k], p.l[k*m:k*m+k])) / p.l[k*m+k]
 		}
-		pivot := p.h[q*m+q] - floats.Dot(row[:a], row[:a])
+		pivot := p.h[q*m+q] - floats.Dot(row[:count], row[:count])
 		s := candidates[q]
 		if !(pivot > pivotFloor*p.diag[s]) {
 			// If no proposal was accepted, the residuals do not change, and s could be proposed in every later block.
-			p.excluded[s] = p.excluded[s] || a == 0
+			p.excluded[s] = p.excluded[s] || count == 0
 			continue
 		}
 		if accept(p.proposedRows[q*width+width-1], pivot) {
-			row[a] = math.Sqrt(pivot + p.nu*p.diag[s])
+			row[count] = math.Sqrt(pivot + p.nu*p.diag[s])
 			isAccepted[q] = true
 			accepted = append(accepted, q)
 		}
@@ -246,8 +248,8 @@ func (p *partial) acceptProposals(candidates, order []int,
 // appendColumns appends the columns (K(:,A) − F·F(A,:)ᵀ)·L⁻ᵀ of the accepted proposals A to F, and subtracts their
 // squares from the residuals. A has positions in candidates; c has the columns K(:, candidates), which are overwritten.
 func (p *partial) appendColumns(ctx context.Context, candidates, accepted []int, c blas64.General) error {
-	r, a := len(p.landmarks), len(accepted)
-	fa := blas64.General{Rows: a, Cols: r, Stride: max(r, 1), Data: p.gathered}
+	r, count := len(p.landmarks), len(accepted)
+	acceptedRows := blas64.General{Rows: count, Cols: r, Stride: max(r, 1), Data: p.gathered}
 	for k, q := range accepted {
 		copy(p.gathered[k*r:(k+1)*r], p.proposedRows[q*(r+1):])
 		if p.lower != nil {
@@ -258,25 +260,26 @@ func (p *partial) appendColumns(ctx context.Context, candidates, accepted []int,
 		p.excluded[candidates[q]] = true
 		p.landmarks = append(p.landmarks, candidates[q])
 	}
-	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: a, Stride: len(candidates), Data: p.l}
+	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: count, Stride: len(candidates), Data: p.l}
 	err := p.forEachPanel(ctx, 0, len(p.rows), func(worker, lo, hi int) (errorSq float64) {
-		w := &p.scratch[worker]
-		g := blas64.General{Rows: hi - lo, Cols: a, Stride: c.Stride, Data: c.Data[lo*c.Stride:]}
-		selectColumns(g, accepted, buffer.Grow(&w.row, a))
+		space := &p.scratch[worker]
+		g := blas64.General{Rows: hi - lo, Cols: count, Stride: c.Stride, Data: c.Data[lo*c.Stride:]}
+		selectColumns(g, accepted, buffer.Grow(&space.row, count))
 		for k0 := 0; k0 < r; k0 += panelCols { // G ← G − F·F(A,:)ᵀ
 			k1 := min(k0+panelCols, r)
 			wide := blas64.General{Rows: hi - lo, Cols: k1 - k0, Stride: k1 - k0,
-				Data: buffer.Grow(&w.wide, (hi-lo)*(k1-k0))}
+				Data: buffer.Grow(&space.wide, (hi-lo)*(k1-k0))}
 			for i := lo; i < hi; i++ {
 				p.widenRow(wide.Data[(i-lo)*wide.Stride:(i-lo+1)*wide.Stride], i, k0, k1)
 			}
-			block := blas64.General{Rows: a, Cols: k1 - k0, Stride: fa.Stride, Data: fa.Data[k0:]}
+			block := blas64.General{Rows: count, Cols: k1 - k0, Stride: acceptedRows.Stride,
+				Data: acceptedRows.Data[k0:]}
 			blas64.Gemm(blas.NoTrans, blas.Trans, -1, wide, block, 1, g)
 		}
 		blas64.Trsm(blas.Right, blas.Trans, 1, l, g) // G ← G·L⁻ᵀ
 		for i := lo; i < hi; i++ {
-			src := g.Data[(i-lo)*g.Stride : (i-lo)*g.Stride+a]
-			highPart := p.f.Row(i)[r : r+a]
+			src := g.Data[(i-lo)*g.Stride : (i-lo)*g.Stride+count]
+			highPart := p.f.Row(i)[r : r+count]
 			errorSq += p.roundRow(i, highPart, src)
 			for k, v := range src {
 				p.residuals[i] -= v * v
@@ -288,13 +291,13 @@ func (p *partial) appendColumns(ctx context.Context, candidates, accepted []int,
 	return cmp.Or(err, p.checkRows())
 }
 
-// selectColumns moves the given columns of every row of g to its front. tmp has the length of columns.
-func selectColumns(g blas64.General, columns []int, tmp []float64) {
+// selectColumns moves the entries in the given columns to the front of every row of g. buf has the length of columns.
+func selectColumns(g blas64.General, columns []int, buf []float64) {
 	for i := range g.Rows {
 		row := g.Data[i*g.Stride:]
 		for k, q := range columns {
-			tmp[k] = row[q]
+			buf[k] = row[q]
 		}
-		copy(row, tmp)
+		copy(row, buf)
 	}
 }

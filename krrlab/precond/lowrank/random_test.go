@@ -48,9 +48,9 @@ func randomMatrix(g rng.Stream) *denseSource {
 	x := make([][]float64, n)
 	for i := range x {
 		x[i] = make([]float64, d)
-		p := uint64(i % distinct)
+		point := uint64(i % distinct)
 		for j := range x[i] {
-			x[i][j] = g.Sub("x", p).Normal(uint64(j))*math.Pow(10, -steep*float64(j)) + separation*float64(p%3)
+			x[i][j] = g.Sub("x", point).Normal(uint64(j))*math.Pow(10, -steep*float64(j)) + separation*float64(point%3)
 		}
 	}
 	k := gaussianMatrixOf(x, math.Pow(10, 5*g.Sub("sigma").Float64(0)-1.5))
@@ -65,8 +65,8 @@ func randomMatrix(g rng.Stream) *denseSource {
 // yield no certificate; a Source with one must yield a true certificate.
 func TestCertificates(t *testing.T) {
 	bounds, finite := 0, 0
-	for p := range uint64(300) {
-		g := rng.New(17).Sub("problem", p)
+	for problem := range uint64(300) {
+		g := rng.New(17).Sub("problem", problem)
 		k := randomMatrix(g)
 		n := k.Dim()
 		var src lowrank.Source = k
@@ -84,35 +84,37 @@ func TestCertificates(t *testing.T) {
 				&lowrank.Options{Block: 1 + g.Sub("block").IntN(0, rank)})
 			if err != nil {
 				if src == lowrank.Source(k) {
-					t.Errorf("problem %d, %s: %v", p, name, err)
+					t.Errorf("problem %d, %s: %v", problem, name, err)
 				}
 				continue
 			}
 			if math.IsInf(src.EntryError(), 1) {
 				if f.Certain() || !math.IsInf(f.CondBound(1, 1), 1) {
-					t.Errorf("problem %d, %s: a bound of columns with an unknown error", p, name)
+					t.Errorf("problem %d, %s: a bound of columns with an unknown error", problem, name)
 				}
 				continue
 			}
-			r := residualOf(k, f)
-			v := testkit.Eigenvalues(t, r)
-			room := 1e-14 * float64(n) * f.Trace // rounding error of the reference
-			if !f.Certain() || v[0] < -f.Rounding-room || v[n-1] > max(0, f.Residual)+2*f.Rounding+room ||
-				math.Abs(f.Residual-mat.Trace(r)) > f.Rounding+room {
-				t.Errorf("problem %d, %s, rank %d: K−K̂ from %g to %g with trace %g; Residual %g, Rounding %g", p, name,
-					f.Rank(), v[0], v[n-1], mat.Trace(r), f.Residual, f.Rounding)
+			residual := residualOf(k, f)
+			eigenvalues := testkit.Eigenvalues(t, residual)
+			allowance := 1e-14 * float64(n) * f.Trace // rounding error of the reference
+			if !f.Certain() || eigenvalues[0] < -f.Rounding-allowance || eigenvalues[n-1] > max(0,
+				f.Residual)+2*f.Rounding+allowance ||
+				math.Abs(f.Residual-mat.Trace(residual)) > f.Rounding+allowance {
+				t.Errorf("problem %d, %s, rank %d: K−K̂ from %g to %g with trace %g; Residual %g, Rounding %g",
+					problem, name, f.Rank(), eigenvalues[0], eigenvalues[n-1], mat.Trace(residual), f.Residual,
+					f.Rounding)
 			}
 			for _, lambda := range []float64{1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12} {
 				lambda *= f.Trace / float64(n)
 				bound := f.CondBound(lambda, lambda)
 				bounds++
-				if math.IsInf(bound, 1) || lambda < 100*room {
+				if math.IsInf(bound, 1) || lambda < 100*allowance {
 					continue
 				}
 				finite++
-				if got := condition(t, k, f, lambda, lambda); got > bound*(1+1e-9+10*room/lambda) {
-					t.Errorf("problem %d, %s, rank %d, λ = %g: κ = %.10g, bound %.10g", p, name, f.Rank(), lambda, got,
-						bound)
+				if got := condition(t, k, f, lambda, lambda); got > bound*(1+1e-9+10*allowance/lambda) {
+					t.Errorf("problem %d, %s, rank %d, λ = %g: κ = %.10g, bound %.10g", problem, name, f.Rank(),
+						lambda, got, bound)
 				}
 			}
 		}

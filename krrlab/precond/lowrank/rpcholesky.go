@@ -36,9 +36,9 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 	p := newPartial(b)
 	proposalStream, acceptanceStream := g.Sub("proposals"), g.Sub("acceptance")
 	var proposalCount, trialCount uint64
-	accept := func(proposed, pivot float64) bool {
+	accept := func(residualWhenDrawn, pivot float64) bool {
 		trialCount++
-		return acceptanceStream.Float64(trialCount-1)*proposed < pivot
+		return acceptanceStream.Float64(trialCount-1)*residualWhenDrawn < pivot
 	}
 	var levels []float64
 	for len(p.landmarks) < rank {
@@ -51,8 +51,8 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 		}
 		levels = levels[:0]
 		for range min(opt.Block, rank-len(p.landmarks)) {
-			v := proposalStream.Float64(proposalCount) * total
-			levels = append(levels, min(v, math.Nextafter(total, 0)))
+			level := proposalStream.Float64(proposalCount) * total
+			levels = append(levels, min(level, math.Nextafter(total, 0)))
 			proposalCount++
 		}
 		proposals, err := p.findPoints(ctx, levels)

@@ -21,21 +21,21 @@ import (
 // first two pivots, if pivots are drawn one at a time.
 func pairProbabilities(k mat.Symmetric) []float64 {
 	n := k.SymmetricDim()
-	p := make([]float64, n*n)
+	probabilities := make([]float64, n*n)
 	for i := range n {
 		var sum float64
 		for j := range n {
-			p[i*n+j] = k.At(j, j) - k.At(i, j)*k.At(i, j)/k.At(i, i)
+			probabilities[i*n+j] = k.At(j, j) - k.At(i, j)*k.At(i, j)/k.At(i, i)
 			if i == j {
-				p[i*n+j] = 0
+				probabilities[i*n+j] = 0
 			}
-			sum += p[i*n+j]
+			sum += probabilities[i*n+j]
 		}
 		for j := range n {
-			p[i*n+j] *= k.At(i, i) / mat.Trace(k) / sum
+			probabilities[i*n+j] *= k.At(i, i) / mat.Trace(k) / sum
 		}
 	}
-	return p
+	return probabilities
 }
 
 // TestPivotDistribution compares the first two pivots of 8,000 runs with their exact distribution, for blocks of one
@@ -65,25 +65,25 @@ func TestPivotDistribution(t *testing.T) {
 			f := testkit.Must(lowrank.RPCholesky(ctx, k, c.rank, g, &lowrank.Options{Block: c.block}))
 			count[f.Landmarks[0]*n+f.Landmarks[1]]++
 		}
-		var chi, rareObserved, rareExpected float64
+		var chiSquared, rareObserved, rareExpected float64
 		cells := 0
-		for q, p := range probabilities {
-			observed, expected := count[q], p*runs // observed and expected draws
-			if expected < 10 {                     // merged into one cell
+		for pair, p := range probabilities {
+			observed, expected := count[pair], p*runs // observed and expected draws
+			if expected < 10 {                        // merged into one cell
 				rareObserved, rareExpected = rareObserved+observed, rareExpected+expected
 				continue
 			}
-			chi += (observed - expected) * (observed - expected) / expected
+			chiSquared += (observed - expected) * (observed - expected) / expected
 			cells++
 		}
 		if rareExpected > 0 {
-			chi += (rareObserved - rareExpected) * (rareObserved - rareExpected) / rareExpected
+			chiSquared += (rareObserved - rareExpected) * (rareObserved - rareExpected) / rareExpected
 		} else if rareObserved > 0 {
 			t.Errorf("rank %d, block %d: %v draws of pairs of probability 0", c.rank, c.block, rareObserved)
 		}
-		t.Logf("rank %d, block %d: χ² = %.1f in %d cells", c.rank, c.block, chi, cells)
-		if chi > 85 {
-			t.Errorf("rank %d, block %d: χ² = %.1f in %d cells; counts %v", c.rank, c.block, chi, cells, count)
+		t.Logf("rank %d, block %d: χ² = %.1f in %d cells", c.rank, c.block, chiSquared, cells)
+		if chiSquared > 85 {
+			t.Errorf("rank %d, block %d: χ² = %.1f in %d cells; counts %v", c.rank, c.block, chiSquared, cells, count)
 		}
 	}
 }
@@ -149,9 +149,9 @@ func TestFullNumericalRank(t *testing.T) {
 	for d := 1; d <= 3; d++ {
 		for _, sigma := range []float64{0.5, 5} {
 			k := gaussianMatrix(uint64(d), 120, d, sigma)
-			for methodName, m := range methods {
+			for methodName, method := range methods {
 				for _, block := range []int{1, 10, 100} {
-					f := testkit.Must(m(ctx, k, 100, rng.New(1), &lowrank.Options{Block: block}))
+					f := testkit.Must(method(ctx, k, 100, rng.New(1), &lowrank.Options{Block: block}))
 					checkFactor(t, fmt.Sprintf("%s, d = %d, σ = %g, block %d", methodName, d, sigma, block), k, f)
 				}
 			}
@@ -171,14 +171,14 @@ func TestOutlierLandmarks(t *testing.T) {
 	}
 	k := gaussianMatrixOf(x, 1)
 	mean := map[string]float64{}
-	for name, m := range methods {
+	for name, method := range methods {
 		for seed := range uint64(60) {
-			f := testkit.Must(m(ctx, k, 12, rng.New(seed), &lowrank.Options{Block: 4}))
+			f := testkit.Must(method(ctx, k, 12, rng.New(seed), &lowrank.Options{Block: 4}))
 			mean[name] += f.Residual / 60
 		}
 	}
-	if r, u := mean["RPCholesky"], mean["Nyström"]; !(r < 0.1*u) || u < 6 {
-		t.Errorf("mean tr(K−K̂): RPCholesky %.3g, Nyström %.3g", r, u)
+	if pivoted, uniform := mean["RPCholesky"], mean["Nyström"]; !(pivoted < 0.1*uniform) || uniform < 6 {
+		t.Errorf("mean tr(K−K̂): RPCholesky %.3g, Nyström %.3g", pivoted, uniform)
 	}
 }
 

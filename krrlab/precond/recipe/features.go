@@ -42,23 +42,23 @@ func (Features) CheckKernel(k kernel.Kernel) error {
 }
 
 // WithDefaults implements stage.Defaulter: it sets S, LambdaP and Map.
-func (f Features) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
+func (f Features) WithDefaults(defaults stage.Defaults) (stage.Preconditioner, error) {
 	if levels := len(f.Levels); f.Map == nil && levels > 0 {
-		chain, err := feature.ChainFor(d.Kernel, f.Levels)
+		chain, err := feature.ChainFor(defaults.Kernel, f.Levels)
 		if err != nil {
 			return f, err
 		}
 		f.S, f.Map = f.Levels[levels-1].Width, chain
 	}
-	err := setDefaults(&f.S, &f.LambdaP, d)
+	err := setDefaults(&f.S, &f.LambdaP, defaults)
 	if err == nil && f.Map == nil {
-		f.Map, err = feature.For(d.Kernel)
+		f.Map, err = feature.For(defaults.Kernel)
 	}
 	return f, err
 }
 
-// Data returns the features in the form in which they are written as text: Levels replace a Map that follows from the
-// kernel and Levels. It returns an error for any other Map.
+// Data returns the options that are written as text. A Map that ChainFor or For of package feature returns for the
+// kernel is replaced by its Levels, from which it can be computed again. Data returns an error for any other Map.
 func (f Features) Data(k kernel.Kernel) (stage.Preconditioner, error) {
 	if f.Map == nil {
 		return f, nil
@@ -77,13 +77,14 @@ func (f Features) Approximation(k kernel.Kernel) *stage.Approximation {
 }
 
 // Make implements stage.Preconditioner.
-func (f Features) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	return newWoodbury(ctx, b, f)
+func (f Features) Make(ctx context.Context, bench stage.Bench) (pcg.Preconditioner, error) {
+	return newWoodbury(ctx, bench, f)
 }
 
+// Larger values of these constants, which were fitted to measurements, predict more seconds and more iterations.
 const (
-	featureSlowdown        = 1.4 // seconds of Z, in units of its flops at the rate of a matrix product
-	featureIterationFactor = 2.3 // iterations with random features, in units of the iterations with as many pivots
+	featureSlowdown        = 1.4 // seconds of the phases WX, in units of 2nsd flops of a matrix product
+	featureIterationFactor = 2.3 // iterations, in units of the iterations with as many pivots of RPCholesky
 )
 
 // Cost implements cost.Preconditioner. It predicts ns(1.4·2d/G₃₂ + 1/E + 4/T) seconds for Z, and ns(4/E + 1.7s/G₃₂) +
@@ -93,15 +94,15 @@ func (f Features) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
 	if levels := len(f.Levels); levels > 0 {
 		f.S = f.Levels[levels-1].Width
 	}
-	p := lowRankCost(m, f.S, f.LambdaP, f.Form)
+	predicted := lowRankCost(m, f.S, f.LambdaP, f.Form)
 	rows, s := m.OwnRows(), float64(f.S)
-	p.Features = rows*s*(featureSlowdown*2*float64(m.D)/m.Gemm32+1/m.Exp) + m.WriteSeconds(4*rows*s)
-	return p
+	predicted.Features = rows*s*(featureSlowdown*2*float64(m.D)/m.Gemm32+1/m.Exp) + m.WriteSeconds(4*rows*s)
+	return predicted
 }
 
 // Iterations implements cost.IterationPredictor.
-func (f Features) Iterations(o *cost.IterationModel) float64 {
-	return featureIterationFactor * o.PivotIterations()
+func (f Features) Iterations(model *cost.IterationModel) float64 {
+	return featureIterationFactor * model.PivotIterations()
 }
 
 func init() {

@@ -26,25 +26,25 @@ type Blocks struct {
 
 func (p Blocks) String() string { return fmt.Sprintf("blocks of %d", p.Size) }
 
-func (p Blocks) Make(_ context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	problem := b.Problem()
+func (p Blocks) Make(_ context.Context, bench stage.Bench) (pcg.Preconditioner, error) {
+	problem := bench.Problem()
 	m, row, other := &blocks{n: problem.N}, make([]float64, problem.D), make([]float64, problem.D)
 	for lo := 0; lo < problem.N; lo += p.Size {
 		size := min(p.Size, problem.N-lo)
-		a := mat.NewSymDense(size, nil)
+		block := mat.NewSymDense(size, nil)
 		for i := range size {
 			problem.X.RowTo(row, lo+i)
 			for j := i; j < size; j++ {
 				problem.X.RowTo(other, lo+j)
-				a.SetSym(i, j, problem.Kernel.Eval(row, other))
+				block.SetSym(i, j, problem.Kernel.Eval(row, other))
 			}
-			a.SetSym(i, i, a.At(i, i)+problem.Lambda)
+			block.SetSym(i, i, block.At(i, i)+problem.Lambda)
 		}
-		f := new(mat.Cholesky)
-		if !f.Factorize(a) {
+		factor := new(mat.Cholesky)
+		if !factor.Factorize(block) {
 			return nil, fmt.Errorf("the block at row %d is not definite", lo)
 		}
-		m.factors = append(m.factors, f)
+		m.factors = append(m.factors, factor)
 	}
 	return m, nil
 }
@@ -62,7 +62,7 @@ func (Blocks) Propose(*cost.IterationModel) []stage.Preconditioner {
 	return []stage.Preconditioner{Blocks{Size: 50}}
 }
 
-// blocks holds the Cholesky factors of the diagonal blocks.
+// blocks is the preconditioner that Blocks makes. It has the Cholesky factors of the diagonal blocks of K+λI.
 type blocks struct {
 	n       int
 	factors []*mat.Cholesky
@@ -87,8 +87,8 @@ func (m *blocks) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return ctx.Err()
 }
 
-// blocksKind is the kind as its package would register it, and errBlocks what registering it once returned:
-// a name can be taken only once in a process, and a test may run more than once in it.
+// blocksKind is the kind that a package with Blocks would register. errBlocks is the result of registering it. It is
+// registered here because a name can be registered only once in a process, and a test may run several times.
 var blocksKind = stage.Kind{Name: "mylab.blocks", Zero: Blocks{}, Label: "block Jacobi", Variants: []string{""}}
 var errBlocks = stage.RegisterPreconditioner(blocksKind)
 
@@ -102,8 +102,8 @@ func TestUserDefinedKind(t *testing.T) {
 	kind.Name = "blocks"
 	testkit.Fails(t, stage.RegisterPreconditioner(kind), "has no dot")
 	testkit.Equal(t, stage.FigureLabel("mylab.blocks size=30"), "block Jacobi, b = 30")
-	for text, want := range map[string]string{"mylab.blocks rank=3": "want one of size", "mylab.blocks size=0": "at least 1",
-		"mylab.block": "mylab.blocks, none"} {
+	for text, want := range map[string]string{"mylab.blocks rank=3": "want one of size",
+		"mylab.blocks size=0": "at least 1", "mylab.block": "mylab.blocks, none"} {
 		testkit.Fails(t, testkit.ErrOf(stage.ParsePreconditioner(text)), want)
 	}
 

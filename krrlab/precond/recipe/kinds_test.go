@@ -29,16 +29,17 @@ func TestKinds(t *testing.T) {
 				text := strings.TrimSpace(kind.Name + " " + variant)
 				cfg.Precond = testkit.Must(stage.ParsePreconditioner(text))
 				lab := testkit.Must(krrlab.New(train, cfg))
-				again := testkit.Must(stage.PreconditionerText(cfg.Precond, cfg.Kernel))
-				parsed := testkit.Must(stage.ParsePreconditioner(again))
-				testkit.Equal(t, reflect.DeepEqual(parsed, cfg.Precond), true, text, again)
+				printed := testkit.Must(stage.PreconditionerText(cfg.Precond, cfg.Kernel))
+				parsed := testkit.Must(stage.ParsePreconditioner(printed))
+				testkit.Equal(t, reflect.DeepEqual(parsed, cfg.Precond), true, text, printed)
 				m := testkit.Must(lab.M(t.Context()))
 				if err := precondtest.Test(t.Context(), m, nil); err != nil {
 					t.Errorf("%s: %v", text, err)
 				}
 				plan := testkit.Must(lab.Plan(t.Context(), krrlab.PlanOptions{}))
 				testkit.Equal(t, plan.Choice.Precond, kind.Name, text)
-				testkit.Near(t, testkit.RelativeDifference(testkit.Must(lab.Solve(t.Context())).Model.C, want), 0, 1e-5, text)
+				testkit.Near(t, testkit.RelativeDifference(testkit.Must(lab.Solve(t.Context())).Model.C, want), 0,
+					1e-5, text)
 			}
 		}
 	}

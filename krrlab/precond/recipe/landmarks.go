@@ -19,35 +19,37 @@ import (
 // factorFunc computes a factor F of K from the columns of K. The stream g is for the landmarks.
 type factorFunc func(k lowrank.Source, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error)
 
-// factorFromColumns computes a factor F of rank s from columns of K. They are recomputed in float64 for any storage of
-// K, so the bounds that the factor certifies refer to the exact K. The accuracy of K is λ/1000, or the rounding error
-// of a factorization of this rank if that is larger. Distances are computed from differences of points if inner
-// products cancel more digits than that.
-func factorFromColumns(ctx context.Context, b stage.Bench, s int, compute factorFunc) (*stage.FeatureMatrix, error) {
-	p := b.Problem()
-	trace := floats.Sum(kernel.Diag(p.Kernel, p.X))
-	k, err := gram.NewExact(p.Kernel, p.X, p.Lambda, max(p.Lambda/1000, 0x1p-52*float64(s)*trace), p.Comm)
+// factorFromColumns computes a factor F of rank s from columns of K. The columns are recomputed in float64 for any
+// storage of K, so the bounds that the factor certifies refer to the exact K. The accuracy of K is λ/1000, or the
+// rounding error of a factorization of this rank if that is larger. Distances are computed from differences of points
+// if inner products cancel more digits than that.
+func factorFromColumns(ctx context.Context, bench stage.Bench, s int, compute factorFunc) (*stage.FeatureMatrix,
+	error) {
+	problem := bench.Problem()
+	trace := floats.Sum(kernel.Diag(problem.Kernel, problem.X))
+	k, err := gram.NewExact(problem.Kernel, problem.X, problem.Lambda,
+		max(problem.Lambda/1000, 0x1p-52*float64(s)*trace), problem.Comm)
 	if err != nil {
 		return nil, err
 	}
-	f, err := compute(k, rng.New(p.Seed).Sub("landmarks", 0),
-		&lowrank.Options{Progress: stage.Progress(ctx, b.Notify, stage.Features), Comm: p.Comm})
+	f, err := compute(k, rng.New(problem.Seed).Sub("landmarks", 0),
+		&lowrank.Options{Progress: stage.Progress(ctx, bench.Notify, stage.Features), Comm: problem.Comm})
 	if err != nil {
 		return nil, err
 	}
 	return &stage.FeatureMatrix{Z: f.F, Factor: f}, nil
 }
 
-// extension extends the factors that a source computes.
+// extension provides the method Extend for sources of landmark factors.
 type extension struct{}
 
 // Extend implements stage.ExtensibleSource.
-func (extension) Extend(ctx context.Context, b stage.Bench, z *stage.FeatureMatrix) (*stage.FeatureMatrix, error) {
+func (extension) Extend(ctx context.Context, bench stage.Bench, z *stage.FeatureMatrix) (*stage.FeatureMatrix, error) {
 	extend := func(k lowrank.Source, _ rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
 		o.Comm = nil
 		return z.Factor.Extend(ctx, k, o)
 	}
-	return factorFromColumns(ctx, b, z.Z.D, extend)
+	return factorFromColumns(ctx, bench, z.Z.D, extend)
 }
 
 // pivotSource computes factors by randomly pivoted Cholesky, which stopResidual may end (lowrank.Options.StopResidual).
@@ -60,10 +62,10 @@ type pivotSource struct {
 func (pivotSource) String() string { return "randomly pivoted Cholesky" }
 
 // Draw computes F of rank s.
-func (c pivotSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.FeatureMatrix, error) {
-	return factorFromColumns(ctx, b, s, func(k lowrank.Source, g rng.Stream,
+func (p pivotSource) Draw(ctx context.Context, bench stage.Bench, s int) (*stage.FeatureMatrix, error) {
+	return factorFromColumns(ctx, bench, s, func(k lowrank.Source, g rng.Stream,
 		o *lowrank.Options) (*lowrank.Factor, error) {
-		o.StopResidual = c.stopResidual
+		o.StopResidual = p.stopResidual
 		return lowrank.RPCholesky(ctx, k, s, g, o)
 	})
 }
@@ -72,35 +74,38 @@ func (c pivotSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Fea
 const (
 	pivotSlowdown   = 1.6  // pivots: n·s² operations, in units of one flop at the rate of a matrix product
 	pivotEntryExps  = 66   // pivots: additional seconds per entry of F, in exponentials
-	factorEntryExps = 31.6 // the same for a given set of landmarks
+	factorEntryExps = 31.6 // Nyström landmarks: additional seconds per entry of F, in exponentials
 	pivotOverhead   = 1.1  // columns of K that RPCholesky forms per column that it accepts
 )
 
 // addPivotCost adds the cost of a factor of s random pivots to p: ns(1.1·ε_exact + 66/E + 4/T + 1.6s/G₆₄) seconds.
 // ε_exact is the time of an entry of the exact K (cost.Model.ExactEntrySeconds); the other symbols are those of
 // Features.Cost.
-func addPivotCost(m *cost.Model, s int, p *cost.PrecondCost) {
+func addPivotCost(m *cost.Model, s int, predicted *cost.PrecondCost) {
 	if s == 0 {
 		return
 	}
-	order, rows, maxRows := float64(s), m.OwnRows(), maxOwnRows(m)
-	p.Features = rows*order*(pivotOverhead*m.ExactEntrySeconds+pivotEntryExps/m.Exp+pivotSlowdown*order/m.Gemm64) +
-		m.WriteSeconds(4*rows*order)
-	// the low-order part of F, a block of columns of K, rows of F at the proposals, and conversions on each thread
-	b := int64(pivotBlock(s))
-	p.Bytes.Columns = (4*int64(s)+8*b+32)*maxRows + 8*b*(3*int64(s)+2*b) + 9*int64(m.N) +
+	rank, rows, maxRows := float64(s), m.OwnRows(), maxOwnRows(m)
+	predicted.Features = rows*rank*(pivotOverhead*m.ExactEntrySeconds+pivotEntryExps/m.Exp+
+		pivotSlowdown*rank/m.Gemm64) +
+		m.WriteSeconds(4*rows*rank)
+	// The terms are the low-order part of F, a block of columns of K, rows of F at the proposals, and conversions to
+	// float64 on each thread.
+	proposals := int64(pivotBlock(s))
+	predicted.Bytes.Columns = (4*int64(s)+8*proposals+32)*maxRows + 8*proposals*(3*int64(s)+2*proposals) +
+		9*int64(m.N) +
 		2048*min(int64(s), 512)*int64(accel.Threads())
 	if m.Ranks < 2 {
-		p.Bytes.Features += 8 * int64(s) * int64(s) // the Cholesky factor at the pivots, for Extend
+		predicted.Bytes.Features += 8 * int64(s) * int64(s) // the Cholesky factor at the pivots, for Extend
 		return
 	}
-	r := m.Group()
+	group := m.Group()
 	block := float64(pivotBlock(s)) // each block exchanges the proposals, their rows of F, and sums of the residuals
-	blocks := math.Ceil(pivotOverhead * order / block)
-	traffic := &p.Traffic.Features
-	traffic.Add(cost.Group{P: r.P, OwnRows: block / r.P, Rows: block}.Gather(order/2+1), blocks)
-	traffic.Add(r.Reduce(block), blocks)
-	traffic.Add(r.Gather(1./precond.RankRows), blocks)
+	blocks := math.Ceil(pivotOverhead * rank / block)
+	traffic := &predicted.Traffic.Features
+	traffic.Add(cost.Group{P: group.P, OwnRows: block / group.P, Rows: block}.Gather(rank/2+1), blocks)
+	traffic.Add(group.Reduce(block), blocks)
+	traffic.Add(group.Gather(1./precond.RankRows), blocks)
 }
 
 // pivotBlock returns the number of pivots that RPCholesky proposes together, the default of lowrank.Options.Block.

@@ -61,13 +61,14 @@ func TestPredictedMemory(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			m := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{Preconditioner: Features{S: s}, Storage: storage})
-			if m.Kernel < largest || m.Kernel > largest+8*512*512 {
-				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, m.Kernel, largest)
+			predicted := cost.Model{N: n, D: d, T: 1,
+				Ranks: ranks}.Memory(&cost.Candidate{Preconditioner: Features{S: s}, Storage: storage})
+			if predicted.Kernel < largest || predicted.Kernel > largest+8*512*512 {
+				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, predicted.Kernel, largest)
 			}
-			if m.Features != rows || m.Factor != factor {
+			if predicted.Features != rows || predicted.Factor != factor {
 				t.Errorf("%d ranks: %d and %d bytes of features and factor predicted, %d and %d held", ranks,
-					m.Features, m.Factor, rows, factor)
+					predicted.Features, predicted.Factor, rows, factor)
 			}
 		}
 	}
@@ -78,23 +79,24 @@ func TestPredictedMemory(t *testing.T) {
 func TestLandmarkMemory(t *testing.T) {
 	const n, d, s = 3072, 3, 300 // two units of rows per rank
 	x := testkit.RandomPoints(1, n, d)
-	for name, m := range map[string]func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (
+	for name, method := range map[string]func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (
 		*lowrank.Factor, error){"nystrom": lowrank.Nystrom, "rpcholesky": lowrank.RPCholesky} {
 		k := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 0.1}, x, 1, 1e-9, nil))
 		for _, ranks := range []int{1, 3} {
 			allocated := func() int64 {
 				return testkit.AllocatedBytes(func() {
 					comm.RunLocal(ranks, func(c comm.Comm) {
-						if _, err := m(t.Context(), k, s, rng.New(2), &lowrank.Options{Comm: c}); err != nil {
+						if _, err := method(t.Context(), k, s, rng.New(2), &lowrank.Options{Comm: c}); err != nil {
 							t.Error(err)
 						}
 					})
 				}) / int64(ranks)
 			}
 			got := allocated()
-			p := testkit.Must(stage.ParsePreconditioner(fmt.Sprintf("%s features=%d", name, s)))
-			v := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{Preconditioner: p, Storage: gram.Recompute})
-			want := v.Features + v.Columns
+			preconditioner := testkit.Must(stage.ParsePreconditioner(fmt.Sprintf("%s features=%d", name, s)))
+			predicted := cost.Model{N: n, D: d, T: 1,
+				Ranks: ranks}.Memory(&cost.Candidate{Preconditioner: preconditioner, Storage: gram.Recompute})
+			want := predicted.Features + predicted.Columns
 			if float64(got) > 1.2*float64(want) { // a garbage collection may have emptied the pools of buffers
 				got = min(got, allocated())
 			}
@@ -108,20 +110,20 @@ func TestLandmarkMemory(t *testing.T) {
 
 // TestLargestPart checks that LargestPart names the array that needs the most memory.
 func TestLargestPart(t *testing.T) {
-	for want, p := range map[string]struct{ n, d, t, s int }{
+	for largest, problem := range map[string]struct{ n, d, t, s int }{
 		"the points": {1000, 100000, 1, 10}, "K:": {50000, 2, 1, 10}, "the factor": {20000, 2, 1, 19000},
 		"vectors": {20000, 2, 500, 1}, "features: t": {200000, 2, 1, 4000},
 	} {
-		c := cost.Candidate{Preconditioner: Features{S: p.s}, Storage: gram.Recompute}
-		if want == "K:" {
-			c.Storage = gram.Float64
+		candidate := cost.Candidate{Preconditioner: Features{S: problem.s}, Storage: gram.Recompute}
+		if largest == "K:" {
+			candidate.Storage = gram.Float64
 		}
-		m := cost.Model{N: p.n, D: p.d, T: p.t}.Memory(&c)
-		if r := m.LargestPart(); !strings.Contains(r, want) {
-			t.Errorf("%+v: the largest part is %s, want %s", m, r, want)
+		memory := cost.Model{N: problem.n, D: problem.d, T: problem.t}.Memory(&candidate)
+		if part := memory.LargestPart(); !strings.Contains(part, largest) {
+			t.Errorf("%+v: the largest part is %s, want %s", memory, part, largest)
 		}
-		if m.Peak < m.Points+m.Features+m.Factor {
-			t.Errorf("%+v: the peak is below the sum of its parts", m)
+		if memory.Peak < memory.Points+memory.Features+memory.Factor {
+			t.Errorf("%+v: the peak is below the sum of its parts", memory)
 		}
 	}
 }
@@ -144,12 +146,13 @@ func TestCorrectionCost(t *testing.T) {
 				m := cost.Model{Rates: cost.Reference(), N: z.N, D: 5, T: 2, Ranks: ranks}
 				p := Features{S: z.D, LambdaP: lambdaP, Form: form}
 				once := p.Cost(&m, gram.Float32)
-				m.Trace = 1000 // that of ZZᵀ is close
+				m.Trace = 1000 // about tr ZZᵀ, which is near n·s for normal entries
 				got := p.Cost(&m, gram.Float32)
-				if got.Apply != applications*once.Apply || got.Traffic.Iteration.Wire != applications*once.Traffic.Iteration.Wire ||
+				if got.Apply != applications*once.Apply ||
+					got.Traffic.Iteration.Wire != applications*once.Traffic.Iteration.Wire ||
 					(form == precond.FormU || lambdaP > 1e-6) != (applications == 1) {
-					t.Errorf("form %v, λ_p = %g, %d ranks: %v applications: %+v, once %+v", form, lambdaP, ranks, applications,
-						got, once)
+					t.Errorf("form %v, λ_p = %g, %d ranks: %v applications: %+v, once %+v", form, lambdaP, ranks,
+						applications, got, once)
 				}
 			}
 		}

@@ -32,20 +32,20 @@ type Nystrom struct {
 }
 
 // String describes M in a few words.
-func (p Nystrom) String() string { return p.Approximation(nil).String() }
+func (n Nystrom) String() string { return n.Approximation(nil).String() }
 
 // WithDefaults implements stage.Defaulter: it sets S and LambdaP.
-func (p Nystrom) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
-	p.S = cmp.Or(p.S, len(p.Landmarks))
-	err := setDefaults(&p.S, &p.LambdaP, d)
-	return p, err
+func (n Nystrom) WithDefaults(defaults stage.Defaults) (stage.Preconditioner, error) {
+	n.S = cmp.Or(n.S, len(n.Landmarks))
+	err := setDefaults(&n.S, &n.LambdaP, defaults)
+	return n, err
 }
 
 // Approximation implements stage.LowRank.
-func (p Nystrom) Approximation(kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{FeatureSource: landmarkSource{landmarks: p.Landmarks}, S: p.S, LambdaP: p.LambdaP,
-		Form:     p.Form,
-		Spectral: p.Spectral}
+func (n Nystrom) Approximation(kernel.Kernel) *stage.Approximation {
+	return &stage.Approximation{FeatureSource: landmarkSource{landmarks: n.Landmarks}, S: n.S, LambdaP: n.LambdaP,
+		Form:     n.Form,
+		Spectral: n.Spectral}
 }
 
 // landmarkSource computes Nyström factors from the first s of the listed landmarks, or from drawn ones if the list is
@@ -56,30 +56,30 @@ type landmarkSource struct {
 }
 
 // String says how the landmarks are chosen.
-func (c landmarkSource) String() string {
-	if len(c.landmarks) > 0 {
+func (l landmarkSource) String() string {
+	if len(l.landmarks) > 0 {
 		return "given landmarks"
 	}
 	return "Nyström landmarks"
 }
 
 // Draw computes F of rank s.
-func (c landmarkSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.FeatureMatrix, error) {
-	return factorFromColumns(ctx, b, s, func(k lowrank.Source, g rng.Stream,
+func (l landmarkSource) Draw(ctx context.Context, bench stage.Bench, s int) (*stage.FeatureMatrix, error) {
+	return factorFromColumns(ctx, bench, s, func(k lowrank.Source, g rng.Stream,
 		o *lowrank.Options) (*lowrank.Factor, error) {
-		switch count := len(c.landmarks); {
+		switch count := len(l.landmarks); {
 		case count == 0:
 			return lowrank.Nystrom(ctx, k, s, g, o)
 		case s > count:
 			return nil, fmt.Errorf("krrlab: %d of %d landmarks: want at most as many as are given", s, count)
 		}
-		return lowrank.NystromAt(ctx, k, c.landmarks[:s], o)
+		return lowrank.NystromAt(ctx, k, l.landmarks[:s], o)
 	})
 }
 
 // Make implements stage.Preconditioner.
-func (p Nystrom) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	return newWoodbury(ctx, b, p)
+func (n Nystrom) Make(ctx context.Context, bench stage.Bench) (pcg.Preconditioner, error) {
+	return newWoodbury(ctx, bench, n)
 }
 
 // nystromSlowdown is the cost of F: n·s² operations, in units of one flop at the rate of a matrix product.
@@ -87,25 +87,25 @@ const nystromSlowdown = 1.3
 
 // Cost implements cost.Preconditioner. F takes ns(ε_exact + 31.6/E + 4/T + 1.3s/G₆₄) + s²/2·ε_exact seconds, with the
 // symbols of addPivotCost.
-func (p Nystrom) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
-	parts := landmarkCost(m, p.S, p.LambdaP, p.Form)
-	s, rows, order := float64(p.S), m.OwnRows(), int64(p.S)
-	parts.Features = rows*s*(m.ExactEntrySeconds+factorEntryExps/m.Exp+nystromSlowdown*s/m.Gemm64) +
+func (n Nystrom) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
+	predicted := landmarkCost(m, n.S, n.LambdaP, n.Form)
+	s, rows, order := float64(n.S), m.OwnRows(), int64(n.S)
+	predicted.Features = rows*s*(m.ExactEntrySeconds+factorEntryExps/m.Exp+nystromSlowdown*s/m.Gemm64) +
 		s*s/2*m.ExactEntrySeconds + m.WriteSeconds(4*rows*s)
-	parts.Bytes.Features += 8 * order * order                   // L
-	parts.Bytes.Columns = 2048 * order * int64(accel.Threads()) // strips of rows of C
+	predicted.Bytes.Features += 8 * order * order                   // L
+	predicted.Bytes.Columns = 2048 * order * int64(accel.Threads()) // strips of rows of C
 	if m.Ranks > 1 {
-		r := m.Group()
+		group := m.Group()
 		for range m.Ranks {
-			parts.Traffic.Features.Add(r.Broadcast(8*s, 0), 1)
+			predicted.Traffic.Features.Add(group.Broadcast(8*s, 0), 1)
 		}
-		parts.Traffic.Features.Bytes = int64(8 * s)
+		predicted.Traffic.Features.Bytes = int64(8 * s)
 	}
-	return parts
+	return predicted
 }
 
 // Iterations implements cost.IterationPredictor.
-func (Nystrom) Iterations(o *cost.IterationModel) float64 { return o.PivotIterations() }
+func (Nystrom) Iterations(model *cost.IterationModel) float64 { return model.PivotIterations() }
 
 func init() {
 	stage.RegisterBuiltIn(stage.Kind{Name: "nystrom", Zero: Nystrom{}, Title: "Nyström landmarks", Label: "Nyström",

@@ -26,9 +26,9 @@ func (Process) MaxBytes(int) int64 { return 0 }
 
 // Make implements stage.Preconditioner. It forms K first, starts the command and waits until M is ready. The process
 // ends when ctx ends. In an MPI run each rank starts a process, and all ranks use the answers of the process of rank 0.
-func (p Process) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	problem := b.Problem()
-	k, err := b.K(ctx, 0)
+func (p Process) Make(ctx context.Context, bench stage.Bench) (pcg.Preconditioner, error) {
+	problem := bench.Problem()
+	k, err := bench.K(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,8 @@ func (m *replicated) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream)
 	return m.broadcast(ctx, dst, err)
 }
 
-// broadcast replaces dst by that of rank 0, or returns an error if err is not nil on some rank.
+// broadcast replaces dst on all ranks by the dst of rank 0. It returns an error on all ranks if err is not nil on any
+// rank.
 func (m *replicated) broadcast(ctx context.Context, dst *mat.Dense, err error) error {
 	if err = comm.Agree(ctx, m.ranks, err); err != nil {
 		return err

@@ -25,43 +25,43 @@ type RPCholesky struct {
 }
 
 // String describes M in a few words.
-func (p RPCholesky) String() string { return p.Approximation(nil).String() }
+func (r RPCholesky) String() string { return r.Approximation(nil).String() }
 
 // WithDefaults implements stage.Defaulter: it sets S and LambdaP.
-func (p RPCholesky) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
-	err := setDefaults(&p.S, &p.LambdaP, d)
-	return p, err
+func (r RPCholesky) WithDefaults(defaults stage.Defaults) (stage.Preconditioner, error) {
+	err := setDefaults(&r.S, &r.LambdaP, defaults)
+	return r, err
 }
 
 // Approximation implements stage.LowRank.
-func (p RPCholesky) Approximation(kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{FeatureSource: pivotSource{stopResidual: p.Residual}, S: p.S, LambdaP: p.LambdaP,
-		Form: p.Form, Spectral: p.Spectral}
+func (r RPCholesky) Approximation(kernel.Kernel) *stage.Approximation {
+	return &stage.Approximation{FeatureSource: pivotSource{stopResidual: r.Residual}, S: r.S, LambdaP: r.LambdaP,
+		Form: r.Form, Spectral: r.Spectral}
 }
 
 // Make implements stage.Preconditioner.
-func (p RPCholesky) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	return newWoodbury(ctx, b, p)
+func (r RPCholesky) Make(ctx context.Context, bench stage.Bench) (pcg.Preconditioner, error) {
+	return newWoodbury(ctx, bench, r)
 }
 
 // Cost implements cost.Preconditioner; for the seconds see addPivotCost and Features.Cost.
-func (p RPCholesky) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
-	parts := landmarkCost(m, p.S, p.LambdaP, p.Form)
-	addPivotCost(m, p.S, &parts)
-	return parts
+func (r RPCholesky) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
+	predicted := landmarkCost(m, r.S, r.LambdaP, r.Form)
+	addPivotCost(m, r.S, &predicted)
+	return predicted
 }
 
 // Iterations implements cost.IterationPredictor.
-func (RPCholesky) Iterations(o *cost.IterationModel) float64 { return o.PivotIterations() }
+func (RPCholesky) Iterations(model *cost.IterationModel) float64 { return model.PivotIterations() }
 
 // Propose implements cost.Proposer. By default it proposes the pivots of cost.IterationModel.Pivots, and to end the
 // factor where its residual is λ.
-func (RPCholesky) Propose(o *cost.IterationModel) []stage.Preconditioner {
-	p := RPCholesky{}
-	if p.S, p.LambdaP = o.Pivots(); o.S == 0 {
-		p.Residual = o.Lambda
+func (RPCholesky) Propose(model *cost.IterationModel) []stage.Preconditioner {
+	proposal := RPCholesky{}
+	if proposal.S, proposal.LambdaP = model.Pivots(); model.S == 0 {
+		proposal.Residual = model.Lambda
 	}
-	return []stage.Preconditioner{p}
+	return []stage.Preconditioner{proposal}
 }
 
 func init() {

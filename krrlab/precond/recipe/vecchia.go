@@ -29,50 +29,50 @@ type Vecchia struct {
 }
 
 // String describes M in a few words.
-func (p Vecchia) String() string {
-	s := "sparse inverse on neighbors"
-	if p.Neighbors != 0 {
-		s = fmt.Sprintf("sparse inverse on %d neighbors", max(p.Neighbors, 0))
+func (v Vecchia) String() string {
+	text := "sparse inverse on neighbors"
+	if v.Neighbors != 0 {
+		text = fmt.Sprintf("sparse inverse on %d neighbors", max(v.Neighbors, 0))
 	}
-	if p.S > 0 {
-		s += fmt.Sprintf(" beside %d pivots", p.S)
+	if v.S > 0 {
+		text += fmt.Sprintf(" beside %d pivots", v.S)
 	}
-	if p.Damping > 0 {
-		s += fmt.Sprintf(", ω = %g", p.Damping)
+	if v.Damping > 0 {
+		text += fmt.Sprintf(", ω = %g", v.Damping)
 	}
-	return s
+	return text
 }
 
 // WithDefaults implements stage.Defaulter. It checks S; there are no defaults to set.
-func (p Vecchia) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
-	if p.S > d.N {
-		return p, fmt.Errorf("krrlab: Vecchia: %d pivots: want 0 to n = %d", p.S, d.N)
+func (v Vecchia) WithDefaults(defaults stage.Defaults) (stage.Preconditioner, error) {
+	if v.S > defaults.N {
+		return v, fmt.Errorf("krrlab: Vecchia: %d pivots: want 0 to n = %d", v.S, defaults.N)
 	}
-	return p, nil
+	return v, nil
 }
 
-// MaxBytes implements stage.KernelPreconditioner. It counts G, Gᵀ, F and H.
-func (p Vecchia) MaxBytes(n int) int64 {
-	neighbors := max(0, min(cmp.Or(p.Neighbors, vecchia.MaxRuleNeighbors), n-1))
-	return 16*int64(n)*int64(neighbors+1) + 8*int64(n)*int64(p.S)
+// MaxBytes implements stage.KernelPreconditioner. It counts the sparse matrices G and Gᵀ, F, and H = GF.
+func (v Vecchia) MaxBytes(n int) int64 {
+	neighbors := max(0, min(cmp.Or(v.Neighbors, vecchia.MaxRuleNeighbors), n-1))
+	return 16*int64(n)*int64(neighbors+1) + 8*int64(n)*int64(v.S)
 }
 
 // Make implements stage.Preconditioner. It forms K first.
-func (p Vecchia) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	problem := b.Problem()
-	if _, err := p.WithDefaults(problem.Defaults()); err != nil {
+func (v Vecchia) Make(ctx context.Context, bench stage.Bench) (pcg.Preconditioner, error) {
+	problem := bench.Problem()
+	if _, err := v.WithDefaults(problem.Defaults()); err != nil {
 		return nil, err
 	}
-	k, err := b.K(ctx, p.MaxBytes(problem.N))
+	k, err := bench.K(ctx, v.MaxBytes(problem.N))
 	if err != nil {
 		return nil, err
 	}
-	return b.Cached(p, func() (pcg.Preconditioner, error) {
-		f, err := p.pivots(ctx, b)
+	return bench.Cached(v, func() (pcg.Preconditioner, error) {
+		f, err := v.pivots(ctx, bench)
 		if err != nil {
 			return nil, err
 		}
-		m, err := vecchia.New(ctx, k.Matrix, f, &vecchia.Options{Neighbors: p.Neighbors, Damping: p.Damping,
+		m, err := vecchia.New(ctx, k.Matrix, f, &vecchia.Options{Neighbors: v.Neighbors, Damping: v.Damping,
 			Seed: rng.New(problem.Seed).Sub("vecchia", 0), Comm: problem.Comm})
 		if err != nil {
 			return nil, err
@@ -83,16 +83,16 @@ func (p Vecchia) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, e
 }
 
 // Extend implements stage.ExtensiblePreconditioner. F is extended as well.
-func (p Vecchia) Extend(ctx context.Context, b stage.Bench, m pcg.Preconditioner) (pcg.Preconditioner, error) {
+func (v Vecchia) Extend(ctx context.Context, bench stage.Bench, m pcg.Preconditioner) (pcg.Preconditioner, error) {
 	old, ok := m.(inverseWithPivots)
 	if !ok {
-		return nil, fmt.Errorf("%T is not the sparse inverse of %v", m, p)
+		return nil, fmt.Errorf("%T is not the sparse inverse of %v", m, v)
 	}
-	k, err := b.K(ctx, p.MaxBytes(b.Problem().N))
+	k, err := bench.K(ctx, v.MaxBytes(bench.Problem().N))
 	if err != nil {
 		return nil, err
 	}
-	f, err := p.pivots(ctx, b)
+	f, err := v.pivots(ctx, bench)
 	if err != nil {
 		return nil, err
 	}
@@ -101,24 +101,24 @@ func (p Vecchia) Extend(ctx context.Context, b stage.Bench, m pcg.Preconditioner
 }
 
 // Factor implements stage.FactorPreconditioner.
-func (p Vecchia) Factor() *stage.Approximation {
-	if p.S == 0 {
+func (v Vecchia) Factor() *stage.Approximation {
+	if v.S == 0 {
 		return nil
 	}
-	return &stage.Approximation{FeatureSource: pivotSource{}, S: p.S}
+	return &stage.Approximation{FeatureSource: pivotSource{}, S: v.S}
 }
 
 // pivots returns F, or nil without pivots.
-func (p Vecchia) pivots(ctx context.Context, b stage.Bench) (*points.Dense32, error) {
-	approx := p.Factor()
+func (v Vecchia) pivots(ctx context.Context, bench stage.Bench) (*points.Dense32, error) {
+	approx := v.Factor()
 	if approx == nil {
 		return nil, nil
 	}
-	z, err := b.Z(ctx, *approx)
+	factor, err := bench.Z(ctx, *approx)
 	if err != nil {
 		return nil, err
 	}
-	return z.Z, nil
+	return factor.Z, nil
 }
 
 // inverseWithPivots adds the flops of the factor F to those that vecchia.Inverse reports.
@@ -164,13 +164,13 @@ const (
 	wideRowSum, wideExponent     = 2500, 1. / 6
 )
 
-// neighbors returns the number of neighbors, or a guess if the rule of package vecchia will choose it.
-func (p Vecchia) neighbors(m *cost.Model) int {
+// neighbors returns the number of neighbors, or an estimate of the number that the rule of package vecchia will choose.
+func (v Vecchia) neighbors(m *cost.Model) int {
 	guess := defaultGuess
 	if m.MeanRowSum > 0 {
 		guess = int(min(max(minNeighbors, rowSumNeighbors*m.MeanRowSum), maxGuess))
 	}
-	return max(min(cmp.Or(p.Neighbors, guess), m.N-1), 0)
+	return max(min(cmp.Or(v.Neighbors, guess), m.N-1), 0)
 }
 
 // Cost implements cost.Preconditioner. In addition to F and its products, a sparse inverse with k neighbors and k'
@@ -180,12 +180,12 @@ func (p Vecchia) neighbors(m *cost.Model) int {
 //
 // and 4.7nkd/E seconds, and the rule for its parameters 128n(ε_exact + 12s/B). W is formed in float64, which adds
 // 1.7ns²(1/G₆₄ − 1/G₃₂).
-func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.PrecondCost {
-	parts := lowRankCost(m, p.S, 0, precond.FormLInv)
-	addPivotCost(m, p.S, &parts)
-	neighbors := p.neighbors(m)
-	n, s, k, rows := float64(m.N), float64(p.S), float64(neighbors), m.OwnRows()
-	parts.Neighbors = neighbors
+func (v Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.PrecondCost {
+	predicted := lowRankCost(m, v.S, 0, precond.FormLInv)
+	addPivotCost(m, v.S, &predicted)
+	neighbors := v.neighbors(m)
+	n, s, k, ownRows := float64(m.N), float64(v.S), float64(neighbors), m.OwnRows()
+	predicted.Neighbors = neighbors
 	candidates := k
 	if s > 0 {
 		candidates *= candidateFactor
@@ -194,50 +194,50 @@ func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.PrecondCost {
 	// n·candidates·(1+ln(n/candidates)) entries.
 	insertions := n * candidates * (1 + math.Log(max(1, n/max(1, candidates))))
 	d := float64(m.D)
-	parts.Factor += m.ProductSeconds(storage) + vecchia.RuleRows*n*(m.ExactEntrySeconds+ruleBytes*s/m.Read) +
+	predicted.Factor += m.ProductSeconds(storage) + vecchia.RuleRows*n*(m.ExactEntrySeconds+ruleBytes*s/m.Read) +
 		insertions*candidateExps/m.Exp +
-		rows*(localMatrixFlops*k*k*(d+s)+localFactorFlops*k*k*k+factorRowFlops*k*s+rowFlops)/m.Gemm64 +
-		rows*k*d*localPointExps/m.Exp + rows*(k+candidates)*s*gatherBytes/m.Read +
-		rows*s*s*gramSlowdown*(1/m.Gemm64-1/m.Gemm32) // the inner products of H are in float64
-	parts.Apply += n * (k + 1) * m.LoopSeconds(applyEntryExps, applyColumnExps)
-	// 4ns: rows of F of the other ranks; 24nk: lists of candidates
-	construction := 4*int64(p.S)*(int64(m.N)-maxOwnRows(m)) + 24*int64(m.N)*int64(neighbors)
-	parts.Bytes.Columns = m.KernelBytes(storage) + max(parts.Bytes.Columns, construction)
-	parts.Bytes.Features = 2*parts.Bytes.Features + 16*int64(m.N)*int64(neighbors)
+		ownRows*(localMatrixFlops*k*k*(d+s)+localFactorFlops*k*k*k+factorRowFlops*k*s+rowFlops)/m.Gemm64 +
+		ownRows*k*d*localPointExps/m.Exp + ownRows*(k+candidates)*s*gatherBytes/m.Read +
+		ownRows*s*s*gramSlowdown*(1/m.Gemm64-1/m.Gemm32) // the inner products of H are in float64
+	predicted.Apply += n * (k + 1) * m.LoopSeconds(applyEntryExps, applyColumnExps)
+	// During construction, rows of F of the other ranks take 4ns bytes, and lists of candidates 24nk bytes.
+	construction := 4*int64(v.S)*(int64(m.N)-maxOwnRows(m)) + 24*int64(m.N)*int64(neighbors)
+	predicted.Bytes.Columns = m.KernelBytes(storage) + max(predicted.Bytes.Columns, construction)
+	predicted.Bytes.Features = 2*predicted.Bytes.Features + 16*int64(m.N)*int64(neighbors)
 	if m.Ranks < 2 {
-		return parts
+		return predicted
 	}
-	// columns of K for the rule, all of F, the candidates that each rank found, and rows of G
-	r, traffic := m.Group(), &parts.Traffic.Factor
-	traffic.Add(r.Reduce(vecchia.RuleRows*n), 1)
-	traffic.Add(r.Broadcast(4*n*s, 4*r.OwnRows*s), 1)
+	// The ranks exchange columns of K for the rule, all of F, the candidates that each rank found, and rows of G.
+	group, traffic := m.Group(), &predicted.Traffic.Factor
+	traffic.Add(group.Reduce(vecchia.RuleRows*n), 1)
+	traffic.Add(group.Broadcast(4*n*s, 4*group.OwnRows*s), 1)
 	candidates = min(candidates, n-1)
-	traffic.Add(cost.Traffic{Bytes: int64(8 * n * candidates), Wire: 8 * n * candidates * (r.P - 1) / r.P,
-		Steps: r.P}, 1)
-	traffic.Add(r.Broadcast(4*n*(k+1), 4*r.OwnRows*(k+1)), 2)
-	return parts
+	traffic.Add(cost.Traffic{Bytes: int64(8 * n * candidates), Wire: 8 * n * candidates * (group.P - 1) / group.P,
+		Steps: group.P}, 1)
+	traffic.Add(group.Broadcast(4*n*(k+1), 4*group.OwnRows*(k+1)), 2)
+	return predicted
 }
 
 // Iterations implements cost.IterationPredictor.
-func (p Vecchia) Iterations(o *cost.IterationModel) float64 {
-	if p.S > 0 {
-		return o.PivotIterations() * min(1, math.Pow((1+o.MeanRowSum)/narrowRowSum, narrowExponent)) *
-			max(1, math.Pow((1+o.MeanRowSum)/wideRowSum, wideExponent))
+func (v Vecchia) Iterations(model *cost.IterationModel) float64 {
+	if v.S > 0 {
+		return model.PivotIterations() * min(1, math.Pow((1+model.MeanRowSum)/narrowRowSum, narrowExponent)) *
+			max(1, math.Pow((1+model.MeanRowSum)/wideRowSum, wideExponent))
 	}
-	return sparseIterations * math.Pow(1+o.MaxDiagonal/o.Lambda, 0.125) * math.Sqrt(1+o.MeanRowSum)
+	return sparseIterations * math.Pow(1+model.MaxDiagonal/model.Lambda, 0.125) * math.Sqrt(1+model.MeanRowSum)
 }
 
 // Propose implements cost.Proposer. It proposes neighbors by the rule without pivots, and the smallest number of
 // neighbors with half the default number of pivots. It proposes nothing if the caller has fixed λ_p, which Vecchia does
 // not have, or if the kernel matrix is precomputed, because there are no distances between points.
-func (Vecchia) Propose(o *cost.IterationModel) (list []stage.Preconditioner) {
-	if o.LambdaP > 0 || kernel.AsPrecomputed(o.Kernel) != nil {
+func (Vecchia) Propose(model *cost.IterationModel) (list []stage.Preconditioner) {
+	if model.LambdaP > 0 || kernel.AsPrecomputed(model.Kernel) != nil {
 		return nil
 	}
-	if o.S == 0 {
+	if model.S == 0 {
 		list = append(list, Vecchia{})
 	}
-	return append(list, Vecchia{S: cmp.Or(o.S, (o.Rank()+1)/2), Neighbors: min(minNeighbors, o.N-1)})
+	return append(list, Vecchia{S: cmp.Or(model.S, (model.Rank()+1)/2), Neighbors: min(minNeighbors, model.N-1)})
 }
 
 func init() {

@@ -16,21 +16,22 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// rows32 returns n rows to sketch in float32, with the strides ldd of the result and lds of the source.
+// rows32 returns n rows to sketch in float32, with the row strides ldd of dst and lds of src.
 func rows32(dst []float32, ldd int, src []float32, lds, n int) sketch.Rows32 {
 	return sketch.Rows32{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: n}
 }
 
-// rows64 returns n rows to sketch in float64, with the strides ldd of the result and lds of the source.
+// rows64 returns n rows to sketch in float64, with the row strides ldd of dst and lds of src.
 func rows64(dst []float64, ldd int, src []float64, lds, n int) sketch.Rows64 {
 	return sketch.Rows64{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: n}
 }
 
-// checkProduct compares Apply32 and Apply64, with strides, with the dense product.
+// checkProduct compares Apply32 and Apply64, for rows with strides, with products with the dense matrix S. The numbers
+// between the rows must not be changed.
 func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 	t.Helper()
 	m, s := op.Dims()
-	a := matrixOf(t, op)
+	matrix := matrixOf(t, op)
 	const gapX, gapY = 3, 2
 	lds, ldd := m+gapX, s+gapY
 	src := normalVectors(rows, lds, 7)
@@ -46,22 +47,22 @@ func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 	var w sketch.Workspace
 	op.Apply64(rows64(dst, ldd, src, lds, rows), &w)
 	op.Apply32(rows32(dst32, ldd, src32, lds, rows), &w)
-	for r := range rows {
-		x := src[r*lds : r*lds+m]
+	for row := range rows {
+		x := src[row*lds : row*lds+m]
 		norm := math.Sqrt(floats.Dot(x, x))
 		for i := range ldd {
-			got, got32 := dst[r*ldd+i], float64(dst32[r*ldd+i])
+			got, got32 := dst[row*ldd+i], float64(dst32[row*ldd+i])
 			if i >= s {
 				if got != 99 || got32 != 99 {
-					t.Fatalf("%d→%d: wrote behind row %d", m, s, r)
+					t.Fatalf("%d→%d: wrote behind row %d", m, s, row)
 				}
 				continue
 			}
-			want := floats.Dot(a[i], x)
-			size := norm * math.Sqrt(floats.Dot(a[i], a[i]))
+			want := floats.Dot(matrix[i], x)
+			size := norm * math.Sqrt(floats.Dot(matrix[i], matrix[i]))
 			if !(math.Abs(got-want) <= 1e-13*size) || !(math.Abs(got32-want) <= 3e-6*size) {
-				t.Fatalf("%T %d→%d: (Sx)_%d of row %d is %v in float64 and %v in float32, want %v", op, m, s, i, r, got,
-					got32, want)
+				t.Fatalf("%T %d→%d: (Sx)_%d of row %d is %v in float64 and %v in float32, want %v", op, m, s, i, row,
+					got, got32, want)
 			}
 		}
 	}
@@ -150,8 +151,8 @@ func TestMatrixApply(t *testing.T) {
 			wide.Data[i] = float32(v)
 		}
 		z := &points.Dense32{N: n, D: m, Stride: m + 5, Data: wide.Data}
-		for _, d := range dists {
-			op := sampleOperator(t, d, m, s, rng.New(9))
+		for _, dist := range dists {
+			op := sampleOperator(t, dist, m, s, rng.New(9))
 			var first []float32
 			for _, threads := range []int{1, 2, 5} {
 				accel.SetThreads(threads)
@@ -168,14 +169,14 @@ func TestMatrixApply(t *testing.T) {
 					first = out.Data
 				}
 				if !slices.Equal(first, out.Data) {
-					t.Errorf("%v, n=%d: %d threads change the result", d, n, threads)
+					t.Errorf("%v, n=%d: %d threads change the result", dist, n, threads)
 				}
 			}
 			last := make([]float32, s)
 			op.Apply32(rows32(last, s, z.Row(n-1), m, 1), &sketch.Workspace{})
 			for i, v := range last {
 				if math.Abs(float64(v-first[(n-1)*s+i])) > 1e-5 {
-					t.Fatalf("%v: the last row is %v, alone %v", d, first[(n-1)*s:], last)
+					t.Fatalf("%v: the last row is %v, alone %v", dist, first[(n-1)*s:], last)
 				}
 			}
 		}
@@ -190,10 +191,10 @@ func TestMatrixApply(t *testing.T) {
 // the scaled beginning of one of 2s rows, and that the SRHT samples rows without replacement.
 func TestSampleFromStream(t *testing.T) {
 	for _, d := range dists {
-		a, b, c := matrixOf(t, sampleOperator(t, d, 40, 8, rng.New(1))),
+		seed1, seed1Again, seed2 := matrixOf(t, sampleOperator(t, d, 40, 8, rng.New(1))),
 			matrixOf(t, sampleOperator(t, d, 40, 8, rng.New(1))),
 			matrixOf(t, sampleOperator(t, d, 40, 8, rng.New(2)))
-		if fmt.Sprint(a) != fmt.Sprint(b) || fmt.Sprint(a) == fmt.Sprint(c) {
+		if fmt.Sprint(seed1) != fmt.Sprint(seed1Again) || fmt.Sprint(seed1) == fmt.Sprint(seed2) {
 			t.Errorf("%v: the same stream gives different draws, or two streams the same", d)
 		}
 	}
@@ -255,18 +256,18 @@ func TestErrorsAndPanics(t *testing.T) {
 	})
 }
 
-// TestAllocations checks that Apply32 and Apply64 allocate nothing after the first use of a workspace.
-func TestAllocations(t *testing.T) {
+// TestApplyAllocations checks that Apply32 and Apply64 allocate nothing after the first use of a workspace.
+func TestApplyAllocations(t *testing.T) {
 	for _, d := range []sketch.Dist{sketch.CountSketch{}, sketch.SRHT{},
 		sketch.Composition{{Dist: sketch.CountSketch{}, Width: 64}, {Dist: sketch.SRHT{}}}} {
 		op := sampleOperator(t, d, 100, 10, rng.New(1))
 		src, dst := make([]float64, 500), make([]float64, 50)
 		src32, dst32 := make([]float32, 500), make([]float32, 50)
 		var w sketch.Workspace
-		n := testkit.AllocationCount(10, func() {
+		count := testkit.AllocationCount(10, func() {
 			op.Apply64(rows64(dst, 10, src, 100, 5), &w)
 			op.Apply32(rows32(dst32, 10, src32, 100, 5), &w)
 		})
-		testkit.Equal(t, n, 0, d)
+		testkit.Equal(t, count, 0, d)
 	}
 }

@@ -33,12 +33,12 @@ var (
 // String names the sketches, for instance "srht:4000,gaussian".
 func (d Composition) String() string {
 	var parts []string
-	for _, l := range d {
-		if l.Width == 0 {
-			parts = append(parts, l.Dist.String())
+	for _, level := range d {
+		if level.Width == 0 {
+			parts = append(parts, level.Dist.String())
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%v:%d", l.Dist, l.Width))
+		parts = append(parts, fmt.Sprintf("%v:%d", level.Dist, level.Width))
 	}
 	return strings.Join(parts, ",")
 }
@@ -49,16 +49,16 @@ func (d Composition) widths(s int) ([]int, error) {
 		return nil, fmt.Errorf("sketch: a composition of no sketches")
 	}
 	widths := make([]int, len(d))
-	for k, l := range d {
-		widths[k] = l.Width
+	for k, level := range d {
+		widths[k] = level.Width
 		isLast := k == len(d)-1
 		switch {
-		case isLast && l.Width == 0:
+		case isLast && level.Width == 0:
 			widths[k] = s
-		case isLast && l.Width != s:
-			return nil, fmt.Errorf("sketch: %v ends with %d numbers, %d are asked for", d, l.Width, s)
-		case l.Width < 1:
-			return nil, fmt.Errorf("sketch: level %d of %v has the width %d: want at least 1", k+1, d, l.Width)
+		case isLast && level.Width != s:
+			return nil, fmt.Errorf("sketch: %v ends with %d numbers, %d are asked for", d, level.Width, s)
+		case level.Width < 1:
+			return nil, fmt.Errorf("sketch: level %d of %v has the width %d: want at least 1", k+1, d, level.Width)
 		}
 	}
 	return widths, nil
@@ -68,9 +68,9 @@ func (d Composition) widths(s int) ([]int, error) {
 // the others need little.
 func (d Composition) OperatorBytes(m, s int) int64 {
 	var sum float64
-	for _, l := range d {
-		width := cmp.Or(l.Width, s)
-		switch dist := l.Dist.(type) {
+	for _, level := range d {
+		width := cmp.Or(level.Width, s)
+		switch dist := level.Dist.(type) {
 		case Gaussian:
 			sum += float64(dist.operatorBytes(m, width))
 		case Composition:
@@ -92,8 +92,8 @@ func (d Composition) Sample(m, s int, g rng.Stream) (Operator, error) {
 		return nil, err
 	}
 	o := &CompositionOperator{}
-	for k, l := range d {
-		op, err := l.Dist.Sample(m, widths[k], g.Sub("level", uint64(k)))
+	for k, level := range d {
+		op, err := level.Dist.Sample(m, widths[k], g.Sub("level", uint64(k)))
 		if err != nil {
 			return nil, err
 		}
@@ -115,25 +115,26 @@ func (o *CompositionOperator) Dims() (m, s int) {
 }
 
 // Apply32 implements Operator. Intermediate results of 256 rows are stored in w.
-func (o *CompositionOperator) Apply32(b Rows32, w *Workspace) {
-	compose(o, b, &w.panel32, w, Operator.Apply32)
+func (o *CompositionOperator) Apply32(rows Rows32, w *Workspace) {
+	compose(o, rows, &w.panel32, w, Operator.Apply32)
 }
 
 // Apply64 implements Operator.
-func (o *CompositionOperator) Apply64(b Rows64, w *Workspace) {
-	compose(o, b, &w.panel64, w, Operator.Apply64)
+func (o *CompositionOperator) Apply64(rows Rows64, w *Workspace) {
+	compose(o, rows, &w.panel64, w, Operator.Apply64)
 }
 
 // compose applies the levels one after the other to panels of rows. Intermediate results alternate between two panels.
-func compose[T float](c *CompositionOperator, b rowBlock[T], panels *[2][]T, w *Workspace,
+func compose[T float](composition *CompositionOperator, b rowBlock[T], panels *[2][]T, w *Workspace,
 	apply func(o Operator, b rowBlock[T], w *Workspace)) {
-	b.check(c)
-	for r := 0; r < b.Count; r += panelRows {
-		level := rowBlock[T]{Src: b.Src[r*b.SrcStride:], SrcStride: b.SrcStride, Count: min(panelRows, b.Count-r)}
-		for k, o := range c.Levels {
+	b.check(composition)
+	for start := 0; start < b.Count; start += panelRows {
+		level := rowBlock[T]{Src: b.Src[start*b.SrcStride:], SrcStride: b.SrcStride,
+			Count: min(panelRows, b.Count-start)}
+		for k, o := range composition.Levels {
 			_, s := o.Dims()
-			level.Dst, level.DstStride = b.Dst[r*b.DstStride:], b.DstStride
-			if k < len(c.Levels)-1 {
+			level.Dst, level.DstStride = b.Dst[start*b.DstStride:], b.DstStride
+			if k < len(composition.Levels)-1 {
 				level.Dst, level.DstStride = buffer.Grow(&panels[k%2], level.Count*s), s
 			}
 			apply(o, level, w)

@@ -52,26 +52,26 @@ func (o *CountSketchOperator) Hash(j int) (h int, sign float64) {
 }
 
 // Apply32 implements Operator.
-func (o *CountSketchOperator) Apply32(b Rows32, w *Workspace) {
-	sumBuckets(o, b, &w.row32)
+func (o *CountSketchOperator) Apply32(rows Rows32, w *Workspace) {
+	sumBuckets(o, rows, &w.row32)
 }
 
 // Apply64 implements Operator.
-func (o *CountSketchOperator) Apply64(b Rows64, w *Workspace) {
-	sumBuckets(o, b, &w.row64)
+func (o *CountSketchOperator) Apply64(rows Rows64, w *Workspace) {
+	sumBuckets(o, rows, &w.row64)
 }
 
-// sumBuckets applies o. Numbers with sign +1 and with sign −1 are added to two adjacent sums per bucket, whose
-// difference is the result; the inner loop therefore needs no multiplication by signs.
+// sumBuckets applies o to the rows b. Numbers with sign +1 and with sign −1 are added to two adjacent sums per bucket,
+// whose difference is the result; the inner loop therefore needs no multiplication by signs.
 func sumBuckets[T float](o *CountSketchOperator, b rowBlock[T], buf *[]T) {
 	b.check(o)
 	sums := buffer.Grow(buf, 2*o.s)
-	for r := range b.Count {
+	for row := range b.Count {
 		clear(sums)
-		for j, v := range b.Src[r*b.SrcStride : r*b.SrcStride+o.m] {
+		for j, v := range b.Src[row*b.SrcStride : row*b.SrcStride+o.m] {
 			sums[o.table[j]] += v
 		}
-		out := b.Dst[r*b.DstStride : r*b.DstStride+o.s]
+		out := b.Dst[row*b.DstStride : row*b.DstStride+o.s]
 		for i := range out {
 			out[i] = sums[2*i] - sums[2*i+1]
 		}

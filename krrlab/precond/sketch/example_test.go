@@ -12,9 +12,9 @@ func Example() {
 	const m, s = 10000, 500
 	x := make([]float64, m)
 	rng.New(1).Normals(x, 0)
-	var norm float64
+	var sqNorm float64
 	for _, v := range x {
-		norm += v * v
+		sqNorm += v * v
 	}
 	for _, d := range []sketch.Dist{
 		sketch.CountSketch{},
@@ -27,11 +27,11 @@ func Example() {
 		}
 		y := make([]float64, s)
 		op.Apply64(sketch.Rows64{Dst: y, DstStride: s, Src: x, SrcStride: m, Count: 1}, &sketch.Workspace{})
-		var sketched float64
+		var sketchedSqNorm float64
 		for _, v := range y {
-			sketched += v * v
+			sketchedSqNorm += v * v
 		}
-		fmt.Printf("%-18v ‖Sx‖²/‖x‖² = %.2f\n", d, sketched/norm)
+		fmt.Printf("%-18v ‖Sx‖²/‖x‖² = %.2f\n", d, sketchedSqNorm/sqNorm)
 	}
 	// Output:
 	// countsketch        ‖Sx‖²/‖x‖² = 0.99

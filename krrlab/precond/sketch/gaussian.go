@@ -72,24 +72,24 @@ func (o *GaussianOperator) Dims() (m, s int) { return o.m, o.s }
 func (o *GaussianOperator) At(i, j int) float64 { return o.scale * float64(o.g[i*o.m+j]) }
 
 // Apply32 implements Operator by a matrix product, dst = s^(−1/2)·src·Gᵀ.
-func (o *GaussianOperator) Apply32(b Rows32, _ *Workspace) {
-	b.check(o)
-	if b.Count == 0 {
+func (o *GaussianOperator) Apply32(rows Rows32, _ *Workspace) {
+	rows.check(o)
+	if rows.Count == 0 {
 		return
 	}
-	x := blas32.General{Rows: b.Count, Cols: o.m, Stride: b.SrcStride, Data: b.Src}
+	x := blas32.General{Rows: rows.Count, Cols: o.m, Stride: rows.SrcStride, Data: rows.Src}
 	g := blas32.General{Rows: o.s, Cols: o.m, Stride: o.m, Data: o.g}
-	y := blas32.General{Rows: b.Count, Cols: o.s, Stride: b.DstStride, Data: b.Dst}
+	y := blas32.General{Rows: rows.Count, Cols: o.s, Stride: rows.DstStride, Data: rows.Dst}
 	blas32.Gemm(blas.NoTrans, blas.Trans, float32(o.scale), x, g, 0, y)
 }
 
 // Apply64 implements Operator. G is converted in blocks of rows.
-func (o *GaussianOperator) Apply64(b Rows64, w *Workspace) {
-	b.check(o)
-	if b.Count == 0 {
+func (o *GaussianOperator) Apply64(rows Rows64, w *Workspace) {
+	rows.check(o)
+	if rows.Count == 0 {
 		return
 	}
-	x := blas64.General{Rows: b.Count, Cols: o.m, Stride: b.SrcStride, Data: b.Src}
+	x := blas64.General{Rows: rows.Count, Cols: o.m, Stride: rows.SrcStride, Data: rows.Src}
 	step := min(o.s, max(1, convertedEntries/o.m))
 	for i := 0; i < o.s; i += step {
 		k := min(step, o.s-i)
@@ -97,7 +97,7 @@ func (o *GaussianOperator) Apply64(b Rows64, w *Workspace) {
 		for j, v := range o.g[i*o.m : (i+k)*o.m] {
 			block[j] = float64(v)
 		}
-		y := blas64.General{Rows: b.Count, Cols: k, Stride: b.DstStride, Data: b.Dst[i:]}
+		y := blas64.General{Rows: rows.Count, Cols: k, Stride: rows.DstStride, Data: rows.Dst[i:]}
 		blas64.Gemm(blas.NoTrans, blas.Trans, o.scale, x, blas64.General{Rows: k, Cols: o.m, Stride: o.m, Data: block},
 			0, y)
 	}

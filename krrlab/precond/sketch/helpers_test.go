@@ -105,8 +105,8 @@ func normalVectors(n, m int, seed uint64) []float64 {
 	return x
 }
 
-// meanOf returns the mean and the standard error of the mean.
-func meanOf(v []float64) (m, se float64) {
-	m, sd := stat.MeanStdDev(v, nil)
-	return m, stat.StdErr(sd, float64(len(v)))
+// meanOf returns the mean of v and the standard error of the mean.
+func meanOf(v []float64) (mean, stdErr float64) {
+	mean, sd := stat.MeanStdDev(v, nil)
+	return mean, stat.StdErr(sd, float64(len(v)))
 }

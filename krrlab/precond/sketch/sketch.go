@@ -15,7 +15,7 @@ type Dist interface {
 	// Sample draws a map; it is a function of m, s and the stream g. It returns an error if m < 1, s < 1, or the
 	// distribution has no map of these sizes. It runs on all threads and must not be called within accel.ForEach.
 	Sample(m, s int, g rng.Stream) (Operator, error)
-	// String names the distribution.
+	// String returns the name of the distribution.
 	String() string
 }
 
@@ -31,7 +31,8 @@ type Operator interface {
 	Apply64(b Rows64, w *Workspace)
 }
 
-// Rows32 and Rows64 are rows of Src, and rows of Dst for the results. Dst and Src must not overlap.
+// Rows32 and Rows64 are the rows to which a sketch is applied, Src, and the rows for the results, Dst. Dst and Src must
+// not overlap.
 type (
 	Rows32 = rowBlock[float32]
 	Rows64 = rowBlock[float64]
@@ -40,14 +41,15 @@ type (
 // Workspace is the scratch memory of one worker. The zero value is ready to use. A Workspace grows on demand and does
 // not allocate in repeated calls. It must not be used by several goroutines at the same time.
 type Workspace struct {
-	row32   []float32    // padded rows, or the buckets of one row
-	row64   []float64    // row32 for float64
+	row32   []float32    // padded rows of an SRHT, or the sums of a CountSketch
+	row64   []float64    // the same in float64
 	wide    []float64    // a block of a Gaussian matrix in float64
 	panel32 [2][]float32 // intermediate results between the levels of a composition
-	panel64 [2][]float64 // panel32 for float64
+	panel64 [2][]float64 // the same in float64
 }
 
-// rowBlock is the argument of Apply32 and Apply64. Row i of Src starts at Src[i*SrcStride], and so for Dst.
+// rowBlock is the argument of Apply32 and Apply64. Row i of Src starts at Src[i*SrcStride], and row i of Dst at
+// Dst[i*DstStride].
 type rowBlock[T float] struct {
 	Dst       []T
 	DstStride int
@@ -82,13 +84,13 @@ func checkSample(d Dist, m, s int) error {
 	return nil
 }
 
-// check panics if the rows do not match o.
+// check panics if the strides or the lengths of the slices do not fit the dimensions of o.
 func (b *rowBlock[T]) check(o Operator) {
 	m, s := o.Dims()
-	if k := b.Count; k < 0 || b.DstStride < s || b.SrcStride < m ||
-		k > 0 && (len(b.Dst) < (k-1)*b.DstStride+s || len(b.Src) < (k-1)*b.SrcStride+m) {
-		panic(fmt.Sprintf("sketch: %d rows from R^%d to R^%d: %d numbers of stride %d into %d of stride %d", k, m, s,
-			len(b.Src), b.SrcStride, len(b.Dst), b.DstStride))
+	if count := b.Count; count < 0 || b.DstStride < s || b.SrcStride < m ||
+		count > 0 && (len(b.Dst) < (count-1)*b.DstStride+s || len(b.Src) < (count-1)*b.SrcStride+m) {
+		panic(fmt.Sprintf("sketch: %d rows from R^%d to R^%d: %d numbers of stride %d into %d of stride %d", count, m,
+			s, len(b.Src), b.SrcStride, len(b.Dst), b.DstStride))
 	}
 }
 
@@ -113,9 +115,10 @@ func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(com
 	out := points.NewDense32(z.N, s, nil)
 	workers := make([]Workspace, accel.Threads())
 	count := accel.ProgressCounter(z.N, progress)
-	err := accel.ForEachBlock(ctx, z.N, panelRows, func(worker, i, j int) {
-		o.Apply32(Rows32{out.Data[i*s : j*s], s, z.Data[i*z.Stride:], z.Stride, j - i}, &workers[worker])
-		count(j - i)
+	err := accel.ForEachBlock(ctx, z.N, panelRows, func(worker, start, end int) {
+		o.Apply32(Rows32{out.Data[start*s : end*s], s, z.Data[start*z.Stride:], z.Stride, end - start},
+			&workers[worker])
+		count(end - start)
 	})
 	if err != nil {
 		return nil, err

@@ -18,16 +18,16 @@ import (
 // (definition 11 of the paper, with the scale for an H of entries ±1). D is diagonal with independent random signs. H
 // is the Walsh–Hadamard matrix whose order M is the smallest power of two ≥ m; it is applied to vectors padded with
 // zeros. P selects s of its rows, 1 ≤ s ≤ M, without replacement and in ascending order. A row takes M·log₂M additions,
-// or fewer if the padding is long. A transform pruned to the sampled rows would take M·log₂s additions. We do without
-// it: it would only save log₂(M/s) of the stages, which are the fastest ones.
+// or fewer if the padding is long. A transform pruned to the sampled rows would take M·log₂s additions. It is not used,
+// because it would only save log₂(M/s) of the stages, which are the fastest ones.
 type SRHT struct{}
 
 // SRHTOperator is a draw of SRHT. It takes 4m + 4s bytes.
 type SRHTOperator struct {
-	m, s, size int       // size is the order M of H
-	signs      []float32 // the first m diagonal entries ±1 of D; the others multiply zeros
-	rows       []int32   // the rows that P selects, in ascending order
-	scale      float64   // s^(−1/2)
+	m, s, order int       // order is M, the order of H
+	signs       []float32 // the first m diagonal entries ±1 of D; the others multiply zeros
+	rows        []int32   // the rows that P selects, in ascending order
+	scale       float64   // s^(−1/2)
 }
 
 var (
@@ -44,20 +44,19 @@ func (d SRHT) Sample(m, s int, g rng.Stream) (Operator, error) {
 	if err := checkSample(d, m, s); err != nil {
 		return nil, err
 	}
-	size := 1 << bits.Len(uint(m-1))
-	if s > size {
-		return nil,
-			fmt.Errorf("sketch: srht from %d to %d numbers: it samples rows of the transform of length %d without "+
-				"replacement, want s ≤ %d", m, s, size, size)
+	order := 1 << bits.Len(uint(m-1))
+	if s > order {
+		return nil, fmt.Errorf("sketch: srht from %d to %d numbers: it samples rows of the transform of length %d "+
+			"without replacement, want s ≤ %d", m, s, order, order)
 	}
-	o := &SRHTOperator{m: m, s: s, size: size, signs: make([]float32, m), rows: make([]int32, s),
+	o := &SRHTOperator{m: m, s: s, order: order, signs: make([]float32, m), rows: make([]int32, s),
 		scale: 1 / math.Sqrt(float64(s))}
 	sign := g.Sub("srht sign")
 	for j := range o.signs {
 		o.signs[j] = 1 - 2*float32(sign.Uint64(uint64(j))&1)
 	}
-	for i, r := range g.Sub("srht rows").Perm(size)[:s] {
-		o.rows[i] = int32(r)
+	for i, row := range g.Sub("srht rows").Perm(order)[:s] {
+		o.rows[i] = int32(row)
 	}
 	slices.Sort(o.rows)
 	return o, nil
@@ -70,11 +69,11 @@ func (o *SRHTOperator) Dims() (m, s int) { return o.m, o.s }
 func (o *SRHTOperator) Sign(j int) float64 { return float64(o.signs[j]) }
 
 // Row returns the index of the row of H that P selects for row i of S, and the order M of H.
-func (o *SRHTOperator) Row(i int) (row, order int) { return int(o.rows[i]), o.size }
+func (o *SRHTOperator) Row(i int) (row, order int) { return int(o.rows[i]), o.order }
 
-// padded returns the length to which vectors are padded, max(M, 8). The first M rows and columns of the Walsh–Hadamard
-// matrix of order 8 are those of order M.
-func (o *SRHTOperator) padded() int { return max(o.size, 8) }
+// paddedLength returns the length to which vectors are padded, max(M, 8), because the transform processes eight numbers
+// at a time. The first M rows and columns of the Walsh–Hadamard matrix of order 8 are those of order M.
+func (o *SRHTOperator) paddedLength() int { return max(o.order, 8) }
 
 // Apply32 implements Operator.
 func (o *SRHTOperator) Apply32(b Rows32, w *Workspace) {
@@ -105,7 +104,8 @@ const (
 	inCache   = 4096 // largest length that is transformed stage by stage: 16 kB in float32, half a first-level cache
 )
 
-// position returns the index in y of number j of row 0 in a group of the given number of rows. Row r is 8r further.
+// position returns the index in y of number j of row 0, in a group of the given number of rows. For row r, the index is
+// larger by 8r.
 func position(j, rows int) int { return j&^7*rows + j&7 }
 
 // load stores the first three stages of the transform of D·x in y, as row r of a group of the given number of rows. It
@@ -113,17 +113,17 @@ func position(j, rows int) int { return j&^7*rows + j&7 }
 func load[T float](y, x []T, signs []float32, r, rows int) {
 	full, step := len(x)&^7, 8*rows
 	signs = signs[:len(x)]
-	p := 8 * r
+	offset := 8 * r
 	for i := 0; i < full; i += 8 {
-		load8(y[p:p+8:p+8], x[i:i+8:i+8], signs[i:i+8:i+8])
-		p += step
+		load8(y[offset:offset+8:offset+8], x[i:i+8:i+8], signs[i:i+8:i+8])
+		offset += step
 	}
 	if full < len(x) {
 		var tail [8]T
 		var sign [8]float32
 		copy(tail[:], x[full:])
 		copy(sign[:], signs[full:])
-		load8(y[p:p+8:p+8], tail[:], sign[:])
+		load8(y[offset:offset+8:offset+8], tail[:], sign[:])
 	}
 }
 
@@ -166,19 +166,19 @@ func stages[T float](y []T, setCount, minRun int) {
 // transform sets every row of b.Dst to S times the row of b.Src, with scratch memory for groupRows rows in buf.
 func transform[T float](o *SRHTOperator, b rowBlock[T], buf *[]T) {
 	b.check(o)
-	group, scale := buffer.Grow(buf, groupRows*o.padded()), T(o.scale)
+	group, scale := buffer.Grow(buf, groupRows*o.paddedLength()), T(o.scale)
 	for r0 := 0; r0 < b.Count; r0 += groupRows {
-		k := min(groupRows, b.Count-r0)
-		y := group[:k*o.padded()]
-		for r := range k {
-			load(y, b.Src[(r0+r)*b.SrcStride:(r0+r)*b.SrcStride+o.m], o.signs, r, k)
+		count := min(groupRows, b.Count-r0)
+		y := group[:count*o.paddedLength()]
+		for r := range count {
+			load(y, b.Src[(r0+r)*b.SrcStride:(r0+r)*b.SrcStride+o.m], o.signs, r, count)
 		}
-		stages(y, k*((o.m+7)&^7), 8*k)
-		for r := range k {
+		stages(y, count*((o.m+7)&^7), 8*count)
+		for r := range count {
 			out := b.Dst[(r0+r)*b.DstStride : (r0+r)*b.DstStride+o.s]
 			transformed := y[8*r:]
 			for i, row := range o.rows {
-				out[i] = scale * transformed[position(int(row), k)]
+				out[i] = scale * transformed[position(int(row), count)]
 			}
 		}
 	}

@@ -18,11 +18,11 @@ const allowedErrors = 5
 func TestExpectationIsIdentity(t *testing.T) {
 	const m, s, draws = 11, 5, 4000
 	for _, d := range dists {
-		if entry, z := worstEntry(t, draws, m, func(r uint64) [][]float64 {
+		if entry, deviation := worstEntry(t, draws, m, func(draw uint64) [][]float64 {
 			return matrixOf(t,
-				sampleOperator(t, d, m, s, rng.New(1).Sub("draw", r)))
-		}); z > allowedErrors {
-			t.Errorf("%v: an entry of the mean of SᵀS is %v, %.1f standard errors off", d, entry, z)
+				sampleOperator(t, d, m, s, rng.New(1).Sub("draw", draw)))
+		}); deviation > allowedErrors {
+			t.Errorf("%v: an entry of the mean of SᵀS is %v, %.1f standard errors off", d, entry, deviation)
 		}
 	}
 }
@@ -31,43 +31,45 @@ func TestExpectationIsIdentity(t *testing.T) {
 // an H with entries ±1.
 func TestSRHTScale(t *testing.T) {
 	const m, s, draws = 8, 3, 2000
-	scaled := func(f float64) func(r uint64) [][]float64 {
-		return func(r uint64) [][]float64 {
-			a := matrixOf(t, sampleOperator(t, sketch.SRHT{}, m, s, rng.New(1).Sub("draw", r)))
+	scaled := func(scale float64) func(draw uint64) [][]float64 {
+		return func(draw uint64) [][]float64 {
+			a := matrixOf(t, sampleOperator(t, sketch.SRHT{}, m, s, rng.New(1).Sub("draw", draw)))
 			for i := range a {
 				for j := range a[i] {
-					a[i][j] *= f * math.Sqrt(s) // f·P·H·D
+					a[i][j] *= scale * math.Sqrt(s) // f·P·H·D
 				}
 			}
 			return a
 		}
 	}
-	if v, z := worstEntry(t, draws, m, scaled(1/math.Sqrt(s))); z > allowedErrors {
-		t.Errorf("s^(−1/2)PHD: %v, %.1f standard errors off", v, z)
+	if mean, deviation := worstEntry(t, draws, m, scaled(1/math.Sqrt(s))); deviation > allowedErrors {
+		t.Errorf("s^(−1/2)PHD: %v, %.1f standard errors off", mean, deviation)
 	}
 	// H/√m is orthonormal
-	if v, z := worstEntry(t, draws, m, scaled(math.Sqrt(m/float64(s))/math.Sqrt(m))); z > allowedErrors {
-		t.Errorf("√(M/s)·P·(H/√M)·D: %v, %.1f standard errors off", v, z)
+	if mean, deviation := worstEntry(t, draws, m,
+		scaled(math.Sqrt(m/float64(s))/math.Sqrt(m))); deviation > allowedErrors {
+		t.Errorf("√(M/s)·P·(H/√M)·D: %v, %.1f standard errors off", mean, deviation)
 	}
-	if v, z := worstEntry(t, draws, m, scaled(math.Sqrt(m/float64(s)))); z <= allowedErrors || math.Abs(v-m) > 1e-9 {
-		t.Errorf("√(M/s)·PHD with H = ±1: worst mean %v, want M = %d and so a failure", v, m)
+	if mean, deviation := worstEntry(t, draws, m,
+		scaled(math.Sqrt(m/float64(s)))); deviation <= allowedErrors || math.Abs(mean-m) > 1e-9 {
+		t.Errorf("√(M/s)·PHD with H = ±1: worst mean %v, want M = %d and so a failure", mean, m)
 	}
-	if v, z := worstEntry(t, draws, m, scaled(1/math.Sqrt(s)/math.Sqrt(m))); z <= allowedErrors ||
-		math.Abs(v-1.0/m) > 1e-9 {
-		t.Errorf("s^(−1/2)·P·(H/√M)·D: worst mean %v, want 1/M = %v and so a failure", v, 1.0/m)
+	if mean, deviation := worstEntry(t, draws, m, scaled(1/math.Sqrt(s)/math.Sqrt(m))); deviation <= allowedErrors ||
+		math.Abs(mean-1.0/m) > 1e-9 {
+		t.Errorf("s^(−1/2)·P·(H/√M)·D: worst mean %v, want 1/M = %v and so a failure", mean, 1.0/m)
 	}
 }
 
 // worstEntry returns the entry of the mean of SᵀS that deviates most from I, and its deviation in standard errors.
-func worstEntry(t *testing.T, draws, m int, s func(r uint64) [][]float64) (worst, z float64) {
+func worstEntry(t *testing.T, draws, m int, sample func(draw uint64) [][]float64) (worst, deviation float64) {
 	t.Helper()
 	values := make([][]float64, m*m)
-	for r := range draws {
-		a := s(uint64(r))
+	for draw := range draws {
+		matrix := sample(uint64(draw))
 		for i := range m {
 			for j := range m {
 				var v float64
-				for _, row := range a {
+				for _, row := range matrix {
 					v += row[i] * row[j]
 				}
 				values[i*m+j] = append(values[i*m+j], v)
@@ -79,12 +81,12 @@ func worstEntry(t *testing.T, draws, m int, s func(r uint64) [][]float64) (worst
 		if p%(m+1) == 0 {
 			want = 1
 		}
-		mu, se := meanOf(v)
-		if deviation := math.Abs(mu-want) / (se + 1e-12); deviation > z {
-			worst, z = mu, deviation
+		mean, stdErr := meanOf(v)
+		if errors := math.Abs(mean-want) / (stdErr + 1e-12); errors > deviation {
+			worst, deviation = mean, errors
 		}
 	}
-	return worst, z
+	return worst, deviation
 }
 
 // TestProductMoments compares the mean and the variance of (Sx)ᵀ(Sy) with the formulas of the package documentation,
@@ -112,16 +114,16 @@ func TestProductMoments(t *testing.T) {
 			products, squares := make([]float64, draws), make([]float64, draws)
 			src := append(append([]float64(nil), x...), y...)
 			dst := make([]float64, 2*s)
-			for r := range products {
-				sampleOperator(t, d, m, s, rng.New(4).Sub("draw", uint64(r))).Apply64(rows64(dst, s, src, m, 2), &w)
-				products[r] = floats.Dot(dst[:s], dst[s:])
-				squares[r] = (products[r] - floats.Dot(x, y)) * (products[r] - floats.Dot(x, y))
+			for draw := range products {
+				sampleOperator(t, d, m, s, rng.New(4).Sub("draw", uint64(draw))).Apply64(rows64(dst, s, src, m, 2), &w)
+				products[draw] = floats.Dot(dst[:s], dst[s:])
+				squares[draw] = (products[draw] - floats.Dot(x, y)) * (products[draw] - floats.Dot(x, y))
 			}
-			if mu, se := meanOf(products); math.Abs(mu-floats.Dot(x, y)) > allowedErrors*se {
-				t.Errorf("%v: mean of (Sx)ᵀ(Sy) is %v ± %v, want xᵀy = %v", d, mu, se, floats.Dot(x, y))
+			if mean, stdErr := meanOf(products); math.Abs(mean-floats.Dot(x, y)) > allowedErrors*stdErr {
+				t.Errorf("%v: mean of (Sx)ᵀ(Sy) is %v ± %v, want xᵀy = %v", d, mean, stdErr, floats.Dot(x, y))
 			}
-			if mu, se := meanOf(squares); math.Abs(mu-want) > allowedErrors*se {
-				t.Errorf("%v: variance %v ± %v, want %v", d, mu, se, want)
+			if mean, stdErr := meanOf(squares); math.Abs(mean-want) > allowedErrors*stdErr {
+				t.Errorf("%v: variance %v ± %v, want %v", d, mean, stdErr, want)
 			}
 		}
 	}
@@ -138,8 +140,8 @@ func TestSubspaceEmbedding(t *testing.T) {
 		var previous float64
 		for _, s := range []int{32, 128, 512} {
 			var meanDistortion float64
-			for r := range uint64(draws) {
-				meanDistortion += distortion(sampleOperator(t, d, m, s, rng.New(6).Sub("draw", r)), q, m, k) / draws
+			for draw := range uint64(draws) {
+				meanDistortion += distortion(sampleOperator(t, d, m, s, rng.New(6).Sub("draw", draw)), q, m, k) / draws
 			}
 			expected := 2*math.Sqrt(float64(k)/float64(s)) + float64(k)/float64(s)
 			lowest := 0.5 * expected
@@ -147,7 +149,8 @@ func TestSubspaceEmbedding(t *testing.T) {
 				lowest *= math.Sqrt(1 - float64(s)/m)
 			}
 			if meanDistortion < lowest || meanDistortion > 1.25*expected {
-				t.Errorf("%v, s=%d: mean distortion %.3f, want %.3f or up to half of it less", d, s, meanDistortion, expected)
+				t.Errorf("%v, s=%d: mean distortion %.3f, want %.3f or up to half of it less", d, s, meanDistortion,
+					expected)
 			}
 			if previous > 0 && meanDistortion > 0.7*previous {
 				t.Errorf("%v, s=%d: distortion %.3f after %.3f at s/4", d, s, meanDistortion, previous)
@@ -178,17 +181,17 @@ func distortion(op sketch.Operator, q []float64, m, k int) float64 {
 	_, s := op.Dims()
 	y := mat.NewDense(k, s, nil)
 	op.Apply64(rows64(y.RawMatrix().Data, s, q, m, k), &sketch.Workspace{})
-	var g mat.Dense
-	g.Mul(y, y.T())
+	var gramMatrix mat.Dense
+	gramMatrix.Mul(y, y.T())
 	deviation := mat.NewSymDense(k, nil)
 	for i := range k {
 		for j := range i + 1 {
-			deviation.SetSym(i, j, g.At(i, j))
+			deviation.SetSym(i, j, gramMatrix.At(i, j))
 		}
-		deviation.SetSym(i, i, g.At(i, i)-1)
+		deviation.SetSym(i, i, gramMatrix.At(i, i)-1)
 	}
-	var eig mat.EigenSym
-	eig.Factorize(deviation, false)
-	v := eig.Values(nil)
-	return max(math.Abs(v[0]), math.Abs(v[k-1]))
+	var eigen mat.EigenSym
+	eigen.Factorize(deviation, false)
+	eigenvalues := eigen.Values(nil)
+	return max(math.Abs(eigenvalues[0]), math.Abs(eigenvalues[k-1]))
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// builder is the state of New. In its comments, J is the conditioning set of a point: the point itself, last, and its
-// neighbors; R = K − FFᵀ is the residual matrix.
+// builder is the state of New. Its comments use the symbols of the package documentation: R = K − FFᵀ is the residual
+// matrix, and J consists of the neighbors of a point and the point itself, which comes last.
 type builder struct {
 	*Inverse
 	matrix      *gram.Matrix    // K+λI as stored
@@ -37,10 +37,10 @@ type builder struct {
 	normsF2     []float64           // ‖F(i, :)‖² by point
 	rowOf       []int32             // rowOf[i] is the row of G of point i
 	lo, hi      int                 // this rank has rows lo to hi-1 of F, and computes those rows of G and H
-	leading     *Inverse            // M of the first points, whose rows of G and H stay; nil: none
+	leading     *Inverse            // in Extend the M to extend, whose rows of G and H are copied; otherwise nil
 }
 
-// leadingRows returns the number of rows of G and H that stay.
+// leadingRows returns the number of rows of G and H that are copied from leading.
 func (b *builder) leadingRows() int {
 	if b.leading == nil {
 		return 0
@@ -62,10 +62,10 @@ func (b *builder) gatherF(ctx context.Context) error {
 // gatherRows completes data, an array of n rows, on every rank: each rank broadcasts its own rows. Row i begins at
 // data[offset(i)].
 func gatherRows[T int32 | float32](ctx context.Context, b *builder, data []T, offset func(i int) int64) error {
-	for r := range b.comm.Size() {
-		lo, hi := comm.RowRange(b.n, precond.RankRows, r, b.comm.Size())
+	for rank := range b.comm.Size() {
+		lo, hi := comm.RowRange(b.n, precond.RankRows, rank, b.comm.Size())
 		rows := data[offset(lo):offset(hi)]
-		err := b.comm.Broadcast(ctx, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(rows))), 4*len(rows)), r)
+		err := b.comm.Broadcast(ctx, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(rows))), 4*len(rows)), rank)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ const buildRows = 32
 type worker struct {
 	points     []int     // the points of J; the last one is the point of the row itself
 	rows       []int     // the rows of G of these points
-	scores     []float64 // correlation in R with each candidate, by which neighbors are chosen
+	scores     []float64 // absolute value of the correlation in R with each candidate, by which neighbors are chosen
 	ranking    []int     // positions of candidates, the highest score first
 	a          []float64 // (ωR+λI)_JJ, overwritten by its Cholesky factor U
 	z          []float64 // negated columns of U
@@ -130,9 +130,9 @@ func (b *builder) computeG(ctx context.Context) error {
 	workers := make([]worker, accel.Threads())
 	var mu sync.Mutex
 	failed := b.n // first row of G whose (ωR+λI)_JJ is not positive definite
-	err := accel.ForEachBlock(ctx, b.hi-firstRow, buildRows, func(w, lo, hi int) {
+	err := accel.ForEachBlock(ctx, b.hi-firstRow, buildRows, func(id, lo, hi int) {
 		for i := firstRow + lo; i < firstRow+hi; i++ {
-			if !b.computeRow(&workers[w], i) {
+			if !b.computeRow(&workers[id], i) {
 				mu.Lock()
 				failed = min(failed, i)
 				mu.Unlock()
@@ -171,18 +171,18 @@ func (b *builder) computeDiagonals() {
 	}
 }
 
-// innerProducts returns the inner products of row i of F with the n rows of f; zeros if f is nil. The result is valid
-// until the next call with w.
+// innerProducts returns the inner products of row i of F with the n rows of f, or zeros if f is nil. The result is a
+// part of w, and valid until the next call with w.
 func (b *builder) innerProducts(w *worker, i, n int, f *points.Dense32) []float64 {
-	u := buffer.Grow(&w.inner, n)
-	clear(u)
+	products := buffer.Grow(&w.inner, n)
+	clear(products)
 	if f != nil {
 		row := buffer.Grow(&w.rowF, f.D)
 		points.Widen(row, b.f.Row(i))
 		simd.AddProduct(f.Data, f.Stride, blas64.General{Rows: 1, Cols: f.D, Stride: f.D, Data: row},
-			blas64.General{Rows: 1, Cols: n, Stride: n, Data: u})
+			blas64.General{Rows: 1, Cols: n, Stride: n, Data: products})
 	}
-	return u
+	return products
 }
 
 // allocateG sets rowOf, and allocates G with the number of entries that each row will have.
@@ -225,7 +225,7 @@ func (b *builder) computeRow(w *worker, i int) bool {
 		cols[c], values[c] = int32(j), float32(g[c])
 	}
 
-	if b.h != nil { // the row of H is gᵀF(J, :)
+	if b.h != nil { // row i of H is gᵀF(J, :)
 		r := b.f.D
 		h := buffer.Grow(&w.h, r)
 		clear(h)
@@ -265,34 +265,34 @@ func (b *builder) conditioningSet(w *worker, row, k int) {
 func (b *builder) nearestInResidual(w *worker, i, k int, index []int32, value []float32) []int32 {
 	scores, rank := buffer.Grow(&w.scores, len(index)), b.f.D
 	f := points.NewDense32(len(index), rank, buffer.Grow(&w.candidateF, len(index)*rank))
-	for a, j := range index {
-		copy(f.Row(a), b.f.Row(int(j)))
+	for c, j := range index {
+		copy(f.Row(c), b.f.Row(int(j)))
 	}
 	inner := b.innerProducts(w, i, f.N, f)
-	for a, j := range index {
-		r := float64(value[a])*math.Sqrt(b.diag[i]*b.diag[j]) - inner[a]
-		scores[a] = math.Abs(r) / math.Sqrt(b.shiftedDiag[i]*b.shiftedDiag[j])
+	for c, j := range index {
+		r := float64(value[c])*math.Sqrt(b.diag[i]*b.diag[j]) - inner[c]
+		scores[c] = math.Abs(r) / math.Sqrt(b.shiftedDiag[i]*b.shiftedDiag[j])
 	}
 	ranking := buffer.Grow(&w.ranking, len(index))
-	for a := range ranking {
-		ranking[a] = a
+	for c := range ranking {
+		ranking[c] = c
 	}
 	slices.SortFunc(ranking, func(x, y int) int { return cmp.Or(cmp.Compare(scores[y], scores[x]), x-y) })
 	neighbors := make([]int32, k)
-	for a := range neighbors {
-		neighbors[a] = index[ranking[a]]
+	for c := range neighbors {
+		neighbors[c] = index[ranking[c]]
 	}
 	return neighbors
 }
 
-// localMatrix computes the data of the points J = idx: w.a is the upper triangle of (ωR+λI)(J, J), and w.f is F(J, :).
-// It returns w.a and its row stride. R̂, the computed R, has the rounding error of F, ‖R − R̂‖₂ ≤ 2⁻²³‖F_J‖_F². This
-// bound is added to its diagonal, so that it remains positive semi-definite.
+// localMatrix sets w.a to the upper triangle of (ωR+λI)(J, J) and w.f to F(J, :), where idx lists the points J. It
+// returns w.a and its row stride. The rounding of F to float32 causes an error of at most 2⁻²³‖F_J‖_F² in the 2-norm of
+// the computed R(J, J). This bound is added to its diagonal, so that it remains positive semi-definite.
 func (b *builder) localMatrix(w *worker, idx []int) (a []float64, ld int) {
 	k := len(idx)
 	ld = stride(k)
 	a = buffer.Grow(&w.a, k*ld)
-	clear(a) // the inner loops of cholesky also multiply the padding beyond column k
+	clear(a) // cholesky also reads the padding beyond column k
 	b.exact.PrincipalSubmatrix(a, ld, idx, &w.block)
 	var slack float64
 	if b.f != nil {

@@ -17,21 +17,21 @@ import (
 // with the sparse inverse.
 func Example() {
 	ctx := context.Background()
-	d := datasets.SyntheticRegression(1000, 3, 0.1, 1)
-	a, err := gram.New(ctx, kernel.Gaussian{Sigma: 0.2}, d.X, 0.01, nil)
+	data := datasets.SyntheticRegression(1000, 3, 0.1, 1)
+	kernelMatrix, err := gram.New(ctx, kernel.Gaussian{Sigma: 0.2}, data.X, 0.01, nil)
 	if err != nil {
 		panic(err)
 	}
-	m, err := vecchia.New(ctx, a, nil, &vecchia.Options{Neighbors: 30, Damping: 1})
+	m, err := vecchia.New(ctx, kernelMatrix, nil, &vecchia.Options{Neighbors: 30, Damping: 1})
 	if err != nil {
 		panic(err)
 	}
 	for _, m := range []pcg.Preconditioner{nil, m} {
-		res, err := pcg.Solve(ctx, a, m, mat.NewDense(1000, 1, d.Target), &pcg.Options{Tol: 1e-3})
+		result, err := pcg.Solve(ctx, kernelMatrix, m, mat.NewDense(1000, 1, data.Target), &pcg.Options{Tol: 1e-3})
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(res.Iterations < 10, res.Status)
+		fmt.Println(result.Iterations < 10, result.Status)
 	}
 	// Output:
 	// false converged

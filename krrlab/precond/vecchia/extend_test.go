@@ -20,7 +20,7 @@ import (
 // M⁻¹x must agree to 1e-9, the rounding of the factor of W, and must have the same bits on one thread and on two. The
 // low-rank factor F is absent or extended as well.
 func TestExtend(t *testing.T) {
-	const n, first = 260, 200
+	const n, firstRows = 260, 200
 	for seed := range uint64(2) {
 		x := points.NewDense(n, 3, testkit.Normals(seed, 1, 3*n))
 		k := kernel.Gaussian{Sigma: 0.8}
@@ -29,7 +29,7 @@ func TestExtend(t *testing.T) {
 		leading := func(rows int) *gram.Matrix {
 			return testkit.Must(gram.New(t.Context(), k, x.Slice(0, rows), 0.1, &gram.Options{Tiles: gram.DenseTiles}))
 		}
-		factor := testkit.Must(lowrank.RPCholesky(t.Context(), leading(first).Exact(1e-12), 15, g, nil))
+		factor := testkit.Must(lowrank.RPCholesky(t.Context(), leading(firstRows).Exact(1e-12), 15, g, nil))
 		extended := testkit.Must(factor.Extend(t.Context(), complete.Exact(1e-12), nil))
 		for _, f := range []*points.Dense32{nil, extended.F} {
 			rowsOfF := func(rows int) *points.Dense32 {
@@ -38,24 +38,25 @@ func TestExtend(t *testing.T) {
 				}
 				return f.Slice(0, rows).(*points.Dense32)
 			}
-			opts := &vecchia.Options{Neighbors: 7, Damping: 0.6, Order: randomOrder(first, g)}
-			got := func(threads int) (*vecchia.Inverse, *mat.Dense) {
+			opts := &vecchia.Options{Neighbors: 7, Damping: 0.6, Order: randomOrder(firstRows, g)}
+			extendTwice := func(threads int) (*vecchia.Inverse, *mat.Dense) {
 				defer accel.SetThreads(accel.Threads())
 				accel.SetThreads(threads)
-				m := testkit.Must(vecchia.New(t.Context(), leading(first), rowsOfF(first), opts))
-				m = testkit.Must(m.Extend(t.Context(), leading(first+1), rowsOfF(first+1)))
+				m := testkit.Must(vecchia.New(t.Context(), leading(firstRows), rowsOfF(firstRows), opts))
+				m = testkit.Must(m.Extend(t.Context(), leading(firstRows+1), rowsOfF(firstRows+1)))
 				m = testkit.Must(m.Extend(t.Context(), complete, f))
 				y := mat.NewDense(n, 2, testkit.Normals(seed, 2, 2*n))
 				testkit.OK(t, m.SolveTo(t.Context(), y, y))
 				return m, y
 			}
-			m, y := got(2)
-			_, onOneThread := got(1)
+			m, y := extendTwice(2)
+			_, onOneThread := extendTwice(1)
 			extendedOrder := slices.Clone(opts.Order)
-			for i := first; i < n; i++ {
+			for i := firstRows; i < n; i++ {
 				extendedOrder = append(extendedOrder, int32(i))
 			}
-			want := testkit.Must(vecchia.New(t.Context(), complete, f, &vecchia.Options{Neighbors: 7, Damping: 0.6, Order: extendedOrder}))
+			want := testkit.Must(vecchia.New(t.Context(), complete, f,
+				&vecchia.Options{Neighbors: 7, Damping: 0.6, Order: extendedOrder}))
 			for i := range n {
 				cols, values := m.Row(i)
 				wantCols, wantValues := want.Row(i)
@@ -69,8 +70,9 @@ func TestExtend(t *testing.T) {
 				onOneThread) {
 				t.Errorf("seed %d: M⁻¹x is off by %g, or differs between threads", seed, deviation)
 			}
-			if d := m.LogDet() - want.LogDet(); d*d > 1e-12 || m.Description() != want.Description() {
-				t.Errorf("ln det is off by %g; %s, want %s", d, m.Description(), want.Description())
+			if difference := m.LogDet() - want.LogDet(); difference*difference > 1e-12 ||
+				m.Description() != want.Description() {
+				t.Errorf("ln det is off by %g; %s, want %s", difference, m.Description(), want.Description())
 			}
 		}
 	}

@@ -23,13 +23,14 @@ const (
 	ruleBlock    = 16   // pilot points processed together; their columns of K take 128n bytes
 	minNeighbors = 15   // smallest k that the rule chooses
 	maxDoublings = 3    // largest number of times that the rule doubles minNeighbors
-	minDecrease  = 0.05 // least decrease of the mean log conditional variance for which k is doubled
+	minDecrease  = 0.05 // smallest decrease of the mean logarithm of the conditional variances for which k is doubled
 	minDamping   = 0.05 // smallest ω that the rule chooses
 )
 
-// ruleSums are sums over pilot points i. Element a of energy is for k = minNeighbors·2^a neighbors.
+// ruleSums are sums over pilot points i. Element a of energy is for k = minNeighbors·2^a neighbors. Element 0 of logs
+// is for k = 0, and element a+1 for as many neighbors as element a of energy.
 type ruleSums struct {
-	logs   [maxDoublings + 2]float64 // log(1/G_ii²), the log conditional variance; logs[0]: k = 0, logs[a+1]: energy[a]
+	logs   [maxDoublings + 2]float64 // Σ log(1/G_ii²), the logarithms of the conditional variances
 	energy [maxDoublings + 1]float64 // Σ c_ij² over the k nearest points j, with c_ij = R_ij/√((R_ii+λ)(R_jj+λ))
 	total  float64                   // Σ c_ij² over all candidates j
 }
@@ -88,22 +89,22 @@ func (b *builder) pilotSums(ctx context.Context, rows, k int) (s ruleSums, err e
 		if err := b.exact.Columns(ctx, idx, columns); err != nil {
 			return s, err
 		}
-		err := accel.ForEach(ctx, len(idx), func(w, c int) {
+		err := accel.ForEach(ctx, len(idx), func(id, c int) {
 			point := pilotPoint{idx[c], columns.ColView(c)}
-			b.addPilotPoint(&workers[w], &sums[lo+c], point, b.rowsInOrder[:b.n-rows], k)
+			b.addPilotPoint(&workers[id], &sums[lo+c], point, b.rowsInOrder[:b.n-rows], k)
 		})
 		if err != nil {
 			return s, err
 		}
 	}
-	for _, v := range sums {
-		for a := range v.logs {
-			s.logs[a] += v.logs[a] / float64(rows)
+	for _, terms := range sums {
+		for a := range terms.logs {
+			s.logs[a] += terms.logs[a] / float64(rows)
 		}
-		for a := range v.energy {
-			s.energy[a] += v.energy[a]
+		for a := range terms.energy {
+			s.energy[a] += terms.energy[a]
 		}
-		s.total += v.total
+		s.total += terms.total
 	}
 	return s, nil
 }
@@ -120,12 +121,12 @@ func (b *builder) addPilotPoint(w *worker, s *ruleSums, point pilotPoint, candid
 	i := point.index
 	squares := buffer.Grow(&w.scores, b.n) // c_ij²
 	for j, inner := range b.innerProducts(w, i, b.n, b.f) {
-		r := point.column.AtVec(j) - inner
-		squares[j] = r * r / (b.shiftedDiag[i] * b.shiftedDiag[j])
+		residual := point.column.AtVec(j) - inner
+		squares[j] = residual * residual / (b.shiftedDiag[i] * b.shiftedDiag[j])
 	}
 	var neighbors []int // the k nearest points so far, in order
 	compare := func(x, y int) int { return cmp.Or(cmp.Compare(squares[y], squares[x]), x-y) }
-	threshold := 0.0 // c_ij² of the last of them, once there are k
+	threshold := 0.0 // c_ij² of the last neighbor, or 0 while there are fewer than k
 	for _, row := range candidates {
 		j := b.pointOf[row]
 		s.total += squares[j]
@@ -151,25 +152,25 @@ func (b *builder) addPilotPoint(w *worker, s *ruleSums, point pilotPoint, candid
 	b.addLogs(w, s, append(neighbors, i))
 }
 
-// addLogs sets s.logs for a pilot point. idx holds its k nearest neighbors, the nearest first, and then the point. The
-// last column u of the Cholesky factor of (R+λI)(idx, idx) gives all conditional variances: given the first m
-// neighbors, the variance is u_{m+1}² + … + u_{k+1}².
+// addLogs sets s.logs for a pilot point. idx has the k nearest neighbors of the point, the nearest first, and then the
+// point. The last column u of the upper Cholesky factor of (R+λI)(idx, idx) gives all conditional variances: given the
+// first m neighbors, the variance of the point is u_{m+1}² + … + u_{k+1}².
 func (b *builder) addLogs(w *worker, s *ruleSums, idx []int) {
 	order := len(idx)
 	a, ld := b.localMatrix(w, idx)
-	if !w.cholesky(order) { // computeG reports the error
+	if !w.cholesky(order) { // not positive definite: computeG finds and reports such a matrix
 		return
 	}
-	u := a[order-1:]
-	variance := math.Pow(u[(order-1)*ld], 2)
-	m := order - 1
+	lastColumn := a[order-1:]
+	variance := math.Pow(lastColumn[(order-1)*ld], 2)
+	count := order - 1
 	for step := len(s.logs) - 1; step >= 0; step-- {
-		fewer := 0
+		limit := 0
 		if step > 0 {
-			fewer = min(minNeighbors<<(step-1), order-1)
+			limit = min(minNeighbors<<(step-1), order-1)
 		}
-		for ; m > fewer; m-- {
-			variance += math.Pow(u[(m-1)*ld], 2)
+		for ; count > limit; count-- {
+			variance += math.Pow(lastColumn[(count-1)*ld], 2)
 		}
 		s.logs[step] = math.Log(variance)
 	}

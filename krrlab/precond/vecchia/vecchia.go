@@ -28,11 +28,11 @@ type Options struct {
 	// Damping is ω in (0, 1]. Default: max(ρ³, 0.05), where ρ is the share of the squared correlations of R that the
 	// neighbors account for.
 	Damping float64
-	// Order[i] is the position of point i in the order π. Default: a random order, from Seed.
+	// Order[i] is the position of point i in the order π. Default: a random order, drawn from Seed.
 	Order []int32
 	// Seed is the random stream for the default order.
 	Seed rng.Stream
-	// Comm is the group of ranks over which the tiles of K, and the rows of F, G and H, are distributed. Each rank
+	// Comm is the group of ranks over which the tiles of K, and the rows of F, G and H, are distributed. Each rank also
 	// stores all of G, and all of F during the construction. Default: comm.Alone().
 	Comm comm.Comm
 }
@@ -60,10 +60,11 @@ type csr struct {
 	value []float32
 }
 
-// New returns M for the matrix K+λI that k represents. f is the factor F of K, nil for none; if k is distributed over
-// ranks, f has the rows of this rank, as package lowrank returns them. The stored kernel matrix is read once to find
-// candidates for neighbors; entries between neighbors are recomputed in float64. The result is a function of the
-// points, the storage of k, f and the options. It has the same bits for any number of threads and ranks.
+// New returns M for the matrix K+λI that k represents. f is the low-rank factor F of K, nil for r = 0; if k is
+// distributed over ranks, f has the rows of this rank, as package lowrank returns them. The stored kernel matrix is
+// read once to find candidates for neighbors; entries between neighbors are recomputed in float64. The result is a
+// function of the points, the storage of k, f and the options. It has the same bits for any number of threads and
+// ranks.
 //
 // New returns an error if ctx ends, or if (ωR+λI)_JJ is not positive definite for some point. The latter happens if K
 // is not positive semi-definite or f is not a factor of it. New panics if an option is out of range or λ is not
@@ -88,32 +89,33 @@ func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32)
 	if n < m.n || (f == nil) != (m.w == nil) || f != nil && (f.N != n || f.D != m.h.D) {
 		panic(fmt.Sprintf("vecchia: order %d and rank %d extended to order %d", m.n, m.Rank(), n))
 	}
-	e := &Inverse{n: n, k: m.k, damping: m.damping, pointOf: slices.Clone(m.pointOf),
+	extended := &Inverse{n: n, k: m.k, damping: m.damping, pointOf: slices.Clone(m.pointOf),
 		rowsInOrder: slices.Clone(m.rowsInOrder)}
-	o := &Options{Order: make([]int32, n)}
+	opt := &Options{Order: make([]int32, n)}
 	for i := m.n; i < n; i++ {
-		e.pointOf, e.rowsInOrder = append(e.pointOf, i), append(e.rowsInOrder, int32(i))
+		extended.pointOf, extended.rowsInOrder = append(extended.pointOf, i), append(extended.rowsInOrder, int32(i))
 	}
-	for position, row := range e.rowsInOrder {
-		o.Order[e.pointOf[row]] = int32(position)
+	for position, row := range extended.rowsInOrder {
+		opt.Order[extended.pointOf[row]] = int32(position)
 	}
-	b := &builder{Inverse: e, matrix: k, exact: exactMatrix(k), f: f, o: o, comm: comm.Alone(), hi: n, leading: m}
+	b := &builder{Inverse: extended, matrix: k, exact: exactMatrix(k), f: f, o: opt, comm: comm.Alone(), hi: n,
+		leading: m}
 	err := b.findCandidates(ctx)
 	if err == nil {
 		err = b.computeG(ctx)
 	}
 	if err == nil && f != nil {
-		e.w, err = m.w.Extend(ctx, e.h)
+		extended.w, err = m.w.Extend(ctx, extended.h)
 	}
-	return e, err
+	return extended, err
 }
 
 // newBuilder checks the arguments of New and determines the order π. It panics if an argument is out of range.
 func newBuilder(k *gram.Matrix, f *points.Dense32, o *Options) *builder {
 	opt := *cmp.Or(o, &Options{})
 	n := k.Dim()
-	c := comm.OrAlone(opt.Comm)
-	lo, hi := comm.RowRange(n, precond.RankRows, c.Rank(), c.Size())
+	ranks := comm.OrAlone(opt.Comm)
+	lo, hi := comm.RowRange(n, precond.RankRows, ranks.Rank(), ranks.Size())
 	if !(opt.Damping >= 0 && opt.Damping <= 1) || !(k.Lambda() > 0) || opt.Order != nil && len(opt.Order) != n ||
 		f != nil && f.N != hi-lo {
 		panic(fmt.Sprintf("vecchia: %d neighbors, damping %v, λ = %v, n = %d", opt.Neighbors, opt.Damping, k.Lambda(),
@@ -129,7 +131,7 @@ func newBuilder(k *gram.Matrix, f *points.Dense32, o *Options) *builder {
 	for row, i := range m.pointOf {
 		m.rowsInOrder[opt.Order[i]] = int32(row)
 	}
-	return &builder{Inverse: m, matrix: k, exact: exactMatrix(k), f: f, o: &opt, comm: c, lo: lo, hi: hi}
+	return &builder{Inverse: m, matrix: k, exact: exactMatrix(k), f: f, o: &opt, comm: ranks, lo: lo, hi: hi}
 }
 
 // exactMatrix returns k recomputed in float64 with an error that is negligible compared with λ.
@@ -154,11 +156,11 @@ func (m *Inverse) Damping() float64 { return m.damping }
 
 // Bytes returns the memory that M occupies, in bytes.
 func (m *Inverse) Bytes() int64 {
-	b := 12*int64(m.n) + 8*int64(len(m.g.start)+len(m.gt.start)) + 8*int64(len(m.g.col)+len(m.gt.col))
+	total := 12*int64(m.n) + 8*int64(len(m.g.start)+len(m.gt.start)) + 8*int64(len(m.g.col)+len(m.gt.col))
 	if m.w != nil {
-		b += m.w.Bytes()
+		total += m.w.Bytes()
 	}
-	return b
+	return total
 }
 
 // Flops returns floating-point operations: build, n(k²r + k³/3 + 2kr + r²), for computing M from K and F with k
@@ -179,16 +181,16 @@ func (m *Inverse) LogDet() (sum float64) {
 	return sum
 }
 
-// Description describes M in a few words: its neighbors, ω and pivots.
+// Description returns a few words about M: the number of neighbors, ω and the number of pivots.
 func (m *Inverse) Description() string {
-	s := fmt.Sprintf("sparse inverse on %d neighbors, ω = %.2g", m.k, m.damping)
+	text := fmt.Sprintf("sparse inverse on %d neighbors, ω = %.2g", m.k, m.damping)
 	if r := m.Rank(); r > 0 {
-		s += fmt.Sprintf(", beside %d pivots", r)
+		text += fmt.Sprintf(", beside %d pivots", r)
 	}
-	return s
+	return text
 }
 
-// String describes M, with its order n.
+// String returns Description and the order n of M.
 func (m *Inverse) String() string { return fmt.Sprintf("%s, n = %d", m.Description(), m.n) }
 
 // applyRows is the number of rows of G in one unit of work of a product. Larger units balance threads less evenly.
@@ -209,17 +211,17 @@ func (s *csr) row(i int) ([]int32, []float32) {
 	return s.col[lo:hi], s.value[lo:hi]
 }
 
-// solveRow replaces row i of x by row i of S⁻¹x, one step of a forward substitution. The caller must already have done
-// so for every row of x that row i of S refers to.
+// solveRow replaces row i of x by row i of S⁻¹x, which is one step of a forward substitution. The rows of x to which
+// the off-diagonal entries in row i of S refer must have been replaced before.
 func (s *csr) solveRow(i int, x *mat.Dense) {
 	raw := x.RawMatrix()
 	cols, values := s.row(i)
 	out := raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols]
 	diagonal := len(cols) - 1
-	for a, j := range cols[:diagonal] {
-		v := float64(values[a])
-		for c, w := range raw.Data[int(j)*raw.Stride : int(j)*raw.Stride+raw.Cols] {
-			out[c] -= float64(v * w)
+	for entry, j := range cols[:diagonal] {
+		v := float64(values[entry])
+		for c, xj := range raw.Data[int(j)*raw.Stride : int(j)*raw.Stride+raw.Cols] {
+			out[c] -= float64(v * xj)
 		}
 	}
 	for c := range out {

@@ -26,7 +26,7 @@ import (
 const lambda = 0.01
 
 // problem returns K+λI of n points in the plane and a factor of K of rank r, which is nil for r = 0. The points are
-// dense, sparse for form "csr", or rows of a precomputed K for form "given".
+// sparse for the format "csr", rows of a precomputed K for the format "given", and otherwise dense.
 func problem(t *testing.T, n, r int, k kernel.Kernel, format string, opts *gram.Options) (*gram.Matrix,
 	*points.Dense32) {
 	t.Helper()
@@ -35,15 +35,15 @@ func problem(t *testing.T, n, r int, k kernel.Kernel, format string, opts *gram.
 	var pts points.Points = points.NewDense(n, 2, x)
 	switch format {
 	case "csr":
-		c := &points.CSR{N: n, D: 2, Ptr: make([]int, n+1), Col: make([]int32, 2*n), Val: x}
+		csr := &points.CSR{N: n, D: 2, Ptr: make([]int, n+1), Col: make([]int32, 2*n), Val: x}
 		for i := range 2 * n {
-			c.Ptr[i/2+1], c.Col[i] = 2*(i/2)+2, int32(i%2)
+			csr.Ptr[i/2+1], csr.Col[i] = 2*(i/2)+2, int32(i%2)
 		}
-		pts = c
+		pts = csr
 	case "given":
-		m := testkit.Must(gram.New(t.Context(), k, pts, lambda, nil))
+		given := testkit.Must(gram.New(t.Context(), k, pts, lambda, nil))
 		precomputed, err := kernel.NewPrecomputed(&points.Dense{N: n, D: n, Stride: n, Data: denseOf(t,
-			m).RawMatrix().Data})
+			given).RawMatrix().Data})
 		testkit.OK(t, err)
 		k, pts = precomputed, kernel.PrecomputedPoints(n)
 	}
@@ -113,7 +113,10 @@ func denseDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, ome
 		if f == nil {
 			neighbors = neighbors[:min(k, len(neighbors))]
 		} else {
-			neighbors = largest(neighbors, k, func(j int) float64 { return math.Abs(r.At(i, j)) / math.Sqrt(s.At(i, i)*s.At(j, j)) })
+			neighbors = largest(neighbors, k, func(j int) float64 {
+				return math.Abs(r.At(i, j)) / math.Sqrt(s.At(i,
+					i)*s.At(j, j))
+			})
 		}
 		idx := append(neighbors, i)
 		among := mat.NewDense(len(idx), len(idx), nil)
@@ -141,13 +144,13 @@ func identity(n int) *mat.Dense {
 	return mat.DenseCopyOf(mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)))
 }
 
-// randomOrder returns a random order: the place of each point.
+// randomOrder returns a random order: element i is the position of point i.
 func randomOrder(n int, g rng.Stream) []int32 {
-	out := make([]int32, n)
-	for place, i := range g.Perm(n) {
-		out[i] = int32(place)
+	order := make([]int32, n)
+	for position, i := range g.Perm(n) {
+		order[i] = int32(position)
 	}
-	return out
+	return order
 }
 
 // checkRows returns an error unless each row of G ends with its diagonal, has at most k neighbors, and each neighbor
@@ -205,9 +208,9 @@ func TestDefinition(t *testing.T) {
 		}
 		want, localMatrix := denseDefinition(t, a, f, min(c.k, c.n-1), c.omega, opts.Order)
 		id := identity(c.n)
-		inv, column := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
+		inverse, column := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
 		e0 := mat.DenseCopyOf(id.Slice(0, c.n, 0, 1))
-		if err := errors.Join(m.SolveTo(t.Context(), inv, id), m.SolveTo(t.Context(), column, e0),
+		if err := errors.Join(m.SolveTo(t.Context(), inverse, id), m.SolveTo(t.Context(), column, e0),
 			checkRows(m, opts.Order)); err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
@@ -219,12 +222,12 @@ func TestDefinition(t *testing.T) {
 			}
 		}
 		var unit mat.Dense
-		unit.Mul(inv, want)
-		if det, sign := mat.LogDet(inv); sign < 0 || math.Abs(m.LogDet()+det) > 1e-6*float64(c.n) {
+		unit.Mul(inverse, want)
+		if det, sign := mat.LogDet(inverse); sign < 0 || math.Abs(m.LogDet()+det) > 1e-6*float64(c.n) {
 			t.Errorf("%+v: ln det M = %g, of M⁻¹ %g", c, m.LogDet(), det)
 		}
 		checkNorm("M⁻¹M", &unit, id, 2e-3) // 2⁻²⁴κ(M)
-		checkNorm("M⁻¹e in many columns", inv.Slice(0, c.n, 0, 1), column, 1e-10)
+		checkNorm("M⁻¹e in many columns", inverse.Slice(0, c.n, 0, 1), column, 1e-10)
 		for i := range c.n { // diag(G(ωR+λI)Gᵀ) = 1
 			cols, values := m.Row(i)
 			var sum float64
@@ -250,18 +253,19 @@ func TestPermutedPoints(t *testing.T) {
 	const n = 200
 	x := make([]float64, 2*n)
 	rng.New(1).Sub("points").Normals(x, 0)
-	perm, places := rng.New(7).Perm(n), randomOrder(n, rng.New(3))
+	perm, positionOf := rng.New(7).Perm(n), randomOrder(n, rng.New(3))
 	inverse := func(source func(i int) int) (*vecchia.Inverse, []int32, *mat.Dense) {
-		p, positions, landmarks := points.NewDense(n, 2, nil), make([]int32, n), make([]int, 9)
+		pts, positions, landmarks := points.NewDense(n, 2, nil), make([]int32, n), make([]int, 9)
 		for i := range n {
-			copy(p.Data[2*i:2*i+2], x[2*source(i):])
-			if positions[i] = places[source(i)]; source(i) < 9 {
+			copy(pts.Data[2*i:2*i+2], x[2*source(i):])
+			if positions[i] = positionOf[source(i)]; source(i) < 9 {
 				landmarks[source(i)] = i
 			}
 		}
-		a := testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, p, lambda, nil))
+		a := testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, pts, lambda, nil))
 		f := testkit.Must(lowrank.NystromAt(t.Context(), a.Exact(1e-9), landmarks, nil))
-		m := testkit.Must(vecchia.New(t.Context(), a, f.F, &vecchia.Options{Order: positions, Neighbors: 9, Damping: 0.7}))
+		m := testkit.Must(vecchia.New(t.Context(), a, f.F,
+			&vecchia.Options{Order: positions, Neighbors: 9, Damping: 0.7}))
 		out := mat.NewDense(n, n, nil)
 		testkit.OK(t, errors.Join(m.SolveTo(t.Context(), out, identity(n)), checkRows(m, positions)))
 		return m, positions, out
@@ -271,8 +275,8 @@ func TestPermutedPoints(t *testing.T) {
 	size := mat.Max(want)
 	for i := range n {
 		for j := range n {
-			if d := math.Abs(got.At(i, j) - want.At(perm[i], perm[j])); !(d < 1e-4*size) {
-				t.Fatalf("entry (%d, %d) of M⁻¹ has an error of %g of %g", i, j, d, size)
+			if deviation := math.Abs(got.At(i, j) - want.At(perm[i], perm[j])); !(deviation < 1e-4*size) {
+				t.Fatalf("entry (%d, %d) of M⁻¹ has an error of %g of %g", i, j, deviation, size)
 			}
 		}
 	}
@@ -339,7 +343,7 @@ func TestSameBits(t *testing.T) {
 	src := mat.NewDense(n, 2, nil)
 	src.Set(0, 0, 1)
 	src.Set(n-1, 1, 1)
-	answer := func(p points.Points, c comm.Comm, order []int32, src *mat.Dense) (*mat.Dense, error) {
+	solve := func(p points.Points, c comm.Comm, order []int32, src *mat.Dense) (*mat.Dense, error) {
 		a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 0.7}, p, lambda,
 			&gram.Options{Comm: c, TileSize: 40, Storage: gram.Float32})
 		if err != nil {
@@ -357,69 +361,71 @@ func TestSameBits(t *testing.T) {
 		out := mat.NewDense(n, 2, nil)
 		return out, m.SolveTo(t.Context(), out, src)
 	}
-	places := randomOrder(n, rng.New(5))
-	want := testkit.Must(answer(p, nil, places, src))
+	positionOf := randomOrder(n, rng.New(5))
+	want := testkit.Must(solve(p, nil, positionOf, src))
 	for _, ranks := range []int{1, 2, 3} {
 		comm.RunLocal(ranks, func(c comm.Comm) {
-			if got, err := answer(p, c, places, src); err != nil || !mat.Equal(got, want) {
+			if got, err := solve(p, c, positionOf, src); err != nil || !mat.Equal(got, want) {
 				t.Errorf("rank %d of %d: other bits (%v)", c.Rank(), ranks, err)
 			}
 		})
 	}
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(3)
-	if got, err := answer(p, nil, places, src); err != nil || !mat.Equal(got, want) {
+	if got, err := solve(p, nil, positionOf, src); err != nil || !mat.Equal(got, want) {
 		t.Errorf("on three threads: other bits (%v)", err)
 	}
 }
 
-// TestAutomaticNeighbors compares the automatic k and ω with the definition of the rule, by dense solves with S = R+λI.
-// For each of the last quarter of the points in the order, at most 128, the neighbors are the nearest of the points
-// before that quarter by c_ij² = R_ij²/(S_ii·S_jj). The rule doubles k, starting from 15, as long as the mean logarithm
-// of the conditional variances falls by more than 0.05, and sets ω = max(ρ³, 0.05), where ρ is the share of the nearest
-// k in the sum of all c_ij².
+// TestAutomaticNeighbors compares the automatic k and ω with the definition of the rule, by dense solves with S = R+λI,
+// R = K−FFᵀ. For each of the last quarter of the points in the order, at most 128, the neighbors are the nearest of the
+// points before that quarter by c_ij² = R_ij²/(S_ii·S_jj). The rule doubles k, starting from 15, as long as the mean
+// logarithm of the conditional variances falls by more than 0.05, and sets ω = max(ρ³, 0.05), where ρ is the share of
+// the nearest k in the sum of all c_ij².
 func TestAutomaticNeighbors(t *testing.T) {
 	const n = 250
 	seen := map[int]bool{}
 	for sigma, r := range map[float64]int{0.01: 0, 0.3: 0, 0.2: 20} {
 		a, f := problem(t, n, r, kernel.Gaussian{Sigma: sigma}, "", nil)
-		places := randomOrder(n, rng.New(5))
-		_, s := denseDefinition(t, a, f, 0, 1, places)
-		point := make([]int, n)
-		for i, place := range places {
-			point[place] = i
+		positionOf := randomOrder(n, rng.New(5))
+		_, shifted := denseDefinition(t, a, f, 0, 1, positionOf)
+		pointAt := make([]int, n)
+		for i, position := range positionOf {
+			pointAt[position] = i
 		}
 		rows := (n + 3) / 4
 		var logs, energy [4]float64
 		var total float64
-		for _, i := range point[n-rows:] {
-			candidates := slices.Clone(point[:n-rows])
-			square := func(j int) float64 { return s.At(i, j) * s.At(i, j) / (s.At(i, i) * s.At(j, j)) }
+		for _, i := range pointAt[n-rows:] {
+			candidates := slices.Clone(pointAt[:n-rows])
+			square := func(j int) float64 {
+				return shifted.At(i, j) * shifted.At(i, j) / (shifted.At(i, i) * shifted.At(j, j))
+			}
 			slices.SortFunc(candidates, func(x, y int) int { return cmp.Compare(square(y), square(x)) })
-			for place, j := range candidates {
+			for position, j := range candidates {
 				total += square(j)
-				for b := range energy {
-					if place < 15<<b {
-						energy[b] += square(j)
+				for doublings := range energy {
+					if position < 15<<doublings {
+						energy[doublings] += square(j)
 					}
 				}
 			}
-			for b := range logs {
-				idx := append(slices.Clone(candidates[:15<<b]), i)
+			for doublings := range logs {
+				idx := append(slices.Clone(candidates[:15<<doublings]), i)
 				among := mat.NewDense(len(idx), len(idx), nil)
-				among.Apply(func(x, y int, _ float64) float64 { return s.At(idx[x], idx[y]) }, among)
+				among.Apply(func(x, y int, _ float64) float64 { return shifted.At(idx[x], idx[y]) }, among)
 				var inverse mat.Dense
 				testkit.OK(t, inverse.Inverse(among))
-				logs[b] -= math.Log(inverse.At(len(idx)-1, len(idx)-1)) / float64(rows)
+				logs[doublings] -= math.Log(inverse.At(len(idx)-1, len(idx)-1)) / float64(rows)
 			}
 		}
-		b := 0
-		for b < 3 && logs[b]-logs[b+1] > 0.05 {
-			b++
+		doublings := 0
+		for doublings < 3 && logs[doublings]-logs[doublings+1] > 0.05 {
+			doublings++
 		}
-		omega := min(1, max(0.05, math.Pow(energy[b]/total, 3)))
-		m := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: places}))
-		testkit.Equal(t, m.Neighbors(), 15<<b, sigma, logs)
+		omega := min(1, max(0.05, math.Pow(energy[doublings]/total, 3)))
+		m := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: positionOf}))
+		testkit.Equal(t, m.Neighbors(), 15<<doublings, sigma, logs)
 		testkit.Near(t, m.Damping(), omega, 1e-3*omega, sigma, energy, total)
 		build, apply := m.Flops()
 		k, rank := float64(m.Neighbors()), float64(r)
@@ -432,12 +438,12 @@ func TestAutomaticNeighbors(t *testing.T) {
 		}
 		testkit.Equal(t, m.String(), want+", n = 250")
 		seen[m.Neighbors()] = true
-		// Given neighbors, and a given damping, replace the rule.
+		// Options.Neighbors and Options.Damping replace the rule.
 		for neighbors, want := range map[int]int{0: m.Neighbors(), 20: 20, -1: 0} {
-			fixedRule := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: places,
+			withOptions := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: positionOf,
 				Neighbors: neighbors, Damping: 0.3}))
-			testkit.Equal(t, fixedRule.Neighbors(), want)
-			testkit.Equal(t, fixedRule.Damping(), 0.3)
+			testkit.Equal(t, withOptions.Neighbors(), want)
+			testkit.Equal(t, withOptions.Damping(), 0.3)
 		}
 	}
 	testkit.Equal(t, len(seen) > 1, true, seen)
@@ -457,6 +463,7 @@ func TestNotDefinite(t *testing.T) {
 		accel.SetThreads(threads)
 		// Without neighbors a local matrix has one entry.
 		_, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: -1, Damping: 1})
-		testkit.Fails(t, err, fmt.Sprintf("among point %d and its neighbors is not positive definite", a.TreeOrder()[31]))
+		testkit.Fails(t, err, fmt.Sprintf("among point %d and its neighbors is not positive definite",
+			a.TreeOrder()[31]))
 	}
 }
