@@ -5,9 +5,9 @@ import "context"
 // alone is a group of one rank.
 type alone struct{}
 
-// Alone returns a group of one rank, for a process that no launcher started. Its collectives change and count
-// nothing. They fail only if the context has ended and return its error unwrapped. Unlike those of other groups, they
-// may be called by several goroutines at once.
+// Alone returns a group of one rank, as MPI_COMM_SELF is, for a process that no launcher started. Its collectives
+// change and count nothing. They fail only if the context has ended and return its error unwrapped. Unlike those of
+// other groups, they may be called by several goroutines at once.
 func Alone() Comm { return alone{} }
 
 // OrAlone returns c, or Alone() if c is nil. It resolves an optional Comm.

@@ -38,41 +38,41 @@ func Agree(ctx context.Context, c Comm, err error) error {
 		return err
 	}
 	failed := make([]int64, c.Size())
-	text := ""
+	ownText := ""
 	if err != nil {
-		text, failed[c.Rank()] = err.Error(), 1
+		ownText, failed[c.Rank()] = err.Error(), 1
 	}
-	if e := c.AllReduceInt64(ctx, failed); e != nil {
-		return errors.Join(err, e)
+	if commErr := c.AllReduceInt64(ctx, failed); commErr != nil {
+		return errors.Join(err, commErr)
 	}
-	r := slices.Index(failed, 1)
-	if r < 0 {
+	failedRank := slices.Index(failed, 1)
+	if failedRank < 0 {
 		return nil
 	}
-	failedText, e := BroadcastBytes(ctx, c, []byte(text), r)
-	if e != nil {
-		return errors.Join(err, e)
+	failedText, commErr := BroadcastBytes(ctx, c, []byte(ownText), failedRank)
+	if commErr != nil {
+		return errors.Join(err, commErr)
 	}
-	if r != c.Rank() {
+	if failedRank != c.Rank() {
 		err = nil
 	}
-	return &RankError{r, c.Size(), string(failedText), err}
+	return &RankError{failedRank, c.Size(), string(failedText), err}
 }
 
-// BroadcastBytes is a collective that returns the bytes of rank root on all ranks. The length need not be known on the
-// other ranks.
-func BroadcastBytes(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
+// BroadcastBytes is a collective that returns the data of rank root on all ranks. The other ranks need not know the
+// length, and their data are ignored.
+func BroadcastBytes(ctx context.Context, c Comm, data []byte, root int) ([]byte, error) {
 	length := []int64{0}
 	if c.Rank() == root {
-		length[0] = int64(len(b))
+		length[0] = int64(len(data))
 	}
 	if err := c.AllReduceInt64(ctx, length); err != nil {
 		return nil, err
 	}
 	if c.Rank() != root {
-		b = make([]byte, length[0])
+		data = make([]byte, length[0])
 	}
-	return b, c.Broadcast(ctx, b, root)
+	return data, c.Broadcast(ctx, data, root)
 }
 
 // CheckEqual is a collective that returns errDiffers, as Agree does, if any rank has other bytes than rank 0.
@@ -116,8 +116,8 @@ func AllReduceMin(ctx context.Context, c Comm, v int64) (int64, error) {
 	return slices.Min(all), nil
 }
 
-// SmallestBudget is a collective that returns b with as little free memory as the rank that has the least. A budget
-// without a limit does not count, unless no rank has one.
+// SmallestBudget is a collective that returns the budget b, reduced so that its free memory is the smallest of all
+// ranks. A rank whose budget has no limit gets a limit if another rank has one.
 func SmallestBudget(ctx context.Context, c Comm, b accel.Budget) (accel.Budget, error) {
 	minFree, err := AllReduceMin(ctx, c, b.Free())
 	if err != nil {
@@ -142,9 +142,9 @@ func RowRange(n, unit, rank, size int) (lo, hi int) {
 // RowCounts returns the number of rows of every rank in the distribution of RowRange, times width.
 func RowCounts(n, unit, size, width int) []int {
 	counts := make([]int, size)
-	for r := range counts {
-		lo, hi := RowRange(n, unit, r, size)
-		counts[r] = (hi - lo) * width
+	for rank := range counts {
+		lo, hi := RowRange(n, unit, rank, size)
+		counts[rank] = (hi - lo) * width
 	}
 	return counts
 }

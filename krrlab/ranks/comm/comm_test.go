@@ -15,12 +15,12 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// onRanks runs body on p goroutine ranks and returns the error of each.
-func onRanks(p int, limit time.Duration, body func(c comm.Comm) error) []error {
-	errs := make([]error, p)
+// onRanks runs body on the given number of goroutine ranks and returns the error of each rank.
+func onRanks(ranks int, limit time.Duration, body func(c comm.Comm) error) []error {
+	errs := make([]error, ranks)
 	var wg sync.WaitGroup
-	for r, c := range comm.Local(p, limit) {
-		wg.Go(func() { errs[r] = body(c) })
+	for rank, c := range comm.Local(ranks, limit) {
+		wg.Go(func() { errs[rank] = body(c) })
 	}
 	wg.Wait()
 	return errs
@@ -48,28 +48,29 @@ func TestLocal(t *testing.T) {
 // barrier waits for all ranks.
 func barrier(ctx context.Context, c comm.Comm) error { return c.AllReduceInt64(ctx, []int64{0}) }
 
-// TestWatchdog lets one of three ranks never come. The other two must get an error of their own rank that names it as
-// missing.
-func TestWatchdog(t *testing.T) {
+// TestMissingRank lets one of three ranks skip a collective. The other two must get an error with their rank, which
+// names the missing one.
+func TestMissingRank(t *testing.T) {
 	errs := onRanks(3, 50*time.Millisecond, func(c comm.Comm) error {
 		if c.Rank() == 1 {
-			return nil // dead
+			return nil // without the collective
 		}
 		return barrier(t.Context(), c)
 	})
-	for _, r := range []int{0, 2} {
+	for _, rank := range []int{0, 2} {
 		var commErr *comm.Error
 		// On a busy machine the other waiting rank may be late as well, and is then also listed.
-		if !errors.As(errs[r], &commErr) || commErr.Rank != r || !regexp.MustCompile(fmt.Sprintf(`missing: \[(%d )?1( %d)?\]`, 2-r,
-			2-r)).MatchString(commErr.Error()) {
-			t.Errorf("rank %d: %v", r, errs[r])
+		if !errors.As(errs[rank],
+			&commErr) || commErr.Rank != rank || !regexp.MustCompile(fmt.Sprintf(`missing: \[(%d )?1( %d)?\]`, 2-rank,
+			2-rank)).MatchString(commErr.Error()) {
+			t.Errorf("rank %d: %v", rank, errs[rank])
 		}
 	}
 }
 
-// TestCancel cancels a collective while one rank is missing. The waiting ranks must get an error, and every later
-// collective must fail.
-func TestCancel(t *testing.T) {
+// TestCancelCollective cancels a collective while one rank is missing. The waiting ranks must get an error, and every
+// later collective must fail.
+func TestCancelCollective(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := onRanks(3, 0, func(c comm.Comm) error {
 		if c.Rank() == 1 {
@@ -89,12 +90,12 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestDetect checks which launcher, rank and size the environment variables of launchers give.
-func TestDetect(t *testing.T) {
+// TestDetectLaunch checks which launcher, rank and size the environment variables of launchers give.
+func TestDetectLaunch(t *testing.T) {
 	for _, c := range []struct {
 		env    string
 		want   comm.Launch
-		ranked bool
+		isRank bool
 	}{
 		{"", comm.Launch{}, false},
 		{"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3 PMIX_RANK=3",
@@ -117,13 +118,13 @@ func TestDetect(t *testing.T) {
 		{"PMI_RANK=x PMI_SIZE=2", comm.Launch{}, false},
 	} {
 		env := map[string]string{}
-		for _, kv := range strings.Fields(c.env) {
-			k, v, _ := strings.Cut(kv, "=")
-			env[k] = v
+		for _, variable := range strings.Fields(c.env) {
+			name, value, _ := strings.Cut(variable, "=")
+			env[name] = value
 		}
-		got, ok := comm.DetectLaunch(func(k string) string { return env[k] })
-		if got != c.want || ok != c.ranked {
-			t.Errorf("%q: %+v, %v, want %+v, %v", c.env, got, ok, c.want, c.ranked)
+		got, ok := comm.DetectLaunch(func(name string) string { return env[name] })
+		if got != c.want || ok != c.isRank {
+			t.Errorf("%q: %+v, %v, want %+v, %v", c.env, got, ok, c.want, c.isRank)
 		}
 	}
 }
@@ -153,40 +154,40 @@ func TestWithoutPMI(t *testing.T) {
 	}
 }
 
-// TestRows checks that the block distribution assigns every row to one rank, in blocks of 512 rows.
-func TestRows(t *testing.T) {
+// TestRowRange checks that the block distribution assigns every row to one rank, in blocks of 512 rows.
+func TestRowRange(t *testing.T) {
 	for _, n := range []int{1, 511, 512, 513, 5000} {
-		for _, p := range []int{1, 2, 3, 7} {
+		for _, ranks := range []int{1, 2, 3, 7} {
 			next := 0
-			for r := range p {
-				lo, hi := comm.RowRange(n, 512, r, p)
+			for rank := range ranks {
+				lo, hi := comm.RowRange(n, 512, rank, ranks)
 				if lo != next || hi < lo || lo%512 != 0 && lo != n {
-					t.Errorf("n = %d: rank %d of %d has [%d, %d)", n, r, p, lo, hi)
+					t.Errorf("n = %d: rank %d of %d has [%d, %d)", n, rank, ranks, lo, hi)
 				}
-				testkit.Equal(t, comm.RowCounts(n, 512, p, 3)[r], 3*(hi-lo), n, r, p)
+				testkit.Equal(t, comm.RowCounts(n, 512, ranks, 3)[rank], 3*(hi-lo), n, rank, ranks)
 				next = hi
 			}
-			testkit.Equal(t, next, n, p)
+			testkit.Equal(t, next, n, ranks)
 		}
 	}
 }
 
-// TestFixed checks fixed-point sums for a bound of 3: the value of a sum, and which terms fit.
-func TestFixed(t *testing.T) {
+// TestFixedPointSums checks fixed-point sums for a bound of 3: the value of a sum, and which terms fit.
+func TestFixedPointSums(t *testing.T) {
 	terms := []float64{1, -0.25, 1e-9, -1e-13, 0.7}
-	f := comm.NewFixedPoint(3)
+	format := comm.NewFixedPoint(3)
 	sum := []int64{0}
 	var want float64
 	for _, v := range terms {
-		if !f.Add(sum, []float64{v}) {
+		if !format.Add(sum, []float64{v}) {
 			t.Errorf("%v does not fit", v)
 		}
 		want += v
 	}
 	// Each of the five terms loses at most 3·2⁻⁶¹; the reference sum, below 2, is rounded a few times.
-	testkit.Near(t, f.Value(sum[0]), want, 5*3*0x1p-61+0x1p-52)
+	testkit.Near(t, format.Value(sum[0]), want, 5*3*0x1p-61+0x1p-52)
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e9} {
-		if f.Add(sum, []float64{bad}) {
+		if format.Add(sum, []float64{bad}) {
 			t.Errorf("%v fits below 3", bad)
 		}
 	}
@@ -194,10 +195,11 @@ func TestFixed(t *testing.T) {
 	// whatever follows it.
 	for v, fits := range map[float64]bool{4: true, -4: true, math.Nextafter(4, 5): false,
 		math.Nextafter(-4, -5): false} {
-		sums, rest, narrow := []int64{0, 0}, []int64{0, 0}, float32(v)
-		if f.Add(sums, []float64{v, 1}) != fits || f.AddScaled(sums, []float64{v / 2, 1}, []float64{2, 1}) != fits ||
-			f.AddFine(sums, rest, []float64{8 * v, 1}, []float64{0.125, 1}) != fits ||
-			f.AddScaled32(sums, []float32{2 * narrow, 1}, []float64{0.5, 1}) != (float64(narrow) == 4 ||
+		sums, fractions, narrow := []int64{0, 0}, []int64{0, 0}, float32(v)
+		if format.Add(sums, []float64{v, 1}) != fits || format.AddScaled(sums, []float64{v / 2, 1},
+			[]float64{2, 1}) != fits ||
+			format.AddFine(sums, fractions, []float64{8 * v, 1}, []float64{0.125, 1}) != fits ||
+			format.AddScaled32(sums, []float32{2 * narrow, 1}, []float64{0.5, 1}) != (float64(narrow) == 4 ||
 				float64(narrow) == -4) {
 			t.Errorf("%v, where at most 4 fits: want fits = %v", v, fits)
 		}

@@ -15,7 +15,7 @@ import (
 // peers and canceled contexts break a group: their tests are next to the implementations.
 func checkConformance(ctx context.Context, c comm.Comm) error {
 	var errs []error
-	for _, k := range []struct {
+	for _, check := range []struct {
 		name string
 		run  func(ctx context.Context, c comm.Comm) error
 	}{
@@ -27,15 +27,15 @@ func checkConformance(ctx context.Context, c comm.Comm) error {
 		{"agree", checkAgree},
 		{"fixed-point sums", checkFixedSums},
 	} {
-		if err := k.run(ctx, c); err != nil {
-			errs = append(errs, fmt.Errorf("%s: rank %d of %d: %w", k.name, c.Rank(), c.Size(), err))
+		if err := check.run(ctx, c); err != nil {
+			errs = append(errs, fmt.Errorf("%s: rank %d of %d: %w", check.name, c.Rank(), c.Size(), err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // lengths are the lengths of the buffers that are tried: none, one, and more than a chunk with the lowered limit of
-// Chunks.
+// UseSmallChunks.
 var lengths = []int{0, 1, 2, 7, 1000, 70001}
 
 // checkRanks checks that the ranks are 0, 1, …, p−1.
@@ -158,8 +158,9 @@ func checkTraffic(ctx context.Context, c comm.Comm) error {
 	if c.Rank() == 0 {
 		want += 5
 	}
-	if d := c.Traffic().Sub(before); d.Bytes != want || d.Calls != 3 || d.Seconds < 0 {
-		return fmt.Errorf("%+v, want %d bytes in 3 calls", d, want)
+	if difference := c.Traffic().Sub(before); difference.Bytes != want || difference.Calls != 3 ||
+		difference.Seconds < 0 {
+		return fmt.Errorf("%+v, want %d bytes in 3 calls", difference, want)
 	}
 	return nil
 }
@@ -187,21 +188,21 @@ func checkAgree(ctx context.Context, c comm.Comm) error {
 
 // checkFixedSums adds the same terms on one rank and distributed over the ranks. The sums must be equal.
 func checkFixedSums(ctx context.Context, c comm.Comm) error {
-	const m = 1000
-	f := comm.NewFixedPoint(m)
+	const terms = 1000
+	format := comm.NewFixedPoint(terms)
 	sum, want := []int64{0}, []int64{0}
-	for i := range m {
+	for i := range terms {
 		v := []float64{math.Sin(float64(i))}
-		f.Add(want, v)
+		format.Add(want, v)
 		if i%c.Size() == c.Rank() {
-			f.Add(sum, v)
+			format.Add(sum, v)
 		}
 	}
 	if err := c.AllReduceInt64(ctx, sum); err != nil {
 		return err
 	}
 	if sum[0] != want[0] {
-		return fmt.Errorf("the sum is %v, want that of one rank, %v", f.Value(sum[0]), f.Value(want[0]))
+		return fmt.Errorf("the sum is %v, want that of one rank, %v", format.Value(sum[0]), format.Value(want[0]))
 	}
 	return nil
 }

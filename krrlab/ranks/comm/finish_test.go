@@ -37,11 +37,11 @@ func TestFinishAfterStackGrowth(t *testing.T) {
 	}
 }
 
-// growStack uses one kilobyte of stack per step.
+// growStack uses one kilobyte of stack per step. The result has no meaning.
 func growStack(steps int) byte {
-	var b [1024]byte
+	var frame [1024]byte
 	if steps > 0 {
-		b[steps%len(b)] = growStack(steps - 1)
+		frame[steps%len(frame)] = growStack(steps - 1)
 	}
-	return b[0]
+	return frame[0]
 }

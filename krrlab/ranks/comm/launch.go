@@ -21,10 +21,10 @@ type Launch struct {
 	LostHostTimeout time.Duration
 }
 
-// launchers lists the environment variables that a launcher sets for each rank. Intel MPI and MVAPICH use those of
-// Hydra, the launcher of MPICH. The variables of Slurm are those of a job step, which srun starts; a batch script
-// also sees the size of the job but is not a rank. PMIx, which srun uses to start ranks of Open MPI, does not
-// announce the number of ranks.
+// launchers lists the environment variables with the rank and the number of ranks that each launcher sets. Intel MPI
+// and MVAPICH use those of MPICH's launcher, Hydra. The variables of Slurm are those of a job step, which srun starts;
+// a batch script also sees the size of the job but is not a rank. PMIx, with which srun starts ranks of Open MPI, does
+// not announce the number of ranks.
 var launchers = []struct{ name, rank, size string }{
 	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
 	{"MPICH", "PMI_RANK", "PMI_SIZE"},
@@ -36,21 +36,23 @@ var launchers = []struct{ name, rank, size string }{
 // is not a rank. It loads no library.
 func DetectLaunch(getenv func(string) string) (Launch, bool) {
 	requestedCPUs := getenv("SLURM_CPUS_PER_TASK") != ""
-	for _, l := range launchers {
-		rank, err := strconv.Atoi(getenv(l.rank))
+	for _, variables := range launchers {
+		rank, err := strconv.Atoi(getenv(variables.rank))
 		if err != nil || rank < 0 {
 			continue
 		}
-		if l.size == "" {
-			launch := Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank), RequestedCPUs: requestedCPUs}
+		if variables.size == "" {
+			launch := Launch{Launcher: variables.name, Rank: rank, Size: stepSize(getenv, rank),
+				RequestedCPUs: requestedCPUs}
 			return launch, true
 		}
-		size, err := strconv.Atoi(getenv(l.size))
-		if err != nil || size < 1 || l.name == "Slurm" && size == 1 { // a step of one task is an ordinary process
+		size, err := strconv.Atoi(getenv(variables.size))
+		// a step of one task is an ordinary process
+		if err != nil || size < 1 || variables.name == "Slurm" && size == 1 {
 			continue
 		}
-		launch := Launch{Launcher: l.name, Rank: rank, Size: size, RequestedCPUs: requestedCPUs}
-		switch l.name {
+		launch := Launch{Launcher: variables.name, Rank: rank, Size: size, RequestedCPUs: requestedCPUs}
+		switch variables.name {
 		case "Open MPI":
 			launch.LostHostTimeout = openMPILostHostTimeout(getenv)
 		case "Slurm": // srun offers no PMI under these names of SLURM_MPI_TYPE; a plugin with another name may
@@ -64,9 +66,9 @@ func DetectLaunch(getenv func(string) string) (Launch, bool) {
 // stepSize returns the number of ranks of the srun job step if its environment agrees that this process is the given
 // rank of a step with several ranks, and 0 otherwise.
 func stepSize(getenv func(string) string, rank int) int {
-	id, err := strconv.Atoi(getenv("SLURM_PROCID"))
-	size, e := strconv.Atoi(getenv("SLURM_STEP_NUM_TASKS"))
-	if err != nil || e != nil || id != rank || size < 2 {
+	slurmRank, err := strconv.Atoi(getenv("SLURM_PROCID"))
+	size, sizeErr := strconv.Atoi(getenv("SLURM_STEP_NUM_TASKS"))
+	if err != nil || sizeErr != nil || slurmRank != rank || size < 2 {
 		return 0
 	}
 	return size

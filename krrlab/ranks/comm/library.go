@@ -116,11 +116,11 @@ func loadLibrary(name string) (*library, error) {
 // setOpenMPIHandles sets the handles of the Open MPI ABI, which are addresses of variables of the library (mpi.h).
 func (l *library) setOpenMPIHandles(handle uintptr) error {
 	l.kind, l.inPlace, l.statusIgnore = "Open MPI", 1, 0
-	for name, p := range map[string]*uintptr{
+	for name, address := range map[string]*uintptr{
 		"ompi_mpi_comm_world": &l.world, "ompi_mpi_int64_t": &l.int64,
 		"ompi_mpi_byte": &l.byte, "ompi_mpi_op_sum": &l.sum, "ompi_mpi_errors_return": &l.errorsReturn,
 	} {
-		if *p = dl.Sym(handle, name); *p == 0 {
+		if *address = dl.Sym(handle, name); *address == 0 {
 			return fmt.Errorf("no symbol %s", name)
 		}
 	}
@@ -168,16 +168,16 @@ func SrunInterface(list string) string {
 
 // version returns the first line of the text by which the library describes itself.
 func (l *library) version() string {
-	buf, n := make([]byte, 8192), new(int32) // at least MPI_MAX_LIBRARY_VERSION_STRING of both ABIs
-	invoke(l.getVersion, uintptr(unsafe.Pointer(&buf[0])), uintptr(unsafe.Pointer(n)))
-	return cLine(buf, *n)
+	text, length := make([]byte, 8192), new(int32) // at least MPI_MAX_LIBRARY_VERSION_STRING of both ABIs
+	invoke(l.getVersion, uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(length)))
+	return cLine(text, *length)
 }
 
-// failure converts an MPI return code to an error.
+// failure returns an error with the text that MPI has for a return code.
 func (l *library) failure(code int32) error {
-	buf, n := make([]byte, 1024), new(int32) // at least MPI_MAX_ERROR_STRING of both ABIs
-	invoke(l.errorString, uintptr(code), uintptr(unsafe.Pointer(&buf[0])), uintptr(unsafe.Pointer(n)))
-	return fmt.Errorf("%s: %s", l.kind, cLine(buf, *n))
+	text, length := make([]byte, 1024), new(int32) // at least MPI_MAX_ERROR_STRING of both ABIs
+	invoke(l.errorString, uintptr(code), uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(length)))
+	return fmt.Errorf("%s: %s", l.kind, cLine(text, *length))
 }
 
 // cLine returns the first line of the first n characters of buf. C may count the terminating zero; it is removed.

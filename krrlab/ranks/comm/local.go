@@ -16,8 +16,8 @@ func Local(p int, limit time.Duration) []Comm {
 	}
 	g := &group{size: p, limit: limitOrDefault(limit), failed: make(chan struct{})}
 	all := make([]Comm, p)
-	for r := range all {
-		all[r] = &local{g: g, rank: r}
+	for rank := range all {
+		all[rank] = &local{group: g, rank: rank}
 	}
 	return all
 }
@@ -60,7 +60,7 @@ type collective struct {
 
 // local is one rank of a group.
 type local struct {
-	g       *group
+	group   *group
 	rank    int
 	traffic Traffic
 }
@@ -68,39 +68,39 @@ type local struct {
 var _ Comm = (*local)(nil)
 
 // Rank implements Comm.
-func (c *local) Rank() int { return c.rank }
+func (l *local) Rank() int { return l.rank }
 
 // Size implements Comm.
-func (c *local) Size() int { return c.g.size }
+func (l *local) Size() int { return l.group.size }
 
 // Traffic implements Comm.
-func (c *local) Traffic() Traffic { return c.traffic }
+func (l *local) Traffic() Traffic { return l.traffic }
 
 // AllReduceInt64 implements Comm.
-func (c *local) AllReduceInt64(ctx context.Context, x []int64) error {
-	return c.run(ctx, call{opReduce, x, bytesOf(x), c.parts(0, 8*len(x))}, 8*len(x))
+func (l *local) AllReduceInt64(ctx context.Context, x []int64) error {
+	return l.run(ctx, call{opReduce, x, bytesOf(x), l.parts(0, 8*len(x))}, 8*len(x))
 }
 
 // AllGather implements Comm.
-func (c *local) AllGather(ctx context.Context, x []float64, counts []int) error {
-	checkParts(len(x), c.g.size, counts)
+func (l *local) AllGather(ctx context.Context, x []float64, counts []int) error {
+	checkParts(len(x), l.group.size, counts)
 	parts := make([]int, len(counts))
 	for r, n := range counts {
 		parts[r] = 8 * n
 	}
-	return c.run(ctx, call{opGather, nil, bytesOf(x), parts}, parts[c.rank])
+	return l.run(ctx, call{opGather, nil, bytesOf(x), parts}, parts[l.rank])
 }
 
 // Broadcast implements Comm.
-func (c *local) Broadcast(ctx context.Context, x []byte, root int) error {
-	checkRoot(root, c.g.size)
-	parts := c.parts(root, len(x))
-	return c.run(ctx, call{opBroadcast, nil, x, parts}, parts[c.rank])
+func (l *local) Broadcast(ctx context.Context, x []byte, root int) error {
+	checkRoot(root, l.group.size)
+	parts := l.parts(root, len(x))
+	return l.run(ctx, call{opBroadcast, nil, x, parts}, parts[l.rank])
 }
 
 // parts returns the parts if rank root sends the given number of bytes and the other ranks send none.
-func (c *local) parts(root, bytes int) []int {
-	parts := make([]int, c.g.size)
+func (l *local) parts(root, bytes int) []int {
+	parts := make([]int, l.group.size)
 	parts[root] = bytes
 	return parts
 }
@@ -117,18 +117,18 @@ func (g *group) fail(cause error) {
 
 // run calls a collective, waits for all ranks, and records the traffic: bytes is the amount of data that this rank
 // contributes.
-func (c *local) run(ctx context.Context, k call, bytes int) error {
+func (l *local) run(ctx context.Context, rankCall call, bytes int) error {
 	start := time.Now()
-	if err := c.g.join(ctx, c.rank, k); err != nil {
-		return &Error{c.rank, c.g.size, k.op, err}
+	if err := l.group.join(ctx, l.rank, rankCall); err != nil {
+		return &Error{l.rank, l.group.size, rankCall.op, err}
 	}
-	c.traffic.add(bytes, start)
+	l.traffic.add(bytes, start)
 	return nil
 }
 
 // join adds the call of a rank to the pending collective and waits until it is complete. The last rank to arrive
 // executes it.
-func (g *group) join(ctx context.Context, rank int, k call) error {
+func (g *group) join(ctx context.Context, rank int, rankCall call) error {
 	if err := ctx.Err(); err != nil {
 		g.fail(fmt.Errorf("rank %d was stopped", rank))
 		return err
@@ -141,23 +141,23 @@ func (g *group) join(ctx context.Context, rank int, k call) error {
 	if g.pending == nil {
 		g.pending = &collective{calls: make([]call, g.size), finished: make(chan struct{})}
 	}
-	m := g.pending
-	m.calls[rank] = k
-	if m.arrived++; m.arrived == g.size {
+	pending := g.pending
+	pending.calls[rank] = rankCall
+	if pending.arrived++; pending.arrived == g.size {
 		g.pending = nil
-		m.err = g.execute(m)
-		close(m.finished)
+		pending.err = g.execute(pending)
+		close(pending.finished)
 	}
 	g.mu.Unlock()
 	timer := time.NewTimer(g.limit)
 	defer timer.Stop()
 	select {
-	case <-m.finished:
-		return m.err
+	case <-pending.finished:
+		return pending.err
 	case <-g.failed:
 		select {
-		case <-m.finished: // completed before the group broke
-			return m.err
+		case <-pending.finished: // completed before the group broke
+			return pending.err
 		default:
 		}
 		return g.broken
@@ -165,42 +165,42 @@ func (g *group) join(ctx context.Context, rank int, k call) error {
 		g.fail(fmt.Errorf("rank %d was stopped", rank))
 		return ctx.Err()
 	case <-timer.C:
-		err := fmt.Errorf("not all ranks came within %v (missing: %v)", g.limit, g.missing(m))
+		err := fmt.Errorf("not all ranks came within %v (missing: %v)", g.limit, g.missing(pending))
 		g.fail(err)
 		return err
 	}
 }
 
 // missing lists the ranks that have not called the collective yet.
-func (g *group) missing(m *collective) (list []int) {
+func (g *group) missing(pending *collective) (list []int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for r, k := range m.calls {
+	for rank, k := range pending.calls {
 		if k.op == "" {
-			list = append(list, r)
+			list = append(list, rank)
 		}
 	}
 	return list
 }
 
 // execute carries out a collective after all ranks have called it. It returns an error if their calls differ.
-func (g *group) execute(m *collective) error {
-	root := m.calls[0]
-	for r, k := range m.calls {
+func (g *group) execute(pending *collective) error {
+	root := pending.calls[0]
+	for rank, k := range pending.calls {
 		if k.op != root.op || !slices.Equal(k.parts, root.parts) {
-			return fmt.Errorf("rank 0 called %s of bytes %v, rank %d %s of bytes %v", root.op, root.parts, r, k.op,
+			return fmt.Errorf("rank 0 called %s of bytes %v, rank %d %s of bytes %v", root.op, root.parts, rank, k.op,
 				k.parts)
 		}
 	}
-	for _, k := range m.calls[1:] {
+	for _, k := range pending.calls[1:] {
 		for i, v := range k.sum {
 			root.sum[i] += v
 		}
 	}
 	offset := 0
-	for r, size := range root.parts {
-		for _, k := range m.calls {
-			copy(k.x[offset:offset+size], m.calls[r].x[offset:])
+	for rank, size := range root.parts {
+		for _, k := range pending.calls {
+			copy(k.x[offset:offset+size], pending.calls[rank].x[offset:])
 		}
 		offset += size
 	}

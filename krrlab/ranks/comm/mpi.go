@@ -31,11 +31,11 @@ var _ Comm = (*World)(nil)
 var maxCount = 1 << 30
 
 // request is a function for the MPI thread to run. The request is on the heap, and so are the buffers of the MPI
-// calls in f, which it references: C may write to them until the collective has ended.
+// calls in run, which it references: C may write to them until the collective has ended.
 type request struct {
 	*World
-	f    func(r *request) int32
-	code chan int32  // receives the MPI return code of f
+	run  func(r *request) int32
+	code chan int32  // receives the MPI return code of run
 	stop atomic.Bool // the caller no longer waits for the request
 }
 
@@ -61,16 +61,16 @@ const codeAbandoned = -1
 // Each of starts starts a call that writes its handle to req, and returns an MPI code. finish returns 0, the code of
 // the first failure, or codeAbandoned.
 func (r *request) finish(starts ...func(req *handle) int32) int32 {
-	h, completed := make([]handle, len(starts)), new(int32)
+	handles, completed := make([]handle, len(starts)), new(int32)
 	for i, start := range starts {
-		if code := start(&h[i]); code != 0 {
+		if code := start(&handles[i]); code != 0 {
 			return code
 		}
 	}
 	begin := time.Now()
 	lastCompletion := begin
-	for i := 0; i < len(h); {
-		if code := invoke(r.lib.test, uintptr(unsafe.Pointer(&h[i])), uintptr(unsafe.Pointer(completed)),
+	for i := 0; i < len(handles); {
+		if code := invoke(r.lib.test, uintptr(unsafe.Pointer(&handles[i])), uintptr(unsafe.Pointer(completed)),
 			r.lib.statusIgnore); code != 0 {
 			return code
 		}
@@ -107,7 +107,7 @@ func Open(launch Launch, limit time.Duration) (*World, error) {
 		calls: make(chan *request)}
 	go w.thread()
 	rank, size := new(int32), new(int32)
-	err = w.do(context.Background(), "start", func(*request) int32 {
+	err = w.runOnThread(context.Background(), "start", func(*request) int32 {
 		provided := new(int32)
 		if code := invoke(lib.initThread, 0, 0, threadFunneled, uintptr(unsafe.Pointer(provided))); code != 0 {
 			return code
@@ -122,19 +122,16 @@ func Open(launch Launch, limit time.Duration) (*World, error) {
 	w.rank, w.size = int(*rank), int(*size)
 	if launch.Size > 0 && w.size != launch.Size {
 		_ = w.Close()
-		return nil,
-			fmt.Errorf("comm: %s started %d ranks, but %s (%s) sees %d: install or load the MPI library of the "+
-				"launcher",
-				launch.Launcher, launch.Size, lib.kind, lib.name, w.size)
+		return nil, fmt.Errorf("comm: %s started %d ranks, but %s (%s) sees %d: install or load the MPI library of "+
+			"the launcher", launch.Launcher, launch.Size, lib.kind, lib.name, w.size)
 	}
 	if w.rank != launch.Rank {
 		if w.size == 1 { // do not wait for peers, which may see no fault and never call Close
 			_ = w.Close()
 		}
-		return nil,
-			fmt.Errorf("comm: %s started this as rank %d, but %s (%s) sees rank %d of %d: install or load the MPI "+
-				"library of the launcher; by srun take --mpi=%s",
-				launch.Launcher, launch.Rank, lib.kind, lib.name, w.rank, w.size, lib.srunInterface())
+		return nil, fmt.Errorf("comm: %s started this as rank %d, but %s (%s) sees rank %d of %d: install or load the "+
+			"MPI library of the launcher; by srun take --mpi=%s", launch.Launcher, launch.Rank, lib.kind, lib.name,
+			w.rank, w.size, lib.srunInterface())
 	}
 	return w, nil
 }
@@ -144,7 +141,7 @@ func Open(launch Launch, limit time.Duration) (*World, error) {
 func (w *World) thread() {
 	runtime.LockOSThread()
 	for r := range w.calls {
-		r.code <- r.f(r)
+		r.code <- r.run(r)
 	}
 }
 
@@ -159,7 +156,7 @@ func (w *World) Close() error {
 	if err := w.AllReduceInt64(context.Background(), []int64{0}); err != nil {
 		return err
 	}
-	err := w.do(context.Background(), "end", func(*request) int32 { return invoke(w.lib.finalize) })
+	err := w.runOnThread(context.Background(), "end", func(*request) int32 { return invoke(w.lib.finalize) })
 	w.broken = cmp.Or(w.broken, errors.New("closed"))
 	return err
 }
@@ -173,13 +170,13 @@ func (w *World) Size() int { return w.size }
 // Traffic implements Comm.
 func (w *World) Traffic() Traffic { return w.traffic }
 
-// do runs f on the MPI thread and waits for it. If ctx ends or the limit passes first, do gives up f and the group is
-// broken.
-func (w *World) do(ctx context.Context, op string, f func(r *request) int32) error {
+// runOnThread runs f on the MPI thread and waits for it. If ctx ends or the limit passes first, it gives up f and the
+// group is broken.
+func (w *World) runOnThread(ctx context.Context, op string, f func(r *request) int32) error {
 	if w.broken = cmp.Or(w.broken, ctx.Err()); w.broken != nil {
 		return &Error{w.rank, w.size, op, w.broken}
 	}
-	r := &request{World: w, f: f, code: make(chan int32, 1)}
+	r := &request{World: w, run: f, code: make(chan int32, 1)}
 	w.calls <- r
 	timer := time.NewTimer(w.limit)
 	defer timer.Stop()
@@ -198,10 +195,10 @@ func (w *World) do(ctx context.Context, op string, f func(r *request) int32) err
 	return &Error{w.rank, w.size, op, w.broken}
 }
 
-// collective runs f as do does, and records its traffic.
+// collective runs f as runOnThread does, and records the traffic.
 func (w *World) collective(ctx context.Context, op string, bytes int, f func(r *request) int32) error {
 	start := time.Now()
-	if err := w.do(ctx, op, f); err != nil {
+	if err := w.runOnThread(ctx, op, f); err != nil {
 		return err
 	}
 	w.traffic.add(bytes, start)
@@ -209,10 +206,10 @@ func (w *World) collective(ctx context.Context, op string, bytes int, f func(r *
 }
 
 // callInChunks splits n elements into chunks of at most maxCount, and starts and finishes one MPI call after the other.
-func (r *request) callInChunks(n int, start func(lo, m int, req *handle) int32) int32 {
+func (r *request) callInChunks(n int, start func(lo, count int, req *handle) int32) int32 {
 	for lo := 0; lo < n; lo += maxCount {
-		m := min(maxCount, n-lo)
-		if code := r.finish(func(req *handle) int32 { return start(lo, m, req) }); code != 0 {
+		count := min(maxCount, n-lo)
+		if code := r.finish(func(req *handle) int32 { return start(lo, count, req) }); code != 0 {
 			return code
 		}
 	}
@@ -225,8 +222,8 @@ func (w *World) AllReduceInt64(ctx context.Context, x []int64) error {
 		if w.size <= maxPairRanks {
 			return r.addPairs(x)
 		}
-		return r.callInChunks(len(x), func(lo, m int, req *handle) int32 {
-			return invoke(w.lib.iallreduce, w.lib.inPlace, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), w.lib.int64,
+		return r.callInChunks(len(x), func(lo, count int, req *handle) int32 {
+			return invoke(w.lib.iallreduce, w.lib.inPlace, uintptr(unsafe.Pointer(&x[lo])), uintptr(count), w.lib.int64,
 				w.lib.sum, w.lib.world, uintptr(unsafe.Pointer(req)))
 		})
 	})
@@ -236,8 +233,8 @@ func (w *World) AllReduceInt64(ctx context.Context, x []int64) error {
 func (w *World) AllGather(ctx context.Context, x []float64, counts []int) error {
 	checkParts(len(x), w.size, counts)
 	parts, bits := make([][]int64, w.size), bitsOf(x)
-	for q, m := range counts {
-		parts[q], bits = bits[:m], bits[m:]
+	for rank, count := range counts {
+		parts[rank], bits = bits[:count], bits[count:]
 	}
 	return w.collective(ctx, opGather, 8*counts[w.rank], func(r *request) int32 {
 		return r.exchange(func(int) []int64 { return parts[w.rank] }, parts)
@@ -252,8 +249,8 @@ func (w *World) Broadcast(ctx context.Context, x []byte, root int) error {
 		bytes = len(x)
 	}
 	return w.collective(ctx, opBroadcast, bytes, func(r *request) int32 {
-		return r.callInChunks(len(x), func(lo, m int, req *handle) int32 {
-			return invoke(w.lib.ibcast, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), w.lib.byte, uintptr(root),
+		return r.callInChunks(len(x), func(lo, count int, req *handle) int32 {
+			return invoke(w.lib.ibcast, uintptr(unsafe.Pointer(&x[lo])), uintptr(count), w.lib.byte, uintptr(root),
 				w.lib.world, uintptr(unsafe.Pointer(req)))
 		})
 	})
@@ -266,7 +263,7 @@ func (w *World) Broadcast(ctx context.Context, x []byte, root int) error {
 func (w *World) Abort(code int) {
 	time.Sleep(flushGrace)
 	r := &request{World: w, code: make(chan int32, 1)}
-	r.f = func(*request) int32 { return invoke(w.lib.abort, w.lib.world, uintptr(code)) }
+	r.run = func(*request) int32 { return invoke(w.lib.abort, w.lib.world, uintptr(code)) }
 	grace := time.After(abortGrace)
 	select {
 	case w.calls <- r:

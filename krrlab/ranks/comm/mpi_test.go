@@ -56,7 +56,8 @@ func writeMessage(rank int, message error) error {
 	if os.Getenv(messageDirVariable) == "" {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(os.Getenv(messageDirVariable), fmt.Sprint(rank)), fmt.Appendln(nil, message), 0o644)
+	return os.WriteFile(filepath.Join(os.Getenv(messageDirVariable), fmt.Sprint(rank)), fmt.Appendln(nil, message),
+		0o644)
 }
 
 // runScenario runs a scenario as one rank. Without an error, it prints that the rank passed.
@@ -65,10 +66,10 @@ func runScenario(scenario string, launch comm.Launch) error {
 	limit := time.Minute
 	switch scenario {
 	case "trees":
-		comm.Trees()
+		comm.UseLibraryReductions()
 		fallthrough
 	case "chunks":
-		comm.Chunks()
+		comm.UseSmallChunks()
 	case "watchdog":
 		limit = 2 * time.Second
 	}
@@ -117,20 +118,20 @@ func runScenario(scenario string, launch comm.Launch) error {
 func checkProcessUnchanged() error {
 	func() {
 		defer func() { _ = recover() }()
-		var nothing *int
-		*nothing = 1
+		var nilPointer *int
+		*nilPointer = 1
 	}()
 	maps, err := os.ReadFile("/proc/self/smaps")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	code := false
+	isLibcCode := false
 	for line := range strings.Lines(string(maps)) {
-		switch f := strings.Fields(line); {
-		case len(f) > 4 && strings.Contains(f[0], "-"):
-			code = strings.Contains(f[1], "x") && strings.Contains(f[len(f)-1], "/libc.so")
-		case code && f[0] == "Private_Dirty:" && f[1] != "0":
-			return fmt.Errorf("%s kB of the C library's code were written over", f[1])
+		switch fields := strings.Fields(line); {
+		case len(fields) > 4 && strings.Contains(fields[0], "-"):
+			isLibcCode = strings.Contains(fields[1], "x") && strings.Contains(fields[len(fields)-1], "/libc.so")
+		case isLibcCode && fields[0] == "Private_Dirty:" && fields[1] != "0":
+			return fmt.Errorf("%s kB of the C library's code were written over", fields[1])
 		}
 	}
 	return err
@@ -145,29 +146,29 @@ var launchers = []struct {
 	{"mpirun.mpich", nil},
 }
 
-// start runs a scenario of this test binary on p ranks with each installed launcher, and passes the output, with the
-// messages of the ranks, and the error of the launcher to check. Other numbers of ranks than 2 are skipped unless the
-// suite is long.
-func start(t *testing.T, p int, scenario string, check func(t *testing.T, out string, err error)) {
-	if p != 2 { // two ranks of each launcher are always tested
+// runScenarioOnRanks runs a scenario of this test binary on the given number of ranks with each installed launcher, and
+// passes the output, with the messages of the ranks, and the error of the launcher to check. Other numbers of ranks
+// than 2 are skipped unless the suite is long.
+func runScenarioOnRanks(t *testing.T, ranks int, scenario string, check func(t *testing.T, out string, err error)) {
+	if ranks != 2 { // two ranks of each launcher are always tested
 		suite.RequireLong(t, "ranks of MPI")
 	}
-	self, err := os.Executable()
+	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range launchers {
-		t.Run(fmt.Sprintf("%s-%d", l.name, p), func(t *testing.T) {
-			path, err := exec.LookPath(l.name)
+	for _, launcher := range launchers {
+		t.Run(fmt.Sprintf("%s-%d", launcher.name, ranks), func(t *testing.T) {
+			path, err := exec.LookPath(launcher.name)
 			if !dl.Available {
 				t.Skip("this build loads no MPI library")
 			}
 			if err != nil {
-				t.Skipf("no %s here: install openmpi-bin and mpich (make test-long does)", l.name)
+				t.Skipf("no %s here: install openmpi-bin and mpich (make test-long does)", launcher.name)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, path, append(l.args, "-n", fmt.Sprint(p), self)...)
+			cmd := exec.CommandContext(ctx, path, append(launcher.args, "-n", fmt.Sprint(ranks), program)...)
 			dir := t.TempDir()
 			cmd.Env = append(os.Environ(), scenarioVariable+"="+scenario, messageDirVariable+"="+dir)
 			cmd.WaitDelay = 10 * time.Second
@@ -178,7 +179,7 @@ func start(t *testing.T, p int, scenario string, check func(t *testing.T, out st
 			if ctx.Err() != nil {
 				t.Fatalf("no end within a quarter of an hour:\n%s", out)
 			}
-			for rank := range p {
+			for rank := range ranks {
 				message, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint(rank)))
 				out = append(out, message...)
 			}
@@ -194,10 +195,10 @@ func TestMPI(t *testing.T) {
 		if suite.Scale(0, 1, 1) == 0 { // the short suite
 			counts = []int{2}
 		}
-		for _, p := range counts {
-			start(t, p, scenario, func(t *testing.T, out string, err error) {
-				if n := strings.Count(out, "passed rank"); err != nil || n != p {
-					t.Errorf("%d of %d ranks passed, %v:\n%s", n, p, err, out)
+		for _, ranks := range counts {
+			runScenarioOnRanks(t, ranks, scenario, func(t *testing.T, out string, err error) {
+				if passed := strings.Count(out, "passed rank"); err != nil || passed != ranks {
+					t.Errorf("%d of %d ranks passed, %v:\n%s", passed, ranks, err, out)
 				}
 			})
 		}
@@ -206,9 +207,9 @@ func TestMPI(t *testing.T) {
 
 // TestProcessUnchanged checks that MPI does not change the code of the C library or Go's signal handlers.
 func TestProcessUnchanged(t *testing.T) {
-	start(t, 2, "unchanged", func(t *testing.T, out string, err error) {
-		if n := strings.Count(out, "passed rank"); err != nil || n != 2 {
-			t.Errorf("%d of 2 ranks passed, %v:\n%s", n, err, out)
+	runScenarioOnRanks(t, 2, "unchanged", func(t *testing.T, out string, err error) {
+		if passed := strings.Count(out, "passed rank"); err != nil || passed != 2 {
+			t.Errorf("%d of 2 ranks passed, %v:\n%s", passed, err, out)
 		}
 	})
 }
@@ -221,7 +222,7 @@ func TestMPIFaults(t *testing.T) {
 		"abort":    "", // only the exit code is checked
 	} {
 		t.Run(scenario, func(t *testing.T) {
-			start(t, 3, scenario, func(t *testing.T, out string, err error) {
+			runScenarioOnRanks(t, 3, scenario, func(t *testing.T, out string, err error) {
 				var exit *exec.ExitError
 				if !errors.As(err, &exit) || !strings.Contains(out, want) {
 					t.Errorf("%v:\n%s", err, out)
@@ -237,7 +238,7 @@ func TestAloneAsRank(t *testing.T) {
 	if !dl.Available {
 		t.Skip("this build loads no MPI library")
 	}
-	self, err := os.Executable()
+	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func TestAloneAsRank(t *testing.T) {
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, self)
+		cmd := exec.CommandContext(ctx, program)
 		cmd.Env = append(os.Environ(), scenarioVariable+"=suite", "OMPI_ALLOW_RUN_AS_ROOT=1",
 			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 		cmd.Env = append(cmd.Env, strings.Fields(env)...)

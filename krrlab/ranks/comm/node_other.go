@@ -2,5 +2,6 @@
 
 package comm
 
-// affinity returns the mask of processors that a process may run on; pid 0 means this process.
-func affinity(int) [cpuWords]uint64 { return everyCPU() }
+// affinityMask returns the mask of processors that a process may run on; pid 0 means this process. On this system the
+// mask is unknown, and all processors are returned.
+func affinityMask(int) [cpuWords]uint64 { return allCPUs() }

@@ -12,12 +12,12 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// Trees makes groups of any size use the reductions of the MPI library, which small ones do not, until the process
-// ends.
-func Trees() { maxPairRanks = 0 }
+// UseLibraryReductions makes groups of any size use the reductions of the MPI library, which small ones do not, until
+// the process ends.
+func UseLibraryReductions() { maxPairRanks = 0 }
 
-// Chunks limits an MPI call to 999 elements until the process ends.
-func Chunks() { maxCount = 999 }
+// UseSmallChunks limits an MPI call to 999 elements until the process ends.
+func UseSmallChunks() { maxCount = 999 }
 
 // TestShareOfCPUs checks the number of processors of a rank from the processors that it and its peers may use.
 func TestShareOfCPUs(t *testing.T) {
@@ -25,7 +25,7 @@ func TestShareOfCPUs(t *testing.T) {
 	mask := func(m int64) []int64 { return []int64{1, m, 0} }
 	for _, c := range []struct {
 		own   int64   // affinity mask of the rank
-		peers []int64 // affinity masks of all ranks on the machine, including the rank
+		peers []int64 // affinity masks of all ranks on the node, including the rank
 		want  int
 	}{
 		{0b1111, []int64{0b1111}, 4},
@@ -43,23 +43,23 @@ func TestShareOfCPUs(t *testing.T) {
 	}
 }
 
-// TestQuota checks that the ranks divide a quota of processor time, which Go knows, even if they may use more
+// TestQuotaOfCPUs checks that the ranks divide a quota of processor time, which Go knows, even if they may use more
 // processors.
-func TestQuota(t *testing.T) {
+func TestQuotaOfCPUs(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	ownRow := []int64{1, 0b111111} // six processors
 	if got := shareOfCPUs(ownRow, [][]int64{ownRow, ownRow}); got != 1 {
 		t.Errorf("each of 2 ranks gets %d processors of a quota of 2, want 1", got)
 	}
-	count := 0
-	for _, m := range everyCPU() {
-		count += bits.OnesCount64(m)
+	cpus := 0
+	for _, m := range allCPUs() {
+		cpus += bits.OnesCount64(m)
 	}
-	testkit.Equal(t, count, min(runtime.NumCPU(), 64*cpuWords), runtime.NumCPU())
+	testkit.Equal(t, cpus, min(runtime.NumCPU(), 64*cpuWords), runtime.NumCPU())
 }
 
-// TestMisuse checks that invalid arguments of collectives panic before anything is sent.
-func TestMisuse(t *testing.T) {
+// TestMisusePanics checks that invalid arguments of collectives panic before anything is sent.
+func TestMisusePanics(t *testing.T) {
 	c, v := Alone(), make([]float64, 3)
 	testkit.Panics(t, map[string]func(){
 		"limit":         func() { Local(2, -1) },
@@ -74,15 +74,15 @@ func TestLocateNode(t *testing.T) {
 	RunLocal(3, func(c Comm) {
 		n, err := LocateNode(t.Context(), c)
 		if want := max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/3); err != nil || n.Ranks != 3 ||
-			n.CPUs != want || n.BoundCPUs != count(affinity(0)) || n.LauncherCPUs < 1 {
+			n.CPUs != want || n.BoundCPUs != countCPUs(affinityMask(0)) || n.LauncherCPUs < 1 {
 			t.Errorf("%+v, %v, want %d processors", n, err, want)
 		}
 	})
 }
 
-// TestMachine checks that a machine is identified by its boot, and a container with a limit additionally by its
-// cgroup.
-func TestMachine(t *testing.T) {
+// TestNodeName checks that a node is identified by the boot identifier, and a container with a limit additionally by
+// its cgroup.
+func TestNodeName(t *testing.T) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	group, errGroup := os.Readlink("/proc/self/ns/cgroup")
 	if err = cmp.Or(err, errGroup); err != nil {
@@ -91,9 +91,9 @@ func TestMachine(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	mask := [cpuWords]uint64{0b11}
 	_, limit := accel.MemoryLimit()
-	if got := machine(mask); got != string(boot) && !strings.HasPrefix(limit, "cgroup") {
+	if got := nodeName(mask); got != string(boot) && !strings.HasPrefix(limit, "cgroup") {
 		t.Errorf("%q, want %q", got, boot)
 	}
 	runtime.GOMAXPROCS(1)
-	testkit.Equal(t, machine(mask), string(boot)+group)
+	testkit.Equal(t, nodeName(mask), string(boot)+group)
 }

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// maxPairRanks is the largest number of ranks for which sums use direct messages between pairs of ranks, which use
-// each link in both directions at once. For so few ranks MPI libraries add over a tree, one direction after the
-// other, which takes twice the time if the network is the bottleneck.
+// maxPairRanks is the largest number of ranks for which sums use direct messages between pairs of ranks. These use each
+// link in both directions at once. MPI libraries add over a tree for so few ranks, one direction after the other, which
+// takes twice the time if the network is the bottleneck.
 var maxPairRanks = 3
 
 const (
@@ -20,25 +20,25 @@ const (
 	messageLength = 7 << 10
 )
 
-// addPairs sets x = Σ_r x_r, one piece of x at a time. Rank q sums part q of the piece: it receives this part from
+// addPairs sets x = Σ_r x_r, one piece of x at a time. Each rank sums one part of the piece: it receives this part from
 // all other ranks and sends them the sum.
 func (r *request) addPairs(x []int64) int32 {
 	parts, received := make([][]int64, r.size), make([][]int64, r.size)
 	for lo := 0; lo < len(x) && r.size > 1; lo += pairPiece {
-		y := x[lo:min(lo+pairPiece, len(x))]
-		for q := range parts {
-			parts[q] = y[len(y)*q/r.size : len(y)*(q+1)/r.size]
+		piece := x[lo:min(lo+pairPiece, len(x))]
+		for rank := range parts {
+			parts[rank] = piece[len(piece)*rank/r.size : len(piece)*(rank+1)/r.size]
 		}
 		ownPart := parts[r.rank]
 		r.received = slices.Grow(r.received[:0], len(ownPart)*r.size)[:len(ownPart)*r.size]
-		for q := range received {
-			received[q] = r.received[len(ownPart)*q : len(ownPart)*(q+1)]
+		for rank := range received {
+			received[rank] = r.received[len(ownPart)*rank : len(ownPart)*(rank+1)]
 		}
-		if code := r.exchange(func(q int) []int64 { return parts[q] }, received); code != 0 {
+		if code := r.exchange(func(rank int) []int64 { return parts[rank] }, received); code != 0 {
 			return code
 		}
-		for q, part := range received {
-			for i := 0; i < len(part) && q != r.rank; i++ {
+		for rank, part := range received {
+			for i := 0; i < len(part) && rank != r.rank; i++ {
 				ownPart[i] += part[i]
 			}
 		}
@@ -57,21 +57,21 @@ func (r *request) exchange(outgoing func(q int) []int64, incoming [][]int64) int
 	for offset, unfinished := 0, true; unfinished; offset += pairPiece {
 		unfinished = false
 		var calls []func(req *handle) int32
-		call := func(fn uintptr, x []int64, peer int) {
+		addCalls := func(fn uintptr, x []int64, peer int) {
 			end := min(offset+pairPiece, len(x))
 			unfinished = unfinished || end < len(x)
 			for lo := offset; lo < end; lo += step {
-				y := x[lo:min(lo+step, end)]
+				message := x[lo:min(lo+step, end)]
 				calls = append(calls, func(req *handle) int32 {
-					return invoke(fn, uintptr(unsafe.Pointer(&y[0])), uintptr(len(y)), r.lib.int64, uintptr(peer), tag,
-						r.lib.world, uintptr(unsafe.Pointer(req)))
+					return invoke(fn, uintptr(unsafe.Pointer(&message[0])), uintptr(len(message)), r.lib.int64,
+						uintptr(peer), tag, r.lib.world, uintptr(unsafe.Pointer(req)))
 				})
 			}
 		}
 		for i := 1; i < r.size; i++ { // each rank starts with another peer
 			q := (r.rank + i) % r.size
-			call(r.lib.irecv, incoming[q], q)
-			call(r.lib.isend, outgoing(q), q)
+			addCalls(r.lib.irecv, incoming[q], q)
+			addCalls(r.lib.isend, outgoing(q), q)
 		}
 		if code := r.finish(calls...); code != 0 {
 			return code

@@ -47,15 +47,15 @@ type Backend struct {
 
 // Check implements krrlab.Backend. It returns an error if the fields of b are invalid or if cfg cannot be serialized.
 func (b *Backend) Check(cfg *krrlab.Config) error {
-	if err := b.check(); err != nil {
+	if err := b.checkFields(); err != nil {
 		return err
 	}
 	_, err := newConfig(cfg)
 	return err
 }
 
-// check returns an error if the fields of b are invalid.
-func (b *Backend) check() error {
+// checkFields returns an error if the fields of b are invalid.
+func (b *Backend) checkFields() error {
 	switch {
 	case b.Ranks < 1:
 		return fmt.Errorf("a backend of %d ranks: want at least 1", b.Ranks)
@@ -79,9 +79,9 @@ func (b *Backend) launcherName() string {
 func (b *Backend) rankCommand(file string) ([]string, error) {
 	name := b.Program
 	if name == "" {
-		self, err := os.Executable()
-		if err == nil && strings.HasPrefix(filepath.Base(self), "krrlab") {
-			name = self
+		program, err := os.Executable()
+		if err == nil && strings.HasPrefix(filepath.Base(program), "krrlab") {
+			name = program
 		} else if name, err = exec.LookPath("krrlab"); err != nil {
 			return nil, fmt.Errorf("the ranks need the command krrlab, which is not on the path: install it, or set " +
 				"Program of the Backend")
@@ -92,8 +92,8 @@ func (b *Backend) rankCommand(file string) ([]string, error) {
 	return append(args, file), nil
 }
 
-// command returns the command line that starts the ranks. It runs the launcher to find the arguments that this one
-// takes: srun with --mpi=list, mpirun with --version.
+// command returns the command line that starts the ranks, as a list of words. It runs the launcher to find the
+// arguments that this launcher accepts: srun with --mpi=list, mpirun with --version.
 func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 	program, err := b.rankCommand(file)
 	if err != nil {
@@ -112,8 +112,8 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 			args = append(args, "--mpi="+mpi)
 		}
 		var hosts []string
-		for _, h := range b.Hosts {
-			name, _, _ := strings.Cut(h, ":") // drop the number of ranks
+		for _, host := range b.Hosts {
+			name, _, _ := strings.Cut(host, ":") // drop the number of ranks
 			hosts = append(hosts, name)
 		}
 		if len(hosts) > 0 {
@@ -157,11 +157,11 @@ func keepAlive(limit time.Duration) (args []string) {
 	seconds := max(3, min(60, int(limit.Seconds()/3)))
 	interval := max(1, seconds/5)
 	const probes = 2
-	for _, p := range []struct {
+	for _, setting := range []struct {
 		name  string
 		value int
 	}{{"time", seconds - probes*interval}, {"intvl", interval}, {"probes", probes}} {
-		args = append(args, "--mca", "oob_tcp_keepalive_"+p.name, fmt.Sprint(p.value))
+		args = append(args, "--mca", "oob_tcp_keepalive_"+setting.name, fmt.Sprint(setting.value))
 	}
 	return args
 }

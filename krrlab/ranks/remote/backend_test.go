@@ -37,11 +37,14 @@ func TestJobs(t *testing.T) {
 	}{
 		"statdim": {krrlab.Config{Precond: krrlab.Features{S: 30}}, "statdim",
 			krrlab.StatDimOptions{Method: krrlab.SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}}},
-		"sketch size":       {krrlab.Config{}, "sketch-size", krrlab.SketchSizeOptions{Max: 64}},
-		"multilevel":        {krrlab.Config{Precond: krrlab.Features{}}, "multilevel", krrlab.MultiLevelOptions{Levels: levels}},
-		"multilevel of M":   {krrlab.Config{Precond: krrlab.Features{S: 20}}, "multilevel", krrlab.MultiLevelOptions{}},
-		"registered kernel": {krrlab.Config{Kernel: inverse{0.7}, Solver: krrlab.PCG}, "quality", krrlab.QualityOptions{}},
-		"lambda-p":          {krrlab.Config{Precond: krrlab.RPCholesky{S: 20}}, "lambda-p", krrlab.LambdaPOptions{Points: 2}},
+		"sketch size": {krrlab.Config{}, "sketch-size", krrlab.SketchSizeOptions{Max: 64}},
+		"multilevel": {krrlab.Config{Precond: krrlab.Features{}}, "multilevel",
+			krrlab.MultiLevelOptions{Levels: levels}},
+		"multilevel of M": {krrlab.Config{Precond: krrlab.Features{S: 20}}, "multilevel", krrlab.MultiLevelOptions{}},
+		"registered kernel": {krrlab.Config{Kernel: inverse{0.7}, Solver: krrlab.PCG}, "quality",
+			krrlab.QualityOptions{}},
+		"lambda-p": {krrlab.Config{Precond: krrlab.RPCholesky{S: 20}}, "lambda-p",
+			krrlab.LambdaPOptions{Points: 2}},
 		"quality": {krrlab.Config{Precond: krrlab.Features{Map: chain, S: 30, Form: 1, LambdaP: 0.5},
 			Storage: gram.Float64}, "quality", krrlab.QualityOptions{}},
 	} {
@@ -52,20 +55,20 @@ func TestJobs(t *testing.T) {
 			}
 			lab := newLab(t, train, c.cfg)
 			root := t.TempDir()
-			for _, p := range []int{0, 2} {
+			for _, ranks := range []int{0, 2} {
 				dir := &jobDir{root: root}
 				sender := newLab(t, train, withBackend(c.cfg, testBackend(root)))
 				testkit.OK(t, testBackend(root).writeJob(dir, sender, c.stage, c.options))
-				runJob(t, dir.path(jobFile), p)
+				runJob(t, dir.path(jobFile), ranks)
 				var got any
 				testkit.OK(t, json.Unmarshal(testkit.Must(readOutcome(dir)).Value, &got))
 				run := func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Run(ctx, c.options) }
 				want, err := run(t.Context(), lab)
-				if p > 0 {
+				if ranks > 0 {
 					want, err = onTwoRanks(t, train, c.cfg, run)
 				}
-				if testkit.OK(t, err); !reflect.DeepEqual(timeless(got), timeless(want)) {
-					t.Errorf("%d ranks: the job\n%v\nthe stage\n%v", p, got, timeless(want))
+				if testkit.OK(t, err); !reflect.DeepEqual(withoutTimes(got), withoutTimes(want)) {
+					t.Errorf("%d ranks: the job\n%v\nthe stage\n%v", ranks, got, withoutTimes(want))
 				}
 			}
 		})
@@ -95,14 +98,14 @@ func withBackend(c krrlab.Config, b *Backend) krrlab.Config {
 	return c
 }
 
-// runJob runs a job on p goroutine ranks, or without ranks for p = 0.
-func runJob(t *testing.T, file string, p int) {
+// runJob runs a job on the given number of goroutine ranks, or without ranks if the number is 0.
+func runJob(t *testing.T, file string, ranks int) {
 	t.Helper()
-	if p == 0 {
+	if ranks == 0 {
 		testkit.OK(t, RunJob(t.Context(), file, Options{}))
 		return
 	}
-	comm.RunLocal(p, func(c comm.Comm) {
+	comm.RunLocal(ranks, func(c comm.Comm) {
 		if err := RunJob(t.Context(), file, Options{Comm: c}); err != nil {
 			t.Error(err)
 		}
@@ -125,7 +128,7 @@ func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg krrlab.Config,
 // the same bits, and the report must be the same.
 func TestJobSolve(t *testing.T) {
 	root := t.TempDir()
-	for kind, x := range kinds(260, 4) {
+	for kind, x := range pointsInEachFormat(260, 4) {
 		for _, train := range []*datasets.Dataset{classes(x, 3), classes(x, 2), regression(x).Center()} {
 			train = train.Slice(3, 257) // rows that do not begin at 0
 			cfg := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Nystrom{S: 40}, Tol: 1e-5, Seed: 7,
@@ -143,8 +146,9 @@ func TestJobSolve(t *testing.T) {
 			if !mat.Equal(got.Model.C, want.Model.C) {
 				t.Fatalf("%s, %v: other coefficients", kind, train.Task)
 			}
-			if g, w := timeless(got), timeless(want); !reflect.DeepEqual(g, w) {
-				t.Errorf("%s, %v:\n%v\nwant\n%v", kind, train.Task, g, w)
+			if gotReport, wantReport := withoutTimes(got), withoutTimes(want); !reflect.DeepEqual(gotReport,
+				wantReport) {
+				t.Errorf("%s, %v:\n%v\nwant\n%v", kind, train.Task, gotReport, wantReport)
 			}
 		}
 	}
@@ -235,9 +239,9 @@ func TestJobRefuses(t *testing.T) {
 	}
 }
 
-// TestData checks that points of every kind, scaling, mean, names and targets are read as they were written.
-func TestData(t *testing.T) {
-	for kind, x := range kinds(60, 4) {
+// TestDataRoundTrip checks that points of every kind, scaling, mean, names and targets are read as they were written.
+func TestDataRoundTrip(t *testing.T) {
+	for kind, x := range pointsInEachFormat(60, 4) {
 		several := regression(x)
 		several.MoreTargets, several.TargetNames = [][]float64{several.Target[:]}, []string{"a", "b"}
 		several.Columns, several.Note = []string{"p", "q", "r", "s"}, "generated"
@@ -259,8 +263,8 @@ func TestData(t *testing.T) {
 	}
 }
 
-// TestGenerated checks that a generated problem, whose smallest errors are known, can be written and read.
-func TestGenerated(t *testing.T) {
+// TestGeneratedData checks that a generated problem, whose smallest errors are known, can be written and read.
+func TestGeneratedData(t *testing.T) {
 	for _, d := range []*datasets.Dataset{datasets.SyntheticClasses(60, 3, 4, 0.05, 1),
 		datasets.SyntheticRegression(60, 2, 0.1, 1)} {
 		root := t.TempDir()
@@ -269,9 +273,9 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestCoefficients checks that no result is written if the coefficients cannot be written, and that missing or
+// TestCoefficientErrors checks that no result is written if the coefficients cannot be written, and that missing or
 // damaged coefficients are an error.
-func TestCoefficients(t *testing.T) {
+func TestCoefficientErrors(t *testing.T) {
 	root := t.TempDir()
 	lab := newLab(t, problem(40), krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}})
 	sol := testkit.Must(lab.Solve(t.Context()))
@@ -288,9 +292,9 @@ func TestCoefficients(t *testing.T) {
 	testkit.Fails(t, out.decode(new(krrlab.Solution), root), "no such file")
 }
 
-// TestJobFolders checks that the folder of checkpoints is stored as an absolute path, so that it does not depend on
-// where the ranks run.
-func TestJobFolders(t *testing.T) {
+// TestCheckpointFolderIsAbsolute checks that the folder of checkpoints is stored as an absolute path, so that it does
+// not depend on where the ranks run.
+func TestCheckpointFolderIsAbsolute(t *testing.T) {
 	j, err := newConfig(&krrlab.Config{Kernel: gauss, Checkpoint: &krrlab.Checkpoint{Dir: "kept"}})
 	want, errAbs := filepath.Abs("kept")
 	if err != nil || errAbs != nil || j.Checkpoint.Dir != want {

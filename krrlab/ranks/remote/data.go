@@ -34,66 +34,68 @@ type data struct {
 const weightsFile = ".weights.npy"
 
 // path returns the path of the model file in the folder of all jobs.
-func (j *data) path(root string) string {
-	return filepath.Join(root, filepath.Base(j.Fingerprint)+".krr")
+func (d *data) path(root string) string {
+	return filepath.Join(root, filepath.Base(d.Fingerprint)+".krr")
 }
 
 // writeData writes the data to the folder root, unless they are already there, and returns their description.
-func writeData(root string, d *datasets.Dataset) (data, error) {
-	j := data{d.Name, d.Source, d.Note, fmt.Sprintf("%x", d.Fingerprint()), d.Weights != nil, d.ClassWeights}
-	if _, err := os.Stat(j.path(root)); !errors.Is(err, fs.ErrNotExist) {
-		return j, err
+func writeData(root string, train *datasets.Dataset) (data, error) {
+	description := data{train.Name, train.Source, train.Note, fmt.Sprintf("%x", train.Fingerprint()),
+		train.Weights != nil, train.ClassWeights}
+	if _, err := os.Stat(description.path(root)); !errors.Is(err, fs.ErrNotExist) {
+		return description, err
 	}
-	y, err := datasets.Coding{Labels: d.Labels}.Encode(d)
+	y, err := datasets.Coding{Labels: train.Labels}.Encode(train)
 	if err != nil {
-		return j, err
+		return description, err
 	}
-	if j.Weighted {
-		err := atomicfile.Write(j.path(root)+weightsFile, func(w io.Writer) error {
-			return npy.Write(w, d.Weights, d.Len())
+	if description.Weighted {
+		err := atomicfile.Write(description.path(root)+weightsFile, func(w io.Writer) error {
+			return npy.Write(w, train.Weights, train.Len())
 		})
 		if err != nil {
-			return j, err
+			return description, err
 		}
 	}
-	// A model needs a kernel and λ, which readers of the data ignore.
-	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: d.X, C: y, Labels: d.Labels,
-		Targets: d.TargetNames, Mean: d.Mean, Scaling: d.Scaling, Columns: d.Columns, Groups: d.Groups,
-		Repeats: d.Repeats}
-	return j, m.Save(j.path(root))
+	// A model file must have a kernel and λ; data.read ignores them.
+	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: train.X, C: y, Labels: train.Labels,
+		Targets: train.TargetNames, Mean: train.Mean, Scaling: train.Scaling, Columns: train.Columns,
+		Groups:  train.Groups,
+		Repeats: train.Repeats}
+	return description, m.Save(description.path(root))
 }
 
 // read reads the data from the folder root. It returns an error if their fingerprint differs from that of the job.
-func (j *data) read(root string) (*datasets.Dataset, error) {
-	m, err := model.Load(j.path(root))
+func (d *data) read(root string) (*datasets.Dataset, error) {
+	m, err := model.Load(d.path(root))
 	if err != nil {
 		return nil, fmt.Errorf("job data: %w", err)
 	}
-	d := &datasets.Dataset{Name: j.Title, Source: j.Source, Note: j.Note, Task: m.Task(), X: m.X, Labels: m.Labels,
+	train := &datasets.Dataset{Name: d.Title, Source: d.Source, Note: d.Note, Task: m.Task(), X: m.X, Labels: m.Labels,
 		TargetNames: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns, Groups: m.Groups,
-		Repeats: m.Repeats, ClassWeights: j.ClassWeights}
-	if d.Labels != nil {
-		d.Class = m.Coding().Decode(m.C)
+		Repeats: m.Repeats, ClassWeights: d.ClassWeights}
+	if train.Labels != nil {
+		train.Class = m.Coding().Decode(m.C)
 	} else {
-		d.Target = mat.Col(nil, 0, m.C)
+		train.Target = mat.Col(nil, 0, m.C)
 		for k := 1; k < m.C.RawMatrix().Cols; k++ {
-			d.MoreTargets = append(d.MoreTargets, mat.Col(nil, k, m.C))
+			train.MoreTargets = append(train.MoreTargets, mat.Col(nil, k, m.C))
 		}
 	}
-	if j.Weighted {
-		f, err := os.Open(j.path(root) + weightsFile)
+	if d.Weighted {
+		f, err := os.Open(d.path(root) + weightsFile)
 		if err != nil {
 			return nil, fmt.Errorf("job data: %w", err)
 		}
 		defer f.Close()
-		_, weights, err := npy.Read(f, 8*int64(d.Len()))
+		_, weights, err := npy.Read(f, 8*int64(train.Len()))
 		if err != nil {
 			return nil, fmt.Errorf("job data: %w", err)
 		}
-		d.Weights, _ = weights.([]float64)
+		train.Weights, _ = weights.([]float64)
 	}
-	if fmt.Sprintf("%x", d.Fingerprint()) != j.Fingerprint {
-		return nil, fmt.Errorf("the data read here, %s, are not those of the job", d.Name)
+	if fmt.Sprintf("%x", train.Fingerprint()) != d.Fingerprint {
+		return nil, fmt.Errorf("the data read here, %s, are not those of the job", train.Name)
 	}
-	return d, nil
+	return train, nil
 }

@@ -42,7 +42,8 @@ type job struct {
 	Options json.RawMessage `json:"options"` // options of the stage, for krrlab.Lab.RunNamed
 }
 
-// config is the JSON form of a krrlab.Config. Options that are not set get their defaults on the ranks.
+// config is the JSON form of a krrlab.Config, with the kernel and the preconditioner as text. Options that are not set
+// get their defaults on the ranks.
 type config struct {
 	Spec   kernel.Spec `json:"kernel"`
 	Recipe string      `json:"precond,omitempty"` // text for stage.ParsePreconditioner; "" for the default
@@ -62,12 +63,13 @@ func newConfig(c *krrlab.Config) (cfg config, err error) {
 		}
 	}
 	if c.StopRows != nil {
-		return cfg, fmt.Errorf("krrlab: StopRows cannot be sent to ranks: leave them out, so that the training points " +
-			"count, or use no Backend")
+		return cfg,
+			fmt.Errorf("krrlab: StopRows cannot be sent to ranks: leave them out, so that the training points " +
+				"count, or use no Backend")
 	}
-	if k := c.Checkpoint; k != nil {
-		cfg.Checkpoint = new(*k)
-		if cfg.Checkpoint.Dir, err = filepath.Abs(k.Dir); err != nil { // the ranks run elsewhere
+	if checkpoint := c.Checkpoint; checkpoint != nil {
+		cfg.Checkpoint = new(*checkpoint)
+		if cfg.Checkpoint.Dir, err = filepath.Abs(checkpoint.Dir); err != nil { // the ranks run elsewhere
 			return cfg, fmt.Errorf("krrlab: folder of checkpoints: %w", err)
 		}
 	}
@@ -85,9 +87,9 @@ func (cfg *config) config() (c krrlab.Config, err error) {
 
 // writeJob writes the job of a stage, and its data, below dir.root. It sets dir.name to the name of the job folder,
 // which consists of the stage and a hash of the job.
-func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stageName stage.Name, options any) error {
+func (b *Backend) writeJob(dir *jobDir, lab *krrlab.Lab, stageName stage.Name, options any) error {
 	j := &job{Version: jobVersion, Stage: stageName}
-	cfg := l.Config()
+	cfg := lab.Config()
 	var err error
 	if j.Config, err = newConfig(&cfg); err != nil {
 		return err
@@ -98,15 +100,15 @@ func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stageName stage.Name, opt
 	if err := os.MkdirAll(dir.root, 0o755); err != nil {
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
-	if j.Data, err = writeData(dir.root, l.Train()); err != nil {
+	if j.Data, err = writeData(dir.root, lab.Train()); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(j, "", "  ")
 	if err != nil {
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	dir.name = string(stageName) + "-" + hex.EncodeToString(sum[:6]) // equal jobs share a folder
+	hash := sha256.Sum256(text)
+	dir.name = string(stageName) + "-" + hex.EncodeToString(hash[:6]) // equal jobs share a folder
 	if err := os.MkdirAll(dir.path(""), 0o755); err != nil {
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
@@ -115,12 +117,12 @@ func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stageName stage.Name, opt
 
 // readJob reads a job file. It returns an error if the file has another version.
 func readJob(name string) (*job, error) {
-	b, err := os.ReadFile(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("job: %w", err)
 	}
 	j := &job{}
-	if err = json.Unmarshal(b, j); err == nil && j.Version != jobVersion {
+	if err = json.Unmarshal(text, j); err == nil && j.Version != jobVersion {
 		err = fmt.Errorf("format version %d, want %d: the ranks run another version of krrlab than the one that "+
 			"wrote it", j.Version, jobVersion)
 	}
@@ -132,23 +134,24 @@ func readJob(name string) (*job, error) {
 
 // outcome is the content of a result file, which the ranks write into the folder of the job.
 type outcome struct {
-	Version     int             `json:"version"`
-	Stage       stage.Name      `json:"stage"`
-	Value       json.RawMessage `json:"value"`                 // value of the stage, without the coefficients of a solve
+	Version int        `json:"version"`
+	Stage   stage.Name `json:"stage"`
+	// value of the stage, without the coefficients of a solve
+	Value       json.RawMessage `json:"value"`
 	Interrupted bool            `json:"interrupted,omitempty"` // the stage ended early, and Value is partial
 }
 
 // readOutcome reads the result file of a job. It returns an error if there is none, if it cannot be read, or if it has
 // another version.
 func readOutcome(dir *jobDir) (*outcome, error) {
-	b, err := os.ReadFile(dir.result())
+	text, err := os.ReadFile(dir.result())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("the ranks ended without a result: %w", err)
 	} else if err != nil {
 		return nil, fmt.Errorf("krrlab: result of the ranks: %w", err)
 	}
 	out := &outcome{}
-	if err := json.Unmarshal(b, out); err != nil {
+	if err := json.Unmarshal(text, out); err != nil {
 		return nil, fmt.Errorf("krrlab: %s: %w", dir.result(), err)
 	}
 	if out.Version != jobVersion {
@@ -189,18 +192,18 @@ func RunJob(ctx context.Context, file string, o Options) error {
 	if err == nil {
 		return agree(writeErr)
 	}
-	// There is no agreement on writeErr: ctx has usually ended, and then collectives fail.
+	// The ranks do not agree on writeErr, because ctx has usually ended, and then collectives fail.
 	return errors.Join(err, writeErr)
 }
 
 // write writes the coefficients of a solution and the result file to the folder of the job. After a solve that has
 // converged it then removes the checkpoints.
 func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
-	sol, _ := value.(*krrlab.Solution)
-	if sol != nil {
-		c, err := sol.Model.C.MarshalBinary()
+	solution, _ := value.(*krrlab.Solution)
+	if solution != nil {
+		coefficients, err := solution.Model.C.MarshalBinary()
 		if err == nil {
-			err = atomicfile.WriteFile(filepath.Join(dir, answerFile), c)
+			err = atomicfile.WriteFile(filepath.Join(dir, answerFile), coefficients)
 		}
 		if err != nil {
 			return err
@@ -214,27 +217,28 @@ func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
 	err = atomicfile.WriteFile(filepath.Join(dir, resultFile), append(text, '\n'))
-	if err == nil && sol != nil && sol.CriterionMet() {
-		err = sol.RemoveCheckpoints()
+	if err == nil && solution != nil && solution.CriterionMet() {
+		err = solution.RemoveCheckpoints()
 	}
 	return err
 }
 
-// decode decodes the value of a job in folder dir. For a solution it also reads the coefficients.
+// decode sets the result of a stage, to which value points, from the outcome of a job in folder dir. For a solution, it
+// also reads the coefficients.
 func (out *outcome) decode(value any, dir string) error {
 	if err := json.Unmarshal(out.Value, value); err != nil {
 		return err
 	}
-	sol, ok := value.(*krrlab.Solution)
+	solution, ok := value.(*krrlab.Solution)
 	if !ok {
 		return nil
 	}
-	sol.Model = &model.Model{C: &mat.Dense{}}
-	c, err := os.ReadFile(filepath.Join(dir, answerFile))
+	solution.Model = &model.Model{C: &mat.Dense{}}
+	coefficients, err := os.ReadFile(filepath.Join(dir, answerFile))
 	if err != nil {
 		return err
 	}
-	if err = sol.Model.C.UnmarshalBinary(c); err != nil {
+	if err = solution.Model.C.UnmarshalBinary(coefficients); err != nil {
 		return fmt.Errorf("%s: %w", answerFile, err)
 	}
 	return nil

@@ -22,8 +22,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// grace is the time that ranks have to end after SIGTERM before they are killed.
-const grace = 30 * time.Second
+// terminationGrace is the time that ranks have to end after SIGTERM before they are killed.
+const terminationGrace = 30 * time.Second
 
 // jobDir is the folder of a job, in a folder that other jobs may share.
 type jobDir struct {
@@ -46,14 +46,14 @@ func (d *jobDir) removeTemporary() {
 }
 
 // Run implements krrlab.Backend. ok reports whether value was set, possibly to a partial result with an error.
-func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, name stage.Name, options, value any) (ok bool, err error) {
-	dir, out, err := b.run(ctx, l, name, options)
+func (b *Backend) Run(ctx context.Context, lab *krrlab.Lab, name stage.Name, options, value any) (ok bool, err error) {
+	dir, out, err := b.run(ctx, lab, name, options)
 	if out == nil {
 		return false, err
 	}
 	defer dir.removeTemporary()
-	if e := out.decode(value, dir.path("")); e != nil {
-		return false, errors.Join(err, fmt.Errorf("krrlab: the value of %s in %s: %w", name, dir.result(), e))
+	if decodeErr := out.decode(value, dir.path("")); decodeErr != nil {
+		return false, errors.Join(err, fmt.Errorf("krrlab: the value of %s in %s: %w", name, dir.result(), decodeErr))
 	}
 	return true, err
 }
@@ -61,7 +61,7 @@ func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, name stage.Name, optio
 // run sends a stage to ranks and waits for its outcome. A complete outcome is valid even if the launcher failed
 // afterwards. If the ranks were stopped after they had a partial result, run returns both out and an error. If out is
 // not nil, the caller must remove a temporary folder.
-func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, options any) (dir *jobDir, out *outcome,
+func (b *Backend) run(ctx context.Context, lab *krrlab.Lab, name stage.Name, options any) (dir *jobDir, out *outcome,
 	err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -78,18 +78,18 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, optio
 			dir.removeTemporary()
 		}
 	}()
-	l.Notify(ctx, krrlab.Event{Stage: stage.Job, Remaining: -1})
-	if err := b.writeJob(dir, l, name, options); err != nil {
+	lab.Notify(ctx, krrlab.Event{Stage: stage.Job, Remaining: -1})
+	if err := b.writeJob(dir, lab, name, options); err != nil {
 		return dir, nil, err
 	}
 	if err := os.Remove(dir.result()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return dir, nil, fmt.Errorf("krrlab: job: %w", err)
 	}
-	words, err := b.command(ctx, dir.path(jobFile))
+	commandLine, err := b.command(ctx, dir.path(jobFile))
 	if err != nil {
 		return dir, nil, err
 	}
-	startErr := b.start(ctx, words, l, dir)
+	startErr := b.start(ctx, commandLine, lab, dir)
 	out, err = readOutcome(dir)
 	switch {
 	case err == nil && !out.Interrupted: // complete, even if the ranks or the launcher failed afterwards
@@ -107,23 +107,25 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, optio
 }
 
 // start runs the ranks until they end and passes on their reports. If ctx ends, the launcher gets SIGTERM, and is
-// killed after grace.
-func (b *Backend) start(ctx context.Context, words []string, l *krrlab.Lab, dir *jobDir) error {
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+// killed after terminationGrace.
+func (b *Backend) start(ctx context.Context, commandLine []string, lab *krrlab.Lab, dir *jobDir) error {
+	cmd := exec.CommandContext(ctx, commandLine[0], commandLine[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = grace
-	// without this, Slurm may let a rank return from MPI_Init too early: docs/ranks.md
+	cmd.WaitDelay = terminationGrace
+	// Without this variable, Slurm may let a rank return from MPI_Init too early (docs/ranks.md).
 	cmd.Env = append([]string{"SLURM_PMIX_DIRECT_CONN=false"}, cmd.Environ()...)
-	group.Isolate(cmd) // signals from a terminal or Jupyter to our process group do not reach the launcher a second time
-	h := &output{ctx: ctx, lab: l}
-	cmd.Stdout, cmd.Stderr = h, h
+	// signals from a terminal or Jupyter to our process group do not reach the launcher a second time
+	group.Isolate(cmd)
+	out := &output{ctx: ctx, lab: lab}
+	cmd.Stdout, cmd.Stderr = out, out
 	if _, err := cmd.StdinPipe(); err != nil { // keep standard input open until the end: see docs/ranks.md
 		return err
 	}
 	err := cmd.Run()
-	h.flush()
+	out.flush()
 	log := dir.path("log.txt")
-	_ = atomicfile.WriteFile(log, append(fmt.Appendf(nil, "$ %s\n", strings.Join(words, " ")), h.log.Bytes()...))
+	_ = atomicfile.WriteFile(log, append(fmt.Appendf(nil, "$ %s\n", strings.Join(commandLine, " ")),
+		out.log.Bytes()...))
 	if err == nil {
 		return nil
 	}
@@ -131,7 +133,7 @@ func (b *Backend) start(ctx context.Context, words []string, l *krrlab.Lab, dir 
 	if !dir.temporary {
 		logHint = fmt.Sprintf(" (their full output is in %s)", log)
 	}
-	return fmt.Errorf("the job on %d ranks failed: %w: %s%s", b.Ranks, err, h.reason(), logHint)
+	return fmt.Errorf("the job on %d ranks failed: %w: %s%s", b.Ranks, err, out.reason(), logHint)
 }
 
 // report is the JSON form of a line in which rank 0 of a job reports progress or a note.
@@ -153,58 +155,59 @@ type output struct {
 const maxLog = 1 << 20
 
 // Write implements io.Writer for both output streams of the launcher.
-func (h *output) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.line = append(h.line, p...)
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.line = append(o.line, p...)
 	for {
-		i := bytes.IndexByte(h.line, '\n')
+		i := bytes.IndexByte(o.line, '\n')
 		if i < 0 {
 			return len(p), nil
 		}
-		h.processLine(h.line[:i])
-		h.line = h.line[i+1:]
+		o.processLine(o.line[:i])
+		o.line = o.line[i+1:]
 	}
 }
 
 // flush processes a last line without a newline.
-func (h *output) flush() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.line) > 0 {
-		h.processLine(h.line)
+func (o *output) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.line) > 0 {
+		o.processLine(o.line)
 	}
 }
 
 // processLine passes on a report, or logs any other line.
-func (h *output) processLine(line []byte) {
-	var r report
-	if bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &r) == nil && (r.Event != nil || r.Note != "") {
-		if r.Event != nil {
-			h.lab.Notify(h.ctx, *r.Event)
+func (o *output) processLine(line []byte) {
+	var parsed report
+	if bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line,
+		&parsed) == nil && (parsed.Event != nil || parsed.Note != "") {
+		if parsed.Event != nil {
+			o.lab.Notify(o.ctx, *parsed.Event)
 		}
-		if c := h.lab.Config().Checkpoint; r.Note != "" && c != nil && c.Note != nil {
-			c.Note(r.Note)
+		if checkpoint := o.lab.Config().Checkpoint; parsed.Note != "" && checkpoint != nil && checkpoint.Note != nil {
+			checkpoint.Note(parsed.Note)
 		}
 		return
 	}
-	h.log.Write(line)
-	h.log.WriteByte('\n')
-	if h.log.Len() > 2*maxLog {
-		h.log.Next(h.log.Len() - maxLog)
+	o.log.Write(line)
+	o.log.WriteByte('\n')
+	if o.log.Len() > 2*maxLog {
+		o.log.Next(o.log.Len() - maxLog)
 	}
 }
 
 // reason returns the most informative line about the failure of the ranks: the first error message of krrlab, or else
 // the last line that is not empty.
-func (h *output) reason() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (o *output) reason() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	var lastLine string
-	s := bufio.NewScanner(bytes.NewReader(h.log.Bytes()))
-	s.Buffer(nil, maxLog)
-	for s.Scan() {
-		line := strings.TrimSpace(s.Text())
+	scanner := bufio.NewScanner(bytes.NewReader(o.log.Bytes()))
+	scanner.Buffer(nil, maxLog)
+	for scanner.Scan() {
+		line := strings.TrimSpace(scanner.Text())
 		if text, ok := strings.CutPrefix(line, "krrlab: "); ok && !strings.HasPrefix(text, "note: ") {
 			return text
 		}

@@ -18,12 +18,12 @@ import (
 
 // TestCommands checks the command lines for MPICH, Open MPI and the ranks.
 func TestCommands(t *testing.T) {
-	b := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Program: "/opt/krrlab", Options: []string{"--quiet"},
+	backend := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Program: "/opt/krrlab", Options: []string{"--quiet"},
 		Flags: []string{"--blas", "go"}, Limit: time.Minute}
-	if got, want := strings.Join(b.mpirunArgs("HYDRA build details"), " "), "-hosts n1:2,n2"; got != want {
+	if got, want := strings.Join(backend.mpirunArgs("HYDRA build details"), " "), "-hosts n1:2,n2"; got != want {
 		t.Errorf("MPICH: %s", got)
 	}
-	got := strings.Join(b.mpirunArgs("mpirun (Open MPI) 4.1.4"), " ")
+	got := strings.Join(backend.mpirunArgs("mpirun (Open MPI) 4.1.4"), " ")
 	testkit.Contains(t, got, "--bind-to none", "--host n1:2,n2",
 		"--mca oob_tcp_keepalive_time 12 --mca oob_tcp_keepalive_intvl 4 --mca oob_tcp_keepalive_probes 2")
 	if strings.Contains(got, "oversubscribe") {
@@ -33,7 +33,7 @@ func TestCommands(t *testing.T) {
 		"--oversubscribe") || strings.Contains(got, "keepalive") {
 		t.Errorf("one machine: %s", got)
 	}
-	words, err := b.rankCommand("/jobs/a b/job.json")
+	words, err := backend.rankCommand("/jobs/a b/job.json")
 	if want := []string{"/opt/krrlab", "job", "--rank-timeout", "1m0s", "--blas", "go",
 		"/jobs/a b/job.json"}; err != nil || !reflect.DeepEqual(words, want) {
 		t.Errorf("command %q, %v, want %q", words, err, want)
@@ -43,18 +43,19 @@ func TestCommands(t *testing.T) {
 // TestSrun checks the command line for srun. It names an interface that srun offers, before Options, which may name
 // another one, and the hosts without numbers, because srun distributes the ranks itself.
 func TestSrun(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "srun")
-	testkit.OK(t, os.WriteFile(name, []byte("#!/bin/sh\n[ $1 = --mpi=list ] && printf 'none\\n\\tpmi2\\n' >&2\n"), 0o755))
-	b := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Launcher: name, Dir: "/jobs", Program: "/opt/krrlab",
-		Options: []string{"--mpi=pmix"}}
+	launcher := filepath.Join(t.TempDir(), "srun")
+	testkit.OK(t, os.WriteFile(launcher, []byte("#!/bin/sh\n[ $1 = --mpi=list ] && printf 'none\\n\\tpmi2\\n' >&2\n"),
+		0o755))
+	backend := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Launcher: launcher, Dir: "/jobs",
+		Program: "/opt/krrlab", Options: []string{"--mpi=pmix"}}
 	const want = "-n 3 --kill-on-bad-exit=1 --mpi=pmi2 --nodelist n1,n2 --mpi=pmix /opt/krrlab job "
-	words, err := b.command(t.Context(), "job.json")
-	if got := strings.Join(words, " "); err != nil || !strings.HasPrefix(got, name+" "+want) {
+	words, err := backend.command(t.Context(), "job.json")
+	if got := strings.Join(words, " "); err != nil || !strings.HasPrefix(got, launcher+" "+want) {
 		t.Errorf("%v, %s, want %s", err, got, want)
 	}
-	b.Program = ""
-	t.Setenv("PATH", filepath.Dir(name))
-	testkit.Fails(t, testkit.ErrOf(b.command(t.Context(), "job.json")), "not on the path: install it")
+	backend.Program = ""
+	t.Setenv("PATH", filepath.Dir(launcher))
+	testkit.Fails(t, testkit.ErrOf(backend.command(t.Context(), "job.json")), "not on the path: install it")
 }
 
 // fakeLauncher writes a launcher that runs the given script, in which $file is the file of the job.
@@ -93,9 +94,9 @@ func TestBackendRuns(t *testing.T) {
 	writeComplete := fmt.Sprintf(writeResult, "")
 	const report = "printf " +
 		"'{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"
-	q, err := lab(report+writeComplete).Quality(t.Context(), krrlab.QualityOptions{})
-	if err != nil || q.N != 50 || q.Steps != 7 {
-		t.Errorf("%v, %+v, want n = 50 and 7 steps", err, q)
+	quality, err := lab(report+writeComplete).Quality(t.Context(), krrlab.QualityOptions{})
+	if err != nil || quality.N != 50 || quality.Steps != 7 {
+		t.Errorf("%v, %+v, want n = 50 and 7 steps", err, quality)
 	}
 	if len(events) != 2 || events[1].Iteration != 3 || !reflect.DeepEqual(notes, []string{"resuming"}) {
 		t.Errorf("events %+v, notes %q", events, notes)
@@ -120,49 +121,51 @@ func TestBackendRuns(t *testing.T) {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
 	}
-	q, err = lab(fmt.Sprintf(writeResult, `,"interrupted":true`)+"exit 130").Quality(t.Context(), krrlab.QualityOptions{})
-	if err == nil || q == nil || q.Steps != 7 {
-		t.Errorf("interrupted by others: %v, %+v", err, q)
+	quality, err = lab(fmt.Sprintf(writeResult, `,"interrupted":true`)+"exit 130").Quality(t.Context(),
+		krrlab.QualityOptions{})
+	if err == nil || quality == nil || quality.Steps != 7 {
+		t.Errorf("interrupted by others: %v, %+v", err, quality)
 	}
-	if q, err = lab(writeComplete+"echo 'krrlab: not all ranks ended'; exit 1").Quality(t.Context(),
-		krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
-		t.Errorf("a failure after the result: %v, %+v", err, q)
+	if quality, err = lab(writeComplete+"echo 'krrlab: not all ranks ended'; exit 1").Quality(t.Context(),
+		krrlab.QualityOptions{}); err != nil || quality.Steps != 7 {
+		t.Errorf("a failure after the result: %v, %+v", err, quality)
 	}
 	const ready = `echo '{"event":{"Stage":"ready"}}'
 `
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	onReady = cancel
-	if q, err = lab("trap 'exit 143' TERM\n"+writeComplete+ready+"while :; do sleep 0.05; done").Quality(ctx,
-		krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
-		t.Errorf("an end after the result: %v, %+v", err, q)
+	if quality, err = lab("trap 'exit 143' TERM\n"+writeComplete+ready+"while :; do sleep 0.05; done").Quality(ctx,
+		krrlab.QualityOptions{}); err != nil || quality.Steps != 7 {
+		t.Errorf("an end after the result: %v, %+v", err, quality)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
 	onReady = cancel
-	q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
+	quality, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
 		"TERM\nkept='{\"version\":5,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 		ready+"while :; do sleep 0.05; done").Quality(ctx, krrlab.QualityOptions{})
-	if !errors.Is(err, context.Canceled) || q == nil || q.Steps != 4 {
-		t.Errorf("interrupted: %v, %+v, want 4 steps", err, q)
+	if !errors.Is(err, context.Canceled) || quality == nil || quality.Steps != 4 {
+		t.Errorf("interrupted: %v, %+v, want 4 steps", err, quality)
 	}
 	onReady = func() {}
 	for _, monitorError = range []error{pcg.ErrStop, errors.New("boom")} { // each ends the ranks
-		q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
+		quality, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
 			"TERM\nkept='{\"version\":5,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 			ready+"while :; do sleep 0.05; done").Quality(t.Context(), krrlab.QualityOptions{})
 		want := monitorError
 		if want == pcg.ErrStop { // not a failure
 			want = nil
 		}
-		if q == nil || q.Steps != 4 || err != want {
-			t.Errorf("%v: %v, %+v, want the error %v and 4 steps", monitorError, err, q, want)
+		if quality == nil || quality.Steps != 4 || err != want {
+			t.Errorf("%v: %v, %+v, want the error %v and 4 steps", monitorError, err, quality, want)
 		}
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if q, err = lab("exec sleep 60").Quality(ctx, krrlab.QualityOptions{}); !errors.Is(err, context.DeadlineExceeded) ||
-		q != nil {
-		t.Errorf("after the deadline: %v, %+v, want no result", err, q)
+	if quality, err = lab("exec sleep 60").Quality(ctx, krrlab.QualityOptions{}); !errors.Is(err,
+		context.DeadlineExceeded) ||
+		quality != nil {
+		t.Errorf("after the deadline: %v, %+v, want no result", err, quality)
 	}
 }

@@ -9,10 +9,10 @@ import (
 
 // TestWeightsAreSent checks that the weights are written and read with the data.
 func TestWeightsAreSent(t *testing.T) {
-	dir, d := t.TempDir(), problem(9)
-	d.Weights = []float64{1, 2, 3, 4, 5, 6, 7, 8, 1e-3}
-	j := testkit.Must(writeData(dir, d))
-	if got := testkit.Must(j.read(dir)); !slices.Equal(got.Weights, d.Weights) {
-		t.Errorf("weights %v, want %v", got.Weights, d.Weights)
+	dir, train := t.TempDir(), problem(9)
+	train.Weights = []float64{1, 2, 3, 4, 5, 6, 7, 8, 1e-3}
+	description := testkit.Must(writeData(dir, train))
+	if got := testkit.Must(description.read(dir)); !slices.Equal(got.Weights, train.Weights) {
+		t.Errorf("weights %v, want %v", got.Weights, train.Weights)
 	}
 }
