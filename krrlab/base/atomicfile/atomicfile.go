@@ -24,17 +24,17 @@ func Write(name string, write func(io.Writer) error) error {
 	return writeError(name, writeReplacing(name, write))
 }
 
-// writeReplacing is Write with errors that may contain the temporary name.
+// writeReplacing does what Write documents. Its errors may contain the name of the temporary file.
 func writeReplacing(name string, write func(io.Writer) error) (err error) {
-	st, err := os.Stat(name)
+	info, err := os.Stat(name)
 	if err == nil {
-		if st.IsDir() {
+		if info.IsDir() {
 			return errFolder
 		}
-		if f := streamOf(st); f != nil {
+		if f := streamOf(info); f != nil {
 			return writeTo(f, write)
 		}
-		if !st.Mode().IsRegular() {
+		if !info.Mode().IsRegular() {
 			f, err := os.OpenFile(name, os.O_WRONLY, 0)
 			if err != nil {
 				return err
@@ -59,8 +59,8 @@ func writeReplacing(name string, write func(io.Writer) error) (err error) {
 	if err := writeTo(f, write); err != nil {
 		return err
 	}
-	if st != nil {
-		if err := f.Chmod(st.Mode().Perm()); err != nil {
+	if info != nil {
+		if err := f.Chmod(info.Mode().Perm()); err != nil {
 			return err
 		}
 	}
@@ -97,13 +97,13 @@ var errFolder = errors.New("it is a folder")
 
 // writeError returns err with the name of the file, in place of the temporary name that it may contain.
 func writeError(name string, err error) error {
-	switch e := err.(type) {
+	switch typed := err.(type) {
 	case nil:
 		return nil
 	case *os.PathError:
-		err = e.Err
+		err = typed.Err
 	case *os.LinkError:
-		err = e.Err
+		err = typed.Err
 	}
 	return fmt.Errorf("cannot write %s: %w", name, err)
 }
@@ -117,10 +117,10 @@ func WriteFile[T string | []byte](name string, content T) error {
 // stream is redirected to, Write writes through the stream.
 var StandardStreams []*os.File
 
-// streamOf returns the element of StandardStreams whose file is that of st, or nil.
-func streamOf(st fs.FileInfo) *os.File {
+// streamOf returns the element of StandardStreams that writes to the target file, or nil.
+func streamOf(target fs.FileInfo) *os.File {
 	for _, f := range StandardStreams {
-		if info, err := f.Stat(); err == nil && os.SameFile(info, st) {
+		if info, err := f.Stat(); err == nil && os.SameFile(info, target) {
 			return f
 		}
 	}
@@ -138,7 +138,8 @@ func followLinks(name string) string {
 		if err != nil {
 			break
 		}
-		if !filepath.IsAbs(link) { // no filepath.Join: if the folder is a link, .. is the parent of its target
+		if !filepath.IsAbs(link) {
+			// filepath.Join would remove .. from the path, but if the folder is a link, .. is the parent of its target.
 			link = filepath.Dir(name) + string(filepath.Separator) + link
 		}
 		name = link
@@ -162,13 +163,13 @@ func createTemporary(name string) (*os.File, error) {
 // there.
 func CheckWritable(name string) error { return writeError(name, checkWritable(name)) }
 
-// checkWritable is CheckWritable with errors that may contain the temporary name.
+// checkWritable does what CheckWritable documents. Its errors may contain the name of the temporary file.
 func checkWritable(name string) error {
-	if st, err := os.Stat(name); err == nil {
+	if info, err := os.Stat(name); err == nil {
 		switch {
-		case st.IsDir():
+		case info.IsDir():
 			return errFolder
-		case !st.Mode().IsRegular() || streamOf(st) != nil:
+		case !info.Mode().IsRegular() || streamOf(info) != nil:
 			return nil
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestWrite checks that a failed write returns the error of the writer with the name of the file, and leaves the old
-// file and no temporary file.
-func TestWrite(t *testing.T) {
+// TestFailedWrite checks that a failed write returns the error of the writer with the name of the file, and leaves the
+// old file and no temporary file.
+func TestFailedWrite(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a")
-	write := func(s string, err error) error {
+	write := func(text string, err error) error {
 		return Write(name, func(w io.Writer) error {
-			io.WriteString(w, s)
+			io.WriteString(w, text)
 			return err
 		})
 	}
@@ -26,8 +26,8 @@ func TestWrite(t *testing.T) {
 	if err := write("two", errWriter); !errors.Is(err, errWriter) || !strings.Contains(err.Error(), name) {
 		t.Errorf("error %v", err)
 	}
-	if b, _ := os.ReadFile(name); string(b) != "one" {
-		t.Errorf("content %q after a failed write", b)
+	if content, _ := os.ReadFile(name); string(content) != "one" {
+		t.Errorf("content %q after a failed write", content)
 	}
 	if temporary, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".*")); len(temporary) > 0 {
 		t.Errorf("files that remain: %v", temporary)

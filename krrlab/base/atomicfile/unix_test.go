@@ -14,8 +14,8 @@ import (
 )
 
 // writeString returns a function that writes s.
-func writeString(s string) func(io.Writer) error {
-	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+func writeString(text string) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
 }
 
 // TestWriteToLink checks that symbolic links remain, and that their target gets the content, whether the target existed
@@ -64,36 +64,36 @@ func TestWriteKeepsMode(t *testing.T) {
 // name.
 func TestWriteToStream(t *testing.T) {
 	dir := t.TempDir()
-	f := testkit.Must(os.Create(filepath.Join(dir, "f")))
-	defer f.Close()
-	StandardStreams = []*os.File{f}
+	stream := testkit.Must(os.Create(filepath.Join(dir, "f")))
+	defer stream.Close()
+	StandardStreams = []*os.File{stream}
 	defer func() { StandardStreams = nil }()
 	link := filepath.Join(dir, "stdout")
 	testkit.OK(t, os.Symlink("f", link))
-	io.WriteString(f, "before ")
-	for _, name := range []string{f.Name(), link} {
+	io.WriteString(stream, "before ")
+	for _, name := range []string{stream.Name(), link} {
 		testkit.OK(t, Write(name, writeString("written ")))
 	}
-	io.WriteString(f, "after")
-	if b, _ := os.ReadFile(f.Name()); string(b) != "before written written after" {
-		t.Errorf("content %q, want all four texts", b)
+	io.WriteString(stream, "after")
+	if content, _ := os.ReadFile(stream.Name()); string(content) != "before written written after" {
+		t.Errorf("content %q, want all four texts", content)
 	}
 }
 
-// TestCheckStream checks that CheckWritable accepts a file that receives the process's output even if no temporary file
-// can be created beside it, here because its name is too long to be extended.
-func TestCheckStream(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), strings.Repeat("f", 250)))
+// TestCheckWritableStream checks that CheckWritable accepts a file that receives the process's output even if no
+// temporary file can be created in its folder, here because its name is too long to be extended.
+func TestCheckWritableStream(t *testing.T) {
+	stream, err := os.Create(filepath.Join(t.TempDir(), strings.Repeat("f", 250)))
 	if err != nil {
 		t.Skip(err)
 	}
-	defer f.Close()
-	if CheckWritable(f.Name()) == nil {
+	defer stream.Close()
+	if CheckWritable(stream.Name()) == nil {
 		t.Error("a file beside which no temporary file can be created counts as writable")
 	}
-	StandardStreams = []*os.File{f}
+	StandardStreams = []*os.File{stream}
 	defer func() { StandardStreams = nil }()
-	testkit.OK(t, CheckWritable(f.Name()))
+	testkit.OK(t, CheckWritable(stream.Name()))
 }
 
 // TestWriteToPipe checks that a named pipe is written to and not replaced.
@@ -102,15 +102,15 @@ func TestWriteToPipe(t *testing.T) {
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Skip(err)
 	}
-	got := make(chan string)
+	received := make(chan string)
 	go func() {
-		b, _ := os.ReadFile(name)
-		got <- string(b)
+		content, _ := os.ReadFile(name)
+		received <- string(content)
 	}()
 	testkit.OK(t, CheckWritable(name))
 	testkit.OK(t, Write(name, writeString("through")))
-	if s := <-got; s != "through" {
-		t.Errorf("read %q", s)
+	if text := <-received; text != "through" {
+		t.Errorf("read %q", text)
 	}
 	if info, err := os.Lstat(name); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		t.Errorf("mode %v, %v", info.Mode(), err)

@@ -23,12 +23,12 @@ func TestMapFileTruncated(t *testing.T) {
 	_, data, err := npy.MapFile(name)
 	testkit.OK(t, err)
 	testkit.OK(t, os.Truncate(name, 4096))
-	v := data.([]float64)
+	elements := data.([]float64)
 	for _, parts := range []int{1, 16} {
 		err = accel.CatchFaults(func() error {
 			sums := make([]float64, parts)
 			return accel.ForEach(t.Context(), parts, func(_, i int) {
-				for _, x := range v[i*len(v)/parts : (i+1)*len(v)/parts] {
+				for _, x := range elements[i*len(elements)/parts : (i+1)*len(elements)/parts] {
 					sums[i] += x
 				}
 			})

@@ -4,5 +4,5 @@ package npy
 
 import "os"
 
-// mmap reads a file into memory: mapping files is implemented on Unix only.
+// mmap reads a file into memory, because mapping files is implemented on Unix only.
 func mmap(name string) ([]byte, error) { return os.ReadFile(name) }

@@ -33,8 +33,9 @@ func TestMapFile(t *testing.T) {
 		}
 		fortranOrder := bytes.Replace(b.Bytes(), []byte("False"), []byte("True "), 1)
 		_, got, err := write(fortranOrder)
-		v := reflect.ValueOf(data)
-		if w := reflect.ValueOf(got); err != nil || !w.Index(1).Equal(v.Index(2)) || !w.Index(2).Equal(v.Index(1)) {
+		elements := reflect.ValueOf(data)
+		if transposed := reflect.ValueOf(got); err != nil || !transposed.Index(1).Equal(elements.Index(2)) ||
+			!transposed.Index(2).Equal(elements.Index(1)) {
 			t.Errorf("%v by columns: %v %v", data, got, err)
 		}
 	}

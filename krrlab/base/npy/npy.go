@@ -19,7 +19,7 @@ import (
 	"unsafe"
 )
 
-// Magic is the first bytes of every file.
+// Magic has the first bytes of every file in the .npy format.
 const Magic = "\x93NUMPY"
 
 // magicV1 is Magic and the format version 1.0, the version that is written.
@@ -58,21 +58,21 @@ func (h Header) MemorySize() int64 {
 	return int64(size * elementSize)
 }
 
-// order returns the byte order of the elements.
-func (h Header) order() binary.ByteOrder {
+// byteOrder returns the byte order of the elements.
+func (h Header) byteOrder() binary.ByteOrder {
 	if h.Descr[0] == '>' {
 		return binary.BigEndian
 	}
 	return binary.LittleEndian
 }
 
-// indexInC returns the position in C order of the k-th stored element.
+// indexInC returns the index in C order of element k of the file.
 func (h Header) indexInC(k int) int {
 	if !h.FortranOrder || len(h.Shape) < 2 {
 		return k
 	}
-	n, d := h.Shape[0], h.Shape[1]
-	return k%n*d + k/n
+	rows, columns := h.Shape[0], h.Shape[1]
+	return k%rows*columns + k/rows
 }
 
 // element is the type of a numeric array element.
@@ -80,13 +80,14 @@ type element interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// kind describes a type of elements.
+// kind describes how elements of a type are decoded.
 type kind struct {
 	elementSize int // bytes of an element in memory
-	decode      func(r io.Reader, h Header) (data any, err error)
+	// decode reads the elements of an array with this header from r.
+	decode func(r io.Reader, h Header) (data any, err error)
 }
 
-// kinds maps the type and size in Descr to the kind.
+// kinds maps the type and size in Descr, such as f4, to the kind.
 var kinds = map[string]kind{
 	"b1": {1, decoder(convert[uint8, uint8])}, "u1": {1, decoder(convert[uint8, uint8])},
 	"i1": {8, decoder(convert[int8, int64])}, "i2": {8, decoder(convert[int16, int64])},
@@ -105,8 +106,8 @@ func (h Header) kind() kind {
 	if len(h.Descr) < 3 || !strings.ContainsRune("<>|=", rune(h.Descr[0])) {
 		return kind{}
 	}
-	if k, ok := kinds[h.Descr[1:]]; ok {
-		return k
+	if numeric, ok := kinds[h.Descr[1:]]; ok {
+		return numeric
 	}
 	n, err := strconv.Atoi(h.Descr[2:])
 	if err != nil || n < 1 || n > maxText || !strings.ContainsRune("US", rune(h.Descr[1])) {
@@ -136,7 +137,7 @@ func Float16ToFloat32(bits uint16) float32 {
 	return float32(math.NaN())
 }
 
-// batchLength is the number of elements that are read at once.
+// batchLength is the number of elements that are read at once; more need a larger buffer.
 const batchLength = 1 << 15
 
 // writtenTypes maps the element types that Write supports to their Descr. Map returns elements of these types without
@@ -168,8 +169,8 @@ var isLittleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 // memory of data.
 func RawBytes(data any) []byte {
 	if !isLittleEndian {
-		b, _ := binary.Append(nil, binary.LittleEndian, data) // no error: the elements have a fixed size
-		return b
+		encoded, _ := binary.Append(nil, binary.LittleEndian, data) // no error: the elements have a fixed size
+		return encoded
 	}
 	v := reflect.ValueOf(data)
 	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
@@ -192,24 +193,25 @@ func ToInts(data any) (elements []int, ok bool) {
 // memory, data refers to the mapped file: it is read-only and valid until the process ends, and the file must not
 // change until then. Otherwise data is a copy, as from Read.
 func MapFile(name string) (h Header, data any, err error) {
-	b, err := mmap(name)
+	content, err := mmap(name)
 	if err != nil {
 		return h, nil, err
 	}
-	r := bytes.NewReader(b)
+	r := bytes.NewReader(content)
 	if h, err = ReadHeader(r); err != nil {
 		return h, nil, err
 	}
-	b = b[len(b)-r.Len():]
-	for t, descr := range writtenTypes {
+	content = content[len(content)-r.Len():]
+	for elementType, descr := range writtenTypes {
 		if descr != h.Descr || h.FortranOrder || !isLittleEndian {
 			continue
 		}
 		size, _ := h.Size()
-		if want := size * int(t.Size()); len(b) != want {
-			return h, nil, fmt.Errorf("npy: %d bytes of elements, want %d for the shape %v", len(b), want, h.Shape)
+		if want := size * int(elementType.Size()); len(content) != want {
+			return h, nil, fmt.Errorf("npy: %d bytes of elements, want %d for the shape %v", len(content), want,
+				h.Shape)
 		}
-		return h, reflect.SliceAt(t, unsafe.Pointer(unsafe.SliceData(b)), size).Interface(), nil
+		return h, reflect.SliceAt(elementType, unsafe.Pointer(unsafe.SliceData(content)), size).Interface(), nil
 	}
 	data, err = h.Read(r)
 	return h, data, err
@@ -227,7 +229,7 @@ func decoder[S, T element](convert func(S) T) func(r io.Reader, h Header) (any, 
 			if err := readFull(r, buf, "array cut short"); err != nil {
 				return data, err
 			}
-			if _, err := binary.Decode(buf, h.order(), batch); err != nil {
+			if _, err := binary.Decode(buf, h.byteOrder(), batch); err != nil {
 				return data, fmt.Errorf("npy: %w", err)
 			}
 			for _, v := range batch {
@@ -252,7 +254,7 @@ func decodeTexts(r io.Reader, h Header, n int) (any, error) {
 		if len(buf) > n {
 			runes := make([]rune, n)
 			for i := range runes {
-				runes[i] = rune(h.order().Uint32(buf[4*i:]))
+				runes[i] = rune(h.byteOrder().Uint32(buf[4*i:]))
 			}
 			text = string(runes)
 		}
@@ -264,17 +266,17 @@ func decodeTexts(r io.Reader, h Header, n int) (any, error) {
 // writeHeader writes the header of an array in C order.
 func writeHeader(w io.Writer, h Header) error {
 	dims := make([]string, len(h.Shape))
-	for i, n := range h.Shape {
-		dims[i] = strconv.Itoa(n)
+	for i, length := range h.Shape {
+		dims[i] = strconv.Itoa(length)
 	}
 	shape := strings.Join(dims, ", ")
 	if len(dims) == 1 {
 		shape += ","
 	}
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", h.Descr, shape)
-	// pad magic, length, dict and a final newline to a multiple of 64 bytes
-	pad := 64 - (len(magicV1)+2+len(dict)+1)%64
-	dict += strings.Repeat(" ", pad%64) + "\n"
+	// Magic number, length, dict and a final newline are padded to a multiple of 64 bytes, as NumPy does.
+	padding := 64 - (len(magicV1)+2+len(dict)+1)%64
+	dict += strings.Repeat(" ", padding%64) + "\n"
 	head := append([]byte(magicV1), byte(len(dict)), byte(len(dict)>>8))
 	_, err := w.Write(append(head, dict...))
 	return err
@@ -283,17 +285,17 @@ func writeHeader(w io.Writer, h Header) error {
 // ReadHeader reads the header. The next byte of r is then the first of the elements.
 func ReadHeader(r io.Reader) (Header, error) {
 	const cutShort = "header cut short"
-	var pre [len(magicV1) + 4]byte // magic number, version, and length of the header in 2 or 4 bytes
-	if err := readFull(r, pre[:len(Magic)], "no header"); err != nil {
+	var prefix [len(magicV1) + 4]byte // magic number, version, and length of the header in 2 or 4 bytes
+	if err := readFull(r, prefix[:len(Magic)], "no header"); err != nil {
 		return Header{}, err
 	}
-	if string(pre[:len(Magic)]) != Magic {
+	if string(prefix[:len(Magic)]) != Magic {
 		return Header{}, errors.New("npy: not an array in .npy format")
 	}
-	if err := readFull(r, pre[len(Magic):len(magicV1)], cutShort); err != nil {
+	if err := readFull(r, prefix[len(Magic):len(magicV1)], cutShort); err != nil {
 		return Header{}, err
 	}
-	version, length := pre[len(Magic)], pre[len(magicV1):]
+	version, length := prefix[len(Magic)], prefix[len(magicV1):]
 	if version < 1 || version > 3 {
 		return Header{}, fmt.Errorf("npy: an array in .npy format of version %d; versions 1 to 3 are read", version)
 	}
@@ -303,7 +305,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 	if err := readFull(r, length, cutShort); err != nil {
 		return Header{}, err
 	}
-	n := binary.LittleEndian.Uint32(pre[len(magicV1):]) // with version 1, the upper two bytes are 0
+	n := binary.LittleEndian.Uint32(prefix[len(magicV1):]) // with version 1, the upper two bytes are 0
 	if n > maxHeader {
 		return Header{}, fmt.Errorf("npy: header of %d bytes; at most %d are read", n, maxHeader)
 	}
@@ -317,37 +319,37 @@ func ReadHeader(r io.Reader) (Header, error) {
 // parseDict parses the header, a Python dictionary literal.
 func parseDict(dict string) (Header, error) {
 	var h Header
-	bad := func(problem string) (Header, error) {
+	headerError := func(problem string) (Header, error) {
 		return Header{}, fmt.Errorf("npy: header %q: %s", strings.TrimSpace(dict), problem)
 	}
 	h.Descr = strings.Trim(dictValue(dict, "descr", ","), " '\"")
 	if strings.HasPrefix(h.Descr, "[") {
-		return bad("a structured array, of named fields: write it by pandas.DataFrame(a).to_csv('data.csv', " +
+		return headerError("a structured array, of named fields: write it by pandas.DataFrame(a).to_csv('data.csv', " +
 			"index=False)")
 	}
 	if h.kind().decode == nil {
-		return bad("the elements are neither numbers nor short texts: convert them by astype")
+		return headerError("the elements are neither numbers nor short texts: convert them by astype")
 	}
 	h.FortranOrder = strings.TrimSpace(dictValue(dict, "fortran_order", ",")) == "True"
 	shape := strings.TrimSpace(dictValue(dict, "shape", ")"))
 	if !strings.HasPrefix(shape, "(") {
-		return bad("no shape")
+		return headerError("no shape")
 	}
-	for f := range strings.SplitSeq(shape[1:], ",") {
-		if f = strings.TrimSpace(f); f == "" {
+	for dimension := range strings.SplitSeq(shape[1:], ",") {
+		if dimension = strings.TrimSpace(dimension); dimension == "" {
 			continue
 		}
-		n, err := strconv.Atoi(f)
-		if err != nil || n < 0 {
-			return bad("bad shape")
+		length, err := strconv.Atoi(dimension)
+		if err != nil || length < 0 {
+			return headerError("bad shape")
 		}
-		h.Shape = append(h.Shape, n)
+		h.Shape = append(h.Shape, length)
 	}
 	if h.FortranOrder && len(h.Shape) > 2 {
-		return bad("more than two dimensions in Fortran order: save numpy.ascontiguousarray of it")
+		return headerError("more than two dimensions in Fortran order: save numpy.ascontiguousarray of it")
 	}
 	if _, ok := h.Size(); !ok {
-		return bad("shape is too large")
+		return headerError("shape is too large")
 	}
 	return h, nil
 }

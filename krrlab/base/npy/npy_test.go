@@ -53,10 +53,10 @@ func TestNumPyBytes(t *testing.T) {
 
 // TestReadErrors checks that the error for a damaged, unsupported or too large file names the reason.
 func TestReadErrors(t *testing.T) {
-	var good bytes.Buffer
-	testkit.OK(t, Write(&good, []float64{0, 1, 2}, 3))
-	g := good.String()
-	_, _, err := Read(strings.NewReader(g), 24) // exactly at the limit
+	var written bytes.Buffer
+	testkit.OK(t, Write(&written, []float64{0, 1, 2}, 3))
+	valid := written.String()
+	_, _, err := Read(strings.NewReader(valid), 24) // exactly at the limit
 	testkit.OK(t, err)
 	for _, c := range map[string]struct {
 		file  string
@@ -64,29 +64,29 @@ func TestReadErrors(t *testing.T) {
 		want  string
 	}{
 		"empty":  {"", 100, "no header"},
-		"magic":  {"x" + g[1:], 100, "not an array"},
-		"cut":    {g[:140], 100, "array cut short"},
-		"head":   {g[:7], 100, "header cut short"},
-		"length": {g[:9], 100, "header cut short"},
-		"dict":   {g[:20], 100, "header cut short"},
-		"limit":  {g, 23, "needs 24 bytes"},
-		"type":   {strings.Replace(g, "<f8", "<c8", 1), 100, "neither numbers nor short texts"},
-		"object": {strings.Replace(g, "'<f8'", "'|O' ", 1), 100, "neither numbers nor short texts"},
-		"fields": {strings.Replace(g, "'<f8'", "[('a','<f8')]", 1), 200, "a structured array"},
-		"fortran": {strings.Replace(strings.Replace(g, "False", "True ", 1), "(3,), }    ", "(1,1,3), } ", 1), 100,
+		"magic":  {"x" + valid[1:], 100, "not an array"},
+		"cut":    {valid[:140], 100, "array cut short"},
+		"head":   {valid[:7], 100, "header cut short"},
+		"length": {valid[:9], 100, "header cut short"},
+		"dict":   {valid[:20], 100, "header cut short"},
+		"limit":  {valid, 23, "needs 24 bytes"},
+		"type":   {strings.Replace(valid, "<f8", "<c8", 1), 100, "neither numbers nor short texts"},
+		"object": {strings.Replace(valid, "'<f8'", "'|O' ", 1), 100, "neither numbers nor short texts"},
+		"fields": {strings.Replace(valid, "'<f8'", "[('a','<f8')]", 1), 200, "a structured array"},
+		"fortran": {strings.Replace(strings.Replace(valid, "False", "True ", 1), "(3,), }    ", "(1,1,3), } ", 1), 100,
 			"Fortran order"},
-		"version": {g[:6] + "\x04" + g[7:], 100, "versions 1 to 3"},
-		"wide":    {strings.Replace(g, "<f8", "<U4", 1), 95, "needs 96 bytes"},
-		"shape":   {strings.Replace(g, "(3,)", "(-3)", 1), 100, "bad shape"},
-		"huge":    {strings.Replace(g, "(3,), }                ", "(9999999999,9999999999)", 1), 100, "too large"},
+		"version": {valid[:6] + "\x04" + valid[7:], 100, "versions 1 to 3"},
+		"wide":    {strings.Replace(valid, "<f8", "<U4", 1), 95, "needs 96 bytes"},
+		"shape":   {strings.Replace(valid, "(3,)", "(-3)", 1), 100, "bad shape"},
+		"huge":    {strings.Replace(valid, "(3,), }                ", "(9999999999,9999999999)", 1), 100, "too large"},
 	} {
 		_, _, err := Read(strings.NewReader(c.file), c.limit)
 		testkit.Fails(t, err, c.want)
 	}
 }
 
-// file returns the bytes of an .npy file with an array of the given type, order and shape.
-func file(descr, fortran, shape, elements string) string {
+// fileContent returns the bytes of an .npy file with an array of the given type, order and shape.
+func fileContent(descr, fortran, shape, elements string) string {
 	dict := "{'descr': '" + descr + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }\n"
 	return magicV1 + string([]byte{byte(len(dict)), 0}) + dict + elements
 }
@@ -114,19 +114,19 @@ func TestElementTypes(t *testing.T) {
 		{">U1", "\x00\x00\x00n\x00\x00\x00\xfc", []string{"n", "ü"}},
 		{"|S3", "yesno\x00", []string{"yes", "no"}},
 	} {
-		if _, got, err := Read(strings.NewReader(file(c.descr, "False", "(2,)", c.elements)), 100); err != nil ||
+		if _, got, err := Read(strings.NewReader(fileContent(c.descr, "False", "(2,)", c.elements)), 100); err != nil ||
 			!reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, %v, want %v", c.descr, got, err, c.want)
 		}
 	}
 	want := []int64{1, 2, 3, 4, 5, 6}
-	if _, got, err := Read(strings.NewReader(file("|i1", "True", "(2, 3)", "\x01\x04\x02\x05\x03\x06")),
+	if _, got, err := Read(strings.NewReader(fileContent("|i1", "True", "(2, 3)", "\x01\x04\x02\x05\x03\x06")),
 		100); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Fortran order: %v, %v", got, err)
 	}
-	long := file("|u1", "False", "(1,)", "\x07")
-	long = Magic + "\x02\x00" + long[8:10] + "\x00\x00" + long[10:]
-	if _, got, err := Read(strings.NewReader(long), 100); err != nil || !reflect.DeepEqual(got, []uint8{7}) {
+	version2 := fileContent("|u1", "False", "(1,)", "\x07")
+	version2 = Magic + "\x02\x00" + version2[8:10] + "\x00\x00" + version2[10:]
+	if _, got, err := Read(strings.NewReader(version2), 100); err != nil || !reflect.DeepEqual(got, []uint8{7}) {
 		t.Errorf("version 2: %v, %v", got, err)
 	}
 }
@@ -138,8 +138,8 @@ func FuzzRead(f *testing.F) {
 	testkit.OK(f, Write(&buf, []float32{1, 2, 3, 4}, 2, 2))
 	f.Add(buf.Bytes())
 	f.Add([]byte(magicV1 + "\x00\x00"))
-	f.Add([]byte(file(">f2", "True", "(2, 1)", "abcd")))
-	f.Add([]byte(file("<U1", "False", "()", "abcd")))
+	f.Add([]byte(fileContent(">f2", "True", "(2, 1)", "abcd")))
+	f.Add([]byte(fileContent("<U1", "False", "()", "abcd")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, data, err := Read(bytes.NewReader(b), 1<<16)
 		if err != nil {
@@ -172,8 +172,8 @@ func TestErrorsAndFloat16(t *testing.T) {
 		t.Errorf("a missing file: error %v", err)
 	}
 	inf := float32(math.Inf(1))
-	if a, b, c := Float16ToFloat32(0x7c00), Float16ToFloat32(0xfc00), Float16ToFloat32(0x7c01); a != inf || b != -inf ||
-		c == c {
-		t.Errorf("float16 infinities are %v and %v, NaN %v", a, b, c)
+	positive, negative, nan := Float16ToFloat32(0x7c00), Float16ToFloat32(0xfc00), Float16ToFloat32(0x7c01)
+	if positive != inf || negative != -inf || nan == nan {
+		t.Errorf("float16 infinities are %v and %v, NaN %v", positive, negative, nan)
 	}
 }

@@ -13,24 +13,24 @@ import (
 // Since u₁ ≥ 2⁻⁵³, the tails are truncated at |x| ≤ 8.57; the truncated part has
 // probability 1e-17.
 func (s Stream) Normal(i uint64) float64 {
-	c, d := s.normalPair(i / 2)
+	even, odd := s.normalPair(i / 2)
 	if i%2 == 0 {
-		return c
+		return even
 	}
-	return d
+	return odd
 }
 
 // Normals sets dst[k] = Normal(start+k), at half the cost of single calls.
 func (s Stream) Normals(dst []float64, start uint64) {
 	for k := 0; k < len(dst); {
 		i := start + uint64(k)
-		c, d := s.normalPair(i / 2)
+		even, odd := s.normalPair(i / 2)
 		if i%2 == 0 {
-			dst[k] = c
+			dst[k] = even
 			k++
 		}
 		if k < len(dst) {
-			dst[k] = d
+			dst[k] = odd
 			k++
 		}
 	}

@@ -14,8 +14,8 @@ const (
 	philoxW1 = 0xBB67AE85 // √3−1
 )
 
-// philox returns the block of four words of the ten-round Philox4x32 for a counter and a key
-// (Salmon et al. 2011, section 3.3). Words are packed in pairs, the first in the low half. Each round is
+// philox returns the block of four 32-bit words of the ten-round Philox4x32 for the counter (lo, hi) and a key (Salmon
+// et al. 2011, section 3.3). Words are packed in pairs, the first one in the low half. Each round is
 //
 //	(x₀,x₁,x₂,x₃) ← (hi(M₁x₂)⊕x₁⊕k₀, lo(M₁x₂), hi(M₀x₀)⊕x₃⊕k₁, lo(M₀x₀)),
 //
@@ -35,7 +35,7 @@ func philox(lo, hi, key uint64) (a, b uint64) {
 
 // A Stream is a sequence of 2⁶⁴ random words indexed by uint64. It is a
 // value, comparable and safe for concurrent use; the zero Stream is New(0).
-type Stream struct{ key, hi uint64 }
+type Stream struct{ key, hi uint64 } // the key of Philox, and the upper half of its counters
 
 // New returns the root stream of a seed. Different seeds give different keys.
 func New(seed uint64) Stream { return Stream{key: seed} }
@@ -66,7 +66,7 @@ func (s Stream) Sub(name string, index ...uint64) Stream {
 	return s
 }
 
-// absorb hashes one word of the message of Sub.
+// absorb returns the stream after one word of the message that Sub hashes.
 func (s Stream) absorb(w uint64) Stream {
 	a, b := philox(w, s.hi, s.key)
 	return Stream{a ^ w, b ^ s.hi}
@@ -116,15 +116,15 @@ func (s Stream) IntN(i uint64, n int) int {
 	if n < 1 {
 		panic(fmt.Sprintf("rng: IntN(%d): want at least 1", n))
 	}
-	m := uint64(n)
-	hi, lo := bits.Mul64(s.Uint64(i), m)
-	if lo < m {
-		redraw, threshold := s, -m%m // 2⁶⁴ mod n
+	bound := uint64(n)
+	hi, lo := bits.Mul64(s.Uint64(i), bound)
+	if lo < bound {
+		redraw, threshold := s, -bound%bound // 2⁶⁴ mod n
 		for k := uint64(0); lo < threshold; k++ {
 			if k == 0 {
 				redraw = s.Sub("intn", i)
 			}
-			hi, lo = bits.Mul64(redraw.Uint64(k), m)
+			hi, lo = bits.Mul64(redraw.Uint64(k), bound)
 		}
 	}
 	return int(hi)

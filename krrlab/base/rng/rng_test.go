@@ -32,12 +32,12 @@ func TestKnownAnswers(t *testing.T) {
 		testkit.Equal(t, rng.Philox4x32(c.ctr, c.key), c.want, c.ctr, c.key)
 	}
 	// The root stream of a seed is the generator with the seed as key.
-	w := rng.Philox4x32([4]uint32{7, 1}, [2]uint32{0x89abcdef, 0x01234567})
-	s := rng.New(0x0123456789abcdef)
-	if got, want := s.Uint64(2<<32+14), uint64(w[1])<<32|uint64(w[0]); got != want {
+	words := rng.Philox4x32([4]uint32{7, 1}, [2]uint32{0x89abcdef, 0x01234567})
+	stream := rng.New(0x0123456789abcdef)
+	if got, want := stream.Uint64(2<<32+14), uint64(words[1])<<32|uint64(words[0]); got != want {
 		t.Errorf("even word %016x, want %016x", got, want)
 	}
-	if got, want := s.Uint64(2<<32+15), uint64(w[3])<<32|uint64(w[2]); got != want {
+	if got, want := stream.Uint64(2<<32+15), uint64(words[3])<<32|uint64(words[2]); got != want {
 		t.Errorf("odd word %016x, want %016x", got, want)
 	}
 }
@@ -45,10 +45,10 @@ func TestKnownAnswers(t *testing.T) {
 // TestRecordedStreams compares the streams with recorded values: words exactly, and numbers that depend on math.Log and
 // math.Sincos to 12 digits.
 func TestRecordedStreams(t *testing.T) {
-	var b bytes.Buffer
+	var text bytes.Buffer
 	for _, c := range []struct {
-		name string
-		s    rng.Stream
+		name   string
+		stream rng.Stream
 	}{
 		{"New(0)", rng.New(0)},
 		{"New(1)", rng.New(1)},
@@ -58,21 +58,22 @@ func TestRecordedStreams(t *testing.T) {
 		{"New(2^64-1).Sub(a name of more than sixteen bytes, 2^64-1)",
 			rng.New(1<<64-1).Sub("a name of more than sixteen bytes", 1<<64-1)},
 	} {
-		fmt.Fprintf(&b, "%s\n", c.name)
+		fmt.Fprintf(&text, "%s\n", c.name)
 		for _, i := range []uint64{0, 1, 2, 1 << 40, 1<<64 - 1} {
-			fmt.Fprintf(&b, "  %d: word %016x uniform %v int %d normal %.12g chi-square(5) %.12g gamma(0.3) %.12g\n",
-				i, c.s.Uint64(i), c.s.Float64(i), c.s.IntN(i, 1000), c.s.Normal(i), c.s.ChiSquare(i, 5),
-				c.s.Gamma(i, 0.3))
+			fmt.Fprintf(&text, "  %d: word %016x uniform %v int %d normal %.12g chi-square(5) %.12g gamma(0.3) %.12g\n",
+				i, c.stream.Uint64(i), c.stream.Float64(i), c.stream.IntN(i, 1000), c.stream.Normal(i),
+				c.stream.ChiSquare(i, 5),
+				c.stream.Gamma(i, 0.3))
 		}
-		fmt.Fprintf(&b, "  perm %v\n", c.s.Perm(12))
+		fmt.Fprintf(&text, "  perm %v\n", c.stream.Perm(12))
 	}
 	const file = "testdata/streams.golden"
 	if *update {
 		testkit.OK(t, os.MkdirAll("testdata", 0o777))
-		testkit.OK(t, os.WriteFile(file, b.Bytes(), 0o666))
+		testkit.OK(t, os.WriteFile(file, text.Bytes(), 0o666))
 	}
 	want := testkit.Must(os.ReadFile(file))
-	got := bytes.Split(b.Bytes(), []byte("\n"))
+	got := bytes.Split(text.Bytes(), []byte("\n"))
 	for i, line := range bytes.Split(want, []byte("\n")) {
 		if i >= len(got) || !bytes.Equal(got[i], line) {
 			t.Fatalf("%s:%d: recorded\n%s\nnow\n%s", file, i+1, line, got[min(i, len(got)-1)])
@@ -101,17 +102,20 @@ func TestSlicesOfNumbers(t *testing.T) {
 // TestDistinctStreams checks that different paths give different streams, also paths that a careless encoding would
 // confuse.
 func TestDistinctStreams(t *testing.T) {
-	r := rng.New(1)
+	root := rng.New(1)
 	paths := []rng.Stream{
-		r, rng.New(2), r.Sub(""), r.Sub("", 0), r.Sub("", 0, 0), r.Sub("").Sub(""), r.Sub("a"), r.Sub("a", 0),
-		r.Sub("a", 1), r.Sub("b"),
-		r.Sub("a").Sub("b"), r.Sub("b").Sub("a"), r.Sub("ab"), r.Sub("a\x00"), r.Sub("a\x00\x00"), r.Sub("\x00a"),
-		r.Sub("a", 1, 2), r.Sub("a", 2, 1),
-		r.Sub("a", 1).Sub("", 2), r.Sub("abcdefgh"), r.Sub("abcdefgh", 0), r.Sub("abcdefghi"), r.Sub("a", 'b'),
-		r.Sub("a", 'b', 0), rng.New(2).Sub("a"),
+		root, rng.New(2), root.Sub(""), root.Sub("", 0), root.Sub("", 0, 0), root.Sub("").Sub(""), root.Sub("a"),
+		root.Sub("a", 0),
+		root.Sub("a", 1), root.Sub("b"),
+		root.Sub("a").Sub("b"), root.Sub("b").Sub("a"), root.Sub("ab"), root.Sub("a\x00"), root.Sub("a\x00\x00"),
+		root.Sub("\x00a"),
+		root.Sub("a", 1, 2), root.Sub("a", 2, 1),
+		root.Sub("a", 1).Sub("", 2), root.Sub("abcdefgh"), root.Sub("abcdefgh", 0), root.Sub("abcdefghi"),
+		root.Sub("a", 'b'),
+		root.Sub("a", 'b', 0), rng.New(2).Sub("a"),
 	}
 	for i := range uint64(20000) {
-		paths = append(paths, r.Sub("a", 200+i), r.Sub("a", 0, i), rng.New(3+i), rng.New(3+i).Sub("a"))
+		paths = append(paths, root.Sub("a", 200+i), root.Sub("a", 0, i), rng.New(3+i), rng.New(3+i).Sub("a"))
 	}
 	seen := make(map[rng.Stream]int)
 	for i, s := range paths {
@@ -120,12 +124,12 @@ func TestDistinctStreams(t *testing.T) {
 		}
 		seen[s] = i
 	}
-	testkit.Equal(t, r.Sub("a", 1, 2), rng.New(1).Sub("a", 1, 2))
+	testkit.Equal(t, root.Sub("a", 1, 2), rng.New(1).Sub("a", 1, 2))
 }
 
-// TestIntN checks that IntN is uniform where a modulus without rejection would be biased, and the panics for invalid
-// arguments.
-func TestIntN(t *testing.T) {
+// TestIntNUniform checks that IntN is uniform where a modulus without rejection would be biased, and that invalid
+// arguments of IntN, Perm and Gamma panic.
+func TestIntNUniform(t *testing.T) {
 	s := rng.New(4)
 	// For n = 3·2⁶¹, 2⁶⁴/n = 8/3: without rejection a number would come from three words or from two, depending on
 	// its residue mod 3. For 30,000 draws σ is 82, and the threshold of 5σ is exceeded with probability 6e-7 for each

@@ -25,29 +25,28 @@ func TestNormalDistribution(t *testing.T) {
 	for k, s := range streams {
 		x := make([]float64, m)
 		s.Normals(x, 1000)
-		checkMoments(t, k, "normal", x, 0, 1, 0, 3, 15, 105)
-		if d := testkit.KolmogorovSmirnov(x, normalCDF); d > 2.7 { // exceeded with probability 9e-7
-			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of normals %.2f", k, d)
+		checkMoments(t, k, x, [8]float64{0, 1, 0, 3, 0, 15, 0, 105})
+		if statistic := testkit.KolmogorovSmirnov(x, normalCDF); statistic > 2.7 { // exceeded with probability 9e-7
+			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of normals %.2f", k, statistic)
 		}
 	}
 }
 
-// checkMoments compares the means of x, x², x³ and x⁴, where x has numbers of stream k, with m1, …, m4. The sampling
-// error of the mean of power p of N numbers has the variance (m_2p − m_p²)/N; m6 and m8 are needed for p = 3 and 4. The
-// threshold of five standard errors is exceeded with probability 6e-7 per moment, and 1e-5 for p = 4, whose tails are
-// heavier.
-func checkMoments(t *testing.T, k int, name string, x []float64, m1, m2, m3, m4, m6, m8 float64) {
+// checkMoments compares the means of x, x², x³ and x⁴, where x has numbers of stream k, with the first four moments
+// m_1, …, m_4 of their distribution. The sampling error of the mean of power p of N numbers has the variance (m_2p −
+// m_p²)/N. The threshold of five standard errors is exceeded with probability 6e-7 per moment, and 1e-5 for p = 4,
+// whose tails are heavier.
+func checkMoments(t *testing.T, k int, x []float64, moments [8]float64) {
 	t.Helper()
-	want := []float64{m1, m2, m3, m4}
-	meansOfSquares := []float64{m2, m4, m6, m8}
-	for p := range want {
+	for p := 1; p <= 4; p++ {
 		var sum float64
 		for _, v := range x {
-			sum += math.Pow(v, float64(p+1))
+			sum += math.Pow(v, float64(p))
 		}
-		mean := sum / float64(len(x))
-		if se := math.Sqrt((meansOfSquares[p] - want[p]*want[p]) / float64(len(x))); math.Abs(mean-want[p]) > 5*se {
-			t.Errorf("stream %d: mean of %s^%d is %.4f, want %.4f ± %.4f", k, name, p+1, mean, want[p], se)
+		mean, want := sum/float64(len(x)), moments[p-1]
+		stdErr := math.Sqrt((moments[2*p-1] - want*want) / float64(len(x)))
+		if math.Abs(mean-want) > 5*stdErr {
+			t.Errorf("stream %d: mean of x^%d is %.4f, want %.4f ± %.4f", k, p, mean, want, stdErr)
 		}
 	}
 }
@@ -56,11 +55,11 @@ func checkMoments(t *testing.T, k int, name string, x []float64, m1, m2, m3, m4,
 // 190 ± 5√190 with probability 1e-6.
 func TestNormalTail(t *testing.T) {
 	const m = 3000000
-	buf := make([]float64, 1000)
+	normals := make([]float64, 1000)
 	var count float64
 	for i := range uint64(m / 1000) {
-		rng.New(11).Normals(buf, 1000*i)
-		for _, v := range buf {
+		rng.New(11).Normals(normals, 1000*i)
+		for _, v := range normals {
 			if math.Abs(v) > 4 {
 				count++
 			}
@@ -78,15 +77,15 @@ func TestUniformDistribution(t *testing.T) {
 		x := make([]float64, m)
 		s.Float64s(x, 0)
 		uniformCDF := func(u float64) float64 { return u }
-		if d := testkit.KolmogorovSmirnov(x, uniformCDF); d > 2.7 { // exceeded with probability 9e-7
-			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of uniforms %.2f", k, d)
+		if statistic := testkit.KolmogorovSmirnov(x, uniformCDF); statistic > 2.7 { // exceeded with probability 9e-7
+			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of uniforms %.2f", k, statistic)
 		}
 	}
 }
 
-// TestBytes counts the bytes of words at each of the eight positions. χ² has 255 degrees of freedom, mean 255 and
-// standard deviation 22.6, and exceeds 395 with probability 5e-8 (Wilson-Hilferty).
-func TestBytes(t *testing.T) {
+// TestByteFrequencies counts the bytes of words at each of the eight positions. χ² has 255 degrees of freedom, mean 255
+// and standard deviation 22.6, and exceeds 395 with probability 5e-8 (Wilson-Hilferty).
+func TestByteFrequencies(t *testing.T) {
 	for k, s := range streams {
 		var count [8][256]float64
 		const m = 65536
@@ -97,12 +96,12 @@ func TestBytes(t *testing.T) {
 			}
 		}
 		for j := range count {
-			var chi2 float64
+			var chiSquared float64
 			for _, v := range count[j] {
-				chi2 += (v - m/256) * (v - m/256) / (m / 256)
+				chiSquared += (v - m/256) * (v - m/256) / (m / 256)
 			}
-			if chi2 > 395 || chi2 < 145 {
-				t.Errorf("stream %d, byte %d: chi-square %.0f, want about 255", k, j, chi2)
+			if chiSquared > 395 || chiSquared < 145 {
+				t.Errorf("stream %d, byte %d: chi-square %.0f, want about 255", k, j, chiSquared)
 			}
 		}
 	}
@@ -118,23 +117,24 @@ func TestIndependence(t *testing.T) {
 		s.Normals(x, first)
 		return x
 	}
-	r := rng.New(1)
-	base := draw(r.Sub("a", 7), 0)
+	root := rng.New(1)
+	base := draw(root.Sub("a", 7), 0)
 	others := map[string][]float64{
-		"index 8": draw(r.Sub("a", 8), 0), "name b": draw(r.Sub("b", 7), 0), "seed 2": draw(rng.New(2).Sub("a", 7), 0),
-		"no index": draw(r.Sub("a"), 0), "child": draw(r.Sub("a", 7).Sub("a", 7), 0), "root": draw(r, 0),
+		"index 8": draw(root.Sub("a", 8), 0), "name b": draw(root.Sub("b", 7), 0),
+		"seed 2":   draw(rng.New(2).Sub("a", 7), 0),
+		"no index": draw(root.Sub("a"), 0), "child": draw(root.Sub("a", 7).Sub("a", 7), 0), "root": draw(root, 0),
 	}
 	for _, lag := range []uint64{1, 2, 3, 4, 7, 8, 16, 64, 256, 1024, 1 << 32, 1 << 33, 1 << 63} {
-		others[fmt.Sprint("lag ", lag)] = draw(r.Sub("a", 7), lag)
+		others[fmt.Sprint("lag ", lag)] = draw(root.Sub("a", 7), lag)
 	}
 	for name, y := range others {
-		var xy, x2y2 float64
+		var products, squares float64
 		for i, v := range base {
-			xy += v * y[i]
-			x2y2 += (v*v - 1) * (y[i]*y[i] - 1) / 2
+			products += v * y[i]
+			squares += (v*v - 1) * (y[i]*y[i] - 1) / 2
 		}
-		for kind, c := range map[string]float64{"numbers": xy, "squares": x2y2} {
-			if z := c / math.Sqrt(m); math.Abs(z) > 5 {
+		for kind, sum := range map[string]float64{"numbers": products, "squares": squares} {
+			if z := sum / math.Sqrt(m); math.Abs(z) > 5 {
 				t.Errorf("%s: correlation of %s has z = %.1f", name, kind, z)
 			}
 		}
@@ -142,10 +142,10 @@ func TestIndependence(t *testing.T) {
 	// The first numbers of the streams 0, 1, 2, … are a sample too.
 	x := make([]float64, m)
 	for i := range x {
-		x[i] = r.Sub("a", uint64(i)).Normal(0)
+		x[i] = root.Sub("a", uint64(i)).Normal(0)
 	}
-	if d := testkit.KolmogorovSmirnov(x, normalCDF); d > 2.7 { // exceeded with probability 9e-7
-		t.Errorf("first numbers of streams: Kolmogorov-Smirnov statistic %.2f", d)
+	if statistic := testkit.KolmogorovSmirnov(x, normalCDF); statistic > 2.7 { // exceeded with probability 9e-7
+		t.Errorf("first numbers of streams: Kolmogorov-Smirnov statistic %.2f", statistic)
 	}
 }
 
@@ -159,9 +159,9 @@ func TestAvalanche(t *testing.T) {
 		"word":  func(v uint64) uint64 { return rng.New(1).Sub("a").Uint64(v) },
 	} {
 		var sum float64
-		for b := range 64 {
-			x := word(0) ^ word(1<<b)
-			for ; x != 0; x &= x - 1 {
+		for bit := range 64 {
+			changed := word(0) ^ word(1<<bit)
+			for ; changed != 0; changed &= changed - 1 {
 				sum++
 			}
 		}
@@ -169,9 +169,9 @@ func TestAvalanche(t *testing.T) {
 	}
 }
 
-// TestGamma compares gamma and χ² numbers with exact distribution functions: P(Gamma(a) ≤ x) = 1 − e^(−x) Σ_{k<a}
-// x^k/k! for integers a, and erf for a = ½ and 3/2.
-func TestGamma(t *testing.T) {
+// TestGammaDistribution compares gamma and χ² numbers with exact distribution functions: P(Gamma(a) ≤ x) = 1 − e^(−x)
+// Σ_{k<a} x^k/k! for integers a, and erf for a = ½ and 3/2.
+func TestGammaDistribution(t *testing.T) {
 	const m = 40000
 	erlang := func(a int) func(float64) float64 {
 		return func(x float64) float64 {
@@ -183,7 +183,7 @@ func TestGamma(t *testing.T) {
 			return 1 - math.Exp(-x)*sum
 		}
 	}
-	for _, c := range []struct {
+	for _, distribution := range []struct {
 		a   float64
 		cdf func(float64) float64
 	}{
@@ -192,25 +192,28 @@ func TestGamma(t *testing.T) {
 		{1.5, func(x float64) float64 { return math.Erf(math.Sqrt(x)) - 2*math.Sqrt(x/math.Pi)*math.Exp(-x) }},
 	} {
 		x := make([]float64, m)
-		g := rng.New(9).Sub("gamma test")
+		stream := rng.New(9).Sub("gamma test")
 		var mean, variance float64
 		for i := range x {
-			x[i] = g.Gamma(uint64(i), c.a)
-			if g.ChiSquare(uint64(i), 2*c.a) != 2*x[i] {
+			x[i] = stream.Gamma(uint64(i), distribution.a)
+			if stream.ChiSquare(uint64(i), 2*distribution.a) != 2*x[i] {
 				t.Fatal("ChiSquare(i, 2a) is not 2·Gamma(i, a)")
 			}
 			mean += x[i] / m
-			variance += (x[i] - c.a) * (x[i] - c.a) / m
+			variance += (x[i] - distribution.a) * (x[i] - distribution.a) / m
 		}
 		// Var x = a; Var (x−a)² = 2a²+6a.
-		if z := (mean - c.a) / math.Sqrt(c.a/m); math.Abs(z) > 5 { // exceeded with probability 6e-7
-			t.Errorf("Gamma(%v): mean %.4f, z = %.1f", c.a, mean, z)
+		// exceeded with probability 6e-7
+		if z := (mean - distribution.a) / math.Sqrt(distribution.a/m); math.Abs(z) > 5 {
+			t.Errorf("Gamma(%v): mean %.4f, z = %.1f", distribution.a, mean, z)
 		}
-		if z := (variance - c.a) / math.Sqrt((2*c.a*c.a+6*c.a)/m); math.Abs(z) > 5 {
-			t.Errorf("Gamma(%v): variance %.4f, z = %.1f", c.a, variance, z)
+		z := (variance - distribution.a) / math.Sqrt((2*distribution.a*distribution.a+6*distribution.a)/m)
+		if math.Abs(z) > 5 {
+			t.Errorf("Gamma(%v): variance %.4f, z = %.1f", distribution.a, variance, z)
 		}
-		if d := testkit.KolmogorovSmirnov(x, c.cdf); d > 2.7 { // exceeded with probability 9e-7
-			t.Errorf("Gamma(%v): Kolmogorov-Smirnov statistic %.2f", c.a, d)
+		// exceeded with probability 9e-7
+		if statistic := testkit.KolmogorovSmirnov(x, distribution.cdf); statistic > 2.7 {
+			t.Errorf("Gamma(%v): Kolmogorov-Smirnov statistic %.2f", distribution.a, statistic)
 		}
 	}
 }

@@ -29,7 +29,8 @@ func isPrintable(text string) bool {
 // newlines.
 func Line(text string) string { return escape(text, "") }
 
-// Cell is Line for a cell of a table. Newlines, tabs and the joiners of some scripts are not escaped.
+// Cell returns the text as Line does, for a cell of a table, but does not escape newlines, tabs and the joiners of some
+// scripts.
 func Cell(text string) string { return escape(text, "\n\t\u200c\u200d") }
 
 // escape escapes all characters that are neither printable nor in allowed.
@@ -37,19 +38,19 @@ func escape(text, allowed string) string {
 	if isPrintable(text) {
 		return text
 	}
-	var b strings.Builder
+	var out strings.Builder
 	for i, r := range text {
 		_, size := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, text[i])
+			fmt.Fprintf(&out, `\x%02x`, text[i])
 		case unicode.In(r, unicode.Zs), unicode.IsPrint(r), strings.ContainsRune(allowed, r):
-			b.WriteRune(r)
+			out.WriteRune(r)
 		default:
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+			out.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 		}
 	}
-	return b.String()
+	return out.String()
 }
 
 // Writer passes text to a terminal and escapes characters that are not printable, except newlines, tabs and the
@@ -74,16 +75,16 @@ func Shell(text string) string {
 	if isPrintable(text) {
 		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	}
-	var b strings.Builder
+	var out strings.Builder
 	for i := range len(text) {
 		switch c := text[i]; {
 		case c == '\'' || c == '\\':
-			b.WriteString(`\` + string(c))
+			out.WriteString(`\` + string(c))
 		case c < ' ' || c >= 0x7f:
-			fmt.Fprintf(&b, `\%03o`, c)
+			fmt.Fprintf(&out, `\%03o`, c)
 		default:
-			b.WriteByte(c)
+			out.WriteByte(c)
 		}
 	}
-	return "$'" + b.String() + "'"
+	return "$'" + out.String() + "'"
 }

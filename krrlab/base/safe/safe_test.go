@@ -35,12 +35,12 @@ func TestTerminal(t *testing.T) {
 		{"\r\x00\x7f", `"\r\x00\x7f"`, `\r\x00\x7f`, "\r" + `\x00\x7f`},
 		{"a\u00a0b\n", `"a\u00a0b\n"`, "a\u00a0b" + `\n`, "a\u00a0b\n"},
 	} {
-		var b bytes.Buffer
-		if n, err := (Writer{&b}).Write([]byte(c.text)); n != len(c.text) || err != nil {
+		var out bytes.Buffer
+		if n, err := (Writer{&out}).Write([]byte(c.text)); n != len(c.text) || err != nil {
 			t.Errorf("wrote %d of %q: %v", n, c.text, err)
 		}
-		if Name(c.text) != c.name || Line(c.text) != c.line || b.String() != c.written {
-			t.Errorf("%q: name %s, line %s, written %q", c.text, Name(c.text), Line(c.text), b.String())
+		if Name(c.text) != c.name || Line(c.text) != c.line || out.String() != c.written {
+			t.Errorf("%q: name %s, line %s, written %q", c.text, Name(c.text), Line(c.text), out.String())
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 // Interval is a condition on a number: it lies between Low and High.
 type Interval struct {
 	Low, High         float64 // infinite if there is no bound
-	OpenLow, OpenHigh bool    // Low, or High, is not a valid value itself
+	OpenLow, OpenHigh bool    // Low, or High, does not belong to the interval
 }
 
 // contains reports whether v is in the interval.
-func (c Interval) contains(v float64) bool {
-	return (v > c.Low || v == c.Low && !c.OpenLow) && (v < c.High || v == c.High && !c.OpenHigh)
+func (i Interval) contains(v float64) bool {
+	return (v > i.Low || v == i.Low && !i.OpenLow) && (v < i.High || v == i.High && !i.OpenHigh)
 }
 
 // check is a condition on the value of an option: a numeric interval, or a list of words.
@@ -83,8 +83,8 @@ func parseBound(tag, bound string) float64 {
 	return v
 }
 
-// want describes the valid values of the option, with the default as an example.
-func (f *Field) want() string {
+// validNumbers describes the valid values of the option, with the default as an example.
+func (f *Field) validNumbers() string {
 	text := f.check.text
 	if f.structField.Type == reflect.TypeFor[time.Duration]() {
 		text = strings.Replace(text, "number", "time", 1)
@@ -95,8 +95,8 @@ func (f *Field) want() string {
 	return text
 }
 
-// number converts a value to float64 for the check; NaN if it is not a number.
-func number(v reflect.Value) float64 {
+// toFloat64 converts a value to float64 for the check. It returns NaN if the value is not a number.
+func toFloat64(v reflect.Value) float64 {
 	switch {
 	case v.CanInt():
 		return float64(v.Int())
@@ -113,10 +113,10 @@ func (f *Field) Interval() Interval { return f.check.Interval }
 
 // Choices returns the valid texts of an option that has a fixed list of them, and nil for any other option.
 func (f *Field) Choices() []string {
-	if n, ok := f.value.Addr().Interface().(enumeration); ok {
-		return n.Names()
+	if named, ok := f.value.Addr().Interface().(enumeration); ok {
+		return named.Names()
 	}
-	if slices.ContainsFunc(f.check.words, func(w string) bool { return strings.HasSuffix(w, ":") }) {
+	if slices.ContainsFunc(f.check.words, func(word string) bool { return strings.HasSuffix(word, ":") }) {
 		return nil
 	}
 	return f.check.words

@@ -14,7 +14,7 @@ type options struct {
 	Grid  []float64 `flag:"grid" check:"positive" help:"values of λ, separated by commas (default: λ/10 to 10λ)"`
 }
 
-// Example settles the options of a Go caller, and takes flags from the same fields.
+// Example completes and checks the options of a Go caller, and registers flags for the same fields.
 func Example() {
 	opts := options{Steps: 20}
 	fmt.Println(schema.Complete(&opts), opts)
@@ -23,8 +23,8 @@ func Example() {
 	opts = options{}
 	optionSet, flags := schema.Of(&opts), flag.NewFlagSet("stage", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	for _, f := range optionSet.Fields {
-		flags.Var(f, f.Name, f.Help)
+	for _, option := range optionSet.Fields {
+		flags.Var(option, option.Name, option.Help)
 	}
 	fmt.Println(flags.Parse([]string{"--steps", "7", "--grid", "0.1,1"}), optionSet.Complete(), opts)
 	fmt.Println(optionSet.Lookup("grid").Set("0"))

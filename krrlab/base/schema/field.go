@@ -27,11 +27,11 @@ type Field struct {
 	structField reflect.StructField
 	value       reflect.Value // the field in the caller's struct
 	check       check
-	namesFlag   bool // errors name the flag and not the field
-	isSet       bool // set by its flag, or not zero in the struct of a Go caller
+	namesFlag   bool // errors have the name of the flag and not of the field
+	isSet       bool // the option was set by its flag, or is not zero in the struct of a Go caller
 }
 
-// setter is a type of options that parses its own text, as values of package flag do.
+// setter is a type that parses its own text, as values of package flag do.
 type setter interface{ Set(text string) error }
 
 // enumeration is a type whose values have names, and which has no other values.
@@ -40,8 +40,8 @@ type enumeration interface{ Names() []string }
 // tag returns the text of a tag of the field.
 func (f *Field) tag(key string) string { return f.structField.Tag.Get(key) }
 
-// list returns the alternatives in a tag, which are separated by |.
-func (f *Field) list(key string) []string {
+// alternatives returns the alternatives in a tag, which are separated by |.
+func (f *Field) alternatives(key string) []string {
 	return strings.FieldsFunc(f.tag(key), func(r rune) bool { return r == '|' })
 }
 
@@ -66,25 +66,25 @@ func (f *Field) Owner() (owner *Field, key string) {
 	return f.schema.Lookup(name), cmp.Or(key, f.Name)
 }
 
-// member is an option that is written in the flag of another option, and its text there: for title in --plot "fit.svg
-// title=Prices", the text is Prices.
+// member is an option that is written in the flag of another option, with the text of its value: for title in --plot
+// "fit.svg title=Prices", the text is Prices.
 type member struct {
 	field *Field
 	text  string
 }
 
-// split divides the text of a flag into the value of the option, which comes first, and the words "key=value" of the
-// options that are written in it. A value ends at the next key, so that it may contain blanks. Blanks around values are
-// removed, but a text without such words is the value as it is.
-func (f *Field) split(text string) (value string, members []member) {
+// splitMembers divides the text of a flag into the value of the option, which comes first, and the words "key=value" of
+// the options that are written in it. A value ends at the next key, so that it may contain blanks. Blanks around values
+// are removed, but a text without such words is the value as it is.
+func (f *Field) splitMembers(text string) (value string, members []member) {
 	end := len(text)
 	for i := len(text); i >= 0; i-- {
 		if i > 0 && text[i-1] != ' ' {
 			continue
 		}
 		key, memberText, ok := strings.Cut(text[i:end], "=")
-		if o := f.memberByKey(key); ok && o != nil {
-			members = append(members, member{o, strings.Trim(memberText, " ")})
+		if option := f.memberByKey(key); ok && option != nil {
+			members = append(members, member{option, strings.Trim(memberText, " ")})
 			end = i
 		}
 	}
@@ -97,9 +97,9 @@ func (f *Field) split(text string) (value string, members []member) {
 
 // memberByKey returns the option that is written in the flag of f with this key, or nil.
 func (f *Field) memberByKey(key string) *Field {
-	for _, o := range f.schema.Fields {
-		if owner, k := o.Owner(); owner == f && k == key {
-			return o
+	for _, option := range f.schema.Fields {
+		if owner, k := option.Owner(); owner == f && k == key {
+			return option
 		}
 	}
 	return nil
@@ -119,10 +119,10 @@ func (f *Field) applyDefault() {
 	}
 }
 
-// IsZero reports whether the value is the zero of its type, as for an option that is not set.
+// IsZero reports whether the value is the zero of its type, which means that the option is not set.
 func (f *Field) IsZero() bool { return f.value.IsZero() }
 
-// Symbol returns the name of the option in plots: its tag symbol, or its flag, or its field.
+// Symbol returns the name of the option in plots: its tag symbol, or else the name of its flag or field.
 func (f *Field) Symbol() string { return cmp.Or(f.tag("symbol"), f.Name, f.structField.Name) }
 
 // ShellWords returns the option and its value as shell words, with a leading blank, to be appended to a command line.
@@ -132,9 +132,9 @@ func (f *Field) ShellWords() string {
 		return ""
 	}
 	members := ""
-	for _, o := range f.schema.Fields {
-		if owner, key := o.Owner(); owner == f && o.isSet {
-			members += " " + key + "=" + o.String()
+	for _, option := range f.schema.Fields {
+		if owner, key := option.Owner(); owner == f && option.isSet {
+			members += " " + key + "=" + option.String()
 		}
 	}
 	text := ""
@@ -161,7 +161,7 @@ func (f *Field) Set(text string) error {
 	if want := f.tag("empty"); text == "" && want != "" {
 		return fmt.Errorf("%s \"\": want %s", f.errorName(), want)
 	}
-	text, members := f.split(text)
+	text, members := f.splitMembers(text)
 	if err := f.checkUnknownMember(text); err != nil {
 		return err
 	}
@@ -237,8 +237,8 @@ func ReadLists(text string) (string, error) {
 var unknownMember = regexp.MustCompile(`(?:^| )([a-z-]+)=[^ ]*$`)
 
 // checkUnknownMember returns an error if the last word of a value looks like an option, as in --plot "a.svg titel=x",
-// and the flag has options. A name of a file that begins with ./ is no such text. Types that parse their own text, and
-// options with the tag options, decide themselves.
+// and the flag has options. A text that begins with ./ is accepted, because it is the name of a file. Types that parse
+// their own text, and options with the tag options, are not checked here.
 func (f *Field) checkUnknownMember(text string) error {
 	match := unknownMember.FindStringSubmatch(text)
 	kind := f.structField.Type
@@ -249,8 +249,8 @@ func (f *Field) checkUnknownMember(text string) error {
 		return nil
 	}
 	var keys []string
-	for _, o := range f.schema.Fields {
-		if owner, key := o.Owner(); owner == f {
+	for _, option := range f.schema.Fields {
+		if owner, key := option.Owner(); owner == f {
 			keys = append(keys, key+"=")
 		}
 	}
@@ -276,8 +276,8 @@ func (f *Field) parse(text string) error {
 		v = v.Elem()
 	}
 	if f.tag("unit") == "bytes" {
-		n, err := parseBytes(text)
-		v.SetInt(n)
+		bytes, err := parseBytes(text)
+		v.SetInt(bytes)
 		return f.wrapError(text, err)
 	}
 	if f.tag("options") == "own" {
@@ -287,8 +287,8 @@ func (f *Field) parse(text string) error {
 		}
 	}
 	pointer := v.Addr().Interface()
-	if n, ok := pointer.(enumeration); ok && text != "" && !slices.Contains(n.Names(), text) {
-		return f.notOneOf(text, n.Names())
+	if named, ok := pointer.(enumeration); ok && text != "" && !slices.Contains(named.Names(), text) {
+		return f.notOneOf(text, named.Names())
 	}
 	switch pointer := pointer.(type) {
 	case setter:
@@ -345,31 +345,31 @@ func (f *Field) parseScalar(v reflect.Value, text string) error {
 	want, ok := validTexts[v.Kind()], false
 	number, base := strings.TrimSpace(text), 10 // 010 is ten
 	if strings.Contains(number, "0x") {
-		base = 0 // as the prefix says
+		base = 0 // ParseInt takes the base from the prefix
 	}
-	switch d, isDuration := v.Addr().Interface().(*time.Duration); {
+	switch duration, isDuration := v.Addr().Interface().(*time.Duration); {
 	case isDuration:
 		var err error
-		*d, err = time.ParseDuration(text)
+		*duration, err = time.ParseDuration(text)
 		want, ok = "a time such as 30s or 5m", err == nil
 	case v.Kind() == reflect.String:
 		v.SetString(text)
 		return nil
 	case v.Kind() == reflect.Bool:
-		b, err := strconv.ParseBool(text)
-		v.SetBool(b)
+		truth, err := strconv.ParseBool(text)
+		v.SetBool(truth)
 		ok = err == nil
 	case v.CanInt():
-		i, err := strconv.ParseInt(number, base, v.Type().Bits())
-		v.SetInt(i)
+		integer, err := strconv.ParseInt(number, base, v.Type().Bits())
+		v.SetInt(integer)
 		ok = err == nil
 	case v.CanUint():
-		u, err := strconv.ParseUint(number, base, v.Type().Bits())
-		v.SetUint(u)
+		unsigned, err := strconv.ParseUint(number, base, v.Type().Bits())
+		v.SetUint(unsigned)
 		ok = err == nil
 	case v.CanFloat():
-		x, err := strconv.ParseFloat(number, v.Type().Bits())
-		v.SetFloat(x)
+		float, err := strconv.ParseFloat(number, v.Type().Bits())
+		v.SetFloat(float)
 		ok = err == nil
 	default:
 		panic(fmt.Sprintf("schema: %s has the type %v, which add does not accept", f.structField.Name, v.Type()))
@@ -392,8 +392,9 @@ func isSupported(t reflect.Type) bool {
 	if t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	v := reflect.Zero(t)
-	return v.CanInt() || v.CanUint() || v.CanFloat() || v.Kind() == reflect.Bool || v.Kind() == reflect.String
+	zero := reflect.Zero(t)
+	return zero.CanInt() || zero.CanUint() || zero.CanFloat() || zero.Kind() == reflect.Bool ||
+		zero.Kind() == reflect.String
 }
 
 // checkValue checks the value, or each element of a list. A zero that is not set is valid.
@@ -415,17 +416,17 @@ func (f *Field) checkValue() error {
 
 // checkElement checks a single value.
 func (f *Field) checkElement(v reflect.Value) error {
-	text, words := format(v), f.check.words
-	if n, ok := v.Addr().Interface().(enumeration); ok {
-		words = n.Names()
+	text, words := textOf(v), f.check.words
+	if named, ok := v.Addr().Interface().(enumeration); ok {
+		words = named.Names()
 	}
 	switch {
-	case words != nil && text != "" && !slices.ContainsFunc(words, func(w string) bool {
-		return w == text || strings.HasSuffix(w, ":") && len(text) > len(w) && strings.HasPrefix(text, w)
+	case words != nil && text != "" && !slices.ContainsFunc(words, func(word string) bool {
+		return word == text || strings.HasSuffix(word, ":") && len(text) > len(word) && strings.HasPrefix(text, word)
 	}):
 		return f.notOneOf(text, words)
-	case f.check.text != "" && !f.check.contains(number(v)):
-		return fmt.Errorf("%s %s: want %s", f.errorName(), text, f.want())
+	case f.check.text != "" && !f.check.contains(toFloat64(v)):
+		return fmt.Errorf("%s %s: want %s", f.errorName(), text, f.validNumbers())
 	}
 	if parser, ok := reflect.New(v.Type()).Interface().(encoding.TextUnmarshaler); ok {
 		return f.wrapError(text, parser.UnmarshalText([]byte(text)))
@@ -448,22 +449,22 @@ func (f *Field) String() string {
 		return ""
 	}
 	if v.Kind() != reflect.Slice {
-		return format(v)
+		return textOf(v)
 	}
 	if s, ok := v.Addr().Interface().(fmt.Stringer); ok {
 		return s.String()
 	}
 	words := make([]string, v.Len())
 	for i := range words {
-		if words[i] = format(v.Index(i)); strings.ContainsAny(words[i], "\",\n") {
+		if words[i] = textOf(v.Index(i)); strings.ContainsAny(words[i], "\",\n") {
 			words[i] = `"` + strings.ReplaceAll(words[i], `"`, `""`) + `"`
 		}
 	}
 	return strings.Join(words, ",")
 }
 
-// format returns the text of a value, from its method String if it has one.
-func format(v reflect.Value) string {
+// textOf returns the text of a value, from its method String if it has one.
+func textOf(v reflect.Value) string {
 	if s, ok := v.Addr().Interface().(fmt.Stringer); ok {
 		return s.String()
 	}

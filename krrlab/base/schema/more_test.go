@@ -17,8 +17,9 @@ import (
 // at least one byte and at most 2⁶⁰.
 func TestParseBytes(t *testing.T) {
 	for text, want := range map[string]int64{
-		"1": 1, "1B": 1, "2k": 2000, "2K": 2000, "3MB": 3e6, "1.5GB": 15e8, "2T": 2e12, "1KiB": 1024, "2MiB": 2 << 20, "3 GiB": 3 << 30,
-		"1TiB": 1 << 40, "1e9": 1e9, "1048576TiB": 1 << 60,
+		"1": 1, "1B": 1, "2k": 2000, "2K": 2000, "3MB": 3e6, "1.5GB": 15e8, "2T": 2e12, "1KiB": 1024, "2MiB": 2 << 20,
+		"3 GiB": 3 << 30,
+		"1TiB":  1 << 40, "1e9": 1e9, "1048576TiB": 1 << 60,
 		"": 0, "0": 0, "0.9": 0, "-1": 0, "x": 0, "1X": 0, "1Bi": 0, "1kM": 0, "nan": 0, "1048577TiB": 0, "1e30": 0,
 	} {
 		if got, err := parseBytes(text); got != want || (err != nil) != (want == 0) {
@@ -35,14 +36,14 @@ func TestIntervalChecks(t *testing.T) {
 		">0": {false, true, true, false, false}, ">=0": {true, true, true, true, false},
 		"positive": {false, true, true, false, false}, ">=1": {false, false, true, true, false},
 	} {
-		c := parseCheck(tag)
+		interval := parseCheck(tag)
 		for i, v := range []float64{0, 0.5, 1, math.Inf(1), math.NaN()} {
-			testkit.Equal(t, c.contains(v), want[i], tag, v)
+			testkit.Equal(t, interval.contains(v), want[i], tag, v)
 		}
 	}
 }
 
-// kind is a text with its own name of a type.
+// kind is a string whose method Type returns another name than string.
 type kind string
 
 func (*kind) Type() string { return "kind" }
@@ -98,7 +99,7 @@ func TestConditions(t *testing.T) {
 	testkit.OK(t, s.Lookup("words").Set(""))
 	testkit.Equal(t, s.IsSet("zero") && opts.Zero == -1 && s.Lookup("words").String() == "\"a\nb\"", true, opts)
 	testkit.Equal(t, Complete(&conditionalOptions{Kind: "x"}).Error(), `Kind "x": want one of plain, run:`)
-	// A value of a type that parses its own text, and that no text denotes.
+	// A value without a text, of a type that parses its own text, is an error.
 	testkit.Fails(t, Complete(&struct {
 		Size side `flag:"side"`
 	}{7}), `Size "unknown (7)": want one of left, right`)
@@ -140,7 +141,8 @@ func TestMembers(t *testing.T) {
 		{"plot=my fig.svg title=A b = c wait=5m", "my fig.svg", "A b = c", "a",
 			" --plot 'my fig.svg title=A b = c wait=5m0s'"},
 		{"plot=a.svg ./subtitle=x title=", "a.svg ./subtitle=x", "", "a", " --plot 'a.svg ./subtitle=x title='"},
-		{"plot=a.svg title=x wait=60s|plot=b.svg title=x wait=1m", "b.svg", "x", "a", " --plot 'b.svg title=x wait=1m0s'"},
+		{"plot=a.svg title=x wait=60s|plot=b.svg title=x wait=1m", "b.svg", "x", "a",
+			" --plot 'b.svg title=x wait=1m0s'"},
 		{"plot=title=x y|plot=a.svg", "a.svg", "x y", "a", " --plot 'a.svg title=x y'"},
 		{"plot=title=x|tune=kind=b", "", "x", "b", " --plot=title=x --tune=kind=b"},
 		{"tune=kind=b|tune=true", "", "-", "b", " --tune=kind=b"},
@@ -161,7 +163,8 @@ func TestMembers(t *testing.T) {
 		for _, f := range s.Fields {
 			line += f.ShellWords()
 		}
-		testkit.Equal(t, [4]string{opts.Plot, title, opts.Kind, line}, [4]string{c.plot, c.title, c.kind, c.line}, c.args)
+		testkit.Equal(t, [4]string{opts.Plot, title, opts.Kind, line}, [4]string{c.plot, c.title, c.kind, c.line},
+			c.args)
 		testkit.Equal(t, [2]bool{s.IsSet("plot"), opts.Tune}, [2]bool{c.plot != "", strings.Contains(c.args, "tune")},
 			c.args)
 	}
@@ -172,7 +175,8 @@ func TestMembers(t *testing.T) {
 		`--plot wait: both "5m0s" and "1m0s" are given: want one value`)
 	for _, text := range []string{"a.svg titel=x", "a.svg titel=x wait=5m", "titel=x"} {
 		err := s.Lookup("plot").Set(text)
-		if err == nil || !strings.Contains(err.Error(), "there is no option titel=: want title= or wait= or racer= or mark=; a file") {
+		if err == nil || !strings.Contains(err.Error(),
+			"there is no option titel=: want title= or wait= or racer= or mark=; a file") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -8,14 +8,14 @@ import "strings"
 func Nearest(typed string, words []string) (word string) {
 	typed = strings.ToLower(typed)
 	limit := len(typed)/3 + 2 // the accepted distance is below limit
-	for _, w := range words {
-		lower := strings.ToLower(w)
-		d := distance(typed, lower)
+	for _, candidate := range words {
+		lower := strings.ToLower(candidate)
+		edits := distance(typed, lower)
 		if typed != "" && strings.HasPrefix(lower, typed) {
-			d = min(d, 1)
+			edits = min(edits, 1)
 		}
-		if d < limit {
-			word, limit = w, d
+		if edits < limit {
+			word, limit = candidate, edits
 		}
 	}
 	return word

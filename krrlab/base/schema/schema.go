@@ -27,7 +27,7 @@ func Of(options any) *Schema {
 	return s
 }
 
-// WithoutDefaults is Of without defaults: zeros remain in the struct until Schema.Complete.
+// WithoutDefaults is like Of, but zeros remain in the struct until Schema.Complete replaces them by defaults.
 func WithoutDefaults(options any) *Schema {
 	s := fieldsOf(options)
 	for _, f := range s.Fields {
@@ -36,11 +36,11 @@ func WithoutDefaults(options any) *Schema {
 	return s
 }
 
-// Copy returns a pointer to a copy of a struct of options, for Of and Complete.
+// Copy returns a pointer to a copy of options, which is a struct. Of and Complete need such a pointer.
 func Copy(options any) any {
-	p := reflect.New(reflect.TypeOf(options))
-	p.Elem().Set(reflect.ValueOf(options))
-	return p.Interface()
+	pointer := reflect.New(reflect.TypeOf(options))
+	pointer.Elem().Set(reflect.ValueOf(options))
+	return pointer.Interface()
 }
 
 // Complete replaces zeros by defaults in the struct that options points to, and checks all values. It returns an error
@@ -53,7 +53,7 @@ func Complete(options any) error {
 	return s.Complete()
 }
 
-// fieldsOf returns the options of the struct that options points to. It panics if options is no such pointer.
+// fieldsOf returns the options of the struct that options points to. It panics if options is not a pointer to a struct.
 func fieldsOf(options any) *Schema {
 	v := reflect.ValueOf(options)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -64,26 +64,26 @@ func fieldsOf(options any) *Schema {
 	return s
 }
 
-// helper is a struct of options that returns help texts by the name of the flag.
-type helper interface{ Help() map[string]string }
+// helpProvider is a struct of options that returns help texts by the name of the flag.
+type helpProvider interface{ Help() map[string]string }
 
 // add appends the options of a struct and of the structs that it embeds. help has the texts of the enclosing structs,
 // which take precedence.
-func (s *Schema) add(v reflect.Value, help map[string]string) {
-	if h, ok := reflect.New(v.Type()).Interface().(helper); ok {
-		texts := h.Help()
+func (s *Schema) add(structValue reflect.Value, help map[string]string) {
+	if provider, ok := reflect.New(structValue.Type()).Interface().(helpProvider); ok {
+		texts := provider.Help()
 		maps.Copy(texts, help)
 		help = texts
 	}
-	for i := range v.NumField() {
-		structField := v.Type().Field(i)
+	for i := range structValue.NumField() {
+		structField := structValue.Type().Field(i)
 		if structField.Anonymous && structField.Type.Kind() == reflect.Struct && structField.Tag == "" {
-			s.add(v.Field(i), help)
+			s.add(structValue.Field(i), help)
 			continue
 		}
 		tag := structField.Tag.Get
 		f := &Field{Name: tag("flag"), Help: tag("help"), File: tag("file"),
-			schema: s, structField: structField, value: v.Field(i)}
+			schema: s, structField: structField, value: structValue.Field(i)}
 		if f.Name == "" && f.tag("default") == "" && f.tag("check") == "" {
 			continue
 		}
@@ -155,19 +155,19 @@ func (s *Schema) Complete() error {
 // checkRelations returns an error if f, which is set, excludes another option that is set or lacks one that it
 // requires. Options that s does not have are ignored.
 func (s *Schema) checkRelations(f *Field) error {
-	for _, condition := range f.list("not") {
-		if o, value, holds := s.evaluate(condition); o != nil && holds {
-			return fmt.Errorf("%s and %s exclude each other", f.errorName(), o.errorName()+value)
+	for _, condition := range f.alternatives("not") {
+		if option, value, holds := s.evaluate(condition); option != nil && holds {
+			return fmt.Errorf("%s and %s exclude each other", f.errorName(), option.errorName()+value)
 		}
 	}
 	text, suffix := "", ""
-	for _, condition := range f.list("with") {
-		o, value, holds := s.evaluate(condition)
+	for _, condition := range f.alternatives("with") {
+		option, value, holds := s.evaluate(condition)
 		switch {
 		case holds:
 			return nil
-		case o != nil && text == "":
-			if text = o.errorName() + value; value != "" {
+		case option != nil && text == "":
+			if text = option.errorName() + value; value != "" {
 				suffix = " only"
 			}
 		case len(value) > 1: // another value of the same option
@@ -183,17 +183,17 @@ func (s *Schema) checkRelations(f *Field) error {
 // evaluate evaluates a condition on an option of s. "name" holds if the option is set, and "name=value" if it has this
 // value. For an option with the tag options:"own", only the first word of its value is compared. evaluate returns the
 // option, or nil if s does not have it, and the value in the condition, with a leading blank.
-func (s *Schema) evaluate(condition string) (o *Field, value string, holds bool) {
+func (s *Schema) evaluate(condition string) (option *Field, value string, holds bool) {
 	name, value, hasValue := strings.Cut(condition, "=")
-	if o = s.Lookup(name); o == nil {
+	if option = s.Lookup(name); option == nil {
 		return nil, "", false
 	}
 	if !hasValue {
-		return o, "", o.isSet
+		return option, "", option.isSet
 	}
-	text := o.String()
-	if o.tag("options") == "own" {
+	text := option.String()
+	if option.tag("options") == "own" {
 		text, _, _ = strings.Cut(text, " ")
 	}
-	return o, " " + value, text == value
+	return option, " " + value, text == value
 }

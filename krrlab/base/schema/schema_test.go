@@ -30,13 +30,13 @@ func (oneOrTwo) Names() []string { return []string{"one", "two"} }
 // percentage is an option whose type parses its own text, such as 90%.
 type percentage struct{ v float64 }
 
-func (l *percentage) UnmarshalText(b []byte) (err error) {
-	if _, err = fmt.Sscanf(string(b), "%g%%", &l.v); err != nil {
+func (p *percentage) UnmarshalText(b []byte) (err error) {
+	if _, err = fmt.Sscanf(string(b), "%g%%", &p.v); err != nil {
 		err = fmt.Errorf("%q: want a level such as 90%%", b)
 	}
 	return err
 }
-func (l percentage) String() string { return fmt.Sprintf("%g%%", l.v) }
+func (p percentage) String() string { return fmt.Sprintf("%g%%", p.v) }
 
 // embeddedOptions are options in an embedded struct, with help for one of them.
 type embeddedOptions struct {
@@ -75,14 +75,14 @@ type allOptions struct {
 
 // parseFlags sets the options by flags of the form --name=value and completes them.
 func parseFlags(opts *allOptions, args ...string) (*Schema, error) {
-	s := Of(opts)
+	options := Of(opts)
 	for _, arg := range args {
 		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		if err := s.Lookup(name).Set(value); err != nil {
-			return s, err
+		if err := options.Lookup(name).Set(value); err != nil {
+			return options, err
 		}
 	}
-	return s, s.Complete()
+	return options, options.Complete()
 }
 
 // TestValuesAndDefaults checks that options of every type are read, written as they were typed, and have their
@@ -97,7 +97,8 @@ func TestValuesAndDefaults(t *testing.T) {
 	testkit.OK(t, err)
 	want := allOptions{
 		embeddedOptions: embeddedOptions{Color: 1}, Share: 0.95, Damping: 1, Target: 30, Below: -1,
-		Counts: []int{16, 3, 3, 5, 8, 10}, Mode: "yes", Drop: []string{"a", `b,"c`}, Limit: 30 * time.Second, Coef: new(2.0), Seed: 1,
+		Counts: []int{16, 3, 3, 5, 8, 10}, Mode: "yes", Drop: []string{"a", `b,"c`}, Limit: 30 * time.Second,
+		Coef: new(2.0), Seed: 1,
 		Bytes: 1500, Quiet: true, Steps: 150,
 	}
 	if !reflect.DeepEqual(opts, want) {
@@ -222,8 +223,8 @@ func TestInvalidTags(t *testing.T) {
 	}
 }
 
-// TestNearest checks that a mistyped word is completed to the word with the fewest changed letters, and that an
-// unrelated word is not.
+// TestNearest checks that Nearest returns the word with the smallest edit distance from a mistyped one, and "" for an
+// unrelated one.
 func TestNearest(t *testing.T) {
 	words := []string{"iterations_to", "max_iter", "kappa"}
 	for typed, want := range map[string]string{"iterations": "iterations_to", "Kapa": "kappa", "maxiter": "max_iter",

@@ -10,8 +10,8 @@ import (
 // ExampleScale shows which size is used for each value of KRRLAB_LONG.
 func ExampleScale() {
 	defer os.Setenv("KRRLAB_LONG", os.Getenv("KRRLAB_LONG"))
-	for _, asked := range []string{"", "suite", "1"} {
-		os.Setenv("KRRLAB_LONG", asked)
+	for _, value := range []string{"", "suite", "1"} {
+		os.Setenv("KRRLAB_LONG", value)
 		fmt.Println(suite.Scale(3, 10, 200))
 	}
 	// Output:

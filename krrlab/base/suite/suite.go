@@ -37,9 +37,9 @@ func RequireLong(t testing.TB, description string) {
 // size for make test-long and KRRLAB_DATA is set.
 func RealData(t testing.TB) string {
 	t.Helper()
-	dir, isFull := os.Getenv("KRRLAB_DATA"), Scale(0, 0, 1) == 1
-	if !isFull || dir == "" {
+	folder, isFull := os.Getenv("KRRLAB_DATA"), Scale(0, 0, 1) == 1
+	if !isFull || folder == "" {
 		t.Skip("needs KRRLAB_LONG=1 (make test-long) and KRRLAB_DATA, a folder with the data sets")
 	}
-	return dir
+	return folder
 }
