@@ -76,8 +76,8 @@ func Begin(dir string, owner [sha256.Size]byte, resume bool, note func(string)) 
 	if resume {
 		var refused []error
 		state, refused, err = s.Load()
-		for _, r := range refused {
-			note(fmt.Sprintf("refused %v", r))
+		for _, refusal := range refused {
+			note(fmt.Sprintf("refused %v", refusal))
 		}
 		if err == nil && state == nil {
 			note(fmt.Sprintf("no checkpoint in %s; beginning", dir))
@@ -98,20 +98,20 @@ func (s *Store) files() (numbers []int, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint folder: %w", err)
 	}
-	for _, e := range entries {
-		digits, hasPrefix := strings.CutPrefix(e.Name(), prefix)
+	for _, entry := range entries {
+		digits, hasPrefix := strings.CutPrefix(entry.Name(), prefix)
 		digits, hasSuffix := strings.CutSuffix(digits, suffix)
-		if k, err := strconv.Atoi(digits); hasPrefix && hasSuffix && err == nil && k >= 0 {
-			numbers = append(numbers, k)
+		if number, err := strconv.Atoi(digits); hasPrefix && hasSuffix && err == nil && number >= 0 {
+			numbers = append(numbers, number)
 		}
 	}
 	slices.Sort(numbers)
 	return numbers, nil
 }
 
-// path returns the name of the file with number k.
-func (s *Store) path(k int) string {
-	return filepath.Join(s.dir, fmt.Sprintf("%s%08d%s", prefix, k, suffix))
+// path returns the path of the checkpoint file with the given number.
+func (s *Store) path(number int) string {
+	return filepath.Join(s.dir, fmt.Sprintf("%s%08d%s", prefix, number, suffix))
 }
 
 // Exists reports whether the folder has checkpoints of any computation.
@@ -153,11 +153,11 @@ func write(name string, owner [sha256.Size]byte, state []byte) error {
 	return atomicfile.Write(name, func(w io.Writer) error {
 		sum := sha256.New()
 		fileAndSum := io.MultiWriter(w, sum)
-		h := append([]byte(magic), binary.LittleEndian.AppendUint32(nil, version)...)
-		h = append(h, owner[:]...)
-		h = binary.LittleEndian.AppendUint64(h, uint64(len(state)))
-		for _, b := range [][]byte{h, state} {
-			if _, err := fileAndSum.Write(b); err != nil {
+		header := append([]byte(magic), binary.LittleEndian.AppendUint32(nil, version)...)
+		header = append(header, owner[:]...)
+		header = binary.LittleEndian.AppendUint64(header, uint64(len(state)))
+		for _, part := range [][]byte{header, state} {
+			if _, err := fileAndSum.Write(part); err != nil {
 				return err
 			}
 		}
@@ -176,15 +176,15 @@ func syncFolder(dir string) {
 
 // remove removes the files with the given numbers, and all temporary files.
 func (s *Store) remove(numbers []int) error {
-	for _, k := range numbers {
-		if err := os.Remove(s.path(k)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, number := range numbers {
+		if err := os.Remove(s.path(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("checkpoint: %w", err)
 		}
 	}
 	entries, _ := os.ReadDir(s.dir)
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "."+prefix) && strings.HasSuffix(e.Name(), ".part") {
-			_ = os.Remove(filepath.Join(s.dir, e.Name()))
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "."+prefix) && strings.HasSuffix(entry.Name(), ".part") {
+			_ = os.Remove(filepath.Join(s.dir, entry.Name()))
 		}
 	}
 	return nil
@@ -223,8 +223,8 @@ func (s *Store) Load() (state []byte, refused []error, err error) {
 		return nil, nil, err
 	}
 	slices.Reverse(numbers)
-	for _, k := range numbers {
-		state, err := readState(s.path(k), s.owner)
+	for _, number := range numbers {
+		state, err := readState(s.path(number), s.owner)
 		if err == nil {
 			return state, refused, nil
 		}
@@ -244,34 +244,35 @@ func (s *Store) Load() (state []byte, refused []error, err error) {
 // readState returns the state in a file that Save has written. It returns an error if the file is damaged or belongs to
 // a computation with another fingerprint.
 func readState(name string, owner [sha256.Size]byte) ([]byte, error) {
-	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() { // a pipe or a device may never end
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // a pipe or a device may never end
 		return nil, fmt.Errorf("%s: no regular file", name)
 	}
-	b, err := os.ReadFile(name)
+	content, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	bad := func(format string, args ...any) ([]byte, error) { // the format continues the name of the file
+	fileError := func(format string, args ...any) ([]byte, error) {
+		// The format describes the problem; the name of the file precedes it.
 		return nil, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...))
 	}
-	if len(b) < headerSize+sha256.Size {
-		return bad("cut off after %s", plural.Count(len(b), "byte"))
+	if len(content) < headerSize+sha256.Size {
+		return fileError("cut off after %s", plural.Count(len(content), "byte"))
 	}
-	if !bytes.HasPrefix(b, []byte(magic)) {
-		return bad("no checkpoint")
+	if !bytes.HasPrefix(content, []byte(magic)) {
+		return fileError("no checkpoint")
 	}
-	if v := binary.LittleEndian.Uint32(b[len(magic):]); v != version {
-		return bad("format version %d, want %d", v, version)
+	if fileVersion := binary.LittleEndian.Uint32(content[len(magic):]); fileVersion != version {
+		return fileError("format version %d, want %d", fileVersion, version)
 	}
-	body := b[:len(b)-sha256.Size]
-	if n := binary.LittleEndian.Uint64(b[headerSize-8:]); n != uint64(len(body)-headerSize) {
-		return bad("%d bytes of state, want %d", len(body)-headerSize, n)
+	body := content[:len(content)-sha256.Size]
+	if length := binary.LittleEndian.Uint64(content[headerSize-8:]); length != uint64(len(body)-headerSize) {
+		return fileError("%d bytes of state, want %d", len(body)-headerSize, length)
 	}
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], b[len(body):]) {
-		return bad("damaged, the checksum is wrong")
+	if checksum := sha256.Sum256(body); !bytes.Equal(checksum[:], content[len(body):]) {
+		return fileError("damaged, the checksum is wrong")
 	}
-	if !bytes.Equal(b[len(magic)+4:][:sha256.Size], owner[:]) {
-		return bad("of other data or another configuration")
+	if !bytes.Equal(content[len(magic)+4:][:sha256.Size], owner[:]) {
+		return fileError("of other data or another configuration")
 	}
 	return body[headerSize:], nil
 }

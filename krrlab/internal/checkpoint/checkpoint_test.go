@@ -22,13 +22,13 @@ func openStore(t *testing.T, dir string, owner byte) *Store {
 
 // checkLoad checks that Load returns the wanted state and the wanted number of refused files, and that the first
 // refusal contains the reason.
-func checkLoad(t *testing.T, s *Store, want string, refused int, reason string) {
+func checkLoad(t *testing.T, s *Store, want string, wantRefusals int, reason string) {
 	t.Helper()
-	b, refusals, err := s.Load()
-	if err != nil || string(b) != want || len(refusals) != refused {
-		t.Fatalf("%q, refused %v, %v; want %q and %d refused", b, refusals, err, want, refused)
+	state, refusals, err := s.Load()
+	if err != nil || string(state) != want || len(refusals) != wantRefusals {
+		t.Fatalf("%q, refused %v, %v; want %q and %d refused", state, refusals, err, want, wantRefusals)
 	}
-	if refused > 0 && !strings.Contains(refusals[0].Error(), reason) {
+	if wantRefusals > 0 && !strings.Contains(refusals[0].Error(), reason) {
 		t.Errorf("refused because %v, want %q", refusals[0], reason)
 	}
 }
@@ -42,15 +42,15 @@ func TestStore(t *testing.T) {
 	if Exists(dir) || Exists(filepath.Join(dir, "none")) {
 		t.Error("a folder without checkpoints has some")
 	}
-	for k := range 5 {
-		testkit.OK(t, s.Save(fmt.Appendf(nil, "state %d", k)))
+	for i := range 5 {
+		testkit.OK(t, s.Save(fmt.Appendf(nil, "state %d", i)))
 	}
 	checkLoad(t, s, "state 4", 0, "")
 	if !Exists(dir) {
 		t.Error("a folder with checkpoints has none")
 	}
-	if all, _ := s.files(); len(all) != maxFiles {
-		t.Errorf("%v remain", all)
+	if numbers, _ := s.files(); len(numbers) != maxFiles {
+		t.Errorf("%v remain", numbers)
 	}
 	s.Close()
 	s = openStore(t, dir, 1) // as another process would
@@ -59,8 +59,8 @@ func TestStore(t *testing.T) {
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "beside"), nil, 0o644))
 	testkit.OK(t, s.Clear("beside", "none"))
 	s.Close()
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("%v are left", left)
+	if remaining, _ := os.ReadDir(dir); len(remaining) > 0 {
+		t.Errorf("%v are left", remaining)
 	}
 }
 
@@ -124,11 +124,11 @@ func TestOtherConfiguration(t *testing.T) {
 // pattern: Save removes the unfinished file in its own folder only.
 func TestFolderNames(t *testing.T) {
 	parent := t.TempDir()
-	dir, other := filepath.Join(parent, "run[1]"), filepath.Join(parent, "run1")
+	dir, otherDir := filepath.Join(parent, "run[1]"), filepath.Join(parent, "run1")
 	s := openStore(t, dir, 1)
 	ownFile, otherFile := filepath.Join(dir, ".checkpoint-00000000.krrc.1.part"),
-		filepath.Join(other, ".checkpoint-00000000.krrc.1.part")
-	testkit.OK(t, os.Mkdir(other, 0o755))
+		filepath.Join(otherDir, ".checkpoint-00000000.krrc.1.part")
+	testkit.OK(t, os.Mkdir(otherDir, 0o755))
 	for _, name := range []string{ownFile, otherFile} {
 		testkit.OK(t, os.WriteFile(name, nil, 0o644))
 	}

@@ -59,8 +59,8 @@ func TestOneRunAtATime(t *testing.T) {
 	if err := first.Clear(); err != nil {
 		t.Error(err)
 	}
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("%v are left", left)
+	if remaining, _ := os.ReadDir(dir); len(remaining) > 0 {
+		t.Errorf("%v are left", remaining)
 	}
 }
 

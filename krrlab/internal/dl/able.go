@@ -20,12 +20,12 @@ func Open(name string, global bool) (uintptr, error) {
 }
 
 // Sym returns the address of a symbol, or 0 if the library does not have it.
-func Sym(lib uintptr, name string) uintptr {
-	p, err := purego.Dlsym(lib, name)
+func Sym(library uintptr, name string) uintptr {
+	address, err := purego.Dlsym(library, name)
 	if err != nil {
 		return 0
 	}
-	return p
+	return address
 }
 
 // String calls fn, a C function with signature const char *fn(void), and returns a copy of its string.

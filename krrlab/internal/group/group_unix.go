@@ -26,8 +26,8 @@ func SignalOnCancel(cmd *exec.Cmd, sig syscall.Signal) {
 func Kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
 // KillWithProgram makes the process group of a command, which has been started, end with this program, in whatever way
-// the program ends. A shell in that group waits for the end of a pipe that only this program holds open, and then kills
-// the group. Child processes that have left the group go on.
+// the program ends. A shell in that group reads from a pipe that only this program holds open, and kills the group when
+// the pipe ends. Child processes that have left the group continue.
 func KillWithProgram(cmd *exec.Cmd) error {
 	readEnd, writeEnd, err := os.Pipe()
 	if err != nil {
@@ -49,7 +49,7 @@ func KillWithProgram(cmd *exec.Cmd) error {
 
 var (
 	mu         sync.Mutex
-	background = map[int]bool{} // groups of commands that have ended, while child processes still run
+	background = map[int]bool{} // groups of commands that have ended, but whose child processes may still run
 )
 
 // EndWithProgram makes EndAll kill the process group of a command, which has ended, if some of its child processes

@@ -16,22 +16,22 @@ type fileGraph map[string]map[string][]string
 
 // filesOf returns the graph of the files of a package.
 func filesOf(u *unit) fileGraph {
-	g := fileGraph{}
-	for _, f := range u.files {
-		from := filepath.Base(fset.Position(f.Pos()).Filename)
-		g[from] = map[string][]string{}
-		ast.Inspect(f, func(n ast.Node) bool {
-			id, _ := n.(*ast.Ident)
-			if o := u.info.Uses[id]; o != nil && o.Pkg() == u.pkg {
-				if to := filepath.Base(fset.Position(o.Pos()).Filename); to != from &&
-					!slices.Contains(g[from][to], id.Name) {
-					g[from][to] = append(g[from][to], id.Name)
+	graph := fileGraph{}
+	for _, file := range u.files {
+		from := filepath.Base(fset.Position(file.Pos()).Filename)
+		graph[from] = map[string][]string{}
+		ast.Inspect(file, func(node ast.Node) bool {
+			ident, _ := node.(*ast.Ident)
+			if object := u.info.Uses[ident]; object != nil && object.Pkg() == u.pkg {
+				if to := filepath.Base(fset.Position(object.Pos()).Filename); to != from &&
+					!slices.Contains(graph[from][to], ident.Name) {
+					graph[from][to] = append(graph[from][to], ident.Name)
 				}
 			}
 			return true
 		})
 	}
-	return g
+	return graph
 }
 
 // path returns the files on a path of uses between two files, including both, or nil if there is none.
@@ -51,17 +51,17 @@ func (g fileGraph) path(from, to string, seen map[string]bool) []string {
 }
 
 // cycles returns a line for each use that is part of a cycle.
-func (g fileGraph) cycles() (out []string) {
+func (g fileGraph) cycles() (lines []string) {
 	for from, uses := range g {
 		for to, names := range uses {
 			if back := g.path(to, from, map[string]bool{}); back != nil {
-				out = append(out, fmt.Sprintf("%s uses %s of %s, which leads back to it by %s: move a declaration",
+				lines = append(lines, fmt.Sprintf("%s uses %s of %s, which leads back to it by %s: move a declaration",
 					from, strings.Join(names, ", "), to, strings.Join(back, " → ")))
 			}
 		}
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(lines)
+	return lines
 }
 
 // TestFileCycles checks that no file of package krrlab uses a file that uses it in turn, directly or through other

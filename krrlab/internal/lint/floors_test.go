@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// stages is the lowest floor whose packages may show numbers. Packages below it do not print, draw, or use properties
-// of the process.
-const stages = 4
+// stageFloor is the lowest floor whose packages may show numbers. Packages below it do not print, draw, or use
+// properties of the process.
+const stageFloor = 4
 
-// floors lists the floor of every package of the module. A package may import packages of lower floors; allowed lists
-// the exceptions. Add new packages here.
+// floors lists the floor of every package of the module. A package may import packages of lower floors; allowedImports
+// lists the exceptions. Add new packages here.
 var floors = map[string]int{
 	"krrlab/accel":            0,
 	"krrlab/accel/gemm":       0,
@@ -63,14 +63,14 @@ var floors = map[string]int{
 	"krrlab/precond/process":     3,
 	"krrlab/precond/vecchia":     3,
 
-	"plots/draw":              stages,
-	"krrlab/notebook/display": stages,
-	"krrlab/notebook/jupyter": stages,
-	"krrlab/stage":            stages,
-	"krrlab/model/serve":      stages,
-	"krrlab/krylov/pencil":    stages,
-	"krrlab/stage/cost":       stages,
-	"krrlab/precond/recipe":   stages,
+	"plots/draw":              stageFloor,
+	"krrlab/notebook/display": stageFloor,
+	"krrlab/notebook/jupyter": stageFloor,
+	"krrlab/stage":            stageFloor,
+	"krrlab/model/serve":      stageFloor,
+	"krrlab/krylov/pencil":    stageFloor,
+	"krrlab/stage/cost":       stageFloor,
+	"krrlab/precond/recipe":   stageFloor,
 
 	"experiments/baseline": 5,
 
@@ -111,8 +111,8 @@ var floors = map[string]int{
 	"notebooks":            9,
 }
 
-// allowed lists the imports within one floor, with the reason for each.
-var allowed = map[[2]string]string{
+// allowedImports lists the imports within one floor, with the reason for each.
+var allowedImports = map[[2]string]string{
 	{"krrlab/accel", "krrlab/accel/gemm"}:                  "the BLAS of a machine without OpenBLAS",
 	{"krrlab/accel", "krrlab/accel/simd"}:                  "products use the instructions that simd selects",
 	{"krrlab/accel/gemm", "krrlab/accel/simd"}:             "loops and products use the same instructions",
@@ -143,8 +143,9 @@ var allowed = map[[2]string]string{
 	{"krrlab/stage/solve", "krrlab/stage/plan"}:            "a solution contains its plan",
 }
 
-// only lists modules that just a few packages may import: gota's data frames and gonum/plot, which a notebook shows.
-var only = map[string][]string{
+// restrictedModules lists modules that just a few packages may import: gota's data frames and gonum/plot, which a
+// notebook shows.
+var restrictedModules = map[string][]string{
 	"github.com/go-gota/gota": {"krrlab/notebook/bindings", "krrlab/notebook/display"},
 	"gonum.org/v1/plot":       {"plots/draw", "krrlab/notebook/bindings", "krrlab/notebook/display"},
 }
@@ -155,27 +156,27 @@ func importRule(pkg, imp string) string {
 	if !listed {
 		return fmt.Sprintf("package %s has no floor; add it to floors in krrlab/internal/lint/floors_test.go", pkg)
 	}
-	for m, users := range only {
-		if (imp == m || strings.HasPrefix(imp, m+"/")) && !slices.Contains(users, pkg) {
-			return fmt.Sprintf("%s imports %s; only %s may", pkg, m, strings.Join(users, ", "))
+	for restricted, users := range restrictedModules {
+		if (imp == restricted || strings.HasPrefix(imp, restricted+"/")) && !slices.Contains(users, pkg) {
+			return fmt.Sprintf("%s imports %s; only %s may", pkg, restricted, strings.Join(users, ", "))
 		}
 	}
 	target, ours := strings.CutPrefix(imp, module+"/")
-	other, known := floors[target]
+	targetFloor, known := floors[target]
 	switch {
 	case !ours || !known: // a missing floor is reported once, for the package itself
 		return ""
-	case target == "plots" && floor < stages:
-		return fmt.Sprintf("%s imports plots; below floor %d return numbers and let the caller draw", pkg, stages)
+	case target == "plots" && floor < stageFloor:
+		return fmt.Sprintf("%s imports plots; below floor %d return numbers and let the caller draw", pkg, stageFloor)
 	case pkg == "krrlab/krylov/pcg" && (target == "krrlab/kernel/gram" || target == "krrlab/precond"):
 		return fmt.Sprintf("pcg imports %s; it must know an operator and a preconditioner by its own interfaces only",
 			target)
-	case other > floor:
+	case targetFloor > floor:
 		return fmt.Sprintf("%s (floor %d) imports %s (floor %d); move what is needed down, or the package up", pkg,
-			floor, target, other)
-	case other == floor && allowed[[2]string{pkg, target}] == "":
+			floor, target, targetFloor)
+	case targetFloor == floor && allowedImports[[2]string{pkg, target}] == "":
 		return fmt.Sprintf("%s imports %s on its own floor %d; move what both need down, or add the pair with its "+
-			"reason to allowed", pkg, target, floor)
+			"reason to allowedImports", pkg, target, floor)
 	}
 	return ""
 }
@@ -185,25 +186,26 @@ func importRule(pkg, imp string) string {
 var processUses = regexp.MustCompile(`^os\.(Exit|Getenv|LookupEnv|Environ|ExpandEnv|Setenv|Unsetenv|User\w+Dir|Args)$|^log\.Fatal|^` +
 	module + `/krrlab/accel\.UseLibrary$`)
 
-// ownUses lists the exceptions from processUses. Packages read their defaults from the environment, as accel.EnvBLAS
-// and datasets.Dirs do, and accel sets variables that OpenBLAS reads while it is loaded.
-var ownUses = map[string]bool{
+// allowedProcessUses lists the exceptions from processUses. Packages read their defaults from the environment, as
+// accel.EnvBLAS and datasets.Dirs do, and accel sets variables that OpenBLAS reads while it is loaded.
+var allowedProcessUses = map[string]bool{
 	"krrlab/accel os.Setenv": true, "krrlab/accel os.Unsetenv": true,
 	"krrlab/accel os.Getenv": true, "krrlab/base/suite os.Getenv": true, "datasets os.Getenv": true,
 	"datasets os.UserCacheDir":                                       true,
 	"krrlab/internal/testkit " + module + "/krrlab/accel.UseLibrary": true,
 }
 
-// prints matches functions that print, which packages below the stages must not use.
-var prints = regexp.MustCompile(`^fmt\.Print|^os\.Std|^log(/slog)?\.|^println?$`)
+// printingFunctions matches functions that print, which packages below the stages must not use.
+var printingFunctions = regexp.MustCompile(`^fmt\.Print|^os\.Std|^log(/slog)?\.|^println?$`)
 
 // useRule returns the rule that pkg breaks by using an object (path.Name), or "" if it breaks none.
 func useRule(pkg, object string) string {
 	floor, known := floors[pkg]
 	switch {
-	case known && floor < stages && prints.MatchString(object):
-		return fmt.Sprintf("%s in %s; below floor %d return it, or call a hook", object, pkg, stages)
-	case processUses.MatchString(object) && !strings.HasPrefix(pkg, "krrlab/cmd/") && !ownUses[pkg+" "+object]:
+	case known && floor < stageFloor && printingFunctions.MatchString(object):
+		return fmt.Sprintf("%s in %s; below floor %d return it, or call a hook", object, pkg, stageFloor)
+	case processUses.MatchString(object) && !strings.HasPrefix(pkg,
+		"krrlab/cmd/") && !allowedProcessUses[pkg+" "+object]:
 		return fmt.Sprintf("%s in %s; only krrlab/cmd may, pass the value in", object, pkg)
 	}
 	return ""

@@ -46,9 +46,9 @@ func TestImportsAndUses(t *testing.T) {
 // TestAllowedImports checks the list of allowed imports: both packages are on one floor (layer), and no two packages
 // may import each other.
 func TestAllowedImports(t *testing.T) {
-	for pair := range allowed {
+	for pair := range allowedImports {
 		testkit.Equal(t, floors[pair[0]], floors[pair[1]], pair[0], pair[1])
-		testkit.Equal(t, allowed[[2]string{pair[1], pair[0]}], "", pair[0], pair[1])
+		testkit.Equal(t, allowedImports[[2]string{pair[1], pair[0]}], "", pair[0], pair[1])
 	}
 }
 
@@ -58,7 +58,8 @@ func TestImportAndUseRules(t *testing.T) {
 	for _, c := range []struct{ pkg, imp, want string }{
 		{"krrlab/kernel/gram", module + "/krrlab/kernel", ""},
 		{"krrlab/new", "fmt", "has no floor"},
-		{"krrlab/kernel", module + "/krrlab/kernel/gram", "krrlab/kernel (floor 1) imports krrlab/kernel/gram (floor 2)"},
+		{"krrlab/kernel", module + "/krrlab/kernel/gram",
+			"krrlab/kernel (floor 1) imports krrlab/kernel/gram (floor 2)"},
 		{"krrlab/kernel/gram", module + "/krrlab/precond", "on its own floor 2"},
 		{"krrlab/kernel/points", module + "/krrlab/accel", ""},
 		{"krrlab/accel", module + "/krrlab/kernel/points", "on its own floor 0"},
@@ -77,8 +78,10 @@ func TestImportAndUseRules(t *testing.T) {
 		pkg, object string
 		allowed     bool
 	}{
-		{"krrlab/base/rng", "fmt.Println", false}, {"krrlab/cli", "fmt.Println", true}, {"krrlab/base/rng", "fmt.Sprint", true},
-		{"krrlab/base/rng", "os.Stderr", false}, {"krrlab/base/rng", "log.Print", false}, {"krrlab/base/rng", "println", false},
+		{"krrlab/base/rng", "fmt.Println", false}, {"krrlab/cli", "fmt.Println", true},
+		{"krrlab/base/rng", "fmt.Sprint", true},
+		{"krrlab/base/rng", "os.Stderr", false}, {"krrlab/base/rng", "log.Print", false},
+		{"krrlab/base/rng", "println", false},
 		{"krrlab/cli", "os.Exit", false}, {"experiments", "os.Getenv", false}, {"datasets", "os.Getenv", true},
 		{"datasets", "os.Args", false},
 		{"krrlab/cli", "log.Fatalf", false}, {"krrlab/cli", module + "/krrlab/accel.UseLibrary", false},
@@ -90,24 +93,24 @@ func TestImportAndUseRules(t *testing.T) {
 	}
 }
 
-// TestDocs checks that packages and their exported types, functions and methods have comments.
-func TestDocs(t *testing.T) {
+// TestDocComments checks that packages and their exported types, functions and methods have comments.
+func TestDocComments(t *testing.T) {
 	for _, u := range checkedUnits(t) {
 		if u.test || u.pkg.Name() == "main" {
 			continue
 		}
 		declarations := countDeclarations(u)
 		// Without AllDecls, NewFromFiles removes unexported declarations from the files.
-		p := testkit.Must(doc.NewFromFiles(fset, u.files, u.pkg.Path(), doc.PreserveAST|doc.AllDecls))
+		docs := testkit.Must(doc.NewFromFiles(fset, u.files, u.pkg.Path(), doc.PreserveAST|doc.AllDecls))
 		testkit.Equal(t, countDeclarations(u), declarations, u.path, "is changed for the other tests")
 		check := func(text, name string) {
 			if text == "" && ast.IsExported(name) {
 				t.Errorf("%s.%s has no comment: write one", u.path, name)
 			}
 		}
-		check(p.Doc, "Package")
-		funcs := p.Funcs
-		for _, typ := range p.Types {
+		check(docs.Doc, "Package")
+		funcs := docs.Funcs
+		for _, typ := range docs.Types {
 			check(typ.Doc, typ.Name)
 			if funcs = append(funcs, typ.Funcs...); ast.IsExported(typ.Name) {
 				funcs = append(funcs, typ.Methods...)

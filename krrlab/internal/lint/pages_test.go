@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	root   = filepath.Join("..", "..", "..")
-	fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
-	link   = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	root         = filepath.Join("..", "..", "..")
+	codeBlock    = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+	markdownLink = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 )
 
 // pages returns the paths of the Markdown files of the project.
@@ -41,14 +41,13 @@ func pages(t *testing.T) []string {
 // readText returns the text of a file, or ends the test.
 func readText(t *testing.T, name string) string {
 	t.Helper()
-	b := testkit.Must(os.ReadFile(name))
-	return string(b)
+	return string(testkit.Must(os.ReadFile(name)))
 }
 
 // anchors returns the anchors that GitHub makes for the headings of a page.
 func anchors(text string) map[string]bool {
 	out := map[string]bool{}
-	for _, line := range strings.Split(fenced.ReplaceAllString(text, ""), "\n") {
+	for _, line := range strings.Split(codeBlock.ReplaceAllString(text, ""), "\n") {
 		if title := strings.TrimLeft(line, "#"); title != line && strings.HasPrefix(title, " ") {
 			out[strings.Map(func(r rune) rune {
 				switch {
@@ -67,50 +66,50 @@ func anchors(text string) map[string]bool {
 // TestLinks checks that each link of a page to a file of the project, and to a heading in it, has a target.
 func TestLinks(t *testing.T) {
 	for _, page := range pages(t) {
-		text := fenced.ReplaceAllString(readText(t, page), "")
-		for _, m := range link.FindAllStringSubmatch(text, -1) {
-			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+		text := codeBlock.ReplaceAllString(readText(t, page), "")
+		for _, match := range markdownLink.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(match[1], "://") || strings.HasPrefix(match[1], "mailto:") {
 				continue
 			}
-			name, heading, _ := strings.Cut(m[1], "#")
+			name, heading, _ := strings.Cut(match[1], "#")
 			target := filepath.Join(filepath.Dir(page), name)
 			if name == "" {
 				target = page
 			}
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s: the link %s leads nowhere", page, m[1])
+				t.Errorf("%s: the link %s leads nowhere", page, match[1])
 			} else if heading != "" && !anchors(readText(t, target))[heading] {
-				t.Errorf("%s: the link %s leads to no heading", page, m[1])
+				t.Errorf("%s: the link %s leads to no heading", page, match[1])
 			}
 		}
 	}
 }
 
-// TestPrograms checks the programs in the documentation. The program of docs/go.md must print the output that the page
-// shows, and the Go code of the README must run as a program once the imports that it uses are added.
-func TestPrograms(t *testing.T) {
+// TestDocumentedPrograms checks the programs in the documentation. The program of docs/go.md must print the output that
+// the page shows, and the Go code of the README must run as a program once the imports that it uses are added.
+func TestDocumentedPrograms(t *testing.T) {
 	var program, output string
-	for _, m := range fenced.FindAllStringSubmatch(readText(t, filepath.Join(root, "docs", "go.md")), -1) {
-		switch m[1] {
+	for _, match := range codeBlock.FindAllStringSubmatch(readText(t, filepath.Join(root, "docs", "go.md")), -1) {
+		switch match[1] {
 		case "go":
-			program += m[2]
+			program += match[2]
 		case "text":
-			output += m[2]
+			output += match[2]
 		}
 	}
 	testkit.Equal(t, runProgram(t, program), output)
-	for _, m := range fenced.FindAllStringSubmatch(readText(t, filepath.Join(root, "README.md")), -1) {
-		if m[1] == "go" {
+	for _, match := range codeBlock.FindAllStringSubmatch(readText(t, filepath.Join(root, "README.md")), -1) {
+		if match[1] == "go" {
 			imports := ""
 			for _, path := range []string{"context", "fmt", "log", "datasets", "krrlab", "krrlab/kernel"} {
-				if strings.Contains(m[2], path[strings.LastIndex(path, "/")+1:]+".") {
+				if strings.Contains(match[2], path[strings.LastIndex(path, "/")+1:]+".") {
 					if strings.Contains(path, "/") || path == "datasets" || path == "krrlab" {
 						path = "github.com/krrlab/lab/" + path
 					}
 					imports += fmt.Sprintf("import %q\n", path)
 				}
 			}
-			testkit.Contains(t, runProgram(t, "package main\n"+imports+"func main() {\n"+m[2]+"}\n"), "converged")
+			testkit.Contains(t, runProgram(t, "package main\n"+imports+"func main() {\n"+match[2]+"}\n"), "converged")
 		}
 	}
 }
@@ -135,17 +134,17 @@ func runProgram(t *testing.T, program string) string {
 	return string(out)
 }
 
-// TestActions checks that the workflows of the hosted CI pin each action to a commit, because a tag can be moved to
-// other code.
-func TestActions(t *testing.T) {
+// TestPinnedActions checks that the workflows of the hosted CI pin each action to a commit, because a tag can be moved
+// to other code.
+func TestPinnedActions(t *testing.T) {
 	names := testkit.Must(filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yml")))
 	uses := regexp.MustCompile(`uses: (\S+)`)
 	pinned := regexp.MustCompile(`^[\w/-]+@[0-9a-f]{40}$`)
 	found := 0
 	for _, name := range names {
-		for _, m := range uses.FindAllStringSubmatch(readText(t, name), -1) {
-			if found++; !pinned.MatchString(m[1]) {
-				t.Errorf("%s: %s is not pinned by a commit", filepath.Base(name), m[1])
+		for _, match := range uses.FindAllStringSubmatch(readText(t, name), -1) {
+			if found++; !pinned.MatchString(match[1]) {
+				t.Errorf("%s: %s is not pinned by a commit", filepath.Base(name), match[1])
 			}
 		}
 	}

@@ -32,11 +32,13 @@ var usesStage = map[[2]string]string{
 	{"theory", "krrlab/stage/lambdap"}:              "the bound of κ by η",
 }
 
-// stageFolders returns the paths of the packages that define a stage, and the units of all other packages.
+// stageFolders returns the paths of the packages that define a stage (by a variable Stage), and the units of all other
+// packages.
 func stageFolders(t *testing.T) (stages []string, others []*unit) {
 	for _, u := range checkedUnits(t) {
-		if v := u.pkg.Scope().Lookup("Stage"); v != nil && !u.test && qualifiedName(v) == u.path+".Stage" {
-			if _, ok := v.(*types.Var); ok {
+		if object := u.pkg.Scope().Lookup("Stage"); object != nil && !u.test &&
+			qualifiedName(object) == u.path+".Stage" {
+			if _, ok := object.(*types.Var); ok {
 				stages = append(stages, u.path)
 				continue
 			}
@@ -57,16 +59,16 @@ func TestStageFolders(t *testing.T) {
 		if u.test || u.path == bindings {
 			continue
 		}
-		for id, o := range u.info.Uses {
-			if o.Pkg() == nil {
+		for ident, object := range u.info.Uses {
+			if object.Pkg() == nil {
 				continue
 			}
-			path, position := strings.TrimPrefix(o.Pkg().Path(), module+"/"), fset.Position(id.Pos())
+			path, position := strings.TrimPrefix(object.Pkg().Path(), module+"/"), fset.Position(ident.Pos())
 			switch {
 			case !slices.Contains(stages, path) || usesStage[[2]string{u.path, path}] != "":
 			case u.path != "krrlab" || filepath.Base(position.Filename) != "stages.go":
 				t.Errorf("%s: %s of the stage %s: move what uses it into the stage; krrlab/stages.go registers stages",
-					position, id.Name, path)
+					position, ident.Name, path)
 			}
 		}
 	}
@@ -161,7 +163,8 @@ func buildWithout(t *testing.T, files map[string][]byte, removed string, skip fu
 	}
 	overlay := filepath.Join(dir, "overlay.json")
 	testkit.OK(t, os.WriteFile(overlay, testkit.Must(json.Marshal(map[string]any{"Replace": replace})), 0o600))
-	out := testkit.Must(exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`, module+"/...").Output())
+	out := testkit.Must(exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`,
+		module+"/...").Output())
 	args := []string{"build", "-overlay", overlay}
 	for line := range strings.Lines(string(out)) {
 		words := strings.Fields(line)
@@ -189,8 +192,8 @@ func withoutStage(t *testing.T, stage string) map[string][]byte {
 		files[file] = nil
 	}
 	file := filepath.Join(root, "krrlab", "stages.go")
-	set := token.NewFileSet()
-	f := testkit.Must(parser.ParseFile(set, file, nil, 0))
+	positions := token.NewFileSet()
+	f := testkit.Must(parser.ParseFile(positions, file, nil, 0))
 	// Names that refer to the stage, directly or through a removed type.
 	removed := map[string]bool{filepath.Base(stage): true}
 	refersToStage := func(n ast.Node) (found bool) {
@@ -203,11 +206,11 @@ func withoutStage(t *testing.T, stage string) map[string][]byte {
 		return found
 	}
 	f.Decls = slices.DeleteFunc(f.Decls, func(d ast.Decl) bool {
-		g, ok := d.(*ast.GenDecl)
+		group, ok := d.(*ast.GenDecl)
 		if !ok {
 			return refersToStage(d)
 		}
-		g.Specs = slices.DeleteFunc(g.Specs, func(s ast.Spec) bool {
+		group.Specs = slices.DeleteFunc(group.Specs, func(s ast.Spec) bool {
 			switch s := s.(type) {
 			case *ast.ImportSpec:
 				return s.Path.Value == `"`+module+"/"+stage+`"`
@@ -223,13 +226,13 @@ func withoutStage(t *testing.T, stage string) map[string][]byte {
 			}
 			return false
 		})
-		return len(g.Specs) == 0
+		return len(group.Specs) == 0
 	})
 	if !bytes.Contains(testkit.Must(os.ReadFile(file)), []byte(filepath.Base(stage)+".Stage")) {
 		t.Errorf("%s is not registered in %s", stage, file)
 	}
-	var b bytes.Buffer
-	testkit.OK(t, format.Node(&b, set, f))
-	files[file] = b.Bytes()
+	var text bytes.Buffer
+	testkit.OK(t, format.Node(&text, positions, f))
+	files[file] = text.Bytes()
 	return files
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// subject is "package: what it does", or several packages, in lower case and without a full stop.
-var subject = regexp.MustCompile(`^[a-z][\w./ ,-]*: [^\s].*[^.]$`)
+// subjectForm matches "package: what it does", or several packages, in lower case and without a full stop.
+var subjectForm = regexp.MustCompile(`^[a-z][\w./ ,-]*: [^\s].*[^.]$`)
 
 // subjectRule returns the rule that the subject of a commit breaks, or "" if it breaks none.
-func subjectRule(s string) string {
-	switch n := utf8.RuneCountInString(s); {
-	case n > 72:
+func subjectRule(subject string) string {
+	switch length := utf8.RuneCountInString(subject); {
+	case length > 72:
 		return "is longer than 72 characters"
-	case !subject.MatchString(s):
+	case !subjectForm.MatchString(subject):
 		return `is not "package: what it does", without a full stop`
 	}
 	return ""
@@ -33,14 +33,14 @@ func TestSubjects(t *testing.T) {
 		t.Skipf("no git checkout: %v", err)
 	}
 	for line := range strings.Lines(string(out)) {
-		hash, s, _ := strings.Cut(strings.TrimSpace(line), " ")
-		testkit.Equal(t, subjectRule(s), "", hash, s)
+		hash, subject, _ := strings.Cut(strings.TrimSpace(line), " ")
+		testkit.Equal(t, subjectRule(subject), "", hash, subject)
 	}
 }
 
 // TestSubjectsCanFail checks subjectRule on good and bad subjects.
 func TestSubjectsCanFail(t *testing.T) {
-	for s, valid := range map[string]bool{
+	for subject, valid := range map[string]bool{
 		"gram: fix the diagonal of the last tile": true,
 		"pcg, comm: tests hold on arm64":          true,
 		"krrlab/cli: one flag less":               true,
@@ -50,8 +50,8 @@ func TestSubjectsCanFail(t *testing.T) {
 		"gram: " + strings.Repeat("κ", 67):        false,
 		"gram: " + strings.Repeat("κ", 66):        true,
 	} {
-		if got := subjectRule(s); (got == "") != valid {
-			t.Errorf("%q: the broken rule is %q, want none: %v", s, got, valid)
+		if got := subjectRule(subject); (got == "") != valid {
+			t.Errorf("%q: the broken rule is %q, want none: %v", subject, got, valid)
 		}
 	}
 }

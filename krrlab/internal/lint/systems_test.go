@@ -17,10 +17,10 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestSystems looks for names that a package declares on this system but not on another one of a release (TARGETS of
-// the Makefile), such as a function whose counterpart for the other systems kept its old name. It resolves no imports,
-// so that it needs no build for these systems.
-func TestSystems(t *testing.T) {
+// TestDeclaredOnAllSystems looks for names that a package declares on this system but not on another one of a release
+// (TARGETS of the Makefile), such as a function whose counterpart for the other systems kept its old name. It resolves
+// no imports, so that it needs no build for these systems.
+func TestDeclaredOnAllSystems(t *testing.T) {
 	makefile := testkit.Must(os.ReadFile(filepath.Join(root, "Makefile")))
 	_, targets, found := strings.Cut(string(makefile), "TARGETS ?= ")
 	testkit.Equal(t, found, true)
@@ -49,12 +49,12 @@ func goFiles(variables ...string) map[string][]string {
 	list.Dir = root
 	list.Env = append(os.Environ(), append(variables, "CGO_ENABLED=0")...)
 	files := map[string][]string{}
-	for dec := json.NewDecoder(bytes.NewReader(testkit.Must(list.Output()))); dec.More(); {
+	for decoder := json.NewDecoder(bytes.NewReader(testkit.Must(list.Output()))); decoder.More(); {
 		var pkg struct {
 			Dir     string
 			GoFiles []string
 		}
-		if err := dec.Decode(&pkg); err != nil {
+		if err := decoder.Decode(&pkg); err != nil {
 			panic(err)
 		}
 		files[pkg.Dir] = pkg.GoFiles
@@ -63,7 +63,7 @@ func goFiles(variables ...string) map[string][]string {
 }
 
 // undeclared returns a message for each use of a name that the files of one package do not declare. The name of an
-// imported package is among them where it differs from the end of its path.
+// imported package is reported too if it differs from the end of its path.
 func undeclared(dir string, names []string) (problems []string) {
 	positions := token.NewFileSet()
 	var files []*ast.File

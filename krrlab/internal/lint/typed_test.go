@@ -99,36 +99,36 @@ const module = "github.com/krrlab/lab"
 // checkedUnits returns the type-checked units of the module, or ends the test.
 func checkedUnits(t *testing.T) []*unit {
 	t.Helper()
-	us, err := units()
-	if err != nil || len(us) < 40 {
-		t.Fatalf("%d packages, %v", len(us), err)
+	all, err := units()
+	if err != nil || len(all) < 40 {
+		t.Fatalf("%d packages, %v", len(all), err)
 	}
-	return us
+	return all
 }
 
-// qualifiedName returns the name by which an object is known in the module, folder.Name or folder.Type.Method, or ""
-// for other objects.
-func qualifiedName(o types.Object) string {
-	if o.Pkg() == nil {
+// qualifiedName returns the name of an object at package level or of a method of this module, as folder.Name or
+// folder.Type.Method, and "" for other objects.
+func qualifiedName(object types.Object) string {
+	if object.Pkg() == nil {
 		return ""
 	}
-	path, ours := strings.CutPrefix(o.Pkg().Path(), module)
+	path, ours := strings.CutPrefix(object.Pkg().Path(), module)
 	if !ours {
 		return ""
 	}
 	path = strings.TrimPrefix(path, "/") + "."
-	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
-		typ := f.Signature().Recv().Type()
-		if p, ok := typ.(*types.Pointer); ok {
-			typ = p.Elem()
+	if function, ok := object.(*types.Func); ok && function.Signature().Recv() != nil {
+		typ := function.Signature().Recv().Type()
+		if pointer, ok := typ.(*types.Pointer); ok {
+			typ = pointer.Elem()
 		}
-		if n, ok := typ.(*types.Named); ok {
-			return path + n.Obj().Name() + "." + o.Name()
+		if named, ok := typ.(*types.Named); ok {
+			return path + named.Obj().Name() + "." + object.Name()
 		}
 		return ""
 	}
-	if o.Parent() == o.Pkg().Scope() {
-		return path + o.Name()
+	if object.Parent() == object.Pkg().Scope() {
+		return path + object.Name()
 	}
 	return ""
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// kept lists exported names that no other package uses, with the reason why they are exported. An entry FOLDER.* or
-// TYPE.* stands for all exported names of a folder or type.
-var kept = map[string]string{
+// unusedExports lists exported names that no other package uses, with the reason why they are exported. An entry
+// FOLDER.* or TYPE.* stands for all exported names of a folder or type.
+var unusedExports = map[string]string{
 	"krrlab/notebook/display.*":   "gophernotes' names, called in cells",
 	"experiments/baseline.Loss.*": "the formulas of the manual",
 
@@ -56,14 +56,14 @@ var customaryCalls = []string{"Error", "String", "Unwrap", "Is", "As", "MarshalT
 // errors.Is.
 func TestUsers(t *testing.T) {
 	allUnits := checkedUnits(t)
-	used, calls := usedNames(allUnits)
+	used, interfaceMethods := usedNames(allUnits)
 	for selection := range selectedNames(t) {
 		used[selection] = true
 	}
-	for _, n := range customaryCalls {
-		calls[n] = true
+	for _, name := range customaryCalls {
+		interfaceMethods[name] = true
 	}
-	unused := map[string]bool{}
+	matched := map[string]bool{}
 	for _, u := range allUnits {
 		if u.test || u.path == bindings || u.pkg.Name() == "main" {
 			continue
@@ -72,24 +72,27 @@ func TestUsers(t *testing.T) {
 		addRegisteredTypes(u, used)
 		blocks := constBlocks(u, used)
 		for object := range exported(u.pkg) {
-			n := qualifiedName(object)
+			name := qualifiedName(object)
 			_, method := object.(*types.Func)
 			method = method && object.Parent() == nil
 			isError := types.NewMethodSet(types.NewPointer(object.Type())).Lookup(nil, "Error") != nil
 			switch {
-			case used[n] || used["."+object.Name()] || blocks[n] || isError || strings.HasPrefix(object.Name(), "Err") ||
-				method && calls[object.Name()]:
-			case kept[n] != "" || kept[n[:strings.LastIndex(n, ".")]+".*"] != "" || kept[u.path+".*"] != "":
-				unused[n], unused[n[:strings.LastIndex(n, ".")]+".*"], unused[u.path+".*"] = true, true, true
+			case used[name] || used["."+object.Name()] || blocks[name] || isError || strings.HasPrefix(object.Name(),
+				"Err") ||
+				method && interfaceMethods[object.Name()]:
+			case unusedExports[name] != "" || unusedExports[name[:strings.LastIndex(name,
+				".")]+".*"] != "" || unusedExports[u.path+".*"] != "":
+				matched[name], matched[name[:strings.LastIndex(name, ".")]+".*"], matched[u.path+".*"] = true, true,
+					true
 			default:
 				t.Errorf("%s: nothing uses %s but its own package: remove it, unexport it, or give it a user",
-					fset.Position(object.Pos()), n)
+					fset.Position(object.Pos()), name)
 			}
 		}
 	}
-	for n := range kept {
-		if !unused[n] {
-			t.Errorf("%s is gone or has a user: strike it out of kept", n)
+	for name := range unusedExports {
+		if !matched[name] {
+			t.Errorf("%s is gone or has a user: remove it from unusedExports", name)
 		}
 	}
 }
@@ -97,47 +100,48 @@ func TestUsers(t *testing.T) {
 // bindings is the generated package that exports names to the notebook; its uses do not count.
 const bindings = "krrlab/notebook/bindings"
 
-// usedNames returns the names that packages use of other packages, and the names of the methods of all interfaces.
-func usedNames(us []*unit) (used, calls map[string]bool) {
-	used, calls = map[string]bool{}, map[string]bool{}
+// usedNames returns the qualified names of objects that a package uses and another package declares, and the names of
+// the methods of all interfaces.
+func usedNames(us []*unit) (used, interfaceMethods map[string]bool) {
+	used, interfaceMethods = map[string]bool{}, map[string]bool{}
 	for _, u := range us {
 		if u.path == bindings {
 			continue
 		}
 		ownPath := strings.TrimSuffix(u.pkg.Path(), "_test")
-		for _, o := range u.info.Uses {
-			if o.Pkg() != nil && o.Pkg().Path() != ownPath && o.Pkg() != u.pkg {
-				used[qualifiedName(o)] = true
+		for _, object := range u.info.Uses {
+			if object.Pkg() != nil && object.Pkg().Path() != ownPath && object.Pkg() != u.pkg {
+				used[qualifiedName(object)] = true
 			}
 		}
 		for _, p := range append(u.pkg.Imports(), u.pkg) {
-			for _, n := range p.Scope().Names() {
-				if i, ok := p.Scope().Lookup(n).Type().Underlying().(*types.Interface); ok {
-					for m := range i.Methods() {
-						calls[m.Name()] = true
+			for _, name := range p.Scope().Names() {
+				if iface, ok := p.Scope().Lookup(name).Type().Underlying().(*types.Interface); ok {
+					for m := range iface.Methods() {
+						interfaceMethods[m.Name()] = true
 					}
 				}
 			}
 		}
 	}
-	return used, calls
+	return used, interfaceMethods
 }
 
 // exported yields the exported objects of a package and the exported methods of its exported types.
 func exported(pkg *types.Package) iter.Seq[types.Object] {
 	return func(yield func(types.Object) bool) {
-		for _, n := range pkg.Scope().Names() {
-			object := pkg.Scope().Lookup(n)
+		for _, name := range pkg.Scope().Names() {
+			object := pkg.Scope().Lookup(name)
 			if !object.Exported() {
 				continue
 			}
 			if !yield(object) {
 				return
 			}
-			typ, isType := object.(*types.TypeName)
-			if named, ok := object.Type().(*types.Named); ok && isType && !typ.IsAlias() {
-				for m := range named.Methods() {
-					if m.Exported() && !yield(m) {
+			typeName, isType := object.(*types.TypeName)
+			if named, ok := object.Type().(*types.Named); ok && isType && !typeName.IsAlias() {
+				for method := range named.Methods() {
+					if method.Exported() && !yield(method) {
 						return
 					}
 				}
@@ -149,42 +153,43 @@ func exported(pkg *types.Package) iter.Seq[types.Object] {
 // constBlocks returns, for each constant of a package, whether its block has a constant that is used or whose type,
 // declared in the package, is used.
 func constBlocks(u *unit, used map[string]bool) map[string]bool {
-	out := map[string]bool{}
-	for _, f := range u.files {
-		for _, d := range f.Decls {
-			g, ok := d.(*ast.GenDecl)
-			if !ok || g.Tok != token.CONST {
+	blockUsed := map[string]bool{}
+	for _, file := range u.files {
+		for _, decl := range file.Decls {
+			block, ok := decl.(*ast.GenDecl)
+			if !ok || block.Tok != token.CONST {
 				continue
 			}
 			var names []string
-			known := false
-			for _, s := range g.Specs {
-				for _, id := range s.(*ast.ValueSpec).Names {
-					c := u.info.Defs[id]
-					names = append(names, qualifiedName(c))
-					typ, ok := c.Type().(*types.Named)
-					known = known || used[qualifiedName(c)] || used["."+id.Name] || ok && typ.Obj().Pkg() == u.pkg &&
+			isUsed := false
+			for _, spec := range block.Specs {
+				for _, ident := range spec.(*ast.ValueSpec).Names {
+					constant := u.info.Defs[ident]
+					names = append(names, qualifiedName(constant))
+					typ, ok := constant.Type().(*types.Named)
+					isUsed = isUsed || used[qualifiedName(constant)] || used["."+ident.Name] || ok &&
+						typ.Obj().Pkg() == u.pkg &&
 						used[qualifiedName(typ.Obj())]
 				}
 			}
-			for _, n := range names {
-				out[n] = known
+			for _, name := range names {
+				blockUsed[name] = isUsed
 			}
 		}
 	}
-	return out
+	return blockUsed
 }
 
 // addRegisteredTypes adds the types that the init functions of a package use, such as those of kernels and of kinds of
 // preconditioners, which users find by the names that they are registered with.
-func addRegisteredTypes(u *unit, out map[string]bool) {
-	for _, f := range u.files {
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-				ast.Inspect(fn, func(n ast.Node) bool {
-					if id, ok := n.(*ast.Ident); ok {
-						if typ, ok := u.info.Uses[id].(*types.TypeName); ok && typ.Pkg() == u.pkg {
-							out[qualifiedName(typ)] = true
+func addRegisteredTypes(u *unit, used map[string]bool) {
+	for _, file := range u.files {
+		for _, decl := range file.Decls {
+			if function, ok := decl.(*ast.FuncDecl); ok && function.Recv == nil && function.Name.Name == "init" {
+				ast.Inspect(function, func(n ast.Node) bool {
+					if ident, ok := n.(*ast.Ident); ok {
+						if typ, ok := u.info.Uses[ident].(*types.TypeName); ok && typ.Pkg() == u.pkg {
+							used[qualifiedName(typ)] = true
 						}
 					}
 					return true
@@ -195,47 +200,47 @@ func addRegisteredTypes(u *unit, out map[string]bool) {
 }
 
 // addContainedTypes adds the named types that the exported declarations of a package contain.
-func addContainedTypes(pkg *types.Package, out map[string]bool) {
-	for o := range exported(pkg) {
-		if typ, ok := o.(*types.TypeName); ok && !typ.IsAlias() {
-			addNamedTypes(o.Type().Underlying(), out)
+func addContainedTypes(pkg *types.Package, used map[string]bool) {
+	for object := range exported(pkg) {
+		if typeName, ok := object.(*types.TypeName); ok && !typeName.IsAlias() {
+			addNamedTypes(object.Type().Underlying(), used)
 		} else {
-			addNamedTypes(o.Type(), out)
+			addNamedTypes(object.Type(), used)
 		}
 	}
 }
 
 // addNamedTypes adds the named types that a type contains.
-func addNamedTypes(t types.Type, out map[string]bool) {
+func addNamedTypes(t types.Type, used map[string]bool) {
 	switch t := t.(type) {
 	case *types.Named:
-		out[qualifiedName(t.Obj())] = true
+		used[qualifiedName(t.Obj())] = true
 		for a := range t.TypeArgs().Types() {
-			addNamedTypes(a, out)
+			addNamedTypes(a, used)
 		}
 	case *types.Alias:
-		out[qualifiedName(t.Obj())] = true
+		used[qualifiedName(t.Obj())] = true
 	case interface{ Elem() types.Type }:
-		addNamedTypes(t.Elem(), out)
+		addNamedTypes(t.Elem(), used)
 		if m, ok := t.(*types.Map); ok {
-			addNamedTypes(m.Key(), out)
+			addNamedTypes(m.Key(), used)
 		}
 	case *types.Signature:
-		addNamedTypes(t.Params(), out)
-		addNamedTypes(t.Results(), out)
+		addNamedTypes(t.Params(), used)
+		addNamedTypes(t.Results(), used)
 	case *types.Tuple:
 		for v := range t.Variables() {
-			addNamedTypes(v.Type(), out)
+			addNamedTypes(v.Type(), used)
 		}
 	case *types.Struct:
 		for f := range t.Fields() {
 			if f.Exported() {
-				addNamedTypes(f.Type(), out)
+				addNamedTypes(f.Type(), used)
 			}
 		}
 	case *types.Interface:
 		for m := range t.Methods() {
-			addNamedTypes(m.Signature(), out)
+			addNamedTypes(m.Signature(), used)
 		}
 	}
 }
@@ -244,16 +249,16 @@ var selector = regexp.MustCompile(`\.[A-Z]\w*`)
 
 // selectedNames returns the names that follow a dot in notebooks and pages, each with its dot, such as ".Solve".
 func selectedNames(t *testing.T) map[string]bool {
-	out := map[string]bool{}
+	names := map[string]bool{}
 	books := testkit.Must(filepath.Glob(filepath.Join(root, "notebooks", "*.ipynb")))
-	for _, n := range append(books, pages(t)...) {
-		if filepath.Base(n) != "CHANGELOG.md" {
-			for _, w := range selector.FindAllString(readText(t, n), -1) {
-				out[w] = true
+	for _, file := range append(books, pages(t)...) {
+		if filepath.Base(file) != "CHANGELOG.md" {
+			for _, selection := range selector.FindAllString(readText(t, file), -1) {
+				names[selection] = true
 			}
 		}
 	}
-	return out
+	return names
 }
 
 // TestExamples checks that each package that other modules may import has an Example.
@@ -265,16 +270,16 @@ func TestExamples(t *testing.T) {
 				missing[u.path] = true
 			}
 		}
-		for _, f := range u.files {
-			for _, d := range f.Decls {
-				if fn, ok := d.(*ast.FuncDecl); ok && u.test && fn.Recv == nil &&
-					strings.HasPrefix(fn.Name.Name, "Example") {
+		for _, file := range u.files {
+			for _, decl := range file.Decls {
+				if function, ok := decl.(*ast.FuncDecl); ok && u.test && function.Recv == nil &&
+					strings.HasPrefix(function.Name.Name, "Example") {
 					delete(missing, u.path)
 				}
 			}
 		}
 	}
-	for p := range missing {
-		t.Errorf("package %s has no Example: show in %s/example_test.go what it is for", p, p)
+	for path := range missing {
+		t.Errorf("package %s has no Example: show in %s/example_test.go what it is for", path, path)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// vague lists words that say nothing when they are the whole name of a function, type, field or variable.
-var vague = strings.Fields(`left own near kept held told lost came begun made most least of by at laid wider finer
+// vagueNames lists words that say nothing when they are the whole name of a function, type, field or variable.
+var vagueNames = strings.Fields(`left own near kept held told lost came begun made most least of by at laid wider finer
 	beside instead said seen given taken gone done here there then whole part more less rest none some other others
 	both each same such enough few many again once until since from to with without as so yet still ever never always
 	known unknown meant sought found won hope slow dear look looked looks sees tells knows owes asked asks wants wanted
@@ -28,10 +28,10 @@ var vague = strings.Fields(`left own near kept held told lost came begun made mo
 	alike different several single twice mostly hardly nearly`)
 
 var (
-	// inverted finds sentences that begin with a clause in place of a subject.
-	inverted = regexp.MustCompile(`(?:^|[.;:] )(?:What|That|Of|By|Where|Whose|How|Which|As many|So many) [a-z]`)
-	// worn finds set phrases that a reader has to decode.
-	worn = regexp.MustCompile(`(?i)\b(?:next to nothing|sees to it|goes? over to|(?:is|are) told|beside|held against|` +
+	// invertedSentences finds sentences that begin with a clause in place of a subject.
+	invertedSentences = regexp.MustCompile(`(?:^|[.;:] )(?:What|That|Of|By|Where|Whose|How|Which|As many|So many) [a-z]`)
+	// setPhrases finds set phrases that a reader has to decode.
+	setPhrases = regexp.MustCompile(`(?i)\b(?:next to nothing|sees to it|goes? over to|(?:is|are) told|beside|held against|` +
 		`looked? at|(?:is|are) had|takes what|says? (?:less|little|what)|tells? (?:less|little|what)|in its place|` +
 		`of its own|as it is (?:stored|kept|held)|by itself|is (?:dear|cheap) |is off by|takes? off|` +
 		`what (?:is|was|it|they|a|the) )`)
@@ -85,41 +85,42 @@ func TestWording(t *testing.T) {
 // vagueWording returns the places of vague names that a file declares, and of inverted or worn sentences in its
 // comments.
 func vagueWording(t *testing.T, path string) (places []string) {
-	set := token.NewFileSet()
-	f := testkit.Must(parser.ParseFile(set, path, nil, parser.ParseComments))
-	if ast.IsGenerated(f) {
+	positions := token.NewFileSet()
+	file := testkit.Must(parser.ParseFile(positions, path, nil, parser.ParseComments))
+	if ast.IsGenerated(file) {
 		return nil
 	}
-	declared := func(ids ...*ast.Ident) {
-		for _, id := range ids {
-			if slices.Contains(vague, strings.ToLower(id.Name)) {
-				places = append(places, fmt.Sprintf("%v: %s", set.Position(id.Pos()), id.Name))
+	addVague := func(idents ...*ast.Ident) {
+		for _, ident := range idents {
+			if slices.Contains(vagueNames, strings.ToLower(ident.Name)) {
+				places = append(places, fmt.Sprintf("%v: %s", positions.Position(ident.Pos()), ident.Name))
 			}
 		}
 	}
-	ast.Inspect(f, func(n ast.Node) bool {
-		switch n := n.(type) {
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch node := node.(type) {
 		case *ast.FuncDecl:
-			declared(n.Name)
+			addVague(node.Name)
 		case *ast.TypeSpec:
-			declared(n.Name)
+			addVague(node.Name)
 		case *ast.ValueSpec:
-			declared(n.Names...)
+			addVague(node.Names...)
 		case *ast.Field:
-			declared(n.Names...)
+			addVague(node.Names...)
 		case *ast.AssignStmt:
-			for _, e := range n.Lhs {
-				if id, ok := e.(*ast.Ident); ok && n.Tok == token.DEFINE {
-					declared(id)
+			for _, expr := range node.Lhs {
+				if ident, ok := expr.(*ast.Ident); ok && node.Tok == token.DEFINE {
+					addVague(ident)
 				}
 			}
 		}
 		return true
 	})
-	for _, c := range f.Comments {
+	for _, c := range file.Comments {
 		text := strings.ReplaceAll(c.Text(), "\n", " ")
-		for _, phrase := range append(inverted.FindAllString(text, -1), worn.FindAllString(text, -1)...) {
-			places = append(places, fmt.Sprintf("%v: %q", set.Position(c.Pos()), phrase))
+		for _, phrase := range append(invertedSentences.FindAllString(text, -1),
+			setPhrases.FindAllString(text, -1)...) {
+			places = append(places, fmt.Sprintf("%v: %q", positions.Position(c.Pos()), phrase))
 		}
 	}
 	return places

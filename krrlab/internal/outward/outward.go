@@ -16,17 +16,17 @@ func Down(v float64, digits int) string { return formatDirected(v, 'g', digits, 
 // Up formats v with the given number of digits, as %g does, rounded so that the result is at least v.
 func Up(v float64, digits int) string { return formatDirected(v, 'g', digits, digits, 1) }
 
-// UpE is Up with the format %e.
+// UpE formats v as Up does, but in the format %e.
 func UpE(v float64, digits int) string { return formatDirected(v, 'e', digits-1, digits, 1) }
 
 // Rounded returns v rounded to the given number of significant digits, or v itself if the rounded number overflows
 // float64.
 func Rounded(v float64, digits int) float64 {
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
 	if err != nil {
 		return v
 	}
-	return r
+	return rounded
 }
 
 // Percent formats a fraction, such as 0.997, as a percentage with the given number of significant digits: "100 %",
@@ -46,7 +46,7 @@ func Plain(v float64, digits int) string {
 	return removeExponent(strconv.FormatFloat(v, 'g', digits, 64))
 }
 
-// PlainSpan is Span with the format of Plain.
+// PlainSpan formats an interval as Span does, with the ends in the format of Plain.
 func PlainSpan(lo, hi float64, digits int) string {
 	return "[" + removeExponent(Down(lo, digits)) + ", " + removeExponent(Up(hi, digits)) + "]"
 }
@@ -65,10 +65,10 @@ func PlainList(v []float64, digits int) string {
 
 // removeExponent rewrites a decimal number without an exponent, with commas between thousands, unless its absolute
 // value is nonzero and below 10⁻⁴, or at least 10⁹.
-func removeExponent(s string) string {
-	v, err := strconv.ParseFloat(s, 64)
-	if a := math.Abs(v); err != nil || v != 0 && a < 1e-4 || !(a < 1e9) {
-		return s
+func removeExponent(number string) string {
+	v, err := strconv.ParseFloat(number, 64)
+	if size := math.Abs(v); err != nil || v != 0 && size < 1e-4 || !(size < 1e9) {
+		return number
 	}
 	if math.Abs(v) < 1e4 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
@@ -90,10 +90,10 @@ func removeExponent(s string) string {
 // significant digits. direction is 1 to round up, and −1 to round down: if the formatted number is on the other side of
 // v, the result is the next number with as many digits.
 func formatDirected(v float64, format byte, precision, digits int, direction float64) string {
-	s := strconv.FormatFloat(v, format, precision, 64)
-	r, _ := strconv.ParseFloat(s, 64) // ±Inf if s exceeds float64
-	if !(direction*r < direction*v) {
-		return s
+	text := strconv.FormatFloat(v, format, precision, 64)
+	printed, _ := strconv.ParseFloat(text, 64) // ±Inf if s exceeds float64
+	if !(direction*printed < direction*v) {
+		return text
 	}
 	// The exponent of the shortest text is that of v, which math.Log10 is too inexact for. In units of the last digit,
 	// the number is an integer; its text is converted, because r may be infinite.
@@ -104,6 +104,6 @@ func formatDirected(v float64, format byte, precision, digits int, direction flo
 		units *= 10
 	}
 	lastPlace, _ := strconv.Atoi(exponent)
-	r, _ = strconv.ParseFloat(fmt.Sprintf("%de%d", units+int64(direction), lastPlace-digits+1), 64)
-	return strconv.FormatFloat(r, format, precision, 64)
+	printed, _ = strconv.ParseFloat(fmt.Sprintf("%de%d", units+int64(direction), lastPlace-digits+1), 64)
+	return strconv.FormatFloat(printed, format, precision, 64)
 }

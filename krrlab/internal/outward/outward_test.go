@@ -35,7 +35,7 @@ func TestDownAndUp(t *testing.T) {
 		for digits := 1; digits <= 6; digits++ {
 			lo, loErr := strconv.ParseFloat(Down(v, digits), 64)
 			hi, hiErr := strconv.ParseFloat(Up(v, digits), 64)
-			// Lo and hi are rounded to float64 themselves.
+			// lo and hi are rounded to float64, which the last term allows for.
 			unit := math.Abs(v) * (math.Pow(10, 1-float64(digits))*(1+1e-12) + 0x1p-51)
 			if up, err := strconv.ParseFloat(UpE(v, digits), 64); err != nil || up != hi {
 				t.Fatalf("%v in %d digits: %s, %s", v, digits, UpE(v, digits), Up(v, digits))
@@ -69,7 +69,8 @@ func TestThousandsSeparators(t *testing.T) {
 
 // TestPercent checks that no percentage has an exponent, not even one of 100 % or more.
 func TestPercent(t *testing.T) {
-	for share, want := range map[float64]string{1: "100 %", 0.99709: "100 %", 12.34: "1200 %", 0.0354: "3.5 %", 0: "0 %"} {
+	for share, want := range map[float64]string{1: "100 %", 0.99709: "100 %", 12.34: "1200 %", 0.0354: "3.5 %",
+		0: "0 %"} {
 		testkit.Equal(t, Percent(share, 2), want, share)
 	}
 }

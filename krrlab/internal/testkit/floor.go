@@ -32,20 +32,20 @@ func FastBLAS(b *testing.B) {
 // BenchmarkFloor runs the loop of a benchmark between two measurements of the rates. It reports as x-floor the shortest
 // time of a call divided by a lower bound: the time to read the given bytes or to do the given operations, whichever
 // takes longest.
-func BenchmarkFloor(b *testing.B, bytes, flops32, flops64 float64, f func() error) {
+func BenchmarkFloor(b *testing.B, bytes, flops32, flops64 float64, call func() error) {
 	b.Helper()
 	rates := MeasureRates()
 	shortest := time.Duration(1 << 62)
 	for b.Loop() {
 		start := time.Now()
-		if err := f(); err != nil {
+		if err := call(); err != nil {
 			b.Fatal(err)
 		}
 		shortest = min(shortest, time.Since(start))
 	}
-	floor := func(r Rates) float64 { return max(bytes/r.Read, flops32/r.Gemm32, flops64/r.Gemm64) }
-	// other load on the machine only lowers the rates, so use the measurement with the higher ones
-	b.ReportMetric(shortest.Seconds()/min(floor(rates), floor(MeasureRates())), "x-floor")
+	lowerBound := func(r Rates) float64 { return max(bytes/r.Read, flops32/r.Gemm32, flops64/r.Gemm64) }
+	// Other load on the machine only lowers the measured rates, so the measurement with the higher ones is used.
+	b.ReportMetric(shortest.Seconds()/min(lowerBound(rates), lowerBound(MeasureRates())), "x-floor")
 }
 
 // UseBLAS selects a library, or with nil the BLAS in Go, until the test ends. Then it restores the one that KRRLAB_BLAS

@@ -35,29 +35,29 @@ func RandomMatrix(seed uint64, n, k int) *mat.Dense {
 // KernelMatrix returns the kernel matrix of the points, computed with Eval for each pair.
 func KernelMatrix(k interface{ Eval(x, z []float64) float64 }, x points.Points) *mat.SymDense {
 	n, d := x.Dims()
-	s, a, b := mat.NewSymDense(n, nil), make([]float64, d), make([]float64, d)
+	matrix, xi, xj := mat.NewSymDense(n, nil), make([]float64, d), make([]float64, d)
 	for i := range n {
-		x.RowTo(a, i)
+		x.RowTo(xi, i)
 		for j := range i + 1 {
-			x.RowTo(b, j)
-			s.SetSym(i, j, k.Eval(a, b))
+			x.RowTo(xj, j)
+			matrix.SetSym(i, j, k.Eval(xi, xj))
 		}
 	}
-	return s
+	return matrix
 }
 
 // ToCSR converts points to sparse storage without their zeros.
 func ToCSR(x *points.Dense) *points.CSR {
-	s := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
+	csr := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
 	for i := range x.N {
 		for j, v := range x.Row(i) {
 			if v != 0 {
-				s.Col, s.Val = append(s.Col, int32(j)), append(s.Val, v)
+				csr.Col, csr.Val = append(csr.Col, int32(j)), append(csr.Val, v)
 			}
 		}
-		s.Ptr = append(s.Ptr, len(s.Col))
+		csr.Ptr = append(csr.Ptr, len(csr.Col))
 	}
-	return s
+	return csr
 }
 
 // RoundToFloat32 rounds the coordinates of x to float32, in place, and returns the same points in that format.
@@ -76,15 +76,15 @@ func RoundToFloat32(x *points.Dense) *points.Dense32 {
 // probability 1/3. The formats float64, float32 and sparse have the same points; the format bytes has others.
 func PointsInEachFormat(n, d int, g rng.Stream) map[string]points.Points {
 	x, bytePoints := points.NewDense(n, d, nil), points.NewBytes(n, d, 0.01, nil)
-	for p := range x.Data {
-		if g.Sub("zero").IntN(uint64(p), 3) == 0 {
-			x.Data[p] = g.Normal(uint64(p))
+	for i := range x.Data {
+		if g.Sub("zero").IntN(uint64(i), 3) == 0 {
+			x.Data[i] = g.Normal(uint64(i))
 		}
 	}
 	float32Points := RoundToFloat32(x)
-	for p, v := range x.Data {
+	for i, v := range x.Data {
 		// the conversion of numbers above 255 depends on the machine
-		bytePoints.Row(p / d)[p%d] = uint8(math.Mod(100*math.Abs(v), 256))
+		bytePoints.Row(i / d)[i%d] = uint8(math.Mod(100*math.Abs(v), 256))
 	}
 	return map[string]points.Points{"float64": x, "float32": float32Points, "sparse": ToCSR(x), "bytes": bytePoints}
 }

@@ -52,10 +52,10 @@ func AllocationCount(runs int, f func()) float64 {
 // clock, which contain "seconds" or begin with "best", and those for which drop returns true; drop may be nil.
 // JSONWithoutTimes panics if v cannot be converted to JSON.
 func JSONWithoutTimes(v any, drop func(key string, object map[string]any) bool) any {
-	b, err := json.Marshal(v)
+	text, err := json.Marshal(v)
 	if err == nil {
 		v = nil
-		err = json.Unmarshal(b, &v)
+		err = json.Unmarshal(text, &v)
 	}
 	if err != nil {
 		panic(err)
@@ -69,16 +69,16 @@ func JSONWithoutTimes(v any, drop func(key string, object map[string]any) bool) 
 func removeKeys(v any, drop func(key string, object map[string]any) bool) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for key, w := range v {
+		for key, child := range v {
 			if drop(key, v) {
 				delete(v, key)
 				continue
 			}
-			v[key] = removeKeys(w, drop)
+			v[key] = removeKeys(child, drop)
 		}
 	case []any:
-		for i, w := range v {
-			v[i] = removeKeys(w, drop)
+		for i, child := range v {
+			v[i] = removeKeys(child, drop)
 		}
 	}
 	return v
@@ -89,10 +89,10 @@ func removeKeys(v any, drop func(key string, object map[string]any) bool) any {
 // install.
 func Python(t testing.TB, modules, packages string) string {
 	t.Helper()
-	for _, p := range []string{"/usr/bin/python3", "python3"} {
-		const find = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1].split(', '))))"
-		if exec.CommandContext(t.Context(), p, "-c", find, modules).Run() == nil {
-			return p
+	for _, interpreter := range []string{"/usr/bin/python3", "python3"} {
+		const script = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1].split(', '))))"
+		if exec.CommandContext(t.Context(), interpreter, "-c", script, modules).Run() == nil {
+			return interpreter
 		}
 	}
 	t.Skipf("no python3 with %s: apt-get install %s", modules, packages)
@@ -116,22 +116,22 @@ func Panics(t testing.TB, calls map[string]func()) {
 
 // AddRidge returns A + λI.
 func AddRidge(a mat.Symmetric, lambda float64) *mat.SymDense {
-	s := mat.NewSymDense(a.SymmetricDim(), nil)
-	s.CopySym(a)
+	sum := mat.NewSymDense(a.SymmetricDim(), nil)
+	sum.CopySym(a)
 	for i := range a.SymmetricDim() {
-		s.SetSym(i, i, s.At(i, i)+lambda)
+		sum.SetSym(i, i, sum.At(i, i)+lambda)
 	}
-	return s
+	return sum
 }
 
 // Eigenvalues returns the eigenvalues of A in ascending order.
 func Eigenvalues(t testing.TB, a mat.Symmetric) []float64 {
 	t.Helper()
-	var eig mat.EigenSym
-	if !eig.Factorize(a, false) {
+	var eigen mat.EigenSym
+	if !eigen.Factorize(a, false) {
 		t.Fatal("no eigenvalues")
 	}
-	return eig.Values(nil)
+	return eigen.Values(nil)
 }
 
 // PencilEigenvalues returns the eigenvalues of M⁻¹A in ascending order, computed as those of L⁻¹AL⁻ᵀ with M = LLᵀ.
@@ -143,23 +143,23 @@ func PencilEigenvalues(t testing.TB, a, m mat.Symmetric) []float64 {
 	}
 	var l mat.TriDense
 	chol.LTo(&l)
-	var b, c mat.Dense
-	if b.Solve(&l, a) != nil || c.Solve(&l, b.T()) != nil {
+	var linvA, product mat.Dense
+	if linvA.Solve(&l, a) != nil || product.Solve(&l, linvA.T()) != nil {
 		t.Fatal("M is singular")
 	}
-	return Eigenvalues(t, Symmetric(&c))
+	return Eigenvalues(t, Symmetric(&product))
 }
 
 // Symmetric returns (A+Aᵀ)/2.
 func Symmetric(a mat.Matrix) *mat.SymDense {
 	n, _ := a.Dims()
-	s := mat.NewSymDense(n, nil)
+	symmetric := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i + 1 {
-			s.SetSym(i, j, (a.At(i, j)+a.At(j, i))/2)
+			symmetric.SetSym(i, j, (a.At(i, j)+a.At(j, i))/2)
 		}
 	}
-	return s
+	return symmetric
 }
 
 // WithEigenvalues returns a = UDUᵀ with D = diag(v), so that v has the eigenvalues of a, and the random orthogonal
@@ -170,10 +170,10 @@ func WithEigenvalues(seed uint64, v []float64) (a *mat.SymDense, u *mat.Dense) {
 	qr.Factorize(mat.NewDense(n, n, Normals(seed, 0, n*n)))
 	u = new(mat.Dense)
 	qr.QTo(u)
-	var ud mat.Dense
-	ud.Mul(u, mat.NewDiagDense(n, v))
-	ud.Mul(&ud, u.T())
-	return Symmetric(&ud), u
+	var product mat.Dense
+	product.Mul(u, mat.NewDiagDense(n, v))
+	product.Mul(&product, u.T())
+	return Symmetric(&product), u
 }
 
 // Must returns v and panics if err is not nil. It is for calls that set up a test.
@@ -184,7 +184,7 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// ErrOf returns the error of a call.
+// ErrOf returns the error of a call with two results.
 func ErrOf[T any](_ T, err error) error { return err }
 
 // Fails reports an error unless err is not nil and its text contains want.
@@ -226,9 +226,9 @@ func MaxAbs(a mat.Matrix) float64 { return max(mat.Max(a), -mat.Min(a)) }
 
 // RelativeDifference returns the relative difference max|a_ij−b_ij| / max|b_ij|.
 func RelativeDifference(a, b mat.Matrix) float64 {
-	var d mat.Dense
-	d.Sub(a, b)
-	return MaxAbs(&d) / MaxAbs(b)
+	var difference mat.Dense
+	difference.Sub(a, b)
+	return MaxAbs(&difference) / MaxAbs(b)
 }
 
 // KolmogorovSmirnov returns the Kolmogorov–Smirnov statistic √m·sup|F_m − F| of the sample x of m numbers, which it
@@ -237,8 +237,8 @@ func KolmogorovSmirnov(x []float64, cdf func(float64) float64) (sup float64) {
 	slices.Sort(x)
 	m := float64(len(x))
 	for i, v := range x {
-		f := cdf(v)
-		sup = max(sup, f-float64(i)/m, float64(i+1)/m-f)
+		p := cdf(v)
+		sup = max(sup, p-float64(i)/m, float64(i+1)/m-p)
 	}
 	return math.Sqrt(m) * sup
 }
@@ -255,19 +255,19 @@ func OK(t testing.TB, err error) {
 // fewer times. Each run with a canceled context must return the error of the context, and the last run must return nil.
 func CheckCancellation(t testing.TB, f func(ctx context.Context) error) {
 	t.Helper()
-	for ends := int64(0); ; ends++ {
+	for calls := int64(0); ; calls++ {
 		parent, cancel := context.WithCancel(context.Background())
 		ctx := &cancelingContext{Context: parent, cancel: cancel}
-		ctx.remaining.Store(ends)
+		ctx.remaining.Store(calls)
 		err := f(ctx)
 		cancel()
 		switch completed := ctx.remaining.Load() >= 0; {
-		case completed && (err != nil || ends == 0):
-			t.Fatalf("after %d calls of Err, and no cancellation: %v, want a call and no error", ends, err)
+		case completed && (err != nil || calls == 0):
+			t.Fatalf("after %d calls of Err, and no cancellation: %v, want a call and no error", calls, err)
 		case completed:
 			return
 		case !errors.Is(err, context.Canceled):
-			t.Fatalf("canceled at call %d of Err (counted from 0): %v, want the error of the context", ends, err)
+			t.Fatalf("canceled at call %d of Err (counted from 0): %v, want the error of the context", calls, err)
 		}
 	}
 }
@@ -280,9 +280,9 @@ type cancelingContext struct {
 }
 
 // Err implements context.Context.
-func (e *cancelingContext) Err() error {
-	if e.remaining.Add(-1) < 0 {
-		e.cancel()
+func (c *cancelingContext) Err() error {
+	if c.remaining.Add(-1) < 0 {
+		c.cancel()
 	}
-	return e.Context.Err()
+	return c.Context.Err()
 }
