@@ -44,7 +44,7 @@ import (
 // residual takes one product. Memory: 4nt numbers as in Solve, and 512t for each thread.
 //
 // Sources: D. P. O'Leary (1980), doi:10.1016/0024-3795(80)90247-5; A. A. Dubrulle (2001);
-// see the package doc.
+// see the package documentation.
 func SolveBlock(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense, o *Options) (*Result, error) {
 	if _, ok := m.(ColumnPreconditioner); ok {
 		panic("pcg: SolveBlock with a preconditioner for each column: its columns are combined")
@@ -82,7 +82,7 @@ type block struct {
 	pi, h      []float64       // Π and H = Π⁻¹, k×k
 	s          []float64       // S, k×width
 	f, ft      []float64       // scratch, k×k: F with Π⁻¹ = FFᵀ, and Fᵀ or Sᵀ
-	gram       pivotedCholesky // factorization of Π or of QᵀM⁻¹Q
+	cholesky   pivotedCholesky // factorization of Π or of QᵀM⁻¹Q
 	relSize    []float64       // norms of Q's columns relative to their initial norms, see selectDirections
 	selected   []int           // columns of Q that remain, in their new order
 	rowScratch []float64       // scratch, t
@@ -93,11 +93,11 @@ type block struct {
 func newBlock(base *solver) *block {
 	t := base.t
 	s := &block{solver: base, dropCutoff: min(max(1e-3*base.opt.Tol, 1e-12), 1e-6)}
-	for _, v := range []*[]float64{&s.c, &s.scratch, &s.d, &s.pi, &s.h, &s.s, &s.f, &s.ft} {
-		*v = make([]float64, t*t)
+	for _, buffer := range []*[]float64{&s.c, &s.scratch, &s.d, &s.pi, &s.h, &s.s, &s.f, &s.ft} {
+		*buffer = make([]float64, t*t)
 	}
 	base.block, base.method = s, s // base calls the methods of s
-	s.gram = newPivotedCholesky(t)
+	s.cholesky = newPivotedCholesky(t)
 	s.relSize, s.selected, s.rowScratch = make([]float64, t), make([]int, 0, t), make([]float64, t)
 	s.bounds = newBounds(base.opt.LambdaMin, t, t*t, base.initialHistoryRows())
 	return s
@@ -117,8 +117,8 @@ func (s *block) firstDirections(ctx context.Context) error {
 	return nil
 }
 
-// step implements method. It sets rr_j = ‖Qc_j‖², xx_j = ‖x_j‖², dx_j = ‖Pd_j‖² for the active columns, where c_j, x_j
-// and d_j are columns of C, X and D.
+// step implements method. It sets rSquares, xSquares and stepSquares to ‖Qc_j‖₂², ‖x_j‖₂² and ‖Pd_j‖₂² for the
+// active columns, where c_j, x_j and d_j are columns of C, X and D.
 func (s *block) step() {
 	s.crossProduct(s.pi, s.p, s.w) // Π = PᵀAP
 	if !s.invertPi() {             // H = Π⁻¹
@@ -153,55 +153,56 @@ func (s *block) endAll(status Status, quantity string, value float64) {
 // invertPi sets H = Π⁻¹ and returns true. If Π shows that A is not positive definite, it ends all columns and returns
 // false. H omits directions in which Π is zero to working precision, so the step does not move along them.
 func (s *block) invertPi() bool {
-	g := &s.gram
-	const anyPivot, rounding = 0, 1 // accept every pivot above the rounding errors
-	switch st := g.factorize(s.pi, s.k, anyPivot, rounding); {
-	case st != Active:
-		s.endAll(st, curvatureA, g.badCurvature)
+	chol := &s.cholesky
+	const minPivot, margin = 0, 1 // accept every pivot above the rounding errors
+	switch status := chol.factorize(s.pi, s.k, minPivot, margin); {
+	case status != Active:
+		s.endAll(status, curvatureA, chol.badCurvature)
 		return false
-	case g.hasZeroDiagonal:
+	case chol.hasZeroDiagonal:
 		s.endAll(Indefinite, curvatureA, 0)
 		return false
 	}
-	g.invertUpper(s.f, g.piv[:g.rank]) // Π = F⁻ᵀF⁻¹, F k×rank
+	chol.invertUpper(s.f, chol.piv[:chol.rank]) // Π = F⁻ᵀF⁻¹, F k×rank
 	for i := range s.k {
-		for j := range g.rank {
-			s.ft[j*s.k+i] = s.f[i*g.rank+j]
+		for j := range chol.rank {
+			s.ft[j*s.k+i] = s.f[i*chol.rank+j]
 		}
 	}
-	product(s.h, s.f, s.ft, s.k, g.rank, s.k) // H = FFᵀ
+	product(s.h, s.f, s.ft, s.k, chol.rank, s.k) // H = FFᵀ
 	return true
 }
 
 // blockRows is a block as the rowTask of step. rows updates rows i0 to i1−1 of X and Q, and adds the squares of these
-// rows of QC, X and PD to sum, which holds rr, xx and dx one after the other. work has t numbers per row.
+// rows of QC, X and PD to sum, which holds rSquares, xSquares and stepSquares one after the other. work has t numbers
+// per row.
 type blockRows block
 
 // rows implements rowTask.
 func (s *blockRows) rows(i0, i1 int, sum, work []float64) {
-	k, t, a := s.k, s.t, len(s.cols)
-	rr, xx, dx := sum[:a], sum[a:2*a], sum[2*a:]
+	k, t, active := s.k, s.t, len(s.cols)
+	rSquares, xSquares, stepSquares := sum[:active], sum[active:2*active], sum[2*active:]
 	x, q := s.x.RawMatrix().Data, rowsOf(s.r.RawMatrix().Data, i0, i1, k)
 
-	product := rowsOf(work, 0, i1-i0, a) // PD
-	clear(product.Data)
-	addThinProduct(1, rowsOf(s.p.RawMatrix().Data, i0, i1, k), rowsOf(s.d, 0, k, a), product)
-	for i := range product.Rows {
-		xi := x[(i0+i)*t : (i0+i+1)*t]
-		for j, v := range product.Data[i*a : (i+1)*a] {
+	blockProduct := rowsOf(work, 0, i1-i0, active) // PD
+	clear(blockProduct.Data)
+	addThinProduct(1, rowsOf(s.p.RawMatrix().Data, i0, i1, k), rowsOf(s.d, 0, k, active), blockProduct)
+	for i := range blockProduct.Rows {
+		xRow := x[(i0+i)*t : (i0+i+1)*t]
+		for j, entry := range blockProduct.Data[i*active : (i+1)*active] {
 			c := s.cols[j]
-			xi[c] += v // X ← X + PD
-			xx[j] += xi[c] * xi[c]
-			dx[j] += v * v
+			xRow[c] += entry // X ← X + PD
+			xSquares[j] += xRow[c] * xRow[c]
+			stepSquares[j] += entry * entry
 		}
 	}
 	addThinProduct(-1, rowsOf(s.w.RawMatrix().Data, i0, i1, k), rowsOf(s.h, 0, k, k), q) // Q ← Q − AP·H
 
-	clear(product.Data) // R = QC
-	addThinProduct(1, q, rowsOf(s.c, 0, k, a), product)
-	for i := range product.Rows {
-		for j, v := range product.Data[i*a : (i+1)*a] {
-			rr[j] += v * v
+	clear(blockProduct.Data) // R = QC
+	addThinProduct(1, q, rowsOf(s.c, 0, k, active), blockProduct)
+	for i := range blockProduct.Rows {
+		for j, entry := range blockProduct.Data[i*active : (i+1)*active] {
+			rSquares[j] += entry * entry
 		}
 	}
 }

@@ -41,33 +41,33 @@ func TestAgainstDense(t *testing.T) {
 		for _, k := range []int{1, 2, 3, 10, 17} {
 			b := gaussianMatrix(uint64(k), n, k)
 			want := solveDense(t, a, b)
-			for _, pre := range []pcg.Preconditioner{nil, invert(t, &m)} {
-				label := fmt.Sprintf("%s, t = %d, preconditioned %v", name, k, pre != nil)
+			for _, preconditioner := range []pcg.Preconditioner{nil, invert(t, &m)} {
+				label := fmt.Sprintf("%s, t = %d, preconditioned %v", name, k, preconditioner != nil)
 				opts := &pcg.Options{Tol: tol, MaxIter: 20000}
-				res := solveBlock(t, dense{a}, pre, b, opts)
-				alone := solve(t, dense{a}, pre, b, opts)
-				for _, res := range []*pcg.Result{res, alone} {
+				res := solveBlock(t, dense{a}, preconditioner, b, opts)
+				single := solve(t, dense{a}, preconditioner, b, opts)
+				for _, res := range []*pcg.Result{res, single} {
 					checkConverged(t, label, a, b, res)
 					for j := range k {
-						var d mat.VecDense
-						d.SubVec(res.X.ColView(j), want.ColView(j))
+						var difference mat.VecDense
+						difference.SubVec(res.X.ColView(j), want.ColView(j))
 						// ‖x−x*‖ ≤ ‖A⁻¹‖·‖r‖, λ_min = 1
-						if deviation := mat.Norm(&d, 2); deviation > 2*tol*mat.Norm(b.ColView(j), 2) {
+						if deviation := mat.Norm(&difference, 2); deviation > 2*tol*mat.Norm(b.ColView(j), 2) {
 							t.Errorf("%s: column %d has an error of %.3g", label, j, deviation)
 						}
 					}
 				}
-				limit := float64(alone.Iterations) + 1
+				limit := float64(single.Iterations) + 1
 				if k == 1 {
 					limit *= 1.1 // other rounding errors
-				} else if k >= 10 && alone.Iterations > 20 {
+				} else if k >= 10 && single.Iterations > 20 {
 					limit *= 0.4
 				}
 				if float64(res.Iterations) > limit {
-					t.Errorf("%s: %d iterations, Solve needs %d", label, res.Iterations, alone.Iterations)
+					t.Errorf("%s: %d iterations, Solve needs %d", label, res.Iterations, single.Iterations)
 				}
-				if c := res.Cond(); !math.IsNaN(c) || len(res.History.Restarts) > 0 {
-					t.Errorf("%s: κ %v, restarts %v", label, c, res.History.Restarts)
+				if cond := res.Cond(); !math.IsNaN(cond) || len(res.History.Restarts) > 0 {
+					t.Errorf("%s: κ %v, restarts %v", label, cond, res.History.Restarts)
 				}
 			}
 		}
@@ -82,25 +82,25 @@ func TestBlockReference(t *testing.T) {
 	m := spd(6, geometric(n, 30))
 	b := gaussianMatrix(7, n, k)
 	x := solveDense(t, a, b)
-	for _, pre := range []*mat.SymDense{nil, m} {
-		var prec pcg.Preconditioner
-		if pre != nil {
-			prec = invert(t, pre)
+	for _, mMatrix := range []*mat.SymDense{nil, m} {
+		var preconditioner pcg.Preconditioner
+		if mMatrix != nil {
+			preconditioner = invert(t, mMatrix)
 		}
 		apply := func(v *mat.Dense) *mat.Dense {
-			if pre == nil {
+			if mMatrix == nil {
 				return v
 			}
-			return solveDense(t, pre, v)
+			return solveDense(t, mMatrix, v)
 		}
 		var q mat.Dense // orthonormal basis of span{Z, M⁻¹AZ, …} with Z = M⁻¹B
 		last := apply(b)
 		for iters := 1; iters <= 6; iters++ {
 			if iters > 1 {
-				var w, wider mat.Dense
-				w.Mul(a, last)
-				wider.Augment(&q, apply(&w))
-				q.CloneFrom(&wider)
+				var product, extended mat.Dense
+				product.Mul(a, last)
+				extended.Augment(&q, apply(&product))
+				q.CloneFrom(&extended)
 			} else {
 				q.CloneFrom(last)
 			}
@@ -117,17 +117,18 @@ func TestBlockReference(t *testing.T) {
 			testkit.OK(t, c.Solve(&h, &rhs))
 			want.Mul(&q, &c)
 			opts := &pcg.Options{Tol: 1e-14, MaxIter: iters}
-			res := solveBlock(t, dense{a}, prec, b, opts)
-			alone := solve(t, dense{a}, prec, b, opts)
+			res := solveBlock(t, dense{a}, preconditioner, b, opts)
+			single := solve(t, dense{a}, preconditioner, b, opts)
 			for j := range k {
-				var d, blockError, singleError mat.VecDense
-				d.SubVec(res.X.ColView(j), want.ColView(j))
-				if aNorm(a, &d) > 1e-9*aNorm(a, x.ColView(j)) {
-					t.Errorf("preconditioned %v, %d iterations: column %d: error %.3g of %.3g", pre != nil, iters, j,
-						aNorm(a, &d), aNorm(a, x.ColView(j)))
+				var difference, blockError, singleError mat.VecDense
+				difference.SubVec(res.X.ColView(j), want.ColView(j))
+				if aNorm(a, &difference) > 1e-9*aNorm(a, x.ColView(j)) {
+					t.Errorf("preconditioned %v, %d iterations: column %d: error %.3g of %.3g", mMatrix != nil, iters,
+						j,
+						aNorm(a, &difference), aNorm(a, x.ColView(j)))
 				}
 				blockError.SubVec(res.X.ColView(j), x.ColView(j))
-				singleError.SubVec(alone.X.ColView(j), x.ColView(j))
+				singleError.SubVec(single.X.ColView(j), x.ColView(j))
 				if aNorm(a, &blockError) > aNorm(a, &singleError)*(1+1e-9) {
 					t.Errorf("%d iterations: column %d has a larger error than Solve's", iters, j)
 				}
@@ -155,17 +156,17 @@ func TestBlockDependentColumns(t *testing.T) {
 	}}
 	for _, tol := range []float64{1e-3, 1e-6, 1e-11} {
 		for _, distance := range []float64{0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-3} {
-			b, d := gaussianMatrix(12, n, 9), gaussianMatrix(13, n, 9)
+			b, perturbation := gaussianMatrix(12, n, 9), gaussianMatrix(13, n, 9)
 			for i := range n {
-				b.Set(i, 3, b.At(i, 0)+distance*d.At(i, 3))
+				b.Set(i, 3, b.At(i, 0)+distance*perturbation.At(i, 3))
 				b.Set(i, 4, 0)
 				b.Set(i, 5, math.Ldexp(b.At(i, 1), 60))
-				b.Set(i, 6, 3*b.At(i, 1)-b.At(i, 2)+distance*d.At(i, 6))
-				b.Set(i, 7, b.At(i, 0)+b.At(i, 1)+b.At(i, 2)+distance*d.At(i, 7))
+				b.Set(i, 6, 3*b.At(i, 1)-b.At(i, 2)+distance*perturbation.At(i, 6))
+				b.Set(i, 7, b.At(i, 0)+b.At(i, 1)+b.At(i, 2)+distance*perturbation.At(i, 7))
 				b.Set(i, 8, -7e-30*b.At(i, 6))
 			}
-			for name, pre := range map[string]pcg.Preconditioner{"none": nil, "good": m, "coarse": coarse} {
-				res := solveBlock(t, dense{a}, pre, b, &pcg.Options{Tol: tol, MaxIter: 2000})
+			for name, preconditioner := range map[string]pcg.Preconditioner{"none": nil, "good": m, "coarse": coarse} {
+				res := solveBlock(t, dense{a}, preconditioner, b, &pcg.Options{Tol: tol, MaxIter: 2000})
 				label := fmt.Sprintf("τ = %g, dependent to %g, M %s", tol, distance, name)
 				checkConverged(t, label, a, b, res)
 				testkit.Equal(t, mat.Norm(res.X.ColView(4), 2), 0, label)

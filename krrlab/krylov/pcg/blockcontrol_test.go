@@ -44,13 +44,13 @@ func TestBlockIndefinite(t *testing.T) {
 			spectrum[n/2] = negative
 			bad := spd(26, spectrum)
 			res := solveBlock(t, dense{bad}, nil, b, &pcg.Options{Tol: 1e-10})
-			if c := res.Columns[k-1]; res.Status != pcg.Indefinite || !(c.Value < 0) ||
+			if column := res.Columns[k-1]; res.Status != pcg.Indefinite || !(column.Value < 0) ||
 				!strings.Contains(res.String(), "A is not positive definite") {
-				t.Errorf("A, t = %d: %v %+v", k, res, c)
+				t.Errorf("A, t = %d: %v %+v", k, res, column)
 			}
 			res = solveBlock(t, dense{good}, funcOperator{n, dense{bad}.MulTo}, b, &pcg.Options{Tol: 1e-10})
-			if c := res.Columns[k-1]; res.Status != pcg.IndefinitePreconditioner || !(c.Value < 0) {
-				t.Errorf("M, t = %d: %v %+v", k, res, c)
+			if column := res.Columns[k-1]; res.Status != pcg.IndefinitePreconditioner || !(column.Value < 0) {
+				t.Errorf("M, t = %d: %v %+v", k, res, column)
 			}
 		}
 		units := mat.NewDense(n, k, nil) // columns e of the identity: eᵀSe = 0 for the swap, but not in a block of two
@@ -111,7 +111,7 @@ func TestInaccurateProducts(t *testing.T) {
 				t.Errorf("restarts %v, %+v", res.History.Restarts, res.Stats)
 			}
 		}
-		different := dense{spd(29, geometric(n, 10))} // another matrix altogether: no claim
+		different := dense{spd(29, geometric(n, 10))} // not an approximation of A, so nothing can converge
 		res = solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, MaxIter: 10000, Exact: different})
 		if res.Status != pcg.Inaccurate || slices.Max(residuals(different, res.X, b)) < 1e-3 {
 			t.Errorf("another matrix, t = %d: %v", k, res)
@@ -159,12 +159,12 @@ func TestUnreachableTolerance(t *testing.T) {
 		t.Errorf("τ = 1e-30: %v", res)
 	}
 	slow := diagonal(geometric(300, 1e10))
-	for limit, run := range map[int]solver{100_000: pcg.Solve, 3000: pcg.SolveBlock} {
-		res, err := run(t.Context(), slow, nil, gaussianMatrix(35, 300, 3), &pcg.Options{MaxIter: 200})
+	for maxIter, method := range map[int]solver{100_000: pcg.Solve, 3000: pcg.SolveBlock} {
+		res, err := method(t.Context(), slow, nil, gaussianMatrix(35, 300, 3), &pcg.Options{MaxIter: 200})
 		if err != nil || res.Status != pcg.MaxIterations || res.Iterations != 200 {
 			t.Errorf("slow: %v, %v", res, err)
 		}
-		res, err = run(t.Context(), slow, nil, gaussianMatrix(35, 300, 12), &pcg.Options{MaxIter: limit})
+		res, err = method(t.Context(), slow, nil, gaussianMatrix(35, 300, 12), &pcg.Options{MaxIter: maxIter})
 		if err != nil || res.Status != pcg.Converged {
 			t.Errorf("slow, to the end: %v, %v", res, err)
 		}
@@ -192,17 +192,17 @@ func TestBlockFlops(t *testing.T) {
 // and the rate of its own work.
 func BenchmarkSolveBlock(b *testing.B) {
 	const n = 60000
-	d, m := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2))
+	a, m := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2))
 	for _, k := range []int{1, 10, 40} {
-		y := gaussianMatrix(1, n, k)
-		for name, f := range solvers {
+		rhs := gaussianMatrix(1, n, k)
+		for name, solve := range solvers {
 			b.Run(fmt.Sprintf("%s/%d", name, k), func(b *testing.B) {
 				for range b.N {
-					res := testkit.Must(f(context.Background(), d, m, y, &pcg.Options{Tol: 1e-14, MaxIter: 10}))
-					work := (res.Stats.Seconds - res.Stats.MulTo.Seconds - res.Stats.SolveTo.Seconds) / 10
+					res := testkit.Must(solve(context.Background(), a, m, rhs, &pcg.Options{Tol: 1e-14, MaxIter: 10}))
+					seconds := (res.Stats.Seconds - res.Stats.MulTo.Seconds - res.Stats.SolveTo.Seconds) / 10
 					b.ReportMetric(res.Stats.Seconds/(res.Stats.MulTo.Seconds+res.Stats.SolveTo.Seconds), "x-floor")
-					b.ReportMetric(work*1e3, "ms/iteration")
-					b.ReportMetric(pcg.BlockFlops(n, k, true)/(1e9*work), "Gflop/s")
+					b.ReportMetric(seconds*1e3, "ms/iteration")
+					b.ReportMetric(pcg.BlockFlops(n, k, true)/(1e9*seconds), "Gflop/s")
 				}
 			})
 		}
@@ -214,10 +214,10 @@ func ExampleSolveBlock() {
 	// search all four dimensions.
 	a := dense{mat.NewSymDense(4, []float64{4, 1, 0, 0, 1, 3, 1, 0, 0, 1, 2, 1, 0, 0, 1, 5})}
 	b := mat.NewDense(4, 3, []float64{6, 9, -3, 10, 7, 3, 12, 6, 6, 23, 7, 16})
-	for _, f := range []solver{
+	for _, solve := range []solver{
 		pcg.Solve, pcg.SolveBlock,
 	} {
-		res, err := f(context.Background(), a, nil, b, &pcg.Options{Tol: 1e-12})
+		res, err := solve(context.Background(), a, nil, b, &pcg.Options{Tol: 1e-12})
 		if err != nil {
 			fmt.Println(err)
 			return

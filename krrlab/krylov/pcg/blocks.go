@@ -39,9 +39,9 @@ func (s *directionRows) rows(i0, i1 int, _, _ []float64) {
 	k := len(s.cols)
 	p, z, beta := s.p.RawMatrix().Data, s.z.RawMatrix().Data, s.beta[:k]
 	for i := i0; i < i1; i++ {
-		pi, zi := p[i*k:(i+1)*k], z[i*k:(i+1)*k]
-		for j, b := range beta {
-			pi[j] = zi[j] + b*pi[j] // p_j ← z_j + β_jp_j
+		pRow, zRow := p[i*k:(i+1)*k], z[i*k:(i+1)*k]
+		for j, betaJ := range beta {
+			pRow[j] = zRow[j] + betaJ*pRow[j] // p_j ← z_j + β_jp_j
 		}
 	}
 }
@@ -88,13 +88,13 @@ func (t *table) rows() [][]float64 {
 func product(dst, x, y []float64, m, k, l int) {
 	for i := range m {
 		for j := range l {
-			sum, a := 0., 0
-			for ; a+4 <= k; a += 4 {
-				v, w := x[i*k+a:i*k+a+4], y[a*l+j:]
-				sum += v[0]*w[0] + v[1]*w[l] + v[2]*w[2*l] + v[3]*w[3*l]
+			sum, term := 0., 0
+			for ; term+4 <= k; term += 4 {
+				xTerms, yTerms := x[i*k+term:i*k+term+4], y[term*l+j:]
+				sum += xTerms[0]*yTerms[0] + xTerms[1]*yTerms[l] + xTerms[2]*yTerms[2*l] + xTerms[3]*yTerms[3*l]
 			}
-			for ; a < k; a++ {
-				sum += x[i*k+a] * y[a*l+j]
+			for ; term < k; term++ {
+				sum += x[i*k+term] * y[term*l+j]
 			}
 			dst[i*l+j] = sum
 		}

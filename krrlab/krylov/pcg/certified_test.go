@@ -29,24 +29,25 @@ func TestResumeWithinRounding(t *testing.T) {
 	for i := range n {
 		b.Set(i, 0, math.Sin(float64(i*i))*0.9)
 	}
-	size := mat.Norm(b, 2)
-	below := false // whether a residual was below the tolerance
+	norm := mat.Norm(b, 2)
+	wasBelowTol := false // some residual was below the tolerance
 	opts := pcg.Options{Tol: tol, Exact: boundedRounding{dense{exact}, func(x *mat.Dense) []float64 {
 		var r mat.Dense
 		r.Mul(exact, x)
 		r.Sub(b, &r)
-		below = below || mat.Norm(&r, 2) <= tol*size
-		return []float64{0.7 * tol * size}
+		wasBelowTol = wasBelowTol || mat.Norm(&r, 2) <= tol*norm
+		return []float64{0.7 * tol * norm}
 	}}}
 	var states [][]byte
 	opts.Checkpoint = func(st *pcg.State) error {
-		b, err := st.MarshalBinary()
-		states = append(states, b)
+		encoded, err := st.MarshalBinary()
+		states = append(states, encoded)
 		return err
 	}
 	want, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &opts)
-	if err != nil || want.Status != pcg.Converged || len(want.History.Restarts) == 0 || !below {
-		t.Fatalf("%v, %v, restarts at %v, below the tolerance: %v", err, want.Status, want.History.Restarts, below)
+	if err != nil || want.Status != pcg.Converged || len(want.History.Restarts) == 0 || !wasBelowTol {
+		t.Fatalf("%v, %v, restarts at %v, below the tolerance: %v", err, want.Status, want.History.Restarts,
+			wasBelowTol)
 	}
 	opts.Checkpoint = nil
 	for k, state := range states {
@@ -67,24 +68,24 @@ func TestResumeWithinRounding(t *testing.T) {
 func TestConvergedIsProved(t *testing.T) {
 	const tol = 1e-3
 	b := mat.NewDense(2, 1, []float64{0.75, 0.75})
-	size := mat.Norm(b, 2)
-	verified := 0
+	norm := mat.Norm(b, 2)
+	residualCount := 0
 	exact := boundedRounding{
 		funcOperator{2, func(_ context.Context, dst, _ *mat.Dense) error {
-			verified++
-			dst.Scale(1-tol*[...]float64{0.9, 0.95, 0.95, 0.95}[verified-1], b)
+			residualCount++
+			dst.Scale(1-tol*[...]float64{0.9, 0.95, 0.95, 0.95}[residualCount-1], b)
 			return nil
 		}},
 		func(x *mat.Dense) []float64 {
-			if mat.Norm(x, 2) <= size { // the first answer
-				return []float64{0.2 * tol * size}
+			if mat.Norm(x, 2) <= norm { // the first answer
+				return []float64{0.2 * tol * norm}
 			}
-			return []float64{0.01 * tol * size}
+			return []float64{0.01 * tol * norm}
 		},
 	}
 	res, err := pcg.Solve(t.Context(), diagonal{1, 1}, nil, b, &pcg.Options{Tol: tol, Exact: exact})
-	if err != nil || verified != 2 {
-		t.Fatalf("%v after %d residuals", err, verified)
+	if err != nil || residualCount != 2 {
+		t.Fatalf("%v after %d residuals", err, residualCount)
 	}
 	if sum := res.TrueRelRes[0] + res.Rounding[0]; res.Status == pcg.Converged && sum > tol {
 		t.Errorf("converged with %g ± %g", res.TrueRelRes[0], res.Rounding[0])

@@ -39,29 +39,29 @@ func TestColumnPreconditioner(t *testing.T) {
 		a[i] = 1 + float64(i*i)
 	}
 	for c := range 4 { // from a useless preconditioner to nearly the inverse
-		d := make(diagonal, n)
+		diag := make(diagonal, n)
 		for i := range n {
-			d[i] = math.Pow(a[i], float64(c)/3) * (1.5 + math.Sin(float64(i)))
+			diag[i] = math.Pow(a[i], float64(c)/3) * (1.5 + math.Sin(float64(i)))
 			b.Set(i, c, math.Cos(float64(i)))
 		}
-		m = append(m, d)
+		m = append(m, diag)
 	}
 	opts := &pcg.Options{Tol: 1e-8}
 	res, err := pcg.Solve(t.Context(), a, m, b, opts)
 	if err != nil || res.Status != pcg.Converged {
 		t.Fatalf("%v, %v", res, err)
 	}
-	var steps []int
+	var iterations []int
 	for c := range 4 {
 		alone := testkit.Must(pcg.Solve(t.Context(), a, m[c], mat.DenseCopyOf(b.Slice(0, n, c, c+1)), opts))
 		if alone.Iterations != res.Columns[c].Iterations || !mat.EqualApprox(alone.X, res.X.Slice(0, n, c, c+1),
 			1e-12) {
 			t.Errorf("column %d: %d iterations, alone %d", c, res.Columns[c].Iterations, alone.Iterations)
 		}
-		steps = append(steps, alone.Iterations)
+		iterations = append(iterations, alone.Iterations)
 	}
-	if steps[3] >= steps[0] || slices.Equal(steps[:1], steps[1:2]) {
-		t.Errorf("%v iterations: the preconditioners make no difference", steps)
+	if iterations[3] >= iterations[0] || slices.Equal(iterations[:1], iterations[1:2]) {
+		t.Errorf("%v iterations: the preconditioners make no difference", iterations)
 	}
 	testkit.Panics(t, map[string]func(){"SolveBlock": func() { _, _ = pcg.SolveBlock(t.Context(), a, m, b, opts) }})
 }

@@ -210,9 +210,9 @@ func TestDeterministic(t *testing.T) {
 
 // TestSolveMemory checks that Solve allocates 4nk numbers for k columns and the history, and nothing in an iteration.
 func TestSolveMemory(t *testing.T) {
-	const n, k, others = memoryRows, 40, 50_000
-	history := 4 * 61 * k * 8       // four arrays with a row for the start and for each of 60 iterations
-	sums := 4 * 8 * (n/512 + 1) * k // partial sums of the blocks of rows
+	const n, k, others = memoryRows, 40, 50_000 // others: bytes of small allocations
+	history := 4 * 61 * k * 8                   // four arrays with a row for the start and for each of 60 iterations
+	sums := 4 * 8 * (n/512 + 1) * k             // partial sums of the blocks of rows
 	checkMemory(t, pcg.Solve, k, 10, 60, 4*8*n*k+history+sums+others)
 }
 
@@ -232,20 +232,20 @@ func checkMemory(t *testing.T, solve solver, k, fewIterations, manyIterations, l
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(1)
 	const n = memoryRows
-	d, m, b := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2)), gaussianMatrix(27, n, k)
+	a, m, b := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2)), gaussianMatrix(27, n, k)
 	measure := func(iters int) (mallocs, bytes uint64) {
 		opts := &pcg.Options{Tol: 1e-14, MaxIter: iters, Monitor: func(*pcg.Iteration) error { return nil }}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		testkit.Must(solve(context.Background(), d, m, b, opts))
+		testkit.Must(solve(context.Background(), a, m, b, opts))
 		runtime.ReadMemStats(&after)
 		return after.Mallocs - before.Mallocs, after.TotalAlloc - before.TotalAlloc
 	}
 	measure(1)
-	short, _ := measure(fewIterations)
-	long, bytes := measure(manyIterations)
-	if long > short+2 { // the runtime may allocate now and then
-		t.Errorf("%d allocations for %d iterations, %d for %d", short, fewIterations, long, manyIterations)
+	fewMallocs, _ := measure(fewIterations)
+	manyMallocs, bytes := measure(manyIterations)
+	if manyMallocs > fewMallocs+2 { // the runtime may allocate now and then
+		t.Errorf("%d allocations for %d iterations, %d for %d", fewMallocs, fewIterations, manyMallocs, manyIterations)
 	}
 	if bytes > uint64(limit) {
 		t.Errorf("%d bytes allocated, want at most %d", bytes, limit)
@@ -257,11 +257,14 @@ func TestPanics(t *testing.T) {
 	a := dense{spd(28, geometric(5, 2))}
 	b := gaussianMatrix(1, 5, 2)
 	testkit.Panics(t, map[string]func(){
-		"block":     func() { pcg.SolveBlock(context.Background(), a, nil, gaussianMatrix(1, 6, 2), nil) },
-		"B":         func() { pcg.Solve(context.Background(), a, nil, gaussianMatrix(1, 6, 2), nil) },
-		"M":         func() { pcg.Solve(context.Background(), a, make(diagonal, 4), b, nil) },
-		"Exact":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Exact: make(diagonal, 4)}) },
-		"InitX":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: gaussianMatrix(1, 5, 1)}) },
+		"SolveBlock": func() { pcg.SolveBlock(context.Background(), a, nil, gaussianMatrix(1, 6, 2), nil) },
+		"B":          func() { pcg.Solve(context.Background(), a, nil, gaussianMatrix(1, 6, 2), nil) },
+		"M":          func() { pcg.Solve(context.Background(), a, make(diagonal, 4), b, nil) },
+		"Exact":      func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Exact: make(diagonal, 4)}) },
+		"InitX": func() {
+			pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: gaussianMatrix(1, 5,
+				1)})
+		},
 		"Tol":       func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: -1}) },
 		"NaN":       func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: math.NaN()}) },
 		"MaxIter":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{MaxIter: -1}) },
@@ -272,10 +275,10 @@ func TestPanics(t *testing.T) {
 		"TolFraction":    func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{TolFraction: 1.5}) },
 		"IterationBound": func() { pcg.IterationBound(0.5, 0.1) },
 		"Ritz":           func() { new(pcg.Result).Ritz(0) },
-		"orders of MedianByNorm": func() {
+		"different sizes in MedianByNorm": func() {
 			pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, gaussianMatrix(1, 5, 1)})
 		},
-		"no vectors": func() { pcg.MedianByNorm(context.Background(), a, nil) },
+		"no candidates in MedianByNorm": func() { pcg.MedianByNorm(context.Background(), a, nil) },
 	})
 }
 
@@ -300,9 +303,9 @@ func TestTolFraction(t *testing.T) {
 	full := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
 	half := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, TolFraction: 0.5})
 	// MaxIter ends this solve before half of the tolerance, but within the tolerance.
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, TolFraction: 0.5,
-		MaxIter: full.Iterations}); r.Status != pcg.Converged || r.TrueRelRes[0] > tol {
-		t.Errorf("TolFraction ½, as many iterations as for 1: %v", r)
+	if res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, TolFraction: 0.5,
+		MaxIter: full.Iterations}); res.Status != pcg.Converged || res.TrueRelRes[0] > tol {
+		t.Errorf("TolFraction ½, as many iterations as for 1: %v", res)
 	}
 	if full.RelRes[0] <= tol/2 || half.RelRes[0] > tol/2 || half.Iterations <= full.Iterations {
 		t.Errorf("TolFraction 1: %v\nTolFraction ½: %v", full, half)
@@ -320,13 +323,14 @@ func TestTolFraction(t *testing.T) {
 		dst.Sub(dst, shift)
 		return err
 	}}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct}); len(r.History.Restarts) == 0 {
-		t.Errorf("TolFraction 1, other exact products: %v without a restart", r)
+	if res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol,
+		Exact: exactProduct}); len(res.History.Restarts) == 0 {
+		t.Errorf("TolFraction 1, other exact products: %v without a restart", res)
 	}
-	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct,
-		TolFraction: 0.5}); len(r.History.Restarts) != 0 ||
-		r.Status != pcg.Converged {
-		t.Errorf("TolFraction ½, other exact products: %v, restarts %v", r, r.History.Restarts)
+	if res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tightTol, Exact: exactProduct,
+		TolFraction: 0.5}); len(res.History.Restarts) != 0 ||
+		res.Status != pcg.Converged {
+		t.Errorf("TolFraction ½, other exact products: %v, restarts %v", res, res.History.Restarts)
 	}
 }
 

@@ -6,7 +6,8 @@
 // # The method
 //
 // For every column y = b_j, from x = 0 or a guess, with r = y − Ax, z = M⁻¹r, p = z
-// and ρ = rᵀz (Saad, algorithm 9.1; line 9 of Algorithm 1 of the paper):
+// and ρ = rᵀz (Saad, algorithm 9.1; it is line 9 of Algorithm 1
+// of Avron, Clarkson and Woodruff 2017):
 //
 //	α = ρ / pᵀAp
 //	x ← x + αp
@@ -87,7 +88,7 @@
 // conjugate gradients are faster if
 //
 //	(iterations of SolveBlock)·(product + solve + BlockFlops at that rate)
-//	    < (iterations of Solve)·(product + solve),
+//	    < (iterations of Solve)·(product + solve).
 //
 // This is nearly always true if reading or forming A dominates the cost and A is not yet well preconditioned. Two facts
 // favor Solve. First, Solve removes converged columns from the products, whereas SolveBlock keeps their directions.

@@ -12,16 +12,16 @@ import (
 // cannot make the bound of a very small remaining error negative.
 const decreaseFactor = 1 - 0x1p-20
 
-// bounds computes upper bounds of the error e_k = x_k − A⁻¹y after k iterations. All fields are zero without
-// Options.LambdaMin = μ > 0.
+// bounds computes upper bounds of the error e_k = x_k − A⁻¹y, where y is a column of B, x_k is the iterate after k
+// iterations and r_k is its residual. All fields are zero without Options.LambdaMin = μ > 0.
 //
 // For one column, with ρ_k = r_kᵀM⁻¹r_k and the coefficients α_k and β_k of Solve, ‖e_k‖_A² ≤ γ_kρ_k with γ_0 = 1/μ
-// and, by the Gauss–Radau rule with a node at μ (Meurant and Tichý 2013),
+// and, by the Gauss–Radau rule with a node at μ (Meurant and Tichý 2013, doi:10.1007/s11075-012-9591-9),
 //
 //	‖e_{k+1}‖_A² ≤ (γ_k−α_k)ρ_k,  γ_{k+1} = (γ_k−α_k)/(μ(γ_k−α_k)+β_k).
 //
 // For a block, with Q, C, S and Π of SolveBlock and column c_j of C, e_jᵀAe_j = c_jᵀWc_j with W = QᵀA⁻¹Q ≼ Γ, Γ_0 = I/μ
-// and, by the block form of the rule (Zimmerling, Druskin and Simoncini 2025),
+// and, by the block form of the rule (Zimmerling, Druskin and Simoncini 2025, doi:10.1007/s10915-025-02799-z),
 //
 //	W_{k+1}: SᵀW_{k+1}S = W_k − Π⁻¹,  Γ_{k+1} = (μI + S(Γ_k−Π⁻¹)⁻¹Sᵀ)⁻¹.
 type bounds struct {
@@ -87,13 +87,13 @@ func (s *solver) startErrorBounds() {
 		return
 	}
 	b.addRow()
-	for c, y := range s.ynorm {
-		if y > 0 { // columns that have already ended have no bound; bounds of the others follow
+	for c, yNorm := range s.yNorm {
+		if yNorm > 0 { // columns that have already ended have no bound; bounds of the others follow
 			b.history.lastRow()[c] = math.NaN()
 		}
 	}
 	for j, c := range s.cols {
-		b.setBound(c, s.rho[j]/b.mu, s.ynorm[c])
+		b.setBound(c, s.rho[j]/b.mu, s.yNorm[c])
 	}
 }
 
@@ -104,11 +104,11 @@ func (s *solver) updateErrorBounds() {
 		if s.alpha[j] == 0 { // the column has ended
 			continue
 		}
-		s.decreaseRow[c] = s.alpha[j] * s.rho[j] / s.ynorm[c] / s.ynorm[c]
+		s.decreaseRow[c] = s.alpha[j] * s.rho[j] / s.yNorm[c] / s.yNorm[c]
 		s.addDecrease(c)
 		if b.mu > 0 {
 			b.remaining[j] = b.gamma[j] - decreaseFactor*s.alpha[j]
-			b.setBound(c, b.remaining[j]*s.rho[j], s.ynorm[c])
+			b.setBound(c, b.remaining[j]*s.rho[j], s.yNorm[c])
 		}
 	}
 }
@@ -124,21 +124,21 @@ func (s *solver) addDecrease(c int) {
 // saveResidual saves the recursive residual of column c, at position j of s.cols, in endResiduals. In a block solve
 // r_j = Qc_j. With Options.Smooth it is the residual of the smoothed iterate.
 func (s *solver) saveResidual(j, c int) {
-	blk, active := s.block, len(s.cols)
-	q := s.buf[0] // in a block solve, Q, n×k
+	block, active := s.block, len(s.cols)
+	qData := s.buf[0] // in a block solve, Q, n×k
 	for i := range s.n {
-		var v float64
+		var residual float64
 		switch {
 		case s.opt.Smooth:
-			v = s.smooth.r[i*s.t+c]
-		case blk == nil:
-			v = s.r.At(i, j)
+			residual = s.smooth.r[i*s.t+c]
+		case block == nil:
+			residual = s.r.At(i, j)
 		default:
-			for l, u := range q[i*blk.k : (i+1)*blk.k] {
-				v += u * blk.c[l*active+j]
+			for l, qEntry := range qData[i*block.k : (i+1)*block.k] {
+				residual += qEntry * block.c[l*active+j]
 			}
 		}
-		s.endResiduals.Set(i, c, v)
+		s.endResiduals.Set(i, c, residual)
 	}
 }
 
@@ -164,14 +164,14 @@ func (s *solver) setGap() {
 	if s.endResiduals == nil {
 		return
 	}
-	for c, y := range s.ynorm {
-		var sum float64
+	for c, yNorm := range s.yNorm {
+		var square float64
 		for i := range s.n {
-			d := s.r.At(i, c) - s.endResiduals.At(i, c)
-			sum += d * d
+			difference := s.r.At(i, c) - s.endResiduals.At(i, c)
+			square += difference * difference
 		}
-		if s.res.Gap[c] = 0; y > 0 {
-			s.res.Gap[c] = math.Sqrt(sum) / y
+		if s.res.Gap[c] = 0; yNorm > 0 {
+			s.res.Gap[c] = math.Sqrt(square) / yNorm
 		}
 	}
 }
@@ -209,9 +209,9 @@ func (s *block) startErrorBounds() {
 
 // dotCD returns c_jᵀd_j for the columns j of C and D.
 func (s *block) dotCD(j int) (sum float64) {
-	a := len(s.cols)
+	active := len(s.cols)
 	for i := range s.k {
-		sum += s.c[i*a+j] * s.d[i*a+j]
+		sum += s.c[i*active+j] * s.d[i*active+j]
 	}
 	return sum
 }
@@ -220,20 +220,20 @@ func (s *block) dotCD(j int) (sum float64) {
 // error. D must be Π⁻¹C.
 func (s *block) updateErrorBounds() {
 	for j, c := range s.cols {
-		s.decreaseRow[c] = s.dotCD(j) / s.ynorm[c] / s.ynorm[c]
+		s.decreaseRow[c] = s.dotCD(j) / s.yNorm[c] / s.yNorm[c]
 		s.addDecrease(c)
 	}
 	b := &s.bounds
 	if b.mu == 0 {
 		return
 	}
-	k, a := s.k, len(s.cols)
-	for i, h := range s.h[:k*k] {
-		b.remaining[i] = b.gamma[i] - decreaseFactor*h
+	k, active := s.k, len(s.cols)
+	for i, piInverse := range s.h[:k*k] {
+		b.remaining[i] = b.gamma[i] - decreaseFactor*piInverse
 	}
-	product(s.d, b.remaining, s.c, k, k, a)
+	product(s.d, b.remaining, s.c, k, k, active)
 	for j, c := range s.cols {
-		b.setBound(c, s.dotCD(j), s.ynorm[c])
+		b.setBound(c, s.dotCD(j), s.yNorm[c])
 	}
 }
 
@@ -247,12 +247,12 @@ func (s *block) advanceGamma() {
 	factor, ok := lapack64.Potrf(symmetric(b.remaining, width)) // Γ−Π⁻¹ = UᵀU
 	if ok {
 		transpose(b.scratch, s.s, k, width)
-		st := blas64.General{Rows: width, Cols: k, Stride: k, Data: b.scratch[:width*k]}
-		blas64.Trsm(blas.Left, blas.Trans, 1, factor, st) // T = U⁻ᵀSᵀ
-		g := symmetric(b.gamma, k)
+		sTransposed := blas64.General{Rows: width, Cols: k, Stride: k, Data: b.scratch[:width*k]}
+		blas64.Trsm(blas.Left, blas.Trans, 1, factor, sTransposed) // T = U⁻ᵀSᵀ
+		next := symmetric(b.gamma, k)
 		identity(b.gamma, k)
-		blas64.Syrk(blas.Trans, 1, st, b.mu, g) // μI + TᵀT
-		factor, ok = lapack64.Potrf(g)
+		blas64.Syrk(blas.Trans, 1, sTransposed, b.mu, next) // μI + TᵀT
+		factor, ok = lapack64.Potrf(next)
 	}
 	if !ok {
 		for i := range b.gamma {

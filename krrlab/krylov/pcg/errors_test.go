@@ -21,8 +21,8 @@ func iterateErrors(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator,
 	x := solveDense(t, a, b)
 	last := testkit.Must(solve(t.Context(), op, m, b, &opts))
 	n, cols := b.Dims()
-	errs := make([][]float64, last.Iterations+1)
-	for k := range errs {
+	errorNorms := make([][]float64, last.Iterations+1)
+	for k := range errorNorms {
 		iterate := mat.NewDense(n, cols, nil)
 		if k > 0 {
 			shorter := opts
@@ -32,10 +32,10 @@ func iterateErrors(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator,
 		iterate.Sub(x, iterate)
 		for j := range cols {
 			deviation := iterate.ColView(j)
-			errs[k] = append(errs[k], aNorm(a, deviation)/mat.Norm(b.ColView(j), 2))
+			errorNorms[k] = append(errorNorms[k], aNorm(a, deviation)/mat.Norm(b.ColView(j), 2))
 		}
 	}
-	return last, errs
+	return last, errorNorms
 }
 
 // TestErrorBounds checks that the bounds are at least the error of every iterate for lower bounds μ at and below the
@@ -43,21 +43,21 @@ func iterateErrors(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator,
 func TestErrorBounds(t *testing.T) {
 	const n, cols = 60, 3
 	for name, solve := range solvers {
-		for i, cond := range []float64{3, 100, 1e4} {
-			a := spd(uint64(40+i), geometric(n, cond))
+		for i, kappa := range []float64{3, 100, 1e4} {
+			a := spd(uint64(40+i), geometric(n, kappa))
 			for j, m := range []*mat.SymDense{nil, spd(uint64(50+i), geometric(n, 5))} {
-				var inv pcg.Preconditioner
+				var preconditioner pcg.Preconditioner
 				if m != nil {
-					inv = invert(t, m)
+					preconditioner = invert(t, m)
 				}
 				smallest := eigenvalues(t, a, m)[0]
 				b := gaussianMatrix(uint64(60+i), n, cols)
-				for _, share := range []float64{1 - 1e-10, 0.9, 0.1, 1e-3} {
-					opts := pcg.Options{Tol: 1e-6, MaxIter: 25, LambdaMin: share * smallest}
-					res, want := iterateErrors(t, solve, a, dense{a}, inv, b, opts)
-					label := fmt.Sprintf("%s, κ %g, M %d, share %g", name, cond, j, share)
+				for _, muFraction := range []float64{1 - 1e-10, 0.9, 0.1, 1e-3} {
+					opts := pcg.Options{Tol: 1e-6, MaxIter: 25, LambdaMin: muFraction * smallest}
+					res, want := iterateErrors(t, solve, a, dense{a}, preconditioner, b, opts)
+					label := fmt.Sprintf("%s, κ %g, M %d, share %g", name, kappa, j, muFraction)
 					ratio := checkErrorBounds(t, label, res, want, 0)
-					if share >= 0.9 && ratio > 20 || share < 1e-2 && ratio < 1.01 {
+					if muFraction >= 0.9 && ratio > 20 || muFraction < 1e-2 && ratio < 1.01 {
 						t.Errorf("%s: upper bounds up to %.3g times the error", label, ratio)
 					}
 				}
@@ -72,13 +72,13 @@ func checkErrorBounds(t *testing.T, name string, res *pcg.Result, want [][]float
 	t.Helper()
 	for j := range want[0] {
 		for k, row := range want {
-			e, upper := row[j], res.History.ErrorBounds[k][j]
+			errorNorm, upper := row[j], res.History.ErrorBounds[k][j]
 			slack := 1e-7*want[0][j] + gap // rounding, and columns that have converged stay where they are
-			if e > upper+slack {
-				t.Errorf("%s, column %d, iterate %d: error %.4g, bound %.4g", name, j, k, e, upper)
+			if errorNorm > upper+slack {
+				t.Errorf("%s, column %d, iterate %d: error %.4g, bound %.4g", name, j, k, errorNorm, upper)
 			}
-			if e > 1e-5*want[0][j] {
-				ratio = max(ratio, upper/e)
+			if errorNorm > 1e-5*want[0][j] {
+				ratio = max(ratio, upper/errorNorm)
 			}
 		}
 	}
@@ -100,19 +100,19 @@ func TestErrorBoundsRounding(t *testing.T) {
 		opts := pcg.Options{Tol: 1e-12, MaxIter: 250, LambdaMin: 0.5}
 		res, want := iterateErrors(t, solve, a, noisy, nil, b, opts)
 		last := want[len(want)-1]
-		for j, e := range last {
+		for j, errorNorm := range last {
 			upper := res.History.ErrorBounds[res.Iterations][j]
-			// ‖f‖₂ for the difference f of the two residuals, and for the error of the product Ax ≈ y of the true
-			// one.
+			// Gap is the norm of the difference of the two residuals. The true residual has in addition the error
+			// of the product Ax ≈ y, which is 10⁻⁷.
 			gap := res.Gap[j] + 1e-7
 			if math.Abs(res.TrueRelRes[j]-res.RelRes[j]) > res.Gap[j] || res.Gap[j] > res.TrueRelRes[j]+res.RelRes[j] {
 				t.Errorf("%s: residuals %.3g and %.3g, gap %.3g", name, res.TrueRelRes[j], res.RelRes[j], res.Gap[j])
 			}
-			if e > upper+gap {
-				t.Errorf("%s: error %.3g, bound %.3g and gap %.3g", name, e, upper, gap)
+			if errorNorm > upper+gap {
+				t.Errorf("%s: error %.3g, bound %.3g and gap %.3g", name, errorNorm, upper, gap)
 			}
-			if e < 2*upper {
-				t.Errorf("%s: error %.3g, bound %.3g: rounding does not show", name, e, upper)
+			if errorNorm < 2*upper {
+				t.Errorf("%s: error %.3g, bound %.3g: rounding does not show", name, errorNorm, upper)
 			}
 		}
 		checkErrorBounds(t, name, res, want, 1e-5)
@@ -145,10 +145,10 @@ func TestErrorBoundsOptions(t *testing.T) {
 	const n = 50
 	a := spd(73, geometric(n, 1e3))
 	b := gaussianMatrix(74, n, 3)
-	for name, f := range solvers {
+	for name, solve := range solvers {
 		run := func(opts pcg.Options) *pcg.Result {
 			t.Helper()
-			res, err := f(t.Context(), dense{a}, nil, b, &opts)
+			res, err := solve(t.Context(), dense{a}, nil, b, &opts)
 			if err != nil && !errors.Is(err, errEnough) {
 				t.Fatal(err)
 			}
@@ -183,7 +183,8 @@ func TestErrorBoundsOptions(t *testing.T) {
 		for j, v := range decreases {
 			var deviation mat.VecDense
 			deviation.SubVec(exact.ColView(j), x.ColView(j))
-			want := (mat.Dot(exact.ColView(j), b.ColView(j)) - mat.Inner(&deviation, a, &deviation)) / mat.Dot(b.ColView(j),
+			want := (mat.Dot(exact.ColView(j), b.ColView(j)) - mat.Inner(&deviation, a,
+				&deviation)) / mat.Dot(b.ColView(j),
 				b.ColView(j))
 			if len(decreases) != 3 || math.Abs(v-want) > 1e-9*want {
 				t.Errorf("%s, column %d: the error has fallen by %.12g, want ‖x‖_A²−‖e‖_A² = %.12g", name, j, v, want)

@@ -29,21 +29,21 @@ func (a dense) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 // bit.
 type inverse struct{ chol *mat.Cholesky }
 
-// invert factors m.
+// invert returns M⁻¹ for m.
 func invert(t testing.TB, m *mat.SymDense) inverse {
-	var c mat.Cholesky
-	if !c.Factorize(m) {
+	var chol mat.Cholesky
+	if !chol.Factorize(m) {
 		t.Fatal("the preconditioner of the test is not positive definite")
 	}
-	return inverse{&c}
+	return inverse{&chol}
 }
 
 func (m inverse) Dim() int { return m.chol.SymmetricDim() }
 
 func (m inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	var err error
-	if errPool := accel.ForEach(ctx, 1, func(_, _ int) { err = m.chol.SolveTo(dst, r) }); errPool != nil {
-		return errPool
+	if poolErr := accel.ForEach(ctx, 1, func(_, _ int) { err = m.chol.SolveTo(dst, r) }); poolErr != nil {
+		return poolErr
 	}
 	return err
 }
@@ -54,14 +54,14 @@ type diagonal []float64
 func (d diagonal) Dim() int { return len(d) }
 
 func (d diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return d.each(ctx, dst, src, func(a, v float64) float64 { return a * v })
+	return d.apply(ctx, dst, src, func(a, v float64) float64 { return a * v })
 }
 
 func (d diagonal) SolveTo(ctx context.Context, dst, src *mat.Dense) error {
-	return d.each(ctx, dst, src, func(a, v float64) float64 { return v / a })
+	return d.apply(ctx, dst, src, func(a, v float64) float64 { return v / a })
 }
 
-func (d diagonal) each(ctx context.Context, dst, src *mat.Dense, f func(a, v float64) float64) error {
+func (d diagonal) apply(ctx context.Context, dst, src *mat.Dense, f func(a, v float64) float64) error {
 	n, k := src.Dims()
 	if dn, dk := dst.Dims(); n != len(d) || dn != n || dk != k {
 		panic("diagonal: shapes")
@@ -77,16 +77,16 @@ func (d diagonal) each(ctx context.Context, dst, src *mat.Dense, f func(a, v flo
 
 // funcOperator is an operator and a preconditioner that calls a function.
 type funcOperator struct {
-	n int
-	f func(ctx context.Context, dst, src *mat.Dense) error
+	n    int
+	call func(ctx context.Context, dst, src *mat.Dense) error
 }
 
-func (o funcOperator) Dim() int { return o.n }
-func (o funcOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return o.f(ctx, dst, src)
+func (f funcOperator) Dim() int { return f.n }
+func (f funcOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return f.call(ctx, dst, src)
 }
-func (o funcOperator) SolveTo(ctx context.Context, dst, src *mat.Dense) error {
-	return o.f(ctx, dst, src)
+func (f funcOperator) SolveTo(ctx context.Context, dst, src *mat.Dense) error {
+	return f.call(ctx, dst, src)
 }
 
 // gaussianMatrix returns an n×k matrix of standard normal numbers.
@@ -122,12 +122,12 @@ func clustered(n int) []float64 {
 // solveDense returns the reference, the solution of AX = B by Cholesky.
 func solveDense(t testing.TB, a *mat.SymDense, b *mat.Dense) *mat.Dense {
 	t.Helper()
-	var c mat.Cholesky
-	if !c.Factorize(a) {
+	var chol mat.Cholesky
+	if !chol.Factorize(a) {
 		t.Fatal("the matrix of the test is not positive definite")
 	}
 	var x mat.Dense
-	testkit.OK(t, c.SolveTo(&x, b))
+	testkit.OK(t, chol.SolveTo(&x, b))
 	return &x
 }
 
@@ -137,13 +137,13 @@ func residuals(a mat.Matrix, x, b *mat.Dense) []float64 {
 	r.Mul(a, x)
 	r.Sub(b, &r)
 	_, t := b.Dims()
-	out := make([]float64, t)
+	relRes := make([]float64, t)
 	for j := range t {
-		if y := mat.Norm(b.ColView(j), 2); y > 0 {
-			out[j] = mat.Norm(r.ColView(j), 2) / y
+		if norm := mat.Norm(b.ColView(j), 2); norm > 0 {
+			relRes[j] = mat.Norm(r.ColView(j), 2) / norm
 		}
 	}
-	return out
+	return relRes
 }
 
 // aNorm returns ‖x‖_A.
@@ -159,7 +159,7 @@ func solveBlock(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense
 	return testkit.Must(pcg.SolveBlock(t.Context(), a, m, b, opts))
 }
 
-// solver is Solve or SolveBlock, and solvers has both by name.
+// solver is the type of Solve and SolveBlock, and solvers has both functions by name.
 type solver = func(context.Context, pcg.Operator, pcg.Preconditioner, *mat.Dense, *pcg.Options) (*pcg.Result, error)
 
 var solvers = map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock}

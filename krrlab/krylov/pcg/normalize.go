@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// maxExponent is the largest |e| for which an M⁻¹ of the size 2^e is not scaled. It is a judgment: products of five
-// such numbers neither overflow nor underflow.
+// maxExponent is the largest |e| for which an M⁻¹ of the size 2^e is not scaled. The value is a judgment: products of
+// five numbers of the size 2^±200 neither overflow nor underflow.
 const maxExponent = 200
 
 // Normalized is a preconditioner M of any scale, with M⁻¹ multiplied by Factor. Conjugate gradients and κ(M⁻¹A) do not
@@ -24,7 +24,7 @@ type Normalized struct {
 func Normalize(m Preconditioner) *Normalized { return &Normalized{Preconditioner: m} }
 
 // Factor returns the number by which M⁻¹ is multiplied, a power of four. It is 1 for a scale that is not extreme,
-// before the first solve, and as long as all answers are zero or not finite.
+// before the first solve, and as long as all products with M⁻¹ are zero or not finite.
 func (m *Normalized) Factor() float64 { return cmp.Or(m.factor, 1) }
 
 // SolveTo sets dst = Factor·M⁻¹r. It multiplies both r and M⁻¹r by the root of the factor, so that neither overflows
@@ -54,9 +54,9 @@ func (m *Normalized) setFactor(size float64) {
 		return
 	}
 	m.factor = 1
-	if _, e := math.Frexp(size); max(e, -e) > maxExponent {
+	if _, exponent := math.Frexp(size); max(exponent, -exponent) > maxExponent {
 		const largest = 1022 // exponent of the largest finite power of four; a subnormal size would need a larger one
-		m.factor = math.Ldexp(1, min(-e/2*2, largest))
+		m.factor = math.Ldexp(1, min(-exponent/2*2, largest))
 	}
 }
 

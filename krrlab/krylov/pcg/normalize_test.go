@@ -27,27 +27,27 @@ func TestPreconditionerScale(t *testing.T) {
 	const n = 60
 	exact, _ := exactAndRounded(n)
 	b := gaussianMatrix(21, n, 3)
-	spectrum := make(diagonal, n)
-	for i := range spectrum {
-		spectrum[i] = 1 + 0.1*float64(i%7)
+	diag := make(diagonal, n)
+	for i := range diag {
+		diag[i] = 1 + 0.1*float64(i%7)
 	}
 	for name, solve := range solvers {
 		options := func(factor float64) *pcg.Options { return &pcg.Options{Tol: 1e-8, LambdaMin: 5e-3 * factor} }
-		want := testkit.Must(solve(t.Context(), dense{exact}, spectrum, b, options(1)))
+		want := testkit.Must(solve(t.Context(), dense{exact}, diag, b, options(1)))
 		testkit.Equal(t, want.Status, pcg.Converged)
 		for _, exponent := range []int{-996, -800, -600, -402, -100, 100, 402, 600, 800, 996} {
 			factor := math.Ldexp(1, exponent)
-			m, o := scaledInverse(spectrum, factor), options(factor)
+			m, opts := scaledInverse(diag, factor), options(factor)
 			var state []byte
-			o.Checkpoint = func(s *pcg.State) (err error) {
-				if s.Iterations() == 5 {
-					state, err = s.MarshalBinary()
+			opts.Checkpoint = func(checkpoint *pcg.State) (err error) {
+				if checkpoint.Iterations() == 5 {
+					state, err = checkpoint.MarshalBinary()
 				}
 				return err
 			}
-			got := testkit.Must(solve(t.Context(), dense{exact}, m, b, o))
-			o.Resume = state
-			resumed := testkit.Must(solve(t.Context(), dense{exact}, m, b, o))
+			got := testkit.Must(solve(t.Context(), dense{exact}, m, b, opts))
+			opts.Resume = state
+			resumed := testkit.Must(solve(t.Context(), dense{exact}, m, b, opts))
 			for _, res := range []*pcg.Result{got, resumed} {
 				if !mat.Equal(res.X, want.X) || !reflect.DeepEqual(res.History.RelRes, want.History.RelRes) ||
 					!reflect.DeepEqual(res.History.ErrorBounds, want.History.ErrorBounds) || res.Status != want.Status {
@@ -58,20 +58,20 @@ func TestPreconditionerScale(t *testing.T) {
 	}
 }
 
-// TestSubnormalAnswers checks that a solve does not depend on the scale of M in any bit either if the answers of M are
-// subnormal, or so large that the next powers of two overflow.
-func TestSubnormalAnswers(t *testing.T) {
+// TestSubnormalProducts checks that a solve does not depend on the scale of M in any bit either if the products
+// with M⁻¹ are subnormal, or so large that the next powers of two overflow.
+func TestSubnormalProducts(t *testing.T) {
 	const n = 30
 	a, b := spd(24, geometric(n, 100)), gaussianMatrix(25, n, 2)
-	spectrum := make(diagonal, n)
-	for i := range spectrum {
-		spectrum[i] = 1 + 0.1*float64(i%7)
+	diag := make(diagonal, n)
+	for i := range diag {
+		diag[i] = 1 + 0.1*float64(i%7)
 	}
 	for name, solve := range solvers {
-		want := testkit.Must(solve(t.Context(), dense{a}, spectrum, b, &pcg.Options{Tol: 1e-8}))
+		want := testkit.Must(solve(t.Context(), dense{a}, diag, b, &pcg.Options{Tol: 1e-8}))
 		testkit.Equal(t, want.Status, pcg.Converged)
 		for _, exponent := range []int{-1060, -1030, -1022, 1018} {
-			m := scaledInverse(spectrum, math.Ldexp(1, exponent))
+			m := scaledInverse(diag, math.Ldexp(1, exponent))
 			res := testkit.Must(solve(t.Context(), dense{a}, m, b, &pcg.Options{Tol: 1e-8}))
 			if res.Status != want.Status || !mat.Equal(res.X, want.X) {
 				t.Errorf("%s, M⁻¹ times 2^%d: %v, without %v", name, exponent, res, want)
@@ -93,9 +93,9 @@ func TestNormalizedFactor(t *testing.T) {
 	}
 }
 
-// TestUnusableAnswers checks that the report names an M⁻¹r that is zero or not finite as the reason for the end of a
+// TestUnusableProducts checks that the report names an M⁻¹r that is zero or not finite as the reason for the end of a
 // solve.
-func TestUnusableAnswers(t *testing.T) {
+func TestUnusableProducts(t *testing.T) {
 	const n = 20
 	a, b := spd(22, geometric(n, 100)), gaussianMatrix(23, n, 2)
 	for name, solve := range solvers {

@@ -13,7 +13,7 @@ import (
 
 const (
 	maxPasses    = 6     // maximum number of passes of one orthonormalization
-	acceptPivot  = 1e-8  // a pass accepts directions with larger pivots; others wait for the next pass
+	acceptPivot  = 1e-8  // a pass accepts directions with larger pivots, and leaves the others to the next pass
 	acceptMargin = 100   // accepted pivots are also larger than this many rounding errors of G; see factorize
 	roundingNorm = 1e-13 // norm of the rounding errors that remain of a direction of norm 1
 	onePassPivot = 1e-4  // if all pivots are at least this, one pass leaves errors of about 1e-11 and is enough
@@ -35,7 +35,7 @@ const (
 // if the condition number in the first pass is at most 1/√ε, which the pivoting ensures.
 //
 // Directions of norm at most negligible are dropped at once: after a step from directions of norm 1 they are rounding
-// errors. If no direction remains, all recursive residuals are zero to working precision. orthonormalise then marks all
+// errors. If no direction remains, all recursive residuals are zero to working precision. orthonormalize then marks all
 // columns as Converged, and the true residual decides. If G shows that M is not positive definite, or is not finite, it
 // ends all columns and returns nil.
 func (s *block) orthonormalize(ctx context.Context, negligible float64) error {
@@ -54,17 +54,17 @@ func (s *block) orthonormalize(ctx context.Context, negligible float64) error {
 			return nil
 		}
 		s.zeroNegligible(pass, negligible)
-		g := &s.gram
-		if st := g.factorize(s.h, s.k, acceptPivot, acceptMargin); st != Active {
-			if st == Indefinite {
-				st = IndefinitePreconditioner
+		chol := &s.cholesky
+		if status := chol.factorize(s.h, s.k, acceptPivot, acceptMargin); status != Active {
+			if status == Indefinite {
+				status = IndefinitePreconditioner
 			}
-			s.endAll(st, curvatureM, g.badCurvature)
+			s.endAll(status, curvatureM, chol.badCurvature)
 			return nil
 		}
 		pending := s.selectDirections(pass)
 		s.applyPass()
-		if pending == 0 && (g.smallestPivot >= onePassPivot || !needsPrecondition) {
+		if pending == 0 && (chol.smallestPivot >= onePassPivot || !needsPrecondition) {
 			break
 		}
 		needsPrecondition = pending > 0
@@ -81,12 +81,12 @@ func (s *block) orthonormalize(ctx context.Context, negligible float64) error {
 // of norm at most negligible, and later pending ones that have become smaller than dropCutoff.
 func (s *block) zeroNegligible(pass int, negligible float64) {
 	for i := range s.k {
-		v := s.h[i*s.k+i] // ‖q_i‖² in the M⁻¹ norm
-		small := pass == 0 && math.Abs(v) <= negligible*negligible
+		squaredNorm := s.h[i*s.k+i] // ‖q_i‖² in the M⁻¹ norm
+		isNegligible := pass == 0 && math.Abs(squaredNorm) <= negligible*negligible
 		if pass > 0 && s.relSize[i] < 1 {
-			small = s.relSize[i]*s.relSize[i]*v <= s.dropCutoff*s.dropCutoff
+			isNegligible = s.relSize[i]*s.relSize[i]*squaredNorm <= s.dropCutoff*s.dropCutoff
 		}
-		if small {
+		if isNegligible {
 			for j := range s.k {
 				s.h[i*s.k+j], s.h[j*s.k+i] = 0, 0
 			}
@@ -105,39 +105,39 @@ func (s *block) hasZeroNorm() bool {
 }
 
 // selectDirections sets s.selected to the directions to keep, the accepted ones first. It sets s.relSize to their norms
-// relative to those at the start of the orthonormalisation, with directions scaled to norm 1; accepted directions have
+// relative to those at the start of the orthonormalization, with directions scaled to norm 1; accepted directions have
 // relative size 1. It returns the number of pending directions, which need another pass.
 func (s *block) selectDirections(pass int) int {
-	g := &s.gram
-	for i, d := range g.d[:s.k] {
+	chol := &s.cholesky
+	for i, norm := range chol.d[:s.k] {
 		if pass == 0 {
 			s.relSize[i] = 1
 		} else {
-			s.relSize[i] *= d
+			s.relSize[i] *= norm
 		}
 	}
-	s.selected = append(s.selected[:0], g.piv[:g.rank]...)
-	for pos := g.rank; pos < s.k && pass+1 < maxPasses; pos++ {
-		i := g.piv[pos]
-		if g.d[i] > 0 && s.relSize[i]*math.Sqrt(max(g.remainderDiag[pos], g.noiseLevel)) > s.dropCutoff {
+	s.selected = append(s.selected[:0], chol.piv[:chol.rank]...)
+	for pos := chol.rank; pos < s.k && pass+1 < maxPasses; pos++ {
+		i := chol.piv[pos]
+		if chol.d[i] > 0 && s.relSize[i]*math.Sqrt(max(chol.remainderDiag[pos], chol.noiseLevel)) > s.dropCutoff {
 			s.selected = append(s.selected, i)
 		}
 	}
 	sizes := s.rowScratch[:len(s.selected)]
 	for j, i := range s.selected {
 		sizes[j] = 1
-		if j >= g.rank {
+		if j >= chol.rank {
 			sizes[j] = min(s.relSize[i], 1-unitRoundoff) // a value below 1 marks a pending direction
 		}
 	}
 	copy(s.relSize, sizes)
-	return len(s.selected) - g.rank
+	return len(s.selected) - chol.rank
 }
 
 // applyPass updates Q, Z and S by the result of a pass.
 func (s *block) applyPass() {
-	g, old, k := &s.gram, s.k, len(s.selected)
-	g.invertUpper(s.f, s.selected) // Q' = QF, F = D⁻¹·[T_1 T_2; 0 I]⁻¹ on the directions s.selected
+	chol, old, k := &s.cholesky, s.k, len(s.selected)
+	chol.invertUpper(s.f, s.selected) // Q' = QF, F = D⁻¹·[T_1 T_2; 0 I]⁻¹ on the directions s.selected
 	for i := range 2 {
 		if buf := s.buf[2*i]; i == 0 || s.z != s.r {
 			s.multiplyBlock(buf, old, k, s.f, nil)
@@ -152,10 +152,10 @@ func (s *block) applyPass() {
 	}
 	for j, i := range s.selected {
 		for l, v := range s.s[i*s.width : (i+1)*s.width] {
-			s.scratch[j*s.width+l] = g.d[i] * v
+			s.scratch[j*s.width+l] = chol.d[i] * v
 		}
 	}
-	g.upperFactor(s.ft, s.selected, k)
+	chol.upperFactor(s.ft, s.selected, k)
 	product(s.s, s.ft, s.scratch, k, old, s.width)
 	s.k = k
 	s.reshape(s.r, 0, k)
@@ -196,69 +196,69 @@ func newPivotedCholesky(t int) pivotedCholesky {
 //	noiseLevel = max(16kε, 4·max_ij |G_ij−G_ji| / √(G_ii·G_jj)),
 //
 // with unit roundoff ε, and pivots above max(minPivot, margin·noiseLevel) are accepted.
-func (f *pivotedCholesky) factorize(g []float64, k int, minPivot, margin float64) Status {
-	f.k, f.rank, f.smallestPivot, f.badCurvature, f.hasZeroDiagonal = k, 0, 1, 0, false
+func (p *pivotedCholesky) factorize(g []float64, k int, minPivot, margin float64) Status {
+	p.k, p.rank, p.smallestPivot, p.badCurvature, p.hasZeroDiagonal = k, 0, 1, 0, false
 	for i := range k {
 		v := g[i*k+i]
 		if !finite(v) {
-			f.badCurvature = v
+			p.badCurvature = v
 			return Breakdown
 		}
 		if v < 0 {
-			f.badCurvature = v
+			p.badCurvature = v
 			return Indefinite
 		}
-		f.d[i] = math.Sqrt(v)
-		f.hasZeroDiagonal = f.hasZeroDiagonal || v == 0
+		p.d[i] = math.Sqrt(v)
+		p.hasZeroDiagonal = p.hasZeroDiagonal || v == 0
 	}
-	f.noiseLevel = 16 * float64(k) * unitRoundoff
+	p.noiseLevel = 16 * float64(k) * unitRoundoff
 	for i := range k {
 		for j := range k {
-			u, v, dd := g[i*k+j], g[j*k+i], f.d[i]*f.d[j]
+			u, v, dd := g[i*k+j], g[j*k+i], p.d[i]*p.d[j]
 			if !finite(u) {
-				f.badCurvature = u
+				p.badCurvature = u
 				return Breakdown
 			}
 			if dd == 0 {
-				f.scaled[i*k+j] = 0
+				p.scaled[i*k+j] = 0
 				continue
 			}
-			f.scaled[i*k+j] = (u + v) / 2 / dd
-			f.noiseLevel = max(f.noiseLevel, 4*math.Abs(u-v)/dd)
+			p.scaled[i*k+j] = (u + v) / 2 / dd
+			p.noiseLevel = max(p.noiseLevel, 4*math.Abs(u-v)/dd)
 		}
 	}
-	accept := max(minPivot, margin*f.noiseLevel)
-	copy(f.t, f.scaled[:k*k])
-	_, f.rank, _ = lapack64.Pstrf(blas64.Symmetric{N: k, Stride: k, Data: f.t[:k*k], Uplo: blas.Upper}, f.piv[:k],
-		accept, f.work[:2*k])
-	for i := range f.rank {
-		f.smallestPivot = min(f.smallestPivot, f.t[i*k+i]*f.t[i*k+i])
+	accept := max(minPivot, margin*p.noiseLevel)
+	copy(p.t, p.scaled[:k*k])
+	_, p.rank, _ = lapack64.Pstrf(blas64.Symmetric{N: k, Stride: k, Data: p.t[:k*k], Uplo: blas.Upper}, p.piv[:k],
+		accept, p.work[:2*k])
+	for i := range p.rank {
+		p.smallestPivot = min(p.smallestPivot, p.t[i*k+i]*p.t[i*k+i])
 	}
-	return f.checkRemainder()
+	return p.checkRemainder()
 }
 
 // checkRemainder sets the diagonal of E and tests whether E can be semidefinite up to rounding errors: a semidefinite E
 // has E_ij² ≤ E_ii·E_jj. It returns Active or Indefinite.
-func (f *pivotedCholesky) checkRemainder() Status {
-	k := f.k
+func (p *pivotedCholesky) checkRemainder() Status {
+	k := p.k
 	entry := func(i, j int) float64 {
-		v := f.scaled[f.piv[i]*k+f.piv[j]]
-		for a := range f.rank {
-			v -= f.t[a*k+i] * f.t[a*k+j]
+		v := p.scaled[p.piv[i]*k+p.piv[j]]
+		for a := range p.rank {
+			v -= p.t[a*k+i] * p.t[a*k+j]
 		}
 		return v
 	}
-	limit := 8 * f.noiseLevel
-	for i := f.rank; i < k; i++ {
-		f.remainderDiag[i] = entry(i, i)
-		for j := f.rank; j <= i; j++ {
-			dd := f.d[f.piv[i]] * f.d[f.piv[j]]
+	limit := 8 * p.noiseLevel
+	for i := p.rank; i < k; i++ {
+		p.remainderDiag[i] = entry(i, i)
+		for j := p.rank; j <= i; j++ {
+			dd := p.d[p.piv[i]] * p.d[p.piv[j]]
 			switch v := entry(i, j); {
 			case i == j && v < -limit:
-				f.badCurvature = v * dd
+				p.badCurvature = v * dd
 				return Indefinite
-			case i != j && math.Abs(v) > limit+math.Sqrt(max(f.remainderDiag[i], 0)*max(f.remainderDiag[j], 0)):
-				f.badCurvature = -math.Abs(v) * dd
+			case i != j && math.Abs(v) > limit+math.Sqrt(max(p.remainderDiag[i], 0)*max(p.remainderDiag[j], 0)):
+				p.badCurvature = -math.Abs(v) * dd
 				return Indefinite
 			}
 		}
@@ -268,33 +268,33 @@ func (f *pivotedCholesky) checkRemainder() Status {
 
 // upperFactor sets dst, rows×len(order), to [T_1 T_2; 0 I 0] with its columns in the given order of directions. The
 // first rank directions in order must be those of the pivots.
-func (f *pivotedCholesky) upperFactor(dst []float64, order []int, rows int) {
+func (p *pivotedCholesky) upperFactor(dst []float64, order []int, rows int) {
 	q := len(order)
 	clear(dst[:rows*q])
 	for j, i := range order {
 		pos := j
-		if j >= f.rank {
-			pos = slices.Index(f.piv[:f.k], i)
+		if j >= p.rank {
+			pos = slices.Index(p.piv[:p.k], i)
 		}
-		for a := range min(j+1, f.rank) {
-			dst[a*q+j] = f.t[a*f.k+pos]
+		for a := range min(j+1, p.rank) {
+			dst[a*q+j] = p.t[a*p.k+pos]
 		}
-		if j >= f.rank && j < rows {
+		if j >= p.rank && j < rows {
 			dst[j*q+j] = 1
 		}
 	}
 }
 
 // invertUpper sets dst, k×len(sel), to D⁻¹ times the inverse of upperFactor for the directions sel.
-func (f *pivotedCholesky) invertUpper(dst []float64, sel []int) {
+func (p *pivotedCholesky) invertUpper(dst []float64, sel []int) {
 	q := len(sel)
-	inv := f.scaled[:q*q]
-	f.upperFactor(inv, sel, q)
+	inv := p.scaled[:q*q]
+	p.upperFactor(inv, sel, q)
 	lapack64.Trtri(blas64.Triangular{N: q, Stride: q, Data: inv, Uplo: blas.Upper, Diag: blas.NonUnit})
-	clear(dst[:f.k*q])
+	clear(dst[:p.k*q])
 	for a, i := range sel {
 		for j := a; j < q; j++ {
-			dst[i*q+j] = inv[a*q+j] / f.d[i]
+			dst[i*q+j] = inv[a*q+j] / p.d[i]
 		}
 	}
 }

@@ -14,13 +14,13 @@ import (
 // TestPivotedCholesky checks the status and rank of the pivoted Cholesky factorization of matrices that are definite,
 // semidefinite, indefinite, or not finite.
 func TestPivotedCholesky(t *testing.T) {
-	const e = 1e-3
+	const gap = 1e-3
 	inf := math.Inf(1)
-	for name, c := range map[string]struct {
-		g    []float64
-		k    int
-		want Status
-		rank int
+	for name, test := range map[string]struct {
+		g      []float64
+		k      int
+		status Status
+		rank   int
 	}{
 		"positive number":                  {[]float64{4}, 1, Active, 1},
 		"negative number":                  {[]float64{-4}, 1, Indefinite, 0},
@@ -31,22 +31,22 @@ func TestPivotedCholesky(t *testing.T) {
 		"negative entry":                   {[]float64{1, 0, 0, -1e-30}, 2, Indefinite, 0},
 		"negative pivot after elimination": {[]float64{1, 2, 2, 1}, 2, Indefinite, 1},
 		"slightly indefinite":              {[]float64{1, 1 + 1e-9, 1 + 1e-9, 1}, 2, Indefinite, 1},
-		"indefinite with equal diagonal":   {[]float64{1, 1, 1, 1, 1, 1 - e, 1, 1 - e, 1}, 3, Indefinite, 1},
+		"indefinite with equal diagonal":   {[]float64{1, 1, 1, 1, 1, 1 - gap, 1, 1 - gap, 1}, 3, Indefinite, 1},
 		"within asymmetry":                 {[]float64{1, 1 + 2e-6, 1, 1}, 2, Active, 1},
 		"NaN":                              {[]float64{1, math.NaN(), 0, 1}, 2, Breakdown, 0},
 		"infinite":                         {[]float64{1, 0, 0, inf}, 2, Breakdown, 0},
 	} {
-		f := newPivotedCholesky(4)
-		st := f.factorize(c.g, c.k, 1e-8, 1)
-		if st != c.want || f.rank != c.rank {
-			t.Errorf("%s: %v of rank %d, want %v of rank %d", name, st, f.rank, c.want, c.rank)
+		chol := newPivotedCholesky(4)
+		status := chol.factorize(test.g, test.k, 1e-8, 1)
+		if status != test.status || chol.rank != test.rank {
+			t.Errorf("%s: %v of rank %d, want %v of rank %d", name, status, chol.rank, test.status, test.rank)
 		}
-		testkit.Equal(t, (st == Indefinite), (f.badCurvature < 0), name, st, f.badCurvature)
+		testkit.Equal(t, (status == Indefinite), (chol.badCurvature < 0), name, status, chol.badCurvature)
 	}
 }
 
-// TestOrthonormalise checks that blocks of any condition number become M⁻¹-orthonormal with R = QS.
-func TestOrthonormalise(t *testing.T) {
+// TestOrthonormalize checks that blocks of any condition number become M⁻¹-orthonormal with R = QS.
+func TestOrthonormalize(t *testing.T) {
 	const n, k = 700, 6
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for _, spread := range []float64{1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-14, 0} {
@@ -59,38 +59,38 @@ func TestOrthonormalise(t *testing.T) {
 		}
 		for _, m := range []Preconditioner{nil, growingDiagonal(n)} {
 			base := testkit.Must(newSolver(growingDiagonal(n), m, b, &Options{Tol: 1e-9}))
-			s := newBlock(base)
-			testkit.OK(t, s.start(context.Background()))
-			r := mat.DenseCopyOf(s.r)
-			s.k = k
-			testkit.OK(t, s.orthonormalize(context.Background(), 0))
+			solver := newBlock(base)
+			testkit.OK(t, solver.start(context.Background()))
+			r := mat.DenseCopyOf(solver.r)
+			solver.k = k
+			testkit.OK(t, solver.orthonormalize(context.Background(), 0))
 			want := k
 			if spread <= 1e-12 {
 				want = 1
 			}
-			if s.k != want || s.width != k {
-				t.Errorf("e = %g: %d directions, want %d", spread, s.k, want)
+			if solver.k != want || solver.width != k {
+				t.Errorf("spread %g: %d directions, want %d", spread, solver.k, want)
 			}
-			var g, d mat.Dense
-			g.Mul(s.r.T(), s.z)
-			for i := range s.k {
-				g.Set(i, i, g.At(i, i)-1)
+			var defect, difference mat.Dense
+			defect.Mul(solver.r.T(), solver.z)
+			for i := range solver.k {
+				defect.Set(i, i, defect.At(i, i)-1)
 			}
-			if v := mat.Norm(&g, 2); v > 1e-10 {
-				t.Errorf("e = %g, M %v: ‖QᵀM⁻¹Q − I‖ = %.3g", spread, m != nil, v)
+			if norm := mat.Norm(&defect, 2); norm > 1e-10 {
+				t.Errorf("spread %g, M %v: ‖QᵀM⁻¹Q − I‖ = %.3g", spread, m != nil, norm)
 			}
-			z := mat.NewDense(n, s.k, nil)
+			z := mat.NewDense(n, solver.k, nil)
 			if m != nil {
-				m.SolveTo(context.Background(), z, s.r)
-				z.Sub(z, s.z)
+				m.SolveTo(context.Background(), z, solver.r)
+				z.Sub(z, solver.z)
 			}
-			if v := mat.Norm(z, 2); v > 1e-10 {
-				t.Errorf("e = %g: ‖M⁻¹Q − Z‖ = %.3g", spread, v)
+			if norm := mat.Norm(z, 2); norm > 1e-10 {
+				t.Errorf("spread %g: ‖M⁻¹Q − Z‖ = %.3g", spread, norm)
 			}
-			d.Mul(s.r, mat.NewDense(s.k, k, s.s[:s.k*k]))
-			d.Sub(&d, r)
-			if v := mat.Norm(&d, 2); v > 1e-11*mat.Norm(r, 2) {
-				t.Errorf("e = %g: ‖QS − R‖ = %.3g", spread, v)
+			difference.Mul(solver.r, mat.NewDense(solver.k, k, solver.s[:solver.k*k]))
+			difference.Sub(&difference, r)
+			if norm := mat.Norm(&difference, 2); norm > 1e-11*mat.Norm(r, 2) {
+				t.Errorf("spread %g: ‖QS − R‖ = %.3g", spread, norm)
 			}
 		}
 	}
@@ -99,11 +99,11 @@ func TestOrthonormalise(t *testing.T) {
 // growingDiagonal is the diagonal matrix with entries from 1 to 10.
 type growingDiagonal int
 
-func (r growingDiagonal) Dim() int { return int(r) }
+func (d growingDiagonal) Dim() int { return int(d) }
 
-func (r growingDiagonal) SolveTo(_ context.Context, dst, src *mat.Dense) error {
-	dst.Apply(func(i, _ int, v float64) float64 { return v / (1 + 9*float64(i)/float64(r-1)) }, src)
+func (d growingDiagonal) SolveTo(_ context.Context, dst, src *mat.Dense) error {
+	dst.Apply(func(i, _ int, v float64) float64 { return v / (1 + 9*float64(i)/float64(d-1)) }, src)
 	return nil
 }
 
-func (r growingDiagonal) MulTo(context.Context, *mat.Dense, *mat.Dense) error { panic("not called") }
+func (d growingDiagonal) MulTo(context.Context, *mat.Dense, *mat.Dense) error { panic("not called") }

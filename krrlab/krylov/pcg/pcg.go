@@ -51,7 +51,7 @@ type ColumnPreconditioner interface {
 
 // Options are the options of Solve and SolveBlock. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
-	// Tol is τ: column j has converged when ‖y_j−Ax_j‖₂ ≤ τ‖y_j‖₂. Default 1e-3.
+	// Tol is τ: column j has converged when ‖y_j−Ax_j‖₂ ≤ τ‖y_j‖₂, where y_j is column j of B. Default 1e-3.
 	Tol float64
 	// TolFraction is the fraction of Tol that the recursive residual must reach, in (0, 1]. If products with A are
 	// inaccurate, a true residual can miss Tol by a rounding error. A value slightly below 1 avoids the restart that
@@ -64,7 +64,7 @@ type Options struct {
 	// Smooth smooths the iterates, so that their residuals never increase. An iteration from an InitX with few
 	// wrong entries, whose residuals first increase, then takes about a third fewer steps to the tolerance. The answer
 	// is no longer the iterate with the least A-norm of the error. Alpha, Beta, Decrease and TotalDecrease remain those
-	// of the iterates before smoothing. It takes 2nt numbers more and two passes in each
+	// of the iterates before smoothing. Smoothing takes 2nt more numbers, two passes over them in each
 	// iteration, and in SolveBlock 2nt² operations. Solve panics if Checkpoint or Resume is also set. Default: false.
 	Smooth bool
 	// Monitor, if not nil, is called after every iteration. If it returns an error, Solve ends with Status Stopped and
@@ -79,9 +79,9 @@ type Options struct {
 	// Default 0: the residual is recomputed only at Tol.
 	ReachableReduction float64
 	// LambdaMin is a lower bound μ > 0 of the smallest eigenvalue of M⁻¹A. With it, every iteration computes an upper
-	// bound of the error (History.ErrorBounds). For A = K+λI without M, μ = λ is valid; for M = FFᵀ+λI with FFᵀ ≼ K, μ
-	// = 1 is valid. LambdaMin refers to the M that is passed, and not to the Normalized one. It does not change the
-	// answer in any bit. Default 0: no bound is known.
+	// bound of the error (History.ErrorBounds). For A = K+λI with a semidefinite K and without M, μ = λ is valid; for M
+	// = FFᵀ+λI with FFᵀ ≼ K, μ = 1 is valid. LambdaMin refers to the M that is passed, and not to the Normalized one.
+	// It does not change the answer in any bit. Default 0: no bound is known.
 	LambdaMin float64
 	// Checkpoint, if not nil, is called between two iterations, and may write the state. If it returns an error, the
 	// solve ends with Status Failed and that error.
@@ -95,7 +95,7 @@ type Options struct {
 // ErrStop is returned by a Monitor to end the solve without an error.
 var ErrStop = errors.New("stopped by the monitor")
 
-// Iteration is the argument of a Monitor. It and its slices are valid only during the call.
+// Iteration is the argument of a Monitor. The Iteration and its slices are valid only during the call.
 type Iteration struct {
 	Index       int       // number of this iteration, from 1
 	MaxRelRes   float64   // maximum of RelRes
@@ -148,10 +148,10 @@ const (
 	// MaxIterations: the true residual is above Tol after Options.MaxIter iterations.
 	MaxIterations
 	// Inaccurate: the recursive residual is at most Tol, but the true residual is above Tol or too close to it for its
-	// rounding error, and restarting does not help (or there were maxRestarts restarts). Products with A are not
+	// rounding error, and restarting does not help (or the solve has restarted 50 times). Products with A are not
 	// accurate enough for Tol, or A and Exact differ too much.
 	Inaccurate
-	// Stagnated: in maxStagnantSteps consecutive iterations ‖α_jp_j‖₂ ≤ 2⁻⁵³‖x_j‖₂, that is, x_j no longer changes in
+	// Stagnated: in 10 consecutive iterations ‖α_jp_j‖₂ ≤ 2⁻⁵³‖x_j‖₂, that is, x_j no longer changes in
 	// working precision, and its residual is above Tol. Slow convergence alone never causes this status.
 	Stagnated
 	// IndefinitePreconditioner: r_jᵀM⁻¹r_j ≤ 0, so M is not positive definite.
@@ -209,7 +209,8 @@ type History struct {
 	// if the column took no step or ended in this iteration. They are those of the Normalized M. SolveBlock leaves both
 	// empty.
 	Alpha, Beta [][]float64
-	// Decrease[k][j] = (‖e_j‖_A² before iteration k+1 − after it)/‖y_j‖₂², e_j = x−x_j: α_jρ_j/‖y_j‖₂².
+	// Decrease[k][j] = (‖e_j‖_A² before iteration k+1 − after it)/‖y_j‖₂², with e_j = x−x_j. In Solve it is
+	// α_jρ_j/‖y_j‖₂² with ρ_j = r_jᵀM⁻¹r_j.
 	Decrease [][]float64
 	// ErrorBounds[k][j] is the upper bound of ‖e_j‖_A/‖y_j‖₂ computed after k iterations, or NaN if no valid bound is
 	// known. ErrorBounds is nil without Options.LambdaMin.
@@ -241,8 +242,8 @@ type Result struct {
 	Iterations int
 	Tol        float64   // tolerance τ of the solve, or the one that Iteration.Accept set
 	RelRes     []float64 // relative recursive residuals ‖r_j‖₂/‖y_j‖₂
-	// TrueRelRes is ‖y_j−Ax_j‖₂/‖y_j‖₂ recomputed from X, with Options.Exact if it is set. It is NaN if the solve was
-	// canceled or failed before the residual was recomputed, and 0 for y_j = 0.
+	// TrueRelRes is ‖y_j−Ax_j‖₂/‖y_j‖₂ recomputed from X, with Options.Exact if it is set. An entry is NaN if the solve
+	// was canceled or failed before the residual was recomputed, and 0 for y_j = 0.
 	TrueRelRes []float64
 	// R is the recomputed residual Y − AX, with the norms TrueRelRes. It is nil if TrueRelRes has NaN or a restart was
 	// undone.
@@ -251,7 +252,7 @@ type Result struct {
 	Rounding []float64
 	// Gap is the residual gap ‖(y_j−Ax_j)−r_j‖₂/‖y_j‖₂ between the true residual, recomputed with Options.Exact, and
 	// the recursive residual r_j, to which the error bounds refer. It measures the accumulated error of the products
-	// with A. It is NaN if one of the residuals is unknown; Gap is nil without Options.LambdaMin.
+	// with A. An entry is NaN if one of the residuals is unknown; Gap is nil without Options.LambdaMin.
 	Gap     []float64
 	Columns []Column // outcome of each column
 	History History
@@ -266,8 +267,8 @@ func (r *Result) MaxTrueRelRes() float64 { return slices.Max(r.TrueRelRes) }
 func (r *Result) String() string {
 	s := fmt.Sprintf("%v after %s: worst residual %.3g (true), %.3g (recurrence), asked %.3g",
 		r.Status, plural.Count(r.Iterations, "iteration"), r.MaxTrueRelRes(), slices.Max(r.RelRes), r.Tol)
-	if k := r.Cond(); k >= 1 {
-		s += fmt.Sprintf("; κ(M⁻¹A) ≳ %.4g", k)
+	if kappa := r.Cond(); kappa >= 1 {
+		s += fmt.Sprintf("; κ(M⁻¹A) ≳ %.4g", kappa)
 	}
 	for j, c := range r.Columns {
 		if problem := c.problem(); problem != "" {
@@ -277,7 +278,7 @@ func (r *Result) String() string {
 	return s
 }
 
-// problem describes why the column ended without an answer, or returns "" if that needs no explanation.
+// problem describes why the column ended without an answer, or returns "" if its status needs no explanation.
 func (c Column) problem() string {
 	switch c.Status {
 	case Indefinite:
@@ -298,8 +299,9 @@ func (c Column) problem() string {
 }
 
 // IterationBound returns ⌈(√κ/2)·ln(2/ε)⌉. In exact arithmetic, if κ(M⁻¹A) ≤ κ, then ‖x_k−x‖_A ≤ ε‖x_0−x‖_A after this
-// number of iterations for every right-hand side. It bounds the A-norm of the error and not the residual. It panics
-// unless κ ≥ 1 and 0 < ε ≤ 1. Source: Shewchuk (1994), section 9; theorem 1 of the paper with κ = 3.
+// number of iterations for every right-hand side. The bound holds for the A-norm of the error and not for the residual.
+// IterationBound panics unless κ ≥ 1 and 0 < ε ≤ 1. Source: Shewchuk (1994), section 9; κ = 3 gives theorem 1 of Avron,
+// Clarkson and Woodruff (2017).
 func IterationBound(kappa, eps float64) int {
 	if !(kappa >= 1) || !(eps > 0 && eps <= 1) {
 		panic(fmt.Sprintf("pcg: IterationBound(%v, %v): want κ ≥ 1 and 0 < ε ≤ 1", kappa, eps))

@@ -233,7 +233,7 @@ func TestNotFinite(t *testing.T) {
 				t.Errorf("A gives %v from product %d: %v", v, from, res)
 			}
 			calls = 0
-			op.f = func(ctx context.Context, dst, src *mat.Dense) error {
+			op.call = func(ctx context.Context, dst, src *mat.Dense) error {
 				dst.Copy(src)
 				if calls++; calls == from+1 {
 					dst.Set(7, 0, v)

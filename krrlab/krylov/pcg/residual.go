@@ -10,35 +10,35 @@ import (
 )
 
 // computeResidual sets R = B − a·X, n×t, and rel_j = ‖r_j‖₂/‖y_j‖₂, with 0 for y_j = 0.
-func (s *solver) computeResidual(ctx context.Context, a Operator, op *OpStats, rel []float64) error {
+func (s *solver) computeResidual(ctx context.Context, a Operator, counter *OpStats, rel []float64) error {
 	s.resize(s.t)
-	err := s.timed(ctx, op, "the product for the residual", func() error { return a.MulTo(ctx, s.w, s.x) })
+	err := s.timed(ctx, counter, "the product for the residual", func() error { return a.MulTo(ctx, s.w, s.x) })
 	if err != nil {
 		return err
 	}
 	s.r.Sub(s.b, s.w)
 	squares := s.stepSums[:s.t] // ‖r_j‖₂²
 	s.dots(squares, s.r, s.r)
-	for c, y := range s.ynorm {
+	for c, yNorm := range s.yNorm {
 		rel[c] = 0
-		if y > 0 {
-			rel[c] = math.Sqrt(squares[c]) / y
+		if yNorm > 0 {
+			rel[c] = math.Sqrt(squares[c]) / yNorm
 		}
 	}
 	return nil
 }
 
-// residualRounding bounds the error of the computed ‖y−Ax‖₂/‖y‖₂, rel, given norms ‖y‖₂. The bound adds the rounding
-// error of the product and (2n+8)·2⁻⁵³·rel for the difference and the norms. It is 0 for y = 0. The result is nil if A
-// has no bound for its products.
+// residualRounding bounds the error of the computed ‖y−Ax‖₂/‖y‖₂, rel, given norms, which has ‖y‖₂ of every column. The
+// bound adds the rounding error of the product and (2n+8)·2⁻⁵³·rel for the difference and the norms. It is 0 for y = 0.
+// The result is nil if A has no bound for its products.
 func residualRounding(a Operator, x *mat.Dense, norms, rel []float64) (rounding []float64) {
-	if b, ok := a.(Bounded); ok {
-		rounding = b.Rounding(x)
+	if bounded, ok := a.(Bounded); ok {
+		rounding = bounded.Rounding(x)
 	}
 	n, _ := x.Dims()
-	for j, v := range rounding {
+	for j, bound := range rounding {
 		if rounding[j] = 0; norms[j] > 0 {
-			rounding[j] = v/norms[j] + float64(2*n+8)*unitRoundoff*rel[j]
+			rounding[j] = bound/norms[j] + float64(2*n+8)*unitRoundoff*rel[j]
 		}
 	}
 	return rounding
@@ -55,8 +55,8 @@ func TrueResidual(ctx context.Context, r *mat.Dense, a Operator, y, c *mat.Dense
 	rel, norms := make([]float64, t), make([]float64, t)
 	for j := range rel {
 		norms[j] = mat.Norm(y.ColView(j), 2)
-		if v := mat.Norm(r.ColView(j), 2); v != 0 {
-			rel[j] = v / norms[j]
+		if norm := mat.Norm(r.ColView(j), 2); norm != 0 {
+			rel[j] = norm / norms[j]
 		}
 	}
 	return rel, residualRounding(a, c, norms, rel), nil
@@ -72,29 +72,29 @@ func (s *solver) verify(ctx context.Context) error {
 	}
 	s.copySmoothed(s.x, s.cols)
 	s.saveEndResiduals()
-	op := &s.res.Stats.MulTo
+	counter := &s.res.Stats.MulTo
 	if s.opt.Exact != nil {
-		op = &s.res.Stats.Exact
+		counter = &s.res.Stats.Exact
 	}
-	if !slices.ContainsFunc(s.ynorm, func(y float64) bool { return y > 0 }) {
+	if !slices.ContainsFunc(s.yNorm, func(norm float64) bool { return norm > 0 }) {
 		clear(s.res.TrueRelRes) // B = 0
 		s.setRounding()
 		return nil
 	}
-	if err := s.computeResidual(ctx, s.exact, op, s.res.TrueRelRes); err != nil {
+	if err := s.computeResidual(ctx, s.exact, counter, s.res.TrueRelRes); err != nil {
 		return err
 	}
 	s.setRounding()
 	s.setGap()
-	for c, rel := range s.res.TrueRelRes {
-		col := &s.res.Columns[c]
-		switch small := rel+s.roundingBound(c) <= s.opt.Tol; {
-		case col.Status == Converged && !finite(rel):
-			s.endColumn(c, Breakdown, relativeResidual, rel)
-		case col.Status == Converged && !small:
-			col.Status = Inaccurate
-		case small && (col.Status == MaxIterations || col.Status == Stagnated):
-			col.Status = Converged
+	for c, relRes := range s.res.TrueRelRes {
+		column := &s.res.Columns[c]
+		switch isWithinTol := relRes+s.roundingBound(c) <= s.opt.Tol; {
+		case column.Status == Converged && !finite(relRes):
+			s.endColumn(c, Breakdown, relativeResidual, relRes)
+		case column.Status == Converged && !isWithinTol:
+			column.Status = Inaccurate
+		case isWithinTol && (column.Status == MaxIterations || column.Status == Stagnated):
+			column.Status = Converged
 		}
 	}
 	return nil
@@ -102,7 +102,7 @@ func (s *solver) verify(ctx context.Context) error {
 
 // setRounding sets Result.Rounding if Options.Exact is Bounded.
 func (s *solver) setRounding() {
-	s.res.Rounding = residualRounding(s.opt.Exact, s.x, s.ynorm, s.res.TrueRelRes)
+	s.res.Rounding = residualRounding(s.opt.Exact, s.x, s.yNorm, s.res.TrueRelRes)
 }
 
 // roundingBound returns the rounding error bound of the true residual of column c, or 0 if none is known.
@@ -119,11 +119,11 @@ func (s *solver) roundingBound(c int) float64 {
 func (s *solver) restart() bool {
 	s.cols = s.cols[:0]
 	exhausted := len(s.res.History.Restarts) == maxRestarts || s.res.Iterations == s.opt.MaxIter
-	for c, rel := range s.res.TrueRelRes {
-		if s.restartResidual[c] > 0 && !(rel <= s.restartResidual[c]) && s.res.Columns[c].Status != Converged {
+	for c, relRes := range s.res.TrueRelRes {
+		if s.restartResidual[c] > 0 && !(relRes <= s.restartResidual[c]) && s.res.Columns[c].Status != Converged {
 			s.undoRestart(c)
 		}
-		if s.res.Columns[c].Status != Inaccurate || exhausted || !s.restartHelps(c, rel) {
+		if s.res.Columns[c].Status != Inaccurate || exhausted || !s.restartHelps(c, relRes) {
 			if s.res.Columns[c].Status == Inaccurate && s.target[c] > s.opt.Tol && s.res.Iterations == s.opt.MaxIter {
 				s.res.Columns[c].Status = MaxIterations // the column was still refining
 			}
@@ -132,8 +132,8 @@ func (s *solver) restart() bool {
 		s.cols = append(s.cols, c)
 		s.res.Columns[c].Status = Active
 		s.saveColumn(c)
-		s.target[c] = s.reachableTarget(s.nextGoal(c, rel), rel)
-		s.restartResidual[c], s.stagnantSteps[c] = rel, 0
+		s.target[c] = s.reachableTarget(s.nextGoal(c, relRes), relRes)
+		s.restartResidual[c], s.stagnantSteps[c] = relRes, 0
 	}
 	if len(s.cols) == 0 {
 		return false
@@ -165,8 +165,8 @@ func (s *solver) restartHelps(c int, rel float64) bool {
 // current target. If rel is far from the tolerance, the goal stays the same.
 func (s *solver) nextGoal(c int, rel float64) float64 {
 	goal := s.target[c]
-	for _, share := range restartTargets {
-		if goal = min(goal, share*s.opt.Tol); goal < s.target[c] || !s.nearTolerance(rel) {
+	for _, fraction := range restartTargets {
+		if goal = min(goal, fraction*s.opt.Tol); goal < s.target[c] || !s.nearTolerance(rel) {
 			break
 		}
 	}
@@ -176,8 +176,8 @@ func (s *solver) nextGoal(c int, rel float64) float64 {
 // reachableTarget returns the target of a column with relative residual rel: the goal, or the residual that products
 // with A can reach if that is more than ten times the goal.
 func (s *solver) reachableTarget(goal, rel float64) float64 {
-	if reach := s.opt.ReachableReduction * rel; reach > 10*goal {
-		return reach
+	if reachable := s.opt.ReachableReduction * rel; reachable > 10*goal {
+		return reachable
 	}
 	return goal
 }
@@ -203,14 +203,14 @@ func (s *solver) undoRestart(c int) {
 // finish completes the result of a solve that ended with err.
 func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	res := s.res
-	if err != nil && s.monitorErr == nil { // otherwise verify does it
+	if err != nil && s.monitorErr == nil { // after an error of the monitor, verify copies them
 		s.copySmoothed(s.x, s.cols)
 	}
 	switch {
 	case err == nil:
 	case s.monitorErr != nil:
 		res.Status, err = Stopped, s.monitorErr
-		if e := s.verify(ctx); e != nil {
+		if verifyErr := s.verify(ctx); verifyErr != nil {
 			s.invalidateResiduals()
 		}
 	case ctx.Err() != nil:
@@ -221,12 +221,12 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 		s.invalidateResiduals()
 	}
 	for c := range res.Columns {
-		col := &res.Columns[c]
-		if col.Status == Active || err != nil && col.Status == MaxIterations {
-			col.Status = res.Status // the solve was ended by the context, the monitor or an error
+		column := &res.Columns[c]
+		if column.Status == Active || err != nil && column.Status == MaxIterations {
+			column.Status = res.Status // the solve was ended by the context, the monitor or an error
 		}
 		if res.Status < Canceled {
-			res.Status = max(res.Status, col.Status)
+			res.Status = max(res.Status, column.Status)
 		}
 	}
 	if errors.Is(err, ErrStop) {
@@ -235,7 +235,7 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	if !math.IsNaN(res.MaxTrueRelRes()) && !slices.Contains(s.restartResidual, noMoreRestarts) {
 		res.R = s.r
 	}
-	res.History.RelRes, res.History.Alpha, res.History.Beta = s.relres.rows(), s.alphas.rows(), s.betas.rows()
+	res.History.RelRes, res.History.Alpha, res.History.Beta = s.relRes.rows(), s.alphas.rows(), s.betas.rows()
 	res.History.Decrease, res.History.ErrorBounds = s.decreases.rows(), s.bounds.history.rows()
 	return res, err
 }
@@ -247,7 +247,7 @@ func (s *solver) invalidateResiduals() {
 		if s.endResiduals != nil {
 			s.res.Gap[c] = math.NaN()
 		}
-		if st := s.res.Columns[c].Status; (st == Converged || st == Inaccurate) && s.ynorm[c] > 0 {
+		if status := s.res.Columns[c].Status; (status == Converged || status == Inaccurate) && s.yNorm[c] > 0 {
 			s.res.Columns[c].Status = Active
 		}
 	}

@@ -11,10 +11,10 @@ import (
 //
 //	T_11 = 1/α_1,  T_kk = 1/α_k + β_{k-1}/α_{k-1},  T_k,k+1 = √β_k/α_k.
 //
-// They lie inside the spectrum of M⁻¹A, and the extreme ones converge to its ends first. In floating point, repeated
-// copies of a converged value appear. A restart starts a new Krylov space, so iterations after the first restart are
-// ignored. Ritz returns nil if the column took no step, or if the result is from SolveBlock, in which columns
-// have no Krylov spaces of their own. It panics if there is no such column. Work: O(m²).
+// The Ritz values lie inside the spectrum of M⁻¹A, and the extreme ones converge to its ends first. In floating point,
+// repeated copies of a converged value appear. A restart starts a new Krylov space, so iterations after the first
+// restart are ignored. Ritz returns nil if the column took no step, or if the result is from SolveBlock, in which
+// columns have no Krylov spaces of their own. It panics if col is not a column of the result. Work: O(m²).
 func (r *Result) Ritz(col int) []float64 {
 	if col < 0 || col >= len(r.Columns) {
 		panic("pcg: Ritz: no such column")
@@ -30,33 +30,33 @@ func (r *Result) Ritz(col int) []float64 {
 	if m == 0 {
 		return nil
 	}
-	diag, off := make([]float64, m), make([]float64, m)
+	diag, offDiag := make([]float64, m), make([]float64, m)
 	for k := range m {
 		alpha, beta := r.History.Alpha[k][col], r.History.Beta[k][col]
 		diag[k] += 1 / alpha // T_kk = 1/α_k + β_{k-1}/α_{k-1}
 		if k+1 < m {
 			diag[k+1] = beta / alpha
-			off[k] = math.Sqrt(beta) / alpha // T_k,k+1 = √β_k/α_k
+			offDiag[k] = math.Sqrt(beta) / alpha // T_k,k+1 = √β_k/α_k
 		}
 	}
-	if !accel.Dsterf(diag, off[:m-1]) {
+	if !accel.Dsterf(diag, offDiag[:m-1]) {
 		return nil
 	}
 	return diag
 }
 
 // Cond returns an estimate of κ = λ_max/λ_min of M⁻¹A: the ratio of the largest to the smallest Ritz value of all
-// columns. In exact arithmetic it is at most κ. It is NaN if no column took a step, a Ritz value is not positive, or
-// the result is from SolveBlock.
+// columns. In exact arithmetic the estimate is at most κ. Cond returns NaN if no column took a step, a Ritz value is
+// not positive, or the result is from SolveBlock.
 func (r *Result) Cond() float64 {
-	lo, hi := math.Inf(1), 0.0
-	for c := range r.Columns {
-		if v := r.Ritz(c); len(v) > 0 {
-			lo, hi = min(lo, v[0]), max(hi, v[len(v)-1])
+	smallest, largest := math.Inf(1), 0.0
+	for col := range r.Columns {
+		if ritz := r.Ritz(col); len(ritz) > 0 {
+			smallest, largest = min(smallest, ritz[0]), max(largest, ritz[len(ritz)-1])
 		}
 	}
-	if hi == 0 || lo <= 0 {
+	if largest == 0 || smallest <= 0 {
 		return math.NaN()
 	}
-	return hi / lo
+	return largest / smallest
 }

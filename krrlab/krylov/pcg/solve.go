@@ -121,7 +121,8 @@ func (s *solver) firstDirections(ctx context.Context) error {
 	return nil
 }
 
-// step implements method for Solve. It sets rr_j = ‖r_j‖², xx_j = ‖x_j‖², dx_j = ‖α_jp_j‖².
+// step implements method for Solve. It sets rSquares, xSquares and stepSquares to ‖r_j‖₂², ‖x_j‖₂² and
+// ‖α_jp_j‖₂².
 func (s *solver) step() {
 	s.dots(s.pAp, s.p, s.w)      // π_j = p_jᵀAp_j
 	s.stepLengths()              // α_j = ρ_j / π_j
@@ -154,51 +155,51 @@ func (s *solver) stepLengths() {
 	s.alphaRow, s.betaRow = s.alphas.addRow(), s.betas.addRow()
 	for j, c := range s.cols {
 		s.alpha[j] = 0
-		switch pi := s.pAp[j]; {
-		case !finite(pi):
-			s.endColumn(c, Breakdown, curvatureA, pi)
-		case pi <= 0:
-			s.endColumn(c, Indefinite, curvatureA, pi)
-		case !finite(s.rho[j] / pi):
-			s.endColumn(c, Breakdown, "rᵀM⁻¹r/pᵀAp", s.rho[j]/pi)
+		switch curvature := s.pAp[j]; {
+		case !finite(curvature):
+			s.endColumn(c, Breakdown, curvatureA, curvature)
+		case curvature <= 0:
+			s.endColumn(c, Indefinite, curvatureA, curvature)
+		case !finite(s.rho[j] / curvature):
+			s.endColumn(c, Breakdown, "rᵀM⁻¹r/pᵀAp", s.rho[j]/curvature)
 		default:
-			s.alpha[j] = s.rho[j] / pi // α_j = ρ_j / π_j
+			s.alpha[j] = s.rho[j] / curvature // α_j = ρ_j / π_j
 		}
 		s.alphaRow[c] = s.alpha[j]
 	}
 }
 
-// runStep runs a task, with scratch memory of t numbers per row, and sets rr, xx and dx of the active columns to its
-// sums.
+// runStep runs a task, with scratch memory of t numbers per row, and sets rSquares, xSquares and stepSquares of the
+// active columns to its sums.
 func (s *solver) runStep(task rowTask, t int) {
-	a := len(s.cols)
-	sums := s.stepSums[:3*a]
+	active := len(s.cols)
+	sums := s.stepSums[:3*active]
 	s.sweep.run(sums, s.n, t, task)
-	s.rr, s.xx, s.dx = sums[:a], sums[a:2*a], sums[2*a:]
+	s.rSquares, s.xSquares, s.stepSquares = sums[:active], sums[active:2*active], sums[2*active:]
 }
 
 // stepRows is a solver as the rowTask of step. rows updates rows i0 to i1−1 of X and R, and adds the squares of these
-// rows of R, X and the steps α_jp_j to sum, which holds rr, xx and dx one after the other.
+// rows of R, X and the steps α_jp_j to sum, which holds rSquares, xSquares and stepSquares one after the other.
 type stepRows solver
 
 // rows implements rowTask.
 func (s *stepRows) rows(i0, i1 int, sum, _ []float64) {
 	k, t := len(s.cols), s.t
 	x, r, p, w := s.x.RawMatrix().Data, s.r.RawMatrix().Data, s.p.RawMatrix().Data, s.w.RawMatrix().Data
-	rr, xx, dx := sum[:k], sum[k:2*k], sum[2*k:]
+	rSquares, xSquares, stepSquares := sum[:k], sum[k:2*k], sum[2*k:]
 	for i := i0; i < i1; i++ {
-		xi, ri, pi, wi := x[i*t:(i+1)*t], r[i*k:(i+1)*k], p[i*k:(i+1)*k], w[i*k:(i+1)*k]
+		xRow, rRow, pRow, wRow := x[i*t:(i+1)*t], r[i*k:(i+1)*k], p[i*k:(i+1)*k], w[i*k:(i+1)*k]
 		for j, c := range s.cols {
-			a := s.alpha[j]
-			if a == 0 { // the column has ended: p_j or w_j may hold NaN
+			alpha := s.alpha[j]
+			if alpha == 0 { // the column has ended: p_j or w_j may hold NaN
 				continue
 			}
-			d := a * pi[j]
-			xi[c] += d         // x_j ← x_j + α_jp_j
-			ri[j] -= a * wi[j] // r_j ← r_j − α_jAp_j
-			rr[j] += ri[j] * ri[j]
-			xx[j] += xi[c] * xi[c]
-			dx[j] += d * d
+			step := alpha * pRow[j]
+			xRow[c] += step            // x_j ← x_j + α_jp_j
+			rRow[j] -= alpha * wRow[j] // r_j ← r_j − α_jAp_j
+			rSquares[j] += rRow[j] * rRow[j]
+			xSquares[j] += xRow[c] * xRow[c]
+			stepSquares[j] += step * step
 		}
 	}
 }
@@ -209,23 +210,23 @@ func (s *solver) checkConvergence() {
 		if s.res.Columns[c].Status != Active {
 			continue
 		}
-		rel := math.Sqrt(s.rr[j]) / s.ynorm[c]
-		if !finite(rel) {
-			s.endColumn(c, Breakdown, relativeResidual, rel)
+		relRes := math.Sqrt(s.rSquares[j]) / s.yNorm[c]
+		if !finite(relRes) {
+			s.endColumn(c, Breakdown, relativeResidual, relRes)
 			continue
 		}
-		if !finite(s.xx[j]) {
-			s.endColumn(c, Breakdown, "‖x‖₂²", s.xx[j])
+		if !finite(s.xSquares[j]) {
+			s.endColumn(c, Breakdown, "‖x‖₂²", s.xSquares[j])
 			continue
 		}
-		s.res.RelRes[c], s.xnorm[c] = rel, math.Sqrt(s.xx[j])
-		if math.Sqrt(s.dx[j]) <= unitRoundoff*s.xnorm[c] {
+		s.res.RelRes[c], s.xNorm[c] = relRes, math.Sqrt(s.xSquares[j])
+		if math.Sqrt(s.stepSquares[j]) <= unitRoundoff*s.xNorm[c] {
 			s.stagnantSteps[c]++
 		} else {
 			s.stagnantSteps[c] = 0
 		}
 		switch {
-		case rel <= s.target[c]: // ‖r_j‖₂ ≤ τ‖y_j‖₂
+		case relRes <= s.target[c]: // ‖r_j‖₂ ≤ τ‖y_j‖₂
 			s.res.Columns[c].Status = Converged
 		case s.stagnantSteps[c] >= maxStagnantSteps:
 			s.res.Columns[c].Status = Stagnated
@@ -237,27 +238,27 @@ func (s *solver) checkConvergence() {
 // finite.
 func (s *solver) checkRho(rho []float64) {
 	for j, c := range s.cols {
-		switch v := rho[j]; {
-		case !finite(v):
-			s.endColumn(c, Breakdown, curvatureM, v)
-		case v <= 0:
-			s.endColumn(c, IndefinitePreconditioner, curvatureM, v)
+		switch curvature := rho[j]; {
+		case !finite(curvature):
+			s.endColumn(c, Breakdown, curvatureM, curvature)
+		case curvature <= 0:
+			s.endColumn(c, IndefinitePreconditioner, curvatureM, curvature)
 		}
 	}
 	s.removeEnded()
 }
 
-// Values of Column.Quantity.
+// These constants are the values of Column.Quantity.
 const (
 	curvatureA       = "pᵀAp"
 	curvatureM       = "rᵀM⁻¹r"
 	relativeResidual = "‖r‖₂/‖y‖₂"
 )
 
-// endColumn ends column c with the given status, and the quantity and value that caused it.
+// endColumn ends column c with the given status, and records the quantity and the value that caused the end.
 func (s *solver) endColumn(c int, status Status, quantity string, value float64) {
-	col := &s.res.Columns[c]
-	col.Status, col.Quantity, col.Value = status, quantity, value
+	column := &s.res.Columns[c]
+	column.Status, column.Quantity, column.Value = status, quantity, value
 }
 
 // finite reports whether v is neither infinite nor NaN.

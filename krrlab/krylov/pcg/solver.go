@@ -26,12 +26,12 @@ var restartTargets = [...]float64{0.9, 0.5, 0.25}
 
 // solver is the state of one call of Solve, and the common part of the state of SolveBlock.
 type solver struct {
-	a, exact Operator
-	m        Preconditioner
-	// normalized is m; nil if m is nil or a ColumnPreconditioner.
+	a, exact Operator       // A and Options.Exact
+	m        Preconditioner // M, Normalized unless it is a ColumnPreconditioner; nil if there is none
+	// normalized is the same as m, or nil if m is nil or a ColumnPreconditioner.
 	normalized *Normalized
 	opt        Options
-	b          *mat.Dense
+	b          *mat.Dense // B, n×t
 	n, t       int
 
 	x       *mat.Dense   // current iterate X, n×t
@@ -42,24 +42,24 @@ type solver struct {
 	cols          []int // active columns, ascending
 	keptPositions []int // scratch of removeEnded: positions in cols of the columns that remain active
 
-	ynorm           []float64  // ‖y_j‖₂, by column
-	xnorm           []float64  // ‖x_j‖₂ after the last step of the column
+	yNorm           []float64  // ‖y_j‖₂, by column
+	xNorm           []float64  // ‖x_j‖₂ after the last step of the column
 	target          []float64  // value of ‖r_j‖₂/‖y_j‖₂ at which the recursive residual has converged, by column
 	stagnantSteps   []int      // number of consecutive steps that did not change x_j, by column
 	restartResidual []float64  // relative true residual at the column's last restart; 0 or noMoreRestarts if none
 	xAtRestart      *mat.Dense // columns of X at their last restart; nil before the first restart
 
 	// The following vectors are indexed by the position in cols.
-	rho, rhoNew, pAp, alpha, beta []float64
-	rr, xx, dx                    []float64 // parts of stepSums
-	stepSums                      []float64 // sums of one step: rr, xx and dx, one after the other
+	rho, rhoNew, pAp, alpha, beta   []float64
+	rSquares, xSquares, stepSquares []float64 // ‖r_j‖₂², ‖x_j‖₂² and ‖α_jp_j‖₂² after a step; parts of stepSums
+	stepSums                        []float64 // rSquares, xSquares and stepSquares, one after the other
 
 	sweep                 sweep
 	leftBlock, rightBlock []float64 // operands of the current sweep
 	multiplier            []float64 // matrix F of multiplyBlock, oldWidth×newWidth
 	oldWidth, newWidth    int       // numbers of columns of the blocks before and after the current sweep
 
-	relres, alphas, betas table
+	relRes, alphas, betas table
 	alphaRow, betaRow     []float64  // α_j and β_j of the current iteration, by column
 	decreases             table      // decrease of ‖e_j‖_A²/‖y_j‖₂² in each iteration
 	decreaseRow           []float64  // the row of decreases of the current iteration
@@ -111,13 +111,13 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	for i := range s.buf {
 		s.buf[i] = make([]float64, n*t)
 	}
-	for _, v := range []*[]float64{&s.ynorm, &s.xnorm, &s.target, &s.restartResidual, &s.rho, &s.rhoNew, &s.pAp,
+	for _, v := range []*[]float64{&s.yNorm, &s.xNorm, &s.target, &s.restartResidual, &s.rho, &s.rhoNew, &s.pAp,
 		&s.alpha, &s.beta, &s.totalDecrease} {
 		*v = make([]float64, t)
 	}
 	s.stepSums = make([]float64, 3*t)
 	s.stagnantSteps, s.cols, s.keptPositions = make([]int, t), make([]int, 0, t), make([]int, 0, t)
-	s.relres, s.decreases = newTable(t, s.initialHistoryRows()), newTable(t, s.initialHistoryRows())
+	s.relRes, s.decreases = newTable(t, s.initialHistoryRows()), newTable(t, s.initialHistoryRows())
 	s.res = &Result{
 		X: s.x, Tol: s.opt.Tol, Columns: make([]Column, t), RelRes: make([]float64, t), TrueRelRes: make([]float64, t),
 	}
@@ -131,10 +131,10 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 
 // checkShapes panics if the shapes of the operands do not match, or if an option is out of range.
 func (s *solver) checkShapes() {
-	for name, m := range map[string]interface{ Dim() int }{"A": s.a, "the preconditioner": s.m,
+	for name, operand := range map[string]interface{ Dim() int }{"A": s.a, "the preconditioner": s.m,
 		"Options.Exact": s.opt.Exact} {
-		if m != nil && m.Dim() != s.n {
-			panic(fmt.Sprintf("pcg: B is %d×%d, %s of order %d", s.n, s.t, name, m.Dim()))
+		if operand != nil && operand.Dim() != s.n {
+			panic(fmt.Sprintf("pcg: B is %d×%d, %s of order %d", s.n, s.t, name, operand.Dim()))
 		}
 	}
 	o := &s.opt
@@ -173,20 +173,20 @@ func (s *solver) initialHistoryRows() int { return min(s.opt.MaxIter, 1024) + 1 
 
 // resize sets the number of columns of R, P and W to k.
 func (s *solver) resize(k int) {
-	for i, d := range [...]*mat.Dense{s.r, s.p, s.w} {
-		s.reshape(d, i, k)
+	for i, view := range [...]*mat.Dense{s.r, s.p, s.w} {
+		s.reshape(view, i, k)
 	}
 }
 
-// reshape makes d an n×k view of buffer i.
-func (s *solver) reshape(d *mat.Dense, i, k int) {
-	d.SetRawMatrix(blas64.General{Rows: s.n, Cols: k, Stride: k, Data: s.buf[i][:s.n*k]})
+// reshape makes view an n×k view of buffer i.
+func (s *solver) reshape(view *mat.Dense, i, k int) {
+	view.SetRawMatrix(blas64.General{Rows: s.n, Cols: k, Stride: k, Data: s.buf[i][:s.n*k]})
 }
 
-// setNorms sets ynorm, the norms of the columns of B. It returns an error for columns whose squares might underflow or
+// setNorms sets yNorm, the norms of the columns of B. It returns an error for columns whose squares might underflow or
 // overflow.
 func (s *solver) setNorms() error {
-	for c := range s.ynorm {
+	for c := range s.yNorm {
 		if largest := mat.Norm(s.b.ColView(c), math.Inf(1)); largest != 0 && !(largest >= 1e-100 && largest <= 1e100) {
 			return fmt.Errorf("pcg: column %d of the right-hand side is of size %.2g: want 0, or 1e-100 to 1e100", c,
 				largest)
@@ -196,7 +196,7 @@ func (s *solver) setNorms() error {
 			v := s.b.At(i, c)
 			sum += v * v
 		}
-		s.ynorm[c] = math.Sqrt(sum)
+		s.yNorm[c] = math.Sqrt(sum)
 	}
 	return nil
 }
@@ -205,8 +205,8 @@ func (s *solver) setNorms() error {
 // columns with y_j = 0 to 0.
 func (s *solver) start(ctx context.Context) error {
 	hasGuess := false
-	for c, y := range s.ynorm {
-		if y == 0 { // y_j = 0: x_j = 0
+	for c, yNorm := range s.yNorm {
+		if yNorm == 0 { // y_j = 0: x_j = 0
 			s.res.Columns[c].Status = Converged
 			s.x.SetCol(c, make([]float64, s.n))
 		} else {
@@ -219,26 +219,26 @@ func (s *solver) start(ctx context.Context) error {
 		}
 	} else {
 		s.r.Copy(s.b)
-		for c, y := range s.ynorm {
-			if y > 0 {
+		for c, yNorm := range s.yNorm {
+			if yNorm > 0 {
 				s.res.RelRes[c] = 1
 			}
 		}
 	}
 	for c := range s.t {
-		col := &s.res.Columns[c]
+		column := &s.res.Columns[c]
 		s.target[c] = s.reachableTarget(s.opt.TolFraction*s.opt.Tol, s.res.RelRes[c])
-		switch rel := s.res.RelRes[c]; {
-		case col.Status != Active:
-		case !finite(rel):
-			s.endColumn(c, Breakdown, relativeResidual, rel)
-		case rel <= s.opt.Tol:
-			col.Status = Converged
+		switch relRes := s.res.RelRes[c]; {
+		case column.Status != Active:
+		case !finite(relRes):
+			s.endColumn(c, Breakdown, relativeResidual, relRes)
+		case relRes <= s.opt.Tol:
+			column.Status = Converged
 		default:
 			s.cols = append(s.cols, c)
 		}
 	}
-	copy(s.relres.addRow(), s.res.RelRes)
+	copy(s.relRes.addRow(), s.res.RelRes)
 	if s.endResiduals != nil {
 		s.endResiduals.Copy(s.r)
 	}
@@ -254,8 +254,8 @@ func (s *solver) packActive() {
 	}
 }
 
-// removeEnded removes the columns that have ended from s.cols and from everything that has a column or a number for
-// each of them. In a block solve that is C; directions remain.
+// removeEnded removes the columns that have ended from s.cols, and from the blocks and vectors that have a column
+// or an entry for each of them. A block solve removes them from C only, so that all directions remain.
 func (s *solver) removeEnded() {
 	s.keptPositions = s.keptPositions[:0]
 	for j, c := range s.cols {
@@ -278,8 +278,8 @@ func (s *solver) removeEnded() {
 		compact(s.block.c, s.block.k, width, s.keptPositions)
 		return
 	}
-	for _, b := range s.buf {
-		compact(b, s.n, width, s.keptPositions)
+	for _, buf := range s.buf {
+		compact(buf, s.n, width, s.keptPositions)
 	}
 	vectors := [][]float64{s.rho, s.rhoNew}
 	if s.bounds.mu > 0 {
@@ -332,7 +332,7 @@ func (s *solver) timed(ctx context.Context, op *OpStats, operation string, f fun
 
 // callMonitor appends the residuals of this iteration to the history, and calls Options.Monitor.
 func (s *solver) callMonitor() error {
-	copy(s.relres.addRow(), s.res.RelRes)
+	copy(s.relRes.addRow(), s.res.RelRes)
 	if s.opt.Monitor == nil {
 		return nil
 	}
@@ -343,7 +343,7 @@ func (s *solver) callMonitor() error {
 		}
 	}
 	s.iteration = Iteration{
-		Index: s.res.Iterations, MaxRelRes: slices.Max(s.res.RelRes), RelRes: s.res.RelRes, XNorm: s.xnorm,
+		Index: s.res.Iterations, MaxRelRes: slices.Max(s.res.RelRes), RelRes: s.res.RelRes, XNorm: s.xNorm,
 		ErrorBounds: s.bounds.history.lastRow(), TotalDecrease: s.totalDecrease, ActiveColumns: active,
 		Restarts: len(s.res.History.Restarts), s: s,
 	}

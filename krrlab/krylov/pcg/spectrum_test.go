@@ -18,19 +18,20 @@ func TestRitz(t *testing.T) {
 	const n = 60
 	a := spd(30, geometric(n, 1e3))
 	m := spd(31, geometric(n, 30))
-	for _, pre := range []*mat.SymDense{nil, m} {
-		exact := eigenvalues(t, a, pre)
-		var prec pcg.Preconditioner
-		if pre != nil {
-			prec = invert(t, pre)
+	for _, mMatrix := range []*mat.SymDense{nil, m} {
+		exact := eigenvalues(t, a, mMatrix)
+		var preconditioner pcg.Preconditioner
+		if mMatrix != nil {
+			preconditioner = invert(t, mMatrix)
 		}
-		res := solve(t, dense{a}, prec, gaussianMatrix(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: 400})
+		res := solve(t, dense{a}, preconditioner, gaussianMatrix(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: 400})
 		kappa := exact[n-1] / exact[0]
-		if c := res.Cond(); c > kappa*(1+1e-9) || c < 0.999*kappa {
-			t.Errorf("κ = %v, estimated %v", kappa, c)
+		if cond := res.Cond(); cond > kappa*(1+1e-9) || cond < 0.999*kappa {
+			t.Errorf("κ = %v, estimated %v", kappa, cond)
 		}
 		for _, k := range []int{1, 2, 5, 20} {
-			shorter := solve(t, dense{a}, prec, gaussianMatrix(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: k})
+			shorter := solve(t, dense{a}, preconditioner, gaussianMatrix(32, n, 3), &pcg.Options{Tol: 1e-13,
+				MaxIter: k})
 			for j := range 3 {
 				ritz := shorter.Ritz(j)
 				if len(ritz) != k || ritz[0] < exact[0]*(1-1e-9) || ritz[k-1] > exact[n-1]*(1+1e-9) ||
@@ -39,8 +40,8 @@ func TestRitz(t *testing.T) {
 						exact[n-1])
 				}
 			}
-			if c := shorter.Cond(); c > kappa*(1+1e-9) {
-				t.Errorf("%d iterations: estimate %v above κ = %v", k, c, kappa)
+			if cond := shorter.Cond(); cond > kappa*(1+1e-9) {
+				t.Errorf("%d iterations: estimate %v above κ = %v", k, cond, kappa)
 			}
 		}
 	}
@@ -68,9 +69,9 @@ func TestIterationBound(t *testing.T) {
 				x := solveDense(t, a, b)
 				res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-15, MaxIter: pcg.IterationBound(kappa, eps)})
 				for j := range 2 {
-					var d mat.VecDense
-					d.SubVec(x.ColView(j), res.X.ColView(j))
-					errorNorm, initialNorm := aNorm(a, &d), aNorm(a, x.ColView(j))
+					var deviation mat.VecDense
+					deviation.SubVec(x.ColView(j), res.X.ColView(j))
+					errorNorm, initialNorm := aNorm(a, &deviation), aNorm(a, x.ColView(j))
 					if errorNorm > eps*initialNorm*(1+1e-9) {
 						t.Errorf("κ = %v, ε = %v: error %.3g of %.3g", kappa, eps, errorNorm, initialNorm)
 					}
@@ -78,11 +79,11 @@ func TestIterationBound(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		kappa, eps float64
 		want       int
 	}{{3, 1e-3, 7}, {3, 0.5, 2}, {100, 1e-3, 39}, {1, 1, 1}} {
-		testkit.Equal(t, pcg.IterationBound(c.kappa, c.eps), c.want, c.kappa, c.eps)
+		testkit.Equal(t, pcg.IterationBound(test.kappa, test.eps), test.want, test.kappa, test.eps)
 	}
 }
 
@@ -103,15 +104,15 @@ func TestRestartReduction(t *testing.T) {
 	a := spd(66, geometric(n, 100))
 	b := gaussianMatrix(67, n, 2)
 	for _, test := range []struct {
-		s        float64
-		restarts int // at least
-		status   pcg.Status
+		s           float64
+		minRestarts int
+		status      pcg.Status
 	}{{1.01, 3, pcg.Converged}, {1.4, 19, pcg.Converged}, {1.6, 1, pcg.Inaccurate}} { // 0.01⁴ and 0.4²⁰ ≈ τ
 		exact := mat.NewSymDense(n, nil)
 		exact.ScaleSym(test.s, a)
 		res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, MaxIter: 10000, Exact: dense{exact}})
 		restarts := len(res.History.Restarts)
-		if restarts < test.restarts || res.Status != test.status {
+		if restarts < test.minRestarts || res.Status != test.status {
 			t.Errorf("s = %g: %v after %d restarts", test.s, res, restarts)
 		}
 		if test.status == pcg.Converged {
@@ -127,29 +128,29 @@ func TestRestartReduction(t *testing.T) {
 func TestMedianByNorm(t *testing.T) {
 	const n, k = 25, 6
 	a := spd(70, geometric(n, 1e3))
-	for r := 1; r <= 7; r++ {
-		xs := make([]*mat.Dense, r)
+	for candidates := 1; candidates <= 7; candidates++ {
+		xs := make([]*mat.Dense, candidates)
 		for i := range xs {
-			xs[i] = gaussianMatrix(uint64(80+r*10+i), n, k)
+			xs[i] = gaussianMatrix(uint64(80+candidates*10+i), n, k)
 			xs[i].Scale(math.Pow(3, float64(i%3)), xs[i])
 		}
 		x := testkit.Must(pcg.MedianByNorm(context.Background(), dense{a}, xs))
 		for c := range k {
 			best, smallest := -1, math.Inf(1)
 			for i := range xs {
-				var list []float64
+				var distances []float64
 				for j := range xs {
-					var d mat.VecDense
-					d.SubVec(xs[i].ColView(c), xs[j].ColView(c))
-					list = append(list, aNorm(a, &d))
+					var difference mat.VecDense
+					difference.SubVec(xs[i].ColView(c), xs[j].ColView(c))
+					distances = append(distances, aNorm(a, &difference))
 				}
-				slices.Sort(list)
-				if m := list[r/2]; m < smallest*(1-1e-12) {
-					best, smallest = i, m
+				slices.Sort(distances)
+				if median := distances[candidates/2]; median < smallest*(1-1e-12) {
+					best, smallest = i, median
 				}
 			}
 			if !mat.Equal(x.ColView(c), xs[best].ColView(c)) {
-				t.Errorf("R = %d, column %d: not candidate %d", r, c, best)
+				t.Errorf("R = %d, column %d: not candidate %d", candidates, c, best)
 			}
 		}
 	}

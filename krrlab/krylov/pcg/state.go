@@ -16,10 +16,11 @@ type State struct{ s *solver }
 // Iterations returns the number of completed iterations.
 func (st *State) Iterations() int { return st.s.res.Iterations }
 
-// saved is the encoded form of a State. Its field names are part of the encoding.
+// saved is the encoded form of a State. The names of the type and of its fields are part of the encoding, so they must
+// not change.
 type saved struct {
 	N, T, K        int
-	Tol            float64 // tolerance of the solve; 0 in older files: that of the options
+	Tol            float64 // tolerance of the solve; older files have 0, which means the tolerance of the options
 	Block          bool
 	Cols           []int // solver.cols, the active columns
 	Rho            []float64
@@ -52,11 +53,11 @@ func (st *State) MarshalBinary() ([]byte, error) {
 	if s.normalized != nil {
 		v.Factor = s.normalized.factor
 	}
-	for i, h := range s.tables() {
-		v.History[i] = h.data
+	for i, table := range s.tables() {
+		v.History[i] = table.data
 	}
-	if b := s.block; b != nil {
-		v.K, v.C, v.S = b.k, b.c, b.s
+	if block := s.block; block != nil {
+		v.K, v.C, v.S = block.k, block.c, block.s
 	}
 	v.R, v.P = s.buf[0][:s.n*v.K], s.buf[1][:s.n*v.K]
 	if s.xAtRestart != nil {
@@ -65,72 +66,72 @@ func (st *State) MarshalBinary() ([]byte, error) {
 	if s.endResiduals != nil {
 		v.Last = s.endResiduals.RawMatrix().Data
 	}
-	var w bytes.Buffer
-	if err := gob.NewEncoder(&w).Encode(&v); err != nil {
+	var encoded bytes.Buffer
+	if err := gob.NewEncoder(&encoded).Encode(&v); err != nil {
 		return nil, fmt.Errorf("pcg: state: %w", err)
 	}
-	return w.Bytes(), nil
+	return encoded.Bytes(), nil
 }
 
 // tables returns the tables whose rows saved.History contains.
 func (s *solver) tables() []*table {
-	return []*table{&s.relres, &s.alphas, &s.betas, &s.decreases, &s.bounds.history}
+	return []*table{&s.relRes, &s.alphas, &s.betas, &s.decreases, &s.bounds.history}
 }
 
 // restore sets the solver to the state in Options.Resume.
 func (s *solver) restore() error {
-	b, v := s.block, new(saved)
-	if err := gob.NewDecoder(bytes.NewReader(s.opt.Resume)).Decode(v); err != nil {
+	block, state := s.block, new(saved)
+	if err := gob.NewDecoder(bytes.NewReader(s.opt.Resume)).Decode(state); err != nil {
 		return fmt.Errorf("pcg: the state to resume: %w", err)
 	}
-	if v.N != s.n || v.T != s.t || v.Block != (b != nil) || v.LambdaMin != s.opt.LambdaMin {
+	if state.N != s.n || state.T != s.t || state.Block != (block != nil) || state.LambdaMin != s.opt.LambdaMin {
 		return fmt.Errorf("pcg: the state to resume is of %d×%d numbers in another kind of solve than this of %d×%d",
-			v.N, v.T, s.n, s.t)
+			state.N, state.T, s.n, s.t)
 	}
-	if v.Iterations >= s.opt.MaxIter {
-		return fmt.Errorf("pcg: the state to resume has %d iterations, of at most %d", v.Iterations, s.opt.MaxIter)
+	if state.Iterations >= s.opt.MaxIter {
+		return fmt.Errorf("pcg: the state to resume has %d iterations, of at most %d", state.Iterations, s.opt.MaxIter)
 	}
-	if v.Tol > 0 { // it differs from that of the options after Iteration.Accept
-		s.opt.Tol, s.res.Tol = v.Tol, v.Tol
+	if state.Tol > 0 { // after Iteration.Accept the tolerance differs from that of the options
+		s.opt.Tol, s.res.Tol = state.Tol, state.Tol
 	}
-	copy(s.rho, v.Rho)
-	copy(s.target, v.Target)
-	copy(s.restartResidual, v.Before)
-	copy(s.res.RelRes, v.RelRes)
-	copy(s.stagnantSteps, v.Still)
-	copy(s.res.Columns, v.Columns)
-	s.cols = append(s.cols[:0], v.Cols...)
-	s.res.Iterations, s.res.History.Restarts = v.Iterations, v.RestartsAt
+	copy(s.rho, state.Rho)
+	copy(s.target, state.Target)
+	copy(s.restartResidual, state.Before)
+	copy(s.res.RelRes, state.RelRes)
+	copy(s.stagnantSteps, state.Still)
+	copy(s.res.Columns, state.Columns)
+	s.cols = append(s.cols[:0], state.Cols...)
+	s.res.Iterations, s.res.History.Restarts = state.Iterations, state.RestartsAt
 	if s.normalized != nil {
-		s.normalized.factor = v.Factor
+		s.normalized.factor = state.Factor
 		s.setMu()
 	}
-	copy(s.bounds.gamma, v.Gamma)
-	for i, h := range s.tables() {
-		h.data = append(h.data, v.History[i]...)
+	copy(s.bounds.gamma, state.Gamma)
+	for i, table := range s.tables() {
+		table.data = append(table.data, state.History[i]...)
 	}
 	for k, row := range s.decreases.rows() {
-		if len(v.RestartsAt) == 0 || k < v.RestartsAt[0] {
-			for c, f := range row {
-				s.totalDecrease[c] += f
+		if len(state.RestartsAt) == 0 || k < state.RestartsAt[0] {
+			for c, decrease := range row {
+				s.totalDecrease[c] += decrease
 			}
 		}
 	}
-	copy(s.x.RawMatrix().Data, v.X)
-	copy(s.buf[0], v.R)
-	copy(s.buf[1], v.P)
-	if v.Kept != nil {
-		s.xAtRestart = mat.NewDense(s.n, s.t, v.Kept)
+	copy(s.x.RawMatrix().Data, state.X)
+	copy(s.buf[0], state.R)
+	copy(s.buf[1], state.P)
+	if state.Kept != nil {
+		s.xAtRestart = mat.NewDense(s.n, s.t, state.Kept)
 	}
 	if s.endResiduals != nil {
-		copy(s.endResiduals.RawMatrix().Data, v.Last)
+		copy(s.endResiduals.RawMatrix().Data, state.Last)
 	}
-	s.resize(v.K)
+	s.resize(state.K)
 	s.resumed = true
-	if b != nil {
-		b.k, b.width = v.K, v.K
-		copy(b.c, v.C)
-		copy(b.s, v.S)
+	if block != nil {
+		block.k, block.width = state.K, state.K
+		copy(block.c, state.C)
+		copy(block.s, state.S)
 	}
 	return nil
 }

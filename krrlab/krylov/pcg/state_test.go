@@ -46,8 +46,8 @@ func TestResume(t *testing.T) {
 		opts := pcg.Options{Tol: 1e-5, Exact: dense{exact}, LambdaMin: 1e-3}
 		var states [][]byte
 		opts.Checkpoint = func(st *pcg.State) error {
-			b, err := st.MarshalBinary()
-			states = append(states, b)
+			encoded, err := st.MarshalBinary()
+			states = append(states, encoded)
 			return err
 		}
 		want := testkit.Must(solve(t.Context(), dense{rough}, m, b, &opts))
@@ -62,7 +62,7 @@ func TestResume(t *testing.T) {
 			if !mat.Equal(got.X, want.X) || got.Iterations != want.Iterations || got.Status != want.Status ||
 				!reflect.DeepEqual(got.Columns, want.Columns) || !reflect.DeepEqual(got.History, want.History) ||
 				!reflect.DeepEqual(got.TrueRelRes, want.TrueRelRes) || !reflect.DeepEqual(got.Gap, want.Gap) {
-				t.Errorf("%s resumed from state %d: %v, unbroken %v", name, k, got, want)
+				t.Errorf("%s resumed from state %d: %v, uninterrupted %v", name, k, got, want)
 			}
 		}
 		checkStateErrors(t, func(state []byte, maxIter int) error {
@@ -76,8 +76,8 @@ func TestResume(t *testing.T) {
 
 // checkStateErrors checks that a state that is damaged or has too many iterations is an error.
 func checkStateErrors(t *testing.T, resume func(state []byte, maxIter int) error, state []byte) {
-	for _, s := range [][]byte{{}, state[:4], state[:100], state[:len(state)-9]} {
-		testkit.Fails(t, resume(s, 0), "state to resume")
+	for _, damaged := range [][]byte{{}, state[:4], state[:100], state[:len(state)-9]} {
+		testkit.Fails(t, resume(damaged, 0), "state to resume")
 	}
 	testkit.Fails(t, resume(state, 3), "of at most 3")
 }

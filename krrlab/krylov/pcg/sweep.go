@@ -20,7 +20,7 @@ type sweep struct {
 	firstPiece   int         // index of the first piece of the current wave
 	sumSize      int         // number of entries of a sum
 	task         rowTask
-	runPieceFunc func(worker, q int)
+	runPieceFunc func(worker, piece int) // runPiece; as a field it is allocated only once
 }
 
 // rowTask is the operation of a sweep. The method rows processes rows i0, …, i1-1 and adds to sum, which is initially
@@ -40,9 +40,9 @@ func (s *sweep) run(dst []float64, n, t int, task rowTask) {
 	for len(s.work) < threads {
 		s.work = append(s.work, nil)
 	}
-	for w := range s.work[:min(threads, pieces)] {
-		if need := min(n, rowBlock) * t; len(s.work[w]) < need {
-			s.work[w] = make([]float64, need)
+	for worker := range s.work[:min(threads, pieces)] {
+		if size := min(n, rowBlock) * t; len(s.work[worker]) < size {
+			s.work[worker] = make([]float64, size)
 		}
 	}
 	if s.runPieceFunc == nil {
@@ -52,20 +52,20 @@ func (s *sweep) run(dst []float64, n, t int, task rowTask) {
 	for s.firstPiece = 0; s.firstPiece < pieces; s.firstPiece += wave {
 		count := min(wave, pieces-s.firstPiece)
 		_ = accel.ForEach(context.Background(), count, s.runPieceFunc) // pieces are short, so ctx is not needed
-		for q := range count {
-			for j, v := range s.sum(q) {
+		for piece := range count {
+			for j, v := range s.sum(piece) {
 				dst[j] += v
 			}
 		}
 	}
 }
 
-// sum returns the sum of piece q of the current wave.
-func (s *sweep) sum(q int) []float64 { return s.sums[q*s.sumSize : (q+1)*s.sumSize] }
+// sum returns the sum of the given piece of the current wave.
+func (s *sweep) sum(piece int) []float64 { return s.sums[piece*s.sumSize : (piece+1)*s.sumSize] }
 
-// runPiece processes piece q of the current wave.
-func (s *sweep) runPiece(worker, q int) {
-	i0, sum := (s.firstPiece+q)*rowBlock, s.sum(q)
+// runPiece processes the given piece of the current wave.
+func (s *sweep) runPiece(worker, piece int) {
+	i0, sum := (s.firstPiece+piece)*rowBlock, s.sum(piece)
 	clear(sum)
 	s.task.rows(i0, min(i0+rowBlock, s.n), sum, s.work[worker])
 }

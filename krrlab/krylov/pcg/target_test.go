@@ -10,7 +10,7 @@ import (
 // near.
 func TestReachableTarget(t *testing.T) {
 	s := &solver{opt: Options{ReachableReduction: 0.1}}
-	for _, c := range []struct{ rel, want float64 }{{0.5, 0.05}, {0.11, 0.011}, {0.09, 1e-3}, {2, 0.2}} {
-		testkit.Near(t, s.reachableTarget(1e-3, c.rel), c.want, 1e-16, c.rel)
+	for _, test := range []struct{ rel, want float64 }{{0.5, 0.05}, {0.11, 0.011}, {0.09, 1e-3}, {2, 0.2}} {
+		testkit.Near(t, s.reachableTarget(1e-3, test.rel), test.want, 1e-16, test.rel)
 	}
 }
