@@ -24,20 +24,22 @@ func TestParseStop(t *testing.T) {
 		"labels=1%": {ByLabels, 0.01}, "labels=0.01": {ByLabels, 0.01},
 		"labels=2.5 %": {ByLabels, 0.025},
 	} {
-		s, err := parseStop(text)
-		if reparsed, errAgain := parseStop(s.String()); err != nil || s != want || errAgain != nil || reparsed != s {
-			t.Errorf("%q: %v, %v, and again %v, %v", text, s, err, reparsed, errAgain)
+		stop, err := parseStop(text)
+		if reparsed, reparseErr := parseStop(stop.String()); err != nil || stop != want || reparseErr != nil ||
+			reparsed != stop {
+			t.Errorf("%q: %v, %v, and again %v, %v", text, stop, err, reparsed, reparseErr)
 		}
 	}
 	for _, text := range []string{"labels", "labels=", "labels=0", "labels=100%", "labels=-1%", "labels=NaN",
 		"labels=1", "error", "anorm=1"} {
-		if s, err := parseStop(text); err == nil {
-			t.Errorf("%q: %v", text, s)
+		if stop, err := parseStop(text); err == nil {
+			t.Errorf("%q: %v", text, stop)
 		}
 	}
-	for _, s := range []Stop{{Rule: 5}, {Rule: ByLabels}, {ByLabels, math.NaN()}} { // options are checked by their text
-		if new(Stop).UnmarshalText([]byte(s.String())) == nil {
-			t.Errorf("the rule %v is accepted", s)
+	// A round trip through the text rejects invalid options.
+	for _, stop := range []Stop{{Rule: 5}, {Rule: ByLabels}, {ByLabels, math.NaN()}} {
+		if new(Stop).UnmarshalText([]byte(stop.String())) == nil {
+			t.Errorf("the rule %v is accepted", stop)
 		}
 	}
 }
@@ -45,8 +47,8 @@ func TestParseStop(t *testing.T) {
 // TestUndecidedRows checks that a row counts as undecided unless the lead of its label exceeds the sum of the two
 // bounds, and that NaN counts as undecided.
 func TestUndecidedRows(t *testing.T) {
-	undecided := func(f, root, e float64) int {
-		return UndecidedRows(mat.NewDense(1, 1, []float64{f}), []float64{root}, []float64{e})
+	undecided := func(f, root, errorBound float64) int {
+		return UndecidedRows(mat.NewDense(1, 1, []float64{f}), []float64{root}, []float64{errorBound})
 	}
 	if undecided(0.5, 2, 0.2) != 0 || undecided(-0.5, 2, 0.2) != 0 || undecided(0.4, 2, 0.2) != 1 ||
 		undecided(math.NaN(), 1, 0.1) != 1 ||
@@ -54,12 +56,12 @@ func TestUndecidedRows(t *testing.T) {
 		t.Error("UndecidedRows is wrong for one column")
 	}
 	f := mat.NewDense(3, 3, []float64{1, 0.5, 0, 1, 0.5, 0.45, 0, 0, 0})
-	for _, c := range []struct {
+	for _, test := range []struct {
 		errors []float64
 		want   int
 	}{{[]float64{0.2, 0.2, 0.2}, 1}, {[]float64{0.2, 0.3, 0.2}, 3}, {[]float64{0.2, 0.2, 0.36}, 2},
 		{[]float64{0, 0, 0}, 1}} {
-		testkit.Equal(t, UndecidedRows(f, []float64{1, 1, 1}, c.errors), c.want, c.errors)
+		testkit.Equal(t, UndecidedRows(f, []float64{1, 1, 1}, test.errors), test.want, test.errors)
 	}
 }
 
@@ -68,7 +70,7 @@ type problem struct {
 	x      points.Points
 	k      *gram.Matrix
 	a      *mat.SymDense
-	f      *lowrank.Factor
+	factor *lowrank.Factor
 	m      *precond.Woodbury
 	lambda float64
 }
@@ -81,8 +83,8 @@ func newProblem(t *testing.T, n int, lambda, lambdaP float64) *problem {
 	gaussian := kernel.Gaussian{Sigma: 1}
 	p := &problem{x: x, a: testkit.AddRidge(testkit.KernelMatrix(gaussian, x), lambda), lambda: lambda}
 	p.k = testkit.Must(gram.NewExact(gaussian, x, lambda, 1e-12, nil))
-	p.f = testkit.Must(lowrank.Nystrom(t.Context(), p.k, 15, rng.New(6), nil))
-	p.m = testkit.Must(precond.New(t.Context(), p.f.F, lambdaP, &precond.Options{Form: precond.FormL}))
+	p.factor = testkit.Must(lowrank.Nystrom(t.Context(), p.k, 15, rng.New(6), nil))
+	p.m = testkit.Must(precond.New(t.Context(), p.factor.F, lambdaP, &precond.Options{Form: precond.FormL}))
 	return p
 }
 
@@ -106,7 +108,7 @@ func TestLambdaMin(t *testing.T) {
 		r, z := testkit.RandomMatrix(i, 40, 1), mat.NewDense(40, 1, nil)
 		testkit.OK(t, p.m.SolveTo(t.Context(), z, r))
 		norm := p.inverseNorm(t, r.ColView(0))
-		if mu := LambdaMin(p.f, 0.1, 0.5, 0); !(mu > 0.17 && mu < 0.181) ||
+		if mu := LambdaMin(p.factor, 0.1, 0.5, 0); !(mu > 0.17 && mu < 0.181) ||
 			mu*norm*norm > mat.Dot(r.ColView(0), z.ColView(0)) {
 			t.Fatalf("μ = %g: rᵀA⁻¹r = %g, rᵀM⁻¹r = %g", mu, norm*norm, mat.Dot(r.ColView(0), z.ColView(0)))
 		}
@@ -115,7 +117,7 @@ func TestLambdaMin(t *testing.T) {
 		mu*math.Ldexp(1, 11) != math.Floor(mu*math.Ldexp(1, 11)) {
 		t.Errorf("μ = %v without M", mu)
 	}
-	if LambdaMin(nil, 0.1, 0, 0.1) != 0 || LambdaMin(p.f, 0.1, 0.1, 0.2) != 0 ||
+	if LambdaMin(nil, 0.1, 0, 0.1) != 0 || LambdaMin(p.factor, 0.1, 0.1, 0.2) != 0 ||
 		LambdaMin(&lowrank.Factor{EntryError: math.Inf(1)}, 1, 1, 0) != 0 {
 		t.Error("LambdaMin is not 0 if products may have errors of size λ")
 	}
@@ -127,13 +129,13 @@ type inexactInverse struct {
 	relativeError float64
 }
 
-func (w inexactInverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	err := w.Woodbury.SolveTo(ctx, dst, r)
-	dst.Apply(func(i, _ int, v float64) float64 { return v * (1 + w.relativeError*math.Sin(float64(i*i))) }, dst)
+func (m inexactInverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	err := m.Woodbury.SolveTo(ctx, dst, r)
+	dst.Apply(func(i, _ int, v float64) float64 { return v * (1 + m.relativeError*math.Sin(float64(i*i))) }, dst)
 	return err
 }
 
-// solveOnly is a preconditioner without products with M.
+// solveOnly hides the products with M of a preconditioner, and provides only M⁻¹.
 type solveOnly struct{ pcg.Preconditioner }
 
 // TestTightenCertain checks that the certain bound is valid for any error of M⁻¹, close to the error for an accurate
@@ -147,22 +149,26 @@ func TestTightenCertain(t *testing.T) {
 		res := testkit.Must(pcg.Solve(t.Context(), p.k, p.m, y, &pcg.Options{Tol: 1e-3, MaxIter: 1 + int(i%6)}))
 		c.Copy(res.X)
 		norm := p.inverseNorm(t, res.R.ColView(0))
-		b := &Problem{Lambda: p.lambda, Norms: []float64{mat.Norm(y, 2)}}
+		system := &Problem{Lambda: p.lambda, Norms: []float64{mat.Norm(y, 2)}}
 		for _, inverseError := range []float64{0, 1e-3, 0.5, 3} {
 			rounding := []float64{1e-12}
-			got := b.AnswerErrors(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true,
-				PCG: res})
-			direct := got.Certain[0]
-			testkit.OK(t, got.TightenCertain(t.Context(), b, solveOnly{p.m}, p.f, 0.05, res.R, rounding))
-			testkit.OK(t, got.TightenCertain(t.Context(), b, p.m, nil, 0.05, res.R, rounding))
-			testkit.Equal(t, got.Certain[0], direct)
-			testkit.OK(t, got.TightenCertain(t.Context(), b, inexactInverse{p.m, inverseError}, p.f, 0.05, res.R,
+			errorBounds := system.AnswerErrors(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding,
+				Certain: true,
+				PCG:     res})
+			residualBound := errorBounds.Certain[0]
+			testkit.OK(t, errorBounds.TightenCertain(t.Context(), system, solveOnly{p.m}, p.factor, 0.05, res.R,
 				rounding))
-			if v := got.Certain[0]; v < norm*(1-1e-10) || v > direct || got.Bounds[0] > v ||
-				inverseError == 0 && v > 1.01*math.Sqrt(p.f.CondBound(0.01, 0.05))*norm {
+			testkit.OK(t, errorBounds.TightenCertain(t.Context(), system, p.m, nil, 0.05, res.R, rounding))
+			testkit.Equal(t, errorBounds.Certain[0], residualBound)
+			testkit.OK(t, errorBounds.TightenCertain(t.Context(), system, inexactInverse{p.m, inverseError}, p.factor,
+				0.05, res.R,
+				rounding))
+			if certain := errorBounds.Certain[0]; certain < norm*(1-1e-10) || certain > residualBound ||
+				errorBounds.Bounds[0] > certain ||
+				inverseError == 0 && certain > 1.01*math.Sqrt(p.factor.CondBound(0.01, 0.05))*norm {
 				t.Errorf("answer %d, M⁻¹ with relative errors up to %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i,
-					inverseError, norm, v,
-					direct)
+					inverseError, norm, certain,
+					residualBound)
 			}
 		}
 	}
@@ -174,18 +180,19 @@ func TestAnswerErrors(t *testing.T) {
 	unit := mat.NewDense(1, 1, []float64{1})
 	res := &pcg.Result{RelRes: []float64{1e-6}, Gap: []float64{1e-3},
 		History: pcg.History{ErrorBounds: [][]float64{{1e-5}}}}
-	b := &Problem{Lambda: 0.25, Mu: 1, Norms: []float64{1}}
-	a := &Answer{C: unit, Y: unit, Residuals: []float64{1e-2}, Rounding: []float64{1e-4}, PCG: res}
-	result := b.AnswerErrors(a)
-	if want := 2*1e-6 + 2*(1e-3+1e-4); math.Abs(result.Bounds[0]-want) > 1e-7*want || result.Certain != nil || result.Mu != 1 {
+	system := &Problem{Lambda: 0.25, Mu: 1, Norms: []float64{1}}
+	answer := &Answer{C: unit, Y: unit, Residuals: []float64{1e-2}, Rounding: []float64{1e-4}, PCG: res}
+	result := system.AnswerErrors(answer)
+	if want := 2*1e-6 + 2*(1e-3+1e-4); math.Abs(result.Bounds[0]-want) > 1e-7*want || result.Certain != nil ||
+		result.Mu != 1 {
 		t.Errorf("%+v, want %g", result, want)
 	}
 	res.Gap[0] = math.NaN()
-	if result = b.AnswerErrors(a); math.Abs(result.Bounds[0]-2*1.01e-2) > 1e-8 {
+	if result = system.AnswerErrors(answer); math.Abs(result.Bounds[0]-2*1.01e-2) > 1e-8 {
 		t.Errorf("%+v with an unknown gap", result)
 	}
-	a.Residuals[0] = math.NaN()
-	if result = b.AnswerErrors(a); result != nil || result.ForModel() != nil {
+	answer.Residuals[0] = math.NaN()
+	if result = system.AnswerErrors(answer); result != nil || result.ForModel() != nil {
 		t.Errorf("bounds %+v of a NaN residual, want none", result)
 	}
 }
@@ -197,24 +204,25 @@ func TestLabelSample(t *testing.T) {
 	rows := testkit.RandomPoints(8, 37, 2)
 	c := testkit.RandomMatrix(9, 50, 3)
 	f := mat.NewDense(37, 3, nil)
-	for a := range 37 {
+	for row := range 37 {
 		for i := range 50 {
-			xi := make([]float64, 2)
-			p.x.RowTo(xi, i)
+			point := make([]float64, 2)
+			p.x.RowTo(point, i)
 			for j := range 3 {
-				f.Set(a, j, f.At(a, j)+k.Eval(rows.Row(a), xi)*c.At(i, j))
+				f.Set(row, j, f.At(row, j)+k.Eval(rows.Row(row), point)*c.At(i, j))
 			}
 		}
 	}
 	for _, bound := range []float64{0.01, 0.1, 0.5, 2} {
-		errors := []float64{bound, bound / 2, bound}
-		open := float64(UndecidedRows(f, DiagonalRoots(k, rows), errors))
-		for _, share := range []float64{0.02, 0.1, 0.3, 0.9} {
-			s := testkit.Must(NewLabelSample(t.Context(), k, p.x, rows, share, rng.New(1)))
-			isFew, err := s.fewUndecided(t.Context(), c, errors)
-			if err != nil || isFew != (open <= share*37) || !s.needsTest(errors) || s.needsTest(errors) ||
-				s.needsTest([]float64{bound, 0, 0.9 * bound}) || !s.needsTest([]float64{bound / 2, 0, 0}) {
-				t.Errorf("%g of 37 open, share %g: %v, %v", open, share, isFew, err)
+		errorBounds := []float64{bound, bound / 2, bound}
+		undecided := float64(UndecidedRows(f, DiagonalRoots(k, rows), errorBounds))
+		for _, maxUndecided := range []float64{0.02, 0.1, 0.3, 0.9} {
+			sample := testkit.Must(NewLabelSample(t.Context(), k, p.x, rows, maxUndecided, rng.New(1)))
+			isFew, err := sample.fewUndecided(t.Context(), c, errorBounds)
+			if err != nil || isFew != (undecided <= maxUndecided*37) || !sample.needsTest(errorBounds) ||
+				sample.needsTest(errorBounds) ||
+				sample.needsTest([]float64{bound, 0, 0.9 * bound}) || !sample.needsTest([]float64{bound / 2, 0, 0}) {
+				t.Errorf("%g of 37 open, share %g: %v, %v", undecided, maxUndecided, isFew, err)
 			}
 		}
 	}

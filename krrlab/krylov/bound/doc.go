@@ -4,14 +4,14 @@
 //
 //	|f_j*(x) − f_j(x)| ≤ √k(x, x)·‖e_j‖_A  for every x.
 //
-// A predicted label, which is the index of the largest f_j(x), is therefore the label of the exact solution if it leads
-// every other one by more than the sum of their two bounds. Otherwise the label is undecided (UndecidedRows). An
-// iteration may end when few labels are undecided (LabelSample), which can be long before its residual is small.
+// A predicted label is the index j of the largest f_j(x). It is therefore the label of the exact solution if its f_j(x)
+// exceeds every other value by more than the sum of the two bounds. Otherwise the label is undecided (UndecidedRows).
+// An iteration may end when few labels are undecided (LabelSample), which can be long before its residual is small.
 //
 // While conjugate gradients run, a Monitor bounds ‖e_j‖_A by the Gauss–Radau rule if a bound 0 < μ ≤ λ_min(M⁻¹A) is
-// known (LambdaMin), and by ‖r_j‖₂/√λ otherwise. After they have ended, Problem.AnswerErrors bounds it by the true
-// residual. The documentation of Errors describes which errors each bound covers. If the true residual is computed with
-// the stored K, ResidualRows estimates its error from rows of K in float64.
+// known (LambdaMin), and by ‖r_j‖₂/√λ otherwise. After the iteration has ended, Problem.AnswerErrors bounds ‖e_j‖_A by
+// the true residual. The documentation of Errors describes which errors each bound covers. If the true residual is
+// computed with the stored K, ResidualRows estimates its error from rows of K in float64.
 //
 // # References
 //

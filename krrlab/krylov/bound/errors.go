@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// Problem contains the known properties of a problem before it is solved.
+// Problem contains the known properties of a linear system (K+λI)C = Y before its solution.
 type Problem struct {
 	// Lambda is a lower bound of the eigenvalues of A = K+λI: λ if K is positive semi-definite, and 0 if none is known.
 	// With 0, no error is bounded.
@@ -45,20 +45,21 @@ func LambdaMin(f *lowrank.Factor, lambda, lambdaP, errorNorm float64) float64 {
 	if !(mu > 0) {
 		return 0
 	}
-	frac, exp := math.Frexp(mu)
-	return math.Ldexp(math.Floor(frac*128)/128, exp)
+	mantissa, exponent := math.Frexp(mu)
+	return math.Ldexp(math.Floor(mantissa*128)/128, exponent)
 }
 
 // iterateErrors sets dst_j to an upper bound of ‖e_j‖_A, where e_j = c_j*−c_j and r_j is the residual: the smaller of
-// ‖r_j‖₂/√λ and √(1+ProductError/λ) times the upper bound from pcg.Iteration.ErrorBounds. relres has the recursive
+// ‖r_j‖₂/√λ and √(1+ProductError/λ) times the upper bound from pcg.Iteration.ErrorBounds. relRes has the recursive
 // ‖r_j‖₂/‖y_j‖₂, and upper the bounds of pcg relative to ‖y_j‖₂; upper is nil if there are none. The bound is for the
-// recursive residual; AnswerErrors adds the errors of that residual from rounding and from the stored K.
-func (b *Problem) iterateErrors(dst, relres, upper []float64) {
-	for j, y := range b.Norms {
-		dst[j] = relres[j] * y / math.Sqrt(b.Lambda)
+// recursive residual; AnswerErrors adds the errors that the residual has from rounding and from the stored K.
+func (p *Problem) iterateErrors(dst, relRes, upper []float64) {
+	for j, yNorm := range p.Norms {
+		dst[j] = relRes[j] * yNorm / math.Sqrt(p.Lambda)
 		if upper != nil {
-			if v := math.Sqrt(1+b.ProductError/b.Lambda) * upper[j] * y; v < dst[j] { // false for NaN
-				dst[j] = v
+			// The condition is false for NaN.
+			if radauBound := math.Sqrt(1+p.ProductError/p.Lambda) * upper[j] * yNorm; radauBound < dst[j] {
+				dst[j] = radauBound
 			}
 		}
 	}
@@ -67,40 +68,40 @@ func (b *Problem) iterateErrors(dst, relres, upper []float64) {
 // largestRelative returns the largest bound of ‖e_j‖_A/‖c_j*‖_A, given bounds of ‖e_j‖_A. If the iteration starts at 0,
 // it uses ‖c_j*‖_A² = totalDecrease_j‖y_j‖₂²+‖e_j‖_A² (pcg.Iteration.TotalDecrease). Otherwise it uses the lower bounds
 // SolutionNorms; a column without one counts as 1.
-func (b *Problem) largestRelative(errors, totalDecrease []float64) (worst float64) {
-	for j, e := range errors {
-		if b.Norms[j] == 0 {
+func (p *Problem) largestRelative(errorBounds, totalDecrease []float64) (worst float64) {
+	for j, errorBound := range errorBounds {
+		if p.Norms[j] == 0 {
 			continue
 		}
-		rel := 1.0
-		if b.SolutionNorms != nil { // the iteration did not start at 0
-			if b.SolutionNorms[j] > 0 {
-				rel = e / b.SolutionNorms[j]
+		relative := 1.0
+		if p.SolutionNorms != nil { // the iteration did not start at 0
+			if p.SolutionNorms[j] > 0 {
+				relative = errorBound / p.SolutionNorms[j]
 			}
-		} else if e > 0 {
-			rel = e / math.Hypot(e, math.Sqrt(totalDecrease[j])*b.Norms[j])
+		} else if errorBound > 0 {
+			relative = errorBound / math.Hypot(errorBound, math.Sqrt(totalDecrease[j])*p.Norms[j])
 		}
-		worst = math.Max(worst, rel)
+		worst = math.Max(worst, relative)
 	}
 	return worst
 }
 
 // History returns the largest bound of ‖e_j‖_A/‖c_j*‖_A after every iteration of a solve.
-func (b *Problem) History(res *pcg.Result) []float64 {
-	h, t := res.History, len(b.Norms)
-	relative, errors, totalDecrease := make([]float64, len(h.RelRes)), make([]float64, t), make([]float64, t)
-	for k, relres := range h.RelRes {
-		if k > 0 && (len(h.Restarts) == 0 || k <= h.Restarts[0]) {
-			for j, v := range h.Decrease[k-1] {
-				totalDecrease[j] += v
+func (p *Problem) History(res *pcg.Result) []float64 {
+	history, t := res.History, len(p.Norms)
+	relative, errorBounds, totalDecrease := make([]float64, len(history.RelRes)), make([]float64, t), make([]float64, t)
+	for k, relRes := range history.RelRes {
+		if k > 0 && (len(history.Restarts) == 0 || k <= history.Restarts[0]) {
+			for j, decrease := range history.Decrease[k-1] {
+				totalDecrease[j] += decrease
 			}
 		}
 		var upper []float64
-		if k < len(h.ErrorBounds) {
-			upper = h.ErrorBounds[k]
+		if k < len(history.ErrorBounds) {
+			upper = history.ErrorBounds[k]
 		}
-		b.iterateErrors(errors, relres, upper)
-		relative[k] = b.largestRelative(errors, totalDecrease)
+		p.iterateErrors(errorBounds, relRes, upper)
+		relative[k] = p.largestRelative(errorBounds, totalDecrease)
 	}
 	return relative
 }
@@ -130,8 +131,8 @@ type Errors struct {
 	Residual []float64 `json:"residual"`
 	// SolutionNormBounds are lower bounds of ‖c_j*‖_A, from |y_jᵀc_j| ≤ ‖c_j*‖_A·‖c_j‖_A; 0 if none is known.
 	SolutionNormBounds []float64 `json:"sizes"`
-	// Relative is the largest of Bounds_j/SolutionNormBounds_j. CertainRelative is that of Certain, and 0 if there
-	// are none.
+	// Relative is the largest of Bounds_j/SolutionNormBounds_j. CertainRelative is the same for Certain instead
+	// of Bounds, and 0 if there are none.
 	Relative        float64 `json:"relative"`
 	CertainRelative float64 `json:"relative_certain,omitempty"`
 	// Mu is μ ≤ λ_min(M⁻¹A), certain except for the prediction of the storage error of K; 0 if none is known.
@@ -143,25 +144,25 @@ const roundoffFactor = 1 + 1e-8
 
 // AnswerErrors returns the bounds of the errors of an answer, or nil if they are not finite, for example because Lambda
 // is 0.
-func (b *Problem) AnswerErrors(a *Answer) *Errors {
-	t := len(b.Norms)
-	e := &Errors{Bounds: make([]float64, t), SolutionNormBounds: make([]float64, t), Mu: b.Mu}
+func (p *Problem) AnswerErrors(a *Answer) *Errors {
+	t := len(p.Norms)
+	e := &Errors{Bounds: make([]float64, t), SolutionNormBounds: make([]float64, t), Mu: p.Mu}
 	if a.PCG != nil && len(a.PCG.RelRes) == t && a.PCG.Gap != nil {
 		var upper []float64
-		if h := a.PCG.History.ErrorBounds; len(h) > 0 {
-			upper = h[len(h)-1]
+		if history := a.PCG.History.ErrorBounds; len(history) > 0 {
+			upper = history[len(history)-1]
 		}
-		b.iterateErrors(e.Bounds, a.PCG.RelRes, upper)
+		p.iterateErrors(e.Bounds, a.PCG.RelRes, upper)
 	} else {
 		e.Mu = 0
 	}
-	scale := roundoffFactor / math.Sqrt(b.Lambda)
-	for j, y := range b.Norms {
-		residualBound := (a.Residuals[j] + a.Rounding[j]) * y * scale
+	scale := roundoffFactor / math.Sqrt(p.Lambda)
+	for j, yNorm := range p.Norms {
+		residualBound := (a.Residuals[j] + a.Rounding[j]) * yNorm * scale
 		e.Residual = append(e.Residual, residualBound)
 		radauBound := math.NaN()
 		if e.Mu > 0 {
-			radauBound = e.Bounds[j] + (a.PCG.Gap[j]+a.Rounding[j])*y*scale
+			radauBound = e.Bounds[j] + (a.PCG.Gap[j]+a.Rounding[j])*yNorm*scale
 		}
 		if e.Bounds[j] = residualBound; radauBound < residualBound { // false for NaN
 			e.Bounds[j] = radauBound
@@ -169,8 +170,8 @@ func (b *Problem) AnswerErrors(a *Answer) *Errors {
 		if a.Certain {
 			e.Certain = append(e.Certain, residualBound)
 		}
-		e.SolutionNormBounds[j] = solutionNormBound(a.C.ColView(j), a.Y.ColView(j), y,
-			residualBound*math.Sqrt(b.Lambda))
+		e.SolutionNormBounds[j] = solutionNormBound(a.C.ColView(j), a.Y.ColView(j), yNorm,
+			residualBound*math.Sqrt(p.Lambda))
 	}
 	if notFinite := func(v float64) bool { return v-v != 0 }; slices.ContainsFunc(e.Bounds, notFinite) ||
 		slices.ContainsFunc(e.SolutionNormBounds, notFinite) {
@@ -181,39 +182,39 @@ func (b *Problem) AnswerErrors(a *Answer) *Errors {
 }
 
 // solutionNormBound returns a lower bound of ‖c*‖_A ≥ yᵀc/‖c‖_A, where ‖c‖_A² = cᵀ(y−r) ≤ yᵀc + ‖c‖₂‖r‖₂, given ‖y‖₂
-// and an upper bound of ‖r‖₂. It returns 0 if there is none. The product of the unit vectors has an error of at most
-// (n+8)u, and may cancel.
-func solutionNormBound(c, y mat.Vector, ynorm, rnorm float64) float64 {
-	cnorm := mat.Norm(c, 2)
-	if cnorm == 0 || ynorm == 0 {
+// and an upper bound of ‖r‖₂. It returns 0 if rounding errors leave no positive bound. The product of the unit vectors
+// has an error of at most (n+8)u, and may cancel.
+func solutionNormBound(c, y mat.Vector, yNorm, rNorm float64) float64 {
+	cNorm := mat.Norm(c, 2)
+	if cNorm == 0 || yNorm == 0 {
 		return 0
 	}
 	var cosine float64
 	for i := range c.Len() {
-		cosine += c.AtVec(i) / cnorm * (y.AtVec(i) / ynorm)
+		cosine += c.AtVec(i) / cNorm * (y.AtVec(i) / yNorm)
 	}
 	errorBound := float64(c.Len()+8) * 0x1p-53
 	if cosine <= errorBound {
 		return 0
 	}
-	return (cosine - errorBound) * math.Sqrt(cnorm) * (ynorm / math.Sqrt((cosine+errorBound)*ynorm+rnorm)) /
+	return (cosine - errorBound) * math.Sqrt(cNorm) * (yNorm / math.Sqrt((cosine+errorBound)*yNorm+rNorm)) /
 		roundoffFactor
 }
 
 // setRelative sets the relative bounds. If the norm of a solution has no lower bound, its relative bound is 1.
 func (e *Errors) setRelative() {
-	worst := func(bounds []float64) (largest float64) {
-		for j, v := range bounds {
+	largestRatio := func(bounds []float64) (largest float64) {
+		for j, errorBound := range bounds {
 			switch {
 			case e.SolutionNormBounds[j] > 0:
-				largest = math.Max(largest, v/e.SolutionNormBounds[j])
-			case v > 0:
+				largest = math.Max(largest, errorBound/e.SolutionNormBounds[j])
+			case errorBound > 0:
 				largest = math.Max(largest, 1)
 			}
 		}
 		return largest
 	}
-	e.Relative, e.CertainRelative = worst(e.Bounds), worst(e.Certain)
+	e.Relative, e.CertainRelative = largestRatio(e.Bounds), largestRatio(e.Certain)
 }
 
 // ForModel returns the bounds to store in a model: the certain ones if there are any. It returns nil for nil.
@@ -231,16 +232,16 @@ func (e *Errors) ForModel() *model.ErrorBounds {
 // k_xᵀA⁻¹r_j is at most √k(x,x)·‖e_j‖_A, and at most √k(x,x)·‖r_j‖₂/(2√λ), because κ/(κ+λ)² ≤ 1/(4λ).
 func (e *Errors) Decisions() []float64 { return e.decisionBounds(e.Bounds) }
 
-// decisionBounds is Decisions with the given bounds of ‖e_j‖_A.
+// decisionBounds returns the bounds of Decisions, given bounds of ‖e_j‖_A.
 func (e *Errors) decisionBounds(bounds []float64) []float64 {
-	d := make([]float64, len(bounds))
-	for j, v := range bounds {
-		d[j] = v
+	decisions := make([]float64, len(bounds))
+	for j, bound := range bounds {
+		decisions[j] = bound
 		if j < len(e.Residual) {
-			d[j] = min(v, e.Residual[j]/2)
+			decisions[j] = min(bound, e.Residual[j]/2)
 		}
 	}
-	return d
+	return decisions
 }
 
 // multiplier is a preconditioner that can also multiply by M.
@@ -258,35 +259,35 @@ type multiplier interface {
 // The bound is therefore proved in spite of the error of M⁻¹. The product Mz has an error of at most
 // 8(n+s+64)u·(‖F‖_F²+λ_p)·‖z‖₂, where ‖F‖_F² ≤ tr K + η + |f.Residual|. If ctx ends, TightenCertain returns its error.
 // It changes nothing if the products with M are not available.
-func (e *Errors) TightenCertain(ctx context.Context, b *Problem, m pcg.Preconditioner, f *lowrank.Factor,
+func (e *Errors) TightenCertain(ctx context.Context, p *Problem, m pcg.Preconditioner, f *lowrank.Factor,
 	lambdaP float64, r *mat.Dense, rounding []float64) error {
-	mult, ok := m.(multiplier)
+	mMultiplier, ok := m.(multiplier)
 	if e == nil || e.Certain == nil || !ok || f == nil || r == nil {
 		return nil
 	}
-	theta := f.LambdaMin(b.Lambda, lambdaP)
+	theta := f.LambdaMin(p.Lambda, lambdaP)
 	if theta == 0 {
 		return nil
 	}
 	n, t := r.Dims()
 	z, mz := mat.NewDense(n, t, nil), mat.NewDense(n, t, nil)
-	if err := mult.SolveTo(ctx, z, r); err != nil {
+	if err := mMultiplier.SolveTo(ctx, z, r); err != nil {
 		return err
 	}
-	if err := mult.MulTo(ctx, mz, z); err != nil {
+	if err := mMultiplier.MulTo(ctx, mz, z); err != nil {
 		return ctx.Err() // this form of M does not store Z, so it cannot multiply
 	}
 	normBound := f.Trace + f.Rounding + math.Abs(f.Residual) + lambdaP
-	for j, y := range b.Norms {
-		znorm := mat.Norm(z.ColView(j), 2)
-		productError := 8 * float64(n+f.Rank()+64) * 0x1p-53 * normBound * znorm
-		square := max(0, mat.Dot(z.ColView(j), mz.ColView(j))) + productError*znorm
-		var d mat.VecDense
-		d.SubVec(r.ColView(j), mz.ColView(j))
-		v := roundoffFactor * (math.Sqrt(square/theta) +
-			(mat.Norm(&d, 2)+productError+rounding[j]*y)/math.Sqrt(b.Lambda))
-		if v < e.Certain[j] { // false for NaN
-			e.Certain[j] = v
+	for j, yNorm := range p.Norms {
+		zNorm := mat.Norm(z.ColView(j), 2)
+		productError := 8 * float64(n+f.Rank()+64) * 0x1p-53 * normBound * zNorm
+		zMzBound := max(0, mat.Dot(z.ColView(j), mz.ColView(j))) + productError*zNorm
+		var delta mat.VecDense
+		delta.SubVec(r.ColView(j), mz.ColView(j))
+		tightened := roundoffFactor * (math.Sqrt(zMzBound/theta) +
+			(mat.Norm(&delta, 2)+productError+rounding[j]*yNorm)/math.Sqrt(p.Lambda))
+		if tightened < e.Certain[j] { // false for NaN
+			e.Certain[j] = tightened
 		}
 		e.Bounds[j] = min(e.Bounds[j], e.Certain[j])
 	}

@@ -25,7 +25,7 @@ const (
 )
 
 // Noise is the noise of the data that the rule ByPredictions estimated, by generalized cross-validation, for the answer
-// at which it ended.
+// at which the iteration ended.
 type Noise struct {
 	// Relative is the estimated noise of every column relative to RMS(y_j). Up to the error of Trace, it is not above
 	// the estimate for the exact solution.
@@ -33,20 +33,20 @@ type Noise struct {
 	// Deciding is the noise that determined the tolerance: for classes the root mean square over the columns, and
 	// otherwise the smallest of the columns whose residual was still above τ.
 	Deciding float64 `json:"deciding"`
-	// Trace is an upper estimate of λ·tr(A⁻¹)/n. If Products is 0, it is 1, a bound for every K, or it follows from the
+	// Trace is an upper estimate of λ·tr(A⁻¹)/n. If Products is 0, Trace is 1, a bound for every K, or follows from the
 	// Trace of the first rows (TraceAfterAppend).
 	Trace    float64 `json:"trace"`
 	Products int     `json:"products"` // products with A for the estimate of Trace
 }
 
 // TraceAfterAppend returns an upper bound of λ·tr(A⁻¹)/n after rows were appended to those of the estimate n, which are
-// now the given share in (0, 1] of all rows. When rows are added, n − λ·tr(A⁻¹) = tr(KA⁻¹) does not decrease, because
-// the eigenvalues of K interlace. It returns 0 for nil.
-func (n *Noise) TraceAfterAppend(share float64) float64 {
+// now the given fraction, in (0, 1], of all rows. When rows are added, n − λ·tr(A⁻¹) = tr(KA⁻¹) does not decrease,
+// because the eigenvalues of K interlace. It returns 0 for nil.
+func (n *Noise) TraceAfterAppend(fraction float64) float64 {
 	if n == nil {
 		return 0
 	}
-	return 1 - share*(1-n.Trace)
+	return 1 - fraction*(1-n.Trace)
 }
 
 // ExpectedTol returns the tolerance at which an iteration is expected to end, given τ. It is τ unless the rule is
@@ -59,42 +59,42 @@ func (s Stop) ExpectedTol(tau float64) float64 {
 }
 
 // ExpectedTol returns the tolerance at which the iteration is expected to end.
-func (w *Monitor) ExpectedTol() float64 { return cmp.Or(w.estimatedTol, w.Stop.ExpectedTol(w.Tol)) }
+func (m *Monitor) ExpectedTol() float64 { return cmp.Or(m.estimatedTol, m.Stop.ExpectedTol(m.Tol)) }
 
 // checkNoise ends the iteration if its residuals are at most the tolerance of noiseTol.
 //
 // The exact solution c* has the residuals y−Kc* = λc* on the rows of the fit. Their root mean square is the noise times
 // λ·tr(A⁻¹)/n (generalized cross-validation; Golub, Heath and Wahba 1979). For an iterate c with the residual r of the
-// linear system, ‖λc−λc*‖₂ = ‖λA⁻¹r‖₂ ≤ ‖r‖₂. If ‖r‖₂ ≤ s/(s+b)·‖λc‖₂ with s = noiseShare and b ≥ λ·tr(A⁻¹)/n, it is
-// therefore at most s times the noise that c* yields, and not only the noise that c yields. The estimate does not
-// depend on threads or ranks.
-func (w *Monitor) checkNoise(ctx context.Context, iteration *pcg.Iteration) error {
+// linear system, ‖λc−λc*‖₂ = ‖λA⁻¹r‖₂ ≤ ‖r‖₂. If ‖r‖₂ ≤ s/(s+b)·‖λc‖₂ with s = noiseShare and b ≥ λ·tr(A⁻¹)/n, this
+// difference is therefore at most s times the noise that c* yields, and not only s times the noise that c yields. The
+// estimate does not depend on threads or ranks.
+func (m *Monitor) checkNoise(ctx context.Context, iteration *pcg.Iteration) error {
 	// The noise is at most RMS(y), so a larger residual is certainly too large. A residual below τ ends the iteration
 	// anyway. After a restart, the accepted tolerance stays.
-	accepted := w.Noise != nil && w.Noise.Relative != nil
-	if iteration.MaxRelRes > noiseShare || iteration.MaxRelRes <= w.Tol*w.TolFraction || accepted {
+	accepted := m.Noise != nil && m.Noise.Relative != nil
+	if iteration.MaxRelRes > noiseShare || iteration.MaxRelRes <= m.Tol*m.TolFraction || accepted {
 		return nil
 	}
-	if w.Noise == nil {
-		w.Noise = &Noise{Trace: 1}
+	if m.Noise == nil {
+		m.Noise = &Noise{Trace: 1}
 		progress := math.Log(iteration.MaxRelRes)
-		remaining := float64(iteration.Index) * (math.Log(w.noiseTol(w.decidingNoise(iteration))) - progress) / progress
+		remaining := float64(iteration.Index) * (math.Log(m.noiseTol(m.decidingNoise(iteration))) - progress) / progress
 		share := min(0.5, traceShare*float64(len(iteration.RelRes)))
-		if k := int(share * remaining); k >= minTraceIterations {
+		if iterations := int(share * remaining); iterations >= minTraceIterations {
 			var err error
-			if w.Noise.Trace, w.Noise.Products, err = w.Trace(ctx, k); err != nil {
+			if m.Noise.Trace, m.Noise.Products, err = m.Trace(ctx, iterations); err != nil {
 				return err
 			}
 		}
 	}
-	deciding := w.decidingNoise(iteration)
-	w.estimatedTol = w.noiseTol(deciding)
-	if w.estimatedTol > w.Tol && iteration.Accept(w.estimatedTol*w.TolFraction) {
-		w.Noise.Deciding, w.Tol = deciding, w.estimatedTol
-		for j, y := range w.Problem.Norms {
-			w.Noise.Relative = append(w.Noise.Relative, 0)
-			if y > 0 {
-				w.Noise.Relative[j] = w.noiseOf(iteration, j)
+	deciding := m.decidingNoise(iteration)
+	m.estimatedTol = m.noiseTol(deciding)
+	if m.estimatedTol > m.Tol && iteration.Accept(m.estimatedTol*m.TolFraction) {
+		m.Noise.Deciding, m.Tol = deciding, m.estimatedTol
+		for j, yNorm := range m.Problem.Norms {
+			m.Noise.Relative = append(m.Noise.Relative, 0)
+			if yNorm > 0 {
+				m.Noise.Relative[j] = m.noiseOf(iteration, j)
 			}
 		}
 	}
@@ -103,55 +103,55 @@ func (w *Monitor) checkNoise(ctx context.Context, iteration *pcg.Iteration) erro
 
 // decidingNoise returns the noise that determines the tolerance, at most 1: for classes, whose columns decide together,
 // their root mean square, and otherwise the smallest of the columns whose residual is above τ.
-func (w *Monitor) decidingNoise(iteration *pcg.Iteration) float64 {
+func (m *Monitor) decidingNoise(iteration *pcg.Iteration) float64 {
 	smallest, squares, columns := 1., 0., 0.
-	for j, rel := range iteration.RelRes {
-		if w.Problem.Norms[j] == 0 {
+	for j, relRes := range iteration.RelRes {
+		if m.Problem.Norms[j] == 0 {
 			continue
 		}
-		v := w.noiseOf(iteration, j)
-		squares, columns = squares+v*v, columns+1
-		if rel > w.Tol {
-			smallest = min(smallest, v)
+		noise := m.noiseOf(iteration, j)
+		squares, columns = squares+noise*noise, columns+1
+		if relRes > m.Tol {
+			smallest = min(smallest, noise)
 		}
 	}
-	if w.Classes {
+	if m.Classes {
 		return min(1, math.Sqrt(squares/columns))
 	}
 	return smallest
 }
 
 // noiseTol returns noiseShare of the noise, rounded down to two digits, but at least τ.
-func (w *Monitor) noiseTol(noise float64) float64 {
+func (m *Monitor) noiseTol(noise float64) float64 {
 	tol := noiseShare * noise
 	digit := math.Pow(10, math.Floor(math.Log10(tol))-1)
-	return max(math.Floor(tol/digit)*digit, w.Tol)
+	return max(math.Floor(tol/digit)*digit, m.Tol)
 }
 
 // noiseOf returns an estimate of the noise of column j relative to ‖y_j‖₂.
-func (w *Monitor) noiseOf(iteration *pcg.Iteration, j int) float64 {
-	return w.Problem.Lambda * iteration.XNorm[j] / w.Problem.Norms[j] / (noiseShare + w.Noise.Trace)
+func (m *Monitor) noiseOf(iteration *pcg.Iteration, j int) float64 {
+	return m.Problem.Lambda * iteration.XNorm[j] / m.Problem.Norms[j] / (noiseShare + m.Noise.Trace)
 }
 
-// TraceEstimate returns an upper estimate of λ·tr(A⁻¹)/n, A = K+λI, of at most 1, from conjugate gradients for a vector
-// z of n random signs, for which the expectation of λzᵀA⁻¹z is λ·tr(A⁻¹). decrease has the decreases of ‖e‖_A²/‖z‖₂² in
-// its iterations, and residual is the last residual relative to ‖z‖₂.
+// TraceEstimate returns an upper estimate of λ·tr(A⁻¹)/n, A = K+λI, of at most 1. The estimate uses conjugate gradients
+// for a vector z of n random signs, for which the expectation of λzᵀA⁻¹z is λ·tr(A⁻¹). decrease has the decreases of
+// ‖e‖_A²/‖z‖₂², for the error e of the iterate, in all iterations, and residual is the last residual relative to ‖z‖₂.
 //
 // The sum of the decreases approaches zᵀA⁻¹z/n from below, with an error of at most residual²/λ. Let S be the sum over
-// all iterations, and g the share of the second half of them. If both halves belonged to a geometric series,
-// S·g²/(1−2g) would be missing. The estimate adds S·g/(1−2g), but at most the bound, and then three standard deviations
-// of the random signs, whose variance is at most 2b(1−b)/n for a trace of b.
+// all iterations, and g the fraction of S that the second half of them contributes. If both halves belonged to a
+// geometric series, S·g²/(1−2g) would be missing. The estimate adds S·g/(1−2g), but at most residual², and then three
+// standard deviations of the random signs, whose variance is at most 2b(1−b)/n for λ·tr(A⁻¹)/n = b.
 func TraceEstimate(decrease []float64, residual, lambda float64, n int) float64 {
-	var sum, half float64
-	for k, v := range decrease {
-		if sum += lambda * v; k < (len(decrease)+1)/2 {
-			half = sum
+	var sum, firstHalf float64
+	for k, term := range decrease {
+		if sum += lambda * term; k < (len(decrease)+1)/2 {
+			firstHalf = sum
 		}
 	}
 	missing := residual * residual
-	if 2*half > sum {
-		missing = min(missing, sum*(sum-half)/(2*half-sum))
+	if 2*firstHalf > sum {
+		missing = min(missing, sum*(sum-firstHalf)/(2*firstHalf-sum))
 	}
-	b := min(1, sum+missing)
-	return min(1, b+3*math.Sqrt(2*b*(1-b)/float64(n)))
+	bound := min(1, sum+missing)
+	return min(1, bound+3*math.Sqrt(2*bound*(1-bound)/float64(n)))
 }

@@ -20,14 +20,14 @@ func TestTraceEstimate(t *testing.T) {
 	const n, lambda = 1 << 40, 0.5
 	for _, rate := range []float64{0.3, 0.6, 0.8} {
 		var decrease []float64
-		v := (1 - rate) * 0.4 / lambda // the sum tends to 0.4
+		term := (1 - rate) * 0.4 / lambda // the sum tends to 0.4
 		for range 8 {
-			decrease = append(decrease, v)
-			v *= rate
+			decrease = append(decrease, term)
+			term *= rate
 		}
-		b := TraceEstimate(decrease, 10, lambda, n) // the residual 10 bounds nothing
-		if !(b >= 0.4 && b < 1) {
-			t.Errorf("rate %g: %g, want about 0.4", rate, b)
+		estimate := TraceEstimate(decrease, 10, lambda, n) // the residual 10 bounds nothing
+		if !(estimate >= 0.4 && estimate < 1) {
+			t.Errorf("rate %g: %g, want about 0.4", rate, estimate)
 		}
 		remainder := 0.4 * math.Pow(rate, 8)
 		testkit.Near(t, TraceEstimate(decrease, math.Sqrt(remainder), lambda, n), 0.4, 1e-5, rate)
@@ -64,56 +64,60 @@ func TestCheckNoise(t *testing.T) {
 	y := testkit.RandomMatrix(9, n, 2)
 	x := mat.NewDense(n, 2, nil)
 	p.x.RowTo(x.RawRowView(0), 0)
-	for i := range n {
-		p.x.RowTo(x.RawRowView(i), i)
-		y.Set(i, 0, math.Sin(x.At(i, 0))+0.1*y.At(i, 0))
+	for iteration := range n {
+		p.x.RowTo(x.RawRowView(iteration), iteration)
+		y.Set(iteration, 0, math.Sin(x.At(iteration, 0))+0.1*y.At(iteration, 0))
 	}
 	var exact mat.Dense // λc* of both columns
 	exact.Mul(&inverse, y)
 	exact.Scale(lambda, &exact)
 	norms := []float64{mat.Norm(y.ColView(0), 2), mat.Norm(y.ColView(1), 2)}
-	solve := func(w *Monitor) (*pcg.Result, error) {
-		w.Problem, w.Stop = &Problem{Lambda: lambda, Norms: norms}, Stop{Rule: ByPredictions}
-		w.Tol, w.TolFraction = tau, 0.9 // the iteration ends at 0.9 of the tolerance
+	solve := func(monitor *Monitor) (*pcg.Result, error) {
+		monitor.Problem, monitor.Stop = &Problem{Lambda: lambda, Norms: norms}, Stop{Rule: ByPredictions}
+		monitor.Tol, monitor.TolFraction = tau, 0.9 // the iteration ends at 0.9 of the tolerance
 		return pcg.Solve(t.Context(), p.k, nil, y, &pcg.Options{Tol: 0.9 * tau, MaxIter: 500,
-			Monitor: func(i *pcg.Iteration) error {
-				_, err := w.Check(t.Context(), i)
+			Monitor: func(iteration *pcg.Iteration) error {
+				_, err := monitor.Check(t.Context(), iteration)
 				return err
 			}})
 	}
 	for _, classes := range []bool{false, true} {
-		for _, b := range []float64{trace, 1} {
-			w := &Monitor{Classes: classes, Trace: func(_ context.Context, iterations int) (float64, int, error) {
-				return b, iterations, nil
+		for _, boundOfTrace := range []float64{trace, 1} {
+			monitor := &Monitor{Classes: classes, Trace: func(_ context.Context, iterations int) (float64, int, error) {
+				return boundOfTrace, iterations, nil
 			}}
-			res := testkit.Must(solve(w))
-			if w.Noise == nil || len(w.Noise.Relative) != 2 || !(w.Tol > tau) || res.Tol != 0.9*w.Tol ||
-				w.ExpectedTol() != w.Tol || floats.Max(res.TrueRelRes) > w.Tol ||
-				!classes && (w.Noise.Trace != b || w.Noise.Products < minTraceIterations) {
-				t.Fatalf("classes %v, trace %g: %+v, residuals %g, tolerance %g of %g", classes, b, w.Noise,
+			res := testkit.Must(solve(monitor))
+			if monitor.Noise == nil || len(monitor.Noise.Relative) != 2 || !(monitor.Tol > tau) ||
+				res.Tol != 0.9*monitor.Tol ||
+				monitor.ExpectedTol() != monitor.Tol || floats.Max(res.TrueRelRes) > monitor.Tol ||
+				!classes && (monitor.Noise.Trace != boundOfTrace || monitor.Noise.Products < minTraceIterations) {
+				t.Fatalf("classes %v, trace %g: %+v, residuals %g, tolerance %g of %g", classes, boundOfTrace,
+					monitor.Noise,
 					res.TrueRelRes,
-					res.Tol, w.Tol)
+					res.Tol, monitor.Tol)
 			}
-			relative := w.Noise.Relative
+			relative := monitor.Noise.Relative
 			want := min(relative[0], relative[1])
 			if classes {
 				want = min(1, math.Hypot(relative[0], relative[1])/math.Sqrt2)
 			}
-			testkit.Near(t, w.Noise.Deciding, want, 1e-12, classes, b)
-			if ratio := w.Tol / (noiseShare * want); ratio > 1 || ratio < 0.9 { // two digits, rounded down
-				t.Errorf("classes %v, trace %g: the tolerance %g is %g of the noise %g", classes, b, w.Tol, w.Tol/want,
+			testkit.Near(t, monitor.Noise.Deciding, want, 1e-12, classes, boundOfTrace)
+			if ratio := monitor.Tol / (noiseShare * want); ratio > 1 || ratio < 0.9 { // two digits, rounded down
+				t.Errorf("classes %v, trace %g: the tolerance %g is %g of the noise %g", classes, boundOfTrace,
+					monitor.Tol, monitor.Tol/want,
 					want)
 			}
 			var c mat.Dense
 			c.Scale(lambda, res.X)
-			for j, v := range relative {
-				size := mat.Norm(c.ColView(j), 2) / norms[j]
-				testkit.Near(t, v, size/(noiseShare+w.Noise.Trace), 1e-12, classes, b, j)
+			for j, noiseOfColumn := range relative {
+				norm := mat.Norm(c.ColView(j), 2) / norms[j]
+				testkit.Near(t, noiseOfColumn, norm/(noiseShare+monitor.Noise.Trace), 1e-12, classes, boundOfTrace, j)
 			}
 			noise := mat.Norm(exact.ColView(0), 2) / trace // of the first column, by the exact solution
 			exactColumn, column := mat.Col(nil, 0, &exact), mat.Col(nil, 0, &c)
-			if e := floats.Distance(column, exactColumn, 2); !classes && e > noiseShare*noise {
-				t.Errorf("trace %g: λc differs by %g from the exact one, the noise is %g", b, e, noise)
+			if distance := floats.Distance(column, exactColumn, 2); !classes && distance > noiseShare*noise {
+				t.Errorf("trace %g: λc differs by %g from the exact one, the noise is %g", boundOfTrace, distance,
+					noise)
 			}
 		}
 	}

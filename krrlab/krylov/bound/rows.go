@@ -18,8 +18,8 @@ import (
 
 const (
 	drawnRows      = 256  // number of rows drawn at random; more rows estimate the residual more precisely
-	outlierRows    = 32   // number of rows of largest norm that are always included
-	maxOutlierRows = 1024 // maximum number of such rows if the stored K may be inaccurate far from the origin
+	outlierRows    = 32   // minimum number of rows of largest norm
+	maxOutlierRows = 1024 // maximum number of rows of largest norm, if the stored K may be inaccurate there
 )
 
 // MaxResidualRows is the maximum number of rows in ResidualRows for unweighted points, if the stored K is accurate for
@@ -37,13 +37,14 @@ func SamplingFactor(n int) float64 {
 }
 
 // ResidualRows are rows of the residual of an answer C to (K+λI)C = Y. Their kernel values are computed in float64,
-// regardless of the storage of K. They consist of F, the rows of largest norm, and S, drawn at random from the others.
-// They estimate the residual by
+// regardless of the storage of K. They consist of the set F of the rows of largest norm, and the set S of rows drawn at
+// random from the others. They estimate the residual by
 //
 //	‖r_j‖² ≈ Σ_{i∈F} r_ij² + ((n−|F|)/|S|) Σ_{i∈S} r_ij²,  r_ij = y_ij − λc_ij − Σ_l K_il c_lj.
 //
-// For points.Weighted, r_i is approximately proportional to √w_i. S then has twice as many rows, drawn with the
-// probabilities π_i of kernel.DrawWeighted, and a row of S has the weight 1/π_i.
+// For points.Weighted, row i of the residual is approximately proportional to √w_i for the weight w_i of the point. S
+// then has twice as many rows, drawn with the probabilities π_i of kernel.DrawWeighted, and a row of S has the weight
+// 1/π_i.
 type ResidualRows struct {
 	k           kernel.Kernel
 	x           points.Points
@@ -72,9 +73,9 @@ func NewResidualRows(k kernel.Kernel, x points.Points, lambda, tol float64, stor
 	}
 	if weighted, ok := x.(*points.Weighted); ok {
 		weightedDraw, probabilities := kernel.DrawWeighted(weighted, 2*drawnRows, g.Sub("weighted"))
-		for a, i := range weightedDraw {
+		for position, i := range weightedDraw {
 			if !isOutlier[i] {
-				r.indices, r.weights = append(r.indices, i), append(r.weights, 1/probabilities[a])
+				r.indices, r.weights = append(r.indices, i), append(r.weights, 1/probabilities[position])
 			}
 		}
 		return r
@@ -93,25 +94,25 @@ func NewResidualRows(k kernel.Kernel, x points.Points, lambda, tol float64, stor
 // largest returns the first k elements of order, sorted stably by decreasing norm, in O(n + k² log n) operations on
 // average.
 func largest(order []int, norms []float64, k int) []int {
-	top := make([]int, 0, k+1)
+	selected := make([]int, 0, k+1)
 	for _, i := range order {
-		if len(top) == k && (k == 0 || norms[i] <= norms[top[k-1]]) {
+		if len(selected) == k && (k == 0 || norms[i] <= norms[selected[k-1]]) {
 			continue
 		}
-		index, _ := slices.BinarySearchFunc(top, norms[i], func(j int, norm float64) int {
+		index, _ := slices.BinarySearchFunc(selected, norms[i], func(j int, norm float64) int {
 			if norms[j] >= norm {
 				return -1
 			}
 			return 1
 		})
-		top = slices.Insert(top, index, i)
-		top = top[:min(len(top), k)]
+		selected = slices.Insert(selected, index, i)
+		selected = selected[:min(len(selected), k)]
 	}
-	return top
+	return selected
 }
 
 // countOutliers returns the number of points, given their ‖x‖², that are so far from the origin that an entry of the
-// stored K between two of them may be wrong by a quarter of τ. A few such points may be close to each other, and a
+// stored K between two of them may have an error of a quarter of τ. A few such points may be close to each other, and a
 // random draw would rarely contain their rows. The result is at most maxOutlierRows. It is 0 if more than an eighth of
 // all points qualify, because a random draw then contains enough of them.
 func (r *ResidualRows) countOutliers(norms []float64, storage gram.Choice) int {
@@ -124,9 +125,9 @@ func (r *ResidualRows) countOutliers(norms []float64, storage gram.Choice) int {
 	}
 	n, d := r.x.Dims()
 	count := 0
-	for _, v := range norms {
-		point := kernel.PointSummary{Dim: d, MaxSq: v, Shifted: true}
-		if roundingFactor*kernel.EntryError(r.k, kernel.Float64, point) > r.tol/4 {
+	for _, squaredNorm := range norms {
+		summary := kernel.PointSummary{Dim: d, MaxSq: squaredNorm, Shifted: true}
+		if roundingFactor*kernel.EntryError(r.k, kernel.Float64, summary) > r.tol/4 {
 			count++
 		}
 	}
@@ -146,36 +147,36 @@ func (r *ResidualRows) Len() int { return len(r.indices) }
 func (r *ResidualRows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.Dense) (residual,
 	storageError []float64, err error) {
 	base, factors := points.SplitFactors(r.x)
-	f, err := (&model.Model{Kernel: r.k, Lambda: r.lambda, X: base, C: points.ScaleRows(factors, c)}).
+	decisions, err := (&model.Model{Kernel: r.k, Lambda: r.lambda, X: base, C: points.ScaleRows(factors, c)}).
 		Decision(ctx, points.Gather(base, r.indices), &model.Options{Float64: true, Accuracy: r.tol / 1000,
 			Comm: ranks})
 	if err != nil {
 		return nil, nil, err
 	}
 	if factors != nil {
-		f.Apply(func(k, _ int, v float64) float64 { return factors[r.indices[k]] * v }, f)
+		decisions.Apply(func(row, _ int, entry float64) float64 { return factors[r.indices[row]] * entry }, decisions)
 	}
 	_, t := y.Dims()
 	residual, storageError = make([]float64, t), make([]float64, t)
 	rounding := r.rounding(y, c)
 	for j := range t {
-		ynorm := mat.Norm(y.ColView(j), 2)
-		if ynorm == 0 {
-			continue // y_j = 0, so c_j = 0
+		yNorm := mat.Norm(y.ColView(j), 2)
+		if yNorm == 0 {
+			continue // y_j = 0 has the solution c_j = 0
 		}
 		// Estimates of ‖r_j‖² and of the squared norm of its difference from the stored residual. They are relative to
 		// ‖y_j‖₂, because squares of small targets underflow.
-		var rr, dd float64
-		for k, i := range r.indices {
-			v, w := y.At(i, j)-r.lambda*c.At(i, j)-f.At(k, j), r.weights[k]
-			d := v
+		var residualSquare, storageSquare float64
+		for row, i := range r.indices {
+			entry, weight := y.At(i, j)-r.lambda*c.At(i, j)-decisions.At(row, j), r.weights[row]
+			storageEntry := entry
 			if stored != nil {
-				d -= stored.At(i, j)
+				storageEntry -= stored.At(i, j)
 			}
-			rr += w * (v / ynorm) * (v / ynorm)
-			dd += w * (d / ynorm) * (d / ynorm)
+			residualSquare += weight * (entry / yNorm) * (entry / yNorm)
+			storageSquare += weight * (storageEntry / yNorm) * (storageEntry / yNorm)
 		}
-		residual[j], storageError[j] = math.Sqrt(rr)+rounding[j], math.Sqrt(dd)+rounding[j]
+		residual[j], storageError[j] = math.Sqrt(residualSquare)+rounding[j], math.Sqrt(storageSquare)+rounding[j]
 	}
 	return residual, storageError, nil
 }
@@ -184,10 +185,10 @@ func (r *ResidualRows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stor
 //
 //	u·√(δ/u+n)·√(Σ_l s_l)·√(Σ_l s_l·c_lj²)/‖y_j‖₂,  u = 2⁻⁵³,
 //
-// where s are the diagonal bounds (kernel.Placement.DiagonalBounds) and δ is the error of an entry. It assumes δ/u
-// independent roundings in an entry, by kernel.EntryError for differences (inner products are used only if their
-// additional error is negligible), and n in each sum: N. J. Higham, T. Mary, A new approach to probabilistic rounding
-// error analysis, SIAM J. Sci. Comput. 41, 2019, doi:10.1137/18M1226312.
+// where s_l are the diagonal bounds (kernel.Placement.DiagonalBounds) and δ is the error of an entry of K, by
+// kernel.EntryError for differences (Estimate uses inner products only if their additional error is negligible). The
+// formula assumes δ/u independent roundings in an entry and n in each sum: N. J. Higham, T. Mary, A new approach to
+// probabilistic rounding error analysis, SIAM J. Sci. Comput. 41, 2019, doi:10.1137/18M1226312.
 func (r *ResidualRows) rounding(y, c *mat.Dense) []float64 {
 	n, t := y.Dims()
 	placement := kernel.NewPlacement(r.k, r.x)
@@ -198,11 +199,11 @@ func (r *ResidualRows) rounding(y, c *mat.Dense) []float64 {
 	rounding := make([]float64, t)
 	for j := range rounding {
 		var norm float64
-		for l, s := range sizes {
-			norm = math.Hypot(norm, math.Sqrt(s)*c.At(l, j))
+		for l, size := range sizes {
+			norm = math.Hypot(norm, math.Sqrt(size)*c.At(l, j))
 		}
-		if ynorm := mat.Norm(y.ColView(j), 2); ynorm > 0 {
-			rounding[j] = factor * (norm / ynorm)
+		if yNorm := mat.Norm(y.ColView(j), 2); yNorm > 0 {
+			rounding[j] = factor * (norm / yNorm)
 		}
 	}
 	return rounding

@@ -28,13 +28,13 @@ func TestResidualRows(t *testing.T) {
 				x.Row(n/2 + i)[0] += 20 + float64(i)
 			}
 			// The stored K has float32 inner products, so these outliers are checked.
-			r := NewResidualRows(kernel.Gaussian{Sigma: 1.5}, x, 0.1, 1e-2, gram.Choice{}, rng.New(seed))
-			if r.Len() != min(n, MaxResidualRows) || r.weights[outliers-1] != 1 ||
-				slices.Min(r.indices[:outliers]) != n/2 ||
-				slices.Max(r.indices[:outliers]) != n/2+outliers-1 {
-				t.Errorf("%d rows, the outliers %v", r.Len(), r.indices[:outliers])
+			rows := NewResidualRows(kernel.Gaussian{Sigma: 1.5}, x, 0.1, 1e-2, gram.Choice{}, rng.New(seed))
+			if rows.Len() != min(n, MaxResidualRows) || rows.weights[outliers-1] != 1 ||
+				slices.Min(rows.indices[:outliers]) != n/2 ||
+				slices.Max(rows.indices[:outliers]) != n/2+outliers-1 {
+				t.Errorf("%d rows, the outliers %v", rows.Len(), rows.indices[:outliers])
 			}
-			if slices.Sort(r.indices); len(slices.Compact(r.indices)) != min(n, MaxResidualRows) {
+			if slices.Sort(rows.indices); len(slices.Compact(rows.indices)) != min(n, MaxResidualRows) {
 				t.Error("a row is in the sample twice")
 			}
 		}
@@ -67,15 +67,16 @@ func TestResidualEstimate(t *testing.T) {
 		if err != nil || residual[2] != 0 || differences[2] != 0 {
 			t.Errorf("%v, %v, %v", residual, differences, err)
 		}
-		var d mat.Dense
-		d.Sub(r, stored)
+		var difference mat.Dense
+		difference.Sub(r, stored)
 		for j := range 2 {
-			size := mat.Norm(y.ColView(j), 2)
-			for name, v := range map[string][2]float64{"residual": {residual[j], mat.Norm(r.ColView(j), 2) / size},
-				"difference":               {differences[j], mat.Norm(d.ColView(j), 2) / size},
+			norm := mat.Norm(y.ColView(j), 2)
+			for name, pair := range map[string][2]float64{"residual": {residual[j], mat.Norm(r.ColView(j), 2) / norm},
+				"difference":               {differences[j], mat.Norm(difference.ColView(j), 2) / norm},
 				"residual without another": {withoutStored[j], residual[j]}} {
-				if ratio := v[0] / v[1]; ratio > SamplingFactor(n)*(1+1e-9) || ratio < 1/SamplingFactor(n)*(1-1e-9) {
-					t.Errorf("n = %d, column %d: %s is %.6g, want %.6g", n, j, name, v[0], v[1])
+				if ratio := pair[0] / pair[1]; ratio > SamplingFactor(n)*(1+1e-9) ||
+					ratio < 1/SamplingFactor(n)*(1-1e-9) {
+					t.Errorf("n = %d, column %d: %s is %.6g, want %.6g", n, j, name, pair[0], pair[1])
 				}
 			}
 		}
@@ -86,11 +87,12 @@ func TestResidualEstimate(t *testing.T) {
 // have an error of τ/4. The count is 0 if they are more than an eighth of all points, and at most maxOutlierRows.
 func TestCountOutliers(t *testing.T) {
 	const n = 64
-	gauss := kernel.Gaussian{Sigma: 1.5}
-	r := &ResidualRows{k: gauss, x: points.NewDense(n, 4, nil), tol: 1e-3}
-	// edge is the norm at which the error bound of float32, 4·16·2⁻⁵³·2²⁹·max‖x‖²/(2σ²) + 16·2⁻²⁴, is τ/4.
-	edge := (1e-3/4 - 16*0x1p-24) / (64 * 0x1p-24) * 2 * gauss.Sigma * gauss.Sigma
-	for _, c := range []struct {
+	gaussian := kernel.Gaussian{Sigma: 1.5}
+	rows := &ResidualRows{k: gaussian, x: points.NewDense(n, 4, nil), tol: 1e-3}
+	// limitSquare is the squared norm ‖x‖² at which the error bound of float32, 4·16·2⁻⁵³·2²⁹·max‖x‖²/(2σ²) + 16·2⁻²⁴,
+	// is τ/4.
+	limitSquare := (1e-3/4 - 16*0x1p-24) / (64 * 0x1p-24) * 2 * gaussian.Sigma * gaussian.Sigma
+	for _, test := range []struct {
 		outliers int
 		factor   float64
 		choice   gram.Choice
@@ -103,19 +105,19 @@ func TestCountOutliers(t *testing.T) {
 		{5, 0x1p29, gram.Choice{Arithmetic: kernel.Differences}, 0},
 	} {
 		norms := make([]float64, n)
-		for i := range c.outliers {
-			norms[7*i] = c.factor * edge
+		for i := range test.outliers {
+			norms[7*i] = test.factor * limitSquare
 		}
-		testkit.Equal(t, r.countOutliers(norms, c.choice), c.want, c)
+		testkit.Equal(t, rows.countOutliers(norms, test.choice), test.want, test)
 	}
-	manyRows := &ResidualRows{k: gauss, x: points.NewDense(8*maxOutlierRows+16, 1, nil), tol: 1e-3}
+	manyRows := &ResidualRows{k: gaussian, x: points.NewDense(8*maxOutlierRows+16, 1, nil), tol: 1e-3}
 	norms := make([]float64, 8*maxOutlierRows+16)
 	for i := range maxOutlierRows + 2 {
 		norms[i] = 1e9
 	}
 	testkit.Equal(t, manyRows.countOutliers(norms, gram.Choice{}), maxOutlierRows)
-	poly := &ResidualRows{k: kernel.Polynomial{Gamma: 1, Degree: 2}, x: r.x, tol: 1e-3}
-	testkit.Equal(t, poly.countOutliers(norms[:5], gram.Choice{}), 0)
+	polynomialRows := &ResidualRows{k: kernel.Polynomial{Gamma: 1, Degree: 2}, x: rows.x, tol: 1e-3}
+	testkit.Equal(t, polynomialRows.countOutliers(norms[:5], gram.Choice{}), 0)
 }
 
 // TestSamplingFactor checks that SamplingFactor is 1 if all rows are in the sample, and 1.15 otherwise.
@@ -147,20 +149,21 @@ func TestResidualEstimateOfWeighted(t *testing.T) {
 			return 1
 		},
 	} {
-		w := make([]float64, n)
-		for i := range w {
-			w[i] = weight(i)
+		weights := make([]float64, n)
+		for i := range weights {
+			weights[i] = weight(i)
 		}
-		x := testkit.Must(points.NewWeighted(base, w))
+		x := testkit.Must(points.NewWeighted(base, weights))
 		y, c, r := testkit.RandomMatrix(3, n, 2), testkit.RandomMatrix(4, n, 2), mat.NewDense(n, 2, nil)
-		for i, f := range x.Factors { // rows of small weight have as large a part of column 1 as those of large weight
-			y.Set(i, 0, f*y.At(i, 0))
-			c.Set(i, 1, c.At(i, 1)/max(1, f*f))
+		// Rows of small weight have as large a part of column 1 as rows of large weight.
+		for i, factor := range x.Factors {
+			y.Set(i, 0, factor*y.At(i, 0))
+			c.Set(i, 1, c.At(i, 1)/max(1, factor*factor))
 		}
 		a := testkit.KernelMatrix(k, base) // SKS
-		for i, f := range x.Factors {
+		for i, factor := range x.Factors {
 			for l := range i + 1 {
-				a.SetSym(i, l, f*a.At(i, l)*x.Factors[l])
+				a.SetSym(i, l, factor*a.At(i, l)*x.Factors[l])
 			}
 		}
 		r.Mul(testkit.AddRidge(a, lambda), c)

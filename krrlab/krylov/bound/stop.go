@@ -30,19 +30,19 @@ type Stop struct {
 // ruleNames are the texts of the rules, without the MaxUndecided of ByLabels.
 var ruleNames = []string{"", "residual", "anorm", "labels", "predictions"}
 
-// parseStop parses a Stop: the name of a rule, or labels=P with a share P such as 1% or 0.01.
+// parseStop parses a Stop: the name of a rule, or labels=P with a fraction P such as 1% or 0.01.
 func parseStop(text string) (Stop, error) {
-	if i := slices.Index(ruleNames, text); i >= 0 && Rule(i) != ByLabels {
-		return Stop{Rule: Rule(i)}, nil
+	if rule := slices.Index(ruleNames, text); rule >= 0 && Rule(rule) != ByLabels {
+		return Stop{Rule: Rule(rule)}, nil
 	}
 	if share, ok := strings.CutPrefix(text, "labels="); ok {
 		number, percent := strings.CutSuffix(share, "%")
-		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		fraction, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 		if percent {
-			v /= 100
+			fraction /= 100
 		}
-		if err == nil && v > 0 && v < 1 {
-			return Stop{ByLabels, v}, nil
+		if err == nil && fraction > 0 && fraction < 1 {
+			return Stop{ByLabels, fraction}, nil
 		}
 		return Stop{}, fmt.Errorf("labels=%s: want a share above 0 and below 1, such as labels=1%%", share)
 	}
@@ -62,7 +62,7 @@ func (s Stop) String() string {
 func (s Stop) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Stop) UnmarshalText(b []byte) (err error) {
-	*s, err = parseStop(string(b))
+func (s *Stop) UnmarshalText(text []byte) (err error) {
+	*s, err = parseStop(string(text))
 	return err
 }

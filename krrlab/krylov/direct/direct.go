@@ -52,7 +52,7 @@ type Result struct {
 	Rounding   []float64   // certain bound of the error of TrueRelRes
 	KError     float64     // certain bound of ‖E‖₂ for the matrix K+E used for TrueRelRes
 	Rounds     int         // number of refinement rounds
-	History    [][]float64 // TrueRelRes after each solve: Rounds+1 rows
+	History    [][]float64 // TrueRelRes after each triangular solve: Rounds+1 rows
 	Bytes      int64       // memory of the factor and the n×t blocks
 	Seconds    Seconds
 }
@@ -67,12 +67,12 @@ type Seconds struct {
 }
 
 // Add adds the times of another solve.
-func (s *Seconds) Add(o Seconds) {
-	s.Kernel += o.Kernel
-	s.Factor += o.Factor
-	s.Solve += o.Solve
-	s.Residual += o.Residual
-	s.Total += o.Total
+func (s *Seconds) Add(other Seconds) {
+	s.Kernel += other.Kernel
+	s.Factor += other.Factor
+	s.Solve += other.Solve
+	s.Residual += other.Residual
+	s.Total += other.Total
 }
 
 // MaxTrueRelRes returns the largest true residual, or NaN if one is NaN.
@@ -90,25 +90,26 @@ func (r *Result) String() string {
 // MemoryNeeded returns the number of bytes that Solve uses for n points and t right-hand sides: the n×n array and four
 // n×t blocks.
 func MemoryNeeded(p Precision, n, t int) int64 {
-	entry := int64(8)
+	entryBytes := int64(8)
 	if p == Float32Refined {
-		entry = 4
+		entryBytes = 4
 	}
-	return entry*int64(n)*int64(n) + 4*8*int64(n)*int64(t)
+	return entryBytes*int64(n)*int64(n) + 4*8*int64(n)*int64(t)
 }
 
-// FasterPrecision returns the precision that is likely to be faster for n points. largest is max k(x, x), and tol the
-// tolerance of the solve.
+// FasterPrecision returns the precision that is likely to be faster for n points. largest is max k(x, x) over the
+// points, and tol is the tolerance of the solve.
 //
 // Float32Refined saves half of the n³/3 flops, but computes a second true residual, which takes n²/2 kernel entries in
-// float64. It is faster beyond 2,000 points (at 10 ns an entry and 100 GFLOP/s in float32, n > 1,500) if one round of
-// refinement is enough. Up to 4,000 points, it is chosen only if one round is certain to be enough and K+λI is certain
-// to be positive definite in float32. Beyond 4,000 points it is always chosen, because it also saves memory.
+// float64. Float32Refined is faster beyond 2,000 points (at 10 ns an entry and 100 GFLOP/s in float32, n > 1,500) if
+// one round of refinement is enough. Up to 4,000 points, it is chosen only if one round is certain to be enough and
+// K+λI is certain to be positive definite in float32. Beyond 4,000 points it is always chosen, because it also saves
+// memory.
 func FasterPrecision(n int, largest, lambda, tol float64) Precision {
-	// factor by which a float32 solve reduces the residual: √(κn)·u, κ ≤ 1+n·max k(x,x)/λ, u = 2⁻²⁴
+	// A float32 solve reduces the residual by this factor, √(κn)·u with κ ≤ 1+n·max k(x,x)/λ and u = 2⁻²⁴.
 	residualFactor := 0x1p-24 * math.Sqrt(float64(n)*(1+float64(n)*largest/lambda))
-	definite := lambda >= float64(n)*0x1p-24*largest // certainly definite in float32, because K is semidefinite
-	if n > 4000 || n > 2000 && residualFactor*residualFactor <= tol && definite {
+	isDefinite := lambda >= float64(n)*0x1p-24*largest // certain, because K is semidefinite
+	if n > 4000 || n > 2000 && residualFactor*residualFactor <= tol && isDefinite {
 		return Float32Refined
 	}
 	return Float64
@@ -119,9 +120,9 @@ func FasterPrecision(n int, largest, lambda, tol float64) Precision {
 // for K, n³/3 for the factor, 2n²t for a solve, and n²d/2 with n²/2 kernel values for each true residual.
 //
 // Solve returns an error if k is not valid, λ is not positive, the data are not finite, the memory limit is too small,
-// K+λI is not positive definite in the chosen precision, or ctx ends. If the tolerance is missed, also because y is not
-// finite, the Status reports it. Solve panics if the number of rows of y is not the number of points, or an option is
-// negative.
+// K+λI is not positive definite in the chosen precision, or ctx ends. If the answer misses the tolerance, for instance
+// because y is not finite, Solve returns no error, but a Status other than Converged. Solve panics if the number of
+// rows of y is not the number of points, or an option is out of range.
 func Solve(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*Result,
 	error) {
 	start := time.Now()
@@ -131,9 +132,9 @@ func Solve(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64
 	}
 	res := s.res
 	lapStart := start
-	lap := func(sec *float64) { // adds the time since the previous call to sec
+	lap := func(seconds *float64) { // adds the time since the previous call to seconds
 		now := time.Now()
-		*sec += now.Sub(lapStart).Seconds()
+		*seconds += now.Sub(lapStart).Seconds()
 		lapStart = now
 	}
 	if err := s.factor.form(ctx, s); err != nil {
@@ -200,16 +201,16 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	if rows, _ := y.Dims(); rows != s.n {
 		panic(fmt.Sprintf("direct: %d points, %d rows of targets", s.n, rows))
 	}
-	need := MemoryNeeded(s.opt.Precision, s.n, s.t)
-	err := s.checkMemory(need)
+	neededBytes := MemoryNeeded(s.opt.Precision, s.n, s.t)
+	err := s.checkMemory(neededBytes)
 	if err != nil {
 		return nil, err
 	}
 
 	// An expensive kernel is evaluated once, and its matrix stored if it fits.
 	if matrixBytes := 4 * int64(s.n) * int64(s.n+tileSize); kernel.IsExpensive(k) &&
-		s.opt.Memory.Fits(need+matrixBytes) {
-		need += matrixBytes
+		s.opt.Memory.Fits(neededBytes+matrixBytes) {
+		neededBytes += matrixBytes
 		s.exact, err = gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Float64, Progress: s.opt.Progress})
 	} else {
 		s.exact, err = gram.NewExact(k, x, lambda, s.opt.Tol*lambda/20, nil) // ‖Ec‖₂ ≤ τ/20·‖y‖₂
@@ -217,7 +218,7 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	if err != nil {
 		return nil, err
 	}
-	// with ‖E‖₂ ≤ λ/10 for the factor, each round of refinement reduces the error
+	// If ‖E‖₂ ≤ λ/10 for the error E of the factored matrix, each round of refinement reduces the error of the answer.
 	placement, arith := kernel.NewPlacement(k, x).WithAccuracy(lambda / 10 / s.exact.Trace())
 	s.panel, s.arith = placement.Panel, arith
 	if s.opt.Precision == Float64 {
@@ -226,41 +227,41 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 		s.factor = &factorOf[float32]{n: s.n, t: s.t, tile: kernel.Tile32, potrf: accel.Spotrf}
 	}
 	s.res = &Result{
-		X: mat.NewDense(s.n, s.t, nil), Precision: s.opt.Precision, Tol: s.opt.Tol, Bytes: need,
+		X: mat.NewDense(s.n, s.t, nil), Precision: s.opt.Precision, Tol: s.opt.Tol, Bytes: neededBytes,
 		KError: s.exact.Choice().Error,
 	}
 	return s, nil
 }
 
 // checkMemory returns an error if the needed bytes exceed the memory budget.
-func (s *state) checkMemory(need int64) error {
+func (s *state) checkMemory(neededBytes int64) error {
 	advice := "take an iterative solver, or allow more by --memory"
 	if singleBytes := MemoryNeeded(Float32Refined, s.n, s.t); s.opt.Memory.Fits(singleBytes) {
 		advice = fmt.Sprintf("float32-refined (%s) fits, or allow more by --memory", accel.FormatBytes(singleBytes))
 	}
-	return s.opt.Memory.Check(need, fmt.Sprintf("direct: the Cholesky factor with %d points in %v", s.n,
+	return s.opt.Memory.Check(neededBytes, fmt.Sprintf("direct: the Cholesky factor with %d points in %v", s.n,
 		s.opt.Precision), advice)
 }
 
 // computeResidual sets R = Y − (K+λI)C and records the relative norms of its columns.
 func (s *state) computeResidual(ctx context.Context, r *mat.Dense) error {
-	rel, rounding, err := pcg.TrueResidual(ctx, r, s.exact, s.y, s.res.X) // R = Y − (K+λI)C
+	relRes, rounding, err := pcg.TrueResidual(ctx, r, s.exact, s.y, s.res.X) // R = Y − (K+λI)C
 	if err != nil {
 		return err
 	}
-	s.res.TrueRelRes, s.res.Rounding = rel, rounding
-	s.res.History = append(s.res.History, rel)
+	s.res.TrueRelRes, s.res.Rounding = relRes, rounding
+	s.res.History = append(s.res.History, relRes)
 	return nil
 }
 
 // checkDone sets the status and returns true if the residual, with the bound of its rounding error, meets the
 // tolerance, if the last round did not halve it, or if it is NaN. Otherwise it returns false.
 func (s *state) checkDone() bool {
-	h := s.res.History
-	worst, converged := slices.Max(h[len(h)-1]), true
-	stalled := len(h) > 1 && !(worst < slices.Max(h[len(h)-2])/2)
-	for j, v := range s.res.TrueRelRes {
-		converged = converged && v+s.res.Rounding[j] <= s.opt.Tol
+	history := s.res.History
+	worst, converged := slices.Max(history[len(history)-1]), true
+	stalled := len(history) > 1 && !(worst < slices.Max(history[len(history)-2])/2)
+	for j, relRes := range s.res.TrueRelRes {
+		converged = converged && relRes+s.res.Rounding[j] <= s.opt.Tol
 	}
 	switch {
 	case converged:

@@ -31,8 +31,9 @@ func targets(seed uint64, n, t int) *mat.Dense {
 	return mat.NewDense(n, t, testkit.Normals(seed, 6, n*t))
 }
 
-// checkSolution solves for the points x, in the format stored, and compares the result with a dense Cholesky solve. A
-// result may be called converged only if the true residual and its rounding together are at most the tolerance.
+// checkSolution solves for the points x, which stored contains in any format, and compares the result with a dense
+// Cholesky solve. A result may be called converged only if the true residual and its rounding together are at most the
+// tolerance.
 func checkSolution(t *testing.T, label string, k kernel.Kernel, x *points.Dense, stored points.Points, lambda float64,
 	y *mat.Dense, opts *direct.Options) {
 	t.Helper()
@@ -47,29 +48,29 @@ func checkSolution(t *testing.T, label string, k kernel.Kernel, x *points.Dense,
 	}
 	var want, r mat.Dense
 	testkit.OK(t, chol.SolveTo(&want, y))
-	proved := true
+	isProved := true
 	for j, v := range res.TrueRelRes {
-		proved = proved && v+res.Rounding[j] <= res.Tol
+		isProved = isProved && v+res.Rounding[j] <= res.Tol
 	}
-	if (res.Status == pcg.Converged) != proved || !proved && res.Status != pcg.Inaccurate ||
+	if (res.Status == pcg.Converged) != isProved || !isProved && res.Status != pcg.Inaccurate ||
 		!(res.MaxTrueRelRes() <= res.Tol) {
 		t.Errorf("%s: %v", label, res)
 	}
 	r.Mul(a, res.X)
 	r.Sub(y, &r)
 	for j := range res.TrueRelRes {
-		size := mat.Norm(y.ColView(j), 2)
-		if size == 0 {
+		norm := mat.Norm(y.ColView(j), 2)
+		if norm == 0 {
 			continue
 		}
-		if rel := mat.Norm(r.ColView(j), 2) / size; rel > 1.1*res.Tol ||
-			math.Abs(rel-res.TrueRelRes[j]) > min(1e-11, 2*res.Rounding[j]) {
-			t.Errorf("%s: column %d: residual %.3g, reported %.3g", label, j, rel, res.TrueRelRes[j])
+		if relRes := mat.Norm(r.ColView(j), 2) / norm; relRes > 1.1*res.Tol ||
+			math.Abs(relRes-res.TrueRelRes[j]) > min(1e-11, 2*res.Rounding[j]) {
+			t.Errorf("%s: column %d: residual %.3g, reported %.3g", label, j, relRes, res.TrueRelRes[j])
 		}
 	}
-	var d mat.Dense
-	d.Sub(res.X, &want)
-	if deviation := mat.Norm(&d, 2); deviation > 2*res.Tol*mat.Norm(y, 2)/lambda {
+	var difference mat.Dense
+	difference.Sub(res.X, &want)
+	if deviation := mat.Norm(&difference, 2); deviation > 2*res.Tol*mat.Norm(y, 2)/lambda {
 		t.Errorf("%s: the solution has an error of %.3g", label, deviation)
 	}
 }
@@ -84,11 +85,11 @@ func TestAgainstDense(t *testing.T) {
 	}
 	x := normalPoints(1, 150, 5)
 	for _, k := range kernels {
-		for _, p := range precisions {
+		for _, precision := range precisions {
 			for _, cols := range []int{1, 2, 3, 10, 17} {
 				for _, stored := range []points.Points{x, testkit.ToCSR(x)} {
-					checkSolution(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, stored), k, x, stored, 0.1,
-						targets(uint64(cols), x.N, cols), &direct.Options{Precision: p, Tol: 1e-10})
+					checkSolution(t, fmt.Sprintf("%v %v t = %d %T", k, precision, cols, stored), k, x, stored, 0.1,
+						targets(uint64(cols), x.N, cols), &direct.Options{Precision: precision, Tol: 1e-10})
 				}
 			}
 		}
@@ -100,16 +101,16 @@ func TestSeveralTiles(t *testing.T) {
 	x := normalPoints(2, 1100, 6)
 	y := targets(1, x.N, 2)
 	run := func(t *testing.T) {
-		for _, p := range precisions {
-			last := 0
-			checkSolution(t, p.String(), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
-				&direct.Options{Precision: p, Tol: 1e-10, Progress: func(done, total int) {
-					if total != 6 || done != last+1 {
-						t.Errorf("progress %d of %d after %d", done, total, last)
+		for _, precision := range precisions {
+			completed := 0
+			checkSolution(t, precision.String(), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
+				&direct.Options{Precision: precision, Tol: 1e-10, Progress: func(count, total int) {
+					if total != 6 || count != completed+1 {
+						t.Errorf("progress %d of %d after %d", count, total, completed)
 					}
-					last = done
+					completed = count
 				}})
-			testkit.Equal(t, last, 6)
+			testkit.Equal(t, completed, 6)
 		}
 	}
 	testkit.EachBLAS(t, run)
@@ -128,12 +129,13 @@ func TestDegenerateProblems(t *testing.T) {
 		y.Set(i, 1, 0)
 		y.Set(i, 2, 1e-60*y.At(i, 2))
 	}
-	for _, p := range precisions {
-		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y,
-			&direct.Options{Precision: p, Tol: 1e-10})
-		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1}, normalPoints(4, 1, 3), normalPoints(4, 1, 3), 0.05,
+	for _, precision := range precisions {
+		checkSolution(t, precision.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y,
+			&direct.Options{Precision: precision, Tol: 1e-10})
+		checkSolution(t, precision.String(), kernel.Gaussian{Sigma: 1}, normalPoints(4, 1, 3), normalPoints(4, 1, 3),
+			0.05,
 			targets(3, 1, 2),
-			&direct.Options{Precision: p, Tol: 1e-10})
+			&direct.Options{Precision: precision, Tol: 1e-10})
 	}
 }
 
@@ -148,9 +150,10 @@ func TestFarGroups(t *testing.T) {
 			}
 		}
 		y := targets(9, x.N, 2)
-		for _, p := range precisions {
-			checkSolution(t, fmt.Sprintf("%v, groups at ±%g", p, distance), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
-				&direct.Options{Precision: p, Tol: 1e-9})
+		for _, precision := range precisions {
+			checkSolution(t, fmt.Sprintf("%v, groups at ±%g", precision, distance), kernel.Gaussian{Sigma: 2}, x, x,
+				0.01, y,
+				&direct.Options{Precision: precision, Tol: 1e-9})
 		}
 	}
 }
@@ -159,14 +162,14 @@ func TestFarGroups(t *testing.T) {
 // distances must not suffer from cancellation.
 func TestPointsFarFromZero(t *testing.T) {
 	x := points.NewDense(120, 1, nil)
-	rnd := rand.New(rand.NewPCG(9, 7))
+	random := rand.New(rand.NewPCG(9, 7))
 	for i := range x.Data {
-		x.Data[i] = 1.7e9 + 1e4*rnd.Float64()
+		x.Data[i] = 1.7e9 + 1e4*random.Float64()
 	}
 	y := targets(9, 120, 2)
-	for _, p := range precisions {
-		checkSolution(t, p.String(), kernel.Gaussian{Sigma: 1e3}, x, x, 1e-3, y,
-			&direct.Options{Precision: p, Tol: 1e-9})
+	for _, precision := range precisions {
+		checkSolution(t, precision.String(), kernel.Gaussian{Sigma: 1e3}, x, x, 1e-3, y,
+			&direct.Options{Precision: precision, Tol: 1e-9})
 	}
 }
 
@@ -183,13 +186,13 @@ func TestRefinement(t *testing.T) {
 		t.Errorf("%v, %v", res, err)
 	}
 	// No float64 solution has the residual 1e-20.
-	for _, p := range precisions {
-		res, err = direct.Solve(context.Background(), k, x, 0.01, y, &direct.Options{Precision: p, Tol: 1e-20})
+	for _, precision := range precisions {
+		res, err = direct.Solve(context.Background(), k, x, 0.01, y, &direct.Options{Precision: precision, Tol: 1e-20})
 		if err != nil || res.Status != pcg.Stagnated || !strings.Contains(res.String(), "stagnated") {
-			t.Errorf("%v: %v, %v", p, res, err)
+			t.Errorf("%v: %v, %v", precision, res, err)
 		}
 	}
-	// For a λ below the rounding of float32 the result is an error or a status, never a false claim.
+	// If λ is below the rounding errors of float32, Solve returns an error or a status other than Converged.
 	res, err = direct.Solve(context.Background(), k, x, 1e-9, y, &direct.Options{Precision: direct.Float32Refined})
 	if err == nil && res.Status == pcg.Converged || err != nil && !strings.Contains(err.Error(), "λ = 1e-09") {
 		t.Errorf("%v, %v", res, err)
@@ -202,9 +205,9 @@ func TestErrors(t *testing.T) {
 	x := normalPoints(6, 80, 2)
 	y := targets(5, 80, 1)
 	ctx := context.Background()
-	g := kernel.Gaussian{Sigma: 1}
+	gaussian := kernel.Gaussian{Sigma: 1}
 	for _, lambda := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if _, err := direct.Solve(ctx, g, x, lambda, y, nil); err == nil {
+		if _, err := direct.Solve(ctx, gaussian, x, lambda, y, nil); err == nil {
 			t.Errorf("λ = %v accepted", lambda)
 		}
 	}
@@ -212,25 +215,25 @@ func TestErrors(t *testing.T) {
 		t.Error("σ = 0 accepted")
 	}
 	notDefinite := kernel.Func{Name: "not psd", F: func(x, z []float64) float64 { return -x[0] * z[0] }}
-	for _, p := range precisions {
-		_, err := direct.Solve(ctx, notDefinite, x, 1e-3, y, &direct.Options{Precision: p})
-		if err == nil || !strings.Contains(err.Error(), "not positive definite in "+p.String()) ||
+	for _, precision := range precisions {
+		_, err := direct.Solve(ctx, notDefinite, x, 1e-3, y, &direct.Options{Precision: precision})
+		if err == nil || !strings.Contains(err.Error(), "not positive definite in "+precision.String()) ||
 			!strings.Contains(err.Error(), "λ = 0.001") || strings.Contains(err.Error(), "pivot 0") {
-			t.Errorf("%v: %v", p, err)
+			t.Errorf("%v: %v", precision, err)
 		}
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(-1)} {
 		notFinite := targets(5, 80, 1)
 		notFinite.Set(4, 0, v)
-		if res := testkit.Must(direct.Solve(ctx, g, x, 1, notFinite, nil)); res.Status != pcg.Stagnated {
+		if res := testkit.Must(direct.Solve(ctx, gaussian, x, 1, notFinite, nil)); res.Status != pcg.Stagnated {
 			t.Errorf("%v: %v", v, res)
 		}
 	}
 	testkit.CheckCancellation(t, func(ctx context.Context) error {
-		return testkit.ErrOf(direct.Solve(ctx, g, x, 1, y, nil))
+		return testkit.ErrOf(direct.Solve(ctx, gaussian, x, 1, y, nil))
 	})
 	testkit.Panics(t, map[string]func(){"targets of other points": func() {
-		_, _ = direct.Solve(ctx, g, x, 1, targets(1, 79, 1), nil)
+		_, _ = direct.Solve(ctx, gaussian, x, 1, targets(1, 79, 1), nil)
 	}})
 }
 
@@ -254,27 +257,27 @@ func TestMemory(t *testing.T) {
 	_, err = direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y,
 		&direct.Options{Memory: accel.Budget{Limit: 3 * n * n}})
 	testkit.Fails(t, err, "take an iterative solver")
-	// Memory other than the n×n array (tiles, the rows that gram samples) does not grow with n²: from n to 2n the
-	// growth is that of one array. The minimum of three runs is used. The first run fills pools, and no collection
-	// empties them.
+	// Only the n×n array grows like n²; tiles and the rows that gram samples do not. From n to 2n, the memory
+	// therefore grows by that of one array, 3n² entries. The test uses the minimum of three runs, because the first
+	// run also fills pools. Garbage collection, which would empty the pools, is off.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	smallest := func(p direct.Precision, n int) float64 {
+	minBytes := func(precision direct.Precision, n int) float64 {
 		bytes := int64(math.MaxInt64)
 		for range 3 {
 			bytes = min(bytes, testkit.AllocatedBytes(func() {
 				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, normalPoints(7, n, 3), 1,
-					targets(6, n, 1), &direct.Options{Precision: p})
-				if err != nil || res.Bytes != direct.MemoryNeeded(p, n, 1) {
+					targets(6, n, 1), &direct.Options{Precision: precision})
+				if err != nil || res.Bytes != direct.MemoryNeeded(precision, n, 1) {
 					t.Fatal(res, err)
 				}
 			}))
 		}
 		return float64(bytes)
 	}
-	for p, entry := range map[direct.Precision]float64{direct.Float64: 8, direct.Float32Refined: 4} {
-		growth, array := smallest(p, 2*n)-smallest(p, n), entry*3*n*n
-		if growth > 1.3*array {
-			t.Errorf("%v: from n to 2n %.3g bytes more, one array grows by %.3g", p, growth, array)
+	for precision, entryBytes := range map[direct.Precision]float64{direct.Float64: 8, direct.Float32Refined: 4} {
+		growth, arrayGrowth := minBytes(precision, 2*n)-minBytes(precision, n), entryBytes*3*n*n
+		if growth > 1.3*arrayGrowth {
+			t.Errorf("%v: from n to 2n %.3g bytes more, one array grows by %.3g", precision, growth, arrayGrowth)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // factor is a matrix that is first K+λI and then L, in the lower triangle of one n×n array.
 type factor interface {
-	form(ctx context.Context, d *state) error // computes K + λI
+	form(ctx context.Context, s *state) error // computes K + λI
 	cholesky() bool                           // computes L with LLᵀ = K + λI, in place; false if that fails
 	solve(r *mat.Dense)                       // r ← (LLᵀ)⁻¹r
 	badPivot() int                            // returns the index, from 1, of the pivot that failed, or 0 if unknown
@@ -31,15 +31,15 @@ const tileSize = 512
 func forEachTile(ctx context.Context, n int, progress func(completed, total int),
 	body func(worker, i0, i1, j0, j1 int)) error {
 	var tiles [][2]int
-	for i := 0; i < n; i += tileSize {
-		for j := 0; j <= i; j += tileSize {
-			tiles = append(tiles, [2]int{i, j})
+	for i0 := 0; i0 < n; i0 += tileSize {
+		for j0 := 0; j0 <= i0; j0 += tileSize {
+			tiles = append(tiles, [2]int{i0, j0})
 		}
 	}
 	count := accel.ProgressCounter(len(tiles), progress)
-	return accel.ForEach(ctx, len(tiles), func(worker, q int) {
-		i, j := tiles[q][0], tiles[q][1]
-		body(worker, i, min(i+tileSize, n), j, min(j+tileSize, n))
+	return accel.ForEach(ctx, len(tiles), func(worker, tile int) {
+		i0, j0 := tiles[tile][0], tiles[tile][1]
+		body(worker, i0, min(i0+tileSize, n), j0, min(j0+tileSize, n))
 		count(1)
 	})
 }
@@ -53,40 +53,41 @@ type factorOf[T float32 | float64] struct {
 	a     []T // n×n, row-major
 }
 
-// form implements factor. It copies the matrix for residuals if that is stored, and otherwise forms the tiles.
-func (f *factorOf[T]) form(ctx context.Context, d *state) error {
+// form implements factor. It copies the matrix for true residuals if gram stores that matrix, and otherwise forms the
+// tiles.
+func (f *factorOf[T]) form(ctx context.Context, s *state) error {
 	n := f.n
 	f.a = make([]T, n*n)
 	work := make([]kernel.Workspace, accel.Threads())
-	if d.exact.Storage() == gram.Float64 {
-		return f.copyStored(ctx, d)
+	if s.exact.Storage() == gram.Float64 {
+		return f.copyStored(ctx, s)
 	}
-	err := forEachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
-		f.tile(f.a[i0*n+j0:], n, d.k, d.panel.Slice(i0, i1), d.panel.Slice(j0, j1), d.arith, &work[worker]) // K_ij
+	err := forEachTile(ctx, n, s.opt.Progress, func(worker, i0, i1, j0, j1 int) {
+		f.tile(f.a[i0*n+j0:], n, s.k, s.panel.Slice(i0, i1), s.panel.Slice(j0, j1), s.arith, &work[worker]) // K_ij
 	})
-	for i, v := range d.exact.Diag() {
-		f.a[i*n+i] = T(v + d.lambda) // k(x_i, x_i) + λ
+	for i, diagonal := range s.exact.Diag() {
+		f.a[i*n+i] = T(diagonal + s.lambda) // k(x_i, x_i) + λ
 	}
 	return err
 }
 
-// copyStored sets the lower triangle to K + λI, from the stored matrix d.exact. It copies columns of K, which are also
+// copyStored sets the lower triangle to K + λI, from the stored matrix s.exact. It copies columns of K, which are also
 // its rows.
-func (f *factorOf[T]) copyStored(ctx context.Context, d *state) error {
-	for lo := 0; lo < f.n; lo += tileSize {
-		idx := make([]int, min(tileSize, f.n-lo))
-		for i := range idx {
-			idx[i] = lo + i
+func (f *factorOf[T]) copyStored(ctx context.Context, s *state) error {
+	for start := 0; start < f.n; start += tileSize {
+		indices := make([]int, min(tileSize, f.n-start))
+		for i := range indices {
+			indices[i] = start + i
 		}
-		columns := mat.NewDense(f.n, len(idx), nil)
-		if err := d.exact.Columns(ctx, idx, columns); err != nil {
+		columns := mat.NewDense(f.n, len(indices), nil)
+		if err := s.exact.Columns(ctx, indices, columns); err != nil {
 			return err
 		}
-		for k, i := range idx {
+		for column, i := range indices {
 			for j := range i + 1 {
-				f.a[i*f.n+j] = T(columns.At(j, k))
+				f.a[i*f.n+j] = T(columns.At(j, column))
 			}
-			f.a[i*f.n+i] += T(d.lambda)
+			f.a[i*f.n+i] += T(s.lambda)
 		}
 	}
 	return nil
@@ -107,8 +108,8 @@ const (
 )
 
 // solve implements factor. It reads L once for L⁻¹r and once for L⁻ᵀ(L⁻¹r), whatever the number of columns. The columns
-// of r are copied to v one after the other. Rows that have been solved have the opposite sign there, so that Forward
-// and Backward, which add products, subtract them.
+// of r are copied to v one after the other. Solved rows have the opposite sign in v, so that simd.AddProduct
+// and simd.AddTransposeProduct, which add products, subtract them.
 func (f *factorOf[T]) solve(r *mat.Dense) {
 	n, t := f.n, f.t
 	v := make([]float64, n*t)
@@ -116,22 +117,22 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 		mat.Col(v[j*n:(j+1)*n], j, r)
 	}
 	work := make([]simd.Workspace, accel.Threads())
-	for lo := 0; lo < n; lo += blockRows {
-		rows := min(blockRows, n-lo)
+	for start := 0; start < n; start += blockRows {
+		rows := min(blockRows, n-start)
 		forEachStrip(rows, stripRows, func(_, i, end int) {
-			simd.AddProduct(f.a[(lo+i)*n:], n, blas64.General{Rows: t, Cols: lo, Stride: n, Data: v},
-				blas64.General{Rows: t, Cols: end - i, Stride: n, Data: v[lo+i:]})
+			simd.AddProduct(f.a[(start+i)*n:], n, blas64.General{Rows: t, Cols: start, Stride: n, Data: v},
+				blas64.General{Rows: t, Cols: end - i, Stride: n, Data: v[start+i:]})
 		})
-		f.solveDiagonalBlock(blas.NoTrans, lo, rows, v)
+		f.solveDiagonalBlock(blas.NoTrans, start, rows, v)
 	}
 	floats.Scale(-1, v) // L⁻¹r
 
-	for lo := (n - 1) / blockRows * blockRows; lo >= 0; lo -= blockRows {
-		rows := min(blockRows, n-lo)
-		f.solveDiagonalBlock(blas.Trans, lo, rows, v)
-		forEachStrip(lo, stripColumns, func(worker, j, end int) {
-			simd.AddTransposeProduct(f.a[lo*n+j:], n, blas64.General{Rows: t, Cols: end - j, Stride: n, Data: v[j:]},
-				blas64.General{Rows: t, Cols: rows, Stride: n, Data: v[lo:]}, &work[worker])
+	for start := (n - 1) / blockRows * blockRows; start >= 0; start -= blockRows {
+		rows := min(blockRows, n-start)
+		f.solveDiagonalBlock(blas.Trans, start, rows, v)
+		forEachStrip(start, stripColumns, func(worker, j, end int) {
+			simd.AddTransposeProduct(f.a[start*n+j:], n, blas64.General{Rows: t, Cols: end - j, Stride: n, Data: v[j:]},
+				blas64.General{Rows: t, Cols: rows, Stride: n, Data: v[start:]}, &work[worker])
 		})
 	}
 	floats.Scale(-1, v) // L⁻ᵀL⁻¹r
@@ -146,23 +147,23 @@ func forEachStrip(n, strip int, body func(worker, lo, hi int)) {
 }
 
 // solveDiagonalBlock solves with the diagonal block of L that starts at row lo, and stores the negative result.
-func (f *factorOf[T]) solveDiagonalBlock(trans blas.Transpose, lo, rows int, v []float64) {
-	l, b := make([]float64, rows*rows), make([]float64, rows*f.t)
+func (f *factorOf[T]) solveDiagonalBlock(trans blas.Transpose, start, rows int, v []float64) {
+	block, rhs := make([]float64, rows*rows), make([]float64, rows*f.t)
 	for i := range rows {
-		for j, x := range f.a[(lo+i)*f.n+lo : (lo+i)*f.n+lo+i+1] {
-			l[i*rows+j] = float64(x)
+		for j, entry := range f.a[(start+i)*f.n+start : (start+i)*f.n+start+i+1] {
+			block[i*rows+j] = float64(entry)
 		}
 		for j := range f.t {
-			b[i*f.t+j] = v[j*f.n+lo+i]
+			rhs[i*f.t+j] = v[j*f.n+start+i]
 		}
 	}
-	forEachStrip(1, 1, func(int, int, int) { // on one thread, so that the bits do not depend on their number
-		tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: rows, Stride: rows, Data: l}
-		blas64.Trsm(blas.Left, trans, 1, tri, blas64.General{Rows: rows, Cols: f.t, Stride: f.t, Data: b})
+	forEachStrip(1, 1, func(int, int, int) { // one thread, so that the bits do not depend on the number of threads
+		triangle := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: rows, Stride: rows, Data: block}
+		blas64.Trsm(blas.Left, trans, 1, triangle, blas64.General{Rows: rows, Cols: f.t, Stride: f.t, Data: rhs})
 	})
 	for i := range rows {
 		for j := range f.t {
-			v[j*f.n+lo+i] = -b[i*f.t+j]
+			v[j*f.n+start+i] = -rhs[i*f.t+j]
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // TestFasterPrecision checks that float32 is chosen for many points only, and if K+λI has a float32 factor and one
 // round of refinement reaches the tolerance.
 func TestFasterPrecision(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		n                    int
 		largest, lambda, tol float64
 		want                 direct.Precision
@@ -22,6 +22,6 @@ func TestFasterPrecision(t *testing.T) {
 		{3341, 1, 1e-4, 0.5, direct.Float64},
 		{3341, 1, 2.1e-4, 0.5, direct.Float32Refined},
 	} {
-		testkit.Equal(t, direct.FasterPrecision(c.n, c.largest, c.lambda, c.tol), c.want, c)
+		testkit.Equal(t, direct.FasterPrecision(test.n, test.largest, test.lambda, test.tol), test.want, test)
 	}
 }

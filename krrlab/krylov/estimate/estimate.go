@@ -1,8 +1,8 @@
 // Package estimate describes numbers that are not known exactly: a value, an interval that contains the true value with
 // a stated confidence, and the method. Every stage that estimates a number returns an Interval. Tests check the stated
 // confidence by counting, over many seeds, how often the intervals contain the true value. An interval of confidence 1
-// is certain up to the rounding errors that it includes. For a decision that must not be wrong, use its ends and not
-// its value.
+// is certain up to the rounding errors that it includes. For a decision that must not be wrong, use the ends of
+// the interval and not its value.
 package estimate
 
 import (
@@ -27,7 +27,8 @@ func Certain(v, slack float64, method string) Interval {
 	return Interval{Value: v, Lo: v - slack, Hi: v + slack, Confidence: 1, Method: method}
 }
 
-// Widened returns the interval of a nonnegative number that differs from the number estimated by e by at most amount.
+// Widened returns the interval e widened by amount on both sides, for a nonnegative number that differs by at most
+// amount from the number that e estimates. Negative ends and values become 0.
 func (e Interval) Widened(amount float64) Interval {
 	e.Value, e.Lo, e.Hi = max(0, e.Value), max(0, e.Lo-amount), max(0, e.Hi+amount)
 	return e
@@ -50,11 +51,11 @@ func (e Interval) RelativeWidth() float64 {
 // String returns, for instance, "57.3, in [55.1, 59.8] with 95 % confidence (hutchinson)". The ends are rounded
 // outward.
 func (e Interval) String() string {
-	s := fmt.Sprintf("%.4g, in %s", e.Value, outward.Span(e.Lo, e.Hi, 4))
+	text := fmt.Sprintf("%.4g, in %s", e.Value, outward.Span(e.Lo, e.Hi, 4))
 	if e.Confidence < 1 {
-		s += fmt.Sprintf(" with %.3g %% confidence", 100*e.Confidence)
+		text += fmt.Sprintf(" with %.3g %% confidence", 100*e.Confidence)
 	}
-	return s + " (" + e.Method + ")"
+	return text + " (" + e.Method + ")"
 }
 
 // intervalJSON is the JSON form of Interval, with null for numbers that are not finite.
@@ -74,13 +75,14 @@ func (e Interval) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
-func (e *Interval) UnmarshalJSON(b []byte) error {
-	var j intervalJSON
-	if err := json.Unmarshal(b, &j); err != nil {
+func (e *Interval) UnmarshalJSON(text []byte) error {
+	var decoded intervalJSON
+	if err := json.Unmarshal(text, &decoded); err != nil {
 		return err
 	}
-	*e = Interval{valueOr(j.Value, math.NaN()), valueOr(j.Lo, math.Inf(-1)), valueOr(j.Hi, math.Inf(1)),
-		j.Confidence, j.Method, j.Seconds}
+	*e = Interval{valueOr(decoded.Value, math.NaN()), valueOr(decoded.Lo, math.Inf(-1)), valueOr(decoded.Hi,
+		math.Inf(1)),
+		decoded.Confidence, decoded.Method, decoded.Seconds}
 	return nil
 }
 
@@ -100,10 +102,10 @@ func valueOr(p *float64, v float64) float64 {
 	return *p
 }
 
-// DefaultConfidence is the confidence that options use if theirs is 0.
+// DefaultConfidence is the confidence of the estimates if an option leaves the confidence 0.
 const DefaultConfidence = 0.95
 
-// CheckConfidence returns an error unless c lies in (0, 1).
+// CheckConfidence returns an error unless 0 < c ≤ 1 − 10⁻¹².
 func CheckConfidence(c float64) error {
 	if !(c > 0 && c < 1) {
 		return fmt.Errorf("confidence %g: want a number between 0 and 1, such as 0.95", c)

@@ -16,22 +16,22 @@ func TestIntervalJSON(t *testing.T) {
 		{2, 1, math.Inf(1), 0.9, "lanczos", 0},
 		{2, math.Inf(-1), 3, 0.9, "lanczos", 0},
 	} {
-		b, err := json.Marshal(interval)
+		encoded, err := json.Marshal(interval)
 		testkit.OK(t, err)
 		var got Interval
-		if err := json.Unmarshal(b, &got); err != nil || got != interval {
-			t.Errorf("%s: got %+v, want %+v (%v)", b, got, interval, err)
+		if err := json.Unmarshal(encoded, &got); err != nil || got != interval {
+			t.Errorf("%s: got %+v, want %+v (%v)", encoded, got, interval, err)
 		}
-		testkit.Equal(t, strings.Contains(string(b), "null"),
-			(math.IsInf(interval.Lo, 0) || math.IsInf(interval.Hi, 0)), b)
+		testkit.Equal(t, strings.Contains(string(encoded), "null"),
+			(math.IsInf(interval.Lo, 0) || math.IsInf(interval.Hi, 0)), encoded)
 	}
-	b, err := json.Marshal(Interval{Value: math.NaN()})
+	encoded, err := json.Marshal(Interval{Value: math.NaN()})
 	var got Interval
 	if err == nil {
-		err = json.Unmarshal(b, &got)
+		err = json.Unmarshal(encoded, &got)
 	}
 	if err != nil || !math.IsNaN(got.Value) {
-		t.Errorf("%s: %+v, %v", b, got, err)
+		t.Errorf("%s: %+v, %v", encoded, got, err)
 	}
 }
 
@@ -44,12 +44,13 @@ func TestInterval(t *testing.T) {
 	}
 	testkit.Equal(t, interval.RelativeWidth(), 0.2)
 	testkit.Equal(t, interval.String(), "50, in [45, 55] with 95 % confidence (slq)")
-	if x := Certain(3, 0, "eigenvalues"); x.RelativeWidth() != 0 || !x.Contains(3) || x.Confidence != 1 {
-		t.Errorf("%+v", x)
+	if certain := Certain(3, 0, "eigenvalues"); certain.RelativeWidth() != 0 || !certain.Contains(3) ||
+		certain.Confidence != 1 {
+		t.Errorf("%+v", certain)
 	}
-	for _, c := range []float64{0, 1, -1, 2, math.NaN(), 0.9999999999999999} {
-		if CheckConfidence(c) == nil {
-			t.Errorf("CheckConfidence(%v) is nil", c)
+	for _, confidence := range []float64{0, 1, -1, 2, math.NaN(), 0.9999999999999999} {
+		if CheckConfidence(confidence) == nil {
+			t.Errorf("CheckConfidence(%v) is nil", confidence)
 		}
 	}
 	if err := CheckConfidence(0.95); err != nil {
