@@ -41,19 +41,18 @@ func APrioriError(n, k int, delta float64) float64 {
 	if k >= n {
 		return 0
 	}
-	e := math.Log(1.648*math.Sqrt(float64(n))/delta) / float64(2*k-1)
-	return min(1, e*e)
+	sqrtEps := math.Log(1.648*math.Sqrt(float64(n))/delta) / float64(2*k-1)
+	return min(1, sqrtEps*sqrtEps)
 }
 
 // christoffelExceeds reports whether Σ_{j≤k} p_j(x)² exceeds limit for the orthonormal polynomials p_j of sign·T, where
-// sign = ±1, and x lies outside the range of its Ritz values. For the diagonal α_j and the off-diagonal β_j of that
-// matrix,
+// sign = ±1, and x lies outside the range of its eigenvalues. For the diagonal α_j and the off-diagonal β_j of sign·T,
 //
 //	β_j p_j = (x−α_j)p_{j−1} − β_{j−1}p_{j−2},  p_0 = 1.
 func christoffelExceeds(alpha, beta []float64, sign, x, limit float64) bool {
 	previous, p, sum := 0.0, 1.0, 1.0
-	for j, a := range alpha {
-		current := (x - sign*a) * p
+	for j, alphaJ := range alpha {
+		current := (x - sign*alphaJ) * p
 		if j > 0 {
 			current -= beta[j-1] * previous
 		}
@@ -80,7 +79,7 @@ func outerBound(alpha, beta []float64, sign, theta, mass float64) float64 {
 	for hi <= math.MaxFloat64 && !christoffelExceeds(alpha, beta, sign, theta+hi, 1/mass) {
 		lo, hi = hi, 2*hi
 	}
-	for range 40 {
+	for range 40 { // until the bracket has the relative width 2⁻⁴⁰
 		if mid := (lo + hi) / 2; christoffelExceeds(alpha, beta, sign, theta+mid, 1/mass) {
 			hi = mid
 		} else {
@@ -90,14 +89,14 @@ func outerBound(alpha, beta []float64, sign, theta, mass float64) float64 {
 	return theta + hi
 }
 
-// Ritz returns the eigenvalues of T in ascending order. Its diagonal is alpha, and its off-diagonal is beta, in which
-// an additional last number is ignored.
+// Ritz returns the eigenvalues of T in ascending order. alpha is its diagonal and beta its off-diagonal; an
+// additional last number in beta is ignored.
 func Ritz(alpha, beta []float64) []float64 {
-	d := slices.Clone(alpha)
-	if !accel.Dsterf(d, slices.Clone(beta[:len(alpha)-1])) {
+	ritz := slices.Clone(alpha)
+	if !accel.Dsterf(ritz, slices.Clone(beta[:len(alpha)-1])) {
 		panic("lanczos: the eigenvalues of a tridiagonal matrix did not converge")
 	}
-	return d
+	return ritz
 }
 
 // updateIntervals sets the Ritz values, the intervals and Converged from the current T.

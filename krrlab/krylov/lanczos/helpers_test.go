@@ -32,7 +32,7 @@ func (a *countingOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error
 	return a.Operator.MulTo(ctx, dst, src)
 }
 
-// metric is the dense matrix M = BBᵀ, and counts the solves.
+// metric is the Metric of a dense matrix M = BBᵀ. It counts the solves.
 type metric struct {
 	mat.Symmetric
 	b      *mat.Dense
@@ -43,10 +43,10 @@ type metric struct {
 // newMetric returns M = BBᵀ.
 func newMetric(t testing.TB, b *mat.Dense) *metric {
 	t.Helper()
-	var s mat.SymDense
-	s.SymOuterK(1, b)
-	m := &metric{Symmetric: &s, b: b}
-	if !m.chol.Factorize(&s) {
+	var product mat.SymDense
+	product.SymOuterK(1, b)
+	m := &metric{Symmetric: &product, b: b}
+	if !m.chol.Factorize(&product) {
 		t.Fatal("BBᵀ is not positive definite")
 	}
 	return m
@@ -59,11 +59,11 @@ func (m *metric) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	return m.chol.SolveTo(dst, r)
 }
 
-func (m *metric) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+func (m *metric) NormalTo(_ context.Context, dst *mat.Dense, stream rng.Stream) error {
 	_, k := m.b.Dims()
-	x := mat.NewDense(k, 1, nil)
-	g.Normals(x.RawMatrix().Data, 0)
-	dst.Mul(m.b, x)
+	normals := mat.NewDense(k, 1, nil)
+	stream.Normals(normals.RawMatrix().Data, 0)
+	dst.Mul(m.b, normals)
 	return nil
 }
 
@@ -91,18 +91,18 @@ func run(t testing.TB, a Operator, opts *Options) *Result {
 
 // spectra returns lists of n eigenvalues, by name. Not all of them are sorted.
 func spectra(n int) map[string][]float64 {
-	list := func(f func(i int) float64) []float64 {
-		v := make([]float64, n)
-		for i := range v {
-			v[i] = f(i)
+	makeSpectrum := func(f func(i int) float64) []float64 {
+		spectrum := make([]float64, n)
+		for i := range spectrum {
+			spectrum[i] = f(i)
 		}
-		return v
+		return spectrum
 	}
 	return map[string][]float64{
-		"even":       list(func(i int) float64 { return 1 + float64(i) }),
-		"geometric":  list(func(i int) float64 { return math.Pow(10, -3+4*float64(i)/float64(n)) }),
-		"indefinite": list(func(i int) float64 { return -3 + 5*float64(i)/float64(n-1) }),
-		"cluster": list(func(i int) float64 {
+		"even":       makeSpectrum(func(i int) float64 { return 1 + float64(i) }),
+		"geometric":  makeSpectrum(func(i int) float64 { return math.Pow(10, -3+4*float64(i)/float64(n)) }),
+		"indefinite": makeSpectrum(func(i int) float64 { return -3 + 5*float64(i)/float64(n-1) }),
+		"cluster": makeSpectrum(func(i int) float64 {
 			switch i {
 			case 0:
 				return 0.2

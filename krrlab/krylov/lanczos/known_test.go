@@ -17,14 +17,15 @@ func TestPerturbedInnerEnds(t *testing.T) {
 			if factor <= 0 {
 				continue
 			}
-			kappa, low, high := lanczos.FromIntervals(
+			kappa, minInterval, maxInterval := lanczos.FromIntervals(
 				estimate.Interval{Value: factor * smallest, Hi: factor * smallest, Confidence: 1, Method: "m"},
 				estimate.Interval{Value: factor * largest, Lo: factor * largest, Hi: math.Inf(1), Confidence: 1,
 					Method: "m"}).PerturbedIntervals(e)
-			if low.Hi < smallest || low.Lo != 0 || high.Lo > largest || !math.IsInf(high.Hi, 1) || kappa.Lo > largest/smallest ||
+			if minInterval.Hi < smallest || minInterval.Lo != 0 || maxInterval.Lo > largest ||
+				!math.IsInf(maxInterval.Hi, 1) || kappa.Lo > largest/smallest ||
 				kappa.Lo < 1 || !math.IsInf(kappa.Hi, 1) || kappa.Value != largest/smallest || kappa.Confidence != 1 ||
 				kappa.Method != "m" {
-				t.Errorf("e = %g, A = %gA': κ %v, λ_min %v, λ_max %v", e, factor, kappa, low, high)
+				t.Errorf("e = %g, A = %gA': κ %v, λ_min %v, λ_max %v", e, factor, kappa, minInterval, maxInterval)
 			}
 		}
 	}

@@ -27,9 +27,9 @@ type Metric interface {
 	Dim() int
 	// SolveTo sets dst = M⁻¹·r, both n×1 with contiguous rows that do not overlap.
 	SolveTo(ctx context.Context, dst, r *mat.Dense) error
-	// NormalTo sets dst, n×1, to a draw of the normal distribution with mean 0 and covariance M. If M cannot draw, it
-	// returns an error that wraps errors.ErrUnsupported.
-	NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error
+	// NormalTo sets dst, n×1, to a draw of the normal distribution with mean 0 and covariance M. If M is stored
+	// in a form without a factor to sample from, NormalTo returns an error that wraps errors.ErrUnsupported.
+	NormalTo(ctx context.Context, dst *mat.Dense, stream rng.Stream) error
 }
 
 // Metrics are symmetric positive definite matrices M_c of one order n, c = 0, 1, …, such as
@@ -42,11 +42,11 @@ type Metrics interface {
 	SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error
 	// NormalColumnsTo sets column c of dst to a draw of the normal distribution with mean 0
 	// and covariance M_c, for all c. The columns need not be independent.
-	NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error
+	NormalColumnsTo(ctx context.Context, dst *mat.Dense, stream rng.Stream) error
 }
 
-// Quantity selects the quantity to bound. Only its interval is used to decide when to stop. The failure probability is
-// divided among the ends of the spectrum that it depends on.
+// Quantity selects the quantity to bound. The interval of this quantity decides when to stop. The failure
+// probability is divided among the ends of the spectrum that the quantity depends on.
 type Quantity int
 
 const (
@@ -69,7 +69,7 @@ type Options struct {
 	// Quantity selects what to bound. Default BothEnds.
 	Quantity Quantity
 	// Definite states that the spectrum has no negative values, so that the interval of λ_min starts at 0. RunPencil
-	// does not assume it. A Ritz value below −Slack refutes it: see Result.Indefinite.
+	// does not assume so by itself. A Ritz value below −Slack refutes it: see Result.Indefinite.
 	Definite bool
 	// Start is the random stream for the start vector. Default: the stream of seed 0.
 	Start rng.Stream
@@ -123,26 +123,28 @@ func FromIntervals(minInterval, maxInterval estimate.Interval) *Result {
 }
 
 // Indefinite reports whether a Ritz value is below −Slack, which proves that the matrix has a negative eigenvalue as it
-// is multiplied. For a pencil, the Rayleigh quotient of the Ritz vector confirms it; if it does not, Slack is increased
-// and the process ends. The interval of λ_min is then not cut off at 0, whatever the value of Options.Definite, so that
-// Lo ≤ Hi < 0. For A = K+λI it means that the storage error of K exceeds λ.
+// is multiplied. For a pencil, the Rayleigh quotient of the Ritz vector must confirm a negative Ritz value; otherwise
+// Slack is increased and the process ends. The interval of λ_min is then not cut off at 0, whatever the value of
+// Options.Definite, so that Lo ≤ Hi < 0. For A = K+λI a negative eigenvalue means that the storage error of K exceeds
+// λ.
 func (r *Result) Indefinite() bool { return r.Min.Hi < 0 }
 
 // Cond returns the interval of κ = λ_max/λ_min. Its upper end is +Inf if λ_min may be 0 or less. Its confidence is
 // Options.Confidence unless Quantity was LargestEigenvalue.
 func (r *Result) Cond() estimate.Interval {
-	e := estimate.Interval{Value: math.NaN(), Lo: 1, Hi: math.Inf(1), Confidence: r.confidence, Method: r.Min.Method,
+	kappa := estimate.Interval{Value: math.NaN(), Lo: 1, Hi: math.Inf(1), Confidence: r.confidence,
+		Method:  r.Min.Method,
 		Seconds: r.Seconds}
 	if r.Min.Hi > 0 {
-		e.Lo = max(1, r.Max.Lo/r.Min.Hi)
+		kappa.Lo = max(1, r.Max.Lo/r.Min.Hi)
 	}
 	if r.Min.Value > 0 {
-		e.Value = max(1, r.Max.Value/r.Min.Value)
+		kappa.Value = max(1, r.Max.Value/r.Min.Value)
 	}
 	if r.Min.Lo > 0 {
-		e.Hi = max(1, r.Max.Hi/r.Min.Lo)
+		kappa.Hi = max(1, r.Max.Hi/r.Min.Lo)
 	}
-	return e
+	return kappa
 }
 
 // PerturbedIntervals returns the intervals of κ, λ_min and λ_max of M⁻¹A' for a positive definite A' that is
@@ -163,17 +165,17 @@ func (r *Result) PerturbedIntervals(e float64) (kappa, minInterval, maxInterval 
 		e = math.Inf(1)
 	}
 	up, down := 1+e, max(0, 1-e)
-	divided := func(v float64) float64 {
+	divideByDown := func(x float64) float64 {
 		if down == 0 {
 			return math.Inf(1)
 		}
-		return v / down
+		return x / down
 	}
-	for _, i := range []*estimate.Interval{&minInterval, &maxInterval} {
-		i.Lo, i.Hi = max(0, i.Lo)/up, divided(i.Hi)
-		i.Value = max(i.Value, i.Lo) // NaN is not changed
+	for _, interval := range []*estimate.Interval{&minInterval, &maxInterval} {
+		interval.Lo, interval.Hi = max(0, interval.Lo)/up, divideByDown(interval.Hi)
+		interval.Value = max(interval.Value, interval.Lo) // NaN is not changed
 	}
-	kappa.Lo, kappa.Hi = max(1, kappa.Lo/up*down), divided(kappa.Hi*up)
+	kappa.Lo, kappa.Hi = max(1, kappa.Lo/up*down), divideByDown(kappa.Hi*up)
 	return kappa, minInterval, maxInterval
 }
 

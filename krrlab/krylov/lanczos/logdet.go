@@ -15,9 +15,9 @@ import (
 // its eigenvectors, so that v₁ᵀf(M^(-1/2)AM^(-1/2))v₁ ≈ Σ_i w_i·f(θ_i). It returns nil if the eigenvalues do not
 // converge. The last number of beta in a Result is not used.
 func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
-	nodes, v := eigenT(alpha, beta)
+	nodes, vectors := eigenT(alpha, beta)
 	for i := range nodes {
-		weights = append(weights, v.At(0, i)*v.At(0, i))
+		weights = append(weights, vectors.At(0, i)*vectors.At(0, i))
 	}
 	return nodes, weights
 }
@@ -25,20 +25,20 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 // eigenT returns the eigenvalues of T, ascending, and its eigenvectors, or nil if the eigenvalues do not converge.
 func eigenT(alpha, beta []float64) ([]float64, *mat.Dense) {
 	k := len(alpha)
-	t := mat.NewSymDense(k, nil)
+	tridiagonal := mat.NewSymDense(k, nil)
 	for i := range k {
-		t.SetSym(i, i, alpha[i])
+		tridiagonal.SetSym(i, i, alpha[i])
 		if i+1 < k {
-			t.SetSym(i, i+1, beta[i])
+			tridiagonal.SetSym(i, i+1, beta[i])
 		}
 	}
 	var eigen mat.EigenSym
-	if !eigen.Factorize(t, true) {
+	if !eigen.Factorize(tridiagonal, true) {
 		return nil, nil
 	}
-	var v mat.Dense
-	eigen.VectorsTo(&v)
-	return eigen.Values(nil), &v
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	return eigen.Values(nil), &vectors
 }
 
 // LogDet returns two intervals of ln det(M⁻¹A) = tr L, L = ln(M^(-1/2)AM^(-1/2)), from m processes with independent
@@ -54,7 +54,7 @@ func eigenT(alpha, beta []float64) ([]float64, *mat.Dense) {
 //
 // The first interval, bound, follows from a concentration inequality. With v₁ uniform on the sphere, the exponential
 // moments of n·v₁ᵀLv₁ − tr L are at most those of gᵀL₀g, with L₀ = L−(tr L/n)I and g standard normal (Jensen). The mean
-// of m of them therefore exceeds
+// of m independent values of n·v₁ᵀLv₁ − tr L therefore exceeds
 //
 //	2‖L₀‖_F·√(x/m) + 2λ_max(L₀)·x/m
 //
@@ -65,26 +65,26 @@ func eigenT(alpha, beta []float64) ([]float64, *mat.Dense) {
 // L, Slack·tr(A⁻¹M), widens the interval at both ends.
 //
 // The second interval, student, is Student's interval for the mean of m numbers n·v₁ᵀLv₁, as if these were normal. For
-// one process it is (−∞, ∞). Its standard deviation is the larger of the sample's and √2·‖L₀‖_F from all Gauss rules,
-// which is the true one up to a factor √(n/(n+2)). Slack·tr(A⁻¹M)/√n widens it at both ends, as if the errors of
+// one process it is (−∞, ∞). Its standard deviation is the larger of that of the sample and √2·‖L₀‖_F from all Gauss
+// rules, which is the true one up to a factor √(n/(n+2)). Slack·tr(A⁻¹M)/√n widens it at both ends, as if the errors of
 // products had random directions.
 func LogDet(results []*Result, lowerBound float64) (bound, student estimate.Interval) {
 	n, m, firstResult := float64(results[0].N), float64(len(results)), results[0]
-	delta, hi := 1-firstResult.confidence, firstResult.Max.Hi
+	delta, upperBound := 1-firstResult.confidence, firstResult.Max.Hi
 	if lowerBound == 0 {
 		lowerBound, delta = firstResult.Min.Lo, delta/2 // the other half is for this lower bound
 	}
 	lowerBound = max(0, lowerBound) * (1 - 0x1p-20) // strictly below a Ritz value that may have converged to it
-	var mean, square, lowerMean, slack float64
+	var mean, squareMean, lowerMean, slack float64
 	var values []float64
 	for _, r := range results {
-		q := r.logRules(lowerBound)
-		values = append(values, n*q.mean)
-		mean, square = mean+q.mean/m, square+q.square/m
-		lowerMean, slack = lowerMean+q.radau/m, slack+q.inverse/m*r.Slack
+		rules := r.logRules(lowerBound)
+		values = append(values, n*rules.mean)
+		mean, squareMean = mean+rules.mean/m, squareMean+rules.square/m
+		lowerMean, slack = lowerMean+rules.radau/m, slack+rules.inverse/m*r.Slack
 	}
-	xOverM, meanAboveMin, maxAboveMean := math.Log(2/delta)/m, mean-math.Log(lowerBound), math.Log(hi)-mean
-	frobeniusSq := n * max(0, square-mean*mean) // ‖L₀‖_F²
+	xOverM, meanAboveMin, maxAboveMean := math.Log(2/delta)/m, mean-math.Log(lowerBound), math.Log(upperBound)-mean
+	frobeniusSq := n * max(0, squareMean-mean*mean) // ‖L₀‖_F²
 	spread := 2*math.Sqrt(xOverM*(frobeniusSq+math.Pow(max(meanAboveMin, maxAboveMean), 2))) + n*slack
 	bound = estimate.Interval{Value: n * mean, Lo: n*lowerMean - spread - 2*xOverM*maxAboveMean,
 		Hi: n*mean + spread + 2*xOverM*meanAboveMin, Confidence: firstResult.confidence,
@@ -99,15 +99,15 @@ func LogDet(results []*Result, lowerBound float64) (bound, student estimate.Inte
 	return bound, student
 }
 
-// LogDetSpread returns the difference of the two quadrature rules that LogDet uses, and the standard deviation over
-// starts, as estimated from this process. lowerBound has the same meaning as in LogDet, and must be positive. Both are
-// +Inf if Quadrature cannot compute the rule.
+// LogDetSpread returns the difference of the two quadrature rules that LogDet uses, and the standard deviation of
+// n·v₁ᵀLv₁ over starts v₁, both estimated from this process. lowerBound has the same meaning as in LogDet, and must be
+// positive. Both are +Inf if Quadrature cannot compute the rule.
 func (r *Result) LogDetSpread(lowerBound float64) (gap, deviation float64) {
-	q, n := r.logRules(lowerBound), float64(r.N)
-	if math.IsNaN(q.mean) {
+	rules, n := r.logRules(lowerBound), float64(r.N)
+	if math.IsNaN(rules.mean) {
 		return math.Inf(1), math.Inf(1)
 	}
-	return n * (q.mean - q.radau), math.Sqrt(2 * n * max(0, q.square-q.mean*q.mean))
+	return n * (rules.mean - rules.radau), math.Sqrt(2 * n * max(0, rules.square-rules.mean*rules.mean))
 }
 
 // logRules has the quadrature rules of one process for integrals over the spectral measure of v₁.
@@ -118,27 +118,28 @@ type logRules struct {
 }
 
 // logRules returns the rules for a spectrum above lowerBound. mean is NaN if Quadrature cannot compute the Gauss rule.
-func (r *Result) logRules(lowerBound float64) (q logRules) {
+func (r *Result) logRules(lowerBound float64) (rules logRules) {
 	nodes, weights := Quadrature(r.Alpha, r.Beta)
 	if nodes == nil {
-		q.mean = math.NaN()
+		rules.mean = math.NaN()
 	}
-	for i, w := range weights {
-		l := math.Log(max(nodes[i], lowerBound)) // in exact arithmetic no node is below
-		q.mean, q.square, q.inverse = q.mean+w*l, q.square+w*l*l, q.inverse+w/nodes[i]
+	for i, weight := range weights {
+		logNode := math.Log(max(nodes[i], lowerBound)) // in exact arithmetic no node is below lowerBound
+		rules.mean, rules.square, rules.inverse = rules.mean+weight*logNode, rules.square+weight*logNode*logNode,
+			rules.inverse+weight/nodes[i]
 	}
 	alpha := r.RadauDiagonal(lowerBound)
 	if alpha == nil {
-		q.radau = math.Inf(-1)
-		return q
+		rules.radau = math.Inf(-1)
+		return rules
 	}
 	if nodes, weights = Quadrature(alpha, r.Beta); nodes == nil {
-		q.radau = math.Inf(-1)
+		rules.radau = math.Inf(-1)
 	}
-	for i, w := range weights {
-		q.radau += w * math.Log(max(nodes[i], lowerBound))
+	for i, weight := range weights {
+		rules.radau += weight * math.Log(max(nodes[i], lowerBound))
 	}
-	return q
+	return rules
 }
 
 // RadauDiagonal returns the diagonal of T extended by β_k and by a last element that makes node an eigenvalue. If β_k
@@ -148,8 +149,8 @@ func (r *Result) RadauDiagonal(node float64) []float64 {
 	if r.Beta[k-1] == 0 {
 		return r.Alpha
 	}
-	for j, a := range r.Alpha {
-		if pivot = a - node - pivotCorrection(r.Beta, j, pivot); !(pivot > 0) {
+	for j, alphaJ := range r.Alpha {
+		if pivot = alphaJ - node - pivotCorrection(r.Beta, j, pivot); !(pivot > 0) {
 			return nil
 		}
 	}

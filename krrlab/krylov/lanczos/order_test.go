@@ -24,24 +24,25 @@ func isOrdered(interval estimate.Interval) bool {
 // TestIndefinite checks processes with Options.Definite on spectra with a negative eigenvalue. The result must be
 // Indefinite, and the interval of λ_min must not be clipped at 0.
 func TestIndefinite(t *testing.T) {
-	v := []float64{-10.8}
+	spectrum := []float64{-10.8}
 	for i := range 60 {
-		v = append(v, float64(i)/10)
+		spectrum = append(spectrum, float64(i)/10)
 	}
 	for _, quantity := range []Quantity{BothEnds, ConditionNumber} {
-		r := run(t, diagonal(v), &Options{Definite: true, Quantity: quantity, Start: rng.New(3)})
-		if !r.Indefinite() || !isOrdered(r.Min) || !r.Min.Contains(-10.8) {
-			t.Errorf("indefinite %v, λ_min %v", r.Indefinite(), r.Min)
+		result := run(t, diagonal(spectrum), &Options{Definite: true, Quantity: quantity, Start: rng.New(3)})
+		if !result.Indefinite() || !isOrdered(result.Min) || !result.Min.Contains(-10.8) {
+			t.Errorf("indefinite %v, λ_min %v", result.Indefinite(), result.Min)
 		}
-		if k := r.Cond(); !math.IsInf(k.Hi, 1) || k.Lo != 1 || !math.IsNaN(k.Value) {
-			t.Errorf("κ %v", k)
+		if kappa := result.Cond(); !math.IsInf(kappa.Hi, 1) || kappa.Lo != 1 || !math.IsNaN(kappa.Value) {
+			t.Errorf("κ %v", kappa)
 		}
 	}
-	v[0] = 0
-	r, err := Run(context.Background(), diagonal(v), &Options{Definite: true, Start: rng.New(3), Steps: len(v),
-		Tol: -1})
-	if err != nil || r.Indefinite() || !isOrdered(r.Min) || !r.Min.Contains(0) || r.Min.Lo != 0 {
-		t.Errorf("with λ_min = 0: indefinite %v, λ_min %v, %v", r.Indefinite(), r.Min, err)
+	spectrum[0] = 0
+	result, err := Run(context.Background(), diagonal(spectrum), &Options{Definite: true, Start: rng.New(3),
+		Steps: len(spectrum),
+		Tol:   -1})
+	if err != nil || result.Indefinite() || !isOrdered(result.Min) || !result.Min.Contains(0) || result.Min.Lo != 0 {
+		t.Errorf("with λ_min = 0: indefinite %v, λ_min %v, %v", result.Indefinite(), result.Min, err)
 	}
 }
 
@@ -65,31 +66,33 @@ func (m inexactInverse) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream
 // Indefinite.
 func TestInexactInverse(t *testing.T) {
 	const n = 60
-	v, negative := make(diagonal, n), 0
-	for i := range v {
-		v[i] = math.Pow(10, float64(8-i%12))
+	spectrum, negative := make(diagonal, n), 0
+	for i := range spectrum {
+		spectrum[i] = math.Pow(10, float64(8-i%12))
 	}
-	shiftedMetrics := slices.Clone(v)
-	shiftedMetrics[n-1] = -1e7
+	withNegative := slices.Clone(spectrum)
+	withNegative[n-1] = -1e7
 	for seed := range uint64(4) {
-		for _, size := range []float64{1e-12, 1e-7, 1e-4} {
+		for _, inverseError := range []float64{1e-12, 1e-7, 1e-4} {
 			inverse := mat.NewDense(n, n, nil)
 			rng.New(8).Normals(inverse.RawMatrix().Data, 0)
-			inverse.Scale(size/math.Sqrt(n), inverse)
+			inverse.Scale(inverseError/math.Sqrt(n), inverse)
 			for i := range n {
 				inverse.Set(i, i, 1+inverse.At(i, i))
 			}
 			opts := &Options{Start: rng.New(seed), Steps: n, Tol: 1e-9, Definite: true}
-			r := testkit.Must(RunPencil(t.Context(), v, inexactInverse{inverse}, opts))
-			if r.Ritz[0] < 0 {
+			result := testkit.Must(RunPencil(t.Context(), spectrum, inexactInverse{inverse}, opts))
+			if result.Ritz[0] < 0 {
 				negative++
 			}
-			if r.Indefinite() || !(r.Min.Lo <= 1e-3) || !(r.Min.Hi >= 1e-3) || !(r.Max.Lo <= 1e8 && 1e8 <= r.Max.Hi) {
-				t.Errorf("seed %d, error %g: indefinite %v, λ_min %v, λ_max %v", seed, size, r.Indefinite(), r.Min, r.Max)
+			if result.Indefinite() || !(result.Min.Lo <= 1e-3) || !(result.Min.Hi >= 1e-3) || !(result.Max.Lo <= 1e8 &&
+				1e8 <= result.Max.Hi) {
+				t.Errorf("seed %d, error %g: indefinite %v, λ_min %v, λ_max %v", seed, inverseError,
+					result.Indefinite(), result.Min, result.Max)
 			}
-			if r = testkit.Must(RunPencil(t.Context(), shiftedMetrics, inexactInverse{inverse},
-				opts)); !r.Indefinite() {
-				t.Errorf("seed %d, error %g: λ_min = -1e7 in %v", seed, size, r.Min)
+			if result = testkit.Must(RunPencil(t.Context(), withNegative, inexactInverse{inverse},
+				opts)); !result.Indefinite() {
+				t.Errorf("seed %d, error %g: λ_min = -1e7 in %v", seed, inverseError, result.Min)
 			}
 		}
 	}
@@ -100,38 +103,39 @@ func TestInexactInverse(t *testing.T) {
 
 // randomSpectrum draws random eigenvalues: of similar or very different sizes, many of them equal, some zero, some
 // negative.
-func randomSpectrum(g rng.Stream, n int) []float64 {
-	v := make([]float64, n)
-	size := math.Pow(10, 16*g.Sub("size").Float64(0)-8)
-	decades := 14 * g.Sub("decades").Float64(0)
-	kinds := 1 + g.Sub("kinds").IntN(0, n)
-	negative := g.Sub("negative").Float64(0) < 0.3
-	for i := range v {
-		k := uint64(i % kinds)
-		v[i] = size * math.Pow(10, -decades*g.Sub("value").Float64(k))
-		if g.Sub("zero").Float64(k) < 0.1 {
-			v[i] = 0
+func randomSpectrum(stream rng.Stream, n int) []float64 {
+	spectrum := make([]float64, n)
+	size := math.Pow(10, 16*stream.Sub("size").Float64(0)-8)
+	decades := 14 * stream.Sub("decades").Float64(0)
+	kinds := 1 + stream.Sub("kinds").IntN(0, n)
+	negative := stream.Sub("negative").Float64(0) < 0.3
+	for i := range spectrum {
+		kind := uint64(i % kinds)
+		spectrum[i] = size * math.Pow(10, -decades*stream.Sub("value").Float64(kind))
+		if stream.Sub("zero").Float64(kind) < 0.1 {
+			spectrum[i] = 0
 		}
-		if negative && g.Sub("sign").Float64(k) < 0.3 {
-			v[i] = -v[i]
+		if negative && stream.Sub("sign").Float64(kind) < 0.3 {
+			spectrum[i] = -spectrum[i]
 		}
 	}
-	return v
+	return spectrum
 }
 
 // TestRandomSpectra checks on random spectra and after every step that intervals are ordered and that their inner
 // ends are valid. The outer ends may fail no more often than stated.
 func TestRandomSpectra(t *testing.T) {
 	const problems, confidence = 400, 0.8
-	g := rng.New(11)
+	stream := rng.New(11)
 	missed := 0
-	for p := range uint64(problems) {
-		g := g.Sub("problem", p)
-		n := 1 + g.Sub("n").IntN(0, 40)
-		v := randomSpectrum(g, n)
-		smallest, largest := slices.Min(v), slices.Max(v)
-		opts := &Options{Steps: 1 + g.Sub("steps").IntN(0, n+2), Confidence: confidence, Start: g.Sub("start"), Tol: 0.01}
-		switch g.Sub("options").IntN(0, 5) {
+	for problem := range uint64(problems) {
+		stream := stream.Sub("problem", problem)
+		n := 1 + stream.Sub("n").IntN(0, 40)
+		spectrum := randomSpectrum(stream, n)
+		smallest, largest := slices.Min(spectrum), slices.Max(spectrum)
+		opts := &Options{Steps: 1 + stream.Sub("steps").IntN(0, n+2), Confidence: confidence,
+			Start: stream.Sub("start"), Tol: 0.01}
+		switch stream.Sub("options").IntN(0, 5) {
 		case 1:
 			opts.Quantity = TwoNorm
 		case 2:
@@ -139,28 +143,31 @@ func TestRandomSpectra(t *testing.T) {
 		case 3:
 			opts.Definite = true // also set for indefinite matrices
 		}
-		room := 1e-13 * max(-smallest, largest)
-		opts.Monitor = func(r *Result) error {
-			for name, interval := range map[string]estimate.Interval{"λ_min": r.Min, "λ_max": r.Max, "κ": r.Cond(),
-				"norm": r.Norm()} {
+		slack := 1e-13 * max(-smallest, largest)
+		opts.Monitor = func(result *Result) error {
+			for name, interval := range map[string]estimate.Interval{"λ_min": result.Min, "λ_max": result.Max,
+				"κ":    result.Cond(),
+				"norm": result.Norm()} {
 				if !isOrdered(interval) {
-					t.Fatalf("problem %d, step %d: %s %+v", p, r.Steps, name, interval)
+					t.Fatalf("problem %d, step %d: %s %+v", problem, result.Steps, name, interval)
 				}
 			}
-			if r.Min.Hi < smallest-room || r.Max.Lo > largest+room || r.Norm().Lo > max(-smallest, largest)+room {
-				t.Errorf("problem %d, step %d: inner ends %g and %g of a spectrum from %g to %g", p, r.Steps, r.Min.Hi,
-					r.Max.Lo, smallest, largest)
+			if result.Min.Hi < smallest-slack || result.Max.Lo > largest+slack || result.Norm().Lo > max(-smallest,
+				largest)+slack {
+				t.Errorf("problem %d, step %d: inner ends %g and %g of a spectrum from %g to %g", problem, result.Steps,
+					result.Min.Hi,
+					result.Max.Lo, smallest, largest)
 			}
 			return nil
 		}
-		r, err := Run(context.Background(), diagonal(v), opts)
+		result, err := Run(context.Background(), diagonal(spectrum), opts)
 		if err != nil {
-			t.Fatalf("problem %d: %v", p, err)
+			t.Fatalf("problem %d: %v", problem, err)
 		}
-		if smallest < 0 && opts.Definite && !r.Indefinite() {
+		if smallest < 0 && opts.Definite && !result.Indefinite() {
 			continue // Definite was a false statement
 		}
-		if r.Min.Lo > smallest+room || r.Max.Hi < largest-room {
+		if result.Min.Lo > smallest+slack || result.Max.Hi < largest-slack {
 			missed++
 		}
 	}
@@ -175,34 +182,41 @@ func TestRandomSpectra(t *testing.T) {
 func TestPerturbedIntervals(t *testing.T) {
 	const n, lambda = 30, 1e-3
 	missed := 0
-	for p := range uint64(200) {
-		g := rng.New(12).Sub("problem", p)
-		v := make([]float64, n)
-		for i := range v {
-			v[i] = lambda + math.Pow(10, -8*g.Sub("value").Float64(uint64(i)))
+	for problem := range uint64(200) {
+		stream := rng.New(12).Sub("problem", problem)
+		spectrum := make([]float64, n)
+		for i := range spectrum {
+			spectrum[i] = lambda + math.Pow(10, -8*stream.Sub("value").Float64(uint64(i)))
 		}
-		size := lambda * math.Pow(10, 2*g.Sub("size").Float64(0)-1.5)
-		stored := slices.Clone(v)
+		size := lambda * math.Pow(10, 2*stream.Sub("size").Float64(0)-1.5)
+		stored := slices.Clone(spectrum)
 		for i := range stored {
-			stored[i] += size * math.Copysign(1, g.Sub("sign").Float64(uint64(i))-0.5)
+			stored[i] += size * math.Copysign(1, stream.Sub("sign").Float64(uint64(i))-0.5)
 		}
-		r := run(t, diagonal(stored), &Options{Definite: true, Confidence: 0.99, Start: g.Sub("start"), Steps: 12})
-		kappa, smallest, largest := r.PerturbedIntervals(size / lambda)
-		for name, interval := range map[string]estimate.Interval{"κ": kappa, "λ_min": smallest, "λ_max": largest} {
+		result := run(t, diagonal(stored), &Options{Definite: true, Confidence: 0.99, Start: stream.Sub("start"),
+			Steps: 12})
+		kappa, minInterval, maxInterval := result.PerturbedIntervals(size / lambda)
+		for name, interval := range map[string]estimate.Interval{"κ": kappa, "λ_min": minInterval,
+			"λ_max": maxInterval} {
 			if !isOrdered(interval) {
-				t.Errorf("problem %d: the interval of %s is %+v", p, name, interval)
+				t.Errorf("problem %d: the interval of %s is %+v", problem, name, interval)
 			}
 		}
-		lo, hi := slices.Min(v), slices.Max(v)
-		if smallest.Hi < lo || largest.Lo > hi || kappa.Lo > hi/lo {
-			t.Errorf("problem %d: inner ends: κ %v, λ_min %v, λ_max %v of %g to %g", p, kappa, smallest, largest, lo, hi)
+		lambdaMin, lambdaMax := slices.Min(spectrum), slices.Max(spectrum)
+		if minInterval.Hi < lambdaMin || maxInterval.Lo > lambdaMax ||
+			kappa.Lo > lambdaMax/lambdaMin {
+			t.Errorf("problem %d: inner ends: κ %v, λ_min %v, λ_max %v of %g to %g", problem, kappa, minInterval,
+				maxInterval, lambdaMin, lambdaMax)
 		}
-		if !kappa.Contains(hi/lo) || !smallest.Contains(lo) || !largest.Contains(hi) {
+		if !kappa.Contains(lambdaMax/lambdaMin) || !minInterval.Contains(lambdaMin) ||
+			!maxInterval.Contains(lambdaMax) {
 			missed++
 		}
-		if r.Indefinite() && !(math.IsInf(kappa.Hi, 1) && math.IsInf(smallest.Hi, 1) && math.IsInf(largest.Hi, 1) &&
+		if result.Indefinite() && !(math.IsInf(kappa.Hi, 1) && math.IsInf(minInterval.Hi, 1) &&
+			math.IsInf(maxInterval.Hi, 1) &&
 			math.IsNaN(kappa.Value)) {
-			t.Errorf("problem %d: bounds of an indefinite matrix: κ %v, λ_min %v, λ_max %v", p, kappa, smallest, largest)
+			t.Errorf("problem %d: bounds of an indefinite matrix: κ %v, λ_min %v, λ_max %v", problem, kappa,
+				minInterval, maxInterval)
 		}
 	}
 	if probabilityAtLeast(200, missed, 0.01) < 1e-4 {

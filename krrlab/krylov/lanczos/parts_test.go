@@ -13,10 +13,10 @@ import (
 // at the documented bound. outerBound must end for entries near the smallest float64.
 func TestChristoffel(t *testing.T) {
 	alpha, beta := []float64{1, 2, 3}, []float64{1, 2, 1}
-	for _, c := range []struct{ sign, x, sum float64 }{{1, 5, 56.25}, {-1, 0, 2.5}} {
-		if christoffelExceeds(alpha, beta, c.sign, c.x, c.sum) ||
-			!christoffelExceeds(alpha, beta, c.sign, c.x, c.sum*(1-1e-15)) {
-			t.Errorf("sign %g, x = %g: the sum is not %g", c.sign, c.x, c.sum)
+	for _, test := range []struct{ sign, x, sum float64 }{{1, 5, 56.25}, {-1, 0, 2.5}} {
+		if christoffelExceeds(alpha, beta, test.sign, test.x, test.sum) ||
+			!christoffelExceeds(alpha, beta, test.sign, test.x, test.sum*(1-1e-15)) {
+			t.Errorf("sign %g, x = %g: the sum is not %g", test.sign, test.x, test.sum)
 		}
 	}
 	if christoffelExceeds(alpha, beta, 1, 1, 0.5) { // x is the first diagonal entry
@@ -29,27 +29,28 @@ func TestChristoffel(t *testing.T) {
 			if sign < 0 {
 				theta = -ritz[0]
 			}
-			u := outerBound(alpha, beta, sign, theta, mass)
+			bound := outerBound(alpha, beta, sign, theta, mass)
 			// At a mass of ½ the sum is above the limit at once.
-			if step := 1e-9 * (u - theta); !(u >= theta) || mass < 0.5 &&
-				christoffelExceeds(alpha, beta, sign, u-step, 1/mass) || !christoffelExceeds(alpha, beta, sign, u, 1/mass) {
-				t.Errorf("sign %g, mass %g: bound %g for the Ritz value %g", sign, mass, u, theta)
+			if step := 1e-9 * (bound - theta); !(bound >= theta) || mass < 0.5 &&
+				christoffelExceeds(alpha, beta, sign, bound-step, 1/mass) || !christoffelExceeds(alpha, beta, sign,
+				bound, 1/mass) {
+				t.Errorf("sign %g, mass %g: bound %g for the Ritz value %g", sign, mass, bound, theta)
 			}
 		}
 	}
 	for _, tiny := range []float64{5e-324, 1e-320, 1e-310, 1e-300, math.NaN()} { // outerBound must end
-		if u := outerBound([]float64{tiny, tiny}, []float64{tiny, tiny}, 1, 2*tiny, 0.1); u < 2*tiny {
-			t.Errorf("T with entries %g: outer bound %g below the Ritz value", tiny, u)
+		if bound := outerBound([]float64{tiny, tiny}, []float64{tiny, tiny}, 1, 2*tiny, 0.1); bound < 2*tiny {
+			t.Errorf("T with entries %g: outer bound %g below the Ritz value", tiny, bound)
 		}
 	}
 	testkit.Equal(t, outerBound([]float64{0, 0}, []float64{0, 0}, 1, 0, 0.1), 0)
 }
 
-// TestSampleFactor compares sampleFactor with √(ν/χ²) and the 1 % quantiles of the usual tables.
+// TestSampleFactor compares sampleFactor for k steps with √(ν/χ²) and the 1 % quantiles χ² of published tables.
 func TestSampleFactor(t *testing.T) {
-	for k, chi := range map[int]float64{2: 0.000157088, 3: 0.114832, 4: 0.872090, 5: 2.558212, 6: 5.229349} {
+	for k, chiSquared := range map[int]float64{2: 0.000157088, 3: 0.114832, 4: 0.872090, 5: 2.558212, 6: 5.229349} {
 		nu := float64(k*(k-1)) / 2
-		if got, want := sampleFactor(k), math.Sqrt(nu/chi); math.Abs(got-want) > 1e-5*want {
+		if got, want := sampleFactor(k), math.Sqrt(nu/chiSquared); math.Abs(got-want) > 1e-5*want {
 			t.Errorf("%d steps: %g, want %g", k, got, want)
 		}
 	}
@@ -60,13 +61,14 @@ func TestSampleFactor(t *testing.T) {
 
 // TestCondOfSingular checks that κ is unbounded if λ_min is 0, and that the matrix is then not called indefinite.
 func TestCondOfSingular(t *testing.T) {
-	r := &Result{Min: estimate.Interval{}, Max: estimate.Interval{Value: 2, Lo: 2, Hi: 3}}
-	if k := r.Cond(); !math.IsNaN(k.Value) || k.Lo != 1 || !math.IsInf(k.Hi, 1) || r.Indefinite() {
-		t.Errorf("%+v, indefinite %v", k, r.Indefinite())
+	result := &Result{Min: estimate.Interval{}, Max: estimate.Interval{Value: 2, Lo: 2, Hi: 3}}
+	if kappa := result.Cond(); !math.IsNaN(kappa.Value) || kappa.Lo != 1 || !math.IsInf(kappa.Hi, 1) ||
+		result.Indefinite() {
+		t.Errorf("%+v, indefinite %v", kappa, result.Indefinite())
 	}
-	r.Min = estimate.Interval{Value: 0.5, Lo: 0.25, Hi: 1}
-	if k := r.Cond(); k.Value != 4 || k.Lo != 2 || k.Hi != 12 {
-		t.Errorf("%+v", k)
+	result.Min = estimate.Interval{Value: 0.5, Lo: 0.25, Hi: 1}
+	if kappa := result.Cond(); kappa.Value != 4 || kappa.Lo != 2 || kappa.Hi != 12 {
+		t.Errorf("%+v", kappa)
 	}
 }
 
@@ -80,7 +82,7 @@ func TestSquaredError(t *testing.T) {
 // TestExtendT compares the slack of a step with its formula. β is replaced by 0 in the last step and if it is at the
 // level of rounding.
 func TestExtendT(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		n              int
 		beta, wantBeta float64
 		alpha          float64
@@ -93,12 +95,12 @@ func TestExtendT(t *testing.T) {
 		{9, 2, 2, 1, 0.25, 2*0.5*(1+1.0/3) + 4*unitRoundoff*2},
 		{1, 2, 0, 3, 0, 4 * unitRoundoff * 3},
 	} {
-		p := &process{n: c.n, alpha: c.alpha, squaredDefect: c.squaredDefect, res: &Result{}}
-		p.extendT(c.beta)
-		r := p.res
-		if r.Steps != 1 || r.Alpha[0] != c.alpha || r.Beta[0] != c.wantBeta ||
-			math.Abs(r.Slack-c.wantSlack) > 1e-14*c.wantSlack {
-			t.Errorf("%+v: β = %g, slack %g in %d steps", c, r.Beta[0], r.Slack, r.Steps)
+		p := &process{n: test.n, alpha: test.alpha, squaredDefect: test.squaredDefect, res: &Result{}}
+		p.extendT(test.beta)
+		result := p.res
+		if result.Steps != 1 || result.Alpha[0] != test.alpha || result.Beta[0] != test.wantBeta ||
+			math.Abs(result.Slack-test.wantSlack) > 1e-14*test.wantSlack {
+			t.Errorf("%+v: β = %g, slack %g in %d steps", test, result.Beta[0], result.Slack, result.Steps)
 		}
 	}
 }

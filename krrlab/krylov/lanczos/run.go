@@ -20,7 +20,7 @@ import (
 const (
 	rowBlock     = 2048    // number of rows of a task, and of a partial sum
 	unitRoundoff = 0x1p-53 // unit roundoff of float64
-	tailExponent = 30      // a correct draw of N(0, M) is rejected with a probability of at most 2e^−tailExponent
+	tailExponent = 30      // a correct draw of N(0, M) is rejected with probability at most 2e^−30 ≈ 2·10⁻¹³
 )
 
 // ErrStop is returned by Options.Monitor to end the processes without an error.
@@ -83,13 +83,13 @@ func (m singleMetric) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, _ [
 }
 
 // NormalColumnsTo implements Metrics.
-func (m singleMetric) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	return m.NormalTo(ctx, dst, g)
+func (m singleMetric) NormalColumnsTo(ctx context.Context, dst *mat.Dense, stream rng.Stream) error {
+	return m.NormalTo(ctx, dst, stream)
 }
 
 // process is the state of one Lanczos process.
 type process struct {
-	o        *Options
+	opt      *Options
 	n        int
 	identity bool // M = I
 	res      *Result
@@ -109,7 +109,7 @@ type process struct {
 type group struct {
 	a         Operator
 	m         Metrics // nil means M = I
-	o         Options
+	opt       Options
 	processes []*process
 	active    []int // indices of the processes that have not ended
 	startTime time.Time
@@ -118,13 +118,13 @@ type group struct {
 // runAll runs processes from the columns of w. A nil m means M = I.
 func runAll(ctx context.Context, a Operator, m Metrics, w *mat.Dense, o *Options) ([]*Result, error) {
 	n, count := w.Dims()
-	g := &group{a: a, m: m, o: o.withDefaults(n), startTime: time.Now()}
+	g := &group{a: a, m: m, opt: o.withDefaults(n), startTime: time.Now()}
 	for c := range count {
 		g.active = append(g.active, c)
 		g.processes = append(g.processes, &process{
-			o: &g.o, n: n, identity: m == nil, res: &Result{N: n, confidence: g.o.Confidence},
+			opt: &g.opt, n: n, identity: m == nil, res: &Result{N: n, confidence: g.opt.Confidence},
 			w: mat.Col(nil, c, w), y: make([]float64, n),
-			h: make([]float64, g.o.Steps), partialSums: make([]float64, (n+rowBlock-1)/rowBlock*g.o.Steps),
+			h: make([]float64, g.opt.Steps), partialSums: make([]float64, (n+rowBlock-1)/rowBlock*g.opt.Steps),
 		})
 	}
 	err := g.startVectors(ctx)
@@ -173,14 +173,15 @@ func (g *group) startVectors(ctx context.Context) error {
 	active := g.active[:0:0]
 	for j, c := range g.active {
 		p := g.processes[c]
-		q, n := norms[j]*norms[j], float64(p.n)
+		squaredNorm, n := norms[j]*norms[j], float64(p.n)
 		switch deviation := 2 * math.Sqrt(tailExponent*n); {
 		case p.res.Err != nil:
-		case q == 0:
+		case squaredNorm == 0:
 			p.res.Err = errors.New("lanczos: the start vector is zero")
-		case g.m != nil && (q > n+deviation+2*tailExponent || q < n-deviation): // Laurent and Massart 2000
+		// Laurent and Massart 2000.
+		case g.m != nil && (squaredNorm > n+deviation+2*tailExponent || squaredNorm < n-deviation):
 			p.res.Err = fmt.Errorf("lanczos: xᵀM⁻¹x = %.3g for a draw x of N(0, M), n = %d: another covariance, or "+
-				"an inaccurate M⁻¹", q, p.n)
+				"an inaccurate M⁻¹", squaredNorm, p.n)
 		}
 		if p.res.Err == nil {
 			p.appendVectors(norms[j])
@@ -238,19 +239,19 @@ func (g *group) step(ctx context.Context) error {
 		}
 		p.extendT(betas[j])
 		p.res.Seconds = time.Since(g.startTime).Seconds()
-		p.res.updateIntervals(&g.o)
+		p.res.updateIntervals(&g.opt)
 		if g.m != nil && p.res.Indefinite() && !p.confirmedNegative {
 			if err := g.checkNegative(ctx, p); err != nil {
 				return err
 			}
 		}
-		if g.o.Monitor != nil {
-			if err := g.o.Monitor(p.res); err != nil {
+		if g.opt.Monitor != nil {
+			if err := g.opt.Monitor(p.res); err != nil {
 				return err
 			}
 		}
-		if k := p.res.Steps; k < g.o.Steps && !p.res.Converged && p.res.Beta[k-1] > 0 && !p.refuted &&
-			(g.o.Done == nil || !g.o.Done(c, p.res)) {
+		if k := p.res.Steps; k < g.opt.Steps && !p.res.Converged && p.res.Beta[k-1] > 0 && !p.refuted &&
+			(g.opt.Done == nil || !g.opt.Done(c, p.res)) {
 			p.appendVectors(p.res.Beta[k-1]) // r_{j+1} = w/β_j, z_{j+1} = M⁻¹w/β_j
 			active = append(active, c)
 		} else {
@@ -285,7 +286,7 @@ func (g *group) checkNegative(ctx context.Context, p *process) error {
 	p.confirmedNegative = rho+r.Slack+rounding < 0
 	if p.refuted = !p.confirmedNegative; p.refuted {
 		r.Slack += max(0, rho-r.Ritz[0]) + rounding
-		r.updateIntervals(&g.o)
+		r.updateIntervals(&g.opt)
 	}
 	return nil
 }
@@ -295,13 +296,13 @@ func (p *process) lastVector() []float64 { return p.z[p.res.Steps] }
 
 // largestEntry returns the largest absolute value of the entries of T.
 func largestEntry(alpha, beta []float64) (largest float64) {
-	for j, a := range alpha {
-		largest = max(largest, math.Abs(a), beta[j])
+	for j, alphaJ := range alpha {
+		largest = max(largest, math.Abs(alphaJ), beta[j])
 	}
 	return largest
 }
 
-// norm returns √(wᵀy), with y = w if M = I.
+// norm returns √(wᵀy), with y = w if M = I. It sets Err if wᵀy is negative or not finite.
 func (p *process) norm(ctx context.Context) (float64, error) {
 	y := p.y
 	if p.identity {
@@ -310,32 +311,33 @@ func (p *process) norm(ctx context.Context) (float64, error) {
 	if err := p.dots(ctx, [][]float64{y}); err != nil {
 		return 0, err
 	}
-	q := p.h[0]
+	squaredNorm := p.h[0]
 	switch {
-	case math.IsNaN(q) || math.IsInf(q, 0):
+	case math.IsNaN(squaredNorm) || math.IsInf(squaredNorm, 0):
 		p.res.Err = fmt.Errorf("lanczos: a number is not finite at step %d", p.res.Steps+1)
-	case q < 0:
-		p.res.Err = fmt.Errorf("lanczos: wᵀM⁻¹w = %.3g at step %d: M is not positive definite", q, p.res.Steps+1)
+	case squaredNorm < 0:
+		p.res.Err = fmt.Errorf("lanczos: wᵀM⁻¹w = %.3g at step %d: M is not positive definite", squaredNorm,
+			p.res.Steps+1)
 	}
-	return math.Sqrt(q), nil
+	return math.Sqrt(squaredNorm), nil
 }
 
 // appendVectors appends w/norm to the r_j and y/norm to the z_j.
 func (p *process) appendVectors(norm float64) {
-	scaled := func(x []float64) []float64 {
-		out := make([]float64, p.n)
-		for i, v := range x {
-			out[i] = v / norm
+	divideByNorm := func(x []float64) []float64 {
+		quotient := make([]float64, p.n)
+		for i, entry := range x {
+			quotient[i] = entry / norm
 		}
-		return out
+		return quotient
 	}
-	r := scaled(p.w)
+	r := divideByNorm(p.w)
 	p.r = append(p.r, r)
 	if p.identity {
 		p.z = append(p.z, r)
 		return
 	}
-	p.z = append(p.z, scaled(p.y))
+	p.z = append(p.z, divideByNorm(p.y))
 }
 
 // orthogonalize removes from w = Az_j its components in the space of the r_i, and sets α_j.
@@ -364,7 +366,7 @@ func (p *process) extendT(beta float64) {
 		beta = 0
 	}
 	r.Alpha, r.Beta, r.Steps = append(r.Alpha, p.alpha), append(r.Beta, beta), r.Steps+1
-	// The error E, n×k, has columns of norm √(defect/k) in unrelated directions, so ‖E‖₂ is about
+	// The error E of the k products, n×k, has columns of norm √(defect/k) in unrelated directions, so ‖E‖₂ is about
 	// √(defect/k)·(1+√(k/n)). Slack is twice that, and more if the estimate of the defect is based on few numbers.
 	k := float64(r.Steps)
 	r.Slack = 2*sampleFactor(r.Steps)*math.Sqrt(p.squaredDefect/k)*(1+math.Sqrt(k/float64(p.n))) +
@@ -389,14 +391,14 @@ func (p *process) squaredError(j int) float64 {
 	if j == 0 {
 		return 0
 	}
-	e, smaller := p.h[j-1]-p.res.Beta[j-1], p.h[:j-1]
-	return (e*e + floats.Dot(smaller, smaller)) * float64(p.n) / float64(j)
+	betaError, smaller := p.h[j-1]-p.res.Beta[j-1], p.h[:j-1]
+	return (betaError*betaError + floats.Dot(smaller, smaller)) * float64(p.n) / float64(j)
 }
 
 // dots sets h_i = x_iᵀw for all vectors of x. Partial sums of rowBlock rows are added in row order, so the bits do not
 // depend on the number of threads.
 func (p *process) dots(ctx context.Context, x [][]float64) error {
-	steps := p.o.Steps
+	steps := p.opt.Steps
 	err := accel.ForEachBlock(ctx, p.n, rowBlock, func(_, i0, i1 int) {
 		sums := p.partialSums[i0/rowBlock*steps:]
 		for i, xi := range x {
